@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * formats: bytes <-> plain structs. Knows file formats, no model.
+ *
+ *   formats_elem         element types and conversions to and from f32
+ *   formats_safetensors  safetensors files (mapped reader, shards, streaming writer)
+ *   formats_npy          .npy and .npz arrays
+ *   formats_image        PNG and JPEG <-> 8-bit RGB, text in PNG files
+ *   formats_archive      members of tar/zip archives, decompressed files
+ *   formats_json         JSON through jansson (whose json_t is the tree every caller uses), typed fields
+ *   formats_yaml         YAML 1.2 core scalars <-> json_t
+ *   formats_events       TensorBoard event files
+ *   formats_lines        CSV and JSON-lines logs: append, cut back, read
+ *
+ * Every reader treats its input as hostile: sizes are checked before use and a bad file is LW_EFORMAT
+ * with one line that names the file, the place and the reason; a missing one is LW_EIO.
+ */
+#ifndef LW_FORMATS_H
+#define LW_FORMATS_H
+
+#include "formats/formats_archive.h"
+#include "formats/formats_elem.h"
+#include "formats/formats_events.h"
+#include "formats/formats_image.h"
+#include "formats/formats_json.h"
+#include "formats/formats_lines.h"
+#include "formats/formats_npy.h"
+#include "formats/formats_safetensors.h"
+#include "formats/formats_yaml.h"
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * numpy arrays. Reads .npy versions 1 to 3, little-endian f2 f4 f8 i1 i2 i4 i8 u1 b1; Fortran order is
+ * transposed to C order. Writes version 1.0, C order.
+ */
+#ifndef LW_FORMATS_NPY_H
+#define LW_FORMATS_NPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/formats_elem.h"
+
+int lw_npy_parse(const char *what, const void *bytes, size_t n, lw_array *out);
+int lw_npy_load(const char *path, lw_array *out);
+int lw_npy_load_f32(const char *path, lw_array *out); /* any element type, converted */
+/* Atomic (temporary name, fsync, rename). type must not be BF16, which numpy has no name for. */
+int lw_npy_save(const char *path, lw_elem type, int rank, const int64_t *shape, const void *data);
+
+/* A named array of an .npz (names without ".npy"). */
+typedef struct lw_npz_entry {
+    char *name;
+    lw_array array;
+} lw_npz_entry;
+typedef struct lw_npz {
+    lw_npz_entry *entries;
+    size_t n, cap;
+} lw_npz;
+int lw_npz_load(const char *path, lw_npz *out); /* members that are not .npy are skipped */
+void lw_npz_clear(lw_npz *z);
+lw_array *lw_npz_find(lw_npz *z, const char *name); /* NULL when absent */
+/* Takes over *array (zeroed after) under a copy of name; z starts zeroed. Duplicate names: LW_EUSAGE. */
+int lw_npz_add(lw_npz *z, const char *name, lw_array *array);
+int lw_npz_save(const char *path, const lw_npz *z); /* stored, not deflated; atomic */
+
+#endif
