@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * simd: vector words. A kernel body written in these words compiles for AVX-512 (VL 16), AVX2 with FMA
+ * (VL 8) and plain C (VL 1), chosen by the compiler's macros, so by the flags of the file that includes it.
+ *
+ * Types: vf = VL floats, vi = VL 32-bit integers, vm = VL lane flags (from comparisons).
+ * Names: v_* on floats, vi_* on integers, vm_* on flags. All are exact IEEE operations, one rounding per word;
+ * v_fma is fused everywhere (fmaf in plain C). So a body without reductions gives the same BITS on every ISA (but the sign of a NaN):
+ * the functions of simd_math.h (exp, log, ...) do, and kernels/random depends on it.
+ * v_hsum, v_hmax add lanes in a fixed tree that depends on VL: same bits for one ISA only.
+ *
+ *   v_load(p) v_store(p,v) v_load_n(p,n) v_store_n(p,v,n)   unaligned; _n: 0..VL lanes, other lanes 0 / untouched
+ *   v_set1(x) v_zero() v_add v_sub v_mul v_div v_sqrt v_neg v_abs
+ *   v_fma(a,b,c) = a*b+c    v_fnma(a,b,c) = c-a*b    v_fms(a,b,c) = a*b-c
+ *   v_max(a,b) = a>b?a:b    v_min(a,b) = a<b?a:b     (as the hardware: b when either is NaN)
+ *   v_gt v_ge v_lt v_le v_eq v_isnan -> vm (false on NaN, but v_isnan);  vm_and vm_or vm_any
+ *   v_sel(m,x,y) = m?x:y    v_select_gt(a,b,x,y) = a>b?x:y
+ *   v_copysign(a,b): |a| with the sign of b
+ *   v_hsum v_hmax v_hmin: one float from VL lanes;  v_hsum_d: the sum in double
+ *   v_from_i(vi) = round to nearest float of signed lanes; v_as_i / v_as_f: bit casts
+ *   vi_set1 vi_iota(0,1,..) vi_load vi_store vi_load_n vi_store_n vi_add vi_sub vi_and vi_or vi_xor
+ *   vi_shl(a,k) vi_shr(a,k) (zero fill) vi_sra(a,k) (sign fill), k a constant
+ *   v_mullo_u32 v_mulhi_u32; v_mulwide_u32(a,b,&hi,&lo) does both at the price of one
+ *   vi_gt (signed) vi_eq vi_ltu (unsigned) -> vm;  vi_sel(m,x,y)
+ *   v_gather(base, vi index): base[index[lane]];  v_load_u8(p): VL bytes to floats 0..255
+ *
+ * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 / _ref.
+ */
+#ifndef LW_KERNELS_SIMD_H
+#define LW_KERNELS_SIMD_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LW_WORD static inline __attribute__((always_inline, unused))
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#include "kernels/simd/simd_avx512.h"
+#elif defined(__AVX2__) && defined(__FMA__)
+#include "kernels/simd/simd_avx2.h"
+#else
+#include "kernels/simd/simd_scalar.h"
+#endif
+
+#define LWV_PASTE_(name, suffix) name##suffix
+#define LWV_PASTE(name, suffix) LWV_PASTE_(name, suffix)
+#define LWV(name) LWV_PASTE(name, LW_SIMD_SUFFIX)
+
+LW_WORD vf v_select_gt(vf a, vf b, vf x, vf y)
+{
+    return v_sel(v_gt(a, b), x, y);
+}
+
+#include "kernels/simd/simd_math.h"
+
+#endif
