@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Log lines on stderr with a level per area. Configured once at start, read by any thread. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { MAX_AREAS = 32, MAX_AREA_NAME = 24, MAX_LINE = 2048 };
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+static lw_log_level default_level = LW_LOG_WARN;
+static struct {
+    char name[MAX_AREA_NAME];
+    lw_log_level level;
+} areas[MAX_AREAS];
+static int n_areas;
+
+static int parse_level(const char *word, size_t n, lw_log_level *out)
+{
+    for (int i = 0; i <= LW_LOG_DEBUG; i++) {
+        if (strlen(level_names[i]) == n && memcmp(level_names[i], word, n) == 0) {
+            *out = (lw_log_level)i;
+            return 0;
+        }
+    }
+    return lw_fail(LW_EUSAGE, "log level '%.*s' is unknown: use error, warn, info or debug", (int)n,
+                   word);
+}
+
+static int set_area(const char *name, size_t n, lw_log_level level)
+{
+    if (n == 0 || n >= MAX_AREA_NAME)
+        return lw_fail(LW_EUSAGE, "log area '%.*s' must have 1 to %d letters", (int)n, name,
+                       MAX_AREA_NAME - 1);
+    for (int i = 0; i < n_areas; i++) {
+        if (strlen(areas[i].name) == n && memcmp(areas[i].name, name, n) == 0) {
+            areas[i].level = level;
+            return 0;
+        }
+    }
+    if (n_areas == MAX_AREAS)
+        return lw_fail(LW_EUSAGE, "more than %d log areas", MAX_AREAS);
+    memcpy(areas[n_areas].name, name, n);
+    areas[n_areas].name[n] = '\0';
+    areas[n_areas].level = level;
+    n_areas++;
+    return 0;
+}
+
+int lw_log_config(const char *spec)
+{
+    if (!spec)
+        spec = getenv("LW_LOG");
+    if (!spec)
+        return 0;
+    while (*spec) {
+        size_t n = strcspn(spec, ",");
+        const char *eq = memchr(spec, '=', n);
+        lw_log_level level;
+        if (eq) {
+            size_t name = (size_t)(eq - spec);
+            LW_TRY(parse_level(eq + 1, n - name - 1, &level));
+            LW_TRY(set_area(spec, name, level));
+        } else if (n > 0) {
+            LW_TRY(parse_level(spec, n, &level));
+            default_level = level;
+        }
+        spec += n;
+        if (*spec == ',')
+            spec++;
+    }
+    return 0;
+}
+
+void lw_log_set(lw_log_level level)
+{
+    default_level = level;
+}
+
+bool lw_log_on(lw_log_level level, const char *area)
+{
+    for (int i = 0; i < n_areas; i++)
+        if (strcmp(areas[i].name, area) == 0)
+            return level <= areas[i].level;
+    return level <= default_level;
+}
+
+void lw_log(lw_log_level level, const char *area, const char *fmt, ...)
+{
+    if (!lw_log_on(level, area))
+        return;
+    char line[MAX_LINE];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    /* One call, so that lines of two threads do not mix. */
+    fprintf(stderr, "%s %s: %s\n", level_names[level], area, line);
+}

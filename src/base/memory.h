@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory for set-up: checked heap calls, and an arena that frees everything at once. */
+#ifndef LW_BASE_MEMORY_H
+#define LW_BASE_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zeroed heap block; NULL with LW_ENOMEM's message set (names the size). n * size is overflow-checked. */
+void *lw_calloc(size_t n, size_t size);
+/* Grows *pp (elements of `size` bytes) so that it holds at least `need`; doubles; keeps *cap true. */
+int lw_grow(void *pp, size_t *cap, size_t need, size_t size);
+void lw_free(void *pp); /* void **: frees and nulls; accepts NULL inside */
+char *lw_strdup(const char *s);
+
+/* 64-byte aligned zeroed block for bulk data, huge pages advised when large. */
+void *lw_bulk_alloc(size_t bytes);
+void lw_bulk_free(void *pp, size_t bytes); /* void ** */
+/* Number of heap allocations made through this header since start: tests assert it stands still. */
+uint64_t lw_alloc_count(void);
+
+/* True and *out = a * b, or false on overflow of size_t / int64_t. */
+int lw_mul_size(size_t a, size_t b, size_t *out);
+
+typedef struct lw_arena lw_arena;
+int lw_arena_new(lw_arena **out);
+void lw_arena_free(lw_arena **pp);
+/* Zeroed, 16-byte aligned, lives as long as the arena. NULL (message set) when out of memory. */
+void *lw_arena_alloc(lw_arena *a, size_t bytes);
+char *lw_arena_strdup(lw_arena *a, const char *s);
+char *lw_arena_printf(lw_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+size_t lw_arena_bytes(const lw_arena *a);
+
+#define LW_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define LW_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define LW_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define LW_CEIL_DIV(a, b) (((a) + (b)-1) / (b))
+#define LW_ROUND_UP(a, b) (LW_CEIL_DIV(a, b) * (b))
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A growable string, always NUL-terminated. lw_str s = {0}; ... lw_str_clear(&s). */
+#ifndef LW_BASE_STR_H
+#define LW_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct lw_str {
+    char *s; /* NULL while empty: read through lw_str_c */
+    size_t len, cap;
+    bool failed; /* an append ran out of memory; everything since was dropped */
+} lw_str;
+
+void lw_str_add(lw_str *s, const char *text);
+void lw_str_add_n(lw_str *s, const char *bytes, size_t n);
+void lw_str_addf(lw_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *lw_str_c(const lw_str *s); /* "" when empty */
+void lw_str_clear(lw_str *s);
+
+bool lw_str_eq(const char *a, const char *b);
+bool lw_str_starts(const char *s, const char *prefix);
+bool lw_str_ends(const char *s, const char *suffix);
+/* Edit distance (Damerau-free Levenshtein), for "did you mean". */
+int lw_str_distance(const char *a, const char *b);
+/* FNV-1a 64 with a final avalanche: names -> RNG streams, cache keys. Stable for ever. */
+uint64_t lw_hash64(const void *bytes, size_t n);
+uint64_t lw_hash_name(const char *name);
+/* Whole-string numbers: no blanks, no tail; LW_EUSAGE with the text in the message otherwise. */
+int lw_parse_i64(const char *text, int64_t *out);
+int lw_parse_f64(const char *text, double *out);
+/* Human sizes and times: "1.5 GiB", "2m 05s" into a caller's buffer (returned). */
+const char *lw_fmt_bytes(char buf[32], uint64_t bytes);
+const char *lw_fmt_time(char buf[32], double seconds);
+
+#endif

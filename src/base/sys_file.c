@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files: read, write atomically, append. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/sys.h"
+
+static int fail_errno(const char *what, const char *path)
+{
+    int code = errno == ENOMEM ? LW_ENOMEM : LW_EIO;
+    return lw_fail(code, "%s: cannot %s: %s", path, what, strerror(errno));
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Reads until the end of the file or `limit` bytes; the file may be a pipe of unknown length. */
+static int read_all(int fd, const char *path, size_t limit, char **buf, size_t *len)
+{
+    size_t cap = 0, used = 0;
+    struct stat st;
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        return lw_fail(LW_EIO, "%s: cannot read: it is a directory", path);
+    size_t guess = fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : 4096;
+    for (;;) {
+        LW_TRY(lw_grow(buf, &cap, LW_MAX(used + 2, LW_MIN(guess, limit) + 2), 1));
+        ssize_t n = read(fd, *buf + used, cap - used - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail_errno("read", path);
+        if (n == 0)
+            break;
+        used += (size_t)n;
+        if (used > limit)
+            return lw_fail(LW_EFORMAT, "%s: larger than %zu bytes", path, limit);
+    }
+    (*buf)[used] = '\0';
+    *len = used;
+    return 0;
+}
+
+int lw_file_read(const char *path, size_t max, char **out, size_t *len)
+{
+    LW_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno("open", path);
+    char *buf = NULL;
+    size_t n = 0;
+    int rc = read_all(fd, path, max ? max : (size_t)INT64_MAX / 2, &buf, &n);
+    if (rc < 0) {
+        lw_free(&buf);
+        return rc;
+    }
+    *out = buf;
+    if (len)
+        *len = n;
+    return 0;
+}
+
+static int write_all(int fd, const char *path, const void *bytes, size_t n)
+{
+    const char *p = bytes;
+    while (n > 0) {
+        ssize_t done = write(fd, p, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return fail_errno("write", path);
+        p += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* fsync of the directory that holds path, so that a rename in it survives a power cut. */
+static int sync_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return lw_fsync_path(".");
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    lw_str_add_n(&dir, path, slash == path ? 1 : (size_t)(slash - path));
+    return dir.failed ? LW_ENOMEM : lw_fsync_path(lw_str_c(&dir));
+}
+
+static int write_synced(const char *tmp, const void *bytes, size_t n)
+{
+    LW_CLEANUP(close_fd) int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail_errno("create", tmp);
+    LW_TRY(write_all(fd, tmp, bytes, n));
+    if (fsync(fd) != 0)
+        return fail_errno("sync", tmp);
+    return 0;
+}
+
+int lw_file_write(const char *path, const void *bytes, size_t n)
+{
+    LW_CLEANUP(lw_str_clear) lw_str tmp = {0};
+    lw_str_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
+    if (tmp.failed)
+        return LW_ENOMEM;
+    int rc = write_synced(lw_str_c(&tmp), bytes, n);
+    if (rc == 0 && rename(lw_str_c(&tmp), path) != 0)
+        rc = fail_errno("rename into place", path);
+    if (rc < 0) {
+        unlink(lw_str_c(&tmp));
+        return rc;
+    }
+    return sync_parent(path);
+}
+
+int lw_file_append(const char *path, const void *bytes, size_t n)
+{
+    LW_CLEANUP(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail_errno("open", path);
+    return write_all(fd, path, bytes, n);
+}
+
+int lw_fsync_path(const char *path)
+{
+    LW_CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno("open", path);
+    /* Some file systems cannot sync a directory (EINVAL): nothing to be done there. */
+    if (fsync(fd) != 0 && errno != EINVAL)
+        return fail_errno("sync", path);
+    return 0;
+}
+
+int lw_file_size(const char *path, uint64_t *out)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return fail_errno("look at", path);
+    *out = (uint64_t)st.st_size;
+    return 0;
+}
