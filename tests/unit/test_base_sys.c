@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/sys: files, directories, maps, locks, clocks, CPU counts and control groups. */
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "base/sys_cgroup.h"
+
+static char dir[64]; /* a fresh directory for the group */
+
+static const char *in_dir(const char *name)
+{
+    static lw_str paths[4];
+    static int turn;
+    turn = (turn + 1) % 4;
+    return lw_path_join(&paths[turn], dir, name);
+}
+
+static void put(const char *path, const char *text)
+{
+    assert_int_equal(lw_file_write(path, text, strlen(text)), 0);
+}
+
+static void files_round_trip(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t n = 0;
+    put(in_dir("a"), "hello\n");
+    assert_int_equal(lw_file_read(in_dir("a"), 0, &text, &n), 0);
+    assert_int_equal(n, 6);
+    assert_string_equal(text, "hello\n");
+    lw_free(&text);
+    assert_int_equal(lw_file_append(in_dir("a"), "more", 4), 0);
+    assert_int_equal(lw_file_read(in_dir("a"), 10, &text, &n), 0); /* exactly the limit */
+    assert_string_equal(text, "hello\nmore");
+    lw_free(&text);
+    assert_int_equal(lw_file_read(in_dir("a"), 9, &text, &n), LW_EFORMAT);
+    assert_int_equal(lw_file_read(in_dir("none"), 0, &text, &n), LW_EIO);
+    assert_non_null(strstr(lw_errmsg(), "none"));
+    assert_int_equal(lw_file_read(dir, 0, &text, &n), LW_EIO);
+    assert_null(text);
+    uint64_t size = 0;
+    assert_int_equal(lw_file_size(in_dir("a"), &size), 0);
+    assert_int_equal(size, 10);
+}
+
+/* A failing write leaves the old file whole and no temporary behind. */
+static void write_is_atomic(void **state)
+{
+    (void)state;
+    char sub[96], file[128];
+    snprintf(sub, sizeof sub, "%s/atomic", dir);
+    snprintf(file, sizeof file, "%s/f", sub);
+    assert_int_equal(lw_mkdirs(sub), 0);
+    put(file, "old");
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) { /* RLIMIT_FSIZE would kill us; a full device is /dev/full, reached by a symlink */
+        char tmp[192];
+        snprintf(tmp, sizeof tmp, "%s.tmp.%ld", file, (long)getpid());
+        if (symlink("/dev/full", tmp) != 0)
+            _exit(3);
+        _exit(lw_file_write(file, "newer", 5) == LW_EIO ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 0);
+    char *text = NULL;
+    assert_int_equal(lw_file_read(file, 0, &text, NULL), 0);
+    assert_string_equal(text, "old");
+    lw_free(&text);
+    char **names = NULL;
+    size_t n = 0;
+    assert_int_equal(lw_list_dir(sub, &names, &n), 0);
+    assert_int_equal(n, 1);
+    lw_list_free(&names, n);
+}
+
+/* A reader that opened the old file keeps reading the old bytes while a writer replaces it. */
+static void write_replaces_by_rename(void **state)
+{
+    (void)state;
+    put(in_dir("r"), "first");
+    int fd = open(in_dir("r"), O_RDONLY);
+    assert_true(fd >= 0);
+    put(in_dir("r"), "second");
+    char buf[16] = {0};
+    assert_int_equal(read(fd, buf, sizeof buf - 1), 5);
+    assert_string_equal(buf, "first");
+    close(fd);
+}
+
+static void directories_are_made_listed_and_removed(void **state)
+{
+    (void)state;
+    assert_int_equal(lw_mkdirs(in_dir("d/e/f")), 0);
+    assert_int_equal(lw_mkdirs(in_dir("d/e/f/")), 0); /* again, with a slash */
+    assert_true(lw_path_is_dir(in_dir("d/e/f")));
+    put(in_dir("d/zeta"), "");
+    put(in_dir("d/alpha"), "");
+    assert_int_equal(symlink("/", in_dir("d/root")), 0); /* must not be followed when removing */
+    char **names = NULL;
+    size_t n = 0;
+    assert_int_equal(lw_list_dir(in_dir("d"), &names, &n), 0);
+    static const char *const expected[] = {"alpha", "e", "root", "zeta"};
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(names[i], expected[i]);
+    lw_list_free(&names, n);
+    assert_null(names);
+    assert_int_equal(lw_mkdirs(in_dir("d/zeta/x")), LW_EIO); /* a file is in the way */
+    assert_int_equal(lw_remove_tree(in_dir("d")), 0);
+    assert_false(lw_path_exists(in_dir("d")));
+    assert_true(lw_path_exists("/etc"));
+    assert_int_equal(lw_remove_tree(in_dir("d")), 0); /* missing is fine */
+}
+
+static void maps_share_the_file(void **state)
+{
+    (void)state;
+    lw_map w = {0}, r = {0};
+    assert_int_equal(lw_map_create(&w, in_dir("m"), 10000), 0);
+    assert_int_equal(((char *)w.data)[9999], 0);
+    memcpy((char *)w.data + 9990, "tail", 5);
+    assert_int_equal(lw_map_sync(&w), 0);
+    assert_int_equal(lw_map_open(&r, in_dir("m")), 0);
+    assert_int_equal(r.size, 10000);
+    assert_false(r.writable);
+    assert_string_equal((char *)r.data + 9990, "tail");
+    lw_map_close(&r);
+    lw_map_close(&w);
+    assert_null(w.data);
+    put(in_dir("empty"), "");
+    assert_int_equal(lw_map_open(&r, in_dir("empty")), 0);
+    assert_int_equal(r.size, 0);
+    lw_map_close(&r);
+    assert_int_equal(lw_map_open(&r, in_dir("none")), LW_EIO);
+}
+
+static void locks_exclude_other_processes(void **state)
+{
+    (void)state;
+    int fd = -1;
+    char path[96], mark[96];
+    snprintf(path, sizeof path, "%s/lock", dir);
+    snprintf(mark, sizeof mark, "%s/mark", dir);
+    assert_int_equal(lw_lock_take(path, &fd), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int mine = -1;
+        lw_lock_drop(&fd); /* the copy of the parent's: closing it keeps the parent's lock */
+        int rc = lw_lock_take(path, &mine);
+        _exit(rc == 0 && lw_path_exists(mark) ? 0 : 1);
+    }
+    lw_sleep(0.05);
+    put(mark, "");
+    lw_lock_drop(&fd);
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void clocks_move(void **state)
+{
+    (void)state;
+    double t = lw_now();
+    lw_sleep(0.02);
+    double passed = lw_now() - t;
+    assert_true(passed >= 0.02 && passed < 5.0);
+    assert_true(lw_wall_time() > 1.6e9);
+    assert_true(lw_peak_rss() > 100000);
+    assert_true(lw_memory_total() > 1000000);
+}
+
+static void cpu_count_follows_affinity(void **state)
+{
+    (void)state;
+    cpu_set_t old, one;
+    assert_int_equal(sched_getaffinity(0, sizeof old, &old), 0);
+    int all = lw_cpu_count();
+    assert_in_range(all, 1, CPU_COUNT(&old));
+    CPU_ZERO(&one);
+    for (int c = 0; c < CPU_SETSIZE; c++) {
+        if (CPU_ISSET(c, &old)) {
+            CPU_SET(c, &one);
+            break;
+        }
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(lw_cpu_count(), 1);
+    assert_int_equal(sched_setaffinity(0, sizeof old, &old), 0);
+    assert_int_equal(lw_cpu_count(), all);
+}
+
+static void cgroup_2_limits_are_found_on_the_way_up(void **state)
+{
+    (void)state;
+    char self[96], mount[96];
+    snprintf(self, sizeof self, "%s/self2", dir);
+    snprintf(mount, sizeof mount, "%s/cg2", dir);
+    put(self, "0::/pod/box\n");
+    assert_true(lw_cgroup_cpus(self, mount) == 0.0); /* nothing mounted */
+    assert_int_equal(lw_mkdirs(in_dir("cg2/pod/box")), 0);
+    put(in_dir("cg2/pod/box/cpu.max"), "max 100000\n");
+    put(in_dir("cg2/pod/box/memory.max"), "max\n");
+    assert_true(lw_cgroup_cpus(self, mount) == 0.0);
+    assert_true(lw_cgroup_memory(self, mount) == 0);
+    put(in_dir("cg2/pod/cpu.max"), "150000 100000\n");
+    put(in_dir("cg2/pod/memory.max"), "2147483648\n");
+    assert_true(lw_cgroup_cpus(self, mount) == 1.5);
+    assert_true(lw_cgroup_memory(self, mount) == 2147483648u);
+    put(self, "0::/elsewhere\n"); /* a path of the host: only the root is visible */
+    assert_true(lw_cgroup_cpus(self, mount) == 0.0);
+    put(in_dir("cg2/cpu.max"), "50000 100000\n");
+    assert_true(lw_cgroup_cpus(self, mount) == 0.5);
+}
+
+static void cgroup_1_limits_are_found(void **state)
+{
+    (void)state;
+    char self[96], mount[96];
+    snprintf(self, sizeof self, "%s/self1", dir);
+    snprintf(mount, sizeof mount, "%s/cg1", dir);
+    put(self, "5:memory:/box\n4:cpuset:/\n3:cpu,cpuacct:/box\n");
+    assert_int_equal(lw_mkdirs(in_dir("cg1/cpu/box")), 0);
+    assert_int_equal(lw_mkdirs(in_dir("cg1/memory/box")), 0);
+    put(in_dir("cg1/cpu/box/cpu.cfs_period_us"), "100000\n");
+    put(in_dir("cg1/cpu/box/cpu.cfs_quota_us"), "-1\n");
+    put(in_dir("cg1/memory/memory.limit_in_bytes"), "9223372036854771712\n");
+    assert_true(lw_cgroup_cpus(self, mount) == 0.0);
+    assert_true(lw_cgroup_memory(self, mount) == 0);
+    put(in_dir("cg1/cpu/box/cpu.cfs_quota_us"), "300000\n");
+    put(in_dir("cg1/memory/box/memory.limit_in_bytes"), "1048576\n");
+    assert_true(lw_cgroup_cpus(self, mount) == 3.0);
+    assert_true(lw_cgroup_memory(self, mount) == 1048576);
+}
+
+static void isa_is_chosen_by_environment(void **state)
+{
+    (void)state;
+    char *old = getenv("LW_ISA") ? lw_strdup(getenv("LW_ISA")) : NULL;
+    lw_isa isa = LW_ISA_AVX512;
+    setenv("LW_ISA", "ref", 1);
+    assert_int_equal(lw_isa_chosen(&isa), 0);
+    assert_int_equal(isa, LW_ISA_REF);
+    setenv("LW_ISA", "mmx", 1);
+    assert_int_equal(lw_isa_chosen(&isa), LW_EUSAGE);
+    unsetenv("LW_ISA");
+    assert_int_equal(lw_isa_chosen(&isa), 0);
+    assert_int_equal(isa, lw_isa_best());
+    setenv("LW_ISA", "avx512", 1);
+    assert_int_equal(lw_isa_chosen(&isa), lw_isa_best() == LW_ISA_AVX512 ? 0 : LW_EDEVICE);
+    if (old)
+        setenv("LW_ISA", old, 1);
+    else
+        unsetenv("LW_ISA");
+    lw_free(&old);
+    assert_string_equal(lw_isa_name(LW_ISA_AVX2), "avx2");
+    assert_true(strlen(lw_cpu_name()) > 0);
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof dir, "/tmp/lw-test-XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int drop_dir(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        in_dir("");
+    return lw_remove_tree(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_round_trip),
+        cmocka_unit_test(write_is_atomic),
+        cmocka_unit_test(write_replaces_by_rename),
+        cmocka_unit_test(directories_are_made_listed_and_removed),
+        cmocka_unit_test(maps_share_the_file),
+        cmocka_unit_test(locks_exclude_other_processes),
+        cmocka_unit_test(clocks_move),
+        cmocka_unit_test(cpu_count_follows_affinity),
+        cmocka_unit_test(cgroup_2_limits_are_found_on_the_way_up),
+        cmocka_unit_test(cgroup_1_limits_are_found),
+        cmocka_unit_test(isa_is_chosen_by_environment),
+    };
+    return cmocka_run_group_tests_name("base_sys", tests, make_dir, drop_dir);
+}
