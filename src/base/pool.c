@@ -30,7 +30,7 @@
 #include "base/memory.h"
 #include "base/sys.h"
 
-static const double spin_seconds = 40e-6, yield_seconds = 120e-6;
+static const double spin_seconds = 40e-6, yield_seconds = 400e-6;
 static const uint32_t closed = UINT32_MAX;
 
 typedef struct pool_worker {
