@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gemm: dense f32 products for linear layers, forward and backward.
+ *
+ *   forward      C[M][N]  = act( A[M][K] . Bp  (+ C) + bias[N] + residual[M][N] )
+ *   data grad    the same kernel: dX[M][K] = dY[M][N] . W packed the other way round
+ *   weight grad  dW[N][K] (+)= dY[M][N]^T X[M][K],  db[N] (+)= column sums of dY
+ *
+ * Weights are packed once per weight version into panels of a few vectors of columns
+ * ([N/NR][K][NR], NR is the ISA's affair); activations are read in place. Rows of A, C, dY, X and the
+ * residual have pitches (floats between rows), so slices of wider buffers work as they are.
+ *
+ *   linear weight W[N out][K in], row-major:
+ *     forward:    pack(p, W, N, K, K, 1, task)   then forward(Y, .., X, .., p, M, N, K, ..)
+ *     data grad:  pack(p, W, K, N, 1, K, task)   then forward(dX, .., dY, .., p, M, K, N, ..)
+ *
+ * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the shape. Tasks
+ * are independent, may run in any order and on any thread. Every output element is one chain of fused
+ * multiply-adds over k = 0..K-1 in order, so its bits depend on its own row, N and K and the ISA level
+ * only: never on M, the task or the thread. Weight gradients depend on M too (fixed chunks of rows).
+ */
+#ifndef LW_KERNELS_GEMM_H
+#define LW_KERNELS_GEMM_H
+
+#include "base/base.h"
+
+/*
+ * What happens to a finished sum s before it is stored, in this order:
+ *   s (+ old output if accumulate) + bias[n] + image_bias[b][n] + residual[m][n], then act.
+ * A zeroed struct stores s as it is. None of the inputs may overlap the output (to add to the output in
+ * place use accumulate).
+ */
+typedef struct lw_epilogue {
+    const float *bias;       /* [N] or NULL */
+    const float *image_bias; /* [B][N] or NULL: one row per image (convolution only), e.g. time embedding */
+    ptrdiff_t ld_image_bias; /* floats between its rows */
+    const float *residual;   /* [M][N] or NULL (M = output pixels for a convolution) */
+    ptrdiff_t ld_residual;   /* floats between its rows */
+    int accumulate;          /* 1: the old output is added (beta 1); 0: it is not read */
+    lw_act act;
+} lw_epilogue;
+
+/* Floats that a packed [N][K] operand may take (upper bound over ISA levels), and tasks to pack it. */
+int64_t lw_gemm_packed_floats(ptrdiff_t N, ptrdiff_t K);
+int64_t lw_gemm_pack_tasks(ptrdiff_t N, ptrdiff_t K);
+int64_t lw_gemm_tasks(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
+/*
+ * Weight gradient: first all `tasks` of weight_grad, then (a barrier) all `combine_tasks` of
+ * weight_grad_combine. `partial_floats` of memory is shared by all tasks of both. combine_tasks and
+ * partial_floats are 0 when one pass does it all.
+ */
+int64_t lw_gemm_weight_grad_tasks(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
+int64_t lw_gemm_weight_grad_partial_floats(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
+int64_t lw_gemm_weight_grad_combine_tasks(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
+
+/* packed <- B, element (n, k) at b[n * stride_n + k * stride_k]; task of lw_gemm_pack_tasks(N, K).
+ * packed is 64-byte aligned. */
+typedef void lw_gemm_pack_fn(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,
+                             ptrdiff_t stride_k, int64_t task);
+
+/* c[m * ldc + n] = epilogue(sum_k a[m * lda + k] * B(n, k)); task of lw_gemm_tasks(M, N, K).
+ * `e` may be NULL (plain store). */
+typedef void lw_gemm_forward_fn(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t lda, const float *packed,
+                                ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, const lw_epilogue *e, int64_t task);
+
+/* dw[n * K + k] (+)= sum_m dy[m * lddy + n] * x[m * ldx + k]; db[n] (+)= sum_m dy[m * lddy + n], db may
+ * be NULL. accumulate: 1 adds to dw and db, 0 overwrites them. */
+typedef void lw_gemm_weight_grad_fn(float *dw, float *db, const float *dy, ptrdiff_t lddy, const float *x,
+                                    ptrdiff_t ldx, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, int accumulate,
+                                    float *partials, int64_t task);
+/* Adds the partial sums in fixed order; the same dw, db, M, N, K, accumulate and partials as above. */
+typedef void lw_gemm_weight_grad_combine_fn(float *dw, float *db, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
+                                            int accumulate, const float *partials, int64_t task);
+
+struct lw_gemm_kernels {
+    lw_gemm_pack_fn *pack;
+    lw_gemm_forward_fn *forward;
+    lw_gemm_weight_grad_fn *weight_grad;
+    lw_gemm_weight_grad_combine_fn *weight_grad_combine;
+};
+
+#define K(isa, field, function) __typeof__(*((struct lw_gemm_kernels *)0)->field) function;
+#include "kernels/gemm/gemm.def"
+#undef K
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm, reference: obvious loops, double accumulators; the oracle and the portable path.
+ * Packed weights are a plain [N][K] copy; tasks take equal shares of rows. */
+#include <math.h>
+
+#include "kernels/gemm/gemm_ref.h"
+
+float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t row,
+                      ptrdiff_t n)
+{
+    if (!e)
+        return (float)sum;
+    double v = sum;
+    if (e->accumulate)
+        v += (double)old;
+    if (e->bias)
+        v += (double)e->bias[n];
+    if (e->image_bias)
+        v += (double)e->image_bias[image * e->ld_image_bias + n];
+    if (e->residual)
+        v += (double)e->residual[row * e->ld_residual + n];
+    if (e->act == LW_ACT_RELU)
+        v = v < 0.0 ? 0.0 : v;
+    else if (e->act == LW_ACT_SILU)
+        v = v / (1.0 + exp(-v));
+    return (float)v;
+}
+
+void lw_gemm_pack_ref(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,
+                      ptrdiff_t stride_k, int64_t task)
+{
+    ptrdiff_t cols = lw_gemm_pack_cols(N, K), n1 = LW_MIN((task + 1) * cols, N);
+    for (ptrdiff_t n = task * cols; n < n1; n++)
+        for (ptrdiff_t k = 0; k < K; k++)
+            packed[n * K + k] = b[n * stride_n + k * stride_k];
+}
+
+void lw_gemm_forward_ref(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t lda, const float *packed,
+                         ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, const lw_epilogue *e, int64_t task)
+{
+    int64_t tasks = lw_gemm_tasks(M, N, K);
+    for (ptrdiff_t m = M * task / tasks; m < M * (task + 1) / tasks; m++) {
+        for (ptrdiff_t n = 0; n < N; n++) {
+            double sum = 0.0;
+            for (ptrdiff_t k = 0; k < K; k++)
+                sum += (double)a[m * lda + k] * (double)packed[n * K + k];
+            float old = e && e->accumulate ? c[m * ldc + n] : 0.0f;
+            c[m * ldc + n] = lw_epilogue_ref(sum, old, e, 0, m, n);
+        }
+    }
+}
+
+void lw_gemm_weight_grad_ref(float *dw, float *db, const float *dy, ptrdiff_t lddy, const float *x,
+                             ptrdiff_t ldx, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, int accumulate,
+                             float *partials, int64_t task)
+{
+    (void)partials; /* one pass: each task owns some rows of dw */
+    int64_t tasks = lw_gemm_weight_grad_tasks(M, N, K);
+    for (ptrdiff_t n = N * task / tasks; n < N * (task + 1) / tasks; n++) {
+        for (ptrdiff_t k = 0; k < K; k++) {
+            double sum = accumulate ? (double)dw[n * K + k] : 0.0;
+            for (ptrdiff_t m = 0; m < M; m++)
+                sum += (double)dy[m * lddy + n] * (double)x[m * ldx + k];
+            dw[n * K + k] = (float)sum;
+        }
+        if (db) {
+            double sum = accumulate ? (double)db[n] : 0.0;
+            for (ptrdiff_t m = 0; m < M; m++)
+                sum += (double)dy[m * lddy + n];
+            db[n] = (float)sum;
+        }
+    }
+}
+
+void lw_gemm_weight_grad_combine_ref(float *dw, float *db, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
+                                     int accumulate, const float *partials, int64_t task)
+{
+    (void)dw, (void)db, (void)M, (void)N, (void)K, (void)accumulate, (void)partials, (void)task;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the gemm and conv families: the epilogue of the reference kernels. */
+#ifndef LW_KERNELS_GEMM_REF_H
+#define LW_KERNELS_GEMM_REF_H
+
+#include "kernels/gemm/gemm_shape.h"
+
+/* The stored value for sum `sum` at (row, n) of image `image`; `old` is the output before. */
+float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t row,
+                      ptrdiff_t n);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a matrix product is cut into tasks: pure functions of the shape, the same for every ISA level. */
+#include "kernels/gemm/gemm_shape.h"
+
+/* Work per task: about 1/32 of the whole, between 10 and 150 us of one core. */
+enum { TASK_FLOPS_MIN = 1500000, TASK_FLOPS_MAX = 16000000, TASKS_WANTED = 32 };
+
+double lw_gemm_task_flops(double total)
+{
+    return LW_MIN(LW_MAX(total / TASKS_WANTED, (double)TASK_FLOPS_MIN), (double)TASK_FLOPS_MAX);
+}
+
+ptrdiff_t lw_gemm_group_cols(ptrdiff_t N, ptrdiff_t K)
+{
+    ptrdiff_t depth = LW_MAX(LW_MIN(K, LW_GEMM_DEPTH), 1);
+    ptrdiff_t cols = LW_GEMM_GROUP_FLOATS / depth / LW_GEMM_COLS * LW_GEMM_COLS;
+    return LW_MIN(LW_MAX(cols, LW_GEMM_COLS), LW_ROUND_UP(N, LW_GEMM_COLS));
+}
+
+lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
+{
+    double flops = 2.0 * (double)M * (double)N * (double)LW_MAX(K, 8);
+    double task = lw_gemm_task_flops(flops);
+    lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K)};
+    double per_row = 2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8);
+    double rows = task / per_row;
+    /* Few rows and many columns: narrower column groups instead. */
+    while ((double)M < rows / 2 && s.cols > LW_GEMM_COLS && (double)M * per_row > task) {
+        s.cols = LW_ROUND_UP(s.cols / 2, LW_GEMM_COLS);
+        per_row /= 2;
+        rows *= 2;
+    }
+    s.rows = rows >= (double)M ? M : LW_ROUND_UP((ptrdiff_t)rows, LW_GEMM_ROWS);
+    s.rows = LW_MAX(LW_MIN(s.rows, M), 1);
+    s.row_tasks = LW_CEIL_DIV(M, s.rows);
+    s.col_tasks = LW_CEIL_DIV(N, s.cols);
+    return s;
+}
+
+int64_t lw_gemm_packed_floats(ptrdiff_t N, ptrdiff_t K)
+{
+    return (int64_t)LW_ROUND_UP(N, 16) * K;
+}
+
+ptrdiff_t lw_gemm_pack_cols(ptrdiff_t N, ptrdiff_t K)
+{
+    ptrdiff_t cols = LW_ROUND_UP(LW_CEIL_DIV(131072, LW_MAX(K, 1)), LW_GEMM_COLS);
+    return LW_MIN(cols, LW_ROUND_UP(N, LW_GEMM_COLS));
+}
+
+int64_t lw_gemm_pack_tasks(ptrdiff_t N, ptrdiff_t K)
+{
+    return LW_CEIL_DIV(N, lw_gemm_pack_cols(N, K));
+}
+
+int64_t lw_gemm_tasks(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
+{
+    lw_gemm_split s = lw_gemm_split_of(M, N, K);
+    return (int64_t)s.row_tasks * s.col_tasks;
+}

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# Kernel tests: check is the shared part (buffers, comparisons, the run over ISA levels).
+add_library(lw_check STATIC ${CMAKE_SOURCE_DIR}/tests/kernels/check.c)
+target_include_directories(lw_check PUBLIC ${CMAKE_SOURCE_DIR}/tests)
+target_link_libraries(lw_check PUBLIC lw_base ${CMOCKA_LIBRARY} m)
