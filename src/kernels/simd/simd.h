@@ -22,6 +22,8 @@
  *   vi_shl(a,k) vi_shr(a,k) (zero fill) vi_sra(a,k) (sign fill), k a constant
  *   v_mullo_u32 v_mulhi_u32; v_mulwide_u32(a,b,&hi,&lo) does both at the price of one
  *   vi_gt (signed) vi_eq vi_ltu (unsigned) -> vm;  vi_sel(m,x,y)
+ *   vi_block_iota, vi_interleave4(w[4]): when lane l of w[k] belongs to 4-word block vi_block_iota[l], leaves
+ *   the 4 VL words in block order, w[0] first
  *   v_gather(base, vi index): base[index[lane]];  v_load_u8(p): VL bytes to floats 0..255
  *
  * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 / _ref.

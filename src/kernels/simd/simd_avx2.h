@@ -126,4 +126,15 @@ LW_WORD vi v_mulhi_u32(vi a, vi b)
     return hi;
 }
 
+LW_WORD vi vi_block_iota(void) { return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7); }
+LW_WORD void vi_interleave4(vi w[4])
+{
+    vi a = _mm256_unpacklo_epi32(w[0], w[1]), b = _mm256_unpackhi_epi32(w[0], w[1]);
+    vi c = _mm256_unpacklo_epi32(w[2], w[3]), d = _mm256_unpackhi_epi32(w[2], w[3]);
+    w[0] = _mm256_unpacklo_epi64(a, c);
+    w[1] = _mm256_unpackhi_epi64(a, c);
+    w[2] = _mm256_unpacklo_epi64(b, d);
+    w[3] = _mm256_unpackhi_epi64(b, d);
+}
+
 #endif

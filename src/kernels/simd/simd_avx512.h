@@ -123,4 +123,18 @@ LW_WORD vi v_mulhi_u32(vi a, vi b)
     return hi;
 }
 
+LW_WORD vi vi_block_iota(void)
+{
+    return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+}
+LW_WORD void vi_interleave4(vi w[4])
+{
+    vi a = _mm512_unpacklo_epi32(w[0], w[1]), b = _mm512_unpackhi_epi32(w[0], w[1]);
+    vi c = _mm512_unpacklo_epi32(w[2], w[3]), d = _mm512_unpackhi_epi32(w[2], w[3]);
+    w[0] = _mm512_unpacklo_epi64(a, c);
+    w[1] = _mm512_unpackhi_epi64(a, c);
+    w[2] = _mm512_unpacklo_epi64(b, d);
+    w[3] = _mm512_unpackhi_epi64(b, d);
+}
+
 #endif

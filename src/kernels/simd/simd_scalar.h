@@ -98,5 +98,7 @@ LW_WORD vm vi_ltu(vi a, vi b) { return a < b; }
 LW_WORD vi vi_sel(vm m, vi x, vi y) { return m ? x : y; }
 LW_WORD vf v_gather(const float *base, vi index) { return base[(int32_t)index]; }
 LW_WORD vf v_load_u8(const uint8_t *p) { return (float)*p; }
+LW_WORD vi vi_block_iota(void) { return 0; }
+LW_WORD void vi_interleave4(vi w[4]) { (void)w; }
 
 #endif
