@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
+  attention/attention_ref.c
+  drift/drift_layout.c
+  drift/drift_ref.c
+  norm/norm_ref.c
+  softmax/softmax_ref.c
+  stats/stats_ref.c
   conv/conv_ref.c
   conv/conv_shape.c
   gemm/gemm_ref.c

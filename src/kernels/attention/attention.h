@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attention: o = softmax(q k^T * scale) v per head, never storing the T x T matrix (Dao et al., "FlashAttention",
+ * 2022: online softmax forward, recomputation backward).
+ *
+ * One call = one task of one sample; pointers are those of the sample. q, k, v are slices of the sample's packed
+ * buffer [T, qkv_pitch] (q | k | v, each C = heads * hd wide, head h at channels h * hd): pass q = buf, k = buf + C,
+ * v = buf + 2 C. T tokens, hd channels of a head.
+ */
+#ifndef LW_KERNELS_ATTENTION_H
+#define LW_KERNELS_ATTENTION_H
+
+#include <stddef.h>
+
+typedef struct lw_attention_shape {
+    ptrdiff_t t, heads, hd;
+    ptrdiff_t qkv_pitch; /* elements between tokens of q, k, v and of dq, dk, dv */
+    ptrdiff_t o_pitch;   /* elements between tokens of o and of dO; >= heads * hd */
+    float scale;         /* usually 1 / sqrt(hd) */
+} lw_attention_shape;
+
+/* o [T, o_pitch] and lse [heads, T] (log-sum-exp of the scaled scores) for the rows of task `task`. */
+#define LW_ATTENTION_FORWARD(name, real)                                                           \
+    void name(real *o, real *lse, const real *q, const real *k, const real *v,                     \
+              const lw_attention_shape *s, ptrdiff_t task, float *scratch)
+/*
+ * dq, dk, dv (each [T, qkv_pitch]) of head `head` from dO [T, o_pitch], o, lse and the forward's inputs;
+ * added to when add is 1. One task = one head.
+ */
+#define LW_ATTENTION_BACKWARD(name, real)                                                          \
+    void name(real *dq, real *dk, real *dv, const real *dout, const real *o, const real *lse,      \
+              const real *q, const real *k, const real *v, const lw_attention_shape *s,            \
+              ptrdiff_t head, int add, float *scratch)
+
+typedef LW_ATTENTION_FORWARD(lw_attention_forward_fn, float);
+typedef LW_ATTENTION_BACKWARD(lw_attention_backward_fn, float);
+
+typedef struct lw_attention_kernels {
+    lw_attention_forward_fn *forward;
+    lw_attention_backward_fn *backward;
+} lw_attention_kernels;
+
+/* Forward tasks of one sample: heads x row blocks; backward tasks: heads. */
+ptrdiff_t lw_attention_tasks(const lw_attention_shape *s);
+/* Head and rows [r0, r1) of a forward task. */
+void lw_attention_range(const lw_attention_shape *s, ptrdiff_t task, ptrdiff_t *head, ptrdiff_t *r0,
+                        ptrdiff_t *r1);
+/* Floats of scratch one call needs (64-byte aligned). */
+size_t lw_attention_scratch(const lw_attention_shape *s, int backward);
+
+/* The reference in double, for gradient checks. */
+LW_ATTENTION_FORWARD(lw_attention_forward_f64, double);
+LW_ATTENTION_BACKWARD(lw_attention_backward_f64, double);
+
+#define K(isa, field, function) lw_attention_##field##_fn function;
+#include "kernels/attention/attention.def"
+#undef K
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reference attention in plain loops, for float and for double data; task split and scratch sizes. */
+#include "kernels/attention/attention.h"
+
+#include <math.h>
+
+#include "kernels/attention/attention_block.h"
+
+enum { REF_BLOCK = 64 }; /* output channels held in double at a time */
+
+static double attention_scale(const lw_attention_shape *s)
+{
+    return (double)s->scale;
+}
+
+#define ATTENTION_DOT(name, real)                                                                  \
+    static double name(const real *a, const real *b, ptrdiff_t n)                                  \
+    {                                                                                              \
+        double sum = 0;                                                                            \
+        for (ptrdiff_t c = 0; c < n; c++)                                                          \
+            sum += (double)a[c] * (double)b[c];                                                    \
+        return sum;                                                                                \
+    }
+ATTENTION_DOT(attention_dot_ref, float)
+ATTENTION_DOT(attention_dot_f64, double)
+
+#define LW_REAL float
+#define LW_REF(name) name##_ref
+#include "kernels/attention/attention_ref.inc"
+#undef LW_REAL
+#undef LW_REF
+#define LW_REAL double
+#define LW_REF(name) name##_f64
+#include "kernels/attention/attention_ref.inc"
+
+ptrdiff_t lw_attention_tasks(const lw_attention_shape *s)
+{
+    return s->heads * ((s->t + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS);
+}
+
+void lw_attention_range(const lw_attention_shape *s, ptrdiff_t task, ptrdiff_t *head, ptrdiff_t *r0, ptrdiff_t *r1)
+{
+    ptrdiff_t blocks = (s->t + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS;
+    *head = task / blocks;
+    *r0 = task % blocks * LW_ATTENTION_ROWS;
+    *r1 = *r0 + LW_ATTENTION_ROWS < s->t ? *r0 + LW_ATTENTION_ROWS : s->t;
+}
+
+size_t lw_attention_scratch(const lw_attention_shape *s, int backward)
+{
+    size_t t = (size_t)(s->t + 63) / 64 * 64, d = (size_t)(s->hd + 31) / 32 * 32;
+    return backward ? LW_ATTENTION_BACKWARD_FLOATS(t, d) : LW_ATTENTION_FORWARD_FLOATS(t, d);
+}
