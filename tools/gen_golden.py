@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes tests/golden: reference values by PyTorch, diffusers and numpy (docs/golden.md).
+
+Run by hand in a virtual environment with numpy, torch, torchvision, diffusers and safetensors;
+neither the build nor the tests need any of them.
+
+    python3 tools/gen_golden.py [--only layers,drift,...] [--directory tests/golden/data]
+"""
+import argparse
+import os
+import sys
+import time
+
+import torch
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from golden import drift, encoder, layers, sampler, store, unet  # noqa: E402
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def names(data):
+    """Parameter names and configurations; proves that diffusers' network is the one described."""
+    for cfg in ("tiny", "demo", "small"):
+        count, diff = unet.same_as_spec(cfg)
+        print("%s: %d parameters, diffusers against the description: %.1e" % (cfg, count, diff))
+    assert unet.count_parameters("large") == unet.COUNTS["large"]
+    unet.write_names(os.path.join(os.path.dirname(data), "unet_names.txt"), "tiny")
+    unet.write_names(os.path.join(os.path.dirname(data), "unet_names_small.txt"), "small")
+    for cfg in ("tiny", "small", "large"):
+        unet.write_config(os.path.join(data, "unet_%s_config.json" % cfg), cfg)
+
+
+def parts(data):
+    """Name -> function that writes that golden file."""
+    def put(name, made, doubles=4096):
+        tensors, meta = made if isinstance(made, tuple) else (made, {})
+        meta.setdefault("torch", torch.__version__.split("+")[0])
+        store.save(data, name, tensors, meta, doubles)
+        for k in sorted(meta):
+            if k.startswith("torch_f32"):
+                print("    %s: %s" % (k, meta[k]))
+    return {
+        "names": lambda: names(data),
+        "layers": lambda: put("layers", layers.make(), 0),
+        "formula": lambda: put("formula", layers.make_formula()),
+        "drift": lambda: put("drift", drift.make()),
+        "sampler": lambda: put("sampler", sampler.make()),
+        "mae": lambda: put("encoder_mae", encoder.golden_mae()),
+        "resnet18": lambda: put("encoder_resnet18", encoder.golden_resnet18()),
+        "cifar": lambda: put("encoder_cifar20", encoder.golden_cifar()),
+        "unet_tiny": lambda: put("unet_tiny", unet.golden("tiny", 3, True)),
+        "train_tiny": lambda: put("train_tiny", unet.golden_training("tiny")),
+        "unet_small": lambda: put("unet_small", unet.golden("small", 2, False)),
+        "train_small": lambda: put("train_small", unet.golden_training("small")),
+    }
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--directory", default=os.path.join(HERE, "tests", "golden", "data"))
+    p.add_argument("--only", default="", help="comma-separated parts")
+    p.add_argument("--threads", type=int, default=1)
+    o = p.parse_args()
+    torch.set_num_threads(o.threads)
+    torch.use_deterministic_algorithms(True)
+    os.makedirs(o.directory, exist_ok=True)
+    todo = parts(o.directory)
+    for name in o.only.split(",") if o.only else todo:
+        start = time.time()
+        todo[name]()
+        print("%s: %.1f s" % (name, time.time() - start), flush=True)
+    store.check_total(o.directory)
+
+
+if __name__ == "__main__":
+    main()
