@@ -14,19 +14,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct lw_pool_shape {
+typedef struct lw_pooling_shape {
     ptrdiff_t h, w, c;        /* input */
     ptrdiff_t oh, ow;         /* output */
     ptrdiff_t k, stride, pad;
-} lw_pool_shape;
+} lw_pooling_shape;
 
 /* y[b, oh, ow, c] from x[b, h, w, c]; range over the B * OH output rows. */
-typedef void lw_pool_fn(float *y, const float *x, const lw_pool_shape *s, ptrdiff_t begin, ptrdiff_t end);
+typedef void lw_pooling_fn(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end);
 /* dx from dy; range over the B * H input rows. */
-typedef void lw_pool_avg_grad_fn(float *dx, const float *dy, const lw_pool_shape *s, ptrdiff_t begin,
+typedef void lw_pooling_avg_grad_fn(float *dx, const float *dy, const lw_pooling_shape *s, ptrdiff_t begin,
                                  ptrdiff_t end);
 /* dx from dy and x: each window's gradient goes to its first maximum (or first NaN); range over samples. */
-typedef void lw_pool_max_grad_fn(float *dx, const float *dy, const float *x, const lw_pool_shape *s,
+typedef void lw_pooling_max_grad_fn(float *dx, const float *dy, const float *x, const lw_pooling_shape *s,
                                  ptrdiff_t begin, ptrdiff_t end);
 
 /* Nearest upsampling by k: y[b, h*k, w*k, c] = x[b, h, w, c]; h, w of x; range over B * H rows of x. */
@@ -60,9 +60,9 @@ typedef void lw_scatter_fn(float *dtable, const float *dy, const int32_t *ids, p
                            ptrdiff_t c, int accumulate, ptrdiff_t begin, ptrdiff_t end);
 
 struct lw_pooling_kernels {
-    lw_pool_fn *avg, *max;
-    lw_pool_avg_grad_fn *avg_grad;
-    lw_pool_max_grad_fn *max_grad;
+    lw_pooling_fn *avg, *max;
+    lw_pooling_avg_grad_fn *avg_grad;
+    lw_pooling_max_grad_fn *max_grad;
     lw_upsample_fn *upsample, *upsample_grad;
     lw_pad_fn *pad;
     lw_subsample_fn *subsample, *subsample_grad;

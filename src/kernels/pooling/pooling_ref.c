@@ -6,14 +6,14 @@
 #include <string.h>
 
 /* Input rows or columns of window o, clipped to [0, n). */
-static void window(const lw_pool_shape *s, ptrdiff_t o, ptrdiff_t n, ptrdiff_t *lo, ptrdiff_t *hi)
+static void window(const lw_pooling_shape *s, ptrdiff_t o, ptrdiff_t n, ptrdiff_t *lo, ptrdiff_t *hi)
 {
     ptrdiff_t from = o * s->stride - s->pad, to = from + s->k;
     *lo = from < 0 ? 0 : from;
     *hi = to > n ? n : to;
 }
 
-void lw_pool_avg_ref(float *y, const float *x, const lw_pool_shape *s, ptrdiff_t begin, ptrdiff_t end)
+void lw_pooling_avg_ref(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end)
 {
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *image = x + r / s->oh * s->h * s->w * s->c;
@@ -33,7 +33,7 @@ void lw_pool_avg_ref(float *y, const float *x, const lw_pool_shape *s, ptrdiff_t
 }
 
 /* Offset in `image` of the first maximum of window (oh, ow), channel c; a NaN counts as the maximum; -1: empty. */
-static ptrdiff_t argmax(const float *image, const lw_pool_shape *s, ptrdiff_t oh, ptrdiff_t ow, ptrdiff_t c)
+static ptrdiff_t argmax(const float *image, const lw_pooling_shape *s, ptrdiff_t oh, ptrdiff_t ow, ptrdiff_t c)
 {
     ptrdiff_t h0, h1, w0, w1, best = -1;
     window(s, oh, s->h, &h0, &h1);
@@ -48,7 +48,7 @@ static ptrdiff_t argmax(const float *image, const lw_pool_shape *s, ptrdiff_t oh
     return best;
 }
 
-void lw_pool_max_ref(float *y, const float *x, const lw_pool_shape *s, ptrdiff_t begin, ptrdiff_t end)
+void lw_pooling_max_ref(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end)
 {
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *image = x + r / s->oh * s->h * s->w * s->c;
@@ -61,7 +61,7 @@ void lw_pool_max_ref(float *y, const float *x, const lw_pool_shape *s, ptrdiff_t
     }
 }
 
-void lw_pool_max_grad_ref(float *dx, const float *dy, const float *x, const lw_pool_shape *s,
+void lw_pooling_max_grad_ref(float *dx, const float *dy, const float *x, const lw_pooling_shape *s,
                           ptrdiff_t begin, ptrdiff_t end)
 {
     ptrdiff_t size = s->h * s->w * s->c;
@@ -77,7 +77,7 @@ void lw_pool_max_grad_ref(float *dx, const float *dy, const float *x, const lw_p
     }
 }
 
-void lw_pool_avg_grad_ref(float *dx, const float *dy, const lw_pool_shape *s, ptrdiff_t begin, ptrdiff_t end)
+void lw_pooling_avg_grad_ref(float *dx, const float *dy, const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end)
 {
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *image = dy + r / s->h * s->oh * s->ow * s->c;

@@ -5,7 +5,8 @@
  *
  * Types: vf = VL floats, vi = VL 32-bit integers, vm = VL lane flags (from comparisons).
  * Names: v_* on floats, vi_* on integers, vm_* on flags. All are exact IEEE operations, one rounding per word;
- * v_fma is fused everywhere (fmaf in plain C). So a body without reductions gives the same BITS on every ISA (but the sign of a NaN):
+ * v_fma is fused everywhere (fmaf in plain C). So a body without reductions gives the SAME BITS on every ISA (but
+ * for the sign of a NaN):
  * the functions of simd_math.h (exp, log, ...) do, and kernels/random depends on it.
  * v_hsum, v_hmax add lanes in a fixed tree that depends on VL: same bits for one ISA only.
  *

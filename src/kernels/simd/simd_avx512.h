@@ -11,7 +11,7 @@ typedef __m512 vf;
 typedef __m512i vi;
 typedef __mmask16 vm;
 
-LW_WORD __mmask16 vm_first(ptrdiff_t n) { return (__mmask16)_bzhi_u32(0xffffu, (unsigned)n); }
+LW_WORD __mmask16 vm_first(ptrdiff_t n) { return (__mmask16)((1u << n) - 1u); }
 
 LW_WORD vf v_load(const float *p) { return _mm512_loadu_ps(p); }
 LW_WORD void v_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
