@@ -22,8 +22,8 @@ int lw_jsonl_load(const char *path, json_t **out);
 void lw_csv_row(lw_str *s, const char *const *cells, size_t n);
 /* Appends a row; writes `header` (NULL: none) first when the file is missing or empty. */
 int lw_csv_append(const char *path, const char *const *header, const char *const *cells, size_t n);
-/* Shortest text of x ("0.1", "1e-04" never: "0.0001"), empty for NaN; buf is returned. */
-const char *lw_csv_f64(char buf[32], double x);
+/* Shortest text that reads back to the same double ("0.1", "1e-05", "nan", "inf"); buf is returned. */
+const char *lw_f64_text(char buf[32], double x);
 /* A table: array (rows) of arrays (cells) of strings; an unfinished last row is left out. */
 int lw_csv_load(const char *path, json_t **out);
 

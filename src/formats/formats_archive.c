@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading archives and compressed files through libarchive. */
+#include "formats/formats_archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/base.h"
+
+#define BLOCK 65536
+
+struct lw_archive {
+    char *path;
+    struct archive *in;
+    bool raw;
+};
+
+void lw_archive_close(lw_archive **pp)
+{
+    lw_archive *a = *pp;
+    if (!a)
+        return;
+    archive_read_free(a->in);
+    lw_free(&a->path);
+    lw_free(pp);
+}
+
+static int bad_archive(lw_archive *a)
+{
+    const char *why = archive_error_string(a->in);
+    return lw_fail(archive_errno(a->in) == ENOMEM ? LW_ENOMEM : LW_EFORMAT, "%s: %s", a->path,
+                   why ? why : "damaged archive");
+}
+
+int lw_archive_open(const char *path, lw_archive **out)
+{
+    uint64_t size;
+    LW_TRY(lw_file_size(path, &size)); /* says plainly that a file is missing */
+    if (lw_path_is_dir(path))
+        return lw_fail(LW_EIO, "%s: is a directory, not a file", path);
+    LW_CLEANUP(lw_archive_close) lw_archive *a = lw_calloc(1, sizeof *a);
+    if (!a || !(a->path = lw_strdup(path)))
+        return LW_ENOMEM;
+    a->in = archive_read_new();
+    if (!a->in)
+        return lw_fail(LW_ENOMEM, "%s: no memory to read an archive", path);
+    archive_read_support_filter_gzip(a->in);
+    archive_read_support_filter_xz(a->in);
+    archive_read_support_filter_bzip2(a->in);
+    archive_read_support_filter_zstd(a->in);
+    archive_read_support_format_tar(a->in);
+    archive_read_support_format_zip(a->in);
+    archive_read_support_format_raw(a->in);
+    archive_read_support_format_empty(a->in);
+    if (archive_read_open_filename(a->in, path, BLOCK) != ARCHIVE_OK)
+        return lw_fail(LW_EIO, "%s: cannot read: %s", path, archive_error_string(a->in));
+    *out = lw_steal(&a);
+    return 0;
+}
+
+static const char *member_name(lw_archive *a, struct archive_entry *e)
+{
+    if (a->raw) {
+        const char *slash = strrchr(a->path, '/');
+        return slash ? slash + 1 : a->path;
+    }
+    const char *name = archive_entry_pathname(e);
+    if (!name)
+        name = archive_entry_pathname_utf8(e);
+    return name ? name : "";
+}
+
+int lw_archive_next(lw_archive *a, lw_archive_member *out)
+{
+    for (;;) {
+        struct archive_entry *e;
+        int rc = archive_read_next_header(a->in, &e);
+        if (rc == ARCHIVE_EOF)
+            return 1;
+        if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
+            return bad_archive(a);
+        a->raw = archive_format(a->in) == ARCHIVE_FORMAT_RAW;
+        if (archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))
+            continue;
+        *out = (lw_archive_member){
+            .name = member_name(a, e),
+            .size = !a->raw && archive_entry_size_is_set(e) ? archive_entry_size(e) : -1,
+            .raw = a->raw,
+        };
+        return 0;
+    }
+}
+
+int lw_archive_read(lw_archive *a, void *buf, size_t n, size_t *got)
+{
+    la_ssize_t r;
+    do
+        r = archive_read_data(a->in, buf, n);
+    while (r == ARCHIVE_RETRY);
+    if (r < 0)
+        return bad_archive(a);
+    *got = (size_t)r;
+    return 0;
+}
+
+int lw_archive_read_all(lw_archive *a, size_t max, char **out, size_t *len)
+{
+    LW_CLEANUP(lw_free) char *buf = NULL;
+    size_t cap = 0, used = 0, got = 0;
+    do {
+        LW_TRY(lw_grow(&buf, &cap, used + BLOCK + 1, 1));
+        LW_TRY(lw_archive_read(a, buf + used, cap - used - 1, &got));
+        used += got;
+        if (used > max)
+            return lw_fail(LW_EFORMAT, "%s: more than %zu bytes after decompression", a->path, max);
+    } while (got > 0);
+    buf[used] = '\0';
+    *out = lw_steal(&buf);
+    *len = used;
+    return 0;
+}
+
+int lw_archive_load(const char *path, size_t max, char **out, size_t *len)
+{
+    LW_CLEANUP(lw_archive_close) lw_archive *a = NULL;
+    lw_archive_member m;
+    LW_TRY(lw_archive_open(path, &a));
+    int rc = lw_archive_next(a, &m);
+    if (rc < 0)
+        return rc;
+    if (rc == 1) { /* empty file */
+        char *none = lw_strdup("");
+        if (!none)
+            return LW_ENOMEM;
+        *out = none;
+        *len = 0;
+        return 0;
+    }
+    if (!m.raw)
+        return lw_fail(LW_EFORMAT, "%s: is an archive; one file is expected here", path);
+    return lw_archive_read_all(a, max ? max : SIZE_MAX, out, len);
+}
+
+static bool is_member(const char *path, const char *name)
+{
+    size_t p = strlen(path), n = strlen(name);
+    return p >= n && strcmp(path + p - n, name) == 0 && (p == n || path[p - n - 1] == '/');
+}
+
+int lw_archive_extract(const char *path, const char *name, size_t max, char **out, size_t *len)
+{
+    LW_CLEANUP(lw_archive_close) lw_archive *a = NULL;
+    lw_archive_member m;
+    LW_TRY(lw_archive_open(path, &a));
+    int rc;
+    while ((rc = lw_archive_next(a, &m)) == 0)
+        if (!m.raw && is_member(m.name, name))
+            return lw_archive_read_all(a, max, out, len);
+    if (rc < 0)
+        return rc;
+    return lw_fail(LW_EFORMAT, "%s: no member '%s' in this archive", path, name);
+}
+
+int lw_archive_each(const char *path, lw_archive_visit *visit, void *arg)
+{
+    LW_CLEANUP(lw_archive_close) lw_archive *a = NULL;
+    lw_archive_member m;
+    LW_TRY(lw_archive_open(path, &a));
+    int rc;
+    while ((rc = lw_archive_next(a, &m)) == 0) {
+        int stop = visit(arg, a, &m);
+        if (stop)
+            return stop < 0 ? stop : 0;
+    }
+    return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TensorBoard event files: protocol buffers and record frames by hand. */
+#include "formats/formats_events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+struct lw_events {
+    lw_str path;
+    int fd;
+};
+
+uint32_t lw_crc32c(const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    uint32_t crc = 0xffffffffu;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= p[i];
+        for (int k = 0; k < 8; k++)
+            crc = crc >> 1 ^ (0x82f63b78u & (0u - (crc & 1u)));
+    }
+    return ~crc;
+}
+
+/* Records hold CRCs of data that may hold CRCs: masked so that the two do not meet. */
+static uint32_t masked(uint32_t crc)
+{
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+/* Protocol buffer fields: wire types 0 varint, 1 64-bit, 2 bytes, 5 32-bit. */
+static void put_varint(lw_str *s, uint64_t v)
+{
+    char b[10];
+    size_t n = 0;
+    for (; v >= 0x80; v >>= 7)
+        b[n++] = (char)(v | 0x80);
+    b[n++] = (char)v;
+    lw_str_add_n(s, b, n);
+}
+
+static void put_int(lw_str *s, unsigned field, int64_t v)
+{
+    put_varint(s, field << 3 | 0);
+    put_varint(s, (uint64_t)v);
+}
+
+static void put_double(lw_str *s, unsigned field, double v)
+{
+    put_varint(s, field << 3 | 1);
+    lw_str_add_n(s, (const char *)&v, sizeof v);
+}
+
+static void put_float(lw_str *s, unsigned field, float v)
+{
+    put_varint(s, field << 3 | 5);
+    lw_str_add_n(s, (const char *)&v, sizeof v);
+}
+
+static void put_bytes(lw_str *s, unsigned field, const void *bytes, size_t n)
+{
+    put_varint(s, field << 3 | 2);
+    put_varint(s, n);
+    lw_str_add_n(s, bytes, n);
+}
+
+static void put_text(lw_str *s, unsigned field, const char *text)
+{
+    put_bytes(s, field, text, strlen(text));
+}
+
+static void put_message(lw_str *s, unsigned field, const lw_str *m)
+{
+    put_bytes(s, field, lw_str_c(m), m->len);
+}
+
+/* One frame with an Event: wall_time 1, step 2, and `body`, the encoded rest. */
+static int write_event(lw_events *e, int64_t step, const lw_str *body)
+{
+    LW_CLEANUP(lw_str_clear) lw_str event = {0}, frame = {0};
+    put_double(&event, 1, lw_wall_time());
+    if (step)
+        put_int(&event, 2, step);
+    lw_str_add_n(&event, lw_str_c(body), body->len);
+    uint64_t n = event.len;
+    uint32_t crc = masked(lw_crc32c(&n, sizeof n));
+    lw_str_add_n(&frame, (const char *)&n, sizeof n);
+    lw_str_add_n(&frame, (const char *)&crc, sizeof crc);
+    lw_str_add_n(&frame, lw_str_c(&event), event.len);
+    crc = masked(lw_crc32c(lw_str_c(&event), event.len));
+    lw_str_add_n(&frame, (const char *)&crc, sizeof crc);
+    if (body->failed || event.failed || frame.failed)
+        return lw_fail(LW_ENOMEM, "%s: no memory for an event", lw_events_path(e));
+    for (size_t at = 0; at < frame.len;) {
+        ssize_t done = write(e->fd, frame.s + at, frame.len - at);
+        if (done < 0 && errno != EINTR)
+            return lw_fail(LW_EIO, "%s: cannot write: %s", lw_events_path(e), strerror(errno));
+        at += done > 0 ? (size_t)done : 0;
+    }
+    return 0;
+}
+
+/* Event.summary (5) of one Summary.value (1) whose fields are `value`. */
+static int write_value(lw_events *e, int64_t step, const lw_str *value)
+{
+    LW_CLEANUP(lw_str_clear) lw_str summary = {0}, body = {0};
+    put_message(&summary, 1, value);
+    put_message(&body, 5, &summary);
+    body.failed = body.failed || summary.failed || value->failed;
+    return write_event(e, step, &body);
+}
+
+static int open_file(lw_events *e, const char *dir)
+{
+    LW_TRY(lw_mkdirs(dir));
+    for (int k = 0; k < 1000; k++) {
+        lw_str_clear(&e->path);
+        lw_str_addf(&e->path, "%s/events.out.tfevents.%010lld.leeway.%ld.%d", dir,
+                    (long long)lw_wall_time(), (long)getpid(), k);
+        if (e->path.failed)
+            return LW_ENOMEM;
+        e->fd = open(lw_events_path(e), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+        if (e->fd >= 0)
+            return 0;
+        if (errno != EEXIST)
+            break;
+    }
+    return lw_fail(LW_EIO, "%s: cannot create: %s", lw_events_path(e), strerror(errno));
+}
+
+int lw_events_open(const char *dir, int64_t start_step, lw_events **out)
+{
+    LW_CLEANUP(lw_events_close) lw_events *e = lw_calloc(1, sizeof *e);
+    LW_CLEANUP(lw_str_clear) lw_str body = {0};
+    if (!e)
+        return LW_ENOMEM;
+    e->fd = -1;
+    LW_TRY(open_file(e, dir));
+    put_text(&body, 3, "brain.Event:2"); /* file_version */
+    LW_TRY(write_event(e, 0, &body));
+    if (start_step > 0) { /* session_log (7) { status (1): START } makes viewers purge from here on */
+        const lw_str start = {.s = (char[]){1 << 3, 1, 0}, .len = 2};
+        body.len = 0;
+        put_message(&body, 7, &start);
+        LW_TRY(write_event(e, start_step, &body));
+    }
+    *out = lw_steal(&e);
+    return 0;
+}
+
+void lw_events_close(lw_events **pp)
+{
+    lw_events *e = *pp;
+    if (!e)
+        return;
+    if (e->fd >= 0)
+        close(e->fd);
+    lw_str_clear(&e->path);
+    lw_free(pp);
+}
+
+const char *lw_events_path(const lw_events *e)
+{
+    return lw_str_c(&e->path);
+}
+
+int lw_events_scalar(lw_events *e, const char *tag, int64_t step, double value)
+{
+    LW_CLEANUP(lw_str_clear) lw_str v = {0};
+    put_text(&v, 1, tag);
+    put_float(&v, 2, (float)value); /* simple_value */
+    return write_value(e, step, &v);
+}
+
+int lw_events_image(lw_events *e, const char *tag, int64_t step, const void *png, size_t n, int32_t width,
+                    int32_t height)
+{
+    LW_CLEANUP(lw_str_clear) lw_str v = {0}, image = {0};
+    put_int(&image, 1, height);
+    put_int(&image, 2, width);
+    put_int(&image, 3, 3); /* colorspace: RGB */
+    put_bytes(&image, 4, png, n);
+    put_text(&v, 1, tag);
+    put_message(&v, 4, &image);
+    v.failed = v.failed || image.failed;
+    return write_value(e, step, &v);
+}
+
+int lw_events_text(lw_events *e, const char *tag, int64_t step, const char *markdown)
+{
+    LW_CLEANUP(lw_str_clear) lw_str v = {0}, plugin = {0}, meta = {0}, tensor = {0};
+    put_text(&plugin, 1, "text");
+    put_message(&meta, 1, &plugin);
+    put_int(&tensor, 1, 7); /* DT_STRING; no shape: a scalar */
+    put_text(&tensor, 8, markdown);
+    put_text(&v, 1, tag);
+    put_message(&v, 8, &tensor);
+    put_message(&v, 9, &meta);
+    v.failed = v.failed || plugin.failed || meta.failed || tensor.failed;
+    return write_value(e, step, &v);
+}

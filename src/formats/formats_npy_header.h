@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text header of an .npy: a Python dict literal with descr, fortran_order and shape. */
+#ifndef LW_FORMATS_NPY_HEADER_H
+#define LW_FORMATS_NPY_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+#include "formats/formats_elem.h"
+
+typedef struct lw_npy_header {
+    lw_elem type;
+    bool fortran;
+    int rank;
+    int64_t shape[LW_ARRAY_MAX_RANK];
+    size_t data_at; /* where the data begins */
+} lw_npy_header;
+
+int lw_npy_header_read(const char *what, const void *bytes, size_t n, lw_npy_header *out);
+/* Appends magic, version 1.0 and the padded header. */
+int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t *shape, lw_str *out);
+
+#endif

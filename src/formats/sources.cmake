@@ -1,0 +1,23 @@
+set(SOURCES
+  formats_elem.c
+  formats_half.c
+  formats_json.c
+  formats_json_dump.c
+  formats_json_field.c
+  formats_yaml.c
+  formats_yaml_scalar.c
+  formats_yaml_dump.c
+  formats_safetensors.c
+  formats_safetensors_header.c
+  formats_safetensors_shards.c
+  formats_safetensors_write.c
+  formats_npy.c
+  formats_npy_header.c
+  formats_npz.c
+  formats_image.c
+  formats_png_read.c
+  formats_png_write.c
+  formats_jpeg.c
+  formats_archive.c
+  formats_events.c
+  formats_lines.c)
