@@ -13,6 +13,7 @@
 #define LW_BASE_H
 
 #include "base/error.h"
+#include "base/kinds.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/pool.h"

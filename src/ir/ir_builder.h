@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a model function receives: a graph, a parameter store behind two callbacks, and the mode. */
+#ifndef LW_IR_BUILDER_H
+#define LW_IR_BUILDER_H
+
+#include "ir/ir_ops.h"
+
+typedef enum lw_init_kind { LW_INIT_ZEROS, LW_INIT_ONES, LW_INIT_NORMAL, LW_INIT_UNIFORM } lw_init_kind;
+typedef struct lw_init {
+    lw_init_kind kind;
+    float scale; /* standard deviation, or half width of the uniform range */
+} lw_init;
+
+/* Which flat slab of a store an address is asked for. */
+typedef enum lw_slab { LW_SLAB_PARAM, LW_SLAB_GRAD, LW_SLAB_EMA, LW_SLAB_M, LW_SLAB_V, LW_SLABS } lw_slab;
+
+/* How the graph and the plan see a store (store/ implements it). One instance lives in each store. */
+typedef struct lw_params {
+    void *self;
+    bool frozen;
+    /* Finds or declares `name`; LW_ESHAPE when it exists at another type, LW_EFORMAT when the names are fixed. */
+    int (*declare)(void *self, const char *name, lw_type type, lw_init init, int32_t *index);
+    /* Memory of parameter `index` in a slab; NULL when that slab does not exist. */
+    void *(*address)(void *self, int32_t index, lw_slab slab);
+    /* Grows whenever the parameters' bytes may have changed: prepared data is made again. */
+    uint64_t (*version)(void *self, lw_slab slab);
+} lw_params;
+
+typedef struct lw_builder {
+    lw_graph *g;
+    const lw_params *params;
+    bool training; /* dropout live */
+    lw_val rows;   /* i64[B] row ids for random ops; may be absent when nothing draws */
+} lw_builder;
+
+/* Parameter `name` under the current scope. */
+lw_val lw_param(lw_builder *b, const char *name, lw_type type, lw_init init);
+
+/* Layers: parameters "weight" and "bias" under scope `name`, PyTorch's default initialisation
+ * (uniform +-1/sqrt(fan_in) for both). */
+lw_val lw_linear(lw_builder *b, const char *name, lw_val x, int out, bool bias);
+typedef struct lw_conv_opts {
+    int kernel, stride, pad;
+    bool no_bias, zero_init;
+} lw_conv_opts;
+lw_val lw_conv2d(lw_builder *b, const char *name, lw_val x, int out, lw_conv_opts o);
+typedef struct lw_norm_opts {
+    int groups;
+    float eps; /* 0: 1e-5 */
+    lw_act act;
+    lw_val scale, shift; /* [B,C] each, or absent */
+} lw_norm_opts;
+lw_val lw_group_norm(lw_builder *b, const char *name, lw_val x, lw_norm_opts o);
+
+#endif

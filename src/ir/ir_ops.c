@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of op records, indexed by enum. */
+#include "ir/ops/ops.h"
+
+static const lw_op_def *const table[LW_OP_COUNT] = {
+#define OP(NAME, name, doc) [LW_OP_##NAME] = &lw_op_##name,
+#include "ir/ops.def"
+#undef OP
+};
+
+const lw_op_def *lw_op_get(lw_op op)
+{
+    LW_ASSERT((unsigned)op < LW_OP_COUNT, "op %d", (int)op);
+    return table[op];
+}
+
+void lw_grad_none(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+{
+    (void)g, (void)n, (void)dout, (void)need, (void)din;
+}
+
+void lw_cost_bytes(const lw_graph *g, const lw_node *n, lw_cost *out)
+{
+    for (int i = 0; i < n->n_in; i++)
+        out->bytes += (double)lw_type_bytes(lw_val_type(g, n->in[i]));
+    for (int i = 0; i < n->n_out; i++)
+        out->bytes += (double)lw_type_bytes(lw_val_type(g, n->out[i]));
+}
+
+int op_fail(const lw_graph *g, const lw_node *n, const char *what)
+{
+    lw_str s = {0};
+    lw_str_addf(&s, "%s(", lw_op_get(n->op)->name);
+    for (int i = 0; i < n->n_in; i++) {
+        lw_str_add(&s, i ? ", " : "");
+        if (lw_val_ok(n->in[i]))
+            lw_type_print(&s, lw_val_type(g, n->in[i]));
+        else
+            lw_str_add(&s, "-");
+    }
+    int rc = lw_fail(LW_ESHAPE, "%s): %s", lw_str_c(&s), what);
+    lw_str_clear(&s);
+    return rc;
+}
+
+int op_one(lw_infer *out, lw_type t)
+{
+    out->n_out = 1;
+    out->out[0] = t;
+    return 0;
+}
+
+int op_like_first(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    return op_one(out, lw_val_type(g, n->in[0]));
+}

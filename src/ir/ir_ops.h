@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attributes of the ops and the functions that append them. Shapes: B batch, H W space, C channels,
+ * T tokens or slots, M rows, K N matrix sizes. Activations are channels last; linear weights are [N,K];
+ * convolution weights are [O,KH,KW,C].
+ */
+#ifndef LW_IR_OPS_H
+#define LW_IR_OPS_H
+
+#include "base/kinds.h"
+#include "ir/ir_graph.h"
+
+/* ---- leaves ------------------------------------------------------------------------------- */
+
+typedef struct lw_attr_input {
+    const char *name;
+    lw_type type;
+} lw_attr_input;
+lw_val lw_input(lw_graph *g, const char *name, lw_type type);
+
+struct lw_params;
+typedef struct lw_attr_param {
+    const char *name;               /* full dotted name */
+    const struct lw_params *params; /* the store it lives in */
+    int32_t index;                  /* its number there */
+    lw_type type;
+    bool frozen; /* gradient passes through what it feeds, none is computed for it */
+} lw_attr_param;
+
+typedef struct lw_attr_const {
+    lw_type type;
+    const void *data; /* arena memory, lw_type_bytes */
+    uint64_t hash;    /* of type and data */
+} lw_attr_const;
+lw_val lw_const(lw_graph *g, lw_type type, const void *data); /* copied */
+lw_val lw_const_f32(lw_graph *g, float value);                /* f32[1] */
+lw_val lw_zeros(lw_graph *g, lw_type type);
+
+/* ---- elementwise -------------------------------------------------------------------------- */
+
+typedef enum lw_ewop {
+    LW_EW_NONE,
+#define EW(name, arity, ref, body) LW_EW_##name,
+#include "ir/ewops.def"
+#undef EW
+    LW_EW_COUNT
+} lw_ewop;
+
+enum { LW_EW_MAX_INSTR = 48 };
+
+/* How an operand is read for element (b, s, c) of the output seen as [B, S, C]. */
+typedef enum lw_ew_mode {
+    LW_EW_FULL,    /* x[b, s, c] */
+    LW_EW_SCALAR,  /* x[0] */
+    LW_EW_CHANNEL, /* x[c] */
+    LW_EW_BATCH,   /* x[b] */
+    LW_EW_BC,      /* x[b, c] */
+    LW_EW_ROW,     /* x[b, s] */
+} lw_ew_mode;
+
+/* Registers: 0..n_in-1 are the operands, then one per instruction. The last instruction is output 0. */
+typedef struct lw_ew_step {
+    uint8_t op; /* lw_ewop */
+    uint8_t a, b, c;
+    float imm; /* the value of a `konst` instruction */
+} lw_ew_step;
+
+typedef struct lw_attr_ew {
+    lw_type type; /* of the output */
+    int32_t n_step;
+    uint8_t mode[LW_MAX_IN]; /* lw_ew_mode per operand */
+    lw_ew_step step[LW_EW_MAX_INSTR];
+} lw_attr_ew;
+
+const char *lw_ewop_name(lw_ewop op);
+int lw_ewop_arity(lw_ewop op);
+/* [B, S, C] view of an elementwise output: B first dimension, C last, S the rest (1 when rank < 3). */
+void lw_ew_view(lw_type t, int64_t *b, int64_t *s, int64_t *c);
+
+lw_val lw_ew1(lw_graph *g, lw_ewop op, lw_val a);
+lw_val lw_ew2(lw_graph *g, lw_ewop op, lw_val a, lw_val b);
+lw_val lw_ew3(lw_graph *g, lw_ewop op, lw_val a, lw_val b, lw_val c);
+lw_val lw_add(lw_graph *g, lw_val a, lw_val b);
+lw_val lw_sub(lw_graph *g, lw_val a, lw_val b);
+lw_val lw_mul(lw_graph *g, lw_val a, lw_val b);
+lw_val lw_div(lw_graph *g, lw_val a, lw_val b);
+lw_val lw_scale(lw_graph *g, lw_val a, float k);    /* a * k */
+lw_val lw_add_f32(lw_graph *g, lw_val a, float k);  /* a + k */
+lw_val lw_relu(lw_graph *g, lw_val a);
+lw_val lw_silu(lw_graph *g, lw_val a);
+lw_val lw_sqr(lw_graph *g, lw_val a);
+lw_val lw_broadcast(lw_graph *g, lw_val a, lw_type type); /* a copy of a at the larger type */
+/* The reverse of broadcasting: sums v (of some ew output's type) down to `type`, an operand's. */
+lw_val lw_sum_to(lw_graph *g, lw_val v, lw_type type);
+
+/* ---- matrices and convolutions ------------------------------------------------------------ */
+
+/* inputs: a, b, bias[N]?, residual[M,N]?. a is [.., K] ([.., M] rows when trans_a), b is [N,K] when
+ * trans_b, else [K,N]. trans_a needs rank-2 views: rows are all dimensions but the last. */
+typedef struct lw_attr_matmul {
+    int32_t trans_a, trans_b;
+    int32_t act; /* lw_act */
+    int32_t packed_n, packed_k; /* set when b is a packed weight: its N and K */
+} lw_attr_matmul;
+lw_val lw_matmul(lw_graph *g, lw_val a, lw_val b, bool trans_a, bool trans_b);
+/* x [.., K], w [N,K], bias [N] or absent -> [.., N] */
+lw_val lw_linear_op(lw_graph *g, lw_val x, lw_val w, lw_val bias);
+
+/* inputs: x, w, bias[O]?, residual?. out = floor((in + pad_lo + pad_hi - k) / stride) + 1 */
+typedef struct lw_attr_conv {
+    int32_t kh, kw, stride;
+    int32_t pad_t, pad_l, pad_b, pad_r;
+    int32_t act;  /* lw_act */
+    int32_t h, w; /* input space (conv2d_dx makes it, conv2d has it in x) */
+    int32_t c, o; /* input and output channels */
+} lw_attr_conv;
+lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad);
+lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4]);
+
+typedef struct lw_attr_pack {
+    int32_t kind;   /* the device's own numbering */
+    int32_t p[8];   /* what that kind needs to know */
+    int64_t floats; /* size of the result */
+} lw_attr_pack;
+
+/* ---- normalisation, attention, softmax ----------------------------------------------------- */
+
+/* inputs: x, gamma[C], beta[C], scale[B,C]?, shift[B,C]? */
+typedef struct lw_attr_norm {
+    int32_t groups;
+    int32_t act; /* lw_act */
+    float eps;
+} lw_attr_norm;
+lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale, lw_val shift,
+                        int groups, float eps, lw_act act);
+
+typedef struct lw_attr_attention {
+    int32_t heads;
+} lw_attr_attention;
+lw_val lw_attention(lw_graph *g, lw_val qkv, int heads); /* [B,T,3C] -> [B,T,C] */
+
+lw_val lw_softmax(lw_graph *g, lw_val x);
+lw_val lw_cross_entropy(lw_graph *g, lw_val logits, lw_val labels); /* [M,K], i32[M] -> [M] */
+
+/* ---- reductions and shapes ----------------------------------------------------------------- */
+
+typedef enum lw_reduce_over {
+    LW_REDUCE_ALL,    /* -> [1] */
+    LW_REDUCE_LAST,   /* [.., C] -> [.., 1] */
+    LW_REDUCE_ROWS,   /* [.., C] -> [C] */
+    LW_REDUCE_MIDDLE, /* [B, .., C] -> [B, C] */
+    LW_REDUCE_BATCH,  /* [B, ..] -> [B]: everything but the first dimension */
+} lw_reduce_over;
+typedef struct lw_attr_reduce {
+    int32_t over;
+    int32_t mean;
+} lw_attr_reduce;
+lw_val lw_sum(lw_graph *g, lw_val x, lw_reduce_over over);
+lw_val lw_mean(lw_graph *g, lw_val x, lw_reduce_over over);
+
+typedef struct lw_attr_type {
+    lw_type type;
+} lw_attr_type;
+lw_val lw_reshape(lw_graph *g, lw_val x, lw_type type);
+
+typedef struct lw_attr_axis {
+    int32_t axis;
+    int32_t begin, end; /* slice only */
+} lw_attr_axis;
+lw_val lw_concat(lw_graph *g, lw_val a, lw_val b, int axis); /* negative axis counts from the end */
+lw_val lw_slice(lw_graph *g, lw_val x, int axis, int begin, int end);
+
+/* zeros before and after each of H, W, C of [B,H,W,C] (negative values crop) */
+typedef struct lw_attr_pad {
+    int32_t lo[3], hi[3];
+} lw_attr_pad;
+lw_val lw_pad(lw_graph *g, lw_val x, const int lo[3], const int hi[3]);
+
+typedef struct lw_attr_factor {
+    int32_t k;
+    int32_t h, w; /* subsample_grad, resize, resize_grad: the space made */
+} lw_attr_factor;
+lw_val lw_subsample(lw_graph *g, lw_val x, int stride);
+lw_val lw_upsample(lw_graph *g, lw_val x, int factor);
+lw_val lw_resize(lw_graph *g, lw_val x, int h, int w);
+
+typedef struct lw_attr_pool {
+    int32_t k, stride, pad;
+    int32_t max;  /* 1 max, 0 average (divides by k*k inside the image as PyTorch's count_include_pad) */
+    int32_t h, w; /* the input space, for the gradient */
+} lw_attr_pool;
+lw_val lw_pool2d(lw_graph *g, lw_val x, int k, int stride, int pad, bool max);
+
+lw_val lw_embedding(lw_graph *g, lw_val table, lw_val ids); /* [V,C], i32[B] -> [B,C] */
+
+/* ---- random -------------------------------------------------------------------------------- */
+
+typedef enum lw_random_kind { LW_RANDOM_NORMAL, LW_RANDOM_UNIFORM, LW_RANDOM_BELOW } lw_random_kind;
+/* input: rows i64[B]. Stream: hash of the name; draws depend on (seed, stream, tick step, row) only. */
+typedef struct lw_attr_random {
+    int32_t kind;
+    int32_t below;   /* LW_RANDOM_BELOW: i32 in [0, below) */
+    uint64_t stream; /* lw_hash_name of the dotted name */
+    lw_type type;    /* [B, ..]; f32, or i32 for BELOW */
+} lw_attr_random;
+lw_val lw_random(lw_graph *g, const char *stream, lw_random_kind kind, int32_t below, lw_type type,
+                 lw_val rows);
+
+typedef struct lw_attr_dropout {
+    float p; /* probability of dropping */
+    uint64_t stream;
+} lw_attr_dropout;
+/* x [B, ..], rows i64[B]; the stream is named by the current scope. p == 0 returns x. */
+lw_val lw_dropout(lw_graph *g, lw_val x, lw_val rows, float p);
+
+/* ---- features and drift -------------------------------------------------------------------- */
+
+enum { LW_STAT_MEAN, LW_STAT_STD, LW_STAT_MEAN2, LW_STAT_STD2, LW_STAT_MEAN4, LW_STAT_STD4, LW_STATS };
+/* x [B,H,W,C] -> out[LW_STATS]: [B,1,C] [B,1,C] [B,HW/4,C] x2 [B,HW/16,C] x2. std = sqrt(var + 1e-6). */
+void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS]);
+
+typedef enum lw_drift_variant {
+    LW_DRIFT_OFFICIAL,
+    LW_DRIFT_PLAIN,
+    LW_DRIFT_TAU_TIMES_DIM,
+} lw_drift_variant;
+enum { LW_DRIFT_MAX_TAU = 8 };
+/* inputs: gen [G*N,T,C], pos [G*Np,T,C], uncond [G*Nu,T,C]?, weight [G]? */
+typedef struct lw_attr_drift {
+    int32_t groups, n, np, nu, slots, c;
+    int32_t n_tau;
+    float tau[LW_DRIFT_MAX_TAU];
+    int32_t normalize_over_x;
+    int32_t variant; /* lw_drift_variant */
+} lw_attr_drift;
+/* stats layout: S, sigma, then lambda[n_tau], then mean V^2 [n_tau] */
+#define LW_DRIFT_STATS(n_tau) (2 + 2 * (n_tau))
+typedef struct lw_drift_out {
+    lw_val loss;  /* [1] */
+    lw_val dx;    /* dloss/dgen, closed form, same type as gen */
+    lw_val stats; /* [LW_DRIFT_STATS] */
+} lw_drift_out;
+lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,
+                            const lw_attr_drift *attr);
+
+/* ---- gradients ------------------------------------------------------------------------------ */
+
+/* Appends the VJP of y with cotangent dy for each of wrt[]; din[i] is invalid where y does not depend on
+ * it. y and dy hold n_y values each. (plan/plan_grad.c) */
+void lw_grad(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y, const lw_val *wrt, lw_val *din,
+             int n_wrt);
+
+#endif

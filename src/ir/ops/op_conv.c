@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution and its two gradients; packing of weights for the kernels that want it. */
+#include "ir/ops/ops.h"
+
+static int32_t out_size(int32_t in, int32_t lo, int32_t hi, int32_t k, int32_t stride)
+{
+    return (in + lo + hi - k) / stride + 1;
+}
+
+static lw_type conv_out(const lw_attr_conv *a, int32_t batch)
+{
+    return lw_type_of(LW_F32, 4, batch, out_size(a->h, a->pad_t, a->pad_b, a->kh, a->stride),
+                      out_size(a->w, a->pad_l, a->pad_r, a->kw, a->stride), a->o);
+}
+
+static bool is_weight(lw_type t, const lw_attr_conv *a)
+{
+    return lw_type_count(t) == (int64_t)a->o * a->kh * a->kw * a->c;
+}
+
+static int check_extras(const lw_graph *g, const lw_node *n, int bias, int residual, lw_type y)
+{
+    if (bias && has_in(n, bias) && lw_type_count(in_type(g, n, bias)) != lw_type_last(y))
+        return op_fail(g, n, "bias must have one element per output channel");
+    if (has_in(n, residual) && !lw_type_eq(in_type(g, n, residual), y))
+        return op_fail(g, n, "residual must have the result's shape");
+    return 0;
+}
+
+/* A packed weight (from a pack node) is a flat f32 buffer of the device's own size. */
+static bool packed(const lw_graph *g, lw_val w) { return lw_val_node(g, w)->op == LW_OP_PACK; }
+
+static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    const lw_attr_conv *a = n->attr;
+    lw_type x = in_type(g, n, 0);
+    if (x.rank != 4 || x.dtype != LW_F32 || x.dim[1] != a->h || x.dim[2] != a->w || x.dim[3] != a->c)
+        return op_fail(g, n, "input must be f32 [B,H,W,C]");
+    if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
+        return op_fail(g, n, "weight must be [O,KH,KW,C]");
+    if (a->h + a->pad_t + a->pad_b < a->kh || a->w + a->pad_l + a->pad_r < a->kw)
+        return op_fail(g, n, "the image is smaller than the kernel");
+    lw_type y = conv_out(a, x.dim[0]);
+    LW_TRY(check_extras(g, n, 2, 3, y));
+    return op_one(out, y);
+}
+
+static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    const lw_attr_conv *a = n->attr;
+    lw_type dy = in_type(g, n, 0);
+    if (dy.rank != 4 || !lw_type_eq(dy, conv_out(a, dy.dim[0])))
+        return op_fail(g, n, "dy must have the convolution's output shape");
+    if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
+        return op_fail(g, n, "weight must be [O,KH,KW,C]");
+    lw_type dx = lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c);
+    LW_TRY(check_extras(g, n, 0, 2, dx));
+    return op_one(out, dx);
+}
+
+static int infer_dw(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    const lw_attr_conv *a = n->attr;
+    lw_type dy = in_type(g, n, 0), x = in_type(g, n, 1);
+    if (dy.rank != 4 || !lw_type_eq(dy, conv_out(a, dy.dim[0])) ||
+        !lw_type_eq(x, lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c)))
+        return op_fail(g, n, "dy and x must belong to one convolution");
+    *out = (lw_infer){
+        2, {lw_type_of(LW_F32, 4, a->o, a->kh, a->kw, a->c), lw_type_of(LW_F32, 1, a->o)}};
+    return 0;
+}
+
+static void grad_conv(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+{
+    const lw_attr_conv *a = n->attr;
+    if (a->act != LW_ACT_NONE || packed(g, n->in[1])) {
+        lw_graph_fail(g, LW_EUNSUPPORTED, "gradient of a fused convolution");
+        return;
+    }
+    lw_val dy = dout[0];
+    if (need[0])
+        din[0] = lw_graph_op(g, LW_OP_CONV2D_DX, (lw_val[]){dy, n->in[1]}, 2, a, sizeof *a);
+    bool bias = n->n_in > 2 && need[2];
+    if (need[1] || bias) {
+        lw_node *d = lw_graph_add(g, LW_OP_CONV2D_DW, (lw_val[]){dy, n->in[0]}, 2, a, sizeof *a);
+        if (d && need[1])
+            din[1] = lw_reshape(g, d->out[0], in_type(g, n, 1));
+        if (d && bias)
+            din[2] = lw_reshape(g, d->out[1], in_type(g, n, 2));
+    }
+    if (n->n_in > 3 && need[3])
+        din[3] = dy;
+}
+
+/* Multiplications by the zero border are not counted: (valid taps over rows) x (over columns). */
+static double valid_taps(int32_t in, int32_t lo, int32_t hi, int32_t k, int32_t stride)
+{
+    double n = 0;
+    int32_t out = out_size(in, lo, hi, k, stride);
+    for (int32_t y = 0; y < out; y++)
+        for (int32_t t = 0; t < k; t++)
+            n += y * stride - lo + t >= 0 && y * stride - lo + t < in;
+    return n;
+}
+
+static void cost_conv(const lw_graph *g, const lw_node *n, lw_cost *out)
+{
+    const lw_attr_conv *a = n->attr;
+    double batch = in_type(g, n, 0).dim[0];
+    lw_cost_bytes(g, n, out);
+    out->flops = 2.0 * batch * a->c * a->o * valid_taps(a->h, a->pad_t, a->pad_b, a->kh, a->stride) *
+                 valid_taps(a->w, a->pad_l, a->pad_r, a->kw, a->stride);
+}
+
+static void print_conv(lw_str *s, const lw_node *n)
+{
+    static const char *const act[] = {"", " relu", " silu"};
+    const lw_attr_conv *a = n->attr;
+    lw_str_addf(s, "%dx%d %d->%d", a->kh, a->kw, a->c, a->o);
+    if (a->stride != 1)
+        lw_str_addf(s, " stride %d", a->stride);
+    if (a->pad_t | a->pad_l | a->pad_b | a->pad_r)
+        lw_str_addf(s, " pad %d,%d,%d,%d", a->pad_t, a->pad_l, a->pad_b, a->pad_r);
+    lw_str_add(s, act[a->act]);
+}
+
+const lw_op_def lw_op_conv2d = {
+    .name = "conv2d", .infer = infer_conv, .grad = grad_conv, .cost = cost_conv, .print = print_conv,
+};
+const lw_op_def lw_op_conv2d_dx = {
+    .name = "conv2d_dx", .infer = infer_dx, .grad = lw_grad_none, .cost = cost_conv, .print = print_conv,
+};
+const lw_op_def lw_op_conv2d_dw = {
+    .name = "conv2d_dw", .infer = infer_dw, .grad = lw_grad_none, .cost = cost_conv, .print = print_conv,
+};
+
+lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4])
+{
+    if (!lw_val_ok(x) || !lw_val_ok(w))
+        return LW_NOVAL;
+    lw_type tx = lw_val_type(g, x), tw = lw_val_type(g, w);
+    if (tx.rank != 4 || tw.rank != 4)
+        return lw_graph_fail(g, LW_ESHAPE, "conv2d needs [B,H,W,C] and [O,KH,KW,C]");
+    lw_attr_conv a = {
+        .kh = tw.dim[1], .kw = tw.dim[2], .stride = stride, .pad_t = pad[0], .pad_l = pad[1],
+        .pad_b = pad[2], .pad_r = pad[3], .h = tx.dim[1], .w = tx.dim[2], .c = tw.dim[3], .o = tw.dim[0],
+    };
+    return lw_graph_op(g, LW_OP_CONV2D, (lw_val[]){x, w, bias}, 3, &a, sizeof a);
+}
+
+lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad)
+{
+    return lw_conv2d_pad(g, x, w, bias, stride, (const int[4]){pad, pad, pad, pad});
+}
+
+/* ---- pack ------------------------------------------------------------------------------------ */
+
+static int infer_pack(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    const lw_attr_pack *a = n->attr;
+    (void)g;
+    return op_one(out, lw_type_of(LW_F32, 1, (int32_t)a->floats));
+}
+
+static void print_pack(lw_str *s, const lw_node *n)
+{
+    lw_str_addf(s, "kind %d", ((const lw_attr_pack *)n->attr)->kind);
+}
+
+const lw_op_def lw_op_pack = {
+    .name = "pack", .infer = infer_pack, .grad = lw_grad_none, .cost = lw_cost_bytes,
+    .print = print_pack,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GroupNorm with fused affine modulation and activation (AdaGN), and its gradient op. */
+#include "ir/ops/ops.h"
+
+static int check_operands(const lw_graph *g, const lw_node *n, int x_at, int first)
+{
+    const lw_attr_norm *a = n->attr;
+    lw_type x = in_type(g, n, x_at);
+    int32_t c = lw_type_last(x);
+    if (x.rank < 2 || x.dtype != LW_F32)
+        return op_fail(g, n, "input must be f32 [B,..,C]");
+    if (a->groups < 1 || c % a->groups)
+        return op_fail(g, n, "channels must be a multiple of the number of groups");
+    if (lw_type_count(in_type(g, n, first)) != c || lw_type_count(in_type(g, n, first + 1)) != c)
+        return op_fail(g, n, "gamma and beta must have one element per channel");
+    for (int i = first + 2; i < first + 4; i++)
+        if (has_in(n, i) && lw_type_count(in_type(g, n, i)) != (int64_t)x.dim[0] * c)
+            return op_fail(g, n, "scale and shift must be [B,C]");
+    return 0;
+}
+
+static int infer_norm(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    LW_TRY(check_operands(g, n, 0, 1));
+    lw_type x = in_type(g, n, 0);
+    lw_type stat = lw_type_of(LW_F32, 2, x.dim[0], ((const lw_attr_norm *)n->attr)->groups);
+    *out = (lw_infer){3, {x, stat, stat}};
+    return 0;
+}
+
+/* inputs: dy, x, gamma, beta, scale?, shift?, mean, rstd */
+static int infer_norm_grad(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    LW_TRY(check_operands(g, n, 1, 2));
+    lw_type x = in_type(g, n, 1);
+    if (!lw_type_eq(in_type(g, n, 0), x))
+        return op_fail(g, n, "dy must have x's shape");
+    lw_type c = lw_type_of(LW_F32, 1, lw_type_last(x));
+    lw_type bc = lw_type_of(LW_F32, 2, x.dim[0], lw_type_last(x));
+    *out = (lw_infer){5, {x, c, c, bc, bc}};
+    return 0;
+}
+
+static void grad_norm(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+{
+    if (!lw_val_ok(dout[0]))
+        return;
+    const lw_val in[8] = {dout[0], n->in[0], n->in[1], n->in[2],
+                          n->in[3], n->in[4], n->out[1], n->out[2]};
+    lw_node *d = lw_graph_add(g, LW_OP_GROUP_NORM_GRAD, in, 8, n->attr, n->attr_size);
+    if (!d)
+        return;
+    for (int i = 0; i < n->n_in; i++)
+        if (need[i])
+            din[i] = lw_reshape(g, d->out[i], in_type(g, n, i));
+}
+
+static void cost_norm(const lw_graph *g, const lw_node *n, lw_cost *out)
+{
+    lw_cost_bytes(g, n, out);
+    out->flops = 10.0 * (double)lw_type_count(lw_val_type(g, n->out[0]));
+}
+
+static void print_norm(lw_str *s, const lw_node *n)
+{
+    static const char *const act[] = {"", " relu", " silu"};
+    const lw_attr_norm *a = n->attr;
+    lw_str_addf(s, "groups %d eps %g%s", a->groups, (double)a->eps, act[a->act]);
+}
+
+const lw_op_def lw_op_group_norm = {
+    .name = "group_norm", .infer = infer_norm, .grad = grad_norm, .cost = cost_norm, .print = print_norm,
+};
+const lw_op_def lw_op_group_norm_grad = {
+    .name = "group_norm_grad", .infer = infer_norm_grad, .grad = lw_grad_none, .cost = cost_norm,
+    .print = print_norm,
+};
+
+lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale, lw_val shift,
+                        int groups, float eps, lw_act act)
+{
+    if (!lw_val_ok(x) || !lw_val_ok(gamma) || !lw_val_ok(beta))
+        return LW_NOVAL;
+    lw_attr_norm a = {.groups = groups, .act = act, .eps = eps};
+    return lw_graph_op(g, LW_OP_GROUP_NORM, (lw_val[]){x, gamma, beta, scale, shift}, 5, &a, sizeof a);
+}

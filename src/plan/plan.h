@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan: how to compute a graph. Small passes turn a graph into an immutable plan (steps and a memory map)
+ * for one device; an exec is a running copy of it whose run cannot allocate or fail on a CPU.
+ *
+ *   graph ─ verify ─ simplify ─ fuse ─ pack ─ schedule ─ memory ─ lower ─► plan ──► exec (one frame)
+ *   (gradients are appended to the graph before compiling: lw_grad, lw_grad_params)
+ *
+ * Read in this order: plan_device.h (the contract a backend fulfils), this file, plan_pass.h (private:
+ * what a pass receives), then the passes. A plan borrows its device; an exec borrows its plan and the
+ * stores whose parameters the graph names. Free execs first, then plans, then stores, then the device.
+ *
+ * Frame of an exec (one 64-byte aligned block):
+ *   [ inputs and outputs | values by lifetime, offsets reused | node workspaces | per-worker scratch ]
+ * and a second block for derived values (packed weights, everything that depends on parameters and
+ * constants only), filled by the plan's prepare steps whenever a store's version moved.
+ */
+#ifndef LW_PLAN_H
+#define LW_PLAN_H
+
+#include "ir/ir.h"
+#include "plan/plan_device.h"
+
+typedef struct lw_plan lw_plan;
+typedef struct lw_exec lw_exec;
+
+typedef struct lw_compile_opts {
+    int opt;          /* 0: no simplify, no fusion, no memory reuse (the oracle); 1: everything */
+    lw_str *dump;     /* when set: text of the graph after `dump_pass`, or of every pass */
+    const char *dump_pass; /* "simplify", "fuse", ...; NULL with dump: all */
+} lw_compile_opts;
+
+/* Appends the gradient of sum(loss * seed) for every unfrozen parameter reached, as outputs bound to the
+ * gradient slab. seed absent: ones. LW_EUNSUPPORTED names the op that has no gradient. */
+int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed);
+
+/* Compiles; the graph may be freed afterwards. LW_ESHAPE etc: the graph's own first error. */
+int lw_compile(const lw_graph *g, lw_device *dev, const lw_compile_opts *opts, lw_plan **out);
+void lw_plan_free(lw_plan **pp);
+
+typedef struct lw_plan_info {
+    int n_steps, n_prepare;
+    size_t frame_bytes;   /* values, workspaces, scratch of one exec */
+    size_t derived_bytes; /* prepared data of one exec */
+    double flops, bytes;  /* of one run, by the ops' cost rules */
+} lw_plan_info;
+lw_plan_info lw_plan_get_info(const lw_plan *p);
+/* Steps with shapes, offsets, tasks, FLOP and bytes; the memory map. */
+void lw_plan_print(lw_str *s, const lw_plan *p);
+
+/* What changes from one run to the next. */
+typedef struct lw_tick {
+    uint64_t seed;
+    uint32_t step; /* step or pass number: part of every random draw's counter */
+} lw_tick;
+
+/* `weights`: the slab parameters are read from (LW_SLAB_PARAM or LW_SLAB_EMA). */
+int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out);
+void lw_exec_free(lw_exec **pp);
+/* Points a named input or output at the caller's memory (64-byte aligned is best, 4 is enough). */
+int lw_exec_bind(lw_exec *e, const char *name, void *data);
+/* Memory of a named input or output: its own in the frame, or what was bound. NULL: no such name. */
+void *lw_exec_data(lw_exec *e, const char *name);
+/* Type of a named input or output; dtype LW_DT_NONE: no such name. */
+lw_type lw_exec_type(const lw_exec *e, const char *name);
+int lw_exec_run(lw_exec *e, const lw_tick *tick);
+
+/* Per-step times of the runs since profiling was switched on. */
+void lw_exec_profile(lw_exec *e, bool on);
+typedef struct lw_step_time {
+    const char *op, *scope;
+    double seconds, flops, bytes;
+    int64_t tasks;
+} lw_step_time;
+int lw_exec_step_count(const lw_exec *e);
+lw_step_time lw_exec_step_time(const lw_exec *e, int i);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machinery of every rewriting pass: copy the live part of a graph, node by node, through a rule. */
+#include "plan/plan_pass.h"
+
+#include <string.h>
+
+lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v) { return lw_val_ok(v) ? r->map[v.id] : v; }
+
+int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in, int n_in,
+                    const void *attr, size_t attr_size)
+{
+    const char *scope = lw_arena_strdup(lw_graph_arena(r->to), n->scope);
+    const char *up = lw_scope_set(r->to, scope ? scope : "");
+    lw_node *m = lw_graph_add(r->to, op, in, n_in, attr, attr_size);
+    lw_scope_set(r->to, up);
+    if (!m)
+        return lw_graph_error(r->to);
+    for (int i = 0; i < n->n_out && i < m->n_out; i++)
+        r->map[n->out[i].id] = m->out[i];
+    return 0;
+}
+
+static int copy_leaf(lw_rewrite *r, const lw_node *n)
+{
+    lw_graph *g = r->to;
+    lw_val v;
+    if (n->op == LW_OP_INPUT) {
+        const lw_attr_input *a = n->attr;
+        v = lw_input(g, a->name, a->type);
+    } else if (n->op == LW_OP_CONST) {
+        const lw_attr_const *a = n->attr;
+        v = lw_const(g, a->type, a->data);
+    } else {
+        lw_attr_param a = *(const lw_attr_param *)n->attr;
+        a.name = lw_arena_strdup(lw_graph_arena(g), a.name);
+        v = a.name ? lw_graph_op(g, LW_OP_PARAM, NULL, 0, &a, sizeof a) : LW_NOVAL;
+    }
+    if (!lw_val_ok(v))
+        return lw_graph_error(g) ? lw_graph_error(g) : LW_ENOMEM;
+    r->map[n->out[0].id] = v;
+    return 0;
+}
+
+int lw_rewrite_copy(lw_rewrite *r, const lw_node *n, void *arg)
+{
+    (void)arg;
+    if (lw_op_get(n->op)->flags & LW_OPF_LEAF)
+        return copy_leaf(r, n);
+    lw_val in[LW_MAX_IN];
+    for (int i = 0; i < n->n_in; i++)
+        in[i] = lw_rewrite_map(r, n->in[i]);
+    return lw_rewrite_emit(r, n, n->op, in, n->n_in, n->attr, n->attr_size);
+}
+
+/* Reverse sweep: a node is live when an output or a live node reads it; inputs always are. */
+static void mark_live(lw_rewrite *r)
+{
+    const lw_graph *g = r->from;
+    for (int i = 0; i < lw_graph_output_count(g); i++)
+        r->uses[lw_graph_output_at(g, i)->val.id]++;
+    for (uint32_t k = lw_graph_node_count(g); k-- > 0;) {
+        const lw_node *n = lw_graph_node(g, k);
+        bool live = n->op == LW_OP_INPUT;
+        for (int i = 0; i < n->n_out; i++)
+            live |= r->uses[n->out[i].id] > 0;
+        r->live[k] = live;
+        for (int i = 0; live && i < n->n_in; i++)
+            r->uses[n->in[i].id]++;
+    }
+}
+
+static int run_rewrite(lw_rewrite *r, lw_rewrite_fn *fn, void *arg)
+{
+    const lw_graph *g = r->from;
+    r->map = lw_calloc(lw_graph_val_count(g) + 1u, sizeof *r->map);
+    r->uses = lw_calloc(lw_graph_val_count(g) + 1u, sizeof *r->uses);
+    r->live = lw_calloc(lw_graph_node_count(g) + 1u, sizeof *r->live);
+    if (!r->map || !r->uses || !r->live)
+        return LW_ENOMEM;
+    mark_live(r);
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
+        if (r->live[k])
+            LW_TRY(fn(r, lw_graph_node(g, k), arg));
+    for (int i = 0; i < lw_graph_output_count(g); i++) {
+        const lw_graph_output *o = lw_graph_output_at(g, i);
+        lw_graph_output_add(r->to, o->name, lw_rewrite_map(r, o->val), lw_rewrite_map(r, o->grad_of));
+    }
+    return lw_graph_error(r->to);
+}
+
+int lw_rewrite_from(const lw_graph *from, lw_device *dev, lw_rewrite_fn *fn, void *arg, lw_graph **out)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *to = NULL;
+    LW_TRY(lw_graph_new(&to));
+    lw_rewrite r = {.from = from, .to = to, .dev = dev};
+    int rc = run_rewrite(&r, fn, arg);
+    lw_free(&r.map);
+    lw_free(&r.uses);
+    lw_free(&r.live);
+    if (rc < 0)
+        return rc;
+    *out = lw_steal(&to);
+    return 0;
+}
+
+int lw_rewrite_graph(lw_graph **g, lw_device *dev, lw_rewrite_fn *fn, void *arg)
+{
+    lw_graph *to = NULL;
+    LW_TRY(lw_rewrite_from(*g, dev, fn, arg, &to));
+    lw_graph_free(g);
+    *g = to;
+    return 0;
+}

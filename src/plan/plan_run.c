@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An exec: one frame, a table of slot addresses, and the replay loop. Running cannot allocate. */
+#include "plan/plan_pass.h"
+
+#include <string.h>
+
+struct lw_exec {
+    const lw_plan *plan;
+    lw_slab weights;
+    char *frame, *derived, *scratch;
+    size_t frame_bytes, derived_bytes, scratch_total;
+    void **addr;      /* per slot */
+    uint64_t *version; /* per store: what the prepared data was made from */
+    bool prepared, profile;
+    double *seconds; /* per step, summed */
+    int64_t runs;
+};
+
+static void *param_address(const lw_exec *e, const lw_attr_param *a)
+{
+    void *p = a->params->address(a->params->self, a->index, e->weights);
+    return p ? p : a->params->address(a->params->self, a->index, LW_SLAB_PARAM);
+}
+
+static int fill_addresses(lw_exec *e)
+{
+    const lw_plan *p = e->plan;
+    for (uint32_t i = 1; i <= p->n_slots; i++) {
+        const lw_slot *s = &p->slot[i];
+        if (s->place == LW_PLACE_FRAME)
+            e->addr[i] = e->frame + s->offset;
+        else if (s->place == LW_PLACE_DERIVED)
+            e->addr[i] = e->derived + s->offset;
+        else if (s->place == LW_PLACE_CONST)
+            e->addr[i] = (void *)(uintptr_t)s->data;
+        else if (s->place == LW_PLACE_PARAM)
+            e->addr[i] = param_address(e, s->param);
+    }
+    for (int i = 0; i < p->n_output; i++) {
+        const lw_attr_param *a = p->output[i].grad_of;
+        if (!a)
+            continue;
+        void *slab = a->params->address(a->params->self, a->index, LW_SLAB_GRAD);
+        if (!slab)
+            return lw_fail(LW_EUSAGE, "parameter '%s' has no gradient slab", a->name);
+        e->addr[p->output[i].slot] = slab;
+    }
+    return 0;
+}
+
+int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out)
+{
+    LW_CLEANUP(lw_exec_free) lw_exec *e = lw_calloc(1, sizeof *e);
+    if (!e)
+        return LW_ENOMEM;
+    e->plan = p;
+    e->weights = weights;
+    e->frame_bytes = LW_MAX(p->frame_bytes, 64);
+    e->derived_bytes = LW_MAX(p->derived_bytes, 64);
+    e->scratch_total = LW_MAX(p->scratch_bytes * (size_t)p->dev->workers(p->dev->self), 64);
+    e->frame = lw_bulk_alloc(e->frame_bytes);
+    e->derived = lw_bulk_alloc(e->derived_bytes);
+    e->scratch = lw_bulk_alloc(e->scratch_total);
+    e->addr = lw_calloc(p->n_slots + 1u, sizeof *e->addr);
+    e->version = lw_calloc((size_t)p->n_store + 1u, sizeof *e->version);
+    e->seconds = lw_calloc((size_t)p->n_steps + 1u, sizeof *e->seconds);
+    if (!e->frame || !e->derived || !e->scratch || !e->addr || !e->version || !e->seconds)
+        return LW_ENOMEM;
+    LW_TRY(fill_addresses(e));
+    *out = lw_steal(&e);
+    return 0;
+}
+
+void lw_exec_free(lw_exec **pp)
+{
+    lw_exec *e = *pp;
+    if (!e)
+        return;
+    lw_bulk_free(&e->frame, e->frame_bytes);
+    lw_bulk_free(&e->derived, e->derived_bytes);
+    lw_bulk_free(&e->scratch, e->scratch_total);
+    lw_free(&e->addr);
+    lw_free(&e->version);
+    lw_free(&e->seconds);
+    lw_free(pp);
+}
+
+static const lw_plan_port *find_port(const lw_plan *p, const char *name)
+{
+    for (int i = 0; i < p->n_input; i++)
+        if (strcmp(p->input[i].name, name) == 0)
+            return &p->input[i];
+    for (int i = 0; i < p->n_output; i++)
+        if (strcmp(p->output[i].name, name) == 0)
+            return &p->output[i];
+    return NULL;
+}
+
+int lw_exec_bind(lw_exec *e, const char *name, void *data)
+{
+    const lw_plan_port *port = find_port(e->plan, name);
+    if (!port)
+        return lw_fail(LW_EUSAGE, "the plan has no input or output named '%s'", name);
+    e->addr[port->slot] = data;
+    return 0;
+}
+
+void *lw_exec_data(lw_exec *e, const char *name)
+{
+    const lw_plan_port *port = find_port(e->plan, name);
+    return port ? e->addr[port->slot] : NULL;
+}
+
+lw_type lw_exec_type(const lw_exec *e, const char *name)
+{
+    const lw_plan_port *port = find_port(e->plan, name);
+    return port ? port->type : (lw_type){0};
+}
+
+/* ---- replay ------------------------------------------------------------------------------------------ */
+
+typedef struct phase_run {
+    lw_task_fn *fn;
+    lw_task task; /* all but index and scratch */
+    char *scratch;
+    size_t stride;
+} phase_run;
+
+static void run_one(void *arg, int64_t index, int worker)
+{
+    const phase_run *r = arg;
+    lw_task t = r->task;
+    t.index = index;
+    t.scratch = r->scratch + (size_t)worker * r->stride;
+    r->fn(&t);
+}
+
+static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
+{
+    void *in[LW_MAX_IN], *out[LW_MAX_OUT];
+    for (int i = 0; i < s->node->n_in; i++)
+        in[i] = s->in[i] ? e->addr[s->in[i]] : NULL;
+    for (int i = 0; i < s->node->n_out; i++)
+        out[i] = s->out[i] ? e->addr[s->out[i]] : NULL;
+    phase_run r = {.scratch = e->scratch, .stride = e->plan->scratch_bytes};
+    r.task = (lw_task){.arg = s->low.arg, .in = in, .out = out, .tick = tick,
+                       .work = s->work ? e->addr[s->work] : NULL};
+    lw_device *d = e->plan->dev;
+    for (int i = 0; i < s->low.n_phases; i++) {
+        r.fn = s->low.phase[i].fn;
+        int64_t n = s->low.phase[i].n_tasks;
+        if (n == 1)
+            run_one(&r, 0, 0);
+        else if (n > 1)
+            d->parallel(d->self, n, run_one, &r);
+    }
+}
+
+static void run_range(lw_exec *e, int begin, int end, const lw_tick *tick)
+{
+    if (!e->profile) {
+        for (int k = begin; k < end; k++)
+            run_step(e, &e->plan->step[k], tick);
+        return;
+    }
+    for (int k = begin; k < end; k++) {
+        double t = lw_now();
+        run_step(e, &e->plan->step[k], tick);
+        e->seconds[k] += lw_now() - t;
+    }
+}
+
+/* Prepared data follows the parameters: made again whenever a store's version moved. */
+static bool stale(lw_exec *e)
+{
+    bool any = !e->prepared;
+    for (int i = 0; i < e->plan->n_store; i++) {
+        const lw_params *s = e->plan->store[i];
+        uint64_t v = s->version(s->self, e->weights);
+        any |= e->version[i] != v;
+        e->version[i] = v;
+    }
+    e->prepared = true;
+    return any;
+}
+
+int lw_exec_run(lw_exec *e, const lw_tick *tick)
+{
+    static const lw_tick zero;
+    const lw_tick *t = tick ? tick : &zero;
+    if (stale(e))
+        run_range(e, 0, e->plan->n_prepare, t);
+    run_range(e, e->plan->n_prepare, e->plan->n_steps, t);
+    e->runs += e->profile;
+    return 0;
+}
+
+/* ---- profile ------------------------------------------------------------------------------------------ */
+
+void lw_exec_profile(lw_exec *e, bool on)
+{
+    e->profile = on;
+    e->runs = 0;
+    memset(e->seconds, 0, sizeof *e->seconds * (size_t)e->plan->n_steps);
+}
+
+int lw_exec_step_count(const lw_exec *e) { return e->plan->n_steps; }
+
+lw_step_time lw_exec_step_time(const lw_exec *e, int i)
+{
+    const lw_plan_step *s = &e->plan->step[i];
+    lw_step_time t = {.op = lw_op_get(s->node->op)->name, .scope = s->node->scope,
+                      .flops = s->cost.flops, .bytes = s->cost.bytes};
+    t.seconds = e->runs ? e->seconds[i] / (double)e->runs : 0.0;
+    for (int k = 0; k < s->low.n_phases; k++)
+        t.tasks += s->low.phase[k].n_tasks;
+    return t;
+}

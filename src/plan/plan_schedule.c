@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * schedule: graph order is a valid order; split it into the prepare segment (everything that depends on
+ * parameters and constants only) and the run segment, give every root value a slot, list the ports.
+ * Must not reorder within a segment: dumps and bits depend on it.
+ */
+#include "plan/plan_pass.h"
+
+#include <string.h>
+
+static uint32_t new_slot(lw_plan *p, lw_place place, size_t bytes, uint32_t val)
+{
+    if (lw_grow(&p->slot, &p->cap_slots, p->n_slots + 2u, sizeof *p->slot) < 0)
+        return 0;
+    p->slot[++p->n_slots] =
+        (lw_slot){.place = place, .bytes = LW_MAX(bytes, 4), .first = -1, .last = -1, .val = val};
+    return p->n_slots;
+}
+
+uint32_t lw_plan_new_work(lw_plan *p, size_t bytes, int step);
+uint32_t lw_plan_new_work(lw_plan *p, size_t bytes, int step)
+{
+    lw_place place = step < p->n_prepare ? LW_PLACE_DERIVED : LW_PLACE_FRAME;
+    uint32_t s = new_slot(p, place, bytes, 0);
+    if (s)
+        p->slot[s].first = p->slot[s].last = step;
+    return s;
+}
+
+static int leaf_slot(lw_plan *p, const lw_node *n)
+{
+    lw_type t = lw_val_type(p->graph, n->out[0]);
+    lw_place place = n->op == LW_OP_INPUT   ? LW_PLACE_FRAME
+                     : n->op == LW_OP_PARAM ? LW_PLACE_PARAM
+                                            : LW_PLACE_CONST;
+    uint32_t s = new_slot(p, place, lw_type_bytes(t), n->out[0].id);
+    if (!s)
+        return LW_ENOMEM;
+    p->slot_of[n->out[0].id] = s;
+    if (n->op == LW_OP_PARAM) {
+        p->slot[s].param = n->attr;
+        for (int i = 0; i < p->n_store; i++)
+            if (p->store[i] == p->slot[s].param->params)
+                return 0;
+        p->store[p->n_store++] = p->slot[s].param->params;
+    } else if (n->op == LW_OP_CONST) {
+        p->slot[s].data = ((const lw_attr_const *)n->attr)->data;
+    } else {
+        p->slot[s].first = -1;
+        p->slot[s].last = INT32_MAX;
+        p->input[p->n_input++] = (lw_plan_port){((const lw_attr_input *)n->attr)->name, t, s, NULL};
+    }
+    return 0;
+}
+
+static int node_slots(lw_plan *p, const lw_node *n, bool prepare, const uint32_t *uses)
+{
+    if (lw_op_get(n->op)->flags & LW_OPF_ALIAS) {
+        p->slot_of[n->out[0].id] = p->slot_of[n->in[0].id];
+        return 0;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        if (!uses[n->out[i].id])
+            continue; /* nobody reads it: the kernel gets NULL */
+        uint32_t s = new_slot(p, prepare ? LW_PLACE_DERIVED : LW_PLACE_FRAME,
+                              lw_type_bytes(lw_val_type(p->graph, n->out[i])), n->out[i].id);
+        if (!s)
+            return LW_ENOMEM;
+        p->slot_of[n->out[i].id] = s;
+    }
+    return 0;
+}
+
+static void fill_step(lw_plan *p, const lw_node *n, int at)
+{
+    lw_plan_step *s = &p->step[at];
+    s->node = n;
+    lw_op_get(n->op)->cost(p->graph, n, &s->cost);
+    for (int i = 0; i < n->n_in; i++) {
+        s->in[i] = lw_val_ok(n->in[i]) ? p->slot_of[n->in[i].id] : 0;
+        lw_slot *v = &p->slot[s->in[i]];
+        if (s->in[i] && v->last != INT32_MAX)
+            v->last = at;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        s->out[i] = p->slot_of[n->out[i].id];
+        if (s->out[i])
+            p->slot[s->out[i]].first = p->slot[s->out[i]].last = at;
+    }
+}
+
+static void count_uses(const lw_graph *g, uint32_t *uses)
+{
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
+        const lw_node *n = lw_graph_node(g, k);
+        for (int i = 0; i < n->n_in; i++)
+            uses[n->in[i].id]++;
+    }
+    for (int i = 0; i < lw_graph_output_count(g); i++)
+        uses[lw_graph_output_at(g, i)->val.id]++;
+}
+
+/* prepared[node]: no input and no random draw among its ancestors, and something to compute. */
+static void mark_prepared(const lw_graph *g, bool *prepared)
+{
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
+        const lw_node *n = lw_graph_node(g, k);
+        uint32_t flags = lw_op_get(n->op)->flags;
+        bool yes = n->op != LW_OP_INPUT && !(flags & LW_OPF_RANDOM);
+        for (int i = 0; i < n->n_in && yes; i++)
+            yes = !lw_val_ok(n->in[i]) || prepared[lw_val_node(g, n->in[i])->index];
+        prepared[k] = yes;
+    }
+    for (int i = 0; i < lw_graph_output_count(g); i++) /* outputs are made by every run */
+        prepared[lw_val_node(g, lw_graph_output_at(g, i)->val)->index] = false;
+}
+
+static int make_steps(lw_plan *p, const bool *prepared, const uint32_t *uses)
+{
+    const lw_graph *g = p->graph;
+    uint32_t n_nodes = lw_graph_node_count(g);
+    for (uint32_t k = 0; k < n_nodes; k++) {
+        const lw_node *n = lw_graph_node(g, k);
+        LW_TRY(lw_op_get(n->op)->flags & LW_OPF_LEAF ? leaf_slot(p, n)
+                                                    : node_slots(p, n, prepared[k], uses));
+    }
+    for (int segment = 0; segment < 2; segment++) {
+        for (uint32_t k = 0; k < n_nodes; k++) {
+            const lw_node *n = lw_graph_node(g, k);
+            if (!(lw_op_get(n->op)->flags & (LW_OPF_LEAF | LW_OPF_ALIAS)) && prepared[k] == (segment == 0))
+                fill_step(p, n, p->n_steps++);
+        }
+        if (segment == 0)
+            p->n_prepare = p->n_steps;
+    }
+    return 0;
+}
+
+static void list_outputs(lw_plan *p)
+{
+    for (int i = 0; i < lw_graph_output_count(p->graph); i++) {
+        const lw_graph_output *o = lw_graph_output_at(p->graph, i);
+        uint32_t s = p->slot_of[o->val.id];
+        p->slot[s].last = INT32_MAX;
+        if (lw_val_ok(o->grad_of)) /* the store's gradient slab holds it */
+            p->slot[s].place = LW_PLACE_NONE;
+        p->output[p->n_output++] =
+            (lw_plan_port){o->name, lw_val_type(p->graph, o->val), s,
+                           lw_val_ok(o->grad_of) ? lw_val_node(p->graph, o->grad_of)->attr : NULL};
+    }
+}
+
+int lw_pass_schedule(lw_plan *p)
+{
+    uint32_t n = lw_graph_node_count(p->graph), v = lw_graph_val_count(p->graph) + 1;
+    int n_out = lw_graph_output_count(p->graph);
+    p->slot_of = lw_arena_alloc(p->arena, v * sizeof *p->slot_of);
+    p->step = lw_arena_alloc(p->arena, (n + 1) * sizeof *p->step);
+    p->input = lw_arena_alloc(p->arena, (n + 1) * sizeof *p->input);
+    p->output = lw_arena_alloc(p->arena, (size_t)(n_out + 1) * sizeof *p->output);
+    p->store = lw_arena_alloc(p->arena, (n + 1) * sizeof *p->store);
+    bool *prepared = lw_arena_alloc(p->arena, n + 1);
+    uint32_t *uses = lw_arena_alloc(p->arena, v * sizeof *uses);
+    if (!p->slot_of || !p->step || !p->input || !p->output || !p->store || !prepared || !uses)
+        return LW_ENOMEM;
+    count_uses(p->graph, uses);
+    mark_prepared(p->graph, prepared);
+    LW_TRY(make_steps(p, prepared, uses));
+    list_outputs(p);
+    return 0;
+}
