@@ -21,4 +21,6 @@ set(SOURCES
   random/random_ref.c
   reduce/reduce_ref.c
   resample/resample_ref.c
+  ew/ew_avx2.c
+  ew/ew_avx512.c
 )

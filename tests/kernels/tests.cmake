@@ -3,3 +3,4 @@
 add_library(lw_check STATIC ${CMAKE_SOURCE_DIR}/tests/kernels/check.c)
 target_include_directories(lw_check PUBLIC ${CMAKE_SOURCE_DIR}/tests)
 target_link_libraries(lw_check PUBLIC lw_base ${CMOCKA_LIBRARY} m)
+lw_test(test_ew kernels/test_ew.c kernels check base)

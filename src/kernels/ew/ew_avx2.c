@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elementwise tile programs, avx2 words. */
+#include "kernels/ew/ew_body.inc"
