@@ -3,6 +3,8 @@ set(SOURCES
   attention/attention_ref.c
   drift/drift_layout.c
   drift/drift_ref.c
+  norm/norm_avx2.c
+  norm/norm_avx512.c
   norm/norm_ref.c
   softmax/softmax_ref.c
   stats/stats_ref.c

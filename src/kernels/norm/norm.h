@@ -12,15 +12,13 @@
 #ifndef LW_KERNELS_NORM_H
 #define LW_KERNELS_NORM_H
 
-#include <stddef.h>
-
-typedef enum lw_norm_act { LW_NORM_NONE, LW_NORM_SILU, LW_NORM_RELU } lw_norm_act;
+#include "base/base.h"
 
 typedef struct lw_norm_shape {
     ptrdiff_t hw, c, groups;     /* c % groups == 0 */
     ptrdiff_t x_pitch, y_pitch;  /* elements between pixels of x (and dx), of y (and dy); >= c */
     float eps;                   /* rstd = 1 / sqrt(var + eps) */
-    lw_norm_act act;
+    lw_act act;
 } lw_norm_shape;
 
 /*

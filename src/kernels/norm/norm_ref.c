@@ -4,20 +4,20 @@
 
 #include <math.h>
 
-static double norm_act(double u, lw_norm_act act)
+static double norm_act(double u, lw_act act)
 {
-    if (act == LW_NORM_SILU)
+    if (act == LW_ACT_SILU)
         return u / (1.0 + exp(-u));
-    return act == LW_NORM_RELU && !(u > 0) ? 0.0 : u;
+    return act == LW_ACT_RELU && !(u > 0) ? 0.0 : u;
 }
 
-static double norm_slope(double u, lw_norm_act act)
+static double norm_slope(double u, lw_act act)
 {
-    if (act == LW_NORM_SILU) {
+    if (act == LW_ACT_SILU) {
         double q = 1.0 / (1.0 + exp(-u));
         return q * (1.0 + u * (1.0 - q));
     }
-    return act == LW_NORM_RELU && !(u > 0) ? 0.0 : 1.0;
+    return act == LW_ACT_RELU && !(u > 0) ? 0.0 : 1.0;
 }
 
 #define LW_REAL float

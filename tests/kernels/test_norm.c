@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Group norm: every level against the double reference, the reference's gradient against differences. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/check.h"
+#include "kernels/norm/norm.h"
+
+static const lw_norm_kernels *kernels_of(lw_isa isa)
+{
+    static lw_norm_kernels table[LW_ISA_COUNT];
+    enum { ref = LW_ISA_REF, avx2 = LW_ISA_AVX2, avx512 = LW_ISA_AVX512 };
+#define K(level, field, function) table[level].field = function;
+#include "kernels/norm/norm.def"
+#undef K
+    return &table[isa];
+}
+
+/* Everything one case needs: floats, and the same numbers in double. gap: extra floats between pixels. */
+typedef struct problem {
+    lw_norm_shape s;
+    int64_t nx, ny;
+    float *x, *dy, *gamma, *beta, *scale, *shift;
+    double *x_d, *dy_d, *gamma_d, *beta_d, *scale_d, *shift_d;
+    double *y_d, *mean_d, *rstd_d, *dx_d, *dgamma_d, *dbeta_d, *dscale_d, *dshift_d;
+    float *scratch;
+} problem;
+
+static double *widen(check *t, const float *p, int64_t n)
+{
+    double *d = check_doubles(t, n);
+    for (int64_t i = 0; p && i < n; i++)
+        d[i] = (double)p[i];
+    return p ? d : NULL;
+}
+
+static problem problem_new(check *t, ptrdiff_t hw, ptrdiff_t groups, ptrdiff_t per, ptrdiff_t gap, lw_act act, int mod)
+{
+    problem p = {.s = {.hw = hw, .c = groups * per, .groups = groups, .x_pitch = groups * per + gap,
+                       .y_pitch = groups * per + 2 * gap, .eps = 1e-5f, .act = act}};
+    ptrdiff_t c = p.s.c;
+    int shift = (int)(hw & 1);
+    p.nx = (hw - 1) * p.s.x_pitch + c;
+    p.ny = (hw - 1) * p.s.y_pitch + c;
+    p.x = check_in(t, p.nx, shift, -1, 3);
+    p.dy = check_in(t, p.ny, shift, -1, 1);
+    p.gamma = mod & 1 ? check_in(t, c, shift, 0.5, 1.5) : NULL;
+    p.beta = mod & 1 ? check_in(t, c, shift, -1, 1) : NULL;
+    p.scale = mod & 2 ? check_in(t, c, shift, -0.5, 0.5) : NULL;
+    p.shift = mod & 2 ? check_in(t, c, shift, -1, 1) : NULL;
+    p.x_d = widen(t, p.x, p.nx);
+    p.dy_d = widen(t, p.dy, p.ny);
+    p.gamma_d = widen(t, p.gamma, c);
+    p.beta_d = widen(t, p.beta, c);
+    p.scale_d = widen(t, p.scale, c);
+    p.shift_d = widen(t, p.shift, c);
+    p.y_d = check_doubles(t, p.ny);
+    p.mean_d = check_doubles(t, groups);
+    p.rstd_d = check_doubles(t, groups);
+    p.dx_d = check_doubles(t, p.nx);
+    p.dgamma_d = check_doubles(t, c);
+    p.dbeta_d = check_doubles(t, c);
+    p.dscale_d = check_doubles(t, c);
+    p.dshift_d = check_doubles(t, c);
+    p.scratch = check_bytes(t, lw_norm_scratch(&p.s) * sizeof(float), 0);
+    return p;
+}
+
+static void oracle(problem *p)
+{
+    lw_norm_forward_f64(p->y_d, p->mean_d, p->rstd_d, p->x_d, p->gamma_d, p->beta_d, p->scale_d, p->shift_d, &p->s, 0,
+                        p->s.groups, NULL);
+    lw_norm_backward_f64(p->dx_d, p->dgamma_d, p->dbeta_d, p->dscale_d, p->dshift_d, p->dy_d, p->x_d, p->mean_d,
+                         p->rstd_d, p->gamma_d, p->beta_d, p->scale_d, p->shift_d, &p->s, 0, p->s.groups, 0, NULL);
+}
+
+/* got [HW, pitch] against want of the same layout, gaps still poisoned (none_in_gaps) */
+static void check_rows(check *t, const float *got, const double *want, const lw_norm_shape *s, ptrdiff_t pitch,
+                       int gaps, check_tol tol, const char *what)
+{
+    for (ptrdiff_t i = 0; i < s->hw; i++) {
+        check_close(t, got + i * pitch, want + i * pitch, s->c, tol, "%s hw=%td c=%td groups=%td act=%d row %td", what,
+                    s->hw, s->c, s->groups, (int)s->act, i);
+        if (gaps && i + 1 < s->hw)
+            check_poisoned(t, got + i * pitch + s->c, pitch - s->c, "%s row %td", what, i);
+    }
+}
+
+static void one_forward(check *t, problem *p)
+{
+    const lw_norm_kernels *k = kernels_of(t->isa);
+    const lw_norm_shape *s = &p->s;
+    float *y = check_out(t, p->ny, 1), *mean = check_out(t, s->groups, 0), *rstd = check_out(t, s->groups, 1);
+    check_tol tol = {.abs = 2e-6, .rel = 4e-6};
+    oracle(p);
+    k->forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups, p->scratch);
+    check_rows(t, y, p->y_d, s, s->y_pitch, 1, tol, "y");
+    check_close(t, mean, p->mean_d, s->groups, tol, "mean");
+    check_close(t, rstd, p->rstd_d, s->groups, tol, "rstd");
+    float *again = check_out(t, p->ny, 0); /* by tasks, backwards: same bits */
+    for (ptrdiff_t task = lw_norm_tasks(s) - 1; task >= 0; task--) {
+        ptrdiff_t g0, g1;
+        lw_norm_range(s, task, &g0, &g1);
+        k->forward(again, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, g0, g1, p->scratch);
+    }
+    check_same(t, again, y, (size_t)p->ny * sizeof(float), "tasks of hw=%td c=%td", s->hw, s->c);
+}
+
+static void forward(check *t)
+{
+    static const ptrdiff_t per[] = {1, 2, 3, 8, 17};
+    for (int i = 0; i < 5; i++)
+        for (ptrdiff_t groups = 1; groups <= 9; groups += 4)
+            for (ptrdiff_t hw = 1; hw <= 81; hw = hw * 3 + (i & 1))
+                for (int mod = 0; mod < 4; mod++) {
+                    problem p = problem_new(t, hw, groups, per[i], mod == 2 ? 3 : 0, (lw_act)((mod + i) % 3), mod);
+                    if (hw * per[i] == 1)
+                        p.s.eps = 0.1f; /* one number has no deviation: y is beta */
+                    one_forward(t, &p);
+                    check_next(t);
+                }
+}
+
+static void shared_backward(check *t, problem *p, int add)
+{
+    const lw_norm_kernels *k = kernels_of(t->isa);
+    const lw_norm_shape *s = &p->s;
+    float *mean = check_out(t, s->groups, 0), *rstd = check_out(t, s->groups, 0), *y = check_out(t, p->ny, 0);
+    float *out[4], *dx = add ? check_in(t, p->nx, 1, -1, 1) : check_out(t, p->nx, 1);
+    const double *want[4] = {p->dgamma_d, p->dbeta_d, p->dscale_d, p->dshift_d};
+    static const char *const names[] = {"dgamma", "dbeta", "dscale", "dshift"};
+    check_tol tol = {.abs = 3e-6 * (1 + sqrt((double)s->hw)), .rel = 1e-5};
+    for (int i = 0; i < 4; i++)
+        out[i] = check_out(t, s->c, i & 1);
+    oracle(p);
+    for (int64_t i = 0; add && i < p->nx; i++)
+        p->dx_d[i] += (double)dx[i];
+    k->forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups, p->scratch);
+    for (ptrdiff_t task = lw_norm_tasks(s) - 1; task >= 0; task--) {
+        ptrdiff_t g0, g1;
+        lw_norm_range(s, task, &g0, &g1);
+        k->backward(dx, out[0], out[1], out[2], out[3], p->dy, p->x, mean, rstd, p->gamma, p->beta, p->scale,
+                    p->shift, s, g0, g1, add, p->scratch);
+    }
+    check_rows(t, dx, p->dx_d, s, s->x_pitch, !add, tol, add ? "dx added" : "dx");
+    for (int i = 0; i < 4; i++)
+        check_close(t, out[i], want[i], s->c, tol, "%s hw=%td c=%td", names[i], s->hw, s->c);
+    if (!add) { /* without dx the sums are the same bits */
+        float *only = check_out(t, s->c, 0);
+        k->backward(NULL, NULL, only, NULL, NULL, p->dy, p->x, mean, rstd, p->gamma, p->beta, p->scale, p->shift, s,
+                    0, s->groups, 0, p->scratch);
+        check_same(t, only, out[1], (size_t)s->c * sizeof(float), "dbeta alone");
+    }
+}
+
+static void backward(check *t)
+{
+    static const ptrdiff_t per[] = {2, 3, 8, 17};
+    for (int i = 0; i < 4; i++)
+        for (ptrdiff_t groups = 1; groups <= 9; groups += 4)
+            for (ptrdiff_t hw = 2; hw <= 81; hw = hw * 3 + (i & 1))
+                for (int mod = 0; mod < 8; mod++) {
+                    problem p = problem_new(t, hw, groups, per[i], mod == 2 ? 3 : 0, (lw_act)((mod + i) % 3), mod & 3);
+                    shared_backward(t, &p, mod >> 2);
+                    check_next(t);
+                }
+}
+
+/* A large mean must not eat the variance. */
+static void offset(check *t)
+{
+    problem p = problem_new(t, 1024, 4, 8, 0, LW_ACT_NONE, 1);
+    float *y = check_out(t, p.ny, 0), *mean = check_out(t, 4, 0), *rstd = check_out(t, 4, 0);
+    for (int64_t i = 0; i < p.nx; i++)
+        p.x_d[i] = (double)(p.x[i] += 1000.0f);
+    oracle(&p);
+    kernels_of(t->isa)->forward(y, mean, rstd, p.x, p.gamma, p.beta, NULL, NULL, &p.s, 0, 4, p.scratch);
+    check_close(t, y, p.y_d, p.ny, (check_tol){.abs = 2e-4}, "offset 1000"); /* mean is rounded to float: 6e-5 */
+    check_close(t, rstd, p.rstd_d, 4, (check_tol){.rel = 1e-5}, "offset 1000");
+}
+
+static void in_place(check *t)
+{
+    problem p = problem_new(t, 27, 3, 7, 0, LW_ACT_SILU, 3);
+    const lw_norm_kernels *k = kernels_of(t->isa);
+    float *y = check_copy(t, p.x, p.nx, 1), *dx = check_copy(t, p.dy, p.ny, 1);
+    float *mean = check_out(t, 3, 0), *rstd = check_out(t, 3, 0);
+    oracle(&p);
+    k->forward(y, mean, rstd, y, p.gamma, p.beta, p.scale, p.shift, &p.s, 0, 3, p.scratch);
+    check_close(t, y, p.y_d, p.ny, (check_tol){.abs = 2e-6, .rel = 4e-6}, "y over x");
+    k->backward(dx, NULL, NULL, NULL, NULL, dx, p.x, mean, rstd, p.gamma, p.beta, p.scale, p.shift, &p.s, 0, 3, 0,
+                p.scratch);
+    check_close(t, dx, p.dx_d, p.nx, (check_tol){.abs = 2e-5, .rel = 1e-5}, "dx over dy");
+}
+
+/* sum of dy * y in double, as a function of whatever was changed */
+static double objective(problem *p)
+{
+    double sum = 0;
+    lw_norm_forward_f64(p->y_d, p->mean_d, p->rstd_d, p->x_d, p->gamma_d, p->beta_d, p->scale_d, p->shift_d, &p->s, 0,
+                        p->s.groups, NULL);
+    for (int64_t i = 0; i < p->ny; i++)
+        sum += p->dy_d[i] * p->y_d[i];
+    return sum;
+}
+
+static void differences(check *t)
+{
+    for (int act = 0; act < 3; act++) {
+        problem p = problem_new(t, 6, 2, 3, 0, (lw_act)act, 3);
+        struct { double *at, *grad; int64_t n; } part[] = {
+            {p.x_d, p.dx_d, p.nx}, {p.gamma_d, p.dgamma_d, p.s.c}, {p.beta_d, p.dbeta_d, p.s.c},
+            {p.scale_d, p.dscale_d, p.s.c}, {p.shift_d, p.dshift_d, p.s.c}};
+        oracle(&p);
+        for (size_t k = 0; k < LW_COUNT(part); k++)
+            for (int64_t i = 0; i < part[k].n; i++) {
+                double h = 1e-5, was = part[k].at[i];
+                part[k].at[i] = was + h;
+                double up = objective(&p);
+                part[k].at[i] = was - h;
+                double slope = (up - objective(&p)) / (2 * h);
+                part[k].at[i] = was;
+                t->compared++;
+                if (fabs(slope - part[k].grad[i]) > 1e-7 * (1 + fabs(slope)))
+                    fail_msg("act %d part %zu element %lld: difference %.12g, gradient %.12g", act, k, (long long)i,
+                             slope, part[k].grad[i]);
+            }
+        check_next(t);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const check_case cases[] = {{"forward", forward}, {"backward", backward}, {"offset", offset},
+                                       {"in_place", in_place}, {"differences", differences}};
+    return check_main(argc, argv, "norm", cases, LW_COUNT(cases));
+}
