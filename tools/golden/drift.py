@@ -75,8 +75,11 @@ def field(gen, pos, uncond=None, weight=0.0, taus=(0.2, 0.05, 0.02), over_x=True
             unit = 1.0
         lr = lse(l, 2)
         arow = np.exp(l - lr)
-        prod = arow * np.exp(l - lse(l, 1)) if over_x else arow * arow
-        a = np.sqrt(np.maximum(prod, FLOOR ** 2)) if official else np.sqrt(prod + 1e-30)
+        if not over_x:
+            a = arow
+        else:
+            prod = arow * np.exp(l - lse(l, 1))
+            a = np.sqrt(np.maximum(prod, FLOOR ** 2)) if official else np.sqrt(prod + 1e-30)
         v = combine(a * w[:, None, :], n + u.shape[1], x, t) / unit
         m = (v * v).mean()
         lam = np.sqrt(max(m, 1e-8))
