@@ -12,6 +12,7 @@
 #ifndef LW_BASE_H
 #define LW_BASE_H
 
+#include "base/build.h"
 #include "base/error.h"
 #include "base/kinds.h"
 #include "base/log.h"

@@ -6,4 +6,16 @@
 /* The activation fused behind a product, a convolution or a normalisation. */
 typedef enum lw_act { LW_ACT_NONE, LW_ACT_RELU, LW_ACT_SILU } lw_act;
 
+/* How the drift field is computed; formulas in kernels/drift/drift.h. */
+typedef enum lw_drift_variant {
+    LW_DRIFT_OFFICIAL,      /* the reference form */
+    LW_DRIFT_PLAIN,         /* the paper's Algorithm 2: raw distances, no floor, nothing rescaled */
+    LW_DRIFT_TAU_TIMES_DIM, /* an early public port's temperatures, for parity studies */
+} lw_drift_variant;
+
+enum { LW_DRIFT_MAX_TAU = 8 };
+
+/* Numbers the field reports for K temperatures: S, sigma, loss, lambda[K], mean V^2 [K]. */
+#define LW_DRIFT_STATS(k) (3 + 2 * (k))
+
 #endif

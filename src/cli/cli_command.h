@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command is and what it is given. */
+#ifndef LW_CLI_COMMAND_H
+#define LW_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/cli_options.h"
+
+/* The global options, resolved. */
+typedef struct lw_cli_globals {
+    int32_t threads; /* at least 1 once a command runs */
+    int64_t seed;
+    const char *device, *config;
+    bool json, quiet, verbose, progress, dry_run, version, help;
+} lw_cli_globals;
+
+typedef struct lw_cli lw_cli;
+
+typedef struct lw_command {
+    const char *name;     /* "train drift": words as typed */
+    const char *summary;  /* one line */
+    const char *usage;    /* "SOURCE [options]": what follows the name */
+    const char *notes;    /* paragraphs after the options, or NULL */
+    const char *examples; /* command lines, one a line, or NULL */
+    const lw_option *options[LW_OPT_MAX_SETS - 1]; /* tables over the one config struct */
+    size_t config_size;                            /* bytes; zeroed, then defaults */
+    int (*run)(const lw_cli *cli, const void *config); /* 0 or LW_E* */
+} lw_command;
+
+struct lw_cli {
+    lw_cli_globals global;
+    const lw_command *command;
+    const void *config;
+    lw_opts opts;
+    int argc; /* as typed, for command.txt */
+    char **argv;
+};
+
+extern const lw_command *const lw_commands[]; /* NULL-terminated, in the order of commands.def */
+extern const lw_option lw_global_options[];
+
+/* The whole program: parses, runs, prints errors on stderr. Returns the process's exit code. */
+int lw_cli_main(int argc, char **argv);
+
+/* True when the user set this option by argv or --config. */
+bool lw_cli_given(const lw_cli *cli, const char *option);
+/* The resolved config as YAML (a valid --config), appended. */
+int lw_cli_config_yaml(const lw_cli *cli, lw_str *out);
+/* The command line as a shell would need it, appended. */
+void lw_cli_command_line(const lw_cli *cli, lw_str *out);
+
+/* printf to stdout; a failed write is reported once by lw_cli_main as LW_EIO. */
+void lw_cli_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A JSON tree on stdout, indented, with a newline. */
+void lw_cli_print_json(const json_t *tree);
+
+/* Help texts, appended. */
+void lw_help_program(lw_str *out);
+void lw_help_prefix(lw_str *out, const char *prefix); /* all commands that begin with these words */
+void lw_help_command(lw_str *out, const lw_command *command);
+
+#endif

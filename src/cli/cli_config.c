@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A config file over option tables, and the tables as a config file. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_options.h"
+#include "formats/formats.h"
+
+/* A scalar as the text a user would have typed. */
+static int scalar_text(const char *what, const json_t *v, lw_str *out)
+{
+    if (json_is_string(v))
+        lw_str_add(out, json_string_value(v));
+    else if (json_is_boolean(v))
+        lw_str_add(out, json_is_true(v) ? "true" : "false");
+    else if (json_is_integer(v))
+        lw_str_addf(out, "%lld", (long long)json_integer_value(v));
+    else if (json_is_real(v))
+        lw_str_addf(out, "%.17g", json_real_value(v));
+    else
+        return lw_fail(LW_EUSAGE, "%s: must be a plain value or a list of them", what);
+    return out->failed ? LW_ENOMEM : 0;
+}
+
+static int value_text(const char *what, const json_t *v, lw_str *out)
+{
+    if (!json_is_array(v))
+        return scalar_text(what, v, out);
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        if (i > 0)
+            lw_str_add(out, ",");
+        LW_TRY(scalar_text(what, json_array_get(v, i), out));
+    }
+    return 0;
+}
+
+static int set_key(const lw_opts *o, const char *path, const char *key, const json_t *value)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    char what[256];
+    snprintf(what, sizeof what, "%.160s: %.80s", path, key);
+    lw_opt_ref ref = lw_opts_find(o, key, strlen(key));
+    if (!ref.row) {
+        const char *near = lw_opts_nearest(o, key);
+        return lw_fail(LW_EUSAGE, *near ? "%s: unknown key: did you mean %s?" : "%s: unknown key%s", what,
+                       near);
+    }
+    if (json_is_null(value))
+        return 0;
+    bool is_list = ref.row->type >= LW_OPT_I32S;
+    if (json_is_array(value) && !is_list)
+        return lw_fail(LW_EUSAGE, "%s: must be one value, not a list", what);
+    LW_TRY(value_text(what, value, &text));
+    return lw_opt_set_text(o, ref, what, lw_str_c(&text));
+}
+
+int lw_opts_set_tree(const lw_opts *o, const char *path, const json_t *tree)
+{
+    if (!json_is_object(tree))
+        return lw_fail(LW_EUSAGE, "%s: must be a map of option names to values", path);
+    /* jansson's foreach macros take a non-const tree; nothing here changes it */
+    json_t *map = (json_t *)(uintptr_t)tree;
+    for (void *it = json_object_iter(map); it; it = json_object_iter_next(map, it)) {
+        const char *key = json_object_iter_key(it);
+        if (!lw_str_eq(key, "command"))
+            LW_TRY(set_key(o, path, key, json_object_iter_value(it)));
+    }
+    return 0;
+}
+
+json_t *lw_opts_get_tree(const lw_opts *o, const char *command)
+{
+    json_t *tree = json_object();
+    json_object_set_new(tree, "command", json_string(command));
+    for (int s = 0; s < o->n; s++) {
+        for (const lw_option *row = o->set[s].rows; row->name; row++) {
+            bool given = o->set[s].given[row - o->set[s].rows];
+            if (row->transient || (!given && !row->fallback))
+                continue;
+            json_t *value = lw_opt_get_json((lw_opt_ref){&o->set[s], row});
+            if (value)
+                json_object_set_new(tree, row->name, value);
+        }
+    }
+    return tree;
+}

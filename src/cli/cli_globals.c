@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options every command has, and the list of commands. */
+#include "cli/cli_command.h"
+
+const lw_option lw_global_options[] = {
+    {LW_OPT(lw_cli_globals, threads), .name = "threads", .min = 1, .max = 4096,
+     .group = "Global options",
+     .help = "threads to compute with (default: all CPUs this process may use)"},
+    {LW_OPT(lw_cli_globals, seed), .name = "seed", .fallback = "0", .group = "Global options",
+     .help = "seed of every random number"},
+    {LW_OPT(lw_cli_globals, device), .name = "device", .fallback = "auto", .group = "Global options",
+     .help = "cpu, auto or cuda[:N]"},
+    {LW_OPT(lw_cli_globals, config), .name = "config", .group = "Global options", .transient = true,
+     .help = "YAML file with option names as keys; argv wins over it"},
+    {LW_OPT(lw_cli_globals, json), .name = "json", .group = "Global options", .transient = true,
+     .help = "print the result as JSON"},
+    {LW_OPT(lw_cli_globals, quiet), .name = "quiet", .group = "Global options", .transient = true,
+     .help = "only errors on stderr"},
+    {LW_OPT(lw_cli_globals, verbose), .name = "verbose", .group = "Global options", .transient = true,
+     .help = "more log on stderr"},
+    {LW_OPT(lw_cli_globals, progress), .name = "progress", .fallback = "true",
+     .group = "Global options", .transient = true, .help = "progress on stderr"},
+    {LW_OPT(lw_cli_globals, dry_run), .name = "dry-run", .group = "Global options", .transient = true,
+     .help = "say what would be done, where that is long work, and do nothing"},
+    {LW_OPT(lw_cli_globals, version), .name = "version", .group = "Global options", .transient = true,
+     .help = "print the version"},
+    {LW_OPT(lw_cli_globals, help), .name = "help", .group = "Global options", .transient = true,
+     .help = "print this text"},
+    {.name = NULL}};
+
+#define C(name) extern const lw_command lw_cmd_##name;
+#include "cli/commands.def"
+#undef C
+
+const lw_command *const lw_commands[] = {
+#define C(name) &lw_cmd_##name,
+#include "cli/commands.def"
+#undef C
+    NULL};

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Help texts out of the command list and the option tables. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_command.h"
+
+enum { NAME_COLUMN = 2, HELP_COLUMN = 34, WIDTH = 100 };
+
+/* Appends text from column `at`, broken at blanks, continued at HELP_COLUMN. */
+static void add_wrapped(lw_str *out, const char *text, int at)
+{
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        if (at > HELP_COLUMN && at + 1 + (int)n > WIDTH) {
+            lw_str_addf(out, "\n%*s", HELP_COLUMN, "");
+            at = HELP_COLUMN;
+        } else if (at > HELP_COLUMN) {
+            lw_str_add(out, " ");
+            at++;
+        }
+        lw_str_add_n(out, text, n);
+        at += (int)n;
+        text += n;
+        text += strspn(text, " ");
+    }
+    lw_str_add(out, "\n");
+}
+
+static const char *value_word(const lw_option *row)
+{
+    switch (row->type) {
+    case LW_OPT_BOOL:
+        return "";
+    case LW_OPT_I32:
+    case LW_OPT_I64:
+        return row->choices ? row->choices : "N";
+    case LW_OPT_F32:
+    case LW_OPT_F64:
+        return "X";
+    case LW_OPT_TEXT:
+        return row->choices ? row->choices : "TEXT";
+    default:
+        return "LIST";
+    }
+}
+
+/* "(steps; 1 to 1000; default 100; also --n)" or nothing. */
+static void add_facts(lw_str *help, const lw_option *row)
+{
+    LW_CLEANUP(lw_str_clear) lw_str facts = {0};
+    bool is_bool = row->type == LW_OPT_BOOL;
+    if (row->unit)
+        lw_str_addf(&facts, "; %s", row->unit);
+    if (!is_bool && row->choices && strlen(row->choices) > 24)
+        lw_str_addf(&facts, "; one of %s", row->choices);
+    if ((row->min != 0.0 || row->max != 0.0) && (row->max >= 1e15 || isinf(row->max)))
+        lw_str_addf(&facts, "; at least %g", row->min);
+    else if (row->min != 0.0 || row->max != 0.0)
+        lw_str_addf(&facts, "; %g to %g", row->min, row->max);
+    if (row->required)
+        lw_str_add(&facts, "; required");
+    if (row->fallback && *row->fallback && !is_bool)
+        lw_str_addf(&facts, "; default %s", row->fallback);
+    for (const char *p = row->aliases; p && *p;) {
+        size_t k = strcspn(p, "|");
+        lw_str_addf(&facts, "; also --%.*s", (int)k, p);
+        p += k + (p[k] == '|');
+    }
+    if (facts.len > 0)
+        lw_str_addf(help, " (%s)", lw_str_c(&facts) + 2);
+}
+
+static void add_row(lw_str *out, const lw_option *row)
+{
+    LW_CLEANUP(lw_str_clear) lw_str name = {0}, help = {0};
+    bool on = row->type == LW_OPT_BOOL && row->fallback && lw_str_eq(row->fallback, "true");
+    const char *value = row->positional ? "" : value_word(row);
+    lw_str_addf(&name, "%s%s%s%s", row->positional ? "" : on ? "--no-" : "--", row->name,
+                *value ? " " : "", strlen(value) > 24 ? "NAME" : value);
+    lw_str_add(&help, on ? "without: " : "");
+    lw_str_add(&help, row->help ? row->help : "");
+    add_facts(&help, row);
+    lw_str_addf(out, "%*s%s", NAME_COLUMN, "", lw_str_c(&name));
+    int at = NAME_COLUMN + (int)name.len;
+    if (at + 2 > HELP_COLUMN)
+        lw_str_addf(out, "\n%*s", HELP_COLUMN, "");
+    else
+        lw_str_addf(out, "%*s", HELP_COLUMN - at, "");
+    add_wrapped(out, lw_str_c(&help), HELP_COLUMN);
+}
+
+static const char *group_of(const lw_option *row)
+{
+    return row->positional ? "Arguments" : row->group ? row->group : "Options";
+}
+
+static void add_group(lw_str *out, const lw_option *const *tables, const char *group)
+{
+    lw_str_addf(out, "\n%s:\n", group);
+    for (; *tables; tables++)
+        for (const lw_option *row = *tables; row->name; row++)
+            if (lw_str_eq(group_of(row), group))
+                add_row(out, row);
+}
+
+/* True when no row before this one has its group. */
+static bool opens_group(const lw_option *const *tables, const lw_option *row)
+{
+    for (; *tables; tables++) {
+        for (const lw_option *other = *tables; other->name; other++) {
+            if (other == row)
+                return true;
+            if (lw_str_eq(group_of(other), group_of(row)))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Groups in the order of their first rows; arguments first. */
+static void add_tables(lw_str *out, const lw_option *const *tables)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (const lw_option *const *t = tables; *t; t++)
+            for (const lw_option *row = *t; row->name; row++)
+                if (row->positional == (pass == 0) && opens_group(tables, row))
+                    add_group(out, tables, group_of(row));
+}
+
+static void add_indented(lw_str *out, const char *lines)
+{
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+        lw_str_addf(out, "  %.*s\n", (int)n, lines);
+        lines += n + (lines[n] == '\n');
+    }
+}
+
+void lw_help_command(lw_str *out, const lw_command *c)
+{
+    const lw_option *tables[LW_OPT_MAX_SETS + 1] = {0};
+    int n = 0;
+    for (size_t i = 0; i < LW_COUNT(c->options) && c->options[i]; i++)
+        tables[n++] = c->options[i];
+    tables[n] = lw_global_options;
+    lw_str_addf(out, "leeway %s: %s\n\nUsage: leeway %s %s\n", c->name, c->summary, c->name,
+                c->usage ? c->usage : "[options]");
+    if (c->examples) {
+        lw_str_add(out, "\nExamples:\n");
+        add_indented(out, c->examples);
+    }
+    add_tables(out, tables);
+    if (c->notes)
+        lw_str_addf(out, "\n%s\n", c->notes);
+}
+
+void lw_help_prefix(lw_str *out, const char *prefix)
+{
+    for (const lw_command *const *c = lw_commands; *c; c++)
+        if (lw_str_starts((*c)->name, prefix))
+            lw_str_addf(out, "  %-18s %s\n", (*c)->name, (*c)->summary);
+}
+
+void lw_help_program(lw_str *out)
+{
+    const lw_option *tables[] = {lw_global_options, NULL};
+    lw_str_add(out, "leeway: trains and runs image generators on the CPU\n\n"
+                    "Usage: leeway COMMAND [options]; leeway COMMAND --help for its options\n\nCommands:\n");
+    lw_help_prefix(out, "");
+    add_tables(out, tables);
+    lw_str_add(out, "\nEnvironment: LW_ISA=ref|avx2|avx512 chooses kernels, LW_LOG=info,plan=debug what is "
+                    "logged.\nExit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 input/output, "
+                    "5 memory, 6 device,\n7 numerical failure, 130 interrupted after saving.\n");
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program from argv to exit code. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "formats/formats.h"
+
+/* Number of argv words that spell the command's name, 0 if they do not. */
+static int words_matched(const char *name, int argc, char **argv, int from)
+{
+    int words = 0;
+    for (; *name; words++) {
+        size_t n = strcspn(name, " ");
+        if (from + words >= argc || strlen(argv[from + words]) != n ||
+            memcmp(argv[from + words], name, n) != 0)
+            return 0;
+        name += n + (name[n] == ' ');
+    }
+    return words;
+}
+
+static const lw_command *find_command(int argc, char **argv, int from, int *words)
+{
+    const lw_command *best = NULL;
+    *words = 0;
+    for (const lw_command *const *c = lw_commands; *c; c++) {
+        int n = words_matched((*c)->name, argc, argv, from);
+        if (n > *words) {
+            *words = n;
+            best = *c;
+        }
+    }
+    return best;
+}
+
+/* `leeway x` may be a program leeway-x beside this one. Returns only if there is none. */
+static void try_program_beside(char **argv)
+{
+    char path[PATH_MAX + 64];
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n <= 0 || strchr(argv[0], '/'))
+        return;
+    path[n] = '\0';
+    char *slash = strrchr(path, '/');
+    snprintf(slash + 1, sizeof path - (size_t)(slash + 1 - path), "leeway-%.50s", argv[0]);
+    execv(path, argv);
+}
+
+static int fail_command(const char *word)
+{
+    LW_CLEANUP(lw_str_clear) lw_str group = {0}, text = {0};
+    const char *near = "";
+    int least = 3;
+    lw_str_addf(&group, "%s ", word);
+    lw_help_prefix(&text, lw_str_c(&group));
+    if (text.len > 0)
+        return lw_fail(LW_EUSAGE, "'%s' is not a command by itself; there are:\n%s", word, lw_str_c(&text));
+    for (const lw_command *const *c = lw_commands; *c; c++) {
+        char first[64];
+        snprintf(first, sizeof first, "%.*s", (int)strcspn((*c)->name, " "), (*c)->name);
+        int d = LW_MIN(lw_str_distance(word, first), lw_str_distance(word, (*c)->name));
+        if (d < least) {
+            least = d;
+            near = (*c)->name;
+        }
+    }
+    return lw_fail(LW_EUSAGE, *near ? "unknown command '%s': did you mean '%s'?" : "unknown command '%s': see leeway --help%s",
+                   word, near);
+}
+
+static int check_device(const char *device)
+{
+    if (lw_str_eq(device, "cpu") || lw_str_eq(device, "auto"))
+        return 0;
+    if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:"))
+        return lw_fail(LW_EDEVICE, "--device %s: this build computes on the CPU only", device);
+    return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto or cuda[:N]", device);
+}
+
+/* Tables of the command and the globals over fresh structs, all at their defaults. */
+static int lay_tables(lw_cli *cli, lw_arena *arena)
+{
+    cli->opts = (lw_opts){.arena = arena};
+    memset(&cli->global, 0, sizeof cli->global);
+    if (cli->command) {
+        void *config = lw_arena_alloc(arena, LW_MAX(cli->command->config_size, (size_t)1));
+        if (!config)
+            return LW_ENOMEM;
+        cli->config = config;
+        for (size_t i = 0; i < LW_COUNT(cli->command->options) && cli->command->options[i]; i++)
+            LW_TRY(lw_opts_add(&cli->opts, cli->command->options[i], config));
+    }
+    return lw_opts_add(&cli->opts, lw_global_options, &cli->global);
+}
+
+/* Global options, then the command's words, then the rest. */
+static int parse_argv(lw_cli *cli, int words)
+{
+    int at = lw_opts_parse(&cli->opts, cli->argc, cli->argv, 1, false);
+    LW_TRY(at);
+    return lw_opts_parse(&cli->opts, cli->argc, cli->argv, at + words, true);
+}
+
+/* Defaults, then the config file, then argv: argv is read twice because it names the file. */
+static int resolve(lw_cli *cli, lw_arena *arena, int words)
+{
+    LW_TRY(lay_tables(cli, arena));
+    LW_TRY(parse_argv(cli, words));
+    if (cli->global.config) {
+        LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
+        const char *path = cli->global.config;
+        LW_TRY(lw_yaml_load(path, &tree));
+        LW_TRY(lay_tables(cli, arena));
+        LW_TRY(lw_opts_set_tree(&cli->opts, path, tree));
+        LW_TRY(parse_argv(cli, words));
+    }
+    return 0;
+}
+
+static int print_text(lw_str *text)
+{
+    fputs(lw_str_c(text), stdout);
+    return text->failed ? LW_ENOMEM : 0;
+}
+
+static int run_command(lw_cli *cli, lw_arena *arena, int words)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    LW_TRY(resolve(cli, arena, words));
+    if (cli->global.help) {
+        lw_help_command(&text, cli->command);
+        return print_text(&text);
+    }
+    LW_TRY(lw_opts_check_required(&cli->opts));
+    LW_TRY(check_device(cli->global.device));
+    if (cli->global.quiet || cli->global.verbose)
+        lw_log_set(cli->global.quiet ? LW_LOG_ERROR : LW_LOG_INFO);
+    if (cli->global.threads == 0)
+        cli->global.threads = lw_cpu_count();
+    return cli->command->run(cli, cli->config);
+}
+
+/* leeway without a command: --version, --help, or a usage error. */
+static int run_bare(const lw_cli *cli)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    if (cli->global.version) {
+        printf("leeway %s (%s)\n", lw_build_version(), lw_build_commit());
+        return 0;
+    }
+    lw_help_program(&text);
+    if (cli->global.help)
+        return print_text(&text);
+    fputs(lw_str_c(&text), stderr);
+    return lw_fail(LW_EUSAGE, "no command given");
+}
+
+static int run_help(int argc, char **argv, int from)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    int words = 0;
+    const lw_command *command = find_command(argc, argv, from, &words);
+    if (command)
+        lw_help_command(&text, command);
+    else if (from < argc)
+        lw_help_prefix(&text, argv[from]);
+    else
+        lw_help_program(&text);
+    return text.len > 0 ? print_text(&text) : fail_command(argv[from]);
+}
+
+static int dispatch(lw_cli *cli, lw_arena *arena)
+{
+    int words = 0;
+    LW_TRY(lay_tables(cli, arena));
+    int at = lw_opts_parse(&cli->opts, cli->argc, cli->argv, 1, false);
+    LW_TRY(at);
+    if (at >= cli->argc || cli->global.version)
+        return run_bare(cli);
+    if (lw_str_eq(cli->argv[at], "help"))
+        return run_help(cli->argc, cli->argv, at + 1);
+    cli->command = find_command(cli->argc, cli->argv, at, &words);
+    if (cli->command)
+        return run_command(cli, arena, words);
+    bool asks_help = cli->global.help || (at + 1 < cli->argc && lw_str_eq(cli->argv[at + 1], "--help"));
+    if (asks_help)
+        return run_help(cli->argc, cli->argv, at);
+    try_program_beside(cli->argv + at);
+    return fail_command(cli->argv[at]);
+}
+
+int lw_cli_main(int argc, char **argv)
+{
+    lw_cli cli = {.argc = argc, .argv = argv};
+    LW_CLEANUP(lw_arena_free) lw_arena *arena = NULL;
+    lw_errclear();
+    int rc = lw_log_config(NULL);
+    if (rc == 0)
+        rc = lw_arena_new(&arena);
+    if (rc == 0)
+        rc = dispatch(&cli, arena);
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && rc >= 0)
+        rc = lw_fail(LW_EIO, "cannot write to stdout: %s", errno ? strerror(errno) : "output error");
+    if (rc < 0)
+        fprintf(stderr, "leeway: %s\n", *lw_errmsg() ? lw_errmsg() : lw_errname(rc));
+    return lw_exit_code(rc);
+}

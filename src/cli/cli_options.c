@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables laid over structs: adding, finding, suggesting. */
+#include "cli/cli_options.h"
+
+#include <string.h>
+
+/* Names compare equal with - and _ exchanged. */
+static bool same_name(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char x = a[i] == '_' ? '-' : a[i], y = b[i] == '_' ? '-' : b[i];
+        if (x != y || x == '\0')
+            return false;
+    }
+    return true;
+}
+
+static bool row_is_named(const lw_option *row, const char *name, size_t n)
+{
+    if (strlen(row->name) == n && same_name(row->name, name, n))
+        return true;
+    for (const char *p = row->aliases; p && *p;) {
+        size_t k = strcspn(p, "|");
+        if (k == n && same_name(p, name, n))
+            return true;
+        p += k + (p[k] == '|');
+    }
+    return false;
+}
+
+static size_t count_rows(const lw_option *rows)
+{
+    size_t n = 0;
+    while (rows[n].name)
+        n++;
+    return n;
+}
+
+int lw_opts_add(lw_opts *o, const lw_option *rows, void *base)
+{
+    LW_ASSERT(o->n < LW_OPT_MAX_SETS, "more than %d option tables", LW_OPT_MAX_SETS);
+    size_t n = count_rows(rows);
+    bool *given = lw_arena_alloc(o->arena, n * sizeof *given);
+    if (!given)
+        return LW_ENOMEM;
+    lw_opt_set *set = &o->set[o->n++];
+    *set = (lw_opt_set){.rows = rows, .base = base, .given = given};
+    for (size_t i = 0; i < n; i++) {
+        lw_opt_ref ref = {set, &rows[i]};
+        if (rows[i].fallback)
+            LW_TRY(lw_opt_set_text(o, ref, rows[i].name, rows[i].fallback));
+        given[i] = false;
+    }
+    return 0;
+}
+
+lw_opt_ref lw_opts_find(const lw_opts *o, const char *name, size_t n)
+{
+    for (int s = 0; s < o->n; s++)
+        for (const lw_option *row = o->set[s].rows; row->name; row++)
+            if (row_is_named(row, name, n))
+                return (lw_opt_ref){&o->set[s], row};
+    return (lw_opt_ref){0};
+}
+
+const char *lw_opts_nearest(const lw_opts *o, const char *name)
+{
+    const char *best = "";
+    int least = LW_MAX((int)strlen(name) / 3, 2) + 1;
+    for (int s = 0; s < o->n; s++) {
+        for (const lw_option *row = o->set[s].rows; row->name; row++) {
+            int d = lw_str_distance(name, row->name);
+            /* --batch for --batch-size: a beginning counts as near */
+            if (strlen(name) >= 3 && lw_str_starts(row->name, name))
+                d = LW_MIN(d, 1);
+            if (d < least) {
+                least = d;
+                best = row->name;
+            }
+        }
+    }
+    return best;
+}
+
+bool lw_opts_given(const lw_opts *o, const char *name)
+{
+    lw_opt_ref ref = lw_opts_find(o, name, strlen(name));
+    LW_ASSERT(ref.row, "no option '%s'", name);
+    return ref.set->given[ref.row - ref.set->rows];
+}
+
+int lw_opts_check_required(const lw_opts *o)
+{
+    for (int s = 0; s < o->n; s++) {
+        for (const lw_option *row = o->set[s].rows; row->name; row++) {
+            if (!row->required || o->set[s].given[row - o->set[s].rows])
+                continue;
+            return lw_fail(LW_EUSAGE, row->positional ? "missing argument %s%s: %s" : "missing option %s%s: %s",
+                           row->positional ? "" : "--", row->name, row->help);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Option rows and the values behind them. */
+#ifndef LW_CLI_OPTIONS_H
+#define LW_CLI_OPTIONS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+
+typedef enum lw_opt_type {
+    LW_OPT_BOOL = 1,
+    LW_OPT_I32, /* also enums: then `choices` names the values 0, 1, ... */
+    LW_OPT_I64,
+    LW_OPT_F32,
+    LW_OPT_F64,
+    LW_OPT_TEXT,
+    LW_OPT_I32S, /* lists: an array in the struct and an int32_t count */
+    LW_OPT_F32S,
+    LW_OPT_F64S,
+    LW_OPT_TEXTS,
+} lw_opt_type;
+
+typedef struct lw_option {
+    lw_opt_type type; /* type, offset, count and capacity come from LW_OPT or LW_OPT_LIST */
+    size_t offset, count;
+    int capacity;
+    const char *name;     /* "batch-size"; NULL ends a table */
+    const char *aliases;  /* "temps|temperatures", or NULL */
+    const char *fallback; /* default as text, or NULL */
+    double min, max;      /* inclusive, for each number; both 0: any */
+    const char *choices;  /* "official|plain": the values a text or enum may take */
+    const char *unit, *group, *help;
+    bool positional; /* filled by words that are no options, in row order */
+    bool required;   /* missing after config and argv: LW_EUSAGE */
+    bool transient;  /* not written to config.yaml */
+} lw_option;
+
+#define LW_OPT_FIELD(T, field) (((T *)0)->field)
+#define LW_OPT(T, field)                                                                           \
+    .type = _Generic(LW_OPT_FIELD(T, field), bool: LW_OPT_BOOL, int32_t: LW_OPT_I32,               \
+                     uint32_t: LW_OPT_I32, int64_t: LW_OPT_I64, float: LW_OPT_F32,                 \
+                     double: LW_OPT_F64, const char *: LW_OPT_TEXT),                               \
+    .offset = offsetof(T, field)
+#define LW_OPT_LIST(T, field, n_field)                                                             \
+    .type = _Generic(LW_OPT_FIELD(T, field), int32_t *: LW_OPT_I32S, float *: LW_OPT_F32S,         \
+                     double *: LW_OPT_F64S, const char **: LW_OPT_TEXTS),                          \
+    .offset = offsetof(T, field),                                                                  \
+    .count = offsetof(T, n_field) +                                                                \
+             0 * sizeof(char[_Generic(LW_OPT_FIELD(T, n_field), int32_t: 1)]),                     \
+    .capacity = (int)(sizeof LW_OPT_FIELD(T, field) / sizeof LW_OPT_FIELD(T, field)[0])
+
+/* A table laid over a struct, and which of its rows were set by config or argv. */
+typedef struct lw_opt_set {
+    const lw_option *rows;
+    void *base;
+    bool *given; /* one per row */
+} lw_opt_set;
+
+enum { LW_OPT_MAX_SETS = 6 };
+
+/* All tables of one invocation (the command's, then the global one); texts live in the arena. */
+typedef struct lw_opts {
+    lw_opt_set set[LW_OPT_MAX_SETS];
+    int n;
+    lw_arena *arena;
+} lw_opts;
+
+/* One row found by name. */
+typedef struct lw_opt_ref {
+    const lw_opt_set *set;
+    const lw_option *row; /* NULL: none */
+} lw_opt_ref;
+
+/* Adds a table over `base` and sets every field to its default. LW_EUSAGE if a default does not parse. */
+int lw_opts_add(lw_opts *o, const lw_option *rows, void *base);
+/* By name or alias; `-` and `_` are the same. `n` letters of `name`. Not found: row NULL. */
+lw_opt_ref lw_opts_find(const lw_opts *o, const char *name, size_t n);
+/* The name nearest to a wrong one, "" when none is near. */
+const char *lw_opts_nearest(const lw_opts *o, const char *name);
+/* True when config or argv set the option. The name must exist. */
+bool lw_opts_given(const lw_opts *o, const char *name);
+
+/* Parses text into the row's field. `what` names the place in errors ("--steps", "run.yaml: steps"). */
+int lw_opt_set_text(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text);
+/* The field as a JSON value (new reference); NULL for an unset text. */
+json_t *lw_opt_get_json(lw_opt_ref ref);
+
+/* Walks YAML or JSON object `tree` (read from `path`) into the tables. The key "command" is skipped. */
+int lw_opts_set_tree(const lw_opts *o, const char *path, const json_t *tree);
+/* All options that are not transient and have a default or were given, in table order. */
+json_t *lw_opts_get_tree(const lw_opts *o, const char *command);
+/* LW_EUSAGE naming the first required option that nobody set. */
+int lw_opts_check_required(const lw_opts *o);
+
+/*
+ * Parses argv[from..] over the tables: --x V, --x=V, --no-x, --disable-x, -- ends options, words fill the
+ * positional rows. With `words` false, stops at the first word. Returns the index of the first
+ * argument not used, or LW_EUSAGE.
+ */
+int lw_opts_parse(const lw_opts *o, int argc, char **argv, int from, bool words);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What commands print and write down about themselves. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli_command.h"
+#include "formats/formats.h"
+
+bool lw_cli_given(const lw_cli *cli, const char *option)
+{
+    return lw_opts_given(&cli->opts, option);
+}
+
+int lw_cli_config_yaml(const lw_cli *cli, lw_str *out)
+{
+    LW_CLEANUP(lw_json_drop) json_t *tree = lw_opts_get_tree(&cli->opts, cli->command->name);
+    if (!tree)
+        return lw_fail(LW_ENOMEM, "no memory for the configuration");
+    return lw_yaml_dump(tree, out);
+}
+
+/* Single quotes around anything a shell might read in its own way. */
+static void add_quoted(lw_str *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        lw_str_add(out, word);
+        return;
+    }
+    lw_str_add(out, "'");
+    for (; *word; word++)
+        if (*word == '\'')
+            lw_str_add(out, "'\\''");
+        else
+            lw_str_add_n(out, word, 1);
+    lw_str_add(out, "'");
+}
+
+void lw_cli_command_line(const lw_cli *cli, lw_str *out)
+{
+    for (int i = 0; i < cli->argc; i++) {
+        lw_str_add(out, i > 0 ? " " : "");
+        add_quoted(out, cli->argv[i]);
+    }
+}
+
+void lw_cli_print(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vprintf(fmt, args); /* stdout's error flag is looked at when the command has ended */
+    va_end(args);
+}
+
+void lw_cli_print_json(const json_t *tree)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    lw_json_dump(tree, 2, &text);
+    puts(lw_str_c(&text));
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The progress bar and its plain twin. */
+#include "cli/cli_progress.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "cli/cli_command.h"
+
+static const double redraw_seconds = 0.1, plain_seconds = 30.0;
+
+struct lw_progress {
+    char what[48], note[160];
+    int64_t total, done, first_done;
+    bool live, begun;
+    double began, drawn;
+    int64_t plain_tenth; /* the last tenth that got a plain line */
+};
+
+int lw_progress_new(const lw_cli *cli, const char *what, int64_t total, lw_progress **out)
+{
+    if (cli->global.quiet || !cli->global.progress) {
+        *out = NULL;
+        return 0;
+    }
+    lw_progress *p = lw_calloc(1, sizeof *p);
+    if (!p)
+        return LW_ENOMEM;
+    const char *term = getenv("TERM");
+    snprintf(p->what, sizeof p->what, "%s", what);
+    p->total = total;
+    p->live = isatty(STDERR_FILENO) && !(term && lw_str_eq(term, "dumb"));
+    p->plain_tenth = -1;
+    *out = p;
+    return 0;
+}
+
+static int terminal_width(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20)
+        return size.ws_col;
+    return 80;
+}
+
+/* "  47%  940/2000  4.1/s  ETA 4m 18s  loss 0.98" */
+static void add_numbers(const lw_progress *p, lw_str *s)
+{
+    char time[32];
+    double passed = lw_now() - p->began;
+    double rate = passed > 0.0 ? (double)(p->done - p->first_done) / passed : 0.0;
+    if (p->total > 0)
+        lw_str_addf(s, " %3d%%  %lld/%lld", (int)(100 * p->done / p->total), (long long)p->done,
+                    (long long)p->total);
+    else
+        lw_str_addf(s, "  %lld", (long long)p->done);
+    if (rate > 0.0)
+        lw_str_addf(s, rate < 10.0 ? "  %.2f/s" : "  %.0f/s", rate);
+    if (p->total > 0 && p->done >= p->total)
+        lw_str_addf(s, "  in %s", lw_fmt_time(time, passed));
+    else if (p->total > 0 && rate > 0.0)
+        lw_str_addf(s, "  ETA %s", lw_fmt_time(time, (double)(p->total - p->done) / rate));
+    if (p->note[0])
+        lw_str_addf(s, "  %s", p->note);
+}
+
+static void draw_bar(lw_progress *p)
+{
+    enum { CELLS = 20 };
+    LW_CLEANUP(lw_str_clear) lw_str line = {0};
+    lw_str_add(&line, p->what);
+    if (p->total > 0) {
+        int full = (int)(CELLS * LW_MIN(p->done, p->total) / p->total);
+        lw_str_add(&line, "  [");
+        for (int i = 0; i < CELLS; i++)
+            lw_str_add(&line, i < full ? "#" : "-");
+        lw_str_add(&line, "]");
+    }
+    add_numbers(p, &line);
+    /* A line as wide as the terminal would wrap, and a wrapped one is never erased. */
+    fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, lw_str_c(&line));
+    fflush(stderr);
+    p->drawn = lw_now();
+}
+
+static void write_plain(lw_progress *p)
+{
+    LW_CLEANUP(lw_str_clear) lw_str numbers = {0};
+    add_numbers(p, &numbers);
+    fprintf(stderr, "%s:%s\n", p->what, lw_str_c(&numbers));
+    p->drawn = lw_now();
+}
+
+void lw_progress_set(lw_progress *p, int64_t done, const char *note)
+{
+    if (!p)
+        return;
+    bool first = !p->begun;
+    if (first) {
+        p->begun = true;
+        p->began = lw_now();
+        p->first_done = done;
+    }
+    p->done = done;
+    if (note)
+        snprintf(p->note, sizeof p->note, "%s", note);
+    bool last = p->total > 0 && done >= p->total;
+    double since = lw_now() - p->drawn;
+    if (p->live) {
+        if (first || last || since >= redraw_seconds)
+            draw_bar(p);
+        return;
+    }
+    int64_t tenth = p->total > 0 ? 10 * done / p->total : 0;
+    if (first || tenth > p->plain_tenth || since >= plain_seconds)
+        write_plain(p);
+    p->plain_tenth = tenth;
+}
+
+void lw_progress_set_total(lw_progress *p, int64_t total)
+{
+    if (p)
+        p->total = total;
+}
+
+void lw_progress_say(lw_progress *p, const char *fmt, ...)
+{
+    if (!p)
+        return;
+    bool drawn = p->live && p->begun;
+    if (drawn)
+        fprintf(stderr, "\r\033[K");
+    va_list args;
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+    if (drawn)
+        draw_bar(p);
+}
+
+void lw_progress_free(lw_progress **pp)
+{
+    lw_progress *p = *pp;
+    if (!p)
+        return;
+    if (p->live && p->begun) {
+        draw_bar(p);
+        fputc('\n', stderr);
+    }
+    lw_free(pp);
+}

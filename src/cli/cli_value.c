@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One option's value: from text into its field with checks, and from its field to JSON. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_options.h"
+#include "formats/formats.h"
+
+static void *field_of(lw_opt_ref ref)
+{
+    return (char *)ref.set->base + ref.row->offset;
+}
+
+/* "must be 1 to 64", "must be at least 1", ... */
+static int fail_range(const lw_option *row, const char *what, const char *text)
+{
+    const char *unit = row->unit ? row->unit : "", *blank = row->unit ? " " : "";
+    if (row->max >= 1e15 || isinf(row->max))
+        return lw_fail(LW_EUSAGE, "%s %s: must be at least %g%s%s", what, text, row->min, blank, unit);
+    return lw_fail(LW_EUSAGE, "%s %s: must be %g to %g%s%s", what, text, row->min, row->max, blank, unit);
+}
+
+static int parse_real(const lw_option *row, const char *what, const char *text, double *out)
+{
+    double v;
+    if (lw_parse_f64(text, &v) < 0)
+        return lw_fail(LW_EUSAGE, "%s '%s': must be a number", what, text);
+    if ((row->min != 0.0 || row->max != 0.0) && !(v >= row->min && v <= row->max))
+        return fail_range(row, what, text);
+    *out = v;
+    return 0;
+}
+
+/* Whole numbers, also written 1e5; of `bits` bits. */
+static int parse_int(const lw_option *row, const char *what, const char *text, int bits, int64_t *out)
+{
+    int64_t v;
+    double real;
+    if (lw_parse_i64(text, &v) < 0) {
+        if (lw_parse_f64(text, &real) < 0 || real != floor(real) || fabs(real) > 0x1p53)
+            return lw_fail(LW_EUSAGE, "%s '%s': must be a whole number", what, text);
+        v = (int64_t)real;
+    }
+    if ((row->min != 0.0 || row->max != 0.0) && !((double)v >= row->min && (double)v <= row->max))
+        return fail_range(row, what, text);
+    if (bits == 32 && (v < INT32_MIN || v > INT32_MAX))
+        return lw_fail(LW_EUSAGE, "%s %s: does not fit 32 bits", what, text);
+    *out = v;
+    return 0;
+}
+
+static int parse_bool(const char *what, const char *text, bool *out)
+{
+    static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "0", "1"};
+    for (size_t i = 0; i < LW_COUNT(words); i++) {
+        if (lw_str_eq(text, words[i])) {
+            *out = i % 2;
+            return 0;
+        }
+    }
+    return lw_fail(LW_EUSAGE, "%s '%s': must be true or false", what, text);
+}
+
+/* Index of text in "a|b|c". */
+static int parse_choice(const lw_option *row, const char *what, const char *text, int64_t *out)
+{
+    int64_t i = 0;
+    for (const char *p = row->choices; *p; i++) {
+        size_t k = strcspn(p, "|");
+        if (strlen(text) == k && memcmp(p, text, k) == 0) {
+            *out = i;
+            return 0;
+        }
+        p += k + (p[k] == '|');
+    }
+    return lw_fail(LW_EUSAGE, "%s '%s': must be one of %s", what, text, row->choices);
+}
+
+static int keep_text(const lw_opts *o, const lw_option *row, const char *what, const char *text,
+                     const char **out)
+{
+    int64_t index;
+    if (row->choices)
+        LW_TRY(parse_choice(row, what, text, &index));
+    const char *copy = lw_arena_strdup(o->arena, text);
+    if (!copy)
+        return LW_ENOMEM;
+    *out = copy;
+    return 0;
+}
+
+static int set_element(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text, void *field,
+                       int i)
+{
+    const lw_option *row = ref.row;
+    int64_t whole = 0;
+    double real = 0.0;
+    switch (row->type) {
+    case LW_OPT_I32S:
+        LW_TRY(parse_int(row, what, text, 32, &whole));
+        ((int32_t *)field)[i] = (int32_t)whole;
+        return 0;
+    case LW_OPT_F32S:
+        LW_TRY(parse_real(row, what, text, &real));
+        ((float *)field)[i] = (float)real;
+        return 0;
+    case LW_OPT_F64S:
+        return parse_real(row, what, text, &((double *)field)[i]);
+    default:
+        return keep_text(o, row, what, text, &((const char **)field)[i]);
+    }
+}
+
+/* Comma-separated; the empty text is the empty list. A failed list leaves the count as it was. */
+static int set_list(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text)
+{
+    LW_CLEANUP(lw_free) char *copy = lw_strdup(text);
+    if (!copy)
+        return LW_ENOMEM;
+    int n = 0;
+    for (char *p = copy, *next; p && *copy; p = next) {
+        next = strchr(p, ',');
+        if (next)
+            *next++ = '\0';
+        if (n == ref.row->capacity)
+            return lw_fail(LW_EUSAGE, "%s %s: more than %d values", what, text, ref.row->capacity);
+        LW_TRY(set_element(o, ref, what, p, field_of(ref), n));
+        n++;
+    }
+    *(int32_t *)(void *)((char *)ref.set->base + ref.row->count) = n;
+    return 0;
+}
+
+static int set_scalar(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text)
+{
+    const lw_option *row = ref.row;
+    void *field = field_of(ref);
+    int64_t whole = 0;
+    double real = 0.0;
+    switch (row->type) {
+    case LW_OPT_BOOL:
+        return parse_bool(what, text, field);
+    case LW_OPT_I32:
+        if (row->choices)
+            LW_TRY(parse_choice(row, what, text, &whole));
+        else
+            LW_TRY(parse_int(row, what, text, 32, &whole));
+        *(int32_t *)field = (int32_t)whole;
+        return 0;
+    case LW_OPT_I64:
+        return parse_int(row, what, text, 64, field);
+    case LW_OPT_F32:
+        LW_TRY(parse_real(row, what, text, &real));
+        *(float *)field = (float)real;
+        return 0;
+    case LW_OPT_F64:
+        return parse_real(row, what, text, field);
+    case LW_OPT_TEXT:
+        return keep_text(o, row, what, text, field);
+    default:
+        return set_list(o, ref, what, text);
+    }
+}
+
+int lw_opt_set_text(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text)
+{
+    LW_TRY(set_scalar(o, ref, what, text));
+    ref.set->given[ref.row - ref.set->rows] = true;
+    return 0;
+}
+
+/* The shortest decimal that reads back to the same float: 0.1f is 0.1, not 0.10000000149. */
+static json_t *json_of_float(float v)
+{
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)v);
+        if (strtof(text, NULL) == v)
+            break;
+    }
+    return lw_json_real(strtod(text, NULL));
+}
+
+static json_t *json_of_choice(const lw_option *row, int32_t value)
+{
+    const char *p = row->choices;
+    for (int32_t i = 0; i < value && *p; i++) {
+        size_t k = strcspn(p, "|");
+        p += k + (p[k] == '|');
+    }
+    return json_stringn(p, strcspn(p, "|"));
+}
+
+static json_t *json_of_element(lw_opt_type type, const void *field, int i)
+{
+    switch (type) {
+    case LW_OPT_I32S:
+        return json_integer(((const int32_t *)field)[i]);
+    case LW_OPT_F32S:
+        return json_of_float(((const float *)field)[i]);
+    case LW_OPT_F64S:
+        return lw_json_real(((const double *)field)[i]);
+    default:
+        return json_string(((const char *const *)field)[i]);
+    }
+}
+
+json_t *lw_opt_get_json(lw_opt_ref ref)
+{
+    const void *field = field_of(ref);
+    switch (ref.row->type) {
+    case LW_OPT_BOOL:
+        return json_boolean(*(const bool *)field);
+    case LW_OPT_I32:
+        if (ref.row->choices)
+            return json_of_choice(ref.row, *(const int32_t *)field);
+        return json_integer(*(const int32_t *)field);
+    case LW_OPT_I64:
+        return json_integer(*(const int64_t *)field);
+    case LW_OPT_F32:
+        return json_of_float(*(const float *)field);
+    case LW_OPT_F64:
+        return lw_json_real(*(const double *)field);
+    case LW_OPT_TEXT:
+        return *(const char *const *)field ? json_string(*(const char *const *)field) : NULL;
+    default:
+        break;
+    }
+    json_t *list = json_array();
+    int32_t n = *(const int32_t *)(const void *)((const char *)ref.set->base + ref.row->count);
+    for (int32_t i = 0; i < n; i++)
+        json_array_append_new(list, json_of_element(ref.row->type, field, i));
+    return list;
+}
