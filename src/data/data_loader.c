@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches as a function of the step, and a thread that is a few steps ahead. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "data/data_loader.h"
+
+enum { DEFAULT_SLOTS = 3 };
+
+int lw_batch_init(lw_batch *out, int32_t size, int32_t h, int32_t w)
+{
+    LW_CLEANUP(lw_batch_clear) lw_batch b = {.size = size, .h = h, .w = w};
+    size_t n = (size_t)size;
+    b.images = lw_bulk_alloc(n * (size_t)h * (size_t)w * 3 * sizeof(float));
+    b.labels = lw_calloc(n, sizeof *b.labels);
+    b.rows = lw_calloc(n, sizeof *b.rows);
+    b.index = lw_calloc(n, sizeof *b.index);
+    if (!b.images || !b.labels || !b.rows || !b.index)
+        return LW_ENOMEM;
+    *out = b;
+    b = (lw_batch){0};
+    return 0;
+}
+
+void lw_batch_clear(lw_batch *b)
+{
+    lw_bulk_free(&b->images, (size_t)b->size * (size_t)b->h * (size_t)b->w * 3 * sizeof(float));
+    lw_free(&b->labels);
+    lw_free(&b->rows);
+    lw_free(&b->index);
+    *b = (lw_batch){0};
+}
+
+/* Samples of an epoch: whole batches, or every row when there is less than one batch. */
+static int64_t epoch_samples(const lw_dataset *d, const lw_loader_opts *o)
+{
+    return d->n >= o->batch_size ? d->n / o->batch_size * o->batch_size : d->n;
+}
+
+void lw_loader_place(const lw_dataset *d, const lw_loader_opts *o, int64_t g, int64_t *epoch, int64_t *row)
+{
+    int64_t per_epoch = epoch_samples(d, o);
+    lw_rng_key key = lw_rng_key_of(o->seed, lw_hash_name("data.order"));
+    *epoch = g / per_epoch;
+    *row = (int64_t)lw_rng_permute(key, (uint32_t)*epoch, (uint64_t)d->n, (uint64_t)(g % per_epoch));
+}
+
+void lw_loader_fill(const lw_dataset *d, const lw_loader_opts *o, int64_t step, lw_batch *dst)
+{
+    LW_ASSERT(dst->size == o->batch_size && dst->h == d->h && dst->w == d->w,
+              "batch of %d x %dx%d for data of %d x %dx%d", dst->size, dst->h, dst->w, o->batch_size, d->h, d->w);
+    lw_rng_key flips = lw_rng_key_of(o->seed, lw_hash_name("data.flip"));
+    size_t row_floats = (size_t)d->h * (size_t)d->w * 3;
+    dst->step = step;
+    for (int32_t i = 0; i < dst->size; i++) {
+        int64_t g = step * dst->size + i, epoch, row;
+        lw_loader_place(d, o, g, &epoch, &row);
+        bool flip = o->flip && (lw_rng_word(flips, (uint32_t)epoch, (uint64_t)row, 0) & 1);
+        lw_data_get(d, row, flip, dst->images + (size_t)i * row_floats);
+        dst->labels[i] = d->labels[row];
+        dst->rows[i] = g;
+        dst->index[i] = row;
+    }
+}
+
+struct lw_loader {
+    const lw_dataset *set;
+    lw_loader_opts opts;
+    lw_ring *ring;
+    lw_batch *slots; /* [opts.slots] */
+};
+
+static int fill_slot(void *arg, int slot, int64_t item)
+{
+    lw_loader *l = arg;
+    int64_t step = l->opts.start_step + item;
+    if (l->opts.end_step > 0 && step >= l->opts.end_step)
+        return 1;
+    lw_loader_fill(l->set, &l->opts, step, &l->slots[slot]);
+    return 0;
+}
+
+int lw_loader_new(const lw_dataset *d, const lw_loader_opts *o, lw_loader **out)
+{
+    if (o->batch_size < 1 || o->start_step < 0 || o->slots < 0)
+        return lw_fail(LW_EUSAGE, "loader of '%s': batch size %d, first step %" PRId64 ", %d slots: out of range",
+                       d->spec, o->batch_size, o->start_step, o->slots);
+    LW_CLEANUP(lw_loader_free) lw_loader *l = lw_calloc(1, sizeof *l);
+    if (!l)
+        return LW_ENOMEM;
+    l->set = d;
+    l->opts = *o;
+    l->opts.slots = o->slots ? LW_MAX(o->slots, 2) : DEFAULT_SLOTS; /* one is the consumer's */
+    l->slots = lw_calloc((size_t)l->opts.slots, sizeof *l->slots);
+    if (!l->slots)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < l->opts.slots; i++)
+        LW_TRY(lw_batch_init(&l->slots[i], o->batch_size, d->h, d->w));
+    LW_TRY(lw_ring_new(l->opts.slots, fill_slot, l, &l->ring));
+    *out = lw_steal(&l);
+    return 0;
+}
+
+void lw_loader_free(lw_loader **pp)
+{
+    lw_loader *l = *pp;
+    if (!l)
+        return;
+    lw_ring_free(&l->ring); /* first: its thread writes the slots */
+    for (int32_t i = 0; l->slots && i < l->opts.slots; i++)
+        lw_batch_clear(&l->slots[i]);
+    lw_free(&l->slots);
+    lw_free(pp);
+}
+
+int lw_loader_next(lw_loader *l, const lw_batch **out)
+{
+    int slot;
+    int rc = lw_ring_next(l->ring, &slot);
+    if (rc != 0)
+        return rc;
+    *out = &l->slots[slot];
+    return 0;
+}

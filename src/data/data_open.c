@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening: map the cache when it is there and says what the source says; else build it under a lock, so
+ * that of several processes one decodes and the others wait; where nothing can be written, build in memory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "data/data_source.h"
+
+/* What stands behind a dataset: a map of the cache file or a block of memory. */
+struct lw_data_rows {
+    lw_map map;
+    uint8_t *mem;
+    const uint8_t *image;
+    size_t bytes;
+    lw_data_header header;
+    const char **names;
+    char *spec, *path;
+};
+
+static void rows_free(struct lw_data_rows **pp)
+{
+    if (!*pp)
+        return;
+    lw_map_close(&(*pp)->map);
+    lw_free(&(*pp)->mem);
+    lw_free(&(*pp)->names);
+    lw_free(&(*pp)->spec);
+    lw_free(&(*pp)->path);
+    lw_free(pp);
+}
+
+/* Maps path if it is a whole cache of this very state of the source. */
+static int rows_map(const char *path, uint64_t fingerprint, struct lw_data_rows **out)
+{
+    LW_CLEANUP(rows_free) struct lw_data_rows *r = lw_calloc(1, sizeof *r);
+    if (!r)
+        return LW_ENOMEM;
+    LW_TRY(lw_map_open(&r->map, path));
+    r->image = r->map.data;
+    r->bytes = r->map.size;
+    LW_TRY(lw_data_image_check(path, r->image, r->bytes, &r->header));
+    if (r->header.fingerprint != fingerprint)
+        return lw_fail(LW_EFORMAT, "%s: cache of an older state of the data", path);
+    r->path = lw_strdup(path);
+    if (!r->path)
+        return LW_ENOMEM;
+    *out = lw_steal(&r);
+    return 0;
+}
+
+static int rows_in_memory(lw_data_job *job, uint64_t fingerprint, struct lw_data_rows **out)
+{
+    LW_CLEANUP(rows_free) struct lw_data_rows *r = lw_calloc(1, sizeof *r);
+    LW_CLEANUP(lw_data_sink_free) lw_data_sink *sink = NULL;
+    if (!r)
+        return LW_ENOMEM;
+    LW_TRY(lw_data_sink_new(job, -1, &sink));
+    LW_TRY(job->source->build(job, sink));
+    LW_TRY(lw_data_sink_finish(sink, fingerprint));
+    r->mem = lw_data_sink_take(sink, &r->bytes);
+    r->image = r->mem;
+    LW_TRY(lw_data_image_check(job->spec, r->image, r->bytes, &r->header));
+    r->path = lw_strdup("");
+    if (!r->path)
+        return LW_ENOMEM;
+    *out = lw_steal(&r);
+    return 0;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Builds path; the lock is ours. 1: the cache cannot be written (the message says why). */
+static int build_file(lw_data_job *job, uint64_t fingerprint, const char *path)
+{
+    LW_CLEANUP(lw_str_clear) lw_str temp = {0};
+    lw_str_addf(&temp, "%s.tmp", path);
+    if (temp.failed)
+        return lw_fail(LW_ENOMEM, "data '%s': no memory for a path", job->spec);
+    LW_CLEANUP(close_fd) int fd = open(temp.s, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        lw_fail(LW_EIO, "%s: cannot create: %s", temp.s, strerror(errno));
+        return 1;
+    }
+    LW_CLEANUP(lw_data_sink_free) lw_data_sink *sink = NULL;
+    int rc = lw_data_sink_new(job, fd, &sink);
+    if (rc == 0)
+        rc = job->source->build(job, sink);
+    if (rc == 0)
+        rc = lw_data_sink_finish(sink, fingerprint);
+    if (rc < 0) {
+        unlink(temp.s);
+        return sink && lw_data_sink_write_failed(sink) ? 1 : rc;
+    }
+    if (rename(temp.s, path) != 0) {
+        lw_fail(LW_EIO, "%s: cannot rename: %s", temp.s, strerror(errno));
+        unlink(temp.s);
+        return 1;
+    }
+    return 0;
+}
+
+/* Takes the lock, looks again (another process may have built it meanwhile), builds. 1: cannot be cached. */
+static int build_locked(lw_data_job *job, uint64_t fingerprint, const char *dir, const char *path,
+                        struct lw_data_rows **out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str lock = {0};
+    LW_CLEANUP(lw_lock_drop) int fd = -1;
+    lw_str_addf(&lock, "%s.lock", path);
+    if (lock.failed)
+        return lw_fail(LW_ENOMEM, "data '%s': no memory for a path", job->spec);
+    if (lw_mkdirs(dir) < 0 || lw_lock_take(lock.s, &fd) < 0)
+        return 1;
+    if (rows_map(path, fingerprint, out) == 0)
+        return 0;
+    double start = lw_now();
+    int rc = build_file(job, fingerprint, path);
+    if (rc != 0)
+        return rc;
+    char took[32];
+    lw_log(LW_LOG_INFO, "data", "%s decoded into %s in %s", job->spec, path,
+           lw_fmt_time(took, lw_now() - start));
+    return rows_map(path, fingerprint, out);
+}
+
+static int open_rows(lw_data_job *job, struct lw_data_rows **out)
+{
+    char buf[4096];
+    uint64_t fingerprint = lw_data_fingerprint(job);
+    const char *dir = job->opts.cache_dir ? job->opts.cache_dir : lw_data_cache_dir(buf, sizeof buf);
+    if (!*dir)
+        return rows_in_memory(job, fingerprint, out);
+    LW_CLEANUP(lw_free) char *path = NULL;
+    LW_TRY(lw_data_cache_path(job, dir, &path));
+    if (rows_map(path, fingerprint, out) == 0)
+        return 0;
+    int rc = build_locked(job, fingerprint, dir, path, out);
+    if (rc <= 0)
+        return rc;
+    lw_log(LW_LOG_WARN, "data", "%s is kept in memory, not cached: %s", job->spec, lw_errmsg());
+    lw_errclear();
+    return rows_in_memory(job, fingerprint, out);
+}
+
+/* The rows asked for, of those the split has. */
+static int select_rows(const lw_data_job *job, lw_dataset *d, int64_t *at)
+{
+    const lw_data_header *h = &d->rows->header;
+    const lw_data_opts *o = &job->opts;
+    int64_t begin = o->split == LW_SPLIT_TRAIN ? 0 : h->n_train;
+    int64_t have = o->split == LW_SPLIT_TRAIN ? h->n_train : h->n_heldout;
+    d->first = o->first;
+    d->split_rows = have;
+    if (job->ranged) {
+        *at = 0;
+        d->n = have;
+        d->split_rows = job->split_rows;
+        return 0;
+    }
+    if (have == 0)
+        return lw_fail(LW_EFORMAT, "data '%s': no %s pictures", job->spec, lw_split_name(o->split));
+    if (o->first >= have || o->count > have - o->first)
+        return lw_fail(LW_EUSAGE,
+                       "data '%s': rows %" PRId64 "..%" PRId64 " asked for, but the %s split has %" PRId64,
+                       job->spec, o->first, o->first + LW_MAX(o->count, 1) - 1, lw_split_name(o->split), have);
+    *at = begin + o->first;
+    d->n = o->count ? o->count : have - o->first;
+    return 0;
+}
+
+static int fill_names(struct lw_data_rows *r)
+{
+    r->names = lw_calloc((size_t)r->header.classes, sizeof *r->names);
+    if (!r->names)
+        return LW_ENOMEM;
+    const char *p = (const char *)r->image + r->header.names_at;
+    for (int32_t c = 0; c < r->header.classes; c++, p += strlen(p) + 1)
+        r->names[c] = p;
+    return 0;
+}
+
+static int open_job(lw_data_job *job, lw_dataset *d)
+{
+    LW_TRY(open_rows(job, &d->rows));
+    struct lw_data_rows *r = d->rows;
+    const lw_data_header *h = &r->header;
+    int64_t at = 0;
+    LW_TRY(select_rows(job, d, &at));
+    LW_TRY(fill_names(r));
+    r->spec = lw_strdup(job->spec);
+    if (!r->spec)
+        return LW_ENOMEM;
+    size_t row = (size_t)h->size * (size_t)h->size * 3;
+    d->h = d->w = d->image_size = h->size;
+    d->classes = h->classes;
+    d->labelled = h->labelled != 0;
+    d->flip = h->flip != 0;
+    d->cached = r->mem == NULL;
+    d->class_names = r->names;
+    d->labels = (const int32_t *)(const void *)(r->image + h->labels_at) + at;
+    d->pixels = r->image + h->pixels_at + (size_t)at * row;
+    d->spec = r->spec;
+    d->cache_path = r->path;
+    d->split = job->opts.split;
+    d->fingerprint = h->fingerprint;
+    d->content = h->content;
+    return 0;
+}
+
+int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out)
+{
+    LW_CLEANUP(lw_data_job_clear) lw_data_job job;
+    LW_TRY(lw_data_job_init(&job, spec, opts));
+    LW_CLEANUP(lw_data_close) lw_dataset *d = lw_calloc(1, sizeof *d);
+    if (!d)
+        return LW_ENOMEM;
+    LW_TRY(open_job(&job, d));
+    *out = lw_steal(&d);
+    return 0;
+}
+
+void lw_data_close(lw_dataset **pp)
+{
+    if (!*pp)
+        return;
+    rows_free(&(*pp)->rows);
+    lw_free(pp);
+}
+
+void lw_data_from_u8(const uint8_t *src, int64_t n, float *dst)
+{
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = (float)src[i] / 127.5f - 1.0f;
+}
+
+void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float v = (src[i] + 1.0f) * 127.5f;
+        dst[i] = v >= 255.0f ? 255 : v > 0.0f ? (uint8_t)(v + 0.5f) : 0; /* NaN: 0 */
+    }
+}
+
+void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst)
+{
+    size_t line = (size_t)d->w * 3;
+    const uint8_t *src = d->pixels + (size_t)i * (size_t)d->h * line;
+    if (!flip) {
+        lw_data_from_u8(src, (int64_t)d->h * d->w * 3, dst);
+        return;
+    }
+    for (int32_t y = 0; y < d->h; y++)
+        for (int32_t x = 0; x < d->w; x++)
+            lw_data_from_u8(src + (size_t)y * line + 3 * (size_t)(d->w - 1 - x), 3,
+                            dst + (size_t)y * line + 3 * (size_t)x);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoded rows as they come, into one image: header page, pixels, labels, class names. The image is a file
+ * being written (nothing of it stays in memory but the labels) or a block of memory.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "data/data_source.h"
+
+struct lw_data_sink {
+    const lw_data_job *job;
+    int fd; /* -1: memory */
+    uint8_t *mem;
+    size_t len, cap; /* of mem; len also counts file bytes */
+    size_t row_bytes;
+    int32_t *labels; /* [n] */
+    size_t labels_cap;
+    int64_t n, n_train; /* n_train -1: no held-out rows yet */
+    uint64_t content;
+    bool write_failed;
+};
+
+static int emit(lw_data_sink *s, const void *bytes, size_t n)
+{
+    if (s->fd < 0) {
+        LW_TRY(lw_grow(&s->mem, &s->cap, s->len + n, 1));
+        if (n > 0)
+            memcpy(s->mem + s->len, bytes, n);
+        s->len += n;
+        return 0;
+    }
+    const char *p = bytes;
+    for (size_t left = n; left > 0;) {
+        ssize_t k = write(s->fd, p, left);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0) {
+            s->write_failed = true;
+            return lw_fail(LW_EIO, "data cache: cannot write: %s", strerror(errno));
+        }
+        p += k;
+        left -= (size_t)k;
+    }
+    s->len += n;
+    return 0;
+}
+
+static int pad_to(lw_data_sink *s, size_t align)
+{
+    static const char zeros[LW_DATA_PIXELS_AT];
+    return emit(s, zeros, LW_ROUND_UP(s->len, align) - s->len);
+}
+
+int lw_data_sink_new(const lw_data_job *job, int fd, lw_data_sink **out)
+{
+    LW_CLEANUP(lw_data_sink_free) lw_data_sink *s = lw_calloc(1, sizeof *s);
+    if (!s)
+        return LW_ENOMEM;
+    static const char page[LW_DATA_PIXELS_AT];
+    s->job = job;
+    s->fd = fd;
+    s->row_bytes = (size_t)job->size * (size_t)job->size * 3;
+    s->n_train = -1;
+    int rc = emit(s, page, sizeof page);
+    /* Keep a failing sink for the caller, who asks it whether writing was what failed. */
+    *out = lw_steal(&s);
+    return rc;
+}
+
+void lw_data_sink_free(lw_data_sink **pp)
+{
+    if (!*pp)
+        return;
+    lw_free(&(*pp)->mem);
+    lw_free(&(*pp)->labels);
+    lw_free(pp);
+}
+
+int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labels, int64_t k)
+{
+    LW_TRY(lw_grow(&s->labels, &s->labels_cap, (size_t)(s->n + k), sizeof *labels));
+    LW_TRY(emit(s, pixels, (size_t)k * s->row_bytes));
+    for (int64_t i = 0; i < k; i++) {
+        uint64_t parts[3] = {s->content, lw_hash64(pixels + (size_t)i * s->row_bytes, s->row_bytes),
+                             (uint64_t)labels[i]};
+        s->content = lw_hash64(parts, sizeof parts);
+        s->labels[s->n++] = labels[i];
+    }
+    return 0;
+}
+
+void lw_data_sink_heldout(lw_data_sink *s)
+{
+    LW_ASSERT(s->n_train < 0 && !s->job->ranged, "data source %s cut twice", s->job->source->info.name);
+    s->n_train = s->n;
+}
+
+static int put_header(lw_data_sink *s, const lw_data_header *h)
+{
+    if (s->fd < 0) {
+        memcpy(s->mem, h, sizeof *h);
+        return 0;
+    }
+    if (pwrite(s->fd, h, sizeof *h, 0) != (ssize_t)sizeof *h || fsync(s->fd) != 0) {
+        s->write_failed = true;
+        return lw_fail(LW_EIO, "data cache: cannot write: %s", strerror(errno));
+    }
+    return 0;
+}
+
+int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint)
+{
+    const lw_data_job *job = s->job;
+    int64_t n_train = s->n_train < 0 ? s->n : s->n_train;
+    if (job->ranged && job->opts.split == LW_SPLIT_HELDOUT)
+        n_train = 0;
+    LW_CLEANUP(lw_str_clear) lw_str tail = {0};
+    lw_str_add_n(&tail, (const char *)s->labels, (size_t)s->n * sizeof *s->labels);
+    lw_str_add_n(&tail, job->names.s, job->names.len);
+    if (tail.failed)
+        return lw_fail(LW_ENOMEM, "data '%s': no memory for its labels", job->spec);
+    LW_TRY(pad_to(s, 64));
+    lw_data_header h = {
+        .version = LW_DATA_VERSION,
+        .header_bytes = sizeof h,
+        .fingerprint = fingerprint,
+        .content = s->content,
+        .n_train = n_train,
+        .n_heldout = s->n - n_train,
+        .size = job->size,
+        .classes = job->classes,
+        .labelled = job->labelled,
+        .flip = job->flip,
+        .pixels_at = LW_DATA_PIXELS_AT,
+        .labels_at = s->len,
+        .names_at = s->len + (size_t)s->n * sizeof *s->labels,
+        .names_bytes = job->names.len,
+        .total_bytes = s->len + tail.len,
+        .tail_hash = lw_hash64(lw_str_c(&tail), tail.len),
+    };
+    memcpy(h.magic, LW_DATA_MAGIC, sizeof h.magic);
+    h.header_hash = lw_hash64(&h, offsetof(lw_data_header, header_hash));
+    LW_TRY(emit(s, lw_str_c(&tail), tail.len));
+    return put_header(s, &h);
+}
+
+bool lw_data_sink_write_failed(const lw_data_sink *s)
+{
+    return s->write_failed;
+}
+
+uint8_t *lw_data_sink_take(lw_data_sink *s, size_t *size)
+{
+    *size = s->len;
+    return lw_steal(&s->mem);
+}

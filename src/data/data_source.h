@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private: how a source of pictures is written. A source is a const record of functions; all of them stand
+ * in the one array of data_spec.c. It first plans (looks at names, sizes and times only, so that an up to
+ * date cache is found in milliseconds) and, when there is no such cache, builds: decodes every row once, in
+ * order, into a sink.
+ */
+#ifndef LW_DATA_SOURCE_H
+#define LW_DATA_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "data/data_check.h"
+#include "data/data_set.h"
+
+#define LW_DATA_MAX_SIDE 1024
+#define LW_DATA_MAX_CLASSES 65536
+#define LW_DATA_NONE_BEFORE ((int64_t)1 << 40) /* more rows than any dataset has */
+
+typedef struct lw_data_source lw_data_source;
+typedef struct lw_data_sink lw_data_sink;
+
+/* One opening of a spec. Strings named `names` hold NUL-terminated class names one after the other. */
+typedef struct lw_data_job {
+    const lw_data_source *source;
+    const char *spec; /* whole text */
+    const char *arg;  /* what follows the colon; NULL when there is no colon */
+    lw_data_opts opts;
+    /* set by plan */
+    int32_t size;     /* side of a row */
+    int32_t classes;
+    bool labelled, flip;
+    bool ranged;       /* the build holds opts.count rows from opts.first of opts.split, not both splits */
+    int64_t split_rows; /* ranged: rows the whole split has */
+    uint64_t seed;     /* of sources that draw */
+    lw_str names;      /* [classes] */
+    lw_str place;      /* what names the cache file: source, real path, size, range */
+    lw_str state;      /* what a change of makes the cache stale: files, sizes, times */
+    void *priv;        /* the source's own, freed by its clear */
+} lw_data_job;
+
+struct lw_data_source {
+    lw_data_info info;
+    int (*plan)(lw_data_job *job);
+    int (*build)(lw_data_job *job, lw_data_sink *sink);
+    /* Looks at every file by itself and adds what is wrong to the report; NULL: opening's message is it. */
+    int (*scan)(lw_data_job *job, lw_data_report *report);
+    void (*clear)(lw_data_job *job); /* NULL when priv is not used */
+};
+
+extern const lw_data_source lw_data_source_synth, lw_data_source_cifar, lw_data_source_mnist,
+    lw_data_source_folder;
+
+/* ---- data_spec.c ---- */
+/* Finds the source and plans. Clear in any case. */
+int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opts);
+void lw_data_job_clear(lw_data_job *job);
+/* For plans: adds one class name; one line of state for a file (path, size, mtime; LW_EIO when missing);
+ * an existing path made absolute, put into place. */
+int lw_data_job_class(lw_data_job *job, const char *name);
+int lw_data_job_file(lw_data_job *job, const char *path);
+int lw_data_job_place(lw_data_job *job, const char *path);
+/* The path argument, or LW_EUSAGE naming the source's usage. */
+int lw_data_job_path(const lw_data_job *job, const char **out);
+int lw_data_report_add(lw_data_report *r, const char *path, const char *reason);
+
+/* ---- data_sink.c: rows into a file or memory, laid out as data_cache.c reads them ---- */
+/* fd -1: memory. */
+int lw_data_sink_new(const lw_data_job *job, int fd, lw_data_sink **out);
+void lw_data_sink_free(lw_data_sink **pp);
+/* Appends k rows [k][size][size][3] and their labels. */
+int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labels, int64_t k);
+/* Rows from here on are held out (call once; a ranged build never does). */
+void lw_data_sink_heldout(lw_data_sink *s);
+/* Labels, names, header. */
+int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint);
+bool lw_data_sink_write_failed(const lw_data_sink *s); /* the cache could not be written, not the source read */
+uint8_t *lw_data_sink_take(lw_data_sink *s, size_t *size); /* the finished memory image, lw_free */
+
+/* ---- data_cache.c: the file ---- */
+typedef struct lw_data_header {
+    char magic[8]; /* LW_DATA_MAGIC */
+    uint32_t version, header_bytes;
+    uint64_t fingerprint, content;
+    int64_t n_train, n_heldout;
+    int32_t size, classes;
+    uint32_t labelled, flip;
+    uint64_t pixels_at, labels_at, names_at, names_bytes, total_bytes;
+    uint64_t tail_hash;   /* labels and names */
+    uint64_t header_hash; /* all fields above */
+} lw_data_header;
+#define LW_DATA_MAGIC "LWDATA\n\0"
+#define LW_DATA_VERSION 1u
+#define LW_DATA_PIXELS_AT 4096u
+
+uint64_t lw_data_fingerprint(const lw_data_job *job);
+/* Cache file of a job in dir (heap). */
+int lw_data_cache_path(const lw_data_job *job, const char *dir, char **out);
+/* Header of a whole image when every field, size, label and name in it holds together; else LW_EFORMAT. */
+int lw_data_image_check(const char *what, const void *image, size_t size, lw_data_header *out);
+
+/* ---- data_resize.c ---- */
+/* Central square of rgb [h][w][3] to [size][size][3]. */
+int lw_data_fit(const uint8_t *rgb, int32_t h, int32_t w, int32_t size, uint8_t *dst);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the text of a spec to a planned job: the list of sources, and what plans share. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/data_source.h"
+
+/* Every source there is. A new one is a file with its record, and a row here. */
+static const lw_data_source *const sources[] = {
+    &lw_data_source_synth, &lw_data_source_cifar, &lw_data_source_mnist, &lw_data_source_folder, NULL,
+};
+
+const lw_data_info *lw_data_sources(void)
+{
+    static lw_data_info list[LW_COUNT(sources)];
+    for (size_t i = 0; sources[i]; i++)
+        list[i] = sources[i]->info;
+    return list;
+}
+
+const char *lw_split_name(lw_split s)
+{
+    return s == LW_SPLIT_TRAIN ? "train" : "held-out";
+}
+
+static int unknown_source(const char *spec, const char *word)
+{
+    const char *nearest = sources[0]->info.name;
+    LW_CLEANUP(lw_str_clear) lw_str known = {0};
+    for (size_t i = 0; sources[i]; i++) {
+        lw_str_addf(&known, "%s%s", i ? ", " : "", sources[i]->info.usage);
+        if (lw_str_distance(word, sources[i]->info.name) < lw_str_distance(word, nearest))
+            nearest = sources[i]->info.name;
+    }
+    if (lw_path_exists(spec))
+        return lw_fail(LW_EUSAGE,
+                       "data '%s' is a path without a source: write folder:%s, cifar10:%s or mnist:%s", spec,
+                       spec, spec, spec);
+    return lw_fail(LW_EUSAGE, "data '%s': no source '%s'; did you mean '%s'? Sources: %s", spec, word,
+                   nearest, lw_str_c(&known));
+}
+
+static int check_opts(const char *spec, const lw_data_opts *o)
+{
+    if (o->image_size != 0 && (o->image_size < 8 || o->image_size > LW_DATA_MAX_SIDE))
+        return lw_fail(LW_EUSAGE, "data '%s': image size %d is not within 8..%d", spec, o->image_size,
+                       LW_DATA_MAX_SIDE);
+    if (o->split != LW_SPLIT_TRAIN && o->split != LW_SPLIT_HELDOUT)
+        return lw_fail(LW_EUSAGE, "data '%s': split %d is neither train nor held-out", spec, (int)o->split);
+    if (o->first < 0 || o->count < 0)
+        return lw_fail(LW_EUSAGE, "data '%s': rows from %" PRId64 ", %" PRId64 " of them: must not be negative",
+                       spec, o->first, o->count);
+    return 0;
+}
+
+int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opts)
+{
+    *job = (lw_data_job){.spec = spec, .opts = opts ? *opts : (lw_data_opts){0}};
+    if (!spec || !*spec)
+        return lw_fail(LW_EUSAGE, "no data given: write for example synth:16 or cifar10:DIR");
+    LW_TRY(check_opts(spec, &job->opts));
+    const char *colon = strchr(spec, ':');
+    size_t len = colon ? (size_t)(colon - spec) : strlen(spec);
+    LW_CLEANUP(lw_str_clear) lw_str word = {0};
+    lw_str_add_n(&word, spec, len);
+    for (size_t i = 0; sources[i] && !job->source; i++)
+        if (lw_str_eq(lw_str_c(&word), sources[i]->info.name))
+            job->source = sources[i];
+    if (!job->source)
+        return unknown_source(spec, lw_str_c(&word));
+    job->arg = colon ? colon + 1 : NULL;
+    LW_TRY(job->source->plan(job));
+    lw_str_addf(&job->place, "%s %d", job->source->info.name, job->size);
+    if (job->place.failed || job->state.failed || job->names.failed)
+        return lw_fail(LW_ENOMEM, "data '%s': no memory for its description", spec);
+    return 0;
+}
+
+void lw_data_job_clear(lw_data_job *job)
+{
+    if (job->source && job->source->clear)
+        job->source->clear(job);
+    lw_str_clear(&job->names);
+    lw_str_clear(&job->place);
+    lw_str_clear(&job->state);
+    *job = (lw_data_job){0};
+}
+
+int lw_data_job_class(lw_data_job *job, const char *name)
+{
+    if (job->classes >= LW_DATA_MAX_CLASSES)
+        return lw_fail(LW_EFORMAT, "data '%s': more than %d classes", job->spec, LW_DATA_MAX_CLASSES);
+    lw_str_add_n(&job->names, name, strlen(name) + 1);
+    job->classes++;
+    return 0;
+}
+
+int lw_data_job_file(lw_data_job *job, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return lw_fail(LW_EIO, "data '%s': %s: %s", job->spec, path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return lw_fail(LW_EIO, "data '%s': %s: not a regular file", job->spec, path);
+    lw_str_addf(&job->state, "%s %lld %lld.%09ld\n", path, (long long)st.st_size,
+                (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    return 0;
+}
+
+int lw_data_job_place(lw_data_job *job, const char *path)
+{
+    char *real = realpath(path, NULL);
+    if (!real)
+        return lw_fail(LW_EIO, "data '%s': %s: %s", job->spec, path, strerror(errno));
+    lw_str_addf(&job->place, "%s\n", real);
+    free(real);
+    return 0;
+}
+
+int lw_data_job_path(const lw_data_job *job, const char **out)
+{
+    if (!job->arg || !*job->arg)
+        return lw_fail(LW_EUSAGE, "data '%s': a path must follow: %s", job->spec, job->source->info.usage);
+    *out = job->arg;
+    return 0;
+}
+
+int lw_data_report_add(lw_data_report *r, const char *path, const char *reason)
+{
+    LW_TRY(lw_grow(&r->problems, &r->cap_problems, r->n_problems + 1, sizeof *r->problems));
+    LW_CLEANUP(lw_free) char *p = lw_strdup(path);
+    char *why = lw_strdup(reason);
+    if (!p || !why) {
+        lw_free(&why);
+        return LW_ENOMEM;
+    }
+    r->problems[r->n_problems++] = (lw_data_problem){.path = lw_steal(&p), .reason = why};
+    return 0;
+}
