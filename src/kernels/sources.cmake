@@ -1,5 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
+  conv/conv_avx2.c
+  conv/conv_avx512.c
+  conv/conv_ref.c
+  conv/conv_shape.c
+  gemm/gemm_avx2.c
+  gemm/gemm_avx512.c
+  gemm/gemm_rank_avx2.c
+  gemm/gemm_rank_avx512.c
+  gemm/gemm_ref.c
+  gemm/gemm_shape.c
+  gemm/gemm_tile_avx2.c
+  gemm/gemm_tile_avx512.c
+  gemm/gemm_wgrad_avx2.c
+  gemm/gemm_wgrad_avx512.c
+  gemm/gemm_wgrad_shape.c
+  kernels_init.c
   attention/attention_ref.c
   drift/drift_layout.c
   drift/drift_ref.c
@@ -8,11 +24,6 @@ set(SOURCES
   norm/norm_ref.c
   softmax/softmax_ref.c
   stats/stats_ref.c
-  conv/conv_ref.c
-  conv/conv_shape.c
-  gemm/gemm_ref.c
-  gemm/gemm_shape.c
-  gemm/gemm_wgrad_shape.c
   ew/ew_program.c
   ew/ew_ref.c
   optim/optim_ref.c
@@ -25,4 +36,8 @@ set(SOURCES
   resample/resample_ref.c
   ew/ew_avx2.c
   ew/ew_avx512.c
+  reduce/reduce_avx2.c
+  reduce/reduce_avx512.c
+  optim/optim_avx2.c
+  optim/optim_avx512.c
 )

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums, avx2 words. */
+#include "kernels/reduce/reduce_body.inc"
