@@ -77,6 +77,19 @@ def summary(v):
             "p10_ms": s[len(s) // 10], "p90_ms": s[(9 * len(s)) // 10], "n": len(s)}
 
 
+def others_busy(seconds=1.0):
+    """Share of all cores that is busy while this process sleeps: above a few per cent, the
+    two-thread figures below are worthless (a barrier waits for the slower core)."""
+    def ticks():
+        with open("/proc/stat") as f:
+            v = [int(x) for x in f.readline().split()[1:9]]
+        return sum(v), v[3] + v[4]
+    total, idle = ticks()
+    time.sleep(seconds)
+    total2, idle2 = ticks()
+    return 1 - (idle2 - idle) / max(total2 - total, 1)
+
+
 def cpu_model():
     with open("/proc/cpuinfo") as f:
         return next((l.split(":", 1)[1].strip() for l in f if l.startswith("model name")), "?")
@@ -129,15 +142,19 @@ def alternate(o, runs, info):
     names = {c: c for c in dict.fromkeys(c for c, _ in runs)}
     names.update(m.split("=", 1) for m in o.map)
     res = {c: {} for c in names}
+    info["others_busy"] = []
     for rnd in range(o.rounds):
+        info["others_busy"].append(others_busy())
         for (c, who), run in runs.items():
             res[c].setdefault(who, []).extend(measure(run, o.seconds))
         if o.leeway:
             for c, ms in run_leeway(o.leeway, names).items():
                 res[c].setdefault("leeway", []).extend(ms)
-        print("round %d of %d, load %.2f" % (rnd + 1, o.rounds, os.getloadavg()[0]),
+        print("round %d of %d, others used %.0f %% of the cores before it"
+              % (rnd + 1, o.rounds, 100 * info["others_busy"][-1]),
               file=sys.stderr, flush=True)
-    info["load_after"] = os.getloadavg()
+    if max(info["others_busy"]) > 0.1:
+        print("WARNING: other processes were running; the figures are not evidence")
     ratios = report(res)
     if o.json:
         with open(o.json, "w") as f:
