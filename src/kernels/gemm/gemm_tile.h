@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private to the gemm and conv families: the two register tiles everything is made of, and packing.
+ *
+ * A row tile is rows x one panel of columns. Row i of run r reads `len` consecutive floats at
+ * a[r * rows + i]; the panel's steps for that run start at step k0[r]. All sums stay in registers over
+ * all runs, so a tile can gather its rows from anywhere: matrix rows, pixels, taps.
+ *
+ * A rank tile is a sum of outer products over pixels: rows from consecutive floats of one operand,
+ * columns from consecutive floats of the other, both read in place.
+ */
+#ifndef LW_KERNELS_GEMM_TILE_H
+#define LW_KERNELS_GEMM_TILE_H
+
+#include "kernels/gemm/gemm_shape.h"
+#include "kernels/simd/simd.h"
+
+/* Registers: 16 (avx2) hold 6 x 2 sums, 2 of the panel and 1 broadcast; 32 (avx512) hold 12 x 2. */
+enum { LW_TILE_ROWS = VL == 16 ? 12 : 6, LW_TILE_VECS = 2, LW_TILE_COLS = LW_TILE_VECS * VL };
+
+typedef struct lw_tile {
+    const float *const *a;     /* [runs][rows] */
+    const ptrdiff_t *k0;       /* [runs] first step of each run in the panel */
+    ptrdiff_t rows, runs, len; /* rows <= LW_TILE_ROWS */
+    const float *b;            /* panel [steps][width] */
+    ptrdiff_t cols;            /* columns stored, <= LW_TILE_COLS; width is VL when cols <= VL, else 2 VL */
+    float *const *c;           /* [rows] outputs, at the panel's first column */
+    int load;                  /* 1: sums start from c, 0: from zero */
+    int finish;                /* 1: the epilogue below is applied, 0: plain sums are stored */
+    const float *bias;         /* [cols] or NULL */
+    const float *const *add[2]; /* [rows] each, or NULL: image bias rows and residual rows */
+    lw_act act;
+} lw_tile;
+void LWV(lw_tile_run)(const lw_tile *t);
+
+/* Width of the packed panel that starts at column n of N. */
+static inline ptrdiff_t lw_panel_width(ptrdiff_t N, ptrdiff_t n)
+{
+    return N - n > VL ? LW_TILE_COLS : VL;
+}
+
+/* Panel [K][width] <- element (n, k) at b[n * stride_n + k * stride_k], n < cols; other columns are 0. */
+void LWV(lw_panel_pack)(float *panel, const float *b, ptrdiff_t cols, ptrdiff_t K, ptrdiff_t stride_n,
+                        ptrdiff_t stride_k);
+
+/* c[i * ldc + j] (+)= sum over runs r and p < len of a[a0[r] + p * sa + i] * v[v0[r] + p * sv + j]. */
+typedef struct lw_rank {
+    const float *a, *v;
+    const ptrdiff_t *a0, *v0;  /* [runs] */
+    ptrdiff_t runs, len, sa, sv;
+    ptrdiff_t rows, cols;      /* rows <= LW_TILE_ROWS, cols <= LW_TILE_COLS */
+    float *c;
+    ptrdiff_t ldc;
+    int load;                  /* 1: sums start from c, 0: from zero */
+} lw_rank;
+void LWV(lw_rank_run)(const lw_rank *t);
+
+#endif

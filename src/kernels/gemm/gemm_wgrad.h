@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the gemm and conv families: one task of a weight gradient over rank tiles. */
+#ifndef LW_KERNELS_GEMM_WGRAD_H
+#define LW_KERNELS_GEMM_WGRAD_H
+
+#include "kernels/gemm/gemm_tile.h"
+
+/* Letters as in conv.h; images is B. */
+typedef struct lw_wgrad {
+    float *dw, *db;          /* [O][KH][KW][C], [O] or NULL */
+    const float *dy, *x;
+    float *partials;
+    int accumulate;
+    ptrdiff_t images, OH, OW, H, W, C, O, KH, KW, stride, pad_top, pad_left, ldx, ldy;
+} lw_wgrad;
+void LWV(lw_wgrad_task)(const lw_wgrad *g, int64_t task);
+void LWV(lw_wgrad_combine)(float *dw, float *db, int64_t weights, int64_t O, const lw_wgrad_split *s,
+                           int accumulate, const float *partials, int64_t task);
+
+#endif
