@@ -27,11 +27,14 @@ void lw_archive_close(lw_archive **pp)
     lw_free(pp);
 }
 
+/* libarchive's code is an errno for trouble with the file, EILSEQ or negative for trouble with its
+ * content. */
 static int bad_archive(lw_archive *a)
 {
     const char *why = archive_error_string(a->in);
-    return lw_fail(archive_errno(a->in) == ENOMEM ? LW_ENOMEM : LW_EFORMAT, "%s: %s", a->path,
-                   why ? why : "damaged archive");
+    int err = archive_errno(a->in);
+    int code = err == ENOMEM ? LW_ENOMEM : err > 0 && err != EILSEQ ? LW_EIO : LW_EFORMAT;
+    return lw_fail(code, "%s: %s", a->path, why ? why : "damaged archive");
 }
 
 int lw_archive_open(const char *path, lw_archive **out)
@@ -55,7 +58,7 @@ int lw_archive_open(const char *path, lw_archive **out)
     archive_read_support_format_raw(a->in);
     archive_read_support_format_empty(a->in);
     if (archive_read_open_filename(a->in, path, BLOCK) != ARCHIVE_OK)
-        return lw_fail(LW_EIO, "%s: cannot read: %s", path, archive_error_string(a->in));
+        return bad_archive(a);
     *out = lw_steal(&a);
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Archives and compressed files, read front to back, nothing ever written to disk: tar or zip, plain or
- * through gzip, xz, bzip2, zstd. A file that is no archive appears as one member with the file's own name
+ * Archives and compressed files, read front to back, nothing ever written to disk: tar or zip,
+ * plain or through gzip, xz, bzip2, zstd. A file that is no archive appears as one member with the
+ * file's own name
  * ("raw"), so `x.gz`, `x.xz` and `x` read alike.
  */
 #ifndef LW_FORMATS_ARCHIVE_H
@@ -24,7 +25,8 @@ void lw_archive_close(lw_archive **pp);
 int lw_archive_next(lw_archive *a, lw_archive_member *out);
 /* Up to n bytes of the current member; *got 0 at its end. */
 int lw_archive_read(lw_archive *a, void *buf, size_t n, size_t *got);
-/* The rest of the current member, NUL added (not counted); more than max bytes is LW_EFORMAT. lw_free it. */
+/* The rest of the current member, NUL added (not counted); more than max bytes is LW_EFORMAT.
+ * lw_free it. */
 int lw_archive_read_all(lw_archive *a, size_t max, char **out, size_t *len);
 
 /* Whole file, decompressed if it is: x, x.gz, x.xz... An archive is LW_EFORMAT. max 0: no limit. */
@@ -32,8 +34,8 @@ int lw_archive_load(const char *path, size_t max, char **out, size_t *len);
 /* First member whose path is `name` or ends in "/name". LW_EFORMAT when there is none. */
 int lw_archive_extract(const char *path, const char *name, size_t max, char **out, size_t *len);
 
-/* Calls visit for every regular member; it may read the member through a. Stops at the first non-zero
- * result: negative is passed on, positive ends the walk with 0. */
+/* Calls visit for every regular member; it may read the member through a. Stops at the first
+ * non-zero result: negative is passed on, positive ends the walk with 0. */
 typedef int lw_archive_visit(void *arg, lw_archive *a, const lw_archive_member *m);
 int lw_archive_each(const char *path, lw_archive_visit *visit, void *arg);
 

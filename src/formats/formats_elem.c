@@ -15,9 +15,9 @@ static const struct {
     const char *name;
     size_t size;
 } kinds[LW_ELEM_COUNT] = {
-    [LW_ELEM_F64] = {"F64", 8}, [LW_ELEM_F32] = {"F32", 4}, [LW_ELEM_F16] = {"F16", 2},
+    [LW_ELEM_F64] = {"F64", 8},   [LW_ELEM_F32] = {"F32", 4}, [LW_ELEM_F16] = {"F16", 2},
     [LW_ELEM_BF16] = {"BF16", 2}, [LW_ELEM_I64] = {"I64", 8}, [LW_ELEM_I32] = {"I32", 4},
-    [LW_ELEM_I16] = {"I16", 2}, [LW_ELEM_I8] = {"I8", 1}, [LW_ELEM_U8] = {"U8", 1},
+    [LW_ELEM_I16] = {"I16", 2},   [LW_ELEM_I8] = {"I8", 1},   [LW_ELEM_U8] = {"U8", 1},
     [LW_ELEM_BOOL] = {"BOOL", 1},
 };
 
@@ -43,7 +43,7 @@ void lw_elem_to_f32(lw_elem e, const void *src, int64_t n, float *dst)
         int8_t i8;
         uint8_t u8;
     } x;
-/* Loads member m of x from the (perhaps unaligned) element i and stores `value`, which reads x.m. */
+/* Loads member m of x from the (perhaps unaligned) element i and stores `value` of it. */
 #define EACH(m, value)                                                                             \
     do {                                                                                           \
         for (int64_t i = 0; i < n; i++) {                                                          \
@@ -94,8 +94,7 @@ int lw_elem_from_f32(lw_elem e, const float *src, int64_t n, void *dst)
         return 0;
     case LW_ELEM_F16: store_16(lw_f32_to_f16, src, n, out); return 0;
     case LW_ELEM_BF16: store_16(lw_f32_to_bf16, src, n, out); return 0;
-    default:
-        return lw_fail(LW_EUNSUPPORTED, "cannot store f32 values as %s", lw_elem_name(e));
+    default: return lw_fail(LW_EUNSUPPORTED, "cannot store f32 values as %s", lw_elem_name(e));
     }
 }
 

@@ -25,10 +25,11 @@ typedef enum lw_elem {
 size_t lw_elem_size(lw_elem e);
 const char *lw_elem_name(lw_elem e); /* safetensors' spelling: "F32", "BF16", ... */
 
-/* n elements of type e at src (any alignment) to float, rounding to nearest even where f32 is narrower. */
+/* n elements of type e at src (any alignment) to float, rounding to nearest even where f32 is
+ * narrower. */
 void lw_elem_to_f32(lw_elem e, const void *src, int64_t n, float *dst);
-/* The other way; e one of F64, F32, F16, BF16 (round to nearest even, overflow to infinity, NaN stays
- * NaN): LW_EUNSUPPORTED for integer types. dst may be unaligned. */
+/* The other way; e one of F64, F32, F16, BF16 (round to nearest even, overflow to infinity, NaN
+ * stays NaN): LW_EUNSUPPORTED for integer types. dst may be unaligned. */
 int lw_elem_from_f32(lw_elem e, const float *src, int64_t n, void *dst);
 
 /* A dense C-order array that owns its data (heap, 64-byte aligned, at least one byte). */

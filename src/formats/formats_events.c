@@ -143,7 +143,8 @@ int lw_events_open(const char *dir, int64_t start_step, lw_events **out)
     LW_TRY(open_file(e, dir));
     put_text(&body, 3, "brain.Event:2"); /* file_version */
     LW_TRY(write_event(e, 0, &body));
-    if (start_step > 0) { /* session_log (7) { status (1): START } makes viewers purge from here on */
+    if (start_step >
+        0) { /* session_log (7) { status (1): START } makes viewers purge from here on */
         const lw_str start = {.s = (char[]){1 << 3, 1, 0}, .len = 2};
         body.len = 0;
         put_message(&body, 7, &start);
@@ -177,8 +178,8 @@ int lw_events_scalar(lw_events *e, const char *tag, int64_t step, double value)
     return write_value(e, step, &v);
 }
 
-int lw_events_image(lw_events *e, const char *tag, int64_t step, const void *png, size_t n, int32_t width,
-                    int32_t height)
+int lw_events_image(lw_events *e, const char *tag, int64_t step, const void *png, size_t n,
+                    int32_t width, int32_t height)
 {
     LW_CLEANUP(lw_str_clear) lw_str v = {0}, image = {0};
     put_int(&image, 1, height);

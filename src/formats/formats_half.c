@@ -40,7 +40,8 @@ uint16_t lw_f32_to_f16(float f)
         return (uint16_t)(sign | 0x7e00u | (u >> 13 & 0x3ffu));
     if (u >= 0x477ff000u) /* 65520 and above round to infinity */
         return (uint16_t)(sign | 0x7c00u);
-    if (u < 0x38800000u) { /* below 2^-14: a multiple of 2^-24, rounded by the FPU's own nearest even */
+    if (u <
+        0x38800000u) { /* below 2^-14: a multiple of 2^-24, rounded by the FPU's own nearest even */
         float v = float_of(u) + 0.5f; /* ulp of 0.5..1 is 2^-24 */
         return (uint16_t)(sign | (uint16_t)(bits_of(v) - 0x3f000000u));
     }

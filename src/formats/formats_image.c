@@ -11,8 +11,9 @@ int lw_image_init(lw_image *out, int32_t width, int32_t height)
 {
     if (width < 1 || height < 1 || width > LW_IMAGE_MAX_SIDE || height > LW_IMAGE_MAX_SIDE ||
         (int64_t)width * height > LW_IMAGE_MAX_PIXELS)
-        return lw_fail(LW_ESHAPE, "a picture of %dx%d pixels: sides are 1 to %d, at most %lld pixels",
-                       width, height, LW_IMAGE_MAX_SIDE, (long long)LW_IMAGE_MAX_PIXELS);
+        return lw_fail(LW_ESHAPE,
+                       "a picture of %dx%d pixels: sides are 1 to %d, at most %lld pixels", width,
+                       height, LW_IMAGE_MAX_SIDE, (long long)LW_IMAGE_MAX_PIXELS);
     uint8_t *rgb = lw_calloc((size_t)width * (size_t)height, 3);
     if (!rgb)
         return LW_ENOMEM;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Still pictures as 8-bit RGB, decoded as Pillow's convert("RGB") does: palette and gray expanded, 16-bit
- * PNG reduced to its high byte, alpha dropped without compositing, EXIF orientation and gamma ignored.
+ * Still pictures as 8-bit RGB, decoded as Pillow's convert("RGB") does: palette and gray expanded,
+ * 16-bit PNG reduced to its high byte, alpha dropped without compositing, EXIF orientation and
+ * gamma ignored.
  */
 #ifndef LW_FORMATS_IMAGE_H
 #define LW_FORMATS_IMAGE_H
@@ -12,7 +13,7 @@
 #include "base/str.h"
 #include "formats/formats_json.h"
 
-#define LW_IMAGE_MAX_SIDE 32768
+#define LW_IMAGE_MAX_SIDE   32768
 #define LW_IMAGE_MAX_PIXELS ((int64_t)1 << 26)
 
 typedef struct lw_image {
@@ -31,7 +32,9 @@ int lw_image_load(const char *path, lw_image *out);
  * Output is appended to *out (bytes, not text). No time stamp: same picture, same bytes. */
 int lw_png_encode(const lw_image *im, const json_t *texts, lw_str *out);
 int lw_png_save(const char *path, const lw_image *im, const json_t *texts); /* atomic */
-int lw_png_texts(const char *path, json_t **out); /* all tEXt/zTXt/iTXt chunks as an object of strings */
-int lw_jpeg_encode(const lw_image *im, int quality, lw_str *out); /* 4:2:0 below quality 90, else 4:4:4 */
+int lw_png_texts(const char *path,
+                 json_t **out); /* all tEXt/zTXt/iTXt chunks as an object of strings */
+int lw_jpeg_encode(const lw_image *im, int quality,
+                   lw_str *out); /* 4:2:0 below quality 90, else 4:4:4 */
 
 #endif

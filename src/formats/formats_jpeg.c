@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JPEG through TurboJPEG. No fast flags: the accurate DCT and smooth upsampling give Pillow's pixels. */
+/* JPEG through TurboJPEG. No fast flags: the accurate DCT and smooth upsampling give Pillow's
+ * pixels. */
 #include <string.h>
 #include <turbojpeg.h>
 
@@ -11,8 +12,10 @@ static int bad_jpeg(tjhandle h, const char *what)
     return lw_fail(LW_EFORMAT, "%s: bad JPEG: %s", what, tjGetErrorStr2(h));
 }
 
-/* Stray bytes between markers are common in the wild and harmless; every other warning means damage. */
-static int decode(tjhandle h, const char *what, const void *bytes, size_t n, int format, unsigned char *to)
+/* Stray bytes between markers are common in the wild and harmless; every other warning means
+ * damage. */
+static int decode(tjhandle h, const char *what, const void *bytes, size_t n, int format,
+                  unsigned char *to)
 {
     int flags = TJFLAG_LIMITSCANS | TJFLAG_STOPONWARNING;
     if (tjDecompress2(h, bytes, (unsigned long)n, to, 0, 0, 0, format, flags) == 0)
@@ -38,7 +41,8 @@ static void cmyk_to_rgb(const uint8_t *cmyk, int64_t pixels, uint8_t *rgb)
     }
 }
 
-static int decode_into(tjhandle h, const char *what, const void *bytes, size_t n, bool cmyk, lw_image *im)
+static int decode_into(tjhandle h, const char *what, const void *bytes, size_t n, bool cmyk,
+                       lw_image *im)
 {
     if (!cmyk)
         return decode(h, what, bytes, n, TJPF_RGB, im->rgb);
@@ -53,9 +57,11 @@ static int decode_into(tjhandle h, const char *what, const void *bytes, size_t n
 
 static int parse(tjhandle h, const char *what, const void *bytes, size_t n, lw_image *out)
 {
-    int width, height, subsampling, space;
+    int width = 0, height = 0, subsampling, space = -1;
     if (tjDecompressHeader3(h, bytes, (unsigned long)n, &width, &height, &subsampling, &space) != 0)
         return bad_jpeg(h, what);
+    if (width < 1) /* tables only: no error to TurboJPEG, which then leaves its results alone */
+        return lw_fail(LW_EFORMAT, "%s: bad JPEG: no picture in it", what);
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     int rc = lw_image_init(&im, width, height);
     if (rc < 0)

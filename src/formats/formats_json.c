@@ -7,8 +7,8 @@
 
 #include "base/base.h"
 
-/* jansson recurses per level, up to 2048: refuse deep input before it does. Brackets inside strings do
- * not count; malformed text is left for the parser to describe. */
+/* jansson recurses per level, up to 2048: refuse deep input before it does. Brackets inside strings
+ * do not count; malformed text is left for the parser to describe. */
 static int check_depth(const char *what, const char *text, size_t len)
 {
     int depth = 0, line = 1;
@@ -26,8 +26,8 @@ static int check_depth(const char *what, const char *text, size_t len)
             in_string = true;
         } else if (c == '{' || c == '[') {
             if (++depth > LW_JSON_MAX_DEPTH)
-                return lw_fail(LW_EFORMAT, "%s:%d: JSON is nested deeper than %d levels", what, line,
-                               LW_JSON_MAX_DEPTH);
+                return lw_fail(LW_EFORMAT, "%s:%d: JSON is nested deeper than %d levels", what,
+                               line, LW_JSON_MAX_DEPTH);
         } else if (c == '}' || c == ']') {
             depth--;
         }
@@ -38,7 +38,8 @@ static int check_depth(const char *what, const char *text, size_t len)
 int lw_json_parse(const char *what, const char *text, size_t len, json_t **out)
 {
     if (len > LW_JSON_MAX_BYTES)
-        return lw_fail(LW_EFORMAT, "%s: %zu bytes of JSON, at most %zu", what, len, LW_JSON_MAX_BYTES);
+        return lw_fail(LW_EFORMAT, "%s: %zu bytes of JSON, at most %zu", what, len,
+                       LW_JSON_MAX_BYTES);
     LW_TRY(check_depth(what, text, len));
     json_error_t err;
     json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON. Trees are jansson's json_t; this header adds limits on input, numbers that read back to the same
- * bits on output, atomic saving, and typed access to fields with errors that name file and key.
+ * JSON. Trees are jansson's json_t; this header adds limits on input, numbers that read back to the
+ * same bits on output, atomic saving, and typed access to fields with errors that name file and
+ * key.
  */
 #ifndef LW_FORMATS_JSON_H
 #define LW_FORMATS_JSON_H
@@ -16,8 +17,8 @@
 #define LW_JSON_MAX_DEPTH 64
 #define LW_JSON_MAX_BYTES ((size_t)256 << 20)
 
-/* One value and nothing after it; duplicate keys, deeper than LW_JSON_MAX_DEPTH, bad UTF-8: LW_EFORMAT
- * with line and column. */
+/* One value and nothing after it; duplicate keys, deeper than LW_JSON_MAX_DEPTH, bad UTF-8:
+ * LW_EFORMAT with line and column. */
 int lw_json_parse(const char *what, const char *text, size_t len, json_t **out);
 int lw_json_load(const char *path, json_t **out);
 void lw_json_drop(json_t **pp); /* decref and null: LW_CLEANUP(lw_json_drop) */
@@ -25,18 +26,20 @@ void lw_json_drop(json_t **pp); /* decref and null: LW_CLEANUP(lw_json_drop) */
 /* A number, or JSON null for NaN and infinities (JSON has no word for them). */
 json_t *lw_json_real(double x);
 
-/* Appends to *out. indent 0: one line; else pretty, with arrays of scalars kept on one line. Reals are the
- * shortest text that reads back to the same double; keys keep insertion order. */
+/* Appends to *out. indent 0: one line; else pretty, with arrays of scalars kept on one line. Reals
+ * are the shortest text that reads back to the same double; keys keep insertion order. */
 void lw_json_dump(const json_t *v, int indent, lw_str *out);
 int lw_json_save(const char *path, const json_t *v); /* pretty (2), newline at the end, atomic */
 
 /*
- * Typed fields of an object. `where` (a path or a section) and `key` go into the message of LW_EFORMAT
- * ("config.json: 'layers_per_block' must be an integer, is a string"). _get: must exist. _opt: absent
- * or null leaves *out as it was and returns 0. Strings are borrowed from the tree.
+ * Typed fields of an object. `where` (a path or a section) and `key` go into the message of
+ * LW_EFORMAT
+ * ("config.json: 'layers_per_block' must be an integer, is a string"). _get: must exist. _opt:
+ * absent or null leaves *out as it was and returns 0. Strings are borrowed from the tree.
  */
 int lw_json_get_i64(const json_t *o, const char *where, const char *key, int64_t *out);
-int lw_json_get_f64(const json_t *o, const char *where, const char *key, double *out); /* integers too */
+int lw_json_get_f64(const json_t *o, const char *where, const char *key,
+                    double *out); /* integers too */
 int lw_json_get_bool(const json_t *o, const char *where, const char *key, bool *out);
 int lw_json_get_str(const json_t *o, const char *where, const char *key, const char **out);
 int lw_json_get_object(const json_t *o, const char *where, const char *key, const json_t **out);
@@ -49,6 +52,7 @@ int lw_json_opt_str(const json_t *o, const char *where, const char *key, const c
 int lw_json_get_i32_in(const json_t *o, const char *where, const char *key, int32_t lo, int32_t hi,
                        int32_t *out);
 /* An array of at most max integers; *n is how many. */
-int lw_json_get_i32s(const json_t *o, const char *where, const char *key, int max, int32_t *out, int *n);
+int lw_json_get_i32s(const json_t *o, const char *where, const char *key, int max, int32_t *out,
+                     int *n);
 
 #endif

@@ -70,8 +70,7 @@ static void dump_object(const json_t *v, int indent, int level, lw_str *out)
     json_t *value;
     lw_str_add(out, "{");
     /* jansson's iteration takes a mutable object but does not change it */
-    json_object_foreach((json_t *)v, key, value)
-    {
+    json_object_foreach ((json_t *)v, key, value) {
         lw_str_add(out, comma);
         comma = ",";
         new_line(indent, level + 1, out);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Typed fields of JSON objects, with errors that say file, key, what was wanted and what was found. */
+/* Typed fields of JSON objects, with errors that say file, key, what was wanted and what was found.
+ */
 #include "base/base.h"
 #include "formats/formats_json.h"
 
 static const char *type_name(const json_t *v)
 {
     static const char *const names[] = {
-        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
+        [JSON_OBJECT] = "an object",   [JSON_ARRAY] = "an array",     [JSON_STRING] = "a string",
         [JSON_INTEGER] = "an integer", [JSON_REAL] = "a real number", [JSON_TRUE] = "true",
-        [JSON_FALSE] = "false", [JSON_NULL] = "null",
+        [JSON_FALSE] = "false",        [JSON_NULL] = "null",
     };
     return names[json_typeof(v)];
 }
@@ -72,13 +73,14 @@ int lw_json_get_i32_in(const json_t *o, const char *where, const char *key, int3
     int64_t v = 0;
     LW_TRY(lw_json_get_i64(o, where, key, &v));
     if (v < lo || v > hi)
-        return lw_fail(LW_EFORMAT, "%s: '%s' is %lld, must be %d to %d", where, key, (long long)v, lo,
-                       hi);
+        return lw_fail(LW_EFORMAT, "%s: '%s' is %lld, must be %d to %d", where, key, (long long)v,
+                       lo, hi);
     *out = (int32_t)v;
     return 0;
 }
 
-int lw_json_get_i32s(const json_t *o, const char *where, const char *key, int max, int32_t *out, int *n)
+int lw_json_get_i32s(const json_t *o, const char *where, const char *key, int max, int32_t *out,
+                     int *n)
 {
     const json_t *a = NULL;
     LW_TRY(lw_json_get_array(o, where, key, &a));

@@ -41,7 +41,8 @@ int lw_jsonl_load(const char *path, json_t **out)
     size_t len;
     LW_TRY(lw_file_read(path, LW_JSON_MAX_BYTES, &text, &len));
     size_t number = 0;
-    for (char *line = text, *end; (end = memchr(line, '\n', len - (size_t)(line - text))); line = end + 1) {
+    for (char *line = text, *end; (end = memchr(line, '\n', len - (size_t)(line - text)));
+         line = end + 1) {
         number++;
         if (end == line)
             continue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs made of lines: CSV and JSON lines. A line is appended with one write, so a reader or a crash sees
- * whole lines but perhaps the last; resuming cuts the file back to the lines of the resumed step.
+ * Logs made of lines: CSV and JSON lines. A line is appended with one write, so a reader or a crash
+ * sees whole lines but perhaps the last; resuming cuts the file back to the lines of the resumed
+ * step.
  */
 #ifndef LW_FORMATS_LINES_H
 #define LW_FORMATS_LINES_H
@@ -22,7 +23,8 @@ int lw_jsonl_load(const char *path, json_t **out);
 void lw_csv_row(lw_str *s, const char *const *cells, size_t n);
 /* Appends a row; writes `header` (NULL: none) first when the file is missing or empty. */
 int lw_csv_append(const char *path, const char *const *header, const char *const *cells, size_t n);
-/* Shortest text that reads back to the same double ("0.1", "1e-05", "nan", "inf"); buf is returned. */
+/* Shortest text that reads back to the same double ("0.1", "1e-05", "nan", "inf"); buf is returned.
+ */
 const char *lw_f64_text(char buf[32], double x);
 /* A table: array (rows) of arrays (cells) of strings; an unfinished last row is left out. */
 int lw_csv_load(const char *path, json_t **out);
@@ -31,8 +33,8 @@ int lw_csv_load(const char *path, json_t **out);
  * lines). A missing file is fine. line has no newline and is NUL-terminated. */
 typedef bool lw_line_keep(void *arg, const char *line, size_t len, size_t number);
 int lw_lines_cut(const char *path, lw_line_keep *keep, void *arg);
-/* For resuming: keeps JSON lines whose "step" is absent or <= step, CSV rows (after the header) whose
- * first column is <= step. */
+/* For resuming: keeps JSON lines whose "step" is absent or <= step, CSV rows (after the header)
+ * whose first column is <= step. */
 int lw_jsonl_cut_step(const char *path, int64_t step);
 int lw_csv_cut_step(const char *path, int64_t step);
 

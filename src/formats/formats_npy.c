@@ -7,7 +7,8 @@
 #include "base/base.h"
 #include "formats/formats_npy_header.h"
 
-/* src in Fortran order -> dst in C order: walk dst, keeping the source offset of the index vector. */
+/* src in Fortran order -> dst in C order: walk dst, keeping the source offset of the index vector.
+ */
 static void copy_fortran(const lw_array *a, const char *src)
 {
     size_t size = lw_elem_size(a->type), stride[LW_ARRAY_MAX_RANK], from = 0;
@@ -38,7 +39,8 @@ int lw_npy_parse(const char *what, const void *bytes, size_t n, lw_array *out)
     char text[192];
     for (int i = 0; i < h.rank && need; i++)
         if (!lw_mul_size(need, (size_t)h.shape[i], &need))
-            return lw_fail(LW_EFORMAT, "%s: shape %s overflows", what, lw_shape_text(text, h.rank, h.shape));
+            return lw_fail(LW_EFORMAT, "%s: shape %s overflows", what,
+                           lw_shape_text(text, h.rank, h.shape));
     if (need != have)
         return lw_fail(LW_EFORMAT, "%s: %s %s needs %zu bytes of data, the file has %zu", what,
                        lw_elem_name(h.type), lw_shape_text(text, h.rank, h.shape), need, have);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * numpy arrays. Reads .npy versions 1 to 3, little-endian f2 f4 f8 i1 i2 i4 i8 u1 b1; Fortran order is
- * transposed to C order. Writes version 1.0, C order.
+ * numpy arrays. Reads .npy versions 1 to 3, little-endian f2 f4 f8 i1 i2 i4 i8 u1 b1; Fortran order
+ * is transposed to C order. Writes version 1.0, C order.
  */
 #ifndef LW_FORMATS_NPY_H
 #define LW_FORMATS_NPY_H
@@ -29,7 +29,8 @@ typedef struct lw_npz {
 int lw_npz_load(const char *path, lw_npz *out); /* members that are not .npy are skipped */
 void lw_npz_clear(lw_npz *z);
 lw_array *lw_npz_find(lw_npz *z, const char *name); /* NULL when absent */
-/* Takes over *array (zeroed after) under a copy of name; z starts zeroed. Duplicate names: LW_EUSAGE. */
+/* Takes over *array (zeroed after) under a copy of name; z starts zeroed. Duplicate names:
+ * LW_EUSAGE. */
 int lw_npz_add(lw_npz *z, const char *name, lw_array *array);
 int lw_npz_save(const char *path, const lw_npz *z); /* stored, not deflated; atomic */
 

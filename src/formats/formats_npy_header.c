@@ -89,24 +89,27 @@ static const struct {
     const char *descr;
     lw_elem type;
 } descrs[] = {
-    {"f8", LW_ELEM_F64}, {"f4", LW_ELEM_F32}, {"f2", LW_ELEM_F16}, {"i8", LW_ELEM_I64}, {"i4", LW_ELEM_I32},
-    {"i2", LW_ELEM_I16}, {"i1", LW_ELEM_I8}, {"u1", LW_ELEM_U8}, {"b1", LW_ELEM_BOOL},
+    {"f8", LW_ELEM_F64}, {"f4", LW_ELEM_F32}, {"f2", LW_ELEM_F16},
+    {"i8", LW_ELEM_I64}, {"i4", LW_ELEM_I32}, {"i2", LW_ELEM_I16},
+    {"i1", LW_ELEM_I8},  {"u1", LW_ELEM_U8},  {"b1", LW_ELEM_BOOL},
 };
 
 static int read_type(cursor *c, lw_elem *out)
 {
-    char descr[32];
+    char descr[32] = ""; /* zeroed: the text after the first character is looked at */
     blanks(c);
     if (*c->s == '[')
         return lw_fail(LW_EFORMAT, "%s: structured arrays are not supported", c->what);
     LW_TRY(quoted(c, descr, sizeof descr));
     bool one_byte = strlen(descr) == 3 && descr[2] == '1';
     for (size_t i = 0; i < LW_COUNT(descrs); i++)
-        if (strcmp(descr + 1, descrs[i].descr) == 0 && (descr[0] == '<' || (descr[0] == '|' && one_byte))) {
+        if (strcmp(descr + 1, descrs[i].descr) == 0 &&
+            (descr[0] == '<' || (descr[0] == '|' && one_byte))) {
             *out = descrs[i].type;
             return 0;
         }
-    return lw_fail(LW_EFORMAT, "%s: element type '%s' is not one of <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 |b1",
+    return lw_fail(LW_EFORMAT,
+                   "%s: element type '%s' is not one of <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 |b1",
                    c->what, descr);
 }
 
@@ -121,12 +124,16 @@ static int read_dict(cursor *c, lw_npy_header *h)
         LW_TRY(quoted(c, key, sizeof key));
         if (!accept(c, ':'))
             return bad(c, "':' expected");
-        unsigned bit = lw_str_eq(key, "descr") ? 1u : lw_str_eq(key, "fortran_order") ? 2u
-                     : lw_str_eq(key, "shape") ? 4u : 0;
+        unsigned bit = lw_str_eq(key, "descr")           ? 1u
+                       : lw_str_eq(key, "fortran_order") ? 2u
+                       : lw_str_eq(key, "shape")         ? 4u
+                                                         : 0;
         if (!bit || seen & bit)
             return lw_fail(LW_EFORMAT, "%s: bad .npy header: key '%s'", c->what, key);
         seen |= bit;
-        LW_TRY(bit == 1 ? read_type(c, &h->type) : bit == 2 ? read_bool(c, &h->fortran) : read_shape(c, h));
+        LW_TRY(bit == 1   ? read_type(c, &h->type)
+               : bit == 2 ? read_bool(c, &h->fortran)
+                          : read_shape(c, h));
         if (!accept(c, ',')) {
             if (!accept(c, '}'))
                 return bad(c, "',' or '}' expected");
@@ -137,7 +144,8 @@ static int read_dict(cursor *c, lw_npy_header *h)
     if (*c->s)
         return bad(c, "text after the dictionary");
     if (seen != 7)
-        return lw_fail(LW_EFORMAT, "%s: bad .npy header: descr, fortran_order and shape are needed", c->what);
+        return lw_fail(LW_EFORMAT, "%s: bad .npy header: descr, fortran_order and shape are needed",
+                       c->what);
     return 0;
 }
 
@@ -178,8 +186,8 @@ int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t 
     if (!descr)
         return lw_fail(LW_EUNSUPPORTED, "%s: numpy has no %s", what, lw_elem_name(type));
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
-    lw_str_addf(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", descr[1] == '1' ? '|' : '<',
-                descr);
+    lw_str_addf(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                descr[1] == '1' ? '|' : '<', descr);
     for (int i = 0; i < rank; i++)
         lw_str_addf(&text, "%s%lld", i ? ", " : "", (long long)shape[i]);
     lw_str_add(&text, rank == 1 ? ",), }" : "), }");
@@ -188,9 +196,10 @@ int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t 
     lw_str_add(&text, "\n");
     if (text.failed)
         return LW_ENOMEM;
-    unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(text.len & 0xff),
-                               (unsigned char)(text.len >> 8)};
-    lw_str_add_n(out, (const char *)start, sizeof start);
+    char start[10] = "\x93NUMPY\x01"; /* version 1.0, then the length */
+    start[8] = (char)(text.len & 0xff);
+    start[9] = (char)(text.len >> 8);
+    lw_str_add_n(out, start, sizeof start);
     lw_str_add_n(out, text.s, text.len);
     return out->failed ? LW_ENOMEM : 0;
 }

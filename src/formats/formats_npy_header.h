@@ -19,6 +19,7 @@ typedef struct lw_npy_header {
 
 int lw_npy_header_read(const char *what, const void *bytes, size_t n, lw_npy_header *out);
 /* Appends magic, version 1.0 and the padded header. */
-int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t *shape, lw_str *out);
+int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t *shape,
+                        lw_str *out);
 
 #endif

@@ -10,7 +10,7 @@
 #include "formats/formats_npy.h"
 #include "formats/formats_npy_header.h"
 
-#define MAX_MEMBER ((size_t)4 << 30)
+#define MAX_MEMBER  ((size_t)4 << 30)
 #define MAX_MEMBERS 4096
 
 void lw_npz_clear(lw_npz *z)
@@ -100,8 +100,8 @@ static int write_entry(struct archive *a, struct archive_entry *e, const lw_npz_
     archive_entry_set_size(e, (la_int64_t)(head.len + in->array.bytes));
     if (archive_write_header(a, e) != ARCHIVE_OK ||
         archive_write_data(a, head.s, head.len) != (la_ssize_t)head.len ||
-        (in->array.bytes && archive_write_data(a, in->array.data, in->array.bytes) !=
-                                (la_ssize_t)in->array.bytes))
+        (in->array.bytes &&
+         archive_write_data(a, in->array.data, in->array.bytes) != (la_ssize_t)in->array.bytes))
         return lw_fail(LW_EIO, "%s", archive_error_string(a));
     return 0;
 }

@@ -128,7 +128,8 @@ static int decode_all(decoder *d)
 {
     d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, on_error, on_warning);
     d->info = d->png ? png_create_info_struct(d->png) : NULL;
-    int rc = d->info ? decode_guarded(d) : lw_fail(LW_ENOMEM, "%s: no memory for a PNG decoder", d->what);
+    int rc = d->info ? decode_guarded(d)
+                     : lw_fail(LW_ENOMEM, "%s: no memory for a PNG decoder", d->what);
     png_destroy_read_struct(&d->png, &d->info, NULL);
     lw_free(&d->rows);
     return rc;

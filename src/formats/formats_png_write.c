@@ -51,12 +51,13 @@ static void put_texts(encoder *e, const json_t *texts)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)texts, key, value)
-    {
+    json_object_foreach ((json_t *)texts, key, value) {
         size_t n = strlen(key);
         if (!json_is_string(value) || n < 1 || n > 79 || !is_ascii(key)) {
-            e->rc = lw_fail(LW_EUSAGE, "PNG text '%.79s' needs an ASCII key of 1 to 79 characters and a "
-                                       "string as its value", key);
+            e->rc = lw_fail(LW_EUSAGE,
+                            "PNG text '%.79s' needs an ASCII key of 1 to 79 characters and a "
+                            "string as its value",
+                            key);
             png_longjmp(e->png, 1);
         }
         /* tEXt is Latin-1: anything else goes into iTXt, which is UTF-8 */
@@ -74,8 +75,9 @@ static void put_texts(encoder *e, const json_t *texts)
 static int encode(encoder *e, const lw_image *im, const json_t *texts)
 {
     png_set_write_fn(e->png, e, on_write, on_flush);
-    png_set_IHDR(e->png, e->info, (png_uint_32)im->width, (png_uint_32)im->height, 8, PNG_COLOR_TYPE_RGB,
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(e->png, e->info, (png_uint_32)im->width, (png_uint_32)im->height, 8,
+                 PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+                 PNG_FILTER_TYPE_DEFAULT);
     if (texts)
         put_texts(e, texts);
     png_write_info(e->png, e->info);
@@ -99,7 +101,8 @@ int lw_png_encode(const lw_image *im, const json_t *texts, lw_str *out)
     encoder e = {.out = out};
     e.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &e, on_error, on_warning);
     e.info = e.png ? png_create_info_struct(e.png) : NULL;
-    int rc = e.info ? encode_guarded(&e, im, texts) : lw_fail(LW_ENOMEM, "no memory for a PNG encoder");
+    int rc =
+        e.info ? encode_guarded(&e, im, texts) : lw_fail(LW_ENOMEM, "no memory for a PNG encoder");
     png_destroy_write_struct(&e.png, &e.info);
     return rc;
 }

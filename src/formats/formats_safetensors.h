@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * safetensors: u64 header length, JSON header {name: {dtype, shape, data_offsets: [begin, end]}}, data.
+ * safetensors: u64 header length, JSON header {name: {dtype, shape, data_offsets: [begin, end]}},
+ * data.
  *
- * The reader maps the file and checks everything before it hands out a pointer: header length, JSON depth,
- * duplicate names, dtypes, shape * size == bytes, offsets inside the file, no overlap, no hole, no tail.
- * Data pointers stay valid until close and may be unaligned (foreign writers): read through lw_elem_to_f32
- * or memcpy unless lw_st_aligned says so.
+ * The reader maps the file and checks everything before it hands out a pointer: header length, JSON
+ * depth, duplicate names, dtypes, shape * size == bytes, offsets inside the file, no overlap, no
+ * hole, no tail. Data pointers stay valid until close and may be unaligned (foreign writers): read
+ * through lw_elem_to_f32 or memcpy unless lw_st_aligned says so.
  */
 #ifndef LW_FORMATS_SAFETENSORS_H
 #define LW_FORMATS_SAFETENSORS_H
@@ -28,8 +29,8 @@ typedef struct lw_st_tensor {
 
 typedef struct lw_st_file lw_st_file;
 
-/* path: a .safetensors file, or a *.safetensors.index.json whose shards lie beside it (plain file names
- * only; every name of weight_map must be in the shard it names). */
+/* path: a .safetensors file, or a *.safetensors.index.json whose shards lie beside it (plain file
+ * names only; every name of weight_map must be in the shard it names). */
 int lw_st_open(const char *path, lw_st_file **out);
 /* Same checks on bytes in memory, which must outlive the result. `what` names them in messages. */
 int lw_st_parse(const char *what, const void *bytes, size_t n, lw_st_file **out);
@@ -37,9 +38,10 @@ void lw_st_close(lw_st_file **pp);
 
 const char *lw_st_path(const lw_st_file *f);
 size_t lw_st_count(const lw_st_file *f);
-const lw_st_tensor *lw_st_at(const lw_st_file *f, size_t i);                   /* sorted by name */
-const lw_st_tensor *lw_st_find(const lw_st_file *f, const char *name);         /* NULL when absent */
-int lw_st_get(const lw_st_file *f, const char *name, const lw_st_tensor **out); /* LW_EFORMAT when absent */
+const lw_st_tensor *lw_st_at(const lw_st_file *f, size_t i);           /* sorted by name */
+const lw_st_tensor *lw_st_find(const lw_st_file *f, const char *name); /* NULL when absent */
+int lw_st_get(const lw_st_file *f, const char *name,
+              const lw_st_tensor **out);   /* LW_EFORMAT when absent */
 bool lw_st_aligned(const lw_st_tensor *t); /* data is aligned to its element size */
 /* __metadata__: value of key or NULL; pairs in file order. */
 const char *lw_st_meta(const lw_st_file *f, const char *key);
@@ -47,15 +49,16 @@ size_t lw_st_meta_count(const lw_st_file *f);
 void lw_st_meta_at(const lw_st_file *f, size_t i, const char **key, const char **value);
 
 /*
- * Writer: new, meta and add in any order, then the data of the tensors in the order they were added, in
- * pieces of any size, then finish (fsync and rename; until then the old file at path stays as it was).
- * The header is padded so that data starts at a multiple of 64. Free without finish removes the
- * temporary file.
+ * Writer: new, meta and add in any order, then the data of the tensors in the order they were
+ * added, in pieces of any size, then finish (fsync and rename; until then the old file at path
+ * stays as it was). The header is padded so that data starts at a multiple of 64. Free without
+ * finish removes the temporary file.
  */
 typedef struct lw_st_writer lw_st_writer;
 int lw_st_writer_new(const char *path, lw_st_writer **out);
 int lw_st_writer_meta(lw_st_writer *w, const char *key, const char *value);
-int lw_st_writer_add(lw_st_writer *w, const char *name, lw_elem type, int rank, const int64_t *shape);
+int lw_st_writer_add(lw_st_writer *w, const char *name, lw_elem type, int rank,
+                     const int64_t *shape);
 int lw_st_writer_put(lw_st_writer *w, const void *bytes, size_t n);
 int lw_st_writer_finish(lw_st_writer *w);
 void lw_st_writer_free(lw_st_writer **pp);

@@ -11,7 +11,7 @@
 struct lw_st_file {
     lw_arena *arena; /* names, tensors, meta */
     const char *path;
-    lw_map map; /* empty for bytes in memory and for an index */
+    lw_map map;            /* empty for bytes in memory and for an index */
     lw_st_tensor *tensors; /* sorted by name */
     size_t n;
     const char **meta; /* key, value, key, value... */

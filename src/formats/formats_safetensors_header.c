@@ -22,7 +22,8 @@ static int read_type(const char *where, const json_t *entry, lw_elem *out)
             return 0;
         }
     return lw_fail(LW_EFORMAT,
-                   "%s: dtype '%s' is not one of F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL", where, name);
+                   "%s: dtype '%s' is not one of F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL", where,
+                   name);
 }
 
 /* shape into t, with count and bytes; each product checked. */
@@ -53,8 +54,8 @@ static int read_shape(const char *where, const json_t *entry, lw_st_tensor *t)
 }
 
 /* data_offsets against the shape and the size of the data part. */
-static int read_offsets(const char *where, const json_t *entry, const lw_st_tensor *t, size_t data_size,
-                        span *out)
+static int read_offsets(const char *where, const json_t *entry, const lw_st_tensor *t,
+                        size_t data_size, span *out)
 {
     const json_t *offsets;
     LW_TRY(lw_json_get_array(entry, where, "data_offsets", &offsets));
@@ -63,8 +64,9 @@ static int read_offsets(const char *where, const json_t *entry, const lw_st_tens
         return lw_fail(LW_EFORMAT, "%s: data_offsets must be two integers", where);
     json_int_t begin = json_integer_value(b), end = json_integer_value(e);
     if (begin < 0 || end < begin || (size_t)end > data_size)
-        return lw_fail(LW_EFORMAT, "%s: data_offsets [%lld,%lld] are not within the %zu bytes of data",
-                       where, (long long)begin, (long long)end, data_size);
+        return lw_fail(LW_EFORMAT,
+                       "%s: data_offsets [%lld,%lld] are not within the %zu bytes of data", where,
+                       (long long)begin, (long long)end, data_size);
     if ((size_t)(end - begin) != t->bytes) {
         char text[192];
         return lw_fail(LW_EFORMAT, "%s: %s %s needs %zu bytes, data_offsets hold %lld", where,
@@ -84,8 +86,7 @@ static int read_meta(lw_st_file *f, const json_t *meta)
     f->meta = lw_arena_alloc(f->arena, json_object_size(meta) * 2 * sizeof *f->meta);
     if (!f->meta)
         return LW_ENOMEM;
-    json_object_foreach((json_t *)meta, key, value)
-    {
+    json_object_foreach ((json_t *)meta, key, value) {
         if (!json_is_string(value))
             return lw_fail(LW_EFORMAT, "%s: __metadata__ '%s' must be a string", f->path, key);
         const char **pair = &f->meta[2 * f->n_meta];
@@ -114,15 +115,16 @@ static int check_tiling(const char *path, span *spans, size_t n, size_t data_siz
         qsort(spans, n, sizeof *spans, by_begin);
     for (size_t i = 0; i < n; i++) {
         if (spans[i].begin < at)
-            return lw_fail(LW_EFORMAT, "%s: tensors '%s' and '%s' overlap at byte %zu of the data", path,
-                           spans[i - 1].name, spans[i].name, spans[i].begin);
+            return lw_fail(LW_EFORMAT, "%s: tensors '%s' and '%s' overlap at byte %zu of the data",
+                           path, spans[i - 1].name, spans[i].name, spans[i].begin);
         if (spans[i].begin > at)
             return lw_fail(LW_EFORMAT, "%s: %zu bytes before tensor '%s' belong to no tensor", path,
                            spans[i].begin - at, spans[i].name);
         at = spans[i].end;
     }
     if (at != data_size)
-        return lw_fail(LW_EFORMAT, "%s: %zu bytes at the end belong to no tensor", path, data_size - at);
+        return lw_fail(LW_EFORMAT, "%s: %zu bytes at the end belong to no tensor", path,
+                       data_size - at);
     return 0;
 }
 
@@ -136,8 +138,7 @@ static int read_tensors(lw_st_file *f, json_t *root, const unsigned char *data, 
     LW_CLEANUP(lw_str_clear) lw_str where = {0};
     if (!f->tensors || !spans)
         return LW_ENOMEM;
-    json_object_foreach(root, key, entry)
-    {
+    json_object_foreach (root, key, entry) {
         if (strcmp(key, "__metadata__") == 0) {
             LW_TRY(read_meta(f, entry));
             continue;
@@ -163,11 +164,13 @@ int lw_st_read_header(lw_st_file *f, const unsigned char *bytes, size_t size)
 {
     uint64_t len;
     if (size < sizeof len)
-        return lw_fail(LW_EFORMAT, "%s: %zu bytes is too short for a safetensors file", f->path, size);
+        return lw_fail(LW_EFORMAT, "%s: %zu bytes is too short for a safetensors file", f->path,
+                       size);
     memcpy(&len, bytes, sizeof len);
     if (len > LW_ST_MAX_HEADER)
-        return lw_fail(LW_EFORMAT, "%s: a header of %llu bytes is no safetensors header (at most %zu)",
-                       f->path, (unsigned long long)len, LW_ST_MAX_HEADER);
+        return lw_fail(LW_EFORMAT,
+                       "%s: a header of %llu bytes is no safetensors header (at most %zu)", f->path,
+                       (unsigned long long)len, LW_ST_MAX_HEADER);
     if (len > size - sizeof len)
         return lw_fail(LW_EFORMAT, "%s: header of %llu bytes in a file of %zu: truncated", f->path,
                        (unsigned long long)len, size);

@@ -11,8 +11,9 @@
 static int open_shard(lw_st_file *f, const char *file, lw_st_file **out)
 {
     if (strchr(file, '/') || !lw_str_ends(file, ".safetensors"))
-        return lw_fail(LW_EFORMAT, "%s: shard '%s' must be a .safetensors file name without a folder",
-                       f->path, file);
+        return lw_fail(LW_EFORMAT,
+                       "%s: shard '%s' must be a .safetensors file name without a folder", f->path,
+                       file);
     const char *slash = strrchr(f->path, '/');
     int dir = slash ? (int)(slash - f->path + 1) : 0;
     const char *path = lw_arena_printf(f->arena, "%.*s%s", dir, f->path, file);
@@ -40,8 +41,7 @@ static int read_map(lw_st_file *f, const json_t *map)
     f->shards = lw_arena_alloc(f->arena, MAX_SHARDS * sizeof(lw_st_file *));
     if (!f->tensors || !f->shards)
         return LW_ENOMEM;
-    json_object_foreach((json_t *)map, name, value)
-    {
+    json_object_foreach ((json_t *)map, name, value) {
         lw_st_file *shard;
         const lw_st_tensor *t;
         if (!json_is_string(value))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing safetensors: header from the declarations, data streamed, renamed into place when whole. */
+/* Writing safetensors: header from the declarations, data streamed, renamed into place when whole.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +67,8 @@ int lw_st_writer_meta(lw_st_writer *w, const char *key, const char *value)
     return 0;
 }
 
-int lw_st_writer_add(lw_st_writer *w, const char *name, lw_elem type, int rank, const int64_t *shape)
+int lw_st_writer_add(lw_st_writer *w, const char *name, lw_elem type, int rank,
+                     const int64_t *shape)
 {
     LW_TRY(check_declaring(w));
     const char *path = lw_str_c(&w->path);
@@ -137,7 +139,8 @@ int lw_st_writer_put(lw_st_writer *w, const void *bytes, size_t n)
 
 int lw_st_writer_finish(lw_st_writer *w)
 {
-    LW_ASSERT(w->done == w->total, "%s: %zu of %zu bytes put", lw_str_c(&w->path), w->done, w->total);
+    LW_ASSERT(w->done == w->total, "%s: %zu of %zu bytes put", lw_str_c(&w->path), w->done,
+              w->total);
     if (!w->file)
         LW_TRY(begin(w));
     if (fflush(w->file) != 0 || fsync(fileno(w->file)) != 0)
@@ -163,7 +166,8 @@ int lw_st_save(const char *path, const lw_st_tensor *tensors, size_t n, const ch
     for (size_t i = 0; i < n_meta; i++)
         LW_TRY(lw_st_writer_meta(w, meta[2 * i], meta[2 * i + 1]));
     for (size_t i = 0; i < n; i++)
-        LW_TRY(lw_st_writer_add(w, tensors[i].name, tensors[i].type, tensors[i].rank, tensors[i].shape));
+        LW_TRY(lw_st_writer_add(w, tensors[i].name, tensors[i].type, tensors[i].rank,
+                                tensors[i].shape));
     for (size_t i = 0; i < n; i++) {
         size_t bytes = lw_elem_size(tensors[i].type);
         for (int d = 0; d < tensors[i].rank; d++)

@@ -157,7 +157,8 @@ static int read_stream(reader *r, json_t **out)
 int lw_yaml_parse(const char *what, const char *text, size_t len, json_t **out)
 {
     if (len > LW_YAML_MAX_BYTES)
-        return lw_fail(LW_EFORMAT, "%s: %zu bytes of YAML, at most %zu", what, len, LW_YAML_MAX_BYTES);
+        return lw_fail(LW_EFORMAT, "%s: %zu bytes of YAML, at most %zu", what, len,
+                       LW_YAML_MAX_BYTES);
     reader r = {.what = what};
     if (!yaml_parser_initialize(&r.parser))
         return lw_fail(LW_ENOMEM, "%s: no memory to parse it", what);

@@ -95,8 +95,7 @@ static void dump_flow_object(const json_t *v, lw_str *out)
     const char *key, *comma = "";
     json_t *value;
     lw_str_add(out, "{");
-    json_object_foreach((json_t *)v, key, value)
-    {
+    json_object_foreach ((json_t *)v, key, value) {
         lw_str_add(out, comma);
         comma = ", ";
         dump_string(key, strlen(key), true, out);
@@ -126,8 +125,7 @@ static int dump_block(const json_t *map, int level, lw_str *out)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)map, key, value)
-    {
+    json_object_foreach ((json_t *)map, key, value) {
         /* libyaml takes a key of at most 1024 characters, and escapes lengthen it up to sixfold */
         if (strlen(key) > 160)
             return lw_fail(LW_EUNSUPPORTED, "a YAML key of %zu bytes", strlen(key));

@@ -24,7 +24,8 @@ static size_t digits(const char *s)
     return strspn(s, "0123456789");
 }
 
-/* [-+]? [0-9]+ | 0o [0-7]+ | 0x [0-9a-fA-F]+ ; *base for strtoll, *skip the length of the 0o prefix. */
+/* [-+]? [0-9]+ | 0o [0-7]+ | 0x [0-9a-fA-F]+ ; *base for strtoll, *skip the length of the 0o
+ * prefix. */
 static bool is_integer(const char *s, int *base, size_t *skip)
 {
     *base = 10;

@@ -7,7 +7,8 @@
 
 #include "formats/formats_json.h"
 
-/* New reference, or NULL with *why set ("infinity has no JSON form", ...) or NULL for out of memory. */
+/* New reference, or NULL with *why set ("infinity has no JSON form", ...) or NULL for out of
+ * memory. */
 json_t *lw_yaml_scalar(const char *s, size_t n, const char **why);
 
 #endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzz target: bytes as a picture (PNG or JPEG). */
+#include "fuzz/fuzz.h"
+
+#include "formats/formats.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    lw_image im = {0};
+    if (lw_image_parse("fuzz", data, size, &im) == 0)
+        fuzz_touch(im.rgb, (size_t)im.width * (size_t)im.height * 3);
+    lw_image_clear(&im);
+    return 0;
+}

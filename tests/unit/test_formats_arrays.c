@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* formats: element conversions, .npy and .npz. */
+#include "unit/test_formats_util.h"
+
+#include <math.h>
+
+#include "formats/formats_half.h"
+
+static void every_half_survives_a_round_trip(void **state)
+{
+    (void)state;
+    for (uint32_t h = 0; h < 65536; h++) {
+        float f = lw_f16_to_f32((uint16_t)h), b = lw_bf16_to_f32((uint16_t)h);
+        if (isnan(f))
+            assert_true((lw_f32_to_f16(f) & 0x7fff) > 0x7c00);
+        else
+            assert_int_equal(lw_f32_to_f16(f), h);
+        if (isnan(b))
+            assert_true((lw_f32_to_bf16(b) & 0x7fff) > 0x7f80);
+        else
+            assert_int_equal(lw_f32_to_bf16(b), h);
+    }
+}
+
+/* Between two neighbouring halves the nearer one wins, and at the middle the even one. */
+static void halves_round_to_nearest_even(void **state)
+{
+    (void)state;
+    for (uint32_t h = 0; h < 0x7bff; h++) {
+        float lo = lw_f16_to_f32((uint16_t)h), hi = lw_f16_to_f32((uint16_t)(h + 1));
+        float mid = 0.5f * (lo + hi); /* exact in f32 */
+        uint32_t even = h & 1 ? h + 1 : h;
+        assert_int_equal(lw_f32_to_f16(mid), even);
+        assert_int_equal(lw_f32_to_f16(nextafterf(mid, 0)), h);
+        assert_int_equal(lw_f32_to_f16(nextafterf(mid, 1e9f)), h + 1);
+        assert_int_equal(lw_f32_to_f16(-mid), even | 0x8000);
+    }
+    assert_int_equal(lw_f32_to_f16(65519.996f), 0x7bff);
+    assert_int_equal(lw_f32_to_f16(65520.0f), 0x7c00);
+    assert_int_equal(lw_f32_to_bf16(1.00390625f), 0x3f80);   /* 1 + 2^-8, a tie: even */
+    assert_int_equal(lw_f32_to_bf16(1.01171875f), 0x3f82);   /* 1 + 3 2^-8, a tie: even */
+    assert_int_equal(lw_f32_to_bf16(3.4028235e38f), 0x7f80); /* overflow */
+}
+
+static void elements_convert_from_any_alignment(void **state)
+{
+    (void)state;
+    unsigned char raw[1 + 3 * 8];
+    float out[3], back[3] = {1.5f, -2, 70000};
+    const int64_t i64[3] = {-1, 0, 1ll << 40};
+    memcpy(raw + 1, i64, sizeof i64);
+    lw_elem_to_f32(LW_ELEM_I64, raw + 1, 3, out);
+    assert_true(out[0] == -1 && out[1] == 0 && out[2] == 0x1p40f);
+    const int16_t i16[3] = {-32768, 5, 32767};
+    memcpy(raw + 1, i16, sizeof i16);
+    lw_elem_to_f32(LW_ELEM_I16, raw + 1, 3, out);
+    assert_true(out[0] == -32768 && out[1] == 5 && out[2] == 32767);
+    assert_ok(lw_elem_from_f32(LW_ELEM_F64, back, 3, raw + 1));
+    lw_elem_to_f32(LW_ELEM_F64, raw + 1, 3, out);
+    assert_memory_equal(out, back, sizeof out);
+    assert_ok(lw_elem_from_f32(LW_ELEM_BF16, back, 3, raw + 1));
+    lw_elem_to_f32(LW_ELEM_BF16, raw + 1, 3, out);
+    assert_true(out[0] == 1.5f && out[1] == -2 && fabsf(out[2] - 70000) <= 256);
+    assert_fails(LW_EUNSUPPORTED, "I8", lw_elem_from_f32(LW_ELEM_I8, back, 3, raw));
+}
+
+static void arrays_refuse_bad_shapes(void **state)
+{
+    (void)state;
+    lw_array a = {0};
+    const int64_t huge[3] = {1ll << 31, 1ll << 31, 4}, negative[1] = {-1}, none[2] = {0, 5};
+    assert_fails(LW_ESHAPE, "[2147483648,2147483648,4]", lw_array_init(&a, LW_ELEM_F32, 3, huge));
+    assert_fails(LW_ESHAPE, "[-1]", lw_array_init(&a, LW_ELEM_F32, 1, negative));
+    assert_fails(LW_ESHAPE, "rank 9", lw_array_init(&a, LW_ELEM_F32, 9, huge));
+    assert_ok(lw_array_init(&a, LW_ELEM_F32, 2, none));
+    assert_true(a.count == 0 && a.bytes == 0 && a.data);
+    lw_array_clear(&a);
+    assert_null(a.data);
+}
+
+static void reads_what_numpy_wrote(void **state)
+{
+    (void)state;
+    static const char *const same[] = {"f4_v1", "f8_v2", "i8_v3", "f4_fortran"};
+    for (size_t i = 0; i < LW_COUNT(same); i++) {
+        char path[80];
+        lw_array a = {0};
+        snprintf(path, sizeof path, CORPUS "npy/%s.npy", same[i]);
+        assert_ok(lw_npy_load_f32(path, &a));
+        assert_true(a.rank == 3 && a.shape[0] == 2 && a.shape[1] == 3 && a.shape[2] == 4);
+        for (int k = 0; k < 24; k++)
+            assert_true(((float *)a.data)[k] == (float)k);
+        lw_array_clear(&a);
+    }
+    static const struct {
+        const char *name;
+        lw_elem type;
+        float v[3];
+        int n;
+    } small[] = {
+        {"scalar", LW_ELEM_F64, {1.5f}, 1},  {"u1", LW_ELEM_U8, {0, 128, 255}, 3},
+        {"b1", LW_ELEM_BOOL, {1, 0, 1}, 3},  {"f2", LW_ELEM_F16, {1, 0.0999755859375f, -65504}, 3},
+        {"i2", LW_ELEM_I16, {-300, 300}, 2}, {"i4", LW_ELEM_I32, {-5, 7}, 2},
+        {"i1", LW_ELEM_I8, {-5, 7}, 2},      {"empty", LW_ELEM_F32, {0}, 0},
+    };
+    for (size_t i = 0; i < LW_COUNT(small); i++) {
+        char path[80];
+        lw_array a = {0};
+        snprintf(path, sizeof path, CORPUS "npy/%s.npy", small[i].name);
+        assert_ok(lw_npy_load(path, &a));
+        assert_true(a.type == small[i].type && a.count == small[i].n);
+        assert_ok(lw_array_make_f32(&a));
+        assert_memory_equal(a.data, small[i].v, (size_t)small[i].n * sizeof(float));
+        lw_array_clear(&a);
+    }
+}
+
+static void refuses_bad_npy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *part;
+    } bad[] = {
+        {"big_endian", "element type '>f4'"},
+        {"complex", "element type '<c8'"},
+        {"struct", "structured arrays"},
+        {"truncated", "F32 [2,3,4] needs 96 bytes of data, the file has 91"},
+        {"longer", "the file has 98"},
+        {"header_cut", "header of"},
+        {"rank9", "more than 8 dimensions"},
+        {"negative", "a size expected"},
+        {"overflow", "overflows"},
+        {"twice", "key 'descr'"},
+        {"missing", "are needed"},
+    };
+    for (size_t i = 0; i < LW_COUNT(bad); i++) {
+        char path[80];
+        lw_array a = {0};
+        snprintf(path, sizeof path, CORPUS "npy/%s.npy", bad[i].name);
+        assert_fails(LW_EFORMAT, bad[i].part, lw_npy_load(path, &a));
+        assert_null(a.data);
+    }
+    lw_array a = {0};
+    assert_fails(LW_EFORMAT, "not an .npy", lw_npy_parse("x", "hello, world", 12, &a));
+    assert_fails(LW_EFORMAT, "version 9", lw_npy_parse("x", "\x93NUMPY\x09\0\0\0\0\0", 12, &a));
+}
+
+static void npy_comes_back(void **state)
+{
+    (void)state;
+    const double v[4] = {1, -2.5, 1e300, 0};
+    const int64_t shape[2] = {2, 2}, one[1] = {4};
+    lw_array a = {0};
+    assert_ok(lw_npy_save(in_scratch("a.npy"), LW_ELEM_F64, 2, shape, v));
+    assert_ok(lw_npy_load(in_scratch("a.npy"), &a));
+    assert_true(a.type == LW_ELEM_F64 && a.rank == 2);
+    assert_memory_equal(a.data, v, sizeof v);
+    lw_array_clear(&a);
+    assert_ok(lw_npy_save(in_scratch("a.npy"), LW_ELEM_F64, 0, NULL, v));
+    assert_ok(lw_npy_load(in_scratch("a.npy"), &a));
+    assert_true(a.rank == 0 && a.count == 1);
+    lw_array_clear(&a);
+    /* numpy's own bytes for the same array */
+    float f[24];
+    for (int i = 0; i < 24; i++)
+        f[i] = (float)i;
+    const int64_t s3[3] = {2, 3, 4};
+    assert_ok(lw_npy_save(in_scratch("f.npy"), LW_ELEM_F32, 3, s3, f));
+    char *ours, *theirs;
+    size_t n1, n2;
+    assert_ok(lw_file_read(in_scratch("f.npy"), 0, &ours, &n1));
+    assert_ok(lw_file_read(CORPUS "npy/f4_v1.npy", 0, &theirs, &n2));
+    assert_int_equal(n1, n2);
+    assert_memory_equal(ours, theirs, n1);
+    lw_free(&ours);
+    lw_free(&theirs);
+    assert_fails(LW_EUNSUPPORTED, "BF16",
+                 lw_npy_save(in_scratch("b.npy"), LW_ELEM_BF16, 1, one, v));
+}
+
+static void npz_reads_and_writes(void **state)
+{
+    (void)state;
+    lw_npz z = {0}, back = {0};
+    assert_ok(lw_npz_load(CORPUS "npz/stats.npz", &z));
+    assert_int_equal(z.n, 2);
+    lw_array *mu = lw_npz_find(&z, "mu"), *sigma = lw_npz_find(&z, "sigma");
+    assert_true(mu && sigma && mu->count == 3 && sigma->rank == 2 && !lw_npz_find(&z, "nu"));
+    assert_true(((double *)mu->data)[2] == 2 && ((double *)sigma->data)[4] == 1);
+    assert_ok(lw_npz_save(in_scratch("z.npz"), &z));
+    assert_ok(lw_npz_load(in_scratch("z.npz"), &back));
+    assert_true(back.n == 2 && lw_npz_find(&back, "sigma")->bytes == sigma->bytes);
+    assert_memory_equal(lw_npz_find(&back, "sigma")->data, sigma->data, sigma->bytes);
+    lw_npz_clear(&back);
+    lw_array extra = {0};
+    assert_ok(lw_array_init(&extra, LW_ELEM_U8, 0, NULL));
+    assert_fails(LW_EUSAGE, "'mu'", lw_npz_add(&z, "mu", &extra));
+    assert_ok(lw_npz_add(&z, "extra", &extra));
+    assert_null(extra.data);
+    lw_npz_clear(&z);
+    assert_ok(lw_npz_load(CORPUS "npz/packed.npz", &z)); /* deflated */
+    assert_true(((float *)lw_npz_find(&z, "x")->data)[4] == 4);
+    lw_npz_clear(&z);
+    assert_fails(LW_EFORMAT, "not an .npz", lw_npz_load(CORPUS "npy/u1.npy", &z));
+    assert_fails(LW_EIO, "none.npz", lw_npz_load("none.npz", &z));
+    char *bytes;
+    size_t n;
+    assert_ok(lw_file_read(CORPUS "npz/packed.npz", 0, &bytes, &n));
+    put_file(in_scratch("cut.npz"), bytes, 90);
+    lw_free(&bytes);
+    assert_int_equal(lw_npz_load(in_scratch("cut.npz"), &z), LW_EFORMAT);
+    assert_null(z.entries);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_half_survives_a_round_trip),
+        cmocka_unit_test(halves_round_to_nearest_even),
+        cmocka_unit_test(elements_convert_from_any_alignment),
+        cmocka_unit_test(arrays_refuse_bad_shapes),
+        cmocka_unit_test(reads_what_numpy_wrote),
+        cmocka_unit_test(refuses_bad_npy),
+        cmocka_unit_test(npy_comes_back),
+        cmocka_unit_test(npz_reads_and_writes),
+    };
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* formats: PNG and JPEG against pixels that Pillow decoded (corpus/npz/pixels.npz). */
+#include "unit/test_formats_util.h"
+
+static void pixels_are_pillows(void **state)
+{
+    (void)state;
+    static const char *const files[] = {
+        "png/rgb.png",          "png/rgb_text.png", "png/gray.png",  "png/rgba.png",
+        "png/la.png",           "png/palette.png",  "png/bit1.png",  "png/palette_trns.png",
+        "png/interlaced.png",   "png/rgb16.png",    "jpeg/c420.jpg", "jpeg/c444.jpg",
+        "jpeg/progressive.jpg", "jpeg/gray.jpg",    "jpeg/cmyk.jpg",
+    };
+    lw_npz z = {0};
+    assert_ok(lw_npz_load(CORPUS "npz/pixels.npz", &z));
+    for (size_t i = 0; i < LW_COUNT(files); i++) {
+        char path[80], key[80];
+        snprintf(path, sizeof path, CORPUS "%s", files[i]);
+        snprintf(key, sizeof key, "%s", strchr(files[i], '/') + 1);
+        *strchr(key, '.') = '_';
+        const lw_array *want = lw_npz_find(&z, key);
+        lw_image im = {0};
+        assert_ok(lw_image_load(path, &im));
+        assert_non_null(want);
+        assert_true(im.height == want->shape[0] && im.width == want->shape[1]);
+        if (memcmp(im.rgb, want->data, want->bytes) != 0) {
+            print_error("%s: pixels differ\n", path);
+            fail();
+        }
+        lw_image_clear(&im);
+    }
+    lw_npz_clear(&z);
+}
+
+static void refuses_bad_pictures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *part;
+    } bad[] = {
+        {"png/truncated.png", "bad PNG"},   {"png/bad_crc.png", "bad PNG"},
+        {"png/huge.png", "bad PNG"},        {"png/wide.png", "32768x32768"},
+        {"png/no_data.png", "bad PNG"},     {"png/zero.png", "bad PNG"},
+        {"jpeg/truncated.jpg", "bad JPEG"}, {"npy/u1.npy", "neither PNG nor JPEG"},
+    };
+    for (size_t i = 0; i < LW_COUNT(bad); i++) {
+        char path[80];
+        lw_image im = {0};
+        snprintf(path, sizeof path, CORPUS "%s", bad[i].name);
+        assert_fails(LW_EFORMAT, bad[i].part, lw_image_load(path, &im));
+        assert_non_null(strstr(lw_errmsg(), path));
+        assert_null(im.rgb);
+    }
+    lw_image im = {0};
+    assert_fails(LW_EIO, "none.png", lw_image_load("none.png", &im));
+    assert_fails(LW_EFORMAT, "neither", lw_image_parse("empty", NULL, 0, &im));
+    assert_fails(LW_EFORMAT, "bad JPEG", lw_image_parse("j", "\xff\xd8\xff", 3, &im));
+    assert_fails(LW_ESHAPE, "0x5", lw_image_init(&im, 0, 5));
+}
+
+static void every_cut_of_a_picture_is_refused(void **state)
+{
+    (void)state;
+    static const char *const files[] = {CORPUS "png/palette.png", CORPUS "png/interlaced.png"};
+    for (size_t k = 0; k < LW_COUNT(files); k++) {
+        char *bytes;
+        size_t n;
+        assert_ok(lw_file_read(files[k], 0, &bytes, &n));
+        for (size_t i = 0; i < n; i++) {
+            lw_image im = {0};
+            char *cut = malloc(i ? i : 1);
+            memcpy(cut, bytes, i);
+            assert_int_equal(lw_image_parse("cut", cut, i, &im), LW_EFORMAT);
+            free(cut);
+        }
+        lw_free(&bytes);
+    }
+}
+
+static void png_comes_back_with_its_texts(void **state)
+{
+    (void)state;
+    lw_image im = {0}, back = {0};
+    assert_ok(lw_image_init(&im, 13, 9));
+    for (int i = 0; i < 13 * 9 * 3; i++)
+        im.rgb[i] = (uint8_t)(i * 37);
+    json_t *texts =
+        json_pack("{s:s, s:s, s:s}", "seed", "42", "config", "{\"a\": 1}", "Greek", "\xce\xb1");
+    assert_ok(lw_png_save(in_scratch("a.png"), &im, texts));
+    assert_ok(lw_image_load(in_scratch("a.png"), &back));
+    assert_true(back.width == 13 && back.height == 9);
+    assert_memory_equal(back.rgb, im.rgb, 13 * 9 * 3);
+    json_t *read = NULL;
+    assert_ok(lw_png_texts(in_scratch("a.png"), &read));
+    assert_true(json_equal(texts, read));
+    json_decref(read);
+    lw_str one = {0}, two = {0};
+    assert_ok(lw_png_encode(&im, NULL, &one));
+    assert_ok(lw_png_encode(&im, NULL, &two));
+    assert_true(one.len == two.len && memcmp(one.s, two.s, one.len) == 0);
+    json_object_set_new(texts, "number", json_integer(3));
+    assert_fails(LW_EUSAGE, "'number'", lw_png_save(in_scratch("b.png"), &im, texts));
+    assert_false(lw_path_exists(in_scratch("b.png")));
+    assert_fails(LW_EIO, "/nonexistent", lw_png_save("/nonexistent/b.png", &im, NULL));
+    lw_str_clear(&one);
+    lw_str_clear(&two);
+    json_decref(texts);
+    lw_image_clear(&im);
+    lw_image_clear(&back);
+}
+
+static void reads_texts_of_others(void **state)
+{
+    (void)state;
+    json_t *v = NULL;
+    assert_ok(lw_png_texts(CORPUS "png/rgb_text.png", &v));
+    assert_string_equal(json_string_value(json_object_get(v, "seed")), "7");
+    assert_string_equal(json_string_value(json_object_get(v, "name")),
+                        "caf\xc3\xa9"); /* was Latin-1 */
+    assert_string_equal(json_string_value(json_object_get(v, "greek")), "\xce\xb1\xce\xb2\xce\xb3");
+    assert_int_equal(json_string_length(json_object_get(v, "zipped")), 50);
+    lw_json_drop(&v);
+    assert_ok(lw_png_texts(CORPUS "png/rgb.png", &v));
+    assert_int_equal(json_object_size(v), 0);
+    lw_json_drop(&v);
+}
+
+static void jpeg_comes_back_close(void **state)
+{
+    (void)state;
+    lw_image im = {0}, back = {0};
+    lw_str bytes = {0};
+    assert_ok(lw_image_load(CORPUS "jpeg/c444.jpg", &im));
+    assert_ok(lw_jpeg_encode(&im, 95, &bytes));
+    assert_ok(lw_image_parse("j", bytes.s, bytes.len, &back));
+    int worst = 0;
+    for (int i = 0; i < im.width * im.height * 3; i++)
+        worst = LW_MAX(worst, abs(im.rgb[i] - back.rgb[i]));
+    assert_in_range(worst, 0, 16);
+    assert_fails(LW_EUSAGE, "quality 0", lw_jpeg_encode(&im, 0, &bytes));
+    lw_str_clear(&bytes);
+    lw_image_clear(&im);
+    lw_image_clear(&back);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pixels_are_pillows),
+        cmocka_unit_test(refuses_bad_pictures),
+        cmocka_unit_test(every_cut_of_a_picture_is_refused),
+        cmocka_unit_test(png_comes_back_with_its_texts),
+        cmocka_unit_test(reads_texts_of_others),
+        cmocka_unit_test(jpeg_comes_back_close),
+    };
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
