@@ -24,14 +24,14 @@ static argument take_apart(const char *text)
 
 static int fail_unknown(const lw_opts *o, const argument *a)
 {
-    char name[96];
-    snprintf(name, sizeof name, "%s", a->shown + 2);
-    const char *prefix = "";
-    const char *near = lw_opts_nearest(o, name);
-    if (!*near && (lw_str_starts(name, "no-") || lw_str_starts(name, "disable-"))) {
-        const char *rest = strchr(name, '-') + 1;
+    const char *name = a->shown + 2, *prefix = "", *near = "";
+    if (lw_str_starts(name, "no-") || lw_str_starts(name, "disable-")) {
         prefix = "no-";
-        near = lw_opts_nearest(o, rest);
+        near = lw_opts_nearest(o, strchr(name, '-') + 1);
+    }
+    if (!*near) {
+        prefix = "";
+        near = lw_opts_nearest(o, name);
     }
     if (!*near)
         return lw_fail(LW_EUSAGE, "unknown option %s: see --help", a->shown);
