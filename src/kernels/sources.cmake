@@ -16,6 +16,8 @@ set(SOURCES
   gemm/gemm_wgrad_avx512.c
   gemm/gemm_wgrad_shape.c
   kernels_init.c
+  attention/attention_avx2.c
+  attention/attention_avx512.c
   attention/attention_ref.c
   drift/drift_layout.c
   drift/drift_ref.c

@@ -6,15 +6,15 @@
 #define LW_ATTENTION_ROWS 256 /* query rows of a forward task */
 #define LW_ATTENTION_QF 16    /* query rows of a forward tile */
 #define LW_ATTENTION_KF 256   /* keys of a forward tile */
-#define LW_ATTENTION_QB 64    /* query rows of a backward tile */
-#define LW_ATTENTION_KB 64    /* keys of a backward tile */
+#define LW_ATTENTION_B 64     /* query rows and keys of a backward tile */
+#define LW_ATTENTION_NR 32    /* keys of a packed panel */
 
 /* t: tokens rounded up to 64, d: channels of a head rounded up to 32.
- * Forward: k transposed, v, one tile of q, scores and output, three values per row. */
+ * Forward: k transposed, v, one tile of scores and of output, two values per row of it. */
 #define LW_ATTENTION_FORWARD_FLOATS(t, d)                                                          \
-    (2 * (t) * (d) + LW_ATTENTION_QF * (2 * (d) + LW_ATTENTION_KF + 3) + 64)
-/* Backward: k, k transposed, v transposed, q, dO, dq, dk, dv; two tiles; two values per row. */
+    (2 * (t) * (d) + LW_ATTENTION_QF * ((d) + LW_ATTENTION_KF + 2))
+/* Backward: k and v transposed, k, q, dO, dq, dk, dv; two tiles; one value per row. */
 #define LW_ATTENTION_BACKWARD_FLOATS(t, d)                                                         \
-    (8 * (t) * (d) + 2 * LW_ATTENTION_QB * LW_ATTENTION_KB + 2 * (t) + 64)
+    (8 * (t) * (d) + 2 * LW_ATTENTION_B * LW_ATTENTION_B + (t))
 
 #endif
