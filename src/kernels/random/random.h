@@ -8,7 +8,7 @@
  *   below     the high half of word * limit, in [0, limit)
  *   dropout   keeps the element when uniform >= p
  *   normal    Box and Muller (1958) on the pair of elements (2i, 2i + 1), words u and v:
- *               radius = sqrt(-2 ln(((u >> 1) | 1) * 2^-31)),  angle = v * 2 pi / 2^32
+ *               radius = sqrt(-2 ln(float(((u >> 1) | 1) * 2^-31))),  angle = v * 2 pi / 2^32
  *               element 2i = radius * cos(angle), 2i + 1 = radius * sin(angle)
  *             in float with the polynomials of simd/simd_math.h; the quarter turn comes from the integer v, so
  *             the angle is reduced exactly. |normal| < 6.56.

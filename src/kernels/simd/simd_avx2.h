@@ -18,8 +18,17 @@ LW_WORD __m256i vm_first(ptrdiff_t n)
 
 LW_WORD vf v_load(const float *p) { return _mm256_loadu_ps(p); }
 LW_WORD void v_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
-LW_WORD vf v_load_n(const float *p, ptrdiff_t n) { return _mm256_maskload_ps(p, vm_first(n)); }
-LW_WORD void v_store_n(float *p, vf v, ptrdiff_t n) { _mm256_maskstore_ps(p, vm_first(n), v); }
+LW_WORD vf v_load_n(const float *p, ptrdiff_t n)
+{
+    return __builtin_constant_p(n) && n == VL ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, vm_first(n));
+}
+LW_WORD void v_store_n(float *p, vf v, ptrdiff_t n) /* masked stores are slow: full ones where that is known */
+{
+    if (__builtin_constant_p(n) && n == VL)
+        _mm256_storeu_ps(p, v);
+    else
+        _mm256_maskstore_ps(p, vm_first(n), v);
+}
 LW_WORD vf v_set1(float x) { return _mm256_set1_ps(x); }
 LW_WORD vf v_zero(void) { return _mm256_setzero_ps(); }
 LW_WORD vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
