@@ -145,11 +145,11 @@ lw_val lw_cross_entropy(lw_graph *g, lw_val logits, lw_val labels); /* [M,K], i3
 /* ---- reductions and shapes ----------------------------------------------------------------- */
 
 typedef enum lw_reduce_over {
-    LW_REDUCE_ALL,    /* -> [1] */
-    LW_REDUCE_LAST,   /* [.., C] -> [.., 1] */
-    LW_REDUCE_ROWS,   /* [.., C] -> [C] */
-    LW_REDUCE_MIDDLE, /* [B, .., C] -> [B, C] */
-    LW_REDUCE_BATCH,  /* [B, ..] -> [B]: everything but the first dimension */
+    LW_OVER_ALL,    /* -> [1] */
+    LW_OVER_LAST,   /* [.., C] -> [.., 1] */
+    LW_OVER_ROWS,   /* [.., C] -> [C] */
+    LW_OVER_MIDDLE, /* [B, .., C] -> [B, C] */
+    LW_OVER_BATCH,  /* [B, ..] -> [B]: everything but the first dimension */
 } lw_reduce_over;
 typedef struct lw_attr_reduce {
     int32_t over;
@@ -219,12 +219,6 @@ enum { LW_STAT_MEAN, LW_STAT_STD, LW_STAT_MEAN2, LW_STAT_STD2, LW_STAT_MEAN4, LW
 /* x [B,H,W,C] -> out[LW_STATS]: [B,1,C] [B,1,C] [B,HW/4,C] x2 [B,HW/16,C] x2. std = sqrt(var + 1e-6). */
 void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS]);
 
-typedef enum lw_drift_variant {
-    LW_DRIFT_OFFICIAL,
-    LW_DRIFT_PLAIN,
-    LW_DRIFT_TAU_TIMES_DIM,
-} lw_drift_variant;
-enum { LW_DRIFT_MAX_TAU = 8 };
 /* inputs: gen [G*N,T,C], pos [G*Np,T,C], uncond [G*Nu,T,C]?, weight [G]? */
 typedef struct lw_attr_drift {
     int32_t groups, n, np, nu, slots, c;
@@ -233,12 +227,10 @@ typedef struct lw_attr_drift {
     int32_t normalize_over_x;
     int32_t variant; /* lw_drift_variant */
 } lw_attr_drift;
-/* stats layout: S, sigma, then lambda[n_tau], then mean V^2 [n_tau] */
-#define LW_DRIFT_STATS(n_tau) (2 + 2 * (n_tau))
 typedef struct lw_drift_out {
     lw_val loss;  /* [1] */
     lw_val dx;    /* dloss/dgen, closed form, same type as gen */
-    lw_val stats; /* [LW_DRIFT_STATS] */
+    lw_val stats; /* [LW_DRIFT_STATS(n_tau)]: S, sigma, loss, lambda[], mean V^2 [] */
 } lw_drift_out;
 lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,
                             const lw_attr_drift *attr);

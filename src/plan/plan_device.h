@@ -16,10 +16,11 @@ typedef struct lw_task {
     void *scratch;         /* this worker's scratch, 64-byte aligned, scratch_bytes */
     const struct lw_tick *tick;
     int64_t index;         /* 0 .. n_tasks - 1 of its phase */
+    int phase;
 } lw_task;
 typedef void lw_task_fn(const lw_task *t);
 
-enum { LW_MAX_PHASES = 6 };
+enum { LW_MAX_PHASES = 10 };
 
 /* What lowering a node yields: phases run one after the other, tasks of a phase in any order. The task
  * split must be a pure function of shapes (never of threads), so that results keep their bits. */

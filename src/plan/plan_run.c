@@ -137,7 +137,7 @@ static void run_one(void *arg, int64_t index, int worker)
 
 static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
 {
-    void *in[LW_MAX_IN], *out[LW_MAX_OUT];
+    void *in[LW_MAX_IN] = {NULL}, *out[LW_MAX_OUT] = {NULL}; /* absent trailing operands read NULL */
     for (int i = 0; i < s->node->n_in; i++)
         in[i] = s->in[i] ? e->addr[s->in[i]] : NULL;
     for (int i = 0; i < s->node->n_out; i++)
@@ -148,6 +148,7 @@ static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
     lw_device *d = e->plan->dev;
     for (int i = 0; i < s->low.n_phases; i++) {
         r.fn = s->low.phase[i].fn;
+        r.task.phase = i;
         int64_t n = s->low.phase[i].n_tasks;
         if (n == 1)
             run_one(&r, 0, 0);

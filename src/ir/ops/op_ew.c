@@ -177,9 +177,9 @@ lw_val lw_sum_to(lw_graph *g, lw_val v, lw_type type)
         return v;
     lw_type from = lw_val_type(g, v);
     static const lw_reduce_over over[] = {
-        [LW_EW_SCALAR] = LW_REDUCE_ALL,  [LW_EW_CHANNEL] = LW_REDUCE_ROWS,
-        [LW_EW_BATCH] = LW_REDUCE_BATCH, [LW_EW_BC] = LW_REDUCE_MIDDLE,
-        [LW_EW_ROW] = LW_REDUCE_LAST,
+        [LW_EW_SCALAR] = LW_OVER_ALL,  [LW_EW_CHANNEL] = LW_OVER_ROWS,
+        [LW_EW_BATCH] = LW_OVER_BATCH, [LW_EW_BC] = LW_OVER_MIDDLE,
+        [LW_EW_ROW] = LW_OVER_LAST,
     };
     int mode = operand_mode(type, from);
     if (mode < 0)

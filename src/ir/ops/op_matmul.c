@@ -62,7 +62,7 @@ static void grad_matmul(lw_graph *g, const lw_node *n, const lw_val *dout, const
         din[1] = lw_reshape(g, d, in_type(g, n, 1));
     }
     if (n->n_in > 2 && need[2])
-        din[2] = lw_reshape(g, lw_sum(g, dC, LW_REDUCE_ROWS), in_type(g, n, 2));
+        din[2] = lw_reshape(g, lw_sum(g, dC, LW_OVER_ROWS), in_type(g, n, 2));
     if (n->n_in > 3 && need[3])
         din[3] = lw_reshape(g, dC, in_type(g, n, 3));
 }

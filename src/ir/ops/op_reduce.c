@@ -9,14 +9,14 @@ static int infer_reduce(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (x.dtype != LW_F32 || x.rank < 1)
         return op_fail(g, n, "reduce needs f32 of rank 1 or more");
     switch ((lw_reduce_over)a->over) {
-    case LW_REDUCE_ALL: return op_one(out, lw_type_of(LW_F32, 1, 1));
-    case LW_REDUCE_ROWS: return op_one(out, lw_type_of(LW_F32, 1, lw_type_last(x)));
-    case LW_REDUCE_BATCH: return op_one(out, lw_type_of(LW_F32, 1, x.dim[0]));
-    case LW_REDUCE_MIDDLE:
+    case LW_OVER_ALL: return op_one(out, lw_type_of(LW_F32, 1, 1));
+    case LW_OVER_ROWS: return op_one(out, lw_type_of(LW_F32, 1, lw_type_last(x)));
+    case LW_OVER_BATCH: return op_one(out, lw_type_of(LW_F32, 1, x.dim[0]));
+    case LW_OVER_MIDDLE:
         if (x.rank < 2)
             return op_fail(g, n, "needs [B,..,C]");
         return op_one(out, lw_type_of(LW_F32, 2, x.dim[0], lw_type_last(x)));
-    case LW_REDUCE_LAST: x.dim[x.rank - 1] = 1; return op_one(out, x);
+    case LW_OVER_LAST: x.dim[x.rank - 1] = 1; return op_one(out, x);
     }
     return op_fail(g, n, "unknown reduction");
 }
@@ -30,10 +30,10 @@ static void grad_reduce(lw_graph *g, const lw_node *n, const lw_val *dout, const
     lw_type x = in_type(g, n, 0), t = lw_val_type(g, dout[0]);
     int64_t ratio = lw_type_count(x) / LW_MAX(lw_type_count(t), 1);
     lw_val d = dout[0];
-    if (a->over == LW_REDUCE_BATCH || a->over == LW_REDUCE_MIDDLE) {
+    if (a->over == LW_OVER_BATCH || a->over == LW_OVER_MIDDLE) {
         lw_type keep = x;
         for (int i = 1; i < x.rank; i++)
-            keep.dim[i] = a->over == LW_REDUCE_MIDDLE && i == x.rank - 1 ? x.dim[i] : 1;
+            keep.dim[i] = a->over == LW_OVER_MIDDLE && i == x.rank - 1 ? x.dim[i] : 1;
         d = lw_reshape(g, d, keep);
     }
     din[0] = lw_broadcast(g, d, x);

@@ -13,6 +13,9 @@
  *   m     = mean V^2     lambda = sqrt(max(m, 1e-8))     F = sum_tau V / lambda     loss = mean F^2
  *   dX    = -2 F / (G T N C sigma)
  *
+ * Variants: PLAIN takes raw distances (mask 1e6), no floor, and S, sigma, lambda as 1. TAU_TIMES_DIM takes
+ * tau sqrt(C) for tau, no floor (1e-30 in the root), mask 1e6, and V and dX in raw features (sigma as 1).
+ *
  * The loss is flat by construction (1 with one tau, at most K^2): it shows no progress; m and S do.
  *
  * Work is cut into phases with a barrier between: run all tasks of phase 0, then of phase 1, ... in any order inside a
@@ -26,15 +29,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LW_DRIFT_MAX_TAU 8
+#include "base/kinds.h"
+
 #define LW_DRIFT_PARK ((size_t)64 << 20)
 
-typedef enum lw_drift_variant {
-    LW_DRIFT_OFFICIAL,      /* the formulas above */
-    LW_DRIFT_PLAIN,         /* the paper's Algorithm 2: raw distances (mask 1e6), no floor, S, sigma, lambda taken as 1 */
-    LW_DRIFT_TAU_TIMES_DIM, /* tau sqrt(C) in place of tau, no floor (1e-30 in the root), mask 1e6, V and dX in raw
-                             * features (sigma taken as 1): what an early public port computes, for parity studies */
-} lw_drift_variant;
 
 typedef enum lw_drift_regime { LW_DRIFT_AUTO, LW_DRIFT_TILE, LW_DRIFT_SWEEP } lw_drift_regime;
 
@@ -56,7 +54,6 @@ typedef struct lw_drift_shape {
 
 /* Sample i of group g starts at (g * rows + i) * row + slot * t. Outputs F and dX may be NULL.
  * stats: S, sigma, loss, lambda[K], m[K] (LW_DRIFT_STATS(k) numbers). */
-#define LW_DRIFT_STATS(k) (3 + 2 * (k))
 #define LW_DRIFT_IO(real)                                                                          \
     {                                                                                              \
         real *f, *dx, *stats;                                                                      \

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening the CPU, the table of lowerings, and parallel for. */
+#include "backend/cpu/cpu_private.h"
+
+typedef struct cpu {
+    lw_device dev;
+    lw_kernels k;
+    lw_pool *pool;
+} cpu;
+
+static cpu_lower_fn *const lowerings[LW_OP_COUNT] = {
+#define OP(NAME, name, doc) [LW_OP_##NAME] = cpu_lower_##name,
+#include "ir/ops.def"
+#undef OP
+};
+
+static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out)
+{
+    cpu_lower c = {.k = &((cpu *)self)->k, .arena = a, .g = g, .n = n, .out = out};
+    *out = (lw_lowered){0};
+    return lowerings[n->op](&c);
+}
+
+static void parallel(void *self, int64_t n_tasks, void (*fn)(void *arg, int64_t task, int worker),
+                     void *arg)
+{
+    lw_pool_run(((cpu *)self)->pool, n_tasks, fn, arg);
+}
+
+static int workers(void *self) { return lw_pool_size(((cpu *)self)->pool); }
+
+int lw_cpu_open(int threads, lw_isa isa, lw_device **out)
+{
+    cpu *c = lw_calloc(1, sizeof *c);
+    if (!c)
+        return LW_ENOMEM;
+    int rc = lw_pool_new(threads > 0 ? threads : lw_cpu_count(), &c->pool);
+    if (rc < 0) {
+        lw_free(&c);
+        return rc;
+    }
+    lw_kernels_init(&c->k, isa);
+    c->dev = (lw_device){.name = "cpu", .self = c, .lower = lower, .pack = cpu_wants_pack,
+                         .parallel = parallel, .workers = workers};
+    *out = &c->dev;
+    return 0;
+}
+
+void lw_cpu_close(lw_device **pp)
+{
+    if (!*pp)
+        return;
+    cpu *c = (*pp)->self;
+    lw_pool_free(&c->pool);
+    lw_free(&c);
+    *pp = NULL;
+}
+
+const lw_kernels *lw_cpu_kernels(const lw_device *d) { return &((const cpu *)d->self)->k; }
+
+void *cpu_arg(cpu_lower *c, size_t bytes)
+{
+    void *p = lw_arena_alloc(c->arena, bytes);
+    c->out->arg = p;
+    return p;
+}
+
+void cpu_phase(cpu_lower *c, lw_task_fn *fn, int64_t n_tasks)
+{
+    LW_ASSERT(c->out->n_phases < LW_MAX_PHASES, "%d phases", c->out->n_phases);
+    c->out->phase[c->out->n_phases].fn = fn;
+    c->out->phase[c->out->n_phases++].n_tasks = n_tasks;
+}
+
+/* Leaves and aliases are never run. */
+static int nothing_to_run(cpu_lower *c)
+{
+    return lw_fail(LW_EUNSUPPORTED, "'%s' is not a step", lw_op_get(c->n->op)->name);
+}
+int cpu_lower_input(cpu_lower *c) { return nothing_to_run(c); }
+int cpu_lower_param(cpu_lower *c) { return nothing_to_run(c); }
+int cpu_lower_constant(cpu_lower *c) { return nothing_to_run(c); }
+int cpu_lower_reshape(cpu_lower *c) { return nothing_to_run(c); }

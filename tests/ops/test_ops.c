@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every op in both directions: oracle against fast plans at each ISA level, gradients by differences. */
+#include "ops/op_check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define G c->g
+#define X(lo, hi, ...) op_f32(c, true, lo, hi, DIMS(__VA_ARGS__))
+
+static lw_val b_linear(op_ctx *c) { return lw_linear_op(G, X(-1, 1, 3, 7, 19), X(-1, 1, 37, 19), X(-1, 1, 37)); }
+static lw_val b_matmul_nn(op_ctx *c) { return lw_matmul(G, X(-1, 1, 33, 18), X(-1, 1, 18, 35), false, false); }
+static lw_val b_matmul_tn(op_ctx *c)
+{
+    lw_val a = op_f32(c, false, -1, 1, DIMS(21, 18)), b = op_f32(c, false, -1, 1, DIMS(21, 35));
+    return lw_matmul(G, a, b, true, false);
+}
+static lw_val b_linear_fused(op_ctx *c)
+{
+    lw_val y = lw_linear_op(G, X(-1, 1, 5, 16), X(-1, 1, 16, 16), X(-1, 1, 16));
+    return lw_silu(G, lw_add(G, y, X(-1, 1, 5, 16)));
+}
+static lw_val b_conv3(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 2, 9, 7, 5), X(-1, 1, 35, 3, 3, 5), X(-1, 1, 35), 1, 1); }
+static lw_val b_conv3_wide(op_ctx *c)
+{
+    return lw_conv2d_op(G, X(-1, 1, 2, 8, 8, 33), X(-.2f, .2f, 32, 3, 3, 33), X(-1, 1, 32), 1, 1);
+}
+static lw_val b_conv3_s2(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 2, 8, 6, 6), X(-1, 1, 18, 3, 3, 6), X(-1, 1, 18), 2, 1); }
+static lw_val b_conv3_s2_odd(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 2, 9, 7, 6), X(-1, 1, 4, 3, 3, 6), LW_NOVAL, 2, 1); }
+static lw_val b_conv1(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 2, 5, 5, 20), X(-1, 1, 17, 1, 1, 20), X(-1, 1, 17), 1, 0); }
+static lw_val b_conv_residual(op_ctx *c)
+{
+    lw_val x = X(-1, 1, 2, 6, 6, 16);
+    lw_val y = lw_conv2d_op(G, x, X(-.5f, .5f, 16, 3, 3, 16), X(-1, 1, 16), 1, 1);
+    return lw_relu(G, lw_add(G, y, x));
+}
+static lw_val b_conv_to_rgb(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 3, 6, 6, 16), X(-1, 1, 3, 3, 3, 16), X(-1, 1, 3), 1, 1); }
+
+static lw_val b_norm(op_ctx *c)
+{
+    return lw_group_norm_op(G, X(-2, 3, 2, 5, 3, 24), X(.5f, 1.5f, 24), X(-1, 1, 24), LW_NOVAL, LW_NOVAL, 4, 1e-5f,
+                            LW_ACT_SILU);
+}
+static lw_val b_norm_ada(op_ctx *c)
+{
+    lw_val x = X(-2, 3, 3, 4, 4, 16);
+    lw_val gm = X(.5f, 1.5f, 16), bt = X(-1, 1, 16);
+    return lw_group_norm_op(G, x, gm, bt, X(-.5f, .5f, 3, 16), X(-1, 1, 3, 16), 8, 1e-5f, LW_ACT_SILU);
+}
+static lw_val b_norm_relu(op_ctx *c)
+{
+    return lw_group_norm_op(G, X(-2, 3, 2, 4, 4, 8), X(.5f, 1.5f, 8), X(-1, 1, 8), LW_NOVAL, LW_NOVAL, 8, 1e-5f,
+                            LW_ACT_NONE);
+}
+static lw_val b_attention(op_ctx *c) { return lw_attention(G, X(-1, 1, 2, 17, 3 * 32), 4); }
+static lw_val b_softmax(op_ctx *c) { return lw_softmax(G, X(-3, 3, 7, 13)); }
+static lw_val b_ce(op_ctx *c) { return lw_cross_entropy(G, X(-3, 3, 9, 11), op_i32(c, 11, 9)); }
+
+static lw_val b_ew_chain(op_ctx *c)
+{
+    lw_val x = X(-2, 2, 3, 4, 5, 6), y = X(-2, 2, 3, 4, 5, 6);
+    lw_val z = lw_add(G, lw_mul(G, x, X(.5f, 1.5f, 6)), X(-1, 1, 3, 6));
+    z = lw_silu(G, lw_sub(G, z, lw_scale(G, y, 0.7f)));
+    return lw_mul(G, z, X(.5f, 2, 3, 1, 1, 1));
+}
+static lw_val b_ew_unary(op_ctx *c)
+{
+    lw_val x = X(.3f, 2, 4, 33);
+    lw_val y = lw_ew1(G, LW_EW_tanh, lw_ew1(G, LW_EW_log, x));
+    y = lw_add(G, y, lw_ew1(G, LW_EW_sqrt, x));
+    y = lw_add(G, y, lw_ew1(G, LW_EW_rsqrt, x));
+    y = lw_add(G, y, lw_ew1(G, LW_EW_gelu, lw_add_f32(G, x, -1.0f)));
+    y = lw_add(G, y, lw_ew1(G, LW_EW_softplus, x));
+    y = lw_add(G, y, lw_mul(G, lw_ew1(G, LW_EW_sin, x), lw_ew1(G, LW_EW_cos, x)));
+    y = lw_add(G, y, lw_ew1(G, LW_EW_sigmoid, lw_ew1(G, LW_EW_neg, x)));
+    y = lw_add(G, y, lw_ew1(G, LW_EW_exp, lw_ew1(G, LW_EW_abs, lw_add_f32(G, x, .1f))));
+    return lw_div(G, y, lw_add_f32(G, lw_sqr(G, x), 1.0f));
+}
+static lw_val b_ew_minmax(op_ctx *c)
+{
+    lw_val x = X(-2, 2, 5, 21), y = X(-2, 2, 5, 21);
+    return lw_sub(G, lw_ew2(G, LW_EW_max, x, y), lw_ew2(G, LW_EW_min, x, lw_scale(G, y, .5f)));
+}
+static lw_val b_broadcast(op_ctx *c)
+{
+    return lw_mul(G, lw_broadcast(G, X(-1, 1, 3, 5, 1), lw_type_of(LW_F32, 3, 3, 5, 7)), X(-1, 1, 1));
+}
+static lw_val b_sums(op_ctx *c)
+{
+    lw_val x = X(-1, 1, 3, 4, 5, 6);
+    lw_val a = lw_sum(G, x, LW_OVER_ALL), r = lw_mean(G, lw_sqr(G, x), LW_OVER_ROWS);
+    lw_val m = lw_mean(G, x, LW_OVER_MIDDLE), l = lw_sum(G, lw_sqr(G, x), LW_OVER_LAST);
+    lw_val b = lw_mean(G, lw_sqr(G, x), LW_OVER_BATCH);
+    lw_val y = lw_add(G, lw_mul(G, m, r), a);
+    y = lw_mul(G, y, lw_reshape(G, b, lw_type_of(LW_F32, 2, 3, 1)));
+    return lw_mul(G, lw_mul(G, l, x), y);
+}
+static lw_val b_big_sum(op_ctx *c) { return lw_mean(G, X(-1, 1, 700, 70), LW_OVER_ROWS); }
+static lw_val b_all_sum(op_ctx *c) { return lw_mean(G, lw_sqr(G, X(-1, 1, 300, 70)), LW_OVER_ALL); }
+
+static lw_val b_concat(op_ctx *c)
+{
+    lw_val x = lw_concat(G, X(-1, 1, 2, 3, 3, 5), X(-1, 1, 2, 3, 3, 4), -1);
+    return lw_sqr(G, lw_slice(G, lw_concat(G, x, X(-1, 1, 1, 3, 3, 9), 0), 3, 2, 8));
+}
+static lw_val b_pad(op_ctx *c)
+{
+    return lw_sqr(G, lw_pad(G, X(-1, 1, 2, 4, 5, 3), (const int[3]){1, 0, 2}, (const int[3]){2, -1, 0}));
+}
+static lw_val b_subsample(op_ctx *c) { return lw_sqr(G, lw_subsample(G, X(-1, 1, 2, 5, 6, 7), 2)); }
+static lw_val b_upsample(op_ctx *c) { return lw_sqr(G, lw_upsample(G, X(-1, 1, 2, 3, 4, 7), 2)); }
+static lw_val b_avg_pool(op_ctx *c) { return lw_sqr(G, lw_pool2d(G, X(-1, 1, 2, 8, 7, 5), 3, 2, 1, false)); }
+static lw_val b_max_pool(op_ctx *c) { return lw_sqr(G, lw_pool2d(G, X(-1, 1, 2, 8, 7, 5), 2, 2, 0, true)); }
+static lw_val b_resize(op_ctx *c) { return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 5, 4, 3), 9, 7)); }
+static lw_val b_embedding(op_ctx *c) { return lw_sqr(G, lw_embedding(G, X(-1, 1, 10, 13), op_i32(c, 10, 8))); }
+
+static lw_val b_random(op_ctx *c)
+{
+    lw_val rows = op_rows(c, 4);
+    lw_val n = lw_random(G, "noise", LW_RANDOM_NORMAL, 0, lw_type_of(LW_F32, 3, 4, 5, 7), rows);
+    lw_val u = lw_random(G, "u", LW_RANDOM_UNIFORM, 0, lw_type_of(LW_F32, 3, 4, 5, 7), rows);
+    return lw_add(G, n, lw_scale(G, u, 3));
+}
+static lw_val b_dropout(op_ctx *c)
+{
+    lw_val x = X(-1, 1, 4, 5, 7);
+    return lw_sqr(G, lw_dropout(G, x, op_rows(c, 4), .3f));
+}
+static lw_val b_stats(op_ctx *c)
+{
+    lw_val s[LW_STATS], y = LW_NOVAL;
+    lw_feature_stats(G, X(-1, 1, 2, 8, 8, 5), s);
+    for (int i = 0; i < LW_STATS; i++) {
+        lw_val t = lw_sum(G, lw_sqr(G, s[i]), LW_OVER_BATCH);
+        y = lw_val_ok(y) ? lw_add(G, y, lw_scale(G, t, 0.5f + (float)i)) : t;
+    }
+    return y;
+}
+static lw_val b_unet_like(op_ctx *c) /* a residual block with everything in it */
+{
+    lw_val x = X(-1, 1, 2, 8, 8, 16), temb = X(-1, 1, 2, 24);
+    lw_val h = lw_group_norm_op(G, x, X(.5f, 1.5f, 16), X(-.5f, .5f, 16), LW_NOVAL, LW_NOVAL, 8, 1e-5f, LW_ACT_SILU);
+    h = lw_conv2d_op(G, h, X(-.2f, .2f, 32, 3, 3, 16), X(-.5f, .5f, 32), 1, 1);
+    lw_val ss = lw_linear_op(G, lw_silu(G, temb), X(-.3f, .3f, 64, 24), X(-.2f, .2f, 64));
+    h = lw_group_norm_op(G, h, op_f32(c, false, .5f, 1.5f, DIMS(32)), op_f32(c, false, -.5f, .5f, DIMS(32)),
+                         lw_slice(G, ss, 1, 0, 32), lw_slice(G, ss, 1, 32, 64), 8, 1e-5f, LW_ACT_SILU);
+    lw_val skip = lw_conv2d_op(G, x, op_f32(c, false, -.4f, .4f, DIMS(32, 1, 1, 16)), LW_NOVAL, 1, 0);
+    return lw_add(G, h, skip);
+}
+
+static const op_case cases[] = {
+    {"linear", b_linear, 1e-5, 3e-3}, {"matmul_nn", b_matmul_nn, 1e-5, 3e-3}, {"matmul_tn", b_matmul_tn, 1e-5, 0},
+    {"linear_fused", b_linear_fused, 1e-5, 3e-3}, {"conv3", b_conv3, 2e-5, 3e-3},
+    {"conv3_wide", b_conv3_wide, 2e-5, 3e-3}, {"conv3_s2", b_conv3_s2, 2e-5, 3e-3},
+    {"conv3_s2_odd", b_conv3_s2_odd, 2e-5, 3e-3}, {"conv1", b_conv1, 2e-5, 3e-3},
+    {"conv_residual", b_conv_residual, 2e-5, 2e-2, true}, {"conv_to_rgb", b_conv_to_rgb, 2e-5, 3e-3},
+    {"norm", b_norm, 2e-5, 5e-3}, {"norm_ada", b_norm_ada, 2e-5, 5e-3}, {"norm_plain", b_norm_relu, 2e-5, 5e-3},
+    {"attention", b_attention, 2e-5, 5e-3}, {"softmax", b_softmax, 1e-5, 5e-3}, {"cross_entropy", b_ce, 1e-5, 5e-3},
+    {"ew_chain", b_ew_chain, 1e-5, 5e-3}, {"ew_unary", b_ew_unary, 1e-5, 5e-3}, {"ew_minmax", b_ew_minmax, 1e-5, 2e-2, true},
+    {"broadcast", b_broadcast, 1e-5, 5e-3}, {"sums", b_sums, 1e-5, 5e-3}, {"big_sum", b_big_sum, 1e-5, 5e-3},
+    {"all_sum", b_all_sum, 1e-5, 5e-3}, {"concat", b_concat, 1e-5, 5e-3}, {"pad", b_pad, 1e-5, 5e-3},
+    {"subsample", b_subsample, 1e-5, 5e-3}, {"upsample", b_upsample, 1e-5, 5e-3}, {"avg_pool", b_avg_pool, 1e-5, 5e-3},
+    {"max_pool", b_max_pool, 1e-5, 2e-2, true}, {"resize", b_resize, 1e-5, 5e-3}, {"embedding", b_embedding, 1e-5, 5e-3},
+    {"random", b_random, 1e-6, 0}, {"dropout", b_dropout, 1e-5, 5e-3}, {"stats", b_stats, 2e-5, 5e-3},
+    {"resblock", b_unet_like, 5e-5, 2e-2},
+};
+
+static void test_all(void **state)
+{
+    (void)state;
+    int bad = 0;
+    for (size_t i = 0; i < LW_COUNT(cases); i++)
+        bad += op_check(&cases[i]);
+    assert_int_equal(bad, 0);
+}
+
+/* Walks the table of ops: no hole where a rule is expected. */
+static void test_records(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LW_OP_COUNT; i++) {
+        const lw_op_def *d = lw_op_get((lw_op)i);
+        assert_non_null(d->name);
+        assert_non_null(d->infer);
+        assert_non_null(d->grad);
+        assert_non_null(d->cost);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_records), cmocka_unit_test(test_all)};
+    return cmocka_run_group_tests_name("ops", tests, NULL, NULL);
+}
