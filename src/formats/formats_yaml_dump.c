@@ -7,7 +7,7 @@
 #include "formats/formats_yaml.h"
 #include "formats/formats_yaml_scalar.h"
 
-static void dump_flow(const json_t *v, lw_str *out);
+static int dump_flow(const json_t *v, lw_str *out);
 
 /* Text that every YAML reader takes as the same string without quotes. */
 static bool is_plain(const char *s, size_t n, bool key_or_flow)
@@ -90,48 +90,59 @@ static void dump_scalar(const json_t *v, bool flow, lw_str *out)
     }
 }
 
-static void dump_flow_object(const json_t *v, lw_str *out)
+/* libyaml takes a key of at most 1024 characters as written. */
+static int dump_key(const char *key, lw_str *out)
+{
+    size_t before = out->len;
+    dump_string(key, strlen(key), true, out);
+    lw_str_add(out, ":");
+    if (out->len - before > 1000)
+        return lw_fail(LW_EUNSUPPORTED, "a YAML key of %zu bytes", strlen(key));
+    return 0;
+}
+
+static int dump_flow_object(const json_t *v, lw_str *out)
 {
     const char *key, *comma = "";
     json_t *value;
     lw_str_add(out, "{");
-    json_object_foreach ((json_t *)v, key, value) {
+    json_object_foreach((json_t *)v, key, value)
+    {
         lw_str_add(out, comma);
         comma = ", ";
-        dump_string(key, strlen(key), true, out);
-        lw_str_add(out, ": ");
-        dump_flow(value, out);
+        LW_TRY(dump_key(key, out));
+        lw_str_add(out, " ");
+        LW_TRY(dump_flow(value, out));
     }
     lw_str_add(out, "}");
+    return 0;
 }
 
-static void dump_flow(const json_t *v, lw_str *out)
+static int dump_flow(const json_t *v, lw_str *out)
 {
-    if (json_is_object(v)) {
-        dump_flow_object(v, out);
-    } else if (json_is_array(v)) {
-        lw_str_add(out, "[");
-        for (size_t i = 0; i < json_array_size(v); i++) {
-            lw_str_add(out, i ? ", " : "");
-            dump_flow(json_array_get(v, i), out);
-        }
-        lw_str_add(out, "]");
-    } else {
+    if (json_is_object(v))
+        return dump_flow_object(v, out);
+    if (!json_is_array(v)) {
         dump_scalar(v, true, out);
+        return 0;
     }
+    lw_str_add(out, "[");
+    for (size_t i = 0; i < json_array_size(v); i++) {
+        lw_str_add(out, i ? ", " : "");
+        LW_TRY(dump_flow(json_array_get(v, i), out));
+    }
+    lw_str_add(out, "]");
+    return 0;
 }
 
 static int dump_block(const json_t *map, int level, lw_str *out)
 {
     const char *key;
     json_t *value;
-    json_object_foreach ((json_t *)map, key, value) {
-        /* libyaml takes a key of at most 1024 characters, and escapes lengthen it up to sixfold */
-        if (strlen(key) > 160)
-            return lw_fail(LW_EUNSUPPORTED, "a YAML key of %zu bytes", strlen(key));
+    json_object_foreach((json_t *)map, key, value)
+    {
         lw_str_addf(out, "%*s", 2 * level, "");
-        dump_string(key, strlen(key), true, out);
-        lw_str_add(out, ":");
+        LW_TRY(dump_key(key, out));
         if (json_is_object(value) && json_object_size(value)) {
             lw_str_add(out, "\n");
             LW_TRY(dump_block(value, level + 1, out));
@@ -139,7 +150,7 @@ static int dump_block(const json_t *map, int level, lw_str *out)
         }
         lw_str_add(out, " ");
         if (json_is_object(value) || json_is_array(value))
-            dump_flow(value, out);
+            LW_TRY(dump_flow(value, out));
         else
             dump_scalar(value, false, out);
         lw_str_add(out, "\n");

@@ -223,6 +223,11 @@ static void yaml_reads_back_what_it_wrote(void **state)
     json_decref(loaded);
     json_t *list = json_array();
     assert_fails(LW_EUNSUPPORTED, "object", lw_yaml_dump(list, &s));
+    char key[1100] = "";
+    memset(key, 'k', sizeof key - 1);
+    json_t *long_key = json_pack("{s:[{s:i}]}", "a", key, 1);
+    assert_fails(LW_EUNSUPPORTED, "key of 1099 bytes", lw_yaml_save(in_scratch("d.yaml"), long_key));
+    json_decref(long_key);
     json_decref(list);
 }
 
