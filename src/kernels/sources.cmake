@@ -42,4 +42,8 @@ set(SOURCES
   reduce/reduce_avx512.c
   optim/optim_avx2.c
   optim/optim_avx512.c
+  pooling/pooling_avx2.c
+  pooling/pooling_avx512.c
+  resample/resample_avx2.c
+  resample/resample_avx512.c
 )

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling and nearest upsampling, the oracle. */
-#include "kernels/pooling/pooling.h"
+#include "kernels/pooling/pooling_window.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Input rows or columns of window o, clipped to [0, n). */
-static void window(const lw_pooling_shape *s, ptrdiff_t o, ptrdiff_t n, ptrdiff_t *lo, ptrdiff_t *hi)
-{
-    ptrdiff_t from = o * s->stride - s->pad, to = from + s->k;
-    *lo = from < 0 ? 0 : from;
-    *hi = to > n ? n : to;
-}
 
 void lw_pooling_avg_ref(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end)
 {

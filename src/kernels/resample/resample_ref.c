@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bilinear resizing, the oracle. Coordinates are float, as PyTorch computes them; sums are double. */
-#include "kernels/resample/resample.h"
+#include "kernels/resample/resample_tap.h"
 
-#include <math.h>
 #include <string.h>
-
-typedef struct tap {
-    ptrdiff_t i0, i1;
-    double t; /* weight of i1 */
-} tap;
-
-static tap tap_of(ptrdiff_t o, ptrdiff_t from, ptrdiff_t to)
-{
-    float source = (float)from / (float)to * ((float)o + 0.5f) - 0.5f;
-    source = source < 0.0f ? 0.0f : source;
-    ptrdiff_t i = (ptrdiff_t)source;
-    i = i < from - 1 ? i : from - 1;
-    float t = source - (float)i;
-    return (tap){i, i + 1 < from ? i + 1 : i, (double)(t < 1.0f ? t : 1.0f)};
-}
 
 void lw_bilinear_ref(float *y, const float *x, const lw_resize_shape *s, ptrdiff_t begin, ptrdiff_t end)
 {

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling and accumulating copies, avx2 words. */
+#include "kernels/pooling/pooling_body.inc"
