@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CIFAR-10, MNIST and folders from small files made here: what is read, and what damaged files say. */
+#include "test_data_util.h"
+
+#include "formats/formats.h"
+
+enum { RECORD = 3073 };
+static const lw_data_opts in_memory = {.cache_dir = ""};
+
+static uint8_t cifar_byte(int record, int channel, int pixel)
+{
+    return (uint8_t)(record * 31 + channel * 7 + pixel);
+}
+
+/* n records whose labels are record % 10 + first; bad < 0: none. */
+static void write_cifar(const char *path, int n, int first, int bad, size_t cut)
+{
+    uint8_t *b = calloc((size_t)n, RECORD);
+    for (int r = 0; r < n; r++) {
+        b[r * RECORD] = (uint8_t)(r == bad ? 10 : (r + first) % 10);
+        for (int c = 0; c < 3; c++)
+            for (int p = 0; p < 1024; p++)
+                b[r * RECORD + 1 + c * 1024 + p] = cifar_byte(r + first, c, p);
+    }
+    ok(lw_file_write(path, b, (size_t)n * RECORD - cut));
+    free(b);
+}
+
+static const char *cifar_dir(const char *name)
+{
+    const char *dir = in_scratch(name);
+    char path[600];
+    ok(lw_mkdirs(dir));
+    snprintf(path, sizeof path, "%s/data_batch_2.bin", dir);
+    write_cifar(path, 5, 20, -1, 0);
+    snprintf(path, sizeof path, "%s/data_batch_1.bin", dir);
+    write_cifar(path, 7, 0, -1, 0);
+    snprintf(path, sizeof path, "%s/test_batch.bin", dir);
+    write_cifar(path, 3, 50, -1, 0);
+    return dir;
+}
+
+static void check_cifar(const char *spec)
+{
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    lw_data_opts o = in_memory;
+    ok(lw_data_open(spec, &o, &d));
+    assert_int_equal(d->n, 12);
+    assert_int_equal(d->h, 32);
+    assert_true(d->labelled && d->flip);
+    assert_string_equal(d->class_names[6], "frog");
+    for (int r = 0; r < 12; r++) {
+        int record = r < 7 ? r : r - 7 + 20;
+        assert_int_equal(d->labels[r], record % 10);
+        for (int p = 0; p < 1024; p++)
+            for (int c = 0; c < 3; c++)
+                assert_int_equal(d->pixels[(r * 1024 + p) * 3 + c], cifar_byte(record, c, p));
+    }
+    lw_data_close(&d);
+    o.split = LW_SPLIT_HELDOUT;
+    o.first = 1;
+    o.image_size = 16;
+    ok(lw_data_open(spec, &o, &d));
+    assert_int_equal(d->n, 2);
+    assert_int_equal(d->split_rows, 3);
+    for (int c = 0; c < 3; c++) {
+        int sum = cifar_byte(51, c, 0) + cifar_byte(51, c, 1) + cifar_byte(51, c, 32) + cifar_byte(51, c, 33);
+        assert_int_equal(d->pixels[c], (sum + 2) / 4); /* the mean of 2x2, halves up */
+    }
+}
+
+static void cifar_is_read_from_a_folder(void **state)
+{
+    (void)state;
+    const char *dir = cifar_dir("cifar");
+    check_cifar(spec_of("cifar10", dir));
+}
+
+static void cifar_is_read_from_archives(void **state)
+{
+    (void)state;
+    cifar_dir("packed/cifar-10-batches-bin");
+    char cmd[1200];
+    snprintf(cmd, sizeof cmd,
+             "cd %s/packed && tar -cf odd.tar cifar-10-batches-bin/test_batch.bin "
+             "cifar-10-batches-bin/data_batch_2.bin cifar-10-batches-bin/data_batch_1.bin && "
+             "gzip -k odd.tar && mkdir only && cp odd.tar.gz only/cifar-10-binary.tar.gz",
+             scratch);
+    assert_int_equal(system(cmd), 0);
+    check_cifar(spec_of("cifar10", in_scratch("packed"))); /* the folder the archive unpacks to */
+    check_cifar(spec_of("cifar10", in_scratch("packed/odd.tar")));
+    check_cifar(spec_of("cifar10", in_scratch("packed/odd.tar.gz")));
+    check_cifar(spec_of("cifar10", in_scratch("packed/only"))); /* a folder with the archive in it */
+}
+
+static void damaged_cifar_is_named(void **state)
+{
+    (void)state;
+    lw_dataset *d = NULL;
+    const char *dir = cifar_dir("bad");
+    char path[600], spec[600];
+    snprintf(spec, sizeof spec, "cifar10:%s", dir);
+    snprintf(path, sizeof path, "%s/data_batch_2.bin", dir);
+    write_cifar(path, 5, 20, -1, 100);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "data_batch_2.bin: 15265 bytes are not whole records");
+    write_cifar(path, 5, 20, 3, 0);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "record 3 (byte 9219) has label 10");
+    ok(lw_file_write(path, "", 0));
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "0 bytes");
+    snprintf(path, sizeof path, "%s/test_batch.bin", dir);
+    assert_int_equal(unlink(path), 0);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EIO, "test_batch.bin is missing");
+    ok(lw_mkdirs(in_scratch("empty")));
+    fails(lw_data_open(spec_of("cifar10", in_scratch("empty")), &in_memory, &d), LW_EIO, "neither data_batch_");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("nowhere")), &in_memory, &d), LW_EIO, "No such file");
+    char cmd[1200];
+    cifar_dir("short");
+    snprintf(cmd, sizeof cmd,
+             "cd %s/short && tar -czf ../cut.tar.gz . && head -c 20000 ../cut.tar.gz > ../x && mv ../x ../cut.tar.gz "
+             "&& tar -cf ../half.tar data_batch_1.bin && echo hello > ../text.tar",
+             scratch);
+    assert_int_equal(system(cmd), 0);
+    lw_file_write(in_scratch("cut.tar.gz"), "\x1f\x8b\x08", 3);
+    fails(lw_data_open(spec_of("cifar10", in_scratch("cut.tar.gz")), &in_memory, &d), LW_EFORMAT, "cut.tar.gz");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("half.tar")), &in_memory, &d), LW_EFORMAT, "does not hold");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("text.tar")), &in_memory, &d), LW_EFORMAT, "text.tar");
+    assert_null(d);
+}
+
+/* A complete archive of random-like bytes cut in the middle of a member. */
+static void truncated_archive_is_named(void **state)
+{
+    (void)state;
+    lw_dataset *d = NULL;
+    cifar_dir("whole");
+    char cmd[1200];
+    snprintf(cmd, sizeof cmd, "cd %s/whole && tar -cf ../whole.tar . && head -c 24000 ../whole.tar > ../part.tar",
+             scratch);
+    assert_int_equal(system(cmd), 0);
+    fails(lw_data_open(spec_of("cifar10", in_scratch("part.tar")), &in_memory, &d), LW_EFORMAT, "part.tar");
+    assert_null(d);
+}
+
+/* ---- MNIST ---- */
+
+static void put32(uint8_t *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(v >> (24 - 8 * i));
+}
+
+static void write_idx(const char *path, uint32_t magic, uint32_t n, uint32_t side, size_t cut, int bad_label)
+{
+    size_t head = side ? 16 : 8, each = side ? side * side : 1, len = head + n * each;
+    uint8_t *b = calloc(len, 1);
+    put32(b, magic);
+    put32(b + 4, n);
+    if (side) {
+        put32(b + 8, side);
+        put32(b + 12, side);
+    }
+    for (size_t i = 0; i < n * each; i++)
+        b[head + i] = (uint8_t)(side ? i * 13 % 251 : i % 10);
+    if (bad_label >= 0)
+        b[head + (size_t)bad_label] = 77;
+    ok(lw_file_write(path, b, len - cut));
+    free(b);
+}
+
+static void mnist_dir(const char *name)
+{
+    char p[700];
+    const char *dir = in_scratch(name);
+    ok(lw_mkdirs(dir));
+    snprintf(p, sizeof p, "%s/train-images-idx3-ubyte", dir);
+    write_idx(p, 2051, 20, 28, 0, -1);
+    snprintf(p, sizeof p, "%s/train-labels-idx1-ubyte", dir);
+    write_idx(p, 2049, 20, 0, 0, -1);
+    snprintf(p, sizeof p, "%s/t10k-images.idx3-ubyte", dir); /* the other usual spelling */
+    write_idx(p, 2051, 4, 28, 0, -1);
+    snprintf(p, sizeof p, "%s/t10k-labels-idx1-ubyte", dir);
+    write_idx(p, 2049, 4, 0, 0, -1);
+}
+
+static void mnist_is_read_padded(void **state)
+{
+    (void)state;
+    mnist_dir("mnist");
+    char cmd[600];
+    snprintf(cmd, sizeof cmd, "gzip %s/mnist/train-images-idx3-ubyte", scratch);
+    assert_int_equal(system(cmd), 0);
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    lw_data_opts o = in_memory;
+    ok(lw_data_open(spec_of("mnist", in_scratch("mnist")), &o, &d));
+    assert_int_equal(d->n, 20);
+    assert_int_equal(d->h, 32);
+    assert_true(d->labelled && !d->flip);
+    const uint8_t *row = d->pixels + 3 * 3072;
+    assert_int_equal(row[(1 * 32 + 9) * 3], 0);
+    assert_int_equal(row[(9 * 32 + 30) * 3], 0);
+    for (int c = 0; c < 3; c++)
+        assert_int_equal(row[(7 * 32 + 9) * 3 + c], (3 * 784 + 5 * 28 + 7) * 13 % 251);
+    lw_data_close(&d);
+    o.image_size = 28;
+    o.split = LW_SPLIT_HELDOUT;
+    ok(lw_data_open(spec_of("mnist", in_scratch("mnist")), &o, &d));
+    assert_int_equal(d->n, 4);
+    assert_int_equal(d->pixels[2 * 28 * 28 * 3], 2 * 784 * 13 % 251);
+}
+
+static void damaged_mnist_is_named(void **state)
+{
+    (void)state;
+    lw_dataset *d = NULL;
+    mnist_dir("mbad");
+    char spec[600];
+    snprintf(spec, sizeof spec, "mnist:%s", in_scratch("mbad"));
+    const char *images = in_scratch("mbad/train-images-idx3-ubyte");
+    const char *labels = in_scratch("mbad/train-labels-idx1-ubyte");
+    write_idx(labels, 2049, 20, 0, 0, 5);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "label 5 is 77");
+    write_idx(labels, 2049, 19, 0, 0, -1);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "20 pictures");
+    write_idx(labels, 2051, 20, 0, 0, -1);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "not an idx file of labels");
+    write_idx(images, 2051, 20, 28, 9, -1);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "cut short");
+    write_idx(images, 2051, 20, 32, 0, -1);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "pictures of 32x32");
+    ok(lw_file_write(images, "abc", 3));
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "not an idx file of images");
+    assert_int_equal(unlink(labels), 0);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EIO, "has no train-labels-idx1-ubyte");
+    assert_null(d);
+}
+
+/* ---- folders ---- */
+
+static void write_picture(const char *name, int32_t w, int32_t h, uint8_t level)
+{
+    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    char dir[600];
+    snprintf(dir, sizeof dir, "%s", in_scratch(name));
+    *strrchr(dir, '/') = '\0';
+    ok(lw_mkdirs(dir));
+    ok(lw_image_init(&im, w, h));
+    for (int32_t i = 0; i < w * h; i++) {
+        im.rgb[3 * i] = level;
+        im.rgb[3 * i + 1] = (uint8_t)(i % w);
+        im.rgb[3 * i + 2] = (uint8_t)(i / w);
+    }
+    if (lw_str_ends(name, ".png")) {
+        ok(lw_png_save(in_scratch(name), &im, NULL));
+        return;
+    }
+    LW_CLEANUP(lw_str_clear) lw_str s = {0};
+    ok(lw_jpeg_encode(&im, 95, &s));
+    ok(lw_file_write(in_scratch(name), s.s, s.len));
+}
+
+static void folders_are_classes(void **state)
+{
+    (void)state;
+    char name[64];
+    for (int i = 0; i < 21; i++) {
+        snprintf(name, sizeof name, "f/dog/%02d.png", i);
+        write_picture(name, 40, 20, (uint8_t)(100 + i));
+    }
+    write_picture("f/cat/b.JPG", 10, 30, 7);
+    write_picture("f/cat/a.png", 16, 16, 9);
+    write_picture("f/.hidden/a.png", 16, 16, 9);
+    ok(lw_file_write(in_scratch("f/readme.txt"), "x", 1));
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    lw_data_opts o = {.cache_dir = "", .image_size = 10};
+    ok(lw_data_open(spec_of("folder", in_scratch("f")), &o, &d));
+    assert_int_equal(d->classes, 2);
+    assert_string_equal(d->class_names[0], "cat");
+    assert_string_equal(d->class_names[1], "dog");
+    assert_int_equal(d->n, 1 + 19); /* b.JPG (capitals first) trains, a.png is held out; dog without 09, 19 */
+    assert_int_equal(d->labels[0], 0);
+    assert_int_equal(d->labels[1], 1);
+    const uint8_t *dog = d->pixels + 300; /* the square x 10..29 of 40x20, halved */
+    assert_int_equal(dog[0], 100);
+    assert_int_equal(dog[1], 11); /* (10 + 11) / 2, halves up */
+    assert_int_equal(dog[3 * 99 + 1], 29);
+    assert_int_equal(dog[3 * 99 + 2], 19);
+    lw_data_close(&d);
+    o.split = LW_SPLIT_HELDOUT;
+    ok(lw_data_open(spec_of("folder", in_scratch("f")), &o, &d));
+    assert_int_equal(d->n, 3);
+    assert_int_equal(d->pixels[300], 109);
+    assert_int_equal(d->pixels[600], 119);
+}
+
+static void train_and_test_folders_are_splits(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    lw_data_opts o = {.cache_dir = "", .image_size = 8, .split = LW_SPLIT_HELDOUT};
+    write_picture("s/train/x/1.png", 8, 8, 1);
+    write_picture("s/train/y/1.png", 8, 8, 2);
+    write_picture("s/val/y/1.png", 8, 8, 3);
+    ok(lw_data_open(spec_of("folder", in_scratch("s")), &o, &d));
+    assert_int_equal(d->n, 1);
+    assert_int_equal(d->labels[0], 1);
+    assert_int_equal(d->pixels[0], 3);
+    lw_data_close(&d);
+    write_picture("s/val/z/1.png", 8, 8, 3);
+    fails(lw_data_open(spec_of("folder", in_scratch("s")), &o, &d), LW_EFORMAT, "class 'z'");
+}
+
+static void one_folder_has_no_labels(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    lw_data_opts o = {.cache_dir = "", .image_size = 16};
+    write_picture("one/1.png", 12, 12, 50);
+    ok(lw_data_open(spec_of("folder", in_scratch("one")), &o, &d));
+    assert_int_equal(d->classes, 1);
+    assert_false(d->labelled);
+    assert_int_equal(d->pixels[0], 50); /* bilinear growth keeps a constant */
+    lw_data_close(&d);
+    o.split = LW_SPLIT_HELDOUT;
+    fails(lw_data_open(spec_of("folder", in_scratch("one")), &o, &d), LW_EFORMAT, "no held-out pictures");
+}
+
+static void unreadable_pictures_are_listed(void **state)
+{
+    (void)state;
+    lw_data_opts o = {.cache_dir = "", .image_size = 8};
+    lw_dataset *d = NULL;
+    write_picture("u/a/1.png", 8, 8, 1);
+    write_picture("u/a/2.png", 8, 8, 1);
+    write_picture("u/b/3.png", 8, 8, 1);
+    ok(lw_file_write(in_scratch("u/a/2.png"), "\x89PNG nonsense", 13));
+    ok(lw_file_write(in_scratch("u/b/4.jpg"), "\xff\xd8\xff", 3));
+    fails(lw_data_open(spec_of("folder", in_scratch("u")), &o, &d), LW_EFORMAT, "u/a/2.png");
+    fails(lw_data_open(spec_of("folder", in_scratch("nothing")), &o, &d), LW_EIO, "nothing");
+    ok(lw_mkdirs(in_scratch("void/sub")));
+    fails(lw_data_open(spec_of("folder", in_scratch("void")), &o, &d), LW_EFORMAT, "no .png, .jpg or .jpeg");
+    lw_data_report r;
+    ok(lw_data_check(spec_of("folder", in_scratch("u")), &o, &r));
+    assert_null(r.set);
+    assert_int_equal(r.files_read, 4);
+    assert_int_equal(r.n_problems, 2);
+    assert_true(lw_str_ends(r.problems[0].path, "b/4.jpg") || lw_str_ends(r.problems[0].path, "a/2.png"));
+    lw_data_report_clear(&r);
+    fails(lw_data_check("folder:/no/such/place", &o, &r), LW_EIO, "/no/such/place");
+    lw_data_report_clear(&r);
+    const char *dir = cifar_dir("cbad");
+    char path[600];
+    snprintf(path, sizeof path, "%s/test_batch.bin", dir);
+    write_cifar(path, 3, 0, 1, 0);
+    ok(lw_data_check(spec_of("cifar10", dir), &in_memory, &r));
+    assert_int_equal(r.n_problems, 1);
+    assert_non_null(strstr(r.problems[0].reason, "label 10"));
+    lw_data_report_clear(&r);
+}
+
+static void duplicates_are_counted(void **state)
+{
+    (void)state;
+    lw_data_report r;
+    lw_data_opts o = {.cache_dir = "", .image_size = 8};
+    static const uint8_t level[12] = {5, 6, 5, 7, 6, 5, 8, 9, 10, 250, 11, 12}; /* 9 is held out */
+    char name[64];
+    for (int i = 0; i < 12; i++) {
+        snprintf(name, sizeof name, "dup/k/%02d.png", i);
+        write_picture(name, 8, 8, level[i]);
+    }
+    ok(lw_data_check(spec_of("folder", in_scratch("dup")), &o, &r));
+    assert_int_equal(r.set->n, 11);
+    assert_int_equal(r.duplicates, 3);
+    assert_int_equal(r.duplicate_a, 0);
+    assert_int_equal(r.duplicate_b, 2);
+    assert_true(r.min[0] > 5 / 127.5 - 1 - 1e-9 && r.min[0] < 5 / 127.5 - 1 + 1e-9);
+    assert_true(r.max[0] > 12 / 127.5 - 1 - 1e-9 && r.max[0] < 12 / 127.5 - 1 + 1e-9);
+    assert_true(r.mean[1] > 3.5 / 127.5 - 1 - 1e-9 && r.mean[1] < 3.5 / 127.5 - 1 + 1e-9);
+    lw_data_report_clear(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cifar_is_read_from_a_folder), cmocka_unit_test(cifar_is_read_from_archives),
+        cmocka_unit_test(damaged_cifar_is_named),      cmocka_unit_test(truncated_archive_is_named),
+        cmocka_unit_test(mnist_is_read_padded),        cmocka_unit_test(damaged_mnist_is_named),
+        cmocka_unit_test(folders_are_classes),         cmocka_unit_test(train_and_test_folders_are_splits),
+        cmocka_unit_test(one_folder_has_no_labels),    cmocka_unit_test(unreadable_pictures_are_listed),
+        cmocka_unit_test(duplicates_are_counted),
+    };
+    lw_log_set(LW_LOG_ERROR); /* small files are warned about */
+    return cmocka_run_group_tests_name("data files", tests, scratch_make, scratch_remove);
+}
