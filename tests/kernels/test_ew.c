@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise tile programs: every operation, every operand mode, odd shapes, aliasing, special values. */
+/* Elementwise tile programs: every operation, every operand mode, odd shapes, aliasing, special
+ * values. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@ static void must_prepare(lw_ew_program *p)
     LW_ASSERT(lw_ew_prepare(p) == 0, "%s", lw_errmsg());
 }
 
-static void run(check *t, float *const *out, const float *const *in, const lw_ew_program *p, lw_ew_shape s,
-                ptrdiff_t begin, ptrdiff_t end)
+static void run(check *t, float *const *out, const float *const *in, const lw_ew_program *p,
+                lw_ew_shape s, ptrdiff_t begin, ptrdiff_t end)
 {
     lw_kernels k;
     lw_kernels_init(&k, t->isa);
@@ -32,8 +33,8 @@ static void each_op(check *t)
     static const struct {
         int op;
         double lo, hi;
-    } domain[] = {{LW_TILE_sqrt, 0, 9},     {LW_TILE_rsqrt, 0.01, 9}, {LW_TILE_log, 1e-6, 5},
-                  {LW_TILE_recip, 0.1, 4},  {LW_TILE_div, 0.1, 4},    {LW_TILE_exp, -20, 20},
+    } domain[] = {{LW_TILE_sqrt, 0, 9},        {LW_TILE_rsqrt, 0.01, 9}, {LW_TILE_log, 1e-6, 5},
+                  {LW_TILE_recip, 0.1, 4},     {LW_TILE_div, 0.1, 4},    {LW_TILE_exp, -20, 20},
                   {LW_TILE_softplus, -30, 30}, {LW_TILE_sin, -100, 100}, {LW_TILE_cos, -100, 100}};
     for (int op = LW_TILE_copy; op < LW_TILE_OPS; op++) {
         double lo = -6, hi = 6;
@@ -56,8 +57,8 @@ static void each_op(check *t)
             lw_ew_shape s = {1, n, 1};
             run(t, &got, in, &p, s, 0, n);
             lw_ew_run_ref(&want, in, &p, &s, 0, n);
-            check_close_f(t, got, want, n, (check_tol){.abs = 4e-7, .rel = 4e-7}, "%s one=%d n=%lld",
-                          names[op], one, (long long)n);
+            check_close_f(t, got, want, n, (check_tol){.abs = 4e-7, .rel = 4e-7},
+                          "%s one=%d n=%lld", names[op], one, (long long)n);
             check_next(t);
         }
     }
@@ -66,8 +67,9 @@ static void each_op(check *t)
 /* NaN, infinities, zeros and denormals through every unary operation and max, min, select. */
 static void special_values(check *t)
 {
-    static const float value[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-40f, -1e-40f, 1e-38f, 3e38f, -3e38f,
-                                  100.0f, -100.0f, 1.0f, -1.0f, 88.7f, -103.0f};
+    static const float value[] = {NAN,     INFINITY, -INFINITY, 0.0f,   -0.0f,  1e-40f,
+                                  -1e-40f, 1e-38f,   3e38f,     -3e38f, 100.0f, -100.0f,
+                                  1.0f,    -1.0f,    88.7f,     -103.0f};
     enum { N = LW_COUNT(value) };
     for (int op = LW_TILE_copy; op < LW_TILE_OPS; op++) {
         if (op == LW_TILE_sin || op == LW_TILE_cos)
@@ -88,12 +90,13 @@ static void special_values(check *t)
             run(t, &got, const_in, &p, s, 0, N);
             lw_ew_run_ref(&want, const_in, &p, &s, 0, N);
             for (int i = 0; i < N; i++) {
-                /* float overflows where double does not: gradients at 3e38 (inf * 0), never in use */
+                /* float overflows where double does not: gradients at 3e38 (inf * 0), never in use
+                 */
                 if (fabsf(in[0][i]) > 1e38f && (op == LW_TILE_silu_grad || op == LW_TILE_gelu_grad))
                     want[i] = got[i];
             }
-            check_close_f(t, got, want, N, (check_tol){.abs = 1e-37, .rel = 4e-6}, "%s shift=%d", names[op],
-                          shift);
+            check_close_f(t, got, want, N, (check_tol){.abs = 1e-37, .rel = 4e-6}, "%s shift=%d",
+                          names[op], shift);
             check_next(t);
             if (lw_ew_arity(op) == 1)
                 break;
@@ -103,15 +106,17 @@ static void special_values(check *t)
 
 static int64_t operand_size(int mode, lw_ew_shape s)
 {
-    static const int of[LW_TILE_MODES][3] = {{1, 1, 1}, {0, 0, 0}, {0, 0, 1}, {1, 0, 0}, {1, 0, 1}, {1, 1, 0}};
+    static const int of[LW_TILE_MODES][3] = {{1, 1, 1}, {0, 0, 0}, {0, 0, 1},
+                                             {1, 0, 0}, {1, 0, 1}, {1, 1, 0}};
     return (of[mode][0] ? s.b : 1) * (of[mode][1] ? s.s : 1) * (of[mode][2] ? s.c : 1);
 }
 
 /* A random program over tame operations. */
 static lw_ew_program random_program(check *t, int n_in, int n_instr, int n_out)
 {
-    static const uint8_t tame[] = {LW_TILE_add, LW_TILE_sub, LW_TILE_mul,  LW_TILE_max,  LW_TILE_min, LW_TILE_neg,
-                                   LW_TILE_fma, LW_TILE_abs, LW_TILE_tanh, LW_TILE_silu, LW_TILE_konst, LW_TILE_sigmoid,
+    static const uint8_t tame[] = {LW_TILE_add,  LW_TILE_sub,  LW_TILE_mul,   LW_TILE_max,
+                                   LW_TILE_min,  LW_TILE_neg,  LW_TILE_fma,   LW_TILE_abs,
+                                   LW_TILE_tanh, LW_TILE_silu, LW_TILE_konst, LW_TILE_sigmoid,
                                    LW_TILE_relu, LW_TILE_copy};
     lw_ew_program p = {.n_in = n_in, .n_instr = n_instr, .n_out = n_out};
     for (int i = 0; i < n_in; i++)
@@ -160,7 +165,8 @@ static void random_programs(check *t)
             while (round % 2 && alias < n_in && p.mode[alias] != LW_TILE_FULL)
                 alias++;
             if (round % 2 && alias < n_in)
-                memcpy(&got[k], &in_copy[alias++], sizeof got[k]); /* in place; not const in truth */
+                memcpy(&got[k], &in_copy[alias++],
+                       sizeof got[k]); /* in place; not const in truth */
         }
         lw_ew_run_ref(want, in, &p, &s, 0, n);
         for (int64_t e = 0; e < n;) {
@@ -171,8 +177,8 @@ static void random_programs(check *t)
         }
         for (int k = 0; k < n_out; k++)
             check_close_f(t, got[k], want[k], n, (check_tol){.abs = 4e-6, .rel = 4e-6},
-                          "round %d output %d of [%td,%td,%td], %d operands, %d instructions", round, k, s.b, s.s,
-                          s.c, n_in, n_instr);
+                          "round %d output %d of [%td,%td,%td], %d operands, %d instructions",
+                          round, k, s.b, s.s, s.c, n_in, n_instr);
         check_next(t);
     }
 }
@@ -227,7 +233,11 @@ static void refused_programs(check *t)
         {.n_in = 1, .n_instr = 1, .n_out = 1, .instr = {{.op = LW_TILE_add, .a = 0, .b = 1}}},
         {.n_in = 1, .n_instr = 1, .n_out = 1, .instr = {{.op = LW_TILE_neg}}, .out = {2}},
         {.n_in = 1, .n_instr = 1, .n_out = 0, .instr = {{.op = LW_TILE_neg}}},
-        {.n_in = 1, .n_instr = 1, .n_out = 1, .instr = {{.op = LW_TILE_neg}}, .mode = {LW_TILE_MODES}},
+        {.n_in = 1,
+         .n_instr = 1,
+         .n_out = 1,
+         .instr = {{.op = LW_TILE_neg}},
+         .mode = {LW_TILE_MODES}},
         {.n_in = 17, .n_instr = 1, .n_out = 1, .instr = {{.op = LW_TILE_neg}}},
     };
     for (size_t i = 0; i < LW_COUNT(bad); i++) {
@@ -261,8 +271,12 @@ static void conversions(check *t)
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"each_op", each_op},           {"special_values", special_values}, {"random_programs", random_programs},
-        {"odd_outputs", odd_outputs},   {"same_bits", same_bits},           {"refused_programs", refused_programs},
+        {"each_op", each_op},
+        {"special_values", special_values},
+        {"random_programs", random_programs},
+        {"odd_outputs", odd_outputs},
+        {"same_bits", same_bits},
+        {"refused_programs", refused_programs},
         {"conversions", conversions},
     };
     return check_main(argc, argv, "ew", cases, LW_COUNT(cases));

@@ -49,13 +49,20 @@ static void ten_steps(check *t)
         w->p[i] = w->ema[i] = (double)p[i];
     for (int s = 1; s <= STEPS; s++) {
         float *g = check_in(t, N, 1, -0.3, 0.4);
-        lw_adamw o = {.lr = 1e-3 * s, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1,
-                      .bias1 = 1.0 - pow(0.9, s), .bias2 = 1.0 - pow(0.95, s), .grad_scale = 0.5,
+        lw_adamw o = {.lr = 1e-3 * s,
+                      .beta1 = 0.9,
+                      .beta2 = 0.95,
+                      .eps = 1e-8,
+                      .weight_decay = 0.1,
+                      .bias1 = 1.0 - pow(0.9, s),
+                      .bias2 = 1.0 - pow(0.95, s),
+                      .grad_scale = 0.5,
                       .ema_decay = 0.9};
         torch_step(w, g, &o, s, decay);
         k.optim.adamw(p, m, v, ema, g, &o, range, LW_COUNT(range), 0, N);
         for (int from = 0; from < N; from += 77) /* the same step in pieces */
-            k.optim.adamw(p2, m2, v2, ema2, g, &o, range, LW_COUNT(range), from, from + 77 < N ? from + 77 : N);
+            k.optim.adamw(p2, m2, v2, ema2, g, &o, range, LW_COUNT(range), from,
+                          from + 77 < N ? from + 77 : N);
     }
     check_close(t, p, w->p, N, (check_tol){.abs = 5e-7, .rel = 1e-6}, "p");
     check_close(t, m, w->m, N, (check_tol){.abs = 1e-7, .rel = 1e-6}, "m");
@@ -71,11 +78,18 @@ static void without_ema(check *t)
 {
     lw_kernels k;
     lw_kernels_init(&k, t->isa);
-    const lw_adamw o = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .bias1 = 0.1, .bias2 = 0.001,
-                        .grad_scale = 1, .ema_decay = 0.99};
+    const lw_adamw o = {.lr = 0.01,
+                        .beta1 = 0.9,
+                        .beta2 = 0.999,
+                        .eps = 1e-8,
+                        .bias1 = 0.1,
+                        .bias2 = 0.001,
+                        .grad_scale = 1,
+                        .ema_decay = 0.99};
     for (int n = 1; n < 40; n++) {
         const lw_optim_range whole = {0, n, 1};
-        float *g = check_in(t, n, 1, -1, 1), *p = check_in(t, n, 1, -1, 1), *want = check_copy(t, p, n, 0);
+        float *g = check_in(t, n, 1, -1, 1), *p = check_in(t, n, 1, -1, 1),
+              *want = check_copy(t, p, n, 0);
         float *m = check_in(t, n, 1, 0, 0), *v = check_in(t, n, 1, 0, 0);
         float *ema = check_in(t, n, 1, -1, 1), *ema_want = check_copy(t, ema, n, 0);
         float *m2 = check_in(t, n, 1, 0, 0), *v2 = check_in(t, n, 1, 0, 0);

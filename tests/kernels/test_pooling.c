@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling, upsampling and copies: fast against reference, gradients against <dy, A x> = <A' dy, x>, known values. */
+/* Pooling, upsampling and copies: fast against reference, gradients against <dy, A x> = <A' dy, x>,
+ * known values. */
 #include <math.h>
 #include <string.h>
 
@@ -22,20 +23,23 @@ static double dot(const float *a, const float *b, int64_t n)
 }
 
 /* <a, b> must equal <c, d>. */
-static void check_dots(check *t, const float *a, const float *b, int64_t n, const float *c, const float *d, int64_t m,
-                       const char *what)
+static void check_dots(check *t, const float *a, const float *b, int64_t n, const float *c,
+                       const float *d, int64_t m, const char *what)
 {
     double want = dot(c, d, m), scale = sqrt(dot(a, a, n) * dot(b, b, n)) + 1.0;
     float got = (float)((dot(a, b, n) - want) / scale);
     const double zero = 0.0;
-    check_close(t, &got, &zero, 1, (check_tol){.abs = 2e-6}, "%s is the transpose of its gradient", what);
+    check_close(t, &got, &zero, 1, (check_tol){.abs = 2e-6}, "%s is the transpose of its gradient",
+                what);
 }
 
 static lw_pooling_shape random_shape(check *t)
 {
     static const int channels[] = {1, 3, 8, 16, 17, 31, 33, 64};
-    lw_pooling_shape s = {.h = 3 + check_below(t, 9), .w = 3 + check_below(t, 9),
-                          .c = channels[check_below(t, LW_COUNT(channels))], .k = 1 + check_below(t, 3),
+    lw_pooling_shape s = {.h = 3 + check_below(t, 9),
+                          .w = 3 + check_below(t, 9),
+                          .c = channels[check_below(t, LW_COUNT(channels))],
+                          .k = 1 + check_below(t, 3),
                           .stride = 1 + check_below(t, 3)};
     s.pad = check_below(t, 2) && s.k > 1 ? s.k / 2 : 0;
     s.oh = (s.h + 2 * s.pad - s.k) / s.stride + 1;
@@ -55,11 +59,13 @@ static void average(check *t)
         for (int64_t r = b * s.oh - 1; r >= 0; r--)
             k.pooling.avg(y, x, &s, r, r + 1);
         lw_pooling_avg_ref(want, x, &s, 0, b * s.oh);
-        check_close_f(t, y, want, ny, (check_tol){.abs = 1e-6}, "avg k%td s%td p%td", s.k, s.stride, s.pad);
+        check_close_f(t, y, want, ny, (check_tol){.abs = 1e-6}, "avg k%td s%td p%td", s.k, s.stride,
+                      s.pad);
         k.pooling.avg_grad(dx, dy, &s, s.h / 2, b * s.h);
         k.pooling.avg_grad(dx, dy, &s, 0, s.h / 2);
         lw_pooling_avg_grad_ref(dwant, dy, &s, 0, b * s.h);
-        check_close_f(t, dx, dwant, nx, (check_tol){.abs = 1e-6}, "avg_grad k%td s%td p%td", s.k, s.stride, s.pad);
+        check_close_f(t, dx, dwant, nx, (check_tol){.abs = 1e-6}, "avg_grad k%td s%td p%td", s.k,
+                      s.stride, s.pad);
         check_dots(t, y, dy, ny, x, dx, nx, "avg");
         check_next(t);
     }
@@ -83,7 +89,8 @@ static void maximum(check *t)
         k.pooling.max_grad(dx, dy, x, &s, 1, 2);
         k.pooling.max_grad(dx, dy, x, &s, 0, 1);
         lw_pooling_max_grad_ref(dwant, dy, x, &s, 0, b);
-        check_close_f(t, dx, dwant, nx, (check_tol){0}, "max_grad k%td s%td p%td", s.k, s.stride, s.pad);
+        check_close_f(t, dx, dwant, nx, (check_tol){0}, "max_grad k%td s%td p%td", s.k, s.stride,
+                      s.pad);
         check_next(t);
     }
 }
@@ -98,12 +105,13 @@ static void by_hand(check *t)
     k.pooling.max(y, x, &s, 0, 2);
     check_close(t, y, (const double[]){5, 5, 7, 7}, 4, (check_tol){0}, "max");
     k.pooling.max_grad(dx, dy, x, &s, 0, 1);
-    check_close(t, dx, (const double[]){0, 11, 0, 0, 0, 0, 0, 1100, 0}, 9, (check_tol){0}, "max_grad");
+    check_close(t, dx, (const double[]){0, 11, 0, 0, 0, 0, 0, 1100, 0}, 9, (check_tol){0},
+                "max_grad");
     k.pooling.avg(y, x, &s, 0, 2);
     check_close(t, y, (const double[]){3.75, 2.75, 3.75, 3.5}, 4, (check_tol){0}, "avg");
     k.pooling.avg_grad(dx, dy, &s, 0, 3);
-    check_close(t, dx, (const double[]){0.25, 2.75, 2.5, 25.25, 277.75, 252.5, 25, 275, 250}, 9, (check_tol){0},
-                "avg_grad");
+    check_close(t, dx, (const double[]){0.25, 2.75, 2.5, 25.25, 277.75, 252.5, 25, 275, 250}, 9,
+                (check_tol){0}, "avg_grad");
 }
 
 static void upsampling(check *t)
@@ -121,10 +129,12 @@ static void upsampling(check *t)
             }
             for (int64_t e = 0; e < ny; e++) {
                 int64_t ch = e % c, col = e / c % (w * f) / f, row = e / c / (w * f) / f;
-                check_same(t, &y[e], &x[(row * w + col) * c + ch], 4, "upsample %lld", (long long)f);
+                check_same(t, &y[e], &x[(row * w + col) * c + ch], 4, "upsample %lld",
+                           (long long)f);
             }
             lw_upsample_grad_ref(want, dy, h, w, c, f, 0, b * h);
-            check_close_f(t, dx, want, nx, (check_tol){.abs = 1e-6}, "upsample_grad %lld", (long long)f);
+            check_close_f(t, dx, want, nx, (check_tol){.abs = 1e-6}, "upsample_grad %lld",
+                          (long long)f);
             check_dots(t, y, dy, ny, x, dx, nx, "upsample");
             check_next(t);
         }
@@ -136,10 +146,14 @@ static void padding(check *t)
     lw_kernels k = table(t);
     for (int round = 0; round < 100; round++) {
         int64_t b = 2;
-        lw_pad_shape s = {.h = 3 + check_below(t, 4), .w = 3 + check_below(t, 4), .c = 3 + check_below(t, 20)}, back;
+        lw_pad_shape s = {.h = 3 + check_below(t, 4),
+                          .w = 3 + check_below(t, 4),
+                          .c = 3 + check_below(t, 20)},
+                     back;
         for (int d = 0; d < 3; d++)
             s.lo[d] = (ptrdiff_t)check_below(t, 4) - 1, s.hi[d] = (ptrdiff_t)check_below(t, 4) - 1;
-        int64_t oh = s.h + s.lo[0] + s.hi[0], ow = s.w + s.lo[1] + s.hi[1], oc = s.c + s.lo[2] + s.hi[2];
+        int64_t oh = s.h + s.lo[0] + s.hi[0], ow = s.w + s.lo[1] + s.hi[1],
+                oc = s.c + s.lo[2] + s.hi[2];
         back = (lw_pad_shape){.h = oh, .w = ow, .c = oc};
         for (int d = 0; d < 3; d++)
             back.lo[d] = -s.lo[d], back.hi[d] = -s.hi[d];
@@ -150,7 +164,8 @@ static void padding(check *t)
             k.pooling.pad(y, x, &s, r, r + 1);
         k.pooling.pad(dx, dy, &back, 0, b * s.h);
         for (int64_t e = 0; e < ny; e++) {
-            int64_t ch = e % oc - s.lo[2], j = e / oc % ow - s.lo[1], i = e / oc / ow % oh - s.lo[0], q = e / oc / ow / oh;
+            int64_t ch = e % oc - s.lo[2], j = e / oc % ow - s.lo[1],
+                    i = e / oc / ow % oh - s.lo[0], q = e / oc / ow / oh;
             int inside = ch >= 0 && ch < s.c && j >= 0 && j < s.w && i >= 0 && i < s.h;
             float want = inside ? x[((q * s.h + i) * s.w + j) * s.c + ch] : 0.0f;
             check_same(t, &y[e], &want, 4, "pad at %lld", (long long)e);
@@ -173,8 +188,8 @@ static void subsampling(check *t)
             k.pooling.subsample_grad(dx, dy, h, w, c, f, 0, b * h);
             for (int64_t e = 0; e < ny; e++) {
                 int64_t j = e / c % ow, i = e / c / ow % oh, q = e / c / ow / oh;
-                check_same(t, &y[e], &x[((q * h + i * f) * w + j * f) * c + e % c], 4, "subsample h%lld s%lld",
-                           (long long)h, (long long)f);
+                check_same(t, &y[e], &x[((q * h + i * f) * w + j * f) * c + e % c], 4,
+                           "subsample h%lld s%lld", (long long)h, (long long)f);
             }
             check_dots(t, y, dy, ny, x, dx, nx, "subsample");
             check_next(t);
@@ -241,9 +256,9 @@ static void embedding(check *t)
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"average", average},         {"maximum", maximum}, {"by_hand", by_hand},
-        {"upsampling", upsampling},   {"padding", padding}, {"subsampling", subsampling},
-        {"row_copies", row_copies},   {"embedding", embedding},
+        {"average", average},       {"maximum", maximum},     {"by_hand", by_hand},
+        {"upsampling", upsampling}, {"padding", padding},     {"subsampling", subsampling},
+        {"row_copies", row_copies}, {"embedding", embedding},
     };
     return check_main(argc, argv, "pooling", cases, LW_COUNT(cases));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random rows: known answers, the words of base/rng, equal bits on every level and split, distributions. */
+/* Random rows: known answers, the words of base/rng, equal bits on every level and split,
+ * distributions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,8 @@ static void normal_formula(check *t)
     const int64_t rows[] = {3, 1LL << 40, 12};
     for (int64_t n = 1; n < 2000; n += 1 + n / 2) {
         lw_rng_key key = lw_rng_key_of(t->seed, (uint64_t)n);
-        float *got = check_out(t, 3 * n, 1), *plain = check_out(t, 3 * n, 0), *split = check_out(t, 3 * n, 0);
+        float *got = check_out(t, 3 * n, 1), *plain = check_out(t, 3 * n, 0),
+              *split = check_out(t, 3 * n, 0);
         double *want = check_doubles(t, 3 * n);
         for (int64_t i = 0; i < 3 * n; i++) {
             uint64_t id = (uint64_t)rows[i / n], pair = (uint64_t)(i % n / 2 * 2);
@@ -95,7 +97,8 @@ static void normal_formula(check *t)
         lw_random_normal_ref(plain, n, rows, key, 4, n, 0, 3);
         for (int r = 2; r >= 0; r--)
             k.random.normal(split, n, rows, key, 4, n, r, r + 1);
-        check_close(t, got, want, 3 * n, (check_tol){.abs = 1e-6, .rel = 1e-6}, "n=%lld", (long long)n);
+        check_close(t, got, want, 3 * n, (check_tol){.abs = 1e-6, .rel = 1e-6}, "n=%lld",
+                    (long long)n);
         check_same(t, got, plain, (size_t)(3 * n) * 4, "bits of plain C, n=%lld", (long long)n);
         check_same(t, got, split, (size_t)(3 * n) * 4, "row by row, n=%lld", (long long)n);
         check_next(t);
@@ -108,19 +111,22 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Kolmogorov-Smirnov distance times sqrt(n); 2.2 is exceeded once in 8000 draws of a true distribution. */
+/* Kolmogorov-Smirnov distance times sqrt(n); 2.2 is exceeded once in 8000 draws of a true
+ * distribution. */
 static double ks(float *x, int64_t n, int normal)
 {
     double worst = 0.0;
     qsort(x, (size_t)n, sizeof *x, ascending);
     for (int64_t i = 0; i < n; i++) {
         double f = normal ? 0.5 * erfc(-(double)x[i] * M_SQRT1_2) : (double)x[i];
-        worst = fmax(worst, fmax(fabs(f - (double)i / (double)n), fabs(f - (double)(i + 1) / (double)n)));
+        worst = fmax(worst,
+                     fmax(fabs(f - (double)i / (double)n), fabs(f - (double)(i + 1) / (double)n)));
     }
     return worst * sqrt((double)n);
 }
 
-/* First four moments, KS distance, correlation of neighbours, of a fixed key: a statement about this stream. */
+/* First four moments, KS distance, correlation of neighbours, of a fixed key: a statement about
+ * this stream. */
 static void distributions(check *t)
 {
     enum { ROWS = 64, LENGTH = 2048, N = ROWS * LENGTH };
@@ -141,9 +147,13 @@ static void distributions(check *t)
         cross += i >= LENGTH ? (double)x[i] * (double)x[i - LENGTH] / (N - LENGTH) : 0.0;
     }
     /* in units of the standard error; all within 4 */
-    float got[] = {(float)(m[1] * root), (float)((m[2] - 1) * root / sqrt(2.0)), (float)(m[3] * root / sqrt(15.0)),
-                   (float)((m[4] - 3) * root / sqrt(96.0)), (float)((u[1] - 0.5) * root * sqrt(12.0)),
-                   (float)((u[2] - 1.0 / 3.0) * root * sqrt(45.0 / 4.0)), (float)(pair * root / sqrt(2.0)),
+    float got[] = {(float)(m[1] * root),
+                   (float)((m[2] - 1) * root / sqrt(2.0)),
+                   (float)(m[3] * root / sqrt(15.0)),
+                   (float)((m[4] - 3) * root / sqrt(96.0)),
+                   (float)((u[1] - 0.5) * root * sqrt(12.0)),
+                   (float)((u[2] - 1.0 / 3.0) * root * sqrt(45.0 / 4.0)),
+                   (float)(pair * root / sqrt(2.0)),
                    (float)(cross * root)};
     const double zero[LW_COUNT(got)] = {0};
     check_close(t, got, zero, LW_COUNT(got), (check_tol){.abs = 4.0}, "moments");
@@ -168,14 +178,17 @@ static void dropout_rate(check *t)
         }
         float got[] = {(float)(kept / N), (float)(sum / N)};
         const double want[] = {1.0 - (double)p[i], p[i] < 1.0f ? 1.0 : 0.0};
-        check_close(t, got, want, 2, (check_tol){.abs = p[i] > 0.8f ? 0.04 : 0.01}, "p=%g", (double)p[i]);
+        check_close(t, got, want, 2, (check_tol){.abs = p[i] > 0.8f ? 0.04 : 0.01}, "p=%g",
+                    (double)p[i]);
     }
 }
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"known_answers", known_answers}, {"words", words},
-                                       {"normal_formula", normal_formula}, {"distributions", distributions},
+    static const check_case cases[] = {{"known_answers", known_answers},
+                                       {"words", words},
+                                       {"normal_formula", normal_formula},
+                                       {"distributions", distributions},
                                        {"dropout_rate", dropout_rate}};
     return check_main(argc, argv, "random", cases, LW_COUNT(cases));
 }

@@ -14,7 +14,8 @@ static const check_tol close_to = {.abs = 2e-5, .rel = 1e-6};
 
 static void all_elements(check *t)
 {
-    static const int64_t sizes[] = {1, 2, 15, 16, 17, 63, 65, 1000, 1025, 4095, 4096, 4097, 12289, 40000};
+    static const int64_t sizes[] = {1,    2,    15,   16,   17,   63,    65,
+                                    1000, 1025, 4095, 4096, 4097, 12289, 40000};
     lw_kernels k = table(t);
     for (size_t i = 0; i < LW_COUNT(sizes); i++) {
         int64_t n = sizes[i], chunks = lw_reduce_chunks(n);
@@ -60,7 +61,8 @@ static void columns(check *t)
     lw_kernels k = table(t);
     for (size_t i = 0; i < LW_COUNT(rows_of); i++) {
         for (int64_t c = 1; c < 300; c += 1 + c / 4) {
-            int64_t m = rows_of[i], pitch = c + (int64_t)check_below(t, 3), n = lw_reduce_row_chunks(m);
+            int64_t m = rows_of[i], pitch = c + (int64_t)check_below(t, 3),
+                    n = lw_reduce_row_chunks(m);
             float *x = check_in(t, (m - 1) * pitch + c, 1, -1, 1), *part = check_out(t, n * c, 1);
             float *got = check_in(t, c, 0, -1, 1);
             double *want = check_doubles(t, c);
@@ -89,13 +91,14 @@ static void middle(check *t)
         for (int64_t c = 1; c < 200; c += 1 + c / 3) {
             int64_t s = spaces[i], b = 3, pitch = c + (int64_t)check_below(t, 2);
             float *x = check_in(t, (b * s - 1) * pitch + c, 1, -1, 1);
-            float *got = check_out(t, b * c, 1), *want = check_out(t, b * c, 0), *whole = check_out(t, b * c, 0);
+            float *got = check_out(t, b * c, 1), *want = check_out(t, b * c, 0),
+                  *whole = check_out(t, b * c, 0);
             lw_reduce_mid_sum_ref(want, x, pitch, s, c, 1.0 / (double)s, 0, b);
             k.reduce.mid_sum(whole, x, pitch, s, c, 1.0 / (double)s, 0, b);
             for (int64_t q = b - 1; q >= 0; q--)
                 k.reduce.mid_sum(got, x, pitch, s, c, 1.0 / (double)s, q, q + 1);
-            check_close_f(t, got, want, b * c, (check_tol){.abs = 1e-6, .rel = 1e-6}, "s=%lld c=%lld",
-                          (long long)s, (long long)c);
+            check_close_f(t, got, want, b * c, (check_tol){.abs = 1e-6, .rel = 1e-6},
+                          "s=%lld c=%lld", (long long)s, (long long)c);
             check_same(t, got, whole, (size_t)(b * c) * 4, "sample by sample");
             check_next(t);
         }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ew: elementwise tile programs. A chain of elementwise operations is a short list of instructions run tile
- * by tile (tiles stay in L1), so that a chain of k operations reads and writes memory once.
+ * ew: elementwise tile programs. A chain of elementwise operations is a short list of instructions
+ * run tile by tile (tiles stay in L1), so that a chain of k operations reads and writes memory
+ * once.
  *
- * The output is seen as [B, S, C]; an operand is read for element (b, s, c) by its mode. Everything is f32.
- * Registers: 0 .. n_in-1 are the operands, n_in + i is the result of instruction i. Every output is full.
- * Each element's result depends on its own operands only and has the same bits on AVX2 and AVX-512, for any
- * range and tile; ref computes in double and rounds once.
+ * The output is seen as [B, S, C]; an operand is read for element (b, s, c) by its mode. Everything
+ * is f32. Registers: 0 .. n_in-1 are the operands, n_in + i is the result of instruction i. Every
+ * output is full. Each element's result depends on its own operands only and has the same bits on
+ * AVX2 and AVX-512, for any range and tile; ref computes in double and rounds once.
  */
 #ifndef LW_KERNELS_EW_H
 #define LW_KERNELS_EW_H
@@ -48,23 +49,24 @@ typedef struct lw_ew_program {
     lw_ew_instr instr[LW_EW_MAX_STEPS];
     uint8_t out[LW_EW_MAX_OUTPUTS]; /* the register each output receives */
     /* set by lw_ew_prepare */
-    int32_t n_slot;                   /* temporaries alive at once */
-    uint8_t slot[LW_EW_MAX_STEPS];    /* where instruction i leaves its result: slot, or 255 none */
-    uint8_t last[LW_EW_MAX_OPERANDS + LW_EW_MAX_STEPS]; /* last instruction that reads the register */
+    int32_t n_slot;                /* temporaries alive at once */
+    uint8_t slot[LW_EW_MAX_STEPS]; /* where instruction i leaves its result: slot, or 255 none */
+    uint8_t
+        last[LW_EW_MAX_OPERANDS + LW_EW_MAX_STEPS]; /* last instruction that reads the register */
 } lw_ew_program;
 
 typedef struct lw_ew_shape {
     ptrdiff_t b, s, c;
 } lw_ew_shape;
 
-/* Checks the program and assigns temporaries; call once before run. LW_ESHAPE when a count, operation, mode
- * or register is out of range. */
+/* Checks the program and assigns temporaries; call once before run. LW_ESHAPE when a count,
+ * operation, mode or register is out of range. */
 int lw_ew_prepare(lw_ew_program *p);
 /* Operand count of an operation code. */
 int lw_ew_arity(int op);
 
-/* out[k][e] for flat elements e in [begin, end) of B*S*C. An output may be the same memory as a FULL operand
- * (not overlap it otherwise); outputs are distinct. */
+/* out[k][e] for flat elements e in [begin, end) of B*S*C. An output may be the same memory as a
+ * FULL operand (not overlap it otherwise); outputs are distinct. */
 typedef void lw_ew_run_fn(float *const *out, const float *const *in, const lw_ew_program *p,
                           const lw_ew_shape *shape, ptrdiff_t begin, ptrdiff_t end);
 /* y[i] = (float)x[i] for i in [begin, end). */

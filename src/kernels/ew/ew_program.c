@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checking a tile program and giving its intermediate results as few temporary tiles as possible. */
+/* Checking a tile program and giving its intermediate results as few temporary tiles as possible.
+ */
 #include <string.h>
 
 #include "base/error.h"
@@ -20,27 +21,31 @@ static int check(const lw_ew_program *p)
 {
     if (p->n_in < 0 || p->n_in > LW_EW_MAX_OPERANDS || p->n_instr < 0 ||
         p->n_instr > LW_EW_MAX_STEPS || p->n_out < 1 || p->n_out > LW_EW_MAX_OUTPUTS)
-        return lw_fail(LW_ESHAPE, "elementwise program: %d operands, %d instructions, %d outputs; at most %d, %d, %d",
-                       p->n_in, p->n_instr, p->n_out, LW_EW_MAX_OPERANDS, LW_EW_MAX_STEPS,
-                       LW_EW_MAX_OUTPUTS);
+        return lw_fail(
+            LW_ESHAPE,
+            "elementwise program: %d operands, %d instructions, %d outputs; at most %d, %d, %d",
+            p->n_in, p->n_instr, p->n_out, LW_EW_MAX_OPERANDS, LW_EW_MAX_STEPS, LW_EW_MAX_OUTPUTS);
     for (int i = 0; i < p->n_in; i++)
         if (p->mode[i] >= LW_TILE_MODES)
-            return lw_fail(LW_ESHAPE, "elementwise program: operand %d has unknown mode %d", i, p->mode[i]);
+            return lw_fail(LW_ESHAPE, "elementwise program: operand %d has unknown mode %d", i,
+                           p->mode[i]);
     for (int i = 0; i < p->n_instr; i++) {
         const lw_ew_instr *e = &p->instr[i];
         int n = lw_ew_arity(e->op), known = p->n_in + i;
         if (n < 0)
-            return lw_fail(LW_ESHAPE, "elementwise program: instruction %d has unknown code %d", i, e->op);
+            return lw_fail(LW_ESHAPE, "elementwise program: instruction %d has unknown code %d", i,
+                           e->op);
         const uint8_t r[3] = {e->a, e->b, e->c};
         for (int k = 0; k < n; k++)
             if (r[k] >= known)
-                return lw_fail(LW_ESHAPE, "elementwise program: instruction %d reads register %d of %d", i,
+                return lw_fail(LW_ESHAPE,
+                               "elementwise program: instruction %d reads register %d of %d", i,
                                r[k], known);
     }
     for (int i = 0; i < p->n_out; i++)
         if (p->out[i] >= p->n_in + p->n_instr)
-            return lw_fail(LW_ESHAPE, "elementwise program: output %d is register %d of %d", i, p->out[i],
-                           p->n_in + p->n_instr);
+            return lw_fail(LW_ESHAPE, "elementwise program: output %d is register %d of %d", i,
+                           p->out[i], p->n_in + p->n_instr);
     return LW_OK;
 }
 

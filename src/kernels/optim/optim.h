@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optim: AdamW (Loshchilov and Hutter 2019, the decoupled form of PyTorch's torch.optim.AdamW) and the
- * exponential moving average of the weights, one pass over flat slabs. Elements are independent: same bits for
- * any split, and on AVX2 and AVX-512.
+ * optim: AdamW (Loshchilov and Hutter 2019, the decoupled form of PyTorch's torch.optim.AdamW) and
+ * the exponential moving average of the weights, one pass over flat slabs. Elements are
+ * independent: same bits for any split, and on AVX2 and AVX-512.
  *
  *   g' = grad_scale g
  *   p  = p - lr weight_decay p
  *   m  = m + (1 - beta1) (g' - m)
  *   v  = beta2 v + (1 - beta2) g'^2
- *   p  = p - (lr / bias1) m / (sqrt(v) / sqrt(bias2) + eps)         bias_i = 1 - beta_i^t, t = 1, 2, ...
- *   ema = ema + (1 - ema_decay) (p - ema)
+ *   p  = p - (lr / bias1) m / (sqrt(v) / sqrt(bias2) + eps)         bias_i = 1 - beta_i^t, t = 1,
+ * 2, ... ema = ema + (1 - ema_decay) (p - ema)
  *
  * The gradient norm comes from reduce.chunk_sumsq over the slab, then optim.clip.
  */
@@ -31,17 +31,20 @@ typedef struct lw_optim_range {
     int decay;
 } lw_optim_range;
 
-/* One step for the elements of [begin, end) that lie in one of the n_range ranges (ascending, disjoint); others
- * are untouched. ema may be NULL. p, m, v, ema are updated in place; g is read. */
+/* One step for the elements of [begin, end) that lie in one of the n_range ranges (ascending,
+ * disjoint); others are untouched. ema may be NULL. p, m, v, ema are updated in place; g is read.
+ */
 typedef void lw_optim_adamw_fn(float *p, float *m, float *v, float *ema, const float *g,
                                const lw_adamw *o, const lw_optim_range *range, ptrdiff_t n_range,
                                ptrdiff_t begin, ptrdiff_t end);
 /* ema = ema + (1 - decay) (p - ema) alone. */
-typedef void lw_optim_ema_fn(float *ema, const float *p, double decay, ptrdiff_t begin, ptrdiff_t end);
-/* norm[0] = scale sqrt(sum part[n]); coef[0] = scale min(1, max_norm / (norm + 1e-6)) as PyTorch's clip_grad_norm_,
- * to be used as grad_scale. `scale` multiplies every gradient first; max_norm <= 0: no clipping. */
-typedef void lw_optim_clip_fn(double *coef, double *norm, const double *part, ptrdiff_t n, double scale,
-                              double max_norm);
+typedef void lw_optim_ema_fn(float *ema, const float *p, double decay, ptrdiff_t begin,
+                             ptrdiff_t end);
+/* norm[0] = scale sqrt(sum part[n]); coef[0] = scale min(1, max_norm / (norm + 1e-6)) as PyTorch's
+ * clip_grad_norm_, to be used as grad_scale. `scale` multiplies every gradient first; max_norm <=
+ * 0: no clipping. */
+typedef void lw_optim_clip_fn(double *coef, double *norm, const double *part, ptrdiff_t n,
+                              double scale, double max_norm);
 
 struct lw_optim_kernels {
     lw_optim_adamw_fn *adamw;

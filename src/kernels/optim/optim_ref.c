@@ -22,7 +22,8 @@ static void adamw_range(float *p, float *m, float *v, float *ema, const float *g
 }
 
 void lw_optim_adamw_ref(float *p, float *m, float *v, float *ema, const float *g, const lw_adamw *o,
-                        const lw_optim_range *range, ptrdiff_t n_range, ptrdiff_t begin, ptrdiff_t end)
+                        const lw_optim_range *range, ptrdiff_t n_range, ptrdiff_t begin,
+                        ptrdiff_t end)
 {
     for (ptrdiff_t k = 0; k < n_range; k++) {
         ptrdiff_t from = range[k].begin > begin ? range[k].begin : begin;

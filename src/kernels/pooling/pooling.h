@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pooling: windows over and movement of channels-last images, and copies of rows. Tensors are dense
- * [B,H,W,C] f32 unless a pitch (elements between rows) is named. Ranges count what the comment says. Gradients
- * gather or run whole samples, so every element is summed in one fixed order. A gradient overwrites its output.
+ * [B,H,W,C] f32 unless a pitch (elements between rows) is named. Ranges count what the comment
+ * says. Gradients gather or run whole samples, so every element is summed in one fixed order. A
+ * gradient overwrites its output.
  *
- *   avg, max     k x k windows, stride, zero padding `pad` (max: -inf; NaN is handed on); OH = (H + 2 pad - k) / stride + 1.
- *                The average divides by k * k always (PyTorch's count_include_pad).
+ *   avg, max     k x k windows, stride, zero padding `pad` (max: -inf; NaN is handed on); OH = (H +
+ * 2 pad - k) / stride + 1. The average divides by k * k always (PyTorch's count_include_pad).
  *   Global average pooling is reduce.mid_sum with scale 1 / (H W); its gradient is ew's mode BC.
  */
 #ifndef LW_KERNELS_POOLING_H
@@ -15,49 +16,57 @@
 #include <stdint.h>
 
 typedef struct lw_pooling_shape {
-    ptrdiff_t h, w, c;        /* input */
-    ptrdiff_t oh, ow;         /* output */
+    ptrdiff_t h, w, c; /* input */
+    ptrdiff_t oh, ow;  /* output */
     ptrdiff_t k, stride, pad;
 } lw_pooling_shape;
 
 /* y[b, oh, ow, c] from x[b, h, w, c]; range over the B * OH output rows. */
-typedef void lw_pooling_fn(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end);
+typedef void lw_pooling_fn(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin,
+                           ptrdiff_t end);
 /* dx from dy; range over the B * H input rows. */
-typedef void lw_pooling_avg_grad_fn(float *dx, const float *dy, const lw_pooling_shape *s, ptrdiff_t begin,
-                                 ptrdiff_t end);
-/* dx from dy and x: each window's gradient goes to its first maximum (or first NaN); range over samples. */
-typedef void lw_pooling_max_grad_fn(float *dx, const float *dy, const float *x, const lw_pooling_shape *s,
-                                 ptrdiff_t begin, ptrdiff_t end);
+typedef void lw_pooling_avg_grad_fn(float *dx, const float *dy, const lw_pooling_shape *s,
+                                    ptrdiff_t begin, ptrdiff_t end);
+/* dx from dy and x: each window's gradient goes to its first maximum (or first NaN); range over
+ * samples. */
+typedef void lw_pooling_max_grad_fn(float *dx, const float *dy, const float *x,
+                                    const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end);
 
-/* Nearest upsampling by k: y[b, h*k, w*k, c] = x[b, h, w, c]; h, w of x; range over B * H rows of x. */
-typedef void lw_upsample_fn(float *y, const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c, ptrdiff_t k,
-                            ptrdiff_t begin, ptrdiff_t end);
-/* Its gradient: dx[b, h, w, c] = sum of the k x k of dy; h, w of dx; range over B * H rows of dx. */
+/* Nearest upsampling by k: y[b, h*k, w*k, c] = x[b, h, w, c]; h, w of x; range over B * H rows of
+ * x. */
+typedef void lw_upsample_fn(float *y, const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c,
+                            ptrdiff_t k, ptrdiff_t begin, ptrdiff_t end);
+/* Its gradient: dx[b, h, w, c] = sum of the k x k of dy; h, w of dx; range over B * H rows of dx.
+ */
 
-/* Zeros around (negative: crop) H, W, C: y[b, h + lo0 + hi0, w + lo1 + hi1, c + lo2 + hi2]; h, w, c of x;
- * range over the B * OH rows of y. Its gradient is itself with every lo and hi negated. */
+/* Zeros around (negative: crop) H, W, C: y[b, h + lo0 + hi0, w + lo1 + hi1, c + lo2 + hi2]; h, w, c
+ * of x; range over the B * OH rows of y. Its gradient is itself with every lo and hi negated. */
 typedef struct lw_pad_shape {
     ptrdiff_t h, w, c;
     ptrdiff_t lo[3], hi[3];
 } lw_pad_shape;
-typedef void lw_pad_fn(float *y, const float *x, const lw_pad_shape *s, ptrdiff_t begin, ptrdiff_t end);
+typedef void lw_pad_fn(float *y, const float *x, const lw_pad_shape *s, ptrdiff_t begin,
+                       ptrdiff_t end);
 
-/* y[b, i, j] = x[b, i * stride, j * stride], OH = ceil(H / stride); h, w of x; range over B * OH rows of y. */
+/* y[b, i, j] = x[b, i * stride, j * stride], OH = ceil(H / stride); h, w of x; range over B * OH
+ * rows of y. */
 typedef void lw_subsample_fn(float *y, const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c,
                              ptrdiff_t stride, ptrdiff_t begin, ptrdiff_t end);
 /* Its gradient (zeros between): h, w of dx; range over B * H rows of dx. */
 
-/* y[r * y_pitch + i] = (or +=) x[r * x_pitch + i], i < n, rows [begin, end). y and x do not overlap. */
-typedef void lw_copy_rows_fn(float *y, ptrdiff_t y_pitch, const float *x, ptrdiff_t x_pitch, ptrdiff_t n,
-                             ptrdiff_t begin, ptrdiff_t end);
+/* y[r * y_pitch + i] = (or +=) x[r * x_pitch + i], i < n, rows [begin, end). y and x do not
+ * overlap. */
+typedef void lw_copy_rows_fn(float *y, ptrdiff_t y_pitch, const float *x, ptrdiff_t x_pitch,
+                             ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end);
 
 /* y[b, c] = table[ids[b], c], table [v, c], b in [begin, end). An id outside [0, v) gives zeros. */
-typedef void lw_gather_fn(float *y, const float *table, const int32_t *ids, ptrdiff_t v, ptrdiff_t c,
-                          ptrdiff_t begin, ptrdiff_t end);
-/* dtable[ids[i], j] = (accumulate: +=) sum over i < b in ascending order of dy[i, j]; columns j in [begin, end).
- * Without accumulate, table rows nobody asked for become zero. */
-typedef void lw_scatter_fn(float *dtable, const float *dy, const int32_t *ids, ptrdiff_t b, ptrdiff_t v,
-                           ptrdiff_t c, int accumulate, ptrdiff_t begin, ptrdiff_t end);
+typedef void lw_gather_fn(float *y, const float *table, const int32_t *ids, ptrdiff_t v,
+                          ptrdiff_t c, ptrdiff_t begin, ptrdiff_t end);
+/* dtable[ids[i], j] = (accumulate: +=) sum over i < b in ascending order of dy[i, j]; columns j in
+ * [begin, end). Without accumulate, table rows nobody asked for become zero. */
+typedef void lw_scatter_fn(float *dtable, const float *dy, const int32_t *ids, ptrdiff_t b,
+                           ptrdiff_t v, ptrdiff_t c, int accumulate, ptrdiff_t begin,
+                           ptrdiff_t end);
 
 struct lw_pooling_kernels {
     lw_pooling_fn *avg, *max;
@@ -71,7 +80,8 @@ struct lw_pooling_kernels {
     lw_scatter_fn *scatter;
 };
 
-#define K(isa, field, function) extern __typeof__(*((struct lw_pooling_kernels *)0)->field) function;
+#define K(isa, field, function) \
+    extern __typeof__(*((struct lw_pooling_kernels *)0)->field) function;
 #include "kernels/pooling/pooling.def"
 #undef K
 

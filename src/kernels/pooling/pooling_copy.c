@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Movement without arithmetic worth vectorising by hand: padding, subsampling, row copies, embedding rows. */
+/* Movement without arithmetic worth vectorising by hand: padding, subsampling, row copies,
+ * embedding rows. */
 #include "kernels/pooling/pooling.h"
 
 #include <string.h>
@@ -36,13 +37,14 @@ void lw_pad_ref(float *y, const float *x, const lw_pad_shape *s, ptrdiff_t begin
     }
 }
 
-void lw_subsample_ref(float *y, const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c, ptrdiff_t stride,
-                      ptrdiff_t begin, ptrdiff_t end)
+void lw_subsample_ref(float *y, const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c,
+                      ptrdiff_t stride, ptrdiff_t begin, ptrdiff_t end)
 {
     ptrdiff_t oh = (h + stride - 1) / stride, ow = (w + stride - 1) / stride;
     for (ptrdiff_t r = begin; r < end; r++)
         for (ptrdiff_t j = 0; j < ow; j++)
-            copy(y + (r * ow + j) * c, x + ((r / oh * h + r % oh * stride) * w + j * stride) * c, c);
+            copy(y + (r * ow + j) * c, x + ((r / oh * h + r % oh * stride) * w + j * stride) * c,
+                 c);
 }
 
 void lw_subsample_grad_ref(float *dx, const float *dy, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c,
@@ -85,8 +87,8 @@ void lw_gather_ref(float *y, const float *table, const int32_t *ids, ptrdiff_t v
     }
 }
 
-void lw_scatter_ref(float *dtable, const float *dy, const int32_t *ids, ptrdiff_t b, ptrdiff_t v, ptrdiff_t c,
-                    int accumulate, ptrdiff_t begin, ptrdiff_t end)
+void lw_scatter_ref(float *dtable, const float *dy, const int32_t *ids, ptrdiff_t b, ptrdiff_t v,
+                    ptrdiff_t c, int accumulate, ptrdiff_t begin, ptrdiff_t end)
 {
     if (!accumulate)
         for (ptrdiff_t r = 0; r < v; r++)

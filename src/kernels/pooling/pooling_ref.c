@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-void lw_pooling_avg_ref(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end)
+void lw_pooling_avg_ref(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin,
+                        ptrdiff_t end)
 {
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *image = x + r / s->oh * s->h * s->w * s->c;
@@ -24,8 +25,10 @@ void lw_pooling_avg_ref(float *y, const float *x, const lw_pooling_shape *s, ptr
     }
 }
 
-/* Offset in `image` of the first maximum of window (oh, ow), channel c; a NaN counts as the maximum; -1: empty. */
-static ptrdiff_t argmax(const float *image, const lw_pooling_shape *s, ptrdiff_t oh, ptrdiff_t ow, ptrdiff_t c)
+/* Offset in `image` of the first maximum of window (oh, ow), channel c; a NaN counts as the
+ * maximum; -1: empty. */
+static ptrdiff_t argmax(const float *image, const lw_pooling_shape *s, ptrdiff_t oh, ptrdiff_t ow,
+                        ptrdiff_t c)
 {
     ptrdiff_t h0, h1, w0, w1, best = -1;
     window(s, oh, s->h, &h0, &h1);
@@ -40,7 +43,8 @@ static ptrdiff_t argmax(const float *image, const lw_pooling_shape *s, ptrdiff_t
     return best;
 }
 
-void lw_pooling_max_ref(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end)
+void lw_pooling_max_ref(float *y, const float *x, const lw_pooling_shape *s, ptrdiff_t begin,
+                        ptrdiff_t end)
 {
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *image = x + r / s->oh * s->h * s->w * s->c;
@@ -54,7 +58,7 @@ void lw_pooling_max_ref(float *y, const float *x, const lw_pooling_shape *s, ptr
 }
 
 void lw_pooling_max_grad_ref(float *dx, const float *dy, const float *x, const lw_pooling_shape *s,
-                          ptrdiff_t begin, ptrdiff_t end)
+                             ptrdiff_t begin, ptrdiff_t end)
 {
     ptrdiff_t size = s->h * s->w * s->c;
     for (ptrdiff_t b = begin; b < end; b++) {
@@ -69,7 +73,8 @@ void lw_pooling_max_grad_ref(float *dx, const float *dy, const float *x, const l
     }
 }
 
-void lw_pooling_avg_grad_ref(float *dx, const float *dy, const lw_pooling_shape *s, ptrdiff_t begin, ptrdiff_t end)
+void lw_pooling_avg_grad_ref(float *dx, const float *dy, const lw_pooling_shape *s, ptrdiff_t begin,
+                             ptrdiff_t end)
 {
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *image = dy + r / s->h * s->oh * s->ow * s->c;
@@ -99,11 +104,12 @@ void lw_upsample_ref(float *y, const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff
     for (ptrdiff_t r = begin; r < end; r++)
         for (ptrdiff_t i = 0; i < k; i++)
             for (ptrdiff_t j = 0; j < w * k; j++)
-                memcpy(y + ((r * k + i) * w * k + j) * c, x + (r * w + j / k) * c, (size_t)c * sizeof *y);
+                memcpy(y + ((r * k + i) * w * k + j) * c, x + (r * w + j / k) * c,
+                       (size_t)c * sizeof *y);
 }
 
-void lw_upsample_grad_ref(float *dx, const float *dy, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c, ptrdiff_t k,
-                          ptrdiff_t begin, ptrdiff_t end)
+void lw_upsample_grad_ref(float *dx, const float *dy, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c,
+                          ptrdiff_t k, ptrdiff_t begin, ptrdiff_t end)
 {
     (void)h;
     for (ptrdiff_t r = begin; r < end; r++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * random: rows of random numbers from Philox4x32-10, a pure function of (key, step, row id, element), with the
- * counter layout of base/rng.h. The same bits on ref, AVX2 and AVX-512, for any split into ranges of rows.
+ * random: rows of random numbers from Philox4x32-10, a pure function of (key, step, row id,
+ * element), with the counter layout of base/rng.h. The same bits on ref, AVX2 and AVX-512, for any
+ * split into ranges of rows.
  *
  * Row r of the output holds n elements made for row id rows[r]. Element e uses word e of the row:
  *   uniform   (word >> 8) * 2^-24, in [0, 1)
@@ -10,8 +11,8 @@
  *   normal    Box and Muller (1958) on the pair of elements (2i, 2i + 1), words u and v:
  *               radius = sqrt(-2 ln(float(((u >> 1) | 1) * 2^-31))),  angle = v * 2 pi / 2^32
  *               element 2i = radius * cos(angle), 2i + 1 = radius * sin(angle)
- *             in float with the polynomials of simd/simd_math.h; the quarter turn comes from the integer v, so
- *             the angle is reduced exactly. |normal| < 6.56.
+ *             in float with the polynomials of simd/simd_math.h; the quarter turn comes from the
+ * integer v, so the angle is reduced exactly. |normal| < 6.56.
  */
 #ifndef LW_KERNELS_RANDOM_H
 #define LW_KERNELS_RANDOM_H
@@ -25,10 +26,13 @@
 typedef void lw_random_fill_fn(float *out, ptrdiff_t pitch, const int64_t *rows, lw_rng_key key,
                                uint32_t step, ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end);
 typedef void lw_random_below_fn(int32_t *out, ptrdiff_t pitch, const int64_t *rows, lw_rng_key key,
-                                uint32_t step, uint32_t limit, ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end);
-/* y = x / (1 - p) where kept, else 0, on dense rows of n. y may be x. Called with dy it is its own gradient. */
-typedef void lw_random_dropout_fn(float *y, const float *x, float p, const int64_t *rows, lw_rng_key key,
-                                  uint32_t step, ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end);
+                                uint32_t step, uint32_t limit, ptrdiff_t n, ptrdiff_t begin,
+                                ptrdiff_t end);
+/* y = x / (1 - p) where kept, else 0, on dense rows of n. y may be x. Called with dy it is its own
+ * gradient. */
+typedef void lw_random_dropout_fn(float *y, const float *x, float p, const int64_t *rows,
+                                  lw_rng_key key, uint32_t step, ptrdiff_t n, ptrdiff_t begin,
+                                  ptrdiff_t end);
 
 struct lw_random_kernels {
     lw_random_fill_fn *uniform, *normal;

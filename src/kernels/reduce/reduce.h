@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce: sums. Work is cut at fixed sizes that depend on the shape only, partial results go to a buffer and
- * are combined in index order, so tasks may run in any order on any thread.
+ * reduce: sums. Work is cut at fixed sizes that depend on the shape only, partial results go to a
+ * buffer and are combined in index order, so tasks may run in any order on any thread.
  *
  *   all elements    [n] -> [1]        chunk_sum / chunk_sumsq per 4096 elements, then combine
  *   last dimension  [R, C] -> [R]     row_sum / row_sumsq       (also [B,S,C] -> [B] with C = S*C)
@@ -28,7 +28,8 @@ static inline ptrdiff_t lw_reduce_row_chunks(ptrdiff_t m)
 }
 
 /* part[i] = sum (of squares) of chunk i of x[n], i in [begin, end) of lw_reduce_chunks(n). */
-typedef void lw_reduce_chunk_fn(double *part, const float *x, ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end);
+typedef void lw_reduce_chunk_fn(double *part, const float *x, ptrdiff_t n, ptrdiff_t begin,
+                                ptrdiff_t end);
 /* out[0] = scale * sum of part[n], added in a binary tree. */
 typedef void lw_reduce_combine_fn(float *out, const double *part, ptrdiff_t n, double scale);
 /* y[r] = scale * sum (of squares) of x[r * pitch + 0..c-1], r in [begin, end). pitch >= c. */
@@ -38,12 +39,13 @@ typedef void lw_reduce_row_fn(float *y, const float *x, ptrdiff_t pitch, ptrdiff
  * lw_reduce_row_chunks(m). */
 typedef void lw_reduce_col_partial_fn(float *part, const float *x, ptrdiff_t pitch, ptrdiff_t m,
                                       ptrdiff_t c, ptrdiff_t begin, ptrdiff_t end);
-/* y[j] = scale * sum over i < n of part[i * c + j], plus the old y[j] when accumulate; columns [begin, end). */
-typedef void lw_reduce_col_combine_fn(float *y, const float *part, ptrdiff_t n, ptrdiff_t c, double scale,
-                                      int accumulate, ptrdiff_t begin, ptrdiff_t end);
+/* y[j] = scale * sum over i < n of part[i * c + j], plus the old y[j] when accumulate; columns
+ * [begin, end). */
+typedef void lw_reduce_col_combine_fn(float *y, const float *part, ptrdiff_t n, ptrdiff_t c,
+                                      double scale, int accumulate, ptrdiff_t begin, ptrdiff_t end);
 /* y[b * c + j] = scale * sum over s of x[(b * s_count + s) * pitch + j], b in [begin, end). */
-typedef void lw_reduce_mid_fn(float *y, const float *x, ptrdiff_t pitch, ptrdiff_t s_count, ptrdiff_t c,
-                              double scale, ptrdiff_t begin, ptrdiff_t end);
+typedef void lw_reduce_mid_fn(float *y, const float *x, ptrdiff_t pitch, ptrdiff_t s_count,
+                              ptrdiff_t c, double scale, ptrdiff_t begin, ptrdiff_t end);
 
 struct lw_reduce_kernels {
     lw_reduce_chunk_fn *chunk_sum, *chunk_sumsq;

@@ -7,7 +7,8 @@ static ptrdiff_t min_of(ptrdiff_t a, ptrdiff_t b)
     return a < b ? a : b;
 }
 
-void lw_reduce_chunk_sum_ref(double *part, const float *x, ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end)
+void lw_reduce_chunk_sum_ref(double *part, const float *x, ptrdiff_t n, ptrdiff_t begin,
+                             ptrdiff_t end)
 {
     for (ptrdiff_t i = begin; i < end; i++) {
         double s = 0.0;
@@ -18,7 +19,8 @@ void lw_reduce_chunk_sum_ref(double *part, const float *x, ptrdiff_t n, ptrdiff_
     }
 }
 
-void lw_reduce_chunk_sumsq_ref(double *part, const float *x, ptrdiff_t n, ptrdiff_t begin, ptrdiff_t end)
+void lw_reduce_chunk_sumsq_ref(double *part, const float *x, ptrdiff_t n, ptrdiff_t begin,
+                               ptrdiff_t end)
 {
     for (ptrdiff_t i = begin; i < end; i++) {
         double s = 0.0;
@@ -64,8 +66,8 @@ void lw_reduce_row_sumsq_ref(float *y, const float *x, ptrdiff_t pitch, ptrdiff_
     }
 }
 
-void lw_reduce_col_partial_ref(float *part, const float *x, ptrdiff_t pitch, ptrdiff_t m, ptrdiff_t c,
-                               ptrdiff_t begin, ptrdiff_t end)
+void lw_reduce_col_partial_ref(float *part, const float *x, ptrdiff_t pitch, ptrdiff_t m,
+                               ptrdiff_t c, ptrdiff_t begin, ptrdiff_t end)
 {
     for (ptrdiff_t i = begin; i < end; i++) {
         ptrdiff_t stop = min_of((i + 1) * LW_REDUCE_ROWS, m);
@@ -89,8 +91,8 @@ void lw_reduce_col_combine_ref(float *y, const float *part, ptrdiff_t n, ptrdiff
     }
 }
 
-void lw_reduce_mid_sum_ref(float *y, const float *x, ptrdiff_t pitch, ptrdiff_t s_count, ptrdiff_t c,
-                           double scale, ptrdiff_t begin, ptrdiff_t end)
+void lw_reduce_mid_sum_ref(float *y, const float *x, ptrdiff_t pitch, ptrdiff_t s_count,
+                           ptrdiff_t c, double scale, ptrdiff_t begin, ptrdiff_t end)
 {
     for (ptrdiff_t b = begin; b < end; b++) {
         for (ptrdiff_t j = 0; j < c; j++) {

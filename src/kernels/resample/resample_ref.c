@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bilinear resizing, the oracle. Coordinates are float, as PyTorch computes them; sums are double. */
+/* Bilinear resizing, the oracle. Coordinates are float, as PyTorch computes them; sums are double.
+ */
 #include "kernels/resample/resample_tap.h"
 
 #include <string.h>
 
-void lw_bilinear_ref(float *y, const float *x, const lw_resize_shape *s, ptrdiff_t begin, ptrdiff_t end)
+void lw_bilinear_ref(float *y, const float *x, const lw_resize_shape *s, ptrdiff_t begin,
+                     ptrdiff_t end)
 {
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *image = x + r / s->oh * s->h * s->w * s->c;
@@ -29,7 +31,8 @@ static void scatter(float *dx, const float *dy, ptrdiff_t c, double weight)
         dx[i] += (float)(weight * (double)dy[i]);
 }
 
-void lw_bilinear_grad_ref(float *dx, const float *dy, const lw_resize_shape *s, ptrdiff_t begin, ptrdiff_t end)
+void lw_bilinear_grad_ref(float *dx, const float *dy, const lw_resize_shape *s, ptrdiff_t begin,
+                          ptrdiff_t end)
 {
     ptrdiff_t size = s->h * s->w * s->c;
     for (ptrdiff_t b = begin; b < end; b++) {

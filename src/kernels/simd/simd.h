@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simd: vector words. A kernel body written in these words compiles for AVX-512 (VL 16), AVX2 with FMA
- * (VL 8) and plain C (VL 1), chosen by the compiler's macros, so by the flags of the file that includes it.
+ * simd: vector words. A kernel body written in these words compiles for AVX-512 (VL 16), AVX2 with
+ * FMA (VL 8) and plain C (VL 1), chosen by the compiler's macros, so by the flags of the file that
+ * includes it.
  *
  * Types: vf = VL floats, vi = VL 32-bit integers, vm = VL lane flags (from comparisons).
- * Names: v_* on floats, vi_* on integers, vm_* on flags. All are exact IEEE operations, one rounding per word;
- * v_fma is fused everywhere (fmaf in plain C). So a body without reductions gives the SAME BITS on every ISA (but
- * for the sign of a NaN):
- * the functions of simd_math.h (exp, log, ...) do, and kernels/random depends on it.
- * v_hsum, v_hmax add lanes in a fixed tree that depends on VL: same bits for one ISA only.
+ * Names: v_* on floats, vi_* on integers, vm_* on flags. All are exact IEEE operations, one
+ * rounding per word; v_fma is fused everywhere (fmaf in plain C). So a body without reductions
+ * gives the SAME BITS on every ISA (but for the sign of a NaN): the functions of simd_math.h (exp,
+ * log, ...) do, and kernels/random depends on it. v_hsum, v_hmax add lanes in a fixed tree that
+ * depends on VL: same bits for one ISA only.
  *
- *   v_load(p) v_store(p,v) v_load_n(p,n) v_store_n(p,v,n)   unaligned; _n: 0..VL lanes, other lanes 0 / untouched
- *   v_set1(x) v_zero() v_add v_sub v_mul v_div v_sqrt v_neg v_abs
- *   v_fma(a,b,c) = a*b+c    v_fnma(a,b,c) = c-a*b    v_fms(a,b,c) = a*b-c
- *   v_max(a,b) = a>b?a:b    v_min(a,b) = a<b?a:b     (as the hardware: b when either is NaN)
- *   v_gt v_ge v_lt v_le v_eq v_isnan -> vm (false on NaN, but v_isnan);  vm_and vm_or vm_any
- *   v_sel(m,x,y) = m?x:y    v_select_gt(a,b,x,y) = a>b?x:y
+ *   v_load(p) v_store(p,v) v_load_n(p,n) v_store_n(p,v,n)   unaligned; _n: 0..VL lanes, other lanes
+ * 0 / untouched v_set1(x) v_zero() v_add v_sub v_mul v_div v_sqrt v_neg v_abs v_fma(a,b,c) = a*b+c
+ * v_fnma(a,b,c) = c-a*b    v_fms(a,b,c) = a*b-c v_max(a,b) = a>b?a:b    v_min(a,b) = a<b?a:b (as
+ * the hardware: b when either is NaN) v_gt v_ge v_lt v_le v_eq v_isnan -> vm (false on NaN, but
+ * v_isnan);  vm_and vm_or vm_any v_sel(m,x,y) = m?x:y    v_select_gt(a,b,x,y) = a>b?x:y
  *   v_copysign(a,b): |a| with the sign of b
  *   v_hsum v_hmax v_hmin: one float from VL lanes;  v_hsum_d: the sum in double
  *   v_from_i(vi) = round to nearest float of signed lanes; v_as_i / v_as_f: bit casts
@@ -23,9 +23,9 @@
  *   vi_shl(a,k) vi_shr(a,k) (zero fill) vi_sra(a,k) (sign fill), k a constant
  *   v_mullo_u32 v_mulhi_u32; v_mulwide_u32(a,b,&hi,&lo) does both at the price of one
  *   vi_gt (signed) vi_eq vi_ltu (unsigned) -> vm;  vi_sel(m,x,y)
- *   vi_block_iota, vi_interleave4(w[4]): when lane l of w[k] belongs to 4-word block vi_block_iota[l], leaves
- *   the 4 VL words in block order, w[0] first
- *   v_gather(base, vi index): base[index[lane]];  v_load_u8(p): VL bytes to floats 0..255
+ *   vi_block_iota, vi_interleave4(w[4]): when lane l of w[k] belongs to 4-word block
+ * vi_block_iota[l], leaves the 4 VL words in block order, w[0] first v_gather(base, vi index):
+ * base[index[lane]];  v_load_u8(p): VL bytes to floats 0..255
  *
  * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 / _ref.
  */

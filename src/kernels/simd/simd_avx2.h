@@ -3,6 +3,8 @@
 #ifndef LW_KERNELS_SIMD_AVX2_H
 #define LW_KERNELS_SIMD_AVX2_H
 
+/* clang-format off: one word, one line */
+
 #include <immintrin.h>
 
 #define VL 8
@@ -20,10 +22,13 @@ LW_WORD vf v_load(const float *p) { return _mm256_loadu_ps(p); }
 LW_WORD void v_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
 LW_WORD vf v_load_n(const float *p, ptrdiff_t n)
 {
-    return __builtin_constant_p(n) && n == VL ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, vm_first(n));
+    if (__builtin_constant_p(n) && n == VL)
+        return _mm256_loadu_ps(p);
+    return _mm256_maskload_ps(p, vm_first(n));
 }
-LW_WORD void v_store_n(float *p, vf v, ptrdiff_t n) /* masked stores are slow: full ones where that is known */
+LW_WORD void v_store_n(float *p, vf v, ptrdiff_t n)
 {
+    /* masked stores are slow: full ones where that is known */
     if (__builtin_constant_p(n) && n == VL)
         _mm256_storeu_ps(p, v);
     else
@@ -97,7 +102,10 @@ LW_WORD vi vi_load_n(const void *p, ptrdiff_t n)
 {
     return _mm256_maskload_epi32((const int *)p, vm_first(n));
 }
-LW_WORD void vi_store_n(void *p, vi v, ptrdiff_t n) { _mm256_maskstore_epi32((int *)p, vm_first(n), v); }
+LW_WORD void vi_store_n(void *p, vi v, ptrdiff_t n)
+{
+    _mm256_maskstore_epi32((int *)p, vm_first(n), v);
+}
 LW_WORD vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
 LW_WORD vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 LW_WORD vi vi_and(vi a, vi b) { return _mm256_and_si256(a, b); }
@@ -125,7 +133,8 @@ LW_WORD vi vi_sel(vm m, vi x, vi y) { return _mm256_blendv_epi8(y, x, _mm256_cas
 LW_WORD vf v_gather(const float *base, vi index) { return _mm256_i32gather_ps(base, index, 4); }
 LW_WORD vf v_load_u8(const uint8_t *p)
 {
-    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+    __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)p);
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
 }
 
 LW_WORD vi v_mulhi_u32(vi a, vi b)

@@ -3,6 +3,8 @@
 #ifndef LW_KERNELS_SIMD_AVX512_H
 #define LW_KERNELS_SIMD_AVX512_H
 
+/* clang-format off: one word, one line */
+
 #include <immintrin.h>
 
 #define VL 16
@@ -88,7 +90,10 @@ LW_WORD vi vi_iota(void)
 }
 LW_WORD vi vi_load(const void *p) { return _mm512_loadu_si512(p); }
 LW_WORD void vi_store(void *p, vi v) { _mm512_storeu_si512(p, v); }
-LW_WORD vi vi_load_n(const void *p, ptrdiff_t n) { return _mm512_maskz_loadu_epi32(vm_first(n), p); }
+LW_WORD vi vi_load_n(const void *p, ptrdiff_t n)
+{
+    return _mm512_maskz_loadu_epi32(vm_first(n), p);
+}
 LW_WORD void vi_store_n(void *p, vi v, ptrdiff_t n) { _mm512_mask_storeu_epi32(p, vm_first(n), v); }
 LW_WORD vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 LW_WORD vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
@@ -113,7 +118,8 @@ LW_WORD vi vi_sel(vm m, vi x, vi y) { return _mm512_mask_blend_epi32(m, y, x); }
 LW_WORD vf v_gather(const float *base, vi index) { return _mm512_i32gather_ps(index, base, 4); }
 LW_WORD vf v_load_u8(const uint8_t *p)
 {
-    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
 }
 
 LW_WORD vi v_mulhi_u32(vi a, vi b)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elementary functions in the vector words of simd.h: one text for every ISA, the same bits on all of them.
- * Polynomials are Chebyshev fits made for this file (tools: any 40-digit package), Horner form, highest first.
- * Errors measured by tests/kernels/test_simd.c, in units of the last place of float; denormal inputs are honoured.
+ * Elementary functions in the vector words of simd.h: one text for every ISA, the same bits on all
+ * of them. Polynomials are Chebyshev fits made for this file (tools: any 40-digit package), Horner
+ * form, highest first. Errors measured by tests/kernels/test_simd.c, in units of the last place of
+ * float; denormal inputs are honoured.
  */
 #ifndef LW_KERNELS_SIMD_MATH_H
 #define LW_KERNELS_SIMD_MATH_H
@@ -10,7 +11,8 @@
 /* 1.5 * 2^23: adding it to |x| < 2^22 leaves round-to-nearest-even(x) in the low mantissa bits. */
 #define LW_ROUND_MAGIC 12582912.0f
 
-/* x * 2^n for n in [-252, 254], x near 1, one rounding: two exact halves keep 2^n finite and denormal results right. */
+/* x * 2^n for n in [-252, 254], x near 1, one rounding: two exact halves keep 2^n finite and
+ * denormal results right. */
 LW_WORD vf v_scale2(vf x, vi n)
 {
     vi half = vi_sra(n, 1);
@@ -19,7 +21,8 @@ LW_WORD vf v_scale2(vf x, vi n)
     return v_mul(v_mul(x, s1), s2);
 }
 
-/* e^x. <= 1.1 ulp; inf above 88.72, denormals down to -103.97, then 0; NaN stays. x = n ln2 + r, |r| <= ln2 / 2. */
+/* e^x. <= 1.1 ulp; inf above 88.72, denormals down to -103.97, then 0; NaN stays. x = n ln2 + r,
+ * |r| <= ln2 / 2. */
 LW_WORD vf v_exp(vf x)
 {
     x = v_min(v_set1(89.0f), x); /* order of operands keeps a NaN in x */
@@ -38,7 +41,8 @@ LW_WORD vf v_exp(vf x)
     return v_scale2(v_add(p, v_set1(1.0f)), n);
 }
 
-/* ln x. <= 0.9 ulp; -inf at 0, NaN below, inf at inf. x = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt(2)). */
+/* ln x. <= 0.9 ulp; -inf at 0, NaN below, inf at inf. x = 2^e (1 + f), 1 + f in [sqrt(1/2),
+ * sqrt(2)). */
 LW_WORD vf v_log(vf x)
 {
     vm tiny = v_lt(x, v_set1(1.17549435e-38f));
@@ -46,7 +50,8 @@ LW_WORD vf v_log(vf x)
     vi bits = vi_sub(v_as_i(y), vi_set1(0x3f3504f3u)); /* bits of sqrt(1/2) */
     vf e = v_from_i(vi_sra(bits, 23));
     e = v_sub(e, v_sel(tiny, v_set1(23.0f), v_zero()));
-    vf f = v_sub(v_as_f(vi_add(vi_and(bits, vi_set1(0x007fffffu)), vi_set1(0x3f3504f3u))), v_set1(1.0f));
+    vf f = v_sub(v_as_f(vi_add(vi_and(bits, vi_set1(0x007fffffu)), vi_set1(0x3f3504f3u))),
+                 v_set1(1.0f));
     vf p = v_set1(0.06971346319f);
     p = v_fma(p, f, v_set1(-0.1148308133f));
     p = v_fma(p, f, v_set1(0.1168702488f));
@@ -67,7 +72,8 @@ LW_WORD vf v_log(vf x)
     return v_sel(v_ge(x, v_zero()), r, v_set1(NAN)); /* negative and NaN */
 }
 
-/* ln(1 + x), x >= -1: the rounding of 1 + x is put back to first order. <= 1.3 ulp for x >= -0.9. */
+/* ln(1 + x), x >= -1: the rounding of 1 + x is put back to first order. <= 1.3 ulp for x >= -0.9.
+ */
 LW_WORD vf v_log1p(vf x)
 {
     vf y = v_add(v_set1(1.0f), x);
@@ -98,7 +104,8 @@ LW_WORD vf v_tanh(vf x)
     return v_sel(v_lt(a, v_set1(0.625f)), small, v_copysign(large, x));
 }
 
-/* erf x. <= 2.5 ulp. Odd polynomial below 1, 1 - exp(polynomial of |x| fitted to ln erfc) on [1, 4], then 1. */
+/* erf x. <= 2.5 ulp. Odd polynomial below 1, 1 - exp(polynomial of |x| fitted to ln erfc) on [1,
+ * 4], then 1. */
 LW_WORD vf v_erf(vf x)
 {
     vf a = v_abs(x), u = v_mul(x, x);

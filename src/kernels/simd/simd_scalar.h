@@ -3,6 +3,8 @@
 #ifndef LW_KERNELS_SIMD_SCALAR_H
 #define LW_KERNELS_SIMD_SCALAR_H
 
+/* clang-format off: one word, one line */
+
 #define VL 1
 #define LW_SIMD_SUFFIX _ref
 typedef float vf;
