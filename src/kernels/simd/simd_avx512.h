@@ -39,6 +39,9 @@ LW_WORD vf v_copysign(vf a, vf b)
     return _mm512_or_ps(_mm512_andnot_ps(s, a), _mm512_and_ps(s, b));
 }
 
+#define LW_SIMD_HAS_SCALE
+LW_WORD vf v_scale2(vf x, vf n) { return _mm512_scalef_ps(x, n); } /* x * 2^n, n whole */
+
 LW_WORD vm v_gt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 LW_WORD vm v_ge(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
 LW_WORD vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }

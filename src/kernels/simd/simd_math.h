@@ -11,15 +11,18 @@
 /* 1.5 * 2^23: adding it to |x| < 2^22 leaves round-to-nearest-even(x) in the low mantissa bits. */
 #define LW_ROUND_MAGIC 12582912.0f
 
-/* x * 2^n for n in [-252, 254], x near 1, one rounding: two exact halves keep 2^n finite and
+#ifndef LW_SIMD_HAS_SCALE
+/* x * 2^n for whole n in [-252, 254], x near 1, one rounding: two exact halves keep 2^n finite and
  * denormal results right. */
-LW_WORD vf v_scale2(vf x, vi n)
+LW_WORD vf v_scale2(vf x, vf n)
 {
-    vi half = vi_sra(n, 1);
+    vi m = vi_sub(v_as_i(v_add(n, v_set1(LW_ROUND_MAGIC))), v_as_i(v_set1(LW_ROUND_MAGIC)));
+    vi half = vi_sra(m, 1);
     vf s1 = v_as_f(vi_shl(vi_add(half, vi_set1(127)), 23));
-    vf s2 = v_as_f(vi_shl(vi_add(vi_sub(n, half), vi_set1(127)), 23));
+    vf s2 = v_as_f(vi_shl(vi_add(vi_sub(m, half), vi_set1(127)), 23));
     return v_mul(v_mul(x, s1), s2);
 }
+#endif
 
 /* e^x. <= 1.1 ulp; inf above 88.72, denormals down to -103.97, then 0; NaN stays. x = n ln2 + r,
  * |r| <= ln2 / 2. */
@@ -28,7 +31,6 @@ LW_WORD vf v_exp(vf x)
     x = v_min(v_set1(89.0f), x); /* order of operands keeps a NaN in x */
     x = v_max(v_set1(-105.0f), x);
     vf t = v_fma(x, v_set1(1.44269504f), v_set1(LW_ROUND_MAGIC));
-    vi n = vi_sub(v_as_i(t), v_as_i(v_set1(LW_ROUND_MAGIC)));
     t = v_sub(t, v_set1(LW_ROUND_MAGIC));
     vf r = v_fnma(t, v_set1(0.693145752f), x); /* 16 bits of ln 2: the product is exact */
     r = v_fnma(t, v_set1(1.42860677e-6f), r);
@@ -38,7 +40,7 @@ LW_WORD vf v_exp(vf x)
     p = v_fma(p, r, v_set1(0.1666657338f));
     p = v_fma(p, r, v_set1(0.5f));
     p = v_fma(v_mul(r, r), p, r);
-    return v_scale2(v_add(p, v_set1(1.0f)), n);
+    return v_scale2(v_add(p, v_set1(1.0f)), t);
 }
 
 /* ln x. <= 0.9 ulp; -inf at 0, NaN below, inf at inf. x = 2^e (1 + f), 1 + f in [sqrt(1/2),
