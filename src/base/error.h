@@ -24,29 +24,29 @@ void lw_errclear(void);
 const char *lw_errname(int code);
 int lw_exit_code(int code);
 
-#define LW_TRY(expr)                                                                               \
-    do {                                                                                           \
-        int lw_try_rc_ = (expr);                                                                   \
-        if (lw_try_rc_ < 0)                                                                        \
-            return lw_try_rc_;                                                                     \
+#define LW_TRY(expr)             \
+    do {                         \
+        int lw_try_rc_ = (expr); \
+        if (lw_try_rc_ < 0)      \
+            return lw_try_rc_;   \
     } while (0)
 
 /* A bug of ours: always on, prints file:line and the message, aborts. */
-#define LW_ASSERT(cond, ...)                                                                       \
-    do {                                                                                           \
-        if (__builtin_expect(!(cond), 0))                                                          \
-            lw_assert_fail(__FILE__, __LINE__, #cond, __VA_ARGS__);                                \
+#define LW_ASSERT(cond, ...)                                        \
+    do {                                                            \
+        if (__builtin_expect(!(cond), 0))                           \
+            lw_assert_fail(__FILE__, __LINE__, #cond, __VA_ARGS__); \
     } while (0)
 _Noreturn void lw_assert_fail(const char *file, int line, const char *cond, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL; ... *out = lw_steal(&plan); return 0; */
 #define LW_CLEANUP(fn) __attribute__((cleanup(fn)))
-#define lw_steal(pp)                                                                               \
-    __extension__({                                                                                \
-        __typeof__(*(pp)) lw_steal_p_ = *(pp);                                                     \
-        *(pp) = NULL;                                                                              \
-        lw_steal_p_;                                                                               \
+#define lw_steal(pp)                           \
+    __extension__({                            \
+        __typeof__(*(pp)) lw_steal_p_ = *(pp); \
+        *(pp) = NULL;                          \
+        lw_steal_p_;                           \
     })
 
 #endif

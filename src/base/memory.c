@@ -116,7 +116,8 @@ static bool bulk_is_mapped(size_t bytes)
 static void *bulk_map(size_t bytes)
 {
     size_t span = LW_ROUND_UP(bytes, huge_page);
-    char *raw = mmap(NULL, span + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *raw = mmap(NULL, span + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                     -1, 0);
     if (raw == MAP_FAILED)
         return no_memory(bytes);
     size_t head = LW_ROUND_UP((uintptr_t)raw, huge_page) - (uintptr_t)raw;

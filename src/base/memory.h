@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeroed heap block; NULL with LW_ENOMEM's message set (names the size). n * size is overflow-checked. */
+/* Zeroed heap block; NULL with LW_ENOMEM's message set (names the size). n * size is
+ * overflow-checked. */
 void *lw_calloc(size_t n, size_t size);
-/* Grows *pp (elements of `size` bytes) so that it holds at least `need`; doubles; keeps *cap true. */
+/* Grows *pp (elements of `size` bytes) so that it holds at least `need`; doubles; keeps *cap true.
+ */
 int lw_grow(void *pp, size_t *cap, size_t need, size_t size);
 void lw_free(void *pp); /* void **: frees and nulls; accepts NULL inside */
 char *lw_strdup(const char *s);

@@ -2,13 +2,15 @@
 /*
  * The thread pool. One 64-bit word says everything workers need to claim a task:
  *
- *     claim = job number (high 32 bits) | next task (low 32 bits; CLOSED while the job is being written)
+ *     claim = job number (high 32 bits) | next task (low 32 bits; CLOSED while the job is being
+ * written)
  *
- * The caller closes the word with the next job's number, writes fn, arg and the task count, and opens it
- * at task 0. A worker loads the word, reads the job, and claims task i by compare-and-swap of (job, i) to
- * (job, i + 1). If the job had changed in between, the word had been closed before its fields were
- * written (release/acquire), so the swap fails. A job ends when its finished tasks are counted up: a worker
- * that never woke up is never waited for, which keeps an oversubscribed machine from stalling.
+ * The caller closes the word with the next job's number, writes fn, arg and the task count, and
+ * opens it at task 0. A worker loads the word, reads the job, and claims task i by compare-and-swap
+ * of (job, i) to (job, i + 1). If the job had changed in between, the word had been closed before
+ * its fields were written (release/acquire), so the swap fails. A job ends when its finished tasks
+ * are counted up: a worker that never woke up is never waited for, which keeps an oversubscribed
+ * machine from stalling.
  *
  * Waiting: spin with `pause`, then with sched_yield, then sleep on a futex.
  */
@@ -50,7 +52,7 @@ struct lw_pool {
     _Atomic int caller_sleeps;
     _Atomic bool stop;
     alignas(64) int size, started;
-    double spin, yield; /* seconds of each way of waiting */
+    double spin, yield;   /* seconds of each way of waiting */
     pool_worker *workers; /* size - 1 */
 };
 
@@ -105,8 +107,8 @@ static bool wait_turn(waiter *w, const lw_pool *p)
     return true;
 }
 
-/* Claims and runs tasks until the job that is open now has none left. Returns its number: the newest
- * job that this thread need not look at again. */
+/* Claims and runs tasks until the job that is open now has none left. Returns its number: the
+ * newest job that this thread need not look at again. */
 static uint32_t work(lw_pool *p, int worker)
 {
     uint32_t done = 0;
@@ -166,12 +168,11 @@ static void *worker_main(void *arg)
 static void wait_for_tasks(lw_pool *p)
 {
     waiter w = {0};
-    uint32_t left;
-    while ((left = atomic_load(&p->unfinished)) != 0) {
+    while (atomic_load(&p->unfinished) != 0) {
         if (wait_turn(&w, p))
             continue;
         atomic_store(&p->caller_sleeps, 1);
-        left = atomic_load(&p->unfinished);
+        uint32_t left = atomic_load(&p->unfinished);
         if (left != 0)
             futex_wait(&p->unfinished, left);
         atomic_store(&p->caller_sleeps, 0);

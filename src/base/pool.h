@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one thread pool. Task boundaries are the caller's and must be a pure function of the work (never of
- * the thread count); workers claim task numbers as they come, so only the order of execution varies.
- * The calling thread works too. Between jobs workers spin briefly, then sleep on a futex.
+ * The one thread pool. Task boundaries are the caller's and must be a pure function of the work
+ * (never of the thread count); workers claim task numbers as they come, so only the order of
+ * execution varies. The calling thread works too. Between jobs workers spin briefly, then sleep on
+ * a futex.
  */
 #ifndef LW_BASE_POOL_H
 #define LW_BASE_POOL_H
@@ -10,13 +11,15 @@
 #include <stdint.h>
 
 typedef struct lw_pool lw_pool;
-/* fn(arg, task, worker): task in [0, n_tasks), worker in [0, lw_pool_size). Must not call lw_pool_run. */
+/* fn(arg, task, worker): task in [0, n_tasks), worker in [0, lw_pool_size). Must not call
+ * lw_pool_run. */
 typedef void lw_pool_fn(void *arg, int64_t task, int worker);
 
 int lw_pool_new(int threads, lw_pool **out); /* threads >= 1, the caller counts as one */
 void lw_pool_free(lw_pool **pp);
 int lw_pool_size(const lw_pool *p);
-/* Runs all tasks, returns when all are done (full barrier). One caller at a time. NULL pool: serial. */
+/* Runs all tasks, returns when all are done (full barrier). One caller at a time. NULL pool:
+ * serial. */
 void lw_pool_run(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg);
 
 #endif

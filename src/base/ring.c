@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ring between one producer thread and one consumer. Three counters, in items: filled by the producer,
- * given to the consumer, handed back. A slot may be written while filled - returned < slots.
+ * Ring between one producer thread and one consumer. Three counters, in items: filled by the
+ * producer, given to the consumer, handed back. A slot may be written while filled - returned <
+ * slots.
  */
 #include "base/ring.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
- * 1, 2, 3", SC 2011). Never stateful: every draw is a pure function of (seed, stream, step, row, element).
+ * 1, 2, 3", SC 2011). Never stateful: every draw is a pure function of (seed, stream, step, row,
+ * element).
  *
  *   key     = low and high half of splitmix(seed ^ stream hash)         (lw_rng_key)
  *   counter = { element block (4 numbers each), step, low row, high row }
@@ -24,7 +25,8 @@ lw_rng_key lw_rng_key_of(uint64_t seed, uint64_t stream);
 /* Element `e` of row `row` at `step`. */
 uint32_t lw_rng_word(lw_rng_key key, uint32_t step, uint64_t row, uint64_t e);
 double lw_rng_uniform(lw_rng_key key, uint32_t step, uint64_t row, uint64_t e); /* 24 bits, [0,1) */
-uint32_t lw_rng_below(lw_rng_key key, uint32_t step, uint64_t row, uint64_t e, uint32_t n); /* 0..n-1 */
+uint32_t lw_rng_below(lw_rng_key key, uint32_t step, uint64_t row, uint64_t e,
+                      uint32_t n); /* 0..n-1 */
 
 /* A pseudo-random permutation of 0..n-1 evaluated at i, keyed by (key, epoch): Feistel network with
  * cycle walking, so that shuffles need no memory and resume needs no state. */

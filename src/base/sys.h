@@ -9,10 +9,10 @@
 
 #include "base/str.h"
 
-double lw_now(void);      /* monotonic seconds */
+double lw_now(void);       /* monotonic seconds */
 double lw_wall_time(void); /* seconds since 1970 */
 void lw_sleep(double seconds);
-uint64_t lw_peak_rss(void); /* bytes, this process */
+uint64_t lw_peak_rss(void);     /* bytes, this process */
 uint64_t lw_memory_total(void); /* bytes this process may use (cgroup limit or RAM) */
 
 /* CPUs this process may run on: affinity mask and cgroup quota, at least 1. */
@@ -20,12 +20,14 @@ int lw_cpu_count(void);
 typedef enum lw_isa { LW_ISA_REF, LW_ISA_AVX2, LW_ISA_AVX512, LW_ISA_COUNT } lw_isa;
 /* Best level this CPU and kernel support (avx2 needs FMA; avx512 needs F, BW, DQ, VL). */
 lw_isa lw_isa_best(void);
-/* Best level, lowered by LW_ISA=ref|avx2|avx512. An unknown word or an unsupported level is LW_EUSAGE / LW_EDEVICE. */
+/* Best level, lowered by LW_ISA=ref|avx2|avx512. An unknown word or an unsupported level is
+ * LW_EUSAGE / LW_EDEVICE. */
 int lw_isa_chosen(lw_isa *out);
 const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avx512" */
 const char *lw_cpu_name(void);       /* model name as the kernel says it */
 
-/* Whole file into a heap block with a NUL after it (not counted). max 0: no limit. Caller lw_free()s. */
+/* Whole file into a heap block with a NUL after it (not counted). max 0: no limit. Caller
+ * lw_free()s. */
 int lw_file_read(const char *path, size_t max, char **out, size_t *len);
 /* Writes path.tmp.PID, fsyncs, renames; the old file stays whole on any failure. */
 int lw_file_write(const char *path, const void *bytes, size_t n);
@@ -33,7 +35,7 @@ int lw_file_append(const char *path, const void *bytes, size_t n);
 bool lw_path_exists(const char *path);
 bool lw_path_is_dir(const char *path);
 int lw_file_size(const char *path, uint64_t *out);
-int lw_mkdirs(const char *path); /* like mkdir -p */
+int lw_mkdirs(const char *path);      /* like mkdir -p */
 int lw_remove_tree(const char *path); /* like rm -rf; missing is fine */
 int lw_fsync_path(const char *path);
 /* Sorted names in a directory (no . and ..), heap array of heap strings, freed by lw_list_free. */
@@ -48,12 +50,14 @@ typedef struct lw_map {
     size_t size;
     bool writable;
 } lw_map;
-int lw_map_open(lw_map *out, const char *path);               /* read-only */
-int lw_map_create(lw_map *out, const char *path, size_t size); /* new file of `size` zero bytes, writable */
+int lw_map_open(lw_map *out, const char *path); /* read-only */
+int lw_map_create(lw_map *out, const char *path,
+                  size_t size); /* new file of `size` zero bytes, writable */
 int lw_map_sync(lw_map *m);
 void lw_map_close(lw_map *m);
 
-/* Advisory exclusive lock on path (created if missing), waits; for caches several processes may build. */
+/* Advisory exclusive lock on path (created if missing), waits; for caches several processes may
+ * build. */
 int lw_lock_take(const char *path, int *fd);
 void lw_lock_drop(int *fd);
 

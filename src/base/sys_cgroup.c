@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits of control groups. Version 2 has one line "0::/path" in /proc/self/cgroup and files cpu.max and
- * memory.max; version 1 has a line "N:cpu,cpuacct:/path" per controller and its own files. Inside a
- * container the path may not exist below the mount: walking up to the root finds what is visible.
+ * Limits of control groups. Version 2 has one line "0::/path" in /proc/self/cgroup and files
+ * cpu.max and memory.max; version 1 has a line "N:cpu,cpuacct:/path" per controller and its own
+ * files. Inside a container the path may not exist below the mount: walking up to the root finds
+ * what is visible.
  */
 #include "base/sys_cgroup.h"
 
@@ -50,7 +51,7 @@ static double memory_of_dir(const char *dir)
     if (!read_first_line(dir, "memory.max", text, sizeof text) &&
         !read_first_line(dir, "memory.limit_in_bytes", text, sizeof text))
         return 0.0;
-    double bytes = strtod(text, NULL); /* "max" reads as 0 */
+    double bytes = strtod(text, NULL);   /* "max" reads as 0 */
     return bytes < 0x1p62 ? bytes : 0.0; /* version 1 says "no limit" as a number near 2^63 */
 }
 

@@ -22,8 +22,8 @@ static int map_fd(lw_map *out, int fd, const char *path, size_t size, bool writa
     int why = errno;
     close(fd);
     if (data == MAP_FAILED)
-        return lw_fail(why == ENOMEM ? LW_ENOMEM : LW_EIO, "%s: cannot map %zu bytes: %s", path, size,
-                       strerror(why));
+        return lw_fail(why == ENOMEM ? LW_ENOMEM : LW_EIO, "%s: cannot map %zu bytes: %s", path,
+                       size, strerror(why));
     *out = (lw_map){.data = data, .size = size, .writable = writable};
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli: argv -> one frozen config struct -> a command that calls a recipe and prints what comes back.
- * The only folder that writes to stdout; main.c is the only file that ends the process.
+ * cli: argv -> one frozen config struct -> a command that calls a recipe and prints what comes
+ * back. The only folder that writes to stdout; main.c is the only file that ends the process.
  *
  *   commands.def     the list of commands, one row each
  *   cmd_<name>.c     one command: its option table and its run function
@@ -11,22 +11,24 @@
  *   cli_progress     bar on a terminal, lines elsewhere; cli_signal: SIGINT as a question
  *   cli_main         all of it in order, errors to exit codes
  *
- * An option is one static row. Its field in the config struct gives its type (bool, int32_t, int64_t,
- * float, double, const char *, an enum with `choices`, or an array of numbers or strings with a count):
+ * An option is one static row. Its field in the config struct gives its type (bool, int32_t,
+ * int64_t, float, double, const char *, an enum with `choices`, or an array of numbers or strings
+ * with a count):
  *
  *   static const lw_option options[] = {
  *       {LW_OPT(my_config, steps), .name = "steps", .fallback = "1000", .min = 1, .max = 1e9,
  *        .unit = "steps", .group = "Training", .help = "optimizer steps"},
- *       {LW_OPT_LIST(my_config, temps, n_temps), .name = "feature-temperatures", .aliases = "temps",
- *        .fallback = "0.02,0.05,0.2", .help = "temperatures of the kernel"},
- *       {LW_OPT(my_config, source), .name = "source", .positional = true, .required = true,
- *        .help = "run directory or model folder"},
+ *       {LW_OPT_LIST(my_config, temps, n_temps), .name = "feature-temperatures", .aliases =
+ * "temps", .fallback = "0.02,0.05,0.2", .help = "temperatures of the kernel"}, {LW_OPT(my_config,
+ * source), .name = "source", .positional = true, .required = true, .help = "run directory or model
+ * folder"},
  *       {.name = NULL}};
  *   const lw_command lw_cmd_mine = {.name = "mine", .options = {options}, .config_size =
  *       sizeof(my_config), .run = run, ...};
  *
- * Values come from `fallback`, then --config FILE, then argv; each passes the same parser and range check.
- * A row without `fallback` starts at zero / NULL / empty, and is written to config.yaml only when given.
+ * Values come from `fallback`, then --config FILE, then argv; each passes the same parser and range
+ * check. A row without `fallback` starts at zero / NULL / empty, and is written to config.yaml only
+ * when given.
  */
 #ifndef LW_CLI_H
 #define LW_CLI_H

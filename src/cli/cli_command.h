@@ -20,11 +20,11 @@ typedef struct lw_cli_globals {
 typedef struct lw_cli lw_cli;
 
 typedef struct lw_command {
-    const char *name;     /* "train drift": words as typed */
-    const char *summary;  /* one line */
-    const char *usage;    /* "SOURCE [options]": what follows the name */
-    const char *notes;    /* paragraphs after the options, or NULL */
-    const char *examples; /* command lines, one a line, or NULL */
+    const char *name;                              /* "train drift": words as typed */
+    const char *summary;                           /* one line */
+    const char *usage;                             /* "SOURCE [options]": what follows the name */
+    const char *notes;                             /* paragraphs after the options, or NULL */
+    const char *examples;                          /* command lines, one a line, or NULL */
     const lw_option *options[LW_OPT_MAX_SETS - 1]; /* tables over the one config struct */
     size_t config_size;                            /* bytes; zeroed, then defaults */
     int (*run)(const lw_cli *cli, const void *config); /* 0 or LW_E* */
@@ -61,5 +61,6 @@ void lw_cli_print_json(const json_t *tree);
 void lw_help_program(lw_str *out);
 void lw_help_prefix(lw_str *out, const char *prefix); /* all commands that begin with these words */
 void lw_help_command(lw_str *out, const lw_command *command);
+void lw_help_markdown(lw_str *out); /* of the program and every command: docs/cli.md */
 
 #endif

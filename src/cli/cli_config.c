@@ -42,8 +42,8 @@ static int set_key(const lw_opts *o, const char *path, const char *key, const js
     lw_opt_ref ref = lw_opts_find(o, key, strlen(key));
     if (!ref.row) {
         const char *near = lw_opts_nearest(o, key);
-        return lw_fail(LW_EUSAGE, *near ? "%s: unknown key: did you mean %s?" : "%s: unknown key%s", what,
-                       near);
+        return lw_fail(LW_EUSAGE, *near ? "%s: unknown key: did you mean %s?" : "%s: unknown key%s",
+                       what, near);
     }
     if (json_is_null(value))
         return 0;

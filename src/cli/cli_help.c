@@ -77,8 +77,11 @@ static void add_row(lw_str *out, const lw_option *row)
     LW_CLEANUP(lw_str_clear) lw_str name = {0}, help = {0};
     bool on = row->type == LW_OPT_BOOL && row->fallback && lw_str_eq(row->fallback, "true");
     const char *value = row->positional ? "" : value_word(row);
-    lw_str_addf(&name, "%s%s%s%s", row->positional ? "" : on ? "--no-" : "--", row->name,
-                *value ? " " : "", strlen(value) > 24 ? "NAME" : value);
+    lw_str_addf(&name, "%s%s%s%s",
+                row->positional ? ""
+                : on            ? "--no-"
+                                : "--",
+                row->name, *value ? " " : "", strlen(value) > 24 ? "NAME" : value);
     lw_str_add(&help, on ? "without: " : "");
     lw_str_add(&help, row->help ? row->help : "");
     add_facts(&help, row);
@@ -138,13 +141,14 @@ static void add_indented(lw_str *out, const char *lines)
     }
 }
 
-void lw_help_command(lw_str *out, const lw_command *c)
+static void add_command(lw_str *out, const lw_command *c, bool with_globals)
 {
     const lw_option *tables[LW_OPT_MAX_SETS + 1] = {0};
     int n = 0;
     for (size_t i = 0; i < LW_COUNT(c->options) && c->options[i]; i++)
         tables[n++] = c->options[i];
-    tables[n] = lw_global_options;
+    if (with_globals)
+        tables[n] = lw_global_options;
     lw_str_addf(out, "leeway %s: %s\n\nUsage: leeway %s %s\n", c->name, c->summary, c->name,
                 c->usage ? c->usage : "[options]");
     if (c->examples) {
@@ -154,6 +158,23 @@ void lw_help_command(lw_str *out, const lw_command *c)
     add_tables(out, tables);
     if (c->notes)
         lw_str_addf(out, "\n%s\n", c->notes);
+}
+
+void lw_help_command(lw_str *out, const lw_command *c)
+{
+    add_command(out, c, true);
+}
+
+void lw_help_markdown(lw_str *out)
+{
+    lw_str_add(out, "## leeway\n\n```\n");
+    lw_help_program(out);
+    lw_str_add(out, "```\n");
+    for (const lw_command *const *c = lw_commands; *c; c++) {
+        lw_str_addf(out, "\n## leeway %s\n\n```\n", (*c)->name);
+        add_command(out, *c, false);
+        lw_str_add(out, "```\n");
+    }
 }
 
 void lw_help_prefix(lw_str *out, const char *prefix)
@@ -166,11 +187,15 @@ void lw_help_prefix(lw_str *out, const char *prefix)
 void lw_help_program(lw_str *out)
 {
     const lw_option *tables[] = {lw_global_options, NULL};
-    lw_str_add(out, "leeway: trains and runs image generators on the CPU\n\n"
-                    "Usage: leeway COMMAND [options]; leeway COMMAND --help for its options\n\nCommands:\n");
+    lw_str_add(
+        out,
+        "leeway: trains and runs image generators on the CPU\n\n"
+        "Usage: leeway COMMAND [options]; leeway COMMAND --help for its options\n\nCommands:\n");
     lw_help_prefix(out, "");
     add_tables(out, tables);
-    lw_str_add(out, "\nEnvironment: LW_ISA=ref|avx2|avx512 chooses kernels, LW_LOG=info,plan=debug what is "
-                    "logged.\nExit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 input/output, "
-                    "5 memory, 6 device,\n7 numerical failure, 130 interrupted after saving.\n");
+    lw_str_add(
+        out,
+        "\nEnvironment: LW_ISA=ref|avx2|avx512 chooses kernels, LW_LOG=info,plan=debug what is "
+        "logged.\nExit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 input/output, "
+        "5 memory, 6 device,\n7 numerical failure, 130 interrupted after saving.\n");
 }

@@ -59,7 +59,8 @@ static int fail_command(const char *word)
     lw_str_addf(&group, "%s ", word);
     lw_help_prefix(&text, lw_str_c(&group));
     if (text.len > 0)
-        return lw_fail(LW_EUSAGE, "'%s' is not a command by itself; there are:\n%s", word, lw_str_c(&text));
+        return lw_fail(LW_EUSAGE, "'%s' is not a command by itself; there are:\n%s", word,
+                       lw_str_c(&text));
     for (const lw_command *const *c = lw_commands; *c; c++) {
         char first[64];
         snprintf(first, sizeof first, "%.*s", (int)strcspn((*c)->name, " "), (*c)->name);
@@ -69,7 +70,9 @@ static int fail_command(const char *word)
             near = (*c)->name;
         }
     }
-    return lw_fail(LW_EUSAGE, *near ? "unknown command '%s': did you mean '%s'?" : "unknown command '%s': see leeway --help%s",
+    return lw_fail(LW_EUSAGE,
+                   *near ? "unknown command '%s': did you mean '%s'?"
+                         : "unknown command '%s': see leeway --help%s",
                    word, near);
 }
 
@@ -167,6 +170,8 @@ static int run_help(int argc, char **argv, int from)
     const lw_command *command = find_command(argc, argv, from, &words);
     if (command)
         lw_help_command(&text, command);
+    else if (from < argc && lw_str_eq(argv[from], "--markdown"))
+        lw_help_markdown(&text);
     else if (from < argc)
         lw_help_prefix(&text, argv[from]);
     else
@@ -187,7 +192,8 @@ static int dispatch(lw_cli *cli, lw_arena *arena)
     cli->command = find_command(cli->argc, cli->argv, at, &words);
     if (cli->command)
         return run_command(cli, arena, words);
-    bool asks_help = cli->global.help || (at + 1 < cli->argc && lw_str_eq(cli->argv[at + 1], "--help"));
+    bool asks_help = cli->global.help ||
+                     (at + 1 < cli->argc && lw_str_eq(cli->argv[at + 1], "--help"));
     if (asks_help)
         return run_help(cli->argc, cli->argv, at);
     try_program_beside(cli->argv + at);
@@ -206,7 +212,8 @@ int lw_cli_main(int argc, char **argv)
         rc = dispatch(&cli, arena);
     errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout)) && rc >= 0)
-        rc = lw_fail(LW_EIO, "cannot write to stdout: %s", errno ? strerror(errno) : "output error");
+        rc = lw_fail(LW_EIO, "cannot write to stdout: %s",
+                     errno ? strerror(errno) : "output error");
     if (rc < 0)
         fprintf(stderr, "leeway: %s\n", *lw_errmsg() ? lw_errmsg() : lw_errname(rc));
     return lw_exit_code(rc);

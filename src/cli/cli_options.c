@@ -95,7 +95,9 @@ int lw_opts_check_required(const lw_opts *o)
         for (const lw_option *row = o->set[s].rows; row->name; row++) {
             if (!row->required || o->set[s].given[row - o->set[s].rows])
                 continue;
-            return lw_fail(LW_EUSAGE, row->positional ? "missing argument %s%s: %s" : "missing option %s%s: %s",
+            return lw_fail(LW_EUSAGE,
+                           row->positional ? "missing argument %s%s: %s"
+                                           : "missing option %s%s: %s",
                            row->positional ? "" : "--", row->name, row->help);
         }
     }

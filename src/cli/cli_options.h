@@ -39,12 +39,12 @@ typedef struct lw_option {
 } lw_option;
 
 #define LW_OPT_FIELD(T, field) (((T *)0)->field)
-#define LW_OPT(T, field)                                                                           \
+#define LW_OPT(T, field) \
     .type = _Generic(LW_OPT_FIELD(T, field), bool: LW_OPT_BOOL, int32_t: LW_OPT_I32,               \
                      uint32_t: LW_OPT_I32, int64_t: LW_OPT_I64, float: LW_OPT_F32,                 \
                      double: LW_OPT_F64, const char *: LW_OPT_TEXT),                               \
     .offset = offsetof(T, field)
-#define LW_OPT_LIST(T, field, n_field)                                                             \
+#define LW_OPT_LIST(T, field, n_field) \
     .type = _Generic(LW_OPT_FIELD(T, field), int32_t *: LW_OPT_I32S, float *: LW_OPT_F32S,         \
                      double *: LW_OPT_F64S, const char **: LW_OPT_TEXTS),                          \
     .offset = offsetof(T, field),                                                                  \
@@ -74,7 +74,8 @@ typedef struct lw_opt_ref {
     const lw_option *row; /* NULL: none */
 } lw_opt_ref;
 
-/* Adds a table over `base` and sets every field to its default. LW_EUSAGE if a default does not parse. */
+/* Adds a table over `base` and sets every field to its default. LW_EUSAGE if a default does not
+ * parse. */
 int lw_opts_add(lw_opts *o, const lw_option *rows, void *base);
 /* By name or alias; `-` and `_` are the same. `n` letters of `name`. Not found: row NULL. */
 lw_opt_ref lw_opts_find(const lw_opts *o, const char *name, size_t n);
@@ -83,12 +84,14 @@ const char *lw_opts_nearest(const lw_opts *o, const char *name);
 /* True when config or argv set the option. The name must exist. */
 bool lw_opts_given(const lw_opts *o, const char *name);
 
-/* Parses text into the row's field. `what` names the place in errors ("--steps", "run.yaml: steps"). */
+/* Parses text into the row's field. `what` names the place in errors ("--steps", "run.yaml:
+ * steps"). */
 int lw_opt_set_text(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text);
 /* The field as a JSON value (new reference); NULL for an unset text. */
 json_t *lw_opt_get_json(lw_opt_ref ref);
 
-/* Walks YAML or JSON object `tree` (read from `path`) into the tables. The key "command" is skipped. */
+/* Walks YAML or JSON object `tree` (read from `path`) into the tables. The key "command" is
+ * skipped. */
 int lw_opts_set_tree(const lw_opts *o, const char *path, const json_t *tree);
 /* All options that are not transient and have a default or were given, in table order. */
 json_t *lw_opts_get_tree(const lw_opts *o, const char *command);
@@ -96,9 +99,9 @@ json_t *lw_opts_get_tree(const lw_opts *o, const char *command);
 int lw_opts_check_required(const lw_opts *o);
 
 /*
- * Parses argv[from..] over the tables: --x V, --x=V, --no-x, --disable-x, -- ends options, words fill the
- * positional rows. With `words` false, stops at the first word. Returns the index of the first
- * argument not used, or LW_EUSAGE.
+ * Parses argv[from..] over the tables: --x V, --x=V, --no-x, --disable-x, -- ends options, words
+ * fill the positional rows. With `words` false, stops at the first word. Returns the index of the
+ * first argument not used, or LW_EUSAGE.
  */
 int lw_opts_parse(const lw_opts *o, int argc, char **argv, int from, bool words);
 

@@ -23,7 +23,8 @@ int lw_cli_config_yaml(const lw_cli *cli, lw_str *out)
 /* Single quotes around anything a shell might read in its own way. */
 static void add_quoted(lw_str *out, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
     if (*word && word[strspn(word, plain)] == '\0') {
         lw_str_add(out, word);
         return;

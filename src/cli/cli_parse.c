@@ -101,7 +101,8 @@ int lw_opts_parse(const lw_opts *o, int argc, char **argv, int from, bool words)
             i++;
         } else if (options && lw_str_starts(text, "--")) {
             LW_TRY(parse_option(o, argc, argv, &i));
-        } else if (options && text[0] == '-' && text[1] != '\0' && strchr("0123456789.", text[1]) == NULL) {
+        } else if (options && text[0] == '-' && text[1] != '\0' &&
+                   strchr("0123456789.", text[1]) == NULL) {
             return lw_fail(LW_EUSAGE, "unknown option %s: options are long, see --help", text);
         } else if (!words) {
             break;

@@ -19,7 +19,8 @@ void lw_signal_catch(void)
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);
-    /* RESETHAND: the second signal does what it always does. RESTART: files being written are not torn. */
+    /* RESETHAND: the second signal does what it always does. RESTART: files being written are not
+     * torn. */
     action.sa_flags = (int)(SA_RESETHAND | (unsigned)SA_RESTART);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

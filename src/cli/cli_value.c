@@ -18,8 +18,10 @@ static int fail_range(const lw_option *row, const char *what, const char *text)
 {
     const char *unit = row->unit ? row->unit : "", *blank = row->unit ? " " : "";
     if (row->max >= 1e15 || isinf(row->max))
-        return lw_fail(LW_EUSAGE, "%s %s: must be at least %g%s%s", what, text, row->min, blank, unit);
-    return lw_fail(LW_EUSAGE, "%s %s: must be %g to %g%s%s", what, text, row->min, row->max, blank, unit);
+        return lw_fail(LW_EUSAGE, "%s %s: must be at least %g%s%s", what, text, row->min, blank,
+                       unit);
+    return lw_fail(LW_EUSAGE, "%s %s: must be %g to %g%s%s", what, text, row->min, row->max, blank,
+                   unit);
 }
 
 static int parse_real(const lw_option *row, const char *what, const char *text, double *out)
@@ -34,7 +36,8 @@ static int parse_real(const lw_option *row, const char *what, const char *text, 
 }
 
 /* Whole numbers, also written 1e5; of `bits` bits. */
-static int parse_int(const lw_option *row, const char *what, const char *text, int bits, int64_t *out)
+static int parse_int(const lw_option *row, const char *what, const char *text, int bits,
+                     int64_t *out)
 {
     int64_t v;
     double real;
@@ -91,8 +94,8 @@ static int keep_text(const lw_opts *o, const lw_option *row, const char *what, c
     return 0;
 }
 
-static int set_element(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text, void *field,
-                       int i)
+static int set_element(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text,
+                       void *field, int i)
 {
     const lw_option *row = ref.row;
     int64_t whole = 0;

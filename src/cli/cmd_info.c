@@ -8,7 +8,7 @@ static const struct {
     const char *name;
     bool present;
 } features[] = {
-    {"png", true}, {"jpeg", true},   {"archives", true}, {"lapack", true},
+    {"png", true},   {"jpeg", true}, {"archives", true}, {"lapack", true},
     {"cuda", false}, {"mpi", false}, {"video", false},   {"web", false},
 };
 

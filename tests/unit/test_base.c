@@ -42,8 +42,8 @@ static void exit_codes_are_the_documented_ones(void **state)
     (void)state;
     static const struct {
         int code, exit_code;
-    } expected[] = {{0, 0},         {LW_EFAILED, 1}, {LW_EUSAGE, 2},  {LW_EFORMAT, 3},
-                    {LW_EIO, 4},    {LW_ENOMEM, 5},  {LW_EDEVICE, 6}, {LW_ENUMERIC, 7},
+    } expected[] = {{0, 0},         {LW_EFAILED, 1},   {LW_EUSAGE, 2},  {LW_EFORMAT, 3},
+                    {LW_EIO, 4},    {LW_ENOMEM, 5},    {LW_EDEVICE, 6}, {LW_ENUMERIC, 7},
                     {LW_ESHAPE, 3}, {LW_ESTOPPED, 130}};
     for (size_t i = 0; i < LW_COUNT(expected); i++)
         assert_int_equal(lw_exit_code(expected[i].code), expected[i].exit_code);
@@ -167,7 +167,8 @@ static void numbers_parse_whole_strings_only(void **state)
     (void)state;
     int64_t i = 77;
     double f = 77.0;
-    static const char *const not_int[] = {"", "-", " 1", "1 ", "1.0", "0x10", "9223372036854775808"};
+    static const char *const not_int[] = {
+        "", "-", " 1", "1 ", "1.0", "0x10", "9223372036854775808"};
     for (size_t k = 0; k < LW_COUNT(not_int); k++)
         assert_int_equal(lw_parse_i64(not_int[k], &i), LW_EUSAGE);
     assert_int_equal(i, 77);
@@ -175,7 +176,8 @@ static void numbers_parse_whole_strings_only(void **state)
     assert_true(i == INT64_MIN);
     assert_int_equal(lw_parse_i64("+12", &i), 0);
     assert_int_equal(i, 12);
-    static const char *const not_num[] = {"", ".", "nan", "0x1p3", "1e", " 1", "1 ", "1,5", "1e999"};
+    static const char *const not_num[] = {"",   ".",  "nan", "0x1p3", "1e",
+                                          " 1", "1 ", "1,5", "1e999"};
     for (size_t k = 0; k < LW_COUNT(not_num); k++)
         assert_int_equal(lw_parse_f64(not_num[k], &f), LW_EUSAGE);
     assert_true(f == 77.0);

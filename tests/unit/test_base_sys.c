@@ -68,7 +68,8 @@ static void write_is_atomic(void **state)
     put(file, "old");
     pid_t child = fork();
     assert_true(child >= 0);
-    if (child == 0) { /* RLIMIT_FSIZE would kill us; a full device is /dev/full, reached by a symlink */
+    if (child ==
+        0) { /* RLIMIT_FSIZE would kill us; a full device is /dev/full, reached by a symlink */
         char tmp[192];
         snprintf(tmp, sizeof tmp, "%s.tmp.%ld", file, (long)getpid());
         if (symlink("/dev/full", tmp) != 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/pool and base/ring: every task once, full barriers, errors that travel. Built under TSan too. */
+/* base/pool and base/ring: every task once, full barriers, errors that travel. Built under TSan
+ * too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -32,7 +32,8 @@ typedef struct config {
 } config;
 
 static const lw_option rows[] = {
-    {LW_OPT(config, source), .name = "source", .positional = true, .required = true, .help = "a run"},
+    {LW_OPT(config, source), .name = "source", .positional = true, .required = true,
+     .help = "a run"},
     {LW_OPT(config, data), .name = "data", .group = "Data", .help = "a data spec"},
     {LW_OPT(config, variant), .name = "drift-variant", .fallback = "official",
      .choices = "official|plain|tau-times-dim", .help = "form of the field"},
@@ -47,8 +48,8 @@ static const lw_option rows[] = {
     {LW_OPT(config, large), .name = "large", .help = "the large network"},
     {LW_OPT(config, how), .name = "sampler", .fallback = "auto", .choices = "auto|ddim|one-step",
      .help = "how to sample"},
-    {LW_OPT_LIST(config, mult, n_mult), .name = "channel-mult", .fallback = "1,2,2", .min = 1, .max = 8,
-     .help = "channel factors"},
+    {LW_OPT_LIST(config, mult, n_mult), .name = "channel-mult", .fallback = "1,2,2", .min = 1,
+     .max = 8, .help = "channel factors"},
     {LW_OPT_LIST(config, temps, n_temps), .name = "feature-temperatures", .aliases = "temps",
      .fallback = "0.02,0.05", .help = "temperatures"},
     {LW_OPT_LIST(config, keys, n_keys), .name = "feature-keys", .help = "keys"},
@@ -115,8 +116,10 @@ static void every_spelling_of_argv_is_read(void **state)
 {
     (void)state;
     LW_CLEANUP(close_fixture) fixture *f = open_fixture();
-    assert_int_equal(parse(f, "--steps=5 --lr 1e-3 runs/a --large --no-normalize-over-x --sampler one-step "
-                              "--temps 0.1,0.2,0.3 --feature-keys=a.b,c --channel_mult 4 --images 1e6"), 0);
+    assert_int_equal(
+        parse(f, "--steps=5 --lr 1e-3 runs/a --large --no-normalize-over-x --sampler one-step "
+                 "--temps 0.1,0.2,0.3 --feature-keys=a.b,c --channel_mult 4 --images 1e6"),
+        0);
     assert_string_equal(f->c.source, "runs/a");
     assert_int_equal(f->c.steps, 5);
     assert_true(f->c.rate == 1e-3);
@@ -144,7 +147,8 @@ static void wrong_argv_is_one_clear_line(void **state)
     } wrong[] = {
         {"--stesp 5", "unknown option --stesp: did you mean --steps?"},
         {"--learning 5", "unknown option --learning: did you mean --learning-rate?"},
-        {"--no-normalise-over-x", "unknown option --no-normalise-over-x: did you mean --no-normalize-over-x?"},
+        {"--no-normalise-over-x",
+         "unknown option --no-normalise-over-x: did you mean --no-normalize-over-x?"},
         {"--xyzzy", "unknown option --xyzzy: see --help"},
         {"-s 5", "unknown option -s: options are long, see --help"},
         {"--steps", "--steps needs a value: optimizer steps"},
@@ -158,7 +162,8 @@ static void wrong_argv_is_one_clear_line(void **state)
         {"--large=perhaps", "--large 'perhaps': must be true or false"},
         {"--no-large=1", "--no-large takes no value"},
         {"--sampler euler", "--sampler 'euler': must be one of auto|ddim|one-step"},
-        {"--drift-variant plane", "--drift-variant 'plane': must be one of official|plain|tau-times-dim"},
+        {"--drift-variant plane",
+         "--drift-variant 'plane': must be one of official|plain|tau-times-dim"},
         {"--channel-mult 1,2,3,4,5", "--channel-mult 1,2,3,4,5: more than 4 values"},
         {"--channel-mult 1,,2", "--channel-mult '': must be a whole number"},
         {"--channel-mult 1,9", "--channel-mult 9: must be 1 to 8"},
@@ -196,9 +201,11 @@ static void config_files_set_the_same_options(void **state)
 {
     (void)state;
     LW_CLEANUP(close_fixture) fixture *f = open_fixture();
-    assert_int_equal(load(f, "command: train drift\nsource: runs/a\nsteps: 20\nlearning_rate: 1e-4\n"
-                             "normalize-over-x: false\nchannel-mult: [1, 2]\ntemps: '0.5'\n"
-                             "data: null\nimages: 12345678901\n"), 0);
+    assert_int_equal(load(f,
+                          "command: train drift\nsource: runs/a\nsteps: 20\nlearning_rate: 1e-4\n"
+                          "normalize-over-x: false\nchannel-mult: [1, 2]\ntemps: '0.5'\n"
+                          "data: null\nimages: 12345678901\n"),
+                     0);
     assert_string_equal(f->c.source, "runs/a");
     assert_int_equal(f->c.steps, 20);
     assert_true(f->c.rate == 1e-4);
@@ -239,7 +246,8 @@ static void resolved_config_replays(void **state)
     LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
     LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, again = {0};
     assert_int_equal(parse(a, "runs/x --steps 77 --no-normalize-over-x --sampler ddim --temps 0.1 "
-                              "--ema-decay 0.1 --feature-keys a,b"), 0);
+                              "--ema-decay 0.1 --feature-keys a,b"),
+                     0);
     tree = lw_opts_get_tree(&a->opts, "train drift");
     assert_int_equal(lw_yaml_dump(tree, &yaml), 0);
     assert_null(strstr(lw_str_c(&yaml), "images")); /* no default and not given: left out */
@@ -261,16 +269,25 @@ static void resolved_config_replays(void **state)
 static void help_shows_groups_defaults_and_units(void **state)
 {
     (void)state;
-    static const lw_command command = {.name = "test it", .summary = "a test", .usage = "SOURCE [options]",
-                                       .examples = "leeway test it a", .options = {rows},
+    static const lw_command command = {.name = "test it",
+                                       .summary = "a test",
+                                       .usage = "SOURCE [options]",
+                                       .examples = "leeway test it a",
+                                       .options = {rows},
                                        .config_size = sizeof(config)};
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     lw_help_command(&text, &command);
-    static const char *const parts[] = {
-        "leeway test it: a test\n", "Usage: leeway test it SOURCE [options]\n", "Examples:\n  leeway test it a\n",
-        "\nArguments:\n  source", "\nTraining:\n  --steps N",
-        "optimizer steps (steps; 1 to 1e+06; default 1000)",
-        "also --lr; also --rate", "--no-normalize-over-x", "--large ", "\nGlobal options:\n", "--no-progress"};
+    static const char *const parts[] = {"leeway test it: a test\n",
+                                        "Usage: leeway test it SOURCE [options]\n",
+                                        "Examples:\n  leeway test it a\n",
+                                        "\nArguments:\n  source",
+                                        "\nTraining:\n  --steps N",
+                                        "optimizer steps (steps; 1 to 1e+06; default 1000)",
+                                        "also --lr; also --rate",
+                                        "--no-normalize-over-x",
+                                        "--large ",
+                                        "\nGlobal options:\n",
+                                        "--no-progress"};
     const char *from = lw_str_c(&text);
     for (size_t i = 0; i < LW_COUNT(parts); i++)
         if (!strstr(from, parts[i]))
@@ -297,7 +314,8 @@ static void all_command_tables_are_sound(void **state)
                 if (lw_opts_find(&opts, row->name, strlen(row->name)).row != row)
                     fail_msg("%s: two options --%s", (*c)->name, row->name);
                 if (!row->help || row->type == 0 || row->min > row->max)
-                    fail_msg("%s: option --%s lacks help, type or a sane range", (*c)->name, row->name);
+                    fail_msg("%s: option --%s lacks help, type or a sane range", (*c)->name,
+                             row->name);
             }
         }
     }

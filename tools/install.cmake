@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# libleeway.a and libleeway.so from the objects of all folders below the command line, and `cmake --install`:
+# program, libraries, header, pkg-config file, CMake package (leeway::leeway shared, leeway::static).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(objects "")
+foreach(folder ${LW_FOLDERS})
+  if(NOT folder STREQUAL lw_cli)
+    list(APPEND objects $<TARGET_OBJECTS:${folder}>)
+  endif()
+endforeach()
+set(outside PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PNG PkgConfig::TURBOJPEG PkgConfig::ARCHIVE
+  ${LAPACKE_LIBRARY} ${OPENBLAS_LIBRARY} m Threads::Threads)
+
+add_library(leeway_static STATIC ${objects})
+set_target_properties(leeway_static PROPERTIES OUTPUT_NAME leeway)
+add_library(leeway_shared SHARED ${objects})
+set_target_properties(leeway_shared PROPERTIES OUTPUT_NAME leeway VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME leeway)
+target_link_libraries(leeway_shared PRIVATE ${outside})
+target_include_directories(leeway_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+# Objects alone carry no language for the linker.
+set_target_properties(leeway_static leeway_shared PROPERTIES LINKER_LANGUAGE C)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leeway)
+configure_file(${CMAKE_SOURCE_DIR}/tools/leeway.pc.in ${CMAKE_BINARY_DIR}/generated/leeway.pc @ONLY)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/tools/leeway-config.cmake.in
+  ${CMAKE_BINARY_DIR}/generated/leeway-config.cmake INSTALL_DESTINATION ${package_dir}
+  PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/leeway-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+
+install(TARGETS leeway RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS leeway_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS leeway_shared EXPORT leeway-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT leeway-targets NAMESPACE leeway:: DESTINATION ${package_dir})
+install(FILES ${CMAKE_SOURCE_DIR}/include/leeway.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${CMAKE_BINARY_DIR}/generated/leeway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/generated/leeway-config.cmake
+  ${CMAKE_BINARY_DIR}/generated/leeway-config-version.cmake DESTINATION ${package_dir})
