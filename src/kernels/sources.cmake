@@ -6,6 +6,8 @@ set(SOURCES
   conv/conv_shape.c
   gemm/gemm_avx2.c
   gemm/gemm_avx512.c
+  gemm/gemm_dot_avx2.c
+  gemm/gemm_dot_avx512.c
   gemm/gemm_rank_avx2.c
   gemm/gemm_rank_avx512.c
   gemm/gemm_ref.c
@@ -19,6 +21,8 @@ set(SOURCES
   attention/attention_avx2.c
   attention/attention_avx512.c
   attention/attention_ref.c
+  drift/drift_avx2.c
+  drift/drift_avx512.c
   drift/drift_layout.c
   drift/drift_ref.c
   norm/norm_avx2.c

@@ -33,30 +33,65 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     ptrdiff_t rows = round_up((s->n + LW_DRIFT_BLOCKS - 1) / LW_DRIFT_BLOCKS, 8);
     d->rows = d->tile ? s->n : (rows < LW_DRIFT_RB ? LW_DRIFT_RB : rows);
     d->blocks = (s->n + d->rows - 1) / d->rows;
+    d->rb = d->rows < LW_DRIFT_RB ? d->rows : LW_DRIFT_RB;
+    d->cb = d->mp < LW_DRIFT_CB ? d->mp : LW_DRIFT_CB;
 }
 
-/* Rows to multiply [N][cp + 16], norms [N] and [mp], weights [mp], targets transposed [mp / NR][C][NR] and by rows
- * [panels][mp][NR]; each part 16-float aligned. */
-size_t lw_drift_pack_floats(const lw_drift_shape *s, const lw_drift_dims *d)
+static ptrdiff_t take_floats(ptrdiff_t *at, ptrdiff_t floats)
 {
-    return (size_t)(s->n * (d->cp + 16) + round_up(s->n, 16) + 2 * d->mp + d->mp * s->c +
-                    d->panels * d->mp * LW_DRIFT_NR);
+    ptrdiff_t here = *at;
+    *at += round_up(floats, 16);
+    return here;
+}
+
+void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_drift_dims *d)
+{
+    ptrdiff_t at = 0;
+    pack->x = take_floats(&at, s->n * (d->cp + 16));
+    pack->xn = take_floats(&at, s->n);
+    pack->tn = take_floats(&at, d->mp);
+    pack->w = take_floats(&at, d->mp);
+    pack->cols = take_floats(&at, d->mp * s->c);
+    pack->rows = take_floats(&at, d->panels * d->mp * LW_DRIFT_NR);
+    pack->floats = at;
+}
+
+void lw_drift_pad_of(lw_drift_pad *pad, const lw_drift_shape *s, const lw_drift_dims *d)
+{
+    ptrdiff_t at = 0, tile = d->tile ? 1 : 0;
+    lw_drift_pack pack;
+    lw_drift_pack_of(&pack, s, d);
+    pad->d = take_floats(&at, d->rb * d->cb);
+    pad->e = take_floats(&at, d->rb * d->cb);
+    pad->a = take_floats(&at, d->rb * d->cb);
+    pad->opos = take_floats(&at, s->k * d->rb * d->cp);
+    pad->sums = take_floats(&at, 2 * s->k * d->rb);
+    pad->mean = take_floats(&at, d->panels * LW_DRIFT_NR);
+    pad->pack = take_floats(&at, tile * pack.floats);
+    pad->all = take_floats(&at, d->park ? 0 : tile * s->n * d->mp);
+    pad->rmin = take_floats(&at, tile * s->n);
+    pad->rsum = take_floats(&at, tile * s->k * s->n);
+    pad->cmin = take_floats(&at, tile * d->mp);
+    pad->csum = take_floats(&at, tile * s->k * d->mp);
+    pad->floats = at;
 }
 
 void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_dims *d)
 {
     size_t at = 0, groups = (size_t)d->groups, blocks = (size_t)d->blocks, n = (size_t)s->n, k = (size_t)s->k;
     size_t mp = (size_t)d->mp, sweep = d->tile ? 0 : 1;
+    lw_drift_pack pack;
+    lw_drift_pack_of(&pack, s, d);
     map->v = take(&at, k * groups * n * (size_t)d->cp * sizeof(float));
     map->park = take(&at, d->park ? groups * n * mp * sizeof(float) : 0);
     map->s_part = take(&at, groups * blocks * sizeof(double));
     map->m_part = take(&at, groups * blocks * (size_t)d->moments * sizeof(double));
-    map->pack = take(&at, sweep * groups * lw_drift_pack_floats(s, d) * sizeof(float));
+    map->pack = take(&at, sweep * groups * (size_t)pack.floats * sizeof(float));
     map->rmin = take(&at, sweep * groups * n * sizeof(float));
     map->rsum = take(&at, sweep * groups * k * n * sizeof(float));
     map->cmin = take(&at, sweep * groups * (blocks + 1) * mp * sizeof(float));
     map->csum = take(&at, sweep * groups * (blocks + 1) * k * mp * sizeof(float));
-    map->scale = take(&at, (size_t)LW_DRIFT_STATS(LW_DRIFT_MAX_TAU) * sizeof(double));
+    map->stats = take(&at, (size_t)LW_DRIFT_STATS(LW_DRIFT_MAX_TAU) * sizeof(double));
     map->bytes = at;
 }
 
@@ -75,7 +110,7 @@ int64_t lw_drift_tasks(const lw_drift_shape *s, int phase)
         return phase == TILE_SCALE || phase == TILE_LAMBDA ? 1 : d.groups;
     if (phase == SWEEP_SCALE || phase == SWEEP_LAMBDA)
         return 1;
-    return phase == SWEEP_PACK || phase == SWEEP_MERGE ? d.groups : d.groups * d.blocks;
+    return phase == SWEEP_PACK || phase == SWEEP_MINIMA || phase == SWEEP_MERGE ? d.groups : d.groups * d.blocks;
 }
 
 size_t lw_drift_work(const lw_drift_shape *s)
@@ -92,11 +127,9 @@ size_t lw_drift_scratch(const lw_drift_shape *s)
 {
     lw_drift_dims d;
     lw_drift_dims_of(&d, s);
-    ptrdiff_t cb = d.mp < LW_DRIFT_CB ? d.mp : LW_DRIFT_CB, rb = s->n < LW_DRIFT_RB ? s->n : LW_DRIFT_RB;
-    ptrdiff_t floats = 2 * rb * cb + s->k * rb * (d.cp + 2) + round_up(s->c, 16) + 256;
-    if (d.tile)
-        floats += (ptrdiff_t)lw_drift_pack_floats(s, &d) + (s->k + 1) * (d.mp + s->n + 16);
-    return (size_t)floats * sizeof(float);
+    lw_drift_pad pad;
+    lw_drift_pad_of(&pad, s, &d);
+    return (size_t)pad.floats * sizeof(float);
 }
 
 double lw_drift_flops(const lw_drift_shape *s)

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The drift field, avx2 words. */
+#include "kernels/drift/drift_body.inc"

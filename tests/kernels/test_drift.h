@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Problems for the tests of the drift field: operands in float and double, one run at a level, the oracle. */
+#ifndef LW_TESTS_TEST_DRIFT_H
+#define LW_TESTS_TEST_DRIFT_H
+
+#include "kernels/check.h"
+#include "kernels/drift/drift.h"
+
+typedef struct drift_problem {
+    lw_drift_shape s;
+    int64_t nx, npos, nunc, nf; /* floats of x, pos, unc and of F and dX */
+    float *x, *pos, *unc, *w, *f, *dx, *stats;
+    double *x_d, *pos_d, *unc_d, *w_d, *f_d, *dx_d, *stats_d;
+} drift_problem;
+
+static lw_drift_run_fn *drift_kernel(lw_isa isa)
+{
+    static lw_drift_kernels table[LW_ISA_COUNT];
+    enum { ref = LW_ISA_REF, avx2 = LW_ISA_AVX2, avx512 = LW_ISA_AVX512 };
+#define K(level, field, function) table[level].field = function;
+#include "kernels/drift/drift.def"
+#undef K
+    return table[isa].run;
+}
+
+/* Dense operands of s's sizes; gap > 0 puts that many floats between slots and samples. Contents: zeros. */
+static drift_problem drift_new(check *t, lw_drift_shape s, ptrdiff_t gap)
+{
+    lw_drift_dense(&s);
+    if (gap) {
+        s.x_slot = s.c + gap;
+        s.x_row = s.t * s.x_slot + gap;
+        s.pos_slot = s.c + 2 * gap;
+        s.pos_row = s.t * s.pos_slot;
+        s.unc_slot = s.c;
+        s.unc_row = s.t * s.c + gap;
+        s.f_slot = s.c + gap;
+        s.f_row = s.t * s.f_slot + 2 * gap;
+    }
+    drift_problem p = {.s = s, .nx = s.g * s.n * s.x_row, .npos = s.g * s.np * s.pos_row,
+                       .nunc = s.g * s.nu * s.unc_row, .nf = s.g * s.n * s.f_row};
+    p.x_d = check_doubles(t, p.nx);
+    p.pos_d = check_doubles(t, p.npos);
+    p.unc_d = check_doubles(t, p.nunc + 1);
+    p.w_d = check_doubles(t, s.g);
+    p.f_d = check_doubles(t, p.nf);
+    p.dx_d = check_doubles(t, p.nf);
+    p.stats_d = check_doubles(t, LW_DRIFT_STATS(LW_DRIFT_MAX_TAU));
+    p.x = check_out(t, p.nx, 1);
+    p.pos = check_out(t, p.npos, 1);
+    p.unc = check_out(t, p.nunc, 1);
+    p.w = check_out(t, s.g, 1);
+    p.f = check_out(t, p.nf, 1);
+    p.dx = check_out(t, p.nf, 1);
+    p.stats = check_out(t, LW_DRIFT_STATS(LW_DRIFT_MAX_TAU), 0);
+    return p;
+}
+
+static void drift_round(float *to, double *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (float)from[i];
+}
+
+/* Floats from the doubles (which stay as they are). */
+static void drift_narrow(drift_problem *p)
+{
+    drift_round(p->x, p->x_d, p->nx);
+    drift_round(p->pos, p->pos_d, p->npos);
+    drift_round(p->unc, p->unc_d, p->nunc);
+    drift_round(p->w, p->w_d, p->s.g);
+}
+
+static double *drift_widen(check *t, const float *from, int64_t n)
+{
+    double *d = check_doubles(t, n);
+    for (int64_t i = 0; i < n; i++)
+        d[i] = (double)from[i];
+    return d;
+}
+
+static void drift_oracle(check *t, drift_problem *p)
+{
+    lw_drift_io_f64 io = {p->f_d, p->dx_d, p->stats_d, p->x_d, p->pos_d, p->unc_d, p->w_d};
+    lw_drift_run_f64(&io, &p->s, check_bytes(t, lw_drift_work_f64(&p->s), 0));
+}
+
+/* All phases at level t->isa; order 0: tasks forwards, 1: backwards. Memory starts full of NaN. */
+static void drift_run(check *t, drift_problem *p, int order)
+{
+    lw_drift_io io = {p->f, p->dx, p->stats, p->x, p->pos, p->s.nu ? p->unc : NULL, p->s.nu ? p->w : NULL};
+    lw_drift_run_fn *run = drift_kernel(t->isa);
+    void *work = check_out(t, (int64_t)(lw_drift_work(&p->s) + 3) / 4, 0);
+    void *scratch = check_out(t, (int64_t)(lw_drift_scratch(&p->s) + 3) / 4, 0);
+    for (int phase = 0; phase < lw_drift_phases(&p->s); phase++) {
+        int64_t tasks = lw_drift_tasks(&p->s, phase);
+        for (int64_t i = 0; i < tasks; i++)
+            run(&io, &p->s, phase, order ? tasks - 1 - i : i, work, scratch);
+    }
+}
+
+#endif
