@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels: arithmetic on raw pointers. Knows nothing above base: no tensors, no names, no threads.
+ *
+ * A family F is a folder: F.h (one function-pointer type per kernel, shapes in its comment, and
+ * struct lw_F_kernels), F.def (rows K(isa, field, function)), F_ref.c (the oracle: obvious loops, double
+ * accumulators), F_body.inc in the vector words of simd/ shared by F_avx2.c and F_avx512.c.
+ * Every kernel works on a range, is single-threaded, returns void and cannot fail. Outputs come first.
+ * Splitting work into ranges never changes the bits of an output element.
+ *
+ * lw_kernels_init fills the table once per device: ref, then avx2, then avx512 up to the chosen level.
+ */
+#ifndef LW_KERNELS_H
+#define LW_KERNELS_H
+
+#include "base/base.h"
+#include "kernels/attention/attention.h"
+#include "kernels/conv/conv.h"
+#include "kernels/drift/drift.h"
+#include "kernels/ew/ew.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/norm/norm.h"
+#include "kernels/optim/optim.h"
+#include "kernels/pooling/pooling.h"
+#include "kernels/random/random.h"
+#include "kernels/reduce/reduce.h"
+#include "kernels/resample/resample.h"
+#include "kernels/softmax/softmax.h"
+#include "kernels/stats/stats.h"
+
+typedef struct lw_kernels {
+    lw_isa isa;
+    struct lw_attention_kernels attention;
+    struct lw_conv_kernels conv;
+    struct lw_drift_kernels drift;
+    struct lw_ew_kernels ew;
+    struct lw_gemm_kernels gemm;
+    struct lw_norm_kernels norm;
+    struct lw_optim_kernels optim;
+    struct lw_pooling_kernels pooling;
+    struct lw_random_kernels random;
+    struct lw_reduce_kernels reduce;
+    struct lw_resample_kernels resample;
+    struct lw_softmax_kernels softmax;
+    struct lw_stats_kernels stats;
+} lw_kernels;
+
+void lw_kernels_init(lw_kernels *k, lw_isa isa);
+
+#endif
