@@ -248,7 +248,8 @@ static void epilogues(check *t)
 static void batch_invariance(check *t)
 {
     static const int sizes[][6] = {{19, 4, 4, 40, 33, 1}, {7, 8, 8, 20, 48, 1}, {3, 16, 16, 16, 16, 1},
-                                   {14, 4, 4, 350, 32, 1}, {5, 9, 9, 24, 20, 2}, {6, 5, 1, 8, 8, 1}};
+                                   {14, 4, 4, 350, 32, 1}, {5, 9, 9, 24, 20, 2},
+                                   {11, 4, 4, 20, 3, 1}, {9, 5, 5, 4, 24, 1}, {6, 5, 1, 8, 8, 1}};
     for (size_t i = 0; i < LW_COUNT(sizes); i++)
         for (int pass = 0; pass < 2; pass++) {
             const int *z = sizes[i];

@@ -18,6 +18,13 @@
 /* Registers: 16 (avx2) hold 6 x 2 sums, 2 of the panel and 1 broadcast; 32 (avx512) hold 12 x 2. */
 enum { LW_TILE_ROWS = VL == 16 ? 12 : 6, LW_TILE_VECS = 2, LW_TILE_COLS = LW_TILE_VECS * VL };
 
+/* Before a loop over the rows or vectors of a tile: constant bounds, unrolled into registers. */
+#ifdef __clang__
+#define LW_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define LW_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 typedef struct lw_tile {
     const float *const *a;     /* [runs][rows] */
     const ptrdiff_t *k0;       /* [runs] first step of each run in the panel */
@@ -30,8 +37,30 @@ typedef struct lw_tile {
     const float *bias;         /* [cols] or NULL */
     const float *const *add[2]; /* [rows] each, or NULL: image bias rows and residual rows */
     lw_act act;
+    ptrdiff_t narrow;          /* 0, or: b is [cols][narrow steps] (see lw_tile_is_narrow) */
 } lw_tile;
 void LWV(lw_tile_run)(const lw_tile *t);
+/* Row tiles of narrow products; called by lw_tile_run. */
+void LWV(lw_dot_run)(const lw_tile *t);
+
+enum { LW_NARROW_COLS = 4 };
+/*
+ * Products of so few columns that a panel would be mostly padding (the last layer of an image network):
+ * vectors run along k instead, and the lanes are summed at the end. `depth` is the shortest run.
+ * The bits of such a sum depend on how k is cut into runs and blocks: that must follow from the shape.
+ */
+static inline bool lw_tile_is_narrow(ptrdiff_t N, ptrdiff_t depth)
+{
+    return N <= LW_NARROW_COLS && depth >= 8;
+}
+/* packed[n * steps + k] <- element (n, k) of b, for part of the steps. */
+static inline void lw_narrow_pack(float *packed, ptrdiff_t steps, const float *b, ptrdiff_t N, ptrdiff_t K,
+                                  ptrdiff_t stride_n, ptrdiff_t stride_k)
+{
+    for (ptrdiff_t n = 0; n < N; n++)
+        for (ptrdiff_t k = 0; k < K; k++)
+            packed[n * steps + k] = b[n * stride_n + k * stride_k];
+}
 
 /* Width of the packed panel that starts at column n of N. */
 static inline ptrdiff_t lw_panel_width(ptrdiff_t N, ptrdiff_t n)
@@ -42,6 +71,10 @@ static inline ptrdiff_t lw_panel_width(ptrdiff_t N, ptrdiff_t n)
 /* Panel [K][width] <- element (n, k) at b[n * stride_n + k * stride_k], n < cols; other columns are 0. */
 void LWV(lw_panel_pack)(float *panel, const float *b, ptrdiff_t cols, ptrdiff_t K, ptrdiff_t stride_n,
                         ptrdiff_t stride_k);
+
+/* The panels of one pack task of a whole operand (not narrow). */
+void LWV(lw_panels_pack)(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,
+                         ptrdiff_t stride_k, int64_t task);
 
 /* c[i * ldc + j] (+)= sum over runs r and p < len of a[a0[r] + p * sa + i] * v[v0[r] + p * sv + j]. */
 typedef struct lw_rank {
