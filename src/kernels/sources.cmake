@@ -28,7 +28,11 @@ set(SOURCES
   norm/norm_avx2.c
   norm/norm_avx512.c
   norm/norm_ref.c
+  softmax/softmax_avx2.c
+  softmax/softmax_avx512.c
   softmax/softmax_ref.c
+  stats/stats_avx2.c
+  stats/stats_avx512.c
   stats/stats_ref.c
   ew/ew_program.c
   ew/ew_ref.c
