@@ -34,6 +34,7 @@
 #define LW_CLI_H
 
 #include "cli/cli_command.h"
+#include "cli/cli_observer.h"
 #include "cli/cli_options.h"
 #include "cli/cli_progress.h"
 #include "cli/cli_signal.h"

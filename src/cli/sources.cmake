@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
   cli_options.c cli_value.c cli_parse.c cli_config.c cli_help.c cli_globals.c cli_output.c
-  cli_progress.c cli_signal.c cli_main.c
-  cmd_info.c)
+  cli_progress.c cli_signal.c cli_observer.c cli_main.c
+  cmd_info.c cmd_field.c)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line as a recipe's observer: progress bar, lines that stay, SIGINT. */
+#ifndef LW_CLI_OBSERVER_H
+#define LW_CLI_OBSERVER_H
+
+#include "cli/cli_command.h"
+#include "cli/cli_progress.h"
+#include "recipes/recipes.h"
+
+/* LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o; lw_cli_observer_open(&o, cli); recipe(.., &o.calls) */
+typedef struct lw_cli_observer {
+    lw_observer calls; /* what the recipe is given */
+    const lw_cli *cli;
+    lw_progress *bar; /* of the work going on */
+    char what[64];
+    int64_t total;
+} lw_cli_observer;
+
+/* Catches SIGINT and SIGTERM from here on. */
+void lw_cli_observer_open(lw_cli_observer *o, const lw_cli *cli);
+void lw_cli_observer_close(lw_cli_observer *o); /* ends the bar */
+
+#endif

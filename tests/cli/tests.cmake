@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# lw_cli_test(NAME): runs cli/NAME.sh with LEEWAY (the program) and an empty directory as working directory.
+function(lw_cli_test name)
+  set(dir ${CMAKE_BINARY_DIR}/cli/${name})
+  add_test(NAME cli_${name} COMMAND sh ${CMAKE_SOURCE_DIR}/tests/cli/run_case.sh
+    ${CMAKE_SOURCE_DIR}/tests/cli/${name}.sh $<TARGET_FILE:leeway> ${dir})
+  set_tests_properties(cli_${name} PROPERTIES LABELS cli TIMEOUT 900)
+endfunction()
+lw_cli_test(usage)

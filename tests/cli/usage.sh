@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# Help, versions, wrong usage and the exit codes of the front end.
+
+expect 0 --help
+out_has 'Usage: leeway COMMAND'
+out_has 'info'
+out_has '--threads N'
+expect 2
+err_has 'no command given'
+expect 0 --version
+out_has 'leeway '
+expect 0 help info
+out_has 'Usage: leeway info'
+expect 0 info --help
+out_has 'Global options:'
+
+expect 2 inof
+err_has "did you mean 'info'?"
+expect 2 info --thraeds 2
+err_has 'did you mean --threads?'
+expect 2 info --threads 0
+err_has '--threads 0: must be 1 to 4096'
+expect 2 info --threads
+err_has '--threads needs a value'
+expect 2 info word
+err_has "unexpected word 'word'"
+expect 6 info --device cuda:1
+expect 2 info --device tpu
+
+expect 0 info --json --threads 3
+out_has '"threads": 3'
+expect 0 --threads 5 info --json
+out_has '"threads": 5'
+
+# A config file sets the same options, argv wins, wrong keys and values are named.
+printf 'threads: 2\nseed: 7\n' >ok.yaml
+expect 0 info --json --config ok.yaml
+out_has '"threads": 2'
+expect 0 info --json --config ok.yaml --threads 4
+out_has '"threads": 4'
+printf 'treads: 2\n' >wrong.yaml
+expect 2 info --config wrong.yaml
+err_has 'wrong.yaml: treads: unknown key: did you mean threads?'
+printf 'threads: [1\n' >broken.yaml
+expect 3 info --config broken.yaml
+err_has 'broken.yaml'
+expect 4 info --config none.yaml
+err_has 'none.yaml'
+
+# Kernels by environment; a full disk is an error, not silence.
+LW_ISA=ref "$program" info >"$out" || fails 'LW_ISA=ref'
+out_has 'isa       ref'
+LW_ISA=mmx "$program" info >"$out" 2>"$err" && fails 'LW_ISA=mmx was accepted'
+err_has 'LW_ISA=mmx is unknown'
+"$program" info >/dev/full 2>"$err"
+[ $? -eq 4 ] || fails 'a full stdout is exit code 4'
