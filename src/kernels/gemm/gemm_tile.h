@@ -3,7 +3,7 @@
  * Private to the gemm and conv families: the two register tiles everything is made of, and packing.
  *
  * A row tile is rows x one panel of columns. Row i of run r reads `len` consecutive floats at
- * a[r * rows + i]; the panel's steps for that run start at step k0[r]. All sums stay in registers over
+ * a[r * a_step + i] + offset[r]; the panel's steps for that run start at step k0[r]. All sums stay in registers over
  * all runs, so a tile can gather its rows from anywhere: matrix rows, pixels, taps.
  *
  * A rank tile is a sum of outer products over pixels: rows from consecutive floats of one operand,
@@ -26,7 +26,9 @@ enum { LW_TILE_ROWS = VL == 16 ? 12 : 6, LW_TILE_VECS = 2, LW_TILE_COLS = LW_TIL
 #endif
 
 typedef struct lw_tile {
-    const float *const *a;     /* [runs][rows] */
+    const float *const *a;     /* [rows] */
+    ptrdiff_t a_step;          /* 0: all runs start from the same addresses; rows: a is [runs][rows] */
+    const ptrdiff_t *offset;   /* [runs] floats added to the addresses */
     const ptrdiff_t *k0;       /* [runs] first step of each run in the panel */
     ptrdiff_t rows, runs, len; /* rows <= LW_TILE_ROWS */
     const float *b;            /* panel [steps][width] */
