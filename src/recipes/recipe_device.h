@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening the device that recipes compute on. */
+#ifndef LW_RECIPE_DEVICE_H
+#define LW_RECIPE_DEVICE_H
+
+#include "plan/plan.h"
+
+/* The CPU with `threads` workers (0: all) at the level LW_ISA allows. Closed by lw_cpu_close. */
+int lw_recipe_device(int threads, lw_device **out);
+
+#endif

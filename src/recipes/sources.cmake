@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+set(SOURCES
+  recipe_device.c recipe_field.c)
