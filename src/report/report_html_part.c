@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a page: cards, texts, pictures, plots, tables. */
+#include <string.h>
+
+#include "base/base.h"
+#include "report/report_html_parts.h"
+
+static void escape_n(lw_str *out, const char *s, size_t n)
+{
+    LW_CLEANUP(lw_str_clear) lw_str part = {0};
+    lw_str_add_n(&part, s, n);
+    lw_html_escape(out, lw_str_c(&part));
+    out->failed = out->failed || part.failed;
+}
+
+void lw_html_inline(lw_str *out, const char *text)
+{
+    static const struct {
+        const char *mark, *tag;
+    } marks[] = {{"**", "strong"}, {"`", "code"}};
+    while (*text) {
+        const char *end = NULL;
+        for (size_t i = 0; i < LW_COUNT(marks) && !end; i++) {
+            size_t m = strlen(marks[i].mark);
+            if (!lw_str_starts(text, marks[i].mark) || !(end = strstr(text + m, marks[i].mark)))
+                continue;
+            lw_str_addf(out, "<%s>", marks[i].tag);
+            escape_n(out, text + m, (size_t)(end - text) - m);
+            lw_str_addf(out, "</%s>", marks[i].tag);
+            text = end + m;
+        }
+        if (!end) {
+            size_t plain = strcspn(text + 1, "*`") + 1;
+            escape_n(out, text, plain);
+            text += plain;
+        }
+    }
+}
+
+static const char *mark_class(lw_mark mark)
+{
+    static const char *const names[] = {"", " good", " bad", " warn", " muted", " strong"};
+    return names[mark];
+}
+
+void lw_html_facts(lw_html *h, const char *const *pairs, size_t n_pairs)
+{
+    for (size_t i = 0; i < n_pairs; i++) {
+        lw_str_add(&h->facts, "<div><dt>");
+        lw_html_escape(&h->facts, pairs[2 * i]);
+        lw_str_add(&h->facts, "</dt><dd>");
+        lw_html_escape(&h->facts, pairs[2 * i + 1]);
+        lw_str_add(&h->facts, "</dd></div>");
+    }
+}
+
+void lw_html_cards(lw_html *h, const lw_card *cards, size_t n)
+{
+    lw_str *b = &h->body;
+    lw_str_add(b, "<div class=\"cards\">\n");
+    for (size_t i = 0; i < n; i++) {
+        lw_str_addf(b, "<div class=\"card%s\"><div class=\"k\">", mark_class(cards[i].mark));
+        lw_html_inline(b, cards[i].label);
+        lw_str_add(b, "</div><div class=\"v\">");
+        lw_html_inline(b, cards[i].value);
+        if (cards[i].mark == LW_MARK_GOOD || cards[i].mark == LW_MARK_BAD)
+            lw_str_addf(b, "<span class=\"sr\"> (%s)</span>",
+                        cards[i].mark == LW_MARK_GOOD ? "passes" : "fails");
+        lw_str_add(b, "</div>");
+        if (cards[i].note) {
+            lw_str_add(b, "<div class=\"n\">");
+            lw_html_inline(b, cards[i].note);
+            lw_str_add(b, "</div>");
+        }
+        lw_str_add(b, "</div>\n");
+    }
+    lw_str_add(b, "</div>\n");
+}
+
+void lw_html_section(lw_html *h, const char *title)
+{
+    int id = ++h->sections;
+    lw_str_addf(&h->body, "<h2 id=\"s%d\">", id);
+    lw_html_inline(&h->body, title);
+    lw_str_add(&h->body, "</h2>\n");
+    lw_str_addf(&h->contents, "<a href=\"#s%d\">", id);
+    lw_html_inline(&h->contents, title);
+    lw_str_add(&h->contents, "</a>");
+}
+
+void lw_html_text(lw_html *h, const char *text)
+{
+    lw_str_add(&h->body, "<p>");
+    lw_html_inline(&h->body, text);
+    lw_str_add(&h->body, "</p>\n");
+}
+
+void lw_html_note(lw_html *h, lw_mark mark, const char *text)
+{
+    lw_str_addf(&h->body, "<div class=\"note%s\">", mark_class(mark));
+    lw_html_inline(&h->body, text);
+    lw_str_add(&h->body, "</div>\n");
+}
+
+void lw_html_list(lw_html *h, const char *const *items, size_t n)
+{
+    lw_str_add(&h->body, "<ul>\n");
+    for (size_t i = 0; i < n; i++) {
+        lw_str_add(&h->body, "<li>");
+        lw_html_inline(&h->body, items[i]);
+        lw_str_add(&h->body, "</li>\n");
+    }
+    lw_str_add(&h->body, "</ul>\n");
+}
+
+static void caption(lw_str *b, const char *text)
+{
+    if (!text)
+        return;
+    lw_str_add(b, "<figcaption>");
+    lw_html_inline(b, text);
+    lw_str_add(b, "</figcaption>");
+}
+
+static void picture(lw_html *h, const lw_figure *f)
+{
+    LW_CLEANUP(lw_str_clear) lw_str png = {0};
+    lw_str *b = &h->body;
+    if (lw_png_encode(f->picture, NULL, &png) < 0) {
+        h->failed = true;
+        return;
+    }
+    lw_str_add(b, "<figure>");
+    if (f->title) {
+        lw_str_add(b, "<h3>");
+        lw_html_inline(b, f->title);
+        lw_str_add(b, "</h3>");
+    }
+    lw_str_addf(b, "<img width=\"%d\" height=\"%d\" style=\"max-width:%dpx\" alt=\"",
+                f->picture->width, f->picture->height, 4 * f->picture->width);
+    lw_html_escape(b, f->title ? f->title : f->caption ? f->caption : "picture");
+    lw_str_add(b, "\" src=\"data:image/png;base64,");
+    lw_base64(b, png.s, png.len);
+    lw_str_add(b, "\">");
+    caption(b, f->caption);
+    lw_str_add(b, "</figure>\n");
+}
+
+void lw_html_pictures(lw_html *h, const lw_figure *figures, size_t n)
+{
+    lw_str_add(&h->body, "<div class=\"row\">\n");
+    for (size_t i = 0; i < n; i++)
+        picture(h, &figures[i]);
+    lw_str_add(&h->body, "</div>\n");
+}
+
+void lw_html_plots(lw_html *h, const char *const *svgs, const char *const *captions, size_t n)
+{
+    lw_str_add(&h->body, "<div class=\"row\">\n");
+    for (size_t i = 0; i < n; i++) {
+        lw_str_addf(&h->body, "<figure>%s", svgs[i]);
+        caption(&h->body, captions ? captions[i] : NULL);
+        lw_str_add(&h->body, "</figure>\n");
+    }
+    lw_str_add(&h->body, "</div>\n");
+}
+
+void lw_html_table(lw_html *h, const lw_table *t, const char *text)
+{
+    h->failed = h->failed || t->failed;
+    lw_table_html(t, &h->body);
+    if (text) {
+        lw_str_add(&h->body, "<p class=\"cap\">");
+        lw_html_inline(&h->body, text);
+        lw_str_add(&h->body, "</p>\n");
+    }
+}
+
+void lw_html_fold(lw_html *h, const char *title, const char *text)
+{
+    lw_str_add(&h->body, "<details><summary>");
+    lw_html_inline(&h->body, title);
+    lw_str_add(&h->body, "</summary><pre>");
+    lw_html_escape(&h->body, text);
+    lw_str_add(&h->body, "</pre></details>\n");
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plots as SVG text, for lw_html_plots or a file of their own. Colours follow the page's light or
+ * dark theme. Values that are not finite (or not positive on a logarithmic axis) leave gaps. Each
+ * call appends one <svg> element to *out; a plot without any usable value says "no data".
+ */
+#ifndef LW_REPORT_PLOT_H
+#define LW_REPORT_PLOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+typedef struct lw_plot {
+    const char *title, *x_label, *y_label; /* each may be NULL */
+    int32_t width, height;                 /* 0: 540 x 320, or as high as bars and boxes need */
+    bool log_x, log_y;
+    bool from_zero; /* the value axis includes 0 (linear axes) */
+} lw_plot;
+
+typedef struct lw_series {
+    const char *name;
+    const double *x; /* NULL: 0, 1, 2, ... */
+    const double *y;
+    size_t n;
+    bool dashed; /* a reference rather than a measurement */
+    bool dots;   /* mark the points */
+    int color;   /* 1..8; 0: by position */
+} lw_series;
+/* Long series are thinned to the lowest and highest value of every pixel column. */
+void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *out);
+
+typedef struct lw_bar {
+    const char *group; /* heading above the first bar of a run with the same group, or NULL */
+    const char *name;
+    double value;
+    double low, high; /* an error range when low < high */
+    const char *text; /* what to write at the bar; NULL: the value */
+    int color;        /* 1..8; 0: 1 */
+} lw_bar;
+/* Horizontal bars, top to bottom; log_x for values over several decades. */
+void lw_plot_bars(const lw_plot *p, const lw_bar *bars, size_t n, lw_str *out);
+
+typedef struct lw_samples {
+    const char *name;
+    const double *v; /* any order */
+    size_t n;
+    int color;
+} lw_samples;
+/* Share of samples at or below x, one curve each. */
+void lw_plot_cdf(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *out);
+/* Box: quartiles; line: median; whiskers: 5th and 95th percentile; dot: 99th. Horizontal. */
+void lw_plot_box(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *out);
+
+/* Quantile q in [0, 1] of sorted values, linear between neighbours; NaN when n is 0. */
+double lw_quantile(const double *sorted, size_t n, double q);
+/* New heap array (lw_free) of the finite values in rising order; NULL when out of memory. */
+double *lw_sorted(const double *v, size_t n, size_t *n_out);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Horizontal bars, in groups. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "report/report_plot_frame.h"
+
+#define BAR     20
+#define STEP    27
+#define HEADING 25
+
+static bool heads_group(const lw_bar *bars, size_t i)
+{
+    if (!bars[i].group)
+        return false;
+    return i == 0 || !bars[i - 1].group || !lw_str_eq(bars[i].group, bars[i - 1].group);
+}
+
+static const char *bar_text(const lw_bar *b, char buf[32])
+{
+    if (b->text)
+        return b->text;
+    lw_axis exact = {.log = false, .step = fabs(b->value) / 100}; /* about three digits */
+    return isfinite(b->value) ? lw_axis_label(&exact, buf, b->value) : "n/a";
+}
+
+static void choose_axis(lw_frame *f, const lw_bar *bars, size_t n)
+{
+    double lo = DBL_MAX, hi = -DBL_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(bars[i].value) || (f->plot->log_x && bars[i].value <= 0))
+            continue;
+        lo = fmin(lo, bars[i].value);
+        hi = fmax(hi, bars[i].low < bars[i].high ? bars[i].high : bars[i].value);
+    }
+    if (lo <= hi && f->plot->log_x)
+        lo /= 2; /* the smallest bar keeps a visible length */
+    else if (lo <= hi) {
+        lo = fmin(lo, 0);
+        hi = fmax(hi, 0);
+    }
+    lw_axis_init(&f->x, lo, hi, f->plot->log_x, 5);
+}
+
+static void draw_bar(lw_frame *f, const lw_bar *b, double y)
+{
+    char buf[32];
+    lw_str *out = f->out;
+    const char *color = lw_svg_color(b->color, 0);
+    lw_svg_text(out, f->left - 10, y + BAR / 2.0 + 4, "end", "fg", 12, false, b->name);
+    double zero = lw_frame_at_x(f, f->x.log ? f->x.lo : 0), end = zero;
+    if (lw_axis_has(&f->x, b->value)) {
+        end = lw_frame_at_x(f, b->value);
+        lw_str_addf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"2\"",
+                    fmin(zero, end), y, fmax(fabs(end - zero), 1), BAR);
+        lw_svg_paint(out, "fill", color);
+        lw_str_add(out, "><title>");
+        lw_str_addf(out, "%.9g", b->value);
+        lw_str_add(out, "</title></rect>");
+    }
+    if (b->low < b->high && lw_axis_has(&f->x, b->low)) {
+        double x0 = lw_frame_at_x(f, b->low), x1 = lw_frame_at_x(f, b->high), m = y + BAR / 2.0;
+        lw_str_addf(out, "<path d=\"M%.1f %.1fH%.1fM%.1f %.1fv8M%.1f %.1fv8\" stroke-width=\"1.5\"",
+                    x0, m, x1, x0, m - 4, x1, m - 4);
+        lw_svg_paint(out, "stroke", "fg");
+        lw_str_add(out, "/>");
+        end = fmax(end, x1);
+    }
+    lw_svg_text(out, fmax(zero, end) + 6, y + BAR / 2.0 + 4, "start", "fg", 12, false,
+                bar_text(b, buf));
+}
+
+void lw_plot_bars(const lw_plot *p, const lw_bar *bars, size_t n, lw_str *out)
+{
+    char buf[32];
+    lw_frame f = {.out = out, .plot = p};
+    double names = 0, texts = 0, rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        names = fmax(names, lw_svg_width(bars[i].name, 12));
+        texts = fmax(texts, lw_svg_width(bar_text(&bars[i], buf), 12));
+        rows += STEP + (heads_group(bars, i) ? HEADING : 0);
+    }
+    double top = p->title ? 32 : 6, bottom = p->x_label ? 44 : 26;
+    f.width = p->width ? p->width : 540;
+    f.height = p->height ? p->height : top + rows + bottom + 4;
+    f.left = names + 14;
+    f.right = f.width - texts - 14;
+    f.top = top;
+    f.bottom = f.height - bottom;
+    choose_axis(&f, bars, n);
+    lw_frame_open(&f);
+    lw_frame_x_axis(&f);
+    double y = f.top + 4;
+    for (size_t i = 0; i < n; i++) {
+        if (heads_group(bars, i)) {
+            lw_svg_text(out, 0, y + 15, "start", "muted", 12, true, bars[i].group);
+            y += HEADING;
+        }
+        draw_bar(&f, &bars[i], y);
+        y += STEP;
+    }
+    if (n == 0)
+        lw_svg_text(out, (f.left + f.right) / 2, f.top + 20, "middle", "muted", 13, false,
+                    "no data");
+    lw_frame_close(&f);
+}

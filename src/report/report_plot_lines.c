@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Line charts and distribution curves. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "report/report_plot_frame.h"
+
+static double x_of(const lw_series *s, size_t i)
+{
+    return s->x ? s->x[i] : (double)i;
+}
+
+static bool usable(const lw_plot *p, const lw_series *s, size_t i)
+{
+    double x = x_of(s, i), y = s->y[i];
+    return isfinite(x) && isfinite(y) && (!p->log_x || x > 0) && (!p->log_y || y > 0);
+}
+
+typedef struct range {
+    double x0, x1, y0, y1;
+} range;
+
+static range find_range(const lw_plot *p, const lw_series *series, size_t n)
+{
+    range r = {DBL_MAX, -DBL_MAX, DBL_MAX, -DBL_MAX};
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < series[k].n; i++) {
+            if (!usable(p, &series[k], i))
+                continue;
+            r.x0 = fmin(r.x0, x_of(&series[k], i));
+            r.x1 = fmax(r.x1, x_of(&series[k], i));
+            r.y0 = fmin(r.y0, series[k].y[i]);
+            r.y1 = fmax(r.y1, series[k].y[i]);
+        }
+    if (p->from_zero && !p->log_y && r.y0 <= r.y1) {
+        r.y0 = fmin(r.y0, 0);
+        r.y1 = fmax(r.y1, 0);
+    }
+    return r;
+}
+
+/* Entries of the legend in rows between left and right; returns the height used. */
+static double legend(lw_frame *f, const lw_series *series, size_t n, double top)
+{
+    double x = f->left, y = top;
+    for (size_t k = 0; k < n; k++) {
+        if (!series[k].name)
+            continue;
+        double width = 26 + lw_svg_width(series[k].name, 12) + 16;
+        if (x > f->left && x + width > f->right + 16) {
+            x = f->left;
+            y += 18;
+        }
+        lw_str_addf(f->out, "<path d=\"M%.1f %.1fh18\" stroke-width=\"2.5\"%s", x, y + 8,
+                    series[k].dashed ? " stroke-dasharray=\"5 3\"" : "");
+        lw_svg_paint(f->out, "stroke", lw_svg_color(series[k].color, k));
+        lw_str_add(f->out, "/>");
+        lw_svg_text(f->out, x + 24, y + 12, "start", "fg", 12, false, series[k].name);
+        x += width;
+    }
+    return y + 20 - top;
+}
+
+static void point(lw_frame *f, const lw_series *s, size_t i, bool *pen)
+{
+    lw_str_addf(f->out, "%c%.1f %.1f", *pen ? 'L' : 'M', lw_frame_at_x(f, x_of(s, i)),
+                lw_frame_at_y(f, s->y[i]));
+    *pen = true;
+}
+
+/* Emits the run [from, to) of points that share a pixel column: first, extremes in order, last. */
+static void column(lw_frame *f, const lw_series *s, size_t from, size_t to, bool *pen)
+{
+    size_t lo = from, hi = from;
+    for (size_t i = from; i < to; i++) {
+        lo = s->y[i] < s->y[lo] ? i : lo;
+        hi = s->y[i] > s->y[hi] ? i : hi;
+    }
+    size_t marks[4] = {from, LW_MIN(lo, hi), LW_MAX(lo, hi), to - 1};
+    for (int k = 0; k < 4; k++)
+        if (k == 0 || marks[k] != marks[k - 1])
+            point(f, s, marks[k], pen);
+}
+
+static void curve(lw_frame *f, const lw_series *s, const char *color)
+{
+    bool pen = false, thin = s->n > (size_t)(f->right - f->left) * 2;
+    lw_str_addf(f->out, "<path fill=\"none\" stroke-width=\"%s\" stroke-linejoin=\"round\"%s",
+                thin ? "1.4" : "2", s->dashed ? " stroke-dasharray=\"6 4\"" : "");
+    lw_svg_paint(f->out, "stroke", color);
+    lw_str_add(f->out, " d=\"");
+    for (size_t i = 0; i < s->n;) {
+        if (!usable(f->plot, s, i)) {
+            pen = false;
+            i++;
+            continue;
+        }
+        size_t to = i + 1;
+        long pixel = lrint(lw_frame_at_x(f, x_of(s, i)));
+        while (thin && to < s->n && usable(f->plot, s, to) &&
+               lrint(lw_frame_at_x(f, x_of(s, to))) == pixel)
+            to++;
+        column(f, s, i, to, &pen);
+        i = to;
+    }
+    lw_str_add(f->out, "\"/>\n");
+    for (size_t i = 0; s->dots && i < s->n; i++) {
+        if (!usable(f->plot, s, i))
+            continue;
+        lw_str_addf(f->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"",
+                    lw_frame_at_x(f, x_of(s, i)), lw_frame_at_y(f, s->y[i]));
+        lw_svg_paint(f->out, "fill", color);
+        lw_str_addf(f->out, "><title>%.6g: %.6g</title></circle>\n", x_of(s, i), s->y[i]);
+    }
+}
+
+void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *out)
+{
+    lw_frame f = {.out = out, .plot = p};
+    f.width = p->width ? p->width : 540;
+    f.height = p->height ? p->height : 320;
+    range r = find_range(p, series, n);
+    lw_axis_init(&f.x, r.x0, r.x1, p->log_x, 6);
+    lw_axis_init(&f.y, r.y0, r.y1, p->log_y, 5);
+    if (!p->log_x && r.x0 <= r.x1 && r.x0 < r.x1) { /* curves reach the right edge */
+        f.x.lo = r.x0;
+        f.x.hi = r.x1;
+        int kept = 0;
+        for (int i = 0; i < f.x.n_ticks; i++)
+            if (f.x.ticks[i] >= r.x0 - 1e-9 * f.x.step && f.x.ticks[i] <= r.x1 + 1e-9 * f.x.step)
+                f.x.ticks[kept++] = f.x.ticks[i];
+        f.x.n_ticks = kept;
+    }
+    double labels = 0;
+    char buf[32];
+    for (int i = 0; i < f.y.n_ticks; i++)
+        labels = fmax(labels, lw_svg_width(lw_axis_label(&f.y, buf, f.y.ticks[i]), 12));
+    f.left = labels + 14;
+    f.right = f.width - 14;
+    lw_frame_open(&f);
+    double top = p->title ? 28 : 4;
+    top += legend(&f, series, n, top);
+    if (p->y_label) {
+        lw_svg_text(out, 0, top + 12, "start", "muted", 12, false, p->y_label);
+        top += 16;
+    }
+    f.top = top + 8;
+    f.bottom = f.height - (p->x_label ? 44 : 26);
+    lw_frame_y_axis(&f);
+    lw_frame_x_axis(&f);
+    if (!(r.x0 <= r.x1))
+        lw_svg_text(out, (f.left + f.right) / 2, (f.top + f.bottom) / 2, "middle", "muted", 13,
+                    false, "no data");
+    for (size_t k = 0; k < n; k++)
+        curve(&f, &series[k], lw_svg_color(series[k].color, k));
+    lw_frame_close(&f);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables as text, CSV and HTML. */
+#include "report/report_table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "report/report_html.h"
+
+void lw_table_clear(lw_table *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        lw_free(&t->cells[i].text);
+    lw_free(&t->cells);
+    lw_free(&t->align);
+    *t = (lw_table){0};
+}
+
+static void add(lw_table *t, const char *text)
+{
+    char *copy = lw_strdup(text);
+    if (!copy || lw_grow(&t->cells, &t->cap, t->n + 1, sizeof *t->cells) < 0) {
+        lw_free(&copy);
+        t->failed = true;
+        return;
+    }
+    t->cells[t->n++] = (lw_table_cell_text){copy, LW_MARK_NONE};
+}
+
+void lw_table_column(lw_table *t, const char *name, lw_align align)
+{
+    LW_ASSERT(t->n == t->columns || t->failed, "column '%s' after the first cell", name);
+    if (lw_grow(&t->align, &t->align_cap, t->columns + 1, sizeof *t->align) < 0) {
+        t->failed = true;
+        return;
+    }
+    t->align[t->columns++] = align;
+    add(t, name);
+}
+
+void lw_table_cell(lw_table *t, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    add(t, text);
+}
+
+void lw_table_number(lw_table *t, double v, int digits)
+{
+    double a = fabs(v);
+    if (isnan(v)) {
+        add(t, "-");
+    } else if (isinf(v)) {
+        lw_table_cell(t, v > 0 ? "inf" : "-inf");
+    } else if (a != 0 && (a >= 1e6 || a < 1e-4)) {
+        lw_table_cell(t, "%.*e", digits - 1, v);
+    } else {
+        int before = a >= 1 ? (int)floor(log10(a)) + 1 : a > 0 ? (int)floor(log10(a)) + 1 : 1;
+        lw_table_cell(t, "%.*f", LW_MAX(0, digits - before), v);
+    }
+}
+
+void lw_table_mark(lw_table *t, lw_mark mark)
+{
+    if (t->n > t->columns)
+        t->cells[t->n - 1].mark = mark;
+}
+
+size_t lw_table_rows(const lw_table *t)
+{
+    return t->columns ? LW_CEIL_DIV(t->n, t->columns) - 1 : 0;
+}
+
+int lw_table_ok(const lw_table *t)
+{
+    return t->failed ? lw_fail(LW_ENOMEM, "no memory for a table") : 0;
+}
+
+/* Characters, not bytes. */
+static int width_of(const char *s)
+{
+    int n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+static const char *cell_at(const lw_table *t, size_t row, size_t column)
+{
+    size_t i = row * t->columns + column;
+    return i < t->n ? t->cells[i].text : "";
+}
+
+static int column_width(const lw_table *t, size_t column)
+{
+    int w = 0;
+    for (size_t r = 0; r <= lw_table_rows(t); r++)
+        w = LW_MAX(w, width_of(cell_at(t, r, column)));
+    return w;
+}
+
+void lw_table_text(const lw_table *t, lw_str *out)
+{
+    for (size_t r = 0; t->columns && r <= lw_table_rows(t); r++) {
+        for (size_t c = 0; c < t->columns; c++) {
+            const char *s = cell_at(t, r, c);
+            int room = column_width(t, c) - width_of(s);
+            int left = t->align[c] == LW_RIGHT ? room : t->align[c] == LW_CENTER ? room / 2 : 0;
+            bool last = c + 1 == t->columns;
+            lw_str_addf(out, "%*s%s%*s", left, "", s, last ? 0 : room - left + 2, "");
+        }
+        lw_str_add(out, "\n");
+        for (size_t c = 0; r == 0 && c < t->columns; c++) {
+            for (int i = column_width(t, c); i > 0; i--)
+                lw_str_add(out, "-");
+            lw_str_add(out, c + 1 == t->columns ? "\n" : "  ");
+        }
+    }
+}
+
+void lw_table_csv(const lw_table *t, lw_str *out)
+{
+    for (size_t r = 0; t->columns && r <= lw_table_rows(t); r++) {
+        for (size_t c = 0; c < t->columns; c++) {
+            const char *one = cell_at(t, r, c);
+            LW_CLEANUP(lw_str_clear) lw_str cell = {0};
+            lw_csv_row(&cell, &one, 1);
+            lw_str_add_n(out, lw_str_c(&cell), cell.len ? cell.len - 1 : 0);
+            out->failed = out->failed || cell.failed;
+            lw_str_add(out, c + 1 == t->columns ? "\n" : ",");
+        }
+    }
+}
+
+void lw_table_html(const lw_table *t, lw_str *out)
+{
+    static const char *const aligns[] = {"l", "r", "c"};
+    static const char *const marks[] = {"", " good", " bad", " warn", " muted", " strong"};
+    lw_str_add(out, "<div class=\"scroll\"><table>\n");
+    for (size_t r = 0; t->columns && r <= lw_table_rows(t); r++) {
+        lw_str_add(out, r == 0 ? "<thead><tr>" : r == 1 ? "<tbody>\n<tr>" : "<tr>");
+        for (size_t c = 0; c < t->columns; c++) {
+            size_t i = r * t->columns + c;
+            lw_mark mark = i < t->n ? t->cells[i].mark : LW_MARK_NONE;
+            lw_str_addf(out, "<t%c class=\"%s%s\">", r ? 'd' : 'h', aligns[t->align[c]],
+                        marks[mark]);
+            lw_html_escape(out, cell_at(t, r, c));
+            lw_str_addf(out, "</t%c>", r ? 'd' : 'h');
+        }
+        lw_str_add(out, r == 0 ? "</tr></thead>\n" : "</tr>\n");
+    }
+    lw_str_add(out, lw_table_rows(t) ? "</tbody></table></div>\n" : "</table></div>\n");
+}

@@ -1,0 +1,13 @@
+set(SOURCES
+  report_base64.c
+  report_font.c
+  report_grid.c
+  report_html.c
+  report_html_part.c
+  report_html_style.c
+  report_plot_axis.c
+  report_plot_box.c
+  report_plot_bars.c
+  report_plot_frame.c
+  report_plot_lines.c
+  report_table.c)
