@@ -31,6 +31,9 @@ static void fill(lw_kernels *k, int level)
 #define K(isa, field, function) ROW(optim, isa, field, function)
 #include "kernels/optim/optim.def"
 #undef K
+#define K(isa, field, function) ROW(peak, isa, field, function)
+#include "kernels/peak/peak.def"
+#undef K
 #define K(isa, field, function) ROW(pooling, isa, field, function)
 #include "kernels/pooling/pooling.def"
 #undef K

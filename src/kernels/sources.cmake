@@ -37,6 +37,9 @@ set(SOURCES
   ew/ew_program.c
   ew/ew_ref.c
   optim/optim_ref.c
+  peak/peak_avx2.c
+  peak/peak_avx512.c
+  peak/peak_ref.c
   pooling/pooling_copy.c
   pooling/pooling_ref.c
   random/random_avx2.c

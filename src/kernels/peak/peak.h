@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the machine can do at most: for `leeway info --peak` and as the ceiling of benchmarks. */
+#ifndef LW_KERNELS_PEAK_H
+#define LW_KERNELS_PEAK_H
+
+#include <stddef.h>
+
+/* `rounds` rounds of 12 independent fused multiply-adds on registers, nothing else. *flops: floating-point
+ * operations done (two per element), *sink: a number that keeps the work from being dropped. */
+typedef void lw_peak_fma_fn(double *flops, float *sink, ptrdiff_t rounds);
+/* *sum: sum of x[n] in no useful order; reads every byte once. n is a multiple of 64. */
+typedef void lw_peak_read_fn(float *sum, const float *x, ptrdiff_t n);
+
+struct lw_peak_kernels {
+    lw_peak_fma_fn *fma;
+    lw_peak_read_fn *read;
+};
+
+#define K(isa, field, function) lw_peak_##field##_fn function;
+#include "kernels/peak/peak.def"
+#undef K
+
+#endif
