@@ -31,7 +31,7 @@ typedef struct lw_load_opts {
  * as it was. opts may be NULL. */
 int lw_store_load(lw_store *s, lw_slab slab, const char *path, const lw_load_opts *opts);
 int lw_store_load_from(lw_store *s, lw_slab slab, const lw_st_file *f, const lw_load_opts *opts);
-/* One f32 file with every entry, under its file name and layout, `prefix` before each name. Written to a
+/* One f32 file with every entry, under its file name and layout. Written to a
  * temporary name, fsynced, renamed. meta: n_meta pairs key, value; may be NULL. */
 int lw_store_save(const lw_store *s, lw_slab slab, const char *path, const char *const *meta, size_t n_meta);
 

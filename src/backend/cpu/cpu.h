@@ -12,6 +12,7 @@
 
 #include "kernels/kernels.h"
 #include "plan/plan.h"
+#include "backend/cpu/cpu_optim.h"
 
 /* Opens the CPU: `threads` workers (0: all CPUs this process may use) at an instruction set level. */
 int lw_cpu_open(int threads, lw_isa isa, lw_device **out);
