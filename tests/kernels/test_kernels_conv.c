@@ -269,6 +269,58 @@ static void batch_invariance(check *t)
         }
 }
 
+/* All passes give the same bits whatever the order of tasks and however many threads run them. */
+typedef struct shared_run {
+    struct lw_conv_kernels k;
+    const problem *p;
+    float *y, *dx, *dw, *db, *partials;
+    const float *packed[2];
+    int64_t tasks[3];
+} shared_run;
+
+static void shared_task(void *arg, int64_t i, int worker)
+{
+    shared_run *r = arg;
+    (void)worker;
+    if (i < r->tasks[0])
+        r->k.forward(r->y, r->p->x, r->packed[0], &r->p->s, NULL, i);
+    else if (i < r->tasks[0] + r->tasks[1])
+        r->k.data_grad(r->dx, r->p->dy, r->packed[1], &r->p->s, NULL, i - r->tasks[0]);
+    else
+        r->k.weight_grad(r->dw, r->db, r->p->dy, r->p->x, &r->p->s, 0, r->partials, i - r->tasks[0] - r->tasks[1]);
+}
+
+static void shared_combine(void *arg, int64_t i, int worker)
+{
+    shared_run *r = arg;
+    (void)worker;
+    r->k.weight_grad_combine(r->dw, r->db, &r->p->s, 0, r->partials, i);
+}
+
+static void thread_invariance(check *t)
+{
+    problem p = make(t, shape(33, 16, 16, 16, 40, 3, 1, 1), false);
+    const lw_conv_shape *s = &p.s;
+    float *first = NULL;
+    int64_t n = p.ny + p.nx + p.nw + s->O;
+    for (int threads = 1; threads <= 3; threads++) {
+        lw_pool *pool = NULL;
+        if (lw_pool_new(threads, &pool))
+            LW_ASSERT(false, "%s", lw_errmsg());
+        float *out = check_out(t, n, 0);
+        shared_run r = {.k = kernels_of(t), .p = &p, .y = out, .dx = out + p.ny, .dw = out + p.ny + p.nx,
+                        .db = out + n - s->O, .packed = {pack(t, &p, LW_CONV_FORWARD), pack(t, &p, LW_CONV_DATA_GRAD)},
+                        .partials = check_out(t, lw_conv_weight_grad_partial_floats(s), 0),
+                        .tasks = {lw_conv_tasks(s, LW_CONV_FORWARD), lw_conv_tasks(s, LW_CONV_DATA_GRAD),
+                                  lw_conv_weight_grad_tasks(s)}};
+        lw_pool_run(pool, r.tasks[0] + r.tasks[1] + r.tasks[2], shared_task, &r);
+        lw_pool_run(pool, lw_conv_weight_grad_combine_tasks(s), shared_combine, &r);
+        lw_pool_free(&pool);
+        first = first ? first : out;
+        check_same(t, out, first, (size_t)n * sizeof *out, "%d threads, %s", threads, p.name);
+    }
+}
+
 static void pitch_invariance(check *t)
 {
     problem p = make(t, shape(2, 6, 6, 24, 40, 3, 1, 1), false), q = p;
@@ -294,7 +346,7 @@ int main(int argc, char **argv)
     static const check_case cases[] = {
         {"three_by_three", three_by_three}, {"strides_and_pads", strides_and_pads}, {"pitches", pitches},
         {"large", large}, {"random_shapes", random_shapes}, {"epilogues", epilogues},
-        {"batch_invariance", batch_invariance}, {"pitch_invariance", pitch_invariance}, {"bad_shapes", bad_shapes},
+        {"batch_invariance", batch_invariance}, {"thread_invariance", thread_invariance}, {"pitch_invariance", pitch_invariance}, {"bad_shapes", bad_shapes},
     };
     return check_main(argc, argv, "conv", cases, LW_COUNT(cases));
 }
