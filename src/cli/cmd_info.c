@@ -2,6 +2,11 @@
 /* leeway info: what this build and this machine can do. */
 #include "cli/cli.h"
 #include "formats/formats.h"
+#include "recipes/recipes.h"
+
+typedef struct info_config {
+    bool peak;
+} info_config;
 
 /* Parts of the build that may be left out, and whether this one has them. */
 static const struct {
@@ -55,24 +60,56 @@ static void print_text(const lw_cli *cli, lw_isa isa)
     lw_cli_print("devices   cpu\n");
 }
 
+static void add_peak(json_t *tree, const lw_machine_peak *m)
+{
+    json_t *peak = json_object();
+    json_object_set_new(peak, "f32_gflops_one_thread", lw_json_real(m->gflops_one));
+    json_object_set_new(peak, "f32_gflops", lw_json_real(m->gflops_all));
+    json_object_set_new(peak, "read_gb_per_second_one_thread", lw_json_real(m->read_gb_one));
+    json_object_set_new(peak, "read_gb_per_second", lw_json_real(m->read_gb_all));
+    json_object_set_new(peak, "dispatch_us", lw_json_real(m->dispatch_us));
+    json_object_set_new(tree, "peak", peak);
+}
+
+static void print_peak(const lw_machine_peak *m)
+{
+    lw_cli_print("multiply  %.1f GFLOP/s f32, %.1f on one thread\n", m->gflops_all, m->gflops_one);
+    lw_cli_print("memory    %.1f GB/s read, %.1f on one thread\n", m->read_gb_all, m->read_gb_one);
+    lw_cli_print("dispatch  %.2f us for an empty job\n", m->dispatch_us);
+}
+
 static int run(const lw_cli *cli, const void *config)
 {
-    (void)config;
+    const info_config *c = config;
+    lw_machine_peak peak = {0};
     lw_isa isa;
     LW_TRY(lw_isa_chosen(&isa));
-    if (!cli->global.json) {
-        print_text(cli, isa);
+    if (c->peak)
+        LW_TRY(lw_machine_measure(cli->global.threads, isa, &peak));
+    if (cli->global.json) {
+        LW_CLEANUP(lw_json_drop) json_t *tree = build_tree(cli, isa);
+        if (c->peak)
+            add_peak(tree, &peak);
+        lw_cli_print_json(tree);
         return 0;
     }
-    LW_CLEANUP(lw_json_drop) json_t *tree = build_tree(cli, isa);
-    lw_cli_print_json(tree);
+    print_text(cli, isa);
+    if (c->peak)
+        print_peak(&peak);
     return 0;
 }
+
+static const lw_option options[] = {
+    {LW_OPT(info_config, peak), .name = "peak",
+     .help = "measure arithmetic, memory and dispatch (about a second)"},
+    {.name = NULL}};
 
 const lw_command lw_cmd_info = {
     .name = "info",
     .summary = "what this build and this machine can do",
     .usage = "[options]",
-    .examples = "leeway info\nleeway info --json",
+    .examples = "leeway info\nleeway info --peak --json",
+    .options = {options},
+    .config_size = sizeof(info_config),
     .run = run,
 };
