@@ -28,6 +28,8 @@ typedef struct lw_series {
     bool dashed; /* a reference rather than a measurement */
     bool dots;   /* mark the points */
     int color;   /* 1..8; 0: by position */
+    double
+        smooth; /* > 0, < 1: weight of a moving average, drawn over the curve, which turns faint */
 } lw_series;
 /* Long series are thinned to the lowest and highest value of every pixel column. */
 void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *out);

@@ -89,12 +89,14 @@ const char *lw_axis_label(const lw_axis *a, char buf[32], double v)
     if (size < step * 1e-6)
         return strcpy(buf, "0");
     const char *unit = "";
-    if (size >= 1e4 && size < 1e12) {
-        double scale = size >= 1e9 ? 1e9 : size >= 1e6 ? 1e6 : 1e3;
-        unit = size >= 1e9 ? "G" : size >= 1e6 ? "M" : "k";
+    /* one unit for all ticks of a linear axis, each tick its own on a logarithmic one */
+    double most = a->log ? size * 10 : LW_MAX(fabs(a->lo), LW_MAX(fabs(a->hi), size));
+    if (most >= 1e4 && most < 1e12) {
+        double scale = most >= 1e10 ? 1e9 : most >= 1e7 ? 1e6 : 1e3;
+        unit = most >= 1e10 ? "G" : most >= 1e7 ? "M" : "k";
         v /= scale;
         step /= scale;
-    } else if (size < 1e-4 || size >= 1e12) {
+    } else if (most >= 1e12 || (a->log ? size : most) < 0.9e-4) {
         snprintf(buf, 32, "%.2g", v);
         char *e = strchr(buf, 'e'); /* 1e-05 -> 1e-5 */
         if (e && e[2] == '0')

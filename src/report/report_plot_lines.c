@@ -85,11 +85,12 @@ static void column(lw_frame *f, const lw_series *s, size_t from, size_t to, bool
             point(f, s, marks[k], pen);
 }
 
-static void curve(lw_frame *f, const lw_series *s, const char *color)
+static void curve(lw_frame *f, const lw_series *s, const char *color, bool faint)
 {
     bool pen = false, thin = s->n > (size_t)(f->right - f->left) * 2;
-    lw_str_addf(f->out, "<path fill=\"none\" stroke-width=\"%s\" stroke-linejoin=\"round\"%s",
-                thin ? "1.4" : "2", s->dashed ? " stroke-dasharray=\"6 4\"" : "");
+    lw_str_addf(f->out, "<path fill=\"none\" stroke-width=\"%s\" stroke-linejoin=\"round\"%s%s",
+                thin ? "1.4" : "2", s->dashed ? " stroke-dasharray=\"6 4\"" : "",
+                faint ? " stroke-opacity=\".28\"" : "");
     lw_svg_paint(f->out, "stroke", color);
     lw_str_add(f->out, " d=\"");
     for (size_t i = 0; i < s->n;) {
@@ -117,6 +118,42 @@ static void curve(lw_frame *f, const lw_series *s, const char *color)
     }
 }
 
+/* The raw curve faint, over it its exponential moving average, free of the bias of its start. */
+static void smoothed(lw_frame *f, const lw_series *s, const char *color)
+{
+    curve(f, s, color, true);
+    LW_CLEANUP(lw_free) double *y = lw_calloc(s->n + 1, sizeof *y);
+    if (!y) {
+        f->out->failed = true;
+        return;
+    }
+    double sum = 0, weight = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (isfinite(s->y[i])) {
+            sum = s->smooth * sum + (1 - s->smooth) * s->y[i];
+            weight = s->smooth * weight + (1 - s->smooth);
+        }
+        y[i] = isfinite(s->y[i]) ? sum / weight : s->y[i];
+    }
+    lw_series over = *s;
+    over.y = y;
+    curve(f, &over, color, false);
+}
+
+/* The x axis ends where the data end, so that curves reach the right edge. */
+static void tighten_x(lw_axis *a, const range *r)
+{
+    int kept = 0;
+    if (a->log || !(r->x0 < r->x1))
+        return;
+    a->lo = r->x0;
+    a->hi = r->x1;
+    for (int i = 0; i < a->n_ticks; i++)
+        if (a->ticks[i] >= r->x0 - 1e-9 * a->step && a->ticks[i] <= r->x1 + 1e-9 * a->step)
+            a->ticks[kept++] = a->ticks[i];
+    a->n_ticks = kept;
+}
+
 void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *out)
 {
     lw_frame f = {.out = out, .plot = p};
@@ -125,15 +162,7 @@ void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *
     range r = find_range(p, series, n);
     lw_axis_init(&f.x, r.x0, r.x1, p->log_x, 6);
     lw_axis_init(&f.y, r.y0, r.y1, p->log_y, 5);
-    if (!p->log_x && r.x0 <= r.x1 && r.x0 < r.x1) { /* curves reach the right edge */
-        f.x.lo = r.x0;
-        f.x.hi = r.x1;
-        int kept = 0;
-        for (int i = 0; i < f.x.n_ticks; i++)
-            if (f.x.ticks[i] >= r.x0 - 1e-9 * f.x.step && f.x.ticks[i] <= r.x1 + 1e-9 * f.x.step)
-                f.x.ticks[kept++] = f.x.ticks[i];
-        f.x.n_ticks = kept;
-    }
+    tighten_x(&f.x, &r);
     double labels = 0;
     char buf[32];
     for (int i = 0; i < f.y.n_ticks; i++)
@@ -154,7 +183,12 @@ void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *
     if (!(r.x0 <= r.x1))
         lw_svg_text(out, (f.left + f.right) / 2, (f.top + f.bottom) / 2, "middle", "muted", 13,
                     false, "no data");
-    for (size_t k = 0; k < n; k++)
-        curve(&f, &series[k], lw_svg_color(series[k].color, k));
+    for (size_t k = 0; k < n; k++) {
+        const char *color = lw_svg_color(series[k].color, k);
+        if (series[k].smooth > 0 && series[k].smooth < 1)
+            smoothed(&f, &series[k], color);
+        else
+            curve(&f, &series[k], color, false);
+    }
     lw_frame_close(&f);
 }

@@ -115,6 +115,8 @@ void lw_table_text(const lw_table *t, lw_str *out)
             bool last = c + 1 == t->columns;
             lw_str_addf(out, "%*s%s%*s", left, "", s, last ? 0 : room - left + 2, "");
         }
+        while (out->len && out->s[out->len - 1] == ' ') /* empty last cells */
+            out->len--;
         lw_str_add(out, "\n");
         for (size_t c = 0; r == 0 && c < t->columns; c++) {
             for (int i = column_width(t, c); i > 0; i--)

@@ -41,7 +41,8 @@ static void json_limits_hold(void **state)
 static void json_numbers_come_back_bit_for_bit(void **state)
 {
     (void)state;
-    const double xs[] = {0.1, 1.0 / 3, 1e-320, 1.7976931348623157e308, -0.0, 3, 1e22, 0.1f, 5e-324};
+    const double xs[] = {0.1,  1.0 / 3,      1e-320, 1.7976931348623157e308, -0.0, 3,
+                         1e22, (double)0.1f, 5e-324};
     for (size_t i = 0; i < LW_COUNT(xs); i++) {
         lw_str s = {0};
         json_t *v = json_real(xs[i]);
@@ -226,7 +227,8 @@ static void yaml_reads_back_what_it_wrote(void **state)
     char key[1100] = "";
     memset(key, 'k', sizeof key - 1);
     json_t *long_key = json_pack("{s:[{s:i}]}", "a", key, 1);
-    assert_fails(LW_EUNSUPPORTED, "key of 1099 bytes", lw_yaml_save(in_scratch("d.yaml"), long_key));
+    assert_fails(LW_EUNSUPPORTED, "key of 1099 bytes",
+                 lw_yaml_save(in_scratch("d.yaml"), long_key));
     json_decref(long_key);
     json_decref(list);
 }

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report: axes and SVG plots. */
+#include "unit/test_formats_util.h"
+
+#include <math.h>
+
+#include "report/report.h"
+#include "report/report_plot_frame.h"
+#include "unit/test_report_markup.h"
+
+static int count(const char *s, const char *part)
+{
+    int n = 0;
+    for (; (s = strstr(s, part)); s += strlen(part))
+        n++;
+    return n;
+}
+
+static void axes_cover_their_data_with_few_ticks(void **state)
+{
+    (void)state;
+    static const double ranges[][2] = {{0, 1},        {-3, 7},      {0.001, 0.0021}, {1e6, 1e6},
+                                       {0, 0},        {5, 5},       {-1e-9, 1e-9},   {0, 123456},
+                                       {99.9, 100.1}, {1e12, 3e12}, {-250, -100}};
+    for (size_t i = 0; i < LW_COUNT(ranges); i++) {
+        lw_axis a;
+        lw_axis_init(&a, ranges[i][0], ranges[i][1], false, 5);
+        assert_true(a.lo < a.hi && a.lo <= ranges[i][0] && a.hi >= ranges[i][1]);
+        assert_in_range(a.n_ticks, 3, 13);
+        for (int k = 0; k < a.n_ticks; k++) {
+            char one[32], two[32];
+            double at = lw_axis_at(&a, a.ticks[k]);
+            assert_true(at > -1e-9 && at < 1 + 1e-9);
+            if (k > 0) /* neighbours can be told apart */
+                assert_string_not_equal(lw_axis_label(&a, one, a.ticks[k - 1]),
+                                        lw_axis_label(&a, two, a.ticks[k]));
+        }
+    }
+    lw_axis none;
+    lw_axis_init(&none, 1, -1, false, 5);
+    assert_true(none.lo == 0 && none.hi == 1);
+}
+
+static void log_axes_have_decades(void **state)
+{
+    (void)state;
+    lw_axis a;
+    lw_axis_init(&a, 0.03, 4000, true, 6);
+    assert_int_equal(a.n_ticks, 5); /* 0.1 1 10 100 1000 */
+    for (int i = 0; i < 5; i++)
+        assert_true(fabs(a.ticks[i] / pow(10, i - 1) - 1) < 1e-12);
+    assert_true(fabs(lw_axis_at(&a, sqrt(a.lo * a.hi)) - 0.5) < 1e-12);
+    assert_true(!lw_axis_has(&a, 0) && !lw_axis_has(&a, -1) && lw_axis_has(&a, 5));
+    lw_axis_init(&a, 3, 40, true, 6);
+    assert_int_equal(a.n_ticks, 3); /* 5 10 20 */
+    lw_axis_init(&a, 7, 7, true, 6);
+    assert_true(a.lo < 7 && a.hi > 7 && a.n_ticks >= 1);
+    lw_axis_init(&a, 1e-30, 1e30, true, 6);
+    assert_in_range(a.n_ticks, 3, 9);
+}
+
+static void labels_are_short(void **state)
+{
+    (void)state;
+    char buf[32];
+    lw_axis a;
+    lw_axis_init(&a, 0, 20000, false, 5);
+    assert_string_equal(lw_axis_label(&a, buf, 0), "0");
+    assert_string_equal(lw_axis_label(&a, buf, 5000), "5k");
+    lw_axis_init(&a, 0, 0.3, false, 5);
+    assert_string_equal(lw_axis_label(&a, buf, 0.1), "0.1");
+    lw_axis_init(&a, 0, 0.25, false, 5);
+    assert_string_equal(lw_axis_label(&a, buf, 0.1), "0.10"); /* as its neighbours 0.05 and 0.15 */
+    assert_string_equal(lw_axis_label(&a, buf, 0.05), "0.05");
+    lw_axis_init(&a, 1e-6, 1e7, true, 6);
+    assert_string_equal(lw_axis_label(&a, buf, 1e-5), "1e-5");
+    assert_string_equal(lw_axis_label(&a, buf, 0.01), "0.01");
+    assert_string_equal(lw_axis_label(&a, buf, 1), "1");
+    assert_string_equal(lw_axis_label(&a, buf, 100), "100");
+    assert_string_equal(lw_axis_label(&a, buf, 1e6), "1M");
+}
+
+static void lines_skip_what_cannot_be_drawn(void **state)
+{
+    (void)state;
+    const double y[] = {1, 2, (double)NAN, 4, -5, 6}, gap[] = {0.5, 0.5};
+    const lw_series series[] = {{.name = "a & b", .y = y, .n = 6, .dots = true},
+                                {.name = "ref", .y = gap, .n = 2, .dashed = true}};
+    const lw_plot p = {.title = "T<", .x_label = "x", .y_label = "y", .log_y = true};
+    lw_str s = {0};
+    lw_plot_lines(&p, series, 2, &s);
+    assert_markup(lw_str_c(&s));
+    assert_null(strstr(lw_str_c(&s), "nan"));
+    assert_null(strstr(lw_str_c(&s), "inf"));
+    assert_non_null(strstr(lw_str_c(&s), ">T&lt;</text>"));
+    assert_int_equal(count(lw_str_c(&s), "<circle"),
+                     4); /* NaN and -5 have no place on a log axis */
+    const char *d = strstr(lw_str_c(&s), "fill=\"none\"");
+    d = strstr(d, " d=\"") + 4;
+    size_t n = strcspn(d, "\"");
+    int moves = 0;
+    for (size_t i = 0; i < n; i++)
+        moves += d[i] == 'M';
+    assert_int_equal(moves, 3); /* 1-2, 4, 6 */
+    lw_str_clear(&s);
+}
+
+static void long_series_stay_small_and_keep_their_extremes(void **state)
+{
+    (void)state;
+    enum { N = 200000 };
+    double *y = calloc(N, sizeof *y);
+    assert_non_null(y);
+    y[123456] = 100; /* one spike must survive thinning */
+    const lw_series series = {.name = "s", .y = y, .n = N};
+    lw_series smooth = series;
+    smooth.smooth = 0.9;
+    const lw_plot p = {0};
+    lw_str s = {0}, t = {0};
+    lw_plot_lines(&p, &series, 1, &s);
+    assert_markup(lw_str_c(&s));
+    assert_true(s.len < 40000);
+    lw_plot_lines(&p, &smooth, 1, &t);
+    assert_markup(lw_str_c(&t));
+    assert_int_equal(count(lw_str_c(&t), "stroke-opacity"), 1);
+    assert_int_equal(count(lw_str_c(&t), "fill=\"none\""), 2);
+    /* the spike reaches the top of the drawing area: the smallest y among curve points */
+    const char *d = strstr(strstr(lw_str_c(&s), "fill=\"none\""), " d=\"") + 4;
+    double top = 1e9, bottom = -1e9;
+    for (char *end; *d != '"'; d = end) {
+        strtod(d + 1, &end);
+        double v = strtod(end + 1, &end);
+        top = fmin(top, v);
+        bottom = fmax(bottom, v);
+    }
+    assert_true(bottom - top > 200);
+    lw_str_clear(&s);
+    lw_str_clear(&t);
+    free(y);
+}
+
+static void bars_are_as_long_as_their_values(void **state)
+{
+    (void)state;
+    const lw_bar bars[] = {{.group = "g", .name = "one", .value = 10},
+                           {.group = "g", .name = "two", .value = 20, .low = 18, .high = 22},
+                           {.group = "h", .name = "nan", .value = (double)NAN},
+                           {.name = "neg", .value = -5, .text = "minus five"}};
+    const lw_plot p = {.title = "bars", .x_label = "ms"};
+    lw_str s = {0};
+    lw_plot_bars(&p, bars, 4, &s);
+    assert_markup(lw_str_c(&s));
+    double width[3];
+    const char *at = lw_str_c(&s);
+    for (int i = 0; i < 3; i++) {
+        at = strstr(at, "<rect x=");
+        assert_non_null(at);
+        width[i] = strtod(strstr(at, "width=\"") + 7, NULL);
+        at++;
+    }
+    assert_true(fabs(width[1] / width[0] - 2) < 0.01 && fabs(width[2] / width[0] - 0.5) < 0.01);
+    assert_int_equal(count(lw_str_c(&s), ">g</text>"), 1); /* a group is named once */
+    assert_int_equal(count(lw_str_c(&s), ">h</text>"), 1);
+    assert_non_null(strstr(lw_str_c(&s), ">minus five</text>"));
+    assert_non_null(strstr(lw_str_c(&s), ">n/a</text>"));
+    lw_str_clear(&s);
+}
+
+static void quantiles_and_distributions(void **state)
+{
+    (void)state;
+    const double v[] = {4, 1, (double)NAN, 3, 2, 5};
+    size_t n;
+    double *s = lw_sorted(v, 6, &n);
+    assert_int_equal(n, 5);
+    assert_true(lw_quantile(s, n, 0) == 1 && lw_quantile(s, n, 1) == 5 &&
+                lw_quantile(s, n, 0.5) == 3);
+    assert_true(fabs(lw_quantile(s, n, 0.95) - 4.8) < 1e-12 && isnan(lw_quantile(s, 0, 0.5)));
+    lw_free(&s);
+    const lw_samples samples[] = {{"a", v, 6, 0}, {"empty", v, 0, 0}};
+    const lw_plot p = {.title = "box", .x_label = "ms"};
+    lw_str box = {0}, cdf = {0};
+    lw_plot_box(&p, samples, 2, &box);
+    lw_plot_cdf(&p, samples, 2, &cdf);
+    assert_markup(lw_str_c(&box));
+    assert_markup(lw_str_c(&cdf));
+    assert_non_null(strstr(lw_str_c(&box), "median 3, 95% 4.8, 99% 4.96, n 6"));
+    assert_non_null(strstr(lw_str_c(&box), "no data"));
+    assert_non_null(strstr(lw_str_c(&cdf), "% of samples at or below"));
+    lw_str_clear(&box);
+    lw_str_clear(&cdf);
+}
+
+static void empty_plots_say_so(void **state)
+{
+    (void)state;
+    const lw_plot p = {.log_x = true, .log_y = true};
+    const double zero[2] = {0, 0};
+    const lw_series nothing = {.name = "n", .y = zero, .n = 2};
+    lw_str s[4] = {{0}};
+    lw_plot_lines(&p, NULL, 0, &s[0]);
+    lw_plot_lines(&p, &nothing, 1, &s[1]);
+    lw_plot_bars(&p, NULL, 0, &s[2]);
+    lw_plot_cdf(&p, NULL, 0, &s[3]);
+    for (int i = 0; i < 4; i++) {
+        assert_markup(lw_str_c(&s[i]));
+        assert_non_null(strstr(lw_str_c(&s[i]), "no data"));
+        lw_str_clear(&s[i]);
+    }
+    lw_plot_box(&p, NULL, 0, &s[0]);
+    assert_markup(lw_str_c(&s[0]));
+    lw_str_clear(&s[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(axes_cover_their_data_with_few_ticks),
+        cmocka_unit_test(log_axes_have_decades),
+        cmocka_unit_test(labels_are_short),
+        cmocka_unit_test(lines_skip_what_cannot_be_drawn),
+        cmocka_unit_test(long_series_stay_small_and_keep_their_extremes),
+        cmocka_unit_test(bars_are_as_long_as_their_values),
+        cmocka_unit_test(quantiles_and_distributions),
+        cmocka_unit_test(empty_plots_say_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
