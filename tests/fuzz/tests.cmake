@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # lw_fuzz(NAME "CORPUS FOLDERS" FOLDERS...): target fuzz_NAME from fuzz/fuzz_NAME.c; ctest replays its corpus.
-# With LW_FUZZ it is a libFuzzer program: run `fuzz_NAME -max_total_time=20 DIR tests/fuzz/corpus/NAME`.
+# With -DLW_FUZZ=ON -DLW_SANITIZE="address;undefined" (clang) it is a libFuzzer program:
+# `fuzz_NAME -max_total_time=20 NEW_INPUTS_DIR tests/fuzz/corpus/NAME`.
 function(lw_fuzz name corpora)
   if(LW_FUZZ)
     add_executable(fuzz_${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_${name}.c)
