@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_conv: speed of convolutions and matrix products, forward, data gradient, weight gradient, as a
- * share of the measured peak. Each line carries its error against a double-precision sample.
+ * bench_conv: speed of convolutions and matrix products, forward, data gradient, weight gradient,
+ * as a share of the measured peak. Each line carries its error against a double-precision sample.
  *   bench_conv [--threads N] [--isa LEVEL] [--filter TEXT] [--seconds S]
- * FLOPs are nominal (2 x filter size x output pixels, borders counted), so skipping borders may pass 100 %.
- * The time is the best of many runs: the machine may be shared.
+ * FLOPs are nominal (2 x filter size x output pixels, borders counted), so skipping borders may
+ * pass 100 %. The time is the best of many runs: the machine may be shared.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,17 +15,22 @@
 #include "kernels/kernels.h"
 
 typedef struct bench_case {
-    int C, H, B, O, K, stride;
+    int C
+    , H, B, O, K
+    , stride;
 } bench_case;
 
 static const bench_case cases[] = {
-    {128, 32, 1, 128, 3, 1},  {128, 32, 8, 128, 3, 1}, {256, 16, 1, 256, 3, 1}, {256, 16, 8, 256, 3, 1},
-    {256, 8, 1, 256, 3, 1},   {256, 8, 8, 256, 3, 1},  {256, 4, 1, 256, 3, 1},  {256, 4, 8, 256, 3, 1},
-    {256, 4, 32, 256, 3, 1},  {512, 4, 32, 512, 3, 1}, {512, 8, 8, 256, 3, 1},  {128, 32, 8, 128, 3, 2},
-    {256, 16, 8, 256, 1, 1},  {128, 32, 8, 256, 1, 1}, {16, 16, 128, 16, 3, 1}, {32, 16, 128, 32, 3, 1},
-    {48, 16, 128, 48, 3, 1},  {64, 16, 128, 64, 3, 1}, {16, 8, 128, 16, 3, 1},  {32, 8, 128, 32, 3, 1},
-    {64, 8, 128, 64, 3, 1},   {64, 4, 128, 64, 3, 1},  {32, 16, 128, 16, 3, 1}, {16, 16, 128, 32, 3, 2},
-    {3, 32, 32, 128, 3, 1},   {128, 32, 32, 3, 3, 1},  {1, 16, 128, 16, 3, 1},  {16, 16, 128, 1, 3, 1},
+    {128, 32, 1, 128, 3, 1},  {128, 32, 8, 128, 3, 1}, {128, 32, 32, 128, 3, 1},
+    {256, 16, 32, 256, 3, 1}, {256, 16, 1, 256, 3, 1}, {256, 16, 8, 256, 3, 1},
+    {256, 8, 1, 256, 3, 1},   {256, 8, 8, 256, 3, 1},  {256, 4, 1, 256, 3, 1},
+    {256, 4, 8, 256, 3, 1},   {256, 4, 32, 256, 3, 1}, {512, 4, 32, 512, 3, 1},
+    {512, 8, 8, 256, 3, 1},   {128, 32, 8, 128, 3, 2}, {256, 16, 8, 256, 1, 1},
+    {128, 32, 8, 256, 1, 1},  {16, 16, 128, 16, 3, 1}, {32, 16, 128, 32, 3, 1},
+    {48, 16, 128, 48, 3, 1},  {64, 16, 128, 64, 3, 1}, {16, 8, 128, 16, 3, 1},
+    {32, 8, 128, 32, 3, 1},   {64, 8, 128, 64, 3, 1},  {64, 4, 128, 64, 3, 1},
+    {32, 16, 128, 16, 3, 1},  {16, 16, 128, 32, 3, 2}, {3, 32, 32, 128, 3, 1},
+    {128, 32, 32, 3, 3, 1},   {1, 16, 128, 16, 3, 1},  {16, 16, 128, 1, 3, 1},
     {32, 16, 128, 32, 1, 1},  {64, 8, 128, 192, 1, 1},
 };
 
@@ -81,8 +86,8 @@ static double best_seconds(lw_pool *pool, job *j, double budget)
     return best;
 }
 
-/* Largest error, relative to the largest value, of the pass's first image rows against the reference
- * level. Forward and data gradient do not depend on the other images. */
+/* Largest error, relative to the largest value, of the pass's first image rows against the
+ * reference level. Forward and data gradient do not depend on the other images. */
 static double sample_error(const job *j, const float *result, const lw_kernels *ref)
 {
     lw_conv_shape s = j->s;
@@ -119,9 +124,12 @@ static float *random_floats(int64_t n, uint64_t stream)
 static void bench(lw_pool *pool, job *j, const lw_kernels *ref, double budget)
 {
     const lw_conv_shape *s = &j->s;
-    int64_t nx = (int64_t)s->B * s->H * s->W * s->C, ny = (int64_t)s->B * s->OH * s->OW * s->O;
-    int64_t nw = (int64_t)s->O * s->KH * s->KW * s->C, np = lw_conv_weight_grad_partial_floats(s) + 16;
-    int64_t npack = LW_MAX(lw_conv_packed_floats(s, LW_CONV_FORWARD), lw_conv_packed_floats(s, LW_CONV_DATA_GRAD));
+    int64_t nx = (int64_t)s->B * s->H * s->W * s->C
+    , ny = (int64_t)s->B * s->OH * s->OW * s->O;
+    int64_t nw = (int64_t)s->O * s->KH * s->KW * s->C
+    , np = lw_conv_weight_grad_partial_floats(s) + 16;
+    int64_t npack = LW_MAX(lw_conv_packed_floats(s, LW_CONV_FORWARD),
+                           lw_conv_packed_floats(s, LW_CONV_DATA_GRAD));
     j->x = random_floats(nx, 1);
     j->y = random_floats(ny, 2);
     j->w = random_floats(nw, 3);
@@ -131,16 +139,18 @@ static void bench(lw_pool *pool, job *j, const lw_kernels *ref, double budget)
     j->partials = random_floats(np, 7);
     double flops = 2.0 * (double)nw * s->B * s->OH * s->OW;
     char name[64];
-    snprintf(name, sizeof name, "%d->%d %dx%d k%d s%d b%d", s->C, s->O, s->H, s->W, s->KH, s->stride, s->B);
+    snprintf(name, sizeof name, "%d->%d %dx%d k%d s%d b%d", s->C, s->O, s->H, s->W, s->KH,
+             s->stride, s->B);
     printf("%-26s", name);
     for (j->pass = 0; j->pass < PASSES; j->pass++) {
         if (j->pass != WEIGHT)
             for (int64_t i = 0; i < lw_conv_pack_tasks(s, (lw_conv_pass)j->pass); i++)
                 j->k.conv.pack(j->packed, j->w, s, (lw_conv_pass)j->pass, i);
         double sec = best_seconds(pool, j, budget);
-        int64_t tasks = j->pass == WEIGHT ? lw_conv_weight_grad_tasks(s) : lw_conv_tasks(s, (lw_conv_pass)j->pass);
-        printf(" | %8.3f ms %5.0f GF %3.0f%% %3lldt", sec * 1e3, flops / sec * 1e-9, 100 * flops / sec / j->peak,
-               (long long)tasks);
+        int64_t tasks = j->pass == WEIGHT ? lw_conv_weight_grad_tasks(s)
+                                          : lw_conv_tasks(s, (lw_conv_pass)j->pass);
+        printf(" | %8.3f ms %5.0f GF %3.0f%% %3lldt", sec * 1e3, flops / sec * 1e-9,
+               100 * flops / sec / j->peak, (long long)tasks);
         if (j->pass != WEIGHT)
             printf(" %.0e", sample_error(j, j->pass == FORWARD ? j->y : j->x, ref));
     }
@@ -192,18 +202,27 @@ int main(int argc, char **argv)
     lw_pool_run(pool, threads, peak_task, &j);
     for (int i = 0; i < threads; i++)
         j.peak += j.peaks[i] > 0 ? j.peaks[i] : j.peaks[0];
-    printf("%s, %s, %d thread(s), measured peak %.0f GFLOP/s; time, speed, share of peak, tasks, error\n",
+    printf("%s, %s, %d thread(s), measured peak %.0f GFLOP/s; time, speed, share of peak, tasks, "
+           "error\n",
            lw_cpu_name(), lw_isa_name((lw_isa)isa), threads, j.peak * 1e-9);
     printf("%-26s | forward | data gradient | weight gradient\n", "");
     for (size_t i = 0; i < LW_COUNT(cases); i++) {
         const bench_case *c = &cases[i];
         char name[64];
-        snprintf(name, sizeof name, "%d->%d %dx%d k%d s%d b%d", c->C, c->O, c->H, c->H, c->K, c->stride, c->B);
+        snprintf(name, sizeof name, "%d->%d %dx%d k%d s%d b%d", c->C, c->O, c->H, c->H, c->K,
+                 c->stride, c->B);
         if (!strstr(name, filter))
             continue;
-        j.s = (lw_conv_shape){.B = c->B, .H = c->H, .W = c->H, .C = c->C, .O = c->O, .KH = c->K, .KW = c->K,
-                              .stride = c->stride};
-        j.s.pad_top = j.s.pad_left = j.s.pad_bottom = j.s.pad_right = c->K / 2;
+        j.s = (lw_conv_shape)
+        {
+            .B = c->B, .H = c->H, .W = c->H, .C
+            = c->C
+            , .O = c->O, .KH = c->K
+            , .KW = c->K
+            , .stride = c->stride
+        };
+        j.s.pad_top = j.s.pad_left = j.s.pad_bottom = j.s.pad_right = c->K
+        / 2;
         if (lw_conv_shape_init(&j.s)) {
             fprintf(stderr, "bench_conv: %s\n", lw_errmsg());
             return 1;

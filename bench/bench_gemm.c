@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_gemm: speed of matrix products (packed weights), forward and weight gradient, and of packing, as a
- * share of the measured peak.   bench_gemm [--threads N] [--isa avx2|avx512] [--seconds S]
- * The time is the best of many runs: the machine may be shared.
+ * bench_gemm: speed of matrix products (packed weights), forward and weight gradient, and of
+ * packing, as a share of the measured peak.   bench_gemm [--threads N] [--isa avx2|avx512]
+ * [--seconds S] The time is the best of many runs: the machine may be shared.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,10 +11,11 @@
 #include "bench_peak.h"
 #include "kernels/kernels.h"
 
-static const int cases[][3] = { /* M, N, K */
-    {256, 256, 256},   {1024, 1024, 1024}, {2048, 2048, 2048}, {1024, 128, 128},  {1024, 256, 256},
-    {1024, 768, 256},  {4096, 128, 128},   {4096, 256, 256},   {1024, 768, 768},  {1024, 3072, 768},
-    {1024, 768, 3072}, {4096, 3072, 768},  {128, 512, 128},    {8, 512, 512},     {1, 512, 512},
+static const int cases[][3] = {
+    /* M, N, K */
+    {256, 256, 256},   {1024, 1024, 1024}, {2048, 2048, 2048}, {1024, 128, 128}, {1024, 256, 256},
+    {1024, 768, 256},  {4096, 128, 128},   {4096, 256, 256},   {1024, 768, 768}, {1024, 3072, 768},
+    {1024, 768, 3072}, {4096, 3072, 768},  {128, 512, 128},    {8, 512, 512},    {1, 512, 512},
     {64, 1000, 512},   {32768, 32, 32},    {8192, 48, 16},     {256, 10, 784},
 };
 
@@ -37,7 +38,8 @@ static void task(void *arg, int64_t i, int worker)
     else if (j->what == PACK)
         j->k.gemm.pack(j->packed, j->w, j->N, j->K, j->K, 1, i);
     else
-        j->k.gemm.weight_grad(j->w, NULL, j->c, j->N, j->a, j->K, j->M, j->N, j->K, 0, j->partials, i);
+        j->k.gemm.weight_grad(j->w, NULL, j->c, j->N, j->a, j->K, j->M, j->N, j->K, 0, j->partials,
+                              i);
 }
 
 static void combine(void *arg, int64_t i, int worker)
@@ -81,7 +83,8 @@ static float *floats(int64_t n)
 
 static void bench(lw_pool *pool, job *j, double peak, double budget)
 {
-    int64_t packed = lw_gemm_packed_floats(j->N, j->K), partials = 16 + lw_gemm_weight_grad_partial_floats(j->M, j->N, j->K);
+    int64_t packed = lw_gemm_packed_floats(j->N, j->K),
+            partials = 16 + lw_gemm_weight_grad_partial_floats(j->M, j->N, j->K);
     j->a = floats(j->M * j->K);
     j->c = floats(j->M * j->N);
     j->w = floats(j->N * j->K);
@@ -95,8 +98,10 @@ static void bench(lw_pool *pool, job *j, double peak, double budget)
     double worst = 0.0;
     for (j->what = FORWARD; j->what <= WEIGHT; j->what++) {
         sec = best_seconds(pool, j, budget);
-        printf(" | %8.4f ms %5.0f GF %3.0f%%", sec * 1e3, flops / sec * 1e-9, 100 * flops / sec / peak);
-        for (ptrdiff_t i = 0; j->what == FORWARD && i < 97; i++) { /* a sample of outputs in double */
+        printf(" | %8.4f ms %5.0f GF %3.0f%%", sec * 1e3, flops / sec * 1e-9,
+               100 * flops / sec / peak);
+        for (ptrdiff_t i = 0; j->what == FORWARD && i < 97;
+             i++) { /* a sample of outputs in double */
             ptrdiff_t m = i * 131 % j->M, n = i * 61 % j->N;
             double sum = 0.0;
             for (ptrdiff_t k = 0; k < j->K; k++)
@@ -144,12 +149,14 @@ int main(int argc, char **argv)
     lw_pool_run(pool, threads, peak_task, &j);
     for (int i = 0; i < threads; i++)
         peak += j.peaks[i] > 0 ? j.peaks[i] : j.peaks[0];
-    printf("%s, %s, %d thread(s), measured peak %.0f GFLOP/s\n    M x    N x    K | pack | forward | weight gradient\n",
+    printf("%s, %s, %d thread(s), measured peak %.0f GFLOP/s\n    M x    N x    K | pack | forward "
+           "| weight gradient\n",
            lw_cpu_name(), lw_isa_name((lw_isa)isa), threads, peak * 1e-9);
     for (size_t i = 0; i < LW_COUNT(cases); i++) {
         j.M = cases[i][0];
         j.N = cases[i][1];
-        j.K = cases[i][2];
+        j.K
+        = cases[i][2];
         bench(pool, &j, peak, budget);
     }
     lw_pool_free(&pool);

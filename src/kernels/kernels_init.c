@@ -7,8 +7,8 @@ enum { at_ref = LW_ISA_REF, at_avx2 = LW_ISA_AVX2, at_avx512 = LW_ISA_AVX512 };
 
 static void fill(lw_kernels *k, int level)
 {
-#define ROW(family, isa, field, function)                                                          \
-    if (at_##isa == level)                                                                         \
+#define ROW(family, isa, field, function) \
+    if (at_##isa == level)                \
         k->family.field = function;
 #define K(isa, field, function) ROW(attention, isa, field, function)
 #include "kernels/attention/attention.def"

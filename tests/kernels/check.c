@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check: buffers with canaries and guard pages, comparisons, and the run over cases and ISA levels. */
+/* check: buffers with canaries and guard pages, comparisons, and the run over cases and ISA levels.
+ */
 #include "kernels/check.h"
 
 #include <math.h>
@@ -31,7 +32,8 @@ void *check_bytes(check *t, size_t n, int shift)
 {
     size_t page = page_bytes(), mapped = LW_ROUND_UP(n + FRONT + 64, page);
     check_buf *b = calloc(1, sizeof *b);
-    unsigned char *map = mmap(NULL, mapped + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *map = mmap(NULL, mapped + page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!b || map == MAP_FAILED || mprotect(map + mapped, page, PROT_NONE)) {
         fprintf(stderr, "check: cannot map %zu bytes\n", mapped);
         abort();
@@ -44,7 +46,8 @@ void *check_bytes(check *t, size_t n, int shift)
     } else {
         at &= ~(size_t)63;
     }
-    *b = (check_buf){.next = t->bufs, .map = map, .data = map + at, .map_bytes = mapped, .bytes = n};
+    *b =
+        (check_buf){.next = t->bufs, .map = map, .data = map + at, .map_bytes = mapped, .bytes = n};
     t->bufs = b;
     return b->data;
 }
@@ -96,7 +99,8 @@ static void report(check *t, const char *what, const char *fmt, va_list ap)
 {
     char sizes[256];
     vsnprintf(sizes, sizeof sizes, fmt, ap);
-    fail_msg("%s [%s, %s, --seed %llu]", what, lw_isa_name(t->isa), sizes, (unsigned long long)t->seed);
+    fail_msg("%s [%s, %s, --seed %llu]", what, lw_isa_name(t->isa), sizes,
+             (unsigned long long)t->seed);
 }
 
 static bool element_ok(check *t, double got, double want, check_tol tol)
@@ -119,13 +123,14 @@ static void compare(check *t, const float *got, const double *want, const float 
         if (element_ok(t, (double)got[i], w, tol))
             continue;
         char what[160];
-        snprintf(what, sizeof what, "element %lld of %lld: got %.9g, want %.9g, error %.3g", (long long)i,
-                 (long long)n, (double)got[i], w, fabs((double)got[i] - w));
+        snprintf(what, sizeof what, "element %lld of %lld: got %.9g, want %.9g, error %.3g",
+                 (long long)i, (long long)n, (double)got[i], w, fabs((double)got[i] - w));
         report(t, what, fmt, ap);
     }
 }
 
-void check_close(check *t, const float *got, const double *want, int64_t n, check_tol tol, const char *fmt, ...)
+void check_close(check *t, const float *got, const double *want, int64_t n, check_tol tol,
+                 const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -133,7 +138,8 @@ void check_close(check *t, const float *got, const double *want, int64_t n, chec
     va_end(ap);
 }
 
-void check_close_f(check *t, const float *got, const float *want, int64_t n, check_tol tol, const char *fmt, ...)
+void check_close_f(check *t, const float *got, const float *want, int64_t n, check_tol tol,
+                   const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -151,7 +157,8 @@ void check_same(check *t, const void *got, const void *want, size_t bytes, const
         if (g[i] == w[i])
             continue;
         char what[120];
-        snprintf(what, sizeof what, "byte %zu of %zu differs: got %02x, want %02x", i, bytes, g[i], w[i]);
+        snprintf(what, sizeof what, "byte %zu of %zu differs: got %02x, want %02x", i, bytes, g[i],
+                 w[i]);
         report(t, what, fmt, ap);
     }
     va_end(ap);
@@ -165,7 +172,8 @@ void check_poisoned(check *t, const float *p, int64_t n, const char *fmt, ...)
         if (!memcmp(p + i, &poison, sizeof poison))
             continue;
         char what[120];
-        snprintf(what, sizeof what, "a gap was written at float %lld: %.9g", (long long)i, (double)p[i]);
+        snprintf(what, sizeof what, "a gap was written at float %lld: %.9g", (long long)i,
+                 (double)p[i]);
         report(t, what, fmt, ap);
     }
     va_end(ap);
@@ -213,8 +221,9 @@ static void run_case(void **state)
     check_next(&r->t);
     if (!r->t.compared)
         fail_msg("the case compared nothing");
-    print_message("  %-28s %-7s %10lld elements, max error %.3g (%.2f of the tolerance)\n", r->c->name,
-                  lw_isa_name(r->t.isa), (long long)r->t.compared, r->t.worst_error, r->t.worst);
+    print_message("  %-28s %-7s %10lld elements, max error %.3g (%.2f of the tolerance)\n",
+                  r->c->name, lw_isa_name(r->t.isa), (long long)r->t.compared, r->t.worst_error,
+                  r->t.worst);
 }
 
 static int teardown_case(void **state)
@@ -256,8 +265,10 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
 {
     check_options o;
     if (parse(argc, argv, &o)) {
-        fprintf(stderr, "usage: %s [--isa ref|avx2|avx512] [--filter TEXT] [--seed N] "
-                        "(levels this machine has)\n", argv[0]);
+        fprintf(stderr,
+                "usage: %s [--isa ref|avx2|avx512] [--filter TEXT] [--seed N] "
+                "(levels this machine has)\n",
+                argv[0]);
         return 2;
     }
     size_t most = n_cases * LW_ISA_COUNT, n = 0;
@@ -269,9 +280,12 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
             if ((o.isa >= 0 && l != o.isa) || !strstr(cases[i].name, o.filter))
                 continue;
             runs[n] = (check_run){.c = &cases[i], .t = {.isa = (lw_isa)l, .seed = o.seed}};
-            snprintf(names[n], sizeof names[n], "%s.%s.%s", family, cases[i].name, lw_isa_name((lw_isa)l));
-            tests[n] = (struct CMUnitTest){.name = names[n], .test_func = run_case,
-                                           .teardown_func = teardown_case, .initial_state = &runs[n]};
+            snprintf(names[n], sizeof names[n], "%s.%s.%s", family, cases[i].name,
+                     lw_isa_name((lw_isa)l));
+            tests[n] = (struct CMUnitTest){.name = names[n],
+                                           .test_func = run_case,
+                                           .teardown_func = teardown_case,
+                                           .initial_state = &runs[n]};
             n++;
         }
     }

@@ -18,9 +18,9 @@
  *   }
  *
  * Each case runs once per ISA level from ref to the machine's best. Options: --isa LEVEL (only this
- * one), --filter TEXT (cases whose name contains it), --seed N. Buffers end at an unmapped page, so a
- * read past the end is a SIGSEGV that cmocka reports; the bytes before and the gap behind are canaries.
- * The largest error of each case is printed. Failures print both values and the seed.
+ * one), --filter TEXT (cases whose name contains it), --seed N. Buffers end at an unmapped page, so
+ * a read past the end is a SIGSEGV that cmocka reports; the bytes before and the gap behind are
+ * canaries. The largest error of each case is printed. Failures print both values and the seed.
  */
 #ifndef LW_TESTS_CHECK_H
 #define LW_TESTS_CHECK_H
@@ -29,12 +29,12 @@
 
 typedef struct check_buf check_buf;
 typedef struct check {
-    lw_isa isa;          /* level under test */
+    lw_isa isa; /* level under test */
     uint64_t seed;
-    uint32_t draws;      /* random buffers and numbers handed out so far */
-    double worst;        /* largest |got - want| / (abs + rel * |want|) so far */
-    double worst_error;  /* largest |got - want| so far */
-    int64_t compared;    /* elements compared so far: a case that compares nothing fails */
+    uint32_t draws;     /* random buffers and numbers handed out so far */
+    double worst;       /* largest |got - want| / (abs + rel * |want|) so far */
+    double worst_error; /* largest |got - want| so far */
+    int64_t compared;   /* elements compared so far: a case that compares nothing fails */
     check_buf *bufs;
 } check;
 
@@ -47,7 +47,8 @@ typedef struct check_case {
 /* Parses options, runs everything, returns the process exit status. */
 int check_main(int argc, char **argv, const char *family, const check_case *cases, size_t n_cases);
 
-/* n bytes ending at an unmapped page: 64-byte aligned (shift 0) or misaligned by whole floats (shift 1). */
+/* n bytes ending at an unmapped page: 64-byte aligned (shift 0) or misaligned by whole floats
+ * (shift 1). */
 void *check_bytes(check *t, size_t n, int shift);
 /* n uniform random floats in [lo, hi). */
 float *check_in(check *t, int64_t n, int shift, double lo, double hi);
@@ -64,10 +65,10 @@ uint32_t check_below(check *t, uint32_t n);
 typedef struct check_tol {
     double abs, rel;
 } check_tol;
-void check_close(check *t, const float *got, const double *want, int64_t n, check_tol tol, const char *fmt, ...)
-    __attribute__((format(printf, 6, 7)));
-void check_close_f(check *t, const float *got, const float *want, int64_t n, check_tol tol, const char *fmt, ...)
-    __attribute__((format(printf, 6, 7)));
+void check_close(check *t, const float *got, const double *want, int64_t n, check_tol tol,
+                 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+void check_close_f(check *t, const float *got, const float *want, int64_t n, check_tol tol,
+                   const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Same bytes. */
 void check_same(check *t, const void *got, const void *want, size_t bytes, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

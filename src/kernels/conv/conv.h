@@ -4,18 +4,23 @@
  *
  *   x [B][H][W][C]   pixel pitch ldx >= C      w [O][KH][KW][C] dense ("OHWI")
  *   y [B][OH][OW][O] pixel pitch ldy >= O      bias [O]
- *   y[b,oy,ox,o] = sum over ky, kx, c of x[b, oy*stride - pad_top + ky, ox*stride - pad_left + kx, c]
- *                                        * w[o,ky,kx,c]           (taps outside the image count as 0)
+ *   y[b,oy,ox,o] = sum over ky, kx, c of x[b, oy*stride - pad_top + ky, ox*stride - pad_left + kx,
+ * c]
+ *                                        * w[o,ky,kx,c]           (taps outside the image count as
+ * 0)
  *
  * forward, data gradient (dx from dy) and weight gradient (dw, db from x and dy). Forward and data
- * gradient read packed weights, one packing per pass, made by `pack` once per weight version. Borders
- * are skipped, not padded; the data gradient of stride 2 runs one small convolution per output parity.
+ * gradient read packed weights, one packing per pass, made by `pack` once per weight version.
+ * Borders are skipped, not padded; the data gradient of stride 2 runs one small convolution per
+ * output parity.
  *
- * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the shape. Tasks
- * are independent, may run in any order and on any thread, and aim at 50-500 us. Every element of
- * y and dx is one chain of fused multiply-adds in a fixed order over taps and channels: its bits depend
- * on the per-image shape and ISA level only, never on B, neighbours, task or thread. dw and db depend
- * on B too (fixed chunks of images, added in fixed order).
+ * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the shape.
+ * Tasks are independent, may run in any order and on any thread, and aim at 50-500 us. Every
+ * element of y and dx is one chain of fused multiply-adds in a fixed order over taps and channels
+ * (of vector lanes, summed at the end, where at most 4 channels are produced): its bits depend on
+ * the per-image shape and ISA level only, never on B, pitches, neighbours, task or thread. dw and
+ * db depend on B too (fixed chunks of images, added in fixed order). Weights must be finite: taps
+ * outside an image may be added as 0 * w.
  *
  * Source of the method: direct convolution as a matrix product with implicit gathering of rows
  * (Dukhan, "The indirect convolution algorithm", arXiv:1907.02129).
@@ -27,12 +32,13 @@
 #include "kernels/gemm/gemm.h"
 
 typedef struct lw_conv_shape {
-    int32_t B, H, W, C;     /* input images */
-    int32_t O, KH, KW;      /* filters */
-    int32_t stride;         /* both directions, >= 1 */
+    int32_t B, H, W, C; /* input images */
+    int32_t O, KH, KW;  /* filters */
+    int32_t stride;     /* both directions, >= 1 */
     int32_t pad_top, pad_left, pad_bottom, pad_right;
-    int32_t OH, OW;         /* output size, filled by lw_conv_shape_init */
-    ptrdiff_t ldx, ldy;     /* floats between pixels of x (and dx), y (and dy); rows and images are dense */
+    int32_t OH, OW; /* output size, filled by lw_conv_shape_init */
+    ptrdiff_t ldx,
+        ldy; /* floats between pixels of x (and dx), y (and dy); rows and images are dense */
 } lw_conv_shape;
 
 /* Computes OH and OW ((H + pads - KH) / stride + 1) and, where 0, ldx = C and ldy = O.
@@ -41,7 +47,8 @@ int lw_conv_shape_init(lw_conv_shape *s);
 
 typedef enum lw_conv_pass { LW_CONV_FORWARD, LW_CONV_DATA_GRAD } lw_conv_pass;
 
-/* Floats of the packed weights of a pass (B, H, W, ldx, ldy do not matter), and tasks to pack them. */
+/* Floats of the packed weights of a pass (B, H, W, ldx, ldy do not matter), and tasks to pack them.
+ */
 int64_t lw_conv_packed_floats(const lw_conv_shape *s, lw_conv_pass pass);
 int64_t lw_conv_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass);
 /* Tasks of forward / data_grad. They need no scratch memory. */
@@ -52,20 +59,22 @@ int64_t lw_conv_weight_grad_partial_floats(const lw_conv_shape *s);
 int64_t lw_conv_weight_grad_combine_tasks(const lw_conv_shape *s);
 
 /* packed (64-byte aligned) <- w [O][KH][KW][C] for the pass. */
-typedef void lw_conv_pack_fn(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass,
-                             int64_t task);
-/* y = epilogue(x * w); packed for LW_CONV_FORWARD; `e` may be NULL. Residual rows are output pixels. */
-typedef void lw_conv_forward_fn(float *y, const float *x, const float *packed, const lw_conv_shape *s,
-                                const lw_epilogue *e, int64_t task);
+typedef void lw_conv_pack_fn(float *packed, const float *w, const lw_conv_shape *s,
+                             lw_conv_pass pass, int64_t task);
+/* y = epilogue(x * w); packed for LW_CONV_FORWARD; `e` may be NULL. Residual rows are output
+ * pixels. */
+typedef void lw_conv_forward_fn(float *y, const float *x, const float *packed,
+                                const lw_conv_shape *s, const lw_epilogue *e, int64_t task);
 /* dx = epilogue(sum over o and taps of dy * w); packed for LW_CONV_DATA_GRAD. Pixels of dx that no
  * output reads get a sum of 0. In the epilogue N = C and rows are input pixels. */
-typedef void lw_conv_data_grad_fn(float *dx, const float *dy, const float *packed, const lw_conv_shape *s,
-                                  const lw_epilogue *e, int64_t task);
+typedef void lw_conv_data_grad_fn(float *dx, const float *dy, const float *packed,
+                                  const lw_conv_shape *s, const lw_epilogue *e, int64_t task);
 /* dw [O][KH][KW][C] (+)= ..., db [O] (+)= sum of dy (NULL: not wanted). accumulate 1 adds. */
 typedef void lw_conv_weight_grad_fn(float *dw, float *db, const float *dy, const float *x,
-                                    const lw_conv_shape *s, int accumulate, float *partials, int64_t task);
-typedef void lw_conv_weight_grad_combine_fn(float *dw, float *db, const lw_conv_shape *s, int accumulate,
-                                            const float *partials, int64_t task);
+                                    const lw_conv_shape *s, int accumulate, float *partials,
+                                    int64_t task);
+typedef void lw_conv_weight_grad_combine_fn(float *dw, float *db, const lw_conv_shape *s,
+                                            int accumulate, const float *partials, int64_t task);
 
 struct lw_conv_kernels {
     lw_conv_pack_fn *pack;

@@ -4,15 +4,16 @@
 #include "kernels/conv/conv_shape.h"
 #include "kernels/gemm/gemm_ref.h"
 
-void lw_conv_pack_ref(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass, int64_t task)
+void lw_conv_pack_ref(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass,
+                      int64_t task)
 {
     int64_t tasks = lw_conv_pack_tasks(s, pass), n = (int64_t)s->O * s->KH * s->KW * s->C;
     for (int64_t i = n * task / tasks; i < n * (task + 1) / tasks; i++)
         packed[i] = w[i];
 }
 
-static double forward_sum(const float *x, const float *w, const lw_conv_shape *s, ptrdiff_t b, ptrdiff_t oy,
-                          ptrdiff_t ox, ptrdiff_t o)
+static double forward_sum(const float *x, const float *w, const lw_conv_shape *s, ptrdiff_t b,
+                          ptrdiff_t oy, ptrdiff_t ox, ptrdiff_t o)
 {
     double sum = 0.0;
     for (ptrdiff_t ky = 0; ky < s->KH; ky++) {
@@ -44,8 +45,8 @@ void lw_conv_forward_ref(float *y, const float *x, const float *packed, const lw
             }
 }
 
-static double data_sum(const float *dy, const float *w, const lw_conv_shape *s, ptrdiff_t b, ptrdiff_t iy,
-                       ptrdiff_t ix, ptrdiff_t c)
+static double data_sum(const float *dy, const float *w, const lw_conv_shape *s, ptrdiff_t b,
+                       ptrdiff_t iy, ptrdiff_t ix, ptrdiff_t c)
 {
     double sum = 0.0;
     for (ptrdiff_t ky = 0; ky < s->KH; ky++) {
@@ -56,7 +57,8 @@ static double data_sum(const float *dy, const float *w, const lw_conv_shape *s, 
             ptrdiff_t ox = ix + s->pad_left - kx;
             if (ox < 0 || ox % s->stride || ox / s->stride >= s->OW)
                 continue;
-            const float *pdy = dy + ((b * s->OH + oy / s->stride) * s->OW + ox / s->stride) * s->ldy;
+            const float *pdy = dy +
+                               ((b * s->OH + oy / s->stride) * s->OW + ox / s->stride) * s->ldy;
             for (ptrdiff_t o = 0; o < s->O; o++)
                 sum += (double)pdy[o] * (double)w[((o * s->KH + ky) * s->KW + kx) * s->C + c];
         }
@@ -78,8 +80,8 @@ void lw_conv_data_grad_ref(float *dx, const float *dy, const float *packed, cons
             }
 }
 
-static double weight_sum(const float *dy, const float *x, const lw_conv_shape *s, ptrdiff_t o, ptrdiff_t ky,
-                         ptrdiff_t kx, ptrdiff_t c)
+static double weight_sum(const float *dy, const float *x, const lw_conv_shape *s, ptrdiff_t o,
+                         ptrdiff_t ky, ptrdiff_t kx, ptrdiff_t c)
 {
     double sum = 0.0;
     for (ptrdiff_t r = 0; r < (ptrdiff_t)s->B * s->OH; r++) {
@@ -96,8 +98,8 @@ static double weight_sum(const float *dy, const float *x, const lw_conv_shape *s
     return sum;
 }
 
-void lw_conv_weight_grad_ref(float *dw, float *db, const float *dy, const float *x, const lw_conv_shape *s,
-                             int accumulate, float *partials, int64_t task)
+void lw_conv_weight_grad_ref(float *dw, float *db, const float *dy, const float *x,
+                             const lw_conv_shape *s, int accumulate, float *partials, int64_t task)
 {
     (void)partials; /* one pass: each task owns some filters */
     int64_t tasks = lw_conv_weight_grad_tasks(s);
@@ -105,7 +107,8 @@ void lw_conv_weight_grad_ref(float *dw, float *db, const float *dy, const float 
     for (ptrdiff_t o = s->O * task / tasks; o < s->O * (task + 1) / tasks; o++) {
         for (ptrdiff_t t = 0; t < taps; t++)
             for (ptrdiff_t c = 0; c < s->C; c++) {
-                float *out = dw + (o * taps + t) * s->C + c;
+                float *out = dw + (o * taps + t) * s->C
+                +c;
                 double old = accumulate ? (double)*out : 0.0;
                 *out = (float)(old + weight_sum(dy, x, s, o, t / s->KW, t % s->KW, c));
             }

@@ -6,12 +6,15 @@ int lw_conv_shape_init(lw_conv_shape *s)
 {
     if (s->B < 0 || s->H <= 0 || s->W <= 0 || s->C <= 0 || s->O <= 0 || s->KH <= 0 || s->KW <= 0 ||
         s->stride <= 0)
-        return lw_fail(LW_ESHAPE, "convolution: sizes must be positive (image %dx%dx%d, filter %dx%dx%d, "
-                       "stride %d)", s->H, s->W, s->C, s->O, s->KH, s->KW, s->stride);
+        return lw_fail(LW_ESHAPE,
+                       "convolution: sizes must be positive (image %dx%dx%d, filter %dx%dx%d, "
+                       "stride %d)",
+                       s->H, s->W, s->C, s->O, s->KH, s->KW, s->stride);
     int32_t h = s->H + s->pad_top + s->pad_bottom, w = s->W + s->pad_left + s->pad_right;
-    if (h < s->KH || w < s->KW || s->pad_top < 0 || s->pad_bottom < 0 || s->pad_left < 0 || s->pad_right < 0)
-        return lw_fail(LW_ESHAPE, "convolution: filter %dx%d does not fit the padded image %dx%d", s->KH,
-                       s->KW, h, w);
+    if (h < s->KH || w < s->KW || s->pad_top < 0 || s->pad_bottom < 0 || s->pad_left < 0 ||
+        s->pad_right < 0)
+        return lw_fail(LW_ESHAPE, "convolution: filter %dx%d does not fit the padded image %dx%d",
+                       s->KH, s->KW, h, w);
     s->OH = (h - s->KH) / s->stride + 1;
     s->OW = (w - s->KW) / s->stride + 1;
     if (!s->ldx)
@@ -23,16 +26,22 @@ int lw_conv_shape_init(lw_conv_shape *s)
 
 lw_conv_line lw_conv_line_forward(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t pad)
 {
-    return (lw_conv_line){.count = out, .out_step = 1, .taps = k, .in0 = -pad, .in_step = stride,
-                          .in_size = in, .w_step = 1};
+    return (lw_conv_line){.count = out,
+                          .out_step = 1,
+                          .taps = k,
+                          .in0 = -pad,
+                          .in_step = stride,
+                          .in_size = in,
+                          .w_step = 1};
 }
 
 /*
- * Input i is read by output o through filter index f where i + pad == o * stride + f. For the inputs with
- * i + pad = q' * stride + phase: f = phase + j * stride and o = q' - j. Taps run in order of rising o,
- * that is falling f, so that they are neighbours in dy.
+ * Input i is read by output o through filter index f where i + pad == o * stride + f. For the
+ * inputs with i + pad = q' * stride + phase: f = phase + j * stride and o = q' - j. Taps run in
+ * order of rising o, that is falling f, so that they are neighbours in dy.
  */
-lw_conv_line lw_conv_line_data(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t pad, int32_t phase)
+lw_conv_line lw_conv_line_data(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t pad,
+                               int32_t phase)
 {
     lw_conv_line l = {.out_step = stride, .in_step = 1, .in_size = out, .w_step = -stride};
     l.out0 = (phase - pad % stride + stride) % stride;
@@ -62,7 +71,8 @@ lw_conv_phase lw_conv_phase_of(const lw_conv_shape *s, lw_conv_pass pass, int32_
     p.cols = s->C;
     for (int32_t i = 0; i <= phase; i++) {
         if (i > 0)
-            p.packed_offset += lw_gemm_packed_floats(p.cols, (ptrdiff_t)p.y.taps * p.x.taps * p.depth);
+            p.packed_offset += lw_gemm_packed_floats(p.cols,
+                                                     (ptrdiff_t)p.y.taps * p.x.taps * p.depth);
         p.y = lw_conv_line_data(s->H, s->OH, s->KH, s->stride, s->pad_top, i / s->stride);
         p.x = lw_conv_line_data(s->W, s->OW, s->KW, s->stride, s->pad_left, i % s->stride);
     }
@@ -72,7 +82,8 @@ lw_conv_phase lw_conv_phase_of(const lw_conv_shape *s, lw_conv_pass pass, int32_
 int64_t lw_conv_packed_floats(const lw_conv_shape *s, lw_conv_pass pass)
 {
     lw_conv_phase p = lw_conv_phase_of(s, pass, lw_conv_phases(s, pass) - 1);
-    return p.packed_offset + lw_gemm_packed_floats(p.cols, (ptrdiff_t)p.y.taps * p.x.taps * p.depth);
+    return p.packed_offset +
+           lw_gemm_packed_floats(p.cols, (ptrdiff_t)p.y.taps * p.x.taps * p.depth);
 }
 
 int64_t lw_conv_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass)
@@ -86,12 +97,16 @@ lw_conv_split lw_conv_split_of(const lw_conv_shape *s, lw_conv_pass pass)
 {
     lw_conv_phase p = lw_conv_phase_of(s, pass, 0); /* the largest phase decides for all */
     ptrdiff_t depth = LW_MAX((ptrdiff_t)p.y.taps * p.x.taps * p.depth, 8);
-    int32_t most_rows = LW_MAX(LW_CEIL_DIV(pass == LW_CONV_FORWARD ? s->OH : s->H, p.y.out_step), 1);
-    int32_t most_cols = LW_MAX(LW_CEIL_DIV(pass == LW_CONV_FORWARD ? s->OW : s->W, p.x.out_step), 1);
-    lw_conv_split c = {.phases = lw_conv_phases(s, pass), .cols = lw_gemm_group_cols(p.cols, depth)};
+    int32_t most_rows = LW_MAX(LW_CEIL_DIV(pass == LW_CONV_FORWARD ? s->OH : s->H, p.y.out_step),
+                               1);
+    int32_t most_cols = LW_MAX(LW_CEIL_DIV(pass == LW_CONV_FORWARD ? s->OW : s->W, p.x.out_step),
+                               1);
+    lw_conv_split c = {.phases = lw_conv_phases(s, pass),
+                       .cols = lw_gemm_group_cols(p.cols, depth)};
     double row = 2.0 * most_cols * (double)LW_MIN(c.cols, p.cols) * (double)depth;
     double image = row * most_rows;
-    double task = lw_gemm_task_flops(image * s->B * (double)LW_CEIL_DIV(p.cols, c.cols) * (double)c.phases);
+    double task =
+        lw_gemm_task_flops(image * s->B * (double)LW_CEIL_DIV(p.cols, c.cols) * (double)c.phases);
     /* Few pixels and many columns: narrower column groups. */
     while (image * s->B > task && image * LW_MIN(s->B, 4) > 2 * task && c.cols > 2 * LW_GEMM_COLS &&
            most_rows * most_cols <= 64) {

@@ -7,10 +7,11 @@
 #include "kernels/gemm/gemm_shape.h"
 
 /*
- * One direction (y or x) of a phase: output positions q = 0..count-1 stand for out = out0 + q * out_step,
- * and tap t = 0..taps-1 reads input position q * in_step + in0 + t (skipped outside 0..in_size-1) with
- * filter index w0 + t * w_step. A forward pass is one phase; the data gradient of stride s has s phases
- * per direction (by output parity), each a plain stride-1 convolution of dy.
+ * One direction (y or x) of a phase: output positions q = 0..count-1 stand for out = out0 + q *
+ * out_step, and tap t = 0..taps-1 reads input position q * in_step + in0 + t (skipped outside
+ * 0..in_size-1) with filter index w0 + t * w_step. A forward pass is one phase; the data gradient
+ * of stride s has s phases per direction (by output parity), each a plain stride-1 convolution of
+ * dy.
  */
 typedef struct lw_conv_line {
     int32_t count, out0, out_step;
@@ -19,14 +20,16 @@ typedef struct lw_conv_line {
 } lw_conv_line;
 
 lw_conv_line lw_conv_line_forward(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t pad);
-/* Phase `phase` (0..stride-1): the inputs i with (i + pad) % stride == phase. `in` inputs, `out` outputs. */
-lw_conv_line lw_conv_line_data(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t pad, int32_t phase);
+/* Phase `phase` (0..stride-1): the inputs i with (i + pad) % stride == phase. `in` inputs, `out`
+ * outputs. */
+lw_conv_line lw_conv_line_data(int32_t in, int32_t out, int32_t k, int32_t stride, int32_t pad,
+                               int32_t phase);
 
 typedef struct lw_conv_phase {
     lw_conv_line y, x;
-    int32_t depth;           /* channels summed over: C forward, O for the data gradient */
-    int32_t cols;            /* channels produced */
-    int64_t packed_offset;   /* floats before this phase's packed weights */
+    int32_t depth;         /* channels summed over: C forward, O for the data gradient */
+    int32_t cols;          /* channels produced */
+    int64_t packed_offset; /* floats before this phase's packed weights */
 } lw_conv_phase;
 /* Phases of a pass: 1, or stride^2 for the data gradient. */
 int32_t lw_conv_phases(const lw_conv_shape *s, lw_conv_pass pass);

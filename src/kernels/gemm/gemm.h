@@ -7,17 +7,18 @@
  *   weight grad  dW[N][K] (+)= dY[M][N]^T X[M][K],  db[N] (+)= column sums of dY
  *
  * Weights are packed once per weight version into panels of a few vectors of columns
- * ([N/NR][K][NR], NR is the ISA's affair); activations are read in place. Rows of A, C, dY, X and the
- * residual have pitches (floats between rows), so slices of wider buffers work as they are.
+ * ([N/NR][K][NR], NR is the ISA's affair); activations are read in place. Rows of A, C, dY, X and
+ * the residual have pitches (floats between rows), so slices of wider buffers work as they are.
  *
  *   linear weight W[N out][K in], row-major:
  *     forward:    pack(p, W, N, K, K, 1, task)   then forward(Y, .., X, .., p, M, N, K, ..)
  *     data grad:  pack(p, W, K, N, 1, K, task)   then forward(dX, .., dY, .., p, M, K, N, ..)
  *
- * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the shape. Tasks
- * are independent, may run in any order and on any thread. Every output element is one chain of fused
- * multiply-adds over k = 0..K-1 in order, so its bits depend on its own row, N and K and the ISA level
- * only: never on M, the task or the thread. Weight gradients depend on M too (fixed chunks of rows).
+ * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the shape.
+ * Tasks are independent, may run in any order and on any thread. Every output element is one chain
+ * of fused multiply-adds over k = 0..K-1 in order (of vector lanes, summed at the end, when N <= 4),
+ * so its bits depend on its own row, N and K and the ISA level only: never on M, the task or the
+ * thread. Weight gradients depend on M too (fixed chunks of rows).
  */
 #ifndef LW_KERNELS_GEMM_H
 #define LW_KERNELS_GEMM_H
@@ -27,12 +28,13 @@
 /*
  * What happens to a finished sum s before it is stored, in this order:
  *   s (+ old output if accumulate) + bias[n] + image_bias[b][n] + residual[m][n], then act.
- * A zeroed struct stores s as it is. None of the inputs may overlap the output (to add to the output in
- * place use accumulate).
+ * A zeroed struct stores s as it is. None of the inputs may overlap the output (to add to the
+ * output in place use accumulate).
  */
 typedef struct lw_epilogue {
-    const float *bias;       /* [N] or NULL */
-    const float *image_bias; /* [B][N] or NULL: one row per image (convolution only), e.g. time embedding */
+    const float *bias; /* [N] or NULL */
+    const float
+        *image_bias; /* [B][N] or NULL: one row per image (convolution only), e.g. time embedding */
     ptrdiff_t ld_image_bias; /* floats between its rows */
     const float *residual;   /* [M][N] or NULL (M = output pixels for a convolution) */
     ptrdiff_t ld_residual;   /* floats between its rows */
@@ -40,7 +42,8 @@ typedef struct lw_epilogue {
     lw_act act;
 } lw_epilogue;
 
-/* Floats that a packed [N][K] operand may take (upper bound over ISA levels), and tasks to pack it. */
+/* Floats that a packed [N][K] operand may take (upper bound over ISA levels), and tasks to pack it.
+ */
 int64_t lw_gemm_packed_floats(ptrdiff_t N, ptrdiff_t K);
 int64_t lw_gemm_pack_tasks(ptrdiff_t N, ptrdiff_t K);
 int64_t lw_gemm_tasks(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
@@ -55,22 +58,25 @@ int64_t lw_gemm_weight_grad_combine_tasks(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 
 /* packed <- B, element (n, k) at b[n * stride_n + k * stride_k]; task of lw_gemm_pack_tasks(N, K).
  * packed is 64-byte aligned. */
-typedef void lw_gemm_pack_fn(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,
-                             ptrdiff_t stride_k, int64_t task);
+typedef void lw_gemm_pack_fn(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
+                             ptrdiff_t stride_n, ptrdiff_t stride_k, int64_t task);
 
 /* c[m * ldc + n] = epilogue(sum_k a[m * lda + k] * B(n, k)); task of lw_gemm_tasks(M, N, K).
  * `e` may be NULL (plain store). */
-typedef void lw_gemm_forward_fn(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t lda, const float *packed,
-                                ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, const lw_epilogue *e, int64_t task);
+typedef void lw_gemm_forward_fn(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t lda,
+                                const float *packed, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
+                                const lw_epilogue *e, int64_t task);
 
-/* dw[n * K + k] (+)= sum_m dy[m * lddy + n] * x[m * ldx + k]; db[n] (+)= sum_m dy[m * lddy + n], db may
- * be NULL. accumulate: 1 adds to dw and db, 0 overwrites them. */
-typedef void lw_gemm_weight_grad_fn(float *dw, float *db, const float *dy, ptrdiff_t lddy, const float *x,
-                                    ptrdiff_t ldx, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, int accumulate,
-                                    float *partials, int64_t task);
-/* Adds the partial sums in fixed order; the same dw, db, M, N, K, accumulate and partials as above. */
-typedef void lw_gemm_weight_grad_combine_fn(float *dw, float *db, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
-                                            int accumulate, const float *partials, int64_t task);
+/* dw[n * K + k] (+)= sum_m dy[m * lddy + n] * x[m * ldx + k]; db[n] (+)= sum_m dy[m * lddy + n], db
+ * may be NULL. accumulate: 1 adds to dw and db, 0 overwrites them. */
+typedef void lw_gemm_weight_grad_fn(float *dw, float *db, const float *dy, ptrdiff_t lddy,
+                                    const float *x, ptrdiff_t ldx, ptrdiff_t M, ptrdiff_t N,
+                                    ptrdiff_t K, int accumulate, float *partials, int64_t task);
+/* Adds the partial sums in fixed order; the same dw, db, M, N, K, accumulate and partials as above.
+ */
+typedef void lw_gemm_weight_grad_combine_fn(float *dw, float *db, ptrdiff_t M, ptrdiff_t N,
+                                            ptrdiff_t K, int accumulate, const float *partials,
+                                            int64_t task);
 
 struct lw_gemm_kernels {
     lw_gemm_pack_fn *pack;

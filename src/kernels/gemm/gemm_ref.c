@@ -35,8 +35,9 @@ void lw_gemm_pack_ref(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K, p
             packed[n * K + k] = b[n * stride_n + k * stride_k];
 }
 
-void lw_gemm_forward_ref(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t lda, const float *packed,
-                         ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, const lw_epilogue *e, int64_t task)
+void lw_gemm_forward_ref(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t lda,
+                         const float *packed, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
+                         const lw_epilogue *e, int64_t task)
 {
     int64_t tasks = lw_gemm_tasks(M, N, K);
     for (ptrdiff_t m = M * task / tasks; m < M * (task + 1) / tasks; m++) {
@@ -75,5 +76,6 @@ void lw_gemm_weight_grad_ref(float *dw, float *db, const float *dy, ptrdiff_t ld
 void lw_gemm_weight_grad_combine_ref(float *dw, float *db, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
                                      int accumulate, const float *partials, int64_t task)
 {
-    (void)dw, (void)db, (void)M, (void)N, (void)K, (void)accumulate, (void)partials, (void)task;
+    (void)dw, (void)db, (void)M, (void)N, (void)K
+    , (void)accumulate, (void)partials, (void)task;
 }

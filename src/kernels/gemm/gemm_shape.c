@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a matrix product is cut into tasks: pure functions of the shape, the same for every ISA level. */
+/* How a matrix product is cut into tasks: pure functions of the shape, the same for every ISA
+ * level. */
 #include "kernels/gemm/gemm_shape.h"
 
 /* Work per task: about 1/32 of the whole, between 10 and 150 us of one core. */
@@ -21,7 +22,7 @@ lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 {
     double flops = 2.0 * (double)M * (double)N * (double)LW_MAX(K, 8);
     double task = lw_gemm_task_flops(flops);
-    lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K)};
+    lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K) };
     double per_row = 2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8);
     double rows = task / per_row;
     /* Few rows and many columns: narrower column groups instead. */

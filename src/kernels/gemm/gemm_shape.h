@@ -6,9 +6,9 @@
 #include "kernels/gemm/gemm.h"
 
 enum {
-    LW_GEMM_COLS = 32,           /* columns of a task are a multiple: the widest panel of any ISA */
-    LW_GEMM_ROWS = 12,           /* rows of a task are a multiple: the tallest tile */
-    LW_GEMM_DEPTH = 3072,        /* k-steps before partial sums go through memory (a panel stays in L2) */
+    LW_GEMM_COLS = 32,    /* columns of a task are a multiple: the widest panel of any ISA */
+    LW_GEMM_ROWS = 12,    /* rows of a task are a multiple: the tallest tile */
+    LW_GEMM_DEPTH = 3072, /* k-steps before partial sums go through memory (a panel stays in L2) */
     LW_GEMM_GROUP_FLOATS = 98304 /* packed floats of one column group: 384 KiB of L2 */
 };
 
@@ -25,18 +25,19 @@ typedef struct lw_gemm_split {
 } lw_gemm_split;
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K);
 
-/* A weight gradient's tasks: row groups (each with its own partial sums when there are several) times
- * output groups. Task = group * out_tasks + out_task. */
+/* A weight gradient's tasks: row groups (each with its own partial sums when there are several)
+ * times output groups. Task = group * out_tasks + out_task. */
 typedef struct lw_wgrad_split {
-    int64_t groups;              /* image groups, 1 = sums go straight to dw */
-    int64_t images;              /* images (or matrix rows) per group, the last may be smaller */
-    int64_t out_tasks;           /* ranges of filter rows: ky_tasks * o_tasks */
-    int32_t ky_tasks, o_tasks;   /* out_task = ky_task * o_tasks + o_task */
-    int32_t o_step;              /* output channels per o_task */
-    int64_t floats;              /* of one partial: O * KH * KW * C + O, rounded up to 16 */
+    int64_t groups;            /* image groups, 1 = sums go straight to dw */
+    int64_t images;            /* images (or matrix rows) per group, the last may be smaller */
+    int64_t out_tasks;         /* ranges of filter rows: ky_tasks * o_tasks */
+    int32_t ky_tasks, o_tasks; /* out_task = ky_task * o_tasks + o_task */
+    int32_t o_step;            /* output channels per o_task */
+    int64_t floats;            /* of one partial: O * KH * KW * C + O, rounded up to 16 */
     int64_t combine_tasks, combine_step; /* floats of dw and db per combine task */
 } lw_wgrad_split;
 /* `images` of `pixels` each; O outputs; rows KH of depth KWC. */
-lw_wgrad_split lw_wgrad_split_of(int64_t images, int64_t pixels, int64_t O, int64_t KH, int64_t KWC);
+lw_wgrad_split lw_wgrad_split_of(int64_t images, int64_t pixels, int64_t O, int64_t KH,
+                                 int64_t KWC);
 
 #endif

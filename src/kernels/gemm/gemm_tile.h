@@ -3,8 +3,9 @@
  * Private to the gemm and conv families: the two register tiles everything is made of, and packing.
  *
  * A row tile is rows x one panel of columns. Row i of run r reads `len` consecutive floats at
- * a[r * a_step + i] + offset[r]; the panel's steps for that run start at step k0[r]. All sums stay in registers over
- * all runs, so a tile can gather its rows from anywhere: matrix rows, pixels, taps.
+ * a[r * a_step + i] + offset[r]; the panel's steps for that run start at step k0[r]. All sums stay
+ * in registers over all runs, so a tile can gather its rows from anywhere: matrix rows, pixels,
+ * taps.
  *
  * A rank tile is a sum of outer products over pixels: rows from consecutive floats of one operand,
  * columns from consecutive floats of the other, both read in place.
@@ -26,20 +27,20 @@ enum { LW_TILE_ROWS = VL == 16 ? 12 : 6, LW_TILE_VECS = 2, LW_TILE_COLS = LW_TIL
 #endif
 
 typedef struct lw_tile {
-    const float *const *a;     /* [rows] */
-    ptrdiff_t a_step;          /* 0: all runs start from the same addresses; rows: a is [runs][rows] */
+    const float *const *a; /* [rows] */
+    ptrdiff_t a_step;      /* 0: all runs start from the same addresses; rows: a is [runs][rows] */
     const ptrdiff_t *offset;   /* [runs] floats added to the addresses */
     const ptrdiff_t *k0;       /* [runs] first step of each run in the panel */
     ptrdiff_t rows, runs, len; /* rows <= LW_TILE_ROWS */
     const float *b;            /* panel [steps][width] */
-    ptrdiff_t cols;            /* columns stored, <= LW_TILE_COLS; width is VL when cols <= VL, else 2 VL */
-    float *const *c;           /* [rows] outputs, at the panel's first column */
-    int load;                  /* 1: sums start from c, 0: from zero */
-    int finish;                /* 1: the epilogue below is applied, 0: plain sums are stored */
-    const float *bias;         /* [cols] or NULL */
+    ptrdiff_t cols;    /* columns stored, <= LW_TILE_COLS; width is VL when cols <= VL, else 2 VL */
+    float *const *c;   /* [rows] outputs, at the panel's first column */
+    int load;          /* 1: sums start from c, 0: from zero */
+    int finish;        /* 1: the epilogue below is applied, 0: plain sums are stored */
+    const float *bias; /* [cols] or NULL */
     const float *const *add[2]; /* [rows] each, or NULL: image bias rows and residual rows */
     lw_act act;
-    ptrdiff_t narrow;          /* 0, or: b is [cols][narrow steps] (see lw_tile_is_narrow) */
+    ptrdiff_t narrow; /* 0, or: b is [cols][narrow steps] (see lw_tile_is_narrow) */
 } lw_tile;
 void LWV(lw_tile_run)(const lw_tile *t);
 /* Row tiles of narrow products; called by lw_tile_run. */
@@ -47,17 +48,18 @@ void LWV(lw_dot_run)(const lw_tile *t);
 
 enum { LW_NARROW_COLS = 4 };
 /*
- * Products of so few columns that a panel would be mostly padding (the last layer of an image network):
- * vectors run along k instead, and the lanes are summed at the end. `depth` is the shortest run.
- * The bits of such a sum depend on how k is cut into runs and blocks: that must follow from the shape.
+ * Products of so few columns that a panel would be mostly padding (the last layer of an image
+ * network): vectors run along k instead, and the lanes are summed at the end. `depth` is the
+ * shortest run. The bits of such a sum depend on how k is cut into runs and blocks: that must
+ * follow from the shape.
  */
 static inline bool lw_tile_is_narrow(ptrdiff_t N, ptrdiff_t depth)
 {
     return N <= LW_NARROW_COLS && depth >= 8;
 }
 /* packed[n * steps + k] <- element (n, k) of b, for part of the steps. */
-static inline void lw_narrow_pack(float *packed, ptrdiff_t steps, const float *b, ptrdiff_t N, ptrdiff_t K,
-                                  ptrdiff_t stride_n, ptrdiff_t stride_k)
+static inline void lw_narrow_pack(float *packed, ptrdiff_t steps, const float *b, ptrdiff_t N,
+                                  ptrdiff_t K, ptrdiff_t stride_n, ptrdiff_t stride_k)
 {
     for (ptrdiff_t n = 0; n < N; n++)
         for (ptrdiff_t k = 0; k < K; k++)
@@ -70,23 +72,25 @@ static inline ptrdiff_t lw_panel_width(ptrdiff_t N, ptrdiff_t n)
     return N - n > VL ? LW_TILE_COLS : VL;
 }
 
-/* Panel [K][width] <- element (n, k) at b[n * stride_n + k * stride_k], n < cols; other columns are 0. */
-void LWV(lw_panel_pack)(float *panel, const float *b, ptrdiff_t cols, ptrdiff_t K, ptrdiff_t stride_n,
-                        ptrdiff_t stride_k);
+/* Panel [K][width] <- element (n, k) at b[n * stride_n + k * stride_k], n < cols; other columns are
+ * 0. */
+void LWV(lw_panel_pack)(float *panel, const float *b, ptrdiff_t cols, ptrdiff_t K,
+                        ptrdiff_t stride_n, ptrdiff_t stride_k);
 
 /* The panels of one pack task of a whole operand (not narrow). */
-void LWV(lw_panels_pack)(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,
-                         ptrdiff_t stride_k, int64_t task);
+void LWV(lw_panels_pack)(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
+                         ptrdiff_t stride_n, ptrdiff_t stride_k, int64_t task);
 
-/* c[i * ldc + j] (+)= sum over runs r and p < len of a[a0[r] + p * sa + i] * v[v0[r] + p * sv + j]. */
+/* c[i * ldc + j] (+)= sum over runs r and p < len of a[a0[r] + p * sa + i] * v[v0[r] + p * sv + j].
+ */
 typedef struct lw_rank {
     const float *a, *v;
-    const ptrdiff_t *a0, *v0;  /* [runs] */
+    const ptrdiff_t *a0, *v0; /* [runs] */
     ptrdiff_t runs, len, sa, sv;
-    ptrdiff_t rows, cols;      /* rows <= LW_TILE_ROWS, cols <= LW_TILE_COLS */
+    ptrdiff_t rows, cols; /* rows <= LW_TILE_ROWS, cols <= LW_TILE_COLS */
     float *c;
     ptrdiff_t ldc;
-    int load;                  /* 1: sums start from c, 0: from zero */
+    int load; /* 1: sums start from c, 0: from zero */
 } lw_rank;
 void LWV(lw_rank_run)(const lw_rank *t);
 

@@ -7,14 +7,16 @@
 
 /* Letters as in conv.h; images is B. */
 typedef struct lw_wgrad {
-    float *dw, *db;          /* [O][KH][KW][C], [O] or NULL */
+    float *dw, *db; /* [O][KH][KW][C], [O] or NULL */
     const float *dy, *x;
     float *partials;
     int accumulate;
-    ptrdiff_t images, OH, OW, H, W, C, O, KH, KW, stride, pad_top, pad_left, ldx, ldy;
+    ptrdiff_t images, OH, OW, H, W, C
+    , O, KH, KW, stride, pad_top, pad_left, ldx, ldy;
 } lw_wgrad;
 void LWV(lw_wgrad_task)(const lw_wgrad *g, int64_t task);
-void LWV(lw_wgrad_combine)(float *dw, float *db, int64_t weights, int64_t O, const lw_wgrad_split *s,
-                           int accumulate, const float *partials, int64_t task);
+void LWV(lw_wgrad_combine)(float *dw, float *db, int64_t weights, int64_t O,
+                           const lw_wgrad_split *s, int accumulate, const float *partials,
+                           int64_t task);
 
 #endif

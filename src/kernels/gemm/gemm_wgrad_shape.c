@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a weight gradient is cut: groups of images with partial sums of their own, times output ranges. */
+/* How a weight gradient is cut: groups of images with partial sums of their own, times output
+ * ranges. */
 #include "kernels/gemm/gemm_shape.h"
 
 enum {
-    GROUP_PIXELS = 2048,         /* fewest pixels per group: keeps the traffic of partial sums below 4 % */
+    GROUP_PIXELS = 2048, /* fewest pixels per group: keeps the traffic of partial sums below 4 % */
     GROUPS_MAX = 32,
     PARTIAL_FLOATS_MAX = 4 << 20, /* all groups together: 16 MiB */
-    O_STEP = 24,                 /* output channels of a task are a multiple */
-    COMBINE_FLOATS = 1 << 16     /* floats read per combine task */
+    O_STEP = 24,                  /* output channels of a task are a multiple */
+    COMBINE_FLOATS = 1 << 16      /* floats read per combine task */
 };
 
 lw_wgrad_split lw_wgrad_split_of(int64_t images, int64_t pixels, int64_t O, int64_t KH, int64_t KWC)
