@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention: every level against the double reference, the reference's gradient against differences. */
+/* Attention: every level against the double reference, the reference's gradient against
+ * differences. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +24,7 @@ static const lw_attention_kernels *kernels_of(lw_isa isa)
 typedef struct problem {
     lw_attention_shape s;
     ptrdiff_t c;
-    int64_t n, no;                            /* floats of qkv, of o */
+    int64_t n, no; /* floats of qkv, of o */
     float *qkv, *dout, *o, *lse, *scratch;
     double *qkv_d, *dout_d, *o_d, *lse_d, *dqkv_d;
 } problem;
@@ -36,11 +37,16 @@ static double *widen(check *t, const float *p, int64_t n)
     return d;
 }
 
-static problem problem_new(check *t, ptrdiff_t tokens, ptrdiff_t heads, ptrdiff_t hd, ptrdiff_t gap, double range)
+static problem problem_new(check *t, ptrdiff_t tokens, ptrdiff_t heads, ptrdiff_t hd, ptrdiff_t gap,
+                           double range)
 {
     problem p = {.c = heads * hd};
-    p.s = (lw_attention_shape){.t = tokens, .heads = heads, .hd = hd, .qkv_pitch = 3 * p.c + gap,
-                               .o_pitch = p.c + gap, .scale = (float)(1.0 / sqrt((double)hd))};
+    p.s = (lw_attention_shape){.t = tokens,
+                               .heads = heads,
+                               .hd = hd,
+                               .qkv_pitch = 3 * p.c + gap,
+                               .o_pitch = p.c + gap,
+                               .scale = (float)(1.0 / sqrt((double)hd))};
     p.n = (tokens - 1) * p.s.qkv_pitch + 3 * p.c;
     p.no = (tokens - 1) * p.s.o_pitch + p.c;
     p.qkv = check_in(t, p.n, (int)(tokens & 1), -range, range);
@@ -60,15 +66,16 @@ static problem problem_new(check *t, ptrdiff_t tokens, ptrdiff_t heads, ptrdiff_
 static void oracle_forward(problem *p)
 {
     for (ptrdiff_t task = 0; task < lw_attention_tasks(&p->s); task++)
-        lw_attention_forward_f64(p->o_d, p->lse_d, p->qkv_d, p->qkv_d + p->c, p->qkv_d + 2 * p->c, &p->s, task, NULL);
+        lw_attention_forward_f64(p->o_d, p->lse_d, p->qkv_d, p->qkv_d + p->c, p->qkv_d + 2 * p->c,
+                                 &p->s, task, NULL);
 }
 
 static void oracle_backward(problem *p)
 {
     double *d = p->dqkv_d, *x = p->qkv_d;
     for (ptrdiff_t h = 0; h < p->s.heads; h++)
-        lw_attention_backward_f64(d, d + p->c, d + 2 * p->c, p->dout_d, p->o_d, p->lse_d, x, x + p->c, x + 2 * p->c,
-                                  &p->s, h, 0, NULL);
+        lw_attention_backward_f64(d, d + p->c, d + 2 * p->c, p->dout_d, p->o_d, p->lse_d, x,
+                                  x + p->c, x + 2 * p->c, &p->s, h, 0, NULL);
 }
 
 static void one(check *t, problem *p, int add)
@@ -84,17 +91,18 @@ static void one(check *t, problem *p, int add)
     for (int64_t i = 0; add && i < p->n; i++)
         p->dqkv_d[i] += (double)d[i];
     for (ptrdiff_t h = s->heads - 1; h >= 0; h--)
-        k->backward(d, d + p->c, d + 2 * p->c, p->dout, p->o, p->lse, p->qkv, p->qkv + p->c, p->qkv + 2 * p->c, s, h,
-                    add, p->scratch);
+        k->backward(d, d + p->c, d + 2 * p->c, p->dout, p->o, p->lse, p->qkv, p->qkv + p->c,
+                    p->qkv + 2 * p->c, s, h, add, p->scratch);
     check_close(t, p->lse, p->lse_d, s->heads * s->t, tol, "lse t=%td hd=%td", s->t, s->hd);
     check_tol grad = {.abs = 1e-5, .rel = 2e-5};
     for (ptrdiff_t i = 0; i < s->t; i++) {
-        check_close(t, p->o + i * s->o_pitch, p->o_d + i * s->o_pitch, p->c, tol, "o t=%td heads=%td hd=%td row %td",
-                    s->t, s->heads, s->hd, i);
+        check_close(t, p->o + i * s->o_pitch, p->o_d + i * s->o_pitch, p->c, tol,
+                    "o t=%td heads=%td hd=%td row %td", s->t, s->heads, s->hd, i);
         check_close(t, d + i * s->qkv_pitch, p->dqkv_d + i * s->qkv_pitch, 3 * p->c, grad,
                     "dqkv t=%td heads=%td hd=%td add=%d row %td", s->t, s->heads, s->hd, add, i);
         if (i + 1 < s->t && !add)
-            check_poisoned(t, d + i * s->qkv_pitch + 3 * p->c, s->qkv_pitch - 3 * p->c, "gap of dqkv");
+            check_poisoned(t, d + i * s->qkv_pitch + 3 * p->c, s->qkv_pitch - 3 * p->c,
+                           "gap of dqkv");
         if (i + 1 < s->t)
             check_poisoned(t, p->o + i * s->o_pitch + p->c, s->o_pitch - p->c, "gap of o");
     }
@@ -112,7 +120,8 @@ static void shapes(check *t)
         }
 }
 
-/* More than one key tile and row block; scores spread over tens of units so that the running maximum moves. */
+/* More than one key tile and row block; scores spread over tens of units so that the running
+ * maximum moves. */
 static void long_rows(check *t)
 {
     static const ptrdiff_t tokens[] = {256, 257, 300, 520};
@@ -122,7 +131,8 @@ static void long_rows(check *t)
         oracle_forward(&p);
         for (ptrdiff_t task = lw_attention_tasks(&p.s) - 1; task >= 0; task--)
             k->forward(p.o, p.lse, p.qkv, p.qkv + p.c, p.qkv + 2 * p.c, &p.s, task, p.scratch);
-        check_tol tol = {.abs = j == 2 ? 5e-5 : 1e-5, .rel = 1e-5}; /* scores of 100 carry errors of 1e-5 */
+        check_tol tol = {.abs = j == 2 ? 5e-5 : 1e-5,
+                         .rel = 1e-5}; /* scores of 100 carry errors of 1e-5 */
         check_close(t, p.o, p.o_d, p.no, tol, "o t=%td", tokens[j]);
         check_close(t, p.lse, p.lse_d, p.s.heads * p.s.t, tol, "lse t=%td", tokens[j]);
         check_next(t);
@@ -152,12 +162,14 @@ static void differences(check *t)
         p.qkv_d[i] = was;
         t->compared++;
         if (fabs(slope - p.dqkv_d[i]) > 1e-8 * (1 + fabs(slope)))
-            fail_msg("element %lld: difference %.12g, gradient %.12g", (long long)i, slope, p.dqkv_d[i]);
+            fail_msg("element %lld: difference %.12g, gradient %.12g", (long long)i, slope,
+                     p.dqkv_d[i]);
     }
 }
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"shapes", shapes}, {"long_rows", long_rows}, {"differences", differences}};
+    static const check_case cases[] = {
+        {"shapes", shapes}, {"long_rows", long_rows}, {"differences", differences}};
     return check_main(argc, argv, "attention", cases, LW_COUNT(cases));
 }

@@ -14,13 +14,22 @@
 
 static double golden_f(int a, int b, int c, int k)
 {
-    return sin(0.7 * a + 1.3 * b + 2.1 * c + 0.37 * k * (a + 1) + 0.9 * k) + 0.5 * cos(1.9 * a * b + 0.61 * k + c);
+    return sin(0.7 * a + 1.3 * b + 2.1 * c + 0.37 * k * (a + 1) + 0.9 * k) +
+           0.5 * cos(1.9 * a * b + 0.61 * k + c);
 }
 
 static drift_problem golden_problem(check *t, double scale_tau)
 {
-    drift_problem p = drift_new(t, (lw_drift_shape){.g = 2, .n = 4, .nu = 2, .np = 5, .t = 1, .c = 6, .k = 3,
-                                                    .tau = {0.2 * scale_tau, 0.05, 0.02}}, 0);
+    drift_problem p = drift_new(t,
+                                (lw_drift_shape){.g = 2,
+                                                 .n = 4,
+                                                 .nu = 2,
+                                                 .np = 5,
+                                                 .t = 1,
+                                                 .c = 6,
+                                                 .k = 3,
+                                                 .tau = {0.2 * scale_tau, 0.05, 0.02}},
+                                0);
     for (int b = 0; b < 2; b++)
         for (int k = 0; k < 6; k++) {
             for (int i = 0; i < 4; i++)
@@ -44,14 +53,20 @@ static void expect(check *t, double got, double want, double tol, const char *wh
         fail_msg("%s: got %.9g, want %.9g [%s]", what, got, want, lw_isa_name(t->isa));
 }
 
-static const double golden_f00[6] = {-3.7399032, -3.7011375, -5.5150580, -6.0475310, -2.7237524, 2.1894520};
-static const double golden_f13[6] = {-0.2053715, 0.0919494, 0.0170923, -0.3417988, -0.2428436, 0.1324247};
-static const double golden_dx00[6] = {0.154070528, 0.152473519, 0.227200505, 0.249136471, 0.112208777, -0.090197528};
+static const double golden_f00[6] = {-3.7399032, -3.7011375, -5.5150580,
+                                     -6.0475310, -2.7237524, 2.1894520};
+static const double golden_f13[6] = {-0.2053715, 0.0919494,  0.0170923,
+                                     -0.3417988, -0.2428436, 0.1324247};
+static const double golden_dx00[6] = {0.154070528, 0.152473519, 0.227200505,
+                                      0.249136471, 0.112208777, -0.090197528};
 
-static void expect_golden(check *t, const double *f, const double *dx, const double *stats, double tol)
+static void expect_golden(check *t, const double *f, const double *dx, const double *stats,
+                          double tol)
 {
-    static const double want[6] = {2.477451603, 1.011415382, 7.730185823, 0.494998367, 0.320119998, 0.147422452};
-    static const char *const names[6] = {"S", "sigma", "loss", "lambda .2", "lambda .05", "lambda .02"};
+    static const double want[6] = {2.477451603, 1.011415382, 7.730185823,
+                                   0.494998367, 0.320119998, 0.147422452};
+    static const char *const names[6] = {"S",         "sigma",      "loss",
+                                         "lambda .2", "lambda .05", "lambda .02"};
     for (int i = 0; i < 6; i++)
         expect(t, stats[i], want[i], tol, names[i]);
     for (int k = 0; k < 3; k++)
@@ -75,7 +90,8 @@ static void golden(check *t)
             p.s.regime = (lw_drift_regime)regime;
             p.s.keep = keep;
             drift_run(t, &p, 0);
-            expect_golden(t, drift_widen(t, p.f, 48), drift_widen(t, p.dx, 48), drift_widen(t, p.stats, 9), 1e-5);
+            expect_golden(t, drift_widen(t, p.f, 48), drift_widen(t, p.dx, 48),
+                          drift_widen(t, p.stats, 9), 1e-5);
         }
     for (int k = 0; k < 3; k++) { /* one temperature alone: loss 1 */
         drift_problem q = golden_problem(t, 1);
@@ -91,8 +107,9 @@ static void golden(check *t)
 /* The paper's Algorithm 2 on group 0. */
 static void plain(check *t)
 {
-    static const double hot[2][6] = {{-.5368903, -.1473892, .0913183, -.0400176, -.1837138, .0290864},
-                                     {-.7735720, -.3705013, .1264505, .1571627, -.1152991, -.1085979}};
+    static const double hot[2][6] = {
+        {-.5368903, -.1473892, .0913183, -.0400176, -.1837138, .0290864},
+        {-.7735720, -.3705013, .1264505, .1571627, -.1152991, -.1085979}};
     static const double cold[6] = {-6.479e-2, -2.304e-2, 1.365e-2, 5.856e-3, -1.737e-2, -5.902e-3};
     for (int tau = 0; tau < 2; tau++)
         for (int regime = LW_DRIFT_TILE; regime <= LW_DRIFT_SWEEP; regime++) {
@@ -115,10 +132,10 @@ static void plain(check *t)
         }
 }
 
-
 /* ---- random data ---- */
 
-/* Clustered vectors around a few centres, plus a common offset; spread of a cluster relative to its distance. */
+/* Clustered vectors around a few centres, plus a common offset; spread of a cluster relative to its
+ * distance. */
 static void cluster(check *t, drift_problem *p, double *to, int64_t n, double offset, double spread)
 {
     float *u = check_in(t, n, 0, -1, 1), *centre = check_in(t, 8 * p->s.c, 0, -1, 1);
@@ -129,7 +146,8 @@ static void cluster(check *t, drift_problem *p, double *to, int64_t n, double of
     }
 }
 
-static drift_problem random_problem(check *t, lw_drift_shape s, ptrdiff_t gap, double offset, double spread)
+static drift_problem random_problem(check *t, lw_drift_shape s, ptrdiff_t gap, double offset,
+                                    double spread)
 {
     drift_problem p = drift_new(t, s, gap);
     cluster(t, &p, p.x_d, p.nx, offset, spread);
@@ -159,7 +177,8 @@ static void expect_field(check *t, const drift_problem *p, double tol, const cha
         for (ptrdiff_t u = 0; u < s->t; u++)
             for (ptrdiff_t c = 0; c < s->c; c++) {
                 ptrdiff_t at = i * s->f_row + u * s->f_slot + c;
-                const double want[2] = {p->f_d[at], p->dx_d[at]}, got[2] = {(double)p->f[at], (double)p->dx[at]};
+                const double want[2] = {p->f_d[at], p->dx_d[at]},
+                             got[2] = {(double)p->f[at], (double)p->dx[at]};
                 for (int k = 0; k < 2; k++) {
                     err[k] += (got[k] - want[k]) * (got[k] - want[k]);
                     norm[k] += want[k] * want[k];
@@ -171,9 +190,11 @@ static void expect_field(check *t, const drift_problem *p, double tol, const cha
         t->worst_error = LW_MAX(t->worst_error, rel);
         t->worst = LW_MAX(t->worst, rel / tol);
         if (!(rel <= tol))
-            fail_msg("%s: %s is off by %.3g (relative L2, allowed %.3g) [%s g=%td n=%td np=%td nu=%td t=%td c=%td "
-                     "regime=%d keep=%d]", what, k ? "dX" : "F", rel, tol, lw_isa_name(t->isa), s->g, s->n, s->np,
-                     s->nu, s->t, s->c, (int)s->regime, s->keep);
+            fail_msg("%s: %s is off by %.3g (relative L2, allowed %.3g) [%s g=%td n=%td np=%td "
+                     "nu=%td t=%td c=%td "
+                     "regime=%d keep=%d]",
+                     what, k ? "dX" : "F", rel, tol, lw_isa_name(t->isa), s->g, s->n, s->np, s->nu,
+                     s->t, s->c, (int)s->regime, s->keep);
     }
     for (int i = 0; i < LW_DRIFT_STATS(s->k); i++)
         expect(t, (double)p->stats[i], p->stats_d[i], tol, what);
@@ -190,8 +211,8 @@ static const lw_drift_shape sizes[] = {
     {.g = 1, .n = 20, .np = 31, .nu = 2, .t = 1, .c = 300, .k = 1, .tau = {0.1}},
 };
 
-/* Both regimes, distances kept or computed again, every variant: the oracle's field; gaps stay untouched; the order
- * of tasks leaves no trace. */
+/* Both regimes, distances kept or computed again, every variant: the oracle's field; gaps stay
+ * untouched; the order of tasks leaves no trace. */
 static void regimes(check *t)
 {
     for (size_t i = 0; i < LW_COUNT(sizes); i++)
@@ -211,7 +232,8 @@ static void regimes(check *t)
                     drift_run(t, &p, 0);
                     expect_field(t, &p, tol, rows_only ? "rows only" : "regimes");
                     for (ptrdiff_t e = 0; i % 2 && e < p.s.g * p.s.n * p.s.t; e++)
-                        check_poisoned(t, p.f + e / p.s.t * p.s.f_row + e % p.s.t * p.s.f_slot + p.s.c,
+                        check_poisoned(t,
+                                       p.f + e / p.s.t * p.s.f_row + e % p.s.t * p.s.f_slot + p.s.c,
                                        p.s.f_slot - p.s.c, "gap of F");
                     float *f = p.f, *dx = p.dx;
                     p.f = check_out(t, p.nf, 1);
@@ -227,9 +249,17 @@ static void regimes(check *t)
 /* Rounding: zero mean, a common offset, near duplicates far from the origin. */
 static void precision(check *t)
 {
-    static const double offset[] = {0, 3, 3}, spread[] = {0.6, 0.6, 0.02}, tol[] = {1e-5, 1e-5, 3e-4};
+    static const double offset[] = {0, 3, 3}, spread[] = {0.6, 0.6, 0.02},
+                        tol[] = {1e-5, 1e-5, 3e-4};
     for (int i = 0; i < 3; i++) {
-        lw_drift_shape s = {.g = 2, .n = 64, .np = 96, .nu = 16, .t = 1, .c = 256, .k = 3, .tau = {0.2, 0.05, 0.02}};
+        lw_drift_shape s = {.g = 2,
+                            .n = 64,
+                            .np = 96,
+                            .nu = 16,
+                            .t = 1,
+                            .c = 256,
+                            .k = 3,
+                            .tau = {0.2, 0.05, 0.02}};
         drift_problem p = random_problem(t, s, 0, offset[i], spread[i]);
         drift_oracle(t, &p);
         for (int regime = LW_DRIFT_TILE; regime <= LW_DRIFT_SWEEP; regime++) {
@@ -245,7 +275,8 @@ static void precision(check *t)
 
 static lw_drift_shape small_shape(void)
 {
-    return (lw_drift_shape){.g = 2, .n = 9, .np = 11, .nu = 4, .t = 1, .c = 12, .k = 3, .tau = {0.2, 0.05, 0.02}};
+    return (lw_drift_shape){
+        .g = 2, .n = 9, .np = 11, .nu = 4, .t = 1, .c = 12, .k = 3, .tau = {0.2, 0.05, 0.02}};
 }
 
 static void run_both(check *t, drift_problem *p)
@@ -256,8 +287,8 @@ static void run_both(check *t, drift_problem *p)
 }
 
 /* F of two problems, oracle and kernel; b's row i against a's row perm[i] of the same group. */
-static void expect_same_field(check *t, const drift_problem *a, const drift_problem *b, const int *perm, double sign,
-                              double tol, const char *what)
+static void expect_same_field(check *t, const drift_problem *a, const drift_problem *b,
+                              const int *perm, double sign, double tol, const char *what)
 {
     ptrdiff_t n = a->s.n, c = a->s.c;
     for (ptrdiff_t i = 0; i < a->s.g * n; i++)
@@ -288,9 +319,11 @@ static void invariance(check *t)
 
 static void permutation(check *t)
 {
-    static const int gen[9] = {4, 2, 8, 0, 1, 7, 3, 6, 5}, pos[11] = {10, 3, 5, 7, 1, 0, 2, 9, 8, 4, 6};
+    static const int gen[9] = {4, 2, 8, 0, 1, 7, 3, 6, 5},
+                     pos[11] = {10, 3, 5, 7, 1, 0, 2, 9, 8, 4, 6};
     static const int unc[4] = {2, 0, 3, 1};
-    drift_problem a = random_problem(t, small_shape(), 0, 0, 0.6), b = drift_new(t, small_shape(), 0);
+    drift_problem a = random_problem(t, small_shape(), 0, 0, 0.6),
+                  b = drift_new(t, small_shape(), 0);
     size_t row = 12 * sizeof(double);
     for (int g = 0; g < 2; g++) {
         for (int i = 0; i < 9; i++)
@@ -306,13 +339,21 @@ static void permutation(check *t)
     expect_same_field(t, &a, &b, gen, 1, 2e-5, "permuted samples");
 }
 
-/* One generated sample, plain form: its negatives are the unconditional ones alone. Swapping them with the positives
- * flips V; equal sets give 0. */
+/* One generated sample, plain form: its negatives are the unconditional ones alone. Swapping them
+ * with the positives flips V; equal sets give 0. */
 static void antisymmetry(check *t)
 {
-    lw_drift_shape s = {.g = 3, .n = 1, .np = 8, .nu = 8, .t = 1, .c = 12, .k = 2, .tau = {0.8, 0.4},
+    lw_drift_shape s = {.g = 3,
+                        .n = 1,
+                        .np = 8,
+                        .nu = 8,
+                        .t = 1,
+                        .c = 12,
+                        .k = 2,
+                        .tau = {0.8, 0.4},
                         .variant = LW_DRIFT_PLAIN};
-    drift_problem a = random_problem(t, s, 0, 0, 0.6), b = drift_new(t, s, 0), c = drift_new(t, s, 0);
+    drift_problem a = random_problem(t, s, 0, 0, 0.6), b = drift_new(t, s, 0),
+                  c = drift_new(t, s, 0);
     for (int g = 0; g < 3; g++)
         a.w_d[g] = b.w_d[g] = c.w_d[g] = 1;
     memcpy(b.x_d, a.x_d, (size_t)a.nx * sizeof(double));
@@ -339,7 +380,8 @@ static void antisymmetry(check *t)
 /* Slots are groups: [G,N,T,C] is [G T,N,1,C]. */
 static void slots(check *t)
 {
-    lw_drift_shape s = {.g = 2, .n = 5, .np = 6, .nu = 3, .t = 4, .c = 10, .k = 3, .tau = {0.2, 0.05, 0.02}};
+    lw_drift_shape s = {
+        .g = 2, .n = 5, .np = 6, .nu = 3, .t = 4, .c = 10, .k = 3, .tau = {0.2, 0.05, 0.02}};
     drift_problem a = random_problem(t, s, 0, 0, 0.6);
     s.g = 8;
     s.t = 1;
@@ -369,7 +411,8 @@ static void slots(check *t)
     }
 }
 
-/* The slope of mean (x / sigma - goal)^2 with goal and sigma frozen is dX; gain and add_dx do what they say. */
+/* The slope of mean (x / sigma - goal)^2 with goal and sigma frozen is dX; gain and add_dx do what
+ * they say. */
 static void gradient(check *t)
 {
     drift_problem p = random_problem(t, small_shape(), 0, 0, 0.6);
@@ -402,9 +445,15 @@ static void gradient(check *t)
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"golden", golden},           {"plain", plain},         {"regimes", regimes}, {"precision", precision},
-        {"invariance", invariance},   {"permutation", permutation},
-        {"antisymmetry", antisymmetry}, {"slots", slots},       {"gradient", gradient},
+        {"golden", golden},
+        {"plain", plain},
+        {"regimes", regimes},
+        {"precision", precision},
+        {"invariance", invariance},
+        {"permutation", permutation},
+        {"antisymmetry", antisymmetry},
+        {"slots", slots},
+        {"gradient", gradient},
     };
     return check_main(argc, argv, "drift", cases, LW_COUNT(cases));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Problems for the tests of the drift field: operands in float and double, one run at a level, the oracle. */
+/* Problems for the tests of the drift field: operands in float and double, one run at a level, the
+ * oracle. */
 #ifndef LW_TESTS_TEST_DRIFT_H
 #define LW_TESTS_TEST_DRIFT_H
 
@@ -23,7 +24,8 @@ static lw_drift_run_fn *drift_kernel(lw_isa isa)
     return table[isa].run;
 }
 
-/* Dense operands of s's sizes; gap > 0 puts that many floats between slots and samples. Contents: zeros. */
+/* Dense operands of s's sizes; gap > 0 puts that many floats between slots and samples. Contents:
+ * zeros. */
 static drift_problem drift_new(check *t, lw_drift_shape s, ptrdiff_t gap)
 {
     lw_drift_dense(&s);
@@ -37,8 +39,11 @@ static drift_problem drift_new(check *t, lw_drift_shape s, ptrdiff_t gap)
         s.f_slot = s.c + gap;
         s.f_row = s.t * s.f_slot + 2 * gap;
     }
-    drift_problem p = {.s = s, .nx = s.g * s.n * s.x_row, .npos = s.g * s.np * s.pos_row,
-                       .nunc = s.g * s.nu * s.unc_row, .nf = s.g * s.n * s.f_row};
+    drift_problem p = {.s = s,
+                       .nx = s.g * s.n * s.x_row,
+                       .npos = s.g * s.np * s.pos_row,
+                       .nunc = s.g * s.nu * s.unc_row,
+                       .nf = s.g * s.n * s.f_row};
     p.x_d = check_doubles(t, p.nx);
     p.pos_d = check_doubles(t, p.npos);
     p.unc_d = check_doubles(t, p.nunc + 1);
@@ -88,7 +93,8 @@ static void drift_oracle(check *t, drift_problem *p)
 /* All phases at level t->isa; order 0: tasks forwards, 1: backwards. Memory starts full of NaN. */
 static void drift_run(check *t, drift_problem *p, int order)
 {
-    lw_drift_io io = {p->f, p->dx, p->stats, p->x, p->pos, p->s.nu ? p->unc : NULL, p->s.nu ? p->w : NULL};
+    lw_drift_io io = {
+        p->f, p->dx, p->stats, p->x, p->pos, p->s.nu ? p->unc : NULL, p->s.nu ? p->w : NULL};
     lw_drift_run_fn *run = drift_kernel(t->isa);
     void *work = check_out(t, (int64_t)(lw_drift_work(&p->s) + 3) / 4, 0);
     void *scratch = check_out(t, (int64_t)(lw_drift_scratch(&p->s) + 3) / 4, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group norm: every level against the double reference, the reference's gradient against differences. */
+/* Group norm: every level against the double reference, the reference's gradient against
+ * differences. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,8 @@ static const lw_norm_kernels *kernels_of(lw_isa isa)
     return &table[isa];
 }
 
-/* Everything one case needs: floats, and the same numbers in double. gap: extra floats between pixels. */
+/* Everything one case needs: floats, and the same numbers in double. gap: extra floats between
+ * pixels. */
 typedef struct problem {
     lw_norm_shape s;
     int64_t nx, ny;
@@ -38,10 +40,16 @@ static double *widen(check *t, const float *p, int64_t n)
     return p ? d : NULL;
 }
 
-static problem problem_new(check *t, ptrdiff_t hw, ptrdiff_t groups, ptrdiff_t per, ptrdiff_t gap, lw_act act, int mod)
+static problem problem_new(check *t, ptrdiff_t hw, ptrdiff_t groups, ptrdiff_t per, ptrdiff_t gap,
+                           lw_act act, int mod)
 {
-    problem p = {.s = {.hw = hw, .c = groups * per, .groups = groups, .x_pitch = groups * per + gap,
-                       .y_pitch = groups * per + 2 * gap, .eps = 1e-5f, .act = act}};
+    problem p = {.s = {.hw = hw,
+                       .c = groups * per,
+                       .groups = groups,
+                       .x_pitch = groups * per + gap,
+                       .y_pitch = groups * per + 2 * gap,
+                       .eps = 1e-5f,
+                       .act = act}};
     ptrdiff_t c = p.s.c;
     int shift = (int)(hw & 1);
     p.nx = (hw - 1) * p.s.x_pitch + c;
@@ -72,19 +80,21 @@ static problem problem_new(check *t, ptrdiff_t hw, ptrdiff_t groups, ptrdiff_t p
 
 static void oracle(problem *p)
 {
-    lw_norm_forward_f64(p->y_d, p->mean_d, p->rstd_d, p->x_d, p->gamma_d, p->beta_d, p->scale_d, p->shift_d, &p->s, 0,
-                        p->s.groups, NULL);
-    lw_norm_backward_f64(p->dx_d, p->dgamma_d, p->dbeta_d, p->dscale_d, p->dshift_d, p->dy_d, p->x_d, p->mean_d,
-                         p->rstd_d, p->gamma_d, p->beta_d, p->scale_d, p->shift_d, &p->s, 0, p->s.groups, 0, NULL);
+    lw_norm_forward_f64(p->y_d, p->mean_d, p->rstd_d, p->x_d, p->gamma_d, p->beta_d, p->scale_d,
+                        p->shift_d, &p->s, 0, p->s.groups, NULL);
+    lw_norm_backward_f64(p->dx_d, p->dgamma_d, p->dbeta_d, p->dscale_d, p->dshift_d, p->dy_d,
+                         p->x_d, p->mean_d, p->rstd_d, p->gamma_d, p->beta_d, p->scale_d,
+                         p->shift_d, &p->s, 0, p->s.groups, 0, NULL);
 }
 
 /* got [HW, pitch] against want of the same layout, gaps still poisoned (none_in_gaps) */
-static void check_rows(check *t, const float *got, const double *want, const lw_norm_shape *s, ptrdiff_t pitch,
-                       int gaps, check_tol tol, const char *what)
+static void check_rows(check *t, const float *got, const double *want, const lw_norm_shape *s,
+                       ptrdiff_t pitch, int gaps, check_tol tol, const char *what)
 {
     for (ptrdiff_t i = 0; i < s->hw; i++) {
-        check_close(t, got + i * pitch, want + i * pitch, s->c, tol, "%s hw=%td c=%td groups=%td act=%d row %td", what,
-                    s->hw, s->c, s->groups, (int)s->act, i);
+        check_close(t, got + i * pitch, want + i * pitch, s->c, tol,
+                    "%s hw=%td c=%td groups=%td act=%d row %td", what, s->hw, s->c, s->groups,
+                    (int)s->act, i);
         if (gaps && i + 1 < s->hw)
             check_poisoned(t, got + i * pitch + s->c, pitch - s->c, "%s row %td", what, i);
     }
@@ -94,10 +104,12 @@ static void one_forward(check *t, problem *p)
 {
     const lw_norm_kernels *k = kernels_of(t->isa);
     const lw_norm_shape *s = &p->s;
-    float *y = check_out(t, p->ny, 1), *mean = check_out(t, s->groups, 0), *rstd = check_out(t, s->groups, 1);
+    float *y = check_out(t, p->ny, 1), *mean = check_out(t, s->groups, 0),
+          *rstd = check_out(t, s->groups, 1);
     check_tol tol = {.abs = 2e-6, .rel = 4e-6};
     oracle(p);
-    k->forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups, p->scratch);
+    k->forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups,
+               p->scratch);
     check_rows(t, y, p->y_d, s, s->y_pitch, 1, tol, "y");
     check_close(t, mean, p->mean_d, s->groups, tol, "mean");
     check_close(t, rstd, p->rstd_d, s->groups, tol, "rstd");
@@ -105,7 +117,8 @@ static void one_forward(check *t, problem *p)
     for (ptrdiff_t task = lw_norm_tasks(s) - 1; task >= 0; task--) {
         ptrdiff_t g0, g1;
         lw_norm_range(s, task, &g0, &g1);
-        k->forward(again, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, g0, g1, p->scratch);
+        k->forward(again, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, g0, g1,
+                   p->scratch);
     }
     check_same(t, again, y, (size_t)p->ny * sizeof(float), "tasks of hw=%td c=%td", s->hw, s->c);
 }
@@ -117,7 +130,8 @@ static void forward(check *t)
         for (ptrdiff_t groups = 1; groups <= 9; groups += 4)
             for (ptrdiff_t hw = 1; hw <= 81; hw = hw * 3 + (i & 1))
                 for (int mod = 0; mod < 4; mod++) {
-                    problem p = problem_new(t, hw, groups, per[i], mod == 2 ? 3 : 0, (lw_act)((mod + i) % 3), mod);
+                    problem p = problem_new(t, hw, groups, per[i], mod == 2 ? 3 : 0,
+                                            (lw_act)((mod + i) % 3), mod);
                     if (hw * per[i] == 1)
                         p.s.eps = 0.1f; /* one number has no deviation: y is beta */
                     one_forward(t, &p);
@@ -129,7 +143,8 @@ static void shared_backward(check *t, problem *p, int add)
 {
     const lw_norm_kernels *k = kernels_of(t->isa);
     const lw_norm_shape *s = &p->s;
-    float *mean = check_out(t, s->groups, 0), *rstd = check_out(t, s->groups, 0), *y = check_out(t, p->ny, 0);
+    float *mean = check_out(t, s->groups, 0), *rstd = check_out(t, s->groups, 0),
+          *y = check_out(t, p->ny, 0);
     float *out[4], *dx = add ? check_in(t, p->nx, 1, -1, 1) : check_out(t, p->nx, 1);
     const double *want[4] = {p->dgamma_d, p->dbeta_d, p->dscale_d, p->dshift_d};
     static const char *const names[] = {"dgamma", "dbeta", "dscale", "dshift"};
@@ -139,20 +154,21 @@ static void shared_backward(check *t, problem *p, int add)
     oracle(p);
     for (int64_t i = 0; add && i < p->nx; i++)
         p->dx_d[i] += (double)dx[i];
-    k->forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups, p->scratch);
+    k->forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups,
+               p->scratch);
     for (ptrdiff_t task = lw_norm_tasks(s) - 1; task >= 0; task--) {
         ptrdiff_t g0, g1;
         lw_norm_range(s, task, &g0, &g1);
-        k->backward(dx, out[0], out[1], out[2], out[3], p->dy, p->x, mean, rstd, p->gamma, p->beta, p->scale,
-                    p->shift, s, g0, g1, add, p->scratch);
+        k->backward(dx, out[0], out[1], out[2], out[3], p->dy, p->x, mean, rstd, p->gamma, p->beta,
+                    p->scale, p->shift, s, g0, g1, add, p->scratch);
     }
     check_rows(t, dx, p->dx_d, s, s->x_pitch, !add, tol, add ? "dx added" : "dx");
     for (int i = 0; i < 4; i++)
         check_close(t, out[i], want[i], s->c, tol, "%s hw=%td c=%td", names[i], s->hw, s->c);
     if (!add) { /* without dx the sums are the same bits */
         float *only = check_out(t, s->c, 0);
-        k->backward(NULL, NULL, only, NULL, NULL, p->dy, p->x, mean, rstd, p->gamma, p->beta, p->scale, p->shift, s,
-                    0, s->groups, 0, p->scratch);
+        k->backward(NULL, NULL, only, NULL, NULL, p->dy, p->x, mean, rstd, p->gamma, p->beta,
+                    p->scale, p->shift, s, 0, s->groups, 0, p->scratch);
         check_same(t, only, out[1], (size_t)s->c * sizeof(float), "dbeta alone");
     }
 }
@@ -164,7 +180,8 @@ static void backward(check *t)
         for (ptrdiff_t groups = 1; groups <= 9; groups += 4)
             for (ptrdiff_t hw = 2; hw <= 81; hw = hw * 3 + (i & 1))
                 for (int mod = 0; mod < 8; mod++) {
-                    problem p = problem_new(t, hw, groups, per[i], mod == 2 ? 3 : 0, (lw_act)((mod + i) % 3), mod & 3);
+                    problem p = problem_new(t, hw, groups, per[i], mod == 2 ? 3 : 0,
+                                            (lw_act)((mod + i) % 3), mod & 3);
                     shared_backward(t, &p, mod >> 2);
                     check_next(t);
                 }
@@ -178,8 +195,10 @@ static void offset(check *t)
     for (int64_t i = 0; i < p.nx; i++)
         p.x_d[i] = (double)(p.x[i] += 1000.0f);
     oracle(&p);
-    kernels_of(t->isa)->forward(y, mean, rstd, p.x, p.gamma, p.beta, NULL, NULL, &p.s, 0, 4, p.scratch);
-    check_close(t, y, p.y_d, p.ny, (check_tol){.abs = 2e-4}, "offset 1000"); /* mean is rounded to float: 6e-5 */
+    kernels_of(t->isa)->forward(y, mean, rstd, p.x, p.gamma, p.beta, NULL, NULL, &p.s, 0, 4,
+                                p.scratch);
+    check_close(t, y, p.y_d, p.ny, (check_tol){.abs = 2e-4},
+                "offset 1000"); /* mean is rounded to float: 6e-5 */
     check_close(t, rstd, p.rstd_d, 4, (check_tol){.rel = 1e-5}, "offset 1000");
 }
 
@@ -192,8 +211,8 @@ static void in_place(check *t)
     oracle(&p);
     k->forward(y, mean, rstd, y, p.gamma, p.beta, p.scale, p.shift, &p.s, 0, 3, p.scratch);
     check_close(t, y, p.y_d, p.ny, (check_tol){.abs = 2e-6, .rel = 4e-6}, "y over x");
-    k->backward(dx, NULL, NULL, NULL, NULL, dx, p.x, mean, rstd, p.gamma, p.beta, p.scale, p.shift, &p.s, 0, 3, 0,
-                p.scratch);
+    k->backward(dx, NULL, NULL, NULL, NULL, dx, p.x, mean, rstd, p.gamma, p.beta, p.scale, p.shift,
+                &p.s, 0, 3, 0, p.scratch);
     check_close(t, dx, p.dx_d, p.nx, (check_tol){.abs = 2e-5, .rel = 1e-5}, "dx over dy");
 }
 
@@ -201,8 +220,8 @@ static void in_place(check *t)
 static double objective(problem *p)
 {
     double sum = 0;
-    lw_norm_forward_f64(p->y_d, p->mean_d, p->rstd_d, p->x_d, p->gamma_d, p->beta_d, p->scale_d, p->shift_d, &p->s, 0,
-                        p->s.groups, NULL);
+    lw_norm_forward_f64(p->y_d, p->mean_d, p->rstd_d, p->x_d, p->gamma_d, p->beta_d, p->scale_d,
+                        p->shift_d, &p->s, 0, p->s.groups, NULL);
     for (int64_t i = 0; i < p->ny; i++)
         sum += p->dy_d[i] * p->y_d[i];
     return sum;
@@ -212,9 +231,14 @@ static void differences(check *t)
 {
     for (int act = 0; act < 3; act++) {
         problem p = problem_new(t, 6, 2, 3, 0, (lw_act)act, 3);
-        struct { double *at, *grad; int64_t n; } part[] = {
-            {p.x_d, p.dx_d, p.nx}, {p.gamma_d, p.dgamma_d, p.s.c}, {p.beta_d, p.dbeta_d, p.s.c},
-            {p.scale_d, p.dscale_d, p.s.c}, {p.shift_d, p.dshift_d, p.s.c}};
+        struct {
+            double *at, *grad;
+            int64_t n;
+        } part[] = {{p.x_d, p.dx_d, p.nx},
+                    {p.gamma_d, p.dgamma_d, p.s.c},
+                    {p.beta_d, p.dbeta_d, p.s.c},
+                    {p.scale_d, p.dscale_d, p.s.c},
+                    {p.shift_d, p.dshift_d, p.s.c}};
         oracle(&p);
         for (size_t k = 0; k < LW_COUNT(part); k++)
             for (int64_t i = 0; i < part[k].n; i++) {
@@ -226,8 +250,8 @@ static void differences(check *t)
                 part[k].at[i] = was;
                 t->compared++;
                 if (fabs(slope - part[k].grad[i]) > 1e-7 * (1 + fabs(slope)))
-                    fail_msg("act %d part %zu element %lld: difference %.12g, gradient %.12g", act, k, (long long)i,
-                             slope, part[k].grad[i]);
+                    fail_msg("act %d part %zu element %lld: difference %.12g, gradient %.12g", act,
+                             k, (long long)i, slope, part[k].grad[i]);
             }
         check_next(t);
     }
@@ -235,7 +259,10 @@ static void differences(check *t)
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"forward", forward}, {"backward", backward}, {"offset", offset},
-                                       {"in_place", in_place}, {"differences", differences}};
+    static const check_case cases[] = {{"forward", forward},
+                                       {"backward", backward},
+                                       {"offset", offset},
+                                       {"in_place", in_place},
+                                       {"differences", differences}};
     return check_main(argc, argv, "norm", cases, LW_COUNT(cases));
 }

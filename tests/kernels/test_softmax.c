@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax and cross-entropy: every level against the double reference, gradients against differences. */
+/* Softmax and cross-entropy: every level against the double reference, gradients against
+ * differences. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,8 +39,10 @@ static void softmax(check *t)
         for (ptrdiff_t gap = 0; gap <= 3; gap += 3) {
             ptrdiff_t pitch = n + gap, total = (ROWS - 1) * pitch + n;
             float *x = check_in(t, total, n & 1, -20, 20), *dy = check_in(t, total, n & 1, -1, 1);
-            float *y = check_out(t, total, 1), *dx = check_in(t, total, 1, -1, 1), *lse = check_out(t, ROWS, 0);
-            double *x_d = widen(t, x, total), *y_d = check_doubles(t, total), *lse_d = check_doubles(t, ROWS);
+            float *y = check_out(t, total, 1), *dx = check_in(t, total, 1, -1, 1),
+                  *lse = check_out(t, ROWS, 0);
+            double *x_d = widen(t, x, total), *y_d = check_doubles(t, total),
+                   *lse_d = check_doubles(t, ROWS);
             double *dx_d = widen(t, dx, total);
             lw_softmax_forward_f64(y_d, x_d, ROWS, n, pitch, pitch);
             lw_softmax_lse_f64(lse_d, x_d, ROWS, n, pitch);
@@ -58,7 +61,8 @@ static void softmax(check *t)
                 check_close(t, dx + r * pitch, dx_d + r * pitch, n, tol, "dx n=%td add=%d", n, add);
             k->forward(x, x, ROWS, n, pitch, pitch);
             for (ptrdiff_t r = 0; r < ROWS; r++)
-                check_same(t, x + r * pitch, y + r * pitch, (size_t)n * sizeof(float), "in place n=%td", n);
+                check_same(t, x + r * pitch, y + r * pitch, (size_t)n * sizeof(float),
+                           "in place n=%td", n);
             check_next(t);
         }
 }
@@ -81,7 +85,8 @@ static void extremes(check *t)
             sum += (double)y[j];
         lw_softmax_lse_f64(&l, widen(t, x, n), 1, n, n);
         check_close(t, lse, &l, 1, tol, "large lse n=%td", n);
-        check_close(t, &(float){(float)sum}, &(double){1.0}, 1, (check_tol){.abs = 2e-6}, "sum of y n=%td", n);
+        check_close(t, &(float){(float)sum}, &(double){1.0}, 1, (check_tol){.abs = 2e-6},
+                    "sum of y n=%td", n);
         check_next(t);
     }
 }
@@ -91,9 +96,11 @@ static void cross_entropy(check *t)
     const lw_softmax_kernels *k = kernels_of(t->isa);
     for (ptrdiff_t n = 1; n <= 70; n++) {
         ptrdiff_t pitch = n + 2, total = (ROWS - 1) * pitch + n;
-        float *x = check_in(t, total, n & 1, -10, 10), *loss = check_out(t, ROWS, 1), *lse = check_out(t, ROWS, 0);
+        float *x = check_in(t, total, n & 1, -10, 10), *loss = check_out(t, ROWS, 1),
+              *lse = check_out(t, ROWS, 0);
         float *dloss = check_in(t, ROWS, 1, 0.5, 2), *dx = check_in(t, total, 1, -1, 1);
-        double *x_d = widen(t, x, total), *loss_d = check_doubles(t, ROWS), *lse_d = check_doubles(t, ROWS);
+        double *x_d = widen(t, x, total), *loss_d = check_doubles(t, ROWS),
+               *lse_d = check_doubles(t, ROWS);
         double *dx_d = widen(t, dx, total);
         int32_t label[ROWS];
         int add = (int)(n & 1);
@@ -102,10 +109,12 @@ static void cross_entropy(check *t)
         lw_softmax_xent_forward_f64(loss_d, lse_d, x_d, label, ROWS, n, pitch);
         k->xent_forward(loss, lse, x, label, ROWS, n, pitch);
         check_close(t, loss, loss_d, ROWS, (check_tol){.abs = 3e-6, .rel = 2e-6}, "loss n=%td", n);
-        lw_softmax_xent_backward_f64(dx_d, widen(t, dloss, ROWS), lse_d, x_d, label, ROWS, n, pitch, pitch, add);
+        lw_softmax_xent_backward_f64(dx_d, widen(t, dloss, ROWS), lse_d, x_d, label, ROWS, n, pitch,
+                                     pitch, add);
         k->xent_backward(dx, dloss, lse, x, label, ROWS, n, pitch, pitch, add);
         for (ptrdiff_t r = 0; r < ROWS; r++)
-            check_close(t, dx + r * pitch, dx_d + r * pitch, n, (check_tol){.abs = 3e-6, .rel = 2e-6}, "dx n=%td", n);
+            check_close(t, dx + r * pitch, dx_d + r * pitch, n,
+                        (check_tol){.abs = 3e-6, .rel = 2e-6}, "dx n=%td", n);
         check_next(t);
     }
 }
@@ -135,15 +144,18 @@ static void differences(check *t)
         }
         x[j] = was;
         t->compared++;
-        if (fabs((dot[0] - dot[1]) / (2 * h) - dx[j]) > 1e-9 || fabs((l[0] - l[1]) / (2 * h) - de[j]) > 1e-9)
-            fail_msg("element %d: differences %.12g %.12g, gradients %.12g %.12g", j, (dot[0] - dot[1]) / (2 * h),
-                     (l[0] - l[1]) / (2 * h), dx[j], de[j]);
+        if (fabs((dot[0] - dot[1]) / (2 * h) - dx[j]) > 1e-9 ||
+            fabs((l[0] - l[1]) / (2 * h) - de[j]) > 1e-9)
+            fail_msg("element %d: differences %.12g %.12g, gradients %.12g %.12g", j,
+                     (dot[0] - dot[1]) / (2 * h), (l[0] - l[1]) / (2 * h), dx[j], de[j]);
     }
 }
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"softmax", softmax}, {"extremes", extremes},
-                                       {"cross_entropy", cross_entropy}, {"differences", differences}};
+    static const check_case cases[] = {{"softmax", softmax},
+                                       {"extremes", extremes},
+                                       {"cross_entropy", cross_entropy},
+                                       {"differences", differences}};
     return check_main(argc, argv, "softmax", cases, LW_COUNT(cases));
 }

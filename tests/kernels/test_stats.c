@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feature statistics: every level against the double reference, the reference's gradient against differences. */
+/* Feature statistics: every level against the double reference, the reference's gradient against
+ * differences. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,8 @@ static double *widen(check *t, const float *p, int64_t n)
 }
 
 /* Outputs whose bit of `wanted` is clear are not asked for. */
-static problem problem_new(check *t, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c, ptrdiff_t gap, unsigned wanted)
+static problem problem_new(check *t, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c, ptrdiff_t gap,
+                           unsigned wanted)
 {
     problem p = {.s = {.h = h, .w = w, .c = c, .pitch = c + gap}, .n = (h * w - 1) * (c + gap) + c};
     p.x = check_in(t, p.n, (int)(c & 1), -1, 3);
@@ -73,8 +75,8 @@ static void one(check *t, problem *p, int add)
     for (int64_t i = 0; add && i < p->n; i++)
         p->dx_d[i] = (double)dx[i];
     oracle_forward(p);
-    lw_stats_backward_f64(p->dx_d, p->g_d[0], p->g_d[1], p->g_d[2], p->g_d[3], p->g_d[4], p->g_d[5], p->x_d, s, 0,
-                          s->c, add);
+    lw_stats_backward_f64(p->dx_d, p->g_d[0], p->g_d[1], p->g_d[2], p->g_d[3], p->g_d[4], p->g_d[5],
+                          p->x_d, s, 0, s->c, add);
     ptrdiff_t cut = s->c / 3; /* two ranges, the later one first */
     k->forward(o[0], o[1], o[2], o[3], o[4], o[5], p->x, s, cut, s->c);
     k->forward(o[0], o[1], o[2], o[3], o[4], o[5], p->x, s, 0, cut);
@@ -82,11 +84,12 @@ static void one(check *t, problem *p, int add)
     k->backward(dx, p->g[0], p->g[1], p->g[2], p->g[3], p->g[4], p->g[5], p->x, s, 0, cut, add);
     for (int i = 0; i < OUTS; i++)
         if (o[i])
-            check_close(t, o[i], p->out_d[i], p->rows[i] * s->c, tol, "output %d h=%td w=%td c=%td", i, s->h, s->w,
-                        s->c);
+            check_close(t, o[i], p->out_d[i], p->rows[i] * s->c, tol, "output %d h=%td w=%td c=%td",
+                        i, s->h, s->w, s->c);
     for (ptrdiff_t i = 0; i < s->h * s->w; i++) {
-        check_close(t, dx + i * s->pitch, p->dx_d + i * s->pitch, s->c, (check_tol){.abs = 3e-5, .rel = 3e-5},
-                    "dx h=%td w=%td c=%td add=%d pixel %td", s->h, s->w, s->c, add, i);
+        check_close(t, dx + i * s->pitch, p->dx_d + i * s->pitch, s->c,
+                    (check_tol){.abs = 3e-5, .rel = 3e-5}, "dx h=%td w=%td c=%td add=%d pixel %td",
+                    s->h, s->w, s->c, add, i);
         if (!add && i + 1 < s->h * s->w)
             check_poisoned(t, dx + i * s->pitch + s->c, s->pitch - s->c, "gap of dx");
     }
@@ -97,13 +100,15 @@ static void one(check *t, problem *p, int add)
             continue;
         q[i] = again;
         k->forward(q[0], q[1], q[2], q[3], q[4], q[5], p->x, s, 0, s->c);
-        check_same(t, again, o[i], (size_t)(p->rows[i] * s->c) * sizeof(float), "output %d alone", i);
+        check_same(t, again, o[i], (size_t)(p->rows[i] * s->c) * sizeof(float), "output %d alone",
+                   i);
     }
 }
 
 static void shapes(check *t)
 {
-    static const ptrdiff_t size[][2] = {{1, 1}, {2, 2}, {3, 5}, {4, 4}, {5, 7}, {6, 8}, {8, 4}, {13, 9}};
+    static const ptrdiff_t size[][2] = {{1, 1}, {2, 2}, {3, 5}, {4, 4},
+                                        {5, 7}, {6, 8}, {8, 4}, {13, 9}};
     static const ptrdiff_t channels[] = {1, 3, 8, 16, 17, 33};
     for (int i = 0; i < 8; i++)
         for (int j = 0; j < 6; j++) {
@@ -118,7 +123,8 @@ static void differences(check *t)
 {
     problem p = problem_new(t, 5, 6, 2, 0, 0x3f);
     oracle_forward(&p);
-    lw_stats_backward_f64(p.dx_d, p.g_d[0], p.g_d[1], p.g_d[2], p.g_d[3], p.g_d[4], p.g_d[5], p.x_d, &p.s, 0, 2, 0);
+    lw_stats_backward_f64(p.dx_d, p.g_d[0], p.g_d[1], p.g_d[2], p.g_d[3], p.g_d[4], p.g_d[5], p.x_d,
+                          &p.s, 0, 2, 0);
     for (int64_t i = 0; i < p.n; i++) {
         double h = 1e-5, was = p.x_d[i], sum[2] = {0, 0};
         for (int side = 0; side < 2; side++) {
@@ -132,7 +138,8 @@ static void differences(check *t)
         t->compared++;
         double slope = (sum[0] - sum[1]) / (2 * h);
         if (fabs(slope - p.dx_d[i]) > 1e-7)
-            fail_msg("element %lld: difference %.12g, gradient %.12g", (long long)i, slope, p.dx_d[i]);
+            fail_msg("element %lld: difference %.12g, gradient %.12g", (long long)i, slope,
+                     p.dx_d[i]);
     }
 }
 

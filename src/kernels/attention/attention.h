@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention: o = softmax(q k^T * scale) v per head, never storing the T x T matrix (Dao et al., "FlashAttention",
- * 2022: online softmax forward, recomputation backward).
+ * attention: o = softmax(q k^T * scale) v per head, never storing the T x T matrix (Dao et al.,
+ * "FlashAttention", 2022: online softmax forward, recomputation backward).
  *
- * One call = one task of one sample; pointers are those of the sample. q, k, v are slices of the sample's packed
- * buffer [T, qkv_pitch] (q | k | v, each C = heads * hd wide, head h at channels h * hd): pass q = buf, k = buf + C,
- * v = buf + 2 C. T tokens, hd channels of a head.
+ * One call = one task of one sample; pointers are those of the sample. q, k, v are slices of the
+ * sample's packed buffer [T, qkv_pitch] (q | k | v, each C = heads * hd wide, head h at channels h
+ * * hd): pass q = buf, k = buf + C, v = buf + 2 C. T tokens, hd channels of a head.
  */
 #ifndef LW_KERNELS_ATTENTION_H
 #define LW_KERNELS_ATTENTION_H
@@ -19,17 +19,18 @@ typedef struct lw_attention_shape {
     float scale;         /* usually 1 / sqrt(hd) */
 } lw_attention_shape;
 
-/* o [T, o_pitch] and lse [heads, T] (log-sum-exp of the scaled scores) for the rows of task `task`. */
-#define LW_ATTENTION_FORWARD(name, real)                                                           \
-    void name(real *o, real *lse, const real *q, const real *k, const real *v,                     \
+/* o [T, o_pitch] and lse [heads, T] (log-sum-exp of the scaled scores) for the rows of task `task`.
+ */
+#define LW_ATTENTION_FORWARD(name, real)                                       \
+    void name(real *o, real *lse, const real *q, const real *k, const real *v, \
               const lw_attention_shape *s, ptrdiff_t task, float *scratch)
 /*
- * dq, dk, dv (each [T, qkv_pitch]) of head `head` from dO [T, o_pitch], o, lse and the forward's inputs;
- * added to when add is 1. One task = one head.
+ * dq, dk, dv (each [T, qkv_pitch]) of head `head` from dO [T, o_pitch], o, lse and the forward's
+ * inputs; added to when add is 1. One task = one head.
  */
-#define LW_ATTENTION_BACKWARD(name, real)                                                          \
-    void name(real *dq, real *dk, real *dv, const real *dout, const real *o, const real *lse,      \
-              const real *q, const real *k, const real *v, const lw_attention_shape *s,            \
+#define LW_ATTENTION_BACKWARD(name, real)                                                     \
+    void name(real *dq, real *dk, real *dv, const real *dout, const real *o, const real *lse, \
+              const real *q, const real *k, const real *v, const lw_attention_shape *s,       \
               ptrdiff_t head, int add, float *scratch)
 
 typedef LW_ATTENTION_FORWARD(lw_attention_forward_fn, float);

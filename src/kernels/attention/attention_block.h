@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Block sizes of the tiled attention, shared by the task split and by the kernels. Private to attention/. */
+/* Block sizes of the tiled attention, shared by the task split and by the kernels. Private to
+ * attention/. */
 #ifndef LW_KERNELS_ATTENTION_BLOCK_H
 #define LW_KERNELS_ATTENTION_BLOCK_H
 
@@ -11,10 +12,10 @@
 
 /* t: tokens rounded up to 64, d: channels of a head rounded up to 32.
  * Forward: k transposed, v, one tile of scores and of output, two values per row of it. */
-#define LW_ATTENTION_FORWARD_FLOATS(t, d)                                                          \
+#define LW_ATTENTION_FORWARD_FLOATS(t, d) \
     (2 * (t) * (d) + LW_ATTENTION_QF * ((d) + LW_ATTENTION_KF + 2))
 /* Backward: k and v transposed, k, q, dO, dq, dk, dv; two tiles; one value per row. */
-#define LW_ATTENTION_BACKWARD_FLOATS(t, d)                                                         \
+#define LW_ATTENTION_BACKWARD_FLOATS(t, d) \
     (8 * (t) * (d) + 2 * LW_ATTENTION_B * LW_ATTENTION_B + (t))
 
 #endif

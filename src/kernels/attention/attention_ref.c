@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference attention in plain loops, for float and for double data; task split and scratch sizes. */
+/* Reference attention in plain loops, for float and for double data; task split and scratch sizes.
+ */
 #include "kernels/attention/attention.h"
 
 #include <math.h>
@@ -13,13 +14,13 @@ static double attention_scale(const lw_attention_shape *s)
     return (double)s->scale;
 }
 
-#define ATTENTION_DOT(name, real)                                                                  \
-    static double name(const real *a, const real *b, ptrdiff_t n)                                  \
-    {                                                                                              \
-        double sum = 0;                                                                            \
-        for (ptrdiff_t c = 0; c < n; c++)                                                          \
-            sum += (double)a[c] * (double)b[c];                                                    \
-        return sum;                                                                                \
+#define ATTENTION_DOT(name, real)                                 \
+    static double name(const real *a, const real *b, ptrdiff_t n) \
+    {                                                             \
+        double sum = 0;                                           \
+        for (ptrdiff_t c = 0; c < n; c++)                         \
+            sum += (double)a[c] * (double)b[c];                   \
+        return sum;                                               \
     }
 ATTENTION_DOT(attention_dot_ref, float)
 ATTENTION_DOT(attention_dot_f64, double)
@@ -38,7 +39,8 @@ ptrdiff_t lw_attention_tasks(const lw_attention_shape *s)
     return s->heads * ((s->t + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS);
 }
 
-void lw_attention_range(const lw_attention_shape *s, ptrdiff_t task, ptrdiff_t *head, ptrdiff_t *r0, ptrdiff_t *r1)
+void lw_attention_range(const lw_attention_shape *s, ptrdiff_t task, ptrdiff_t *head, ptrdiff_t *r0,
+                        ptrdiff_t *r1)
 {
     ptrdiff_t blocks = (s->t + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS;
     *head = task / blocks;

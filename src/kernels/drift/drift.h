@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drift: the drift field of one feature key (Deng, Li, Li, Du, He, "Generative Modeling via Drifting", 2026).
+ * drift: the drift field of one feature key (Deng, Li, Li, Du, He, "Generative Modeling via
+ * Drifting", 2026).
  *
- * Generated x [G,N,T,C], positives [G,Np,T,C] and unconditional negatives [G,Nu,T,C] with weight w_u [G], in place.
- * A group is one (g, t) pair: its rows are the N generated vectors of class g at slot t, its targets the M = N + Nu + Np
- * vectors gen | uncond | pos at the same slot. The scale S and lambda are shared by all groups of the key.
+ * Generated x [G,N,T,C], positives [G,Np,T,C] and unconditional negatives [G,Nu,T,C] with weight
+ * w_u [G], in place. A group is one (g, t) pair: its rows are the N generated vectors of class g at
+ * slot t, its targets the M = N + Nu + Np vectors gen | uncond | pos at the same slot. The scale S
+ * and lambda are shared by all groups of the key.
  *
- *   d_ij  = sqrt(max(|x_i - t_j|^2, 1e-8))     S = sum w_j d_ij / (N sum w_j)     sigma = max(S / sqrt C, 1e-3)
- *   l_ij  = -(d_ij / max(S, 1e-3) + 100 [i is j]) / tau
- *   A_ij  = w_j max(1e-3, sqrt(softmax over j * softmax over i))
- *   V_i   = (sum_{gen,unc} A * sum_pos A_ij t_j  -  sum_pos A * sum_{gen,unc} A_ij t_j) / sigma
- *   m     = mean V^2     lambda = sqrt(max(m, 1e-8))     F = sum_tau V / lambda     loss = mean F^2
- *   dX    = -2 F / (G T N C sigma)
+ *   d_ij  = sqrt(max(|x_i - t_j|^2, 1e-8))     S = sum w_j d_ij / (N sum w_j)     sigma = max(S /
+ * sqrt C, 1e-3) l_ij  = -(d_ij / max(S, 1e-3) + 100 [i is j]) / tau A_ij  = w_j max(1e-3,
+ * sqrt(softmax over j * softmax over i)) V_i   = (sum_{gen,unc} A * sum_pos A_ij t_j  -  sum_pos A
+ * * sum_{gen,unc} A_ij t_j) / sigma m     = mean V^2     lambda = sqrt(max(m, 1e-8))     F =
+ * sum_tau V / lambda     loss = mean F^2 dX    = -2 F / (G T N C sigma)
  *
- * Variants: PLAIN takes raw distances (mask 1e6), no floor, and S, sigma, lambda as 1. TAU_TIMES_DIM takes
- * tau sqrt(C) for tau, no floor (1e-30 in the root), mask 1e6, and V and dX in raw features (sigma as 1).
+ * Variants: PLAIN takes raw distances (mask 1e6), no floor, and S, sigma, lambda as 1.
+ * TAU_TIMES_DIM takes tau sqrt(C) for tau, no floor (1e-30 in the root), mask 1e6, and V and dX in
+ * raw features (sigma as 1).
  *
  * The loss is flat by construction (1 with one tau, at most K^2): it shows no progress; m and S do.
  *
- * Work is cut into phases with a barrier between: run all tasks of phase 0, then of phase 1, ... in any order inside a
- * phase. Two regimes, chosen by shape: TILE (many small groups, a task is a group) and SWEEP (few large groups, a task is a block
- * of rows). Distances are kept between phases while all of them fit LW_DRIFT_PARK bytes and computed again otherwise, so
- * memory beyond the operands is O(G T (N + M) (C + K) + K G T N C), never N x M.
+ * Work is cut into phases with a barrier between: run all tasks of phase 0, then of phase 1, ... in
+ * any order inside a phase. Two regimes, chosen by shape: TILE (many small groups, a task is a
+ * group) and SWEEP (few large groups, a task is a block of rows). Distances are kept between phases
+ * while all of them fit LW_DRIFT_PARK bytes and computed again otherwise, so memory beyond the
+ * operands is O(G T (N + M) (C + K) + K G T N C), never N x M.
  */
 #ifndef LW_KERNELS_DRIFT_H
 #define LW_KERNELS_DRIFT_H
@@ -33,37 +36,37 @@
 
 #define LW_DRIFT_PARK ((size_t)64 << 20)
 
-
 typedef enum lw_drift_regime { LW_DRIFT_AUTO, LW_DRIFT_TILE, LW_DRIFT_SWEEP } lw_drift_regime;
 
 typedef struct lw_drift_shape {
-    ptrdiff_t g, n, np, nu, t, c;      /* n, np >= 1; nu may be 0 */
-    ptrdiff_t x_row, x_slot;           /* elements between samples and between slots of x; dense: t * c and c */
-    ptrdiff_t pos_row, pos_slot;       /* the same of the positives */
-    ptrdiff_t unc_row, unc_slot;       /* and of the unconditional negatives */
-    ptrdiff_t f_row, f_slot;           /* and of both outputs F and dX */
-    int k;                             /* temperatures, 1 .. LW_DRIFT_MAX_TAU */
+    ptrdiff_t g, n, np, nu, t, c; /* n, np >= 1; nu may be 0 */
+    ptrdiff_t x_row,
+        x_slot; /* elements between samples and between slots of x; dense: t * c and c */
+    ptrdiff_t pos_row, pos_slot; /* the same of the positives */
+    ptrdiff_t unc_row, unc_slot; /* and of the unconditional negatives */
+    ptrdiff_t f_row, f_slot;     /* and of both outputs F and dX */
+    int k;                       /* temperatures, 1 .. LW_DRIFT_MAX_TAU */
     double tau[LW_DRIFT_MAX_TAU];
-    int rows_only;                     /* 1: A = softmax over j only, no floor (normalize_over_x off) */
+    int rows_only; /* 1: A = softmax over j only, no floor (normalize_over_x off) */
     lw_drift_variant variant;
-    lw_drift_regime regime;            /* LW_DRIFT_AUTO but in tests */
-    int keep;                          /* 0: by size; 1 always, -1 never keep the distances (tests) */
-    double gain;                       /* dX is multiplied by this (1, or a loss weight) */
-    int add_dx;                        /* 1: dX is added to */
+    lw_drift_regime regime; /* LW_DRIFT_AUTO but in tests */
+    int keep;               /* 0: by size; 1 always, -1 never keep the distances (tests) */
+    double gain;            /* dX is multiplied by this (1, or a loss weight) */
+    int add_dx;             /* 1: dX is added to */
 } lw_drift_shape;
 
 /* Sample i of group g starts at (g * rows + i) * row + slot * t. Outputs F and dX may be NULL.
  * stats: S, sigma, loss, lambda[K], m[K] (LW_DRIFT_STATS(k) numbers). */
-#define LW_DRIFT_IO(real)                                                                          \
-    {                                                                                              \
-        real *f, *dx, *stats;                                                                      \
-        const real *x, *pos, *unc, *w_u;                                                           \
+#define LW_DRIFT_IO(real)                \
+    {                                    \
+        real *f, *dx, *stats;            \
+        const real *x, *pos, *unc, *w_u; \
     }
 typedef struct lw_drift_io LW_DRIFT_IO(float) lw_drift_io;
 typedef struct lw_drift_io_f64 LW_DRIFT_IO(double) lw_drift_io_f64;
 
-/* One task of one phase. work: shared by all phases, scratch: one a worker; both 64-byte aligned, contents of no
- * matter at the start of phase 0. */
+/* One task of one phase. work: shared by all phases, scratch: one a worker; both 64-byte aligned,
+ * contents of no matter at the start of phase 0. */
 typedef void lw_drift_run_fn(const lw_drift_io *io, const lw_drift_shape *s, int phase,
                              int64_t task, void *work, void *scratch);
 
@@ -82,7 +85,8 @@ double lw_drift_flops(const lw_drift_shape *s);
 /* Fills the pitches of dense [G,N,T,C] operands and the defaults gain 1, dX written. */
 void lw_drift_dense(lw_drift_shape *s);
 
-/* The whole field in double by plain loops: oracle of tests and of `field` checks. Needs lw_drift_work_f64 bytes. */
+/* The whole field in double by plain loops: oracle of tests and of `field` checks. Needs
+ * lw_drift_work_f64 bytes. */
 void lw_drift_run_f64(const lw_drift_io_f64 *io, const lw_drift_shape *s, void *work);
 size_t lw_drift_work_f64(const lw_drift_shape *s);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pure functions of the drift field's shape: phases, tasks, memory, what a variant changes, closing formulas. */
+/* Pure functions of the drift field's shape: phases, tasks, memory, what a variant changes, closing
+ * formulas. */
 #include "kernels/drift/drift_layout.h"
 
 #include <math.h>
@@ -27,7 +28,8 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     d->moments = s->k * (s->k + 1) / 2;
     ptrdiff_t entries = s->n * d->mp;
     d->tile = s->regime == LW_DRIFT_TILE ||
-              (s->regime == LW_DRIFT_AUTO && (entries <= 8192 || (entries <= 65536 && d->groups >= 8)));
+              (s->regime == LW_DRIFT_AUTO &&
+               (entries <= 8192 || (entries <= 65536 && d->groups >= 8)));
     double all = (double)entries * (double)d->groups * 4.0;
     d->park = s->keep > 0 || (s->keep == 0 && all <= (double)LW_DRIFT_PARK);
     ptrdiff_t rows = round_up((s->n + LW_DRIFT_BLOCKS - 1) / LW_DRIFT_BLOCKS, 8);
@@ -78,7 +80,8 @@ void lw_drift_pad_of(lw_drift_pad *pad, const lw_drift_shape *s, const lw_drift_
 
 void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_dims *d)
 {
-    size_t at = 0, groups = (size_t)d->groups, blocks = (size_t)d->blocks, n = (size_t)s->n, k = (size_t)s->k;
+    size_t at = 0, groups = (size_t)d->groups, blocks = (size_t)d->blocks, n = (size_t)s->n,
+           k = (size_t)s->k;
     size_t mp = (size_t)d->mp, sweep = d->tile ? 0 : 1;
     lw_drift_pack pack;
     lw_drift_pack_of(&pack, s, d);
@@ -110,7 +113,9 @@ int64_t lw_drift_tasks(const lw_drift_shape *s, int phase)
         return phase == TILE_SCALE || phase == TILE_LAMBDA ? 1 : d.groups;
     if (phase == SWEEP_SCALE || phase == SWEEP_LAMBDA)
         return 1;
-    return phase == SWEEP_PACK || phase == SWEEP_MINIMA || phase == SWEEP_MERGE ? d.groups : d.groups * d.blocks;
+    return phase == SWEEP_PACK || phase == SWEEP_MINIMA || phase == SWEEP_MERGE
+               ? d.groups
+               : d.groups * d.blocks;
 }
 
 size_t lw_drift_work(const lw_drift_shape *s)
@@ -134,8 +139,8 @@ size_t lw_drift_scratch(const lw_drift_shape *s)
 
 double lw_drift_flops(const lw_drift_shape *s)
 {
-    return 2.0 * (double)s->g * (double)s->t * (double)s->n * (double)(s->n + s->nu + s->np) * (double)s->c *
-           (s->k + 1);
+    return 2.0 * (double)s->g * (double)s->t * (double)s->n * (double)(s->n + s->nu + s->np) *
+           (double)s->c * (s->k + 1);
 }
 
 void lw_drift_dense(lw_drift_shape *s)
@@ -149,13 +154,25 @@ void lw_drift_dense(lw_drift_shape *s)
 void lw_drift_rule_of(lw_drift_rule *r, const lw_drift_shape *s, double scale)
 {
     double root = sqrt((double)s->c), unit = fmax(scale, 1e-3), sigma = fmax(scale / root, 1e-3);
-    *r = (lw_drift_rule){.unit = unit, .mask = 100.0 * unit, .tau_factor = 1.0, .floor = 1e-3, .inside = 0,
-                         .sigma = sigma, .v_unit = sigma, .lambda = 1};
+    *r = (lw_drift_rule){.unit = unit,
+                         .mask = 100.0 * unit,
+                         .tau_factor = 1.0,
+                         .floor = 1e-3,
+                         .inside = 0,
+                         .sigma = sigma,
+                         .v_unit = sigma,
+                         .lambda = 1};
     if (s->variant == LW_DRIFT_PLAIN)
-        *r = (lw_drift_rule){.unit = 1.0, .mask = 1e6, .tau_factor = 1.0, .sigma = 1.0, .v_unit = 1.0};
+        *r = (lw_drift_rule){
+            .unit = 1.0, .mask = 1e6, .tau_factor = 1.0, .sigma = 1.0, .v_unit = 1.0};
     if (s->variant == LW_DRIFT_TAU_TIMES_DIM)
-        *r = (lw_drift_rule){.unit = unit, .mask = 1e6 * unit, .tau_factor = root, .inside = 1e-30,
-                             .sigma = sigma, .v_unit = 1.0, .lambda = 1};
+        *r = (lw_drift_rule){.unit = unit,
+                             .mask = 1e6 * unit,
+                             .tau_factor = root,
+                             .inside = 1e-30,
+                             .sigma = sigma,
+                             .v_unit = 1.0,
+                             .lambda = 1};
     if (s->rows_only)
         r->floor = r->inside = 0;
 }
@@ -183,5 +200,6 @@ void lw_drift_finish(double *stats, const lw_drift_shape *s, double scale, const
 
 double lw_drift_weight(const lw_drift_shape *s, double sum_w_u)
 {
-    return (double)s->n * (double)s->t * ((double)s->g * (double)(s->n + s->np) + (double)s->nu * sum_w_u);
+    return (double)s->n * (double)s->t *
+           ((double)s->g * (double)(s->n + s->np) + (double)s->nu * sum_w_u);
 }

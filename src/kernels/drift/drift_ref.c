@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference drift field: the official formulas line by line, row by row, for float and for double data. */
+/* Reference drift field: the official formulas line by line, row by row, for float and for double
+ * data. */
 #include <math.h>
 
 #include "kernels/drift/drift_layout.h"
 
 /* Memory of one run: the V of everything, normalisers of the group at hand, two rows. */
 typedef struct drift_ref_work {
-    void *v;                      /* LW_REAL [K][G T][N][C] */
-    double *d, *l;                /* [M] */
-    double *lr;                   /* [K][N] */
-    double *cmax, *csum;          /* [K][M] */
+    void *v;             /* LW_REAL [K][G T][N][C] */
+    double *d, *l;       /* [M] */
+    double *lr;          /* [K][N] */
+    double *cmax, *csum; /* [K][M] */
     double stats[LW_DRIFT_STATS(LW_DRIFT_MAX_TAU)];
     lw_drift_rule rule;
 } drift_ref_work;
@@ -28,7 +29,8 @@ static void drift_ref_work_of(drift_ref_work *w, const lw_drift_shape *s, void *
 size_t lw_drift_work_f64(const lw_drift_shape *s)
 {
     ptrdiff_t m = s->n + s->nu + s->np;
-    return sizeof(double) * (size_t)(2 * m + s->k * (s->n + 2 * m) + s->k * s->g * s->t * s->n * s->c);
+    return sizeof(double) *
+           (size_t)(2 * m + s->k * (s->n + 2 * m) + s->k * s->g * s->t * s->n * s->c);
 }
 
 #define LW_REAL float
@@ -49,8 +51,8 @@ void lw_drift_run_f64(const lw_drift_io_f64 *io, const lw_drift_shape *s, void *
 }
 
 /* Everything happens in the last phase's first task; the split exists for the vector kernels. */
-void lw_drift_run_ref(const lw_drift_io *io, const lw_drift_shape *s, int phase, int64_t task, void *work,
-                      void *scratch)
+void lw_drift_run_ref(const lw_drift_io *io, const lw_drift_shape *s, int phase, int64_t task,
+                      void *work, void *scratch)
 {
     (void)scratch;
     if (phase == lw_drift_phases(s) - 1 && task == 0)

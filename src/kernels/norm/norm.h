@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * norm: group normalisation with optional modulation and activation (Wu and He, "Group Normalization", 2018).
+ * norm: group normalisation with optional modulation and activation (Wu and He, "Group
+ * Normalization", 2018).
  *
- *   xh = (x - mean_g) * rstd_g           mean, population variance over the group's channels and all pixels
- *   u  = (xh * gamma + beta) * (1 + scale) + shift      scale, shift: per sample and channel, or NULL
- *   y  = act(u)
+ *   xh = (x - mean_g) * rstd_g           mean, population variance over the group's channels and
+ * all pixels u  = (xh * gamma + beta) * (1 + scale) + shift      scale, shift: per sample and
+ * channel, or NULL y  = act(u)
  *
- * One call = one sample and a range of groups [g0, g1): pointers are those of the sample. Results of a group do not
- * depend on the range it is computed in. Letters: HW pixels, C channels, G groups, channel c is in group c / (C / G).
+ * One call = one sample and a range of groups [g0, g1): pointers are those of the sample. Results
+ * of a group do not depend on the range it is computed in. Letters: HW pixels, C channels, G
+ * groups, channel c is in group c / (C / G).
  */
 #ifndef LW_KERNELS_NORM_H
 #define LW_KERNELS_NORM_H
@@ -15,15 +17,16 @@
 #include "base/base.h"
 
 typedef struct lw_norm_shape {
-    ptrdiff_t hw, c, groups;     /* c % groups == 0 */
-    ptrdiff_t x_pitch, y_pitch;  /* elements between pixels of x (and dx), of y (and dy); >= c */
-    float eps;                   /* rstd = 1 / sqrt(var + eps) */
+    ptrdiff_t hw, c, groups;    /* c % groups == 0 */
+    ptrdiff_t x_pitch, y_pitch; /* elements between pixels of x (and dx), of y (and dy); >= c */
+    float eps;                  /* rstd = 1 / sqrt(var + eps) */
     lw_act act;
 } lw_norm_shape;
 
 /*
  * y [HW, y_pitch], mean [G], rstd [G] from x [HW, x_pitch], gamma [C], beta [C] (NULL: 1, 0),
- * scale [C], shift [C] (NULL: 0). Only channels and groups of [g0, g1) are written. y may be x (equal pitches).
+ * scale [C], shift [C] (NULL: 0). Only channels and groups of [g0, g1) are written. y may be x
+ * (equal pitches).
  */
 #define LW_NORM_FORWARD(name, real)                                                                \
     void name(real *y, real *mean, real *rstd, const real *x, const real *gamma, const real *beta, \
@@ -31,14 +34,15 @@ typedef struct lw_norm_shape {
               ptrdiff_t g1, float *scratch)
 
 /*
- * From dy [HW, y_pitch] and the forward's inputs and mean, rstd: dx [HW, x_pitch] (added to when add_dx is 1), and this
- * sample's terms dgamma [C], dbeta [C], dscale [C], dshift [C]; any of the five outputs may be NULL. The normalised
- * value and the activation's slope are recomputed. dx may be dy (equal pitches, add_dx 0). Sums over samples are the caller's.
+ * From dy [HW, y_pitch] and the forward's inputs and mean, rstd: dx [HW, x_pitch] (added to when
+ * add_dx is 1), and this sample's terms dgamma [C], dbeta [C], dscale [C], dshift [C]; any of the
+ * five outputs may be NULL. The normalised value and the activation's slope are recomputed. dx may
+ * be dy (equal pitches, add_dx 0). Sums over samples are the caller's.
  */
-#define LW_NORM_BACKWARD(name, real)                                                               \
-    void name(real *dx, real *dgamma, real *dbeta, real *dscale, real *dshift, const real *dy,     \
-              const real *x, const real *mean, const real *rstd, const real *gamma,                \
-              const real *beta, const real *scale, const real *shift, const lw_norm_shape *s,      \
+#define LW_NORM_BACKWARD(name, real)                                                           \
+    void name(real *dx, real *dgamma, real *dbeta, real *dscale, real *dshift, const real *dy, \
+              const real *x, const real *mean, const real *rstd, const real *gamma,            \
+              const real *beta, const real *scale, const real *shift, const lw_norm_shape *s,  \
               ptrdiff_t g0, ptrdiff_t g1, int add_dx, float *scratch)
 
 typedef LW_NORM_FORWARD(lw_norm_forward_fn, float);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference group norm in plain loops with double accumulators, for float and for double data; task split. */
+/* Reference group norm in plain loops with double accumulators, for float and for double data; task
+ * split. */
 #include "kernels/norm/norm.h"
 
 #include <math.h>

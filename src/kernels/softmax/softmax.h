@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * softmax: over the last dimension of a matrix, its log-sum-exp, and cross-entropy with integer labels.
- * A call does `rows` rows of n columns; pitches are elements between rows. Rows are independent.
+ * softmax: over the last dimension of a matrix, its log-sum-exp, and cross-entropy with integer
+ * labels. A call does `rows` rows of n columns; pitches are elements between rows. Rows are
+ * independent.
  */
 #ifndef LW_KERNELS_SOFTMAX_H
 #define LW_KERNELS_SOFTMAX_H
@@ -10,23 +11,26 @@
 #include <stdint.h>
 
 /* y = softmax(x) by row; y may be x. n >= 1. */
-#define LW_SOFTMAX_FORWARD(name, real)                                                             \
-    void name(real *y, const real *x, ptrdiff_t rows, ptrdiff_t n, ptrdiff_t y_pitch,              \
+#define LW_SOFTMAX_FORWARD(name, real)                                                \
+    void name(real *y, const real *x, ptrdiff_t rows, ptrdiff_t n, ptrdiff_t y_pitch, \
               ptrdiff_t x_pitch)
-/* dx = y * (dy - sum_j dy_j y_j), added to dx when add is 1. All three with pitch `pitch`; dx may be dy (add 0). */
-#define LW_SOFTMAX_BACKWARD(name, real)                                                            \
-    void name(real *dx, const real *y, const real *dy, ptrdiff_t rows, ptrdiff_t n,                \
+/* dx = y * (dy - sum_j dy_j y_j), added to dx when add is 1. All three with pitch `pitch`; dx may
+ * be dy (add 0). */
+#define LW_SOFTMAX_BACKWARD(name, real)                                             \
+    void name(real *dx, const real *y, const real *dy, ptrdiff_t rows, ptrdiff_t n, \
               ptrdiff_t pitch, int add)
 /* lse[rows] = log sum_j exp(x_j). */
-#define LW_SOFTMAX_LSE(name, real)                                                                 \
+#define LW_SOFTMAX_LSE(name, real) \
     void name(real *lse, const real *x, ptrdiff_t rows, ptrdiff_t n, ptrdiff_t x_pitch)
-/* loss[rows] = lse - x[label], lse[rows]. A negative label marks a row to skip: loss 0. Labels must be < n. */
-#define LW_SOFTMAX_XENT_FORWARD(name, real)                                                        \
-    void name(real *loss, real *lse, const real *x, const int32_t *label, ptrdiff_t rows,          \
+/* loss[rows] = lse - x[label], lse[rows]. A negative label marks a row to skip: loss 0. Labels must
+ * be < n. */
+#define LW_SOFTMAX_XENT_FORWARD(name, real)                                               \
+    void name(real *loss, real *lse, const real *x, const int32_t *label, ptrdiff_t rows, \
               ptrdiff_t n, ptrdiff_t x_pitch)
-/* dx = dloss[row] * (exp(x - lse) - onehot(label)), 0 in skipped rows; added to dx when add is 1. */
-#define LW_SOFTMAX_XENT_BACKWARD(name, real)                                                       \
-    void name(real *dx, const real *dloss, const real *lse, const real *x, const int32_t *label,   \
+/* dx = dloss[row] * (exp(x - lse) - onehot(label)), 0 in skipped rows; added to dx when add is 1.
+ */
+#define LW_SOFTMAX_XENT_BACKWARD(name, real)                                                     \
+    void name(real *dx, const real *dloss, const real *lse, const real *x, const int32_t *label, \
               ptrdiff_t rows, ptrdiff_t n, ptrdiff_t dx_pitch, ptrdiff_t x_pitch, int add)
 
 typedef LW_SOFTMAX_FORWARD(lw_softmax_forward_fn, float);
