@@ -53,12 +53,14 @@ int lw_frechet_arrays(int32_t dim, const double *mean_a, const double *cov_a, co
 int lw_frechet_rows(const float *rows, int64_t n, const lw_stats *reference, double *out);
 
 typedef struct lw_interval {
-    double value, low, high; /* low <= high; value need not be inside for a skewed bootstrap */
+    double value, low, high; /* low <= value <= high */
 } lw_interval;
 /*
- * Distance of rows [n][dim] to a reference with a basic (pivotal) bootstrap interval: rows resampled with
- * replacement `replicates` (>= 20) times, keyed by seed; interval [2 v - q_hi, 2 v - q_lo] cut at 0, which takes
- * out the upward bias that resampling has like every finite sample. level: 0.95. The pool runs replicates.
+ * Distance of rows [n][dim] to a reference and how far other draws of n rows would move it: rows resampled
+ * with replacement `replicates` (>= 20) times, keyed by seed; the quantiles of the replicates, moved so that their
+ * median is the value (resampling adds to the upward bias that every finite sample has; what is left in all three
+ * numbers is the bias of n rows, which a real-against-real distance of n rows shares). level: e.g. 0.95. The
+ * pool runs replicates and changes no bit.
  */
 int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference, int32_t replicates,
                          double level, uint64_t seed, lw_pool *pool, lw_interval *out);

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mean and covariance as rows stream by. Rows are shifted by the first one (so that nothing large cancels)
+ * and multiplied in blocks of fixed size: where calls cut the rows makes no difference to any bit.
+ */
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "eval/eval.h"
+#include "eval/eval_block.h"
+
+enum { BLOCK = 128, MAX_DIM = 16384 };
+
+struct lw_stats {
+    int32_t dim;
+    int64_t n;
+    double *shift;  /* [dim] the first row */
+    double *sum;    /* [dim] of shifted rows of whole blocks */
+    double *square; /* [dim][dim] upper triangle of sum of x x^T, whole blocks */
+    double *block;  /* [BLOCK][dim] shifted rows waiting */
+    int32_t waiting;
+    double *mean, *cov; /* set: given as they are (lw_stats_from) */
+};
+
+void lw_stats_free(lw_stats **pp)
+{
+    if (!*pp)
+        return;
+    lw_free(&(*pp)->shift);
+    lw_free(&(*pp)->sum);
+    lw_free(&(*pp)->square);
+    lw_free(&(*pp)->block);
+    lw_free(&(*pp)->mean);
+    lw_free(&(*pp)->cov);
+    lw_free(pp);
+}
+
+static int check_dim(int32_t dim)
+{
+    if (dim < 1 || dim > MAX_DIM)
+        return lw_fail(LW_EUSAGE, "statistics of %d features: 1..%d are possible", dim, MAX_DIM);
+    return 0;
+}
+
+int lw_stats_new(int32_t dim, lw_stats **out)
+{
+    LW_TRY(check_dim(dim));
+    LW_CLEANUP(lw_stats_free) lw_stats *s = lw_calloc(1, sizeof *s);
+    if (!s)
+        return LW_ENOMEM;
+    size_t d = (size_t)dim;
+    s->dim = dim;
+    s->shift = lw_calloc(d, sizeof *s->shift);
+    s->sum = lw_calloc(d, sizeof *s->sum);
+    s->square = lw_calloc(d * d, sizeof *s->square);
+    s->block = lw_calloc(d * BLOCK, sizeof *s->block);
+    if (!s->shift || !s->sum || !s->square || !s->block)
+        return LW_ENOMEM;
+    *out = lw_steal(&s);
+    return 0;
+}
+
+int lw_stats_from(int32_t dim, int64_t n, const double *mean, const double *cov, lw_stats **out)
+{
+    LW_TRY(check_dim(dim));
+    size_t d = (size_t)dim;
+    for (size_t i = 0; i < d * d; i++)
+        if (!isfinite(cov[i]) || !isfinite(mean[i / d]))
+            return lw_fail(LW_ENUMERIC, "statistics: mean or covariance of feature %zu is not finite", i / d);
+    LW_CLEANUP(lw_stats_free) lw_stats *s = lw_calloc(1, sizeof *s);
+    if (!s)
+        return LW_ENOMEM;
+    s->dim = dim;
+    s->n = n;
+    s->mean = lw_calloc(d, sizeof *s->mean);
+    s->cov = lw_calloc(d * d, sizeof *s->cov);
+    if (!s->mean || !s->cov)
+        return LW_ENOMEM;
+    memcpy(s->mean, mean, d * sizeof *mean);
+    memcpy(s->cov, cov, d * d * sizeof *cov);
+    *out = lw_steal(&s);
+    return 0;
+}
+
+int64_t lw_stats_count(const lw_stats *s)
+{
+    return s->n;
+}
+
+int32_t lw_stats_dim(const lw_stats *s)
+{
+    return s->dim;
+}
+
+/* sum += rows, square += rows^T rows, of k shifted rows. */
+static void accumulate(const double *rows, int32_t k, int32_t dim, double *sum, double *square)
+{
+    for (int32_t r = 0; r < k; r++)
+        for (int32_t i = 0; i < dim; i++)
+            sum[i] += rows[(size_t)r * (size_t)dim + (size_t)i];
+    lw_blas_single();
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, dim, k, 1, rows, dim, 1, square, dim);
+}
+
+/* One row of either type: exactly one of f and d is given. */
+static int add_row(lw_stats *s, const float *f, const double *d)
+{
+    double *to = s->block + (size_t)s->waiting * (size_t)s->dim;
+    for (int32_t i = 0; i < s->dim; i++) {
+        double x = f ? (double)f[i] : d[i];
+        if (!isfinite(x))
+            return lw_fail(LW_ENUMERIC, "statistics: feature %d of row %lld is %g", i, (long long)s->n, x);
+        to[i] = x;
+    }
+    if (s->n == 0)
+        memcpy(s->shift, to, (size_t)s->dim * sizeof *to);
+    for (int32_t i = 0; i < s->dim; i++)
+        to[i] -= s->shift[i];
+    s->n++;
+    if (++s->waiting == BLOCK) {
+        accumulate(s->block, BLOCK, s->dim, s->sum, s->square);
+        s->waiting = 0;
+    }
+    return 0;
+}
+
+static int add_rows(lw_stats *s, const float *f, const double *d, int64_t n)
+{
+    if (s->cov)
+        return lw_fail(LW_EUSAGE, "statistics given as mean and covariance take no further rows");
+    for (int64_t i = 0; i < n; i++)
+        LW_TRY(add_row(s, f ? f + i * s->dim : NULL, d ? d + i * s->dim : NULL));
+    return 0;
+}
+
+int lw_stats_add(lw_stats *s, const float *rows, int64_t n)
+{
+    return add_rows(s, rows, NULL, n);
+}
+
+int lw_stats_add_f64(lw_stats *s, const double *rows, int64_t n)
+{
+    return add_rows(s, NULL, rows, n);
+}
+
+static int get_streamed(const lw_stats *s, double *mean, double *cov)
+{
+    size_t d = (size_t)s->dim;
+    LW_CLEANUP(lw_free) double *sum = lw_calloc(d, sizeof *sum);
+    LW_CLEANUP(lw_free) double *square = lw_calloc(d * d, sizeof *square);
+    if (!sum || !square)
+        return LW_ENOMEM;
+    memcpy(sum, s->sum, d * sizeof *sum);
+    memcpy(square, s->square, d * d * sizeof *square);
+    accumulate(s->block, s->waiting, s->dim, sum, square);
+    double n = (double)s->n;
+    for (size_t i = 0; i < d; i++) {
+        if (mean)
+            mean[i] = s->shift[i] + sum[i] / n;
+        for (size_t j = i; cov && j < d; j++)
+            cov[i * d + j] = cov[j * d + i] = (square[i * d + j] - sum[i] * (sum[j] / n)) / (n - 1);
+    }
+    return 0;
+}
+
+int lw_stats_get(const lw_stats *s, double *mean, double *cov)
+{
+    size_t d = (size_t)s->dim;
+    if (s->n < 2)
+        return lw_fail(LW_EUSAGE, "statistics of %lld rows: a covariance needs 2", (long long)s->n);
+    if (!s->cov)
+        return get_streamed(s, mean, cov);
+    if (mean)
+        memcpy(mean, s->mean, d * sizeof *mean);
+    if (cov)
+        memcpy(cov, s->cov, d * d * sizeof *cov);
+    return 0;
+}
+
+int lw_stats_trace(const lw_stats *s, double *out)
+{
+    size_t d = (size_t)s->dim;
+    LW_CLEANUP(lw_free) double *cov = lw_calloc(d * d, sizeof *cov);
+    if (!cov)
+        return LW_ENOMEM;
+    LW_TRY(lw_stats_get(s, NULL, cov));
+    double sum = 0;
+    for (size_t i = 0; i < d; i++)
+        sum += cov[i * d + i];
+    *out = sum;
+    return 0;
+}

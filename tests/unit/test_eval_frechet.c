@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics and Frechet distance: two-pass sums, closed forms, rank deficiency, published numbers. */
+#include "test_eval_util.h"
+
+#include "formats/formats.h"
+#include <stdio.h>
+
+static void statistics_equal_two_passes(void **state)
+{
+    (void)state;
+    enum { N = 1000, D = 7 };
+    LW_CLEANUP(lw_free) float *x = gauss_rows(1, N, D);
+    for (int i = 0; i < N * D; i++)
+        x[i] += 1e4f * (float)(i % D); /* far from zero */
+    LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
+    ok(lw_stats_new(D, &s));
+    ok(lw_stats_add(s, x, N));
+    double mean[D], cov[D * D];
+    ok(lw_stats_get(s, mean, cov));
+    assert_int_equal(lw_stats_count(s), N);
+    double trace = 0, got;
+    for (int a = 0; a < D; a++) {
+        double m = 0;
+        for (int i = 0; i < N; i++)
+            m += (double)x[i * D + a] / N;
+        near(mean[a], m, 1e-9);
+        for (int b = 0; b < D; b++) {
+            double mb = 0, c = 0;
+            for (int i = 0; i < N; i++)
+                mb += (double)x[i * D + b] / N;
+            for (int i = 0; i < N; i++)
+                c += ((double)x[i * D + a] - m) * ((double)x[i * D + b] - mb) / (N - 1);
+            near(cov[a * D + b], c, 1e-9);
+            assert_true(cov[a * D + b] == cov[b * D + a]);
+            trace += a == b ? c : 0;
+        }
+    }
+    ok(lw_stats_trace(s, &got));
+    near(got, trace, 1e-8);
+}
+
+static void cuts_do_not_change_a_bit(void **state)
+{
+    (void)state;
+    enum { N = 700, D = 33 };
+    LW_CLEANUP(lw_free) float *x = gauss_rows(2, N, D);
+    double want[D * D], got[D * D], mean[D], mean2[D];
+    static const int64_t cuts[] = {700, 1, 127, 128, 129, 300};
+    for (size_t c = 0; c < LW_COUNT(cuts); c++) {
+        LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
+        ok(lw_stats_new(D, &s));
+        for (int64_t at = 0; at < N; at += cuts[c]) {
+            ok(lw_stats_add(s, x + at * D, LW_MIN(cuts[c], N - at)));
+            if (lw_stats_count(s) > 1)
+                ok(lw_stats_get(s, mean2, got)); /* looking changes nothing */
+        }
+        ok(lw_stats_get(s, c ? mean2 : mean, c ? got : want));
+        if (c) {
+            assert_memory_equal(got, want, sizeof want);
+            assert_memory_equal(mean, mean2, sizeof mean);
+        }
+    }
+}
+
+static void bad_rows_are_named(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
+    LW_CLEANUP(lw_stats_free) lw_stats *t = NULL;
+    double out;
+    ok(lw_stats_new(2, &s));
+    ok(lw_stats_new(3, &t));
+    fails(lw_stats_get(s, &out, NULL), LW_EUSAGE, "needs 2");
+    const float rows[6] = {1, 2, 3, 4, 5, NAN};
+    fails(lw_stats_add(s, rows, 3), LW_ENUMERIC, "feature 1 of row 2");
+    assert_int_equal(lw_stats_count(s), 2);
+    const float more[6] = {1, 2, 3, 5, 5, 6};
+    ok(lw_stats_add(t, more, 2));
+    fails(lw_frechet(s, t, &out), LW_ESHAPE, "2 and 3");
+    lw_stats *none = NULL;
+    fails(lw_stats_new(0, &none), LW_EUSAGE, "0 features");
+    const double mean[2] = {0, 0}, bad[4] = {1, 0, 0, -1}, inf[4] = {1, 0, 0, INFINITY}, good[4] = {1, 0, 0, 1};
+    fails(lw_frechet_arrays(2, mean, bad, mean, good, &out), LW_ENUMERIC, "negative eigenvalue");
+    fails(lw_frechet_arrays(2, mean, inf, mean, good, &out), LW_ENUMERIC, "not finite");
+    LW_CLEANUP(lw_stats_free) lw_stats *fixed = NULL;
+    ok(lw_stats_from(2, 10, mean, good, &fixed));
+    fails(lw_stats_add(fixed, rows, 1), LW_EUSAGE, "no further rows");
+}
+
+static void closed_forms_hold(void **state)
+{
+    (void)state;
+    double out;
+    /* Diagonal: sum (m1 - m2)^2 + (s1 - s2)^2. */
+    const double m1[3] = {1, -2, 0}, m2[3] = {0, 1, 0}, c1[9] = {4, 0, 0, 0, 9, 0, 0, 0, 1}, c2[9] = {1, 0, 0, 0, 25, 0, 0, 0, 0};
+    ok(lw_frechet_arrays(3, m1, c1, m2, c2, &out));
+    near(out, 10 + 1 + 4 + 1, 1e-12);
+    ok(lw_frechet_arrays(3, m2, c2, m1, c1, &out));
+    near(out, 16, 1e-12);
+    ok(lw_frechet_arrays(3, m1, c1, m1, c1, &out));
+    near(out, 0, 1e-14);
+    /* 2x2 that do not commute: tr sqrt = sqrt(tr(AB) + 2 sqrt(det A det B)). */
+    const double z[2] = {0, 0}, a[4] = {2, .7, .7, 1}, b[4] = {1, -.5, -.5, 3};
+    double ab = 2 * 1 + 2 * .7 * -.5 + 1 * 3, det = (2 - .49) * (3 - .25);
+    ok(lw_frechet_arrays(2, z, a, z, b, &out));
+    near(out, 3 + 4 - 2 * sqrt(ab + 2 * sqrt(det)), 1e-13);
+    /* Scaling both by k scales the distance by k. */
+    const double ka[4] = {2e-12, .7e-12, .7e-12, 1e-12}, kb[4] = {1e-12, -.5e-12, -.5e-12, 3e-12};
+    double small;
+    ok(lw_frechet_arrays(2, z, ka, z, kb, &small));
+    near(small * 1e12, out, 1e-12);
+    /* Zero covariance: a point. */
+    const double none[4] = {0, 0, 0, 0};
+    ok(lw_frechet_arrays(2, z, none, z, b, &out));
+    near(out, 4, 1e-14);
+}
+
+/* Gaussians on a plane of a 200-dimensional space: the distance is that of the plane, to many digits. */
+static void rank_deficiency_costs_no_digits(void **state)
+{
+    (void)state;
+    enum { D = 200, N = 40 };
+    double u[D], v[D], mean[D] = {0}, out;
+    double nu = 0, nv = 0, uv = 0;
+    for (int i = 0; i < D; i++) {
+        u[i] = (double)gauss(5, i);
+        v[i] = (double)gauss(6, i);
+        nu += u[i] * u[i];
+        uv += u[i] * v[i];
+    }
+    for (int i = 0; i < D; i++) {
+        v[i] -= uv / nu * u[i];
+        nv += v[i] * v[i];
+    }
+    static double one[D * D], two[D * D];
+    const double a[4] = {2, .7, .7, 1}, b[4] = {1, -.5, -.5, 3};
+    for (int i = 0; i < D; i++)
+        for (int j = 0; j < D; j++) {
+            double uu = u[i] * u[j] / nu, vv = v[i] * v[j] / nv, cross = (u[i] * v[j] + v[i] * u[j]) / sqrt(nu * nv);
+            one[i * D + j] = a[0] * uu + a[1] * cross + a[3] * vv;
+            two[i * D + j] = b[0] * uu + b[1] * cross + b[3] * vv;
+        }
+    double want = 7 - 2 * sqrt(4.3 + 2 * sqrt(1.51 * 2.75));
+    ok(lw_frechet_arrays(D, mean, one, mean, two, &out));
+    print_message("rank 2 in 200 dimensions: off by %.2g\n", out - want);
+    near(out, want, 1e-12);
+    /* The same rows twice, fewer than dimensions. */
+    LW_CLEANUP(lw_free) float *x = gauss_rows(7, N, D);
+    LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
+    ok(lw_stats_new(D, &s));
+    ok(lw_stats_add(s, x, N));
+    ok(lw_frechet_rows(x, N, s, &out));
+    near(out, 0, 1e-11);
+    for (int i = 0; i < N * D; i++)
+        x[i] *= 2; /* exact; covariance times 4: (2 - 1)^2 tr C + |mean|^2 */
+    double trace, m[D], shift = 0;
+    ok(lw_stats_trace(s, &trace));
+    ok(lw_stats_get(s, m, NULL));
+    for (int i = 0; i < D; i++)
+        shift += m[i] * m[i];
+    ok(lw_frechet_rows(x, N, s, &out));
+    near(out, trace + shift, 1e-10);
+}
+
+static const double *f64(const lw_st_file *f, const char *name)
+{
+    const lw_st_tensor *t = NULL;
+    ok(lw_st_get(f, name, &t));
+    assert_int_equal(t->type, LW_ELEM_F64);
+    double *copy = malloc(t->bytes);
+    memcpy(copy, t->data, t->bytes);
+    return copy;
+}
+
+/* Frechet distances of ResNet-56 features of CIFAR-10 as scipy found them (40 digits give
+ * 2.531177705075036 for train | testjpeg); needs LW_TEST_DATA/encoders. */
+static void published_numbers_are_met(void **state)
+{
+    (void)state;
+    const char *root = getenv("LW_TEST_DATA");
+    if (!root) {
+        print_message("skipped: LW_TEST_DATA names no folder with encoders/resnet_cifar10\n");
+        skip();
+    }
+    char path[600];
+    snprintf(path, sizeof path, "%s/encoders/resnet_cifar10/fid_check_resnet56.safetensors", root);
+    LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
+    ok(lw_st_open(path, &f));
+    static const struct {
+        const char *a, *b;
+        double want;
+    } cases[] = {{"train", "test", 0.04996032083923296},
+                 {"train", "testjpeg", 2.531177705074896},
+                 {"test", "testjpeg", 2.270302921261546}};
+    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+        char name[64];
+        const double *part[4];
+        for (int k = 0; k < 4; k++) {
+            snprintf(name, sizeof name, "%s.%s", k < 2 ? cases[i].a : cases[i].b, k % 2 ? "cov" : "mu");
+            part[k] = f64(f, name);
+        }
+        double got;
+        ok(lw_frechet_arrays(64, part[0], part[1], part[2], part[3], &got));
+        print_message("%s | %s: %.15f (scipy %.15f)\n", cases[i].a, cases[i].b, got, cases[i].want);
+        near(got, cases[i].want, 1e-11);
+        for (int k = 0; k < 4; k++) {
+            void *p = (void *)(uintptr_t)part[k];
+            free(p);
+        }
+    }
+    const lw_st_tensor *t = NULL, *j = NULL;
+    ok(lw_st_get(f, "test5k.features", &t));
+    ok(lw_st_get(f, "testjpeg5k.features", &j));
+    LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
+    LW_CLEANUP(lw_stats_free) lw_stats *train = NULL;
+    ok(lw_stats_new(64, &s));
+    ok(lw_stats_add(s, j->data, 5000));
+    double got;
+    ok(lw_frechet_rows(t->data, 5000, s, &got));
+    near(got, 2.257799853783851, 1e-11);
+    const double *mu = f64(f, "train.mu"), *cov = f64(f, "train.cov");
+    ok(lw_stats_from(64, 50000, mu, cov, &train));
+    ok(lw_frechet_rows(t->data, 5000, train, &got));
+    near(got, 0.06404891194507911, 1e-11);
+    lw_interval iv;
+    ok(lw_frechet_bootstrap(t->data, 5000, train, 20, .95, 1, NULL, &iv));
+    print_message("train | test5k: %.4f, 95 %% [%.4f, %.4f]\n", iv.value, iv.low, iv.high);
+    free((void *)(uintptr_t)mu);
+    free((void *)(uintptr_t)cov);
+}
+
+static void bootstrap_covers_and_repeats(void **state)
+{
+    (void)state;
+    enum { N = 200, D = 3 };
+    /* True distance: rows shifted by (1, 0, 0) from a standard normal reference. */
+    const double zero[D] = {0}, eye[D * D] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    LW_CLEANUP(lw_stats_free) lw_stats *ref = NULL;
+    LW_CLEANUP(lw_pool_free) lw_pool *pool = NULL;
+    ok(lw_pool_new(3, &pool));
+    ok(lw_stats_from(D, 1000000, zero, eye, &ref));
+    lw_interval all[60];
+    double mean = 0; /* what 200 rows give on average: the truth, 1, and their bias */
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        LW_CLEANUP(lw_free) float *x = gauss_rows(100 + seed, N, D);
+        for (int i = 0; i < N; i++)
+            x[i * D] += 1;
+        lw_interval a, b;
+        ok(lw_frechet_bootstrap(x, N, ref, 100, .9, seed, NULL, &a));
+        assert_true(a.low < a.value && a.value < a.high && a.low >= 0);
+        all[seed] = a;
+        mean += a.value / 60;
+        if (seed < 3) {
+            ok(lw_frechet_bootstrap(x, N, ref, 100, .9, seed, pool, &b));
+            assert_memory_equal(&a, &b, sizeof a);
+            ok(lw_frechet_bootstrap(x, N, ref, 100, .9, seed + 1, pool, &b));
+            assert_true(a.value == b.value && a.low != b.low);
+        }
+    }
+    int covered = 0;
+    for (int i = 0; i < 60; i++)
+        covered += all[i].low <= mean && mean <= all[i].high;
+    print_message("mean %.3f; a 90 %% interval covers it in %d of 60\n", mean, covered);
+    near(mean, 1.02, .06);
+    assert_in_range(covered, 46, 60);
+    lw_interval out;
+    const float rows[6] = {0};
+    fails(lw_frechet_bootstrap(rows, 2, ref, 5, .9, 1, NULL, &out), LW_EUSAGE, "5 replicates");
+    fails(lw_frechet_bootstrap(rows, 1, ref, 50, .9, 1, NULL, &out), LW_EUSAGE, "needs 2");
+}
+
+static void share_intervals_are_wilsons(void **state)
+{
+    (void)state;
+    lw_interval v = lw_share_interval(8, 10, 1.959964);
+    near(v.value, .8, 0);
+    near(v.low, .4901625, 1e-6); /* Wilson 1927; any statistics text */
+    near(v.high, .9433178, 1e-6);
+    v = lw_share_interval(0, 10, 1.959964);
+    near(v.low, 0, 0);
+    near(v.high, .2775328, 1e-6);
+    v = lw_share_interval(10, 10, 1.959964);
+    near(v.high, 1, 0);
+    v = lw_share_interval(0, 0, 2);
+    assert_true(v.low == 0 && v.high == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statistics_equal_two_passes),     cmocka_unit_test(cuts_do_not_change_a_bit),
+        cmocka_unit_test(bad_rows_are_named),              cmocka_unit_test(closed_forms_hold),
+        cmocka_unit_test(rank_deficiency_costs_no_digits), cmocka_unit_test(published_numbers_are_met),
+        cmocka_unit_test(bootstrap_covers_and_repeats),    cmocka_unit_test(share_intervals_are_wilsons),
+    };
+    return cmocka_run_group_tests_name("eval frechet", tests, NULL, NULL);
+}
