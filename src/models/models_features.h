@@ -26,8 +26,8 @@ enum { LW_MAX_FEATURE_KEYS = 96 };
 
 typedef struct lw_feature_key {
     char name[16];
-    uint8_t kind;  /* private */
-    int8_t map;    /* stage number; -1: the picture, or pooled */
+    uint8_t kind, stat; /* private */
+    int8_t map;         /* stage number; -1: the picture, or pooled */
     int32_t slots; /* T */
     int32_t c;     /* C */
 } lw_feature_key;

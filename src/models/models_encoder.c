@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leeway's encoder: a small GroupNorm ResNet with a reconstruction decoder and a class head. */
+#include "models/models.h"
+
+#include <stdio.h>
+
+static const float encoder_eps = 1e-6f;
+
+/* Up to norm_groups groups: the largest number that divides the width. */
+static int groups_for(const lw_encoder_config *c, int32_t width)
+{
+    int g = LW_MIN(c->norm_groups, width);
+    while (width % g)
+        g--;
+    return g;
+}
+
+static lw_val norm(lw_builder *b, const lw_encoder_config *c, const char *name, lw_val x, lw_act act)
+{
+    if (!lw_val_ok(x))
+        return x;
+    int32_t width = lw_type_last(lw_val_type(b->g, x));
+    return lw_group_norm(b, name, x,
+                         (lw_norm_opts){.groups = groups_for(c, width), .eps = encoder_eps, .act = act});
+}
+
+static lw_val conv(lw_builder *b, const char *name, lw_val x, int32_t o, int k, int stride)
+{
+    return lw_conv2d(b, name, x, o, (lw_conv_opts){.kernel = k, .stride = stride, .pad = k / 2, .no_bias = true});
+}
+
+static lw_val block(lw_builder *b, const lw_encoder_config *c, lw_val x, int32_t o, int stride)
+{
+    if (!lw_val_ok(x))
+        return x;
+    bool changes = stride != 1 || lw_type_last(lw_val_type(b->g, x)) != o;
+    lw_val h = norm(b, c, "norm1", conv(b, "conv1", x, o, 3, stride), LW_ACT_RELU);
+    h = norm(b, c, "norm2", conv(b, "conv2", h, o, 3, 1), LW_ACT_NONE);
+    if (changes)
+        x = norm(b, c, "downsample.1", conv(b, "downsample.0", x, o, 1, stride), LW_ACT_NONE);
+    return lw_relu(b->g, lw_add(b->g, h, x));
+}
+
+static bool size_fits(const lw_encoder_config *c, lw_type t)
+{
+    int32_t cell = 1 << (c->stages - 1);
+    return t.rank == 4 && t.dim[3] == 3 && t.dim[1] % cell == 0 && t.dim[2] % cell == 0;
+}
+
+void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_encoder_maps *out)
+{
+    lw_graph *g = b->g;
+    *out = (lw_encoder_maps){.stages = c->stages};
+    if (!lw_val_ok(x))
+        return;
+    if (!size_fits(c, lw_val_type(g, x))) {
+        lw_graph_fail(g, LW_ESHAPE, "this encoder wants images [B,H,W,3] with H and W multiples of %d",
+                      1 << (c->stages - 1));
+        return;
+    }
+    out->map[0] = norm(b, c, "norm1", conv(b, "conv1", x, c->width, 3, 1), LW_ACT_RELU);
+    for (int32_t s = 1; s <= c->stages; s++) {
+        lw_val h = out->map[s - 1];
+        for (int32_t i = 0; i < c->blocks; i++) {
+            const char *up = lw_scope_pushf(g, "layer%d.%d", s, i);
+            h = block(b, c, h, c->width << (s - 1), i == 0 && s > 1 ? 2 : 1);
+            lw_scope_set(g, up);
+        }
+        out->map[s] = h;
+    }
+    out->pooled = lw_mean(g, out->map[c->stages], LW_OVER_MIDDLE);
+    if (c->classes > 0)
+        out->logits = lw_linear(b, "fc", out->pooled, c->classes, true);
+}
+
+lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_encoder_maps *maps)
+{
+    lw_graph *g = b->g;
+    lw_val h = maps->map[c->stages];
+    if (!c->decoder)
+        return lw_graph_fail(g, LW_EUSAGE, "this encoder has no decoder");
+    for (int32_t i = 0; i + 1 < c->stages; i++) {
+        int32_t s = c->stages - 1 - i; /* the stage whose resolution is reached */
+        char name[16];
+        lw_conv_opts o = {.kernel = 3, .pad = 1};
+        const char *up = lw_scope_push(g, "decoder");
+        snprintf(name, sizeof name, "%d", i);
+        h = lw_concat(g, lw_upsample(g, h, 2), maps->map[s], 3);
+        h = lw_relu(g, lw_conv2d(b, name, h, c->width << (s - 1), o));
+        lw_scope_set(g, up);
+    }
+    return lw_conv2d(b, "head", h, 3, (lw_conv_opts){.kernel = 1});
+}
+
+/* ---- masked reconstruction --------------------------------------------------------------------------------- */
+
+lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, float p)
+{
+    lw_graph *g = b->g;
+    if (size % 2)
+        return lw_graph_fail(g, LW_ESHAPE, "masked cells are 2x2: the image size %d must be even", size);
+    lw_type cells = lw_type_of(LW_F32, 4, batch, size / 2, size / 2, 1);
+    lw_val u = lw_random(g, "mae.mask", LW_RANDOM_UNIFORM, 0, cells, b->rows);
+    lw_val hidden = lw_ew1(g, LW_EW_step, lw_add_f32(g, lw_ew1(g, LW_EW_neg, u), p)); /* u < p */
+    return lw_upsample(g, hidden, 2);
+}
+
+/* mask [B,H,W,1] over the channels of x. */
+static lw_val per_channel(lw_graph *g, lw_val mask, lw_val x)
+{
+    return lw_val_ok(x) ? lw_broadcast(g, mask, lw_val_type(g, x)) : x;
+}
+
+lw_val lw_mae_hide(lw_graph *g, lw_val x, lw_val mask)
+{
+    return lw_sub(g, x, lw_mul(g, x, per_channel(g, mask, x)));
+}
+
+lw_val lw_mae_loss(lw_graph *g, lw_val rec, lw_val x, lw_val mask)
+{
+    lw_val err = lw_mul(g, lw_sqr(g, lw_sub(g, rec, x)), per_channel(g, mask, x));
+    lw_val hidden = lw_add_f32(g, lw_sum(g, mask, LW_OVER_BATCH), 1e-8f);
+    return lw_div(g, lw_sum(g, err, LW_OVER_BATCH), hidden);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The encoder's configuration and its config.json. */
+#include "models/models.h"
+
+#include <string.h>
+
+lw_encoder_config lw_encoder_default(int32_t image_size)
+{
+    return (lw_encoder_config){.image_size = image_size, .width = 16, .stages = 3, .blocks = 1, .norm_groups = 8};
+}
+
+static int in_range(const char *what, int32_t v, int32_t lo, int32_t hi)
+{
+    if (v < lo || v > hi)
+        return lw_fail(LW_EUSAGE, "encoder: %s is %d, must be %d to %d", what, v, lo, hi);
+    return 0;
+}
+
+int lw_encoder_check(const lw_encoder_config *c)
+{
+    LW_TRY(in_range("image size", c->image_size, 1, 4096));
+    LW_TRY(in_range("width", c->width, 1, 4096));
+    LW_TRY(in_range("stages", c->stages, 1, LW_MAX_STAGES));
+    LW_TRY(in_range("blocks per stage", c->blocks, 1, 64));
+    LW_TRY(in_range("norm groups", c->norm_groups, 1, 4096));
+    LW_TRY(in_range("classes", c->classes, 0, 1 << 20));
+    if (c->image_size % (1 << (c->stages - 1)))
+        return lw_fail(LW_EUSAGE, "encoder: image size %d cannot be halved %d times", c->image_size,
+                       c->stages - 1);
+    return 0;
+}
+
+json_t *lw_encoder_to_json(const lw_encoder_config *c)
+{
+    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "_class_name", "LeewayEncoder", "image_size",
+                     c->image_size, "width", c->width, "stages", c->stages, "blocks_per_stage", c->blocks,
+                     "norm_num_groups", c->norm_groups, "num_classes", c->classes, "decoder", c->decoder);
+}
+
+int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out)
+{
+    lw_encoder_config c = {0};
+    const char *class_name;
+    LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
+    if (strcmp(class_name, "LeewayEncoder") != 0)
+        return lw_fail(LW_EFORMAT, "%s: this is a %s, not a LeewayEncoder", where, class_name);
+    LW_TRY(lw_json_get_i32_in(j, where, "image_size", 1, 4096, &c.image_size));
+    LW_TRY(lw_json_get_i32_in(j, where, "width", 1, 4096, &c.width));
+    LW_TRY(lw_json_get_i32_in(j, where, "stages", 1, LW_MAX_STAGES, &c.stages));
+    LW_TRY(lw_json_get_i32_in(j, where, "blocks_per_stage", 1, 64, &c.blocks));
+    LW_TRY(lw_json_get_i32_in(j, where, "norm_num_groups", 1, 4096, &c.norm_groups));
+    LW_TRY(lw_json_get_i32_in(j, where, "num_classes", 0, 1 << 20, &c.classes));
+    LW_TRY(lw_json_get_bool(j, where, "decoder", &c.decoder));
+    if (lw_encoder_check(&c) < 0)
+        return lw_fail(LW_EFORMAT, "%s: %s", where, lw_errmsg());
+    *out = c;
+    return 0;
+}
+
+int lw_encoder_declare(const lw_encoder_config *c, lw_store *s)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    lw_encoder_maps maps;
+    LW_TRY(lw_encoder_check(c));
+    LW_TRY(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(s)};
+    lw_encoder_net(&b, c, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, 3)), &maps);
+    if (c->decoder)
+        lw_encoder_decode(&b, c, &maps);
+    LW_TRY(lw_graph_error(g));
+    return lw_store_fix(s);
+}

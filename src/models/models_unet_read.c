@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a UNet2DModel's config.json and weights. */
+#include "models/models.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Where messages point, and the object they speak of. */
+typedef struct reading {
+    const json_t *j;
+    const char *where;
+} reading;
+
+static int unsupported(const reading *r, const char *key, const char *have, const char *want)
+{
+    return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is %s, only %s is built here", r->where, key, have, want);
+}
+
+/* A key that must be absent, null or this word. */
+static int only_word(const reading *r, const char *key, const char *want)
+{
+    const char *have = want;
+    LW_TRY(lw_json_opt_str(r->j, r->where, key, &have));
+    return strcmp(have, want) == 0 ? 0 : unsupported(r, key, have, want);
+}
+
+static int only_null(const reading *r, const char *key)
+{
+    const json_t *v = json_object_get(r->j, key);
+    return !v || json_is_null(v) ? 0 : unsupported(r, key, "set", "null");
+}
+
+static int opt_i32(const reading *r, const char *key, int32_t lo, int32_t hi, int32_t *out)
+{
+    const json_t *v = json_object_get(r->j, key);
+    return !v || json_is_null(v) ? 0 : lw_json_get_i32_in(r->j, r->where, key, lo, hi, out);
+}
+
+static int read_widths(const reading *r, lw_unet_config *c)
+{
+    int n = 0;
+    LW_TRY(lw_json_get_i32s(r->j, r->where, "block_out_channels", LW_UNET_MAX_LEVELS, c->channels, &n));
+    c->levels = n;
+    return n >= 1 ? 0 : lw_fail(LW_EFORMAT, "%s: 'block_out_channels' is empty", r->where);
+}
+
+/* Attention per level from one of the two lists of block types. */
+static int read_blocks(const reading *r, const lw_unet_config *c, bool down, bool attn[LW_UNET_MAX_LEVELS])
+{
+    const char *key = down ? "down_block_types" : "up_block_types";
+    const char *plain = down ? "DownBlock2D" : "UpBlock2D", *with = down ? "AttnDownBlock2D" : "AttnUpBlock2D";
+    const json_t *a;
+    LW_TRY(lw_json_get_array(r->j, r->where, key, &a));
+    if (json_array_size(a) != (size_t)c->levels)
+        return lw_fail(LW_EFORMAT, "%s: '%s' has %zu entries, 'block_out_channels' has %d", r->where, key,
+                       json_array_size(a), c->levels);
+    for (int32_t i = 0; i < c->levels; i++) {
+        const char *word = json_string_value(json_array_get(a, (size_t)i));
+        if (!word || (strcmp(word, plain) != 0 && strcmp(word, with) != 0))
+            return lw_fail(LW_EUNSUPPORTED, "%s: '%s' holds %s, only %s and %s are built here", r->where, key,
+                           word ? word : "something that is no text", plain, with);
+        attn[down ? i : c->levels - 1 - i] = strcmp(word, with) == 0;
+    }
+    return 0;
+}
+
+static int read_attention(const reading *r, lw_unet_config *c)
+{
+    bool up[LW_UNET_MAX_LEVELS] = {false};
+    LW_TRY(read_blocks(r, c, true, c->attn));
+    LW_TRY(read_blocks(r, c, false, up));
+    if (memcmp(up, c->attn, sizeof up) != 0)
+        return lw_fail(LW_EUNSUPPORTED, "%s: attention on the way up must be at the levels of the way down",
+                       r->where);
+    c->mid_attn = true;
+    LW_TRY(lw_json_opt_bool(r->j, r->where, "add_attention", &c->mid_attn));
+    c->head_dim = 8; /* diffusers' default; null there means one head */
+    const json_t *dim = json_object_get(r->j, "attention_head_dim");
+    if (dim && json_is_null(dim)) {
+        c->head_dim = 0;
+        c->heads = 1;
+    }
+    LW_TRY(opt_i32(r, "attention_head_dim", 1, 65536, &c->head_dim));
+    if (json_object_get(r->j, "leeway_attention_heads")) {
+        LW_TRY(opt_i32(r, "leeway_attention_heads", 1, 1024, &c->heads));
+        c->head_dim = 0;
+    }
+    return 0;
+}
+
+static int read_norms(const reading *r, lw_unet_config *c)
+{
+    double eps = 1e-5, dropout = 0.0;
+    int32_t attn_groups;
+    c->norm_groups = 32;
+    LW_TRY(opt_i32(r, "norm_num_groups", 1, 65536, &c->norm_groups));
+    attn_groups = c->norm_groups;
+    LW_TRY(opt_i32(r, "attn_norm_num_groups", 1, 65536, &attn_groups));
+    if (attn_groups != c->norm_groups)
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'attn_norm_num_groups' must equal 'norm_num_groups'", r->where);
+    LW_TRY(lw_json_opt_f64(r->j, r->where, "norm_eps", &eps));
+    LW_TRY(lw_json_opt_f64(r->j, r->where, "dropout", &dropout));
+    c->norm_eps = (float)eps;
+    c->dropout = (float)dropout;
+    return 0;
+}
+
+static int read_time(const reading *r, lw_unet_config *c)
+{
+    const char *shift = "default";
+    bool cos_first = true;
+    int32_t pad = 1;
+    LW_TRY(only_word(r, "time_embedding_type", "positional"));
+    LW_TRY(only_null(r, "time_embedding_dim"));
+    LW_TRY(lw_json_opt_bool(r->j, r->where, "flip_sin_to_cos", &cos_first));
+    LW_TRY(opt_i32(r, "freq_shift", 0, 1, &c->freq_shift));
+    LW_TRY(opt_i32(r, "downsample_padding", 0, 1, &pad));
+    LW_TRY(lw_json_opt_str(r->j, r->where, "resnet_time_scale_shift", &shift));
+    if (strcmp(shift, "default") != 0 && strcmp(shift, "scale_shift") != 0)
+        return unsupported(r, "resnet_time_scale_shift", shift, "default or scale_shift");
+    c->sin_first = !cos_first;
+    c->pad_end = pad == 0;
+    c->shift_only = strcmp(shift, "default") == 0;
+    /* There diffusers leaves the middle attention without a norm; we have none without. */
+    if (!c->shift_only && c->mid_attn && !json_is_integer(json_object_get(r->j, "attn_norm_num_groups")))
+        return unsupported(r, "attn_norm_num_groups", "not set", "a number (with scale_shift)");
+    return 0;
+}
+
+static int read_rest(const reading *r, lw_unet_config *c)
+{
+    bool centre = false;
+    int n = 0;
+    int32_t noise[2] = {0, 0};
+    LW_TRY(only_word(r, "act_fn", "silu"));
+    LW_TRY(only_word(r, "downsample_type", "conv"));
+    LW_TRY(only_word(r, "upsample_type", "conv"));
+    LW_TRY(only_word(r, "mid_block_type", "UNetMidBlock2D"));
+    LW_TRY(only_null(r, "class_embed_type"));
+    LW_TRY(lw_json_opt_bool(r->j, r->where, "center_input_sample", &centre));
+    if (centre)
+        return unsupported(r, "center_input_sample", "true", "false");
+    LW_TRY(opt_i32(r, "num_class_embeds", 1, 1 << 24, &c->classes));
+    LW_TRY(opt_i32(r, "leeway_latent_dim", 1, 1 << 20, &c->latent_dim));
+    if (json_object_get(r->j, "leeway_noise_shape")) {
+        LW_TRY(lw_json_get_i32s(r->j, r->where, "leeway_noise_shape", 2, noise, &n));
+        if (n != 2)
+            return lw_fail(LW_EFORMAT, "%s: 'leeway_noise_shape' must be [height, width]", r->where);
+    }
+    c->noise_h = noise[0];
+    c->noise_w = noise[1];
+    return 0;
+}
+
+int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out)
+{
+    reading r = {j, where};
+    lw_unet_config c = {.in_channels = 3, .out_channels = 3, .blocks = 2};
+    const char *class_name;
+    LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
+    if (strcmp(class_name, "UNet2DModel") != 0)
+        return lw_fail(LW_EFORMAT, "%s: this is a %s, not a UNet2DModel", where, class_name);
+    LW_TRY(lw_json_get_i32_in(j, where, "sample_size", 1, 4096, &c.image_size));
+    LW_TRY(opt_i32(&r, "in_channels", 1, 1024, &c.in_channels));
+    LW_TRY(opt_i32(&r, "out_channels", 1, 1024, &c.out_channels));
+    LW_TRY(opt_i32(&r, "layers_per_block", 1, 16, &c.blocks));
+    LW_TRY(read_widths(&r, &c));
+    LW_TRY(read_attention(&r, &c));
+    LW_TRY(read_norms(&r, &c));
+    LW_TRY(read_time(&r, &c));
+    LW_TRY(read_rest(&r, &c));
+    if (lw_unet_check(&c) < 0) /* the fields are well-formed, the network is not */
+        return lw_fail(LW_EFORMAT, "%s: %s", where, lw_errmsg());
+    *out = c;
+    return 0;
+}
+
+/* Names that diffusers itself renames when it loads older folders. */
+static const char *const older_names[] = {".query.", ".to_q.", ".key.",       ".to_k.",
+                                          ".value.", ".to_v.", ".proj_attn.", ".to_out.0.", NULL};
+const lw_load_opts lw_unet_load_opts = {.replace = older_names};
+
+int lw_unet_load(const char *dir, bool frozen, lw_unet_config *config, lw_store **store)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    LW_CLEANUP(lw_store_free) lw_store *s = NULL;
+    lw_unet_config c;
+    LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &j));
+    LW_TRY(lw_unet_from_json(j, lw_str_c(&path), &c));
+    LW_TRY(lw_store_new(frozen, &s));
+    LW_TRY(lw_unet_declare(&c, s));
+    LW_TRY(lw_model_weights_find(dir, &path));
+    LW_TRY(lw_store_load(s, LW_SLAB_PARAM, lw_str_c(&path), &lw_unet_load_opts));
+    *config = c;
+    *store = lw_steal(&s);
+    return 0;
+}
