@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training a DDPM (Ho et al. 2020): predict the noise of a noised picture, mean squared error. */
+#include "recipes/recipe_generator.h"
+
+#include <math.h>
+
+#include "recipes/recipe_diffusion.h"
+
+typedef struct ddpm_run {
+    const lw_ddpm_config *c;
+    lw_generator g;
+    lw_loader *loader;
+    int64_t next; /* batch the loader gives next */
+} ddpm_run;
+
+/* Column of a table of the schedule for each sample, as [B,1,1,1]. */
+static lw_val look_up(lw_graph *g, const float *table, int32_t n, lw_val t, int32_t batch)
+{
+    lw_val v = lw_embedding(g, lw_const(g, lw_type_of(LW_F32, 2, n, 1), table), t);
+    return lw_reshape(g, v, lw_type_of(LW_F32, 4, batch, 1, 1, 1));
+}
+
+/* loss = mean (eps - unet(sqrt(ab) x + sqrt(1 - ab) eps, t))^2 with t, eps drawn per row. */
+static int build_step(ddpm_run *r, lw_graph *g)
+{
+    const lw_unet_config *u = &r->g.net;
+    int32_t batch = r->c->train.batch_size, T = r->c->timesteps;
+    lw_diffusion d;
+    LW_TRY(lw_diffusion_init(&d, T));
+    float *table = lw_calloc((size_t)T * 3, sizeof *table);
+    if (!table)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < T; i++) {
+        table[i] = (float)sqrt(d.alpha_bar[i]);
+        table[T + i] = (float)sqrt(1.0 - d.alpha_bar[i]);
+        table[2 * T + i] = (float)i;
+    }
+    lw_type image = lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size, 3);
+    lw_val x = lw_input(g, "images", image), rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_val t = lw_random(g, "ddpm.t", LW_RANDOM_BELOW, T, lw_type_of(LW_I32, 1, batch), rows);
+    lw_val eps = lw_random(g, "ddpm.noise", LW_RANDOM_NORMAL, 0, image, rows);
+    lw_val noised = lw_add(g, lw_mul(g, x, look_up(g, table, T, t, batch)),
+                           lw_mul(g, eps, look_up(g, table + T, T, t, batch)));
+    lw_builder b = {.g = g, .params = lw_store_params(r->g.store), .training = true, .rows = rows};
+    lw_unet_in in = {.x = noised,
+                     .t = lw_reshape(g, look_up(g, table + 2 * T, T, t, batch), lw_type_of(LW_F32, 1, batch))};
+    if (u->classes)
+        in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
+    lw_val loss = lw_mean(g, lw_sqr(g, lw_sub(g, lw_unet(&b, u, in), eps)), LW_OVER_ALL);
+    lw_free(&table);
+    lw_graph_output_add(g, "loss", loss, LW_NOVAL);
+    return lw_grad_params(g, loss, LW_NOVAL);
+}
+
+static int feed(void *self, int64_t step, int32_t micro)
+{
+    ddpm_run *r = self;
+    const lw_train_config *c = &r->c->train;
+    int64_t want = step * c->grad_accum_steps + micro;
+    const lw_batch *b;
+    if (!r->loader || r->next != want) {
+        const lw_loader_opts o = {.batch_size = c->batch_size, .seed = (uint64_t)c->seed,
+                                  .flip = c->flip && r->g.data->flip, .start_step = want};
+        lw_loader_free(&r->loader);
+        LW_TRY(lw_loader_new(r->g.data, &o, &r->loader));
+        r->next = want;
+    }
+    LW_TRY(lw_loader_next(r->loader, &b));
+    r->next++;
+    LW_TRY(lw_exec_bind(r->g.exec, "images", b->images));
+    LW_TRY(lw_exec_bind(r->g.exec, "rows", b->rows));
+    return r->g.net.classes ? lw_exec_bind(r->g.exec, "labels", b->labels) : 0;
+}
+
+static int grid(void *self, int64_t step, const char *path)
+{
+    return lw_generator_grid(&((ddpm_run *)self)->g, step, path);
+}
+
+static int run(ddpm_run *r, lw_ddpm_config *c, const lw_observer *obs, lw_train_result *out)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    int64_t step = 0;
+    LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->train, &c->net));
+    r->g.grid_steps = c->eval_steps;
+    LW_TRY(lw_graph_new(&g));
+    LW_TRY(build_step(r, g));
+    LW_TRY(lw_generator_compile(&r->g, g));
+    lw_train_job job = lw_generator_job(&r->g, "train ddpm", r, c->train.batch_size);
+    job.feed = feed;
+    job.grid = grid;
+    if (c->train.dry_run)
+        return lw_train_predict(&job, &c->train, out);
+    LW_TRY(lw_train_resume(&c->train, r->g.dev, r->g.store, &step));
+    return lw_train_run(&job, &c->train, step, obs, out);
+}
+
+int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out)
+{
+    ddpm_run r = {.c = &c};
+    int rc = run(&r, &c, obs, out);
+    lw_loader_free(&r.loader);
+    lw_generator_clear(&r.g);
+    return rc;
+}

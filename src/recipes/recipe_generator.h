@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the trainers of both generators share: data, U-Net, store, and the grid of the averaged weights. */
+#ifndef LW_RECIPE_GENERATOR_H
+#define LW_RECIPE_GENERATOR_H
+
+#include "recipes/recipe_ddpm.h"
+#include "recipes/recipe_sampler.h"
+
+typedef struct lw_generator {
+    lw_device *dev;
+    lw_dataset *data;
+    lw_unet_config net;
+    lw_store *store;
+    lw_method method;
+    lw_sampler *grid; /* made when first used */
+    int32_t grid_steps;
+    uint64_t seed;
+    lw_plan *plan;
+    lw_exec *exec;
+    json_t *model;
+} lw_generator;
+
+/* Opens device and data, declares and initialises the U-Net. Cleared by lw_generator_clear in any case. */
+int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c, const lw_net_config *n);
+void lw_generator_clear(lw_generator *g);
+/* Compiles a training graph into plan and exec. */
+int lw_generator_compile(lw_generator *g, const lw_graph *graph);
+/* 64 samples of the averaged weights (classes in turn) as a PNG; also the job's grid callback body. */
+int lw_generator_grid(lw_generator *g, int64_t step, const char *path);
+/* A sampler of the averaged weights, kept. */
+int lw_generator_sampler(lw_generator *g, lw_sampler **out);
+/* A train job with everything that both fill alike. */
+lw_train_job lw_generator_job(lw_generator *g, const char *name, void *self, int64_t images);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The run directory: what is written once, and the logs. */
+#include "recipes/recipes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+const char *lw_run_dir_file(const lw_run_dir *d, lw_str *s, const char *name)
+{
+    return lw_path_join(s, d->path, name);
+}
+
+static int write_text(const lw_run_dir *d, const char *name, const char *text)
+{
+    lw_str path = {0};
+    int rc = lw_file_write(lw_run_dir_file(d, &path, name), text, strlen(text));
+    lw_str_clear(&path);
+    return rc;
+}
+
+static int write_env(const lw_run_dir *d, const char *recipe, int threads, const char *isa)
+{
+    struct utsname u = {0};
+    char host[128] = "";
+    uname(&u);
+    gethostname(host, sizeof host - 1);
+    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:f}", "recipe", recipe, "version",
+                          lw_build_version(), "commit", lw_build_commit(), "cpu", lw_cpu_name(), "isa", isa,
+                          "threads", threads, "compiler", lw_build_compiler(), "system", u.release, "host",
+                          host, "started", lw_wall_time());
+    lw_str path = {0};
+    int rc = j ? lw_json_save(lw_run_dir_file(d, &path, "env.json"), j)
+               : lw_fail(LW_ENOMEM, "out of memory for env.json");
+    lw_str_clear(&path);
+    json_decref(j);
+    return rc;
+}
+
+static int cut_logs(const lw_run_dir *d, int64_t step)
+{
+    lw_str path = {0};
+    int rc = lw_jsonl_cut_step(lw_run_dir_file(d, &path, "metrics.jsonl"), step);
+    if (rc == 0)
+        rc = lw_csv_cut_step(lw_run_dir_file(d, &path, "loss_log.csv"), step);
+    lw_str_clear(&path);
+    return rc;
+}
+
+static int refuse_existing(const lw_run_dir *d)
+{
+    lw_str path = {0};
+    bool there = lw_path_exists(lw_run_dir_file(d, &path, "metrics.jsonl"));
+    lw_str_clear(&path);
+    return there ? lw_fail(LW_EUSAGE, "%s already holds a run: go on with --resume, or choose another "
+                                      "--output-dir", d->path)
+                 : 0;
+}
+
+int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, const char *isa, int64_t step,
+                    lw_run_dir *out)
+{
+    lw_run_dir d = {.path = lw_strdup(c->output_dir)};
+    lw_str path = {0};
+    int rc = d.path ? lw_mkdirs(d.path) : LW_ENOMEM;
+    if (rc == 0)
+        rc = step > 0 || c->resume ? cut_logs(&d, step) : refuse_existing(&d);
+    if (rc == 0 && c->config_yaml)
+        rc = write_text(&d, "config.yaml", c->config_yaml);
+    if (rc == 0 && c->command_line)
+        rc = write_text(&d, "command.txt", c->command_line);
+    if (rc == 0)
+        rc = write_env(&d, recipe, threads, isa);
+    if (rc == 0)
+        rc = lw_mkdirs(lw_run_dir_file(&d, &path, "samples"));
+    if (rc == 0)
+        rc = lw_events_open(lw_run_dir_file(&d, &path, "tb"), step, &d.events);
+    lw_str_clear(&path);
+    if (rc < 0) {
+        lw_run_dir_close(&d);
+        return rc;
+    }
+    *out = d;
+    return 0;
+}
+
+void lw_run_dir_close(lw_run_dir *d)
+{
+    lw_events_close(&d->events);
+    lw_free(&d->path);
+}
+
+static int log_csv(const lw_run_dir *d, int64_t step, const json_t *row)
+{
+    static const char *const header[] = {"step", "loss", "time_s", "images_per_sec"};
+    const json_t *loss = json_object_get(row, "loss");
+    if (!loss)
+        return 0;
+    char text[4][32];
+    const char *cells[4];
+    snprintf(text[0], sizeof text[0], "%lld", (long long)step);
+    for (int i = 1; i < 4; i++)
+        lw_f64_text(text[i], json_number_value(json_object_get(row, header[i])));
+    for (int i = 0; i < 4; i++)
+        cells[i] = text[i];
+    lw_str path = {0};
+    int rc = lw_csv_append(lw_run_dir_file(d, &path, "loss_log.csv"), header, cells, 4);
+    lw_str_clear(&path);
+    return rc;
+}
+
+int lw_run_dir_log(lw_run_dir *d, int64_t step, const json_t *row)
+{
+    const char *key;
+    json_t *value;
+    lw_str path = {0};
+    int rc = lw_jsonl_append(lw_run_dir_file(d, &path, "metrics.jsonl"), row);
+    lw_str_clear(&path);
+    LW_TRY(rc);
+    LW_TRY(log_csv(d, step, row));
+    json_object_foreach((json_t *)(uintptr_t)row, key, value) {
+        if (json_is_number(value) && strcmp(key, "step") != 0)
+            LW_TRY(lw_events_scalar(d->events, key, step, json_number_value(value)));
+    }
+    return 0;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The training loop: feed, replay, accumulate, update, log, save. */
+#include "recipes/recipes.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "backend/cpu/cpu_optim.h"
+
+typedef struct loop {
+    const lw_train_job *job;
+    lw_train_config *c;
+    const lw_observer *obs;
+    lw_run_dir dir;
+    float *sum;   /* accumulated gradient, NULL without accumulation */
+    double *work; /* of the optimiser */
+    int64_t floats;
+    double loss, grad_norm, lr; /* of the last step */
+    double started, logged_at;
+    int64_t logged_step, first_step;
+} loop;
+
+/* ---- one step --------------------------------------------------------------------------------------- */
+
+static int forward_backward(loop *l, int64_t step)
+{
+    const lw_train_job *j = l->job;
+    int32_t n = l->c->grad_accum_steps;
+    const lw_tick tick = {(uint64_t)l->c->seed, (uint32_t)step};
+    const float *g = lw_store_slab(j->store, LW_SLAB_GRAD, NULL);
+    l->loss = 0.0;
+    for (int32_t m = 0; m < n; m++) {
+        LW_TRY(j->feed(j->self, step, m));
+        LW_TRY(lw_exec_run(j->step, &tick));
+        l->loss += (double)*(const float *)lw_exec_data(j->step, "loss") / n;
+        if (l->sum)
+            (m ? lw_cpu_add : lw_cpu_copy)(j->dev, l->sum, g, l->floats);
+    }
+    return 0;
+}
+
+static int update(loop *l, int64_t step)
+{
+    const lw_train_config *c = l->c;
+    lw_store *s = l->job->store;
+    l->lr = lw_schedule_lr(c, step);
+    lw_cpu_adamw_args a = {
+        .p = lw_store_slab(s, LW_SLAB_PARAM, NULL), .m = lw_store_slab(s, LW_SLAB_M, NULL),
+        .v = lw_store_slab(s, LW_SLAB_V, NULL), .ema = lw_store_slab(s, LW_SLAB_EMA, NULL),
+        .g = l->sum ? l->sum : lw_store_slab(s, LW_SLAB_GRAD, NULL), .n = l->floats, .lr = l->lr,
+        .beta1 = c->adam_beta1, .beta2 = c->adam_beta2, .eps = c->adam_eps,
+        .weight_decay = c->weight_decay, .t = step + 1, .grad_scale = 1.0 / c->grad_accum_steps,
+        .max_norm = c->grad_clip, .ema_decay = lw_schedule_ema(c->ema_decay, step), .work = l->work,
+    };
+    LW_TRY(lw_cpu_adamw(l->job->dev, &a, &l->grad_norm));
+    lw_store_touch(s, LW_SLAB_PARAM);
+    lw_store_touch(s, LW_SLAB_EMA);
+    return 0;
+}
+
+static int check_finite(const loop *l, int64_t step)
+{
+    if (isfinite(l->loss))
+        return 0;
+    const char *bad = lw_store_first_bad(l->job->store, LW_SLAB_GRAD);
+    return lw_fail(LW_ENUMERIC,
+                   "%s: step %lld: the loss is not finite (first bad gradient: %s); the last checkpoint is "
+                   "untouched. Lower --learning-rate or check the data",
+                   l->job->name, (long long)step, bad ? bad : "none");
+}
+
+/* ---- logs ---------------------------------------------------------------------------------------------- */
+
+static int log_row(loop *l, int64_t step, bool evaluate)
+{
+    const lw_train_job *j = l->job;
+    double now = lw_now();
+    double images = (double)(step - l->logged_step) * (double)(j->images * l->c->grad_accum_steps);
+    double rate = now > l->logged_at ? images / (now - l->logged_at) : 0.0;
+    json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "step", (json_int_t)step, "loss", l->loss, "lr",
+                            l->lr, "grad_norm", l->grad_norm, "time_s",
+                            l->dir.time_before + now - l->started, "images_per_sec", rate);
+    if (!row)
+        return lw_fail(LW_ENOMEM, "out of memory for a log row");
+    int rc = j->report ? j->report(j->self, row) : 0;
+    if (rc == 0 && evaluate && j->evaluate)
+        rc = j->evaluate(j->self, step, row);
+    if (rc == 0)
+        rc = lw_run_dir_log(&l->dir, step, row);
+    if (rc == 0 && evaluate && json_object_get(row, "fd"))
+        lw_observe_say(l->obs, "step %lld: Frechet distance on held-out pictures %.4g", (long long)step,
+                       json_number_value(json_object_get(row, "fd")));
+    json_decref(row);
+    l->logged_at = lw_now();
+    l->logged_step = step;
+    return rc;
+}
+
+static int write_grid(loop *l, int64_t step)
+{
+    char name[64];
+    lw_str path = {0};
+    snprintf(name, sizeof name, "samples/step_%07lld.png", (long long)step);
+    int rc = l->job->grid(l->job->self, step, lw_run_dir_file(&l->dir, &path, name));
+    lw_str_clear(&path);
+    return rc;
+}
+
+static int save(loop *l, int64_t step)
+{
+    const lw_train_config *c = l->c;
+    json_t *extra = json_pack("{s:s, s:I, s:O*}", "recipe", l->job->name, "total_steps",
+                              (json_int_t)c->steps, "recipe_state", l->job->extra);
+    if (!extra)
+        return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
+    lw_checkpoint s = {.step = step, .seed = (uint64_t)c->seed,
+                       .images = step * l->job->images * c->grad_accum_steps,
+                       .train_seconds = l->dir.time_before + lw_now() - l->started,
+                       .isa = lw_isa_name(lw_cpu_kernels(l->job->dev)->isa), .config = l->job->model,
+                       .extra = extra, .weights = l->job->weights};
+    int rc = lw_checkpoint_save(l->dir.path, l->job->store, &s);
+    json_decref(extra);
+    LW_TRY(rc);
+    if (c->keep_last_k_checkpoints > 0)
+        LW_TRY(lw_checkpoint_prune(l->dir.path, c->keep_last_k_checkpoints));
+    lw_observe_say(l->obs, "checkpoint step_%07lld written", (long long)step);
+    return 0;
+}
+
+static bool every(int64_t step, int64_t n) { return n > 0 && step % n == 0; }
+
+static int after_step(loop *l, int64_t done, bool *saved)
+{
+    const lw_train_config *c = l->c;
+    bool last = done == c->steps, evaluate = l->job->evaluate && (every(done, c->eval_every) || (last && c->eval_every));
+    char note[96];
+    snprintf(note, sizeof note, "loss %.4g  lr %.3g  |g| %.3g", l->loss, l->lr, l->grad_norm);
+    lw_observe_progress(l->obs, l->job->name, done, c->steps, note);
+    if (last || evaluate || every(done, c->log_every))
+        LW_TRY(log_row(l, done, evaluate));
+    if (l->job->grid && (every(done, c->sample_every) || (last && c->sample_every)))
+        LW_TRY(write_grid(l, done));
+    *saved = last || every(done, c->save_every);
+    return *saved ? save(l, done) : 0;
+}
+
+static int run_steps(loop *l)
+{
+    for (int64_t step = l->first_step; step < l->c->steps; step++) {
+        bool saved = false;
+        LW_TRY(forward_backward(l, step));
+        LW_TRY(check_finite(l, step + 1));
+        LW_TRY(update(l, step));
+        LW_TRY(after_step(l, step + 1, &saved));
+        if (!lw_observe_stop(l->obs) || step + 1 == l->c->steps)
+            continue;
+        if (!saved)
+            LW_TRY(save(l, step + 1));
+        return lw_fail(LW_ESTOPPED, "stopped after step %lld of %lld; go on with --resume",
+                       (long long)(step + 1), (long long)l->c->steps);
+    }
+    return 0;
+}
+
+/* ---- before and after ---------------------------------------------------------------------------------- */
+
+int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train_result *out)
+{
+    lw_plan_info info = lw_plan_get_info(job->plan);
+    memset(out, 0, sizeof *out);
+    out->parameters = lw_store_param_count(job->store);
+    out->steps = c->steps;
+    out->flops_per_step = info.flops * c->grad_accum_steps;
+    out->bytes_frame = info.frame_bytes;
+    out->bytes_derived = info.derived_bytes;
+    out->bytes_slabs = lw_store_bytes(job->store);
+    if (c->grad_accum_steps > 1)
+        out->bytes_slabs += out->bytes_slabs / LW_SLABS;
+    /* A step runs at about 0.6 of the rate of a plain large product. */
+    double rate = lw_recipe_measure_flops(job->dev);
+    out->predicted_step_seconds = rate > 0 ? out->flops_per_step / (rate * 0.6) : 0.0;
+    return 0;
+}
+
+/* Median of five replays of step 0: nothing is updated, so training starts from the same bits. */
+static int resolve_minutes(loop *l, lw_train_result *out)
+{
+    double seconds[5];
+    if (l->c->minutes <= 0.0 || l->c->steps > 0)
+        return 0;
+    for (int i = -1; i < 5; i++) {
+        double t = lw_now();
+        LW_TRY(forward_backward(l, 0));
+        if (i >= 0)
+            seconds[i] = lw_now() - t;
+    }
+    for (int i = 0; i < 5; i++)
+        for (int k = i + 1; k < 5; k++)
+            if (seconds[k] < seconds[i]) {
+                double swap = seconds[i];
+                seconds[i] = seconds[k];
+                seconds[k] = swap;
+            }
+    l->c->steps = LW_MAX((int64_t)(l->c->minutes * 60.0 / (seconds[2] * 1.05)), 1);
+    out->minutes_steps = l->c->steps;
+    lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld steps", l->c->minutes, seconds[2],
+                   (long long)l->c->steps);
+    return 0;
+}
+
+/* The steps that --minutes came to are part of what makes the run again. */
+static int fix_config_steps(const loop *l)
+{
+    if (!l->c->config_yaml || l->c->minutes <= 0.0)
+        return 0;
+    lw_str out = {0}, path = {0};
+    for (const char *p = l->c->config_yaml; *p;) {
+        size_t n = strcspn(p, "\n");
+        if (lw_str_starts(p, "steps:") || lw_str_starts(p, "minutes:"))
+            lw_str_addf(&out, "# asked: %.*s\n", (int)n, p);
+        else
+            lw_str_addf(&out, "%.*s\n", (int)n, p);
+        p += n + (p[n] == '\n');
+    }
+    lw_str_addf(&out, "steps: %lld\n", (long long)l->c->steps);
+    int rc = lw_file_write(lw_run_dir_file(&l->dir, &path, "config.yaml"), lw_str_c(&out), out.len);
+    lw_str_clear(&out);
+    lw_str_clear(&path);
+    return rc;
+}
+
+static int write_summary(const loop *l, const lw_train_result *r)
+{
+    lw_str path = {0};
+    json_t *j = json_pack("{s:s, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f}}", "recipe", l->job->name, "parameters",
+                          (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "final_loss", r->loss,
+                          "seconds", r->seconds, "perf", "images_per_sec", r->images_per_second,
+                          "mean_step_time_s", r->seconds / (double)LW_MAX(r->steps, 1), "peak_rss_mb",
+                          (double)lw_peak_rss() / 1048576.0);
+    int rc = j ? lw_json_save(lw_run_dir_file(&l->dir, &path, "summary.json"), j)
+               : lw_fail(LW_ENOMEM, "out of memory for summary.json");
+    lw_str_clear(&path);
+    json_decref(j);
+    return rc;
+}
+
+static int run_loop(loop *l, lw_train_result *out)
+{
+    l->work = lw_calloc((size_t)lw_cpu_adamw_work(l->floats), sizeof *l->work);
+    if (!l->work)
+        return LW_ENOMEM;
+    if (l->c->grad_accum_steps > 1) {
+        l->sum = lw_bulk_alloc((size_t)l->floats * sizeof *l->sum);
+        if (!l->sum)
+            return LW_ENOMEM;
+    }
+    LW_TRY(resolve_minutes(l, out));
+    if (l->c->steps < 1)
+        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", l->job->name);
+    LW_TRY(fix_config_steps(l));
+    if (l->job->loss_note && l->first_step < l->c->steps)
+        lw_observe_say(l->obs, "%s", l->job->loss_note);
+    l->started = l->logged_at = lw_now();
+    l->logged_step = l->first_step;
+    int rc = run_steps(l);
+    out->first_step = l->first_step;
+    out->steps = l->c->steps;
+    out->loss = l->loss;
+    out->seconds = l->dir.time_before + lw_now() - l->started;
+    out->images_per_second = (double)((l->c->steps - l->first_step) * l->job->images * l->c->grad_accum_steps) /
+                             LW_MAX(lw_now() - l->started, 1e-9);
+    return rc < 0 ? rc : write_summary(l, out);
+}
+
+int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step, const lw_observer *obs,
+                 lw_train_result *out)
+{
+    loop l = {.job = job, .c = c, .obs = obs, .first_step = first_step};
+    lw_store_slab(job->store, LW_SLAB_PARAM, &l.floats);
+    LW_TRY(lw_train_predict(job, c, out));
+    LW_TRY(lw_run_dir_open(c, job->name, job->dev->workers(job->dev->self),
+                           lw_isa_name(lw_cpu_kernels(job->dev)->isa), first_step, &l.dir));
+    l.dir.time_before = c->time_before;
+    int rc = run_loop(&l, out);
+    lw_bulk_free(&l.sum, (size_t)l.floats * sizeof *l.sum);
+    lw_free(&l.work);
+    lw_run_dir_close(&l.dir);
+    return rc;
+}
+
+/* A run directory, or one of its step directories. */
+static int find_checkpoint(const lw_train_config *c, lw_str *dir)
+{
+    lw_str state = {0};
+    const char *from = c->resume_from ? c->resume_from : c->output_dir;
+    bool direct = lw_path_exists(lw_path_join(&state, from, "state.json"));
+    lw_str_clear(&state);
+    if (!direct)
+        return lw_checkpoint_latest(from, dir);
+    lw_str_clear(dir);
+    lw_str_add(dir, from);
+    return 0;
+}
+
+int lw_train_resume(lw_train_config *c, lw_device *dev, lw_store *store, int64_t *step)
+{
+    if (!c->resume && !c->resume_from)
+        return 0;
+    lw_str dir = {0};
+    lw_checkpoint ck = {0};
+    int rc = find_checkpoint(c, &dir);
+    if (rc == 0)
+        rc = lw_checkpoint_load(lw_str_c(&dir), store, &ck);
+    if (rc == 0 && (uint64_t)c->seed != ck.seed)
+        rc = lw_fail(LW_EUSAGE, "%s was trained with --seed %llu, not %lld", lw_str_c(&dir),
+                     (unsigned long long)ck.seed, (long long)c->seed);
+    if (rc == 0) {
+        const char *isa = lw_isa_name(lw_cpu_kernels(dev)->isa);
+        if (ck.isa && !lw_str_eq(ck.isa, isa))
+            lw_log(LW_LOG_WARN, "train", "%s was trained at %s, this is %s: results may differ in the last "
+                   "bits", lw_str_c(&dir), ck.isa, isa);
+        const json_t *total = json_object_get(ck.extra, "total_steps");
+        if (c->steps == 0 && total)
+            c->steps = json_integer_value(total);
+        c->time_before = ck.train_seconds;
+        c->resume = true;
+        *step = ck.step;
+    }
+    lw_checkpoint_clear(&ck);
+    lw_str_clear(&dir);
+    return rc;
+}
