@@ -1,2 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 lw_test(test_golden_field golden/test_golden_field.c recipes formats base)
+lw_test(test_golden_unet golden/test_golden_unet.c models store backend/cpu formats base)
+lw_test(test_golden_train golden/test_golden_train.c models store backend/cpu formats base)
+foreach(name unet train)
+  target_sources(test_golden_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
+endforeach()
