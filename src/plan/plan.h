@@ -74,5 +74,7 @@ typedef struct lw_step_time {
 } lw_step_time;
 int lw_exec_step_count(const lw_exec *e);
 lw_step_time lw_exec_step_time(const lw_exec *e, int i);
+/* A table of the profiled times by op, appended. */
+void lw_exec_profile_print(lw_str *s, const lw_exec *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An exec: one frame, a table of slot addresses, and the replay loop. Running cannot allocate. */
 #include "plan/plan_pass.h"
+#include "plan/plan_profile.h"
 
 #include <string.h>
 
@@ -67,6 +68,7 @@ int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out)
     if (!e->frame || !e->derived || !e->scratch || !e->addr || !e->version || !e->seconds)
         return LW_ENOMEM;
     LW_TRY(fill_addresses(e));
+    e->profile = lw_log_on(LW_LOG_DEBUG, "profile");
     *out = lw_steal(&e);
     return 0;
 }
@@ -76,6 +78,8 @@ void lw_exec_free(lw_exec **pp)
     lw_exec *e = *pp;
     if (!e)
         return;
+    if (e->runs && lw_log_on(LW_LOG_DEBUG, "profile"))
+        lw_exec_profile_log(e);
     lw_bulk_free(&e->frame, e->frame_bytes);
     lw_bulk_free(&e->derived, e->derived_bytes);
     lw_bulk_free(&e->scratch, e->scratch_total);
