@@ -15,7 +15,7 @@ lw_val lw_imagenet_normalise(lw_graph *g, lw_val x)
         shift[i] = (float)((0.5 - (double)imagenet_mean[i]) / (double)imagenet_std[i]);
     }
     lw_type three = lw_type_of(LW_F32, 1, 3);
-    return lw_ew3(g, LW_EW_fma, x, lw_const(g, three, scale), lw_const(g, three, shift));
+    return lw_add(g, lw_mul(g, x, lw_const(g, three, scale)), lw_const(g, three, shift));
 }
 
 /* ---- convolution and BatchNorm -------------------------------------------------------------------------- */

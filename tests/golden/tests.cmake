@@ -2,6 +2,7 @@
 lw_test(test_golden_field golden/test_golden_field.c recipes formats base)
 lw_test(test_golden_unet golden/test_golden_unet.c models store backend/cpu formats base)
 lw_test(test_golden_train golden/test_golden_train.c models store backend/cpu formats base)
-foreach(name unet train)
+lw_test(test_golden_encoders golden/test_golden_encoders.c models store backend/cpu formats base)
+foreach(name unet train encoders)
   target_sources(test_golden_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 endforeach()
