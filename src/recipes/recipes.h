@@ -15,12 +15,17 @@
 #include "recipes/recipe_ddpm.h"
 #include "recipes/recipe_device.h"
 #include "recipes/recipe_field.h"
+#include "recipes/recipe_inspect.h"
 #include "recipes/recipe_machine.h"
 #include "recipes/recipe_observer.h"
 #include "recipes/recipe_net.h"
+#include "recipes/recipe_forward.h"
+#include "recipes/recipe_network.h"
+#include "recipes/recipe_run.h"
 #include "recipes/recipe_run_dir.h"
 #include "recipes/recipe_sampler.h"
 #include "recipes/recipe_schedule.h"
+#include "recipes/recipe_source.h"
 #include "recipes/recipe_trainer.h"
 
 #endif

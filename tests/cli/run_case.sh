@@ -5,6 +5,10 @@
 #   out_has / err_has TEXT a line of stdout / stderr contains TEXT (fixed string)
 #   out_is TEXT            stdout is exactly TEXT and a newline
 #   fails MESSAGE          ends the test
+#   npy NAME DESCR SHAPE BYTES...   writes an array; BYTES are printf escapes
+#   npy_noise NAME SHAPE COUNT      writes COUNT floats between 0.05 and 1
+#
+# $corpus holds good and damaged files of every format; $make_model KIND DIR writes a small model folder.
 case_file=$1
 program=$2
 dir=$3
@@ -44,6 +48,28 @@ err_has() {
 out_is() {
     printf '%s\n' "$1" | cmp -s - "$out" || fails "$last: stdout is not \"$1\""
 }
+
+npy() {
+    npy_head "$1" "$2" "$3" >"$1"
+    npy_file=$1
+    shift 3
+    for npy_bytes in "$@"; do
+        # shellcheck disable=SC2059
+        printf "$npy_bytes" >>"$npy_file"
+    done
+}
+
+npy_head() {
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '$2', 'fortran_order': False, 'shape': ($3), }"
+}
+
+npy_noise() {
+    npy_head "$1" '<f4' "$2" >"$1"
+    yes 'ab.>cd!?xyz=Qr5>tu$?' | tr -d '\n' | head -c "$((4 * $3))" >>"$1"
+}
+
+corpus=$(dirname "$case_file")/../fuzz/corpus
+make_model=$(dirname "$program")/make_model
 
 # shellcheck disable=SC1090
 . "$case_file"

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+add_executable(make_model ${CMAKE_SOURCE_DIR}/tests/cli/make_model.c)
+target_link_libraries(make_model PRIVATE lw_models lw_store lw_formats lw_base)
 # lw_cli_test(NAME): runs cli/NAME.sh with LEEWAY (the program) and an empty directory as working directory.
 function(lw_cli_test name)
   set(dir ${CMAKE_BINARY_DIR}/cli/${name})
@@ -8,3 +10,6 @@ function(lw_cli_test name)
 endfunction()
 lw_cli_test(usage)
 lw_cli_test(bench)
+lw_cli_test(field)
+lw_cli_test(run)
+lw_cli_test(inspect)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway field: arrays written by hand (no Python needed), shapes, weights and every refusal.
+
+zero='\000\000\000\000'
+one='\000\000\200\077'
+two='\000\000\000\100'
+three='\000\000\100\100'
+nan='\000\000\300\177'
+
+npy x.npy '<f4' '2, 2' "$zero" "$one" "$one" "$zero"
+npy p.npy '<f4' '3, 2' "$two" "$three" "$three" "$two" "$two" "$two"
+npy u.npy '<f4' '1, 2' "$three" "$zero"
+npy w.npy '<f4' '1,' "$two"
+npy w3.npy '<f4' '3,' "$two" "$two" "$two"
+
+expect 0 field --gen x.npy --pos p.npy --temperatures 0.2 --output F.npy --json --threads 1
+out_has '"S": 1.928'
+out_has '"loss": 1.0'
+out_has '"raw_mean_v2": ['
+cp "$out" first
+expect 0 inspect F.npy
+out_has '[2,2]'
+# the same words however they are spelt, on any number of threads
+expect 0 field --gen x.npy --pos=p.npy --temps 0.2 --output F2.npy --json --threads 3
+cmp -s "$out" first || fails 'another thread count gave other numbers'
+cmp -s F.npy F2.npy || fails 'another thread count gave another field'
+expect 0 field --gen x.npy --pos p.npy --disable-normalize-over-x --temps 0.2 --json
+cmp -s "$out" first && fails 'rows only changed nothing'
+expect 0 field --gen x.npy --pos p.npy --no-normalize-over-x --temps 0.2 --json
+cmp -s "$out" first && fails 'rows only changed nothing'
+expect 0 field --gen x.npy --pos p.npy --drift-variant plain
+out_has 'S      1'
+expect 0 field --gen x.npy --pos p.npy --drift-variant tau-times-dim
+err_has 'parity'
+
+# weights: a number, an array, none
+expect 0 field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight 2 --json
+cp "$out" number
+expect 0 field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight w.npy --json
+cmp -s "$out" number || fails 'weight 2 and an array of 2 differ'
+expect 0 field --gen x.npy --pos p.npy --uncond u.npy --json
+cmp -s "$out" number && fails 'weight 0 and weight 2 agree'
+expect 0 field --gen x.npy --pos p.npy --precision f64 --output D.npy
+expect 0 inspect D.npy
+out_has 'F64'
+
+expect 2 field --gen x.npy
+err_has '--pos'
+expect 2 field --gen x.npy --pos p.npy --temperatures 0
+expect 2 field --gen x.npy --pos p.npy --temperatures 1,2,3,4,5,6,7,8,9
+expect 2 field --gen x.npy --pos p.npy --drift-variant oficial
+expect 2 field --gen x.npy --pos p.npy --uncond-weight 1
+err_has 'without --uncond'
+expect 2 field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight none.npy
+err_has 'neither a number nor a file'
+expect 2 field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight=-1
+err_has 'must not be negative'
+expect 3 field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight w3.npy
+err_has 'w3.npy is [3]'
+expect 4 field --gen none.npy --pos p.npy
+err_has 'none.npy'
+npy wide.npy '<f4' '1, 3' "$one" "$one" "$one"
+expect 3 field --gen x.npy --pos wide.npy
+err_has 'wide.npy is [1,3], x.npy is [2,2]'
+npy rank.npy '<f4' '1, 1, 2' "$one" "$one"
+expect 3 field --gen x.npy --pos rank.npy
+npy flat.npy '<f4' '2,' "$one" "$one"
+expect 3 field --gen flat.npy --pos p.npy
+npy empty.npy '<f4' '0, 2'
+expect 3 field --gen x.npy --pos empty.npy
+npy bad.npy '<f4' '1, 2' "$nan" "$one"
+expect 3 field --gen x.npy --pos bad.npy
+err_has 'bad.npy: element 0 is nan'
+head -c 130 p.npy >cut.npy
+expect 3 field --gen x.npy --pos cut.npy
+expect 4 field --gen x.npy --pos p.npy --output no/such/F.npy
