@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway sample: the same picture whatever the batch, the number and the threads; bad requests.
+
+LW_CACHE=$PWD/cache
+export LW_CACHE
+net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 --norm-groups 4 --dropout 0'
+# shellcheck disable=SC2086
+expect 0 train ddpm --data synth:16 --limit 64 $net --batch-size 4 --steps 1 --output-dir ddpm
+# shellcheck disable=SC2086
+expect 0 train drift --data synth:16 --limit 64 $net --groups 2 --negatives-per-group 2 --positives-per-group 4 \
+    --noise-shape 2x2 --latent-dim 4 --steps 1 --output-dir drift
+
+expect 0 sample drift --n 5 --batch-size 5 --threads 1 --output a.npy --json
+out_has '"sampler": "one-step"'
+out_has '"evaluations": 1'
+expect 0 sample drift --n 5 --batch-size 2 --threads 3 --output b.npy
+cmp -s a.npy b.npy || fails 'another batch size gives other pictures'
+expect 0 sample drift --n 5 --seed 1 --output c.npy
+cmp -s a.npy c.npy && fails 'another seed gives the same pictures'
+
+expect 0 sample ddpm --n 3 --steps 4 --output d.npy --json
+out_has '"evaluations": 4'
+expect 0 sample ddpm --n 3 --steps 4 --batch-size 1 --output e.npy
+cmp -s d.npy e.npy || fails 'another batch size gives other pictures'
+
+expect 0 sample drift --n 12 --classes 3,7 --output grid.png
+grep -q model_hash grid.png || fails 'the grid does not name its model'
+expect 0 sample drift --n 2 --classes 3,7 --output folder
+[ -f folder/000001.png ] || fails 'no picture in the folder'
+[ "$(tail -n 1 folder/labels.csv)" = '000001.png,7' ] || fails 'labels.csv'
+
+expect 2 sample drift --classes 11 --output x.png
+err_has "no class '11'"
+expect 2 sample drift --sampler ddim --output x.png
+expect 2 sample ddpm --sampler one-step --output x.png
+expect 4 sample nowhere --output x.png
+expect 3 sample cache --output x.png
+expect 2 sample drift
+err_has '--output'
+[ ! -f x.png ] || fails 'a failed request left a file'
