@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack: puts a `pack` node between a parameter and each consumer whose kernel wants another layout, as the
+ * pack: puts a `pack` node between a weight and each consumer whose kernel wants another layout, as the
  * device says. Packing depends on parameters only, so schedule moves it into the prepare segment.
  * Also here: outputs get values of their own, and verify, the check between passes.
  */
@@ -8,13 +8,17 @@
 
 #include <string.h>
 
-/* A parameter, perhaps reshaped. */
-static bool is_param(const lw_graph *g, lw_val v)
+/* Depends on parameters and constants only (a weight, perhaps reshaped, or one with a BatchNorm folded in): it
+ * lives in the derived block. */
+static bool only_params(const lw_graph *g, lw_val v)
 {
     const lw_node *n = lw_val_node(g, v);
-    while (n->op == LW_OP_RESHAPE)
-        n = lw_val_node(g, n->in[0]);
-    return n->op == LW_OP_PARAM;
+    if (n->op == LW_OP_INPUT || lw_op_get(n->op)->flags & LW_OPF_RANDOM)
+        return false;
+    for (int i = 0; i < n->n_in; i++)
+        if (lw_val_ok(n->in[i]) && !only_params(g, n->in[i]))
+            return false;
+    return true;
 }
 
 static lw_val find_pack(const lw_graph *g, lw_val v, const lw_attr_pack *a)
@@ -43,7 +47,7 @@ static int pack_node(lw_rewrite *r, const lw_node *n, void *arg)
     for (int i = 0; i < n->n_in; i++) {
         in[i] = lw_rewrite_map(r, n->in[i]);
         lw_attr_pack p = {0};
-        if (!lw_val_ok(in[i]) || !is_param(r->to, in[i]) ||
+        if (!lw_val_ok(in[i]) || !only_params(r->to, in[i]) ||
             !r->dev->pack(r->dev->self, r->from, n, i, &p, &attr))
             continue;
         lw_val packed = find_pack(r->to, in[i], &p);
@@ -74,18 +78,6 @@ static lw_val root_val(const lw_graph *g, lw_val v)
          n = lw_val_node(g, v))
         v = n->in[0];
     return v;
-}
-
-/* Depends on parameters and constants only: it would live in the derived block. */
-static bool only_params(const lw_graph *g, lw_val v)
-{
-    const lw_node *n = lw_val_node(g, v);
-    if (n->op == LW_OP_INPUT || lw_op_get(n->op)->flags & LW_OPF_RANDOM)
-        return false;
-    for (int i = 0; i < n->n_in; i++)
-        if (lw_val_ok(n->in[i]) && !only_params(g, n->in[i]))
-            return false;
-    return true;
 }
 
 int lw_pass_outputs(lw_graph **g, lw_device *dev)
