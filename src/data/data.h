@@ -2,18 +2,18 @@
 /*
  * data: pictures with labels, from a spec the user typed to batches a network reads.
  *
- *   "cifar10:/d" --open--> source (plan: what is it, changed?) --cache hit?--> mapped file --> lw_dataset
- *                              | miss: decode once, under a file lock, temporary name, rename ^
- *   lw_dataset --> lw_loader (ring of filled batches) | lw_class_draw (groups of a drift step)
+ *   "cifar10:/d" --open--> source (plan: what is it, changed?) --cache hit?--> mapped file -->
+ * lw_dataset | miss: decode once, under a file lock, temporary name, rename ^ lw_dataset -->
+ * lw_loader (ring of filled batches) | lw_class_draw (groups of a drift step)
  *              --> lw_data_check, lw_data_sheet, lw_junk (pictures a judge must refuse)
  *
- * Read: data_set.h (open, the dataset), data_loader.h, data_classes.h, data_check.h, data_junk.h; then
- * data_source.h (private: how a source is written) and one source, e.g. data_mnist.c.
+ * Read: data_set.h (open, the dataset), data_loader.h, data_classes.h, data_check.h, data_junk.h;
+ * then data_source.h (private: how a source is written) and one source, e.g. data_mnist.c.
  *
- * Every source is 8-bit RGB, channels last; networks see x / 127.5 - 1. Synthetic pictures are rounded to
- * 8 bits like all others, so that there is one path. Order, flips and draws are pure functions of a seed
- * and a step: nothing here has state that a checkpoint would need.
- * A dataset is read-only once open and may be shared by threads; loaders borrow it.
+ * Every source is 8-bit RGB, channels last; networks see x / 127.5 - 1. Synthetic pictures are
+ * rounded to 8 bits like all others, so that there is one path. Order, flips and draws are pure
+ * functions of a seed and a step: nothing here has state that a checkpoint would need. A dataset is
+ * read-only once open and may be shared by threads; loaders borrow it.
  */
 #ifndef LW_DATA_H
 #define LW_DATA_H

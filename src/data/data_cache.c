@@ -43,9 +43,9 @@ int lw_data_cache_path(const lw_data_job *job, const char *dir, char **out)
 /* Sizes and places: each within bounds that keep the products below from overflowing. */
 static bool layout_holds(const lw_data_header *h, size_t size)
 {
-    if (h->size < 1 || h->size > LW_DATA_MAX_SIDE || h->classes < 1 || h->classes > LW_DATA_MAX_CLASSES ||
-        h->n_train < 0 || h->n_train >= LW_DATA_NONE_BEFORE || h->n_heldout < 0 ||
-        h->n_heldout >= LW_DATA_NONE_BEFORE || h->labelled > 1 || h->flip > 1)
+    if (h->size < 1 || h->size > LW_DATA_MAX_SIDE || h->classes < 1 ||
+        h->classes > LW_DATA_MAX_CLASSES || h->n_train < 0 || h->n_train >= LW_DATA_NONE_BEFORE ||
+        h->n_heldout < 0 || h->n_heldout >= LW_DATA_NONE_BEFORE || h->labelled > 1 || h->flip > 1)
         return false;
     uint64_t rows = (uint64_t)(h->n_train + h->n_heldout);
     uint64_t row = (uint64_t)h->size * (uint64_t)h->size * 3;
@@ -78,8 +78,8 @@ int lw_data_image_check(const char *what, const void *image, size_t size, lw_dat
     if (memcmp(h.magic, LW_DATA_MAGIC, sizeof h.magic) != 0 || h.version != LW_DATA_VERSION ||
         h.header_bytes != sizeof h)
         return lw_fail(LW_EFORMAT, "%s: not a data cache of version %u", what, LW_DATA_VERSION);
-    if (lw_hash64(&h, offsetof(lw_data_header, header_hash)) != h.header_hash || !layout_holds(&h, size) ||
-        !tail_holds(&h, image))
+    if (lw_hash64(&h, offsetof(lw_data_header, header_hash)) != h.header_hash ||
+        !layout_holds(&h, size) || !tail_holds(&h, image))
         return lw_fail(LW_EFORMAT, "%s: damaged data cache", what);
     *out = h;
     return 0;

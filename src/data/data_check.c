@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting and measuring a dataset; when it cannot be opened, finding every file that is the reason. */
+/* Counting and measuring a dataset; when it cannot be opened, finding every file that is the
+ * reason. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,8 @@ static int find_duplicates(lw_data_report *r)
             first = i;
             continue;
         }
-        if (memcmp(d->pixels + (size_t)h[i].row * bytes, d->pixels + (size_t)h[first].row * bytes, bytes) != 0)
+        if (memcmp(d->pixels + (size_t)h[i].row * bytes, d->pixels + (size_t)h[first].row * bytes,
+                   bytes) != 0)
             continue;
         r->duplicates++;
         if (r->duplicate_b < 0 || h[i].row < r->duplicate_b) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CIFAR-10 in its binary layout: records of one label byte and 32x32 red, green, blue planes; files
- * data_batch_*.bin (training, in order of name) and test_batch.bin (held out), in a directory or an archive.
+ * data_batch_*.bin (training, in order of name) and test_batch.bin (held out), in a directory or an
+ * archive.
  */
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -10,7 +11,14 @@
 #include "data/data_source.h"
 #include "formats/formats.h"
 
-enum { SIDE = 32, PLANE = SIDE * SIDE, RECORD = 1 + 3 * PLANE, CLASSES = 10, USUAL_RECORDS = 10000, BLOCK = 1000 };
+enum {
+    SIDE = 32,
+    PLANE = SIDE * SIDE,
+    RECORD = 1 + 3 * PLANE,
+    CLASSES = 10,
+    USUAL_RECORDS = 10000,
+    BLOCK = 1000
+};
 #define MAX_FILE ((size_t)1 << 30)
 #define TEST_FILE "test_batch.bin"
 
@@ -78,7 +86,8 @@ static int plan_files(lw_data_job *job, const cifar_files *f)
     if (f->archive)
         return lw_data_job_file(job, f->archive);
     if (f->n_train == 0 || !f->test)
-        return lw_fail(LW_EIO, "data '%s': %s is missing", job->spec, f->test ? "data_batch_*.bin" : TEST_FILE);
+        return lw_fail(LW_EIO, "data '%s': %s is missing", job->spec,
+                       f->test ? "data_batch_*.bin" : TEST_FILE);
     for (size_t i = 0; i < f->n_train; i++)
         LW_TRY(lw_data_job_file(job, f->train[i]));
     return lw_data_job_file(job, f->test);
@@ -133,16 +142,19 @@ static int one_record(const lw_data_job *job, const uint8_t *record, uint8_t *ds
     return lw_data_fit(rgb, SIDE, SIDE, job->size, dst);
 }
 
-static int put_file(lw_data_job *job, lw_data_sink *sink, const char *what, const char *bytes, size_t len)
+static int put_file(lw_data_job *job, lw_data_sink *sink, const char *what, const char *bytes,
+                    size_t len)
 {
     if (len == 0 || len % RECORD != 0)
-        return lw_fail(LW_EFORMAT,
-                       "data '%s': %s: %zu bytes are not whole records of %d: the file is cut short or not "
-                       "CIFAR-10's binary version",
-                       job->spec, what, len, RECORD);
+        return lw_fail(
+            LW_EFORMAT,
+            "data '%s': %s: %zu bytes are not whole records of %d: the file is cut short or not "
+            "CIFAR-10's binary version",
+            job->spec, what, len, RECORD);
     int64_t n = (int64_t)(len / RECORD);
     if (n != USUAL_RECORDS)
-        lw_log(LW_LOG_WARN, "data", "%s: %lld records, not the usual %d", what, (long long)n, USUAL_RECORDS);
+        lw_log(LW_LOG_WARN, "data", "%s: %lld records, not the usual %d", what, (long long)n,
+               USUAL_RECORDS);
     size_t row = (size_t)job->size * (size_t)job->size * 3;
     LW_CLEANUP(lw_free) uint8_t *pixels = lw_calloc(BLOCK, row);
     LW_CLEANUP(lw_free) int32_t *labels = lw_calloc(BLOCK, sizeof *labels);
@@ -154,8 +166,10 @@ static int put_file(lw_data_job *job, lw_data_sink *sink, const char *what, cons
             const uint8_t *record = (const uint8_t *)bytes + (size_t)(at + i) * RECORD;
             if (record[0] >= CLASSES)
                 return lw_fail(LW_EFORMAT,
-                               "data '%s': %s: record %lld (byte %lld) has label %d, not 0..9: the file is damaged",
-                               job->spec, what, (long long)(at + i), (long long)(at + i) * RECORD, record[0]);
+                               "data '%s': %s: record %lld (byte %lld) has label %d, not 0..9: the "
+                               "file is damaged",
+                               job->spec, what, (long long)(at + i), (long long)(at + i) * RECORD,
+                               record[0]);
             labels[i] = record[0];
             LW_TRY(one_record(job, record, pixels + (size_t)i * row));
         }
@@ -222,10 +236,12 @@ static int build_archive(lw_data_job *job, lw_data_sink *sink, const char *path)
     if (l.n > 1)
         qsort(l.at, l.n, sizeof *l.at, by_member_name); /* "test_batch.bin" comes last */
     if (l.n < 2 || !is_train(l.at[0].name) || is_train(l.at[l.n - 1].name))
-        return lw_fail(LW_EFORMAT, "data '%s': %s does not hold data_batch_*.bin and " TEST_FILE, job->spec, path);
+        return lw_fail(LW_EFORMAT, "data '%s': %s does not hold data_batch_*.bin and " TEST_FILE,
+                       job->spec, path);
     for (size_t i = 0; i < l.n; i++) {
         if (!is_train(l.at[i].name) && i + 1 < l.n)
-            return lw_fail(LW_EFORMAT, "data '%s': %s holds %s twice", job->spec, path, l.at[i].name);
+            return lw_fail(LW_EFORMAT, "data '%s': %s holds %s twice", job->spec, path,
+                           l.at[i].name);
         if (i + 1 == l.n)
             lw_data_sink_heldout(sink);
         LW_CLEANUP(lw_str_clear) lw_str what = {0};
@@ -248,7 +264,8 @@ static int cifar_build(lw_data_job *job, lw_data_sink *sink)
 
 const lw_data_source lw_data_source_cifar = {
     .info = {"cifar10", "cifar10:PATH",
-             "CIFAR-10, binary version: a folder with data_batch_*.bin and test_batch.bin, or a tar of them"},
+             "CIFAR-10, binary version: a folder with data_batch_*.bin and test_batch.bin, or a "
+             "tar of them"},
     .plan = cifar_plan,
     .build = cifar_build,
     .clear = cifar_clear,

@@ -9,10 +9,10 @@
 struct lw_class_sampler {
     const lw_dataset *set;
     lw_class_opts opts;
-    int32_t classes;   /* 1 when labels are ignored */
-    int64_t *rows;     /* [n] sorted by class */
-    int64_t *begin;    /* [classes + 1] into rows */
-    int32_t *present;  /* classes that have rows */
+    int32_t classes;  /* 1 when labels are ignored */
+    int64_t *rows;    /* [n] sorted by class */
+    int64_t *begin;   /* [classes + 1] into rows */
+    int32_t *present; /* classes that have rows */
     int32_t n_present;
 };
 
@@ -46,7 +46,8 @@ int lw_class_sampler_new(const lw_dataset *d, const lw_class_opts *o, lw_class_s
 {
     if (o->groups < 1 || o->positives < 1 || o->unconditional < 0)
         return lw_fail(LW_EUSAGE,
-                       "classes of '%s': %d groups of %d positives and %d unconditional rows: need 1, 1 and 0 at least",
+                       "classes of '%s': %d groups of %d positives and %d unconditional rows: need "
+                       "1, 1 and 0 at least",
                        d->spec, o->groups, o->positives, o->unconditional);
     LW_CLEANUP(lw_class_sampler_free) lw_class_sampler *s = lw_calloc(1, sizeof *s);
     if (!s)
@@ -79,15 +80,16 @@ static int32_t draw_class(const lw_class_sampler *s, int64_t step, int32_t g)
     uint32_t when = (uint32_t)step;
     if (s->opts.rule == LW_CLASS_FREQUENCY) {
         uint64_t n = (uint64_t)s->set->n;
-        return class_of(s, (int64_t)lw_rng_permute(stream(s, "data.classes", 0), when, n, (uint64_t)g % n));
+        return class_of(
+            s, (int64_t)lw_rng_permute(stream(s, "data.classes", 0), when, n, (uint64_t)g % n));
     }
     uint64_t n = (uint64_t)s->n_present;
     lw_rng_key key = stream(s, "data.classes", g / s->n_present);
     return s->present[lw_rng_permute(key, when, n, (uint64_t)g % n)];
 }
 
-void lw_class_sampler_draw(const lw_class_sampler *s, int64_t step, int32_t *classes, int64_t *positives,
-                           int64_t *unconditional)
+void lw_class_sampler_draw(const lw_class_sampler *s, int64_t step, int32_t *classes,
+                           int64_t *positives, int64_t *unconditional)
 {
     const lw_class_opts *o = &s->opts;
     for (int32_t g = 0; g < o->groups; g++) {

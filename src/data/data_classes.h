@@ -9,8 +9,10 @@
 #include "data/data_set.h"
 
 typedef enum lw_class_rule {
-    LW_CLASS_DISTINCT, /* classes without replacement; more groups than classes: every class again */
-    LW_CLASS_FREQUENCY /* labels of rows drawn without replacement: as frequent as in the data, may repeat */
+    LW_CLASS_DISTINCT, /* classes without replacement; more groups than classes: every class again
+                        */
+    LW_CLASS_FREQUENCY /* labels of rows drawn without replacement: as frequent as in the data, may
+                          repeat */
 } lw_class_rule;
 
 typedef struct lw_class_opts {
@@ -28,13 +30,13 @@ int lw_class_sampler_new(const lw_dataset *d, const lw_class_opts *o, lw_class_s
 void lw_class_sampler_free(lw_class_sampler **pp);
 
 /*
- * The draw of one step, a pure function of (seed, step): classes [groups]; positives [groups][positives] and
- * unconditional [groups][unconditional] are rows of the dataset. Within a group rows are drawn without
- * replacement while the class lasts, then again in the same order; groups draw independently.
- * Any output may be NULL.
+ * The draw of one step, a pure function of (seed, step): classes [groups]; positives
+ * [groups][positives] and unconditional [groups][unconditional] are rows of the dataset. Within a
+ * group rows are drawn without replacement while the class lasts, then again in the same order;
+ * groups draw independently. Any output may be NULL.
  */
-void lw_class_sampler_draw(const lw_class_sampler *s, int64_t step, int32_t *classes, int64_t *positives,
-                           int64_t *unconditional);
+void lw_class_sampler_draw(const lw_class_sampler *s, int64_t step, int32_t *classes,
+                           int64_t *positives, int64_t *unconditional);
 /* Rows of class c, ascending, and how many (ignore_labels: class 0 has all). */
 const int64_t *lw_class_sampler_rows(const lw_class_sampler *s, int32_t c, int64_t *n);
 

@@ -41,7 +41,8 @@ static void folder_clear(lw_data_job *job)
     lw_free(&job->priv);
 }
 
-/* Files first..first+n of the list, each by one task; what failed is kept by file, for the caller's thread. */
+/* Files first..first+n of the list, each by one task; what failed is kept by file, for the caller's
+ * thread. */
 typedef struct folder_block {
     const lw_data_job *job;
     const folder_file *files;
@@ -98,15 +99,17 @@ static size_t decode_block(folder_block *b, const folder_list *l, size_t at, siz
     return n;
 }
 
-static int put_range(lw_data_job *job, lw_data_sink *sink, folder_block *b, size_t begin, size_t end)
+static int put_range(lw_data_job *job, lw_data_sink *sink, folder_block *b, size_t begin,
+                     size_t end)
 {
     const folder_list *l = job->priv;
     for (size_t at = begin, n; at < end; at += n) {
         n = decode_block(b, l, at, end);
         for (size_t i = 0; i < n; i++)
             if (b->rc[i] < 0)
-                return lw_fail(b->rc[i], "data '%s': %s (`leeway data check` lists every such file)", job->spec,
-                               b->reason[i]);
+                return lw_fail(b->rc[i],
+                               "data '%s': %s (`leeway data check` lists every such file)",
+                               job->spec, b->reason[i]);
         LW_TRY(lw_data_sink_put(sink, b->pixels, b->labels, (int64_t)n));
     }
     return 0;
@@ -139,7 +142,8 @@ static int folder_scan(lw_data_job *job, lw_data_report *report)
 
 const lw_data_source lw_data_source_folder = {
     .info = {"folder", "folder:DIR",
-             "PNG and JPEG files; class = parent folder; DIR/train with DIR/test (or val), or every tenth held out"},
+             "PNG and JPEG files; class = parent folder; DIR/train with DIR/test (or val), or "
+             "every tenth held out"},
     .plan = folder_plan,
     .build = folder_build,
     .scan = folder_scan,

@@ -21,8 +21,8 @@ typedef struct folder_list {
     size_t n_classes, cap_classes;
 } folder_list;
 
-/* Reads names only. LW_EIO: dir cannot be listed; LW_EFORMAT: no pictures, or a held-out class unknown to
- * training. */
+/* Reads names only. LW_EIO: dir cannot be listed; LW_EFORMAT: no pictures, or a held-out class
+ * unknown to training. */
 int lw_folder_list(const char *dir, folder_list *out);
 void lw_folder_list_clear(folder_list *l);
 

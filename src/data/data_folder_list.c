@@ -23,7 +23,8 @@ void lw_folder_list_clear(folder_list *l)
 static bool is_picture(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
+    return dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 ||
+                   strcasecmp(dot, ".jpeg") == 0);
 }
 
 static int add_file(folder_list *l, const char *path, const char *rel, bool heldout)
@@ -36,8 +37,8 @@ static int add_file(folder_list *l, const char *path, const char *rel, bool held
 
 static int walk(folder_list *l, const char *dir, const char *rel, bool heldout, int depth);
 
-static int walk_names(folder_list *l, const char *dir, const char *rel, bool heldout, int depth, char **names,
-                      size_t n)
+static int walk_names(folder_list *l, const char *dir, const char *rel, bool heldout, int depth,
+                      char **names, size_t n)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_str_clear) lw_str below = {0};
@@ -62,7 +63,8 @@ static int walk(folder_list *l, const char *dir, const char *rel, bool heldout, 
     char **names = NULL;
     size_t n = 0;
     if (depth > MAX_DEPTH)
-        return lw_fail(LW_EFORMAT, "%s: folders more than %d deep (a link that leads back?)", dir, MAX_DEPTH);
+        return lw_fail(LW_EFORMAT, "%s: folders more than %d deep (a link that leads back?)", dir,
+                       MAX_DEPTH);
     LW_TRY(lw_list_dir(dir, &names, &n));
     int rc = walk_names(l, dir, rel, heldout, depth, names, n);
     lw_list_free(&names, n);
@@ -86,7 +88,8 @@ static int by_split_then_order(const void *a, const void *b)
 static void hold_out(folder_list *l)
 {
     for (size_t begin = 0, end; begin < l->n; begin = end) {
-        for (end = begin + 1; end < l->n && lw_str_eq(l->at[end].class_name, l->at[begin].class_name); end++)
+        for (end = begin + 1;
+             end < l->n && lw_str_eq(l->at[end].class_name, l->at[begin].class_name); end++)
             continue;
         size_t n = end - begin;
         for (size_t i = 0; i < n; i++)
@@ -124,7 +127,8 @@ static int number_classes(folder_list *l, const char *dir)
     }
     for (size_t i = 0; i < l->n; i++)
         if (find_class(l, l->at[i].class_name, &l->at[i].label) != 0)
-            return lw_fail(LW_EFORMAT, "%s: class '%s' has held-out pictures but none to train on (%s)", dir,
+            return lw_fail(LW_EFORMAT,
+                           "%s: class '%s' has held-out pictures but none to train on (%s)", dir,
                            l->at[i].class_name, l->at[i].path);
     return 0;
 }

@@ -19,8 +19,8 @@ struct lw_junk {
     float *scratch; /* two pictures */
 };
 
-static const char *const names[LW_JUNK_COUNT] = {"average", "splice", "blur",   "blur2", "warp",
-                                                 "tile",    "noise",  "noised", "mean",  "repeated"};
+static const char *const names[LW_JUNK_COUNT] = {
+    "average", "splice", "blur", "blur2", "warp", "tile", "noise", "noised", "mean", "repeated"};
 
 const char *lw_junk_name(lw_junk_kind k)
 {
@@ -118,7 +118,8 @@ static void add_noise(const lw_junk *j, const char *name, int64_t index, double 
 {
     lw_rng_key key = lw_rng_key_of(j->seed, lw_hash_name(name));
     for (size_t k = 0; k < j->row; k += 2) {
-        double u = 1 - lw_rng_uniform(key, 1, (uint64_t)index, k), v = lw_rng_uniform(key, 1, (uint64_t)index, k + 1);
+        double u = 1 - lw_rng_uniform(key, 1, (uint64_t)index, k),
+               v = lw_rng_uniform(key, 1, (uint64_t)index, k + 1);
         double r = sd * sqrt(-2 * log(u));
         dst[k] += (float)(r * cos(2 * PI * v));
         if (k + 1 < j->row)

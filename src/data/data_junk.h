@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pictures that are not of the data: the eleventh class a judge is trained with, and the negative controls
- * it is scored with. Each is a pure function of (dataset, seed, kind, index).
+ * Pictures that are not of the data: the eleventh class a judge is trained with, and the negative
+ * controls it is scored with. Each is a pure function of (dataset, seed, kind, index).
  */
 #ifndef LW_DATA_JUNK_H
 #define LW_DATA_JUNK_H
@@ -20,7 +20,8 @@ typedef enum lw_junk_kind {
     LW_JUNK_NOISE,    /* independent uniform bytes */
     LW_JUNK_NOISED,   /* a picture plus Gaussian noise, sd 0.3 */
     LW_JUNK_MEAN,     /* mean of the picture's class plus Gaussian noise, sd 0.05 */
-    LW_JUNK_REPEATED, /* one of ten fixed pictures (of different classes while they last), for ever */
+    LW_JUNK_REPEATED, /* one of ten fixed pictures (of different classes while they last), for ever
+                       */
     LW_JUNK_COUNT
 } lw_junk_kind;
 const char *lw_junk_name(lw_junk_kind k); /* "average", "splice", ... */
@@ -29,11 +30,11 @@ const char *lw_junk_name(lw_junk_kind k); /* "average", "splice", ... */
 typedef struct lw_junk lw_junk;
 int lw_junk_new(const lw_dataset *d, uint64_t seed, lw_junk **out);
 void lw_junk_free(lw_junk **pp);
-/* Picture `index` of a kind into dst [h][w][3], in [-1, 1]. Returns the class it pretends to be: the class
- * of the (first) real picture it is made of; index mod classes for LW_JUNK_NOISE. */
+/* Picture `index` of a kind into dst [h][w][3], in [-1, 1]. Returns the class it pretends to be:
+ * the class of the (first) real picture it is made of; index mod classes for LW_JUNK_NOISE. */
 int32_t lw_junk_make(lw_junk *j, lw_junk_kind kind, int64_t index, float *dst);
-/* For training a judge: AVERAGE, SPLICE, BLUR, WARP, TILE or NOISE, chosen by index. BLUR2, MEAN, NOISED and
- * REPEATED stay unseen, so that as controls they test more than memory. */
+/* For training a judge: AVERAGE, SPLICE, BLUR, WARP, TILE or NOISE, chosen by index. BLUR2, MEAN,
+ * NOISED and REPEATED stay unseen, so that as controls they test more than memory. */
 int32_t lw_junk_any(lw_junk *j, int64_t index, float *dst);
 
 /* The pixel functions, on [h][w][3]; dst must not overlap the sources. */

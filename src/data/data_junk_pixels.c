@@ -28,17 +28,21 @@ static void sample(const float *src, int32_t h, int32_t w, float y, float x, flo
 {
     y = LW_MIN(LW_MAX(y, 0.0f), (float)(h - 1));
     x = LW_MIN(LW_MAX(x, 0.0f), (float)(w - 1));
-    int32_t y0 = (int32_t)y, x0 = (int32_t)x, y1 = LW_MIN(y0 + 1, h - 1), x1 = LW_MIN(x0 + 1, w - 1);
+    int32_t y0 = (int32_t)y, x0 = (int32_t)x, y1 = LW_MIN(y0 + 1, h - 1),
+            x1 = LW_MIN(x0 + 1, w - 1);
     float fy = y - (float)y0, fx = x - (float)x0;
     for (int c = 0; c < 3; c++) {
-        float top = src[3 * ((int64_t)y0 * w + x0) + c] * (1 - fx) + src[3 * ((int64_t)y0 * w + x1) + c] * fx;
-        float low = src[3 * ((int64_t)y1 * w + x0) + c] * (1 - fx) + src[3 * ((int64_t)y1 * w + x1) + c] * fx;
+        float top = src[3 * ((int64_t)y0 * w + x0) + c] * (1 - fx) +
+                    src[3 * ((int64_t)y0 * w + x1) + c] * fx;
+        float low = src[3 * ((int64_t)y1 * w + x0) + c] * (1 - fx) +
+                    src[3 * ((int64_t)y1 * w + x1) + c] * fx;
         out[c] = top * (1 - fy) + low * fy;
     }
 }
 
 /* Mean of cell (cy, cx), whose edge cells may be smaller. */
-static void cell_mean(const float *a, int32_t h, int32_t w, int32_t cell, int32_t cy, int32_t cx, float out[3])
+static void cell_mean(const float *a, int32_t h, int32_t w, int32_t cell, int32_t cy, int32_t cx,
+                      float out[3])
 {
     int32_t y1 = LW_MIN(h, (cy + 1) * cell), x1 = LW_MIN(w, (cx + 1) * cell);
     int32_t n = (y1 - cy * cell) * (x1 - cx * cell);
@@ -58,10 +62,12 @@ void lw_junk_blur(const float *a, int32_t h, int32_t w, int32_t cell, float *dst
     for (int32_t y = 0; y < h; y++)
         for (int32_t x = 0; x < w; x++) {
             /* Bilinear between the centres of the four cells around the pixel. */
-            float gy = ((float)y + .5f) / (float)cell - .5f, gx = ((float)x + .5f) / (float)cell - .5f;
+            float gy = ((float)y + .5f) / (float)cell - .5f,
+                  gx = ((float)x + .5f) / (float)cell - .5f;
             gy = LW_MIN(LW_MAX(gy, 0.0f), (float)(gh - 1));
             gx = LW_MIN(LW_MAX(gx, 0.0f), (float)(gw - 1));
-            int32_t y0 = (int32_t)gy, x0 = (int32_t)gx, y1 = LW_MIN(y0 + 1, gh - 1), x1 = LW_MIN(x0 + 1, gw - 1);
+            int32_t y0 = (int32_t)gy, x0 = (int32_t)gx, y1 = LW_MIN(y0 + 1, gh - 1),
+                    x1 = LW_MIN(x0 + 1, gw - 1);
             float m[4][3], fy = gy - (float)y0, fx = gx - (float)x0;
             cell_mean(a, h, w, cell, y0, x0, m[0]);
             cell_mean(a, h, w, cell, y0, x1, m[1]);
@@ -79,7 +85,8 @@ void lw_junk_warp(const float *a, int32_t h, int32_t w, uint64_t seed, int64_t i
     float grid[GRID * GRID][3]; /* dy, dx in pixels, unused */
     for (int g = 0; g < GRID * GRID; g++) {
         for (int c = 0; c < 2; c++) {
-            float u = (float)(2 * lw_rng_uniform(key, 0, (uint64_t)index, (uint64_t)(2 * g + c)) - 1);
+            float u =
+                (float)(2 * lw_rng_uniform(key, 0, (uint64_t)index, (uint64_t)(2 * g + c)) - 1);
             /* At least half of the largest shift, so that no point of the field is near rest. */
             grid[g][c] = (u < 0 ? -.5f + .5f * u : .5f + .5f * u) * .35f * (float)(c ? w : h);
         }
@@ -90,7 +97,8 @@ void lw_junk_warp(const float *a, int32_t h, int32_t w, uint64_t seed, int64_t i
             float shift[3];
             sample(grid[0], GRID, GRID, ((float)y + .5f) * (GRID - 1) / (float)h,
                    ((float)x + .5f) * (GRID - 1) / (float)w, shift);
-            sample(a, h, w, (float)y + shift[0], (float)x + shift[1], dst + 3 * ((int64_t)y * w + x));
+            sample(a, h, w, (float)y + shift[0], (float)x + shift[1],
+                   dst + 3 * ((int64_t)y * w + x));
         }
 }
 

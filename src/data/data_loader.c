@@ -38,18 +38,21 @@ static int64_t epoch_samples(const lw_dataset *d, const lw_loader_opts *o)
     return d->n >= o->batch_size ? d->n / o->batch_size * o->batch_size : d->n;
 }
 
-void lw_loader_place(const lw_dataset *d, const lw_loader_opts *o, int64_t g, int64_t *epoch, int64_t *row)
+void lw_loader_place(const lw_dataset *d, const lw_loader_opts *o, int64_t g, int64_t *epoch,
+                     int64_t *row)
 {
     int64_t per_epoch = epoch_samples(d, o);
     lw_rng_key key = lw_rng_key_of(o->seed, lw_hash_name("data.order"));
     *epoch = g / per_epoch;
-    *row = (int64_t)lw_rng_permute(key, (uint32_t)*epoch, (uint64_t)d->n, (uint64_t)(g % per_epoch));
+    *row = (int64_t)lw_rng_permute(key, (uint32_t)*epoch, (uint64_t)d->n,
+                                   (uint64_t)(g % per_epoch));
 }
 
 void lw_loader_fill(const lw_dataset *d, const lw_loader_opts *o, int64_t step, lw_batch *dst)
 {
     LW_ASSERT(dst->size == o->batch_size && dst->h == d->h && dst->w == d->w,
-              "batch of %d x %dx%d for data of %d x %dx%d", dst->size, dst->h, dst->w, o->batch_size, d->h, d->w);
+              "batch of %d x %dx%d for data of %d x %dx%d", dst->size, dst->h, dst->w,
+              o->batch_size, d->h, d->w);
     lw_rng_key flips = lw_rng_key_of(o->seed, lw_hash_name("data.flip"));
     size_t row_floats = (size_t)d->h * (size_t)d->w * 3;
     dst->step = step;
@@ -84,7 +87,9 @@ static int fill_slot(void *arg, int slot, int64_t item)
 int lw_loader_new(const lw_dataset *d, const lw_loader_opts *o, lw_loader **out)
 {
     if (o->batch_size < 1 || o->start_step < 0 || o->slots < 0)
-        return lw_fail(LW_EUSAGE, "loader of '%s': batch size %d, first step %" PRId64 ", %d slots: out of range",
+        return lw_fail(LW_EUSAGE,
+                       "loader of '%s': batch size %d, first step %" PRId64
+                       ", %d slots: out of range",
                        d->spec, o->batch_size, o->start_step, o->slots);
     LW_CLEANUP(lw_loader_free) lw_loader *l = lw_calloc(1, sizeof *l);
     if (!l)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches in the background. Batch `step` is a pure function of (dataset, batch size, seed, flip, step):
- * sample g = step * B + i stands in epoch g / E at place g mod E, E = rows rounded down to whole batches
- * (so the rest of an epoch is dropped; all rows when there are fewer than B); the order of an epoch is
- * lw_rng_permute keyed by (seed, "data.order", epoch), a flip is one word of (seed, "data.flip", epoch, row).
+ * Batches in the background. Batch `step` is a pure function of (dataset, batch size, seed, flip,
+ * step): sample g = step * B + i stands in epoch g / E at place g mod E, E = rows rounded down to
+ * whole batches (so the rest of an epoch is dropped; all rows when there are fewer than B); the
+ * order of an epoch is lw_rng_permute keyed by (seed, "data.order", epoch), a flip is one word of
+ * (seed, "data.flip", epoch, row).
  */
 #ifndef LW_DATA_LOADER_H
 #define LW_DATA_LOADER_H
@@ -35,7 +36,8 @@ typedef struct lw_loader_opts {
 } lw_loader_opts;
 
 /* Where sample g is: epoch and row. */
-void lw_loader_place(const lw_dataset *d, const lw_loader_opts *o, int64_t g, int64_t *epoch, int64_t *row);
+void lw_loader_place(const lw_dataset *d, const lw_loader_opts *o, int64_t g, int64_t *epoch,
+                     int64_t *row);
 /* Fills a batch of the right size on this thread. */
 void lw_loader_fill(const lw_dataset *d, const lw_loader_opts *o, int64_t step, lw_batch *dst);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MNIST and its kin as idx files: big-endian magic 2051, count, rows, columns, then bytes; labels magic 2049,
- * count, bytes. Gray becomes RGB; 28x28 gets a black border of 2 pixels, so that it halves five times.
+ * MNIST and its kin as idx files: big-endian magic 2051, count, rows, columns, then bytes; labels
+ * magic 2049, count, bytes. Gray becomes RGB; 28x28 gets a black border of 2 pixels, so that it
+ * halves five times.
  */
 #include <stdio.h>
 #include <string.h>
@@ -80,15 +81,17 @@ static int load_idx(const lw_data_job *job, const char *path, bool images, char 
     if (rc < 0)
         return lw_fail_in(rc, "data '%s': ", job->spec);
     if (len < head || big_endian(bytes) != magic)
-        return lw_fail(LW_EFORMAT, "data '%s': %s: not an idx file of %s (magic %u)", job->spec, path,
-                       images ? "images" : "labels", magic);
+        return lw_fail(LW_EFORMAT, "data '%s': %s: not an idx file of %s (magic %u)", job->spec,
+                       path, images ? "images" : "labels", magic);
     if (images && (big_endian(bytes + 8) != SIDE || big_endian(bytes + 12) != SIDE))
-        return lw_fail(LW_EFORMAT, "data '%s': %s: pictures of %ux%u, expected 28x28", job->spec, path,
-                       big_endian(bytes + 8), big_endian(bytes + 12));
+        return lw_fail(LW_EFORMAT, "data '%s': %s: pictures of %ux%u, expected 28x28", job->spec,
+                       path, big_endian(bytes + 8), big_endian(bytes + 12));
     uint32_t count = big_endian(bytes + 4);
     if (count == 0 || len - head != (size_t)count * each)
-        return lw_fail(LW_EFORMAT, "data '%s': %s: %zu bytes, but %u entries need %zu: the file is cut short or longer",
-                       job->spec, path, len, count, head + (size_t)count * each);
+        return lw_fail(
+            LW_EFORMAT,
+            "data '%s': %s: %zu bytes, but %u entries need %zu: the file is cut short or longer",
+            job->spec, path, len, count, head + (size_t)count * each);
     *n = count;
     *out = lw_steal(&bytes);
     return 0;
@@ -104,7 +107,8 @@ static int one_picture(const lw_data_job *job, const uint8_t *gray, uint8_t *dst
     return lw_data_fit(rgb, side, side, job->size, dst);
 }
 
-static int put_pair(lw_data_job *job, lw_data_sink *sink, const char *image_path, const char *label_path)
+static int put_pair(lw_data_job *job, lw_data_sink *sink, const char *image_path,
+                    const char *label_path)
 {
     LW_CLEANUP(lw_free) char *images = NULL;
     LW_CLEANUP(lw_free) char *marks = NULL;
@@ -113,8 +117,8 @@ static int put_pair(lw_data_job *job, lw_data_sink *sink, const char *image_path
     LW_TRY(load_idx(job, image_path, true, &images, &n));
     LW_TRY(load_idx(job, label_path, false, &marks, &m));
     if (n != m)
-        return lw_fail(LW_EFORMAT, "data '%s': %s has %lld pictures, %s has %lld labels", job->spec, image_path,
-                       (long long)n, label_path, (long long)m);
+        return lw_fail(LW_EFORMAT, "data '%s': %s has %lld pictures, %s has %lld labels", job->spec,
+                       image_path, (long long)n, label_path, (long long)m);
     LW_CLEANUP(lw_free) uint8_t *pixels = lw_calloc(BLOCK, row);
     LW_CLEANUP(lw_free) int32_t *labels = lw_calloc(BLOCK, sizeof *labels);
     if (!pixels || !labels)
@@ -124,8 +128,8 @@ static int put_pair(lw_data_job *job, lw_data_sink *sink, const char *image_path
         for (int64_t i = 0; i < k; i++) {
             labels[i] = (uint8_t)marks[8 + at + i];
             if (labels[i] >= CLASSES)
-                return lw_fail(LW_EFORMAT, "data '%s': %s: label %lld is %d, not 0..9", job->spec, label_path,
-                               (long long)(at + i), labels[i]);
+                return lw_fail(LW_EFORMAT, "data '%s': %s: label %lld is %d, not 0..9", job->spec,
+                               label_path, (long long)(at + i), labels[i]);
             const uint8_t *gray = (const uint8_t *)images + 16 + (size_t)(at + i) * SIDE * SIDE;
             LW_TRY(one_picture(job, gray, pixels + (size_t)i * row));
         }
@@ -143,7 +147,8 @@ static int mnist_build(lw_data_job *job, lw_data_sink *sink)
 }
 
 const lw_data_source lw_data_source_mnist = {
-    .info = {"mnist", "mnist:PATH", "MNIST as four idx files, plain, .gz or .xz; padded to 32x32, gray as RGB"},
+    .info = {"mnist", "mnist:PATH",
+             "MNIST as four idx files, plain, .gz or .xz; padded to 32x32, gray as RGB"},
     .plan = mnist_plan,
     .build = mnist_build,
     .clear = mnist_clear,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening: map the cache when it is there and says what the source says; else build it under a lock, so
- * that of several processes one decodes and the others wait; where nothing can be written, build in memory.
+ * Opening: map the cache when it is there and says what the source says; else build it under a
+ * lock, so that of several processes one decodes and the others wait; where nothing can be written,
+ * build in memory.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,7 +110,8 @@ static int build_file(lw_data_job *job, uint64_t fingerprint, const char *path)
     return 0;
 }
 
-/* Takes the lock, looks again (another process may have built it meanwhile), builds. 1: cannot be cached. */
+/* Takes the lock, looks again (another process may have built it meanwhile), builds. 1: cannot be
+ * cached. */
 static int build_locked(lw_data_job *job, uint64_t fingerprint, const char *dir, const char *path,
                         struct lw_data_rows **out)
 {
@@ -137,7 +138,8 @@ static int open_rows(lw_data_job *job, struct lw_data_rows **out)
 {
     char buf[4096];
     uint64_t fingerprint = lw_data_fingerprint(job);
-    const char *dir = job->opts.cache_dir ? job->opts.cache_dir : lw_data_cache_dir(buf, sizeof buf);
+    const char *dir = job->opts.cache_dir ? job->opts.cache_dir
+                                          : lw_data_cache_dir(buf, sizeof buf);
     if (!*dir)
         return rows_in_memory(job, fingerprint, out);
     LW_CLEANUP(lw_free) char *path = NULL;
@@ -169,10 +171,7 @@ static int select_rows(const lw_data_job *job, lw_dataset *d, int64_t *at)
     }
     if (have == 0)
         return lw_fail(LW_EFORMAT, "data '%s': no %s pictures", job->spec, lw_split_name(o->split));
-    if (o->first >= have || o->count > have - o->first)
-        return lw_fail(LW_EUSAGE,
-                       "data '%s': rows %" PRId64 "..%" PRId64 " asked for, but the %s split has %" PRId64,
-                       job->spec, o->first, o->first + LW_MAX(o->count, 1) - 1, lw_split_name(o->split), have);
+    LW_TRY(lw_data_range_check(job, have));
     *at = begin + o->first;
     d->n = o->count ? o->count : have - o->first;
     return 0;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The central square of a picture at another size. Shrinking averages exactly the area an output pixel
- * covers; growing is bilinear. Both are a weighted sum along x, then along y, rounded once at the end.
+ * The central square of a picture at another size. Shrinking averages exactly the area an output
+ * pixel covers; growing is bilinear. Both are a weighted sum along x, then along y, rounded once at
+ * the end.
  */
 #include <math.h>
 #include <string.h>
 
 #include "data/data_source.h"
 
-/* Weights of one axis: output o = sum over j < count[o] of weight[o * taps + j] * in[start[o] + j]. */
+/* Weights of one axis: output o = sum over j < count[o] of weight[o * taps + j] * in[start[o] + j].
+ */
 typedef struct axis {
     int32_t taps;
     int32_t *start, *count;
@@ -91,7 +93,8 @@ int lw_data_fit(const uint8_t *rgb, int32_t h, int32_t w, int32_t size, uint8_t 
     }
     LW_CLEANUP(axis_clear) axis a = {0};
     LW_TRY(axis_init(&a, side, size));
-    LW_CLEANUP(lw_free) double *rows = lw_calloc((size_t)side, line * sizeof *rows); /* [side][size][3] */
+    LW_CLEANUP(lw_free)
+    double *rows = lw_calloc((size_t)side, line * sizeof *rows); /* [side][size][3] */
     LW_CLEANUP(lw_free) double *sum = lw_calloc(line, sizeof *sum);
     if (!rows || !sum)
         return LW_ENOMEM;

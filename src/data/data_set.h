@@ -15,16 +15,15 @@ const char *lw_split_name(lw_split s); /* "train", "held-out" */
 /*
  * Specs (SOURCE[:ARGUMENT]):
  *   synth[:16|32][,seed=S]  drawn digits; default 32, seed 1 (the training pool). Training indices
- *                           0..49,999, held-out 50,000..59,999 of the same seed. A judge takes another seed.
- *   cifar10:PATH            directory with data_batch_*.bin and test_batch.bin (or a sub-directory
- *                           cifar-10-batches-bin, or one cifar-10*.tar*), or a tar, tar.gz, tar.xz of them
- *   mnist:PATH              directory with the four idx files, plain, .gz or .xz; gray becomes RGB, 28x28
- *                           gets a border of 2 to 32x32 (image size 28: no border)
- *   folder:DIR              PNG and JPEG; class = parent folder (sorted names). DIR/train with DIR/test, val,
- *                           valid, validation or heldout are the splits; without them, in every class
- *                           picture 9, 19, 29, ... by name (the last one of a class of 2 to 9) is held out
- * Pictures are cut to the central square and brought to the image size by area averaging (bilinear when
- * they must grow).
+ *                           0..49,999, held-out 50,000..59,999 of the same seed. A judge takes
+ * another seed. cifar10:PATH            directory with data_batch_*.bin and test_batch.bin (or a
+ * sub-directory cifar-10-batches-bin, or one cifar-10*.tar*), or a tar, tar.gz, tar.xz of them
+ *   mnist:PATH              directory with the four idx files, plain, .gz or .xz; gray becomes RGB,
+ * 28x28 gets a border of 2 to 32x32 (image size 28: no border) folder:DIR              PNG and
+ * JPEG; class = parent folder (sorted names). DIR/train with DIR/test, val, valid, validation or
+ * heldout are the splits; without them, in every class picture 9, 19, 29, ... by name (the last one
+ * of a class of 2 to 9) is held out Pictures are cut to the central square and brought to the image
+ * size by area averaging (bilinear when they must grow).
  */
 typedef struct lw_data_opts {
     int32_t image_size;    /* side in pixels, 8..1024; 0: the source's own (folder: 64) */
@@ -36,11 +35,11 @@ typedef struct lw_data_opts {
 
 typedef struct lw_dataset {
     int64_t n;
-    int32_t h, w;                   /* 3 channels */
-    int32_t classes;                /* >= 1; 1 when the data has no labels */
-    bool labelled;                  /* labels say something (class-conditional training makes sense) */
-    bool flip;                      /* mirrored pictures are still of their class */
-    bool cached;                    /* rows lie in a mapped cache file, not in memory of this process */
+    int32_t h, w;    /* 3 channels */
+    int32_t classes; /* >= 1; 1 when the data has no labels */
+    bool labelled;   /* labels say something (class-conditional training makes sense) */
+    bool flip;       /* mirrored pictures are still of their class */
+    bool cached;     /* rows lie in a mapped cache file, not in memory of this process */
     const char *const *class_names; /* [classes] */
     const int32_t *labels;          /* [n], 0..classes-1 */
     const uint8_t *pixels;          /* [n][h][w][3] */
@@ -51,12 +50,12 @@ typedef struct lw_dataset {
     int64_t first;        /* row of the split that row 0 is */
     int64_t split_rows;   /* rows the split has */
     uint64_t fingerprint; /* of the source: spec, paths, sizes, times, image size */
-    uint64_t content;     /* of all decoded rows and labels (both splits): equal data, equal number */
+    uint64_t content; /* of all decoded rows and labels (both splits): equal data, equal number */
     struct lw_data_rows *rows; /* private: owns what the pointers above point at */
 } lw_dataset;
 
-/* Opens one split. opts NULL: defaults. LW_EUSAGE: the spec; LW_EIO: a file is missing; LW_EFORMAT: a file
- * is damaged (its name, the place and the reason are in the message). */
+/* Opens one split. opts NULL: defaults. LW_EUSAGE: the spec; LW_EIO: a file is missing; LW_EFORMAT:
+ * a file is damaged (its name, the place and the reason are in the message). */
 int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out);
 void lw_data_close(lw_dataset **pp);
 
@@ -66,8 +65,8 @@ void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst);
 void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst);
 void lw_data_from_u8(const uint8_t *src, int64_t n, float *dst);
 
-/* $LW_CACHE, else $XDG_CACHE_HOME/leeway, else ~/.cache/leeway, into buf (returned); "" when there is no
- * home either. */
+/* $LW_CACHE, else $XDG_CACHE_HOME/leeway, else ~/.cache/leeway, into buf (returned); "" when there
+ * is no home either. */
 const char *lw_data_cache_dir(char *buf, size_t size);
 
 /* What `data list` shows; ends with a row whose name is NULL. */
@@ -76,8 +75,8 @@ typedef struct lw_data_info {
 } lw_data_info;
 const lw_data_info *lw_data_sources(void);
 
-/* One picture of the set drawn by `synth` as exact numbers in [-1, 1], [size][size][3]; the label is
- * index mod 10. The caches hold this rounded to 8 bits. */
+/* One picture of the set drawn by `synth` as exact numbers in [-1, 1], [size][size][3]; the label
+ * is index mod 10. The caches hold this rounded to 8 bits. */
 void lw_synth_draw(uint64_t seed, uint64_t index, int32_t size, float *dst);
 
 #endif

@@ -29,22 +29,24 @@ static void paste(const lw_dataset *d, int64_t row, int32_t zoom, uint8_t *to, s
     const uint8_t *src = d->pixels + (size_t)row * (size_t)d->h * (size_t)d->w * 3;
     for (int32_t y = 0; y < d->h * zoom; y++)
         for (int32_t x = 0; x < d->w * zoom; x++)
-            memcpy(to + (size_t)y * line + 3 * (size_t)x, src + 3 * ((size_t)(y / zoom) * (size_t)d->w + (size_t)(x / zoom)),
-                   3);
+            memcpy(to + (size_t)y * line + 3 * (size_t)x,
+                   src + 3 * ((size_t)(y / zoom) * (size_t)d->w + (size_t)(x / zoom)), 3);
 }
 
-int lw_data_sheet(const lw_dataset *d, int32_t lines, int32_t columns, int32_t zoom, int32_t gap, int32_t *width,
-                  int32_t *height, uint8_t **rgb)
+int lw_data_sheet(const lw_dataset *d, int32_t lines, int32_t columns, int32_t zoom, int32_t gap,
+                  int32_t *width, int32_t *height, uint8_t **rgb)
 {
-    if (lines < 1 || columns < 1 || zoom < 1 || gap < 0 || lines > MAX_SHEET_SIDE || columns > MAX_SHEET_SIDE ||
-        zoom > 64 || gap > 64)
-        return lw_fail(LW_EUSAGE, "contact sheet of %dx%d pictures, zoom %d, gap %d: out of range", lines, columns,
-                       zoom, gap);
+    if (lines < 1 || columns < 1 || zoom < 1 || gap < 0 || lines > MAX_SHEET_SIDE ||
+        columns > MAX_SHEET_SIDE || zoom > 64 || gap > 64)
+        return lw_fail(LW_EUSAGE, "contact sheet of %dx%d pictures, zoom %d, gap %d: out of range",
+                       lines, columns, zoom, gap);
     int64_t cell_w = (int64_t)d->w * zoom + gap, cell_h = (int64_t)d->h * zoom + gap;
     int64_t w = cell_w * columns + gap, h = cell_h * lines + gap;
     if (w > MAX_SHEET_SIDE || h > MAX_SHEET_SIDE)
-        return lw_fail(LW_EUSAGE, "contact sheet of %lldx%lld pixels is larger than %d a side: ask for fewer pictures",
-                       (long long)w, (long long)h, MAX_SHEET_SIDE);
+        return lw_fail(
+            LW_EUSAGE,
+            "contact sheet of %lldx%lld pixels is larger than %d a side: ask for fewer pictures",
+            (long long)w, (long long)h, MAX_SHEET_SIDE);
     LW_CLEANUP(lw_free) int64_t *rows = lw_calloc((size_t)lines * (size_t)columns, sizeof *rows);
     LW_CLEANUP(lw_free) uint8_t *out = lw_calloc((size_t)(w * h), 3);
     if (!rows || !out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoded rows as they come, into one image: header page, pixels, labels, class names. The image is a file
- * being written (nothing of it stays in memory but the labels) or a block of memory.
+ * Decoded rows as they come, into one image: header page, pixels, labels, class names. The image is
+ * a file being written (nothing of it stays in memory but the labels) or a block of memory.
  */
 #include <errno.h>
 #include <string.h>
@@ -93,7 +93,8 @@ int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labe
 
 void lw_data_sink_heldout(lw_data_sink *s)
 {
-    LW_ASSERT(s->n_train < 0 && !s->job->ranged, "data source %s cut twice", s->job->source->info.name);
+    LW_ASSERT(s->n_train < 0 && !s->job->ranged, "data source %s cut twice",
+              s->job->source->info.name);
     s->n_train = s->n;
 }
 

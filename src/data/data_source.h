@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private: how a source of pictures is written. A source is a const record of functions; all of them stand
- * in the one array of data_spec.c. It first plans (looks at names, sizes and times only, so that an up to
- * date cache is found in milliseconds) and, when there is no such cache, builds: decodes every row once, in
- * order, into a sink.
+ * Private: how a source of pictures is written. A source is a const record of functions; all of
+ * them stand in the one array of data_spec.c. It first plans (looks at names, sizes and times only,
+ * so that an up to date cache is found in milliseconds) and, when there is no such cache, builds:
+ * decodes every row once, in order, into a sink.
  */
 #ifndef LW_DATA_SOURCE_H
 #define LW_DATA_SOURCE_H
@@ -23,30 +23,33 @@
 typedef struct lw_data_source lw_data_source;
 typedef struct lw_data_sink lw_data_sink;
 
-/* One opening of a spec. Strings named `names` hold NUL-terminated class names one after the other. */
+/* One opening of a spec. Strings named `names` hold NUL-terminated class names one after the other.
+ */
 typedef struct lw_data_job {
     const lw_data_source *source;
     const char *spec; /* whole text */
     const char *arg;  /* what follows the colon; NULL when there is no colon */
     lw_data_opts opts;
     /* set by plan */
-    int32_t size;     /* side of a row */
+    int32_t size; /* side of a row */
     int32_t classes;
     bool labelled, flip;
-    bool ranged;       /* the build holds opts.count rows from opts.first of opts.split, not both splits */
+    bool
+        ranged; /* the build holds opts.count rows from opts.first of opts.split, not both splits */
     int64_t split_rows; /* ranged: rows the whole split has */
-    uint64_t seed;     /* of sources that draw */
-    lw_str names;      /* [classes] */
-    lw_str place;      /* what names the cache file: source, real path, size, range */
-    lw_str state;      /* what a change of makes the cache stale: files, sizes, times */
-    void *priv;        /* the source's own, freed by its clear */
+    uint64_t seed;      /* of sources that draw */
+    lw_str names;       /* [classes] */
+    lw_str place;       /* what names the cache file: source, real path, size, range */
+    lw_str state;       /* what a change of makes the cache stale: files, sizes, times */
+    void *priv;         /* the source's own, freed by its clear */
 } lw_data_job;
 
 struct lw_data_source {
     lw_data_info info;
     int (*plan)(lw_data_job *job);
     int (*build)(lw_data_job *job, lw_data_sink *sink);
-    /* Looks at every file by itself and adds what is wrong to the report; NULL: opening's message is it. */
+    /* Looks at every file by itself and adds what is wrong to the report; NULL: opening's message
+     * is it. */
     int (*scan)(lw_data_job *job, lw_data_report *report);
     void (*clear)(lw_data_job *job); /* NULL when priv is not used */
 };
@@ -58,13 +61,15 @@ extern const lw_data_source lw_data_source_synth, lw_data_source_cifar, lw_data_
 /* Finds the source and plans. Clear in any case. */
 int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opts);
 void lw_data_job_clear(lw_data_job *job);
-/* For plans: adds one class name; one line of state for a file (path, size, mtime; LW_EIO when missing);
- * an existing path made absolute, put into place. */
+/* For plans: adds one class name; one line of state for a file (path, size, mtime; LW_EIO when
+ * missing); an existing path made absolute, put into place. */
 int lw_data_job_class(lw_data_job *job, const char *name);
 int lw_data_job_file(lw_data_job *job, const char *path);
 int lw_data_job_place(lw_data_job *job, const char *path);
 /* The path argument, or LW_EUSAGE naming the source's usage. */
 int lw_data_job_path(const lw_data_job *job, const char **out);
+/* LW_EUSAGE when the rows asked for reach beyond those the split has. */
+int lw_data_range_check(const lw_data_job *job, int64_t have);
 int lw_data_report_add(lw_data_report *r, const char *path, const char *reason);
 
 /* ---- data_sink.c: rows into a file or memory, laid out as data_cache.c reads them ---- */
@@ -77,7 +82,8 @@ int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labe
 void lw_data_sink_heldout(lw_data_sink *s);
 /* Labels, names, header. */
 int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint);
-bool lw_data_sink_write_failed(const lw_data_sink *s); /* the cache could not be written, not the source read */
+bool lw_data_sink_write_failed(
+    const lw_data_sink *s); /* the cache could not be written, not the source read */
 uint8_t *lw_data_sink_take(lw_data_sink *s, size_t *size); /* the finished memory image, lw_free */
 
 /* ---- data_cache.c: the file ---- */
@@ -99,7 +105,8 @@ typedef struct lw_data_header {
 uint64_t lw_data_fingerprint(const lw_data_job *job);
 /* Cache file of a job in dir (heap). */
 int lw_data_cache_path(const lw_data_job *job, const char *dir, char **out);
-/* Header of a whole image when every field, size, label and name in it holds together; else LW_EFORMAT. */
+/* Header of a whole image when every field, size, label and name in it holds together; else
+ * LW_EFORMAT. */
 int lw_data_image_check(const char *what, const void *image, size_t size, lw_data_header *out);
 
 /* ---- data_resize.c ---- */

@@ -10,7 +10,11 @@
 
 /* Every source there is. A new one is a file with its record, and a row here. */
 static const lw_data_source *const sources[] = {
-    &lw_data_source_synth, &lw_data_source_cifar, &lw_data_source_mnist, &lw_data_source_folder, NULL,
+    &lw_data_source_synth,
+    &lw_data_source_cifar,
+    &lw_data_source_mnist,
+    &lw_data_source_folder,
+    NULL,
 };
 
 const lw_data_info *lw_data_sources(void)
@@ -36,22 +40,26 @@ static int unknown_source(const char *spec, const char *word)
             nearest = sources[i]->info.name;
     }
     if (lw_path_exists(spec))
-        return lw_fail(LW_EUSAGE,
-                       "data '%s' is a path without a source: write folder:%s, cifar10:%s or mnist:%s", spec,
-                       spec, spec, spec);
-    return lw_fail(LW_EUSAGE, "data '%s': no source '%s'; did you mean '%s'? Sources: %s", spec, word,
-                   nearest, lw_str_c(&known));
+        return lw_fail(
+            LW_EUSAGE,
+            "data '%s' is a path without a source: write folder:%s, cifar10:%s or mnist:%s", spec,
+            spec, spec, spec);
+    return lw_fail(LW_EUSAGE, "data '%s': no source '%s'; did you mean '%s'? Sources: %s", spec,
+                   word, nearest, lw_str_c(&known));
 }
 
 static int check_opts(const char *spec, const lw_data_opts *o)
 {
     if (o->image_size != 0 && (o->image_size < 8 || o->image_size > LW_DATA_MAX_SIDE))
-        return lw_fail(LW_EUSAGE, "data '%s': image size %d is not within 8..%d", spec, o->image_size,
-                       LW_DATA_MAX_SIDE);
+        return lw_fail(LW_EUSAGE, "data '%s': image size %d is not within 8..%d", spec,
+                       o->image_size, LW_DATA_MAX_SIDE);
     if (o->split != LW_SPLIT_TRAIN && o->split != LW_SPLIT_HELDOUT)
-        return lw_fail(LW_EUSAGE, "data '%s': split %d is neither train nor held-out", spec, (int)o->split);
+        return lw_fail(LW_EUSAGE, "data '%s': split %d is neither train nor held-out", spec,
+                       (int)o->split);
     if (o->first < 0 || o->count < 0)
-        return lw_fail(LW_EUSAGE, "data '%s': rows from %" PRId64 ", %" PRId64 " of them: must not be negative",
+        return lw_fail(LW_EUSAGE,
+                       "data '%s': rows from %" PRId64 ", %" PRId64
+                       " of them: must not be negative",
                        spec, o->first, o->count);
     return 0;
 }
@@ -92,7 +100,8 @@ void lw_data_job_clear(lw_data_job *job)
 int lw_data_job_class(lw_data_job *job, const char *name)
 {
     if (job->classes >= LW_DATA_MAX_CLASSES)
-        return lw_fail(LW_EFORMAT, "data '%s': more than %d classes", job->spec, LW_DATA_MAX_CLASSES);
+        return lw_fail(LW_EFORMAT, "data '%s': more than %d classes", job->spec,
+                       LW_DATA_MAX_CLASSES);
     lw_str_add_n(&job->names, name, strlen(name) + 1);
     job->classes++;
     return 0;
@@ -123,9 +132,21 @@ int lw_data_job_place(lw_data_job *job, const char *path)
 int lw_data_job_path(const lw_data_job *job, const char **out)
 {
     if (!job->arg || !*job->arg)
-        return lw_fail(LW_EUSAGE, "data '%s': a path must follow: %s", job->spec, job->source->info.usage);
+        return lw_fail(LW_EUSAGE, "data '%s': a path must follow: %s", job->spec,
+                       job->source->info.usage);
     *out = job->arg;
     return 0;
+}
+
+int lw_data_range_check(const lw_data_job *job, int64_t have)
+{
+    const lw_data_opts *o = &job->opts;
+    if (o->first < have && o->count <= have - o->first)
+        return 0;
+    return lw_fail(LW_EUSAGE,
+                   "data '%s': %" PRId64 " rows from row %" PRId64
+                   " on are asked for, but the %s split has %" PRId64,
+                   job->spec, LW_MAX(o->count, 1), o->first, lw_split_name(o->split), have);
 }
 
 int lw_data_report_add(lw_data_report *r, const char *path, const char *reason)

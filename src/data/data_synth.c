@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `synth`: coloured digits drawn from a formula, so that a first run needs no file. Picture i of seed s is
- * digit i mod 10 with random pose, stroke width and colours on a soft gradient, all from one hash of
- * (s, i, number of the draw). Coordinates: x right, y down, the picture is [-1, 1]^2.
+ * `synth`: coloured digits drawn from a formula, so that a first run needs no file. Picture i of
+ * seed s is digit i mod 10 with random pose, stroke width and colours on a soft gradient, all from
+ * one hash of (s, i, number of the draw). Coordinates: x right, y down, the picture is [-1, 1]^2.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,8 @@
 
 enum { TRAIN_ROWS = 50000, HELDOUT_ROWS = 10000, TRAINING_SEED = 1, BLOCK = 2048, TASK = 64 };
 
-/* A piece of a stroke: an arc (n segments; cx cy rx ry a0 a1 in degrees) or, with n == 0, `points` points. */
+/* A piece of a stroke: an arc (n segments; cx cy rx ry a0 a1 in degrees) or, with n == 0, `points`
+ * points. */
 typedef struct glyph_piece {
     uint8_t digit, continues, n, points;
     float v[8];
@@ -60,7 +61,8 @@ static double between(uint64_t s, uint64_t i, uint64_t k, double a, double b)
 
 typedef struct stroke_set {
     int n;
-    float ax[SEGMENTS], ay[SEGMENTS], dx[SEGMENTS], dy[SEGMENTS], inv[SEGMENTS]; /* start, step, 1/|step|^2 */
+    float ax[SEGMENTS], ay[SEGMENTS], dx[SEGMENTS], dy[SEGMENTS],
+        inv[SEGMENTS]; /* start, step, 1/|step|^2 */
     float half_width;
 } stroke_set;
 
@@ -70,7 +72,8 @@ typedef struct pose {
 
 static pose draw_pose(uint64_t s, uint64_t i)
 {
-    double th = between(s, i, 1, -.21, .21), sx = between(s, i, 2, .8, 1.1), sy = between(s, i, 3, .8, 1);
+    double th = between(s, i, 1, -.21, .21), sx = between(s, i, 2, .8, 1.1),
+           sy = between(s, i, 3, .8, 1);
     double sh = between(s, i, 4, -.2, .2), co = cos(th), si = sin(th);
     return (pose){{co * sx, co * sh * sy - si * sy, si * sx, si * sh * sy + co * sy},
                   {between(s, i, 5, -.12, .12), between(s, i, 6, -.1, .1)}};
@@ -100,7 +103,8 @@ static void lay_strokes(int digit, const pose *p, stroke_set *out)
         for (int j = 0; j < points; j++) {
             double gx, gy;
             piece_point(&glyphs[g], j, &gx, &gy);
-            double x = p->m[0] * gx + p->m[1] * gy + p->t[0], y = p->m[2] * gx + p->m[3] * gy + p->t[1];
+            double x = p->m[0] * gx + p->m[1] * gy + p->t[0],
+                   y = p->m[2] * gx + p->m[3] * gy + p->t[1];
             if (j > 0 || glyphs[g].continues) {
                 int n = out->n++;
                 double len2 = (x - px) * (x - px) + (y - py) * (y - py);
@@ -134,9 +138,11 @@ static palette draw_palette(uint64_t s, uint64_t i)
 {
     palette c;
     double hb = between(s, i, 8, 0, 1), ph = between(s, i, 17, 0, 2 * PI);
-    hsv(hb + between(s, i, 9, .25, .75), between(s, i, 10, .25, .75), between(s, i, 11, .85, 1), c.stroke);
+    hsv(hb + between(s, i, 9, .25, .75), between(s, i, 10, .25, .75), between(s, i, 11, .85, 1),
+        c.stroke);
     hsv(hb, between(s, i, 12, .5, .9), between(s, i, 13, .1, .4), c.from);
-    hsv(hb + between(s, i, 14, -.08, .08), between(s, i, 15, .5, .9), between(s, i, 16, .1, .4), c.to);
+    hsv(hb + between(s, i, 14, -.08, .08), between(s, i, 15, .5, .9), between(s, i, 16, .1, .4),
+        c.to);
     c.cos_ph = (float)cos(ph);
     c.sin_ph = (float)sin(ph);
     return c;
@@ -218,13 +224,16 @@ static int parse_arg(lw_data_job *job, int32_t *size, uint64_t *seed)
     else if (len == 2 && memcmp(job->arg, "32", 2) == 0)
         *size = 32;
     else if (len > 0 || !tail)
-        return lw_fail(LW_EUSAGE, "data '%s': synth draws 16 or 32 pixels, not '%.*s': write synth:16 or synth:32",
-                       job->spec, (int)len, job->arg);
+        return lw_fail(
+            LW_EUSAGE,
+            "data '%s': synth draws 16 or 32 pixels, not '%.*s': write synth:16 or synth:32",
+            job->spec, (int)len, job->arg);
     if (!tail)
         return 0;
     int64_t value = -1;
     if (!lw_str_starts(tail, ",seed=") || lw_parse_i64(tail + 6, &value) < 0 || value < 0)
-        return lw_fail(LW_EUSAGE, "data '%s': '%s' is not ',seed=S' with a whole number S >= 0", job->spec, tail);
+        return lw_fail(LW_EUSAGE, "data '%s': '%s' is not ',seed=S' with a whole number S >= 0",
+                       job->spec, tail);
     *seed = (uint64_t)value;
     return 0;
 }
@@ -237,15 +246,15 @@ static int synth_plan(lw_data_job *job)
     LW_TRY(parse_arg(job, &size, &seed));
     lw_data_opts *o = &job->opts;
     if (size && o->image_size && size != o->image_size)
-        return lw_fail(LW_EUSAGE, "data '%s' draws %dx%d, but image size %d is asked for: write synth:%d", job->spec,
-                       size, size, o->image_size, o->image_size);
+        return lw_fail(LW_EUSAGE,
+                       "data '%s' draws %dx%d, but image size %d is asked for: write synth:%d",
+                       job->spec, size, size, o->image_size, o->image_size);
     size = size ? size : o->image_size ? o->image_size : 32;
     if (size != 16 && size != 32)
-        return lw_fail(LW_EUSAGE, "data '%s': image size %d: synth draws 16 or 32 pixels", job->spec, size);
+        return lw_fail(LW_EUSAGE, "data '%s': image size %d: synth draws 16 or 32 pixels",
+                       job->spec, size);
     int64_t have = split_rows(job);
-    if (o->first >= have || o->count > have - o->first)
-        return lw_fail(LW_EUSAGE, "data '%s': rows %" PRId64 "..%" PRId64 " asked for, but the %s split has %" PRId64,
-                       job->spec, o->first, o->first + LW_MAX(o->count, 1) - 1, lw_split_name(o->split), have);
+    LW_TRY(lw_data_range_check(job, have));
     o->count = o->count ? o->count : have - o->first;
     job->size = size;
     job->labelled = true;
@@ -253,8 +262,8 @@ static int synth_plan(lw_data_job *job)
     job->split_rows = have;
     for (int c = 0; c < 10; c++)
         LW_TRY(lw_data_job_class(job, names[c]));
-    lw_str_addf(&job->place, "seed %" PRIu64 " %s %" PRId64 "+%" PRId64 "\n", seed, lw_split_name(o->split),
-                o->first, o->count);
+    lw_str_addf(&job->place, "seed %" PRIu64 " %s %" PRId64 "+%" PRId64 "\n", seed,
+                lw_split_name(o->split), o->first, o->count);
     lw_str_add(&job->state, "drawing 1\n"); /* raise when the pictures change */
     job->seed = seed;
     return 0;
@@ -305,8 +314,9 @@ static int synth_build(lw_data_job *job, lw_data_sink *sink)
 }
 
 const lw_data_source lw_data_source_synth = {
-    .info = {"synth", "synth[:16|32][,seed=S]",
-             "drawn colour digits, no file needed; training indices 0..49999, held-out 50000..59999"},
+    .info =
+        {"synth", "synth[:16|32][,seed=S]",
+         "drawn colour digits, no file needed; training indices 0..49999, held-out 50000..59999"},
     .plan = synth_plan,
     .build = synth_build,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval: how good is a set of pictures? Numbers from features, pixels and a judge's probabilities; knows no
- * network and no file of ours.
+ * eval: how good is a set of pictures? Numbers from features, pixels and a judge's probabilities;
+ * knows no network and no file of ours.
  *
  *   eval_stats      mean and covariance of features, streaming        -> lw_stats
  *   eval_frechet    Frechet distance of two Gaussians, bootstrap       -> one number, an interval
@@ -9,9 +9,10 @@
  *   eval_pictures   diversity and colour against real pictures
  *   eval_judge      accepted and agreeing shares, class histogram
  *
- * All arrays are dense rows [n][dim]. Sums are in double and in row order, so results do not depend on how
- * rows were cut into calls, on the pool or on the number of threads. OpenBLAS runs on one thread.
- * The only type that owns memory is lw_stats (new/free); everything else fills the caller's arrays.
+ * All arrays are dense rows [n][dim]. Sums are in double and in row order, so results do not depend
+ * on how rows were cut into calls, on the pool or on the number of threads. OpenBLAS runs on one
+ * thread. The only type that owns memory is lw_stats (new/free); everything else fills the caller's
+ * arrays.
  */
 #ifndef LW_EVAL_H
 #define LW_EVAL_H
@@ -26,13 +27,14 @@
 typedef struct lw_stats lw_stats;
 int lw_stats_new(int32_t dim, lw_stats **out);
 void lw_stats_free(lw_stats **pp);
-/* Adds n rows [n][dim]. LW_ENUMERIC (row and column named) for a value that is not finite; rows before it
- * are in. */
+/* Adds n rows [n][dim]. LW_ENUMERIC (row and column named) for a value that is not finite; rows
+ * before it are in. */
 int lw_stats_add(lw_stats *s, const float *rows, int64_t n);
 int lw_stats_add_f64(lw_stats *s, const double *rows, int64_t n);
 int64_t lw_stats_count(const lw_stats *s);
 int32_t lw_stats_dim(const lw_stats *s);
-/* Takes mean [dim] and covariance [dim][dim] as they are, of n rows (published or stored statistics). */
+/* Takes mean [dim] and covariance [dim][dim] as they are, of n rows (published or stored
+ * statistics). */
 int lw_stats_from(int32_t dim, int64_t n, const double *mean, const double *cov, lw_stats **out);
 /* mean [dim], cov [dim][dim] with divisor n - 1; either may be NULL. LW_EUSAGE below 2 rows. */
 int lw_stats_get(const lw_stats *s, double *mean, double *cov);
@@ -42,9 +44,10 @@ int lw_stats_trace(const lw_stats *s, double *out);
 /* ---- Frechet distance ---- */
 
 /*
- * |m1 - m2|^2 + tr(C1 + C2 - 2 (C1^1/2 C2 C1^1/2)^1/2)  (Dowson and Landau 1982; Heusel et al. 2017).
- * The last trace is the nuclear norm of L1^T L2 with Ci = Li Li^T from symmetric eigenproblems, so that
- * rank-deficient covariances (fewer rows than dimensions) lose no digits. Never negative.
+ * |m1 - m2|^2 + tr(C1 + C2 - 2 (C1^1/2 C2 C1^1/2)^1/2)  (Dowson and Landau 1982; Heusel et al.
+ * 2017). The last trace is the nuclear norm of L1^T L2 with Ci = Li Li^T from symmetric
+ * eigenproblems, so that rank-deficient covariances (fewer rows than dimensions) lose no digits.
+ * Never negative.
  */
 int lw_frechet(const lw_stats *a, const lw_stats *b, double *out);
 int lw_frechet_arrays(int32_t dim, const double *mean_a, const double *cov_a, const double *mean_b,
@@ -56,48 +59,53 @@ typedef struct lw_interval {
     double value, low, high; /* low <= value <= high */
 } lw_interval;
 /*
- * Distance of rows [n][dim] to a reference and how far other draws of n rows would move it: rows resampled
- * with replacement `replicates` (>= 20) times, keyed by seed; the quantiles of the replicates, moved so that their
- * median is the value (resampling adds to the upward bias that every finite sample has; what is left in all three
- * numbers is the bias of n rows, which a real-against-real distance of n rows shares). level: e.g. 0.95. The
- * pool runs replicates and changes no bit.
+ * Distance of rows [n][dim] to a reference and how far other draws of n rows would move it: rows
+ * resampled with replacement `replicates` (>= 20) times, keyed by seed; the quantiles of the
+ * replicates, moved so that their median is the value (resampling adds to the upward bias that
+ * every finite sample has; what is left in all three numbers is the bias of n rows, which a
+ * real-against-real distance of n rows shares). level: e.g. 0.95. The pool runs replicates and
+ * changes no bit.
  */
-int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference, int32_t replicates,
-                         double level, uint64_t seed, lw_pool *pool, lw_interval *out);
+int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference,
+                         int32_t replicates, double level, uint64_t seed, lw_pool *pool,
+                         lw_interval *out);
 /* Wilson's score interval of a share k of n at z standard deviations (1.96: 95 %). */
 lw_interval lw_share_interval(int64_t k, int64_t n, double z);
 
 /* ---- neighbours ---- */
 
 /*
- * Euclidean distances from every row of q [m][dim] to its k nearest rows of r [n][dim], exact (products in
- * f32 only rule candidates out), ascending; ties go to the lower row. distance [m][k], index [m][k] (NULL: not
- * wanted). skip_self: row i of q is row i of r and not its own neighbour. LW_EUSAGE when k > rows there are.
+ * Euclidean distances from every row of q [m][dim] to its k nearest rows of r [n][dim], exact
+ * (products in f32 only rule candidates out), ascending; ties go to the lower row. distance [m][k],
+ * index [m][k] (NULL: not wanted). skip_self: row i of q is row i of r and not its own neighbour.
+ * LW_EUSAGE when k > rows there are.
  */
-int lw_nearest(lw_pool *pool, const float *q, int64_t m, const float *r, int64_t n, int32_t dim, int32_t k,
-               bool skip_self, double *distance, int64_t *index);
+int lw_nearest(lw_pool *pool, const float *q, int64_t m, const float *r, int64_t n, int32_t dim,
+               int32_t k, bool skip_self, double *distance, int64_t *index);
 /* Pairs i < j of x [n][dim] closer than eps, and rows that are in such a pair. */
-int lw_close_pairs(lw_pool *pool, const float *x, int64_t n, int32_t dim, double eps, int64_t *pairs,
-                   int64_t *rows);
+int lw_close_pairs(lw_pool *pool, const float *x, int64_t n, int32_t dim, double eps,
+                   int64_t *pairs, int64_t *rows);
 /*
- * Improved precision and recall (Kynkaanniemi et al. 2019): precision = share of generated rows inside the
- * ball of some real row, whose radius reaches that row's k-th nearest real row (k = 3); recall the other
- * way round. Up to some 10,000 rows each.
+ * Improved precision and recall (Kynkaanniemi et al. 2019): precision = share of generated rows
+ * inside the ball of some real row, whose radius reaches that row's k-th nearest real row (k = 3);
+ * recall the other way round. Up to some 10,000 rows each.
  */
-int lw_precision_recall(lw_pool *pool, const float *gen, int64_t m, const float *real, int64_t n, int32_t dim,
-                        int32_t k, double *precision, double *recall);
+int lw_precision_recall(lw_pool *pool, const float *gen, int64_t m, const float *real, int64_t n,
+                        int32_t dim, int32_t k, double *precision, double *recall);
 
 /* ---- pictures ---- */
 
-/* Mean over the classes with two members or more of the mean Euclidean distance between two of its rows
- * x [n][dim]. classes == 0 or labels NULL: one class. LW_EUSAGE when no class has two. */
-int lw_spread(lw_pool *pool, const float *x, int64_t n, int32_t dim, const int32_t *labels, int32_t classes,
-              double *out);
+/* Mean over the classes with two members or more of the mean Euclidean distance between two of its
+ * rows x [n][dim]. classes == 0 or labels NULL: one class. LW_EUSAGE when no class has two. */
+int lw_spread(lw_pool *pool, const float *x, int64_t n, int32_t dim, const int32_t *labels,
+              int32_t classes, double *out);
 /* Diversity: lw_spread of generated pictures by predicted class / lw_spread of real ones. */
-int lw_diversity(lw_pool *pool, const float *gen, int64_t m, const int32_t *gen_labels, const float *real,
-                 int64_t n, const int32_t *real_labels, int32_t dim, int32_t classes, double *out);
-/* Colour distance: Frechet distance of the six numbers mean and sd of R, G, B of pictures [n][pixels][3],
- * divided by the trace of the covariance of the real ones. 0: right colours, near 1: gray collapse. */
+int lw_diversity(lw_pool *pool, const float *gen, int64_t m, const int32_t *gen_labels,
+                 const float *real, int64_t n, const int32_t *real_labels, int32_t dim,
+                 int32_t classes, double *out);
+/* Colour distance: Frechet distance of the six numbers mean and sd of R, G, B of pictures
+ * [n][pixels][3], divided by the trace of the covariance of the real ones. 0: right colours, near
+ * 1: gray collapse. */
 int lw_colour_distance(const float *gen, int64_t m, const float *real, int64_t n, int64_t pixels,
                        double *out);
 /* The six numbers of one picture: mean R G B, sd R G B (divisor: pixels). */
@@ -107,18 +115,21 @@ void lw_colour_numbers(const float *picture, int64_t pixels, double out[6]);
 
 typedef struct lw_verdict {
     int64_t n;
-    double accepted;     /* share whose own (asked-for) class has probability >= threshold; any class when
-                            nothing was asked for */
+    double accepted; /* share whose own (asked-for) class has probability >= threshold; any class
+                        when nothing was asked for */
     double accepted_any; /* share with some real class >= threshold ("strict" with a junk class) */
-    double agreement;    /* share whose most probable output is the asked-for class; 1 - junk without labels */
-    double junk;         /* share whose most probable output is no real class */
-    double class_min, class_max; /* smallest and largest share of a class among the most probable real ones */
+    double agreement; /* share whose most probable output is the asked-for class; 1 - junk without
+                         labels */
+    double junk;      /* share whose most probable output is no real class */
+    double class_min,
+        class_max; /* smallest and largest share of a class among the most probable real ones */
     int64_t accepted_count, agreement_count;
 } lw_verdict;
 /*
- * probs [n][outputs]; outputs 0..classes-1 are the real classes, the rest (0 or more) are junk classes.
- * asked [n]: class asked for, or NULL. histogram [classes] (may be NULL): rows whose most probable real class
- * is c. LW_ENUMERIC when a row is no distribution (sum off 1 by over 1e-3, or not finite).
+ * probs [n][outputs]; outputs 0..classes-1 are the real classes, the rest (0 or more) are junk
+ * classes. asked [n]: class asked for, or NULL. histogram [classes] (may be NULL): rows whose most
+ * probable real class is c. LW_ENUMERIC when a row is no distribution (sum off 1 by over 1e-3, or
+ * not finite).
  */
 int lw_judge(const float *probs, int64_t n, int32_t outputs, int32_t classes, const int32_t *asked,
              double threshold, int64_t *histogram, lw_verdict *out);

@@ -48,8 +48,8 @@ void lw_pairs_clear(lw_pairs *p)
 int lw_pairs_init(lw_pairs *p, const float *q, int64_t m, const float *r, int64_t n, int32_t dim)
 {
     if (m < 0 || n < 0 || dim < 1)
-        return lw_fail(LW_EUSAGE, "distances of %lld and %lld rows of %d numbers: out of range", (long long)m,
-                       (long long)n, dim);
+        return lw_fail(LW_EUSAGE, "distances of %lld and %lld rows of %d numbers: out of range",
+                       (long long)m, (long long)n, dim);
     LW_CLEANUP(lw_pairs_clear) lw_pairs made = {.q = q, .r = r, .m = m, .n = n, .dim = dim};
     made.q_norm = square_norms(q, m, dim);
     made.r_norm = square_norms(r, n, dim);
@@ -57,10 +57,12 @@ int lw_pairs_init(lw_pairs *p, const float *q, int64_t m, const float *r, int64_
         return LW_ENOMEM;
     for (int64_t i = 0; i < m; i++)
         if (!isfinite(made.q_norm[i]))
-            return lw_fail(LW_ENUMERIC, "distances: row %lld of the first set is not finite", (long long)i);
+            return lw_fail(LW_ENUMERIC, "distances: row %lld of the first set is not finite",
+                           (long long)i);
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(made.r_norm[i]))
-            return lw_fail(LW_ENUMERIC, "distances: row %lld of the second set is not finite", (long long)i);
+            return lw_fail(LW_ENUMERIC, "distances: row %lld of the second set is not finite",
+                           (long long)i);
     *p = made;
     made = (lw_pairs){0};
     return 0;
@@ -69,9 +71,12 @@ int lw_pairs_init(lw_pairs *p, const float *q, int64_t m, const float *r, int64_
 double lw_pairs_bound(const lw_pairs *p, int64_t i, int64_t j, float dot)
 {
     /* |computed - true product| <= dim u / (1 - dim u) |q| |r| for any order of summing, u = 2^-24
-     * (Higham, Accuracy and Stability, 3.1); twice that, doubled in the square, with room for the doubles. */
-    double u = 0x1p-24 * (p->dim + 2), slack = 2.1 * u / (1 - u) * sqrt(p->q_norm[i] * p->r_norm[j]);
-    return p->q_norm[i] + p->r_norm[j] - 2 * (double)dot - slack - 1e-12 * (p->q_norm[i] + p->r_norm[j]);
+     * (Higham, Accuracy and Stability, 3.1); twice that, doubled in the square, with room for the
+     * doubles. */
+    double u = 0x1p-24 * (p->dim + 2),
+           slack = 2.1 * u / (1 - u) * sqrt(p->q_norm[i] * p->r_norm[j]);
+    return p->q_norm[i] + p->r_norm[j] - 2 * (double)dot - slack -
+           1e-12 * (p->q_norm[i] + p->r_norm[j]);
 }
 
 typedef struct pairs_job {
@@ -89,8 +94,8 @@ static void pairs_task(void *arg, int64_t task, int worker)
     int64_t i0 = task * Q_BLOCK, ni = LW_MIN((int64_t)Q_BLOCK, p->m - i0);
     for (int64_t j0 = 0; j0 < p->n; j0 += R_BLOCK) {
         int64_t nj = LW_MIN((int64_t)R_BLOCK, p->n - j0);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)ni, (int)nj, p->dim, 1, p->q + i0 * p->dim, p->dim,
-                    p->r + j0 * p->dim, p->dim, 0, dots, R_BLOCK);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)ni, (int)nj, p->dim, 1,
+                    p->q + i0 * p->dim, p->dim, p->r + j0 * p->dim, p->dim, 0, dots, R_BLOCK);
         for (int64_t i = 0; i < ni; i++)
             job->fn(job->arg, i0 + i, j0, nj, dots + i * R_BLOCK);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Private: all dot products between two sets of rows, a block at a time, and exact distances. Products are
- * f32 and only rule candidates out: a pair whose lower bound is beyond what one looks for is skipped, every
- * other one is measured in double.
+ * Private: all dot products between two sets of rows, a block at a time, and exact distances.
+ * Products are f32 and only rule candidates out: a pair whose lower bound is beyond what one looks
+ * for is skipped, every other one is measured in double.
  */
 #ifndef LW_EVAL_BLOCK_H
 #define LW_EVAL_BLOCK_H
@@ -11,7 +11,8 @@
 
 #include "base/pool.h"
 
-void lw_blas_single(void); /* OpenBLAS on one thread: same bits everywhere, our pool is the parallel one */
+void lw_blas_single(
+    void); /* OpenBLAS on one thread: same bits everywhere, our pool is the parallel one */
 
 /* Squared distance in double; the order of the sum is fixed by dim alone. */
 double lw_square_distance(const float *a, const float *b, int32_t dim);
@@ -27,7 +28,8 @@ void lw_pairs_clear(lw_pairs *p);
 /* No pair (i, j) with this f32 product is nearer than the square root of this. */
 double lw_pairs_bound(const lw_pairs *p, int64_t i, int64_t j, float dot);
 
-/* Row i against rows j0..j0+nj-1, in order of j0 for each i; all calls of one i come from one thread. */
+/* Row i against rows j0..j0+nj-1, in order of j0 for each i; all calls of one i come from one
+ * thread. */
 typedef void lw_pairs_fn(void *arg, int64_t i, int64_t j0, int64_t nj, const float *dots);
 int lw_pairs_run(lw_pool *pool, const lw_pairs *p, lw_pairs_fn *fn, void *arg);
 

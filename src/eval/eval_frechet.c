@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frechet distance of two Gaussians. Each covariance is factored C = L L^T from its eigenvectors, without
- * the directions that are zero to rounding; then tr (C1^1/2 C2 C1^1/2)^1/2 is the sum of the singular values
- * of L1^T L2. Taking square roots before multiplying keeps the digits that squaring would lose.
+ * Frechet distance of two Gaussians. Each covariance is factored C = L L^T from its eigenvectors,
+ * without the directions that are zero to rounding; then tr (C1^1/2 C2 C1^1/2)^1/2 is the sum of
+ * the singular values of L1^T L2. Taking square roots before multiplying keeps the digits that
+ * squaring would lose.
  */
 #include <cblas.h>
 #include <float.h>
@@ -14,7 +15,8 @@
 #include "eval/eval.h"
 #include "eval/eval_block.h"
 
-/* One Gaussian: mean, trace and L [rank][dim] (row r is eigenvector r times the root of its eigenvalue). */
+/* One Gaussian: mean, trace and L [rank][dim] (row r is eigenvector r times the root of its
+ * eigenvalue). */
 typedef struct gaussian {
     int32_t dim, rank;
     double trace;
@@ -33,10 +35,12 @@ static int eigen(double *a, int32_t dim, double *w)
     /* A symmetric matrix is its own transpose, so column-major vectors are rows of ours. */
     int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', dim, a, dim, w);
     if (info == LAPACK_WORK_MEMORY_ERROR || info == LAPACK_TRANSPOSE_MEMORY_ERROR)
-        return lw_fail(LW_ENOMEM, "Frechet distance: no memory for eigenvectors of %dx%d", dim, dim);
+        return lw_fail(LW_ENOMEM, "Frechet distance: no memory for eigenvectors of %dx%d", dim,
+                       dim);
     if (info != 0)
-        return lw_fail(LW_ENUMERIC, "Frechet distance: eigenvalues of a %dx%d covariance not found (%d)", dim, dim,
-                       info);
+        return lw_fail(LW_ENUMERIC,
+                       "Frechet distance: eigenvalues of a %dx%d covariance not found (%d)", dim,
+                       dim, info);
     return 0;
 }
 
@@ -49,15 +53,18 @@ static int factor(gaussian *g)
         return LW_ENOMEM;
     for (size_t i = 0; i < d * d; i++)
         if (!isfinite(g->l[i]) || !isfinite(g->mean[i / d]))
-            return lw_fail(LW_ENUMERIC, "Frechet distance: mean or covariance of feature %zu is not finite", i / d);
+            return lw_fail(LW_ENUMERIC,
+                           "Frechet distance: mean or covariance of feature %zu is not finite",
+                           i / d);
     g->trace = 0;
     for (size_t i = 0; i < d; i++)
         g->trace += g->l[i * d + i];
     LW_TRY(eigen(g->l, g->dim, w));
     double top = LW_MAX(w[d - 1], 0.0);
     if (w[0] < -1e-6 * LW_MAX(top, DBL_MIN))
-        return lw_fail(LW_ENUMERIC, "Frechet distance: covariance has the negative eigenvalue %g (largest: %g)", w[0],
-                       w[d - 1]);
+        return lw_fail(LW_ENUMERIC,
+                       "Frechet distance: covariance has the negative eigenvalue %g (largest: %g)",
+                       w[0], w[d - 1]);
     g->rank = 0;
     for (size_t i = 0; i < d; i++) {
         if (w[i] <= (double)g->dim * DBL_EPSILON * top)
@@ -104,12 +111,14 @@ static int nuclear_norm(const gaussian *a, const gaussian *b, double *out)
     LW_CLEANUP(lw_free) double *values = lw_calloc((size_t)small, sizeof *values);
     if (!m || !values)
         return LW_ENOMEM;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, r1, r2, a->dim, 1, a->l, a->dim, b->l, b->dim, 0, m, r2);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, r1, r2, a->dim, 1, a->l, a->dim, b->l,
+                b->dim, 0, m, r2);
     /* Column-major it is the transpose, whose singular values are the same. */
     int info = LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', r2, r1, m, r2, values, NULL, r2, NULL, small);
     if (info != 0)
         return lw_fail(info == LAPACK_WORK_MEMORY_ERROR ? LW_ENOMEM : LW_ENUMERIC,
-                       "Frechet distance: singular values of a %dx%d product not found (%d)", r1, r2, info);
+                       "Frechet distance: singular values of a %dx%d product not found (%d)", r1,
+                       r2, info);
     for (int32_t i = 0; i < small; i++)
         *out += values[i];
     return 0;
@@ -202,12 +211,14 @@ static double quantile(const double *v, int32_t n, double p)
     return low + 1 < n ? v[low] + (at - low) * (v[low + 1] - v[low]) : v[n - 1];
 }
 
-int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference, int32_t replicates, double level,
-                         uint64_t seed, lw_pool *pool, lw_interval *out)
+int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference,
+                         int32_t replicates, double level, uint64_t seed, lw_pool *pool,
+                         lw_interval *out)
 {
     int32_t dim = lw_stats_dim(reference);
     if (replicates < 20 || !(level > 0 && level < 1) || n > UINT32_MAX)
-        return lw_fail(LW_EUSAGE, "bootstrap of %lld rows: %d replicates (20 or more), level %g (in 0..1)",
+        return lw_fail(LW_EUSAGE,
+                       "bootstrap of %lld rows: %d replicates (20 or more), level %g (in 0..1)",
                        (long long)n, replicates, level);
     LW_CLEANUP(gaussian_clear) gaussian ref = {0};
     LW_CLEANUP(gaussian_clear) gaussian g = {0};
@@ -220,13 +231,15 @@ int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference
     LW_TRY(gaussian_of_rows(&g, rows, n, dim));
     double v;
     LW_TRY(distance(&g, &ref, &v));
-    boot_job job = {rows, n, dim, &ref, lw_rng_key_of(seed, lw_hash_name("eval.bootstrap")), value, rc};
+    boot_job job = {rows,  n, dim, &ref, lw_rng_key_of(seed, lw_hash_name("eval.bootstrap")),
+                    value, rc};
     lw_pool_run(pool, replicates, boot_task, &job);
     for (int32_t i = 0; i < replicates; i++)
         if (rc[i] < 0) /* the message stayed on the worker's thread */
             return lw_fail(rc[i], "bootstrap: replicate %d failed: %s", i, lw_errname(rc[i]));
     qsort(value, (size_t)replicates, sizeof *value, by_value);
-    double q_lo = quantile(value, replicates, (1 - level) / 2), q_hi = quantile(value, replicates, (1 + level) / 2);
+    double q_lo = quantile(value, replicates, (1 - level) / 2),
+           q_hi = quantile(value, replicates, (1 + level) / 2);
     double middle = quantile(value, replicates, .5);
     *out = (lw_interval){v, LW_MAX(v + (q_lo - middle), 0.0), v + (q_hi - middle)};
     return 0;

@@ -11,5 +11,6 @@ lw_interval lw_share_interval(int64_t k, int64_t n, double z)
     double m = (double)n, p = (double)k / m, zz = z * z;
     double centre = (p + zz / (2 * m)) / (1 + zz / m);
     double half = z / (1 + zz / m) * sqrt(p * (1 - p) / m + zz / (4 * m * m));
-    return (lw_interval){p, k == 0 ? 0 : LW_MAX(centre - half, 0.0), k == n ? 1 : LW_MIN(centre + half, 1.0)};
+    return (lw_interval){p, k == 0 ? 0 : LW_MAX(centre - half, 0.0),
+                         k == n ? 1 : LW_MIN(centre + half, 1.0)};
 }

@@ -14,7 +14,8 @@ static int check_row(const float *p, int32_t outputs, int64_t row)
         sound &= p[k] >= 0;
     }
     if (!sound || !(fabs(sum - 1) <= 1e-3))
-        return lw_fail(LW_ENUMERIC, "judge: row %lld is no distribution (sum %g)", (long long)row, sum);
+        return lw_fail(LW_ENUMERIC, "judge: row %lld is no distribution (sum %g)", (long long)row,
+                       sum);
     return 0;
 }
 
@@ -31,8 +32,8 @@ typedef struct tally {
     int64_t own, any, agree, junk;
 } tally;
 
-static void count_row(const float *p, int32_t outputs, int32_t classes, int32_t asked, double threshold, tally *t,
-                      int64_t *histogram)
+static void count_row(const float *p, int32_t outputs, int32_t classes, int32_t asked,
+                      double threshold, tally *t, int64_t *histogram)
 {
     int32_t real = largest(p, classes), top = largest(p, outputs);
     double limit = threshold - 1e-6; /* 0.9f is below 0.9 */
@@ -43,11 +44,12 @@ static void count_row(const float *p, int32_t outputs, int32_t classes, int32_t 
     t->agree += asked >= 0 ? top == asked : top < classes;
 }
 
-int lw_judge(const float *probs, int64_t n, int32_t outputs, int32_t classes, const int32_t *asked, double threshold,
-             int64_t *histogram, lw_verdict *out)
+int lw_judge(const float *probs, int64_t n, int32_t outputs, int32_t classes, const int32_t *asked,
+             double threshold, int64_t *histogram, lw_verdict *out)
 {
     if (n < 1 || classes < 1 || outputs < classes)
-        return lw_fail(LW_EUSAGE, "judge: %lld rows of %d outputs for %d classes", (long long)n, outputs, classes);
+        return lw_fail(LW_EUSAGE, "judge: %lld rows of %d outputs for %d classes", (long long)n,
+                       outputs, classes);
     LW_CLEANUP(lw_free) int64_t *own = lw_calloc((size_t)classes, sizeof *own);
     if (!own)
         return LW_ENOMEM;
@@ -55,8 +57,8 @@ int lw_judge(const float *probs, int64_t n, int32_t outputs, int32_t classes, co
     for (int64_t i = 0; i < n; i++) {
         LW_TRY(check_row(probs + i * outputs, outputs, i));
         if (asked && (asked[i] < 0 || asked[i] >= classes))
-            return lw_fail(LW_EUSAGE, "judge: class %d asked for in row %lld is not within 0..%d", asked[i],
-                           (long long)i, classes - 1);
+            return lw_fail(LW_EUSAGE, "judge: class %d asked for in row %lld is not within 0..%d",
+                           asked[i], (long long)i, classes - 1);
         count_row(probs + i * outputs, outputs, classes, asked ? asked[i] : -1, threshold, &t, own);
     }
     int64_t low = own[0], high = own[0];

@@ -36,18 +36,20 @@ static void near_row(void *arg, int64_t i, int64_t j0, int64_t nj, const float *
     }
 }
 
-int lw_nearest(lw_pool *pool, const float *q, int64_t m, const float *r, int64_t n, int32_t dim, int32_t k,
-               bool skip_self, double *distance, int64_t *index)
+int lw_nearest(lw_pool *pool, const float *q, int64_t m, const float *r, int64_t n, int32_t dim,
+               int32_t k, bool skip_self, double *distance, int64_t *index)
 {
     if (k < 1 || k > n - skip_self)
-        return lw_fail(LW_EUSAGE, "nearest neighbours: %d asked for of %lld rows", k, (long long)(n - skip_self));
+        return lw_fail(LW_EUSAGE, "nearest neighbours: %d asked for of %lld rows", k,
+                       (long long)(n - skip_self));
     LW_CLEANUP(lw_pairs_clear) lw_pairs p = {0};
     LW_TRY(lw_pairs_init(&p, q, m, r, n, dim));
-    LW_CLEANUP(lw_free) int64_t *own = index ? NULL : lw_calloc((size_t)LW_MAX(m, 1) * (size_t)k, sizeof *own);
+    LW_CLEANUP(lw_free)
+    int64_t *own = index ? NULL : lw_calloc((size_t)LW_MAX(m, 1) * (size_t)k, sizeof *own);
     if (!index && !own)
         return LW_ENOMEM;
     for (int64_t i = 0; i < m * k; i++)
-        distance[i] = INFINITY;
+        distance[i] = (double)INFINITY;
     near_job job = {&p, k, skip_self, distance, index ? index : own};
     LW_TRY(lw_pairs_run(pool, &p, near_row, &job));
     for (int64_t i = 0; i < m * k; i++)
@@ -67,10 +69,12 @@ static void close_row(void *arg, int64_t i, int64_t j0, int64_t nj, const float 
     const lw_pairs *p = job->p;
     for (int64_t j = j0; j < j0 + nj; j++)
         if (i != j && lw_pairs_bound(p, i, j, dots[j - j0]) < job->eps2)
-            job->count[i] += lw_square_distance(p->q + i * p->dim, p->r + j * p->dim, p->dim) < job->eps2;
+            job->count[i] += lw_square_distance(p->q + i * p->dim, p->r + j * p->dim, p->dim) <
+                             job->eps2;
 }
 
-int lw_close_pairs(lw_pool *pool, const float *x, int64_t n, int32_t dim, double eps, int64_t *pairs, int64_t *rows)
+int lw_close_pairs(lw_pool *pool, const float *x, int64_t n, int32_t dim, double eps,
+                   int64_t *pairs, int64_t *rows)
 {
     LW_CLEANUP(lw_pairs_clear) lw_pairs p = {0};
     LW_TRY(lw_pairs_init(&p, x, n, x, n, dim));
@@ -101,12 +105,13 @@ static void inside_row(void *arg, int64_t i, int64_t j0, int64_t nj, const float
     const lw_pairs *p = job->p;
     for (int64_t j = j0; j < j0 + nj && !job->inside[i]; j++)
         if (lw_pairs_bound(p, i, j, dots[j - j0]) <= job->radius2[j])
-            job->inside[i] = lw_square_distance(p->q + i * p->dim, p->r + j * p->dim, p->dim) <= job->radius2[j];
+            job->inside[i] = lw_square_distance(p->q + i * p->dim, p->r + j * p->dim, p->dim) <=
+                             job->radius2[j];
 }
 
 /* Share of rows of q inside some ball around a row of r that reaches to its k-th neighbour in r. */
-static int covered_share(lw_pool *pool, const float *q, int64_t m, const float *r, int64_t n, int32_t dim, int32_t k,
-                         double *out)
+static int covered_share(lw_pool *pool, const float *q, int64_t m, const float *r, int64_t n,
+                         int32_t dim, int32_t k, double *out)
 {
     LW_CLEANUP(lw_free) double *near = lw_calloc((size_t)n * (size_t)k, sizeof *near);
     LW_CLEANUP(lw_free) double *radius2 = lw_calloc((size_t)n, sizeof *radius2);
@@ -128,13 +133,15 @@ static int covered_share(lw_pool *pool, const float *q, int64_t m, const float *
     return 0;
 }
 
-int lw_precision_recall(lw_pool *pool, const float *gen, int64_t m, const float *real, int64_t n, int32_t dim,
-                        int32_t k, double *precision, double *recall)
+int lw_precision_recall(lw_pool *pool, const float *gen, int64_t m, const float *real, int64_t n,
+                        int32_t dim, int32_t k, double *precision, double *recall)
 {
     double p, r;
     if (k < 1 || m <= k || n <= k)
-        return lw_fail(LW_EUSAGE, "precision and recall: %lld generated and %lld real rows are too few for k = %d",
-                       (long long)m, (long long)n, k);
+        return lw_fail(
+            LW_EUSAGE,
+            "precision and recall: %lld generated and %lld real rows are too few for k = %d",
+            (long long)m, (long long)n, k);
     LW_TRY(covered_share(pool, gen, m, real, n, dim, k, &p));
     LW_TRY(covered_share(pool, real, n, gen, m, dim, k, &r));
     *precision = p;

@@ -20,11 +20,12 @@ static void spread_task(void *arg, int64_t i, int worker)
     (void)worker;
     for (int64_t j = i + 1; j < job->n; j++)
         if (!job->labels || job->labels[i] == job->labels[j])
-            job->sum[i] += sqrt(lw_square_distance(job->x + i * job->dim, job->x + j * job->dim, job->dim));
+            job->sum[i] +=
+                sqrt(lw_square_distance(job->x + i * job->dim, job->x + j * job->dim, job->dim));
 }
 
-int lw_spread(lw_pool *pool, const float *x, int64_t n, int32_t dim, const int32_t *labels, int32_t classes,
-              double *out)
+int lw_spread(lw_pool *pool, const float *x, int64_t n, int32_t dim, const int32_t *labels,
+              int32_t classes, double *out)
 {
     size_t c = labels && classes > 0 ? (size_t)classes : 1;
     if (classes <= 0)
@@ -36,8 +37,8 @@ int lw_spread(lw_pool *pool, const float *x, int64_t n, int32_t dim, const int32
         return LW_ENOMEM;
     for (int64_t i = 0; labels && i < n; i++)
         if (labels[i] < 0 || labels[i] >= classes)
-            return lw_fail(LW_EUSAGE, "spread: label %d of row %lld is not within 0..%d", labels[i], (long long)i,
-                           classes - 1);
+            return lw_fail(LW_EUSAGE, "spread: label %d of row %lld is not within 0..%d", labels[i],
+                           (long long)i, classes - 1);
     spread_job job = {x, n, dim, labels, sum};
     lw_pool_run(pool, n, spread_task, &job);
     for (int64_t i = 0; i < n; i++) {
@@ -58,8 +59,9 @@ int lw_spread(lw_pool *pool, const float *x, int64_t n, int32_t dim, const int32
     return 0;
 }
 
-int lw_diversity(lw_pool *pool, const float *gen, int64_t m, const int32_t *gen_labels, const float *real, int64_t n,
-                 const int32_t *real_labels, int32_t dim, int32_t classes, double *out)
+int lw_diversity(lw_pool *pool, const float *gen, int64_t m, const int32_t *gen_labels,
+                 const float *real, int64_t n, const int32_t *real_labels, int32_t dim,
+                 int32_t classes, double *out)
 {
     double g, r;
     LW_TRY(lw_spread(pool, gen, m, dim, gen_labels, classes, &g));
@@ -97,7 +99,8 @@ static int colour_stats(const float *pictures, int64_t n, int64_t pixels, lw_sta
     return 0;
 }
 
-int lw_colour_distance(const float *gen, int64_t m, const float *real, int64_t n, int64_t pixels, double *out)
+int lw_colour_distance(const float *gen, int64_t m, const float *real, int64_t n, int64_t pixels,
+                       double *out)
 {
     LW_CLEANUP(lw_stats_free) lw_stats *g = NULL;
     LW_CLEANUP(lw_stats_free) lw_stats *r = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mean and covariance as rows stream by. Rows are shifted by the first one (so that nothing large cancels)
- * and multiplied in blocks of fixed size: where calls cut the rows makes no difference to any bit.
+ * Mean and covariance as rows stream by. Rows are shifted by the first one (so that nothing large
+ * cancels) and multiplied in blocks of fixed size: where calls cut the rows makes no difference to
+ * any bit.
  */
 #include <cblas.h>
 #include <math.h>
@@ -67,7 +68,8 @@ int lw_stats_from(int32_t dim, int64_t n, const double *mean, const double *cov,
     size_t d = (size_t)dim;
     for (size_t i = 0; i < d * d; i++)
         if (!isfinite(cov[i]) || !isfinite(mean[i / d]))
-            return lw_fail(LW_ENUMERIC, "statistics: mean or covariance of feature %zu is not finite", i / d);
+            return lw_fail(LW_ENUMERIC,
+                           "statistics: mean or covariance of feature %zu is not finite", i / d);
     LW_CLEANUP(lw_stats_free) lw_stats *s = lw_calloc(1, sizeof *s);
     if (!s)
         return LW_ENOMEM;
@@ -110,7 +112,8 @@ static int add_row(lw_stats *s, const float *f, const double *d)
     for (int32_t i = 0; i < s->dim; i++) {
         double x = f ? (double)f[i] : d[i];
         if (!isfinite(x))
-            return lw_fail(LW_ENUMERIC, "statistics: feature %d of row %lld is %g", i, (long long)s->n, x);
+            return lw_fail(LW_ENUMERIC, "statistics: feature %d of row %lld is %g", i,
+                           (long long)s->n, x);
         to[i] = x;
     }
     if (s->n == 0)

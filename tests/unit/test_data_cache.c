@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mapped cache: hit, stale, damaged, unwritable, built by several processes at once; real data from it. */
+/* The mapped cache: hit, stale, damaged, unwritable, built by several processes at once; real data
+ * from it. */
 #include "test_data_util.h"
 
 #include "data/data_source.h"
@@ -34,7 +35,8 @@ static void second_opening_maps_the_first(void **state)
     ok(lw_data_open(spec, &o, &m));
     assert_false(m->cached);
     assert_string_equal(m->cache_path, "");
-    assert_true(m->content == a->content && a->content == b->content && m->fingerprint == b->fingerprint);
+    assert_true(m->content == a->content && a->content == b->content &&
+                m->fingerprint == b->fingerprint);
     assert_memory_equal(m->pixels, b->pixels, 300 * 768);
     assert_memory_equal(m->labels, b->labels, 300 * sizeof(int32_t));
 }
@@ -44,7 +46,8 @@ static void read_cache(const char *path, char **bytes, size_t *n)
     ok(lw_file_read(path, 0, bytes, n));
 }
 
-/* Damage at any byte of header, labels or names, any length: rebuilt, never believed, never a crash. */
+/* Damage at any byte of header, labels or names, any length: rebuilt, never believed, never a
+ * crash. */
 static void damaged_caches_are_rebuilt(void **state)
 {
     (void)state;
@@ -226,7 +229,8 @@ static void real_data_is_exact_and_opens_at_once(void **state)
         double t = lw_now();
         ok(lw_data_open(text, &o, &d));
         t = lw_now() - t;
-        print_message("cifar10 %s: %lld rows in %.4f s\n", lw_split_name(o.split), (long long)d->n, t);
+        print_message("cifar10 %s: %lld rows in %.4f s\n", lw_split_name(o.split), (long long)d->n,
+                      t);
         assert_int_equal(d->n, round ? 10000 : 50000);
         static const uint8_t red[6] = {59, 43, 50, 68, 98, 119};
         for (int i = 0; !round && i < 6; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CIFAR-10, MNIST and folders from small files made here: what is read, and what damaged files say. */
+/* CIFAR-10, MNIST and folders from small files made here: what is read, and what damaged files say.
+ */
 #include "test_data_util.h"
 
 #include "formats/formats.h"
@@ -64,7 +65,8 @@ static void check_cifar(const char *spec)
     assert_int_equal(d->n, 2);
     assert_int_equal(d->split_rows, 3);
     for (int c = 0; c < 3; c++) {
-        int sum = cifar_byte(51, c, 0) + cifar_byte(51, c, 1) + cifar_byte(51, c, 32) + cifar_byte(51, c, 33);
+        int sum = cifar_byte(51, c, 0) + cifar_byte(51, c, 1) + cifar_byte(51, c, 32) +
+                  cifar_byte(51, c, 33);
         assert_int_equal(d->pixels[c], (sum + 2) / 4); /* the mean of 2x2, halves up */
     }
 }
@@ -90,7 +92,8 @@ static void cifar_is_read_from_archives(void **state)
     check_cifar(spec_of("cifar10", in_scratch("packed"))); /* the folder the archive unpacks to */
     check_cifar(spec_of("cifar10", in_scratch("packed/odd.tar")));
     check_cifar(spec_of("cifar10", in_scratch("packed/odd.tar.gz")));
-    check_cifar(spec_of("cifar10", in_scratch("packed/only"))); /* a folder with the archive in it */
+    check_cifar(
+        spec_of("cifar10", in_scratch("packed/only"))); /* a folder with the archive in it */
 }
 
 static void damaged_cifar_is_named(void **state)
@@ -102,7 +105,8 @@ static void damaged_cifar_is_named(void **state)
     snprintf(spec, sizeof spec, "cifar10:%s", dir);
     snprintf(path, sizeof path, "%s/data_batch_2.bin", dir);
     write_cifar(path, 5, 20, -1, 100);
-    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "data_batch_2.bin: 15265 bytes are not whole records");
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT,
+          "data_batch_2.bin: 15265 bytes are not whole records");
     write_cifar(path, 5, 20, 3, 0);
     fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "record 3 (byte 9219) has label 10");
     ok(lw_file_write(path, "", 0));
@@ -111,19 +115,25 @@ static void damaged_cifar_is_named(void **state)
     assert_int_equal(unlink(path), 0);
     fails(lw_data_open(spec, &in_memory, &d), LW_EIO, "test_batch.bin is missing");
     ok(lw_mkdirs(in_scratch("empty")));
-    fails(lw_data_open(spec_of("cifar10", in_scratch("empty")), &in_memory, &d), LW_EIO, "neither data_batch_");
-    fails(lw_data_open(spec_of("cifar10", in_scratch("nowhere")), &in_memory, &d), LW_EIO, "No such file");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("empty")), &in_memory, &d), LW_EIO,
+          "neither data_batch_");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("nowhere")), &in_memory, &d), LW_EIO,
+          "No such file");
     char cmd[1200];
     cifar_dir("short");
     snprintf(cmd, sizeof cmd,
-             "cd %s/short && tar -czf ../cut.tar.gz . && head -c 20000 ../cut.tar.gz > ../x && mv ../x ../cut.tar.gz "
+             "cd %s/short && tar -czf ../cut.tar.gz . && head -c 20000 ../cut.tar.gz > ../x && mv "
+             "../x ../cut.tar.gz "
              "&& tar -cf ../half.tar data_batch_1.bin && echo hello > ../text.tar",
              scratch);
     assert_int_equal(system(cmd), 0);
     lw_file_write(in_scratch("cut.tar.gz"), "\x1f\x8b\x08", 3);
-    fails(lw_data_open(spec_of("cifar10", in_scratch("cut.tar.gz")), &in_memory, &d), LW_EFORMAT, "cut.tar.gz");
-    fails(lw_data_open(spec_of("cifar10", in_scratch("half.tar")), &in_memory, &d), LW_EFORMAT, "does not hold");
-    fails(lw_data_open(spec_of("cifar10", in_scratch("text.tar")), &in_memory, &d), LW_EFORMAT, "text.tar");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("cut.tar.gz")), &in_memory, &d), LW_EFORMAT,
+          "cut.tar.gz");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("half.tar")), &in_memory, &d), LW_EFORMAT,
+          "does not hold");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("text.tar")), &in_memory, &d), LW_EFORMAT,
+          "text.tar");
     assert_null(d);
 }
 
@@ -134,10 +144,12 @@ static void truncated_archive_is_named(void **state)
     lw_dataset *d = NULL;
     cifar_dir("whole");
     char cmd[1200];
-    snprintf(cmd, sizeof cmd, "cd %s/whole && tar -cf ../whole.tar . && head -c 24000 ../whole.tar > ../part.tar",
+    snprintf(cmd, sizeof cmd,
+             "cd %s/whole && tar -cf ../whole.tar . && head -c 24000 ../whole.tar > ../part.tar",
              scratch);
     assert_int_equal(system(cmd), 0);
-    fails(lw_data_open(spec_of("cifar10", in_scratch("part.tar")), &in_memory, &d), LW_EFORMAT, "part.tar");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("part.tar")), &in_memory, &d), LW_EFORMAT,
+          "part.tar");
     assert_null(d);
 }
 
@@ -149,7 +161,8 @@ static void put32(uint8_t *p, uint32_t v)
         p[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-static void write_idx(const char *path, uint32_t magic, uint32_t n, uint32_t side, size_t cut, int bad_label)
+static void write_idx(const char *path, uint32_t magic, uint32_t n, uint32_t side, size_t cut,
+                      int bad_label)
 {
     size_t head = side ? 16 : 8, each = side ? side * side : 1, len = head + n * each;
     uint8_t *b = calloc(len, 1);
@@ -276,7 +289,8 @@ static void folders_are_classes(void **state)
     assert_int_equal(d->classes, 2);
     assert_string_equal(d->class_names[0], "cat");
     assert_string_equal(d->class_names[1], "dog");
-    assert_int_equal(d->n, 1 + 19); /* b.JPG (capitals first) trains, a.png is held out; dog without 09, 19 */
+    assert_int_equal(
+        d->n, 1 + 19); /* b.JPG (capitals first) trains, a.png is held out; dog without 09, 19 */
     assert_int_equal(d->labels[0], 0);
     assert_int_equal(d->labels[1], 1);
     const uint8_t *dog = d->pixels + 300; /* the square x 10..29 of 40x20, halved */
@@ -321,7 +335,8 @@ static void one_folder_has_no_labels(void **state)
     assert_int_equal(d->pixels[0], 50); /* bilinear growth keeps a constant */
     lw_data_close(&d);
     o.split = LW_SPLIT_HELDOUT;
-    fails(lw_data_open(spec_of("folder", in_scratch("one")), &o, &d), LW_EFORMAT, "no held-out pictures");
+    fails(lw_data_open(spec_of("folder", in_scratch("one")), &o, &d), LW_EFORMAT,
+          "no held-out pictures");
 }
 
 static void unreadable_pictures_are_listed(void **state)
@@ -337,13 +352,15 @@ static void unreadable_pictures_are_listed(void **state)
     fails(lw_data_open(spec_of("folder", in_scratch("u")), &o, &d), LW_EFORMAT, "u/a/2.png");
     fails(lw_data_open(spec_of("folder", in_scratch("nothing")), &o, &d), LW_EIO, "nothing");
     ok(lw_mkdirs(in_scratch("void/sub")));
-    fails(lw_data_open(spec_of("folder", in_scratch("void")), &o, &d), LW_EFORMAT, "no .png, .jpg or .jpeg");
+    fails(lw_data_open(spec_of("folder", in_scratch("void")), &o, &d), LW_EFORMAT,
+          "no .png, .jpg or .jpeg");
     lw_data_report r;
     ok(lw_data_check(spec_of("folder", in_scratch("u")), &o, &r));
     assert_null(r.set);
     assert_int_equal(r.files_read, 4);
     assert_int_equal(r.n_problems, 2);
-    assert_true(lw_str_ends(r.problems[0].path, "b/4.jpg") || lw_str_ends(r.problems[0].path, "a/2.png"));
+    assert_true(lw_str_ends(r.problems[0].path, "b/4.jpg") ||
+                lw_str_ends(r.problems[0].path, "a/2.png"));
     lw_data_report_clear(&r);
     fails(lw_data_check("folder:/no/such/place", &o, &r), LW_EIO, "/no/such/place");
     lw_data_report_clear(&r);
@@ -382,11 +399,16 @@ static void duplicates_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cifar_is_read_from_a_folder), cmocka_unit_test(cifar_is_read_from_archives),
-        cmocka_unit_test(damaged_cifar_is_named),      cmocka_unit_test(truncated_archive_is_named),
-        cmocka_unit_test(mnist_is_read_padded),        cmocka_unit_test(damaged_mnist_is_named),
-        cmocka_unit_test(folders_are_classes),         cmocka_unit_test(train_and_test_folders_are_splits),
-        cmocka_unit_test(one_folder_has_no_labels),    cmocka_unit_test(unreadable_pictures_are_listed),
+        cmocka_unit_test(cifar_is_read_from_a_folder),
+        cmocka_unit_test(cifar_is_read_from_archives),
+        cmocka_unit_test(damaged_cifar_is_named),
+        cmocka_unit_test(truncated_archive_is_named),
+        cmocka_unit_test(mnist_is_read_padded),
+        cmocka_unit_test(damaged_mnist_is_named),
+        cmocka_unit_test(folders_are_classes),
+        cmocka_unit_test(train_and_test_folders_are_splits),
+        cmocka_unit_test(one_folder_has_no_labels),
+        cmocka_unit_test(unreadable_pictures_are_listed),
         cmocka_unit_test(duplicates_are_counted),
     };
     lw_log_set(LW_LOG_ERROR); /* small files are warned about */

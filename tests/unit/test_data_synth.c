@@ -6,8 +6,8 @@
 
 static const lw_data_opts in_memory = {.cache_dir = ""};
 
-/* Computed by a separate double-precision program from the same description: mean, sd, pixel (0,0) red,
- * (R/2, R/2) green, (R/3, R/2 + 2) blue, last blue. */
+/* Computed by a separate double-precision program from the same description: mean, sd, pixel (0,0)
+ * red, (R/2, R/2) green, (R/3, R/2 + 2) blue, last blue. */
 static const struct {
     uint64_t seed, index;
     int32_t size;
@@ -91,15 +91,17 @@ static void rows_are_rounded_pictures(void **state)
         assert_int_equal(d->labels[i], (50007 + i) % 10);
         for (int k = 0; k < 768; k++)
             if (fabsf(exact[k] - row[k]) > 1.0f / 255 + 1e-6f)
-                fail_msg("row %d number %d: %f, not %f", (int)i, k, (double)row[k], (double)exact[k]);
+                fail_msg("row %d number %d: %f, not %f", (int)i, k, (double)row[k],
+                         (double)exact[k]);
     }
 }
 
 static void bad_specs_are_named(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"synth:",    "synth:17", "synth:160",     "synth:16,seed=",
-                                      "synth:16x", "synth:,",  "synth:16,seed=-1", "synth:16,sed=1", "synth:16,seed=1x"};
+    static const char *const bad[] = {"synth:",           "synth:17",       "synth:160",
+                                      "synth:16,seed=",   "synth:16x",      "synth:,",
+                                      "synth:16,seed=-1", "synth:16,sed=1", "synth:16,seed=1x"};
     lw_dataset *d = NULL;
     for (size_t i = 0; i < LW_COUNT(bad); i++)
         fails(lw_data_open(bad[i], &in_memory, &d), LW_EUSAGE, bad[i]);
@@ -192,10 +194,14 @@ static void sheet_shows_a_class_a_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_are_the_described_ones), cmocka_unit_test(statistics_are_those_of_the_recipe),
-        cmocka_unit_test(rows_are_rounded_pictures),       cmocka_unit_test(bad_specs_are_named),
-        cmocka_unit_test(image_size_chooses_the_drawing),  cmocka_unit_test(threads_do_not_change_a_bit),
-        cmocka_unit_test(drawing_is_fast),                 cmocka_unit_test(sheet_shows_a_class_a_line),
+        cmocka_unit_test(pictures_are_the_described_ones),
+        cmocka_unit_test(statistics_are_those_of_the_recipe),
+        cmocka_unit_test(rows_are_rounded_pictures),
+        cmocka_unit_test(bad_specs_are_named),
+        cmocka_unit_test(image_size_chooses_the_drawing),
+        cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(drawing_is_fast),
+        cmocka_unit_test(sheet_shows_a_class_a_line),
     };
     return cmocka_run_group_tests_name("data synth", tests, scratch_make, scratch_remove);
 }

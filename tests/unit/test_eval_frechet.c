@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics and Frechet distance: two-pass sums, closed forms, rank deficiency, published numbers. */
+/* Statistics and Frechet distance: two-pass sums, closed forms, rank deficiency, published numbers.
+ */
 #include "test_eval_util.h"
 
 #include "formats/formats.h"
@@ -79,7 +80,8 @@ static void bad_rows_are_named(void **state)
     fails(lw_frechet(s, t, &out), LW_ESHAPE, "2 and 3");
     lw_stats *none = NULL;
     fails(lw_stats_new(0, &none), LW_EUSAGE, "0 features");
-    const double mean[2] = {0, 0}, bad[4] = {1, 0, 0, -1}, inf[4] = {1, 0, 0, INFINITY}, good[4] = {1, 0, 0, 1};
+    const double mean[2] = {0, 0}, bad[4] = {1, 0, 0, -1}, inf[4] = {1, 0, 0, (double)INFINITY},
+                 good[4] = {1, 0, 0, 1};
     fails(lw_frechet_arrays(2, mean, bad, mean, good, &out), LW_ENUMERIC, "negative eigenvalue");
     fails(lw_frechet_arrays(2, mean, inf, mean, good, &out), LW_ENUMERIC, "not finite");
     LW_CLEANUP(lw_stats_free) lw_stats *fixed = NULL;
@@ -92,7 +94,8 @@ static void closed_forms_hold(void **state)
     (void)state;
     double out;
     /* Diagonal: sum (m1 - m2)^2 + (s1 - s2)^2. */
-    const double m1[3] = {1, -2, 0}, m2[3] = {0, 1, 0}, c1[9] = {4, 0, 0, 0, 9, 0, 0, 0, 1}, c2[9] = {1, 0, 0, 0, 25, 0, 0, 0, 0};
+    const double m1[3] = {1, -2, 0}, m2[3] = {0, 1, 0}, c1[9] = {4, 0, 0, 0, 9, 0, 0, 0, 1},
+                 c2[9] = {1, 0, 0, 0, 25, 0, 0, 0, 0};
     ok(lw_frechet_arrays(3, m1, c1, m2, c2, &out));
     near(out, 10 + 1 + 4 + 1, 1e-12);
     ok(lw_frechet_arrays(3, m2, c2, m1, c1, &out));
@@ -115,7 +118,8 @@ static void closed_forms_hold(void **state)
     near(out, 4, 1e-14);
 }
 
-/* Gaussians on a plane of a 200-dimensional space: the distance is that of the plane, to many digits. */
+/* Gaussians on a plane of a 200-dimensional space: the distance is that of the plane, to many
+ * digits. */
 static void rank_deficiency_costs_no_digits(void **state)
 {
     (void)state;
@@ -136,7 +140,8 @@ static void rank_deficiency_costs_no_digits(void **state)
     const double a[4] = {2, .7, .7, 1}, b[4] = {1, -.5, -.5, 3};
     for (int i = 0; i < D; i++)
         for (int j = 0; j < D; j++) {
-            double uu = u[i] * u[j] / nu, vv = v[i] * v[j] / nv, cross = (u[i] * v[j] + v[i] * u[j]) / sqrt(nu * nv);
+            double uu = u[i] * u[j] / nu, vv = v[i] * v[j] / nv,
+                   cross = (u[i] * v[j] + v[i] * u[j]) / sqrt(nu * nv);
             one[i * D + j] = a[0] * uu + a[1] * cross + a[3] * vv;
             two[i * D + j] = b[0] * uu + b[1] * cross + b[3] * vv;
         }
@@ -196,7 +201,8 @@ static void published_numbers_are_met(void **state)
         char name[64];
         const double *part[4];
         for (int k = 0; k < 4; k++) {
-            snprintf(name, sizeof name, "%s.%s", k < 2 ? cases[i].a : cases[i].b, k % 2 ? "cov" : "mu");
+            snprintf(name, sizeof name, "%s.%s", k < 2 ? cases[i].a : cases[i].b,
+                     k % 2 ? "cov" : "mu");
             part[k] = f64(f, name);
         }
         double got;
@@ -288,10 +294,14 @@ static void share_intervals_are_wilsons(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_equal_two_passes),     cmocka_unit_test(cuts_do_not_change_a_bit),
-        cmocka_unit_test(bad_rows_are_named),              cmocka_unit_test(closed_forms_hold),
-        cmocka_unit_test(rank_deficiency_costs_no_digits), cmocka_unit_test(published_numbers_are_met),
-        cmocka_unit_test(bootstrap_covers_and_repeats),    cmocka_unit_test(share_intervals_are_wilsons),
+        cmocka_unit_test(statistics_equal_two_passes),
+        cmocka_unit_test(cuts_do_not_change_a_bit),
+        cmocka_unit_test(bad_rows_are_named),
+        cmocka_unit_test(closed_forms_hold),
+        cmocka_unit_test(rank_deficiency_costs_no_digits),
+        cmocka_unit_test(published_numbers_are_met),
+        cmocka_unit_test(bootstrap_covers_and_repeats),
+        cmocka_unit_test(share_intervals_are_wilsons),
     };
     return cmocka_run_group_tests_name("eval frechet", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Neighbours, precision and recall, diversity, colour, judge: against obvious loops and known cases. */
+/* Neighbours, precision and recall, diversity, colour, judge: against obvious loops and known
+ * cases. */
 #include "test_eval_util.h"
 
 static double plain_distance(const float *a, const float *b, int dim)
@@ -164,7 +165,8 @@ static void colour_distance_sees_gray(void **state)
     static const double want[6] = {2, 1, 1, 2, 0, 1};
     for (int i = 0; i < 6; i++)
         near(six[i], want[i], 1e-15);
-    float *real = malloc(N * PIXELS * 3 * sizeof *real), *gen = malloc(N * PIXELS * 3 * sizeof *gen);
+    float *real = malloc(N * PIXELS * 3 * sizeof *real),
+          *gen = malloc(N * PIXELS * 3 * sizeof *gen);
     for (int i = 0; i < N; i++) /* one flat random colour each */
         for (int p = 0; p < PIXELS; p++)
             for (int c = 0; c < 3; c++) {
@@ -186,7 +188,8 @@ static void judge_counts(void **state)
 {
     (void)state;
     /* 2 classes and junk */
-    const float p[5][3] = {{.95f, .03f, .02f}, {.05f, .9f, .05f}, {.92f, .08f, 0}, {.2f, .1f, .7f}, {.6f, .3f, .1f}};
+    const float p[5][3] = {
+        {.95f, .03f, .02f}, {.05f, .9f, .05f}, {.92f, .08f, 0}, {.2f, .1f, .7f}, {.6f, .3f, .1f}};
     const int32_t asked[5] = {0, 1, 1, 0, 0};
     lw_verdict v;
     int64_t histogram[2];
@@ -231,10 +234,14 @@ static void large_sets_take_seconds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nearest_is_exact),         cmocka_unit_test(ties_and_self_are_settled),
-        cmocka_unit_test(close_pairs_are_counted),  cmocka_unit_test(precision_and_recall_are_the_definition),
-        cmocka_unit_test(spread_and_diversity),     cmocka_unit_test(colour_distance_sees_gray),
-        cmocka_unit_test(judge_counts),             cmocka_unit_test(large_sets_take_seconds),
+        cmocka_unit_test(nearest_is_exact),
+        cmocka_unit_test(ties_and_self_are_settled),
+        cmocka_unit_test(close_pairs_are_counted),
+        cmocka_unit_test(precision_and_recall_are_the_definition),
+        cmocka_unit_test(spread_and_diversity),
+        cmocka_unit_test(colour_distance_sees_gray),
+        cmocka_unit_test(judge_counts),
+        cmocka_unit_test(large_sets_take_seconds),
     };
     return cmocka_run_group_tests_name("eval sets", tests, NULL, NULL);
 }

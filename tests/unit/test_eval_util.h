@@ -16,26 +16,27 @@
 #include "base/base.h"
 #include "eval/eval.h"
 
-#define ok(expr)                                                                                   \
-    do {                                                                                           \
-        int ok_rc_ = (expr);                                                                       \
-        if (ok_rc_ != 0)                                                                           \
-            fail_msg("%s: %d: %s", #expr, ok_rc_, lw_errmsg());                                    \
+#define ok(expr)                                                \
+    do {                                                        \
+        int ok_rc_ = (expr);                                    \
+        if (ok_rc_ != 0)                                        \
+            fail_msg("%s: %d: %s", #expr, ok_rc_, lw_errmsg()); \
     } while (0)
 
-#define fails(expr, code, text)                                                                    \
-    do {                                                                                           \
-        lw_errclear();                                                                             \
-        int fails_rc_ = (expr);                                                                    \
-        if (fails_rc_ != (code) || !strstr(lw_errmsg(), text))                                     \
-            fail_msg("%s: %d, not %d with '%s': %s", #expr, fails_rc_, code, text, lw_errmsg());   \
+#define fails(expr, code, text)                                                                  \
+    do {                                                                                         \
+        lw_errclear();                                                                           \
+        int fails_rc_ = (expr);                                                                  \
+        if (fails_rc_ != (code) || !strstr(lw_errmsg(), text))                                   \
+            fail_msg("%s: %d, not %d with '%s': %s", #expr, fails_rc_, code, text, lw_errmsg()); \
     } while (0)
 
-#define near(got, want, tolerance)                                                                 \
-    do {                                                                                           \
-        double near_g_ = (got), near_w_ = (want);                                                  \
-        if (!(fabs(near_g_ - near_w_) <= (tolerance)))                                             \
-            fail_msg("%s = %.15g, not %.15g (off by %.3g)", #got, near_g_, near_w_, near_g_ - near_w_); \
+#define near(got, want, tolerance)                                                  \
+    do {                                                                            \
+        double near_g_ = (got), near_w_ = (want);                                   \
+        if (!(fabs(near_g_ - near_w_) <= (tolerance)))                              \
+            fail_msg("%s = %.15g, not %.15g (off by %.3g)", #got, near_g_, near_w_, \
+                     near_g_ - near_w_);                                            \
     } while (0)
 
 /* About normal: sum of four uniforms, sd 1. Pure in (seed, i). */
