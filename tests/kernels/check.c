@@ -277,11 +277,11 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
     char(*names)[96] = calloc(most, sizeof *names);
     for (int l = 0; l <= (int)lw_isa_best() && runs && tests && names; l++) {
         for (size_t i = 0; i < n_cases; i++) {
-            if ((o.isa >= 0 && l != o.isa) || !strstr(cases[i].name, o.filter))
-                continue;
-            runs[n] = (check_run){.c = &cases[i], .t = {.isa = (lw_isa)l, .seed = o.seed}};
             snprintf(names[n], sizeof names[n], "%s.%s.%s", family, cases[i].name,
                      lw_isa_name((lw_isa)l));
+            if ((o.isa >= 0 && l != o.isa) || !strstr(names[n], o.filter))
+                continue;
+            runs[n] = (check_run){.c = &cases[i], .t = {.isa = (lw_isa)l, .seed = o.seed}};
             tests[n] = (struct CMUnitTest){.name = names[n],
                                            .test_func = run_case,
                                            .teardown_func = teardown_case,
@@ -289,11 +289,9 @@ int check_main(int argc, char **argv, const char *family, const check_case *case
             n++;
         }
     }
-    int failed = n ? _cmocka_run_group_tests(family, tests, n, NULL, NULL) : 1;
-    if (!n)
-        fprintf(stderr, "no case named like \"%s\"\n", o.filter);
+    int failed = n ? _cmocka_run_group_tests(family, tests, n, NULL, NULL) : 0;
     free(runs);
     free(tests);
     free(names);
-    return failed ? 1 : 0;
+    return !n ? CHECK_NO_CASE : failed ? 1 : 0;
 }

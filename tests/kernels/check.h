@@ -18,7 +18,7 @@
  *   }
  *
  * Each case runs once per ISA level from ref to the machine's best. Options: --isa LEVEL (only this
- * one), --filter TEXT (cases whose name contains it), --seed N. Buffers end at an unmapped page, so
+ * one), --filter TEXT (cases whose family.case.isa contains it), --seed N. Buffers end at an unmapped page, so
  * a read past the end is a SIGSEGV that cmocka reports; the bytes before and the gap behind are
  * canaries. The largest error of each case is printed. Failures print both values and the seed.
  */
@@ -44,7 +44,9 @@ typedef struct check_case {
     check_fn *fn;
 } check_case;
 
-/* Parses options, runs everything, returns the process exit status. */
+enum { CHECK_NO_CASE = 3 };
+/* Parses options, runs everything, returns the process exit status: 0, 1 something failed, 2 usage,
+ * CHECK_NO_CASE when the filter lets nothing through. */
 int check_main(int argc, char **argv, const char *family, const check_case *cases, size_t n_cases);
 
 /* n bytes ending at an unmapped page: 64-byte aligned (shift 0) or misaligned by whole floats

@@ -107,12 +107,16 @@ static void one_forward(check *t, problem *p)
     float *y = check_out(t, p->ny, 1), *mean = check_out(t, s->groups, 0),
           *rstd = check_out(t, s->groups, 1);
     check_tol tol = {.abs = 2e-6, .rel = 4e-6};
+    double steep = 0; /* few, nearly equal numbers: rounding of x and mean is multiplied by rstd */
     oracle(p);
+    for (ptrdiff_t g = 0; g < s->groups; g++)
+        steep = fmax(steep, p->rstd_d[g]);
+    check_tol tol_y = {.abs = tol.abs + 4e-7 * steep, .rel = tol.rel};
     k->forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups,
                p->scratch);
-    check_rows(t, y, p->y_d, s, s->y_pitch, 1, tol, "y");
+    check_rows(t, y, p->y_d, s, s->y_pitch, 1, tol_y, "y");
     check_close(t, mean, p->mean_d, s->groups, tol, "mean");
-    check_close(t, rstd, p->rstd_d, s->groups, tol, "rstd");
+    check_close(t, rstd, p->rstd_d, s->groups, (check_tol){.rel = tol.rel + 4e-7 * steep}, "rstd");
     float *again = check_out(t, p->ny, 0); /* by tasks, backwards: same bits */
     for (ptrdiff_t task = lw_norm_tasks(s) - 1; task >= 0; task--) {
         ptrdiff_t g0, g1;

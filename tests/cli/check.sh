@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway check: one small family, its JSON, and wrong use.
+
+expect 0 check --filter softmax.softmax
+out_has 'max error'
+out_has 'PASSED'
+expect 0 check --filter softmax.softmax.ref --isa ref --seed 3 --json
+out_has '"softmax": true'
+expect 2 check --filter nothing
+err_has 'no case'
+expect 2 check --isa mmx
+expect 2 check --filtre x
+err_has 'did you mean --filter?'
