@@ -52,6 +52,7 @@ enum {
     LW_OPF_ALIAS = 1u << 1,    /* output 0 is input 0's memory under another shape */
     LW_OPF_INPLACE = 1u << 2,  /* output 0 may overwrite input 0 when that dies here */
     LW_OPF_RANDOM = 1u << 3,   /* depends on the tick: never folded or hoisted */
+    LW_OPF_ANY_OUT = 1u << 4,  /* kernels skip any output nobody reads; without it, any but output 0 */
 };
 
 /* The const record of one op. `infer` checks and types; `grad` appends the VJP; both get the graph. */

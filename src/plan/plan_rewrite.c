@@ -56,8 +56,12 @@ int lw_rewrite_copy(lw_rewrite *r, const lw_node *n, void *arg)
 static void mark_live(lw_rewrite *r)
 {
     const lw_graph *g = r->from;
-    for (int i = 0; i < lw_graph_output_count(g); i++)
-        r->uses[lw_graph_output_at(g, i)->val.id]++;
+    for (int i = 0; i < lw_graph_output_count(g); i++) {
+        const lw_graph_output *o = lw_graph_output_at(g, i);
+        r->uses[o->val.id]++;
+        if (lw_val_ok(o->grad_of)) /* its slab is bound through the node, even where no step reads the value */
+            r->uses[o->grad_of.id]++;
+    }
     for (uint32_t k = lw_graph_node_count(g); k-- > 0;) {
         const lw_node *n = lw_graph_node(g, k);
         bool live = n->op == LW_OP_INPUT;

@@ -181,7 +181,9 @@ static bool stale(lw_exec *e)
     bool any = !e->prepared;
     for (int i = 0; i < e->plan->n_store; i++) {
         const lw_params *s = e->plan->store[i];
-        uint64_t v = s->version(s->self, e->weights);
+        /* a store without averages is read from PARAM, as param_address says */
+        lw_slab read = s->address(s->self, 0, e->weights) ? e->weights : LW_SLAB_PARAM;
+        uint64_t v = s->version(s->self, read);
         any |= e->version[i] != v;
         e->version[i] = v;
     }

@@ -60,7 +60,7 @@ static int node_slots(lw_plan *p, const lw_node *n, bool prepare, const uint32_t
         return 0;
     }
     for (int i = 0; i < n->n_out; i++) {
-        if (!uses[n->out[i].id])
+        if (!uses[n->out[i].id] && (i > 0 || lw_op_get(n->op)->flags & LW_OPF_ANY_OUT))
             continue; /* nobody reads it: the kernel gets NULL */
         uint32_t s = new_slot(p, prepare ? LW_PLACE_DERIVED : LW_PLACE_FRAME,
                               lw_type_bytes(lw_val_type(p->graph, n->out[i])), n->out[i].id);

@@ -141,6 +141,7 @@ static void grad_ce(lw_graph *g, const lw_node *n, const lw_val *dout, const boo
 
 const lw_op_def lw_op_cross_entropy = {
     .name = "cross_entropy", .infer = infer_ce, .grad = grad_ce, .cost = cost_rows,
+    .flags = LW_OPF_ANY_OUT,
 };
 const lw_op_def lw_op_cross_entropy_grad = {
     .name = "cross_entropy_grad", .infer = infer_ce_grad, .grad = lw_grad_none, .cost = cost_rows,

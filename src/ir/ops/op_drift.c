@@ -49,6 +49,7 @@ static void grad_stats(lw_graph *g, const lw_node *n, const lw_val *dout, const 
 
 const lw_op_def lw_op_feature_stats = {
     .name = "feature_stats", .infer = infer_stats, .grad = grad_stats, .cost = lw_cost_bytes,
+    .flags = LW_OPF_ANY_OUT,
 };
 const lw_op_def lw_op_feature_stats_grad = {
     .name = "feature_stats_grad", .infer = infer_stats_grad, .grad = lw_grad_none, .cost = lw_cost_bytes,
@@ -116,7 +117,7 @@ static void print_drift(lw_str *s, const lw_node *n)
 
 const lw_op_def lw_op_drift_field = {
     .name = "drift_field", .infer = infer_drift, .grad = grad_drift, .cost = cost_drift,
-    .print = print_drift,
+    .print = print_drift, .flags = LW_OPF_ANY_OUT,
 };
 
 lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,

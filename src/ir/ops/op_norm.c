@@ -73,7 +73,7 @@ const lw_op_def lw_op_group_norm = {
 };
 const lw_op_def lw_op_group_norm_grad = {
     .name = "group_norm_grad", .infer = infer_norm_grad, .grad = lw_grad_none, .cost = cost_norm,
-    .print = print_norm,
+    .print = print_norm, .flags = LW_OPF_ANY_OUT,
 };
 
 lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale, lw_val shift,

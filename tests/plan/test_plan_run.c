@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole plans: memory maps proved, prepared data made when and only when it must be, no allocation, errors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/plan_prover.h"
+#include "plan/plan_util.h"
+
+/* ---- memory ----------------------------------------------------------------------------------------- */
+
+static plan_proof assert_proved(const lw_plan *p)
+{
+    plan_proof proof;
+    if (!plan_prove(p, &proof))
+        fail_msg("%s", proof.why);
+    return proof;
+}
+
+static void test_memory_of_small_unet(void **state)
+{
+    (void)state;
+    for (int train = 0; train < 2; train++) {
+        size_t bytes[2];
+        for (int opt = 0; opt < 2; opt++) {
+            plan_lab l;
+            lab_open(&l, 2, LW_ISA_REF);
+            (train ? lab_unet_train : lab_unet_sample)(&l, 3);
+            lab_compile(&l, opt);
+            plan_proof proof = assert_proved(l.plan);
+            bytes[opt] = l.plan->frame_bytes;
+            if (!opt)
+                assert_int_equal(proof.in_place + proof.shared, 0);
+            else
+                assert_true(proof.in_place > 0 && proof.shared > 0);
+            lab_close(&l);
+        }
+        assert_true(bytes[1] < bytes[0] / 2);
+    }
+}
+
+/* The shared U-Net as users train it (compiled, not run: no slabs are needed). */
+static void test_memory_of_shared_unet(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_unet_config c = lw_unet_small();
+    lw_unet_in in = {.x = LAB_X(&l, "x", 2, 32, 32, 3), .t = LAB_X(&l, "t", 2)};
+    l.b.rows = lw_input(l.g, "rows", lw_type_of(LW_I64, 1, 2));
+    lw_val loss = lw_mean(l.g, lw_sqr(l.g, lw_unet(&l.b, &c, in)), LW_OVER_ALL);
+    lab_output(&l, "loss", loss);
+    assert_int_equal(lw_grad_params(l.g, loss, LW_NOVAL), 0);
+    if (lw_compile(l.g, l.dev, NULL, &l.plan) < 0)
+        fail_msg("%s", lw_errmsg());
+    plan_proof proof = assert_proved(l.plan);
+    assert_true(proof.in_place > 0 && proof.shared > 0);
+    print_message("shared U-Net, training step of 2: %zu bytes of values, %d steps in place\n", l.plan->frame_bytes,
+                  proof.in_place);
+    lab_close(&l);
+}
+
+/* The prover itself: it must see what a wrong planner would do. */
+static void test_prover_sees_overlap(void **state)
+{
+    (void)state;
+    plan_lab l;
+    plan_proof proof;
+    lab_open(&l, 1, LW_ISA_REF);
+    lab_unet_train(&l, 2);
+    lab_compile(&l, 1);
+    int caught = 0, moved = 0;
+    for (uint32_t i = 1; i <= l.plan->n_slots; i++) { /* every value once on top of the frame's start */
+        lw_slot *s = &l.plan->slot[i];
+        if (s->place != LW_PLACE_FRAME || s->offset == 0 || s->last == s->first)
+            continue;
+        size_t was = s->offset;
+        s->offset = 0;
+        caught += !plan_prove(l.plan, &proof);
+        moved++;
+        s->offset = was;
+    }
+    assert_true(moved > 100 && caught > moved / 2);
+    assert_proved(l.plan);
+    lab_close(&l);
+}
+
+/* ---- prepare ------------------------------------------------------------------------------------------- */
+
+/* Without t the time embedding depends on parameters only: it, and every projection of it, is prepared. */
+static void test_constant_time_is_prepared(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lab_unet_sample(&l, 2);
+    lab_compile(&l, 1);
+    int embedding = 0, packs = 0;
+    for (int k = 0; k < l.plan->n_steps; k++) {
+        const lw_node *n = l.plan->step[k].node;
+        bool early = k < l.plan->n_prepare;
+        if (n->op == LW_OP_PACK) {
+            assert_true(early);
+            packs++;
+        }
+        if (strstr(n->scope, "time_embedding")) {
+            if (!early && n->op == LW_OP_MATMUL)
+                fail_msg("%s is a step of every run", n->scope);
+            embedding += early;
+        }
+    }
+    assert_true(embedding >= 2 && packs > 10);
+    lab_close(&l);
+}
+
+/* With latent and classes absent every time projection folds too; the run has no matrix product but attention's. */
+static void test_projections_fold(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_unet_config c = lab_unet();
+    c.classes = c.latent_dim = 0;
+    l.b.training = false;
+    lab_output(&l, "y", lw_unet(&l.b, &c, (lw_unet_in){.x = LAB_X(&l, "x", 2, 8, 8, 3)}));
+    lab_compile(&l, 1);
+    for (int k = l.plan->n_prepare; k < l.plan->n_steps; k++) {
+        const lw_node *n = l.plan->step[k].node;
+        if (n->op == LW_OP_MATMUL && !strstr(n->scope, "attentions"))
+            fail_msg("%s is a step of every run", n->scope);
+    }
+    lab_close(&l);
+}
+
+static double sum_of(plan_lab *l)
+{
+    double s = 0.0;
+    const float *y = lw_exec_data(l->exec, "y");
+    assert_int_equal(lw_exec_run(l->exec, NULL), 0);
+    for (int64_t i = 0; i < lw_type_count(lw_exec_type(l->exec, "y")); i++)
+        s += (double)y[i] * (double)(i % 7 + 1);
+    return s;
+}
+
+/* Prepared data follows the store's version: not its bytes, and not the run. */
+static void test_prepared_again_when_version_moves(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lab_output(&l, "y", lw_linear_op(l.g, LAB_X(&l, "x", 3, 4), LAB_P(&l, "w", 5, 4), LW_NOVAL));
+    lab_compile(&l, 1);
+    lab_fill(&l);
+    double before = sum_of(&l);
+    float *w = lw_store_data(l.store, 0, LW_SLAB_PARAM);
+    for (int i = 0; i < 20; i++)
+        w[i] *= 2.0f;
+    assert_true(sum_of(&l) == before); /* nobody said so: the packed copy stands */
+    lw_store_touch(l.store, LW_SLAB_PARAM);
+    assert_true(sum_of(&l) == 2.0 * before);
+    lw_store_touch(l.store, LW_SLAB_EMA); /* another slab: not what this exec reads */
+    for (int i = 0; i < 20; i++)
+        w[i] *= 2.0f;
+    assert_true(sum_of(&l) == 2.0 * before);
+    lab_close(&l);
+}
+
+/* An exec of averaged weights over a frozen store reads PARAM: PARAM's version counts. */
+static void test_version_of_the_slab_that_is_read(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_store_free(&l.store);
+    assert_int_equal(lw_store_new(true, &l.store), 0);
+    l.b.params = lw_store_params(l.store);
+    lab_output(&l, "y", lw_linear_op(l.g, LAB_X(&l, "x", 3, 4), LAB_P(&l, "w", 5, 4), LW_NOVAL));
+    lab_compile(&l, 1);
+    lw_exec_free(&l.exec);
+    assert_int_equal(lw_exec_new(l.plan, LW_SLAB_EMA, &l.exec), 0);
+    lab_fill(&l);
+    double before = sum_of(&l);
+    float *w = lw_store_data(l.store, 0, LW_SLAB_PARAM);
+    for (int i = 0; i < 20; i++)
+        w[i] *= 2.0f;
+    lw_store_touch(l.store, LW_SLAB_PARAM);
+    assert_true(sum_of(&l) == 2.0 * before);
+    lab_close(&l);
+}
+
+/* Two execs of one plan: each prepares its own; weights and averages side by side. */
+static void test_two_execs_of_one_plan(void **state)
+{
+    (void)state;
+    plan_lab l;
+    LW_CLEANUP(lw_exec_free) lw_exec *ema = NULL;
+    lab_open(&l, 1, LW_ISA_REF);
+    lab_output(&l, "y", lw_linear_op(l.g, LAB_X(&l, "x", 3, 4), LAB_P(&l, "w", 5, 4), LW_NOVAL));
+    lab_compile(&l, 1);
+    float *average = lw_store_data(l.store, 0, LW_SLAB_EMA);
+    for (int i = 0; i < 20; i++)
+        average[i] *= 3.0f;
+    lw_store_touch(l.store, LW_SLAB_EMA);
+    assert_int_equal(lw_exec_new(l.plan, LW_SLAB_EMA, &ema), 0);
+    lab_fill(&l);
+    memcpy(lw_exec_data(ema, "x"), lw_exec_data(l.exec, "x"), 12 * sizeof(float));
+    sum_of(&l);
+    assert_int_equal(lw_exec_run(ema, NULL), 0);
+    const float *a = lw_exec_data(l.exec, "y"), *b = lw_exec_data(ema, "y");
+    for (int i = 0; i < 15; i++)
+        assert_true(b[i] - 3.0f * a[i] < 1e-5f && 3.0f * a[i] - b[i] < 1e-5f);
+    lw_exec_free(&ema);
+    lab_close(&l);
+}
+
+/* ---- replay ---------------------------------------------------------------------------------------------- */
+
+static void test_replay_does_not_allocate(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 3, lw_isa_best());
+    lab_unet_train(&l, 4);
+    lab_compile(&l, 1);
+    lab_fill(&l);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, i}), 0);
+    uint64_t before = lw_alloc_count();
+    for (uint32_t i = 2; i < 5; i++) {
+        lw_store_touch(l.store, LW_SLAB_PARAM); /* with preparing again */
+        assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, i}), 0);
+    }
+    assert_int_equal(lw_alloc_count(), before);
+    lab_close(&l);
+}
+
+/* A frame is what it was said to be, and a plan's text does not depend on where it was compiled. */
+static void test_plan_is_the_same_everywhere(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_str_clear) lw_str first = {0};
+    for (int isa = 0; isa <= (int)lw_isa_best(); isa++)
+        for (int threads = 1; threads < 6; threads += 2) {
+            plan_lab l;
+            LW_CLEANUP(lw_str_clear) lw_str text = {0};
+            lab_open(&l, threads, (lw_isa)isa);
+            lab_unet_train(&l, 2);
+            lab_compile(&l, 1);
+            lw_plan_print(&text, l.plan);
+            lw_plan_info info = lw_plan_get_info(l.plan);
+            assert_int_equal(info.frame_bytes, l.plan->frame_bytes + l.plan->scratch_bytes * (size_t)threads);
+            if (!first.len)
+                lw_str_add(&first, lw_str_c(&text));
+            assert_string_equal(lw_str_c(&first), lw_str_c(&text));
+            lab_close(&l);
+        }
+}
+
+static void test_ports(void **state)
+{
+    (void)state;
+    plan_lab l;
+    float mine[12] = {1.0f, 2.0f};
+    lab_open(&l, 1, LW_ISA_REF);
+    lab_output(&l, "y", lw_scale(l.g, LAB_X(&l, "x", 3, 4), 2.0f));
+    lab_compile(&l, 1);
+    assert_null(lw_exec_data(l.exec, "z"));
+    assert_int_equal(lw_exec_type(l.exec, "z").dtype, LW_DT_NONE);
+    assert_int_equal(lw_exec_bind(l.exec, "z", mine), LW_EUSAGE);
+    assert_non_null(strstr(lw_errmsg(), "'z'"));
+    assert_true(lw_type_eq(lw_exec_type(l.exec, "x"), lw_type_of(LW_F32, 2, 3, 4)));
+    assert_int_equal(lw_exec_bind(l.exec, "x", mine), 0);
+    assert_ptr_equal(lw_exec_data(l.exec, "x"), mine);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    assert_true(((const float *)lw_exec_data(l.exec, "y"))[1] == 4.0f);
+    assert_true(mine[1] == 2.0f); /* an input is never written */
+    lab_close(&l);
+}
+
+/* ---- errors ----------------------------------------------------------------------------------------------- */
+
+static void test_first_error_with_its_scope(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_val x = LAB_X(&l, "x", 2, 5);
+    const char *up = lw_scope_push(l.g, "down_blocks.1");
+    const char *in = lw_scope_push(l.g, "resnets.0");
+    lw_val y = lw_linear_op(l.g, x, LAB_P(&l, "w", 3, 4), LW_NOVAL); /* 5 against 4 */
+    lw_scope_set(l.g, in);
+    lw_scope_set(l.g, up);
+    assert_false(lw_val_ok(y));
+    assert_false(lw_val_ok(lw_softmax(l.g, lw_silu(l.g, y)))); /* going on is harmless */
+    lw_concat(l.g, x, y, 9);
+    lab_output(&l, "y", y);
+    lw_errclear();
+    assert_int_equal(lw_compile(l.g, l.dev, NULL, &l.plan), LW_ESHAPE);
+    assert_non_null(strstr(lw_errmsg(), "down_blocks.1.resnets.0"));
+    assert_non_null(strstr(lw_errmsg(), "f32[2,5]"));
+    assert_non_null(strstr(lw_errmsg(), "f32[3,4]"));
+    assert_null(l.plan);
+    lab_close(&l);
+}
+
+static void test_no_gradient_names_the_op(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    const char *up = lw_scope_push(l.g, "head");
+    lw_val w = LAB_P(&l, "w", 3, 4);
+    lw_val y = lw_ew3(l.g, LW_EW_fma, w, w, w);
+    lw_scope_set(l.g, up);
+    assert_int_equal(lw_grad_params(l.g, lw_sum(l.g, y, LW_OVER_ALL), LW_NOVAL), LW_EUNSUPPORTED);
+    assert_non_null(strstr(lw_errmsg(), "fma"));
+    assert_non_null(strstr(lw_errmsg(), "head"));
+    lab_close(&l);
+}
+
+static void test_missing_output_value(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    LAB_X(&l, "x", 2);
+    lab_output(&l, "y", LW_NOVAL);
+    assert_int_equal(lw_compile(l.g, l.dev, NULL, &l.plan), LW_ESHAPE);
+    assert_non_null(strstr(lw_errmsg(), "'y'"));
+    lab_close(&l);
+}
+
+/* A frozen store has no gradient slab; its parameters are passed through, not differentiated. */
+static void test_frozen_parameters_get_no_gradient(void **state)
+{
+    (void)state;
+    plan_lab l;
+    LW_CLEANUP(lw_store_free) lw_store *frozen = NULL;
+    lab_open(&l, 1, LW_ISA_REF);
+    assert_int_equal(lw_store_new(true, &frozen), 0);
+    lw_builder f = {.g = l.g, .params = lw_store_params(frozen)};
+    lw_val x = LAB_P(&l, "x", 2, 4);
+    lw_val w = lw_param(&f, "w", lw_type_of(LW_F32, 2, 3, 4), (lw_init){LW_INIT_ONES, 0});
+    lw_val loss = lw_sum(l.g, lw_linear_op(l.g, x, w, LW_NOVAL), LW_OVER_ALL);
+    assert_int_equal(lw_grad_params(l.g, loss, LW_NOVAL), 0);
+    assert_int_equal(lw_graph_output_count(l.g), 1);
+    assert_int_equal(lw_store_fix(frozen), 0);
+    lw_store_init(frozen, 0);
+    lab_compile(&l, 1);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    const float *dx = lw_store_data(l.store, 0, LW_SLAB_GRAD);
+    for (int i = 0; i < 8; i++)
+        assert_true(dx[i] == 3.0f);
+    lw_exec_free(&l.exec);
+    lab_close(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_of_small_unet), cmocka_unit_test(test_memory_of_shared_unet),
+        cmocka_unit_test(test_prover_sees_overlap), cmocka_unit_test(test_constant_time_is_prepared),
+        cmocka_unit_test(test_projections_fold), cmocka_unit_test(test_prepared_again_when_version_moves),
+        cmocka_unit_test(test_version_of_the_slab_that_is_read), cmocka_unit_test(test_two_execs_of_one_plan),
+        cmocka_unit_test(test_replay_does_not_allocate), cmocka_unit_test(test_plan_is_the_same_everywhere),
+        cmocka_unit_test(test_ports), cmocka_unit_test(test_first_error_with_its_scope),
+        cmocka_unit_test(test_no_gradient_names_the_op), cmocka_unit_test(test_missing_output_value),
+        cmocka_unit_test(test_frozen_parameters_get_no_gradient),
+    };
+    return cmocka_run_group_tests_name("plan_run", tests, NULL, NULL);
+}
