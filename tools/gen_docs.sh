@@ -99,7 +99,8 @@ ops_text() {
 What a graph can say. Rows come from `src/ir/ops.def`, one record per op in `src/ir/ops/`. *Gradient*: `yes` when
 the record has a rule that appends the op's vector-Jacobian product to the graph; `none` stops gradients (the
 `*_grad` ops are themselves such rules' products). *Flags*: `leaf` nothing to run; `alias` output 0 is input 0's
-memory; `inplace` output 0 may take over input 0's memory; `random` depends on the step, never folded or prepared.
+memory; `inplace` output 0 may take over input 0's memory; `random` depends on the step, never folded or prepared;
+`any_out` output 0 too is left out when nobody reads it.
 
 | op | what it computes | gradient | flags | record in `src/ir/` | CPU lowering in `src/` |
 |---|---|---|---|---|---|
