@@ -43,7 +43,7 @@ static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, int *rc)
     product_attr attr;
     int at;
     if (ew->n_step != 1 || ew->mode[k] != LW_EW_FULL || !single_use(r, n, k) ||
-        p->attr_size > sizeof attr || !lw_type_eq(lw_val_type(r->to, v), ew->type))
+        !p->attr_size || p->attr_size > sizeof attr || !lw_type_eq(lw_val_type(r->to, v), ew->type))
         return false;
     memcpy(&attr, p->attr, p->attr_size);
     int32_t *act = epilogue_of(p, &attr, &at);
