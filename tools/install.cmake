@@ -8,22 +8,36 @@ set(objects "")
 foreach(folder ${LW_FOLDERS})
   if(NOT folder STREQUAL lw_cli)
     list(APPEND objects $<TARGET_OBJECTS:${folder}>)
+    list(APPEND LW_OBJECT_FOLDERS ${folder})
   endif()
 endforeach()
 set(outside PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PNG PkgConfig::TURBOJPEG PkgConfig::ARCHIVE
   ${LAPACKE_LIBRARY} ${OPENBLAS_LIBRARY} m Threads::Threads)
 
-add_library(leeway_static STATIC ${objects})
+# One object with everything, its hidden (private) symbols made local: nothing but leeway.h's names in libleeway.a.
+set(whole ${CMAKE_BINARY_DIR}/generated/leeway_whole.o)
+add_custom_command(OUTPUT ${whole} DEPENDS ${LW_OBJECT_FOLDERS} ${objects} COMMAND_EXPAND_LISTS VERBATIM
+  COMMAND ${CMAKE_LINKER} -r -o ${whole} ${objects}
+  COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${whole})
+add_library(leeway_static STATIC ${whole})
+set_source_files_properties(${whole} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
 set_target_properties(leeway_static PROPERTIES OUTPUT_NAME leeway)
+
 add_library(leeway_shared SHARED ${objects})
 set_target_properties(leeway_shared PROPERTIES OUTPUT_NAME leeway VERSION ${PROJECT_VERSION}
-  SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME leeway)
+  SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME leeway LINK_DEPENDS ${CMAKE_SOURCE_DIR}/tools/leeway.map)
 target_link_libraries(leeway_shared PRIVATE ${outside})
+target_link_options(leeway_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/tools/leeway.map)
+if(NOT LW_SANITIZE)
+  target_link_options(leeway_shared PRIVATE -Wl,--no-undefined)
+endif()
 target_include_directories(leeway_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 # Objects alone carry no language for the linker.
 set_target_properties(leeway_static leeway_shared PROPERTIES LINKER_LANGUAGE C)
 
+# From the folder of leeway.pc to the prefix, so that an installed tree may be moved.
+file(RELATIVE_PATH LW_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leeway)
 configure_file(${CMAKE_SOURCE_DIR}/tools/leeway.pc.in ${CMAKE_BINARY_DIR}/generated/leeway.pc @ONLY)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/tools/leeway-config.cmake.in

@@ -92,17 +92,23 @@ const lw_port *lw_forward_port(const lw_forward *f, int i)
     return &f->port[i];
 }
 
-int lw_forward_find(const lw_forward *f, const char *name, const lw_port **out)
+static int unknown_name(const lw_forward *f, const char *name)
 {
     LW_CLEANUP(lw_str_clear) lw_str have = {0};
+    for (int i = 0; i < f->n_port; i++)
+        lw_str_addf(&have, "%s%s", i ? ", " : "", f->port[i].name);
+    return lw_fail(LW_EUSAGE, "%s has no tensor '%s': there are %s", f->net->dir, name, lw_str_c(&have));
+}
+
+int lw_forward_find(const lw_forward *f, const char *name, const lw_port **out)
+{
     for (int i = 0; i < f->n_port; i++) {
         if (lw_str_eq(f->port[i].name, name)) {
             *out = &f->port[i];
             return 0;
         }
-        lw_str_addf(&have, "%s%s", i ? ", " : "", f->port[i].name);
     }
-    return lw_fail(LW_EUSAGE, "%s has no tensor '%s': there are %s", f->net->dir, name, lw_str_c(&have));
+    return unknown_name(f, name);
 }
 
 size_t lw_forward_bytes(const lw_forward *f)

@@ -4,7 +4,7 @@
 
 expect 0 check --filter softmax.softmax
 out_has 'max error'
-out_has 'PASSED'
+out_has '3 test(s) run'
 expect 0 check --filter softmax.softmax.ref --isa ref --seed 3 --json
 out_has '"softmax": true'
 expect 2 check --filter nothing

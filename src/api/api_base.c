@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Versions, errors, sized structs, devices. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api_private.h"
+#include "backend/cpu/cpu.h"
+
+/* The public codes are the private ones by other names. */
+#define SAME(a, b) _Static_assert((a) == (b), #a)
+SAME(LW_ERROR_FAILED, LW_EFAILED);
+SAME(LW_ERROR_USAGE, LW_EUSAGE);
+SAME(LW_ERROR_FORMAT, LW_EFORMAT);
+SAME(LW_ERROR_IO, LW_EIO);
+SAME(LW_ERROR_MEMORY, LW_ENOMEM);
+SAME(LW_ERROR_DEVICE, LW_EDEVICE);
+SAME(LW_ERROR_NUMERIC, LW_ENUMERIC);
+SAME(LW_ERROR_STOPPED, LW_ESTOPPED);
+SAME(LW_ERROR_SHAPE, LW_ESHAPE);
+SAME(LW_ERROR_UNSUPPORTED, LW_EUNSUPPORTED);
+
+int lw_api_version(void) { return LW_API_VERSION; }
+
+const char *lw_api_release(void)
+{
+    static _Thread_local char text[96];
+    snprintf(text, sizeof text, "%s (%s)", lw_build_version(), lw_build_commit());
+    return text;
+}
+
+const char *lw_error_message(void) { return lw_errmsg(); }
+const char *lw_error_name(int code) { return lw_errname(code); }
+
+/* ---- structs that begin with their size --------------------------------------------------------------- */
+
+static int size_of(const void *theirs, const char *what, size_t *size)
+{
+    if (!theirs)
+        return lw_fail(LW_EUSAGE, "%s is NULL", what);
+    memcpy(size, theirs, sizeof *size);
+    if (*size < sizeof *size || *size > 65536)
+        return lw_fail(LW_EUSAGE, "%s: .size is %zu; set it to the size of the struct", what, *size);
+    return 0;
+}
+
+int api_read(void *own, size_t own_size, const void *theirs, const char *what)
+{
+    size_t size = 0;
+    LW_TRY(size_of(theirs, what, &size));
+    memset(own, 0, own_size);
+    memcpy(own, theirs, LW_MIN(size, own_size));
+    return 0;
+}
+
+int api_write(void *theirs, void *own, size_t own_size, const char *what)
+{
+    size_t size = 0;
+    LW_TRY(size_of(theirs, what, &size));
+    memcpy(own, &size, sizeof size);
+    memcpy(theirs, own, LW_MIN(size, own_size));
+    return 0;
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------ */
+
+static int choose_isa(const char *name, lw_isa *out)
+{
+    if (!name)
+        return lw_isa_chosen(out);
+    for (int i = 0; i < LW_ISA_COUNT; i++) {
+        if (!lw_str_eq(name, lw_isa_name((lw_isa)i)))
+            continue;
+        if ((lw_isa)i > lw_isa_best())
+            return lw_fail(LW_EDEVICE, "instruction set level %s: this CPU has %s at best", name,
+                           lw_isa_name(lw_isa_best()));
+        *out = (lw_isa)i;
+        return 0;
+    }
+    return lw_fail(LW_EUSAGE, "instruction set level '%s': must be ref, avx2 or avx512", name);
+}
+
+int lw_device_open(const lw_device_options *options, lw_device **device)
+{
+    lw_device_options o = {0};
+    lw_isa isa;
+    API_NEED(device);
+    if (options)
+        LW_TRY(API_READ(o, options));
+    if (o.threads < 0 || o.threads > 4096)
+        return lw_fail(LW_EUSAGE, "%d threads: must be 0 to 4096", o.threads);
+    LW_TRY(choose_isa(o.isa, &isa));
+    return lw_cpu_open(o.threads, isa, device);
+}
+
+void lw_device_close(lw_device **device)
+{
+    if (device)
+        lw_cpu_close(device);
+}
+
+int lw_device_threads(const lw_device *device) { return device->workers(device->self); }
+const char *lw_device_isa(const lw_device *device) { return lw_isa_name(lw_cpu_kernels(device)->isa); }

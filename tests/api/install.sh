@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# install.sh BUILD SOURCE DIR CC: installs, moves the tree, builds the example by pkg-config and by CMake, shared
+# and static, runs them, and checks that the libraries give away leeway.h's names and no others.
+set -eu
+build=$1
+source=$2
+dir=$3
+cc=$4
+
+rm -rf "$dir"
+mkdir -p "$dir"
+cmake --install "$build" --prefix "$dir/first" >"$dir/install.log"
+mv "$dir/first" "$dir/moved" # nothing in it may know where it was
+prefix=$dir/moved
+"$prefix/bin/leeway" --version
+
+fails() {
+    printf 'FAILED: %s\n' "$*"
+    exit 1
+}
+
+lib=$(dirname "$(find "$prefix" -name libleeway.so | head -n 1)")
+sed -n 's/^LW_API.*[ *]\(lw_[a-z_]*\)(.*/\1/p' "$source/include/leeway.h" | sort >"$dir/declared"
+[ "$(wc -l <"$dir/declared")" -ge 20 ] || fails 'leeway.h: functions not found'
+nm -D --defined-only "$lib/libleeway.so" | awk '$2 == "T" || $2 == "D" || $2 == "B" || $2 == "R" {sub(/@.*/, "", $3); print $3}' |
+    sort >"$dir/exported"
+cmp "$dir/declared" "$dir/exported" || fails 'libleeway.so exports other names than leeway.h declares'
+nm -g --defined-only "$lib/libleeway.a" | awk 'NF == 3 {print $3}' | sort >"$dir/archived"
+cmp "$dir/declared" "$dir/archived" || fails 'libleeway.a gives away other names than leeway.h declares'
+if grep -rIl -e "$dir/first" -e "$build" "$lib/pkgconfig" "$lib/cmake" "$prefix/include"; then
+    fails 'an installed file names the build or the first prefix'
+fi
+
+"$build/make_model" plain "$dir/model"
+check() {
+    LD_LIBRARY_PATH=$lib "$1" "$dir/model" >"$dir/out" || fails "$1: status $?"
+    grep -q 'step 40' "$dir/out" || fails "$1: no last step"
+    grep -q '3 of 3 rows' "$dir/out" || fails "$1: the model did not run"
+}
+
+# pkg-config: flags are words to be split
+export PKG_CONFIG_PATH="$lib/pkgconfig"
+# shellcheck disable=SC2046
+"$cc" -std=c17 -Wall -Wextra -Wpedantic -Werror "$source/examples/drift_points.c" \
+    $(pkg-config --cflags --libs leeway) -lm -o "$dir/by_pkg_config"
+check "$dir/by_pkg_config"
+mkdir "$dir/static"
+cp "$lib/libleeway.a" "$dir/static"
+# shellcheck disable=SC2046
+"$cc" -std=c17 "$source/examples/drift_points.c" -L"$dir/static" $(pkg-config --static --cflags --libs leeway) \
+    -o "$dir/by_pkg_config_static"
+check "$dir/by_pkg_config_static"
+if ldd "$dir/by_pkg_config_static" | grep -q libleeway; then
+    fails 'the static example needs the shared library'
+fi
+
+cmake -S "$source/examples" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >"$dir/cmake.log"
+cmake --build "$dir/cmake" >>"$dir/cmake.log"
+check "$dir/cmake/drift_points"
+check "$dir/cmake/drift_points_static"
+printf 'ok: installed, moved, built by pkg-config and CMake\n'

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public C API: errors, sized structs, sessions, rows, callbacks and the drift field. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "leeway.h"
+
+/* Made by make_model before this program starts. */
+static const char *unet_dir, *encoder_dir;
+static lw_device *device;
+
+#define assert_code(code, call) assert_int_equal((call), (code))
+
+static void versions(void **state)
+{
+    (void)state;
+    assert_int_equal(lw_api_version(), LW_API_VERSION);
+    assert_non_null(strchr(lw_api_release(), '('));
+    assert_string_equal(lw_error_name(LW_ERROR_MEMORY), "out of memory");
+}
+
+static void devices(void **state)
+{
+    (void)state;
+    lw_device *d = NULL;
+    lw_device_options o = {.size = sizeof o, .threads = 3, .isa = "ref"};
+    assert_code(0, lw_device_open(&o, &d));
+    assert_int_equal(lw_device_threads(d), 3);
+    assert_string_equal(lw_device_isa(d), "ref");
+    lw_device_close(&d);
+    assert_null(d);
+    lw_device_close(&d);
+    o.isa = "mmx";
+    assert_code(LW_ERROR_USAGE, lw_device_open(&o, &d));
+    assert_non_null(strstr(lw_error_message(), "'mmx'"));
+    o = (lw_device_options){.size = sizeof o, .threads = -1};
+    assert_code(LW_ERROR_USAGE, lw_device_open(&o, &d));
+    o = (lw_device_options){.threads = 1};
+    assert_code(LW_ERROR_USAGE, lw_device_open(&o, &d)); /* size forgotten */
+    assert_code(LW_ERROR_USAGE, lw_device_open(NULL, NULL));
+    assert_null(d);
+    o = (lw_device_options){.size = offsetof(lw_device_options, isa), .threads = 2, .isa = "mmx"};
+    assert_code(0, lw_device_open(&o, &d)); /* an older caller's struct ends before isa */
+    assert_int_equal(lw_device_threads(d), 2);
+    lw_device_close(&d);
+}
+
+static void models(void **state)
+{
+    (void)state;
+    lw_model *m = NULL;
+    lw_model_info i = {.size = sizeof i};
+    assert_code(0, lw_model_open(unet_dir, &m));
+    assert_code(0, lw_model_describe(m, &i));
+    assert_string_equal(i.kind, "unet");
+    assert_string_equal(i.network, "UNet2DModel");
+    assert_true(i.parameters > 1000 && i.channels == 3 && i.image_size == 16 && i.classes == 3 && i.latent == 0);
+    struct {
+        size_t size;
+        const char *kind;
+    } old = {.size = sizeof old};
+    assert_code(0, lw_model_describe(m, (lw_model_info *)(void *)&old)); /* writes no further than size */
+    assert_string_equal(old.kind, "unet");
+    lw_model_close(&m);
+    assert_null(m);
+    assert_code(LW_ERROR_IO, lw_model_open("/no/such/folder", &m));
+    assert_non_null(strstr(lw_error_message(), "/no/such/folder"));
+    assert_code(LW_ERROR_USAGE, lw_model_open(NULL, &m));
+}
+
+static void fill(float *x, int64_t n, uint32_t seed)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)(((uint64_t)i * 2654435761u + seed) % 1000) / 500.0f - 1.0f;
+}
+
+enum { ROWS = 7, PIXELS = 3 * 16 * 16 };
+static float x[ROWS * PIXELS], t[ROWS], y[ROWS * PIXELS];
+static int32_t class_of[ROWS];
+
+static void make_inputs(void)
+{
+    fill(x, ROWS * PIXELS, 7);
+    for (int i = 0; i < ROWS; i++) {
+        t[i] = (float)(100 * i);
+        class_of[i] = i % 3;
+    }
+}
+
+static void run_all(lw_session *s, const lw_callbacks *c, float *out)
+{
+    lw_session_rows io[] = {{.name = "x", .in = x}, {.name = "t", .in = t}, {.name = "class", .in = class_of},
+                            {.name = "y", .out = out}};
+    assert_code(0, lw_session_run_rows(s, ROWS, io, 4, c));
+}
+
+static void sessions(void **state)
+{
+    (void)state;
+    lw_model *m = NULL;
+    lw_session *one = NULL, *s = NULL;
+    lw_tensor_info i = {.size = sizeof i};
+    float *again = calloc(ROWS * PIXELS, sizeof *again);
+    make_inputs();
+    assert_code(0, lw_model_open(unet_dir, &m));
+    assert_code(0, lw_session_new(device, m, NULL, &one));
+    assert_int_equal(lw_session_tensors(one), 4);
+    assert_code(0, lw_session_tensor(one, 0, &i));
+    assert_string_equal(i.name, "x");
+    assert_true(i.rank == 4 && i.shape[0] == 1 && i.shape[1] == 3 && i.shape[3] == 16 && !i.is_output);
+    assert_code(0, lw_session_tensor(one, 2, &i));
+    assert_true(i.element == LW_ELEMENT_I32 && i.rank == 1 && i.bytes == 4);
+    assert_code(LW_ERROR_USAGE, lw_session_tensor(one, 4, &i));
+    for (int r = 0; r < ROWS; r++) { /* row by row through set, run, get */
+        assert_code(0, lw_session_set(one, "x", x + r * PIXELS, PIXELS * 4));
+        assert_code(0, lw_session_set(one, "t", t + r, 4));
+        assert_code(0, lw_session_set(one, "class", class_of + r, 4));
+        uint64_t count = lw_alloc_count();
+        assert_code(0, lw_session_run(one));
+        assert_code(0, lw_session_get(one, "y", y + r * PIXELS, PIXELS * 4));
+        assert_true(lw_alloc_count() == count);
+    }
+    for (int batch = 1; batch <= 9; batch += 4) { /* rows: the same bits at any batch size */
+        lw_session_options o = {.size = sizeof o, .batch = batch};
+        assert_code(0, lw_session_new(device, m, &o, &s));
+        run_all(s, NULL, again);
+        assert_memory_equal(again, y, sizeof y);
+        lw_session_free(&s);
+    }
+    free(again);
+    lw_session_free(&one);
+    lw_model_close(&m);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    lw_model *m = NULL;
+    lw_session *s = NULL;
+    lw_session_options o = {.size = sizeof o, .height = 8, .width = 8};
+    int32_t wrong = 3;
+    assert_code(0, lw_model_open(unet_dir, &m));
+    assert_code(LW_ERROR_SHAPE, lw_session_new(device, m, &o, &s));
+    o = (lw_session_options){.size = sizeof o, .output = "z"};
+    assert_code(LW_ERROR_USAGE, lw_session_new(device, m, &o, &s));
+    o = (lw_session_options){.size = sizeof o, .batch = -1};
+    assert_code(LW_ERROR_USAGE, lw_session_new(device, m, &o, &s));
+    assert_null(s);
+    assert_code(0, lw_session_new(device, m, NULL, &s));
+    assert_code(LW_ERROR_USAGE, lw_session_set(s, "x", x, 4));
+    assert_non_null(strstr(lw_error_message(), "3072"));
+    assert_code(LW_ERROR_USAGE, lw_session_set(s, "y", x, PIXELS * 4));
+    assert_code(LW_ERROR_USAGE, lw_session_set(s, "noise", x, 4));
+    assert_non_null(strstr(lw_error_message(), "x, t, class, y"));
+    assert_code(LW_ERROR_FORMAT, lw_session_set(s, "class", &wrong, 4));
+    assert_code(LW_ERROR_USAGE, lw_session_get(s, "y", y, 4));
+    assert_code(LW_ERROR_USAGE, lw_session_run_rows(s, 1, &(lw_session_rows){.name = "y", .in = x}, 1, NULL));
+    assert_code(LW_ERROR_USAGE, lw_session_run_rows(s, 1, &(lw_session_rows){.name = "x"}, 1, NULL));
+    assert_code(LW_ERROR_USAGE, lw_session_run(NULL));
+    lw_session_free(&s);
+    lw_model_close(&m);
+}
+
+typedef struct watch {
+    int64_t done, total;
+    int calls, stop_after;
+} watch;
+
+static void on_progress(void *self, int64_t done, int64_t total)
+{
+    watch *w = self;
+    assert_true(done > w->done);
+    w->done = done;
+    w->total = total;
+    w->calls++;
+}
+
+static int on_cancel(void *self)
+{
+    const watch *w = self;
+    return w->stop_after > 0 && w->calls >= w->stop_after;
+}
+
+static void callbacks(void **state)
+{
+    (void)state;
+    lw_model *m = NULL;
+    lw_session *s = NULL;
+    watch w = {0};
+    lw_callbacks c = {.size = sizeof c, .self = &w, .progress = on_progress, .cancel = on_cancel};
+    lw_session_options o = {.size = sizeof o, .batch = 2};
+    float *part = calloc(ROWS * PIXELS, sizeof *part), *whole = calloc(ROWS * PIXELS, sizeof *whole);
+    make_inputs();
+    assert_code(0, lw_model_open(unet_dir, &m));
+    assert_code(0, lw_session_new(device, m, &o, &s));
+    run_all(s, &c, whole);
+    assert_true(w.calls == 4 && w.done == ROWS && w.total == ROWS);
+    w = (watch){.stop_after = 2};
+    lw_session_rows io[] = {{.name = "x", .in = x}, {.name = "t", .in = t}, {.name = "class", .in = class_of},
+                            {.name = "y", .out = part}};
+    assert_code(LW_ERROR_STOPPED, lw_session_run_rows(s, ROWS, io, 4, &c));
+    assert_memory_equal(part, whole, 4 * PIXELS * sizeof *part); /* two batches are there, nothing after */
+    for (int i = 4 * PIXELS; i < ROWS * PIXELS; i++)
+        assert_true(part[i] == 0.0f);
+    free(part);
+    free(whole);
+    lw_session_free(&s);
+    lw_model_close(&m);
+}
+
+static void encoders(void **state)
+{
+    (void)state;
+    lw_model *m = NULL;
+    lw_session *s = NULL;
+    lw_model_info info = {.size = sizeof info};
+    lw_session_options o = {.size = sizeof o, .output = "*"};
+    float logits[5], pooled[32], map[32 * 4 * 4];
+    assert_code(0, lw_model_open(encoder_dir, &m));
+    assert_code(0, lw_model_describe(m, &info));
+    assert_string_equal(info.kind, "encoder");
+    assert_int_equal(info.classes, 5);
+    assert_code(0, lw_session_new(device, m, &o, &s));
+    assert_int_equal(lw_session_tensors(s), 7);
+    fill(x, PIXELS, 3);
+    assert_code(0, lw_session_set(s, "x", x, PIXELS * 4));
+    assert_code(0, lw_session_run(s));
+    assert_code(0, lw_session_get(s, "logits", logits, sizeof logits));
+    assert_code(0, lw_session_get(s, "pooled", pooled, sizeof pooled));
+    assert_code(0, lw_session_get(s, "s3", map, sizeof map));
+    for (int c = 0; c < 32; c++) { /* pooled is the mean of the last map, channel by channel */
+        double sum = 0;
+        for (int i = 0; i < 16; i++)
+            sum += (double)map[16 * c + i];
+        assert_true(fabs(sum / 16 - (double)pooled[c]) < 1e-5);
+    }
+    lw_session_free(&s);
+    lw_model_close(&m);
+}
+
+/* One temperature, no groups: loss 1; the gradient is the field, scaled; zero weight is no weight. */
+static void field(void **state)
+{
+    (void)state;
+    enum { N = 9, P = 11, C = 5 };
+    float gen[N * C], pos[P * C], unc[2 * C], f[N * C], g[N * C], f2[N * C], zero[1] = {0};
+    const double tau[] = {0.2};
+    lw_field_report r = {.size = sizeof r};
+    fill(gen, N * C, 1);
+    fill(pos, P * C, 99);
+    fill(unc, 2 * C, 5);
+    lw_field_request q = {.size = sizeof q, .generated = N, .positives = P, .channels = C, .x = gen, .positive = pos,
+                          .temperatures = tau, .temperature_count = 1, .field = f, .gradient = g};
+    assert_code(0, lw_field_run(device, &q, &r));
+    assert_true(fabs(r.loss - 1) < 1e-5 && r.scale > 0 && r.temperature_count == 1);
+    assert_true(fabs(r.sigma - r.scale / sqrt(C)) < 1e-5);
+    for (int i = 0; i < N * C; i++)
+        assert_true(fabs((double)g[i] + 2 * (double)f[i] / (N * C * r.sigma)) < 1e-6);
+    q.unconditional = 2;
+    q.uncond = unc;
+    q.field = f2;
+    assert_code(0, lw_field_run(device, &q, NULL));
+    assert_true(memcmp(f, f2, sizeof f) != 0); /* they dilute the softmax */
+    q.uncond_weight = zero;
+    q.field = f;
+    assert_code(0, lw_field_run(device, &q, NULL));
+    assert_memory_equal(f, f2, sizeof f); /* no weights are weights of 0 */
+    q.uncond = NULL;
+    assert_code(LW_ERROR_USAGE, lw_field_run(device, &q, NULL));
+    q.unconditional = 0;
+    q.temperature_count = 9;
+    assert_code(LW_ERROR_USAGE, lw_field_run(device, &q, NULL));
+    q.temperature_count = 1;
+    q.positives = 0;
+    assert_code(LW_ERROR_SHAPE, lw_field_run(device, &q, NULL));
+    q.size = 0;
+    assert_code(LW_ERROR_USAGE, lw_field_run(device, &q, NULL));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return lw_device_open(&(lw_device_options){.size = sizeof(lw_device_options), .threads = 2}, &device);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    lw_device_close(&device);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(versions), cmocka_unit_test(devices), cmocka_unit_test(models),
+                                       cmocka_unit_test(sessions), cmocka_unit_test(refusals),
+                                       cmocka_unit_test(callbacks), cmocka_unit_test(encoders), cmocka_unit_test(field)};
+    if (argc != 3)
+        return 2;
+    unet_dir = argv[1];
+    encoder_dir = argv[2];
+    return cmocka_run_group_tests_name("api", tests, set_up, tear_down);
+}

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# The public API linked in, then as an installed library. make_model is in tests/cli.
+add_executable(test_api ${CMAKE_SOURCE_DIR}/tests/api/test_api.c)
+target_link_libraries(test_api PRIVATE lw_api ${CMOCKA_LIBRARY})
+set(models ${CMAKE_BINARY_DIR}/api)
+add_test(NAME api_models COMMAND sh -c "rm -rf '${models}' && mkdir -p '${models}' && \
+'$<TARGET_FILE:make_model>' unet '${models}/unet' && '$<TARGET_FILE:make_model>' encoder '${models}/encoder'")
+set_tests_properties(api_models PROPERTIES LABELS api FIXTURES_SETUP api_models)
+add_test(NAME test_api COMMAND test_api ${models}/unet ${models}/encoder)
+set_tests_properties(test_api PROPERTIES LABELS api FIXTURES_REQUIRED api_models)
+if(NOT LW_SANITIZE) # an example built without the sanitizer cannot load a library built with it
+  add_test(NAME api_install COMMAND sh ${CMAKE_SOURCE_DIR}/tests/api/install.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}
+    ${CMAKE_BINARY_DIR}/api_install ${CMAKE_C_COMPILER})
+  set_tests_properties(api_install PROPERTIES LABELS api TIMEOUT 300)
+endif()
