@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * models: networks as functions of a builder, a config struct and values; the registry of frozen encoders;
- * the feature keys of the drift loss. No module objects: building a function again at another batch size
- * finds the same parameters in the store. Images are [B,H,W,3] in [-1,1] everywhere.
+ * models: networks as functions of a builder, a config struct and values; the registry of frozen
+ * encoders; the feature keys of the drift loss. No module objects: building a function again at
+ * another batch size finds the same parameters in the store. Images are [B,H,W,3] in [-1,1]
+ * everywhere.
  *
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
- *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into the convolutions)
- *    models_encoder  Leeway's own encoder (MAE or classifier), and the registry: spec -> lw_encoder
- *    models_features images and stage maps -> the values [B,T,C] the drift field compares
+ *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into the
+ * convolutions) models_encoder  Leeway's own encoder (MAE or classifier), and the registry: spec ->
+ * lw_encoder models_features images and stage maps -> the values [B,T,C] the drift field compares
  *
  *    encoder spec ──lw_encoder_open──► lw_encoder {config, frozen store}
  *    images ──lw_encoder_build──► maps s0, s1, ..., pooled ──lw_features_build──► one value per key

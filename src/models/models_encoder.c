@@ -15,18 +15,20 @@ static int groups_for(const lw_encoder_config *c, int32_t width)
     return g;
 }
 
-static lw_val norm(lw_builder *b, const lw_encoder_config *c, const char *name, lw_val x, lw_act act)
+static lw_val norm(lw_builder *b, const lw_encoder_config *c, const char *name, lw_val x,
+                   lw_act act)
 {
     if (!lw_val_ok(x))
         return x;
     int32_t width = lw_type_last(lw_val_type(b->g, x));
-    return lw_group_norm(b, name, x,
-                         (lw_norm_opts){.groups = groups_for(c, width), .eps = encoder_eps, .act = act});
+    return lw_group_norm(
+        b, name, x, (lw_norm_opts){.groups = groups_for(c, width), .eps = encoder_eps, .act = act});
 }
 
 static lw_val conv(lw_builder *b, const char *name, lw_val x, int32_t o, int k, int stride)
 {
-    return lw_conv2d(b, name, x, o, (lw_conv_opts){.kernel = k, .stride = stride, .pad = k / 2, .no_bias = true});
+    return lw_conv2d(b, name, x, o,
+                     (lw_conv_opts){.kernel = k, .stride = stride, .pad = k / 2, .no_bias = true});
 }
 
 static lw_val block(lw_builder *b, const lw_encoder_config *c, lw_val x, int32_t o, int stride)
@@ -54,7 +56,8 @@ void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_enco
     if (!lw_val_ok(x))
         return;
     if (!size_fits(c, lw_val_type(g, x))) {
-        lw_graph_fail(g, LW_ESHAPE, "this encoder wants images [B,H,W,3] with H and W multiples of %d",
+        lw_graph_fail(g, LW_ESHAPE,
+                      "this encoder wants images [B,H,W,3] with H and W multiples of %d",
                       1 << (c->stages - 1));
         return;
     }
@@ -92,13 +95,15 @@ lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_enc
     return lw_conv2d(b, "head", h, 3, (lw_conv_opts){.kernel = 1});
 }
 
-/* ---- masked reconstruction --------------------------------------------------------------------------------- */
+/* ---- masked reconstruction
+ * --------------------------------------------------------------------------------- */
 
 lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, float p)
 {
     lw_graph *g = b->g;
     if (size % 2)
-        return lw_graph_fail(g, LW_ESHAPE, "masked cells are 2x2: the image size %d must be even", size);
+        return lw_graph_fail(g, LW_ESHAPE, "masked cells are 2x2: the image size %d must be even",
+                             size);
     lw_type cells = lw_type_of(LW_F32, 4, batch, size / 2, size / 2, 1);
     lw_val u = lw_random(g, "mae.mask", LW_RANDOM_UNIFORM, 0, cells, b->rows);
     lw_val hidden = lw_ew1(g, LW_EW_step, lw_add_f32(g, lw_ew1(g, LW_EW_neg, u), p)); /* u < p */

@@ -6,7 +6,8 @@
 
 lw_encoder_config lw_encoder_default(int32_t image_size)
 {
-    return (lw_encoder_config){.image_size = image_size, .width = 16, .stages = 3, .blocks = 1, .norm_groups = 8};
+    return (lw_encoder_config){
+        .image_size = image_size, .width = 16, .stages = 3, .blocks = 1, .norm_groups = 8};
 }
 
 static int in_range(const char *what, int32_t v, int32_t lo, int32_t hi)
@@ -32,9 +33,10 @@ int lw_encoder_check(const lw_encoder_config *c)
 
 json_t *lw_encoder_to_json(const lw_encoder_config *c)
 {
-    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "_class_name", "LeewayEncoder", "image_size",
-                     c->image_size, "width", c->width, "stages", c->stages, "blocks_per_stage", c->blocks,
-                     "norm_num_groups", c->norm_groups, "num_classes", c->classes, "decoder", c->decoder);
+    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "_class_name", "LeewayEncoder",
+                     "image_size", c->image_size, "width", c->width, "stages", c->stages,
+                     "blocks_per_stage", c->blocks, "norm_num_groups", c->norm_groups,
+                     "num_classes", c->classes, "decoder", c->decoder);
 }
 
 int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out)
@@ -64,7 +66,8 @@ int lw_encoder_declare(const lw_encoder_config *c, lw_store *s)
     LW_TRY(lw_encoder_check(c));
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_encoder_net(&b, c, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, 3)), &maps);
+    lw_encoder_net(
+        &b, c, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, 3)), &maps);
     if (c->decoder)
         lw_encoder_decode(&b, c, &maps);
     LW_TRY(lw_graph_error(g));

@@ -33,7 +33,9 @@ static const key_row map_keys[] = {
 lw_map_shape lw_encoder_map_shape(const lw_encoder *e, int32_t image_size, int32_t s)
 {
     int32_t halvings = LW_MAX(s - 1, 0);
-    int32_t base = e->kind == LW_ENCODER_CIFAR ? 16 : e->kind == LW_ENCODER_RESNET18 ? 64 : e->own.width;
+    int32_t base = e->kind == LW_ENCODER_CIFAR      ? 16
+                   : e->kind == LW_ENCODER_RESNET18 ? 64
+                                                    : e->own.width;
     lw_map_shape m = {image_size, base << halvings};
     for (int32_t i = 0; i < halvings; i++)
         m.size = LW_CEIL_DIV(m.size, 2);
@@ -47,38 +49,48 @@ typedef struct parser {
     bool lenient; /* a set is being expanded: keys without room are skipped */
 } parser;
 
-/* ---- one key ----------------------------------------------------------------------------------------------- */
+/* ---- one key
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int32_t slots_of(const key_row *r, int32_t size)
 {
     int32_t halves = size / 2, quarters = size / 4;
     switch (r->kind) {
-    case LW_KEY_LOC: return size * size;
-    case LW_KEY_P4: return size % 4 ? 0 : quarters * quarters;
+    case LW_KEY_LOC:
+        return size * size;
+    case LW_KEY_P4:
+        return size % 4 ? 0 : quarters * quarters;
     case LW_KEY_STAT:
         if (r->stat == LW_STAT_MEAN2 || r->stat == LW_STAT_STD2)
             return halves * halves;
         if (r->stat == LW_STAT_MEAN4 || r->stat == LW_STAT_STD4)
             return quarters * quarters;
         return 1;
-    default: return 1;
+    default:
+        return 1;
     }
 }
 
 static int32_t width_of(const parser *p, const key_row *r, lw_map_shape m)
 {
     switch (r->kind) {
-    case LW_KEY_PIX: return m.size * m.size * m.c;
-    case LW_KEY_P4: return 16 * m.c;
-    case LW_KEY_POOLED: return p->e->feature_dim;
-    default: return m.c;
+    case LW_KEY_PIX:
+        return m.size * m.size * m.c;
+    case LW_KEY_P4:
+        return 16 * m.c;
+    case LW_KEY_POOLED:
+        return p->e->feature_dim;
+    default:
+        return m.c;
     }
 }
 
 static int add_key(parser *p, const key_row *r, int32_t map)
 {
     lw_feature_set *s = p->out;
-    lw_map_shape m = map < 0 ? (lw_map_shape){p->size, 3} : lw_encoder_map_shape(p->e, p->size, map);
+    lw_map_shape m = map < 0 ? (lw_map_shape){p->size, 3}
+                             : lw_encoder_map_shape(p->e, p->size, map);
     lw_feature_key k = {.kind = (uint8_t)r->kind, .stat = (uint8_t)r->stat, .map = (int8_t)map};
     if (map < 0)
         snprintf(k.name, sizeof k.name, "%s", r->word);
@@ -92,17 +104,19 @@ static int add_key(parser *p, const key_row *r, int32_t map)
     if (k.slots < 1 && p->lenient)
         return 0;
     if (k.slots < 1)
-        return lw_fail(LW_EUSAGE, "feature key '%s': a map of %dx%d has no room for its patches", k.name, m.size,
-                       m.size);
+        return lw_fail(LW_EUSAGE, "feature key '%s': a map of %dx%d has no room for its patches",
+                       k.name, m.size, m.size);
     if (k.c < 1)
-        return lw_fail(LW_EUSAGE, "feature key '%s': encoder '%s' has no pooled feature", k.name, p->e->name);
+        return lw_fail(LW_EUSAGE, "feature key '%s': encoder '%s' has no pooled feature", k.name,
+                       p->e->name);
     if (s->n == LW_MAX_FEATURE_KEYS)
         return lw_fail(LW_EUSAGE, "more than %d feature keys", LW_MAX_FEATURE_KEYS);
     s->key[s->n++] = k;
     return 0;
 }
 
-/* ---- names and sets ------------------------------------------------------------------------------------------ */
+/* ---- names and sets
+ * ------------------------------------------------------------------------------------------ */
 
 static const key_row *find_row(const key_row *rows, size_t n, const char *word)
 {
@@ -125,8 +139,10 @@ static int add_set(parser *p, const char *word, bool *known)
 {
     static const char *const pix[] = {"pix", NULL}, *const all_pix[] = {"pix", "norm_x", NULL};
     static const char *const col_pix[] = {"pix", "pix.p4", "pix.mean", "pix.std", "pix.m4", NULL};
-    static const char *const all_map[] = {".loc", ".mean", ".std", ".mean2", ".std2", ".mean4", ".std4", NULL};
-    static const char *const first[] = {".mean", ".std", NULL}, *const later[] = {".loc", ".mean", ".std", NULL};
+    static const char *const all_map[] = {".loc",  ".mean",  ".std",  ".mean2",
+                                          ".std2", ".mean4", ".std4", NULL};
+    static const char *const first[] = {".mean", ".std", NULL}, *const later[] = {".loc", ".mean",
+                                                                                  ".std", NULL};
     bool col = strcmp(word, "col") == 0, all = strcmp(word, "all") == 0;
     *known = col || all || strcmp(word, "pixels") == 0;
     if (!*known)
@@ -189,7 +205,8 @@ static int add_word(parser *p, const char *word)
     return add_key(p, r, stage);
 }
 
-int lw_features_parse(const char *list, const lw_encoder *e, int32_t image_size, lw_feature_set *out)
+int lw_features_parse(const char *list, const lw_encoder *e, int32_t image_size,
+                      lw_feature_set *out)
 {
     lw_feature_set set = {0};
     parser p = {.e = e, .size = image_size, .out = &set};

@@ -4,14 +4,17 @@
 
 enum { PATCH = 4 };
 
-/* [B,H,W,C] -> [B, (H/4)(W/4), 16 C]: bands of four rows; row i of every patch is a slice of the band. */
+/* [B,H,W,C] -> [B, (H/4)(W/4), 16 C]: bands of four rows; row i of every patch is a slice of the
+ * band. */
 static lw_val patches(lw_graph *g, lw_val x)
 {
     lw_type t = lw_val_type(g, x);
     int32_t b = t.dim[0], h = t.dim[1] / PATCH, w = t.dim[2] / PATCH, c = t.dim[3];
-    lw_val bands = lw_reshape(g, x, lw_type_of(LW_F32, 3, b * h, PATCH, w * PATCH * c)), out = LW_NOVAL;
+    lw_val bands = lw_reshape(g, x, lw_type_of(LW_F32, 3, b * h, PATCH, w * PATCH * c)),
+           out = LW_NOVAL;
     for (int i = 0; i < PATCH; i++) {
-        lw_val row = lw_reshape(g, lw_slice(g, bands, 1, i, i + 1), lw_type_of(LW_F32, 3, b * h, w, PATCH * c));
+        lw_val row = lw_reshape(g, lw_slice(g, bands, 1, i, i + 1),
+                                lw_type_of(LW_F32, 3, b * h, w, PATCH * c));
         out = i ? lw_concat(g, out, row, 2) : row;
     }
     return lw_reshape(g, out, lw_type_of(LW_F32, 3, b, h * w, PATCH * PATCH * c));
@@ -23,7 +26,8 @@ static lw_val root_mean_square(lw_graph *g, lw_val x)
     return lw_ew1(g, LW_EW_sqrt, lw_add_f32(g, m, 1e-6f));
 }
 
-/* The statistics of the picture (index 0) and of the maps s0, s1, ... (index 1 ...), made when first asked for. */
+/* The statistics of the picture (index 0) and of the maps s0, s1, ... (index 1 ...), made when
+ * first asked for. */
 typedef struct statistics {
     lw_val out[LW_MAX_STAGES + 2][LW_STATS];
 } statistics;
@@ -35,23 +39,28 @@ static lw_val statistic(lw_graph *g, statistics *s, int index, lw_val x, int whi
     return s->out[index][which];
 }
 
-static lw_val build_key(lw_graph *g, const lw_feature_key *k, lw_val images, const lw_encoder_maps *maps,
-                        statistics *s)
+static lw_val build_key(lw_graph *g, const lw_feature_key *k, lw_val images,
+                        const lw_encoder_maps *maps, statistics *s)
 {
     lw_val x = k->map >= 0 ? maps->map[k->map] : images;
     switch ((lw_key_kind)k->kind) {
     case LW_KEY_PIX:
-    case LW_KEY_LOC: return x;
-    case LW_KEY_P4: return patches(g, x);
-    case LW_KEY_NORM_X: return root_mean_square(g, x);
-    case LW_KEY_POOLED: return maps->pooled;
-    case LW_KEY_STAT: break;
+    case LW_KEY_LOC:
+        return x;
+    case LW_KEY_P4:
+        return patches(g, x);
+    case LW_KEY_NORM_X:
+        return root_mean_square(g, x);
+    case LW_KEY_POOLED:
+        return maps->pooled;
+    case LW_KEY_STAT:
+        break;
     }
     return statistic(g, s, k->map + 1, x, k->stat);
 }
 
-void lw_features_build(lw_graph *g, const lw_feature_set *set, lw_val images, const lw_encoder_maps *maps,
-                       lw_val *out)
+void lw_features_build(lw_graph *g, const lw_feature_set *set, lw_val images,
+                       const lw_encoder_maps *maps, lw_val *out)
 {
     statistics s = {0};
     for (int32_t i = 0; i < set->n; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Feature keys: what the drift field compares. Every key is a value f32[B,T,C] (T slots of C numbers):
+ * Feature keys: what the drift field compares. Every key is a value f32[B,T,C] (T slots of C
+ * numbers):
  *
  *   pix                  all pixels                            T 1, C H W 3
  *   pix.p4               4x4 patches, flattened                T HW/16, C 48
@@ -13,9 +14,10 @@
  *   sK.mean4, sK.std4    over 4x4 patches                      T HW/16, C
  *   pooled               the encoder's pooled feature          T 1, C F
  *
- * std = sqrt(population variance + 1e-6). Named sets: `pixels` = pix; `all` = pix, norm_x and the seven keys of every
- * stage s1, s2, ... that has room for them; `col` = pix, pix.p4, pix.mean, pix.std, pix.m4, s1.mean, s1.std
- * and sK.loc, sK.mean, sK.std of the later stages (13 keys for three stages). s0 is the stem.
+ * std = sqrt(population variance + 1e-6). Named sets: `pixels` = pix; `all` = pix, norm_x and the
+ * seven keys of every stage s1, s2, ... that has room for them; `col` = pix, pix.p4, pix.mean,
+ * pix.std, pix.m4, s1.mean, s1.std and sK.loc, sK.mean, sK.std of the later stages (13 keys for
+ * three stages). s0 is the stem.
  */
 #ifndef LW_MODELS_FEATURES_H
 #define LW_MODELS_FEATURES_H
@@ -28,8 +30,8 @@ typedef struct lw_feature_key {
     char name[16];
     uint8_t kind, stat; /* private */
     int8_t map;         /* stage number; -1: the picture, or pooled */
-    int32_t slots; /* T */
-    int32_t c;     /* C */
+    int32_t slots;      /* T */
+    int32_t c;          /* C */
 } lw_feature_key;
 
 typedef struct lw_feature_set {
@@ -37,14 +39,15 @@ typedef struct lw_feature_set {
     lw_feature_key key[LW_MAX_FEATURE_KEYS];
 } lw_feature_set;
 
-/* Parses a comma-separated list of keys and set names for an encoder on square images, in the order given, each
- * key once. LW_EUSAGE: an unknown key (nearest named), a stage the encoder lacks, a map with no room for the
- * patch. The sets skip what has no room; an empty result is an error. */
-int lw_features_parse(const char *list, const lw_encoder *e, int32_t image_size, lw_feature_set *out);
+/* Parses a comma-separated list of keys and set names for an encoder on square images, in the order
+ * given, each key once. LW_EUSAGE: an unknown key (nearest named), a stage the encoder lacks, a map
+ * with no room for the patch. The sets skip what has no room; an empty result is an error. */
+int lw_features_parse(const char *list, const lw_encoder *e, int32_t image_size,
+                      lw_feature_set *out);
 /* Floats per image over all keys. */
 int64_t lw_features_floats(const lw_feature_set *s);
 /* out[i]: f32[B, key[i].slots, key[i].c] for every key, from images and the maps built on them. */
-void lw_features_build(lw_graph *g, const lw_feature_set *s, lw_val images, const lw_encoder_maps *maps,
-                       lw_val *out);
+void lw_features_build(lw_graph *g, const lw_feature_set *s, lw_val images,
+                       const lw_encoder_maps *maps, lw_val *out);
 
 #endif

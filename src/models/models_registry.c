@@ -5,16 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what kind of file is it? ------------------------------------------------------------------------------ */
+/* ---- what kind of file is it?
+ * ------------------------------------------------------------------------------ */
 
-/* Blocks per stage of a CIFAR ResNet in f, or 0: 16 channels in the first stage, linear head of 64. */
+/* Blocks per stage of a CIFAR ResNet in f, or 0: 16 channels in the first stage, linear head of 64.
+ */
 static int32_t cifar_blocks(const lw_st_file *f)
 {
     const lw_st_tensor *head = lw_st_find_model(f, "linear.weight");
     const lw_st_tensor *stem = lw_st_find_model(f, "conv1.weight");
     int32_t n = 0;
     char name[64];
-    if (!head || head->rank != 2 || head->shape[1] != 64 || !stem || stem->rank != 4 || stem->shape[0] != 16)
+    if (!head || head->rank != 2 || head->shape[1] != 64 || !stem || stem->rank != 4 ||
+        stem->shape[0] != 16)
         return 0;
     do
         snprintf(name, sizeof name, "layer3.%d.conv1.weight", n);
@@ -26,11 +29,13 @@ static bool is_resnet18(const lw_st_file *f)
 {
     const lw_st_tensor *stem = lw_st_find_model(f, "conv1.weight");
     const lw_st_tensor *first = lw_st_find_model(f, "layer1.0.conv1.weight");
-    return stem && stem->rank == 4 && stem->shape[0] == 64 && stem->shape[2] == 7 && first && first->rank == 4 &&
-           first->shape[1] == 64 && first->shape[2] == 3 && lw_st_find_model(f, "layer2.0.downsample.0.weight");
+    return stem && stem->rank == 4 && stem->shape[0] == 64 && stem->shape[2] == 7 && first &&
+           first->rank == 4 && first->shape[1] == 64 && first->shape[2] == 3 &&
+           lw_st_find_model(f, "layer2.0.downsample.0.weight");
 }
 
-/* ---- declaring and loading ---------------------------------------------------------------------------------- */
+/* ---- declaring and loading
+ * ---------------------------------------------------------------------------------- */
 
 void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_encoder_maps *out)
 {
@@ -38,10 +43,17 @@ void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_encoder_map
     lw_builder b = {.g = g, .params = e->store ? lw_store_params(e->store) : NULL};
     const char *up = lw_scope_set(g, ""); /* the frozen store has names of its own */
     switch (e->kind) {
-    case LW_ENCODER_NONE: break;
-    case LW_ENCODER_RESNET18: lw_resnet18_cut(&b, x, &maps); break;
-    case LW_ENCODER_CIFAR: lw_resnet_cifar(&b, e->n, x, &maps); break;
-    case LW_ENCODER_OWN: lw_encoder_net(&b, &e->own, x, &maps); break;
+    case LW_ENCODER_NONE:
+        break;
+    case LW_ENCODER_RESNET18:
+        lw_resnet18_cut(&b, x, &maps);
+        break;
+    case LW_ENCODER_CIFAR:
+        lw_resnet_cifar(&b, e->n, x, &maps);
+        break;
+    case LW_ENCODER_OWN:
+        lw_encoder_net(&b, &e->own, x, &maps);
+        break;
     }
     lw_scope_set(g, up);
     *out = maps;
@@ -49,7 +61,8 @@ void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_encoder_map
 
 int32_t lw_encoder_stages(const lw_encoder *e)
 {
-    static const int32_t fixed[] = {[LW_ENCODER_NONE] = 0, [LW_ENCODER_RESNET18] = 2, [LW_ENCODER_CIFAR] = 3};
+    static const int32_t fixed[] = {
+        [LW_ENCODER_NONE] = 0, [LW_ENCODER_RESNET18] = 2, [LW_ENCODER_CIFAR] = 3};
     return e->kind == LW_ENCODER_OWN ? e->own.stages : fixed[e->kind];
 }
 
@@ -70,7 +83,8 @@ static int open_resnet(lw_encoder *e, const lw_st_file *f)
     static const lw_load_opts cut = {.centre_crop = "conv1.weight", .ignore = beyond};
     LW_TRY(lw_store_new(true, &e->store));
     LW_TRY(declare_resnet(e));
-    return lw_store_load_from(e->store, LW_SLAB_PARAM, f, e->kind == LW_ENCODER_RESNET18 ? &cut : NULL);
+    return lw_store_load_from(e->store, LW_SLAB_PARAM, f,
+                              e->kind == LW_ENCODER_RESNET18 ? &cut : NULL);
 }
 
 static int open_cifar(lw_encoder *e, const lw_st_file *f)
@@ -78,12 +92,14 @@ static int open_cifar(lw_encoder *e, const lw_st_file *f)
     static const struct {
         int32_t n;
         const char *name;
-    } known[] = {{3, "resnet20"}, {5, "resnet32"}, {7, "resnet44"}, {9, "resnet56"}, {18, "resnet110"}};
+    } known[] = {
+        {3, "resnet20"}, {5, "resnet32"}, {7, "resnet44"}, {9, "resnet56"}, {18, "resnet110"}};
     e->kind = LW_ENCODER_CIFAR;
     e->name = "resnet_cifar10";
     e->n = cifar_blocks(f);
     if (e->n < 1)
-        return lw_fail(LW_EFORMAT, "%s: not a CIFAR ResNet (16-channel stem, three stages, 'linear' head)",
+        return lw_fail(LW_EFORMAT,
+                       "%s: not a CIFAR ResNet (16-channel stem, three stages, 'linear' head)",
                        lw_st_path(f));
     for (size_t i = 0; i < LW_COUNT(known); i++)
         if (known[i].n == e->n)
@@ -99,7 +115,8 @@ static int open_resnet18(lw_encoder *e, const lw_st_file *f)
     e->name = "resnet18";
     e->feature_dim = 128;
     if (!is_resnet18(f))
-        return lw_fail(LW_EFORMAT, "%s: not torchvision's ResNet-18 (conv1.weight [64,3,7,7], layer1, layer2)",
+        return lw_fail(LW_EFORMAT,
+                       "%s: not torchvision's ResNet-18 (conv1.weight [64,3,7,7], layer1, layer2)",
                        lw_st_path(f));
     return open_resnet(e, f);
 }
@@ -120,7 +137,9 @@ static int open_own(lw_encoder *e, const char *dir)
     return lw_store_load(e->store, LW_SLAB_PARAM, lw_str_c(&path), NULL);
 }
 
-/* ---- the spec -------------------------------------------------------------------------------------------------- */
+/* ---- the spec
+ * --------------------------------------------------------------------------------------------------
+ */
 
 typedef int open_file_fn(lw_encoder *e, const lw_st_file *f);
 
@@ -130,7 +149,8 @@ static int open_any(lw_encoder *e, const lw_st_file *f)
         return open_cifar(e, f);
     if (is_resnet18(f))
         return open_resnet18(e, f);
-    return lw_fail(LW_EFORMAT, "%s: its tensors are of no encoder known here (ResNet-18, CIFAR ResNet)",
+    return lw_fail(LW_EFORMAT,
+                   "%s: its tensors are of no encoder known here (ResNet-18, CIFAR ResNet)",
                    lw_st_path(f));
 }
 
@@ -160,7 +180,8 @@ static int open_path(lw_encoder *e, const char *path)
 static const struct {
     const char *word;
     open_file_fn *open;
-} words[] = {{"none", NULL}, {"resnet18", open_resnet18}, {"resnet_cifar10", open_cifar}, {"dinov2", NULL}};
+} words[] = {
+    {"none", NULL}, {"resnet18", open_resnet18}, {"resnet_cifar10", open_cifar}, {"dinov2", NULL}};
 
 static int unknown_word(const char *spec)
 {
@@ -168,8 +189,10 @@ static int unknown_word(const char *spec)
     for (size_t i = 1; i < LW_COUNT(words); i++)
         if (lw_str_distance(spec, words[i].word) < lw_str_distance(spec, near))
             near = words[i].word;
-    return lw_fail(LW_EUSAGE, "encoder '%s': no such file or folder, and no encoder of that name (did you mean '%s'?)",
-                   spec, near);
+    return lw_fail(
+        LW_EUSAGE,
+        "encoder '%s': no such file or folder, and no encoder of that name (did you mean '%s'?)",
+        spec, near);
 }
 
 static int open_spec(lw_encoder *e, const char *spec)
@@ -183,8 +206,8 @@ static int open_spec(lw_encoder *e, const char *spec)
         if (!words[i].open)
             return lw_fail(LW_EUNSUPPORTED, "encoder '%s' is not built in yet", words[i].word);
         if (!spec[n] || !spec[n + 1])
-            return lw_fail(LW_EUSAGE, "encoder %s needs its weights: %s:FILE.safetensors", words[i].word,
-                           words[i].word);
+            return lw_fail(LW_EUSAGE, "encoder %s needs its weights: %s:FILE.safetensors",
+                           words[i].word, words[i].word);
         e->source = lw_strdup(spec + n + 1);
         return e->source ? open_weights(e, e->source, words[i].open) : LW_ENOMEM;
     }

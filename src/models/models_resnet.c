@@ -18,13 +18,15 @@ lw_val lw_imagenet_normalise(lw_graph *g, lw_val x)
     return lw_add(g, lw_mul(g, x, lw_const(g, three, scale)), lw_const(g, three, shift));
 }
 
-/* ---- convolution and BatchNorm -------------------------------------------------------------------------- */
+/* ---- convolution and BatchNorm
+ * -------------------------------------------------------------------------- */
 
 typedef struct bn {
     lw_val scale, shift; /* [O]: y = x scale + shift */
 } bn;
 
-/* Inference form (Ioffe and Szegedy 2015): scale = gamma / sqrt(var + eps), shift = beta - mean scale. */
+/* Inference form (Ioffe and Szegedy 2015): scale = gamma / sqrt(var + eps), shift = beta - mean
+ * scale. */
 static bn batch_norm(lw_builder *b, const char *name, int32_t o)
 {
     lw_graph *g = b->g;
@@ -41,14 +43,16 @@ static bn batch_norm(lw_builder *b, const char *name, int32_t o)
 }
 
 /* BN(conv(x)) = conv'(x) + shift with every output channel's weights scaled. */
-static lw_val conv_bn(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o, int k, int stride)
+static lw_val conv_bn(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o, int k,
+                      int stride)
 {
     lw_graph *g = b->g;
     if (!lw_val_ok(x))
         return x;
     int32_t c = lw_type_last(lw_val_type(g, x));
     const char *up = lw_scope_push(g, conv);
-    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, o, k, k, c), (lw_init){LW_INIT_UNIFORM, 0.1f});
+    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, o, k, k, c),
+                        (lw_init){LW_INIT_UNIFORM, 0.1f});
     lw_scope_set(g, up);
     bn n = batch_norm(b, norm, o);
     w = lw_mul(g, w, lw_reshape(g, n.scale, lw_type_of(LW_F32, 2, o, 1)));

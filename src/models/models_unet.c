@@ -14,7 +14,8 @@ typedef struct unet {
     int n_stack;
 } unet;
 
-/* ---- small pieces ---------------------------------------------------------------------------------------- */
+/* ---- small pieces
+ * ---------------------------------------------------------------------------------------- */
 
 /* A linear layer whose parameters start at zero, or at PyTorch's default. */
 static lw_val linear_init(lw_builder *b, const char *name, lw_val x, int out, bool zero)
@@ -40,7 +41,8 @@ static lw_norm_opts norm_opts(const unet *u, lw_act act)
     return (lw_norm_opts){.groups = u->c->norm_groups, .eps = u->c->norm_eps, .act = act};
 }
 
-/* ---- embedding ------------------------------------------------------------------------------------------- */
+/* ---- embedding
+ * ------------------------------------------------------------------------------------------- */
 
 /* Frequencies exp(-ln(1e4) k / (half - freq_shift)). */
 static lw_val frequencies(unet *u, int32_t half)
@@ -90,7 +92,9 @@ static void embed(unet *u, const lw_unet_in *in)
     u->temb = lw_silu(u->g, e);
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------ */
+/* ---- blocks
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Columns [from, to) of the projected embedding, one row per sample. */
 static lw_val rows_of(unet *u, lw_val e, int32_t from, int32_t to)
@@ -105,7 +109,8 @@ static lw_val res_block(unet *u, lw_val x, int32_t out)
     const lw_unet_config *c = u->c;
     bool zero = !c->default_res_init;
     int32_t in = lw_type_last(lw_val_type(u->g, x));
-    lw_val h = conv3(u, "conv1", lw_group_norm(b, "norm1", x, norm_opts(u, LW_ACT_SILU)), out, false);
+    lw_val h = conv3(u, "conv1", lw_group_norm(b, "norm1", x, norm_opts(u, LW_ACT_SILU)), out,
+                     false);
     lw_val e = lw_linear(b, "time_emb_proj", u->temb, c->shift_only ? out : 2 * out, true);
     lw_norm_opts n = norm_opts(u, LW_ACT_SILU);
     if (c->shift_only) {
@@ -172,7 +177,8 @@ static lw_val upsample(unet *u, lw_val x, int32_t out)
     return x;
 }
 
-/* ---- the way down, the middle, the way up ------------------------------------------------------------------ */
+/* ---- the way down, the middle, the way up
+ * ------------------------------------------------------------------ */
 
 static lw_val go_down(unet *u, lw_val h)
 {
@@ -230,13 +236,13 @@ static lw_val full_size(lw_graph *g, const lw_unet_config *c, lw_val x)
 {
     lw_type t = lw_val_type(g, x);
     if (t.rank != 4 || t.dim[3] != c->in_channels)
-        return lw_graph_fail(g, LW_ESHAPE, "the U-Net wants images [B,%d,%d,%d]", c->image_size, c->image_size,
-                             c->in_channels);
+        return lw_graph_fail(g, LW_ESHAPE, "the U-Net wants images [B,%d,%d,%d]", c->image_size,
+                             c->image_size, c->in_channels);
     if (c->noise_h > 0 && t.dim[1] == c->noise_h && t.dim[2] == c->noise_w)
         return lw_upsample(g, x, c->image_size / c->noise_h);
     if (t.dim[1] != c->image_size || t.dim[2] != c->image_size)
-        return lw_graph_fail(g, LW_ESHAPE, "the U-Net was made for %dx%d images, not %dx%d", c->image_size,
-                             c->image_size, t.dim[1], t.dim[2]);
+        return lw_graph_fail(g, LW_ESHAPE, "the U-Net was made for %dx%d images, not %dx%d",
+                             c->image_size, c->image_size, t.dim[1], t.dim[2]);
     return x;
 }
 
@@ -246,7 +252,8 @@ static int check_inputs(const lw_unet_config *c, const lw_unet_in *in)
     if (c->classes > 0 && !lw_val_ok(in->classes))
         return lw_fail(LW_EUSAGE, "this U-Net is class-conditional: class ids are needed");
     if (c->latent_dim > 0 && !lw_val_ok(in->latent))
-        return lw_fail(LW_EUSAGE, "this U-Net wants a latent vector of %d numbers per image", c->latent_dim);
+        return lw_fail(LW_EUSAGE, "this U-Net wants a latent vector of %d numbers per image",
+                       c->latent_dim);
     return 0;
 }
 
@@ -275,7 +282,9 @@ int lw_unet_declare(const lw_unet_config *c, lw_store *s)
     LW_TRY(lw_unet_check(c));
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_unet_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, c->in_channels))};
+    lw_unet_in in = {
+        .x = lw_input(g, "x",
+                      lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, c->in_channels))};
     if (c->classes > 0)
         in.classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, 1));
     if (c->latent_dim > 0)

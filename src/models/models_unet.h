@@ -14,40 +14,45 @@ typedef struct lw_unet_config {
     int32_t levels, channels[LW_UNET_MAX_LEVELS]; /* width per resolution; channels[0] is `base` */
     bool attn[LW_UNET_MAX_LEVELS];                /* attention behind every block of this level */
     bool mid_attn;
-    int32_t blocks;    /* residual blocks per level on the way down (one more on the way up) */
-    int32_t heads;     /* attention heads at every level; or 0: channels / head_dim */
+    int32_t blocks; /* residual blocks per level on the way down (one more on the way up) */
+    int32_t heads;  /* attention heads at every level; or 0: channels / head_dim */
     int32_t head_dim;
     int32_t norm_groups;
     float norm_eps;
     float dropout;
-    int32_t classes;     /* rows of class_embedding; 0: unconditional */
-    int32_t latent_dim;  /* K of latent_embedding: Linear(K, 4 base), added to the time embedding; 0: none */
-    int32_t noise_h, noise_w; /* structured noise (nearest-upsampled to the image); 0: full resolution */
+    int32_t classes;    /* rows of class_embedding; 0: unconditional */
+    int32_t latent_dim; /* K of latent_embedding: Linear(K, 4 base), added to the time embedding; 0:
+                           none */
+    int32_t noise_h,
+        noise_w; /* structured noise (nearest-upsampled to the image); 0: full resolution */
     /* Variants that published diffusers folders use; zero is ours. */
-    bool shift_only; /* resnet_time_scale_shift "default": h + temb instead of h (1 + scale) + shift */
+    bool shift_only; /* resnet_time_scale_shift "default": h + temb instead of h (1 + scale) + shift
+                      */
     bool sin_first;  /* flip_sin_to_cos false */
     int32_t freq_shift;
-    bool pad_end;    /* downsample_padding 0: one row and column of zeros at the end only */
+    bool pad_end; /* downsample_padding 0: one row and column of zeros at the end only */
     /* Initialisation. */
     bool default_out_init; /* conv_out by PyTorch's default instead of zero */
-    bool default_res_init; /* resnets' conv2 and attentions' to_out.0 by PyTorch's default instead of zero */
+    bool default_res_init; /* resnets' conv2 and attentions' to_out.0 by PyTorch's default instead
+                              of zero */
     float class_init;      /* standard deviation of class_embedding; 0: 0.5 */
 } lw_unet_config;
 
-/* base 128, mult 1,2,2,2, 2 blocks, attention at 16, 4 heads, 32 groups, dropout 0.1, 32x32: 38,307,203
- * parameters; large: base 256, 3 blocks, attention at 16 and 8, 8 heads: 209,976,323. */
+/* base 128, mult 1,2,2,2, 2 blocks, attention at 16, 4 heads, 32 groups, dropout 0.1, 32x32:
+ * 38,307,203 parameters; large: base 256, 3 blocks, attention at 16 and 8, 8 heads: 209,976,323. */
 lw_unet_config lw_unet_small(void);
 lw_unet_config lw_unet_large(void);
-/* Sets image_size, levels, channels and attn from what users type; attention at resolutions attn_at[n_attn].
- * LW_EUSAGE: a size that does not halve evenly, a resolution that no level has. */
-int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, const int32_t *mult, int32_t n_mult,
-                       const int32_t *attn_at, int32_t n_attn);
+/* Sets image_size, levels, channels and attn from what users type; attention at resolutions
+ * attn_at[n_attn]. LW_EUSAGE: a size that does not halve evenly, a resolution that no level has. */
+int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, const int32_t *mult,
+                       int32_t n_mult, const int32_t *attn_at, int32_t n_attn);
 /* LW_EUSAGE with the field and the bound that does not hold. */
 int lw_unet_check(const lw_unet_config *c);
 
 typedef struct lw_unet_in {
-    lw_val x;       /* f32[B,H,W,C], or the structured noise f32[B,noise_h,noise_w,C] (upsampled inside) */
-    lw_val t;       /* f32[B]; absent: constant 0, so that the embedding depends on parameters only */
+    lw_val
+        x; /* f32[B,H,W,C], or the structured noise f32[B,noise_h,noise_w,C] (upsampled inside) */
+    lw_val t; /* f32[B]; absent: constant 0, so that the embedding depends on parameters only */
     lw_val classes; /* i32[B]; required when config.classes > 0 */
     lw_val latent;  /* f32[B,latent_dim]; required when config.latent_dim > 0 */
 } lw_unet_in;
@@ -55,12 +60,14 @@ typedef struct lw_unet_in {
 /* f32[B,H,W,out_channels]. Dropout is live when b->training (and needs b->rows). */
 lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_unet_in in);
 
-/* config.json in diffusers' keys; what they cannot say is under leeway_* (docs/formats.md). New reference. */
+/* config.json in diffusers' keys; what they cannot say is under leeway_* (docs/formats.md). New
+ * reference. */
 json_t *lw_unet_to_json(const lw_unet_config *c);
-/* LW_EFORMAT: missing or wrong fields; LW_EUNSUPPORTED: a UNet2DModel variant that we do not build. `where`
- * names the file in messages. */
+/* LW_EFORMAT: missing or wrong fields; LW_EUNSUPPORTED: a UNet2DModel variant that we do not build.
+ * `where` names the file in messages. */
 int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out);
-/* Reads a model folder: config, and a store (frozen or trainable) with the folder's weights in PARAM. */
+/* Reads a model folder: config, and a store (frozen or trainable) with the folder's weights in
+ * PARAM. */
 int lw_unet_load(const char *dir, bool frozen, lw_unet_config *config, lw_store **store);
 /* Declares every parameter in a fresh store (builds and drops a graph) and fixes it. */
 int lw_unet_declare(const lw_unet_config *c, lw_store *s);

@@ -6,10 +6,17 @@
 
 enum { MAX_BLOCKS = 16, MAX_WIDTH = 65536, MAX_SIZE = 4096 };
 
-static lw_unet_config preset(int32_t base, int32_t blocks, int32_t heads, const int32_t *at, int32_t n_at)
+static lw_unet_config preset(int32_t base, int32_t blocks, int32_t heads, const int32_t *at,
+                             int32_t n_at)
 {
-    lw_unet_config c = {.in_channels = 3, .out_channels = 3, .mid_attn = true, .blocks = blocks, .heads = heads,
-                        .norm_groups = 32, .norm_eps = 1e-5f, .dropout = 0.1f};
+    lw_unet_config c = {.in_channels = 3,
+                        .out_channels = 3,
+                        .mid_attn = true,
+                        .blocks = blocks,
+                        .heads = heads,
+                        .norm_groups = 32,
+                        .norm_eps = 1e-5f,
+                        .dropout = 0.1f};
     int rc = lw_unet_set_levels(&c, 32, base, (const int32_t[]){1, 2, 2, 2}, 4, at, n_at);
     LW_ASSERT(rc == 0, "%s", lw_errmsg());
     return c;
@@ -25,16 +32,18 @@ lw_unet_config lw_unet_large(void)
     return preset(256, 3, 8, (const int32_t[]){16, 8}, 2);
 }
 
-int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, const int32_t *mult, int32_t n_mult,
-                       const int32_t *attn_at, int32_t n_attn)
+int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, const int32_t *mult,
+                       int32_t n_mult, const int32_t *attn_at, int32_t n_attn)
 {
     if (n_mult < 1 || n_mult > LW_UNET_MAX_LEVELS)
         return lw_fail(LW_EUSAGE, "a U-Net has 1 to %d levels, %d channel multipliers were given",
                        LW_UNET_MAX_LEVELS, n_mult);
     if (base < 1 || base > MAX_WIDTH || image_size < 1 || image_size > MAX_SIZE)
-        return lw_fail(LW_EUSAGE, "base channels %d or image size %d out of range", base, image_size);
+        return lw_fail(LW_EUSAGE, "base channels %d or image size %d out of range", base,
+                       image_size);
     if (image_size % (1 << (n_mult - 1)))
-        return lw_fail(LW_EUSAGE, "image size %d cannot be halved %d times", image_size, n_mult - 1);
+        return lw_fail(LW_EUSAGE, "image size %d cannot be halved %d times", image_size,
+                       n_mult - 1);
     lw_unet_config n = *c;
     memset(n.channels, 0, sizeof n.channels);
     memset(n.attn, 0, sizeof n.attn);
@@ -50,7 +59,8 @@ int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, cons
         while (level < n_mult && image_size >> level != attn_at[k])
             level++;
         if (level == n_mult)
-            return lw_fail(LW_EUSAGE, "no level has resolution %d: %dx%d images have %d levels down to %d",
+            return lw_fail(LW_EUSAGE,
+                           "no level has resolution %d: %dx%d images have %d levels down to %d",
                            attn_at[k], image_size, image_size, n_mult, image_size >> (n_mult - 1));
         n.attn[level] = true;
     }
@@ -58,13 +68,15 @@ int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, cons
     return 0;
 }
 
-/* ---- checks ----------------------------------------------------------------------------------------------- */
+/* ---- checks
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int in_range(const char *what, int64_t v, int64_t lo, int64_t hi)
 {
     if (v < lo || v > hi)
-        return lw_fail(LW_EUSAGE, "U-Net: %s is %lld, must be %lld to %lld", what, (long long)v, (long long)lo,
-                       (long long)hi);
+        return lw_fail(LW_EUSAGE, "U-Net: %s is %lld, must be %lld to %lld", what, (long long)v,
+                       (long long)lo, (long long)hi);
     return 0;
 }
 
@@ -94,8 +106,8 @@ static int check_noise(const lw_unet_config *c)
     if (c->noise_h == 0 && c->noise_w == 0)
         return 0;
     if (c->noise_h < 1 || c->noise_h != c->noise_w || c->image_size % c->noise_h)
-        return lw_fail(LW_EUSAGE, "noise shape %dx%d: must be square and divide the image size %d", c->noise_h,
-                       c->noise_w, c->image_size);
+        return lw_fail(LW_EUSAGE, "noise shape %dx%d: must be square and divide the image size %d",
+                       c->noise_h, c->noise_w, c->image_size);
     return 0;
 }
 
@@ -116,9 +128,11 @@ int lw_unet_check(const lw_unet_config *c)
         return lw_fail(LW_EUSAGE, "U-Net: norm epsilon %g and dropout %g must lie in [0, 1)",
                        (double)c->norm_eps, (double)c->dropout);
     if (c->image_size % (1 << (c->levels - 1)))
-        return lw_fail(LW_EUSAGE, "image size %d cannot be halved %d times", c->image_size, c->levels - 1);
+        return lw_fail(LW_EUSAGE, "image size %d cannot be halved %d times", c->image_size,
+                       c->levels - 1);
     if (c->channels[0] % 2 || c->channels[0] / 2 <= c->freq_shift || c->freq_shift < 0)
-        return lw_fail(LW_EUSAGE, "U-Net: the time embedding needs an even number of base channels, got %d",
+        return lw_fail(LW_EUSAGE,
+                       "U-Net: the time embedding needs an even number of base channels, got %d",
                        c->channels[0]);
     for (int32_t i = 0; i < c->levels; i++)
         LW_TRY(check_level(c, i));

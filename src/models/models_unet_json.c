@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- writing ------------------------------------------------------------------------------------------------ */
+/* ---- writing
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Channels per head where it is one number for every level with attention; else 0. */
 static int32_t common_head_dim(const lw_unet_config *c)
@@ -44,7 +46,6 @@ static void put_extras(json_t *j, const lw_unet_config *c)
     if (c->noise_h > 0)
         json_object_set_new(j, "leeway_noise_shape", json_pack("[i, i]", c->noise_h, c->noise_w));
 }
-
 
 /* The double whose shortest text is the float's: 1e-5f is written as 1e-05. */
 static json_t *neat(float x)
@@ -95,7 +96,8 @@ static void put_semantics(json_t *j, const lw_unet_config *c)
     json_object_set_new(j, "downsample_padding", json_integer(c->pad_end ? 0 : 1));
     json_object_set_new(j, "downsample_type", json_string("conv"));
     json_object_set_new(j, "upsample_type", json_string("conv"));
-    json_object_set_new(j, "resnet_time_scale_shift", json_string(c->shift_only ? "default" : "scale_shift"));
+    json_object_set_new(j, "resnet_time_scale_shift",
+                        json_string(c->shift_only ? "default" : "scale_shift"));
 }
 
 json_t *lw_unet_to_json(const lw_unet_config *c)

@@ -13,7 +13,8 @@ typedef struct reading {
 
 static int unsupported(const reading *r, const char *key, const char *have, const char *want)
 {
-    return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is %s, only %s is built here", r->where, key, have, want);
+    return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is %s, only %s is built here", r->where, key, have,
+                   want);
 }
 
 /* A key that must be absent, null or this word. */
@@ -39,26 +40,29 @@ static int opt_i32(const reading *r, const char *key, int32_t lo, int32_t hi, in
 static int read_widths(const reading *r, lw_unet_config *c)
 {
     int n = 0;
-    LW_TRY(lw_json_get_i32s(r->j, r->where, "block_out_channels", LW_UNET_MAX_LEVELS, c->channels, &n));
+    LW_TRY(lw_json_get_i32s(r->j, r->where, "block_out_channels", LW_UNET_MAX_LEVELS, c->channels,
+                            &n));
     c->levels = n;
     return n >= 1 ? 0 : lw_fail(LW_EFORMAT, "%s: 'block_out_channels' is empty", r->where);
 }
 
 /* Attention per level from one of the two lists of block types. */
-static int read_blocks(const reading *r, const lw_unet_config *c, bool down, bool attn[LW_UNET_MAX_LEVELS])
+static int read_blocks(const reading *r, const lw_unet_config *c, bool down,
+                       bool attn[LW_UNET_MAX_LEVELS])
 {
     const char *key = down ? "down_block_types" : "up_block_types";
-    const char *plain = down ? "DownBlock2D" : "UpBlock2D", *with = down ? "AttnDownBlock2D" : "AttnUpBlock2D";
+    const char *plain = down ? "DownBlock2D" : "UpBlock2D",
+               *with = down ? "AttnDownBlock2D" : "AttnUpBlock2D";
     const json_t *a;
     LW_TRY(lw_json_get_array(r->j, r->where, key, &a));
     if (json_array_size(a) != (size_t)c->levels)
-        return lw_fail(LW_EFORMAT, "%s: '%s' has %zu entries, 'block_out_channels' has %d", r->where, key,
-                       json_array_size(a), c->levels);
+        return lw_fail(LW_EFORMAT, "%s: '%s' has %zu entries, 'block_out_channels' has %d",
+                       r->where, key, json_array_size(a), c->levels);
     for (int32_t i = 0; i < c->levels; i++) {
         const char *word = json_string_value(json_array_get(a, (size_t)i));
         if (!word || (strcmp(word, plain) != 0 && strcmp(word, with) != 0))
-            return lw_fail(LW_EUNSUPPORTED, "%s: '%s' holds %s, only %s and %s are built here", r->where, key,
-                           word ? word : "something that is no text", plain, with);
+            return lw_fail(LW_EUNSUPPORTED, "%s: '%s' holds %s, only %s and %s are built here",
+                           r->where, key, word ? word : "something that is no text", plain, with);
         attn[down ? i : c->levels - 1 - i] = strcmp(word, with) == 0;
     }
     return 0;
@@ -70,7 +74,8 @@ static int read_attention(const reading *r, lw_unet_config *c)
     LW_TRY(read_blocks(r, c, true, c->attn));
     LW_TRY(read_blocks(r, c, false, up));
     if (memcmp(up, c->attn, sizeof up) != 0)
-        return lw_fail(LW_EUNSUPPORTED, "%s: attention on the way up must be at the levels of the way down",
+        return lw_fail(LW_EUNSUPPORTED,
+                       "%s: attention on the way up must be at the levels of the way down",
                        r->where);
     c->mid_attn = true;
     LW_TRY(lw_json_opt_bool(r->j, r->where, "add_attention", &c->mid_attn));
@@ -97,7 +102,8 @@ static int read_norms(const reading *r, lw_unet_config *c)
     attn_groups = c->norm_groups;
     LW_TRY(opt_i32(r, "attn_norm_num_groups", 1, 65536, &attn_groups));
     if (attn_groups != c->norm_groups)
-        return lw_fail(LW_EUNSUPPORTED, "%s: 'attn_norm_num_groups' must equal 'norm_num_groups'", r->where);
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'attn_norm_num_groups' must equal 'norm_num_groups'",
+                       r->where);
     LW_TRY(lw_json_opt_f64(r->j, r->where, "norm_eps", &eps));
     LW_TRY(lw_json_opt_f64(r->j, r->where, "dropout", &dropout));
     c->norm_eps = (float)eps;
@@ -122,7 +128,8 @@ static int read_time(const reading *r, lw_unet_config *c)
     c->pad_end = pad == 0;
     c->shift_only = strcmp(shift, "default") == 0;
     /* There diffusers leaves the middle attention without a norm; we have none without. */
-    if (!c->shift_only && c->mid_attn && !json_is_integer(json_object_get(r->j, "attn_norm_num_groups")))
+    if (!c->shift_only && c->mid_attn &&
+        !json_is_integer(json_object_get(r->j, "attn_norm_num_groups")))
         return unsupported(r, "attn_norm_num_groups", "not set", "a number (with scale_shift)");
     return 0;
 }
@@ -145,7 +152,8 @@ static int read_rest(const reading *r, lw_unet_config *c)
     if (json_object_get(r->j, "leeway_noise_shape")) {
         LW_TRY(lw_json_get_i32s(r->j, r->where, "leeway_noise_shape", 2, noise, &n));
         if (n != 2)
-            return lw_fail(LW_EFORMAT, "%s: 'leeway_noise_shape' must be [height, width]", r->where);
+            return lw_fail(LW_EFORMAT, "%s: 'leeway_noise_shape' must be [height, width]",
+                           r->where);
     }
     c->noise_h = noise[0];
     c->noise_w = noise[1];
@@ -176,8 +184,8 @@ int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out)
 }
 
 /* Names that diffusers itself renames when it loads older folders. */
-static const char *const older_names[] = {".query.", ".to_q.", ".key.",       ".to_k.",
-                                          ".value.", ".to_v.", ".proj_attn.", ".to_out.0.", NULL};
+static const char *const older_names[] = {
+    ".query.", ".to_q.", ".key.", ".to_k.", ".value.", ".to_v.", ".proj_attn.", ".to_out.0.", NULL};
 const lw_load_opts lw_unet_load_opts = {.replace = older_names};
 
 int lw_unet_load(const char *dir, bool frozen, lw_unet_config *config, lw_store **store)

@@ -40,12 +40,13 @@ static json_t *hash_text(const lw_store *s, lw_slab slab)
 
 static int save_state(const char *path, const lw_store *s, const lw_checkpoint *c)
 {
-    LW_CLEANUP(lw_json_drop) json_t *j = json_pack(
-        "{s:I, s:I, s:I, s:o, s:s?, s:s, s:s, s:{s:o, s:o, s:o, s:o}}", "step", (json_int_t)c->step, "seed",
-        (json_int_t)c->seed, "images", (json_int_t)c->images, "train_seconds", lw_json_real(c->train_seconds),
-        "isa", c->isa, "version", lw_build_version(), "commit", lw_build_commit(), "hash", "model",
-        hash_text(s, LW_SLAB_PARAM), "ema", hash_text(s, LW_SLAB_EMA), "m", hash_text(s, LW_SLAB_M), "v",
-        hash_text(s, LW_SLAB_V));
+    LW_CLEANUP(lw_json_drop)
+    json_t *j = json_pack(
+        "{s:I, s:I, s:I, s:o, s:s?, s:s, s:s, s:{s:o, s:o, s:o, s:o}}", "step", (json_int_t)c->step,
+        "seed", (json_int_t)c->seed, "images", (json_int_t)c->images, "train_seconds",
+        lw_json_real(c->train_seconds), "isa", c->isa, "version", lw_build_version(), "commit",
+        lw_build_commit(), "hash", "model", hash_text(s, LW_SLAB_PARAM), "ema",
+        hash_text(s, LW_SLAB_EMA), "m", hash_text(s, LW_SLAB_M), "v", hash_text(s, LW_SLAB_V));
     if (!j || (c->extra && json_object_set(j, "extra", c->extra) != 0))
         return lw_fail(LW_ENOMEM, "%s: no memory for the state", path);
     return lw_json_save(path, j);
@@ -55,7 +56,8 @@ static int write_all(const char *dir, const lw_store *s, const lw_checkpoint *c)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_TRY(lw_model_folder_save(dir, s, LW_SLAB_PARAM, c->config, c->weights));
-    LW_TRY(lw_model_folder_save(lw_path_join(&path, dir, "ema"), s, LW_SLAB_EMA, c->config, c->weights));
+    LW_TRY(lw_model_folder_save(lw_path_join(&path, dir, "ema"), s, LW_SLAB_EMA, c->config,
+                                c->weights));
     LW_TRY(lw_fsync_path(lw_str_c(&path)));
     LW_TRY(save_optimizer(lw_path_join(&path, dir, "optimizer.safetensors"), s));
     LW_TRY(save_state(lw_path_join(&path, dir, "state.json"), s, c));
@@ -67,8 +69,9 @@ static int rename_failed(const char *path)
     return lw_fail(LW_EIO, "%s: cannot rename into place: %s", path, strerror(errno));
 }
 
-/* tmp becomes final. An older directory of that name changes places with it (one atomic step), so that there
- * is a whole checkpoint under the name at any moment; the old one is removed afterwards. */
+/* tmp becomes final. An older directory of that name changes places with it (one atomic step), so
+ * that there is a whole checkpoint under the name at any moment; the old one is removed afterwards.
+ */
 static int move_into_place(const char *tmp, const char *final)
 {
     if (!lw_path_exists(final))
@@ -87,7 +90,8 @@ static int point_last(const char *checkpoints, const char *name)
     lw_path_join(&last, checkpoints, "last");
     unlink(lw_str_c(&tmp));
     if (symlink(name, lw_str_c(&tmp)) != 0)
-        return lw_fail(LW_EIO, "%s: cannot make a symbolic link: %s", lw_str_c(&tmp), strerror(errno));
+        return lw_fail(LW_EIO, "%s: cannot make a symbolic link: %s", lw_str_c(&tmp),
+                       strerror(errno));
     if (rename(lw_str_c(&tmp), lw_str_c(&last)) != 0)
         return rename_failed(lw_str_c(&last));
     return lw_fsync_path(checkpoints);

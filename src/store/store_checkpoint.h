@@ -4,9 +4,9 @@
  * optimizer.safetensors, state.json} and RUN/checkpoints/last -> step_0010000. WEIGHTS is
  * diffusion_pytorch_model.safetensors unless said otherwise.
  *
- * A step directory is written under a temporary name, every file and directory fsynced, then renamed, then
- * `last` is replaced: at any moment `last` names a whole checkpoint or does not exist. Raw f32, so that a
- * resumed run continues bit for bit.
+ * A step directory is written under a temporary name, every file and directory fsynced, then
+ * renamed, then `last` is replaced: at any moment `last` names a whole checkpoint or does not
+ * exist. Raw f32, so that a resumed run continues bit for bit.
  */
 #ifndef LW_STORE_CHECKPOINT_H
 #define LW_STORE_CHECKPOINT_H
@@ -17,19 +17,20 @@
 #define LW_WEIGHTS_HF "model.safetensors"
 
 typedef struct lw_checkpoint {
-    int64_t step;        /* finished steps: the next one is number `step` */
+    int64_t step; /* finished steps: the next one is number `step` */
     uint64_t seed;
-    int64_t images;      /* seen so far */
+    int64_t images; /* seen so far */
     double train_seconds;
-    const char *isa;     /* lw_isa_name of the training; load: NULL when unknown, owned by `state` */
-    json_t *config;      /* config.json; save: borrowed. load: owned, see lw_checkpoint_clear */
-    json_t *extra;       /* any object under "extra" of state.json, or NULL; as config */
-    json_t *state;       /* load: the whole state.json, owned */
+    const char *isa; /* lw_isa_name of the training; load: NULL when unknown, owned by `state` */
+    json_t *config;  /* config.json; save: borrowed. load: owned, see lw_checkpoint_clear */
+    json_t *extra;   /* any object under "extra" of state.json, or NULL; as config */
+    json_t *state;   /* load: the whole state.json, owned */
     const char *weights; /* file name of the weights; NULL: LW_WEIGHTS_DIFFUSERS */
 } lw_checkpoint;
 
 /* Writes run/checkpoints/step_<step>. Leftovers of interrupted saves are removed first. An existing
- * checkpoint of the same step is replaced. LW_EIO leaves older checkpoints and `last` as they were. */
+ * checkpoint of the same step is replaced. LW_EIO leaves older checkpoints and `last` as they were.
+ */
 int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *c);
 /* Reads a step directory into a fixed store of the same model and *out (on success only; clear it).
  * LW_EFORMAT: incomplete, damaged, or of another model. Restores PARAM, EMA, M and V. */
@@ -38,15 +39,16 @@ int lw_checkpoint_load(const char *dir, lw_store *s, lw_checkpoint *out);
 int lw_checkpoint_peek(const char *dir, lw_checkpoint *out);
 void lw_checkpoint_clear(lw_checkpoint *c); /* what load and peek own; accepts a zeroed struct */
 
-/* The newest whole checkpoint of a run: where `last` points, else the highest whole step. dir is replaced.
- * LW_EFORMAT: there is none. */
+/* The newest whole checkpoint of a run: where `last` points, else the highest whole step. dir is
+ * replaced. LW_EFORMAT: there is none. */
 int lw_checkpoint_latest(const char *run, lw_str *dir);
-/* Removes all but the newest `keep` (>= 1) step directories; never the one `last` points at. keep < 1: none. */
+/* Removes all but the newest `keep` (>= 1) step directories; never the one `last` points at. keep <
+ * 1: none. */
 int lw_checkpoint_prune(const char *run, int keep);
 
-/* SOURCE of the command line -> model folder (config.json + weights): a run directory (newest checkpoint), a
- * checkpoint directory, or a model folder. ema: prefer the averaged weights where there are any.
- * dir is replaced. LW_EFORMAT / LW_EIO say what is missing. */
+/* SOURCE of the command line -> model folder (config.json + weights): a run directory (newest
+ * checkpoint), a checkpoint directory, or a model folder. ema: prefer the averaged weights where
+ * there are any. dir is replaced. LW_EFORMAT / LW_EIO say what is missing. */
 int lw_model_folder_find(const char *source, bool ema, lw_str *dir);
 /* The weights file in a model folder: diffusers' name, Hugging Face's, or an index of shards. */
 int lw_model_weights_find(const char *dir, lw_str *path);

@@ -33,12 +33,14 @@ static bool has_file(const char *dir, const char *name)
 
 int lw_model_weights_find(const char *dir, lw_str *path)
 {
-    static const char *const names[] = {LW_WEIGHTS_DIFFUSERS, LW_WEIGHTS_HF, LW_WEIGHTS_DIFFUSERS ".index.json",
+    static const char *const names[] = {LW_WEIGHTS_DIFFUSERS, LW_WEIGHTS_HF,
+                                        LW_WEIGHTS_DIFFUSERS ".index.json",
                                         LW_WEIGHTS_HF ".index.json"};
     for (size_t i = 0; i < LW_COUNT(names); i++)
         if (has_file(dir, names[i]))
             return lw_path_join(path, dir, names[i]), path->failed ? LW_ENOMEM : 0;
-    return lw_fail(LW_EFORMAT, "%s: no weights (%s or %s)", dir, LW_WEIGHTS_DIFFUSERS, LW_WEIGHTS_HF);
+    return lw_fail(LW_EFORMAT, "%s: no weights (%s or %s)", dir, LW_WEIGHTS_DIFFUSERS,
+                   LW_WEIGHTS_HF);
 }
 
 bool store_dir_whole(const char *dir)
@@ -54,7 +56,8 @@ bool store_dir_whole(const char *dir)
     return true;
 }
 
-/* ---- the steps of a run -------------------------------------------------------------------------------- */
+/* ---- the steps of a run
+ * -------------------------------------------------------------------------------- */
 
 typedef struct step_list {
     int64_t *step; /* ascending */
@@ -110,7 +113,8 @@ static int64_t last_step(const char *checkpoints)
 static bool step_whole(const char *checkpoints, int64_t step, lw_str *dir)
 {
     char name[32];
-    return step >= 0 && store_dir_whole(lw_path_join(dir, checkpoints, store_step_name(name, step)));
+    return step >= 0 &&
+           store_dir_whole(lw_path_join(dir, checkpoints, store_step_name(name, step)));
 }
 
 int lw_checkpoint_latest(const char *run, lw_str *dir)
@@ -130,7 +134,8 @@ int lw_checkpoint_latest(const char *run, lw_str *dir)
     return dir->failed ? LW_ENOMEM : 0;
 }
 
-/* Renamed first, so that an interrupted removal leaves no half step directory under its own name. */
+/* Renamed first, so that an interrupted removal leaves no half step directory under its own name.
+ */
 static int remove_step(const char *checkpoints, int64_t step)
 {
     LW_CLEANUP(lw_str_clear) lw_str from = {0}, to = {0}, doomed = {0};
@@ -159,7 +164,8 @@ int lw_checkpoint_prune(const char *run, int keep)
     return 0;
 }
 
-/* ---- SOURCE -> model folder ------------------------------------------------------------------------------ */
+/* ---- SOURCE -> model folder
+ * ------------------------------------------------------------------------------ */
 
 int lw_model_folder_find(const char *source, bool ema, lw_str *dir)
 {
@@ -167,15 +173,18 @@ int lw_model_folder_find(const char *source, bool ema, lw_str *dir)
     if (!lw_path_exists(source))
         return lw_fail(LW_EIO, "%s: no such run, checkpoint or model folder", source);
     if (!lw_path_is_dir(source))
-        return lw_fail(LW_EFORMAT, "%s: is a file; a run, checkpoint or model folder is a directory", source);
+        return lw_fail(LW_EFORMAT,
+                       "%s: is a file; a run, checkpoint or model folder is a directory", source);
     lw_str_add(&base, source);
     if (has_file(source, "checkpoints"))
         LW_TRY(lw_checkpoint_latest(source, &base));
     lw_path_join(&averaged, lw_str_c(&base), "ema");
     const lw_str *found = ema && has_file(lw_str_c(&averaged), "config.json") ? &averaged : &base;
     if (!has_file(lw_str_c(found), "config.json"))
-        return lw_fail(LW_EFORMAT, "%s: neither a run directory (no checkpoints/) nor a model folder (no config.json)",
-                       source);
+        return lw_fail(
+            LW_EFORMAT,
+            "%s: neither a run directory (no checkpoints/) nor a model folder (no config.json)",
+            source);
     dir->len = 0;
     lw_str_add(dir, lw_str_c(found));
     return dir->failed ? LW_ENOMEM : 0;

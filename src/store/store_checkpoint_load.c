@@ -37,7 +37,8 @@ static int peek(const char *dir, lw_checkpoint *c)
         return lw_fail(LW_EIO, "%s: no such checkpoint directory", dir);
     if (!store_dir_whole(dir))
         return lw_fail(LW_EFORMAT,
-                       "%s: not a whole checkpoint (needs config.json, state.json, optimizer.safetensors, weights)",
+                       "%s: not a whole checkpoint (needs config.json, state.json, "
+                       "optimizer.safetensors, weights)",
                        dir);
     LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &c->config));
     return read_state(dir, c);
@@ -81,7 +82,8 @@ static int check_hashes(const char *dir, const lw_store *s, const json_t *state)
         char have[32];
         snprintf(have, sizeof have, "%016llx", (unsigned long long)lw_store_hash(s, rows[i].slab));
         if (!json_is_string(want) || strcmp(json_string_value(want), have) != 0)
-            return lw_fail(LW_EFORMAT, "%s: damaged, the %s values are not the ones that were saved", dir,
+            return lw_fail(LW_EFORMAT,
+                           "%s: damaged, the %s values are not the ones that were saved", dir,
                            rows[i].key);
     }
     return 0;

@@ -109,8 +109,10 @@ static bool wants_crop(const matching *m, const lw_store_entry *e)
     return m->opts && m->opts->centre_crop && strcmp(m->opts->centre_crop, e->name) == 0;
 }
 
-/* Equal shapes, or a linear weight stored as a 1x1 convolution, or a kernel with a centre to take. */
-static bool shape_fits(const matching *m, const lw_store_entry *e, const store_disk *d, const lw_st_tensor *t)
+/* Equal shapes, or a linear weight stored as a 1x1 convolution, or a kernel with a centre to take.
+ */
+static bool shape_fits(const matching *m, const lw_store_entry *e, const store_disk *d,
+                       const lw_st_tensor *t)
 {
     bool crop = wants_crop(m, e);
     for (int i = 0; i < LW_MAX(t->rank, d->rank); i++) {
@@ -122,15 +124,16 @@ static bool shape_fits(const matching *m, const lw_store_entry *e, const store_d
     return t->rank >= d->rank;
 }
 
-static int check_source(const matching *m, const lw_store_entry *e, const store_disk *d, const lw_st_tensor *t)
+static int check_source(const matching *m, const lw_store_entry *e, const store_disk *d,
+                        const lw_st_tensor *t)
 {
     char have[192], want[192];
     if (!is_float(t->type))
         return lw_fail(LW_EFORMAT, "%s: tensor '%s' is %s, weights must be F32, F16 or BF16",
                        lw_st_path(m->f), t->name, lw_elem_name(t->type));
     if (!shape_fits(m, e, d, t))
-        return lw_fail(LW_ESHAPE, "%s: tensor '%s' has shape %s, this model wants %s", lw_st_path(m->f),
-                       t->name, lw_shape_text(have, t->rank, t->shape),
+        return lw_fail(LW_ESHAPE, "%s: tensor '%s' has shape %s, this model wants %s",
+                       lw_st_path(m->f), t->name, lw_shape_text(have, t->rank, t->shape),
                        lw_shape_text(want, d->rank, d->shape));
     return 0;
 }
@@ -153,12 +156,13 @@ static int match_all(matching *m)
         }
     }
     if (n_missing)
-        return lw_fail(LW_EFORMAT, "%s: lacks %zu of this model's tensors: %s%s", lw_st_path(m->f), n_missing,
-                       lw_str_c(&missing), n_missing > NAMED ? ", ..." : "");
+        return lw_fail(LW_EFORMAT, "%s: lacks %zu of this model's tensors: %s%s", lw_st_path(m->f),
+                       n_missing, lw_str_c(&missing), n_missing > NAMED ? ", ..." : "");
     return 0;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * ------------------------------------------------------------------------------------------- */
 
 /* tmp[O,C,h,w] <- the centre of src[O,C,H,W]. */
 static void crop_centre(const store_disk *d, const lw_st_tensor *t, const float *src, float *tmp)
@@ -167,7 +171,8 @@ static void crop_centre(const store_disk *d, const lw_st_tensor *t, const float 
     int64_t top = (sh - h) / 2, left = (sw - w) / 2;
     for (int64_t p = 0; p < d->shape[0] * d->shape[1]; p++)
         for (int64_t y = 0; y < h; y++)
-            memcpy(tmp + (p * h + y) * w, src + (p * sh + y + top) * sw + left, sizeof(float) * (size_t)w);
+            memcpy(tmp + (p * h + y) * w, src + (p * sh + y + top) * sw + left,
+                   sizeof(float) * (size_t)w);
 }
 
 static int64_t largest_source(const matching *m)
@@ -183,8 +188,8 @@ static int check_finite(const matching *m, const lw_st_tensor *t, const float *x
 {
     for (int64_t i = 0; i < n; i++)
         if (!isfinite(x[i]))
-            return lw_fail(LW_EFORMAT, "%s: tensor '%s' holds values that are not finite", lw_st_path(m->f),
-                           t->name);
+            return lw_fail(LW_EFORMAT, "%s: tensor '%s' holds values that are not finite",
+                           lw_st_path(m->f), t->name);
     return 0;
 }
 
@@ -210,7 +215,8 @@ static int fill(const matching *m, float *slab, float *wide, float *part)
 
 static int fill_slab(const matching *m, lw_slab slab)
 {
-    size_t bytes = sizeof(float) * (size_t)LW_MAX(m->s->floats, 16), most = (size_t)largest_source(m);
+    size_t bytes = sizeof(float) * (size_t)LW_MAX(m->s->floats, 16),
+           most = (size_t)largest_source(m);
     LW_CLEANUP(lw_free) float *wide = lw_calloc(most, sizeof *wide);
     LW_CLEANUP(lw_free) float *part = lw_calloc(most, sizeof *part);
     float *fresh = lw_bulk_alloc(bytes); /* filled aside, so that a bad file changes nothing */
@@ -249,7 +255,8 @@ static void warn_unused(const matching *m)
                lw_str_c(&list), n > NAMED ? ", ..." : "");
 }
 
-int store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix, const lw_load_opts *opts)
+int store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix,
+                    const lw_load_opts *opts)
 {
     LW_CLEANUP(matching_clear) matching m = {.s = s, .f = f, .opts = opts, .prefix = prefix};
     if (!s->slab[slab])

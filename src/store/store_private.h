@@ -18,11 +18,11 @@ struct lw_store {
 
 /* How an entry is laid out in a file: `parts` tensors, each `count` floats of the entry. */
 typedef struct store_disk {
-    int parts;             /* 1, or 3 for a packed q|k|v projection */
-    bool permute;          /* rank 4: [O,KH,KW,C] here, [O,C,KH,KW] in the file */
+    int parts;    /* 1, or 3 for a packed q|k|v projection */
+    bool permute; /* rank 4: [O,KH,KW,C] here, [O,C,KH,KW] in the file */
     int rank;
     int64_t shape[LW_MAX_RANK]; /* of each part */
-    int64_t count;         /* of each part */
+    int64_t count;              /* of each part */
 } store_disk;
 
 store_disk store_disk_of(const lw_store_entry *e);
@@ -32,12 +32,14 @@ const char *store_disk_name(lw_str *s, const lw_store_entry *e, int part);
 void store_from_disk(const store_disk *d, const float *src, float *dst);
 void store_to_disk(const store_disk *d, const float *src, float *dst);
 
-/* Adds every entry of a slab to a writer, names behind `prefix`; then puts the data in the same order. */
+/* Adds every entry of a slab to a writer, names behind `prefix`; then puts the data in the same
+ * order. */
 int store_write_header(const lw_store *s, const char *prefix, lw_st_writer *w);
 int store_write_data(const lw_store *s, lw_slab slab, lw_st_writer *w);
-/* Fills a slab from a file whose names carry `prefix`; with LW_OK every entry was filled. `f` is checked whole
- * before the first byte is changed. */
-int store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix, const lw_load_opts *opts);
+/* Fills a slab from a file whose names carry `prefix`; with LW_OK every entry was filled. `f` is
+ * checked whole before the first byte is changed. */
+int store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix,
+                    const lw_load_opts *opts);
 
 /* Step directories under run/checkpoints. */
 #define STORE_TMP_PREFIX ".tmp_"

@@ -42,7 +42,8 @@ int store_write_data(const lw_store *s, lw_slab slab, lw_st_writer *w)
     return 0;
 }
 
-int lw_store_save(const lw_store *s, lw_slab slab, const char *path, const char *const *meta, size_t n_meta)
+int lw_store_save(const lw_store *s, lw_slab slab, const char *path, const char *const *meta,
+                  size_t n_meta)
 {
     if (!s->slab[slab])
         return lw_fail(LW_EUSAGE, "%s: this store has no such slab", path);

@@ -7,7 +7,8 @@
 
 enum { ALIGN_FLOATS = 16 }; /* 64 bytes */
 
-/* ---- what builders and execs call ------------------------------------------------------------------ */
+/* ---- what builders and execs call
+ * ------------------------------------------------------------------ */
 
 static int type_mismatch(const lw_store_entry *e, lw_type type)
 {
@@ -29,11 +30,16 @@ static int declare(void *self, const char *name, lw_type type, lw_init init, int
         return 0;
     }
     if (s->fixed)
-        return lw_fail(LW_EFORMAT, "the network wants a parameter '%s' that the store does not have", name);
+        return lw_fail(LW_EFORMAT,
+                       "the network wants a parameter '%s' that the store does not have", name);
     if (type.dtype != LW_F32 || lw_type_count(type) < 1)
-        return lw_fail(LW_EUNSUPPORTED, "parameter '%s': only non-empty f32 parameters are kept", name);
+        return lw_fail(LW_EUNSUPPORTED, "parameter '%s': only non-empty f32 parameters are kept",
+                       name);
     LW_TRY(lw_grow(&s->entry, &s->cap, s->n + 1, sizeof *s->entry));
-    lw_store_entry e = {.hash = lw_hash_name(name), .type = type, .init = init, .offset = s->floats,
+    lw_store_entry e = {.hash = lw_hash_name(name),
+                        .type = type,
+                        .init = init,
+                        .offset = s->floats,
                         .count = lw_type_count(type)};
     e.name = lw_arena_strdup(s->arena, name);
     if (!e.name)
@@ -55,7 +61,8 @@ static uint64_t version(void *self, lw_slab slab)
     return lw_store_version(self, slab);
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------- */
+/* ---- life
+ * ---------------------------------------------------------------------------------------------- */
 
 int lw_store_new(bool frozen, lw_store **out)
 {
@@ -64,8 +71,8 @@ int lw_store_new(bool frozen, lw_store **out)
         return LW_ENOMEM;
     LW_TRY(lw_arena_new(&s->arena));
     s->frozen = frozen;
-    s->params = (lw_params){.self = s, .frozen = frozen, .declare = declare, .address = address,
-                            .version = version};
+    s->params = (lw_params){
+        .self = s, .frozen = frozen, .declare = declare, .address = address, .version = version};
     for (int i = 0; i < LW_SLABS; i++)
         s->version[i] = 1;
     *out = lw_steal(&s);
@@ -114,7 +121,8 @@ int lw_store_fix(lw_store *s)
     return 0;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
+/* ---- looking
+ * ------------------------------------------------------------------------------------------- */
 
 bool lw_store_is_fixed(const lw_store *s)
 {

@@ -22,8 +22,9 @@ void lw_store_free(lw_store **pp);
 /* What a builder needs. Lives as long as the store. */
 const lw_params *lw_store_params(const lw_store *s);
 
-/* Fixes the names and allocates the slabs (zeros). Later declarations only find names. Fixing twice is
- * allowed and does nothing. LW_ENOMEM names the size. Required before any exec binds this store. */
+/* Fixes the names and allocates the slabs (zeros). Later declarations only find names. Fixing twice
+ * is allowed and does nothing. LW_ENOMEM names the size. Required before any exec binds this store.
+ */
 int lw_store_fix(lw_store *s);
 bool lw_store_is_fixed(const lw_store *s);
 bool lw_store_is_frozen(const lw_store *s);
@@ -34,13 +35,15 @@ int32_t lw_store_find(const lw_store *s, const char *name); /* -1: no such name 
 int64_t lw_store_param_count(const lw_store *s);            /* numbers, without the gaps */
 size_t lw_store_bytes(const lw_store *s); /* of all slabs, also before they are allocated */
 
-/* A whole slab; *floats (may be NULL) is its length, gaps included. NULL: not fixed, or no such slab. */
+/* A whole slab; *floats (may be NULL) is its length, gaps included. NULL: not fixed, or no such
+ * slab. */
 float *lw_store_slab(const lw_store *s, lw_slab slab, int64_t *floats);
 /* One entry in a slab; NULL as above. */
 float *lw_store_data(const lw_store *s, int32_t i, lw_slab slab);
 
-/* Fills PARAM by the declared rules, keyed by (seed, name): independent of order, of other entries and of
- * threads. EMA becomes a copy, GRAD, M and V zero. Normal: Box-Muller in double. The store must be fixed. */
+/* Fills PARAM by the declared rules, keyed by (seed, name): independent of order, of other entries
+ * and of threads. EMA becomes a copy, GRAD, M and V zero. Normal: Box-Muller in double. The store
+ * must be fixed. */
 void lw_store_init(lw_store *s, uint64_t seed);
 /* The initial values of one entry into dst[entry->count]. */
 void lw_store_init_entry(const lw_store_entry *e, uint64_t seed, float *dst);

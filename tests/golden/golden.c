@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* ---- the formula ------------------------------------------------------------------------------------------- */
+/* ---- the formula
+ * ------------------------------------------------------------------------------------------- */
 
 static uint64_t fnv1a(const char *name)
 {
@@ -61,7 +62,9 @@ void golden_parameter(const char *name, int rank, const int64_t *shape, float *d
     golden_fill(name, offset, scale, n, dst);
 }
 
-/* ---- layouts ------------------------------------------------------------------------------------------------- */
+/* ---- layouts
+ * -------------------------------------------------------------------------------------------------
+ */
 
 void golden_to_nhwc(const float *src, int64_t n, int64_t c, int64_t hw, float *dst)
 {
@@ -79,7 +82,9 @@ void golden_to_nchw(const float *src, int64_t n, int64_t c, int64_t hw, float *d
                 dst[(b * c + k) * hw + i] = src[(b * hw + i) * c + k];
 }
 
-/* ---- entries --------------------------------------------------------------------------------------------------- */
+/* ---- entries
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 int golden_parts(const lw_store_entry *e)
 {
@@ -91,7 +96,8 @@ golden_part golden_part_of(const lw_store_entry *e, int k)
     golden_part p = {.rank = e->type.rank};
     const char *mark = strstr(e->name, ".to_qkv.");
     if (mark)
-        snprintf(p.name, sizeof p.name, "%.*s.to_%c.%s", (int)(mark - e->name), e->name, "qkv"[k], mark + 8);
+        snprintf(p.name, sizeof p.name, "%.*s.to_%c.%s", (int)(mark - e->name), e->name, "qkv"[k],
+                 mark + 8);
     else
         snprintf(p.name, sizeof p.name, "%s", e->name);
     static const int order[4] = {0, 3, 1, 2};
@@ -136,7 +142,9 @@ void golden_fill_store(lw_store *s)
     lw_store_start_ema(s);
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------- */
+/* ---- files
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 lw_st_file *golden_open(const char *name)
 {
@@ -181,7 +189,9 @@ double *golden_get(const lw_st_file *f, const char *name, int64_t *n)
     return x;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------ */
+/* ---- comparing
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 double golden_relative(const float *have, const double *want, int64_t n, double floor)
 {
@@ -194,7 +204,8 @@ double golden_relative(const float *have, const double *want, int64_t n, double 
     return sqrt(diff) / fmax(sqrt(norm), floor);
 }
 
-double golden_sketch_error(const char *name, const float *have, int64_t n, const double *sketch, double floor)
+double golden_sketch_error(const char *name, const float *have, int64_t n, const double *sketch,
+                           double floor)
 {
     double sum = 0.0;
     char key[200];
@@ -215,7 +226,9 @@ void golden_check(const char *what, double err, double tol)
         fail_msg("%s: error %.3g, allowed %.3g", what, err, tol);
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------------------- */
+/* ---- running
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 lw_device *golden_device(lw_isa isa, int threads)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the golden tests: the formula of docs/golden.md (weights and inputs by name), the files of
- * tests/golden/data, PyTorch's layouts, and comparisons that print what differs and by how much.
+ * Shared by the golden tests: the formula of docs/golden.md (weights and inputs by name), the files
+ * of tests/golden/data, PyTorch's layouts, and comparisons that print what differs and by how much.
  */
 #ifndef LW_TESTS_GOLDEN_H
 #define LW_TESTS_GOLDEN_H
@@ -55,7 +55,8 @@ bool golden_has(const lw_st_file *f, const char *name);
 /* ---- comparing ---- */
 double golden_relative(const float *have, const double *want, int64_t n, double floor);
 /* Estimated relative L2 error of a tensor from its sketch of 9 numbers. */
-double golden_sketch_error(const char *name, const float *have, int64_t n, const double *sketch, double floor);
+double golden_sketch_error(const char *name, const float *have, int64_t n, const double *sketch,
+                           double floor);
 /* Fails the test, printing both, when err > tol. */
 void golden_check(const char *what, double err, double tol);
 
@@ -63,11 +64,11 @@ void golden_check(const char *what, double err, double tol);
 lw_device *golden_device(lw_isa isa, int threads);
 /* The levels to test: ref and the best one; *n of them. */
 const lw_isa *golden_isas(int *n);
-#define assert_ok(expr)                                                                            \
-    do {                                                                                           \
-        int rc_ = (expr);                                                                          \
-        if (rc_ < 0)                                                                               \
-            fail_msg("%s: code %d, '%s'", #expr, rc_, lw_errmsg());                                \
+#define assert_ok(expr)                                             \
+    do {                                                            \
+        int rc_ = (expr);                                           \
+        if (rc_ < 0)                                                \
+            fail_msg("%s: code %d, '%s'", #expr, rc_, lw_errmsg()); \
     } while (0)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encoders against PyTorch: the MAE ResNet with every gradient, the ResNet-18 cut, CIFAR ResNets. Published CIFAR
- * weights are checked with LW_TEST_DATA. */
+/* Encoders against PyTorch: the MAE ResNet with every gradient, the ResNet-18 cut, CIFAR ResNets.
+ * Published CIFAR weights are checked with LW_TEST_DATA. */
 #include "golden/golden.h"
 
 #include <math.h>
@@ -42,7 +42,8 @@ static void put_nchw(rig *r, const char *name)
     const lw_st_tensor *t = NULL;
     float *x = golden_get_f32(r->file, name, NULL);
     assert_ok(lw_st_get(r->file, name, &t));
-    golden_to_nhwc(x, t->shape[0], t->shape[1], t->shape[2] * t->shape[3], lw_exec_data(r->e, name));
+    golden_to_nhwc(x, t->shape[0], t->shape[1], t->shape[2] * t->shape[3],
+                   lw_exec_data(r->e, name));
     free(x);
 }
 
@@ -75,7 +76,8 @@ static void check_map(rig *r, const char *output, const char *sketch_name)
     float *nchw = malloc(sizeof *nchw * (size_t)n);
     snprintf(key, sizeof key, "sketch.%s", sketch_name);
     double *sketch = golden_get(r->file, key, NULL);
-    golden_to_nchw(lw_exec_data(r->e, output), t.dim[0], t.dim[3], (int64_t)t.dim[1] * t.dim[2], nchw);
+    golden_to_nchw(lw_exec_data(r->e, output), t.dim[0], t.dim[3], (int64_t)t.dim[1] * t.dim[2],
+                   nchw);
     golden_check(output, golden_sketch_error(sketch_name, nchw, n, sketch, 1e-12), 1e-5);
     free(sketch);
     free(nchw);
@@ -192,8 +194,8 @@ static void fill_resnet(lw_store *s, bool cut)
     free(part);
 }
 
-/* A ReLU whose input is within rounding of zero may switch and move the gradient of its picture a little: every
- * picture but one must agree closely. */
+/* A ReLU whose input is within rounding of zero may switch and move the gradient of its picture a
+ * little: every picture but one must agree closely. */
 static void check_image_gradient(rig *r, int32_t batch)
 {
     enum { ONE = 3 * 1024 };
@@ -275,13 +277,15 @@ static void test_resnets(void **state)
 
 enum { IMAGES = 256 };
 
-static void check_published(const char *dir, const char *name, const lw_st_file *golden, const uint8_t *cifar)
+static void check_published(const char *dir, const char *name, const lw_st_file *golden,
+                            const uint8_t *cifar)
 {
     rig r;
     lw_encoder *enc = NULL;
     lw_encoder_maps maps;
     char path[512];
-    snprintf(path, sizeof path, "resnet_cifar10:%s/encoders/resnet_cifar10/%s.safetensors", dir, name);
+    snprintf(path, sizeof path, "resnet_cifar10:%s/encoders/resnet_cifar10/%s.safetensors", dir,
+             name);
     assert_ok(lw_encoder_open(path, &enc));
     assert_string_equal(enc->name, name);
     rig_open(&r, NULL, lw_isa_best());
@@ -294,7 +298,8 @@ static void check_published(const char *dir, const char *name, const lw_st_file 
     for (int b = 0; b < IMAGES; b++)
         for (int c = 0; c < 3; c++)
             for (int i = 0; i < 1024; i++)
-                in[(b * 1024 + i) * 3 + c] = (float)cifar[b * 3073 + 1 + c * 1024 + i] / 127.5f - 1.0f;
+                in[(b * 1024 + i) * 3 + c] = (float)cifar[b * 3073 + 1 + c * 1024 + i] / 127.5f -
+                                             1.0f;
     assert_ok(lw_exec_run(r.e, &(lw_tick){0}));
     static const char *const outputs[] = {"features", "logits"};
     for (size_t k = 0; k < 2; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ten DDPM training steps against PyTorch: losses, gradient norms, final parameters and averages; and the same bits
- * for any thread count. */
+/* Ten DDPM training steps against PyTorch: losses, gradient norms, final parameters and averages;
+ * and the same bits for any thread count. */
 #include "golden/golden.h"
 
 #include <math.h>
@@ -33,7 +33,8 @@ static void compile(trainer *t)
     lw_type image = lw_type_of(LW_F32, 4, t->batch, t->c.image_size, t->c.image_size, 3);
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(t->s)};
-    lw_unet_in in = {.x = lw_input(g, "x", image), .t = lw_input(g, "t", lw_type_of(LW_F32, 1, t->batch))};
+    lw_unet_in in = {.x = lw_input(g, "x", image),
+                     .t = lw_input(g, "t", lw_type_of(LW_F32, 1, t->batch))};
     if (t->c.classes)
         in.classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, t->batch));
     lw_val eps = lw_input(g, "eps", image), y = lw_unet(&b, &t->c, in);
@@ -113,8 +114,15 @@ static void bind_step(trainer *t, int step)
 
 static void train_step(trainer *t, int step, double *loss, double *norm)
 {
-    lw_cpu_adamw_args a = {.lr = t->lr, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = t->wd,
-                           .t = step + 1, .grad_scale = 1.0, .max_norm = t->clip, .work = t->work};
+    lw_cpu_adamw_args a = {.lr = t->lr,
+                           .beta1 = 0.9,
+                           .beta2 = 0.999,
+                           .eps = 1e-8,
+                           .weight_decay = t->wd,
+                           .t = step + 1,
+                           .grad_scale = 1.0,
+                           .max_norm = t->clip,
+                           .work = t->work};
     a.p = lw_store_slab(t->s, LW_SLAB_PARAM, &a.n);
     a.g = lw_store_slab(t->s, LW_SLAB_GRAD, NULL);
     a.ema = lw_store_slab(t->s, LW_SLAB_EMA, NULL);
@@ -154,12 +162,14 @@ static double check_slab(const trainer *t, lw_slab slab, const char *prefix, dou
     return worst;
 }
 
-static void check_training(const char *name, lw_isa isa, double tol_loss, double tol_norm, double tol_param)
+static void check_training(const char *name, lw_isa isa, double tol_loss, double tol_norm,
+                           double tol_param)
 {
     trainer t;
     double loss, norm, worst_loss = 0, worst_norm = 0;
     trainer_open(&t, name, isa, 2);
-    double *losses = golden_get(t.file, "losses", NULL), *norms = golden_get(t.file, "grad_norms", NULL);
+    double *losses = golden_get(t.file, "losses", NULL),
+           *norms = golden_get(t.file, "grad_norms", NULL);
     for (int s = 0; s < t.steps; s++) {
         train_step(&t, s, &loss, &norm);
         worst_loss = fmax(worst_loss, fabs(loss / losses[s] - 1));
@@ -169,8 +179,8 @@ static void check_training(const char *name, lw_isa isa, double tol_loss, double
     }
     double worst_p = check_slab(&t, LW_SLAB_PARAM, "param", tol_param);
     double worst_e = check_slab(&t, LW_SLAB_EMA, "ema", tol_param);
-    printf("%s %s: %d steps, worst loss %.1e, norm %.1e, parameter %.1e, ema %.1e\n", name, lw_isa_name(isa),
-           t.steps, worst_loss, worst_norm, worst_p, worst_e);
+    printf("%s %s: %d steps, worst loss %.1e, norm %.1e, parameter %.1e, ema %.1e\n", name,
+           lw_isa_name(isa), t.steps, worst_loss, worst_norm, worst_p, worst_e);
     free(losses);
     free(norms);
     trainer_close(&t);

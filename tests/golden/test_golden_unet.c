@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The U-Net against diffusers: names and shapes, forward, loss, EVERY gradient, gradient to the image. */
+/* The U-Net against diffusers: names and shapes, forward, loss, EVERY gradient, gradient to the
+ * image. */
 #include "golden/golden.h"
 
 typedef struct net {
@@ -35,7 +36,8 @@ static void net_compile(net *n, lw_device *dev, int opt)
     lw_type image = lw_type_of(LW_F32, 4, n->batch, n->c.image_size, n->c.image_size, 3);
     assert_ok(lw_graph_new(&n->g));
     lw_builder b = {.g = n->g, .params = lw_store_params(n->s)};
-    lw_unet_in in = {.x = lw_input(n->g, "x", image), .t = lw_input(n->g, "t", lw_type_of(LW_F32, 1, n->batch))};
+    lw_unet_in in = {.x = lw_input(n->g, "x", image),
+                     .t = lw_input(n->g, "t", lw_type_of(LW_F32, 1, n->batch))};
     if (n->c.classes)
         in.classes = lw_input(n->g, "classes", lw_type_of(LW_I32, 1, n->batch));
     lw_val target = lw_input(n->g, "target", image), y = lw_unet(&b, &n->c, in), gx = LW_NOVAL;
@@ -113,7 +115,8 @@ static double part_error(const net *n, const golden_part *p, const float *grad, 
     free(sketch);
     snprintf(key, sizeof key, "grad.%s", p->name);
     if (golden_has(n->file, key)) {
-        double *want = golden_get(n->file, key, NULL), whole = golden_relative(grad, want, p->count, floor);
+        double *want = golden_get(n->file, key, NULL),
+               whole = golden_relative(grad, want, p->count, floor);
         err = err > whole ? err : whole;
         free(want);
     }
@@ -157,7 +160,8 @@ static void check_net(const char *name, int32_t batch, lw_isa isa, int opt, int 
     net_run(&n);
     double *loss = golden_get(n.file, "loss", NULL), ey = image_error(&n, "y", "y");
     double have = (double)*(float *)lw_exec_data(n.e, "loss");
-    printf("%s %s opt %d: y %.2e, loss %.2e\n", name, lw_isa_name(isa), opt, ey, have / loss[0] - 1.0);
+    printf("%s %s opt %d: y %.2e, loss %.2e\n", name, lw_isa_name(isa), opt, ey,
+           have / loss[0] - 1.0);
     golden_check("y", ey, 1e-5);
     golden_check("loss", have > loss[0] ? have / loss[0] - 1.0 : 1.0 - have / loss[0], 2e-6);
     if (golden_has(n.file, "gx"))

@@ -11,7 +11,8 @@
 
 #include "unit/test_store_util.h"
 
-/* ---- declaring -------------------------------------------------------------------------------------------- */
+/* ---- declaring
+ * -------------------------------------------------------------------------------------------- */
 
 static void test_table(void **state)
 {
@@ -90,7 +91,8 @@ static void test_version(void **state)
     lw_store_free(&s);
 }
 
-/* ---- initial values ------------------------------------------------------------------------------------------ */
+/* ---- initial values
+ * ------------------------------------------------------------------------------------------ */
 
 static void test_init_is_keyed_by_name(void **state)
 {
@@ -107,7 +109,8 @@ static void test_init_is_keyed_by_name(void **state)
     static const char *const names[] = {"conv.weight", "attn.to_qkv.weight"};
     for (size_t i = 0; i < 2; i++) {
         int32_t ia = lw_store_find(a, names[i]), ib = lw_store_find(b, names[i]);
-        assert_memory_equal(lw_store_data(a, ia, LW_SLAB_PARAM), lw_store_data(b, ib, LW_SLAB_PARAM),
+        assert_memory_equal(lw_store_data(a, ia, LW_SLAB_PARAM),
+                            lw_store_data(b, ib, LW_SLAB_PARAM),
                             sizeof(float) * (size_t)lw_store_at(a, ia)->count);
         assert_memory_equal(lw_store_data(a, ia, LW_SLAB_EMA), lw_store_data(b, ib, LW_SLAB_PARAM),
                             sizeof(float) * (size_t)lw_store_at(a, ia)->count);
@@ -154,7 +157,8 @@ static void test_init_distributions(void **state)
     assert_true(fabs(mean) < 0.02 && fabs(sd - 2) < 0.02 && fabs(kurtosis - 3) < 0.06);
     const float *u = lw_store_data(s, 1, LW_SLAB_PARAM);
     moments(u, N, &mean, &sd, &kurtosis);
-    assert_true(fabs(mean) < 0.004 && fabs(sd - 0.5 / sqrt(3)) < 0.002 && fabs(kurtosis - 1.8) < 0.03);
+    assert_true(fabs(mean) < 0.004 && fabs(sd - 0.5 / sqrt(3)) < 0.002 &&
+                fabs(kurtosis - 1.8) < 0.03);
     for (int i = 0; i < N; i++) {
         lo = LW_MIN(lo, u[i]);
         hi = LW_MAX(hi, u[i]);
@@ -179,7 +183,8 @@ static void test_first_bad(void **state)
     lw_store_free(&s);
 }
 
-/* ---- the optimiser ---------------------------------------------------------------------------------------------- */
+/* ---- the optimiser
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Fills parameters and gradients of every entry (not the gaps) with numbers of order one. */
 static void fill(lw_store *s, uint64_t seed)
@@ -195,8 +200,16 @@ static void fill(lw_store *s, uint64_t seed)
 
 static lw_cpu_adamw_args args_of(lw_store *s, double *work)
 {
-    lw_cpu_adamw_args a = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1, .t = 1,
-                           .grad_scale = 0.5, .max_norm = 2.0, .ema_decay = 0.9, .work = work};
+    lw_cpu_adamw_args a = {.lr = 1e-2,
+                           .beta1 = 0.9,
+                           .beta2 = 0.99,
+                           .eps = 1e-8,
+                           .weight_decay = 0.1,
+                           .t = 1,
+                           .grad_scale = 0.5,
+                           .max_norm = 2.0,
+                           .ema_decay = 0.9,
+                           .work = work};
     a.p = lw_store_slab(s, LW_SLAB_PARAM, &a.n);
     a.g = lw_store_slab(s, LW_SLAB_GRAD, NULL);
     a.ema = lw_store_slab(s, LW_SLAB_EMA, NULL);

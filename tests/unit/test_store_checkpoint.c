@@ -28,9 +28,16 @@ static json_t *config(void)
 static int save(const char *run, const lw_store *s, int64_t step, const char *weights)
 {
     LW_CLEANUP(lw_json_drop) json_t *c = config();
-    LW_CLEANUP(lw_json_drop) json_t *extra = json_pack("{s:i, s:[f, f]}", "epoch", 3, "rates", 0.1, 1e-300);
-    const lw_checkpoint k = {.step = step, .seed = 0xfedcba9876543210u, .images = 128 * step, .train_seconds = 1.5,
-                             .isa = "avx2", .config = c, .extra = extra, .weights = weights};
+    LW_CLEANUP(lw_json_drop)
+    json_t *extra = json_pack("{s:i, s:[f, f]}", "epoch", 3, "rates", 0.1, 1e-300);
+    const lw_checkpoint k = {.step = step,
+                             .seed = 0xfedcba9876543210u,
+                             .images = 128 * step,
+                             .train_seconds = 1.5,
+                             .isa = "avx2",
+                             .config = c,
+                             .extra = extra,
+                             .weights = weights};
     return lw_checkpoint_save(run, s, &k);
 }
 
@@ -58,7 +65,8 @@ static void check_round_trip(const char *weights)
     assert_ok(save(run, s, 20, weights));
     assert_ok(lw_checkpoint_latest(run, &dir));
     assert_ok(lw_checkpoint_load(lw_str_c(&dir), t, &k));
-    assert_true(k.step == 20 && k.seed == 0xfedcba9876543210u && k.images == 2560 && k.train_seconds == 1.5);
+    assert_true(k.step == 20 && k.seed == 0xfedcba9876543210u && k.images == 2560 &&
+                k.train_seconds == 1.5);
     assert_string_equal(k.isa, "avx2");
     assert_int_equal(json_integer_value(json_object_get(k.extra, "epoch")), 3);
     assert_true(json_real_value(json_array_get(json_object_get(k.extra, "rates"), 1)) == 1e-300);
@@ -85,9 +93,9 @@ static void test_round_trip(void **state)
 
 static void test_layout(void **state)
 {
-    static const char *const files[] = {
-        "config.json", LW_WEIGHTS_DIFFUSERS, "ema/config.json", "ema/" LW_WEIGHTS_DIFFUSERS,
-        "optimizer.safetensors", "state.json"};
+    static const char *const files[] = {"config.json",           LW_WEIGHTS_DIFFUSERS,
+                                        "ema/config.json",       "ema/" LW_WEIGHTS_DIFFUSERS,
+                                        "optimizer.safetensors", "state.json"};
     lw_store *s = busy_store(1);
     char path[256], target[64] = "";
     (void)state;
@@ -184,7 +192,9 @@ static void test_prune(void **state)
     lw_store_free(&s);
 }
 
-/* ---- damage ---------------------------------------------------------------------------------------------------- */
+/* ---- damage
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void expect_load(const char *run, int code, const char *part)
 {
@@ -251,7 +261,8 @@ static void test_cannot_write(void **state)
     put_file(in_scratch("file"), "x", 1);
     assert_fails(LW_EIO, "file", save(in_scratch("file"), s, 1, NULL));
     assert_fails(LW_EUSAGE, "only a trained store", save(run_dir("g"), frozen, 1, NULL));
-    const char *run = run_dir("h"); /* an obstacle where a file must go: nothing of the older save is lost */
+    const char *run =
+        run_dir("h"); /* an obstacle where a file must go: nothing of the older save is lost */
     char path[256];
     assert_ok(save(run, s, 1, NULL));
     assert_fails(LW_EIO, "", save(run, s, 2, "no/such/place.safetensors"));
@@ -262,7 +273,9 @@ static void test_cannot_write(void **state)
     lw_store_free(&frozen);
 }
 
-/* ---- SOURCE ------------------------------------------------------------------------------------------------------ */
+/* ---- SOURCE
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void expect_folder(const char *source, bool ema, const char *end)
 {
@@ -303,10 +316,14 @@ static void test_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_latest_and_leftovers), cmocka_unit_test(test_same_step_again),
-        cmocka_unit_test(test_prune),          cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_other_model),    cmocka_unit_test(test_cannot_write),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_latest_and_leftovers),
+        cmocka_unit_test(test_same_step_again),
+        cmocka_unit_test(test_prune),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_other_model),
+        cmocka_unit_test(test_cannot_write),
         cmocka_unit_test(test_source),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -11,7 +11,9 @@ static lw_store *filled(bool frozen)
     return s;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------ */
+/* ---- writing
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void test_save_is_pytorch(void **state)
 {
@@ -19,7 +21,8 @@ static void test_save_is_pytorch(void **state)
     lw_st_file *f = NULL;
     const lw_st_tensor *t = NULL;
     (void)state;
-    assert_ok(lw_store_save(s, LW_SLAB_PARAM, in_scratch("m.safetensors"), (const char *[]){"who", "test"}, 1));
+    assert_ok(lw_store_save(s, LW_SLAB_PARAM, in_scratch("m.safetensors"),
+                            (const char *[]){"who", "test"}, 1));
     assert_ok(lw_st_open(in_scratch("m.safetensors"), &f));
     assert_string_equal(lw_st_meta(f, "format"), "pt");
     assert_string_equal(lw_st_meta(f, "who"), "test");
@@ -32,7 +35,8 @@ static void test_save_is_pytorch(void **state)
         for (int c = 0; c < 3; c++)
             for (int y = 0; y < 3; y++)
                 for (int x = 0; x < 3; x++)
-                    assert_true(there[((o * 3 + c) * 3 + y) * 3 + x] == here[((o * 3 + y) * 3 + x) * 3 + c]);
+                    assert_true(there[((o * 3 + c) * 3 + y) * 3 + x] ==
+                                here[((o * 3 + y) * 3 + x) * 3 + c]);
     static const char *const parts[] = {"attn.to_q.weight", "attn.to_k.weight", "attn.to_v.weight"};
     here = lw_store_data(s, 2, LW_SLAB_PARAM);
     for (int k = 0; k < 3; k++) {
@@ -59,12 +63,14 @@ static void test_round_trip(void **state)
     assert_ok(lw_store_load(s, LW_SLAB_PARAM, in_scratch("e.safetensors"), NULL));
     assert_true(lw_store_data(s, 0, LW_SLAB_PARAM)[3] == 42.0f);
     assert_true(lw_store_hash(s, LW_SLAB_PARAM) == lw_store_hash(s, LW_SLAB_EMA));
-    assert_fails(LW_EUSAGE, "no such slab", lw_store_save(frozen, LW_SLAB_EMA, in_scratch("x"), NULL, 0));
+    assert_fails(LW_EUSAGE, "no such slab",
+                 lw_store_save(frozen, LW_SLAB_EMA, in_scratch("x"), NULL, 0));
     lw_store_free(&s);
     lw_store_free(&frozen);
 }
 
-/* ---- foreign files -------------------------------------------------------------------------------------------- */
+/* ---- foreign files
+ * -------------------------------------------------------------------------------------------- */
 
 typedef struct wanted {
     const char *name;
@@ -73,13 +79,17 @@ typedef struct wanted {
 } wanted;
 
 static const wanted whole[] = {
-    {"conv.weight", 4, {5, 3, 3, 3}},   {"conv.bias", 1, {5}},        {"attn.to_q.weight", 2, {2, 2}},
-    {"attn.to_k.weight", 2, {2, 2}},    {"attn.to_v.weight", 2, {2, 2}}, {"attn.to_q.bias", 1, {2}},
-    {"attn.to_k.bias", 1, {2}},         {"attn.to_v.bias", 1, {2}},   {"norm.weight", 1, {7}},
+    {"conv.weight", 4, {5, 3, 3, 3}}, {"conv.bias", 1, {5}},
+    {"attn.to_q.weight", 2, {2, 2}},  {"attn.to_k.weight", 2, {2, 2}},
+    {"attn.to_v.weight", 2, {2, 2}},  {"attn.to_q.bias", 1, {2}},
+    {"attn.to_k.bias", 1, {2}},       {"attn.to_v.bias", 1, {2}},
+    {"norm.weight", 1, {7}},
 };
 
-/* Writes the rows with `prefix` before each name, in element type e, value = index + 1 (and row number). */
-static void write_rows(const char *path, const wanted *rows, size_t n, const char *prefix, lw_elem e)
+/* Writes the rows with `prefix` before each name, in element type e, value = index + 1 (and row
+ * number). */
+static void write_rows(const char *path, const wanted *rows, size_t n, const char *prefix,
+                       lw_elem e)
 {
     lw_st_writer *w = NULL;
     char name[128];
@@ -106,7 +116,8 @@ static void write_rows(const char *path, const wanted *rows, size_t n, const cha
 
 static void test_prefixes_and_types(void **state)
 {
-    static const char *const prefix[] = {"", "module.", "_orig_mod.", "ema_model.", "module._orig_mod."};
+    static const char *const prefix[] = {"", "module.", "_orig_mod.", "ema_model.",
+                                         "module._orig_mod."};
     static const lw_elem types[] = {LW_ELEM_F32, LW_ELEM_F16, LW_ELEM_BF16, LW_ELEM_F64};
     (void)state;
     for (size_t i = 0; i < LW_COUNT(prefix); i++) {
@@ -114,7 +125,8 @@ static void test_prefixes_and_types(void **state)
         write_rows(in_scratch("f.safetensors"), whole, LW_COUNT(whole), prefix[i], types[i % 4]);
         assert_ok(lw_store_load(s, LW_SLAB_PARAM, in_scratch("f.safetensors"), NULL));
         const float *w = lw_store_data(s, 0, LW_SLAB_PARAM);
-        assert_true(w[0] == 1.0f && w[1] == 10.0f && w[3] == 2.0f); /* [o][y][x][c] of 1 + index in OIHW */
+        assert_true(w[0] == 1.0f && w[1] == 10.0f &&
+                    w[3] == 2.0f); /* [o][y][x][c] of 1 + index in OIHW */
         const float *qkv = lw_store_data(s, 2, LW_SLAB_PARAM);
         assert_true(qkv[0] == 1.0f && qkv[4] == 1.5f && qkv[8] == 1.0f && qkv[11] == 4.0f);
         lw_store_free(&s);
@@ -124,17 +136,21 @@ static void test_prefixes_and_types(void **state)
 static void test_renaming(void **state)
 {
     static const wanted old[] = {
-        {"conv.weight", 4, {5, 3, 3, 3}}, {"conv.bias", 1, {5}},          {"attn.query.weight", 2, {2, 2}},
-        {"attn.key.weight", 4, {2, 2, 1, 1}}, {"attn.value.weight", 2, {2, 2}}, {"attn.query.bias", 1, {2}},
-        {"attn.key.bias", 1, {2}},        {"attn.value.bias", 1, {2}},    {"norm.weight", 1, {7}},
+        {"conv.weight", 4, {5, 3, 3, 3}}, {"conv.bias", 1, {5}},
+        {"attn.query.weight", 2, {2, 2}}, {"attn.key.weight", 4, {2, 2, 1, 1}},
+        {"attn.value.weight", 2, {2, 2}}, {"attn.query.bias", 1, {2}},
+        {"attn.key.bias", 1, {2}},        {"attn.value.bias", 1, {2}},
+        {"norm.weight", 1, {7}},
     };
-    static const char *const pairs[] = {".query.", ".to_q.", ".key.", ".to_k.", ".value.", ".to_v.", NULL};
+    static const char *const pairs[] = {".query.", ".to_q.", ".key.", ".to_k.",
+                                        ".value.", ".to_v.", NULL};
     const lw_load_opts opts = {.replace = pairs};
     lw_store *s = small_store(true);
     (void)state;
     write_rows(in_scratch("old.safetensors"), old, LW_COUNT(old), "", LW_ELEM_F32);
-    assert_fails(LW_EFORMAT, "lacks 6 of this model's tensors: 'attn.to_q.weight', 'attn.to_k.weight', "
-                             "'attn.to_v.weight', ...",
+    assert_fails(LW_EFORMAT,
+                 "lacks 6 of this model's tensors: 'attn.to_q.weight', 'attn.to_k.weight', "
+                 "'attn.to_v.weight', ...",
                  lw_store_load(s, LW_SLAB_PARAM, in_scratch("old.safetensors"), NULL));
     assert_ok(lw_store_load(s, LW_SLAB_PARAM, in_scratch("old.safetensors"), &opts));
     assert_true(lw_store_data(s, 2, LW_SLAB_PARAM)[4] == 1.5f);
@@ -188,7 +204,8 @@ static void test_bad_files(void **state)
     write_rows(path, whole, LW_COUNT(whole), "", LW_ELEM_I32);
     assert_fails(LW_EFORMAT, "is I32, weights must be F32, F16 or BF16",
                  lw_store_load(s, LW_SLAB_PARAM, path, NULL));
-    assert_fails(LW_EIO, "none.safetensors", lw_store_load(s, LW_SLAB_PARAM, in_scratch("none.safetensors"), NULL));
+    assert_fails(LW_EIO, "none.safetensors",
+                 lw_store_load(s, LW_SLAB_PARAM, in_scratch("none.safetensors"), NULL));
     assert_true(lw_store_hash(s, LW_SLAB_PARAM) == before); /* nothing was touched */
     lw_store_free(&s);
 }
@@ -210,12 +227,9 @@ static void test_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_save_is_pytorch),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_prefixes_and_types),
-        cmocka_unit_test(test_renaming),
-        cmocka_unit_test(test_centre_crop),
-        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_save_is_pytorch),    cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_prefixes_and_types), cmocka_unit_test(test_renaming),
+        cmocka_unit_test(test_centre_crop),        cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

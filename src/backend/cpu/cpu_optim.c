@@ -36,8 +36,8 @@ static void update_task(void *arg, int64_t task, int worker)
     const optim_job *j = arg;
     const lw_cpu_adamw_args *a = j->a;
     (void)worker;
-    j->k->optim.adamw(a->p, a->m, a->v, a->ema, a->g, &j->o, j->range, j->n_range, task * task_floats,
-                      LW_MIN((task + 1) * task_floats, a->n));
+    j->k->optim.adamw(a->p, a->m, a->v, a->ema, a->g, &j->o, j->range, j->n_range,
+                      task * task_floats, LW_MIN((task + 1) * task_floats, a->n));
 }
 
 static int64_t tasks_of(int64_t n)
@@ -48,23 +48,32 @@ static int64_t tasks_of(int64_t n)
 int lw_cpu_adamw(lw_device *dev, const lw_cpu_adamw_args *a, double *grad_norm)
 {
     const lw_optim_range whole = {.begin = 0, .end = a->n, .decay = 1};
-    optim_job j = {.k = lw_cpu_kernels(dev), .a = a, .range = a->range ? a->range : &whole,
+    optim_job j = {.k = lw_cpu_kernels(dev),
+                   .a = a,
+                   .range = a->range ? a->range : &whole,
                    .n_range = a->range ? a->n_range : 1};
     double coef, norm;
     dev->parallel(dev->self, tasks_of(a->n), norm_task, &j);
     j.k->optim.clip(&coef, &norm, a->work, lw_reduce_chunks(a->n), a->grad_scale, a->max_norm);
     if (!isfinite(norm))
-        return lw_fail(LW_ENUMERIC, "the gradient norm of update %lld is not finite", (long long)a->t);
-    j.o = (lw_adamw){.lr = a->lr, .beta1 = a->beta1, .beta2 = a->beta2, .eps = a->eps,
-                     .weight_decay = a->weight_decay, .bias1 = 1.0 - pow(a->beta1, (double)a->t),
-                     .bias2 = 1.0 - pow(a->beta2, (double)a->t), .grad_scale = coef,
+        return lw_fail(LW_ENUMERIC, "the gradient norm of update %lld is not finite",
+                       (long long)a->t);
+    j.o = (lw_adamw){.lr = a->lr,
+                     .beta1 = a->beta1,
+                     .beta2 = a->beta2,
+                     .eps = a->eps,
+                     .weight_decay = a->weight_decay,
+                     .bias1 = 1.0 - pow(a->beta1, (double)a->t),
+                     .bias2 = 1.0 - pow(a->beta2, (double)a->t),
+                     .grad_scale = coef,
                      .ema_decay = a->ema_decay};
     dev->parallel(dev->self, tasks_of(a->n), update_task, &j);
     *grad_norm = norm;
     return 0;
 }
 
-/* ---- accumulation ------------------------------------------------------------------------------------------ */
+/* ---- accumulation
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct move_job {
     const lw_kernels *k;
@@ -80,7 +89,8 @@ static void move_task(void *arg, int64_t task, int worker)
     const move_job *j = arg;
     int64_t from = task * task_floats, n = LW_MIN(task_floats, j->n - from);
     (void)worker;
-    (j->add ? j->k->pooling.add_rows : j->k->pooling.copy_rows)(j->dst + from, n, j->src + from, n, n, 0, 1);
+    (j->add ? j->k->pooling.add_rows : j->k->pooling.copy_rows)(j->dst + from, n, j->src + from, n,
+                                                                n, 0, 1);
 }
 
 static void move(lw_device *dev, float *dst, const float *src, int64_t n, bool add)

@@ -17,14 +17,14 @@ typedef struct lw_cpu_adamw_args {
     double grad_scale; /* every gradient is multiplied by it first: 1 / number of summed leaves */
     double max_norm;   /* clip to this global norm (after grad_scale); <= 0: no clipping */
     double ema_decay;
-    double *work;      /* lw_cpu_adamw_work(n) doubles */
+    double *work; /* lw_cpu_adamw_work(n) doubles */
 } lw_cpu_adamw_args;
 
 /* Doubles of scratch for n floats. */
 int64_t lw_cpu_adamw_work(int64_t n);
-/* One update (torch.optim.AdamW's form, formulas in kernels/optim/optim.h). *grad_norm: global norm after
- * grad_scale, before clipping. Same bits for any thread count. LW_ENUMERIC when the norm is not finite:
- * nothing was changed. */
+/* One update (torch.optim.AdamW's form, formulas in kernels/optim/optim.h). *grad_norm: global norm
+ * after grad_scale, before clipping. Same bits for any thread count. LW_ENUMERIC when the norm is
+ * not finite: nothing was changed. */
 int lw_cpu_adamw(lw_device *dev, const lw_cpu_adamw_args *a, double *grad_norm);
 /* dst[n] += src[n] and dst[n] = src[n], for gradient accumulation. */
 void lw_cpu_add(lw_device *dev, float *dst, const float *src, int64_t n);

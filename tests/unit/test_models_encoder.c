@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leeway's encoder and its masking, the encoder registry, feature keys. */
+#include "unit/test_store_util.h"
+
+#include <math.h>
+
+#include "models/models.h"
+
+/* ---- the encoder
+ * --------------------------------------------------------------------------------------------- */
+
+static void test_encoder_config(void **state)
+{
+    lw_encoder_config c = lw_encoder_default(16), back = {0};
+    (void)state;
+    c.classes = 11;
+    c.decoder = true;
+    json_t *j = lw_encoder_to_json(&c);
+    assert_ok(lw_encoder_from_json(j, "config.json", &back));
+    assert_memory_equal(&back, &c, sizeof c);
+    json_object_set_new(j, "width", json_integer(0));
+    assert_fails(LW_EFORMAT, "width", lw_encoder_from_json(j, "config.json", &back));
+    json_object_set_new(j, "width", json_integer(16));
+    json_object_set_new(j, "image_size", json_integer(18));
+    assert_fails(LW_EFORMAT, "18 cannot be halved 2 times",
+                 lw_encoder_from_json(j, "config.json", &back));
+    json_object_set_new(j, "_class_name", json_string("UNet2DModel"));
+    assert_fails(LW_EFORMAT, "this is a UNet2DModel",
+                 lw_encoder_from_json(j, "config.json", &back));
+    json_decref(j);
+    c.stages = 0;
+    assert_fails(LW_EUSAGE, "stages is 0, must be 1 to 8", lw_encoder_check(&c));
+}
+
+static void test_encoder_names(void **state)
+{
+    static const char *const names[] = {"conv1.weight",
+                                        "norm1.bias",
+                                        "layer2.1.conv2.weight",
+                                        "layer2.0.downsample.0.weight",
+                                        "layer3.0.downsample.1.weight",
+                                        "fc.weight",
+                                        "decoder.0.bias",
+                                        "head.weight"};
+    lw_encoder_config c = lw_encoder_default(16);
+    lw_store *s = NULL;
+    (void)state;
+    c.blocks = 2;
+    c.classes = 7;
+    c.decoder = true;
+    assert_ok(lw_store_new(true, &s));
+    assert_ok(lw_encoder_declare(&c, s));
+    for (size_t i = 0; i < LW_COUNT(names); i++)
+        assert_true(lw_store_find(s, names[i]) >= 0);
+    assert_int_equal(lw_store_find(s, "layer1.0.downsample.0.weight"), -1);
+    lw_store_free(&s);
+}
+
+/* A graph that runs: what a test adds, compiled on the best ISA. */
+typedef struct rig {
+    lw_device *dev;
+    lw_graph *g;
+    lw_plan *plan;
+    lw_exec *e;
+} rig;
+
+static void rig_open(rig *r)
+{
+    *r = (rig){0};
+    assert_ok(lw_cpu_open(2, lw_isa_best(), &r->dev));
+    assert_ok(lw_graph_new(&r->g));
+}
+
+static void rig_start(rig *r)
+{
+    assert_ok(lw_compile(r->g, r->dev, NULL, &r->plan));
+    assert_ok(lw_exec_new(r->plan, LW_SLAB_PARAM, &r->e));
+}
+
+static void rig_close(rig *r)
+{
+    lw_exec_free(&r->e);
+    lw_plan_free(&r->plan);
+    lw_graph_free(&r->g);
+    lw_cpu_close(&r->dev);
+}
+
+static void test_mask(void **state)
+{
+    enum { B = 64, S = 16 };
+    rig r;
+    int hidden = 0;
+    (void)state;
+    rig_open(&r);
+    lw_builder b = {.g = r.g, .rows = lw_input(r.g, "rows", lw_type_of(LW_I64, 1, B))};
+    lw_val mask = lw_mae_mask(&b, B, S, 0.25f),
+           x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, B, S, S, 3));
+    lw_val kept = lw_mae_hide(r.g, x, mask);
+    lw_graph_output_add(r.g, "mask", mask, LW_NOVAL);
+    lw_graph_output_add(r.g, "kept", kept, LW_NOVAL);
+    lw_graph_output_add(r.g, "loss", lw_mae_loss(r.g, kept, x, mask), LW_NOVAL);
+    rig_start(&r);
+    int64_t *rows = lw_exec_data(r.e, "rows");
+    float *in = lw_exec_data(r.e, "x");
+    for (int i = 0; i < B; i++)
+        rows[i] = 1000 + i;
+    for (int i = 0; i < B * S * S * 3; i++)
+        in[i] = 2.0f;
+    assert_ok(lw_exec_run(r.e, &(lw_tick){.seed = 5, .step = 9}));
+    const float *m = lw_exec_data(r.e, "mask"), *k = lw_exec_data(r.e, "kept"),
+                *loss = lw_exec_data(r.e, "loss");
+    for (int n = 0; n < B; n++)
+        for (int y = 0; y < S; y++)
+            for (int x0 = 0; x0 < S; x0++) {
+                float v = m[(n * S + y) * S + x0];
+                assert_true(v == 0.0f || v == 1.0f);
+                assert_true(v == m[(n * S + y / 2 * 2) * S + x0 / 2 * 2]); /* 2x2 cells */
+                assert_true(k[((n * S + y) * S + x0) * 3] == (v > 0 ? 0.0f : 2.0f));
+                hidden += v > 0;
+            }
+    assert_true(fabs(hidden / (double)(B * S * S) - 0.25) < 0.03);
+    /* (0 - 2)^2 over three channels, divided by the number of hidden pixels. */
+    for (int n = 0; n < B; n++)
+        assert_true(fabsf(loss[n] - 12.0f) < 1e-4f);
+    rig_close(&r);
+}
+
+/* ---- the registry
+ * --------------------------------------------------------------------------------------------------
+ */
+
+static void save_encoder(const char *dir, int32_t classes)
+{
+    lw_encoder_config c = lw_encoder_default(16);
+    lw_store *s = NULL;
+    c.width = 8;
+    c.classes = classes;
+    c.decoder = true;
+    assert_ok(lw_store_new(false, &s));
+    assert_ok(lw_encoder_declare(&c, s));
+    lw_store_init(s, 2);
+    json_t *j = lw_encoder_to_json(&c);
+    assert_ok(lw_model_folder_save(dir, s, LW_SLAB_PARAM, j, LW_WEIGHTS_HF));
+    json_decref(j);
+    lw_store_free(&s);
+}
+
+static void test_registry_own(void **state)
+{
+    lw_encoder *e = NULL, *again = NULL;
+    (void)state;
+    save_encoder(in_scratch("own"), 11);
+    assert_ok(lw_encoder_open(in_scratch("own"), &e));
+    assert_int_equal(e->kind, LW_ENCODER_OWN);
+    assert_true(e->feature_dim == 32 && e->classes == 11 && lw_encoder_stages(e) == 3);
+    assert_true(lw_store_is_frozen(e->store));
+    assert_ok(lw_encoder_open(in_scratch("own"), &again));
+    assert_true(again->hash == e->hash);
+    lw_encoder_close(&again);
+    lw_encoder_close(&e);
+    lw_encoder_close(&e);
+    assert_ok(lw_encoder_open("none", &e));
+    assert_true(e->kind == LW_ENCODER_NONE && !e->store && lw_encoder_stages(e) == 0);
+    lw_encoder_close(&e);
+}
+
+/* Declares a ResNet, fills it and writes it under `path`. */
+static void save_resnet(const char *path, int32_t n)
+{
+    lw_store *s = NULL;
+    lw_graph *g = NULL;
+    lw_encoder_maps maps;
+    assert_ok(lw_store_new(false, &s));
+    assert_ok(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(s)};
+    lw_resnet_cifar(&b, n, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &maps);
+    assert_ok(lw_graph_error(g));
+    assert_ok(lw_store_fix(s));
+    lw_store_init(s, 3);
+    assert_ok(lw_store_save(s, LW_SLAB_PARAM, path, NULL, 0));
+    lw_graph_free(&g);
+    lw_store_free(&s);
+}
+
+static void test_registry_cifar(void **state)
+{
+    lw_encoder *e = NULL;
+    char spec[256];
+    (void)state;
+    save_resnet(in_scratch("r.safetensors"), 5);
+    snprintf(spec, sizeof spec, "resnet_cifar10:%s", in_scratch("r.safetensors"));
+    assert_ok(lw_encoder_open(spec, &e));
+    assert_string_equal(e->name, "resnet32");
+    assert_true(e->n == 5 && e->feature_dim == 64 && e->classes == 10);
+    lw_encoder_close(&e);
+    assert_ok(lw_encoder_open(in_scratch("r.safetensors"), &e)); /* recognised by its tensors */
+    assert_string_equal(e->name, "resnet32");
+    lw_encoder_close(&e);
+    snprintf(spec, sizeof spec, "resnet18:%s", in_scratch("r.safetensors"));
+    assert_fails(LW_EFORMAT, "not torchvision's ResNet-18", lw_encoder_open(spec, &e));
+}
+
+/* A ResNet-18 file has a 7x7 stem and layers beyond the cut. */
+static void test_registry_resnet18(void **state)
+{
+    lw_store *s = NULL, *file = NULL;
+    lw_graph *g = NULL;
+    lw_encoder *e = NULL;
+    lw_encoder_maps maps;
+    char spec[256];
+    (void)state;
+    assert_ok(lw_store_new(false, &s));
+    assert_ok(lw_store_new(false, &file));
+    assert_ok(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(s)};
+    lw_resnet18_cut(&b, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &maps);
+    assert_ok(lw_graph_error(g));
+    for (int32_t i = 0; i < lw_store_count(s); i++) {
+        const lw_store_entry *x = lw_store_at(s, i);
+        lw_type t = x->type;
+        if (strcmp(x->name, "conv1.weight") == 0)
+            t.dim[1] = t.dim[2] = 7;
+        declare(file, x->name, t, x->init);
+    }
+    declare(file, "layer3.0.conv1.weight", lw_type_of(LW_F32, 4, 8, 3, 3, 8), (lw_init){0});
+    declare(file, "fc.bias", lw_type_of(LW_F32, 1, 1000), (lw_init){0});
+    assert_ok(lw_store_fix(file));
+    lw_store_init(file, 9);
+    assert_ok(lw_store_save(file, LW_SLAB_PARAM, in_scratch("r18.safetensors"), NULL, 0));
+    snprintf(spec, sizeof spec, "resnet18:%s", in_scratch("r18.safetensors"));
+    assert_ok(lw_encoder_open(spec, &e));
+    assert_true(e->feature_dim == 128 && lw_encoder_stages(e) == 2);
+    const float *wide = lw_store_data(file, lw_store_find(file, "conv1.weight"), LW_SLAB_PARAM);
+    const float *cut = lw_store_data(e->store, lw_store_find(e->store, "conv1.weight"),
+                                     LW_SLAB_PARAM);
+    for (int o = 0; o < 64; o++)
+        for (int y = 0; y < 3; y++)
+            assert_memory_equal(cut + (o * 3 + y) * 9, wide + ((o * 7 + y + 2) * 7 + 2) * 3,
+                                9 * sizeof(float));
+    lw_encoder_close(&e);
+    lw_graph_free(&g);
+    lw_store_free(&s);
+    lw_store_free(&file);
+}
+
+static void test_registry_errors(void **state)
+{
+    lw_encoder *e = NULL;
+    (void)state;
+    assert_fails(LW_EUSAGE, "did you mean 'resnet18'", lw_encoder_open("resnet19", &e));
+    assert_fails(LW_EUSAGE, "resnet18:FILE.safetensors", lw_encoder_open("resnet18", &e));
+    assert_fails(LW_EUSAGE, "resnet_cifar10:FILE.safetensors",
+                 lw_encoder_open("resnet_cifar10:", &e));
+    assert_fails(LW_EUNSUPPORTED, "dinov2", lw_encoder_open("dinov2", &e));
+    assert_fails(LW_EIO, "gone.safetensors", lw_encoder_open("resnet18:gone.safetensors", &e));
+    assert_fails(LW_EFORMAT, "no weights", lw_encoder_open(scratch, &e));
+    put_file(in_scratch("junk.safetensors"), "not a tensor", 12);
+    assert_fails(LW_EFORMAT, "junk.safetensors",
+                 lw_encoder_open(in_scratch("junk.safetensors"), &e));
+    lw_store *s = small_store(true);
+    assert_ok(lw_store_save(s, LW_SLAB_PARAM, in_scratch("other.safetensors"), NULL, 0));
+    lw_store_free(&s);
+    assert_fails(LW_EFORMAT, "no encoder known here",
+                 lw_encoder_open(in_scratch("other.safetensors"), &e));
+    assert_null(e);
+}
+
+/* ---- feature keys
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static lw_encoder own16(void)
+{
+    lw_encoder e = {
+        .kind = LW_ENCODER_OWN, .name = "leeway", .own = lw_encoder_default(16), .feature_dim = 64};
+    return e;
+}
+
+static void expect_keys(const char *list, const lw_encoder *e, int32_t size, const char *names)
+{
+    lw_feature_set s = {0};
+    lw_str got = {0};
+    assert_ok(lw_features_parse(list, e, size, &s));
+    for (int32_t i = 0; i < s.n; i++)
+        lw_str_addf(&got, "%s%s:%dx%d", i ? " " : "", s.key[i].name, s.key[i].slots, s.key[i].c);
+    assert_string_equal(lw_str_c(&got), names);
+    lw_str_clear(&got);
+}
+
+static void test_key_sets(void **state)
+{
+    lw_encoder e = own16(), none = {.kind = LW_ENCODER_NONE, .name = "none"};
+    lw_feature_set s;
+    (void)state;
+    expect_keys(
+        "col", &e, 16,
+        "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3 s1.mean:1x16 s1.std:1x16 "
+        "s2.loc:64x32 s2.mean:1x32 s2.std:1x32 s3.loc:16x64 s3.mean:1x64 s3.std:1x64");
+    assert_ok(lw_features_parse("all", &e, 16, &s));
+    assert_int_equal(s.n, 2 + 3 * 7);
+    assert_true(lw_features_floats(&s) == 768 + 3 + (256 + 2 + 128 + 32) * 16 +
+                                              (64 + 2 + 32 + 8) * 32 + (16 + 2 + 8 + 2) * 64);
+    expect_keys("pixels", &none, 16, "pix:1x768");
+    expect_keys("col", &none, 16, "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3");
+    expect_keys("pooled,s0.mean4,norm_x,pix,pix", &e, 16,
+                "pooled:1x64 s0.mean4:16x16 norm_x:1x3 pix:1x768");
+    lw_encoder r18 = {.kind = LW_ENCODER_RESNET18, .name = "resnet18", .feature_dim = 128};
+    expect_keys("s1.mean,s2.loc,pooled", &r18, 32, "s1.mean:1x64 s2.loc:256x128 pooled:1x128");
+    lw_encoder deep = own16();
+    deep.own.stages = 4; /* the last map is 2x2: no 4x4 patches in it */
+    assert_ok(lw_features_parse("all", &deep, 16, &s));
+    assert_int_equal(s.n, 2 + 3 * 7 + 5);
+}
+
+static void test_key_errors(void **state)
+{
+    lw_encoder e = own16(), none = {.kind = LW_ENCODER_NONE, .name = "none"};
+    lw_feature_set s = {.n = -1};
+    (void)state;
+    assert_fails(LW_EUSAGE, "unknown feature key 's2.maen' (did you mean 's2.mean'?)",
+                 lw_features_parse("pix,s2.maen", &e, 16, &s));
+    assert_fails(LW_EUSAGE, "did you mean 'pix.p4'", lw_features_parse("pix.p5", &e, 16, &s));
+    assert_fails(LW_EUSAGE, "did you mean 'col'", lw_features_parse("cols", &e, 16, &s));
+    assert_fails(LW_EUSAGE, "encoder 'leeway' has 3 stages",
+                 lw_features_parse("s4.mean", &e, 16, &s));
+    assert_fails(LW_EUSAGE, "encoder 'none' has 0 stages",
+                 lw_features_parse("s1.mean", &none, 16, &s));
+    assert_fails(LW_EUSAGE, "no pooled feature", lw_features_parse("pooled", &none, 16, &s));
+    assert_fails(LW_EUSAGE, "no room", lw_features_parse("pix.p4", &none, 18, &s));
+    assert_fails(LW_EUSAGE, "no feature keys", lw_features_parse("", &e, 16, &s));
+    assert_fails(LW_EUSAGE, "comma", lw_features_parse("pix,", &e, 16, &s));
+    assert_fails(LW_EUSAGE, "empty", lw_features_parse(",pix", &e, 16, &s));
+    assert_int_equal(s.n, -1);
+}
+
+/* Values of the picture's keys against loops, and the gradient of patches through finite
+ * differences of a sum. */
+static void test_key_values(void **state)
+{
+    enum { B = 2, S = 8, C = 3 };
+    lw_encoder none = {.kind = LW_ENCODER_NONE, .name = "none"};
+    lw_feature_set set;
+    lw_encoder_maps maps = {0};
+    lw_val key[LW_MAX_FEATURE_KEYS], dx = LW_NOVAL;
+    rig r;
+    (void)state;
+    rig_open(&r);
+    assert_ok(lw_features_parse("pix,pix.p4,pix.mean,pix.std,pix.m4,norm_x", &none, S, &set));
+    lw_val x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, B, S, S, C));
+    lw_features_build(r.g, &set, x, &maps, key);
+    for (int32_t i = 0; i < set.n; i++)
+        lw_graph_output_add(r.g, set.key[i].name, key[i], LW_NOVAL);
+    lw_val half = lw_scale(r.g, lw_sqr(r.g, key[1]), 0.5f), one = lw_const_f32(r.g, 1.0f);
+    lw_val sum = lw_sum(r.g, half, LW_OVER_ALL);
+    lw_grad(r.g, &sum, &one, 1, &x, &dx, 1); /* d (|p4|^2 / 2) / dx = x */
+    lw_graph_output_add(r.g, "dx", dx, LW_NOVAL);
+    rig_start(&r);
+    float *in = lw_exec_data(r.e, "x");
+    for (int i = 0; i < B * S * S * C; i++)
+        in[i] = sinf((float)i * 0.7f);
+    assert_ok(lw_exec_run(r.e, &(lw_tick){0}));
+    const float *p4 = lw_exec_data(r.e, "pix.p4"), *m4 = lw_exec_data(r.e, "pix.m4");
+    const float *mean = lw_exec_data(r.e, "pix.mean"), *std = lw_exec_data(r.e, "pix.std");
+    const float *norm = lw_exec_data(r.e, "norm_x");
+    assert_memory_equal(lw_exec_data(r.e, "pix"), in, sizeof(float) * B * S * S * C);
+    assert_memory_equal(lw_exec_data(r.e, "dx"), in, sizeof(float) * B * S * S * C);
+    for (int b = 0; b < B; b++)
+        for (int c = 0; c < C; c++) {
+            double s = 0, q = 0;
+            for (int i = 0; i < S * S; i++) {
+                double v = (double)in[(b * S * S + i) * C + c];
+                s += v / (S * S);
+                q += v * v / (S * S);
+            }
+            assert_true(fabs((double)mean[b * C + c] - s) < 1e-6);
+            assert_true(fabs((double)std[b * C + c] - sqrt(q - s * s + 1e-6)) < 1e-5);
+            assert_true(fabs((double)norm[b * C + c] - sqrt(q + 1e-6)) < 1e-5);
+            for (int t = 0; t < 4; t++) {
+                double patch = 0;
+                for (int k = 0; k < 16; k++) {
+                    int y = t / 2 * 4 + k / 4, x0 = t % 2 * 4 + k % 4;
+                    float v = in[((b * S + y) * S + x0) * C + c];
+                    assert_true(p4[((b * 4 + t) * 16 + k) * C + c] == v);
+                    patch += (double)v / 16;
+                }
+                assert_true(fabs((double)m4[(b * 4 + t) * C + c] - patch) < 1e-6);
+            }
+        }
+    rig_close(&r);
+}
+
+/* Maps of an opened encoder have the shapes that parsing promised, on every key. */
+static void test_key_shapes(void **state)
+{
+    lw_encoder *e = NULL;
+    lw_feature_set set;
+    lw_encoder_maps maps;
+    lw_val key[LW_MAX_FEATURE_KEYS];
+    lw_graph *g = NULL;
+    (void)state;
+    save_encoder(in_scratch("own2"), 0);
+    assert_ok(lw_encoder_open(in_scratch("own2"), &e));
+    assert_ok(lw_features_parse("all,col,pooled,s0.loc", e, 16, &set));
+    assert_ok(lw_graph_new(&g));
+    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 5, 16, 16, 3));
+    lw_encoder_build(e, g, x, &maps);
+    lw_features_build(g, &set, x, &maps, key);
+    assert_ok(lw_graph_error(g));
+    for (int32_t i = 0; i < set.n; i++)
+        assert_true(lw_type_eq(lw_val_type(g, key[i]),
+                               lw_type_of(LW_F32, 3, 5, set.key[i].slots, set.key[i].c)));
+    lw_graph_free(&g);
+    lw_encoder_close(&e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_encoder_config),
+        cmocka_unit_test(test_encoder_names),
+        cmocka_unit_test(test_mask),
+        cmocka_unit_test(test_registry_own),
+        cmocka_unit_test(test_registry_cifar),
+        cmocka_unit_test(test_registry_resnet18),
+        cmocka_unit_test(test_registry_errors),
+        cmocka_unit_test(test_key_sets),
+        cmocka_unit_test(test_key_errors),
+        cmocka_unit_test(test_key_values),
+        cmocka_unit_test(test_key_shapes),
+    };
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
