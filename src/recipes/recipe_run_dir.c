@@ -67,7 +67,7 @@ int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, c
     lw_str path = {0};
     int rc = d.path ? lw_mkdirs(d.path) : LW_ENOMEM;
     if (rc == 0)
-        rc = step > 0 || c->resume ? cut_logs(&d, step) : refuse_existing(&d);
+        rc = c->resume ? cut_logs(&d, step) : refuse_existing(&d);
     if (rc == 0 && c->config_yaml)
         rc = write_text(&d, "config.yaml", c->config_yaml);
     if (rc == 0 && c->command_line)

@@ -16,7 +16,7 @@ typedef struct lw_run_dir {
 } lw_run_dir;
 
 /* Makes the directory and writes what does not change. LW_EUSAGE when it holds a run and this is not a
- * resume: nothing is overwritten. step > 0: resumed there; logs are cut back to it. */
+ * resume: nothing is overwritten. c->resume: logs are cut back to `step`. */
 int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, const char *isa, int64_t step,
                     lw_run_dir *out);
 void lw_run_dir_close(lw_run_dir *d);

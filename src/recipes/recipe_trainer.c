@@ -3,6 +3,7 @@
 #include "recipes/recipes.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cpu/cpu_optim.h"
@@ -39,6 +40,16 @@ static int forward_backward(loop *l, int64_t step)
     return 0;
 }
 
+/* Stops the run: what is wrong at this step (counted from 1), where, and what to do. */
+static int not_finite(const loop *l, int64_t step, const char *what)
+{
+    const char *bad = lw_store_first_bad(l->job->store, LW_SLAB_GRAD);
+    return lw_fail(LW_ENUMERIC,
+                   "%s: step %lld: %s not finite (first bad gradient: %s); the last checkpoint is untouched. "
+                   "Lower --learning-rate or check the data",
+                   l->job->name, (long long)step, what, bad ? bad : "none");
+}
+
 static int update(loop *l, int64_t step)
 {
     const lw_train_config *c = l->c;
@@ -52,21 +63,13 @@ static int update(loop *l, int64_t step)
         .weight_decay = c->weight_decay, .t = step + 1, .grad_scale = 1.0 / c->grad_accum_steps,
         .max_norm = c->grad_clip, .ema_decay = lw_schedule_ema(c->ema_decay, step), .work = l->work,
     };
-    LW_TRY(lw_cpu_adamw(l->job->dev, &a, &l->grad_norm));
+    int rc = lw_cpu_adamw(l->job->dev, &a, &l->grad_norm);
+    if (rc == LW_ENUMERIC)
+        return not_finite(l, step + 1, "the gradient norm is");
+    LW_TRY(rc);
     lw_store_touch(s, LW_SLAB_PARAM);
     lw_store_touch(s, LW_SLAB_EMA);
     return 0;
-}
-
-static int check_finite(const loop *l, int64_t step)
-{
-    if (isfinite(l->loss))
-        return 0;
-    const char *bad = lw_store_first_bad(l->job->store, LW_SLAB_GRAD);
-    return lw_fail(LW_ENUMERIC,
-                   "%s: step %lld: the loss is not finite (first bad gradient: %s); the last checkpoint is "
-                   "untouched. Lower --learning-rate or check the data",
-                   l->job->name, (long long)step, bad ? bad : "none");
 }
 
 /* ---- logs ---------------------------------------------------------------------------------------------- */
@@ -109,6 +112,10 @@ static int write_grid(loop *l, int64_t step)
 static int save(loop *l, int64_t step)
 {
     const lw_train_config *c = l->c;
+    const char *bad = lw_store_first_bad(l->job->store, LW_SLAB_PARAM);
+    if (bad) /* a finite loss can still have made such an update: better no checkpoint than that one */
+        return lw_fail(LW_ENUMERIC, "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
+                       "untouched. Lower --learning-rate", l->job->name, (long long)step, bad);
     json_t *extra = json_pack("{s:s, s:I, s:O*}", "recipe", l->job->name, "total_steps",
                               (json_int_t)c->steps, "recipe_state", l->job->extra);
     if (!extra)
@@ -149,7 +156,8 @@ static int run_steps(loop *l)
     for (int64_t step = l->first_step; step < l->c->steps; step++) {
         bool saved = false;
         LW_TRY(forward_backward(l, step));
-        LW_TRY(check_finite(l, step + 1));
+        if (!isfinite(l->loss))
+            return not_finite(l, step + 1, "the loss is");
         LW_TRY(update(l, step));
         LW_TRY(after_step(l, step + 1, &saved));
         if (!lw_observe_stop(l->obs) || step + 1 == l->c->steps)
@@ -302,10 +310,40 @@ static int find_checkpoint(const lw_train_config *c, lw_str *dir)
     return 0;
 }
 
+/* Is path the directory, or something in it? Then the run goes on in place and its logs are cut back. */
+static bool inside(const char *path, const char *directory)
+{
+    char *a = realpath(path, NULL), *b = realpath(directory, NULL);
+    size_t n = b ? strlen(b) : 0;
+    bool yes = a && b && strncmp(a, b, n) == 0 && (a[n] == '/' || a[n] == '\0');
+    free(a);
+    free(b);
+    return yes;
+}
+
+/* A run that was stopped before its first checkpoint has no step directory, not even a damaged one. */
+static bool no_checkpoint_yet(const char *run)
+{
+    lw_str dir = {0};
+    char **names = NULL;
+    size_t n = 0;
+    bool none = true;
+    if (lw_path_is_dir(lw_path_join(&dir, run, "checkpoints")) && lw_list_dir(lw_str_c(&dir), &names, &n) == 0)
+        for (size_t i = 0; i < n; i++)
+            none &= !lw_str_starts(names[i], "step_");
+    lw_list_free(&names, n);
+    lw_str_clear(&dir);
+    return none;
+}
+
 int lw_train_resume(lw_train_config *c, lw_device *dev, lw_store *store, int64_t *step)
 {
     if (!c->resume && !c->resume_from)
         return 0;
+    if (!c->resume_from && no_checkpoint_yet(c->output_dir)) {
+        lw_log(LW_LOG_WARN, "train", "%s has no checkpoint yet: starting at step 0", c->output_dir);
+        return 0;
+    }
     lw_str dir = {0};
     lw_checkpoint ck = {0};
     int rc = find_checkpoint(c, &dir);
@@ -323,7 +361,7 @@ int lw_train_resume(lw_train_config *c, lw_device *dev, lw_store *store, int64_t
         if (c->steps == 0 && total)
             c->steps = json_integer_value(total);
         c->time_before = ck.train_seconds;
-        c->resume = true;
+        c->resume = inside(lw_str_c(&dir), c->output_dir);
         *step = ck.step;
     }
     lw_checkpoint_clear(&ck);

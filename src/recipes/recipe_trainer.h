@@ -43,7 +43,8 @@ typedef struct lw_train_result {
     int64_t minutes_steps; /* steps that --minutes resolved to; 0: not asked */
 } lw_train_result;
 
-/* Loads the checkpoint a config resumes from, if it does, into the store. *step: optimiser steps done.
+/* Loads the checkpoint a config resumes from, if it does, into the store. *step: optimiser steps done. --resume
+ * in a directory without any checkpoint starts at step 0. c->resume becomes: the run goes on in its own directory.
  * c->steps 0 becomes what the checkpoint was going for (also when that came from --minutes). */
 int lw_train_resume(lw_train_config *c, lw_device *dev, lw_store *store, int64_t *step);
 
