@@ -4,8 +4,8 @@
 
 static const lw_option options[] = {
     LW_TRAIN_OPTIONS(lw_train_encoder_config, "128", "3e-3", "0.99", "2", "50", "cosine", "0", "0.995", "0.01"),
-    {LW_OPT(lw_train_encoder_config, objective), .name = "objective", .choices = "mae|classify", .fallback = "mae",
-     .group = "Encoder", .help = "reconstruct hidden cells, or predict the label"},
+    {LW_OPT(lw_train_encoder_config, objective), .name = "objective", .choices = "mae|classify|judge", .fallback = "mae",
+     .group = "Encoder", .help = "reconstruct hidden cells, predict the label, or tell the label from junk pictures"},
     {LW_OPT(lw_train_encoder_config, width), .name = "width", .min = 4, .max = 1024, .fallback = "16",
      .group = "Encoder", .help = "channels of the first stage; doubles every stage"},
     {LW_OPT(lw_train_encoder_config, stages), .name = "stages", .min = 1, .max = 6, .fallback = "3",
@@ -22,7 +22,8 @@ static const lw_option options[] = {
 
 static int call(void *config, const lw_observer *obs, lw_train_result *out)
 {
-    return lw_train_encoder(*(const lw_train_encoder_config *)config, obs, out);
+    const lw_train_encoder_config *c = config;
+    return c->objective == LW_OBJECTIVE_JUDGE ? lw_train_judge(*c, obs, out) : lw_train_encoder(*c, obs, out);
 }
 
 static int run(const lw_cli *cli, const void *config)

@@ -11,11 +11,14 @@
 #define LW_RECIPES_H
 
 #include "recipes/recipe_bench.h"
+#include "recipes/recipe_compare.h"
 #include "recipes/recipe_config.h"
 #include "recipes/recipe_ddpm.h"
+#include "recipes/recipe_demo.h"
 #include "recipes/recipe_device.h"
 #include "recipes/recipe_field.h"
 #include "recipes/recipe_inspect.h"
+#include "recipes/recipe_judge.h"
 #include "recipes/recipe_machine.h"
 #include "recipes/recipe_observer.h"
 #include "recipes/recipe_net.h"
@@ -25,6 +28,7 @@
 #include "recipes/recipe_run_dir.h"
 #include "recipes/recipe_sampler.h"
 #include "recipes/recipe_schedule.h"
+#include "recipes/recipe_score.h"
 #include "recipes/recipe_source.h"
 #include "recipes/recipe_trainer.h"
 

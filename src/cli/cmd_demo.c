@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway demo: everything once, in a few minutes. */
+#include "cli/cli.h"
+#include "cli/cli_observer.h"
+#include "formats/formats.h"
+#include "recipes/recipes.h"
+
+static const lw_option options[] = {
+    {LW_OPT(lw_demo_config, data), .name = "data", .fallback = "synth:16", .unit = "spec", .group = "Demo",
+     .help = "labelled pictures: synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR"},
+    {LW_OPT(lw_demo_config, minutes), .name = "minutes", .max = 1e5, .fallback = "0", .group = "Demo",
+     .help = "of training, all networks together; 0: 6 for pictures of 16x16, 30 for larger ones"},
+    {LW_OPT(lw_demo_config, encoder), .name = "encoder", .unit = "spec", .group = "Demo",
+     .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the judge's"},
+    {LW_OPT(lw_demo_config, output_dir), .name = "output-dir", .fallback = "runs/demo", .unit = "dir", .group = "Demo",
+     .help = "runs and report; what is finished there is not trained again"},
+    {.name = NULL}};
+
+static void print_bar(const lw_compare_result *r)
+{
+    for (int i = 0; i < LW_BAR_COUNT; i++)
+        if (r->bar[i].applies)
+            lw_cli_print("%s  %-46s %-22s (asked: %s)\n", r->bar[i].pass ? "PASS" : "FAIL", r->bar[i].name,
+                         r->bar[i].value, r->bar[i].asked);
+    lw_cli_print("%s  %-46s %d of %d, real pictures %s\n", r->controls_passed || !r->real_passes ? "FAIL" : "PASS",
+                 "controls refused", r->controls - r->controls_passed, r->controls,
+                 r->real_passes ? "pass" : "do not pass");
+    lw_cli_print("%s  %-46s %.1f %% right; accepts %.1f %% of real, %.1f %% of class means, %.1f %% of blurred\n",
+                 r->exam.fit ? "PASS" : "FAIL", "the judge is fit to judge", 100 * r->exam.accuracy,
+                 100 * r->exam.reals_accepted, 100 * r->exam.means_accepted, 100 * r->exam.blurred_accepted);
+}
+
+static void print_text(const lw_demo_result *d)
+{
+    const lw_compare_result *r = &d->compare;
+    char time[32];
+    lw_cli_print("\n            drift, 1 evaluation   DDPM, 50 evaluations   real pictures\n"
+                 "accepted    %18.1f %%   %18.1f %%   %11.1f %%\n"
+                 "Frechet     %20.2f   %20.2f   %6.2f | %.2f\n"
+                 "one picture takes %.1f times less with drift (%.1f at 8, %.1f at 64)\n\n",
+                 100 * r->drift.strict.accepted, 100 * r->ddpm.strict.accepted, 100 * r->real.strict.accepted,
+                 r->drift.fd.value, r->ddpm.fd.value, r->real.fd.value, r->floor_ddpm, r->speedup[0], r->speedup[1],
+                 r->speedup[2]);
+    if (!d->barred)
+        lw_cli_print("The bar was set for synth:16; on other data its lines are for information:\n");
+    print_bar(r);
+    lw_cli_print("\n%s\nreport: %s\n", lw_fmt_time(time, d->seconds), r->report);
+}
+
+static void print_json(const lw_demo_config *c, const lw_demo_result *d)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    if (lw_json_load(lw_path_join(&path, c->output_dir, "summary.json"), &j) < 0)
+        return;
+    json_object_set_new(j, "report", json_string(d->compare.report));
+    json_object_set_new(j, "seconds", lw_json_real(d->seconds));
+    json_object_set_new(j, "pass", d->barred ? json_boolean(d->pass) : json_null());
+    lw_cli_print_json(j);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    lw_demo_config c = *(const lw_demo_config *)config;
+    lw_demo_result r;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o;
+    c.seed = cli->global.seed;
+    c.threads = cli->global.threads;
+    c.dry_run = cli->global.dry_run;
+    lw_cli_observer_open(&o, cli);
+    int rc = lw_recipe_demo(&c, &o.calls, &r);
+    if (rc == LW_ESTOPPED)
+        return lw_fail_in(rc, "the same command goes on from here: ");
+    LW_TRY(rc);
+    if (c.dry_run)
+        return 0;
+    if (cli->global.json)
+        print_json(&c, &r);
+    else
+        print_text(&r);
+    return r.barred && !r.pass ? lw_fail(LW_EFAILED, "the drifting generator does not meet the bar, see %s",
+                                         r.compare.report)
+                               : 0;
+}
+
+const lw_command lw_cmd_demo = {
+    .name = "demo",
+    .summary = "train an encoder, a drifting generator and a DDPM, compare them on one page",
+    .usage = "[--data SPEC] [--minutes M] [--output-dir DIR]",
+    .notes = "Needs no file: the default data is drawn. Drift and DDPM train for the same time on the same U-Net. "
+             "Interrupted, it goes on where it was; finished stages are kept. Exit code 1: the bar is not met.",
+    .examples = "leeway demo\n"
+                "leeway demo --data cifar10:data/cifar10 --minutes 60 --output-dir runs/cifar",
+    .options = {options},
+    .config_size = sizeof(lw_demo_config),
+    .run = run,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to recipe_compare*.c: what a comparison holds while it works. */
+#ifndef LW_RECIPE_COMPARE_PARTS_H
+#define LW_RECIPE_COMPARE_PARTS_H
+
+#include "recipes/recipe_compare.h"
+#include "recipes/recipe_source.h"
+#include "report/report.h"
+
+enum { COMPARE_ENTRIES = 32, COMPARE_LATENCIES = 3 * (LW_COMPARE_MAX_STEPS + 1) };
+
+/* Pictures [n][side][side][3] and the classes asked for (NULL: none were). */
+typedef struct compare_set {
+    float *x;
+    int32_t *classes;
+    int64_t n;
+} compare_set;
+
+typedef enum compare_kind { COMPARE_REAL, COMPARE_DRIFT, COMPARE_DDPM, COMPARE_OTHER, COMPARE_CONTROL } compare_kind;
+
+/* A row of the table of scores. */
+typedef struct compare_entry {
+    compare_kind kind;
+    int32_t evaluations; /* DDPM: DDIM steps */
+    lw_score score;
+    lw_bar_line bar[LW_BAR_COUNT];
+    int failed;
+} compare_entry;
+
+typedef struct comparing {
+    const lw_compare_config *c;
+    const lw_observer *obs;
+    lw_device *dev;
+    lw_source *drift, *ddpm;
+    lw_scorer *scorer;
+    json_t *drift_yaml;      /* config.yaml of the run; NULL: a bare model folder */
+    const char *data, *encoder;
+    bool encoder_of_drift;   /* Frechet distances in the encoder drift was trained with */
+    int64_t limit;
+    int32_t side, classes;
+    compare_set real_set, drift_set, ddpm_set;
+    compare_entry entry[COMPARE_ENTRIES];
+    int n_entries;
+    lw_latency latency[COMPARE_LATENCIES];
+    int n_latencies;
+    lw_compare_result *out;
+    double started;
+} comparing;
+
+/* recipe_compare_latency.c: fills latency and out->speedup. */
+int lw_compare_latency(comparing *w);
+const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations, int32_t batch);
+/* recipe_compare_files.c: pictures, latency.csv, summary.json. */
+int lw_compare_files(comparing *w);
+/* A grid with classes as rows, `columns` of each; without classes a square of columns^2. */
+int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, int32_t scale, bool labels,
+                    lw_image *out);
+/* recipe_compare_page.c */
+int lw_compare_page(comparing *w);
+/* recipe_compare_curves.c: adds the section with training curves and times. */
+void lw_compare_curves(const comparing *w, lw_html *page);
+/* recipe_compare_tables.c */
+void lw_compare_score_table(const comparing *w, lw_html *page);
+void lw_compare_latency_part(const comparing *w, lw_html *page);
+void lw_compare_steps_part(const comparing *w, lw_html *page);
+
+const compare_entry *lw_compare_find(const comparing *w, compare_kind kind, int32_t evaluations);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The demonstration: four trainings that resume, then the comparison. */
+#include "recipes/recipe_demo.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "formats/formats.h"
+#include "recipes/recipe_judge.h"
+
+typedef struct demo {
+    const lw_demo_config *c;
+    const lw_observer *obs;
+    lw_demo_settings s;
+    lw_str dir[LW_DEMO_STAGES], judge_data, commands;
+    int32_t side;
+    double minutes;
+    char what[32]; /* what goes on, for the observer */
+} demo;
+
+/* ---- a stage's callbacks, under the stage's own name ------------------------------------------------------------------ */
+
+static void on_progress(void *self, const char *what, int64_t done, int64_t total, const char *note)
+{
+    const demo *d = self;
+    bool train = lw_str_starts(what, "train ");
+    lw_observe_progress(d->obs, train ? d->what : what, done, total, note);
+}
+
+/* Checkpoints are no news here. */
+static void on_say(void *self, const char *line)
+{
+    if (!lw_str_starts(line, "checkpoint "))
+        lw_observe_say(((const demo *)self)->obs, "%s", line);
+}
+
+static bool on_stop(void *self) { return lw_observe_stop(((const demo *)self)->obs); }
+
+/* ---- stages ------------------------------------------------------------------------------------------------------------- */
+
+static lw_train_config *config_of(lw_demo_settings *s, lw_demo_stage_id id)
+{
+    lw_train_config *const c[] = {&s->encoder.train, &s->judge.train, &s->drift.train, &s->ddpm.train};
+    return c[id];
+}
+
+static int train(demo *d, lw_demo_stage_id id, const lw_observer *obs, lw_train_result *r)
+{
+    switch (id) {
+    case LW_DEMO_ENCODER: return lw_train_encoder(d->s.encoder, obs, r);
+    case LW_DEMO_JUDGE: return lw_train_judge(d->s.judge, obs, r);
+    case LW_DEMO_DRIFT: return lw_train_drift(d->s.drift, obs, r);
+    default: return lw_train_ddpm(d->s.ddpm, obs, r);
+    }
+}
+
+/* A run that was interrupted goes on from its checkpoint; one without a checkpoint starts again. */
+static int prepare(const char *dir, lw_train_config *t, bool *finished)
+{
+    LW_CLEANUP(lw_str_clear) lw_str summary = {0}, step = {0};
+    *finished = lw_path_exists(lw_path_join(&summary, dir, "summary.json"));
+    if (*finished)
+        return 0;
+    t->resume = lw_path_is_dir(dir) && lw_checkpoint_latest(dir, &step) == 0;
+    lw_errclear();
+    return t->resume ? 0 : lw_remove_tree(dir);
+}
+
+static int run_stage(demo *d, lw_demo_stage_id id)
+{
+    lw_train_config *t = config_of(&d->s, id);
+    LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_options(&d->s, id);
+    LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, command = {0};
+    const lw_observer obs = {.self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
+    lw_train_result r;
+    bool finished = false;
+    if (!options)
+        return lw_fail(LW_ENOMEM, "out of memory for a stage's options");
+    lw_demo_command(options, &command);
+    lw_str_add(&d->commands, lw_str_c(&command));
+    LW_TRY(lw_yaml_dump(options, &yaml));
+    t->config_yaml = lw_str_c(&yaml);
+    t->command_line = lw_str_c(&command);
+    snprintf(d->what, sizeof d->what, "%d/5 train %s", (int)id + 1, lw_demo_stage_name(id));
+    if (!d->c->dry_run)
+        LW_TRY(prepare(t->output_dir, t, &finished));
+    if (finished) {
+        lw_observe_say(d->obs, "%d/5 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
+        return 0;
+    }
+    if (d->c->dry_run && id == LW_DEMO_DRIFT)
+        return 0; /* its encoder is not there yet */
+    LW_TRY(train(d, id, &obs, &r));
+    if (d->c->dry_run)
+        lw_observe_say(d->obs, "%s: %.2f minutes at about %.3g s a step of %.3g GFLOP", lw_demo_stage_name(id), t->minutes,
+                       r.predicted_step_seconds, r.flops_per_step * 1e-9);
+    return 0;
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------------------------ */
+
+/* Side and labels of the data, from a look at it. A judge learns from another pool of drawn pictures when there is one. */
+static int look_at_data(demo *d)
+{
+    LW_CLEANUP(lw_data_close) lw_dataset *set = NULL;
+    const lw_data_opts o = {.split = LW_SPLIT_HELDOUT};
+    LW_TRY(lw_data_open(d->c->data, &o, &set));
+    if (!set->labelled)
+        return lw_fail(LW_EUSAGE, "--data %s: the demonstration asks generators for classes, this data has no labels",
+                       d->c->data);
+    if (set->h < 16 || set->h > 64)
+        return lw_fail(LW_EUSAGE, "--data %s: pictures of %dx%d; the demonstration's networks are for 16 to 64",
+                       d->c->data, set->h, set->w);
+    d->side = set->h;
+    lw_str_add(&d->judge_data, d->c->data);
+    if (lw_str_starts(d->c->data, "synth") && !strstr(d->c->data, "seed="))
+        lw_str_add(&d->judge_data, ",seed=7");
+    return 0;
+}
+
+/* What a directory was begun with must stay: half of one demonstration and half of another prove nothing. */
+static int check_directory(const demo *d)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *mine = json_pack("{s:s, s:f, s:I}", "data", d->c->data, "minutes", d->minutes,
+                                                      "seed", (json_int_t)d->c->seed);
+    LW_CLEANUP(lw_json_drop) json_t *there = NULL;
+    LW_TRY(lw_mkdirs(d->c->output_dir));
+    lw_path_join(&path, d->c->output_dir, "demo.json");
+    if (!lw_path_exists(lw_str_c(&path)))
+        return lw_json_save(lw_str_c(&path), mine);
+    LW_TRY(lw_json_load(lw_str_c(&path), &there));
+    if (json_equal(mine, there))
+        return 0;
+    return lw_fail(LW_EUSAGE, "%s holds a demonstration of other settings (--data %s --minutes %g --seed %lld): choose "
+                              "another --output-dir, or remove it", d->c->output_dir,
+                   json_string_value(json_object_get(there, "data")),
+                   json_number_value(json_object_get(there, "minutes")),
+                   (long long)json_integer_value(json_object_get(there, "seed")));
+}
+
+static int init(demo *d)
+{
+    LW_TRY(look_at_data(d));
+    d->minutes = d->c->minutes > 0 ? d->c->minutes : d->side <= 16 ? 6.0 : 30.0;
+    if (!d->c->dry_run)
+        LW_TRY(check_directory(d));
+    lw_demo_settings_fill(&d->s, d->c, lw_str_c(&d->judge_data), d->side, d->minutes);
+    for (int i = 0; i < LW_DEMO_STAGES; i++)
+        config_of(&d->s, (lw_demo_stage_id)i)->output_dir =
+            lw_path_join(&d->dir[i], d->c->output_dir, lw_demo_stage_name((lw_demo_stage_id)i));
+    d->s.drift.encoder = lw_str_c(&d->dir[LW_DEMO_ENCODER]);
+    return 0;
+}
+
+/* ---- the comparison ------------------------------------------------------------------------------------------------------- */
+
+static int compare(demo *d, lw_compare_result *out)
+{
+    const lw_compare_stage stages[] = {{"encoder (of drift)", lw_str_c(&d->dir[LW_DEMO_ENCODER]), 0},
+                                       {"judge", lw_str_c(&d->dir[LW_DEMO_JUDGE]), 0}};
+    lw_compare_config c = {.drift = lw_str_c(&d->dir[LW_DEMO_DRIFT]), .ddpm = lw_str_c(&d->dir[LW_DEMO_DDPM]),
+                           .output_dir = d->c->output_dir, .judge = lw_str_c(&d->dir[LW_DEMO_JUDGE]),
+                           .encoder = d->c->encoder, .n_fid = 1000, .n_ddpm = 200, .ddim_steps = {50, 100, 1000},
+                           .n_ddim_steps = 3, .score_steps = {1, 2, 5, 10, 20}, .n_score_steps = 5,
+                           .latency_seconds = 0.5, .ema = true, .seed = d->c->seed, .threads = d->c->threads,
+                           .title = "Pictures in one step: a drifting generator beside DDPM",
+                           .stages = stages, .n_stages = 2};
+    lw_str_addf(&d->commands, "leeway compare --drift %s --ddpm %s --judge %s \\\n    --n-fid 1000 --n-ddpm 200 "
+                              "--score-steps 1,2,5,10,20 --output-dir %s\n", c.drift, c.ddpm, c.judge, c.output_dir);
+    c.commands = lw_str_c(&d->commands);
+    return lw_recipe_compare(&c, d->obs, out);
+}
+
+/* The bar was set for drawn digits of 16x16; elsewhere its numbers are only reported. */
+static void decide(const demo *d, lw_demo_result *out)
+{
+    const lw_compare_result *r = &out->compare;
+    out->barred = lw_str_starts(d->c->data, "synth") && d->side == 16;
+    out->pass = r->bar_failed == 0 && r->exam.fit && r->controls_passed == 0 && r->real_passes;
+}
+
+static int run(demo *d, lw_demo_result *out)
+{
+    double start = lw_now();
+    LW_TRY(init(d));
+    lw_str_addf(&d->commands, "# all of it:\nleeway demo --data %s --minutes %g --seed %lld --output-dir %s\n"
+                              "# or step by step:\n", d->c->data, d->minutes, (long long)d->c->seed, d->c->output_dir);
+    for (int i = 0; i < LW_DEMO_STAGES; i++)
+        LW_TRY(run_stage(d, (lw_demo_stage_id)i));
+    out->minutes = d->minutes;
+    if (d->c->dry_run)
+        return 0;
+    LW_TRY(compare(d, &out->compare));
+    decide(d, out);
+    out->seconds = lw_now() - start;
+    return 0;
+}
+
+int lw_recipe_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_result *out)
+{
+    demo d = {.c = c, .obs = obs};
+    lw_demo_result result = {0};
+    int rc = run(&d, &result);
+    for (int i = 0; i < LW_DEMO_STAGES; i++)
+        lw_str_clear(&d.dir[i]);
+    lw_str_clear(&d.judge_data);
+    lw_str_clear(&d.commands);
+    if (rc == 0)
+        *out = result;
+    return rc;
+}
