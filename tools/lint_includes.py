@@ -34,8 +34,8 @@ ONLY = {
     "immintrin.h": ["kernels/"],
 }
 
-# lists of rows that others read too: the vocabulary of elementwise operations
-SHARED_LISTS = {"ir/ewops.def": ["kernels", "backend/cpu", "plan"]}
+# lists of rows that others read too: the ops, and the vocabulary of elementwise operations
+SHARED_LISTS = {"ir/ops.def": ["backend/cpu"], "ir/ewops.def": ["kernels", "backend/cpu", "plan"]}
 
 # word -> what to use instead, and the files where it is right
 WORDS = {
