@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sampling: the reverse moves against a double implementation in closed form (tests/golden), a whole DDIM run
+ * against formulas written down here, and pictures whose bits depend on (seed, number, class) only.
+ */
+#include "golden/golden.h"
+
+#include <math.h>
+
+#include "recipes/recipe_diffusion.h"
+#include "recipes/recipe_sampler.h"
+
+/* ---- moves, with a noise model in closed form ---------------------------------------------------------- */
+
+enum { N = 24 };
+
+typedef struct closed_form {
+    double *mu, *s, *x0, *abar;
+} closed_form;
+
+static void model_read(const lw_st_file *f, closed_form *m)
+{
+    int64_t n;
+    *m = (closed_form){golden_get(f, "mu", &n), golden_get(f, "s", &n), golden_get(f, "xT", &n),
+                       golden_get(f, "alpha_bar", &n)};
+    assert_int_equal(n, 1000);
+}
+
+static void model_free(closed_form *m)
+{
+    free(m->mu);
+    free(m->s);
+    free(m->x0);
+    free(m->abar);
+}
+
+/* The best noise estimate for data N(mu, s^2) at time t. */
+static void model_eps(const closed_form *m, const float *x, int32_t t, float *eps)
+{
+    double a = m->abar[t];
+    for (int i = 0; i < N; i++)
+        eps[i] = (float)(sqrt(1.0 - a) * ((double)x[i] - sqrt(a) * m->mu[i]) / (a * m->s[i] * m->s[i] + 1.0 - a));
+}
+
+static void test_schedule(void **state)
+{
+    (void)state;
+    static lw_diffusion d;
+    closed_form m;
+    lw_st_file *f = golden_open("sampler");
+    model_read(f, &m);
+    assert_ok(lw_diffusion_init(&d, 1000));
+    for (int t = 0; t < 1000; t++)
+        assert_true(fabs(d.alpha_bar[t] - m.abar[t]) <= 1e-12 * m.abar[t]);
+    assert_int_equal(lw_diffusion_init(&d, 0), LW_EUSAGE);
+    assert_int_equal(lw_diffusion_init(&d, LW_DDPM_MAX_STEPS + 1), LW_EUSAGE);
+    model_free(&m);
+    lw_st_close(&f);
+}
+
+static void test_ddim_moves(void **state)
+{
+    (void)state;
+    static const int32_t counts[] = {50, 10, 7, 1};
+    static lw_diffusion d;
+    closed_form m;
+    lw_st_file *f = golden_open("sampler");
+    model_read(f, &m);
+    assert_ok(lw_diffusion_init(&d, 1000));
+    for (size_t c = 0; c < LW_COUNT(counts); c++) {
+        char name[32];
+        int64_t n, n_t;
+        float x[N], eps[N];
+        snprintf(name, sizeof name, "ddim%d.x", counts[c]);
+        double *want = golden_get(f, name, &n);
+        snprintf(name, sizeof name, "ddim%d.t", counts[c]);
+        double *times = golden_get(f, name, &n_t);
+        assert_int_equal(n, (counts[c] + 1) * N);
+        assert_int_equal(n_t, counts[c]);
+        for (int i = 0; i < N; i++)
+            x[i] = (float)m.x0[i];
+        for (int32_t k = 0; k < counts[c]; k++) {
+            lw_diffusion_move move = lw_ddim_move(&d, counts[c], k);
+            assert_int_equal(move.t, (int)times[k]);
+            model_eps(&m, x, move.t, eps);
+            lw_diffusion_apply(&move, x, eps, NULL, N, k + 1 == counts[c]);
+            for (int i = 0; i < N; i++)
+                assert_true(fabs((double)x[i] - want[(k + 1) * N + i]) < 3e-6);
+        }
+        free(want);
+        free(times);
+    }
+    model_free(&m);
+    lw_st_close(&f);
+}
+
+static void test_ancestral_moves(void **state)
+{
+    (void)state;
+    static lw_diffusion d;
+    closed_form m;
+    int64_t n;
+    float x[N], eps[N], noise[N];
+    lw_st_file *f = golden_open("sampler");
+    model_read(f, &m);
+    double *want = golden_get(f, "ancestral.x", &n);
+    assert_int_equal(n, 11 * N);
+    assert_ok(lw_diffusion_init(&d, 1000));
+    for (int i = 0; i < N; i++)
+        x[i] = (float)m.x0[i];
+    for (int32_t k = 0; k < 1000; k++) {
+        char name[32];
+        lw_diffusion_move move = lw_ancestral_move(&d, k);
+        assert_int_equal(move.t, 999 - k);
+        if (move.t % 100 == 99)
+            for (int i = 0; i < N; i++)
+                assert_true(fabs((double)x[i] - want[(9 - move.t / 100) * N + i]) < 5e-5);
+        snprintf(name, sizeof name, "ancestral.noise%d", move.t);
+        golden_unit(name, N, noise);
+        model_eps(&m, x, move.t, eps);
+        lw_diffusion_apply(&move, x, eps, noise, N, 0);
+    }
+    for (int i = 0; i < N; i++)
+        assert_true(fabs((double)x[i] - want[10 * N + i]) < 5e-5);
+    free(want);
+    model_free(&m);
+    lw_st_close(&f);
+}
+
+/* ---- a network --------------------------------------------------------------------------------------------- */
+
+typedef struct lab {
+    lw_unet_config net;
+    lw_store *store;
+    lw_device *dev;
+} lab;
+
+static void lab_open(lab *l, lw_method method, int threads)
+{
+    const int32_t mult[] = {1, 2}, at[] = {4};
+    l->net = lw_unet_small();
+    assert_ok(lw_unet_set_levels(&l->net, 8, 8, mult, 2, at, 1));
+    l->net.blocks = 1;
+    l->net.heads = 2;
+    l->net.norm_groups = 4;
+    l->net.classes = 4;
+    l->net.default_out_init = l->net.default_res_init = true;
+    if (method == LW_METHOD_DRIFT) {
+        l->net.latent_dim = 4;
+        l->net.noise_h = l->net.noise_w = 2;
+    }
+    assert_ok(lw_unet_check(&l->net));
+    assert_ok(lw_store_new(false, &l->store));
+    assert_ok(lw_unet_declare(&l->net, l->store));
+    lw_store_init(l->store, 11);
+    assert_ok(lw_cpu_open(threads, lw_isa_best(), &l->dev));
+}
+
+static void lab_close(lab *l)
+{
+    lw_store_free(&l->store);
+    lw_cpu_close(&l->dev);
+}
+
+enum { PIXELS = 8 * 8 * 3, MANY = 64 };
+
+/* Pictures first .. first + n - 1 made `batch` at a time. */
+static void make(const lab *l, lw_sampler_opts o, int32_t batch, int64_t first, int64_t n, const int32_t *classes,
+                 float *out)
+{
+    LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
+    o.batch = batch;
+    o.weights = LW_SLAB_EMA;
+    assert_ok(lw_sampler_new(l->dev, &l->net, l->store, &o, &s));
+    assert_ok(lw_sampler_run(s, first, n, classes, NULL, out));
+}
+
+static void check_batches(lw_sampler_opts o)
+{
+    lab one, many;
+    static float want[MANY * PIXELS], have[MANY * PIXELS];
+    lab_open(&one, o.method, 1);
+    lab_open(&many, o.method, 3);
+    make(&one, o, 1, 0, MANY, NULL, want);
+    for (int i = 0; i < MANY * PIXELS; i++)
+        assert_true(isfinite(want[i]) && fabsf(want[i]) < 100.0f);
+    static const int32_t batches[] = {7, 64};
+    for (size_t i = 0; i < LW_COUNT(batches); i++) {
+        make(&many, o, batches[i], 0, MANY, NULL, have);
+        assert_memory_equal(want, have, sizeof want);
+    }
+    make(&many, o, 5, 13, 9, NULL, have); /* out of the middle */
+    assert_memory_equal(want + 13 * PIXELS, have, 9 * PIXELS * sizeof *have);
+    int32_t classes[MANY]; /* the classes that were the default, and others for half of them */
+    for (int i = 0; i < MANY; i++)
+        classes[i] = i % 4;
+    for (int i = 0; i < MANY; i += 2)
+        classes[i] = (i + 1) % 4;
+    make(&many, o, 64, 0, MANY, classes, have);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(memcmp(want + i * PIXELS, have + i * PIXELS, PIXELS * sizeof *have) == 0, i % 2);
+    o.seed++;
+    make(&many, o, 64, 0, MANY, NULL, have);
+    for (int i = 0; i < MANY; i++)
+        assert_memory_not_equal(want + i * PIXELS, have + i * PIXELS, PIXELS * sizeof *have);
+    lab_close(&one);
+    lab_close(&many);
+}
+
+static void test_one_step_batches(void **state)
+{
+    (void)state;
+    check_batches((lw_sampler_opts){.method = LW_METHOD_DRIFT, .seed = 3});
+}
+
+static void test_ddim_batches(void **state)
+{
+    (void)state;
+    check_batches((lw_sampler_opts){.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DDIM, .steps = 5, .seed = 3});
+}
+
+static void test_ancestral_batches(void **state)
+{
+    (void)state;
+    check_batches(
+        (lw_sampler_opts){.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .timesteps = 12, .seed = 3});
+}
+
+/* The oracle of a whole run: network and noise from plans without passes, DDIM in double from the paper. */
+static void ddim_oracle(const lab *l, int32_t steps, int32_t n, uint64_t seed, double *x)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
+    LW_CLEANUP(lw_exec_free) lw_exec *e = NULL;
+    assert_ok(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(l->store)};
+    lw_type image = lw_type_of(LW_F32, 4, n, 8, 8, 3);
+    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, n));
+    lw_unet_in in = {.x = lw_input(g, "x", image), .t = lw_input(g, "t", lw_type_of(LW_F32, 1, n)),
+                     .classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, n))};
+    lw_graph_output_add(g, "eps", lw_unet(&b, &l->net, in), LW_NOVAL);
+    lw_graph_output_add(g, "noise", lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, image, rows), LW_NOVAL);
+    assert_ok(lw_compile(g, l->dev, &(lw_compile_opts){.opt = 0}, &plan));
+    assert_ok(lw_exec_new(plan, LW_SLAB_EMA, &e));
+    for (int32_t i = 0; i < n; i++) {
+        ((int64_t *)lw_exec_data(e, "rows"))[i] = i;
+        ((int32_t *)lw_exec_data(e, "classes"))[i] = i % 4;
+    }
+    lw_exec_run(e, &(lw_tick){seed, 0});
+    for (int i = 0; i < n * PIXELS; i++)
+        x[i] = (double)((const float *)lw_exec_data(e, "noise"))[i];
+    for (int32_t k = steps; k-- > 0;) {
+        int32_t t = k * (1000 / steps), before = t - 1000 / steps;
+        double abar = 1.0, prev = 1.0;
+        for (int32_t s = 0; s <= t; s++) {
+            abar *= 1.0 - (1e-4 + (0.02 - 1e-4) * s / 999.0);
+            prev = s == before ? abar : prev;
+        }
+        for (int i = 0; i < n * PIXELS; i++)
+            ((float *)lw_exec_data(e, "x"))[i] = (float)x[i];
+        for (int i = 0; i < n; i++)
+            ((float *)lw_exec_data(e, "t"))[i] = (float)t;
+        lw_exec_run(e, &(lw_tick){seed, 0});
+        for (int i = 0; i < n * PIXELS; i++) {
+            double eps = (double)((const float *)lw_exec_data(e, "eps"))[i];
+            double x0 = fmin(fmax((x[i] - sqrt(1.0 - abar) * eps) / sqrt(abar), -1.0), 1.0);
+            x[i] = sqrt(prev) * x0 + sqrt(1.0 - prev) * eps;
+            if (k == 0)
+                x[i] = fmin(fmax(x[i], -1.0), 1.0);
+        }
+    }
+}
+
+static void test_ddim_of_a_network(void **state)
+{
+    (void)state;
+    lab l;
+    static float have[6 * PIXELS];
+    static double want[6 * PIXELS];
+    lab_open(&l, LW_METHOD_DDPM, 1);
+    /* An untrained network as noise estimate makes the process chaotic: a rounding grows to 0.2 in 50 steps. */
+    float *w = lw_store_data(l.store, lw_store_find(l.store, "conv_out.weight"), LW_SLAB_EMA);
+    for (int i = 0; i < 3 * 3 * 3 * 8; i++)
+        w[i] *= 0.02f;
+    lw_store_touch(l.store, LW_SLAB_EMA);
+    static const int32_t counts[] = {1, 4, 50};
+    for (size_t c = 0; c < LW_COUNT(counts); c++) {
+        double worst = 0.0;
+        lw_sampler_opts o = {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DDIM, .steps = counts[c], .seed = 9};
+        make(&l, o, 6, 0, 6, NULL, have);
+        ddim_oracle(&l, counts[c], 6, 9, want);
+        for (int i = 0; i < 6 * PIXELS; i++)
+            worst = fmax(worst, fabs((double)have[i] - want[i]));
+        print_message("DDIM-%d against double: %.2g\n", counts[c], worst);
+        assert_true(worst < 2e-4);
+    }
+    lab_close(&l);
+}
+
+static void test_what_does_not_go_together(void **state)
+{
+    (void)state;
+    lab l;
+    lw_sampler *s = NULL;
+    lab_open(&l, LW_METHOD_DDPM, 1);
+    static const lw_sampler_opts bad[] = {
+        {.method = LW_METHOD_DRIFT, .kind = LW_SAMPLER_DDIM, .batch = 1},
+        {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ONE_STEP, .batch = 1},
+        {.method = LW_METHOD_DDPM, .steps = 1001, .batch = 1},
+        {.method = LW_METHOD_DDPM, .steps = -1, .batch = 1},
+    };
+    for (size_t i = 0; i < LW_COUNT(bad); i++)
+        assert_int_equal(lw_sampler_new(l.dev, &l.net, l.store, &bad[i], &s), LW_EUSAGE);
+    assert_null(s);
+    lab_close(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schedule), cmocka_unit_test(test_ddim_moves), cmocka_unit_test(test_ancestral_moves),
+        cmocka_unit_test(test_one_step_batches), cmocka_unit_test(test_ddim_batches),
+        cmocka_unit_test(test_ancestral_batches), cmocka_unit_test(test_ddim_of_a_network),
+        cmocka_unit_test(test_what_does_not_go_together),
+    };
+    return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
+}
