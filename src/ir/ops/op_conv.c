@@ -38,6 +38,8 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
         return op_fail(g, n, "input must be f32 [B,H,W,C]");
     if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return op_fail(g, n, "weight must be [O,KH,KW,C]");
+    if (a->stride < 1 || a->kh < 1 || a->kw < 1)
+        return op_fail(g, n, "kernel and stride must be positive");
     if (a->h + a->pad_t + a->pad_b < a->kh || a->w + a->pad_l + a->pad_r < a->kw)
         return op_fail(g, n, "the image is smaller than the kernel");
     lw_type y = conv_out(a, x.dim[0]);

@@ -10,6 +10,13 @@ static int need_image(const lw_graph *g, const lw_node *n, lw_type *t)
     return 0;
 }
 
+static int need_factor(const lw_graph *g, const lw_node *n, lw_type *t)
+{
+    if (((const lw_attr_factor *)n->attr)->k < 1)
+        return op_fail(g, n, "the factor must be positive");
+    return need_image(g, n, t);
+}
+
 static void print_factor(lw_str *s, const lw_node *n)
 {
     const lw_attr_factor *a = n->attr;
@@ -30,7 +37,7 @@ static int infer_subsample(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_factor *a = n->attr;
     lw_type t;
-    LW_TRY(need_image(g, n, &t));
+    LW_TRY(need_factor(g, n, &t));
     t.dim[1] = LW_CEIL_DIV(t.dim[1], a->k);
     t.dim[2] = LW_CEIL_DIV(t.dim[2], a->k);
     return op_one(out, t);
@@ -77,7 +84,7 @@ static int infer_upsample(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_factor *a = n->attr;
     lw_type t;
-    LW_TRY(need_image(g, n, &t));
+    LW_TRY(need_factor(g, n, &t));
     t.dim[1] *= a->k;
     t.dim[2] *= a->k;
     return op_one(out, t);
@@ -87,7 +94,7 @@ static int infer_upsample_grad(const lw_graph *g, const lw_node *n, lw_infer *ou
 {
     const lw_attr_factor *a = n->attr;
     lw_type t;
-    LW_TRY(need_image(g, n, &t));
+    LW_TRY(need_factor(g, n, &t));
     if (t.dim[1] % a->k || t.dim[2] % a->k)
         return op_fail(g, n, "space must be a multiple of the factor");
     t.dim[1] /= a->k;
