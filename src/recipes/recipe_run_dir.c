@@ -70,8 +70,9 @@ int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, c
         rc = c->resume ? cut_logs(&d, step) : refuse_existing(&d);
     if (rc == 0 && c->config_yaml)
         rc = write_text(&d, "config.yaml", c->config_yaml);
-    if (rc == 0 && c->command_line)
-        rc = write_text(&d, "command.txt", c->command_line);
+    if (rc == 0 && c->command_line) /* one line per process that worked on the run */
+        rc = lw_file_append(lw_run_dir_file(&d, &path, "command.txt"), c->command_line,
+                            strlen(c->command_line));
     if (rc == 0)
         rc = write_env(&d, recipe, threads, isa);
     if (rc == 0)

@@ -87,7 +87,7 @@ const char *lw_axis_label(const lw_axis *a, char buf[32], double v)
 {
     double size = fabs(v), step = a->log ? size : a->step;
     if (size < step * 1e-6)
-        return strcpy(buf, "0");
+        return memcpy(buf, "0", 2);
     const char *unit = "";
     /* one unit for all ticks of a linear axis, each tick its own on a logarithmic one */
     double most = a->log ? size * 10 : LW_MAX(fabs(a->lo), LW_MAX(fabs(a->hi), size));

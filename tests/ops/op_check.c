@@ -32,6 +32,16 @@ lw_val op_i32(op_ctx *c, int32_t below, int32_t n)
 }
 lw_val op_rows(op_ctx *c, int32_t n) { return add_input(c, lw_type_of(LW_I64, 1, n), false, 0, 0, 0); }
 
+static bool seen[LW_OP_COUNT];
+
+bool op_seen(lw_op op) { return seen[op]; }
+
+static void mark_seen(const lw_graph *g)
+{
+    for (uint32_t i = 0; i < lw_graph_node_count(g); i++)
+        seen[lw_graph_node(g, i)->op] = true;
+}
+
 /* ---- running ---------------------------------------------------------------------------------------- */
 
 typedef struct runner {
@@ -91,6 +101,7 @@ static int start(runner *r, const op_case *k, int opt, lw_isa isa, int threads, 
                 lw_graph_output_add(r->g, name, din[i], LW_NOVAL);
         }
     }
+    mark_seen(r->g);
     LW_TRY(lw_compile(r->g, r->dev, &(lw_compile_opts){.opt = opt}, &r->plan));
     LW_TRY(lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec));
     for (int i = 0; i < r->c.n_in; i++)

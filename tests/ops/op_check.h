@@ -38,5 +38,7 @@ lw_val op_rows(op_ctx *c, int32_t n); /* i64 row ids 1000, 1001, ... */
 
 /* Runs one case; prints what failed and returns the number of failures. */
 int op_check(const op_case *c);
+/* Was this op in the graph (or its gradient) of any case so far? */
+bool op_seen(lw_op op);
 
 #endif

@@ -140,6 +140,15 @@ static lw_val b_stats(op_ctx *c)
     }
     return y;
 }
+static lw_val b_drift(op_ctx *c) /* its gradient is closed form: compared, not differenced */
+{
+    const lw_attr_drift a = {.groups = 2, .n = 5, .np = 7, .nu = 3, .slots = 3, .c = 9, .n_tau = 3,
+                             .tau = {.02f, .05f, .2f}, .normalize_over_x = 1};
+    lw_val gen = op_f32(c, false, -1, 1, DIMS(10, 3, 9)), pos = op_f32(c, false, -.5f, 1.5f, DIMS(14, 3, 9));
+    lw_val unc = op_f32(c, false, -1, 1, DIMS(6, 3, 9)), w = op_f32(c, false, .5f, 2, DIMS(2));
+    lw_drift_out o = lw_drift_field(G, gen, pos, unc, w, &a);
+    return lw_add(G, lw_scale(G, o.dx, 100.0f), lw_mul(G, o.loss, lw_sum(G, o.stats, LW_OVER_ALL)));
+}
 static lw_val b_unet_like(op_ctx *c) /* a residual block with everything in it */
 {
     lw_val x = X(-1, 1, 2, 8, 8, 16), temb = X(-1, 1, 2, 24);
@@ -168,7 +177,7 @@ static const op_case cases[] = {
     CASE("subsample", b_subsample, 1e-5, 5e-3), CASE("upsample", b_upsample, 1e-5, 5e-3), CASE("avg_pool", b_avg_pool, 1e-5, 5e-3),
     KINKS("max_pool", b_max_pool, 1e-5, 2e-2), CASE("resize", b_resize, 1e-5, 5e-3), CASE("embedding", b_embedding, 1e-5, 5e-3),
     CASE("random", b_random, 1e-6, 0), CASE("dropout", b_dropout, 1e-5, 5e-3), CASE("stats", b_stats, 2e-5, 5e-3),
-    CASE("resblock", b_unet_like, 5e-5, 2e-2),
+    CASE("drift_field", b_drift, 1e-4, 0), CASE("resblock", b_unet_like, 5e-5, 2e-2),
 };
 
 static void test_all(void **state)
@@ -178,6 +187,19 @@ static void test_all(void **state)
     for (size_t i = 0; i < LW_COUNT(cases); i++)
         bad += op_check(&cases[i]);
     assert_int_equal(bad, 0);
+}
+
+/* An op cannot stay without a case: every op that runs was in some graph above. Packing is the device's own. */
+static void test_coverage(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LW_OP_COUNT; i++) {
+        if (lw_op_get((lw_op)i)->flags & (LW_OPF_LEAF | LW_OPF_ALIAS) || i == LW_OP_PACK)
+            continue;
+        if (!op_seen((lw_op)i))
+            printf("no case has op '%s'\n", lw_op_get((lw_op)i)->name);
+        assert_true(op_seen((lw_op)i));
+    }
 }
 
 /* Walks the table of ops: no hole where a rule is expected. */
@@ -195,6 +217,7 @@ static void test_records(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_records), cmocka_unit_test(test_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_records), cmocka_unit_test(test_all),
+                                       cmocka_unit_test(test_coverage)};
     return cmocka_run_group_tests_name("ops", tests, NULL, NULL);
 }
