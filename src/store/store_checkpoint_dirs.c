@@ -122,6 +122,8 @@ int lw_checkpoint_latest(const char *run, lw_str *dir)
     LW_CLEANUP(lw_str_clear) lw_str checkpoints = {0}, found = {0};
     LW_CLEANUP(step_list_clear) step_list l = {0};
     lw_path_join(&checkpoints, run, "checkpoints");
+    if (!lw_path_exists(run))
+        return lw_fail(LW_EIO, "%s: no such run directory", run);
     bool ok = step_whole(lw_str_c(&checkpoints), last_step(lw_str_c(&checkpoints)), &found);
     if (!ok)
         LW_TRY(list_steps(lw_str_c(&checkpoints), &l));

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2086,SC2154
+# leeway train: run directories, resuming and threads to the bit, replay of config.yaml, dry runs, refusals.
+
+LW_CACHE=$PWD/cache
+export LW_CACHE
+data='--data synth:16 --limit 64 --no-progress'
+net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 --heads 2 --norm-groups 4'
+ddpm="train ddpm $data $net --batch-size 4 --log-every 1"
+
+# The same checkpoint, file by file; state.json holds times, which differ.
+same() {
+    for file in diffusion_pytorch_model.safetensors ema/diffusion_pytorch_model.safetensors optimizer.safetensors config.json; do
+        cmp -s "$1/$file" "$2/$file" || fails "$1 and $2 differ in $file"
+    done
+}
+
+expect 0 $ddpm --steps 4 --output-dir whole --threads 1
+for file in config.yaml command.txt env.json metrics.jsonl loss_log.csv summary.json checkpoints/last/state.json; do
+    [ -s "whole/$file" ] || fails "whole/$file is missing"
+done
+ls whole/tb/events.out.tfevents.* >ls.txt || fails 'no TensorBoard events'
+[ "$(head -n 1 whole/loss_log.csv)" = 'step,loss,time_s,images_per_sec' ] || fails 'columns of loss_log.csv'
+[ "$(wc -l <whole/loss_log.csv)" -eq 5 ] || fails 'rows of loss_log.csv'
+grep -q '"grad_norm"' whole/metrics.jsonl || fails 'no gradient norm in metrics.jsonl'
+
+# another thread count; 2 + 2 steps; a replay of the written config: the same bits
+expect 0 $ddpm --steps 4 --output-dir threads --threads 3
+same whole/checkpoints/last threads/checkpoints/last
+expect 0 $ddpm --steps 2 --output-dir parts
+expect 0 $ddpm --steps 4 --output-dir parts --resume
+same whole/checkpoints/last parts/checkpoints/last
+[ "$(wc -l <parts/loss_log.csv)" -eq 5 ] || fails 'a resumed log lacks rows or has them twice'
+expect 0 $ddpm --steps 4 --output-dir elsewhere --resume-from parts/checkpoints/step_0000002
+same whole/checkpoints/last elsewhere/checkpoints/last
+expect 0 train ddpm --config whole/config.yaml --output-dir replay
+same whole/checkpoints/last replay/checkpoints/last
+expect 0 $ddpm --steps 4 --output-dir seed --seed 1
+cmp -s whole/checkpoints/last/optimizer.safetensors seed/checkpoints/last/optimizer.safetensors && fails 'another seed gave the same bits'
+
+# what others do with a run
+expect 0 inspect whole
+out_has 'kind: run'
+out_has 'step_0000004'
+expect 0 inspect whole/checkpoints/last
+out_has 'kind: checkpoint'
+npy_noise x.npy '2, 3, 16, 16' 1536
+npy c.npy '<i4' '1,' '\001\000\000\000'
+expect 0 run whole --input x.npy --class c.npy --output ema.npy
+expect 0 run whole --weights model --input x.npy --class c.npy --output model.npy
+cmp -s ema.npy model.npy && fails 'averaged and last weights are the same'
+expect 0 run whole/checkpoints/step_0000004/ema --input x.npy --class c.npy --output folder.npy
+cmp -s ema.npy folder.npy || fails 'a run and its newest averaged weights differ'
+
+# encoder and drift
+expect 0 train encoder $data --width 4 --stages 2 --batch-size 4 --steps 2 --output-dir enc --json
+out_has '"steps": 2'
+expect 0 train drift $data $net --encoder enc --groups 2 --negatives-per-group 2 --positives-per-group 3 --steps 2 \
+    --log-every 1 --output-dir drift
+grep -q 'raw_drift' drift/metrics.jsonl || fails 'no raw drift in metrics.jsonl'
+expect 0 run enc --input x.npy --layer pooled --output f.npy
+out_has 'pooled [2,8]'
+
+# a dry run touches nothing
+expect 0 $ddpm --steps 4 --output-dir dry --dry-run
+out_has 'parameters'
+[ ! -e dry ] || fails 'a dry run wrote something'
+
+expect 2 $ddpm --steps 4 --output-dir whole
+err_has '--resume'
+expect 2 train ddpm --output-dir x --steps 1
+err_has '--data'
+expect 2 $ddpm --output-dir x
+expect 2 $ddpm --steps 1 --output-dir x --batch-szie 3
+err_has 'did you mean --batch-size?'
+expect 2 $ddpm --steps 1 --output-dir x --norm-groups 3
+expect 2 $ddpm --steps 1 --output-dir x --attn-resolutions 5
+expect 2 $ddpm --steps 1 --output-dir x --learning-rate -1
+expect 2 $ddpm --steps 1 --output-dir x --scheduler linear
+expect 2 $ddpm --steps 1 --output-dir x --precision int8
+expect 2 train ddpm --data sinth --steps 1 --output-dir x
+err_has "did you mean 'synth"
+expect 4 train ddpm --data cifar10:/no/such/folder --steps 1 --output-dir x
+expect 2 train drift $data $net --encoder nosuch --steps 1 --output-dir x
+printf 'x' >file
+expect 4 $ddpm --steps 1 --output-dir file/run
+expect 4 $ddpm --steps 1 --output-dir x --resume-from nowhere
+expect 3 $ddpm --base-channels 16 --steps 5 --output-dir x --resume-from whole
+cp -r whole cut
+head -c 3000 whole/checkpoints/last/optimizer.safetensors >cut/checkpoints/step_0000004/optimizer.safetensors
+expect 3 $ddpm --steps 5 --output-dir x --resume-from cut/checkpoints/step_0000004
+cp -r whole flipped
+printf 'X' | dd of=flipped/checkpoints/step_0000004/optimizer.safetensors bs=1 seek=200000 conv=notrunc 2>dd.txt
+expect 3 $ddpm --steps 5 --output-dir x --resume-from flipped/checkpoints/step_0000004
+[ ! -e x/checkpoints ] || fails 'a refused run wrote a checkpoint'
