@@ -40,7 +40,7 @@ int lw_checkpoint_peek(const char *dir, lw_checkpoint *out);
 void lw_checkpoint_clear(lw_checkpoint *c); /* what load and peek own; accepts a zeroed struct */
 
 /* The newest whole checkpoint of a run: where `last` points, else the highest whole step. dir is
- * replaced. LW_EFORMAT: there is none. */
+ * replaced. LW_EFORMAT: there is none; LW_EIO: no such directory. */
 int lw_checkpoint_latest(const char *run, lw_str *dir);
 /* Removes all but the newest `keep` (>= 1) step directories; never the one `last` points at. keep <
  * 1: none. */
