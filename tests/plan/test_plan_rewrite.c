@@ -262,7 +262,7 @@ static void test_chain_becomes_one_program(void **state)
     assert_same_numbers(l);
 }
 
-/* One operand in two modes needs two places. */
+/* A value and its reshaped self are read in two modes: two operands. */
 static void test_operand_in_two_modes(void **state)
 {
     plan_lab *l = *state;
@@ -291,6 +291,17 @@ static void test_smaller_producer_stays(void **state)
     plan_lab *l = *state;
     lw_val x = LAB_X(l, "x", 6, 5), c = lw_ew1(l->g, LW_EW_exp, LAB_X(l, "c", 5));
     lab_output(l, "y", lw_silu(l->g, lw_mul(l->g, x, c)));
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
+    assert_int_equal(lab_count(g, LW_OP_EW), 2);
+    assert_same_numbers(l);
+}
+
+/* As many elements under another shape: the producer's own broadcasts would mean other things there. */
+static void test_producer_of_another_shape_stays(void **state)
+{
+    plan_lab *l = *state;
+    lw_val p = lw_mul(l->g, LAB_X(l, "x", 12, 4), LAB_X(l, "s", 12, 1));
+    lab_output(l, "y", lw_add(l->g, lw_silu(l->g, p), LAB_X(l, "z", 2, 6, 4)));
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
     assert_int_equal(lab_count(g, LW_OP_EW), 2);
     assert_same_numbers(l);
@@ -412,6 +423,7 @@ int main(void)
         CASE(test_named_product_is_not_absorbed), CASE(test_no_residual_of_other_shape),
         CASE(test_no_epilogue_on_transposed), CASE(test_chain_becomes_one_program), CASE(test_operand_in_two_modes),
         CASE(test_shared_producer_is_computed_once), CASE(test_smaller_producer_stays),
+        CASE(test_producer_of_another_shape_stays),
         CASE(test_too_many_instructions), CASE(test_too_many_operands), CASE(test_gradient_of_unread_parameter),
         CASE(test_outputs_are_their_own),
     };

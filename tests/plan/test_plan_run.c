@@ -135,6 +135,27 @@ static void test_projections_fold(void **state)
     lab_close(&l);
 }
 
+/* Draws are made by every run, even where row ids are constants. */
+static void test_draws_are_never_prepared(void **state)
+{
+    (void)state;
+    plan_lab l;
+    const int64_t ids[3] = {4, 5, 6};
+    float first[12];
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_val rows = lw_const(l.g, lw_type_of(LW_I64, 1, 3), ids);
+    lw_val noise = lw_random(l.g, "n", LW_RANDOM_NORMAL, 0, lw_type_of(LW_F32, 2, 3, 4), rows);
+    lab_output(&l, "y", lw_scale(l.g, lw_silu(l.g, noise), 2.0f));
+    lab_compile(&l, 1);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 1}), 0);
+    memcpy(first, lw_exec_data(l.exec, "y"), sizeof first);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 2}), 0);
+    assert_memory_not_equal(first, lw_exec_data(l.exec, "y"), sizeof first);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 1}), 0);
+    assert_memory_equal(first, lw_exec_data(l.exec, "y"), sizeof first);
+    lab_close(&l);
+}
+
 static double sum_of(plan_lab *l)
 {
     double s = 0.0;
@@ -363,7 +384,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_of_small_unet), cmocka_unit_test(test_memory_of_shared_unet),
         cmocka_unit_test(test_prover_sees_overlap), cmocka_unit_test(test_constant_time_is_prepared),
-        cmocka_unit_test(test_projections_fold), cmocka_unit_test(test_prepared_again_when_version_moves),
+        cmocka_unit_test(test_projections_fold), cmocka_unit_test(test_draws_are_never_prepared),
+        cmocka_unit_test(test_prepared_again_when_version_moves),
         cmocka_unit_test(test_version_of_the_slab_that_is_read), cmocka_unit_test(test_two_execs_of_one_plan),
         cmocka_unit_test(test_replay_does_not_allocate), cmocka_unit_test(test_plan_is_the_same_everywhere),
         cmocka_unit_test(test_ports), cmocka_unit_test(test_first_error_with_its_scope),
