@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves points to where other points are by the drift field, and runs a model folder if one is given.
+ * Moves points to where other points are by the drift field, and runs a model folder if one is
+ * given.
  *
  *     cc drift_points.c $(pkg-config --cflags --libs leeway) -lm -o drift_points
  *     ./drift_points [MODEL_DIR]
  *
- * 64 points start in a heap at the origin; 96 positives lie on a circle. Every step asks for the field F and moves
- * each point by a part of sigma F, a smaller one each time: F always has RMS 1. The loss stays at 1, as it must
- * with one temperature; what falls is the distance from the circle.
+ * 64 points start in a heap at the origin; 96 positives lie on a circle. Every step asks for the
+ * field F and moves each point by a part of sigma F, a smaller one each time: F always has RMS 1.
+ * The loss stays at 1, as it must with one temperature; what falls is the distance from the circle.
  */
 #include <leeway.h>
 #include <math.h>
@@ -43,8 +44,14 @@ static int drift(lw_device *device)
         positive[2 * i] = (float)cos(6.283185307179586 * i / TARGETS);
         positive[2 * i + 1] = (float)sin(6.283185307179586 * i / TARGETS);
     }
-    lw_field_request request = {.size = sizeof request, .generated = POINTS, .positives = TARGETS, .channels = 2,
-                                .x = x, .positive = positive, .temperatures = &temperature, .temperature_count = 1,
+    lw_field_request request = {.size = sizeof request,
+                                .generated = POINTS,
+                                .positives = TARGETS,
+                                .channels = 2,
+                                .x = x,
+                                .positive = positive,
+                                .temperatures = &temperature,
+                                .temperature_count = 1,
                                 .field = field};
     for (int step = 0; step <= STEPS; step++) {
         lw_field_report report = {.size = sizeof report};
@@ -52,8 +59,8 @@ static int drift(lw_device *device)
         if (rc < 0)
             return failed("lw_field_run", rc);
         if (step % 10 == 0)
-            printf("step %2d  S %.4f  loss %.4f  mean V^2 %.6f  off the circle by %.4f\n", step, report.scale, report.loss,
-                   report.raw_mean_v2[0], miss(x));
+            printf("step %2d  S %.4f  loss %.4f  mean V^2 %.6f  off the circle by %.4f\n", step,
+                   report.scale, report.loss, report.raw_mean_v2[0], miss(x));
         for (int i = 0; i < 2 * POINTS; i++)
             x[i] += (float)(0.2 * (1 - step / (double)STEPS) * report.sigma) * field[i];
     }
@@ -87,7 +94,8 @@ static int run_model(lw_device *device, const char *path)
         rc = lw_session_tensor(session, i, &t);
         if (rc == 0) {
             printf("  %s %s, %zu bytes\n", t.is_output ? "output" : "input ", t.name, t.bytes);
-            row[t.is_output ? 1 : 0] = i == 0 || t.is_output ? (int64_t)t.bytes / 4 / options.batch : row[0];
+            row[t.is_output ? 1 : 0] = i == 0 || t.is_output ? (int64_t)t.bytes / 4 / options.batch
+                                                             : row[0];
             io[1].name = t.is_output ? t.name : io[1].name;
         }
     }
@@ -114,8 +122,8 @@ int main(int argc, char **argv)
     int rc = lw_device_open(&options, &device);
     if (rc < 0)
         return failed("lw_device_open", rc);
-    printf("leeway %s, API %d, %d threads, %s\n", lw_api_release(), lw_api_version(), lw_device_threads(device),
-           lw_device_isa(device));
+    printf("leeway %s, API %d, %d threads, %s\n", lw_api_release(), lw_api_version(),
+           lw_device_threads(device), lw_device_isa(device));
     int status = drift(device);
     if (status == 0 && argc > 1)
         status = run_model(device, argv[1]);

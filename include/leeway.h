@@ -9,19 +9,26 @@
  *
  * Return values: functions that can fail return 0 or a negative LW_ERROR_*; the reason is then in
  * lw_error_message() of the same thread. Nothing is written through an output pointer on failure.
- * Ownership: whoever opens an object closes it. *_close and *_free take the address of the pointer, accept a null
- * pointer inside, and set it to NULL. A session borrows its device and its model: free it first.
+ *
+ * Ownership: whoever opens an object closes it. *_close and *_free take the address of the pointer,
+ * accept a null pointer inside, and set it to NULL. A session borrows its device and its model:
+ * free it first.
+ *
  * Threads: any object may be used by one thread at a time; different devices are independent.
+ *
  * Memory: a session allocates when it is made; lw_session_run, _set and _get do not allocate.
+ *
  * Layouts are PyTorch's: pictures are [N,C,H,W], row-major, 32-bit floats (little-endian x86-64).
- * Results are the same bits for any number of threads and any batch size at one instruction set level.
+ *
+ * Results are the same bits for any number of threads and any batch size at one instruction set
+ * level.
  *
  * Structs passed in begin with their own size, so that later versions can add fields at the end:
  *     lw_device_options options = {.size = sizeof options, .threads = 4};
  * Fields that are left zero mean "the default".
  *
- * Environment: LW_ISA=ref|avx2|avx512 lowers the instruction set level; LW_LOG=info makes the library write log lines
- * to standard error (warnings are written by default).
+ * Environment: LW_ISA=ref|avx2|avx512 lowers the instruction set level; LW_LOG=info makes the
+ * library write log lines to standard error (warnings are written by default).
  */
 #ifndef LEEWAY_H
 #define LEEWAY_H
@@ -33,7 +40,8 @@
 extern "C" {
 #endif
 
-/* Grows whenever functions or fields are added; the shared library's soname changes when old programs break. */
+/* Grows whenever functions or fields are added; the shared library's soname changes when old
+ * programs break. */
 #define LW_API_VERSION 1
 
 #define LW_API __attribute__((visibility("default")))
@@ -43,25 +51,26 @@ LW_API int lw_api_version(void);
 /* "0.1.0 (commit)"; static memory. */
 LW_API const char *lw_api_release(void);
 
-/* ---- errors ------------------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
-#define LW_ERROR_FAILED      (-1)  /* a check failed */
-#define LW_ERROR_USAGE       (-2)  /* an argument out of range, an unknown name */
-#define LW_ERROR_FORMAT      (-3)  /* a damaged or unknown file */
-#define LW_ERROR_IO          (-4)  /* a file that cannot be read */
-#define LW_ERROR_MEMORY      (-5)  /* the message names the size asked for */
-#define LW_ERROR_DEVICE      (-6)  /* the machine lacks what was asked for */
-#define LW_ERROR_NUMERIC     (-7)  /* NaN or infinity where there must be none */
-#define LW_ERROR_STOPPED     (-8)  /* the cancel callback said so */
-#define LW_ERROR_SHAPE       (-9)  /* the message names both shapes */
+#define LW_ERROR_FAILED (-1)       /* a check failed */
+#define LW_ERROR_USAGE (-2)        /* an argument out of range, an unknown name */
+#define LW_ERROR_FORMAT (-3)       /* a damaged or unknown file */
+#define LW_ERROR_IO (-4)           /* a file that cannot be read */
+#define LW_ERROR_MEMORY (-5)       /* the message names the size asked for */
+#define LW_ERROR_DEVICE (-6)       /* the machine lacks what was asked for */
+#define LW_ERROR_NUMERIC (-7)      /* NaN or infinity where there must be none */
+#define LW_ERROR_STOPPED (-8)      /* the cancel callback said so */
+#define LW_ERROR_SHAPE (-9)        /* the message names both shapes */
 #define LW_ERROR_UNSUPPORTED (-10) /* well-formed, but not built here */
 
-/* What went wrong last on this thread: one line, "" when nothing did. Valid until the next failure. */
+/* What went wrong last on this thread: one line, "" when nothing did. Valid until the next failure.
+ */
 LW_API const char *lw_error_message(void);
 /* A sentence for a code: "out of memory". Static memory. */
 LW_API const char *lw_error_name(int code);
 
-/* ---- progress ----------------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 /* Called on the caller's thread between batches; each may be NULL. */
 typedef struct lw_callbacks {
@@ -69,18 +78,20 @@ typedef struct lw_callbacks {
     void *self; /* handed to both */
     /* `done` of `total` rows are finished. */
     void (*progress)(void *self, int64_t done, int64_t total);
-    /* Not 0: stop. The call under way returns LW_ERROR_STOPPED; rows finished so far are in place. */
+    /* Not 0: stop. The call under way returns LW_ERROR_STOPPED; rows finished so far are in place.
+     */
     int (*cancel)(void *self);
 } lw_callbacks;
 
-/* ---- devices ------------------------------------------------------------------------------------------ */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 typedef struct lw_device lw_device;
 
 typedef struct lw_device_options {
     size_t size;
-    int threads;     /* the calling thread included; 0: as many as CPUs this process may use */
-    const char *isa; /* "ref", "avx2" or "avx512"; NULL: the best this machine has (and LW_ISA allows) */
+    int threads; /* the calling thread included; 0: as many as CPUs this process may use */
+    const char
+        *isa; /* "ref", "avx2" or "avx512"; NULL: the best this machine has (and LW_ISA allows) */
 } lw_device_options;
 
 /* Opens the CPU. options may be NULL. LW_ERROR_DEVICE: the CPU lacks that level. */
@@ -89,7 +100,7 @@ LW_API void lw_device_close(lw_device **device);
 LW_API int lw_device_threads(const lw_device *device);
 LW_API const char *lw_device_isa(const lw_device *device); /* static memory */
 
-/* ---- models ------------------------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 typedef struct lw_model lw_model;
 
@@ -104,13 +115,14 @@ typedef struct lw_model_info {
     int latent;     /* length of the latent vector; 0: none */
 } lw_model_info;
 
-/* path: a model folder (config.json and safetensors weights, as diffusers and Leeway write them), a run directory
- * (newest checkpoint, averaged weights), a checkpoint, or the weights file of a known ResNet. */
+/* path: a model folder (config.json and safetensors weights, as diffusers and Leeway write them), a
+ * run directory (newest checkpoint, averaged weights), a checkpoint, or the weights file of a known
+ * ResNet. */
 LW_API int lw_model_open(const char *path, lw_model **model);
 LW_API void lw_model_close(lw_model **model);
 LW_API int lw_model_describe(const lw_model *model, lw_model_info *info);
 
-/* ---- sessions ----------------------------------------------------------------------------------------- */
+/* ---- sessions -------------------------------------------------------------------------------- */
 
 typedef struct lw_session lw_session;
 
@@ -124,9 +136,9 @@ typedef struct lw_session_options {
 typedef enum lw_element { LW_ELEMENT_F32 = 1, LW_ELEMENT_I32 = 2 } lw_element;
 
 /*
- * A U-Net has inputs x [N,C,H,W] and t [N] (time, f32), class [N] (i32) and latent [N,K] where the model has them, and
- * the output y [N,C,H,W]. An encoder has x [N,3,H,W] in [-1,1] and the outputs logits [N,K] (when it has a head),
- * pooled [N,F] and the maps s0, s1, ... [N,C,h,w].
+ * A U-Net has inputs x [N,C,H,W] and t [N] (time, f32), class [N] (i32) and latent [N,K] where the
+ * model has them, and the output y [N,C,H,W]. An encoder has x [N,3,H,W] in [-1,1] and the outputs
+ * logits [N,K] (when it has a head), pooled [N,F] and the maps s0, s1, ... [N,C,h,w].
  */
 typedef struct lw_tensor_info {
     size_t size;      /* set by the caller */
@@ -138,16 +150,17 @@ typedef struct lw_tensor_info {
     size_t bytes;     /* of the whole tensor */
 } lw_tensor_info;
 
-/* Compiles the model. options may be NULL. Inputs start as zeros. LW_ERROR_SHAPE: pictures the model cannot take;
- * LW_ERROR_MEMORY: the message names the size. */
-LW_API int lw_session_new(lw_device *device, const lw_model *model, const lw_session_options *options,
-                          lw_session **session);
+/* Compiles the model. options may be NULL. Inputs start as zeros. LW_ERROR_SHAPE: pictures the
+ * model cannot take; LW_ERROR_MEMORY: the message names the size. */
+LW_API int lw_session_new(lw_device *device, const lw_model *model,
+                          const lw_session_options *options, lw_session **session);
 LW_API void lw_session_free(lw_session **session);
 LW_API int lw_session_tensors(const lw_session *session); /* how many, inputs first */
 LW_API int lw_session_tensor(const lw_session *session, int index, lw_tensor_info *info);
 
-/* Copies a whole input. bytes must be the tensor's. Unknown names, outputs and wrong sizes are LW_ERROR_USAGE; classes
- * outside their range LW_ERROR_FORMAT. The copy stays until it is set again. */
+/* Copies a whole input. bytes must be the tensor's. Unknown names, outputs and wrong sizes are
+ * LW_ERROR_USAGE; classes outside their range LW_ERROR_FORMAT. The copy stays until it is set
+ * again. */
 LW_API int lw_session_set(lw_session *session, const char *name, const void *data, size_t bytes);
 LW_API int lw_session_run(lw_session *session);
 /* Copies a whole tensor out. */
@@ -159,11 +172,12 @@ typedef struct lw_session_rows {
     const void *in; /* [rows] and the shape of one row */
     void *out;
 } lw_session_rows;
-/* Any number of rows, batch by batch. A row's result depends on no other row. callbacks may be NULL. */
-LW_API int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows *tensors, int count,
-                               const lw_callbacks *callbacks);
+/* Any number of rows, batch by batch. A row's result depends on no other row. callbacks may be
+ * NULL. */
+LW_API int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows *tensors,
+                               int count, const lw_callbacks *callbacks);
 
-/* ---- the drift field ---------------------------------------------------------------------------------- */
+/* ---- the drift field ------------------------------------------------------------------------- */
 
 enum { LW_FIELD_MAX_TEMPERATURES = 8 };
 
@@ -174,39 +188,44 @@ typedef enum lw_field_variant {
 } lw_field_variant;
 
 /*
- * Arrays are dense [groups, samples, slots, channels] floats. A group holds the generated samples of one class, the
- * positives they are drawn to and (optionally) unconditional negatives they are pushed from with that group's weight;
- * slots are compared slot by slot. Distances are in units of their mean S, coordinates in units of sigma = S / sqrt(C).
+ * Arrays are dense [groups, samples, slots, channels] floats. A group holds the generated samples
+ * of one class, the positives they are drawn to and (optionally) unconditional negatives they are
+ * pushed from with that group's weight; slots are compared slot by slot. Distances are in units of
+ * their mean S, coordinates in units of sigma = S / sqrt(C).
  */
 typedef struct lw_field_request {
     size_t size;
-    int64_t groups, slots, channels;     /* groups and slots 0: 1 */
-    int64_t generated, positives;        /* samples in a group */
-    int64_t unconditional;               /* 0: none */
-    const float *x;                      /* [groups, generated, slots, channels] */
-    const float *positive;               /* [groups, positives, slots, channels] */
-    const float *uncond;                 /* [groups, unconditional, slots, channels], or NULL */
-    const float *uncond_weight;          /* [groups], or NULL: 0 */
-    const double *temperatures;          /* [temperature_count], each > 0 */
-    int temperature_count;               /* 1 .. LW_FIELD_MAX_TEMPERATURES */
-    int rows_only;                       /* not 0: no softmax over the generated samples */
+    int64_t groups, slots, channels; /* groups and slots 0: 1 */
+    int64_t generated, positives;    /* samples in a group */
+    int64_t unconditional;           /* 0: none */
+    const float *x;                  /* [groups, generated, slots, channels] */
+    const float *positive;           /* [groups, positives, slots, channels] */
+    const float *uncond;             /* [groups, unconditional, slots, channels], or NULL */
+    const float *uncond_weight;      /* [groups], or NULL: 0 */
+    const double *temperatures;      /* [temperature_count], each > 0 */
+    int temperature_count;           /* 1 .. LW_FIELD_MAX_TEMPERATURES */
+    int rows_only;                   /* not 0: no softmax over the generated samples */
     lw_field_variant variant;
-    float *field;    /* out: F, shape of x; or NULL */
-    float *gradient; /* out: d loss / d x with the goal x + sigma F held fixed, shape of x; or NULL */
+    float *field; /* out: F, shape of x; or NULL */
+    float
+        *gradient; /* out: d loss / d x with the goal x + sigma F held fixed, shape of x; or NULL */
 } lw_field_request;
 
 typedef struct lw_field_report {
     size_t size; /* set by the caller */
     int temperature_count;
-    double scale;  /* S: mean distance */
-    double sigma;  /* unit of coordinates */
-    double loss;   /* mean F^2: flat by construction, 1 with one temperature */
+    double scale; /* S: mean distance */
+    double sigma; /* unit of coordinates */
+    double loss;  /* mean F^2: flat by construction, 1 with one temperature */
     double lambda[LW_FIELD_MAX_TEMPERATURES];      /* RMS of each temperature's field */
-    double raw_mean_v2[LW_FIELD_MAX_TEMPERATURES]; /* mean V^2 before it is scaled to 1: falls as samples improve */
+    double raw_mean_v2[LW_FIELD_MAX_TEMPERATURES]; /* mean V^2 before it is scaled to 1: falls as
+                                                      samples improve */
 } lw_field_report;
 
-/* report may be NULL. LW_ERROR_SHAPE: an empty operand; LW_ERROR_USAGE: temperatures, missing arrays. */
-LW_API int lw_field_run(lw_device *device, const lw_field_request *request, lw_field_report *report);
+/* report may be NULL. LW_ERROR_SHAPE: an empty operand; LW_ERROR_USAGE: temperatures, missing
+ * arrays. */
+LW_API int lw_field_run(lw_device *device, const lw_field_request *request,
+                        lw_field_report *report);
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,10 @@ SAME(LW_ERROR_STOPPED, LW_ESTOPPED);
 SAME(LW_ERROR_SHAPE, LW_ESHAPE);
 SAME(LW_ERROR_UNSUPPORTED, LW_EUNSUPPORTED);
 
-int lw_api_version(void) { return LW_API_VERSION; }
+int lw_api_version(void)
+{
+    return LW_API_VERSION;
+}
 
 const char *lw_api_release(void)
 {
@@ -28,10 +31,16 @@ const char *lw_api_release(void)
     return text;
 }
 
-const char *lw_error_message(void) { return lw_errmsg(); }
-const char *lw_error_name(int code) { return lw_errname(code); }
+const char *lw_error_message(void)
+{
+    return lw_errmsg();
+}
+const char *lw_error_name(int code)
+{
+    return lw_errname(code);
+}
 
-/* ---- structs that begin with their size --------------------------------------------------------------- */
+/* ---- structs that begin with their size ------------------------------------------------------ */
 
 static int size_of(const void *theirs, const char *what, size_t *size)
 {
@@ -39,11 +48,12 @@ static int size_of(const void *theirs, const char *what, size_t *size)
         return lw_fail(LW_EUSAGE, "%s is NULL", what);
     memcpy(size, theirs, sizeof *size);
     if (*size < sizeof *size || *size > 65536)
-        return lw_fail(LW_EUSAGE, "%s: .size is %zu; set it to the size of the struct", what, *size);
+        return lw_fail(LW_EUSAGE, "%s: .size is %zu; set it to the size of the struct", what,
+                       *size);
     return 0;
 }
 
-int api_read(void *own, size_t own_size, const void *theirs, const char *what)
+int lw_api_read(void *own, size_t own_size, const void *theirs, const char *what)
 {
     size_t size = 0;
     LW_TRY(size_of(theirs, what, &size));
@@ -52,7 +62,7 @@ int api_read(void *own, size_t own_size, const void *theirs, const char *what)
     return 0;
 }
 
-int api_write(void *theirs, void *own, size_t own_size, const char *what)
+int lw_api_write(void *theirs, void *own, size_t own_size, const char *what)
 {
     size_t size = 0;
     LW_TRY(size_of(theirs, what, &size));
@@ -61,7 +71,7 @@ int api_write(void *theirs, void *own, size_t own_size, const char *what)
     return 0;
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------ */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static int choose_isa(const char *name, lw_isa *out)
 {
@@ -98,5 +108,11 @@ void lw_device_close(lw_device **device)
         lw_cpu_close(device);
 }
 
-int lw_device_threads(const lw_device *device) { return device->workers(device->self); }
-const char *lw_device_isa(const lw_device *device) { return lw_isa_name(lw_cpu_kernels(device)->isa); }
+int lw_device_threads(const lw_device *device)
+{
+    return device->workers(device->self);
+}
+const char *lw_device_isa(const lw_device *device)
+{
+    return lw_isa_name(lw_cpu_kernels(device)->isa);
+}

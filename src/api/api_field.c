@@ -5,18 +5,21 @@
 #include "api/api_private.h"
 #include "recipes/recipes.h"
 
-_Static_assert((int)LW_FIELD_PLAIN == (int)LW_DRIFT_PLAIN && (int)LW_FIELD_OFFICIAL == (int)LW_DRIFT_OFFICIAL &&
+_Static_assert((int)LW_FIELD_PLAIN == (int)LW_DRIFT_PLAIN &&
+                   (int)LW_FIELD_OFFICIAL == (int)LW_DRIFT_OFFICIAL &&
                    (int)LW_FIELD_TAU_TIMES_DIM == (int)LW_DRIFT_TAU_TIMES_DIM &&
                    (int)LW_FIELD_MAX_TEMPERATURES == (int)LW_DRIFT_MAX_TAU,
                "public and private names of the variants");
 
 static int read_opts(const lw_field_request *r, lw_field_opts *out)
 {
-    lw_field_opts o = {.n_tau = r->temperature_count, .normalize_over_x = !r->rows_only,
+    lw_field_opts o = {.n_tau = r->temperature_count,
+                       .normalize_over_x = !r->rows_only,
                        .variant = (lw_drift_variant)r->variant};
-    if (!r->temperatures || r->temperature_count < 1 || r->temperature_count > LW_FIELD_MAX_TEMPERATURES)
-        return lw_fail(LW_EUSAGE, "drift field: %d temperatures, must be 1 to %d", r->temperature_count,
-                       LW_FIELD_MAX_TEMPERATURES);
+    if (!r->temperatures || r->temperature_count < 1 ||
+        r->temperature_count > LW_FIELD_MAX_TEMPERATURES)
+        return lw_fail(LW_EUSAGE, "drift field: %d temperatures, must be 1 to %d",
+                       r->temperature_count, LW_FIELD_MAX_TEMPERATURES);
     if ((int)r->variant < 0 || r->variant > LW_FIELD_TAU_TIMES_DIM)
         return lw_fail(LW_EUSAGE, "drift field: no variant %d", (int)r->variant);
     memcpy(o.tau, r->temperatures, sizeof *o.tau * (size_t)o.n_tau);
@@ -24,12 +27,22 @@ static int read_opts(const lw_field_request *r, lw_field_opts *out)
     return 0;
 }
 
-static int compute(lw_device *device, const lw_field_request *r, const float *weight, lw_field_stats *out)
+static int compute(lw_device *device, const lw_field_request *r, const float *weight,
+                   lw_field_stats *out)
 {
     lw_field_opts o;
-    lw_field_arrays a = {.g = LW_MAX(r->groups, 1), .n = r->generated, .np = r->positives, .nu = r->unconditional,
-                         .t = LW_MAX(r->slots, 1), .c = r->channels, .x = r->x, .pos = r->positive, .unc = r->uncond,
-                         .w_u = weight, .f = r->field, .dx = r->gradient};
+    lw_field_arrays a = {.g = LW_MAX(r->groups, 1),
+                         .n = r->generated,
+                         .np = r->positives,
+                         .nu = r->unconditional,
+                         .t = LW_MAX(r->slots, 1),
+                         .c = r->channels,
+                         .x = r->x,
+                         .pos = r->positive,
+                         .unc = r->uncond,
+                         .w_u = weight,
+                         .f = r->field,
+                         .dx = r->gradient};
     LW_TRY(read_opts(r, &o));
     API_NEED(r->x);
     API_NEED(r->positive);
@@ -54,7 +67,8 @@ int lw_field_run(lw_device *device, const lw_field_request *request, lw_field_re
     lw_free(&zeros);
     if (rc < 0 || !report)
         return rc;
-    lw_field_report out = {.temperature_count = s.n_tau, .scale = s.scale, .sigma = s.sigma, .loss = s.loss};
+    lw_field_report out = {
+        .temperature_count = s.n_tau, .scale = s.scale, .sigma = s.sigma, .loss = s.loss};
     memcpy(out.lambda, s.lambda, sizeof *s.lambda * (size_t)s.n_tau);
     memcpy(out.raw_mean_v2, s.raw_mean_v2, sizeof *s.raw_mean_v2 * (size_t)s.n_tau);
     return API_WRITE(report, out);

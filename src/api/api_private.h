@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api: the body of include/leeway.h. Checks what callers pass, copies between public and private structs, and calls
- * recipes; no arithmetic of its own. Private to this folder.
+ * api: the body of include/leeway.h. Checks what callers pass, copies between public and private
+ * structs, and calls recipes; no arithmetic of its own. Private to this folder.
  */
 #ifndef LW_API_PRIVATE_H
 #define LW_API_PRIVATE_H
@@ -9,18 +9,18 @@
 #include "base/base.h"
 #include "leeway.h"
 
-/* A struct of the caller's: reads as much of it as both sides know, the rest stays zero. LW_EUSAGE when `size` is
- * missing. */
-#define API_READ(own, theirs) api_read(&(own), sizeof(own), (theirs), #theirs)
-int api_read(void *own, size_t own_size, const void *theirs, const char *what);
+/* A struct of the caller's: reads as much of it as both sides know, the rest stays zero. LW_EUSAGE
+ * when `size` is missing. */
+#define API_READ(own, theirs) lw_api_read(&(own), sizeof(own), (theirs), #theirs)
+int lw_api_read(void *own, size_t own_size, const void *theirs, const char *what);
 /* The other way, for reports. */
-#define API_WRITE(theirs, own) api_write((theirs), &(own), sizeof(own), #theirs)
-int api_write(void *theirs, void *own, size_t own_size, const char *what);
+#define API_WRITE(theirs, own) lw_api_write((theirs), &(own), sizeof(own), #theirs)
+int lw_api_write(void *theirs, void *own, size_t own_size, const char *what);
 
-#define API_NEED(pointer)                                                                          \
-    do {                                                                                           \
-        if (!(pointer))                                                                            \
-            return lw_fail(LW_EUSAGE, "%s: %s is NULL", __func__, #pointer);                       \
+#define API_NEED(pointer)                                                    \
+    do {                                                                     \
+        if (!(pointer))                                                      \
+            return lw_fail(LW_EUSAGE, "%s: %s is NULL", __func__, #pointer); \
     } while (0)
 
 #endif

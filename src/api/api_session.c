@@ -11,7 +11,7 @@ struct lw_session {
     lw_forward *forward;
 };
 
-/* ---- models ------------------------------------------------------------------------------------------- */
+/* ---- models ---------------------------------------------------------------------------------- */
 
 int lw_model_open(const char *path, lw_model **model)
 {
@@ -38,15 +38,20 @@ int lw_model_describe(const lw_model *model, lw_model_info *info)
 {
     API_NEED(model);
     const lw_network *n = model->net;
-    lw_model_info i = {.kind = n->kind, .network = n->name, .parameters = n->parameters, .channels = n->channels,
-                       .image_size = n->image_size, .classes = n->encoder ? n->encoder->classes : n->unet.classes,
+    lw_model_info i = {.kind = n->kind,
+                       .network = n->name,
+                       .parameters = n->parameters,
+                       .channels = n->channels,
+                       .image_size = n->image_size,
+                       .classes = n->encoder ? n->encoder->classes : n->unet.classes,
                        .latent = n->encoder ? 0 : n->unet.latent_dim};
     return API_WRITE(info, i);
 }
 
-/* ---- sessions ----------------------------------------------------------------------------------------- */
+/* ---- sessions -------------------------------------------------------------------------------- */
 
-int lw_session_new(lw_device *device, const lw_model *model, const lw_session_options *options, lw_session **session)
+int lw_session_new(lw_device *device, const lw_model *model, const lw_session_options *options,
+                   lw_session **session)
 {
     lw_session_options o = {0};
     API_NEED(device);
@@ -54,11 +59,14 @@ int lw_session_new(lw_device *device, const lw_model *model, const lw_session_op
     API_NEED(session);
     if (options)
         LW_TRY(API_READ(o, options));
-    if (o.batch < 0 || o.batch > 65536 || o.height < 0 || o.width < 0 || o.height > 32768 || o.width > 32768)
-        return lw_fail(LW_EUSAGE, "a session of %d rows of %dx%d: at most 65536 rows of 32768x32768", o.batch, o.height,
-                       o.width);
+    if (o.batch < 0 || o.batch > 65536 || o.height < 0 || o.width < 0 || o.height > 32768 ||
+        o.width > 32768)
+        return lw_fail(LW_EUSAGE,
+                       "a session of %d rows of %dx%d: at most 65536 rows of 32768x32768", o.batch,
+                       o.height, o.width);
     lw_session *s = lw_calloc(1, sizeof *s);
-    lw_forward_opts f = {.batch = LW_MAX(o.batch, 1), .height = o.height, .width = o.width, .output = o.output};
+    lw_forward_opts f = {
+        .batch = LW_MAX(o.batch, 1), .height = o.height, .width = o.width, .output = o.output};
     int rc = s ? lw_forward_new(device, model->net, &f, &s->forward) : LW_ENOMEM;
     if (rc < 0)
         lw_free(&s);
@@ -75,17 +83,27 @@ void lw_session_free(lw_session **session)
     lw_free(session);
 }
 
-int lw_session_tensors(const lw_session *session) { return lw_forward_count(session->forward); }
+int lw_session_tensors(const lw_session *session)
+{
+    return lw_forward_count(session->forward);
+}
 
-static size_t port_bytes(const lw_port *p) { return (size_t)(p->shape[0] * p->row) * 4; }
+static size_t port_bytes(const lw_port *p)
+{
+    return (size_t)(p->shape[0] * p->row) * 4;
+}
 
 int lw_session_tensor(const lw_session *session, int index, lw_tensor_info *info)
 {
     API_NEED(session);
     if (index < 0 || index >= lw_forward_count(session->forward))
-        return lw_fail(LW_EUSAGE, "tensor %d: the session has %d", index, lw_forward_count(session->forward));
+        return lw_fail(LW_EUSAGE, "tensor %d: the session has %d", index,
+                       lw_forward_count(session->forward));
     const lw_port *p = lw_forward_port(session->forward, index);
-    lw_tensor_info i = {.name = p->name, .is_output = p->output, .rank = p->rank, .bytes = port_bytes(p),
+    lw_tensor_info i = {.name = p->name,
+                        .is_output = p->output,
+                        .rank = p->rank,
+                        .bytes = port_bytes(p),
                         .element = p->integer ? LW_ELEMENT_I32 : LW_ELEMENT_F32};
     for (int k = 0; k < p->rank; k++)
         i.shape[k] = p->shape[k];
@@ -97,7 +115,8 @@ static int find(const lw_session *s, const char *name, size_t bytes, const lw_po
     const lw_port *p = NULL;
     LW_TRY(lw_forward_find(s->forward, name, &p));
     if (bytes != port_bytes(p))
-        return lw_fail(LW_EUSAGE, "tensor '%s' has %zu bytes, %zu were given", name, port_bytes(p), bytes);
+        return lw_fail(LW_EUSAGE, "tensor '%s' has %zu bytes, %zu were given", name, port_bytes(p),
+                       bytes);
     *out = p;
     return 0;
 }
@@ -130,7 +149,7 @@ int lw_session_get(const lw_session *session, const char *name, void *data, size
     return lw_forward_get(session->forward, p, 0, p->shape[0], data);
 }
 
-/* ---- many rows ---------------------------------------------------------------------------------------- */
+/* ---- many rows ------------------------------------------------------------------------------- */
 
 static void report(void *self, const char *what, int64_t done, int64_t total, const char *note)
 {
@@ -149,8 +168,8 @@ static bool should_stop(void *self)
 
 enum { MOST_TENSORS = 32 };
 
-int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows *tensors, int count,
-                        const lw_callbacks *callbacks)
+int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows *tensors,
+                        int count, const lw_callbacks *callbacks)
 {
     lw_callbacks c = {0};
     lw_feed feed[MOST_TENSORS];
@@ -159,7 +178,8 @@ int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows
     if (callbacks)
         LW_TRY(API_READ(c, callbacks));
     if (rows < 0 || count < 0 || count > MOST_TENSORS)
-        return lw_fail(LW_EUSAGE, "%lld rows of %d tensors: at most %d tensors", (long long)rows, count, MOST_TENSORS);
+        return lw_fail(LW_EUSAGE, "%lld rows of %d tensors: at most %d tensors", (long long)rows,
+                       count, MOST_TENSORS);
     for (int i = 0; i < count; i++) {
         const lw_port *p = NULL;
         API_NEED(tensors[i].name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leeway check: hands over to leeway-check beside this program, which is built from the kernel tests. */
+/* leeway check: hands over to leeway-check beside this program, which is built from the kernel
+ * tests. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -28,7 +29,9 @@ static int find_program(char *path, size_t size)
     path[n] = '\0';
     snprintf(strrchr(path, '/') + 1, 16, "leeway-check");
     if (access(path, X_OK) != 0)
-        return lw_fail(LW_EUNSUPPORTED, "%s is not there: this build was made without its tests (they need cmocka)", path);
+        return lw_fail(LW_EUNSUPPORTED,
+                       "%s is not there: this build was made without its tests (they need cmocka)",
+                       path);
     return 0;
 }
 
@@ -44,9 +47,15 @@ static int run(const lw_cli *cli, const void *config)
         if (lw_str_eq(o->isa, lw_isa_name((lw_isa)i)))
             level = (lw_isa)i;
     if (level > lw_isa_best())
-        return lw_fail(LW_EDEVICE, "--isa %s: this CPU has %s at best", o->isa, lw_isa_name(lw_isa_best()));
+        return lw_fail(LW_EDEVICE, "--isa %s: this CPU has %s at best", o->isa,
+                       lw_isa_name(lw_isa_best()));
     snprintf(seed, sizeof seed, "%lld", (long long)cli->global.seed);
-    const char *rest[] = {o->filter ? "--filter" : NULL, o->filter, o->isa ? "--isa" : NULL, o->isa, "--seed", seed,
+    const char *rest[] = {o->filter ? "--filter" : NULL,
+                          o->filter,
+                          o->isa ? "--isa" : NULL,
+                          o->isa,
+                          "--seed",
+                          seed,
                           cli->global.json ? "--json" : NULL};
     for (size_t i = 0; i < LW_COUNT(rest); i++)
         if (rest[i])
@@ -60,7 +69,8 @@ const lw_command lw_cmd_check = {
     .name = "check",
     .summary = "the kernels of this machine against their references",
     .usage = "[--filter TEXT] [--isa LEVEL] [options]",
-    .notes = "Runs every kernel at every level this CPU has on odd sizes, misaligned buffers and special values, and prints "
+    .notes = "Runs every kernel at every level this CPU has on odd sizes, misaligned buffers and "
+             "special values, and prints "
              "the largest error. Ends with exit code 1 when one exceeds its bound.",
     .examples = "leeway check\nleeway check --filter gemm --isa avx2 --seed 7",
     .options = {options},

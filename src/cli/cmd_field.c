@@ -16,18 +16,23 @@ static const lw_option options[] = {
      .help = "positive (real) samples, of the same rank, G, T and C"},
     {LW_OPT(field_cli, c.uncond), .name = "uncond", .unit = "npy", .group = "Input",
      .help = "unconditional negatives, of the same rank, G, T and C"},
-    {LW_OPT(field_cli, c.uncond_weight), .name = "uncond-weight", .unit = "number|npy", .group = "Input",
-     .help = "weight of each unconditional negative: a number, or an array of one or of [G] (default 0)"},
+    {LW_OPT(field_cli, c.uncond_weight), .name = "uncond-weight", .unit = "number|npy",
+     .group = "Input",
+     .help = "weight of each unconditional negative: a number, or an array of one or of [G] "
+             "(default 0)"},
     {LW_OPT_LIST(field_cli, c.opts.tau, c.opts.n_tau), .name = "temperatures",
-     .aliases = "temps|feature-temperatures", .fallback = "0.02,0.05,0.2", .min = 1e-6, .max = 1e6, .group = "Field",
-     .help = "temperatures tau; the field is the sum over them"},
-    {LW_OPT(field_cli, c.opts.normalize_over_x), .name = "normalize-over-x", .fallback = "true", .group = "Field",
-     .help = "softmax over the generated samples too (--disable-normalize-over-x: over targets only)"},
+     .aliases = "temps|feature-temperatures", .fallback = "0.02,0.05,0.2", .min = 1e-6, .max = 1e6,
+     .group = "Field", .help = "temperatures tau; the field is the sum over them"},
+    {LW_OPT(field_cli, c.opts.normalize_over_x), .name = "normalize-over-x", .fallback = "true",
+     .group = "Field",
+     .help =
+         "softmax over the generated samples too (--disable-normalize-over-x: over targets only)"},
     {LW_OPT(field_cli, variant), .name = "drift-variant", .fallback = "official",
      .choices = "official|plain|tau-times-dim", .group = "Field",
-     .help = "official; plain: raw distances, nothing rescaled; tau-times-dim: an early port's temperatures, for parity"},
-    {LW_OPT(field_cli, precision), .name = "precision", .fallback = "f32", .choices = "f32|f64", .group = "Field",
-     .help = "f64: plain loops in double on one thread, and the output is f64"},
+     .help = "official; plain: raw distances, nothing rescaled; tau-times-dim: an early port's "
+             "temperatures, for parity"},
+    {LW_OPT(field_cli, precision), .name = "precision", .fallback = "f32", .choices = "f32|f64",
+     .group = "Field", .help = "f64: plain loops in double on one thread, and the output is f64"},
     {LW_OPT(field_cli, c.output), .name = "output", .unit = "npy", .group = "Output",
      .help = "where the field F goes, in the shape of --gen"},
     {.name = NULL}};
@@ -55,7 +60,8 @@ static void print_text(const lw_field_config *c, const lw_field_stats *s)
 {
     lw_cli_print("S      %.9g\nsigma  %.9g\nloss   %.9g\n", s->scale, s->sigma, s->loss);
     for (int i = 0; i < s->n_tau; i++)
-        lw_cli_print("tau %-8g lambda %-14.9g mean V^2 %.9g\n", c->opts.tau[i], s->lambda[i], s->raw_mean_v2[i]);
+        lw_cli_print("tau %-8g lambda %-14.9g mean V^2 %.9g\n", c->opts.tau[i], s->lambda[i],
+                     s->raw_mean_v2[i]);
 }
 
 static int run(const lw_cli *cli, const void *config)
@@ -67,8 +73,9 @@ static int run(const lw_cli *cli, const void *config)
     c.threads = (int)cli->global.threads;
     c.precision = (lw_field_precision)f->precision;
     if (c.opts.variant == LW_DRIFT_TAU_TIMES_DIM)
-        lw_log(LW_LOG_WARN, "field", "tau-times-dim reproduces an early port whose kernel is nearly flat: for parity "
-                                     "studies, not for training");
+        lw_log(LW_LOG_WARN, "field",
+               "tau-times-dim reproduces an early port whose kernel is nearly flat: for parity "
+               "studies, not for training");
     LW_TRY(lw_recipe_field(&c, &stats));
     if (cli->global.json)
         print_json(&stats);
@@ -81,12 +88,16 @@ const lw_command lw_cmd_field = {
     .name = "field",
     .summary = "the drift field of arrays: an oracle for other programs",
     .usage = "--gen x.npy --pos p.npy [options]",
-    .notes = "F is the drift itself: x + sigma F is where the field pushes x. With --json: S (mean distance), sigma "
-             "(unit of coordinates), lambda (RMS of each temperature's field), loss (mean F^2, flat by construction: "
-             "1 with one temperature), raw_mean_v2 (mean V^2 before it is scaled to 1: this one falls as samples "
+    .notes = "F is the drift itself: x + sigma F is where the field pushes x. With --json: S (mean "
+             "distance), sigma "
+             "(unit of coordinates), lambda (RMS of each temperature's field), loss (mean F^2, "
+             "flat by construction: "
+             "1 with one temperature), raw_mean_v2 (mean V^2 before it is scaled to 1: this one "
+             "falls as samples "
              "improve).",
-    .examples = "leeway field --gen x.npy --pos p.npy --temperatures 0.2,0.05,0.02 --output F.npy --json\n"
-                "leeway field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight w.npy --output F.npy",
+    .examples =
+        "leeway field --gen x.npy --pos p.npy --temperatures 0.2,0.05,0.02 --output F.npy --json\n"
+        "leeway field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight w.npy --output F.npy",
     .options = {options},
     .config_size = sizeof(field_cli),
     .run = run,

@@ -17,20 +17,22 @@ static const lw_option options[] = {
      .help = "run, checkpoint, model folder, .safetensors, .npy, .npz, PNG or JPEG"},
     {LW_OPT(inspect_cli, stats), .name = "stats", .group = "Arrays",
      .help = "range, RMS and number of values that are not finite, of every array"},
-    {LW_OPT(inspect_cli, graph), .name = "graph", .group = "Networks", .help = "print the graph of a model folder"},
+    {LW_OPT(inspect_cli, graph), .name = "graph", .group = "Networks",
+     .help = "print the graph of a model folder"},
     {LW_OPT(inspect_cli, pass), .name = "pass", .unit = "name", .group = "Networks",
-     .help = "the graph after this pass: graph (as built), simplify, fuse, pack, outputs, or all (implies --graph)"},
+     .help = "the graph after this pass: graph (as built), simplify, fuse, pack, outputs, or all "
+             "(implies --graph)"},
     {LW_OPT(inspect_cli, plan), .name = "plan", .group = "Networks",
      .help = "print the plan: steps with shapes, tasks and cost, and the memory map"},
-    {LW_OPT(inspect_cli, batch), .name = "batch-size", .fallback = "1", .min = 1, .max = 65536, .group = "Networks",
-     .help = "batch size of graph and plan"},
+    {LW_OPT(inspect_cli, batch), .name = "batch-size", .fallback = "1", .min = 1, .max = 65536,
+     .group = "Networks", .help = "batch size of graph and plan"},
     {LW_OPT(inspect_cli, image_size), .name = "image-size", .max = 4096, .group = "Networks",
      .help = "picture size, for networks that take any (default 32)"},
     {LW_OPT(inspect_cli, opt), .name = "opt", .fallback = "1", .max = 1, .group = "Networks",
      .help = "0: without simplification, fusion and reuse of memory"},
     {.name = NULL}};
 
-/* ---- a JSON object as text ----------------------------------------------------------------------------- */
+/* ---- a JSON object as text ------------------------------------------------------------------- */
 
 static void add_scalar(lw_str *s, const json_t *v)
 {
@@ -54,7 +56,8 @@ static void print_table(const json_t *rows)
     int width[16] = {0}, columns = 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         columns = 0;
-        json_object_foreach(json_array_get(rows, i), key, cell) {
+        json_object_foreach(json_array_get(rows, i), key, cell)
+        {
             if (columns >= 16)
                 break;
             text.len = 0;
@@ -65,7 +68,8 @@ static void print_table(const json_t *rows)
     }
     for (size_t i = 0; i <= json_array_size(rows); i++) {
         int k = 0;
-        json_object_foreach(json_array_get(rows, i ? i - 1 : 0), key, cell) {
+        json_object_foreach(json_array_get(rows, i ? i - 1 : 0), key, cell)
+        {
             if (k >= columns)
                 break;
             text.len = 0;
@@ -73,7 +77,8 @@ static void print_table(const json_t *rows)
                 lw_str_add(&text, key);
             else
                 add_scalar(&text, cell);
-            lw_cli_print("%s%-*s", k ? "  " : "  ", k + 1 < columns ? width[k] : 0, text.len ? lw_str_c(&text) : "");
+            lw_cli_print("%s%-*s", k ? "  " : "  ", k + 1 < columns ? width[k] : 0,
+                         text.len ? lw_str_c(&text) : "");
             k++;
         }
         lw_cli_print("\n");
@@ -84,7 +89,8 @@ static void print_object(json_t *o, int depth)
 {
     const char *key;
     json_t *v;
-    json_object_foreach(o, key, v) {
+    json_object_foreach(o, key, v)
+    {
         LW_CLEANUP(lw_str_clear) lw_str text = {0};
         if (json_is_object(v) && json_object_size(v) > 0) {
             lw_cli_print("%*s%s:\n", 2 * depth, "", key);
@@ -99,17 +105,23 @@ static void print_object(json_t *o, int depth)
     }
 }
 
-/* ---- the command --------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int run_graph(const lw_cli *cli, const inspect_cli *o)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
-    lw_inspect_graph c = {.source = o->path, .pass = o->pass, .graph = o->graph || o->pass, .plan = o->plan,
-                          .batch = o->batch, .image_size = o->image_size, .opt = o->opt,
+    lw_inspect_graph c = {.source = o->path,
+                          .pass = o->pass,
+                          .graph = o->graph || o->pass,
+                          .plan = o->plan,
+                          .batch = o->batch,
+                          .image_size = o->image_size,
+                          .opt = o->opt,
                           .threads = (int)cli->global.threads};
     LW_TRY(lw_recipe_inspect_graph(&c, &text));
     if (cli->global.json) {
-        LW_CLEANUP(lw_json_drop) json_t *tree = json_pack("{s:s, s:s}", "path", o->path, "text", lw_str_c(&text));
+        LW_CLEANUP(lw_json_drop)
+        json_t *tree = json_pack("{s:s, s:s}", "path", o->path, "text", lw_str_c(&text));
         lw_cli_print_json(tree);
     } else {
         lw_cli_print("%s", lw_str_c(&text));
@@ -135,10 +147,11 @@ const lw_command lw_cmd_inspect = {
     .name = "inspect",
     .summary = "what is in a run, model folder, array or picture; graphs and plans",
     .usage = "PATH [--graph] [--pass NAME] [--plan] [--stats] [options]",
-    .examples = "leeway inspect runs/drift\n"
-                "leeway inspect runs/drift/checkpoints/last/diffusion_pytorch_model.safetensors --stats\n"
-                "leeway inspect samples.png\n"
-                "leeway inspect runs/drift --pass fuse --plan --batch-size 8",
+    .examples =
+        "leeway inspect runs/drift\n"
+        "leeway inspect runs/drift/checkpoints/last/diffusion_pytorch_model.safetensors --stats\n"
+        "leeway inspect samples.png\n"
+        "leeway inspect runs/drift --pass fuse --plan --batch-size 8",
     .options = {options},
     .config_size = sizeof(inspect_cli),
     .run = run,

@@ -15,18 +15,21 @@ static const lw_option options[] = {
      .help = "run directory, checkpoint, model folder, or the weights file of a known ResNet"},
     {LW_OPT(run_cli, c.input), .name = "input", .required = true, .unit = "npy", .group = "Input",
      .help = "pictures [N,C,H,W]"},
-    {LW_OPT(run_cli, c.t), .name = "t", .unit = "npy", .group = "Input", .help = "times [N], or one for all (default 0)"},
-    {LW_OPT(run_cli, c.classes), .name = "class", .aliases = "classes", .unit = "npy", .group = "Input",
-     .help = "class numbers [N], or one for all"},
-    {LW_OPT(run_cli, c.latent), .name = "latent", .unit = "npy", .group = "Input", .help = "latent vectors [N,K]"},
-    {LW_OPT(run_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema", .group = "Model",
-     .help = "which weights of a checkpoint"},
+    {LW_OPT(run_cli, c.t), .name = "t", .unit = "npy", .group = "Input",
+     .help = "times [N], or one for all (default 0)"},
+    {LW_OPT(run_cli, c.classes), .name = "class", .aliases = "classes", .unit = "npy",
+     .group = "Input", .help = "class numbers [N], or one for all"},
+    {LW_OPT(run_cli, c.latent), .name = "latent", .unit = "npy", .group = "Input",
+     .help = "latent vectors [N,K]"},
+    {LW_OPT(run_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
+     .group = "Model", .help = "which weights of a checkpoint"},
     {LW_OPT(run_cli, c.want), .name = "layer", .unit = "name", .group = "Model",
-     .help = "output: y of a U-Net; logits, pooled, s0, s1, ... of an encoder (default: the first it has)"},
-    {LW_OPT(run_cli, c.batch), .name = "batch-size", .fallback = "8", .min = 1, .max = 65536, .group = "Model",
-     .help = "rows at a time; results do not depend on it"},
-    {LW_OPT(run_cli, c.output), .name = "output", .required = true, .unit = "npy", .group = "Output",
-     .help = "where the result goes: [N,C,H,W], [N,K] or [N,F]"},
+     .help = "output: y of a U-Net; logits, pooled, s0, s1, ... of an encoder (default: the first "
+             "it has)"},
+    {LW_OPT(run_cli, c.batch), .name = "batch-size", .fallback = "8", .min = 1, .max = 65536,
+     .group = "Model", .help = "rows at a time; results do not depend on it"},
+    {LW_OPT(run_cli, c.output), .name = "output", .required = true, .unit = "npy",
+     .group = "Output", .help = "where the result goes: [N,C,H,W], [N,K] or [N,F]"},
     {.name = NULL}};
 
 static void print_json(const lw_run_result *r)
@@ -58,8 +61,8 @@ static int run(const lw_cli *cli, const void *config)
     if (cli->global.json)
         print_json(&r);
     else
-        lw_cli_print("%s (%lld parameters): %s %s in %.3f s\n", r.name, (long long)r.parameters, r.want,
-                     lw_shape_text(shape, r.rank, r.shape), r.seconds);
+        lw_cli_print("%s (%lld parameters): %s %s in %.3f s\n", r.name, (long long)r.parameters,
+                     r.want, lw_shape_text(shape, r.rank, r.shape), r.seconds);
     return 0;
 }
 

@@ -10,7 +10,7 @@
 
 enum { WARM_UP = 2, MAX_SAMPLES = 100000 };
 
-/* ---- samples ------------------------------------------------------------------------------------------ */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -21,10 +21,10 @@ static int by_value(const void *a, const void *b)
 static double quantile(const double *v, int32_t n, double p)
 {
     if (n == 0)
-        return NAN;
+        return (double)NAN;
     double *s = malloc((size_t)n * sizeof *s);
     if (!s)
-        return NAN;
+        return (double)NAN;
     memcpy(s, v, (size_t)n * sizeof *s);
     qsort(s, (size_t)n, sizeof *s, by_value);
     double at = p * (n - 1);
@@ -34,11 +34,14 @@ static double quantile(const double *v, int32_t n, double p)
     return q;
 }
 
-double lw_bench_quantile(const lw_bench_case *c, double p) { return quantile(c->ms, c->n, p); }
+double lw_bench_quantile(const lw_bench_case *c, double p)
+{
+    return quantile(c->ms, c->n, p);
+}
 
 double lw_bench_mad(const lw_bench_case *c)
 {
-    double median = lw_bench_quantile(c, 0.5), mad = NAN;
+    double median = lw_bench_quantile(c, 0.5), mad = (double)NAN;
     double *d = malloc((size_t)LW_MAX(c->n, 1) * sizeof *d);
     if (d) {
         for (int32_t i = 0; i < c->n; i++)
@@ -58,7 +61,7 @@ static int add_sample(lw_bench_case *c, double ms)
     return 0;
 }
 
-/* ---- measuring ---------------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 bool lw_bench_wants(const lw_bench_run *r, const char *name)
 {
@@ -89,7 +92,8 @@ int lw_bench_measure(lw_bench_run *r, const lw_bench_work *w)
         LW_TRY(w->call(w->self));
         LW_TRY(add_sample(c, 1e3 * (lw_now() - t)));
         double spent = lw_now() - begin, each = spent / c->n;
-        int64_t total = LW_MAX((int64_t)r->config->min_samples, (int64_t)ceil(r->config->seconds / each));
+        int64_t total = LW_MAX((int64_t)r->config->min_samples,
+                               (int64_t)ceil(r->config->seconds / each));
         lw_observe_progress(r->obs, w->name, c->n, LW_MAX(total, (int64_t)c->n), NULL);
         if (lw_observe_stop(r->obs))
             return lw_fail(LW_ESTOPPED, "interrupted");
@@ -104,7 +108,8 @@ static int run_suite(lw_bench_run *r)
 {
     LW_TRY(r->config->suite == LW_BENCH_FIELD ? lw_bench_suite_field(r) : lw_bench_suite_unet(r));
     if (r->out->n == 0)
-        return lw_fail(LW_EUSAGE, "--filter %s: no case of this suite has such a name", r->config->filter);
+        return lw_fail(LW_EUSAGE, "--filter %s: no case of this suite has such a name",
+                       r->config->filter);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench: how long the work that matters takes on this machine. A case is prepared once, run a few times for
- * warm-up, then timed until there are enough samples; every sample is kept.
+ * bench: how long the work that matters takes on this machine. A case is prepared once, run a few
+ * times for warm-up, then timed until there are enough samples; every sample is kept.
  *
  * Read: recipe_bench.h, recipe_bench.c (timing, the loop over cases), recipe_bench_unet.c and
  * recipe_bench_field.c (the cases), recipe_bench_profile.c (time per kind of op).
@@ -38,9 +38,9 @@ typedef struct lw_bench_case {
     char name[64]; /* "forward_b8" */
     double *ms;    /* every sample, in the order taken */
     int32_t n, cap;
-    double cpu_ms;      /* processor time of one run, all threads */
-    double flops;       /* of one run, by the ops' cost rules */
-    size_t memory;      /* bytes of slabs, frame and prepared data */
+    double cpu_ms; /* processor time of one run, all threads */
+    double flops;  /* of one run, by the ops' cost rules */
+    size_t memory; /* bytes of slabs, frame and prepared data */
     lw_bench_part *part;
     int32_t n_part;
 } lw_bench_case;
@@ -59,12 +59,17 @@ void lw_bench_clear(lw_bench *b); /* accepts a zeroed struct */
 double lw_bench_quantile(const lw_bench_case *c, double p);
 /* Median distance from the median. */
 double lw_bench_mad(const lw_bench_case *c);
-/* {"machine": {..}, "results": [{"name", "median_ms", "p10_ms", "p90_ms", "min_ms", "mad_ms", "cpu_ms", "samples_ms",
- * "gflop", "gflops", "memory_bytes", "profile"?}]}. New reference. */
+/* {"machine": {..}, "results": [{"name", "median_ms", "p10_ms", "p90_ms", "min_ms", "mad_ms",
+ * "cpu_ms", "samples_ms", "gflop", "gflops", "memory_bytes", "profile"?}]}. New reference. */
 json_t *lw_bench_to_json(const lw_bench *b);
 
 /* Cases against those of an earlier file (lw_bench_to_json saved). */
-typedef enum lw_bench_verdict { LW_BENCH_NOISE, LW_BENCH_BETTER, LW_BENCH_WORSE, LW_BENCH_NEW } lw_bench_verdict;
+typedef enum lw_bench_verdict {
+    LW_BENCH_NOISE,
+    LW_BENCH_BETTER,
+    LW_BENCH_WORSE,
+    LW_BENCH_NEW
+} lw_bench_verdict;
 typedef struct lw_bench_change {
     double base_ms, new_ms; /* medians */
     lw_bench_verdict verdict;

@@ -20,8 +20,8 @@ typedef struct lw_bench_work {
     void *self;
     double flops;
     size_t memory;
-    lw_exec *exec;              /* profiled when asked for; may be NULL */
-    const char *extra;          /* work outside the exec, timed by the callee: its name, or NULL */
+    lw_exec *exec;               /* profiled when asked for; may be NULL */
+    const char *extra;           /* work outside the exec, timed by the callee: its name, or NULL */
     const double *extra_seconds; /* of the last call */
     double extra_bytes;
 } lw_bench_work;

@@ -68,7 +68,7 @@ json_t *lw_bench_to_json(const lw_bench *b)
     return tree;
 }
 
-/* ---- comparison --------------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static lw_bench_verdict judge(const lw_bench_case *c, double median, double min, double mad)
 {
@@ -86,7 +86,8 @@ int lw_bench_compare(const lw_bench *b, const char *path, lw_bench_change *chang
     LW_TRY(lw_json_load(path, &tree));
     LW_TRY(lw_json_get_array(tree, path, "results", &results));
     for (int32_t i = 0; i < b->n; i++) {
-        change[i] = (lw_bench_change){.base_ms = NAN, .new_ms = lw_bench_quantile(&b->cases[i], 0.5),
+        change[i] = (lw_bench_change){.base_ms = (double)NAN,
+                                      .new_ms = lw_bench_quantile(&b->cases[i], 0.5),
                                       .verdict = LW_BENCH_NEW};
         for (size_t k = 0; k < json_array_size(results); k++) {
             const json_t *row = json_array_get(results, k);

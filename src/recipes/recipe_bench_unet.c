@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shared U-Net: forward, and one whole DDPM training step (noise, forward, backward, clip, AdamW, EMA). */
+/* The shared U-Net: forward, and one whole DDPM training step (noise, forward, backward, clip,
+ * AdamW, EMA). */
 #include <string.h>
 
 #include "backend/cpu/cpu_optim.h"
@@ -42,11 +43,13 @@ static void build_train(lw_builder *b, const lw_unet_config *c, int32_t batch)
     lw_val t = lw_random(g, "t", LW_RANDOM_BELOW, 1000, lw_type_of(LW_I32, 1, batch), b->rows);
     lw_val eps = lw_random(g, "noise", LW_RANDOM_NORMAL, 0, image, b->rows);
     lw_val a = lw_embedding(g, lw_const(g, lw_type_of(LW_F32, 2, 1000, 1), alpha_bar), t);
-    lw_val steps = lw_embedding(g, lw_const(g, lw_type_of(LW_F32, 2, 1000, 1), (float[1000]){0}), t);
+    lw_val steps = lw_embedding(g, lw_const(g, lw_type_of(LW_F32, 2, 1000, 1), (float[1000]){0}),
+                                t);
     a = lw_reshape(g, a, lw_type_of(LW_F32, 4, batch, 1, 1, 1));
     lw_val s = lw_ew1(g, LW_EW_sqrt, lw_add_f32(g, lw_scale(g, a, -1), 1));
     lw_val xt = lw_add(g, lw_mul(g, x0, lw_ew1(g, LW_EW_sqrt, a)), lw_mul(g, eps, s));
-    lw_val y = lw_unet(b, c, (lw_unet_in){.x = xt, .t = lw_reshape(g, steps, lw_type_of(LW_F32, 1, batch))});
+    lw_val y = lw_unet(
+        b, c, (lw_unet_in){.x = xt, .t = lw_reshape(g, steps, lw_type_of(LW_F32, 1, batch))});
     lw_val loss = lw_mean(g, lw_sqr(g, lw_sub(g, y, eps)), LW_OVER_ALL);
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
     lw_grad_params(g, loss, LW_NOVAL);
@@ -54,7 +57,8 @@ static void build_train(lw_builder *b, const lw_unet_config *c, int32_t batch)
 
 static void build(lw_builder *b, const lw_unet_config *c, int32_t batch)
 {
-    lw_val x = lw_input(b->g, "x", lw_type_of(LW_F32, 4, batch, c->image_size, c->image_size, c->in_channels));
+    lw_val x = lw_input(b->g, "x",
+                        lw_type_of(LW_F32, 4, batch, c->image_size, c->image_size, c->in_channels));
     lw_val t = lw_input(b->g, "t", lw_type_of(LW_F32, 1, batch));
     lw_graph_output_add(b->g, "y", lw_unet(b, c, (lw_unet_in){.x = x, .t = t}), LW_NOVAL);
 }
@@ -132,17 +136,23 @@ static int measure(lw_bench_run *r, bool train, int32_t batch)
 {
     char name[64];
     unet_case u = {0};
-    snprintf(name, sizeof name, "%s%s_b%d", r->config->large ? "large_" : "", train ? "train" : "forward", (int)batch);
+    snprintf(name, sizeof name, "%s%s_b%d", r->config->large ? "large_" : "",
+             train ? "train" : "forward", (int)batch);
     if (!lw_bench_wants(r, name))
         return 0;
     int rc = open_case(&u, r, train, batch);
     if (rc == 0) {
         lw_plan_info i = lw_plan_get_info(u.plan);
-        rc = lw_bench_measure(r, &(lw_bench_work){
-                  .name = name, .call = call, .self = &u, .flops = i.flops, .exec = u.exec,
-                  .memory = lw_store_bytes(u.store) + i.frame_bytes + i.derived_bytes,
-                  .extra = train ? "clip, adamw, ema" : NULL, .extra_seconds = &u.optim_seconds,
-                  .extra_bytes = 10.0 * (double)sizeof(float) * (double)u.adamw.n});
+        rc = lw_bench_measure(
+            r, &(lw_bench_work){.name = name,
+                                .call = call,
+                                .self = &u,
+                                .flops = i.flops,
+                                .exec = u.exec,
+                                .memory = lw_store_bytes(u.store) + i.frame_bytes + i.derived_bytes,
+                                .extra = train ? "clip, adamw, ema" : NULL,
+                                .extra_seconds = &u.optim_seconds,
+                                .extra_bytes = 10.0 * (double)sizeof(float) * (double)u.adamw.n});
     }
     close_case(&u);
     return rc;

@@ -29,7 +29,9 @@ double lw_recipe_measure_flops(lw_device *dev)
 {
     size_t square = PROBE * PROBE * sizeof(float);
     size_t packed = (size_t)lw_gemm_packed_floats(PROBE, PROBE) * sizeof(float);
-    probe p = {.k = &lw_cpu_kernels(dev)->gemm, .a = lw_bulk_alloc(square), .b = lw_bulk_alloc(packed),
+    probe p = {.k = &lw_cpu_kernels(dev)->gemm,
+               .a = lw_bulk_alloc(square),
+               .b = lw_bulk_alloc(packed),
                .c = lw_bulk_alloc(square)};
     double best = 0.0;
     for (int i = 0; i < 6 && p.a && p.b && p.c; i++) {

@@ -8,12 +8,13 @@
 #include "backend/cpu/cpu.h"
 #include "recipes/recipe_device.h"
 
-/* ---- arrays in memory -------------------------------------------------------------------------------- */
+/* ---- arrays in memory ------------------------------------------------------------------------ */
 
 static int check_opts(const lw_field_opts *o)
 {
     if (o->n_tau < 1 || o->n_tau > LW_DRIFT_MAX_TAU)
-        return lw_fail(LW_EUSAGE, "drift field: %d temperatures, must be 1 to %d", (int)o->n_tau, LW_DRIFT_MAX_TAU);
+        return lw_fail(LW_EUSAGE, "drift field: %d temperatures, must be 1 to %d", (int)o->n_tau,
+                       LW_DRIFT_MAX_TAU);
     for (int i = 0; i < o->n_tau; i++)
         if (!(o->tau[i] > 0) || !isfinite(o->tau[i]))
             return lw_fail(LW_EUSAGE, "drift field: temperature %g must be positive", o->tau[i]);
@@ -23,11 +24,21 @@ static int check_opts(const lw_field_opts *o)
 static int fill_shape(lw_drift_shape *s, const lw_field_opts *o, const int64_t dim[6])
 {
     LW_TRY(check_opts(o));
-    *s = (lw_drift_shape){.g = dim[0], .n = dim[1], .np = dim[2], .nu = dim[3], .t = dim[4], .c = dim[5],
-                          .k = o->n_tau, .rows_only = !o->normalize_over_x, .variant = o->variant};
+    *s = (lw_drift_shape){.g = dim[0],
+                          .n = dim[1],
+                          .np = dim[2],
+                          .nu = dim[3],
+                          .t = dim[4],
+                          .c = dim[5],
+                          .k = o->n_tau,
+                          .rows_only = !o->normalize_over_x,
+                          .variant = o->variant};
     if (s->g < 1 || s->n < 1 || s->np < 1 || s->nu < 0 || s->t < 1 || s->c < 1)
-        return lw_fail(LW_ESHAPE, "drift field: %td groups of %td generated and %td positive samples, %td slots, %td "
-                       "channels: none of these may be 0", s->g, s->n, s->np, s->t, s->c);
+        return lw_fail(
+            LW_ESHAPE,
+            "drift field: %td groups of %td generated and %td positive samples, %td slots, %td "
+            "channels: none of these may be 0",
+            s->g, s->n, s->np, s->t, s->c);
     memcpy(s->tau, o->tau, sizeof s->tau);
     lw_drift_dense(s);
     return 0;
@@ -46,7 +57,8 @@ typedef struct field_job {
 static void field_task(void *arg, int64_t task, int worker)
 {
     const field_job *j = arg;
-    j->k->drift.run(j->io, j->s, j->phase, task, j->work, j->scratch + (size_t)worker * j->scratch_bytes);
+    j->k->drift.run(j->io, j->s, j->phase, task, j->work,
+                    j->scratch + (size_t)worker * j->scratch_bytes);
 }
 
 static int run_f32(lw_device *dev, const lw_drift_shape *s, const lw_drift_io *io)
@@ -65,32 +77,39 @@ static int run_f32(lw_device *dev, const lw_drift_shape *s, const lw_drift_io *i
     return rc;
 }
 
-#define READ_STATS(out, s, stats)                                                                  \
-    do {                                                                                           \
-        (out)->n_tau = (s)->k;                                                                     \
-        (out)->scale = (double)(stats)[0];                                                         \
-        (out)->sigma = (double)(stats)[1];                                                         \
-        (out)->loss = (double)(stats)[2];                                                          \
-        for (int i_ = 0; i_ < (s)->k; i_++) {                                                      \
-            (out)->lambda[i_] = (double)(stats)[3 + i_];                                           \
-            (out)->raw_mean_v2[i_] = (double)(stats)[3 + (s)->k + i_];                             \
-        }                                                                                          \
+#define READ_STATS(out, s, stats)                                      \
+    do {                                                               \
+        (out)->n_tau = (s)->k;                                         \
+        (out)->scale = (double)(stats)[0];                             \
+        (out)->sigma = (double)(stats)[1];                             \
+        (out)->loss = (double)(stats)[2];                              \
+        for (int i_ = 0; i_ < (s)->k; i_++) {                          \
+            (out)->lambda[i_] = (double)(stats)[3 + i_];               \
+            (out)->raw_mean_v2[i_] = (double)(stats)[3 + (s)->k + i_]; \
+        }                                                              \
     } while (0)
 
-int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_arrays *a, lw_field_stats *out)
+int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_arrays *a,
+                     lw_field_stats *out)
 {
     lw_drift_shape s;
     float stats[LW_DRIFT_STATS(LW_DRIFT_MAX_TAU)];
     LW_TRY(fill_shape(&s, opts, (const int64_t[6]){a->g, a->n, a->np, a->nu, a->t, a->c}));
     if (!dev || !lw_str_eq(dev->name, "cpu"))
         return lw_fail(LW_EDEVICE, "drift field: not a CPU device");
-    LW_TRY(run_f32(dev, &s, &(lw_drift_io){.f = a->f, .dx = a->dx, .stats = stats, .x = a->x, .pos = a->pos,
-                                           .unc = a->unc, .w_u = a->w_u}));
+    LW_TRY(run_f32(dev, &s,
+                   &(lw_drift_io){.f = a->f,
+                                  .dx = a->dx,
+                                  .stats = stats,
+                                  .x = a->x,
+                                  .pos = a->pos,
+                                  .unc = a->unc,
+                                  .w_u = a->w_u}));
     READ_STATS(out, &s, stats);
     return 0;
 }
 
-/* ---- npy files --------------------------------------------------------------------------------------- */
+/* ---- npy files ------------------------------------------------------------------------------- */
 
 /* Operands as read, all of one element type. */
 typedef struct field_files {
@@ -110,7 +129,8 @@ static void clear_files(field_files *in)
 static int check_finite(const char *path, const lw_array *a)
 {
     for (int64_t i = 0; i < a->count; i++) {
-        double v = a->type == LW_ELEM_F64 ? ((const double *)a->data)[i] : (double)((const float *)a->data)[i];
+        double v = a->type == LW_ELEM_F64 ? ((const double *)a->data)[i]
+                                          : (double)((const float *)a->data)[i];
         if (!isfinite(v))
             return lw_fail(LW_EFORMAT, "%s: element %lld is %g", path, (long long)i, v);
     }
@@ -133,20 +153,36 @@ static int load(const char *path, bool f64, lw_array *a)
     return check_finite(path, a);
 }
 
-static int64_t dim_groups(const lw_array *a) { return a->rank == 2 ? 1 : a->shape[0]; }
-static int64_t dim_samples(const lw_array *a) { return a->rank == 2 ? a->shape[0] : a->shape[1]; }
-static int64_t dim_slots(const lw_array *a) { return a->rank == 4 ? a->shape[2] : 1; }
-static int64_t dim_channels(const lw_array *a) { return a->shape[a->rank - 1]; }
+static int64_t dim_groups(const lw_array *a)
+{
+    return a->rank == 2 ? 1 : a->shape[0];
+}
+static int64_t dim_samples(const lw_array *a)
+{
+    return a->rank == 2 ? a->shape[0] : a->shape[1];
+}
+static int64_t dim_slots(const lw_array *a)
+{
+    return a->rank == 4 ? a->shape[2] : 1;
+}
+static int64_t dim_channels(const lw_array *a)
+{
+    return a->shape[a->rank - 1];
+}
 
-static int check_like_gen(const field_files *in, const char *gen, const char *path, const lw_array *a)
+static int check_like_gen(const field_files *in, const char *gen, const char *path,
+                          const lw_array *a)
 {
     char one[192], two[192];
-    if (a->rank == in->gen.rank && dim_groups(a) == in->g && dim_slots(a) == in->t && dim_channels(a) == in->c &&
-        a->count > 0)
+    if (a->rank == in->gen.rank && dim_groups(a) == in->g && dim_slots(a) == in->t &&
+        dim_channels(a) == in->c && a->count > 0)
         return 0;
-    return lw_fail(LW_ESHAPE, "%s is %s, %s is %s: both must be [N,C], [G,N,C] or [G,N,T,C] with the same G, T and C, "
-                   "and not empty", path, lw_shape_text(one, a->rank, a->shape), gen,
-                   lw_shape_text(two, in->gen.rank, in->gen.shape));
+    return lw_fail(
+        LW_ESHAPE,
+        "%s is %s, %s is %s: both must be [N,C], [G,N,C] or [G,N,T,C] with the same G, T and C, "
+        "and not empty",
+        path, lw_shape_text(one, a->rank, a->shape), gen,
+        lw_shape_text(two, in->gen.rank, in->gen.shape));
 }
 
 static int load_operands(field_files *in, const lw_field_config *c, bool f64)
@@ -154,8 +190,8 @@ static int load_operands(field_files *in, const lw_field_config *c, bool f64)
     char text[192];
     LW_TRY(load(c->gen, f64, &in->gen));
     if (in->gen.rank < 2 || in->gen.rank > 4 || in->gen.count == 0)
-        return lw_fail(LW_ESHAPE, "%s is %s: must be [N,C], [G,N,C] or [G,N,T,C] and not empty", c->gen,
-                       lw_shape_text(text, in->gen.rank, in->gen.shape));
+        return lw_fail(LW_ESHAPE, "%s is %s: must be [N,C], [G,N,C] or [G,N,T,C] and not empty",
+                       c->gen, lw_shape_text(text, in->gen.rank, in->gen.shape));
     in->g = dim_groups(&in->gen);
     in->n = dim_samples(&in->gen);
     in->t = dim_slots(&in->gen);
@@ -191,13 +227,15 @@ static int load_weights(field_files *in, const lw_field_config *c, bool f64)
     if (c->uncond_weight && lw_parse_f64(c->uncond_weight, &one) < 0) {
         lw_errclear();
         if (!lw_path_exists(c->uncond_weight))
-            return lw_fail(LW_EUSAGE, "--uncond-weight %s: neither a number nor a file", c->uncond_weight);
+            return lw_fail(LW_EUSAGE, "--uncond-weight %s: neither a number nor a file",
+                           c->uncond_weight);
         LW_TRY(load(c->uncond_weight, f64, &in->w));
         if (in->w.count == in->g && in->w.rank <= 1)
             return 0;
         if (in->w.count != 1)
-            return lw_fail(LW_ESHAPE, "%s is %s: must be one number or [%lld], one for each group", c->uncond_weight,
-                           lw_shape_text(text, in->w.rank, in->w.shape), (long long)in->g);
+            return lw_fail(LW_ESHAPE, "%s is %s: must be one number or [%lld], one for each group",
+                           c->uncond_weight, lw_shape_text(text, in->w.rank, in->w.shape),
+                           (long long)in->g);
         one = f64 ? ((const double *)in->w.data)[0] : (double)((const float *)in->w.data)[0];
         lw_array_clear(&in->w);
     }
@@ -211,9 +249,11 @@ static int load_weights(field_files *in, const lw_field_config *c, bool f64)
 static int check_weights(const field_files *in)
 {
     for (int64_t i = 0; i < in->w.count; i++) {
-        double v = in->w.type == LW_ELEM_F64 ? ((const double *)in->w.data)[i] : (double)((const float *)in->w.data)[i];
+        double v = in->w.type == LW_ELEM_F64 ? ((const double *)in->w.data)[i]
+                                             : (double)((const float *)in->w.data)[i];
         if (v < 0)
-            return lw_fail(LW_EUSAGE, "uncond weight %g of group %lld: must not be negative", v, (long long)i);
+            return lw_fail(LW_EUSAGE, "uncond weight %g of group %lld: must not be negative", v,
+                           (long long)i);
     }
     return 0;
 }
@@ -227,8 +267,13 @@ static int run_f64(const field_files *in, const lw_field_opts *opts, lw_field_st
     void *work = lw_bulk_alloc(bytes);
     if (!work)
         return LW_ENOMEM;
-    lw_drift_run_f64(&(lw_drift_io_f64){.f = in->f.data, .stats = stats, .x = in->gen.data, .pos = in->pos.data,
-                                        .unc = in->unc.data, .w_u = in->w.data}, &s, work);
+    lw_drift_run_f64(&(lw_drift_io_f64){.f = in->f.data,
+                                        .stats = stats,
+                                        .x = in->gen.data,
+                                        .pos = in->pos.data,
+                                        .unc = in->unc.data,
+                                        .w_u = in->w.data},
+                     &s, work);
     lw_bulk_free(&work, bytes);
     READ_STATS(out, &s, stats);
     return 0;
@@ -238,9 +283,19 @@ static int run_f32_files(const field_files *in, const lw_field_config *c, lw_fie
 {
     LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
     LW_TRY(lw_recipe_device(c->threads, &dev));
-    return lw_field_compute(dev, &c->opts, &(lw_field_arrays){.g = in->g, .n = in->n, .np = in->np, .nu = in->nu,
-                            .t = in->t, .c = in->c, .x = in->gen.data, .pos = in->pos.data, .unc = in->unc.data,
-                            .w_u = in->w.data, .f = in->f.data}, out);
+    return lw_field_compute(dev, &c->opts,
+                            &(lw_field_arrays){.g = in->g,
+                                               .n = in->n,
+                                               .np = in->np,
+                                               .nu = in->nu,
+                                               .t = in->t,
+                                               .c = in->c,
+                                               .x = in->gen.data,
+                                               .pos = in->pos.data,
+                                               .unc = in->unc.data,
+                                               .w_u = in->w.data,
+                                               .f = in->f.data},
+                            out);
 }
 
 static int run_files(field_files *in, const lw_field_config *c, lw_field_stats *out)

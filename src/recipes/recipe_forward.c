@@ -15,12 +15,13 @@ struct lw_forward {
     int n_port;
 };
 
-/* ---- making -------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 /* A port from the plan's own type: [B,H,W,C] becomes [N,C,H,W]. */
 static void fill_port(lw_port *p, const char *name, bool output, lw_type t)
 {
-    *p = (lw_port){.name = name, .output = output, .integer = t.dtype == LW_I32, .rank = t.rank, .row = 1};
+    *p = (lw_port){
+        .name = name, .output = output, .integer = t.dtype == LW_I32, .rank = t.rank, .row = 1};
     for (int i = 0; i < t.rank; i++)
         p->shape[i] = t.dim[t.rank == 4 ? (int[]){0, 3, 1, 2}[i] : i];
     for (int i = 1; i < t.rank; i++)
@@ -32,7 +33,8 @@ static int add_port(lw_forward *f, const char *name, bool output)
     lw_type t = lw_exec_type(f->exec, name);
     if (t.dtype == LW_DT_NONE)
         return 0; /* an input nothing reads */
-    LW_ASSERT(f->n_port < MAX_PORTS && t.rank <= 4, "port %d '%s' of rank %d", f->n_port, name, (int)t.rank);
+    LW_ASSERT(f->n_port < MAX_PORTS && t.rank <= 4, "port %d '%s' of rank %d", f->n_port, name,
+              (int)t.rank);
     fill_port(&f->port[f->n_port], name, output, t);
     if (lw_str_eq(name, "class"))
         f->port[f->n_port].below = f->net->unet.classes;
@@ -55,13 +57,14 @@ static int add_ports(lw_forward *f, const lw_graph *g)
 int lw_forward_new(lw_device *dev, const lw_network *n, const lw_forward_opts *o, lw_forward **out)
 {
     LW_CLEANUP(lw_forward_free) lw_forward *f = lw_calloc(1, sizeof *f);
-    int32_t h = o->height > 0 ? o->height : n->image_size, w = o->width > 0 ? o->width : n->image_size;
+    int32_t h = o->height > 0 ? o->height : n->image_size,
+            w = o->width > 0 ? o->width : n->image_size;
     if (!f)
         return LW_ENOMEM;
     f->net = n;
     if (o->batch < 1 || h < 1 || w < 1)
-        return lw_fail(LW_EUSAGE, "%s: %d rows of %dx%d pictures: say how large they are", n->dir, (int)o->batch, (int)h,
-                       (int)w);
+        return lw_fail(LW_EUSAGE, "%s: %d rows of %dx%d pictures: say how large they are", n->dir,
+                       (int)o->batch, (int)h, (int)w);
     LW_TRY(lw_graph_new(&f->graph));
     LW_TRY(lw_network_build(n, f->graph, o->batch, h, w, o->output));
     LW_TRY(lw_compile(f->graph, dev, &(lw_compile_opts){.opt = 1}, &f->plan));
@@ -82,9 +85,12 @@ void lw_forward_free(lw_forward **pp)
     lw_free(pp);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
-int lw_forward_count(const lw_forward *f) { return f->n_port; }
+int lw_forward_count(const lw_forward *f)
+{
+    return f->n_port;
+}
 
 const lw_port *lw_forward_port(const lw_forward *f, int i)
 {
@@ -97,7 +103,8 @@ static int unknown_name(const lw_forward *f, const char *name)
     LW_CLEANUP(lw_str_clear) lw_str have = {0};
     for (int i = 0; i < f->n_port; i++)
         lw_str_addf(&have, "%s%s", i ? ", " : "", f->port[i].name);
-    return lw_fail(LW_EUSAGE, "%s has no tensor '%s': there are %s", f->net->dir, name, lw_str_c(&have));
+    return lw_fail(LW_EUSAGE, "%s has no tensor '%s': there are %s", f->net->dir, name,
+                   lw_str_c(&have));
 }
 
 int lw_forward_find(const lw_forward *f, const char *name, const lw_port **out)
@@ -117,7 +124,7 @@ size_t lw_forward_bytes(const lw_forward *f)
     return i.frame_bytes + i.derived_bytes;
 }
 
-/* ---- data ---------------------------------------------------------------------------------------------- */
+/* ---- data ------------------------------------------------------------------------------------ */
 
 /* rows of [C,H,W] <-> rows of [H,W,C]; both are [pixels] x [channels] matrices, transposed. */
 static void transpose(float *dst, const float *src, int64_t rows, int64_t r, int64_t c)
@@ -130,8 +137,9 @@ static void transpose(float *dst, const float *src, int64_t rows, int64_t r, int
 
 static void check_rows(const lw_port *p, int64_t first, int64_t rows)
 {
-    LW_ASSERT(first >= 0 && rows >= 0 && first + rows <= p->shape[0], "rows %lld + %lld of '%s', which has %lld",
-              (long long)first, (long long)rows, p->name, (long long)p->shape[0]);
+    LW_ASSERT(first >= 0 && rows >= 0 && first + rows <= p->shape[0],
+              "rows %lld + %lld of '%s', which has %lld", (long long)first, (long long)rows,
+              p->name, (long long)p->shape[0]);
 }
 
 int lw_forward_set(lw_forward *f, const lw_port *p, int64_t first, int64_t rows, const void *data)
@@ -151,7 +159,10 @@ int lw_forward_set(lw_forward *f, const lw_port *p, int64_t first, int64_t rows,
     return 0;
 }
 
-int lw_forward_run(lw_forward *f) { return lw_exec_run(f->exec, NULL); }
+int lw_forward_run(lw_forward *f)
+{
+    return lw_exec_run(f->exec, NULL);
+}
 
 int lw_forward_get(const lw_forward *f, const lw_port *p, int64_t first, int64_t rows, void *data)
 {
@@ -164,21 +175,25 @@ int lw_forward_get(const lw_forward *f, const lw_port *p, int64_t first, int64_t
     return 0;
 }
 
-int lw_forward_rows(lw_forward *f, int64_t rows, const lw_feed *feed, int n_feed, const lw_observer *obs)
+int lw_forward_rows(lw_forward *f, int64_t rows, const lw_feed *feed, int n_feed,
+                    const lw_observer *obs)
 {
     int64_t batch = f->port[0].shape[0];
     for (int64_t at = 0; at < rows; at += batch) {
         int64_t n = LW_MIN(batch, rows - at);
         for (int i = 0; i < n_feed; i++)
             if (feed[i].in)
-                LW_TRY(lw_forward_set(f, feed[i].port, 0, n, (const char *)feed[i].in + at * feed[i].port->row * 4));
+                LW_TRY(lw_forward_set(f, feed[i].port, 0, n,
+                                      (const char *)feed[i].in + at * feed[i].port->row * 4));
         LW_TRY(lw_forward_run(f));
         for (int i = 0; i < n_feed; i++)
             if (feed[i].out)
-                LW_TRY(lw_forward_get(f, feed[i].port, 0, n, (char *)feed[i].out + at * feed[i].port->row * 4));
+                LW_TRY(lw_forward_get(f, feed[i].port, 0, n,
+                                      (char *)feed[i].out + at * feed[i].port->row * 4));
         lw_observe_progress(obs, "run", at + n, rows, NULL);
         if (at + n < rows && lw_observe_stop(obs))
-            return lw_fail(LW_ESTOPPED, "interrupted after %lld of %lld rows", (long long)(at + n), (long long)rows);
+            return lw_fail(LW_ESTOPPED, "interrupted after %lld of %lld rows", (long long)(at + n),
+                           (long long)rows);
     }
     return 0;
 }

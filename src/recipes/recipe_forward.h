@@ -11,9 +11,10 @@
 #include "recipes/recipe_observer.h"
 
 typedef struct lw_forward_opts {
-    int32_t batch;            /* rows of a run */
-    int32_t height, width;    /* of the pictures; 0: what the network was made for */
-    const char *output;       /* the one output wanted, "y", "logits", "s2"...; NULL: the first; "*": all */
+    int32_t batch;         /* rows of a run */
+    int32_t height, width; /* of the pictures; 0: what the network was made for */
+    const char
+        *output; /* the one output wanted, "y", "logits", "s2"...; NULL: the first; "*": all */
 } lw_forward_opts;
 
 /* One input or output. Rows are samples: shape[0] is the batch. */
@@ -21,9 +22,9 @@ typedef struct lw_port {
     const char *name;
     bool output, integer; /* integer: int32_t elements, else float */
     int rank;
-    int64_t shape[4];     /* [N,C,H,W], [N,K] or [N] */
-    int64_t row;          /* elements of one sample */
-    int32_t below;        /* integer: values are 0 .. below - 1 */
+    int64_t shape[4]; /* [N,C,H,W], [N,K] or [N] */
+    int64_t row;      /* elements of one sample */
+    int32_t below;    /* integer: values are 0 .. below - 1 */
 } lw_port;
 
 typedef struct lw_forward lw_forward;
@@ -47,7 +48,9 @@ typedef struct lw_feed {
     const void *in; /* inputs: [rows] + row shape */
     void *out;      /* outputs: the same */
 } lw_feed;
-/* Any number of rows, batch by batch: a row's result does not depend on the others. LW_ESTOPPED when asked. */
-int lw_forward_rows(lw_forward *f, int64_t rows, const lw_feed *feed, int n_feed, const lw_observer *obs);
+/* Any number of rows, batch by batch: a row's result does not depend on the others. LW_ESTOPPED
+ * when asked. */
+int lw_forward_rows(lw_forward *f, int64_t rows, const lw_feed *feed, int n_feed,
+                    const lw_observer *obs);
 
 #endif

@@ -9,17 +9,23 @@
 #include "recipes/recipe_network.h"
 
 /* Owned values, as jansson wants them; a failed allocation shows up as a missing key. */
-static void put(json_t *o, const char *key, json_t *value) { json_object_set_new(o, key, value); }
-static void put_int(json_t *o, const char *key, int64_t v) { put(o, key, json_integer((json_int_t)v)); }
+static void put(json_t *o, const char *key, json_t *value)
+{
+    json_object_set_new(o, key, value);
+}
+static void put_int(json_t *o, const char *key, int64_t v)
+{
+    put(o, key, json_integer((json_int_t)v));
+}
 
-/* ---- arrays ------------------------------------------------------------------------------------------- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 enum { STATS_BLOCK = 4096 };
 
 /* Range, RMS and values that are not finite; reads everything. */
 static void put_stats(json_t *o, lw_elem type, const void *data, int64_t count)
 {
-    double lo = INFINITY, hi = -INFINITY, sum = 0;
+    double lo = HUGE_VAL, hi = -HUGE_VAL, sum = 0;
     int64_t bad = 0;
     float block[STATS_BLOCK];
     for (int64_t at = 0; at < count; at += STATS_BLOCK) {
@@ -40,8 +46,8 @@ static void put_stats(json_t *o, lw_elem type, const void *data, int64_t count)
 }
 
 /* One row of a table of arrays. */
-static json_t *array_row(const char *name, lw_elem type, int rank, const int64_t *shape, const void *data, int64_t count,
-                         bool stats)
+static json_t *array_row(const char *name, lw_elem type, int rank, const int64_t *shape,
+                         const void *data, int64_t count, bool stats)
 {
     char text[192];
     json_t *o = json_object();
@@ -73,7 +79,8 @@ static int inspect_npz(const char *path, bool stats, json_t *o)
     json_t *rows = json_array();
     for (size_t i = 0; i < z.n; i++) {
         const lw_array *a = &z.entries[i].array;
-        json_array_append_new(rows, array_row(z.entries[i].name, a->type, a->rank, a->shape, a->data, a->count, stats));
+        json_array_append_new(rows, array_row(z.entries[i].name, a->type, a->rank, a->shape,
+                                              a->data, a->count, stats));
     }
     put(o, "kind", json_string("npz"));
     put(o, "arrays", rows);
@@ -88,7 +95,8 @@ static int inspect_safetensors(const char *path, bool stats, json_t *o)
     int64_t count = 0, bytes = 0;
     for (size_t i = 0; i < lw_st_count(f); i++) {
         const lw_st_tensor *t = lw_st_at(f, i);
-        json_array_append_new(rows, array_row(t->name, t->type, t->rank, t->shape, t->data, t->count, stats));
+        json_array_append_new(
+            rows, array_row(t->name, t->type, t->rank, t->shape, t->data, t->count, stats));
         count += t->count;
         bytes += (int64_t)t->bytes;
     }
@@ -106,7 +114,7 @@ static int inspect_safetensors(const char *path, bool stats, json_t *o)
     return 0;
 }
 
-/* ---- pictures ----------------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 static int inspect_image(const char *path, bool png, json_t *o)
 {
@@ -149,7 +157,7 @@ static int inspect_file(const char *path, bool stats, json_t *o)
     return lw_fail(LW_EFORMAT, "%s: neither safetensors, npy, npz, PNG nor JPEG", path);
 }
 
-/* ---- folders ------------------------------------------------------------------------------------------ */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 static bool holds(const char *dir, const char *name)
 {
@@ -164,7 +172,8 @@ static int put_json_file(json_t *o, const char *key, const char *dir, const char
     if (!holds(dir, name))
         return 0;
     lw_path_join(&path, dir, name);
-    LW_TRY(lw_str_ends(name, ".yaml") ? lw_yaml_load(lw_str_c(&path), &tree) : lw_json_load(lw_str_c(&path), &tree));
+    LW_TRY(lw_str_ends(name, ".yaml") ? lw_yaml_load(lw_str_c(&path), &tree)
+                                      : lw_json_load(lw_str_c(&path), &tree));
     put(o, key, tree);
     return 0;
 }
@@ -243,7 +252,9 @@ static int inspect_any(const char *path, bool stats, json_t *o)
         return inspect_run(path, o);
     if (holds(path, "config.json"))
         return inspect_model(path, stats, o);
-    return lw_fail(LW_EFORMAT, "%s: neither a run (checkpoints/) nor a checkpoint or model folder (config.json)", path);
+    return lw_fail(
+        LW_EFORMAT,
+        "%s: neither a run (checkpoints/) nor a checkpoint or model folder (config.json)", path);
 }
 
 int lw_recipe_inspect(const char *path, bool stats, json_t **out)

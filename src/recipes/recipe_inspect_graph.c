@@ -17,7 +17,9 @@ static int check_pass(const char *pass)
             return 0;
         lw_str_addf(&have, "%s, ", passes[i]);
     }
-    return lw_str_eq(pass, "all") ? 0 : lw_fail(LW_EUSAGE, "--pass %s: there are %sall", pass, lw_str_c(&have));
+    return lw_str_eq(pass, "all")
+               ? 0
+               : lw_fail(LW_EUSAGE, "--pass %s: there are %sall", pass, lw_str_c(&have));
 }
 
 int lw_recipe_inspect_graph(const lw_inspect_graph *c, lw_str *out)
@@ -30,10 +32,14 @@ int lw_recipe_inspect_graph(const lw_inspect_graph *c, lw_str *out)
     LW_TRY(check_pass(pass));
     LW_TRY(lw_recipe_device(c->threads, &dev));
     LW_TRY(lw_network_open(c->source, true, &net));
-    int32_t size = c->image_size > 0 ? c->image_size : net->image_size > 0 ? net->image_size : ANY_SIZE;
+    int32_t size = c->image_size > 0     ? c->image_size
+                   : net->image_size > 0 ? net->image_size
+                                         : ANY_SIZE;
     LW_TRY(lw_graph_new(&g));
     LW_TRY(lw_network_build(net, g, c->batch, size, size, NULL));
-    lw_compile_opts o = {.opt = c->opt, .dump = c->graph ? out : NULL, .dump_pass = lw_str_eq(pass, "all") ? NULL : pass};
+    lw_compile_opts o = {.opt = c->opt,
+                         .dump = c->graph ? out : NULL,
+                         .dump_pass = lw_str_eq(pass, "all") ? NULL : pass};
     LW_TRY(lw_compile(g, dev, &o, &plan));
     if (c->plan)
         lw_plan_print(out, plan);

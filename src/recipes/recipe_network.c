@@ -4,7 +4,7 @@
 
 #include "recipes/recipe_network.h"
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int open_encoder(lw_network *n, const char *spec)
 {
@@ -27,7 +27,8 @@ static int open_unet(lw_network *n, const char *dir)
     return 0;
 }
 
-/* ResNets carry no description of their own: the tensors in the weights file say which one it is. */
+/* ResNets carry no description of their own: the tensors in the weights file say which one it is.
+ */
 static int open_by_weights(lw_network *n, const char *dir)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
@@ -49,7 +50,8 @@ static int open_folder(lw_network *n, const char *dir)
         return open_encoder(n, dir);
     if (!name || lw_str_starts(name, "ResNet") || lw_str_starts(name, "resnet"))
         return open_by_weights(n, dir);
-    return lw_fail(LW_EUNSUPPORTED, "%s: '_class_name' is %s; known are UNet2DModel, LeewayEncoder and ResNet",
+    return lw_fail(LW_EUNSUPPORTED,
+                   "%s: '_class_name' is %s; known are UNet2DModel, LeewayEncoder and ResNet",
                    lw_str_c(&path), name);
 }
 
@@ -98,7 +100,7 @@ void lw_network_close(lw_network **pp)
     lw_free(pp);
 }
 
-/* ---- building ------------------------------------------------------------------------------------------ */
+/* ---- building -------------------------------------------------------------------------------- */
 
 /* Outputs a network has, of which some are wanted. */
 typedef struct offer {
@@ -126,11 +128,12 @@ static int build_unet(const lw_network *n, offer *o, int32_t batch, int32_t h, i
     bool full = h == c->image_size && w == c->image_size;
     bool small = c->noise_h > 0 && h == c->noise_h && w == c->noise_w;
     if (!full && !small && c->noise_h > 0)
-        return lw_fail(LW_ESHAPE, "%s: pictures of %dx%d, the model takes %dx%d or noise of %dx%d", n->dir, (int)h,
-                       (int)w, (int)c->image_size, (int)c->image_size, (int)c->noise_h, (int)c->noise_w);
+        return lw_fail(LW_ESHAPE, "%s: pictures of %dx%d, the model takes %dx%d or noise of %dx%d",
+                       n->dir, (int)h, (int)w, (int)c->image_size, (int)c->image_size,
+                       (int)c->noise_h, (int)c->noise_w);
     if (!full && !small)
-        return lw_fail(LW_ESHAPE, "%s: pictures of %dx%d, the model takes %dx%d", n->dir, (int)h, (int)w,
-                       (int)c->image_size, (int)c->image_size);
+        return lw_fail(LW_ESHAPE, "%s: pictures of %dx%d, the model takes %dx%d", n->dir, (int)h,
+                       (int)w, (int)c->image_size, (int)c->image_size);
     lw_unet_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, batch, h, w, c->in_channels)),
                      .t = lw_input(g, "t", lw_type_of(LW_F32, 1, batch))};
     if (c->classes > 0)
@@ -146,9 +149,10 @@ static int build_encoder(const lw_network *n, offer *o, int32_t batch, int32_t h
     lw_encoder_maps maps;
     lw_graph *g = o->g;
     if (n->image_size > 0 && (h != n->image_size || w != n->image_size))
-        return lw_fail(LW_ESHAPE, "%s: pictures of %dx%d, the encoder takes %dx%d", n->dir, (int)h, (int)w,
-                       (int)n->image_size, (int)n->image_size);
-    lw_encoder_build(n->encoder, g, lw_input(g, "x", lw_type_of(LW_F32, 4, batch, h, w, n->channels)), &maps);
+        return lw_fail(LW_ESHAPE, "%s: pictures of %dx%d, the encoder takes %dx%d", n->dir, (int)h,
+                       (int)w, (int)n->image_size, (int)n->image_size);
+    lw_encoder_build(n->encoder, g,
+                     lw_input(g, "x", lw_type_of(LW_F32, 4, batch, h, w, n->channels)), &maps);
     LW_TRY(lw_graph_error(g));
     if (lw_val_ok(maps.logits))
         offer_output(o, "logits", maps.logits);
@@ -161,12 +165,14 @@ static int build_encoder(const lw_network *n, offer *o, int32_t batch, int32_t h
     return lw_graph_error(g);
 }
 
-int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w, const char *want)
+int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w,
+                     const char *want)
 {
     offer o = {.g = g, .want = want};
     int rc = n->encoder ? build_encoder(n, &o, batch, h, w) : build_unet(n, &o, batch, h, w);
     if (rc == 0 && o.taken == 0)
-        rc = lw_fail(LW_EUSAGE, "%s has no output '%s': there are %s", n->dir, want, lw_str_c(&o.names));
+        rc = lw_fail(LW_EUSAGE, "%s has no output '%s': there are %s", n->dir, want,
+                     lw_str_c(&o.names));
     lw_str_clear(&o.names);
     return rc;
 }

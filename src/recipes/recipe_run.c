@@ -43,7 +43,8 @@ static int load_x(run_state *s)
                        lw_shape_text(text, s->x.rank, s->x.shape));
     if (s->x.shape[1] != s->net->channels)
         return lw_fail(LW_ESHAPE, "%s is %s, but %s takes %d channels", s->c->input,
-                       lw_shape_text(text, s->x.rank, s->x.shape), s->net->dir, (int)s->net->channels);
+                       lw_shape_text(text, s->x.rank, s->x.shape), s->net->dir,
+                       (int)s->net->channels);
     if (s->x.shape[2] > 32768 || s->x.shape[3] > 32768)
         return lw_fail(LW_ESHAPE, "%s is %s: pictures of at most 32768x32768", s->c->input,
                        lw_shape_text(text, s->x.rank, s->x.shape));
@@ -59,8 +60,9 @@ static int load_rows(const run_state *s, const char *path, const lw_port *port, 
     LW_TRY(lw_npy_load_f32(path, &raw));
     bool one = raw.count == port->row && s->rows >= 1;
     if (!one && raw.count != s->rows * port->row)
-        return lw_fail(LW_ESHAPE, "%s is %s: %s must be [%lld] rows of %lld, or one row for all", path,
-                       lw_shape_text(text, raw.rank, raw.shape), port->name, (long long)s->rows, (long long)port->row);
+        return lw_fail(LW_ESHAPE, "%s is %s: %s must be [%lld] rows of %lld, or one row for all",
+                       path, lw_shape_text(text, raw.rank, raw.shape), port->name,
+                       (long long)s->rows, (long long)port->row);
     LW_TRY(lw_array_init(a, LW_ELEM_F32, 2, (int64_t[]){s->rows, port->row}));
     for (int64_t i = 0; i < a->count; i++)
         ((float *)a->data)[i] = ((const float *)raw.data)[one ? i % port->row : i];
@@ -73,14 +75,16 @@ static int make_integers(const char *path, lw_array *a)
     for (int64_t i = 0; i < a->count; i++) {
         float v = ((const float *)a->data)[i];
         if (!(fabsf(v) < 16777216.0f) || v != truncf(v))
-            return lw_fail(LW_EFORMAT, "%s: element %lld is %g, must be an integer", path, (long long)i, (double)v);
+            return lw_fail(LW_EFORMAT, "%s: element %lld is %g, must be an integer", path,
+                           (long long)i, (double)v);
         int32_t k = (int32_t)v;
         memcpy((char *)a->data + 4 * i, &k, 4);
     }
     return 0;
 }
 
-static int feed_input(run_state *s, const char *name, const char *path, const char *option, lw_array *a)
+static int feed_input(run_state *s, const char *name, const char *path, const char *option,
+                      lw_array *a)
 {
     const lw_port *port = NULL;
     if (lw_forward_find(s->fwd, name, &port) < 0) {
@@ -105,9 +109,13 @@ static int prepare(run_state *s)
     LW_TRY(lw_recipe_device(s->c->threads, &s->dev));
     LW_TRY(lw_network_open(s->c->source, s->c->ema, &s->net));
     LW_TRY(load_x(s));
-    LW_TRY(lw_forward_new(s->dev, s->net, &(lw_forward_opts){.batch = (int32_t)LW_MIN(s->rows, (int64_t)s->c->batch),
-                          .height = (int32_t)s->x.shape[2], .width = (int32_t)s->x.shape[3], .output = s->c->want},
-                          &s->fwd));
+    LW_TRY(
+        lw_forward_new(s->dev, s->net,
+                       &(lw_forward_opts){.batch = (int32_t)LW_MIN(s->rows, (int64_t)s->c->batch),
+                                          .height = (int32_t)s->x.shape[2],
+                                          .width = (int32_t)s->x.shape[3],
+                                          .output = s->c->want},
+                       &s->fwd));
     LW_TRY(lw_forward_find(s->fwd, "x", &x));
     s->feed[s->n_feed++] = (lw_feed){.port = x, .in = s->x.data};
     LW_TRY(feed_input(s, "t", s->c->t, "--t", &s->t));
@@ -127,7 +135,9 @@ static int run(run_state *s, const lw_observer *obs, lw_run_result *out)
     LW_TRY(prepare(s));
     double t = lw_now();
     LW_TRY(lw_forward_rows(s->fwd, s->rows, s->feed, s->n_feed, obs));
-    *out = (lw_run_result){.parameters = s->net->parameters, .rank = s->y.rank, .seconds = lw_now() - t,
+    *out = (lw_run_result){.parameters = s->net->parameters,
+                           .rank = s->y.rank,
+                           .seconds = lw_now() - t,
                            .memory = lw_store_bytes(s->net->store) + lw_forward_bytes(s->fwd)};
     snprintf(out->name, sizeof out->name, "%s", s->net->name);
     snprintf(out->want, sizeof out->want, "%s", s->feed[s->n_feed - 1].port->name);

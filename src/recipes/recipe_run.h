@@ -20,8 +20,8 @@ typedef struct lw_run_config {
 } lw_run_config;
 
 typedef struct lw_run_result {
-    char name[32];  /* of the network */
-    char want[16];  /* the output written */
+    char name[32]; /* of the network */
+    char want[16]; /* the output written */
     int64_t parameters;
     int rank;
     int64_t shape[4];

@@ -62,12 +62,14 @@ static void models(void **state)
     assert_code(0, lw_model_describe(m, &i));
     assert_string_equal(i.kind, "unet");
     assert_string_equal(i.network, "UNet2DModel");
-    assert_true(i.parameters > 1000 && i.channels == 3 && i.image_size == 16 && i.classes == 3 && i.latent == 0);
+    assert_true(i.parameters > 1000 && i.channels == 3 && i.image_size == 16 && i.classes == 3 &&
+                i.latent == 0);
     struct {
         size_t size;
         const char *kind;
     } old = {.size = sizeof old};
-    assert_code(0, lw_model_describe(m, (lw_model_info *)(void *)&old)); /* writes no further than size */
+    assert_code(
+        0, lw_model_describe(m, (lw_model_info *)(void *)&old)); /* writes no further than size */
     assert_string_equal(old.kind, "unet");
     lw_model_close(&m);
     assert_null(m);
@@ -97,7 +99,9 @@ static void make_inputs(void)
 
 static void run_all(lw_session *s, const lw_callbacks *c, float *out)
 {
-    lw_session_rows io[] = {{.name = "x", .in = x}, {.name = "t", .in = t}, {.name = "class", .in = class_of},
+    lw_session_rows io[] = {{.name = "x", .in = x},
+                            {.name = "t", .in = t},
+                            {.name = "class", .in = class_of},
                             {.name = "y", .out = out}};
     assert_code(0, lw_session_run_rows(s, ROWS, io, 4, c));
 }
@@ -115,7 +119,8 @@ static void sessions(void **state)
     assert_int_equal(lw_session_tensors(one), 4);
     assert_code(0, lw_session_tensor(one, 0, &i));
     assert_string_equal(i.name, "x");
-    assert_true(i.rank == 4 && i.shape[0] == 1 && i.shape[1] == 3 && i.shape[3] == 16 && !i.is_output);
+    assert_true(i.rank == 4 && i.shape[0] == 1 && i.shape[1] == 3 && i.shape[3] == 16 &&
+                !i.is_output);
     assert_code(0, lw_session_tensor(one, 2, &i));
     assert_true(i.element == LW_ELEMENT_I32 && i.rank == 1 && i.bytes == 4);
     assert_code(LW_ERROR_USAGE, lw_session_tensor(one, 4, &i));
@@ -162,8 +167,10 @@ static void refusals(void **state)
     assert_non_null(strstr(lw_error_message(), "x, t, class, y"));
     assert_code(LW_ERROR_FORMAT, lw_session_set(s, "class", &wrong, 4));
     assert_code(LW_ERROR_USAGE, lw_session_get(s, "y", y, 4));
-    assert_code(LW_ERROR_USAGE, lw_session_run_rows(s, 1, &(lw_session_rows){.name = "y", .in = x}, 1, NULL));
-    assert_code(LW_ERROR_USAGE, lw_session_run_rows(s, 1, &(lw_session_rows){.name = "x"}, 1, NULL));
+    assert_code(LW_ERROR_USAGE,
+                lw_session_run_rows(s, 1, &(lw_session_rows){.name = "y", .in = x}, 1, NULL));
+    assert_code(LW_ERROR_USAGE,
+                lw_session_run_rows(s, 1, &(lw_session_rows){.name = "x"}, 1, NULL));
     assert_code(LW_ERROR_USAGE, lw_session_run(NULL));
     lw_session_free(&s);
     lw_model_close(&m);
@@ -197,17 +204,21 @@ static void callbacks(void **state)
     watch w = {0};
     lw_callbacks c = {.size = sizeof c, .self = &w, .progress = on_progress, .cancel = on_cancel};
     lw_session_options o = {.size = sizeof o, .batch = 2};
-    float *part = calloc(ROWS * PIXELS, sizeof *part), *whole = calloc(ROWS * PIXELS, sizeof *whole);
+    float *part = calloc(ROWS * PIXELS, sizeof *part),
+          *whole = calloc(ROWS * PIXELS, sizeof *whole);
     make_inputs();
     assert_code(0, lw_model_open(unet_dir, &m));
     assert_code(0, lw_session_new(device, m, &o, &s));
     run_all(s, &c, whole);
     assert_true(w.calls == 4 && w.done == ROWS && w.total == ROWS);
     w = (watch){.stop_after = 2};
-    lw_session_rows io[] = {{.name = "x", .in = x}, {.name = "t", .in = t}, {.name = "class", .in = class_of},
+    lw_session_rows io[] = {{.name = "x", .in = x},
+                            {.name = "t", .in = t},
+                            {.name = "class", .in = class_of},
                             {.name = "y", .out = part}};
     assert_code(LW_ERROR_STOPPED, lw_session_run_rows(s, ROWS, io, 4, &c));
-    assert_memory_equal(part, whole, 4 * PIXELS * sizeof *part); /* two batches are there, nothing after */
+    assert_memory_equal(part, whole,
+                        4 * PIXELS * sizeof *part); /* two batches are there, nothing after */
     for (int i = 4 * PIXELS; i < ROWS * PIXELS; i++)
         assert_true(part[i] == 0.0f);
     free(part);
@@ -246,7 +257,8 @@ static void encoders(void **state)
     lw_model_close(&m);
 }
 
-/* One temperature, no groups: loss 1; the gradient is the field, scaled; zero weight is no weight. */
+/* One temperature, no groups: loss 1; the gradient is the field, scaled; zero weight is no weight.
+ */
 static void field(void **state)
 {
     (void)state;
@@ -257,8 +269,18 @@ static void field(void **state)
     fill(gen, N * C, 1);
     fill(pos, P * C, 99);
     fill(unc, 2 * C, 5);
-    lw_field_request q = {.size = sizeof q, .generated = N, .positives = P, .channels = C, .x = gen, .positive = pos,
-                          .temperatures = tau, .temperature_count = 1, .field = f, .gradient = g};
+    lw_field_request q = {
+        .size = sizeof q,
+        .generated = N,
+        .positives = P,
+        .channels = C,
+        .x = gen,
+        .positive = pos,
+        .temperatures = tau,
+        .temperature_count = 1,
+        .field = f,
+        .gradient = g
+    };
     assert_code(0, lw_field_run(device, &q, &r));
     assert_true(fabs(r.loss - 1) < 1e-5 && r.scale > 0 && r.temperature_count == 1);
     assert_true(fabs(r.sigma - r.scale / sqrt(C)) < 1e-5);
@@ -288,7 +310,8 @@ static void field(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    return lw_device_open(&(lw_device_options){.size = sizeof(lw_device_options), .threads = 2}, &device);
+    return lw_device_open(&(lw_device_options){.size = sizeof(lw_device_options), .threads = 2},
+                          &device);
 }
 
 static int tear_down(void **state)
@@ -300,9 +323,10 @@ static int tear_down(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(versions), cmocka_unit_test(devices), cmocka_unit_test(models),
-                                       cmocka_unit_test(sessions), cmocka_unit_test(refusals),
-                                       cmocka_unit_test(callbacks), cmocka_unit_test(encoders), cmocka_unit_test(field)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(versions), cmocka_unit_test(devices),
+                                       cmocka_unit_test(models),   cmocka_unit_test(sessions),
+                                       cmocka_unit_test(refusals), cmocka_unit_test(callbacks),
+                                       cmocka_unit_test(encoders), cmocka_unit_test(field)};
     if (argc != 3)
         return 2;
     unet_dir = argv[1];

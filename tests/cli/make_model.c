@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * make_model KIND DIR: writes a small model folder with random weights, for tests. Kinds: unet (16x16, 3 classes),
- * plain (no classes), encoder.
+ * make_model KIND DIR: writes a small model folder with random weights, for tests. Kinds: unet
+ * (16x16, 3 classes), plain (no classes), encoder.
  */
 #include <stdio.h>
 #include <string.h>

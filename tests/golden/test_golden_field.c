@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drift field of files and of arrays against the published worked example and goldens in double. */
+/* The drift field of files and of arrays against the published worked example and goldens in
+ * double. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,8 @@
 /* The formula of the published example's inputs. */
 static double wave(int a, int b, int c, int k)
 {
-    return sin(0.7 * a + 1.3 * b + 2.1 * c + 0.37 * k * (a + 1) + 0.9 * k) + 0.5 * cos(1.9 * a * b + 0.61 * k + c);
+    return sin(0.7 * a + 1.3 * b + 2.1 * c + 0.37 * k * (a + 1) + 0.9 * k) +
+           0.5 * cos(1.9 * a * b + 0.61 * k + c);
 }
 
 static char dir[64];
@@ -50,7 +52,8 @@ static void assert_near(double got, double want, double rel)
 static void check_example(lw_field_precision precision, double rel)
 {
     static const double lambda[] = {0.494998367, 0.320119998, 0.147422452};
-    static const double f00[] = {-3.7399032, -3.7011375, -5.5150580, -6.0475310, -2.7237524, 2.1894520};
+    static const double f00[] = {-3.7399032, -3.7011375, -5.5150580,
+                                 -6.0475310, -2.7237524, 2.1894520};
     static const double f13[] = {-.2053715, .0919494, .0170923, -.3417988, -.2428436, .1324247};
     char gen[128], pos[128], unc[128], w[128], out[128];
     lw_field_stats s;
@@ -58,15 +61,21 @@ static void check_example(lw_field_precision precision, double rel)
     write_wave("gen.npy", 4, 0, 1, 0);
     write_wave("pos.npy", 5, 9, 0.9, -0.2);
     write_wave("unc.npy", 2, 5, 0.8, 0.3);
-    assert_int_equal(lw_npy_save(in_dir("w.npy"), LW_ELEM_F64, 1, (int64_t[]){2}, (double[]){1.5, 0}), 0);
+    assert_int_equal(
+        lw_npy_save(in_dir("w.npy"), LW_ELEM_F64, 1, (int64_t[]){2}, (double[]){1.5, 0}), 0);
     snprintf(gen, sizeof gen, "%s", in_dir("gen.npy"));
     snprintf(pos, sizeof pos, "%s", in_dir("pos.npy"));
     snprintf(unc, sizeof unc, "%s", in_dir("unc.npy"));
     snprintf(w, sizeof w, "%s", in_dir("w.npy"));
     snprintf(out, sizeof out, "%s", in_dir("F.npy"));
-    lw_field_config c = {.gen = gen, .pos = pos, .uncond = unc, .uncond_weight = w, .output = out,
+    lw_field_config c = {.gen = gen,
+                         .pos = pos,
+                         .uncond = unc,
+                         .uncond_weight = w,
+                         .output = out,
                          .opts = {.tau = {0.2, 0.05, 0.02}, .n_tau = 3, .normalize_over_x = true},
-                         .precision = precision, .threads = 2};
+                         .precision = precision,
+                         .threads = 2};
     assert_int_equal(lw_recipe_field(&c, &s), 0);
     assert_near(s.scale, 2.477451603, rel);
     assert_near(s.sigma, 1.011415382, rel);
@@ -77,7 +86,8 @@ static void check_example(lw_field_precision precision, double rel)
     assert_int_equal(f.type, precision == LW_FIELD_F64 ? LW_ELEM_F64 : LW_ELEM_F32);
     for (int k = 0; k < 6; k++) {
         double a = precision == LW_FIELD_F64 ? ((double *)f.data)[k] : (double)((float *)f.data)[k];
-        double b = precision == LW_FIELD_F64 ? ((double *)f.data)[42 + k] : (double)((float *)f.data)[42 + k];
+        double b = precision == LW_FIELD_F64 ? ((double *)f.data)[42 + k]
+                                             : (double)((float *)f.data)[42 + k];
         if (fabs(a - f00[k]) > 6e-8 + 10 * rel || fabs(b - f13[k]) > 6e-8 + 10 * rel)
             fail_msg("F[.][.][%d]: %.8g and %.8g, expected %.8g and %.8g", k, a, b, f00[k], f13[k]);
     }
@@ -92,7 +102,8 @@ static void check_example(lw_field_precision precision, double rel)
     }
 }
 
-/* F has eight printed digits, so the double run is held to 1e-7 absolute here and to the goldens below. */
+/* F has eight printed digits, so the double run is held to 1e-7 absolute here and to the goldens
+ * below. */
 static void worked_example_in_double(void **state)
 {
     (void)state;
@@ -133,17 +144,22 @@ static char *save(const char *name, const lw_st_tensor *t)
     return strdup(p);
 }
 
-static void check_golden(const lw_st_file *f, const char *tag, lw_drift_variant variant, bool over_x,
-                         lw_field_precision precision, double rel)
+static void check_golden(const lw_st_file *f, const char *tag, lw_drift_variant variant,
+                         bool over_x, lw_field_precision precision, double rel)
 {
-    const lw_st_tensor *want = tensor(f, tag, "F"), *tau = tensor(f, tag, "taus"), *sc = tensor(f, tag, "scalars");
+    const lw_st_tensor *want = tensor(f, tag, "F"), *tau = tensor(f, tag, "taus"),
+                       *sc = tensor(f, tag, "scalars");
     lw_array got = {0};
     lw_field_stats s;
-    lw_field_config c = {.gen = save("gen.npy", tensor(f, tag, "gen")), .pos = save("pos.npy", tensor(f, tag, "pos")),
-                         .uncond = save("unc.npy", tensor(f, tag, "uncond")),
-                         .uncond_weight = save("w.npy", tensor(f, tag, "weight")), .output = strdup(in_dir("F.npy")),
-                         .opts = {.n_tau = (int32_t)tau->count, .normalize_over_x = over_x, .variant = variant},
-                         .precision = precision, .threads = 2};
+    lw_field_config c = {
+        .gen = save("gen.npy", tensor(f, tag, "gen")),
+        .pos = save("pos.npy", tensor(f, tag, "pos")),
+        .uncond = save("unc.npy", tensor(f, tag, "uncond")),
+        .uncond_weight = save("w.npy", tensor(f, tag, "weight")),
+        .output = strdup(in_dir("F.npy")),
+        .opts = {.n_tau = (int32_t)tau->count, .normalize_over_x = over_x, .variant = variant},
+        .precision = precision,
+        .threads = 2};
     for (int i = 0; i < c.opts.n_tau; i++)
         c.opts.tau[i] = number(tau, i);
     assert_int_equal(lw_recipe_field(&c, &s), 0);
@@ -156,11 +172,13 @@ static void check_golden(const lw_st_file *f, const char *tag, lw_drift_variant 
     assert_int_equal(got.count, want->count);
     double err = 0, norm = 0;
     for (int64_t i = 0; i < got.count; i++) {
-        double v = precision == LW_FIELD_F64 ? ((double *)got.data)[i] : (double)((float *)got.data)[i];
+        double v = precision == LW_FIELD_F64 ? ((double *)got.data)[i]
+                                             : (double)((float *)got.data)[i];
         err += (v - number(want, i)) * (v - number(want, i));
         norm += number(want, i) * number(want, i);
     }
-    printf("%-14s %s  relative L2 %.1e\n", tag, precision == LW_FIELD_F64 ? "f64" : "f32", sqrt(err / norm));
+    printf("%-14s %s  relative L2 %.1e\n", tag, precision == LW_FIELD_F64 ? "f64" : "f32",
+           sqrt(err / norm));
     assert_true(sqrt(err / norm) <= rel);
     lw_array_clear(&got);
     const void *texts[] = {c.gen, c.pos, c.uncond, c.uncond_weight, c.output};
@@ -175,11 +193,12 @@ static void goldens(void **state)
         const char *tag;
         lw_drift_variant variant;
         bool rows_only;
-    } cases[] = {{"example", LW_DRIFT_OFFICIAL, false}, {"one_group", LW_DRIFT_OFFICIAL, false},
-                 {"groups", LW_DRIFT_OFFICIAL, false}, {"slots", LW_DRIFT_OFFICIAL, false},
-                 {"rows_only", LW_DRIFT_OFFICIAL, true}, {"wide", LW_DRIFT_OFFICIAL, false},
-                 {"one_tau", LW_DRIFT_OFFICIAL, false}, {"plain", LW_DRIFT_PLAIN, false},
-                 {"plain_rows", LW_DRIFT_PLAIN, true}, {"tau_times_dim", LW_DRIFT_TAU_TIMES_DIM, false}};
+    } cases[] = {
+        {"example", LW_DRIFT_OFFICIAL, false},  {"one_group", LW_DRIFT_OFFICIAL, false},
+        {"groups", LW_DRIFT_OFFICIAL, false},   {"slots", LW_DRIFT_OFFICIAL, false},
+        {"rows_only", LW_DRIFT_OFFICIAL, true}, {"wide", LW_DRIFT_OFFICIAL, false},
+        {"one_tau", LW_DRIFT_OFFICIAL, false},  {"plain", LW_DRIFT_PLAIN, false},
+        {"plain_rows", LW_DRIFT_PLAIN, true},   {"tau_times_dim", LW_DRIFT_TAU_TIMES_DIM, false}};
     lw_st_file *f = NULL;
     assert_int_equal(lw_st_open(DATA, &f), 0);
     for (size_t i = 0; i < LW_COUNT(cases); i++) {
@@ -205,6 +224,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(worked_example_in_double),
-                                       cmocka_unit_test(worked_example_in_float), cmocka_unit_test(goldens)};
+                                       cmocka_unit_test(worked_example_in_float),
+                                       cmocka_unit_test(goldens)};
     return cmocka_run_group_tests_name("golden_field", tests, set_up, tear_down);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leeway-check: the kernels of this machine against their references, every family of tests/kernels in one
- * program. Each test file's main is renamed lw_check_<family> when it is built for this one.
+ * leeway-check: the kernels of this machine against their references, every family of tests/kernels
+ * in one program. Each test file's main is renamed lw_check_<family> when it is built for this one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,8 @@ static int run_all(int argc, char **argv, int *status)
 static void print_json(const int *status, int rc)
 {
     const char *comma = "";
-    printf("{\"isa_best\": \"%s\", \"passed\": %s, \"families\": {", lw_isa_name(lw_isa_best()), rc ? "false" : "true");
+    printf("{\"isa_best\": \"%s\", \"passed\": %s, \"families\": {", lw_isa_name(lw_isa_best()),
+           rc ? "false" : "true");
     for (size_t i = 0; i < LW_COUNT(families); i++) {
         if (status[i] == CHECK_NO_CASE)
             continue;
