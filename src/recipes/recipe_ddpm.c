@@ -82,7 +82,10 @@ static int run(ddpm_run *r, lw_ddpm_config *c, const lw_observer *obs, lw_train_
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int64_t step = 0;
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->train, &c->net));
-    r->g.grid_steps = c->eval_steps;
+    r->g.grid_steps = LW_MIN(c->eval_steps, c->timesteps);
+    r->g.timesteps = c->timesteps;
+    if (json_object_set_new(r->g.model, "leeway_timesteps", json_integer(c->timesteps)) != 0)
+        return lw_fail(LW_ENOMEM, "out of memory for config.json");
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_generator_compile(&r->g, g));

@@ -42,8 +42,8 @@ int lw_generator_compile(lw_generator *g, const lw_graph *graph)
 
 int lw_generator_sampler(lw_generator *g, lw_sampler **out)
 {
-    lw_sampler_opts o = {.method = g->method, .steps = g->grid_steps, .batch = 64, .seed = g->seed,
-                         .weights = LW_SLAB_EMA};
+    lw_sampler_opts o = {.method = g->method, .steps = g->grid_steps, .timesteps = g->timesteps, .batch = 64,
+                         .seed = g->seed, .weights = LW_SLAB_EMA};
     if (!g->grid)
         LW_TRY(lw_sampler_new(g->dev, &g->net, g->store, &o, &g->grid));
     *out = g->grid;

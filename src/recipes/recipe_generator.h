@@ -13,7 +13,7 @@ typedef struct lw_generator {
     lw_store *store;
     lw_method method;
     lw_sampler *grid; /* made when first used */
-    int32_t grid_steps;
+    int32_t grid_steps, timesteps; /* evaluations per picture of grids; of the noise schedule */
     uint64_t seed;
     lw_plan *plan;
     lw_exec *exec;

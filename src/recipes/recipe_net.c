@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "recipes/recipe_diffusion.h"
+
 static const char *const methods[] = {"ddpm", "drift"};
 
 const char *lw_method_name(lw_method m) { return methods[m]; }
@@ -68,4 +70,10 @@ lw_method lw_net_method(const json_t *config)
 {
     const char *name = json_string_value(json_object_get(config, "leeway_method"));
     return name && strcmp(name, "drift") == 0 ? LW_METHOD_DRIFT : LW_METHOD_DDPM;
+}
+
+int32_t lw_net_timesteps(const json_t *config)
+{
+    json_int_t n = json_integer_value(json_object_get(config, "leeway_timesteps"));
+    return n >= 1 && n <= LW_DDPM_MAX_STEPS ? (int32_t)n : 1000;
 }

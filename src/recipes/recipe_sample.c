@@ -125,6 +125,7 @@ static int open_all(sampling *s)
     LW_TRY(lw_recipe_device(c->threads, &s->dev));
     lw_sampler_opts opts = o;
     opts.method = s->source->method;
+    opts.timesteps = s->source->timesteps;
     s->side = s->source->net.image_size;
     s->classes = lw_calloc((size_t)c->n, sizeof *s->classes);
     s->x = lw_calloc((size_t)(c->n * s->side * s->side * 3), sizeof *s->x);

@@ -76,7 +76,7 @@ static int choose_kind(lw_sampler *s)
     o->timesteps = o->timesteps ? o->timesteps : 1000;
     if (o->kind == LW_SAMPLER_ANCESTRAL)
         o->steps = o->timesteps;
-    o->steps = o->kind == LW_SAMPLER_ONE_STEP ? 1 : o->steps ? o->steps : 50;
+    o->steps = o->kind == LW_SAMPLER_ONE_STEP ? 1 : o->steps ? o->steps : LW_MIN(50, o->timesteps);
     if (o->steps < 1 || o->steps > o->timesteps)
         return lw_fail(LW_EUSAGE, "--steps %d: 1 to %d", o->steps, o->timesteps);
     if (s->net.noise_h && o->kind != LW_SAMPLER_ONE_STEP)

@@ -15,7 +15,7 @@ typedef enum lw_sampler_kind { LW_SAMPLER_AUTO, LW_SAMPLER_ONE_STEP, LW_SAMPLER_
 typedef struct lw_sampler_opts {
     lw_method method;
     int32_t kind;      /* lw_sampler_kind; auto: one step for drift, DDIM for ddpm */
-    int32_t steps;     /* DDIM evaluations; 0: 50 */
+    int32_t steps;     /* DDIM evaluations; 0: 50, or all of a shorter schedule */
     int32_t timesteps; /* of the training schedule; 0: 1000 */
     int32_t batch;     /* capacity of the plan */
     uint64_t seed;

@@ -37,6 +37,7 @@ static int open_into(lw_source *s, const char *source, bool ema)
     LW_TRY(lw_unet_load(s->dir, true, &s->net, &s->store));
     LW_TRY(lw_json_load(lw_path_join(&path, s->dir, "config.json"), &s->config));
     s->method = lw_net_method(s->config);
+    s->timesteps = lw_net_timesteps(s->config);
     s->averaged = lw_str_ends(s->dir, "/ema");
     s->hash = lw_store_hash(s->store, LW_SLAB_PARAM);
     return read_state(s);

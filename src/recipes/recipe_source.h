@@ -15,6 +15,7 @@ typedef struct lw_source {
     lw_unet_config net;
     lw_store *store;    /* frozen; averaged weights when asked for and there */
     lw_method method;
+    int32_t timesteps;  /* of a DDPM's noise schedule */
     int64_t step;       /* training steps of a checkpoint; -1: not known */
     double train_seconds; /* of a checkpoint; 0: not known */
     uint64_t hash;      /* of the weights */

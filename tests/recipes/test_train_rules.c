@@ -48,6 +48,21 @@ static void test_drift_gets_closer(void **state)
     assert_non_null(strstr(lab_err, "flat by construction"));
 }
 
+/* A shorter noise schedule is the model's own: samplers take it from its folder. */
+static void test_schedule_travels_with_the_model(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_DDPM " --steps 4 --timesteps 20 --sample-every 4 --output-dir short_schedule");
+    lab_expect(0, "sample short_schedule --n 2 --sampler ancestral --output a.npy --json");
+    assert_non_null(strstr(lab_out, "\"evaluations\": 20"));
+    lab_expect(0, "sample short_schedule --n 2 --output b.npy --json");
+    assert_non_null(strstr(lab_out, "\"evaluations\": 20"));
+    lab_expect(2, "sample short_schedule --n 2 --steps 21 --output c.npy");
+    lab_expect(0, TINY_DDPM " --steps 1 --output-dir long_schedule");
+    lab_expect(0, "sample long_schedule --n 1 --output d.npy --json");
+    assert_non_null(strstr(lab_out, "\"evaluations\": 50"));
+}
+
 /* ---- accumulation ----------------------------------------------------------------------------------------- */
 
 /* Largest difference of the first moments (beta1 0.9: a tenth of the gradient) relative to the tensor's size. */
@@ -236,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses_fall), cmocka_unit_test(test_drift_gets_closer),
+        cmocka_unit_test(test_schedule_travels_with_the_model),
         cmocka_unit_test(test_accumulation_is_the_mean), cmocka_unit_test(test_minutes_are_replayable),
         cmocka_unit_test(test_config_of_each_method), cmocka_unit_test(test_nothing_is_overwritten),
         cmocka_unit_test(test_resume_before_the_first_checkpoint), cmocka_unit_test(test_damage_is_named),
