@@ -73,6 +73,8 @@ static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, float *const 
     for (r->first = 0; r->first < n; r->first += r->o.batch) {
         LW_TRY(encode(r, LW_MIN(n - r->first, r->o.batch), dst));
         lw_observe_progress(obs, "encode", LW_MIN(r->first + r->o.batch, n), n, NULL);
+        if (obs && lw_observe_stop(obs))
+            return lw_fail(LW_ESTOPPED, "stopped before the first step, while real features were encoded");
     }
     return 0;
 }

@@ -252,6 +252,22 @@ static int write_summary(const loop *l, const lw_train_result *r)
     return rc;
 }
 
+/* A finished run resumed: what it came to is in its summary already. */
+static int nothing_left(const loop *l, lw_train_result *out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    lw_observe_say(l->obs, "nothing left to do: %lld steps are done, --steps %lld", (long long)l->first_step,
+                   (long long)l->c->steps);
+    out->first_step = out->steps = l->first_step;
+    if (lw_path_exists(lw_run_dir_file(&l->dir, &path, "summary.json")) &&
+        lw_json_load(lw_str_c(&path), &j) == 0) {
+        out->loss = json_number_value(json_object_get(j, "final_loss"));
+        out->seconds = json_number_value(json_object_get(j, "seconds"));
+    }
+    return 0;
+}
+
 static int run_loop(loop *l, lw_train_result *out)
 {
     l->work = lw_calloc((size_t)lw_cpu_adamw_work(l->floats), sizeof *l->work);
@@ -266,7 +282,9 @@ static int run_loop(loop *l, lw_train_result *out)
     if (l->c->steps < 1)
         return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", l->job->name);
     LW_TRY(fix_config_steps(l));
-    if (l->job->loss_note && l->first_step < l->c->steps)
+    if (l->first_step >= l->c->steps)
+        return nothing_left(l, out);
+    if (l->job->loss_note)
         lw_observe_say(l->obs, "%s", l->job->loss_note);
     l->started = l->logged_at = lw_now();
     l->logged_step = l->first_step;

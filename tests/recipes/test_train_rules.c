@@ -171,6 +171,24 @@ static void test_resume_before_the_first_checkpoint(void **state)
     lab_same_logs("early", "early_twin");
 }
 
+/* A finished run stays what it is; more of it with other options is said. */
+static void test_resume_of_a_finished_run(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_free) char *before = NULL, *after = NULL;
+    size_t n, m;
+    lab_expect(0, TINY_DDPM " --steps 3 --log-every 1 --output-dir done");
+    assert_int_equal(lw_file_read("done/summary.json", 0, &before, &n), 0);
+    lab_expect(0, TINY_DDPM " --steps 3 --log-every 1 --resume --output-dir done");
+    assert_non_null(strstr(lab_err, "nothing left to do"));
+    assert_null(strstr(lab_err, "other options"));
+    assert_int_equal(lw_file_read("done/summary.json", 0, &after, &m), 0);
+    assert_string_equal(before, after);
+    lab_expect(0, TINY_DDPM " --steps 4 --log-every 1 --learning-rate 1e-3 --save-every 1 --resume --output-dir done");
+    assert_non_null(strstr(lab_err, "other options: learning-rate: 0.001 (was learning-rate: 0.002)\n"));
+    assert_int_equal(lab_last_step("done"), 4);
+}
+
 static void truncate_to(const char *path, off_t n)
 {
     if (truncate(path, n) != 0)
@@ -254,7 +272,8 @@ int main(void)
         cmocka_unit_test(test_schedule_travels_with_the_model),
         cmocka_unit_test(test_accumulation_is_the_mean), cmocka_unit_test(test_minutes_are_replayable),
         cmocka_unit_test(test_config_of_each_method), cmocka_unit_test(test_nothing_is_overwritten),
-        cmocka_unit_test(test_resume_before_the_first_checkpoint), cmocka_unit_test(test_damage_is_named),
+        cmocka_unit_test(test_resume_before_the_first_checkpoint),
+        cmocka_unit_test(test_resume_of_a_finished_run), cmocka_unit_test(test_damage_is_named),
         cmocka_unit_test(test_dry_run_touches_nothing), cmocka_unit_test(test_how_long),
     };
     return cmocka_run_group_tests_name("train_rules", tests, lab_enter, lab_leave);
