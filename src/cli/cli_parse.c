@@ -29,6 +29,8 @@ static int fail_unknown(const lw_opts *o, const argument *a)
         prefix = "no-";
         near = lw_opts_nearest(o, strchr(name, '-') + 1);
     }
+    if (*near && lw_str_eq(near, strchr(name, '-') ? strchr(name, '-') + 1 : ""))
+        return lw_fail(LW_EUSAGE, "unknown option %s: --%s takes a value, it cannot be negated", a->shown, near);
     if (!*near) {
         prefix = "";
         near = lw_opts_nearest(o, name);
@@ -36,6 +38,17 @@ static int fail_unknown(const lw_opts *o, const argument *a)
     if (!*near)
         return lw_fail(LW_EUSAGE, "unknown option %s: see --help", a->shown);
     return lw_fail(LW_EUSAGE, "unknown option %s: did you mean --%s%s?", a->shown, prefix, near);
+}
+
+/* auto|yes|no: --x alone means yes, --no-x means no, and a value may be given. */
+static bool three_way(const lw_option *row)
+{
+    return row->choices && lw_str_eq(row->choices, "auto|yes|no");
+}
+
+static bool is_choice(const char *text)
+{
+    return lw_str_eq(text, "auto") || lw_str_eq(text, "yes") || lw_str_eq(text, "no");
 }
 
 /* The row for a name, also for a boolean behind no- or disable-; *negated says which. */
@@ -49,7 +62,7 @@ static lw_opt_ref find_row(const lw_opts *o, const argument *a, bool *negated)
         if (a->n <= k || strncmp(a->name, negations[i], k) != 0)
             continue;
         lw_opt_ref positive = lw_opts_find(o, a->name + k, a->n - k);
-        if (positive.row && positive.row->type == LW_OPT_BOOL) {
+        if (positive.row && (positive.row->type == LW_OPT_BOOL || three_way(positive.row))) {
             *negated = true;
             return positive;
         }
@@ -70,6 +83,8 @@ static int parse_option(const lw_opts *o, int argc, char **argv, int *i)
         return lw_fail(LW_EUSAGE, "%s takes no value", a.shown);
     if (ref.row->type == LW_OPT_BOOL)
         return lw_opt_set_text(o, ref, a.shown, a.value ? a.value : negated ? "false" : "true");
+    if (!a.value && three_way(ref.row) && (negated || *i >= argc || !is_choice(argv[*i])))
+        a.value = negated ? "no" : "yes";
     if (!a.value) {
         if (*i >= argc || strncmp(argv[*i], "--", 2) == 0)
             return lw_fail(LW_EUSAGE, "%s needs a value: %s", a.shown, ref.row->help);

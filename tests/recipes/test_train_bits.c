@@ -17,7 +17,7 @@ static const struct {
     {"ddpm", TINY_DDPM " --grad-accum-steps 2", "--sample-every 4 --ddim-steps 2"},
     {"drift", TINY_DRIFT " --encoder base_encoder --scheduler cosine --warmup-steps 2",
      "--eval-every 4 --eval-samples 64"},
-    {"pixels", TINY_DRIFT " --encoder none --flip --class-conditional no --groups 1 --grad-accum-steps 2", ""},
+    {"pixels", TINY_DRIFT " --encoder none --flip --no-class-conditional --groups 1 --grad-accum-steps 2", ""},
 };
 
 /* The drift runs' own encoder, trained for a moment. */
