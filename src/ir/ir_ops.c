@@ -27,7 +27,7 @@ void lw_cost_bytes(const lw_graph *g, const lw_node *n, lw_cost *out)
         out->bytes += (double)lw_type_bytes(lw_val_type(g, n->out[i]));
 }
 
-int op_fail(const lw_graph *g, const lw_node *n, const char *what)
+int lw_op_fail(const lw_graph *g, const lw_node *n, const char *what)
 {
     lw_str s = {0};
     lw_str_addf(&s, "%s(", lw_op_get(n->op)->name);
@@ -43,14 +43,14 @@ int op_fail(const lw_graph *g, const lw_node *n, const char *what)
     return rc;
 }
 
-int op_one(lw_infer *out, lw_type t)
+int lw_op_one(lw_infer *out, lw_type t)
 {
     out->n_out = 1;
     out->out[0] = t;
     return 0;
 }
 
-int op_like_first(const lw_graph *g, const lw_node *n, lw_infer *out)
+int lw_op_like_first(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
-    return op_one(out, lw_val_type(g, n->in[0]));
+    return lw_op_one(out, lw_val_type(g, n->in[0]));
 }

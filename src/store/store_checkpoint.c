@@ -24,10 +24,10 @@ static int save_optimizer(const char *path, const lw_store *s)
     LW_TRY(lw_st_writer_new(path, &w));
     LW_TRY(lw_st_writer_meta(w, "m", "first moment of AdamW per parameter"));
     LW_TRY(lw_st_writer_meta(w, "v", "second moment of AdamW per parameter"));
-    LW_TRY(store_write_header(s, "m.", w));
-    LW_TRY(store_write_header(s, "v.", w));
-    LW_TRY(store_write_data(s, LW_SLAB_M, w));
-    LW_TRY(store_write_data(s, LW_SLAB_V, w));
+    LW_TRY(lw_store_write_header(s, "m.", w));
+    LW_TRY(lw_store_write_header(s, "v.", w));
+    LW_TRY(lw_store_write_data(s, LW_SLAB_M, w));
+    LW_TRY(lw_store_write_data(s, LW_SLAB_V, w));
     return lw_st_writer_finish(w);
 }
 
@@ -120,7 +120,7 @@ int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *
     lw_path_join(&dir, run, "checkpoints");
     LW_TRY(lw_mkdirs(lw_str_c(&dir)));
     LW_TRY(remove_leftovers(lw_str_c(&dir)));
-    store_step_name(name, c->step);
+    lw_store_step_name(name, c->step);
     lw_str_addf(&tmp_name, STORE_TMP_PREFIX "%s", name);
     lw_path_join(&tmp, lw_str_c(&dir), lw_str_c(&tmp_name));
     lw_path_join(&final, lw_str_c(&dir), name);

@@ -8,13 +8,13 @@
 
 #include "store/store_private.h"
 
-const char *store_step_name(char buf[32], int64_t step)
+const char *lw_store_step_name(char buf[32], int64_t step)
 {
     snprintf(buf, 32, "step_%07lld", (long long)step);
     return buf;
 }
 
-bool store_parse_step(const char *name, int64_t *step)
+bool lw_store_parse_step(const char *name, int64_t *step)
 {
     const char *digits = name + 5;
     char again[32];
@@ -22,7 +22,7 @@ bool store_parse_step(const char *name, int64_t *step)
         strlen(digits) < 7 || strlen(digits) > 18)
         return false;
     *step = strtoll(digits, NULL, 10);
-    return strcmp(store_step_name(again, *step), name) == 0;
+    return strcmp(lw_store_step_name(again, *step), name) == 0;
 }
 
 static bool has_file(const char *dir, const char *name)
@@ -43,7 +43,7 @@ int lw_model_weights_find(const char *dir, lw_str *path)
                    LW_WEIGHTS_HF);
 }
 
-bool store_dir_whole(const char *dir)
+bool lw_store_dir_whole(const char *dir)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     if (!has_file(dir, "config.json") || !has_file(dir, "state.json") ||
@@ -85,7 +85,7 @@ static int list_steps(const char *dir, step_list *out)
     LW_TRY(lw_list_dir(dir, &names, &n));
     for (size_t i = 0; i < n && rc == 0; i++) {
         int64_t step;
-        if (!store_parse_step(names[i], &step))
+        if (!lw_store_parse_step(names[i], &step))
             continue;
         rc = lw_grow(&out->step, &out->cap, out->n + 1, sizeof *out->step);
         if (rc == 0)
@@ -107,14 +107,14 @@ static int64_t last_step(const char *checkpoints)
     if (n < 0)
         return -1;
     target[n] = '\0';
-    return store_parse_step(target, &step) ? step : -1;
+    return lw_store_parse_step(target, &step) ? step : -1;
 }
 
 static bool step_whole(const char *checkpoints, int64_t step, lw_str *dir)
 {
     char name[32];
     return step >= 0 &&
-           store_dir_whole(lw_path_join(dir, checkpoints, store_step_name(name, step)));
+           lw_store_dir_whole(lw_path_join(dir, checkpoints, lw_store_step_name(name, step)));
 }
 
 int lw_checkpoint_latest(const char *run, lw_str *dir)
@@ -142,7 +142,7 @@ static int remove_step(const char *checkpoints, int64_t step)
 {
     LW_CLEANUP(lw_str_clear) lw_str from = {0}, to = {0}, doomed = {0};
     char name[32];
-    lw_path_join(&from, checkpoints, store_step_name(name, step));
+    lw_path_join(&from, checkpoints, lw_store_step_name(name, step));
     lw_str_addf(&doomed, STORE_TMP_PREFIX "old_%s", name);
     lw_path_join(&to, checkpoints, lw_str_c(&doomed));
     LW_TRY(lw_remove_tree(lw_str_c(&to)));

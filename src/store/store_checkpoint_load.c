@@ -35,7 +35,7 @@ static int peek(const char *dir, lw_checkpoint *c)
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     if (!lw_path_is_dir(dir))
         return lw_fail(LW_EIO, "%s: no such checkpoint directory", dir);
-    if (!store_dir_whole(dir))
+    if (!lw_store_dir_whole(dir))
         return lw_fail(LW_EFORMAT,
                        "%s: not a whole checkpoint (needs config.json, state.json, "
                        "optimizer.safetensors, weights)",
@@ -64,10 +64,10 @@ static int read_slabs(const char *dir, lw_store *s)
     LW_TRY(lw_model_weights_find(lw_path_join(&ema, dir, "ema"), &path));
     LW_TRY(lw_st_open(lw_str_c(&path), &averaged));
     LW_TRY(lw_st_open(lw_path_join(&path, dir, "optimizer.safetensors"), &optimizer));
-    LW_TRY(store_read_slab(s, LW_SLAB_PARAM, weights, "", NULL));
-    LW_TRY(store_read_slab(s, LW_SLAB_EMA, averaged, "", NULL));
-    LW_TRY(store_read_slab(s, LW_SLAB_M, optimizer, "m.", NULL));
-    return store_read_slab(s, LW_SLAB_V, optimizer, "v.", NULL);
+    LW_TRY(lw_store_read_slab(s, LW_SLAB_PARAM, weights, "", NULL));
+    LW_TRY(lw_store_read_slab(s, LW_SLAB_EMA, averaged, "", NULL));
+    LW_TRY(lw_store_read_slab(s, LW_SLAB_M, optimizer, "m.", NULL));
+    return lw_store_read_slab(s, LW_SLAB_V, optimizer, "v.", NULL);
 }
 
 /* The hashes of state.json against what was read: bits that flipped on the way. */

@@ -13,7 +13,7 @@ static const char *qkv_at(const lw_store_entry *e)
     return whole ? at : NULL;
 }
 
-store_disk store_disk_of(const lw_store_entry *e)
+store_disk lw_store_disk_of(const lw_store_entry *e)
 {
     const lw_type *t = &e->type;
     store_disk d = {.parts = qkv_at(e) ? 3 : 1, .permute = t->rank == 4, .rank = t->rank};
@@ -27,7 +27,7 @@ store_disk store_disk_of(const lw_store_entry *e)
     return d;
 }
 
-const char *store_disk_name(lw_str *s, const lw_store_entry *e, int part)
+const char *lw_store_disk_name(lw_str *s, const lw_store_entry *e, int part)
 {
     const char *at = qkv_at(e);
     s->len = 0;
@@ -40,7 +40,7 @@ const char *store_disk_name(lw_str *s, const lw_store_entry *e, int part)
     return lw_str_c(s);
 }
 
-void store_from_disk(const store_disk *d, const float *src, float *dst)
+void lw_store_from_disk(const store_disk *d, const float *src, float *dst)
 {
     if (!d->permute) {
         memcpy(dst, src, sizeof(float) * (size_t)d->count);
@@ -53,7 +53,7 @@ void store_from_disk(const store_disk *d, const float *src, float *dst)
                 *dst++ = src[(o * c + i) * hw + k];
 }
 
-void store_to_disk(const store_disk *d, const float *src, float *dst)
+void lw_store_to_disk(const store_disk *d, const float *src, float *dst)
 {
     if (!d->permute) {
         memcpy(dst, src, sizeof(float) * (size_t)d->count);

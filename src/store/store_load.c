@@ -144,9 +144,9 @@ static int match_all(matching *m)
     size_t n_missing = 0;
     for (size_t i = 0; i < m->s->n; i++) {
         const lw_store_entry *e = &m->s->entry[i];
-        store_disk d = store_disk_of(e);
+        store_disk d = lw_store_disk_of(e);
         for (int k = 0; k < d.parts; k++) {
-            const char *want = store_disk_name(&name, e, k);
+            const char *want = lw_store_disk_name(&name, e, k);
             const lw_st_tensor *t = take(m, want);
             if (t)
                 LW_TRY(check_source(m, e, &d, t));
@@ -197,7 +197,7 @@ static int fill(const matching *m, float *slab, float *wide, float *part)
 {
     for (size_t i = 0; i < m->s->n; i++) {
         const lw_store_entry *e = &m->s->entry[i];
-        store_disk d = store_disk_of(e);
+        store_disk d = lw_store_disk_of(e);
         for (int k = 0; k < d.parts; k++) {
             const lw_st_tensor *t = m->source[3 * i + (size_t)k];
             const float *src = wide;
@@ -207,7 +207,7 @@ static int fill(const matching *m, float *slab, float *wide, float *part)
                 src = part;
             }
             LW_TRY(check_finite(m, t, src, d.count));
-            store_from_disk(&d, src, slab + e->offset + k * d.count);
+            lw_store_from_disk(&d, src, slab + e->offset + k * d.count);
         }
     }
     return 0;
@@ -255,8 +255,8 @@ static void warn_unused(const matching *m)
                lw_str_c(&list), n > NAMED ? ", ..." : "");
 }
 
-int store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix,
-                    const lw_load_opts *opts)
+int lw_store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix,
+                       const lw_load_opts *opts)
 {
     LW_CLEANUP(matching_clear) matching m = {.s = s, .f = f, .opts = opts, .prefix = prefix};
     if (!s->slab[slab])
@@ -270,7 +270,7 @@ int store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *
 
 int lw_store_load_from(lw_store *s, lw_slab slab, const lw_st_file *f, const lw_load_opts *opts)
 {
-    LW_TRY(store_read_slab(s, slab, f, "", opts));
+    LW_TRY(lw_store_read_slab(s, slab, f, "", opts));
     if (slab == LW_SLAB_PARAM)
         lw_store_start_ema(s);
     return 0;

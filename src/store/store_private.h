@@ -25,27 +25,27 @@ typedef struct store_disk {
     int64_t count;              /* of each part */
 } store_disk;
 
-store_disk store_disk_of(const lw_store_entry *e);
+store_disk lw_store_disk_of(const lw_store_entry *e);
 /* The file's name of part k, into s (replaced). */
-const char *store_disk_name(lw_str *s, const lw_store_entry *e, int part);
+const char *lw_store_disk_name(lw_str *s, const lw_store_entry *e, int part);
 /* dst[O,KH,KW,C] <- src[O,C,KH,KW] and back; d's shape is the file's. */
-void store_from_disk(const store_disk *d, const float *src, float *dst);
-void store_to_disk(const store_disk *d, const float *src, float *dst);
+void lw_store_from_disk(const store_disk *d, const float *src, float *dst);
+void lw_store_to_disk(const store_disk *d, const float *src, float *dst);
 
 /* Adds every entry of a slab to a writer, names behind `prefix`; then puts the data in the same
  * order. */
-int store_write_header(const lw_store *s, const char *prefix, lw_st_writer *w);
-int store_write_data(const lw_store *s, lw_slab slab, lw_st_writer *w);
+int lw_store_write_header(const lw_store *s, const char *prefix, lw_st_writer *w);
+int lw_store_write_data(const lw_store *s, lw_slab slab, lw_st_writer *w);
 /* Fills a slab from a file whose names carry `prefix`; with LW_OK every entry was filled. `f` is
  * checked whole before the first byte is changed. */
-int store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix,
-                    const lw_load_opts *opts);
+int lw_store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix,
+                       const lw_load_opts *opts);
 
 /* Step directories under run/checkpoints. */
 #define STORE_TMP_PREFIX ".tmp_"
-const char *store_step_name(char buf[32], int64_t step);
-bool store_parse_step(const char *name, int64_t *step);
+const char *lw_store_step_name(char buf[32], int64_t step);
+bool lw_store_parse_step(const char *name, int64_t *step);
 /* Is dir a whole checkpoint, as far as names tell? */
-bool store_dir_whole(const char *dir);
+bool lw_store_dir_whole(const char *dir);
 
 #endif

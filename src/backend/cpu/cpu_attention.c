@@ -13,13 +13,16 @@ typedef struct attention_arg {
 static attention_arg *attention_record(cpu_lower *c, lw_type qkv, int64_t *batch, int backward)
 {
     const lw_attr_attention *at = c->n->attr;
-    attention_arg *a = cpu_arg(c, sizeof *a);
+    attention_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
     a->k = c->k;
     a->c = qkv.dim[2] / 3;
-    a->s = (lw_attention_shape){.t = qkv.dim[1], .heads = at->heads, .hd = a->c / at->heads,
-                                .qkv_pitch = qkv.dim[2], .o_pitch = a->c};
+    a->s = (lw_attention_shape){.t = qkv.dim[1],
+                                .heads = at->heads,
+                                .hd = a->c / at->heads,
+                                .qkv_pitch = qkv.dim[2],
+                                .o_pitch = a->c};
     a->s.scale = (float)(1.0 / sqrt((double)a->s.hd));
     a->per_sample = backward ? at->heads : lw_attention_tasks(&a->s);
     c->out->scratch_bytes = sizeof(float) * lw_attention_scratch(&a->s, backward);
@@ -33,18 +36,18 @@ static void forward_task(const lw_task *t)
     int64_t b = t->index / a->per_sample;
     const float *q = (const float *)t->in[0] + b * a->s.t * a->s.qkv_pitch;
     float *lse = (t->out[1] ? (float *)t->out[1] : (float *)t->work) + b * a->s.heads * a->s.t;
-    a->k->attention.forward((float *)t->out[0] + b * a->s.t * a->c, lse, q, q + a->c, q + 2 * a->c, &a->s,
-                            t->index % a->per_sample, t->scratch);
+    a->k->attention.forward((float *)t->out[0] + b * a->s.t * a->c, lse, q, q + a->c, q + 2 * a->c,
+                            &a->s, t->index % a->per_sample, t->scratch);
 }
 
-int cpu_lower_attention(cpu_lower *c)
+int lw_cpu_lower_attention(cpu_lower *c)
 {
     int64_t batch;
     attention_arg *a = attention_record(c, cpu_in(c, 0), &batch, 0);
     if (!a)
         return LW_ENOMEM;
     c->out->work_bytes = sizeof(float) * (size_t)(batch * a->s.heads * a->s.t);
-    cpu_phase(c, forward_task, batch * a->per_sample);
+    lw_cpu_phase(c, forward_task, batch * a->per_sample);
     return 0;
 }
 
@@ -54,23 +57,25 @@ static void backward_task(const lw_task *t)
     int64_t b = t->index / a->per_sample, n = a->s.t * a->s.qkv_pitch;
     const float *q = (const float *)t->in[1] + b * n;
     float *dq = (float *)t->out[0] + b * n;
-    a->k->attention.backward(dq, dq + a->c, dq + 2 * a->c, (const float *)t->in[0] + b * a->s.t * a->c,
+    a->k->attention.backward(dq, dq + a->c, dq + 2 * a->c,
+                             (const float *)t->in[0] + b * a->s.t * a->c,
                              (const float *)t->in[2] + b * a->s.t * a->c,
-                             (const float *)t->in[3] + b * a->s.heads * a->s.t, q, q + a->c, q + 2 * a->c,
-                             &a->s, t->index % a->per_sample, 0, t->scratch);
+                             (const float *)t->in[3] + b * a->s.heads * a->s.t, q, q + a->c,
+                             q + 2 * a->c, &a->s, t->index % a->per_sample, 0, t->scratch);
 }
 
-int cpu_lower_attention_grad(cpu_lower *c)
+int lw_cpu_lower_attention_grad(cpu_lower *c)
 {
     int64_t batch;
     attention_arg *a = attention_record(c, cpu_in(c, 1), &batch, 1);
     if (!a)
         return LW_ENOMEM;
-    cpu_phase(c, backward_task, batch * a->per_sample);
+    lw_cpu_phase(c, backward_task, batch * a->per_sample);
     return 0;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------- */
+/* ---- rows
+ * ----------------------------------------------------------------------------------------- */
 
 typedef struct rows_arg {
     const lw_kernels *k;
@@ -80,13 +85,13 @@ typedef struct rows_arg {
 
 static int lower_rows(cpu_lower *c, lw_type x, lw_task_fn *fn)
 {
-    rows_arg *a = cpu_arg(c, sizeof *a);
+    rows_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return LW_ENOMEM;
     a->k = c->k;
     a->n = lw_type_last(x);
     a->r = (cpu_range){lw_type_count(x) / a->n, lw_softmax_rows(a->n)};
-    cpu_phase(c, fn, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, fn, cpu_range_tasks(a->r));
     return 0;
 }
 
@@ -94,8 +99,8 @@ static void softmax_task(const lw_task *t)
 {
     const rows_arg *a = t->arg;
     int64_t r = cpu_begin(a->r, t->index), m = cpu_end(a->r, t->index) - r;
-    a->k->softmax.forward((float *)t->out[0] + r * a->n, (const float *)t->in[0] + r * a->n, m, a->n, a->n,
-                          a->n);
+    a->k->softmax.forward((float *)t->out[0] + r * a->n, (const float *)t->in[0] + r * a->n, m,
+                          a->n, a->n, a->n);
 }
 
 /* inputs: dy, y */
@@ -127,11 +132,20 @@ static void ce_grad_task(const lw_task *t)
                                 (const int32_t *)t->in[2] + r, m, a->n, a->n, a->n, 0);
 }
 
-int cpu_lower_softmax(cpu_lower *c) { return lower_rows(c, cpu_in(c, 0), softmax_task); }
-int cpu_lower_softmax_grad(cpu_lower *c) { return lower_rows(c, cpu_in(c, 0), softmax_grad_task); }
-int cpu_lower_cross_entropy(cpu_lower *c)
+int lw_cpu_lower_softmax(cpu_lower *c)
+{
+    return lower_rows(c, cpu_in(c, 0), softmax_task);
+}
+int lw_cpu_lower_softmax_grad(cpu_lower *c)
+{
+    return lower_rows(c, cpu_in(c, 0), softmax_grad_task);
+}
+int lw_cpu_lower_cross_entropy(cpu_lower *c)
 {
     c->out->work_bytes = 2 * sizeof(float) * (size_t)cpu_in(c, 0).dim[0];
     return lower_rows(c, cpu_in(c, 0), ce_task);
 }
-int cpu_lower_cross_entropy_grad(cpu_lower *c) { return lower_rows(c, cpu_in(c, 1), ce_grad_task); }
+int lw_cpu_lower_cross_entropy_grad(cpu_lower *c)
+{
+    return lower_rows(c, cpu_in(c, 1), ce_grad_task);
+}

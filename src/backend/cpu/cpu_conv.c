@@ -10,11 +10,20 @@ typedef struct conv_arg {
     bool packed;
 } conv_arg;
 
-lw_conv_shape cpu_conv_shape(const lw_attr_conv *a, int32_t batch)
+lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch)
 {
     lw_conv_shape s = {
-        .B = batch, .H = a->h, .W = a->w, .C = a->c, .O = a->o, .KH = a->kh, .KW = a->kw,
-        .stride = a->stride, .pad_top = a->pad_t, .pad_left = a->pad_l, .pad_bottom = a->pad_b,
+        .B = batch,
+        .H = a->h,
+        .W = a->w,
+        .C = a->c,
+        .O = a->o,
+        .KH = a->kh,
+        .KW = a->kw,
+        .stride = a->stride,
+        .pad_top = a->pad_t,
+        .pad_left = a->pad_l,
+        .pad_bottom = a->pad_b,
         .pad_right = a->pad_r,
     };
     int rc = lw_conv_shape_init(&s);
@@ -38,7 +47,7 @@ static void forward_task(const lw_task *t)
 static void data_grad_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    lw_epilogue e = {.residual = t->in[2], .ld_residual = a->s.C, .act = a->act};
+    lw_epilogue e = {.residual = t->in[2], .ld_residual = a->s.C, .act = a->act };
     a->k->conv.data_grad(t->out[0], t->in[0], a->packed ? t->in[1] : t->work, &a->s, &e, t->index);
 }
 
@@ -57,11 +66,11 @@ static void combine_task(const lw_task *t)
 static conv_arg *conv_record(cpu_lower *c)
 {
     const lw_attr_conv *at = c->n->attr;
-    conv_arg *a = cpu_arg(c, sizeof *a);
+    conv_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
     a->k = c->k;
-    a->s = cpu_conv_shape(at, cpu_in(c, 0).dim[0]);
+    a->s = lw_cpu_conv_shape(at, cpu_in(c, 0).dim[0]);
     a->act = (lw_act)at->act;
     return a;
 }
@@ -75,23 +84,29 @@ static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *fn)
     a->packed = lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK;
     if (!a->packed) {
         c->out->work_bytes = sizeof(float) * (size_t)lw_conv_packed_floats(&a->s, pass);
-        cpu_phase(c, pack_task, lw_conv_pack_tasks(&a->s, pass));
+        lw_cpu_phase(c, pack_task, lw_conv_pack_tasks(&a->s, pass));
     }
-    cpu_phase(c, fn, lw_conv_tasks(&a->s, pass));
+    lw_cpu_phase(c, fn, lw_conv_tasks(&a->s, pass));
     return 0;
 }
 
-int cpu_lower_conv2d(cpu_lower *c) { return lower_product(c, LW_CONV_FORWARD, forward_task); }
-int cpu_lower_conv2d_dx(cpu_lower *c) { return lower_product(c, LW_CONV_DATA_GRAD, data_grad_task); }
+int lw_cpu_lower_conv2d(cpu_lower *c)
+{
+    return lower_product(c, LW_CONV_FORWARD, forward_task);
+}
+int lw_cpu_lower_conv2d_dx(cpu_lower *c)
+{
+    return lower_product(c, LW_CONV_DATA_GRAD, data_grad_task);
+}
 
-int cpu_lower_conv2d_dw(cpu_lower *c)
+int lw_cpu_lower_conv2d_dw(cpu_lower *c)
 {
     conv_arg *a = conv_record(c);
     if (!a)
         return LW_ENOMEM;
     c->out->work_bytes = sizeof(float) * (size_t)lw_conv_weight_grad_partial_floats(&a->s);
-    cpu_phase(c, weight_grad_task, lw_conv_weight_grad_tasks(&a->s));
+    lw_cpu_phase(c, weight_grad_task, lw_conv_weight_grad_tasks(&a->s));
     if (lw_conv_weight_grad_combine_tasks(&a->s))
-        cpu_phase(c, combine_task, lw_conv_weight_grad_combine_tasks(&a->s));
+        lw_cpu_phase(c, combine_task, lw_conv_weight_grad_combine_tasks(&a->s));
     return 0;
 }

@@ -9,7 +9,7 @@ typedef struct cpu {
 } cpu;
 
 static cpu_lower_fn *const lowerings[LW_OP_COUNT] = {
-#define OP(NAME, name, doc) [LW_OP_##NAME] = cpu_lower_##name,
+#define OP(NAME, name, doc) [LW_OP_##NAME] = lw_cpu_lower_##name,
 #include "ir/ops.def"
 #undef OP
 };
@@ -27,7 +27,10 @@ static void parallel(void *self, int64_t n_tasks, void (*fn)(void *arg, int64_t 
     lw_pool_run(((cpu *)self)->pool, n_tasks, fn, arg);
 }
 
-static int workers(void *self) { return lw_pool_size(((cpu *)self)->pool); }
+static int workers(void *self)
+{
+    return lw_pool_size(((cpu *)self)->pool);
+}
 
 int lw_cpu_open(int threads, lw_isa isa, lw_device **out)
 {
@@ -40,8 +43,12 @@ int lw_cpu_open(int threads, lw_isa isa, lw_device **out)
         return rc;
     }
     lw_kernels_init(&c->k, isa);
-    c->dev = (lw_device){.name = "cpu", .self = c, .lower = lower, .pack = cpu_wants_pack,
-                         .parallel = parallel, .workers = workers};
+    c->dev = (lw_device){.name = "cpu",
+                         .self = c,
+                         .lower = lower,
+                         .pack = lw_cpu_wants_pack,
+                         .parallel = parallel,
+                         .workers = workers};
     *out = &c->dev;
     return 0;
 }
@@ -56,16 +63,19 @@ void lw_cpu_close(lw_device **pp)
     *pp = NULL;
 }
 
-const lw_kernels *lw_cpu_kernels(const lw_device *d) { return &((const cpu *)d->self)->k; }
+const lw_kernels *lw_cpu_kernels(const lw_device *d)
+{
+    return &((const cpu *)d->self)->k;
+}
 
-void *cpu_arg(cpu_lower *c, size_t bytes)
+void *lw_cpu_arg(cpu_lower *c, size_t bytes)
 {
     void *p = lw_arena_alloc(c->arena, bytes);
     c->out->arg = p;
     return p;
 }
 
-void cpu_phase(cpu_lower *c, lw_task_fn *fn, int64_t n_tasks)
+void lw_cpu_phase(cpu_lower *c, lw_task_fn *fn, int64_t n_tasks)
 {
     LW_ASSERT(c->out->n_phases < LW_MAX_PHASES, "%d phases", c->out->n_phases);
     c->out->phase[c->out->n_phases].fn = fn;
@@ -77,7 +87,19 @@ static int nothing_to_run(cpu_lower *c)
 {
     return lw_fail(LW_EUNSUPPORTED, "'%s' is not a step", lw_op_get(c->n->op)->name);
 }
-int cpu_lower_input(cpu_lower *c) { return nothing_to_run(c); }
-int cpu_lower_param(cpu_lower *c) { return nothing_to_run(c); }
-int cpu_lower_constant(cpu_lower *c) { return nothing_to_run(c); }
-int cpu_lower_reshape(cpu_lower *c) { return nothing_to_run(c); }
+int lw_cpu_lower_input(cpu_lower *c)
+{
+    return nothing_to_run(c);
+}
+int lw_cpu_lower_param(cpu_lower *c)
+{
+    return nothing_to_run(c);
+}
+int lw_cpu_lower_constant(cpu_lower *c)
+{
+    return nothing_to_run(c);
+}
+int lw_cpu_lower_reshape(cpu_lower *c)
+{
+    return nothing_to_run(c);
+}

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* ---- feature statistics ------------------------------------------------------------------------------ */
+/* ---- feature statistics
+ * ------------------------------------------------------------------------------ */
 
 typedef struct stats_arg {
     const lw_kernels *k;
@@ -14,7 +15,7 @@ typedef struct stats_arg {
 
 static stats_arg *stats_record(cpu_lower *c, lw_type x)
 {
-    stats_arg *a = cpu_arg(c, sizeof *a);
+    stats_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
     a->k = c->k;
@@ -57,14 +58,21 @@ static int lower_stats(cpu_lower *c, lw_task_fn *fn)
     stats_arg *a = stats_record(c, x);
     if (!a)
         return LW_ENOMEM;
-    cpu_phase(c, fn, x.dim[0] * a->per_sample);
+    lw_cpu_phase(c, fn, x.dim[0] * a->per_sample);
     return 0;
 }
 
-int cpu_lower_feature_stats(cpu_lower *c) { return lower_stats(c, stats_task); }
-int cpu_lower_feature_stats_grad(cpu_lower *c) { return lower_stats(c, stats_grad_task); }
+int lw_cpu_lower_feature_stats(cpu_lower *c)
+{
+    return lower_stats(c, stats_task);
+}
+int lw_cpu_lower_feature_stats_grad(cpu_lower *c)
+{
+    return lower_stats(c, stats_grad_task);
+}
 
-/* ---- drift field ---------------------------------------------------------------------------------------- */
+/* ---- drift field
+ * ---------------------------------------------------------------------------------------- */
 
 typedef struct drift_arg {
     const lw_kernels *k;
@@ -75,8 +83,12 @@ typedef struct drift_arg {
 static void drift_task(const lw_task *t)
 {
     const drift_arg *a = t->arg;
-    lw_drift_io io = {.dx = t->out[1], .stats = (float *)((char *)t->work + a->stats_at), .x = t->in[0],
-                      .pos = t->in[1], .unc = t->in[2], .w_u = t->in[3]};
+    lw_drift_io io = {.dx = t->out[1],
+                      .stats = (float *)((char *)t->work + a->stats_at),
+                      .x = t->in[0],
+                      .pos = t->in[1],
+                      .unc = t->in[2],
+                      .w_u = t->in[3]};
     a->k->drift.run(&io, &a->s, t->phase, t->index, t->work, t->scratch);
 }
 
@@ -90,15 +102,21 @@ static void report_task(const lw_task *t)
         memcpy(t->out[2], stats, sizeof(float) * (size_t)LW_DRIFT_STATS(a->s.k));
 }
 
-int cpu_lower_drift_field(cpu_lower *c)
+int lw_cpu_lower_drift_field(cpu_lower *c)
 {
     const lw_attr_drift *at = c->n->attr;
-    drift_arg *a = cpu_arg(c, sizeof *a);
+    drift_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return LW_ENOMEM;
     a->k = c->k;
-    a->s = (lw_drift_shape){.g = at->groups, .n = at->n, .np = at->np, .nu = at->nu, .t = at->slots,
-                            .c = at->c, .k = at->n_tau, .rows_only = !at->normalize_over_x,
+    a->s = (lw_drift_shape){.g = at->groups,
+                            .n = at->n,
+                            .np = at->np,
+                            .nu = at->nu,
+                            .t = at->slots,
+                            .c = at->c,
+                            .k = at->n_tau,
+                            .rows_only = !at->normalize_over_x,
                             .variant = (lw_drift_variant)at->variant};
     for (int i = 0; i < at->n_tau; i++)
         a->s.tau[i] = (double)at->tau[i];
@@ -107,7 +125,7 @@ int cpu_lower_drift_field(cpu_lower *c)
     c->out->work_bytes = a->stats_at + sizeof(float) * (size_t)LW_DRIFT_STATS(at->n_tau);
     c->out->scratch_bytes = lw_drift_scratch(&a->s);
     for (int i = 0; i < lw_drift_phases(&a->s); i++)
-        cpu_phase(c, drift_task, lw_drift_tasks(&a->s, i));
-    cpu_phase(c, report_task, 1);
+        lw_cpu_phase(c, drift_task, lw_drift_tasks(&a->s, i));
+    lw_cpu_phase(c, report_task, 1);
     return 0;
 }

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* ---- elementwise ------------------------------------------------------------------------------------ */
+/* ---- elementwise
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct ew_arg {
     const lw_kernels *k;
@@ -23,10 +24,10 @@ static void ew_task(const lw_task *t)
     a->k->ew.run(out, in, &a->p, &a->s, cpu_begin(a->r, t->index), cpu_end(a->r, t->index));
 }
 
-int cpu_lower_ew(cpu_lower *c)
+int lw_cpu_lower_ew(cpu_lower *c)
 {
     const lw_attr_ew *at = c->n->attr;
-    ew_arg *a = cpu_arg(c, sizeof *a);
+    ew_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return LW_ENOMEM;
     int64_t b, s, ch;
@@ -44,11 +45,12 @@ int cpu_lower_ew(cpu_lower *c)
         a->p.instr[i] = (lw_ew_instr){e->op, e->a, e->b, e->c, e->imm};
     }
     LW_TRY(lw_ew_prepare(&a->p));
-    cpu_phase(c, ew_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, ew_task, cpu_range_tasks(a->r));
     return 0;
 }
 
-/* ---- reductions --------------------------------------------------------------------------------------- */
+/* ---- reductions
+ * --------------------------------------------------------------------------------------- */
 
 typedef struct reduce_arg {
     const lw_kernels *k;
@@ -60,7 +62,8 @@ typedef struct reduce_arg {
 static void all_task(const lw_task *t)
 {
     const reduce_arg *a = t->arg;
-    a->k->reduce.chunk_sum(t->work, t->in[0], a->n, cpu_begin(a->r, t->index), cpu_end(a->r, t->index));
+    a->k->reduce.chunk_sum(t->work, t->in[0], a->n, cpu_begin(a->r, t->index),
+                           cpu_end(a->r, t->index));
 }
 
 static void all_combine_task(const lw_task *t)
@@ -100,8 +103,8 @@ static int lower_all(cpu_lower *c, reduce_arg *a)
 {
     a->r = (cpu_range){lw_reduce_chunks(a->n), 16};
     c->out->work_bytes = sizeof(double) * (size_t)LW_MAX(a->r.n, 1);
-    cpu_phase(c, all_task, cpu_range_tasks(a->r));
-    cpu_phase(c, all_combine_task, 1);
+    lw_cpu_phase(c, all_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, all_combine_task, 1);
     return 0;
 }
 
@@ -109,16 +112,16 @@ static int lower_columns(cpu_lower *c, reduce_arg *a)
 {
     a->r = (cpu_range){lw_reduce_row_chunks(a->rows), LW_MAX(32768 / (a->c * LW_REDUCE_ROWS), 1)};
     c->out->work_bytes = sizeof(float) * (size_t)(LW_MAX(a->r.n, 1) * a->c);
-    cpu_phase(c, columns_task, cpu_range_tasks(a->r));
-    cpu_phase(c, columns_combine_task, 1);
+    lw_cpu_phase(c, columns_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, columns_combine_task, 1);
     return 0;
 }
 
-int cpu_lower_reduce(cpu_lower *c)
+int lw_cpu_lower_reduce(cpu_lower *c)
 {
     const lw_attr_reduce *at = c->n->attr;
     lw_type x = cpu_in(c, 0);
-    reduce_arg *a = cpu_arg(c, sizeof *a);
+    reduce_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return LW_ENOMEM;
     a->k = c->k;
@@ -133,12 +136,12 @@ int cpu_lower_reduce(cpu_lower *c)
     if (at->over == LW_OVER_MIDDLE) {
         a->s = a->rows / x.dim[0];
         a->r = cpu_split(x.dim[0], a->s * a->c);
-        cpu_phase(c, middle_task, cpu_range_tasks(a->r));
+        lw_cpu_phase(c, middle_task, cpu_range_tasks(a->r));
         return 0;
     }
     if (at->over == LW_OVER_BATCH)
         a->c = a->n / x.dim[0];
     a->r = cpu_split(a->n / a->c, a->c);
-    cpu_phase(c, rows_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, rows_task, cpu_range_tasks(a->r));
     return 0;
 }

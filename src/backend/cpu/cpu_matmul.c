@@ -4,7 +4,8 @@
 
 typedef struct matmul_arg {
     const lw_kernels *k;
-    ptrdiff_t M, N, K, stride_n, stride_k;
+    ptrdiff_t M, N, K
+    , stride_n, stride_k;
     lw_act act;
     bool packed;
 } matmul_arg;
@@ -19,16 +20,16 @@ static void forward_task(const lw_task *t)
 {
     const matmul_arg *a = t->arg;
     lw_epilogue e = {.bias = t->in[2], .residual = t->in[3], .ld_residual = a->N, .act = a->act};
-    a->k->gemm.forward(t->out[0], a->N, t->in[0], a->K, a->packed ? t->in[1] : t->work, a->M, a->N, a->K,
-                       &e, t->index);
+    a->k->gemm.forward(t->out[0], a->N, t->in[0], a->K, a->packed ? t->in[1] : t->work, a->M, a->N,
+                       a->K, &e, t->index);
 }
 
 /* C[M][N] = A' B with A [K][M], B [K][N]: the kernel calls M "N", N "K", K "M". */
 static void grad_task(const lw_task *t)
 {
     const matmul_arg *a = t->arg;
-    a->k->gemm.weight_grad(t->out[0], NULL, t->in[0], a->M, t->in[1], a->N, a->K, a->M, a->N, 0, t->work,
-                           t->index);
+    a->k->gemm.weight_grad(t->out[0], NULL, t->in[0], a->M, t->in[1], a->N, a->K, a->M, a->N, 0,
+                           t->work, t->index);
 }
 
 static void combine_task(const lw_task *t)
@@ -40,20 +41,22 @@ static void combine_task(const lw_task *t)
 static int lower_transposed(cpu_lower *c, matmul_arg *a)
 {
     a->M = lw_type_last(cpu_in(c, 0));
-    a->K = lw_type_count(cpu_in(c, 0)) / a->M;
+    a->K
+    = lw_type_count(cpu_in(c, 0)) / a->M;
     if (cpu_has(c, 2) || cpu_has(c, 3))
         return lw_fail(LW_EUNSUPPORTED, "bias behind a transposed product");
-    c->out->work_bytes = sizeof(float) * (size_t)lw_gemm_weight_grad_partial_floats(a->K, a->M, a->N);
-    cpu_phase(c, grad_task, lw_gemm_weight_grad_tasks(a->K, a->M, a->N));
+    c->out->work_bytes = sizeof(float) *
+                         (size_t)lw_gemm_weight_grad_partial_floats(a->K, a->M, a->N);
+    lw_cpu_phase(c, grad_task, lw_gemm_weight_grad_tasks(a->K, a->M, a->N));
     if (lw_gemm_weight_grad_combine_tasks(a->K, a->M, a->N))
-        cpu_phase(c, combine_task, lw_gemm_weight_grad_combine_tasks(a->K, a->M, a->N));
+        lw_cpu_phase(c, combine_task, lw_gemm_weight_grad_combine_tasks(a->K, a->M, a->N));
     return 0;
 }
 
-int cpu_lower_matmul(cpu_lower *c)
+int lw_cpu_lower_matmul(cpu_lower *c)
 {
     const lw_attr_matmul *at = c->n->attr;
-    matmul_arg *a = cpu_arg(c, sizeof *a);
+    matmul_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return LW_ENOMEM;
     a->k = c->k;
@@ -64,21 +67,24 @@ int cpu_lower_matmul(cpu_lower *c)
         return lw_fail(LW_EUNSUPPORTED, "product of two transposed matrices");
     if (at->trans_a)
         return lower_transposed(c, a);
-    a->K = lw_type_last(cpu_in(c, 0));
+    a->K
+    = lw_type_last(cpu_in(c, 0));
     a->M = lw_type_count(cpu_in(c, 0)) / a->K;
     a->stride_n = at->trans_b ? a->K : 1;
     a->stride_k = at->trans_b ? 1 : a->N;
     if (!a->packed) {
         c->out->work_bytes = sizeof(float) * (size_t)lw_gemm_packed_floats(a->N, a->K);
-        cpu_phase(c, pack_task, lw_gemm_pack_tasks(a->N, a->K));
+        lw_cpu_phase(c, pack_task, lw_gemm_pack_tasks(a->N, a->K));
     }
-    cpu_phase(c, forward_task, lw_gemm_tasks(a->M, a->N, a->K));
+    lw_cpu_phase(c, forward_task, lw_gemm_tasks(a->M, a->N, a->K));
     return 0;
 }
 
-/* ---- packed weights ------------------------------------------------------------------------------- */
+/* ---- packed weights
+ * ------------------------------------------------------------------------------- */
 
-bool cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack, void *attr)
+bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
+                       void *attr)
 {
     (void)self;
     if (i != 1)
@@ -98,11 +104,12 @@ bool cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_a
     if (n->op != LW_OP_CONV2D && n->op != LW_OP_CONV2D_DX)
         return false;
     const lw_attr_conv *at = n->attr;
-    lw_conv_shape s = cpu_conv_shape(at, 1);
+    lw_conv_shape s = lw_cpu_conv_shape(at, 1);
     lw_conv_pass pass = n->op == LW_OP_CONV2D ? LW_CONV_FORWARD : LW_CONV_DATA_GRAD;
-    *pack = (lw_attr_pack){n->op == LW_OP_CONV2D ? CPU_PACK_CONV : CPU_PACK_CONV_DX,
-                           {at->o, at->kh, at->kw, at->c, at->stride, at->h, at->w, at->pad_t * 64 + at->pad_l},
-                           lw_conv_packed_floats(&s, pass)};
+    *pack = (lw_attr_pack){
+        n->op == LW_OP_CONV2D ? CPU_PACK_CONV : CPU_PACK_CONV_DX,
+        {at->o, at->kh, at->kw, at->c, at->stride, at->h, at->w, at->pad_t * 64 + at->pad_l},
+        lw_conv_packed_floats(&s, pass)};
     return true;
 }
 
@@ -115,7 +122,8 @@ typedef struct pack_arg {
 static void pack_matmul(const lw_task *t)
 {
     const pack_arg *a = t->arg;
-    ptrdiff_t N = a->p.p[0], K = a->p.p[1];
+    ptrdiff_t N = a->p.p[0], K
+    = a->p.p[1];
     bool nk = a->p.p[2];
     a->k->gemm.pack(t->out[0], t->in[0], N, K, nk ? K : 1, nk ? 1 : N, t->index);
 }
@@ -127,23 +135,33 @@ static void pack_conv(const lw_task *t)
                     a->p.kind == CPU_PACK_CONV ? LW_CONV_FORWARD : LW_CONV_DATA_GRAD, t->index);
 }
 
-int cpu_lower_pack(cpu_lower *c)
+int lw_cpu_lower_pack(cpu_lower *c)
 {
-    pack_arg *a = cpu_arg(c, sizeof *a);
+    pack_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return LW_ENOMEM;
     a->k = c->k;
     a->p = *(const lw_attr_pack *)c->n->attr;
     if (a->p.kind == CPU_PACK_MATMUL) {
-        cpu_phase(c, pack_matmul, lw_gemm_pack_tasks(a->p.p[0], a->p.p[1]));
+        lw_cpu_phase(c, pack_matmul, lw_gemm_pack_tasks(a->p.p[0], a->p.p[1]));
         return 0;
     }
     const int32_t *p = a->p.p;
     int32_t pt = p[7] / 64, pl = p[7] % 64;
-    lw_attr_conv at = {.o = p[0], .kh = p[1], .kw = p[2], .c = p[3], .stride = p[4], .h = p[5], .w = p[6],
-                       .pad_t = pt, .pad_l = pl, .pad_b = p[1], .pad_r = p[2]};
-    a->conv = cpu_conv_shape(&at, 1);
-    cpu_phase(c, pack_conv,
-              lw_conv_pack_tasks(&a->conv, a->p.kind == CPU_PACK_CONV ? LW_CONV_FORWARD : LW_CONV_DATA_GRAD));
+    lw_attr_conv at = {.o = p[0],
+                       .kh = p[1],
+                       .kw = p[2],
+                       .c = p[3],
+                       .stride = p[4],
+                       .h = p[5],
+                       .w = p[6],
+                       .pad_t = pt,
+                       .pad_l = pl,
+                       .pad_b = p[1],
+                       .pad_r = p[2]};
+    a->conv = lw_cpu_conv_shape(&at, 1);
+    lw_cpu_phase(c, pack_conv,
+                 lw_conv_pack_tasks(&a->conv, a->p.kind == CPU_PACK_CONV ? LW_CONV_FORWARD
+                                                                         : LW_CONV_DATA_GRAD));
     return 0;
 }

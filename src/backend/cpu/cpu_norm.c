@@ -11,21 +11,32 @@ typedef struct norm_arg {
 static norm_arg *norm_record(cpu_lower *c, lw_type x)
 {
     const lw_attr_norm *at = c->n->attr;
-    norm_arg *a = cpu_arg(c, sizeof *a);
+    norm_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
     ptrdiff_t ch = lw_type_last(x);
     a->k = c->k;
     a->batch = x.dim[0];
-    a->s = (lw_norm_shape){.hw = lw_type_count(x) / (a->batch * ch), .c = ch, .groups = at->groups,
-                           .x_pitch = ch, .y_pitch = ch, .eps = at->eps, .act = (lw_act)at->act};
+    a->s = (lw_norm_shape){.hw = lw_type_count(x) / (a->batch * ch),
+                           .c = ch,
+                           .groups = at->groups,
+                           .x_pitch = ch,
+                           .y_pitch = ch,
+                           .eps = at->eps,
+                           .act = (lw_act)at->act};
     a->per_sample = lw_norm_tasks(&a->s);
     c->out->scratch_bytes = sizeof(float) * lw_norm_scratch(&a->s);
     return a;
 }
 
-static const float *row(const void *p, int64_t b, int64_t n) { return p ? (const float *)p + b * n : NULL; }
-static float *row_mut(void *p, int64_t b, int64_t n) { return p ? (float *)p + b * n : NULL; }
+static const float *row(const void *p, int64_t b, int64_t n)
+{
+    return p ? (const float *)p + b * n : NULL;
+}
+static float *row_mut(void *p, int64_t b, int64_t n)
+{
+    return p ? (float *)p + b * n : NULL;
+}
 
 static void forward_task(const lw_task *t)
 {
@@ -34,23 +45,26 @@ static void forward_task(const lw_task *t)
     ptrdiff_t g0, g1;
     lw_norm_range(&a->s, t->index % a->per_sample, &g0, &g1);
     float *stat = t->work; /* mean and rstd nobody reads */
-    float *mean = t->out[1] ? t->out[1] : stat, *rstd = t->out[2] ? t->out[2] : stat + a->batch * a->s.groups;
+    float *mean = t->out[1] ? t->out[1] : stat,
+          *rstd = t->out[2] ? t->out[2] : stat + a->batch * a->s.groups;
     a->k->norm.forward(row_mut(t->out[0], b, n), row_mut(mean, b, a->s.groups),
                        row_mut(rstd, b, a->s.groups), row(t->in[0], b, n), t->in[1], t->in[2],
-                       row(t->in[3], b, a->s.c), row(t->in[4], b, a->s.c), &a->s, g0, g1, t->scratch);
+                       row(t->in[3], b, a->s.c), row(t->in[4], b, a->s.c), &a->s, g0, g1,
+                       t->scratch);
 }
 
-int cpu_lower_group_norm(cpu_lower *c)
+int lw_cpu_lower_group_norm(cpu_lower *c)
 {
     norm_arg *a = norm_record(c, cpu_in(c, 0));
     if (!a)
         return LW_ENOMEM;
     c->out->work_bytes = sizeof(float) * 2u * (size_t)(a->batch * a->s.groups);
-    cpu_phase(c, forward_task, a->batch * a->per_sample);
+    lw_cpu_phase(c, forward_task, a->batch * a->per_sample);
     return 0;
 }
 
-/* inputs: dy, x, gamma, beta, scale?, shift?, mean, rstd; outputs: dx, dgamma, dbeta, dscale, dshift */
+/* inputs: dy, x, gamma, beta, scale?, shift?, mean, rstd; outputs: dx, dgamma, dbeta, dscale,
+ * dshift */
 static void backward_task(const lw_task *t)
 {
     const norm_arg *a = t->arg;
@@ -74,13 +88,13 @@ static void combine_task(const lw_task *t)
         a->k->reduce.col_combine(t->out[1 + t->index], part, a->batch, a->s.c, 1.0, 0, 0, a->s.c);
 }
 
-int cpu_lower_group_norm_grad(cpu_lower *c)
+int lw_cpu_lower_group_norm_grad(cpu_lower *c)
 {
     norm_arg *a = norm_record(c, cpu_in(c, 1));
     if (!a)
         return LW_ENOMEM;
     c->out->work_bytes = sizeof(float) * 2u * (size_t)(a->batch * a->s.c);
-    cpu_phase(c, backward_task, a->batch * a->per_sample);
-    cpu_phase(c, combine_task, 2);
+    lw_cpu_phase(c, backward_task, a->batch * a->per_sample);
+    lw_cpu_phase(c, combine_task, 2);
     return 0;
 }

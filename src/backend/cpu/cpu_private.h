@@ -15,23 +15,29 @@ typedef struct cpu_lower {
 
 typedef int cpu_lower_fn(cpu_lower *c);
 
-/* One lowering per row of ops.def: cpu_lower_<name>. */
-#define OP(NAME, name, doc) cpu_lower_fn cpu_lower_##name;
+/* One lowering per row of ops.def: lw_cpu_lower_<name>. */
+#define OP(NAME, name, doc) cpu_lower_fn lw_cpu_lower_##name;
 #include "ir/ops.def"
 #undef OP
 
 /* Layouts this device packs weights into (lw_attr_pack.kind). */
 enum { CPU_PACK_MATMUL = 1, CPU_PACK_CONV, CPU_PACK_CONV_DX };
-bool cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
-                    void *attr);
-lw_conv_shape cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
+bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
+                       void *attr);
+lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
 
 /* A record of `bytes` in plan memory, stored as the step's arg. */
-void *cpu_arg(cpu_lower *c, size_t bytes);
-void cpu_phase(cpu_lower *c, lw_task_fn *fn, int64_t n_tasks);
+void *lw_cpu_arg(cpu_lower *c, size_t bytes);
+void lw_cpu_phase(cpu_lower *c, lw_task_fn *fn, int64_t n_tasks);
 
-static inline lw_type cpu_in(const cpu_lower *c, int i) { return lw_val_type(c->g, c->n->in[i]); }
-static inline lw_type cpu_out(const cpu_lower *c, int i) { return lw_val_type(c->g, c->n->out[i]); }
+static inline lw_type cpu_in(const cpu_lower *c, int i)
+{
+    return lw_val_type(c->g, c->n->in[i]);
+}
+static inline lw_type cpu_out(const cpu_lower *c, int i)
+{
+    return lw_val_type(c->g, c->n->out[i]);
+}
 static inline bool cpu_has(const cpu_lower *c, int i)
 {
     return i < c->n->n_in && lw_val_ok(c->n->in[i]);
@@ -41,9 +47,18 @@ static inline bool cpu_has(const cpu_lower *c, int i)
 typedef struct cpu_range {
     int64_t n, step;
 } cpu_range;
-static inline int64_t cpu_range_tasks(cpu_range r) { return LW_MAX(LW_CEIL_DIV(r.n, r.step), 1); }
-static inline int64_t cpu_begin(cpu_range r, int64_t t) { return LW_MIN(t * r.step, r.n); }
-static inline int64_t cpu_end(cpu_range r, int64_t t) { return LW_MIN((t + 1) * r.step, r.n); }
+static inline int64_t cpu_range_tasks(cpu_range r)
+{
+    return LW_MAX(LW_CEIL_DIV(r.n, r.step), 1);
+}
+static inline int64_t cpu_begin(cpu_range r, int64_t t)
+{
+    return LW_MIN(t * r.step, r.n);
+}
+static inline int64_t cpu_end(cpu_range r, int64_t t)
+{
+    return LW_MIN((t + 1) * r.step, r.n);
+}
 /* n items of `floats` floats each, cut so that a task moves about 32k floats. */
 static inline cpu_range cpu_split(int64_t n, int64_t floats)
 {

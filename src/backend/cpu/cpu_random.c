@@ -19,7 +19,8 @@ static void random_task(const lw_task *t)
     lw_rng_key key = lw_rng_key_of(t->tick->seed, a->stream);
     int64_t b = cpu_begin(a->r, t->index), e = cpu_end(a->r, t->index);
     if (a->kind == LW_RANDOM_BELOW)
-        a->k->random.below(t->out[0], a->n, t->in[0], key, t->tick->step, (uint32_t)a->below, a->n, b, e);
+        a->k->random.below(t->out[0], a->n, t->in[0], key, t->tick->step, (uint32_t)a->below, a->n,
+                           b, e);
     else
         (a->kind == LW_RANDOM_NORMAL ? a->k->random.normal : a->k->random.uniform)(
             t->out[0], a->n, t->in[0], key, t->tick->step, a->n, b, e);
@@ -28,13 +29,14 @@ static void random_task(const lw_task *t)
 static void dropout_task(const lw_task *t)
 {
     const random_arg *a = t->arg;
-    a->k->random.dropout(t->out[0], t->in[0], a->p, t->in[1], lw_rng_key_of(t->tick->seed, a->stream),
-                         t->tick->step, a->n, cpu_begin(a->r, t->index), cpu_end(a->r, t->index));
+    a->k->random.dropout(t->out[0], t->in[0], a->p, t->in[1],
+                         lw_rng_key_of(t->tick->seed, a->stream), t->tick->step, a->n,
+                         cpu_begin(a->r, t->index), cpu_end(a->r, t->index));
 }
 
 static random_arg *random_record(cpu_lower *c, lw_type t)
 {
-    random_arg *a = cpu_arg(c, sizeof *a);
+    random_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
     a->k = c->k;
@@ -43,7 +45,7 @@ static random_arg *random_record(cpu_lower *c, lw_type t)
     return a;
 }
 
-int cpu_lower_random(cpu_lower *c)
+int lw_cpu_lower_random(cpu_lower *c)
 {
     const lw_attr_random *at = c->n->attr;
     random_arg *a = random_record(c, at->type);
@@ -52,11 +54,11 @@ int cpu_lower_random(cpu_lower *c)
     a->kind = at->kind;
     a->below = at->below;
     a->stream = at->stream;
-    cpu_phase(c, random_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, random_task, cpu_range_tasks(a->r));
     return 0;
 }
 
-int cpu_lower_dropout(cpu_lower *c)
+int lw_cpu_lower_dropout(cpu_lower *c)
 {
     const lw_attr_dropout *at = c->n->attr;
     random_arg *a = random_record(c, cpu_in(c, 0));
@@ -64,11 +66,12 @@ int cpu_lower_dropout(cpu_lower *c)
         return LW_ENOMEM;
     a->p = at->p;
     a->stream = at->stream;
-    cpu_phase(c, dropout_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, dropout_task, cpu_range_tasks(a->r));
     return 0;
 }
 
-/* ---- embedding -------------------------------------------------------------------------------------- */
+/* ---- embedding
+ * -------------------------------------------------------------------------------------- */
 
 static void gather_task(const lw_task *t)
 {
@@ -80,22 +83,22 @@ static void gather_task(const lw_task *t)
 static void scatter_task(const lw_task *t)
 {
     const random_arg *a = t->arg;
-    a->k->pooling.scatter(t->out[0], t->in[0], t->in[1], a->b, a->v, a->n, 0, cpu_begin(a->r, t->index),
-                          cpu_end(a->r, t->index));
+    a->k->pooling.scatter(t->out[0], t->in[0], t->in[1], a->b, a->v, a->n, 0,
+                          cpu_begin(a->r, t->index), cpu_end(a->r, t->index));
 }
 
-int cpu_lower_embedding(cpu_lower *c)
+int lw_cpu_lower_embedding(cpu_lower *c)
 {
     lw_type y = cpu_out(c, 0);
     random_arg *a = random_record(c, y);
     if (!a)
         return LW_ENOMEM;
     a->v = cpu_in(c, 0).dim[0];
-    cpu_phase(c, gather_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, gather_task, cpu_range_tasks(a->r));
     return 0;
 }
 
-int cpu_lower_embedding_grad(cpu_lower *c)
+int lw_cpu_lower_embedding_grad(cpu_lower *c)
 {
     lw_type dy = cpu_in(c, 0), table = cpu_out(c, 0);
     random_arg *a = random_record(c, dy);
@@ -104,6 +107,6 @@ int cpu_lower_embedding_grad(cpu_lower *c)
     a->b = dy.dim[0];
     a->v = table.dim[0];
     a->r = (cpu_range){a->n, 64};
-    cpu_phase(c, scatter_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, scatter_task, cpu_range_tasks(a->r));
     return 0;
 }

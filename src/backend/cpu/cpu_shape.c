@@ -2,7 +2,8 @@
 /* Moving and resampling images: concat, slice, pad, subsample, upsample, pooling, resize. */
 #include "backend/cpu/cpu_private.h"
 
-/* ---- concat and slice: rows of the dimensions before the axis ----------------------------------------- */
+/* ---- concat and slice: rows of the dimensions before the axis
+ * ----------------------------------------- */
 
 typedef struct rows_arg {
     const lw_kernels *k;
@@ -24,19 +25,20 @@ static void concat_task(const lw_task *t)
     int64_t b = cpu_begin(a->r, t->index), e = cpu_end(a->r, t->index);
     ptrdiff_t pitch = a->first + a->second;
     a->k->pooling.copy_rows(t->out[0], pitch, t->in[0], a->first, a->first, b, e);
-    a->k->pooling.copy_rows((float *)t->out[0] + a->first, pitch, t->in[1], a->second, a->second, b, e);
+    a->k->pooling.copy_rows((float *)t->out[0] + a->first, pitch, t->in[1], a->second, a->second, b,
+                            e);
 }
 
 static void slice_task(const lw_task *t)
 {
     const rows_arg *a = t->arg;
-    a->k->pooling.copy_rows(t->out[0], a->first, (const float *)t->in[0] + a->skip, a->second, a->first,
-                            cpu_begin(a->r, t->index), cpu_end(a->r, t->index));
+    a->k->pooling.copy_rows(t->out[0], a->first, (const float *)t->in[0] + a->skip, a->second,
+                            a->first, cpu_begin(a->r, t->index), cpu_end(a->r, t->index));
 }
 
 static rows_arg *rows_record(cpu_lower *c, int axis)
 {
-    rows_arg *a = cpu_arg(c, sizeof *a);
+    rows_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
     lw_type o = cpu_out(c, 0);
@@ -45,7 +47,7 @@ static rows_arg *rows_record(cpu_lower *c, int axis)
     return a;
 }
 
-int cpu_lower_concat(cpu_lower *c)
+int lw_cpu_lower_concat(cpu_lower *c)
 {
     int axis = ((const lw_attr_axis *)c->n->attr)->axis;
     rows_arg *a = rows_record(c, axis);
@@ -55,11 +57,11 @@ int cpu_lower_concat(cpu_lower *c)
         return lw_fail(LW_EUNSUPPORTED, "concat of %s", lw_dtype_name(cpu_out(c, 0).dtype));
     a->first = inner(cpu_in(c, 0), axis);
     a->second = inner(cpu_in(c, 1), axis);
-    cpu_phase(c, concat_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, concat_task, cpu_range_tasks(a->r));
     return 0;
 }
 
-int cpu_lower_slice(cpu_lower *c)
+int lw_cpu_lower_slice(cpu_lower *c)
 {
     const lw_attr_axis *at = c->n->attr;
     rows_arg *a = rows_record(c, at->axis);
@@ -70,11 +72,12 @@ int cpu_lower_slice(cpu_lower *c)
     a->first = inner(cpu_out(c, 0), at->axis);
     a->second = inner(cpu_in(c, 0), at->axis);
     a->skip = at->begin * (a->second / cpu_in(c, 0).dim[at->axis]);
-    cpu_phase(c, slice_task, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, slice_task, cpu_range_tasks(a->r));
     return 0;
 }
 
-/* ---- images: ranges of rows ------------------------------------------------------------------------------ */
+/* ---- images: ranges of rows
+ * ------------------------------------------------------------------------------ */
 
 typedef struct image_arg {
     const lw_kernels *k;
@@ -89,7 +92,7 @@ typedef struct image_arg {
 /* Record with ranges over `rows` image rows (or samples) of `floats` floats each. */
 static image_arg *image_record(cpu_lower *c, int64_t rows, int64_t floats)
 {
-    image_arg *a = cpu_arg(c, sizeof *a);
+    image_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
     a->k = c->k;
@@ -97,8 +100,14 @@ static image_arg *image_record(cpu_lower *c, int64_t rows, int64_t floats)
     return a;
 }
 
-static int64_t image_rows(lw_type t) { return (int64_t)t.dim[0] * t.dim[1]; }
-static int64_t row_floats(lw_type t) { return (int64_t)t.dim[2] * t.dim[3]; }
+static int64_t image_rows(lw_type t)
+{
+    return (int64_t)t.dim[0] * t.dim[1];
+}
+static int64_t row_floats(lw_type t)
+{
+    return (int64_t)t.dim[2] * t.dim[3];
+}
 
 static void set_space(image_arg *a, lw_type t)
 {
@@ -107,20 +116,23 @@ static void set_space(image_arg *a, lw_type t)
     a->c = t.dim[3];
 }
 
-#define IMAGE_TASK(name, call)                                                                     \
-    static void name(const lw_task *t)                                                             \
-    {                                                                                              \
-        const image_arg *a = t->arg;                                                               \
-        int64_t b = cpu_begin(a->r, t->index), e = cpu_end(a->r, t->index);                        \
-        call;                                                                                      \
+#define IMAGE_TASK(name, call)                                              \
+    static void name(const lw_task *t)                                      \
+    {                                                                       \
+        const image_arg *a = t->arg;                                        \
+        int64_t b = cpu_begin(a->r, t->index), e = cpu_end(a->r, t->index); \
+        call;                                                               \
     }
 IMAGE_TASK(pad_task, a->k->pooling.pad(t->out[0], t->in[0], &a->pad, b, e))
-IMAGE_TASK(sub_task, a->k->pooling.subsample(t->out[0], t->in[0], a->h, a->w, a->c, a->factor, b, e))
+IMAGE_TASK(sub_task,
+           a->k->pooling.subsample(t->out[0], t->in[0], a->h, a->w, a->c, a->factor, b, e))
 IMAGE_TASK(sub_grad_task,
            a->k->pooling.subsample_grad(t->out[0], t->in[0], a->h, a->w, a->c, a->factor, b, e))
 IMAGE_TASK(up_task, a->k->pooling.upsample(t->out[0], t->in[0], a->h, a->w, a->c, a->factor, b, e))
-IMAGE_TASK(up_grad_task, a->k->pooling.upsample_grad(t->out[0], t->in[0], a->h, a->w, a->c, a->factor, b, e))
-IMAGE_TASK(pool_task, (a->max ? a->k->pooling.max : a->k->pooling.avg)(t->out[0], t->in[0], &a->pool, b, e))
+IMAGE_TASK(up_grad_task,
+           a->k->pooling.upsample_grad(t->out[0], t->in[0], a->h, a->w, a->c, a->factor, b, e))
+IMAGE_TASK(pool_task,
+           (a->max ? a->k->pooling.max : a->k->pooling.avg)(t->out[0], t->in[0], &a->pool, b, e))
 IMAGE_TASK(avg_grad_task, a->k->pooling.avg_grad(t->out[0], t->in[0], &a->pool, b, e))
 IMAGE_TASK(max_grad_task, a->k->pooling.max_grad(t->out[0], t->in[0], t->in[1], &a->pool, b, e))
 IMAGE_TASK(resize_task, a->k->resample.bilinear(t->out[0], t->in[0], &a->resize, b, e))
@@ -130,11 +142,11 @@ static int finish(cpu_lower *c, image_arg *a, lw_task_fn *fn)
 {
     if (!a)
         return LW_ENOMEM;
-    cpu_phase(c, fn, cpu_range_tasks(a->r));
+    lw_cpu_phase(c, fn, cpu_range_tasks(a->r));
     return 0;
 }
 
-int cpu_lower_pad(cpu_lower *c)
+int lw_cpu_lower_pad(cpu_lower *c)
 {
     const lw_attr_pad *at = c->n->attr;
     lw_type x = cpu_in(c, 0), y = cpu_out(c, 0);
@@ -160,24 +172,36 @@ static int lower_factor(cpu_lower *c, lw_type over, lw_type space, lw_task_fn *f
     return finish(c, a, fn);
 }
 
-int cpu_lower_subsample(cpu_lower *c) { return lower_factor(c, cpu_out(c, 0), cpu_in(c, 0), sub_task); }
-int cpu_lower_subsample_grad(cpu_lower *c)
+int lw_cpu_lower_subsample(cpu_lower *c)
+{
+    return lower_factor(c, cpu_out(c, 0), cpu_in(c, 0), sub_task);
+}
+int lw_cpu_lower_subsample_grad(cpu_lower *c)
 {
     return lower_factor(c, cpu_out(c, 0), cpu_out(c, 0), sub_grad_task);
 }
-int cpu_lower_upsample(cpu_lower *c) { return lower_factor(c, cpu_in(c, 0), cpu_in(c, 0), up_task); }
-int cpu_lower_upsample_grad(cpu_lower *c)
+int lw_cpu_lower_upsample(cpu_lower *c)
+{
+    return lower_factor(c, cpu_in(c, 0), cpu_in(c, 0), up_task);
+}
+int lw_cpu_lower_upsample_grad(cpu_lower *c)
 {
     return lower_factor(c, cpu_out(c, 0), cpu_out(c, 0), up_grad_task);
 }
 
 static lw_pooling_shape pool_shape(const lw_attr_pool *at, lw_type y)
 {
-    return (lw_pooling_shape){.h = at->h, .w = at->w, .c = y.dim[3], .oh = y.dim[1], .ow = y.dim[2],
-                              .k = at->k, .stride = at->stride, .pad = at->pad};
+    return (lw_pooling_shape){.h = at->h,
+                              .w = at->w,
+                              .c = y.dim[3],
+                              .oh = y.dim[1],
+                              .ow = y.dim[2],
+                              .k = at->k,
+                              .stride = at->stride,
+                              .pad = at->pad};
 }
 
-int cpu_lower_pool(cpu_lower *c)
+int lw_cpu_lower_pool(cpu_lower *c)
 {
     const lw_attr_pool *at = c->n->attr;
     lw_type y = cpu_out(c, 0);
@@ -189,7 +213,7 @@ int cpu_lower_pool(cpu_lower *c)
     return finish(c, a, pool_task);
 }
 
-int cpu_lower_pool_grad(cpu_lower *c)
+int lw_cpu_lower_pool_grad(cpu_lower *c)
 {
     const lw_attr_pool *at = c->n->attr;
     lw_type dx = cpu_out(c, 0);
@@ -200,7 +224,7 @@ int cpu_lower_pool_grad(cpu_lower *c)
     return finish(c, a, at->max ? max_grad_task : avg_grad_task);
 }
 
-int cpu_lower_resize(cpu_lower *c)
+int lw_cpu_lower_resize(cpu_lower *c)
 {
     lw_type x = cpu_in(c, 0), y = cpu_out(c, 0);
     image_arg *a = image_record(c, image_rows(y), row_floats(y));
@@ -209,7 +233,7 @@ int cpu_lower_resize(cpu_lower *c)
     return finish(c, a, resize_task);
 }
 
-int cpu_lower_resize_grad(cpu_lower *c)
+int lw_cpu_lower_resize_grad(cpu_lower *c)
 {
     lw_type dy = cpu_in(c, 0), dx = cpu_out(c, 0);
     image_arg *a = image_record(c, dx.dim[0], lw_type_count(dy) / dy.dim[0]);

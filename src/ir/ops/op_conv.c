@@ -21,30 +21,34 @@ static bool is_weight(lw_type t, const lw_attr_conv *a)
 static int check_extras(const lw_graph *g, const lw_node *n, int bias, int residual, lw_type y)
 {
     if (bias && has_in(n, bias) && lw_type_count(in_type(g, n, bias)) != lw_type_last(y))
-        return op_fail(g, n, "bias must have one element per output channel");
+        return lw_op_fail(g, n, "bias must have one element per output channel");
     if (has_in(n, residual) && !lw_type_eq(in_type(g, n, residual), y))
-        return op_fail(g, n, "residual must have the result's shape");
+        return lw_op_fail(g, n, "residual must have the result's shape");
     return 0;
 }
 
 /* A packed weight (from a pack node) is a flat f32 buffer of the device's own size. */
-static bool packed(const lw_graph *g, lw_val w) { return lw_val_node(g, w)->op == LW_OP_PACK; }
+static bool packed(const lw_graph *g, lw_val w)
+{
+    return lw_val_node(g, w)->op == LW_OP_PACK;
+}
 
 static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_conv *a = n->attr;
     lw_type x = in_type(g, n, 0);
-    if (x.rank != 4 || x.dtype != LW_F32 || x.dim[1] != a->h || x.dim[2] != a->w || x.dim[3] != a->c)
-        return op_fail(g, n, "input must be f32 [B,H,W,C]");
+    if (x.rank != 4 || x.dtype != LW_F32 || x.dim[1] != a->h || x.dim[2] != a->w ||
+        x.dim[3] != a->c)
+        return lw_op_fail(g, n, "input must be f32 [B,H,W,C]");
     if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
-        return op_fail(g, n, "weight must be [O,KH,KW,C]");
+        return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     if (a->stride < 1 || a->kh < 1 || a->kw < 1)
-        return op_fail(g, n, "kernel and stride must be positive");
+        return lw_op_fail(g, n, "kernel and stride must be positive");
     if (a->h + a->pad_t + a->pad_b < a->kh || a->w + a->pad_l + a->pad_r < a->kw)
-        return op_fail(g, n, "the image is smaller than the kernel");
+        return lw_op_fail(g, n, "the image is smaller than the kernel");
     lw_type y = conv_out(a, x.dim[0]);
     LW_TRY(check_extras(g, n, 2, 3, y));
-    return op_one(out, y);
+    return lw_op_one(out, y);
 }
 
 static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
@@ -52,12 +56,12 @@ static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
     const lw_attr_conv *a = n->attr;
     lw_type dy = in_type(g, n, 0);
     if (dy.rank != 4 || !lw_type_eq(dy, conv_out(a, dy.dim[0])))
-        return op_fail(g, n, "dy must have the convolution's output shape");
+        return lw_op_fail(g, n, "dy must have the convolution's output shape");
     if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
-        return op_fail(g, n, "weight must be [O,KH,KW,C]");
+        return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type dx = lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c);
     LW_TRY(check_extras(g, n, 0, 2, dx));
-    return op_one(out, dx);
+    return lw_op_one(out, dx);
 }
 
 static int infer_dw(const lw_graph *g, const lw_node *n, lw_infer *out)
@@ -66,13 +70,14 @@ static int infer_dw(const lw_graph *g, const lw_node *n, lw_infer *out)
     lw_type dy = in_type(g, n, 0), x = in_type(g, n, 1);
     if (dy.rank != 4 || !lw_type_eq(dy, conv_out(a, dy.dim[0])) ||
         !lw_type_eq(x, lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c)))
-        return op_fail(g, n, "dy and x must belong to one convolution");
+        return lw_op_fail(g, n, "dy and x must belong to one convolution");
     *out = (lw_infer){
         2, {lw_type_of(LW_F32, 4, a->o, a->kh, a->kw, a->c), lw_type_of(LW_F32, 1, a->o)}};
     return 0;
 }
 
-static void grad_conv(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_conv(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                      lw_val *din)
 {
     const lw_attr_conv *a = n->attr;
     if (a->act != LW_ACT_NONE || packed(g, n->in[1])) {
@@ -110,7 +115,8 @@ static void cost_conv(const lw_graph *g, const lw_node *n, lw_cost *out)
     const lw_attr_conv *a = n->attr;
     double batch = in_type(g, n, 0).dim[0];
     lw_cost_bytes(g, n, out);
-    out->flops = 2.0 * batch * a->c * a->o * valid_taps(a->h, a->pad_t, a->pad_b, a->kh, a->stride) *
+    out->flops = 2.0 * batch * a->c * a->o *
+                 valid_taps(a->h, a->pad_t, a->pad_b, a->kh, a->stride) *
                  valid_taps(a->w, a->pad_l, a->pad_r, a->kw, a->stride);
 }
 
@@ -127,13 +133,25 @@ static void print_conv(lw_str *s, const lw_node *n)
 }
 
 const lw_op_def lw_op_conv2d = {
-    .name = "conv2d", .infer = infer_conv, .grad = grad_conv, .cost = cost_conv, .print = print_conv,
+    .name = "conv2d",
+    .infer = infer_conv,
+    .grad = grad_conv,
+    .cost = cost_conv,
+    .print = print_conv,
 };
 const lw_op_def lw_op_conv2d_dx = {
-    .name = "conv2d_dx", .infer = infer_dx, .grad = lw_grad_none, .cost = cost_conv, .print = print_conv,
+    .name = "conv2d_dx",
+    .infer = infer_dx,
+    .grad = lw_grad_none,
+    .cost = cost_conv,
+    .print = print_conv,
 };
 const lw_op_def lw_op_conv2d_dw = {
-    .name = "conv2d_dw", .infer = infer_dw, .grad = lw_grad_none, .cost = cost_conv, .print = print_conv,
+    .name = "conv2d_dw",
+    .infer = infer_dw,
+    .grad = lw_grad_none,
+    .cost = cost_conv,
+    .print = print_conv,
 };
 
 lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4])
@@ -144,8 +162,17 @@ lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, c
     if (tx.rank != 4 || tw.rank != 4)
         return lw_graph_fail(g, LW_ESHAPE, "conv2d needs [B,H,W,C] and [O,KH,KW,C]");
     lw_attr_conv a = {
-        .kh = tw.dim[1], .kw = tw.dim[2], .stride = stride, .pad_t = pad[0], .pad_l = pad[1],
-        .pad_b = pad[2], .pad_r = pad[3], .h = tx.dim[1], .w = tx.dim[2], .c = tw.dim[3], .o = tw.dim[0],
+        .kh = tw.dim[1],
+        .kw = tw.dim[2],
+        .stride = stride,
+        .pad_t = pad[0],
+        .pad_l = pad[1],
+        .pad_b = pad[2],
+        .pad_r = pad[3],
+        .h = tx.dim[1],
+        .w = tx.dim[2],
+        .c = tw.dim[3],
+        .o = tw.dim[0],
     };
     return lw_graph_op(g, LW_OP_CONV2D, (lw_val[]){x, w, bias}, 3, &a, sizeof a);
 }
@@ -161,7 +188,7 @@ static int infer_pack(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_pack *a = n->attr;
     (void)g;
-    return op_one(out, lw_type_of(LW_F32, 1, (int32_t)a->floats));
+    return lw_op_one(out, lw_type_of(LW_F32, 1, (int32_t)a->floats));
 }
 
 static void print_pack(lw_str *s, const lw_node *n)
@@ -170,6 +197,9 @@ static void print_pack(lw_str *s, const lw_node *n)
 }
 
 const lw_op_def lw_op_pack = {
-    .name = "pack", .infer = infer_pack, .grad = lw_grad_none, .cost = lw_cost_bytes,
+    .name = "pack",
+    .infer = infer_pack,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
     .print = print_pack,
 };

@@ -2,7 +2,8 @@
 /* Feature statistics and the drift field, whose gradient is closed form. */
 #include "ir/ops/ops.h"
 
-/* ---- feature statistics ----------------------------------------------------------------------------- */
+/* ---- feature statistics
+ * ----------------------------------------------------------------------------- */
 
 static void stat_types(lw_type x, lw_type out[LW_STATS])
 {
@@ -18,7 +19,7 @@ static int infer_stats(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     lw_type x = in_type(g, n, 0);
     if (x.rank != 4 || x.dtype != LW_F32)
-        return op_fail(g, n, "needs f32 [B,H,W,C]");
+        return lw_op_fail(g, n, "needs f32 [B,H,W,C]");
     out->n_out = LW_STATS;
     stat_types(x, out->out);
     return 0;
@@ -29,15 +30,16 @@ static int infer_stats_grad(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     lw_type x = in_type(g, n, 0), t[LW_STATS];
     if (x.rank != 4)
-        return op_fail(g, n, "needs f32 [B,H,W,C]");
+        return lw_op_fail(g, n, "needs f32 [B,H,W,C]");
     stat_types(x, t);
     for (int i = 0; i < LW_STATS; i++)
         if (has_in(n, i + 1) && !lw_type_eq(in_type(g, n, i + 1), t[i]))
-            return op_fail(g, n, "a cotangent has the wrong shape");
-    return op_one(out, x);
+            return lw_op_fail(g, n, "a cotangent has the wrong shape");
+    return lw_op_one(out, x);
 }
 
-static void grad_stats(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_stats(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                       lw_val *din)
 {
     if (!need[0])
         return;
@@ -48,11 +50,17 @@ static void grad_stats(lw_graph *g, const lw_node *n, const lw_val *dout, const 
 }
 
 const lw_op_def lw_op_feature_stats = {
-    .name = "feature_stats", .infer = infer_stats, .grad = grad_stats, .cost = lw_cost_bytes,
+    .name = "feature_stats",
+    .infer = infer_stats,
+    .grad = grad_stats,
+    .cost = lw_cost_bytes,
     .flags = LW_OPF_ANY_OUT,
 };
 const lw_op_def lw_op_feature_stats_grad = {
-    .name = "feature_stats_grad", .infer = infer_stats_grad, .grad = lw_grad_none, .cost = lw_cost_bytes,
+    .name = "feature_stats_grad",
+    .infer = infer_stats_grad,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
 };
 
 void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS])
@@ -62,7 +70,8 @@ void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS])
         out[i] = n ? n->out[i] : LW_NOVAL;
 }
 
-/* ---- drift field ------------------------------------------------------------------------------------ */
+/* ---- drift field
+ * ------------------------------------------------------------------------------------ */
 
 static bool is_samples(lw_type t, const lw_attr_drift *a, int32_t per_group)
 {
@@ -74,22 +83,25 @@ static int infer_drift(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_drift *a = n->attr;
     if (!is_samples(in_type(g, n, 0), a, a->n) || !is_samples(in_type(g, n, 1), a, a->np))
-        return op_fail(g, n, "needs gen [G*N,T,C] and pos [G*Np,T,C]");
+        return lw_op_fail(g, n, "needs gen [G*N,T,C] and pos [G*Np,T,C]");
     if (a->nu && (!has_in(n, 2) || !is_samples(in_type(g, n, 2), a, a->nu) || !has_in(n, 3) ||
                   lw_type_count(in_type(g, n, 3)) != a->groups))
-        return op_fail(g, n, "needs uncond [G*Nu,T,C] and one weight per group");
+        return lw_op_fail(g, n, "needs uncond [G*Nu,T,C] and one weight per group");
     if (a->n_tau < 1 || a->n_tau > LW_DRIFT_MAX_TAU)
-        return op_fail(g, n, "needs 1 to 8 temperatures");
+        return lw_op_fail(g, n, "needs 1 to 8 temperatures");
     for (int i = 0; i < a->n_tau; i++)
         if (!(a->tau[i] > 0.0f))
-            return op_fail(g, n, "temperatures must be positive");
-    *out = (lw_infer){3, {lw_type_of(LW_F32, 1, 1), in_type(g, n, 0),
-                          lw_type_of(LW_F32, 1, LW_DRIFT_STATS(a->n_tau))}};
+            return lw_op_fail(g, n, "temperatures must be positive");
+    *out = (lw_infer){3,
+                      {lw_type_of(LW_F32, 1, 1), in_type(g, n, 0),
+                       lw_type_of(LW_F32, 1, LW_DRIFT_STATS(a->n_tau))}};
     return 0;
 }
 
-/* dloss/dgen was computed with the loss: scale it by the cotangent (spec: the drift is a constant goal). */
-static void grad_drift(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+/* dloss/dgen was computed with the loss: scale it by the cotangent (spec: the drift is a constant
+ * goal). */
+static void grad_drift(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                       lw_val *din)
 {
     if (need[0] && lw_val_ok(dout[0]))
         din[0] = lw_mul(g, n->out[1], dout[0]);
@@ -107,8 +119,8 @@ static void print_drift(lw_str *s, const lw_node *n)
 {
     static const char *const variant[] = {"official", "plain", "tau-times-dim"};
     const lw_attr_drift *a = n->attr;
-    lw_str_addf(s, "%s %d groups of %d gen %d pos %d uncond, tau", variant[a->variant], a->groups, a->n,
-                a->np, a->nu);
+    lw_str_addf(s, "%s %d groups of %d gen %d pos %d uncond, tau", variant[a->variant], a->groups,
+                a->n, a->np, a->nu);
     for (int i = 0; i < a->n_tau; i++)
         lw_str_addf(s, " %g", (double)a->tau[i]);
     if (!a->normalize_over_x)
@@ -116,8 +128,12 @@ static void print_drift(lw_str *s, const lw_node *n)
 }
 
 const lw_op_def lw_op_drift_field = {
-    .name = "drift_field", .infer = infer_drift, .grad = grad_drift, .cost = cost_drift,
-    .print = print_drift, .flags = LW_OPF_ANY_OUT,
+    .name = "drift_field",
+    .infer = infer_drift,
+    .grad = grad_drift,
+    .cost = cost_drift,
+    .print = print_drift,
+    .flags = LW_OPF_ANY_OUT,
 };
 
 lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,

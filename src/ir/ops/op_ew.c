@@ -14,8 +14,14 @@ static const struct {
 #undef EW
 };
 
-const char *lw_ewop_name(lw_ewop op) { return ewops[op].name; }
-int lw_ewop_arity(lw_ewop op) { return ewops[op].arity; }
+const char *lw_ewop_name(lw_ewop op)
+{
+    return ewops[op].name;
+}
+int lw_ewop_arity(lw_ewop op)
+{
+    return ewops[op].arity;
+}
 
 void lw_ew_view(lw_type t, int64_t *b, int64_t *s, int64_t *c)
 {
@@ -64,13 +70,13 @@ static int infer_ew(const lw_graph *g, const lw_node *n, lw_infer *out)
     for (int i = 0; i < n->n_in; i++) {
         lw_type t = in_type(g, n, i);
         if (t.dtype != LW_F32)
-            return op_fail(g, n, "elementwise operands must be f32");
+            return lw_op_fail(g, n, "elementwise operands must be f32");
         if (operand_mode(t, a->type) != (int)a->mode[i])
-            return op_fail(g, n, "operand does not broadcast to the output");
+            return lw_op_fail(g, n, "operand does not broadcast to the output");
     }
     if (a->n_step < 1 || a->n_step > LW_EW_MAX_INSTR)
-        return op_fail(g, n, "elementwise program is empty or too long");
-    return op_one(out, a->type);
+        return lw_op_fail(g, n, "elementwise program is empty or too long");
+    return lw_op_one(out, a->type);
 }
 
 static void print_ew(lw_str *s, const lw_node *n)
@@ -131,7 +137,10 @@ static lw_val one_step(lw_graph *g, lw_ewop op, const lw_val *in, int n)
     return add_ew(g, &a, in, n);
 }
 
-lw_val lw_ew1(lw_graph *g, lw_ewop op, lw_val a) { return one_step(g, op, &a, 1); }
+lw_val lw_ew1(lw_graph *g, lw_ewop op, lw_val a)
+{
+    return one_step(g, op, &a, 1);
+}
 lw_val lw_ew2(lw_graph *g, lw_ewop op, lw_val a, lw_val b)
 {
     return one_step(g, op, (lw_val[]){a, b}, 2);
@@ -140,13 +149,34 @@ lw_val lw_ew3(lw_graph *g, lw_ewop op, lw_val a, lw_val b, lw_val c)
 {
     return one_step(g, op, (lw_val[]){a, b, c}, 3);
 }
-lw_val lw_add(lw_graph *g, lw_val a, lw_val b) { return lw_ew2(g, LW_EW_add, a, b); }
-lw_val lw_sub(lw_graph *g, lw_val a, lw_val b) { return lw_ew2(g, LW_EW_sub, a, b); }
-lw_val lw_mul(lw_graph *g, lw_val a, lw_val b) { return lw_ew2(g, LW_EW_mul, a, b); }
-lw_val lw_div(lw_graph *g, lw_val a, lw_val b) { return lw_ew2(g, LW_EW_div, a, b); }
-lw_val lw_relu(lw_graph *g, lw_val a) { return lw_ew1(g, LW_EW_relu, a); }
-lw_val lw_silu(lw_graph *g, lw_val a) { return lw_ew1(g, LW_EW_silu, a); }
-lw_val lw_sqr(lw_graph *g, lw_val a) { return lw_ew1(g, LW_EW_sqr, a); }
+lw_val lw_add(lw_graph *g, lw_val a, lw_val b)
+{
+    return lw_ew2(g, LW_EW_add, a, b);
+}
+lw_val lw_sub(lw_graph *g, lw_val a, lw_val b)
+{
+    return lw_ew2(g, LW_EW_sub, a, b);
+}
+lw_val lw_mul(lw_graph *g, lw_val a, lw_val b)
+{
+    return lw_ew2(g, LW_EW_mul, a, b);
+}
+lw_val lw_div(lw_graph *g, lw_val a, lw_val b)
+{
+    return lw_ew2(g, LW_EW_div, a, b);
+}
+lw_val lw_relu(lw_graph *g, lw_val a)
+{
+    return lw_ew1(g, LW_EW_relu, a);
+}
+lw_val lw_silu(lw_graph *g, lw_val a)
+{
+    return lw_ew1(g, LW_EW_silu, a);
+}
+lw_val lw_sqr(lw_graph *g, lw_val a)
+{
+    return lw_ew1(g, LW_EW_sqr, a);
+}
 
 /* op(a, constant k): the constant is an instruction, not an operand. */
 static lw_val with_konst(lw_graph *g, lw_ewop op, lw_val x, float k)
@@ -159,8 +189,14 @@ static lw_val with_konst(lw_graph *g, lw_ewop op, lw_val x, float k)
     return add_ew(g, &a, &x, 1);
 }
 
-lw_val lw_scale(lw_graph *g, lw_val a, float k) { return with_konst(g, LW_EW_mul, a, k); }
-lw_val lw_add_f32(lw_graph *g, lw_val a, float k) { return with_konst(g, LW_EW_add, a, k); }
+lw_val lw_scale(lw_graph *g, lw_val a, float k)
+{
+    return with_konst(g, LW_EW_mul, a, k);
+}
+lw_val lw_add_f32(lw_graph *g, lw_val a, float k)
+{
+    return with_konst(g, LW_EW_add, a, k);
+}
 
 lw_val lw_broadcast(lw_graph *g, lw_val x, lw_type type)
 {
@@ -177,9 +213,8 @@ lw_val lw_sum_to(lw_graph *g, lw_val v, lw_type type)
         return v;
     lw_type from = lw_val_type(g, v);
     static const lw_reduce_over over[] = {
-        [LW_EW_SCALAR] = LW_OVER_ALL,  [LW_EW_CHANNEL] = LW_OVER_ROWS,
-        [LW_EW_BATCH] = LW_OVER_BATCH, [LW_EW_BC] = LW_OVER_MIDDLE,
-        [LW_EW_ROW] = LW_OVER_LAST,
+        [LW_EW_SCALAR] = LW_OVER_ALL, [LW_EW_CHANNEL] = LW_OVER_ROWS, [LW_EW_BATCH] = LW_OVER_BATCH,
+        [LW_EW_BC] = LW_OVER_MIDDLE,  [LW_EW_ROW] = LW_OVER_LAST,
     };
     int mode = operand_mode(type, from);
     if (mode < 0)
@@ -206,19 +241,25 @@ static lw_val d_binary(const ew_ctx *e, lw_ewop op)
 {
     lw_graph *g = e->g;
     switch (op) {
-    case LW_EW_add: return e->dy;
-    case LW_EW_sub: return e->i ? lw_ew1(g, LW_EW_neg, e->dy) : e->dy;
-    case LW_EW_mul: return lw_mul(g, e->dy, e->i ? e->a : e->b);
+    case LW_EW_add:
+        return e->dy;
+    case LW_EW_sub:
+        return e->i ? lw_ew1(g, LW_EW_neg, e->dy) : e->dy;
+    case LW_EW_mul:
+        return lw_mul(g, e->dy, e->i ? e->a : e->b);
     case LW_EW_div:
         return e->i ? lw_ew1(g, LW_EW_neg, lw_div(g, lw_mul(g, e->dy, e->y), e->b))
                     : lw_div(g, e->dy, e->b);
     case LW_EW_max: /* ties go to the first operand */
         return e->i ? lw_mul(g, e->dy, lw_ew1(g, LW_EW_step, lw_sub(g, e->b, e->a)))
-                    : lw_mul(g, e->dy, mul_konst_sub(g, lw_ew1(g, LW_EW_step, lw_sub(g, e->b, e->a))));
+                    : lw_mul(g, e->dy,
+                             mul_konst_sub(g, lw_ew1(g, LW_EW_step, lw_sub(g, e->b, e->a))));
     case LW_EW_min:
         return e->i ? lw_mul(g, e->dy, lw_ew1(g, LW_EW_step, lw_sub(g, e->a, e->b)))
-                    : lw_mul(g, e->dy, mul_konst_sub(g, lw_ew1(g, LW_EW_step, lw_sub(g, e->a, e->b))));
-    default: return LW_NOVAL;
+                    : lw_mul(g, e->dy,
+                             mul_konst_sub(g, lw_ew1(g, LW_EW_step, lw_sub(g, e->a, e->b))));
+    default:
+        return LW_NOVAL;
     }
 }
 
@@ -226,30 +267,47 @@ static lw_val d_unary(const ew_ctx *e, lw_ewop op)
 {
     lw_graph *g = e->g;
     switch (op) {
-    case LW_EW_copy: return e->dy;
-    case LW_EW_neg: return lw_ew1(g, LW_EW_neg, e->dy);
-    case LW_EW_sqr: return lw_mul(g, e->dy, lw_scale(g, e->a, 2.0f));
-    case LW_EW_sqrt: return lw_div(g, lw_scale(g, e->dy, 0.5f), e->y);
-    case LW_EW_rsqrt: return lw_mul(g, lw_scale(g, e->dy, -0.5f), lw_div(g, e->y, e->a));
-    case LW_EW_exp: return lw_mul(g, e->dy, e->y);
-    case LW_EW_log: return lw_div(g, e->dy, e->a);
-    case LW_EW_tanh: return lw_mul(g, e->dy, mul_konst_sub(g, lw_sqr(g, e->y)));
-    case LW_EW_sigmoid: return lw_mul(g, e->dy, lw_mul(g, e->y, mul_konst_sub(g, e->y)));
-    case LW_EW_silu: return lw_mul(g, e->dy, lw_ew1(g, LW_EW_silu_grad, e->a));
-    case LW_EW_gelu: return lw_mul(g, e->dy, lw_ew1(g, LW_EW_gelu_grad, e->a));
-    case LW_EW_relu: return lw_mul(g, e->dy, lw_ew1(g, LW_EW_step, e->y));
-    case LW_EW_softplus: return lw_mul(g, e->dy, lw_ew1(g, LW_EW_sigmoid, e->a));
-    case LW_EW_sin: return lw_mul(g, e->dy, lw_ew1(g, LW_EW_cos, e->a));
-    case LW_EW_cos: return lw_mul(g, e->dy, lw_ew1(g, LW_EW_neg, lw_ew1(g, LW_EW_sin, e->a)));
+    case LW_EW_copy:
+        return e->dy;
+    case LW_EW_neg:
+        return lw_ew1(g, LW_EW_neg, e->dy);
+    case LW_EW_sqr:
+        return lw_mul(g, e->dy, lw_scale(g, e->a, 2.0f));
+    case LW_EW_sqrt:
+        return lw_div(g, lw_scale(g, e->dy, 0.5f), e->y);
+    case LW_EW_rsqrt:
+        return lw_mul(g, lw_scale(g, e->dy, -0.5f), lw_div(g, e->y, e->a));
+    case LW_EW_exp:
+        return lw_mul(g, e->dy, e->y);
+    case LW_EW_log:
+        return lw_div(g, e->dy, e->a);
+    case LW_EW_tanh:
+        return lw_mul(g, e->dy, mul_konst_sub(g, lw_sqr(g, e->y)));
+    case LW_EW_sigmoid:
+        return lw_mul(g, e->dy, lw_mul(g, e->y, mul_konst_sub(g, e->y)));
+    case LW_EW_silu:
+        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_silu_grad, e->a));
+    case LW_EW_gelu:
+        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_gelu_grad, e->a));
+    case LW_EW_relu:
+        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_step, e->y));
+    case LW_EW_softplus:
+        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_sigmoid, e->a));
+    case LW_EW_sin:
+        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_cos, e->a));
+    case LW_EW_cos:
+        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_neg, lw_ew1(g, LW_EW_sin, e->a)));
     case LW_EW_abs: /* sign: step(a) - step(-a) */
         return lw_mul(g, e->dy,
                       lw_sub(g, lw_ew1(g, LW_EW_step, e->a),
                              lw_ew1(g, LW_EW_step, lw_ew1(g, LW_EW_neg, e->a))));
-    default: return LW_NOVAL;
+    default:
+        return LW_NOVAL;
     }
 }
 
-static void grad_ew(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_ew(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                    lw_val *din)
 {
     const lw_attr_ew *a = n->attr;
     const lw_ew_step *last = &a->step[a->n_step - 1];
@@ -260,7 +318,8 @@ static void grad_ew(lw_graph *g, const lw_node *n, const lw_val *dout, const boo
         else if (last->op == LW_EW_add)
             din[0] = e.dy;
         else
-            lw_graph_fail(g, LW_EUNSUPPORTED, "no gradient of %s with a constant", lw_ewop_name(last->op));
+            lw_graph_fail(g, LW_EUNSUPPORTED, "no gradient of %s with a constant",
+                          lw_ewop_name(last->op));
         return;
     }
     if (a->n_step != 1) {
@@ -286,6 +345,10 @@ static void grad_ew(lw_graph *g, const lw_node *n, const lw_val *dout, const boo
 }
 
 const lw_op_def lw_op_ew = {
-    .name = "ew", .infer = infer_ew, .grad = grad_ew, .cost = cost_ew, .print = print_ew,
+    .name = "ew",
+    .infer = infer_ew,
+    .grad = grad_ew,
+    .cost = cost_ew,
+    .print = print_ew,
     .flags = LW_OPF_INPLACE,
 };

@@ -7,7 +7,7 @@
 static int infer_input(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     (void)g;
-    return op_one(out, ((const lw_attr_input *)n->attr)->type);
+    return lw_op_one(out, ((const lw_attr_input *)n->attr)->type);
 }
 
 static void print_input(lw_str *s, const lw_node *n)
@@ -16,8 +16,12 @@ static void print_input(lw_str *s, const lw_node *n)
 }
 
 const lw_op_def lw_op_input = {
-    .name = "input", .infer = infer_input, .grad = lw_grad_none, .cost = lw_cost_bytes,
-    .print = print_input, .flags = LW_OPF_LEAF,
+    .name = "input",
+    .infer = infer_input,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
+    .print = print_input,
+    .flags = LW_OPF_LEAF,
 };
 
 lw_val lw_input(lw_graph *g, const char *name, lw_type type)
@@ -32,7 +36,7 @@ lw_val lw_input(lw_graph *g, const char *name, lw_type type)
 static int infer_param(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     (void)g;
-    return op_one(out, ((const lw_attr_param *)n->attr)->type);
+    return lw_op_one(out, ((const lw_attr_param *)n->attr)->type);
 }
 
 static void print_param(lw_str *s, const lw_node *n)
@@ -41,14 +45,18 @@ static void print_param(lw_str *s, const lw_node *n)
 }
 
 const lw_op_def lw_op_param = {
-    .name = "param", .infer = infer_param, .grad = lw_grad_none, .cost = lw_cost_bytes,
-    .print = print_param, .flags = LW_OPF_LEAF,
+    .name = "param",
+    .infer = infer_param,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
+    .print = print_param,
+    .flags = LW_OPF_LEAF,
 };
 
 static int infer_const(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     (void)g;
-    return op_one(out, ((const lw_attr_const *)n->attr)->type);
+    return lw_op_one(out, ((const lw_attr_const *)n->attr)->type);
 }
 
 static void print_const(lw_str *s, const lw_node *n)
@@ -61,8 +69,12 @@ static void print_const(lw_str *s, const lw_node *n)
 }
 
 const lw_op_def lw_op_constant = {
-    .name = "constant", .infer = infer_const, .grad = lw_grad_none, .cost = lw_cost_bytes,
-    .print = print_const, .flags = LW_OPF_LEAF,
+    .name = "constant",
+    .infer = infer_const,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
+    .print = print_const,
+    .flags = LW_OPF_LEAF,
 };
 
 lw_val lw_const(lw_graph *g, lw_type type, const void *data)
@@ -78,6 +90,12 @@ lw_val lw_const(lw_graph *g, lw_type type, const void *data)
     return lw_graph_op(g, LW_OP_CONST, NULL, 0, &a, sizeof a);
 }
 
-lw_val lw_const_f32(lw_graph *g, float value) { return lw_const(g, lw_type_of(LW_F32, 1, 1), &value); }
+lw_val lw_const_f32(lw_graph *g, float value)
+{
+    return lw_const(g, lw_type_of(LW_F32, 1, 1), &value);
+}
 
-lw_val lw_zeros(lw_graph *g, lw_type type) { return lw_const(g, type, NULL); }
+lw_val lw_zeros(lw_graph *g, lw_type type)
+{
+    return lw_const(g, type, NULL);
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products: one op with transposition flags serves linear layers and both of their gradients. */
+/* Matrix products: one op with transposition flags serves linear layers and both of their
+ * gradients. */
 #include "ir/ops/ops.h"
 
 /* Rows and last dimension of a type seen as a matrix. */
@@ -32,18 +33,19 @@ static int infer_matmul(const lw_graph *g, const lw_node *n, lw_infer *out)
         k = swap;
     }
     if (ta.dtype != LW_F32 || tb.dtype != LW_F32 || k != k1)
-        return op_fail(g, n, "inner dimensions differ");
+        return lw_op_fail(g, n, "inner dimensions differ");
     if (has_in(n, 2) && lw_type_count(in_type(g, n, 2)) != n1)
-        return op_fail(g, n, "bias must have one element per column");
+        return lw_op_fail(g, n, "bias must have one element per column");
     if (has_in(n, 3) && lw_type_count(in_type(g, n, 3)) != m * n1)
-        return op_fail(g, n, "residual must have the result's shape");
+        return lw_op_fail(g, n, "residual must have the result's shape");
     lw_type t = a->trans_a ? lw_type_of(LW_F32, 2, (int32_t)m, (int32_t)n1) : ta;
     t.dim[t.rank - 1] = (int32_t)n1;
-    return op_one(out, t);
+    return lw_op_one(out, t);
 }
 
 /* C = A B: dA = dC B', dB = A' dC; the flags move around accordingly. */
-static void grad_matmul(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_matmul(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                        lw_val *din)
 {
     const lw_attr_matmul *a = n->attr;
     if (a->act != LW_ACT_NONE || a->packed_n) {
@@ -73,7 +75,8 @@ static void cost_matmul(const lw_graph *g, const lw_node *n, lw_cost *out)
     const lw_attr_matmul *a = n->attr;
     matrix(in_type(g, n, 0), &m, &k);
     lw_cost_bytes(g, n, out);
-    out->flops = 2.0 * (double)lw_type_count(lw_val_type(g, n->out[0])) * (double)(a->trans_a ? m : k);
+    out->flops = 2.0 * (double)lw_type_count(lw_val_type(g, n->out[0])) *
+                 (double)(a->trans_a ? m : k);
 }
 
 static void print_matmul(lw_str *s, const lw_node *n)
@@ -85,7 +88,10 @@ static void print_matmul(lw_str *s, const lw_node *n)
 }
 
 const lw_op_def lw_op_matmul = {
-    .name = "matmul", .infer = infer_matmul, .grad = grad_matmul, .cost = cost_matmul,
+    .name = "matmul",
+    .infer = infer_matmul,
+    .grad = grad_matmul,
+    .cost = cost_matmul,
     .print = print_matmul,
 };
 

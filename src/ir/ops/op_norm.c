@@ -8,14 +8,14 @@ static int check_operands(const lw_graph *g, const lw_node *n, int x_at, int fir
     lw_type x = in_type(g, n, x_at);
     int32_t c = lw_type_last(x);
     if (x.rank < 2 || x.dtype != LW_F32)
-        return op_fail(g, n, "input must be f32 [B,..,C]");
+        return lw_op_fail(g, n, "input must be f32 [B,..,C]");
     if (a->groups < 1 || c % a->groups)
-        return op_fail(g, n, "channels must be a multiple of the number of groups");
+        return lw_op_fail(g, n, "channels must be a multiple of the number of groups");
     if (lw_type_count(in_type(g, n, first)) != c || lw_type_count(in_type(g, n, first + 1)) != c)
-        return op_fail(g, n, "gamma and beta must have one element per channel");
+        return lw_op_fail(g, n, "gamma and beta must have one element per channel");
     for (int i = first + 2; i < first + 4; i++)
         if (has_in(n, i) && lw_type_count(in_type(g, n, i)) != (int64_t)x.dim[0] * c)
-            return op_fail(g, n, "scale and shift must be [B,C]");
+            return lw_op_fail(g, n, "scale and shift must be [B,C]");
     return 0;
 }
 
@@ -34,18 +34,19 @@ static int infer_norm_grad(const lw_graph *g, const lw_node *n, lw_infer *out)
     LW_TRY(check_operands(g, n, 1, 2));
     lw_type x = in_type(g, n, 1);
     if (!lw_type_eq(in_type(g, n, 0), x))
-        return op_fail(g, n, "dy must have x's shape");
+        return lw_op_fail(g, n, "dy must have x's shape");
     lw_type c = lw_type_of(LW_F32, 1, lw_type_last(x));
     lw_type bc = lw_type_of(LW_F32, 2, x.dim[0], lw_type_last(x));
     *out = (lw_infer){5, {x, c, c, bc, bc}};
     return 0;
 }
 
-static void grad_norm(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_norm(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                      lw_val *din)
 {
     if (!lw_val_ok(dout[0]))
         return;
-    const lw_val in[8] = {dout[0], n->in[0], n->in[1], n->in[2],
+    const lw_val in[8] = {dout[0],  n->in[0], n->in[1],  n->in[2],
                           n->in[3], n->in[4], n->out[1], n->out[2]};
     lw_node *d = lw_graph_add(g, LW_OP_GROUP_NORM_GRAD, in, 8, n->attr, n->attr_size);
     if (!d)
@@ -69,18 +70,27 @@ static void print_norm(lw_str *s, const lw_node *n)
 }
 
 const lw_op_def lw_op_group_norm = {
-    .name = "group_norm", .infer = infer_norm, .grad = grad_norm, .cost = cost_norm, .print = print_norm,
+    .name = "group_norm",
+    .infer = infer_norm,
+    .grad = grad_norm,
+    .cost = cost_norm,
+    .print = print_norm,
 };
 const lw_op_def lw_op_group_norm_grad = {
-    .name = "group_norm_grad", .infer = infer_norm_grad, .grad = lw_grad_none, .cost = cost_norm,
-    .print = print_norm, .flags = LW_OPF_ANY_OUT,
+    .name = "group_norm_grad",
+    .infer = infer_norm_grad,
+    .grad = lw_grad_none,
+    .cost = cost_norm,
+    .print = print_norm,
+    .flags = LW_OPF_ANY_OUT,
 };
 
-lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale, lw_val shift,
-                        int groups, float eps, lw_act act)
+lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale,
+                        lw_val shift, int groups, float eps, lw_act act)
 {
     if (!lw_val_ok(x) || !lw_val_ok(gamma) || !lw_val_ok(beta))
         return LW_NOVAL;
     lw_attr_norm a = {.groups = groups, .act = act, .eps = eps};
-    return lw_graph_op(g, LW_OP_GROUP_NORM, (lw_val[]){x, gamma, beta, scale, shift}, 5, &a, sizeof a);
+    return lw_graph_op(g, LW_OP_GROUP_NORM, (lw_val[]){x, gamma, beta, scale, shift}, 5, &a,
+                       sizeof a);
 }

@@ -7,22 +7,28 @@ static int infer_reduce(const lw_graph *g, const lw_node *n, lw_infer *out)
     const lw_attr_reduce *a = n->attr;
     lw_type x = in_type(g, n, 0);
     if (x.dtype != LW_F32 || x.rank < 1)
-        return op_fail(g, n, "reduce needs f32 of rank 1 or more");
+        return lw_op_fail(g, n, "reduce needs f32 of rank 1 or more");
     switch ((lw_reduce_over)a->over) {
-    case LW_OVER_ALL: return op_one(out, lw_type_of(LW_F32, 1, 1));
-    case LW_OVER_ROWS: return op_one(out, lw_type_of(LW_F32, 1, lw_type_last(x)));
-    case LW_OVER_BATCH: return op_one(out, lw_type_of(LW_F32, 1, x.dim[0]));
+    case LW_OVER_ALL:
+        return lw_op_one(out, lw_type_of(LW_F32, 1, 1));
+    case LW_OVER_ROWS:
+        return lw_op_one(out, lw_type_of(LW_F32, 1, lw_type_last(x)));
+    case LW_OVER_BATCH:
+        return lw_op_one(out, lw_type_of(LW_F32, 1, x.dim[0]));
     case LW_OVER_MIDDLE:
         if (x.rank < 2)
-            return op_fail(g, n, "needs [B,..,C]");
-        return op_one(out, lw_type_of(LW_F32, 2, x.dim[0], lw_type_last(x)));
-    case LW_OVER_LAST: x.dim[x.rank - 1] = 1; return op_one(out, x);
+            return lw_op_fail(g, n, "needs [B,..,C]");
+        return lw_op_one(out, lw_type_of(LW_F32, 2, x.dim[0], lw_type_last(x)));
+    case LW_OVER_LAST:
+        x.dim[x.rank - 1] = 1;
+        return lw_op_one(out, x);
     }
-    return op_fail(g, n, "unknown reduction");
+    return lw_op_fail(g, n, "unknown reduction");
 }
 
 /* Shape the cotangent so that it broadcasts back over what was summed. */
-static void grad_reduce(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_reduce(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                        lw_val *din)
 {
     const lw_attr_reduce *a = n->attr;
     if (!need[0])
@@ -55,7 +61,10 @@ static void print_reduce(lw_str *s, const lw_node *n)
 }
 
 const lw_op_def lw_op_reduce = {
-    .name = "reduce", .infer = infer_reduce, .grad = grad_reduce, .cost = cost_reduce,
+    .name = "reduce",
+    .infer = infer_reduce,
+    .grad = grad_reduce,
+    .cost = cost_reduce,
     .print = print_reduce,
 };
 
@@ -65,5 +74,11 @@ static lw_val reduce(lw_graph *g, lw_val x, lw_reduce_over over, bool mean)
     return lw_val_ok(x) ? lw_graph_op(g, LW_OP_REDUCE, &x, 1, &a, sizeof a) : x;
 }
 
-lw_val lw_sum(lw_graph *g, lw_val x, lw_reduce_over over) { return reduce(g, x, over, false); }
-lw_val lw_mean(lw_graph *g, lw_val x, lw_reduce_over over) { return reduce(g, x, over, true); }
+lw_val lw_sum(lw_graph *g, lw_val x, lw_reduce_over over)
+{
+    return reduce(g, x, over, false);
+}
+lw_val lw_mean(lw_graph *g, lw_val x, lw_reduce_over over)
+{
+    return reduce(g, x, over, true);
+}

@@ -2,26 +2,34 @@
 /* Moving elements without arithmetic: reshape, concat, slice, pad. */
 #include "ir/ops/ops.h"
 
-/* ---- reshape ----------------------------------------------------------------------------------- */
+/* ---- reshape -----------------------------------------------------------------------------------
+ */
 
 static int infer_reshape(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     lw_type t = ((const lw_attr_type *)n->attr)->type, x = in_type(g, n, 0);
     if (t.dtype != x.dtype || lw_type_count(t) != lw_type_count(x))
-        return op_fail(g, n, "reshape must keep the number of elements");
-    return op_one(out, t);
+        return lw_op_fail(g, n, "reshape must keep the number of elements");
+    return lw_op_one(out, t);
 }
 
-static void grad_reshape(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_reshape(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                         lw_val *din)
 {
     if (need[0])
         din[0] = lw_reshape(g, dout[0], in_type(g, n, 0));
 }
 
-static void cost_none(const lw_graph *g, const lw_node *n, lw_cost *out) { (void)g, (void)n, (void)out; }
+static void cost_none(const lw_graph *g, const lw_node *n, lw_cost *out)
+{
+    (void)g, (void)n, (void)out;
+}
 
 const lw_op_def lw_op_reshape = {
-    .name = "reshape", .infer = infer_reshape, .grad = grad_reshape, .cost = cost_none,
+    .name = "reshape",
+    .infer = infer_reshape,
+    .grad = grad_reshape,
+    .cost = cost_none,
     .flags = LW_OPF_ALIAS,
 };
 
@@ -33,7 +41,8 @@ lw_val lw_reshape(lw_graph *g, lw_val x, lw_type type)
     return lw_graph_op(g, LW_OP_RESHAPE, &x, 1, &a, sizeof a);
 }
 
-/* ---- concat and slice ---------------------------------------------------------------------------- */
+/* ---- concat and slice
+ * ---------------------------------------------------------------------------- */
 
 static void print_axis(lw_str *s, const lw_node *n)
 {
@@ -48,15 +57,16 @@ static int infer_concat(const lw_graph *g, const lw_node *n, lw_infer *out)
     int axis = ((const lw_attr_axis *)n->attr)->axis;
     lw_type a = in_type(g, n, 0), b = in_type(g, n, 1), same = b;
     if (a.rank != b.rank || axis < 0 || axis >= a.rank || a.dtype != b.dtype)
-        return op_fail(g, n, "concat needs two tensors of one rank");
+        return lw_op_fail(g, n, "concat needs two tensors of one rank");
     same.dim[axis] = a.dim[axis];
     if (!lw_type_eq(a, same))
-        return op_fail(g, n, "concat operands differ outside the axis");
+        return lw_op_fail(g, n, "concat operands differ outside the axis");
     a.dim[axis] += b.dim[axis];
-    return op_one(out, a);
+    return lw_op_one(out, a);
 }
 
-static void grad_concat(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_concat(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                        lw_val *din)
 {
     int axis = ((const lw_attr_axis *)n->attr)->axis;
     int na = in_type(g, n, 0).dim[axis], nb = in_type(g, n, 1).dim[axis];
@@ -67,7 +77,10 @@ static void grad_concat(lw_graph *g, const lw_node *n, const lw_val *dout, const
 }
 
 const lw_op_def lw_op_concat = {
-    .name = "concat", .infer = infer_concat, .grad = grad_concat, .cost = lw_cost_bytes,
+    .name = "concat",
+    .infer = infer_concat,
+    .grad = grad_concat,
+    .cost = lw_cost_bytes,
     .print = print_axis,
 };
 
@@ -83,14 +96,16 @@ static int infer_slice(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_axis *a = n->attr;
     lw_type t = in_type(g, n, 0);
-    if (a->axis < 0 || a->axis >= t.rank || a->begin < 0 || a->end > t.dim[a->axis] || a->begin >= a->end)
-        return op_fail(g, n, "slice outside its dimension");
+    if (a->axis < 0 || a->axis >= t.rank || a->begin < 0 || a->end > t.dim[a->axis] ||
+        a->begin >= a->end)
+        return lw_op_fail(g, n, "slice outside its dimension");
     t.dim[a->axis] = a->end - a->begin;
-    return op_one(out, t);
+    return lw_op_one(out, t);
 }
 
 /* Zeros on both sides; the gradients of a q|k|v split or of a concat meet in one add. */
-static void grad_slice(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_slice(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                       lw_val *din)
 {
     const lw_attr_axis *a = n->attr;
     if (!need[0])
@@ -107,7 +122,11 @@ static void grad_slice(lw_graph *g, const lw_node *n, const lw_val *dout, const 
 }
 
 const lw_op_def lw_op_slice = {
-    .name = "slice", .infer = infer_slice, .grad = grad_slice, .cost = lw_cost_bytes, .print = print_axis,
+    .name = "slice",
+    .infer = infer_slice,
+    .grad = grad_slice,
+    .cost = lw_cost_bytes,
+    .print = print_axis,
 };
 
 lw_val lw_slice(lw_graph *g, lw_val x, int axis, int begin, int end)
@@ -118,23 +137,25 @@ lw_val lw_slice(lw_graph *g, lw_val x, int axis, int begin, int end)
     return lw_graph_op(g, LW_OP_SLICE, &x, 1, &a, sizeof a);
 }
 
-/* ---- pad ------------------------------------------------------------------------------------------ */
+/* ---- pad
+ * ------------------------------------------------------------------------------------------ */
 
 static int infer_pad(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_pad *a = n->attr;
     lw_type t = in_type(g, n, 0);
     if (t.rank != 4 || t.dtype != LW_F32)
-        return op_fail(g, n, "pad needs f32 [B,H,W,C]");
+        return lw_op_fail(g, n, "pad needs f32 [B,H,W,C]");
     for (int i = 0; i < 3; i++) {
         t.dim[i + 1] += a->lo[i] + a->hi[i];
         if (t.dim[i + 1] < 1)
-            return op_fail(g, n, "nothing left after cropping");
+            return lw_op_fail(g, n, "nothing left after cropping");
     }
-    return op_one(out, t);
+    return lw_op_one(out, t);
 }
 
-static void grad_pad(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_pad(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                     lw_val *din)
 {
     const lw_attr_pad *a = n->attr;
     int lo[3], hi[3];
@@ -149,11 +170,16 @@ static void grad_pad(lw_graph *g, const lw_node *n, const lw_val *dout, const bo
 static void print_pad(lw_str *s, const lw_node *n)
 {
     const lw_attr_pad *a = n->attr;
-    lw_str_addf(s, "h %d,%d w %d,%d c %d,%d", a->lo[0], a->hi[0], a->lo[1], a->hi[1], a->lo[2], a->hi[2]);
+    lw_str_addf(s, "h %d,%d w %d,%d c %d,%d", a->lo[0], a->hi[0], a->lo[1], a->hi[1], a->lo[2],
+                a->hi[2]);
 }
 
 const lw_op_def lw_op_pad = {
-    .name = "pad", .infer = infer_pad, .grad = grad_pad, .cost = lw_cost_bytes, .print = print_pad,
+    .name = "pad",
+    .infer = infer_pad,
+    .grad = grad_pad,
+    .cost = lw_cost_bytes,
+    .print = print_pad,
 };
 
 lw_val lw_pad(lw_graph *g, lw_val x, const int lo[3], const int hi[3])

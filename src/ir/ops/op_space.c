@@ -6,14 +6,14 @@ static int need_image(const lw_graph *g, const lw_node *n, lw_type *t)
 {
     *t = in_type(g, n, 0);
     if (t->rank != 4 || t->dtype != LW_F32)
-        return op_fail(g, n, "needs f32 [B,H,W,C]");
+        return lw_op_fail(g, n, "needs f32 [B,H,W,C]");
     return 0;
 }
 
 static int need_factor(const lw_graph *g, const lw_node *n, lw_type *t)
 {
     if (((const lw_attr_factor *)n->attr)->k < 1)
-        return op_fail(g, n, "the factor must be positive");
+        return lw_op_fail(g, n, "the factor must be positive");
     return need_image(g, n, t);
 }
 
@@ -31,7 +31,8 @@ static lw_val factor_op(lw_graph *g, lw_op op, lw_val x, int k, int h, int w)
     return lw_val_ok(x) ? lw_graph_op(g, op, &x, 1, &a, sizeof a) : x;
 }
 
-/* ---- subsample ------------------------------------------------------------------------------------ */
+/* ---- subsample
+ * ------------------------------------------------------------------------------------ */
 
 static int infer_subsample(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
@@ -40,7 +41,7 @@ static int infer_subsample(const lw_graph *g, const lw_node *n, lw_infer *out)
     LW_TRY(need_factor(g, n, &t));
     t.dim[1] = LW_CEIL_DIV(t.dim[1], a->k);
     t.dim[2] = LW_CEIL_DIV(t.dim[2], a->k);
-    return op_one(out, t);
+    return lw_op_one(out, t);
 }
 
 static int infer_to_space(const lw_graph *g, const lw_node *n, lw_infer *out)
@@ -49,10 +50,10 @@ static int infer_to_space(const lw_graph *g, const lw_node *n, lw_infer *out)
     lw_type t;
     LW_TRY(need_image(g, n, &t));
     if (a->h < 1 || a->w < 1)
-        return op_fail(g, n, "size must be positive");
+        return lw_op_fail(g, n, "size must be positive");
     t.dim[1] = a->h;
     t.dim[2] = a->w;
-    return op_one(out, t);
+    return lw_op_one(out, t);
 }
 
 static void grad_subsample(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
@@ -65,11 +66,17 @@ static void grad_subsample(lw_graph *g, const lw_node *n, const lw_val *dout, co
 }
 
 const lw_op_def lw_op_subsample = {
-    .name = "subsample", .infer = infer_subsample, .grad = grad_subsample, .cost = lw_cost_bytes,
+    .name = "subsample",
+    .infer = infer_subsample,
+    .grad = grad_subsample,
+    .cost = lw_cost_bytes,
     .print = print_factor,
 };
 const lw_op_def lw_op_subsample_grad = {
-    .name = "subsample_grad", .infer = infer_to_space, .grad = lw_grad_none, .cost = lw_cost_bytes,
+    .name = "subsample_grad",
+    .infer = infer_to_space,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
     .print = print_factor,
 };
 
@@ -78,7 +85,8 @@ lw_val lw_subsample(lw_graph *g, lw_val x, int stride)
     return factor_op(g, LW_OP_SUBSAMPLE, x, stride, 0, 0);
 }
 
-/* ---- nearest upsample ------------------------------------------------------------------------------ */
+/* ---- nearest upsample
+ * ------------------------------------------------------------------------------ */
 
 static int infer_upsample(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
@@ -87,7 +95,7 @@ static int infer_upsample(const lw_graph *g, const lw_node *n, lw_infer *out)
     LW_TRY(need_factor(g, n, &t));
     t.dim[1] *= a->k;
     t.dim[2] *= a->k;
-    return op_one(out, t);
+    return lw_op_one(out, t);
 }
 
 static int infer_upsample_grad(const lw_graph *g, const lw_node *n, lw_infer *out)
@@ -96,24 +104,32 @@ static int infer_upsample_grad(const lw_graph *g, const lw_node *n, lw_infer *ou
     lw_type t;
     LW_TRY(need_factor(g, n, &t));
     if (t.dim[1] % a->k || t.dim[2] % a->k)
-        return op_fail(g, n, "space must be a multiple of the factor");
+        return lw_op_fail(g, n, "space must be a multiple of the factor");
     t.dim[1] /= a->k;
     t.dim[2] /= a->k;
-    return op_one(out, t);
+    return lw_op_one(out, t);
 }
 
-static void grad_upsample(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_upsample(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                          lw_val *din)
 {
     if (need[0])
-        din[0] = factor_op(g, LW_OP_UPSAMPLE_GRAD, dout[0], ((const lw_attr_factor *)n->attr)->k, 0, 0);
+        din[0] = factor_op(g, LW_OP_UPSAMPLE_GRAD, dout[0], ((const lw_attr_factor *)n->attr)->k, 0,
+                           0);
 }
 
 const lw_op_def lw_op_upsample = {
-    .name = "upsample", .infer = infer_upsample, .grad = grad_upsample, .cost = lw_cost_bytes,
+    .name = "upsample",
+    .infer = infer_upsample,
+    .grad = grad_upsample,
+    .cost = lw_cost_bytes,
     .print = print_factor,
 };
 const lw_op_def lw_op_upsample_grad = {
-    .name = "upsample_grad", .infer = infer_upsample_grad, .grad = lw_grad_none, .cost = lw_cost_bytes,
+    .name = "upsample_grad",
+    .infer = infer_upsample_grad,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
     .print = print_factor,
 };
 
@@ -122,9 +138,11 @@ lw_val lw_upsample(lw_graph *g, lw_val x, int factor)
     return factor == 1 ? x : factor_op(g, LW_OP_UPSAMPLE, x, factor, 0, 0);
 }
 
-/* ---- bilinear resize -------------------------------------------------------------------------------- */
+/* ---- bilinear resize
+ * -------------------------------------------------------------------------------- */
 
-static void grad_resize(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_resize(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                        lw_val *din)
 {
     lw_type t = in_type(g, n, 0);
     if (need[0])
@@ -132,11 +150,17 @@ static void grad_resize(lw_graph *g, const lw_node *n, const lw_val *dout, const
 }
 
 const lw_op_def lw_op_resize = {
-    .name = "resize", .infer = infer_to_space, .grad = grad_resize, .cost = lw_cost_bytes,
+    .name = "resize",
+    .infer = infer_to_space,
+    .grad = grad_resize,
+    .cost = lw_cost_bytes,
     .print = print_factor,
 };
 const lw_op_def lw_op_resize_grad = {
-    .name = "resize_grad", .infer = infer_to_space, .grad = lw_grad_none, .cost = lw_cost_bytes,
+    .name = "resize_grad",
+    .infer = infer_to_space,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
     .print = print_factor,
 };
 
@@ -148,19 +172,20 @@ lw_val lw_resize(lw_graph *g, lw_val x, int h, int w)
     return factor_op(g, LW_OP_RESIZE, x, 1, h, w);
 }
 
-/* ---- pooling ---------------------------------------------------------------------------------------- */
+/* ---- pooling
+ * ---------------------------------------------------------------------------------------- */
 
 static int infer_pool(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_pool *a = n->attr;
     lw_type t;
     LW_TRY(need_image(g, n, &t));
-    if (a->k < 1 || a->stride < 1 || a->pad < 0 || 2 * a->pad > a->k || t.dim[1] + 2 * a->pad < a->k ||
-        t.dim[2] + 2 * a->pad < a->k)
-        return op_fail(g, n, "pooling window does not fit");
+    if (a->k < 1 || a->stride < 1 || a->pad < 0 || 2 * a->pad > a->k ||
+        t.dim[1] + 2 * a->pad < a->k || t.dim[2] + 2 * a->pad < a->k)
+        return lw_op_fail(g, n, "pooling window does not fit");
     for (int i = 1; i < 3; i++)
         t.dim[i] = (t.dim[i] + 2 * a->pad - a->k) / a->stride + 1;
-    return op_one(out, t);
+    return lw_op_one(out, t);
 }
 
 /* inputs: dy, x (max pooling finds its maxima again) */
@@ -171,28 +196,37 @@ static int infer_pool_grad(const lw_graph *g, const lw_node *n, lw_infer *out)
     LW_TRY(need_image(g, n, &t));
     t.dim[1] = a->h;
     t.dim[2] = a->w;
-    return op_one(out, t);
+    return lw_op_one(out, t);
 }
 
-static void grad_pool(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
+static void grad_pool(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                      lw_val *din)
 {
     const lw_attr_pool *a = n->attr;
     if (need[0])
-        din[0] = lw_graph_op(g, LW_OP_POOL_GRAD, (lw_val[]){dout[0], a->max ? n->in[0] : LW_NOVAL}, 2, a,
-                             sizeof *a);
+        din[0] = lw_graph_op(g, LW_OP_POOL_GRAD, (lw_val[]){dout[0], a->max ? n->in[0] : LW_NOVAL},
+                             2, a, sizeof *a);
 }
 
 static void print_pool(lw_str *s, const lw_node *n)
 {
     const lw_attr_pool *a = n->attr;
-    lw_str_addf(s, "%s %dx%d stride %d pad %d", a->max ? "max" : "mean", a->k, a->k, a->stride, a->pad);
+    lw_str_addf(s, "%s %dx%d stride %d pad %d", a->max ? "max" : "mean", a->k, a->k, a->stride,
+                a->pad);
 }
 
 const lw_op_def lw_op_pool = {
-    .name = "pool", .infer = infer_pool, .grad = grad_pool, .cost = lw_cost_bytes, .print = print_pool,
+    .name = "pool",
+    .infer = infer_pool,
+    .grad = grad_pool,
+    .cost = lw_cost_bytes,
+    .print = print_pool,
 };
 const lw_op_def lw_op_pool_grad = {
-    .name = "pool_grad", .infer = infer_pool_grad, .grad = lw_grad_none, .cost = lw_cost_bytes,
+    .name = "pool_grad",
+    .infer = infer_pool_grad,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
     .print = print_pool,
 };
 

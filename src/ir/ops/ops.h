@@ -10,17 +10,20 @@
 #undef OP
 
 /* LW_ESHAPE: "op(f32[..], f32[..]): what". */
-int op_fail(const lw_graph *g, const lw_node *n, const char *what);
+int lw_op_fail(const lw_graph *g, const lw_node *n, const char *what);
 /* Sets the single output's type, returns 0. */
-int op_one(lw_infer *out, lw_type t);
+int lw_op_one(lw_infer *out, lw_type t);
 /* infer rule: the type of input 0. */
-int op_like_first(const lw_graph *g, const lw_node *n, lw_infer *out);
+int lw_op_like_first(const lw_graph *g, const lw_node *n, lw_infer *out);
 
 static inline lw_type in_type(const lw_graph *g, const lw_node *n, int i)
 {
     return lw_val_type(g, n->in[i]);
 }
 
-static inline bool has_in(const lw_node *n, int i) { return i < n->n_in && lw_val_ok(n->in[i]); }
+static inline bool has_in(const lw_node *n, int i)
+{
+    return i < n->n_in && lw_val_ok(n->in[i]);
+}
 
 #endif
