@@ -17,7 +17,10 @@ static void test_encoder_config(void **state)
     c.decoder = true;
     json_t *j = lw_encoder_to_json(&c);
     assert_ok(lw_encoder_from_json(j, "config.json", &back));
-    assert_memory_equal(&back, &c, sizeof c);
+    json_t *again = lw_encoder_to_json(&back); /* not memcmp: structs have holes */
+    assert_true(json_equal(j, again));
+    assert_int_equal(back.classes, 11);
+    json_decref(again);
     json_object_set_new(j, "width", json_integer(0));
     assert_fails(LW_EFORMAT, "width", lw_encoder_from_json(j, "config.json", &back));
     json_object_set_new(j, "width", json_integer(16));
