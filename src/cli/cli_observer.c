@@ -41,11 +41,10 @@ static bool on_should_stop(void *self)
 
 void lw_cli_observer_open(lw_cli_observer *o, const lw_cli *cli)
 {
-    *o = (lw_cli_observer){.cli = cli,
-                           .calls = {.self = o,
-                                     .progress = on_progress,
-                                     .say = on_say,
-                                     .should_stop = on_should_stop}};
+    *o = (lw_cli_observer){
+        .cli = cli,
+        .calls = {
+            .self = o, .progress = on_progress, .say = on_say, .should_stop = on_should_stop}};
     lw_signal_catch();
 }
 

@@ -7,7 +7,8 @@
 #include "cli/cli_progress.h"
 #include "recipes/recipes.h"
 
-/* LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o; lw_cli_observer_open(&o, cli); recipe(.., &o.calls) */
+/* LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o; lw_cli_observer_open(&o, cli); recipe(..,
+ * &o.calls) */
 typedef struct lw_cli_observer {
     lw_observer calls; /* what the recipe is given */
     const lw_cli *cli;

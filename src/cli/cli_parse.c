@@ -30,7 +30,8 @@ static int fail_unknown(const lw_opts *o, const argument *a)
         near = lw_opts_nearest(o, strchr(name, '-') + 1);
     }
     if (*near && lw_str_eq(near, strchr(name, '-') ? strchr(name, '-') + 1 : ""))
-        return lw_fail(LW_EUSAGE, "unknown option %s: --%s takes a value, it cannot be negated", a->shown, near);
+        return lw_fail(LW_EUSAGE, "unknown option %s: --%s takes a value, it cannot be negated",
+                       a->shown, near);
     if (!*near) {
         prefix = "";
         near = lw_opts_nearest(o, name);

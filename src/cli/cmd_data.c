@@ -7,7 +7,8 @@
 #include "data/data.h"
 #include "formats/formats.h"
 
-/* ---- data list ------------------------------------------------------------------------------------------- */
+/* ---- data list
+ * ------------------------------------------------------------------------------------------- */
 
 typedef struct list_cli {
     char none; /* has no options of its own */
@@ -20,8 +21,8 @@ static int run_list(const lw_cli *cli, const void *config)
     LW_CLEANUP(lw_json_drop) json_t *all = json_array();
     for (const lw_data_info *i = lw_data_sources(); i->name; i++)
         if (cli->global.json)
-            json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "name", i->name, "usage", i->usage, "summary",
-                                                 i->summary));
+            json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "name", i->name, "usage",
+                                                 i->usage, "summary", i->summary));
         else
             lw_cli_print("%-26s %s\n", i->usage, i->summary);
     if (cli->global.json)
@@ -39,20 +40,24 @@ const lw_command lw_cmd_data_list = {
     .run = run_list,
 };
 
-/* ---- data check ------------------------------------------------------------------------------------------ */
+/* ---- data check
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct look_cli {
     const char *spec, *output;
     int32_t split, image_size, lines, columns, zoom;
 } look_cli;
 
-#define LOOK_OPTIONS                                                                                                   \
-    {LW_OPT(look_cli, spec), .name = "spec", .positional = true, .required = true,                                     \
-     .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                                                 \
-    {LW_OPT(look_cli, split), .name = "split", .choices = "train|held-out", .fallback = "train", .group = "Data",      \
-     .help = "which part"},                                                                                            \
-    {LW_OPT(look_cli, image_size), .name = "image-size", .fallback = "0", .max = 1024, .unit = "pixels",               \
-     .group = "Data", .help = "side of the pictures; 0: as they are"}
+#define LOOK_OPTIONS                                                                      \
+    {LW_OPT(look_cli, spec), .name = "spec", .positional = true, .required = true,        \
+     .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                    \
+        {LW_OPT(look_cli, split), .name = "split", .choices = "train|held-out",           \
+         .fallback = "train",     .group = "Data", .help = "which part"},                 \
+    {                                                                                     \
+        LW_OPT(look_cli, image_size), .name = "image-size", .fallback = "0", .max = 1024, \
+                                      .unit = "pixels", .group = "Data",                  \
+                                      .help = "side of the pictures; 0: as they are"      \
+    }
 
 static const lw_option check_options[] = {LOOK_OPTIONS, {.name = NULL}};
 
@@ -63,12 +68,13 @@ static json_t *three(const double v[3])
 
 static json_t *report_json(const look_cli *o, const lw_data_report *r)
 {
-    json_t *j = json_pack("{s:s, s:s, s:b}", "data", o->spec, "split", lw_split_name((lw_split)o->split), "ok",
+    json_t *j = json_pack("{s:s, s:s, s:b}", "data", o->spec, "split",
+                          lw_split_name((lw_split)o->split), "ok",
                           r->set != NULL && r->n_problems == 0);
     json_t *problems = json_array(), *counts = json_object();
     for (size_t i = 0; i < r->n_problems; i++)
-        json_array_append_new(problems, json_pack("{s:s, s:s}", "path", r->problems[i].path, "reason",
-                                                  r->problems[i].reason));
+        json_array_append_new(problems, json_pack("{s:s, s:s}", "path", r->problems[i].path,
+                                                  "reason", r->problems[i].reason));
     if (r->set) {
         json_object_set_new(j, "pictures", json_integer((json_int_t)r->set->n));
         json_object_set_new(j, "image_size", json_integer(r->set->h));
@@ -79,7 +85,8 @@ static json_t *report_json(const look_cli *o, const lw_data_report *r)
         json_object_set_new(j, "max", three(r->max));
         json_object_set_new(j, "duplicates", json_integer((json_int_t)r->duplicates));
         for (int32_t c = 0; c < r->set->classes; c++)
-            json_object_set_new(counts, r->set->class_names[c], json_integer((json_int_t)r->class_counts[c]));
+            json_object_set_new(counts, r->set->class_names[c],
+                                json_integer((json_int_t)r->class_counts[c]));
         json_object_set(j, "classes", counts);
     }
     json_decref(counts);
@@ -91,16 +98,18 @@ static void print_report(const lw_data_report *r)
 {
     if (r->set) {
         const lw_dataset *d = r->set;
-        lw_cli_print("%s: %lld %s pictures of %dx%d, %d class%s\n", d->spec, (long long)d->n, lw_split_name(d->split),
-                     d->w, d->h, d->classes, d->classes == 1 ? "" : "es");
-        lw_cli_print("mean  %.4f %.4f %.4f   sd %.4f %.4f %.4f   range %.3f .. %.3f\n", r->mean[0], r->mean[1],
-                     r->mean[2], r->sd[0], r->sd[1], r->sd[2], LW_MIN(LW_MIN(r->min[0], r->min[1]), r->min[2]),
+        lw_cli_print("%s: %lld %s pictures of %dx%d, %d class%s\n", d->spec, (long long)d->n,
+                     lw_split_name(d->split), d->w, d->h, d->classes, d->classes == 1 ? "" : "es");
+        lw_cli_print("mean  %.4f %.4f %.4f   sd %.4f %.4f %.4f   range %.3f .. %.3f\n", r->mean[0],
+                     r->mean[1], r->mean[2], r->sd[0], r->sd[1], r->sd[2],
+                     LW_MIN(LW_MIN(r->min[0], r->min[1]), r->min[2]),
                      LW_MAX(LW_MAX(r->max[0], r->max[1]), r->max[2]));
         for (int32_t c = 0; c < d->classes && d->labelled; c++)
             lw_cli_print("  %-16s %lld\n", d->class_names[c], (long long)r->class_counts[c]);
         if (r->duplicates)
-            lw_cli_print("%lld duplicate%s, the first: rows %lld and %lld\n", (long long)r->duplicates,
-                         r->duplicates == 1 ? "" : "s", (long long)r->duplicate_a, (long long)r->duplicate_b);
+            lw_cli_print("%lld duplicate%s, the first: rows %lld and %lld\n",
+                         (long long)r->duplicates, r->duplicates == 1 ? "" : "s",
+                         (long long)r->duplicate_a, (long long)r->duplicate_b);
     }
     for (size_t i = 0; i < r->n_problems; i++)
         lw_cli_print("%s: %s\n", r->problems[i].path, r->problems[i].reason);
@@ -118,7 +127,8 @@ static int check(const lw_cli *cli, const look_cli *o, lw_data_report *r)
         print_report(r);
     }
     if (r->n_problems)
-        return lw_fail(LW_EFORMAT, "%s: %zu problem%s", o->spec, r->n_problems, r->n_problems == 1 ? "" : "s");
+        return lw_fail(LW_EFORMAT, "%s: %zu problem%s", o->spec, r->n_problems,
+                       r->n_problems == 1 ? "" : "s");
     return 0;
 }
 
@@ -142,14 +152,15 @@ const lw_command lw_cmd_data_check = {
     .run = run_check,
 };
 
-/* ---- data sheet ------------------------------------------------------------------------------------------ */
+/* ---- data sheet
+ * ------------------------------------------------------------------------------------------ */
 
 static const lw_option sheet_options[] = {
     LOOK_OPTIONS,
-    {LW_OPT(look_cli, lines), .name = "lines", .fallback = "10", .min = 1, .max = 1000, .group = "Sheet",
-     .help = "rows of pictures; with labels each row is a class"},
-    {LW_OPT(look_cli, columns), .name = "columns", .fallback = "16", .min = 1, .max = 1000, .group = "Sheet",
-     .help = "pictures in a row"},
+    {LW_OPT(look_cli, lines), .name = "lines", .fallback = "10", .min = 1, .max = 1000,
+     .group = "Sheet", .help = "rows of pictures; with labels each row is a class"},
+    {LW_OPT(look_cli, columns), .name = "columns", .fallback = "16", .min = 1, .max = 1000,
+     .group = "Sheet", .help = "pictures in a row"},
     {LW_OPT(look_cli, zoom), .name = "zoom", .fallback = "2", .min = 1, .max = 32, .group = "Sheet",
      .help = "every pixel becomes so many"},
     {LW_OPT(look_cli, output), .name = "output", .required = true, .unit = "png", .group = "Sheet",
@@ -159,13 +170,15 @@ static const lw_option sheet_options[] = {
 static int sheet(const lw_cli *cli, const look_cli *o, const lw_dataset *d)
 {
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
-    LW_CLEANUP(lw_json_drop) json_t *texts = json_pack("{s:s, s:s, s:s}", "Software", "leeway", "data", d->spec,
-                                                       "split", lw_split_name(d->split));
+    LW_CLEANUP(lw_json_drop)
+    json_t *texts = json_pack("{s:s, s:s, s:s}", "Software", "leeway", "data", d->spec, "split",
+                              lw_split_name(d->split));
     LW_TRY(lw_data_sheet(d, o->lines, o->columns, o->zoom, 2, &im.width, &im.height, &im.rgb));
     LW_TRY(lw_png_save(o->output, &im, texts));
     if (cli->global.json) {
-        LW_CLEANUP(lw_json_drop) json_t *j =
-            json_pack("{s:s, s:i, s:i}", "output", o->output, "width", (int)im.width, "height", (int)im.height);
+        LW_CLEANUP(lw_json_drop)
+        json_t *j = json_pack("{s:s, s:i, s:i}", "output", o->output, "width", (int)im.width,
+                              "height", (int)im.height);
         lw_cli_print_json(j);
     } else {
         lw_cli_print("%s: %d x %d pixels\n", o->output, (int)im.width, (int)im.height);
@@ -176,7 +189,8 @@ static int sheet(const lw_cli *cli, const look_cli *o, const lw_dataset *d)
 static int run_sheet(const lw_cli *cli, const void *config)
 {
     const look_cli *o = config;
-    /* A sheet shows the first rows of each class: of what is drawn, a few thousand hold them all. */
+    /* A sheet shows the first rows of each class: of what is drawn, a few thousand hold them all.
+     */
     lw_data_opts opts = {.image_size = o->image_size, .split = (lw_split)o->split};
     LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
     if (lw_str_starts(o->spec, "synth"))

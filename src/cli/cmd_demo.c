@@ -6,13 +6,16 @@
 #include "recipes/recipes.h"
 
 static const lw_option options[] = {
-    {LW_OPT(lw_demo_config, data), .name = "data", .fallback = "synth:16", .unit = "spec", .group = "Demo",
+    {LW_OPT(lw_demo_config, data), .name = "data", .fallback = "synth:16", .unit = "spec",
+     .group = "Demo",
      .help = "labelled pictures: synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR"},
-    {LW_OPT(lw_demo_config, minutes), .name = "minutes", .max = 1e5, .fallback = "0", .group = "Demo",
+    {LW_OPT(lw_demo_config, minutes), .name = "minutes", .max = 1e5, .fallback = "0",
+     .group = "Demo",
      .help = "of training, all networks together; 0: 6 for pictures of 16x16, 30 for larger ones"},
     {LW_OPT(lw_demo_config, encoder), .name = "encoder", .unit = "spec", .group = "Demo",
      .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the judge's"},
-    {LW_OPT(lw_demo_config, output_dir), .name = "output-dir", .fallback = "runs/demo", .unit = "dir", .group = "Demo",
+    {LW_OPT(lw_demo_config, output_dir), .name = "output-dir", .fallback = "runs/demo",
+     .unit = "dir", .group = "Demo",
      .help = "runs and report; what is finished there is not trained again"},
     {.name = NULL}};
 
@@ -20,14 +23,17 @@ static void print_bar(const lw_compare_result *r)
 {
     for (int i = 0; i < LW_BAR_COUNT; i++)
         if (r->bar[i].applies)
-            lw_cli_print("%s  %-46s %-22s (asked: %s)\n", r->bar[i].pass ? "PASS" : "FAIL", r->bar[i].name,
-                         r->bar[i].value, r->bar[i].asked);
-    lw_cli_print("%s  %-46s %d of %d, real pictures %s\n", r->controls_passed || !r->real_passes ? "FAIL" : "PASS",
-                 "controls refused", r->controls - r->controls_passed, r->controls,
+            lw_cli_print("%s  %-46s %-22s (asked: %s)\n", r->bar[i].pass ? "PASS" : "FAIL",
+                         r->bar[i].name, r->bar[i].value, r->bar[i].asked);
+    lw_cli_print("%s  %-46s %d of %d, real pictures %s\n",
+                 r->controls_passed || !r->real_passes ? "FAIL" : "PASS", "controls refused",
+                 r->controls - r->controls_passed, r->controls,
                  r->real_passes ? "pass" : "do not pass");
-    lw_cli_print("%s  %-46s %.1f %% right; accepts %.1f %% of real, %.1f %% of class means, %.1f %% of blurred\n",
+    lw_cli_print("%s  %-46s %.1f %% right; accepts %.1f %% of real, %.1f %% of class means, %.1f "
+                 "%% of blurred\n",
                  r->exam.fit ? "PASS" : "FAIL", "the judge is fit to judge", 100 * r->exam.accuracy,
-                 100 * r->exam.reals_accepted, 100 * r->exam.means_accepted, 100 * r->exam.blurred_accepted);
+                 100 * r->exam.reals_accepted, 100 * r->exam.means_accepted,
+                 100 * r->exam.blurred_accepted);
 }
 
 static void print_text(const lw_demo_result *d)
@@ -38,11 +44,12 @@ static void print_text(const lw_demo_result *d)
                  "accepted    %18.1f %%   %18.1f %%   %11.1f %%\n"
                  "Frechet     %20.2f   %20.2f   %6.2f | %.2f\n"
                  "one picture takes %.1f times less with drift (%.1f at 8, %.1f at 64)\n\n",
-                 100 * r->drift.strict.accepted, 100 * r->ddpm.strict.accepted, 100 * r->real.strict.accepted,
-                 r->drift.fd.value, r->ddpm.fd.value, r->real.fd.value, r->floor_ddpm, r->speedup[0], r->speedup[1],
-                 r->speedup[2]);
+                 100 * r->drift.strict.accepted, 100 * r->ddpm.strict.accepted,
+                 100 * r->real.strict.accepted, r->drift.fd.value, r->ddpm.fd.value,
+                 r->real.fd.value, r->floor_ddpm, r->speedup[0], r->speedup[1], r->speedup[2]);
     if (!d->barred)
-        lw_cli_print("The bar was set for synth:16; on other data its lines are for information:\n");
+        lw_cli_print(
+            "The bar was set for synth:16; on other data its lines are for information:\n");
     print_bar(r);
     lw_cli_print("\n%s\nreport: %s\n", lw_fmt_time(time, d->seconds), r->report);
 }
@@ -78,17 +85,20 @@ static int run(const lw_cli *cli, const void *config)
         print_json(&c, &r);
     else
         print_text(&r);
-    return r.barred && !r.pass ? lw_fail(LW_EFAILED, "the drifting generator does not meet the bar, see %s",
-                                         r.compare.report)
-                               : 0;
+    return r.barred && !r.pass
+               ? lw_fail(LW_EFAILED, "the drifting generator does not meet the bar, see %s",
+                         r.compare.report)
+               : 0;
 }
 
 const lw_command lw_cmd_demo = {
     .name = "demo",
     .summary = "train an encoder, a drifting generator and a DDPM, compare them on one page",
     .usage = "[--data SPEC] [--minutes M] [--output-dir DIR]",
-    .notes = "Needs no file: the default data is drawn. Drift and DDPM train for the same time on the same U-Net. "
-             "Interrupted, it goes on where it was; finished stages are kept. Exit code 1: the bar is not met.",
+    .notes = "Needs no file: the default data is drawn. Drift and DDPM train for the same time on "
+             "the same U-Net. "
+             "Interrupted, it goes on where it was; finished stages are kept. Exit code 1: the bar "
+             "is not met.",
     .examples = "leeway demo\n"
                 "leeway demo --data cifar10:data/cifar10 --minutes 60 --output-dir runs/cifar",
     .options = {options},

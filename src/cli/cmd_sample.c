@@ -13,19 +13,22 @@ typedef struct sample_cli {
 static const lw_option options[] = {
     {LW_OPT(sample_cli, c.source), .name = "source", .positional = true, .required = true,
      .help = "run directory (its newest checkpoint), checkpoint or model folder"},
-    {LW_OPT(sample_cli, c.n), .name = "n", .fallback = "64", .min = 1, .max = 1e9, .unit = "pictures", .group = "Samples",
-     .help = "how many"},
-    {LW_OPT(sample_cli, c.classes), .name = "classes", .fallback = "all", .unit = "list", .group = "Samples",
+    {LW_OPT(sample_cli, c.n), .name = "n", .fallback = "64", .min = 1, .max = 1e9,
+     .unit = "pictures", .group = "Samples", .help = "how many"},
+    {LW_OPT(sample_cli, c.classes), .name = "classes", .fallback = "all", .unit = "list",
+     .group = "Samples",
      .help = "class names or numbers, gone through in turn; all: every class in turn"},
-    {LW_OPT(sample_cli, c.kind), .name = "sampler", .choices = "auto|one-step|ddim|ancestral", .fallback = "auto",
-     .group = "Samples", .help = "auto: one step for drift, ddim for ddpm"},
-    {LW_OPT(sample_cli, c.steps), .name = "steps", .fallback = "0", .min = 0, .max = 4000, .unit = "evaluations",
-     .group = "Samples", .help = "of the network per picture; 0: 1 for drift, 50 for ddim"},
-    {LW_OPT(sample_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema", .group = "Model",
-     .help = "which weights of a checkpoint"},
-    {LW_OPT(sample_cli, c.batch), .name = "batch-size", .fallback = "64", .min = 1, .max = 65536, .group = "Model",
-     .help = "pictures at a time; never changes them"},
-    {LW_OPT(sample_cli, c.output), .name = "output", .required = true, .unit = "path", .group = "Output",
+    {LW_OPT(sample_cli, c.kind), .name = "sampler", .choices = "auto|one-step|ddim|ancestral",
+     .fallback = "auto", .group = "Samples", .help = "auto: one step for drift, ddim for ddpm"},
+    {LW_OPT(sample_cli, c.steps), .name = "steps", .fallback = "0", .min = 0, .max = 4000,
+     .unit = "evaluations", .group = "Samples",
+     .help = "of the network per picture; 0: 1 for drift, 50 for ddim"},
+    {LW_OPT(sample_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
+     .group = "Model", .help = "which weights of a checkpoint"},
+    {LW_OPT(sample_cli, c.batch), .name = "batch-size", .fallback = "64", .min = 1, .max = 65536,
+     .group = "Model", .help = "pictures at a time; never changes them"},
+    {LW_OPT(sample_cli, c.output), .name = "output", .required = true, .unit = "path",
+     .group = "Output",
      .help = "x.png: one grid; x.npy: [N,3,H,W] f32 in [-1,1]; else a folder of pictures"},
     {.name = NULL}};
 
@@ -33,11 +36,13 @@ static void print_json(const lw_sample_config *c, const lw_sample_result *r)
 {
     char hash[32];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->hash);
-    LW_CLEANUP(lw_json_drop) json_t *j = json_pack(
-        "{s:s, s:I, s:i, s:s, s:s, s:i, s:s, s:I, s:I, s:s, s:I, s:f, s:f, s:I}", "output", c->output, "n",
-        (json_int_t)r->n, "image_size", (int)r->image_size, "method", r->method, "sampler", r->sampler, "evaluations",
-        (int)r->evaluations, "weights", r->averaged ? "ema" : "model", "step", (json_int_t)r->step, "seed",
-        (json_int_t)c->seed, "model_hash", hash, "parameters", (json_int_t)r->parameters, "seconds", r->seconds,
+    LW_CLEANUP(lw_json_drop)
+    json_t *j = json_pack(
+        "{s:s, s:I, s:i, s:s, s:s, s:i, s:s, s:I, s:I, s:s, s:I, s:f, s:f, s:I}", "output",
+        c->output, "n", (json_int_t)r->n, "image_size", (int)r->image_size, "method", r->method,
+        "sampler", r->sampler, "evaluations", (int)r->evaluations, "weights",
+        r->averaged ? "ema" : "model", "step", (json_int_t)r->step, "seed", (json_int_t)c->seed,
+        "model_hash", hash, "parameters", (json_int_t)r->parameters, "seconds", r->seconds,
         "images_per_sec", r->images_per_second, "memory_bytes", (json_int_t)r->bytes);
     lw_cli_print_json(j);
 }
@@ -56,11 +61,12 @@ static int run(const lw_cli *cli, const void *config)
     if (cli->global.json)
         print_json(&c, &r);
     else
-        lw_cli_print("%lld pictures %dx%d by %s, %s, %d evaluation%s each, %s weights of step %lld\n"
-                     "%.3f s, %.4g pictures/s\n%s\n",
-                     (long long)r.n, (int)r.image_size, (int)r.image_size, r.method, r.sampler, (int)r.evaluations,
-                     r.evaluations == 1 ? "" : "s", r.averaged ? "averaged" : "model", (long long)r.step, r.seconds,
-                     r.images_per_second, c.output);
+        lw_cli_print(
+            "%lld pictures %dx%d by %s, %s, %d evaluation%s each, %s weights of step %lld\n"
+            "%.3f s, %.4g pictures/s\n%s\n",
+            (long long)r.n, (int)r.image_size, (int)r.image_size, r.method, r.sampler,
+            (int)r.evaluations, r.evaluations == 1 ? "" : "s", r.averaged ? "averaged" : "model",
+            (long long)r.step, r.seconds, r.images_per_second, c.output);
     return 0;
 }
 
@@ -68,7 +74,8 @@ const lw_command lw_cmd_sample = {
     .name = "sample",
     .summary = "pictures from a trained generator",
     .usage = "SOURCE --output x.png|x.npy|DIR [options]",
-    .notes = "Picture number i depends on the weights, --seed, i and its class only: a larger --n or another "
+    .notes = "Picture number i depends on the weights, --seed, i and its class only: a larger --n "
+             "or another "
              "--batch-size never changes it.",
     .examples = "leeway sample runs/drift --output grid.png\n"
                 "leeway sample runs/ddpm --sampler ddim --steps 100 --n 1000 --output samples/\n"

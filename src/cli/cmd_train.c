@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the train commands share: global options into the config, prediction and outcome to stdout. */
+/* What the train commands share: global options into the config, prediction and outcome to stdout.
+ */
 #include "cli/cmd_train.h"
 
 static void print_prediction(const lw_cli *cli, const lw_train_result *r)
@@ -7,16 +8,19 @@ static void print_prediction(const lw_cli *cli, const lw_train_result *r)
     char slabs[32], frame[32], derived[32], total[32], time[32];
     size_t bytes = r->bytes_slabs + r->bytes_frame + r->bytes_derived;
     if (cli->global.json) {
-        LW_CLEANUP(lw_json_drop) json_t *j = json_pack(
-            "{s:I, s:f, s:I, s:I, s:I, s:f, s:I}", "parameters", (json_int_t)r->parameters, "flops_per_step",
-            r->flops_per_step, "bytes_parameters", (json_int_t)r->bytes_slabs, "bytes_activations",
-            (json_int_t)r->bytes_frame, "bytes_packed", (json_int_t)r->bytes_derived,
-            "predicted_seconds_per_step", r->predicted_step_seconds, "steps", (json_int_t)r->steps);
+        LW_CLEANUP(lw_json_drop)
+        json_t *j = json_pack("{s:I, s:f, s:I, s:I, s:I, s:f, s:I}", "parameters",
+                              (json_int_t)r->parameters, "flops_per_step", r->flops_per_step,
+                              "bytes_parameters", (json_int_t)r->bytes_slabs, "bytes_activations",
+                              (json_int_t)r->bytes_frame, "bytes_packed",
+                              (json_int_t)r->bytes_derived, "predicted_seconds_per_step",
+                              r->predicted_step_seconds, "steps", (json_int_t)r->steps);
         lw_cli_print_json(j);
         return;
     }
     lw_cli_print("parameters         %lld\n", (long long)r->parameters);
-    lw_cli_print("memory             %s = %s parameters, gradients, moments, average + %s activations + %s packed\n",
+    lw_cli_print("memory             %s = %s parameters, gradients, moments, average + %s "
+                 "activations + %s packed\n",
                  lw_fmt_bytes(total, bytes), lw_fmt_bytes(slabs, r->bytes_slabs),
                  lw_fmt_bytes(frame, r->bytes_frame), lw_fmt_bytes(derived, r->bytes_derived));
     lw_cli_print("per step           %.4g GFLOP, about %.3g s\n", r->flops_per_step * 1e-9,
@@ -30,10 +34,11 @@ static void print_outcome(const lw_cli *cli, const lw_train_config *t, const lw_
 {
     char time[32];
     if (cli->global.json) {
-        LW_CLEANUP(lw_json_drop) json_t *j = json_pack(
-            "{s:s, s:I, s:I, s:f, s:f, s:f}", "output_dir", t->output_dir, "parameters",
-            (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "final_loss", r->loss, "seconds", r->seconds,
-            "images_per_sec", r->images_per_second);
+        LW_CLEANUP(lw_json_drop)
+        json_t *j = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f}", "output_dir", t->output_dir,
+                              "parameters", (json_int_t)r->parameters, "steps",
+                              (json_int_t)r->steps, "final_loss", r->loss, "seconds", r->seconds,
+                              "images_per_sec", r->images_per_second);
         lw_cli_print_json(j);
         return;
     }

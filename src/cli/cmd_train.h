@@ -7,91 +7,110 @@
 #include "cli/cli_observer.h"
 #include "recipes/recipes.h"
 
+/* One option, a line or two. */
+/* clang-format off */
+
 /* Rows over a struct T whose first member is `lw_train_config train`. */
-#define LW_TRAIN_OPTIONS(T, d_batch, d_lr, d_beta2, d_clip, d_warmup, d_schedule, d_floor, d_ema, d_wd)                  \
-    {LW_OPT(T, train.data), .name = "data", .required = true, .unit = "spec", .group = "Data",                          \
-     .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                                                   \
-    {LW_OPT(T, train.image_size), .name = "image-size", .min = 0, .max = 1024, .fallback = "0", .unit = "pixels",       \
-     .group = "Data", .help = "side of the pictures; 0: as they are"},                                                   \
-    {LW_OPT(T, train.limit), .name = "limit", .min = 0, .max = 1e12, .fallback = "0", .unit = "pictures",               \
-     .group = "Data", .help = "use only the first so many training pictures; 0: all"},                                   \
-    {LW_OPT(T, train.flip), .name = "flip", .fallback = "true", .group = "Data",                                        \
-     .help = "mirror pictures at random where that keeps their class"},                                                  \
-    {LW_OPT(T, train.output_dir), .name = "output-dir", .aliases = "workdir", .required = true, .unit = "dir",          \
-     .group = "Run", .help = "run directory: config, logs, samples, checkpoints"},                                       \
-    {LW_OPT(T, train.steps), .name = "steps", .min = 0, .max = 1e12, .fallback = "0", .group = "Run",                   \
-     .help = "optimiser steps"},                                                                                         \
-    {LW_OPT(T, train.minutes), .name = "minutes", .min = 0, .max = 1e6, .fallback = "0", .group = "Run",                \
-     .help = "instead of --steps: as many as fit, fixed from a measured rate before training starts"},                   \
-    {LW_OPT(T, train.resume), .name = "resume", .fallback = "false", .group = "Run", .transient = true,                 \
-     .help = "go on from the last checkpoint of --output-dir"},                                                          \
-    {LW_OPT(T, train.resume_from), .name = "resume-from", .unit = "dir", .group = "Run", .transient = true,             \
-     .help = "go on from this run or checkpoint"},                                                                       \
-    {LW_OPT(T, train.save_every), .name = "save-every", .min = 0, .max = 1e12, .fallback = "0", .unit = "steps",        \
-     .group = "Run", .help = "checkpoint interval; 0: at the end only"},                                                 \
-    {LW_OPT(T, train.keep_last_k_checkpoints), .name = "keep-last-k-checkpoints", .min = 0, .max = 1e6,                 \
-     .fallback = "0", .group = "Run", .help = "remove older checkpoints; 0: keep all"},                                  \
-    {LW_OPT(T, train.log_every), .name = "log-every", .min = 1, .max = 1e9, .fallback = "10", .unit = "steps",          \
-     .group = "Run", .help = "interval of metrics.jsonl, loss_log.csv and TensorBoard rows"},                            \
-    {LW_OPT(T, train.sample_every), .name = "sample-every", .min = 0, .max = 1e12, .fallback = "0", .unit = "steps",    \
-     .group = "Run", .help = "interval of sample grids; 0: none"},                                                       \
-    {LW_OPT(T, train.eval_every), .name = "eval-every", .min = 0, .max = 1e12, .fallback = "0", .unit = "steps",        \
-     .group = "Run", .help = "interval of held-out measures; 0: none"},                                                  \
-    {LW_OPT(T, train.batch_size), .name = "batch-size", .min = 1, .max = 65536, .fallback = d_batch,                    \
-     .unit = "pictures", .group = "Optimiser", .help = "per step (and per accumulated part)"},                           \
-    {LW_OPT(T, train.grad_accum_steps), .name = "grad-accum-steps", .min = 1, .max = 4096, .fallback = "1",             \
-     .group = "Optimiser", .help = "parts of a step whose gradients are summed before the update"},                      \
-    {LW_OPT(T, train.learning_rate), .name = "learning-rate", .aliases = "lr", .min = 0, .max = 10,                     \
-     .fallback = d_lr, .group = "Optimiser", .help = "AdamW's peak learning rate"},                                      \
-    {LW_OPT(T, train.scheduler), .name = "scheduler", .choices = "constant|cosine", .fallback = d_schedule,             \
-     .group = "Optimiser", .help = "learning rate after the warm-up"},                                                   \
-    {LW_OPT(T, train.lr_floor), .name = "lr-floor", .min = 0, .max = 1, .fallback = d_floor, .group = "Optimiser",      \
-     .help = "share of the learning rate at the end of cosine"},                                                         \
-    {LW_OPT(T, train.warmup_steps), .name = "warmup-steps", .min = 0, .max = 1e9, .fallback = d_warmup,                 \
-     .group = "Optimiser", .help = "linear warm-up"},                                                                    \
-    {LW_OPT(T, train.adam_beta1), .name = "adam-beta1", .min = 0, .max = 0.99999, .fallback = "0.9",                    \
-     .group = "Optimiser", .help = "decay of the first moment"},                                                         \
-    {LW_OPT(T, train.adam_beta2), .name = "adam-beta2", .min = 0, .max = 0.999999, .fallback = d_beta2,                 \
-     .group = "Optimiser", .help = "decay of the second moment"},                                                        \
-    {LW_OPT(T, train.adam_eps), .name = "adam-eps", .min = 0, .max = 1, .fallback = "1e-8", .group = "Optimiser",       \
-     .help = "added to the root of the second moment"},                                                                  \
-    {LW_OPT(T, train.weight_decay), .name = "weight-decay", .min = 0, .max = 10, .fallback = d_wd,                      \
-     .group = "Optimiser", .help = "decoupled decay"},                                                                   \
-    {LW_OPT(T, train.grad_clip), .name = "grad-clip", .min = 0, .max = 1e9, .fallback = d_clip,                         \
-     .group = "Optimiser", .help = "global norm gradients are clipped to; 0: no clipping"},                              \
-    {LW_OPT(T, train.ema_decay), .name = "ema-decay", .min = 0, .max = 0.9999999, .fallback = d_ema,                    \
-     .group = "Optimiser", .help = "average of the weights: min(this, (1+s)/(10+s)) at step s"},                         \
-    {LW_OPT(T, train.precision), .name = "precision", .choices = "f32", .fallback = "f32", .group = "Optimiser",        \
-     .help = "of products"}
+#define LW_TRAIN_OPTIONS(T, d_batch, d_lr, d_beta2, d_clip, d_warmup, d_schedule, d_floor,         \
+                        d_ema, d_wd)                                                               \
+    {LW_OPT(T, train.data), .name = "data", .required = true, .unit = "spec", .group = "Data",     \
+     .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                             \
+    {LW_OPT(T, train.image_size), .name = "image-size", .min = 0, .max = 1024, .fallback = "0",    \
+     .unit = "pixels", .group = "Data", .help = "side of the pictures; 0: as they are"},           \
+    {LW_OPT(T, train.limit), .name = "limit", .min = 0, .max = 1e12, .fallback = "0",              \
+     .unit = "pictures", .group = "Data",                                                          \
+     .help = "use only the first so many training pictures; 0: all"},                              \
+    {LW_OPT(T, train.flip), .name = "flip", .fallback = "true", .group = "Data",                   \
+     .help = "mirror pictures at random where that keeps their class"},                            \
+    {LW_OPT(T, train.output_dir), .name = "output-dir", .aliases = "workdir", .required = true,    \
+     .unit = "dir", .group = "Run", .help = "run directory: config, logs, samples, checkpoints"},  \
+    {LW_OPT(T, train.steps), .name = "steps", .min = 0, .max = 1e12, .fallback = "0",              \
+     .group = "Run", .help = "optimiser steps"},                                                   \
+    {LW_OPT(T, train.minutes), .name = "minutes", .min = 0, .max = 1e6, .fallback = "0",           \
+     .group = "Run",                                                                               \
+     .help = "instead of --steps: as many as fit, from a rate measured beforehand"},               \
+    {LW_OPT(T, train.resume), .name = "resume", .fallback = "false", .group = "Run",               \
+     .transient = true, .help = "go on from the last checkpoint of --output-dir"},                 \
+    {LW_OPT(T, train.resume_from), .name = "resume-from", .unit = "dir", .group = "Run",           \
+     .transient = true, .help = "go on from this run or checkpoint"},                              \
+    {LW_OPT(T, train.save_every), .name = "save-every", .min = 0, .max = 1e12, .fallback = "0",    \
+     .unit = "steps", .group = "Run", .help = "checkpoint interval; 0: at the end only"},          \
+    {LW_OPT(T, train.keep_last_k_checkpoints), .name = "keep-last-k-checkpoints", .min = 0,        \
+     .max = 1e6, .fallback = "0", .group = "Run",                                                  \
+     .help = "remove older checkpoints; 0: keep all"},                                             \
+    {LW_OPT(T, train.log_every), .name = "log-every", .min = 1, .max = 1e9, .fallback = "10",      \
+     .unit = "steps", .group = "Run",                                                              \
+     .help = "interval of metrics.jsonl, loss_log.csv and TensorBoard rows"},                      \
+    {LW_OPT(T, train.sample_every), .name = "sample-every", .min = 0, .max = 1e12,                 \
+     .fallback = "0", .unit = "steps", .group = "Run",                                             \
+     .help = "interval of sample grids; 0: none"},                                                 \
+    {LW_OPT(T, train.eval_every), .name = "eval-every", .min = 0, .max = 1e12, .fallback = "0",    \
+     .unit = "steps", .group = "Run", .help = "interval of held-out measures; 0: none"},           \
+    {LW_OPT(T, train.batch_size), .name = "batch-size", .min = 1, .max = 65536,                    \
+     .fallback = d_batch, .unit = "pictures", .group = "Optimiser",                                \
+     .help = "per step (and per accumulated part)"},                                               \
+    {LW_OPT(T, train.grad_accum_steps), .name = "grad-accum-steps", .min = 1, .max = 4096,         \
+     .fallback = "1", .group = "Optimiser",                                                        \
+     .help = "parts of a step whose gradients are summed before the update"},                      \
+    {LW_OPT(T, train.learning_rate), .name = "learning-rate", .aliases = "lr", .min = 0,           \
+     .max = 10, .fallback = d_lr, .group = "Optimiser", .help = "AdamW's peak learning rate"},     \
+    {LW_OPT(T, train.scheduler), .name = "scheduler", .choices = "constant|cosine",                \
+     .fallback = d_schedule, .group = "Optimiser", .help = "learning rate after the warm-up"},     \
+    {LW_OPT(T, train.lr_floor), .name = "lr-floor", .min = 0, .max = 1, .fallback = d_floor,       \
+     .group = "Optimiser", .help = "share of the learning rate at the end of cosine"},             \
+    {LW_OPT(T, train.warmup_steps), .name = "warmup-steps", .min = 0, .max = 1e9,                  \
+     .fallback = d_warmup, .group = "Optimiser", .help = "linear warm-up"},                        \
+    {LW_OPT(T, train.adam_beta1), .name = "adam-beta1", .min = 0, .max = 0.99999,                  \
+     .fallback = "0.9", .group = "Optimiser", .help = "decay of the first moment"},                \
+    {LW_OPT(T, train.adam_beta2), .name = "adam-beta2", .min = 0, .max = 0.999999,                 \
+     .fallback = d_beta2, .group = "Optimiser", .help = "decay of the second moment"},             \
+    {LW_OPT(T, train.adam_eps), .name = "adam-eps", .min = 0, .max = 1, .fallback = "1e-8",        \
+     .group = "Optimiser", .help = "added to the root of the second moment"},                      \
+    {LW_OPT(T, train.weight_decay), .name = "weight-decay", .min = 0, .max = 10,                   \
+     .fallback = d_wd, .group = "Optimiser", .help = "decoupled decay"},                           \
+    {LW_OPT(T, train.grad_clip), .name = "grad-clip", .min = 0, .max = 1e9, .fallback = d_clip,    \
+     .group = "Optimiser", .help = "global norm gradients are clipped to; 0: no clipping"},        \
+    {LW_OPT(T, train.ema_decay), .name = "ema-decay", .min = 0, .max = 0.9999999,                  \
+     .fallback = d_ema, .group = "Optimiser",                                                      \
+     .help = "average of the weights: min(this, (1+s)/(10+s)) at step s"},                         \
+    {LW_OPT(T, train.precision), .name = "precision", .choices = "f32", .fallback = "f32",         \
+     .group = "Optimiser", .help = "of products"}
 
 /* Rows over a struct T with `lw_net_config net`: the U-Net of both generators. */
-#define LW_NET_OPTIONS(T, d_base, d_mult, d_blocks, d_attn, d_groups, d_dropout, d_zero)                                 \
-    {LW_OPT(T, net.base_channels), .name = "base-channels", .min = 1, .max = 4096, .fallback = d_base,                  \
-     .group = "Network", .help = "width of the first level"},                                                            \
-    {LW_OPT_LIST(T, net.channel_mult, net.n_channel_mult), .name = "channel-mult", .min = 1, .max = 64,                 \
-     .fallback = d_mult, .group = "Network", .help = "width of each level, times base; one level per entry"},            \
-    {LW_OPT(T, net.num_res_blocks), .name = "num-res-blocks", .min = 1, .max = 16, .fallback = d_blocks,                \
-     .group = "Network", .help = "residual blocks per level"},                                                           \
-    {LW_OPT_LIST(T, net.attn_resolutions, net.n_attn_resolutions), .name = "attn-resolutions", .min = 1,                \
-     .max = 1024, .fallback = d_attn, .group = "Network", .help = "levels with attention, by their side in pixels"},     \
-    {LW_OPT(T, net.heads), .name = "heads", .min = 1, .max = 64, .fallback = "4", .group = "Network",                   \
-     .help = "attention heads"},                                                                                         \
-    {LW_OPT(T, net.norm_groups), .name = "norm-groups", .min = 1, .max = 256, .fallback = d_groups,                     \
-     .group = "Network", .help = "groups of GroupNorm"},                                                                 \
-    {LW_OPT(T, net.dropout), .name = "dropout", .min = 0, .max = 0.95, .fallback = d_dropout, .group = "Network",       \
-     .help = "in residual blocks, while training"},                                                                      \
-    {LW_OPT(T, net.large), .name = "large", .fallback = "false", .group = "Network",                                    \
-     .help = "the 210 M network: base 256, 3 blocks, attention at 16 and 8, 8 heads"},                                   \
-    {LW_OPT(T, net.zero_init_output), .name = "zero-init-output", .fallback = d_zero, .group = "Network",               \
-     .help = "start from an output of zero"},                                                                            \
-    {LW_OPT(T, net.latent_dim), .name = "latent-dim", .min = 0, .max = 4096, .fallback = "0", .group = "Network",       \
-     .help = "random numbers added to the embedding through a linear layer"},                                            \
-    {LW_OPT(T, net.noise_shape), .name = "noise-shape", .fallback = "full", .unit = "full|NxN", .group = "Network",     \
-     .help = "resolution of the input noise; smaller is upsampled by repetition"},                                       \
-    {LW_OPT(T, net.class_conditional), .name = "class-conditional", .choices = "auto|yes|no", .fallback = "auto",       \
-     .group = "Network", .help = "a class embedding; auto: when the data has labels"}
+#define LW_NET_OPTIONS(T, d_base, d_mult, d_blocks, d_attn, d_groups, d_dropout, d_zero)           \
+    {LW_OPT(T, net.base_channels), .name = "base-channels", .min = 1, .max = 4096,                 \
+     .fallback = d_base, .group = "Network", .help = "width of the first level"},                  \
+    {LW_OPT_LIST(T, net.channel_mult, net.n_channel_mult), .name = "channel-mult", .min = 1,       \
+     .max = 64, .fallback = d_mult, .group = "Network",                                            \
+     .help = "width of each level, times base; one level per entry"},                              \
+    {LW_OPT(T, net.num_res_blocks), .name = "num-res-blocks", .min = 1, .max = 16,                 \
+     .fallback = d_blocks, .group = "Network", .help = "residual blocks per level"},               \
+    {LW_OPT_LIST(T, net.attn_resolutions, net.n_attn_resolutions), .name = "attn-resolutions",     \
+     .min = 1, .max = 1024, .fallback = d_attn, .group = "Network",                                \
+     .help = "levels with attention, by their side in pixels"},                                    \
+    {LW_OPT(T, net.heads), .name = "heads", .min = 1, .max = 64, .fallback = "4",                  \
+     .group = "Network", .help = "attention heads"},                                               \
+    {LW_OPT(T, net.norm_groups), .name = "norm-groups", .min = 1, .max = 256,                      \
+     .fallback = d_groups, .group = "Network", .help = "groups of GroupNorm"},                     \
+    {LW_OPT(T, net.dropout), .name = "dropout", .min = 0, .max = 0.95, .fallback = d_dropout,      \
+     .group = "Network", .help = "in residual blocks, while training"},                            \
+    {LW_OPT(T, net.large), .name = "large", .fallback = "false", .group = "Network",               \
+     .help = "the 210 M network: base 256, 3 blocks, attention at 16 and 8, 8 heads"},             \
+    {LW_OPT(T, net.zero_init_output), .name = "zero-init-output", .fallback = d_zero,              \
+     .group = "Network", .help = "start from an output of zero"},                                  \
+    {LW_OPT(T, net.latent_dim), .name = "latent-dim", .min = 0, .max = 4096, .fallback = "0",      \
+     .group = "Network", .help = "random numbers added to the embedding through a linear layer"},  \
+    {LW_OPT(T, net.noise_shape), .name = "noise-shape", .fallback = "full", .unit = "full|NxN",    \
+     .group = "Network",                                                                           \
+     .help = "resolution of the input noise; smaller is upsampled by repetition"},                 \
+    {LW_OPT(T, net.class_conditional), .name = "class-conditional", .choices = "auto|yes|no",      \
+     .fallback = "auto", .group = "Network",                                                       \
+     .help = "a class embedding; auto: when the data has labels"}
 
-/* Runs `train(config copy, observer, result)` with what the command line adds, prints the outcome. */
+/* clang-format on */
+
+/* Runs `train(config copy, observer, result)` with what the command line adds, prints the outcome.
+ */
 typedef int lw_train_call(void *config, const lw_observer *obs, lw_train_result *out);
 int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_train_call *call);
 

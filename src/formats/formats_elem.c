@@ -44,28 +44,47 @@ void lw_elem_to_f32(lw_elem e, const void *src, int64_t n, float *dst)
         uint8_t u8;
     } x;
 /* Loads member m of x from the (perhaps unaligned) element i and stores `value` of it. */
-#define EACH(m, value)                                                                             \
-    do {                                                                                           \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            memcpy(&x.m, from + (size_t)i * sizeof x.m, sizeof x.m);                               \
-            dst[i] = (float)(value);                                                               \
-        }                                                                                          \
+#define EACH(m, value)                                               \
+    do {                                                             \
+        for (int64_t i = 0; i < n; i++) {                            \
+            memcpy(&x.m, from + (size_t)i * sizeof x.m, sizeof x.m); \
+            dst[i] = (float)(value);                                 \
+        }                                                            \
     } while (0)
     switch (e) {
-    case LW_ELEM_F64: EACH(f64, x.f64); break;
+    case LW_ELEM_F64:
+        EACH(f64, x.f64);
+        break;
     case LW_ELEM_F32:
         if (n > 0)
             memcpy(dst, src, (size_t)n * sizeof *dst);
         break;
-    case LW_ELEM_F16: EACH(u16, lw_f16_to_f32(x.u16)); break;
-    case LW_ELEM_BF16: EACH(u16, lw_bf16_to_f32(x.u16)); break;
-    case LW_ELEM_I64: EACH(i64, x.i64); break;
-    case LW_ELEM_I32: EACH(i32, x.i32); break;
-    case LW_ELEM_I16: EACH(i16, x.i16); break;
-    case LW_ELEM_I8: EACH(i8, x.i8); break;
-    case LW_ELEM_U8: EACH(u8, x.u8); break;
-    case LW_ELEM_BOOL: EACH(u8, x.u8 != 0); break;
-    case LW_ELEM_COUNT: break;
+    case LW_ELEM_F16:
+        EACH(u16, lw_f16_to_f32(x.u16));
+        break;
+    case LW_ELEM_BF16:
+        EACH(u16, lw_bf16_to_f32(x.u16));
+        break;
+    case LW_ELEM_I64:
+        EACH(i64, x.i64);
+        break;
+    case LW_ELEM_I32:
+        EACH(i32, x.i32);
+        break;
+    case LW_ELEM_I16:
+        EACH(i16, x.i16);
+        break;
+    case LW_ELEM_I8:
+        EACH(i8, x.i8);
+        break;
+    case LW_ELEM_U8:
+        EACH(u8, x.u8);
+        break;
+    case LW_ELEM_BOOL:
+        EACH(u8, x.u8 != 0);
+        break;
+    case LW_ELEM_COUNT:
+        break;
     }
 #undef EACH
 }
@@ -92,9 +111,14 @@ int lw_elem_from_f32(lw_elem e, const float *src, int64_t n, void *dst)
         if (n > 0)
             memcpy(out, src, (size_t)n * sizeof *src);
         return 0;
-    case LW_ELEM_F16: store_16(lw_f32_to_f16, src, n, out); return 0;
-    case LW_ELEM_BF16: store_16(lw_f32_to_bf16, src, n, out); return 0;
-    default: return lw_fail(LW_EUNSUPPORTED, "cannot store f32 values as %s", lw_elem_name(e));
+    case LW_ELEM_F16:
+        store_16(lw_f32_to_f16, src, n, out);
+        return 0;
+    case LW_ELEM_BF16:
+        store_16(lw_f32_to_bf16, src, n, out);
+        return 0;
+    default:
+        return lw_fail(LW_EUNSUPPORTED, "cannot store f32 values as %s", lw_elem_name(e));
     }
 }
 

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "formats/formats_json.h"
 
-#define LW_IMAGE_MAX_SIDE   32768
+#define LW_IMAGE_MAX_SIDE 32768
 #define LW_IMAGE_MAX_PIXELS ((int64_t)1 << 26)
 
 typedef struct lw_image {

@@ -19,12 +19,23 @@ static void dump_string(const char *s, size_t n, lw_str *out)
         lw_str_add_n(out, s + done, i - done);
         done = i + 1;
         switch (c) {
-        case '"': lw_str_add(out, "\\\""); break;
-        case '\\': lw_str_add(out, "\\\\"); break;
-        case '\n': lw_str_add(out, "\\n"); break;
-        case '\t': lw_str_add(out, "\\t"); break;
-        case '\r': lw_str_add(out, "\\r"); break;
-        default: lw_str_addf(out, "\\u%04x", c);
+        case '"':
+            lw_str_add(out, "\\\"");
+            break;
+        case '\\':
+            lw_str_add(out, "\\\\");
+            break;
+        case '\n':
+            lw_str_add(out, "\\n");
+            break;
+        case '\t':
+            lw_str_add(out, "\\t");
+            break;
+        case '\r':
+            lw_str_add(out, "\\r");
+            break;
+        default:
+            lw_str_addf(out, "\\u%04x", c);
         }
     }
     lw_str_add_n(out, s + done, n - done);
@@ -70,7 +81,8 @@ static void dump_object(const json_t *v, int indent, int level, lw_str *out)
     json_t *value;
     lw_str_add(out, "{");
     /* jansson's iteration takes a mutable object but does not change it */
-    json_object_foreach ((json_t *)v, key, value) {
+    json_object_foreach((json_t *)v, key, value)
+    {
         lw_str_add(out, comma);
         comma = ",";
         new_line(indent, level + 1, out);
@@ -87,18 +99,32 @@ static void dump_value(const json_t *v, int indent, int level, lw_str *out)
 {
     char buf[32];
     switch (json_typeof(v)) {
-    case JSON_OBJECT: dump_object(v, indent, level, out); break;
-    case JSON_ARRAY: dump_array(v, indent, level, out); break;
-    case JSON_STRING: dump_string(json_string_value(v), json_string_length(v), out); break;
-    case JSON_INTEGER: lw_str_addf(out, "%lld", (long long)json_integer_value(v)); break;
+    case JSON_OBJECT:
+        dump_object(v, indent, level, out);
+        break;
+    case JSON_ARRAY:
+        dump_array(v, indent, level, out);
+        break;
+    case JSON_STRING:
+        dump_string(json_string_value(v), json_string_length(v), out);
+        break;
+    case JSON_INTEGER:
+        lw_str_addf(out, "%lld", (long long)json_integer_value(v));
+        break;
     case JSON_REAL:
         lw_str_add(out, lw_f64_text(buf, json_real_value(v)));
         if (!strpbrk(buf, ".e")) /* stays a real when read back */
             lw_str_add(out, ".0");
         break;
-    case JSON_TRUE: lw_str_add(out, "true"); break;
-    case JSON_FALSE: lw_str_add(out, "false"); break;
-    case JSON_NULL: lw_str_add(out, "null"); break;
+    case JSON_TRUE:
+        lw_str_add(out, "true");
+        break;
+    case JSON_FALSE:
+        lw_str_add(out, "false");
+        break;
+    case JSON_NULL:
+        lw_str_add(out, "null");
+        break;
     }
 }
 

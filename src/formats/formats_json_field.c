@@ -48,10 +48,10 @@ static int wrong_type(const json_t *v, const char *where, const char *key, const
     {                                                                                              \
         return read_##name(o, where, key, true, out);                                              \
     }
-#define FIELD_OPT(name, T)                                                                         \
-    int lw_json_opt_##name(const json_t *o, const char *where, const char *key, T *out)            \
-    {                                                                                              \
-        return read_##name(o, where, key, false, out);                                             \
+#define FIELD_OPT(name, T)                                                              \
+    int lw_json_opt_##name(const json_t *o, const char *where, const char *key, T *out) \
+    {                                                                                   \
+        return read_##name(o, where, key, false, out);                                  \
     }
 
 FIELD(i64, int64_t, json_is_integer(v), "an integer", json_integer_value(v))

@@ -10,7 +10,7 @@
 #include "formats/formats_npy.h"
 #include "formats/formats_npy_header.h"
 
-#define MAX_MEMBER  ((size_t)4 << 30)
+#define MAX_MEMBER ((size_t)4 << 30)
 #define MAX_MEMBERS 4096
 
 void lw_npz_clear(lw_npz *z)

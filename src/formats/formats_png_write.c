@@ -51,7 +51,8 @@ static void put_texts(encoder *e, const json_t *texts)
 {
     const char *key;
     json_t *value;
-    json_object_foreach ((json_t *)texts, key, value) {
+    json_object_foreach((json_t *)texts, key, value)
+    {
         size_t n = strlen(key);
         if (!json_is_string(value) || n < 1 || n > 79 || !is_ascii(key)) {
             e->rc = lw_fail(LW_EUSAGE,
@@ -101,8 +102,8 @@ int lw_png_encode(const lw_image *im, const json_t *texts, lw_str *out)
     encoder e = {.out = out};
     e.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &e, on_error, on_warning);
     e.info = e.png ? png_create_info_struct(e.png) : NULL;
-    int rc =
-        e.info ? encode_guarded(&e, im, texts) : lw_fail(LW_ENOMEM, "no memory for a PNG encoder");
+    int rc = e.info ? encode_guarded(&e, im, texts)
+                    : lw_fail(LW_ENOMEM, "no memory for a PNG encoder");
     png_destroy_write_struct(&e.png, &e.info);
     return rc;
 }

@@ -86,7 +86,8 @@ static int read_meta(lw_st_file *f, const json_t *meta)
     f->meta = lw_arena_alloc(f->arena, json_object_size(meta) * 2 * sizeof *f->meta);
     if (!f->meta)
         return LW_ENOMEM;
-    json_object_foreach ((json_t *)meta, key, value) {
+    json_object_foreach((json_t *)meta, key, value)
+    {
         if (!json_is_string(value))
             return lw_fail(LW_EFORMAT, "%s: __metadata__ '%s' must be a string", f->path, key);
         const char **pair = &f->meta[2 * f->n_meta];
@@ -138,7 +139,8 @@ static int read_tensors(lw_st_file *f, json_t *root, const unsigned char *data, 
     LW_CLEANUP(lw_str_clear) lw_str where = {0};
     if (!f->tensors || !spans)
         return LW_ENOMEM;
-    json_object_foreach (root, key, entry) {
+    json_object_foreach(root, key, entry)
+    {
         if (strcmp(key, "__metadata__") == 0) {
             LW_TRY(read_meta(f, entry));
             continue;

@@ -41,7 +41,8 @@ static int read_map(lw_st_file *f, const json_t *map)
     f->shards = lw_arena_alloc(f->arena, MAX_SHARDS * sizeof(lw_st_file *));
     if (!f->tensors || !f->shards)
         return LW_ENOMEM;
-    json_object_foreach ((json_t *)map, name, value) {
+    json_object_foreach((json_t *)map, name, value)
+    {
         lw_st_file *shard;
         const lw_st_tensor *t;
         if (!json_is_string(value))

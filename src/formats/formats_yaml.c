@@ -125,11 +125,16 @@ static int read_node(reader *r, int depth, json_t **out)
     if (depth >= LW_JSON_MAX_DEPTH)
         return fail_here(r, "nested too deeply");
     switch (r->event.type) {
-    case YAML_SCALAR_EVENT: return read_scalar(r, out);
-    case YAML_MAPPING_START_EVENT: return read_mapping(r, depth + 1, out);
-    case YAML_SEQUENCE_START_EVENT: return read_sequence(r, depth + 1, out);
-    case YAML_ALIAS_EVENT: return fail_here(r, "aliases are not supported");
-    default: return fail_here(r, "a value is missing");
+    case YAML_SCALAR_EVENT:
+        return read_scalar(r, out);
+    case YAML_MAPPING_START_EVENT:
+        return read_mapping(r, depth + 1, out);
+    case YAML_SEQUENCE_START_EVENT:
+        return read_sequence(r, depth + 1, out);
+    case YAML_ALIAS_EVENT:
+        return fail_here(r, "aliases are not supported");
+    default:
+        return fail_here(r, "a value is missing");
     }
 }
 

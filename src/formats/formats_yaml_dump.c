@@ -81,12 +81,24 @@ static void dump_real(double x, lw_str *out)
 static void dump_scalar(const json_t *v, bool flow, lw_str *out)
 {
     switch (json_typeof(v)) {
-    case JSON_STRING: dump_string(json_string_value(v), json_string_length(v), flow, out); break;
-    case JSON_INTEGER: lw_str_addf(out, "%lld", (long long)json_integer_value(v)); break;
-    case JSON_REAL: dump_real(json_real_value(v), out); break;
-    case JSON_TRUE: lw_str_add(out, "true"); break;
-    case JSON_FALSE: lw_str_add(out, "false"); break;
-    default: lw_str_add(out, "null"); break;
+    case JSON_STRING:
+        dump_string(json_string_value(v), json_string_length(v), flow, out);
+        break;
+    case JSON_INTEGER:
+        lw_str_addf(out, "%lld", (long long)json_integer_value(v));
+        break;
+    case JSON_REAL:
+        dump_real(json_real_value(v), out);
+        break;
+    case JSON_TRUE:
+        lw_str_add(out, "true");
+        break;
+    case JSON_FALSE:
+        lw_str_add(out, "false");
+        break;
+    default:
+        lw_str_add(out, "null");
+        break;
     }
 }
 

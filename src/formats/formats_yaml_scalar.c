@@ -15,8 +15,8 @@ static bool is_one_of(const char *s, const char *const *words, size_t n)
             return true;
     return false;
 }
-#define IS(s, ...)                                                                                 \
-    is_one_of(s, (const char *const[]){__VA_ARGS__},                                               \
+#define IS(s, ...)                                   \
+    is_one_of(s, (const char *const[]){__VA_ARGS__}, \
               sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
 static size_t digits(const char *s)

@@ -19,7 +19,9 @@ static lw_val find_param(const lw_graph *g, const lw_params *params, int32_t ind
 lw_val lw_param(lw_builder *b, const char *name, lw_type type, lw_init init)
 {
     lw_graph *g = b->g;
-    lw_attr_param a = {.name = lw_scope_name(g, name), .params = b->params, .type = type,
+    lw_attr_param a = {.name = lw_scope_name(g, name),
+                       .params = b->params,
+                       .type = type,
                        .frozen = b->params->frozen};
     if (lw_graph_error(g) < 0)
         return LW_NOVAL;

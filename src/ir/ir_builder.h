@@ -5,20 +5,34 @@
 
 #include "ir/ir_ops.h"
 
-typedef enum lw_init_kind { LW_INIT_ZEROS, LW_INIT_ONES, LW_INIT_NORMAL, LW_INIT_UNIFORM } lw_init_kind;
+typedef enum lw_init_kind {
+    LW_INIT_ZEROS,
+    LW_INIT_ONES,
+    LW_INIT_NORMAL,
+    LW_INIT_UNIFORM
+} lw_init_kind;
 typedef struct lw_init {
     lw_init_kind kind;
     float scale; /* standard deviation, or half width of the uniform range */
 } lw_init;
 
 /* Which flat slab of a store an address is asked for. */
-typedef enum lw_slab { LW_SLAB_PARAM, LW_SLAB_GRAD, LW_SLAB_EMA, LW_SLAB_M, LW_SLAB_V, LW_SLABS } lw_slab;
+typedef enum lw_slab {
+    LW_SLAB_PARAM,
+    LW_SLAB_GRAD,
+    LW_SLAB_EMA,
+    LW_SLAB_M,
+    LW_SLAB_V,
+    LW_SLABS
+} lw_slab;
 
-/* How the graph and the plan see a store (store/ implements it). One instance lives in each store. */
+/* How the graph and the plan see a store (store/ implements it). One instance lives in each store.
+ */
 typedef struct lw_params {
     void *self;
     bool frozen;
-    /* Finds or declares `name`; LW_ESHAPE when it exists at another type, LW_EFORMAT when the names are fixed. */
+    /* Finds or declares `name`; LW_ESHAPE when it exists at another type, LW_EFORMAT when the names
+     * are fixed. */
     int (*declare)(void *self, const char *name, lw_type type, lw_init init, int32_t *index);
     /* Memory of parameter `index` in a slab; NULL when that slab does not exist. */
     void *(*address)(void *self, int32_t index, lw_slab slab);

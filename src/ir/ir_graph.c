@@ -48,7 +48,10 @@ void lw_graph_free(lw_graph **pp)
     lw_free(pp);
 }
 
-lw_arena *lw_graph_arena(lw_graph *g) { return g->arena; }
+lw_arena *lw_graph_arena(lw_graph *g)
+{
+    return g->arena;
+}
 
 int lw_graph_error(const lw_graph *g)
 {
@@ -135,7 +138,10 @@ lw_val lw_graph_op(lw_graph *g, lw_op op, const lw_val *in, int n_in, const void
     return n ? n->out[0] : LW_NOVAL;
 }
 
-uint32_t lw_graph_node_count(const lw_graph *g) { return (uint32_t)g->n_nodes; }
+uint32_t lw_graph_node_count(const lw_graph *g)
+{
+    return (uint32_t)g->n_nodes;
+}
 
 lw_node *lw_graph_node(const lw_graph *g, uint32_t index)
 {
@@ -143,7 +149,10 @@ lw_node *lw_graph_node(const lw_graph *g, uint32_t index)
     return g->nodes[index];
 }
 
-uint32_t lw_graph_val_count(const lw_graph *g) { return (uint32_t)g->n_vals; }
+uint32_t lw_graph_val_count(const lw_graph *g)
+{
+    return (uint32_t)g->n_vals;
+}
 
 static const val_record *record(const lw_graph *g, lw_val v)
 {
@@ -154,9 +163,18 @@ static const val_record *record(const lw_graph *g, lw_val v)
     return &g->vals[v.id - 1];
 }
 
-lw_type lw_val_type(const lw_graph *g, lw_val v) { return record(g, v)->type; }
-lw_node *lw_val_node(const lw_graph *g, lw_val v) { return record(g, v)->node; }
-int lw_val_slot(const lw_graph *g, lw_val v) { return record(g, v)->slot; }
+lw_type lw_val_type(const lw_graph *g, lw_val v)
+{
+    return record(g, v)->type;
+}
+lw_node *lw_val_node(const lw_graph *g, lw_val v)
+{
+    return record(g, v)->node;
+}
+int lw_val_slot(const lw_graph *g, lw_val v)
+{
+    return record(g, v)->slot;
+}
 
 void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val grad_of)
 {
@@ -174,7 +192,10 @@ void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val grad_of
     g->outputs[g->n_outputs++] = (lw_graph_output){copy, v, grad_of};
 }
 
-int lw_graph_output_count(const lw_graph *g) { return (int)g->n_outputs; }
+int lw_graph_output_count(const lw_graph *g)
+{
+    return (int)g->n_outputs;
+}
 
 lw_graph_output *lw_graph_output_at(const lw_graph *g, int i)
 {
@@ -184,7 +205,10 @@ lw_graph_output *lw_graph_output_at(const lw_graph *g, int i)
 
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
-const char *lw_scope(const lw_graph *g) { return g->scope; }
+const char *lw_scope(const lw_graph *g)
+{
+    return g->scope;
+}
 
 const char *lw_scope_set(lw_graph *g, const char *scope)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph: append-only nodes in topological order, typed values, named outputs, a sticky first error. */
+/* The graph: append-only nodes in topological order, typed values, named outputs, a sticky first
+ * error. */
 #ifndef LW_IR_GRAPH_H
 #define LW_IR_GRAPH_H
 
@@ -13,7 +14,10 @@ typedef struct lw_val {
     uint32_t id; /* 0 = invalid or absent */
 } lw_val;
 
-static inline bool lw_val_ok(lw_val v) { return v.id != 0; }
+static inline bool lw_val_ok(lw_val v)
+{
+    return v.id != 0;
+}
 #define LW_NOVAL ((lw_val){0})
 
 enum { LW_MAX_IN = 10, LW_MAX_OUT = 8 };
@@ -31,7 +35,7 @@ struct lw_node {
     int32_t n_in, n_out;
     lw_val in[LW_MAX_IN];   /* absent optional inputs are invalid values */
     lw_val out[LW_MAX_OUT]; /* every output is a value of its own */
-    const void *attr;       /* the op's attribute struct (ir_ops.h), zero-padded, compared bytewise */
+    const void *attr; /* the op's attribute struct (ir_ops.h), zero-padded, compared bytewise */
     size_t attr_size;
     const char *scope; /* dotted scope it was built in */
     uint32_t index;    /* position in the graph */
@@ -48,19 +52,22 @@ typedef struct lw_infer {
 } lw_infer;
 
 enum {
-    LW_OPF_LEAF = 1u << 0,     /* input, param, const: nothing to run */
-    LW_OPF_ALIAS = 1u << 1,    /* output 0 is input 0's memory under another shape */
-    LW_OPF_INPLACE = 1u << 2,  /* output 0 may overwrite input 0 when that dies here */
-    LW_OPF_RANDOM = 1u << 3,   /* depends on the tick: never folded or hoisted */
-    LW_OPF_ANY_OUT = 1u << 4,  /* kernels skip any output nobody reads; without it, any but output 0 */
+    LW_OPF_LEAF = 1u << 0,    /* input, param, const: nothing to run */
+    LW_OPF_ALIAS = 1u << 1,   /* output 0 is input 0's memory under another shape */
+    LW_OPF_INPLACE = 1u << 2, /* output 0 may overwrite input 0 when that dies here */
+    LW_OPF_RANDOM = 1u << 3,  /* depends on the tick: never folded or hoisted */
+    LW_OPF_ANY_OUT =
+        1u << 4, /* kernels skip any output nobody reads; without it, any but output 0 */
 };
 
-/* The const record of one op. `infer` checks and types; `grad` appends the VJP; both get the graph. */
+/* The const record of one op. `infer` checks and types; `grad` appends the VJP; both get the graph.
+ */
 typedef struct lw_op_def {
     const char *name, *doc;
     /* Fills *out from n->in and n->attr; returns 0 or LW_ESHAPE with a message. */
     int (*infer)(const lw_graph *g, const lw_node *n, lw_infer *out);
-    /* dout[i]: cotangent of output i (may be absent). need[i]: whether din[i] is wanted. Sets din[i]. */
+    /* dout[i]: cotangent of output i (may be absent). need[i]: whether din[i] is wanted. Sets
+     * din[i]. */
     void (*grad)(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din);
     void (*cost)(const lw_graph *g, const lw_node *n, lw_cost *out);
     void (*print)(lw_str *s, const lw_node *n); /* attributes; may be NULL when there are none */
@@ -85,9 +92,11 @@ lw_arena *lw_graph_arena(lw_graph *g);
 /* 0, or the first error with its scope path (message set). */
 int lw_graph_error(const lw_graph *g);
 /* Records an error if none is recorded yet; returns the invalid value. */
-lw_val lw_graph_fail(lw_graph *g, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+lw_val lw_graph_fail(lw_graph *g, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* Appends a node; attr is copied. Returns NULL after an error. Values are typed by the op's infer. */
+/* Appends a node; attr is copied. Returns NULL after an error. Values are typed by the op's infer.
+ */
 lw_node *lw_graph_add(lw_graph *g, lw_op op, const lw_val *in, int n_in, const void *attr,
                       size_t attr_size);
 /* Same and returns output 0. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attributes of the ops and the functions that append them. Shapes: B batch, H W space, C channels,
- * T tokens or slots, M rows, K N matrix sizes. Activations are channels last; linear weights are [N,K];
- * convolution weights are [O,KH,KW,C].
+ * T tokens or slots, M rows, K N matrix sizes. Activations are channels last; linear weights are
+ * [N,K]; convolution weights are [O,KH,KW,C].
  */
 #ifndef LW_IR_OPS_H
 #define LW_IR_OPS_H
@@ -58,7 +58,8 @@ typedef enum lw_ew_mode {
     LW_EW_ROW,     /* x[b, s] */
 } lw_ew_mode;
 
-/* Registers: 0..n_in-1 are the operands, then one per instruction. The last instruction is output 0. */
+/* Registers: 0..n_in-1 are the operands, then one per instruction. The last instruction is output
+ * 0. */
 typedef struct lw_ew_step {
     uint8_t op; /* lw_ewop */
     uint8_t a, b, c;
@@ -74,7 +75,8 @@ typedef struct lw_attr_ew {
 
 const char *lw_ewop_name(lw_ewop op);
 int lw_ewop_arity(lw_ewop op);
-/* [B, S, C] view of an elementwise output: B first dimension, C last, S the rest (1 when rank < 3). */
+/* [B, S, C] view of an elementwise output: B first dimension, C last, S the rest (1 when rank < 3).
+ */
 void lw_ew_view(lw_type t, int64_t *b, int64_t *s, int64_t *c);
 
 lw_val lw_ew1(lw_graph *g, lw_ewop op, lw_val a);
@@ -84,8 +86,8 @@ lw_val lw_add(lw_graph *g, lw_val a, lw_val b);
 lw_val lw_sub(lw_graph *g, lw_val a, lw_val b);
 lw_val lw_mul(lw_graph *g, lw_val a, lw_val b);
 lw_val lw_div(lw_graph *g, lw_val a, lw_val b);
-lw_val lw_scale(lw_graph *g, lw_val a, float k);    /* a * k */
-lw_val lw_add_f32(lw_graph *g, lw_val a, float k);  /* a + k */
+lw_val lw_scale(lw_graph *g, lw_val a, float k);   /* a * k */
+lw_val lw_add_f32(lw_graph *g, lw_val a, float k); /* a + k */
 lw_val lw_relu(lw_graph *g, lw_val a);
 lw_val lw_silu(lw_graph *g, lw_val a);
 lw_val lw_sqr(lw_graph *g, lw_val a);
@@ -99,7 +101,7 @@ lw_val lw_sum_to(lw_graph *g, lw_val v, lw_type type);
  * trans_b, else [K,N]. trans_a needs rank-2 views: rows are all dimensions but the last. */
 typedef struct lw_attr_matmul {
     int32_t trans_a, trans_b;
-    int32_t act; /* lw_act */
+    int32_t act;                /* lw_act */
     int32_t packed_n, packed_k; /* set when b is a packed weight: its N and K */
 } lw_attr_matmul;
 lw_val lw_matmul(lw_graph *g, lw_val a, lw_val b, bool trans_a, bool trans_b);
@@ -131,8 +133,8 @@ typedef struct lw_attr_norm {
     int32_t act; /* lw_act */
     float eps;
 } lw_attr_norm;
-lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale, lw_val shift,
-                        int groups, float eps, lw_act act);
+lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale,
+                        lw_val shift, int groups, float eps, lw_act act);
 
 typedef struct lw_attr_attention {
     int32_t heads;
@@ -186,7 +188,8 @@ lw_val lw_resize(lw_graph *g, lw_val x, int h, int w);
 
 typedef struct lw_attr_pool {
     int32_t k, stride, pad;
-    int32_t max;  /* 1 max, 0 average (divides by k*k inside the image as PyTorch's count_include_pad) */
+    int32_t
+        max; /* 1 max, 0 average (divides by k*k inside the image as PyTorch's count_include_pad) */
     int32_t h, w; /* the input space, for the gradient */
 } lw_attr_pool;
 lw_val lw_pool2d(lw_graph *g, lw_val x, int k, int stride, int pad, bool max);
@@ -196,7 +199,8 @@ lw_val lw_embedding(lw_graph *g, lw_val table, lw_val ids); /* [V,C], i32[B] -> 
 /* ---- random -------------------------------------------------------------------------------- */
 
 typedef enum lw_random_kind { LW_RANDOM_NORMAL, LW_RANDOM_UNIFORM, LW_RANDOM_BELOW } lw_random_kind;
-/* input: rows i64[B]. Stream: hash of the name; draws depend on (seed, stream, tick step, row) only. */
+/* input: rows i64[B]. Stream: hash of the name; draws depend on (seed, stream, tick step, row)
+ * only. */
 typedef struct lw_attr_random {
     int32_t kind;
     int32_t below;   /* LW_RANDOM_BELOW: i32 in [0, below) */
@@ -215,8 +219,17 @@ lw_val lw_dropout(lw_graph *g, lw_val x, lw_val rows, float p);
 
 /* ---- features and drift -------------------------------------------------------------------- */
 
-enum { LW_STAT_MEAN, LW_STAT_STD, LW_STAT_MEAN2, LW_STAT_STD2, LW_STAT_MEAN4, LW_STAT_STD4, LW_STATS };
-/* x [B,H,W,C] -> out[LW_STATS]: [B,1,C] [B,1,C] [B,HW/4,C] x2 [B,HW/16,C] x2. std = sqrt(var + 1e-6). */
+enum {
+    LW_STAT_MEAN,
+    LW_STAT_STD,
+    LW_STAT_MEAN2,
+    LW_STAT_STD2,
+    LW_STAT_MEAN4,
+    LW_STAT_STD4,
+    LW_STATS
+};
+/* x [B,H,W,C] -> out[LW_STATS]: [B,1,C] [B,1,C] [B,HW/4,C] x2 [B,HW/16,C] x2. std = sqrt(var +
+ * 1e-6). */
 void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS]);
 
 /* inputs: gen [G*N,T,C], pos [G*Np,T,C], uncond [G*Nu,T,C]?, weight [G]? */
@@ -237,9 +250,9 @@ lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, 
 
 /* ---- gradients ------------------------------------------------------------------------------ */
 
-/* Appends the VJP of y with cotangent dy for each of wrt[]; din[i] is invalid where y does not depend on
- * it. y and dy hold n_y values each. (plan/plan_grad.c) */
-void lw_grad(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y, const lw_val *wrt, lw_val *din,
-             int n_wrt);
+/* Appends the VJP of y with cotangent dy for each of wrt[]; din[i] is invalid where y does not
+ * depend on it. y and dy hold n_y values each. (plan/plan_grad.c) */
+void lw_grad(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y, const lw_val *wrt,
+             lw_val *din, int n_wrt);
 
 #endif

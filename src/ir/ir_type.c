@@ -8,13 +8,20 @@ static const struct {
     const char *name;
     size_t size;
 } dtypes[] = {
-    [LW_DT_NONE] = {"none", 0}, [LW_F32] = {"f32", 4}, [LW_BF16] = {"bf16", 2}, [LW_F64] = {"f64", 8},
-    [LW_I32] = {"i32", 4},      [LW_I64] = {"i64", 8}, [LW_U8] = {"u8", 1},
+    [LW_DT_NONE] = {"none", 0}, [LW_F32] = {"f32", 4}, [LW_BF16] = {"bf16", 2},
+    [LW_F64] = {"f64", 8},      [LW_I32] = {"i32", 4}, [LW_I64] = {"i64", 8},
+    [LW_U8] = {"u8", 1},
 };
 
-size_t lw_dtype_size(lw_dtype t) { return dtypes[t].size; }
+size_t lw_dtype_size(lw_dtype t)
+{
+    return dtypes[t].size;
+}
 
-const char *lw_dtype_name(lw_dtype t) { return dtypes[t].name; }
+const char *lw_dtype_name(lw_dtype t)
+{
+    return dtypes[t].name;
+}
 
 lw_type lw_type_of(lw_dtype dtype, int rank, ...)
 {
@@ -36,7 +43,10 @@ int64_t lw_type_count(lw_type t)
     return n;
 }
 
-size_t lw_type_bytes(lw_type t) { return (size_t)lw_type_count(t) * lw_dtype_size(t.dtype); }
+size_t lw_type_bytes(lw_type t)
+{
+    return (size_t)lw_type_count(t) * lw_dtype_size(t.dtype);
+}
 
 bool lw_type_eq(lw_type a, lw_type b)
 {
@@ -48,7 +58,10 @@ bool lw_type_eq(lw_type a, lw_type b)
     return true;
 }
 
-int32_t lw_type_last(lw_type t) { return t.rank ? t.dim[t.rank - 1] : 1; }
+int32_t lw_type_last(lw_type t)
+{
+    return t.rank ? t.dim[t.rank - 1] : 1;
+}
 
 void lw_type_print(lw_str *s, lw_type t)
 {

@@ -27,7 +27,7 @@ lw_type lw_type_of(lw_dtype dtype, int rank, ...);
 int64_t lw_type_count(lw_type t); /* product of dims; 1 for rank 0 */
 size_t lw_type_bytes(lw_type t);
 bool lw_type_eq(lw_type a, lw_type b);
-int32_t lw_type_last(lw_type t); /* last dimension, 1 for rank 0 */
+int32_t lw_type_last(lw_type t);          /* last dimension, 1 for rank 0 */
 void lw_type_print(lw_str *s, lw_type t); /* f32[2,16,16,32] */
 
 #endif

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan: how to compute a graph. Small passes turn a graph into an immutable plan (steps and a memory map)
- * for one device; an exec is a running copy of it whose run cannot allocate or fail on a CPU.
+ * plan: how to compute a graph. Small passes turn a graph into an immutable plan (steps and a
+ * memory map) for one device; an exec is a running copy of it whose run cannot allocate or fail on
+ * a CPU.
  *
- *   graph ─ verify ─ simplify ─ fuse ─ pack ─ schedule ─ memory ─ lower ─► plan ──► exec (one frame)
- *   (gradients are appended to the graph before compiling: lw_grad, lw_grad_params)
+ *   graph ─ verify ─ simplify ─ fuse ─ pack ─ schedule ─ memory ─ lower ─► plan ──► exec (one
+ * frame) (gradients are appended to the graph before compiling: lw_grad, lw_grad_params)
  *
- * Read in this order: plan_device.h (the contract a backend fulfils), this file, plan_pass.h (private:
- * what a pass receives), then the passes. A plan borrows its device; an exec borrows its plan and the
- * stores whose parameters the graph names. Free execs first, then plans, then stores, then the device.
+ * Read in this order: plan_device.h (the contract a backend fulfils), this file, plan_pass.h
+ * (private: what a pass receives), then the passes. A plan borrows its device; an exec borrows its
+ * plan and the stores whose parameters the graph names. Free execs first, then plans, then stores,
+ * then the device.
  *
  * Frame of an exec (one 64-byte aligned block):
- *   [ inputs and outputs | values by lifetime, offsets reused | node workspaces | per-worker scratch ]
- * and a second block for derived values (packed weights, everything that depends on parameters and
- * constants only), filled by the plan's prepare steps whenever a store's version moved.
+ *   [ inputs and outputs | values by lifetime, offsets reused | node workspaces | per-worker
+ * scratch ] and a second block for derived values (packed weights, everything that depends on
+ * parameters and constants only), filled by the plan's prepare steps whenever a store's version
+ * moved.
  */
 #ifndef LW_PLAN_H
 #define LW_PLAN_H
@@ -25,13 +28,13 @@ typedef struct lw_plan lw_plan;
 typedef struct lw_exec lw_exec;
 
 typedef struct lw_compile_opts {
-    int opt;          /* 0: no simplify, no fusion, no memory reuse (the oracle); 1: everything */
-    lw_str *dump;     /* when set: text of the graph after `dump_pass`, or of every pass */
+    int opt;      /* 0: no simplify, no fusion, no memory reuse (the oracle); 1: everything */
+    lw_str *dump; /* when set: text of the graph after `dump_pass`, or of every pass */
     const char *dump_pass; /* "simplify", "fuse", ...; NULL with dump: all */
 } lw_compile_opts;
 
-/* Appends the gradient of sum(loss * seed) for every unfrozen parameter reached, as outputs bound to the
- * gradient slab. seed absent: ones. LW_EUNSUPPORTED names the op that has no gradient. */
+/* Appends the gradient of sum(loss * seed) for every unfrozen parameter reached, as outputs bound
+ * to the gradient slab. seed absent: ones. LW_EUNSUPPORTED names the op that has no gradient. */
 int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed);
 
 /* Compiles; the graph may be freed afterwards. LW_ESHAPE etc: the graph's own first error. */
@@ -59,7 +62,8 @@ int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out);
 void lw_exec_free(lw_exec **pp);
 /* Points a named input or output at the caller's memory (64-byte aligned is best, 4 is enough). */
 int lw_exec_bind(lw_exec *e, const char *name, void *data);
-/* Memory of a named input or output: its own in the frame, or what was bound. NULL: no such name. */
+/* Memory of a named input or output: its own in the frame, or what was bound. NULL: no such name.
+ */
 void *lw_exec_data(lw_exec *e, const char *name);
 /* Type of a named input or output; dtype LW_DT_NONE: no such name. */
 lw_type lw_exec_type(const lw_exec *e, const char *name);

@@ -93,7 +93,8 @@ void lw_plan_free(lw_plan **pp)
 
 lw_plan_info lw_plan_get_info(const lw_plan *p)
 {
-    lw_plan_info i = {.n_steps = p->n_steps - p->n_prepare, .n_prepare = p->n_prepare,
+    lw_plan_info i = {.n_steps = p->n_steps - p->n_prepare,
+                      .n_prepare = p->n_prepare,
                       .derived_bytes = p->derived_bytes};
     i.frame_bytes = p->frame_bytes + p->scratch_bytes * (size_t)p->dev->workers(p->dev->self);
     for (int k = p->n_prepare; k < p->n_steps; k++) {

@@ -9,21 +9,22 @@ struct lw_tick;
 
 /* One task of a step, as the backend's function sees it. */
 typedef struct lw_task {
-    const void *arg;       /* the lowered op's own record (plan memory) */
-    void *const *in;       /* node inputs; NULL where absent */
-    void *const *out;      /* node outputs; NULL where nobody reads one */
-    void *work;            /* workspace of this node, shared by its phases */
-    void *scratch;         /* this worker's scratch, 64-byte aligned, scratch_bytes */
+    const void *arg;  /* the lowered op's own record (plan memory) */
+    void *const *in;  /* node inputs; NULL where absent */
+    void *const *out; /* node outputs; NULL where nobody reads one */
+    void *work;       /* workspace of this node, shared by its phases */
+    void *scratch;    /* this worker's scratch, 64-byte aligned, scratch_bytes */
     const struct lw_tick *tick;
-    int64_t index;         /* 0 .. n_tasks - 1 of its phase */
+    int64_t index; /* 0 .. n_tasks - 1 of its phase */
     int phase;
 } lw_task;
 typedef void lw_task_fn(const lw_task *t);
 
 enum { LW_MAX_PHASES = 10 };
 
-/* What lowering a node yields: phases run one after the other, tasks of a phase in any order. The task
- * split must be a pure function of shapes (never of threads), so that results keep their bits. */
+/* What lowering a node yields: phases run one after the other, tasks of a phase in any order. The
+ * task split must be a pure function of shapes (never of threads), so that results keep their bits.
+ */
 typedef struct lw_lowered {
     const void *arg;
     size_t work_bytes, scratch_bytes;
@@ -39,9 +40,10 @@ typedef struct lw_device {
     void *self;
     /* Fills *out for a node; arg memory from the arena. LW_EUNSUPPORTED names the op. */
     int (*lower)(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out);
-    /* Does input i of node n want another layout? Fills *pack and returns true; *attr (same size as the
-     * node's) may be changed to say that the input is packed. Only called for parameters. */
-    bool (*pack)(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack, void *attr);
+    /* Does input i of node n want another layout? Fills *pack and returns true; *attr (same size as
+     * the node's) may be changed to say that the input is packed. Only called for parameters. */
+    bool (*pack)(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
+                 void *attr);
     /* Runs fn(arg, task, worker) for all tasks, full barrier at the end. */
     void (*parallel)(void *self, int64_t n_tasks, void (*fn)(void *arg, int64_t task, int worker),
                      void *arg);

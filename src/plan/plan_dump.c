@@ -48,8 +48,10 @@ static void print_step(lw_str *s, const lw_plan *p, int k)
 void lw_plan_print(lw_str *s, const lw_plan *p)
 {
     lw_plan_info info = lw_plan_get_info(p);
-    lw_str_addf(s, "plan for %s: %d prepare steps, %d steps, %.4g FLOP, values %zu bytes, derived %zu bytes\n",
-                p->dev->name, info.n_prepare, info.n_steps, info.flops, p->frame_bytes, p->derived_bytes);
+    lw_str_addf(
+        s,
+        "plan for %s: %d prepare steps, %d steps, %.4g FLOP, values %zu bytes, derived %zu bytes\n",
+        p->dev->name, info.n_prepare, info.n_steps, info.flops, p->frame_bytes, p->derived_bytes);
     for (int k = 0; k < p->n_steps; k++) {
         if (k == p->n_prepare && k)
             lw_str_add(s, "-- run\n");
@@ -59,8 +61,9 @@ void lw_plan_print(lw_str *s, const lw_plan *p)
     for (uint32_t i = 1; i <= p->n_slots; i++) {
         const lw_slot *v = &p->slot[i];
         if (v->place == LW_PLACE_FRAME || v->place == LW_PLACE_DERIVED)
-            lw_str_addf(s, "s%-4u %-7s offset %10zu bytes %10zu steps %d..%d\n", i, place_name(v->place),
-                        v->offset, v->bytes, v->first, v->last == INT32_MAX ? -1 : v->last);
+            lw_str_addf(s, "s%-4u %-7s offset %10zu bytes %10zu steps %d..%d\n", i,
+                        place_name(v->place), v->offset, v->bytes, v->first,
+                        v->last == INT32_MAX ? -1 : v->last);
     }
     for (int i = 0; i < p->n_input; i++)
         lw_str_addf(s, "input '%s' s%u\n", p->input[i].name, p->input[i].slot);

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuse: chains of elementwise nodes become one tile program; a lone add, relu or silu behind a product or
- * convolution becomes its epilogue. A producer is absorbed only when nothing else reads it. The fused node
- * stands where the last of its parts stood, so every operand is already computed there.
+ * fuse: chains of elementwise nodes become one tile program; a lone add, relu or silu behind a
+ * product or convolution becomes its epilogue. A producer is absorbed only when nothing else reads
+ * it. The fused node stands where the last of its parts stood, so every operand is already computed
+ * there.
  */
 #include "plan/plan_pass.h"
 
 #include <string.h>
 
-/* ---- epilogues ----------------------------------------------------------------------------------- */
+/* ---- epilogues
+ * ----------------------------------------------------------------------------------- */
 
-/* Which input of a product holds the residual, and where its fused activation is; NULL: not a product. */
+/* Which input of a product holds the residual, and where its fused activation is; NULL: not a
+ * product. */
 static int32_t *epilogue_of(const lw_node *n, void *attr, int *residual_at)
 {
     if (n->op == LW_OP_MATMUL && !((lw_attr_matmul *)attr)->trans_a) {
@@ -34,7 +37,8 @@ static bool single_use(const lw_rewrite *r, const lw_node *n, int i)
     return r->uses[n->in[i].id] == 1;
 }
 
-/* n is add(a, b), relu(a) or silu(a) on operand k made by a product: emit the product with an epilogue. */
+/* n is add(a, b), relu(a) or silu(a) on operand k made by a product: emit the product with an
+ * epilogue. */
 static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, int *rc)
 {
     const lw_attr_ew *ew = n->attr;
@@ -42,8 +46,8 @@ static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, int *rc)
     const lw_node *p = lw_val_node(r->to, v);
     product_attr attr;
     int at;
-    if (ew->n_step != 1 || ew->mode[k] != LW_EW_FULL || !single_use(r, n, k) ||
-        !p->attr_size || p->attr_size > sizeof attr || !lw_type_eq(lw_val_type(r->to, v), ew->type))
+    if (ew->n_step != 1 || ew->mode[k] != LW_EW_FULL || !single_use(r, n, k) || !p->attr_size ||
+        p->attr_size > sizeof attr || !lw_type_eq(lw_val_type(r->to, v), ew->type))
         return false;
     memcpy(&attr, p->attr, p->attr_size);
     int32_t *act = epilogue_of(p, &attr, &at);
@@ -70,7 +74,8 @@ static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, int *rc)
     return true;
 }
 
-/* ---- elementwise chains ---------------------------------------------------------------------------- */
+/* ---- elementwise chains
+ * ---------------------------------------------------------------------------- */
 
 typedef struct chain {
     lw_attr_ew a;
@@ -102,9 +107,10 @@ static const lw_node *absorbable(const lw_rewrite *r, const lw_node *n, int k)
     return p;
 }
 
-/* Builds the union of n's program and those of its absorbed producers (absorb[k]). Operands are gathered
- * first, since instructions are numbered behind them; false when it does not fit. */
-static bool build_chain(const lw_rewrite *r, const lw_node *n, const lw_node *const *absorb, chain *c)
+/* Builds the union of n's program and those of its absorbed producers (absorb[k]). Operands are
+ * gathered first, since instructions are numbered behind them; false when it does not fit. */
+static bool build_chain(const lw_rewrite *r, const lw_node *n, const lw_node *const *absorb,
+                        chain *c)
 {
     const lw_attr_ew *a = n->attr;
     uint8_t reg_in[LW_MAX_IN][LW_MAX_IN], direct[LW_MAX_IN] = {0}, result[LW_MAX_IN] = {0};
@@ -165,7 +171,8 @@ static int fuse_node(lw_rewrite *r, const lw_node *n, void *arg)
         any |= absorb[k] != NULL;
     }
     chain c;
-    while (any && !build_chain(r, n, absorb, &c)) { /* too big: give up the last absorbed producer */
+    while (any &&
+           !build_chain(r, n, absorb, &c)) { /* too big: give up the last absorbed producer */
         any = false;
         for (int k = n->n_in - 1, dropped = 0; k >= 0; k--) {
             if (absorb[k] && !dropped) {
@@ -180,4 +187,7 @@ static int fuse_node(lw_rewrite *r, const lw_node *n, void *arg)
     return lw_rewrite_emit(r, n, LW_OP_EW, c.in, c.n_in, &c.a, sizeof c.a);
 }
 
-int lw_pass_fuse(lw_graph **g, lw_device *dev) { return lw_rewrite_graph(g, dev, fuse_node, NULL); }
+int lw_pass_fuse(lw_graph **g, lw_device *dev)
+{
+    return lw_rewrite_graph(g, dev, fuse_node, NULL);
+}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reverse mode as VJP: appends gradient nodes behind the graph. Input: a forward graph. Output: the same
- * graph, longer. Keeps every existing value; only walks nodes between the wanted leaves and the results.
+ * Reverse mode as VJP: appends gradient nodes behind the graph. Input: a forward graph. Output: the
+ * same graph, longer. Keeps every existing value; only walks nodes between the wanted leaves and
+ * the results.
  */
 #include "plan/plan.h"
 
@@ -55,8 +56,8 @@ static void backward_node(grad_state *s, const lw_node *n)
     lw_scope_set(s->g, up);
 }
 
-void lw_grad(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y, const lw_val *wrt, lw_val *din,
-             int n_wrt)
+void lw_grad(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y, const lw_val *wrt,
+             lw_val *din, int n_wrt)
 {
     for (int i = 0; i < n_wrt; i++)
         din[i] = LW_NOVAL;

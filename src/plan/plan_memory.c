@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory: lifetimes -> offsets in one frame. First, elementwise results take over the memory of an operand
- * that dies there; then, largest first, every value gets the lowest gap free of values alive at the same
- * time. Inputs and outputs live for ever. With opt 0 nothing is shared.
+ * memory: lifetimes -> offsets in one frame. First, elementwise results take over the memory of an
+ * operand that dies there; then, largest first, every value gets the lowest gap free of values
+ * alive at the same time. Inputs and outputs live for ever. With opt 0 nothing is shared.
  */
 #include "plan/plan_pass.h"
 
@@ -20,7 +20,8 @@ static uint32_t dying_operand(const lw_plan *p, const lw_plan_step *s, int at)
         return 0;
     for (int i = 0; i < n->n_in; i++) {
         const lw_slot *in = &p->slot[s->in[i]];
-        bool full = n->op == LW_OP_EW ? ((const lw_attr_ew *)n->attr)->mode[i] == LW_EW_FULL : i == 0;
+        bool full = n->op == LW_OP_EW ? ((const lw_attr_ew *)n->attr)->mode[i] == LW_EW_FULL
+                                      : i == 0;
         bool once = true;
         for (int k = 0; k < n->n_in; k++)
             once &= k == i || s->in[k] != s->in[i];
@@ -74,8 +75,10 @@ static bool overlap_in_time(const lw_slot *a, const lw_slot *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest offset where `s` fits between the placed slots alive at the same time (sorted by offset). */
-static size_t lowest_gap(const lw_plan *p, const block *placed, size_t n, const lw_slot *s, size_t bytes)
+/* Lowest offset where `s` fits between the placed slots alive at the same time (sorted by offset).
+ */
+static size_t lowest_gap(const lw_plan *p, const block *placed, size_t n, const lw_slot *s,
+                         size_t bytes)
 {
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack: puts a `pack` node between a weight and each consumer whose kernel wants another layout, as the
- * device says. Packing depends on parameters only, so schedule moves it into the prepare segment.
- * Also here: outputs get values of their own, and verify, the check between passes.
+ * pack: puts a `pack` node between a weight and each consumer whose kernel wants another layout, as
+ * the device says. Packing depends on parameters only, so schedule moves it into the prepare
+ * segment. Also here: outputs get values of their own, and verify, the check between passes.
  */
 #include "plan/plan_pass.h"
 
 #include <string.h>
 
-/* Depends on parameters and constants only (a weight, perhaps reshaped, or one with a BatchNorm folded in): it
- * lives in the derived block. */
+/* Depends on parameters and constants only (a weight, perhaps reshaped, or one with a BatchNorm
+ * folded in): it lives in the derived block. */
 static bool only_params(const lw_graph *g, lw_val v)
 {
     const lw_node *n = lw_val_node(g, v);
@@ -51,16 +51,21 @@ static int pack_node(lw_rewrite *r, const lw_node *n, void *arg)
             !r->dev->pack(r->dev->self, r->from, n, i, &p, &attr))
             continue;
         lw_val packed = find_pack(r->to, in[i], &p);
-        in[i] = lw_val_ok(packed) ? packed : lw_graph_op(r->to, LW_OP_PACK, &in[i], 1, &p, sizeof p);
+        in[i] = lw_val_ok(packed) ? packed
+                                  : lw_graph_op(r->to, LW_OP_PACK, &in[i], 1, &p, sizeof p);
     }
     if (lw_op_get(n->op)->flags & LW_OPF_LEAF)
         return lw_rewrite_copy(r, n, NULL);
     return lw_rewrite_emit(r, n, n->op, in, n->n_in, &attr, n->attr_size);
 }
 
-int lw_pass_pack(lw_graph **g, lw_device *dev) { return lw_rewrite_graph(g, dev, pack_node, NULL); }
+int lw_pass_pack(lw_graph **g, lw_device *dev)
+{
+    return lw_rewrite_graph(g, dev, pack_node, NULL);
+}
 
-/* ---- outputs -------------------------------------------------------------------------------------- */
+/* ---- outputs
+ * -------------------------------------------------------------------------------------- */
 
 static const lw_node *root_node(const lw_graph *g, lw_val v)
 {
@@ -97,7 +102,8 @@ int lw_pass_outputs(lw_graph **g, lw_device *dev)
             continue;
         lw_type t = lw_val_type(*g, o->val);
         if (t.dtype != LW_F32)
-            return lw_fail(LW_EUNSUPPORTED, "output '%s' would be a copy of a non-f32 value", o->name);
+            return lw_fail(LW_EUNSUPPORTED, "output '%s' would be a copy of a non-f32 value",
+                           o->name);
         lw_attr_ew a = {.type = t, .n_step = 1};
         a.step[0] = (lw_ew_step){.op = LW_EW_copy};
         lw_val c = lw_graph_op(*g, LW_OP_EW, &o->val, 1, &a, sizeof a);
@@ -106,7 +112,8 @@ int lw_pass_outputs(lw_graph **g, lw_device *dev)
     return lw_graph_error(*g);
 }
 
-/* ---- verify ----------------------------------------------------------------------------------------- */
+/* ---- verify
+ * ----------------------------------------------------------------------------------------- */
 
 int lw_pass_verify(const lw_graph *g)
 {
@@ -121,8 +128,8 @@ int lw_pass_verify(const lw_graph *g)
         LW_ASSERT(inf.n_out == n->n_out, "node %u (%s): %d outputs, record says %d", n->index,
                   lw_op_get(n->op)->name, n->n_out, inf.n_out);
         for (int i = 0; i < n->n_out; i++)
-            LW_ASSERT(lw_type_eq(inf.out[i], lw_val_type(g, n->out[i])), "node %u (%s): type changed",
-                      n->index, lw_op_get(n->op)->name);
+            LW_ASSERT(lw_type_eq(inf.out[i], lw_val_type(g, n->out[i])),
+                      "node %u (%s): type changed", n->index, lw_op_get(n->op)->name);
     }
     return 0;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to plan: what passes share. A rewriting pass copies the graph node by node into a new one. */
+/* Private to plan: what passes share. A rewriting pass copies the graph node by node into a new
+ * one. */
 #ifndef LW_PLAN_PASS_H
 #define LW_PLAN_PASS_H
 
 #include "plan/plan.h"
 
-/* ---- rewriting --------------------------------------------------------------------------------- */
+/* ---- rewriting ---------------------------------------------------------------------------------
+ */
 
 /* One rewrite: `from` is read in order, `to` grows; map[old value id] = new value. */
 typedef struct lw_rewrite {
@@ -23,7 +25,8 @@ typedef int lw_rewrite_fn(lw_rewrite *r, const lw_node *n, void *arg);
 /* Runs fn over the live nodes of *g and replaces *g by the result, outputs carried over. */
 int lw_rewrite_graph(lw_graph **g, lw_device *dev, lw_rewrite_fn *fn, void *arg);
 /* As lw_rewrite_graph but leaves `from` alone (it belongs to the caller). */
-int lw_rewrite_from(const lw_graph *from, lw_device *dev, lw_rewrite_fn *fn, void *arg, lw_graph **out);
+int lw_rewrite_from(const lw_graph *from, lw_device *dev, lw_rewrite_fn *fn, void *arg,
+                    lw_graph **out);
 /* The default: the same node on mapped inputs; leaf attributes are copied deeply. */
 int lw_rewrite_copy(lw_rewrite *r, const lw_node *n, void *arg);
 /* The node with these inputs and attributes instead. */
@@ -32,7 +35,8 @@ int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in,
 /* The new value that stands for old value v (invalid stays invalid). */
 lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 
-/* ---- the passes, in order ------------------------------------------------------------------------ */
+/* ---- the passes, in order
+ * ------------------------------------------------------------------------ */
 
 int lw_pass_verify(const lw_graph *g);
 int lw_pass_simplify(lw_graph **g, lw_device *dev);
@@ -41,9 +45,16 @@ int lw_pass_pack(lw_graph **g, lw_device *dev);
 /* Makes every output a value of its own: copies where one is a leaf, prepared, or named twice. */
 int lw_pass_outputs(lw_graph **g, lw_device *dev);
 
-/* ---- the plan --------------------------------------------------------------------------------------- */
+/* ---- the plan
+ * --------------------------------------------------------------------------------------- */
 
-typedef enum lw_place { LW_PLACE_NONE, LW_PLACE_FRAME, LW_PLACE_DERIVED, LW_PLACE_PARAM, LW_PLACE_CONST } lw_place;
+typedef enum lw_place {
+    LW_PLACE_NONE,
+    LW_PLACE_FRAME,
+    LW_PLACE_DERIVED,
+    LW_PLACE_PARAM,
+    LW_PLACE_CONST
+} lw_place;
 
 /* Where a root value lives. Aliases (reshape, in-place) share their root's slot. */
 typedef struct lw_slot {
@@ -75,9 +86,9 @@ struct lw_plan {
     lw_graph *graph; /* the compiled graph: types, names, attributes */
     lw_device *dev;
     int opt;
-    lw_plan_step *step; /* prepare steps first */
+    lw_plan_step *step;     /* prepare steps first */
     int n_prepare, n_steps; /* n_steps counts all */
-    lw_slot *slot; /* [1 .. n_slots] */
+    lw_slot *slot;          /* [1 .. n_slots] */
     uint32_t n_slots;
     size_t cap_slots;
     uint32_t *slot_of; /* value id -> slot */

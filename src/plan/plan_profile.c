@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of replayed steps, gathered per op. LW_LOG=profile=debug logs them when an exec is freed. */
+/* Times of replayed steps, gathered per op. LW_LOG=profile=debug logs them when an exec is freed.
+ */
 #include "plan/plan_profile.h"
 
 #include <string.h>
@@ -49,9 +50,9 @@ void lw_exec_profile_print(lw_str *s, const lw_exec *e)
     lw_str_addf(s, "%-18s %6s %10s %6s %9s %8s\n", "op", "steps", "ms", "%", "GFLOP/s", "GB/s");
     for (int i = 0; i < n; i++) {
         double sec = t[i].seconds > 0 ? t[i].seconds : 1e-12;
-        lw_str_addf(s, "%-18s %6d %10.3f %6.1f %9.1f %8.1f\n", t[i].op, t[i].steps, t[i].seconds * 1e3,
-                    100.0 * t[i].seconds / (total > 0 ? total : 1.0), t[i].flops / sec * 1e-9,
-                    t[i].bytes / sec * 1e-9);
+        lw_str_addf(s, "%-18s %6d %10.3f %6.1f %9.1f %8.1f\n", t[i].op, t[i].steps,
+                    t[i].seconds * 1e3, 100.0 * t[i].seconds / (total > 0 ? total : 1.0),
+                    t[i].flops / sec * 1e-9, t[i].bytes / sec * 1e-9);
     }
     lw_str_addf(s, "%-18s %6d %10.3f\n", "all", lw_exec_step_count(e), total * 1e3);
 }
@@ -74,8 +75,8 @@ static void print_slowest(lw_str *s, const lw_exec *e, int top)
             return;
         bound = b.seconds;
         lw_str_addf(s, "%9.3f ms %8.1f GFLOP/s %7.1f GB/s  %-16s %s\n", b.seconds * 1e3,
-                    b.flops / LW_MAX(b.seconds, 1e-12) * 1e-9, b.bytes / LW_MAX(b.seconds, 1e-12) * 1e-9, b.op,
-                    b.scope);
+                    b.flops / LW_MAX(b.seconds, 1e-12) * 1e-9,
+                    b.bytes / LW_MAX(b.seconds, 1e-12) * 1e-9, b.op, b.scope);
     }
 }
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machinery of every rewriting pass: copy the live part of a graph, node by node, through a rule. */
+/* The machinery of every rewriting pass: copy the live part of a graph, node by node, through a
+ * rule. */
 #include "plan/plan_pass.h"
 
 #include <string.h>
 
-lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v) { return lw_val_ok(v) ? r->map[v.id] : v; }
+lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v)
+{
+    return lw_val_ok(v) ? r->map[v.id] : v;
+}
 
 int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in, int n_in,
                     const void *attr, size_t attr_size)
@@ -59,7 +63,8 @@ static void mark_live(lw_rewrite *r)
     for (int i = 0; i < lw_graph_output_count(g); i++) {
         const lw_graph_output *o = lw_graph_output_at(g, i);
         r->uses[o->val.id]++;
-        if (lw_val_ok(o->grad_of)) /* its slab is bound through the node, even where no step reads the value */
+        if (lw_val_ok(o->grad_of)) /* its slab is bound through the node, even where no step reads
+                                      the value */
             r->uses[o->grad_of.id]++;
     }
     for (uint32_t k = lw_graph_node_count(g); k-- > 0;) {
@@ -87,12 +92,14 @@ static int run_rewrite(lw_rewrite *r, lw_rewrite_fn *fn, void *arg)
             LW_TRY(fn(r, lw_graph_node(g, k), arg));
     for (int i = 0; i < lw_graph_output_count(g); i++) {
         const lw_graph_output *o = lw_graph_output_at(g, i);
-        lw_graph_output_add(r->to, o->name, lw_rewrite_map(r, o->val), lw_rewrite_map(r, o->grad_of));
+        lw_graph_output_add(r->to, o->name, lw_rewrite_map(r, o->val),
+                            lw_rewrite_map(r, o->grad_of));
     }
     return lw_graph_error(r->to);
 }
 
-int lw_rewrite_from(const lw_graph *from, lw_device *dev, lw_rewrite_fn *fn, void *arg, lw_graph **out)
+int lw_rewrite_from(const lw_graph *from, lw_device *dev, lw_rewrite_fn *fn, void *arg,
+                    lw_graph **out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *to = NULL;
     LW_TRY(lw_graph_new(&to));

@@ -10,7 +10,7 @@ struct lw_exec {
     lw_slab weights;
     char *frame, *derived, *scratch;
     size_t frame_bytes, derived_bytes, scratch_total;
-    void **addr;      /* per slot */
+    void **addr;       /* per slot */
     uint64_t *version; /* per store: what the prepared data was made from */
     bool prepared, profile;
     double *seconds; /* per step, summed */
@@ -121,7 +121,8 @@ lw_type lw_exec_type(const lw_exec *e, const char *name)
     return port ? port->type : (lw_type){0};
 }
 
-/* ---- replay ------------------------------------------------------------------------------------------ */
+/* ---- replay
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct phase_run {
     lw_task_fn *fn;
@@ -141,13 +142,17 @@ static void run_one(void *arg, int64_t index, int worker)
 
 static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
 {
-    void *in[LW_MAX_IN] = {NULL}, *out[LW_MAX_OUT] = {NULL}; /* absent trailing operands read NULL */
+    void *in[LW_MAX_IN] = {NULL},
+         *out[LW_MAX_OUT] = {NULL}; /* absent trailing operands read NULL */
     for (int i = 0; i < s->node->n_in; i++)
         in[i] = s->in[i] ? e->addr[s->in[i]] : NULL;
     for (int i = 0; i < s->node->n_out; i++)
         out[i] = s->out[i] ? e->addr[s->out[i]] : NULL;
     phase_run r = {.scratch = e->scratch, .stride = e->plan->scratch_bytes};
-    r.task = (lw_task){.arg = s->low.arg, .in = in, .out = out, .tick = tick,
+    r.task = (lw_task){.arg = s->low.arg,
+                       .in = in,
+                       .out = out,
+                       .tick = tick,
                        .work = s->work ? e->addr[s->work] : NULL};
     lw_device *d = e->plan->dev;
     for (int i = 0; i < s->low.n_phases; i++) {
@@ -202,7 +207,8 @@ int lw_exec_run(lw_exec *e, const lw_tick *tick)
     return 0;
 }
 
-/* ---- profile ------------------------------------------------------------------------------------------ */
+/* ---- profile
+ * ------------------------------------------------------------------------------------------ */
 
 void lw_exec_profile(lw_exec *e, bool on)
 {
@@ -211,13 +217,18 @@ void lw_exec_profile(lw_exec *e, bool on)
     memset(e->seconds, 0, sizeof *e->seconds * (size_t)e->plan->n_steps);
 }
 
-int lw_exec_step_count(const lw_exec *e) { return e->plan->n_steps; }
+int lw_exec_step_count(const lw_exec *e)
+{
+    return e->plan->n_steps;
+}
 
 lw_step_time lw_exec_step_time(const lw_exec *e, int i)
 {
     const lw_plan_step *s = &e->plan->step[i];
-    lw_step_time t = {.op = lw_op_get(s->node->op)->name, .scope = s->node->scope,
-                      .flops = s->cost.flops, .bytes = s->cost.bytes};
+    lw_step_time t = {.op = lw_op_get(s->node->op)->name,
+                      .scope = s->node->scope,
+                      .flops = s->cost.flops,
+                      .bytes = s->cost.bytes};
     t.seconds = e->runs ? e->seconds[i] / (double)e->runs : 0.0;
     for (int k = 0; k < s->low.n_phases; k++)
         t.tasks += s->low.phase[k].n_tasks;

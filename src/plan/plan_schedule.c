@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schedule: graph order is a valid order; split it into the prepare segment (everything that depends on
- * parameters and constants only) and the run segment, give every root value a slot, list the ports.
- * Must not reorder within a segment: dumps and bits depend on it.
+ * schedule: graph order is a valid order; split it into the prepare segment (everything that
+ * depends on parameters and constants only) and the run segment, give every root value a slot, list
+ * the ports. Must not reorder within a segment: dumps and bits depend on it.
  */
 #include "plan/plan_pass.h"
 
@@ -122,12 +122,13 @@ static int make_steps(lw_plan *p, const bool *prepared, const uint32_t *uses)
     for (uint32_t k = 0; k < n_nodes; k++) {
         const lw_node *n = lw_graph_node(g, k);
         LW_TRY(lw_op_get(n->op)->flags & LW_OPF_LEAF ? leaf_slot(p, n)
-                                                    : node_slots(p, n, prepared[k], uses));
+                                                     : node_slots(p, n, prepared[k], uses));
     }
     for (int segment = 0; segment < 2; segment++) {
         for (uint32_t k = 0; k < n_nodes; k++) {
             const lw_node *n = lw_graph_node(g, k);
-            if (!(lw_op_get(n->op)->flags & (LW_OPF_LEAF | LW_OPF_ALIAS)) && prepared[k] == (segment == 0))
+            if (!(lw_op_get(n->op)->flags & (LW_OPF_LEAF | LW_OPF_ALIAS)) &&
+                prepared[k] == (segment == 0))
                 fill_step(p, n, p->n_steps++);
         }
         if (segment == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simplify: the same program with fewer nodes. Merges equal nodes, drops identities (reshape to the same
- * type, copy, * 1, + 0), turns scalar constants into instructions, folds reshape chains. Dead nodes go
- * with the rewrite. Must not change the value of any output bit.
+ * simplify: the same program with fewer nodes. Merges equal nodes, drops identities (reshape to the
+ * same type, copy, * 1, + 0), turns scalar constants into instructions, folds reshape chains. Dead
+ * nodes go with the rewrite. Must not change the value of any output bit.
  */
 #include "plan/plan_pass.h"
 
@@ -53,7 +53,8 @@ static const float *scalar_const(const lw_graph *g, lw_val v)
     while (n->op == LW_OP_RESHAPE)
         n = lw_val_node(g, n->in[0]);
     const lw_attr_const *a = n->attr;
-    return n->op == LW_OP_CONST && a->type.dtype == LW_F32 && lw_type_count(a->type) == 1 ? a->data : NULL;
+    return n->op == LW_OP_CONST && a->type.dtype == LW_F32 && lw_type_count(a->type) == 1 ? a->data
+                                                                                          : NULL;
 }
 
 /* Operand k of a program becomes a `konst` instruction in front; registers are renumbered. */
@@ -65,7 +66,8 @@ static void operand_to_konst(lw_attr_ew *a, lw_val *in, int *n_in, int k, float 
         uint8_t *reg[3] = {&a->step[i].a, &a->step[i].b, &a->step[i].c};
         for (int j = 0; j < 3; j++) {
             int r = *reg[j];
-            /* operands after k move down; the konst is register old_in - 1; old steps keep their number + 0 */
+            /* operands after k move down; the konst is register old_in - 1; old steps keep their
+             * number + 0 */
             *reg[j] = (uint8_t)(r == k ? old_in - 1 : r > k && r < old_in ? r - 1 : r);
         }
     }
@@ -133,7 +135,8 @@ static int simplify_node(lw_rewrite *r, const lw_node *n, void *arg)
             return 0;
         }
     }
-    const lw_node *same = n->op == LW_OP_CONST ? NULL : find_same(t, n->op, in, n_in, attr, n->attr_size);
+    const lw_node *same = n->op == LW_OP_CONST ? NULL
+                                               : find_same(t, n->op, in, n_in, attr, n->attr_size);
     if (same) {
         for (int i = 0; i < n->n_out; i++)
             r->map[n->out[i].id] = same->out[i];

@@ -62,16 +62,23 @@ static bool columns_add(columns *c, const char *key, const char *name)
 }
 
 /* Draws columns from `first` on; dots where values are sparse. */
-static void draw(const columns *c, int first, const lw_plot *p, double smooth, bool dots, lw_str *svg)
+static void draw(const columns *c, int first, const lw_plot *p, double smooth, bool dots,
+                 lw_str *svg)
 {
     lw_series s[CURVES_MAX];
     double x[CURVES_MAX][512];
     double y[CURVES_MAX][512];
     int n = 0;
     for (int k = first; k < c->n_v; k++, n++) {
-        s[n] = (lw_series){.name = c->name[k], .x = c->step, .y = c->v[k], .n = c->n, .smooth = smooth, .dots = dots};
+        s[n] = (lw_series){.name = c->name[k],
+                           .x = c->step,
+                           .y = c->v[k],
+                           .n = c->n,
+                           .smooth = smooth,
+                           .dots = dots};
         size_t m = 0;
-        for (size_t i = 0; dots && i < c->n && m < 512; i++) /* sparse columns: only the rows that have them */
+        for (size_t i = 0; dots && i < c->n && m < 512;
+             i++) /* sparse columns: only the rows that have them */
             if (isfinite(c->v[k][i])) {
                 x[n][m] = c->step[i];
                 y[n][m++] = c->v[k][i];
@@ -85,7 +92,9 @@ static void draw(const columns *c, int first, const lw_plot *p, double smooth, b
     lw_plot_lines(p, s, (size_t)n, svg);
 }
 
-/* ---- the plots --------------------------------------------------------------------------------------------------- */
+/* ---- the plots
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static int plot_loss(const char *run, const char *title, lw_str *svg)
 {
@@ -105,12 +114,17 @@ static int plot_drift(const char *run, lw_str *raw, lw_str *fd)
     const json_t *last = rc == 0 && c.n ? json_array_get(c.rows, c.n - 1) : NULL;
     const char *key;
     json_t *value;
-    const lw_plot p = {.title = "drift: length of the raw drift", .x_label = "step",
-                       .y_label = "in units of the mean distance", .log_y = true};
-    const lw_plot q = {.title = "drift: Frechet distance while training", .x_label = "step",
-                       .y_label = "in the drift encoder's features", .log_y = true};
+    const lw_plot p = {.title = "drift: length of the raw drift",
+                       .x_label = "step",
+                       .y_label = "in units of the mean distance",
+                       .log_y = true};
+    const lw_plot q = {.title = "drift: Frechet distance while training",
+                       .x_label = "step",
+                       .y_label = "in the drift encoder's features",
+                       .log_y = true};
     if (last)
-        json_object_foreach((json_t *)(uintptr_t)last, key, value) {
+        json_object_foreach((json_t *)(uintptr_t)last, key, value)
+        {
             char name[32];
             if (!lw_str_starts(key, "raw_drift_") || c.n_v >= 4)
                 continue;
@@ -126,7 +140,8 @@ static int plot_drift(const char *run, lw_str *raw, lw_str *fd)
     return rc;
 }
 
-/* ---- the table of stages ------------------------------------------------------------------------------------------ */
+/* ---- the table of stages
+ * ------------------------------------------------------------------------------------------ */
 
 static void stage_row(lw_table *t, const char *name, const char *run)
 {
@@ -139,7 +154,8 @@ static void stage_row(lw_table *t, const char *name, const char *run)
     lw_table_cell(t, "%s", name);
     lw_table_cell(t, "%lld", (long long)json_integer_value(json_object_get(s, "steps")));
     lw_table_cell(t, "%s", lw_fmt_time(time, json_number_value(json_object_get(s, "seconds"))));
-    lw_table_cell(t, "%.0f", json_number_value(json_object_get(json_object_get(s, "perf"), "images_per_sec")));
+    lw_table_cell(t, "%.0f",
+                  json_number_value(json_object_get(json_object_get(s, "perf"), "images_per_sec")));
     lw_table_cell(t, "%lld", (long long)json_integer_value(json_object_get(s, "parameters")));
     lw_table_cell(t, "%.4g", json_number_value(json_object_get(s, "final_loss")));
 }
@@ -147,7 +163,8 @@ static void stage_row(lw_table *t, const char *name, const char *run)
 static void stage_table(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    static const char *const heads[] = {"trained", "steps", "time", "pictures/s", "parameters", "last loss"};
+    static const char *const heads[] = {"trained",    "steps",      "time",
+                                        "pictures/s", "parameters", "last loss"};
     for (size_t i = 0; i < LW_COUNT(heads); i++)
         lw_table_column(&t, heads[i], i ? LW_RIGHT : LW_LEFT);
     for (int i = 0; i < w->c->n_stages; i++)
@@ -158,7 +175,8 @@ static void stage_table(const comparing *w, lw_html *page)
         lw_html_table(page, &t, NULL);
 }
 
-/* ---- sample grids on the way ---------------------------------------------------------------------------------------- */
+/* ---- sample grids on the way
+ * ---------------------------------------------------------------------------------------- */
 
 /* The upper left columns x rows cells of a saved grid, whose cells are `cell` pixels wide. */
 static int crop(const lw_image *im, int32_t width, int32_t height, lw_image *out)
@@ -167,8 +185,8 @@ static int crop(const lw_image *im, int32_t width, int32_t height, lw_image *out
     height = LW_MIN(height, im->height);
     LW_TRY(lw_image_init(out, width, height));
     for (int32_t y = 0; y < height; y++)
-        memcpy(out->rgb + (size_t)y * (size_t)width * 3, im->rgb + (size_t)y * (size_t)im->width * 3,
-               (size_t)width * 3);
+        memcpy(out->rgb + (size_t)y * (size_t)width * 3,
+               im->rgb + (size_t)y * (size_t)im->width * 3, (size_t)width * 3);
     return 0;
 }
 
@@ -206,7 +224,9 @@ static int add_film(lw_html *page, const char *run, const char *name)
     return rc;
 }
 
-/* ---- the section ------------------------------------------------------------------------------------------------------ */
+/* ---- the section
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 void lw_compare_curves(const comparing *w, lw_html *page)
 {
@@ -233,8 +253,10 @@ void lw_compare_curves(const comparing *w, lw_html *page)
     if (n) {
         lw_html_section(page, "Training");
         stage_table(w, page);
-        lw_html_text(page, "The **drift loss** is flat by construction: every temperature's field is scaled to unit "
-                           "size. What falls is the raw drift, the distance by which the field would move the pictures "
+        lw_html_text(page, "The **drift loss** is flat by construction: every temperature's field "
+                           "is scaled to unit "
+                           "size. What falls is the raw drift, the distance by which the field "
+                           "would move the pictures "
                            "before that scaling. DDPM's loss is an error and falls by itself.");
         lw_html_plots(page, plots, NULL, n);
         add_film(page, w->c->drift, "drift");

@@ -5,10 +5,12 @@
 #include "base/base.h"
 #include "recipes/recipe_compare_parts.h"
 
-/* ---- pictures ------------------------------------------------------------------------------------------------ */
+/* ---- pictures
+ * ------------------------------------------------------------------------------------------------
+ */
 
-/* Sets hold classes in turn (i mod classes): column k of row c is picture k * classes + c. Sets of real pictures need
- * not: their rows are looked for. */
+/* Sets hold classes in turn (i mod classes): column k of row c is picture k * classes + c. Sets of
+ * real pictures need not: their rows are looked for. */
 static int64_t picture_of(const compare_set *s, int32_t c, int32_t column)
 {
     int32_t seen = 0;
@@ -18,8 +20,8 @@ static int64_t picture_of(const compare_set *s, int32_t c, int32_t column)
     return -1;
 }
 
-int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, int32_t scale, bool labels,
-                    lw_image *out)
+int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, int32_t scale,
+                    bool labels, lw_image *out)
 {
     int32_t rows = s->classes ? LW_MIN(w->classes, 20) : columns;
     int64_t floats = (int64_t)w->side * w->side * 3;
@@ -36,7 +38,10 @@ int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, i
         }
     for (int32_t r = 0; r < rows && s->classes; r++)
         text[r] = lw_source_class(w->drift, r, names[r]);
-    const lw_grid g = {.columns = columns, .padding = 1, .scale = scale, .background = {255, 255, 255},
+    const lw_grid g = {.columns = columns,
+                       .padding = 1,
+                       .scale = scale,
+                       .background = {255, 255, 255},
                        .row_labels = labels && s->classes ? text : NULL};
     return lw_grid_f32(&g, x, rows * columns, w->side, w->side, out);
 }
@@ -46,11 +51,14 @@ static json_t *notes(const comparing *w, const char *method, int32_t evaluations
     char seed[32], count[16];
     snprintf(seed, sizeof seed, "%lld", (long long)w->c->seed);
     snprintf(count, sizeof count, "%d", evaluations);
-    return json_pack("{s:s, s:s, s:s, s:s}", "Software", "leeway", "method", method, "evaluations", count, "seed",
-                     seed);
+    return json_pack("{s:s, s:s, s:s, s:s}", "Software", "leeway", "method", method, "evaluations",
+                     count, "seed", seed);
 }
 
-static int32_t scale_of(const comparing *w) { return w->side <= 16 ? 4 : w->side <= 32 ? 3 : w->side <= 64 ? 2 : 1; }
+static int32_t scale_of(const comparing *w)
+{
+    return w->side <= 16 ? 4 : w->side <= 32 ? 3 : w->side <= 64 ? 2 : 1;
+}
 
 static int save_grid(const comparing *w, const compare_set *s, const char *name, const char *method,
                      int32_t evaluations)
@@ -78,26 +86,38 @@ static int save_beside(const comparing *w)
     return lw_png_save(lw_path_join(&path, w->c->output_dir, "side_by_side.png"), &all, texts);
 }
 
-/* ---- latency.csv ------------------------------------------------------------------------------------------------ */
+/* ---- latency.csv
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int save_latency(const comparing *w)
 {
     LW_CLEANUP(lw_str_clear) lw_str s = {0}, path = {0};
-    lw_str_add(&s, "method,evaluations,batch,median_ms,p95_ms,p99_ms,ms_per_image,images_per_sec,runs,extrapolated,"
+    lw_str_add(&s, "method,evaluations,batch,median_ms,p95_ms,p99_ms,ms_per_image,images_per_sec,"
+                   "runs,extrapolated,"
                    "memory_bytes\n");
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
-        lw_str_addf(&s, "%s,%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%d,%d,%zu\n", l->method, l->evaluations, l->batch,
-                    1e3 * l->median, 1e3 * l->p95, 1e3 * l->p99, 1e3 * l->median / l->batch, l->batch / l->median,
-                    l->runs, l->extrapolated, l->bytes);
+        lw_str_addf(&s, "%s,%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%d,%d,%zu\n", l->method, l->evaluations,
+                    l->batch, 1e3 * l->median, 1e3 * l->p95, 1e3 * l->p99,
+                    1e3 * l->median / l->batch, l->batch / l->median, l->runs, l->extrapolated,
+                    l->bytes);
     }
     return lw_file_write(lw_path_join(&path, w->c->output_dir, "latency.csv"), lw_str_c(&s), s.len);
 }
 
-/* ---- summary.json ------------------------------------------------------------------------------------------------ */
+/* ---- summary.json
+ * ------------------------------------------------------------------------------------------------
+ */
 
-static void set_real(json_t *o, const char *key, double v) { json_object_set_new(o, key, lw_json_real(v)); }
-static void set_int(json_t *o, const char *key, int64_t v) { json_object_set_new(o, key, json_integer((json_int_t)v)); }
+static void set_real(json_t *o, const char *key, double v)
+{
+    json_object_set_new(o, key, lw_json_real(v));
+}
+static void set_int(json_t *o, const char *key, int64_t v)
+{
+    json_object_set_new(o, key, json_integer((json_int_t)v));
+}
 
 static json_t *score_json(const compare_entry *e)
 {
@@ -138,8 +158,9 @@ static json_t *bar_json(const lw_compare_result *r)
     json_t *a = json_array();
     for (int i = 0; i < LW_BAR_COUNT; i++)
         if (r->bar[i].applies)
-            json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:b}", "criterion", r->bar[i].name, "asked",
-                                               r->bar[i].asked, "value", r->bar[i].value, "pass", r->bar[i].pass));
+            json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:b}", "criterion", r->bar[i].name,
+                                               "asked", r->bar[i].asked, "value", r->bar[i].value,
+                                               "pass", r->bar[i].pass));
     return a;
 }
 
@@ -148,11 +169,12 @@ static json_t *latency_json(const comparing *w)
     json_t *a = json_array();
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
-        json_array_append_new(a, json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:i, s:b, s:I}", "method", l->method,
-                                           "evaluations", l->evaluations, "batch", l->batch, "median_ms",
-                                           1e3 * l->median, "p95_ms", 1e3 * l->p95, "p99_ms", 1e3 * l->p99,
-                                           "images_per_sec", l->batch / l->median, "runs", l->runs, "extrapolated",
-                                           l->extrapolated, "memory_bytes", (json_int_t)l->bytes));
+        json_array_append_new(
+            a, json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:i, s:b, s:I}", "method", l->method,
+                         "evaluations", l->evaluations, "batch", l->batch, "median_ms",
+                         1e3 * l->median, "p95_ms", 1e3 * l->p95, "p99_ms", 1e3 * l->p99,
+                         "images_per_sec", l->batch / l->median, "runs", l->runs, "extrapolated",
+                         l->extrapolated, "memory_bytes", (json_int_t)l->bytes));
     }
     return a;
 }
@@ -176,13 +198,15 @@ static int save_summary(const comparing *w)
     set_real(o, "frechet_floor", r->real.fd.value);
     set_real(o, "frechet_floor_ddpm", r->floor_ddpm);
     set_real(o, "frechet_untrained", r->untrained_fd);
-    json_object_set_new(o, "speedup", json_pack("{s:f, s:f, s:f}", "1", r->speedup[0], "8", r->speedup[1], "64",
-                                                r->speedup[2]));
+    json_object_set_new(
+        o, "speedup",
+        json_pack("{s:f, s:f, s:f}", "1", r->speedup[0], "8", r->speedup[1], "64", r->speedup[2]));
     if (r->judged)
-        json_object_set_new(o, "judge", json_pack("{s:f, s:f, s:f, s:f, s:b}", "accuracy", r->exam.accuracy,
-                                                  "reals_accepted", r->exam.reals_accepted, "class_means_accepted",
-                                                  r->exam.means_accepted, "blurred_accepted",
-                                                  r->exam.blurred_accepted, "fit", r->exam.fit));
+        json_object_set_new(
+            o, "judge",
+            json_pack("{s:f, s:f, s:f, s:f, s:b}", "accuracy", r->exam.accuracy, "reals_accepted",
+                      r->exam.reals_accepted, "class_means_accepted", r->exam.means_accepted,
+                      "blurred_accepted", r->exam.blurred_accepted, "fit", r->exam.fit));
     json_object_set_new(o, "bar", bar_json(r));
     set_int(o, "bar_failed", r->bar_failed);
     set_int(o, "controls", r->controls);

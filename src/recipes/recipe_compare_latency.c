@@ -9,11 +9,15 @@
 static const int32_t batches[] = {1, 8, 64};
 enum { RUNS_MAX = 200, RUNS_MIN = 3, PROBE_STEPS = 10 };
 
-static int make_sampler(const comparing *w, const lw_source *from, int32_t steps, int32_t batch, lw_sampler **out)
+static int make_sampler(const comparing *w, const lw_source *from, int32_t steps, int32_t batch,
+                        lw_sampler **out)
 {
-    const lw_sampler_opts o = {.method = from->method, .timesteps = from->timesteps,
+    const lw_sampler_opts o = {.method = from->method,
+                               .timesteps = from->timesteps,
                                .steps = from->method == LW_METHOD_DDPM ? steps : 0,
-                               .batch = batch, .seed = (uint64_t)w->c->seed, .weights = LW_SLAB_PARAM};
+                               .batch = batch,
+                               .seed = (uint64_t)w->c->seed,
+                               .weights = LW_SLAB_PARAM};
     return lw_sampler_new(w->dev, &from->net, from->store, &o, out);
 }
 
@@ -24,7 +28,8 @@ static int compare_double(const void *a, const void *b)
 }
 
 /* Two runs to warm up (packing weights, touching memory), then runs until the budget is used. */
-static int time_runs(const comparing *w, lw_sampler *s, int32_t batch, float *pictures, lw_latency *out)
+static int time_runs(const comparing *w, lw_sampler *s, int32_t batch, float *pictures,
+                     lw_latency *out)
 {
     double seconds[RUNS_MAX];
     int n = 0;
@@ -47,7 +52,8 @@ static int time_runs(const comparing *w, lw_sampler *s, int32_t batch, float *pi
 }
 
 /* Seconds of one evaluation, from two short runs. */
-static int probe(const comparing *w, const lw_source *from, int32_t batch, float *pictures, double *out)
+static int probe(const comparing *w, const lw_source *from, int32_t batch, float *pictures,
+                 double *out)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
     LW_TRY(make_sampler(w, from, 2, batch, &s));
@@ -58,7 +64,8 @@ static int probe(const comparing *w, const lw_source *from, int32_t batch, float
     return 0;
 }
 
-static int time_cell(comparing *w, const lw_source *from, int32_t steps, int32_t batch, float *pictures)
+static int time_cell(comparing *w, const lw_source *from, int32_t steps, int32_t batch,
+                     float *pictures)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
     lw_latency *l = &w->latency[w->n_latencies];
@@ -82,7 +89,8 @@ static int time_cell(comparing *w, const lw_source *from, int32_t steps, int32_t
     return 0;
 }
 
-const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations, int32_t batch)
+const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations,
+                                        int32_t batch)
 {
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
@@ -96,7 +104,8 @@ int lw_compare_latency(comparing *w)
 {
     const lw_compare_config *c = w->c;
     int total = (int)LW_COUNT(batches) * (1 + c->n_ddim_steps);
-    LW_CLEANUP(lw_free) float *pictures = lw_calloc((size_t)64 * (size_t)(w->side * w->side * 3), sizeof *pictures);
+    LW_CLEANUP(lw_free)
+    float *pictures = lw_calloc((size_t)64 * (size_t)(w->side * w->side * 3), sizeof *pictures);
     if (!pictures)
         return LW_ENOMEM;
     for (size_t b = 0; b < LW_COUNT(batches); b++) {

@@ -18,26 +18,32 @@ static const char *milliseconds(char buf[32], double seconds)
     return buf;
 }
 
-static lw_mark mark_of(int failed) { return failed ? LW_MARK_BAD : LW_MARK_GOOD; }
+static lw_mark mark_of(int failed)
+{
+    return failed ? LW_MARK_BAD : LW_MARK_GOOD;
+}
 
-/* ---- the top ------------------------------------------------------------------------------------------------------ */
+/* ---- the top
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void add_facts(const comparing *w, lw_html *page)
 {
     char params[48], threads[64], seed[32], rows[64];
     int32_t blocks = w->drift->net.blocks;
-    snprintf(params, sizeof params, "%lld parameters, %d block%s a level", (long long)lw_store_param_count(w->drift->store),
-             blocks, blocks == 1 ? "" : "s");
+    snprintf(params, sizeof params, "%lld parameters, %d block%s a level",
+             (long long)lw_store_param_count(w->drift->store), blocks, blocks == 1 ? "" : "s");
     snprintf(threads, sizeof threads, "%d thread%s, %s", w->dev->workers(w->dev->self),
-             w->dev->workers(w->dev->self) == 1 ? "" : "s", lw_isa_name(lw_cpu_kernels(w->dev)->isa));
+             w->dev->workers(w->dev->self) == 1 ? "" : "s",
+             lw_isa_name(lw_cpu_kernels(w->dev)->isa));
     snprintf(seed, sizeof seed, "%lld", (long long)w->c->seed);
     if (w->limit)
         snprintf(rows, sizeof rows, "%s, first %lld pictures", w->data, (long long)w->limit);
     else
         snprintf(rows, sizeof rows, "%s", w->data);
-    const char *const facts[] = {"Data",    rows,          "Network", params, "Machine", lw_cpu_name(), "Running on",
-                                 threads,   "Seed",        seed,      "Leeway", lw_build_version(), "Commit",
-                                 lw_build_commit()};
+    const char *const facts[] = {
+        "Data",  rows,   "Network", params,   "Machine",          lw_cpu_name(), "Running on",
+        threads, "Seed", seed,      "Leeway", lw_build_version(), "Commit",      lw_build_commit()};
     lw_html_facts(page, facts, LW_COUNT(facts) / 2);
 }
 
@@ -54,37 +60,46 @@ static void add_cards(const comparing *w, lw_html *page)
              milliseconds(t2, b->median));
     c[k++] = (lw_card){"Faster than DDPM", v[0], n[0], LW_MARK_STRONG};
     snprintf(v[2], sizeof v[2], "%.2f | %.2f", r->drift.fd.value, r->ddpm.fd.value);
-    snprintf(n[2], sizeof n[2], "drift | DDPM; real pictures get %.2f | %.2f with as many", r->real.fd.value,
-             r->floor_ddpm);
+    snprintf(n[2], sizeof n[2], "drift | DDPM; real pictures get %.2f | %.2f with as many",
+             r->real.fd.value, r->floor_ddpm);
     if (r->judged) {
         int lines = 0;
         for (int i = 0; i < LW_BAR_COUNT; i++)
             lines += r->bar[i].applies;
-        snprintf(v[1], sizeof v[1], "%.0f %% | %.0f %%", 100 * r->drift.strict.accepted, 100 * r->ddpm.strict.accepted);
-        snprintf(n[1], sizeof n[1], "drift | DDPM; of real pictures %.0f %%", 100 * r->real.strict.accepted);
+        snprintf(v[1], sizeof v[1], "%.0f %% | %.0f %%", 100 * r->drift.strict.accepted,
+                 100 * r->ddpm.strict.accepted);
+        snprintf(n[1], sizeof n[1], "drift | DDPM; of real pictures %.0f %%",
+                 100 * r->real.strict.accepted);
         c[k++] = (lw_card){"Accepted by the judge", v[1], n[1], LW_MARK_STRONG};
         c[k++] = (lw_card){"Frechet distance", v[2], n[2], LW_MARK_STRONG};
         snprintf(v[3], sizeof v[3], "%d of %d", lines - r->bar_failed, lines);
-        c[k++] = (lw_card){"Lines of the bar that drift meets", v[3], "table below", mark_of(r->bar_failed)};
+        c[k++] = (lw_card){"Lines of the bar that drift meets", v[3], "table below",
+                           mark_of(r->bar_failed)};
         snprintf(v[4], sizeof v[4], "%d of %d", r->controls - r->controls_passed, r->controls);
-        snprintf(n[4], sizeof n[4], "real pictures %s the same bar", r->real_passes ? "pass" : "do not pass");
-        c[k++] = (lw_card){"Controls refused", v[4], n[4], mark_of(r->controls_passed || !r->real_passes)};
+        snprintf(n[4], sizeof n[4], "real pictures %s the same bar",
+                 r->real_passes ? "pass" : "do not pass");
+        c[k++] = (lw_card){"Controls refused", v[4], n[4],
+                           mark_of(r->controls_passed || !r->real_passes)};
     } else {
         c[k++] = (lw_card){"Frechet distance", v[2], n[2], LW_MARK_STRONG};
         snprintf(v[3], sizeof v[3], "%.3g", r->untrained_fd);
-        c[k++] = (lw_card){"Untrained generator", v[3], "the same distance, before training", LW_MARK_NONE};
+        c[k++] = (lw_card){"Untrained generator", v[3], "the same distance, before training",
+                           LW_MARK_NONE};
     }
     lw_html_cards(page, c, k);
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------------------------- */
+/* ---- pictures
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static int add_pictures(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_image_clear) lw_image a = {0}, b = {0}, c = {0};
     char ddpm[64], caption[128];
     snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations each", w->c->ddim_steps[0]);
-    snprintf(caption, sizeof caption, "the same U-Net, DDIM, %s weights", w->ddpm->averaged ? "averaged" : "last");
+    snprintf(caption, sizeof caption, "the same U-Net, DDIM, %s weights",
+             w->ddpm->averaged ? "averaged" : "last");
     LW_TRY(lw_compare_grid(w, &w->real_set, 8, 2, true, &a));
     LW_TRY(lw_compare_grid(w, &w->drift_set, 8, 2, w->drift_set.classes != NULL, &b));
     LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, 2, w->ddpm_set.classes != NULL, &c));
@@ -93,12 +108,15 @@ static int add_pictures(const comparing *w, lw_html *page)
                            {&c, ddpm, caption}};
     lw_html_section(page, "Pictures");
     if (w->drift_set.classes)
-        lw_html_text(page, "Every row is one class. The generators were asked for it; nothing was sorted or left out.");
+        lw_html_text(page, "Every row is one class. The generators were asked for it; nothing was "
+                           "sorted or left out.");
     lw_html_pictures(page, f, LW_COUNT(f));
     return 0;
 }
 
-/* ---- how good --------------------------------------------------------------------------------------------------------- */
+/* ---- how good
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void bar_cell(lw_table *t, const lw_bar_line *l)
 {
@@ -109,7 +127,8 @@ static void bar_cell(lw_table *t, const lw_bar_line *l)
 static void add_bar(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    const compare_entry *real = lw_compare_find(w, COMPARE_REAL, 0), *drift = lw_compare_find(w, COMPARE_DRIFT, 1);
+    const compare_entry *real = lw_compare_find(w, COMPARE_REAL, 0),
+                        *drift = lw_compare_find(w, COMPARE_DRIFT, 1);
     const compare_entry *ddpm = lw_compare_find(w, COMPARE_DDPM, w->c->ddim_steps[0]);
     static const char *const columns[] = {"asked of a generator", "bar", "real", "drift", "DDPM"};
     for (size_t i = 0; i < LW_COUNT(columns); i++)
@@ -129,23 +148,30 @@ static void add_judge(const comparing *w, lw_html *page)
     const lw_judge_exam *e = &w->out->exam;
     char text[640];
     snprintf(text, sizeof text,
-             "**The judge** is a network of its own, with its own seed and data, that no training saw. One of its "
-             "answers is “this is no picture of the data”: it was trained with averages, splices, blurred, bent and "
-             "repeated pictures and noise. Before it judges it is examined: %.1f %% right on held-out pictures (at "
-             "least 99 %%), accepts %.1f %% of real ones (at least 90 %%), %.1f %% of class means and %.1f %% of blurred ones "
+             "**The judge** is a network of its own, with its own seed and data, that no training "
+             "saw. One of its "
+             "answers is “this is no picture of the data”: it was trained with averages, splices, "
+             "blurred, bent and "
+             "repeated pictures and noise. Before it judges it is examined: %.1f %% right on "
+             "held-out pictures (at "
+             "least 99 %%), accepts %.1f %% of real ones (at least 90 %%), %.1f %% of class means "
+             "and %.1f %% of blurred ones "
              "(at most 10 %%). %s",
-             100 * e->accuracy, 100 * e->reals_accepted, 100 * e->means_accepted, 100 * e->blurred_accepted,
-             e->fit ? "It **passes**." : "It **fails**, so lines that need it are left out of the bar.");
+             100 * e->accuracy, 100 * e->reals_accepted, 100 * e->means_accepted,
+             100 * e->blurred_accepted,
+             e->fit ? "It **passes**."
+                    : "It **fails**, so lines that need it are left out of the bar.");
     lw_html_note(page, e->fit ? LW_MARK_GOOD : LW_MARK_WARN, text);
 }
 
 static int add_controls(const comparing *w, lw_html *page)
 {
     enum { EACH = 10 };
-    static const lw_junk_kind kinds[LW_CONTROLS] = {LW_JUNK_NOISE, LW_JUNK_AVERAGE, LW_JUNK_SPLICE, LW_JUNK_BLUR2,
-                                                    LW_JUNK_MEAN, LW_JUNK_NOISED, LW_JUNK_REPEATED};
-    static const char *const names[LW_CONTROLS] = {"noise", "average", "halves", "blurred", "means", "noised",
-                                                   "repeated"};
+    static const lw_junk_kind kinds[LW_CONTROLS] = {
+        LW_JUNK_NOISE, LW_JUNK_AVERAGE, LW_JUNK_SPLICE,  LW_JUNK_BLUR2,
+        LW_JUNK_MEAN,  LW_JUNK_NOISED,  LW_JUNK_REPEATED};
+    static const char *const names[LW_CONTROLS] = {"noise", "average", "halves",  "blurred",
+                                                   "means", "noised",  "repeated"};
     int64_t floats = (int64_t)w->side * w->side * 3;
     LW_CLEANUP(lw_junk_free) lw_junk *junk = NULL;
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
@@ -156,9 +182,14 @@ static int add_controls(const comparing *w, lw_html *page)
     for (int k = 0; k < LW_CONTROLS; k++)
         for (int i = 0; i < EACH; i++)
             lw_junk_make(junk, kinds[k], i, x + (k * EACH + i) * floats);
-    const lw_grid g = {.columns = EACH, .padding = 1, .scale = 2, .background = {255, 255, 255}, .row_labels = names};
+    const lw_grid g = {.columns = EACH,
+                       .padding = 1,
+                       .scale = 2,
+                       .background = {255, 255, 255},
+                       .row_labels = names};
     LW_TRY(lw_grid_f32(&g, x, LW_CONTROLS * EACH, w->side, w->side, &im));
-    const lw_figure f = {&im, "The controls", "Made from real pictures, scored like the generators' and meant to fail."};
+    const lw_figure f = {&im, "The controls",
+                         "Made from real pictures, scored like the generators' and meant to fail."};
     lw_html_pictures(page, &f, 1);
     return 0;
 }
@@ -173,31 +204,44 @@ static int add_quality(const comparing *w, lw_html *page)
         add_bar(w, page);
     }
     snprintf(text, sizeof text,
-             "Frechet distances are measured in %s against %s; brackets hold 95 %% of resampled sets. Real pictures get "
-             "**%.2f** with %lld pictures and an untrained generator %.3g: distances of different numbers of pictures "
+             "Frechet distances are measured in %s against %s; brackets hold 95 %% of resampled "
+             "sets. Real pictures get "
+             "**%.2f** with %lld pictures and an untrained generator %.3g: distances of different "
+             "numbers of pictures "
              "are not comparable, so the floor of each number stands beside it.",
-             lw_scorer_features(w->scorer), lw_scorer_reference(w->scorer), r->real.fd.value, (long long)r->real.n,
-             r->untrained_fd);
+             lw_scorer_features(w->scorer), lw_scorer_reference(w->scorer), r->real.fd.value,
+             (long long)r->real.n, r->untrained_fd);
     lw_html_text(page, text);
     if (w->encoder_of_drift)
-        lw_html_note(page, LW_MARK_WARN, "These features are of the encoder that drift was **trained** with, which favours "
-                                         "drift. Name a judge or another encoder for a fair distance.");
+        lw_html_note(
+            page, LW_MARK_WARN,
+            "These features are of the encoder that drift was **trained** with, which favours "
+            "drift. Name a judge or another encoder for a fair distance.");
     lw_compare_score_table(w, page);
     static const char *const words[] = {
-        "**accepted**: the class asked for has probability 0.9 or more, although “no picture” may be answered",
-        "**legible**: among the real classes alone, one has 0.9 or more; **agrees**: it is the one asked for",
-        "**diversity**: mean distance within a class, divided by that of real pictures; **colour**: distance of the colour "
+        "**accepted**: the class asked for has probability 0.9 or more, although “no picture” may "
+        "be answered",
+        "**legible**: among the real classes alone, one has 0.9 or more; **agrees**: it is the one "
+        "asked for",
+        "**diversity**: mean distance within a class, divided by that of real pictures; "
+        "**colour**: distance of the colour "
         "statistics, 0 for the right ones, near 1 for a gray average",
-        "**nearest, min**: median and least distance (root mean square per number, pictures lie in -1..1) to a training "
-        "picture; **copies**, **doubles**: pictures nearer than half of what one held-out picture in a hundred keeps, to a "
+        "**nearest, min**: median and least distance (root mean square per number, pictures lie in "
+        "-1..1) to a training "
+        "picture; **copies**, **doubles**: pictures nearer than half of what one held-out picture "
+        "in a hundred keeps, to a "
         "training picture or to each other"};
     lw_html_list(page, words, LW_COUNT(words));
     if (r->judged && r->controls_passed)
-        lw_html_note(page, LW_MARK_BAD, "A control passes every line of the bar: on this data the bar proves nothing.");
+        lw_html_note(
+            page, LW_MARK_BAD,
+            "A control passes every line of the bar: on this data the bar proves nothing.");
     return add_controls(w, page);
 }
 
-/* ---- what it means ----------------------------------------------------------------------------------------------------- */
+/* ---- what it means
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void add_meaning(const comparing *w, lw_html *page)
 {
@@ -205,19 +249,26 @@ static void add_meaning(const comparing *w, lw_html *page)
     bool ahead = r->drift.fd.value < r->ddpm.fd.value;
     char first[400];
     snprintf(first, sizeof first,
-             "**It shows**: with the same U-Net and about the same training time on this machine and this data, pictures "
-             "made in one evaluation are %s those a DDPM makes in %d, by the Frechet distance (%.2f and %.2f)%s.",
-             ahead ? "nearer to real ones than" : "not as near to real ones as", w->c->ddim_steps[0], r->drift.fd.value,
-             r->ddpm.fd.value, ahead ? ", in a fraction of the time" : ", but in a fraction of the time");
+             "**It shows**: with the same U-Net and about the same training time on this machine "
+             "and this data, pictures "
+             "made in one evaluation are %s those a DDPM makes in %d, by the Frechet distance "
+             "(%.2f and %.2f)%s.",
+             ahead ? "nearer to real ones than" : "not as near to real ones as",
+             w->c->ddim_steps[0], r->drift.fd.value, r->ddpm.fd.value,
+             ahead ? ", in a fraction of the time" : ", but in a fraction of the time");
     const char *const items[] = {
         first,
-        "**It does not show** that drifting is better in general. At such a small budget the DDPM is still improving "
+        "**It does not show** that drifting is better in general. At such a small budget the DDPM "
+        "is still improving "
         "steeply, and its learning rate, schedule and average were not tuned.",
-        "Drift uses a second network (its encoder, whose training time comes on top) and low-dimensional noise; DDPM "
+        "Drift uses a second network (its encoder, whose training time comes on top) and "
+        "low-dimensional noise; DDPM "
         "needs neither.",
-        "The recipe of the drift run was chosen in some fifteen trials on data of this kind. Another set would be a fairer "
+        "The recipe of the drift run was chosen in some fifteen trials on data of this kind. "
+        "Another set would be a fairer "
         "test.",
-        "Everything here is one seed. Differences below about a fifth in distance, or five points in acceptance, are "
+        "Everything here is one seed. Differences below about a fifth in distance, or five points "
+        "in acceptance, are "
         "within what another seed may do."};
     lw_html_section(page, "What this shows, and what it does not");
     lw_html_list(page, items, LW_COUNT(items));
@@ -245,7 +296,8 @@ static void add_settings(const comparing *w, lw_html *page)
         snprintf(text, sizeof text, "config.yaml of %s", w->c->stages[i].name);
         add_config(page, text, w->c->stages[i].run);
     }
-    snprintf(text, sizeof text, "This comparison took %s; the most memory this process held was %s.",
+    snprintf(text, sizeof text,
+             "This comparison took %s; the most memory this process held was %s.",
              lw_fmt_time(time, lw_now() - w->started), lw_fmt_bytes(rss, lw_peak_rss()));
     lw_html_text(page, text);
 }
@@ -255,7 +307,8 @@ int lw_compare_page(comparing *w)
     LW_CLEANUP(lw_html_free) lw_html *page = NULL;
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     char subtitle[160];
-    snprintf(subtitle, sizeof subtitle, "Pictures in one network evaluation, beside pictures in %d by the same U-Net.",
+    snprintf(subtitle, sizeof subtitle,
+             "Pictures in one network evaluation, beside pictures in %d by the same U-Net.",
              w->c->ddim_steps[0]);
     LW_TRY(lw_html_new(w->c->title ? w->c->title : "Drifting beside DDPM", subtitle, &page));
     add_facts(w, page);

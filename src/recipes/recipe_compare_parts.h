@@ -16,7 +16,13 @@ typedef struct compare_set {
     int64_t n;
 } compare_set;
 
-typedef enum compare_kind { COMPARE_REAL, COMPARE_DRIFT, COMPARE_DDPM, COMPARE_OTHER, COMPARE_CONTROL } compare_kind;
+typedef enum compare_kind {
+    COMPARE_REAL,
+    COMPARE_DRIFT,
+    COMPARE_DDPM,
+    COMPARE_OTHER,
+    COMPARE_CONTROL
+} compare_kind;
 
 /* A row of the table of scores. */
 typedef struct compare_entry {
@@ -33,9 +39,9 @@ typedef struct comparing {
     lw_device *dev;
     lw_source *drift, *ddpm;
     lw_scorer *scorer;
-    json_t *drift_yaml;      /* config.yaml of the run; NULL: a bare model folder */
+    json_t *drift_yaml; /* config.yaml of the run; NULL: a bare model folder */
     const char *data, *encoder;
-    bool encoder_of_drift;   /* Frechet distances in the encoder drift was trained with */
+    bool encoder_of_drift; /* Frechet distances in the encoder drift was trained with */
     int64_t limit;
     int32_t side, classes;
     compare_set real_set, drift_set, ddpm_set;
@@ -49,12 +55,13 @@ typedef struct comparing {
 
 /* recipe_compare_latency.c: fills latency and out->speedup. */
 int lw_compare_latency(comparing *w);
-const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations, int32_t batch);
+const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations,
+                                        int32_t batch);
 /* recipe_compare_files.c: pictures, latency.csv, summary.json. */
 int lw_compare_files(comparing *w);
 /* A grid with classes as rows, `columns` of each; without classes a square of columns^2. */
-int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, int32_t scale, bool labels,
-                    lw_image *out);
+int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, int32_t scale,
+                    bool labels, lw_image *out);
 /* recipe_compare_page.c */
 int lw_compare_page(comparing *w);
 /* recipe_compare_curves.c: adds the section with training curves and times. */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page's tables and the plots beside them: scores, the bar, latency, quality against evaluations. */
+/* The page's tables and the plots beside them: scores, the bar, latency, quality against
+ * evaluations. */
 #include <math.h>
 #include <stdio.h>
 
 #include "base/base.h"
 #include "recipes/recipe_compare_parts.h"
 
-/* ---- scores ---------------------------------------------------------------------------------------------------- */
+/* ---- scores
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static void share_cell(lw_table *t, double v, bool failed)
 {
@@ -22,7 +25,10 @@ static void plain_cell(lw_table *t, double v, bool failed)
         lw_table_mark(t, LW_MARK_BAD);
 }
 
-static bool fails(const compare_entry *e, lw_criterion c) { return e->bar[c].applies && !e->bar[c].pass; }
+static bool fails(const compare_entry *e, lw_criterion c)
+{
+    return e->bar[c].applies && !e->bar[c].pass;
+}
 
 static void judge_cells(lw_table *t, const compare_entry *e)
 {
@@ -39,7 +45,8 @@ static void judge_cells(lw_table *t, const compare_entry *e)
 static void score_row(const comparing *w, lw_table *t, const compare_entry *e)
 {
     const lw_score *s = &e->score;
-    bool main_row = e->kind == COMPARE_DRIFT || (e->kind == COMPARE_DDPM && e->evaluations == w->c->ddim_steps[0]);
+    bool main_row = e->kind == COMPARE_DRIFT ||
+                    (e->kind == COMPARE_DDPM && e->evaluations == w->c->ddim_steps[0]);
     lw_table_cell(t, "%s", s->name);
     if (main_row)
         lw_table_mark(t, LW_MARK_STRONG);
@@ -56,14 +63,16 @@ static void score_row(const comparing *w, lw_table *t, const compare_entry *e)
     lw_table_cell(t, "%lld", (long long)s->copies);
     lw_table_cell(t, "%lld", (long long)s->duplicates);
     lw_table_cell(t, e->failed ? "fails" : "passes");
-    lw_table_mark(t, e->failed ? (e->kind == COMPARE_CONTROL ? LW_MARK_MUTED : LW_MARK_BAD) : LW_MARK_GOOD);
+    lw_table_mark(t, e->failed ? (e->kind == COMPARE_CONTROL ? LW_MARK_MUTED : LW_MARK_BAD)
+                               : LW_MARK_GOOD);
 }
 
 void lw_compare_score_table(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     static const char *const judged[] = {"accepted", "legible", "agrees", "junk", "classes, %"};
-    static const char *const rest[] = {"Frechet", "95 %", "diversity", "colour", "nearest", "min", "copies", "doubles"};
+    static const char *const rest[] = {"Frechet", "95 %", "diversity", "colour",
+                                       "nearest", "min",  "copies",    "doubles"};
     lw_table_column(&t, "pictures", LW_LEFT);
     lw_table_column(&t, "n", LW_RIGHT);
     for (size_t i = 0; lw_scorer_has_judge(w->scorer) && i < LW_COUNT(judged); i++)
@@ -76,17 +85,25 @@ void lw_compare_score_table(const comparing *w, lw_html *page)
     lw_html_table(page, &t, NULL);
 }
 
-/* ---- quality against evaluations -------------------------------------------------------------------------------- */
+/* ---- quality against evaluations
+ * -------------------------------------------------------------------------------- */
 
 typedef double pick_fn(const lw_score *s);
-static double pick_fd(const lw_score *s) { return s->fd.value; }
-static double pick_accepted(const lw_score *s) { return 100.0 * s->strict.accepted; }
+static double pick_fd(const lw_score *s)
+{
+    return s->fd.value;
+}
+static double pick_accepted(const lw_score *s)
+{
+    return 100.0 * s->strict.accepted;
+}
 
 /* DDPM's curve over its evaluations, ascending, and drift's one point. */
-static void steps_plot(const comparing *w, const char *title, const char *label, pick_fn *pick, double floor,
-                       bool log_y, lw_str *svg)
+static void steps_plot(const comparing *w, const char *title, const char *label, pick_fn *pick,
+                       double floor, bool log_y, lw_str *svg)
 {
-    double x[COMPARE_ENTRIES], y[COMPARE_ENTRIES], one = 1.0, drift = pick(&w->out->drift), edge[2] = {1.0, 1.0};
+    double x[COMPARE_ENTRIES], y[COMPARE_ENTRIES], one = 1.0, drift = pick(&w->out->drift),
+                                                   edge[2] = {1.0, 1.0};
     double level[2] = {floor, floor};
     size_t n = 0;
     for (int i = 0; i < w->n_entries; i++)
@@ -100,11 +117,16 @@ static void steps_plot(const comparing *w, const char *title, const char *label,
             y[k] = pick(&w->entry[i].score);
         }
     edge[1] = x[n - 1];
-    const lw_series s[] = {{.name = "DDPM", .x = x, .y = y, .n = n, .dots = true, .color = 2},
-                           {.name = "drift", .x = &one, .y = &drift, .n = 1, .dots = true, .color = 1},
-                           {.name = "real", .x = edge, .y = level, .n = 2, .dashed = true, .color = 7}};
-    const lw_plot p = {.title = title, .x_label = "network evaluations per picture", .y_label = label, .log_x = true,
-                       .log_y = log_y, .from_zero = !log_y};
+    const lw_series s[] = {
+        {.name = "DDPM", .x = x, .y = y, .n = n, .dots = true, .color = 2},
+        {.name = "drift", .x = &one, .y = &drift, .n = 1, .dots = true, .color = 1},
+        {.name = "real", .x = edge, .y = level, .n = 2, .dashed = true, .color = 7}};
+    const lw_plot p = {.title = title,
+                       .x_label = "network evaluations per picture",
+                       .y_label = label,
+                       .log_x = true,
+                       .log_y = log_y,
+                       .from_zero = !log_y};
     lw_plot_lines(&p, s, 3, svg);
 }
 
@@ -117,9 +139,12 @@ void lw_compare_steps_part(const comparing *w, lw_html *page)
     if (n < 2)
         return;
     lw_html_section(page, "Quality against evaluations");
-    lw_html_text(page, "A DDPM may be asked for its picture in fewer evaluations. This is the same trained network, "
-                       "sampled by DDIM with each number of them, and the drifting generator at its one.");
-    steps_plot(w, "Frechet distance, lower is better", "distance", pick_fd, w->out->floor_ddpm, true, &fd);
+    lw_html_text(
+        page, "A DDPM may be asked for its picture in fewer evaluations. This is the same trained "
+              "network, "
+              "sampled by DDIM with each number of them, and the drifting generator at its one.");
+    steps_plot(w, "Frechet distance, lower is better", "distance", pick_fd, w->out->floor_ddpm,
+               true, &fd);
     const char *plots[2] = {lw_str_c(&fd), NULL};
     size_t n_plots = 1;
     if (w->out->judged) {
@@ -130,12 +155,18 @@ void lw_compare_steps_part(const comparing *w, lw_html *page)
     lw_html_plots(page, plots, NULL, n_plots);
 }
 
-/* ---- latency ------------------------------------------------------------------------------------------------------- */
+/* ---- latency
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static const char *time_text(char buf[32], double seconds)
 {
     if (seconds < 1.0)
-        snprintf(buf, 32, seconds < 0.01 ? "%.2f ms" : seconds < 0.1 ? "%.1f ms" : "%.0f ms", 1e3 * seconds);
+        snprintf(buf, 32,
+                 seconds < 0.01  ? "%.2f ms"
+                 : seconds < 0.1 ? "%.1f ms"
+                                 : "%.0f ms",
+                 1e3 * seconds);
     else
         snprintf(buf, 32, seconds < 10 ? "%.2f s" : "%.0f s", seconds);
     return buf;
@@ -146,7 +177,8 @@ static void latency_row(const comparing *w, lw_table *t, const lw_latency *l)
     char a[32], b[32], c[32], d[32];
     const lw_latency *drift = lw_compare_latency_of(w, "drift", 1, l->batch);
     lw_table_cell(t, "%d", l->batch);
-    lw_table_cell(t, lw_str_eq(l->method, "drift") ? "drift, 1 evaluation" : "DDPM, %d evaluations", l->evaluations);
+    lw_table_cell(t, lw_str_eq(l->method, "drift") ? "drift, 1 evaluation" : "DDPM, %d evaluations",
+                  l->evaluations);
     if (l == drift)
         lw_table_mark(t, LW_MARK_STRONG);
     lw_table_cell(t, "%s%s", l->extrapolated ? "~ " : "", time_text(a, l->median));
@@ -163,17 +195,25 @@ static void latency_row(const comparing *w, lw_table *t, const lw_latency *l)
 static void latency_bars(const comparing *w, lw_str *svg)
 {
     lw_bar bars[COMPARE_LATENCIES];
-    char group[COMPARE_LATENCIES][48], name[COMPARE_LATENCIES][48], text[COMPARE_LATENCIES][32], time[32];
+    char group[COMPARE_LATENCIES][48], name[COMPARE_LATENCIES][48], text[COMPARE_LATENCIES][32],
+        time[32];
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
         bool drift = lw_str_eq(l->method, "drift");
-        snprintf(group[i], sizeof group[i], "%d picture%s at a time", l->batch, l->batch == 1 ? "" : "s");
+        snprintf(group[i], sizeof group[i], "%d picture%s at a time", l->batch,
+                 l->batch == 1 ? "" : "s");
         snprintf(name[i], sizeof name[i], drift ? "drift, 1" : "DDPM, %d", l->evaluations);
-        snprintf(text[i], sizeof text[i], "%s%s", l->extrapolated ? "~ " : "", time_text(time, l->median / l->batch));
-        bars[i] = (lw_bar){.group = group[i], .name = name[i], .value = 1e3 * l->median / l->batch, .text = text[i],
+        snprintf(text[i], sizeof text[i], "%s%s", l->extrapolated ? "~ " : "",
+                 time_text(time, l->median / l->batch));
+        bars[i] = (lw_bar){.group = group[i],
+                           .name = name[i],
+                           .value = 1e3 * l->median / l->batch,
+                           .text = text[i],
                            .color = drift ? 1 : 2};
     }
-    const lw_plot p = {.title = "Time per picture", .x_label = "milliseconds per picture, logarithmic", .log_x = true,
+    const lw_plot p = {.title = "Time per picture",
+                       .x_label = "milliseconds per picture, logarithmic",
+                       .log_x = true,
                        .width = 1080};
     lw_plot_bars(&p, bars, (size_t)w->n_latencies, svg);
 }
@@ -182,8 +222,9 @@ void lw_compare_latency_part(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     LW_CLEANUP(lw_str_clear) lw_str svg = {0};
-    static const char *const columns[] = {"pictures", "method", "median", "95 %", "99 %", "per picture", "pictures/s",
-                                          "times drift", "memory", "runs"};
+    static const char *const columns[] = {"pictures", "method",      "median",     "95 %",
+                                          "99 %",     "per picture", "pictures/s", "times drift",
+                                          "memory",   "runs"};
     for (size_t i = 0; i < LW_COUNT(columns); i++)
         lw_table_column(&t, columns[i], i == 1 ? LW_LEFT : LW_RIGHT);
     for (int i = 0; i < w->n_latencies; i++)
@@ -191,9 +232,12 @@ void lw_compare_latency_part(const comparing *w, lw_html *page)
     latency_bars(w, &svg);
     const char *plots[] = {lw_str_c(&svg)};
     lw_html_section(page, "How fast");
-    lw_html_text(page, "From noise to pixels on this machine, noise included, after two runs to warm up. Memory is "
+    lw_html_text(page, "From noise to pixels on this machine, noise included, after two runs to "
+                       "warm up. Memory is "
                        "what sampling needs: weights, activations, repacked weights.");
     lw_html_plots(page, plots, NULL, 1);
-    lw_html_table(page, &t, "~: extrapolated from ten evaluations, because all of them would take too long here. The "
-                            "higher quantiles mean little over few runs.");
+    lw_html_table(
+        page, &t,
+        "~: extrapolated from ten evaluations, because all of them would take too long here. The "
+        "higher quantiles mean little over few runs.");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run is: frozen config structs, filled by the option tables of cli/ (or by another recipe), never
- * looked up again. Text fields are borrowed and must outlive the recipe's call.
+ * What a run is: frozen config structs, filled by the option tables of cli/ (or by another recipe),
+ * never looked up again. Text fields are borrowed and must outlive the recipe's call.
  */
 #ifndef LW_RECIPE_CONFIG_H
 #define LW_RECIPE_CONFIG_H
@@ -16,24 +16,25 @@ typedef enum lw_auto { LW_AUTO, LW_YES, LW_NO } lw_auto;
 typedef struct lw_train_config {
     const char *data;        /* data spec */
     const char *output_dir;  /* run directory */
-    const char *resume_from; /* run or checkpoint directory; NULL: start (or go on with output_dir when resume) */
+    const char *resume_from; /* run or checkpoint directory; NULL: start (or go on with output_dir
+                                when resume) */
     bool resume;             /* go on from output_dir's last checkpoint */
     int64_t steps;
-    double minutes;          /* > 0: steps are fixed from a measured rate before training starts */
-    int64_t limit;           /* rows of the training split used; 0: all */
-    int32_t image_size;      /* 0: the data's own */
-    int32_t batch_size;      /* samples per micro-batch */
+    double minutes;     /* > 0: steps are fixed from a measured rate before training starts */
+    int64_t limit;      /* rows of the training split used; 0: all */
+    int32_t image_size; /* 0: the data's own */
+    int32_t batch_size; /* samples per micro-batch */
     int32_t grad_accum_steps;
-    bool flip;               /* mirrored copies, where the data allows them */
+    bool flip; /* mirrored copies, where the data allows them */
     double learning_rate, adam_beta1, adam_beta2, adam_eps, weight_decay;
-    double grad_clip;        /* global norm; 0: none */
-    int32_t scheduler;       /* lw_schedule */
+    double grad_clip;  /* global norm; 0: none */
+    int32_t scheduler; /* lw_schedule */
     int64_t warmup_steps;
-    double lr_floor;         /* cosine ends at this share of the learning rate */
-    double ema_decay;        /* warmed up: min(decay, (1 + s) / (10 + s)); 0: no average */
+    double lr_floor;  /* cosine ends at this share of the learning rate */
+    double ema_decay; /* warmed up: min(decay, (1 + s) / (10 + s)); 0: no average */
     int64_t save_every, log_every, sample_every, eval_every; /* 0: never (save: at the end only) */
-    int32_t keep_last_k_checkpoints; /* 0: all */
-    int32_t precision; /* 0: f32 */
+    int32_t keep_last_k_checkpoints;                         /* 0: all */
+    int32_t precision;                                       /* 0: f32 */
     int64_t seed;
     int32_t threads; /* 0: all */
     bool dry_run;
@@ -53,7 +54,7 @@ typedef struct lw_net_config {
     bool large; /* base 256, 3 blocks, attention at 16 and 8, 8 heads */
     bool zero_init_output;
     int32_t latent_dim;
-    const char *noise_shape; /* "full" or "HxW" */
+    const char *noise_shape;   /* "full" or "HxW" */
     int32_t class_conditional; /* lw_auto: when the data has labels */
 } lw_net_config;
 
@@ -67,19 +68,24 @@ typedef struct lw_ddpm_config {
 typedef struct lw_drift_config {
     lw_train_config train;
     lw_net_config net;
-    const char *encoder;         /* spec of models_encoder.h: none, resnet18:FILE, a run, a folder, a file */
-    const char *feature_keys;    /* names or a set's name, comma separated */
+    const char
+        *encoder; /* spec of models_encoder.h: none, resnet18:FILE, a run, a folder, a file */
+    const char *feature_keys; /* names or a set's name, comma separated */
     float temperatures[8];
     int32_t n_temperatures;
     bool normalize_over_x;
     int32_t variant; /* lw_drift_variant */
     int32_t groups, negatives_per_group, positives_per_group, unconditional_per_group;
-    double uncond_weight;   /* weight of each unconditional negative */
+    double uncond_weight;     /* weight of each unconditional negative */
     int32_t feature_cache_mb; /* real features are kept when they fit; 0: never */
     int32_t eval_samples;
 } lw_drift_config;
 
-typedef enum lw_objective { LW_OBJECTIVE_MAE, LW_OBJECTIVE_CLASSIFY, LW_OBJECTIVE_JUDGE } lw_objective;
+typedef enum lw_objective {
+    LW_OBJECTIVE_MAE,
+    LW_OBJECTIVE_CLASSIFY,
+    LW_OBJECTIVE_JUDGE
+} lw_objective;
 
 typedef struct lw_train_encoder_config {
     lw_train_config train;

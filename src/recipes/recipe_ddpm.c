@@ -36,14 +36,16 @@ static int build_step(ddpm_run *r, lw_graph *g)
         table[2 * T + i] = (float)i;
     }
     lw_type image = lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size, 3);
-    lw_val x = lw_input(g, "images", image), rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_val x = lw_input(g, "images", image),
+           rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_val t = lw_random(g, "ddpm.t", LW_RANDOM_BELOW, T, lw_type_of(LW_I32, 1, batch), rows);
     lw_val eps = lw_random(g, "ddpm.noise", LW_RANDOM_NORMAL, 0, image, rows);
     lw_val noised = lw_add(g, lw_mul(g, x, look_up(g, table, T, t, batch)),
                            lw_mul(g, eps, look_up(g, table + T, T, t, batch)));
     lw_builder b = {.g = g, .params = lw_store_params(r->g.store), .training = true, .rows = rows};
-    lw_unet_in in = {.x = noised,
-                     .t = lw_reshape(g, look_up(g, table + 2 * T, T, t, batch), lw_type_of(LW_F32, 1, batch))};
+    lw_unet_in in = {
+        .x = noised,
+        .t = lw_reshape(g, look_up(g, table + 2 * T, T, t, batch), lw_type_of(LW_F32, 1, batch))};
     if (u->classes)
         in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
     lw_val loss = lw_mean(g, lw_sqr(g, lw_sub(g, lw_unet(&b, u, in), eps)), LW_OVER_ALL);
@@ -59,8 +61,10 @@ static int feed(void *self, int64_t step, int32_t micro)
     int64_t want = step * c->grad_accum_steps + micro;
     const lw_batch *b;
     if (!r->loader || r->next != want) {
-        const lw_loader_opts o = {.batch_size = c->batch_size, .seed = (uint64_t)c->seed,
-                                  .flip = c->flip && r->g.data->flip, .start_step = want};
+        const lw_loader_opts o = {.batch_size = c->batch_size,
+                                  .seed = (uint64_t)c->seed,
+                                  .flip = c->flip && r->g.data->flip,
+                                  .start_step = want};
         lw_loader_free(&r->loader);
         LW_TRY(lw_loader_new(r->g.data, &o, &r->loader));
         r->next = want;

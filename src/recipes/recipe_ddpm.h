@@ -7,8 +7,8 @@
 #include "recipes/recipe_observer.h"
 #include "recipes/recipe_trainer.h"
 
-/* Trains, or with dry_run only predicts. The config is by value: what --minutes or a resumed checkpoint
- * decide is seen in *out. */
+/* Trains, or with dry_run only predicts. The config is by value: what --minutes or a resumed
+ * checkpoint decide is seen in *out. */
 int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out);
 int lw_train_drift(lw_drift_config c, const lw_observer *obs, lw_train_result *out);
 int lw_train_encoder(lw_train_encoder_config c, const lw_observer *obs, lw_train_result *out);

@@ -26,20 +26,28 @@ lw_diffusion_move lw_ddim_move(const lw_diffusion *d, int32_t n, int32_t k)
 {
     int32_t stride = d->timesteps / n, t = (n - 1 - k) * stride;
     double ab = d->alpha_bar[t], prev = t - stride >= 0 ? d->alpha_bar[t - stride] : 1.0;
-    return (lw_diffusion_move){.t = t, .a = sqrt(ab), .s = sqrt(1.0 - ab), .c0 = sqrt(prev),
-                               .c1 = sqrt(fmax(1.0 - prev, 0.0)), .clip = 1};
+    return (lw_diffusion_move){.t = t,
+                               .a = sqrt(ab),
+                               .s = sqrt(1.0 - ab),
+                               .c0 = sqrt(prev),
+                               .c1 = sqrt(fmax(1.0 - prev, 0.0)),
+                               .clip = 1};
 }
 
 lw_diffusion_move lw_ancestral_move(const lw_diffusion *d, int32_t k)
 {
     int32_t t = d->timesteps - 1 - k;
     double beta = d->beta[t], root = sqrt(1.0 - beta), ab = d->alpha_bar[t];
-    return (lw_diffusion_move){.t = t, .a = sqrt(ab), .s = sqrt(1.0 - ab), .c1 = -beta / (sqrt(1.0 - ab) * root),
-                               .c2 = t ? sqrt(beta) : 0.0, .c3 = 1.0 / root};
+    return (lw_diffusion_move){.t = t,
+                               .a = sqrt(ab),
+                               .s = sqrt(1.0 - ab),
+                               .c1 = -beta / (sqrt(1.0 - ab) * root),
+                               .c2 = t ? sqrt(beta) : 0.0,
+                               .c3 = 1.0 / root};
 }
 
-void lw_diffusion_apply(const lw_diffusion_move *m, float *x, const float *eps, const float *noise, int64_t n,
-                        int final)
+void lw_diffusion_apply(const lw_diffusion_move *m, float *x, const float *eps, const float *noise,
+                        int64_t n, int final)
 {
     for (int64_t i = 0; i < n; i++) {
         double e = (double)eps[i], v = (double)x[i], x0 = (v - m->s * e) / m->a;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Training a drifting generator (Deng et al. 2026): pictures in one evaluation, pushed along the drift field
- * in the features of a frozen encoder. Groups are classes; negatives are the group's own pictures.
+ * Training a drifting generator (Deng et al. 2026): pictures in one evaluation, pushed along the
+ * drift field in the features of a frozen encoder. Groups are classes; negatives are the group's
+ * own pictures.
  */
 #include "recipes/recipe_generator.h"
 
@@ -21,18 +22,22 @@ typedef struct drift_run {
     lw_class_sampler *classes;
     lw_drift_eval *eval;
     int32_t groups, n, np, nu;
-    int32_t *group_class;     /* [groups] */
+    int32_t *group_class;              /* [groups] */
     int64_t *positive, *unconditional; /* rows */
     const lw_observer *obs;
 } drift_run;
 
-static const char loss_note[] =
-    "the drift loss is flat by construction (every temperature is scaled to unit size); watch raw_drift_*, "
-    "S, grad_norm and the Frechet distance instead";
+static const char loss_note[] = "the drift loss is flat by construction (every temperature is "
+                                "scaled to unit size); watch raw_drift_*, "
+                                "S, grad_norm and the Frechet distance instead";
 
-static int32_t classes_of(const drift_run *r) { return r->g.net.classes; }
+static int32_t classes_of(const drift_run *r)
+{
+    return r->g.net.classes;
+}
 
-/* ---- the step's graph ------------------------------------------------------------------------------------- */
+/* ---- the step's graph
+ * ------------------------------------------------------------------------------------- */
 
 static lw_val input_reals(lw_graph *g, const char *what, const lw_feature_key *k, int32_t rows)
 {
@@ -44,8 +49,14 @@ static lw_val input_reals(lw_graph *g, const char *what, const lw_feature_key *k
 static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
 {
     const lw_drift_config *c = r->c;
-    lw_attr_drift a = {.groups = r->groups, .n = r->n, .np = r->np, .nu = r->nu, .slots = k->slots, .c = k->c,
-                       .n_tau = c->n_temperatures, .normalize_over_x = c->normalize_over_x,
+    lw_attr_drift a = {.groups = r->groups,
+                       .n = r->n,
+                       .np = r->np,
+                       .nu = r->nu,
+                       .slots = k->slots,
+                       .c = k->c,
+                       .n_tau = c->n_temperatures,
+                       .normalize_over_x = c->normalize_over_x,
                        .variant = c->variant};
     memcpy(a.tau, c->temperatures, sizeof a.tau);
     return a;
@@ -93,7 +104,8 @@ static int build_step(const drift_run *r, lw_graph *g)
     return lw_grad_params(g, loss, LW_NOVAL);
 }
 
-/* ---- callbacks of the training loop ----------------------------------------------------------------------- */
+/* ---- callbacks of the training loop
+ * ----------------------------------------------------------------------- */
 
 static int fetch(drift_run *r, const char *what, int64_t step, const int64_t *rows, int64_t n)
 {
@@ -128,7 +140,8 @@ static int feed(void *self, int64_t step, int32_t micro)
     return fetch(r, "unc", draw, r->unconditional, (int64_t)r->groups * r->nu);
 }
 
-/* S, and per temperature the raw drift sqrt(mean V^2), averaged over keys; S and raw drift of each key. */
+/* S, and per temperature the raw drift sqrt(mean V^2), averaged over keys; S and raw drift of each
+ * key. */
 static int report(void *self, json_t *row)
 {
     drift_run *r = self;
@@ -172,7 +185,9 @@ static int evaluate(void *self, int64_t step, json_t *row)
     return 0;
 }
 
-/* ---- set-up --------------------------------------------------------------------------------------------------- */
+/* ---- set-up
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* Groups default to the classes the batch has room for; without labels there is one group. */
 static int choose_groups(drift_run *r)
@@ -184,11 +199,18 @@ static int choose_groups(drift_run *r)
     r->np = c->positives_per_group ? c->positives_per_group : labels ? 64 : 128;
     r->nu = c->unconditional_per_group;
     if (!labels && r->groups != 1)
-        return lw_fail(LW_EUSAGE, "--groups %d needs labels: without them there is one group", r->groups);
+        return lw_fail(LW_EUSAGE, "--groups %d needs labels: without them there is one group",
+                       r->groups);
     if (r->n < 2)
-        return lw_fail(LW_EUSAGE, "--negatives-per-group %d: at least 2, so that samples repel each other", r->n);
-    const lw_class_opts o = {.seed = (uint64_t)c->train.seed, .groups = r->groups, .positives = r->np,
-                             .unconditional = r->nu, .rule = LW_CLASS_DISTINCT, .ignore_labels = !labels};
+        return lw_fail(LW_EUSAGE,
+                       "--negatives-per-group %d: at least 2, so that samples repel each other",
+                       r->n);
+    const lw_class_opts o = {.seed = (uint64_t)c->train.seed,
+                             .groups = r->groups,
+                             .positives = r->np,
+                             .unconditional = r->nu,
+                             .rule = LW_CLASS_DISTINCT,
+                             .ignore_labels = !labels};
     r->group_class = lw_calloc((size_t)r->groups, sizeof *r->group_class);
     r->positive = lw_calloc((size_t)r->groups * (size_t)r->np, sizeof *r->positive);
     r->unconditional = lw_calloc((size_t)r->groups * (size_t)r->nu + 1u, sizeof *r->unconditional);
@@ -201,15 +223,19 @@ static int open_features(drift_run *r)
 {
     const lw_drift_config *c = r->c;
     LW_TRY(lw_encoder_open(c->encoder ? c->encoder : "none", &r->encoder));
-    const char *keys = c->feature_keys ? c->feature_keys : r->encoder->kind == LW_ENCODER_NONE ? "pixels" : "col";
+    const char *keys = c->feature_keys                       ? c->feature_keys
+                       : r->encoder->kind == LW_ENCODER_NONE ? "pixels"
+                                                             : "col";
     return lw_features_parse(keys, r->encoder, r->g.net.image_size, &r->keys);
 }
 
 static int open_reals(drift_run *r)
 {
     const lw_drift_config *c = r->c;
-    const lw_reals_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20, .batch = 64,
-                             .seed = (uint64_t)c->train.seed, .flip = c->train.flip && r->g.data->flip};
+    const lw_reals_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
+                             .batch = 64,
+                             .seed = (uint64_t)c->train.seed,
+                             .flip = c->train.flip && r->g.data->flip};
     LW_TRY(lw_reals_new(r->g.dev, r->g.data, r->encoder, &r->keys, &o, r->obs, &r->reals));
     char size[32];
     if (lw_reals_kept(r->reals))
@@ -225,8 +251,9 @@ static int run(drift_run *r, lw_drift_config *c, lw_train_result *out)
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int64_t step = 0;
     if (c->variant == LW_DRIFT_TAU_TIMES_DIM)
-        lw_log(LW_LOG_WARN, "drift", "tau-times-dim reproduces an early port whose kernel is nearly flat: for "
-                                     "parity studies, not for good pictures");
+        lw_log(LW_LOG_WARN, "drift",
+               "tau-times-dim reproduces an early port whose kernel is nearly flat: for "
+               "parity studies, not for good pictures");
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->train, &c->net));
     LW_TRY(choose_groups(r));
     LW_TRY(open_features(r));

@@ -109,7 +109,10 @@ void lw_drift_eval_free(lw_drift_eval **pp)
     lw_free(pp);
 }
 
-double lw_drift_eval_floor(const lw_drift_eval *v) { return v->floor; }
+double lw_drift_eval_floor(const lw_drift_eval *v)
+{
+    return v->floor;
+}
 
 int lw_drift_eval_run(lw_drift_eval *v, lw_sampler *s, double *fd)
 {

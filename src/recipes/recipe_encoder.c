@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Training Leeway's own encoder: `mae` hides cells of the picture and reconstructs them (He et al. 2022, as
- * scaled down for drifting by Deng et al. 2026), `classify` predicts the label.
+ * Training Leeway's own encoder: `mae` hides cells of the picture and reconstructs them (He et al.
+ * 2022, as scaled down for drifting by Deng et al. 2026), `classify` predicts the label.
  */
 #include "recipes/recipe_ddpm.h"
 
@@ -29,22 +29,26 @@ static lw_type image_type(const encoder_run *r)
     return lw_type_of(LW_F32, 4, r->c->train.batch_size, r->data->h, r->data->w, 3);
 }
 
-/* x + s e with s uniform in [0, input_noise] per picture: makes a classifier look past pixel noise. */
+/* x + s e with s uniform in [0, input_noise] per picture: makes a classifier look past pixel noise.
+ */
 static lw_val add_noise(const encoder_run *r, lw_graph *g, lw_val x, lw_val rows)
 {
     int32_t batch = r->c->train.batch_size;
     if (r->c->input_noise <= 0.0)
         return x;
     lw_val e = lw_random(g, "encoder.noise", LW_RANDOM_NORMAL, 0, image_type(r), rows);
-    lw_val s = lw_random(g, "encoder.noise_scale", LW_RANDOM_UNIFORM, 0, lw_type_of(LW_F32, 2, batch, 1), rows);
-    s = lw_scale(g, lw_reshape(g, s, lw_type_of(LW_F32, 4, batch, 1, 1, 1)), (float)r->c->input_noise);
+    lw_val s = lw_random(g, "encoder.noise_scale", LW_RANDOM_UNIFORM, 0,
+                         lw_type_of(LW_F32, 2, batch, 1), rows);
+    s = lw_scale(g, lw_reshape(g, s, lw_type_of(LW_F32, 4, batch, 1, 1, 1)),
+                 (float)r->c->input_noise);
     return lw_add(g, x, lw_mul(g, e, s));
 }
 
 static int build_step(const encoder_run *r, lw_graph *g)
 {
     int32_t batch = r->c->train.batch_size;
-    lw_val x = lw_input(g, "images", image_type(r)), rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_val x = lw_input(g, "images", image_type(r)),
+           rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_builder b = {.g = g, .params = lw_store_params(r->store), .training = true, .rows = rows};
     lw_encoder_maps maps = {0};
     lw_val loss;
@@ -69,8 +73,10 @@ static int feed(void *self, int64_t step, int32_t micro)
     int64_t want = step * c->grad_accum_steps + micro;
     const lw_batch *b;
     if (!r->loader || r->next != want) {
-        const lw_loader_opts o = {.batch_size = c->batch_size, .seed = (uint64_t)c->seed,
-                                  .flip = c->flip && r->data->flip, .start_step = want};
+        const lw_loader_opts o = {.batch_size = c->batch_size,
+                                  .seed = (uint64_t)c->seed,
+                                  .flip = c->flip && r->data->flip,
+                                  .start_step = want};
         lw_loader_free(&r->loader);
         LW_TRY(lw_loader_new(r->data, &o, &r->loader));
         r->next = want;
@@ -82,12 +88,14 @@ static int feed(void *self, int64_t step, int32_t micro)
     return r->c->objective == LW_OBJECTIVE_MAE ? 0 : lw_exec_bind(r->exec, "labels", b->labels);
 }
 
-/* ---- held-out accuracy of a classifier ------------------------------------------------------------------- */
+/* ---- held-out accuracy of a classifier
+ * ------------------------------------------------------------------- */
 
 static int build_test(encoder_run *r)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    const lw_data_opts o = {.image_size = r->c->train.image_size, .split = LW_SPLIT_HELDOUT, .count = 0};
+    const lw_data_opts o = {
+        .image_size = r->c->train.image_size, .split = LW_SPLIT_HELDOUT, .count = 0};
     LW_TRY(lw_data_open(r->c->train.data, &o, &r->held));
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(r->store)};
@@ -122,7 +130,8 @@ static int evaluate(void *self, int64_t step, json_t *row)
     return 0;
 }
 
-/* ---- set-up ---------------------------------------------------------------------------------------------- */
+/* ---- set-up
+ * ---------------------------------------------------------------------------------------------- */
 
 static int init(encoder_run *r)
 {
@@ -147,7 +156,8 @@ static int init(encoder_run *r)
     return r->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 
-static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *obs, lw_train_result *out)
+static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *obs,
+               lw_train_result *out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int64_t step = 0;
@@ -156,9 +166,16 @@ static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *ob
     LW_TRY(build_step(r, g));
     LW_TRY(lw_compile(g, r->dev, NULL, &r->plan));
     LW_TRY(lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec));
-    lw_train_job job = {.name = "train encoder", .self = r, .dev = r->dev, .store = r->store, .step = r->exec,
-                        .plan = r->plan, .images = c->train.batch_size, .model = r->model,
-                        .weights = LW_WEIGHTS_HF, .feed = feed};
+    lw_train_job job = {.name = "train encoder",
+                        .self = r,
+                        .dev = r->dev,
+                        .store = r->store,
+                        .step = r->exec,
+                        .plan = r->plan,
+                        .images = c->train.batch_size,
+                        .model = r->model,
+                        .weights = LW_WEIGHTS_HF,
+                        .feed = feed};
     if (c->train.dry_run)
         return lw_train_predict(&job, &c->train, out);
     if (c->objective != LW_OBJECTIVE_MAE) {

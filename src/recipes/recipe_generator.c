@@ -7,7 +7,8 @@
 #include "recipes/recipe_device.h"
 #include "report/report.h"
 
-int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c, const lw_net_config *n)
+int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
+                      const lw_net_config *n)
 {
     const lw_data_opts data = {.image_size = c->image_size, .count = c->limit};
     g->method = m;
@@ -42,8 +43,12 @@ int lw_generator_compile(lw_generator *g, const lw_graph *graph)
 
 int lw_generator_sampler(lw_generator *g, lw_sampler **out)
 {
-    lw_sampler_opts o = {.method = g->method, .steps = g->grid_steps, .timesteps = g->timesteps, .batch = 64,
-                         .seed = g->seed, .weights = LW_SLAB_EMA};
+    lw_sampler_opts o = {.method = g->method,
+                         .steps = g->grid_steps,
+                         .timesteps = g->timesteps,
+                         .batch = 64,
+                         .seed = g->seed,
+                         .weights = LW_SLAB_EMA};
     if (!g->grid)
         LW_TRY(lw_sampler_new(g->dev, &g->net, g->store, &o, &g->grid));
     *out = g->grid;
@@ -56,7 +61,8 @@ int lw_generator_grid(lw_generator *g, int64_t step, const char *path)
     int32_t side = g->net.image_size, classes[N];
     lw_sampler *s;
     LW_TRY(lw_generator_sampler(g, &s));
-    /* One class a column keeps the eye on one digit; with ten classes the columns hold the first eight. */
+    /* One class a column keeps the eye on one digit; with ten classes the columns hold the first
+     * eight. */
     for (int i = 0; i < N; i++)
         classes[i] = g->net.classes ? (i % COLUMNS + i / COLUMNS) % g->net.classes : 0;
     float *x = lw_calloc((size_t)N * (size_t)(side * side * 3), sizeof *x);
@@ -80,6 +86,12 @@ int lw_generator_grid(lw_generator *g, int64_t step, const char *path)
 
 lw_train_job lw_generator_job(lw_generator *g, const char *name, void *self, int64_t images)
 {
-    return (lw_train_job){.name = name, .self = self, .dev = g->dev, .store = g->store, .step = g->exec,
-                          .plan = g->plan, .images = images, .model = g->model};
+    return (lw_train_job){.name = name,
+                          .self = self,
+                          .dev = g->dev,
+                          .store = g->store,
+                          .step = g->exec,
+                          .plan = g->plan,
+                          .images = images,
+                          .model = g->model};
 }

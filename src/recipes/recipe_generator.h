@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the trainers of both generators share: data, U-Net, store, and the grid of the averaged weights. */
+/* What the trainers of both generators share: data, U-Net, store, and the grid of the averaged
+ * weights. */
 #ifndef LW_RECIPE_GENERATOR_H
 #define LW_RECIPE_GENERATOR_H
 
@@ -12,7 +13,7 @@ typedef struct lw_generator {
     lw_unet_config net;
     lw_store *store;
     lw_method method;
-    lw_sampler *grid; /* made when first used */
+    lw_sampler *grid;              /* made when first used */
     int32_t grid_steps, timesteps; /* evaluations per picture of grids; of the noise schedule */
     uint64_t seed;
     lw_plan *plan;
@@ -20,12 +21,15 @@ typedef struct lw_generator {
     json_t *model;
 } lw_generator;
 
-/* Opens device and data, declares and initialises the U-Net. Cleared by lw_generator_clear in any case. */
-int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c, const lw_net_config *n);
+/* Opens device and data, declares and initialises the U-Net. Cleared by lw_generator_clear in any
+ * case. */
+int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
+                      const lw_net_config *n);
 void lw_generator_clear(lw_generator *g);
 /* Compiles a training graph into plan and exec. */
 int lw_generator_compile(lw_generator *g, const lw_graph *graph);
-/* 64 samples of the averaged weights (classes in turn) as a PNG; also the job's grid callback body. */
+/* 64 samples of the averaged weights (classes in turn) as a PNG; also the job's grid callback body.
+ */
 int lw_generator_grid(lw_generator *g, int64_t step, const char *path);
 /* A sampler of the averaged weights, kept. */
 int lw_generator_sampler(lw_generator *g, lw_sampler **out);

@@ -9,16 +9,20 @@
 
 static const char *const methods[] = {"ddpm", "drift"};
 
-const char *lw_method_name(lw_method m) { return methods[m]; }
+const char *lw_method_name(lw_method m)
+{
+    return methods[m];
+}
 
 static int parse_noise_shape(const char *text, lw_unet_config *u)
 {
     int h, w, used = 0;
     if (!text || strcmp(text, "full") == 0)
         return 0;
-    if (sscanf(text, "%dx%d%n", &h, &w, &used) != 2 || text[used] || h < 1 || w < 1 || u->image_size % h ||
-        u->image_size % w || h != w)
-        return lw_fail(LW_EUSAGE, "--noise-shape %s: 'full', or NxN with N dividing the image size %d", text,
+    if (sscanf(text, "%dx%d%n", &h, &w, &used) != 2 || text[used] || h < 1 || w < 1 ||
+        u->image_size % h || u->image_size % w || h != w)
+        return lw_fail(LW_EUSAGE,
+                       "--noise-shape %s: 'full', or NxN with N dividing the image size %d", text,
                        u->image_size);
     u->noise_h = h;
     u->noise_w = w;
@@ -29,11 +33,12 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
 {
     static const int32_t large_at[] = {16, 8};
     lw_unet_config u = c->large ? lw_unet_large() : lw_unet_small();
-    bool labels = c->class_conditional == LW_YES || (c->class_conditional == LW_AUTO && d->labelled);
+    bool labels = c->class_conditional == LW_YES ||
+                  (c->class_conditional == LW_AUTO && d->labelled);
     if (labels && !d->labelled)
         return lw_fail(LW_EUSAGE, "--class-conditional: %s has no labels", d->spec);
-    LW_TRY(lw_unet_set_levels(&u, d->h, c->large ? 256 : c->base_channels, c->channel_mult, c->n_channel_mult,
-                              c->large ? large_at : c->attn_resolutions,
+    LW_TRY(lw_unet_set_levels(&u, d->h, c->large ? 256 : c->base_channels, c->channel_mult,
+                              c->n_channel_mult, c->large ? large_at : c->attn_resolutions,
                               c->large ? 2 : c->n_attn_resolutions));
     if (!c->large) {
         u.blocks = c->num_res_blocks;

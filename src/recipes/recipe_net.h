@@ -11,13 +11,15 @@
 typedef enum lw_method { LW_METHOD_DDPM, LW_METHOD_DRIFT } lw_method;
 const char *lw_method_name(lw_method m);
 
-/* The U-Net of a config for a dataset's size and classes. LW_EUSAGE names the option that does not fit. */
+/* The U-Net of a config for a dataset's size and classes. LW_EUSAGE names the option that does not
+ * fit. */
 int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out);
 /* config.json of a model folder: the U-Net's keys, the method, class names. New reference. */
 json_t *lw_net_json(const lw_unet_config *u, lw_method m, const lw_dataset *d);
 /* Method and (borrowed) class names of a config.json; a folder that does not say is a DDPM. */
 lw_method lw_net_method(const json_t *config);
-/* Steps of the noise schedule a DDPM was trained with: "leeway_timesteps", 1000 when the folder does not say. */
+/* Steps of the noise schedule a DDPM was trained with: "leeway_timesteps", 1000 when the folder
+ * does not say. */
 int32_t lw_net_timesteps(const json_t *config);
 
 #endif

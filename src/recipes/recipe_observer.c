@@ -23,4 +23,7 @@ void lw_observe_say(const lw_observer *o, const char *fmt, ...)
         o->say(o->self, line);
 }
 
-bool lw_observe_stop(const lw_observer *o) { return o && o->should_stop && o->should_stop(o->self); }
+bool lw_observe_stop(const lw_observer *o)
+{
+    return o && o->should_stop && o->should_stop(o->self);
+}

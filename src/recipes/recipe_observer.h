@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a recipe talks while it works: three callbacks, all optional. The command line implements them. */
+/* How a recipe talks while it works: three callbacks, all optional. The command line implements
+ * them. */
 #ifndef LW_RECIPE_OBSERVER_H
 #define LW_RECIPE_OBSERVER_H
 
@@ -19,7 +20,8 @@ typedef struct lw_observer {
 /* NULL-safe callers; o may be NULL. */
 void lw_observe_progress(const lw_observer *o, const char *what, int64_t done, int64_t total,
                          const char *note);
-void lw_observe_say(const lw_observer *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void lw_observe_say(const lw_observer *o, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 bool lw_observe_stop(const lw_observer *o);
 
 #endif

@@ -20,7 +20,10 @@ struct lw_reals {
     float *const *dst;
 };
 
-static int64_t key_floats(const lw_feature_key *k) { return (int64_t)k->slots * k->c; }
+static int64_t key_floats(const lw_feature_key *k)
+{
+    return (int64_t)k->slots * k->c;
+}
 static size_t key_bytes(const lw_reals *r, int k)
 {
     return (size_t)(r->data->n * key_floats(&r->keys->key[k])) * sizeof(float);
@@ -41,7 +44,8 @@ static int build(lw_reals *r, const lw_encoder *e)
     return lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec);
 }
 
-/* ---- encoding a batch of rows --------------------------------------------------------------------------- */
+/* ---- encoding a batch of rows
+ * --------------------------------------------------------------------------- */
 
 static void load_task(void *arg, int64_t i, int worker)
 {
@@ -49,7 +53,8 @@ static void load_task(void *arg, int64_t i, int worker)
     int64_t at = r->first + i, row = r->rows ? r->rows[at] : at;
     float *x = lw_exec_data(r->exec, "images");
     bool flip = r->o.flip && lw_rng_word(lw_rng_key_of(r->o.seed, lw_hash_name("drift.flip")),
-                                         (uint32_t)r->step, (uint64_t)at, 0) & 1u;
+                                         (uint32_t)r->step, (uint64_t)at, 0) &
+                                 1u;
     (void)worker;
     lw_data_get(r->data, row, flip, x + i * r->data->h * r->data->w * 3);
 }
@@ -67,14 +72,16 @@ static int encode(lw_reals *r, int64_t m, float *const *dst)
     return 0;
 }
 
-static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, float *const *dst, const lw_observer *obs)
+static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, float *const *dst,
+                      const lw_observer *obs)
 {
     r->rows = rows;
     for (r->first = 0; r->first < n; r->first += r->o.batch) {
         LW_TRY(encode(r, LW_MIN(n - r->first, r->o.batch), dst));
         lw_observe_progress(obs, "encode", LW_MIN(r->first + r->o.batch, n), n, NULL);
         if (obs && lw_observe_stop(obs))
-            return lw_fail(LW_ESTOPPED, "stopped before the first step, while real features were encoded");
+            return lw_fail(LW_ESTOPPED,
+                           "stopped before the first step, while real features were encoded");
     }
     return 0;
 }
@@ -89,8 +96,9 @@ static int keep(lw_reals *r, const lw_observer *obs)
     return encode_all(r, NULL, r->data->n, r->kept, obs);
 }
 
-int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e, const lw_feature_set *keys,
-                 const lw_reals_opts *o, const lw_observer *obs, lw_reals **out)
+int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
+                 const lw_feature_set *keys, const lw_reals_opts *o, const lw_observer *obs,
+                 lw_reals **out)
 {
     LW_CLEANUP(lw_reals_free) lw_reals *r = lw_calloc(1, sizeof *r);
     if (!r)
@@ -122,10 +130,17 @@ void lw_reals_free(lw_reals **pp)
     lw_free(pp);
 }
 
-bool lw_reals_kept(const lw_reals *r) { return r->kept_bytes > 0; }
-size_t lw_reals_bytes(const lw_reals *r) { return r->kept_bytes; }
+bool lw_reals_kept(const lw_reals *r)
+{
+    return r->kept_bytes > 0;
+}
+size_t lw_reals_bytes(const lw_reals *r)
+{
+    return r->kept_bytes;
+}
 
-/* ---- fetching ---------------------------------------------------------------------------------------------- */
+/* ---- fetching
+ * ---------------------------------------------------------------------------------------------- */
 
 static void copy_task(void *arg, int64_t i, int worker)
 {

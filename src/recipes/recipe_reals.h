@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Features of real pictures for the drift loss: computed once and kept when they fit and pictures are not
- * changed at load, else computed for the rows of each step.
+ * Features of real pictures for the drift loss: computed once and kept when they fit and pictures
+ * are not changed at load, else computed for the rows of each step.
  */
 #ifndef LW_RECIPE_REALS_H
 #define LW_RECIPE_REALS_H
@@ -16,13 +16,14 @@ typedef struct lw_reals lw_reals;
 typedef struct lw_reals_opts {
     int64_t cache_bytes; /* keep all features when they take no more */
     uint64_t seed;
-    bool flip;           /* mirror rows at random: nothing is kept */
-    int32_t batch;       /* rows encoded at a time */
+    bool flip;     /* mirror rows at random: nothing is kept */
+    int32_t batch; /* rows encoded at a time */
 } lw_reals_opts;
 
 /* Borrows device, data, encoder, keys. */
-int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e, const lw_feature_set *keys,
-                 const lw_reals_opts *o, const lw_observer *obs, lw_reals **out);
+int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
+                 const lw_feature_set *keys, const lw_reals_opts *o, const lw_observer *obs,
+                 lw_reals **out);
 void lw_reals_free(lw_reals **pp);
 bool lw_reals_kept(const lw_reals *r);
 size_t lw_reals_bytes(const lw_reals *r);

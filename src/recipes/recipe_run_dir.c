@@ -28,10 +28,11 @@ static int write_env(const lw_run_dir *d, const char *recipe, int threads, const
     char host[128] = "";
     uname(&u);
     gethostname(host, sizeof host - 1);
-    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:f}", "recipe", recipe, "version",
-                          lw_build_version(), "commit", lw_build_commit(), "cpu", lw_cpu_name(), "isa", isa,
-                          "threads", threads, "compiler", lw_build_compiler(), "system", u.release, "host",
-                          host, "started", lw_wall_time());
+    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:f}", "recipe", recipe,
+                          "version", lw_build_version(), "commit", lw_build_commit(), "cpu",
+                          lw_cpu_name(), "isa", isa, "threads", threads, "compiler",
+                          lw_build_compiler(), "system", u.release, "host", host, "started",
+                          lw_wall_time());
     lw_str path = {0};
     int rc = j ? lw_json_save(lw_run_dir_file(d, &path, "env.json"), j)
                : lw_fail(LW_ENOMEM, "out of memory for env.json");
@@ -55,17 +56,30 @@ static int refuse_existing(const lw_run_dir *d)
     lw_str path = {0};
     bool there = lw_path_exists(lw_run_dir_file(d, &path, "metrics.jsonl"));
     lw_str_clear(&path);
-    return there ? lw_fail(LW_EUSAGE, "%s already holds a run: go on with --resume, or choose another "
-                                      "--output-dir", d->path)
+    return there ? lw_fail(LW_EUSAGE,
+                           "%s already holds a run: go on with --resume, or choose another "
+                           "--output-dir",
+                           d->path)
                  : 0;
 }
 
-/* Lines of config.yaml that may differ when a run goes on: how long, where, and what is written on the way. */
+/* Lines of config.yaml that may differ when a run goes on: how long, where, and what is written on
+ * the way. */
 static bool may_change(const char *line)
 {
-    static const char *const keys[] = {"#", "steps:", "minutes:", "output-dir:", "save-every:", "log-every:",
-                                       "keep-last-k-checkpoints:", "sample-every:", "eval-every:", "ddim-steps:",
-                                       "eval-samples:", "feature-cache:", "device:"};
+    static const char *const keys[] = {"#",
+                                       "steps:",
+                                       "minutes:",
+                                       "output-dir:",
+                                       "save-every:",
+                                       "log-every:",
+                                       "keep-last-k-checkpoints:",
+                                       "sample-every:",
+                                       "eval-every:",
+                                       "ddim-steps:",
+                                       "eval-samples:",
+                                       "feature-cache:",
+                                       "device:"};
     for (size_t i = 0; i < LW_COUNT(keys); i++)
         if (lw_str_starts(line, keys[i]))
             return true;
@@ -95,14 +109,16 @@ static void warn_other_options(const lw_run_dir *d, const char *now)
         const char *was = may_change(p) ? NULL : line_of_key(before, p);
         size_t n = strcspn(p, "\n"), m = was ? strcspn(was, "\n") : 0;
         if (was && (n != m || strncmp(p, was, n) != 0))
-            lw_str_addf(&changes, "%s%.*s (was %.*s)", changes.len ? "; " : "", (int)n, p, (int)m, was);
+            lw_str_addf(&changes, "%s%.*s (was %.*s)", changes.len ? "; " : "", (int)n, p, (int)m,
+                        was);
     }
     if (changes.len)
-        lw_log(LW_LOG_WARN, "train", "%s goes on with other options: %s", d->path, lw_str_c(&changes));
+        lw_log(LW_LOG_WARN, "train", "%s goes on with other options: %s", d->path,
+               lw_str_c(&changes));
 }
 
-int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, const char *isa, int64_t step,
-                    lw_run_dir *out)
+int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, const char *isa,
+                    int64_t step, lw_run_dir *out)
 {
     lw_run_dir d = {.path = lw_strdup(c->output_dir)};
     lw_str path = {0};
@@ -165,7 +181,8 @@ int lw_run_dir_log(lw_run_dir *d, int64_t step, const json_t *row)
     lw_str_clear(&path);
     LW_TRY(rc);
     LW_TRY(log_csv(d, step, row));
-    json_object_foreach((json_t *)(uintptr_t)row, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)row, key, value)
+    {
         if (json_is_number(value) && strcmp(key, "step") != 0)
             LW_TRY(lw_events_scalar(d->events, key, step, json_number_value(value)));
     }

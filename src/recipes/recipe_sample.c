@@ -30,7 +30,8 @@ static int32_t resolved_kind(const sampling *s)
     return s->source->method == LW_METHOD_DRIFT ? LW_SAMPLER_ONE_STEP : LW_SAMPLER_DDIM;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------- */
+/* ---- writing
+ * --------------------------------------------------------------------------------------------- */
 
 static json_t *notes(const sampling *s)
 {
@@ -40,9 +41,9 @@ static json_t *notes(const sampling *s)
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->source->hash);
     snprintf(evaluations, sizeof evaluations, "%d", (int)lw_sampler_evaluations(s->sampler));
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "Software", "leeway", "method",
-                     lw_method_name(s->source->method), "sampler", sampler_names[resolved_kind(s)], "evaluations",
-                     evaluations, "seed", seed, "step", step, "model_hash", hash, "weights",
-                     s->source->averaged ? "ema" : "model");
+                     lw_method_name(s->source->method), "sampler", sampler_names[resolved_kind(s)],
+                     "evaluations", evaluations, "seed", seed, "step", step, "model_hash", hash,
+                     "weights", s->source->averaged ? "ema" : "model");
 }
 
 static int write_grid(const sampling *s)
@@ -50,7 +51,11 @@ static int write_grid(const sampling *s)
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     LW_CLEANUP(lw_json_drop) json_t *texts = notes(s);
     int32_t columns = s->source->net.classes && s->n_list > 1 && s->n_list <= 16 ? s->n_list : 0;
-    const lw_grid g = {.columns = columns, .padding = 1, .scale = s->side <= 16 ? 4 : s->side <= 64 ? 2 : 1};
+    const lw_grid g = {.columns = columns,
+                       .padding = 1,
+                       .scale = s->side <= 16   ? 4
+                                : s->side <= 64 ? 2
+                                                : 1};
     LW_TRY(lw_grid_f32(&g, s->x, (int32_t)s->c->n, s->side, s->side, &im));
     return lw_png_save(s->c->output, &im, texts);
 }
@@ -97,7 +102,8 @@ static int write_output(const sampling *s, const lw_observer *obs)
     return lw_str_ends(s->c->output, ".npy") ? write_npy(s) : write_folder(s, obs);
 }
 
-/* ---- making ---------------------------------------------------------------------------------------------- */
+/* ---- making
+ * ---------------------------------------------------------------------------------------------- */
 
 /* What cannot be written is said before the work, not after it. */
 static int check_output(const char *path)
@@ -106,7 +112,8 @@ static int check_output(const char *path)
     const char *slash = strrchr(path, '/');
     if (!lw_str_ends(path, ".png") && !lw_str_ends(path, ".npy"))
         return lw_path_exists(path) && !lw_path_is_dir(path)
-                   ? lw_fail(LW_EUSAGE, "--output %s: is a file; give a .png, a .npy or a folder", path)
+                   ? lw_fail(LW_EUSAGE, "--output %s: is a file; give a .png, a .npy or a folder",
+                             path)
                    : lw_mkdirs(path);
     if (!slash || slash == path)
         return 0;
@@ -117,7 +124,10 @@ static int check_output(const char *path)
 static int open_all(sampling *s)
 {
     const lw_sample_config *c = s->c;
-    const lw_sampler_opts o = {.kind = c->kind, .steps = c->steps, .seed = c->seed, .weights = LW_SLAB_PARAM,
+    const lw_sampler_opts o = {.kind = c->kind,
+                               .steps = c->steps,
+                               .seed = c->seed,
+                               .weights = LW_SLAB_PARAM,
                                .batch = (int32_t)LW_MIN((int64_t)c->batch, c->n)};
     LW_TRY(lw_source_open(c->source, c->ema, &s->source));
     LW_TRY(lw_source_classes(s->source, c->classes, &s->list, &s->n_list));
@@ -140,16 +150,23 @@ static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)
 {
     LW_TRY(open_all(s));
     double start = lw_now();
-    LW_TRY(lw_sampler_run(s->sampler, 0, s->c->n, s->source->net.classes ? s->classes : NULL, obs, s->x));
+    LW_TRY(lw_sampler_run(s->sampler, 0, s->c->n, s->source->net.classes ? s->classes : NULL, obs,
+                          s->x));
     double seconds = lw_now() - start;
     LW_TRY(write_output(s, obs));
-    *out = (lw_sample_result){.n = s->c->n, .step = s->source->step, .seconds = seconds, .image_size = s->side,
-                              .parameters = lw_store_param_count(s->source->store),
-                              .evaluations = lw_sampler_evaluations(s->sampler),
-                              .method = lw_method_name(s->source->method), .sampler = sampler_names[resolved_kind(s)],
-                              .images_per_second = (double)s->c->n / LW_MAX(seconds, 1e-9), .hash = s->source->hash,
-                              .bytes = lw_sampler_bytes(s->sampler) + lw_store_bytes(s->source->store),
-                              .averaged = s->source->averaged};
+    *out =
+        (lw_sample_result){.n = s->c->n,
+                           .step = s->source->step,
+                           .seconds = seconds,
+                           .image_size = s->side,
+                           .parameters = lw_store_param_count(s->source->store),
+                           .evaluations = lw_sampler_evaluations(s->sampler),
+                           .method = lw_method_name(s->source->method),
+                           .sampler = sampler_names[resolved_kind(s)],
+                           .images_per_second = (double)s->c->n / LW_MAX(seconds, 1e-9),
+                           .hash = s->source->hash,
+                           .bytes = lw_sampler_bytes(s->sampler) + lw_store_bytes(s->source->store),
+                           .averaged = s->source->averaged};
     return 0;
 }
 

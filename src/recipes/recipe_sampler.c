@@ -33,8 +33,9 @@ static int build_noise(lw_sampler *s)
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_TRY(lw_graph_new(&g));
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, s->o.batch));
-    lw_graph_output_add(g, "noise",
-                        lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, image_type(s, true), rows), LW_NOVAL);
+    lw_graph_output_add(
+        g, "noise", lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, image_type(s, true), rows),
+        LW_NOVAL);
     if (s->net.latent_dim)
         lw_graph_output_add(g, "latent",
                             lw_random(g, "sample.latent", LW_RANDOM_NORMAL, 0,
@@ -67,12 +68,16 @@ static int choose_kind(lw_sampler *s)
 {
     lw_sampler_opts *o = &s->o;
     if (o->kind == LW_SAMPLER_AUTO)
-        o->kind = o->method == LW_METHOD_DRIFT && o->steps <= 1 ? LW_SAMPLER_ONE_STEP : LW_SAMPLER_DDIM;
+        o->kind = o->method == LW_METHOD_DRIFT && o->steps <= 1 ? LW_SAMPLER_ONE_STEP
+                                                                : LW_SAMPLER_DDIM;
     if (o->method == LW_METHOD_DRIFT && o->kind != LW_SAMPLER_ONE_STEP)
-        return lw_fail(LW_EUSAGE, "a drifting generator makes its picture in one step: leave out --steps and "
-                                  "--sampler");
+        return lw_fail(LW_EUSAGE,
+                       "a drifting generator makes its picture in one step: leave out --steps and "
+                       "--sampler");
     if (o->method == LW_METHOD_DDPM && o->kind == LW_SAMPLER_ONE_STEP)
-        return lw_fail(LW_EUSAGE, "a DDPM needs --sampler ddim or ancestral (one step: --sampler ddim --steps 1)");
+        return lw_fail(
+            LW_EUSAGE,
+            "a DDPM needs --sampler ddim or ancestral (one step: --sampler ddim --steps 1)");
     o->timesteps = o->timesteps ? o->timesteps : 1000;
     if (o->kind == LW_SAMPLER_ANCESTRAL)
         o->steps = o->timesteps;
@@ -84,8 +89,8 @@ static int choose_kind(lw_sampler *s)
     return lw_diffusion_init(&s->d, o->timesteps);
 }
 
-int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store, const lw_sampler_opts *o,
-                   lw_sampler **out)
+int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store,
+                   const lw_sampler_opts *o, lw_sampler **out)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = lw_calloc(1, sizeof *s);
     if (!s)
@@ -117,7 +122,10 @@ void lw_sampler_free(lw_sampler **pp)
     lw_free(pp);
 }
 
-int32_t lw_sampler_evaluations(const lw_sampler *s) { return s->o.steps; }
+int32_t lw_sampler_evaluations(const lw_sampler *s)
+{
+    return s->o.steps;
+}
 
 size_t lw_sampler_bytes(const lw_sampler *s)
 {
@@ -125,7 +133,8 @@ size_t lw_sampler_bytes(const lw_sampler *s)
     return a.frame_bytes + a.derived_bytes + b.frame_bytes + b.derived_bytes;
 }
 
-/* ---- one batch ------------------------------------------------------------------------------------------ */
+/* ---- one batch
+ * ------------------------------------------------------------------------------------------ */
 
 static int draw_noise(lw_sampler *s, int64_t first, uint32_t step)
 {
@@ -145,7 +154,8 @@ static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *
 static void move_task(void *arg, int64_t task, int worker)
 {
     lw_sampler *s = arg;
-    const float *eps = lw_exec_data(s->net_exec, "y"), *noise = lw_exec_data(s->noise_exec, "noise");
+    const float *eps = lw_exec_data(s->net_exec, "y"),
+                *noise = lw_exec_data(s->noise_exec, "noise");
     int64_t at = task * s->pixels;
     (void)worker;
     lw_diffusion_apply(&s->move, s->x + at, eps + at, noise + at, s->pixels, s->final);
@@ -176,7 +186,8 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
         memcpy(lw_exec_data(s->net_exec, "latent"), lw_exec_data(s->noise_exec, "latent"),
                lw_type_bytes(lw_exec_type(s->net_exec, "latent")));
     if (s->o.kind == LW_SAMPLER_ONE_STEP) {
-        memcpy(lw_exec_data(s->net_exec, "x"), noise, lw_type_bytes(lw_exec_type(s->net_exec, "x")));
+        memcpy(lw_exec_data(s->net_exec, "x"), noise,
+               lw_type_bytes(lw_exec_type(s->net_exec, "x")));
         LW_TRY(lw_exec_run(s->net_exec, &(lw_tick){s->o.seed, 0}));
         y = lw_exec_data(s->net_exec, "y");
     } else {
@@ -188,15 +199,16 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
     return 0;
 }
 
-int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, const lw_observer *obs,
-                   float *out)
+int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
+                   const lw_observer *obs, float *out)
 {
     for (int64_t at = 0; at < n; at += s->o.batch) {
         int64_t m = LW_MIN(n - at, s->o.batch);
         LW_TRY(run_batch(s, first + at, m, classes ? classes + at : NULL, out + at * s->pixels));
         lw_observe_progress(obs, "sample", at + m, n, NULL);
         if (lw_observe_stop(obs) && at + m < n)
-            return lw_fail(LW_ESTOPPED, "sampling stopped after %lld of %lld", (long long)(at + m), (long long)n);
+            return lw_fail(LW_ESTOPPED, "sampling stopped after %lld of %lld", (long long)(at + m),
+                           (long long)n);
     }
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pictures from a generator: one evaluation (drift), DDIM with any number of steps, or ancestral. Sample
- * number i is a pure function of (weights, seed, i, its class): never of the batch it was made in.
+ * Pictures from a generator: one evaluation (drift), DDIM with any number of steps, or ancestral.
+ * Sample number i is a pure function of (weights, seed, i, its class): never of the batch it was
+ * made in.
  */
 #ifndef LW_RECIPE_SAMPLER_H
 #define LW_RECIPE_SAMPLER_H
@@ -10,7 +11,12 @@
 #include "recipes/recipe_net.h"
 #include "recipes/recipe_observer.h"
 
-typedef enum lw_sampler_kind { LW_SAMPLER_AUTO, LW_SAMPLER_ONE_STEP, LW_SAMPLER_DDIM, LW_SAMPLER_ANCESTRAL } lw_sampler_kind;
+typedef enum lw_sampler_kind {
+    LW_SAMPLER_AUTO,
+    LW_SAMPLER_ONE_STEP,
+    LW_SAMPLER_DDIM,
+    LW_SAMPLER_ANCESTRAL
+} lw_sampler_kind;
 
 typedef struct lw_sampler_opts {
     lw_method method;
@@ -24,14 +30,14 @@ typedef struct lw_sampler_opts {
 
 typedef struct lw_sampler lw_sampler;
 /* Borrows device and store. */
-int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store, const lw_sampler_opts *o,
-                   lw_sampler **out);
+int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store,
+                   const lw_sampler_opts *o, lw_sampler **out);
 void lw_sampler_free(lw_sampler **pp);
 int32_t lw_sampler_evaluations(const lw_sampler *s); /* of the network per picture */
 size_t lw_sampler_bytes(const lw_sampler *s);        /* of its plans' frames */
-/* Samples first .. first + n - 1 into out [n][H][W][C] in [-1, 1]. classes [n], or NULL: sample i gets class
- * (first + i) mod classes. */
-int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, const lw_observer *obs,
-                   float *out);
+/* Samples first .. first + n - 1 into out [n][H][W][C] in [-1, 1]. classes [n], or NULL: sample i
+ * gets class (first + i) mod classes. */
+int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
+                   const lw_observer *obs, float *out);
 
 #endif

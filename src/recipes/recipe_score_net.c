@@ -12,7 +12,9 @@ static int compile(lw_score_net *s, lw_device *dev)
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     lw_encoder_maps maps = {0};
     LW_TRY(lw_graph_new(&g));
-    lw_encoder_build(s->encoder, g, lw_input(g, "images", lw_type_of(LW_F32, 4, BATCH, s->side, s->side, 3)), &maps);
+    lw_encoder_build(s->encoder, g,
+                     lw_input(g, "images", lw_type_of(LW_F32, 4, BATCH, s->side, s->side, 3)),
+                     &maps);
     lw_graph_output_add(g, "pooled", maps.pooled, LW_NOVAL);
     if (s->outputs)
         lw_graph_output_add(g, "logits", maps.logits, LW_NOVAL);
@@ -32,8 +34,8 @@ static int read_judged(lw_score_net *s)
     LW_TRY(lw_json_load(lw_path_join(&path, lw_str_c(&dir), "config.json"), &config));
     LW_TRY(lw_json_opt_i64(config, lw_str_c(&path), "leeway_judged_classes", &judged));
     if (judged < 0 || judged > s->outputs)
-        return lw_fail(LW_EFORMAT, "%s: %lld judged classes of %d outputs", lw_str_c(&path), (long long)judged,
-                       s->outputs);
+        return lw_fail(LW_EFORMAT, "%s: %lld judged classes of %d outputs", lw_str_c(&path),
+                       (long long)judged, s->outputs);
     s->judged = (int32_t)judged;
     return 0;
 }
@@ -81,7 +83,8 @@ int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features
 {
     int64_t floats = (int64_t)s->side * s->side * 3;
     float *in = lw_exec_data(s->exec, "images");
-    const float *pooled = lw_exec_data(s->exec, "pooled"), *logits = lw_exec_data(s->exec, "logits");
+    const float *pooled = lw_exec_data(s->exec, "pooled"),
+                *logits = lw_exec_data(s->exec, "logits");
     LW_ASSERT(!probs || s->outputs > 0, "%s has no head", s->encoder->name);
     for (int64_t at = 0; at < n; at += BATCH) {
         int64_t m = LW_MIN(n - at, BATCH);

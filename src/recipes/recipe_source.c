@@ -8,7 +8,8 @@
 
 #include "base/base.h"
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening
+ * --------------------------------------------------------------------------------------------- */
 
 /* state.json lies beside the weights, or one folder up from the averaged ones. */
 static int read_state(lw_source *s)
@@ -65,7 +66,8 @@ void lw_source_close(lw_source **pp)
     lw_free(pp);
 }
 
-/* ---- classes --------------------------------------------------------------------------------------------- */
+/* ---- classes
+ * --------------------------------------------------------------------------------------------- */
 
 const char *lw_source_class(const lw_source *s, int32_t c, char buf[16])
 {
@@ -97,8 +99,9 @@ static int find_class(const lw_source *s, const char *word, int32_t *out)
         *out = (int32_t)number;
         return 0;
     }
-    return lw_fail(LW_EUSAGE, "--classes: %s has no class '%s' (did you mean '%s'? numbers are 0 .. %d)", s->name, word,
-                   near, (int)s->net.classes - 1);
+    return lw_fail(LW_EUSAGE,
+                   "--classes: %s has no class '%s' (did you mean '%s'? numbers are 0 .. %d)",
+                   s->name, word, near, (int)s->net.classes - 1);
 }
 
 int lw_source_classes(const lw_source *s, const char *list, int32_t **out, int32_t *n)

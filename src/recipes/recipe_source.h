@@ -9,17 +9,17 @@
 #include "recipes/recipe_sampler.h"
 
 typedef struct lw_source {
-    char *name;         /* SOURCE as typed */
-    char *dir;          /* the model folder found there */
-    json_t *config;     /* its config.json */
+    char *name;     /* SOURCE as typed */
+    char *dir;      /* the model folder found there */
+    json_t *config; /* its config.json */
     lw_unet_config net;
-    lw_store *store;    /* frozen; averaged weights when asked for and there */
+    lw_store *store; /* frozen; averaged weights when asked for and there */
     lw_method method;
-    int32_t timesteps;  /* of a DDPM's noise schedule */
-    int64_t step;       /* training steps of a checkpoint; -1: not known */
+    int32_t timesteps;    /* of a DDPM's noise schedule */
+    int64_t step;         /* training steps of a checkpoint; -1: not known */
     double train_seconds; /* of a checkpoint; 0: not known */
-    uint64_t hash;      /* of the weights */
-    bool averaged;      /* the weights are an average */
+    uint64_t hash;        /* of the weights */
+    bool averaged;        /* the weights are an average */
 } lw_source;
 
 /* ema: prefer the averaged weights. LW_EIO, LW_EFORMAT: what is missing or damaged. */
@@ -27,8 +27,8 @@ int lw_source_open(const char *source, bool ema, lw_source **out);
 void lw_source_close(lw_source **pp);
 /* Name of class c, "3" when the folder has no names; into buf when it has to be made. */
 const char *lw_source_class(const lw_source *s, int32_t c, char buf[16]);
-/* "all" or a comma-separated list of class names or numbers -> heap array (lw_free) of *n. LW_EUSAGE: unknown class
- * (nearest named), or the model is unconditional. */
+/* "all" or a comma-separated list of class names or numbers -> heap array (lw_free) of *n.
+ * LW_EUSAGE: unknown class (nearest named), or the model is unconditional. */
 int lw_source_classes(const lw_source *s, const char *list, int32_t **out, int32_t *n);
 
 typedef struct lw_sample_config {

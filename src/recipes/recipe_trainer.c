@@ -21,7 +21,8 @@ typedef struct loop {
     int64_t logged_step, first_step;
 } loop;
 
-/* ---- one step --------------------------------------------------------------------------------------- */
+/* ---- one step
+ * --------------------------------------------------------------------------------------- */
 
 static int forward_backward(loop *l, int64_t step)
 {
@@ -44,10 +45,11 @@ static int forward_backward(loop *l, int64_t step)
 static int not_finite(const loop *l, int64_t step, const char *what)
 {
     const char *bad = lw_store_first_bad(l->job->store, LW_SLAB_GRAD);
-    return lw_fail(LW_ENUMERIC,
-                   "%s: step %lld: %s not finite (first bad gradient: %s); the last checkpoint is untouched. "
-                   "Lower --learning-rate or check the data",
-                   l->job->name, (long long)step, what, bad ? bad : "none");
+    return lw_fail(
+        LW_ENUMERIC,
+        "%s: step %lld: %s not finite (first bad gradient: %s); the last checkpoint is untouched. "
+        "Lower --learning-rate or check the data",
+        l->job->name, (long long)step, what, bad ? bad : "none");
 }
 
 static int update(loop *l, int64_t step)
@@ -56,12 +58,22 @@ static int update(loop *l, int64_t step)
     lw_store *s = l->job->store;
     l->lr = lw_schedule_lr(c, step);
     lw_cpu_adamw_args a = {
-        .p = lw_store_slab(s, LW_SLAB_PARAM, NULL), .m = lw_store_slab(s, LW_SLAB_M, NULL),
-        .v = lw_store_slab(s, LW_SLAB_V, NULL), .ema = lw_store_slab(s, LW_SLAB_EMA, NULL),
-        .g = l->sum ? l->sum : lw_store_slab(s, LW_SLAB_GRAD, NULL), .n = l->floats, .lr = l->lr,
-        .beta1 = c->adam_beta1, .beta2 = c->adam_beta2, .eps = c->adam_eps,
-        .weight_decay = c->weight_decay, .t = step + 1, .grad_scale = 1.0 / c->grad_accum_steps,
-        .max_norm = c->grad_clip, .ema_decay = lw_schedule_ema(c->ema_decay, step), .work = l->work,
+        .p = lw_store_slab(s, LW_SLAB_PARAM, NULL),
+        .m = lw_store_slab(s, LW_SLAB_M, NULL),
+        .v = lw_store_slab(s, LW_SLAB_V, NULL),
+        .ema = lw_store_slab(s, LW_SLAB_EMA, NULL),
+        .g = l->sum ? l->sum : lw_store_slab(s, LW_SLAB_GRAD, NULL),
+        .n = l->floats,
+        .lr = l->lr,
+        .beta1 = c->adam_beta1,
+        .beta2 = c->adam_beta2,
+        .eps = c->adam_eps,
+        .weight_decay = c->weight_decay,
+        .t = step + 1,
+        .grad_scale = 1.0 / c->grad_accum_steps,
+        .max_norm = c->grad_clip,
+        .ema_decay = lw_schedule_ema(c->ema_decay, step),
+        .work = l->work,
     };
     int rc = lw_cpu_adamw(l->job->dev, &a, &l->grad_norm);
     if (rc == LW_ENUMERIC)
@@ -72,7 +84,8 @@ static int update(loop *l, int64_t step)
     return 0;
 }
 
-/* ---- logs ---------------------------------------------------------------------------------------------- */
+/* ---- logs
+ * ---------------------------------------------------------------------------------------------- */
 
 static int log_row(loop *l, int64_t step, bool evaluate)
 {
@@ -80,8 +93,8 @@ static int log_row(loop *l, int64_t step, bool evaluate)
     double now = lw_now();
     double images = (double)(step - l->logged_step) * (double)(j->images * l->c->grad_accum_steps);
     double rate = now > l->logged_at ? images / (now - l->logged_at) : 0.0;
-    json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "step", (json_int_t)step, "loss", l->loss, "lr",
-                            l->lr, "grad_norm", l->grad_norm, "time_s",
+    json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "step", (json_int_t)step, "loss",
+                            l->loss, "lr", l->lr, "grad_norm", l->grad_norm, "time_s",
                             l->dir.time_before + now - l->started, "images_per_sec", rate);
     if (!row)
         return lw_fail(LW_ENOMEM, "out of memory for a log row");
@@ -91,8 +104,8 @@ static int log_row(loop *l, int64_t step, bool evaluate)
     if (rc == 0)
         rc = lw_run_dir_log(&l->dir, step, row);
     if (rc == 0 && evaluate && json_object_get(row, "fd"))
-        lw_observe_say(l->obs, "step %lld: Frechet distance on held-out pictures %.4g", (long long)step,
-                       json_number_value(json_object_get(row, "fd")));
+        lw_observe_say(l->obs, "step %lld: Frechet distance on held-out pictures %.4g",
+                       (long long)step, json_number_value(json_object_get(row, "fd")));
     json_decref(row);
     l->logged_at = lw_now();
     l->logged_step = step;
@@ -113,18 +126,24 @@ static int save(loop *l, int64_t step)
 {
     const lw_train_config *c = l->c;
     const char *bad = lw_store_first_bad(l->job->store, LW_SLAB_PARAM);
-    if (bad) /* a finite loss can still have made such an update: better no checkpoint than that one */
-        return lw_fail(LW_ENUMERIC, "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
-                       "untouched. Lower --learning-rate", l->job->name, (long long)step, bad);
+    if (bad) /* a finite loss can still have made such an update: better no checkpoint than that one
+              */
+        return lw_fail(LW_ENUMERIC,
+                       "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
+                       "untouched. Lower --learning-rate",
+                       l->job->name, (long long)step, bad);
     json_t *extra = json_pack("{s:s, s:I, s:O*}", "recipe", l->job->name, "total_steps",
                               (json_int_t)c->steps, "recipe_state", l->job->extra);
     if (!extra)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
-    lw_checkpoint s = {.step = step, .seed = (uint64_t)c->seed,
+    lw_checkpoint s = {.step = step,
+                       .seed = (uint64_t)c->seed,
                        .images = step * l->job->images * c->grad_accum_steps,
                        .train_seconds = l->dir.time_before + lw_now() - l->started,
-                       .isa = lw_isa_name(lw_cpu_kernels(l->job->dev)->isa), .config = l->job->model,
-                       .extra = extra, .weights = l->job->weights};
+                       .isa = lw_isa_name(lw_cpu_kernels(l->job->dev)->isa),
+                       .config = l->job->model,
+                       .extra = extra,
+                       .weights = l->job->weights};
     int rc = lw_checkpoint_save(l->dir.path, l->job->store, &s);
     json_decref(extra);
     LW_TRY(rc);
@@ -134,12 +153,16 @@ static int save(loop *l, int64_t step)
     return 0;
 }
 
-static bool every(int64_t step, int64_t n) { return n > 0 && step % n == 0; }
+static bool every(int64_t step, int64_t n)
+{
+    return n > 0 && step % n == 0;
+}
 
 static int after_step(loop *l, int64_t done, bool *saved)
 {
     const lw_train_config *c = l->c;
-    bool last = done == c->steps, evaluate = l->job->evaluate && (every(done, c->eval_every) || (last && c->eval_every));
+    bool last = done == c->steps,
+         evaluate = l->job->evaluate && (every(done, c->eval_every) || (last && c->eval_every));
     char note[96];
     snprintf(note, sizeof note, "loss %.4g  lr %.3g  |g| %.3g", l->loss, l->lr, l->grad_norm);
     lw_observe_progress(l->obs, l->job->name, done, c->steps, note);
@@ -170,7 +193,8 @@ static int run_steps(loop *l)
     return 0;
 }
 
-/* ---- before and after ---------------------------------------------------------------------------------- */
+/* ---- before and after
+ * ---------------------------------------------------------------------------------- */
 
 int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train_result *out)
 {
@@ -240,11 +264,11 @@ static int fix_config_steps(const loop *l)
 static int write_summary(const loop *l, const lw_train_result *r)
 {
     lw_str path = {0};
-    json_t *j = json_pack("{s:s, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f}}", "recipe", l->job->name, "parameters",
-                          (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "final_loss", r->loss,
-                          "seconds", r->seconds, "perf", "images_per_sec", r->images_per_second,
-                          "mean_step_time_s", r->seconds / (double)LW_MAX(r->steps, 1), "peak_rss_mb",
-                          (double)lw_peak_rss() / 1048576.0);
+    json_t *j = json_pack(
+        "{s:s, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f}}", "recipe", l->job->name, "parameters",
+        (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "final_loss", r->loss, "seconds",
+        r->seconds, "perf", "images_per_sec", r->images_per_second, "mean_step_time_s",
+        r->seconds / (double)LW_MAX(r->steps, 1), "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
     int rc = j ? lw_json_save(lw_run_dir_file(&l->dir, &path, "summary.json"), j)
                : lw_fail(LW_ENOMEM, "out of memory for summary.json");
     lw_str_clear(&path);
@@ -257,8 +281,8 @@ static int nothing_left(const loop *l, lw_train_result *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-    lw_observe_say(l->obs, "nothing left to do: %lld steps are done, --steps %lld", (long long)l->first_step,
-                   (long long)l->c->steps);
+    lw_observe_say(l->obs, "nothing left to do: %lld steps are done, --steps %lld",
+                   (long long)l->first_step, (long long)l->c->steps);
     out->first_step = out->steps = l->first_step;
     if (lw_path_exists(lw_run_dir_file(&l->dir, &path, "summary.json")) &&
         lw_json_load(lw_str_c(&path), &j) == 0) {
@@ -293,13 +317,14 @@ static int run_loop(loop *l, lw_train_result *out)
     out->steps = l->c->steps;
     out->loss = l->loss;
     out->seconds = l->dir.time_before + lw_now() - l->started;
-    out->images_per_second = (double)((l->c->steps - l->first_step) * l->job->images * l->c->grad_accum_steps) /
-                             LW_MAX(lw_now() - l->started, 1e-9);
+    out->images_per_second =
+        (double)((l->c->steps - l->first_step) * l->job->images * l->c->grad_accum_steps) /
+        LW_MAX(lw_now() - l->started, 1e-9);
     return rc < 0 ? rc : write_summary(l, out);
 }
 
-int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step, const lw_observer *obs,
-                 lw_train_result *out)
+int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step,
+                 const lw_observer *obs, lw_train_result *out)
 {
     loop l = {.job = job, .c = c, .obs = obs, .first_step = first_step};
     lw_store_slab(job->store, LW_SLAB_PARAM, &l.floats);
@@ -328,7 +353,8 @@ static int find_checkpoint(const lw_train_config *c, lw_str *dir)
     return 0;
 }
 
-/* Is path the directory, or something in it? Then the run goes on in place and its logs are cut back. */
+/* Is path the directory, or something in it? Then the run goes on in place and its logs are cut
+ * back. */
 static bool inside(const char *path, const char *directory)
 {
     char *a = realpath(path, NULL), *b = realpath(directory, NULL);
@@ -339,14 +365,16 @@ static bool inside(const char *path, const char *directory)
     return yes;
 }
 
-/* A run that was stopped before its first checkpoint has no step directory, not even a damaged one. */
+/* A run that was stopped before its first checkpoint has no step directory, not even a damaged one.
+ */
 static bool no_checkpoint_yet(const char *run)
 {
     lw_str dir = {0};
     char **names = NULL;
     size_t n = 0;
     bool none = true;
-    if (lw_path_is_dir(lw_path_join(&dir, run, "checkpoints")) && lw_list_dir(lw_str_c(&dir), &names, &n) == 0)
+    if (lw_path_is_dir(lw_path_join(&dir, run, "checkpoints")) &&
+        lw_list_dir(lw_str_c(&dir), &names, &n) == 0)
         for (size_t i = 0; i < n; i++)
             none &= !lw_str_starts(names[i], "step_");
     lw_list_free(&names, n);
@@ -373,8 +401,10 @@ int lw_train_resume(lw_train_config *c, lw_device *dev, lw_store *store, int64_t
     if (rc == 0) {
         const char *isa = lw_isa_name(lw_cpu_kernels(dev)->isa);
         if (ck.isa && !lw_str_eq(ck.isa, isa))
-            lw_log(LW_LOG_WARN, "train", "%s was trained at %s, this is %s: results may differ in the last "
-                   "bits", lw_str_c(&dir), ck.isa, isa);
+            lw_log(LW_LOG_WARN, "train",
+                   "%s was trained at %s, this is %s: results may differ in the last "
+                   "bits",
+                   lw_str_c(&dir), ck.isa, isa);
         const json_t *total = json_object_get(ck.extra, "total_steps");
         if (c->steps == 0 && total)
             c->steps = json_integer_value(total);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one training loop. A recipe says how a step is fed and what its exec computes; the loop does the rest:
- * schedule, accumulation, clipping, AdamW and averaging, logs, sample grids, evaluation, checkpoints,
- * interruption. Everything that happens at step s is a pure function of (config, seed, data, s, state), so
- * N steps, stop, resume, N more steps are the bits of 2N steps.
+ * The one training loop. A recipe says how a step is fed and what its exec computes; the loop does
+ * the rest: schedule, accumulation, clipping, AdamW and averaging, logs, sample grids, evaluation,
+ * checkpoints, interruption. Everything that happens at step s is a pure function of (config, seed,
+ * data, s, state), so N steps, stop, resume, N more steps are the bits of 2N steps.
  */
 #ifndef LW_RECIPE_TRAINER_H
 #define LW_RECIPE_TRAINER_H
@@ -20,17 +20,18 @@ typedef struct lw_train_job {
     void *self;
     lw_device *dev;
     lw_store *store;
-    lw_exec *step;           /* forward and backward: fills the gradient slab; output "loss" */
+    lw_exec *step; /* forward and backward: fills the gradient slab; output "loss" */
     const lw_plan *plan;
-    int64_t images;          /* pictures one micro-batch works on, for rates */
-    json_t *model;           /* config.json of the checkpoint's model folder */
-    const char *weights;     /* its weights file; NULL: diffusers' name */
-    json_t *extra;           /* kept in state.json under "recipe_state"; may be NULL */
-    const char *loss_note;   /* one sentence about what the loss means, or NULL */
-    int (*feed)(void *self, int64_t step, int32_t micro);        /* fills the exec's inputs */
-    int (*report)(void *self, json_t *row);                      /* optional: more columns */
-    int (*grid)(void *self, int64_t step, const char *png_path); /* optional: pictures of the average */
-    int (*evaluate)(void *self, int64_t step, json_t *row);      /* optional: slow measures */
+    int64_t images;        /* pictures one micro-batch works on, for rates */
+    json_t *model;         /* config.json of the checkpoint's model folder */
+    const char *weights;   /* its weights file; NULL: diffusers' name */
+    json_t *extra;         /* kept in state.json under "recipe_state"; may be NULL */
+    const char *loss_note; /* one sentence about what the loss means, or NULL */
+    int (*feed)(void *self, int64_t step, int32_t micro); /* fills the exec's inputs */
+    int (*report)(void *self, json_t *row);               /* optional: more columns */
+    int (*grid)(void *self, int64_t step,
+                const char *png_path);                      /* optional: pictures of the average */
+    int (*evaluate)(void *self, int64_t step, json_t *row); /* optional: slow measures */
 } lw_train_job;
 
 /* What a run needs and did. */
@@ -43,15 +44,16 @@ typedef struct lw_train_result {
     int64_t minutes_steps; /* steps that --minutes resolved to; 0: not asked */
 } lw_train_result;
 
-/* Loads the checkpoint a config resumes from, if it does, into the store. *step: optimiser steps done. --resume
- * in a directory without any checkpoint starts at step 0. c->resume becomes: the run goes on in its own directory.
- * c->steps 0 becomes what the checkpoint was going for (also when that came from --minutes). */
+/* Loads the checkpoint a config resumes from, if it does, into the store. *step: optimiser steps
+ * done. --resume in a directory without any checkpoint starts at step 0. c->resume becomes: the run
+ * goes on in its own directory. c->steps 0 becomes what the checkpoint was going for (also when
+ * that came from --minutes). */
 int lw_train_resume(lw_train_config *c, lw_device *dev, lw_store *store, int64_t *step);
 
 /* Runs from `first_step` to c->steps. LW_ESTOPPED after saving when the observer asked to stop;
  * LW_ENUMERIC names the step when the loss is not finite (nothing is saved then). */
-int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step, const lw_observer *obs,
-                 lw_train_result *out);
+int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step,
+                 const lw_observer *obs, lw_train_result *out);
 
 /* The prediction alone (--dry-run): touches no file, runs no step. */
 int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train_result *out);

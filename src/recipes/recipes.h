@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recipes: whole programs without a command line. A recipe takes one frozen config struct and an observer,
- * builds graphs from models, feeds execs from datasets, writes a run directory, and returns a code.
+ * recipes: whole programs without a command line. A recipe takes one frozen config struct and an
+ * observer, builds graphs from models, feeds execs from datasets, writes a run directory, and
+ * returns a code.
  *
- * Read: recipe_config.h (what a run is), recipe_trainer.h (the one training loop: schedule, accumulation,
- * optimiser, logs, checkpoints, resume), then recipe_ddpm.c, recipe_drift.c, recipe_encoder.c, which only
- * say how a step's graph is built and fed; recipe_sampler.h (pictures from a trained generator).
+ * Read: recipe_config.h (what a run is), recipe_trainer.h (the one training loop: schedule,
+ * accumulation, optimiser, logs, checkpoints, resume), then recipe_ddpm.c, recipe_drift.c,
+ * recipe_encoder.c, which only say how a step's graph is built and fed; recipe_sampler.h (pictures
+ * from a trained generator).
  */
 #ifndef LW_RECIPES_H
 #define LW_RECIPES_H

@@ -22,11 +22,20 @@ void lw_html_escape(lw_str *out, const char *text)
 {
     for (const char *c = text; *c; c++) {
         switch (*c) {
-        case '<': lw_str_add(out, "&lt;"); break;
-        case '>': lw_str_add(out, "&gt;"); break;
-        case '&': lw_str_add(out, "&amp;"); break;
-        case '"': lw_str_add(out, "&quot;"); break;
-        default: lw_str_add_n(out, c, 1);
+        case '<':
+            lw_str_add(out, "&lt;");
+            break;
+        case '>':
+            lw_str_add(out, "&gt;");
+            break;
+        case '&':
+            lw_str_add(out, "&amp;");
+            break;
+        case '"':
+            lw_str_add(out, "&quot;");
+            break;
+        default:
+            lw_str_add_n(out, c, 1);
         }
     }
 }

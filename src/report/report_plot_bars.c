@@ -7,8 +7,8 @@
 #include "base/base.h"
 #include "report/report_plot_frame.h"
 
-#define BAR     20
-#define STEP    27
+#define BAR 20
+#define STEP 27
 #define HEADING 25
 
 static bool heads_group(const lw_bar *bars, size_t i)

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "report/report_plot_frame.h"
 
-#define BOX  20
+#define BOX 20
 #define STEP 34
 
 static int by_value(const void *a, const void *b)

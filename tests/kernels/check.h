@@ -18,9 +18,10 @@
  *   }
  *
  * Each case runs once per ISA level from ref to the machine's best. Options: --isa LEVEL (only this
- * one), --filter TEXT (cases whose family.case.isa contains it), --seed N. Buffers end at an unmapped page, so
- * a read past the end is a SIGSEGV that cmocka reports; the bytes before and the gap behind are
- * canaries. The largest error of each case is printed. Failures print both values and the seed.
+ * one), --filter TEXT (cases whose family.case.isa contains it), --seed N. Buffers end at an
+ * unmapped page, so a read past the end is a SIGSEGV that cmocka reports; the bytes before and the
+ * gap behind are canaries. The largest error of each case is printed. Failures print both values
+ * and the seed.
  */
 #ifndef LW_TESTS_CHECK_H
 #define LW_TESTS_CHECK_H

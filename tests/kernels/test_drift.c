@@ -314,7 +314,8 @@ static void invariance(check *t)
     memcpy(b.w_d, a.w_d, (size_t)a.s.g * sizeof(double));
     run_both(t, &b);
     expect_same_field(t, &a, &b, NULL, 1, 1e-4, "shift and scale");
-    expect(t, b.stats_d[0], 3 * a.stats_d[0], 5e-6, "S scales"); /* but for the floor of distances */
+    expect(t, b.stats_d[0], 3 * a.stats_d[0], 5e-6,
+           "S scales"); /* but for the floor of distances */
 }
 
 static void permutation(check *t)

@@ -30,11 +30,17 @@ lw_val op_i32(op_ctx *c, int32_t below, int32_t n)
 {
     return add_input(c, lw_type_of(LW_I32, 1, n), false, 0, 0, below);
 }
-lw_val op_rows(op_ctx *c, int32_t n) { return add_input(c, lw_type_of(LW_I64, 1, n), false, 0, 0, 0); }
+lw_val op_rows(op_ctx *c, int32_t n)
+{
+    return add_input(c, lw_type_of(LW_I64, 1, n), false, 0, 0, 0);
+}
 
 static bool seen[LW_OP_COUNT];
 
-bool op_seen(lw_op op) { return seen[op]; }
+bool op_seen(lw_op op)
+{
+    return seen[op];
+}
 
 static void mark_seen(const lw_graph *g)
 {
@@ -42,7 +48,8 @@ static void mark_seen(const lw_graph *g)
         seen[lw_graph_node(g, i)->op] = true;
 }
 
-/* ---- running ---------------------------------------------------------------------------------------- */
+/* ---- running
+ * ---------------------------------------------------------------------------------------- */
 
 typedef struct runner {
     lw_device *dev;
@@ -73,7 +80,8 @@ static float direction(int i, int64_t e)
     return (float)(lw_rng_uniform(lw_rng_key_of(11, (uint64_t)i), 0, 0, (uint64_t)e) * 2.0 - 1.0);
 }
 
-/* Outputs: "y", and "d<k>" for each differentiated input when with_grad. Cotangent: direction(99, .). */
+/* Outputs: "y", and "d<k>" for each differentiated input when with_grad. Cotangent: direction(99,
+ * .). */
 static int start(runner *r, const op_case *k, int opt, lw_isa isa, int threads, bool with_grad)
 {
     memset(r, 0, sizeof *r);
@@ -129,8 +137,8 @@ static int compare(const op_case *k, runner *a, runner *b, const char *name, con
     }
     if (worst <= k->tol)
         return 0;
-    printf("%s: %s of %s differs from the oracle by %.3g (tolerance %.3g)\n", k->name, name, what, worst,
-           k->tol);
+    printf("%s: %s of %s differs from the oracle by %.3g (tolerance %.3g)\n", k->name, name, what,
+           worst, k->tol);
     return 1;
 }
 
@@ -174,15 +182,16 @@ static int check_gradient(const op_case *k, runner *r, int i)
         scale += fabs((double)d[e]);
     }
     /* Richardson: the h^2 term cancels, so h can be large enough to drown f32 rounding. */
-    const float h = (k->kinks ? 1e-3f : 4e-2f) * fmaxf(1e-3f, (r->c.in[i].hi - r->c.in[i].lo) * 0.5f);
+    const float h = (k->kinks ? 1e-3f : 4e-2f) *
+                    fmaxf(1e-3f, (r->c.in[i].hi - r->c.in[i].lo) * 0.5f);
     double near = central_difference(r, i, h), far = central_difference(r, i, 2.0f * h);
     double numeric = (4.0 * near - far) / 3.0;
     fill_input(r, i);
     double err = fabs(numeric - analytic) / (1e-6 + scale / sqrt((double)lw_type_count(t)));
     if (err <= k->grad_tol)
         return 0;
-    printf("%s: gradient of input %d: analytic %.6g, central difference %.6g (error %.3g)\n", k->name, i,
-           analytic, numeric, err);
+    printf("%s: gradient of input %d: analytic %.6g, central difference %.6g (error %.3g)\n",
+           k->name, i, analytic, numeric, err);
     return 1;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The op tests' harness: a case builds a graph from named inputs; the harness compiles it as oracle (opt 0,
- * ref kernels, one thread) and optimised (opt 1, every ISA level, several threads), compares outputs, and
- * checks gradients by central differences along random directions.
+ * The op tests' harness: a case builds a graph from named inputs; the harness compiles it as oracle
+ * (opt 0, ref kernels, one thread) and optimised (opt 1, every ISA level, several threads),
+ * compares outputs, and checks gradients by central differences along random directions.
  */
 #ifndef LW_TESTS_OP_CHECK_H
 #define LW_TESTS_OP_CHECK_H
@@ -16,9 +16,9 @@ typedef struct op_ctx {
     struct {
         const char *name;
         lw_val val;
-        bool grad;       /* differentiate with respect to it */
-        float lo, hi;    /* f32: uniform range */
-        int32_t below;   /* i32: uniform in [0, below) */
+        bool grad;     /* differentiate with respect to it */
+        float lo, hi;  /* f32: uniform range */
+        int32_t below; /* i32: uniform in [0, below) */
     } in[12];
 } op_ctx;
 typedef lw_val op_build(op_ctx *c);
@@ -34,7 +34,8 @@ typedef struct op_case {
 lw_val op_f32(op_ctx *c, bool grad, float lo, float hi, int rank, const int32_t *dim);
 lw_val op_i32(op_ctx *c, int32_t below, int32_t n);
 lw_val op_rows(op_ctx *c, int32_t n); /* i64 row ids 1000, 1001, ... */
-#define DIMS(...) ((int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))), ((const int32_t[]){__VA_ARGS__})
+#define DIMS(...) \
+    ((int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))), ((const int32_t[]){__VA_ARGS__})
 
 /* Runs one case; prints what failed and returns the number of failures. */
 int op_check(const op_case *c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every op in both directions: oracle against fast plans at each ISA level, gradients by differences. */
+/* Every op in both directions: oracle against fast plans at each ISA level, gradients by
+ * differences. */
 #include "ops/op_check.h"
 
 #include <setjmp.h>
@@ -12,8 +13,14 @@
 #define G c->g
 #define X(lo, hi, ...) op_f32(c, true, lo, hi, DIMS(__VA_ARGS__))
 
-static lw_val b_linear(op_ctx *c) { return lw_linear_op(G, X(-1, 1, 3, 7, 19), X(-1, 1, 37, 19), X(-1, 1, 37)); }
-static lw_val b_matmul_nn(op_ctx *c) { return lw_matmul(G, X(-1, 1, 33, 18), X(-1, 1, 18, 35), false, false); }
+static lw_val b_linear(op_ctx *c)
+{
+    return lw_linear_op(G, X(-1, 1, 3, 7, 19), X(-1, 1, 37, 19), X(-1, 1, 37));
+}
+static lw_val b_matmul_nn(op_ctx *c)
+{
+    return lw_matmul(G, X(-1, 1, 33, 18), X(-1, 1, 18, 35), false, false);
+}
 static lw_val b_matmul_tn(op_ctx *c)
 {
     lw_val a = op_f32(c, false, -1, 1, DIMS(21, 18)), b = op_f32(c, false, -1, 1, DIMS(21, 35));
@@ -24,41 +31,66 @@ static lw_val b_linear_fused(op_ctx *c)
     lw_val y = lw_linear_op(G, X(-1, 1, 5, 16), X(-1, 1, 16, 16), X(-1, 1, 16));
     return lw_silu(G, lw_add(G, y, X(-1, 1, 5, 16)));
 }
-static lw_val b_conv3(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 2, 9, 7, 5), X(-1, 1, 35, 3, 3, 5), X(-1, 1, 35), 1, 1); }
+static lw_val b_conv3(op_ctx *c)
+{
+    return lw_conv2d_op(G, X(-1, 1, 2, 9, 7, 5), X(-1, 1, 35, 3, 3, 5), X(-1, 1, 35), 1, 1);
+}
 static lw_val b_conv3_wide(op_ctx *c)
 {
     return lw_conv2d_op(G, X(-1, 1, 2, 8, 8, 33), X(-.2f, .2f, 32, 3, 3, 33), X(-1, 1, 32), 1, 1);
 }
-static lw_val b_conv3_s2(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 2, 8, 6, 6), X(-1, 1, 18, 3, 3, 6), X(-1, 1, 18), 2, 1); }
-static lw_val b_conv3_s2_odd(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 2, 9, 7, 6), X(-1, 1, 4, 3, 3, 6), LW_NOVAL, 2, 1); }
-static lw_val b_conv1(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 2, 5, 5, 20), X(-1, 1, 17, 1, 1, 20), X(-1, 1, 17), 1, 0); }
+static lw_val b_conv3_s2(op_ctx *c)
+{
+    return lw_conv2d_op(G, X(-1, 1, 2, 8, 6, 6), X(-1, 1, 18, 3, 3, 6), X(-1, 1, 18), 2, 1);
+}
+static lw_val b_conv3_s2_odd(op_ctx *c)
+{
+    return lw_conv2d_op(G, X(-1, 1, 2, 9, 7, 6), X(-1, 1, 4, 3, 3, 6), LW_NOVAL, 2, 1);
+}
+static lw_val b_conv1(op_ctx *c)
+{
+    return lw_conv2d_op(G, X(-1, 1, 2, 5, 5, 20), X(-1, 1, 17, 1, 1, 20), X(-1, 1, 17), 1, 0);
+}
 static lw_val b_conv_residual(op_ctx *c)
 {
     lw_val x = X(-1, 1, 2, 6, 6, 16);
     lw_val y = lw_conv2d_op(G, x, X(-.5f, .5f, 16, 3, 3, 16), X(-1, 1, 16), 1, 1);
     return lw_relu(G, lw_add(G, y, x));
 }
-static lw_val b_conv_to_rgb(op_ctx *c) { return lw_conv2d_op(G, X(-1, 1, 3, 6, 6, 16), X(-1, 1, 3, 3, 3, 16), X(-1, 1, 3), 1, 1); }
+static lw_val b_conv_to_rgb(op_ctx *c)
+{
+    return lw_conv2d_op(G, X(-1, 1, 3, 6, 6, 16), X(-1, 1, 3, 3, 3, 16), X(-1, 1, 3), 1, 1);
+}
 
 static lw_val b_norm(op_ctx *c)
 {
-    return lw_group_norm_op(G, X(-2, 3, 2, 5, 3, 24), X(.5f, 1.5f, 24), X(-1, 1, 24), LW_NOVAL, LW_NOVAL, 4, 1e-5f,
-                            LW_ACT_SILU);
+    return lw_group_norm_op(G, X(-2, 3, 2, 5, 3, 24), X(.5f, 1.5f, 24), X(-1, 1, 24), LW_NOVAL,
+                            LW_NOVAL, 4, 1e-5f, LW_ACT_SILU);
 }
 static lw_val b_norm_ada(op_ctx *c)
 {
     lw_val x = X(-2, 3, 3, 4, 4, 16);
     lw_val gm = X(.5f, 1.5f, 16), bt = X(-1, 1, 16);
-    return lw_group_norm_op(G, x, gm, bt, X(-.5f, .5f, 3, 16), X(-1, 1, 3, 16), 8, 1e-5f, LW_ACT_SILU);
+    return lw_group_norm_op(G, x, gm, bt, X(-.5f, .5f, 3, 16), X(-1, 1, 3, 16), 8, 1e-5f,
+                            LW_ACT_SILU);
 }
 static lw_val b_norm_relu(op_ctx *c)
 {
-    return lw_group_norm_op(G, X(-2, 3, 2, 4, 4, 8), X(.5f, 1.5f, 8), X(-1, 1, 8), LW_NOVAL, LW_NOVAL, 8, 1e-5f,
-                            LW_ACT_NONE);
+    return lw_group_norm_op(G, X(-2, 3, 2, 4, 4, 8), X(.5f, 1.5f, 8), X(-1, 1, 8), LW_NOVAL,
+                            LW_NOVAL, 8, 1e-5f, LW_ACT_NONE);
 }
-static lw_val b_attention(op_ctx *c) { return lw_attention(G, X(-1, 1, 2, 17, 3 * 32), 4); }
-static lw_val b_softmax(op_ctx *c) { return lw_softmax(G, X(-3, 3, 7, 13)); }
-static lw_val b_ce(op_ctx *c) { return lw_cross_entropy(G, X(-3, 3, 9, 11), op_i32(c, 11, 9)); }
+static lw_val b_attention(op_ctx *c)
+{
+    return lw_attention(G, X(-1, 1, 2, 17, 3 * 32), 4);
+}
+static lw_val b_softmax(op_ctx *c)
+{
+    return lw_softmax(G, X(-3, 3, 7, 13));
+}
+static lw_val b_ce(op_ctx *c)
+{
+    return lw_cross_entropy(G, X(-3, 3, 9, 11), op_i32(c, 11, 9));
+}
 
 static lw_val b_ew_chain(op_ctx *c)
 {
@@ -87,7 +119,8 @@ static lw_val b_ew_minmax(op_ctx *c)
 }
 static lw_val b_broadcast(op_ctx *c)
 {
-    return lw_mul(G, lw_broadcast(G, X(-1, 1, 3, 5, 1), lw_type_of(LW_F32, 3, 3, 5, 7)), X(-1, 1, 1));
+    return lw_mul(G, lw_broadcast(G, X(-1, 1, 3, 5, 1), lw_type_of(LW_F32, 3, 3, 5, 7)),
+                  X(-1, 1, 1));
 }
 static lw_val b_sums(op_ctx *c)
 {
@@ -99,8 +132,14 @@ static lw_val b_sums(op_ctx *c)
     y = lw_mul(G, y, lw_reshape(G, b, lw_type_of(LW_F32, 2, 3, 1)));
     return lw_mul(G, lw_mul(G, l, x), y);
 }
-static lw_val b_big_sum(op_ctx *c) { return lw_mean(G, X(-1, 1, 700, 70), LW_OVER_ROWS); }
-static lw_val b_all_sum(op_ctx *c) { return lw_mean(G, lw_sqr(G, X(-1, 1, 300, 70)), LW_OVER_ALL); }
+static lw_val b_big_sum(op_ctx *c)
+{
+    return lw_mean(G, X(-1, 1, 700, 70), LW_OVER_ROWS);
+}
+static lw_val b_all_sum(op_ctx *c)
+{
+    return lw_mean(G, lw_sqr(G, X(-1, 1, 300, 70)), LW_OVER_ALL);
+}
 
 static lw_val b_concat(op_ctx *c)
 {
@@ -109,14 +148,33 @@ static lw_val b_concat(op_ctx *c)
 }
 static lw_val b_pad(op_ctx *c)
 {
-    return lw_sqr(G, lw_pad(G, X(-1, 1, 2, 4, 5, 3), (const int[3]){1, 0, 2}, (const int[3]){2, -1, 0}));
+    return lw_sqr(
+        G, lw_pad(G, X(-1, 1, 2, 4, 5, 3), (const int[3]){1, 0, 2}, (const int[3]){2, -1, 0}));
 }
-static lw_val b_subsample(op_ctx *c) { return lw_sqr(G, lw_subsample(G, X(-1, 1, 2, 5, 6, 7), 2)); }
-static lw_val b_upsample(op_ctx *c) { return lw_sqr(G, lw_upsample(G, X(-1, 1, 2, 3, 4, 7), 2)); }
-static lw_val b_avg_pool(op_ctx *c) { return lw_sqr(G, lw_pool2d(G, X(-1, 1, 2, 8, 7, 5), 3, 2, 1, false)); }
-static lw_val b_max_pool(op_ctx *c) { return lw_sqr(G, lw_pool2d(G, X(-1, 1, 2, 8, 7, 5), 2, 2, 0, true)); }
-static lw_val b_resize(op_ctx *c) { return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 5, 4, 3), 9, 7)); }
-static lw_val b_embedding(op_ctx *c) { return lw_sqr(G, lw_embedding(G, X(-1, 1, 10, 13), op_i32(c, 10, 8))); }
+static lw_val b_subsample(op_ctx *c)
+{
+    return lw_sqr(G, lw_subsample(G, X(-1, 1, 2, 5, 6, 7), 2));
+}
+static lw_val b_upsample(op_ctx *c)
+{
+    return lw_sqr(G, lw_upsample(G, X(-1, 1, 2, 3, 4, 7), 2));
+}
+static lw_val b_avg_pool(op_ctx *c)
+{
+    return lw_sqr(G, lw_pool2d(G, X(-1, 1, 2, 8, 7, 5), 3, 2, 1, false));
+}
+static lw_val b_max_pool(op_ctx *c)
+{
+    return lw_sqr(G, lw_pool2d(G, X(-1, 1, 2, 8, 7, 5), 2, 2, 0, true));
+}
+static lw_val b_resize(op_ctx *c)
+{
+    return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 5, 4, 3), 9, 7));
+}
+static lw_val b_embedding(op_ctx *c)
+{
+    return lw_sqr(G, lw_embedding(G, X(-1, 1, 10, 13), op_i32(c, 10, 8)));
+}
 
 static lw_val b_random(op_ctx *c)
 {
@@ -142,9 +200,17 @@ static lw_val b_stats(op_ctx *c)
 }
 static lw_val b_drift(op_ctx *c) /* its gradient is closed form: compared, not differenced */
 {
-    const lw_attr_drift a = {.groups = 2, .n = 5, .np = 7, .nu = 3, .slots = 3, .c = 9, .n_tau = 3,
-                             .tau = {.02f, .05f, .2f}, .normalize_over_x = 1};
-    lw_val gen = op_f32(c, false, -1, 1, DIMS(10, 3, 9)), pos = op_f32(c, false, -.5f, 1.5f, DIMS(14, 3, 9));
+    const lw_attr_drift a = {.groups = 2,
+                             .n = 5,
+                             .np = 7,
+                             .nu = 3,
+                             .slots = 3,
+                             .c = 9,
+                             .n_tau = 3,
+                             .tau = {.02f, .05f, .2f},
+                             .normalize_over_x = 1};
+    lw_val gen = op_f32(c, false, -1, 1, DIMS(10, 3, 9)),
+           pos = op_f32(c, false, -.5f, 1.5f, DIMS(14, 3, 9));
     lw_val unc = op_f32(c, false, -1, 1, DIMS(6, 3, 9)), w = op_f32(c, false, .5f, 2, DIMS(2));
     lw_drift_out o = lw_drift_field(G, gen, pos, unc, w, &a);
     return lw_add(G, lw_scale(G, o.dx, 100.0f), lw_mul(G, o.loss, lw_sum(G, o.stats, LW_OVER_ALL)));
@@ -152,32 +218,64 @@ static lw_val b_drift(op_ctx *c) /* its gradient is closed form: compared, not d
 static lw_val b_unet_like(op_ctx *c) /* a residual block with everything in it */
 {
     lw_val x = X(-1, 1, 2, 8, 8, 16), temb = X(-1, 1, 2, 24);
-    lw_val h = lw_group_norm_op(G, x, X(.5f, 1.5f, 16), X(-.5f, .5f, 16), LW_NOVAL, LW_NOVAL, 8, 1e-5f, LW_ACT_SILU);
+    lw_val h = lw_group_norm_op(G, x, X(.5f, 1.5f, 16), X(-.5f, .5f, 16), LW_NOVAL, LW_NOVAL, 8,
+                                1e-5f, LW_ACT_SILU);
     h = lw_conv2d_op(G, h, X(-.2f, .2f, 32, 3, 3, 16), X(-.5f, .5f, 32), 1, 1);
     lw_val ss = lw_linear_op(G, lw_silu(G, temb), X(-.3f, .3f, 64, 24), X(-.2f, .2f, 64));
-    h = lw_group_norm_op(G, h, op_f32(c, false, .5f, 1.5f, DIMS(32)), op_f32(c, false, -.5f, .5f, DIMS(32)),
-                         lw_slice(G, ss, 1, 0, 32), lw_slice(G, ss, 1, 32, 64), 8, 1e-5f, LW_ACT_SILU);
-    lw_val skip = lw_conv2d_op(G, x, op_f32(c, false, -.4f, .4f, DIMS(32, 1, 1, 16)), LW_NOVAL, 1, 0);
+    h = lw_group_norm_op(G, h, op_f32(c, false, .5f, 1.5f, DIMS(32)),
+                         op_f32(c, false, -.5f, .5f, DIMS(32)), lw_slice(G, ss, 1, 0, 32),
+                         lw_slice(G, ss, 1, 32, 64), 8, 1e-5f, LW_ACT_SILU);
+    lw_val skip = lw_conv2d_op(G, x, op_f32(c, false, -.4f, .4f, DIMS(32, 1, 1, 16)), LW_NOVAL, 1,
+                               0);
     return lw_add(G, h, skip);
 }
 
-#define CASE(name, build, tol, grad_tol) {name, build, tol, grad_tol, false}
-#define KINKS(name, build, tol, grad_tol) {name, build, tol, grad_tol, true}
+#define CASE(name, build, tol, grad_tol)  \
+    {                                     \
+        name, build, tol, grad_tol, false \
+    }
+#define KINKS(name, build, tol, grad_tol) \
+    {                                     \
+        name, build, tol, grad_tol, true  \
+    }
 static const op_case cases[] = {
-    CASE("linear", b_linear, 1e-5, 3e-3), CASE("matmul_nn", b_matmul_nn, 1e-5, 3e-3), CASE("matmul_tn", b_matmul_tn, 1e-5, 0),
-    CASE("linear_fused", b_linear_fused, 1e-5, 3e-3), CASE("conv3", b_conv3, 2e-5, 3e-3),
-    CASE("conv3_wide", b_conv3_wide, 2e-5, 3e-3), CASE("conv3_s2", b_conv3_s2, 2e-5, 3e-3),
-    CASE("conv3_s2_odd", b_conv3_s2_odd, 2e-5, 3e-3), CASE("conv1", b_conv1, 2e-5, 3e-3),
-    KINKS("conv_residual", b_conv_residual, 2e-5, 2e-2), CASE("conv_to_rgb", b_conv_to_rgb, 2e-5, 3e-3),
-    CASE("norm", b_norm, 2e-5, 5e-3), CASE("norm_ada", b_norm_ada, 2e-5, 5e-3), CASE("norm_plain", b_norm_relu, 2e-5, 5e-3),
-    CASE("attention", b_attention, 2e-5, 5e-3), CASE("softmax", b_softmax, 1e-5, 5e-3), CASE("cross_entropy", b_ce, 1e-5, 5e-3),
-    CASE("ew_chain", b_ew_chain, 1e-5, 5e-3), CASE("ew_unary", b_ew_unary, 1e-5, 5e-3), KINKS("ew_minmax", b_ew_minmax, 1e-5, 2e-2),
-    CASE("broadcast", b_broadcast, 1e-5, 5e-3), CASE("sums", b_sums, 1e-5, 5e-3), CASE("big_sum", b_big_sum, 1e-5, 5e-3),
-    CASE("all_sum", b_all_sum, 1e-5, 5e-3), CASE("concat", b_concat, 1e-5, 5e-3), CASE("pad", b_pad, 1e-5, 5e-3),
-    CASE("subsample", b_subsample, 1e-5, 5e-3), CASE("upsample", b_upsample, 1e-5, 5e-3), CASE("avg_pool", b_avg_pool, 1e-5, 5e-3),
-    KINKS("max_pool", b_max_pool, 1e-5, 2e-2), CASE("resize", b_resize, 1e-5, 5e-3), CASE("embedding", b_embedding, 1e-5, 5e-3),
-    CASE("random", b_random, 1e-6, 0), CASE("dropout", b_dropout, 1e-5, 5e-3), CASE("stats", b_stats, 2e-5, 5e-3),
-    CASE("drift_field", b_drift, 1e-4, 0), CASE("resblock", b_unet_like, 5e-5, 2e-2),
+    CASE("linear", b_linear, 1e-5, 3e-3),
+    CASE("matmul_nn", b_matmul_nn, 1e-5, 3e-3),
+    CASE("matmul_tn", b_matmul_tn, 1e-5, 0),
+    CASE("linear_fused", b_linear_fused, 1e-5, 3e-3),
+    CASE("conv3", b_conv3, 2e-5, 3e-3),
+    CASE("conv3_wide", b_conv3_wide, 2e-5, 3e-3),
+    CASE("conv3_s2", b_conv3_s2, 2e-5, 3e-3),
+    CASE("conv3_s2_odd", b_conv3_s2_odd, 2e-5, 3e-3),
+    CASE("conv1", b_conv1, 2e-5, 3e-3),
+    KINKS("conv_residual", b_conv_residual, 2e-5, 2e-2),
+    CASE("conv_to_rgb", b_conv_to_rgb, 2e-5, 3e-3),
+    CASE("norm", b_norm, 2e-5, 5e-3),
+    CASE("norm_ada", b_norm_ada, 2e-5, 5e-3),
+    CASE("norm_plain", b_norm_relu, 2e-5, 5e-3),
+    CASE("attention", b_attention, 2e-5, 5e-3),
+    CASE("softmax", b_softmax, 1e-5, 5e-3),
+    CASE("cross_entropy", b_ce, 1e-5, 5e-3),
+    CASE("ew_chain", b_ew_chain, 1e-5, 5e-3),
+    CASE("ew_unary", b_ew_unary, 1e-5, 5e-3),
+    KINKS("ew_minmax", b_ew_minmax, 1e-5, 2e-2),
+    CASE("broadcast", b_broadcast, 1e-5, 5e-3),
+    CASE("sums", b_sums, 1e-5, 5e-3),
+    CASE("big_sum", b_big_sum, 1e-5, 5e-3),
+    CASE("all_sum", b_all_sum, 1e-5, 5e-3),
+    CASE("concat", b_concat, 1e-5, 5e-3),
+    CASE("pad", b_pad, 1e-5, 5e-3),
+    CASE("subsample", b_subsample, 1e-5, 5e-3),
+    CASE("upsample", b_upsample, 1e-5, 5e-3),
+    CASE("avg_pool", b_avg_pool, 1e-5, 5e-3),
+    KINKS("max_pool", b_max_pool, 1e-5, 2e-2),
+    CASE("resize", b_resize, 1e-5, 5e-3),
+    CASE("embedding", b_embedding, 1e-5, 5e-3),
+    CASE("random", b_random, 1e-6, 0),
+    CASE("dropout", b_dropout, 1e-5, 5e-3),
+    CASE("stats", b_stats, 2e-5, 5e-3),
+    CASE("drift_field", b_drift, 1e-4, 0),
+    CASE("resblock", b_unet_like, 5e-5, 2e-2),
 };
 
 static void test_all(void **state)
@@ -189,7 +287,8 @@ static void test_all(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* An op cannot stay without a case: every op that runs was in some graph above. Packing is the device's own. */
+/* An op cannot stay without a case: every op that runs was in some graph above. Packing is the
+ * device's own. */
 static void test_coverage(void **state)
 {
     (void)state;

@@ -93,7 +93,8 @@ static bool may_share(const prover *v, const lw_plan_step *s, int i, int k)
     for (int j = 0; j < n->n_in; j++)
         if (j != k && s->in[j] == s->in[k])
             return false;
-    if (lw_type_bytes(lw_val_type(v->p->graph, n->in[k])) != lw_type_bytes(lw_val_type(v->p->graph, n->out[0])))
+    if (lw_type_bytes(lw_val_type(v->p->graph, n->in[k])) !=
+        lw_type_bytes(lw_val_type(v->p->graph, n->out[0])))
         return false;
     return n->op == LW_OP_EW ? ((const lw_attr_ew *)n->attr)->mode[k] == LW_EW_FULL : k == 0;
 }
@@ -138,7 +139,8 @@ static bool replay_step(prover *v, const lw_plan_step *s)
     return true;
 }
 
-/* Inputs stay the caller's from the first step of a run to the next run; outputs stay until read. */
+/* Inputs stay the caller's from the first step of a run to the next run; outputs stay until read.
+ */
 static bool check_ports(prover *v)
 {
     const lw_plan *p = v->p;
@@ -174,7 +176,8 @@ static bool replay(prover *v)
 
 bool plan_prove(const lw_plan *p, plan_proof *out)
 {
-    prover v = {.p = p, .out = out, .n = {p->frame_bytes / BLOCK + 1, p->derived_bytes / BLOCK + 1}};
+    prover v = {
+        .p = p, .out = out, .n = {p->frame_bytes / BLOCK + 1, p->derived_bytes / BLOCK + 1}};
     memset(out, 0, sizeof *out);
     v.owner[0] = lw_calloc(v.n[0], sizeof *v.owner[0]);
     v.owner[1] = lw_calloc(v.n[1], sizeof *v.owner[1]);

@@ -40,7 +40,9 @@ lw_graph *lab_passes(plan_lab *l, const char *last)
     static const struct {
         const char *name;
         int (*run)(lw_graph **g, lw_device *dev);
-    } passes[] = {{"simplify", lw_pass_simplify}, {"fuse", lw_pass_fuse}, {"pack", lw_pass_pack},
+    } passes[] = {{"simplify", lw_pass_simplify},
+                  {"fuse", lw_pass_fuse},
+                  {"pack", lw_pass_pack},
                   {"outputs", lw_pass_outputs}};
     lw_graph *g = NULL;
     if (lw_rewrite_from(l->g, l->dev, lw_rewrite_copy, NULL, &g) < 0)
@@ -110,7 +112,10 @@ lw_val lab_param(plan_lab *l, const char *name, int rank, const int32_t *dim)
     return lw_param(&l->b, name, f32(rank, dim), (lw_init){LW_INIT_UNIFORM, 0.5f});
 }
 
-void lab_output(plan_lab *l, const char *name, lw_val v) { lw_graph_output_add(l->g, name, v, LW_NOVAL); }
+void lab_output(plan_lab *l, const char *name, lw_val v)
+{
+    lw_graph_output_add(l->g, name, v, LW_NOVAL);
+}
 
 lw_unet_config lab_unet(void)
 {
@@ -147,7 +152,8 @@ void lab_unet_train(plan_lab *l, int32_t batch)
     lw_unet_in in = unet_inputs(l, &c, batch);
     in.t = LAB_X(l, "t", batch);
     l->b.rows = lw_input(l->g, "rows", lw_type_of(LW_I64, 1, batch));
-    lw_val loss = lw_mean(l->g, lw_sqr(l->g, lw_sub(l->g, lw_unet(&l->b, &c, in), in.x)), LW_OVER_ALL);
+    lw_val loss = lw_mean(l->g, lw_sqr(l->g, lw_sub(l->g, lw_unet(&l->b, &c, in), in.x)),
+                          LW_OVER_ALL);
     lab_output(l, "loss", loss);
     assert_int_equal(lw_grad_params(l->g, loss, LW_NOVAL), 0);
 }

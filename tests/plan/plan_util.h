@@ -22,7 +22,8 @@ void lab_open(plan_lab *l, int threads, lw_isa isa);
 void lab_close(plan_lab *l);
 /* Fixes and initialises the store, compiles and makes an exec; asserts that it works. */
 void lab_compile(plan_lab *l, int opt);
-/* Runs passes up to and with `last` ("simplify", "fuse", "pack", "outputs") on a copy of the graph. */
+/* Runs passes up to and with `last` ("simplify", "fuse", "pack", "outputs") on a copy of the graph.
+ */
 lw_graph *lab_passes(plan_lab *l, const char *last);
 /* Nodes of an op in a graph; node k of that op (fails when absent). */
 int lab_count(const lw_graph *g, lw_op op);
@@ -31,14 +32,17 @@ const lw_node *lab_node(const lw_graph *g, lw_op op, int k);
 void lab_fill(plan_lab *l);
 
 lw_val lab_input(plan_lab *l, const char *name, int rank, const int32_t *dim);
-#define LAB_X(l, name, ...)                                                                                         \
-    lab_input(l, name, (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[]){__VA_ARGS__})
+#define LAB_X(l, name, ...)                                                       \
+    lab_input(l, name, (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), \
+              (const int32_t[]){__VA_ARGS__})
 lw_val lab_param(plan_lab *l, const char *name, int rank, const int32_t *dim);
-#define LAB_P(l, name, ...)                                                                                         \
-    lab_param(l, name, (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[]){__VA_ARGS__})
+#define LAB_P(l, name, ...)                                                       \
+    lab_param(l, name, (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), \
+              (const int32_t[]){__VA_ARGS__})
 void lab_output(plan_lab *l, const char *name, lw_val v);
 
-/* A small U-Net: 8x8 pictures, two levels of 8 and 16 channels, attention below, classes and latent. */
+/* A small U-Net: 8x8 pictures, two levels of 8 and 16 channels, attention below, classes and
+ * latent. */
 lw_unet_config lab_unet(void);
 /* Its sampling graph (constant t), and its training graph with dropout: loss and all gradients. */
 void lab_unet_sample(plan_lab *l, int32_t batch);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One small function per op that can be added; each returns the invalid value when its operands do not fit. */
+/* One small function per op that can be added; each returns the invalid value when its operands do
+ * not fit. */
 #include "plan/random_graph.h"
 
 #include <stdio.h>
@@ -10,9 +11,15 @@ static uint32_t below(random_graph *r, uint32_t n)
     return lw_rng_below(lw_rng_key_of(r->seed, 1), 0, r->draws++, 0, n);
 }
 
-static bool chance(random_graph *r, uint32_t percent) { return below(r, 100) < percent; }
+static bool chance(random_graph *r, uint32_t percent)
+{
+    return below(r, 100) < percent;
+}
 
-static lw_type type_at(const random_graph *r, lw_val v) { return lw_val_type(r->g, v); }
+static lw_type type_at(const random_graph *r, lw_val v)
+{
+    return lw_val_type(r->g, v);
+}
 
 /* A value of this rank (0: any), the newer the likelier; invalid when there is none. */
 static lw_val pick(random_graph *r, int rank)
@@ -49,18 +56,23 @@ static lw_val weight(random_graph *r, lw_type t, float scale)
     return chance(r, 20) ? lw_scale(r->g, w, 0.8f) : w;
 }
 
-/* Something that broadcasts to t: a parameter [C], a scalar, [B,1,..,1], [B,..,1], [B,1,..,C], or a twin. */
+/* Something that broadcasts to t: a parameter [C], a scalar, [B,1,..,1], [B,..,1], [B,1,..,C], or a
+ * twin. */
 static lw_val broadcastable(random_graph *r, lw_type t)
 {
     int32_t c = lw_type_last(t);
     switch (below(r, 7)) {
-    case 0: return new_param(r, lw_type_of(LW_F32, 1, c), 1.0f);
-    case 1: return lw_const_f32(r->g, 0.25f * (float)below(r, 6));
+    case 0:
+        return new_param(r, lw_type_of(LW_F32, 1, c), 1.0f);
+    case 1:
+        return lw_const_f32(r->g, 0.25f * (float)below(r, 6));
     case 2:
         for (int i = 1; i < t.rank; i++)
             t.dim[i] = 1;
         return new_input(r, t);
-    case 3: t.dim[t.rank - 1] = 1; return new_input(r, t);
+    case 3:
+        t.dim[t.rank - 1] = 1;
+        return new_input(r, t);
     case 4:
         for (int i = 1; i + 1 < t.rank; i++)
             t.dim[i] = 1;
@@ -75,17 +87,22 @@ static lw_val broadcastable(random_graph *r, lw_type t)
     }
 }
 
-/* ---- the ops -------------------------------------------------------------------------------------- */
+/* ---- the ops
+ * -------------------------------------------------------------------------------------- */
 
 static lw_val add_unary(random_graph *r)
 {
-    static const uint8_t ops[] = {LW_EW_tanh, LW_EW_silu, LW_EW_sigmoid, LW_EW_relu, LW_EW_neg, LW_EW_abs,
-                                  LW_EW_sin,  LW_EW_cos,  LW_EW_gelu,    LW_EW_softplus, LW_EW_copy};
+    static const uint8_t ops[] = {LW_EW_tanh, LW_EW_silu,     LW_EW_sigmoid, LW_EW_relu,
+                                  LW_EW_neg,  LW_EW_abs,      LW_EW_sin,     LW_EW_cos,
+                                  LW_EW_gelu, LW_EW_softplus, LW_EW_copy};
     lw_val v = pick(r, 0);
     switch (below(r, 5)) {
-    case 0: return lw_scale(r->g, v, chance(r, 30) ? 1.0f : 0.7f);
-    case 1: return lw_add_f32(r->g, v, chance(r, 30) ? 0.0f : 0.3f);
-    default: return lw_ew1(r->g, (lw_ewop)ops[below(r, LW_COUNT(ops))], v);
+    case 0:
+        return lw_scale(r->g, v, chance(r, 30) ? 1.0f : 0.7f);
+    case 1:
+        return lw_add_f32(r->g, v, chance(r, 30) ? 0.0f : 0.3f);
+    default:
+        return lw_ew1(r->g, (lw_ewop)ops[below(r, LW_COUNT(ops))], v);
     }
 }
 
@@ -109,9 +126,11 @@ static lw_val add_long_chain(random_graph *r)
     lw_val v = pick(r, 0), u = v;
     int n = 6 + (int)below(r, 60);
     for (int i = 0; i < n; i++) {
-        v = i % 7 == 3 ? lw_add(r->g, v, lw_scale(r->g, u, 0.1f)) : lw_scale(r->g, lw_add_f32(r->g, v, 0.1f), 0.9f);
+        v = i % 7 == 3 ? lw_add(r->g, v, lw_scale(r->g, u, 0.1f))
+                       : lw_scale(r->g, lw_add_f32(r->g, v, 0.1f), 0.9f);
         if (i % 5 == 4)
-            v = lw_mul(r->g, v, new_param(r, lw_type_of(LW_F32, 1, lw_type_last(type_at(r, v))), 1.0f));
+            v = lw_mul(r->g, v,
+                       new_param(r, lw_type_of(LW_F32, 1, lw_type_last(type_at(r, v))), 1.0f));
     }
     return lw_ew1(r->g, LW_EW_tanh, v);
 }
@@ -150,7 +169,8 @@ static lw_val add_conv(random_graph *r)
     if (t.dim[1] + pad[0] + pad[2] < k || t.dim[2] + pad[1] + pad[3] < k)
         return LW_NOVAL;
     lw_val bias = chance(r, 70) ? new_param(r, lw_type_of(LW_F32, 1, o), 0.5f) : LW_NOVAL;
-    return lw_conv2d_pad(r->g, x, weight(r, lw_type_of(LW_F32, 4, o, k, k, t.dim[3]), 0.3f), bias, stride, pad);
+    return lw_conv2d_pad(r->g, x, weight(r, lw_type_of(LW_F32, 4, o, k, k, t.dim[3]), 0.3f), bias,
+                         stride, pad);
 }
 
 /* conv, + residual, activation: what epilogues are made of. */
@@ -160,7 +180,8 @@ static lw_val add_residual(random_graph *r)
     if (!lw_val_ok(x))
         return x;
     int32_t c = type_at(r, x).dim[3];
-    lw_val h = lw_conv2d_op(r->g, lw_silu(r->g, x), weight(r, lw_type_of(LW_F32, 4, c, 3, 3, c), 0.3f),
+    lw_val h = lw_conv2d_op(r->g, lw_silu(r->g, x),
+                            weight(r, lw_type_of(LW_F32, 4, c, 3, 3, c), 0.3f),
                             new_param(r, lw_type_of(LW_F32, 1, c), 0.5f), 1, 1);
     h = chance(r, 50) ? lw_add(r->g, x, h) : lw_add(r->g, h, x);
     return chance(r, 50) ? lw_relu(r->g, h) : lw_silu(r->g, h);
@@ -176,8 +197,8 @@ static lw_val add_norm(random_graph *r)
     lw_type v = lw_type_of(LW_F32, 1, c), bc = lw_type_of(LW_F32, 2, t.dim[0], c);
     lw_val scale = chance(r, 40) ? lw_scale(r->g, new_input(r, bc), 0.3f) : LW_NOVAL;
     lw_val shift = chance(r, 40) ? new_input(r, bc) : LW_NOVAL;
-    return lw_group_norm_op(r->g, x, new_param(r, v, 1.0f), new_param(r, v, 0.5f), scale, shift, groups, 1e-2f,
-                            chance(r, 60) ? LW_ACT_SILU : LW_ACT_NONE);
+    return lw_group_norm_op(r->g, x, new_param(r, v, 1.0f), new_param(r, v, 0.5f), scale, shift,
+                            groups, 1e-2f, chance(r, 60) ? LW_ACT_SILU : LW_ACT_NONE);
 }
 
 static lw_val add_attention(random_graph *r)
@@ -185,14 +206,18 @@ static lw_val add_attention(random_graph *r)
     lw_val x = pick(r, 4);
     if (!lw_val_ok(x))
         return x;
-    lw_type t = type_at(r, x), tokens = lw_type_of(LW_F32, 3, t.dim[0], t.dim[1] * t.dim[2], t.dim[3]);
+    lw_type t = type_at(r, x),
+            tokens = lw_type_of(LW_F32, 3, t.dim[0], t.dim[1] * t.dim[2], t.dim[3]);
     lw_val w = new_param(r, lw_type_of(LW_F32, 2, 48, t.dim[3]), 0.4f);
     lw_val a = lw_attention(r->g, lw_linear_op(r->g, lw_reshape(r->g, x, tokens), w, LW_NOVAL), 2);
     lw_val back = new_param(r, lw_type_of(LW_F32, 2, t.dim[3], 16), 0.4f);
     return lw_add(r->g, x, lw_reshape(r->g, lw_linear_op(r->g, a, back, LW_NOVAL), t));
 }
 
-static lw_val add_softmax(random_graph *r) { return lw_softmax(r->g, pick(r, 0)); }
+static lw_val add_softmax(random_graph *r)
+{
+    return lw_softmax(r->g, pick(r, 0));
+}
 
 static lw_val add_cross_entropy(random_graph *r)
 {
@@ -237,7 +262,8 @@ static lw_val add_slice(random_graph *r)
     if (t.dim[axis] < 3)
         return LW_NOVAL;
     int begin = (int)below(r, (uint32_t)t.dim[axis] - 1);
-    return lw_slice(r->g, x, axis, begin, begin + 1 + (int)below(r, (uint32_t)(t.dim[axis] - begin)));
+    return lw_slice(r->g, x, axis, begin,
+                    begin + 1 + (int)below(r, (uint32_t)(t.dim[axis] - begin)));
 }
 
 static lw_val add_reshape(random_graph *r)
@@ -245,8 +271,10 @@ static lw_val add_reshape(random_graph *r)
     lw_val x = pick(r, 0);
     lw_type t = type_at(r, x);
     if (t.rank == 4)
-        return lw_reshape(r->g, x, chance(r, 50) ? lw_type_of(LW_F32, 3, t.dim[0], t.dim[1] * t.dim[2], t.dim[3])
-                                                  : lw_type_of(LW_F32, 4, t.dim[0], t.dim[2], t.dim[1], t.dim[3]));
+        return lw_reshape(r->g, x,
+                          chance(r, 50)
+                              ? lw_type_of(LW_F32, 3, t.dim[0], t.dim[1] * t.dim[2], t.dim[3])
+                              : lw_type_of(LW_F32, 4, t.dim[0], t.dim[2], t.dim[1], t.dim[3]));
     if (t.rank == 3)
         return lw_reshape(r->g, x, lw_type_of(LW_F32, 4, t.dim[0], 1, t.dim[1], t.dim[2]));
     return LW_NOVAL;
@@ -259,18 +287,26 @@ static lw_val add_space(random_graph *r)
         return x;
     lw_type t = type_at(r, x);
     switch (below(r, 6)) {
-    case 0: return lw_subsample(r->g, x, 2);
-    case 1: return t.dim[1] * t.dim[2] <= 40 ? lw_upsample(r->g, x, 2) : LW_NOVAL;
-    case 2: return t.dim[1] > 2 && t.dim[2] > 2 ? lw_pool2d(r->g, x, 3, 2, 1, false) : LW_NOVAL;
-    case 3: return t.dim[1] > 1 && t.dim[2] > 1 ? lw_pool2d(r->g, x, 2, 2, 0, true) : LW_NOVAL;
-    case 4: return lw_resize(r->g, x, 2 + (int)below(r, 6), 2 + (int)below(r, 6));
-    default: return lw_pad(r->g, x, (int[3]){1, 0, (int)below(r, 2)}, (int[3]){0, t.dim[2] > 2 ? -1 : 1, 1});
+    case 0:
+        return lw_subsample(r->g, x, 2);
+    case 1:
+        return t.dim[1] * t.dim[2] <= 40 ? lw_upsample(r->g, x, 2) : LW_NOVAL;
+    case 2:
+        return t.dim[1] > 2 && t.dim[2] > 2 ? lw_pool2d(r->g, x, 3, 2, 1, false) : LW_NOVAL;
+    case 3:
+        return t.dim[1] > 1 && t.dim[2] > 1 ? lw_pool2d(r->g, x, 2, 2, 0, true) : LW_NOVAL;
+    case 4:
+        return lw_resize(r->g, x, 2 + (int)below(r, 6), 2 + (int)below(r, 6));
+    default:
+        return lw_pad(r->g, x, (int[3]){1, 0, (int)below(r, 2)},
+                      (int[3]){0, t.dim[2] > 2 ? -1 : 1, 1});
     }
 }
 
 static lw_val add_embedding(random_graph *r)
 {
-    return lw_embedding(r->g, new_param(r, lw_type_of(LW_F32, 2, 6, 3 + (int32_t)below(r, 20)), 1.0f), r->ids);
+    return lw_embedding(
+        r->g, new_param(r, lw_type_of(LW_F32, 2, 6, 3 + (int32_t)below(r, 20)), 1.0f), r->ids);
 }
 
 static lw_val add_random(random_graph *r)
@@ -283,7 +319,8 @@ static lw_val add_random(random_graph *r)
     if (chance(r, 60))
         return lw_dropout(r->g, x, r->rows, 0.3f);
     snprintf(stream, sizeof stream, "noise%u", below(r, 3));
-    return lw_random(r->g, stream, chance(r, 70) ? LW_RANDOM_NORMAL : LW_RANDOM_UNIFORM, 0, t, r->rows);
+    return lw_random(r->g, stream, chance(r, 70) ? LW_RANDOM_NORMAL : LW_RANDOM_UNIFORM, 0, t,
+                     r->rows);
 }
 
 static lw_val add_stats(random_graph *r)
@@ -305,8 +342,14 @@ static lw_val add_drift(random_graph *r)
         return LW_NOVAL;
     lw_type t = type_at(r, x), p = t;
     p.dim[0] = 5;
-    lw_attr_drift a = {.groups = 1, .n = t.dim[0], .np = 5, .slots = t.dim[1], .c = t.dim[2], .n_tau = 2,
-                       .tau = {0.5f, 0.2f}, .normalize_over_x = chance(r, 70)};
+    lw_attr_drift a = {.groups = 1,
+                       .n = t.dim[0],
+                       .np = 5,
+                       .slots = t.dim[1],
+                       .c = t.dim[2],
+                       .n_tau = 2,
+                       .tau = {0.5f, 0.2f},
+                       .normalize_over_x = chance(r, 70)};
     lw_drift_out o = lw_drift_field(r->g, x, new_input(r, p), LW_NOVAL, LW_NOVAL, &a);
     return o.loss;
 }
@@ -315,10 +358,11 @@ static const struct {
     lw_val (*add)(random_graph *r);
     int weight;
 } rules[] = {
-    {add_unary, 18},   {add_binary, 22}, {add_long_chain, 2}, {add_linear, 8},  {add_gram, 2},    {add_conv, 12},
-    {add_residual, 8}, {add_norm, 8},    {add_attention, 3},  {add_softmax, 2}, {add_reduce, 6},  {add_concat, 6},
-    {add_slice, 6},    {add_reshape, 6}, {add_space, 10},     {add_embedding, 3}, {add_random, 5}, {add_stats, 3},
-    {add_drift, 2},    {add_cross_entropy, 3},
+    {add_unary, 18},    {add_binary, 22}, {add_long_chain, 2}, {add_linear, 8},
+    {add_gram, 2},      {add_conv, 12},   {add_residual, 8},   {add_norm, 8},
+    {add_attention, 3}, {add_softmax, 2}, {add_reduce, 6},     {add_concat, 6},
+    {add_slice, 6},     {add_reshape, 6}, {add_space, 10},     {add_embedding, 3},
+    {add_random, 5},    {add_stats, 3},   {add_drift, 2},      {add_cross_entropy, 3},
 };
 
 static lw_val add_some(random_graph *r)
@@ -333,7 +377,8 @@ static lw_val add_some(random_graph *r)
     return rules[i].add(r);
 }
 
-/* ---- outputs and gradients ------------------------------------------------------------------------- */
+/* ---- outputs and gradients
+ * ------------------------------------------------------------------------- */
 
 static lw_val cotangent(random_graph *r, lw_val y)
 {
@@ -360,8 +405,8 @@ static void add_gradients(random_graph *r, const lw_val *y, int n)
         dy[i] = cotangent(r, y[i]);
     for (uint32_t i = 0; i < lw_graph_node_count(r->g) && n_wrt < 200; i++) {
         const lw_node *node = lw_graph_node(r->g, i);
-        if ((node->op == LW_OP_INPUT || node->op == LW_OP_PARAM) && type_at(r, node->out[0]).dtype == LW_F32 &&
-            chance(r, 70))
+        if ((node->op == LW_OP_INPUT || node->op == LW_OP_PARAM) &&
+            type_at(r, node->out[0]).dtype == LW_F32 && chance(r, 70))
             wrt[n_wrt++] = node->out[0];
     }
     lw_grad(r->g, y, dy, n, wrt, din, n_wrt);
@@ -408,7 +453,8 @@ static void add_outputs(random_graph *r)
         snprintf(name, sizeof name, "y%d", n_y++);
         lw_graph_output_add(r->g, name, y[i], LW_NOVAL);
     }
-    for (int i = 0; i < 2 && chance(r, 40); i++) { /* any value, perhaps a leaf, perhaps one named already */
+    for (int i = 0; i < 2 && chance(r, 40);
+         i++) { /* any value, perhaps a leaf, perhaps one named already */
         snprintf(name, sizeof name, "y%d", n_y++);
         lw_graph_output_add(r->g, name, pick(r, 0), LW_NOVAL);
     }
@@ -423,10 +469,12 @@ void random_graph_build(random_graph *r, lw_graph *g, lw_store *store, uint64_t 
     r->store = store;
     r->seed = seed;
     r->b = (lw_builder){.g = g, .params = lw_store_params(store), .training = true};
-    int32_t batch = 1 + (int32_t)below(r, 4), h = 3 + (int32_t)below(r, 6), w = 3 + (int32_t)below(r, 6);
+    int32_t batch = 1 + (int32_t)below(r, 4), h = 3 + (int32_t)below(r, 6),
+            w = 3 + (int32_t)below(r, 6);
     r->rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     r->ids = lw_input(g, "ids", lw_type_of(LW_I32, 1, batch));
-    r->val[r->n_val++] = new_input(r, lw_type_of(LW_F32, 4, batch, h, w, 1 + (int32_t)below(r, 33)));
+    r->val[r->n_val++] = new_input(r,
+                                   lw_type_of(LW_F32, 4, batch, h, w, 1 + (int32_t)below(r, 33)));
     r->val[r->n_val++] = new_input(r, lw_type_of(LW_F32, 4, batch, h, w, 8));
     r->val[r->n_val++] = new_input(r, lw_type_of(LW_F32, 2, batch, 2 + (int32_t)below(r, 30)));
     r->val[r->n_val++] = new_input(r, lw_type_of(LW_F32, 3, batch, 3, 4 + (int32_t)below(r, 12)));

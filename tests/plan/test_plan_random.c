@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiling preserves meaning: random graphs run without any pass on reference kernels and one thread, and
- * optimised at every ISA level on 1, 2 and 5 threads. Equal within tolerance to the former; equal bit for
- * bit among thread counts. Every optimised memory map is proved. `test_plan_random FIRST COUNT` runs other
- * seeds; LW_PLAN_SEEDS=N changes how many a plain run takes.
+ * Compiling preserves meaning: random graphs run without any pass on reference kernels and one
+ * thread, and optimised at every ISA level on 1, 2 and 5 threads. Equal within tolerance to the
+ * former; equal bit for bit among thread counts. Every optimised memory map is proved.
+ * `test_plan_random FIRST COUNT` runs other seeds; LW_PLAN_SEEDS=N changes how many a plain run
+ * takes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,8 @@ static void result_clear(result *r)
     r->n = 0;
 }
 
-/* ---- running one plan -------------------------------------------------------------------------------- */
+/* ---- running one plan
+ * -------------------------------------------------------------------------------- */
 
 typedef struct totals {
     int graphs, nodes, steps, in_place, shared, prepared, fused, failed;
@@ -106,7 +108,8 @@ static int run_plan(const lw_graph *g, lw_device *d, int opt, uint64_t seed, res
     return 0;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------ */
+/* ---- comparing
+ * ------------------------------------------------------------------------------------------ */
 
 /* Largest difference relative to the tensor's size; NaN counts as infinite. */
 static double distance(const result *a, const result *b, int *at)
@@ -135,8 +138,8 @@ static int same_bits(const result *a, const result *b)
     return -1;
 }
 
-static void check_near(uint64_t seed, const char *what, const result *want, const result *got, double tol,
-                       double *worst)
+static void check_near(uint64_t seed, const char *what, const result *want, const result *got,
+                       double tol, double *worst)
 {
     int at = 0;
     char why[96];
@@ -177,13 +180,15 @@ static void check_seed(uint64_t seed)
         for (int t = 0; t < N_THREADS; t++) {
             LW_CLEANUP(result_clear) result now = {0};
             char what[48];
-            snprintf(what, sizeof what, "%s, %d threads", lw_isa_name((lw_isa)isa), thread_counts[t]);
+            snprintf(what, sizeof what, "%s, %d threads", lw_isa_name((lw_isa)isa),
+                     thread_counts[t]);
             if (run_plan(g, device[isa][t], 1, seed, &now) < 0) {
                 went_wrong(seed, what, lw_errmsg());
                 return;
             }
             if (t == 0) {
-                check_near(seed, what, &oracle, &now, isa ? 2e-3 : 2e-4, isa ? &total.worst_isa : &total.worst_opt);
+                check_near(seed, what, &oracle, &now, isa ? 2e-3 : 2e-4,
+                           isa ? &total.worst_isa : &total.worst_opt);
                 one = now;
                 now = (result){0};
             } else if (same_bits(&one, &now) >= 0) {
@@ -198,18 +203,21 @@ static void test_random(void **state)
     (void)state;
     for (int i = 0; i < n_seeds; i++)
         check_seed(first_seed + (uint64_t)i);
-    print_message("%d graphs, %d nodes, %d steps (%d prepared, %d in place, %d shared blocks); frames %.1f MB "
+    print_message("%d graphs, %d nodes, %d steps (%d prepared, %d in place, %d shared blocks); "
+                  "frames %.1f MB "
                   "planned of %.1f MB; worst error %.2g without and %.2g with vector kernels\n",
-                  total.graphs, total.nodes, total.steps, total.prepared, total.in_place, total.shared,
-                  (double)total.planned_bytes * 1e-6, (double)total.plain_bytes * 1e-6, total.worst_opt,
-                  total.worst_isa);
+                  total.graphs, total.nodes, total.steps, total.prepared, total.in_place,
+                  total.shared, (double)total.planned_bytes * 1e-6,
+                  (double)total.plain_bytes * 1e-6, total.worst_opt, total.worst_isa);
     assert_int_equal(total.failed, 0);
     if (n_seeds < 200)
         return;
-    /* The net is only as good as its mesh: every op a graph can hold was there, and passes had work. */
+    /* The net is only as good as its mesh: every op a graph can hold was there, and passes had
+     * work. */
     for (int i = 0; i < LW_OP_COUNT; i++) {
         const char *name = lw_op_get((lw_op)i)->name;
-        bool backward = lw_str_ends(name, "_grad") || lw_str_ends(name, "_dx") || lw_str_ends(name, "_dw");
+        bool backward = lw_str_ends(name, "_grad") || lw_str_ends(name, "_dx") ||
+                        lw_str_ends(name, "_dw");
         if (!backward && i != LW_OP_PACK && total.ops[i] == 0)
             fail_msg("no graph held a '%s'", name);
     }

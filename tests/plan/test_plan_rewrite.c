@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simplify and fuse, case by case: what must be merged, what must be left alone, and that the numbers stay. */
+/* simplify and fuse, case by case: what must be merged, what must be left alone, and that the
+ * numbers stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <math.h>
@@ -41,16 +42,18 @@ static void assert_same_numbers(plan_lab *l)
         for (int64_t i = 0; i < n; i++) {
             if (!opt)
                 before[i] = y[i];
-            else if (!(fabs((double)y[i] - (double)before[i]) <= 1e-5 * (1.0 + fabs((double)before[i]))))
-                fail_msg("element %lld: %.9g without passes, %.9g with", (long long)i, (double)before[i],
-                         (double)y[i]);
+            else if (!(fabs((double)y[i] - (double)before[i]) <=
+                       1e-5 * (1.0 + fabs((double)before[i]))))
+                fail_msg("element %lld: %.9g without passes, %.9g with", (long long)i,
+                         (double)before[i], (double)y[i]);
         }
         lw_exec_free(&l->exec);
         lw_plan_free(&l->plan);
     }
 }
 
-/* ---- simplify ---------------------------------------------------------------------------------------- */
+/* ---- simplify
+ * ---------------------------------------------------------------------------------------- */
 
 static void test_identities(void **state)
 {
@@ -59,7 +62,8 @@ static void test_identities(void **state)
     lw_val y = lw_add_f32(l->g, lw_scale(l->g, x, 1.0f), 0.0f);
     y = lw_ew1(l->g, LW_EW_copy, y);
     y = lw_mul(l->g, lw_const_f32(l->g, 1.0f), y); /* a constant operand, on either side */
-    y = lw_reshape(l->g, lw_reshape(l->g, y, lw_type_of(LW_F32, 2, 6, 4)), lw_type_of(LW_F32, 3, 2, 3, 4));
+    y = lw_reshape(l->g, lw_reshape(l->g, y, lw_type_of(LW_F32, 2, 6, 4)),
+                   lw_type_of(LW_F32, 3, 2, 3, 4));
     lab_output(l, "y", lw_silu(l->g, y));
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "simplify");
     assert_int_equal(lw_graph_node_count(g), 2);
@@ -101,7 +105,8 @@ static void test_common_nodes_merge(void **state)
 {
     plan_lab *l = *state;
     lw_val x = LAB_X(l, "x", 4, 6), w = LAB_P(l, "w", 5, 6), v = LAB_P(l, "v", 5, 6);
-    lw_val a = lw_linear_op(l->g, lw_silu(l->g, x), w, LW_NOVAL), b = lw_linear_op(l->g, lw_silu(l->g, x), w, LW_NOVAL);
+    lw_val a = lw_linear_op(l->g, lw_silu(l->g, x), w, LW_NOVAL),
+           b = lw_linear_op(l->g, lw_silu(l->g, x), w, LW_NOVAL);
     lw_val c = lw_linear_op(l->g, lw_silu(l->g, x), v, LW_NOVAL); /* another weight */
     lab_output(l, "y", lw_add(l->g, lw_mul(l->g, a, b), c));
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "simplify");
@@ -110,14 +115,17 @@ static void test_common_nodes_merge(void **state)
     assert_same_numbers(l);
 }
 
-/* Equal draws merge, other streams do not, and dropout of one stream in two scopes is two things. */
+/* Equal draws merge, other streams do not, and dropout of one stream in two scopes is two things.
+ */
 static void test_random_merges_by_stream(void **state)
 {
     plan_lab *l = *state;
     lw_type t = lw_type_of(LW_F32, 2, 3, 4);
     lw_val rows = lw_input(l->g, "rows", lw_type_of(LW_I64, 1, 3));
-    lw_val a = lw_random(l->g, "a", LW_RANDOM_NORMAL, 0, t, rows), b = lw_random(l->g, "a", LW_RANDOM_NORMAL, 0, t, rows);
-    lw_val c = lw_random(l->g, "c", LW_RANDOM_NORMAL, 0, t, rows), d = lw_random(l->g, "a", LW_RANDOM_UNIFORM, 0, t, rows);
+    lw_val a = lw_random(l->g, "a", LW_RANDOM_NORMAL, 0, t, rows),
+           b = lw_random(l->g, "a", LW_RANDOM_NORMAL, 0, t, rows);
+    lw_val c = lw_random(l->g, "c", LW_RANDOM_NORMAL, 0, t, rows),
+           d = lw_random(l->g, "a", LW_RANDOM_UNIFORM, 0, t, rows);
     lab_output(l, "y", lw_add(l->g, lw_add(l->g, a, b), lw_add(l->g, c, d)));
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "simplify");
     assert_int_equal(lab_count(g, LW_OP_RANDOM), 3);
@@ -137,7 +145,8 @@ static void test_dead_nodes_go(void **state)
     assert_int_equal(lab_count(g, LW_OP_INPUT), 2);
 }
 
-/* ---- fuse: epilogues ------------------------------------------------------------------------------------ */
+/* ---- fuse: epilogues
+ * ------------------------------------------------------------------------------------ */
 
 static void test_epilogue_linear(void **state)
 {
@@ -177,7 +186,8 @@ static void test_no_residual_behind_activation(void **state)
     lab_output(l, "y", lw_add(l->g, lw_relu(l->g, h), x));
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
     assert_int_equal(lab_count(g, LW_OP_EW), 1);
-    assert_int_equal(((const lw_attr_matmul *)lab_node(g, LW_OP_MATMUL, 0)->attr)->act, LW_ACT_RELU);
+    assert_int_equal(((const lw_attr_matmul *)lab_node(g, LW_OP_MATMUL, 0)->attr)->act,
+                     LW_ACT_RELU);
     assert_same_numbers(l);
 }
 
@@ -203,7 +213,8 @@ static void test_shared_product_is_not_absorbed(void **state)
     lw_val a = lw_silu(l->g, h);
     lab_output(l, "y", lw_softmax(l->g, lw_mul(l->g, a, lw_softmax(l->g, h))));
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
-    assert_int_equal(((const lw_attr_matmul *)lab_node(g, LW_OP_MATMUL, 0)->attr)->act, LW_ACT_NONE);
+    assert_int_equal(((const lw_attr_matmul *)lab_node(g, LW_OP_MATMUL, 0)->attr)->act,
+                     LW_ACT_NONE);
     assert_int_equal(lab_count(g, LW_OP_MATMUL), 1);
     assert_same_numbers(l);
 }
@@ -220,7 +231,8 @@ static void test_named_product_is_not_absorbed(void **state)
     assert_same_numbers(l);
 }
 
-/* A broadcast add ([C] or [B,1,1,C] over an image) is not a residual; h + h reads one value twice. */
+/* A broadcast add ([C] or [B,1,1,C] over an image) is not a residual; h + h reads one value twice.
+ */
 static void test_no_residual_of_other_shape(void **state)
 {
     plan_lab *l = *state;
@@ -246,7 +258,8 @@ static void test_no_epilogue_on_transposed(void **state)
     assert_same_numbers(l);
 }
 
-/* ---- fuse: chains ------------------------------------------------------------------------------------------ */
+/* ---- fuse: chains
+ * ------------------------------------------------------------------------------------------ */
 
 static void test_chain_becomes_one_program(void **state)
 {
@@ -296,7 +309,8 @@ static void test_smaller_producer_stays(void **state)
     assert_same_numbers(l);
 }
 
-/* As many elements under another shape: the producer's own broadcasts would mean other things there. */
+/* As many elements under another shape: the producer's own broadcasts would mean other things
+ * there. */
 static void test_producer_of_another_shape_stays(void **state)
 {
     plan_lab *l = *state;
@@ -330,7 +344,8 @@ static void test_too_many_instructions(void **state)
 static void test_too_many_operands(void **state)
 {
     plan_lab *l = *state;
-    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"};
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g",
+                                        "h", "i", "j", "k", "l", "m", "n"};
     lw_val v[LW_COUNT(names)];
     size_t n = LW_COUNT(names);
     for (size_t i = 0; i < n; i++)
@@ -351,7 +366,8 @@ static void test_too_many_operands(void **state)
     assert_same_numbers(l);
 }
 
-/* ---- what rewriting must not lose ---------------------------------------------------------------------------- */
+/* ---- what rewriting must not lose
+ * ---------------------------------------------------------------------------- */
 
 /* A gradient goes into the slab even where no step reads the parameter itself. */
 static void test_gradient_of_unread_parameter(void **state)
@@ -379,7 +395,8 @@ static void test_gradient_of_unread_parameter(void **state)
     (void)lone;
 }
 
-/* One value under several names, a leaf as an output, an output that others read: each its own memory. */
+/* One value under several names, a leaf as an output, an output that others read: each its own
+ * memory. */
 static void test_outputs_are_their_own(void **state)
 {
     plan_lab *l = *state;
@@ -416,15 +433,28 @@ static void test_outputs_are_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_identities), CASE(test_no_identities), CASE(test_constants_become_instructions),
-        CASE(test_common_nodes_merge), CASE(test_random_merges_by_stream), CASE(test_dead_nodes_go),
-        CASE(test_epilogue_linear), CASE(test_epilogue_conv_and_dx), CASE(test_no_residual_behind_activation),
-        CASE(test_one_epilogue_each), CASE(test_shared_product_is_not_absorbed),
-        CASE(test_named_product_is_not_absorbed), CASE(test_no_residual_of_other_shape),
-        CASE(test_no_epilogue_on_transposed), CASE(test_chain_becomes_one_program), CASE(test_operand_in_two_modes),
-        CASE(test_shared_producer_is_computed_once), CASE(test_smaller_producer_stays),
+        CASE(test_identities),
+        CASE(test_no_identities),
+        CASE(test_constants_become_instructions),
+        CASE(test_common_nodes_merge),
+        CASE(test_random_merges_by_stream),
+        CASE(test_dead_nodes_go),
+        CASE(test_epilogue_linear),
+        CASE(test_epilogue_conv_and_dx),
+        CASE(test_no_residual_behind_activation),
+        CASE(test_one_epilogue_each),
+        CASE(test_shared_product_is_not_absorbed),
+        CASE(test_named_product_is_not_absorbed),
+        CASE(test_no_residual_of_other_shape),
+        CASE(test_no_epilogue_on_transposed),
+        CASE(test_chain_becomes_one_program),
+        CASE(test_operand_in_two_modes),
+        CASE(test_shared_producer_is_computed_once),
+        CASE(test_smaller_producer_stays),
         CASE(test_producer_of_another_shape_stays),
-        CASE(test_too_many_instructions), CASE(test_too_many_operands), CASE(test_gradient_of_unread_parameter),
+        CASE(test_too_many_instructions),
+        CASE(test_too_many_operands),
+        CASE(test_gradient_of_unread_parameter),
         CASE(test_outputs_are_their_own),
     };
     return cmocka_run_group_tests_name("plan_rewrite", tests, NULL, NULL);

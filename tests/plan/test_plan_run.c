@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole plans: memory maps proved, prepared data made when and only when it must be, no allocation, errors. */
+/* Whole plans: memory maps proved, prepared data made when and only when it must be, no allocation,
+ * errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,8 @@
 #include "plan/plan_prover.h"
 #include "plan/plan_util.h"
 
-/* ---- memory ----------------------------------------------------------------------------------------- */
+/* ---- memory
+ * ----------------------------------------------------------------------------------------- */
 
 static plan_proof assert_proved(const lw_plan *p)
 {
@@ -58,8 +60,8 @@ static void test_memory_of_shared_unet(void **state)
         fail_msg("%s", lw_errmsg());
     plan_proof proof = assert_proved(l.plan);
     assert_true(proof.in_place > 0 && proof.shared > 0);
-    print_message("shared U-Net, training step of 2: %zu bytes of values, %d steps in place\n", l.plan->frame_bytes,
-                  proof.in_place);
+    print_message("shared U-Net, training step of 2: %zu bytes of values, %d steps in place\n",
+                  l.plan->frame_bytes, proof.in_place);
     lab_close(&l);
 }
 
@@ -73,7 +75,8 @@ static void test_prover_sees_overlap(void **state)
     lab_unet_train(&l, 2);
     lab_compile(&l, 1);
     int caught = 0, moved = 0;
-    for (uint32_t i = 1; i <= l.plan->n_slots; i++) { /* every value once on top of the frame's start */
+    for (uint32_t i = 1; i <= l.plan->n_slots;
+         i++) { /* every value once on top of the frame's start */
         lw_slot *s = &l.plan->slot[i];
         if (s->place != LW_PLACE_FRAME || s->offset == 0 || s->last == s->first)
             continue;
@@ -88,9 +91,11 @@ static void test_prover_sees_overlap(void **state)
     lab_close(&l);
 }
 
-/* ---- prepare ------------------------------------------------------------------------------------------- */
+/* ---- prepare
+ * ------------------------------------------------------------------------------------------- */
 
-/* Without t the time embedding depends on parameters only: it, and every projection of it, is prepared. */
+/* Without t the time embedding depends on parameters only: it, and every projection of it, is
+ * prepared. */
 static void test_constant_time_is_prepared(void **state)
 {
     (void)state;
@@ -116,7 +121,8 @@ static void test_constant_time_is_prepared(void **state)
     lab_close(&l);
 }
 
-/* With latent and classes absent every time projection folds too; the run has no matrix product but attention's. */
+/* With latent and classes absent every time projection folds too; the run has no matrix product but
+ * attention's. */
 static void test_projections_fold(void **state)
 {
     (void)state;
@@ -237,7 +243,8 @@ static void test_two_execs_of_one_plan(void **state)
     lab_close(&l);
 }
 
-/* ---- replay ---------------------------------------------------------------------------------------------- */
+/* ---- replay
+ * ---------------------------------------------------------------------------------------------- */
 
 static void test_replay_does_not_allocate(void **state)
 {
@@ -272,7 +279,8 @@ static void test_plan_is_the_same_everywhere(void **state)
             lab_compile(&l, 1);
             lw_plan_print(&text, l.plan);
             lw_plan_info info = lw_plan_get_info(l.plan);
-            assert_int_equal(info.frame_bytes, l.plan->frame_bytes + l.plan->scratch_bytes * (size_t)threads);
+            assert_int_equal(info.frame_bytes,
+                             l.plan->frame_bytes + l.plan->scratch_bytes * (size_t)threads);
             if (!first.len)
                 lw_str_add(&first, lw_str_c(&text));
             assert_string_equal(lw_str_c(&first), lw_str_c(&text));
@@ -301,7 +309,9 @@ static void test_ports(void **state)
     lab_close(&l);
 }
 
-/* ---- errors ----------------------------------------------------------------------------------------------- */
+/* ---- errors
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static void test_first_error_with_its_scope(void **state)
 {
@@ -382,14 +392,21 @@ static void test_frozen_parameters_get_no_gradient(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_of_small_unet), cmocka_unit_test(test_memory_of_shared_unet),
-        cmocka_unit_test(test_prover_sees_overlap), cmocka_unit_test(test_constant_time_is_prepared),
-        cmocka_unit_test(test_projections_fold), cmocka_unit_test(test_draws_are_never_prepared),
+        cmocka_unit_test(test_memory_of_small_unet),
+        cmocka_unit_test(test_memory_of_shared_unet),
+        cmocka_unit_test(test_prover_sees_overlap),
+        cmocka_unit_test(test_constant_time_is_prepared),
+        cmocka_unit_test(test_projections_fold),
+        cmocka_unit_test(test_draws_are_never_prepared),
         cmocka_unit_test(test_prepared_again_when_version_moves),
-        cmocka_unit_test(test_version_of_the_slab_that_is_read), cmocka_unit_test(test_two_execs_of_one_plan),
-        cmocka_unit_test(test_replay_does_not_allocate), cmocka_unit_test(test_plan_is_the_same_everywhere),
-        cmocka_unit_test(test_ports), cmocka_unit_test(test_first_error_with_its_scope),
-        cmocka_unit_test(test_no_gradient_names_the_op), cmocka_unit_test(test_missing_output_value),
+        cmocka_unit_test(test_version_of_the_slab_that_is_read),
+        cmocka_unit_test(test_two_execs_of_one_plan),
+        cmocka_unit_test(test_replay_does_not_allocate),
+        cmocka_unit_test(test_plan_is_the_same_everywhere),
+        cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_first_error_with_its_scope),
+        cmocka_unit_test(test_no_gradient_names_the_op),
+        cmocka_unit_test(test_missing_output_value),
         cmocka_unit_test(test_frozen_parameters_get_no_gradient),
     };
     return cmocka_run_group_tests_name("plan_run", tests, NULL, NULL);

@@ -32,7 +32,8 @@ int lab_leave(void **state)
     return chdir(home) == 0 ? lw_remove_tree(lab_dir) : -1;
 }
 
-/* ---- processes -------------------------------------------------------------------------------------- */
+/* ---- processes
+ * -------------------------------------------------------------------------------------- */
 
 static void to_file(const char *path, int fd)
 {
@@ -51,7 +52,7 @@ static pid_t start(const char *args)
     int n = 1;
     for (char *w = strtok_r(copy, " ", &save); w && n < 126; w = strtok_r(NULL, " ", &save))
         argv[n++] = w;
-    argv[n++] = (char *)(uintptr_t)"--no-progress";
+    argv[n++] = (char *)(uintptr_t) "--no-progress";
     if (lab_env)
         putenv((char *)(uintptr_t)lab_env);
     to_file("stdout.txt", STDOUT_FILENO);
@@ -115,7 +116,8 @@ bool lab_one_line(void)
     return lines == 1;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------- */
+/* ---- files
+ * ------------------------------------------------------------------------------------------- */
 
 static void same_file(const char *run_a, const char *run_b, const char *name)
 {
@@ -143,7 +145,8 @@ int64_t lab_last_step(const char *run)
 
 void lab_same_checkpoint(const char *run_a, const char *run_b)
 {
-    static const char *const names[] = {"checkpoints/last/optimizer.safetensors", "checkpoints/last/config.json"};
+    static const char *const names[] = {"checkpoints/last/optimizer.safetensors",
+                                        "checkpoints/last/config.json"};
     assert_true(lab_last_step(run_a) > 0);
     assert_int_equal(lab_last_step(run_a), lab_last_step(run_b));
     for (size_t i = 0; i < LW_COUNT(names); i++)
@@ -151,8 +154,11 @@ void lab_same_checkpoint(const char *run_a, const char *run_b)
     LW_CLEANUP(lw_str_clear) lw_str dir = {0}, probe = {0};
     lw_path_join(&dir, run_a, "checkpoints/last");
     bool own = lw_path_exists(lw_path_join(&probe, lw_str_c(&dir), LW_WEIGHTS_HF));
-    same_file(run_a, run_b, own ? "checkpoints/last/" LW_WEIGHTS_HF : "checkpoints/last/" LW_WEIGHTS_DIFFUSERS);
-    same_file(run_a, run_b, own ? "checkpoints/last/ema/" LW_WEIGHTS_HF : "checkpoints/last/ema/" LW_WEIGHTS_DIFFUSERS);
+    same_file(run_a, run_b,
+              own ? "checkpoints/last/" LW_WEIGHTS_HF : "checkpoints/last/" LW_WEIGHTS_DIFFUSERS);
+    same_file(run_a, run_b,
+              own ? "checkpoints/last/ema/" LW_WEIGHTS_HF
+                  : "checkpoints/last/ema/" LW_WEIGHTS_DIFFUSERS);
 }
 
 static json_t *metrics(const char *run)
@@ -177,8 +183,8 @@ void lab_same_logs(const char *run_a, const char *run_b)
             assert_int_equal(json_object_del(y, times[k]), 0);
         }
         if (!json_equal(x, y))
-            fail_msg("row %zu of metrics.jsonl: %s in %s, %s in %s", i, json_dumps(x, 0), run_a, json_dumps(y, 0),
-                     run_b);
+            fail_msg("row %zu of metrics.jsonl: %s in %s, %s in %s", i, json_dumps(x, 0), run_a,
+                     json_dumps(y, 0), run_b);
     }
     assert_int_equal(json_array_size(a), json_array_size(b));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sampling: the reverse moves against a double implementation in closed form (tests/golden), a whole DDIM run
- * against formulas written down here, and pictures whose bits depend on (seed, number, class) only.
+ * Sampling: the reverse moves against a double implementation in closed form (tests/golden), a
+ * whole DDIM run against formulas written down here, and pictures whose bits depend on (seed,
+ * number, class) only.
  */
 #include "golden/golden.h"
 
@@ -10,7 +11,8 @@
 #include "recipes/recipe_diffusion.h"
 #include "recipes/recipe_sampler.h"
 
-/* ---- moves, with a noise model in closed form ---------------------------------------------------------- */
+/* ---- moves, with a noise model in closed form
+ * ---------------------------------------------------------- */
 
 enum { N = 24 };
 
@@ -39,7 +41,8 @@ static void model_eps(const closed_form *m, const float *x, int32_t t, float *ep
 {
     double a = m->abar[t];
     for (int i = 0; i < N; i++)
-        eps[i] = (float)(sqrt(1.0 - a) * ((double)x[i] - sqrt(a) * m->mu[i]) / (a * m->s[i] * m->s[i] + 1.0 - a));
+        eps[i] = (float)(sqrt(1.0 - a) * ((double)x[i] - sqrt(a) * m->mu[i]) /
+                         (a * m->s[i] * m->s[i] + 1.0 - a));
 }
 
 static void test_schedule(void **state)
@@ -127,7 +130,8 @@ static void test_ancestral_moves(void **state)
     lw_st_close(&f);
 }
 
-/* ---- a network --------------------------------------------------------------------------------------------- */
+/* ---- a network
+ * --------------------------------------------------------------------------------------------- */
 
 typedef struct lab {
     lw_unet_config net;
@@ -165,8 +169,8 @@ static void lab_close(lab *l)
 enum { PIXELS = 8 * 8 * 3, MANY = 64 };
 
 /* Pictures first .. first + n - 1 made `batch` at a time. */
-static void make(const lab *l, lw_sampler_opts o, int32_t batch, int64_t first, int64_t n, const int32_t *classes,
-                 float *out)
+static void make(const lab *l, lw_sampler_opts o, int32_t batch, int64_t first, int64_t n,
+                 const int32_t *classes, float *out)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
     o.batch = batch;
@@ -198,7 +202,8 @@ static void check_batches(lw_sampler_opts o)
         classes[i] = (i + 1) % 4;
     make(&many, o, 64, 0, MANY, classes, have);
     for (int i = 0; i < MANY; i++)
-        assert_int_equal(memcmp(want + i * PIXELS, have + i * PIXELS, PIXELS * sizeof *have) == 0, i % 2);
+        assert_int_equal(memcmp(want + i * PIXELS, have + i * PIXELS, PIXELS * sizeof *have) == 0,
+                         i % 2);
     o.seed++;
     make(&many, o, 64, 0, MANY, NULL, have);
     for (int i = 0; i < MANY; i++)
@@ -216,17 +221,19 @@ static void test_one_step_batches(void **state)
 static void test_ddim_batches(void **state)
 {
     (void)state;
-    check_batches((lw_sampler_opts){.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DDIM, .steps = 5, .seed = 3});
+    check_batches((lw_sampler_opts){
+        .method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DDIM, .steps = 5, .seed = 3});
 }
 
 static void test_ancestral_batches(void **state)
 {
     (void)state;
-    check_batches(
-        (lw_sampler_opts){.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .timesteps = 12, .seed = 3});
+    check_batches((lw_sampler_opts){
+        .method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .timesteps = 12, .seed = 3});
 }
 
-/* The oracle of a whole run: network and noise from plans without passes, DDIM in double from the paper. */
+/* The oracle of a whole run: network and noise from plans without passes, DDIM in double from the
+ * paper. */
 static void ddim_oracle(const lab *l, int32_t steps, int32_t n, uint64_t seed, double *x)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
@@ -236,10 +243,12 @@ static void ddim_oracle(const lab *l, int32_t steps, int32_t n, uint64_t seed, d
     lw_builder b = {.g = g, .params = lw_store_params(l->store)};
     lw_type image = lw_type_of(LW_F32, 4, n, 8, 8, 3);
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, n));
-    lw_unet_in in = {.x = lw_input(g, "x", image), .t = lw_input(g, "t", lw_type_of(LW_F32, 1, n)),
+    lw_unet_in in = {.x = lw_input(g, "x", image),
+                     .t = lw_input(g, "t", lw_type_of(LW_F32, 1, n)),
                      .classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, n))};
     lw_graph_output_add(g, "eps", lw_unet(&b, &l->net, in), LW_NOVAL);
-    lw_graph_output_add(g, "noise", lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, image, rows), LW_NOVAL);
+    lw_graph_output_add(g, "noise", lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, image, rows),
+                        LW_NOVAL);
     assert_ok(lw_compile(g, l->dev, &(lw_compile_opts){.opt = 0}, &plan));
     assert_ok(lw_exec_new(plan, LW_SLAB_EMA, &e));
     for (int32_t i = 0; i < n; i++) {
@@ -278,7 +287,8 @@ static void test_ddim_of_a_network(void **state)
     static float have[6 * PIXELS];
     static double want[6 * PIXELS];
     lab_open(&l, LW_METHOD_DDPM, 1);
-    /* An untrained network as noise estimate makes the process chaotic: a rounding grows to 0.2 in 50 steps. */
+    /* An untrained network as noise estimate makes the process chaotic: a rounding grows to 0.2 in
+     * 50 steps. */
     float *w = lw_store_data(l.store, lw_store_find(l.store, "conv_out.weight"), LW_SLAB_EMA);
     for (int i = 0; i < 3 * 3 * 3 * 8; i++)
         w[i] *= 0.02f;
@@ -286,7 +296,8 @@ static void test_ddim_of_a_network(void **state)
     static const int32_t counts[] = {1, 4, 50};
     for (size_t c = 0; c < LW_COUNT(counts); c++) {
         double worst = 0.0;
-        lw_sampler_opts o = {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DDIM, .steps = counts[c], .seed = 9};
+        lw_sampler_opts o = {
+            .method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DDIM, .steps = counts[c], .seed = 9};
         make(&l, o, 6, 0, 6, NULL, have);
         ddim_oracle(&l, counts[c], 6, 9, want);
         for (int i = 0; i < 6 * PIXELS; i++)
@@ -318,10 +329,10 @@ static void test_what_does_not_go_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule), cmocka_unit_test(test_ddim_moves), cmocka_unit_test(test_ancestral_moves),
-        cmocka_unit_test(test_one_step_batches), cmocka_unit_test(test_ddim_batches),
-        cmocka_unit_test(test_ancestral_batches), cmocka_unit_test(test_ddim_of_a_network),
-        cmocka_unit_test(test_what_does_not_go_together),
+        cmocka_unit_test(test_schedule),          cmocka_unit_test(test_ddim_moves),
+        cmocka_unit_test(test_ancestral_moves),   cmocka_unit_test(test_one_step_batches),
+        cmocka_unit_test(test_ddim_batches),      cmocka_unit_test(test_ancestral_batches),
+        cmocka_unit_test(test_ddim_of_a_network), cmocka_unit_test(test_what_does_not_go_together),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
 }

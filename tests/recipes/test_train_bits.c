@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bits of training: the same for any number of threads at every ISA level, and the same when a run is stopped
- * after N steps, by SIGINT, or killed at any moment, and resumed.
+ * The bits of training: the same for any number of threads at every ISA level, and the same when a
+ * run is stopped after N steps, by SIGINT, or killed at any moment, and resumed.
  */
 #include "recipes/recipe_lab.h"
 
@@ -17,7 +17,9 @@ static const struct {
     {"ddpm", TINY_DDPM " --grad-accum-steps 2", "--sample-every 4 --ddim-steps 2"},
     {"drift", TINY_DRIFT " --encoder base_encoder --scheduler cosine --warmup-steps 2",
      "--eval-every 4 --eval-samples 64"},
-    {"pixels", TINY_DRIFT " --encoder none --flip --no-class-conditional --groups 1 --grad-accum-steps 2", ""},
+    {"pixels",
+     TINY_DRIFT " --encoder none --flip --no-class-conditional --groups 1 --grad-accum-steps 2",
+     ""},
 };
 
 /* The drift runs' own encoder, trained for a moment. */
@@ -35,13 +37,14 @@ static void check_threads(size_t m, int isa)
     int steps = isa == LW_ISA_REF ? 2 : 6;
     char one[64], many[64];
     snprintf(one, sizeof one, "%s_%d_1", methods[m].name, isa);
-    lab_expect(0, "%s %s --steps %d --log-every 1 --threads 1 --output-dir %s", methods[m].args, extra, steps, one);
+    lab_expect(0, "%s %s --steps %d --log-every 1 --threads 1 --output-dir %s", methods[m].args,
+               extra, steps, one);
     for (int t = 2; t <= 5; t++) {
         if (t == 4 || (t == 3 && m != 2) || (t == 2 && isa == LW_ISA_REF))
             continue;
         snprintf(many, sizeof many, "%s_%d_%d", methods[m].name, isa, t);
-        lab_expect(0, "%s %s --steps %d --log-every 1 --threads %d --output-dir %s", methods[m].args, extra, steps, t,
-                   many);
+        lab_expect(0, "%s %s --steps %d --log-every 1 --threads %d --output-dir %s",
+                   methods[m].args, extra, steps, t, many);
         lab_same_checkpoint(one, many);
         lab_same_logs(one, many);
     }
@@ -60,7 +63,8 @@ static void test_threads(void **state)
     lab_env = NULL;
 }
 
-/* As if the run had been killed behind its first checkpoint: the later ones are gone, the logs are not. */
+/* As if the run had been killed behind its first checkpoint: the later ones are gone, the logs are
+ * not. */
 static void forget_after(const char *run, const char *const *steps, size_t n)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
@@ -81,15 +85,17 @@ static void test_resume(void **state)
         snprintf(whole, sizeof whole, "%s_whole", methods[m].name);
         snprintf(parts, sizeof parts, "%s_parts", methods[m].name);
         for (int i = 0; i < 2; i++)
-            lab_expect(0, "%s %s --steps 12 --log-every 2 --save-every 4 --output-dir %s", methods[m].args,
-                       methods[m].extra, i ? parts : whole);
+            lab_expect(0, "%s %s --steps 12 --log-every 2 --save-every 4 --output-dir %s",
+                       methods[m].args, methods[m].extra, i ? parts : whole);
         forget_after(parts, later, LW_COUNT(later));
         assert_int_equal(lab_last_step(parts), 4);
-        lab_expect(0, "%s %s --steps 12 --log-every 2 --save-every 4 --resume --threads 3 --output-dir %s",
-                   methods[m].args, methods[m].extra, parts);
+        lab_expect(
+            0, "%s %s --steps 12 --log-every 2 --save-every 4 --resume --threads 3 --output-dir %s",
+            methods[m].args, methods[m].extra, parts);
         lab_same_checkpoint(whole, parts);
         lab_same_logs(whole, parts);
-        lab_expect(0, "%s --steps 12 --log-every 2 --resume --output-dir %s", methods[m].args, parts);
+        lab_expect(0, "%s --steps 12 --log-every 2 --resume --output-dir %s", methods[m].args,
+                   parts);
         lab_same_checkpoint(whole, parts); /* nothing was left to do */
         lab_same_logs(whole, parts);
     }
@@ -103,31 +109,50 @@ static void test_more_steps(void **state)
     lab_expect(0, TINY_DDPM " --steps 10 --log-every 1 --resume --output-dir short");
     lab_same_checkpoint("long", "short");
     lab_same_logs("long", "short");
-    /* From another run's checkpoint into a fresh directory: weights go on, the logs are those of the new run. */
-    lab_expect(0, TINY_DDPM " --steps 10 --log-every 1 --resume-from short/checkpoints/step_0000005 "
-                            "--output-dir branch");
+    /* From another run's checkpoint into a fresh directory: weights go on, the logs are those of
+     * the new run. */
+    lab_expect(0,
+               TINY_DDPM " --steps 10 --log-every 1 --resume-from short/checkpoints/step_0000005 "
+                         "--output-dir branch");
     lab_same_checkpoint("long", "branch");
     assert_true(lab_metric("branch", "step", -1) == 6.0);
 }
 
-#define LONG_DDPM TINY_DDPM " --steps 150 --log-every 1 --save-every 11 --keep-last-k-checkpoints 2 --output-dir "
-#define LONG_DRIFT TINY_DRIFT " --encoder base_encoder --steps 60 --log-every 1 --save-every 7 --output-dir "
+#define LONG_DDPM                                                                       \
+    TINY_DDPM " --steps 150 --log-every 1 --save-every 11 --keep-last-k-checkpoints 2 " \
+              "--output-dir "
+#define LONG_DRIFT \
+    TINY_DRIFT " --encoder base_encoder --steps 60 --log-every 1 --save-every 7 --output-dir "
+
+/* Seconds of a run that nobody disturbs: what the moments of the others are drawn from. */
+static double calm_seconds(const char *args)
+{
+    double start = lw_now();
+    lab_expect(0, "%s", args);
+    return lw_now() - start;
+}
+
+/* A moment within a run; later and later, so that it ends on any machine. */
+static double moment(double calm, int attempt)
+{
+    return calm * (0.1 + 0.3 * lab_uniform()) * (1.0 + attempt / 6.0);
+}
 
 static void test_interrupted(void **state)
 {
     (void)state;
-    int stopped = 0;
-    lab_expect(0, LONG_DDPM "calm");
-    int rc = lab_run_until(0.25, SIGINT, LONG_DDPM "stopped");
+    int stopped = 0, rc = -1;
+    double calm = calm_seconds(LONG_DDPM "calm");
     for (int i = 0; i < 40 && rc != 0; i++) {
+        int sig = i % 2 ? SIGINT : SIGTERM;
+        rc = lab_run_until(moment(calm, i), sig,
+                           i ? LONG_DDPM "stopped --resume" : LONG_DDPM "stopped");
         if (rc == 130) { /* saved: everything up to the last logged step */
             stopped++;
             assert_int_equal(lab_last_step("stopped"), (int64_t)lab_metric("stopped", "step", 0));
+        } else if (rc != 0 && rc != 1000 + sig) { /* that came before the handler was there */
+            fail_msg("exit code %d: %s", rc, lab_err);
         }
-        assert_true(rc == 130 || rc == 1000 + SIGINT);
-        rc = lab_run_until(0.1 + 0.3 * lab_uniform(), i % 2 ? SIGINT : SIGTERM, LONG_DDPM "stopped --resume");
-        if (rc == 1000 + SIGTERM) /* came before the handler was there */
-            rc = 1000 + SIGINT;
     }
     assert_int_equal(rc, 0);
     assert_true(stopped > 0);
@@ -135,36 +160,38 @@ static void test_interrupted(void **state)
     lab_same_logs("calm", "stopped");
 }
 
-static void kill_until_done(const char *args, const char *resume, const char *run, const char *calm)
+static void kill_until_done(const char *args, const char *resume, double calm, const char *run,
+                            const char *twin)
 {
-    int killed = 0;
-    int rc = lab_run_until(0.1 + 0.2 * lab_uniform(), SIGKILL, args);
+    int killed = 0, rc = -1;
     for (int i = 0; i < 60 && rc != 0; i++) {
-        if (rc != 1000 + SIGKILL)
+        rc = lab_run_until(moment(calm, i), SIGKILL, i ? resume : args);
+        if (rc != 0 && rc != 1000 + SIGKILL)
             fail_msg("exit code %d: %s", rc, lab_err);
-        killed++;
-        /* longer and longer, so that it ends on a busy machine too */
-        rc = lab_run_until((0.05 + 0.3 * lab_uniform()) * (1.0 + i / 8), SIGKILL, resume);
+        killed += rc != 0;
     }
     assert_int_equal(rc, 0);
     assert_true(killed > 0);
-    lab_same_checkpoint(calm, run);
-    lab_same_logs(calm, run);
+    lab_same_checkpoint(twin, run);
+    lab_same_logs(twin, run);
 }
 
 static void test_killed(void **state)
 {
     (void)state;
-    lab_expect(0, LONG_DRIFT "calm_drift");
-    kill_until_done(LONG_DDPM "killed", LONG_DDPM "killed --resume", "killed", "calm");
-    kill_until_done(LONG_DRIFT "killed_drift", LONG_DRIFT "killed_drift --resume", "killed_drift", "calm_drift");
+    double ddpm = calm_seconds(LONG_DDPM "calm_twin"),
+           drift = calm_seconds(LONG_DRIFT "calm_drift");
+    kill_until_done(LONG_DDPM "killed", LONG_DDPM "killed --resume", ddpm, "killed", "calm_twin");
+    kill_until_done(LONG_DRIFT "killed_drift", LONG_DRIFT "killed_drift --resume", drift,
+                    "killed_drift", "calm_drift");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_resume), cmocka_unit_test(test_more_steps),
-        cmocka_unit_test(test_interrupted), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_more_steps), cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_killed),
     };
     return cmocka_run_group_tests_name("train_bits", tests, make_encoder, lab_leave);
 }

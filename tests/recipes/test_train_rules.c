@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What training promises besides its bits: it learns, accumulation is the mean, --minutes is replayable, nothing is
- * overwritten, damage gives one clear line, --dry-run touches nothing.
+ * What training promises besides its bits: it learns, accumulation is the mean, --minutes is
+ * replayable, nothing is overwritten, damage gives one clear line, --dry-run touches nothing.
  */
 #include "recipes/recipe_lab.h"
 
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- learning ------------------------------------------------------------------------------------------ */
+/* ---- learning
+ * ------------------------------------------------------------------------------------------ */
 
 static void assert_falls(const char *run, const char *key, size_t n, double to)
 {
@@ -28,8 +29,9 @@ static void test_losses_fall(void **state)
     assert_falls("learn_ddpm", "loss", 60, 0.6);
     lab_expect(0, TINY_ENCODER " --steps 60 --log-every 1 --output-dir learn_mae");
     assert_falls("learn_mae", "loss", 60, 0.7);
-    lab_expect(0, TINY_ENCODER " --objective classify --steps 60 --log-every 1 --eval-every 60 --batch-size 32 "
-                               "--width 16 --stages 3 --ema-decay 0.9 --output-dir learn_class");
+    lab_expect(0, TINY_ENCODER
+               " --objective classify --steps 60 --log-every 1 --eval-every 60 --batch-size 32 "
+               "--width 16 --stages 3 --ema-decay 0.9 --output-dir learn_class");
     assert_falls("learn_class", "loss", 60, 0.85);
     assert_true(lab_metric("learn_class", "heldout_accuracy", 0) > 0.3); /* of ten classes */
 }
@@ -38,9 +40,10 @@ static void test_losses_fall(void **state)
 static void test_drift_gets_closer(void **state)
 {
     (void)state;
-    lab_expect(0, TINY_DRIFT " --encoder learn_mae --steps 60 --log-every 60 --eval-every 10 --eval-samples 256 "
-                             "--ema-decay 0 --no-flip --negatives-per-group 16 --positives-per-group 32 "
-                             "--output-dir learn_drift");
+    lab_expect(0, TINY_DRIFT
+               " --encoder learn_mae --steps 60 --log-every 60 --eval-every 10 --eval-samples 256 "
+               "--ema-decay 0 --no-flip --negatives-per-group 16 --positives-per-group 32 "
+               "--output-dir learn_drift");
     double first = lab_metric("learn_drift", "fd", -1), last = lab_metric("learn_drift", "fd", 0);
     print_message("learn_drift: fd %.4g -> %.4g (floor %.4g)\n", first, last,
                   lab_metric("learn_drift", "fd_floor", 0));
@@ -52,7 +55,8 @@ static void test_drift_gets_closer(void **state)
 static void test_schedule_travels_with_the_model(void **state)
 {
     (void)state;
-    lab_expect(0, TINY_DDPM " --steps 4 --timesteps 20 --sample-every 4 --output-dir short_schedule");
+    lab_expect(0,
+               TINY_DDPM " --steps 4 --timesteps 20 --sample-every 4 --output-dir short_schedule");
     lab_expect(0, "sample short_schedule --n 2 --sampler ancestral --output a.npy --json");
     assert_non_null(strstr(lab_out, "\"evaluations\": 20"));
     lab_expect(0, "sample short_schedule --n 2 --output b.npy --json");
@@ -63,17 +67,21 @@ static void test_schedule_travels_with_the_model(void **state)
     assert_non_null(strstr(lab_out, "\"evaluations\": 50"));
 }
 
-/* ---- accumulation ----------------------------------------------------------------------------------------- */
+/* ---- accumulation
+ * ----------------------------------------------------------------------------------------- */
 
-/* Largest difference of the first moments (beta1 0.9: a tenth of the gradient) relative to the tensor's size. */
+/* Largest difference of the first moments (beta1 0.9: a tenth of the gradient) relative to the
+ * tensor's size. */
 static double gradient_distance(const char *run_a, const char *run_b)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_st_close) lw_st_file *a = NULL;
     LW_CLEANUP(lw_st_close) lw_st_file *b = NULL;
     double worst = 0.0;
-    assert_int_equal(lw_st_open(lw_path_join(&path, run_a, "checkpoints/last/optimizer.safetensors"), &a), 0);
-    assert_int_equal(lw_st_open(lw_path_join(&path, run_b, "checkpoints/last/optimizer.safetensors"), &b), 0);
+    assert_int_equal(
+        lw_st_open(lw_path_join(&path, run_a, "checkpoints/last/optimizer.safetensors"), &a), 0);
+    assert_int_equal(
+        lw_st_open(lw_path_join(&path, run_b, "checkpoints/last/optimizer.safetensors"), &b), 0);
     for (size_t i = 0; i < lw_st_count(a); i++) {
         const lw_st_tensor *x = lw_st_at(a, i), *y = lw_st_find(b, x->name);
         double size = 0.0, diff = 0.0;
@@ -93,23 +101,30 @@ static double gradient_distance(const char *run_a, const char *run_b)
 static void test_accumulation_is_the_mean(void **state)
 {
     (void)state;
-    lab_expect(0, TINY_DDPM " --batch-size 8 --grad-accum-steps 2 --grad-clip 0 --steps 1 --output-dir accum2");
-    lab_expect(0, TINY_DDPM " --batch-size 4 --grad-accum-steps 4 --grad-clip 0 --steps 1 --output-dir accum4");
+    lab_expect(0, TINY_DDPM
+               " --batch-size 8 --grad-accum-steps 2 --grad-clip 0 --steps 1 --output-dir accum2");
+    lab_expect(0, TINY_DDPM
+               " --batch-size 4 --grad-accum-steps 4 --grad-clip 0 --steps 1 --output-dir accum4");
     lab_expect(0, TINY_DDPM " --batch-size 16 --grad-clip 0 --steps 1 --output-dir accum1");
     lab_expect(0, TINY_DDPM " --batch-size 8 --grad-clip 0 --steps 1 --output-dir half");
     assert_true(gradient_distance("accum1", "accum2") < 1e-5);
     assert_true(gradient_distance("accum1", "accum4") < 1e-5);
-    assert_true(gradient_distance("accum1", "half") > 1e-2); /* and it is not just half of the batch */
+    assert_true(gradient_distance("accum1", "half") >
+                1e-2); /* and it is not just half of the batch */
     assert_true(fabs(lab_metric("accum1", "loss", 0) - lab_metric("accum2", "loss", 0)) < 1e-6);
-    assert_true(fabs(lab_metric("accum1", "grad_norm", 0) - lab_metric("accum4", "grad_norm", 0)) < 1e-5);
+    assert_true(fabs(lab_metric("accum1", "grad_norm", 0) - lab_metric("accum4", "grad_norm", 0)) <
+                1e-5);
 }
 
-/* ---- configs -------------------------------------------------------------------------------------------------- */
+/* ---- configs
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static void test_minutes_are_replayable(void **state)
 {
     (void)state;
-    lab_expect(0, TINY_DDPM " --minutes 0.01 --log-every 5 --scheduler cosine --output-dir minutes");
+    lab_expect(0,
+               TINY_DDPM " --minutes 0.01 --log-every 5 --scheduler cosine --output-dir minutes");
     int64_t steps = lab_last_step("minutes");
     assert_true(steps > 1);
     assert_non_null(strstr(lab_err, "minutes at"));
@@ -117,8 +132,10 @@ static void test_minutes_are_replayable(void **state)
     assert_int_equal(lab_last_step("replay"), steps);
     lab_same_checkpoint("minutes", "replay");
     lab_same_logs("minutes", "replay");
-    /* A finished run that is resumed with the same words is still finished: --minutes is not measured again. */
-    lab_expect(0, TINY_DDPM " --minutes 0.01 --log-every 5 --scheduler cosine --resume --output-dir minutes");
+    /* A finished run that is resumed with the same words is still finished: --minutes is not
+     * measured again. */
+    lab_expect(0, TINY_DDPM
+               " --minutes 0.01 --log-every 5 --scheduler cosine --resume --output-dir minutes");
     lab_same_checkpoint("minutes", "replay");
     lab_expect(0, "train ddpm --config minutes/config.yaml --output-dir replay2");
     lab_same_checkpoint("minutes", "replay2");
@@ -127,7 +144,8 @@ static void test_minutes_are_replayable(void **state)
 static void test_config_of_each_method(void **state)
 {
     (void)state;
-    static const char *const args[] = {TINY_ENCODER " --steps 4 --seed 7", TINY_DRIFT " --steps 4 --seed 7 --groups 3"};
+    static const char *const args[] = {TINY_ENCODER " --steps 4 --seed 7",
+                                       TINY_DRIFT " --steps 4 --seed 7 --groups 3"};
     static const char *const names[] = {"train encoder", "train drift"};
     char a[32], b[32];
     for (int i = 0; i < 2; i++) {
@@ -140,7 +158,8 @@ static void test_config_of_each_method(void **state)
     }
 }
 
-/* ---- files that are there already --------------------------------------------------------------------------------- */
+/* ---- files that are there already
+ * --------------------------------------------------------------------------------- */
 
 static void test_nothing_is_overwritten(void **state)
 {
@@ -184,8 +203,11 @@ static void test_resume_of_a_finished_run(void **state)
     assert_null(strstr(lab_err, "other options"));
     assert_int_equal(lw_file_read("done/summary.json", 0, &after, &m), 0);
     assert_string_equal(before, after);
-    lab_expect(0, TINY_DDPM " --steps 4 --log-every 1 --learning-rate 1e-3 --save-every 1 --resume --output-dir done");
-    assert_non_null(strstr(lab_err, "other options: learning-rate: 0.001 (was learning-rate: 0.002)\n"));
+    lab_expect(
+        0, TINY_DDPM
+        " --steps 4 --log-every 1 --learning-rate 1e-3 --save-every 1 --resume --output-dir done");
+    assert_non_null(
+        strstr(lab_err, "other options: learning-rate: 0.001 (was learning-rate: 0.002)\n"));
     assert_int_equal(lab_last_step("done"), 4);
 }
 
@@ -236,7 +258,8 @@ static void test_damage_is_named(void **state)
     assert_true(lab_one_line());
 }
 
-/* ---- dry runs and missing words ---------------------------------------------------------------------------------------- */
+/* ---- dry runs and missing words
+ * ---------------------------------------------------------------------------------------- */
 
 static void test_dry_run_touches_nothing(void **state)
 {
@@ -268,13 +291,18 @@ static void test_how_long(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_losses_fall), cmocka_unit_test(test_drift_gets_closer),
+        cmocka_unit_test(test_losses_fall),
+        cmocka_unit_test(test_drift_gets_closer),
         cmocka_unit_test(test_schedule_travels_with_the_model),
-        cmocka_unit_test(test_accumulation_is_the_mean), cmocka_unit_test(test_minutes_are_replayable),
-        cmocka_unit_test(test_config_of_each_method), cmocka_unit_test(test_nothing_is_overwritten),
+        cmocka_unit_test(test_accumulation_is_the_mean),
+        cmocka_unit_test(test_minutes_are_replayable),
+        cmocka_unit_test(test_config_of_each_method),
+        cmocka_unit_test(test_nothing_is_overwritten),
         cmocka_unit_test(test_resume_before_the_first_checkpoint),
-        cmocka_unit_test(test_resume_of_a_finished_run), cmocka_unit_test(test_damage_is_named),
-        cmocka_unit_test(test_dry_run_touches_nothing), cmocka_unit_test(test_how_long),
+        cmocka_unit_test(test_resume_of_a_finished_run),
+        cmocka_unit_test(test_damage_is_named),
+        cmocka_unit_test(test_dry_run_touches_nothing),
+        cmocka_unit_test(test_how_long),
     };
     return cmocka_run_group_tests_name("train_rules", tests, lab_enter, lab_leave);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The training loop on a job of a handful of numbers: schedules by value, AdamW and the average against double,
- * and what happens when numbers stop being finite.
+ * The training loop on a job of a handful of numbers: schedules by value, AdamW and the average
+ * against double, and what happens when numbers stop being finite.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,8 @@
 
 #include "recipes/recipes.h"
 
-/* ---- schedules ---------------------------------------------------------------------------------------- */
+/* ---- schedules
+ * ---------------------------------------------------------------------------------------- */
 
 static void assert_near(double have, double want)
 {
@@ -31,7 +32,8 @@ static void test_ema_warms_up(void **state)
     assert_near(lw_schedule_ema(0.9999, 1), 3.0 / 12.0);
     assert_near(lw_schedule_ema(0.9999, 8), 10.0 / 19.0);
     assert_near(lw_schedule_ema(0.9999, 98), 100.0 / 109.0);
-    assert_near(lw_schedule_ema(0.99, 888), 890.0 / 899.0); /* the last step of the warm-up: 0.98998... */
+    assert_near(lw_schedule_ema(0.99, 888),
+                890.0 / 899.0); /* the last step of the warm-up: 0.98998... */
     assert_near(lw_schedule_ema(0.99, 890), 0.99);
     assert_near(lw_schedule_ema(0.99, 1000000), 0.99);
     assert_near(lw_schedule_ema(0.0, 5), 0.0); /* no average: the weights themselves */
@@ -50,15 +52,18 @@ static void test_learning_rates(void **state)
     c.lr_floor = 0.1;
     assert_near(lw_schedule_lr(&c, 4), 0.1);
     assert_near(lw_schedule_lr(&c, 10), 0.2);
-    assert_near(lw_schedule_lr(&c, 60), 0.2 * 0.55);                                  /* half way */
-    assert_near(lw_schedule_lr(&c, 35), 0.2 * (0.1 + 0.9 * 0.5 * (1.0 + sqrt(0.5)))); /* a quarter */
+    assert_near(lw_schedule_lr(&c, 60), 0.2 * 0.55); /* half way */
+    assert_near(lw_schedule_lr(&c, 35),
+                0.2 * (0.1 + 0.9 * 0.5 * (1.0 + sqrt(0.5)))); /* a quarter */
     assert_near(lw_schedule_lr(&c, 110), 0.02);
     assert_near(lw_schedule_lr(&c, 500), 0.02); /* behind the end it stays */
-    c.warmup_steps = 110; /* nothing but warm-up */
+    c.warmup_steps = 110;                       /* nothing but warm-up */
     assert_near(lw_schedule_lr(&c, 109), 0.2);
 }
 
-/* ---- a job ------------------------------------------------------------------------------------------------ */
+/* ---- a job
+ * ------------------------------------------------------------------------------------------------
+ */
 
 enum { K = 5, MAX_STEPS = 8 };
 
@@ -86,7 +91,10 @@ static int toy_feed(void *self, int64_t step, int32_t micro)
 typedef lw_val toy_loss(lw_graph *g, lw_val w, lw_val x);
 
 /* loss = sum(w x): its gradient is x. */
-static lw_val linear_loss(lw_graph *g, lw_val w, lw_val x) { return lw_sum(g, lw_mul(g, w, x), LW_OVER_ALL); }
+static lw_val linear_loss(lw_graph *g, lw_val w, lw_val x)
+{
+    return lw_sum(g, lw_mul(g, w, x), LW_OVER_ALL);
+}
 /* finite, with an infinite slope at w = 0 */
 static lw_val root_loss(lw_graph *g, lw_val w, lw_val x)
 {
@@ -114,11 +122,25 @@ static void toy_open(toy *t, toy_loss *loss, lw_init init)
     for (int i = 0; i < MAX_STEPS * 4; i++)
         for (int k = 0; k < K; k++)
             t->x[i][k] = sinf((float)(1 + 7 * i + 3 * k)) * (float)(1 + k);
-    t->job = (lw_train_job){.name = "toy", .self = t, .dev = t->dev, .store = t->store, .step = t->exec,
-                            .plan = t->plan, .images = 1, .model = json_object(), .feed = toy_feed};
-    t->c = (lw_train_config){.output_dir = t->dir, .steps = 6, .batch_size = 1, .grad_accum_steps = 1,
-                             .learning_rate = 0.01, .adam_beta1 = 0.9, .adam_beta2 = 0.99, .adam_eps = 1e-8,
-                             .ema_decay = 0.5, .log_every = 1};
+    t->job = (lw_train_job){.name = "toy",
+                            .self = t,
+                            .dev = t->dev,
+                            .store = t->store,
+                            .step = t->exec,
+                            .plan = t->plan,
+                            .images = 1,
+                            .model = json_object(),
+                            .feed = toy_feed};
+    t->c = (lw_train_config){.output_dir = t->dir,
+                             .steps = 6,
+                             .batch_size = 1,
+                             .grad_accum_steps = 1,
+                             .learning_rate = 0.01,
+                             .adam_beta1 = 0.9,
+                             .adam_beta2 = 0.99,
+                             .adam_eps = 1e-8,
+                             .ema_decay = 0.5,
+                             .log_every = 1};
 }
 
 static void toy_close(toy *t)
@@ -131,7 +153,8 @@ static void toy_close(toy *t)
     lw_remove_tree(t->dir);
 }
 
-/* ---- AdamW and the average, written down again --------------------------------------------------------------- */
+/* ---- AdamW and the average, written down again
+ * --------------------------------------------------------------- */
 
 static void check_updates(toy *t)
 {
@@ -144,14 +167,16 @@ static void check_updates(toy *t)
     if (lw_train_run(&t->job, &t->c, 0, NULL, &r) < 0)
         fail_msg("%s", lw_errmsg());
     for (int64_t s = 0; s < c->steps; s++) {
-        double g[K] = {0}, norm = 0.0, lr = lw_schedule_lr(c, s), d = lw_schedule_ema(c->ema_decay, s);
+        double g[K] = {0}, norm = 0.0, lr = lw_schedule_lr(c, s),
+               d = lw_schedule_ema(c->ema_decay, s);
         for (int k = 0; k < K; k++) {
             for (int i = 0; i < c->grad_accum_steps; i++)
                 g[k] += (double)t->x[s * c->grad_accum_steps + i][k] / c->grad_accum_steps;
             norm += g[k] * g[k];
             assert_true(fabs(p[k] - (double)t->before[s * c->grad_accum_steps][k]) < 1e-6);
         }
-        double clip = c->grad_clip > 0.0 && sqrt(norm) > c->grad_clip ? c->grad_clip / sqrt(norm) : 1.0;
+        double clip = c->grad_clip > 0.0 && sqrt(norm) > c->grad_clip ? c->grad_clip / sqrt(norm)
+                                                                      : 1.0;
         for (int k = 0; k < K; k++) {
             m[k] = c->adam_beta1 * m[k] + (1.0 - c->adam_beta1) * g[k] * clip;
             v[k] = c->adam_beta2 * v[k] + (1.0 - c->adam_beta2) * g[k] * g[k] * clip * clip;
@@ -193,7 +218,8 @@ static void test_updates_with_everything(void **state)
     toy_close(&t);
 }
 
-/* ---- numbers that stop being finite ---------------------------------------------------------------------------- */
+/* ---- numbers that stop being finite
+ * ---------------------------------------------------------------------------- */
 
 static void assert_last_is(const toy *t, int64_t step)
 {
@@ -244,7 +270,8 @@ static void test_gradient_not_finite(void **state)
     toy_close(&t);
 }
 
-/* Finite loss, finite gradient, and an update that overflows: the checkpoint before stays the last. */
+/* Finite loss, finite gradient, and an update that overflows: the checkpoint before stays the last.
+ */
 static void test_weights_not_finite(void **state)
 {
     (void)state;
@@ -266,9 +293,13 @@ static void test_weights_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ema_warms_up), cmocka_unit_test(test_learning_rates), cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_updates_with_everything), cmocka_unit_test(test_loss_not_finite),
-        cmocka_unit_test(test_gradient_not_finite), cmocka_unit_test(test_weights_not_finite),
+        cmocka_unit_test(test_ema_warms_up),
+        cmocka_unit_test(test_learning_rates),
+        cmocka_unit_test(test_updates),
+        cmocka_unit_test(test_updates_with_everything),
+        cmocka_unit_test(test_loss_not_finite),
+        cmocka_unit_test(test_gradient_not_finite),
+        cmocka_unit_test(test_weights_not_finite),
     };
     return cmocka_run_group_tests_name("trainer", tests, NULL, NULL);
 }

@@ -49,8 +49,8 @@ static const lw_option rows[] = {
     {LW_OPT(config, large), .name = "large", .help = "the large network"},
     {LW_OPT(config, how), .name = "sampler", .fallback = "auto", .choices = "auto|ddim|one-step",
      .help = "how to sample"},
-    {LW_OPT(config, labels), .name = "class-conditional", .fallback = "auto", .choices = "auto|yes|no",
-     .help = "use labels"},
+    {LW_OPT(config, labels), .name = "class-conditional", .fallback = "auto",
+     .choices = "auto|yes|no", .help = "use labels"},
     {LW_OPT_LIST(config, mult, n_mult), .name = "channel-mult", .fallback = "1,2,2", .min = 1,
      .max = 8, .help = "channel factors"},
     {LW_OPT_LIST(config, temps, n_temps), .name = "feature-temperatures", .aliases = "temps",
@@ -149,9 +149,13 @@ static void three_way_options(void **state)
         const char *line;
         int32_t want;
     } right[] = {
-        {"src", 0}, {"src --class-conditional", 1}, {"src --no-class-conditional", 2},
-        {"src --class-conditional no", 2}, {"src --class-conditional=auto", 0},
-        {"--class-conditional src", 1}, {"src --class-conditional --large", 1},
+        {"src", 0},
+        {"src --class-conditional", 1},
+        {"src --no-class-conditional", 2},
+        {"src --class-conditional no", 2},
+        {"src --class-conditional=auto", 0},
+        {"--class-conditional src", 1},
+        {"src --class-conditional --large", 1},
         {"src --disable-class-conditional --large", 2},
     };
     for (size_t i = 0; i < LW_COUNT(right); i++) {
@@ -186,7 +190,8 @@ static void wrong_argv_is_one_clear_line(void **state)
         {"--no-large=1", "--no-large takes no value"},
         {"--no-steps", "unknown option --no-steps: --steps takes a value, it cannot be negated"},
         {"--no-class-conditional=1", "--no-class-conditional takes no value"},
-        {"--class-conditional=perhaps", "--class-conditional 'perhaps': must be one of auto|yes|no"},
+        {"--class-conditional=perhaps",
+         "--class-conditional 'perhaps': must be one of auto|yes|no"},
         {"--sampler euler", "--sampler 'euler': must be one of auto|ddim|one-step"},
         {"--drift-variant plane",
          "--drift-variant 'plane': must be one of official|plain|tau-times-dim"},
@@ -402,7 +407,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_come_from_the_table),
         cmocka_unit_test(every_spelling_of_argv_is_read),
-        cmocka_unit_test(three_way_options), cmocka_unit_test(wrong_argv_is_one_clear_line),
+        cmocka_unit_test(three_way_options),
+        cmocka_unit_test(wrong_argv_is_one_clear_line),
         cmocka_unit_test(words_stop_the_leading_options),
         cmocka_unit_test(required_options_are_asked_for),
         cmocka_unit_test(config_files_set_the_same_options),

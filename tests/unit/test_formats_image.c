@@ -84,8 +84,8 @@ static void png_comes_back_with_its_texts(void **state)
     assert_ok(lw_image_init(&im, 13, 9));
     for (int i = 0; i < 13 * 9 * 3; i++)
         im.rgb[i] = (uint8_t)(i * 37);
-    json_t *texts =
-        json_pack("{s:s, s:s, s:s}", "seed", "42", "config", "{\"a\": 1}", "Greek", "\xce\xb1");
+    json_t *texts = json_pack("{s:s, s:s, s:s}", "seed", "42", "config", "{\"a\": 1}", "Greek",
+                              "\xce\xb1");
     assert_ok(lw_png_save(in_scratch("a.png"), &im, texts));
     assert_ok(lw_image_load(in_scratch("a.png"), &back));
     assert_true(back.width == 13 && back.height == 9);

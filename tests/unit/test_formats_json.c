@@ -142,11 +142,11 @@ static void yaml_scalars_follow_the_core_schema(void **state)
     (void)state;
     json_t *v = NULL;
     assert_ok(lw_yaml_load(CORPUS "yaml/flat.yaml", &v));
-    json_t *want =
-        parse("{\"learning-rate\":1e-4,\"steps\":\"20_000\",\"name\":\"007\",\"octal\":15,"
-              "\"hex\":31,\"no\":\"no\",\"empty\":null,\"ratio\":0.5,"
-              "\"list\":[1,2.5,true,null,\"x y\"],"
-              "\"nested\":{\"a\":1,\"b\":[\"x\",{\"c\":3}]},\"text\":\"two\\nlines\\n\"}");
+    json_t *want = parse(
+        "{\"learning-rate\":1e-4,\"steps\":\"20_000\",\"name\":\"007\",\"octal\":15,"
+        "\"hex\":31,\"no\":\"no\",\"empty\":null,\"ratio\":0.5,"
+        "\"list\":[1,2.5,true,null,\"x y\"],"
+        "\"nested\":{\"a\":1,\"b\":[\"x\",{\"c\":3}]},\"text\":\"two\\nlines\\n\"}");
     assert_true(json_equal(v, want));
     json_decref(want);
     json_decref(v);

@@ -50,23 +50,23 @@ static inline void put_file(const char *path, const void *bytes, size_t n)
 }
 
 /* expr must fail with `code` and a message that holds `part`. */
-#define assert_fails(code, part, expr)                                                             \
-    do {                                                                                           \
-        lw_errclear();                                                                             \
-        int rc_ = (expr);                                                                          \
-        if (rc_ != (code) || !strstr(lw_errmsg(), (part))) {                                       \
-            print_error("%s: code %d (wanted %d), message '%s' (wanted '%s')\n", #expr, rc_,       \
-                        (code), lw_errmsg(), (part));                                              \
-            fail();                                                                                \
-        }                                                                                          \
+#define assert_fails(code, part, expr)                                                       \
+    do {                                                                                     \
+        lw_errclear();                                                                       \
+        int rc_ = (expr);                                                                    \
+        if (rc_ != (code) || !strstr(lw_errmsg(), (part))) {                                 \
+            print_error("%s: code %d (wanted %d), message '%s' (wanted '%s')\n", #expr, rc_, \
+                        (code), lw_errmsg(), (part));                                        \
+            fail();                                                                          \
+        }                                                                                    \
     } while (0)
-#define assert_ok(expr)                                                                            \
-    do {                                                                                           \
-        int rc_ = (expr);                                                                          \
-        if (rc_ != 0) {                                                                            \
-            print_error("%s: code %d, message '%s'\n", #expr, rc_, lw_errmsg());                   \
-            fail();                                                                                \
-        }                                                                                          \
+#define assert_ok(expr)                                                          \
+    do {                                                                         \
+        int rc_ = (expr);                                                        \
+        if (rc_ != 0) {                                                          \
+            print_error("%s: code %d, message '%s'\n", #expr, rc_, lw_errmsg()); \
+            fail();                                                              \
+        }                                                                        \
     } while (0)
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ir: types, the append-only graph, scopes, the sticky first error, broadcasting, shape rules, costs, text. */
+/* ir: types, the append-only graph, scopes, the sticky first error, broadcasting, shape rules,
+ * costs, text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,9 @@
 
 #define F(...) lw_type_of(LW_F32, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), __VA_ARGS__)
 
-/* ---- types ------------------------------------------------------------------------------------------------ */
+/* ---- types
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static void test_types(void **state)
 {
@@ -23,7 +26,8 @@ static void test_types(void **state)
     assert_int_equal(lw_type_last(t), 32);
     assert_int_equal(lw_type_count(scalar), 1);
     assert_int_equal(lw_type_last(scalar), 1);
-    assert_int_equal(lw_type_count(F(65536, 65536)), (int64_t)1 << 32); /* counts are 64 bits wide */
+    assert_int_equal(lw_type_count(F(65536, 65536)),
+                     (int64_t)1 << 32); /* counts are 64 bits wide */
     assert_true(lw_type_eq(t, F(2, 16, 16, 32)));
     assert_false(lw_type_eq(t, F(2, 16, 16, 31)));
     assert_false(lw_type_eq(F(4), F(4, 1)));
@@ -32,12 +36,15 @@ static void test_types(void **state)
     lw_type_print(&s, lw_type_of(LW_I64, 1, 7));
     lw_type_print(&s, scalar);
     assert_string_equal(lw_str_c(&s), "f32[2,16,16,32]i64[7]f32[]");
-    static const size_t size[] = {[LW_F32] = 4, [LW_BF16] = 2, [LW_F64] = 8, [LW_I32] = 4, [LW_I64] = 8, [LW_U8] = 1};
+    static const size_t size[] = {
+        [LW_F32] = 4, [LW_BF16] = 2, [LW_F64] = 8, [LW_I32] = 4, [LW_I64] = 8, [LW_U8] = 1};
     for (int d = LW_F32; d <= LW_U8; d++)
         assert_int_equal(lw_dtype_size((lw_dtype)d), size[d]);
 }
 
-/* ---- graph -------------------------------------------------------------------------------------------------- */
+/* ---- graph
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static int open_graph(void **state)
 {
@@ -106,7 +113,8 @@ static void test_first_error_sticks(void **state)
     assert_int_equal(lw_graph_output_count(g), 1);
     lw_errclear();
     assert_int_equal(lw_graph_error(g), LW_ESHAPE);
-    assert_string_equal(lw_errmsg(), "head: reshape(f32[2,3]): reshape must keep the number of elements");
+    assert_string_equal(lw_errmsg(),
+                        "head: reshape(f32[2,3]): reshape must keep the number of elements");
     assert_false(lw_val_ok(lw_graph_fail(g, LW_EUSAGE, "second")));
     assert_int_equal(lw_graph_error(g), LW_ESHAPE);
 }
@@ -118,21 +126,30 @@ static void test_invalid_operands_pass_through(void **state)
     lw_val x = lw_input(g, "x", F(2, 4, 4, 3)), no = LW_NOVAL;
     lw_val out[LW_STATS];
     int zero[3] = {0};
-    assert_false(lw_val_ok(lw_add(g, x, no)) || lw_val_ok(lw_add(g, no, x)) || lw_val_ok(lw_silu(g, no)));
-    assert_false(lw_val_ok(lw_scale(g, no, 2)) || lw_val_ok(lw_broadcast(g, no, F(3))) || lw_val_ok(lw_sum_to(g, no, F(3))));
-    assert_false(lw_val_ok(lw_matmul(g, x, no, false, false)) || lw_val_ok(lw_linear_op(g, no, x, no)));
-    assert_false(lw_val_ok(lw_conv2d_op(g, no, x, no, 1, 1)) || lw_val_ok(lw_group_norm_op(g, x, no, no, no, no, 1, 1, 0)));
-    assert_false(lw_val_ok(lw_attention(g, no, 1)) || lw_val_ok(lw_softmax(g, no)) || lw_val_ok(lw_cross_entropy(g, x, no)));
-    assert_false(lw_val_ok(lw_mean(g, no, LW_OVER_ALL)) || lw_val_ok(lw_reshape(g, no, F(1))) || lw_val_ok(lw_concat(g, x, no, 0)));
-    assert_false(lw_val_ok(lw_slice(g, no, 0, 0, 1)) || lw_val_ok(lw_pad(g, no, zero, zero)) || lw_val_ok(lw_pool2d(g, no, 2, 2, 0, true)));
-    assert_false(lw_val_ok(lw_upsample(g, no, 2)) || lw_val_ok(lw_subsample(g, no, 2)) || lw_val_ok(lw_resize(g, no, 2, 2)));
+    assert_false(lw_val_ok(lw_add(g, x, no)) || lw_val_ok(lw_add(g, no, x)) ||
+                 lw_val_ok(lw_silu(g, no)));
+    assert_false(lw_val_ok(lw_scale(g, no, 2)) || lw_val_ok(lw_broadcast(g, no, F(3))) ||
+                 lw_val_ok(lw_sum_to(g, no, F(3))));
+    assert_false(lw_val_ok(lw_matmul(g, x, no, false, false)) ||
+                 lw_val_ok(lw_linear_op(g, no, x, no)));
+    assert_false(lw_val_ok(lw_conv2d_op(g, no, x, no, 1, 1)) ||
+                 lw_val_ok(lw_group_norm_op(g, x, no, no, no, no, 1, 1, 0)));
+    assert_false(lw_val_ok(lw_attention(g, no, 1)) || lw_val_ok(lw_softmax(g, no)) ||
+                 lw_val_ok(lw_cross_entropy(g, x, no)));
+    assert_false(lw_val_ok(lw_mean(g, no, LW_OVER_ALL)) || lw_val_ok(lw_reshape(g, no, F(1))) ||
+                 lw_val_ok(lw_concat(g, x, no, 0)));
+    assert_false(lw_val_ok(lw_slice(g, no, 0, 0, 1)) || lw_val_ok(lw_pad(g, no, zero, zero)) ||
+                 lw_val_ok(lw_pool2d(g, no, 2, 2, 0, true)));
+    assert_false(lw_val_ok(lw_upsample(g, no, 2)) || lw_val_ok(lw_subsample(g, no, 2)) ||
+                 lw_val_ok(lw_resize(g, no, 2, 2)));
     assert_false(lw_val_ok(lw_embedding(g, no, x)) || lw_val_ok(lw_dropout(g, no, no, 0.5f)));
     lw_feature_stats(g, no, out);
     assert_false(lw_val_ok(out[0]));
     assert_int_equal(lw_graph_error(g), 0);
 }
 
-/* ---- broadcasting -------------------------------------------------------------------------------------------- */
+/* ---- broadcasting
+ * -------------------------------------------------------------------------------------------- */
 
 static void test_operand_modes(void **state)
 {
@@ -141,13 +158,22 @@ static void test_operand_modes(void **state)
         lw_type operand, whole;
         lw_ew_mode mode;
     } rows[] = {
-        {F(2, 4, 5, 3), F(2, 4, 5, 3), LW_EW_FULL}, {F(1), F(2, 4, 5, 3), LW_EW_SCALAR},
-        {F(1, 1, 1, 1), F(2, 4, 5, 3), LW_EW_SCALAR}, {F(3), F(2, 4, 5, 3), LW_EW_CHANNEL},
-        {F(1, 1, 1, 3), F(2, 4, 5, 3), LW_EW_CHANNEL}, {F(2, 1, 1, 1), F(2, 4, 5, 3), LW_EW_BATCH},
-        {F(2), F(2, 4, 5, 3), LW_EW_BATCH}, {F(2, 3), F(2, 4, 5, 3), LW_EW_BC},
-        {F(2, 1, 1, 3), F(2, 4, 5, 3), LW_EW_BC}, {F(2, 4, 5, 1), F(2, 4, 5, 3), LW_EW_ROW},
-        {F(2, 4, 5), F(2, 4, 5, 3), LW_EW_ROW}, {F(4), F(4, 4), LW_EW_CHANNEL}, {F(4, 1), F(4, 4), LW_EW_BATCH},
-        {F(1, 4), F(4, 4), LW_EW_CHANNEL}, {F(5, 1), F(5, 7), LW_EW_BATCH}, {F(12), F(3, 4), LW_EW_FULL},
+        {F(2, 4, 5, 3), F(2, 4, 5, 3), LW_EW_FULL},
+        {F(1), F(2, 4, 5, 3), LW_EW_SCALAR},
+        {F(1, 1, 1, 1), F(2, 4, 5, 3), LW_EW_SCALAR},
+        {F(3), F(2, 4, 5, 3), LW_EW_CHANNEL},
+        {F(1, 1, 1, 3), F(2, 4, 5, 3), LW_EW_CHANNEL},
+        {F(2, 1, 1, 1), F(2, 4, 5, 3), LW_EW_BATCH},
+        {F(2), F(2, 4, 5, 3), LW_EW_BATCH},
+        {F(2, 3), F(2, 4, 5, 3), LW_EW_BC},
+        {F(2, 1, 1, 3), F(2, 4, 5, 3), LW_EW_BC},
+        {F(2, 4, 5, 1), F(2, 4, 5, 3), LW_EW_ROW},
+        {F(2, 4, 5), F(2, 4, 5, 3), LW_EW_ROW},
+        {F(4), F(4, 4), LW_EW_CHANNEL},
+        {F(4, 1), F(4, 4), LW_EW_BATCH},
+        {F(1, 4), F(4, 4), LW_EW_CHANNEL},
+        {F(5, 1), F(5, 7), LW_EW_BATCH},
+        {F(12), F(3, 4), LW_EW_FULL},
     };
     for (size_t i = 0; i < LW_COUNT(rows); i++) {
         lw_val a = lw_input(g, "a", rows[i].operand), b = lw_input(g, "b", rows[i].whole);
@@ -166,8 +192,9 @@ static void test_operand_modes(void **state)
 static void test_what_does_not_broadcast(void **state)
 {
     (void)state;
-    const lw_type pairs[][2] = {{F(2, 4, 5, 3), F(4, 5, 3)}, {F(2, 4, 5, 3), F(5)}, {F(2, 3), F(3, 2)},
-                                {F(2, 4, 5, 3), F(1, 4, 5, 3)}, {F(2, 4, 5, 3), F(2, 4, 1, 3)}, {F(4, 1), F(1, 5)}};
+    const lw_type pairs[][2] = {
+        {F(2, 4, 5, 3), F(4, 5, 3)},    {F(2, 4, 5, 3), F(5)},          {F(2, 3), F(3, 2)},
+        {F(2, 4, 5, 3), F(1, 4, 5, 3)}, {F(2, 4, 5, 3), F(2, 4, 1, 3)}, {F(4, 1), F(1, 5)}};
     for (size_t i = 0; i < LW_COUNT(pairs); i++) {
         lw_graph *g = NULL;
         assert_int_equal(lw_graph_new(&g), 0);
@@ -178,21 +205,29 @@ static void test_what_does_not_broadcast(void **state)
     }
 }
 
-/* ---- shape rules --------------------------------------------------------------------------------------------------- */
+/* ---- shape rules
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 #define X(name, ...) lw_input(g, name, F(__VA_ARGS__))
 #define I(name, n) lw_input(g, name, lw_type_of(LW_I32, 1, n))
-#define WRONG(name, expr)                \
-    static void name(lw_graph *g) { (void)(expr); }
+#define WRONG(name, expr)         \
+    static void name(lw_graph *g) \
+    {                             \
+        (void)(expr);             \
+    }
 WRONG(w_inner, lw_matmul(g, X("a", 2, 3), X("b", 4, 5), false, false))
 WRONG(w_bias, lw_linear_op(g, X("a", 2, 3), X("b", 4, 3), X("c", 5)))
 WRONG(w_conv_rank, lw_conv2d_op(g, X("a", 2, 3, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 1))
 WRONG(w_conv_channels, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 6), LW_NOVAL, 1, 1))
 WRONG(w_conv_small, lw_conv2d_op(g, X("a", 2, 2, 2, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 0))
 WRONG(w_conv_bias, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), X("b", 3), 1, 1))
-WRONG(w_norm_groups, lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), X("t", 6), LW_NOVAL, LW_NOVAL, 4, 1e-5f, 0))
-WRONG(w_norm_gamma, lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 5), X("t", 6), LW_NOVAL, LW_NOVAL, 2, 1e-5f, 0))
-WRONG(w_norm_scale, lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), X("t", 6), X("u", 6), LW_NOVAL, 2, 1e-5f, 0))
+WRONG(w_norm_groups,
+      lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), X("t", 6), LW_NOVAL, LW_NOVAL, 4, 1e-5f, 0))
+WRONG(w_norm_gamma,
+      lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 5), X("t", 6), LW_NOVAL, LW_NOVAL, 2, 1e-5f, 0))
+WRONG(w_norm_scale,
+      lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), X("t", 6), X("u", 6), LW_NOVAL, 2, 1e-5f, 0))
 WRONG(w_attention, lw_attention(g, X("a", 2, 5, 24), 3))
 WRONG(w_labels, lw_cross_entropy(g, X("a", 2, 5), I("l", 3)))
 WRONG(w_concat, lw_concat(g, X("a", 2, 5), X("b", 3, 4), 1))
@@ -209,14 +244,20 @@ WRONG(w_resize, lw_resize(g, X("a", 2, 5, 5, 3), 0, 4))
 WRONG(w_embedding, lw_embedding(g, X("a", 2, 5), X("i", 3)))
 WRONG(w_rows, lw_random(g, "s", LW_RANDOM_NORMAL, 0, F(3, 4), I("i", 3)))
 WRONG(w_no_rows, lw_random(g, "s", LW_RANDOM_NORMAL, 0, F(3, 4), LW_NOVAL))
-WRONG(w_random_type, lw_random(g, "s", LW_RANDOM_BELOW, 5, F(3), lw_input(g, "r", lw_type_of(LW_I64, 1, 3))))
+WRONG(w_random_type,
+      lw_random(g, "s", LW_RANDOM_BELOW, 5, F(3), lw_input(g, "r", lw_type_of(LW_I64, 1, 3))))
 WRONG(w_dropout, lw_dropout(g, X("a", 3, 4), lw_input(g, "r", lw_type_of(LW_I64, 1, 3)), 1.0f))
 WRONG(w_ew_type, lw_silu(g, I("i", 3)))
 WRONG(w_middle, lw_sum(g, X("a", 3), LW_OVER_MIDDLE))
-WRONG(w_drift, lw_drift_field(g, X("a", 4, 2, 3), X("p", 6, 2, 3), LW_NOVAL, LW_NOVAL,
-                              &(lw_attr_drift){.groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1, .tau = {.1f}}).loss)
-WRONG(w_tau, lw_drift_field(g, X("a", 4, 2, 3), X("p", 8, 2, 3), LW_NOVAL, LW_NOVAL,
-                            &(lw_attr_drift){.groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1}).loss)
+WRONG(w_drift, lw_drift_field(
+                   g, X("a", 4, 2, 3), X("p", 6, 2, 3), LW_NOVAL, LW_NOVAL,
+                   &(lw_attr_drift){
+                       .groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1, .tau = {.1f}})
+                   .loss)
+WRONG(w_tau,
+      lw_drift_field(g, X("a", 4, 2, 3), X("p", 8, 2, 3), LW_NOVAL, LW_NOVAL,
+                     &(lw_attr_drift){.groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1})
+          .loss)
 
 static void test_shape_errors(void **state)
 {
@@ -225,15 +266,37 @@ static void test_shape_errors(void **state)
         void (*build)(lw_graph *g);
         const char *says; /* part of the message; shapes of the operands are in it too */
     } rows[] = {
-        {w_inner, "f32[2,3], f32[4,5]): inner"}, {w_bias, "bias"}, {w_conv_rank, "[B,H,W,C]"},
-        {w_conv_channels, "[B,H,W,C]"}, {w_conv_small, "smaller than the kernel"}, {w_conv_bias, "bias"},
-        {w_norm_groups, "groups"}, {w_norm_gamma, "gamma"}, {w_norm_scale, "[B,C]"}, {w_attention, "heads"},
-        {w_labels, "i32 [M]"}, {w_concat, "outside the axis"}, {w_concat_axis, "one rank"},
-        {w_slice, "outside its dimension"}, {w_slice_empty, "outside its dimension"}, {w_pad, "nothing left"},
-        {w_pool, "does not fit"}, {w_upsample, "[B,H,W,C]"},
-        {w_factor, "factor"}, {w_stride, "stride"}, {w_every, "factor"}, {w_resize, "positive"}, {w_embedding, "i32 ids"},
-        {w_rows, "i64"}, {w_no_rows, "row ids"}, {w_random_type, "i32"}, {w_dropout, "0 <= p < 1"},
-        {w_ew_type, "must be f32"}, {w_middle, "[B,..,C]"}, {w_drift, "pos [G*Np,T,C]"}, {w_tau, "positive"},
+        {w_inner, "f32[2,3], f32[4,5]): inner"},
+        {w_bias, "bias"},
+        {w_conv_rank, "[B,H,W,C]"},
+        {w_conv_channels, "[B,H,W,C]"},
+        {w_conv_small, "smaller than the kernel"},
+        {w_conv_bias, "bias"},
+        {w_norm_groups, "groups"},
+        {w_norm_gamma, "gamma"},
+        {w_norm_scale, "[B,C]"},
+        {w_attention, "heads"},
+        {w_labels, "i32 [M]"},
+        {w_concat, "outside the axis"},
+        {w_concat_axis, "one rank"},
+        {w_slice, "outside its dimension"},
+        {w_slice_empty, "outside its dimension"},
+        {w_pad, "nothing left"},
+        {w_pool, "does not fit"},
+        {w_upsample, "[B,H,W,C]"},
+        {w_factor, "factor"},
+        {w_stride, "stride"},
+        {w_every, "factor"},
+        {w_resize, "positive"},
+        {w_embedding, "i32 ids"},
+        {w_rows, "i64"},
+        {w_no_rows, "row ids"},
+        {w_random_type, "i32"},
+        {w_dropout, "0 <= p < 1"},
+        {w_ew_type, "must be f32"},
+        {w_middle, "[B,..,C]"},
+        {w_drift, "pos [G*Np,T,C]"},
+        {w_tau, "positive"},
     };
     for (size_t i = 0; i < LW_COUNT(rows); i++) {
         lw_graph *g = NULL;
@@ -262,14 +325,21 @@ static void test_shapes(void **state)
         {lw_conv2d_op(g, x, X("c", 5, 1, 1, 6), LW_NOVAL, 1, 0), F(2, 9, 7, 5)},
         {lw_conv2d_pad(g, x, X("c", 5, 3, 3, 6), LW_NOVAL, 2, (int[4]){0, 0, 1, 1}), F(2, 4, 3, 5)},
         {lw_attention(g, X("q", 2, 10, 24), 2), F(2, 10, 8)},
-        {lw_mean(g, x, LW_OVER_ALL), F(1)}, {lw_mean(g, x, LW_OVER_LAST), F(2, 9, 7, 1)},
-        {lw_mean(g, x, LW_OVER_ROWS), F(6)}, {lw_mean(g, x, LW_OVER_MIDDLE), F(2, 6)},
-        {lw_mean(g, x, LW_OVER_BATCH), F(2)}, {lw_concat(g, x, X("y", 2, 9, 7, 1), -1), F(2, 9, 7, 7)},
-        {lw_slice(g, x, -1, 1, 4), F(2, 9, 7, 3)}, {lw_subsample(g, x, 2), F(2, 5, 4, 6)},
-        {lw_upsample(g, x, 3), F(2, 27, 21, 6)}, {lw_pool2d(g, x, 3, 2, 1, true), F(2, 5, 4, 6)},
-        {lw_resize(g, x, 3, 4), F(2, 3, 4, 6)}, {lw_embedding(g, X("t", 10, 4), I("i", 3)), F(3, 4)},
+        {lw_mean(g, x, LW_OVER_ALL), F(1)},
+        {lw_mean(g, x, LW_OVER_LAST), F(2, 9, 7, 1)},
+        {lw_mean(g, x, LW_OVER_ROWS), F(6)},
+        {lw_mean(g, x, LW_OVER_MIDDLE), F(2, 6)},
+        {lw_mean(g, x, LW_OVER_BATCH), F(2)},
+        {lw_concat(g, x, X("y", 2, 9, 7, 1), -1), F(2, 9, 7, 7)},
+        {lw_slice(g, x, -1, 1, 4), F(2, 9, 7, 3)},
+        {lw_subsample(g, x, 2), F(2, 5, 4, 6)},
+        {lw_upsample(g, x, 3), F(2, 27, 21, 6)},
+        {lw_pool2d(g, x, 3, 2, 1, true), F(2, 5, 4, 6)},
+        {lw_resize(g, x, 3, 4), F(2, 3, 4, 6)},
+        {lw_embedding(g, X("t", 10, 4), I("i", 3)), F(3, 4)},
         {lw_pad(g, x, (int[3]){1, 0, 2}, (int[3]){0, -1, 0}), F(2, 10, 6, 8)},
-        {lw_cross_entropy(g, X("l", 3, 5), I("i", 3)), F(3)}, {lw_dropout(g, x, r, 0.5f), F(2, 9, 7, 6)},
+        {lw_cross_entropy(g, X("l", 3, 5), I("i", 3)), F(3)},
+        {lw_dropout(g, x, r, 0.5f), F(2, 9, 7, 6)},
     };
     if (lw_graph_error(g) < 0)
         fail_msg("%s", lw_errmsg());
@@ -284,7 +354,9 @@ static void test_shapes(void **state)
     assert_int_equal(lw_dropout(g, x, r, 0.0f).id, x.id);
 }
 
-/* ---- costs and text ------------------------------------------------------------------------------------------------ */
+/* ---- costs and text
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static lw_cost cost_of(lw_graph *g, lw_val v)
 {
@@ -298,9 +370,11 @@ static void test_costs(void **state)
     lw_graph *g = *state;
     lw_val x = X("x", 2, 4, 4, 8), w = X("w", 16, 3, 3, 8), m = X("m", 16, 8);
     assert_true(cost_of(g, lw_linear_op(g, x, m, LW_NOVAL)).flops == 2.0 * 32 * 8 * 16);
-    assert_true(cost_of(g, lw_matmul(g, X("a", 5, 3), X("b", 5, 7), true, false)).flops == 2.0 * 5 * 3 * 7);
+    assert_true(cost_of(g, lw_matmul(g, X("a", 5, 3), X("b", 5, 7), true, false)).flops ==
+                2.0 * 5 * 3 * 7);
     /* padded taps are not work: 10 of 12 row taps and 10 of 12 column taps of a 4x4 picture */
-    assert_true(cost_of(g, lw_conv2d_op(g, x, w, LW_NOVAL, 1, 1)).flops == 2.0 * 2 * 8 * 16 * 10 * 10);
+    assert_true(cost_of(g, lw_conv2d_op(g, x, w, LW_NOVAL, 1, 1)).flops ==
+                2.0 * 2 * 8 * 16 * 10 * 10);
     assert_true(cost_of(g, lw_silu(g, x)).bytes == 2.0 * 4 * 2 * 4 * 4 * 8);
     assert_true(cost_of(g, lw_reshape(g, x, F(256))).bytes == 0.0);
     assert_true(cost_of(g, lw_attention(g, X("q", 1, 10, 24), 2)).flops == 2.0 * 2 * 10 * 10 * 8);
@@ -315,15 +389,19 @@ static void test_text(void **state)
     lw_val y = lw_conv2d_op(g, x, X("w", 16, 3, 3, 8), LW_NOVAL, 2, 1);
     lw_graph_output_add(g, "y", lw_scale(g, lw_mean(g, y, LW_OVER_MIDDLE), 0.5f), LW_NOVAL);
     lw_graph_print(&s, g);
-    assert_string_equal(lw_str_c(&s), "%1 = input() {'x'} : f32[2,4,4,8]\n"
-                                      "%2 = input() {'w'} : f32[16,3,3,8]  ; block\n"
-                                      "%3 = conv2d(%1, %2, -) {3x3 8->16 stride 2 pad 1,1,1,1} : f32[2,2,2,16]  ; block\n"
-                                      "%4 = reduce(%3) {mean over middle} : f32[2,16]  ; block\n"
-                                      "%5 = ew(%4) {konst 0.5; mul r0 r1} : f32[2,16]  ; block\n"
-                                      "output 'y' = %5\n");
+    assert_string_equal(
+        lw_str_c(&s),
+        "%1 = input() {'x'} : f32[2,4,4,8]\n"
+        "%2 = input() {'w'} : f32[16,3,3,8]  ; block\n"
+        "%3 = conv2d(%1, %2, -) {3x3 8->16 stride 2 pad 1,1,1,1} : f32[2,2,2,16]  ; block\n"
+        "%4 = reduce(%3) {mean over middle} : f32[2,16]  ; block\n"
+        "%5 = ew(%4) {konst 0.5; mul r0 r1} : f32[2,16]  ; block\n"
+        "output 'y' = %5\n");
 }
 
-/* ---- builder --------------------------------------------------------------------------------------------------------- */
+/* ---- builder
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct names {
     char name[8][64];
@@ -338,7 +416,9 @@ static int declare(void *self, const char *name, lw_type type, lw_init init, int
     for (int32_t i = 0; i < s->n; i++)
         if (strcmp(s->name[i], name) == 0) {
             *index = i;
-            return lw_type_eq(s->type[i], type) ? 0 : lw_fail(LW_ESHAPE, "'%s' exists at another type", name);
+            return lw_type_eq(s->type[i], type)
+                       ? 0
+                       : lw_fail(LW_ESHAPE, "'%s' exists at another type", name);
         }
     strncpy(s->name[s->n], name, sizeof s->name[0] - 1);
     s->type[s->n] = type;
@@ -358,19 +438,23 @@ static void test_builder(void **state)
     lw_conv2d(&b, "conv", x, 16, (lw_conv_opts){.kernel = 3, .pad = 1});
     lw_linear(&b, "fc", x, 3, false);
     lw_group_norm(&b, "norm", x, (lw_norm_opts){.groups = 2});
-    static const char *const want[] = {"mid.conv.weight", "mid.conv.bias", "mid.fc.weight", "mid.norm.weight",
-                                       "mid.norm.bias"};
+    static const char *const want[] = {"mid.conv.weight", "mid.conv.bias", "mid.fc.weight",
+                                       "mid.norm.weight", "mid.norm.bias"};
     assert_int_equal(s.n, 5);
     for (int i = 0; i < 5; i++)
         assert_string_equal(s.name[i], want[i]);
     assert_true(lw_type_eq(s.type[0], F(16, 3, 3, 8)) && lw_type_eq(s.type[2], F(3, 8)));
-    assert_true(s.init[0].kind == LW_INIT_UNIFORM && s.init[0].scale == (float)(1.0 / 8.48528137423857)); /* sqrt 72 */
+    assert_true(s.init[0].kind == LW_INIT_UNIFORM &&
+                s.init[0].scale == (float)(1.0 / 8.48528137423857)); /* sqrt 72 */
     assert_true(s.init[3].kind == LW_INIT_ONES && s.init[4].kind == LW_INIT_ZEROS);
-    /* The same name again is the same value, so that its gradients meet; another type is the store's error. */
+    /* The same name again is the same value, so that its gradients meet; another type is the
+     * store's error. */
     lw_val again = lw_linear(&b, "fc", x, 3, false);
-    assert_int_equal(lw_val_node(g, again)->in[1].id, lw_val_node(g, lw_linear(&b, "fc", x, 3, false))->in[1].id);
+    assert_int_equal(lw_val_node(g, again)->in[1].id,
+                     lw_val_node(g, lw_linear(&b, "fc", x, 3, false))->in[1].id);
     assert_int_equal(s.n, 5);
-    assert_true(((const lw_attr_param *)lw_val_node(g, lw_val_node(g, again)->in[1])->attr)->frozen);
+    assert_true(
+        ((const lw_attr_param *)lw_val_node(g, lw_val_node(g, again)->in[1])->attr)->frozen);
     assert_false(lw_val_ok(lw_linear(&b, "fc", x, 4, false)));
     assert_int_equal(lw_graph_error(g), LW_ESHAPE);
     assert_non_null(strstr(lw_errmsg(), "mid.fc.weight"));
@@ -381,10 +465,18 @@ static void test_builder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types), CASE(test_graph_grows), CASE(test_scopes), CASE(test_first_error_sticks),
-        CASE(test_invalid_operands_pass_through), CASE(test_operand_modes),
-        cmocka_unit_test(test_what_does_not_broadcast), cmocka_unit_test(test_shape_errors), CASE(test_shapes),
-        CASE(test_costs), CASE(test_text), CASE(test_builder),
+        cmocka_unit_test(test_types),
+        CASE(test_graph_grows),
+        CASE(test_scopes),
+        CASE(test_first_error_sticks),
+        CASE(test_invalid_operands_pass_through),
+        CASE(test_operand_modes),
+        cmocka_unit_test(test_what_does_not_broadcast),
+        cmocka_unit_test(test_shape_errors),
+        CASE(test_shapes),
+        CASE(test_costs),
+        CASE(test_text),
+        CASE(test_builder),
     };
     return cmocka_run_group_tests_name("ir", tests, NULL, NULL);
 }

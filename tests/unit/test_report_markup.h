@@ -71,13 +71,13 @@ static inline const char *markup_error(const char *s)
     return depth ? stack[depth - 1] : NULL;
 }
 
-#define assert_markup(s)                                                                           \
-    do {                                                                                           \
-        const char *bad_ = markup_error(s);                                                        \
-        if (bad_) {                                                                                \
-            print_error("markup does not nest at: %.80s\n", bad_);                                 \
-            fail();                                                                                \
-        }                                                                                          \
+#define assert_markup(s)                                           \
+    do {                                                           \
+        const char *bad_ = markup_error(s);                        \
+        if (bad_) {                                                \
+            print_error("markup does not nest at: %.80s\n", bad_); \
+            fail();                                                \
+        }                                                          \
     } while (0)
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * backend/cpu: the device that runs plans on this machine's cores. Lowers each op to tasks over the kernels
- * of src/kernels and owns the thread pool.
+ * backend/cpu: the device that runs plans on this machine's cores. Lowers each op to tasks over the
+ * kernels of src/kernels and owns the thread pool.
  *
- * Read: cpu_device.c (open, close, the lowering table), then one file per op family. A lowering reads the
- * node's shapes, fills a small record in plan memory and names task functions; the task split is a pure
- * function of shapes. Task functions call one kernel each.
+ * Read: cpu_device.c (open, close, the lowering table), then one file per op family. A lowering
+ * reads the node's shapes, fills a small record in plan memory and names task functions; the task
+ * split is a pure function of shapes. Task functions call one kernel each.
  */
 #ifndef LW_CPU_H
 #define LW_CPU_H
@@ -14,7 +14,8 @@
 #include "plan/plan.h"
 #include "backend/cpu/cpu_optim.h"
 
-/* Opens the CPU: `threads` workers (0: all CPUs this process may use) at an instruction set level. */
+/* Opens the CPU: `threads` workers (0: all CPUs this process may use) at an instruction set level.
+ */
 int lw_cpu_open(int threads, lw_isa isa, lw_device **out);
 void lw_cpu_close(lw_device **pp);
 const lw_kernels *lw_cpu_kernels(const lw_device *d);

@@ -16,9 +16,9 @@
  *
  * Work is cut into tasks, numbered from 0; the number of tasks is a pure function of the shape.
  * Tasks are independent, may run in any order and on any thread. Every output element is one chain
- * of fused multiply-adds over k = 0..K-1 in order (of vector lanes, summed at the end, when N <= 4),
- * so its bits depend on its own row, N and K and the ISA level only: never on M, the task or the
- * thread. Weight gradients depend on M too (fixed chunks of rows).
+ * of fused multiply-adds over k = 0..K-1 in order (of vector lanes, summed at the end, when N <=
+ * 4), so its bits depend on its own row, N and K and the ISA level only: never on M, the task or
+ * the thread. Weight gradients depend on M too (fixed chunks of rows).
  */
 #ifndef LW_KERNELS_GEMM_H
 #define LW_KERNELS_GEMM_H

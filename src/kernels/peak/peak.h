@@ -5,8 +5,9 @@
 
 #include <stddef.h>
 
-/* `rounds` rounds of 12 independent fused multiply-adds on registers, nothing else. *flops: floating-point
- * operations done (two per element), *sink: a number that keeps the work from being dropped. */
+/* `rounds` rounds of 12 independent fused multiply-adds on registers, nothing else. *flops:
+ * floating-point operations done (two per element), *sink: a number that keeps the work from being
+ * dropped. */
 typedef void lw_peak_fma_fn(double *flops, float *sink, ptrdiff_t rounds);
 /* *sum: sum of x[n] in no useful order; reads every byte once. n is a multiple of 64. */
 typedef void lw_peak_read_fn(float *sum, const float *x, ptrdiff_t n);

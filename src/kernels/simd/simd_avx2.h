@@ -3,7 +3,8 @@
 #ifndef LW_KERNELS_SIMD_AVX2_H
 #define LW_KERNELS_SIMD_AVX2_H
 
-/* clang-format off: one word, one line */
+/* One word, one line. */
+/* clang-format off */
 
 #include <immintrin.h>
 
@@ -18,8 +19,14 @@ LW_WORD __m256i vm_first(ptrdiff_t n)
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-LW_WORD vf v_load(const float *p) { return _mm256_loadu_ps(p); }
-LW_WORD void v_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
+LW_WORD vf v_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+LW_WORD void v_store(float *p, vf v)
+{
+    _mm256_storeu_ps(p, v);
+}
 LW_WORD vf v_load_n(const float *p, ptrdiff_t n)
 {
     if (__builtin_constant_p(n) && n == VL)
@@ -34,36 +41,108 @@ LW_WORD void v_store_n(float *p, vf v, ptrdiff_t n)
     else
         _mm256_maskstore_ps(p, vm_first(n), v);
 }
-LW_WORD vf v_set1(float x) { return _mm256_set1_ps(x); }
-LW_WORD vf v_zero(void) { return _mm256_setzero_ps(); }
-LW_WORD vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
-LW_WORD vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
-LW_WORD vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
-LW_WORD vf v_div(vf a, vf b) { return _mm256_div_ps(a, b); }
-LW_WORD vf v_sqrt(vf a) { return _mm256_sqrt_ps(a); }
-LW_WORD vf v_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
-LW_WORD vf v_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
-LW_WORD vf v_fms(vf a, vf b, vf c) { return _mm256_fmsub_ps(a, b, c); }
-LW_WORD vf v_max(vf a, vf b) { return _mm256_max_ps(a, b); }
-LW_WORD vf v_min(vf a, vf b) { return _mm256_min_ps(a, b); }
-LW_WORD vf v_neg(vf a) { return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f)); }
-LW_WORD vf v_abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+LW_WORD vf v_set1(float x)
+{
+    return _mm256_set1_ps(x);
+}
+LW_WORD vf v_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+LW_WORD vf v_add(vf a, vf b)
+{
+    return _mm256_add_ps(a, b);
+}
+LW_WORD vf v_sub(vf a, vf b)
+{
+    return _mm256_sub_ps(a, b);
+}
+LW_WORD vf v_mul(vf a, vf b)
+{
+    return _mm256_mul_ps(a, b);
+}
+LW_WORD vf v_div(vf a, vf b)
+{
+    return _mm256_div_ps(a, b);
+}
+LW_WORD vf v_sqrt(vf a)
+{
+    return _mm256_sqrt_ps(a);
+}
+LW_WORD vf v_fma(vf a, vf b, vf c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+LW_WORD vf v_fnma(vf a, vf b, vf c)
+{
+    return _mm256_fnmadd_ps(a, b, c);
+}
+LW_WORD vf v_fms(vf a, vf b, vf c)
+{
+    return _mm256_fmsub_ps(a, b, c);
+}
+LW_WORD vf v_max(vf a, vf b)
+{
+    return _mm256_max_ps(a, b);
+}
+LW_WORD vf v_min(vf a, vf b)
+{
+    return _mm256_min_ps(a, b);
+}
+LW_WORD vf v_neg(vf a)
+{
+    return _mm256_xor_ps(a, _mm256_set1_ps(-0.0f));
+}
+LW_WORD vf v_abs(vf a)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+}
 LW_WORD vf v_copysign(vf a, vf b)
 {
     vf s = _mm256_set1_ps(-0.0f);
     return _mm256_or_ps(_mm256_andnot_ps(s, a), _mm256_and_ps(s, b));
 }
 
-LW_WORD vm v_gt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ); }
-LW_WORD vm v_ge(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }
-LW_WORD vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
-LW_WORD vm v_le(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LE_OQ); }
-LW_WORD vm v_eq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
-LW_WORD vm v_isnan(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
-LW_WORD vm vm_and(vm a, vm b) { return _mm256_and_ps(a, b); }
-LW_WORD vm vm_or(vm a, vm b) { return _mm256_or_ps(a, b); }
-LW_WORD int vm_any(vm a) { return _mm256_movemask_ps(a) != 0; }
-LW_WORD vf v_sel(vm m, vf x, vf y) { return _mm256_blendv_ps(y, x, m); }
+LW_WORD vm v_gt(vf a, vf b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
+}
+LW_WORD vm v_ge(vf a, vf b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_GE_OQ);
+}
+LW_WORD vm v_lt(vf a, vf b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+LW_WORD vm v_le(vf a, vf b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_LE_OQ);
+}
+LW_WORD vm v_eq(vf a, vf b)
+{
+    return _mm256_cmp_ps(a, b, _CMP_EQ_OQ);
+}
+LW_WORD vm v_isnan(vf a)
+{
+    return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+}
+LW_WORD vm vm_and(vm a, vm b)
+{
+    return _mm256_and_ps(a, b);
+}
+LW_WORD vm vm_or(vm a, vm b)
+{
+    return _mm256_or_ps(a, b);
+}
+LW_WORD int vm_any(vm a)
+{
+    return _mm256_movemask_ps(a) != 0;
+}
+LW_WORD vf v_sel(vm m, vf x, vf y)
+{
+    return _mm256_blendv_ps(y, x, m);
+}
 
 LW_WORD float v_hsum(vf a) /* lanes i and i+4, then i+2, i+1 */
 {
@@ -91,13 +170,34 @@ LW_WORD float v_hmin(vf a)
     return _mm_cvtss_f32(_mm_min_ss(q, _mm_movehdup_ps(q)));
 }
 
-LW_WORD vf v_from_i(vi a) { return _mm256_cvtepi32_ps(a); }
-LW_WORD vi v_as_i(vf a) { return _mm256_castps_si256(a); }
-LW_WORD vf v_as_f(vi a) { return _mm256_castsi256_ps(a); }
-LW_WORD vi vi_set1(uint32_t x) { return _mm256_set1_epi32((int)x); }
-LW_WORD vi vi_iota(void) { return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7); }
-LW_WORD vi vi_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
-LW_WORD void vi_store(void *p, vi v) { _mm256_storeu_si256((__m256i *)p, v); }
+LW_WORD vf v_from_i(vi a)
+{
+    return _mm256_cvtepi32_ps(a);
+}
+LW_WORD vi v_as_i(vf a)
+{
+    return _mm256_castps_si256(a);
+}
+LW_WORD vf v_as_f(vi a)
+{
+    return _mm256_castsi256_ps(a);
+}
+LW_WORD vi vi_set1(uint32_t x)
+{
+    return _mm256_set1_epi32((int)x);
+}
+LW_WORD vi vi_iota(void)
+{
+    return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+}
+LW_WORD vi vi_load(const void *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+LW_WORD void vi_store(void *p, vi v)
+{
+    _mm256_storeu_si256((__m256i *)p, v);
+}
 LW_WORD vi vi_load_n(const void *p, ptrdiff_t n)
 {
     return _mm256_maskload_epi32((const int *)p, vm_first(n));
@@ -106,14 +206,38 @@ LW_WORD void vi_store_n(void *p, vi v, ptrdiff_t n)
 {
     _mm256_maskstore_epi32((int *)p, vm_first(n), v);
 }
-LW_WORD vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
-LW_WORD vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
-LW_WORD vi vi_and(vi a, vi b) { return _mm256_and_si256(a, b); }
-LW_WORD vi vi_or(vi a, vi b) { return _mm256_or_si256(a, b); }
-LW_WORD vi vi_xor(vi a, vi b) { return _mm256_xor_si256(a, b); }
-LW_WORD vi vi_shl(vi a, unsigned k) { return _mm256_slli_epi32(a, (int)k); }
-LW_WORD vi vi_shr(vi a, unsigned k) { return _mm256_srli_epi32(a, (int)k); }
-LW_WORD vi vi_sra(vi a, unsigned k) { return _mm256_srai_epi32(a, (int)k); }
+LW_WORD vi vi_add(vi a, vi b)
+{
+    return _mm256_add_epi32(a, b);
+}
+LW_WORD vi vi_sub(vi a, vi b)
+{
+    return _mm256_sub_epi32(a, b);
+}
+LW_WORD vi vi_and(vi a, vi b)
+{
+    return _mm256_and_si256(a, b);
+}
+LW_WORD vi vi_or(vi a, vi b)
+{
+    return _mm256_or_si256(a, b);
+}
+LW_WORD vi vi_xor(vi a, vi b)
+{
+    return _mm256_xor_si256(a, b);
+}
+LW_WORD vi vi_shl(vi a, unsigned k)
+{
+    return _mm256_slli_epi32(a, (int)k);
+}
+LW_WORD vi vi_shr(vi a, unsigned k)
+{
+    return _mm256_srli_epi32(a, (int)k);
+}
+LW_WORD vi vi_sra(vi a, unsigned k)
+{
+    return _mm256_srai_epi32(a, (int)k);
+}
 LW_WORD void v_mulwide_u32(vi a, vi b, vi *hi, vi *lo)
 {
     vi even = _mm256_mul_epu32(a, b);
@@ -121,16 +245,31 @@ LW_WORD void v_mulwide_u32(vi a, vi b, vi *hi, vi *lo)
     *hi = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
     *lo = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
-LW_WORD vi v_mullo_u32(vi a, vi b) { return _mm256_mullo_epi32(a, b); }
-LW_WORD vm vi_gt(vi a, vi b) { return _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)); }
-LW_WORD vm vi_eq(vi a, vi b) { return _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b)); }
+LW_WORD vi v_mullo_u32(vi a, vi b)
+{
+    return _mm256_mullo_epi32(a, b);
+}
+LW_WORD vm vi_gt(vi a, vi b)
+{
+    return _mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b));
+}
+LW_WORD vm vi_eq(vi a, vi b)
+{
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(a, b));
+}
 LW_WORD vm vi_ltu(vi a, vi b)
 {
     vi s = _mm256_set1_epi32((int)0x80000000u);
     return vi_gt(_mm256_xor_si256(b, s), _mm256_xor_si256(a, s));
 }
-LW_WORD vi vi_sel(vm m, vi x, vi y) { return _mm256_blendv_epi8(y, x, _mm256_castps_si256(m)); }
-LW_WORD vf v_gather(const float *base, vi index) { return _mm256_i32gather_ps(base, index, 4); }
+LW_WORD vi vi_sel(vm m, vi x, vi y)
+{
+    return _mm256_blendv_epi8(y, x, _mm256_castps_si256(m));
+}
+LW_WORD vf v_gather(const float *base, vi index)
+{
+    return _mm256_i32gather_ps(base, index, 4);
+}
 LW_WORD vf v_load_u8(const uint8_t *p)
 {
     __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)p);
@@ -144,7 +283,10 @@ LW_WORD vi v_mulhi_u32(vi a, vi b)
     return hi;
 }
 
-LW_WORD vi vi_block_iota(void) { return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7); }
+LW_WORD vi vi_block_iota(void)
+{
+    return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+}
 LW_WORD void vi_interleave4(vi w[4])
 {
     vi a = _mm256_unpacklo_epi32(w[0], w[1]), b = _mm256_unpackhi_epi32(w[0], w[1]);

@@ -3,7 +3,8 @@
 #ifndef LW_KERNELS_SIMD_AVX512_H
 #define LW_KERNELS_SIMD_AVX512_H
 
-/* clang-format off: one word, one line */
+/* One word, one line. */
+/* clang-format off */
 
 #include <immintrin.h>
 
@@ -13,26 +14,83 @@ typedef __m512 vf;
 typedef __m512i vi;
 typedef __mmask16 vm;
 
-LW_WORD __mmask16 vm_first(ptrdiff_t n) { return (__mmask16)((1u << n) - 1u); }
+LW_WORD __mmask16 vm_first(ptrdiff_t n)
+{
+    return (__mmask16)((1u << n) - 1u);
+}
 
-LW_WORD vf v_load(const float *p) { return _mm512_loadu_ps(p); }
-LW_WORD void v_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
-LW_WORD vf v_load_n(const float *p, ptrdiff_t n) { return _mm512_maskz_loadu_ps(vm_first(n), p); }
-LW_WORD void v_store_n(float *p, vf v, ptrdiff_t n) { _mm512_mask_storeu_ps(p, vm_first(n), v); }
-LW_WORD vf v_set1(float x) { return _mm512_set1_ps(x); }
-LW_WORD vf v_zero(void) { return _mm512_setzero_ps(); }
-LW_WORD vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
-LW_WORD vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
-LW_WORD vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
-LW_WORD vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
-LW_WORD vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
-LW_WORD vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
-LW_WORD vf v_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); }
-LW_WORD vf v_fms(vf a, vf b, vf c) { return _mm512_fmsub_ps(a, b, c); }
-LW_WORD vf v_max(vf a, vf b) { return _mm512_max_ps(a, b); }
-LW_WORD vf v_min(vf a, vf b) { return _mm512_min_ps(a, b); }
-LW_WORD vf v_neg(vf a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
-LW_WORD vf v_abs(vf a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
+LW_WORD vf v_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+LW_WORD void v_store(float *p, vf v)
+{
+    _mm512_storeu_ps(p, v);
+}
+LW_WORD vf v_load_n(const float *p, ptrdiff_t n)
+{
+    return _mm512_maskz_loadu_ps(vm_first(n), p);
+}
+LW_WORD void v_store_n(float *p, vf v, ptrdiff_t n)
+{
+    _mm512_mask_storeu_ps(p, vm_first(n), v);
+}
+LW_WORD vf v_set1(float x)
+{
+    return _mm512_set1_ps(x);
+}
+LW_WORD vf v_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+LW_WORD vf v_add(vf a, vf b)
+{
+    return _mm512_add_ps(a, b);
+}
+LW_WORD vf v_sub(vf a, vf b)
+{
+    return _mm512_sub_ps(a, b);
+}
+LW_WORD vf v_mul(vf a, vf b)
+{
+    return _mm512_mul_ps(a, b);
+}
+LW_WORD vf v_div(vf a, vf b)
+{
+    return _mm512_div_ps(a, b);
+}
+LW_WORD vf v_sqrt(vf a)
+{
+    return _mm512_sqrt_ps(a);
+}
+LW_WORD vf v_fma(vf a, vf b, vf c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+LW_WORD vf v_fnma(vf a, vf b, vf c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+LW_WORD vf v_fms(vf a, vf b, vf c)
+{
+    return _mm512_fmsub_ps(a, b, c);
+}
+LW_WORD vf v_max(vf a, vf b)
+{
+    return _mm512_max_ps(a, b);
+}
+LW_WORD vf v_min(vf a, vf b)
+{
+    return _mm512_min_ps(a, b);
+}
+LW_WORD vf v_neg(vf a)
+{
+    return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f));
+}
+LW_WORD vf v_abs(vf a)
+{
+    return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a);
+}
 LW_WORD vf v_copysign(vf a, vf b)
 {
     vf s = _mm512_set1_ps(-0.0f);
@@ -40,18 +98,51 @@ LW_WORD vf v_copysign(vf a, vf b)
 }
 
 #define LW_SIMD_HAS_SCALE
-LW_WORD vf v_scale2(vf x, vf n) { return _mm512_scalef_ps(x, n); } /* x * 2^n, n whole */
+LW_WORD vf v_scale2(vf x, vf n)
+{
+    return _mm512_scalef_ps(x, n);
+} /* x * 2^n, n whole */
 
-LW_WORD vm v_gt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
-LW_WORD vm v_ge(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
-LW_WORD vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
-LW_WORD vm v_le(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
-LW_WORD vm v_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
-LW_WORD vm v_isnan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
-LW_WORD vm vm_and(vm a, vm b) { return (vm)(a & b); }
-LW_WORD vm vm_or(vm a, vm b) { return (vm)(a | b); }
-LW_WORD int vm_any(vm a) { return a != 0; }
-LW_WORD vf v_sel(vm m, vf x, vf y) { return _mm512_mask_blend_ps(m, y, x); }
+LW_WORD vm v_gt(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+}
+LW_WORD vm v_ge(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ);
+}
+LW_WORD vm v_lt(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+LW_WORD vm v_le(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ);
+}
+LW_WORD vm v_eq(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
+}
+LW_WORD vm v_isnan(vf a)
+{
+    return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+}
+LW_WORD vm vm_and(vm a, vm b)
+{
+    return (vm)(a & b);
+}
+LW_WORD vm vm_or(vm a, vm b)
+{
+    return (vm)(a | b);
+}
+LW_WORD int vm_any(vm a)
+{
+    return a != 0;
+}
+LW_WORD vf v_sel(vm m, vf x, vf y)
+{
+    return _mm512_mask_blend_ps(m, y, x);
+}
 
 LW_WORD float v_hsum(vf a) /* lanes i and i+8, then i+4, i+2, i+1 */
 {
@@ -83,29 +174,74 @@ LW_WORD float v_hmin(vf a)
     return _mm_cvtss_f32(_mm_min_ss(q, _mm_movehdup_ps(q)));
 }
 
-LW_WORD vf v_from_i(vi a) { return _mm512_cvtepi32_ps(a); }
-LW_WORD vi v_as_i(vf a) { return _mm512_castps_si512(a); }
-LW_WORD vf v_as_f(vi a) { return _mm512_castsi512_ps(a); }
-LW_WORD vi vi_set1(uint32_t x) { return _mm512_set1_epi32((int)x); }
+LW_WORD vf v_from_i(vi a)
+{
+    return _mm512_cvtepi32_ps(a);
+}
+LW_WORD vi v_as_i(vf a)
+{
+    return _mm512_castps_si512(a);
+}
+LW_WORD vf v_as_f(vi a)
+{
+    return _mm512_castsi512_ps(a);
+}
+LW_WORD vi vi_set1(uint32_t x)
+{
+    return _mm512_set1_epi32((int)x);
+}
 LW_WORD vi vi_iota(void)
 {
     return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
-LW_WORD vi vi_load(const void *p) { return _mm512_loadu_si512(p); }
-LW_WORD void vi_store(void *p, vi v) { _mm512_storeu_si512(p, v); }
+LW_WORD vi vi_load(const void *p)
+{
+    return _mm512_loadu_si512(p);
+}
+LW_WORD void vi_store(void *p, vi v)
+{
+    _mm512_storeu_si512(p, v);
+}
 LW_WORD vi vi_load_n(const void *p, ptrdiff_t n)
 {
     return _mm512_maskz_loadu_epi32(vm_first(n), p);
 }
-LW_WORD void vi_store_n(void *p, vi v, ptrdiff_t n) { _mm512_mask_storeu_epi32(p, vm_first(n), v); }
-LW_WORD vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
-LW_WORD vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
-LW_WORD vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
-LW_WORD vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
-LW_WORD vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
-LW_WORD vi vi_shl(vi a, unsigned k) { return _mm512_slli_epi32(a, k); }
-LW_WORD vi vi_shr(vi a, unsigned k) { return _mm512_srli_epi32(a, k); }
-LW_WORD vi vi_sra(vi a, unsigned k) { return _mm512_srai_epi32(a, k); }
+LW_WORD void vi_store_n(void *p, vi v, ptrdiff_t n)
+{
+    _mm512_mask_storeu_epi32(p, vm_first(n), v);
+}
+LW_WORD vi vi_add(vi a, vi b)
+{
+    return _mm512_add_epi32(a, b);
+}
+LW_WORD vi vi_sub(vi a, vi b)
+{
+    return _mm512_sub_epi32(a, b);
+}
+LW_WORD vi vi_and(vi a, vi b)
+{
+    return _mm512_and_si512(a, b);
+}
+LW_WORD vi vi_or(vi a, vi b)
+{
+    return _mm512_or_si512(a, b);
+}
+LW_WORD vi vi_xor(vi a, vi b)
+{
+    return _mm512_xor_si512(a, b);
+}
+LW_WORD vi vi_shl(vi a, unsigned k)
+{
+    return _mm512_slli_epi32(a, k);
+}
+LW_WORD vi vi_shr(vi a, unsigned k)
+{
+    return _mm512_srli_epi32(a, k);
+}
+LW_WORD vi vi_sra(vi a, unsigned k)
+{
+    return _mm512_srai_epi32(a, k);
+}
 LW_WORD void v_mulwide_u32(vi a, vi b, vi *hi, vi *lo)
 {
     vi even = _mm512_mul_epu32(a, b);
@@ -113,12 +249,30 @@ LW_WORD void v_mulwide_u32(vi a, vi b, vi *hi, vi *lo)
     *hi = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
     *lo = _mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
 }
-LW_WORD vi v_mullo_u32(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
-LW_WORD vm vi_gt(vi a, vi b) { return _mm512_cmpgt_epi32_mask(a, b); }
-LW_WORD vm vi_eq(vi a, vi b) { return _mm512_cmpeq_epi32_mask(a, b); }
-LW_WORD vm vi_ltu(vi a, vi b) { return _mm512_cmplt_epu32_mask(a, b); }
-LW_WORD vi vi_sel(vm m, vi x, vi y) { return _mm512_mask_blend_epi32(m, y, x); }
-LW_WORD vf v_gather(const float *base, vi index) { return _mm512_i32gather_ps(index, base, 4); }
+LW_WORD vi v_mullo_u32(vi a, vi b)
+{
+    return _mm512_mullo_epi32(a, b);
+}
+LW_WORD vm vi_gt(vi a, vi b)
+{
+    return _mm512_cmpgt_epi32_mask(a, b);
+}
+LW_WORD vm vi_eq(vi a, vi b)
+{
+    return _mm512_cmpeq_epi32_mask(a, b);
+}
+LW_WORD vm vi_ltu(vi a, vi b)
+{
+    return _mm512_cmplt_epu32_mask(a, b);
+}
+LW_WORD vi vi_sel(vm m, vi x, vi y)
+{
+    return _mm512_mask_blend_epi32(m, y, x);
+}
+LW_WORD vf v_gather(const float *base, vi index)
+{
+    return _mm512_i32gather_ps(index, base, 4);
+}
 LW_WORD vf v_load_u8(const uint8_t *p)
 {
     __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);

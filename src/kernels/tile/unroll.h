@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LW_UNROLL_UP_TO(n) before a loop of at most n constant turns unrolls it fully, so that arrays of vectors
- * indexed by it become registers. */
+/* LW_UNROLL_UP_TO(n) before a loop of at most n constant turns unrolls it fully, so that arrays of
+ * vectors indexed by it become registers. */
 #ifndef LW_KERNELS_TILE_UNROLL_H
 #define LW_KERNELS_TILE_UNROLL_H
 
