@@ -119,10 +119,10 @@ static void test_more_steps(void **state)
 }
 
 #define LONG_DDPM                                                                       \
-    TINY_DDPM " --steps 150 --log-every 1 --save-every 11 --keep-last-k-checkpoints 2 " \
+    TINY_DDPM " --steps 100 --log-every 1 --save-every 11 --keep-last-k-checkpoints 2 " \
               "--output-dir "
 #define LONG_DRIFT \
-    TINY_DRIFT " --encoder base_encoder --steps 60 --log-every 1 --save-every 7 --output-dir "
+    TINY_DRIFT " --encoder base_encoder --steps 40 --log-every 1 --save-every 7 --output-dir "
 
 /* Seconds of a run that nobody disturbs: what the moments of the others are drawn from. */
 static double calm_seconds(const char *args)
