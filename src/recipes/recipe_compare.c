@@ -56,7 +56,7 @@ static int choose_data(comparing *w)
     if (!w->data)
         return lw_fail(LW_EUSAGE, "%s does not say what it was trained on: give --data", w->c->drift);
     w->encoder = w->c->encoder;
-    if (!w->encoder && !w->c->judge && own && !lw_str_eq(own, "none")) {
+    if (!w->encoder && !w->c->judge && !w->c->reader && own && !lw_str_eq(own, "none")) {
         w->encoder = own;
         w->encoder_of_drift = true;
         lw_log(LW_LOG_WARN, "compare", "distances are measured in %s, which drift was trained with: that favours "
@@ -75,7 +75,7 @@ static int open_all(comparing *w)
     LW_TRY(lw_mkdirs(c->output_dir));
     LW_TRY(lw_recipe_device(c->threads, &w->dev));
     w->side = w->drift->net.image_size;
-    const lw_scorer_opts o = {.data = w->data, .image_size = w->side, .limit = w->limit, .judge = c->judge,
+    const lw_scorer_opts o = {.data = w->data, .image_size = w->side, .limit = w->limit, .judge = c->judge, .reader = c->reader,
                               .encoder = w->encoder, .n = c->n_fid, .seed = (uint64_t)c->seed, .threads = c->threads};
     LW_TRY(lw_scorer_new(w->dev, &o, &w->scorer));
     w->classes = lw_scorer_classes(w->scorer);
@@ -106,7 +106,8 @@ static int sample(comparing *w, const lw_source *from, const lw_store *store, in
     LW_CLEANUP(lw_sampler_free) lw_sampler *sampler = NULL;
     renamed r = {w->obs, what};
     const lw_observer obs = {.self = &r, .progress = renamed_progress, .should_stop = renamed_stop};
-    const lw_sampler_opts o = {.method = from->method, .steps = from->method == LW_METHOD_DDPM ? steps : 0,
+    const lw_sampler_opts o = {.method = from->method, .timesteps = from->timesteps,
+                               .steps = from->method == LW_METHOD_DDPM ? steps : 0,
                                .batch = (int32_t)LW_MIN(s->n, 64), .seed = (uint64_t)w->c->seed,
                                .weights = LW_SLAB_PARAM};
     LW_TRY(lw_sampler_new(w->dev, &from->net, store, &o, &sampler));

@@ -21,8 +21,8 @@ typedef struct lw_compare_stage {
 typedef struct lw_compare_config {
     const char *drift, *ddpm;  /* SOURCE each */
     const char *output_dir;
-    const char *judge;         /* run of a judge, or NULL */
-    const char *encoder;       /* for Frechet distances; NULL: the judge's, else the drift run's encoder */
+    const char *judge, *reader; /* runs of a judge and of a plain classifier, or NULL; recipe_score.h */
+    const char *encoder;       /* for Frechet distances; NULL: the reader's, the judge's, else the drift run's encoder */
     const char *data;          /* NULL: what the drift run was trained on */
     int64_t limit;             /* training rows the runs saw; 0: as its config.yaml says */
     int64_t n_fid;             /* pictures of drift; also of DDPM unless n_ddpm */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The demonstration: four trainings that resume, then the comparison. */
+/* The demonstration: trainings that resume, then the comparison. */
 #include "recipes/recipe_demo.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ typedef struct demo {
     const lw_demo_config *c;
     const lw_observer *obs;
     lw_demo_settings s;
-    lw_str dir[LW_DEMO_STAGES], judge_data, commands;
+    lw_str dir[LW_DEMO_STAGES], judge_data, reader_data, commands;
     int32_t side;
     double minutes;
     char what[32]; /* what goes on, for the observer */
@@ -41,7 +41,8 @@ static bool on_stop(void *self) { return lw_observe_stop(((const demo *)self)->o
 
 static lw_train_config *config_of(lw_demo_settings *s, lw_demo_stage_id id)
 {
-    lw_train_config *const c[] = {&s->encoder.train, &s->judge.train, &s->drift.train, &s->ddpm.train};
+    lw_train_config *const c[] = {&s->encoder.train, &s->judge.train, &s->reader.train, &s->drift.train,
+                                 &s->ddpm.train};
     return c[id];
 }
 
@@ -50,6 +51,7 @@ static int train(demo *d, lw_demo_stage_id id, const lw_observer *obs, lw_train_
     switch (id) {
     case LW_DEMO_ENCODER: return lw_train_encoder(d->s.encoder, obs, r);
     case LW_DEMO_JUDGE: return lw_train_judge(d->s.judge, obs, r);
+    case LW_DEMO_READER: return lw_train_encoder(d->s.reader, obs, r);
     case LW_DEMO_DRIFT: return lw_train_drift(d->s.drift, obs, r);
     default: return lw_train_ddpm(d->s.ddpm, obs, r);
     }
@@ -82,11 +84,11 @@ static int run_stage(demo *d, lw_demo_stage_id id)
     LW_TRY(lw_yaml_dump(options, &yaml));
     t->config_yaml = lw_str_c(&yaml);
     t->command_line = lw_str_c(&command);
-    snprintf(d->what, sizeof d->what, "%d/5 train %s", (int)id + 1, lw_demo_stage_name(id));
+    snprintf(d->what, sizeof d->what, "%d/6 train %s", (int)id + 1, lw_demo_stage_name(id));
     if (!d->c->dry_run)
         LW_TRY(prepare(t->output_dir, t, &finished));
     if (finished) {
-        lw_observe_say(d->obs, "%d/5 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
+        lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }
     if (d->c->dry_run && id == LW_DEMO_DRIFT)
@@ -100,7 +102,8 @@ static int run_stage(demo *d, lw_demo_stage_id id)
 
 /* ---- settings ------------------------------------------------------------------------------------------------------------ */
 
-/* Side and labels of the data, from a look at it. A judge learns from another pool of drawn pictures when there is one. */
+/* Side and labels of the data, from a look at it. Judge and reader learn from other pools of drawn pictures, when the data
+ * is drawn. */
 static int look_at_data(demo *d)
 {
     LW_CLEANUP(lw_data_close) lw_dataset *set = NULL;
@@ -113,9 +116,9 @@ static int look_at_data(demo *d)
         return lw_fail(LW_EUSAGE, "--data %s: pictures of %dx%d; the demonstration's networks are for 16 to 64",
                        d->c->data, set->h, set->w);
     d->side = set->h;
-    lw_str_add(&d->judge_data, d->c->data);
-    if (lw_str_starts(d->c->data, "synth") && !strstr(d->c->data, "seed="))
-        lw_str_add(&d->judge_data, ",seed=7");
+    bool drawn = lw_str_starts(d->c->data, "synth") && !strstr(d->c->data, "seed=");
+    lw_str_addf(&d->judge_data, "%s%s", d->c->data, drawn ? ",seed=7" : "");
+    lw_str_addf(&d->reader_data, "%s%s", d->c->data, drawn ? ",seed=8" : "");
     return 0;
 }
 
@@ -146,7 +149,7 @@ static int init(demo *d)
     d->minutes = d->c->minutes > 0 ? d->c->minutes : d->side <= 16 ? 6.0 : 30.0;
     if (!d->c->dry_run)
         LW_TRY(check_directory(d));
-    lw_demo_settings_fill(&d->s, d->c, lw_str_c(&d->judge_data), d->side, d->minutes);
+    lw_demo_settings_fill(&d->s, d->c, lw_str_c(&d->judge_data), lw_str_c(&d->reader_data), d->side, d->minutes);
     for (int i = 0; i < LW_DEMO_STAGES; i++)
         config_of(&d->s, (lw_demo_stage_id)i)->output_dir =
             lw_path_join(&d->dir[i], d->c->output_dir, lw_demo_stage_name((lw_demo_stage_id)i));
@@ -159,16 +162,19 @@ static int init(demo *d)
 static int compare(demo *d, lw_compare_result *out)
 {
     const lw_compare_stage stages[] = {{"encoder (of drift)", lw_str_c(&d->dir[LW_DEMO_ENCODER]), 0},
-                                       {"judge", lw_str_c(&d->dir[LW_DEMO_JUDGE]), 0}};
+                                       {"judge", lw_str_c(&d->dir[LW_DEMO_JUDGE]), 0},
+                                       {"reader", lw_str_c(&d->dir[LW_DEMO_READER]), 0}};
     lw_compare_config c = {.drift = lw_str_c(&d->dir[LW_DEMO_DRIFT]), .ddpm = lw_str_c(&d->dir[LW_DEMO_DDPM]),
                            .output_dir = d->c->output_dir, .judge = lw_str_c(&d->dir[LW_DEMO_JUDGE]),
+                           .reader = lw_str_c(&d->dir[LW_DEMO_READER]),
                            .encoder = d->c->encoder, .n_fid = 1000, .n_ddpm = 200, .ddim_steps = {50, 100, 1000},
                            .n_ddim_steps = 3, .score_steps = {1, 2, 5, 10, 20}, .n_score_steps = 5,
                            .latency_seconds = 0.5, .ema = true, .seed = d->c->seed, .threads = d->c->threads,
                            .title = "Pictures in one step: a drifting generator beside DDPM",
-                           .stages = stages, .n_stages = 2};
-    lw_str_addf(&d->commands, "leeway compare --drift %s --ddpm %s --judge %s \\\n    --n-fid 1000 --n-ddpm 200 "
-                              "--score-steps 1,2,5,10,20 --output-dir %s\n", c.drift, c.ddpm, c.judge, c.output_dir);
+                           .stages = stages, .n_stages = 3};
+    lw_str_addf(&d->commands, "leeway compare --drift %s --ddpm %s --judge %s --reader %s \\\n    --n-fid 1000 "
+                              "--n-ddpm 200 --score-steps 1,2,5,10,20 --output-dir %s\n", c.drift, c.ddpm, c.judge,
+                c.reader, c.output_dir);
     c.commands = lw_str_c(&d->commands);
     return lw_recipe_compare(&c, d->obs, out);
 }
@@ -206,6 +212,7 @@ int lw_recipe_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_resu
     for (int i = 0; i < LW_DEMO_STAGES; i++)
         lw_str_clear(&d.dir[i]);
     lw_str_clear(&d.judge_data);
+    lw_str_clear(&d.reader_data);
     lw_str_clear(&d.commands);
     if (rc == 0)
         *out = result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The demonstration: trains an encoder, a judge, a class-conditional drifting generator and a DDPM with the same U-Net
+ * The demonstration: trains an encoder, a judge, a reader, a class-conditional drifting generator and a DDPM with the same U-Net
  * and equal time, and compares the two. Stages that are finished in the output directory are not trained again.
  */
 #ifndef LW_RECIPE_DEMO_H
@@ -28,26 +28,26 @@ typedef struct lw_demo_result {
 
 int lw_recipe_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_result *out);
 
-/* ---- recipe_demo_settings.c: the four trainings --------------------------------------------------------------------- */
+/* ---- recipe_demo_settings.c: the trainings --------------------------------------------------------------------- */
 
-typedef enum lw_demo_stage_id { LW_DEMO_ENCODER, LW_DEMO_JUDGE, LW_DEMO_DRIFT, LW_DEMO_DDPM, LW_DEMO_STAGES } lw_demo_stage_id;
+typedef enum lw_demo_stage_id { LW_DEMO_ENCODER, LW_DEMO_JUDGE, LW_DEMO_READER, LW_DEMO_DRIFT, LW_DEMO_DDPM, LW_DEMO_STAGES } lw_demo_stage_id;
 
 typedef struct lw_demo_settings {
-    lw_train_encoder_config encoder, judge;
+    lw_train_encoder_config encoder, judge, reader;
     lw_drift_config drift;
     lw_ddpm_config ddpm;
     int64_t limit;          /* training pictures used */
     double share[LW_DEMO_STAGES]; /* of the minutes */
-    bool own_data;          /* the judge learns from data that no generator sees */
 } lw_demo_settings;
 
-/* side: of the pictures. dir texts live as long as the settings: the caller's. data_judge: spec for the judge. */
-void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const char *data_judge, int32_t side,
-                           double minutes);
+/* side: of the pictures. The specs of what judge and reader learn from are borrowed: pools of their own where the data
+ * has any, else the generators' training pictures. */
+void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const char *judge_data,
+                           const char *reader_data, int32_t side, double minutes);
 /* The options of a stage as `leeway train` takes them; new reference. */
 json_t *lw_demo_options(const lw_demo_settings *s, lw_demo_stage_id id);
 /* "leeway train drift --data ..." appended, from those options. */
 void lw_demo_command(const json_t *options, lw_str *out);
-const char *lw_demo_stage_name(lw_demo_stage_id id); /* "encoder", "judge", "drift", "ddpm" */
+const char *lw_demo_stage_name(lw_demo_stage_id id); /* "encoder", "judge", "reader", "drift", "ddpm" */
 
 #endif

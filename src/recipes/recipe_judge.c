@@ -56,12 +56,12 @@ static int next_batch(judge_run *r, int64_t want, const lw_batch **out)
     return 0;
 }
 
-/* Junk picture `index`. Every third blends two pictures of one class that are in the batch: without those, an average
+/* Junk picture `index`. Every twentieth blends two pictures of one class that are in the batch: without those, an average
  * over a whole class, which differs from a picture by nothing but its softness, would pass for one. */
 static void make_junk(judge_run *r, const lw_batch *b, int64_t index, float *dst)
 {
     int64_t floats = (int64_t)b->h * b->w * 3, first = index % b->size;
-    for (int32_t k = 1; index % 3 == 0 && k < b->size; k++) {
+    for (int32_t k = 1; index % 20 == 0 && k < b->size; k++) {
         int64_t other = (first + k) % b->size;
         if (b->labels[other] == b->labels[first]) {
             lw_junk_average(b->images + first * floats, b->images + other * floats, b->h, b->w, dst);

@@ -16,8 +16,8 @@ struct lw_scorer {
     lw_scorer_opts o;
     lw_pool *pool;
     lw_dataset *train, *held;
-    lw_score_net *judge, *own; /* own: the named encoder */
-    lw_score_net *features;    /* one of the two */
+    lw_score_net *judge, *reader, *own; /* own: the named encoder */
+    lw_score_net *features;             /* one of the three */
     int32_t side;
     int64_t floats;            /* of a picture */
     lw_stats *reference;
@@ -147,14 +147,19 @@ static int open_nets(lw_scorer *s, lw_device *dev)
         LW_TRY(lw_score_net_open(dev, o->judge, s->side, &s->judge));
     if (o->encoder)
         LW_TRY(lw_score_net_open(dev, o->encoder, s->side, &s->own));
-    s->features = s->own ? s->own : s->judge;
+    if (o->reader)
+        LW_TRY(lw_score_net_open(dev, o->reader, s->side, &s->reader));
+    s->features = s->own ? s->own : s->reader ? s->reader : s->judge;
     if (!s->features)
         return lw_fail(LW_EUSAGE, "Frechet distances need features: give --judge RUN or --encoder SPEC");
     if (s->judge && s->judge->judged != s->train->classes)
         return lw_fail(LW_EUSAGE, "%s judges %d classes, %s has %d", o->judge, s->judge->judged, o->data,
                        s->train->classes);
+    if (s->reader && s->reader->outputs != s->train->classes)
+        return lw_fail(LW_EUSAGE, "%s reads %d classes, %s has %d", o->reader, s->reader->outputs, o->data,
+                       s->train->classes);
     snprintf(s->feature_name, sizeof s->feature_name, "%s pooled features (%d numbers)",
-             s->own ? s->own->encoder->name : "the judge's", s->features->dim);
+             s->own ? s->own->encoder->name : s->reader ? "the reader's" : "the judge's", s->features->dim);
     return 0;
 }
 
@@ -193,6 +198,7 @@ void lw_scorer_free(lw_scorer **pp)
         return;
     lw_stats_free(&s->reference);
     lw_score_net_close(&s->judge);
+    lw_score_net_close(&s->reader);
     lw_score_net_close(&s->own);
     lw_data_close(&s->train);
     lw_data_close(&s->held);
@@ -212,7 +218,19 @@ const lw_dataset *lw_scorer_heldout(const lw_scorer *s) { return s->held; }
 
 /* ---- one set ----------------------------------------------------------------------------------------------- */
 
-/* Verdicts with and without the junk outputs; predicted [n]: likeliest real class. */
+/* The judge's probabilities of real classes alone, so that they sum to 1. */
+static void among_real(const float *p, int64_t n, int32_t outputs, int32_t k, float *q)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0.0;
+        for (int32_t c = 0; c < k; c++)
+            sum += (double)p[i * outputs + c];
+        for (int32_t c = 0; c < k; c++) /* all on junk: no class is likelier than another */
+            q[i * k + c] = sum > 1e-30 ? (float)((double)p[i * outputs + c] / sum) : 1.0f / (float)k;
+    }
+}
+
+/* The judge's verdict and the reader's; predicted [n]: the reader's likeliest class. */
 static int judge_set(lw_scorer *s, const float *x, const int32_t *asked, lw_score *out, int32_t *predicted)
 {
     int32_t k = s->judge->judged, outputs = s->judge->outputs;
@@ -222,15 +240,14 @@ static int judge_set(lw_scorer *s, const float *x, const int32_t *asked, lw_scor
     if (!p || !q)
         return LW_ENOMEM;
     LW_TRY(lw_score_net_run(s->judge, x, n, NULL, p));
+    if (s->reader)
+        LW_TRY(lw_score_net_run(s->reader, x, n, NULL, q));
+    else
+        among_real(p, n, outputs, k, q);
     for (int64_t i = 0; i < n; i++) {
-        double sum = 0.0;
         predicted[i] = 0;
-        for (int32_t c = 0; c < k; c++) {
-            sum += (double)p[i * outputs + c];
-            predicted[i] = p[i * outputs + c] > p[i * outputs + predicted[i]] ? c : predicted[i];
-        }
-        for (int32_t c = 0; c < k; c++) /* all on junk: no class is likelier than another */
-            q[i * k + c] = sum > 1e-30 ? (float)((double)p[i * outputs + c] / sum) : 1.0f / (float)k;
+        for (int32_t c = 1; c < k; c++)
+            predicted[i] = q[i * k + c] > q[i * k + predicted[i]] ? c : predicted[i];
     }
     LW_TRY(lw_judge(p, n, outputs, k, asked, threshold, NULL, &out->strict));
     out->judged = true;

@@ -3,10 +3,12 @@
  * How good are these pictures? Measured against real ones that no training saw, with controls that must fail:
  * a measure that cannot say no measures nothing.
  *
- *   scorer = judge (optional) + features + reference pictures + training pictures
+ *   scorer = judge (optional) + reader (optional) + features + reference pictures + training pictures
  *   pictures [n][h][w][3], classes asked for ──lw_scorer_score──► lw_score ──lw_score_check──► pass or fail, by criterion
  *
- * Features are the judge's pooled ones, or another encoder's when one is named.
+ * The judge may answer "no picture of the data"; the reader is a plain classifier that may not. What the reader reads
+ * legibly, the judge may still refuse. Without a reader the judge's answers among the real classes stand in.
+ * Features are the reader's pooled ones (without one the judge's), or another encoder's when one is named.
  */
 #ifndef LW_RECIPE_SCORE_H
 #define LW_RECIPE_SCORE_H
@@ -21,7 +23,8 @@ typedef struct lw_scorer_opts {
     int32_t image_size;
     int64_t limit;       /* training rows they saw; 0: all */
     const char *judge;   /* run of a judge, or NULL */
-    const char *encoder; /* spec for Frechet distances, or NULL: the judge's features */
+    const char *reader;  /* run of a classifier of the same classes, or NULL */
+    const char *encoder; /* spec for Frechet distances, or NULL: the reader's or judge's features */
     int64_t n;           /* pictures of the largest set to be scored: sizes the reference */
     uint64_t seed;
     int threads;
@@ -32,7 +35,7 @@ typedef struct lw_score {
     int64_t n;
     bool judged;          /* strict and plain are set */
     lw_verdict strict;    /* junk competes: accepted = own class >= 0.9 with "no picture" possible */
-    lw_verdict plain;     /* among the real classes only: accepted_any = legible, agreement */
+    lw_verdict plain;     /* the reader's: accepted_any = legible, agreement */
     lw_interval fd;       /* Frechet distance to the reference, 95 % */
     double diversity;     /* within-class spread / that of real pictures */
     double colour;        /* distance of colour statistics; 0: right, near 1: gray */
@@ -51,7 +54,7 @@ void lw_scorer_free(lw_scorer **pp);
 int32_t lw_scorer_side(const lw_scorer *s);
 int32_t lw_scorer_classes(const lw_scorer *s); /* 0: the data has no labels */
 bool lw_scorer_has_judge(const lw_scorer *s);
-const char *lw_scorer_features(const lw_scorer *s);  /* "the judge's pooled features (96 numbers)" */
+const char *lw_scorer_features(const lw_scorer *s);  /* "the reader's pooled features (96 numbers)" */
 const char *lw_scorer_reference(const lw_scorer *s); /* "5,000 held-out pictures" */
 double lw_scorer_copy_radius(const lw_scorer *s);
 const lw_dataset *lw_scorer_heldout(const lw_scorer *s);
