@@ -77,8 +77,7 @@ static void print_table(const json_t *rows)
                 lw_str_add(&text, key);
             else
                 add_scalar(&text, cell);
-            lw_cli_print("%s%-*s", k ? "  " : "  ", k + 1 < columns ? width[k] : 0,
-                         text.len ? lw_str_c(&text) : "");
+            lw_cli_print("  %-*s", k + 1 < columns ? width[k] : 0, text.len ? lw_str_c(&text) : "");
             k++;
         }
         lw_cli_print("\n");

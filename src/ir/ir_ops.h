@@ -121,7 +121,7 @@ lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, c
 
 typedef struct lw_attr_pack {
     int32_t kind;   /* the device's own numbering */
-    int32_t p[8];   /* what that kind needs to know */
+    int32_t p[9];   /* what that kind needs to know; nine, so that the struct has no hole */
     int64_t floats; /* size of the result */
 } lw_attr_pack;
 

@@ -81,7 +81,7 @@ static int read_attention(const reading *r, lw_unet_config *c)
     LW_TRY(lw_json_opt_bool(r->j, r->where, "add_attention", &c->mid_attn));
     c->head_dim = 8; /* diffusers' default; null there means one head */
     const json_t *dim = json_object_get(r->j, "attention_head_dim");
-    if (dim && json_is_null(dim)) {
+    if (json_is_null(dim)) {
         c->head_dim = 0;
         c->heads = 1;
     }
