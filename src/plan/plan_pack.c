@@ -8,17 +8,15 @@
 
 #include <string.h>
 
-/* Depends on parameters and constants only (a weight, perhaps reshaped, or one with a BatchNorm
- * folded in): it lives in the derived block. */
-static bool only_params(const lw_graph *g, lw_val v)
+void lw_plan_mark_params_only(const lw_graph *g, bool *mark)
 {
-    const lw_node *n = lw_val_node(g, v);
-    if (n->op == LW_OP_INPUT || lw_op_get(n->op)->flags & LW_OPF_RANDOM)
-        return false;
-    for (int i = 0; i < n->n_in; i++)
-        if (lw_val_ok(n->in[i]) && !only_params(g, n->in[i]))
-            return false;
-    return true;
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
+        const lw_node *n = lw_graph_node(g, k);
+        bool yes = n->op != LW_OP_INPUT && !(lw_op_get(n->op)->flags & LW_OPF_RANDOM);
+        for (int i = 0; i < n->n_in && yes; i++)
+            yes = !lw_val_ok(n->in[i]) || mark[lw_val_node(g, n->in[i])->index];
+        mark[k] = yes;
+    }
 }
 
 static lw_val find_pack(const lw_graph *g, lw_val v, const lw_attr_pack *a)
@@ -36,9 +34,10 @@ typedef union any_attr {
     lw_attr_conv conv;
 } any_attr;
 
+/* arg: which nodes of r->from depend on parameters only (a weight, perhaps with a BatchNorm folded in). */
 static int pack_node(lw_rewrite *r, const lw_node *n, void *arg)
 {
-    (void)arg;
+    const bool *params_only = arg;
     any_attr attr;
     if (!r->dev->pack || n->attr_size > sizeof attr || !n->attr_size)
         return lw_rewrite_copy(r, n, NULL);
@@ -47,7 +46,7 @@ static int pack_node(lw_rewrite *r, const lw_node *n, void *arg)
     for (int i = 0; i < n->n_in; i++) {
         in[i] = lw_rewrite_map(r, n->in[i]);
         lw_attr_pack p = {0};
-        if (!lw_val_ok(in[i]) || !only_params(r->to, in[i]) ||
+        if (!lw_val_ok(in[i]) || !params_only[lw_val_node(r->from, n->in[i])->index] ||
             !r->dev->pack(r->dev->self, r->from, n, i, &p, &attr))
             continue;
         lw_val packed = find_pack(r->to, in[i], &p);
@@ -61,7 +60,12 @@ static int pack_node(lw_rewrite *r, const lw_node *n, void *arg)
 
 int lw_pass_pack(lw_graph **g, lw_device *dev)
 {
-    return lw_rewrite_graph(g, dev, pack_node, NULL);
+    LW_CLEANUP(lw_free)
+    bool *params_only = lw_calloc(lw_graph_node_count(*g) + 1u, sizeof *params_only);
+    if (!params_only)
+        return LW_ENOMEM;
+    lw_plan_mark_params_only(*g, params_only);
+    return lw_rewrite_graph(g, dev, pack_node, params_only);
 }
 
 /* ---- outputs
@@ -88,6 +92,11 @@ static lw_val root_val(const lw_graph *g, lw_val v)
 int lw_pass_outputs(lw_graph **g, lw_device *dev)
 {
     LW_TRY(lw_rewrite_graph(g, dev, lw_rewrite_copy, NULL));
+    LW_CLEANUP(lw_free)
+    bool *params_only = lw_calloc(lw_graph_node_count(*g) + 1u, sizeof *params_only);
+    if (!params_only)
+        return LW_ENOMEM;
+    lw_plan_mark_params_only(*g, params_only);
     int n = lw_graph_output_count(*g);
     for (int i = 0; i < n; i++) {
         lw_graph_output *o = lw_graph_output_at(*g, i);
@@ -96,8 +105,8 @@ int lw_pass_outputs(lw_graph **g, lw_device *dev)
         bool copy = leaf;
         for (int k = 0; k < i && !copy; k++)
             copy = root_val(*g, lw_graph_output_at(*g, k)->val).id == root.id;
-        if (!copy && lw_val_node(*g, o->val)->n_in > 0)
-            copy = only_params(*g, o->val);
+        if (!copy) /* it would live in the derived block */
+            copy = params_only[lw_val_node(*g, o->val)->index];
         if (!copy)
             continue;
         lw_type t = lw_val_type(*g, o->val);

@@ -100,17 +100,9 @@ static void count_uses(const lw_graph *g, uint32_t *uses)
         uses[lw_graph_output_at(g, i)->val.id]++;
 }
 
-/* prepared[node]: no input and no random draw among its ancestors, and something to compute. */
 static void mark_prepared(const lw_graph *g, bool *prepared)
 {
-    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
-        const lw_node *n = lw_graph_node(g, k);
-        uint32_t flags = lw_op_get(n->op)->flags;
-        bool yes = n->op != LW_OP_INPUT && !(flags & LW_OPF_RANDOM);
-        for (int i = 0; i < n->n_in && yes; i++)
-            yes = !lw_val_ok(n->in[i]) || prepared[lw_val_node(g, n->in[i])->index];
-        prepared[k] = yes;
-    }
+    lw_plan_mark_params_only(g, prepared);
     for (int i = 0; i < lw_graph_output_count(g); i++) /* outputs are made by every run */
         prepared[lw_val_node(g, lw_graph_output_at(g, i)->val)->index] = false;
 }
