@@ -34,7 +34,8 @@ typedef union any_attr {
     lw_attr_conv conv;
 } any_attr;
 
-/* arg: which nodes of r->from depend on parameters only (a weight, perhaps with a BatchNorm folded in). */
+/* arg: which nodes of r->from depend on parameters only (a weight, perhaps with a BatchNorm folded
+ * in). */
 static int pack_node(lw_rewrite *r, const lw_node *n, void *arg)
 {
     const bool *params_only = arg;

@@ -42,7 +42,8 @@ int lw_pass_verify(const lw_graph *g);
 int lw_pass_simplify(lw_graph **g, lw_device *dev);
 int lw_pass_fuse(lw_graph **g, lw_device *dev);
 int lw_pass_pack(lw_graph **g, lw_device *dev);
-/* mark[node]: no input and no random draw among its ancestors: made once per version of the parameters. */
+/* mark[node]: no input and no random draw among its ancestors: made once per version of the
+ * parameters. */
 void lw_plan_mark_params_only(const lw_graph *g, bool *mark);
 /* Makes every output a value of its own: copies where one is a leaf, prepared, or named twice. */
 int lw_pass_outputs(lw_graph **g, lw_device *dev);

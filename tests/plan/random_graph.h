@@ -7,6 +7,8 @@
 #ifndef LW_TESTS_RANDOM_GRAPH_H
 #define LW_TESTS_RANDOM_GRAPH_H
 
+#include <string.h>
+
 #include "store/store.h"
 
 typedef struct random_graph {
@@ -28,5 +30,16 @@ typedef struct random_graph {
 void random_graph_build(random_graph *r, lw_graph *g, lw_store *store, uint64_t seed);
 /* The values of an input called name, drawn by (seed, name). */
 void random_graph_fill(uint64_t seed, const char *name, lw_type t, void *data);
+
+/* ---- random_graph_ops.c: draws from the graph's own stream, and one more op ---- */
+uint32_t random_below(random_graph *r, uint32_t n);
+bool random_chance(random_graph *r, uint32_t percent);
+lw_type random_type(const random_graph *r, lw_val v);
+/* A value of this rank (0: any), the newer the likelier; invalid when there is none. */
+lw_val random_pick(random_graph *r, int rank);
+lw_val random_input(random_graph *r, lw_type t);
+lw_val random_param(random_graph *r, lw_type t, float scale);
+/* Appends an op on random operands; invalid when they do not fit it. */
+lw_val random_op(random_graph *r);
 
 #endif

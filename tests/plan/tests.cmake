@@ -9,4 +9,5 @@ endforeach()
 foreach(name random run)
   target_sources(test_plan_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_prover.c)
 endforeach()
-target_sources(test_plan_random PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/random_graph.c)
+target_sources(test_plan_random PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/random_graph.c
+  ${CMAKE_SOURCE_DIR}/tests/plan/random_graph_ops.c)
