@@ -98,7 +98,7 @@ static int run(ddpm_run *r, lw_ddpm_config *c, const lw_observer *obs, lw_train_
     job.grid = grid;
     if (c->train.dry_run)
         return lw_train_predict(&job, &c->train, out);
-    LW_TRY(lw_train_resume(&c->train, r->g.dev, r->g.store, &step));
+    LW_TRY(lw_train_resume(&c->train, job.name, r->g.dev, r->g.store, &step));
     return lw_train_run(&job, &c->train, step, obs, out);
 }
 

@@ -268,7 +268,7 @@ static int run(drift_run *r, lw_drift_config *c, lw_train_result *out)
     job.loss_note = loss_note;
     if (c->train.dry_run)
         return lw_train_predict(&job, &c->train, out);
-    LW_TRY(lw_train_resume(&c->train, r->g.dev, r->g.store, &step));
+    LW_TRY(lw_train_resume(&c->train, job.name, r->g.dev, r->g.store, &step));
     LW_TRY(open_reals(r));
     return lw_train_run(&job, &c->train, step, r->obs, out);
 }

@@ -182,7 +182,7 @@ static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *ob
         LW_TRY(build_test(r));
         job.evaluate = evaluate;
     }
-    LW_TRY(lw_train_resume(&c->train, r->dev, r->store, &step));
+    LW_TRY(lw_train_resume(&c->train, job.name, r->dev, r->store, &step));
     return lw_train_run(&job, &c->train, step, obs, out);
 }
 

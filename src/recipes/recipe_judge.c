@@ -132,7 +132,7 @@ static int run(judge_run *r, lw_train_encoder_config *c, const lw_observer *obs,
                               .weights = LW_WEIGHTS_HF, .feed = feed};
     if (c->train.dry_run)
         return lw_train_predict(&job, &c->train, out);
-    LW_TRY(lw_train_resume(&c->train, r->dev, r->store, &step));
+    LW_TRY(lw_train_resume(&c->train, job.name, r->dev, r->store, &step));
     return lw_train_run(&job, &c->train, step, obs, out);
 }
 

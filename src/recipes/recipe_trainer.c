@@ -3,7 +3,6 @@
 #include "recipes/recipes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cpu/cpu_optim.h"
@@ -336,83 +335,5 @@ int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step
     lw_bulk_free(&l.sum, (size_t)l.floats * sizeof *l.sum);
     lw_free(&l.work);
     lw_run_dir_close(&l.dir);
-    return rc;
-}
-
-/* A run directory, or one of its step directories. */
-static int find_checkpoint(const lw_train_config *c, lw_str *dir)
-{
-    lw_str state = {0};
-    const char *from = c->resume_from ? c->resume_from : c->output_dir;
-    bool direct = lw_path_exists(lw_path_join(&state, from, "state.json"));
-    lw_str_clear(&state);
-    if (!direct)
-        return lw_checkpoint_latest(from, dir);
-    lw_str_clear(dir);
-    lw_str_add(dir, from);
-    return 0;
-}
-
-/* Is path the directory, or something in it? Then the run goes on in place and its logs are cut
- * back. */
-static bool inside(const char *path, const char *directory)
-{
-    char *a = realpath(path, NULL), *b = realpath(directory, NULL);
-    size_t n = b ? strlen(b) : 0;
-    bool yes = a && b && strncmp(a, b, n) == 0 && (a[n] == '/' || a[n] == '\0');
-    free(a);
-    free(b);
-    return yes;
-}
-
-/* A run that was stopped before its first checkpoint has no step directory, not even a damaged one.
- */
-static bool no_checkpoint_yet(const char *run)
-{
-    lw_str dir = {0};
-    char **names = NULL;
-    size_t n = 0;
-    bool none = true;
-    if (lw_path_is_dir(lw_path_join(&dir, run, "checkpoints")) &&
-        lw_list_dir(lw_str_c(&dir), &names, &n) == 0)
-        for (size_t i = 0; i < n; i++)
-            none &= !lw_str_starts(names[i], "step_");
-    lw_list_free(&names, n);
-    lw_str_clear(&dir);
-    return none;
-}
-
-int lw_train_resume(lw_train_config *c, lw_device *dev, lw_store *store, int64_t *step)
-{
-    if (!c->resume && !c->resume_from)
-        return 0;
-    if (!c->resume_from && no_checkpoint_yet(c->output_dir)) {
-        lw_log(LW_LOG_WARN, "train", "%s has no checkpoint yet: starting at step 0", c->output_dir);
-        return 0;
-    }
-    lw_str dir = {0};
-    lw_checkpoint ck = {0};
-    int rc = find_checkpoint(c, &dir);
-    if (rc == 0)
-        rc = lw_checkpoint_load(lw_str_c(&dir), store, &ck);
-    if (rc == 0 && (uint64_t)c->seed != ck.seed)
-        rc = lw_fail(LW_EUSAGE, "%s was trained with --seed %llu, not %lld", lw_str_c(&dir),
-                     (unsigned long long)ck.seed, (long long)c->seed);
-    if (rc == 0) {
-        const char *isa = lw_isa_name(lw_cpu_kernels(dev)->isa);
-        if (ck.isa && !lw_str_eq(ck.isa, isa))
-            lw_log(LW_LOG_WARN, "train",
-                   "%s was trained at %s, this is %s: results may differ in the last "
-                   "bits",
-                   lw_str_c(&dir), ck.isa, isa);
-        const json_t *total = json_object_get(ck.extra, "total_steps");
-        if (c->steps == 0 && total)
-            c->steps = json_integer_value(total);
-        c->time_before = ck.train_seconds;
-        c->resume = inside(lw_str_c(&dir), c->output_dir);
-        *step = ck.step;
-    }
-    lw_checkpoint_clear(&ck);
-    lw_str_clear(&dir);
     return rc;
 }

@@ -48,7 +48,8 @@ typedef struct lw_train_result {
  * done. --resume in a directory without any checkpoint starts at step 0. c->resume becomes: the run
  * goes on in its own directory. c->steps 0 becomes what the checkpoint was going for (also when
  * that came from --minutes). */
-int lw_train_resume(lw_train_config *c, lw_device *dev, lw_store *store, int64_t *step);
+int lw_train_resume(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
+                    int64_t *step);
 
 /* Runs from `first_step` to c->steps. LW_ESTOPPED after saving when the observer asked to stop;
  * LW_ENUMERIC names the step when the loss is not finite (nothing is saved then). */

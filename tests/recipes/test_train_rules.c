@@ -245,6 +245,10 @@ static void test_damage_is_named(void **state)
     /* Another seed: data and noise would be others. */
     lab_expect(2, "%s --seed 1", resume);
     assert_non_null(strstr(lab_err, "--seed 0"));
+    /* The same network, trained by another method. */
+    lab_expect(2, TINY_DRIFT
+               " --steps 4 --noise-shape full --latent-dim 0 --resume --output-dir hurt");
+    assert_non_null(strstr(lab_err, "`train ddpm`"));
     /* A cut weights file. */
     truncate_to("hurt/checkpoints/last/diffusion_pytorch_model.safetensors", 3000);
     lab_expect(3, "%s", resume);
