@@ -6,34 +6,40 @@
 #include "recipes/recipes.h"
 
 static const lw_option options[] = {
-    {LW_OPT(lw_compare_config, drift), .name = "drift", .required = true, .unit = "run", .group = "Compared",
-     .help = "run, checkpoint or model folder of the drifting generator"},
-    {LW_OPT(lw_compare_config, ddpm), .name = "ddpm", .required = true, .unit = "run", .group = "Compared",
-     .help = "the same of the DDPM"},
+    {LW_OPT(lw_compare_config, drift), .name = "drift", .required = true, .unit = "run",
+     .group = "Compared", .help = "run, checkpoint or model folder of the drifting generator"},
+    {LW_OPT(lw_compare_config, ddpm), .name = "ddpm", .required = true, .unit = "run",
+     .group = "Compared", .help = "the same of the DDPM"},
     {LW_OPT(lw_compare_config, data), .name = "data", .unit = "spec", .group = "Compared",
      .help = "real pictures; default: what the drift run was trained on"},
-    {LW_OPT(lw_compare_config, limit), .name = "limit", .max = 1e12, .fallback = "0", .unit = "pictures",
-     .group = "Compared", .help = "training pictures the runs saw; 0: as the drift run's config.yaml says"},
+    {LW_OPT(lw_compare_config, limit), .name = "limit", .max = 1e12, .fallback = "0",
+     .unit = "pictures", .group = "Compared",
+     .help = "training pictures the runs saw; 0: as the drift run's config.yaml says"},
     {LW_OPT(lw_compare_config, ema), .name = "ema", .fallback = "true", .group = "Compared",
      .help = "averaged weights (--no-ema: the last ones)"},
     {LW_OPT(lw_compare_config, judge), .name = "judge", .unit = "run", .group = "Measured",
      .help = "a run of `train encoder --objective judge`: acceptance, the bar"},
     {LW_OPT(lw_compare_config, reader), .name = "reader", .unit = "run", .group = "Measured",
-     .help = "a run of `train encoder --objective classify`: legibility, agreement; default: the judge"},
+     .help = "a run of `train encoder --objective classify`: legibility, agreement; default: the "
+             "judge"},
     {LW_OPT(lw_compare_config, encoder), .name = "encoder", .unit = "spec", .group = "Measured",
-     .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the reader's, the judge's, else the drift run's"},
-    {LW_OPT(lw_compare_config, n_fid), .name = "n-fid", .fallback = "1000", .min = 50, .max = 1e6, .unit = "pictures",
-     .group = "Measured", .help = "pictures scored of each method"},
-    {LW_OPT(lw_compare_config, n_ddpm), .name = "n-ddpm", .fallback = "0", .max = 1e6, .unit = "pictures",
-     .group = "Measured", .help = "of DDPM, when that many take too long; 0: --n-fid"},
-    {LW_OPT_LIST(lw_compare_config, ddim_steps, n_ddim_steps), .name = "ddim-steps", .fallback = "50,100,1000", .min = 1,
-     .max = 4000, .group = "Measured", .help = "evaluations a DDPM is timed with; the first is also scored"},
-    {LW_OPT_LIST(lw_compare_config, score_steps, n_score_steps), .name = "score-steps", .min = 1, .max = 4000,
-     .group = "Measured", .help = "further numbers of evaluations to score"},
-    {LW_OPT(lw_compare_config, latency_seconds), .name = "latency-seconds", .fallback = "3", .min = 0.05, .max = 3600,
-     .unit = "s", .group = "Measured", .help = "time for each timed cell; much slower ones are extrapolated"},
-    {LW_OPT(lw_compare_config, output_dir), .name = "output-dir", .required = true, .unit = "dir", .group = "Output",
-     .help = "report.html, pictures, latency.csv, summary.json"},
+     .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the reader's, the "
+             "judge's, else the drift run's"},
+    {LW_OPT(lw_compare_config, n_fid), .name = "n-fid", .fallback = "1000", .min = 50, .max = 1e6,
+     .unit = "pictures", .group = "Measured", .help = "pictures scored of each method"},
+    {LW_OPT(lw_compare_config, n_ddpm), .name = "n-ddpm", .fallback = "0", .max = 1e6,
+     .unit = "pictures", .group = "Measured",
+     .help = "of DDPM, when that many take too long; 0: --n-fid"},
+    {LW_OPT_LIST(lw_compare_config, ddim_steps, n_ddim_steps), .name = "ddim-steps",
+     .fallback = "50,100,1000", .min = 1, .max = 4000, .group = "Measured",
+     .help = "evaluations a DDPM is timed with; the first is also scored"},
+    {LW_OPT_LIST(lw_compare_config, score_steps, n_score_steps), .name = "score-steps", .min = 1,
+     .max = 4000, .group = "Measured", .help = "further numbers of evaluations to score"},
+    {LW_OPT(lw_compare_config, latency_seconds), .name = "latency-seconds", .fallback = "3",
+     .min = 0.05, .max = 3600, .unit = "s", .group = "Measured",
+     .help = "time for each timed cell; much slower ones are extrapolated"},
+    {LW_OPT(lw_compare_config, output_dir), .name = "output-dir", .required = true, .unit = "dir",
+     .group = "Output", .help = "report.html, pictures, latency.csv, summary.json"},
     {LW_OPT(lw_compare_config, title), .name = "title", .group = "Output", .help = "of the page"},
     {.name = NULL}};
 
@@ -48,14 +54,17 @@ static void print_json(const lw_compare_config *c, const lw_compare_result *r)
 
 static void print_text(const lw_compare_config *c, const lw_compare_result *r)
 {
-    lw_cli_print("Frechet distance  drift %.3f [%.3f, %.3f]  DDPM-%d %.3f [%.3f, %.3f]  real %.3f  untrained %.3g\n",
-                 r->drift.fd.value, r->drift.fd.low, r->drift.fd.high, c->ddim_steps[0], r->ddpm.fd.value, r->ddpm.fd.low,
-                 r->ddpm.fd.high, r->real.fd.value, r->untrained_fd);
+    lw_cli_print("Frechet distance  drift %.3f [%.3f, %.3f]  DDPM-%d %.3f [%.3f, %.3f]  real %.3f  "
+                 "untrained %.3g\n",
+                 r->drift.fd.value, r->drift.fd.low, r->drift.fd.high, c->ddim_steps[0],
+                 r->ddpm.fd.value, r->ddpm.fd.low, r->ddpm.fd.high, r->real.fd.value,
+                 r->untrained_fd);
     if (r->judged)
-        lw_cli_print("accepted          drift %.1f %%  DDPM-%d %.1f %%  real %.1f %%\n", 100 * r->drift.strict.accepted,
-                     c->ddim_steps[0], 100 * r->ddpm.strict.accepted, 100 * r->real.strict.accepted);
-    lw_cli_print("faster            %.1fx at 1, %.1fx at 8, %.1fx at 64 pictures\n%s\n", r->speedup[0], r->speedup[1],
-                 r->speedup[2], r->report);
+        lw_cli_print("accepted          drift %.1f %%  DDPM-%d %.1f %%  real %.1f %%\n",
+                     100 * r->drift.strict.accepted, c->ddim_steps[0],
+                     100 * r->ddpm.strict.accepted, 100 * r->real.strict.accepted);
+    lw_cli_print("faster            %.1fx at 1, %.1fx at 8, %.1fx at 64 pictures\n%s\n",
+                 r->speedup[0], r->speedup[1], r->speedup[2], r->report);
 }
 
 static int run(const lw_cli *cli, const void *config)
@@ -81,10 +90,13 @@ const lw_command lw_cmd_compare = {
     .name = "compare",
     .summary = "a drifting generator beside a DDPM: pictures, quality, speed, one page",
     .usage = "--drift RUN --ddpm RUN --output-dir DIR [options]",
-    .notes = "Quality is measured against held-out pictures, with controls (noise, averages, blurred, repeated pictures) "
+    .notes = "Quality is measured against held-out pictures, with controls (noise, averages, "
+             "blurred, repeated pictures) "
              "that must fail; distances stand beside what real pictures get.",
-    .examples = "leeway compare --drift runs/drift --ddpm runs/ddpm --judge runs/judge --output-dir compare\n"
-                "leeway compare --drift c/drift --ddpm c/ddpm --encoder resnet_cifar10:resnet56.safetensors --n-fid 10000 "
+    .examples = "leeway compare --drift runs/drift --ddpm runs/ddpm --judge runs/judge "
+                "--output-dir compare\n"
+                "leeway compare --drift c/drift --ddpm c/ddpm --encoder "
+                "resnet_cifar10:resnet56.safetensors --n-fid 10000 "
                 "--ddim-steps 50 --output-dir compare",
     .options = {options},
     .config_size = sizeof(lw_compare_config),

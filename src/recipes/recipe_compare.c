@@ -9,23 +9,65 @@
 #include "base/base.h"
 #include "recipes/recipe_device.h"
 
-/* ---- the observer of a part, under the part's own name ---------------------------------------------------- */
+/* ---- progress: one bar over everything, in network evaluations or what takes as long ------- */
 
-typedef struct renamed {
-    const lw_observer *to;
-    const char *what;
-} renamed;
+enum { SCORE_UNITS = 2, CONTROL_UNITS = 2000 }; /* of a scored picture; of one control */
 
-static void renamed_progress(void *self, const char *what, int64_t done, int64_t total, const char *note)
+void lw_compare_progress(const comparing *w, int64_t part_done, const char *note)
 {
-    const renamed *r = self;
-    (void)what;
-    lw_observe_progress(r->to, r->what, done, total, note);
+    lw_observe_progress(w->obs, "compare", w->done + part_done, w->total, note);
 }
 
-static bool renamed_stop(void *self) { return lw_observe_stop(((const renamed *)self)->to); }
+/* What will be done, in the same units as it is counted. */
+static int64_t total_units(const comparing *w)
+{
+    const lw_compare_config *c = w->c;
+    int64_t n = c->n_ddpm ? c->n_ddpm : c->n_fid, evaluations = c->ddim_steps[0], sets = 1;
+    for (int i = 0; i < c->n_score_steps; i++)
+        if (c->score_steps[i] != c->ddim_steps[0]) {
+            evaluations += c->score_steps[i];
+            sets++;
+        }
+    sets += n < c->n_fid ? 2 : 0;
+    return 2 * c->n_fid + n * evaluations + SCORE_UNITS * (3 * c->n_fid + sets * n) +
+           (int64_t)LW_CONTROLS * CONTROL_UNITS + lw_compare_latency_units(w);
+}
 
-/* ---- opening ------------------------------------------------------------------------------------------------ */
+typedef struct sampling_part {
+    const comparing *w;
+    const char *what;
+    int64_t evaluations;
+} sampling_part;
+
+static void on_sampled(void *self, const char *what, int64_t done, int64_t total, const char *note)
+{
+    const sampling_part *p = self;
+    (void)what;
+    (void)total;
+    (void)note;
+    lw_compare_progress(p->w, done * p->evaluations, p->what);
+}
+
+static void on_control(void *self, const char *what, int64_t done, int64_t total, const char *note)
+{
+    (void)what;
+    (void)total;
+    (void)note;
+    lw_compare_progress(self, done * CONTROL_UNITS, "scoring controls");
+}
+
+static bool on_stop_part(void *self)
+{
+    return lw_observe_stop(((const sampling_part *)self)->w->obs);
+}
+static bool on_stop_control(void *self)
+{
+    return lw_observe_stop(((const comparing *)self)->obs);
+}
+
+/* ---- opening
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static int check_pair(const comparing *w)
 {
@@ -35,8 +77,9 @@ static int check_pair(const comparing *w)
     if (w->ddpm->method != LW_METHOD_DDPM)
         return lw_fail(LW_EUSAGE, "--ddpm %s: is a drifting generator", w->c->ddpm);
     if (a->image_size != b->image_size)
-        return lw_fail(LW_ESHAPE, "%s makes pictures of %dx%d, %s of %dx%d: there is nothing to compare", w->c->drift,
-                       a->image_size, a->image_size, w->c->ddpm, b->image_size, b->image_size);
+        return lw_fail(
+            LW_ESHAPE, "%s makes pictures of %dx%d, %s of %dx%d: there is nothing to compare",
+            w->c->drift, a->image_size, a->image_size, w->c->ddpm, b->image_size, b->image_size);
     return 0;
 }
 
@@ -52,15 +95,19 @@ static int choose_data(comparing *w)
         LW_TRY(lw_json_opt_str(w->drift_yaml, lw_str_c(&path), "encoder", &own));
     }
     w->limit = w->c->limit ? w->c->limit : w->limit;
-    w->data = w->c->data ? w->c->data : json_string_value(json_object_get(w->drift->config, "leeway_data"));
+    w->data = w->c->data ? w->c->data
+                         : json_string_value(json_object_get(w->drift->config, "leeway_data"));
     if (!w->data)
-        return lw_fail(LW_EUSAGE, "%s does not say what it was trained on: give --data", w->c->drift);
+        return lw_fail(LW_EUSAGE, "%s does not say what it was trained on: give --data",
+                       w->c->drift);
     w->encoder = w->c->encoder;
     if (!w->encoder && !w->c->judge && !w->c->reader && own && !lw_str_eq(own, "none")) {
         w->encoder = own;
         w->encoder_of_drift = true;
-        lw_log(LW_LOG_WARN, "compare", "distances are measured in %s, which drift was trained with: that favours "
-                                       "drift. Give --judge or --encoder", own);
+        lw_log(LW_LOG_WARN, "compare",
+               "distances are measured in %s, which drift was trained with: that favours "
+               "drift. Give --judge or --encoder",
+               own);
     }
     return 0;
 }
@@ -75,14 +122,22 @@ static int open_all(comparing *w)
     LW_TRY(lw_mkdirs(c->output_dir));
     LW_TRY(lw_recipe_device(c->threads, &w->dev));
     w->side = w->drift->net.image_size;
-    const lw_scorer_opts o = {.data = w->data, .image_size = w->side, .limit = w->limit, .judge = c->judge, .reader = c->reader,
-                              .encoder = w->encoder, .n = c->n_fid, .seed = (uint64_t)c->seed, .threads = c->threads};
+    const lw_scorer_opts o = {.data = w->data,
+                              .image_size = w->side,
+                              .limit = w->limit,
+                              .judge = c->judge,
+                              .reader = c->reader,
+                              .encoder = w->encoder,
+                              .n = c->n_fid,
+                              .seed = (uint64_t)c->seed,
+                              .threads = c->threads};
     LW_TRY(lw_scorer_new(w->dev, &o, &w->scorer));
     w->classes = lw_scorer_classes(w->scorer);
     return 0;
 }
 
-/* ---- sampling and scoring ------------------------------------------------------------------------------------- */
+/* ---- sampling and scoring
+ * ------------------------------------------------------------------------------------- */
 
 static int new_set(const comparing *w, int64_t n, int32_t classes, compare_set *s)
 {
@@ -100,29 +155,36 @@ static void clear_set(compare_set *s)
     lw_free(&s->classes);
 }
 
-static int sample(comparing *w, const lw_source *from, const lw_store *store, int32_t steps, const char *what,
-                  compare_set *s)
+static int sample(comparing *w, const lw_source *from, const lw_store *store, int32_t steps,
+                  const char *what, compare_set *s)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *sampler = NULL;
-    renamed r = {w->obs, what};
-    const lw_observer obs = {.self = &r, .progress = renamed_progress, .should_stop = renamed_stop};
-    const lw_sampler_opts o = {.method = from->method, .timesteps = from->timesteps,
+    sampling_part p = {w, what, 1};
+    const lw_observer obs = {.self = &p, .progress = on_sampled, .should_stop = on_stop_part};
+    const lw_sampler_opts o = {.method = from->method,
+                               .timesteps = from->timesteps,
                                .steps = from->method == LW_METHOD_DDPM ? steps : 0,
-                               .batch = (int32_t)LW_MIN(s->n, 64), .seed = (uint64_t)w->c->seed,
+                               .batch = (int32_t)LW_MIN(s->n, 64),
+                               .seed = (uint64_t)w->c->seed,
                                .weights = LW_SLAB_PARAM};
     LW_TRY(lw_sampler_new(w->dev, &from->net, store, &o, &sampler));
-    return lw_sampler_run(sampler, 0, s->n, s->classes, &obs, s->x);
+    p.evaluations = lw_sampler_evaluations(sampler);
+    LW_TRY(lw_sampler_run(sampler, 0, s->n, s->classes, &obs, s->x));
+    w->done += s->n * p.evaluations;
+    return 0;
 }
 
-static int score(comparing *w, compare_kind kind, int32_t evaluations, const char *name, const compare_set *s, int64_t n)
+static int score(comparing *w, compare_kind kind, int32_t evaluations, const char *name,
+                 const compare_set *s, int64_t n)
 {
     LW_ASSERT(w->n_entries < COMPARE_ENTRIES, "%d scores", w->n_entries);
     compare_entry *e = &w->entry[w->n_entries];
     *e = (compare_entry){.kind = kind, .evaluations = evaluations};
+    lw_compare_progress(w, 0, name);
     LW_TRY(lw_scorer_score(w->scorer, name, s->x, s->classes, n, &e->score));
     w->n_entries++;
-    lw_observe_progress(w->obs, "score", w->n_entries, 0, name);
-    return 0;
+    w->done += SCORE_UNITS * n;
+    return lw_observe_stop(w->obs) ? lw_fail(LW_ESTOPPED, "stopped while scoring") : 0;
 }
 
 static int score_real(comparing *w)
@@ -140,7 +202,7 @@ static int score_real(comparing *w)
 static int score_drift(comparing *w)
 {
     LW_TRY(new_set(w, w->c->n_fid, w->drift->net.classes, &w->drift_set));
-    LW_TRY(sample(w, w->drift, w->drift->store, 0, "sample drift", &w->drift_set));
+    LW_TRY(sample(w, w->drift, w->drift->store, 0, "sampling drift", &w->drift_set));
     LW_TRY(score(w, COMPARE_DRIFT, 1, "drift, 1 evaluation", &w->drift_set, w->drift_set.n));
     w->out->drift = w->entry[w->n_entries - 1].score;
     return 0;
@@ -152,7 +214,7 @@ static int score_ddpm(comparing *w)
     int64_t n = c->n_ddpm ? c->n_ddpm : c->n_fid;
     char name[64];
     LW_TRY(new_set(w, n, w->ddpm->net.classes, &w->ddpm_set));
-    LW_TRY(sample(w, w->ddpm, w->ddpm->store, c->ddim_steps[0], "sample DDPM", &w->ddpm_set));
+    LW_TRY(sample(w, w->ddpm, w->ddpm->store, c->ddim_steps[0], "sampling DDPM", &w->ddpm_set));
     snprintf(name, sizeof name, "DDPM, %d evaluations", c->ddim_steps[0]);
     LW_TRY(score(w, COMPARE_DDPM, c->ddim_steps[0], name, &w->ddpm_set, n));
     w->out->ddpm = w->entry[w->n_entries - 1].score;
@@ -167,7 +229,8 @@ static int score_ddpm(comparing *w)
     return 0;
 }
 
-/* DDPM with other numbers of evaluations, and a drifting generator with its first random weights. */
+/* DDPM with other numbers of evaluations, and a drifting generator with its first random weights.
+ */
 static int score_others(comparing *w)
 {
     const lw_compare_config *c = w->c;
@@ -178,9 +241,11 @@ static int score_others(comparing *w)
     for (int i = 0; rc == 0 && i < c->n_score_steps; i++) {
         if (c->score_steps[i] == c->ddim_steps[0])
             continue;
-        snprintf(what, sizeof what, "sample DDPM, %d evaluation%s", c->score_steps[i], c->score_steps[i] > 1 ? "s" : "");
+        snprintf(what, sizeof what, "sampling DDPM, %d evaluation%s", c->score_steps[i],
+                 c->score_steps[i] > 1 ? "s" : "");
         rc = sample(w, w->ddpm, w->ddpm->store, c->score_steps[i], what, &s);
-        snprintf(name, sizeof name, "DDPM, %d evaluation%s", c->score_steps[i], c->score_steps[i] > 1 ? "s" : "");
+        snprintf(name, sizeof name, "DDPM, %d evaluation%s", c->score_steps[i],
+                 c->score_steps[i] > 1 ? "s" : "");
         if (rc == 0)
             rc = score(w, COMPARE_DDPM, c->score_steps[i], name, &s, s.n);
     }
@@ -191,7 +256,7 @@ static int score_others(comparing *w)
     lw_store_init(fresh, (uint64_t)c->seed);
     rc = new_set(w, c->n_fid, w->drift->net.classes, &s);
     if (rc == 0)
-        rc = sample(w, w->drift, fresh, 0, "sample untrained", &s);
+        rc = sample(w, w->drift, fresh, 0, "sampling an untrained generator", &s);
     if (rc == 0)
         rc = score(w, COMPARE_OTHER, 1, "drift, untrained", &s, s.n);
     if (rc == 0)
@@ -203,7 +268,9 @@ static int score_others(comparing *w)
 static int score_controls(comparing *w)
 {
     lw_score s[LW_CONTROLS];
-    LW_TRY(lw_scorer_controls(w->scorer, LW_MIN(w->c->n_fid, 1000), w->obs, s));
+    const lw_observer obs = {.self = w, .progress = on_control, .should_stop = on_stop_control};
+    LW_TRY(lw_scorer_controls(w->scorer, LW_MIN(w->c->n_fid, 1000), &obs, s));
+    w->done += (int64_t)LW_CONTROLS * CONTROL_UNITS;
     for (int i = 0; i < LW_CONTROLS; i++)
         w->entry[w->n_entries++] = (compare_entry){.kind = COMPARE_CONTROL, .score = s[i]};
     w->out->judged = lw_scorer_has_judge(w->scorer);
@@ -239,10 +306,13 @@ const compare_entry *lw_compare_find(const comparing *w, compare_kind kind, int3
     return NULL;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all of it
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static int run(comparing *w)
 {
+    w->total = total_units(w);
     LW_TRY(open_all(w));
     LW_TRY(score_real(w));
     LW_TRY(score_drift(w));
@@ -252,7 +322,10 @@ static int run(comparing *w)
     check_all(w);
     LW_TRY(lw_compare_latency(w));
     LW_TRY(lw_compare_files(w));
-    return lw_compare_page(w);
+    LW_TRY(lw_compare_page(w));
+    w->done = w->total;
+    lw_compare_progress(w, 0, w->out->report);
+    return 0;
 }
 
 static int check_config(const lw_compare_config *c)

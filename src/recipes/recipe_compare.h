@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A drifting generator beside a DDPM: how good and how fast each is, measured the same way, on one page.
+ * A drifting generator beside a DDPM: how good and how fast each is, measured the same way, on one
+ * page.
  *
- * Writes report.html (self-contained), side_by_side.png, drift_samples_1nfe.png, ddpm_samples_ddim<K>.png, latency.csv
- * and summary.json.
+ * Writes report.html (self-contained), side_by_side.png, drift_samples_1nfe.png,
+ * ddpm_samples_ddim<K>.png, latency.csv and summary.json.
  */
 #ifndef LW_RECIPE_COMPARE_H
 #define LW_RECIPE_COMPARE_H
@@ -19,22 +20,26 @@ typedef struct lw_compare_stage {
 } lw_compare_stage;
 
 typedef struct lw_compare_config {
-    const char *drift, *ddpm;  /* SOURCE each */
+    const char *drift, *ddpm; /* SOURCE each */
     const char *output_dir;
-    const char *judge, *reader; /* runs of a judge and of a plain classifier, or NULL; recipe_score.h */
-    const char *encoder;       /* for Frechet distances; NULL: the reader's, the judge's, else the drift run's encoder */
-    const char *data;          /* NULL: what the drift run was trained on */
-    int64_t limit;             /* training rows the runs saw; 0: as its config.yaml says */
-    int64_t n_fid;             /* pictures of drift; also of DDPM unless n_ddpm */
-    int64_t n_ddpm;            /* 0: n_fid */
-    int32_t ddim_steps[LW_COMPARE_MAX_STEPS], n_ddim_steps; /* timed; the first is scored with n_ddpm pictures */
+    const char *judge,
+        *reader;         /* runs of a judge and of a plain classifier, or NULL; recipe_score.h */
+    const char *encoder; /* for Frechet distances; NULL: the reader's, the judge's, else the drift
+                            run's encoder */
+    const char *data;    /* NULL: what the drift run was trained on */
+    int64_t limit;       /* training rows the runs saw; 0: as its config.yaml says */
+    int64_t n_fid;       /* pictures of drift; also of DDPM unless n_ddpm */
+    int64_t n_ddpm;      /* 0: n_fid */
+    int32_t ddim_steps[LW_COMPARE_MAX_STEPS],
+        n_ddim_steps; /* timed; the first is scored with n_ddpm pictures */
     int32_t score_steps[LW_COMPARE_MAX_STEPS], n_score_steps; /* scored too, with n_ddpm pictures */
-    double latency_seconds;    /* budget of one timed cell; slower cells are extrapolated from fewer evaluations */
+    double latency_seconds; /* budget of one timed cell; slower cells are extrapolated from fewer
+                               evaluations */
     bool ema;
     int64_t seed;
     int32_t threads;
-    const char *title;         /* of the page; NULL: a plain one */
-    const char *commands;      /* shell lines that make all of it again; NULL: none shown */
+    const char *title;              /* of the page; NULL: a plain one */
+    const char *commands;           /* shell lines that make all of it again; NULL: none shown */
     const lw_compare_stage *stages; /* besides the two runs */
     int32_t n_stages;
 } lw_compare_config;
@@ -44,8 +49,8 @@ typedef struct lw_latency {
     const char *method; /* "drift", "ddpm" */
     int32_t evaluations, batch, runs;
     double median, p95, p99; /* seconds per batch */
-    bool extrapolated;  /* from fewer evaluations */
-    size_t bytes;       /* weights, activations, packed weights */
+    bool extrapolated;       /* from fewer evaluations */
+    size_t bytes;            /* weights, activations, packed weights */
 } lw_latency;
 
 typedef struct lw_compare_result {
@@ -55,11 +60,11 @@ typedef struct lw_compare_result {
     bool judged;
     lw_judge_exam exam;
     lw_bar_line bar[LW_BAR_COUNT];
-    int bar_failed;             /* lines of drift that apply and fail */
+    int bar_failed;                /* lines of drift that apply and fail */
     int controls, controls_passed; /* controls that pass every line (none should) */
     bool real_passes;
-    double speedup[3];          /* at 1, 8, 64 pictures against ddim_steps[0] */
-    char report[512];           /* path of report.html */
+    double speedup[3]; /* at 1, 8, 64 pictures against ddim_steps[0] */
+    char report[512];  /* path of report.html */
 } lw_compare_result;
 
 int lw_recipe_compare(const lw_compare_config *c, const lw_observer *obs, lw_compare_result *out);

@@ -100,25 +100,40 @@ const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, 
     return NULL;
 }
 
+/* A timed cell takes its budget, and as long again to warm up; some 2,000 evaluations a second. */
+static int64_t cell_units(const comparing *w)
+{
+    return (int64_t)(4000.0 * w->c->latency_seconds) + 1;
+}
+
+int64_t lw_compare_latency_units(const comparing *w)
+{
+    return cell_units(w) * (int64_t)LW_COUNT(batches) * (1 + w->c->n_ddim_steps);
+}
+
+static void cell_done(comparing *w)
+{
+    w->done += cell_units(w);
+    lw_compare_progress(w, 0, "timing");
+}
+
 int lw_compare_latency(comparing *w)
 {
     const lw_compare_config *c = w->c;
-    int total = (int)LW_COUNT(batches) * (1 + c->n_ddim_steps);
     LW_CLEANUP(lw_free)
     float *pictures = lw_calloc((size_t)64 * (size_t)(w->side * w->side * 3), sizeof *pictures);
     if (!pictures)
         return LW_ENOMEM;
     for (size_t b = 0; b < LW_COUNT(batches); b++) {
-        lw_observe_progress(w->obs, "time", w->n_latencies, total, NULL);
         LW_TRY(time_cell(w, w->drift, 1, batches[b], pictures));
+        cell_done(w);
         for (int i = 0; i < c->n_ddim_steps; i++) {
-            lw_observe_progress(w->obs, "time", w->n_latencies, total, NULL);
             LW_TRY(time_cell(w, w->ddpm, c->ddim_steps[i], batches[b], pictures));
+            cell_done(w);
         }
         const lw_latency *fast = lw_compare_latency_of(w, "drift", 1, batches[b]);
         const lw_latency *slow = lw_compare_latency_of(w, "ddpm", c->ddim_steps[0], batches[b]);
         w->out->speedup[b] = slow->median / fast->median;
     }
-    lw_observe_progress(w->obs, "time", total, total, NULL);
     return 0;
 }

@@ -51,10 +51,15 @@ typedef struct comparing {
     int n_latencies;
     lw_compare_result *out;
     double started;
+    int64_t done, total; /* progress, in network evaluations or what takes as long */
 } comparing;
+
+/* recipe_compare.c: `part_done` more than w->done, and what goes on. */
+void lw_compare_progress(const comparing *w, int64_t part_done, const char *note);
 
 /* recipe_compare_latency.c: fills latency and out->speedup. */
 int lw_compare_latency(comparing *w);
+int64_t lw_compare_latency_units(const comparing *w); /* of its progress */
 const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations,
                                         int32_t batch);
 /* recipe_compare_files.c: pictures, latency.csv, summary.json. */

@@ -19,13 +19,14 @@ typedef struct demo {
     char what[32]; /* what goes on, for the observer */
 } demo;
 
-/* ---- a stage's callbacks, under the stage's own name ------------------------------------------------------------------ */
+/* ---- a stage's callbacks, under the stage's own name
+ * ------------------------------------------------------------------ */
 
 static void on_progress(void *self, const char *what, int64_t done, int64_t total, const char *note)
 {
     const demo *d = self;
-    bool train = lw_str_starts(what, "train ");
-    lw_observe_progress(d->obs, train ? d->what : what, done, total, note);
+    bool own = lw_str_starts(what, "train ") || lw_str_starts(what, "compare");
+    lw_observe_progress(d->obs, own ? d->what : what, done, total, note);
 }
 
 /* Checkpoints are no news here. */
@@ -35,25 +36,35 @@ static void on_say(void *self, const char *line)
         lw_observe_say(((const demo *)self)->obs, "%s", line);
 }
 
-static bool on_stop(void *self) { return lw_observe_stop(((const demo *)self)->obs); }
+static bool on_stop(void *self)
+{
+    return lw_observe_stop(((const demo *)self)->obs);
+}
 
-/* ---- stages ------------------------------------------------------------------------------------------------------------- */
+/* ---- stages
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static lw_train_config *config_of(lw_demo_settings *s, lw_demo_stage_id id)
 {
-    lw_train_config *const c[] = {&s->encoder.train, &s->judge.train, &s->reader.train, &s->drift.train,
-                                 &s->ddpm.train};
+    lw_train_config *const c[] = {&s->encoder.train, &s->judge.train, &s->reader.train,
+                                  &s->drift.train, &s->ddpm.train};
     return c[id];
 }
 
 static int train(demo *d, lw_demo_stage_id id, const lw_observer *obs, lw_train_result *r)
 {
     switch (id) {
-    case LW_DEMO_ENCODER: return lw_train_encoder(d->s.encoder, obs, r);
-    case LW_DEMO_JUDGE: return lw_train_judge(d->s.judge, obs, r);
-    case LW_DEMO_READER: return lw_train_encoder(d->s.reader, obs, r);
-    case LW_DEMO_DRIFT: return lw_train_drift(d->s.drift, obs, r);
-    default: return lw_train_ddpm(d->s.ddpm, obs, r);
+    case LW_DEMO_ENCODER:
+        return lw_train_encoder(d->s.encoder, obs, r);
+    case LW_DEMO_JUDGE:
+        return lw_train_judge(d->s.judge, obs, r);
+    case LW_DEMO_READER:
+        return lw_train_encoder(d->s.reader, obs, r);
+    case LW_DEMO_DRIFT:
+        return lw_train_drift(d->s.drift, obs, r);
+    default:
+        return lw_train_ddpm(d->s.ddpm, obs, r);
     }
 }
 
@@ -74,7 +85,8 @@ static int run_stage(demo *d, lw_demo_stage_id id)
     lw_train_config *t = config_of(&d->s, id);
     LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_options(&d->s, id);
     LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, command = {0};
-    const lw_observer obs = {.self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
+    const lw_observer obs = {
+        .self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
     lw_train_result r;
     bool finished = false;
     if (!options)
@@ -95,26 +107,33 @@ static int run_stage(demo *d, lw_demo_stage_id id)
         return 0; /* its encoder is not there yet */
     LW_TRY(train(d, id, &obs, &r));
     if (d->c->dry_run)
-        lw_observe_say(d->obs, "%s: %.2f minutes at about %.3g s a step of %.3g GFLOP", lw_demo_stage_name(id), t->minutes,
-                       r.predicted_step_seconds, r.flops_per_step * 1e-9);
+        lw_observe_say(d->obs, "%s: %.2f minutes at about %.3g s a step of %.3g GFLOP",
+                       lw_demo_stage_name(id), t->minutes, r.predicted_step_seconds,
+                       r.flops_per_step * 1e-9);
     return 0;
 }
 
-/* ---- settings ------------------------------------------------------------------------------------------------------------ */
+/* ---- settings
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
-/* Side and labels of the data, from a look at it. Judge and reader learn from other pools of drawn pictures, when the data
- * is drawn. */
+/* Side and labels of the data, from a look at it. Judge and reader learn from other pools of drawn
+ * pictures, when the data is drawn. */
 static int look_at_data(demo *d)
 {
     LW_CLEANUP(lw_data_close) lw_dataset *set = NULL;
     const lw_data_opts o = {.split = LW_SPLIT_HELDOUT};
     LW_TRY(lw_data_open(d->c->data, &o, &set));
     if (!set->labelled)
-        return lw_fail(LW_EUSAGE, "--data %s: the demonstration asks generators for classes, this data has no labels",
-                       d->c->data);
+        return lw_fail(
+            LW_EUSAGE,
+            "--data %s: the demonstration asks generators for classes, this data has no labels",
+            d->c->data);
     if (set->h < 16 || set->h > 64)
-        return lw_fail(LW_EUSAGE, "--data %s: pictures of %dx%d; the demonstration's networks are for 16 to 64",
-                       d->c->data, set->h, set->w);
+        return lw_fail(
+            LW_EUSAGE,
+            "--data %s: pictures of %dx%d; the demonstration's networks are for 16 to 64",
+            d->c->data, set->h, set->w);
     d->side = set->h;
     bool drawn = lw_str_starts(d->c->data, "synth") && !strstr(d->c->data, "seed=");
     lw_str_addf(&d->judge_data, "%s%s", d->c->data, drawn ? ",seed=7" : "");
@@ -122,12 +141,14 @@ static int look_at_data(demo *d)
     return 0;
 }
 
-/* What a directory was begun with must stay: half of one demonstration and half of another prove nothing. */
+/* What a directory was begun with must stay: half of one demonstration and half of another prove
+ * nothing. */
 static int check_directory(const demo *d)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop) json_t *mine = json_pack("{s:s, s:f, s:I}", "data", d->c->data, "minutes", d->minutes,
-                                                      "seed", (json_int_t)d->c->seed);
+    LW_CLEANUP(lw_json_drop)
+    json_t *mine = json_pack("{s:s, s:f, s:I}", "data", d->c->data, "minutes", d->minutes, "seed",
+                             (json_int_t)d->c->seed);
     LW_CLEANUP(lw_json_drop) json_t *there = NULL;
     LW_TRY(lw_mkdirs(d->c->output_dir));
     lw_path_join(&path, d->c->output_dir, "demo.json");
@@ -136,11 +157,13 @@ static int check_directory(const demo *d)
     LW_TRY(lw_json_load(lw_str_c(&path), &there));
     if (json_equal(mine, there))
         return 0;
-    return lw_fail(LW_EUSAGE, "%s holds a demonstration of other settings (--data %s --minutes %g --seed %lld): choose "
-                              "another --output-dir, or remove it", d->c->output_dir,
-                   json_string_value(json_object_get(there, "data")),
-                   json_number_value(json_object_get(there, "minutes")),
-                   (long long)json_integer_value(json_object_get(there, "seed")));
+    return lw_fail(
+        LW_EUSAGE,
+        "%s holds a demonstration of other settings (--data %s --minutes %g --seed %lld): choose "
+        "another --output-dir, or remove it",
+        d->c->output_dir, json_string_value(json_object_get(there, "data")),
+        json_number_value(json_object_get(there, "minutes")),
+        (long long)json_integer_value(json_object_get(there, "seed")));
 }
 
 static int init(demo *d)
@@ -149,7 +172,8 @@ static int init(demo *d)
     d->minutes = d->c->minutes > 0 ? d->c->minutes : d->side <= 16 ? 6.0 : 30.0;
     if (!d->c->dry_run)
         LW_TRY(check_directory(d));
-    lw_demo_settings_fill(&d->s, d->c, lw_str_c(&d->judge_data), lw_str_c(&d->reader_data), d->side, d->minutes);
+    lw_demo_settings_fill(&d->s, d->c, lw_str_c(&d->judge_data), lw_str_c(&d->reader_data), d->side,
+                          d->minutes);
     for (int i = 0; i < LW_DEMO_STAGES; i++)
         config_of(&d->s, (lw_demo_stage_id)i)->output_dir =
             lw_path_join(&d->dir[i], d->c->output_dir, lw_demo_stage_name((lw_demo_stage_id)i));
@@ -157,26 +181,46 @@ static int init(demo *d)
     return 0;
 }
 
-/* ---- the comparison ------------------------------------------------------------------------------------------------------- */
+/* ---- the comparison
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static int compare(demo *d, lw_compare_result *out)
 {
-    const lw_compare_stage stages[] = {{"encoder (of drift)", lw_str_c(&d->dir[LW_DEMO_ENCODER]), 0},
-                                       {"judge", lw_str_c(&d->dir[LW_DEMO_JUDGE]), 0},
-                                       {"reader", lw_str_c(&d->dir[LW_DEMO_READER]), 0}};
-    lw_compare_config c = {.drift = lw_str_c(&d->dir[LW_DEMO_DRIFT]), .ddpm = lw_str_c(&d->dir[LW_DEMO_DDPM]),
-                           .output_dir = d->c->output_dir, .judge = lw_str_c(&d->dir[LW_DEMO_JUDGE]),
+    const lw_compare_stage stages[] = {
+        {"encoder (of drift)", lw_str_c(&d->dir[LW_DEMO_ENCODER]), 0},
+        {"judge", lw_str_c(&d->dir[LW_DEMO_JUDGE]), 0},
+        {"reader", lw_str_c(&d->dir[LW_DEMO_READER]), 0}};
+    lw_compare_config c = {.drift = lw_str_c(&d->dir[LW_DEMO_DRIFT]),
+                           .ddpm = lw_str_c(&d->dir[LW_DEMO_DDPM]),
+                           .output_dir = d->c->output_dir,
+                           .judge = lw_str_c(&d->dir[LW_DEMO_JUDGE]),
                            .reader = lw_str_c(&d->dir[LW_DEMO_READER]),
-                           .encoder = d->c->encoder, .n_fid = 1000, .n_ddpm = 200, .ddim_steps = {50, 100, 1000},
-                           .n_ddim_steps = 3, .score_steps = {1, 2, 5, 10, 20}, .n_score_steps = 5,
-                           .latency_seconds = 0.5, .ema = true, .seed = d->c->seed, .threads = d->c->threads,
+                           .encoder = d->c->encoder,
+                           .n_fid = d->c->n_fid ? d->c->n_fid : 1000,
+                           .n_ddpm = d->c->n_ddpm ? d->c->n_ddpm : 200,
+                           .ddim_steps = {50, 100, 1000},
+                           .n_ddim_steps = 3,
+                           .score_steps = {1, 2, 5, 10, 20},
+                           .n_score_steps = 5,
+                           .latency_seconds = d->c->latency_seconds > 0 ? d->c->latency_seconds
+                                                                        : 0.5,
+                           .ema = true,
+                           .seed = d->c->seed,
+                           .threads = d->c->threads,
                            .title = "Pictures in one step: a drifting generator beside DDPM",
-                           .stages = stages, .n_stages = 3};
-    lw_str_addf(&d->commands, "leeway compare --drift %s --ddpm %s --judge %s --reader %s \\\n    --n-fid 1000 "
-                              "--n-ddpm 200 --score-steps 1,2,5,10,20 --output-dir %s\n", c.drift, c.ddpm, c.judge,
-                c.reader, c.output_dir);
+                           .stages = stages,
+                           .n_stages = 3};
+    lw_str_addf(&d->commands,
+                "leeway compare --drift %s --ddpm %s --judge %s --reader %s \\\n    --n-fid %lld "
+                "--n-ddpm %lld --score-steps 1,2,5,10,20 --output-dir %s\n",
+                c.drift, c.ddpm, c.judge, c.reader, (long long)c.n_fid, (long long)c.n_ddpm,
+                c.output_dir);
     c.commands = lw_str_c(&d->commands);
-    return lw_recipe_compare(&c, d->obs, out);
+    snprintf(d->what, sizeof d->what, "6/6 compare");
+    const lw_observer obs = {
+        .self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
+    return lw_recipe_compare(&c, &obs, out);
 }
 
 /* The bar was set for drawn digits of 16x16; elsewhere its numbers are only reported. */
@@ -191,8 +235,10 @@ static int run(demo *d, lw_demo_result *out)
 {
     double start = lw_now();
     LW_TRY(init(d));
-    lw_str_addf(&d->commands, "# all of it:\nleeway demo --data %s --minutes %g --seed %lld --output-dir %s\n"
-                              "# or step by step:\n", d->c->data, d->minutes, (long long)d->c->seed, d->c->output_dir);
+    lw_str_addf(&d->commands,
+                "# all of it:\nleeway demo --data %s --minutes %g --seed %lld --output-dir %s\n"
+                "# or step by step:\n",
+                d->c->data, d->minutes, (long long)d->c->seed, d->c->output_dir);
     for (int i = 0; i < LW_DEMO_STAGES; i++)
         LW_TRY(run_stage(d, (lw_demo_stage_id)i));
     out->minutes = d->minutes;

@@ -9,26 +9,48 @@
 #include "formats/formats.h"
 
 static const char *const names[] = {"encoder", "judge", "reader", "drift", "ddpm"};
-const char *lw_demo_stage_name(lw_demo_stage_id id) { return names[id]; }
+const char *lw_demo_stage_name(lw_demo_stage_id id)
+{
+    return names[id];
+}
 
-/* Of the time: classifying is learnt quickly, reconstructing pays off longer; drift and DDPM get the same. */
+/* Of the time: classifying is learnt quickly, reconstructing pays off longer; drift and DDPM get
+ * the same. */
 static const double shares[LW_DEMO_STAGES] = {0.10, 0.07, 0.03, 0.40, 0.40};
 
-/* ---- configs --------------------------------------------------------------------------------------------------------- */
+/* ---- configs
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static lw_train_config common(const lw_demo_config *c, double minutes)
 {
-    return (lw_train_config){.data = c->data, .minutes = minutes, .batch_size = 128, .grad_accum_steps = 1,
-                             .adam_beta1 = 0.9, .adam_beta2 = 0.99, .adam_eps = 1e-8, .scheduler = LW_SCHEDULE_COSINE,
-                             .lr_floor = 0.05, .ema_decay = 0.995, .log_every = 10, .save_every = 200,
-                             .keep_last_k_checkpoints = 2, .seed = c->seed, .threads = c->threads,
+    return (lw_train_config){.data = c->data,
+                             .minutes = minutes,
+                             .batch_size = 128,
+                             .grad_accum_steps = 1,
+                             .adam_beta1 = 0.9,
+                             .adam_beta2 = 0.99,
+                             .adam_eps = 1e-8,
+                             .scheduler = LW_SCHEDULE_COSINE,
+                             .lr_floor = 0.05,
+                             .ema_decay = 0.995,
+                             .log_every = 10,
+                             .save_every = 200,
+                             .keep_last_k_checkpoints = 2,
+                             .seed = c->seed,
+                             .threads = c->threads,
                              .dry_run = c->dry_run};
 }
 
 static lw_train_encoder_config encoder_config(const lw_demo_config *c, double minutes, int32_t side)
 {
-    lw_train_encoder_config e = {.train = common(c, minutes), .width = 16, .stages = side > 16 ? 4 : 3, .blocks = 1,
-                                 .norm_groups = 8, .mask_ratio = 0.5, .mask_patch = 2};
+    lw_train_encoder_config e = {.train = common(c, minutes),
+                                 .width = 16,
+                                 .stages = side > 16 ? 4 : 3,
+                                 .blocks = 1,
+                                 .norm_groups = 8,
+                                 .mask_ratio = 0.5,
+                                 .mask_patch = 2};
     e.train.learning_rate = 3e-3;
     e.train.weight_decay = 0.01;
     e.train.warmup_steps = 50;
@@ -39,14 +61,19 @@ static lw_train_encoder_config encoder_config(const lw_demo_config *c, double mi
 /* Attention in the middle only, 8 groups; one level more for larger pictures. */
 static lw_net_config net_config(int32_t side)
 {
-    return (lw_net_config){.base_channels = 16, .channel_mult = {1, 2, 4, 4}, .n_channel_mult = side > 16 ? 4 : 3,
-                           .num_res_blocks = 1, .heads = 4, .norm_groups = 8, .class_conditional = LW_YES,
+    return (lw_net_config){.base_channels = 16,
+                           .channel_mult = {1, 2, 4, 4},
+                           .n_channel_mult = side > 16 ? 4 : 3,
+                           .num_res_blocks = 1,
+                           .heads = 4,
+                           .norm_groups = 8,
+                           .class_conditional = LW_YES,
                            .noise_shape = "full"};
 }
 
 /* A classifier: of the labels alone, or with junk as one more answer. */
-static lw_train_encoder_config classifier_config(const lw_demo_config *c, lw_demo_stage_id id, const char *data,
-                                                 double minutes, int32_t side)
+static lw_train_encoder_config classifier_config(const lw_demo_config *c, lw_demo_stage_id id,
+                                                 const char *data, double minutes, int32_t side)
 {
     lw_train_encoder_config e = encoder_config(c, minutes * shares[id], side);
     e.objective = id == LW_DEMO_JUDGE ? LW_OBJECTIVE_JUDGE : LW_OBJECTIVE_CLASSIFY;
@@ -106,12 +133,26 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
     s->ddpm.eval_steps = 50;
 }
 
-/* ---- options ---------------------------------------------------------------------------------------------------------- */
+/* ---- options
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
-static void set_text(json_t *o, const char *key, const char *v) { json_object_set_new(o, key, json_string(v)); }
-static void set_int(json_t *o, const char *key, int64_t v) { json_object_set_new(o, key, json_integer((json_int_t)v)); }
-static void set_real(json_t *o, const char *key, double v) { json_object_set_new(o, key, lw_json_real(v)); }
-static void set_bool(json_t *o, const char *key, bool v) { json_object_set_new(o, key, json_boolean(v)); }
+static void set_text(json_t *o, const char *key, const char *v)
+{
+    json_object_set_new(o, key, json_string(v));
+}
+static void set_int(json_t *o, const char *key, int64_t v)
+{
+    json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+static void set_real(json_t *o, const char *key, double v)
+{
+    json_object_set_new(o, key, lw_json_real(v));
+}
+static void set_bool(json_t *o, const char *key, bool v)
+{
+    json_object_set_new(o, key, json_boolean(v));
+}
 
 static void train_options(json_t *o, const lw_train_config *t)
 {
@@ -174,7 +215,8 @@ static void drift_options(json_t *o, const lw_drift_config *d)
     train_options(o, &d->train);
     net_options(o, &d->net);
     for (int i = 0; i < d->n_temperatures; i++) /* 0.02, not the float's 0.0199999996 */
-        json_array_append_new(tau, lw_json_real((double)(int64_t)((double)d->temperatures[i] * 1e4 + 0.5) / 1e4));
+        json_array_append_new(
+            tau, lw_json_real((double)(int64_t)((double)d->temperatures[i] * 1e4 + 0.5) / 1e4));
     set_text(o, "encoder", d->encoder);
     set_text(o, "feature-keys", d->feature_keys);
     json_object_set_new(o, "feature-temperatures", tau);
@@ -188,12 +230,23 @@ static void drift_options(json_t *o, const lw_drift_config *d)
 json_t *lw_demo_options(const lw_demo_settings *s, lw_demo_stage_id id)
 {
     json_t *o = json_object();
-    set_text(o, "command", id == LW_DEMO_DRIFT ? "train drift" : id == LW_DEMO_DDPM ? "train ddpm" : "train encoder");
+    set_text(o, "command",
+             id == LW_DEMO_DRIFT  ? "train drift"
+             : id == LW_DEMO_DDPM ? "train ddpm"
+                                  : "train encoder");
     switch (id) {
-    case LW_DEMO_ENCODER: encoder_options(o, &s->encoder); break;
-    case LW_DEMO_JUDGE: encoder_options(o, &s->judge); break;
-    case LW_DEMO_READER: encoder_options(o, &s->reader); break;
-    case LW_DEMO_DRIFT: drift_options(o, &s->drift); break;
+    case LW_DEMO_ENCODER:
+        encoder_options(o, &s->encoder);
+        break;
+    case LW_DEMO_JUDGE:
+        encoder_options(o, &s->judge);
+        break;
+    case LW_DEMO_READER:
+        encoder_options(o, &s->reader);
+        break;
+    case LW_DEMO_DRIFT:
+        drift_options(o, &s->drift);
+        break;
     default:
         train_options(o, &s->ddpm.train);
         net_options(o, &s->ddpm.net);
@@ -228,7 +281,8 @@ void lw_demo_command(const json_t *options, lw_str *out)
     json_t *value;
     size_t column = out->len;
     lw_str_addf(out, "leeway %s", json_string_value(json_object_get(options, "command")));
-    json_object_foreach((json_t *)(uintptr_t)options, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)options, key, value)
+    {
         LW_CLEANUP(lw_str_clear) lw_str word = {0};
         if (strcmp(key, "command") == 0)
             continue;

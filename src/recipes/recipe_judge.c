@@ -14,8 +14,8 @@ typedef struct judge_run {
     lw_dataset *data;
     lw_junk *junk;
     lw_loader *loader;
-    int64_t next;     /* batch the loader gives next */
-    int32_t n_junk;   /* of a batch */
+    int64_t next;   /* batch the loader gives next */
+    int32_t n_junk; /* of a batch */
     lw_encoder_config net;
     lw_store *store;
     lw_plan *plan;
@@ -28,13 +28,16 @@ static int build_step(const judge_run *r, lw_graph *g)
 {
     int32_t batch = r->c->train.batch_size;
     lw_type image = lw_type_of(LW_F32, 4, batch, r->data->h, r->data->w, 3);
-    lw_val x = lw_input(g, "images", image), rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_val x = lw_input(g, "images", image),
+           rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_val labels = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
     lw_builder b = {.g = g, .params = lw_store_params(r->store), .training = true, .rows = rows};
     lw_encoder_maps maps = {0};
     lw_val e = lw_random(g, "judge.noise", LW_RANDOM_NORMAL, 0, image, rows);
-    lw_val s = lw_random(g, "judge.noise_scale", LW_RANDOM_UNIFORM, 0, lw_type_of(LW_F32, 2, batch, 1), rows);
-    s = lw_scale(g, lw_reshape(g, s, lw_type_of(LW_F32, 4, batch, 1, 1, 1)), (float)r->c->input_noise);
+    lw_val s = lw_random(g, "judge.noise_scale", LW_RANDOM_UNIFORM, 0,
+                         lw_type_of(LW_F32, 2, batch, 1), rows);
+    s = lw_scale(g, lw_reshape(g, s, lw_type_of(LW_F32, 4, batch, 1, 1, 1)),
+                 (float)r->c->input_noise);
     lw_encoder_net(&b, &r->net, lw_add(g, x, lw_mul(g, e, s)), &maps);
     lw_val loss = lw_mean(g, lw_cross_entropy(g, maps.logits, labels), LW_OVER_ALL);
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
@@ -45,8 +48,10 @@ static int next_batch(judge_run *r, int64_t want, const lw_batch **out)
 {
     const lw_train_config *c = &r->c->train;
     if (!r->loader || r->next != want) {
-        const lw_loader_opts o = {.batch_size = c->batch_size - r->n_junk, .seed = (uint64_t)c->seed,
-                                  .flip = c->flip && r->data->flip, .start_step = want};
+        const lw_loader_opts o = {.batch_size = c->batch_size - r->n_junk,
+                                  .seed = (uint64_t)c->seed,
+                                  .flip = c->flip && r->data->flip,
+                                  .start_step = want};
         lw_loader_free(&r->loader);
         LW_TRY(lw_loader_new(r->data, &o, &r->loader));
         r->next = want;
@@ -56,15 +61,17 @@ static int next_batch(judge_run *r, int64_t want, const lw_batch **out)
     return 0;
 }
 
-/* Junk picture `index`. Every twentieth blends two pictures of one class that are in the batch: without those, an average
- * over a whole class, which differs from a picture by nothing but its softness, would pass for one. */
+/* Junk picture `index`. Every twentieth blends two pictures of one class that are in the batch:
+ * without those, an average over a whole class, which differs from a picture by nothing but its
+ * softness, would pass for one. */
 static void make_junk(judge_run *r, const lw_batch *b, int64_t index, float *dst)
 {
     int64_t floats = (int64_t)b->h * b->w * 3, first = index % b->size;
     for (int32_t k = 1; index % 20 == 0 && k < b->size; k++) {
         int64_t other = (first + k) % b->size;
         if (b->labels[other] == b->labels[first]) {
-            lw_junk_average(b->images + first * floats, b->images + other * floats, b->h, b->w, dst);
+            lw_junk_average(b->images + first * floats, b->images + other * floats, b->h, b->w,
+                            dst);
             return;
         }
     }
@@ -113,12 +120,14 @@ static int init(judge_run *r)
     LW_TRY(lw_encoder_declare(&r->net, r->store));
     lw_store_init(r->store, (uint64_t)c->train.seed);
     r->model = lw_encoder_to_json(&r->net);
-    if (!r->model || json_object_set_new(r->model, "leeway_judged_classes", json_integer(r->data->classes)) < 0)
+    if (!r->model ||
+        json_object_set_new(r->model, "leeway_judged_classes", json_integer(r->data->classes)) < 0)
         return lw_fail(LW_ENOMEM, "out of memory for config.json");
     return 0;
 }
 
-static int run(judge_run *r, lw_train_encoder_config *c, const lw_observer *obs, lw_train_result *out)
+static int run(judge_run *r, lw_train_encoder_config *c, const lw_observer *obs,
+               lw_train_result *out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int64_t step = 0;
@@ -127,9 +136,16 @@ static int run(judge_run *r, lw_train_encoder_config *c, const lw_observer *obs,
     LW_TRY(build_step(r, g));
     LW_TRY(lw_compile(g, r->dev, NULL, &r->plan));
     LW_TRY(lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec));
-    const lw_train_job job = {.name = "train judge", .self = r, .dev = r->dev, .store = r->store, .step = r->exec,
-                              .plan = r->plan, .images = c->train.batch_size, .model = r->model,
-                              .weights = LW_WEIGHTS_HF, .feed = feed};
+    const lw_train_job job = {.name = "train judge",
+                              .self = r,
+                              .dev = r->dev,
+                              .store = r->store,
+                              .step = r->exec,
+                              .plan = r->plan,
+                              .images = c->train.batch_size,
+                              .model = r->model,
+                              .weights = LW_WEIGHTS_HF,
+                              .feed = feed};
     if (c->train.dry_run)
         return lw_train_predict(&job, &c->train, out);
     LW_TRY(lw_train_resume(&c->train, job.name, r->dev, r->store, &step));

@@ -19,17 +19,18 @@ struct lw_scorer {
     lw_score_net *judge, *reader, *own; /* own: the named encoder */
     lw_score_net *features;             /* one of the three */
     int32_t side;
-    int64_t floats;            /* of a picture */
+    int64_t floats; /* of a picture */
     lw_stats *reference;
-    int64_t held_used;         /* held-out rows of the reference; those after it are free */
-    float *real;               /* [n_real][floats] of the reference, for diversity and colour */
+    int64_t held_used; /* held-out rows of the reference; those after it are free */
+    float *real;       /* [n_real][floats] of the reference, for diversity and colour */
     int32_t *real_class;
     int64_t n_real;
     double copy_radius;
     char feature_name[96], reference_name[64];
 };
 
-/* ---- nearest training pictures --------------------------------------------------------------------------- */
+/* ---- nearest training pictures
+ * --------------------------------------------------------------------------- */
 
 /* RMS distance per number from each of m pictures to the training pictures, block by block. */
 static int nearest_training(const lw_scorer *s, const float *x, int64_t m, double *near)
@@ -70,11 +71,12 @@ static int score_near(const lw_scorer *s, const float *x, lw_score *out)
     out->near_median = m % 2 ? near[m / 2] : 0.5 * (near[m / 2 - 1] + near[m / 2]);
     while (out->copies < m && near[out->copies] < s->copy_radius)
         out->copies++;
-    return lw_close_pairs(s->pool, x, m, (int32_t)s->floats, s->copy_radius * sqrt((double)s->floats), &pairs,
-                          &out->duplicates);
+    return lw_close_pairs(s->pool, x, m, (int32_t)s->floats,
+                          s->copy_radius * sqrt((double)s->floats), &pairs, &out->duplicates);
 }
 
-/* Half of what one in a hundred held-out pictures keeps from the training pictures: nearer is a copy. */
+/* Half of what one in a hundred held-out pictures keeps from the training pictures: nearer is a
+ * copy. */
 static int measure_radius(lw_scorer *s)
 {
     int64_t m = LW_MIN(s->n_real, 500);
@@ -90,7 +92,8 @@ static int measure_radius(lw_scorer *s)
     return 0;
 }
 
-/* ---- the reference ----------------------------------------------------------------------------------------- */
+/* ---- the reference
+ * ----------------------------------------------------------------------------------------- */
 
 static const char *grouped(char buf[32], int64_t n)
 {
@@ -101,7 +104,8 @@ static const char *grouped(char buf[32], int64_t n)
     return buf;
 }
 
-/* Held-out pictures when enough are left over to measure the floor with; else training pictures, as is usual. */
+/* Held-out pictures when enough are left over to measure the floor with; else training pictures, as
+ * is usual. */
 static int measure_reference(lw_scorer *s)
 {
     bool held = s->held->n >= s->o.n + LW_MAX(s->o.n, 2000);
@@ -138,7 +142,9 @@ int64_t lw_scorer_reals(const lw_scorer *s, int64_t n, float *x, int32_t *classe
     return n;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------------- */
+/* ---- opening
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int open_nets(lw_scorer *s, lw_device *dev)
 {
@@ -151,15 +157,19 @@ static int open_nets(lw_scorer *s, lw_device *dev)
         LW_TRY(lw_score_net_open(dev, o->reader, s->side, &s->reader));
     s->features = s->own ? s->own : s->reader ? s->reader : s->judge;
     if (!s->features)
-        return lw_fail(LW_EUSAGE, "Frechet distances need features: give --judge RUN or --encoder SPEC");
+        return lw_fail(LW_EUSAGE,
+                       "Frechet distances need features: give --judge RUN or --encoder SPEC");
     if (s->judge && s->judge->judged != s->train->classes)
-        return lw_fail(LW_EUSAGE, "%s judges %d classes, %s has %d", o->judge, s->judge->judged, o->data,
-                       s->train->classes);
+        return lw_fail(LW_EUSAGE, "%s judges %d classes, %s has %d", o->judge, s->judge->judged,
+                       o->data, s->train->classes);
     if (s->reader && s->reader->outputs != s->train->classes)
-        return lw_fail(LW_EUSAGE, "%s reads %d classes, %s has %d", o->reader, s->reader->outputs, o->data,
-                       s->train->classes);
+        return lw_fail(LW_EUSAGE, "%s reads %d classes, %s has %d", o->reader, s->reader->outputs,
+                       o->data, s->train->classes);
     snprintf(s->feature_name, sizeof s->feature_name, "%s pooled features (%d numbers)",
-             s->own ? s->own->encoder->name : s->reader ? "the reader's" : "the judge's", s->features->dim);
+             s->own      ? s->own->encoder->name
+             : s->reader ? "the reader's"
+                         : "the judge's",
+             s->features->dim);
     return 0;
 }
 
@@ -173,8 +183,8 @@ static int open_scorer(lw_scorer *s, lw_device *dev)
     s->side = s->train->h;
     s->floats = (int64_t)s->side * s->side * 3;
     if (s->held->n < 100)
-        return lw_fail(LW_EUSAGE, "%s has %lld held-out pictures: too few to compare with", s->o.data,
-                       (long long)s->held->n);
+        return lw_fail(LW_EUSAGE, "%s has %lld held-out pictures: too few to compare with",
+                       s->o.data, (long long)s->held->n);
     LW_TRY(open_nets(s, dev));
     LW_TRY(measure_reference(s));
     return measure_radius(s);
@@ -208,15 +218,38 @@ void lw_scorer_free(lw_scorer **pp)
     lw_free(pp);
 }
 
-int32_t lw_scorer_side(const lw_scorer *s) { return s->side; }
-int32_t lw_scorer_classes(const lw_scorer *s) { return s->train->labelled ? s->train->classes : 0; }
-bool lw_scorer_has_judge(const lw_scorer *s) { return s->judge != NULL; }
-const char *lw_scorer_features(const lw_scorer *s) { return s->feature_name; }
-const char *lw_scorer_reference(const lw_scorer *s) { return s->reference_name; }
-double lw_scorer_copy_radius(const lw_scorer *s) { return s->copy_radius; }
-const lw_dataset *lw_scorer_heldout(const lw_scorer *s) { return s->held; }
+int32_t lw_scorer_side(const lw_scorer *s)
+{
+    return s->side;
+}
+int32_t lw_scorer_classes(const lw_scorer *s)
+{
+    return s->train->labelled ? s->train->classes : 0;
+}
+bool lw_scorer_has_judge(const lw_scorer *s)
+{
+    return s->judge != NULL;
+}
+const char *lw_scorer_features(const lw_scorer *s)
+{
+    return s->feature_name;
+}
+const char *lw_scorer_reference(const lw_scorer *s)
+{
+    return s->reference_name;
+}
+double lw_scorer_copy_radius(const lw_scorer *s)
+{
+    return s->copy_radius;
+}
+const lw_dataset *lw_scorer_heldout(const lw_scorer *s)
+{
+    return s->held;
+}
 
-/* ---- one set ----------------------------------------------------------------------------------------------- */
+/* ---- one set
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* The judge's probabilities of real classes alone, so that they sum to 1. */
 static void among_real(const float *p, int64_t n, int32_t outputs, int32_t k, float *q)
@@ -226,12 +259,14 @@ static void among_real(const float *p, int64_t n, int32_t outputs, int32_t k, fl
         for (int32_t c = 0; c < k; c++)
             sum += (double)p[i * outputs + c];
         for (int32_t c = 0; c < k; c++) /* all on junk: no class is likelier than another */
-            q[i * k + c] = sum > 1e-30 ? (float)((double)p[i * outputs + c] / sum) : 1.0f / (float)k;
+            q[i * k + c] = sum > 1e-30 ? (float)((double)p[i * outputs + c] / sum)
+                                       : 1.0f / (float)k;
     }
 }
 
 /* The judge's verdict and the reader's; predicted [n]: the reader's likeliest class. */
-static int judge_set(lw_scorer *s, const float *x, const int32_t *asked, lw_score *out, int32_t *predicted)
+static int judge_set(lw_scorer *s, const float *x, const int32_t *asked, lw_score *out,
+                     int32_t *predicted)
 {
     int32_t k = s->judge->judged, outputs = s->judge->outputs;
     int64_t n = out->n;
@@ -260,10 +295,12 @@ static int score_features(lw_scorer *s, const float *x, lw_score *out)
     if (!f)
         return LW_ENOMEM;
     LW_TRY(lw_score_net_run(s->features, x, out->n, f, NULL));
-    return lw_frechet_bootstrap(f, out->n, s->reference, REPLICATES, 0.95, s->o.seed, s->pool, &out->fd);
+    return lw_frechet_bootstrap(f, out->n, s->reference, REPLICATES, 0.95, s->o.seed, s->pool,
+                                &out->fd);
 }
 
-int lw_scorer_score(lw_scorer *s, const char *name, const float *x, const int32_t *asked, int64_t n, lw_score *out)
+int lw_scorer_score(lw_scorer *s, const char *name, const float *x, const int32_t *asked, int64_t n,
+                    lw_score *out)
 {
     lw_score r = {.n = n};
     LW_CLEANUP(lw_free) int32_t *predicted = lw_calloc((size_t)n, sizeof *predicted);
@@ -276,8 +313,8 @@ int lw_scorer_score(lw_scorer *s, const char *name, const float *x, const int32_
         group = predicted;
     }
     LW_TRY(score_features(s, x, &r));
-    LW_TRY(lw_diversity(s->pool, x, n, group, s->real, s->n_real, group ? s->real_class : NULL, (int32_t)s->floats,
-                        group ? s->train->classes : 0, &r.diversity));
+    LW_TRY(lw_diversity(s->pool, x, n, group, s->real, s->n_real, group ? s->real_class : NULL,
+                        (int32_t)s->floats, group ? s->train->classes : 0, &r.diversity));
     LW_TRY(lw_colour_distance(x, n, s->real, s->n_real, (int64_t)s->side * s->side, &r.colour));
     LW_TRY(score_near(s, x, &r));
     *out = r;

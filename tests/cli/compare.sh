@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2086,SC2154
+# leeway compare: every file it promises, one page without the network, the same numbers for any thread count; refusals.
+
+LW_CACHE=$PWD/cache
+export LW_CACHE
+data='--data synth:16 --limit 256 --no-progress'
+net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 --heads 2 --norm-groups 4'
+expect 0 train ddpm $data $net --batch-size 4 --steps 1 --output-dir ddpm
+expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-per-group 8 --noise-shape 2x2 \
+    --latent-dim 4 --steps 1 --output-dir drift
+expect 0 train encoder $data --objective judge --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir judge
+expect 0 train encoder $data --objective classify --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir reader
+
+few='--n-fid 60 --n-ddpm 50 --ddim-steps 4,40 --score-steps 1,2 --latency-seconds 0.05 --no-progress'
+expect 0 compare --drift drift --ddpm ddpm --judge judge --reader reader $few --output-dir out --threads 1
+out_has 'Frechet distance  drift'
+out_has 'out/report.html'
+for file in report.html side_by_side.png drift_samples_1nfe.png ddpm_samples_ddim4.png latency.csv summary.json; do
+    [ -s "out/$file" ] || fails "out/$file is missing"
+done
+grep -qE '(src|href)="(http|//)|<script|@import|url\(' out/report.html && fails 'the page needs the network or a script'
+grep -q 'What this shows, and what it does not' out/report.html || fails 'the page does not say what it proves'
+[ "$(grep -c '^drift,1,' out/latency.csv)" -eq 3 ] || fails 'latency of drift at 1, 8 and 64'
+[ "$(grep -c '^ddpm,' out/latency.csv)" -eq 6 ] || fails 'latency of DDPM at 1, 8 and 64'
+for word in frechet_floor frechet_untrained '"uniform noise"' '"ten pictures repeated"' 'DDPM, 2 evaluations' speedup; do
+    grep -qF -- "$word" out/summary.json || fails "summary.json lacks $word"
+done
+
+# scores are a function of weights and seed
+expect 0 compare --drift drift --ddpm ddpm --judge judge --reader reader $few --output-dir again --threads 3 --json
+out_has '"frechet_drift"'
+for dir in out again; do
+    grep -E '"(frechet|accepted|diversity|colour|nearest|duplicates)' $dir/summary.json >$dir.numbers
+done
+cmp -s out.numbers again.numbers || fails 'another number of threads gives other scores'
+cmp -s out/side_by_side.png again/side_by_side.png || fails 'another number of threads gives other pictures'
+
+# without a judge or reader there are still distances, and the page says whose features they are
+expect 2 compare --drift drift --ddpm ddpm $few --output-dir bare
+err_has '--judge'
+expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --score-steps 1 --output-dir plain
+grep -q 'accepted by' plain/report.html && fails 'acceptance without a judge'
+
+expect 2 compare --drift ddpm --ddpm drift $few --output-dir x
+err_has 'is a DDPM'
+expect 2 compare --drift drift --ddpm ddpm --judge reader $few --output-dir x
+expect 2 compare --drift drift --ddpm ddpm --judge judge --n-fid 10 --output-dir x
+expect 4 compare --drift nowhere --ddpm ddpm --judge judge --output-dir x
+printf x >file
+expect 4 compare --drift drift --ddpm ddpm --judge judge $few --output-dir file/x

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway demo: the verdict and its exit code, finished stages kept, an unfinished one resumed, settings that do not mix.
+
+LW_CACHE=$PWD/cache
+export LW_CACHE
+demo='demo --minutes 0.02 --n-fid 60 --n-ddpm 50 --latency-seconds 0.05 --no-progress'
+# shellcheck disable=SC2086
+expect 1 $demo --output-dir d
+out_has 'FAIL'
+out_has 'report: d/report.html'
+err_has 'does not meet the bar'
+for file in encoder/summary.json judge/summary.json reader/summary.json drift/summary.json ddpm/summary.json \
+    drift/config.yaml report.html summary.json; do
+    [ -s "d/$file" ] || fails "d/$file is missing"
+done
+grep -q 'leeway train drift --data synth:16' d/report.html || fails 'the page lacks the commands'
+
+# what is finished stays as it is; a stage that was killed behind its last step has nothing left to do
+before=$(cksum <d/drift/metrics.jsonl)
+rm d/ddpm/summary.json
+# shellcheck disable=SC2086
+expect 1 $demo --output-dir d --json
+err_has '4/6 drift is already trained'
+out_has '"pass": false'
+err_has 'nothing left to do'
+[ "$before" = "$(cksum <d/drift/metrics.jsonl)" ] || fails 'a finished stage was trained again'
+
+expect 2 demo --minutes 5 --output-dir d
+err_has 'other settings'
+expect 2 demo --data nothing --output-dir e
+mkdir -p pictures
+cp d/side_by_side.png pictures/a.png
+cp d/side_by_side.png pictures/b.png
+expect 2 demo --data folder:pictures --output-dir e
+err_has 'no labels'
+expect 0 demo --dry-run --output-dir f
+[ ! -e f ] || fails 'a dry run wrote something'
+
+# what the run directory says makes the stage again
+sed 's/^minutes:.*/steps: 1/; s/^eval-every:.*/eval-every: 0/; s/^# asked.*//; s/^steps: .*/steps: 1/' d/drift/config.yaml |
+    awk '!(/^steps:/ && seen++)' >drift.yaml
+expect 0 train drift --config drift.yaml --output-dir replay --no-progress
