@@ -54,7 +54,7 @@ if ldd "$dir/by_pkg_config_static" | grep -q libleeway; then
     fails 'the static example needs the shared library'
 fi
 
-cmake -S "$source/examples" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >"$dir/cmake.log"
+cmake -G Ninja -S "$source/examples" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >"$dir/cmake.log"
 cmake --build "$dir/cmake" >>"$dir/cmake.log"
 check "$dir/cmake/drift_points"
 check "$dir/cmake/drift_points_static"
