@@ -7,8 +7,7 @@
 #include "data/data.h"
 #include "formats/formats.h"
 
-/* ---- data list
- * ------------------------------------------------------------------------------------------- */
+/* ---- data list -------------------------------------------------------------------------- */
 
 typedef struct list_cli {
     char none; /* has no options of its own */
@@ -40,8 +39,7 @@ const lw_command lw_cmd_data_list = {
     .run = run_list,
 };
 
-/* ---- data check
- * ------------------------------------------------------------------------------------------ */
+/* ---- data check ------------------------------------------------------------------------- */
 
 typedef struct look_cli {
     const char *spec, *output;
@@ -152,8 +150,7 @@ const lw_command lw_cmd_data_check = {
     .run = run_check,
 };
 
-/* ---- data sheet
- * ------------------------------------------------------------------------------------------ */
+/* ---- data sheet ------------------------------------------------------------------------- */
 
 static const lw_option sheet_options[] = {
     LOOK_OPTIONS,

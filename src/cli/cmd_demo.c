@@ -16,7 +16,7 @@ static const lw_option options[] = {
      .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the judge's"},
     {LW_OPT(lw_demo_config, n_fid), .name = "n-fid", .fallback = "1000", .min = 50, .max = 1e6,
      .unit = "pictures", .group = "Demo", .help = "of drift that are scored"},
-    {LW_OPT(lw_demo_config, n_ddpm), .name = "n-ddpm", .fallback = "200", .min = 50, .max = 1e6,
+    {LW_OPT(lw_demo_config, n_ddpm), .name = "n-ddpm", .fallback = "500", .min = 50, .max = 1e6,
      .unit = "pictures", .group = "Demo", .help = "of DDPM, which takes longer"},
     {LW_OPT(lw_demo_config, latency_seconds), .name = "latency-seconds", .fallback = "0.5",
      .min = 0.05, .max = 3600, .unit = "s", .group = "Demo", .help = "time for each timed cell"},

@@ -65,9 +65,7 @@ static bool on_stop_control(void *self)
     return lw_observe_stop(((const comparing *)self)->obs);
 }
 
-/* ---- opening
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- opening ---------------------------------------------------------------------------- */
 
 static int check_pair(const comparing *w)
 {
@@ -136,8 +134,7 @@ static int open_all(comparing *w)
     return 0;
 }
 
-/* ---- sampling and scoring
- * ------------------------------------------------------------------------------------- */
+/* ---- sampling and scoring --------------------------------------------------------------- */
 
 static int new_set(const comparing *w, int64_t n, int32_t classes, compare_set *s)
 {
@@ -219,10 +216,12 @@ static int score_ddpm(comparing *w)
     LW_TRY(score(w, COMPARE_DDPM, c->ddim_steps[0], name, &w->ddpm_set, n));
     w->out->ddpm = w->entry[w->n_entries - 1].score;
     w->out->floor_ddpm = w->out->real.fd.value;
+    w->out->drift_few = w->out->drift;
     if (n >= c->n_fid)
         return 0;
     snprintf(name, sizeof name, "drift, its first %lld", (long long)n);
     LW_TRY(score(w, COMPARE_OTHER, 1, name, &w->drift_set, n));
+    w->out->drift_few = w->entry[w->n_entries - 1].score;
     snprintf(name, sizeof name, "real pictures, %lld of them", (long long)n);
     LW_TRY(score(w, COMPARE_OTHER, 0, name, &w->real_set, n));
     w->out->floor_ddpm = w->entry[w->n_entries - 1].score.fd.value;
@@ -306,9 +305,7 @@ const compare_entry *lw_compare_find(const comparing *w, compare_kind kind, int3
     return NULL;
 }
 
-/* ---- all of it
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- all of it -------------------------------------------------------------------------- */
 
 static int run(comparing *w)
 {

@@ -39,6 +39,7 @@ typedef struct lw_compare_config {
     int64_t seed;
     int32_t threads;
     const char *title;              /* of the page; NULL: a plain one */
+    const char *caveat;             /* one more sentence on what this does not show, or NULL */
     const char *commands;           /* shell lines that make all of it again; NULL: none shown */
     const lw_compare_stage *stages; /* besides the two runs */
     int32_t n_stages;
@@ -55,7 +56,8 @@ typedef struct lw_latency {
 
 typedef struct lw_compare_result {
     lw_score real, drift, ddpm; /* floors have the size of drift's set */
-    double floor_ddpm;          /* real against real with as many pictures as DDPM's set */
+    lw_score drift_few; /* drift, as many pictures as DDPM's set has: comparable distances */
+    double floor_ddpm;  /* real against real with as many pictures as DDPM's set */
     double untrained_fd;
     bool judged;
     lw_judge_exam exam;

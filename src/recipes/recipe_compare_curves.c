@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page's section on training: times, curves and sample grids from the run directories. */
+/* The page's section on training: times and curves from the run directories. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "recipes/recipe_compare_parts.h"
 
-enum { CURVES_MAX = 8, GRIDS_MAX = 6 };
+enum { CURVES_MAX = 8 };
 
 /* Columns of a run's metrics.jsonl. */
 typedef struct columns {
@@ -92,9 +92,7 @@ static void draw(const columns *c, int first, const lw_plot *p, double smooth, b
     lw_plot_lines(p, s, (size_t)n, svg);
 }
 
-/* ---- the plots
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the plots -------------------------------------------------------------------------- */
 
 static int plot_loss(const char *run, const char *title, lw_str *svg)
 {
@@ -102,7 +100,7 @@ static int plot_loss(const char *run, const char *title, lw_str *svg)
     const lw_plot p = {.title = title, .x_label = "step", .y_label = "loss", .log_y = true};
     int rc = columns_load(run, &c);
     if (rc == 0 && columns_add(&c, "loss", "loss"))
-        draw(&c, 0, &p, 0.8, false, svg);
+        draw(&c, 0, &p, c.n > 80 ? 0.8 : 0.0, false, svg);
     columns_clear(&c);
     return rc;
 }
@@ -140,8 +138,7 @@ static int plot_drift(const char *run, lw_str *raw, lw_str *fd)
     return rc;
 }
 
-/* ---- the table of stages
- * ------------------------------------------------------------------------------------------ */
+/* ---- the table of stages ---------------------------------------------------------------- */
 
 static void stage_row(lw_table *t, const char *name, const char *run)
 {
@@ -175,58 +172,7 @@ static void stage_table(const comparing *w, lw_html *page)
         lw_html_table(page, &t, NULL);
 }
 
-/* ---- sample grids on the way
- * ---------------------------------------------------------------------------------------- */
-
-/* The upper left columns x rows cells of a saved grid, whose cells are `cell` pixels wide. */
-static int crop(const lw_image *im, int32_t width, int32_t height, lw_image *out)
-{
-    width = LW_MIN(width, im->width);
-    height = LW_MIN(height, im->height);
-    LW_TRY(lw_image_init(out, width, height));
-    for (int32_t y = 0; y < height; y++)
-        memcpy(out->rgb + (size_t)y * (size_t)width * 3,
-               im->rgb + (size_t)y * (size_t)im->width * 3, (size_t)width * 3);
-    return 0;
-}
-
-/* Up to GRIDS_MAX of a run's samples/step_*.png, spread over the training. */
-static int add_film(lw_html *page, const char *run, const char *name)
-{
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, path = {0};
-    lw_image im[GRIDS_MAX] = {0};
-    lw_figure f[GRIDS_MAX];
-    char title[GRIDS_MAX][48], **names = NULL;
-    size_t n = 0, shown = 0;
-    lw_path_join(&dir, run, "samples");
-    if (!lw_path_is_dir(lw_str_c(&dir)))
-        return 0;
-    int rc = lw_list_dir(lw_str_c(&dir), &names, &n);
-    size_t want = LW_MIN(n, (size_t)GRIDS_MAX);
-    for (size_t k = 0; rc == 0 && k < want; k++) {
-        LW_CLEANUP(lw_image_clear) lw_image whole = {0};
-        const char *file = names[want > 1 ? k * (n - 1) / (want - 1) : 0];
-        long long step = 0;
-        if (sscanf(file, "step_%lld.png", &step) != 1)
-            continue;
-        rc = lw_image_load(lw_path_join(&path, lw_str_c(&dir), file), &whole);
-        if (rc == 0) /* the first half of the eight columns and rows is enough to see */
-            rc = crop(&whole, whole.width / 2, whole.height / 2, &im[shown]);
-        snprintf(title[shown], sizeof title[shown], "%s, step %lld", name, step);
-        f[shown] = (lw_figure){.picture = &im[shown], .title = title[shown]};
-        shown += rc == 0;
-    }
-    if (rc == 0 && shown > 1)
-        lw_html_pictures(page, f, shown);
-    for (size_t k = 0; k < shown; k++)
-        lw_image_clear(&im[k]);
-    lw_list_free(&names, n);
-    return rc;
-}
-
-/* ---- the section
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the section ------------------------------------------------------------------------ */
 
 void lw_compare_curves(const comparing *w, lw_html *page)
 {
@@ -259,8 +205,9 @@ void lw_compare_curves(const comparing *w, lw_html *page)
                            "would move the pictures "
                            "before that scaling. DDPM's loss is an error and falls by itself.");
         lw_html_plots(page, plots, NULL, n);
-        add_film(page, w->c->drift, "drift");
-        add_film(page, w->c->ddpm, "DDPM");
+        rc = lw_compare_films(w, page);
+        if (rc < 0)
+            lw_log(LW_LOG_WARN, "compare", "no sample grids: %s", lw_errmsg());
     }
     for (int i = 0; i < 4; i++)
         lw_str_clear(&svg[i]);

@@ -5,9 +5,7 @@
 #include "base/base.h"
 #include "recipes/recipe_compare_parts.h"
 
-/* ---- pictures
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- pictures --------------------------------------------------------------------------- */
 
 /* Sets hold classes in turn (i mod classes): column k of row c is picture k * classes + c. Sets of
  * real pictures need not: their rows are looked for. */
@@ -86,9 +84,7 @@ static int save_beside(const comparing *w)
     return lw_png_save(lw_path_join(&path, w->c->output_dir, "side_by_side.png"), &all, texts);
 }
 
-/* ---- latency.csv
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- latency.csv ------------------------------------------------------------------------ */
 
 static int save_latency(const comparing *w)
 {
@@ -106,9 +102,7 @@ static int save_latency(const comparing *w)
     return lw_file_write(lw_path_join(&path, w->c->output_dir, "latency.csv"), lw_str_c(&s), s.len);
 }
 
-/* ---- summary.json
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- summary.json ----------------------------------------------------------------------- */
 
 static void set_real(json_t *o, const char *key, double v)
 {
@@ -194,6 +188,7 @@ static int save_summary(const comparing *w)
     json_object_set_new(o, "reference", json_string(lw_scorer_reference(w->scorer)));
     set_int(o, "seed", w->c->seed);
     set_real(o, "frechet_drift", r->drift.fd.value);
+    set_real(o, "frechet_drift_few", r->drift_few.fd.value);
     set_real(o, "frechet_ddpm", r->ddpm.fd.value);
     set_real(o, "frechet_floor", r->real.fd.value);
     set_real(o, "frechet_floor_ddpm", r->floor_ddpm);

@@ -23,9 +23,7 @@ static lw_mark mark_of(int failed)
     return failed ? LW_MARK_BAD : LW_MARK_GOOD;
 }
 
-/* ---- the top
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- the top ---------------------------------------------------------------------------- */
 
 static void add_facts(const comparing *w, lw_html *page)
 {
@@ -59,22 +57,22 @@ static void add_cards(const comparing *w, lw_html *page)
     snprintf(n[0], sizeof n[0], "one picture in %s instead of %s", milliseconds(t1, a->median),
              milliseconds(t2, b->median));
     c[k++] = (lw_card){"Faster than DDPM", v[0], n[0], LW_MARK_STRONG};
-    snprintf(v[2], sizeof v[2], "%.2f | %.2f", r->drift.fd.value, r->ddpm.fd.value);
-    snprintf(n[2], sizeof n[2], "drift | DDPM; real pictures get %.2f | %.2f with as many",
-             r->real.fd.value, r->floor_ddpm);
+    snprintf(v[2], sizeof v[2], r->ddpm.fd.value < 10 ? "%.2f | %.2f" : "%.1f | %.1f",
+             r->drift_few.fd.value, r->ddpm.fd.value);
+    snprintf(n[2], sizeof n[2], "drift | DDPM, %lld pictures each; as many real ones get %.2f",
+             (long long)r->ddpm.n, r->floor_ddpm);
     if (r->judged) {
         int lines = 0;
         for (int i = 0; i < LW_BAR_COUNT; i++)
             lines += r->bar[i].applies;
-        snprintf(v[1], sizeof v[1], "%.0f %% | %.0f %%", 100 * r->drift.strict.accepted,
+        snprintf(v[1], sizeof v[1], "%.0f | %.0f %%", 100 * r->drift.strict.accepted,
                  100 * r->ddpm.strict.accepted);
         snprintf(n[1], sizeof n[1], "drift | DDPM; of real pictures %.0f %%",
                  100 * r->real.strict.accepted);
         c[k++] = (lw_card){"Accepted by the judge", v[1], n[1], LW_MARK_STRONG};
         c[k++] = (lw_card){"Frechet distance", v[2], n[2], LW_MARK_STRONG};
         snprintf(v[3], sizeof v[3], "%d of %d", lines - r->bar_failed, lines);
-        c[k++] = (lw_card){"Lines of the bar that drift meets", v[3], "table below",
-                           mark_of(r->bar_failed)};
+        c[k++] = (lw_card){"Bar lines drift meets", v[3], "table below", mark_of(r->bar_failed)};
         snprintf(v[4], sizeof v[4], "%d of %d", r->controls - r->controls_passed, r->controls);
         snprintf(n[4], sizeof n[4], "real pictures %s the same bar",
                  r->real_passes ? "pass" : "do not pass");
@@ -89,34 +87,7 @@ static void add_cards(const comparing *w, lw_html *page)
     lw_html_cards(page, c, k);
 }
 
-/* ---- pictures
- * -------------------------------------------------------------------------------------------------------
- */
-
-static int add_pictures(const comparing *w, lw_html *page)
-{
-    LW_CLEANUP(lw_image_clear) lw_image a = {0}, b = {0}, c = {0};
-    char ddpm[64], caption[128];
-    snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations each", w->c->ddim_steps[0]);
-    snprintf(caption, sizeof caption, "the same U-Net, DDIM, %s weights",
-             w->ddpm->averaged ? "averaged" : "last");
-    LW_TRY(lw_compare_grid(w, &w->real_set, 8, 2, true, &a));
-    LW_TRY(lw_compare_grid(w, &w->drift_set, 8, 2, w->drift_set.classes != NULL, &b));
-    LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, 2, w->ddpm_set.classes != NULL, &c));
-    const lw_figure f[] = {{&a, "Real, held out", "never seen in training"},
-                           {&b, "Drift, 1 evaluation each", "the first of the seed, none picked"},
-                           {&c, ddpm, caption}};
-    lw_html_section(page, "Pictures");
-    if (w->drift_set.classes)
-        lw_html_text(page, "Every row is one class. The generators were asked for it; nothing was "
-                           "sorted or left out.");
-    lw_html_pictures(page, f, LW_COUNT(f));
-    return 0;
-}
-
-/* ---- how good
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- how good --------------------------------------------------------------------------- */
 
 static void bar_cell(lw_table *t, const lw_bar_line *l)
 {
@@ -164,36 +135,6 @@ static void add_judge(const comparing *w, lw_html *page)
     lw_html_note(page, e->fit ? LW_MARK_GOOD : LW_MARK_WARN, text);
 }
 
-static int add_controls(const comparing *w, lw_html *page)
-{
-    enum { EACH = 10 };
-    static const lw_junk_kind kinds[LW_CONTROLS] = {
-        LW_JUNK_NOISE, LW_JUNK_AVERAGE, LW_JUNK_SPLICE,  LW_JUNK_BLUR2,
-        LW_JUNK_MEAN,  LW_JUNK_NOISED,  LW_JUNK_REPEATED};
-    static const char *const names[LW_CONTROLS] = {"noise", "average", "halves",  "blurred",
-                                                   "means", "noised",  "repeated"};
-    int64_t floats = (int64_t)w->side * w->side * 3;
-    LW_CLEANUP(lw_junk_free) lw_junk *junk = NULL;
-    LW_CLEANUP(lw_image_clear) lw_image im = {0};
-    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(LW_CONTROLS * EACH * floats), sizeof *x);
-    if (!x)
-        return LW_ENOMEM;
-    LW_TRY(lw_junk_new(lw_scorer_heldout(w->scorer), 2024, &junk));
-    for (int k = 0; k < LW_CONTROLS; k++)
-        for (int i = 0; i < EACH; i++)
-            lw_junk_make(junk, kinds[k], i, x + (k * EACH + i) * floats);
-    const lw_grid g = {.columns = EACH,
-                       .padding = 1,
-                       .scale = 2,
-                       .background = {255, 255, 255},
-                       .row_labels = names};
-    LW_TRY(lw_grid_f32(&g, x, LW_CONTROLS * EACH, w->side, w->side, &im));
-    const lw_figure f = {&im, "The controls",
-                         "Made from real pictures, scored like the generators' and meant to fail."};
-    lw_html_pictures(page, &f, 1);
-    return 0;
-}
-
 static int add_quality(const comparing *w, lw_html *page)
 {
     const lw_compare_result *r = w->out;
@@ -204,8 +145,8 @@ static int add_quality(const comparing *w, lw_html *page)
         add_bar(w, page);
     }
     snprintf(text, sizeof text,
-             "Frechet distances are measured in %s against %s; brackets hold 95 %% of resampled "
-             "sets. Real pictures get "
+             "Frechet distances are measured in %s against %s; the interval holds 95 %% of "
+             "resampled sets. Real pictures get "
              "**%.2f** with %lld pictures and an untrained generator %.3g: distances of different "
              "numbers of pictures "
              "are not comparable, so the floor of each number stands beside it.",
@@ -217,61 +158,82 @@ static int add_quality(const comparing *w, lw_html *page)
             page, LW_MARK_WARN,
             "These features are of the encoder that drift was **trained** with, which favours "
             "drift. Name a judge or another encoder for a fair distance.");
-    lw_compare_score_table(w, page);
-    static const char *const words[] = {
-        "**accepted**: the class asked for has probability 0.9 or more, although “no picture” may "
-        "be answered",
-        "**legible**: among the real classes alone, one has 0.9 or more; **agrees**: it is the one "
-        "asked for",
-        "**diversity**: mean distance within a class, divided by that of real pictures; "
-        "**colour**: distance of the colour "
-        "statistics, 0 for the right ones, near 1 for a gray average",
-        "**nearest, min**: median and least distance (root mean square per number, pictures lie in "
-        "-1..1) to a training "
-        "picture; **copies**, **doubles**: pictures nearer than half of what one held-out picture "
-        "in a hundred keeps, to a "
-        "training picture or to each other"};
-    lw_html_list(page, words, LW_COUNT(words));
+    lw_compare_score_tables(w, page);
     if (r->judged && r->controls_passed)
         lw_html_note(
             page, LW_MARK_BAD,
             "A control passes every line of the bar: on this data the bar proves nothing.");
-    return add_controls(w, page);
+    return lw_compare_evidence_part(w, page);
 }
 
-/* ---- what it means
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- what it means ---------------------------------------------------------------------- */
+
+/* One sentence: who is nearer to real pictures, by how much, at which price. */
+static void finding(const comparing *w, char *text, size_t size)
+{
+    const lw_compare_result *r = w->out;
+    const lw_interval *a = &r->drift_few.fd, *b = &r->ddpm.fd;
+    bool ahead = a->value < b->value, apart = a->high < b->low || b->high < a->low;
+    char judged[160] = "";
+    if (r->judged)
+        snprintf(judged, sizeof judged,
+                 " The judge accepts %.0f %% of drift's and %.0f %% of DDPM's.",
+                 100 * r->drift.strict.accepted, 100 * r->ddpm.strict.accepted);
+    snprintf(
+        text, size,
+        "With the same U-Net and data, drift's pictures, made in **one** evaluation, are **%s** "
+        "real ones than those DDPM makes in %d (Frechet distance %.2f against %.2f, %lld pictures "
+        "each%s), and take **%.0f times** less time.%s",
+        ahead ? "nearer to" : "farther from", w->c->ddim_steps[0], a->value, b->value,
+        (long long)r->ddpm.n, apart ? "" : "; the intervals overlap", r->speedup[0], judged);
+}
+
+/* How long each was trained, where the checkpoints say so. */
+static void add_times(const comparing *w, char *text, size_t size)
+{
+    char a[32], b[32];
+    double drift = w->drift->train_seconds, ddpm = w->ddpm->train_seconds;
+    bool equal = drift > 0 && ddpm > 0 && drift < 1.15 * ddpm && ddpm < 1.15 * drift;
+    snprintf(
+        text, size,
+        "Drift trained for %s (%lld steps), DDPM for %s (%lld steps)%s; drift's encoder comes on "
+        "top.",
+        lw_fmt_time(a, drift), (long long)w->drift->step, lw_fmt_time(b, ddpm),
+        (long long)w->ddpm->step,
+        equal ? "" : ": **not the same time**, so quality is not compared like with like");
+}
 
 static void add_meaning(const comparing *w, lw_html *page)
 {
-    const lw_compare_result *r = w->out;
-    bool ahead = r->drift.fd.value < r->ddpm.fd.value;
-    char first[400];
-    snprintf(first, sizeof first,
-             "**It shows**: with the same U-Net and about the same training time on this machine "
-             "and this data, pictures "
-             "made in one evaluation are %s those a DDPM makes in %d, by the Frechet distance "
-             "(%.2f and %.2f)%s.",
-             ahead ? "nearer to real ones than" : "not as near to real ones as",
-             w->c->ddim_steps[0], r->drift.fd.value, r->ddpm.fd.value,
-             ahead ? ", in a fraction of the time" : ", but in a fraction of the time");
-    const char *const items[] = {
-        first,
-        "**It does not show** that drifting is better in general. At such a small budget the DDPM "
-        "is still improving "
-        "steeply, and its learning rate, schedule and average were not tuned.",
-        "Drift uses a second network (its encoder, whose training time comes on top) and "
-        "low-dimensional noise; DDPM "
-        "needs neither.",
-        "The recipe of the drift run was chosen in some fifteen trials on data of this kind. "
-        "Another set would be a fairer "
-        "test.",
-        "Everything here is one seed. Differences below about a fifth in distance, or five points "
-        "in acceptance, are "
-        "within what another seed may do."};
+    char found[640], times[256];
+    const char *items[6];
+    size_t n = 0;
+    finding(w, found, sizeof found);
+    add_times(w, times, sizeof times);
+    items[n++] = found;
+    if (w->drift->train_seconds > 0 && w->ddpm->train_seconds > 0)
+        items[n++] = times;
+    items[n++] =
+        "It does **not** show that drifting is better or worse in general: one network, one "
+        "budget, one set of pictures. A DDPM goes on improving long after this.";
+    items[n++] =
+        w->drift->net.noise_h || w->drift->net.latent_dim
+            ? "Drift uses a second network, its frozen encoder, and low-dimensional noise; "
+              "DDPM needs neither."
+            : "Drift uses a second network, its frozen encoder; DDPM needs none.";
+    if (w->c->caveat)
+        items[n++] = w->c->caveat;
+    items[n++] = "All of it is one seed. Differences below a fifth in distance, or five points in "
+                 "acceptance, are within what another seed may do.";
     lw_html_section(page, "What this shows, and what it does not");
-    lw_html_list(page, items, LW_COUNT(items));
+    lw_html_list(page, items, n);
+}
+
+static void add_finding(const comparing *w, lw_html *page)
+{
+    char text[640];
+    finding(w, text, sizeof text);
+    lw_html_note(page, LW_MARK_STRONG, text);
 }
 
 static void add_config(lw_html *page, const char *title, const char *run)
@@ -313,7 +275,8 @@ int lw_compare_page(comparing *w)
     LW_TRY(lw_html_new(w->c->title ? w->c->title : "Drifting beside DDPM", subtitle, &page));
     add_facts(w, page);
     add_cards(w, page);
-    LW_TRY(add_pictures(w, page));
+    add_finding(w, page);
+    LW_TRY(lw_compare_pictures_part(w, page));
     LW_TRY(add_quality(w, page));
     lw_compare_steps_part(w, page);
     lw_compare_latency_part(w, page);

@@ -69,10 +69,14 @@ int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, i
                     bool labels, lw_image *out);
 /* recipe_compare_page.c */
 int lw_compare_page(comparing *w);
+/* recipe_compare_pictures.c: the grids; controls and what the judge refused; grids on the way. */
+int lw_compare_pictures_part(const comparing *w, lw_html *page);
+int lw_compare_evidence_part(const comparing *w, lw_html *page);
+int lw_compare_films(const comparing *w, lw_html *page);
 /* recipe_compare_curves.c: adds the section with training curves and times. */
 void lw_compare_curves(const comparing *w, lw_html *page);
 /* recipe_compare_tables.c */
-void lw_compare_score_table(const comparing *w, lw_html *page);
+void lw_compare_score_tables(const comparing *w, lw_html *page);
 void lw_compare_latency_part(const comparing *w, lw_html *page);
 void lw_compare_steps_part(const comparing *w, lw_html *page);
 

@@ -7,9 +7,7 @@
 #include "base/base.h"
 #include "recipes/recipe_compare_parts.h"
 
-/* ---- scores
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- scores ----------------------------------------------------------------------------- */
 
 static void share_cell(lw_table *t, double v, bool failed)
 {
@@ -20,7 +18,7 @@ static void share_cell(lw_table *t, double v, bool failed)
 
 static void plain_cell(lw_table *t, double v, bool failed)
 {
-    lw_table_number(t, v, 3);
+    lw_table_cell(t, v < 10 ? "%.3f" : "%.1f", v);
     if (failed)
         lw_table_mark(t, LW_MARK_BAD);
 }
@@ -28,6 +26,15 @@ static void plain_cell(lw_table *t, double v, bool failed)
 static bool fails(const compare_entry *e, lw_criterion c)
 {
     return e->bar[c].applies && !e->bar[c].pass;
+}
+
+static void name_cells(const comparing *w, lw_table *t, const compare_entry *e)
+{
+    lw_table_cell(t, "%s", e->score.name);
+    if (e->kind == COMPARE_DRIFT ||
+        (e->kind == COMPARE_DDPM && e->evaluations == w->c->ddim_steps[0]))
+        lw_table_mark(t, LW_MARK_STRONG);
+    lw_table_cell(t, "%lld", (long long)e->score.n);
 }
 
 static void judge_cells(lw_table *t, const compare_entry *e)
@@ -42,51 +49,72 @@ static void judge_cells(lw_table *t, const compare_entry *e)
         lw_table_mark(t, LW_MARK_BAD);
 }
 
-static void score_row(const comparing *w, lw_table *t, const compare_entry *e)
+static void quality_row(const comparing *w, lw_table *t, const compare_entry *e)
 {
     const lw_score *s = &e->score;
-    bool main_row = e->kind == COMPARE_DRIFT ||
-                    (e->kind == COMPARE_DDPM && e->evaluations == w->c->ddim_steps[0]);
-    lw_table_cell(t, "%s", s->name);
-    if (main_row)
-        lw_table_mark(t, LW_MARK_STRONG);
-    lw_table_cell(t, "%lld", (long long)s->n);
+    name_cells(w, t, e);
     if (lw_scorer_has_judge(w->scorer))
         judge_cells(t, e);
     lw_table_cell(t, s->fd.value < 10 ? "%.2f" : "%.1f", s->fd.value);
     lw_table_cell(t, s->fd.value < 10 ? "%.2f .. %.2f" : "%.1f .. %.1f", s->fd.low, s->fd.high);
     lw_table_mark(t, LW_MARK_MUTED);
+}
+
+static void variety_row(const comparing *w, lw_table *t, const compare_entry *e)
+{
+    const lw_score *s = &e->score;
+    name_cells(w, t, e);
     plain_cell(t, s->diversity, fails(e, LW_BAR_DIVERSITY));
     plain_cell(t, s->colour, fails(e, LW_BAR_COLOUR));
     lw_table_cell(t, "%.3f", s->near_median);
     lw_table_cell(t, "%.3f", s->near_min);
     lw_table_cell(t, "%lld", (long long)s->copies);
     lw_table_cell(t, "%lld", (long long)s->duplicates);
-    lw_table_cell(t, e->failed ? "fails" : "passes");
-    lw_table_mark(t, e->failed ? (e->kind == COMPARE_CONTROL ? LW_MARK_MUTED : LW_MARK_BAD)
-                               : LW_MARK_GOOD);
+    lw_table_cell(t, e->failed ? "fails %d" : "passes", e->failed);
+    lw_table_mark(t, !e->failed                   ? LW_MARK_GOOD
+                     : e->kind == COMPARE_CONTROL ? LW_MARK_MUTED
+                                                  : LW_MARK_BAD);
 }
 
-void lw_compare_score_table(const comparing *w, lw_html *page)
+void lw_compare_score_tables(const comparing *w, lw_html *page)
 {
-    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    LW_CLEANUP(lw_table_clear) lw_table quality = {0};
+    LW_CLEANUP(lw_table_clear) lw_table variety = {0};
     static const char *const judged[] = {"accepted", "legible", "agrees", "junk", "classes, %"};
-    static const char *const rest[] = {"Frechet", "95 %", "diversity", "colour",
-                                       "nearest", "min",  "copies",    "doubles"};
-    lw_table_column(&t, "pictures", LW_LEFT);
-    lw_table_column(&t, "n", LW_RIGHT);
+    static const char *const more[] = {"diversity", "colour",  "nearest", "least",
+                                       "copies",    "doubles", "the bar"};
+    lw_table_column(&quality, "pictures", LW_LEFT);
+    lw_table_column(&quality, "n", LW_RIGHT);
     for (size_t i = 0; lw_scorer_has_judge(w->scorer) && i < LW_COUNT(judged); i++)
-        lw_table_column(&t, judged[i], LW_RIGHT);
-    for (size_t i = 0; i < LW_COUNT(rest); i++)
-        lw_table_column(&t, rest[i], LW_RIGHT);
-    lw_table_column(&t, "bar", LW_LEFT);
-    for (int i = 0; i < w->n_entries; i++)
-        score_row(w, &t, &w->entry[i]);
-    lw_html_table(page, &t, NULL);
+        lw_table_column(&quality, judged[i], LW_RIGHT);
+    lw_table_column(&quality, "Frechet", LW_RIGHT);
+    lw_table_column(&quality, "95 %", LW_RIGHT);
+    lw_table_column(&variety, "pictures", LW_LEFT);
+    lw_table_column(&variety, "n", LW_RIGHT);
+    for (size_t i = 0; i < LW_COUNT(more); i++)
+        lw_table_column(&variety, more[i], LW_RIGHT);
+    for (int i = 0; i < w->n_entries; i++) {
+        quality_row(w, &quality, &w->entry[i]);
+        variety_row(w, &variety, &w->entry[i]);
+    }
+    lw_html_table(
+        page, &quality,
+        lw_scorer_has_judge(w->scorer)
+            ? "**accepted**: the judge gives the class asked for 0.9 or more, although it "
+              "may answer “no picture” (**junk**: that is its answer). **legible**: the "
+              "reader, who may not, gives some class 0.9 or more; **agrees**: its "
+              "likeliest class is the one asked for. Red: below the bar."
+            : NULL);
+    lw_html_table(page, &variety,
+                  "**diversity**: distance between pictures of a class, against that of real ones. "
+                  "**colour**: distance of the colour statistics, 0 when right, near 1 for gray "
+                  "averages. **nearest**, **least**: median and smallest distance to a training "
+                  "picture (root mean square; pictures lie in -1..1). **copies**, **doubles**: "
+                  "pictures nearer than half of what one held-out picture in a hundred keeps, to a "
+                  "training picture or to each other. **the bar**: how many of its lines fail.");
 }
 
-/* ---- quality against evaluations
- * -------------------------------------------------------------------------------- */
+/* ---- quality against evaluations -------------------------------------------------------- */
 
 typedef double pick_fn(const lw_score *s);
 static double pick_fd(const lw_score *s)
@@ -102,7 +130,7 @@ static double pick_accepted(const lw_score *s)
 static void steps_plot(const comparing *w, const char *title, const char *label, pick_fn *pick,
                        double floor, bool log_y, lw_str *svg)
 {
-    double x[COMPARE_ENTRIES], y[COMPARE_ENTRIES], one = 1.0, drift = pick(&w->out->drift),
+    double x[COMPARE_ENTRIES], y[COMPARE_ENTRIES], one = 1.0, drift = pick(&w->out->drift_few),
                                                    edge[2] = {1.0, 1.0};
     double level[2] = {floor, floor};
     size_t n = 0;
@@ -155,9 +183,7 @@ void lw_compare_steps_part(const comparing *w, lw_html *page)
     lw_html_plots(page, plots, NULL, n_plots);
 }
 
-/* ---- latency
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- latency ---------------------------------------------------------------------------- */
 
 static const char *time_text(char buf[32], double seconds)
 {

@@ -15,7 +15,7 @@ typedef struct lw_demo_config {
     const char *output_dir;
     const char *encoder; /* for Frechet distances instead of the judge's features, or NULL */
     double minutes; /* of all trainings together; 0: 6 for pictures of 16x16, 30 for larger ones */
-    int64_t n_fid, n_ddpm;  /* pictures scored; 0: 1000 and 200 */
+    int64_t n_fid, n_ddpm;  /* pictures scored; 0: 1000 and 500 */
     double latency_seconds; /* of a timed cell; 0: 0.5 */
     int64_t seed;
     int32_t threads;
@@ -31,8 +31,7 @@ typedef struct lw_demo_result {
 
 int lw_recipe_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_result *out);
 
-/* ---- recipe_demo_settings.c: the trainings
- * --------------------------------------------------------------------- */
+/* ---- recipe_demo_settings.c: the trainings ---------------------------------------------- */
 
 typedef enum lw_demo_stage_id {
     LW_DEMO_ENCODER,

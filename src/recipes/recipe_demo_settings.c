@@ -18,9 +18,7 @@ const char *lw_demo_stage_name(lw_demo_stage_id id)
  * the same. */
 static const double shares[LW_DEMO_STAGES] = {0.10, 0.07, 0.03, 0.40, 0.40};
 
-/* ---- configs
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- configs ---------------------------------------------------------------------------- */
 
 static lw_train_config common(const lw_demo_config *c, double minutes)
 {
@@ -133,9 +131,7 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
     s->ddpm.eval_steps = 50;
 }
 
-/* ---- options
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- options ---------------------------------------------------------------------------- */
 
 static void set_text(json_t *o, const char *key, const char *v)
 {

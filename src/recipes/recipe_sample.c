@@ -30,8 +30,7 @@ static int32_t resolved_kind(const sampling *s)
     return s->source->method == LW_METHOD_DRIFT ? LW_SAMPLER_ONE_STEP : LW_SAMPLER_DDIM;
 }
 
-/* ---- writing
- * --------------------------------------------------------------------------------------------- */
+/* ---- writing ---------------------------------------------------------------------------- */
 
 static json_t *notes(const sampling *s)
 {
@@ -102,8 +101,7 @@ static int write_output(const sampling *s, const lw_observer *obs)
     return lw_str_ends(s->c->output, ".npy") ? write_npy(s) : write_folder(s, obs);
 }
 
-/* ---- making
- * ---------------------------------------------------------------------------------------------- */
+/* ---- making ----------------------------------------------------------------------------- */
 
 /* What cannot be written is said before the work, not after it. */
 static int check_output(const char *path)

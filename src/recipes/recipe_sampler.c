@@ -133,8 +133,7 @@ size_t lw_sampler_bytes(const lw_sampler *s)
     return a.frame_bytes + a.derived_bytes + b.frame_bytes + b.derived_bytes;
 }
 
-/* ---- one batch
- * ------------------------------------------------------------------------------------------ */
+/* ---- one batch -------------------------------------------------------------------------- */
 
 static int draw_noise(lw_sampler *s, int64_t first, uint32_t step)
 {

@@ -29,8 +29,7 @@ struct lw_scorer {
     char feature_name[96], reference_name[64];
 };
 
-/* ---- nearest training pictures
- * --------------------------------------------------------------------------- */
+/* ---- nearest training pictures ---------------------------------------------------------- */
 
 /* RMS distance per number from each of m pictures to the training pictures, block by block. */
 static int nearest_training(const lw_scorer *s, const float *x, int64_t m, double *near)
@@ -92,8 +91,7 @@ static int measure_radius(lw_scorer *s)
     return 0;
 }
 
-/* ---- the reference
- * ----------------------------------------------------------------------------------------- */
+/* ---- the reference ---------------------------------------------------------------------- */
 
 static const char *grouped(char buf[32], int64_t n)
 {
@@ -142,9 +140,7 @@ int64_t lw_scorer_reals(const lw_scorer *s, int64_t n, float *x, int32_t *classe
     return n;
 }
 
-/* ---- opening
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- opening ---------------------------------------------------------------------------- */
 
 static int open_nets(lw_scorer *s, lw_device *dev)
 {
@@ -247,9 +243,7 @@ const lw_dataset *lw_scorer_heldout(const lw_scorer *s)
     return s->held;
 }
 
-/* ---- one set
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- one set ---------------------------------------------------------------------------- */
 
 /* The judge's probabilities of real classes alone, so that they sum to 1. */
 static void among_real(const float *p, int64_t n, int32_t outputs, int32_t k, float *q)
@@ -318,5 +312,18 @@ int lw_scorer_score(lw_scorer *s, const char *name, const float *x, const int32_
     LW_TRY(lw_colour_distance(x, n, s->real, s->n_real, (int64_t)s->side * s->side, &r.colour));
     LW_TRY(score_near(s, x, &r));
     *out = r;
+    return 0;
+}
+
+int lw_scorer_own(lw_scorer *s, const float *x, const int32_t *asked, int64_t n, float *own)
+{
+    LW_ASSERT(s->judge, "own probabilities of %lld pictures without a judge", (long long)n);
+    int32_t outputs = s->judge->outputs;
+    LW_CLEANUP(lw_free) float *p = lw_calloc((size_t)(n * outputs), sizeof *p);
+    if (!p)
+        return LW_ENOMEM;
+    LW_TRY(lw_score_net_run(s->judge, x, n, NULL, p));
+    for (int64_t i = 0; i < n; i++)
+        own[i] = p[i * outputs + asked[i]];
     return 0;
 }

@@ -69,8 +69,10 @@ int64_t lw_scorer_reals(const lw_scorer *s, int64_t n, float *x, int32_t *classe
 int lw_scorer_score(lw_scorer *s, const char *name, const float *x, const int32_t *asked, int64_t n,
                     lw_score *out);
 
-/* ---- controls and the judge's own examination
- * ---------------------------------------------------------------- */
+/* Probability that the judge gives the class asked for, of each picture; needs a judge. */
+int lw_scorer_own(lw_scorer *s, const float *x, const int32_t *asked, int64_t n, float *own);
+
+/* ---- controls and the judge's own examination ------------------------------------------- */
 
 enum { LW_CONTROLS = 7 };
 /* Scores n pictures of each kind that must fail: uniform noise, averages of two, half splices, 2x
@@ -87,9 +89,7 @@ typedef struct lw_judge_exam {
 } lw_judge_exam;
 lw_judge_exam lw_judge_examine(const lw_score *reals, const lw_score controls[LW_CONTROLS]);
 
-/* ---- the bar
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- the bar ---------------------------------------------------------------------------- */
 
 typedef enum lw_criterion {
     LW_BAR_LEGIBLE,   /* share whose likeliest class has >= 0.9 among the real ones: >= 0.90 */

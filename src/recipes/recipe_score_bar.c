@@ -52,9 +52,7 @@ lw_judge_exam lw_judge_examine(const lw_score *reals, const lw_score out[LW_CONT
     return e;
 }
 
-/* ---- the bar
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- the bar ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *asked;

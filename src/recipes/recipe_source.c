@@ -8,8 +8,7 @@
 
 #include "base/base.h"
 
-/* ---- opening
- * --------------------------------------------------------------------------------------------- */
+/* ---- opening ---------------------------------------------------------------------------- */
 
 /* state.json lies beside the weights, or one folder up from the averaged ones. */
 static int read_state(lw_source *s)
@@ -66,8 +65,7 @@ void lw_source_close(lw_source **pp)
     lw_free(pp);
 }
 
-/* ---- classes
- * --------------------------------------------------------------------------------------------- */
+/* ---- classes ---------------------------------------------------------------------------- */
 
 const char *lw_source_class(const lw_source *s, int32_t c, char buf[16])
 {

@@ -5,5 +5,5 @@ set(SOURCES
   recipe_machine.c recipe_source.c recipe_sample.c
   recipe_judge.c recipe_score_net.c recipe_score.c recipe_score_bar.c
   recipe_compare.c recipe_compare_latency.c recipe_compare_files.c recipe_compare_tables.c recipe_compare_curves.c
-  recipe_compare_page.c recipe_demo.c recipe_demo_settings.c
+  recipe_compare_page.c recipe_compare_pictures.c recipe_demo.c recipe_demo_settings.c
   recipe_network.c recipe_forward.c recipe_run.c recipe_inspect.c recipe_inspect_graph.c recipe_bench.c recipe_bench_report.c recipe_bench_profile.c recipe_bench_unet.c recipe_bench_field.c)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page's pictures: grids side by side, controls, what the judge refused, grids while training.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "recipes/recipe_compare_parts.h"
+
+enum { REFUSED_COLUMNS = 8, REFUSED_ROWS = 7, FILM_ROWS = 7 };
+
+/* ---- side by side ----------------------------------------------------------------------- */
+
+int lw_compare_pictures_part(const comparing *w, lw_html *page)
+{
+    LW_CLEANUP(lw_image_clear) lw_image a = {0};
+    LW_CLEANUP(lw_image_clear) lw_image b = {0};
+    LW_CLEANUP(lw_image_clear) lw_image c = {0};
+    char ddpm[64], caption[128];
+    snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations each", w->c->ddim_steps[0]);
+    snprintf(caption, sizeof caption, "the same U-Net, sampled by DDIM, %s weights",
+             w->ddpm->averaged ? "averaged" : "last");
+    LW_TRY(lw_compare_grid(w, &w->real_set, 8, 2, w->real_set.classes != NULL, &a));
+    LW_TRY(lw_compare_grid(w, &w->drift_set, 8, 2, w->drift_set.classes != NULL, &b));
+    LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, 2, w->ddpm_set.classes != NULL, &c));
+    const lw_figure f[] = {{&a, "Real, held out", "never seen in training"},
+                           {&b, "Drift, 1 evaluation each", "the first of the seed, none picked"},
+                           {&c, ddpm, caption}};
+    lw_html_section(page, "Pictures");
+    if (w->drift_set.classes)
+        lw_html_text(page, "Every row is one class. The generators were asked for it; nothing was "
+                           "sorted or left out.");
+    lw_html_pictures(page, f, LW_COUNT(f));
+    return 0;
+}
+
+/* ---- controls and refusals -------------------------------------------------------------- */
+
+static int draw_controls(const comparing *w, lw_image *out)
+{
+    enum { EACH = 8 };
+    static const lw_junk_kind kinds[LW_CONTROLS] = {
+        LW_JUNK_NOISE, LW_JUNK_AVERAGE, LW_JUNK_SPLICE,  LW_JUNK_BLUR2,
+        LW_JUNK_MEAN,  LW_JUNK_NOISED,  LW_JUNK_REPEATED};
+    static const char *const names[LW_CONTROLS] = {"noise", "average", "halves",  "blurred",
+                                                   "means", "noised",  "repeated"};
+    int64_t floats = (int64_t)w->side * w->side * 3;
+    LW_CLEANUP(lw_junk_free) lw_junk *junk = NULL;
+    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(LW_CONTROLS * EACH * floats), sizeof *x);
+    if (!x)
+        return LW_ENOMEM;
+    LW_TRY(lw_junk_new(lw_scorer_heldout(w->scorer), 2024, &junk));
+    for (int k = 0; k < LW_CONTROLS; k++)
+        for (int i = 0; i < EACH; i++)
+            lw_junk_make(junk, kinds[k], i, x + (k * EACH + i) * floats);
+    const lw_grid g = {.columns = EACH,
+                       .padding = 1,
+                       .scale = 2,
+                       .background = {255, 255, 255},
+                       .row_labels = names};
+    return lw_grid_f32(&g, x, LW_CONTROLS * EACH, w->side, w->side, out);
+}
+
+/* The first pictures whose class the judge does not see; their number of all in *refused. */
+static int draw_refused(const comparing *w, const compare_set *s, lw_image *out, int64_t *refused)
+{
+    enum { MOST = REFUSED_COLUMNS * REFUSED_ROWS };
+    int64_t floats = (int64_t)w->side * w->side * 3;
+    LW_CLEANUP(lw_free) float *own = lw_calloc((size_t)s->n, sizeof *own);
+    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(MOST * floats), sizeof *x);
+    if (!own || !x)
+        return LW_ENOMEM;
+    LW_TRY(lw_scorer_own(w->scorer, s->x, s->classes, s->n, own));
+    *refused = 0;
+    for (int64_t i = 0; i < MOST * floats; i++)
+        x[i] = 1.0f;
+    for (int64_t i = 0; i < s->n; i++)
+        if ((double)own[i] < 0.9 - 1e-6 && (*refused)++ < MOST)
+            memcpy(x + (*refused - 1) * floats, s->x + i * floats, (size_t)floats * sizeof *x);
+    const lw_grid g = {
+        .columns = REFUSED_COLUMNS, .padding = 1, .scale = 2, .background = {255, 255, 255}};
+    return lw_grid_f32(&g, x, MOST, w->side, w->side, out);
+}
+
+int lw_compare_evidence_part(const comparing *w, lw_html *page)
+{
+    LW_CLEANUP(lw_image_clear) lw_image controls = {0};
+    LW_CLEANUP(lw_image_clear) lw_image drift = {0};
+    LW_CLEANUP(lw_image_clear) lw_image ddpm = {0};
+    char text[2][96];
+    int64_t n;
+    size_t k = 0;
+    lw_figure f[3];
+    LW_TRY(draw_controls(w, &controls));
+    f[k++] = (lw_figure){&controls, "The controls",
+                         "made from real pictures, scored like the generators', meant to fail"};
+    if (lw_scorer_has_judge(w->scorer) && w->drift_set.classes && w->ddpm_set.classes) {
+        LW_TRY(draw_refused(w, &w->drift_set, &drift, &n));
+        snprintf(text[0], sizeof text[0], "the first of %lld of %lld", (long long)n,
+                 (long long)w->drift_set.n);
+        f[k++] = (lw_figure){&drift, "Drift: refused by the judge", text[0]};
+        LW_TRY(draw_refused(w, &w->ddpm_set, &ddpm, &n));
+        snprintf(text[1], sizeof text[1], "the first of %lld of %lld", (long long)n,
+                 (long long)w->ddpm_set.n);
+        f[k++] = (lw_figure){&ddpm, "DDPM: refused by the judge", text[1]};
+    }
+    lw_html_pictures(page, f, k);
+    return 0;
+}
+
+/* ---- while training --------------------------------------------------------------------- */
+
+/* The first row of the grid in `path`, eight samples, drawn at line `row` of the film. */
+static int film_row(const char *path, const char *label, int row, lw_image *film)
+{
+    LW_CLEANUP(lw_image_clear) lw_image grid = {0};
+    static const uint8_t black[3] = {0, 0, 0};
+    const int32_t left = 8 * 6;
+    LW_TRY(lw_image_load(path, &grid));
+    int32_t height = grid.height / 8, width = grid.width;
+    if (!film->rgb) {
+        LW_TRY(lw_image_init(film, left + width, height * FILM_ROWS));
+        memset(film->rgb, 255, (size_t)film->width * (size_t)film->height * 3);
+    }
+    if (width != film->width - left || height * FILM_ROWS != film->height)
+        return lw_fail(LW_EFORMAT, "%s: its size is not that of the grids before it", path);
+    for (int32_t y = 0; y < height; y++)
+        memcpy(film->rgb + ((size_t)(row * height + y) * (size_t)film->width + (size_t)left) * 3,
+               grid.rgb + (size_t)y * (size_t)width * 3, (size_t)width * 3);
+    lw_image_text(film, left - 6 - lw_text_width(label, 1), row * height + (height - 9) / 2, 1,
+                  black, label);
+    return 0;
+}
+
+/* Up to FILM_ROWS of a run's samples/step_*.png, spread over the training; without any, nothing is
+ * drawn. */
+static int draw_film(const char *run, lw_image *film)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    char **names = NULL, label[24];
+    size_t n = 0;
+    lw_path_join(&dir, run, "samples");
+    if (!lw_path_is_dir(lw_str_c(&dir)))
+        return 0;
+    int rc = lw_list_dir(lw_str_c(&dir), &names, &n);
+    size_t rows = LW_MIN(n, (size_t)FILM_ROWS);
+    for (size_t k = 0; rc == 0 && rows > 1 && k < rows; k++) {
+        const char *file = names[k * (n - 1) / (rows - 1)];
+        long long step = 0;
+        if (sscanf(file, "step_%lld.png", &step) != 1)
+            continue;
+        snprintf(label, sizeof label, "%lld", step);
+        rc = film_row(lw_path_join(&path, lw_str_c(&dir), file), label, (int)k, film);
+    }
+    lw_list_free(&names, n);
+    return rc;
+}
+
+int lw_compare_films(const comparing *w, lw_html *page)
+{
+    LW_CLEANUP(lw_image_clear) lw_image drift = {0};
+    LW_CLEANUP(lw_image_clear) lw_image ddpm = {0};
+    lw_figure f[2];
+    size_t k = 0;
+    LW_TRY(draw_film(w->c->drift, &drift));
+    LW_TRY(draw_film(w->c->ddpm, &ddpm));
+    if (drift.rgb)
+        f[k++] = (lw_figure){&drift, "Drift while it learns",
+                             "the same noise after more and more steps, averaged weights"};
+    if (ddpm.rgb)
+        f[k++] = (lw_figure){&ddpm, "DDPM while it learns",
+                             "the same noise after more and more steps, averaged weights"};
+    if (k)
+        lw_html_pictures(page, f, k);
+    return 0;
+}
