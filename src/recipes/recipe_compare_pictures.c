@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page's pictures: grids side by side, controls, what the judge refused, grids while training.
+/* The page's pictures: grids side by side, controls, refusals, nearest training pictures, grids
+ * while training.
  */
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "base/base.h"
 #include "recipes/recipe_compare_parts.h"
 
-enum { REFUSED_COLUMNS = 8, REFUSED_ROWS = 7, FILM_ROWS = 7 };
+enum { REFUSED_COLUMNS = 8, REFUSED_ROWS = 7, NEAR_COLUMNS = 12, NEAR_ROWS = 4, FILM_ROWS = 7 };
 
 /* ---- side by side ----------------------------------------------------------------------- */
 
@@ -17,12 +18,13 @@ int lw_compare_pictures_part(const comparing *w, lw_html *page)
     LW_CLEANUP(lw_image_clear) lw_image b = {0};
     LW_CLEANUP(lw_image_clear) lw_image c = {0};
     char ddpm[64], caption[128];
+    int32_t scale = w->side <= 16 ? 2 : 1;
     snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations each", w->c->ddim_steps[0]);
     snprintf(caption, sizeof caption, "the same U-Net, sampled by DDIM, %s weights",
              w->ddpm->averaged ? "averaged" : "last");
-    LW_TRY(lw_compare_grid(w, &w->real_set, 8, 2, w->real_set.classes != NULL, &a));
-    LW_TRY(lw_compare_grid(w, &w->drift_set, 8, 2, w->drift_set.classes != NULL, &b));
-    LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, 2, w->ddpm_set.classes != NULL, &c));
+    LW_TRY(lw_compare_grid(w, &w->real_set, 8, scale, w->real_set.classes != NULL, &a));
+    LW_TRY(lw_compare_grid(w, &w->drift_set, 8, scale, w->drift_set.classes != NULL, &b));
+    LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, scale, w->ddpm_set.classes != NULL, &c));
     const lw_figure f[] = {{&a, "Real, held out", "never seen in training"},
                            {&b, "Drift, 1 evaluation each", "the first of the seed, none picked"},
                            {&c, ddpm, caption}};
@@ -55,7 +57,7 @@ static int draw_controls(const comparing *w, lw_image *out)
             lw_junk_make(junk, kinds[k], i, x + (k * EACH + i) * floats);
     const lw_grid g = {.columns = EACH,
                        .padding = 1,
-                       .scale = 2,
+                       .scale = w->side <= 16 ? 2 : 1,
                        .background = {255, 255, 255},
                        .row_labels = names};
     return lw_grid_f32(&g, x, LW_CONTROLS * EACH, w->side, w->side, out);
@@ -77,9 +79,48 @@ static int draw_refused(const comparing *w, const compare_set *s, lw_image *out,
     for (int64_t i = 0; i < s->n; i++)
         if ((double)own[i] < 0.9 - 1e-6 && (*refused)++ < MOST)
             memcpy(x + (*refused - 1) * floats, s->x + i * floats, (size_t)floats * sizeof *x);
-    const lw_grid g = {
-        .columns = REFUSED_COLUMNS, .padding = 1, .scale = 2, .background = {255, 255, 255}};
+    const lw_grid g = {.columns = REFUSED_COLUMNS,
+                       .padding = 1,
+                       .scale = w->side <= 16 ? 2 : 1,
+                       .background = {255, 255, 255}};
     return lw_grid_f32(&g, x, MOST, w->side, w->side, out);
+}
+
+/* The first pictures of a set, each left of the training picture nearest to it. */
+static int draw_nearest(const comparing *w, const compare_set *s, lw_image *out)
+{
+    enum { PAIRS = NEAR_COLUMNS / 2 * NEAR_ROWS };
+    int64_t floats = (int64_t)w->side * w->side * 3, n = LW_MIN(s->n, PAIRS);
+    double distance[PAIRS];
+    LW_CLEANUP(lw_free) float *near = lw_calloc((size_t)(PAIRS * floats), sizeof *near);
+    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(2 * PAIRS * floats), sizeof *x);
+    if (!near || !x)
+        return LW_ENOMEM;
+    LW_TRY(lw_scorer_nearest(w->scorer, s->x, n, near, distance));
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(x + 2 * i * floats, s->x + i * floats, (size_t)floats * sizeof *x);
+        memcpy(x + (2 * i + 1) * floats, near + i * floats, (size_t)floats * sizeof *x);
+    }
+    const lw_grid g = {.columns = NEAR_COLUMNS,
+                       .padding = 1,
+                       .scale = w->side <= 16 ? 2 : 1,
+                       .background = {255, 255, 255}};
+    return lw_grid_f32(&g, x, 2 * PAIRS, w->side, w->side, out);
+}
+
+/* Nothing learnt by heart? To be looked at as well as measured. */
+static int add_nearest(const comparing *w, lw_html *page)
+{
+    LW_CLEANUP(lw_image_clear) lw_image drift = {0};
+    LW_CLEANUP(lw_image_clear) lw_image ddpm = {0};
+    static const char caption[] =
+        "left of each pair the sample, right the training picture nearest to it";
+    LW_TRY(draw_nearest(w, &w->drift_set, &drift));
+    LW_TRY(draw_nearest(w, &w->ddpm_set, &ddpm));
+    const lw_figure f[] = {{&drift, "Drift: nearest training pictures", caption},
+                           {&ddpm, "DDPM: nearest training pictures", caption}};
+    lw_html_pictures(page, f, LW_COUNT(f));
+    return 0;
 }
 
 int lw_compare_evidence_part(const comparing *w, lw_html *page)
@@ -105,7 +146,7 @@ int lw_compare_evidence_part(const comparing *w, lw_html *page)
         f[k++] = (lw_figure){&ddpm, "DDPM: refused by the judge", text[1]};
     }
     lw_html_pictures(page, f, k);
-    return 0;
+    return add_nearest(w, page);
 }
 
 /* ---- while training --------------------------------------------------------------------- */

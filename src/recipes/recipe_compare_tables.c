@@ -23,9 +23,10 @@ static void plain_cell(lw_table *t, double v, bool failed)
         lw_table_mark(t, LW_MARK_BAD);
 }
 
+/* Without a judge there is no bar: two lines of it prove nothing. */
 static bool fails(const compare_entry *e, lw_criterion c)
 {
-    return e->bar[c].applies && !e->bar[c].pass;
+    return e->score.judged && e->bar[c].applies && !e->bar[c].pass;
 }
 
 static void name_cells(const comparing *w, lw_table *t, const compare_entry *e)
@@ -70,6 +71,8 @@ static void variety_row(const comparing *w, lw_table *t, const compare_entry *e)
     lw_table_cell(t, "%.3f", s->near_min);
     lw_table_cell(t, "%lld", (long long)s->copies);
     lw_table_cell(t, "%lld", (long long)s->duplicates);
+    if (!lw_scorer_has_judge(w->scorer))
+        return;
     lw_table_cell(t, e->failed ? "fails %d" : "passes", e->failed);
     lw_table_mark(t, !e->failed                   ? LW_MARK_GOOD
                      : e->kind == COMPARE_CONTROL ? LW_MARK_MUTED
@@ -91,7 +94,7 @@ void lw_compare_score_tables(const comparing *w, lw_html *page)
     lw_table_column(&quality, "95 %", LW_RIGHT);
     lw_table_column(&variety, "pictures", LW_LEFT);
     lw_table_column(&variety, "n", LW_RIGHT);
-    for (size_t i = 0; i < LW_COUNT(more); i++)
+    for (size_t i = 0; i < LW_COUNT(more) - !lw_scorer_has_judge(w->scorer); i++)
         lw_table_column(&variety, more[i], LW_RIGHT);
     for (int i = 0; i < w->n_entries; i++) {
         quality_row(w, &quality, &w->entry[i]);
@@ -111,7 +114,7 @@ void lw_compare_score_tables(const comparing *w, lw_html *page)
                   "averages. **nearest**, **least**: median and smallest distance to a training "
                   "picture (root mean square; pictures lie in -1..1). **copies**, **doubles**: "
                   "pictures nearer than half of what one held-out picture in a hundred keeps, to a "
-                  "training picture or to each other. **the bar**: how many of its lines fail.");
+                  "training picture or to each other.");
 }
 
 /* ---- quality against evaluations -------------------------------------------------------- */

@@ -31,23 +31,42 @@ struct lw_scorer {
 
 /* ---- nearest training pictures ---------------------------------------------------------- */
 
-/* RMS distance per number from each of m pictures to the training pictures, block by block. */
-static int nearest_training(const lw_scorer *s, const float *x, int64_t m, double *near)
+/* RMS distance per number from each of m pictures to the training pictures, block by block; row [m]
+ * (or NULL): which. */
+static int nearest_training(const lw_scorer *s, const float *x, int64_t m, double *near,
+                            int64_t *row)
 {
     int64_t block = LW_MIN(s->train->n, TRAIN_BLOCK);
     LW_CLEANUP(lw_free) float *rows = lw_calloc((size_t)(block * s->floats), sizeof *rows);
     LW_CLEANUP(lw_free) double *d = lw_calloc((size_t)m, sizeof *d);
-    if (!rows || !d)
+    LW_CLEANUP(lw_free) int64_t *index = lw_calloc((size_t)m, sizeof *index);
+    if (!rows || !d || !index)
         return LW_ENOMEM;
     for (int64_t at = 0; at < s->train->n; at += block) {
         int64_t n = LW_MIN(block, s->train->n - at);
         lw_data_from_u8(s->train->pixels + at * s->floats, n * s->floats, rows);
-        LW_TRY(lw_nearest(s->pool, x, m, rows, n, (int32_t)s->floats, 1, false, d, NULL));
-        for (int64_t i = 0; i < m; i++)
-            near[i] = at == 0 ? d[i] : LW_MIN(near[i], d[i]);
+        LW_TRY(lw_nearest(s->pool, x, m, rows, n, (int32_t)s->floats, 1, false, d, index));
+        for (int64_t i = 0; i < m; i++) {
+            if (at > 0 && d[i] >= near[i])
+                continue;
+            near[i] = d[i];
+            if (row)
+                row[i] = at + index[i];
+        }
     }
     for (int64_t i = 0; i < m; i++)
         near[i] /= sqrt((double)s->floats);
+    return 0;
+}
+
+int lw_scorer_nearest(const lw_scorer *s, const float *x, int64_t n, float *near, double *distance)
+{
+    LW_CLEANUP(lw_free) int64_t *row = lw_calloc((size_t)n, sizeof *row);
+    if (!row)
+        return LW_ENOMEM;
+    LW_TRY(nearest_training(s, x, n, distance, row));
+    for (int64_t i = 0; i < n; i++)
+        lw_data_from_u8(s->train->pixels + row[i] * s->floats, s->floats, near + i * s->floats);
     return 0;
 }
 
@@ -63,7 +82,7 @@ static int score_near(const lw_scorer *s, const float *x, lw_score *out)
     LW_CLEANUP(lw_free) double *near = lw_calloc((size_t)m, sizeof *near);
     if (!near)
         return LW_ENOMEM;
-    LW_TRY(nearest_training(s, x, m, near));
+    LW_TRY(nearest_training(s, x, m, near, NULL));
     qsort(near, (size_t)m, sizeof *near, compare_double);
     out->near_n = m;
     out->near_min = near[0];
@@ -85,7 +104,7 @@ static int measure_radius(lw_scorer *s)
     if (!near || !x || !c)
         return LW_ENOMEM;
     m = lw_scorer_reals(s, m, x, c);
-    LW_TRY(nearest_training(s, x, m, near));
+    LW_TRY(nearest_training(s, x, m, near, NULL));
     qsort(near, (size_t)m, sizeof *near, compare_double);
     s->copy_radius = 0.5 * near[m / 100];
     return 0;

@@ -69,6 +69,9 @@ int64_t lw_scorer_reals(const lw_scorer *s, int64_t n, float *x, int32_t *classe
 int lw_scorer_score(lw_scorer *s, const char *name, const float *x, const int32_t *asked, int64_t n,
                     lw_score *out);
 
+/* The training picture nearest to each of n pictures (pixels, root mean square): pictures into near
+ * [n][h][w][3], distance [n]. */
+int lw_scorer_nearest(const lw_scorer *s, const float *x, int64_t n, float *near, double *distance);
 /* Probability that the judge gives the class asked for, of each picture; needs a judge. */
 int lw_scorer_own(lw_scorer *s, const float *x, const int32_t *asked, int64_t n, float *own);
 

@@ -99,6 +99,10 @@ static void test_real_and_copies(void **state)
     assert_int_equal(lw_scorer_score(s, "copied", x, train->labels, N, &copied), 0);
     assert_int_equal(copied.copies, N);
     assert_true(copied.near_min == 0.0);
+    LW_CLEANUP(lw_free) float *near = lw_calloc((size_t)N * FLOATS, sizeof *near);
+    double distance[N];
+    assert_int_equal(lw_scorer_nearest(s, x, N, near, distance), 0);
+    assert_memory_equal(near, x, (size_t)N * FLOATS * sizeof *x);
     lw_data_from_u8(train->pixels + (int64_t)1024 * FLOATS, (int64_t)N * FLOATS, x);
     assert_int_equal(lw_scorer_score(s, "unseen", x, train->labels + 1024, N, &copied), 0);
     assert_int_equal(copied.copies, 0);
