@@ -27,8 +27,8 @@
  *     lw_device_options options = {.size = sizeof options, .threads = 4};
  * Fields that are left zero mean "the default".
  *
- * Environment: LW_ISA=ref|avx2|avx512 lowers the instruction set level; LW_LOG=info makes the
- * library write log lines to standard error (warnings are written by default).
+ * Environment: LW_ISA=ref|avx2|avx512|avx512bf16 lowers the instruction set level; LW_LOG=info
+ * makes the library write log lines to standard error (warnings are written by default).
  */
 #ifndef LEEWAY_H
 #define LEEWAY_H
@@ -90,8 +90,9 @@ typedef struct lw_device lw_device;
 typedef struct lw_device_options {
     size_t size;
     int threads; /* the calling thread included; 0: as many as CPUs this process may use */
-    const char
-        *isa; /* "ref", "avx2" or "avx512"; NULL: the best this machine has (and LW_ISA allows) */
+    /* "ref", "avx2", "avx512" or "avx512bf16"; NULL: the best this machine has (and LW_ISA allows)
+     */
+    const char *isa;
 } lw_device_options;
 
 /* Opens the CPU. options may be NULL. LW_ERROR_DEVICE: the CPU lacks that level. */

@@ -3,7 +3,7 @@
  * base: what every other folder stands on. Knows libc and POSIX, nothing of ours.
  *
  * Read in this order: error (codes and messages), log, arena and str (memory for set-up),
- * rng (Philox, counter based), sys (clock, files, memory maps, CPU flags), pool (the one thread
+ * rng (Philox, counter based), bf16 (the storage type), sys (clock, files, memory maps, CPU flags), pool (the one thread
  * pool), ring (bounded queue between two threads).
  *
  * Ownership: whoever calls *_new / *_open frees with *_free / *_close, which take T **, accept NULL
@@ -12,6 +12,7 @@
 #ifndef LW_BASE_H
 #define LW_BASE_H
 
+#include "base/bf16.h"
 #include "base/build.h"
 #include "base/error.h"
 #include "base/kinds.h"

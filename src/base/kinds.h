@@ -6,6 +6,13 @@
 /* The activation fused behind a product, a convolution or a normalisation. */
 typedef enum lw_act { LW_ACT_NONE, LW_ACT_RELU, LW_ACT_SILU } lw_act;
 
+/*
+ * Element types of the operands of products and convolutions; sums and outputs are always f32.
+ *   LW_NUM_BF16  bf16 x bf16, f32 sums
+ *   LW_NUM_S8    u8 activations x s8 weights, exact s32 sums, scaled to f32 at the end
+ */
+typedef enum lw_num { LW_NUM_F32, LW_NUM_BF16, LW_NUM_S8, LW_NUM_COUNT } lw_num;
+
 /* How the drift field is computed; formulas in kernels/drift/drift.h. */
 typedef enum lw_drift_variant {
     LW_DRIFT_OFFICIAL,      /* the reference form */

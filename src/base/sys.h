@@ -17,13 +17,20 @@ uint64_t lw_memory_total(void); /* bytes this process may use (cgroup limit or R
 
 /* CPUs this process may run on: affinity mask and cgroup quota, at least 1. */
 int lw_cpu_count(void);
-typedef enum lw_isa { LW_ISA_REF, LW_ISA_AVX2, LW_ISA_AVX512, LW_ISA_COUNT } lw_isa;
-/* Best level this CPU and kernel support (avx2 needs FMA; avx512 needs F, BW, DQ, VL). */
+typedef enum lw_isa {
+    LW_ISA_REF,
+    LW_ISA_AVX2,
+    LW_ISA_AVX512,
+    LW_ISA_AVX512BF16, /* f32 results have the bits of avx512; bf16 and int8 products are faster */
+    LW_ISA_COUNT
+} lw_isa;
+/* Best level this CPU and kernel support (avx2 needs FMA; avx512 needs F, BW, DQ, VL; avx512bf16
+ * needs BF16 and VNNI too). */
 lw_isa lw_isa_best(void);
-/* Best level, lowered by LW_ISA=ref|avx2|avx512. An unknown word or an unsupported level is
- * LW_EUSAGE / LW_EDEVICE. */
+/* Best level, lowered by LW_ISA=ref|avx2|avx512|avx512bf16. An unknown word or an unsupported
+ * level is LW_EUSAGE / LW_EDEVICE. */
 int lw_isa_chosen(lw_isa *out);
-const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avx512" */
+const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avx512", "avx512bf16" */
 const char *lw_cpu_name(void);       /* model name as the kernel says it */
 
 /* Whole file into a heap block with a NUL after it (not counted). max 0: no limit. Caller

@@ -15,7 +15,7 @@
 #include "base/sys.h"
 #include "base/sys_cgroup.h"
 
-static const char *const isa_names[LW_ISA_COUNT] = {"ref", "avx2", "avx512"};
+static const char *const isa_names[LW_ISA_COUNT] = {"ref", "avx2", "avx512", "avx512bf16"};
 
 static int affinity_count(void)
 {
@@ -52,10 +52,12 @@ lw_isa lw_isa_best(void)
     /* These ask the kernel too (saved registers), not only the CPU. */
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !f16c)
         return LW_ISA_REF;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+        return LW_ISA_AVX2;
+    if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
         return LW_ISA_AVX512;
-    return LW_ISA_AVX2;
+    return LW_ISA_AVX512BF16;
 #else
     return LW_ISA_REF;
 #endif
@@ -78,7 +80,7 @@ int lw_isa_chosen(lw_isa *out)
         *out = (lw_isa)i;
         return 0;
     }
-    return lw_fail(LW_EUSAGE, "LW_ISA=%s is unknown: use ref, avx2 or avx512", word);
+    return lw_fail(LW_EUSAGE, "LW_ISA=%s is unknown: use ref, avx2, avx512 or avx512bf16", word);
 }
 
 const char *lw_isa_name(lw_isa isa)

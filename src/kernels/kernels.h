@@ -8,14 +8,15 @@
  * Every kernel works on a range, is single-threaded, returns void and cannot fail. Outputs come
  * first. Splitting work into ranges never changes the bits of an output element.
  *
- * lw_kernels_init fills the table once per device: ref, then avx2, then avx512 up to the chosen
- * level.
+ * lw_kernels_init fills the table once per device: ref, then avx2, avx512, avx512bf16 up to the
+ * chosen level.
  */
 #ifndef LW_KERNELS_H
 #define LW_KERNELS_H
 
 #include "base/base.h"
 #include "kernels/attention/attention.h"
+#include "kernels/cast/cast.h"
 #include "kernels/conv/conv.h"
 #include "kernels/drift/drift.h"
 #include "kernels/ew/ew.h"
@@ -33,6 +34,7 @@
 typedef struct lw_kernels {
     lw_isa isa;
     struct lw_attention_kernels attention;
+    struct lw_cast_kernels cast;
     struct lw_conv_kernels conv;
     struct lw_drift_kernels drift;
     struct lw_ew_kernels ew;

@@ -3,7 +3,12 @@
 #include "kernels/kernels.h"
 
 /* The words of the rows as levels. */
-enum { at_ref = LW_ISA_REF, at_avx2 = LW_ISA_AVX2, at_avx512 = LW_ISA_AVX512 };
+enum {
+    at_ref = LW_ISA_REF,
+    at_avx2 = LW_ISA_AVX2,
+    at_avx512 = LW_ISA_AVX512,
+    at_avx512bf16 = LW_ISA_AVX512BF16
+};
 
 static void fill(lw_kernels *k, int level)
 {
@@ -12,6 +17,9 @@ static void fill(lw_kernels *k, int level)
         k->family.field = function;
 #define K(isa, field, function) ROW(attention, isa, field, function)
 #include "kernels/attention/attention.def"
+#undef K
+#define K(isa, field, function) ROW(cast, isa, field, function)
+#include "kernels/cast/cast.def"
 #undef K
 #define K(isa, field, function) ROW(conv, isa, field, function)
 #include "kernels/conv/conv.def"

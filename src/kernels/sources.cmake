@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
+  cast/cast_ref.c
   conv/conv_avx2.c
   conv/conv_avx512.c
   conv/conv_ref.c

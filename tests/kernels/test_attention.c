@@ -8,17 +8,14 @@
 
 #include <cmocka.h>
 
-#include "kernels/attention/attention.h"
+#include "kernels/kernels.h"
 #include "kernels/check.h"
 
 static const lw_attention_kernels *kernels_of(lw_isa isa)
 {
-    static lw_attention_kernels table[LW_ISA_COUNT];
-    enum { ref = LW_ISA_REF, avx2 = LW_ISA_AVX2, avx512 = LW_ISA_AVX512 };
-#define K(level, field, function) table[level].field = function;
-#include "kernels/attention/attention.def"
-#undef K
-    return &table[isa];
+    static lw_kernels k[LW_ISA_COUNT];
+    lw_kernels_init(&k[isa], isa);
+    return &k[isa].attention;
 }
 
 typedef struct problem {

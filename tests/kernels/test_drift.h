@@ -5,7 +5,7 @@
 #define LW_TESTS_TEST_DRIFT_H
 
 #include "kernels/check.h"
-#include "kernels/drift/drift.h"
+#include "kernels/kernels.h"
 
 typedef struct drift_problem {
     lw_drift_shape s;
@@ -16,12 +16,9 @@ typedef struct drift_problem {
 
 static lw_drift_run_fn *drift_kernel(lw_isa isa)
 {
-    static lw_drift_kernels table[LW_ISA_COUNT];
-    enum { ref = LW_ISA_REF, avx2 = LW_ISA_AVX2, avx512 = LW_ISA_AVX512 };
-#define K(level, field, function) table[level].field = function;
-#include "kernels/drift/drift.def"
-#undef K
-    return table[isa].run;
+    static lw_kernels k;
+    lw_kernels_init(&k, isa);
+    return k.drift.run;
 }
 
 /* Dense operands of s's sizes; gap > 0 puts that many floats between slots and samples. Contents:

@@ -9,16 +9,13 @@
 #include <cmocka.h>
 
 #include "kernels/check.h"
-#include "kernels/norm/norm.h"
+#include "kernels/kernels.h"
 
 static const lw_norm_kernels *kernels_of(lw_isa isa)
 {
-    static lw_norm_kernels table[LW_ISA_COUNT];
-    enum { ref = LW_ISA_REF, avx2 = LW_ISA_AVX2, avx512 = LW_ISA_AVX512 };
-#define K(level, field, function) table[level].field = function;
-#include "kernels/norm/norm.def"
-#undef K
-    return &table[isa];
+    static lw_kernels k[LW_ISA_COUNT];
+    lw_kernels_init(&k[isa], isa);
+    return &k[isa].norm;
 }
 
 /* Everything one case needs: floats, and the same numbers in double. gap: extra floats between

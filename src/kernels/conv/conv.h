@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv: 2-D convolution, channels last, f32.
+ * conv: 2-D convolution, channels last: f32, bf16 and int8 operands, f32 results.
  *
  *   x [B][H][W][C]   pixel pitch ldx >= C      w [O][KH][KW][C] dense ("OHWI")
  *   y [B][OH][OW][O] pixel pitch ldy >= O      bias [O]
@@ -21,6 +21,9 @@
  * the per-image shape and ISA level only, never on B, pitches, neighbours, task or thread. dw and
  * db depend on B too (fixed chunks of images, added in fixed order). Weights must be finite: taps
  * outside an image may be added as 0 * w.
+ *
+ * Reduced precision: as in gemm.h. C (O for the data gradient) and the pitch of the images that are
+ * read satisfy lw_num_fits. Pitches count elements of the array's own type.
  *
  * Source of the method: direct convolution as a matrix product with implicit gathering of rows
  * (Dukhan, "The indirect convolution algorithm", arXiv:1907.02129).
@@ -47,6 +50,8 @@ int lw_conv_shape_init(lw_conv_shape *s);
 
 typedef enum lw_conv_pass { LW_CONV_FORWARD, LW_CONV_DATA_GRAD } lw_conv_pass;
 
+/* Bytes of the packed weights of a pass (LW_NUM_S8: forward only). Tasks are those of f32. */
+size_t lw_conv_packed_bytes(lw_num num, const lw_conv_shape *s, lw_conv_pass pass);
 /* Floats of the packed weights of a pass (B, H, W, ldx, ldy do not matter), and tasks to pack them.
  */
 int64_t lw_conv_packed_floats(const lw_conv_shape *s, lw_conv_pass pass);
@@ -76,12 +81,38 @@ typedef void lw_conv_weight_grad_fn(float *dw, float *db, const float *dy, const
 typedef void lw_conv_weight_grad_combine_fn(float *dw, float *db, const lw_conv_shape *s,
                                             int accumulate, const float *partials, int64_t task);
 
+/* As pack, forward, data_grad and weight_grad, for bf16 operands; pack rounds. Weight gradients
+ * share tasks, partials and weight_grad_combine with f32; db is the sum of the rounded dy. */
+typedef void lw_conv_pack_bf16_fn(void *packed, const float *w, const lw_conv_shape *s,
+                                  lw_conv_pass pass, int64_t task);
+typedef void lw_conv_forward_bf16_fn(float *y, const lw_bf16 *x, const void *packed,
+                                     const lw_conv_shape *s, const lw_epilogue *e, int64_t task);
+typedef void lw_conv_data_grad_bf16_fn(float *dx, const lw_bf16 *dy, const void *packed,
+                                       const lw_conv_shape *s, const lw_epilogue *e, int64_t task);
+typedef void lw_conv_weight_grad_bf16_fn(float *dw, float *db, const lw_bf16 *dy, const lw_bf16 *x,
+                                         const lw_conv_shape *s, int accumulate, float *partials,
+                                         int64_t task);
+
+/* packed <- w for the forward pass, rounded as in gemm.h with scale[O]. */
+typedef void lw_conv_pack_s8_fn(void *packed, const float *w, const lw_conv_shape *s,
+                                const float *scale, int64_t task);
+/* y = epilogue(x * w), u8 images; taps outside an image count as the real number 0. */
+typedef void lw_conv_forward_u8_fn(float *y, const uint8_t *x, const void *packed,
+                                   const lw_quant *q, const lw_conv_shape *s, const lw_epilogue *e,
+                                   int64_t task);
+
 struct lw_conv_kernels {
     lw_conv_pack_fn *pack;
     lw_conv_forward_fn *forward;
     lw_conv_data_grad_fn *data_grad;
     lw_conv_weight_grad_fn *weight_grad;
     lw_conv_weight_grad_combine_fn *weight_grad_combine;
+    lw_conv_pack_bf16_fn *pack_bf16;
+    lw_conv_forward_bf16_fn *forward_bf16;
+    lw_conv_data_grad_bf16_fn *data_grad_bf16;
+    lw_conv_weight_grad_bf16_fn *weight_grad_bf16;
+    lw_conv_pack_s8_fn *pack_s8;
+    lw_conv_forward_u8_fn *forward_u8;
 };
 
 #define K(isa, field, function) __typeof__(*((struct lw_conv_kernels *)0)->field) function;

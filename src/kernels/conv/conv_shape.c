@@ -86,6 +86,14 @@ int64_t lw_conv_packed_floats(const lw_conv_shape *s, lw_conv_pass pass)
            lw_gemm_packed_floats(p.cols, (ptrdiff_t)p.y.taps * p.x.taps * p.depth);
 }
 
+size_t lw_conv_packed_bytes(lw_num num, const lw_conv_shape *s, lw_conv_pass pass)
+{
+    ptrdiff_t taps = (ptrdiff_t)s->KH * s->KW;
+    if (num == LW_NUM_S8)
+        return lw_s8_weight_bytes(s->O, taps * s->C) + lw_s8_sums_bytes(s->O, taps);
+    return (size_t)(lw_conv_packed_floats(s, pass) / lw_num_per_word(num)) * sizeof(float);
+}
+
 int64_t lw_conv_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass)
 {
     ptrdiff_t taps = (ptrdiff_t)s->KH * s->KW;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm: dense f32 products for linear layers, forward and backward.
+ * gemm: dense products for linear layers, forward and backward: f32, bf16 and int8 operands, f32
+ * results.
  *
  *   forward      C[M][N]  = act( A[M][K] . Bp  (+ C) + bias[N] + residual[M][N] )
  *   data grad    the same kernel: dX[M][K] = dY[M][N] . W packed the other way round
@@ -19,6 +20,12 @@
  * of fused multiply-adds over k = 0..K-1 in order (of vector lanes, summed at the end, when N <=
  * 4), so its bits depend on its own row, N and K and the ISA level only: never on M, the task or
  * the thread. Weight gradients depend on M too (fixed chunks of rows).
+ *
+ * Reduced precision (enum lw_num): the same products, shapes, tasks, epilogue and promises from
+ * operands of bf16 (f32 sums), or of u8 and s8 (exact integer sums). The machine reads operands in
+ * 32-bit words: K is a multiple of lw_num_per_word, rows of A, dY and X start at multiples of 4
+ * bytes and so do their pitches (in elements of their own type). lw_num_fits says whether. dY and X
+ * of a weight gradient need none of that. At the level ref, packed weights are plain copies.
  */
 #ifndef LW_KERNELS_GEMM_H
 #define LW_KERNELS_GEMM_H
@@ -42,6 +49,28 @@ typedef struct lw_epilogue {
     lw_act act;
 } lw_epilogue;
 
+/* Elements in a 32-bit word: 1, 2 or 4. */
+static inline ptrdiff_t lw_num_per_word(lw_num num)
+{
+    return num == LW_NUM_BF16 ? 2 : num == LW_NUM_S8 ? 4 : 1;
+}
+/* Whether a product of this depth over operands of this pitch may be computed in `num`: K, or the
+ * channels of one tap (C forward, O for the data gradient), and elements between rows or pixels. */
+static inline bool lw_num_fits(lw_num num, ptrdiff_t depth, ptrdiff_t pitch)
+{
+    return depth % lw_num_per_word(num) == 0 && pitch % lw_num_per_word(num) == 0;
+}
+
+/* How bytes stand for numbers: a = a_scale * (u8 - a_zero), weight = b_scale[n] * s8. */
+typedef struct lw_quant {
+    float a_scale;
+    int32_t a_zero; /* 0..255 */
+    const float *b_scale; /* [N], the scales that the weights were packed with */
+} lw_quant;
+
+/* Bytes that a packed [N][K] operand may take (upper bound over ISA levels). Packing takes
+ * lw_gemm_pack_tasks in every type. */
+size_t lw_gemm_packed_bytes(lw_num num, ptrdiff_t N, ptrdiff_t K);
 /* Floats that a packed [N][K] operand may take (upper bound over ISA levels), and tasks to pack it.
  */
 int64_t lw_gemm_packed_floats(ptrdiff_t N, ptrdiff_t K);
@@ -78,11 +107,39 @@ typedef void lw_gemm_weight_grad_combine_fn(float *dw, float *db, ptrdiff_t M, p
                                             ptrdiff_t K, int accumulate, const float *partials,
                                             int64_t task);
 
+/* As pack, forward and weight_grad, for bf16 operands; pack rounds. Weight gradients share tasks,
+ * partials and weight_grad_combine with f32; db is the sum of the rounded dy. */
+typedef void lw_gemm_pack_bf16_fn(void *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
+                                  ptrdiff_t stride_n, ptrdiff_t stride_k, int64_t task);
+typedef void lw_gemm_forward_bf16_fn(float *c, ptrdiff_t ldc, const lw_bf16 *a, ptrdiff_t lda,
+                                     const void *packed, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
+                                     const lw_epilogue *e, int64_t task);
+typedef void lw_gemm_weight_grad_bf16_fn(float *dw, float *db, const lw_bf16 *dy, ptrdiff_t lddy,
+                                         const lw_bf16 *x, ptrdiff_t ldx, ptrdiff_t M, ptrdiff_t N,
+                                         ptrdiff_t K, int accumulate, float *partials,
+                                         int64_t task);
+
+/* packed <- round(b / scale[n]) to nearest even, kept within -127..127 (0 where scale[n] is 0), and
+ * the sums of its columns. */
+typedef void lw_gemm_pack_s8_fn(void *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
+                                ptrdiff_t stride_n, ptrdiff_t stride_k, const float *scale,
+                                int64_t task);
+/* c = epilogue(a_scale * b_scale[n] * sum_k (a[m][k] - a_zero) * B(n, k)); the sum is exact for K <
+ * 2^16. */
+typedef void lw_gemm_forward_u8_fn(float *c, ptrdiff_t ldc, const uint8_t *a, ptrdiff_t lda,
+                                   const void *packed, const lw_quant *q, ptrdiff_t M, ptrdiff_t N,
+                                   ptrdiff_t K, const lw_epilogue *e, int64_t task);
+
 struct lw_gemm_kernels {
     lw_gemm_pack_fn *pack;
     lw_gemm_forward_fn *forward;
     lw_gemm_weight_grad_fn *weight_grad;
     lw_gemm_weight_grad_combine_fn *weight_grad_combine;
+    lw_gemm_pack_bf16_fn *pack_bf16;
+    lw_gemm_forward_bf16_fn *forward_bf16;
+    lw_gemm_weight_grad_bf16_fn *weight_grad_bf16;
+    lw_gemm_pack_s8_fn *pack_s8;
+    lw_gemm_forward_u8_fn *forward_u8;
 };
 
 #define K(isa, field, function) __typeof__(*((struct lw_gemm_kernels *)0)->field) function;

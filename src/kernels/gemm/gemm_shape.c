@@ -43,6 +43,23 @@ int64_t lw_gemm_packed_floats(ptrdiff_t N, ptrdiff_t K)
     return (int64_t)LW_ROUND_UP(N, 16) * K;
 }
 
+size_t lw_s8_weight_bytes(ptrdiff_t N, ptrdiff_t K)
+{
+    return (size_t)(LW_ROUND_UP(N, LW_S8_SUMS_STEP) * K);
+}
+
+size_t lw_gemm_packed_bytes(lw_num num, ptrdiff_t N, ptrdiff_t K)
+{
+    if (num == LW_NUM_S8)
+        return lw_s8_weight_bytes(N, K) + lw_s8_sums_bytes(N, 1);
+    return (size_t)(lw_gemm_packed_floats(N, K) / lw_num_per_word(num)) * sizeof(float);
+}
+
+size_t lw_s8_sums_bytes(ptrdiff_t N, ptrdiff_t taps)
+{
+    return (size_t)(LW_ROUND_UP(N, LW_S8_SUMS_STEP) * taps) * sizeof(int32_t);
+}
+
 ptrdiff_t lw_gemm_pack_cols(ptrdiff_t N, ptrdiff_t K)
 {
     ptrdiff_t cols = LW_ROUND_UP(LW_CEIL_DIV(131072, LW_MAX(K, 1)), LW_GEMM_COLS);

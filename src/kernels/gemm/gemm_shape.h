@@ -12,6 +12,14 @@ enum {
     LW_GEMM_GROUP_FLOATS = 98304 /* packed floats of one column group: 384 KiB of L2 */
 };
 
+/*
+ * Packed s8 weights of `taps` taps (1 for a matrix): the panels, lw_s8_weight_bytes(N, taps *
+ * depth), then the column sums of every tap, int32 [taps][N rounded up to LW_S8_SUMS_STEP].
+ */
+enum { LW_S8_SUMS_STEP = 16 };
+size_t lw_s8_weight_bytes(ptrdiff_t N, ptrdiff_t K);
+size_t lw_s8_sums_bytes(ptrdiff_t N, ptrdiff_t taps);
+
 /* Work of one task, given the work of the whole, in floating-point operations. */
 double lw_gemm_task_flops(double total);
 /* Columns whose packed panels stay in L2 while rows stream past, a multiple of LW_GEMM_COLS. */
