@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
+  cast/cast_avx2.c
+  cast/cast_avx512.c
   cast/cast_ref.c
   conv/conv_avx2.c
   conv/conv_avx512.c
+  conv/conv_bf16_ref.c
   conv/conv_ref.c
   conv/conv_shape.c
+  conv/conv_u8_ref.c
   gemm/gemm_avx2.c
   gemm/gemm_avx512.c
+  gemm/gemm_bf16_ref.c
   gemm/gemm_dot_avx2.c
   gemm/gemm_dot_avx512.c
   gemm/gemm_rank_avx2.c
@@ -15,6 +20,7 @@ set(SOURCES
   gemm/gemm_shape.c
   gemm/gemm_tile_avx2.c
   gemm/gemm_tile_avx512.c
+  gemm/gemm_u8_ref.c
   gemm/gemm_wgrad_avx2.c
   gemm/gemm_wgrad_avx512.c
   gemm/gemm_wgrad_shape.c

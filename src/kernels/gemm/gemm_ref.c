@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, reference: obvious loops, double accumulators; the oracle and the portable path.
+/* gemm, reference, f32: the oracle and the portable path; the loops are in gemm_ref.inc.
  * Packed weights are a plain [N][K] copy; tasks take equal shares of rows. */
 #include <math.h>
 
-#include "kernels/gemm/gemm_ref.h"
+#define REF_A float
+#define REF_B float
+#define REF_VALUE(v) ((double)(v))
+#define REF_WEIGHT(v) ((double)(v))
+#include "kernels/gemm/gemm_ref.inc"
 
 float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t row,
                       ptrdiff_t n)
@@ -39,16 +43,7 @@ void lw_gemm_forward_ref(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t lda,
                          const float *packed, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
                          const lw_epilogue *e, int64_t task)
 {
-    int64_t tasks = lw_gemm_tasks(M, N, K);
-    for (ptrdiff_t m = M * task / tasks; m < M * (task + 1) / tasks; m++) {
-        for (ptrdiff_t n = 0; n < N; n++) {
-            double sum = 0.0;
-            for (ptrdiff_t k = 0; k < K; k++)
-                sum += (double)a[m * lda + k] * (double)packed[n * K + k];
-            float old = e && e->accumulate ? c[m * ldc + n] : 0.0f;
-            c[m * ldc + n] = lw_epilogue_ref(sum, old, e, 0, m, n);
-        }
-    }
+    product_pass(c, ldc, a, lda, packed, NULL, M, N, K, e, task);
 }
 
 void lw_gemm_weight_grad_ref(float *dw, float *db, const float *dy, ptrdiff_t lddy, const float *x,
@@ -56,21 +51,7 @@ void lw_gemm_weight_grad_ref(float *dw, float *db, const float *dy, ptrdiff_t ld
                              float *partials, int64_t task)
 {
     (void)partials; /* one pass: each task owns some rows of dw */
-    int64_t tasks = lw_gemm_weight_grad_tasks(M, N, K);
-    for (ptrdiff_t n = N * task / tasks; n < N * (task + 1) / tasks; n++) {
-        for (ptrdiff_t k = 0; k < K; k++) {
-            double sum = accumulate ? (double)dw[n * K + k] : 0.0;
-            for (ptrdiff_t m = 0; m < M; m++)
-                sum += (double)dy[m * lddy + n] * (double)x[m * ldx + k];
-            dw[n * K + k] = (float)sum;
-        }
-        if (db) {
-            double sum = accumulate ? (double)db[n] : 0.0;
-            for (ptrdiff_t m = 0; m < M; m++)
-                sum += (double)dy[m * lddy + n];
-            db[n] = (float)sum;
-        }
-    }
+    weight_pass(dw, db, dy, lddy, x, ldx, M, N, K, accumulate, task);
 }
 
 void lw_gemm_weight_grad_combine_ref(float *dw, float *db, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,

@@ -9,4 +9,7 @@
 float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t row,
                       ptrdiff_t n);
 
+/* round(x / scale) to nearest even, within -127..127; 0 where scale is 0. */
+int8_t lw_s8_of_f32(float x, float scale);
+
 #endif

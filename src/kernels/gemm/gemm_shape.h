@@ -19,6 +19,10 @@ enum {
 enum { LW_S8_SUMS_STEP = 16 };
 size_t lw_s8_weight_bytes(ptrdiff_t N, ptrdiff_t K);
 size_t lw_s8_sums_bytes(ptrdiff_t N, ptrdiff_t taps);
+static inline int32_t *lw_s8_sums(void *packed, ptrdiff_t N, ptrdiff_t K)
+{
+    return (int32_t *)(void *)((char *)packed + lw_s8_weight_bytes(N, K));
+}
 
 /* Work of one task, given the work of the whole, in floating-point operations. */
 double lw_gemm_task_flops(double total);

@@ -20,6 +20,7 @@
  *   v_scale2(x,n): x * 2^n for whole n, |n| <= 252, x near 1
  *   v_hsum v_hmax v_hmin: one float from VL lanes;  v_hsum_d: the sum in double
  *   v_from_i(vi) = round to nearest float of signed lanes; v_as_i / v_as_f: bit casts
+ *   v_to_i(v): to nearest even, |v| < 2^31
  *   vi_set1 vi_iota(0,1,..) vi_load vi_store vi_load_n vi_store_n vi_add vi_sub vi_and vi_or vi_xor
  *   vi_shl(a,k) vi_shr(a,k) (zero fill) vi_sra(a,k) (sign fill), k a constant
  *   v_mullo_u32 v_mulhi_u32; v_mulwide_u32(a,b,&hi,&lo) does both at the price of one
@@ -28,7 +29,13 @@
  * vi_block_iota[l], leaves the 4 VL words in block order, w[0] first v_gather(base, vi index):
  * base[index[lane]];  v_load_u8(p): VL bytes to floats 0..255
  *
- * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 / _ref.
+ * vi_load_u16(p) vi_load_u16_n(p,n): halves to lanes; vi_store_u16 vi_store_u16_n vi_store_u8
+ * vi_store_u8_n: the low half or byte of each lane; v_load_u8_n(p,n)
+ *   v_of_bf16(w): lanes whose low halves are bf16, to floats;  vi_bf16(v): floats to bf16 in the
+ * low halves, the rest 0 (lw_bf16_of_f32)
+ *
+ * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 / _ref. LWV_BASE(name)
+ * pastes that of the level whose words these are: at avx512bf16 it is the function of avx512.
  */
 #ifndef LW_KERNELS_SIMD_H
 #define LW_KERNELS_SIMD_H
@@ -51,10 +58,23 @@
 #define LWV_PASTE_(name, suffix) name##suffix
 #define LWV_PASTE(name, suffix) LWV_PASTE_(name, suffix)
 #define LWV(name) LWV_PASTE(name, LW_SIMD_SUFFIX)
+#define LWV_BASE(name) LWV_PASTE(name, LW_SIMD_BASE_SUFFIX)
 
 LW_WORD vf v_select_gt(vf a, vf b, vf x, vf y)
 {
     return v_sel(v_gt(a, b), x, y);
+}
+
+LW_WORD vf v_of_bf16(vi w)
+{
+    return v_as_f(vi_shl(w, 16));
+}
+
+LW_WORD vi vi_bf16(vf v)
+{
+    vi u = v_as_i(v), high = vi_shr(u, 16);
+    vi even = vi_add(vi_set1(0x7fff), vi_and(high, vi_set1(1)));
+    return vi_sel(v_isnan(v), vi_or(high, vi_set1(0x40)), vi_shr(vi_add(u, even), 16));
 }
 
 #include "kernels/simd/simd_math.h"

@@ -10,6 +10,7 @@
 
 #define VL 8
 #define LW_SIMD_SUFFIX _avx2
+#define LW_SIMD_BASE_SUFFIX _avx2
 typedef __m256 vf;
 typedef __m256i vi;
 typedef __m256 vm; /* all ones or all zeros per lane */
@@ -274,6 +275,59 @@ LW_WORD vf v_load_u8(const uint8_t *p)
 {
     __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)p);
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
+}
+
+LW_WORD vi v_to_i(vf a)
+{
+    return _mm256_cvtps_epi32(a);
+}
+LW_WORD vi vi_load_u16(const uint16_t *p)
+{
+    return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+LW_WORD __m128i vi_low_u16(vi v) /* the low halves of all lanes */
+{
+    vi s = _mm256_shuffle_epi8(v, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1,
+                                                   -1, -1, 0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1,
+                                                   -1, -1, -1, -1, -1));
+    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(s, 0x08));
+}
+LW_WORD __m128i vi_low_u8(vi v) /* the low bytes of all lanes, 8 of them */
+{
+    return _mm_shuffle_epi8(vi_low_u16(v), _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, -1, -1, -1, -1,
+                                                         -1, -1, -1, -1));
+}
+LW_WORD void vi_store_u16(uint16_t *p, vi v)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, vi_low_u16(v));
+}
+LW_WORD void vi_store_u8(uint8_t *p, vi v)
+{
+    _mm_storel_epi64((__m128i *)(void *)p, vi_low_u8(v));
+}
+LW_WORD vi vi_load_u16_n(const uint16_t *p, ptrdiff_t n)
+{
+    uint16_t all[8] = {0};
+    memcpy(all, p, (size_t)n * sizeof *p);
+    return vi_load_u16(all);
+}
+LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
+{
+    uint16_t all[8];
+    vi_store_u16(all, v);
+    memcpy(p, all, (size_t)n * sizeof *p);
+}
+LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
+{
+    uint8_t all[8];
+    vi_store_u8(all, v);
+    memcpy(p, all, (size_t)n);
+}
+LW_WORD vf v_load_u8_n(const uint8_t *p, ptrdiff_t n)
+{
+    uint8_t all[8] = {0};
+    memcpy(all, p, (size_t)n);
+    return v_load_u8(all);
 }
 
 LW_WORD vi v_mulhi_u32(vi a, vi b)

@@ -9,7 +9,12 @@
 #include <immintrin.h>
 
 #define VL 16
+#if defined(__AVX512BF16__) && defined(__AVX512VNNI__)
+#define LW_SIMD_SUFFIX _avx512bf16
+#else
 #define LW_SIMD_SUFFIX _avx512
+#endif
+#define LW_SIMD_BASE_SUFFIX _avx512
 typedef __m512 vf;
 typedef __m512i vi;
 typedef __mmask16 vm;
@@ -277,6 +282,39 @@ LW_WORD vf v_load_u8(const uint8_t *p)
 {
     __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p);
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+}
+
+LW_WORD vi v_to_i(vf a)
+{
+    return _mm512_cvtps_epi32(a);
+}
+LW_WORD vi vi_load_u16(const uint16_t *p)
+{
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+LW_WORD void vi_store_u16(uint16_t *p, vi v)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(v));
+}
+LW_WORD void vi_store_u8(uint8_t *p, vi v)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(v));
+}
+LW_WORD vi vi_load_u16_n(const uint16_t *p, ptrdiff_t n)
+{
+    return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(vm_first(n), p));
+}
+LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
+{
+    _mm256_mask_storeu_epi16(p, vm_first(n), _mm512_cvtepi32_epi16(v));
+}
+LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
+{
+    _mm_mask_storeu_epi8(p, vm_first(n), _mm512_cvtepi32_epi8(v));
+}
+LW_WORD vf v_load_u8_n(const uint8_t *p, ptrdiff_t n)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(vm_first(n), p)));
 }
 
 LW_WORD vi v_mulhi_u32(vi a, vi b)

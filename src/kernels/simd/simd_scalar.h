@@ -8,6 +8,7 @@
 
 #define VL 1
 #define LW_SIMD_SUFFIX _ref
+#define LW_SIMD_BASE_SUFFIX _ref
 typedef float vf;
 typedef uint32_t vi;
 typedef int vm;
@@ -260,6 +261,41 @@ LW_WORD vf v_load_u8(const uint8_t *p)
 {
     return (float)*p;
 }
+LW_WORD vi v_to_i(vf a)
+{
+    return (vi)(int32_t)lrintf(a);
+}
+LW_WORD vi vi_load_u16(const uint16_t *p)
+{
+    return *p;
+}
+LW_WORD void vi_store_u16(uint16_t *p, vi v)
+{
+    *p = (uint16_t)v;
+}
+LW_WORD void vi_store_u8(uint8_t *p, vi v)
+{
+    *p = (uint8_t)v;
+}
+LW_WORD vi vi_load_u16_n(const uint16_t *p, ptrdiff_t n)
+{
+    return n > 0 ? *p : 0;
+}
+LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
+{
+    if (n > 0)
+        *p = (uint16_t)v;
+}
+LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
+{
+    if (n > 0)
+        *p = (uint8_t)v;
+}
+LW_WORD vf v_load_u8_n(const uint8_t *p, ptrdiff_t n)
+{
+    return n > 0 ? (float)*p : 0.0f;
+}
+
 LW_WORD vi vi_block_iota(void)
 {
     return 0;

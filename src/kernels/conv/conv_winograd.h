@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Winograd's minimal filtering for 3x3 convolutions of stride 1 and pad 1, f32: an image is cut
+ * into tiles of 4x4 or 2x2 outputs, F(4x4,3x3) and F(2x2,3x3). A tile's 6x6 (4x4) inputs and every
+ * filter are transformed, multiplied point by point (36 or 16 small matrix products over channels),
+ * and transformed back: 36 instead of 144 multiplications per tile and channel pair, or 16 instead
+ * of 36. The price is rounding: see conv_winograd_points.h for the bound.
+ *
+ * Forward and data gradient are the same computation: the gradient swaps C and O and turns the
+ * filters by half a turn, which `pack` does. Everything said in conv.h about tasks, bits and
+ * epilogues holds here too: the bits of an output depend on its image, the weights and the ISA
+ * level only.
+ *
+ * Source: Lavin and Gray, "Fast algorithms for convolutional neural networks", arXiv:1509.09308;
+ * Winograd, "Arithmetic complexity of computations" (1980).
+ */
+#ifndef LW_KERNELS_CONV_WINOGRAD_H
+#define LW_KERNELS_CONV_WINOGRAD_H
+
+#include "kernels/conv/conv.h"
+
+enum { LW_WINOGRAD_MAX_DEPTH = 4096 }; /* channels summed over */
+
+/* May the pass of this convolution be computed with tiles? 3x3, stride 1, pads 1, channels in
+ * range. */
+bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass);
+/* Side of the tiles to use (4 or 2), or 0 for the direct kernels. A pure function of the shape of
+ * one image, the level and the mode: see conv_winograd_rule.c. */
+int lw_winograd_tile(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode);
+
+/* Floats of the transformed weights, tasks to make them; tasks of the convolution and scratch
+ * floats that each worker needs. `tile` is 4 or 2. */
+int64_t lw_winograd_packed_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_scratch_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+
+/* packed (64-byte aligned) <- w [O][3][3][C]. */
+typedef void lw_winograd_pack_fn(float *packed, const float *w, const lw_conv_shape *s,
+                                 lw_conv_pass pass, int tile, int64_t task);
+/* out = epilogue(the pass of in). Forward: in is x, out y. Data gradient: in is dy, out dx.
+ * scratch: 64-byte aligned, of this worker alone. `e` may be NULL. */
+typedef void lw_winograd_run_fn(float *out, const float *in, const float *packed,
+                                const lw_conv_shape *s, lw_conv_pass pass, int tile,
+                                const lw_epilogue *e, float *scratch, int64_t task);
+
+struct lw_winograd_kernels {
+    lw_winograd_pack_fn *pack;
+    lw_winograd_run_fn *run;
+};
+
+#define K(isa, field, function) __typeof__(*((struct lw_winograd_kernels *)0)->field) function;
+#include "kernels/conv/conv_winograd.def"
+#undef K
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a Winograd convolution is cut into tasks: pure functions of the shape. */
+#include "kernels/conv/conv_winograd_shape.h"
+
+enum {
+    BLOCK_FLOATS = 147456, /* of V: 576 KiB of a core's L2, the rest is for M and the weights */
+    BLOCK_ROWS = 12,       /* a block below the largest is a multiple: the tallest register tile */
+    BLOCK_MAX = 48,
+    TASKS_WANTED = 8,
+    MIN_COLS = 2 * LW_GEMM_COLS /* fewer, and every task repeats too much of the input transform */
+};
+
+static ptrdiff_t depth(const lw_conv_shape *s, lw_conv_pass pass)
+{
+    return pass == LW_CONV_FORWARD ? s->C : s->O;
+}
+
+static ptrdiff_t produced(const lw_conv_shape *s, lw_conv_pass pass)
+{
+    return pass == LW_CONV_FORWARD ? s->O : s->C;
+}
+
+static int points_of(int tile)
+{
+    return (tile + 2) * (tile + 2);
+}
+
+bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass)
+{
+    return s->KH == 3 && s->KW == 3 && s->stride == 1 && s->pad_top == 1 && s->pad_left == 1 &&
+           s->pad_bottom == 1 && s->pad_right == 1 && depth(s, pass) <= LW_WINOGRAD_MAX_DEPTH;
+}
+
+lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+{
+    bool forward = pass == LW_CONV_FORWARD;
+    lw_wino w = {.tile = tile, .side = tile + 2, .points = points_of(tile), .H = s->H, .W = s->W};
+    w.K = depth(s, pass);
+    w.N = produced(s, pass);
+    w.ld_in = forward ? s->ldx : s->ldy;
+    w.ld_out = forward ? s->ldy : s->ldx;
+    w.tiles_y = LW_CEIL_DIV(w.H, tile);
+    w.tiles_x = LW_CEIL_DIV(w.W, tile);
+    w.tiles = (int64_t)s->B * w.tiles_y * w.tiles_x;
+    w.ldv = LW_ROUND_UP(w.K, 16);
+    ptrdiff_t most = BLOCK_FLOATS / (w.points * w.ldv) / BLOCK_ROWS * BLOCK_ROWS;
+    most = LW_MIN(LW_MAX(most, BLOCK_ROWS), BLOCK_MAX);
+    w.blocks = LW_MAX(LW_CEIL_DIV(w.tiles, most), 1);
+    w.block = (ptrdiff_t)LW_CEIL_DIV(w.tiles, w.blocks);
+    w.cols = LW_ROUND_UP(w.N, LW_GEMM_COLS);
+    while (w.blocks * LW_CEIL_DIV(w.N, w.cols) < TASKS_WANTED && w.cols > MIN_COLS)
+        w.cols = LW_ROUND_UP(w.cols / 2, LW_GEMM_COLS);
+    w.col_groups = LW_CEIL_DIV(w.N, w.cols);
+    w.v_step = w.block * w.ldv + 16;
+    w.m_step = w.block * LW_GEMM_COLS + 16;
+    return w;
+}
+
+int64_t lw_winograd_packed_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+{
+    return lw_gemm_packed_floats(produced(s, pass), depth(s, pass) * points_of(tile));
+}
+
+int64_t lw_winograd_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+{
+    return lw_gemm_pack_tasks(produced(s, pass), depth(s, pass) * points_of(tile));
+}
+
+int64_t lw_winograd_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+{
+    lw_wino w = lw_wino_of(s, pass, tile);
+    return w.blocks * w.col_groups;
+}
+
+int64_t lw_winograd_scratch_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+{
+    lw_wino w = lw_wino_of(s, pass, tile);
+    /* The reference keeps one tile in double precision. */
+    return LW_MAX(w.points * (w.v_step + w.m_step), 2 * w.points * w.ldv);
+}

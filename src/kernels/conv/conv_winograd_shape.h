@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the Winograd kernels: one pass as tiles, blocks of tiles and columns. */
+#ifndef LW_KERNELS_CONV_WINOGRAD_SHAPE_H
+#define LW_KERNELS_CONV_WINOGRAD_SHAPE_H
+
+#include "kernels/conv/conv_winograd.h"
+#include "kernels/gemm/gemm_shape.h"
+
+enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36 };
+
+/*
+ * The tiles of all images in a row (image, then y, then x) are cut into blocks; a task is one block
+ * and one group of output columns. Its scratch holds
+ *   V [points][block][ldv]            the block's transformed inputs
+ *   M [points][block][panel columns]  products of one panel, before they are transformed back
+ * with a few floats between points, so that the points of a tile do not share cache sets.
+ */
+typedef struct lw_wino {
+    int tile, side, points;   /* outputs of a tile in a line, inputs, side * side */
+    ptrdiff_t H, W;           /* of input and output alike */
+    ptrdiff_t K, N;           /* channels summed over, channels produced */
+    ptrdiff_t ld_in, ld_out;  /* floats between pixels */
+    ptrdiff_t tiles_y, tiles_x;
+    int64_t tiles, blocks;    /* of all images; block i has the tiles from tiles * i / blocks on */
+    ptrdiff_t block;          /* tiles of the largest block */
+    ptrdiff_t cols, col_groups;
+    ptrdiff_t ldv, v_step, m_step; /* floats */
+} lw_wino;
+lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+
+#endif
