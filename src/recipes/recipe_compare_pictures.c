@@ -7,8 +7,9 @@
 
 #include "base/base.h"
 #include "recipes/recipe_compare_parts.h"
+#include "recipes/recipe_curves.h"
 
-enum { REFUSED_COLUMNS = 8, REFUSED_ROWS = 7, NEAR_COLUMNS = 12, NEAR_ROWS = 4, FILM_ROWS = 7 };
+enum { REFUSED_COLUMNS = 8, REFUSED_ROWS = 7, NEAR_COLUMNS = 12, NEAR_ROWS = 4 };
 
 /* ---- side by side ----------------------------------------------------------------------- */
 
@@ -151,61 +152,14 @@ int lw_compare_evidence_part(const comparing *w, lw_html *page)
 
 /* ---- while training --------------------------------------------------------------------- */
 
-/* The first row of the grid in `path`, eight samples, drawn at line `row` of the film. */
-static int film_row(const char *path, const char *label, int row, lw_image *film)
-{
-    LW_CLEANUP(lw_image_clear) lw_image grid = {0};
-    static const uint8_t black[3] = {0, 0, 0};
-    const int32_t left = 8 * 6;
-    LW_TRY(lw_image_load(path, &grid));
-    int32_t height = grid.height / 8, width = grid.width;
-    if (!film->rgb) {
-        LW_TRY(lw_image_init(film, left + width, height * FILM_ROWS));
-        memset(film->rgb, 255, (size_t)film->width * (size_t)film->height * 3);
-    }
-    if (width != film->width - left || height * FILM_ROWS != film->height)
-        return lw_fail(LW_EFORMAT, "%s: its size is not that of the grids before it", path);
-    for (int32_t y = 0; y < height; y++)
-        memcpy(film->rgb + ((size_t)(row * height + y) * (size_t)film->width + (size_t)left) * 3,
-               grid.rgb + (size_t)y * (size_t)width * 3, (size_t)width * 3);
-    lw_image_text(film, left - 6 - lw_text_width(label, 1), row * height + (height - 9) / 2, 1,
-                  black, label);
-    return 0;
-}
-
-/* Up to FILM_ROWS of a run's samples/step_*.png, spread over the training; without any, nothing is
- * drawn. */
-static int draw_film(const char *run, lw_image *film)
-{
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    char **names = NULL, label[24];
-    size_t n = 0;
-    lw_path_join(&dir, run, "samples");
-    if (!lw_path_is_dir(lw_str_c(&dir)))
-        return 0;
-    int rc = lw_list_dir(lw_str_c(&dir), &names, &n);
-    size_t rows = LW_MIN(n, (size_t)FILM_ROWS);
-    for (size_t k = 0; rc == 0 && rows > 1 && k < rows; k++) {
-        const char *file = names[k * (n - 1) / (rows - 1)];
-        long long step = 0;
-        if (sscanf(file, "step_%lld.png", &step) != 1)
-            continue;
-        snprintf(label, sizeof label, "%lld", step);
-        rc = film_row(lw_path_join(&path, lw_str_c(&dir), file), label, (int)k, film);
-    }
-    lw_list_free(&names, n);
-    return rc;
-}
-
 int lw_compare_films(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_image_clear) lw_image drift = {0};
     LW_CLEANUP(lw_image_clear) lw_image ddpm = {0};
     lw_figure f[2];
     size_t k = 0;
-    LW_TRY(draw_film(w->c->drift, &drift));
-    LW_TRY(draw_film(w->c->ddpm, &ddpm));
+    LW_TRY(lw_curves_film(w->c->drift, &drift));
+    LW_TRY(lw_curves_film(w->c->ddpm, &ddpm));
     if (drift.rgb)
         f[k++] = (lw_figure){&drift, "Drift while it learns",
                              "the same noise after more and more steps, averaged weights"};

@@ -2,8 +2,11 @@
 /* The run directory: what is written once, and the logs. */
 #include "recipes/recipes.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -117,12 +120,27 @@ static void warn_other_options(const lw_run_dir *d, const char *now)
                lw_str_c(&changes));
 }
 
+/* Two processes in one directory would write over each other's logs and checkpoints. The lock goes
+ * with the process, however it ends; file systems that know no locks go without. */
+static int lock_dir(lw_run_dir *d)
+{
+    d->lock = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->lock >= 0 && flock(d->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return lw_fail(LW_EUSAGE,
+                       "%s: another process is training into it: wait for it, stop it, or choose "
+                       "another --output-dir",
+                       d->path);
+    return 0;
+}
+
 int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, const char *isa,
                     int64_t step, lw_run_dir *out)
 {
-    lw_run_dir d = {.path = lw_strdup(c->output_dir)};
+    lw_run_dir d = {.path = lw_strdup(c->output_dir), .lock = -1};
     lw_str path = {0};
     int rc = d.path ? lw_mkdirs(d.path) : LW_ENOMEM;
+    if (rc == 0)
+        rc = lock_dir(&d);
     if (rc == 0)
         rc = c->resume ? cut_logs(&d, step) : refuse_existing(&d);
     if (rc == 0 && c->resume && c->config_yaml)
@@ -150,6 +168,9 @@ int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, c
 void lw_run_dir_close(lw_run_dir *d)
 {
     lw_events_close(&d->events);
+    if (d->lock >= 0)
+        close(d->lock);
+    d->lock = -1;
     lw_free(&d->path);
 }
 

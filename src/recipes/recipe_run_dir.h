@@ -13,11 +13,13 @@
 typedef struct lw_run_dir {
     char *path;
     lw_events *events;
+    int lock;           /* descriptor of the locked directory, -1: none */
     double time_before; /* seconds of training before this process, from the checkpoint */
 } lw_run_dir;
 
 /* Makes the directory and writes what does not change. LW_EUSAGE when it holds a run and this is
- * not a resume: nothing is overwritten. c->resume: logs are cut back to `step`. */
+ * not a resume, or another process is at work in it: nothing is overwritten. c->resume: logs are
+ * cut back to `step`. */
 int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, const char *isa,
                     int64_t step, lw_run_dir *out);
 void lw_run_dir_close(lw_run_dir *d);

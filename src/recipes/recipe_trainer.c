@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_optim.h"
+#include "recipes/recipe_run_page.h"
 
 typedef struct loop {
     const lw_train_job *job;
@@ -17,7 +18,7 @@ typedef struct loop {
     int64_t floats;
     double loss, grad_norm, lr; /* of the last step */
     double started, logged_at;
-    int64_t logged_step, first_step;
+    int64_t logged_step, first_step, done;
 } loop;
 
 /* ---- one step
@@ -181,6 +182,7 @@ static int run_steps(loop *l)
         if (!isfinite(l->loss))
             return not_finite(l, step + 1, "the loss is");
         LW_TRY(update(l, step));
+        l->done = step + 1;
         LW_TRY(after_step(l, step + 1, &saved));
         if (!lw_observe_stop(l->obs) || step + 1 == l->c->steps)
             continue;
@@ -310,16 +312,20 @@ static int run_loop(loop *l, lw_train_result *out)
     if (l->job->loss_note)
         lw_observe_say(l->obs, "%s", l->job->loss_note);
     l->started = l->logged_at = lw_now();
-    l->logged_step = l->first_step;
+    l->logged_step = l->done = l->first_step;
     int rc = run_steps(l);
     out->first_step = l->first_step;
-    out->steps = l->c->steps;
+    out->steps = l->done;
     out->loss = l->loss;
     out->seconds = l->dir.time_before + lw_now() - l->started;
     out->images_per_second =
-        (double)((l->c->steps - l->first_step) * l->job->images * l->c->grad_accum_steps) /
+        (double)((l->done - l->first_step) * l->job->images * l->c->grad_accum_steps) /
         LW_MAX(lw_now() - l->started, 1e-9);
-    return rc < 0 ? rc : write_summary(l, out);
+    if (rc == 0)
+        rc = write_summary(l, out);
+    if (rc == 0 || rc == LW_ESTOPPED)
+        LW_TRY(lw_run_page_write(l->dir.path, l->job, out));
+    return rc;
 }
 
 int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step,

@@ -16,13 +16,14 @@ same() {
 }
 
 expect 0 $ddpm --steps 4 --output-dir whole --threads 1
-for file in config.yaml command.txt env.json metrics.jsonl loss_log.csv summary.json checkpoints/last/state.json; do
+for file in config.yaml command.txt env.json metrics.jsonl loss_log.csv summary.json report.html checkpoints/last/state.json; do
     [ -s "whole/$file" ] || fails "whole/$file is missing"
 done
 ls whole/tb/events.out.tfevents.* >ls.txt || fails 'no TensorBoard events'
 [ "$(head -n 1 whole/loss_log.csv)" = 'step,loss,time_s,images_per_sec' ] || fails 'columns of loss_log.csv'
 [ "$(wc -l <whole/loss_log.csv)" -eq 5 ] || fails 'rows of loss_log.csv'
 grep -q '"grad_norm"' whole/metrics.jsonl || fails 'no gradient norm in metrics.jsonl'
+grep -q 'gradient norm' whole/report.html || fails 'no curves in report.html'
 
 # another thread count; 2 + 2 steps; a replay of the written config: the same bits
 expect 0 $ddpm --steps 4 --output-dir threads --threads 3
@@ -70,6 +71,11 @@ expect 2 $ddpm --steps 4 --output-dir whole
 err_has '--resume'
 expect 2 train ddpm --output-dir x --steps 1
 err_has '--data'
+(
+    flock 9
+    expect 2 $ddpm --steps 6 --output-dir whole --resume
+    err_has 'another process is training into it'
+) 9<whole || exit 1
 expect 2 $ddpm --output-dir x
 expect 2 $ddpm --steps 1 --output-dir x --batch-szie 3
 err_has 'did you mean --batch-size?'

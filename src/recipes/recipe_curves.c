@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Curves and pictures that a run directory holds: from metrics.jsonl and samples/. */
+#include "recipes/recipe_curves.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "formats/formats.h"
+
+enum { CURVES_MAX = 8, FILM_ROWS = 7 };
+
+/* Columns of a run's metrics.jsonl. */
+typedef struct columns {
+    json_t *rows;
+    size_t n;
+    double *v[CURVES_MAX], *step;
+    char name[CURVES_MAX][32];
+    int n_v;
+} columns;
+
+static int columns_load(const char *run, columns *c)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    *c = (columns){0};
+    lw_path_join(&path, run, "metrics.jsonl");
+    if (!lw_path_exists(lw_str_c(&path)))
+        return 0;
+    LW_TRY(lw_jsonl_load(lw_str_c(&path), &c->rows));
+    c->n = json_array_size(c->rows);
+    c->step = lw_calloc(c->n + 1, sizeof *c->step);
+    for (size_t i = 0; c->step && i < c->n; i++)
+        c->step[i] = json_number_value(json_object_get(json_array_get(c->rows, i), "step"));
+    return c->step ? 0 : LW_ENOMEM;
+}
+
+static void columns_clear(columns *c)
+{
+    for (int k = 0; k < c->n_v; k++)
+        lw_free(&c->v[k]);
+    lw_free(&c->step);
+    lw_json_drop(&c->rows);
+}
+
+/* Adds column `key` (gaps where a row lacks it); false when no row has it. */
+static bool columns_add(columns *c, const char *key, const char *name)
+{
+    bool any = false;
+    double *v = c->n_v < CURVES_MAX ? lw_calloc(c->n + 1, sizeof *v) : NULL;
+    for (size_t i = 0; v && i < c->n; i++) {
+        const json_t *x = json_object_get(json_array_get(c->rows, i), key);
+        v[i] = json_is_number(x) ? json_number_value(x) : (double)NAN;
+        any = any || json_is_number(x);
+    }
+    if (!any) {
+        lw_free(&v);
+        return false;
+    }
+    c->v[c->n_v] = v;
+    snprintf(c->name[c->n_v], sizeof c->name[0], "%s", name);
+    c->n_v++;
+    return true;
+}
+
+/* Draws columns from `first` on; dots where values are sparse. */
+static void draw(const columns *c, int first, const lw_plot *p, double smooth, bool dots,
+                 lw_str *svg)
+{
+    lw_series s[CURVES_MAX];
+    double x[CURVES_MAX][512];
+    double y[CURVES_MAX][512];
+    int n = 0;
+    for (int k = first; k < c->n_v; k++, n++) {
+        s[n] = (lw_series){.name = c->name[k],
+                           .x = c->step,
+                           .y = c->v[k],
+                           .n = c->n,
+                           .smooth = smooth,
+                           .dots = dots};
+        size_t m = 0;
+        for (size_t i = 0; dots && i < c->n && m < 512;
+             i++) /* sparse columns: only the rows that have them */
+            if (isfinite(c->v[k][i])) {
+                x[n][m] = c->step[i];
+                y[n][m++] = c->v[k][i];
+            }
+        if (dots) {
+            s[n].x = x[n];
+            s[n].y = y[n];
+            s[n].n = m;
+        }
+    }
+    lw_plot_lines(p, s, (size_t)n, svg);
+}
+
+/* ---- the plots -------------------------------------------------------------------------- */
+
+int lw_curves_loss(const char *run, const char *title, lw_str *svg)
+{
+    columns c;
+    const lw_plot p = {.title = title, .x_label = "step", .y_label = "loss", .log_y = true};
+    int rc = columns_load(run, &c);
+    if (rc == 0 && columns_add(&c, "loss", "loss"))
+        draw(&c, 0, &p, c.n > 80 ? 0.8 : 0.0, false, svg);
+    columns_clear(&c);
+    return rc;
+}
+
+int lw_curves_column(const char *run, const char *key, const lw_plot *p, lw_str *svg)
+{
+    columns c;
+    int rc = columns_load(run, &c);
+    if (rc == 0 && columns_add(&c, key, key))
+        draw(&c, 0, p, 0.0, false, svg);
+    columns_clear(&c);
+    return rc;
+}
+
+int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd)
+{
+    columns c;
+    int rc = columns_load(run, &c);
+    const json_t *last = rc == 0 && c.n ? json_array_get(c.rows, c.n - 1) : NULL;
+    const char *key;
+    json_t *value;
+    const lw_plot p = {.title = "drift: length of the raw drift",
+                       .x_label = "step",
+                       .y_label = "in units of the mean distance",
+                       .log_y = true};
+    const lw_plot q = {.title = "drift: Frechet distance while training",
+                       .x_label = "step",
+                       .y_label = "in the drift encoder's features",
+                       .log_y = true};
+    if (last)
+        json_object_foreach((json_t *)(uintptr_t)last, key, value)
+        {
+            char name[32];
+            if (!lw_str_starts(key, "raw_drift_") || c.n_v >= 4)
+                continue;
+            snprintf(name, sizeof name, "tau %.16s", key + strlen("raw_drift_"));
+            columns_add(&c, key, name);
+        }
+    if (c.n_v)
+        draw(&c, 0, &p, 0.8, false, raw);
+    int first = c.n_v;
+    if (rc == 0 && columns_add(&c, "fd", "drift") && columns_add(&c, "fd_floor", "real"))
+        draw(&c, first, &q, 0.0, true, fd);
+    columns_clear(&c);
+    return rc;
+}
+
+/* ---- pictures --------------------------------------------------------------------------- */
+
+/* The first row of the grid in `path`, eight samples, drawn at line `row` of `rows` of the film. */
+static int film_row(const char *path, const char *label, int row, int rows, lw_image *film)
+{
+    LW_CLEANUP(lw_image_clear) lw_image grid = {0};
+    static const uint8_t black[3] = {0, 0, 0};
+    const int32_t left = 8 * 6;
+    LW_TRY(lw_image_load(path, &grid));
+    int32_t height = grid.height / 8, width = grid.width;
+    if (!film->rgb) {
+        LW_TRY(lw_image_init(film, left + width, height * rows));
+        memset(film->rgb, 255, (size_t)film->width * (size_t)film->height * 3);
+    }
+    if (width != film->width - left || height * rows != film->height)
+        return lw_fail(LW_EFORMAT, "%s: its size is not that of the grids before it", path);
+    for (int32_t y = 0; y < height; y++)
+        memcpy(film->rgb + ((size_t)(row * height + y) * (size_t)film->width + (size_t)left) * 3,
+               grid.rgb + (size_t)y * (size_t)width * 3, (size_t)width * 3);
+    lw_image_text(film, left - 6 - lw_text_width(label, 1), row * height + (height - 9) / 2, 1,
+                  black, label);
+    return 0;
+}
+
+int lw_curves_film(const char *run, lw_image *film)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    char **names = NULL, label[24];
+    size_t n = 0;
+    lw_path_join(&dir, run, "samples");
+    if (!lw_path_is_dir(lw_str_c(&dir)))
+        return 0;
+    int rc = lw_list_dir(lw_str_c(&dir), &names, &n);
+    size_t rows = LW_MIN(n, (size_t)FILM_ROWS);
+    for (size_t k = 0; rc == 0 && rows > 1 && k < rows; k++) {
+        const char *file = names[k * (n - 1) / (rows - 1)];
+        long long step = 0;
+        if (sscanf(file, "step_%lld.png", &step) != 1)
+            continue;
+        snprintf(label, sizeof label, "%lld", step);
+        rc = film_row(lw_path_join(&path, lw_str_c(&dir), file), label, (int)k, (int)rows, film);
+    }
+    lw_list_free(&names, n);
+    return rc;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page of one training run. */
+#include "recipes/recipe_run_page.h"
+
+#include <stdio.h>
+
+#include "base/base.h"
+#include "recipes/recipe_curves.h"
+
+static const char *text(const json_t *j, const char *key)
+{
+    const char *s = json_string_value(json_object_get(j, key));
+    return s ? s : "unknown";
+}
+
+static void add_facts(const char *dir, const lw_train_job *job, lw_html *page)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *env = NULL;
+    char threads[64];
+    lw_path_join(&path, dir, "env.json");
+    if (lw_json_load(lw_str_c(&path), &env) < 0)
+        return;
+    snprintf(threads, sizeof threads, "%lld, %s",
+             (long long)json_integer_value(json_object_get(env, "threads")), text(env, "isa"));
+    const char *const facts[] = {"Recipe",  job->name,
+                                 "Machine", text(env, "cpu"),
+                                 "Threads", threads,
+                                 "Leeway",  text(env, "version"),
+                                 "Commit",  text(env, "commit")};
+    lw_html_facts(page, facts, LW_COUNT(facts) / 2);
+}
+
+static void add_cards(const lw_train_result *r, lw_html *page)
+{
+    char v[4][48], took[32], n[2][96];
+    snprintf(v[0], sizeof v[0], "%lld", (long long)r->steps);
+    snprintf(n[0], sizeof n[0], "in %s", lw_fmt_time(took, r->seconds));
+    snprintf(v[1], sizeof v[1], "%.4g", r->loss);
+    snprintf(v[2], sizeof v[2], "%.4g", r->images_per_second);
+    snprintf(v[3], sizeof v[3], "%.3g M", (double)r->parameters / 1e6);
+    snprintf(n[1], sizeof n[1], "%.3g GFLOP a step", r->flops_per_step / 1e9);
+    const lw_card cards[] = {{"Steps", v[0], n[0], LW_MARK_STRONG},
+                             {"Last loss", v[1], NULL, LW_MARK_NONE},
+                             {"Pictures per second", v[2], NULL, LW_MARK_NONE},
+                             {"Parameters", v[3], n[1], LW_MARK_NONE}};
+    lw_html_cards(page, cards, LW_COUNT(cards));
+}
+
+/* The plots that the logs have data for. */
+static int add_curves(const char *dir, lw_html *page)
+{
+    enum { PLOTS = 6 };
+    lw_str svg[PLOTS] = {0};
+    const char *plots[PLOTS];
+    size_t n = 0;
+    const lw_plot norm = {.title = "gradient norm", .x_label = "step", .log_y = true};
+    const lw_plot lr = {.title = "learning rate", .x_label = "step", .from_zero = true};
+    const lw_plot rate = {.title = "pictures per second", .x_label = "step", .from_zero = true};
+    int rc = lw_curves_loss(dir, "loss", &svg[0]);
+    if (rc == 0)
+        rc = lw_curves_drift(dir, &svg[1], &svg[2]);
+    if (rc == 0)
+        rc = lw_curves_column(dir, "grad_norm", &norm, &svg[3]);
+    if (rc == 0)
+        rc = lw_curves_column(dir, "lr", &lr, &svg[4]);
+    if (rc == 0)
+        rc = lw_curves_column(dir, "images_per_sec", &rate, &svg[5]);
+    for (int i = 0; i < PLOTS; i++)
+        if (svg[i].len)
+            plots[n++] = lw_str_c(&svg[i]);
+    if (n) {
+        lw_html_section(page, "Curves");
+        lw_html_plots(page, plots, NULL, n);
+    }
+    for (int i = 0; i < PLOTS; i++)
+        lw_str_clear(&svg[i]);
+    return rc;
+}
+
+static int add_film(const char *dir, lw_html *page)
+{
+    LW_CLEANUP(lw_image_clear) lw_image film = {0};
+    LW_TRY(lw_curves_film(dir, &film));
+    if (!film.rgb)
+        return 0;
+    const lw_figure f = {&film, NULL, "the same noise after more and more steps, averaged weights"};
+    lw_html_section(page, "Samples while training");
+    lw_html_pictures(page, &f, 1);
+    return 0;
+}
+
+static void add_file(const char *dir, const char *name, const char *title, lw_html *page)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_free) char *text = NULL;
+    size_t n;
+    lw_path_join(&path, dir, name);
+    if (lw_path_exists(lw_str_c(&path)) && lw_file_read(lw_str_c(&path), 0, &text, &n) == 0)
+        lw_html_fold(page, title, text);
+}
+
+int lw_run_page_write(const char *dir, const lw_train_job *job, const lw_train_result *r)
+{
+    LW_CLEANUP(lw_html_free) lw_html *page = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_TRY(lw_html_new(job->name, dir, &page));
+    add_facts(dir, job, page);
+    add_cards(r, page);
+    if (job->loss_note)
+        lw_html_note(page, LW_MARK_NONE, job->loss_note);
+    if (add_curves(dir, page) < 0 || add_film(dir, page) < 0) /* a spoilt log spoils no run */
+        lw_log(LW_LOG_WARN, "train", "%s: the page lacks parts: %s", dir, lw_errmsg());
+    lw_html_section(page, "How to do it again");
+    add_file(dir, "command.txt", "Commands", page);
+    add_file(dir, "config.yaml", "config.yaml", page);
+    return lw_html_save(page, lw_path_join(&path, dir, "report.html"));
+}
