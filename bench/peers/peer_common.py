@@ -1,85 +1,217 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the peer comparisons share: a clean environment, timing, leeway's JSON, the report."""
-import argparse
+"""What the comparison's processes share: clean environments, requests between the driver and its
+workers, statistics, the prepared files, the machine."""
 import json
 import os
-import platform
-import shlex
+import select
 import statistics
 import subprocess
 import sys
 import time
+import zlib
 
-# Each of these has been seen to make the peer 2x to 10x slower (or to change what is measured).
-HARMFUL_ENV = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OMP_PROC_BIND", "ATEN_CPU_CAPABILITY",
-               "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_DEBUG_CPU_TYPE",
-               "MKL_ENABLE_INSTRUCTIONS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-# Keep freed blocks in the process: without this a large part of a training step is page faults.
-MALLOC_ENV = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "17179869184",
-              "MALLOC_TOP_PAD_": "268435456"}
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+# Each of these has been seen to make a peer 2x to 10x slower, or to change what is measured.
+HARMFUL_ENV = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OMP_PROC_BIND", "OMP_PLACES",
+               "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA",
+               "MKL_DEBUG_CPU_TYPE", "MKL_ENABLE_INSTRUCTIONS", "OMP_NUM_THREADS",
+               "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME",
+               "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "LW_ISA", "LW_LOG")
+# Peers keep freed blocks and get huge pages, both of which Leeway does by itself: without this a
+# large part of a training step is page faults.
+PEER_ENV = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "17179869184",
+            "MALLOC_TOP_PAD_": "268435456", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+            "THP_MEM_ALLOC_ENABLE": "1", "TOKENIZERS_PARALLELISM": "false",
+            "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
+WEIGHTS = "diffusion_pytorch_model.safetensors"
+PAUSE = 0.3  # seconds between two participants: spinning threads have gone to sleep by then
 
 
-def clean_environment(tuned_malloc):
-    """Re-execute once without the harmful variables (libraries read them when they load)."""
-    if os.environ.get("LW_PEER_CLEAN") == "1":
-        return
-    env = {k: v for k, v in os.environ.items() if k not in HARMFUL_ENV}
-    env["LW_PEER_CLEAN"] = "1"
-    if tuned_malloc:
-        env.update(MALLOC_ENV)
-    os.execvpe(sys.executable, [sys.executable] + sys.argv, env)
+def clean_env(more=None):
+    env = {k: v for k, v in os.environ.items() if k not in HARMFUL_ENV and k not in PEER_ENV}
+    env.update(more or {})
+    return env
 
 
-def measure(run, seconds):
-    """Milliseconds of each call; one warm-up call that is not counted, at least 3 that are."""
-    run()
-    out, start = [], time.perf_counter()
-    while len(out) < 3 or time.perf_counter() - start < seconds:
-        t0 = time.perf_counter()
+# ---- a participant in a process of its own ---------------------------------------------------
+
+class PeerError(Exception):
+    """What a participant could not do; its text goes into the table."""
+
+
+class Worker:
+    """A process that answers one JSON line per JSON line and sleeps in read() in between."""
+
+    def __init__(self, who, options, plain=False):
+        self.who = who
+        argv = [sys.executable, os.path.join(HERE, "peer_worker.py"), who, json.dumps(options)]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env=clean_env({} if plain else PEER_ENV))
+        self.rest = b""
+        self.about = self.ask("about", limit=180)
+
+    def ask(self, what, limit=600, **more):
+        if self.process.poll() is not None:
+            raise PeerError("%s: its process has ended with code %d"
+                            % (self.who, self.process.returncode))
+        self.process.stdin.write((json.dumps(dict(more, what=what)) + "\n").encode())
+        self.process.stdin.flush()
+        answer = json.loads(self.line(limit))
+        if "error" in answer:
+            raise PeerError(answer["error"])
+        return answer
+
+    def line(self, limit):
+        end, fd = time.monotonic() + limit, self.process.stdout.fileno()
+        while b"\n" not in self.rest:
+            ready, _, _ = select.select([fd], [], [], max(0, end - time.monotonic()))
+            if not ready:
+                self.process.kill()
+                raise PeerError("%s: no answer within %d s" % (self.who, limit))
+            block = os.read(fd, 1 << 16)
+            if not block:
+                raise PeerError("%s: its process ended (code %s)"
+                                % (self.who, self.process.wait()))
+            self.rest += block
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+
+
+def serve(handlers):
+    """The worker's side: handlers[what](**request) -> dict. Libraries print to stderr here."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = handlers[request.pop("what")](**request)
+        except Exception as e:  # whatever a library throws is an answer, not an end
+            answer = {"error": "%s: %s" % (type(e).__name__, str(e).strip().split("\n")[0][:300])}
+        out.write(json.dumps(answer) + "\n")
+        out.flush()
+
+
+def measure(run, warm, samples):
+    """Milliseconds of each counted call."""
+    out = []
+    for i in range(warm + samples):
+        t = time.perf_counter()
         run()
-        out.append((time.perf_counter() - t0) * 1e3)
+        if i >= warm:
+            out.append((time.perf_counter() - t) * 1e3)
     return out
 
 
-def parse_leeway(text, names):
-    """Case -> list of milliseconds. Accepted: {"results"|"cases": [{"name": N, "ms": [..]} or
-    {"name": N, "median_ms": x}]}, a bare list of those, or {"N": x, "N_ms": x}."""
-    data = json.loads(text[min(i for i in (text.find("{"), text.find("[")) if i >= 0):])
-    rows = data if isinstance(data, list) else data.get("results") or data.get("cases")
-    out = {}
-    for case, name in names.items():
-        if rows:
-            row = next((r for r in rows if r.get("name") == name), None)
-            if row is None:
-                continue
-            ms = row.get("samples_ms") or row.get("ms") or row.get("median_ms")
-        else:
-            ms = data.get(name, data.get(name + "_ms"))
-        if ms is not None:
-            out[case] = list(ms) if isinstance(ms, list) else [float(ms)]
-    if not out:
-        sys.exit("no known case in leeway's JSON; names there must be %s (see --map)"
-                 % ", ".join(names.values()))
-    return out
+# ---- prepared files --------------------------------------------------------------------------
+
+class Files:
+    """Names of what the rows need; peer_prepare.py makes what is missing. Names change with what
+    the files depend on, so that nothing stale is used."""
+
+    def __init__(self, work, model=None):
+        self.work = os.path.abspath(work)
+        self.unet = os.path.join(self.work, "unet")
+        self.model = self.path("model")
+        if model:
+            self.model = find_weights(model)
+            weights = os.stat(os.path.join(self.model, WEIGHTS))
+            key = "%s %d %d" % (self.model, weights.st_size, weights.st_mtime_ns)
+            self.unet += "_%08x" % zlib.crc32(key.encode())
+
+    def path(self, *parts):
+        """Files of the U-Net with these weights."""
+        return os.path.join(self.unet, *parts)
+
+    def onnx(self, kind="f32"):
+        return self.path("unet_%s.onnx" % kind)
+
+    def compiled(self, row):
+        """Compiled by inductor ahead of time, for one shape and type."""
+        if row.kind == "field":
+            return self.field(row, "compiled.pt2")
+        return self.path("compiled_%s_b%d.pt2" % (row.precision, row.batch))
+
+    def field(self, row, what):
+        return os.path.join(self.work, "field_%s_%s" % ("x".join(map(str, row.shape)), what))
 
 
-def run_leeway(cmd, names):
-    time.sleep(0.5)  # let PyTorch's spinning workers go to sleep
-    env = {k: v for k, v in os.environ.items()
-           if k not in MALLOC_ENV and k != "LW_PEER_CLEAN"}
-    r = subprocess.run(shlex.split(cmd), stdout=subprocess.PIPE, text=True, env=env, check=True)
-    return parse_leeway(r.stdout, names)
+def find_weights(model):
+    """The model folder of a run, a checkpoint, or a model folder: averaged weights if there are."""
+    for inside in ("checkpoints/last/ema", "checkpoints/last", "ema", ""):
+        folder = os.path.join(os.path.realpath(model), inside)
+        if os.path.exists(os.path.join(folder, WEIGHTS)):
+            return os.path.realpath(folder)
+    raise SystemExit("--model %s: no %s in it" % (model, WEIGHTS))
+
+
+# ---- numbers ---------------------------------------------------------------------------------
+
+def median(v):
+    return statistics.median(v)
+
+
+def quantile(v, p):
+    s = sorted(v)
+    at = p * (len(s) - 1)
+    i = int(at)
+    j = min(i + 1, len(s) - 1)
+    return s[i] + (at - i) * (s[j] - s[i])
+
+
+def spread(v):
+    """Per cent between the 10th and the 90th percentile, of the median."""
+    return 100 * (quantile(v, 0.9) - quantile(v, 0.1)) / median(v)
 
 
 def summary(v):
-    s = sorted(v)
-    return {"median_ms": statistics.median(s), "min_ms": s[0], "max_ms": s[-1],
-            "p10_ms": s[len(s) // 10], "p90_ms": s[(9 * len(s)) // 10], "n": len(s)}
+    return {"median_ms": median(v), "min_ms": min(v), "max_ms": max(v), "n": len(v),
+            "p10_ms": quantile(v, 0.1), "p90_ms": quantile(v, 0.9)}
 
 
-def others_busy(seconds=1.0):
-    """Share of all cores that is busy while this process sleeps: above a few per cent, the
-    two-thread figures below are worthless (a barrier waits for the slower core)."""
+def relative(a, b):
+    """|a - b| / |b| in double."""
+    import numpy as np
+    a, b = np.float64(a).ravel(), np.float64(b).ravel()
+    return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+# ---- sampling, for arrays and tensors alike --------------------------------------------------
+
+def alpha_bars(n=1000):
+    """Products of 1 - beta, beta linear from 1e-4 to 0.02."""
+    out, product = [], 1.0
+    for i in range(n):
+        product *= 1 - (1e-4 + (0.02 - 1e-4) * i / (n - 1))
+        out.append(product)
+    return out
+
+
+def ddim(call, x, steps, bar):
+    """The deterministic DDIM loop around call(x, t); bar is the product of 1 - beta."""
+    times = [i * (len(bar) // steps) for i in range(steps)][::-1]
+    for k, t in enumerate(times):
+        eps = call(x, t)
+        a, b = bar[t], bar[times[k + 1]] if k + 1 < steps else 1.0
+        x0 = ((x - (1 - a) ** 0.5 * eps) / a ** 0.5).clip(-1, 1)
+        x = b ** 0.5 * x0 + (1 - b) ** 0.5 * eps
+    return x
+
+
+# ---- the machine -----------------------------------------------------------------------------
+
+def others_busy(seconds=0.5):
+    """Share of all cores that is busy while this process sleeps. Above a few per cent, figures of
+    as many threads as there are cores are worthless: a barrier waits for the slower one."""
     def ticks():
         with open("/proc/stat") as f:
             v = [int(x) for x in f.readline().split()[1:9]]
@@ -95,69 +227,5 @@ def cpu_model():
         return next((l.split(":", 1)[1].strip() for l in f if l.startswith("model name")), "?")
 
 
-def report(res):
-    print("%-12s %-24s %10s %10s %10s %5s" % ("case", "who", "median ms", "p10", "p90", "n"))
-    ratios = {}
-    for case, who in res.items():
-        for name, v in who.items():
-            s = summary(v)
-            print("%-12s %-24s %10.2f %10.2f %10.2f %5d"
-                  % (case, name, s["median_ms"], s["p10_ms"], s["p90_ms"], s["n"]))
-        if "leeway" in who:
-            best = min((w for w in who if w != "leeway"),
-                       key=lambda w: statistics.median(who[w]))
-            ratios[case] = (statistics.median(who[best]) / statistics.median(who["leeway"]), best)
-    for case, (r, best) in ratios.items():
-        print("%s: leeway is %.2f times as fast as PyTorch (%s)" % (case, r, best))
-    return {c: {"ratio": r, "against": b} for c, (r, b) in ratios.items()}
-
-
-def options(description, cases):
-    p = argparse.ArgumentParser(description=description.splitlines()[0])
-    p.add_argument("--leeway", metavar="CMD", help="command that prints leeway's timings as JSON")
-    p.add_argument("--map", action="append", default=[], metavar="CASE=NAME",
-                   help="name of a case in leeway's JSON, if it differs (repeatable)")
-    p.add_argument("--cases", default=",".join(cases))
-    p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--rounds", type=int, default=5, help="alternations")
-    p.add_argument("--seconds", type=float, default=3.0, help="time per case, variant and round")
-    p.add_argument("--tuned-malloc", action="store_true",
-                   help="let glibc keep freed memory (a favour to PyTorch)")
-    p.add_argument("--json", metavar="FILE", help="write everything measured")
-    return p
-
-
-def environment(o, **more):
-    import torch
-    info = {"torch": torch.__version__, "python": platform.python_version(),
-            "threads": torch.get_num_threads(), "aten": torch.backends.cpu.get_cpu_capability(),
-            "cpu": cpu_model(), "tuned_malloc": o.tuned_malloc, "load_before": os.getloadavg()}
-    info.update(more)
-    print("  ".join("%s=%s" % kv for kv in info.items()), flush=True)
-    return info
-
-
-def alternate(o, runs, info):
-    """runs: (case, who) -> callable. Times all of them o.rounds times, leeway in between."""
-    names = {c: c for c in dict.fromkeys(c for c, _ in runs)}
-    names.update(m.split("=", 1) for m in o.map)
-    res = {c: {} for c in names}
-    info["others_busy"] = []
-    for rnd in range(o.rounds):
-        info["others_busy"].append(others_busy())
-        for (c, who), run in runs.items():
-            res[c].setdefault(who, []).extend(measure(run, o.seconds))
-        if o.leeway:
-            for c, ms in run_leeway(o.leeway, names).items():
-                res[c].setdefault("leeway", []).extend(ms)
-        print("round %d of %d, others used %.0f %% of the cores before it"
-              % (rnd + 1, o.rounds, 100 * info["others_busy"][-1]),
-              file=sys.stderr, flush=True)
-    if max(info["others_busy"]) > 0.1:
-        print("WARNING: other processes were running; the figures are not evidence")
-    ratios = report(res)
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump({"info": info, "ratios": ratios, "command": o.leeway,
-                       "summary": {c: {w: summary(v) for w, v in r.items()}
-                                   for c, r in res.items()}, "samples_ms": res}, f, indent=1)
+def note(text):
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leeway's side: a short-lived process per round, timed by itself (`leeway bench`, `leeway sample`),
+and one run per row for its error (`leeway run`, `leeway field`)."""
+import json
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+
+from peer_common import PeerError, clean_env, relative
+
+
+def after_last(text, what):
+    lines = [l for l in text.strip().split("\n") if l.strip()]
+    return lines[-1].strip()[:200] if lines else what
+
+
+class Leeway:
+    def __init__(self, command, files, threads, model, more=""):
+        self.command, self.files, self.threads = shlex.split(command), files, threads
+        self.model, self.more = model, shlex.split(more)
+        self.help = {}
+        self.commands = {}  # row -> what was typed
+        self.about = self.json(["info", "--json"])
+
+    # ---- running it
+
+    def call(self, args, limit=600):
+        argv = self.command + args + ["--threads", str(self.threads)]
+        try:
+            r = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=clean_env(), timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise PeerError("leeway %s: no end within %d s" % (args[0], limit))
+        if r.returncode:
+            raise PeerError("leeway %s: %s" % (" ".join(args[:2]),
+                                               after_last(r.stderr, "code %d" % r.returncode)))
+        return r.stdout
+
+    def json(self, args):
+        text = self.call(args)
+        return json.loads(text[text.index("{"):])
+
+    def knows(self, verb, option):
+        """Whether a command has the option, by its help."""
+        if verb not in self.help:
+            self.help[verb] = subprocess.run(self.command + [verb, "--help"], text=True,
+                                             stdout=subprocess.PIPE, env=clean_env()).stdout
+        return re.search(r"%s\b" % re.escape(option), self.help[verb]) is not None
+
+    def need(self, row, verb):
+        """The options that ask `verb` for the row's precision."""
+        if row.precision == "f32":
+            return []
+        if not self.knows(verb, "--precision"):
+            raise PeerError("leeway %s has no --precision yet" % verb)
+        return ["--precision", row.precision]
+
+    def peak(self):
+        """GFLOP/s of all threads by operand type."""
+        p = self.json(["info", "--peak", "--json"])["peak"]
+        if "gflops" not in p:  # before bf16 and int8 were measured: what the registers hold
+            return {t: p["f32_gflops"] * k for t, k in (("f32", 1), ("bf16", 2), ("int8", 4))}
+        rates = {t: r["all_threads"] for t, r in p["gflops"].items()}
+        return {t: rates.get(t, rates["f32"]) for t in ("f32", "bf16", "int8")}
+
+    # ---- rows
+
+    def measure(self, row):
+        """Milliseconds of each sample, and bytes of memory (0: not said)."""
+        return getattr(self, "measure_" + row.kind)(row)
+
+    def bench(self, suite, case, row, more=()):
+        """One case of `leeway bench`; the row's samples."""
+        args = ["bench", suite, "--json", "--filter", case, *more, *self.more]
+        if self.knows("bench", "--samples"):
+            args += ["--samples", str(row.samples), "--warm-up", str(max(row.warm, 1))]
+        else:
+            args += ["--seconds", "0", "--min-samples", str(row.samples)]
+        if self.knows("bench", "--reference"):
+            args.append("--no-reference")
+        self.commands[row.name] = "leeway " + " ".join(args)
+        found = [r for r in self.json(args)["results"] if r["name"] == case]
+        if not found:
+            raise PeerError("leeway bench %s has no case %s" % (suite, case))
+        if found[0].get("skipped") or not found[0].get("samples_ms"):
+            raise PeerError("leeway bench: %s" % (found[0].get("skipped") or "no samples"))
+        return found[0]["samples_ms"], found[0].get("memory_bytes", 0)
+
+    def network(self, suite, verb, row):
+        """forward_b8, or forward_bf16_b8 where the bench names its methods; older ones lack them."""
+        batch = ["--batch-size", str(row.batch)]
+        if row.precision == "f32":
+            return self.bench(suite, "%s_b%d" % (verb, row.batch), row, batch)
+        if self.knows("bench", "--precision"):
+            batch += ["--precision", row.precision]
+            case = "%s_b%d" % (verb, row.batch)
+            try:
+                return self.bench(suite, case, row, batch)
+            except PeerError:
+                pass
+        return self.bench(suite, "%s_%s_b%d" % (verb, row.precision, row.batch), row, batch)
+
+    def measure_forward(self, row):
+        return self.network("unet", "forward", row)
+
+    def measure_train(self, row):
+        return self.network("train", "train", row)
+
+    def measure_field(self, row):
+        b, n, nu, npos, c = row.shape
+        case = ("field_slots%d_%dx%dx%dx%d" % (b, n, npos, nu, c) if nu
+                else "field_%dx%dx%dx%d" % (b, n, npos, c))
+        return self.bench("field", case, row)
+
+    def measure_sample(self, row):
+        """One picture after the other in one process, reading and compiling not counted. Packing
+        the weights is: it is shared among the pictures of the row with one step."""
+        n = row.samples
+        with tempfile.TemporaryDirectory() as d:
+            args = ["sample", self.model, "--n", str(n), "--batch-size", "1", "--sampler", "ddim",
+                    "--steps", str(row.steps), "--output", os.path.join(d, "x.npy"), "--json"]
+            self.commands[row.name] = "leeway sample MODEL " + " ".join(args[2:-2] + ["--json"])
+            said = self.json(args)
+        return [1e3 * said["seconds"] / n], said.get("memory_bytes", 0)
+
+    def startup(self, out):
+        return self.command + ["sample", self.model, "--n", "1", "--batch-size", "1", "--sampler",
+                               "ddim", "--steps", "1", "--output", out, "--threads",
+                               str(self.threads)]
+
+    # ---- errors
+
+    def error(self, row):
+        """Relative L2 error of the output against double; None where the row has none."""
+        import numpy as np
+        with tempfile.TemporaryDirectory() as d:
+            out = os.path.join(d, "y.npy")
+            if row.kind == "forward":
+                x, t = os.path.join(d, "x.npy"), os.path.join(d, "t.npy")
+                want = np.load(self.files.path("y64.npy"))[:row.batch]
+                np.save(x, np.load(self.files.path("x.npy"))[:len(want)])
+                np.save(t, np.load(self.files.path("times.npy"))[:len(want)])
+                self.call(["run", self.model, "--input", x, "--t", t, "--output", out]
+                          + self.need(row, "run"))
+            elif row.kind == "field":
+                want = np.load(self.files.field(row, "want.npy"))
+                args = ["field", "--gen", self.files.field(row, "x.npy"), "--pos",
+                        self.files.field(row, "p.npy"), "--temperatures", "0.02,0.05,0.2",
+                        "--output", out]
+                if row.shape[2]:
+                    args += ["--uncond", self.files.field(row, "u.npy"), "--uncond-weight", "1"]
+                self.call(args)
+            else:
+                return None
+            return relative(np.load(out), want)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the files that rows need and that are missing: weights, inputs, references in double, ONNX
+exports, int8 models, ahead-of-time compilations. Started by run.py: peer_prepare.py OPTIONS."""
+import json
+import os
+import shutil
+import sys
+import time
+import warnings
+
+import numpy as np
+import torch
+
+import peer_common as peer
+import peer_rows
+import unet_peer
+from field_peer import Field, arrays
+
+sys.path.insert(0, os.path.join(peer.ROOT, "tools"))
+from golden import formula, unet  # noqa: E402
+
+CHECKED = 2  # pictures whose output is compared
+
+
+def make(path, what, how):
+    """how(temporary path), unless the file is there."""
+    if os.path.exists(path):
+        return
+    t, part = time.time(), path + ".part" + os.path.splitext(path)[1]
+    how(part)
+    os.replace(part, path)
+    peer.note("prepared %s: %.0f s" % (what, time.time() - t))
+
+
+def save(array):
+    return lambda path: np.save(path, array())
+
+
+# ---- network, inputs, reference --------------------------------------------------------------
+
+def make_model(folder):
+    """The shared U-Net with formula weights, in diffusers' format."""
+    from safetensors.torch import save_file
+    net = unet.build("small", torch.float32)
+    shutil.rmtree(folder, ignore_errors=True)  # of an interrupted run
+    os.makedirs(folder)
+    unet.write_config(os.path.join(folder, "config.json"), "small")
+    save_file({n: p.detach().contiguous() for n, p in net.named_parameters()},
+              os.path.join(folder, "diffusion_pytorch_model.safetensors"), {"format": "pt"})
+
+
+def reference(files):
+    net = unet_peer.load(files.model).double()
+    net.time_proj = unet.TimeProj(net.config.block_out_channels[0])
+    x, t = (torch.from_numpy(np.load(files.path(n + ".npy"))[:CHECKED]) for n in "xt")
+    with torch.inference_mode():
+        return unet.call(net, x.double(), t, None).numpy()
+
+
+def prepare_unet(files):
+    if not os.path.exists(files.model):
+        make(files.path("model"), "model folder", make_model)
+    make(files.path("x.npy"), "pictures", save(lambda: formula.unit("peer.x", (32, 3, 32, 32))))
+    make(files.path("t.npy"), "times", save(lambda: formula.integers("peer.t", 32, 1000)))
+    make(files.path("times.npy"), "times for leeway",
+         save(lambda: np.load(files.path("t.npy")).astype(np.float32)))
+    make(files.path("y64.npy"), "output in double", save(lambda: reference(files)))
+
+
+# ---- ONNX ------------------------------------------------------------------------------------
+
+def export(files, path):
+    net = unet_peer.Plain(unet_peer.load(files.model))
+    x, t = (torch.from_numpy(np.load(files.path(n + ".npy"))[:2]) for n in "xt")
+    with torch.inference_mode():
+        torch.onnx.export(net, (x, t), path, input_names=["x", "t"], output_names=["y"],
+                          dynamic_axes={n: {0: "batch"} for n in "xty"}, opset_version=17,
+                          dynamo=False)
+
+
+class Calibration:
+    """The prepared pictures behind the checked ones, four at a time."""
+
+    def __init__(self, files):
+        x, t = (np.load(files.path(n + ".npy")) for n in "xt")
+        self.batches = iter([{"x": x[i:i + 4], "t": t[i:i + 4]} for i in range(8, 32, 4)])
+
+    def get_next(self):
+        return next(self.batches, None)
+
+
+def quantize(files, kind, path):
+    import onnx
+    from onnxruntime import quantization as q
+    source = files.onnx("for_int8")
+    convs = [n.name for n in onnx.load(source).graph.node if n.op_type == "Conv"]
+    if kind == "int8_dynamic":
+        q.quantize_dynamic(source, path, per_channel=True, weight_type=q.QuantType.QInt8,
+                           nodes_to_exclude=[convs[0], convs[-1]])
+        return
+    q.quantize_static(source, path, Calibration(files), quant_format=q.QuantFormat.QDQ,
+                      op_types_to_quantize=["Conv", "Gemm", "MatMul"]
+                      if kind == "int8_static" else None,
+                      per_channel=True, activation_type=q.QuantType.QUInt8,
+                      weight_type=q.QuantType.QInt8, nodes_to_exclude=[convs[0], convs[-1]])
+
+
+def prepare_onnx(files, int8):
+    make(files.onnx(), "ONNX export", lambda path: export(files, path))
+    if not int8:
+        return
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+    make(files.onnx("for_int8"), "shapes for int8",
+         lambda path: quant_pre_process(files.onnx(), path))
+    for kind in ("int8_static", "int8_all", "int8_dynamic"):
+        make(files.onnx(kind), kind, lambda path: quantize(files, kind, path))
+
+
+# ---- drift field -----------------------------------------------------------------------------
+
+def prepare_field(files, row):
+    b, n, nu, npos, c = row.shape
+    rng = np.random.default_rng(1)
+    for what, k in (("x", n), ("u", nu), ("p", npos)):
+        make(files.field(row, what + ".npy"), "%s %s" % (row.name, what),
+             save(lambda: rng.standard_normal((b, k, c), dtype=np.float32)))
+
+    def want():
+        with torch.inference_mode():
+            return Field()(*arrays(files, row, torch.float64))[0].numpy()
+    make(files.field(row, "want.npy"), "%s in double" % row.name, save(want))
+
+
+# ---- ahead-of-time compilation ---------------------------------------------------------------
+
+def compile_row(files, row, path):
+    if row.kind == "field":
+        module, inputs = Field(), tuple(arrays(files, row))
+    else:
+        dtype = torch.bfloat16 if row.precision == "bf16" else torch.float32
+        net = unet_peer.load(files.model).to(dtype=dtype, memory_format=unet_peer.LAST)
+        x, t = (torch.from_numpy(np.load(files.path(n + ".npy"))[:row.batch]) for n in "xt")
+        module, inputs = unet_peer.Plain(net), (
+            x.to(dtype).contiguous(memory_format=unet_peer.LAST), t)
+    with torch.no_grad():
+        program = torch.export.export(module.eval(), inputs)
+        torch._inductor.aoti_compile_and_package(
+            program, package_path=path, inductor_configs={"freezing": True})
+
+
+def main():
+    o = json.loads(sys.argv[1])
+    torch.set_num_threads(o["threads"])
+    warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
+    files = peer.Files(o["work"], o["model"])
+    os.makedirs(files.unet, exist_ok=True)
+    rows = [r for r in peer_rows.ROWS if r.name in o["rows"]]
+    if any(r.kind != "field" for r in rows):
+        prepare_unet(files)
+    kinds = {r.kind for r in rows}
+    if kinds & {"forward", "sample", "startup"}:
+        prepare_onnx(files, any(r.precision == "int8" for r in rows))
+    for r in rows:
+        if r.kind == "field":
+            prepare_field(files, r)
+    for r in rows if o["compile"] else ():
+        if r.kind in ("forward", "field", "sample", "startup") and r.precision != "int8":
+            try:
+                make(files.compiled(r), "compilation of " + r.name,
+                     lambda path: compile_row(files, r, path))
+            except Exception as e:
+                peer.note("%s does not compile: %s: %s"
+                          % (r.name, type(e).__name__, str(e)[:500]))
+
+
+if __name__ == "__main__":
+    main()

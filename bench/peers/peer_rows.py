@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the comparison: what is computed, how often, what is asked for, and its FLOPs.
+
+One row is one line of the table. Sample counts are chosen so that all rows together, five rounds,
+take about ten minutes on two cores of about 120 GFLOP/s each.
+"""
+from dataclasses import dataclass, field
+
+PARAMETERS = 38307203
+SIZE, BASE, MULT, BLOCKS, ATTENTION_AT = 32, 128, (1, 2, 2, 2), 2, (16,)
+TEMPERATURES = (0.02, 0.05, 0.2)
+
+
+@dataclass
+class Row:
+    name: str
+    kind: str            # forward, train, field, sample, startup
+    title: str
+    precision: str = "f32"
+    batch: int = 1
+    shape: tuple = ()    # field: groups * slots, generated, unconditional, positive, channels
+    steps: int = 0       # sample: evaluations per picture
+    samples: int = 1     # per variant and round
+    warm: int = 0        # calls before them that are not counted, each round
+    rounds: int = 99     # at most this many
+    must: float = 0      # ratio to the best peer that is asked for, and hoped for
+    stretch: float = 0
+    notes: list = field(default_factory=list)
+
+
+def forward(precision, batch, samples, warm, must=0, stretch=0, rounds=99):
+    return Row("forward_%s_b%d" % (precision, batch), "forward",
+               "U-Net forward, %s, batch %d" % (precision, batch), precision, batch,
+               samples=samples, warm=warm, must=must, stretch=stretch, rounds=rounds)
+
+
+def train(precision, must, stretch):
+    return Row("train_%s_b16" % precision, "train", "training step, %s, batch 16" % precision,
+               precision, 16, must=must, stretch=stretch, rounds=3)
+
+
+def drift(name, title, shape, samples, warm, must, stretch, rounds=99):
+    return Row("field_" + name, "field", title, shape=shape, samples=samples, warm=warm,
+               must=must, stretch=stretch, rounds=rounds)
+
+
+ROWS = [
+    forward("f32", 1, 8, 2, 1.3, 1.6),
+    forward("f32", 8, 2, 1, 1.5, 2.0),
+    forward("f32", 32, 1, 0, 1.5, 2.0, rounds=3),
+    forward("bf16", 1, 8, 2, 1.3, 1.6),
+    forward("bf16", 8, 2, 1, 1.3, 1.6),
+    forward("bf16", 32, 1, 0, 1.3, 1.6, rounds=3),
+    forward("int8", 8, 2, 1, 1.1, 1.3),
+    train("f32", 1.4, 1.8),
+    train("bf16", 1.3, 1.6),
+    drift("slots", "drift field, 16 slots: 64 generated, 128 positive, 96 negative, 192 channels",
+          (16, 64, 96, 128, 192), 30, 5, 2.5, 3.5),
+    drift("4096x128", "drift field, 4,096 x 8,192 targets, 128 channels",
+          (1, 4096, 0, 4096, 128), 1, 0, 10, 15, rounds=3),
+    drift("4096x768", "drift field, 4,096 x 8,192 targets, 768 channels",
+          (1, 4096, 0, 4096, 768), 1, 0, 3, 4, rounds=3),
+    Row("sample_1", "sample", "one step, batch 1", steps=1, samples=20, warm=2, rounds=3),
+    Row("sample_50", "sample", "DDIM, 50 steps, batch 1", steps=50, rounds=3),
+    Row("startup", "startup", "start to first picture", rounds=4),
+]
+
+
+def choose(words):
+    """Rows whose name is or begins with one of the words; 'all' is all of them."""
+    rows = [r for r in ROWS if any(w == "all" or r.name == w or r.name.startswith(w + "_")
+                                   for w in words)]
+    unknown = [w for w in words if w != "all" and not any(
+        r.name == w or r.name.startswith(w + "_") for r in ROWS)]
+    if unknown:
+        raise SystemExit("no such row: %s; there are %s"
+                         % (", ".join(unknown), ", ".join(r.name for r in ROWS)))
+    return rows
+
+
+# ---- FLOPs -----------------------------------------------------------------------------------
+
+def taps(side, stride):
+    """Pairs (output, tap) along one axis that meet the picture, 3 wide, one pixel of border."""
+    return 3 * side - 2 if stride == 1 else 3 * (side // 2) - 1
+
+
+class Count:
+    """Walks the U-Net layer by layer: FLOPs of one picture (nominal, and without the border taps
+    that multiply zeros) and parameters, which prove that the walk is the network."""
+
+    def __init__(self):
+        self.nominal = self.real = self.params = 0
+
+    def conv(self, cin, cout, side, kernel=3, stride=1):
+        out = side // stride
+        self.nominal += 2 * cin * cout * kernel * kernel * out * out
+        self.real += 2 * cin * cout * (taps(side, stride) ** 2 if kernel == 3 else out * out)
+        self.params += cin * cout * kernel * kernel + cout
+
+    def linear(self, cin, cout, rows=1):
+        self.nominal += 2 * cin * cout * rows
+        self.real += 2 * cin * cout * rows
+        self.params += cin * cout + cout
+
+    def norm(self, channels):
+        self.params += 2 * channels
+
+    def resnet(self, cin, cout, side):
+        self.norm(cin)
+        self.conv(cin, cout, side)
+        self.linear(4 * BASE, 2 * cout)
+        self.norm(cout)
+        self.conv(cout, cout, side)
+        if cin != cout:
+            self.conv(cin, cout, side, kernel=1)
+
+    def attention(self, channels, side):
+        tokens = side * side
+        self.norm(channels)
+        for _ in range(4):  # q, k, v, out
+            self.linear(channels, channels, tokens)
+        self.nominal += 4 * tokens * tokens * channels
+        self.real += 4 * tokens * tokens * channels
+
+
+def count_unet():
+    """FLOPs of one picture and parameters of the shared U-Net."""
+    c, side, width, skips = Count(), SIZE, BASE, [BASE]
+    c.linear(BASE, 4 * BASE)
+    c.linear(4 * BASE, 4 * BASE)
+    c.conv(3, BASE, side)
+    for i, m in enumerate(MULT):
+        for _ in range(BLOCKS):
+            c.resnet(width, m * BASE, side)
+            width = m * BASE
+            if side in ATTENTION_AT:
+                c.attention(width, side)
+            skips.append(width)
+        if i + 1 < len(MULT):
+            c.conv(width, width, side, stride=2)
+            side //= 2
+            skips.append(width)
+    c.resnet(width, width, side)
+    c.attention(width, side)
+    c.resnet(width, width, side)
+    for i, m in reversed(list(enumerate(MULT))):
+        for _ in range(BLOCKS + 1):
+            c.resnet(width + skips.pop(), m * BASE, side)
+            width = m * BASE
+            if side in ATTENTION_AT:
+                c.attention(width, side)
+        if i > 0:
+            side *= 2
+            c.conv(width, width, side)
+    c.norm(width)
+    c.conv(width, 3, side)
+    assert c.params == PARAMETERS and not skips, (c.params, skips)
+    return c
+
+
+def flops(row):
+    """Multiplications and additions that a direct computation of the row needs."""
+    if row.kind == "field":
+        b, n, nu, npos, c = row.shape
+        return 2.0 * b * n * (n + nu + npos) * c * (1 + len(TEMPERATURES))
+    per = float(count_unet().real)
+    if row.kind == "sample":
+        return per * row.steps
+    return per * row.batch * (3 if row.kind == "train" else 1)
+
+
+def type_of(row):
+    return row.precision if row.kind in ("forward", "train") else "f32"

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's side of every row: one callable per setting."""
+import functools
+import os
+
+import numpy as np
+import torch
+
+import unet_peer
+from field_peer import Field, arrays
+from peer_common import alpha_bars, ddim, relative
+from unet_peer import LAST, NCHW
+
+
+def about(options):
+    torch.set_num_threads(options["threads"])
+    torch.set_flush_denormal(True)  # before the first parallel call: its threads inherit it
+    import diffusers
+    diffusers.utils.logging.set_verbosity_error()
+    return {"torch": torch.__version__, "diffusers": diffusers.__version__,
+            "threads": torch.get_num_threads(), "isa": torch.backends.cpu.get_cpu_capability(),
+            "onednn": torch.backends.mkldnn.is_available()}
+
+
+@functools.lru_cache(maxsize=None)
+def network(folder, dtype, fmt):
+    """For inference; rows share it."""
+    return unet_peer.load(folder).to(dtype=dtype, memory_format=fmt)
+
+
+class Compiled:
+    """What peer_prepare.py compiled ahead of time."""
+
+    def __init__(self, path):
+        if not os.path.exists(path):
+            raise FileNotFoundError("not compiled: run --prepare first")
+        self.call = torch._inductor.aoti_load_package(path)
+
+
+class Variants:
+    """The settings of one row. run[name]() does the work once; check(name) is its error."""
+
+    def __init__(self, row, files, options):
+        self.row, self.files, self.options = row, files, options
+        self.run, self.skipped = {}, {}
+        getattr(self, row.kind)()
+
+    def add(self, name, make):
+        """A setting that cannot be made is reported, and the others go on."""
+        try:
+            self.run[name] = make()
+        except Exception as e:
+            self.skipped[name] = "%s: %s" % (type(e).__name__, str(e).split("\n")[0][:200])
+
+    def inputs(self, dtype, fmt=NCHW):
+        x = torch.from_numpy(np.load(self.files.path("x.npy")))[:self.row.batch]
+        t = torch.from_numpy(np.load(self.files.path("t.npy")))[:self.row.batch]
+        return x.to(dtype).contiguous(memory_format=fmt), t
+
+    # ---- forward
+
+    def forward(self):
+        bf16 = self.row.precision == "bf16"
+        if self.row.precision == "int8":
+            self.skipped["int8"] = "eager PyTorch has no int8 convolution with a user's interface"
+            return
+        for name, fmt in (("channels_last", LAST), ("nchw", NCHW)):
+            self.add(name, lambda fmt=fmt: self.eager(fmt, bf16))
+        if bf16:
+            self.add("autocast channels_last", lambda: self.eager(LAST, False, autocast=True))
+        self.add("compiled", lambda: self.compiled(torch.bfloat16 if bf16 else torch.float32))
+
+    def eager(self, fmt, bf16, autocast=False):
+        dtype = torch.bfloat16 if bf16 else torch.float32
+        net = network(self.files.model, dtype, fmt)
+        x, t = self.inputs(dtype, fmt)
+
+        def run():
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+                return net(x, t, return_dict=False)[0]
+        return run
+
+    def compiled(self, dtype):
+        call = Compiled(self.files.compiled(self.row)).call
+        x, t = self.inputs(dtype, LAST)
+
+        def run():
+            with torch.inference_mode():
+                return call(x, t)
+        return run
+
+    # ---- training
+
+    def train(self):
+        for name, fmt in (("channels_last", LAST), ("nchw", NCHW)):
+            self.add(name, lambda fmt=fmt: self.stepper(fmt))
+
+    def stepper(self, fmt):
+        net = unet_peer.load(self.files.model, self.options["dropout"]).to(memory_format=fmt)
+        return unet_peer.step(net, self.inputs(torch.float32, fmt)[0],
+                              self.row.precision == "bf16")
+
+    # ---- drift field
+
+    def field(self):
+        inputs, eager = arrays(self.files, self.row), Field()
+
+        def plain():
+            with torch.inference_mode():
+                return eager(*inputs)[0]
+
+        def ahead():
+            call = Compiled(self.files.compiled(self.row)).call
+
+            def run():
+                with torch.inference_mode():
+                    return call(*inputs)[0]
+            return run
+        self.add("eager", lambda: plain)
+        self.add("compiled", ahead)
+
+    # ---- sampling
+
+    def sample(self):
+        bar = alpha_bars()
+
+        def loop(call):
+            x = self.inputs(torch.float32, LAST)[0]
+
+            def run():
+                with torch.inference_mode():
+                    return ddim(call, x, self.row.steps, bar)
+            return run
+
+        def eager():
+            net = network(self.files.model, torch.float32, LAST)
+            return loop(lambda x, t: net(x, t, return_dict=False)[0])
+
+        def ahead():
+            net = Compiled(self.files.compiled(self.row)).call
+            return loop(lambda x, t: net(x.contiguous(memory_format=LAST), torch.tensor([t])))
+        self.add("channels_last", eager)
+        self.add("compiled", ahead)
+
+    # ---- errors
+
+    def check(self, name):
+        """Runs it once, which also warms it up; the error where the row has one."""
+        if self.row.kind == "sample" and self.row.steps > 1:
+            return None  # long, and warm enough from its own first step on
+        y = self.run[name]()
+        if self.row.kind == "forward":
+            want = np.load(self.files.path("y64.npy"))[:self.row.batch]
+            return relative(y[:len(want)].double().numpy(), want)
+        if self.row.kind == "field":
+            return relative(y.double().numpy(), np.load(self.files.field(self.row, "want.npy")))
+        return None
