@@ -46,11 +46,12 @@ class Worker:
 
     def __init__(self, who, options, plain=False):
         self.who = who
+        self.again = lambda: Worker(who, options, plain)
         argv = [sys.executable, os.path.join(HERE, "peer_worker.py"), who, json.dumps(options)]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env=clean_env({} if plain else PEER_ENV))
         self.rest = b""
-        self.about = self.ask("about", limit=180)
+        self.about = self.ask("about")
 
     def ask(self, what, limit=600, **more):
         if self.process.poll() is not None:

@@ -17,7 +17,6 @@ import unet_peer
 from field_peer import Field, arrays
 
 sys.path.insert(0, os.path.join(peer.ROOT, "tools"))
-from golden import formula, unet  # noqa: E402
 
 CHECKED = 2  # pictures whose output is compared
 
@@ -40,6 +39,7 @@ def save(array):
 
 def make_model(folder):
     """The shared U-Net with formula weights, in diffusers' format."""
+    from golden import unet
     from safetensors.torch import save_file
     net = unet.build("small", torch.float32)
     shutil.rmtree(folder, ignore_errors=True)  # of an interrupted run
@@ -50,6 +50,7 @@ def make_model(folder):
 
 
 def reference(files):
+    from golden import unet
     net = unet_peer.load(files.model).double()
     net.time_proj = unet.TimeProj(net.config.block_out_channels[0])
     x, t = (torch.from_numpy(np.load(files.path(n + ".npy"))[:CHECKED]) for n in "xt")
@@ -58,6 +59,7 @@ def reference(files):
 
 
 def prepare_unet(files):
+    from golden import formula
     if not os.path.exists(files.model):
         make(files.path("model"), "model folder", make_model)
     make(files.path("x.npy"), "pictures", save(lambda: formula.unit("peer.x", (32, 3, 32, 32))))

@@ -4,7 +4,8 @@
 One row is one line of the table. Sample counts are chosen so that all rows together, five rounds,
 take about ten minutes on two cores of about 120 GFLOP/s each.
 """
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 
 PARAMETERS = 38307203
 SIZE, BASE, MULT, BLOCKS, ATTENTION_AT = 32, 128, (1, 2, 2, 2), 2, (16,)
@@ -22,47 +23,49 @@ class Row:
     steps: int = 0       # sample: evaluations per picture
     samples: int = 1     # per variant and round
     warm: int = 0        # calls before them that are not counted, each round
-    rounds: int = 99     # at most this many
+    share: float = 1     # of the rounds that this row takes
     must: float = 0      # ratio to the best peer that is asked for, and hoped for
     stretch: float = 0
-    notes: list = field(default_factory=list)
+
+    def turns(self, rounds):
+        return max(1, math.ceil(rounds * self.share - 1e-9))
 
 
-def forward(precision, batch, samples, warm, must=0, stretch=0, rounds=99):
+def forward(precision, batch, samples, warm, must=0, stretch=0, share=1.0):
     return Row("forward_%s_b%d" % (precision, batch), "forward",
                "U-Net forward, %s, batch %d" % (precision, batch), precision, batch,
-               samples=samples, warm=warm, must=must, stretch=stretch, rounds=rounds)
+               samples=samples, warm=warm, must=must, stretch=stretch, share=share)
 
 
 def train(precision, must, stretch):
     return Row("train_%s_b16" % precision, "train", "training step, %s, batch 16" % precision,
-               precision, 16, must=must, stretch=stretch, rounds=3)
+               precision, 16, must=must, stretch=stretch, share=0.6)
 
 
-def drift(name, title, shape, samples, warm, must, stretch, rounds=99):
+def drift(name, title, shape, samples, warm, must, stretch, share=1.0):
     return Row("field_" + name, "field", title, shape=shape, samples=samples, warm=warm,
-               must=must, stretch=stretch, rounds=rounds)
+               must=must, stretch=stretch, share=share)
 
 
 ROWS = [
     forward("f32", 1, 8, 2, 1.3, 1.6),
-    forward("f32", 8, 2, 1, 1.5, 2.0),
-    forward("f32", 32, 1, 0, 1.5, 2.0, rounds=3),
+    forward("f32", 8, 2, 1, 1.5, 2.0, share=0.8),
+    forward("f32", 32, 1, 0, 1.5, 2.0, share=0.6),
     forward("bf16", 1, 8, 2, 1.3, 1.6),
-    forward("bf16", 8, 2, 1, 1.3, 1.6),
-    forward("bf16", 32, 1, 0, 1.3, 1.6, rounds=3),
-    forward("int8", 8, 2, 1, 1.1, 1.3),
+    forward("bf16", 8, 2, 1, 1.3, 1.6, share=0.8),
+    forward("bf16", 32, 1, 0, 1.3, 1.6, share=0.6),
+    forward("int8", 8, 2, 1, 1.1, 1.3, share=0.8),
     train("f32", 1.4, 1.8),
     train("bf16", 1.3, 1.6),
     drift("slots", "drift field, 16 slots: 64 generated, 128 positive, 96 negative, 192 channels",
           (16, 64, 96, 128, 192), 30, 5, 2.5, 3.5),
     drift("4096x128", "drift field, 4,096 x 8,192 targets, 128 channels",
-          (1, 4096, 0, 4096, 128), 1, 0, 10, 15, rounds=3),
+          (1, 4096, 0, 4096, 128), 1, 0, 10, 15, share=0.6),
     drift("4096x768", "drift field, 4,096 x 8,192 targets, 768 channels",
-          (1, 4096, 0, 4096, 768), 1, 0, 3, 4, rounds=3),
-    Row("sample_1", "sample", "one step, batch 1", steps=1, samples=20, warm=2, rounds=3),
-    Row("sample_50", "sample", "DDIM, 50 steps, batch 1", steps=50, rounds=3),
-    Row("startup", "startup", "start to first picture", rounds=4),
+          (1, 4096, 0, 4096, 768), 1, 0, 3, 4, share=0.6),
+    Row("sample_1", "sample", "one step, batch 1", steps=1, samples=10, warm=2, share=0.6),
+    Row("sample_50", "sample", "DDIM, 50 steps, batch 1", steps=50, share=0.6),
+    Row("startup", "startup", "start to first picture", share=0.4),
 ]
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's side of every row: one callable per setting."""
 import functools
+import importlib.metadata
 import os
 
 import numpy as np
@@ -15,9 +16,7 @@ from unet_peer import LAST, NCHW
 def about(options):
     torch.set_num_threads(options["threads"])
     torch.set_flush_denormal(True)  # before the first parallel call: its threads inherit it
-    import diffusers
-    diffusers.utils.logging.set_verbosity_error()
-    return {"torch": torch.__version__, "diffusers": diffusers.__version__,
+    return {"torch": torch.__version__, "diffusers": importlib.metadata.version("diffusers"),
             "threads": torch.get_num_threads(), "isa": torch.backends.cpu.get_cpu_capability(),
             "onednn": torch.backends.mkldnn.is_available()}
 

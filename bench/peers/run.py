@@ -50,6 +50,8 @@ def open_peers(row, workers, result):
     turns = []
     for who, w in workers.items():
         try:
+            if w.process.poll() is not None:  # an earlier row ended it
+                w = workers[who] = w.again()
             answer = w.ask("open", row=dataclasses.asdict(row))
         except peer.PeerError as e:
             result.skip(PEERS[who], str(e))
@@ -107,7 +109,7 @@ def run_row(row, rounds, workers, lw, busy):
     turns = open_peers(row, workers, result)
     check_errors(row, turns, lw, result)
     time.sleep(peer.PAUSE)
-    for k in range(min(rounds, row.rounds)):
+    for k in range(row.turns(rounds)):
         busy.append(peer.others_busy())
         order = ["leeway"] + turns
         for turn in order if k % 2 == 0 else reversed(order):
@@ -143,7 +145,7 @@ def run_startup(row, rounds, files, o, lw, busy):
                 result.skip("PyTorch compiled", "not compiled: run --prepare first")
         if "ort" in o.peers:
             ways["ONNX Runtime f32"] = python("ort", files.onnx())
-        for k in range(-1, min(rounds, row.rounds)):  # -1: into the page cache, not counted
+        for k in range(-1, row.turns(rounds)):  # -1: into the page cache, not counted
             busy.append(peer.others_busy())
             for name in list(ways):
                 if os.path.exists(out):

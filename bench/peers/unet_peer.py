@@ -9,7 +9,8 @@ NCHW, LAST = torch.contiguous_format, torch.channels_last
 
 def load(folder, dropout=0.0):
     """diffusers' network of a folder that it or Leeway wrote; evaluation mode."""
-    from diffusers import UNet2DModel
+    from diffusers import UNet2DModel, utils
+    utils.logging.set_verbosity_error()
     net = UNet2DModel.from_pretrained(folder, low_cpu_mem_usage=False, dropout=dropout)
     count = sum(p.numel() for p in net.parameters())
     if net.config.sample_size == peer_rows.SIZE and count != peer_rows.PARAMETERS:
