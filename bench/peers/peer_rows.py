@@ -25,7 +25,7 @@ class Row:
     warm: int = 0        # calls before them that are not counted, each round
     share: float = 1     # of the rounds that this row takes
     must: float = 0      # ratio to the best peer that is asked for, and hoped for
-    stretch: float = 0
+    stretch: float = 0   # (startup: milliseconds)
 
     def turns(self, rounds):
         return max(1, math.ceil(rounds * self.share - 1e-9))
@@ -65,7 +65,8 @@ ROWS = [
           (1, 4096, 0, 4096, 768), 1, 0, 3, 4, share=0.6),
     Row("sample_1", "sample", "one step, batch 1", steps=1, samples=10, warm=2, share=0.6),
     Row("sample_50", "sample", "DDIM, 50 steps, batch 1", steps=50, share=0.6),
-    Row("startup", "startup", "start to first picture", share=0.4),
+    Row("startup", "startup", "start to first picture", share=0.4, must=500,
+        stretch=200),
 ]
 
 

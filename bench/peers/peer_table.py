@@ -24,16 +24,24 @@ def best(result, only=None):
 
 
 def ratio(result, name):
-    if not name or "leeway" not in result["samples_ms"]:
+    if not {name, "leeway"} <= set(result["samples_ms"]):
         return None
     return median(result["samples_ms"][name]) / median(result["samples_ms"]["leeway"])
 
 
-def judge(row, r):
-    if r is None or not row.must:
+def judge(row, result):
+    """Where the row stands against what was asked for."""
+    if not row.must or "leeway" not in result["samples_ms"]:
         return ""
-    words = "stretch" if r >= row.stretch else "must" if r >= row.must else "short"
-    return "%s (%g / %g)" % (words, row.must, row.stretch)
+    if row.kind == "startup":
+        t = median(result["samples_ms"]["leeway"])
+        word = "stretch" if t <= row.stretch else "must" if t <= row.must else "short"
+        return "%s (%g / %g ms)" % (word, row.must, row.stretch)
+    r = ratio(result, best(result))
+    if r is None:
+        return ""
+    word = "stretch" if r >= row.stretch else "must" if r >= row.must else "short"
+    return "%s (%g / %g)" % (word, row.must, row.stretch)
 
 
 def line(row, result, floor):
@@ -41,7 +49,7 @@ def line(row, result, floor):
     r = ratio(result, name)
     cells = [row.title, timing(leeway) if leeway else "not measured",
              "%s: %s" % (name, timing(result["samples_ms"][name])) if name else "not measured",
-             "%.2f" % r if r else "", judge(row, r),
+             "%.2f" % r if r else "", judge(row, result),
              ms(floor) if floor else "",
              "%.0f %%" % (100 * floor / median(leeway)) if floor and leeway else "",
              error(result, "leeway"), error(result, name) if name else ""]
@@ -69,20 +77,27 @@ def settings(rows, results):
             yield "| %s | %s | %s | %s |" % (row.title, name, timing(v), error(result, name))
 
 
-def more(rows, results):
+def more(rows, results, peak):
     """Sentences that need two rows."""
-    got = lambda row, name="leeway": results.get(row, {}).get("samples_ms", {}).get(name)
+    got_all = lambda row: results.get(row, {}).get("samples_ms", {})
+    got = lambda row, name="leeway": got_all(row).get(name)
     if got("forward_int8_b8") and "forward_f32_b8" in results:
         name = best(results["forward_f32_b8"])
         if name:
             yield ("int8 at batch 8 is %.2f times as fast as the best f32 peer (%s); asked for: "
                    "3.0, hoped for 3.5." % (median(got("forward_f32_b8", name))
                                             / median(got("forward_int8_b8")), name))
-    names = set(results.get("sample_50", {}).get("samples_ms", {}))
-    for name in sorted(names & set(results.get("sample_1", {}).get("samples_ms", {})),
-                       key=lambda n: n != "leeway"):
-        a, b = median(got("sample_50", name)), median(got("sample_1", name))
-        yield "%s: DDIM-50 takes %.1f times as long as one step." % (name, a / b)
+    for name in got_all("sample_50"):
+        if got("sample_1", name):
+            r = median(got("sample_50", name)) / median(got("sample_1", name))
+            yield ("%s: DDIM-50 takes %.1f times as long as one step, %+.1f %% off 50 evaluations."
+                   % (name, r, 2 * (r - 50)))
+    for row in rows:
+        eager = ratio(results[row.name], "PyTorch eager") if row.kind == "field" else None
+        if eager:
+            yield ("%s: %.2f times as fast as eager PyTorch, %.2f times the floor."
+                   % (row.title, eager, median(got(row.name))
+                      / floor_of(row, peak)))
     for row in rows:
         memory = results[row.name]["memory_bytes"]
         if row.kind == "field" and row.shape[0] == 1 and memory.get("leeway"):
@@ -103,10 +118,15 @@ def markdown(info, rows, results):
             "fewer multiplications (Winograd) can go below it. Errors are relative, L2, against "
             "PyTorch in double with the same weights." % (
                 peer_rows.count_unet().real / 1e9, peer_rows.count_unet().nominal / 1e9), ""]
-    for sentence in more(rows, results):
+    for sentence in more(rows, results, info["peak_gflops"]):
         out += [sentence, ""]
     out += ["#### Every setting", ""] + list(settings(rows, results)) + [""]
-    left = [(r.title, n, why) for r in rows for n, why in results[r.name]["skipped"].items()]
+    left = {}
+    for r in rows:
+        for name, why in results[r.name]["skipped"].items():
+            left.setdefault((name, why), []).append(r.name)
     if left:
-        out += ["#### Not measured", ""] + ["- %s, %s: %s" % x for x in left] + [""]
+        out += ["#### Not measured", ""]
+        out += ["- %s (%s): %s" % (name, ", ".join(where), why)
+                for (name, why), where in left.items()] + [""]
     return "\n".join(out)
