@@ -13,6 +13,16 @@ typedef enum lw_act { LW_ACT_NONE, LW_ACT_RELU, LW_ACT_SILU } lw_act;
  */
 typedef enum lw_num { LW_NUM_F32, LW_NUM_BF16, LW_NUM_S8, LW_NUM_COUNT } lw_num;
 
+/*
+ * How 3x3 convolutions of stride 1 are computed in f32: with Winograd's tiles where a fixed rule of
+ * shape and level says so, never, or wherever they apply.
+ */
+typedef enum lw_conv_mode {
+    LW_CONV_MODE_AUTO,
+    LW_CONV_MODE_DIRECT,
+    LW_CONV_MODE_WINOGRAD,
+} lw_conv_mode;
+
 /* How the drift field is computed; formulas in kernels/drift/drift.h. */
 typedef enum lw_drift_variant {
     LW_DRIFT_OFFICIAL,      /* the reference form */

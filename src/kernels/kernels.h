@@ -18,6 +18,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/cast/cast.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/conv_winograd.h"
 #include "kernels/drift/drift.h"
 #include "kernels/ew/ew.h"
 #include "kernels/gemm/gemm.h"
@@ -48,6 +49,7 @@ typedef struct lw_kernels {
     struct lw_resample_kernels resample;
     struct lw_softmax_kernels softmax;
     struct lw_stats_kernels stats;
+    struct lw_winograd_kernels winograd;
 } lw_kernels;
 
 void lw_kernels_init(lw_kernels *k, lw_isa isa);

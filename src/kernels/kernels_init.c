@@ -60,6 +60,9 @@ static void fill(lw_kernels *k, int level)
 #define K(isa, field, function) ROW(stats, isa, field, function)
 #include "kernels/stats/stats.def"
 #undef K
+#define K(isa, field, function) ROW(winograd, isa, field, function)
+#include "kernels/conv/conv_winograd.def"
+#undef K
 }
 
 void lw_kernels_init(lw_kernels *k, lw_isa isa)

@@ -8,6 +8,11 @@ set(SOURCES
   conv/conv_bf16_ref.c
   conv/conv_ref.c
   conv/conv_shape.c
+  conv/conv_winograd_avx2.c
+  conv/conv_winograd_avx512.c
+  conv/conv_winograd_ref.c
+  conv/conv_winograd_rule.c
+  conv/conv_winograd_shape.c
   conv/conv_u8_ref.c
   gemm/gemm_avx2.c
   gemm/gemm_avx512.c

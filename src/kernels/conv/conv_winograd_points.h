@@ -17,8 +17,8 @@
 #define LW_KERNELS_CONV_WINOGRAD_POINTS_H
 
 #ifndef LW_WINO_A
-#define LW_WINO_A 1.0
-#define LW_WINO_B 2.0
+#define LW_WINO_A 0.625
+#define LW_WINO_B 1.5
 #endif
 #define LW_WINO_A2 (LW_WINO_A * LW_WINO_A)
 #define LW_WINO_B2 (LW_WINO_B * LW_WINO_B)

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Winograd convolution, reference: obvious loops, everything but the stored weights in double.
+ * Transformed weights are [point][K][N]. */
+#include "kernels/conv/conv_winograd_points.h"
+#include "kernels/conv/conv_winograd_shape.h"
+#include "kernels/gemm/gemm_ref.h"
+
+static const double a1 = LW_WINO_A, b1 = LW_WINO_B, a2 = LW_WINO_A2, b2 = LW_WINO_B2;
+
+static void filter_line(double *u, ptrdiff_t step, double g0, double g1, double g2, int tile)
+{
+    if (tile == 2) {
+        u[0] = g0;
+        u[step] = (g0 + g1 + g2) / 2;
+        u[2 * step] = (g0 - g1 + g2) / 2;
+        u[3 * step] = g2;
+        return;
+    }
+    u[0] = g0 / LW_WINO_N0;
+    u[step] = (g0 + a2 * g2 + a1 * g1) / LW_WINO_NA;
+    u[2 * step] = (g0 + a2 * g2 - a1 * g1) / LW_WINO_NA;
+    u[3 * step] = (g0 + b2 * g2 + b1 * g1) / LW_WINO_NB;
+    u[4 * step] = (g0 + b2 * g2 - b1 * g1) / LW_WINO_NB;
+    u[5 * step] = g2;
+}
+
+static void input_line(double *t, const double *d, ptrdiff_t step, int tile)
+{
+    double x[LW_WINO_MAX_SIDE];
+    for (int i = 0; i < tile + 2; i++)
+        x[i] = d[i * step];
+    if (tile == 2) {
+        t[0] = x[0] - x[2];
+        t[step] = x[1] + x[2];
+        t[2 * step] = x[2] - x[1];
+        t[3 * step] = x[3] - x[1];
+        return;
+    }
+    t[0] = a2 * b2 * x[0] - (a2 + b2) * x[2] + x[4];
+    t[step] = x[4] - b2 * x[2] + a1 * (x[3] - b2 * x[1]);
+    t[2 * step] = x[4] - b2 * x[2] - a1 * (x[3] - b2 * x[1]);
+    t[3 * step] = x[4] - a2 * x[2] + b1 * (x[3] - a2 * x[1]);
+    t[4 * step] = x[4] - a2 * x[2] - b1 * (x[3] - a2 * x[1]);
+    t[5 * step] = a2 * b2 * x[1] - (a2 + b2) * x[3] + x[5];
+}
+
+static void output_line(double *y, const double *m, ptrdiff_t step, int tile)
+{
+    double s = m[step] + m[2 * step], d = m[step] - m[2 * step];
+    if (tile == 2) {
+        double last = m[3 * step];
+        y[0] = m[0] + s;
+        y[step] = d + last;
+        return;
+    }
+    double s2 = m[3 * step] + m[4 * step], d2 = m[3 * step] - m[4 * step], last = m[5 * step];
+    y[0] = m[0] + s + s2;
+    y[step] = a1 * d + b1 * d2;
+    y[2 * step] = a2 * s + b2 * s2;
+    y[3 * step] = a1 * a2 * d + b1 * b2 * d2 + last;
+}
+
+void lw_winograd_pack_ref(float *packed, const float *w, const lw_conv_shape *s, lw_conv_pass pass,
+                          int tile, int64_t task)
+{
+    lw_wino z = lw_wino_of(s, pass, tile);
+    ptrdiff_t cols = lw_gemm_pack_cols(z.N, z.K * z.points), side = z.side;
+    ptrdiff_t n1 = LW_MIN((task + 1) * cols, z.N);
+    for (ptrdiff_t n = task * cols; n < n1; n++)
+        for (ptrdiff_t k = 0; k < z.K; k++) {
+            double half[LW_WINO_MAX_SIDE * 3], u[LW_WINO_MAX_POINTS];
+            bool forward = pass == LW_CONV_FORWARD;
+            const float *g = w + (forward ? n * 9 * s->C + k : k * 9 * s->C + n);
+            for (int x = 0; x < 3; x++) {
+                double tap[3];
+                for (int y = 0; y < 3; y++)
+                    tap[y] = (double)g[(forward ? y * 3 + x : 8 - y * 3 - x) * s->C];
+                filter_line(half + x, 3, tap[0], tap[1], tap[2], tile);
+            }
+            for (ptrdiff_t y = 0; y < side; y++)
+                filter_line(u + y * side, 1, half[y * 3], half[y * 3 + 1], half[y * 3 + 2], tile);
+            for (ptrdiff_t p = 0; p < z.points; p++)
+                packed[(p * z.K + k) * z.N + n] = (float)u[p];
+        }
+}
+
+/* v [points][K] of the tile whose first output is (y0, x0). */
+static void input_tile(double *v, const float *image, const lw_wino *z, ptrdiff_t y0, ptrdiff_t x0)
+{
+    for (ptrdiff_t k = 0; k < z->K; k++) {
+        double d[LW_WINO_MAX_POINTS], t[LW_WINO_MAX_POINTS];
+        for (ptrdiff_t i = 0; i < z->points; i++) {
+            ptrdiff_t y = y0 - 1 + i / z->side, x = x0 - 1 + i % z->side;
+            bool inside = y >= 0 && y < z->H && x >= 0 && x < z->W;
+            d[i] = inside ? (double)image[(y * z->W + x) * z->ld_in + k] : 0.0;
+        }
+        for (ptrdiff_t x = 0; x < z->side; x++)
+            input_line(t + x, d + x, z->side, z->tile);
+        for (ptrdiff_t y = 0; y < z->side; y++)
+            input_line(t + y * z->side, t + y * z->side, 1, z->tile);
+        for (ptrdiff_t p = 0; p < z->points; p++)
+            v[p * z->K + k] = t[p];
+    }
+}
+
+static void output_tile(float *out, const double *m, const lw_wino *z, const lw_epilogue *e,
+                        ptrdiff_t image, ptrdiff_t y0, ptrdiff_t x0, ptrdiff_t n)
+{
+    double half[LW_WINO_MAX_POINTS], y[LW_WINO_MAX_POINTS];
+    for (ptrdiff_t i = 0; i < z->side; i++)
+        output_line(half + i, m + i, z->side, z->tile);
+    for (ptrdiff_t i = 0; i < z->tile; i++)
+        output_line(y + i * z->tile, half + i * z->side, 1, z->tile);
+    for (ptrdiff_t i = 0; i < z->tile * z->tile; i++) {
+        ptrdiff_t oy = y0 + i / z->tile, ox = x0 + i % z->tile;
+        if (oy >= z->H || ox >= z->W)
+            continue;
+        ptrdiff_t row = (image * z->H + oy) * z->W + ox;
+        float *p = out + row * z->ld_out + n;
+        *p = lw_epilogue_ref(y[i], e && e->accumulate ? *p : 0.0f, e, image, row, n);
+    }
+}
+
+void lw_winograd_run_ref(float *out, const float *in, const float *packed, const lw_conv_shape *s,
+                         lw_conv_pass pass, int tile, const lw_epilogue *e, float *scratch,
+                         int64_t task)
+{
+    lw_wino z = lw_wino_of(s, pass, tile);
+    double *v = (double *)(void *)scratch;
+    int64_t block = task / z.col_groups, group = task % z.col_groups;
+    ptrdiff_t n1 = LW_MIN((group + 1) * z.cols, z.N), per_image = z.tiles_y * z.tiles_x;
+    for (int64_t t = z.tiles * block / z.blocks; t < z.tiles * (block + 1) / z.blocks; t++) {
+        ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * tile,
+                  x0 = t % z.tiles_x * tile;
+        input_tile(v, in + image * z.H * z.W * z.ld_in, &z, y0, x0);
+        for (ptrdiff_t n = group * z.cols; n < n1; n++) {
+            double m[LW_WINO_MAX_POINTS] = {0};
+            for (ptrdiff_t p = 0; p < z.points; p++)
+                for (ptrdiff_t k = 0; k < z.K; k++)
+                    m[p] += v[p * z.K + k] * (double)packed[(p * z.K + k) * z.N + n];
+            output_tile(out, m, &z, e, image, y0, x0, n);
+        }
+    }
+}
