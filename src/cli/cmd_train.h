@@ -73,6 +73,8 @@
     {LW_OPT(T, train.ema_decay), .name = "ema-decay", .min = 0, .max = 0.9999999,                  \
      .fallback = d_ema, .group = "Optimiser",                                                      \
      .help = "average of the weights: min(this, (1+s)/(10+s)) at step s"},                         \
+    {LW_OPT(T, train.recompute), .name = "recompute", .fallback = "false", .group = "Optimiser",   \
+     .help = "make cheap activations again instead of storing them: less memory, the same bits"},  \
     {LW_OPT(T, train.precision), .name = "precision", .choices = "f32", .fallback = "f32",         \
      .group = "Optimiser", .help = "of products"}
 

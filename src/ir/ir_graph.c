@@ -21,6 +21,7 @@ struct lw_graph {
     lw_graph_output *outputs;
     size_t n_outputs, cap_outputs;
     const char *scope;
+    bool backward;
     int error;
     char message[512];
 };
@@ -120,6 +121,7 @@ lw_node *lw_graph_add(lw_graph *g, lw_op op, const lw_val *in, int n_in, const v
     n->attr = copy;
     n->attr_size = attr_size;
     n->scope = g->scope;
+    n->backward = g->backward;
     n->index = (uint32_t)g->n_nodes;
     lw_infer inf = {0};
     int rc = lw_op_get(op)->infer(g, n, &inf);
@@ -215,6 +217,13 @@ const char *lw_scope_set(lw_graph *g, const char *scope)
     const char *old = g->scope;
     g->scope = scope;
     return old;
+}
+
+bool lw_graph_backward(lw_graph *g, bool backward)
+{
+    bool was = g->backward;
+    g->backward = backward;
+    return was;
 }
 
 const char *lw_scope_name(lw_graph *g, const char *name)

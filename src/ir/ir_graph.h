@@ -39,6 +39,7 @@ struct lw_node {
     size_t attr_size;
     const char *scope; /* dotted scope it was built in */
     uint32_t index;    /* position in the graph */
+    bool backward;     /* appended by reverse mode: runs after the forward pass */
 };
 
 typedef struct lw_cost {
@@ -123,6 +124,9 @@ const char *lw_scope_push(lw_graph *g, const char *name);
 const char *lw_scope_pushf(lw_graph *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *lw_scope_set(lw_graph *g, const char *scope); /* returns the former one */
 const char *lw_scope_name(lw_graph *g, const char *name); /* scope.name in the arena */
+
+/* Are nodes appended from now on part of the backward pass? Returns the former answer. */
+bool lw_graph_backward(lw_graph *g, bool backward);
 
 /* One line per node: %12 = conv2d(%3, %4) {stride 1} : f32[...]  ; scope */
 void lw_graph_print(lw_str *s, const lw_graph *g);

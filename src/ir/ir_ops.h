@@ -108,7 +108,9 @@ lw_val lw_matmul(lw_graph *g, lw_val a, lw_val b, bool trans_a, bool trans_b);
 /* x [.., K], w [N,K], bias [N] or absent -> [.., N] */
 lw_val lw_linear_op(lw_graph *g, lw_val x, lw_val w, lw_val bias);
 
-/* inputs: x, w, bias[O]?, residual?. out = floor((in + pad_lo + pad_hi - k) / stride) + 1 */
+/* inputs: x, w, bias[O]?, residual?, (unused)?, image bias [B,O]? (a row added to all pixels of an
+ * image); conv2d_dx: dy, w, residual?, bias[C]?. out = floor((in + pad_lo + pad_hi - k) / stride) +
+ * 1 */
 typedef struct lw_attr_conv {
     int32_t kh, kw, stride;
     int32_t pad_t, pad_l, pad_b, pad_r;

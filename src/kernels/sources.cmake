@@ -54,6 +54,7 @@ set(SOURCES
   peak/peak_ref.c
   pooling/pooling_copy.c
   pooling/pooling_ref.c
+  pooling/pooling_upconv.c
   random/random_avx2.c
   random/random_avx512.c
   random/random_ref.c

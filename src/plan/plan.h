@@ -4,8 +4,9 @@
  * memory map) for one device; an exec is a running copy of it whose run cannot allocate or fail on
  * a CPU.
  *
- *   graph ─ verify ─ simplify ─ fuse ─ pack ─ schedule ─ memory ─ lower ─► plan ──► exec (one
- * frame) (gradients are appended to the graph before compiling: lw_grad, lw_grad_params)
+ *   graph ─ verify ─ simplify ─ upconv ─ fuse ─ pack ─ outputs ─ recompute ─ schedule ─ lower ─
+ *   memory ─► plan ──► exec (one frame)
+ *   (gradients are appended to the graph before compiling: lw_grad, lw_grad_params)
  *
  * Read in this order: plan_device.h (the contract a backend fulfils), this file, plan_pass.h
  * (private: what a pass receives), then the passes. A plan borrows its device; an exec borrows its
@@ -28,8 +29,10 @@ typedef struct lw_plan lw_plan;
 typedef struct lw_exec lw_exec;
 
 typedef struct lw_compile_opts {
-    int opt;      /* 0: no simplify, no fusion, no memory reuse (the oracle); 1: everything */
-    lw_str *dump; /* when set: text of the graph after `dump_pass`, or of every pass */
+    int opt;        /* 0: no simplify, no fusion, no memory reuse (the oracle); 1: everything */
+    bool recompute; /* make cheap values again in the backward pass instead of storing them: less
+                       memory, the same bits */
+    lw_str *dump;   /* when set: text of the graph after `dump_pass`, or of every pass */
     const char *dump_pass; /* "simplify", "fuse", ...; NULL with dump: all */
 } lw_compile_opts;
 

@@ -33,9 +33,8 @@ typedef struct pass_row {
 } pass_row;
 
 static const pass_row passes[] = {
-    {"simplify", lw_pass_simplify, false},
-    {"fuse", lw_pass_fuse, false},
-    {"pack", lw_pass_pack, true},
+    {"simplify", lw_pass_simplify, false}, {"upconv", lw_pass_upconv, false},
+    {"fuse", lw_pass_fuse, false},         {"pack", lw_pass_pack, true},
     {"outputs", lw_pass_outputs, true},
 };
 
@@ -58,6 +57,11 @@ static int run_passes(lw_plan *p, const lw_graph *g, const lw_compile_opts *o)
         LW_TRY(passes[i].run(&p->graph, p->dev));
         LW_TRY(lw_pass_verify(p->graph));
         dump(o, passes[i].name, p->graph);
+    }
+    if (o->recompute) {
+        LW_TRY(lw_pass_recompute(&p->graph, p->dev));
+        LW_TRY(lw_pass_verify(p->graph));
+        dump(o, "recompute", p->graph);
     }
     LW_TRY(lw_pass_schedule(p));
     LW_TRY(lw_pass_lower(p));

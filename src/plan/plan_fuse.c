@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuse: chains of elementwise nodes become one tile program; a lone add, relu or silu behind a
- * product or convolution becomes its epilogue. A producer is absorbed only when nothing else reads
- * it. The fused node stands where the last of its parts stood, so every operand is already computed
- * there.
+ * product or convolution becomes its epilogue, also where reshapes stand between (attention's
+ * tokens and pixels); so does the add of a row per image ([B,C] over [B,H,W,C], an embedding)
+ * behind a convolution. A producer is absorbed only when nothing else reads it. The fused node
+ * stands where the last of its parts stood, so every operand is already computed there.
  */
 #include "plan/plan_pass.h"
 
@@ -37,40 +38,102 @@ static bool single_use(const lw_rewrite *r, const lw_node *n, int i)
     return r->uses[n->in[i].id] == 1;
 }
 
+/* The value that operand k of n is read from: behind reshapes that nothing else reads. Invalid when
+ * something else reads it. */
+static lw_val lone_operand(const lw_rewrite *r, const lw_node *n, int k)
+{
+    lw_val v = n->in[k];
+    while (r->uses[v.id] == 1) {
+        const lw_node *p = lw_val_node(r->from, v);
+        if (p->op != LW_OP_RESHAPE)
+            return v;
+        v = p->in[0];
+    }
+    return LW_NOVAL;
+}
+
+/* A product whose epilogue n would become. */
+typedef struct product {
+    const lw_node *node; /* in the new graph */
+    lw_type type;        /* of its result */
+    product_attr attr;
+    int32_t *act;
+    int residual_at;
+    lw_val in[LW_MAX_IN];
+    int n_in;
+} product;
+
+static bool find_product(const lw_rewrite *r, const lw_node *n, int k, product *p)
+{
+    const lw_attr_ew *ew = n->attr;
+    lw_val old = lone_operand(r, n, k), v = lw_rewrite_map(r, old);
+    if (ew->n_step != 1 || ew->mode[k] != LW_EW_FULL || !lw_val_ok(v))
+        return false;
+    p->node = lw_val_node(r->to, v);
+    p->type = lw_val_type(r->to, v);
+    if (!p->node->attr_size || p->node->attr_size > sizeof p->attr ||
+        lw_type_count(p->type) != lw_type_count(ew->type))
+        return false;
+    memcpy(&p->attr, p->node->attr, p->node->attr_size);
+    p->act = epilogue_of(p->node, &p->attr, &p->residual_at);
+    if (!p->act || *p->act != LW_ACT_NONE)
+        return false;
+    memset(p->in, 0, sizeof p->in);
+    memcpy(p->in, p->node->in, sizeof *p->in * (size_t)p->node->n_in);
+    p->n_in = p->node->n_in;
+    return true;
+}
+
+/* Puts v into operand `at`, which must be free. */
+static bool put_operand(product *p, int at, lw_val v)
+{
+    if (lw_val_ok(p->in[at]))
+        return false;
+    p->in[at] = v;
+    p->n_in = LW_MAX(p->n_in, at + 1);
+    return true;
+}
+
+/* n = add(product, other): a residual of the same shape, or a row per image behind a convolution.
+ * At batch 1 that row is [1,C] and reads as one element per channel; the sum is the same. */
+static bool put_addend(lw_rewrite *r, const lw_node *n, int k, product *p)
+{
+    enum { IMAGE_BIAS = 5 };
+    const lw_attr_ew *ew = n->attr;
+    lw_val other = lw_rewrite_map(r, n->in[1 - k]);
+    lw_type t = lw_val_type(r->to, other);
+    int mode = ew->mode[1 - k];
+    if (mode == LW_EW_FULL && lw_type_eq(t, ew->type)) {
+        if (lw_val_ok(p->in[p->residual_at]))
+            return false;
+        return put_operand(p, p->residual_at, lw_reshape(r->to, other, p->type));
+    }
+    bool row = mode == LW_EW_BC || (mode == LW_EW_CHANNEL && t.rank == 2 && p->type.dim[0] == 1);
+    return row && p->node->op == LW_OP_CONV2D && lw_type_eq(p->type, ew->type) &&
+           put_operand(p, IMAGE_BIAS, other);
+}
+
 /* n is add(a, b), relu(a) or silu(a) on operand k made by a product: emit the product with an
  * epilogue. */
 static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, int *rc)
 {
     const lw_attr_ew *ew = n->attr;
-    lw_val v = lw_rewrite_map(r, n->in[k]);
-    const lw_node *p = lw_val_node(r->to, v);
-    product_attr attr;
-    int at;
-    if (ew->n_step != 1 || ew->mode[k] != LW_EW_FULL || !single_use(r, n, k) || !p->attr_size ||
-        p->attr_size > sizeof attr || !lw_type_eq(lw_val_type(r->to, v), ew->type))
+    product p;
+    if (!find_product(r, n, k, &p))
         return false;
-    memcpy(&attr, p->attr, p->attr_size);
-    int32_t *act = epilogue_of(p, &attr, &at);
-    if (!act || *act != LW_ACT_NONE)
-        return false;
-    lw_val in[LW_MAX_IN] = {{0}};
-    memcpy(in, p->in, sizeof *in * (size_t)p->n_in);
-    int n_in = p->n_in;
     if (ew->step[0].op == LW_EW_add && n->n_in == 2 && n->in[0].id != n->in[1].id) {
-        lw_val other = lw_rewrite_map(r, n->in[1 - k]);
-        if (ew->mode[1 - k] != LW_EW_FULL || (p->n_in > at && lw_val_ok(in[at])) ||
-            !lw_type_eq(lw_val_type(r->to, other), ew->type))
+        if (!put_addend(r, n, k, &p))
             return false;
-        in[at] = other;
-        n_in = at + 1;
     } else if (ew->step[0].op == LW_EW_relu) {
-        *act = LW_ACT_RELU;
+        *p.act = LW_ACT_RELU;
     } else if (ew->step[0].op == LW_EW_silu) {
-        *act = LW_ACT_SILU;
+        *p.act = LW_ACT_SILU;
     } else {
         return false;
     }
-    *rc = lw_rewrite_emit(r, n, p->op, in, n_in, &attr, p->attr_size);
+    *rc = lw_rewrite_emit(r, n, p.node->op, p.in, p.n_in, &p.attr, p.node->attr_size);
+    lw_val *out = &r->map[n->out[0].id];
+    *out = lw_reshape(r->to, *out, ew->type);
     return true;
 }
 

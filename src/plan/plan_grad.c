@@ -64,6 +64,7 @@ void lw_grad(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y, const lw_v
     if (lw_graph_error(g) < 0)
         return;
     uint32_t n_nodes = lw_graph_node_count(g);
+    bool was = lw_graph_backward(g, true);
     grad_state s = {.g = g, .n_vals = lw_graph_val_count(g)};
     s.cot = lw_calloc(s.n_vals + 1, sizeof *s.cot);
     s.reach = lw_calloc(s.n_vals + 1, sizeof *s.reach);
@@ -82,6 +83,7 @@ void lw_grad(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y, const lw_v
     }
     lw_free(&s.cot);
     lw_free(&s.reach);
+    lw_graph_backward(g, was);
 }
 
 int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed)

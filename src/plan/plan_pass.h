@@ -40,6 +40,8 @@ lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 
 int lw_pass_verify(const lw_graph *g);
 int lw_pass_simplify(lw_graph **g, lw_device *dev);
+/* Upsampling by two and 3x3 convolution in one. */
+int lw_pass_upconv(lw_graph **g, lw_device *dev);
 int lw_pass_fuse(lw_graph **g, lw_device *dev);
 int lw_pass_pack(lw_graph **g, lw_device *dev);
 /* mark[node]: no input and no random draw among its ancestors: made once per version of the
@@ -47,6 +49,8 @@ int lw_pass_pack(lw_graph **g, lw_device *dev);
 void lw_plan_mark_params_only(const lw_graph *g, bool *mark);
 /* Makes every output a value of its own: copies where one is a leaf, prepared, or named twice. */
 int lw_pass_outputs(lw_graph **g, lw_device *dev);
+/* Values that are cheap to make are made again in the backward pass instead of stored. */
+int lw_pass_recompute(lw_graph **g, lw_device *dev);
 
 /* ---- the plan
  * --------------------------------------------------------------------------------------- */

@@ -87,9 +87,12 @@ static int run_rewrite(lw_rewrite *r, lw_rewrite_fn *fn, void *arg)
     if (!r->map || !r->uses || !r->live)
         return LW_ENOMEM;
     mark_live(r);
-    for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
+        lw_graph_backward(r->to, lw_graph_node(g, k)->backward);
         if (r->live[k])
             LW_TRY(fn(r, lw_graph_node(g, k), arg));
+    }
+    lw_graph_backward(r->to, false);
     for (int i = 0; i < lw_graph_output_count(g); i++) {
         const lw_graph_output *o = lw_graph_output_at(g, i);
         lw_graph_output_add(r->to, o->name, lw_rewrite_map(r, o->val),

@@ -13,6 +13,7 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
     const lw_data_opts data = {.image_size = c->image_size, .count = c->limit};
     g->method = m;
     g->seed = (uint64_t)c->seed;
+    g->recompute = c->recompute;
     LW_TRY(lw_recipe_device(c->threads, &g->dev));
     LW_TRY(lw_data_open(c->data, &data, &g->data));
     LW_TRY(lw_net_unet(n, g->data, &g->net));
@@ -37,7 +38,8 @@ void lw_generator_clear(lw_generator *g)
 
 int lw_generator_compile(lw_generator *g, const lw_graph *graph)
 {
-    LW_TRY(lw_compile(graph, g->dev, NULL, &g->plan));
+    const lw_compile_opts o = {.opt = 1, .recompute = g->recompute};
+    LW_TRY(lw_compile(graph, g->dev, &o, &g->plan));
     return lw_exec_new(g->plan, LW_SLAB_PARAM, &g->exec);
 }
 

@@ -16,6 +16,7 @@ typedef struct lw_generator {
     lw_sampler *grid;              /* made when first used */
     int32_t grid_steps, timesteps; /* evaluations per picture of grids; of the noise schedule */
     uint64_t seed;
+    bool recompute;
     lw_plan *plan;
     lw_exec *exec;
     json_t *model;

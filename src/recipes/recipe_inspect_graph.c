@@ -7,7 +7,7 @@
 
 enum { ANY_SIZE = 32 };
 
-static const char *const passes[] = {"graph", "simplify", "fuse", "pack", "outputs"};
+static const char *const passes[] = {"graph", "simplify", "upconv", "fuse", "pack", "outputs"};
 
 static int check_pass(const char *pass)
 {

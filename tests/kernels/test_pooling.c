@@ -253,12 +253,39 @@ static void embedding(check *t)
     }
 }
 
+/* Sums of taps over the input pixel they fall on: tap a of output parity p reads pixel (p + a - 1)
+ * / 2, rounded down, of its own; the transposed filter's index there is p + 1 - 2 (that pixel). */
+static void upconv_weights(check *t)
+{
+    lw_kernels k = table(t);
+    static const int64_t sizes[][2] = {{1, 1}, {3, 17}, {16, 16}, {19, 33}, {40, 5}};
+    for (size_t i = 0; i < LW_COUNT(sizes); i++) {
+        int64_t o = sizes[i][0], c = sizes[i][1], nw = o * 9 * c, ny = c * 16 * o;
+        float *w = check_in(t, nw, 1, -1, 1), *dy = check_in(t, ny, 1, -1, 1);
+        float *y = check_out(t, ny, 1), *dw = check_out(t, nw, 1);
+        double *want = check_doubles(t, ny);
+        k.pooling.upconv_weight(y, w, o, c, c / 2, c);
+        k.pooling.upconv_weight(y, w, o, c, 0, c / 2);
+        k.pooling.upconv_weight_grad(dw, dy, o, c, o / 2, o);
+        k.pooling.upconv_weight_grad(dw, dy, o, c, 0, o / 2);
+        for (int64_t e = 0; e < nw * 4; e++) {
+            int64_t p = e & 1, q = e >> 1 & 1, at = e >> 2;
+            int64_t ch = at % c, b = at / c % 3, a = at / c / 3 % 3, out = at / c / 9;
+            int64_t ky = p + 1 - 2 * ((p + a + 1) / 2 - 1), kx = q + 1 - 2 * ((q + b + 1) / 2 - 1);
+            want[((ch * 4 + ky) * 4 + kx) * o + out] += (double)w[at];
+        }
+        check_close(t, y, want, ny, (check_tol){.abs = 1e-6}, "upconv_weight %lld", (long long)o);
+        check_dots(t, y, dy, ny, w, dw, nw, "upconv_weight");
+        check_next(t);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
         {"average", average},       {"maximum", maximum},     {"by_hand", by_hand},
         {"upsampling", upsampling}, {"padding", padding},     {"subsampling", subsampling},
-        {"row_copies", row_copies}, {"embedding", embedding},
+        {"row_copies", row_copies}, {"embedding", embedding}, {"upconv_weights", upconv_weights},
     };
     return check_main(argc, argv, "pooling", cases, LW_COUNT(cases));
 }

@@ -62,6 +62,17 @@ static lw_val b_conv_to_rgb(op_ctx *c)
     return lw_conv2d_op(G, X(-1, 1, 3, 6, 6, 16), X(-1, 1, 3, 3, 3, 16), X(-1, 1, 3), 1, 1);
 }
 
+static lw_val b_upconv(op_ctx *c)
+{
+    return lw_conv2d_op(G, lw_upsample(G, X(-1, 1, 2, 3, 5, 18), 2), X(-.4f, .4f, 33, 3, 3, 18),
+                        X(-1, 1, 33), 1, 1);
+}
+static lw_val b_upconv_weight(op_ctx *c)
+{
+    lw_val w = X(-1, 1, 19, 3, 3, 35);
+    return lw_sqr(G, lw_graph_op(G, LW_OP_UPCONV_WEIGHT, &w, 1, NULL, 0));
+}
+
 static lw_val b_norm(op_ctx *c)
 {
     return lw_group_norm_op(G, X(-2, 3, 2, 5, 3, 24), X(.5f, 1.5f, 24), X(-1, 1, 24), LW_NOVAL,
@@ -250,6 +261,8 @@ static const op_case cases[] = {
     CASE("conv1", b_conv1, 2e-5, 3e-3),
     KINKS("conv_residual", b_conv_residual, 2e-5, 2e-2),
     CASE("conv_to_rgb", b_conv_to_rgb, 2e-5, 3e-3),
+    CASE("upconv", b_upconv, 2e-5, 3e-3),
+    CASE("upconv_weight", b_upconv_weight, 1e-5, 3e-3),
     CASE("norm", b_norm, 2e-5, 5e-3),
     CASE("norm_ada", b_norm_ada, 2e-5, 5e-3),
     CASE("norm_plain", b_norm_relu, 2e-5, 5e-3),

@@ -40,10 +40,9 @@ lw_graph *lab_passes(plan_lab *l, const char *last)
     static const struct {
         const char *name;
         int (*run)(lw_graph **g, lw_device *dev);
-    } passes[] = {{"simplify", lw_pass_simplify},
-                  {"fuse", lw_pass_fuse},
-                  {"pack", lw_pass_pack},
-                  {"outputs", lw_pass_outputs}};
+    } passes[] = {{"simplify", lw_pass_simplify}, {"upconv", lw_pass_upconv},
+                  {"fuse", lw_pass_fuse},         {"pack", lw_pass_pack},
+                  {"outputs", lw_pass_outputs},   {"recompute", lw_pass_recompute}};
     lw_graph *g = NULL;
     if (lw_rewrite_from(l->g, l->dev, lw_rewrite_copy, NULL, &g) < 0)
         fail_msg("%s", lw_errmsg());

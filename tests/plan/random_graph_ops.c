@@ -190,6 +190,35 @@ static lw_val add_residual(random_graph *r)
     return random_chance(r, 50) ? lw_relu(r->g, h) : lw_silu(r->g, h);
 }
 
+/* upsampling by two, 3x3 convolution, perhaps a row per image, an activation, attention's reshape
+ */
+static lw_val add_upconv(random_graph *r)
+{
+    lw_val x = random_pick(r, 4);
+    if (!lw_val_ok(x) || random_type(r, x).dim[1] * random_type(r, x).dim[2] > 40)
+        return LW_NOVAL;
+    lw_type t = random_type(r, x);
+    int32_t c = t.dim[3], o = random_chance(r, 50) ? c : 1 + (int32_t)random_below(r, 20);
+    lw_val bias = random_chance(r, 70) ? random_param(r, lw_type_of(LW_F32, 1, o), 0.5f) : LW_NOVAL;
+    lw_val h = lw_conv2d_op(r->g, lw_upsample(r->g, x, 2),
+                            weight(r, lw_type_of(LW_F32, 4, o, 3, 3, c), 0.3f), bias, 1, 1);
+    return random_chance(r, 30) ? lw_silu(r->g, h) : h;
+}
+
+/* A row per image behind a convolution, and a residual or an activation behind that. */
+static lw_val add_image_bias(random_graph *r)
+{
+    lw_val x = random_pick(r, 4);
+    if (!lw_val_ok(x))
+        return x;
+    lw_type t = random_type(r, x), row = lw_type_of(LW_F32, 2, t.dim[0], t.dim[3]);
+    lw_val w = weight(r, lw_type_of(LW_F32, 4, t.dim[3], 3, 3, t.dim[3]), 0.3f);
+    lw_val h = lw_add(r->g, lw_conv2d_op(r->g, x, w, LW_NOVAL, 1, 1), random_input(r, row));
+    if (random_chance(r, 40))
+        h = lw_add(r->g, x, h);
+    return random_chance(r, 40) ? lw_silu(r->g, h) : h;
+}
+
 static lw_val add_norm(random_graph *r)
 {
     lw_val x = random_pick(r, 0);
@@ -363,11 +392,12 @@ static const struct {
     lw_val (*add)(random_graph *r);
     int weight;
 } rules[] = {
-    {add_unary, 18},    {add_binary, 22}, {add_long_chain, 2}, {add_linear, 8},
-    {add_gram, 2},      {add_conv, 12},   {add_residual, 8},   {add_norm, 8},
-    {add_attention, 3}, {add_softmax, 2}, {add_reduce, 6},     {add_concat, 6},
-    {add_slice, 6},     {add_reshape, 6}, {add_space, 10},     {add_embedding, 3},
-    {add_random, 5},    {add_stats, 3},   {add_drift, 2},      {add_cross_entropy, 3},
+    {add_unary, 18},    {add_binary, 22},    {add_long_chain, 2}, {add_linear, 8},
+    {add_gram, 2},      {add_conv, 12},      {add_residual, 8},   {add_norm, 8},
+    {add_attention, 3}, {add_softmax, 2},    {add_reduce, 6},     {add_concat, 6},
+    {add_slice, 6},     {add_reshape, 6},    {add_space, 10},     {add_embedding, 3},
+    {add_random, 5},    {add_stats, 3},      {add_drift, 2},      {add_cross_entropy, 3},
+    {add_upconv, 6},    {add_image_bias, 5},
 };
 
 lw_val random_op(random_graph *r)

@@ -231,13 +231,13 @@ static void test_named_product_is_not_absorbed(void **state)
     assert_same_numbers(l);
 }
 
-/* A broadcast add ([C] or [B,1,1,C] over an image) is not a residual; h + h reads one value twice.
+/* A broadcast add ([C], or [B,1,1,1] over an image) is not a residual; h + h reads one value twice.
  */
 static void test_no_residual_of_other_shape(void **state)
 {
     plan_lab *l = *state;
     lw_val x = LAB_X(l, "x", 2, 4, 4, 3), w = LAB_P(l, "w", 3, 1, 1, 3);
-    lw_val h = lw_add(l->g, lw_conv2d_op(l->g, x, w, LW_NOVAL, 1, 0), LAB_X(l, "c", 2, 1, 1, 3));
+    lw_val h = lw_add(l->g, lw_conv2d_op(l->g, x, w, LW_NOVAL, 1, 0), LAB_X(l, "c", 2, 1, 1, 1));
     lw_val k = lw_conv2d_op(l->g, h, w, LW_NOVAL, 1, 0);
     lab_output(l, "y", lw_add(l->g, k, k));
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
@@ -245,6 +245,109 @@ static void test_no_residual_of_other_shape(void **state)
     for (int i = 0; i < 2; i++)
         assert_true(lab_node(g, LW_OP_CONV2D, i)->n_in < 4);
     assert_same_numbers(l);
+}
+
+/* A row per image (an embedding) behind a convolution, then a residual and an activation: one step.
+ * At batch 1 the row is one element per channel, which must not read as another program. */
+static void test_image_bias(void **state)
+{
+    plan_lab *l = *state;
+    for (int32_t batch = 1; batch < 3; batch++) {
+        lw_val x = LAB_X(l, batch == 1 ? "x1" : "x2", batch, 4, 4, 3),
+               w = LAB_P(l, "w", 3, 3, 3, 3);
+        lw_val e = LAB_X(l, batch == 1 ? "e1" : "e2", batch, 3);
+        lw_val h = lw_conv2d_op(l->g, x, w, LAB_P(l, "b", 3), 1, 1);
+        h = lw_silu(l->g, lw_add(l->g, lw_add(l->g, h, e), x));
+        lab_output(l, batch == 1 ? "y1" : "y", h);
+    }
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
+    assert_int_equal(lab_count(g, LW_OP_EW), 0);
+    for (int i = 0; i < 2; i++) {
+        const lw_node *n = lab_node(g, LW_OP_CONV2D, i);
+        assert_true(lw_val_ok(n->in[3]) && lw_val_ok(n->in[5]));
+        assert_int_equal(((const lw_attr_conv *)n->attr)->act, LW_ACT_SILU);
+    }
+    assert_same_numbers(l);
+}
+
+/* Pixels become tokens and pixels again: the residual behind attention's output projection. */
+static void test_residual_behind_reshape(void **state)
+{
+    plan_lab *l = *state;
+    lw_val x = LAB_X(l, "x", 2, 3, 4, 8), h;
+    h = lw_reshape(l->g, x, lw_type_of(LW_F32, 3, 2, 12, 8));
+    h = lw_attention(l->g, lw_linear_op(l->g, h, LAB_P(l, "qkv", 24, 8), LW_NOVAL), 2);
+    h = lw_linear_op(l->g, h, LAB_P(l, "out", 8, 8), LAB_P(l, "b", 8));
+    lab_output(l, "y", lw_add(l->g, lw_reshape(l->g, h, lw_type_of(LW_F32, 4, 2, 3, 4, 8)), x));
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
+    assert_int_equal(lab_count(g, LW_OP_EW), 0);
+    assert_true(lw_val_ok(lab_node(g, LW_OP_MATMUL, 1)->in[3]));
+    assert_same_numbers(l);
+}
+
+/* The reshape has another reader: the product keeps its value, the add its step. */
+static void test_shared_reshape_is_not_absorbed(void **state)
+{
+    plan_lab *l = *state;
+    lw_val x = LAB_X(l, "x", 6, 5), z = LAB_X(l, "z", 2, 3, 5);
+    lw_val h = lw_reshape(l->g, lw_linear_op(l->g, x, LAB_P(l, "w", 5, 5), LW_NOVAL),
+                          lw_type_of(LW_F32, 3, 2, 3, 5));
+    lab_output(l, "y", lw_mul(l->g, lw_softmax(l->g, lw_add(l->g, h, z)), lw_softmax(l->g, h)));
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
+    assert_int_equal(lab_count(g, LW_OP_MATMUL), 1);
+    assert_false(lw_val_ok(lab_node(g, LW_OP_MATMUL, 0)->in[3]));
+    assert_int_equal(lab_count(g, LW_OP_EW), 2);
+    assert_same_numbers(l);
+}
+
+/* ---- upconv
+ * ------------------------------------------------------------------------------------------ */
+
+static void test_upsample_and_convolution(void **state)
+{
+    plan_lab *l = *state;
+    lw_val x = LAB_X(l, "x", 2, 3, 4, 9), w = LAB_P(l, "w", 5, 3, 3, 9), b = LAB_P(l, "b", 5);
+    lw_val h = lw_conv2d_op(l->g, lw_upsample(l->g, x, 2), w, b, 1, 1);
+    lw_val loss = lw_mean(l->g, lw_sqr(l->g, h), LW_OVER_ALL), one = lw_const_f32(l->g, 1.0f);
+    lw_val wrt[3] = {x, w, b}, d[3];
+    lw_grad(l->g, &loss, &one, 1, wrt, d, 3);
+    lw_val all = lw_add(l->g, lw_sum(l->g, d[0], LW_OVER_ALL), lw_sum(l->g, d[1], LW_OVER_ALL));
+    lab_output(l, "y", lw_add(l->g, h, lw_add(l->g, d[2], all)));
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "upconv");
+    assert_int_equal(lab_count(g, LW_OP_UPSAMPLE) + lab_count(g, LW_OP_UPSAMPLE_GRAD), 0);
+    assert_int_equal(lab_count(g, LW_OP_UPCONV_WEIGHT), 1); /* both directions read it */
+    assert_int_equal(lab_count(g, LW_OP_UPCONV_WEIGHT_GRAD), 1);
+    assert_int_equal(lab_count(g, LW_OP_CONV2D_DX), 1);
+    assert_int_equal(lab_count(g, LW_OP_CONV2D), 1);
+    assert_same_numbers(l);
+}
+
+/* By three, another filter, another border, few channels: as they stand. */
+static void test_no_upconv(void **state)
+{
+    plan_lab *l = *state;
+    lw_graph *g0 = l->g;
+    lw_val x = LAB_X(l, "x", 1, 2, 2, 9), u = lw_upsample(g0, x, 2), y;
+    y = lw_sum(g0,
+               lw_conv2d_op(g0, lw_upsample(g0, x, 3), LAB_P(l, "a", 4, 3, 3, 9), LW_NOVAL, 1, 1),
+               LW_OVER_ALL);
+    y = lw_add(
+        g0, y,
+        lw_sum(g0, lw_conv2d_op(g0, u, LAB_P(l, "c", 4, 1, 1, 9), LW_NOVAL, 1, 0), LW_OVER_ALL));
+    y = lw_add(
+        g0, y,
+        lw_sum(g0, lw_conv2d_op(g0, u, LAB_P(l, "d", 4, 3, 3, 9), LW_NOVAL, 1, 0), LW_OVER_ALL));
+    y = lw_add(
+        g0, y,
+        lw_sum(g0, lw_conv2d_op(g0, u, LAB_P(l, "e", 4, 3, 3, 9), LW_NOVAL, 2, 1), LW_OVER_ALL));
+    lw_val few = lw_upsample(g0, LAB_X(l, "few", 1, 2, 2, 3), 2);
+    lab_output(l, "y",
+               lw_add(g0, y,
+                      lw_sum(g0, lw_conv2d_op(g0, few, LAB_P(l, "f", 4, 3, 3, 3), LW_NOVAL, 1, 1),
+                             LW_OVER_ALL)));
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "upconv");
+    assert_int_equal(lab_count(g, LW_OP_UPCONV_WEIGHT), 0);
+    assert_int_equal(lab_count(g, LW_OP_CONV2D), 5);
 }
 
 /* A' B has no epilogue on any device. */
@@ -446,6 +549,11 @@ int main(void)
         CASE(test_shared_product_is_not_absorbed),
         CASE(test_named_product_is_not_absorbed),
         CASE(test_no_residual_of_other_shape),
+        CASE(test_image_bias),
+        CASE(test_residual_behind_reshape),
+        CASE(test_shared_reshape_is_not_absorbed),
+        CASE(test_upsample_and_convolution),
+        CASE(test_no_upconv),
         CASE(test_no_epilogue_on_transposed),
         CASE(test_chain_becomes_one_program),
         CASE(test_operand_in_two_modes),

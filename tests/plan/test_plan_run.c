@@ -66,6 +66,39 @@ static void test_memory_of_shared_unet(void **state)
 }
 
 /* The prover itself: it must see what a wrong planner would do. */
+/* Making cheap values again: a smaller frame, every gradient bit the same. */
+static void test_recompute_keeps_bits(void **state)
+{
+    (void)state;
+    size_t bytes[2];
+    float *grad[2] = {NULL, NULL}, loss[2];
+    int64_t n = 0;
+    for (int again = 0; again < 2; again++) {
+        plan_lab l;
+        lab_open(&l, 2, lw_isa_best());
+        lab_unet_train(&l, 5);
+        assert_int_equal(lw_store_fix(l.store), 0);
+        lw_store_init(l.store, 3);
+        const lw_compile_opts o = {.opt = 1, .recompute = again};
+        assert_int_equal(lw_compile(l.g, l.dev, &o, &l.plan), 0);
+        assert_proved(l.plan);
+        bytes[again] = l.plan->frame_bytes;
+        assert_int_equal(lw_exec_new(l.plan, LW_SLAB_PARAM, &l.exec), 0);
+        lab_fill(&l);
+        assert_int_equal(lw_exec_run(l.exec, &(lw_tick){4, 7}), 0);
+        loss[again] = *(const float *)lw_exec_data(l.exec, "loss");
+        const float *slab = lw_store_slab(l.store, LW_SLAB_GRAD, &n);
+        grad[again] = lw_calloc((size_t)n, sizeof(float));
+        memcpy(grad[again], slab, (size_t)n * sizeof(float));
+        lab_close(&l);
+    }
+    assert_true(loss[0] == loss[1] && loss[0] > 0.0f);
+    assert_memory_equal(grad[0], grad[1], (size_t)n * sizeof(float));
+    assert_true(bytes[1] < bytes[0] * 3 / 4);
+    lw_free(&grad[0]);
+    lw_free(&grad[1]);
+}
+
 static void test_prover_sees_overlap(void **state)
 {
     (void)state;
@@ -394,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_of_small_unet),
         cmocka_unit_test(test_memory_of_shared_unet),
+        cmocka_unit_test(test_recompute_keeps_bits),
         cmocka_unit_test(test_prover_sees_overlap),
         cmocka_unit_test(test_constant_time_is_prepared),
         cmocka_unit_test(test_projections_fold),

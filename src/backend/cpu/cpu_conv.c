@@ -40,14 +40,19 @@ static void pack_task(const lw_task *t)
 static void forward_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    lw_epilogue e = {.bias = t->in[2], .residual = t->in[3], .ld_residual = a->s.O, .act = a->act};
+    lw_epilogue e = {.bias = t->in[2],
+                     .image_bias = t->in[5],
+                     .ld_image_bias = a->s.O,
+                     .residual = t->in[3],
+                     .ld_residual = a->s.O,
+                     .act = a->act};
     a->k->conv.forward(t->out[0], t->in[0], a->packed ? t->in[1] : t->work, &a->s, &e, t->index);
 }
 
 static void data_grad_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    lw_epilogue e = {.residual = t->in[2], .ld_residual = a->s.C, .act = a->act };
+    lw_epilogue e = {.bias = t->in[3], .residual = t->in[2], .ld_residual = a->s.C, .act = a->act };
     a->k->conv.data_grad(t->out[0], t->in[0], a->packed ? t->in[1] : t->work, &a->s, &e, t->index);
 }
 

@@ -48,6 +48,8 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
         return lw_op_fail(g, n, "the image is smaller than the kernel");
     lw_type y = conv_out(a, x.dim[0]);
     LW_TRY(check_extras(g, n, 2, 3, y));
+    if (has_in(n, 5) && lw_type_count(in_type(g, n, 5)) != (int64_t)y.dim[0] * a->o)
+        return lw_op_fail(g, n, "image bias must be [B,O]");
     return lw_op_one(out, y);
 }
 
@@ -60,7 +62,7 @@ static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type dx = lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c);
-    LW_TRY(check_extras(g, n, 0, 2, dx));
+    LW_TRY(check_extras(g, n, 3, 2, dx));
     return lw_op_one(out, dx);
 }
 

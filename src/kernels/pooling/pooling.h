@@ -68,6 +68,13 @@ typedef void lw_scatter_fn(float *dtable, const float *dy, const int32_t *ids, p
                            ptrdiff_t v, ptrdiff_t c, int accumulate, ptrdiff_t begin,
                            ptrdiff_t end);
 
+/* y [c,4,4,o] <- w [o,3,3,c]: the weights of nearest upsampling by two and a 3x3 convolution as one
+ * transposed 4x4 convolution of stride 2; per direction (w0, w1, w2) to (w2, w1 + w2, w0 + w1, w0).
+ * Range over the c input channels. */
+typedef void lw_upconv_fn(float *y, const float *w, ptrdiff_t o, ptrdiff_t c, ptrdiff_t begin,
+                          ptrdiff_t end);
+/* Its gradient: dw [o,3,3,c] <- dy [c,4,4,o]; range over the o output channels. */
+
 struct lw_pooling_kernels {
     lw_pooling_fn *avg, *max;
     lw_pooling_avg_grad_fn *avg_grad;
@@ -78,6 +85,7 @@ struct lw_pooling_kernels {
     lw_copy_rows_fn *copy_rows, *add_rows;
     lw_gather_fn *gather;
     lw_scatter_fn *scatter;
+    lw_upconv_fn *upconv_weight, *upconv_weight_grad;
 };
 
 #define K(isa, field, function) \
