@@ -6,6 +6,9 @@ set(SOURCES
   conv/conv_avx2.c
   conv/conv_avx512.c
   conv/conv_bf16_ref.c
+  conv/conv_low_avx2.c
+  conv/conv_low_avx512.c
+  conv/conv_low_avx512bf16.c
   conv/conv_ref.c
   conv/conv_shape.c
   conv/conv_winograd_avx2.c
@@ -19,15 +22,31 @@ set(SOURCES
   gemm/gemm_bf16_ref.c
   gemm/gemm_dot_avx2.c
   gemm/gemm_dot_avx512.c
+  gemm/gemm_low_avx2.c
+  gemm/gemm_low_avx512.c
+  gemm/gemm_low_avx512bf16.c
+  gemm/gemm_pack_avx2.c
+  gemm/gemm_pack_avx512.c
   gemm/gemm_rank_avx2.c
   gemm/gemm_rank_avx512.c
+  gemm/gemm_rank_bf16_avx2.c
+  gemm/gemm_rank_bf16_avx512.c
+  gemm/gemm_rank_bf16_avx512bf16.c
   gemm/gemm_ref.c
   gemm/gemm_shape.c
   gemm/gemm_tile_avx2.c
   gemm/gemm_tile_avx512.c
+  gemm/gemm_tile_bf16_avx2.c
+  gemm/gemm_tile_bf16_avx512.c
+  gemm/gemm_tile_bf16_avx512bf16.c
+  gemm/gemm_tile_u8_avx2.c
+  gemm/gemm_tile_u8_avx512.c
+  gemm/gemm_tile_u8_avx512bf16.c
   gemm/gemm_u8_ref.c
   gemm/gemm_wgrad_avx2.c
   gemm/gemm_wgrad_avx512.c
+  gemm/gemm_wgrad_bf16_avx2.c
+  gemm/gemm_wgrad_bf16_avx512.c
   gemm/gemm_wgrad_shape.c
   kernels_init.c
   attention/attention_avx2.c

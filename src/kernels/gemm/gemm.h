@@ -64,7 +64,7 @@ static inline bool lw_num_fits(lw_num num, ptrdiff_t depth, ptrdiff_t pitch)
 /* How bytes stand for numbers: a = a_scale * (u8 - a_zero), weight = b_scale[n] * s8. */
 typedef struct lw_quant {
     float a_scale;
-    int32_t a_zero; /* 0..255 */
+    int32_t a_zero;       /* 0..255 */
     const float *b_scale; /* [N], the scales that the weights were packed with */
 } lw_quant;
 

@@ -1,3 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The body of gemm_rank_body.inc at this ISA level. */
+/* The body of gemm_rank_body.inc for f32 at this ISA level. */
+#include "kernels/gemm/gemm_elem_f32.h"
 #include "kernels/gemm/gemm_rank_body.inc"

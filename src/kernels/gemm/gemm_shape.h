@@ -19,9 +19,9 @@ enum {
 enum { LW_S8_SUMS_STEP = 16 };
 size_t lw_s8_weight_bytes(ptrdiff_t N, ptrdiff_t K);
 size_t lw_s8_sums_bytes(ptrdiff_t N, ptrdiff_t taps);
-static inline int32_t *lw_s8_sums(void *packed, ptrdiff_t N, ptrdiff_t K)
+static inline const int32_t *lw_s8_sums(const void *packed, ptrdiff_t N, ptrdiff_t K)
 {
-    return (int32_t *)(void *)((char *)packed + lw_s8_weight_bytes(N, K));
+    return (const int32_t *)(const void *)((const char *)packed + lw_s8_weight_bytes(N, K));
 }
 
 /* Work of one task, given the work of the whole, in floating-point operations. */

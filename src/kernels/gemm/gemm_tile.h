@@ -9,6 +9,11 @@
  *
  * A rank tile is a sum of outer products over pixels: rows from consecutive floats of one operand,
  * columns from consecutive floats of the other, both read in place.
+ *
+ * Operands of reduced precision go through the same tiles: everything is counted in 32-bit words,
+ * which hold a float, two bf16 or four bytes (lw_num_per_word). A row gives one word to a step, a
+ * panel one word to each column; `const float *` then means the address of such words, and only the
+ * element headers (gemm_elem_*.h) look inside.
  */
 #ifndef LW_KERNELS_GEMM_TILE_H
 #define LW_KERNELS_GEMM_TILE_H
@@ -26,6 +31,14 @@ enum { LW_TILE_ROWS = VL == 16 ? 12 : 6, LW_TILE_VECS = 2, LW_TILE_COLS = LW_TIL
 #define LW_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/* The 32-bit word at p, of any type, in every lane. */
+LW_WORD vi lw_word_everywhere(const float *p)
+{
+    uint32_t w;
+    memcpy(&w, p, sizeof w);
+    return vi_set1(w);
+}
+
 typedef struct lw_tile {
     const float *const *a; /* [rows] */
     ptrdiff_t a_step;      /* 0: all runs start from the same addresses; rows: a is [runs][rows] */
@@ -40,11 +53,27 @@ typedef struct lw_tile {
     const float *bias; /* [cols] or NULL */
     const float *const *add[2]; /* [rows] each, or NULL: image bias rows and residual rows */
     lw_act act;
-    ptrdiff_t narrow; /* 0, or: b is [cols][narrow steps] (see lw_tile_is_narrow) */
+    ptrdiff_t narrow; /* 0, or: b is [cols][narrow steps] (see lw_tile_is_narrow), f32 only */
+    const struct lw_tile_quant *quant; /* u8 only */
 } lw_tile;
-void LWV(lw_tile_run)(const lw_tile *t);
+typedef void lw_tile_fn(const lw_tile *t);
+lw_tile_fn LWV_BASE(lw_tile_run);
+/* Steps of two bf16, f32 sums; steps of four u8 and s8, s32 sums from quant->start. */
+lw_tile_fn LWV(lw_tile_run_bf16);
+lw_tile_fn LWV(lw_tile_run_u8);
+
+/* What a panel's columns of whole sums need to become numbers: scale * (start + sum). */
+typedef struct lw_tile_quant {
+    int32_t start[LW_TILE_COLS]; /* - zero point * column sums of the taps that are summed */
+    float scale[LW_TILE_COLS];
+} lw_tile_quant;
+/* For columns n.. of N (width of them, padded ones get scale 0): `taps` taps from `tap` on, whose
+ * column sums lie `step` apart, are added to the start. */
+void LWV_BASE(lw_quant_scales)(lw_tile_quant *t, const lw_quant *q, ptrdiff_t N, ptrdiff_t n);
+void LWV_BASE(lw_quant_taps)(lw_tile_quant *t, const lw_quant *q, const int32_t *sums, ptrdiff_t N,
+                             ptrdiff_t n, ptrdiff_t tap, ptrdiff_t taps);
 /* Row tiles of narrow products; called by lw_tile_run. */
-void LWV(lw_dot_run)(const lw_tile *t);
+void LWV_BASE(lw_dot_run)(const lw_tile *t);
 
 enum { LW_NARROW_COLS = 4 };
 /*
@@ -73,13 +102,23 @@ static inline ptrdiff_t lw_panel_width(ptrdiff_t N, ptrdiff_t n)
 }
 
 /* Panel [K][width] <- element (n, k) at b[n * stride_n + k * stride_k], n < cols; other columns are
- * 0. */
-void LWV(lw_panel_pack)(float *panel, const float *b, ptrdiff_t cols, ptrdiff_t K,
-                        ptrdiff_t stride_n, ptrdiff_t stride_k);
+ * 0. The bf16 one makes words of two steps. */
+typedef void lw_panel_pack_fn(float *panel, const float *b, ptrdiff_t cols, ptrdiff_t K,
+                              ptrdiff_t stride_n, ptrdiff_t stride_k);
+lw_panel_pack_fn LWV_BASE(lw_panel_pack);
+lw_panel_pack_fn LWV_BASE(lw_panel_pack_bf16);
 
-/* The panels of one pack task of a whole operand (not narrow). */
-void LWV(lw_panels_pack)(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
-                         ptrdiff_t stride_n, ptrdiff_t stride_k, int64_t task);
+/* The panels of one pack task of a whole operand (not narrow), words of per_word steps. */
+void LWV_BASE(lw_panels_pack)(lw_panel_pack_fn *pack, ptrdiff_t per_word, float *packed,
+                              const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,
+                              ptrdiff_t stride_k, int64_t task);
+/* The same for s8, with column sums: element (n, k) of tap t at b[n * stride_n + t * stride_tap + k
+ * * stride_k]. */
+typedef struct lw_s8_source {
+    const float *b, *scale;
+    ptrdiff_t N, taps, depth, stride_n, stride_tap, stride_k;
+} lw_s8_source;
+void LWV_BASE(lw_panels_pack_s8)(void *packed, const lw_s8_source *s, int64_t task);
 
 /* c[i * ldc + j] (+)= sum over runs r and p < len of a[a0[r] + p * sa + i] * v[v0[r] + p * sv + j].
  */
@@ -92,6 +131,9 @@ typedef struct lw_rank {
     ptrdiff_t ldc;
     int load; /* 1: sums start from c, 0: from zero */
 } lw_rank;
-void LWV(lw_rank_run)(const lw_rank *t);
+typedef void lw_rank_fn(const lw_rank *t);
+lw_rank_fn LWV_BASE(lw_rank_run);
+/* Steps of two bf16; v holds whole vectors. */
+lw_rank_fn LWV(lw_rank_run_bf16);
 
 #endif

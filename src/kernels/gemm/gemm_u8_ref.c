@@ -16,11 +16,11 @@ int8_t lw_s8_of_f32(float x, float scale)
     return (int8_t)lrintf(v < 127.0f ? v : 127.0f);
 }
 
-void lw_gemm_pack_s8_ref(void *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
-                         ptrdiff_t stride_n, ptrdiff_t stride_k, const float *scale, int64_t task)
+void lw_gemm_pack_s8_ref(void *packed, const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,
+                         ptrdiff_t stride_k, const float *scale, int64_t task)
 {
     int8_t *out = packed;
-    int32_t *sums = lw_s8_sums(packed, N, K);
+    int32_t *sums = (int32_t *)(void *)((char *)packed + lw_s8_weight_bytes(N, K));
     ptrdiff_t cols = lw_gemm_pack_cols(N, K), n1 = LW_MIN((task + 1) * cols, N);
     for (ptrdiff_t n = task * cols; n < n1; n++) {
         sums[n] = 0;

@@ -15,6 +15,9 @@ typedef struct lw_wgrad {
     , O, KH, KW, stride, pad_top, pad_left, ldx, ldy;
 } lw_wgrad;
 void LWV(lw_wgrad_task)(const lw_wgrad *g, int64_t task);
+/* Operands of bf16, in place of g->dy and g->x; `run` is the rank tile of the level. */
+void LWV_BASE(lw_wgrad_task_bf16)(const lw_wgrad *g, const lw_bf16 *dy, const lw_bf16 *x,
+                                  lw_rank_fn *run, int64_t task);
 void LWV(lw_wgrad_combine)(float *dw, float *db, int64_t weights, int64_t O,
                            const lw_wgrad_split *s, int accumulate, const float *partials,
                            int64_t task);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the conv family: one task of a convolution, whatever its operands. */
+#ifndef LW_KERNELS_CONV_JOB_H
+#define LW_KERNELS_CONV_JOB_H
+
+#include "kernels/conv/conv_shape.h"
+#include "kernels/gemm/gemm_tile.h"
+
+enum { LW_CONV_ZEROS = 4096 }; /* words */
+
+/* What is read, what is written; lw_conv_run fills the rest: which part. */
+typedef struct lw_conv_job {
+    const float *in, *packed; /* 32-bit words, see gemm_tile.h */
+    float *out;
+    const lw_epilogue *e;
+    lw_num num;
+    lw_tile_fn *run;               /* the tile of that type */
+    const lw_quant *q;             /* LW_NUM_S8 */
+    const float *zeros;            /* words that stand for 0: a run's worth, at most LW_CONV_ZEROS */
+    ptrdiff_t in_pitch, out_pitch; /* words and floats between pixels */
+    ptrdiff_t out_h, out_w;        /* whole output image */
+
+    lw_conv_phase p; /* depth in words */
+    const int32_t *sums;
+    ptrdiff_t b0, b1, y0, y1, n0, n1;
+    bool narrow;
+} lw_conv_job;
+void LWV_BASE(lw_conv_run)(lw_conv_job *j, const lw_conv_shape *s, lw_conv_pass pass, int64_t task);
+
+#endif

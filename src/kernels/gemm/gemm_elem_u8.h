@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See gemm_elem_f32.h. Here: four u8 (rows) and four s8 (panels), sums of s32, exact. Without the
+ * instruction the even and the odd bytes are widened to 16 bits and multiplied in pairs; the one
+ * that takes bytes (pmaddubsw) saturates and is not used.
+ */
+#ifndef LW_KERNELS_GEMM_ELEM_U8_H
+#define LW_KERNELS_GEMM_ELEM_U8_H
+
+#include "kernels/gemm/gemm_tile.h"
+
+#define EL(name) LWV_PASTE(name##_u8, LW_SIMD_SUFFIX)
+#define EL_IN_PLACE 0
+#define EL_INTEGER 1
+typedef vi el_sum;
+typedef vi el_vec;
+
+#if defined(__AVX512VNNI__)
+
+enum { EL_PARTS = 1 };
+
+LW_WORD el_vec el_row(const float *p, int part)
+{
+    (void)part;
+    return lw_word_everywhere(p);
+}
+LW_WORD el_vec el_panel(const float *b, int part)
+{
+    (void)part;
+    return vi_load(b);
+}
+LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
+{
+    return _mm512_dpbusd_epi32(sum, row, panel);
+}
+
+#else
+
+enum { EL_PARTS = 2 };
+#if VL == 16
+#define SHIFT_LEFT_16 _mm512_slli_epi16
+#define SHIFT_RIGHT_16 _mm512_srai_epi16
+#define SHIFT_ZERO_16 _mm512_srli_epi16
+#define MULTIPLY_PAIRS _mm512_madd_epi16
+#else
+#define SHIFT_LEFT_16 _mm256_slli_epi16
+#define SHIFT_RIGHT_16 _mm256_srai_epi16
+#define SHIFT_ZERO_16 _mm256_srli_epi16
+#define MULTIPLY_PAIRS _mm256_madd_epi16
+#endif
+
+LW_WORD el_vec el_row(const float *p, int part)
+{
+    vi w = lw_word_everywhere(p);
+    return part ? SHIFT_ZERO_16(w, 8) : vi_and(w, vi_set1(0x00ff00ffu));
+}
+LW_WORD el_vec el_panel(const float *b, int part)
+{
+    vi w = vi_load(b);
+    return SHIFT_RIGHT_16(part ? w : SHIFT_LEFT_16(w, 8), 8);
+}
+LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
+{
+    return vi_add(sum, MULTIPLY_PAIRS(row, panel));
+}
+
+#endif
+
+#endif

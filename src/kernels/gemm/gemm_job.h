@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the gemm family: one matrix product, whatever its operands. */
+#ifndef LW_KERNELS_GEMM_JOB_H
+#define LW_KERNELS_GEMM_JOB_H
+
+#include "kernels/gemm/gemm_tile.h"
+
+typedef struct lw_gemm_job {
+    float *c;
+    const float *a, *packed; /* 32-bit words, see gemm_tile.h */
+    ptrdiff_t ldc, lda;      /* floats of c, words of a */
+    ptrdiff_t M, N, K;       /* K in elements */
+    const lw_epilogue *e;    /* or NULL */
+    lw_num num;
+    lw_tile_fn *run;   /* the tile of that type */
+    const lw_quant *q; /* LW_NUM_S8 */
+} lw_gemm_job;
+void LWV_BASE(lw_gemm_run)(lw_gemm_job j, int64_t task);
+
+#endif
