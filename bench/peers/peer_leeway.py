@@ -21,6 +21,7 @@ class Leeway:
         self.command, self.files, self.threads = shlex.split(command), files, threads
         self.model, self.more = model, shlex.split(more)
         self.help = {}
+        self.peak = {}
         self.commands = {}  # row -> what was typed
         self.about = self.json(["info", "--json"])
 
@@ -57,13 +58,17 @@ class Leeway:
             raise PeerError("leeway %s has no --precision yet" % verb)
         return ["--precision", row.precision]
 
-    def peak(self):
-        """GFLOP/s of all threads by operand type."""
-        p = self.json(["info", "--peak", "--json"])["peak"]
-        if "gflops" not in p:  # before bf16 and int8 were measured: what the registers hold
-            return {t: p["f32_gflops"] * k for t, k in (("f32", 1), ("bf16", 2), ("int8", 4))}
-        rates = {t: r["all_threads"] for t, r in p["gflops"].items()}
-        return {t: rates.get(t, rates["f32"]) for t in ("f32", "bf16", "int8")}
+    def measure_peak(self):
+        self.keep_peak(self.json(["info", "--peak", "--json"])["peak"])
+
+    def keep_peak(self, p):
+        """The best seen: GFLOP/s of all threads by operand type."""
+        if "gflops" in p:
+            rates = {t: r["all_threads"] for t, r in p["gflops"].items()}
+            rates = {t: rates.get(t, rates["f32"]) for t in ("f32", "bf16", "int8")}
+        else:  # before bf16 and int8 were measured: by the width of the operands
+            rates = {t: p["f32_gflops"] * k for t, k in (("f32", 1), ("bf16", 2), ("int8", 4))}
+        self.peak = {t: max(r, self.peak.get(t, 0)) for t, r in rates.items()}
 
     # ---- rows
 
@@ -81,7 +86,10 @@ class Leeway:
         if self.knows("bench", "--reference"):
             args.append("--no-reference")
         self.commands[row.name] = "leeway " + " ".join(args)
-        found = [r for r in self.json(args)["results"] if r["name"] == case]
+        said = self.json(args)
+        found = [r for r in said["results"] if r["name"] == case]
+        if "peak" in said.get("machine", {}):
+            self.keep_peak(said["machine"]["peak"])
         if not found:
             raise PeerError("leeway bench %s has no case %s" % (suite, case))
         if found[0].get("skipped") or not found[0].get("samples_ms"):

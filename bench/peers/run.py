@@ -174,7 +174,7 @@ def prepare(o, rows):
         sys.exit("preparing the files failed; see above")
 
 
-def describe(o, lw, workers, peak, busy):
+def describe(o, lw, workers, busy):
     versions = {}
     for w in workers.values():
         versions.update(w.about)
@@ -186,11 +186,11 @@ def describe(o, lw, workers, peak, busy):
                 datetime.date.today().isoformat(), a.get("version"), a.get("commit"),
                 a.get("compiler"), a.get("isa"),
                 ", ".join("%s %s" % kv for kv in versions.items() if kv[0] != "threads"),
-                *("%.0f" % peak[t] for t in ("f32", "bf16", "int8")), o.rounds,
+                *("%.0f" % lw.peak[t] for t in ("f32", "bf16", "int8")), o.rounds,
                 100 * peer.median(busy), 100 * max(busy)))
     if peer.median(busy) > 0.1:
         text += " **OTHER PROGRAMS WERE RUNNING: these figures are not evidence.**"
-    return {"text": text, "versions": versions, "leeway": a, "peak_gflops": peak,
+    return {"text": text, "versions": versions, "leeway": a, "peak_gflops": lw.peak,
             "others_busy": busy, "commands": lw.commands, "environment_of_peers":
             {} if o.plain_malloc else peer.PEER_ENV,
             "arguments": {k: v for k, v in vars(o).items()}}
@@ -250,7 +250,8 @@ def main():
                       "dropout": o.dropout}
     workers = {w: peer.Worker(w, worker_options, o.plain_malloc) for w in o.peers}
     lw = Leeway(o.leeway, files, o.threads, files.model, o.leeway_args)
-    peak, results, busy = lw.peak(), {}, []
+    results, busy = {}, []
+    lw.measure_peak()
     for row in rows:
         t = time.time()
         peer.note("%s" % row.name)
@@ -258,11 +259,10 @@ def main():
                   else run_row(row, o.rounds, workers, lw, busy))
         results[row.name] = dict(result.data, seconds=time.time() - t)
         peer.note("  %.0f s" % (time.time() - t))
-    again = lw.peak()
-    peak = {t: max(peak[t], again[t]) for t in peak}
+    lw.measure_peak()
     for w in workers.values():
         w.close()
-    info = dict(describe(o, lw, workers, peak, busy), seconds=time.time() - began)
+    info = dict(describe(o, lw, workers, busy), seconds=time.time() - began)
     write(o, info, rows, results)
 
 
