@@ -136,11 +136,12 @@ class Files:
     def onnx(self, kind="f32"):
         return self.path("unet_%s.onnx" % kind)
 
-    def compiled(self, row):
-        """Compiled by inductor ahead of time, for one shape and type."""
+    def compiled(self, row, threads):
+        """Compiled by inductor ahead of time, for one shape, type and number of threads."""
+        name = "compiled_t%d.pt2" % threads
         if row.kind == "field":
-            return self.field(row, "compiled.pt2")
-        return self.path("compiled_%s_b%d.pt2" % (row.precision, row.batch))
+            return self.field(row, name)
+        return self.path("%s_b%d_%s" % (row.precision, row.batch, name))
 
     def field(self, row, what):
         return os.path.join(self.work, "field_%s_%s" % ("x".join(map(str, row.shape)), what))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leeway's side: a short-lived process per round, timed by itself (`leeway bench`, `leeway sample`),
-and one run per row for its error (`leeway run`, `leeway field`)."""
+"""Leeway's side: a short-lived process per round, timed by itself (`leeway bench`, `leeway
+sample`), and one run per row for its error (`leeway run`, `leeway field`)."""
 import json
 import os
 import re
@@ -97,7 +97,7 @@ class Leeway:
         return found[0]["samples_ms"], found[0].get("memory_bytes", 0)
 
     def network(self, suite, verb, row):
-        """forward_b8, or forward_bf16_b8 where the bench names its methods; older ones lack them."""
+        """forward_b8 is f32, forward_bf16_b8 bf16, unless a --precision says so."""
         batch = ["--batch-size", str(row.batch)]
         if row.precision == "f32":
             return self.bench(suite, "%s_b%d" % (verb, row.batch), row, batch)

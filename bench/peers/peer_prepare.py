@@ -168,7 +168,7 @@ def main():
     for r in rows if o["compile"] else ():
         if r.kind in ("forward", "field", "sample", "startup") and r.precision != "int8":
             try:
-                make(files.compiled(r), "compilation of " + r.name,
+                make(files.compiled(r, o["threads"]), "compilation of " + r.name,
                      lambda path: compile_row(files, r, path))
             except Exception as e:
                 peer.note("%s does not compile: %s: %s"

@@ -56,6 +56,9 @@ class Variants:
         t = torch.from_numpy(np.load(self.files.path("t.npy")))[:self.row.batch]
         return x.to(dtype).contiguous(memory_format=fmt), t
 
+    def ahead(self):
+        return Compiled(self.files.compiled(self.row, self.options["threads"])).call
+
     # ---- forward
 
     def forward(self):
@@ -80,7 +83,7 @@ class Variants:
         return run
 
     def compiled(self, dtype):
-        call = Compiled(self.files.compiled(self.row)).call
+        call = self.ahead()
         x, t = self.inputs(dtype, LAST)
 
         def run():
@@ -109,7 +112,7 @@ class Variants:
                 return eager(*inputs)[0]
 
         def ahead():
-            call = Compiled(self.files.compiled(self.row)).call
+            call = self.ahead()
 
             def run():
                 with torch.inference_mode():
@@ -136,7 +139,7 @@ class Variants:
             return loop(lambda x, t: net(x, t, return_dict=False)[0])
 
         def ahead():
-            net = Compiled(self.files.compiled(self.row)).call
+            net = self.ahead()
             return loop(lambda x, t: net(x.contiguous(memory_format=LAST), torch.tensor([t])))
         self.add("channels_last", eager)
         self.add("compiled", ahead)

@@ -139,8 +139,9 @@ def run_startup(row, rounds, files, o, lw, busy):
         ways = {"leeway": lw.startup(out)}
         if "torch" in o.peers:
             ways["PyTorch diffusers"] = python("diffusers", files.model)
-            if os.path.exists(files.compiled(row)):
-                ways["PyTorch compiled"] = python("compiled", files.compiled(row))
+            compiled = files.compiled(row, o.threads)
+            if os.path.exists(compiled):
+                ways["PyTorch compiled"] = python("compiled", compiled)
             else:
                 result.skip("PyTorch compiled", "not compiled: run --prepare first")
         if "ort" in o.peers:

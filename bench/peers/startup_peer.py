@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From nothing to one picture in a file: startup_peer.py diffusers|compiled|ort MODEL OUT.png THREADS.
+"""From nothing to one picture in a file: startup_peer.py diffusers|compiled|ort MODEL OUT THREADS.
 One evaluation. Imports no more than its way needs, and ends without tearing anything down."""
 import os
 import sys
