@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv of bf16 (all three passes) and of u8 x s8 against one double loop nest over the rounded
+ * operands; batch, thread and pitch invariance. */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/check.h"
+#include "kernels/kernels.h"
+#include "kernels/low.h"
+
+static struct lw_conv_kernels kernels_of(const check *t)
+{
+    static lw_kernels k;
+    lw_kernels_init(&k, t->isa);
+    return k.conv;
+}
+
+/* Operands of one convolution, their values (_d) and what the passes should give. */
+typedef struct problem {
+    lw_conv_shape s;
+    lw_num num;
+    lw_quant q;
+    int64_t nx, ny, nw; /* elements of x, y and w (with pitches) */
+    const void *x, *dy;
+    float *w;
+    double *x_d, *dy_d, *w_d;
+    double *y, *dx, *dw, *db; /* y and dx as [pixels][channels], dense */
+    char name[160];
+} problem;
+
+/* One tap of one output pixel. */
+static void add_tap(problem *p, ptrdiff_t out, ptrdiff_t in, ptrdiff_t tap)
+{
+    const lw_conv_shape *s = &p->s;
+    for (ptrdiff_t o = 0; o < s->O; o++)
+        for (ptrdiff_t i = 0; i < s->C; i++) {
+            ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C + i;
+            double x = p->x_d[in * s->ldx + i];
+            p->y[out * s->O + o] += x * p->w_d[iw];
+            if (p->num == LW_NUM_S8)
+                continue;
+            double dy = p->dy_d[out * s->ldy + o];
+            p->dx[in * s->C + i] += dy * p->w_d[iw];
+            p->dw[iw] += dy * x;
+        }
+}
+
+static void oracle(problem *p)
+{
+    const lw_conv_shape *s = &p->s;
+    for (ptrdiff_t out = 0; out < (ptrdiff_t)s->B * s->OH * s->OW; out++) {
+        ptrdiff_t b = out / s->OW / s->OH, oy = out / s->OW % s->OH, ox = out % s->OW;
+        for (ptrdiff_t o = 0; o < s->O && p->num == LW_NUM_BF16; o++)
+            p->db[o] += p->dy_d[out * s->ldy + o];
+        for (ptrdiff_t tap = 0; tap < s->KH * s->KW; tap++) {
+            ptrdiff_t iy = oy * s->stride - s->pad_top + tap / s->KW;
+            ptrdiff_t ix = ox * s->stride - s->pad_left + tap % s->KW;
+            if (iy >= 0 && iy < s->H && ix >= 0 && ix < s->W)
+                add_tap(p, out, (b * s->H + iy) * s->W + ix, tap);
+        }
+    }
+}
+
+static problem make(check *t, lw_conv_shape s, lw_num num, bool with_oracle)
+{
+    problem p = {.s = s, .num = num};
+    p.q = (lw_quant){.a_scale = 0.0123f, .a_zero = (int32_t)check_below(t, 256)};
+    if (lw_conv_shape_init(&p.s))
+        LW_ASSERT(false, "%s", lw_errmsg());
+    s = p.s;
+    int shift = (int)((s.ldx - s.C) & 1);
+    p.nx = ((int64_t)s.B * s.H * s.W - 1) * s.ldx + s.C;
+    p.ny = ((int64_t)s.B * s.OH * s.OW - 1) * s.ldy + s.O;
+    p.nw = (int64_t)s.O * s.KH * s.KW * s.C;
+    p.w = check_in(t, p.nw, shift, -1, 1);
+    if (num == LW_NUM_S8) {
+        p.x = low_u8(t, p.nx, shift, &p.q, &p.x_d);
+        p.q.b_scale = low_scales(t, p.w, s.O, p.nw / s.O, &p.w_d);
+    } else {
+        p.x = low_bf16(t, p.nx, shift, &p.x_d);
+        p.dy = low_bf16(t, p.ny, shift, &p.dy_d);
+        p.w_d = low_weights(t, p.w, p.nw);
+    }
+    snprintf(p.name, sizeof p.name,
+             "type %d B%d %dx%dx%d ldx %td -> O%d ldy %td, %dx%d stride %d pads %d %d %d %d", num,
+             s.B, s.H, s.W, s.C, s.ldx, s.O, s.ldy, s.KH, s.KW, s.stride, s.pad_top, s.pad_left,
+             s.pad_bottom, s.pad_right);
+    if (with_oracle) {
+        p.y = check_doubles(t, (int64_t)s.B * s.OH * s.OW * s.O);
+        p.dx = check_doubles(t, (int64_t)s.B * s.H * s.W * s.C);
+        p.dw = check_doubles(t, p.nw);
+        p.db = check_doubles(t, s.O);
+        oracle(&p);
+    }
+    return p;
+}
+
+static void *pack(check *t, const problem *p, lw_conv_pass pass)
+{
+    struct lw_conv_kernels k = kernels_of(t);
+    void *packed = check_bytes(t, lw_conv_packed_bytes(p->num, &p->s, pass), 0);
+    for (int64_t i = lw_conv_pack_tasks(&p->s, pass) - 1; i >= 0; i--) {
+        if (p->num == LW_NUM_S8)
+            k.pack_s8(packed, p->w, &p->s, p->q.b_scale, i);
+        else
+            k.pack_bf16(packed, p->w, &p->s, pass, i);
+    }
+    return packed;
+}
+
+static void run_task(const struct lw_conv_kernels *k, const problem *p, lw_conv_pass pass,
+                     float *out, const void *packed, const lw_epilogue *e, int64_t task)
+{
+    if (p->num == LW_NUM_S8)
+        k->forward_u8(out, p->x, packed, &p->q, &p->s, e, task);
+    else if (pass == LW_CONV_FORWARD)
+        k->forward_bf16(out, p->x, packed, &p->s, e, task);
+    else
+        k->data_grad_bf16(out, p->dy, packed, &p->s, e, task);
+}
+
+/* Runs a pass into out (poisoned or holding what is accumulated on). */
+static void run(check *t, const problem *p, lw_conv_pass pass, float *out, const void *packed,
+                const lw_epilogue *e)
+{
+    struct lw_conv_kernels k = kernels_of(t);
+    for (int64_t i = lw_conv_tasks(&p->s, pass) - 1; i >= 0; i--)
+        run_task(&k, p, pass, out, packed, e, i);
+}
+
+static check_tol tol_of(const problem *p, int64_t chain)
+{
+    return p->num == LW_NUM_S8 ? low_tol_u8(chain, 3.2) : low_tol(chain);
+}
+
+static void check_pass(check *t, const problem *p, lw_conv_pass pass)
+{
+    const lw_conv_shape *s = &p->s;
+    bool fwd = pass == LW_CONV_FORWARD;
+    ptrdiff_t pixels = (ptrdiff_t)s->B * (fwd ? s->OH * s->OW : s->H * s->W);
+    ptrdiff_t n = fwd ? s->O : s->C, ld = fwd ? s->ldy : s->ldx;
+    float *out = check_out(t, fwd ? p->ny : p->nx, 1);
+    run(t, p, pass, out, pack(t, p, pass), NULL);
+    for (ptrdiff_t i = 0; i < pixels; i++) {
+        check_close(t, out + i * ld, (fwd ? p->y : p->dx) + i * n, n,
+                    tol_of(p, (int64_t)s->KH * s->KW * (fwd ? s->C : s->O)), "%s of %s, pixel %td",
+                    fwd ? "y" : "dx", p->name, i);
+        if (i + 1 < pixels)
+            check_poisoned(t, out + i * ld + n, ld - n, "%s of %s", fwd ? "y" : "dx", p->name);
+    }
+}
+
+static void check_weights(check *t, const problem *p, int accumulate)
+{
+    struct lw_conv_kernels k = kernels_of(t);
+    const lw_conv_shape *s = &p->s;
+    float *old = check_in(t, p->nw + s->O, 0, -1, 1);
+    float *dw = accumulate ? check_copy(t, old, p->nw, 1) : check_out(t, p->nw, 1);
+    float *db = accumulate ? check_copy(t, old + p->nw, s->O, 1) : check_out(t, s->O, 1);
+    float *partials = check_out(t, lw_conv_weight_grad_partial_floats(s), 0);
+    for (int64_t i = lw_conv_weight_grad_tasks(s) - 1; i >= 0; i--)
+        k.weight_grad_bf16(dw, db, p->dy, p->x, s, accumulate, partials, i);
+    for (int64_t i = lw_conv_weight_grad_combine_tasks(s) - 1; i >= 0; i--)
+        k.weight_grad_combine(dw, db, s, accumulate, partials, i);
+    double *want = check_doubles(t, p->nw + s->O);
+    for (int64_t i = 0; i < p->nw + s->O; i++)
+        want[i] = (i < p->nw ? p->dw[i] : p->db[i - p->nw]) + (accumulate ? (double)old[i] : 0.0);
+    check_tol tol = low_tol((int64_t)s->B * s->OH * s->OW);
+    check_close(t, dw, want, p->nw, tol, "dw of %s accumulate %d", p->name, accumulate);
+    check_close(t, db, want + p->nw, s->O, tol, "db of %s accumulate %d", p->name, accumulate);
+}
+
+/* The shape with its channels rounded up as the types need; weight gradients take it as it is. */
+static void check_all(check *t, lw_conv_shape s, int accumulate)
+{
+    problem p = make(t, s, LW_NUM_BF16, true);
+    check_weights(t, &p, accumulate);
+    check_next(t);
+    for (lw_num num = LW_NUM_BF16; num <= LW_NUM_S8; num++) {
+        int32_t per_word = (int32_t)lw_num_per_word(num);
+        ptrdiff_t gap_x = s.ldx ? s.ldx - s.C : 0, gap_y = s.ldy ? s.ldy - s.O : 0;
+        lw_conv_shape r = s;
+        r.C = LW_ROUND_UP(s.C, per_word);
+        r.O = num == LW_NUM_BF16 ? LW_ROUND_UP(s.O, per_word) : s.O;
+        r.ldx = r.C + gap_x * per_word;
+        r.ldy = r.O + gap_y * per_word;
+        p = make(t, r, num, true);
+        check_pass(t, &p, LW_CONV_FORWARD);
+        if (num == LW_NUM_BF16)
+            check_pass(t, &p, LW_CONV_DATA_GRAD);
+        check_next(t);
+    }
+}
+
+static lw_conv_shape shape(int B, int H, int W, int channels, int O, int side, int stride, int pad)
+{
+    return (lw_conv_shape){.B = B,
+                           .H = H,
+                           .W = W,
+                           .C = channels,
+                           .O = O,
+                           .KH = side,
+                           .KW = side,
+                           .stride = stride,
+                           .pad_top = pad,
+                           .pad_left = pad,
+                           .pad_bottom = pad,
+                           .pad_right = pad};
+}
+
+static void three_by_three(check *t)
+{
+    static const int sizes[][3] = {{1, 8, 8}, {9, 4, 4}, {1, 5, 7}, {3, 1, 1}, {1, 3, 70}};
+    static const int channels[][2] = {{16, 16}, {3, 16}, {16, 3}, {1, 1}, {17, 33}, {40, 65}};
+    for (size_t i = 0; i < LW_COUNT(sizes); i++)
+        for (size_t j = 0; j < LW_COUNT(channels); j++)
+            check_all(t,
+                      shape(sizes[i][0], sizes[i][1], sizes[i][2], channels[j][0], channels[j][1],
+                            3, 1, 1),
+                      (i ^ j) & 1);
+}
+
+static void strides_and_pads(check *t)
+{
+    for (int stride = 1; stride <= 3; stride++)
+        for (int side = 1; side <= 5; side++)
+            for (int way = 0; way < 4; way++) {
+                lw_conv_shape s = shape(2, 6 + way, 9 - way, 5 + 6 * way, 20 - 3 * way, side,
+                                        stride, 0);
+                s.KW = way == 3 ? 1 + side % 3 : side;
+                s.pad_top = way & 1;
+                s.pad_left = way >> 1;
+                s.pad_bottom = side / 2;
+                s.pad_right = (side + way) % 3;
+                s.ldx = s.C + way;
+                s.ldy = s.O + side % 3;
+                check_all(t, s, way & 1);
+            }
+    check_all(t, shape(1, 7, 7, 3, 8, 9, 1, 4), 0); /* more taps than fit one gather */
+    check_all(t, shape(2, 2, 2, 4, 9, 5, 1, 4), 0); /* outputs that see nothing but corners */
+}
+
+/* Many tasks, blocks of taps with partial sums in memory, groups of images in the weight gradient.
+ */
+static void large(check *t)
+{
+    check_all(t, shape(1, 4, 4, 1400, 34, 3, 1, 1), 0);
+    check_all(t, shape(5, 32, 32, 16, 16, 3, 1, 1), 1);
+    check_all(t, shape(64, 8, 8, 8, 24, 3, 1, 1), 0);
+    check_all(t, shape(2, 16, 16, 48, 130, 3, 2, 1), 1);
+    check_all(t, shape(8, 16, 16, 32, 96, 1, 1, 0), 0);
+}
+
+static void epilogues(check *t)
+{
+    for (int i = 0; i < 64; i++) {
+        lw_num num = i & 32 ? LW_NUM_S8 : LW_NUM_BF16;
+        problem p = make(t, shape(3, 4, 5, 12, 37, i & 1 ? 3 : 1, 1, i & 1), num, true);
+        const lw_conv_shape *s = &p.s;
+        int64_t n = (int64_t)s->B * s->OH * s->OW * s->O;
+        ptrdiff_t ld_res = s->O + 3, ld_ib = s->O + 1, plane = (ptrdiff_t)s->OH * s->OW;
+        float *bias = check_in(t, s->O, 1, -1, 1), *ib = check_in(t, s->B * ld_ib, 1, -1, 1);
+        float *res = check_in(t, s->B * plane * ld_res, 1, -1, 1), *old = check_in(t, n, 1, -1, 1);
+        lw_epilogue e = {.bias = i & 2 ? bias : NULL,
+                         .image_bias = i & 4 ? ib : NULL,
+                         .ld_image_bias = ld_ib,
+                         .residual = i & 8 ? res : NULL,
+                         .ld_residual = ld_res,
+                         .accumulate = i >> 4 & 1,
+                         .act = LW_ACT_RELU};
+        float *out = e.accumulate ? check_copy(t, old, n, 1) : check_out(t, n, 1);
+        for (int64_t j = 0; j < n; j++) {
+            ptrdiff_t pixel = j / s->O, o = j % s->O;
+            p.y[j] += (e.bias ? (double)bias[o] : 0.0) + (e.accumulate ? (double)old[j] : 0.0);
+            p.y[j] += e.image_bias ? (double)ib[pixel / plane * ld_ib + o] : 0.0;
+            p.y[j] += e.residual ? (double)res[pixel * ld_res + o] : 0.0;
+            p.y[j] = LW_MAX(p.y[j], 0.0);
+        }
+        run(t, &p, LW_CONV_FORWARD, out, pack(t, &p, LW_CONV_FORWARD), &e);
+        check_close(t, out, p.y, n, tol_of(&p, 108), "epilogue %d of %s", i, p.name);
+        check_next(t);
+    }
+}
+
+/* An image's bits are the same alone, in any batch, and at any pitch. */
+static void batch_invariance(check *t)
+{
+    static const int sizes[][6] = {{19, 4, 4, 40, 34, 1}, {7, 8, 8, 20, 48, 1},
+                                   {3, 16, 16, 16, 16, 1}, {14, 4, 4, 700, 32, 1},
+                                   {5, 9, 9, 24, 20, 2},   {6, 5, 1, 8, 8, 1}};
+    for (size_t i = 0; i < LW_COUNT(sizes); i++)
+        for (int way = 0; way < 3; way++) { /* bf16 forward and data gradient, u8 forward */
+            const int *z = sizes[i];
+            lw_conv_pass pass = way == 1 ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
+            problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4], 3, z[5], 1),
+                             way == 2 ? LW_NUM_S8 : LW_NUM_BF16, false);
+            size_t item = way == 2 ? 1 : sizeof(lw_bf16);
+            float *all = check_out(t, pass ? p.nx : p.ny, 0);
+            void *packed = pack(t, &p, pass);
+            run(t, &p, pass, all, packed, NULL);
+            problem q = p;
+            q.s.B = 1;
+            size_t in = (size_t)(q.s.H * q.s.W * q.s.C), out = (size_t)(q.s.OH * q.s.OW * q.s.O);
+            for (size_t b = 0; b < (size_t)z[0]; b++) {
+                float *one = check_out(t, (int64_t)(pass ? in : out), 1);
+                q.x = (const char *)p.x + b * in * item;
+                q.dy = p.dy ? (const char *)p.dy + b * out * item : NULL;
+                run(t, &q, pass, one, packed, NULL);
+                check_same(t, one, all + b * (pass ? in : out), (pass ? in : out) * sizeof *one,
+                           "image %zu, way %d of %s", b, way, p.name);
+            }
+            check_next(t);
+        }
+}
+
+/* All passes give the same bits whatever the order of tasks and however many threads run them. */
+typedef struct shared_run {
+    struct lw_conv_kernels k;
+    const problem *p, *p8;
+    float *y, *y8, *dx, *dw, *db, *partials;
+    const void *packed[3];
+    int64_t tasks[4];
+} shared_run;
+
+static void shared_task(void *arg, int64_t i, int worker)
+{
+    shared_run *r = arg;
+    (void)worker;
+    if (i < r->tasks[0])
+        run_task(&r->k, r->p, LW_CONV_FORWARD, r->y, r->packed[0], NULL, i);
+    else if ((i -= r->tasks[0]) < r->tasks[1])
+        run_task(&r->k, r->p, LW_CONV_DATA_GRAD, r->dx, r->packed[1], NULL, i);
+    else if ((i -= r->tasks[1]) < r->tasks[2])
+        run_task(&r->k, r->p8, LW_CONV_FORWARD, r->y8, r->packed[2], NULL, i);
+    else
+        r->k.weight_grad_bf16(r->dw, r->db, r->p->dy, r->p->x, &r->p->s, 0, r->partials,
+                              i - r->tasks[2]);
+}
+
+static void shared_combine(void *arg, int64_t i, int worker)
+{
+    shared_run *r = arg;
+    (void)worker;
+    r->k.weight_grad_combine(r->dw, r->db, &r->p->s, 0, r->partials, i);
+}
+
+static void thread_invariance(check *t)
+{
+    lw_conv_shape s = shape(33, 16, 16, 16, 40, 3, 1, 1);
+    problem p = make(t, s, LW_NUM_BF16, false), p8 = make(t, s, LW_NUM_S8, false);
+    float *first = NULL;
+    int64_t n = 2 * p.ny + p.nx + p.nw + s.O;
+    for (int threads = 1; threads <= 3; threads++) {
+        lw_pool *pool = NULL;
+        if (lw_pool_new(threads, &pool))
+            LW_ASSERT(false, "%s", lw_errmsg());
+        float *out = check_out(t, n, 0);
+        shared_run r = {.k = kernels_of(t),
+                        .p = &p,
+                        .p8 = &p8,
+                        .y = out,
+                        .y8 = out + p.ny,
+                        .dx = out + 2 * p.ny,
+                        .dw = out + 2 * p.ny + p.nx,
+                        .db = out + n - s.O,
+                        .packed = {pack(t, &p, LW_CONV_FORWARD), pack(t, &p, LW_CONV_DATA_GRAD),
+                                   pack(t, &p8, LW_CONV_FORWARD)},
+                        .partials = check_out(t, lw_conv_weight_grad_partial_floats(&p.s), 0),
+                        .tasks = {lw_conv_tasks(&p.s, LW_CONV_FORWARD),
+                                  lw_conv_tasks(&p.s, LW_CONV_DATA_GRAD),
+                                  lw_conv_tasks(&p.s, LW_CONV_FORWARD),
+                                  lw_conv_weight_grad_tasks(&p.s)}};
+        lw_pool_run(pool, r.tasks[0] + r.tasks[1] + r.tasks[2] + r.tasks[3], shared_task, &r);
+        lw_pool_run(pool, lw_conv_weight_grad_combine_tasks(&p.s), shared_combine, &r);
+        lw_pool_free(&pool);
+        first = first ? first : out;
+        check_same(t, out, first, (size_t)n * sizeof *out, "%d threads, %s", threads, p.name);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const check_case cases[] = {
+        {"three_by_three", three_by_three}, {"strides_and_pads", strides_and_pads},
+        {"large", large},                   {"epilogues", epilogues},
+        {"batch_invariance", batch_invariance}, {"thread_invariance", thread_invariance},
+    };
+    return check_main(argc, argv, "conv_low", cases, LW_COUNT(cases));
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm of bf16 and of u8 x s8 against double loops over the rounded operands: sizes around vector
+ * widths, pitches, epilogues, whole numbers exactly, row invariance. */
+#include <math.h>
+
+#include "kernels/check.h"
+#include "kernels/kernels.h"
+#include "kernels/low.h"
+
+static struct lw_gemm_kernels kernels_of(const check *t)
+{
+    static lw_kernels k;
+    lw_kernels_init(&k, t->isa);
+    return k.gemm;
+}
+
+typedef struct product {
+    ptrdiff_t m, n, k, pad; /* pad: extra words per row of a, extra floats per row of c */
+    bool transposed;        /* w is [k][n] */
+    bool bias, residual, accumulate;
+    lw_act act;
+} product;
+
+/* Operands of one product and what it should give. */
+typedef struct operands {
+    product p;
+    lw_num num;
+    ptrdiff_t lda, ldc, ldr;
+    const void *a;
+    float *w, *bias, *residual, *old, *c;
+    double *want;
+    lw_quant q;
+    void *packed;
+} operands;
+
+static void *pack(check *t, const operands *o)
+{
+    struct lw_gemm_kernels k = kernels_of(t);
+    ptrdiff_t N = o->p.n, K = o->p.k;
+    ptrdiff_t sn = o->p.transposed ? 1 : K, sk = o->p.transposed ? N : 1;
+    void *packed = check_bytes(t, lw_gemm_packed_bytes(o->num, N, K), 0);
+    for (int64_t i = lw_gemm_pack_tasks(N, K) - 1; i >= 0; i--) {
+        if (o->num == LW_NUM_S8)
+            k.pack_s8(packed, o->w, N, K, sn, sk, o->q.b_scale, i);
+        else
+            k.pack_bf16(packed, o->w, N, K, sn, sk, i);
+    }
+    return packed;
+}
+
+static void forward(check *t, const operands *o, float *c, const void *a, ptrdiff_t M,
+                    const lw_epilogue *e)
+{
+    struct lw_gemm_kernels k = kernels_of(t);
+    ptrdiff_t N = o->p.n, K = o->p.k;
+    for (int64_t i = lw_gemm_tasks(M, N, K) - 1; i >= 0; i--) {
+        if (o->num == LW_NUM_S8)
+            k.forward_u8(c, o->ldc, a, o->lda, o->packed, &o->q, M, N, K, e, i);
+        else
+            k.forward_bf16(c, o->ldc, a, o->lda, o->packed, M, N, K, e, i);
+    }
+}
+
+/* Values of w as [n][k]: rounded as the kernel should. */
+static double *weights(check *t, operands *o)
+{
+    product p = o->p;
+    float *rows = check_out(t, p.n * p.k, 0);
+    for (ptrdiff_t i = 0; i < p.n * p.k; i++)
+        rows[i] = p.transposed ? o->w[i % p.k * p.n + i / p.k] : o->w[i];
+    double *values;
+    if (o->num != LW_NUM_S8)
+        return low_weights(t, rows, p.n * p.k);
+    o->q.b_scale = low_scales(t, rows, p.n, p.k, &values);
+    return values;
+}
+
+static operands make(check *t, product p, lw_num num)
+{
+    ptrdiff_t per_word = lw_num_per_word(num);
+    operands o = {.p = p,
+                  .num = num,
+                  .lda = p.k + p.pad * per_word,
+                  .ldc = p.n + p.pad,
+                  .ldr = p.n + 2 * p.pad,
+                  .q = {.a_scale = 0.0123f, .a_zero = (int32_t)check_below(t, 256)}};
+    int shift = p.pad & 1;
+    int64_t na = (p.m - 1) * o.lda + p.k;
+    double *a;
+    o.a = num == LW_NUM_S8 ? (void *)low_u8(t, na, shift, &o.q, &a)
+                           : (void *)low_bf16(t, na, shift, &a);
+    o.w = check_in(t, p.n * p.k, shift, -1, 1);
+    double *w = weights(t, &o);
+    o.bias = check_in(t, p.n, shift, -1, 1);
+    o.residual = check_in(t, (p.m - 1) * o.ldr + p.n, shift, -1, 1);
+    o.old = check_in(t, p.m * p.n, 0, -1, 1);
+    o.c = check_out(t, (p.m - 1) * o.ldc + p.n, shift);
+    o.want = check_doubles(t, p.m * p.n);
+    for (ptrdiff_t m = 0; m < p.m; m++)
+        for (ptrdiff_t n = 0; n < p.n; n++) {
+            double sum = p.accumulate ? (double)o.old[m * p.n + n] : 0.0;
+            for (ptrdiff_t i = 0; i < p.k; i++)
+                sum += a[m * o.lda + i] * w[n * p.k + i];
+            sum += p.bias ? (double)o.bias[n] : 0.0;
+            sum += p.residual ? (double)o.residual[m * o.ldr + n] : 0.0;
+            if (p.act == LW_ACT_RELU)
+                sum = LW_MAX(sum, 0.0);
+            else if (p.act == LW_ACT_SILU)
+                sum = sum / (1.0 + exp(-sum));
+            o.want[m * p.n + n] = sum;
+            if (p.accumulate)
+                o.c[m * o.ldc + n] = o.old[m * p.n + n];
+        }
+    o.packed = pack(t, &o);
+    return o;
+}
+
+static void check_product(check *t, product p)
+{
+    for (lw_num num = LW_NUM_BF16; num <= LW_NUM_S8; num++) {
+        product q = p;
+        q.k = LW_ROUND_UP(p.k, lw_num_per_word(num));
+        operands o = make(t, q, num);
+        lw_epilogue e = {.bias = q.bias ? o.bias : NULL,
+                         .residual = q.residual ? o.residual : NULL,
+                         .ld_residual = o.ldr,
+                         .accumulate = q.accumulate,
+                         .act = q.act};
+        bool plain = !q.bias && !q.residual && !q.accumulate && !q.act;
+        forward(t, &o, o.c, o.a, q.m, plain ? NULL : &e);
+        check_tol tol = num == LW_NUM_S8 ? low_tol_u8(q.k, 3.2) : low_tol(q.k);
+        for (ptrdiff_t m = 0; m < q.m; m++) {
+            check_close(t, o.c + m * o.ldc, o.want + m * q.n, q.n, tol,
+                        "type %d M=%td N=%td K=%td row %td pad %td", num, q.m, q.n, q.k, m, q.pad);
+            if (m + 1 < q.m)
+                check_poisoned(t, o.c + m * o.ldc + q.n, q.pad, "M=%td N=%td K=%td row %td", q.m,
+                               q.n, q.k, m);
+        }
+        check_next(t);
+    }
+}
+
+static void sizes(check *t)
+{
+    static const ptrdiff_t n[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 63, 65, 100};
+    for (size_t i = 0; i < LW_COUNT(n); i++)
+        for (ptrdiff_t m = 1; m < 30; m += m < 14 ? 1 : 5)
+            check_product(t, (product){.m = m,
+                                       .n = n[i],
+                                       .k = 1 + check_below(t, 140),
+                                       .pad = m % 3,
+                                       .transposed = m & 1});
+}
+
+static void epilogues(check *t)
+{
+    for (int i = 0; i < 24; i++)
+        for (int way = 0; way < 2; way++)
+            check_product(t, (product){.m = 17 + i,
+                                       .n = 30 + 3 * i,
+                                       .k = way ? 36 : 1,
+                                       .pad = i % 3,
+                                       .bias = i & 1,
+                                       .residual = i & 2,
+                                       .accumulate = i & 4,
+                                       .act = (lw_act)(i / 8)});
+}
+
+/* Several tasks, several blocks of k, many column groups. */
+static void large(check *t)
+{
+    static const product p[] = {
+        {.m = 5, .n = 70, .k = 14002, .bias = true, .residual = true, .pad = 1},
+        {.m = 3, .n = 33, .k = 25000, .accumulate = true, .act = LW_ACT_SILU},
+        {.m = 700, .n = 130, .k = 64, .bias = true},
+        {.m = 64, .n = 1030, .k = 200, .act = LW_ACT_RELU},
+        {.m = 1, .n = 2050, .k = 300, .pad = 1},
+    };
+    for (size_t i = 0; i < LW_COUNT(p); i++)
+        check_product(t, p[i]);
+}
+
+/* With scales of 1 the result is the whole sum itself, also where every product is the largest. */
+static void whole_numbers(check *t)
+{
+    static const int32_t zero[] = {0, 1, 128, 255};
+    struct lw_gemm_kernels k = kernels_of(t);
+    for (size_t i = 0; i < LW_COUNT(zero); i++)
+        for (int way = 0; way < 3; way++) { /* random, largest, smallest */
+            enum { M = 13, N = 37, K = 260 };
+            operands o = {.p = {.n = N, .k = K}, .num = LW_NUM_S8, .lda = K, .ldc = N};
+            o.q = (lw_quant){.a_scale = 1.0f, .a_zero = zero[i], .b_scale = check_in(t, N, 1, 1, 1)};
+            double *a_values;
+            uint8_t *a = low_u8(t, M * K, 1, &o.q, &a_values);
+            o.w = check_in(t, N * K, 0, -127, 128);
+            float *c = check_out(t, M * N, 0), *want = check_out(t, M * N, 0);
+            for (int j = 0; j < N * K; j++)
+                o.w[j] = way ? (way == 1 ? 127.0f : -127.0f) : floorf(o.w[j]);
+            for (int j = 0; j < M * K && way; j++)
+                a[j] = 255;
+            for (int j = 0; j < M * N; j++) {
+                int32_t sum = 0;
+                for (int d = 0; d < K; d++)
+                    sum += (a[j / N * K + d] - zero[i]) * (int32_t)o.w[j % N * K + d];
+                want[j] = (float)sum;
+            }
+            o.packed = pack(t, &o);
+            for (int64_t j = 0; j < lw_gemm_tasks(M, N, K); j++)
+                k.forward_u8(c, N, a, K, o.packed, &o.q, M, N, K, NULL, j);
+            check_same(t, c, want, sizeof(float) * M * N, "zero point %d, way %d", zero[i], way);
+            check_next(t);
+        }
+}
+
+/* A row's bits do not depend on how many rows there are, nor where it stands. */
+static void row_invariance(check *t)
+{
+    static const ptrdiff_t shapes[][2] = {{40, 36}, {128, 64}, {17, 8000}, {3, 4000}};
+    for (size_t s = 0; s < LW_COUNT(shapes); s++)
+        for (lw_num num = LW_NUM_BF16; num <= LW_NUM_S8; num++) {
+            ptrdiff_t N = shapes[s][0], K = shapes[s][1], M = 61;
+            operands o = make(t, (product){.m = M, .n = N, .k = K}, num);
+            float *one = check_out(t, N, 1);
+            size_t row = (size_t)K * (num == LW_NUM_S8 ? sizeof(uint8_t) : sizeof(lw_bf16));
+            lw_epilogue e = {.bias = o.w, .act = LW_ACT_SILU};
+            forward(t, &o, o.c, o.a, M, &e);
+            for (ptrdiff_t m = 0; m < M; m++) {
+                forward(t, &o, one, (const char *)o.a + (size_t)m * row, 1, &e);
+                check_same(t, one, o.c + m * N, (size_t)N * sizeof *one,
+                           "type %d N=%td K=%td row %td", num, N, K, m);
+            }
+            check_next(t);
+        }
+}
+
+static void weight_grad_case(check *t, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, ptrdiff_t pad,
+                             int accumulate, bool bias)
+{
+    struct lw_gemm_kernels k = kernels_of(t);
+    ptrdiff_t ldx = K + pad, ldy = N + 2 * pad;
+    int shift = pad & 1;
+    double *xd, *dyd;
+    lw_bf16 *x = low_bf16(t, (M - 1) * ldx + K, shift, &xd);
+    lw_bf16 *dy = low_bf16(t, (M - 1) * ldy + N, shift, &dyd);
+    float *old = check_in(t, N * K + N, 0, -1, 1);
+    float *dw = accumulate ? check_copy(t, old, N * K, shift) : check_out(t, N * K, shift);
+    float *db = accumulate ? check_copy(t, old + N * K, N, shift) : check_out(t, N, shift);
+    float *partials = check_out(t, lw_gemm_weight_grad_partial_floats(M, N, K), 0);
+    double *want = check_doubles(t, N * K + N);
+    for (ptrdiff_t i = 0; i < N * K + N; i++)
+        want[i] = accumulate ? (double)old[i] : 0.0;
+    for (ptrdiff_t m = 0; m < M; m++)
+        for (ptrdiff_t n = 0; n < N; n++) {
+            for (ptrdiff_t i = 0; i < K; i++)
+                want[n * K + i] += dyd[m * ldy + n] * xd[m * ldx + i];
+            want[N * K + n] += dyd[m * ldy + n];
+        }
+    for (int64_t i = lw_gemm_weight_grad_tasks(M, N, K) - 1; i >= 0; i--)
+        k.weight_grad_bf16(dw, bias ? db : NULL, dy, ldy, x, ldx, M, N, K, accumulate, partials, i);
+    for (int64_t i = lw_gemm_weight_grad_combine_tasks(M, N, K) - 1; i >= 0; i--)
+        k.weight_grad_combine(dw, bias ? db : NULL, M, N, K, accumulate, partials, i);
+    check_close(t, dw, want, N * K, low_tol(M), "dw M=%td N=%td K=%td pad %td accumulate %d", M, N,
+                K, pad, accumulate);
+    if (bias)
+        check_close(t, db, want + N * K, N, low_tol(M), "db M=%td N=%td K=%td pad %td", M, N, K,
+                    pad);
+    else if (!accumulate)
+        check_poisoned(t, db, N, "db not wanted");
+    check_next(t);
+}
+
+static void weight_grad(check *t)
+{
+    static const ptrdiff_t n[] = {1, 3, 8, 15, 17, 32, 37, 65};
+    for (size_t i = 0; i < LW_COUNT(n); i++)
+        for (size_t j = 0; j < LW_COUNT(n); j++)
+            weight_grad_case(t, 1 + check_below(t, 200), n[i], n[j], (ptrdiff_t)(i + j) % 3,
+                             (i ^ j) & 1, j % 3);
+    weight_grad_case(t, 9001, 40, 33, 1, 1, true); /* several groups with partial sums */
+    weight_grad_case(t, 8192, 16, 5, 0, 0, true);
+    weight_grad_case(t, 6000, 100, 24, 0, 1, false);
+    weight_grad_case(t, 300, 200, 300, 0, 0, true); /* several output ranges */
+}
+
+int main(int argc, char **argv)
+{
+    static const check_case cases[] = {
+        {"sizes", sizes},
+        {"epilogues", epilogues},
+        {"large", large},
+        {"whole_numbers", whole_numbers},
+        {"row_invariance", row_invariance},
+        {"weight_grad", weight_grad},
+    };
+    return check_main(argc, argv, "gemm_low", cases, LW_COUNT(cases));
+}
