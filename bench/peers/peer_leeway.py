@@ -17,9 +17,10 @@ def after_last(text, what):
 
 
 class Leeway:
-    def __init__(self, command, files, threads, model, more=""):
+    def __init__(self, command, files, threads, int8_model=None, more=""):
         self.command, self.files, self.threads = shlex.split(command), files, threads
-        self.model, self.more = model, shlex.split(more)
+        self.model, self.more = files.model, shlex.split(more)
+        self.int8_model = int8_model or files.model
         self.help = {}
         self.peak = {}
         self.commands = {}  # row -> what was typed
@@ -56,6 +57,10 @@ class Leeway:
             return []
         if not self.knows(verb, "--precision"):
             raise PeerError("leeway %s has no --precision yet" % verb)
+        if row.precision == "int8" and not os.path.exists(
+                os.path.join(self.int8_model, "quantization.json")):
+            raise PeerError("%s has no quantization.json: make one of the same weights with "
+                            "`leeway quantize` and give it as --int8-model" % self.int8_model)
         return ["--precision", row.precision]
 
     def measure_peak(self):
@@ -150,8 +155,9 @@ class Leeway:
                 want = np.load(self.files.path("y64.npy"))[:row.batch]
                 np.save(x, np.load(self.files.path("x.npy"))[:len(want)])
                 np.save(t, np.load(self.files.path("times.npy"))[:len(want)])
-                self.call(["run", self.model, "--input", x, "--t", t, "--output", out]
-                          + self.need(row, "run"))
+                more = self.need(row, "run")
+                model = self.int8_model if row.precision == "int8" else self.model
+                self.call(["run", model, "--input", x, "--t", t, "--output", out] + more)
             elif row.kind == "field":
                 want = np.load(self.files.field(row, "want.npy"))
                 args = ["field", "--gen", self.files.field(row, "x.npy"), "--pos",

@@ -113,7 +113,7 @@ def prepare_onnx(files, int8):
         return
     from onnxruntime.quantization.shape_inference import quant_pre_process
     make(files.onnx("for_int8"), "shapes for int8",
-         lambda path: quant_pre_process(files.onnx(), path))
+         lambda path: quant_pre_process(files.onnx(), path, skip_symbolic_shape=True))
     for kind in ("int8_static", "int8_all", "int8_dynamic"):
         make(files.onnx(kind), kind, lambda path: quantize(files, kind, path))
 

@@ -74,7 +74,7 @@ def check_errors(row, turns, lw, result):
             turns.remove(turn)
     try:
         result.data["errors"]["leeway"] = lw.error(row)
-    except peer.PeerError as e:
+    except (peer.PeerError, OSError, ValueError) as e:
         result.skip("leeway's error", str(e))
 
 
@@ -217,6 +217,9 @@ def options():
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--out", metavar="FILE.md", help="and FILE.json")
     p.add_argument("--model", help="folder with the U-Net's weights (default: made, formula)")
+    p.add_argument("--int8-model", metavar="DIR",
+                   help="the same weights after leeway quantize, for "
+                        "the error of int8 (default: the model itself, if it has ranges)")
     p.add_argument("--work", default=os.path.join(peer.ROOT, "build", "peers"),
                    help="folder of prepared files, 1.5 GB")
     p.add_argument("--prepare", action="store_true",
@@ -250,7 +253,7 @@ def main():
     worker_options = {"work": o.work, "model": o.model, "threads": o.threads,
                       "dropout": o.dropout}
     workers = {w: peer.Worker(w, worker_options, o.plain_malloc) for w in o.peers}
-    lw = Leeway(o.leeway, files, o.threads, files.model, o.leeway_args)
+    lw = Leeway(o.leeway, files, o.threads, o.int8_model, o.leeway_args)
     results, busy = {}, []
     lw.measure_peak()
     for row in rows:
