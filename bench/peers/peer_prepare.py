@@ -31,6 +31,14 @@ def make(path, what, how):
     peer.note("prepared %s: %.0f s" % (what, time.time() - t))
 
 
+def attempt(path, what, how):
+    """make() of something whose absence costs a setting, not the run."""
+    try:
+        make(path, what, how)
+    except Exception as e:  # exporters and compilers throw anything
+        peer.note("%s was not made: %s: %s" % (what, type(e).__name__, str(e)[:500]))
+
+
 def save(array):
     return lambda path: np.save(path, array())
 
@@ -108,14 +116,14 @@ def quantize(files, kind, path):
 
 
 def prepare_onnx(files, int8):
-    make(files.onnx(), "ONNX export", lambda path: export(files, path))
+    attempt(files.onnx(), "ONNX export", lambda path: export(files, path))
     if not int8:
         return
     from onnxruntime.quantization.shape_inference import quant_pre_process
-    make(files.onnx("for_int8"), "shapes for int8",
-         lambda path: quant_pre_process(files.onnx(), path, skip_symbolic_shape=True))
+    attempt(files.onnx("for_int8"), "shapes for int8",
+            lambda path: quant_pre_process(files.onnx(), path, skip_symbolic_shape=True))
     for kind in ("int8_static", "int8_all", "int8_dynamic"):
-        make(files.onnx(kind), kind, lambda path: quantize(files, kind, path))
+        attempt(files.onnx(kind), kind, lambda path: quantize(files, kind, path))
 
 
 # ---- drift field -----------------------------------------------------------------------------
@@ -167,12 +175,8 @@ def main():
             prepare_field(files, r)
     for r in rows if o["compile"] else ():
         if r.kind in ("forward", "field", "sample", "startup") and r.precision != "int8":
-            try:
-                make(files.compiled(r, o["threads"]), "compilation of " + r.name,
-                     lambda path: compile_row(files, r, path))
-            except Exception as e:
-                peer.note("%s does not compile: %s: %s"
-                          % (r.name, type(e).__name__, str(e)[:500]))
+            attempt(files.compiled(r, o["threads"]), "compilation of " + r.name,
+                    lambda path: compile_row(files, r, path))
 
 
 if __name__ == "__main__":
