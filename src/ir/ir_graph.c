@@ -10,6 +10,7 @@ typedef struct val_record {
     lw_type type;
     lw_node *node;
     int slot;
+    lw_view view;
 } val_record;
 
 struct lw_graph {
@@ -86,7 +87,7 @@ static bool add_outputs(lw_graph *g, lw_node *n, const lw_infer *inf)
         return false;
     n->n_out = inf->n_out;
     for (int i = 0; i < inf->n_out; i++) {
-        g->vals[g->n_vals++] = (val_record){inf->out[i], n, i};
+        g->vals[g->n_vals++] = (val_record){.type = inf->out[i], .node = n, .slot = i};
         n->out[i] = (lw_val){(uint32_t)g->n_vals};
     }
     return true;
@@ -176,6 +177,23 @@ lw_node *lw_val_node(const lw_graph *g, lw_val v)
 int lw_val_slot(const lw_graph *g, lw_val v)
 {
     return record(g, v)->slot;
+}
+
+void lw_val_set_view(lw_graph *g, lw_val v, lw_view view)
+{
+    LW_ASSERT(v.id && v.id <= g->n_vals, "value %u of another graph", v.id);
+    g->vals[v.id - 1].view = view;
+}
+
+lw_view lw_val_view(const lw_graph *g, lw_val v)
+{
+    return record(g, v)->view;
+}
+
+int32_t lw_val_pitch(const lw_graph *g, lw_val v)
+{
+    lw_val of = record(g, v)->view.of;
+    return lw_type_last(record(g, lw_val_ok(of) ? of : v)->type);
 }
 
 void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val grad_of)

@@ -111,6 +111,17 @@ lw_type lw_val_type(const lw_graph *g, lw_val v);
 lw_node *lw_val_node(const lw_graph *g, lw_val v);
 int lw_val_slot(const lw_graph *g, lw_val v); /* which output of its node */
 
+/* A value may live inside the rows of a wider one: columns [at, at + C) of `of`. The plan decides
+ * that; a device's lowering asks for pitches. */
+typedef struct lw_view {
+    lw_val of; /* invalid: memory of its own */
+    int32_t at;
+} lw_view;
+void lw_val_set_view(lw_graph *g, lw_val v, lw_view view);
+lw_view lw_val_view(const lw_graph *g, lw_val v);
+/* Elements between rows (all dimensions but the last) of v. */
+int32_t lw_val_pitch(const lw_graph *g, lw_val v);
+
 /* Names v as an output of the graph; grad_of: see lw_graph_output. */
 void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val grad_of);
 int lw_graph_output_count(const lw_graph *g);

@@ -64,6 +64,8 @@ static int run_passes(lw_plan *p, const lw_graph *g, const lw_compile_opts *o)
         dump(o, "recompute", p->graph);
     }
     LW_TRY(lw_pass_schedule(p));
+    if (p->opt)
+        lw_pass_place(p);
     LW_TRY(lw_pass_lower(p));
     return lw_pass_memory(p);
 }

@@ -44,6 +44,9 @@ typedef struct lw_device {
      * the node's) may be changed to say that the input is packed. Only called for parameters. */
     bool (*pack)(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                  void *attr);
+    /* Can node n read input i (i < 0: write output 0) with a pitch between rows that is larger than
+     * a row? NULL: nothing can. */
+    bool (*pitched)(void *self, const lw_graph *g, const lw_node *n, int i);
     /* Runs fn(arg, task, worker) for all tasks, full barrier at the end. */
     void (*parallel)(void *self, int64_t n_tasks, void (*fn)(void *arg, int64_t task, int worker),
                      void *arg);

@@ -4,7 +4,7 @@
 
 static const char *place_name(lw_place p)
 {
-    static const char *const names[] = {"-", "frame", "derived", "param", "const"};
+    static const char *const names[] = {"-", "frame", "derived", "param", "const", "view"};
     return names[p];
 }
 
@@ -64,6 +64,9 @@ void lw_plan_print(lw_str *s, const lw_plan *p)
             lw_str_addf(s, "s%-4u %-7s offset %10zu bytes %10zu steps %d..%d\n", i,
                         place_name(v->place), v->offset, v->bytes, v->first,
                         v->last == INT32_MAX ? -1 : v->last);
+        else if (v->place == LW_PLACE_VIEW)
+            lw_str_addf(s, "s%-4u view    in s%u at %zu steps %d..%d\n", i, v->base, v->offset,
+                        v->first, v->last);
     }
     for (int i = 0; i < p->n_input; i++)
         lw_str_addf(s, "input '%s' s%u\n", p->input[i].name, p->input[i].slot);

@@ -60,13 +60,16 @@ typedef enum lw_place {
     LW_PLACE_FRAME,
     LW_PLACE_DERIVED,
     LW_PLACE_PARAM,
-    LW_PLACE_CONST
+    LW_PLACE_CONST,
+    LW_PLACE_VIEW
 } lw_place;
 
-/* Where a root value lives. Aliases (reshape, in-place) share their root's slot. */
+/* Where a root value lives. Aliases (reshape, in-place) share their root's slot. A view lives in
+ * the rows of slot `base`, `offset` bytes behind its start. */
 typedef struct lw_slot {
     lw_place place;
     size_t bytes, offset;
+    uint32_t base;       /* of a view */
     int32_t first, last; /* steps that write and read it; bound values live for ever */
     const lw_attr_param *param;
     const void *data; /* constant */
@@ -108,6 +111,8 @@ struct lw_plan {
 
 /* Orders nodes into prepare and run steps, lowers them and computes lifetimes. */
 int lw_pass_schedule(lw_plan *p);
+/* Operands of concatenations move into the result, so that nothing is copied. */
+void lw_pass_place(lw_plan *p);
 int lw_pass_lower(lw_plan *p);
 int lw_pass_memory(lw_plan *p);
 

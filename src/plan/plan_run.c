@@ -37,6 +37,9 @@ static int fill_addresses(lw_exec *e)
         else if (s->place == LW_PLACE_PARAM)
             e->addr[i] = param_address(e, s->param);
     }
+    for (uint32_t i = 1; i <= p->n_slots; i++)
+        if (p->slot[i].place == LW_PLACE_VIEW)
+            e->addr[i] = (char *)e->addr[p->slot[i].base] + p->slot[i].offset;
     for (int i = 0; i < p->n_output; i++) {
         const lw_attr_param *a = p->output[i].grad_of;
         if (!a)

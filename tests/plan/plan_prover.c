@@ -26,17 +26,25 @@ static bool no(prover *v, const char *what, uint32_t slot)
     return false;
 }
 
-/* The value whose memory this is: through reshapes. */
+/* The value whose memory this is: through reshapes, and through views into the rows of another. */
 static uint32_t root(const lw_graph *g, lw_val x)
 {
     while (lw_op_get(lw_val_node(g, x)->op)->flags & LW_OPF_ALIAS)
         x = lw_val_node(g, x)->in[0];
-    return x.id;
+    lw_val of = lw_val_view(g, x).of;
+    return lw_val_ok(of) ? of.id : x.id;
+}
+
+/* The slot that holds the memory of a slot. */
+static const lw_slot *home(const lw_plan *p, uint32_t slot)
+{
+    const lw_slot *s = &p->slot[slot];
+    return s->place == LW_PLACE_VIEW ? &p->slot[s->base] : s;
 }
 
 static bool region(prover *v, uint32_t slot, uint32_t **owner, size_t *from, size_t *to)
 {
-    const lw_slot *s = &v->p->slot[slot];
+    const lw_slot *s = home(v->p, slot);
     if (s->place != LW_PLACE_FRAME && s->place != LW_PLACE_DERIVED)
         return false;
     int k = s->place == LW_PLACE_DERIVED;
@@ -65,7 +73,7 @@ static bool take(prover *v, uint32_t slot, uint32_t who)
     if (!region(v, slot, &owner, &a, &b))
         return true;
     int k = owner == v->owner[1];
-    if (v->p->slot[slot].offset % BLOCK || b > v->n[k])
+    if (home(v->p, slot)->offset % BLOCK || b > v->n[k])
         return no(v, "unaligned, or outside its block of memory", slot);
     for (size_t i = a; i < b; i++) {
         if (k && owner[i])
@@ -77,8 +85,20 @@ static bool take(prover *v, uint32_t slot, uint32_t who)
     return true;
 }
 
+/* Two views into the rows of one value that share no column. */
+static bool other_columns(const lw_plan *p, const lw_slot *x, const lw_slot *y)
+{
+    if (x->place != LW_PLACE_VIEW || y->place != LW_PLACE_VIEW || x->base != y->base)
+        return false;
+    const lw_slot *lo = x->offset < y->offset ? x : y, *hi = lo == x ? y : x;
+    int32_t c = lw_type_last(lw_val_type(p->graph, (lw_val){lo->val}));
+    return lo->offset + sizeof(float) * (size_t)c <= hi->offset;
+}
+
 static bool apart(prover *v, uint32_t x, uint32_t y)
 {
+    if (other_columns(v->p, &v->p->slot[x], &v->p->slot[y]))
+        return true;
     uint32_t *o1, *o2;
     size_t a, b, c, d;
     return !region(v, x, &o1, &a, &b) || !region(v, y, &o2, &c, &d) || o1 != o2 || b <= c || d <= a;
@@ -112,6 +132,11 @@ static bool check_outputs(prover *v, const lw_plan_step *s)
         for (int k = 0; k < s->node->n_in; k++) {
             if (!s->in[k] || apart(v, s->out[i], s->in[k]))
                 continue;
+            if (s->node->op == LW_OP_CONCAT && v->p->slot[s->in[k]].place == LW_PLACE_VIEW &&
+                v->p->slot[s->in[k]].base == s->out[i]) {
+                v->out->placed++; /* written where it belongs */
+                continue;
+            }
             if (s->in[k] != s->out[i] || !may_share(v, s, i, k))
                 return no(v, "output overlaps an operand", s->out[i]);
             v->out->in_place++;
@@ -134,7 +159,7 @@ static bool replay_step(prover *v, const lw_plan_step *s)
     if (!check_outputs(v, s) || (s->work && !take(v, s->work, WORK_OF(v->step))))
         return false;
     for (int i = 0; i < s->node->n_out; i++)
-        if (s->out[i] && !take(v, s->out[i], s->node->out[i].id))
+        if (s->out[i] && !take(v, s->out[i], root(g, s->node->out[i])))
             return false;
     return true;
 }

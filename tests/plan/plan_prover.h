@@ -11,6 +11,7 @@
 
 typedef struct plan_proof {
     int in_place;  /* steps whose result took over an operand's memory */
+    int placed;    /* operands of concatenations that their producers wrote in place */
     int shared;    /* 64-byte blocks of the frame with more than one owner over time */
     char why[256]; /* "" when proved */
 } plan_proof;

@@ -43,7 +43,7 @@ static void result_clear(result *r)
  * -------------------------------------------------------------------------------- */
 
 typedef struct totals {
-    int graphs, nodes, steps, in_place, shared, prepared, recomputed, failed;
+    int graphs, nodes, steps, in_place, placed, shared, prepared, recomputed, failed;
     int ops[LW_OP_COUNT];
     double worst_opt, worst_isa;
     size_t plain_bytes, planned_bytes;
@@ -102,6 +102,7 @@ static int run_plan(const lw_graph *g, lw_device *d, int opt, bool recompute, ui
     if (opt && !recompute && d == device[0][0]) {
         total.planned_bytes += p->frame_bytes;
         total.in_place += proof.in_place;
+        total.placed += proof.placed;
         total.shared += proof.shared;
         total.prepared += p->n_prepare;
         total.steps += p->n_steps;
@@ -228,6 +229,7 @@ static void test_random(void **state)
     }
     assert_true(total.in_place > n_seeds && total.shared > n_seeds && total.prepared > n_seeds);
     assert_true(total.planned_bytes < total.plain_bytes);
+    assert_true(total.placed > n_seeds / 20);
     assert_true(total.recomputed > total.steps + n_seeds);
 }
 

@@ -66,6 +66,58 @@ static void test_memory_of_shared_unet(void **state)
 }
 
 /* The prover itself: it must see what a wrong planner would do. */
+static int concat_tasks(const lw_plan *p, int *steps)
+{
+    int64_t tasks = 0;
+    *steps = 0;
+    for (int k = p->n_prepare; k < p->n_steps; k++) {
+        if (p->step[k].node->op != LW_OP_CONCAT)
+            continue;
+        tasks += p->step[k].low.phase[0].n_tasks;
+        ++*steps;
+    }
+    return (int)tasks;
+}
+
+/* Skip connections are written where they are concatenated: no copy in a forward pass. */
+static void test_concatenations_are_placed(void **state)
+{
+    (void)state;
+    plan_lab l;
+    int steps;
+    lab_open(&l, 1, LW_ISA_REF);
+    lab_unet_sample(&l, 2);
+    lab_compile(&l, 1);
+    plan_proof proof = assert_proved(l.plan);
+    assert_int_equal(concat_tasks(l.plan, &steps), 0);
+    assert_true(steps > 3 && proof.placed == 2 * steps);
+    lab_close(&l);
+}
+
+/* A value that the caller sees, one that an attention reads dense, a value beside itself, a result
+ * that the caller sees: copied. */
+static void test_concatenations_that_stay(void **state)
+{
+    (void)state;
+    plan_lab l;
+    int steps;
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_val x = LAB_X(&l, "x", 2, 4, 6), w = LAB_P(&l, "w", 6, 6);
+    lw_val seen = lw_linear_op(l.g, x, w, LW_NOVAL), dense = lw_linear_op(l.g, seen, w, LW_NOVAL);
+    lw_val twice = lw_linear_op(l.g, lw_softmax(l.g, x), w, LW_NOVAL);
+    lw_val last = lw_linear_op(l.g, twice, w, LW_NOVAL);
+    lab_output(&l, "seen", seen);
+    lab_output(&l, "a", lw_attention(l.g, dense, 1));
+    lab_output(&l, "y", lw_softmax(l.g, lw_concat(l.g, seen, dense, 2)));
+    lab_output(&l, "z", lw_softmax(l.g, lw_concat(l.g, twice, twice, 2)));
+    lab_output(&l, "u", lw_concat(l.g, last, x, 2));
+    lab_compile(&l, 1);
+    plan_proof proof = assert_proved(l.plan);
+    assert_int_equal(proof.placed, 0);
+    assert_true(concat_tasks(l.plan, &steps) >= 3);
+    lab_close(&l);
+}
+
 /* Making cheap values again: a smaller frame, every gradient bit the same. */
 static void test_recompute_keeps_bits(void **state)
 {
@@ -151,6 +203,31 @@ static void test_constant_time_is_prepared(void **state)
         }
     }
     assert_true(embedding >= 2 && packs > 10);
+    lab_close(&l);
+}
+
+/* A DDIM sampler binds t: the embedding follows it, and is a step of every run; packs are not. */
+static void test_bound_time_is_not_prepared(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_unet_config c = lab_unet();
+    c.classes = c.latent_dim = 0;
+    l.b.training = false;
+    lw_unet_in in = {.x = LAB_X(&l, "x", 2, 8, 8, 3), .t = LAB_X(&l, "t", 2)};
+    lab_output(&l, "y", lw_unet(&l.b, &c, in));
+    lab_compile(&l, 1);
+    int embedding = 0;
+    for (int k = 0; k < l.plan->n_steps; k++) {
+        const lw_node *n = l.plan->step[k].node;
+        if (n->op == LW_OP_MATMUL && strstr(n->scope, "time_emb")) {
+            assert_true(k >= l.plan->n_prepare);
+            embedding++;
+        }
+        assert_true(n->op != LW_OP_PACK || k < l.plan->n_prepare);
+    }
+    assert_true(embedding > 4);
     lab_close(&l);
 }
 
@@ -427,9 +504,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_of_small_unet),
         cmocka_unit_test(test_memory_of_shared_unet),
+        cmocka_unit_test(test_concatenations_are_placed),
+        cmocka_unit_test(test_concatenations_that_stay),
         cmocka_unit_test(test_recompute_keeps_bits),
         cmocka_unit_test(test_prover_sees_overlap),
         cmocka_unit_test(test_constant_time_is_prepared),
+        cmocka_unit_test(test_bound_time_is_not_prepared),
         cmocka_unit_test(test_projections_fold),
         cmocka_unit_test(test_draws_are_never_prepared),
         cmocka_unit_test(test_prepared_again_when_version_moves),

@@ -8,6 +8,7 @@ typedef struct conv_arg {
     lw_conv_pass pass;
     lw_act act;
     bool packed;
+    ptrdiff_t ld_residual;
 } conv_arg;
 
 lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch)
@@ -44,7 +45,7 @@ static void forward_task(const lw_task *t)
                      .image_bias = t->in[5],
                      .ld_image_bias = a->s.O,
                      .residual = t->in[3],
-                     .ld_residual = a->s.O,
+                     .ld_residual = a->ld_residual,
                      .act = a->act};
     a->k->conv.forward(t->out[0], t->in[0], a->packed ? t->in[1] : t->work, &a->s, &e, t->index);
 }
@@ -52,7 +53,8 @@ static void forward_task(const lw_task *t)
 static void data_grad_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    lw_epilogue e = {.bias = t->in[3], .residual = t->in[2], .ld_residual = a->s.C, .act = a->act };
+    lw_epilogue e = {
+        .bias = t->in[3], .residual = t->in[2], .ld_residual = a->ld_residual, .act = a->act};
     a->k->conv.data_grad(t->out[0], t->in[0], a->packed ? t->in[1] : t->work, &a->s, &e, t->index);
 }
 
@@ -80,12 +82,24 @@ static conv_arg *conv_record(cpu_lower *c)
     return a;
 }
 
+/* Floats between pixels, and between those of the residual (operand r). */
+static void set_pitches(cpu_lower *c, conv_arg *a, ptrdiff_t x, ptrdiff_t y, int r)
+{
+    a->s.ldx = x;
+    a->s.ldy = y;
+    a->ld_residual = cpu_has(c, r) ? cpu_in_pitch(c, r) : 0;
+}
+
 static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *fn)
 {
     conv_arg *a = conv_record(c);
     if (!a)
         return LW_ENOMEM;
     a->pass = pass;
+    if (pass == LW_CONV_FORWARD)
+        set_pitches(c, a, cpu_in_pitch(c, 0), cpu_out_pitch(c), 3);
+    else
+        set_pitches(c, a, cpu_out_pitch(c), cpu_in_pitch(c, 0), 2);
     a->packed = lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK;
     if (!a->packed) {
         c->out->work_bytes = sizeof(float) * (size_t)lw_conv_packed_floats(&a->s, pass);
@@ -109,6 +123,7 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
     conv_arg *a = conv_record(c);
     if (!a)
         return LW_ENOMEM;
+    set_pitches(c, a, cpu_in_pitch(c, 1), cpu_in_pitch(c, 0), 2); /* reads no residual */
     c->out->work_bytes = sizeof(float) * (size_t)lw_conv_weight_grad_partial_floats(&a->s);
     lw_cpu_phase(c, weight_grad_task, lw_conv_weight_grad_tasks(&a->s));
     if (lw_conv_weight_grad_combine_tasks(&a->s))

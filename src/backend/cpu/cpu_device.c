@@ -47,6 +47,7 @@ int lw_cpu_open(int threads, lw_isa isa, lw_device **out)
                          .self = c,
                          .lower = lower,
                          .pack = lw_cpu_wants_pack,
+                         .pitched = lw_cpu_pitched,
                          .parallel = parallel,
                          .workers = workers};
     *out = &c->dev;

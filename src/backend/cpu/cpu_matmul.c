@@ -6,6 +6,7 @@ typedef struct matmul_arg {
     const lw_kernels *k;
     ptrdiff_t M, N, K
     , stride_n, stride_k;
+    ptrdiff_t lda, ldc, ld_residual;
     lw_act act;
     bool packed;
 } matmul_arg;
@@ -19,9 +20,10 @@ static void pack_task(const lw_task *t)
 static void forward_task(const lw_task *t)
 {
     const matmul_arg *a = t->arg;
-    lw_epilogue e = {.bias = t->in[2], .residual = t->in[3], .ld_residual = a->N, .act = a->act};
-    a->k->gemm.forward(t->out[0], a->N, t->in[0], a->K, a->packed ? t->in[1] : t->work, a->M, a->N,
-                       a->K, &e, t->index);
+    lw_epilogue e = {
+        .bias = t->in[2], .residual = t->in[3], .ld_residual = a->ld_residual, .act = a->act};
+    a->k->gemm.forward(t->out[0], a->ldc, t->in[0], a->lda, a->packed ? t->in[1] : t->work, a->M,
+                       a->N, a->K, &e, t->index);
 }
 
 /* C[M][N] = A' B with A [K][M], B [K][N]: the kernel calls M "N", N "K", K "M". */
@@ -70,6 +72,11 @@ int lw_cpu_lower_matmul(cpu_lower *c)
     a->K
     = lw_type_last(cpu_in(c, 0));
     a->M = lw_type_count(cpu_in(c, 0)) / a->K;
+    a->lda = cpu_in_pitch(c, 0);
+    a->ldc = cpu_out_pitch(c);
+    /* A residual of another shape with the same elements is dense. */
+    a->ld_residual = cpu_has(c, 3) && lw_type_last(cpu_in(c, 3)) == a->N ? cpu_in_pitch(c, 3)
+                                                                         : a->N;
     a->stride_n = at->trans_b ? a->K : 1;
     a->stride_k = at->trans_b ? 1 : a->N;
     if (!a->packed) {

@@ -48,9 +48,9 @@ static void forward_task(const lw_task *t)
     float *mean = t->out[1] ? t->out[1] : stat,
           *rstd = t->out[2] ? t->out[2] : stat + a->batch * a->s.groups;
     a->k->norm.forward(row_mut(t->out[0], b, n), row_mut(mean, b, a->s.groups),
-                       row_mut(rstd, b, a->s.groups), row(t->in[0], b, n), t->in[1], t->in[2],
-                       row(t->in[3], b, a->s.c), row(t->in[4], b, a->s.c), &a->s, g0, g1,
-                       t->scratch);
+                       row_mut(rstd, b, a->s.groups), row(t->in[0], b, a->s.hw * a->s.x_pitch),
+                       t->in[1], t->in[2], row(t->in[3], b, a->s.c), row(t->in[4], b, a->s.c),
+                       &a->s, g0, g1, t->scratch);
 }
 
 int lw_cpu_lower_group_norm(cpu_lower *c)
@@ -58,6 +58,7 @@ int lw_cpu_lower_group_norm(cpu_lower *c)
     norm_arg *a = norm_record(c, cpu_in(c, 0));
     if (!a)
         return LW_ENOMEM;
+    a->s.x_pitch = cpu_in_pitch(c, 0);
     c->out->work_bytes = sizeof(float) * 2u * (size_t)(a->batch * a->s.groups);
     lw_cpu_phase(c, forward_task, a->batch * a->per_sample);
     return 0;

@@ -26,6 +26,8 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
                        void *attr);
 lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
 
+bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
+
 /* A record of `bytes` in plan memory, stored as the step's arg. */
 void *lw_cpu_arg(cpu_lower *c, size_t bytes);
 void lw_cpu_phase(cpu_lower *c, lw_task_fn *fn, int64_t n_tasks);
@@ -37,6 +39,15 @@ static inline lw_type cpu_in(const cpu_lower *c, int i)
 static inline lw_type cpu_out(const cpu_lower *c, int i)
 {
     return lw_val_type(c->g, c->n->out[i]);
+}
+/* Elements between rows of operand i, of output 0. */
+static inline ptrdiff_t cpu_in_pitch(const cpu_lower *c, int i)
+{
+    return lw_val_pitch(c->g, c->n->in[i]);
+}
+static inline ptrdiff_t cpu_out_pitch(const cpu_lower *c)
+{
+    return lw_val_pitch(c->g, c->n->out[0]);
 }
 static inline bool cpu_has(const cpu_lower *c, int i)
 {

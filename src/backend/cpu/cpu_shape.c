@@ -9,6 +9,8 @@ typedef struct rows_arg {
     const lw_kernels *k;
     cpu_range r;
     ptrdiff_t first, second, skip; /* floats of operand 0, of operand 1; slice: floats skipped */
+    ptrdiff_t pitch[2];            /* concat: floats between rows of the operands */
+    bool there[2];                 /* concat: the operand was written in place */
 } rows_arg;
 
 static int64_t inner(lw_type t, int axis)
@@ -24,9 +26,11 @@ static void concat_task(const lw_task *t)
     const rows_arg *a = t->arg;
     int64_t b = cpu_begin(a->r, t->index), e = cpu_end(a->r, t->index);
     ptrdiff_t pitch = a->first + a->second;
-    a->k->pooling.copy_rows(t->out[0], pitch, t->in[0], a->first, a->first, b, e);
-    a->k->pooling.copy_rows((float *)t->out[0] + a->first, pitch, t->in[1], a->second, a->second, b,
-                            e);
+    if (!a->there[0])
+        a->k->pooling.copy_rows(t->out[0], pitch, t->in[0], a->pitch[0], a->first, b, e);
+    if (!a->there[1])
+        a->k->pooling.copy_rows((float *)t->out[0] + a->first, pitch, t->in[1], a->pitch[1],
+                                a->second, b, e);
 }
 
 static void slice_task(const lw_task *t)
@@ -57,7 +61,11 @@ int lw_cpu_lower_concat(cpu_lower *c)
         return lw_fail(LW_EUNSUPPORTED, "concat of %s", lw_dtype_name(cpu_out(c, 0).dtype));
     a->first = inner(cpu_in(c, 0), axis);
     a->second = inner(cpu_in(c, 1), axis);
-    lw_cpu_phase(c, concat_task, cpu_range_tasks(a->r));
+    for (int i = 0; i < 2; i++) {
+        a->there[i] = lw_val_view(c->g, c->n->in[i]).of.id == c->n->out[0].id;
+        a->pitch[i] = inner(cpu_in(c, i), axis) / lw_type_last(cpu_in(c, i)) * cpu_in_pitch(c, i);
+    }
+    lw_cpu_phase(c, concat_task, a->there[0] && a->there[1] ? 0 : cpu_range_tasks(a->r));
     return 0;
 }
 

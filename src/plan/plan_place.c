@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * place: an operand of a concatenation along the last dimension is written by its producer straight
+ * into the result, and read there by everyone else, so that nothing is copied. Input: steps and
+ * slots, before lowering, since lowerings ask for pitches. It happens when the producer can write
+ * and all readers can read with a pitch between rows, as the device says, and the caller cannot see
+ * the value. The result's memory then lives from its first part to the last reader of any. A pure
+ * function of the graph: never of the batch.
+ */
+#include "plan/plan_pass.h"
+
+static bool is_alias(const lw_node *n)
+{
+    return lw_op_get(n->op)->flags & LW_OPF_ALIAS;
+}
+
+static bool pitched(const lw_plan *p, const lw_node *n, int i)
+{
+    return p->dev->pitched && p->dev->pitched(p->dev->self, p->graph, n, i);
+}
+
+/* Can every reader of v but `cat` itself read it with a pitch? Views of v must keep its rows. */
+static bool readers_agree(const lw_plan *p, lw_val v, const lw_node *cat)
+{
+    const lw_graph *g = p->graph;
+    int32_t row = lw_type_last(lw_val_type(g, v));
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
+        const lw_node *n = lw_graph_node(g, k);
+        for (int i = 0; i < n->n_in; i++) {
+            if (n->in[i].id != v.id || n == cat)
+                continue;
+            bool ok = is_alias(n) ? lw_type_last(lw_val_type(g, n->out[0])) == row &&
+                                        readers_agree(p, n->out[0], cat)
+                                  : pitched(p, n, i);
+            if (!ok)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* v and all its reshapes are views. */
+static void set_views(lw_graph *g, lw_val v, lw_view view)
+{
+    lw_val_set_view(g, v, view);
+    for (uint32_t k = lw_val_node(g, v)->index; k < lw_graph_node_count(g); k++) {
+        const lw_node *n = lw_graph_node(g, k);
+        if (is_alias(n) && n->in[0].id == v.id)
+            set_views(g, n->out[0], view);
+    }
+}
+
+static lw_val root_of(const lw_graph *g, lw_val v)
+{
+    while (is_alias(lw_val_node(g, v)))
+        v = lw_val_node(g, v)->in[0];
+    return v;
+}
+
+/* Memory that a run writes and that no caller sees. */
+static bool private_slot(const lw_slot *s)
+{
+    return s->place == LW_PLACE_FRAME && s->last != INT32_MAX;
+}
+
+static void place_operand(lw_plan *p, int step, int i, int32_t at)
+{
+    lw_graph *g = p->graph;
+    const lw_node *cat = p->step[step].node;
+    lw_val v = root_of(g, cat->in[i]), other = root_of(g, cat->in[1 - i]);
+    uint32_t slot = p->slot_of[v.id], base = p->slot_of[cat->out[0].id];
+    lw_slot *s = &p->slot[slot], *b = &p->slot[base];
+    if (v.id == other.id || !private_slot(s) || !private_slot(b) || s->first < p->n_prepare ||
+        lw_val_slot(g, v) != 0 ||
+        lw_type_last(lw_val_type(g, v)) != lw_type_last(lw_val_type(g, cat->in[i])) ||
+        !pitched(p, lw_val_node(g, v), -1) || !readers_agree(p, v, cat))
+        return;
+    set_views(g, v, (lw_view){cat->out[0], at});
+    s->place = LW_PLACE_VIEW;
+    s->base = base;
+    s->offset = (size_t)at * lw_dtype_size(lw_val_type(g, v).dtype);
+    b->first = LW_MIN(b->first, s->first);
+    b->last = LW_MAX(b->last, s->last);
+    p->step[step].cost.bytes -= 2.0 * (double)s->bytes; /* neither read nor written here */
+}
+
+void lw_pass_place(lw_plan *p)
+{
+    for (int k = p->n_prepare; k < p->n_steps; k++) {
+        const lw_node *n = p->step[k].node;
+        lw_type t = lw_val_type(p->graph, n->out[0]);
+        if (n->op != LW_OP_CONCAT || t.dtype != LW_F32 ||
+            ((const lw_attr_axis *)n->attr)->axis != t.rank - 1 || t.rank < 2)
+            continue;
+        place_operand(p, k, 0, 0);
+        place_operand(p, k, 1, lw_type_last(lw_val_type(p->graph, n->in[0])));
+    }
+}
