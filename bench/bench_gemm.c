@@ -123,7 +123,7 @@ static void peak_task(void *arg, int64_t i, int worker)
     job *j = arg;
     (void)worker;
     for (int r = 0; r < 20; r++)
-        j->peaks[i] = fmax(j->peaks[i], j->k.isa == LW_ISA_AVX512 ? bench_peak_flops_avx512(400000)
+        j->peaks[i] = fmax(j->peaks[i], j->k.isa >= LW_ISA_AVX512 ? bench_peak_flops_avx512(400000)
                                                                   : bench_peak_flops_avx2(400000));
 }
 
