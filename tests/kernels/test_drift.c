@@ -224,9 +224,9 @@ static void regimes(check *t)
                 drift_problem p = random_problem(t, s, i % 2 ? 3 : 0, 0.3, 0.6);
                 double tol = variant == LW_DRIFT_OFFICIAL ? 2e-5 : 1e-4;
                 drift_oracle(t, &p);
-                for (int r = 0; r < 4; r++) {
-                    p.s.regime = r & 1 ? LW_DRIFT_SWEEP : LW_DRIFT_TILE;
-                    p.s.keep = r & 2 ? 1 : -1;
+                for (int r = 0; r < 5; r++) {
+                    p.s.regime = r & 1 || r == 4 ? LW_DRIFT_SWEEP : LW_DRIFT_TILE;
+                    p.s.keep = r == 4 ? 2 : r & 2 ? 1 : -1;
                     p.f = check_out(t, p.nf, 1);
                     p.dx = check_out(t, p.nf, 1);
                     drift_run(t, &p, 0);
@@ -266,6 +266,39 @@ static void precision(check *t)
             p.s.regime = (lw_drift_regime)regime;
             drift_run(t, &p, 0);
             expect_field(t, &p, tol[i], "precision");
+        }
+        check_next(t);
+    }
+}
+
+/* Samples so far from all others that one exponential cannot serve rows and columns, and groups
+ * large enough for few affinities to lie above the floor. */
+static void spread(check *t)
+{
+    for (int far = 0; far < 4; far++) {
+        lw_drift_shape s = {.g = 2,
+                            .n = far == 3 ? 220 : 40,
+                            .np = far == 3 ? 301 : 50,
+                            .nu = 3,
+                            .t = 1,
+                            .c = far == 1 ? 3 : 21,
+                            .k = 3,
+                            .tau = {0.05, 0.2, 0.02}};
+        drift_problem p = random_problem(t, s, 0, 0, 0.6);
+        for (int c = 0; far < 3 && c < s.c; c++) { /* one sample, one target, both */
+            p.x_d[2 * s.c + c] += far != 1 ? 40 : 0;
+            p.pos_d[5 * s.c + c] -= far != 0 ? 40 : 0;
+        }
+        drift_narrow(&p);
+        for (int64_t i = 0; i < p.nx; i++)
+            p.x_d[i] = (double)p.x[i];
+        for (int64_t i = 0; i < p.npos; i++)
+            p.pos_d[i] = (double)p.pos[i];
+        drift_oracle(t, &p);
+        for (int regime = LW_DRIFT_TILE; regime <= LW_DRIFT_SWEEP; regime++) {
+            p.s.regime = (lw_drift_regime)regime;
+            drift_run(t, &p, 0);
+            expect_field(t, &p, 2e-5, "spread");
         }
         check_next(t);
     }
@@ -450,6 +483,7 @@ int main(int argc, char **argv)
         {"plain", plain},
         {"regimes", regimes},
         {"precision", precision},
+        {"spread", spread},
         {"invariance", invariance},
         {"permutation", permutation},
         {"antisymmetry", antisymmetry},

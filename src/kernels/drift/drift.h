@@ -21,10 +21,11 @@
  * The loss is flat by construction (1 with one tau, at most K^2): it shows no progress; m and S do.
  *
  * Work is cut into phases with a barrier between: run all tasks of phase 0, then of phase 1, ... in
- * any order inside a phase. Two regimes, chosen by shape: TILE (many small groups, a task is a
- * group) and SWEEP (few large groups, a task is a block of rows). Distances are kept between phases
- * while all of them fit LW_DRIFT_PARK bytes and computed again otherwise, so memory beyond the
- * operands is O(G T (N + M) (C + K) + K G T N C), never N x M.
+ * any order inside a phase. Two regimes, chosen by shape: TILE (many small groups, a task is some
+ * whole groups) and SWEEP (few large groups, a task is a block of generated samples). Distances are
+ * kept between phases while all of them fit LW_DRIFT_PARK bytes. Else SWEEP keeps those of a first
+ * part of the samples, no more than the operands take and than LW_DRIFT_PARK, and computes the
+ * others again: memory beyond the operands is O(G T (N + M) (C + K) + K G T N C), never N x M.
  */
 #ifndef LW_KERNELS_DRIFT_H
 #define LW_KERNELS_DRIFT_H
@@ -50,7 +51,8 @@ typedef struct lw_drift_shape {
     int rows_only; /* 1: A = softmax over j only, no floor (normalize_over_x off) */
     lw_drift_variant variant;
     lw_drift_regime regime; /* LW_DRIFT_AUTO but in tests */
-    int keep;               /* 0: by size; 1 always, -1 never keep the distances (tests) */
+    int keep;               /* distances kept, 0: by size; for tests 1: all, -1: none, 2: of the
+                             * first strip of a group */
     double gain;            /* dX is multiplied by this (1, or a loss weight) */
     int add_dx;             /* 1: dX is added to */
 } lw_drift_shape;

@@ -17,26 +17,65 @@ static size_t take(size_t *at, size_t bytes)
     return here;
 }
 
+static ptrdiff_t clamp(double x, ptrdiff_t lo, ptrdiff_t hi)
+{
+    return x < (double)lo ? lo : x > (double)hi ? hi : (ptrdiff_t)x;
+}
+
+/* Groups of a task: about 4 MFLOP and no more operands than half of a usual second cache. */
+static ptrdiff_t groups_of_task(const lw_drift_shape *s, const lw_drift_dims *d)
+{
+    lw_drift_pack pack;
+    lw_drift_pack_of(&pack, s, d);
+    double flops = lw_drift_flops(s) / (double)d->groups;
+    ptrdiff_t by_work = clamp(4e6 / flops, 1, LW_DRIFT_BATCH),
+              by_size = clamp(131072.0 / (double)pack.floats, 1, LW_DRIFT_BATCH),
+              by_count = clamp((double)d->groups / 32.0, 1, LW_DRIFT_BATCH);
+    ptrdiff_t least = by_work < by_size ? by_work : by_size;
+    return least < by_count ? least : by_count;
+}
+
+/* All distances are kept when they fit LW_DRIFT_PARK; else (SWEEP) as many as the operands take. */
+static ptrdiff_t strips_kept(const lw_drift_shape *s, const lw_drift_dims *d)
+{
+    double strip = (double)d->groups * (double)d->m * LW_DRIFT_LANES * sizeof(float),
+           operands = (double)d->groups * (double)(s->n + d->m) * (double)(s->c + s->k) *
+                      sizeof(float);
+    if (s->keep)
+        return s->keep < 0 ? 0 : s->keep == 2 && !d->tile ? 1 : d->strips;
+    if ((double)d->groups * (double)d->m * (double)d->lp * sizeof(float) <= (double)LW_DRIFT_PARK)
+        return d->strips;
+    if (d->tile)
+        return 0;
+    double budget = operands < (double)LW_DRIFT_PARK ? operands : (double)LW_DRIFT_PARK;
+    return clamp(budget / strip, 0, d->strips);
+}
+
 void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
 {
+    lw_drift_pack pack;
     d->groups = s->g * s->t;
-    d->m = s->n + s->nu + s->np;
-    d->pos = round_up(s->n + s->nu, LW_DRIFT_NR);
-    d->mp = d->pos + round_up(s->np, LW_DRIFT_NR);
+    d->neg = s->n + s->nu;
+    d->m = d->neg + s->np;
+    d->lp = round_up(s->n, 16);
+    d->strips = (s->n + LW_DRIFT_LANES - 1) / LW_DRIFT_LANES;
+    d->lanes = d->lp < LW_DRIFT_LANES ? d->lp : LW_DRIFT_LANES;
     d->cp = round_up(s->c, 16);
-    d->panels = (s->c + LW_DRIFT_NR - 1) / LW_DRIFT_NR;
+    d->pitch = (d->cp / 16 | 1) * 16;
     d->moments = s->k * (s->k + 1) / 2;
-    ptrdiff_t entries = s->n * d->mp;
+    d->jb = d->m < LW_DRIFT_TARGETS ? d->m : LW_DRIFT_TARGETS;
+    ptrdiff_t entries = d->lp * d->m;
     d->tile = s->regime == LW_DRIFT_TILE ||
               (s->regime == LW_DRIFT_AUTO &&
                (entries <= 8192 || (entries <= 65536 && d->groups >= 8)));
-    double all = (double)entries * (double)d->groups * 4.0;
-    d->park = s->keep > 0 || (s->keep == 0 && all <= (double)LW_DRIFT_PARK);
-    ptrdiff_t rows = round_up((s->n + LW_DRIFT_BLOCKS - 1) / LW_DRIFT_BLOCKS, 8);
-    d->rows = d->tile ? s->n : (rows < LW_DRIFT_RB ? LW_DRIFT_RB : rows);
+    ptrdiff_t rows = round_up((s->n + LW_DRIFT_BLOCKS - 1) / LW_DRIFT_BLOCKS, LW_DRIFT_LANES);
+    d->rows = d->tile ? s->n : rows;
     d->blocks = (s->n + d->rows - 1) / d->rows;
-    d->rb = d->rows < LW_DRIFT_RB ? d->rows : LW_DRIFT_RB;
-    d->cb = d->mp < LW_DRIFT_CB ? d->mp : LW_DRIFT_CB;
+    d->batch = d->tile ? groups_of_task(s, d) : 1;
+    d->kept = strips_kept(s, d);
+    lw_drift_pack_of(&pack, s, d);
+    d->packs_kept = !d->tile ||
+                    (double)d->groups * (double)pack.floats * 4.0 <= (double)LW_DRIFT_PACKS;
 }
 
 static ptrdiff_t take_floats(ptrdiff_t *at, ptrdiff_t floats)
@@ -49,51 +88,58 @@ static ptrdiff_t take_floats(ptrdiff_t *at, ptrdiff_t floats)
 void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_drift_dims *d)
 {
     ptrdiff_t at = 0;
-    pack->x = take_floats(&at, s->n * (d->cp + 16));
-    pack->xn = take_floats(&at, s->n);
-    pack->tn = take_floats(&at, d->mp);
-    pack->w = take_floats(&at, d->mp);
-    pack->cols = take_floats(&at, d->mp * s->c);
-    pack->rows = take_floats(&at, d->panels * d->mp * LW_DRIFT_NR);
+    pack->t = take_floats(&at, d->m * d->pitch);
+    pack->tn = take_floats(&at, d->m);
+    pack->xn = take_floats(&at, d->lp);
+    pack->w = take_floats(&at, d->m);
+    pack->base = take_floats(&at, 2 * d->cp);
+    pack->mean = take_floats(&at, d->cp);
+    pack->xt = take_floats(&at, round_up(d->lp, LW_DRIFT_NR) * s->c);
     pack->floats = at;
 }
 
 void lw_drift_pad_of(lw_drift_pad *pad, const lw_drift_shape *s, const lw_drift_dims *d)
 {
-    ptrdiff_t at = 0, tile = d->tile ? 1 : 0;
+    ptrdiff_t at = 0, tile = d->tile ? 1 : 0, lanes = d->lanes;
     lw_drift_pack pack;
     lw_drift_pack_of(&pack, s, d);
-    pad->d = take_floats(&at, d->rb * d->cb);
-    pad->e = take_floats(&at, d->rb * d->cb);
-    pad->a = take_floats(&at, d->rb * d->cb);
-    pad->opos = take_floats(&at, s->k * d->rb * d->cp);
-    pad->sums = take_floats(&at, 2 * s->k * d->rb);
-    pad->mean = take_floats(&at, d->panels * LW_DRIFT_NR);
-    pad->pack = take_floats(&at, tile * pack.floats);
-    pad->all = take_floats(&at, d->park ? 0 : tile * s->n * d->mp);
-    pad->rmin = take_floats(&at, tile * s->n);
-    pad->rsum = take_floats(&at, tile * s->k * s->n);
-    pad->cmin = take_floats(&at, tile * d->mp);
-    pad->csum = take_floats(&at, tile * s->k * d->mp);
+    pad->d = take_floats(&at, d->jb * lanes);
+    pad->e = take_floats(&at, d->jb * lanes);
+    pad->a = take_floats(&at, d->jb * lanes);
+    pad->opos = take_floats(&at, s->k * lanes * d->cp);
+    pad->sums = take_floats(&at, 2 * s->k * lanes);
+    pad->bits = take_floats(&at, 2 * d->jb);
+    pad->list = take_floats(&at, lanes * ((d->jb + 3) / 4) + lanes);
+    pad->pack = take_floats(&at, (d->packs_kept ? 0 : d->batch) * pack.floats);
+    pad->all = take_floats(&at, d->kept ? 0 : tile * d->m * d->lp);
+    pad->range = take_floats(&at, 16);
+    pad->u = take_floats(&at, tile * s->k * d->m);
+    pad->v = take_floats(&at, tile * s->k * d->lp);
+    pad->rsum = take_floats(&at, tile * s->k * d->lp);
+    pad->csum = take_floats(&at, tile * s->k * d->m);
     pad->floats = at;
 }
 
 void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_dims *d)
 {
-    size_t at = 0, groups = (size_t)d->groups, blocks = (size_t)d->blocks, n = (size_t)s->n,
-           k = (size_t)s->k;
-    size_t mp = (size_t)d->mp, sweep = d->tile ? 0 : 1;
+    size_t at = 0, groups = (size_t)d->groups, blocks = (size_t)d->blocks, k = (size_t)s->k,
+           real = sizeof(float);
+    size_t m = (size_t)d->m, lp = (size_t)d->lp, sweep = d->tile ? 0 : 1;
+    size_t lanes = (size_t)(d->kept == d->strips ? d->lp : d->kept * LW_DRIFT_LANES);
     lw_drift_pack pack;
     lw_drift_pack_of(&pack, s, d);
-    map->v = take(&at, k * groups * n * (size_t)d->cp * sizeof(float));
-    map->park = take(&at, d->park ? groups * n * mp * sizeof(float) : 0);
+    map->v = take(&at, k * groups * (size_t)(s->n * d->cp) * real);
+    map->kept = take(&at, groups * m * lanes * real);
     map->s_part = take(&at, groups * blocks * sizeof(double));
     map->m_part = take(&at, groups * blocks * (size_t)d->moments * sizeof(double));
-    map->pack = take(&at, sweep * groups * (size_t)pack.floats * sizeof(float));
-    map->rmin = take(&at, sweep * groups * n * sizeof(float));
-    map->rsum = take(&at, sweep * groups * k * n * sizeof(float));
-    map->cmin = take(&at, sweep * groups * (blocks + 1) * mp * sizeof(float));
-    map->csum = take(&at, sweep * groups * (blocks + 1) * k * mp * sizeof(float));
+    map->rmin = take(&at, groups * lp * real);
+    map->cmin = take(&at, groups * (blocks + sweep) * m * real);
+    map->pack = take(&at, (size_t)d->packs_kept * groups * (size_t)pack.floats * real);
+    map->range = take(&at, sweep * groups * 16 * real);
+    map->u = take(&at, sweep * groups * k * m * real);
+    map->v_i = take(&at, sweep * groups * k * lp * real);
+    map->rsum = take(&at, sweep * groups * k * lp * real);
+    map->csum = take(&at, sweep * groups * (blocks + 1) * k * m * real);
     map->stats = take(&at, (size_t)LW_DRIFT_STATS(LW_DRIFT_MAX_TAU) * sizeof(double));
     map->bytes = at;
 }
@@ -110,7 +156,7 @@ int64_t lw_drift_tasks(const lw_drift_shape *s, int phase)
     lw_drift_dims d;
     lw_drift_dims_of(&d, s);
     if (d.tile)
-        return phase == TILE_SCALE || phase == TILE_LAMBDA ? 1 : d.groups;
+        return phase == TILE_SCALE || phase == TILE_LAMBDA ? 1 : (d.groups + d.batch - 1) / d.batch;
     if (phase == SWEEP_SCALE || phase == SWEEP_LAMBDA)
         return 1;
     return phase == SWEEP_PACK || phase == SWEEP_MINIMA || phase == SWEEP_MERGE
@@ -124,7 +170,7 @@ size_t lw_drift_work(const lw_drift_shape *s)
     lw_drift_map map;
     lw_drift_dims_of(&d, s);
     lw_drift_map_of(&map, s, &d);
-    size_t ref = lw_drift_work_f64(s);
+    size_t ref = lw_drift_work_ref(s);
     return map.bytes > ref ? map.bytes : ref;
 }
 

@@ -6,76 +6,92 @@
 
 #include "kernels/drift/drift.h"
 
-#define LW_DRIFT_NR 32     /* target columns and channels of a packed panel */
-#define LW_DRIFT_RB 64     /* rows of a tile */
-#define LW_DRIFT_CB 256    /* target columns of a tile */
-#define LW_DRIFT_BLOCKS 64 /* most row blocks of a group (tasks of a sweep) */
+#define LW_DRIFT_LANES 64                /* generated samples of a strip, most */
+#define LW_DRIFT_NR 32                   /* generated samples of a transposed panel */
+#define LW_DRIFT_TARGETS 128             /* targets of a tile, most */
+#define LW_DRIFT_BLOCKS 64               /* most blocks of a group (tasks of a sweep) */
+#define LW_DRIFT_PACKS ((size_t)8 << 20) /* TILE keeps packed operands up to this size */
+#define LW_DRIFT_BATCH 16                /* most groups of a task */
 #define LW_DRIFT_DIRECT \
     8 /* up to this many channels, squared differences instead of the Gram product */
 
 /* Phases of the two regimes, in order. */
 enum { TILE_DIST, TILE_SCALE, TILE_FIELD, TILE_LAMBDA, TILE_COMBINE, TILE_PHASES };
 enum {
-    SWEEP_PACK,    /* group: centre, panels, norms, weights */
-    SWEEP_DIST,    /* group x row block: distances, S, minima */
+    SWEEP_PACK,    /* group: centre, pack, norms, weights */
+    SWEEP_DIST,    /* group x block: distances, S, minima */
     SWEEP_SCALE,   /* one: S */
-    SWEEP_MINIMA,  /* group: column minima over row blocks */
-    SWEEP_SUM,     /* group x row block: exponential sums of rows and columns */
-    SWEEP_MERGE,   /* group: column sums over row blocks */
-    SWEEP_FIELD,   /* group x row block: V and its moments */
+    SWEEP_MINIMA,  /* group: target minima over blocks; factors of the sums */
+    SWEEP_SUM,     /* group x block: exponential sums over targets and over samples */
+    SWEEP_MERGE,   /* group: the latter over blocks */
+    SWEEP_FIELD,   /* group x block: V and its moments */
     SWEEP_LAMBDA,  /* one: m, lambda, loss */
-    SWEEP_COMBINE, /* group x row block: F, dX */
+    SWEEP_COMBINE, /* group x block: F, dX */
     SWEEP_PHASES
 };
 
-/* Derived sizes; floats unless said otherwise. */
+/*
+ * Derived sizes; floats unless said otherwise. Generated samples lie along vector lanes and are cut
+ * into strips of LW_DRIFT_LANES; a tile is some targets (its rows) times a strip (its columns).
+ */
 typedef struct lw_drift_dims {
     ptrdiff_t groups;       /* G T */
-    ptrdiff_t m;            /* targets N + Nu + Np */
-    ptrdiff_t pos;          /* first padded column of the positives: N + Nu rounded up to NR */
-    ptrdiff_t mp;           /* padded columns */
+    ptrdiff_t m, neg;       /* targets N + Nu + Np; of these gen and unc come first */
+    ptrdiff_t lp;           /* lanes: N rounded up to 16 */
+    ptrdiff_t strips;       /* of a group */
+    ptrdiff_t lanes;        /* of its widest strip */
     ptrdiff_t cp;           /* channels rounded up to 16: pitch of V */
-    ptrdiff_t panels;       /* channel panels of NR */
-    ptrdiff_t rows, blocks; /* rows of a task's block, blocks of a group */
+    ptrdiff_t pitch;        /* of packed vectors: cp made an odd number of cache lines */
+    ptrdiff_t rows, blocks; /* samples of a task's block (whole strips), blocks of a group */
+    ptrdiff_t batch;        /* TILE: groups of a task */
+    ptrdiff_t jb;           /* targets of a tile */
     ptrdiff_t moments;      /* K (K + 1) / 2 products V_a . V_b */
-    ptrdiff_t rb, cb;       /* rows and columns of a tile in scratch */
-    int tile, park;         /* regime is TILE; distances are kept */
+    ptrdiff_t kept;         /* strips of a group whose distances are kept in work */
+    int tile;               /* regime is TILE */
+    int packs_kept;         /* packed operands stay in work between phases */
 } lw_drift_dims;
 
-/* Byte offsets into work. */
+/* Byte offsets into work. Pitches of groups: lw_drift_pack's floats, m lp, ... */
 typedef struct lw_drift_map {
-    size_t v;      /* float  [K][groups][N][cp] */
-    size_t park;   /* float  [groups][N][mp] when kept */
+    size_t v;      /* float  [groups][K][N][cp] */
+    size_t kept;   /* float  [groups][kept strips][m][lanes of the strip] */
     size_t s_part; /* double [groups * blocks] */
     size_t m_part; /* double [groups * blocks][moments] */
-    size_t pack;   /* SWEEP: float [groups][pack] */
-    size_t rmin;   /* SWEEP: float [groups][N] */
-    size_t rsum;   /* SWEEP: float [groups][K][N] */
-    size_t cmin;   /* SWEEP: float [groups][blocks + 1][mp]; the last row is the merged one */
-    size_t csum;   /* SWEEP: float [groups][blocks + 1][K][mp] */
+    size_t rmin;   /* float [groups][lp]: least distance of each sample */
+    size_t cmin;   /* float [groups][blocks + 1][m] of each target; the last is the merged one */
+    size_t pack;   /* float [groups][pack] when kept */
+    size_t range;  /* SWEEP: float [groups][16], see drift_factors */
+    size_t u, v_i; /* SWEEP: float [groups][K][m] and [groups][K][lp], factors of the sums */
+    size_t rsum;   /* SWEEP: float [groups][K][lp] */
+    size_t csum;   /* SWEEP: float [groups][blocks + 1][K][m] */
     size_t stats;  /* double: S after *_SCALE, all of stats after *_LAMBDA */
     size_t bytes;
 } lw_drift_map;
 
 /* Float offsets into a worker's scratch. */
 typedef struct lw_drift_pad {
-    ptrdiff_t d, e, a; /* [rb][cb] distances, exponentials, affinities */
-    ptrdiff_t opos;    /* [K][rb][cp] sums over positives */
-    ptrdiff_t sums;    /* [2][K][rb] affinity sums: negatives, positives */
-    ptrdiff_t mean;    /* [C] centre of the group */
-    /* TILE only: the group's packed operands, distances (unless kept in work), minima and sums */
-    ptrdiff_t pack, all, rmin, rsum, cmin, csum;
+    ptrdiff_t d, e, a; /* [jb][lanes] distances, exponentials; [lanes / 16][jb][16]
+                        * affinities above the floor */
+    ptrdiff_t opos;    /* [K][LANES][cp] sums over positives */
+    ptrdiff_t sums;    /* [2][K][LANES] affinity sums: negatives, positives */
+    ptrdiff_t bits;    /* uint64_t [jb]: which affinities lie above the floor */
+    ptrdiff_t list;    /* uint8_t [LANES][jb], int32_t [LANES]: the same as lists */
+    /* TILE only: operands of a task's groups; distances (unless kept in work), factors and sums of
+     * one group */
+    ptrdiff_t pack, all, range, u, v, rsum, csum;
     ptrdiff_t floats;
 } lw_drift_pad;
 
-/* A group's packed operands, float offsets. Vectors are centred on the group's mean. Target columns
- * are gen | unc | pad | pos | pad, panels of NR; pads have norm 1e30 and weight 0. */
+/* A group's packed operands, float offsets. Vectors are centred on the group's mean; targets are
+ * gen | unc | pos, so the generated samples are the first. */
 typedef struct lw_drift_pack {
-    ptrdiff_t x;      /* [N][cp + 16] */
-    ptrdiff_t xn, tn; /* [N], [mp] squared norms */
-    ptrdiff_t w;      /* [mp] weights */
-    ptrdiff_t cols;   /* [mp / NR][C][NR]: a panel of targets, transposed */
-    ptrdiff_t rows;   /* [panels][mp][NR]: a panel of channels */
+    ptrdiff_t t;    /* [m][pitch], zeros behind channel C */
+    ptrdiff_t tn;   /* [m] squared norms */
+    ptrdiff_t xn;   /* [lp] of the generated, 1e36 in lanes without one */
+    ptrdiff_t w;    /* [m] weights */
+    ptrdiff_t base; /* [2][cp] sum of w t over negatives, over positives */
+    ptrdiff_t mean; /* [cp] the centre */
+    ptrdiff_t xt;   /* [lp / NR rounded up][C][NR]: generated samples, transposed */
     ptrdiff_t floats;
 } lw_drift_pack;
 
@@ -83,6 +99,9 @@ void lw_drift_pad_of(lw_drift_pad *pad, const lw_drift_shape *s, const lw_drift_
 void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_drift_dims *d);
 void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s);
 void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_dims *d);
+
+/* Work of the reference. */
+size_t lw_drift_work_ref(const lw_drift_shape *s);
 
 /* What a variant changes, given S. */
 typedef struct lw_drift_rule {

@@ -26,11 +26,21 @@ static void drift_ref_work_of(drift_ref_work *w, const lw_drift_shape *s, void *
     w->v = w->csum + s->k * m;
 }
 
-size_t lw_drift_work_f64(const lw_drift_shape *s)
+static size_t ref_work(const lw_drift_shape *s, size_t real)
 {
     ptrdiff_t m = s->n + s->nu + s->np;
-    return sizeof(double) *
-           (size_t)(2 * m + s->k * (s->n + 2 * m) + s->k * s->g * s->t * s->n * s->c);
+    return sizeof(double) * (size_t)(2 * m + s->k * (s->n + 2 * m)) +
+           real * (size_t)(s->k * s->g * s->t * s->n * s->c);
+}
+
+size_t lw_drift_work_ref(const lw_drift_shape *s)
+{
+    return ref_work(s, sizeof(float));
+}
+
+size_t lw_drift_work_f64(const lw_drift_shape *s)
+{
+    return ref_work(s, sizeof(double));
 }
 
 #define LW_REAL float

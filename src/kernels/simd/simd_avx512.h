@@ -144,6 +144,10 @@ LW_WORD int vm_any(vm a)
 {
     return a != 0;
 }
+LW_WORD uint32_t vm_bits(vm a) /* lane l is bit l */
+{
+    return a;
+}
 LW_WORD vf v_sel(vm m, vf x, vf y)
 {
     return _mm512_mask_blend_ps(m, y, x);
@@ -155,6 +159,14 @@ LW_WORD float v_hsum(vf a) /* lanes i and i+8, then i+4, i+2, i+1 */
     __m128 q = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
     q = _mm_add_ps(q, _mm_movehl_ps(q, q));
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+}
+LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
+{
+    vf ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    vf cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    vf s = _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xee));
+    __m256 h = _mm256_add_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
+    _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1)));
 }
 LW_WORD double v_hsum_d(vf a)
 {

@@ -24,12 +24,9 @@ LW_WORD vf v_scale2(vf x, vf n)
 }
 #endif
 
-/* e^x. <= 1.1 ulp; inf above 88.72, denormals down to -103.97, then 0; NaN stays. x = n ln2 + r,
- * |r| <= ln2 / 2. */
-LW_WORD vf v_exp(vf x)
+/* e^x for x in [-105, 89] (other x: no meaning). <= 1.1 ulp. x = n ln2 + r, |r| <= ln2 / 2. */
+LW_WORD vf v_exp_inside(vf x)
 {
-    x = v_min(v_set1(89.0f), x); /* order of operands keeps a NaN in x */
-    x = v_max(v_set1(-105.0f), x);
     vf t = v_fma(x, v_set1(1.44269504f), v_set1(LW_ROUND_MAGIC));
     t = v_sub(t, v_set1(LW_ROUND_MAGIC));
     vf r = v_fnma(t, v_set1(0.693145752f), x); /* 16 bits of ln 2: the product is exact */
@@ -41,6 +38,13 @@ LW_WORD vf v_exp(vf x)
     p = v_fma(p, r, v_set1(0.5f));
     p = v_fma(v_mul(r, r), p, r);
     return v_scale2(v_add(p, v_set1(1.0f)), t);
+}
+
+/* e^x. <= 1.1 ulp; inf above 88.72, denormals down to -103.97, then 0; NaN stays. */
+LW_WORD vf v_exp(vf x)
+{
+    x = v_min(v_set1(89.0f), x); /* order of operands keeps a NaN in x */
+    return v_exp_inside(v_max(v_set1(-105.0f), x));
 }
 
 /* ln x. <= 0.9 ulp; -inf at 0, NaN below, inf at inf. x = 2^e (1 + f), 1 + f in [sqrt(1/2),

@@ -139,6 +139,10 @@ LW_WORD int vm_any(vm a)
 {
     return a;
 }
+LW_WORD uint32_t vm_bits(vm a) /* lane l is bit l */
+{
+    return a != 0;
+}
 LW_WORD vf v_sel(vm m, vf x, vf y)
 {
     return m ? x : y;
@@ -146,6 +150,13 @@ LW_WORD vf v_sel(vm m, vf x, vf y)
 LW_WORD float v_hsum(vf a)
 {
     return a;
+}
+LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
+{
+    to[0] = a;
+    to[1] = b;
+    to[2] = c;
+    to[3] = d;
 }
 LW_WORD double v_hsum_d(vf a)
 {
