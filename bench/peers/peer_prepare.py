@@ -2,6 +2,7 @@
 """Makes the files that rows need and that are missing: weights, inputs, references in double, ONNX
 exports, int8 models, ahead-of-time compilations. Started by run.py: peer_prepare.py OPTIONS."""
 import json
+import logging
 import os
 import shutil
 import sys
@@ -162,6 +163,7 @@ def main():
     o = json.loads(sys.argv[1])
     torch.set_num_threads(o["threads"])
     warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
+    logging.getLogger().setLevel(logging.ERROR)  # the quantiser talks about every small tensor
     files = peer.Files(o["work"], o["model"])
     os.makedirs(files.unet, exist_ok=True)
     rows = [r for r in peer_rows.ROWS if r.name in o["rows"]]

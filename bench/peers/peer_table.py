@@ -3,6 +3,8 @@
 import peer_rows
 from peer_common import median, spread
 
+MOST_ERROR = 0.15  # relative; int8 with calibration is at a few hundredths
+
 
 def ms(x):
     return "%.0f" % x if x >= 1000 else "%.1f" % x if x >= 10 else "%.2f" % x
@@ -17,9 +19,15 @@ def error(result, name):
     return "" if e is None else "%.1e" % e
 
 
-def best(result, only=None):
+def wrong(result, name):
+    """Too far from the result to count as a way to compute it."""
+    e = result["errors"].get(name)
+    return e is not None and not e <= MOST_ERROR
+
+
+def best(result):
     """Name of the fastest peer's setting, or None."""
-    peers = [n for n in result["samples_ms"] if n != "leeway" and (only is None or only in n)]
+    peers = [n for n in result["samples_ms"] if n != "leeway" and not wrong(result, n)]
     return min(peers, key=lambda n: median(result["samples_ms"][n])) if peers else None
 
 
@@ -74,7 +82,8 @@ def settings(rows, results):
     for row in rows:
         result = results[row.name]
         for name, v in sorted(result["samples_ms"].items(), key=lambda kv: median(kv[1])):
-            yield "| %s | %s | %s | %s |" % (row.title, name, timing(v), error(result, name))
+            yield "| %s | %s | %s | %s |" % (row.title, name, timing(v),
+                error(result, name) + (" (does not count)" if wrong(result, name) else ""))
 
 
 def more(rows, results, peak):
@@ -116,8 +125,10 @@ def markdown(info, rows, results):
             "multiplications and additions take at the measured peak (U-Net: %.2f GFLOP a picture, "
             "%.2f with the border taps that multiply zeros; a training step three times that); "
             "fewer multiplications (Winograd) can go below it. Errors are relative, L2, against "
-            "PyTorch in double with the same weights." % (
-                peer_rows.count_unet().real / 1e9, peer_rows.count_unet().nominal / 1e9), ""]
+            "PyTorch in double with the same weights; settings with more than %g do not count as "
+            "peers." % (
+                peer_rows.count_unet().real / 1e9, peer_rows.count_unet().nominal / 1e9,
+                MOST_ERROR), ""]
     for sentence in more(rows, results, info["peak_gflops"]):
         out += [sentence, ""]
     out += ["#### Every setting", ""] + list(settings(rows, results)) + [""]
