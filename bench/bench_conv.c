@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_conv: speed of convolutions and matrix products, forward, data gradient, weight gradient,
- * in f32, bf16 and int8 (forward only), as a share of the measured peak: f32's, twice and four times
- * that. Each line carries its error against a double-precision sample and its speed over f32.
+ * in f32, bf16 and int8 (forward only), as a share of the measured peak: f32's, twice and four
+ * times that. Each line carries its error against a double-precision sample and its speed over f32.
  *   bench_conv [--threads N] [--isa LEVEL] [--filter TEXT] [--seconds S]
  * FLOPs are nominal (2 x filter size x output pixels, borders counted), so skipping borders may
  * pass 100 %. The time is the best of many runs, with one thread the CPU's own time: the machine
@@ -209,7 +209,8 @@ static void bench_type(lw_pool *pool, job *j, const lw_kernels *ref, double budg
 {
     static const char *const names[] = {"f32", "bf16", "int8"};
     const lw_conv_shape *s = &j->s;
-    double flops = 2.0 * (double)s->O * s->KH * s->KW * s->C * s->B * s->OH * s->OW;
+    double flops = 2.0 * (double)s->O * s->KH * s->KW * s->C
+    *s->B * s->OH * s->OW;
     double peak = j->peak * (double)lw_num_per_word(j->num);
     if (!lw_num_fits(j->num, s->C, s->ldx))
         return;
@@ -261,7 +262,8 @@ static void round_operands(job *j, int64_t nx, int64_t ny, float *scale)
 static void bench(lw_pool *pool, job *j, const lw_kernels *ref, double budget)
 {
     const lw_conv_shape *s = &j->s;
-    int64_t nx = (int64_t)s->B * s->H * s->W * s->C, ny = (int64_t)s->B * s->OH * s->OW * s->O;
+    int64_t nx = (int64_t)s->B * s->H * s->W * s->C
+    , ny = (int64_t)s->B * s->OH * s->OW * s->O;
     int64_t nw = (int64_t)s->O * s->KH * s->KW * s->C;
     int64_t np = lw_conv_weight_grad_partial_floats(s) + 16;
     int64_t npack = LW_MAX(lw_conv_packed_floats(s, LW_CONV_FORWARD),

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_gemm: speed of matrix products (packed weights), forward and weight gradient, and of
- * packing, as a share of the measured peak.   bench_gemm [--threads N] [--isa avx2|avx512]
- * [--seconds S] The time is the best of many runs: the machine may be shared.
+ * packing, in f32, bf16 and int8 (forward only), as a share of the measured peak: f32's, twice and
+ * four times that.   bench_gemm [--threads N] [--isa LEVEL] [--seconds S]
+ * The time is the best of many runs, with one thread the CPU's own time: the machine may be shared.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "bench_peak.h"
 #include "kernels/kernels.h"
@@ -25,20 +27,43 @@ typedef struct job {
     lw_kernels k;
     ptrdiff_t M, N, K;
     int what;
-    float *a, *c, *w, *packed, *partials;
+    float *a, *c, *w, *dw, *packed, *partials, *scale;
+    lw_num num;
+    lw_bf16 *ah, *ch; /* a and c rounded */
+    uint8_t *ab;
+    lw_quant q;
+    double seconds[2]; /* of f32 */
     double peaks[256];
 } job;
+
+static void task_low(job *j, int64_t i)
+{
+    bool s8 = j->num == LW_NUM_S8;
+    if (j->what == PACK && s8)
+        j->k.gemm.pack_s8(j->packed, j->w, j->N, j->K, j->K, 1, j->scale, i);
+    else if (j->what == PACK)
+        j->k.gemm.pack_bf16(j->packed, j->w, j->N, j->K, j->K, 1, i);
+    else if (j->what == WEIGHT)
+        j->k.gemm.weight_grad_bf16(j->dw, NULL, j->ch, j->N, j->ah, j->K, j->M, j->N, j->K, 0,
+                                   j->partials, i);
+    else if (s8)
+        j->k.gemm.forward_u8(j->c, j->N, j->ab, j->K, j->packed, &j->q, j->M, j->N, j->K, NULL, i);
+    else
+        j->k.gemm.forward_bf16(j->c, j->N, j->ah, j->K, j->packed, j->M, j->N, j->K, NULL, i);
+}
 
 static void task(void *arg, int64_t i, int worker)
 {
     job *j = arg;
     (void)worker;
-    if (j->what == FORWARD)
+    if (j->num != LW_NUM_F32)
+        task_low(j, i);
+    else if (j->what == FORWARD)
         j->k.gemm.forward(j->c, j->N, j->a, j->K, j->packed, j->M, j->N, j->K, NULL, i);
     else if (j->what == PACK)
         j->k.gemm.pack(j->packed, j->w, j->N, j->K, j->K, 1, i);
     else
-        j->k.gemm.weight_grad(j->w, NULL, j->c, j->N, j->a, j->K, j->M, j->N, j->K, 0, j->partials,
+        j->k.gemm.weight_grad(j->dw, NULL, j->c, j->N, j->a, j->K, j->M, j->N, j->K, 0, j->partials,
                               i);
 }
 
@@ -46,7 +71,7 @@ static void combine(void *arg, int64_t i, int worker)
 {
     job *j = arg;
     (void)worker;
-    j->k.gemm.weight_grad_combine(j->w, NULL, j->M, j->N, j->K, 0, j->partials, i);
+    j->k.gemm.weight_grad_combine(j->dw, NULL, j->M, j->N, j->K, 0, j->partials, i);
 }
 
 static void run(lw_pool *pool, job *j)
@@ -62,13 +87,22 @@ static void run(lw_pool *pool, job *j)
     }
 }
 
+static double clock_seconds(const lw_pool *pool)
+{
+    struct timespec t;
+    if (lw_pool_size(pool) > 1)
+        return lw_now();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static double best_seconds(lw_pool *pool, job *j, double budget)
 {
     double best = 1e30, end = lw_now() + budget;
     for (int i = 0; i < 3 || (lw_now() < end && i < 20000); i++) {
-        double t0 = lw_now();
+        double t0 = clock_seconds(pool);
         run(pool, j);
-        best = fmin(best, lw_now() - t0);
+        best = fmin(best, clock_seconds(pool) - t0);
     }
     return best;
 }
@@ -81,41 +115,93 @@ static float *floats(int64_t n)
     return p;
 }
 
-static void bench(lw_pool *pool, job *j, double peak, double budget)
+/* Element of a, and of w for output n, as the type at hand has them. */
+static double value_a(const job *j, ptrdiff_t i)
 {
-    int64_t packed = lw_gemm_packed_floats(j->N, j->K),
-            partials = 16 + lw_gemm_weight_grad_partial_floats(j->M, j->N, j->K);
-    j->a = floats(j->M * j->K);
-    j->c = floats(j->M * j->N);
-    j->w = floats(j->N * j->K);
-    j->packed = floats(packed);
-    j->partials = floats(partials);
-    double flops = 2.0 * (double)j->M * (double)j->N * (double)j->K;
-    printf("%5td x %4td x %4td", j->M, j->N, j->K);
+    if (j->num == LW_NUM_S8)
+        return (double)j->q.a_scale * (j->ab[i] - j->q.a_zero);
+    return (double)(j->num == LW_NUM_BF16 ? lw_bf16_to_f32(j->ah[i]) : j->a[i]);
+}
+static double value_w(const job *j, ptrdiff_t i, ptrdiff_t n)
+{
+    if (j->num == LW_NUM_S8)
+        return (double)j->scale[n] * rint((double)(j->w[i] / j->scale[n]));
+    return (double)(j->num == LW_NUM_BF16 ? lw_bf16_to_f32(lw_bf16_of_f32(j->w[i])) : j->w[i]);
+}
+
+/* Largest error of a sample of outputs against double sums. */
+static double sample_error(const job *j)
+{
+    double worst = 0.0;
+    for (ptrdiff_t i = 0; i < 97; i++) {
+        ptrdiff_t m = i * 131 % j->M, n = i * 61 % j->N;
+        double sum = 0.0;
+        for (ptrdiff_t d = 0; d < j->K; d++)
+            sum += value_a(j, m * j->K + d) * value_w(j, n * j->K + d, n);
+        worst = fmax(worst, fabs(sum - (double)j->c[m * j->N + n]));
+    }
+    return worst;
+}
+
+static void bench_type(lw_pool *pool, job *j, double peak, double budget)
+{
+    static const char *const names[] = {"f32", "bf16", "int8"};
+    double flops = 2.0 * (double)j->M * (double)j->N * (double)j->K
+    , worst = 0.0;
+    if (!lw_num_fits(j->num, j->K, j->K))
+        return;
+    printf("%5td x %4td x %4td %4s", j->M, j->N, j->K, names[j->num]);
     j->what = PACK;
     double sec = best_seconds(pool, j, budget / 4);
     printf(" | pack %7.4f ms %5.1f GB/s", sec * 1e3, 8e-9 * (double)(j->N * j->K) / sec);
-    double worst = 0.0;
-    for (j->what = FORWARD; j->what <= WEIGHT; j->what++) {
+    for (j->what = FORWARD; j->what <= (j->num == LW_NUM_S8 ? FORWARD : WEIGHT); j->what++) {
         sec = best_seconds(pool, j, budget);
         printf(" | %8.4f ms %5.0f GF %3.0f%%", sec * 1e3, flops / sec * 1e-9,
-               100 * flops / sec / peak);
-        for (ptrdiff_t i = 0; j->what == FORWARD && i < 97;
-             i++) { /* a sample of outputs in double */
-            ptrdiff_t m = i * 131 % j->M, n = i * 61 % j->N;
-            double sum = 0.0;
-            for (ptrdiff_t k = 0; k < j->K; k++)
-                sum += (double)j->a[m * j->K + k] * (double)j->w[n * j->K + k];
-            worst = fmax(worst, fabs(sum - (double)j->c[m * j->N + n]));
-        }
+               100 * flops / sec / peak / (double)lw_num_per_word(j->num));
+        if (j->what == FORWARD)
+            worst = sample_error(j);
+        if (j->num == LW_NUM_F32)
+            j->seconds[j->what] = sec;
+        else
+            printf(" %4.2fx", j->seconds[j->what] / sec);
     }
     printf("  err %.0e\n", worst);
     fflush(stdout);
-    lw_bulk_free(&j->a, (size_t)(j->M * j->K) * sizeof(float));
-    lw_bulk_free(&j->c, (size_t)(j->M * j->N) * sizeof(float));
-    lw_bulk_free(&j->w, (size_t)(j->N * j->K) * sizeof(float));
+}
+
+static void bench(lw_pool *pool, job *j, double peak, double budget)
+{
+    int64_t packed = lw_gemm_packed_floats(j->N, j->K) + j->N + 16,
+            partials = 16 + lw_gemm_weight_grad_partial_floats(j->M, j->N, j->K);
+    size_t na = (size_t)(j->M * j->K), nc = (size_t)(j->M * j->N), nw = (size_t)(j->N * j->K);
+    j->a = floats((int64_t)na);
+    j->c = floats((int64_t)nc);
+    j->w = floats((int64_t)nw);
+    j->dw = floats((int64_t)nw);
+    j->scale = floats(j->N);
+    j->packed = floats(packed);
+    j->partials = floats(partials);
+    j->ah = lw_bulk_alloc(na * sizeof *j->ah);
+    j->ch = lw_bulk_alloc(nc * sizeof *j->ch);
+    j->ab = lw_bulk_alloc(na);
+    j->q = (lw_quant){.a_scale = 1.0f / 255, .a_zero = 128, .b_scale = j->scale};
+    j->k.cast.f32_to_bf16(j->ah, j->a, (ptrdiff_t)na);
+    j->k.cast.f32_to_bf16(j->ch, j->c, (ptrdiff_t)nc);
+    j->k.cast.f32_to_u8(j->ab, j->a, (ptrdiff_t)na, j->q.a_scale, j->q.a_zero);
+    for (ptrdiff_t n = 0; n < j->N; n++)
+        j->scale[n] = 0.5f / 127;
+    for (j->num = LW_NUM_F32; j->num < LW_NUM_COUNT; j->num++)
+        bench_type(pool, j, peak, budget);
+    lw_bulk_free(&j->a, na * sizeof(float));
+    lw_bulk_free(&j->c, nc * sizeof(float));
+    lw_bulk_free(&j->w, nw * sizeof(float));
+    lw_bulk_free(&j->dw, nw * sizeof(float));
+    lw_bulk_free(&j->scale, (size_t)j->N * sizeof(float));
     lw_bulk_free(&j->packed, (size_t)packed * sizeof(float));
     lw_bulk_free(&j->partials, (size_t)partials * sizeof(float));
+    lw_bulk_free(&j->ah, na * sizeof(lw_bf16));
+    lw_bulk_free(&j->ch, nc * sizeof(lw_bf16));
+    lw_bulk_free(&j->ab, na);
 }
 
 static void peak_task(void *arg, int64_t i, int worker)
@@ -135,7 +221,8 @@ int main(int argc, char **argv)
         if (lw_str_eq(argv[i], "--threads"))
             threads = atoi(argv[i + 1]);
         else if (lw_str_eq(argv[i], "--isa"))
-            isa = lw_str_eq(argv[i + 1], "avx2") ? LW_ISA_AVX2 : isa;
+            for (int l = LW_ISA_AVX2; l <= (int)lw_isa_best(); l++)
+                isa = lw_str_eq(argv[i + 1], lw_isa_name((lw_isa)l)) ? l : isa;
         else if (lw_str_eq(argv[i], "--seconds"))
             budget = atof(argv[i + 1]);
     }

@@ -34,7 +34,8 @@ static void add_tap(problem *p, ptrdiff_t out, ptrdiff_t in, ptrdiff_t tap)
     const lw_conv_shape *s = &p->s;
     for (ptrdiff_t o = 0; o < s->O; o++)
         for (ptrdiff_t i = 0; i < s->C; i++) {
-            ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C + i;
+            ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C
+            +i;
             double x = p->x_d[in * s->ldx + i];
             p->y[out * s->O + o] += x * p->w_d[iw];
             if (p->num == LW_NUM_S8)
@@ -138,7 +139,8 @@ static void check_pass(check *t, const problem *p, lw_conv_pass pass)
     const lw_conv_shape *s = &p->s;
     bool fwd = pass == LW_CONV_FORWARD;
     ptrdiff_t pixels = (ptrdiff_t)s->B * (fwd ? s->OH * s->OW : s->H * s->W);
-    ptrdiff_t n = fwd ? s->O : s->C, ld = fwd ? s->ldy : s->ldx;
+    ptrdiff_t n = fwd ? s->O : s->C
+    , ld = fwd ? s->ldy : s->ldx;
     float *out = check_out(t, fwd ? p->ny : p->nx, 1);
     run(t, p, pass, out, pack(t, p, pass), NULL);
     for (ptrdiff_t i = 0; i < pixels; i++) {
@@ -180,9 +182,11 @@ static void check_all(check *t, lw_conv_shape s, int accumulate)
         int32_t per_word = (int32_t)lw_num_per_word(num);
         ptrdiff_t gap_x = s.ldx ? s.ldx - s.C : 0, gap_y = s.ldy ? s.ldy - s.O : 0;
         lw_conv_shape r = s;
-        r.C = LW_ROUND_UP(s.C, per_word);
+        r.C
+        = LW_ROUND_UP(s.C, per_word);
         r.O = num == LW_NUM_BF16 ? LW_ROUND_UP(s.O, per_word) : s.O;
-        r.ldx = r.C + gap_x * per_word;
+        r.ldx = r.C
+        +gap_x *per_word;
         r.ldy = r.O + gap_y * per_word;
         p = make(t, r, num, true);
         check_pass(t, &p, LW_CONV_FORWARD);
@@ -194,18 +198,12 @@ static void check_all(check *t, lw_conv_shape s, int accumulate)
 
 static lw_conv_shape shape(int B, int H, int W, int channels, int O, int side, int stride, int pad)
 {
-    return (lw_conv_shape){.B = B,
-                           .H = H,
-                           .W = W,
-                           .C = channels,
-                           .O = O,
-                           .KH = side,
-                           .KW = side,
-                           .stride = stride,
-                           .pad_top = pad,
-                           .pad_left = pad,
-                           .pad_bottom = pad,
-                           .pad_right = pad};
+    return (lw_conv_shape)
+    {
+        .B = B, .H = H, .W = W, .C
+        = channels, .O = O, .KH = side, .KW = side, .stride = stride, .pad_top = pad,
+                    .pad_left = pad, .pad_bottom = pad, .pad_right = pad
+    };
 }
 
 static void three_by_three(check *t)
@@ -232,7 +230,8 @@ static void strides_and_pads(check *t)
                 s.pad_left = way >> 1;
                 s.pad_bottom = side / 2;
                 s.pad_right = (side + way) % 3;
-                s.ldx = s.C + way;
+                s.ldx = s.C
+                +way;
                 s.ldy = s.O + side % 3;
                 check_all(t, s, way & 1);
             }
@@ -285,7 +284,7 @@ static void epilogues(check *t)
 /* An image's bits are the same alone, in any batch, and at any pitch. */
 static void batch_invariance(check *t)
 {
-    static const int sizes[][6] = {{19, 4, 4, 40, 34, 1}, {7, 8, 8, 20, 48, 1},
+    static const int sizes[][6] = {{19, 4, 4, 40, 34, 1},  {7, 8, 8, 20, 48, 1},
                                    {3, 16, 16, 16, 16, 1}, {14, 4, 4, 700, 32, 1},
                                    {5, 9, 9, 24, 20, 2},   {6, 5, 1, 8, 8, 1}};
     for (size_t i = 0; i < LW_COUNT(sizes); i++)
@@ -355,21 +354,20 @@ static void thread_invariance(check *t)
         if (lw_pool_new(threads, &pool))
             LW_ASSERT(false, "%s", lw_errmsg());
         float *out = check_out(t, n, 0);
-        shared_run r = {.k = kernels_of(t),
-                        .p = &p,
-                        .p8 = &p8,
-                        .y = out,
-                        .y8 = out + p.ny,
-                        .dx = out + 2 * p.ny,
-                        .dw = out + 2 * p.ny + p.nx,
-                        .db = out + n - s.O,
-                        .packed = {pack(t, &p, LW_CONV_FORWARD), pack(t, &p, LW_CONV_DATA_GRAD),
-                                   pack(t, &p8, LW_CONV_FORWARD)},
-                        .partials = check_out(t, lw_conv_weight_grad_partial_floats(&p.s), 0),
-                        .tasks = {lw_conv_tasks(&p.s, LW_CONV_FORWARD),
-                                  lw_conv_tasks(&p.s, LW_CONV_DATA_GRAD),
-                                  lw_conv_tasks(&p.s, LW_CONV_FORWARD),
-                                  lw_conv_weight_grad_tasks(&p.s)}};
+        shared_run r = {
+            .k = kernels_of(t),
+            .p = &p,
+            .p8 = &p8,
+            .y = out,
+            .y8 = out + p.ny,
+            .dx = out + 2 * p.ny,
+            .dw = out + 2 * p.ny + p.nx,
+            .db = out + n - s.O,
+            .packed = {pack(t, &p, LW_CONV_FORWARD), pack(t, &p, LW_CONV_DATA_GRAD),
+                       pack(t, &p8, LW_CONV_FORWARD)},
+            .partials = check_out(t, lw_conv_weight_grad_partial_floats(&p.s), 0),
+            .tasks = {lw_conv_tasks(&p.s, LW_CONV_FORWARD), lw_conv_tasks(&p.s, LW_CONV_DATA_GRAD),
+                      lw_conv_tasks(&p.s, LW_CONV_FORWARD), lw_conv_weight_grad_tasks(&p.s)}};
         lw_pool_run(pool, r.tasks[0] + r.tasks[1] + r.tasks[2] + r.tasks[3], shared_task, &r);
         lw_pool_run(pool, lw_conv_weight_grad_combine_tasks(&p.s), shared_combine, &r);
         lw_pool_free(&pool);
@@ -381,9 +379,12 @@ static void thread_invariance(check *t)
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"three_by_three", three_by_three}, {"strides_and_pads", strides_and_pads},
-        {"large", large},                   {"epilogues", epilogues},
-        {"batch_invariance", batch_invariance}, {"thread_invariance", thread_invariance},
+        {"three_by_three", three_by_three},
+        {"strides_and_pads", strides_and_pads},
+        {"large", large},
+        {"epilogues", epilogues},
+        {"batch_invariance", batch_invariance},
+        {"thread_invariance", thread_invariance},
     };
     return check_main(argc, argv, "conv_low", cases, LW_COUNT(cases));
 }
