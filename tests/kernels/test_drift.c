@@ -146,6 +146,19 @@ static void cluster(check *t, drift_problem *p, double *to, int64_t n, double of
     }
 }
 
+/* The doubles become what the floats hold. */
+static void drift_round_all(drift_problem *p)
+{
+    for (int64_t i = 0; i < p->nx; i++)
+        p->x_d[i] = (double)p->x[i];
+    for (int64_t i = 0; i < p->npos; i++)
+        p->pos_d[i] = (double)p->pos[i];
+    for (int64_t i = 0; i < p->nunc; i++)
+        p->unc_d[i] = (double)p->unc[i];
+    for (ptrdiff_t g = 0; g < p->s.g; g++)
+        p->w_d[g] = (double)p->w[g];
+}
+
 static drift_problem random_problem(check *t, lw_drift_shape s, ptrdiff_t gap, double offset,
                                     double spread)
 {
@@ -157,14 +170,7 @@ static drift_problem random_problem(check *t, lw_drift_shape s, ptrdiff_t gap, d
     for (ptrdiff_t g = 0; g < p.s.g; g++)
         p.w_d[g] = g == 1 ? 0.0 : (double)w[g];
     drift_narrow(&p);
-    for (int64_t i = 0; i < p.nx; i++)
-        p.x_d[i] = (double)p.x[i];
-    for (int64_t i = 0; i < p.npos; i++)
-        p.pos_d[i] = (double)p.pos[i];
-    for (int64_t i = 0; i < p.nunc; i++)
-        p.unc_d[i] = (double)p.unc[i];
-    for (ptrdiff_t g = 0; g < p.s.g; g++)
-        p.w_d[g] = (double)p.w[g];
+    drift_round_all(&p);
     return p;
 }
 
@@ -271,29 +277,43 @@ static void precision(check *t)
     }
 }
 
+/* pos[5] of group 0 goes opposite to the target nearest to x[2], as far from x[2] as that one. */
+static void mirror(drift_problem *p)
+{
+    ptrdiff_t c = p->s.c, near = 0;
+    const double *x = p->x_d + 2 * c;
+    double least = HUGE_VAL;
+    for (ptrdiff_t j = 0; j < p->s.np; j++) {
+        double sum = 0;
+        for (ptrdiff_t i = 0; i < c; i++)
+            sum += (p->pos_d[j * c + i] - x[i]) * (p->pos_d[j * c + i] - x[i]);
+        near = sum < least && j != 5 ? j : near;
+        least = j == near ? sum : least;
+    }
+    for (ptrdiff_t i = 0; i < c; i++)
+        p->pos_d[5 * c + i] = 2 * x[i] - p->pos_d[near * c + i];
+}
+
 /* Samples so far from all others that one exponential cannot serve rows and columns, and groups
  * large enough for few affinities to lie above the floor. */
 static void spread(check *t)
 {
-    for (int far = 0; far < 4; far++) {
+    for (int kind = 0; kind < 4; kind++) { /* a far sample; and a far target; 3: a large group */
         lw_drift_shape s = {.g = 2,
-                            .n = far == 3 ? 220 : 40,
-                            .np = far == 3 ? 301 : 50,
-                            .nu = 3,
+                            .n = kind == 3 ? 220 : 40,
+                            .np = kind == 3 ? 301 : 50,
+                            .nu = kind == 1 ? 0 : 3,
                             .t = 1,
-                            .c = far == 1 ? 3 : 21,
+                            .c = kind == 1 ? 3 : 21,
                             .k = 3,
                             .tau = {0.05, 0.2, 0.02}};
         drift_problem p = random_problem(t, s, 0, 0, 0.6);
-        for (int c = 0; far < 3 && c < s.c; c++) { /* one sample, one target, both */
-            p.x_d[2 * s.c + c] += far != 1 ? 40 : 0;
-            p.pos_d[5 * s.c + c] -= far != 0 ? 40 : 0;
-        }
+        for (int c = 0; kind < 3 && c < s.c; c++)
+            p.x_d[2 * s.c + c] = 40;
+        if (kind == 1 || kind == 2)
+            mirror(&p);
         drift_narrow(&p);
-        for (int64_t i = 0; i < p.nx; i++)
-            p.x_d[i] = (double)p.x[i];
-        for (int64_t i = 0; i < p.npos; i++)
-            p.pos_d[i] = (double)p.pos[i];
+        drift_round_all(&p);
         drift_oracle(t, &p);
         for (int regime = LW_DRIFT_TILE; regime <= LW_DRIFT_SWEEP; regime++) {
             p.s.regime = (lw_drift_regime)regime;

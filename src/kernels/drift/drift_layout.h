@@ -8,6 +8,7 @@
 
 #define LW_DRIFT_LANES 64                /* generated samples of a strip, most */
 #define LW_DRIFT_NR 32                   /* generated samples of a transposed panel */
+#define LW_DRIFT_ROWS 32                 /* targets of a tile that stays in the first cache */
 #define LW_DRIFT_TARGETS 128             /* targets of a tile, most */
 #define LW_DRIFT_BLOCKS 64               /* most blocks of a group (tasks of a sweep) */
 #define LW_DRIFT_PACKS ((size_t)8 << 20) /* TILE keeps packed operands up to this size */
