@@ -9,3 +9,7 @@ foreach(name bench_conv bench_gemm)
   add_executable(${name} EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/bench/${name}.c)
   target_link_libraries(${name} PRIVATE bench_peak lw_kernels lw_base)
 endforeach()
+
+# Small cases whose instructions are counted: bench/instructions.sh
+add_executable(bench_instructions EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/bench/bench_instructions.c)
+target_link_libraries(bench_instructions PRIVATE lw_recipes lw_base)

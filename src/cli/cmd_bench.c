@@ -9,143 +9,208 @@
 
 typedef struct bench_cli {
     lw_bench_config c;
-    const char *save, *compare, *csv;
-    int32_t suite;
+    const char *save, *csv, *compare[2];
+    int32_t n_compare;
+    double limit_gib, child; /* child: when a parent started this process; < 0: nobody did */
+    bool force;
 } bench_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(bench_cli, suite), .name = "suite", .positional = true, .required = true,
-     .choices = "unet|field|train",
-     .help = "unet: the shared U-Net; field: the drift field; train: its training step alone"},
+    {LW_OPT(bench_cli, c.suite), .name = "suite", .positional = true,
+     .choices = "kernels|unet|resolution|train|field|attention|startup",
+     .help = "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
+             "32 to 256 pixels; train: training steps; field: the drift field; attention; "
+             "startup: a fresh process to its first result (default: all)"},
     {LW_OPT_LIST(bench_cli, c.batch, c.n_batch), .name = "batch-size", .min = 1, .max = 4096,
-     .group = "Cases",
-     .help = "batch sizes of the U-Net (default: forward 1 and 8, training step 16)"},
-    {LW_OPT(bench_cli, c.train), .name = "train", .group = "Cases",
-     .help = "time training steps, not forward passes"},
+     .group = "Cases", .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64)"},
+    {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .min = 8, .max = 4096,
+     .unit = "pixels", .group = "Cases",
+     .help = "sizes of resolution (default: 32,64,96,128,192,256)"},
     {LW_OPT(bench_cli, c.large), .name = "large", .group = "Cases",
      .help = "the U-Net of 210M parameters"},
     {LW_OPT(bench_cli, c.dropout), .name = "dropout", .fallback = "0.1", .max = 0.9,
      .group = "Cases", .help = "dropout of training steps"},
+    {LW_OPT(bench_cli, c.model), .name = "model", .unit = "dir", .group = "Cases",
+     .help = "model folder of startup (default: the shared U-Net with random weights)"},
     {LW_OPT(bench_cli, c.filter), .name = "filter", .unit = "text", .group = "Cases",
-     .help = "only cases whose name contains this"},
-    {LW_OPT(bench_cli, c.seconds), .name = "seconds", .fallback = "3", .max = 3600, .unit = "s",
-     .group = "Timing", .help = "time for each case"},
-    {LW_OPT(bench_cli, c.min_samples), .name = "min-samples", .fallback = "3", .min = 1,
-     .max = 100000, .group = "Timing", .help = "at least this many samples of each case"},
+     .help = "only cases whose SUITE.NAME contains this"},
+    {LW_OPT(bench_cli, c.list), .name = "list", .group = "Cases",
+     .help = "print the names of the cases and run nothing"},
+    {LW_OPT(bench_cli, limit_gib), .name = "memory-limit", .max = 1e6, .unit = "GiB",
+     .group = "Cases",
+     .help = "cases that would take more are reported, not run (default: what "
+             "this process may use)"},
+    {LW_OPT(bench_cli, c.warm_up), .name = "warm-up", .fallback = "20", .max = 100000,
+     .group = "Timing", .help = "runs that are not timed"},
+    {LW_OPT(bench_cli, c.samples), .name = "samples", .fallback = "100", .min = 1, .max = 100000,
+     .group = "Timing", .help = "timed runs (startup: at most 20)"},
+    {LW_OPT(bench_cli, c.seconds), .name = "seconds", .fallback = "60", .max = 86400, .unit = "s",
+     .group = "Timing",
+     .help = "no further samples of a case after this long (and at least 3); 0: no limit"},
+    {LW_OPT(bench_cli, c.reference), .name = "reference", .fallback = "true", .group = "Timing",
+     .help = "compare results with the reference kernels, or for large work with those of another "
+             "instruction set; without it there are no errors beside the speeds"},
     {LW_OPT(bench_cli, c.profile), .name = "profile", .group = "Timing",
      .help = "time per kind of op, from three further runs"},
     {LW_OPT(bench_cli, save), .name = "save", .unit = "json", .group = "Output",
-     .help = "write all samples"},
-    {LW_OPT(bench_cli, compare), .name = "compare", .unit = "json", .group = "Output",
-     .help = "compare with a saved file; a regression ends with exit code 1"},
+     .help = "write machine, build and all samples"},
+    {LW_OPT_LIST(bench_cli, compare, n_compare), .name = "compare", .unit = "json",
+     .group = "Output",
+     .help = "run, then compare with a saved file; BASE,NEW: compare two files and run nothing. A "
+             "regression ends with exit code 1"},
+    {LW_OPT(bench_cli, force), .name = "force", .group = "Output",
+     .help = "compare times of different machines"},
     {LW_OPT(bench_cli, csv), .name = "csv", .unit = "csv", .group = "Output",
-     .help = "write one row per sample"},
+     .help = "write one row per case"},
+    {LW_OPT(bench_cli, child), .name = "child", .fallback = "-1", .min = -1, .max = 1e300,
+     .unit = "s", .group = "Output", .transient = true,
+     .help = "one start, as the processes that startup starts do it: the clock at which they were "
+             "started"},
     {.name = NULL}};
 
-static void print_profile(const lw_bench_case *c)
+/* ---- comparison ------------------------------------------------------------------------------ */
+
+static json_t *changes_json(const lw_bench_change *c, int32_t n)
 {
-    double total = 0;
-    for (int32_t i = 0; i < c->n_part; i++)
-        total += c->part[i].ms;
-    for (int32_t i = 0; i < c->n_part; i++) {
-        const lw_bench_part *p = &c->part[i];
-        if (p->ms < 1e-3 * total / 100)
-            continue; /* did not run: prepared once */
-        lw_cli_print("    %-28s %4d steps %9.2f ms %5.1f %%  %8.1f GFLOP/s %7.1f GB/s\n", p->what,
-                     (int)p->steps, p->ms, 100 * p->ms / total, 1e-6 * p->flops / p->ms,
-                     1e-6 * p->bytes / p->ms);
-    }
+    json_t *a = json_array();
+    for (int32_t i = 0; i < n; i++)
+        json_array_append_new(a,
+                              json_pack("{s:s, s:s, s:o, s:o, s:o, s:s}", "suite", c[i].suite,
+                                        "name", c[i].name, "base_ms", lw_json_real(c[i].base.p50),
+                                        "new_ms", lw_json_real(c[i].now.p50), "change",
+                                        lw_json_real(c[i].now.p50 / c[i].base.p50 - 1), "verdict",
+                                        lw_bench_verdict_name(c[i].verdict)));
+    return a;
 }
 
-static void print_table(const lw_bench *b)
-{
-    char memory[32];
-    lw_cli_print("%s, %d threads, %s\n", lw_cpu_name(), b->threads, b->isa);
-    lw_cli_print("%-28s %10s %10s %10s %6s %9s %10s %9s %10s\n", "case", "median ms", "p10", "p90",
-                 "n", "spread", "CPU ms", "GFLOP/s", "memory");
-    for (int32_t i = 0; i < b->n; i++) {
-        const lw_bench_case *c = &b->cases[i];
-        double median = lw_bench_quantile(c, 0.5), p10 = lw_bench_quantile(c, 0.1),
-               p90 = lw_bench_quantile(c, 0.9);
-        lw_cli_print("%-28s %10.2f %10.2f %10.2f %6d %7.1f %% %10.2f %9.1f %10s\n", c->name, median,
-                     p10, p90, (int)c->n, 100 * (p90 - p10) / median, c->cpu_ms,
-                     1e-6 * c->flops / median, lw_fmt_bytes(memory, c->memory));
-        print_profile(c);
-    }
-}
-
-static int save_csv(const lw_bench *b, const char *path)
+/* The table of changes, or its rows into `tree` (NULL: printed as JSON of its own with --json).
+ * LW_EFAILED when a case got worse, LW_EUSAGE when the two have no case in common. */
+static int compare(const lw_cli *cli, const bench_cli *o, const lw_bench *base, const lw_bench *now,
+                   json_t *tree)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
-    lw_str_add(&text, "case,sample,ms\n");
-    for (int32_t i = 0; i < b->n; i++)
-        for (int32_t k = 0; k < b->cases[i].n; k++)
-            lw_str_addf(&text, "%s,%d,%.6f\n", b->cases[i].name, (int)k, b->cases[i].ms[k]);
-    if (text.failed)
-        return lw_fail(LW_ENOMEM, "no memory for %s", path);
-    return lw_file_write(path, text.s, text.len);
+    LW_CLEANUP(lw_free) lw_bench_change *change = NULL;
+    int32_t n = 0, worse = 0, common = 0;
+    if (!o->force)
+        LW_TRY(lw_bench_same_machine(base, now));
+    LW_TRY(lw_bench_compare(base, now, o->n_compare == 2, &change, &n));
+    for (int32_t i = 0; i < n; i++) {
+        worse += change[i].verdict == LW_BENCH_WORSE;
+        common += change[i].verdict < LW_BENCH_NEW;
+    }
+    if (common == 0)
+        return lw_fail(LW_EUSAGE, "%s and the new times have no case in common", o->compare[0]);
+    LW_TRY(lw_bench_changes_text(change, n, &text));
+    if (tree)
+        json_object_set_new(tree, "comparison", changes_json(change, n));
+    if (!cli->global.json)
+        lw_cli_print("\n%s", lw_str_c(&text));
+    return worse ? lw_fail(LW_EFAILED, "%d case%s slower than in %s", (int)worse,
+                           worse > 1 ? "s are" : " is", o->compare[0])
+                 : 0;
 }
 
-/* Prints case, base, new, change, verdict; LW_EFAILED when a case got worse. Stdout is JSON's with
- * --json. */
-static int compare(const lw_cli *cli, const lw_bench *b, const char *path)
+static int compare_files(const lw_cli *cli, const bench_cli *o)
 {
-    static const char *const word[] = {"noise", "better", "REGRESSION", "new"};
-    LW_CLEANUP(lw_free) lw_bench_change *change = lw_calloc((size_t)b->n, sizeof *change);
-    int worse = 0;
-    if (!change)
-        return LW_ENOMEM;
-    LW_TRY(lw_bench_compare(b, path, change));
-    for (int32_t i = 0; i < b->n; i++) {
-        worse += change[i].verdict == LW_BENCH_WORSE;
-        if (!cli->global.json)
-            lw_cli_print("%-28s %10.2f -> %10.2f ms  %+6.1f %%  %s\n", b->cases[i].name,
-                         change[i].base_ms, change[i].new_ms,
-                         100 * (change[i].new_ms / change[i].base_ms - 1), word[change[i].verdict]);
-    }
-    return worse ? lw_fail(LW_EFAILED, "%d case%s slower than in %s", worse,
-                           worse > 1 ? "s are" : " is", path)
-                 : 0;
+    LW_CLEANUP(lw_bench_clear) lw_bench base = {0}, now = {0};
+    LW_CLEANUP(lw_json_drop) json_t *tree = json_object();
+    LW_TRY(lw_bench_load(o->compare[0], &base));
+    LW_TRY(lw_bench_load(o->compare[1], &now));
+    int rc = compare(cli, o, &base, &now, tree);
+    if (cli->global.json && (rc == 0 || rc == LW_EFAILED))
+        lw_cli_print_json(tree);
+    return rc;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static int write_files(const bench_cli *o, const lw_bench *b, const json_t *tree)
+{
+    LW_CLEANUP(lw_str_clear) lw_str csv = {0};
+    if (o->save)
+        LW_TRY(lw_json_save(o->save, tree));
+    if (!o->csv)
+        return 0;
+    LW_TRY(lw_bench_csv(b, &csv));
+    return lw_file_write(o->csv, lw_str_c(&csv), csv.len);
+}
+
+/* Files first: a regression is an error, and the samples are wanted then most. */
+static int report(const lw_cli *cli, const bench_cli *o, const lw_bench *base, const lw_bench *b)
+{
+    LW_CLEANUP(lw_json_drop) json_t *tree = lw_bench_to_json(b);
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    LW_TRY(write_files(o, b, tree));
+    LW_TRY(lw_bench_text(b, &text));
+    if (!cli->global.json)
+        lw_cli_print("%s", lw_str_c(&text));
+    int rc = o->n_compare > 0 ? compare(cli, o, base, b, tree) : 0;
+    if (cli->global.json)
+        lw_cli_print_json(tree);
+    return rc;
+}
+
+static int run_child(const lw_cli *cli, const bench_cli *o)
+{
+    LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
+    if (!o->c.model)
+        return lw_fail(LW_EUSAGE, "--child needs --model");
+    LW_TRY(lw_bench_startup_child(o->c.model, (int)cli->global.threads, o->child, &tree));
+    lw_cli_print_json(tree);
+    return 0;
+}
+
+static void print_names(const lw_bench *b)
+{
+    for (int32_t i = 0; i < b->n; i++)
+        lw_cli_print("%s.%s\n", b->cases[i].suite, b->cases[i].name);
+}
+
+static int run_cases(const lw_cli *cli, const bench_cli *o)
+{
+    lw_bench_config c = o->c;
+    LW_CLEANUP(lw_bench_clear) lw_bench b = {0}, base = {0};
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    lw_cli_observer_open(&obs, cli);
+    c.threads = (int)cli->global.threads;
+    c.memory_limit = o->limit_gib * (double)(1 << 30);
+    c.list |= cli->global.dry_run;
+    if (o->n_compare > 0)
+        LW_TRY(lw_bench_load(o->compare[0], &base));
+    LW_TRY(lw_recipe_bench(&c, &obs.calls, &b));
+    if (!c.list)
+        return report(cli, o, &base, &b);
+    print_names(&b);
+    return 0;
 }
 
 static int run(const lw_cli *cli, const void *config)
 {
     const bench_cli *o = config;
-    lw_bench_config c = o->c;
-    LW_CLEANUP(lw_bench_clear) lw_bench b = {0};
-    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
-    c.suite = (lw_bench_suite)o->suite;
-    c.threads = (int)cli->global.threads;
-    lw_cli_observer_open(&obs, cli);
-    LW_TRY(lw_recipe_bench(&c, &obs.calls, &b));
-    LW_CLEANUP(lw_json_drop) json_t *tree = lw_bench_to_json(&b);
-    if (cli->global.json)
-        lw_cli_print_json(tree);
-    else
-        print_table(&b);
-    if (o->save)
-        LW_TRY(lw_json_save(o->save, tree));
-    if (o->csv)
-        LW_TRY(save_csv(&b, o->csv));
-    return o->compare ? compare(cli, &b, o->compare) : 0;
+    if (o->child >= 0)
+        return run_child(cli, o);
+    return o->n_compare == 2 ? compare_files(cli, o) : run_cases(cli, o);
 }
 
 const lw_command lw_cmd_bench = {
     .name = "bench",
-    .summary = "timings of this machine, with every sample kept",
-    .usage = "unet|field|train [options]",
-    .notes = "Prints median, 10th and 90th percentile, the number of samples, their spread (p90 - "
-             "p10 over the median), "
-             "processor time per run of all threads together (well below threads times the median: "
-             "others used the machine), "
-             "arithmetic per second by the ops' own count, and memory. A comparison calls a case "
-             "better or worse only "
-             "when both its minimum and its median moved by more than 3 % and three times the "
-             "median deviation.",
+    .summary = "timings of this machine, beside their errors, with every sample kept",
+    .usage = "[SUITE] [options]",
+    .notes =
+        "Prints the mean, the median (p50), 95th and 99th percentile and standard deviation of "
+        "n samples, processor time of all threads together (well below threads times the "
+        "median: others used the machine), arithmetic per second by the ops' own count, the "
+        "share of what this machine was measured to be able to do (arithmetic, or memory where "
+        "that is the limit), and the largest error over the largest value of the reference. "
+        "Nominal operations are counted, so Winograd and skipped borders may pass 100 %. A "
+        "comparison calls a case better or worse only when both its minimum and its median "
+        "moved by more than 3 % and three times the median deviation. docs/benchmarks.md says "
+        "how to read all of it.",
     .examples = "leeway bench unet --threads 2\n"
-                "leeway bench unet --batch-size 1,4,64 --profile\n"
-                "leeway bench field --save before.json\n"
-                "leeway bench field --compare before.json",
+                "leeway bench kernels --filter conv3x3 --seconds 1\n"
+                "leeway bench unet --batch-size 1,8 --save before.json\n"
+                "leeway bench unet --batch-size 1,8 --compare before.json\n"
+                "leeway bench --compare before.json,after.json",
     .options = {options},
     .config_size = sizeof(bench_cli),
     .run = run,

@@ -19,16 +19,8 @@ static const struct {
 
 static json_t *build_tree(const lw_cli *cli, lw_isa isa)
 {
-    json_t *tree = json_object(), *on = json_object();
-    json_object_set_new(tree, "version", json_string(lw_build_version()));
-    json_object_set_new(tree, "commit", json_string(lw_build_commit()));
-    json_object_set_new(tree, "compiler", json_string(lw_build_compiler()));
-    json_object_set_new(tree, "cpu", json_string(lw_cpu_name()));
-    json_object_set_new(tree, "isa", json_string(lw_isa_name(isa)));
+    json_t *tree = lw_machine_json(cli->global.threads, isa), *on = json_object();
     json_object_set_new(tree, "isa_best", json_string(lw_isa_name(lw_isa_best())));
-    json_object_set_new(tree, "cpus", json_integer(lw_cpu_count()));
-    json_object_set_new(tree, "threads", json_integer(cli->global.threads));
-    json_object_set_new(tree, "memory_bytes", json_integer((json_int_t)lw_memory_total()));
     json_object_set_new(tree, "devices", json_pack("[s]", "cpu"));
     for (size_t i = 0; i < LW_COUNT(features); i++)
         json_object_set_new(on, features[i].name, json_boolean(features[i].present));
@@ -60,21 +52,23 @@ static void print_text(const lw_cli *cli, lw_isa isa)
     lw_cli_print("devices   cpu\n");
 }
 
-static void add_peak(json_t *tree, const lw_machine_peak *m)
-{
-    json_t *peak = json_object();
-    json_object_set_new(peak, "f32_gflops_one_thread", lw_json_real(m->gflops_one));
-    json_object_set_new(peak, "f32_gflops", lw_json_real(m->gflops_all));
-    json_object_set_new(peak, "read_gb_per_second_one_thread", lw_json_real(m->read_gb_one));
-    json_object_set_new(peak, "read_gb_per_second", lw_json_real(m->read_gb_all));
-    json_object_set_new(peak, "dispatch_us", lw_json_real(m->dispatch_us));
-    json_object_set_new(tree, "peak", peak);
-}
-
 static void print_peak(const lw_machine_peak *m)
 {
-    lw_cli_print("multiply  %.1f GFLOP/s f32, %.1f on one thread\n", m->gflops_all, m->gflops_one);
-    lw_cli_print("memory    %.1f GB/s read, %.1f on one thread\n", m->read_gb_all, m->read_gb_one);
+    char size[32];
+    lw_cli_print("%-9s %12s %12s\n", "multiply", "one thread", "all threads");
+    for (int i = 0; i < LW_NUM_COUNT; i++)
+        if (m->rate[i].all > 0)
+            lw_cli_print("  %-7s %12.1f %12.1f  10^9 operations/s\n", lw_num_name((lw_num)i),
+                         m->rate[i].one, m->rate[i].all);
+        else
+            lw_cli_print("  %-7s %12s %12s  no instruction for it at this level\n",
+                         lw_num_name((lw_num)i), "-", "-");
+    lw_cli_print("memory    read, one          all  copy, one          all  10^9 bytes/s\n");
+    for (int i = 0; i < LW_MACHINE_LEVELS; i++)
+        if (m->bytes[i] > 0)
+            lw_cli_print("  %-7s %9.1f %12.1f %10.1f %12.1f  %s a thread\n",
+                         lw_machine_level_name((lw_machine_level)i), m->read[i].one, m->read[i].all,
+                         m->copy[i].one, m->copy[i].all, lw_fmt_bytes(size, m->bytes[i]));
     lw_cli_print("dispatch  %.2f us for an empty job\n", m->dispatch_us);
 }
 
@@ -89,7 +83,7 @@ static int run(const lw_cli *cli, const void *config)
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop) json_t *tree = build_tree(cli, isa);
         if (c->peak)
-            add_peak(tree, &peak);
+            json_object_set_new(tree, "peak", lw_machine_peak_json(&peak));
         lw_cli_print_json(tree);
         return 0;
     }
@@ -101,7 +95,8 @@ static int run(const lw_cli *cli, const void *config)
 
 static const lw_option options[] = {
     {LW_OPT(info_config, peak), .name = "peak",
-     .help = "measure arithmetic, memory and dispatch (about a second)"},
+     .help = "measure this machine: arithmetic by operand type, reading and copying in every level "
+             "of memory, dispatch (some seconds)"},
     {.name = NULL}};
 
 const lw_command lw_cmd_info = {

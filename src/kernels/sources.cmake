@@ -70,6 +70,7 @@ set(SOURCES
   optim/optim_ref.c
   peak/peak_avx2.c
   peak/peak_avx512.c
+  peak/peak_avx512bf16.c
   peak/peak_ref.c
   pooling/pooling_copy.c
   pooling/pooling_ref.c

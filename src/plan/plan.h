@@ -76,11 +76,15 @@ int lw_exec_run(lw_exec *e, const lw_tick *tick);
 void lw_exec_profile(lw_exec *e, bool on);
 typedef struct lw_step_time {
     const char *op, *scope;
+    lw_type type; /* of its first result */
     double seconds, flops, bytes;
     int64_t tasks;
 } lw_step_time;
 int lw_exec_step_count(const lw_exec *e);
 lw_step_time lw_exec_step_time(const lw_exec *e, int i);
+/* Bytes of the frame in use while step i runs: values alive and its workspace. Prepare steps come
+ * first in the count of steps. */
+size_t lw_plan_live_bytes(const lw_plan *p, int i);
 /* A table of the profiled times by op, appended. */
 void lw_exec_profile_print(lw_str *s, const lw_exec *e);
 

@@ -2,6 +2,7 @@
 /* Times of replayed steps, gathered per op. LW_LOG=profile=debug logs them when an exec is freed.
  */
 #include "plan/plan_profile.h"
+#include "plan/plan_pass.h"
 
 #include <string.h>
 
@@ -87,4 +88,15 @@ void lw_exec_profile_log(const lw_exec *e)
     print_slowest(&s, e, 25);
     lw_log(LW_LOG_DEBUG, "profile", "\n%s", lw_str_c(&s));
     lw_str_clear(&s);
+}
+
+size_t lw_plan_live_bytes(const lw_plan *p, int i)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 1; k <= p->n_slots; k++) {
+        const lw_slot *s = &p->slot[k];
+        if (s->place == LW_PLACE_FRAME && s->first <= i && i <= s->last)
+            bytes += s->bytes;
+    }
+    return bytes;
 }

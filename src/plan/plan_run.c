@@ -230,6 +230,7 @@ lw_step_time lw_exec_step_time(const lw_exec *e, int i)
     const lw_plan_step *s = &e->plan->step[i];
     lw_step_time t = {.op = lw_op_get(s->node->op)->name,
                       .scope = s->node->scope,
+                      .type = lw_val_type(e->plan->graph, s->node->out[0]),
                       .flops = s->cost.flops,
                       .bytes = s->cost.bytes};
     t.seconds = e->runs ? e->seconds[i] / (double)e->runs : 0.0;

@@ -1,128 +1,118 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing of cases, and what is said about the samples. */
-#include <math.h>
-#include <stdlib.h>
+/* The list of suites and the loop over their cases. */
 #include <string.h>
-#include <time.h>
 
 #include "recipes/recipe_bench_case.h"
 #include "recipes/recipe_device.h"
 
-enum { WARM_UP = 2, MAX_SAMPLES = 100000 };
+const lw_bench_suite lw_bench_suites[] = {
+    {"kernels", lw_bench_suite_kernels},       {"unet", lw_bench_suite_unet},
+    {"resolution", lw_bench_suite_resolution}, {"train", lw_bench_suite_train},
+    {"field", lw_bench_suite_field},           {"attention", lw_bench_suite_attention},
+    {"startup", lw_bench_suite_startup},
+};
+const size_t lw_bench_n_suites = LW_COUNT(lw_bench_suites);
 
-/* ---- samples --------------------------------------------------------------------------------- */
-
-static int by_value(const void *a, const void *b)
+bool lw_bench_wants(lw_bench_run *r, const char *name)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    char full[96];
+    lw_bench_case *c;
+    snprintf(full, sizeof full, "%s.%s", r->suite, name);
+    if (r->config->filter && !strstr(full, r->config->filter))
+        return false;
+    if (r->counting)
+        lw_bench_new_case(r, name, "", 0, &c); /* out of memory shows as a missing case */
+    return !r->counting;
 }
 
-static double quantile(const double *v, int32_t n, double p)
+int lw_bench_new_case(lw_bench_run *r, const char *name, const char *method, int32_t batch,
+                      lw_bench_case **out)
 {
-    if (n == 0)
-        return (double)NAN;
-    double *s = malloc((size_t)n * sizeof *s);
-    if (!s)
-        return (double)NAN;
-    memcpy(s, v, (size_t)n * sizeof *s);
-    qsort(s, (size_t)n, sizeof *s, by_value);
-    double at = p * (n - 1);
-    int32_t i = LW_MIN((int32_t)at, n - 1), j = LW_MIN(i + 1, n - 1);
-    double q = s[i] + (at - i) * (s[j] - s[i]);
-    free(s);
-    return q;
-}
-
-double lw_bench_quantile(const lw_bench_case *c, double p)
-{
-    return quantile(c->ms, c->n, p);
-}
-
-double lw_bench_mad(const lw_bench_case *c)
-{
-    double median = lw_bench_quantile(c, 0.5), mad = (double)NAN;
-    double *d = malloc((size_t)LW_MAX(c->n, 1) * sizeof *d);
-    if (d) {
-        for (int32_t i = 0; i < c->n; i++)
-            d[i] = fabs(c->ms[i] - median);
-        mad = quantile(d, c->n, 0.5);
-    }
-    free(d);
-    return mad;
-}
-
-static int add_sample(lw_bench_case *c, double ms)
-{
-    size_t cap = (size_t)c->cap;
-    LW_TRY(lw_grow(&c->ms, &cap, (size_t)c->n + 1, sizeof *c->ms));
-    c->cap = (int32_t)cap;
-    c->ms[c->n++] = ms;
-    return 0;
-}
-
-/* ---- measuring ------------------------------------------------------------------------------- */
-
-bool lw_bench_wants(const lw_bench_run *r, const char *name)
-{
-    return !r->config->filter || strstr(name, r->config->filter);
-}
-
-static int new_case(lw_bench *b, const lw_bench_work *w, lw_bench_case **out)
-{
-    size_t cap = (size_t)b->n;
-    LW_TRY(lw_grow(&b->cases, &cap, (size_t)b->n + 1, sizeof *b->cases));
-    lw_bench_case *c = &b->cases[b->n];
-    *c = (lw_bench_case){.flops = w->flops, .memory = w->memory};
-    snprintf(c->name, sizeof c->name, "%s", w->name);
-    b->n++;
+    size_t cap = (size_t)r->out->n;
+    const double none = (double)__builtin_nan("");
+    LW_TRY(lw_grow(&r->out->cases, &cap, (size_t)r->out->n + 1, sizeof *r->out->cases));
+    lw_bench_case *c = &r->out->cases[r->out->n++];
+    *c = (lw_bench_case){
+        .batch = batch, .peak_share = none, .error = none, .base_ms = none, .difference = none};
+    snprintf(c->suite, sizeof c->suite, "%s", r->suite);
+    snprintf(c->name, sizeof c->name, "%s", name);
+    snprintf(c->method, sizeof c->method, "%s", method ? method : "");
     *out = c;
     return 0;
 }
 
-int lw_bench_measure(lw_bench_run *r, const lw_bench_work *w)
+int lw_bench_skip(lw_bench_run *r, const char *name, const char *method, int32_t batch,
+                  size_t memory, const char *why)
 {
     lw_bench_case *c;
-    LW_TRY(new_case(r->out, w, &c));
-    for (int i = 0; i < WARM_UP; i++)
-        LW_TRY(w->call(w->self));
-    clock_t cpu = clock();
-    for (double begin = lw_now(); c->n < MAX_SAMPLES;) {
-        double t = lw_now();
-        LW_TRY(w->call(w->self));
-        LW_TRY(add_sample(c, 1e3 * (lw_now() - t)));
-        double spent = lw_now() - begin, each = spent / c->n;
-        int64_t total = LW_MAX((int64_t)r->config->min_samples,
-                               (int64_t)ceil(r->config->seconds / each));
-        lw_observe_progress(r->obs, w->name, c->n, LW_MAX(total, (int64_t)c->n), NULL);
-        if (lw_observe_stop(r->obs))
-            return lw_fail(LW_ESTOPPED, "interrupted");
-        c->cpu_ms = 1e3 * (double)(clock() - cpu) / CLOCKS_PER_SEC / c->n;
-        if (c->n >= r->config->min_samples && spent >= r->config->seconds)
-            break;
-    }
-    return r->config->profile && w->exec ? lw_bench_profile(c, w) : 0;
+    LW_TRY(lw_bench_new_case(r, name, method, batch, &c));
+    c->memory = memory;
+    snprintf(c->skipped, sizeof c->skipped, "%s", why);
+    lw_observe_say(r->obs, "%s: %s", name, why);
+    return 0;
 }
 
-static int run_suite(lw_bench_run *r)
+size_t lw_bench_memory_limit(const lw_bench_run *r)
 {
-    LW_TRY(r->config->suite == LW_BENCH_FIELD ? lw_bench_suite_field(r) : lw_bench_suite_unet(r));
-    if (r->out->n == 0)
-        return lw_fail(LW_EUSAGE, "--filter %s: no case of this suite has such a name",
-                       r->config->filter);
-    return 0;
+    return r->config->memory_limit > 0 ? (size_t)r->config->memory_limit : lw_memory_total();
+}
+
+static int run_suites(lw_bench_run *r)
+{
+    bool known = false;
+    for (size_t i = 0; i < lw_bench_n_suites; i++) {
+        r->suite = lw_bench_suites[i].name;
+        if (r->config->suite && !lw_str_eq(r->config->suite, r->suite))
+            continue;
+        known = true;
+        LW_TRY(lw_bench_suites[i].run(r));
+    }
+    return known ? 0 : lw_fail(LW_EUSAGE, "there is no suite '%s'", r->config->suite);
+}
+
+/* Names all cases into the empty bench. */
+static int count_cases(lw_bench_run *r)
+{
+    r->counting = true;
+    LW_TRY(run_suites(r));
+    r->counting = false;
+    r->total = r->out->n;
+    return r->total > 0 ? 0
+                        : lw_fail(LW_EUSAGE,
+                                  "--filter %s: no case has such a name; "
+                                  "--list shows all of them",
+                                  r->config->filter);
+}
+
+static int bench(lw_bench_run *r)
+{
+    const lw_bench_config *c = r->config;
+    r->out->warm_up = c->warm_up;
+    r->out->samples = c->samples;
+    LW_TRY(count_cases(r));
+    r->out->machine = lw_machine_json(r->dev->workers(r->dev->self), r->isa);
+    if (!r->out->machine)
+        return lw_fail(LW_ENOMEM, "no memory for the machine's description");
+    if (c->list)
+        return 0;
+    r->out->n = 0;
+    lw_observe_progress(r->obs, "bench", 0, r->total, "what this machine can do");
+    LW_TRY(lw_machine_measure(r->dev->workers(r->dev->self), r->isa, &r->peak));
+    json_object_set_new(r->out->machine, "peak", lw_machine_peak_json(&r->peak));
+    return run_suites(r);
 }
 
 int lw_recipe_bench(const lw_bench_config *config, const lw_observer *obs, lw_bench *out)
 {
-    lw_isa isa;
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL, *ref = NULL;
     lw_bench b = {0};
-    LW_TRY(lw_isa_chosen(&isa));
+    lw_bench_run r = {.config = config, .obs = obs, .out = &b};
+    LW_TRY(lw_isa_chosen(&r.isa));
     LW_TRY(lw_recipe_device(config->threads, &dev));
-    b.threads = dev->workers(dev->self);
-    b.isa = lw_isa_name(isa);
-    int rc = run_suite(&(lw_bench_run){.config = config, .obs = obs, .dev = dev, .out = &b});
+    LW_TRY(lw_cpu_open(config->threads, LW_ISA_REF, &ref));
+    r.dev = dev;
+    r.ref = ref;
+    int rc = bench(&r);
     if (rc < 0)
         lw_bench_clear(&b);
     else
@@ -137,5 +127,6 @@ void lw_bench_clear(lw_bench *b)
         lw_free(&b->cases[i].part);
     }
     lw_free(&b->cases);
+    lw_json_drop(&b->machine);
     b->n = 0;
 }

@@ -1,174 +1,128 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shared U-Net: forward, and one whole DDPM training step (noise, forward, backward, clip,
- * AdamW, EMA). */
-#include <string.h>
+/* The shared U-Net, forward: every method at every batch size, and over picture sizes. */
+#include <math.h>
 
-#include "backend/cpu/cpu_optim.h"
-#include "models/models.h"
-#include "recipes/recipe_bench_case.h"
-#include "recipes/recipe_diffusion.h"
+#include "recipes/recipe_bench_reference.h"
 
-/* One prepared network at one batch size. */
-typedef struct unet_case {
-    lw_device *dev;
-    lw_store *store;
-    lw_graph *graph;
-    lw_plan *plan;
-    lw_exec *exec;
-    lw_cpu_adamw_args adamw; /* p NULL: forward only */
-    double optim_seconds;
-    lw_tick tick;
-} unet_case;
+typedef struct unet_suite {
+    lw_bench_run *r;
+    lw_unet_config config;
+    lw_store *store;              /* shared by all methods and batch sizes */
+    lw_bench_reference reference; /* of one picture */
+} unet_suite;
 
-static void close_case(unet_case *u)
+static void close_suite(unet_suite *s)
 {
-    lw_exec_free(&u->exec);
-    lw_plan_free(&u->plan);
-    lw_graph_free(&u->graph);
-    lw_store_free(&u->store);
-    lw_free(&u->adamw.work);
+    lw_bench_reference_close(&s->reference);
+    lw_store_free(&s->store);
 }
 
-/* eps_theta(x_t, t) of noised pictures; the mean squared error is the loss. */
-static void build_train(lw_builder *b, const lw_unet_config *c, int32_t batch)
+static lw_lab_spec spec_of(const unet_suite *s, const lw_lab_unet *u, lw_compile_opts opts)
 {
-    static lw_diffusion d;
-    float alpha_bar[1000];
-    lw_graph *g = b->g;
-    lw_diffusion_init(&d, 1000);
-    for (int i = 0; i < 1000; i++)
-        alpha_bar[i] = (float)d.alpha_bar[i];
-    lw_type image = lw_type_of(LW_F32, 4, batch, c->image_size, c->image_size, c->in_channels);
-    lw_val x0 = lw_input(g, "x", image);
-    lw_val t = lw_random(g, "t", LW_RANDOM_BELOW, 1000, lw_type_of(LW_I32, 1, batch), b->rows);
-    lw_val eps = lw_random(g, "noise", LW_RANDOM_NORMAL, 0, image, b->rows);
-    lw_val a = lw_embedding(g, lw_const(g, lw_type_of(LW_F32, 2, 1000, 1), alpha_bar), t);
-    lw_val steps = lw_embedding(g, lw_const(g, lw_type_of(LW_F32, 2, 1000, 1), (float[1000]){0}),
-                                t);
-    a = lw_reshape(g, a, lw_type_of(LW_F32, 4, batch, 1, 1, 1));
-    lw_val s = lw_ew1(g, LW_EW_sqrt, lw_add_f32(g, lw_scale(g, a, -1), 1));
-    lw_val xt = lw_add(g, lw_mul(g, x0, lw_ew1(g, LW_EW_sqrt, a)), lw_mul(g, eps, s));
-    lw_val y = lw_unet(
-        b, c, (lw_unet_in){.x = xt, .t = lw_reshape(g, steps, lw_type_of(LW_F32, 1, batch))});
-    lw_val loss = lw_mean(g, lw_sqr(g, lw_sub(g, y, eps)), LW_OVER_ALL);
-    lw_graph_output_add(g, "loss", loss, LW_NOVAL);
-    lw_grad_params(g, loss, LW_NOVAL);
+    return (lw_lab_spec){.build = lw_lab_build_unet,
+                         .what = u,
+                         .opts = opts,
+                         .store = s->store,
+                         .limit = lw_bench_memory_limit(s->r)};
 }
 
-static void build(lw_builder *b, const lw_unet_config *c, int32_t batch)
+/* About what one picture takes, to choose a reference by: 12.4 GFLOP at 32 pixels, 85 the large
+ * one.
+ */
+static double flops_of_one(const unet_suite *s)
 {
-    lw_val x = lw_input(b->g, "x",
-                        lw_type_of(LW_F32, 4, batch, c->image_size, c->image_size, c->in_channels));
-    lw_val t = lw_input(b->g, "t", lw_type_of(LW_F32, 1, batch));
-    lw_graph_output_add(b->g, "y", lw_unet(b, c, (lw_unet_in){.x = x, .t = t}), LW_NOVAL);
+    double scale = (double)s->config.image_size / 32;
+    return (s->r->config->large ? 85e9 : 12.4e9) * scale * scale;
 }
 
-static int prepare_adamw(unet_case *u)
+/* Weights and reference, made when the first case needs them. */
+static int prepare(unet_suite *s)
 {
-    lw_cpu_adamw_args *a = &u->adamw;
-    a->p = lw_store_slab(u->store, LW_SLAB_PARAM, &a->n);
-    a->m = lw_store_slab(u->store, LW_SLAB_M, NULL);
-    a->v = lw_store_slab(u->store, LW_SLAB_V, NULL);
-    a->ema = lw_store_slab(u->store, LW_SLAB_EMA, NULL);
-    a->g = lw_store_slab(u->store, LW_SLAB_GRAD, NULL);
-    a->lr = 2e-4;
-    a->beta1 = 0.9;
-    a->beta2 = 0.999;
-    a->eps = 1e-8;
-    a->grad_scale = a->max_norm = 1;
-    a->ema_decay = 0.9999;
-    a->work = lw_calloc((size_t)lw_cpu_adamw_work(a->n), sizeof *a->work);
-    return a->work ? 0 : LW_ENOMEM;
-}
-
-static void fill(lw_exec *e, const char *name, uint64_t seed)
-{
-    float *v = lw_exec_data(e, name);
-    int64_t n = lw_type_count(lw_exec_type(e, name));
-    for (int64_t i = 0; i < n; i++)
-        v[i] = (float)((double)((lw_hash64(&i, sizeof i) ^ seed) % 2001) / 1000.0 - 1.0);
-}
-
-static int open_case(unet_case *u, const lw_bench_run *r, bool train, int32_t batch)
-{
-    lw_unet_config c = r->config->large ? lw_unet_large() : lw_unet_small();
-    c.dropout = (float)r->config->dropout;
-    u->dev = r->dev;
-    LW_TRY(lw_store_new(!train, &u->store));
-    LW_TRY(lw_unet_declare(&c, u->store));
-    LW_TRY(lw_graph_new(&u->graph));
-    lw_builder b = {.g = u->graph, .params = lw_store_params(u->store), .training = train};
-    if (train) {
-        b.rows = lw_input(u->graph, "rows", lw_type_of(LW_I64, 1, batch));
-        build_train(&b, &c, batch);
-    } else {
-        build(&b, &c, batch);
-    }
-    LW_TRY(lw_compile(u->graph, u->dev, &(lw_compile_opts){.opt = 1}, &u->plan));
-    lw_store_init(u->store, 1);
-    LW_TRY(lw_exec_new(u->plan, LW_SLAB_PARAM, &u->exec));
-    fill(u->exec, "x", 1);
-    if (!train) {
-        fill(u->exec, "t", 2);
+    if (s->store)
         return 0;
-    }
-    for (int64_t i = 0; i < batch; i++)
-        ((int64_t *)lw_exec_data(u->exec, "rows"))[i] = i;
-    return prepare_adamw(u);
+    lw_lab_unet one = {s->config, 1};
+    LW_TRY(lw_store_new(true, &s->store));
+    LW_TRY(lw_unet_declare(&s->config, s->store));
+    lw_store_init(s->store, 1);
+    lw_lab_spec spec = spec_of(s, &one, (lw_compile_opts){.opt = 0});
+    return lw_bench_reference_open(s->r, &spec, flops_of_one(s), &s->reference);
 }
 
-static int call(void *self)
+/* One method at one batch size; too little memory is a row of its own. */
+static int measure(unet_suite *s, const lw_bench_method *m, int32_t batch, const char *name)
 {
-    unet_case *u = self;
-    LW_TRY(lw_exec_run(u->exec, &u->tick));
-    u->tick.step++;
-    if (!u->adamw.p)
-        return 0;
-    double norm, t = lw_now();
-    u->adamw.t = u->tick.step;
-    LW_TRY(lw_cpu_adamw(u->dev, &u->adamw, &norm));
-    lw_store_touch(u->store, LW_SLAB_PARAM);
-    u->optim_seconds = lw_now() - t;
-    return 0;
-}
-
-static int measure(lw_bench_run *r, bool train, int32_t batch)
-{
-    char name[64];
-    unet_case u = {0};
-    snprintf(name, sizeof name, "%s%s_b%d", r->config->large ? "large_" : "",
-             train ? "train" : "forward", (int)batch);
-    if (!lw_bench_wants(r, name))
-        return 0;
-    int rc = open_case(&u, r, train, batch);
+    lw_lab lab;
+    double error;
+    lw_lab_unet u = {s->config, batch};
+    LW_TRY(prepare(s));
+    lw_lab_spec spec = spec_of(s, &u, m->opts);
+    int rc = lw_lab_open(s->r->dev, &spec, &lab);
+    if (rc == LW_ENOMEM)
+        return lw_bench_skip(s->r, name, m->name, batch, lab.bytes, lw_errmsg());
+    LW_TRY(rc);
+    rc = lw_bench_reference_error(&s->reference, &lab, &error);
     if (rc == 0) {
-        lw_plan_info i = lw_plan_get_info(u.plan);
-        rc = lw_bench_measure(
-            r, &(lw_bench_work){.name = name,
-                                .call = call,
-                                .self = &u,
-                                .flops = i.flops,
-                                .exec = u.exec,
-                                .memory = lw_store_bytes(u.store) + i.frame_bytes + i.derived_bytes,
-                                .extra = train ? "clip, adamw, ema" : NULL,
-                                .extra_seconds = &u.optim_seconds,
-                                .extra_bytes = 10.0 * (double)sizeof(float) * (double)u.adamw.n});
+        lw_bench_work w = lw_bench_lab_work(&lab, m);
+        w.name = name;
+        w.batch = batch;
+        w.error = error;
+        w.against = s->reference.against;
+        rc = lw_bench_measure(s->r, &w, NULL);
     }
-    close_case(&u);
+    lw_lab_close(&lab);
     return rc;
+}
+
+static int measure_batches(unet_suite *s)
+{
+    static const int32_t usual[] = {1, 2, 4, 8, 16, 32, 64, 128};
+    const lw_bench_config *c = s->r->config;
+    const int32_t *batch = c->n_batch > 0 ? c->batch : usual;
+    int32_t n = c->n_batch > 0 ? c->n_batch : (int32_t)LW_COUNT(usual);
+    char name[64];
+    for (size_t m = 0; m < lw_bench_n_methods; m++)
+        for (int32_t i = 0; i < n && !lw_bench_methods[m].train_only; i++) {
+            snprintf(name, sizeof name, "%sforward%s_b%d", c->large ? "large_" : "",
+                     lw_bench_methods[m].tag, (int)batch[i]);
+            if (lw_bench_wants(s->r, name))
+                LW_TRY(measure(s, &lw_bench_methods[m], batch[i], name));
+        }
+    return 0;
 }
 
 int lw_bench_suite_unet(lw_bench_run *r)
 {
-    const lw_bench_config *c = r->config;
-    bool train = c->train || c->suite == LW_BENCH_TRAIN;
-    for (int32_t i = 0; i < c->n_batch; i++)
-        LW_TRY(measure(r, train, c->batch[i]));
-    if (c->n_batch > 0)
-        return 0;
-    if (!train) {
-        LW_TRY(measure(r, false, 1));
-        LW_TRY(measure(r, false, 8));
+    unet_suite s = {.r = r, .config = lw_lab_unet_config(r->config->large)};
+    int rc = measure_batches(&s);
+    close_suite(&s);
+    return rc;
+}
+
+/* One picture of `size` pixels, the levels and the attention's level as at 32. */
+static int measure_size(lw_bench_run *r, int32_t size)
+{
+    unet_suite s = {.r = r, .config = lw_lab_unet_config(r->config->large)};
+    int rc = 0;
+    char name[64];
+    s.config.image_size = size;
+    for (size_t m = 0; rc == 0 && m < lw_bench_n_methods; m++) {
+        snprintf(name, sizeof name, "%spixels%d%s", r->config->large ? "large_" : "", (int)size,
+                 lw_bench_methods[m].tag);
+        if (!lw_bench_methods[m].train_only && lw_bench_methods[m].opts.opt > 0 &&
+            lw_bench_wants(r, name))
+            rc = measure(&s, &lw_bench_methods[m], 1, name);
     }
-    return measure(r, true, 16);
+    close_suite(&s);
+    return rc;
+}
+
+int lw_bench_suite_resolution(lw_bench_run *r)
+{
+    static const int32_t usual[] = {32, 64, 96, 128, 192, 256};
+    const lw_bench_config *c = r->config;
+    const int32_t *size = c->n_size > 0 ? c->size : usual;
+    int32_t n = c->n_size > 0 ? c->n_size : (int32_t)LW_COUNT(usual);
+    for (int32_t i = 0; i < n; i++)
+        LW_TRY(measure_size(r, size[i]));
+    return 0;
 }

@@ -2,31 +2,46 @@
 /* Timing the peak kernels on one thread and on all. */
 #include "recipes/recipe_machine.h"
 
+#include <math.h>
+#include <unistd.h>
+
 #include "kernels/kernels.h"
 
-enum { TRIES = 5, DISPATCHES = 2000 };
-static const ptrdiff_t fma_rounds = 2000000, read_floats = (ptrdiff_t)64 << 20;
+enum { TRIES = 8, DISPATCHES = 2000, MAX_THREADS = 4096 };
+static const ptrdiff_t rounds = 1000000;              /* of a rate: some milliseconds */
+static const size_t dram_bytes = (size_t)256 << 20;   /* of all threads together */
+static const size_t level_traffic = (size_t)32 << 20; /* bytes of one try in a cache, a thread */
 
 typedef struct probe {
     const lw_kernels *kernels;
-    const float *memory; /* [read_floats] */
-    ptrdiff_t share;     /* floats each task reads */
-    double flops[4096];  /* per task */
-    float sink[4096];
+    lw_peak_fma_fn *rate;    /* what rate_task runs */
+    float *from, *to;        /* dram_bytes each */
+    ptrdiff_t share, passes; /* floats each thread goes through, and how often */
+    double ops[MAX_THREADS]; /* per thread */
+    float sink[MAX_THREADS];
 } probe;
 
-static void fma_task(void *arg, int64_t task, int worker)
+static void rate_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
     probe *p = arg;
-    p->kernels->peak.fma(&p->flops[task], &p->sink[task], fma_rounds);
+    p->rate(&p->ops[task], &p->sink[task], rounds);
 }
 
 static void read_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
     probe *p = arg;
-    p->kernels->peak.read(&p->sink[task], p->memory + task * p->share, p->share);
+    for (ptrdiff_t i = 0; i < p->passes; i++)
+        p->kernels->peak.read(&p->sink[task], p->from + task * p->share, p->share);
+}
+
+static void copy_task(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    probe *p = arg;
+    for (ptrdiff_t i = 0; i < p->passes; i++)
+        p->kernels->peak.copy(p->to + task * p->share, p->from + task * p->share, p->share);
 }
 
 static void empty_task(void *arg, int64_t task, int worker)
@@ -34,6 +49,12 @@ static void empty_task(void *arg, int64_t task, int worker)
     (void)arg;
     (void)task;
     (void)worker;
+}
+
+/* All threads do no less than one: where they seem to, others took the processors meanwhile. */
+static lw_machine_pair pair_of(double one, double all)
+{
+    return (lw_machine_pair){one, LW_MAX(one, all)};
 }
 
 /* Best time of a few tries of one job with a task for each thread. */
@@ -48,19 +69,61 @@ static double best_seconds(lw_pool *pool, lw_pool_fn *fn, probe *p)
     return best;
 }
 
-static double gflops(lw_pool *pool, probe *p)
+static double measure_rate(lw_pool *pool, probe *p)
 {
-    double seconds = best_seconds(pool, fma_task, p), flops = 0.0;
+    double seconds = best_seconds(pool, rate_task, p), ops = 0.0;
     for (int i = 0; i < lw_pool_size(pool); i++)
-        flops += p->flops[i];
-    return 1e-9 * flops / seconds;
+        ops += p->ops[i];
+    return 1e-9 * ops / seconds;
 }
 
-static double read_gb(lw_pool *pool, probe *p)
+static void measure_rates(lw_pool *pool, probe *p, lw_machine_peak *m)
 {
-    p->share = read_floats / lw_pool_size(pool) / 64 * 64;
-    double bytes = (double)sizeof(float) * (double)p->share * lw_pool_size(pool);
-    return 1e-9 * bytes / best_seconds(pool, read_task, p);
+    lw_peak_fma_fn *const fn[LW_NUM_COUNT] = {p->kernels->peak.fma, p->kernels->peak.bf16,
+                                              p->kernels->peak.int8};
+    for (int i = 0; i < LW_NUM_COUNT; i++) {
+        p->rate = fn[i];
+        if (p->rate)
+            m->rate[i] = pair_of(measure_rate(NULL, p), measure_rate(pool, p));
+    }
+}
+
+/* Bytes moved per second by one thread, or all of the pool, each in its own `set` bytes. */
+static double measure_bytes(lw_pool *pool, probe *p, lw_pool_fn *fn, size_t set, double each)
+{
+    p->share = (ptrdiff_t)(set / sizeof(float)) / 64 * 64;
+    p->passes = LW_MAX((ptrdiff_t)(level_traffic / set), 1);
+    double bytes = (double)sizeof(float) * (double)p->share * (double)p->passes;
+    return 1e-9 * each * bytes * lw_pool_size(pool) / best_seconds(pool, fn, p);
+}
+
+/* Half of each cache, so that two arrays of a copy fit; the third level is shared. */
+static void choose_sets(lw_machine_peak *m)
+{
+    long l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE),
+         l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    m->cache[LW_L1] = l1 > 0 ? (size_t)l1 : (size_t)32 << 10;
+    m->cache[LW_L2] = l2 > 0 ? (size_t)l2 : (size_t)512 << 10;
+    m->cache[LW_L3] = l3 > 0 ? (size_t)l3 : 0;
+    m->bytes[LW_L1] = m->cache[LW_L1] / 2;
+    m->bytes[LW_L2] = m->cache[LW_L2] / 2;
+    m->bytes[LW_L3] = m->cache[LW_L3] / 4 / (size_t)m->threads;
+    m->bytes[LW_DRAM] = dram_bytes / (size_t)m->threads;
+    if (m->bytes[LW_L3] <= m->cache[LW_L2])
+        m->bytes[LW_L3] = 0; /* none, or no more than a thread's second level */
+}
+
+static void measure_memory(lw_pool *pool, probe *p, lw_machine_peak *m)
+{
+    for (int i = 0; i < LW_MACHINE_LEVELS; i++) {
+        size_t set = m->bytes[i], half = i == LW_DRAM ? set : set / 2;
+        if (set < 4096)
+            continue;
+        m->read[i] = pair_of(measure_bytes(NULL, p, read_task, set, 1),
+                             measure_bytes(pool, p, read_task, set, 1));
+        m->copy[i] = pair_of(measure_bytes(NULL, p, copy_task, half, 2),
+                             measure_bytes(pool, p, copy_task, half, 2));
+    }
 }
 
 static double dispatch_us(lw_pool *pool)
@@ -77,12 +140,11 @@ static double dispatch_us(lw_pool *pool)
 static int measure(int threads, probe *p, lw_machine_peak *out)
 {
     LW_CLEANUP(lw_pool_free) lw_pool *pool = NULL;
-    lw_machine_peak m;
+    lw_machine_peak m = {.threads = threads};
     LW_TRY(lw_pool_new(threads, &pool));
-    m.gflops_one = gflops(NULL, p);
-    m.gflops_all = gflops(pool, p);
-    m.read_gb_one = read_gb(NULL, p);
-    m.read_gb_all = read_gb(pool, p);
+    choose_sets(&m);
+    measure_rates(pool, p, &m);
+    measure_memory(pool, p, &m);
     m.dispatch_us = dispatch_us(pool);
     *out = m;
     return 0;
@@ -92,18 +154,34 @@ int lw_machine_measure(int threads, lw_isa isa, lw_machine_peak *out)
 {
     lw_kernels kernels;
     lw_kernels_init(&kernels, isa);
-    size_t bytes = (size_t)read_floats * sizeof(float);
-    float *memory = lw_bulk_alloc(bytes);
+    threads = LW_MIN(threads, MAX_THREADS);
     LW_CLEANUP(lw_free) probe *p = lw_calloc(1, sizeof *p);
-    if (!memory || !p) {
-        lw_bulk_free(&memory, bytes);
+    if (!p)
         return LW_ENOMEM;
-    }
-    for (ptrdiff_t i = 0; i < read_floats; i += 256)
-        memory[i] = 1.0f; /* a page that was never written is the same page of zeros */
     p->kernels = &kernels;
-    p->memory = memory;
-    int rc = measure(threads, p, out);
-    lw_bulk_free(&memory, bytes);
+    p->from = lw_bulk_alloc(dram_bytes);
+    p->to = lw_bulk_alloc(dram_bytes);
+    int rc = p->from && p->to ? 0 : LW_ENOMEM;
+    for (size_t i = 0; rc == 0 && i < dram_bytes / sizeof(float); i += 256)
+        p->from[i] = p->to[i] = 1.0f; /* a page never written is the same page of zeros */
+    if (rc == 0)
+        rc = measure(threads, p, out);
+    lw_bulk_free(&p->from, dram_bytes);
+    lw_bulk_free(&p->to, dram_bytes);
     return rc;
+}
+
+double lw_machine_rate(const lw_machine_peak *m, lw_num num)
+{
+    return m->rate[num].all > 0 ? m->rate[num].all : m->rate[LW_NUM_F32].all;
+}
+
+double lw_machine_read_gb(const lw_machine_peak *m, size_t working_set)
+{
+    for (int i = 0; i < LW_DRAM; i++) {
+        size_t cache = m->cache[i] * (i == LW_L3 ? 1 : (size_t)m->threads);
+        if (working_set <= cache && m->read[i].all > 0)
+            return m->read[i].all;
+    }
+    return m->read[LW_DRAM].all;
 }

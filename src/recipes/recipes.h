@@ -26,6 +26,7 @@
 #include "recipes/recipe_net.h"
 #include "recipes/recipe_forward.h"
 #include "recipes/recipe_network.h"
+#include "recipes/recipe_profile.h"
 #include "recipes/recipe_run.h"
 #include "recipes/recipe_run_dir.h"
 #include "recipes/recipe_sampler.h"

@@ -1,29 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154
-# leeway bench: the smallest case, its JSON, comparison with itself and with a faster past.
+# leeway bench: the smallest cases, their files, comparison with a faster and a slower past, another machine.
 
-expect 0 bench field --filter 16x64x128 --seconds 0 --min-samples 2 --save a.json --csv a.csv --no-progress
+quick='--seconds 0.05 --samples 3 --warm-up 1 --no-progress'
+one="--filter field_16x64x128x192 $quick"
+
+# shellcheck disable=SC2086
+expect 0 bench field $one --save a.json --csv a.csv
 out_has 'field_16x64x128x192'
-out_has 'median ms'
+out_has 'of peak'
+out_has 'error'
 grep -q '"samples_ms"' a.json || fails 'a.json lacks its samples'
-[ "$(wc -l <a.csv)" -eq 3 ] || fails 'a.csv: one row per sample and a header'
-expect 0 bench field --filter 16x64x128 --seconds 0 --min-samples 1 --json --profile --no-progress
+grep -q '"commit"' a.json || fails 'a.json does not say what was built'
+grep -q '^method,batch_size,mean_ms,p50_ms,p95_ms,p99_ms,std_ms,per_image_ms,throughput_imgs,' a.csv ||
+    fails 'a.csv lacks its columns'
+[ "$(wc -l <a.csv)" -eq 2 ] || fails 'a.csv: one row per case and a header'
+# shellcheck disable=SC2086
+expect 0 bench field $one --json --profile
 out_has '"median_ms"'
+out_has '"peak_share"'
+out_has '"against": "ref"'
 out_has '"op": "drift_field"'
-out_has '"isa"'
+# shellcheck disable=SC2086
+expect 0 bench field --filter field_shared_distances_xnorm $quick --no-reference
+out_has 'one call per temperature'
+out_has 'speed-up'
+# shellcheck disable=SC2086
+expect 0 bench kernels --filter norm_silu_256@16_b1 $quick
+out_has 'memory'
 
-# a past that was a million times faster is a regression; one that was slower is not
-sed 's/"m\(edian\|in\|ad\)_ms": [0-9.e+-]*/"m\1_ms": 1e-6/' a.json >fast.json
-expect 1 bench field --filter 16x64x128 --seconds 0 --min-samples 1 --compare fast.json --no-progress
-out_has 'REGRESSION'
+# files whose samples are known: as they were, slower, faster
+for times in 'base 10, 10.1, 9.9' 'slow 12, 12.1, 11.9' 'fast 1e-3, 1e-3, 1e-3' 'same 10.2, 10.1, 10'; do
+    sed "s/\"samples_ms\": \[.*\]/\"samples_ms\": [${times#* }]/" a.json >"${times%% *}.json"
+done
+expect 1 bench --compare base.json,slow.json
+out_has 'regression'
 err_has '1 case is slower'
-sed 's/"m\(edian\|in\)_ms": [0-9.e+-]*/"m\1_ms": 1e9/; s/"mad_ms": [0-9.e+-]*/"mad_ms": 0/' a.json >slow.json
-expect 0 bench field --filter 16x64x128 --seconds 0 --min-samples 1 --compare slow.json --no-progress
+expect 0 bench --compare base.json,fast.json
 out_has 'better'
+expect 0 bench --compare base.json,same.json --json
+out_has '"verdict": "noise"'
+# run again, against a past that was a thousand times faster
+# shellcheck disable=SC2086
+expect 1 bench field $one --samples 1 --compare fast.json --save again.json
+out_has 'regression'
+grep -q '"samples_ms"' again.json || fails 'a regression must not lose its samples'
 
-expect 2 bench
+# times of another machine say nothing, unless that is wanted
+sed 's/"threads": [0-9]*/"threads": 77/' a.json >other.json
+expect 2 bench --compare a.json,other.json
+err_has 'not the same machine: threads'
+expect 0 bench --compare a.json,other.json --force
+
+# too large a case is a row, not an end
+# shellcheck disable=SC2086
+expect 0 bench resolution --image-size 64 --memory-limit 0.1 $quick --json
+out_has '"skipped": "out of memory: needs'
+
+# fresh processes, with bits as here
+"$make_model" unet model || fails 'make_model'
+# shellcheck disable=SC2086
+expect 0 bench startup --model model $quick --json
+out_has '"name": "startup_total"'
+out_has '"error": 0'
+expect 2 bench startup --child 0
+
+expect 0 bench --list --filter unet.
+out_has 'unet.forward_b128'
 expect 2 bench kernel
 expect 2 bench field --filter nothing
 err_has 'no case'
 expect 2 bench unet --batch-size 0
-expect 4 bench field --filter 16x64x128 --seconds 0 --min-samples 1 --compare none.json --no-progress
+expect 4 bench --compare none.json,a.json
+printf '{"results": []}' >empty.json
+expect 3 bench --compare empty.json,a.json
+err_has "'machine'"

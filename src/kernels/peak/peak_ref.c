@@ -4,7 +4,7 @@
 
 enum { CHAINS = 12 };
 
-void lw_peak_fma_ref(double *flops, float *sink, ptrdiff_t rounds)
+void lw_peak_fma_ref(double *ops, float *sink, ptrdiff_t rounds)
 {
     float acc[CHAINS];
     for (int i = 0; i < CHAINS; i++)
@@ -15,7 +15,7 @@ void lw_peak_fma_ref(double *flops, float *sink, ptrdiff_t rounds)
     *sink = 0.0f;
     for (int i = 0; i < CHAINS; i++)
         *sink += acc[i];
-    *flops = 2.0 * CHAINS * (double)rounds;
+    *ops = 2.0 * CHAINS * (double)rounds;
 }
 
 void lw_peak_read_ref(float *sum, const float *x, ptrdiff_t n)
@@ -25,4 +25,10 @@ void lw_peak_read_ref(float *sum, const float *x, ptrdiff_t n)
         for (int k = 0; k < 4; k++)
             acc[k] += x[i + k];
     *sum = acc[0] + acc[1] + acc[2] + acc[3];
+}
+
+void lw_peak_copy_ref(float *y, const float *x, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        y[i] = x[i];
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small cases whose instructions bench/instructions.sh counts under callgrind. Everything is fixed:
+ * AVX2, one thread, inputs by name. Each case is made ready and run once; then lw_counted, and
+ * nothing else, runs it under count. Prints "NAME MILLISECONDS" per case, in the order counted.
+ *
+ *     bench_instructions [NAME...]      all cases, or those named
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "recipes/recipe_bench_op.h"
+
+/* What callgrind switches on: the name stands in bench/instructions.sh. */
+int lw_counted(int (*call)(void *self), void *self);
+__attribute__((noinline)) int lw_counted(int (*call)(void *self), void *self)
+{
+    int rc = call(self);
+    __asm__ volatile("" : : : "memory"); /* not a tail call: the count ends here */
+    return rc;
+}
+
+static lw_lab_unet tiny_unet(void)
+{
+    lw_lab_unet u = {lw_lab_unet_config(false), 2};
+    if (lw_unet_set_levels(&u.config, 16, 32, (const int32_t[]){1, 2}, 2, (const int32_t[]){8}, 1) <
+        0)
+        u.batch = 0; /* then building it fails and says so */
+    u.config.norm_groups = 8;
+    u.config.heads = 2;
+    u.config.blocks = 1;
+    u.config.dropout = 0.1f;
+    return u;
+}
+
+static int build_forward(lw_builder *b, const void *what)
+{
+    (void)what;
+    lw_lab_unet u = tiny_unet();
+    return lw_lab_build_unet(b, &u);
+}
+
+static int build_step(lw_builder *b, const void *what)
+{
+    (void)what;
+    lw_lab_unet u = tiny_unet();
+    return lw_lab_build_ddpm(b, &u);
+}
+
+static const lw_bench_op cases[] = {
+    {"conv", lw_bench_build_conv, {32, 32, 16, 3, 1, 2}},
+    {"conv_dx", lw_bench_build_conv_dx, {32, 32, 16, 3, 1, 2}},
+    {"conv_dw", lw_bench_build_conv_dw, {32, 32, 16, 3, 1, 2}},
+    {"conv_odd", lw_bench_build_conv, {19, 23, 13, 3, 1, 2}},
+    {"linear", lw_bench_build_linear, {64, 256, 256}},
+    {"attention_train", lw_bench_build_attention_train, {2, 64, 64, 2}},
+    {"norm_train", lw_bench_build_norm_train, {2, 16, 64, 8}},
+    {"silu", lw_bench_build_silu, {2, 16, 64}},
+    {"normal", lw_bench_build_normal, {8, 16, 3}},
+    {"field", lw_bench_build_field, {4, 16, 32, 16, 1, 64}},
+    {"unet", build_forward, {0}},
+    {"unet_train", build_step, {0}},
+};
+
+static int count_case(lw_device *dev, const lw_bench_op *op)
+{
+    lw_lab lab;
+    lw_lab_spec spec = {
+        .build = op->build, .what = op, .opts = {.opt = 1}, .train = op->build == build_step};
+    LW_TRY(lw_lab_open(dev, &spec, &lab));
+    int rc = lw_lab_run(&lab);
+    double t = lw_now();
+    if (rc == 0)
+        rc = lw_counted(lw_lab_run, &lab);
+    printf("%s %.3f\n", op->name, 1e3 * (lw_now() - t));
+    lw_lab_close(&lab);
+    return rc;
+}
+
+static bool wanted(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], name) == 0)
+            return true;
+    return argc < 2;
+}
+
+int main(int argc, char **argv)
+{
+    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    int rc = lw_isa_best() < LW_ISA_AVX2 ? lw_fail(LW_EDEVICE, "this CPU has no AVX2")
+                                         : lw_cpu_open(1, LW_ISA_AVX2, &dev);
+    for (size_t i = 0; rc == 0 && i < LW_COUNT(cases); i++)
+        if (wanted(argc, argv, cases[i].name))
+            rc = count_case(dev, &cases[i]);
+    if (rc < 0)
+        fprintf(stderr, "bench_instructions: %s\n", lw_errmsg());
+    return rc < 0;
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway profile: a small model folder, its tables, page and JSON.
+
+"$make_model" unet model || fails 'make_model'
+expect 0 profile model --layers --runs 2 --output page.html --no-progress
+out_has 'by op'
+out_has 'by layer'
+out_has 'down_blocks.0.resnets.0'
+out_has 'slowest steps'
+out_has 'values alive'
+out_has 'f32-unfused'
+grep -q '<svg' page.html || fails 'page.html has no plots'
+grep -q 'Memory of values' page.html || fails 'page.html lacks the memory plot'
+expect 0 profile model --layers --runs 1 --batch-size 3 --json --no-progress
+out_has '"live_bytes"'
+out_has '"peak_live_bytes"'
+out_has '"layers"'
+out_has '"gbytes_per_second"'
+expect 0 profile model --precision f32-unfused --runs 1 --top 0 --no-compare-precisions --no-progress
+out_has 'steps in order'
+
+expect 2 profile
+expect 2 profile model --precision f17
+err_has 'f17'
+expect 2 profile model --train
+err_has 'presets'
+expect 4 profile nowhere
