@@ -18,12 +18,13 @@ TABLE = {
     "store": ["plan", "formats", "ir", "base"],
     "data": ["formats", "kernels", "base"],
     "models": ["ir", "store", "formats", "base"],
+    "proof": ["base"],
     "eval": ["formats", "base"],
     "report": ["formats", "base"],
-    "recipes": ["report", "eval", "models", "data", "store", "backend/cpu", "plan", "ir", "formats",
+    "recipes": ["report", "eval", "proof", "models", "data", "store", "backend/cpu", "plan", "ir", "formats",
                 "kernels", "base"],
     "api": ["recipes", "models", "store", "backend/cpu", "plan", "ir", "base"],
-    "cli": ["api", "recipes", "data", "report", "formats", "base"],
+    "cli": ["api", "recipes", "proof", "data", "report", "formats", "base"],
 }
 
 # header -> the only files that may include it

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a dataset: paths, facts, then everything renumbered by name and indexed. */
+#include "proof/proof_load.h"
+
+#include <string.h>
+
+int lw_load_path(const char *dir, const char *given, const char *const *usual, lw_str *path)
+{
+    if (given) {
+        if (!strchr(given, '/') && lw_path_exists(lw_path_join(path, dir, given)))
+            return 0;
+        lw_str_clear(path);
+        lw_str_add(path, given);
+        if (!lw_path_exists(given))
+            return lw_fail(LW_EIO, "%s: no such file, neither as it stands nor in %s", given, dir);
+        return 0;
+    }
+    for (; *usual; usual++)
+        if (lw_path_exists(lw_path_join(path, dir, *usual)))
+            return 0;
+    lw_str_clear(path);
+    return 0;
+}
+
+int lw_load_text(const char *path, char **text, lw_lines *lines)
+{
+    size_t n;
+    LW_TRY(lw_file_read(path, (size_t)1 << 31, text, &n));
+    *lines = (lw_lines){*text, *text + n, 0};
+    return 0;
+}
+
+int lw_load_facts(lw_load *l, const char *path)
+{
+    LW_CLEANUP(lw_free) char *text = NULL;
+    lw_lines lines;
+    lw_span line, rest;
+    lw_atom_text t;
+    LW_TRY(lw_load_text(path, &text, &lines));
+    while (lw_lines_next(&lines, &line)) {
+        const char *why = lw_parse_triple(line, &t, &rest);
+        if (!why && rest.n > 0)
+            why = "there is something behind the fact";
+        if (why) {
+            lw_problem_add(&l->problems->errors, path, lines.line, "%s: %.*s", why,
+                           (int)LW_MIN(line.n, (size_t)80), line.s);
+            continue;
+        }
+        lw_atom a;
+        LW_TRY(lw_symbols_add(&l->kb->predicates, t.pred, &a.p));
+        LW_TRY(lw_symbols_add(&l->kb->constants, t.arg[0], &a.arg[0]));
+        LW_TRY(lw_symbols_add(&l->kb->constants, t.arg[1], &a.arg[1]));
+        LW_TRY(lw_grow(&l->fact, &l->cap_facts, l->n_facts + 1, sizeof *l->fact));
+        l->fact[l->n_facts++] = a;
+    }
+    l->kb->fact_lines = (int64_t)l->n_facts;
+    if (l->n_facts == 0 && l->problems->errors.n == 0)
+        return lw_fail(LW_EFORMAT, "%s: there is no fact in it", path);
+    return 0;
+}
+
+static int open_facts(lw_load *l, const lw_kb_options *o)
+{
+    static const char *const usual[] = {"train.txt", "train.tsv", NULL};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_TRY(lw_load_path(o->dir, o->facts_file, usual, &path));
+    if (path.len == 0)
+        return lw_fail(LW_EIO, "%s: no train.txt in it; --facts-file names another", o->dir);
+    return lw_load_facts(l, lw_str_c(&path));
+}
+
+static int open_rules(lw_load *l, const lw_kb_options *o)
+{
+    static const char *const usual[] = {"rules.txt", NULL};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_TRY(lw_load_path(o->dir, o->rules_file, usual, &path));
+    l->kb->has_rules_file = path.len > 0;
+    if (path.len > 0)
+        return lw_load_rules(l, lw_str_c(&path));
+    lw_problem_add(&l->problems->warnings, o->dir, 0,
+                   "no rules.txt in it: only facts prove anything");
+    return 0;
+}
+
+/* Names get their final numbers, facts their order. */
+static int settle(lw_load *l, const char *domains)
+{
+    lw_kb *kb = l->kb;
+    kb->n_constants = kb->constants.n;
+    kb->n_predicates = kb->predicates.n;
+    LW_CLEANUP(lw_free) int32_t *constant = lw_calloc((size_t)kb->n_constants + 1, sizeof(int32_t));
+    LW_CLEANUP(lw_free)
+    int32_t *predicate = lw_calloc((size_t)kb->n_predicates + 1, sizeof(int32_t));
+    if (!constant || !predicate)
+        return LW_ENOMEM;
+    LW_TRY(lw_symbols_sort(&kb->constants, constant));
+    LW_TRY(lw_symbols_sort(&kb->predicates, predicate));
+    for (size_t i = 0; i < l->n_facts; i++) {
+        lw_atom *a = &l->fact[i];
+        *a = (lw_atom){predicate[a->p], {constant[a->arg[0]], constant[a->arg[1]]}};
+    }
+    LW_TRY(lw_load_rules_renumber(l, constant, predicate));
+    LW_TRY(lw_load_domains_renumber(l, domains, constant));
+    lw_atom *fact = lw_steal(&l->fact);
+    kb->facts.atom = fact; /* freed with the knowledge base whatever happens */
+    LW_TRY(lw_facts_index(&kb->facts, fact, (int32_t)l->n_facts, kb->n_predicates));
+    kb->duplicate_facts = kb->fact_lines - kb->facts.n;
+    return 0;
+}
+
+static int open_all(lw_load *l, const lw_kb_options *o)
+{
+    static const char *const usual[] = {"domain2constants.txt", NULL};
+    LW_CLEANUP(lw_str_clear) lw_str domains = {0};
+    if (!lw_path_is_dir(o->dir))
+        return lw_fail(LW_EIO, "%s: no such directory; a dataset is one with train.txt in it",
+                       o->dir);
+    LW_TRY(open_facts(l, o));
+    LW_TRY(open_rules(l, o));
+    LW_TRY(lw_load_path(o->dir, o->domains_file, usual, &domains));
+    l->kb->has_domains = domains.len > 0;
+    if (domains.len > 0)
+        LW_TRY(lw_load_domains(l, lw_str_c(&domains)));
+    LW_TRY(lw_problems_fail(l->problems));
+    return settle(l, lw_str_c(&domains));
+}
+
+int lw_kb_open(const lw_kb_options *o, lw_problems *problems, lw_kb **out)
+{
+    LW_CLEANUP(lw_kb_free) lw_kb *kb = lw_calloc(1, sizeof *kb);
+    if (!kb)
+        return LW_ENOMEM;
+    LW_TRY(lw_arena_new(&kb->arena));
+    kb->constants.arena = kb->predicates.arena = kb->domains.names.arena = kb->arena;
+    kb->dir = lw_arena_strdup(kb->arena, o->dir);
+    if (!kb->dir)
+        return LW_ENOMEM;
+    lw_load l = {.kb = kb, .problems = problems};
+    int rc = open_all(&l, o);
+    lw_free(&l.fact);
+    lw_free(&l.member);
+    lw_free(&l.declared);
+    if (rc == 0)
+        *out = lw_steal(&kb);
+    return rc;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by proof_parse.c and proof_parse_rule.c. */
+#ifndef LW_PROOF_PARSE_PARTS_H
+#define LW_PROOF_PARSE_PARTS_H
+
+#include "proof/proof_parse.h"
+
+/* The text from..to without blanks at its ends. */
+lw_span lw_parse_trim(const char *from, const char *to);
+/* No control characters but tabs. */
+bool lw_parse_clean(lw_span s);
+lw_span lw_parse_unquote(lw_span s, bool *quoted);
+/* The argument at *at up to `stop` (, or a closing parenthesis), which is passed over. NULL or a
+ * reason. */
+const char *lw_parse_arg(const char **at, const char *end, char stop, lw_span *out, bool *quoted);
+
+#endif

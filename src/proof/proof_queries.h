@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The queries of one split, with the proof depths that came with the dataset. */
+#ifndef LW_PROOF_QUERIES_H
+#define LW_PROOF_QUERIES_H
+
+#include "proof/proof_kb.h"
+
+enum { LW_DEPTH_NONE = -1, LW_DEPTH_UNKNOWN = -2 }; /* no proof; nobody said */
+
+typedef struct lw_query_options {
+    const char *split;    /* "test": test.txt and test_depths.txt of the dataset's directory; also
+                             .tsv, and dev.* for "valid" */
+    bool filter_by_rules; /* leave out queries whose predicate heads no rule */
+    bool skip_unknown;    /* leave out queries with unknown names; else they are errors */
+    int64_t limit;        /* at most so many, 0: all */
+} lw_query_options;
+
+typedef struct lw_queries {
+    lw_atom *atom;
+    int32_t *published; /* depth of the annotation file, LW_DEPTH_NONE or LW_DEPTH_UNKNOWN */
+    int32_t n, annotated;
+    int64_t lines;            /* queries in the file */
+    int64_t no_rule, unknown; /* left out */
+} lw_queries;
+
+/* LW_EIO when the split has no file; LW_EFORMAT with file and line of the first bad line. An empty
+ * file has n = 0. */
+int lw_queries_open(const lw_kb *kb, const lw_query_options *o, lw_problems *problems,
+                    lw_queries *out);
+void lw_queries_clear(lw_queries *q);
+
+#endif
