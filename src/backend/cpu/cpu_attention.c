@@ -8,6 +8,7 @@ typedef struct attention_arg {
     const lw_kernels *k;
     lw_attention_shape s;
     int64_t c, per_sample;
+    int64_t parts, share; /* of all samples; parts of a task: short sequences share one */
 } attention_arg;
 
 static attention_arg *attention_record(cpu_lower *c, lw_type qkv, int64_t *batch, int backward)
@@ -27,17 +28,33 @@ static attention_arg *attention_record(cpu_lower *c, lw_type qkv, int64_t *batch
     a->per_sample = backward ? at->heads : lw_attention_tasks(&a->s);
     c->out->scratch_bytes = sizeof(float) * lw_attention_scratch(&a->s, backward);
     *batch = qkv.dim[0];
+    double flops = (backward ? 10.0 : 4.0) * (double)a->s.t * (double)a->s.t * (double)a->s.hd;
+    a->parts = *batch * a->per_sample;
+    a->share = LW_MAX((int64_t)LW_MIN(1e6 / flops, (double)a->parts / 64.0), (int64_t)1);
     return a;
+}
+
+static int64_t attention_tasks(const attention_arg *a)
+{
+    return (a->parts + a->share - 1) / a->share;
+}
+
+static void forward_part(const lw_task *t, int64_t part)
+{
+    const attention_arg *a = t->arg;
+    int64_t b = part / a->per_sample;
+    const float *q = (const float *)t->in[0] + b * a->s.t * a->s.qkv_pitch;
+    float *lse = (t->out[1] ? (float *)t->out[1] : (float *)t->work) + b * a->s.heads * a->s.t;
+    a->k->attention.forward((float *)t->out[0] + b * a->s.t * a->c, lse, q, q + a->c, q + 2 * a->c,
+                            &a->s, part % a->per_sample, t->scratch);
 }
 
 static void forward_task(const lw_task *t)
 {
     const attention_arg *a = t->arg;
-    int64_t b = t->index / a->per_sample;
-    const float *q = (const float *)t->in[0] + b * a->s.t * a->s.qkv_pitch;
-    float *lse = (t->out[1] ? (float *)t->out[1] : (float *)t->work) + b * a->s.heads * a->s.t;
-    a->k->attention.forward((float *)t->out[0] + b * a->s.t * a->c, lse, q, q + a->c, q + 2 * a->c,
-                            &a->s, t->index % a->per_sample, t->scratch);
+    int64_t end = LW_MIN((t->index + 1) * a->share, a->parts);
+    for (int64_t i = t->index * a->share; i < end; i++)
+        forward_part(t, i);
 }
 
 int lw_cpu_lower_attention(cpu_lower *c)
@@ -47,21 +64,29 @@ int lw_cpu_lower_attention(cpu_lower *c)
     if (!a)
         return LW_ENOMEM;
     c->out->work_bytes = sizeof(float) * (size_t)(batch * a->s.heads * a->s.t);
-    lw_cpu_phase(c, forward_task, batch * a->per_sample);
+    lw_cpu_phase(c, forward_task, attention_tasks(a));
     return 0;
 }
 
-static void backward_task(const lw_task *t)
+static void backward_part(const lw_task *t, int64_t part)
 {
     const attention_arg *a = t->arg;
-    int64_t b = t->index / a->per_sample, n = a->s.t * a->s.qkv_pitch;
+    int64_t b = part / a->per_sample, n = a->s.t * a->s.qkv_pitch;
     const float *q = (const float *)t->in[1] + b * n;
     float *dq = (float *)t->out[0] + b * n;
     a->k->attention.backward(dq, dq + a->c, dq + 2 * a->c,
                              (const float *)t->in[0] + b * a->s.t * a->c,
                              (const float *)t->in[2] + b * a->s.t * a->c,
                              (const float *)t->in[3] + b * a->s.heads * a->s.t, q, q + a->c,
-                             q + 2 * a->c, &a->s, t->index % a->per_sample, 0, t->scratch);
+                             q + 2 * a->c, &a->s, part % a->per_sample, 0, t->scratch);
+}
+
+static void backward_task(const lw_task *t)
+{
+    const attention_arg *a = t->arg;
+    int64_t end = LW_MIN((t->index + 1) * a->share, a->parts);
+    for (int64_t i = t->index * a->share; i < end; i++)
+        backward_part(t, i);
 }
 
 int lw_cpu_lower_attention_grad(cpu_lower *c)
@@ -70,7 +95,7 @@ int lw_cpu_lower_attention_grad(cpu_lower *c)
     attention_arg *a = attention_record(c, cpu_in(c, 1), &batch, 1);
     if (!a)
         return LW_ENOMEM;
-    lw_cpu_phase(c, backward_task, batch * a->per_sample);
+    lw_cpu_phase(c, backward_task, attention_tasks(a));
     return 0;
 }
 

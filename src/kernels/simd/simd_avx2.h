@@ -155,6 +155,27 @@ LW_WORD float v_hsum(vf a) /* lanes i and i+4, then i+2, i+1 */
     q = _mm_add_ps(q, _mm_movehl_ps(q, q));
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
 }
+LW_WORD void v_transpose(vf r[VL]) /* VL rows become VL columns */
+{
+    vf t[VL], u[VL];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+        t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        __m256d a = _mm256_castps_pd(t[i / 2 * 4 + i % 2]),
+                b = _mm256_castps_pd(t[i / 2 * 4 + i % 2 + 2]);
+        u[2 * i] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b));
+        u[2 * i + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) { /* half L of u[4 i + c]: column 4 L + c of rows 4 i .. */
+        r[c] = _mm256_permute2f128_ps(u[c], u[c + 4], 0x20);
+        r[c + 4] = _mm256_permute2f128_ps(u[c], u[c + 4], 0x31);
+    }
+}
 LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
 {
     vf ab = _mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));

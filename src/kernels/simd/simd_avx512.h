@@ -160,6 +160,33 @@ LW_WORD float v_hsum(vf a) /* lanes i and i+8, then i+4, i+2, i+1 */
     q = _mm_add_ps(q, _mm_movehl_ps(q, q));
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
 }
+LW_WORD void v_transpose(vf r[VL]) /* VL rows become VL columns */
+{
+    vf t[VL], u[VL];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+        t[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        __m512d a = _mm512_castps_pd(t[i / 2 * 4 + i % 2]),
+                b = _mm512_castps_pd(t[i / 2 * 4 + i % 2 + 2]);
+        u[2 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+        u[2 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) { /* quarter L of u[4 i + c]: column 4 L + c of rows 4 i .. */
+        vf a = _mm512_shuffle_f32x4(u[c], u[c + 4], 0x88),
+           b = _mm512_shuffle_f32x4(u[c + 8], u[c + 12], 0x88),
+           d = _mm512_shuffle_f32x4(u[c], u[c + 4], 0xdd),
+           e = _mm512_shuffle_f32x4(u[c + 8], u[c + 12], 0xdd);
+        r[c] = _mm512_shuffle_f32x4(a, b, 0x88);
+        r[c + 4] = _mm512_shuffle_f32x4(d, e, 0x88);
+        r[c + 8] = _mm512_shuffle_f32x4(a, b, 0xdd);
+        r[c + 12] = _mm512_shuffle_f32x4(d, e, 0xdd);
+    }
+}
 LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
 {
     vf ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));

@@ -151,6 +151,10 @@ LW_WORD float v_hsum(vf a)
 {
     return a;
 }
+LW_WORD void v_transpose(vf r[VL]) /* VL rows become VL columns */
+{
+    (void)r;
+}
 LW_WORD void v_hsum4(float *to, vf a, vf b, vf c, vf d) /* four sums at once */
 {
     to[0] = a;
