@@ -53,6 +53,7 @@ static void print_json(const lw_field_stats *s)
     json_object_set_new(t, "lambda", numbers(s->lambda, s->n_tau));
     json_object_set_new(t, "loss", lw_json_real(s->loss));
     json_object_set_new(t, "raw_mean_v2", numbers(s->raw_mean_v2, s->n_tau));
+    json_object_set_new(t, "work_bytes", json_integer((json_int_t)s->work_bytes));
     lw_cli_print_json(t);
 }
 
@@ -62,6 +63,7 @@ static void print_text(const lw_field_config *c, const lw_field_stats *s)
     for (int i = 0; i < s->n_tau; i++)
         lw_cli_print("tau %-8g lambda %-14.9g mean V^2 %.9g\n", c->opts.tau[i], s->lambda[i],
                      s->raw_mean_v2[i]);
+    lw_cli_print("work   %.1f MiB beside operands and result\n", (double)s->work_bytes / (1 << 20));
 }
 
 static int run(const lw_cli *cli, const void *config)
@@ -94,7 +96,7 @@ const lw_command lw_cmd_field = {
              "flat by construction: "
              "1 with one temperature), raw_mean_v2 (mean V^2 before it is scaled to 1: this one "
              "falls as samples "
-             "improve).",
+             "improve), work_bytes (memory beside operands and result).",
     .examples =
         "leeway field --gen x.npy --pos p.npy --temperatures 0.2,0.05,0.02 --output F.npy --json\n"
         "leeway field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight w.npy --output F.npy",

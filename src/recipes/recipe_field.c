@@ -61,7 +61,7 @@ static void field_task(void *arg, int64_t task, int worker)
                     j->scratch + (size_t)worker * j->scratch_bytes);
 }
 
-static int run_f32(lw_device *dev, const lw_drift_shape *s, const lw_drift_io *io)
+static int run_f32(lw_device *dev, const lw_drift_shape *s, const lw_drift_io *io, size_t *bytes)
 {
     field_job j = {.k = lw_cpu_kernels(dev), .s = s, .io = io};
     size_t workers = (size_t)dev->workers(dev->self), work = lw_drift_work(s);
@@ -72,6 +72,7 @@ static int run_f32(lw_device *dev, const lw_drift_shape *s, const lw_drift_io *i
         for (j.phase = 0; j.phase < lw_drift_phases(s); j.phase++)
             dev->parallel(dev->self, lw_drift_tasks(s, j.phase), field_task, &j);
     int rc = j.scratch ? 0 : LW_ENOMEM;
+    *bytes = work + workers * j.scratch_bytes;
     lw_bulk_free(&j.work, work);
     lw_bulk_free(&j.scratch, workers * j.scratch_bytes);
     return rc;
@@ -104,7 +105,8 @@ int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_a
                                   .x = a->x,
                                   .pos = a->pos,
                                   .unc = a->unc,
-                                  .w_u = a->w_u}));
+                                  .w_u = a->w_u},
+                   &out->work_bytes));
     READ_STATS(out, &s, stats);
     return 0;
 }
@@ -276,6 +278,7 @@ static int run_f64(const field_files *in, const lw_field_opts *opts, lw_field_st
                      &s, work);
     lw_bulk_free(&work, bytes);
     READ_STATS(out, &s, stats);
+    out->work_bytes = bytes;
     return 0;
 }
 

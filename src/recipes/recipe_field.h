@@ -34,6 +34,7 @@ typedef struct lw_field_stats {
     double scale, sigma, loss; /* S, sigma, mean F^2 */
     double lambda[LW_DRIFT_MAX_TAU];
     double raw_mean_v2[LW_DRIFT_MAX_TAU]; /* mean V^2 before division by lambda */
+    size_t work_bytes; /* memory of the computation beside operands and results */
 } lw_field_stats;
 
 /* In f32 on the device's threads. LW_ESHAPE for empty or too large operands, LW_EUSAGE for
