@@ -40,8 +40,10 @@ lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 
 int lw_pass_verify(const lw_graph *g);
 int lw_pass_simplify(lw_graph **g, lw_device *dev);
-/* Upsampling by two and 3x3 convolution in one. */
-int lw_pass_upconv(lw_graph **g, lw_device *dev);
+/* Upsampling by two and 3x3 convolution in one, where the device says that it pays for operands of
+ * this type. */
+int lw_pass_upconv_for(lw_graph **g, lw_device *dev, lw_num num);
+int lw_pass_upconv(lw_graph **g, lw_device *dev); /* f32 */
 int lw_pass_fuse(lw_graph **g, lw_device *dev);
 int lw_pass_pack(lw_graph **g, lw_device *dev);
 /* mark[node]: no input and no random draw among its ancestors: made once per version of the

@@ -8,7 +8,9 @@
  *   upsample_grad(conv2d_dx(dy, w))    ->  conv2d(dy, upconv_weight(w))
  *   conv2d_dw(dy, upsample(x))         ->  upconv_weight_grad(conv2d_dw(x, dy)), sum of dy
  *
- * A pure function of the graph's shapes. The sums of weights round differently, so bits change;
+ * Forward and data gradient stay as they are where the device computes them faster that way
+ * (Winograd's tiles save more); the weight gradient always changes. A pure function of the graph's
+ * shapes per sample. The sums of weights round differently, so bits change;
  * values stay equal up to rounding.
  */
 #include "plan/plan_pass.h"
@@ -58,12 +60,17 @@ static bool operand(const lw_node *n, int i)
     return i < n->n_in && lw_val_ok(n->in[i]);
 }
 
+static bool pays(const lw_rewrite *r, const lw_node *n, lw_num num)
+{
+    return !r->dev->upconv || r->dev->upconv(r->dev->self, n->attr, n->op == LW_OP_CONV2D_DX, num);
+}
+
 /* n: conv2d of an upsampled picture. */
-static bool forward(lw_rewrite *r, const lw_node *n, int *rc)
+static bool forward(lw_rewrite *r, const lw_node *n, lw_num num, int *rc)
 {
     lw_attr_conv up;
     const lw_node *u = by_two(r->from, n->in[0], LW_OP_UPSAMPLE);
-    if (!u || operand(n, 3) || !transposed(n->attr, &up))
+    if (!u || operand(n, 3) || !transposed(n->attr, &up) || !pays(r, n, num))
         return false;
     lw_val in[4] = {lw_rewrite_map(r, u->in[0]), summed_weight(r, lw_rewrite_map(r, n->in[1])),
                     LW_NOVAL, operand(n, 2) ? lw_rewrite_map(r, n->in[2]) : LW_NOVAL};
@@ -72,12 +79,13 @@ static bool forward(lw_rewrite *r, const lw_node *n, int *rc)
 }
 
 /* n: upsample_grad; its operand a data gradient that nothing else reads. */
-static bool data_gradient(lw_rewrite *r, const lw_node *n, int *rc)
+static bool data_gradient(lw_rewrite *r, const lw_node *n, lw_num num, int *rc)
 {
     lw_attr_conv up;
     const lw_node *d = lw_val_node(r->from, n->in[0]);
     if (((const lw_attr_factor *)n->attr)->k != 2 || d->op != LW_OP_CONV2D_DX ||
-        r->uses[n->in[0].id] != 1 || operand(d, 2) || operand(d, 3) || !transposed(d->attr, &up))
+        r->uses[n->in[0].id] != 1 || operand(d, 2) || operand(d, 3) || !transposed(d->attr, &up) ||
+        !pays(r, d, num))
         return false;
     lw_val in[2] = {lw_rewrite_map(r, d->in[0]), summed_weight(r, lw_rewrite_map(r, d->in[1]))};
     *rc = lw_rewrite_emit(r, n, LW_OP_CONV2D, in, 2, &up, sizeof up);
@@ -109,15 +117,20 @@ static bool weight_gradient(lw_rewrite *r, const lw_node *n, int *rc)
 static int upconv_node(lw_rewrite *r, const lw_node *n, void *arg)
 {
     int rc = 0;
-    (void)arg;
-    if ((n->op == LW_OP_CONV2D && forward(r, n, &rc)) ||
-        (n->op == LW_OP_UPSAMPLE_GRAD && data_gradient(r, n, &rc)) ||
+    lw_num num = *(const lw_num *)arg;
+    if ((n->op == LW_OP_CONV2D && forward(r, n, num, &rc)) ||
+        (n->op == LW_OP_UPSAMPLE_GRAD && data_gradient(r, n, num, &rc)) ||
         (n->op == LW_OP_CONV2D_DW && weight_gradient(r, n, &rc)))
         return rc;
     return lw_rewrite_copy(r, n, NULL);
 }
 
+int lw_pass_upconv_for(lw_graph **g, lw_device *dev, lw_num num)
+{
+    return lw_rewrite_graph(g, dev, upconv_node, &num);
+}
+
 int lw_pass_upconv(lw_graph **g, lw_device *dev)
 {
-    return lw_rewrite_graph(g, dev, upconv_node, NULL);
+    return lw_pass_upconv_for(g, dev, LW_NUM_F32);
 }

@@ -48,6 +48,7 @@ int lw_cpu_open(int threads, lw_isa isa, lw_device **out)
                          .lower = lower,
                          .pack = lw_cpu_wants_pack,
                          .pitched = lw_cpu_pitched,
+                         .upconv = lw_cpu_upconv_pays,
                          .parallel = parallel,
                          .workers = workers};
     *out = &c->dev;

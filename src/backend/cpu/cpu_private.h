@@ -26,6 +26,7 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
                        void *attr);
 lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
 
+bool lw_cpu_upconv_pays(void *self, const lw_attr_conv *a, bool dx, lw_num num);
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
 
 /* A record of `bytes` in plan memory, stored as the step's arg. */

@@ -48,3 +48,13 @@ int lw_cpu_lower_upconv_weight_grad(cpu_lower *c)
     lw_type w = cpu_out(c, 0);
     return lower(c, w, w.dim[0], 9 * (int64_t)w.dim[3], weight_grad_task);
 }
+
+/* F(4x4) on the upsampled picture takes 0.75 of the time of the four phases, F(2x2) 1.15, direct
+ * convolution 2.3 (256 channels, Zen 4). Narrow operands are computed directly. */
+bool lw_cpu_upconv_pays(void *self, const lw_attr_conv *a, bool dx, lw_num num)
+{
+    lw_conv_shape s = lw_cpu_conv_shape(a, 1);
+    lw_isa isa = lw_cpu_kernels(self)->isa; /* self begins with the lw_device */
+    return num != LW_NUM_F32 || lw_winograd_tile(&s, dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD, isa,
+                                                 LW_CONV_MODE_AUTO) != 4;
+}

@@ -3,6 +3,8 @@
  * level. */
 #include "kernels/gemm/gemm_shape.h"
 
+/* Few rows: reading the weights decides, so that they count as this many. */
+enum { LEAST_ROWS = 8 };
 /* Work per task: about 1/32 of the whole, between 10 and 150 us of one core. */
 enum { TASK_FLOPS_MIN = 1500000, TASK_FLOPS_MAX = 16000000, TASKS_WANTED = 32 };
 
@@ -20,13 +22,13 @@ ptrdiff_t lw_gemm_group_cols(ptrdiff_t N, ptrdiff_t K)
 
 lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 {
-    double flops = 2.0 * (double)M * (double)N * (double)LW_MAX(K, 8);
-    double task = lw_gemm_task_flops(flops);
+    double busy = (double)LW_MAX(M, LEAST_ROWS);
+    double task = lw_gemm_task_flops(2.0 * busy * (double)N * (double)LW_MAX(K, 8));
     lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K) };
     double per_row = 2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8);
     double rows = task / per_row;
     /* Few rows and many columns: narrower column groups instead. */
-    while ((double)M < rows / 2 && s.cols > LW_GEMM_COLS && (double)M * per_row > task) {
+    while ((double)M < rows / 2 && s.cols > LW_GEMM_COLS && busy * per_row > task) {
         s.cols = LW_ROUND_UP(s.cols / 2, LW_GEMM_COLS);
         per_row /= 2;
         rows *= 2;
