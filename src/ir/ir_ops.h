@@ -95,10 +95,29 @@ lw_val lw_broadcast(lw_graph *g, lw_val a, lw_type type); /* a copy of a at the 
 /* The reverse of broadcasting: sums v (of some ew output's type) down to `type`, an operand's. */
 lw_val lw_sum_to(lw_graph *g, lw_val v, lw_type type);
 
+/* ---- element types ------------------------------------------------------------------------ */
+
+/*
+ * inputs: x, quant f32[2]? = {scale, zero point}, given when the result is u8:
+ *   u8 = clamp(round(x / scale) + zero, 0, 255)
+ * Put into graphs by the precision pass, behind the gradient; not differentiable.
+ */
+typedef struct lw_attr_cast {
+    int32_t to; /* lw_dtype */
+} lw_attr_cast;
+lw_val lw_cast(lw_graph *g, lw_val x, lw_dtype to, lw_val quant);
+
 /* ---- matrices and convolutions ------------------------------------------------------------ */
 
-/* inputs: a, b, bias[N]?, residual[M,N]?. a is [.., K] ([.., M] rows when trans_a), b is [N,K] when
- * trans_b, else [K,N]. trans_a needs rank-2 views: rows are all dimensions but the last. */
+/*
+ * Activations of a product (input a or x; dy and x of a weight gradient) are f32, bf16, or u8 with
+ * an input quant f32[2] = {scale, zero point} behind the residual (forward products only). Weights,
+ * bias, residual and results are f32 whatever they are; packing rounds the weight to the same type.
+ */
+
+/* inputs: a, b, bias[N]?, residual[M,N]?, quant[2]?. a is [.., K] ([.., M] rows when trans_a), b is
+ * [N,K] when trans_b, else [K,N]. trans_a needs rank-2 views: rows are all dimensions but the last.
+ */
 typedef struct lw_attr_matmul {
     int32_t trans_a, trans_b;
     int32_t act;                /* lw_act */
@@ -108,7 +127,7 @@ lw_val lw_matmul(lw_graph *g, lw_val a, lw_val b, bool trans_a, bool trans_b);
 /* x [.., K], w [N,K], bias [N] or absent -> [.., N] */
 lw_val lw_linear_op(lw_graph *g, lw_val x, lw_val w, lw_val bias);
 
-/* inputs: x, w, bias[O]?, residual?, (unused)?, image bias [B,O]? (a row added to all pixels of an
+/* inputs: x, w, bias[O]?, residual?, quant[2]?, image bias [B,O]? (a row added to all pixels of an
  * image); conv2d_dx: dy, w, residual?, bias[C]?. out = floor((in + pad_lo + pad_hi - k) / stride) +
  * 1 */
 typedef struct lw_attr_conv {
@@ -129,11 +148,12 @@ typedef struct lw_attr_pack {
 
 /* ---- normalisation, attention, softmax ----------------------------------------------------- */
 
-/* inputs: x, gamma[C], beta[C], scale[B,C]?, shift[B,C]? */
+/* inputs: x, gamma[C], beta[C], scale[B,C]?, shift[B,C]?, quant[2]? (with store u8, as in cast) */
 typedef struct lw_attr_norm {
     int32_t groups;
     int32_t act; /* lw_act */
     float eps;
+    int32_t store; /* lw_dtype of y: 0 or f32, bf16, u8 */
 } lw_attr_norm;
 lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale,
                         lw_val shift, int groups, float eps, lw_act act);

@@ -28,17 +28,35 @@
 typedef struct lw_plan lw_plan;
 typedef struct lw_exec lw_exec;
 
+/* How u8 stands for the activations that one product reads: scale * (u8 - zero). */
+typedef struct lw_edge_range {
+    const char *name; /* of the product's weight parameter */
+    float scale;      /* > 0 */
+    int32_t zero;     /* 0 .. 255 */
+} lw_edge_range;
+typedef struct lw_calibration {
+    const lw_edge_range *edge;
+    int32_t n;
+} lw_calibration;
+
 typedef struct lw_compile_opts {
     int opt;        /* 0: no simplify, no fusion, no memory reuse (the oracle); 1: everything */
     bool recompute; /* make cheap values again in the backward pass instead of storing them: less
                        memory, the same bits */
     lw_str *dump;   /* when set: text of the graph after `dump_pass`, or of every pass */
     const char *dump_pass; /* "simplify", "fuse", ...; NULL with dump: all */
+    lw_num precision;      /* operands of products: f32, bf16, or u8 x s8 (inference only) */
+    const lw_calibration *calibration; /* with LW_NUM_S8; borrowed during the call */
 } lw_compile_opts;
 
 /* Appends the gradient of sum(loss * seed) for every unfrozen parameter reached, as outputs bound
  * to the gradient slab. seed absent: ones. LW_EUNSUPPORTED names the op that has no gradient. */
 int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed);
+
+/* Adds an output "edge/<weight>" for every activation that a plan with LW_NUM_S8 could read as u8,
+ * to measure its range. Call on a forward graph before compiling it in f32. */
+int lw_calibration_outputs(lw_graph *g);
+#define LW_EDGE_OUTPUT "edge/"
 
 /* Compiles; the graph may be freed afterwards. LW_ESHAPE etc: the graph's own first error. */
 int lw_compile(const lw_graph *g, lw_device *dev, const lw_compile_opts *opts, lw_plan **out);

@@ -46,6 +46,17 @@ static void dump(const lw_compile_opts *o, const char *pass, const lw_graph *g)
     lw_graph_print(o->dump, g);
 }
 
+/* Element types are chosen on the fused graph, before weights are packed for them. */
+static int run_precision(lw_plan *p, const lw_compile_opts *o)
+{
+    if (o->precision == LW_NUM_F32)
+        return 0;
+    LW_TRY(lw_pass_precision(&p->graph, p->dev, o->precision, o->calibration));
+    LW_TRY(lw_pass_verify(p->graph));
+    dump(o, "precision", p->graph);
+    return 0;
+}
+
 static int run_passes(lw_plan *p, const lw_graph *g, const lw_compile_opts *o)
 {
     LW_TRY(lw_pass_verify(g));
@@ -54,6 +65,8 @@ static int run_passes(lw_plan *p, const lw_graph *g, const lw_compile_opts *o)
     for (size_t i = 0; i < LW_COUNT(passes); i++) {
         if (!p->opt && !passes[i].always)
             continue;
+        if (passes[i].run == lw_pass_pack)
+            LW_TRY(run_precision(p, o));
         LW_TRY(passes[i].run(&p->graph, p->dev));
         LW_TRY(lw_pass_verify(p->graph));
         dump(o, passes[i].name, p->graph);

@@ -45,6 +45,7 @@ int lw_pass_simplify(lw_graph **g, lw_device *dev);
 int lw_pass_upconv_for(lw_graph **g, lw_device *dev, lw_num num);
 int lw_pass_upconv(lw_graph **g, lw_device *dev); /* f32 */
 int lw_pass_fuse(lw_graph **g, lw_device *dev);
+int lw_pass_precision(lw_graph **g, lw_device *dev, lw_num num, const lw_calibration *c);
 int lw_pass_pack(lw_graph **g, lw_device *dev);
 /* mark[node]: no input and no random draw among its ancestors: made once per version of the
  * parameters. */

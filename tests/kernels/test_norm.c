@@ -140,6 +140,51 @@ static void forward(check *t)
                 }
 }
 
+/* Narrow results are forward's, rounded as kernels/cast rounds them; by tasks, backwards. */
+static void one_narrow(check *t, problem *p, lw_num num)
+{
+    static lw_kernels all[LW_ISA_COUNT];
+    const lw_norm_shape *s = &p->s;
+    const float pair[2] = {3.0f / 255, 40.0f};
+    size_t bytes = (size_t)p->ny * (num == LW_NUM_BF16 ? sizeof(lw_bf16) : 1);
+    int64_t words = (int64_t)(bytes + 3) / 4;
+    float *y = check_out(t, p->ny, 0), *mean = check_out(t, s->groups, 0),
+          *rstd = check_out(t, s->groups, 1), *have = check_out(t, words, 1),
+          *want = check_out(t, words, 0);
+    lw_kernels_init(&all[t->isa], t->isa);
+    const lw_kernels *k = &all[t->isa];
+    k->norm.forward(y, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, s, 0, s->groups,
+                    p->scratch);
+    if (num == LW_NUM_BF16)
+        k->cast.f32_to_bf16((lw_bf16 *)(void *)want, y, p->ny);
+    else
+        k->cast.f32_to_u8((uint8_t *)(void *)want, y, p->ny, pair[0], (int32_t)pair[1]);
+    for (ptrdiff_t task = lw_norm_tasks(s) - 1; task >= 0; task--) {
+        ptrdiff_t g0, g1;
+        lw_norm_range(s, task, &g0, &g1);
+        k->norm.forward_narrow(have, mean, rstd, p->x, p->gamma, p->beta, p->scale, p->shift, num,
+                               pair, s, g0, g1, p->scratch);
+    }
+    check_same(t, have, want, bytes, "%s hw=%td c=%td", num == LW_NUM_BF16 ? "bf16" : "u8", s->hw,
+               s->c);
+}
+
+static void narrow(check *t)
+{
+    static const ptrdiff_t per[] = {1, 2, 3, 8, 17};
+    for (int i = 0; i < 5; i++)
+        for (ptrdiff_t groups = 1; groups <= 9; groups += 4)
+            for (ptrdiff_t hw = 1; hw <= 81; hw = hw * 3 + (i & 1)) {
+                problem p = problem_new(t, hw, groups, per[i], 0, (lw_act)((groups + i) % 3),
+                                        (int)groups & 3);
+                if (hw * per[i] == 1)
+                    p.s.eps = 0.1f;
+                one_narrow(t, &p, LW_NUM_BF16);
+                one_narrow(t, &p, LW_NUM_S8);
+                check_next(t);
+            }
+}
+
 static void shared_backward(check *t, problem *p, int add)
 {
     const lw_norm_kernels *k = kernels_of(t->isa);
@@ -260,10 +305,8 @@ static void differences(check *t)
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"forward", forward},
-                                       {"backward", backward},
-                                       {"offset", offset},
-                                       {"in_place", in_place},
-                                       {"differences", differences}};
+    static const check_case cases[] = {{"forward", forward},   {"narrow", narrow},
+                                       {"backward", backward}, {"offset", offset},
+                                       {"in_place", in_place}, {"differences", differences}};
     return check_main(argc, argv, "norm", cases, LW_COUNT(cases));
 }

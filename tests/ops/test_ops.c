@@ -73,6 +73,102 @@ static lw_val b_upconv_weight(op_ctx *c)
     return lw_sqr(G, lw_graph_op(G, LW_OP_UPCONV_WEIGHT, &w, 1, NULL, 0));
 }
 
+/* ---- narrow operands: rounded once, then the same numbers everywhere */
+
+static lw_val bf16(op_ctx *c, lw_val x)
+{
+    return lw_cast(G, x, LW_BF16, LW_NOVAL);
+}
+static lw_val pair(op_ctx *c, float scale, float zero)
+{
+    return lw_const(G, lw_type_of(LW_F32, 1, 2), (float[]){scale, zero});
+}
+static lw_val b_cast(op_ctx *c)
+{
+    return lw_cast(G, bf16(c, op_f32(c, false, -9, 9, DIMS(3, 5, 67))), LW_F32, LW_NOVAL);
+}
+static lw_val b_linear_bf16(op_ctx *c)
+{
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(3, 7, 18)));
+    return lw_linear_op(G, x, op_f32(c, false, -1, 1, DIMS(37, 18)),
+                        op_f32(c, false, -1, 1, DIMS(37)));
+}
+static lw_val b_matmul_tn_bf16(op_ctx *c)
+{
+    return lw_matmul(G, bf16(c, op_f32(c, false, -1, 1, DIMS(21, 18))),
+                     bf16(c, op_f32(c, false, -1, 1, DIMS(21, 35))), true, false);
+}
+static lw_val b_conv3_bf16(op_ctx *c)
+{
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 9, 7, 10)));
+    return lw_conv2d_op(G, x, op_f32(c, false, -1, 1, DIMS(35, 3, 3, 10)),
+                        op_f32(c, false, -1, 1, DIMS(35)), 1, 1);
+}
+/* Both gradients of a convolution, of stride 2 at an odd size, added into one result. */
+static lw_val b_conv3_grads_bf16(op_ctx *c)
+{
+    const lw_attr_conv a = {.kh = 3,
+                            .kw = 3,
+                            .stride = 2,
+                            .pad_t = 1,
+                            .pad_l = 1,
+                            .pad_b = 1,
+                            .pad_r = 1,
+                            .h = 9,
+                            .w = 7,
+                            .c = 10,
+                            .o = 18};
+    lw_val dy = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 5, 4, 18)));
+    lw_val x = bf16(c, op_f32(c, false, -1, 1, DIMS(2, 9, 7, 10)));
+    lw_val w = op_f32(c, false, -1, 1, DIMS(18, 3, 3, 10));
+    lw_val dx = lw_graph_op(G, LW_OP_CONV2D_DX, (lw_val[]){dy, w}, 2, &a, sizeof a);
+    lw_node *d = lw_graph_add(G, LW_OP_CONV2D_DW, (lw_val[]){dy, x}, 2, &a, sizeof a);
+    lw_val dw = d ? lw_reshape(G, d->out[0], lw_type_of(LW_F32, 2, 162, 10)) : LW_NOVAL;
+    lw_val sum = lw_add(G, lw_sum(G, dw, LW_OVER_ROWS), lw_sum(G, dx, LW_OVER_ROWS));
+    return lw_add(G, sum, d ? lw_sum(G, d->out[1], LW_OVER_ALL) : LW_NOVAL);
+}
+static lw_val b_linear_u8(op_ctx *c)
+{
+    lw_val q = pair(c, 2.0f / 255, 100);
+    lw_val x = lw_cast(G, op_f32(c, false, -1, 1, DIMS(3, 7, 20)), LW_U8, q);
+    const lw_attr_matmul a = {.trans_b = 1};
+    return lw_graph_op(G, LW_OP_MATMUL,
+                       (lw_val[]){x, op_f32(c, false, -1, 1, DIMS(37, 20)),
+                                  op_f32(c, false, -1, 1, DIMS(37)), LW_NOVAL, q},
+                       5, &a, sizeof a);
+}
+/* A group norm that writes bytes, and a convolution that reads them. */
+static lw_val b_norm_conv_u8(op_ctx *c)
+{
+    const lw_attr_norm n = {.groups = 4, .eps = 1e-5f, .act = LW_ACT_SILU, .store = LW_U8};
+    const lw_attr_conv a = {.kh = 3,
+                            .kw = 3,
+                            .stride = 1,
+                            .pad_t = 1,
+                            .pad_l = 1,
+                            .pad_b = 1,
+                            .pad_r = 1,
+                            .h = 7,
+                            .w = 5,
+                            .c = 24,
+                            .o = 19};
+    lw_val q = pair(c, 4.0f / 255, 18);
+    lw_val x = op_f32(c, false, -2, 3, DIMS(2, 7, 5, 24)), one = op_f32(c, false, .5f, 1, DIMS(24));
+    lw_val y = lw_graph_op(G, LW_OP_GROUP_NORM, (lw_val[]){x, one, one, LW_NOVAL, LW_NOVAL, q}, 6,
+                           &n, sizeof n);
+    return lw_graph_op(G, LW_OP_CONV2D,
+                       (lw_val[]){y, op_f32(c, false, -1, 1, DIMS(19, 3, 3, 24)), LW_NOVAL,
+                                  op_f32(c, false, -1, 1, DIMS(2, 7, 5, 19)), q},
+                       5, &a, sizeof a);
+}
+static lw_val b_norm_bf16(op_ctx *c)
+{
+    const lw_attr_norm n = {.groups = 4, .eps = 1e-5f, .act = LW_ACT_SILU, .store = LW_BF16};
+    lw_val x = op_f32(c, false, -2, 3, DIMS(2, 5, 3, 24)), one = op_f32(c, false, .5f, 1, DIMS(24));
+    lw_val y = lw_graph_op(G, LW_OP_GROUP_NORM, (lw_val[]){x, one, one}, 3, &n, sizeof n);
+    return lw_cast(G, y, LW_F32, LW_NOVAL);
+}
+
 static lw_val b_norm(op_ctx *c)
 {
     return lw_group_norm_op(G, X(-2, 3, 2, 5, 3, 24), X(.5f, 1.5f, 24), X(-1, 1, 24), LW_NOVAL,
@@ -261,6 +357,14 @@ static const op_case cases[] = {
     CASE("conv1", b_conv1, 2e-5, 3e-3),
     KINKS("conv_residual", b_conv_residual, 2e-5, 2e-2),
     CASE("conv_to_rgb", b_conv_to_rgb, 2e-5, 3e-3),
+    CASE("cast", b_cast, 0, 0),
+    CASE("linear_bf16", b_linear_bf16, 2e-5, 0),
+    CASE("matmul_tn_bf16", b_matmul_tn_bf16, 2e-5, 0),
+    CASE("conv3_bf16", b_conv3_bf16, 5e-5, 0),
+    CASE("conv3_grads_bf16", b_conv3_grads_bf16, 2e-4, 0),
+    CASE("linear_u8", b_linear_u8, 1e-5, 0),
+    CASE("norm_conv_u8", b_norm_conv_u8, 5e-2, 0), /* a rounding of the norm moves a byte by one */
+    CASE("norm_bf16", b_norm_bf16, 8e-3, 0),       /* or a bf16 by its last bit */
     CASE("upconv", b_upconv, 2e-5, 3e-3),
     CASE("upconv_weight", b_upconv_weight, 1e-5, 3e-3),
     CASE("norm", b_norm, 2e-5, 5e-3),

@@ -14,8 +14,14 @@
 #include "plan/plan.h"
 #include "backend/cpu/cpu_optim.h"
 
-/* Opens the CPU: `threads` workers (0: all CPUs this process may use) at an instruction set level.
- */
+typedef struct lw_cpu_options {
+    int threads; /* workers; 0: all CPUs this process may use */
+    lw_isa isa;
+    lw_conv_mode conv; /* where f32 convolutions use Winograd's tiles */
+} lw_cpu_options;
+
+int lw_cpu_open_with(const lw_cpu_options *options, lw_device **out);
+/* With LW_CONV_MODE_AUTO. */
 int lw_cpu_open(int threads, lw_isa isa, lw_device **out);
 void lw_cpu_close(lw_device **pp);
 const lw_kernels *lw_cpu_kernels(const lw_device *d);

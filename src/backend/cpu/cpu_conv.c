@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution forward, data gradient and weight gradient. */
-#include "backend/cpu/cpu_private.h"
+/* Convolution forward, data gradient and weight gradient, in the element type of what they read. */
+#include "backend/cpu/cpu_pack.h"
 
 typedef struct conv_arg {
-    const lw_kernels *k;
+    cpu_pack pack; /* first: tasks of cpu_pack.c read it */
     lw_conv_shape s;
-    lw_conv_pass pass;
     lw_act act;
     bool packed;
     ptrdiff_t ld_residual;
@@ -32,52 +31,127 @@ lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch)
     return s;
 }
 
-static void pack_task(const lw_task *t)
+static const struct lw_conv_kernels *kernels(const lw_task *t)
+{
+    return &((const conv_arg *)t->arg)->pack.k->conv;
+}
+
+static const void *weights(const lw_task *t)
+{
+    return ((const conv_arg *)t->arg)->packed ? t->in[1] : t->work;
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+static lw_epilogue forward_epilogue(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    a->k->conv.pack(t->work, t->in[1], &a->s, a->pass, t->index);
+    return (lw_epilogue){.bias = t->in[2],
+                         .image_bias = t->in[5],
+                         .ld_image_bias = a->s.O,
+                         .residual = t->in[3],
+                         .ld_residual = a->ld_residual,
+                         .act = a->act};
 }
 
 static void forward_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    lw_epilogue e = {.bias = t->in[2],
-                     .image_bias = t->in[5],
-                     .ld_image_bias = a->s.O,
-                     .residual = t->in[3],
-                     .ld_residual = a->ld_residual,
-                     .act = a->act};
-    a->k->conv.forward(t->out[0], t->in[0], a->packed ? t->in[1] : t->work, &a->s, &e, t->index);
+    lw_epilogue e = forward_epilogue(t);
+    kernels(t)->forward(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
+}
+
+static void forward_bf16_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    lw_epilogue e = forward_epilogue(t);
+    kernels(t)->forward_bf16(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
+}
+
+static void forward_u8_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    lw_epilogue e = forward_epilogue(t);
+    lw_quant q = lw_cpu_quant(&a->pack, t->in[4], weights(t));
+    kernels(t)->forward_u8(t->out[0], t->in[0], weights(t), &q, &a->s, &e, t->index);
+}
+
+/* ---- data gradient --------------------------------------------------------------------------- */
+
+static lw_epilogue data_grad_epilogue(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    return (lw_epilogue){
+        .bias = t->in[3], .residual = t->in[2], .ld_residual = a->ld_residual, .act = a->act};
 }
 
 static void data_grad_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    lw_epilogue e = {
-        .bias = t->in[3], .residual = t->in[2], .ld_residual = a->ld_residual, .act = a->act};
-    a->k->conv.data_grad(t->out[0], t->in[0], a->packed ? t->in[1] : t->work, &a->s, &e, t->index);
+    lw_epilogue e = data_grad_epilogue(t);
+    kernels(t)->data_grad(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
 }
+
+static void data_grad_bf16_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    lw_epilogue e = data_grad_epilogue(t);
+    kernels(t)->data_grad_bf16(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
+}
+
+/* ---- with Winograd's tiles ------------------------------------------------------------------- */
+
+static void tiles_task(const lw_task *t, const lw_epilogue *e)
+{
+    const conv_arg *a = t->arg;
+    a->pack.k->winograd.run(t->out[0], t->in[0], weights(t), &a->s, a->pack.pass, a->pack.tile, e,
+                            t->scratch, t->index);
+}
+
+static void forward_tiles_task(const lw_task *t)
+{
+    lw_epilogue e = forward_epilogue(t);
+    tiles_task(t, &e);
+}
+
+static void data_grad_tiles_task(const lw_task *t)
+{
+    lw_epilogue e = data_grad_epilogue(t);
+    tiles_task(t, &e);
+}
+
+/* ---- weight gradient ------------------------------------------------------------------------- */
 
 static void weight_grad_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    a->k->conv.weight_grad(t->out[0], t->out[1], t->in[0], t->in[1], &a->s, 0, t->work, t->index);
+    kernels(t)->weight_grad(t->out[0], t->out[1], t->in[0], t->in[1], &a->s, 0, t->work, t->index);
+}
+
+static void weight_grad_bf16_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    kernels(t)->weight_grad_bf16(t->out[0], t->out[1], t->in[0], t->in[1], &a->s, 0, t->work,
+                                 t->index);
 }
 
 static void combine_task(const lw_task *t)
 {
     const conv_arg *a = t->arg;
-    a->k->conv.weight_grad_combine(t->out[0], t->out[1], &a->s, 0, t->work, t->index);
+    kernels(t)->weight_grad_combine(t->out[0], t->out[1], &a->s, 0, t->work, t->index);
 }
 
-static conv_arg *conv_record(cpu_lower *c)
+/* ---- lowering -------------------------------------------------------------------------------- */
+
+static conv_arg *conv_record(cpu_lower *c, lw_conv_pass pass)
 {
     const lw_attr_conv *at = c->n->attr;
     conv_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
-    a->k = c->k;
     a->s = lw_cpu_conv_shape(at, cpu_in(c, 0).dim[0]);
+    lw_num num = lw_cpu_num(cpu_in(c, 0).dtype);
+    a->pack = lw_cpu_pack_conv(c->k, num, &a->s, pass, lw_cpu_conv_tile(c->dev, num, &a->s, pass));
     a->act = (lw_act)at->act;
     return a;
 }
@@ -90,42 +164,56 @@ static void set_pitches(cpu_lower *c, conv_arg *a, ptrdiff_t x, ptrdiff_t y, int
     a->ld_residual = cpu_has(c, r) ? cpu_in_pitch(c, r) : 0;
 }
 
-static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *fn)
+/* The tasks that multiply: with Winograd's tiles, which need scratch, or directly. */
+static void add_tasks(cpu_lower *c, const conv_arg *a, lw_task_fn *const task[LW_NUM_COUNT])
 {
-    conv_arg *a = conv_record(c);
+    const cpu_pack *p = &a->pack;
+    if (!p->tile) {
+        lw_cpu_phase(c, task[p->num], lw_conv_tasks(&a->s, p->pass));
+        return;
+    }
+    c->out->scratch_bytes = sizeof(float) *
+                            (size_t)lw_winograd_scratch_floats(&a->s, p->pass, p->tile);
+    lw_cpu_phase(c, p->pass == LW_CONV_FORWARD ? forward_tiles_task : data_grad_tiles_task,
+                 lw_winograd_tasks(&a->s, p->pass, p->tile));
+}
+
+static int lower_product(cpu_lower *c, lw_conv_pass pass, lw_task_fn *const task[LW_NUM_COUNT])
+{
+    conv_arg *a = conv_record(c, pass);
     if (!a)
         return LW_ENOMEM;
-    a->pass = pass;
     if (pass == LW_CONV_FORWARD)
         set_pitches(c, a, cpu_in_pitch(c, 0), cpu_out_pitch(c), 3);
     else
         set_pitches(c, a, cpu_out_pitch(c), cpu_in_pitch(c, 0), 2);
     a->packed = lw_val_node(c->g, c->n->in[1])->op == LW_OP_PACK;
-    if (!a->packed) {
-        c->out->work_bytes = sizeof(float) * (size_t)lw_conv_packed_floats(&a->s, pass);
-        lw_cpu_phase(c, pack_task, lw_conv_pack_tasks(&a->s, pass));
-    }
-    lw_cpu_phase(c, fn, lw_conv_tasks(&a->s, pass));
+    if (!a->packed)
+        lw_cpu_pack_in_step(c, &a->pack);
+    add_tasks(c, a, task);
     return 0;
 }
 
 int lw_cpu_lower_conv2d(cpu_lower *c)
 {
-    return lower_product(c, LW_CONV_FORWARD, forward_task);
+    return lower_product(c, LW_CONV_FORWARD,
+                         (lw_task_fn *const[]){forward_task, forward_bf16_task, forward_u8_task});
 }
 int lw_cpu_lower_conv2d_dx(cpu_lower *c)
 {
-    return lower_product(c, LW_CONV_DATA_GRAD, data_grad_task);
+    return lower_product(c, LW_CONV_DATA_GRAD,
+                         (lw_task_fn *const[]){data_grad_task, data_grad_bf16_task, NULL});
 }
 
 int lw_cpu_lower_conv2d_dw(cpu_lower *c)
 {
-    conv_arg *a = conv_record(c);
+    conv_arg *a = conv_record(c, LW_CONV_FORWARD);
     if (!a)
         return LW_ENOMEM;
     set_pitches(c, a, cpu_in_pitch(c, 1), cpu_in_pitch(c, 0), 2); /* reads no residual */
     c->out->work_bytes = sizeof(float) * (size_t)lw_conv_weight_grad_partial_floats(&a->s);
-    lw_cpu_phase(c, weight_grad_task, lw_conv_weight_grad_tasks(&a->s));
+    lw_cpu_phase(c, a->pack.num == LW_NUM_BF16 ? weight_grad_bf16_task : weight_grad_task,
+                 lw_conv_weight_grad_tasks(&a->s));
     if (lw_conv_weight_grad_combine_tasks(&a->s))
         lw_cpu_phase(c, combine_task, lw_conv_weight_grad_combine_tasks(&a->s));
     return 0;

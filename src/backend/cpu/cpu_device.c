@@ -6,6 +6,7 @@ typedef struct cpu {
     lw_device dev;
     lw_kernels k;
     lw_pool *pool;
+    lw_conv_mode conv;
 } cpu;
 
 static cpu_lower_fn *const lowerings[LW_OP_COUNT] = {
@@ -16,7 +17,8 @@ static cpu_lower_fn *const lowerings[LW_OP_COUNT] = {
 
 static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out)
 {
-    cpu_lower c = {.k = &((cpu *)self)->k, .arena = a, .g = g, .n = n, .out = out};
+    cpu *d = self;
+    cpu_lower c = {.k = &d->k, .dev = &d->dev, .arena = a, .g = g, .n = n, .out = out};
     *out = (lw_lowered){0};
     return lowerings[n->op](&c);
 }
@@ -32,17 +34,18 @@ static int workers(void *self)
     return lw_pool_size(((cpu *)self)->pool);
 }
 
-int lw_cpu_open(int threads, lw_isa isa, lw_device **out)
+int lw_cpu_open_with(const lw_cpu_options *o, lw_device **out)
 {
     cpu *c = lw_calloc(1, sizeof *c);
     if (!c)
         return LW_ENOMEM;
-    int rc = lw_pool_new(threads > 0 ? threads : lw_cpu_count(), &c->pool);
+    int rc = lw_pool_new(o->threads > 0 ? o->threads : lw_cpu_count(), &c->pool);
     if (rc < 0) {
         lw_free(&c);
         return rc;
     }
-    lw_kernels_init(&c->k, isa);
+    lw_kernels_init(&c->k, o->isa);
+    c->conv = o->conv;
     c->dev = (lw_device){.name = "cpu",
                          .self = c,
                          .lower = lower,
@@ -53,6 +56,11 @@ int lw_cpu_open(int threads, lw_isa isa, lw_device **out)
                          .workers = workers};
     *out = &c->dev;
     return 0;
+}
+
+int lw_cpu_open(int threads, lw_isa isa, lw_device **out)
+{
+    return lw_cpu_open_with(&(lw_cpu_options){.threads = threads, .isa = isa}, out);
 }
 
 void lw_cpu_close(lw_device **pp)
@@ -68,6 +76,12 @@ void lw_cpu_close(lw_device **pp)
 const lw_kernels *lw_cpu_kernels(const lw_device *d)
 {
     return &((const cpu *)d->self)->k;
+}
+
+int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass)
+{
+    const cpu *c = d->self;
+    return num == LW_NUM_F32 ? lw_winograd_tile(s, pass, c->k.isa, c->conv) : 0;
 }
 
 void *lw_cpu_arg(cpu_lower *c, size_t bytes)

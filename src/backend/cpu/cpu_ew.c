@@ -24,6 +24,26 @@ static void ew_task(const lw_task *t)
     a->k->ew.run(out, in, &a->p, &a->s, cpu_begin(a->r, t->index), cpu_end(a->r, t->index));
 }
 
+/* Results of bf16: tiles of f32 in this worker's scratch, rounded while they are in the first
+ * cache.
+ */
+enum { NARROW_TILE = 1024 };
+static void ew_bf16_task(const lw_task *t)
+{
+    const ew_arg *a = t->arg;
+    const float *in[LW_MAX_IN];
+    for (int i = 0; i < a->p.n_in; i++)
+        in[i] = t->in[i];
+    for (int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index); at < end;
+         at += NARROW_TILE) {
+        int64_t n = LW_MIN(end - at, NARROW_TILE);
+        /* the kernel counts elements from the start of the whole array */
+        float *out = (float *)((uintptr_t)t->scratch - (uintptr_t)at * sizeof(float));
+        a->k->ew.run(&out, in, &a->p, &a->s, at, at + n);
+        a->k->cast.f32_to_bf16((lw_bf16 *)t->out[0] + at, t->scratch, n);
+    }
+}
+
 int lw_cpu_lower_ew(cpu_lower *c)
 {
     const lw_attr_ew *at = c->n->attr;
@@ -45,7 +65,9 @@ int lw_cpu_lower_ew(cpu_lower *c)
         a->p.instr[i] = (lw_ew_instr){e->op, e->a, e->b, e->c, e->imm};
     }
     LW_TRY(lw_ew_prepare(&a->p));
-    lw_cpu_phase(c, ew_task, cpu_range_tasks(a->r));
+    bool narrow = at->type.dtype == LW_BF16;
+    c->out->scratch_bytes = narrow ? sizeof(float) * NARROW_TILE : 0;
+    lw_cpu_phase(c, narrow ? ew_bf16_task : ew_task, cpu_range_tasks(a->r));
     return 0;
 }
 

@@ -6,6 +6,7 @@ typedef struct norm_arg {
     const lw_kernels *k;
     lw_norm_shape s;
     int64_t batch, per_sample;
+    int64_t y_bytes; /* of an element of y */
 } norm_arg;
 
 static norm_arg *norm_record(cpu_lower *c, lw_type x)
@@ -53,6 +54,23 @@ static void forward_task(const lw_task *t)
                        &a->s, g0, g1, t->scratch);
 }
 
+/* y of bf16 or u8. */
+static void forward_narrow_task(const lw_task *t)
+{
+    const norm_arg *a = t->arg;
+    int64_t b = t->index / a->per_sample, n = a->s.hw * a->s.c;
+    ptrdiff_t g0, g1;
+    lw_norm_range(&a->s, t->index % a->per_sample, &g0, &g1);
+    float *stat = t->work; /* mean and rstd nobody reads */
+    float *mean = t->out[1] ? t->out[1] : stat,
+          *rstd = t->out[2] ? t->out[2] : stat + a->batch * a->s.groups;
+    a->k->norm.forward_narrow(
+        (char *)t->out[0] + b * n * a->y_bytes, row_mut(mean, b, a->s.groups),
+        row_mut(rstd, b, a->s.groups), row(t->in[0], b, a->s.hw * a->s.x_pitch), t->in[1], t->in[2],
+        row(t->in[3], b, a->s.c), row(t->in[4], b, a->s.c),
+        a->y_bytes == 1 ? LW_NUM_S8 : LW_NUM_BF16, t->in[5], &a->s, g0, g1, t->scratch);
+}
+
 int lw_cpu_lower_group_norm(cpu_lower *c)
 {
     norm_arg *a = norm_record(c, cpu_in(c, 0));
@@ -60,7 +78,9 @@ int lw_cpu_lower_group_norm(cpu_lower *c)
         return LW_ENOMEM;
     a->s.x_pitch = cpu_in_pitch(c, 0);
     c->out->work_bytes = sizeof(float) * 2u * (size_t)(a->batch * a->s.groups);
-    lw_cpu_phase(c, forward_task, a->batch * a->per_sample);
+    a->y_bytes = (int64_t)lw_dtype_size(cpu_out(c, 0).dtype);
+    lw_cpu_phase(c, a->y_bytes == sizeof(float) ? forward_task : forward_narrow_task,
+                 a->batch * a->per_sample);
     return 0;
 }
 

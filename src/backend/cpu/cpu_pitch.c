@@ -25,7 +25,7 @@ bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i)
     (void)self;
     if (lw_val_type(g, i < 0 ? n->out[0] : n->in[i]).dtype != LW_F32)
         return false;
-    if (n->op == LW_OP_GROUP_NORM)
+    if (n->op == LW_OP_GROUP_NORM || n->op == LW_OP_CAST)
         return i == 0;
     if (n->op == LW_OP_CONCAT) /* along the last dimension a row is a row of the operand */
         return i >= 0 && ((const lw_attr_axis *)n->attr)->axis == lw_val_type(g, n->in[i]).rank - 1;

@@ -7,6 +7,7 @@
 
 typedef struct cpu_lower {
     const lw_kernels *k;
+    lw_device *dev;
     lw_arena *arena;
     const lw_graph *g;
     const lw_node *n;
@@ -25,6 +26,8 @@ enum { CPU_PACK_MATMUL = 1, CPU_PACK_CONV, CPU_PACK_CONV_DX };
 bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                        void *attr);
 lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
+/* Side of the Winograd tiles that the device computes this pass with, 0: directly. */
+int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass);
 
 bool lw_cpu_upconv_pays(void *self, const lw_attr_conv *a, bool dx, lw_num num);
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i);

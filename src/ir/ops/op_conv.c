@@ -37,9 +37,9 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_conv *a = n->attr;
     lw_type x = in_type(g, n, 0);
-    if (x.rank != 4 || x.dtype != LW_F32 || x.dim[1] != a->h || x.dim[2] != a->w ||
-        x.dim[3] != a->c)
-        return lw_op_fail(g, n, "input must be f32 [B,H,W,C]");
+    if (x.rank != 4 || x.dim[1] != a->h || x.dim[2] != a->w || x.dim[3] != a->c)
+        return lw_op_fail(g, n, "input must be [B,H,W,C]");
+    LW_TRY(lw_op_check_operand(g, n, 0, 4));
     if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     if (a->stride < 1 || a->kh < 1 || a->kw < 1)
@@ -57,8 +57,9 @@ static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_conv *a = n->attr;
     lw_type dy = in_type(g, n, 0);
-    if (dy.rank != 4 || !lw_type_eq(dy, conv_out(a, dy.dim[0])))
+    if (dy.rank != 4 || !lw_op_same_shape(dy, conv_out(a, dy.dim[0])))
         return lw_op_fail(g, n, "dy must have the convolution's output shape");
+    LW_TRY(lw_op_check_operand(g, n, 0, -1));
     if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type dx = lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c);
@@ -70,9 +71,10 @@ static int infer_dw(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_conv *a = n->attr;
     lw_type dy = in_type(g, n, 0), x = in_type(g, n, 1);
-    if (dy.rank != 4 || !lw_type_eq(dy, conv_out(a, dy.dim[0])) ||
-        !lw_type_eq(x, lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c)))
+    if (dy.rank != 4 || !lw_op_same_shape(dy, conv_out(a, dy.dim[0])) ||
+        !lw_type_eq(x, lw_type_of(dy.dtype, 4, dy.dim[0], a->h, a->w, a->c)))
         return lw_op_fail(g, n, "dy and x must belong to one convolution");
+    LW_TRY(lw_op_check_operand(g, n, 0, -1));
     *out = (lw_infer){
         2, {lw_type_of(LW_F32, 4, a->o, a->kh, a->kw, a->c), lw_type_of(LW_F32, 1, a->o)}};
     return 0;

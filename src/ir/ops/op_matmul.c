@@ -32,14 +32,18 @@ static int infer_matmul(const lw_graph *g, const lw_node *n, lw_infer *out)
         m = k;
         k = swap;
     }
-    if (ta.dtype != LW_F32 || tb.dtype != LW_F32 || k != k1)
+    if (k != k1)
         return lw_op_fail(g, n, "inner dimensions differ");
+    LW_TRY(lw_op_check_operand(g, n, 0, a->trans_a ? -1 : 4));
+    if (tb.dtype != (a->trans_a ? ta.dtype : LW_F32))
+        return lw_op_fail(g, n, "the second operand must be f32, or as the first when transposed");
     if (has_in(n, 2) && lw_type_count(in_type(g, n, 2)) != n1)
         return lw_op_fail(g, n, "bias must have one element per column");
     if (has_in(n, 3) && lw_type_count(in_type(g, n, 3)) != m * n1)
         return lw_op_fail(g, n, "residual must have the result's shape");
     lw_type t = a->trans_a ? lw_type_of(LW_F32, 2, (int32_t)m, (int32_t)n1) : ta;
     t.dim[t.rank - 1] = (int32_t)n1;
+    t.dtype = LW_F32;
     return lw_op_one(out, t);
 }
 

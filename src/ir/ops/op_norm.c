@@ -21,10 +21,14 @@ static int check_operands(const lw_graph *g, const lw_node *n, int x_at, int fir
 
 static int infer_norm(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
+    const lw_attr_norm *a = n->attr;
     LW_TRY(check_operands(g, n, 0, 1));
-    lw_type x = in_type(g, n, 0);
-    lw_type stat = lw_type_of(LW_F32, 2, x.dim[0], ((const lw_attr_norm *)n->attr)->groups);
-    *out = (lw_infer){3, {x, stat, stat}};
+    lw_type y = in_type(g, n, 0), stat = lw_type_of(LW_F32, 2, y.dim[0], a->groups);
+    if (a->store)
+        y.dtype = (lw_dtype)a->store;
+    if ((y.dtype == LW_U8) != lw_op_is_quant(g, n, 5))
+        return lw_op_fail(g, n, "u8 and f32[2] of scale and zero point belong together");
+    *out = (lw_infer){3, {y, stat, stat}};
     return 0;
 }
 
@@ -67,6 +71,8 @@ static void print_norm(lw_str *s, const lw_node *n)
     static const char *const act[] = {"", " relu", " silu"};
     const lw_attr_norm *a = n->attr;
     lw_str_addf(s, "groups %d eps %g%s", a->groups, (double)a->eps, act[a->act]);
+    if (a->store)
+        lw_str_addf(s, " %s", lw_dtype_name((lw_dtype)a->store));
 }
 
 const lw_op_def lw_op_group_norm = {

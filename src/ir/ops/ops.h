@@ -16,6 +16,13 @@ int lw_op_one(lw_infer *out, lw_type t);
 /* infer rule: the type of input 0. */
 int lw_op_like_first(const lw_graph *g, const lw_node *n, lw_infer *out);
 
+/* Is input i a pair f32[2] of scale and zero point? (op_cast.c) */
+bool lw_op_is_quant(const lw_graph *g, const lw_node *n, int i);
+/* Activation i of a product: f32, bf16, or u8 with its pair as input `quant` (-1: no u8). */
+int lw_op_check_operand(const lw_graph *g, const lw_node *n, int i, int quant);
+/* Equal but for the element type. */
+bool lw_op_same_shape(lw_type a, lw_type b);
+
 static inline lw_type in_type(const lw_graph *g, const lw_node *n, int i)
 {
     return lw_val_type(g, n->in[i]);

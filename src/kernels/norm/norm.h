@@ -45,11 +45,22 @@ typedef struct lw_norm_shape {
               const real *beta, const real *scale, const real *shift, const lw_norm_shape *s,  \
               ptrdiff_t g0, ptrdiff_t g1, int add_dx, float *scratch)
 
+/*
+ * As forward, y of bf16 (num LW_NUM_BF16) or u8 (LW_NUM_S8; pair = {scale, zero}, u8 = y / scale +
+ * zero as kernels/cast rounds it; NULL otherwise). y may not be x.
+ */
+typedef void lw_norm_forward_narrow_fn(void *y, float *mean, float *rstd, const float *x,
+                                       const float *gamma, const float *beta, const float *scale,
+                                       const float *shift, lw_num num, const float *pair,
+                                       const lw_norm_shape *s, ptrdiff_t g0, ptrdiff_t g1,
+                                       float *scratch);
+
 typedef LW_NORM_FORWARD(lw_norm_forward_fn, float);
 typedef LW_NORM_BACKWARD(lw_norm_backward_fn, float);
 
 typedef struct lw_norm_kernels {
     lw_norm_forward_fn *forward;
+    lw_norm_forward_narrow_fn *forward_narrow;
     lw_norm_backward_fn *backward;
 } lw_norm_kernels;
 

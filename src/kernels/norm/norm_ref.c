@@ -30,6 +30,58 @@ static double norm_slope(double u, lw_act act)
 #define LW_REF(name) name##_f64
 #include "kernels/norm/norm_ref.inc"
 
+/* Mean and rstd of group g, in double as forward has them. */
+static void group_stats(double *mean, double *rstd, const float *x, const lw_norm_shape *s,
+                        ptrdiff_t g)
+{
+    ptrdiff_t per = s->c / s->groups;
+    double n = (double)(s->hw * per), sum = 0, sq = 0;
+    for (ptrdiff_t p = 0; p < s->hw; p++)
+        for (ptrdiff_t c = g * per; c < (g + 1) * per; c++)
+            sum += (double)x[p * s->x_pitch + c];
+    *mean = sum / n;
+    for (ptrdiff_t p = 0; p < s->hw; p++)
+        for (ptrdiff_t c = g * per; c < (g + 1) * per; c++) {
+            double d = (double)x[p * s->x_pitch + c] - *mean;
+            sq += d * d;
+        }
+    *rstd = 1.0 / sqrt(sq / n + (double)s->eps);
+}
+
+static void store_narrow(void *y, ptrdiff_t at, float v, lw_num num, const float *pair)
+{
+    if (num == LW_NUM_BF16) {
+        ((lw_bf16 *)y)[at] = lw_bf16_of_f32(v);
+        return;
+    }
+    v *= 1.0f / pair[0];
+    v = v > -pair[1] ? v : -pair[1];
+    v = v < 255.0f - pair[1] ? v : 255.0f - pair[1];
+    ((uint8_t *)y)[at] = (uint8_t)((int32_t)lrintf(v) + (int32_t)pair[1]);
+}
+
+void lw_norm_forward_narrow_ref(void *y, float *mean, float *rstd, const float *x,
+                                const float *gamma, const float *beta, const float *scale,
+                                const float *shift, lw_num num, const float *pair,
+                                const lw_norm_shape *s, ptrdiff_t g0, ptrdiff_t g1, float *scratch)
+{
+    ptrdiff_t per = s->c / s->groups;
+    (void)scratch;
+    for (ptrdiff_t g = g0; g < g1; g++) {
+        double m, r;
+        group_stats(&m, &r, x, s, g);
+        mean[g] = (float)m;
+        rstd[g] = (float)r;
+        for (ptrdiff_t p = 0; p < s->hw; p++)
+            for (ptrdiff_t c = g * per; c < (g + 1) * per; c++) {
+                double u = ((double)x[p * s->x_pitch + c] - m) * r * norm_at_ref(gamma, c, 1.0);
+                u = (u + norm_at_ref(beta, c, 0.0)) * (1.0 + norm_at_ref(scale, c, 0.0));
+                u += norm_at_ref(shift, c, 0.0);
+                store_narrow(y, p * s->y_pitch + c, (float)norm_act(u, s->act), num, pair);
+            }
+    }
+}
+
 /* Coefficients a, b, sums s1, s2 and mean, rstd by channel, rounded up to whole vectors. */
 size_t lw_norm_scratch(const lw_norm_shape *s)
 {

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Casts between element types, row by row: what is read may lie in wider rows. */
+#include "backend/cpu/cpu_private.h"
+
+typedef struct cast_arg {
+    const lw_kernels *k;
+    cpu_range r; /* of rows */
+    ptrdiff_t row, pitch;
+} cast_arg;
+
+/* Elements of n rows when they lie one behind the other, else of one. */
+static ptrdiff_t run_of(const cast_arg *a, int64_t n)
+{
+    return a->pitch == a->row ? n * a->row : a->row;
+}
+
+static void to_bf16_task(const lw_task *t)
+{
+    const cast_arg *a = t->arg;
+    int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index);
+    for (ptrdiff_t n = run_of(a, end - at); at < end; at += n / a->row)
+        a->k->cast.f32_to_bf16((lw_bf16 *)t->out[0] + at * a->row,
+                               (const float *)t->in[0] + at * a->pitch, n);
+}
+
+static void from_bf16_task(const lw_task *t)
+{
+    const cast_arg *a = t->arg;
+    int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index);
+    for (ptrdiff_t n = run_of(a, end - at); at < end; at += n / a->row)
+        a->k->cast.bf16_to_f32((float *)t->out[0] + at * a->row,
+                               (const lw_bf16 *)t->in[0] + at * a->pitch, n);
+}
+
+static void to_u8_task(const lw_task *t)
+{
+    const cast_arg *a = t->arg;
+    const float *q = t->in[1];
+    int64_t at = cpu_begin(a->r, t->index), end = cpu_end(a->r, t->index);
+    for (ptrdiff_t n = run_of(a, end - at); at < end; at += n / a->row)
+        a->k->cast.f32_to_u8((uint8_t *)t->out[0] + at * a->row,
+                             (const float *)t->in[0] + at * a->pitch, n, q[0], (int32_t)q[1]);
+}
+
+int lw_cpu_lower_cast(cpu_lower *c)
+{
+    cast_arg *a = lw_cpu_arg(c, sizeof *a);
+    if (!a)
+        return LW_ENOMEM;
+    lw_type t = cpu_out(c, 0);
+    a->k = c->k;
+    a->row = lw_type_last(t);
+    a->pitch = cpu_in_pitch(c, 0);
+    a->r = cpu_split(lw_type_count(t) / a->row, a->row);
+    lw_cpu_phase(c,
+                 t.dtype == LW_U8     ? to_u8_task
+                 : t.dtype == LW_BF16 ? to_bf16_task
+                                      : from_bf16_task,
+                 cpu_range_tasks(a->r));
+    return 0;
+}

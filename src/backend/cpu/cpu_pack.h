@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to backend/cpu: how a weight becomes what a product's kernel reads. */
+#ifndef LW_CPU_PACK_H
+#define LW_CPU_PACK_H
+
+#include "backend/cpu/cpu_private.h"
+
+/* The first member of the records of products and of the pack op. */
+typedef struct cpu_pack {
+    const lw_kernels *k;
+    lw_num num; /* of the operands */
+    bool conv;
+    lw_conv_shape shape; /* conv: of one image or of the batch, it does not matter */
+    lw_conv_pass pass;
+    int tile; /* conv in f32: side of Winograd's tiles, or 0 */
+    ptrdiff_t N, K
+    , stride_n, stride_k; /* product: element (n, k) at n stride_n + k stride_k */
+    size_t scale_at;      /* byte offset of the N scales of an s8 weight */
+} cpu_pack;
+
+/* The operand type that goes with activations of a dtype. */
+lw_num lw_cpu_num(lw_dtype t);
+cpu_pack lw_cpu_pack_product(const lw_kernels *k, lw_num num, ptrdiff_t N, ptrdiff_t K,
+                             bool rows_are_n);
+/* tile: see lw_winograd_tile; 0 unless num is f32. */
+cpu_pack lw_cpu_pack_conv(const lw_kernels *k, lw_num num, const lw_conv_shape *s,
+                          lw_conv_pass pass, int tile);
+/* Packed weight, and scales behind it. */
+size_t lw_cpu_pack_bytes(const cpu_pack *p);
+/* Phases that pack input 1 into the step's workspace: for weights that inputs have a part in. The
+ * step's record starts with a cpu_pack. */
+void lw_cpu_pack_in_step(cpu_lower *c, const cpu_pack *p);
+/* What forward kernels want to know of u8 activations: pair is {scale, zero}. */
+static inline lw_quant lw_cpu_quant(const cpu_pack *p, const float *pair, const void *packed)
+{
+    return (lw_quant){.a_scale = pair[0],
+                      .a_zero = (int32_t)pair[1],
+                      .b_scale = (const float *)((const char *)packed + p->scale_at)};
+}
+
+#endif

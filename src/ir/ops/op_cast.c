@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element types: the cast op, and which types products take. */
+#include "ir/ops/ops.h"
+
+static bool can_cast(lw_dtype from, lw_dtype to)
+{
+    if (from == LW_BF16)
+        return to == LW_F32;
+    return from == LW_F32 && (to == LW_BF16 || to == LW_U8);
+}
+
+bool lw_op_is_quant(const lw_graph *g, const lw_node *n, int i)
+{
+    if (!has_in(n, i))
+        return false;
+    lw_type q = in_type(g, n, i);
+    return q.dtype == LW_F32 && lw_type_count(q) == 2;
+}
+
+int lw_op_check_operand(const lw_graph *g, const lw_node *n, int i, int quant)
+{
+    lw_dtype t = in_type(g, n, i).dtype;
+    if (t != LW_F32 && t != LW_BF16 && (t != LW_U8 || quant < 0))
+        return lw_op_fail(g, n, "element type is not one that products take");
+    if ((t == LW_U8) != (quant >= 0 && lw_op_is_quant(g, n, quant)))
+        return lw_op_fail(g, n, "u8 and f32[2] of scale and zero point belong together");
+    return 0;
+}
+
+bool lw_op_same_shape(lw_type a, lw_type b)
+{
+    a.dtype = b.dtype;
+    return lw_type_eq(a, b);
+}
+
+static int infer_cast(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    lw_type t = in_type(g, n, 0);
+    lw_dtype to = (lw_dtype)((const lw_attr_cast *)n->attr)->to;
+    if (!can_cast(t.dtype, to))
+        return lw_op_fail(g, n, "casts are f32 to bf16 or u8, and bf16 to f32");
+    if ((to == LW_U8) != lw_op_is_quant(g, n, 1))
+        return lw_op_fail(g, n, "u8 and f32[2] of scale and zero point belong together");
+    t.dtype = to;
+    return lw_op_one(out, t);
+}
+
+static void print_cast(lw_str *s, const lw_node *n)
+{
+    lw_str_add(s, lw_dtype_name((lw_dtype)((const lw_attr_cast *)n->attr)->to));
+}
+
+const lw_op_def lw_op_cast = {
+    .name = "cast",
+    .infer = infer_cast,
+    .grad = lw_grad_none,
+    .cost = lw_cost_bytes,
+    .print = print_cast,
+};
+
+lw_val lw_cast(lw_graph *g, lw_val x, lw_dtype to, lw_val quant)
+{
+    if (!lw_val_ok(x) || lw_val_type(g, x).dtype == to)
+        return x;
+    lw_attr_cast a = {.to = (int32_t)to};
+    return lw_graph_op(g, LW_OP_CAST, (lw_val[]){x, quant}, lw_val_ok(quant) ? 2 : 1, &a, sizeof a);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * precision: which products read bf16 or u8 instead of f32, and the casts that make what they read.
+ * Input: a fused f32 graph. Output: the same graph in which products have narrow operands; results
+ * of products, weights, and everything else stay f32 (packing rounds weights, see the device).
+ *
+ * A product is narrow when its depth fills 32-bit words and it is neither thin (a picture's first
+ * and last layer) nor a row per sample (embeddings of time and class, heads). With LW_NUM_S8
+ * forward products that were calibrated read u8; what remains reads bf16. A pure function of
+ * per-sample shapes, so that results depend on neither batch nor neighbours.
+ *
+ * One cast per value however many read it, right behind the value, on this side of reshapes:
+ * forward and weight gradient share it. A group norm or an elementwise program read by products
+ * only writes the narrow type itself. Must not change anything else.
+ */
+#include "plan/plan_pass.h"
+
+#include <string.h>
+
+enum { THIN = 8 }; /* channels; below, a product stays f32 */
+
+/* What reads an old value, and what stands for it in each type in the new graph. */
+typedef struct typed_val {
+    bool f32, bf16, u8;
+    int32_t edge; /* of the calibration, with u8 */
+    lw_val as_bf16, as_u8;
+} typed_val;
+
+typedef struct precision {
+    lw_num num;
+    const lw_calibration *calibration;
+    typed_val *val; /* by old value id */
+    lw_val *pair;   /* by edge: {scale, zero} in the new graph */
+    bool marked;
+} precision;
+
+/* ---- which products ---------------------------------------------------------------------------
+ */
+
+static const char *weight_name(const lw_graph *g, lw_val v)
+{
+    const lw_node *n = lw_val_node(g, v);
+    if (n->op == LW_OP_PARAM)
+        return ((const lw_attr_param *)n->attr)->name;
+    for (int i = 0; i < n->n_in; i++) {
+        const char *name = lw_val_ok(n->in[i]) ? weight_name(g, n->in[i]) : NULL;
+        if (name)
+            return name;
+    }
+    return NULL;
+}
+
+/* Depth and results of a product; false for other ops. A weight gradient has no depth to fill. */
+static bool product_size(const lw_graph *g, const lw_node *n, int64_t *depth, int64_t *taps,
+                         int64_t *results)
+{
+    *taps = 1;
+    if (n->op == LW_OP_MATMUL) {
+        const lw_attr_matmul *a = n->attr;
+        lw_type t = lw_val_type(g, n->in[0]);
+        *depth = lw_type_last(t);
+        *results = lw_type_last(lw_val_type(g, n->out[0]));
+        return t.rank > 2 && !(a->trans_a && a->trans_b);
+    }
+    if (n->op != LW_OP_CONV2D && n->op != LW_OP_CONV2D_DX && n->op != LW_OP_CONV2D_DW)
+        return false;
+    const lw_attr_conv *a = n->attr;
+    *depth = n->op == LW_OP_CONV2D_DX ? a->o : a->c;
+    *results = n->op == LW_OP_CONV2D_DX ? a->c : a->o;
+    *taps = (int64_t)a->kh * a->kw;
+    return true;
+}
+
+static bool weight_gradient(const lw_node *n)
+{
+    return n->op == LW_OP_CONV2D_DW ||
+           (n->op == LW_OP_MATMUL && ((const lw_attr_matmul *)n->attr)->trans_a);
+}
+
+/* Edge of the calibration that feeds a forward product; -1: none. */
+static int32_t edge_of(const precision *p, const lw_graph *g, const lw_node *n)
+{
+    if (p->num != LW_NUM_S8 || weight_gradient(n) || n->op == LW_OP_CONV2D_DX)
+        return -1;
+    const char *name = weight_name(g, n->in[1]);
+    for (int32_t i = 0; name && i < p->calibration->n; i++)
+        if (strcmp(p->calibration->edge[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* The operand type of a node: F32 for whatever is no product. */
+static lw_num operand_num(const precision *p, const lw_graph *g, const lw_node *n)
+{
+    enum { EXACT = 65536 }; /* depth up to which sums of bytes are exact */
+    int64_t depth, taps, results;
+    if (!product_size(g, n, &depth, &taps, &results) || depth < THIN || results < THIN)
+        return LW_NUM_F32;
+    if (depth % 4 == 0 && depth * taps < EXACT && edge_of(p, g, n) >= 0)
+        return LW_NUM_S8;
+    return weight_gradient(n) || depth % 2 == 0 ? LW_NUM_BF16 : LW_NUM_F32;
+}
+
+/* Is input i of a product an activation? */
+static bool is_activation(const lw_node *n, int i)
+{
+    return i == 0 || (i == 1 && weight_gradient(n));
+}
+
+/* ---- who reads what ---------------------------------------------------------------------------
+ */
+
+static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
+{
+    lw_num num = operand_num(p, g, n);
+    for (int i = 0; i < n->n_in; i++) {
+        typed_val *v = &p->val[n->in[i].id];
+        lw_num as = is_activation(n, i) ? num : LW_NUM_F32;
+        v->f32 |= as == LW_NUM_F32;
+        v->bf16 |= as == LW_NUM_BF16;
+        if (as == LW_NUM_S8) { /* the first consumer's range: all have seen the same value */
+            v->edge = edge_of(p, g, n);
+            v->u8 = true;
+        }
+    }
+}
+
+static void mark_values(precision *p, const lw_rewrite *r)
+{
+    const lw_graph *g = r->from;
+    p->marked = true;
+    for (int i = 0; i < lw_graph_output_count(g); i++)
+        p->val[lw_graph_output_at(g, i)->val.id].f32 = true;
+    for (uint32_t k = lw_graph_node_count(g); k-- > 0;) {
+        const lw_node *n = lw_graph_node(g, k);
+        if (!r->live[k])
+            continue;
+        if (n->op != LW_OP_RESHAPE) {
+            mark_inputs(p, g, n);
+            continue;
+        }
+        const typed_val *out = &p->val[n->out[0].id];
+        typed_val *in = &p->val[n->in[0].id];
+        in->f32 |= out->f32;
+        in->bf16 |= out->bf16;
+        in->edge = out->u8 ? out->edge : in->edge;
+        in->u8 |= out->u8;
+    }
+}
+
+/* ---- rewriting --------------------------------------------------------------------------------
+ */
+
+static lw_val quant_pair(precision *p, lw_graph *to, int32_t edge)
+{
+    const lw_edge_range *e = &p->calibration->edge[edge];
+    if (!lw_val_ok(p->pair[edge]))
+        p->pair[edge] = lw_const(to, lw_type_of(LW_F32, 1, 2), (float[]){e->scale, (float)e->zero});
+    return p->pair[edge];
+}
+
+/* Nodes made beside n stand in its scope. */
+static const char *enter_scope(lw_rewrite *r, const lw_node *n)
+{
+    const char *scope = lw_arena_strdup(lw_graph_arena(r->to), n->scope);
+    return lw_scope_set(r->to, scope ? scope : "");
+}
+
+/* Behind n: the casts of its outputs that narrow products read. */
+static int add_casts(lw_rewrite *r, const lw_node *n, precision *p)
+{
+    const char *up = enter_scope(r, n);
+    for (int i = 0; i < n->n_out; i++) {
+        typed_val *v = &p->val[n->out[i].id];
+        lw_val f32 = r->map[n->out[i].id];
+        if (v->bf16 && !lw_val_ok(v->as_bf16))
+            v->as_bf16 = lw_cast(r->to, f32, LW_BF16, LW_NOVAL);
+        if (v->u8 && !lw_val_ok(v->as_u8))
+            v->as_u8 = lw_cast(r->to, f32, LW_U8, quant_pair(p, r->to, v->edge));
+    }
+    lw_scope_set(r->to, up);
+    return lw_graph_error(r->to);
+}
+
+static lw_val reshape_as(lw_rewrite *r, lw_val v, lw_type type)
+{
+    if (!lw_val_ok(v))
+        return v;
+    type.dtype = lw_val_type(r->to, v).dtype;
+    return lw_reshape(r->to, v, type);
+}
+
+static int emit_reshape(lw_rewrite *r, const lw_node *n, precision *p)
+{
+    lw_type t = ((const lw_attr_type *)n->attr)->type;
+    const typed_val *in = &p->val[n->in[0].id];
+    typed_val *out = &p->val[n->out[0].id];
+    const char *up = enter_scope(r, n);
+    if (out->f32)
+        r->map[n->out[0].id] = reshape_as(r, lw_rewrite_map(r, n->in[0]), t);
+    if (out->bf16)
+        out->as_bf16 = reshape_as(r, in->as_bf16, t);
+    if (out->u8)
+        out->as_u8 = reshape_as(r, in->as_u8, t);
+    lw_scope_set(r->to, up);
+    return lw_graph_error(r->to);
+}
+
+/* A group norm or elementwise program read in one narrow type only writes it. */
+static bool emit_narrow(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    typed_val *v = &p->val[n->out[0].id];
+    lw_val in[LW_MAX_IN] = {{0}};
+    if (v->f32 || v->bf16 == v->u8 || (n->op != LW_OP_GROUP_NORM && n->op != LW_OP_EW))
+        return false;
+    for (int i = 0; i < n->n_in; i++)
+        in[i] = lw_rewrite_map(r, n->in[i]);
+    if (n->op == LW_OP_EW) {
+        lw_attr_ew a = *(const lw_attr_ew *)n->attr;
+        if (v->u8)
+            return false;
+        a.type.dtype = LW_BF16;
+        *rc = lw_rewrite_emit(r, n, n->op, in, n->n_in, &a, sizeof a);
+    } else {
+        lw_attr_norm a = *(const lw_attr_norm *)n->attr;
+        a.store = v->u8 ? LW_U8 : LW_BF16;
+        if (v->u8)
+            in[5] = quant_pair(p, r->to, v->edge);
+        *rc = lw_rewrite_emit(r, n, n->op, in, v->u8 ? 6 : n->n_in, &a, sizeof a);
+    }
+    *(v->u8 ? &v->as_u8 : &v->as_bf16) = r->map[n->out[0].id];
+    return true;
+}
+
+static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *p)
+{
+    enum { QUANT = 4 };
+    lw_val in[LW_MAX_IN] = {{0}};
+    int n_in = n->n_in;
+    for (int i = 0; i < n->n_in; i++) {
+        const typed_val *v = &p->val[n->in[i].id];
+        in[i] = !is_activation(n, i) ? lw_rewrite_map(r, n->in[i])
+                : num == LW_NUM_S8   ? v->as_u8
+                                     : v->as_bf16;
+    }
+    if (num == LW_NUM_S8) {
+        in[QUANT] = quant_pair(p, r->to, p->val[n->in[0].id].edge);
+        n_in = LW_MAX(n_in, QUANT + 1);
+    }
+    return lw_rewrite_emit(r, n, n->op, in, n_in, n->attr, n->attr_size);
+}
+
+static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
+{
+    precision *p = arg;
+    int rc = 0;
+    if (!p->marked)
+        mark_values(p, r);
+    if (n->op == LW_OP_RESHAPE)
+        return emit_reshape(r, n, p);
+    lw_num num = operand_num(p, r->from, n);
+    if (num != LW_NUM_F32)
+        rc = emit_product(r, n, num, p);
+    else if (!emit_narrow(r, n, p, &rc))
+        rc = lw_rewrite_copy(r, n, NULL);
+    return rc < 0 ? rc : add_casts(r, n, p);
+}
+
+/* An error for a calibration of another network. */
+static int check_calibration(const precision *p, const lw_graph *g)
+{
+    if (p->num != LW_NUM_S8)
+        return 0;
+    if (!p->calibration || p->calibration->n == 0)
+        return lw_fail(LW_EUSAGE, "int8 needs the ranges of a calibration: make them with "
+                                  "`leeway quantize`");
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
+        if (operand_num(p, g, lw_graph_node(g, k)) == LW_NUM_S8)
+            return 0;
+    return lw_fail(LW_EFORMAT,
+                   "none of the %d calibrated weights belongs to a product of this "
+                   "network that int8 can compute",
+                   (int)p->calibration->n);
+}
+
+int lw_pass_precision(lw_graph **g, lw_device *dev, lw_num num, const lw_calibration *c)
+{
+    precision p = {.num = num, .calibration = c};
+    LW_TRY(check_calibration(&p, *g));
+    p.val = lw_calloc(lw_graph_val_count(*g) + 1u, sizeof *p.val);
+    p.pair = lw_calloc((c ? (size_t)c->n : 0u) + 1u, sizeof *p.pair);
+    int rc = p.val && p.pair ? lw_rewrite_graph(g, dev, precision_node, &p) : LW_ENOMEM;
+    lw_free(&p.val);
+    lw_free(&p.pair);
+    return rc;
+}
+
+/* ---- calibration ------------------------------------------------------------------------------
+ */
+
+int lw_calibration_outputs(lw_graph *g)
+{
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
+        const lw_node *n = lw_graph_node(g, k);
+        int64_t depth, taps, results;
+        if (n->op == LW_OP_CONV2D_DX || !product_size(g, n, &depth, &taps, &results) ||
+            weight_gradient(n) || depth % 4 || depth < THIN || results < THIN)
+            continue;
+        const char *weight = weight_name(g, n->in[1]);
+        const char *name = weight ? lw_arena_printf(lw_graph_arena(g), LW_EDGE_OUTPUT "%s", weight)
+                                  : NULL;
+        if (weight && !name)
+            return LW_ENOMEM;
+        if (weight)
+            lw_graph_output_add(g, name, n->in[0], LW_NOVAL);
+    }
+    return lw_graph_error(g);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Element types: which products get narrow operands and from where, dumps of the pass, agreement
+ * with f32 and with the oracle of the same type, the same bits for any number of threads and any
+ * batch, and what int8 says without its ranges.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/plan_util.h"
+
+#define DUMPS "tests/plan/dumps/"
+static bool update;
+
+static void compile(plan_lab *l, const lw_compile_opts *o)
+{
+    lw_exec_free(&l->exec);
+    lw_plan_free(&l->plan);
+    if (lw_compile(l->g, l->dev, o, &l->plan) < 0)
+        fail_msg("%s", lw_errmsg());
+    assert_int_equal(lw_exec_new(l->plan, LW_SLAB_PARAM, &l->exec), 0);
+}
+
+static void settle(plan_lab *l)
+{
+    assert_int_equal(lw_store_fix(l->store), 0);
+    lw_store_init(l->store, 3);
+}
+
+/* ---- calibration by hand: minimum and maximum of every edge -------------------------------------
+ */
+
+enum { MAX_EDGES = 64 };
+typedef struct ranges {
+    char name[MAX_EDGES][96];
+    lw_edge_range edge[MAX_EDGES];
+    lw_calibration c;
+} ranges;
+
+static void measure(ranges *r, const plan_lab *l)
+{
+    memset(r, 0, sizeof *r);
+    for (int i = 0; i < l->plan->n_output; i++) {
+        const lw_plan_port *p = &l->plan->output[i];
+        if (!lw_str_starts(p->name, LW_EDGE_OUTPUT))
+            continue;
+        const float *x = lw_exec_data(l->exec, p->name);
+        float lo = 0, hi = 0;
+        for (int64_t e = 0; e < lw_type_count(p->type); e++) {
+            lo = fminf(lo, x[e]);
+            hi = fmaxf(hi, x[e]);
+        }
+        assert_true(r->c.n < MAX_EDGES && hi > lo);
+        snprintf(r->name[r->c.n], sizeof r->name[0], "%s", p->name + strlen(LW_EDGE_OUTPUT));
+        r->edge[r->c.n] = (lw_edge_range){.name = r->name[r->c.n],
+                                          .scale = (hi - lo) / 255.0f,
+                                          .zero = (int32_t)lrintf(-lo * 255.0f / (hi - lo))};
+        r->c.n++;
+    }
+    r->c.edge = r->edge;
+}
+
+/* Ranges of the sampling U-Net. */
+static void calibrate(ranges *r)
+{
+    plan_lab l;
+    lab_open(&l, 2, lw_isa_best());
+    lab_unet_sample(&l, 4);
+    settle(&l);
+    assert_int_equal(lw_calibration_outputs(l.g), 0);
+    compile(&l, &(lw_compile_opts){.opt = 1});
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){4, 7}), 0);
+    measure(r, &l);
+    lab_close(&l);
+}
+
+/* ---- dumps and structure ------------------------------------------------------------------------
+ */
+
+/* A residual block and its gradients. */
+static void build_block(plan_lab *l, bool train)
+{
+    lw_graph *g = l->g;
+    lw_val x = LAB_X(l, "x", 2, 4, 4, 8);
+    lw_val h = lw_group_norm(&l->b, "norm1", x, (lw_norm_opts){.groups = 4, .act = LW_ACT_SILU});
+    h = lw_conv2d(&l->b, "conv1", h, 16, (lw_conv_opts){.kernel = 3, .pad = 1});
+    h = lw_group_norm(&l->b, "norm2", h, (lw_norm_opts){.groups = 4, .act = LW_ACT_SILU});
+    h = lw_conv2d(&l->b, "conv2", h, 16, (lw_conv_opts){.kernel = 3, .pad = 1});
+    h = lw_add(g, h, lw_conv2d(&l->b, "skip", x, 16, (lw_conv_opts){.kernel = 1}));
+    h = lw_conv2d(&l->b, "out", h, 3, (lw_conv_opts){.kernel = 3, .pad = 1});
+    if (!train) {
+        lab_output(l, "y", h);
+        return;
+    }
+    lw_val loss = lw_mean(g, lw_sqr(g, h), LW_OVER_ALL);
+    lab_output(l, "loss", loss);
+    assert_int_equal(lw_grad_params(g, loss, LW_NOVAL), 0);
+}
+
+static void check_dump(const char *path, bool train, lw_num num, const lw_calibration *c)
+{
+    plan_lab l;
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    LW_CLEANUP(lw_free) char *want = NULL;
+    size_t n;
+    lab_open(&l, 1, LW_ISA_REF);
+    build_block(&l, train);
+    settle(&l);
+    compile(
+        &l,
+        &(lw_compile_opts){
+            .opt = 1, .dump = &text, .dump_pass = "precision", .precision = num, .calibration = c});
+    lab_close(&l);
+    if (update)
+        assert_int_equal(lw_file_write(path, lw_str_c(&text), text.len), 0);
+    if (lw_file_read(path, 0, &want, &n) < 0)
+        fail_msg("%s", lw_errmsg());
+    if (strcmp(want, lw_str_c(&text)) != 0)
+        fail_msg("%s differs (test_plan_precision --update writes it again); now:\n%s", path,
+                 lw_str_c(&text));
+}
+
+static void test_dumps(void **state)
+{
+    (void)state;
+    static const lw_edge_range edge[] = {{"conv1.weight", 0.02f, 14}, {"conv2.weight", 0.02f, 15}};
+    check_dump(DUMPS "precision_bf16.txt", false, LW_NUM_BF16, NULL);
+    check_dump(DUMPS "precision_bf16_train.txt", true, LW_NUM_BF16, NULL);
+    check_dump(DUMPS "precision_int8.txt", false, LW_NUM_S8, &(lw_calibration){edge, 2});
+}
+
+/* Forward and weight gradient read one bf16 value, which the norm wrote; thin layers stay f32. */
+static void test_shared_casts(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    build_block(&l, true);
+    settle(&l);
+    compile(&l, &(lw_compile_opts){.opt = 1, .precision = LW_NUM_BF16});
+    const lw_graph *g = l.plan->graph;
+    int stores = 0, thin = 0, shared = 0;
+    for (uint32_t i = 0; i < lw_graph_node_count(g); i++) {
+        const lw_node *n = lw_graph_node(g, i);
+        if (n->op == LW_OP_GROUP_NORM)
+            stores += lw_val_type(g, n->out[0]).dtype == LW_BF16;
+        if (n->op == LW_OP_CONV2D)
+            thin += lw_val_type(g, n->in[0]).dtype == LW_F32;
+        for (uint32_t k = 0; n->op == LW_OP_CONV2D && k < lw_graph_node_count(g); k++) {
+            const lw_node *d = lw_graph_node(g, k);
+            shared += d->op == LW_OP_CONV2D_DW && d->in[1].id == n->in[0].id &&
+                      lw_val_type(g, d->in[1]).dtype == LW_BF16;
+        }
+    }
+    assert_int_equal(stores, 2);
+    assert_int_equal(thin, 1);   /* "out", 16 -> 3 */
+    assert_int_equal(shared, 3); /* conv1, conv2, skip */
+    lab_close(&l);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    size_t bytes[2];
+    for (int num = LW_NUM_F32; num <= LW_NUM_BF16; num++) {
+        plan_lab l;
+        lab_open(&l, 1, lw_isa_best());
+        lab_unet_train(&l, 8);
+        settle(&l);
+        compile(&l, &(lw_compile_opts){.opt = 1, .precision = (lw_num)num});
+        bytes[num] = l.plan->frame_bytes;
+        lab_close(&l);
+    }
+    print_message("training step of 8: %zu bytes of values in f32, %zu in bf16\n", bytes[0],
+                  bytes[1]);
+    assert_true(bytes[LW_NUM_BF16] < bytes[LW_NUM_F32]);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------
+ */
+
+enum { ROW = 8 * 8 * 3 };
+
+/* Rows of the sampling U-Net in `num`. */
+static void sample(float *y, int32_t batch, int threads, lw_isa isa, int opt, lw_num num,
+                   const ranges *r)
+{
+    plan_lab l;
+    lab_open(&l, threads, isa);
+    lab_unet_sample(&l, batch);
+    settle(&l);
+    compile(&l, &(lw_compile_opts){.opt = opt, .precision = num, .calibration = r ? &r->c : NULL});
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){4, 7}), 0);
+    memcpy(y, lw_exec_data(l.exec, "y"), sizeof(float) * ROW * (size_t)batch);
+    lab_close(&l);
+}
+
+/* Root mean square of a - b, relative to a's. */
+static double distance(const float *a, const float *b, int64_t n)
+{
+    double d = 0, s = 0;
+    for (int64_t i = 0; i < n; i++) {
+        d += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        s += (double)a[i] * (double)a[i];
+    }
+    return sqrt(d / s);
+}
+
+static void test_agreement(void **state)
+{
+    (void)state;
+    static ranges r;
+    static float f32[5 * ROW], fast[5 * ROW], oracle[5 * ROW];
+    static const double bound[] = {0, 1e-2, 8e-2};
+    calibrate(&r);
+    sample(f32, 5, 2, lw_isa_best(), 1, LW_NUM_F32, NULL);
+    for (int num = LW_NUM_BF16; num <= LW_NUM_S8; num++) {
+        const ranges *c = num == LW_NUM_S8 ? &r : NULL;
+        sample(oracle, 5, 1, LW_ISA_REF, 0, (lw_num)num, c);
+        for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
+            sample(fast, 5, 2, (lw_isa)isa, 1, (lw_num)num, c);
+            double to_f32 = distance(f32, fast, 5 * ROW), to_own = distance(oracle, fast, 5 * ROW);
+            print_message("%s at %s: relative difference to f32 %.2g, to its oracle %.2g\n",
+                          num == LW_NUM_S8 ? "int8" : "bf16", lw_isa_name((lw_isa)isa), to_f32,
+                          to_own);
+            assert_true(to_f32 > 1e-5 && to_f32 < bound[num]);
+            assert_true(to_own < bound[num] / 2);
+        }
+    }
+}
+
+static void test_bits(void **state)
+{
+    (void)state;
+    static ranges r;
+    static float one[7 * ROW], other[7 * ROW];
+    calibrate(&r);
+    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++)
+        for (int num = LW_NUM_BF16; num <= LW_NUM_S8; num++) {
+            const ranges *c = num == LW_NUM_S8 ? &r : NULL;
+            sample(one, 7, 1, (lw_isa)isa, 1, (lw_num)num, c);
+            sample(other, 7, 2, (lw_isa)isa, 1, (lw_num)num, c);
+            assert_memory_equal(one, other, sizeof one);
+            sample(other, 7, 5, (lw_isa)isa, 1, (lw_num)num, c);
+            assert_memory_equal(one, other, sizeof one);
+            sample(other, 1, 3, (lw_isa)isa, 1, (lw_num)num, c); /* batch 1, and 4 of 7 */
+            assert_memory_equal(one, other, sizeof(float) * ROW);
+            sample(other, 4, 3, (lw_isa)isa, 1, (lw_num)num, c);
+            assert_memory_equal(one, other, sizeof(float) * 4 * ROW);
+        }
+}
+
+/* ---- errors -------------------------------------------------------------------------------------
+ */
+
+static void test_errors(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    build_block(&l, false);
+    settle(&l);
+    lw_compile_opts o = {.opt = 1, .precision = LW_NUM_S8};
+    assert_int_equal(lw_compile(l.g, l.dev, &o, &l.plan), LW_EUSAGE);
+    assert_non_null(strstr(lw_errmsg(), "leeway quantize"));
+    const lw_edge_range foreign = {"elsewhere.weight", 0.1f, 3};
+    const lw_calibration c = {&foreign, 1};
+    o.calibration = &c;
+    assert_int_equal(lw_compile(l.g, l.dev, &o, &l.plan), LW_EFORMAT);
+    assert_null(l.plan);
+    lab_close(&l);
+}
+
+int main(int argc, char **argv)
+{
+    update = argc > 1 && strcmp(argv[1], "--update") == 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dumps),  cmocka_unit_test(test_shared_casts),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_bits),   cmocka_unit_test(test_errors),
+    };
+    return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
+}
