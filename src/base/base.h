@@ -3,8 +3,8 @@
  * base: what every other folder stands on. Knows libc and POSIX, nothing of ours.
  *
  * Read in this order: error (codes and messages), log, arena and str (memory for set-up),
- * rng (Philox, counter based), bf16 (the storage type), sys (clock, files, memory maps, CPU flags), pool (the one thread
- * pool), ring (bounded queue between two threads).
+ * rng (Philox, counter based), bf16 (the storage type), sys (clock, files, memory maps, CPU flags),
+ * pool (the one thread pool), ring (bounded queue between two threads).
  *
  * Ownership: whoever calls *_new / *_open frees with *_free / *_close, which take T **, accept NULL
  * and half-built objects, and null the pointer. Arenas own everything allocated from them.

@@ -290,6 +290,37 @@ static void weight_grad(check *t)
     weight_grad_case(t, 300, 200, 300, 0, 0, true); /* several output ranges */
 }
 
+/* At avx512bf16 everything in f32 is the function of avx512: the bits cannot differ. */
+static void f32_is_shared(check *t)
+{
+    lw_kernels wide, low;
+    lw_kernels_init(&wide, LW_ISA_AVX512);
+    lw_kernels_init(&low, LW_ISA_AVX512BF16);
+#define SAME(field) check_same(t, &low.field, &wide.field, sizeof wide.field, "%s", #field)
+    SAME(attention);
+    SAME(cast);
+    SAME(drift);
+    SAME(ew);
+    SAME(norm);
+    SAME(optim);
+    SAME(pooling);
+    SAME(random);
+    SAME(reduce);
+    SAME(resample);
+    SAME(softmax);
+    SAME(stats);
+    SAME(gemm.pack);
+    SAME(gemm.forward);
+    SAME(gemm.weight_grad);
+    SAME(gemm.weight_grad_combine);
+    SAME(conv.pack);
+    SAME(conv.forward);
+    SAME(conv.data_grad);
+    SAME(conv.weight_grad);
+    SAME(conv.weight_grad_combine);
+#undef SAME
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
@@ -299,6 +330,7 @@ int main(int argc, char **argv)
         {"whole_numbers", whole_numbers},
         {"row_invariance", row_invariance},
         {"weight_grad", weight_grad},
+        {"f32_is_shared", f32_is_shared},
     };
     return check_main(argc, argv, "gemm_low", cases, LW_COUNT(cases));
 }
