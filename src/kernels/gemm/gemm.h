@@ -25,7 +25,9 @@
  * operands of bf16 (f32 sums), or of u8 and s8 (exact integer sums). The machine reads operands in
  * 32-bit words: K is a multiple of lw_num_per_word, rows of A, dY and X start at multiples of 4
  * bytes and so do their pitches (in elements of their own type). lw_num_fits says whether. dY and X
- * of a weight gradient need none of that. At the level ref, packed weights are plain copies.
+ * of a weight gradient need none of that, but must be finite. At the level ref, packed weights are
+ * plain copies. At avx512bf16 the hardware takes denormal bf16 and sums as 0. Products of at most 4
+ * columns have no narrow form here: f32 is as fast.
  */
 #ifndef LW_KERNELS_GEMM_H
 #define LW_KERNELS_GEMM_H
