@@ -19,6 +19,7 @@ typedef struct plan_lab {
 
 /* Opens a device and an empty graph and store; asserts that it works. */
 void lab_open(plan_lab *l, int threads, lw_isa isa);
+void lab_open_conv(plan_lab *l, int threads, lw_isa isa, lw_conv_mode conv);
 void lab_close(plan_lab *l);
 /* Fixes and initialises the store, compiles and makes an exec; asserts that it works. */
 void lab_compile(plan_lab *l, int opt);

@@ -377,15 +377,14 @@ static void test_replay_does_not_allocate(void **state)
 
 /* A frame is what it was said to be, and a plan's text does not depend on where it was compiled,
  * but for the level's choice of convolutions. */
-static void test_plan_is_the_same_everywhere(void **state)
+static void same_everywhere(lw_conv_mode conv, int isa0, int isa1)
 {
-    (void)state;
-    for (int isa = 0; isa <= (int)lw_isa_best(); isa++) {
-        LW_CLEANUP(lw_str_clear) lw_str first = {0};
+    LW_CLEANUP(lw_str_clear) lw_str first = {0};
+    for (int isa = isa0; isa <= isa1; isa++)
         for (int threads = 1; threads < 6; threads += 2) {
             plan_lab l;
             LW_CLEANUP(lw_str_clear) lw_str text = {0};
-            lab_open(&l, threads, (lw_isa)isa);
+            lab_open_conv(&l, threads, (lw_isa)isa, conv);
             lab_unet_train(&l, 2);
             lab_compile(&l, 1);
             lw_plan_print(&text, l.plan);
@@ -397,7 +396,15 @@ static void test_plan_is_the_same_everywhere(void **state)
             assert_string_equal(lw_str_c(&first), lw_str_c(&text));
             lab_close(&l);
         }
-    }
+}
+
+static void test_plan_is_the_same_everywhere(void **state)
+{
+    (void)state;
+    same_everywhere(LW_CONV_MODE_DIRECT, 0, (int)lw_isa_best());
+    same_everywhere(LW_CONV_MODE_WINOGRAD, 0, (int)lw_isa_best());
+    for (int isa = 0; isa <= (int)lw_isa_best(); isa++)
+        same_everywhere(LW_CONV_MODE_AUTO, isa, isa);
 }
 
 static void test_ports(void **state)

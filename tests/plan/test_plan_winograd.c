@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans whose convolutions use Winograd's tiles: against the oracle, forward and every gradient;
+ * the same bits for any number of threads and any batch; what the plan says of them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/plan_util.h"
+
+/* The loss and all gradients of one training step of the small U-Net; the result is the caller's. */
+static float *train_step(int threads, lw_isa isa, lw_conv_mode conv, int opt, int64_t *n)
+{
+    plan_lab l;
+    lab_open_conv(&l, threads, isa, conv);
+    lab_unet_train(&l, 3);
+    lab_compile(&l, opt);
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){.seed = 5, .step = 2}), 0);
+    const float *g = lw_store_slab(l.store, LW_SLAB_GRAD, n);
+    float *out = lw_calloc((size_t)*n + 1, sizeof *out);
+    assert_non_null(out);
+    memcpy(out, g, (size_t)*n * sizeof *g);
+    memcpy(out + *n, lw_exec_data(l.exec, "loss"), sizeof *g);
+    *n += 1;
+    lab_close(&l);
+    return out;
+}
+
+/* |a - b| / |b| */
+static double distance(const float *a, const float *b, int64_t n)
+{
+    double d = 0.0, s = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        d += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        s += (double)b[i] * (double)b[i];
+    }
+    return sqrt(d / s);
+}
+
+static void test_training_against_oracle(void **state)
+{
+    (void)state;
+    int64_t n, m;
+    LW_CLEANUP(lw_free) float *want = train_step(1, LW_ISA_REF, LW_CONV_MODE_DIRECT, 0, &n);
+    for (int isa = 0; isa <= (int)lw_isa_best(); isa++) {
+        LW_CLEANUP(lw_free)
+        float *direct = train_step(1, (lw_isa)isa, LW_CONV_MODE_DIRECT, 1, &m);
+        LW_CLEANUP(lw_free)
+        float *tiles = train_step(1, (lw_isa)isa, LW_CONV_MODE_WINOGRAD, 1, &m);
+        assert_int_equal(n, m);
+        double far = distance(tiles, want, n);
+        print_message("%s: all gradients, direct %.2e, Winograd %.2e from the oracle\n",
+                      lw_isa_name((lw_isa)isa), distance(direct, want, n), far);
+        assert_true(far < 3e-6);
+        assert_true(memcmp(direct, tiles, (size_t)n * sizeof *tiles) != 0);
+    }
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    static const int threads[] = {1, 2, 5};
+    for (int isa = 0; isa <= (int)lw_isa_best(); isa++) {
+        LW_CLEANUP(lw_free) float *first = NULL;
+        for (size_t i = 0; i < LW_COUNT(threads); i++) {
+            int64_t n;
+            LW_CLEANUP(lw_free)
+            float *x = train_step(threads[i], (lw_isa)isa, LW_CONV_MODE_WINOGRAD, 1, &n);
+            if (!first)
+                first = lw_steal(&x);
+            else
+                assert_memory_equal(first, x, (size_t)n * sizeof *x);
+        }
+    }
+}
+
+/* y of the rows from `row` on, of inputs that depend on the row alone. */
+static void sample(lw_isa isa, int32_t batch, int32_t row, float *y)
+{
+    plan_lab l;
+    lab_open_conv(&l, 2, isa, LW_CONV_MODE_WINOGRAD);
+    lab_unet_sample(&l, batch);
+    lab_compile(&l, 1);
+    static const char *const names[] = {"x", "classes", "latent"};
+    for (size_t i = 0; i < LW_COUNT(names); i++) {
+        lw_type t = lw_exec_type(l.exec, names[i]);
+        int64_t per_row = lw_type_count(t) / batch;
+        void *p = lw_exec_data(l.exec, names[i]);
+        lw_rng_key key = lw_rng_key_of(9, lw_hash_name(names[i]));
+        for (int64_t e = 0; e < per_row * batch; e++) {
+            uint64_t row_of = (uint64_t)(row + e / per_row), at = (uint64_t)(e % per_row);
+            if (t.dtype == LW_F32)
+                ((float *)p)[e] = (float)lw_rng_uniform(key, 0, row_of, at);
+            else
+                ((int32_t *)p)[e] = (int32_t)(row_of % 4);
+        }
+    }
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){.seed = 1}), 0);
+    lw_type t = lw_exec_type(l.exec, "y");
+    memcpy(y, lw_exec_data(l.exec, "y"), (size_t)lw_type_count(t) * sizeof *y);
+    lab_close(&l);
+}
+
+static void test_batch(void **state)
+{
+    (void)state;
+    enum { ROW = 8 * 8 * 3, ROWS = 7 };
+    static float all[ROWS * ROW], part[ROWS * ROW];
+    /* Not the reference level: it keeps an epilogue in double, so its bits depend on what a plan of
+     * one row fuses. */
+    for (int isa = LW_ISA_AVX2; isa <= (int)lw_isa_best(); isa++) {
+        sample((lw_isa)isa, ROWS, 0, all);
+        sample((lw_isa)isa, 4, 0, part);
+        sample((lw_isa)isa, 1, 4, part + 4 * ROW);
+        sample((lw_isa)isa, 2, 5, part + 5 * ROW);
+        assert_memory_equal(all, part, sizeof all);
+    }
+}
+
+/* Transformed weights are made in the prepare segment, once per version, and are what the plan says
+ * they take. */
+static void test_prepared(void **state)
+{
+    (void)state;
+    size_t derived[2];
+    for (int tiles = 0; tiles < 2; tiles++) {
+        plan_lab l;
+        lab_open_conv(&l, 1, lw_isa_best(), tiles ? LW_CONV_MODE_WINOGRAD : LW_CONV_MODE_DIRECT);
+        lw_val x = LAB_X(&l, "x", 2, 8, 8, 32);
+        lab_output(&l, "y", lw_conv2d(&l.b, "conv", x, 32, (lw_conv_opts){.kernel = 3, .pad = 1}));
+        lab_compile(&l, 1);
+        derived[tiles] = lw_plan_get_info(l.plan).derived_bytes;
+        assert_int_equal(lw_plan_get_info(l.plan).n_prepare, 1);
+        assert_int_equal(lw_plan_get_info(l.plan).n_steps, 1);
+        lab_close(&l);
+    }
+    assert_int_equal(derived[0], 9 * 32 * 32 * sizeof(float));
+    assert_int_equal(derived[1], 36 * 32 * 32 * sizeof(float));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_training_against_oracle),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_prepared),
+    };
+    return cmocka_run_group_tests_name("plan_winograd", tests, NULL, NULL);
+}
