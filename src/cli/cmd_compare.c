@@ -17,6 +17,9 @@ static const lw_option options[] = {
      .help = "training pictures the runs saw; 0: as the drift run's config.yaml says"},
     {LW_OPT(lw_compare_config, ema), .name = "ema", .fallback = "true", .group = "Compared",
      .help = "averaged weights (--no-ema: the last ones)"},
+    {LW_OPT(lw_compare_config, precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
+     .fallback = "f32", .group = "Compared",
+     .help = "operands of products in both; int8 needs folders made by `leeway quantize`"},
     {LW_OPT(lw_compare_config, judge), .name = "judge", .unit = "run", .group = "Measured",
      .help = "a run of `train encoder --objective judge`: acceptance, the bar"},
     {LW_OPT(lw_compare_config, reader), .name = "reader", .unit = "run", .group = "Measured",
@@ -63,6 +66,11 @@ static void print_text(const lw_compare_config *c, const lw_compare_result *r)
         lw_cli_print("accepted          drift %.1f %%  DDPM-%d %.1f %%  real %.1f %%\n",
                      100 * r->drift.strict.accepted, c->ddim_steps[0],
                      100 * r->ddpm.strict.accepted, 100 * r->real.strict.accepted);
+    if (r->paired_drift.n)
+        lw_cli_print("beside f32        drift rms %.2g, worst %.2g  DDPM-%d rms %.2g, worst %.2g (same "
+                     "noise, %lld pictures)\n",
+                     r->paired_drift.rms, r->paired_drift.worst, c->ddim_steps[0],
+                     r->paired_ddpm.rms, r->paired_ddpm.worst, (long long)r->paired_drift.n);
     lw_cli_print("faster            %.1fx at 1, %.1fx at 8, %.1fx at 64 pictures\n%s\n",
                  r->speedup[0], r->speedup[1], r->speedup[2], r->report);
 }

@@ -26,6 +26,9 @@ static const lw_option options[] = {
     {LW_OPT(run_cli, c.want), .name = "layer", .unit = "name", .group = "Model",
      .help = "output: y of a U-Net; logits, pooled, s0, s1, ... of an encoder (default: the first "
              "it has)"},
+    {LW_OPT(run_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
+     .fallback = "f32", .group = "Model",
+     .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
     {LW_OPT(run_cli, c.batch), .name = "batch-size", .fallback = "8", .min = 1, .max = 65536,
      .group = "Model", .help = "rows at a time; results do not depend on it"},
     {LW_OPT(run_cli, c.output), .name = "output", .required = true, .unit = "npy",

@@ -25,6 +25,9 @@ static const lw_option options[] = {
      .help = "of the network per picture; 0: 1 for drift, 50 for ddim"},
     {LW_OPT(sample_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
      .group = "Model", .help = "which weights of a checkpoint"},
+    {LW_OPT(sample_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
+     .fallback = "f32", .group = "Model",
+     .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
     {LW_OPT(sample_cli, c.batch), .name = "batch-size", .fallback = "64", .min = 1, .max = 65536,
      .group = "Model", .help = "pictures at a time; never changes them"},
     {LW_OPT(sample_cli, c.output), .name = "output", .required = true, .unit = "path",
@@ -37,13 +40,14 @@ static void print_json(const lw_sample_config *c, const lw_sample_result *r)
     char hash[32];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->hash);
     LW_CLEANUP(lw_json_drop)
-    json_t *j = json_pack(
-        "{s:s, s:I, s:i, s:s, s:s, s:i, s:s, s:I, s:I, s:s, s:I, s:f, s:f, s:I}", "output",
-        c->output, "n", (json_int_t)r->n, "image_size", (int)r->image_size, "method", r->method,
-        "sampler", r->sampler, "evaluations", (int)r->evaluations, "weights",
-        r->averaged ? "ema" : "model", "step", (json_int_t)r->step, "seed", (json_int_t)c->seed,
-        "model_hash", hash, "parameters", (json_int_t)r->parameters, "seconds", r->seconds,
-        "images_per_sec", r->images_per_second, "memory_bytes", (json_int_t)r->bytes);
+    json_t *j =
+        json_pack("{s:s, s:I, s:i, s:s, s:s, s:i, s:s, s:I, s:I, s:s, s:I, s:f, s:f, s:I, s:s}",
+                  "output", c->output, "n", (json_int_t)r->n, "image_size", (int)r->image_size,
+                  "method", r->method, "sampler", r->sampler, "evaluations", (int)r->evaluations,
+                  "weights", r->averaged ? "ema" : "model", "step", (json_int_t)r->step, "seed",
+                  (json_int_t)c->seed, "model_hash", hash, "parameters", (json_int_t)r->parameters,
+                  "seconds", r->seconds, "images_per_sec", r->images_per_second, "memory_bytes",
+                  (json_int_t)r->bytes, "precision", r->precision);
     lw_cli_print_json(j);
 }
 
@@ -62,11 +66,11 @@ static int run(const lw_cli *cli, const void *config)
         print_json(&c, &r);
     else
         lw_cli_print(
-            "%lld pictures %dx%d by %s, %s, %d evaluation%s each, %s weights of step %lld\n"
+            "%lld pictures %dx%d by %s, %s, %d evaluation%s each, %s weights of step %lld, %s\n"
             "%.3f s, %.4g pictures/s\n%s\n",
             (long long)r.n, (int)r.image_size, (int)r.image_size, r.method, r.sampler,
             (int)r.evaluations, r.evaluations == 1 ? "" : "s", r.averaged ? "averaged" : "model",
-            (long long)r.step, r.seconds, r.images_per_second, c.output);
+            (long long)r.step, r.precision, r.seconds, r.images_per_second, c.output);
     return 0;
 }
 

@@ -75,8 +75,9 @@
      .help = "average of the weights: min(this, (1+s)/(10+s)) at step s"},                         \
     {LW_OPT(T, train.recompute), .name = "recompute", .fallback = "false", .group = "Optimiser",   \
      .help = "make cheap activations again instead of storing them: less memory, the same bits"},  \
-    {LW_OPT(T, train.precision), .name = "precision", .choices = "f32", .fallback = "f32",         \
-     .group = "Optimiser", .help = "of products"}
+    {LW_OPT(T, train.precision), .name = "precision", .choices = LW_PRECISION_TRAIN_CHOICES,       \
+     .fallback = "f32", .group = "Optimiser",                                                      \
+     .help = "operands of products; sums, weights and everything else stay f32"}
 
 /* Rows over a struct T with `lw_net_config net`: the U-Net of both generators. */
 #define LW_NET_OPTIONS(T, d_base, d_mult, d_blocks, d_attn, d_groups, d_dropout, d_zero)           \

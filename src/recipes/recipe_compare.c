@@ -70,6 +70,8 @@ static bool on_stop_control(void *self)
 static int check_pair(const comparing *w)
 {
     const lw_unet_config *a = &w->drift->net, *b = &w->ddpm->net;
+    LW_TRY(lw_precision_check(w->c->precision, w->drift->quant, w->c->drift));
+    LW_TRY(lw_precision_check(w->c->precision, w->ddpm->quant, w->c->ddpm));
     if (w->drift->method != LW_METHOD_DRIFT)
         return lw_fail(LW_EUSAGE, "--drift %s: is a DDPM", w->c->drift);
     if (w->ddpm->method != LW_METHOD_DDPM)
@@ -152,18 +154,26 @@ static void clear_set(compare_set *s)
     lw_free(&s->classes);
 }
 
+lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from, int32_t steps,
+                                   int64_t batch)
+{
+    return (lw_sampler_opts){.method = from->method,
+                             .timesteps = from->timesteps,
+                             .steps = from->method == LW_METHOD_DDPM ? steps : 0,
+                             .batch = (int32_t)batch,
+                             .seed = (uint64_t)w->c->seed,
+                             .weights = LW_SLAB_PARAM,
+                             .precision = w->c->precision,
+                             .calibration = lw_quantization_ranges(from->quant)};
+}
+
 static int sample(comparing *w, const lw_source *from, const lw_store *store, int32_t steps,
                   const char *what, compare_set *s)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *sampler = NULL;
     sampling_part p = {w, what, 1};
     const lw_observer obs = {.self = &p, .progress = on_sampled, .should_stop = on_stop_part};
-    const lw_sampler_opts o = {.method = from->method,
-                               .timesteps = from->timesteps,
-                               .steps = from->method == LW_METHOD_DDPM ? steps : 0,
-                               .batch = (int32_t)LW_MIN(s->n, 64),
-                               .seed = (uint64_t)w->c->seed,
-                               .weights = LW_SLAB_PARAM};
+    const lw_sampler_opts o = lw_compare_sampler(w, from, steps, LW_MIN(s->n, 64));
     LW_TRY(lw_sampler_new(w->dev, &from->net, store, &o, &sampler));
     p.evaluations = lw_sampler_evaluations(sampler);
     LW_TRY(lw_sampler_run(sampler, 0, s->n, s->classes, &obs, s->x));
@@ -317,6 +327,7 @@ static int run(comparing *w)
     LW_TRY(score_others(w));
     LW_TRY(score_controls(w));
     check_all(w);
+    LW_TRY(lw_compare_paired(w));
     LW_TRY(lw_compare_latency(w));
     LW_TRY(lw_compare_files(w));
     LW_TRY(lw_compare_page(w));

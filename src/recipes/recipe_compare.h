@@ -36,6 +36,7 @@ typedef struct lw_compare_config {
     double latency_seconds; /* budget of one timed cell; slower cells are extrapolated from fewer
                                evaluations */
     bool ema;
+    int32_t precision; /* lw_num of both generators */
     int64_t seed;
     int32_t threads;
     const char *title;              /* of the page; NULL: a plain one */
@@ -54,6 +55,12 @@ typedef struct lw_latency {
     size_t bytes;            /* weights, activations, packed weights */
 } lw_latency;
 
+/* Pictures in the precision asked for beside f32, from the same noise. */
+typedef struct lw_paired {
+    int64_t n;        /* pictures; 0: f32 was asked for */
+    double rms, worst; /* of differences, pictures in [-1, 1] */
+} lw_paired;
+
 typedef struct lw_compare_result {
     lw_score real, drift, ddpm; /* floors have the size of drift's set */
     lw_score drift_few; /* drift, as many pictures as DDPM's set has: comparable distances */
@@ -65,6 +72,7 @@ typedef struct lw_compare_result {
     int bar_failed;                /* lines of drift that apply and fail */
     int controls, controls_passed; /* controls that pass every line (none should) */
     bool real_passes;
+    lw_paired paired_drift, paired_ddpm;
     double speedup[3]; /* at 1, 8, 64 pictures against ddim_steps[0] */
     char report[512];  /* path of report.html */
 } lw_compare_result;

@@ -209,6 +209,13 @@ static int save_summary(const comparing *w)
     json_object_set_new(o, "real_passes", json_boolean(r->real_passes));
     json_object_set_new(o, "scores", scores);
     json_object_set_new(o, "latency", latency_json(w));
+    json_object_set_new(o, "precision", json_string(lw_precision_name(w->c->precision)));
+    if (r->paired_drift.n)
+        json_object_set_new(
+            o, "paired",
+            json_pack("{s:I, s:f, s:f, s:f, s:f}", "pictures", (json_int_t)r->paired_drift.n,
+                      "rms_drift", r->paired_drift.rms, "worst_drift", r->paired_drift.worst,
+                      "rms_ddpm", r->paired_ddpm.rms, "worst_ddpm", r->paired_ddpm.worst));
     set_real(o, "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
     json_object_set_new(o, "threads", json_integer(w->dev->workers(w->dev->self)));
     json_object_set_new(o, "cpu", json_string(lw_cpu_name()));

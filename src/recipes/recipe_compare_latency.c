@@ -12,12 +12,7 @@ enum { RUNS_MAX = 200, RUNS_MIN = 3, PROBE_STEPS = 10 };
 static int make_sampler(const comparing *w, const lw_source *from, int32_t steps, int32_t batch,
                         lw_sampler **out)
 {
-    const lw_sampler_opts o = {.method = from->method,
-                               .timesteps = from->timesteps,
-                               .steps = from->method == LW_METHOD_DDPM ? steps : 0,
-                               .batch = batch,
-                               .seed = (uint64_t)w->c->seed,
-                               .weights = LW_SLAB_PARAM};
+    const lw_sampler_opts o = lw_compare_sampler(w, from, steps, batch);
     return lw_sampler_new(w->dev, &from->net, from->store, &o, out);
 }
 

@@ -57,6 +57,11 @@ typedef struct comparing {
 /* recipe_compare.c: `part_done` more than w->done, and what goes on. */
 void lw_compare_progress(const comparing *w, int64_t part_done, const char *note);
 
+/* How a generator's pictures are made, in the precision asked for. */
+lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from, int32_t steps,
+                                   int64_t batch);
+/* recipe_compare_paired.c: the first pictures of both sets again in f32; fills out->paired_*. */
+int lw_compare_paired(comparing *w);
 /* recipe_compare_latency.c: fills latency and out->speedup. */
 int lw_compare_latency(comparing *w);
 int64_t lw_compare_latency_units(const comparing *w); /* of its progress */

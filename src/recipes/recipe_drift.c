@@ -235,6 +235,7 @@ static int open_reals(drift_run *r)
     const lw_reals_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
                              .batch = 64,
                              .seed = (uint64_t)c->train.seed,
+                             .precision = c->train.precision,
                              .flip = c->train.flip && r->g.data->flip};
     LW_TRY(lw_reals_new(r->g.dev, r->g.data, r->encoder, &r->keys, &o, r->obs, &r->reals));
     char size[32];

@@ -67,7 +67,11 @@ int lw_forward_new(lw_device *dev, const lw_network *n, const lw_forward_opts *o
                        (int)o->batch, (int)h, (int)w);
     LW_TRY(lw_graph_new(&f->graph));
     LW_TRY(lw_network_build(n, f->graph, o->batch, h, w, o->output));
-    LW_TRY(lw_compile(f->graph, dev, &(lw_compile_opts){.opt = 1}, &f->plan));
+    LW_TRY(lw_precision_check(o->precision, n->quant, n->dir));
+    const lw_compile_opts c = {.opt = 1,
+                               .precision = (lw_num)o->precision,
+                               .calibration = lw_quantization_ranges(n->quant)};
+    LW_TRY(lw_compile(f->graph, dev, &c, &f->plan));
     LW_TRY(lw_exec_new(f->plan, LW_SLAB_PARAM, &f->exec));
     LW_TRY(add_ports(f, f->graph));
     *out = lw_steal(&f);

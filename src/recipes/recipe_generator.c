@@ -14,6 +14,7 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
     g->method = m;
     g->seed = (uint64_t)c->seed;
     g->recompute = c->recompute;
+    g->precision = c->precision;
     LW_TRY(lw_recipe_device(c->threads, &g->dev));
     LW_TRY(lw_data_open(c->data, &data, &g->data));
     LW_TRY(lw_net_unet(n, g->data, &g->net));
@@ -38,7 +39,8 @@ void lw_generator_clear(lw_generator *g)
 
 int lw_generator_compile(lw_generator *g, const lw_graph *graph)
 {
-    const lw_compile_opts o = {.opt = 1, .recompute = g->recompute};
+    const lw_compile_opts o = {
+        .opt = 1, .recompute = g->recompute, .precision = (lw_num)g->precision};
     LW_TRY(lw_compile(graph, g->dev, &o, &g->plan));
     return lw_exec_new(g->plan, LW_SLAB_PARAM, &g->exec);
 }
@@ -50,6 +52,7 @@ int lw_generator_sampler(lw_generator *g, lw_sampler **out)
                          .timesteps = g->timesteps,
                          .batch = 64,
                          .seed = g->seed,
+                         .precision = g->precision,
                          .weights = LW_SLAB_EMA};
     if (!g->grid)
         LW_TRY(lw_sampler_new(g->dev, &g->net, g->store, &o, &g->grid));

@@ -17,6 +17,7 @@ typedef struct lw_generator {
     int32_t grid_steps, timesteps; /* evaluations per picture of grids; of the noise schedule */
     uint64_t seed;
     bool recompute;
+    int32_t precision; /* lw_num of products, of the training step and of grids */
     lw_plan *plan;
     lw_exec *exec;
     json_t *model;

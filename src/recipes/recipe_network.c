@@ -79,6 +79,8 @@ int lw_network_open(const char *source, bool ema, lw_network **out)
     if (!n)
         return LW_ENOMEM;
     LW_TRY(open_source(n, source, ema));
+    if (lw_path_is_dir(n->dir))
+        LW_TRY(lw_quantization_find(n->dir, &n->quant));
     for (int32_t i = 0; i < lw_store_count(n->store); i++)
         if (!lw_str_ends(lw_store_at(n->store, i)->name, "running_mean") &&
             !lw_str_ends(lw_store_at(n->store, i)->name, "running_var"))
@@ -96,6 +98,7 @@ void lw_network_close(lw_network **pp)
         lw_encoder_close(&n->encoder);
     else
         lw_store_free(&n->store);
+    lw_quantization_free(&n->quant);
     lw_free(&n->dir);
     lw_free(pp);
 }

@@ -7,17 +7,19 @@
 #define LW_RECIPE_NETWORK_H
 
 #include "models/models.h"
+#include "recipes/recipe_precision.h"
 
 typedef struct lw_network {
-    char *dir;           /* the folder or file the weights came from */
-    const char *kind;    /* "unet" or "encoder" */
-    const char *name;    /* "UNet2DModel", "resnet18", "leeway", ... */
-    lw_unet_config unet; /* kind "unet" */
-    lw_encoder *encoder; /* kind "encoder", else NULL */
-    lw_store *store;     /* frozen; the encoder's own when there is one */
-    int64_t parameters;  /* trained numbers: BatchNorm's running statistics do not count */
-    int32_t channels;    /* of its pictures */
-    int32_t image_size;  /* it was made for; 0: any */
+    char *dir;              /* the folder or file the weights came from */
+    const char *kind;       /* "unet" or "encoder" */
+    const char *name;       /* "UNet2DModel", "resnet18", "leeway", ... */
+    lw_unet_config unet;    /* kind "unet" */
+    lw_encoder *encoder;    /* kind "encoder", else NULL */
+    lw_store *store;        /* frozen; the encoder's own when there is one */
+    int64_t parameters;     /* trained numbers: BatchNorm's running statistics do not count */
+    int32_t channels;       /* of its pictures */
+    int32_t image_size;     /* it was made for; 0: any */
+    lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */
 } lw_network;
 
 /* source: a run (its newest checkpoint), a checkpoint or model folder, or a .safetensors file of a

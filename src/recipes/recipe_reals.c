@@ -40,7 +40,8 @@ static int build(lw_reals *r, const lw_encoder *e)
     lw_features_build(g, r->keys, x, &maps, v);
     for (int k = 0; k < r->keys->n; k++)
         lw_graph_output_add(g, r->keys->key[k].name, v[k], LW_NOVAL);
-    LW_TRY(lw_compile(g, r->dev, NULL, &r->plan));
+    const lw_compile_opts o = {.opt = 1, .precision = (lw_num)r->o.precision};
+    LW_TRY(lw_compile(g, r->dev, &o, &r->plan));
     return lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec);
 }
 

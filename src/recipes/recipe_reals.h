@@ -16,8 +16,9 @@ typedef struct lw_reals lw_reals;
 typedef struct lw_reals_opts {
     int64_t cache_bytes; /* keep all features when they take no more */
     uint64_t seed;
-    bool flip;     /* mirror rows at random: nothing is kept */
-    int32_t batch; /* rows encoded at a time */
+    bool flip;         /* mirror rows at random: nothing is kept */
+    int32_t batch;     /* rows encoded at a time */
+    int32_t precision; /* lw_num: that of the generated pictures' features */
 } lw_reals_opts;
 
 /* Borrows device, data, encoder, keys. */

@@ -48,8 +48,8 @@ static bool no_checkpoint_yet(const char *run)
     return none;
 }
 
-/* What a checkpoint must share with the run that goes on from it: method and seed; the ISA is worth
- * a warning. */
+/* What a checkpoint must share with the run that goes on from it: method and seed; ISA and element
+ * type are worth a warning. */
 static int check_kin(const lw_train_config *c, const char *recipe, const char *isa, const char *dir,
                      const lw_checkpoint *ck)
 {
@@ -63,6 +63,12 @@ static int check_kin(const lw_train_config *c, const char *recipe, const char *i
         lw_log(LW_LOG_WARN, "train",
                "%s was trained at %s, this is %s: results may differ in the last bits", dir,
                ck->isa, isa);
+    const char *precision = json_string_value(json_object_get(ck->extra, "precision"));
+    precision = precision ? precision : lw_precision_name(LW_NUM_F32);
+    if (!lw_str_eq(precision, lw_precision_name(c->precision)))
+        lw_log(LW_LOG_WARN, "train",
+               "%s was trained with --precision %s, this is %s: results are not those of one run",
+               dir, precision, lw_precision_name(c->precision));
     return 0;
 }
 

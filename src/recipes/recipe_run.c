@@ -114,7 +114,8 @@ static int prepare(run_state *s)
                        &(lw_forward_opts){.batch = (int32_t)LW_MIN(s->rows, (int64_t)s->c->batch),
                                           .height = (int32_t)s->x.shape[2],
                                           .width = (int32_t)s->x.shape[3],
-                                          .output = s->c->want},
+                                          .output = s->c->want,
+                                          .precision = s->c->precision},
                        &s->fwd));
     LW_TRY(lw_forward_find(s->fwd, "x", &x));
     s->feed[s->n_feed++] = (lw_feed){.port = x, .in = s->x.data};

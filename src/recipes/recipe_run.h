@@ -16,6 +16,7 @@ typedef struct lw_run_config {
     const char *want;    /* output's name; NULL: the first */
     const char *output;  /* npy */
     int32_t batch;       /* rows at a time; results do not depend on it */
+    int32_t precision;   /* lw_num */
     int threads;
 } lw_run_config;
 

@@ -39,7 +39,8 @@ static json_t *notes(const sampling *s)
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->c->seed);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->source->hash);
     snprintf(evaluations, sizeof evaluations, "%d", (int)lw_sampler_evaluations(s->sampler));
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "Software", "leeway", "method",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "precision",
+                     lw_precision_name(s->c->precision), "Software", "leeway", "method",
                      lw_method_name(s->source->method), "sampler", sampler_names[resolved_kind(s)],
                      "evaluations", evaluations, "seed", seed, "step", step, "model_hash", hash,
                      "weights", s->source->averaged ? "ema" : "model");
@@ -126,14 +127,17 @@ static int open_all(sampling *s)
                                .steps = c->steps,
                                .seed = c->seed,
                                .weights = LW_SLAB_PARAM,
+                               .precision = c->precision,
                                .batch = (int32_t)LW_MIN((int64_t)c->batch, c->n)};
     LW_TRY(lw_source_open(c->source, c->ema, &s->source));
+    LW_TRY(lw_precision_check(c->precision, s->source->quant, c->source));
     LW_TRY(lw_source_classes(s->source, c->classes, &s->list, &s->n_list));
     LW_TRY(check_output(c->output));
     LW_TRY(lw_recipe_device(c->threads, &s->dev));
     lw_sampler_opts opts = o;
     opts.method = s->source->method;
     opts.timesteps = s->source->timesteps;
+    opts.calibration = lw_quantization_ranges(s->source->quant);
     s->side = s->source->net.image_size;
     s->classes = lw_calloc((size_t)c->n, sizeof *s->classes);
     s->x = lw_calloc((size_t)(c->n * s->side * s->side * 3), sizeof *s->x);
@@ -161,6 +165,7 @@ static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)
                            .evaluations = lw_sampler_evaluations(s->sampler),
                            .method = lw_method_name(s->source->method),
                            .sampler = sampler_names[resolved_kind(s)],
+                           .precision = lw_precision_name(s->c->precision),
                            .images_per_second = (double)s->c->n / LW_MAX(seconds, 1e-9),
                            .hash = s->source->hash,
                            .bytes = lw_sampler_bytes(s->sampler) + lw_store_bytes(s->source->store),

@@ -60,7 +60,9 @@ static int build_net(lw_sampler *s, const lw_store *store)
     if (s->net.latent_dim)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, s->o.batch, s->net.latent_dim));
     lw_graph_output_add(g, "y", lw_unet(&b, &s->net, in), LW_NOVAL);
-    LW_TRY(lw_compile(g, s->dev, NULL, &s->net_plan));
+    const lw_compile_opts o = {
+        .opt = 1, .precision = (lw_num)s->o.precision, .calibration = s->o.calibration};
+    LW_TRY(lw_compile(g, s->dev, &o, &s->net_plan));
     return lw_exec_new(s->net_plan, s->o.weights, &s->net_exec);
 }
 

@@ -26,6 +26,8 @@ typedef struct lw_sampler_opts {
     int32_t batch;     /* capacity of the plan */
     uint64_t seed;
     lw_slab weights;
+    int32_t precision;                 /* lw_num of the network's products */
+    const lw_calibration *calibration; /* with LW_NUM_S8; borrowed by lw_sampler_new */
 } lw_sampler_opts;
 
 typedef struct lw_sampler lw_sampler;

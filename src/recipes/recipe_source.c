@@ -40,6 +40,7 @@ static int open_into(lw_source *s, const char *source, bool ema)
     s->timesteps = lw_net_timesteps(s->config);
     s->averaged = lw_str_ends(s->dir, "/ema");
     s->hash = lw_store_hash(s->store, LW_SLAB_PARAM);
+    LW_TRY(lw_quantization_find(s->dir, &s->quant));
     return read_state(s);
 }
 
@@ -59,6 +60,7 @@ void lw_source_close(lw_source **pp)
     if (!s)
         return;
     lw_store_free(&s->store);
+    lw_quantization_free(&s->quant);
     lw_json_drop(&s->config);
     lw_free(&s->dir);
     lw_free(&s->name);

@@ -6,6 +6,7 @@
 #ifndef LW_RECIPE_SOURCE_H
 #define LW_RECIPE_SOURCE_H
 
+#include "recipes/recipe_precision.h"
 #include "recipes/recipe_sampler.h"
 
 typedef struct lw_source {
@@ -15,11 +16,12 @@ typedef struct lw_source {
     lw_unet_config net;
     lw_store *store; /* frozen; averaged weights when asked for and there */
     lw_method method;
-    int32_t timesteps;    /* of a DDPM's noise schedule */
-    int64_t step;         /* training steps of a checkpoint; -1: not known */
-    double train_seconds; /* of a checkpoint; 0: not known */
-    uint64_t hash;        /* of the weights */
-    bool averaged;        /* the weights are an average */
+    int32_t timesteps;      /* of a DDPM's noise schedule */
+    int64_t step;           /* training steps of a checkpoint; -1: not known */
+    double train_seconds;   /* of a checkpoint; 0: not known */
+    uint64_t hash;          /* of the weights */
+    bool averaged;          /* the weights are an average */
+    lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */
 } lw_source;
 
 /* ema: prefer the averaged weights. LW_EIO, LW_EFORMAT: what is missing or damaged. */
@@ -39,6 +41,7 @@ typedef struct lw_sample_config {
     int32_t steps, kind; /* lw_sampler_kind */
     int32_t batch;
     bool ema;
+    int32_t precision; /* lw_num */
     uint64_t seed;
     int32_t threads;
 } lw_sample_config;
@@ -46,7 +49,7 @@ typedef struct lw_sample_config {
 typedef struct lw_sample_result {
     int64_t n, step, parameters;
     int32_t evaluations, image_size;
-    const char *method, *sampler; /* static */
+    const char *method, *sampler, *precision; /* static */
     double seconds, images_per_second;
     size_t bytes; /* of weights and frames */
     uint64_t hash;

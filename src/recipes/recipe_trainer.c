@@ -132,8 +132,9 @@ static int save(loop *l, int64_t step)
                        "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
                        "untouched. Lower --learning-rate",
                        l->job->name, (long long)step, bad);
-    json_t *extra = json_pack("{s:s, s:I, s:O*}", "recipe", l->job->name, "total_steps",
-                              (json_int_t)c->steps, "recipe_state", l->job->extra);
+    json_t *extra = json_pack("{s:s, s:I, s:s, s:O*}", "recipe", l->job->name, "total_steps",
+                              (json_int_t)c->steps, "precision", lw_precision_name(c->precision),
+                              "recipe_state", l->job->extra);
     if (!extra)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_checkpoint s = {.step = step,

@@ -23,6 +23,8 @@
 #include "recipes/recipe_judge.h"
 #include "recipes/recipe_machine.h"
 #include "recipes/recipe_observer.h"
+#include "recipes/recipe_precision.h"
+#include "recipes/recipe_quantize.h"
 #include "recipes/recipe_net.h"
 #include "recipes/recipe_forward.h"
 #include "recipes/recipe_network.h"

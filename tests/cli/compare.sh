@@ -39,7 +39,12 @@ cmp -s out/side_by_side.png again/side_by_side.png || fails 'another number of t
 # without a judge or reader there are still distances, and the page says whose features they are
 expect 2 compare --drift drift --ddpm ddpm $few --output-dir bare
 err_has '--judge'
-expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --score-steps 1 --output-dir plain
+expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --score-steps 1 --precision bf16 --output-dir plain
+grep -q '"precision": "bf16"' plain/summary.json || fails 'summary.json does not say bf16'
+grep -q '"rms_ddpm": 0.0,' plain/summary.json && fails 'bf16 makes the pictures of f32'
+grep -q '"rms_drift"' plain/summary.json || fails 'no error of pictures beside f32'
+expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --precision int8 --output-dir x
+err_has 'leeway quantize'
 grep -q 'accepted by' plain/report.html && fails 'acceptance without a judge'
 
 expect 2 compare --drift ddpm --ddpm drift $few --output-dir x

@@ -21,6 +21,8 @@ static const struct {
     {"pixels",
      TINY_DRIFT " --encoder none --flip --no-class-conditional --groups 1 --grad-accum-steps 2",
      ""},
+    {"ddpm_bf16", TINY_DDPM " --precision bf16", "--sample-every 4 --ddim-steps 2"},
+    {"drift_bf16", TINY_DRIFT " --encoder base_encoder --precision bf16", ""},
 };
 
 /* The drift runs' own encoder, trained for a moment. */

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway quantize and --precision: ranges of every kind of model, the folder they make, what int8 and bf16 then give,
+# and what is said when ranges are missing.
+
+LW_CACHE=$PWD/cache
+export LW_CACHE
+net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 --norm-groups 4 --dropout 0'
+# shellcheck disable=SC2086
+expect 0 train ddpm --data synth:16 --limit 64 $net --batch-size 4 --steps 1 --output-dir ddpm
+# shellcheck disable=SC2086
+expect 0 train drift --data synth:16 --limit 64 $net --groups 2 --negatives-per-group 2 --positives-per-group 4 \
+    --noise-shape 2x2 --latent-dim 4 --steps 1 --precision bf16 --output-dir drift
+grep -q '^precision: bf16' drift/config.yaml || fails 'config.yaml does not say bf16'
+expect 0 train encoder --data synth:16 --limit 64 --width 8 --stages 2 --norm-groups 4 --batch-size 4 --steps 1 \
+    --output-dir enc
+
+expect 2 sample drift --precision int8 --output x.npy
+err_has 'leeway quantize drift'
+expect 2 train ddpm --data synth:16 --precision int8 --steps 1 --output-dir no
+err_has 'precision'
+
+expect 0 quantize drift --n 4 --batch-size 4 --json
+out_has '"output_dir": "drift-int8"'
+out_has '"inputs": "noise"'
+[ -f drift-int8/quantization.json ] || fails 'no quantization.json'
+[ -f drift-int8/config.json ] || fails 'no config.json'
+expect 0 sample drift-int8 --n 5 --precision int8 --batch-size 5 --threads 1 --output a.npy --json
+out_has '"precision": "int8"'
+expect 0 sample drift-int8 --n 5 --precision int8 --batch-size 2 --threads 3 --output b.npy
+cmp -s a.npy b.npy || fails 'int8: another batch size gives other pictures'
+expect 0 sample drift-int8 --n 5 --output c.npy
+expect 0 sample drift --n 5 --output d.npy
+cmp -s c.npy d.npy || fails 'f32 from the quantised folder differs from the run'
+cmp -s a.npy c.npy && fails 'int8 gives the bits of f32'
+expect 0 sample drift --n 5 --precision bf16 --batch-size 5 --threads 1 --output e.npy
+expect 0 sample drift --n 5 --precision bf16 --batch-size 2 --threads 3 --output f.npy
+cmp -s e.npy f.npy || fails 'bf16: another batch size gives other pictures'
+cmp -s e.npy c.npy && fails 'bf16 gives the bits of f32'
+
+for rule in mse percentile minmax; do
+    expect 0 quantize ddpm --n 2 --batch-size 2 --steps 3 --range $rule --output-dir q-$rule
+    out_has 'pictures on their way from noise'
+done
+cmp -s q-mse/quantization.json q-minmax/quantization.json && fails 'rules make no difference'
+expect 0 quantize ddpm --n 2 --batch-size 2 --steps 3 --calibration synth:16 --output-dir q-data
+out_has 'noised pictures'
+expect 0 sample q-data --n 2 --steps 3 --precision int8 --output g.npy
+
+expect 2 quantize enc --output-dir q-enc
+err_has '--calibration'
+expect 0 quantize enc --calibration synth:16 --n 8 --output-dir q-enc
+expect 0 run q-enc --input g.npy --precision int8 --output h.npy
+expect 2 run enc --input g.npy --precision int8 --output i.npy
+err_has 'leeway quantize'
+
+expect 2 quantize ddpm --output-dir enc/checkpoints/last
+err_has 'another model'
+echo '{"version": 1, "edges": {"x": {"scale": 0, "zero": 3}}}' > q-enc/quantization.json
+expect 3 run q-enc --input g.npy --output i.npy
+err_has "'scale' must be positive"
+echo '{"version": 1, "edges": {"x": {"scale": 1, "zero": 3}}}' > q-enc/quantization.json
+expect 3 run q-enc --input g.npy --precision int8 --output i.npy
+err_has 'none of the 1 calibrated weights'
