@@ -41,10 +41,10 @@ static void print_json(const lw_quantize_result *r)
 {
     LW_CLEANUP(lw_json_drop)
     json_t *j = json_pack("{s:s, s:s, s:i, s:I, s:f, s:f, s:s, s:f, s:f}", "output_dir",
-                          r->output_dir, "inputs", r->inputs, "edges", (int)r->edges,
-                          "evaluations", (json_int_t)r->evaluations, "mean_error", r->mean_error,
-                          "worst_error", r->worst_error, "worst", r->worst, "output_error",
-                          r->output_error, "seconds", r->seconds);
+                          r->output_dir, "inputs", r->inputs, "edges", (int)r->edges, "evaluations",
+                          (json_int_t)r->evaluations, "mean_error", r->mean_error, "worst_error",
+                          r->worst_error, "worst", r->worst, "output_error", r->output_error,
+                          "seconds", r->seconds);
     lw_cli_print_json(j);
 }
 
@@ -75,8 +75,9 @@ const lw_command lw_cmd_quantize = {
     .name = "quantize",
     .summary = "measure the ranges int8 needs and write a model folder with them",
     .usage = "SOURCE [--calibration DATA] [--output-dir DIR] [options]",
-    .notes = "The folder holds the f32 weights and quantization.json: it also runs in f32 and bf16, "
-             "and `sample`, `run` and `compare` take it as SOURCE.",
+    .notes =
+        "The folder holds the f32 weights and quantization.json: it also runs in f32 and bf16, "
+        "and `sample`, `run` and `compare` take it as SOURCE.",
     .examples = "leeway quantize runs/drift\n"
                 "leeway quantize runs/ddpm --calibration cifar10:data --output-dir ddpm-int8\n"
                 "leeway sample runs/drift-int8 --precision int8 --output grid.png",
