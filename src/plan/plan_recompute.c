@@ -31,6 +31,7 @@ static bool is_cheap(lw_op op)
     switch (op) {
     case LW_OP_GROUP_NORM:
     case LW_OP_EW:
+    case LW_OP_CAST:
     case LW_OP_DROPOUT:
     case LW_OP_CONCAT:
     case LW_OP_SLICE:

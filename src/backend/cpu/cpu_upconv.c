@@ -54,7 +54,6 @@ int lw_cpu_lower_upconv_weight_grad(cpu_lower *c)
 bool lw_cpu_upconv_pays(void *self, const lw_attr_conv *a, bool dx, lw_num num)
 {
     lw_conv_shape s = lw_cpu_conv_shape(a, 1);
-    lw_isa isa = lw_cpu_kernels(self)->isa; /* self begins with the lw_device */
-    return num != LW_NUM_F32 || lw_winograd_tile(&s, dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD, isa,
-                                                 LW_CONV_MODE_AUTO) != 4;
+    lw_conv_pass pass = dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
+    return lw_cpu_conv_tile(/* self begins with the lw_device */ self, num, &s, pass) != 4;
 }
