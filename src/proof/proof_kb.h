@@ -46,7 +46,6 @@ typedef struct lw_kb {
                             file order */
     lw_domains domains;
     int64_t duplicate_facts, fact_lines;
-    bool has_domains, has_rules_file;
     lw_arena *arena; /* owns all texts */
 } lw_kb;
 
@@ -65,6 +64,12 @@ typedef struct lw_kb_options {
  * rule without body: LW_EFORMAT.
  */
 int lw_kb_open(const lw_kb_options *o, lw_problems *problems, lw_kb **out);
+
+/* The same from texts in memory; rules and domains may be empty ({NULL, 0}). */
+typedef struct lw_kb_texts {
+    lw_span facts, rules, domains;
+} lw_kb_texts;
+int lw_kb_parse(const lw_kb_texts *t, lw_problems *problems, lw_kb **out);
 void lw_kb_free(lw_kb **pp);
 /* Bytes of facts, indexes and names. */
 uint64_t lw_kb_bytes(const lw_kb *kb);

@@ -26,17 +26,14 @@ int lw_load_text(const char *path, char **text, lw_lines *lines)
 {
     size_t n;
     LW_TRY(lw_file_read(path, (size_t)1 << 31, text, &n));
-    *lines = (lw_lines){*text, *text + n, 0};
+    *lines = lw_lines_of((lw_span){*text, n});
     return 0;
 }
 
-int lw_load_facts(lw_load *l, const char *path)
+int lw_load_facts(lw_load *l, const char *path, lw_lines lines)
 {
-    LW_CLEANUP(lw_free) char *text = NULL;
-    lw_lines lines;
     lw_span line, rest;
     lw_atom_text t;
-    LW_TRY(lw_load_text(path, &text, &lines));
     while (lw_lines_next(&lines, &line)) {
         const char *why = lw_parse_triple(line, &t, &rest);
         if (!why && rest.n > 0)
@@ -56,29 +53,6 @@ int lw_load_facts(lw_load *l, const char *path)
     l->kb->fact_lines = (int64_t)l->n_facts;
     if (l->n_facts == 0 && l->problems->errors.n == 0)
         return lw_fail(LW_EFORMAT, "%s: there is no fact in it", path);
-    return 0;
-}
-
-static int open_facts(lw_load *l, const lw_kb_options *o)
-{
-    static const char *const usual[] = {"train.txt", "train.tsv", NULL};
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_TRY(lw_load_path(o->dir, o->facts_file, usual, &path));
-    if (path.len == 0)
-        return lw_fail(LW_EIO, "%s: no train.txt in it; --facts-file names another", o->dir);
-    return lw_load_facts(l, lw_str_c(&path));
-}
-
-static int open_rules(lw_load *l, const lw_kb_options *o)
-{
-    static const char *const usual[] = {"rules.txt", NULL};
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_TRY(lw_load_path(o->dir, o->rules_file, usual, &path));
-    l->kb->has_rules_file = path.len > 0;
-    if (path.len > 0)
-        return lw_load_rules(l, lw_str_c(&path));
-    lw_problem_add(&l->problems->warnings, o->dir, 0,
-                   "no rules.txt in it: only facts prove anything");
     return 0;
 }
 
@@ -108,39 +82,80 @@ static int settle(lw_load *l, const char *domains)
     return 0;
 }
 
-static int open_all(lw_load *l, const lw_kb_options *o)
+/* One of the three files. */
+typedef int load_fn(lw_load *l, const char *path, lw_lines lines);
+
+static int load_file(lw_load *l, load_fn *load, const char *path)
 {
-    static const char *const usual[] = {"domain2constants.txt", NULL};
-    LW_CLEANUP(lw_str_clear) lw_str domains = {0};
+    LW_CLEANUP(lw_free) char *text = NULL;
+    lw_lines lines;
+    LW_TRY(lw_load_text(path, &text, &lines));
+    return load(l, path, lines);
+}
+
+static int open_files(lw_load *l, const lw_kb_options *o, lw_str *domains)
+{
+    static const char *const usual[3][3] = {
+        {"train.txt", "train.tsv"}, {"rules.txt"}, {"domain2constants.txt"}};
+    LW_CLEANUP(lw_str_clear) lw_str facts = {0}, rules = {0};
     if (!lw_path_is_dir(o->dir))
         return lw_fail(LW_EIO, "%s: no such directory; a dataset is one with train.txt in it",
                        o->dir);
-    LW_TRY(open_facts(l, o));
-    LW_TRY(open_rules(l, o));
-    LW_TRY(lw_load_path(o->dir, o->domains_file, usual, &domains));
-    l->kb->has_domains = domains.len > 0;
-    if (domains.len > 0)
-        LW_TRY(lw_load_domains(l, lw_str_c(&domains)));
-    LW_TRY(lw_problems_fail(l->problems));
-    return settle(l, lw_str_c(&domains));
+    LW_TRY(lw_load_path(o->dir, o->facts_file, usual[0], &facts));
+    LW_TRY(lw_load_path(o->dir, o->rules_file, usual[1], &rules));
+    LW_TRY(lw_load_path(o->dir, o->domains_file, usual[2], domains));
+    if (facts.len == 0)
+        return lw_fail(LW_EIO, "%s: no train.txt in it; --facts-file names another", o->dir);
+    LW_TRY(load_file(l, lw_load_facts, lw_str_c(&facts)));
+    if (rules.len > 0)
+        LW_TRY(load_file(l, lw_load_rules, lw_str_c(&rules)));
+    else
+        lw_problem_add(&l->problems->warnings, o->dir, 0,
+                       "no rules.txt in it: only facts prove anything");
+    if (domains->len > 0)
+        LW_TRY(load_file(l, lw_load_domains, lw_str_c(domains)));
+    return 0;
 }
 
-int lw_kb_open(const lw_kb_options *o, lw_problems *problems, lw_kb **out)
+static int open_texts(lw_load *l, const lw_kb_texts *t)
+{
+    LW_TRY(lw_load_facts(l, "facts", lw_lines_of(t->facts)));
+    LW_TRY(lw_load_rules(l, "rules", lw_lines_of(t->rules)));
+    return lw_load_domains(l, "domains", lw_lines_of(t->domains));
+}
+
+/* From files, or from texts. */
+static int open_kb(const lw_kb_options *o, const lw_kb_texts *t, lw_problems *problems, lw_kb **out)
 {
     LW_CLEANUP(lw_kb_free) lw_kb *kb = lw_calloc(1, sizeof *kb);
+    LW_CLEANUP(lw_str_clear) lw_str domains = {0};
     if (!kb)
         return LW_ENOMEM;
     LW_TRY(lw_arena_new(&kb->arena));
     kb->constants.arena = kb->predicates.arena = kb->domains.names.arena = kb->arena;
-    kb->dir = lw_arena_strdup(kb->arena, o->dir);
+    kb->dir = lw_arena_strdup(kb->arena, o ? o->dir : "text");
     if (!kb->dir)
         return LW_ENOMEM;
     lw_load l = {.kb = kb, .problems = problems};
-    int rc = open_all(&l, o);
+    int rc = o ? open_files(&l, o, &domains) : open_texts(&l, t);
+    if (rc == 0)
+        rc = lw_problems_fail(problems);
+    if (rc == 0)
+        rc = settle(&l, o ? lw_str_c(&domains) : "domains");
     lw_free(&l.fact);
     lw_free(&l.member);
     lw_free(&l.declared);
     if (rc == 0)
         *out = lw_steal(&kb);
     return rc;
+}
+
+int lw_kb_open(const lw_kb_options *o, lw_problems *problems, lw_kb **out)
+{
+    return open_kb(o, NULL, problems, out);
+}
+
+int lw_kb_parse(const lw_kb_texts *t, lw_problems *problems, lw_kb **out)
+{
+    return open_kb(NULL, t, problems, out);
 }

@@ -34,11 +34,12 @@ int lw_load_path(const char *dir, const char *given, const char *const *usual, l
 /* A file's bytes, at most 2 GiB; caller lw_free()s *text. */
 int lw_load_text(const char *path, char **text, lw_lines *lines);
 
-int lw_load_facts(lw_load *l, const char *path);
+/* `path` names the lines in messages. */
+int lw_load_facts(lw_load *l, const char *path, lw_lines lines);
 /* Variables of rules are -1 - k until lw_load_rules_renumber. */
-int lw_load_rules(lw_load *l, const char *path);
+int lw_load_rules(lw_load *l, const char *path, lw_lines lines);
 int lw_load_rules_renumber(lw_load *l, const int32_t *constant, const int32_t *predicate);
-int lw_load_domains(lw_load *l, const char *path);
+int lw_load_domains(lw_load *l, const char *path, lw_lines lines);
 int lw_load_domains_renumber(lw_load *l, const char *path, const int32_t *constant);
 
 #endif

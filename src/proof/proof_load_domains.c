@@ -57,12 +57,9 @@ static int members(lw_load *l, const char *path, int64_t line, int32_t domain, l
     }
 }
 
-int lw_load_domains(lw_load *l, const char *path)
+int lw_load_domains(lw_load *l, const char *path, lw_lines lines)
 {
-    LW_CLEANUP(lw_free) char *text = NULL;
-    lw_lines lines;
     lw_span line;
-    LW_TRY(lw_load_text(path, &text, &lines));
     while (lw_lines_next(&lines, &line)) {
         size_t colon[2];
         int32_t domain;

@@ -98,13 +98,10 @@ static int add_rule(lw_load *l, const char *path, int64_t line, const lw_rule_te
     return 0;
 }
 
-int lw_load_rules(lw_load *l, const char *path)
+int lw_load_rules(lw_load *l, const char *path, lw_lines lines)
 {
-    LW_CLEANUP(lw_free) char *text = NULL;
-    lw_lines lines;
     lw_span line;
     lw_rule_text r;
-    LW_TRY(lw_load_text(path, &text, &lines));
     while (lw_lines_next(&lines, &line)) {
         const char *why = lw_parse_rule(line, &r);
         if (why)

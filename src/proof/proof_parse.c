@@ -15,6 +15,13 @@ lw_span lw_parse_trim(const char *from, const char *to)
     return (lw_span){from, (size_t)(to - from)};
 }
 
+lw_lines lw_lines_of(lw_span text)
+{
+    if (!text.s)
+        text = (lw_span){"", 0};
+    return (lw_lines){text.s, text.s + text.n, 0};
+}
+
 bool lw_lines_next(lw_lines *l, lw_span *out)
 {
     while (l->at < l->end) {
@@ -112,13 +119,45 @@ static int count(lw_span s, char c)
     return n;
 }
 
-/* Parentheses of a predicate's own name must close, else the cut was in the wrong place. */
-static bool balanced(lw_span s)
+/* The end of the quoted name at s: behind its quote, which a blank or , ( ) . follows. NULL: not
+ * quoted after all. */
+static const char *quoted_end(const char *s, const char *end)
+{
+    for (const char *q = s + 1; q < end; q++)
+        if (*q == '\'' && (q + 1 == end || strchr(" \t,().", q[1])))
+            return q + 1;
+    return NULL;
+}
+
+/* The last opening parenthesis that is not in a quoted name, or NULL. */
+static const char *last_open(lw_span line)
+{
+    const char *found = NULL, *end = line.s + line.n, *after;
+    bool fresh = true; /* a name may begin here */
+    for (const char *s = line.s; s < end; s++) {
+        if (fresh && *s == '\'' && (after = quoted_end(s, end)) != NULL) {
+            s = after - 1;
+            fresh = false;
+            continue;
+        }
+        if (*s == '(')
+            found = s;
+        fresh = *s == '(' || *s == ',' || (fresh && (*s == ' ' || *s == '\t'));
+    }
+    return found;
+}
+
+/* A predicate's name without quotes may hold parentheses that close, but no comma and no blank:
+ * such a line is more than one atom. */
+static const char *check_predicate(lw_span s)
 {
     int open = 0;
-    for (size_t i = 0; i < s.n && open >= 0; i++)
+    for (size_t i = 0; i < s.n && open >= 0; i++) {
         open += (s.s[i] == '(') - (s.s[i] == ')');
-    return open == 0;
+        if (s.s[i] == ',' || s.s[i] == ' ' || s.s[i] == '\t')
+            return "one atom pred(a,b). is expected (quote names with blanks or commas)";
+    }
+    return open == 0 ? NULL : "its parentheses do not match (quote names that hold them)";
 }
 
 const char *lw_parse_triple(lw_span line, lw_atom_text *out, lw_span *rest)
@@ -127,16 +166,16 @@ const char *lw_parse_triple(lw_span line, lw_atom_text *out, lw_span *rest)
         return "it holds a control character";
     if (count(line, '\t') == 2 && count(line, '(') == 0)
         return parse_tabs(line, out, rest);
-    const char *open = memrchr(line.s, '(', line.n), *end = line.s + line.n;
+    const char *open = last_open(line), *end = line.s + line.n;
     if (!open)
         return "pred(a,b). or head<TAB>pred<TAB>tail is expected";
     bool quoted;
     out->pred = lw_parse_unquote(lw_parse_trim(line.s, open), &quoted);
     if (out->pred.n == 0)
         return "the predicate is missing";
-    if (!balanced(out->pred))
-        return "its parentheses do not match (quote names that hold them)";
-    const char *at = open + 1, *why = lw_parse_arg(&at, end, ',', &out->arg[0], &out->quoted[0]);
+    const char *at = open + 1, *why = quoted ? NULL : check_predicate(out->pred);
+    if (!why)
+        why = lw_parse_arg(&at, end, ',', &out->arg[0], &out->quoted[0]);
     if (!why)
         why = lw_parse_arg(&at, end, ')', &out->arg[1], &out->quoted[1]);
     if (why)

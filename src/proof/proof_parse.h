@@ -24,6 +24,8 @@ typedef struct lw_lines {
     int64_t line; /* number of the one given last, from 1 */
 } lw_lines;
 
+/* Lines of a text, which may be {NULL, 0}. */
+lw_lines lw_lines_of(lw_span text);
 /* The next line that says something, without blanks at its ends; false at the end of the text. */
 bool lw_lines_next(lw_lines *l, lw_span *out);
 

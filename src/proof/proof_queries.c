@@ -49,14 +49,11 @@ static int path_of(const lw_kb *kb, const char *split, const char *tail, lw_str 
 }
 
 static int read_queries(const lw_kb *kb, const lw_query_options *o, const char *path,
-                        lw_problems *problems, lw_queries *q)
+                        lw_lines lines, lw_problems *problems, lw_queries *q)
 {
-    LW_CLEANUP(lw_free) char *text = NULL;
-    lw_lines lines;
     lw_span line, rest;
     lw_atom_text t;
     size_t cap = 0;
-    LW_TRY(lw_load_text(path, &text, &lines));
     while (lw_lines_next(&lines, &line)) {
         lw_atom a = {0};
         const lw_span *what;
@@ -84,15 +81,12 @@ static int read_queries(const lw_kb *kb, const lw_query_options *o, const char *
     return 0;
 }
 
-static int read_depths(const lw_kb *kb, const char *path, lw_problems *problems, annotated **out,
-                       size_t *n)
+static int read_depths(const lw_kb *kb, const char *path, lw_lines lines, lw_problems *problems,
+                       annotated **out, size_t *n)
 {
-    LW_CLEANUP(lw_free) char *text = NULL;
-    lw_lines lines;
     lw_span line, rest;
     lw_atom_text t;
     size_t cap = 0;
-    LW_TRY(lw_load_text(path, &text, &lines));
     while (lw_lines_next(&lines, &line)) {
         annotated a = {0};
         const lw_span *what;
@@ -111,17 +105,15 @@ static int read_depths(const lw_kb *kb, const char *path, lw_problems *problems,
     return 0;
 }
 
-static int annotate(const lw_kb *kb, const char *split, lw_problems *problems, lw_queries *q)
+static int annotate(const lw_kb *kb, const char *path, lw_lines lines, lw_problems *problems,
+                    lw_queries *q)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_free) annotated *all = NULL;
     size_t n = 0;
     q->published = lw_calloc((size_t)q->n + 1, sizeof *q->published);
     if (!q->published)
         return LW_ENOMEM;
-    LW_TRY(path_of(kb, split, "_depths", &path));
-    if (path.len > 0)
-        LW_TRY(read_depths(kb, lw_str_c(&path), problems, &all, &n));
+    LW_TRY(read_depths(kb, path, lines, problems, &all, &n));
     if (n > 0)
         qsort(all, n, sizeof *all, by_atom);
     for (int32_t i = 0; i < q->n; i++) {
@@ -136,13 +128,31 @@ static int annotate(const lw_kb *kb, const char *split, lw_problems *problems, l
 int lw_queries_open(const lw_kb *kb, const lw_query_options *o, lw_problems *problems,
                     lw_queries *out)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0}, depths_path = {0};
     LW_CLEANUP(lw_queries_clear) lw_queries q = {0};
+    LW_CLEANUP(lw_free) char *text = NULL, *depths = NULL;
+    lw_lines lines, depth_lines = lw_lines_of((lw_span){NULL, 0});
     LW_TRY(path_of(kb, o->split, "", &path));
     if (path.len == 0)
         return lw_fail(LW_EIO, "%s: no %s.txt in it", kb->dir, o->split);
-    LW_TRY(read_queries(kb, o, lw_str_c(&path), problems, &q));
-    LW_TRY(annotate(kb, o->split, problems, &q));
+    LW_TRY(path_of(kb, o->split, "_depths", &depths_path));
+    LW_TRY(lw_load_text(lw_str_c(&path), &text, &lines));
+    if (depths_path.len > 0)
+        LW_TRY(lw_load_text(lw_str_c(&depths_path), &depths, &depth_lines));
+    LW_TRY(read_queries(kb, o, lw_str_c(&path), lines, problems, &q));
+    LW_TRY(annotate(kb, lw_str_c(&depths_path), depth_lines, problems, &q));
+    LW_TRY(lw_problems_fail(problems));
+    *out = q;
+    q = (lw_queries){0};
+    return 0;
+}
+
+int lw_queries_parse(const lw_kb *kb, const lw_query_options *o, lw_span queries, lw_span depths,
+                     lw_problems *problems, lw_queries *out)
+{
+    LW_CLEANUP(lw_queries_clear) lw_queries q = {0};
+    LW_TRY(read_queries(kb, o, "queries", lw_lines_of(queries), problems, &q));
+    LW_TRY(annotate(kb, "depths", lw_lines_of(depths), problems, &q));
     LW_TRY(lw_problems_fail(problems));
     *out = q;
     q = (lw_queries){0};

@@ -27,6 +27,9 @@ typedef struct lw_queries {
  * file has n = 0. */
 int lw_queries_open(const lw_kb *kb, const lw_query_options *o, lw_problems *problems,
                     lw_queries *out);
+/* The same from texts in memory; depths may be empty. */
+int lw_queries_parse(const lw_kb *kb, const lw_query_options *o, lw_span queries, lw_span depths,
+                     lw_problems *problems, lw_queries *out);
 void lw_queries_clear(lw_queries *q);
 
 #endif

@@ -240,6 +240,12 @@ int lw_search_run(lw_search *s, lw_atom query, lw_search_result *out)
     return s->error;
 }
 
+size_t lw_search_bytes(const lw_search *s)
+{
+    return s->cap_nodes * sizeof *s->nodes + s->cap_goals * sizeof *s->goal +
+           s->cap_slots * sizeof *s->slot;
+}
+
 void lw_search_proof(const lw_search *s, lw_proof_origin *origin)
 {
     for (int32_t i = 1; i < s->found; i++)

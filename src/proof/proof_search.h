@@ -50,6 +50,9 @@ void lw_search_proof(const lw_search *s, lw_proof_origin *origin);
 /* State before step i of that proof; *n goals. */
 const lw_atom *lw_search_state(const lw_search *s, int32_t i, int32_t *n);
 
+/* Bytes of states, goals and table that the search holds now: never more than `memory`. */
+size_t lw_search_bytes(const lw_search *s);
+
 /* "proved", "no proof", "depth", "states", "memory" */
 const char *lw_search_end_name(lw_search_end end);
 

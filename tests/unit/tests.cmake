@@ -25,3 +25,7 @@ lw_test(test_store_checkpoint unit/test_store_checkpoint.c store formats backend
 lw_test(test_models_unet unit/test_models_unet.c models store formats backend/cpu base)
 lw_test(test_models_encoder unit/test_models_encoder.c models store formats backend/cpu base)
 lw_test(test_bench unit/test_bench.c recipes formats base)
+lw_test(test_proof_files unit/test_proof_files.c proof base)
+lw_test(test_proof_env unit/test_proof_env.c proof base)
+lw_test(test_proof_random unit/test_proof_random.c proof base)
+lw_test(test_proof_search unit/test_proof_search.c proof base)
