@@ -49,9 +49,13 @@ static int build(lw_lab *l, const lw_lab_spec *spec)
 {
     LW_TRY(lw_graph_new(&l->graph));
     lw_builder b = {.g = l->graph, .params = lw_store_params(l->store), .training = spec->train};
+    lw_compile_opts opts = spec->opts;
     LW_TRY(spec->build(&b, spec->what));
     LW_TRY(lw_graph_error(l->graph));
-    LW_TRY(lw_compile(l->graph, l->dev, &spec->opts, &l->plan));
+    if (spec->edges)
+        LW_TRY(lw_calibration_outputs(l->graph));
+    opts.calibration = opts.precision == LW_NUM_S8 ? &l->ranges.table : NULL;
+    LW_TRY(lw_compile(l->graph, l->dev, &opts, &l->plan));
     l->info = lw_plan_get_info(l->plan);
     l->bytes = lw_store_bytes(l->store) + l->info.frame_bytes + l->info.derived_bytes;
     return 0;
@@ -68,13 +72,16 @@ static int check_memory(const lw_lab *l, size_t limit)
 
 static int open_lab(lw_lab *l, const lw_lab_spec *spec)
 {
-    if (!l->store)
+    bool calibrate = spec->opts.precision == LW_NUM_S8;
+    if (calibrate)
+        LW_TRY(lw_lab_calibrate(l->dev, spec, &l->ranges, &l->own));
+    else if (!l->store)
         LW_TRY(lw_store_new(!spec->train, &l->own));
     if (l->own)
         l->store = l->own;
     LW_TRY(build(l, spec));
     LW_TRY(check_memory(l, spec->limit));
-    if (l->own) {
+    if (l->own && !calibrate) {
         LW_TRY(lw_store_fix(l->own));
         lw_store_init(l->own, 1);
     }
@@ -101,6 +108,7 @@ void lw_lab_close(lw_lab *l)
     lw_plan_free(&l->plan);
     lw_graph_free(&l->graph);
     lw_store_free(&l->own);
+    lw_arena_free(&l->ranges.arena);
     *l = (lw_lab){0};
 }
 

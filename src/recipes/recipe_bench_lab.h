@@ -16,11 +16,20 @@ typedef struct lw_lab_spec {
     lw_store *store; /* borrowed, fixed and filled; NULL: a store of the graph's own, random */
     bool train;      /* an own store with gradients, moments and averages; dropout is live */
     size_t limit;    /* LW_ENOMEM when it would take more bytes; 0: no limit */
+    bool edges;      /* what int8 could read as bytes becomes outputs, to be calibrated */
 } lw_lab_spec;
+
+/* Ranges of activations, for int8. */
+typedef struct lw_lab_ranges {
+    lw_arena *arena; /* owns names and ranges */
+    lw_edge_range *edge;
+    lw_calibration table;
+} lw_lab_ranges;
 
 typedef struct lw_lab {
     lw_device *dev; /* borrowed */
     lw_store *store, *own;
+    lw_lab_ranges ranges; /* of a plan in int8 */
     lw_graph *graph;
     lw_plan *plan;
     lw_exec *exec;
@@ -29,9 +38,12 @@ typedef struct lw_lab {
     lw_tick tick;
 } lw_lab;
 
-/* Inputs are filled by name and element number alone, so that the first picture of every batch is
+/* A plan in int8 is calibrated first, by a run in f32 on its own inputs. Inputs are filled by name
+ * and element number alone, so that the first picture of every batch is
  * the same: normal numbers ("t": 0 .. 1000), i64 row numbers, small i32. */
 int lw_lab_open(lw_device *dev, const lw_lab_spec *spec, lw_lab *out);
+/* The ranges, and the filled store of that run when the spec borrows none. */
+int lw_lab_calibrate(lw_device *dev, const lw_lab_spec *spec, lw_lab_ranges *out, lw_store **own);
 void lw_lab_close(lw_lab *l); /* accepts a zeroed struct */
 /* One run; self is the lw_lab. */
 int lw_lab_run(void *self);

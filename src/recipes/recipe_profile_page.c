@@ -67,8 +67,7 @@ static int add_plots(const lw_profile *p, const lw_profile_view *v, lw_html *h)
 static int add_tables(const lw_profile *p, const lw_profile_view *v, lw_html *h)
 {
     LW_CLEANUP(lw_table_clear)
-    lw_table ops = {0},
-             layers = {0}, top = {0}, steps = {0}, methods = {0};
+    lw_table ops = {0}, layers = {0}, top = {0}, steps = {0}, methods = {0};
     LW_TRY(lw_profile_method_table(p, &methods));
     LW_TRY(lw_profile_group_table(p, 0, &ops));
     LW_TRY(lw_profile_group_table(p, v->depth, &layers));

@@ -32,9 +32,47 @@ static void operations_are_counted(check *t)
     check_close(t, chains, want, 1, (check_tol){.rel = 1e-3}, "chains");
 }
 
+/* 12 chains of 16 lanes, begun with 0 .. 11; a step adds 2^-10 (bf16) or 1 (int8) to every lane. */
+static void narrow_operations_are_counted(check *t)
+{
+    enum { ROUNDS = 1024 };
+    lw_kernels k;
+    lw_kernels_init(&k, t->isa);
+    double ops = 0.0, *want = check_doubles(t, 2);
+    float *sums = check_out(t, 2, 0);
+    want[0] = 16 * (66 + 12.0 * ROUNDS / 1024);
+    want[1] = 16 * (66 + 12.0 * ROUNDS);
+    sums[0] = (float)want[0]; /* what a level without the instructions is compared with */
+    sums[1] = (float)want[1];
+    if (k.peak.bf16) {
+        k.peak.bf16(&ops, &sums[0], ROUNDS);
+        check_same(t, &ops, &(double){2.0 * 2 * 16 * 12 * ROUNDS}, sizeof ops, "bf16 operations");
+        k.peak.int8(&ops, &sums[1], ROUNDS);
+        check_same(t, &ops, &(double){2.0 * 4 * 16 * 12 * ROUNDS}, sizeof ops, "int8 operations");
+    }
+    check_close(t, sums, want, 2, (check_tol){0}, "sums");
+}
+
+/* A copy is a copy. */
+static void copies_are_equal(check *t)
+{
+    lw_kernels k;
+    lw_kernels_init(&k, t->isa);
+    for (int64_t n = 0; n <= 1024; n += 64) {
+        const float *x = check_in(t, n, n & 64 ? 1 : 0, -1, 1);
+        float *got = check_out(t, n, 1);
+        k.peak.copy(got, x, n);
+        check_same(t, got, x, (size_t)n * sizeof *x, "n=%lld", (long long)n);
+        check_next(t);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"reads_sum_everything", reads_sum_everything},
-                                       {"operations_are_counted", operations_are_counted}};
+    static const check_case cases[] = {
+        {"reads_sum_everything", reads_sum_everything},
+        {"operations_are_counted", operations_are_counted},
+        {"narrow_operations_are_counted", narrow_operations_are_counted},
+        {"copies_are_equal", copies_are_equal}};
     return check_main(argc, argv, "peak", cases, LW_COUNT(cases));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Peaks of the dot-product instructions: pairs of bf16 into f32, quadruples of u8 x s8 into s32.
- * Twelve chains hide their latency. */
+ * Twelve chains hide their latency; each begins with another number, or the compiler would keep one
+ * for all of them. A step adds 2^-10, or 1, to each lane. */
 #include <immintrin.h>
 
 #include "kernels/peak/peak.h"
@@ -11,8 +12,8 @@ void lw_peak_bf16_avx512bf16(double *ops, float *sink, ptrdiff_t rounds)
 {
     __m512 acc[CHAINS], sum = _mm512_setzero_ps();
     __m512bh x = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.5f), _mm512_set1_ps(0.5f));
-    __m512bh y = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0x1p-20f), _mm512_set1_ps(-0x1p-20f));
-    _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) acc[i] = _mm512_set1_ps(1.0f);
+    __m512bh y = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0x1p-10f), _mm512_set1_ps(0x1p-10f));
+    _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) acc[i] = _mm512_set1_ps((float)i);
     for (ptrdiff_t r = 0; r < rounds; r++)
         _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++)
             acc[i] = _mm512_dpbf16_ps(acc[i], x, y);
@@ -24,8 +25,8 @@ void lw_peak_bf16_avx512bf16(double *ops, float *sink, ptrdiff_t rounds)
 void lw_peak_int8_avx512bf16(double *ops, float *sink, ptrdiff_t rounds)
 {
     __m512i acc[CHAINS], sum = _mm512_setzero_si512();
-    __m512i x = _mm512_set1_epi8(1), y = _mm512_set1_epi32(0x00ff0001); /* 1, 0, -1, 0 */
-    _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) acc[i] = _mm512_set1_epi32(1);
+    __m512i x = _mm512_set1_epi8(1), y = _mm512_set1_epi32(0x01ff0001); /* 1, 0, -1, 1 */
+    _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++) acc[i] = _mm512_set1_epi32(i);
     for (ptrdiff_t r = 0; r < rounds; r++)
         _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++)
             acc[i] = _mm512_dpbusd_epi32(acc[i], x, y);
