@@ -64,8 +64,9 @@ int lw_load_domains(lw_load *l, const char *path, lw_lines lines)
         size_t colon[2];
         int32_t domain;
         lw_span rest = line, word = lw_parse_word(&rest);
-        if (!lw_parse_clean(line)) {
-            lw_problem_add(&l->problems->errors, path, lines.line, "it holds a control character");
+        const char *why = lw_parse_clean(line);
+        if (why) {
+            lw_problem_add(&l->problems->errors, path, lines.line, "%s", why);
         } else if (is_declaration(word, rest, colon)) {
             LW_TRY(declare(l, word, colon));
         } else if (lw_parse_trim(rest.s, rest.s + rest.n).n == 0) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "proof/proof_parse_parts.h"
+#include "proof/proof_problems.h"
 
 lw_span lw_parse_trim(const char *from, const char *to)
 {
@@ -17,8 +18,11 @@ lw_span lw_parse_trim(const char *from, const char *to)
 
 lw_lines lw_lines_of(lw_span text)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* some editors begin a file with it */
     if (!text.s)
         text = (lw_span){"", 0};
+    if (text.n >= 3 && memcmp(text.s, mark, 3) == 0)
+        text = (lw_span){text.s + 3, text.n - 3};
     return (lw_lines){text.s, text.s + text.n, 0};
 }
 
@@ -48,12 +52,17 @@ lw_span lw_parse_word(lw_span *rest)
     return (lw_span){all.s, n};
 }
 
-bool lw_parse_clean(lw_span s)
+const char *lw_parse_clean(lw_span s)
 {
-    for (size_t i = 0; i < s.n; i++)
-        if ((unsigned char)s.s[i] < ' ' && s.s[i] != '\t')
-            return false;
-    return true;
+    const unsigned char *c = (const unsigned char *)s.s;
+    for (size_t i = 0, size; i < s.n; i += size) {
+        size = lw_utf8_size(c + i, s.n - i);
+        if (size == 0)
+            return "it is not UTF-8";
+        if (c[i] < ' ' && c[i] != '\t')
+            return "it holds a control character";
+    }
+    return NULL;
 }
 
 lw_span lw_parse_unquote(lw_span s, bool *quoted)
@@ -162,8 +171,9 @@ static const char *check_predicate(lw_span s)
 
 const char *lw_parse_triple(lw_span line, lw_atom_text *out, lw_span *rest)
 {
-    if (!lw_parse_clean(line))
-        return "it holds a control character";
+    const char *why = lw_parse_clean(line);
+    if (why)
+        return why;
     if (count(line, '\t') == 2 && count(line, '(') == 0)
         return parse_tabs(line, out, rest);
     const char *open = last_open(line), *end = line.s + line.n;
@@ -173,7 +183,8 @@ const char *lw_parse_triple(lw_span line, lw_atom_text *out, lw_span *rest)
     out->pred = lw_parse_unquote(lw_parse_trim(line.s, open), &quoted);
     if (out->pred.n == 0)
         return "the predicate is missing";
-    const char *at = open + 1, *why = quoted ? NULL : check_predicate(out->pred);
+    const char *at = open + 1;
+    why = quoted ? NULL : check_predicate(out->pred);
     if (!why)
         why = lw_parse_arg(&at, end, ',', &out->arg[0], &out->quoted[0]);
     if (!why)

@@ -7,8 +7,8 @@
 
 /* The text from..to without blanks at its ends. */
 lw_span lw_parse_trim(const char *from, const char *to);
-/* No control characters but tabs. */
-bool lw_parse_clean(lw_span s);
+/* NULL, or why not: UTF-8 without control characters but tabs. */
+const char *lw_parse_clean(lw_span s);
 lw_span lw_parse_unquote(lw_span s, bool *quoted);
 /* The argument at *at up to `stop` (, or a closing parenthesis), which is passed over. NULL or a
  * reason. */

@@ -94,8 +94,9 @@ const char *lw_parse_rule(lw_span line, lw_rule_text *out)
 {
     *out = (lw_rule_text){.weight = 1};
     const char *at = line.s, *end = line.s + line.n;
-    if (!lw_parse_clean(line))
-        return "it holds a control character";
+    const char *why = lw_parse_clean(line);
+    if (why)
+        return why;
     if (line.n >= 2 && at[0] == '(' && at[1] == '(') {
         out->skipped = true;
         return NULL;
@@ -110,9 +111,9 @@ const char *lw_parse_rule(lw_span line, lw_rule_text *out)
     out->arrow = arrow != NULL;
     at = skip_prefix(at, end, out);
     if (out->arrow) {
-        const char *why = parse_body(at, LW_MAX(arrow, at), out);
+        why = parse_body(at, LW_MAX(arrow, at), out);
         return why ? why : parse_head(arrow + 2, LW_MAX(end, arrow + 2), out);
     }
-    const char *why = parse_head(at, LW_MAX(neck, at), out);
+    why = parse_head(at, LW_MAX(neck, at), out);
     return why ? why : parse_body(neck + 2, LW_MAX(end, neck + 2), out);
 }

@@ -25,13 +25,14 @@ static void facts_in_every_form(void **state)
 {
     (void)state;
     LW_CLEANUP(lw_kb_free)
-    lw_kb *kb = kb_of("% a comment\n\n likes(ann, bob).\r\n"
+    lw_kb *kb = kb_of("\xef\xbb\xbf% a comment\n\n likes(ann, bob).\r\n"
                       "/m/film./x/cast(/m/01,/m/02).\n"
                       "ann\tlikes\teve\n"
                       "'big city'('new york','a,(b)').\n"
+                      "likes(\xc3\xa9va,\xe6\x97\xa5).\n"
                       "likes(ann,bob)", /* again, and without a dot or a newline */
                       "");
-    assert_int_equal(kb->facts.n, 4);
+    assert_int_equal(kb->facts.n, 5);
     assert_int_equal(kb->duplicate_facts, 1);
     assert_int_equal(kb->n_predicates, 3);
     assert_string_equal(kb->predicates.name[1], "/m/film./x/cast"); /* sorted by bytes */
@@ -83,6 +84,8 @@ static void bad_lines_are_named(void **state)
     refused("what is this", "", "", "facts:1: pred(a,b). or head<TAB>pred<TAB>tail is expected");
     refused("a\t\tb", "", "", "a column is empty");
     refused("p(a,\x01).", "", "", "a control character");
+    refused("p(a,b).\np(a,\xff).", "", "", "facts:2: it is not UTF-8");
+    refused("p(a,\xed\xa0\x80).", "", "", "it is not UTF-8"); /* a surrogate */
     refused("p(a,b).", "p(X,Y)", "", "rules:1:");
     refused("p(a,b).", "\n\np(X,Y) :- .", "", "rules:3: the rule has no body");
     refused("p(a,b).", "p(X,Y) :- q(X,Z) q(Z,Y).", "", "a comma is expected between the atoms");

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway prove: check, depths and trace on a small dataset; bad data; the published depths.
+
+mkdir family
+printf 'parent(ann,bob).\nparent(bob,cid).\nparent(bob,dan).\nparent(cid,eve).\n' >family/train.txt
+printf 'r0:0.9:parent(x,z), parent(z,y) -> grand(x,y)\nr1:0.8:parent(x,z), grand(z,y) -> great(x,y)\n' >family/rules.txt
+printf 'grand(ann,dan).\ngreat(ann,eve).\ngrand(ann,bob).\n' >family/test.txt
+printf 'grand(ann,dan) 2\ngreat(ann,eve) 4\ngrand(ann,bob) -1\n' >family/test_depths.txt
+
+expect 0 prove check family
+out_has '4 facts, 2 rules, 3 predicates (0 recursive), 5 constants'
+out_has 'test           3 queries, 3 with a published depth'
+out_has 'warning: family: no valid.txt in it'
+expect 0 prove check family --json
+out_has '"ok": true'
+out_has '"recursive_predicates": 0'
+
+expect 0 prove depths family
+out_has 'family, test: 3 queries, 2 proved, 1 not'
+out_has 'published depths: 3 of 3 equal'
+expect 0 prove depths family --json --threads 1
+out_has '"query": "great(ann,eve)"'
+out_has '"depth": 4'
+out_has '"end": "no proof"'
+out_has '"equal": 3'
+out_has '"steps_per_second"'
+expect 0 prove depths family --max-depth 2
+out_has '2 queries with states left at max-depth'
+expect 0 prove depths family --split train --json
+out_has '"no_rule": 4'
+expect 4 prove depths family --split valid
+err_has 'no valid.txt in it'
+expect 2 prove depths family --max-depth 0
+
+expect 0 prove trace family 'great(ann,eve)'
+out_has 'proved in 4 steps'
+out_has '  grand(bob,eve)  rule 1: grand(V1, V2) :- parent(V1, V3), parent(V3, V2)'
+out_has '    parent(cid,eve)  fact'
+expect 0 prove trace family 'great(ann,eve)' --format prolog
+out_has '% ?- great(ann, eve).'
+out_has 'great(V1, V2) :- parent(V1, V3), grand(V3, V2).  % rule 2'
+expect 0 prove trace family 'great(ann,eve)' --json
+out_has '"proved": true'
+expect 1 prove trace family 'grand(ann,bob)'
+err_has 'grand(ann,bob) has no proof: all'
+expect 1 prove trace family 'great(ann,eve)' --max-depth 3
+err_has 'no proof of at most 3 steps (--max-depth)'
+expect 3 prove trace family 'grand(ann,bib)'
+err_has 'constant bib is unknown; did you mean bob?'
+expect 3 prove trace family 'grant(ann,bob)'
+err_has 'did you mean grand?'
+expect 3 prove trace family 'grand(ann'
+
+# bad data: file and line, exit code 3
+cp -r family bad
+printf 'parent(ann,bob).\nparent(ann bob).\nparent(cid,)\n' >bad/train.txt
+expect 3 prove check bad
+out_has 'error: bad/train.txt:2: it has one argument, two are needed: parent(ann bob).'
+out_has 'error: bad/train.txt:3: an argument is empty: parent(cid,)'
+err_has 'bad/train.txt:2:'
+expect 3 prove check bad --json
+out_has '"ok": false'
+expect 3 prove depths bad
+cp -r family unbound
+printf 'r0:1:parent(x,z) -> grand(x,y)\n' >unbound/rules.txt
+expect 3 prove check unbound
+err_has "unbound/rules.txt:1: the head's variable y is not bound"
+cp -r family unknown
+printf 'grand(ann,zoe).\ngrand(ann,dan).\n' >unknown/test.txt
+expect 3 prove depths unknown
+err_has 'unknown/test.txt:1: constant zoe is in no fact, rule or domain'
+expect 0 prove depths unknown --skip-unknown
+out_has '1 with unknown names'
+mkdir empty
+: >empty/train.txt
+expect 3 prove check empty
+err_has 'empty/train.txt: there is no fact in it'
+expect 4 prove check nowhere
+expect 2 prove depths
+err_has 'dataset'
+
+# rules in circles, and a search that explodes: the limits end it and are reported
+cp -r family circle
+{
+    printf 'grand(X,Y) :- grand(Y,X).\ngrand(X,Y) :- grand(X,Z), grand(Z,Y).\n'
+    printf 'grand(X,Y) :- parent(X,Z), parent(X,W), grand(Z,Y), never(W,Y).\n'
+    printf 'grand(X,Y) :- parent(Z,X), parent(W,X), grand(Z,Y), never(W,Y).\n'
+} >circle/rules.txt
+printf 'grand(ann,eve).\n' >circle/test.txt
+expect 0 prove check circle
+out_has '(1 recursive)'
+out_has 'predicate never of a rule'
+expect 0 prove depths circle --max-states 1000
+out_has '1 queries that met max-states'
+expect 0 prove depths circle --query-memory 1 --json
+out_has '"memory": 1'
+expect 1 prove trace circle 'grand(ann,eve)' --max-states 1000
+err_has 'no proof among the 1000 states within the limit (--max-states)'
+
+if [ -d "${LW_TEST_DATA:-/nowhere}/kg/dprl" ]; then
+    expect 0 prove depths "$LW_TEST_DATA/kg/dprl/countries_s3"
+    out_has 'published depths: 24 of 24 equal'
+else
+    echo 'skipped: published depths (LW_TEST_DATA names a directory of data)'
+fi
