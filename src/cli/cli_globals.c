@@ -6,6 +6,11 @@ const lw_option lw_global_options[] = {
     {LW_OPT(lw_cli_globals, threads), .name = "threads", .min = 1, .max = 4096,
      .group = "Global options",
      .help = "threads to compute with (default: all CPUs this process may use)"},
+    {LW_OPT(lw_cli_globals, conv), .name = "conv", .fallback = "auto",
+     .choices = "auto|direct|winograd", .group = "Global options",
+     .help =
+         "3x3 convolutions in f32: with Winograd's tiles where measured faster (auto), never, or "
+         "wherever they apply; results differ by rounding"},
     {LW_OPT(lw_cli_globals, seed), .name = "seed", .fallback = "0", .group = "Global options",
      .help = "seed of every random number"},
     {LW_OPT(lw_cli_globals, device), .name = "device", .fallback = "auto",

@@ -173,6 +173,7 @@ static int run_cases(const lw_cli *cli, const bench_cli *o)
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);
     c.threads = (int)cli->global.threads;
+    c.conv = cli->global.conv;
     c.memory_limit = o->limit_gib * (double)(1 << 30);
     c.list |= cli->global.dry_run;
     if (o->n_compare > 0)

@@ -67,10 +67,11 @@ static void print_text(const lw_compare_config *c, const lw_compare_result *r)
                      100 * r->drift.strict.accepted, c->ddim_steps[0],
                      100 * r->ddpm.strict.accepted, 100 * r->real.strict.accepted);
     if (r->paired_drift.n)
-        lw_cli_print("beside f32        drift rms %.2g, worst %.2g  DDPM-%d rms %.2g, worst %.2g (same "
-                     "noise, %lld pictures)\n",
-                     r->paired_drift.rms, r->paired_drift.worst, c->ddim_steps[0],
-                     r->paired_ddpm.rms, r->paired_ddpm.worst, (long long)r->paired_drift.n);
+        lw_cli_print(
+            "beside f32        drift rms %.2g, worst %.2g  DDPM-%d rms %.2g, worst %.2g (same "
+            "noise, %lld pictures)\n",
+            r->paired_drift.rms, r->paired_drift.worst, c->ddim_steps[0], r->paired_ddpm.rms,
+            r->paired_ddpm.worst, (long long)r->paired_drift.n);
     lw_cli_print("faster            %.1fx at 1, %.1fx at 8, %.1fx at 64 pictures\n%s\n",
                  r->speedup[0], r->speedup[1], r->speedup[2], r->report);
 }
@@ -85,6 +86,7 @@ static int run(const lw_cli *cli, const void *config)
     c.commands = lw_str_c(&command);
     c.seed = cli->global.seed;
     c.threads = cli->global.threads;
+    c.conv = cli->global.conv;
     lw_cli_observer_open(&o, cli);
     LW_TRY(lw_recipe_compare(&c, &o.calls, &r));
     if (cli->global.json)

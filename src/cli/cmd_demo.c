@@ -79,6 +79,7 @@ static int run(const lw_cli *cli, const void *config)
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o;
     c.seed = cli->global.seed;
     c.threads = cli->global.threads;
+    c.conv = cli->global.conv;
     c.dry_run = cli->global.dry_run;
     lw_cli_observer_open(&o, cli);
     int rc = lw_recipe_demo(&c, &o.calls, &r);

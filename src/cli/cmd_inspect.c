@@ -117,7 +117,8 @@ static int run_graph(const lw_cli *cli, const inspect_cli *o)
                           .batch = o->batch,
                           .image_size = o->image_size,
                           .opt = o->opt,
-                          .threads = (int)cli->global.threads};
+                          .threads = (int)cli->global.threads,
+                          .conv = cli->global.conv};
     LW_TRY(lw_recipe_inspect_graph(&c, &text));
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop)

@@ -47,6 +47,7 @@ static int run(const lw_cli *cli, const void *config)
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);
     c.threads = (int)cli->global.threads;
+    c.conv = cli->global.conv;
     LW_TRY(lw_recipe_profile(&c, &obs.calls, &p));
     if (o->output)
         LW_TRY(lw_profile_page(&p, &o->view, o->output));

@@ -59,6 +59,7 @@ static int run(const lw_cli *cli, const void *config)
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     c.ema = o->weights == 1;
     c.threads = (int)cli->global.threads;
+    c.conv = cli->global.conv;
     lw_cli_observer_open(&obs, cli);
     LW_TRY(lw_recipe_run(&c, &obs.calls, &r));
     if (cli->global.json)

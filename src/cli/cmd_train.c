@@ -55,6 +55,7 @@ int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_tra
     lw_str_add(&command, "\n");
     t->seed = cli->global.seed;
     t->threads = cli->global.threads;
+    t->conv = cli->global.conv;
     t->dry_run = cli->global.dry_run;
     t->config_yaml = lw_str_c(&yaml);
     t->command_line = lw_str_c(&command);

@@ -108,7 +108,7 @@ int lw_recipe_bench(const lw_bench_config *config, const lw_observer *obs, lw_be
     lw_bench b = {0};
     lw_bench_run r = {.config = config, .obs = obs, .out = &b};
     LW_TRY(lw_isa_chosen(&r.isa));
-    LW_TRY(lw_recipe_device(config->threads, &dev));
+    LW_TRY(lw_recipe_device_with(config->threads, config->conv, &dev));
     LW_TRY(lw_cpu_open(config->threads, LW_ISA_REF, &ref));
     r.dev = dev;
     r.ref = ref;

@@ -19,6 +19,7 @@
 typedef struct lw_bench_config {
     const char *suite; /* one of lw_bench_suites; NULL: all */
     int threads;
+    int32_t conv;               /* lw_conv_mode */
     int32_t batch[16], n_batch; /* of unet and train; none: the suite's own */
     int32_t size[16], n_size;   /* of resolution, pixels; none: its own */
     bool large;                 /* the U-Net of 210M parameters */

@@ -39,6 +39,7 @@ typedef struct lw_compare_config {
     int32_t precision; /* lw_num of both generators */
     int64_t seed;
     int32_t threads;
+    int32_t conv;                   /* lw_conv_mode */
     const char *title;              /* of the page; NULL: a plain one */
     const char *caveat;             /* one more sentence on what this does not show, or NULL */
     const char *commands;           /* shell lines that make all of it again; NULL: none shown */
@@ -57,7 +58,7 @@ typedef struct lw_latency {
 
 /* Pictures in the precision asked for beside f32, from the same noise. */
 typedef struct lw_paired {
-    int64_t n;        /* pictures; 0: f32 was asked for */
+    int64_t n;         /* pictures; 0: f32 was asked for */
     double rms, worst; /* of differences, pictures in [-1, 1] */
 } lw_paired;
 

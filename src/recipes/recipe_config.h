@@ -38,6 +38,7 @@ typedef struct lw_train_config {
     bool recompute; /* make cheap activations again in the backward pass: less memory, same bits */
     int64_t seed;
     int32_t threads; /* 0: all */
+    int32_t conv;    /* lw_conv_mode */
     bool dry_run;
     const char *config_yaml;  /* written to the run directory as config.yaml */
     const char *command_line; /* written as command.txt */

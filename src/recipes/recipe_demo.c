@@ -201,6 +201,7 @@ static int compare(demo *d, lw_compare_result *out)
         .ema = true,
         .seed = d->c->seed,
         .threads = d->c->threads,
+        .conv = d->c->conv,
         .caveat =
             "DDPM's learning rate, schedule and average were not tuned. Drift's recipe was chosen "
             "in some fifteen trials on pictures of this kind; another set would test it harder.",

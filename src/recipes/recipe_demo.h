@@ -19,6 +19,7 @@ typedef struct lw_demo_config {
     double latency_seconds; /* of a timed cell; 0: 0.5 */
     int64_t seed;
     int32_t threads;
+    int32_t conv; /* lw_conv_mode */
     bool dry_run; /* only says what would be trained */
 } lw_demo_config;
 

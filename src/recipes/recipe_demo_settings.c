@@ -37,6 +37,7 @@ static lw_train_config common(const lw_demo_config *c, double minutes)
                              .keep_last_k_checkpoints = 2,
                              .seed = c->seed,
                              .threads = c->threads,
+                             .conv = c->conv,
                              .dry_run = c->dry_run};
 }
 

@@ -4,11 +4,16 @@
 
 #include "backend/cpu/cpu.h"
 
+int lw_recipe_device_with(int threads, int32_t conv, lw_device **out)
+{
+    lw_cpu_options o = {.threads = threads, .conv = (lw_conv_mode)conv};
+    LW_TRY(lw_isa_chosen(&o.isa));
+    return lw_cpu_open_with(&o, out);
+}
+
 int lw_recipe_device(int threads, lw_device **out)
 {
-    lw_isa isa;
-    LW_TRY(lw_isa_chosen(&isa));
-    return lw_cpu_open(threads, isa, out);
+    return lw_recipe_device_with(threads, LW_CONV_MODE_AUTO, out);
 }
 
 enum { PROBE = 512 }; /* a product of two PROBE x PROBE matrices, cut by the kernel's own tasks */

@@ -137,7 +137,7 @@ static int init(encoder_run *r)
 {
     const lw_train_encoder_config *c = r->c;
     const lw_data_opts data = {.image_size = c->train.image_size, .count = c->train.limit};
-    LW_TRY(lw_recipe_device(c->train.threads, &r->dev));
+    LW_TRY(lw_recipe_device_with(c->train.threads, c->train.conv, &r->dev));
     LW_TRY(lw_data_open(c->train.data, &data, &r->data));
     if (c->objective != LW_OBJECTIVE_MAE && !r->data->labelled)
         return lw_fail(LW_EUSAGE, "--objective classify: %s has no labels", r->data->spec);

@@ -15,7 +15,7 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
     g->seed = (uint64_t)c->seed;
     g->recompute = c->recompute;
     g->precision = c->precision;
-    LW_TRY(lw_recipe_device(c->threads, &g->dev));
+    LW_TRY(lw_recipe_device_with(c->threads, c->conv, &g->dev));
     LW_TRY(lw_data_open(c->data, &data, &g->data));
     LW_TRY(lw_net_unet(n, g->data, &g->net));
     LW_TRY(lw_store_new(false, &g->store));

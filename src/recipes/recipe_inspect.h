@@ -22,6 +22,7 @@ typedef struct lw_inspect_graph {
     int32_t batch, image_size; /* image_size 0: the network's own, or 32 */
     int opt;                   /* 0: no rewriting */
     int threads;
+    int32_t conv; /* lw_conv_mode */
 } lw_inspect_graph;
 /* Appends the text to *out. LW_EUSAGE: an unknown pass, naming those there are. */
 int lw_recipe_inspect_graph(const lw_inspect_graph *c, lw_str *out);

@@ -30,7 +30,7 @@ int lw_recipe_inspect_graph(const lw_inspect_graph *c, lw_str *out)
     LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
     const char *pass = c->pass ? c->pass : passes[0];
     LW_TRY(check_pass(pass));
-    LW_TRY(lw_recipe_device(c->threads, &dev));
+    LW_TRY(lw_recipe_device_with(c->threads, c->conv, &dev));
     LW_TRY(lw_network_open(c->source, true, &net));
     int32_t size = c->image_size > 0     ? c->image_size
                    : net->image_size > 0 ? net->image_size

@@ -103,7 +103,7 @@ static int init(judge_run *r)
 {
     const lw_train_encoder_config *c = r->c;
     const lw_data_opts data = {.image_size = c->train.image_size, .count = c->train.limit};
-    LW_TRY(lw_recipe_device(c->train.threads, &r->dev));
+    LW_TRY(lw_recipe_device_with(c->train.threads, c->train.conv, &r->dev));
     LW_TRY(lw_data_open(c->train.data, &data, &r->data));
     if (!r->data->labelled)
         return lw_fail(LW_EUSAGE, "a judge needs labels, %s has none", r->data->spec);

@@ -214,7 +214,7 @@ int lw_recipe_profile(const lw_profile_config *c, const lw_observer *obs, lw_pro
     LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
     lw_profile p = {0};
     subject s = {0};
-    LW_TRY(lw_recipe_device(c->threads, &dev));
+    LW_TRY(lw_recipe_device_with(c->threads, c->conv, &dev));
     int rc = profile(&s, dev, c, obs, &p);
     lw_network_close(&s.net);
     if (rc < 0)

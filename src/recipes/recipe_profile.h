@@ -18,6 +18,7 @@ typedef struct lw_profile_config {
     bool train;         /* "unet" and "unet-large": a DDPM step, without the optimiser */
     bool compare;       /* time the other methods too */
     int threads;
+    int32_t conv;              /* lw_conv_mode */
     int32_t batch, image_size; /* image_size 0: the network's own, or 32 */
     int32_t runs;              /* profiled ones, after one for warm-up */
 } lw_profile_config;

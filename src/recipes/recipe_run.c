@@ -106,7 +106,7 @@ static int feed_input(run_state *s, const char *name, const char *path, const ch
 static int prepare(run_state *s)
 {
     const lw_port *x = NULL, *y = NULL;
-    LW_TRY(lw_recipe_device(s->c->threads, &s->dev));
+    LW_TRY(lw_recipe_device_with(s->c->threads, s->c->conv, &s->dev));
     LW_TRY(lw_network_open(s->c->source, s->c->ema, &s->net));
     LW_TRY(load_x(s));
     LW_TRY(

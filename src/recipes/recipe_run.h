@@ -18,6 +18,7 @@ typedef struct lw_run_config {
     int32_t batch;       /* rows at a time; results do not depend on it */
     int32_t precision;   /* lw_num */
     int threads;
+    int32_t conv; /* lw_conv_mode */
 } lw_run_config;
 
 typedef struct lw_run_result {

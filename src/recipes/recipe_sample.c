@@ -133,7 +133,7 @@ static int open_all(sampling *s)
     LW_TRY(lw_precision_check(c->precision, s->source->quant, c->source));
     LW_TRY(lw_source_classes(s->source, c->classes, &s->list, &s->n_list));
     LW_TRY(check_output(c->output));
-    LW_TRY(lw_recipe_device(c->threads, &s->dev));
+    LW_TRY(lw_recipe_device_with(c->threads, c->conv, &s->dev));
     lw_sampler_opts opts = o;
     opts.method = s->source->method;
     opts.timesteps = s->source->timesteps;

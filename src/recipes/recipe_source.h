@@ -44,6 +44,7 @@ typedef struct lw_sample_config {
     int32_t precision; /* lw_num */
     uint64_t seed;
     int32_t threads;
+    int32_t conv; /* lw_conv_mode */
 } lw_sample_config;
 
 typedef struct lw_sample_result {
