@@ -10,8 +10,9 @@
  * per-sample shapes, so that results depend on neither batch nor neighbours.
  *
  * One cast per value however many read it, right behind the value, on this side of reshapes:
- * forward and weight gradient share it. A group norm or an elementwise program read by products
- * only writes the narrow type itself. Must not change anything else.
+ * forward and weight gradient share it. Where the f32 value is kept for the backward pass anyway,
+ * that pass casts it again instead of keeping both. A group norm or an elementwise program read by
+ * products only writes the narrow type itself. Must not change anything else.
  */
 #include "plan/plan_pass.h"
 
@@ -22,8 +23,10 @@ enum { THIN = 8 }; /* channels; below, a product stays f32 */
 /* What reads an old value, and what stands for it in each type in the new graph. */
 typedef struct typed_val {
     bool f32, bf16, u8;
-    int32_t edge; /* of the calibration, with u8 */
+    bool f32_again; /* the backward pass reads it in f32 */
+    int32_t edge;   /* of the calibration, with u8 */
     lw_val as_bf16, as_u8;
+    lw_val bf16_again; /* of the backward pass, with f32_again */
 } typed_val;
 
 typedef struct precision {
@@ -37,17 +40,33 @@ typedef struct precision {
 /* ---- which products ---------------------------------------------------------------------------
  */
 
-static const char *weight_name(const lw_graph *g, lw_val v)
+/* The largest parameter behind v (the first of them by name where several are), which keeps its
+ * name when a BatchNorm is folded into it and programs are fused. False: inputs have a part in v,
+ * or so much stands behind it that it is no weight. */
+static bool find_weight(const lw_graph *g, lw_val v, const lw_attr_param **best, int *budget)
 {
     const lw_node *n = lw_val_node(g, v);
-    if (n->op == LW_OP_PARAM)
-        return ((const lw_attr_param *)n->attr)->name;
-    for (int i = 0; i < n->n_in; i++) {
-        const char *name = lw_val_ok(n->in[i]) ? weight_name(g, n->in[i]) : NULL;
-        if (name)
-            return name;
+    if (--*budget < 0 || n->op == LW_OP_INPUT || lw_op_get(n->op)->flags & LW_OPF_RANDOM)
+        return false;
+    if (n->op == LW_OP_PARAM) {
+        const lw_attr_param *a = n->attr;
+        int64_t have = *best ? lw_type_count((*best)->type) : -1, now = lw_type_count(a->type);
+        if (now > have || (now == have && strcmp(a->name, (*best)->name) < 0))
+            *best = a;
+        return true;
     }
-    return NULL;
+    for (int i = 0; i < n->n_in; i++)
+        if (lw_val_ok(n->in[i]) && !find_weight(g, n->in[i], best, budget))
+            return false;
+    return true;
+}
+
+static const char *weight_name(const lw_graph *g, lw_val v)
+{
+    enum { NODES = 64 };
+    const lw_attr_param *best = NULL;
+    int budget = NODES;
+    return find_weight(g, v, &best, &budget) && best ? best->name : NULL;
 }
 
 /* Depth and results of a product; false for other ops. A weight gradient has no depth to fill. */
@@ -117,6 +136,7 @@ static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
         typed_val *v = &p->val[n->in[i].id];
         lw_num as = is_activation(n, i) ? num : LW_NUM_F32;
         v->f32 |= as == LW_NUM_F32;
+        v->f32_again |= as == LW_NUM_F32 && n->backward;
         v->bf16 |= as == LW_NUM_BF16;
         if (as == LW_NUM_S8) { /* the first consumer's range: all have seen the same value */
             v->edge = edge_of(p, g, n);
@@ -232,6 +252,21 @@ static bool emit_narrow(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     return true;
 }
 
+/* The bf16 of an old value that node n of the backward pass reads, when it is made there. */
+static bool cast_again(lw_rewrite *r, const lw_node *n, lw_val old, precision *p, lw_val *out)
+{
+    typed_val *v = &p->val[old.id];
+    if (!n->backward || !v->f32_again || lw_val_node(r->from, old)->backward)
+        return false;
+    if (!lw_val_ok(v->bf16_again)) {
+        const char *up = enter_scope(r, n);
+        v->bf16_again = lw_cast(r->to, lw_rewrite_map(r, old), LW_BF16, LW_NOVAL);
+        lw_scope_set(r->to, up);
+    }
+    *out = v->bf16_again;
+    return true;
+}
+
 static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *p)
 {
     enum { QUANT = 4 };
@@ -239,9 +274,12 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
     int n_in = n->n_in;
     for (int i = 0; i < n->n_in; i++) {
         const typed_val *v = &p->val[n->in[i].id];
-        in[i] = !is_activation(n, i) ? lw_rewrite_map(r, n->in[i])
-                : num == LW_NUM_S8   ? v->as_u8
-                                     : v->as_bf16;
+        if (!is_activation(n, i))
+            in[i] = lw_rewrite_map(r, n->in[i]);
+        else if (num == LW_NUM_S8)
+            in[i] = v->as_u8;
+        else if (!cast_again(r, n, n->in[i], p, &in[i]))
+            in[i] = v->as_bf16;
     }
     if (num == LW_NUM_S8) {
         in[QUANT] = quant_pair(p, r->to, p->val[n->in[0].id].edge);

@@ -8,7 +8,7 @@ lw_test(test_plan_winograd plan/test_plan_winograd.c models store backend/cpu fo
 foreach(name dump precision rewrite run winograd)
   target_sources(test_plan_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_util.c)
 endforeach()
-foreach(name random run)
+foreach(name precision random run)
   target_sources(test_plan_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/plan_prover.c)
 endforeach()
 target_sources(test_plan_random PRIVATE ${CMAKE_SOURCE_DIR}/tests/plan/random_graph.c
