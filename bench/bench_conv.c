@@ -4,6 +4,8 @@
  * in f32, bf16 and int8 (forward only), as a share of the measured peak: f32's, twice and four
  * times that. Each line carries its error against a double-precision sample and its speed over f32.
  *   bench_conv [--threads N] [--isa LEVEL] [--filter TEXT] [--seconds S]
+ * Another line has the forward and data gradient with Winograd's tiles, where those apply, and how
+ * many times faster than directly they are.
  * FLOPs are nominal (2 x filter size x output pixels, borders counted), so skipping borders may
  * pass 100 %. The time is the best of many runs, with one thread the CPU's own time: the machine
  * may be shared.
@@ -44,6 +46,9 @@ typedef struct job {
     lw_conv_shape s;
     int pass;
     float *x, *y, *w, *bias, *dw, *dbias, *packed, *partials;
+    int tile;               /* of Winograd's tiles, 0: direct */
+    float *scratch;         /* for them, */
+    int64_t scratch_floats; /* so many a worker */
     lw_num num;
     lw_bf16 *xh, *yh; /* x and y rounded */
     uint8_t *xb;
@@ -81,9 +86,13 @@ static void task_low(job *j, int64_t i)
 static void task(void *arg, int64_t i, int worker)
 {
     job *j = arg;
-    (void)worker;
     if (j->num != LW_NUM_F32)
         task_low(j, i);
+    else if (j->tile)
+        j->k.winograd.run(j->pass == FORWARD ? j->y : j->x, j->pass == FORWARD ? j->x : j->y,
+                          j->packed, &j->s, (lw_conv_pass)j->pass, j->tile,
+                          &(lw_epilogue){.bias = j->pass == FORWARD ? j->bias : NULL},
+                          j->scratch + worker * j->scratch_floats, i);
     else if (j->pass == FORWARD)
         j->k.conv.forward(j->y, j->x, j->packed, &j->s, &(lw_epilogue){.bias = j->bias}, i);
     else if (j->pass == DATA)
@@ -107,7 +116,10 @@ static void run_pass(lw_pool *pool, job *j)
             lw_pool_run(pool, lw_conv_weight_grad_combine_tasks(&j->s), combine, j);
         return;
     }
-    lw_pool_run(pool, lw_conv_tasks(&j->s, (lw_conv_pass)j->pass), task, j);
+    lw_conv_pass pass = (lw_conv_pass)j->pass;
+    lw_pool_run(pool,
+                j->tile ? lw_winograd_tasks(&j->s, pass, j->tile) : lw_conv_tasks(&j->s, pass),
+                task, j);
 }
 
 static double clock_seconds(const lw_pool *pool)
@@ -259,6 +271,40 @@ static void round_operands(job *j, int64_t nx, int64_t ny, float *scale)
     }
 }
 
+/* The line of Winograd's tiles, behind those of the types. */
+static void bench_tiles(lw_pool *pool, job *j, const lw_kernels *ref, double budget)
+{
+    const lw_conv_shape *s = &j->s;
+    double flops = 18.0 * s->O * s->C
+    *s->B * s->OH * s->OW;
+    j->num = LW_NUM_F32;
+    for (j->pass = FORWARD; j->pass <= DATA; j->pass++) {
+        lw_conv_pass pass = (lw_conv_pass)j->pass;
+        j->tile = lw_winograd_tile(&j->s, pass, j->k.isa, LW_CONV_MODE_WINOGRAD);
+        if (!j->tile)
+            return;
+        size_t packed = sizeof(float) * (size_t)lw_winograd_packed_floats(&j->s, pass, j->tile);
+        j->scratch_floats = LW_ROUND_UP(lw_winograd_scratch_floats(&j->s, pass, j->tile), 16);
+        size_t scratch = sizeof(float) * (size_t)(j->scratch_floats * lw_pool_size(pool));
+        float *direct_packed = j->packed;
+        j->packed = lw_bulk_alloc(packed);
+        j->scratch = lw_bulk_alloc(scratch);
+        for (int64_t i = 0; i < lw_winograd_pack_tasks(&j->s, pass, j->tile); i++)
+            j->k.winograd.pack(j->packed, j->w, &j->s, pass, j->tile, i);
+        double sec = best_seconds(pool, j, budget);
+        if (pass == LW_CONV_FORWARD)
+            printf("%16s Winograd F(%d)", "", j->tile);
+        printf(" | %8.3f ms %5.0f GF %3.0f%% x%.2f", sec * 1e3, flops / sec * 1e-9,
+               100 * flops / sec / j->peak, j->seconds[j->pass] / sec);
+        printf(" %.0e", sample_error(j, j->pass == FORWARD ? j->y : j->x, ref));
+        lw_bulk_free(&j->packed, packed);
+        lw_bulk_free(&j->scratch, scratch);
+        j->packed = direct_packed;
+        j->tile = 0;
+    }
+    printf("\n");
+}
+
 static void bench(lw_pool *pool, job *j, const lw_kernels *ref, double budget)
 {
     const lw_conv_shape *s = &j->s;
@@ -284,6 +330,7 @@ static void bench(lw_pool *pool, job *j, const lw_kernels *ref, double budget)
     round_operands(j, nx, ny, scale);
     for (j->num = LW_NUM_F32; j->num < LW_NUM_COUNT; j->num++)
         bench_type(pool, j, ref, budget);
+    bench_tiles(pool, j, ref, budget);
     lw_bulk_free(&scale, (size_t)s->O * f);
     lw_bulk_free(&j->x, (size_t)nx * f);
     lw_bulk_free(&j->y, (size_t)ny * f);
