@@ -95,9 +95,9 @@ static int fill_slots(lw_facts *f)
         return LW_ENOMEM;
     for (int32_t i = 0; i < f->n; i++) {
         size_t k = (size_t)lw_atom_hash(f->atom[i]) & (f->n_slots - 1);
-        while (f->slot[k] != 0)
+        while (f->slot[k].atom.p != 0)
             k = (k + 1) & (f->n_slots - 1);
-        f->slot[k] = i + 1;
+        f->slot[k] = (lw_fact_slot){f->atom[i], i};
     }
     return 0;
 }
@@ -146,9 +146,9 @@ uint64_t lw_facts_bytes(const lw_facts *f, int32_t n_predicates)
 int32_t lw_facts_find(const lw_facts *f, lw_atom a)
 {
     size_t mask = f->n_slots - 1, k = (size_t)lw_atom_hash(a) & mask;
-    for (; f->slot[k] != 0; k = (k + 1) & mask)
-        if (lw_atom_eq(f->atom[f->slot[k] - 1], a))
-            return f->slot[k] - 1;
+    for (; f->slot[k].atom.p != 0; k = (k + 1) & mask)
+        if (lw_atom_eq(f->slot[k].atom, a))
+            return f->slot[k].fact;
     return -1;
 }
 

@@ -22,6 +22,13 @@ typedef struct lw_fact_key {
     int32_t p, arg, first, n;
 } lw_fact_key;
 
+/* One entry of the table of facts; the atom is here too, so that a look-up reads one place. p 0 is
+ * empty. */
+typedef struct lw_fact_slot {
+    lw_atom atom;
+    int32_t fact;
+} lw_fact_slot;
+
 typedef struct lw_facts {
     lw_atom *atom; /* [n], sorted, no duplicates */
     int32_t n;
@@ -29,7 +36,7 @@ typedef struct lw_facts {
     int32_t *pred_first; /* [n_predicates + 2] */
     lw_fact_key *key[2]; /* by first and by second argument */
     size_t n_keys[2];    /* powers of two */
-    int32_t *slot;       /* one fact: number + 1, 0 is empty */
+    lw_fact_slot *slot;  /* one fact by all three */
     size_t n_slots;
 } lw_facts;
 

@@ -17,6 +17,8 @@ typedef struct building {
     lw_atom out[LW_PROOF_WIDEST];
     int32_t m;
     bool stop;
+    bool over;        /* max_successors are out: only proofs are looked for */
+    bool facts_prove; /* some fact could leave nothing of the other goals */
 } building;
 
 static inline int32_t bound(const bindings *b, int32_t x)
@@ -40,7 +42,7 @@ static inline void add(building *s, lw_atom a)
 /* Only proofs are wanted and this successor is none. */
 static inline bool hopeless(const building *s)
 {
-    return s->m > 0 && s->d->proofs_only;
+    return s->m > 0 && (s->d->proofs_only || s->over);
 }
 
 /* Goals behind the first. Those that no binding changes need no look-up: a state holds no known
@@ -64,17 +66,16 @@ static inline void add_rest(building *s, const bindings *b)
 static bool finish(building *s, lw_proof_origin origin)
 {
     lw_derivation *d = s->d;
-    bool over = d->max_successors > 0 && d->emitted >= d->max_successors;
-    if (s->m == 0 && (!over || origin >= 0)) {
+    if (s->m == 0 && (!s->over || origin >= 0)) {
         d->proved = true;
         d->proof = origin;
         return s->stop = true;
     }
-    if (over) {
+    if (s->over) {
         d->successors_cut++;
         return false;
     }
-    d->emitted++;
+    s->over = ++d->emitted == d->max_successors;
     if (d->proofs_only)
         return false;
     if (d->numbering == LW_NUMBER_CANONICAL)
@@ -94,6 +95,10 @@ static bool with_fact(building *s, int32_t fact)
         d->facts_cut++;
         return false;
     }
+    if ((s->over || d->proofs_only) && !s->facts_prove) {
+        s->m = 1; /* something is left, no matter what */
+        return finish(s, fact);
+    }
     for (int i = 0; i < 2; i++)
         if (goal.arg[i] > constants) {
             b.var[i] = goal.arg[i];
@@ -102,6 +107,26 @@ static bool with_fact(building *s, int32_t fact)
     s->m = 0;
     add_rest(s, &b);
     return finish(s, fact);
+}
+
+/* A fact proves the state only if it makes every other goal ground, and changes it: an unchanged
+ * one is no known fact. */
+static bool facts_may_prove(const building *s)
+{
+    const lw_atom goal = s->state[0];
+    int32_t constants = s->d->kb->n_constants;
+    for (int32_t i = 1; i < s->n; i++) {
+        int changed = 0;
+        for (int j = 0; j < 2; j++) {
+            int32_t x = s->state[i].arg[j];
+            if (x > constants && x != goal.arg[0] && x != goal.arg[1])
+                return false;
+            changed += x > constants;
+        }
+        if (changed == 0)
+            return false;
+    }
+    return true;
 }
 
 static void with_facts(building *s)
@@ -199,7 +224,8 @@ void lw_derive(lw_derivation *d, const lw_atom *state, int32_t n)
     s.d = d;
     s.state = state;
     s.n = n;
-    s.stop = false;
+    s.stop = s.over = false;
+    s.facts_prove = facts_may_prove(&s);
     d->proved = d->rule_fired = false;
     d->proof = 0;
     d->emitted = 0;

@@ -96,6 +96,21 @@ static void proofs_at_the_edge_of_a_limit(void **state)
     }
 }
 
+/* Among 360,000 states some fifteen pairs share their 32-bit hash: all must be kept. */
+static void equal_hashes_are_no_equal_states(void **state)
+{
+    (void)state;
+    enum { N = 600 };
+    LW_CLEANUP(lw_str_clear) lw_str facts = {0};
+    for (int i = 0; i < N; i++)
+        lw_str_addf(&facts, "all(x,n%d).\n", i);
+    LW_CLEANUP(lw_kb_free)
+    lw_kb *kb = kb_of(lw_str_c(&facts), "s(X,X) :- all(X,A), all(X,B), never(A,B).\n");
+    lw_search_result r = search_once(kb, &usual, "s(x,x)");
+    assert_true(r.end == LW_SEARCH_NONE && r.depth == -1);
+    assert_int_equal(r.states, 1 + 1 + N + N * N);
+}
+
 static lw_queries queries_of(const lw_kb *kb, const char *text)
 {
     lw_problems p = {0};
@@ -309,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(limits_are_told_apart),
                                        cmocka_unit_test(memory_stays_within_its_bound),
                                        cmocka_unit_test(proofs_at_the_edge_of_a_limit),
+                                       cmocka_unit_test(equal_hashes_are_no_equal_states),
                                        cmocka_unit_test(threads_do_not_matter),
                                        cmocka_unit_test(work_can_be_stopped),
                                        cmocka_unit_test(a_trace_reads_well),
