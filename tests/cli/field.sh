@@ -18,12 +18,12 @@ expect 0 field --gen x.npy --pos p.npy --temperatures 0.2 --output F.npy --json 
 out_has '"S": 1.928'
 out_has '"loss": 1.0'
 out_has '"raw_mean_v2": ['
-cp "$out" first
+grep -v work_bytes "$out" >first # memory grows with the threads, nothing else may
 expect 0 inspect F.npy
 out_has '[2,2]'
 # the same words however they are spelt, on any number of threads
 expect 0 field --gen x.npy --pos=p.npy --temps 0.2 --output F2.npy --json --threads 3
-cmp -s "$out" first || fails 'another thread count gave other numbers'
+grep -v work_bytes "$out" | cmp -s - first || fails 'another thread count gave other numbers'
 cmp -s F.npy F2.npy || fails 'another thread count gave another field'
 expect 0 field --gen x.npy --pos p.npy --disable-normalize-over-x --temps 0.2 --json
 cmp -s "$out" first && fails 'rows only changed nothing'

@@ -37,7 +37,7 @@ out_has '-- pack'
 expect 0 inspect net --plan
 out_has 'group_norm'
 expect 2 inspect net --pass fusion
-err_has 'graph, simplify, fuse, pack, outputs, all'
+err_has 'fuse, pack, outputs, all'
 
 expect 2 inspect
 expect 4 inspect none
