@@ -20,9 +20,7 @@
 #include "kernels/kernels.h"
 
 typedef struct bench_case {
-    int C
-    , H, B, O, K
-    , stride;
+    int C, H, B, O, K, stride;
 } bench_case;
 
 static const bench_case cases[] = {
@@ -221,8 +219,7 @@ static void bench_type(lw_pool *pool, job *j, const lw_kernels *ref, double budg
 {
     static const char *const names[] = {"f32", "bf16", "int8"};
     const lw_conv_shape *s = &j->s;
-    double flops = 2.0 * (double)s->O * s->KH * s->KW * s->C
-    *s->B * s->OH * s->OW;
+    double flops = 2.0 * (double)s->O * s->KH * s->KW * s->C * s->B * s->OH * s->OW;
     double peak = j->peak * (double)lw_num_per_word(j->num);
     if (!lw_num_fits(j->num, s->C, s->ldx))
         return;
@@ -275,8 +272,7 @@ static void round_operands(job *j, int64_t nx, int64_t ny, float *scale)
 static void bench_tiles(lw_pool *pool, job *j, const lw_kernels *ref, double budget)
 {
     const lw_conv_shape *s = &j->s;
-    double flops = 18.0 * s->O * s->C
-    *s->B * s->OH * s->OW;
+    double flops = 18.0 * s->O * s->C * s->B * s->OH * s->OW;
     j->num = LW_NUM_F32;
     for (j->pass = FORWARD; j->pass <= DATA; j->pass++) {
         lw_conv_pass pass = (lw_conv_pass)j->pass;
@@ -308,8 +304,7 @@ static void bench_tiles(lw_pool *pool, job *j, const lw_kernels *ref, double bud
 static void bench(lw_pool *pool, job *j, const lw_kernels *ref, double budget)
 {
     const lw_conv_shape *s = &j->s;
-    int64_t nx = (int64_t)s->B * s->H * s->W * s->C
-    , ny = (int64_t)s->B * s->OH * s->OW * s->O;
+    int64_t nx = (int64_t)s->B * s->H * s->W * s->C, ny = (int64_t)s->B * s->OH * s->OW * s->O;
     int64_t nw = (int64_t)s->O * s->KH * s->KW * s->C;
     int64_t np = lw_conv_weight_grad_partial_floats(s) + 16;
     int64_t npack = LW_MAX(lw_conv_packed_floats(s, LW_CONV_FORWARD),
@@ -393,16 +388,15 @@ int main(int argc, char **argv)
                  c->stride, c->B);
         if (!strstr(name, filter))
             continue;
-        j.s = (lw_conv_shape)
-        {
-            .B = c->B, .H = c->H, .W = c->H, .C
-            = c->C
-            , .O = c->O, .KH = c->K
-            , .KW = c->K
-            , .stride = c->stride
-        };
-        j.s.pad_top = j.s.pad_left = j.s.pad_bottom = j.s.pad_right = c->K
-        / 2;
+        j.s = (lw_conv_shape){.B = c->B,
+                              .H = c->H,
+                              .W = c->H,
+                              .C = c->C,
+                              .O = c->O,
+                              .KH = c->K,
+                              .KW = c->K,
+                              .stride = c->stride};
+        j.s.pad_top = j.s.pad_left = j.s.pad_bottom = j.s.pad_right = c->K / 2;
         if (lw_conv_shape_init(&j.s)) {
             fprintf(stderr, "bench_conv: %s\n", lw_errmsg());
             return 1;

@@ -146,8 +146,7 @@ static double sample_error(const job *j)
 static void bench_type(lw_pool *pool, job *j, double peak, double budget)
 {
     static const char *const names[] = {"f32", "bf16", "int8"};
-    double flops = 2.0 * (double)j->M * (double)j->N * (double)j->K
-    , worst = 0.0;
+    double flops = 2.0 * (double)j->M * (double)j->N * (double)j->K, worst = 0.0;
     if (!lw_num_fits(j->num, j->K, j->K))
         return;
     printf("%5td x %4td x %4td %4s", j->M, j->N, j->K, names[j->num]);
@@ -242,8 +241,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < LW_COUNT(cases); i++) {
         j.M = cases[i][0];
         j.N = cases[i][1];
-        j.K
-        = cases[i][2];
+        j.K = cases[i][2];
         bench(pool, &j, peak, budget);
     }
     lw_pool_free(&pool);

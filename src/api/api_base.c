@@ -86,7 +86,8 @@ static int choose_isa(const char *name, lw_isa *out)
         *out = (lw_isa)i;
         return 0;
     }
-    return lw_fail(LW_EUSAGE, "instruction set level '%s': must be ref, avx2, avx512 or avx512bf16", name);
+    return lw_fail(LW_EUSAGE, "instruction set level '%s': must be ref, avx2, avx512 or avx512bf16",
+                   name);
 }
 
 int lw_device_open(const lw_device_options *options, lw_device **device)

@@ -33,7 +33,7 @@ int lw_isa_chosen(lw_isa *out);
 const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avx512", "avx512bf16" */
 /* Whether f32 results at two levels, by name, have the same bits. */
 bool lw_isa_same_f32(const char *a, const char *b);
-const char *lw_cpu_name(void);       /* model name as the kernel says it */
+const char *lw_cpu_name(void); /* model name as the kernel says it */
 
 /* Whole file into a heap block with a NUL after it (not counted). max 0: no limit. Caller
  * lw_free()s. */

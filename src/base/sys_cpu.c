@@ -91,8 +91,8 @@ const char *lw_isa_name(lw_isa isa)
 bool lw_isa_same_f32(const char *a, const char *b)
 {
     static const char wide[] = "avx512"; /* avx512bf16 too: f32 kernels are the same functions */
-    return strcmp(a, b) == 0 || (strncmp(a, wide, sizeof wide - 1) == 0 &&
-                                 strncmp(b, wide, sizeof wide - 1) == 0);
+    return strcmp(a, b) == 0 ||
+           (strncmp(a, wide, sizeof wide - 1) == 0 && strncmp(b, wide, sizeof wide - 1) == 0);
 }
 
 const char *lw_cpu_name(void)

@@ -193,9 +193,9 @@ void lw_help_program(lw_str *out)
         "Usage: leeway COMMAND [options]; leeway COMMAND --help for its options\n\nCommands:\n");
     lw_help_prefix(out, "");
     add_tables(out, tables);
-    lw_str_add(
-        out,
-        "\nEnvironment: LW_ISA=ref|avx2|avx512|avx512bf16 chooses kernels, LW_LOG=info,plan=debug what is "
-        "logged.\nExit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 input/output, "
-        "5 memory, 6 device,\n7 numerical failure, 130 interrupted after saving.\n");
+    lw_str_add(out,
+               "\nEnvironment: LW_ISA=ref|avx2|avx512|avx512bf16 chooses kernels, "
+               "LW_LOG=info,plan=debug what is "
+               "logged.\nExit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 input/output, "
+               "5 memory, 6 device,\n7 numerical failure, 130 interrupted after saving.\n");
 }

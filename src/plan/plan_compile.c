@@ -67,9 +67,8 @@ static int run_passes(lw_plan *p, const lw_graph *g, const lw_compile_opts *o)
             continue;
         if (passes[i].run == lw_pass_pack)
             LW_TRY(run_precision(p, o));
-        LW_TRY(passes[i].run == lw_pass_upconv
-                   ? lw_pass_upconv_for(&p->graph, p->dev, o->precision)
-                   : passes[i].run(&p->graph, p->dev));
+        LW_TRY(passes[i].run == lw_pass_upconv ? lw_pass_upconv_for(&p->graph, p->dev, o->precision)
+                                               : passes[i].run(&p->graph, p->dev));
         LW_TRY(lw_pass_verify(p->graph));
         dump(o, passes[i].name, p->graph);
     }

@@ -34,17 +34,15 @@ static int build(lw_builder *b, const void *what)
 {
     const field_way *w = what;
     lw_graph *g = b->g;
-    lw_attr_drift a = {
-        .groups = G,
-        .n = N,
-        .np = NP,
-        .nu = NU,
-        .slots = w->slots,
-        .c = C,
-        .n_tau = w->n_tau,
-        .normalize_over_x = w->over_x,
-        .variant = w->plain ? LW_DRIFT_PLAIN : LW_DRIFT_OFFICIAL
-    };
+    lw_attr_drift a = {.groups = G,
+                       .n = N,
+                       .np = NP,
+                       .nu = NU,
+                       .slots = w->slots,
+                       .c = C,
+                       .n_tau = w->n_tau,
+                       .normalize_over_x = w->over_x,
+                       .variant = w->plain ? LW_DRIFT_PLAIN : LW_DRIFT_OFFICIAL};
     for (int i = 0; i < w->n_tau; i++)
         a.tau[i] = temperatures[w->first_tau + i];
     float one = 1.0f;
@@ -164,7 +162,7 @@ static int open_part(lw_bench_run *r, field_table table, const field_way *whole,
 
 static int open_parts(lw_bench_run *r, field_table table, const field_way *whole, field_parts *p)
 {
-    static const int parts[FIELD_TABLES] = { 1, T, K };
+    static const int parts[FIELD_TABLES] = {1, T, K};
     for (int i = 0; i < parts[table]; i++) {
         LW_TRY(open_part(r, table, whole, i, &p->part[i]));
         p->n = i + 1;
@@ -195,7 +193,7 @@ static int measure_table(lw_bench_run *r, field_table table, bool over_x)
 {
     char name[64];
     lw_lab whole;
-    field_way w = {.slots = T, .n_tau = K, .over_x = over_x, .plain = table == BY_SLOT };
+    field_way w = {.slots = T, .n_tau = K, .over_x = over_x, .plain = table == BY_SLOT};
     snprintf(name, sizeof name, "field_%s_%s", tables[table].name, over_x ? "xnorm" : "no_xnorm");
     if (!lw_bench_wants(r, name))
         return 0;

@@ -59,7 +59,9 @@ static int check_kin(const lw_train_config *c, const char *recipe, const char *i
     if ((uint64_t)c->seed != ck->seed)
         return lw_fail(LW_EUSAGE, "%s was trained with --seed %llu, not %lld", dir,
                        (unsigned long long)ck->seed, (long long)c->seed);
-    if (ck->isa && !lw_str_eq(ck->isa, isa))
+    bool same = ck->isa && (c->precision == LW_NUM_F32 ? lw_isa_same_f32(ck->isa, isa)
+                                                       : lw_str_eq(ck->isa, isa));
+    if (ck->isa && !same)
         lw_log(LW_LOG_WARN, "train",
                "%s was trained at %s, this is %s: results may differ in the last bits", dir,
                ck->isa, isa);

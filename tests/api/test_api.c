@@ -269,18 +269,16 @@ static void field(void **state)
     fill(gen, N * C, 1);
     fill(pos, P * C, 99);
     fill(unc, 2 * C, 5);
-    lw_field_request q = {
-        .size = sizeof q,
-        .generated = N,
-        .positives = P,
-        .channels = C,
-        .x = gen,
-        .positive = pos,
-        .temperatures = tau,
-        .temperature_count = 1,
-        .field = f,
-        .gradient = g
-    };
+    lw_field_request q = {.size = sizeof q,
+                          .generated = N,
+                          .positives = P,
+                          .channels = C,
+                          .x = gen,
+                          .positive = pos,
+                          .temperatures = tau,
+                          .temperature_count = 1,
+                          .field = f,
+                          .gradient = g};
     assert_code(0, lw_field_run(device, &q, &r));
     assert_true(fabs(r.loss - 1) < 1e-5 && r.scale > 0 && r.temperature_count == 1);
     assert_true(fabs(r.sigma - r.scale / sqrt(C)) < 1e-5);

@@ -45,8 +45,7 @@ static void oracle(problem *p)
                     ptrdiff_t in = (b * s->H + iy) * s->W + ix;
                     for (ptrdiff_t o = 0; o < s->O; o++)
                         for (ptrdiff_t c = 0; c < s->C; c++) {
-                            ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C
-                            +c;
+                            ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C + c;
                             double x = (double)p->x[in * s->ldx + c],
                                    dy = (double)p->dy[out * s->ldy + o];
                             p->y[out * s->O + o] += x * (double)p->w[iw];
@@ -111,8 +110,7 @@ static void check_pass(check *t, const problem *p, lw_conv_pass pass)
     const lw_conv_shape *s = &p->s;
     bool fwd = pass == LW_CONV_FORWARD;
     ptrdiff_t pixels = (ptrdiff_t)s->B * (fwd ? s->OH * s->OW : s->H * s->W);
-    ptrdiff_t n = fwd ? s->O : s->C
-    , ld = fwd ? s->ldy : s->ldx;
+    ptrdiff_t n = fwd ? s->O : s->C, ld = fwd ? s->ldy : s->ldx;
     float *out = check_out(t, fwd ? p->ny : p->nx, 1);
     run(t, p, pass, out, pack(t, p, pass), NULL);
     for (ptrdiff_t i = 0; i < pixels; i++) {
@@ -155,14 +153,18 @@ static void check_all(check *t, lw_conv_shape s, int accumulate)
 
 static lw_conv_shape shape(int B, int H, int W, int C, int O, int K, int stride, int pad)
 {
-    return (lw_conv_shape)
-    {
-        .B = B, .H = H, .W = W, .C
-        = C
-        , .O = O, .KH = K
-        , .KW = K
-        , .stride = stride, .pad_top = pad, .pad_left = pad, .pad_bottom = pad, .pad_right = pad
-    };
+    return (lw_conv_shape){.B = B,
+                           .H = H,
+                           .W = W,
+                           .C = C,
+                           .O = O,
+                           .KH = K,
+                           .KW = K,
+                           .stride = stride,
+                           .pad_top = pad,
+                           .pad_left = pad,
+                           .pad_bottom = pad,
+                           .pad_right = pad};
 }
 
 static void three_by_three(check *t)
@@ -203,8 +205,7 @@ static void pitches(check *t)
     for (int i = 0; i < 12; i++) {
         lw_conv_shape s = shape(1 + i % 3, 4 + i % 5, 4 + i % 4, 3 + 5 * i, 40 - 3 * i,
                                 i % 2 ? 3 : 1, 1 + i / 6, i % 2);
-        s.ldx = s.C
-        +1 + i % 7;
+        s.ldx = s.C + 1 + i % 7;
         s.ldy = s.O + i % 4;
         check_all(t, s, i & 1);
     }
@@ -234,8 +235,7 @@ static void random_shapes(check *t)
         int bottom = (int)check_below(t, 3), right = (int)check_below(t, 3);
         s.pad_bottom = LW_MAX(s.KH - s.H - s.pad_top, bottom);
         s.pad_right = LW_MAX(s.KW - s.W - s.pad_left, right);
-        s.ldx = s.C
-        +(ptrdiff_t)check_below(t, 2);
+        s.ldx = s.C + (ptrdiff_t)check_below(t, 2);
         s.ldy = s.O + (ptrdiff_t)check_below(t, 2);
         check_all(t, s, i & 1);
     }
@@ -286,8 +286,8 @@ static void batch_invariance(check *t)
             run(t, &p, (lw_conv_pass)pass, all, packed, NULL);
             problem q = p;
             q.s.B = 1;
-            ptrdiff_t in = (ptrdiff_t)q.s.H * q.s.W * q.s.C
-            , out = (ptrdiff_t)q.s.OH * q.s.OW * q.s.O;
+            ptrdiff_t in = (ptrdiff_t)q.s.H * q.s.W * q.s.C,
+                      out = (ptrdiff_t)q.s.OH * q.s.OW * q.s.O;
             for (int b = 0; b < z[0]; b++, q.x += in, q.dy += out) {
                 float *one = check_out(t, pass ? in : out, 1);
                 run(t, &q, (lw_conv_pass)pass, one, packed, NULL);
@@ -361,8 +361,7 @@ static void thread_invariance(check *t)
 static void pitch_invariance(check *t)
 {
     problem p = make(t, shape(2, 6, 6, 24, 40, 3, 1, 1), false), q = p;
-    q.s.ldx = p.s.C
-    +5;
+    q.s.ldx = p.s.C + 5;
     q.x = check_in(t, 72 * q.s.ldx, 0, -1, 1);
     for (ptrdiff_t i = 0; i < 72; i++)
         memcpy(q.x + i * q.s.ldx, p.x + i * p.s.C, (size_t)p.s.C * sizeof *q.x);

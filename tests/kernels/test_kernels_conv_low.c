@@ -34,8 +34,7 @@ static void add_tap(problem *p, ptrdiff_t out, ptrdiff_t in, ptrdiff_t tap)
     const lw_conv_shape *s = &p->s;
     for (ptrdiff_t o = 0; o < s->O; o++)
         for (ptrdiff_t i = 0; i < s->C; i++) {
-            ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C
-            +i;
+            ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C + i;
             double x = p->x_d[in * s->ldx + i];
             p->y[out * s->O + o] += x * p->w_d[iw];
             if (p->num == LW_NUM_S8)
@@ -139,8 +138,7 @@ static void check_pass(check *t, const problem *p, lw_conv_pass pass)
     const lw_conv_shape *s = &p->s;
     bool fwd = pass == LW_CONV_FORWARD;
     ptrdiff_t pixels = (ptrdiff_t)s->B * (fwd ? s->OH * s->OW : s->H * s->W);
-    ptrdiff_t n = fwd ? s->O : s->C
-    , ld = fwd ? s->ldy : s->ldx;
+    ptrdiff_t n = fwd ? s->O : s->C, ld = fwd ? s->ldy : s->ldx;
     float *out = check_out(t, fwd ? p->ny : p->nx, 1);
     run(t, p, pass, out, pack(t, p, pass), NULL);
     for (ptrdiff_t i = 0; i < pixels; i++) {
@@ -182,11 +180,9 @@ static void check_all(check *t, lw_conv_shape s, int accumulate)
         int32_t per_word = (int32_t)lw_num_per_word(num);
         ptrdiff_t gap_x = s.ldx ? s.ldx - s.C : 0, gap_y = s.ldy ? s.ldy - s.O : 0;
         lw_conv_shape r = s;
-        r.C
-        = LW_ROUND_UP(s.C, per_word);
+        r.C = LW_ROUND_UP(s.C, per_word);
         r.O = num == LW_NUM_BF16 ? LW_ROUND_UP(s.O, per_word) : s.O;
-        r.ldx = r.C
-        +gap_x *per_word;
+        r.ldx = r.C + gap_x * per_word;
         r.ldy = r.O + gap_y * per_word;
         p = make(t, r, num, true);
         check_pass(t, &p, LW_CONV_FORWARD);
@@ -198,12 +194,18 @@ static void check_all(check *t, lw_conv_shape s, int accumulate)
 
 static lw_conv_shape shape(int B, int H, int W, int channels, int O, int side, int stride, int pad)
 {
-    return (lw_conv_shape)
-    {
-        .B = B, .H = H, .W = W, .C
-        = channels, .O = O, .KH = side, .KW = side, .stride = stride, .pad_top = pad,
-                    .pad_left = pad, .pad_bottom = pad, .pad_right = pad
-    };
+    return (lw_conv_shape){.B = B,
+                           .H = H,
+                           .W = W,
+                           .C = channels,
+                           .O = O,
+                           .KH = side,
+                           .KW = side,
+                           .stride = stride,
+                           .pad_top = pad,
+                           .pad_left = pad,
+                           .pad_bottom = pad,
+                           .pad_right = pad};
 }
 
 static void three_by_three(check *t)
@@ -230,8 +232,7 @@ static void strides_and_pads(check *t)
                 s.pad_left = way >> 1;
                 s.pad_bottom = side / 2;
                 s.pad_right = (side + way) % 3;
-                s.ldx = s.C
-                +way;
+                s.ldx = s.C + way;
                 s.ldy = s.O + side % 3;
                 check_all(t, s, way & 1);
             }

@@ -17,11 +17,7 @@ static struct lw_gemm_kernels kernels_of(const check *t)
  * sums. */
 static check_tol tol_of(ptrdiff_t K)
 {
-    return (check_tol)
-    {
-        .abs = 1e-6 + 1e-7 * (double)K
-        , .rel = 2e-7
-    };
+    return (check_tol){.abs = 1e-6 + 1e-7 * (double)K, .rel = 2e-7};
 }
 
 static double act_of(double v, lw_act act)
@@ -41,9 +37,8 @@ static float *pack(check *t, const struct lw_gemm_kernels *k, const float *w, pt
 }
 
 typedef struct product {
-    ptrdiff_t M, N, K
-    , pad;           /* pad: extra floats per row of every matrix */
-    bool transposed; /* w is [K][N] */
+    ptrdiff_t M, N, K, pad; /* pad: extra floats per row of every matrix */
+    bool transposed;        /* w is [K][N] */
     bool bias, residual, accumulate;
     lw_act act;
 } product;
@@ -51,8 +46,7 @@ typedef struct product {
 static void check_product(check *t, product p)
 {
     struct lw_gemm_kernels k = kernels_of(t);
-    ptrdiff_t lda = p.K
-    +p.pad, ldc = p.N + p.pad, ldr = p.N + 2 * p.pad;
+    ptrdiff_t lda = p.K + p.pad, ldc = p.N + p.pad, ldr = p.N + 2 * p.pad;
     int shift = p.pad & 1;
     float *a = check_in(t, (p.M - 1) * lda + p.K, shift, -1, 1),
           *w = check_in(t, p.N * p.K, shift, -1, 1);
@@ -61,8 +55,7 @@ static void check_product(check *t, product p)
     float *old = check_in(t, p.M * p.N, 0, -1, 1);
     float *c = check_out(t, (p.M - 1) * ldc + p.N, shift);
     double *want = check_doubles(t, p.M * p.N);
-    ptrdiff_t sn = p.transposed ? 1 : p.K
-    , sk = p.transposed ? p.N : 1;
+    ptrdiff_t sn = p.transposed ? 1 : p.K, sk = p.transposed ? p.N : 1;
     for (ptrdiff_t m = 0; m < p.M; m++)
         for (ptrdiff_t n = 0; n < p.N; n++) {
             double sum = p.accumulate ? (double)old[m * p.N + n] : 0.0;
@@ -97,23 +90,25 @@ static void sizes(check *t)
     static const ptrdiff_t n[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 63, 65, 100};
     for (size_t i = 0; i < LW_COUNT(n); i++)
         for (ptrdiff_t m = 1; m < 30; m += m < 14 ? 1 : 5)
-            check_product(
-                t, (product) {
-                    .M = m, .N = n[i], .K
-                    = 1 + check_below(t, 70), .pad = m % 3, .transposed = m & 1
-                });
+            check_product(t, (product){.M = m,
+                                       .N = n[i],
+                                       .K = 1 + check_below(t, 70),
+                                       .pad = m % 3,
+                                       .transposed = m & 1});
 }
 
 static void epilogues(check *t)
 {
     for (int i = 0; i < 24; i++)
         for (int way = 0; way < 2; way++)
-            check_product(
-                t, (product) {
-                    .M = 17 + i, .N = 30 + 3 * i, .K
-                    = way ? 33 : 1, .pad = i % 3, .bias = i & 1, .residual = i & 2,
-                                    .accumulate = i & 4, .act = (lw_act)(i / 8)
-                });
+            check_product(t, (product){.M = 17 + i,
+                                       .N = 30 + 3 * i,
+                                       .K = way ? 33 : 1,
+                                       .pad = i % 3,
+                                       .bias = i & 1,
+                                       .residual = i & 2,
+                                       .accumulate = i & 4,
+                                       .act = (lw_act)(i / 8)});
 }
 
 /* Several tasks, several blocks of k, many column groups. */
@@ -151,8 +146,7 @@ static void row_invariance(check *t)
     static const ptrdiff_t shapes[][2] = {{40, 33}, {128, 64}, {17, 4000}, {3, 4000}};
     struct lw_gemm_kernels k = kernels_of(t);
     for (size_t s = 0; s < LW_COUNT(shapes); s++) {
-        ptrdiff_t N = shapes[s][0], K
-        = shapes[s][1], M = 61;
+        ptrdiff_t N = shapes[s][0], K = shapes[s][1], M = 61;
         float *a = check_in(t, M * K, 0, -1, 1), *w = check_in(t, N * K, 0, -1, 1);
         float *all = check_out(t, M * N, 0), *one = check_out(t, N, 1),
               *packed = pack(t, &k, w, N, K, K, 1);
@@ -173,8 +167,7 @@ static void weight_grad_case(check *t, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, pt
                              int accumulate, bool bias)
 {
     struct lw_gemm_kernels k = kernels_of(t);
-    ptrdiff_t ldx = K
-    +pad, ldy = N + 2 * pad;
+    ptrdiff_t ldx = K + pad, ldy = N + 2 * pad;
     int shift = pad & 1;
     float *x = check_in(t, (M - 1) * ldx + K, shift, -1, 1),
           *dy = check_in(t, (M - 1) * ldy + N, shift, -1, 1);

@@ -36,10 +36,8 @@ typedef struct operands {
 static void *pack(check *t, const operands *o)
 {
     struct lw_gemm_kernels k = kernels_of(t);
-    ptrdiff_t N = o->p.n, K
-    = o->p.k;
-    ptrdiff_t sn = o->p.transposed ? 1 : K
-    , sk = o->p.transposed ? N : 1;
+    ptrdiff_t N = o->p.n, K = o->p.k;
+    ptrdiff_t sn = o->p.transposed ? 1 : K, sk = o->p.transposed ? N : 1;
     void *packed = check_bytes(t, lw_gemm_packed_bytes(o->num, N, K), 0);
     for (int64_t i = lw_gemm_pack_tasks(N, K) - 1; i >= 0; i--) {
         if (o->num == LW_NUM_S8)
@@ -54,8 +52,7 @@ static void forward(check *t, const operands *o, float *c, const void *a, ptrdif
                     const lw_epilogue *e)
 {
     struct lw_gemm_kernels k = kernels_of(t);
-    ptrdiff_t N = o->p.n, K
-    = o->p.k;
+    ptrdiff_t N = o->p.n, K = o->p.k;
     for (int64_t i = lw_gemm_tasks(M, N, K) - 1; i >= 0; i--) {
         if (o->num == LW_NUM_S8)
             k.forward_u8(c, o->ldc, a, o->lda, o->packed, &o->q, M, N, K, e, i);
@@ -191,7 +188,7 @@ static void whole_numbers(check *t)
     for (size_t i = 0; i < LW_COUNT(zero); i++)
         for (int way = 0; way < 3; way++) { /* random, largest, smallest */
             enum { M = 13, N = 37, K = 260 };
-            operands o = {.p = {.n = N, .k = K}, .num = LW_NUM_S8, .lda = K, .ldc = N };
+            operands o = {.p = {.n = N, .k = K}, .num = LW_NUM_S8, .lda = K, .ldc = N};
             o.q =
                 (lw_quant){.a_scale = 1.0f, .a_zero = zero[i], .b_scale = check_in(t, N, 1, 1, 1)};
             double *a_values;
@@ -222,13 +219,10 @@ static void row_invariance(check *t)
     static const ptrdiff_t shapes[][2] = {{40, 36}, {128, 64}, {17, 8000}, {3, 4000}};
     for (size_t s = 0; s < LW_COUNT(shapes); s++)
         for (lw_num num = LW_NUM_BF16; num <= LW_NUM_S8; num++) {
-            ptrdiff_t N = shapes[s][0], K
-            = shapes[s][1], M = 61;
-            operands o = make(
-                t, (product) { .m = M, .n = N, .k = K }, num);
+            ptrdiff_t N = shapes[s][0], K = shapes[s][1], M = 61;
+            operands o = make(t, (product){.m = M, .n = N, .k = K}, num);
             float *one = check_out(t, N, 1);
-            size_t row = (size_t)K
-            *(num == LW_NUM_S8 ? sizeof(uint8_t) : sizeof(lw_bf16));
+            size_t row = (size_t)K * (num == LW_NUM_S8 ? sizeof(uint8_t) : sizeof(lw_bf16));
             lw_epilogue e = {.bias = o.w, .act = LW_ACT_SILU};
             forward(t, &o, o.c, o.a, M, &e);
             for (ptrdiff_t m = 0; m < M; m++) {
@@ -244,8 +238,7 @@ static void weight_grad_case(check *t, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, pt
                              int accumulate, bool bias)
 {
     struct lw_gemm_kernels k = kernels_of(t);
-    ptrdiff_t ldx = K
-    +pad, ldy = N + 2 * pad;
+    ptrdiff_t ldx = K + pad, ldy = N + 2 * pad;
     int shift = pad & 1;
     double *xd, *dyd;
     lw_bf16 *x = low_bf16(t, (M - 1) * ldx + K, shift, &xd);

@@ -147,15 +147,14 @@ static void check_all(check *t, lw_conv_shape s, int tile)
 
 static void sizes(check *t, int tile)
 {
-    static const int images[][3] = {{1, 8, 8}, {2, 4, 4}, {13, 4, 4}, {1, 5, 7}, {3, 1, 1},
+    static const int images[][3] = {{1, 8, 8}, {2, 4, 4}, {13, 4, 4},  {1, 5, 7}, {3, 1, 1},
                                     {2, 2, 3}, {1, 6, 1}, {1, 16, 16}, {2, 9, 10}};
     static const int channels[][2] = {{16, 16}, {3, 16}, {16, 3}, {1, 1}, {17, 33}, {40, 65}};
     for (size_t i = 0; i < LW_COUNT(images); i++)
         for (size_t j = 0; j < LW_COUNT(channels); j++)
-            check_all(t,
-                      shape(images[i][0], images[i][1], images[i][2], channels[j][0],
-                            channels[j][1]),
-                      tile);
+            check_all(
+                t, shape(images[i][0], images[i][1], images[i][2], channels[j][0], channels[j][1]),
+                tile);
 }
 
 static void sizes_4x4(check *t)
@@ -233,7 +232,7 @@ static void epilogues(check *t)
 /* An image's bits are the same alone, in any batch, and at any pitch. */
 static void batch_invariance(check *t)
 {
-    static const int images[][5] = {{19, 4, 4, 40, 33}, {7, 8, 8, 20, 48},   {3, 16, 16, 16, 16},
+    static const int images[][5] = {{19, 4, 4, 40, 33},  {7, 8, 8, 20, 48}, {3, 16, 16, 16, 16},
                                     {14, 4, 4, 350, 32}, {11, 4, 4, 20, 3}, {6, 5, 1, 8, 8}};
     for (size_t i = 0; i < LW_COUNT(images) * 4; i++) {
         const int *z = images[i / 4];

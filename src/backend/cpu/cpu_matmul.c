@@ -78,8 +78,7 @@ static int lower_transposed(cpu_lower *c, matmul_arg *a, lw_num num)
 {
     a->pack.k = c->k;
     a->M = lw_type_last(cpu_in(c, 0));
-    a->K
-    = lw_type_count(cpu_in(c, 0)) / a->M;
+    a->K = lw_type_count(cpu_in(c, 0)) / a->M;
     if (cpu_has(c, 2) || cpu_has(c, 3))
         return lw_fail(LW_EUNSUPPORTED, "bias behind a transposed product");
     c->out->work_bytes = sizeof(float) *
@@ -107,8 +106,7 @@ int lw_cpu_lower_matmul(cpu_lower *c)
         return lw_fail(LW_EUNSUPPORTED, "product of two transposed matrices");
     if (at->trans_a)
         return lower_transposed(c, a, num);
-    a->K
-    = lw_type_last(cpu_in(c, 0));
+    a->K = lw_type_last(cpu_in(c, 0));
     a->M = lw_type_count(cpu_in(c, 0)) / a->K;
     a->lda = cpu_in_pitch(c, 0);
     a->ldc = cpu_out_pitch(c);

@@ -12,7 +12,7 @@ lw_num lw_cpu_num(lw_dtype t)
 cpu_pack lw_cpu_pack_product(const lw_kernels *k, lw_num num, ptrdiff_t N, ptrdiff_t K,
                              bool rows_are_n)
 {
-    cpu_pack p = {.k = k, .num = num, .N = N, .K = K };
+    cpu_pack p = {.k = k, .num = num, .N = N, .K = K};
     p.stride_n = rows_are_n ? K : 1;
     p.stride_k = rows_are_n ? 1 : N;
     p.scale_at = LW_ROUND_UP(lw_gemm_packed_bytes(num, N, K), 64);
@@ -24,8 +24,7 @@ cpu_pack lw_cpu_pack_conv(const lw_kernels *k, lw_num num, const lw_conv_shape *
 {
     cpu_pack p = {
         .k = k, .num = num, .conv = true, .shape = *s, .pass = pass, .tile = tile, .N = s->O};
-    p.K
-    = (ptrdiff_t)s->KH * s->KW * s->C;
+    p.K = (ptrdiff_t)s->KH * s->KW * s->C;
     p.stride_n = p.K;
     p.stride_k = 1;
     size_t bytes = tile ? sizeof(float) * (size_t)lw_winograd_packed_floats(s, pass, tile)

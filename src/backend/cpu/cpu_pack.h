@@ -12,10 +12,9 @@ typedef struct cpu_pack {
     bool conv;
     lw_conv_shape shape; /* conv: of one image or of the batch, it does not matter */
     lw_conv_pass pass;
-    int tile; /* conv in f32: side of Winograd's tiles, or 0 */
-    ptrdiff_t N, K
-    , stride_n, stride_k; /* product: element (n, k) at n stride_n + k stride_k */
-    size_t scale_at;      /* byte offset of the N scales of an s8 weight */
+    int tile;                           /* conv in f32: side of Winograd's tiles, or 0 */
+    ptrdiff_t N, K, stride_n, stride_k; /* product: element (n, k) at n stride_n + k stride_k */
+    size_t scale_at;                    /* byte offset of the N scales of an s8 weight */
 } cpu_pack;
 
 /* The operand type that goes with activations of a dtype. */

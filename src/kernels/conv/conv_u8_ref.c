@@ -11,8 +11,7 @@ void lw_conv_pack_s8_ref(void *packed, const float *w, const lw_conv_shape *s, c
 {
     int8_t *out = packed;
     int64_t tasks = lw_conv_pack_tasks(s, LW_CONV_FORWARD);
-    int64_t filter = (int64_t)s->KH * s->KW * s->C
-    , n = s->O * filter;
+    int64_t filter = (int64_t)s->KH * s->KW * s->C, n = s->O * filter;
     for (int64_t i = n * task / tasks; i < n * (task + 1) / tasks; i++)
         out[i] = lw_s8_of_f32(w[i], scale[i / filter]);
 }

@@ -8,13 +8,20 @@
 
 static inline lw_wgrad lw_conv_wgrad(const lw_conv_shape *s)
 {
-    return (lw_wgrad)
-    {
-        .images = s->B, .OH = s->OH, .OW = s->OW, .H = s->H, .W = s->W, .C
-        = s->C
-        , .O = s->O, .KH = s->KH, .KW = s->KW, .stride = s->stride, .pad_top = s->pad_top,
-          .pad_left = s->pad_left, .ldx = s->ldx, .ldy = s->ldy
-    };
+    return (lw_wgrad){.images = s->B,
+                      .OH = s->OH,
+                      .OW = s->OW,
+                      .H = s->H,
+                      .W = s->W,
+                      .C = s->C,
+                      .O = s->O,
+                      .KH = s->KH,
+                      .KW = s->KW,
+                      .stride = s->stride,
+                      .pad_top = s->pad_top,
+                      .pad_left = s->pad_left,
+                      .ldx = s->ldx,
+                      .ldy = s->ldy};
 }
 
 #endif

@@ -35,8 +35,7 @@ lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     bool forward = pass == LW_CONV_FORWARD;
     lw_wino w = {.tile = tile, .side = tile + 2, .points = points_of(tile), .H = s->H, .W = s->W};
-    w.K
-    = depth(s, pass);
+    w.K = depth(s, pass);
     w.N = produced(s, pass);
     w.ld_in = forward ? s->ldx : s->ldy;
     w.ld_out = forward ? s->ldy : s->ldx;

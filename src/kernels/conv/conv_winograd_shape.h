@@ -16,10 +16,9 @@ enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36 };
  * with a few floats between points, so that the points of a tile do not share cache sets.
  */
 typedef struct lw_wino {
-    int tile, side, points; /* outputs of a tile in a line, inputs, side * side */
-    ptrdiff_t H, W;         /* of input and output alike */
-    ptrdiff_t K
-    , N;                     /* channels summed over, channels produced */
+    int tile, side, points;  /* outputs of a tile in a line, inputs, side * side */
+    ptrdiff_t H, W;          /* of input and output alike */
+    ptrdiff_t K, N;          /* channels summed over, channels produced */
     ptrdiff_t ld_in, ld_out; /* floats between pixels */
     ptrdiff_t tiles_y, tiles_x;
     int64_t tiles, blocks; /* of all images; block i has the tiles from tiles * i / blocks on */

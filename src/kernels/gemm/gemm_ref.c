@@ -57,6 +57,5 @@ void lw_gemm_weight_grad_ref(float *dw, float *db, const float *dy, ptrdiff_t ld
 void lw_gemm_weight_grad_combine_ref(float *dw, float *db, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
                                      int accumulate, const float *partials, int64_t task)
 {
-    (void)dw, (void)db, (void)M, (void)N, (void)K
-    , (void)accumulate, (void)partials, (void)task;
+    (void)dw, (void)db, (void)M, (void)N, (void)K, (void)accumulate, (void)partials, (void)task;
 }

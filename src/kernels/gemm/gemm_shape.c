@@ -24,7 +24,7 @@ lw_gemm_split lw_gemm_split_of(ptrdiff_t M, ptrdiff_t N, ptrdiff_t K)
 {
     double busy = (double)LW_MAX(M, LEAST_ROWS);
     double task = lw_gemm_task_flops(2.0 * busy * (double)N * (double)LW_MAX(K, 8));
-    lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K) };
+    lw_gemm_split s = {.cols = lw_gemm_group_cols(N, K)};
     double per_row = 2.0 * (double)LW_MIN(s.cols, N) * (double)LW_MAX(K, 8);
     double rows = task / per_row;
     /* Few rows and many columns: narrower column groups instead. */

@@ -11,8 +11,7 @@ typedef struct lw_wgrad {
     const float *dy, *x;
     float *partials;
     int accumulate;
-    ptrdiff_t images, OH, OW, H, W, C
-    , O, KH, KW, stride, pad_top, pad_left, ldx, ldy;
+    ptrdiff_t images, OH, OW, H, W, C, O, KH, KW, stride, pad_top, pad_left, ldx, ldy;
 } lw_wgrad;
 void LWV(lw_wgrad_task)(const lw_wgrad *g, int64_t task);
 /* Operands of bf16, in place of g->dy and g->x; `run` is the rank tile of the level. */
