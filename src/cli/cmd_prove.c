@@ -27,7 +27,7 @@ const lw_option lw_prove_search_options[] = {
     {LW_OPT(lw_prove_cli, max_fact_pairs), .name = "max-fact-pairs", .fallback = "0",
      .max = 2147483647, .unit = "facts", .group = "Search",
      .help = "facts tried of each predicate, 0: all"},
-    {LW_OPT(lw_prove_cli, max_states), .name = "max-states", .fallback = "1000000", .min = 1,
+    {LW_OPT(lw_prove_cli, max_states), .name = "max-states", .fallback = "200000", .min = 1,
      .max = 4e9, .unit = "states", .group = "Search", .help = "kept for one query"},
     {LW_OPT(lw_prove_cli, query_memory), .name = "query-memory", .fallback = "256", .min = 1,
      .max = 1 << 20, .unit = "MiB", .group = "Search", .help = "for the states of one query"},

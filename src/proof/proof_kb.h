@@ -93,9 +93,8 @@ static inline int32_t lw_kb_endf(const lw_kb *kb)
     return kb->n_predicates + 3;
 }
 
-/* Parses `pred(a,b)`; LW_EFORMAT naming an unknown predicate or constant and its nearest neighbour.
- * Names without a number in [a-z] case beginning with _ or a capital are looked up all the same:
- * queries are ground. */
+/* Parses `pred(a,b)`, whose arguments are constants; LW_EFORMAT naming an unknown predicate or
+ * constant and its nearest neighbour. */
 int lw_kb_atom(const lw_kb *kb, const char *text, lw_atom *out);
 /* "pred(a,V1)" appended; variables by their distance from n_constants, terminals by name. */
 void lw_kb_print_atom(const lw_kb *kb, lw_atom a, lw_str *out);

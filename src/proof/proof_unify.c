@@ -83,22 +83,12 @@ static bool finish(building *s, lw_proof_origin origin)
     return s->stop = d->emit(d->arg, s->out, s->m, origin) != 0;
 }
 
-static bool with_fact(building *s, int32_t fact)
+/* Other goals under the bindings of a fact; s->m of them are left. */
+static void bind_fact(building *s, int32_t fact)
 {
-    lw_derivation *d = s->d;
-    const lw_atom f = d->kb->facts.atom[fact], goal = s->state[0];
-    int32_t constants = d->kb->n_constants;
+    const lw_atom f = s->d->kb->facts.atom[fact], goal = s->state[0];
+    int32_t constants = s->d->kb->n_constants;
     bindings b = {{0, 0}, {0, 0}};
-    if (lw_atom_eq(f, d->query))
-        return false;
-    if (d->max_fact_pairs > 0 && fact - d->kb->facts.pred_first[goal.p] >= d->max_fact_pairs) {
-        d->facts_cut++;
-        return false;
-    }
-    if ((s->over || d->proofs_only) && !s->facts_prove) {
-        s->m = 1; /* something is left, no matter what */
-        return finish(s, fact);
-    }
     for (int i = 0; i < 2; i++)
         if (goal.arg[i] > constants) {
             b.var[i] = goal.arg[i];
@@ -106,7 +96,29 @@ static bool with_fact(building *s, int32_t fact)
         }
     s->m = 0;
     add_rest(s, &b);
+}
+
+static bool with_fact(building *s, int32_t fact)
+{
+    lw_derivation *d = s->d;
+    if (lw_atom_eq(d->kb->facts.atom[fact], d->query))
+        return false;
+    if (d->max_fact_pairs > 0 &&
+        fact - d->kb->facts.pred_first[s->state[0].p] >= d->max_fact_pairs) {
+        d->facts_cut++;
+        return false;
+    }
+    bind_fact(s, fact);
     return finish(s, fact);
+}
+
+/* True when this fact ends the proof: nothing but proofs is looked for. */
+static bool fact_proves(building *s, int32_t fact)
+{
+    if (lw_atom_eq(s->d->kb->facts.atom[fact], s->d->query))
+        return false;
+    bind_fact(s, fact);
+    return s->m == 0 && finish(s, fact);
 }
 
 /* A fact proves the state only if it makes every other goal ground, and changes it: an unchanged
@@ -129,26 +141,121 @@ static bool facts_may_prove(const building *s)
     return true;
 }
 
-static void with_facts(building *s)
+/* Facts that match the goal: rows of one of the two orders. */
+typedef struct matches {
+    const int32_t *order; /* NULL: row i is fact i */
+    int32_t first, end;
+} matches;
+
+static int32_t fact_of(const matches *m, int32_t row)
+{
+    return m->order ? m->order[row] : row;
+}
+
+static matches find_matches(const building *s, lw_atom goal)
 {
     const lw_facts *f = &s->d->kb->facts;
-    const lw_atom goal = s->state[0];
     int32_t constants = s->d->kb->n_constants;
     bool free0 = goal.arg[0] > constants, free1 = goal.arg[1] > constants;
+    lw_fact_range r;
     if (!free0 && !free1) {
         int32_t fact = lw_facts_find(f, goal);
-        if (fact >= 0)
-            with_fact(s, fact);
+        r = (lw_fact_range){fact, fact >= 0};
     } else if (free0 && !free1) {
-        lw_fact_range r = lw_facts_with(f, goal.p, 1, goal.arg[1]);
-        for (int32_t i = 0; i < r.n && !with_fact(s, f->by_second[r.first + i]); i++) {
-        }
+        r = lw_facts_with(f, goal.p, 1, goal.arg[1]);
+        return (matches){f->by_second, r.first, r.first + r.n};
     } else {
-        lw_fact_range r = free0 ? lw_facts_of(f, goal.p) : lw_facts_with(f, goal.p, 0, goal.arg[0]);
-        bool same = goal.arg[0] == goal.arg[1];
-        for (int32_t i = r.first; i < r.first + r.n; i++)
-            if ((!same || f->atom[i].arg[0] == f->atom[i].arg[1]) && with_fact(s, i))
+        r = free0 ? lw_facts_of(f, goal.p) : lw_facts_with(f, goal.p, 0, goal.arg[0]);
+    }
+    return (matches){NULL, r.first, r.first + r.n};
+}
+
+/* The other goal with one constant and fewest facts: each of them gives the goal's variable a
+ * value. -1: no goal has one constant. *out: its facts. */
+static int32_t narrowest(const building *s, matches *out)
+{
+    int32_t best = -1, constants = s->d->kb->n_constants;
+    for (int32_t i = 1; i < s->n; i++) {
+        const lw_atom a = s->state[i];
+        if ((a.arg[0] > constants) == (a.arg[1] > constants))
+            continue;
+        matches m = find_matches(s, a);
+        if (best < 0 || m.end - m.first < out->end - out->first) {
+            best = i;
+            *out = m;
+        }
+    }
+    return best;
+}
+
+/* Looks for a fact that ends the proof: through the narrowest other goal when that has fewer facts
+ * than the first goal, else one by one. */
+static void prove_by_facts(building *s, const matches *all)
+{
+    matches few = {NULL, 0, 0};
+    int32_t at = narrowest(s, &few), constants = s->d->kb->n_constants;
+    if (at < 0 || few.end - few.first >= all->end - all->first) {
+        for (int32_t i = all->first; i < all->end && !fact_proves(s, fact_of(all, i)); i++) {
+        }
+        return;
+    }
+    int side = s->state[at].arg[0] > constants ? 0 : 1; /* of its variable */
+    for (int32_t i = few.first; i < few.end; i++) {
+        lw_atom goal = s->state[0];
+        int32_t value = s->d->kb->facts.atom[fact_of(&few, i)].arg[side];
+        for (int j = 0; j < 2; j++)
+            if (goal.arg[j] == s->state[at].arg[side])
+                goal.arg[j] = value;
+        const matches m = find_matches(s, goal);
+        for (int32_t k = m.first; k < m.end; k++)
+            if (fact_proves(s, fact_of(&m, k)))
                 return;
+    }
+}
+
+/* What is left to do with rows i.. when only proofs count: the rows are counted, not built. */
+static void finish_facts(building *s, const matches *m, int32_t i)
+{
+    lw_derivation *d = s->d;
+    int32_t left = m->end - i, query = lw_facts_find(&d->kb->facts, d->query);
+    if (query >= 0 && d->query.p == s->state[0].p) {
+        /* Rows ascend in their facts; is the query's among them? */
+        int32_t low = i, high = m->end;
+        while (low < high) {
+            int32_t middle = low + (high - low) / 2;
+            if (fact_of(m, middle) < query)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        left -= low < m->end && fact_of(m, low) == query;
+    }
+    if (s->facts_prove)
+        prove_by_facts(s, m);
+    if (s->stop)
+        return;
+    if (s->over)
+        d->successors_cut += left;
+    else
+        d->emitted += left;
+}
+
+static void with_facts(building *s)
+{
+    const lw_derivation *d = s->d;
+    const lw_atom goal = s->state[0];
+    const matches m = find_matches(s, goal);
+    bool same = goal.arg[0] == goal.arg[1] && goal.arg[0] > d->kb->n_constants;
+    bool countable = !same && d->max_fact_pairs == 0;
+    for (int32_t i = m.first; i < m.end; i++) {
+        int32_t fact = fact_of(&m, i);
+        const lw_atom *f = &d->kb->facts.atom[fact];
+        if (countable && (s->over || d->proofs_only)) {
+            finish_facts(s, &m, i);
+            return;
+        }
+        if ((!same || f->arg[0] == f->arg[1]) && with_fact(s, fact))
+            return;
     }
 }
 

@@ -251,6 +251,32 @@ static void a_proof_behind_the_limit_of_states(void **state)
     rig_close(&r);
 }
 
+/* Rows behind the limit are counted, not visited: the query's own must not count. */
+static void cuts_are_exact_around_the_query(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_str_clear) lw_str facts = {0};
+    for (int i = 0; i < 9; i++)
+        lw_str_addf(&facts, "e(a,b%d).\ne(b%d,z).\n", i, i);
+    lw_env_options o = lw_env_defaults();
+    o.padding_states = 5;
+    o.end_proof_action = false;
+    static const char *const rules[2] = {"e(X,Y) :- e(X,Z), k(Z,Y).\n",
+                                         "e(X,Y) :- e(Z,Y), k(Z,X).\n"};
+    for (int side = 0; side < 2; side++) /* e(a,V) in the first order, e(V,z) in the second */
+        for (int i = 0; i < 9; i++) {
+            rig r;
+            char query[32];
+            rig_open(&r, lw_str_c(&facts), rules[side], &o);
+            snprintf(query, sizeof query, side ? "e(b%d,z)" : "e(a,b%d)", i);
+            rig_ask(&r, query);
+            rig_take(&r, 0);
+            assert_int_equal(r.m.n, 5); /* of eight facts and one rule */
+            assert_int_equal(lw_env_counted(r.e)->states_cut, 4);
+            rig_close(&r);
+        }
+}
+
 static void visited_states_are_multisets(void **state)
 {
     (void)state;
@@ -322,6 +348,7 @@ int main(void)
                                        cmocka_unit_test(facts_before_rules_but_not_in_parity),
                                        cmocka_unit_test(every_cut_is_counted),
                                        cmocka_unit_test(a_proof_behind_the_limit_of_states),
+                                       cmocka_unit_test(cuts_are_exact_around_the_query),
                                        cmocka_unit_test(visited_states_are_multisets),
                                        cmocka_unit_test(steps_without_a_choice),
                                        cmocka_unit_test(options_out_of_range)};
