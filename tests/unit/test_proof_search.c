@@ -96,6 +96,43 @@ static void proofs_at_the_edge_of_a_limit(void **state)
     }
 }
 
+/* A free goal whose proof is reached through another goal's few facts: at the last level and behind
+ * a limit of successors. `at` is the one of them that fits, 3: none. */
+static void proofs_through_the_narrowest_goal(void **state)
+{
+    (void)state;
+    static const char *const rules[2] = {"s(Y,Y) :- p(Z,W), q(W,Y).\n",
+                                         "s(Y,Y) :- p(W,Z), q(Y,W).\n"};
+    lw_search_options o = usual;
+    o.max_depth = 2;
+    lw_env_options eo = lw_env_defaults();
+    eo.padding_states = 2;
+    for (int side = 0; side < 2; side++)
+        for (int at = 0; at <= 3; at++) {
+            LW_CLEANUP(lw_str_clear) lw_str facts = {0};
+            LW_CLEANUP(lw_env_free) lw_env *e = NULL;
+            LW_CLEANUP(lw_paths_free) lw_path *path = NULL;
+            for (int i = 0; i < 3; i++)
+                lw_str_addf(&facts, side ? "q(c,m%d).\n" : "q(m%d,c).\n", i);
+            for (int i = 0; i < 9; i++)
+                lw_str_addf(&facts, side ? "p(b%d,a%d).\n" : "p(a%d,b%d).\n", i, i);
+            if (at < 3)
+                lw_str_addf(&facts, side ? "p(m%d,z).\n" : "p(z,m%d).\n", at);
+            LW_CLEANUP(lw_kb_free) lw_kb *kb = kb_of(lw_str_c(&facts), rules[side]);
+            assert_int_equal(search_once(kb, &o, "s(c,c)").depth, at < 3 ? 2 : -1);
+            ok(lw_env_new(kb, &eo, &e));
+            ok(lw_paths_new(&eo, 1, &path));
+            lw_moves m;
+            lw_env_begin(e, path, atom_of(kb, "s(c,c)"));
+            lw_env_moves(e, path, &m);
+            lw_env_take(e, path, &m, 0);
+            lw_env_moves(e, path, &m);
+            assert_string_equal(move_text(kb, &m, 0), at < 3 ? "True"
+                                                      : side ? "q(c,b0)"
+                                                             : "q(b0,c)");
+        }
+}
+
 /* Among 360,000 states some fifteen pairs share their 32-bit hash: all must be kept. */
 static void equal_hashes_are_no_equal_states(void **state)
 {
@@ -324,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(limits_are_told_apart),
                                        cmocka_unit_test(memory_stays_within_its_bound),
                                        cmocka_unit_test(proofs_at_the_edge_of_a_limit),
+                                       cmocka_unit_test(proofs_through_the_narrowest_goal),
                                        cmocka_unit_test(equal_hashes_are_no_equal_states),
                                        cmocka_unit_test(threads_do_not_matter),
                                        cmocka_unit_test(work_can_be_stopped),
