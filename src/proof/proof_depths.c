@@ -22,7 +22,7 @@ static void run_query(void *arg, int64_t task, int worker)
 
 static int run_blocks(depth_job *j, lw_pool *pool, const lw_depths_options *o)
 {
-    enum { BLOCK = 512 };
+    enum { BLOCK = 64 }; /* short enough to be stopped between two */
     int threads = lw_pool_size(pool);
     for (j->first = 0; j->first < j->q->n; j->first += BLOCK) {
         if (o->tick && !o->tick(o->self, j->first, j->q->n))
