@@ -9,6 +9,9 @@
  * forward products that were calibrated read u8; what remains reads bf16. A pure function of
  * per-sample shapes, so that results depend on neither batch nor neighbours.
  *
+ * Convolutions and their data gradients that the device computes faster in f32 (with fewer
+ * multiplications) stay f32.
+ *
  * One cast per value however many read it, right behind the value, on this side of reshapes:
  * forward and weight gradient share it. Where the f32 value is kept for the backward pass anyway,
  * that pass casts it again instead of keeping both. A group norm or an elementwise program read by
@@ -31,6 +34,7 @@ typedef struct typed_val {
 
 typedef struct precision {
     lw_num num;
+    lw_device *dev;
     const lw_calibration *calibration;
     typed_val *val; /* by old value id */
     lw_val *pair;   /* by edge: {scale, zero} in the new graph */
@@ -117,6 +121,9 @@ static lw_num operand_num(const precision *p, const lw_graph *g, const lw_node *
         return LW_NUM_F32;
     if (depth % 4 == 0 && depth * taps < EXACT && edge_of(p, g, n) >= 0)
         return LW_NUM_S8;
+    if (p->dev->wide_conv && (n->op == LW_OP_CONV2D || n->op == LW_OP_CONV2D_DX) &&
+        p->dev->wide_conv(p->dev->self, n->attr, n->op == LW_OP_CONV2D_DX))
+        return LW_NUM_F32;
     return weight_gradient(n) || depth % 2 == 0 ? LW_NUM_BF16 : LW_NUM_F32;
 }
 
@@ -323,7 +330,7 @@ static int check_calibration(const precision *p, const lw_graph *g)
 
 int lw_pass_precision(lw_graph **g, lw_device *dev, lw_num num, const lw_calibration *c)
 {
-    precision p = {.num = num, .calibration = c};
+    precision p = {.num = num, .dev = dev, .calibration = c};
     LW_TRY(check_calibration(&p, *g));
     p.val = lw_calloc(lw_graph_val_count(*g) + 1u, sizeof *p.val);
     p.pair = lw_calloc((c ? (size_t)c->n : 0u) + 1u, sizeof *p.pair);
