@@ -2,6 +2,7 @@
 /* Set-up shared by the plan tests. */
 #include "plan/plan_util.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -161,4 +162,44 @@ void lab_unet_train(plan_lab *l, int32_t batch)
                           LW_OVER_ALL);
     lab_output(l, "loss", loss);
     assert_int_equal(lw_grad_params(l->g, loss, LW_NOVAL), 0);
+}
+
+int lab_setup(void **state)
+{
+    plan_lab *l = lw_calloc(1, sizeof *l);
+    lab_open(l, 1, LW_ISA_REF);
+    *state = l;
+    return 0;
+}
+
+int lab_teardown(void **state)
+{
+    plan_lab *l = *state;
+    lab_close(l);
+    lw_free(&l);
+    return 0;
+}
+
+void lab_same_numbers(plan_lab *l)
+{
+    float before[4096];
+    int64_t n = 0;
+    for (int opt = 0; opt < 2; opt++) {
+        lab_compile(l, opt);
+        lab_fill(l);
+        assert_int_equal(lw_exec_run(l->exec, NULL), 0);
+        n = lw_type_count(lw_exec_type(l->exec, "y"));
+        const float *y = lw_exec_data(l->exec, "y");
+        assert_in_range(n, 1, LW_COUNT(before));
+        for (int64_t i = 0; i < n; i++) {
+            if (!opt)
+                before[i] = y[i];
+            else if (!(fabs((double)y[i] - (double)before[i]) <=
+                       1e-5 * (1.0 + fabs((double)before[i]))))
+                fail_msg("element %lld: %.9g without passes, %.9g with", (long long)i,
+                         (double)before[i], (double)y[i]);
+        }
+        lw_exec_free(&l->exec);
+        lw_plan_free(&l->plan);
+    }
 }

@@ -50,4 +50,11 @@ lw_unet_config lab_unet(void);
 void lab_unet_sample(plan_lab *l, int32_t batch);
 void lab_unet_train(plan_lab *l, int32_t batch);
 
+/* A lab on one thread of the reference level for each case of a group. */
+int lab_setup(void **state);
+int lab_teardown(void **state);
+#define LAB_CASE(name) cmocka_unit_test_setup_teardown(name, lab_setup, lab_teardown)
+/* Output "y" of the lab's graph without and with passes: equal up to rounding. */
+void lab_same_numbers(plan_lab *l);
+
 #endif
