@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drift field against known values of its definition and its own properties, at every level. */
+/* The drift field against known values of its definition and against the oracle, at every level. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,14 +45,6 @@ static drift_problem golden_problem(check *t, double scale_tau)
     return p;
 }
 
-static void expect(check *t, double got, double want, double tol, const char *what)
-{
-    t->compared++;
-    t->worst_error = LW_MAX(t->worst_error, fabs(got - want));
-    if (!(fabs(got - want) <= tol * LW_MAX(1.0, fabs(want))))
-        fail_msg("%s: got %.9g, want %.9g [%s]", what, got, want, lw_isa_name(t->isa));
-}
-
 static const double golden_f00[6] = {-3.7399032, -3.7011375, -5.5150580,
                                      -6.0475310, -2.7237524, 2.1894520};
 static const double golden_f13[6] = {-0.2053715, 0.0919494,  0.0170923,
@@ -68,21 +60,21 @@ static void expect_golden(check *t, const double *f, const double *dx, const dou
     static const char *const names[6] = {"S",         "sigma",      "loss",
                                          "lambda .2", "lambda .05", "lambda .02"};
     for (int i = 0; i < 6; i++)
-        expect(t, stats[i], want[i], tol, names[i]);
+        drift_expect(t, stats[i], want[i], tol, names[i]);
     for (int k = 0; k < 3; k++)
-        expect(t, stats[6 + k], want[3 + k] * want[3 + k], tol, "m");
+        drift_expect(t, stats[6 + k], want[3 + k] * want[3 + k], tol, "m");
     for (int c = 0; c < 6; c++) {
-        expect(t, f[c], golden_f00[c], tol, "F[0][0]");
-        expect(t, f[7 * 6 + c], golden_f13[c], tol, "F[1][3]");
-        expect(t, dx[c], golden_dx00[c], tol, "dX[0][0]");
+        drift_expect(t, f[c], golden_f00[c], tol, "F[0][0]");
+        drift_expect(t, f[7 * 6 + c], golden_f13[c], tol, "F[1][3]");
+        drift_expect(t, dx[c], golden_dx00[c], tol, "dX[0][0]");
     }
 }
 
 static void golden(check *t)
 {
     drift_problem p = golden_problem(t, 1);
-    expect(t, p.x_d[1], 1.36492486, 1e-8, "the data set");
-    expect(t, p.pos_d[0], -0.56462820, 1e-8, "the data set");
+    drift_expect(t, p.x_d[1], 1.36492486, 1e-8, "the data set");
+    drift_expect(t, p.pos_d[0], -0.56462820, 1e-8, "the data set");
     drift_oracle(t, &p);
     expect_golden(t, p.f_d, p.dx_d, p.stats_d, 1e-6 / 10);
     for (int regime = LW_DRIFT_AUTO; regime <= LW_DRIFT_SWEEP; regime++)
@@ -99,8 +91,8 @@ static void golden(check *t)
         q.s.tau[0] = p.s.tau[k];
         drift_oracle(t, &q);
         drift_run(t, &q, 0);
-        expect(t, q.stats_d[2], 1.0, 1e-12, "loss of one temperature");
-        expect(t, (double)q.stats[2], 1.0, 1e-6, "loss of one temperature");
+        drift_expect(t, q.stats_d[2], 1.0, 1e-12, "loss of one temperature");
+        drift_expect(t, (double)q.stats[2], 1.0, 1e-6, "loss of one temperature");
     }
 }
 
@@ -124,55 +116,15 @@ static void plain(check *t)
             drift_run(t, &p, 0);
             for (int c = 0; c < 6; c++) {
                 double want = tau ? cold[c] : hot[0][c];
-                expect(t, p.f_d[c], want, tau ? 5e-6 : 1e-7, "V[0]");
-                expect(t, (double)p.f[c], want, tau ? 1e-5 : 1e-6, "V[0]");
+                drift_expect(t, p.f_d[c], want, tau ? 5e-6 : 1e-7, "V[0]");
+                drift_expect(t, (double)p.f[c], want, tau ? 1e-5 : 1e-6, "V[0]");
                 if (!tau)
-                    expect(t, (double)p.f[3 * 6 + c], hot[1][c], 1e-6, "V[3]");
+                    drift_expect(t, (double)p.f[3 * 6 + c], hot[1][c], 1e-6, "V[3]");
             }
         }
 }
 
 /* ---- random data ---- */
-
-/* Clustered vectors around a few centres, plus a common offset; spread of a cluster relative to its
- * distance. */
-static void cluster(check *t, drift_problem *p, double *to, int64_t n, double offset, double spread)
-{
-    float *u = check_in(t, n, 0, -1, 1), *centre = check_in(t, 8 * p->s.c, 0, -1, 1);
-    t->draws = 7; /* the same centres for x, pos and unc */
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = i / p->s.c % 5, c = i % p->s.c;
-        to[i] = offset + (double)centre[row * p->s.c + c] + spread * (double)u[i];
-    }
-}
-
-/* The doubles become what the floats hold. */
-static void drift_round_all(drift_problem *p)
-{
-    for (int64_t i = 0; i < p->nx; i++)
-        p->x_d[i] = (double)p->x[i];
-    for (int64_t i = 0; i < p->npos; i++)
-        p->pos_d[i] = (double)p->pos[i];
-    for (int64_t i = 0; i < p->nunc; i++)
-        p->unc_d[i] = (double)p->unc[i];
-    for (ptrdiff_t g = 0; g < p->s.g; g++)
-        p->w_d[g] = (double)p->w[g];
-}
-
-static drift_problem random_problem(check *t, lw_drift_shape s, ptrdiff_t gap, double offset,
-                                    double spread)
-{
-    drift_problem p = drift_new(t, s, gap);
-    cluster(t, &p, p.x_d, p.nx, offset, spread);
-    cluster(t, &p, p.pos_d, p.npos, offset + 0.05, spread);
-    cluster(t, &p, p.unc_d, p.nunc, offset, spread);
-    float *w = check_in(t, p.s.g, 0, 0, 2);
-    for (ptrdiff_t g = 0; g < p.s.g; g++)
-        p.w_d[g] = g == 1 ? 0.0 : (double)w[g];
-    drift_narrow(&p);
-    drift_round_all(&p);
-    return p;
-}
 
 /* Relative L2 distance of F and of dX (of the live channels) to the oracle's, at most tol. */
 static void expect_field(check *t, const drift_problem *p, double tol, const char *what)
@@ -203,7 +155,7 @@ static void expect_field(check *t, const drift_problem *p, double tol, const cha
                      s->t, s->c, (int)s->regime, s->keep);
     }
     for (int i = 0; i < LW_DRIFT_STATS(s->k); i++)
-        expect(t, (double)p->stats[i], p->stats_d[i], tol, what);
+        drift_expect(t, (double)p->stats[i], p->stats_d[i], tol, what);
 }
 
 static const lw_drift_shape sizes[] = {
@@ -227,7 +179,7 @@ static void regimes(check *t)
                 lw_drift_shape s = sizes[i];
                 s.variant = (lw_drift_variant)variant;
                 s.rows_only = rows_only;
-                drift_problem p = random_problem(t, s, i % 2 ? 3 : 0, 0.3, 0.6);
+                drift_problem p = drift_random(t, s, i % 2 ? 3 : 0, 0.3, 0.6);
                 double tol = variant == LW_DRIFT_OFFICIAL ? 2e-5 : 1e-4;
                 drift_oracle(t, &p);
                 for (int r = 0; r < 5; r++) {
@@ -266,7 +218,7 @@ static void precision(check *t)
                             .c = 256,
                             .k = 3,
                             .tau = {0.2, 0.05, 0.02}};
-        drift_problem p = random_problem(t, s, 0, offset[i], spread[i]);
+        drift_problem p = drift_random(t, s, 0, offset[i], spread[i]);
         drift_oracle(t, &p);
         for (int regime = LW_DRIFT_TILE; regime <= LW_DRIFT_SWEEP; regime++) {
             p.s.regime = (lw_drift_regime)regime;
@@ -307,7 +259,7 @@ static void spread(check *t)
                             .c = kind == 1 ? 3 : 21,
                             .k = 3,
                             .tau = {0.05, 0.2, 0.02}};
-        drift_problem p = random_problem(t, s, 0, 0, 0.6);
+        drift_problem p = drift_random(t, s, 0, 0, 0.6);
         for (int c = 0; kind < 3 && c < s.c; c++)
             p.x_d[2 * s.c + c] = 40;
         if (kind == 1 || kind == 2)
@@ -324,191 +276,11 @@ static void spread(check *t)
     }
 }
 
-/* ---- properties of the definition ---- */
-
-static lw_drift_shape small_shape(void)
-{
-    return (lw_drift_shape){
-        .g = 2, .n = 9, .np = 11, .nu = 4, .t = 1, .c = 12, .k = 3, .tau = {0.2, 0.05, 0.02}};
-}
-
-static void run_both(check *t, drift_problem *p)
-{
-    drift_narrow(p);
-    drift_oracle(t, p);
-    drift_run(t, p, 0);
-}
-
-/* F of two problems, oracle and kernel; b's row i against a's row perm[i] of the same group. */
-static void expect_same_field(check *t, const drift_problem *a, const drift_problem *b,
-                              const int *perm, double sign, double tol, const char *what)
-{
-    ptrdiff_t n = a->s.n, c = a->s.c;
-    for (ptrdiff_t i = 0; i < a->s.g * n; i++)
-        for (ptrdiff_t k = 0; k < c; k++) {
-            ptrdiff_t from = (i / n * n + (perm ? perm[i % n] : i % n)) * c + k;
-            expect(t, sign * b->f_d[i * c + k], a->f_d[from], tol / 10, what);
-            expect(t, sign * (double)b->f[i * c + k], a->f_d[from], tol, what);
-        }
-}
-
-static void invariance(check *t)
-{
-    drift_problem a = random_problem(t, small_shape(), 0, 0, 0.6), b = a;
-    run_both(t, &a);
-    t->draws = 0;
-    b = random_problem(t, small_shape(), 0, 0, 0.6);
-    for (int64_t i = 0; i < b.nx; i++) /* shift by 2, scale by 3 */
-        b.x_d[i] = 3 * a.x_d[i] + 2;
-    for (int64_t i = 0; i < b.npos; i++)
-        b.pos_d[i] = 3 * a.pos_d[i] + 2;
-    for (int64_t i = 0; i < b.nunc; i++)
-        b.unc_d[i] = 3 * a.unc_d[i] + 2;
-    memcpy(b.w_d, a.w_d, (size_t)a.s.g * sizeof(double));
-    run_both(t, &b);
-    expect_same_field(t, &a, &b, NULL, 1, 1e-4, "shift and scale");
-    expect(t, b.stats_d[0], 3 * a.stats_d[0], 5e-6,
-           "S scales"); /* but for the floor of distances */
-}
-
-static void permutation(check *t)
-{
-    static const int gen[9] = {4, 2, 8, 0, 1, 7, 3, 6, 5},
-                     pos[11] = {10, 3, 5, 7, 1, 0, 2, 9, 8, 4, 6};
-    static const int unc[4] = {2, 0, 3, 1};
-    drift_problem a = random_problem(t, small_shape(), 0, 0, 0.6),
-                  b = drift_new(t, small_shape(), 0);
-    size_t row = 12 * sizeof(double);
-    for (int g = 0; g < 2; g++) {
-        for (int i = 0; i < 9; i++)
-            memcpy(b.x_d + (g * 9 + i) * 12, a.x_d + (g * 9 + gen[i]) * 12, row);
-        for (int i = 0; i < 11; i++)
-            memcpy(b.pos_d + (g * 11 + i) * 12, a.pos_d + (g * 11 + pos[i]) * 12, row);
-        for (int i = 0; i < 4; i++)
-            memcpy(b.unc_d + (g * 4 + i) * 12, a.unc_d + (g * 4 + unc[i]) * 12, row);
-        b.w_d[g] = a.w_d[g];
-    }
-    run_both(t, &a);
-    run_both(t, &b);
-    expect_same_field(t, &a, &b, gen, 1, 2e-5, "permuted samples");
-}
-
-/* One generated sample, plain form: its negatives are the unconditional ones alone. Swapping them
- * with the positives flips V; equal sets give 0. */
-static void antisymmetry(check *t)
-{
-    lw_drift_shape s = {.g = 3,
-                        .n = 1,
-                        .np = 8,
-                        .nu = 8,
-                        .t = 1,
-                        .c = 12,
-                        .k = 2,
-                        .tau = {0.8, 0.4},
-                        .variant = LW_DRIFT_PLAIN};
-    drift_problem a = random_problem(t, s, 0, 0, 0.6), b = drift_new(t, s, 0),
-                  c = drift_new(t, s, 0);
-    for (int g = 0; g < 3; g++)
-        a.w_d[g] = b.w_d[g] = c.w_d[g] = 1;
-    memcpy(b.x_d, a.x_d, (size_t)a.nx * sizeof(double));
-    memcpy(c.x_d, a.x_d, (size_t)a.nx * sizeof(double));
-    memcpy(b.pos_d, a.unc_d, (size_t)a.npos * sizeof(double));
-    memcpy(b.unc_d, a.pos_d, (size_t)a.npos * sizeof(double));
-    memcpy(c.pos_d, a.pos_d, (size_t)a.npos * sizeof(double));
-    memcpy(c.unc_d, a.pos_d, (size_t)a.npos * sizeof(double));
-    run_both(t, &a);
-    run_both(t, &b);
-    run_both(t, &c);
-    expect_same_field(t, &a, &b, NULL, -1, 2e-6, "swapped sides");
-    double norm = 0;
-    for (int64_t i = 0; i < a.nf; i++)
-        norm += fabs(a.f_d[i]);
-    if (norm < 0.1)
-        fail_msg("the field is too small to test: %g", norm);
-    for (int64_t i = 0; i < c.nf; i++) {
-        expect(t, c.f_d[i], 0, 1e-12, "equal sides");
-        expect(t, (double)c.f[i], 0, 1e-6, "equal sides");
-    }
-}
-
-/* Slots are groups: [G,N,T,C] is [G T,N,1,C]. */
-static void slots(check *t)
-{
-    lw_drift_shape s = {
-        .g = 2, .n = 5, .np = 6, .nu = 3, .t = 4, .c = 10, .k = 3, .tau = {0.2, 0.05, 0.02}};
-    drift_problem a = random_problem(t, s, 0, 0, 0.6);
-    s.g = 8;
-    s.t = 1;
-    drift_problem b = drift_new(t, s, 0);
-    for (int b_group = 0; b_group < 8; b_group++) {
-        int g = b_group / 4, u = b_group % 4;
-        for (int c = 0; c < 10; c++) {
-            for (int i = 0; i < 5; i++)
-                b.x_d[(b_group * 5 + i) * 10 + c] = a.x_d[((g * 5 + i) * 4 + u) * 10 + c];
-            for (int i = 0; i < 6; i++)
-                b.pos_d[(b_group * 6 + i) * 10 + c] = a.pos_d[((g * 6 + i) * 4 + u) * 10 + c];
-            for (int i = 0; i < 3; i++)
-                b.unc_d[(b_group * 3 + i) * 10 + c] = a.unc_d[((g * 3 + i) * 4 + u) * 10 + c];
-        }
-        b.w_d[b_group] = a.w_d[g];
-    }
-    run_both(t, &a);
-    run_both(t, &b);
-    for (int i = 0; i < 9; i++)
-        expect(t, b.stats_d[i], a.stats_d[i], 1e-12, "stats of slots");
-    for (int64_t i = 0; i < b.nf; i++) {
-        int64_t c = i % 10, n = i / 10 % 5, g = i / 50;
-        int64_t from = ((g / 4 * 5 + n) * 4 + g % 4) * 10 + c;
-        expect(t, b.f_d[i], a.f_d[from], 1e-10, "F of slots");
-        expect(t, (double)b.f[i], (double)a.f[from], 1e-12, "F of slots");
-        expect(t, b.dx_d[i], a.dx_d[from], 1e-10, "dX of slots");
-    }
-}
-
-/* The slope of mean (x / sigma - goal)^2 with goal and sigma frozen is dX; gain and add_dx do what
- * they say. */
-static void gradient(check *t)
-{
-    drift_problem p = random_problem(t, small_shape(), 0, 0, 0.6);
-    run_both(t, &p);
-    double sigma = p.stats_d[1], count = (double)(p.s.g * p.s.n * p.s.c), h = 1e-4;
-    for (int64_t i = 0; i < p.nx; i++) { /* only term i moves: goal = x / sigma + F */
-        double up = (h / sigma - p.f_d[i]) * (h / sigma - p.f_d[i]);
-        double down = (-h / sigma - p.f_d[i]) * (-h / sigma - p.f_d[i]);
-        expect(t, p.dx_d[i], (up - down) / (2 * h * count), 1e-9, "dX");
-    }
-    double loss = 0;
-    for (int64_t i = 0; i < p.nf; i++)
-        loss += p.f_d[i] * p.f_d[i] / count;
-    expect(t, p.stats_d[2], loss, 1e-10, "loss is mean F^2");
-    p.s.gain = 2.5;
-    p.s.add_dx = 1;
-    float *dx = check_copy(t, p.dx, p.nf, 0);
-    drift_run(t, &p, 0);
-    for (int64_t i = 0; i < p.nf; i++)
-        expect(t, (double)p.dx[i], 3.5 * (double)dx[i], 1e-6, "gain 2.5 added");
-    drift_problem q = p; /* without F */
-    q.f = NULL;
-    q.s.add_dx = 0;
-    q.dx = check_out(t, q.nf, 1);
-    drift_run(t, &q, 0);
-    for (int64_t i = 0; i < p.nf; i++)
-        expect(t, (double)q.dx[i], 2.5 * (double)dx[i], 1e-6, "dX alone");
-}
-
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"golden", golden},
-        {"plain", plain},
-        {"regimes", regimes},
-        {"precision", precision},
-        {"spread", spread},
-        {"invariance", invariance},
-        {"permutation", permutation},
-        {"antisymmetry", antisymmetry},
-        {"slots", slots},
-        {"gradient", gradient},
+        {"golden", golden},       {"plain", plain},   {"regimes", regimes},
+        {"precision", precision}, {"spread", spread},
     };
     return check_main(argc, argv, "drift", cases, LW_COUNT(cases));
 }

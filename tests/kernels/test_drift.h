@@ -4,6 +4,13 @@
 #ifndef LW_TESTS_TEST_DRIFT_H
 #define LW_TESTS_TEST_DRIFT_H
 
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
 #include "kernels/check.h"
 #include "kernels/kernels.h"
 
@@ -14,7 +21,7 @@ typedef struct drift_problem {
     double *x_d, *pos_d, *unc_d, *w_d, *f_d, *dx_d, *stats_d;
 } drift_problem;
 
-static lw_drift_run_fn *drift_kernel(lw_isa isa)
+static inline lw_drift_run_fn *drift_kernel(lw_isa isa)
 {
     static lw_kernels k;
     lw_kernels_init(&k, isa);
@@ -23,7 +30,7 @@ static lw_drift_run_fn *drift_kernel(lw_isa isa)
 
 /* Dense operands of s's sizes; gap > 0 puts that many floats between slots and samples. Contents:
  * zeros. */
-static drift_problem drift_new(check *t, lw_drift_shape s, ptrdiff_t gap)
+static inline drift_problem drift_new(check *t, lw_drift_shape s, ptrdiff_t gap)
 {
     lw_drift_dense(&s);
     if (gap) {
@@ -58,14 +65,14 @@ static drift_problem drift_new(check *t, lw_drift_shape s, ptrdiff_t gap)
     return p;
 }
 
-static void drift_round(float *to, double *from, int64_t n)
+static inline void drift_round(float *to, double *from, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         to[i] = (float)from[i];
 }
 
 /* Floats from the doubles (which stay as they are). */
-static void drift_narrow(drift_problem *p)
+static inline void drift_narrow(drift_problem *p)
 {
     drift_round(p->x, p->x_d, p->nx);
     drift_round(p->pos, p->pos_d, p->npos);
@@ -73,7 +80,7 @@ static void drift_narrow(drift_problem *p)
     drift_round(p->w, p->w_d, p->s.g);
 }
 
-static double *drift_widen(check *t, const float *from, int64_t n)
+static inline double *drift_widen(check *t, const float *from, int64_t n)
 {
     double *d = check_doubles(t, n);
     for (int64_t i = 0; i < n; i++)
@@ -81,14 +88,14 @@ static double *drift_widen(check *t, const float *from, int64_t n)
     return d;
 }
 
-static void drift_oracle(check *t, drift_problem *p)
+static inline void drift_oracle(check *t, drift_problem *p)
 {
     lw_drift_io_f64 io = {p->f_d, p->dx_d, p->stats_d, p->x_d, p->pos_d, p->unc_d, p->w_d};
     lw_drift_run_f64(&io, &p->s, check_bytes(t, lw_drift_work_f64(&p->s), 0));
 }
 
 /* All phases at level t->isa; order 0: tasks forwards, 1: backwards. Memory starts full of NaN. */
-static void drift_run(check *t, drift_problem *p, int order)
+static inline void drift_run(check *t, drift_problem *p, int order)
 {
     lw_drift_io io = {
         p->f, p->dx, p->stats, p->x, p->pos, p->s.nu ? p->unc : NULL, p->s.nu ? p->w : NULL};
@@ -100,6 +107,55 @@ static void drift_run(check *t, drift_problem *p, int order)
         for (int64_t i = 0; i < tasks; i++)
             run(&io, &p->s, phase, order ? tasks - 1 - i : i, work, scratch);
     }
+}
+
+static inline void drift_expect(check *t, double got, double want, double tol, const char *what)
+{
+    t->compared++;
+    t->worst_error = LW_MAX(t->worst_error, fabs(got - want));
+    if (!(fabs(got - want) <= tol * LW_MAX(1.0, fabs(want))))
+        fail_msg("%s: got %.9g, want %.9g [%s]", what, got, want, lw_isa_name(t->isa));
+}
+
+/* Clustered vectors around a few centres, plus a common offset; spread of a cluster relative to its
+ * distance. */
+static inline void drift_cluster(check *t, drift_problem *p, double *to, int64_t n, double offset,
+                                 double spread)
+{
+    float *u = check_in(t, n, 0, -1, 1), *centre = check_in(t, 8 * p->s.c, 0, -1, 1);
+    t->draws = 7; /* the same centres for x, pos and unc */
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = i / p->s.c % 5, c = i % p->s.c;
+        to[i] = offset + (double)centre[row * p->s.c + c] + spread * (double)u[i];
+    }
+}
+
+/* The doubles become what the floats hold. */
+static inline void drift_round_all(drift_problem *p)
+{
+    for (int64_t i = 0; i < p->nx; i++)
+        p->x_d[i] = (double)p->x[i];
+    for (int64_t i = 0; i < p->npos; i++)
+        p->pos_d[i] = (double)p->pos[i];
+    for (int64_t i = 0; i < p->nunc; i++)
+        p->unc_d[i] = (double)p->unc[i];
+    for (ptrdiff_t g = 0; g < p->s.g; g++)
+        p->w_d[g] = (double)p->w[g];
+}
+
+static inline drift_problem drift_random(check *t, lw_drift_shape s, ptrdiff_t gap, double offset,
+                                         double spread)
+{
+    drift_problem p = drift_new(t, s, gap);
+    drift_cluster(t, &p, p.x_d, p.nx, offset, spread);
+    drift_cluster(t, &p, p.pos_d, p.npos, offset + 0.05, spread);
+    drift_cluster(t, &p, p.unc_d, p.nunc, offset, spread);
+    float *w = check_in(t, p.s.g, 0, 0, 2);
+    for (ptrdiff_t g = 0; g < p.s.g; g++)
+        p.w_d[g] = g == 1 ? 0.0 : (double)w[g];
+    drift_narrow(&p);
+    drift_round_all(&p);
+    return p;
 }
 
 #endif
