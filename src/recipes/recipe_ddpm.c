@@ -92,7 +92,7 @@ static int run(ddpm_run *r, lw_ddpm_config *c, const lw_observer *obs, lw_train_
         return lw_fail(LW_ENOMEM, "out of memory for config.json");
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
-    LW_TRY(lw_generator_compile(&r->g, g));
+    LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
     lw_train_job job = lw_generator_job(&r->g, "train ddpm", r, c->train.batch_size);
     job.feed = feed;
     job.grid = grid;

@@ -260,7 +260,7 @@ static int run(drift_run *r, lw_drift_config *c, lw_train_result *out)
     LW_TRY(open_features(r));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
-    LW_TRY(lw_generator_compile(&r->g, g));
+    LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
     lw_train_job job = lw_generator_job(&r->g, "train drift", r, (int64_t)r->groups * r->n);
     job.feed = feed;
     job.report = report;

@@ -164,10 +164,7 @@ static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *ob
     LW_TRY(init(r));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
-    const lw_compile_opts o = {
-        .opt = 1, .recompute = c->train.recompute, .precision = (lw_num)c->train.precision};
-    LW_TRY(lw_compile(g, r->dev, &o, &r->plan));
-    LW_TRY(lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec));
+    LW_TRY(lw_train_compile(&c->train, r->dev, g, &r->plan, &r->exec));
     lw_train_job job = {.name = "train encoder",
                         .self = r,
                         .dev = r->dev,

@@ -13,7 +13,6 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
     const lw_data_opts data = {.image_size = c->image_size, .count = c->limit};
     g->method = m;
     g->seed = (uint64_t)c->seed;
-    g->recompute = c->recompute;
     g->precision = c->precision;
     LW_TRY(lw_recipe_device_with(c->threads, c->conv, &g->dev));
     LW_TRY(lw_data_open(c->data, &data, &g->data));
@@ -35,14 +34,6 @@ void lw_generator_clear(lw_generator *g)
     lw_cpu_close(&g->dev);
     json_decref(g->model);
     g->model = NULL;
-}
-
-int lw_generator_compile(lw_generator *g, const lw_graph *graph)
-{
-    const lw_compile_opts o = {
-        .opt = 1, .recompute = g->recompute, .precision = (lw_num)g->precision};
-    LW_TRY(lw_compile(graph, g->dev, &o, &g->plan));
-    return lw_exec_new(g->plan, LW_SLAB_PARAM, &g->exec);
 }
 
 int lw_generator_sampler(lw_generator *g, lw_sampler **out)

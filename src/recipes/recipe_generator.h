@@ -16,7 +16,6 @@ typedef struct lw_generator {
     lw_sampler *grid;              /* made when first used */
     int32_t grid_steps, timesteps; /* evaluations per picture of grids; of the noise schedule */
     uint64_t seed;
-    bool recompute;
     int32_t precision; /* lw_num of products, of the training step and of grids */
     lw_plan *plan;
     lw_exec *exec;
@@ -28,8 +27,6 @@ typedef struct lw_generator {
 int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
                       const lw_net_config *n);
 void lw_generator_clear(lw_generator *g);
-/* Compiles a training graph into plan and exec. */
-int lw_generator_compile(lw_generator *g, const lw_graph *graph);
 /* 64 samples of the averaged weights (classes in turn) as a PNG; also the job's grid callback body.
  */
 int lw_generator_grid(lw_generator *g, int64_t step, const char *path);

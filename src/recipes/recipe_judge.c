@@ -134,10 +134,7 @@ static int run(judge_run *r, lw_train_encoder_config *c, const lw_observer *obs,
     LW_TRY(init(r));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
-    const lw_compile_opts o = {
-        .opt = 1, .recompute = c->train.recompute, .precision = (lw_num)c->train.precision};
-    LW_TRY(lw_compile(g, r->dev, &o, &r->plan));
-    LW_TRY(lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec));
+    LW_TRY(lw_train_compile(&c->train, r->dev, g, &r->plan, &r->exec));
     const lw_train_job job = {.name = "train judge",
                               .self = r,
                               .dev = r->dev,

@@ -198,6 +198,15 @@ static int run_steps(loop *l)
 /* ---- before and after
  * ---------------------------------------------------------------------------------- */
 
+int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g, lw_plan **plan,
+                     lw_exec **exec)
+{
+    const lw_compile_opts o = {
+        .opt = 1, .recompute = c->recompute, .precision = (lw_num)c->precision};
+    LW_TRY(lw_compile(g, dev, &o, plan));
+    return lw_exec_new(*plan, LW_SLAB_PARAM, exec);
+}
+
 int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train_result *out)
 {
     lw_plan_info info = lw_plan_get_info(job->plan);

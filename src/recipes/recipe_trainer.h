@@ -51,6 +51,10 @@ typedef struct lw_train_result {
 int lw_train_resume(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
                     int64_t *step);
 
+/* Compiles a training graph as the config says (--precision, --recompute) and makes its exec. */
+int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g, lw_plan **plan,
+                     lw_exec **exec);
+
 /* Runs from `first_step` to c->steps. LW_ESTOPPED after saving when the observer asked to stop;
  * LW_ENUMERIC names the step when the loss is not finite (nothing is saved then). */
 int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step,
