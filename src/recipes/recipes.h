@@ -36,5 +36,6 @@
 #include "recipes/recipe_score.h"
 #include "recipes/recipe_source.h"
 #include "recipes/recipe_trainer.h"
+#include "recipes/recipe_walks.h"
 
 #endif
