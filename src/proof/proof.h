@@ -5,6 +5,7 @@
  *
  *   proof_symbols   names <-> numbers, sorted by bytes
  *   proof_kb        the loaded dataset: facts and their index, rules by head, domains, queries
+ *   proof_corrupt   streams of triples like a true one but for one argument
  *   proof_unify     successors of a state: the first goal against facts and rules
  *   proof_env       one proof walked step by step, with every limit of the published environment
  *   proof_search    shortest proofs, breadth first, in bounded memory
@@ -21,6 +22,7 @@
 #ifndef LW_PROOF_H
 #define LW_PROOF_H
 
+#include "proof/proof_corrupt.h"
 #include "proof/proof_depths.h"
 #include "proof/proof_env.h"
 #include "proof/proof_kb.h"

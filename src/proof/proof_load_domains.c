@@ -117,6 +117,21 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Members of each domain in order, each once. */
+static void sort_members(lw_domains *d)
+{
+    int32_t to = 0;
+    for (int32_t k = 1; k <= d->names.n; k++) {
+        int32_t from = d->first[k], end = d->first[k + 1];
+        qsort(d->member + from, (size_t)(end - from), sizeof *d->member, ascending);
+        d->first[k] = to;
+        for (int32_t i = from; i < end; i++)
+            if (i == from || d->member[i] != d->member[i - 1])
+                d->member[to++] = d->member[i];
+    }
+    d->first[d->names.n + 1] = to;
+}
+
 int lw_load_domains_renumber(lw_load *l, const char *path, const int32_t *constant)
 {
     lw_kb *kb = l->kb;
@@ -129,9 +144,7 @@ int lw_load_domains_renumber(lw_load *l, const char *path, const int32_t *consta
     if (!d->first || !d->member || !d->of || !d->of_arg[0] || !d->of_arg[1])
         return LW_ENOMEM;
     LW_TRY(place_members(l, path, constant));
-    for (int32_t k = 1; k <= d->names.n; k++)
-        qsort(d->member + d->first[k], (size_t)(d->first[k + 1] - d->first[k]), sizeof *d->member,
-              ascending);
+    sort_members(d);
     for (size_t i = 0; i < l->n_declared; i++) {
         int32_t p = lw_symbols_find(&kb->predicates, l->declared[i].pred);
         if (p == 0)
