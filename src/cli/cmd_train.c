@@ -42,8 +42,9 @@ static void print_outcome(const lw_cli *cli, const lw_train_config *t, const lw_
         lw_cli_print_json(j);
         return;
     }
-    lw_cli_print("%lld steps in %s, %.4g pictures/s, loss %.5g\n%s\n", (long long)r->steps,
-                 lw_fmt_time(time, r->seconds), r->images_per_second, r->loss, t->output_dir);
+    lw_cli_print("%lld steps in %s, %.4g %s/s, loss %.5g\n%s\n", (long long)r->steps,
+                 lw_fmt_time(time, r->seconds), r->images_per_second, r->unit, r->loss,
+                 t->output_dir);
 }
 
 int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_train_call *call)

@@ -77,6 +77,12 @@ static int check_kin(const lw_train_config *c, const char *recipe, const char *i
 int lw_train_resume(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
                     int64_t *step)
 {
+    return lw_train_resume_with(c, recipe, dev, store, step, NULL);
+}
+
+int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
+                         int64_t *step, json_t **extra)
+{
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint ck = {0};
     if (!c->resume && !c->resume_from)
@@ -94,5 +100,7 @@ int lw_train_resume(lw_train_config *c, const char *recipe, lw_device *dev, lw_s
     c->time_before = ck.train_seconds;
     c->resume = inside(lw_str_c(&dir), c->output_dir);
     *step = ck.step;
+    if (extra)
+        *extra = json_incref(json_object_get(ck.extra, "recipe_state"));
     return 0;
 }

@@ -33,39 +33,63 @@ static void add_facts(const char *dir, const lw_train_job *job, lw_html *page)
 
 static void add_cards(const lw_train_result *r, lw_html *page)
 {
-    char v[4][48], took[32], n[2][96];
+    char v[4][48], took[32], n[2][96], rate[64];
     snprintf(v[0], sizeof v[0], "%lld", (long long)r->steps);
     snprintf(n[0], sizeof n[0], "in %s", lw_fmt_time(took, r->seconds));
     snprintf(v[1], sizeof v[1], "%.4g", r->loss);
     snprintf(v[2], sizeof v[2], "%.4g", r->images_per_second);
+    snprintf(rate, sizeof rate, "%c%s per second", r->unit[0] - 'a' + 'A', r->unit + 1);
     snprintf(v[3], sizeof v[3], "%.3g M", (double)r->parameters / 1e6);
     snprintf(n[1], sizeof n[1], "%.3g GFLOP a step", r->flops_per_step / 1e9);
     const lw_card cards[] = {{"Steps", v[0], n[0], LW_MARK_STRONG},
                              {"Last loss", v[1], NULL, LW_MARK_NONE},
-                             {"Pictures per second", v[2], NULL, LW_MARK_NONE},
+                             {rate, v[2], NULL, LW_MARK_NONE},
                              {"Parameters", v[3], n[1], LW_MARK_NONE}};
     lw_html_cards(page, cards, LW_COUNT(cards));
 }
 
-/* The plots that the logs have data for. */
-static int add_curves(const char *dir, lw_html *page)
+enum { PLOTS = 16 };
+
+/* What pictures' trainers log. */
+static int picture_curves(const char *dir, lw_str *svg, int *n)
 {
-    enum { PLOTS = 6 };
+    LW_TRY(lw_curves_loss(dir, "loss", &svg[0]));
+    *n = 3;
+    return lw_curves_drift(dir, &svg[1], &svg[2]);
+}
+
+/* What the job says it logs. */
+static int job_curves(const char *dir, const lw_train_curve *c, lw_str *svg, int *n)
+{
+    for (; c->column; c++) {
+        const lw_plot p = {.title = c->title, .x_label = "step", .from_zero = c->from_zero};
+        LW_ASSERT(*n < PLOTS - 3, "more than %d curves", PLOTS - 3);
+        LW_TRY((c->sparse ? lw_curves_points : lw_curves_column)(dir, c->column, &p, &svg[(*n)++]));
+    }
+    return 0;
+}
+
+/* The plots that the logs have data for. */
+static int fill_curves(const char *dir, const lw_train_job *job, const char *unit, lw_str *svg)
+{
+    char rate_title[64];
+    int at = 0;
+    snprintf(rate_title, sizeof rate_title, "%s per second", unit);
+    const lw_plot norm = {.title = "gradient norm", .x_label = "step", .log_y = true};
+    const lw_plot lr = {.title = "learning rate", .x_label = "step", .from_zero = true};
+    const lw_plot rate = {.title = rate_title, .x_label = "step", .from_zero = true};
+    LW_TRY(job->curves ? job_curves(dir, job->curves, svg, &at) : picture_curves(dir, svg, &at));
+    LW_TRY(lw_curves_column(dir, "grad_norm", &norm, &svg[at]));
+    LW_TRY(lw_curves_column(dir, "lr", &lr, &svg[at + 1]));
+    return lw_curves_column(dir, "images_per_sec", &rate, &svg[at + 2]);
+}
+
+static int add_curves(const char *dir, const lw_train_job *job, const char *unit, lw_html *page)
+{
     lw_str svg[PLOTS] = {0};
     const char *plots[PLOTS];
     size_t n = 0;
-    const lw_plot norm = {.title = "gradient norm", .x_label = "step", .log_y = true};
-    const lw_plot lr = {.title = "learning rate", .x_label = "step", .from_zero = true};
-    const lw_plot rate = {.title = "pictures per second", .x_label = "step", .from_zero = true};
-    int rc = lw_curves_loss(dir, "loss", &svg[0]);
-    if (rc == 0)
-        rc = lw_curves_drift(dir, &svg[1], &svg[2]);
-    if (rc == 0)
-        rc = lw_curves_column(dir, "grad_norm", &norm, &svg[3]);
-    if (rc == 0)
-        rc = lw_curves_column(dir, "lr", &lr, &svg[4]);
-    if (rc == 0)
-        rc = lw_curves_column(dir, "images_per_sec", &rate, &svg[5]);
+    int rc = fill_curves(dir, job, unit, svg);
     for (int i = 0; i < PLOTS; i++)
         if (svg[i].len)
             plots[n++] = lw_str_c(&svg[i]);
@@ -109,7 +133,8 @@ int lw_run_page_write(const char *dir, const lw_train_job *job, const lw_train_r
     add_cards(r, page);
     if (job->loss_note)
         lw_html_note(page, LW_MARK_NONE, job->loss_note);
-    if (add_curves(dir, page) < 0 || add_film(dir, page) < 0) /* a spoilt log spoils no run */
+    if (add_curves(dir, job, r->unit, page) < 0 ||
+        add_film(dir, page) < 0) /* a spoilt log spoils no run */
         lw_log(LW_LOG_WARN, "train", "%s: the page lacks parts: %s", dir, lw_errmsg());
     lw_html_section(page, "How to do it again");
     add_file(dir, "command.txt", "Commands", page);

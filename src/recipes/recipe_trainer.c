@@ -16,7 +16,7 @@ typedef struct loop {
     float *sum;   /* accumulated gradient, NULL without accumulation */
     double *work; /* of the optimiser */
     int64_t floats;
-    double loss, grad_norm, lr; /* of the last step */
+    lw_train_step last;
     double started, logged_at;
     int64_t logged_step, first_step, done;
 } loop;
@@ -30,33 +30,32 @@ static int forward_backward(loop *l, int64_t step)
     int32_t n = l->c->grad_accum_steps;
     const lw_tick tick = {(uint64_t)l->c->seed, (uint32_t)step};
     const float *g = lw_store_slab(j->store, LW_SLAB_GRAD, NULL);
-    l->loss = 0.0;
+    l->last.loss = 0.0;
     for (int32_t m = 0; m < n; m++) {
         LW_TRY(j->feed(j->self, step, m));
         LW_TRY(lw_exec_run(j->step, &tick));
-        l->loss += (double)*(const float *)lw_exec_data(j->step, "loss") / n;
+        l->last.loss += (double)*(const float *)lw_exec_data(j->step, "loss") / n;
         if (l->sum)
             (m ? lw_cpu_add : lw_cpu_copy)(j->dev, l->sum, g, l->floats);
     }
     return 0;
 }
 
-/* Stops the run: what is wrong at this step (counted from 1), where, and what to do. */
-static int not_finite(const loop *l, int64_t step, const char *what)
+int lw_train_not_finite(const char *name, const lw_store *store, int64_t step, const char *what)
 {
-    const char *bad = lw_store_first_bad(l->job->store, LW_SLAB_GRAD);
+    const char *bad = lw_store_first_bad(store, LW_SLAB_GRAD);
     return lw_fail(
         LW_ENUMERIC,
         "%s: step %lld: %s not finite (first bad gradient: %s); the last checkpoint is untouched. "
         "Lower --learning-rate or check the data",
-        l->job->name, (long long)step, what, bad ? bad : "none");
+        name, (long long)step, what, bad ? bad : "none");
 }
 
 static int update(loop *l, int64_t step)
 {
     const lw_train_config *c = l->c;
     lw_store *s = l->job->store;
-    l->lr = lw_schedule_lr(c, step);
+    l->last.lr = lw_schedule_lr(c, step);
     lw_cpu_adamw_args a = {
         .p = lw_store_slab(s, LW_SLAB_PARAM, NULL),
         .m = lw_store_slab(s, LW_SLAB_M, NULL),
@@ -64,7 +63,7 @@ static int update(loop *l, int64_t step)
         .ema = lw_store_slab(s, LW_SLAB_EMA, NULL),
         .g = l->sum ? l->sum : lw_store_slab(s, LW_SLAB_GRAD, NULL),
         .n = l->floats,
-        .lr = l->lr,
+        .lr = l->last.lr,
         .beta1 = c->adam_beta1,
         .beta2 = c->adam_beta2,
         .eps = c->adam_eps,
@@ -75,13 +74,23 @@ static int update(loop *l, int64_t step)
         .ema_decay = lw_schedule_ema(c->ema_decay, step),
         .work = l->work,
     };
-    int rc = lw_cpu_adamw(l->job->dev, &a, &l->grad_norm);
+    int rc = lw_cpu_adamw(l->job->dev, &a, &l->last.grad_norm);
     if (rc == LW_ENUMERIC)
-        return not_finite(l, step + 1, "the gradient norm is");
+        return lw_train_not_finite(l->job->name, s, step + 1, "the gradient norm is");
     LW_TRY(rc);
     lw_store_touch(s, LW_SLAB_PARAM);
     lw_store_touch(s, LW_SLAB_EMA);
     return 0;
+}
+
+static int one_step(loop *l, int64_t step)
+{
+    if (l->job->advance)
+        return l->job->advance(l->job->self, step, &l->last);
+    LW_TRY(forward_backward(l, step));
+    if (!isfinite(l->last.loss))
+        return lw_train_not_finite(l->job->name, l->job->store, step + 1, "the loss is");
+    return update(l, step);
 }
 
 /* ---- logs
@@ -94,8 +103,9 @@ static int log_row(loop *l, int64_t step, bool evaluate)
     double images = (double)(step - l->logged_step) * (double)(j->images * l->c->grad_accum_steps);
     double rate = now > l->logged_at ? images / (now - l->logged_at) : 0.0;
     json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "step", (json_int_t)step, "loss",
-                            l->loss, "lr", l->lr, "grad_norm", l->grad_norm, "time_s",
-                            l->dir.time_before + now - l->started, "images_per_sec", rate);
+                            l->last.loss, "lr", l->last.lr, "grad_norm", l->last.grad_norm,
+                            "time_s", l->dir.time_before + now - l->started, "images_per_sec",
+                            rate);
     if (!row)
         return lw_fail(LW_ENOMEM, "out of memory for a log row");
     int rc = j->report ? j->report(j->self, row) : 0;
@@ -165,7 +175,8 @@ static int after_step(loop *l, int64_t done, bool *saved)
     bool last = done == c->steps,
          evaluate = l->job->evaluate && (every(done, c->eval_every) || (last && c->eval_every));
     char note[96];
-    snprintf(note, sizeof note, "loss %.4g  lr %.3g  |g| %.3g", l->loss, l->lr, l->grad_norm);
+    snprintf(note, sizeof note, "loss %.4g  lr %.3g  |g| %.3g", l->last.loss, l->last.lr,
+             l->last.grad_norm);
     lw_observe_progress(l->obs, l->job->name, done, c->steps, note);
     if (last || evaluate || every(done, c->log_every))
         LW_TRY(log_row(l, done, evaluate));
@@ -179,10 +190,7 @@ static int run_steps(loop *l)
 {
     for (int64_t step = l->first_step; step < l->c->steps; step++) {
         bool saved = false;
-        LW_TRY(forward_backward(l, step));
-        if (!isfinite(l->loss))
-            return not_finite(l, step + 1, "the loss is");
-        LW_TRY(update(l, step));
+        LW_TRY(one_step(l, step));
         l->done = step + 1;
         LW_TRY(after_step(l, step + 1, &saved));
         if (!lw_observe_stop(l->obs) || step + 1 == l->c->steps)
@@ -211,6 +219,7 @@ int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train
 {
     lw_plan_info info = lw_plan_get_info(job->plan);
     memset(out, 0, sizeof *out);
+    out->unit = job->unit ? job->unit : "pictures";
     out->parameters = lw_store_param_count(job->store);
     out->steps = c->steps;
     out->flops_per_step = info.flops * c->grad_accum_steps;
@@ -226,11 +235,9 @@ int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train
 }
 
 /* Median of five replays of step 0: nothing is updated, so training starts from the same bits. */
-static int resolve_minutes(loop *l, lw_train_result *out)
+static int measure_replays(loop *l, double *out)
 {
     double seconds[5];
-    if (l->c->minutes <= 0.0 || l->c->steps > 0)
-        return 0;
     for (int i = -1; i < 5; i++) {
         double t = lw_now();
         LW_TRY(forward_backward(l, 0));
@@ -244,9 +251,20 @@ static int resolve_minutes(loop *l, lw_train_result *out)
                 seconds[i] = seconds[k];
                 seconds[k] = swap;
             }
-    l->c->steps = LW_MAX((int64_t)(l->c->minutes * 60.0 / (seconds[2] * 1.05)), 1);
+    *out = seconds[2];
+    return 0;
+}
+
+static int resolve_minutes(loop *l, lw_train_result *out)
+{
+    double seconds = 0.0;
+    if (l->c->minutes <= 0.0 || l->c->steps > 0)
+        return 0;
+    LW_TRY(l->job->measure ? l->job->measure(l->job->self, &seconds)
+                           : measure_replays(l, &seconds));
+    l->c->steps = LW_MAX((int64_t)(l->c->minutes * 60.0 / (seconds * 1.05)), 1);
     out->minutes_steps = l->c->steps;
-    lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld steps", l->c->minutes, seconds[2],
+    lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld steps", l->c->minutes, seconds,
                    (long long)l->c->steps);
     return 0;
 }
@@ -326,7 +344,7 @@ static int run_loop(loop *l, lw_train_result *out)
     int rc = run_steps(l);
     out->first_step = l->first_step;
     out->steps = l->done;
-    out->loss = l->loss;
+    out->loss = l->last.loss;
     out->seconds = l->dir.time_before + lw_now() - l->started;
     out->images_per_second =
         (double)((l->done - l->first_step) * l->job->images * l->c->grad_accum_steps) /

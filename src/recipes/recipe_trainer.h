@@ -2,8 +2,10 @@
 /*
  * The one training loop. A recipe says how a step is fed and what its exec computes; the loop does
  * the rest: schedule, accumulation, clipping, AdamW and averaging, logs, sample grids, evaluation,
- * checkpoints, interruption. Everything that happens at step s is a pure function of (config, seed,
- * data, s, state), so N steps, stop, resume, N more steps are the bits of 2N steps.
+ * checkpoints, interruption. A recipe whose step is more than one update (proximal policy
+ * optimisation) does it all in `advance` and has everything else from the loop. Everything that
+ * happens at step s is a pure function of (config, seed, data, s, state), so N steps, stop, resume,
+ * N more steps are the bits of 2N steps.
  */
 #ifndef LW_RECIPE_TRAINER_H
 #define LW_RECIPE_TRAINER_H
@@ -14,6 +16,17 @@
 #include "recipes/recipe_observer.h"
 #include "store/store.h"
 
+/* What a step came to, for the logs. */
+typedef struct lw_train_step {
+    double loss, grad_norm, lr;
+} lw_train_step;
+
+/* A column of metrics.jsonl that report.html draws. */
+typedef struct lw_train_curve {
+    const char *column, *title;
+    bool from_zero, sparse; /* sparse: not in every row, drawn with dots */
+} lw_train_curve;
+
 /* What a recipe gives to the loop. Callbacks get `self`; those marked optional may be NULL. */
 typedef struct lw_train_job {
     const char *name; /* "train drift" */
@@ -22,13 +35,20 @@ typedef struct lw_train_job {
     lw_store *store;
     lw_exec *step; /* forward and backward: fills the gradient slab; output "loss" */
     const lw_plan *plan;
-    int64_t images;        /* pictures one micro-batch works on, for rates */
-    json_t *model;         /* config.json of the checkpoint's model folder */
-    const char *weights;   /* its weights file; NULL: diffusers' name */
-    json_t *extra;         /* kept in state.json under "recipe_state"; may be NULL */
-    const char *loss_note; /* one sentence about what the loss means, or NULL */
+    int64_t images;               /* pictures one micro-batch works on, for rates */
+    const char *unit;             /* what `images` counts, in the plural; NULL: pictures */
+    json_t *model;                /* config.json of the checkpoint's model folder */
+    const char *weights;          /* its weights file; NULL: diffusers' name */
+    json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
+    const lw_train_curve *curves; /* ended by a NULL column; NULL: those of pictures' trainers */
+    const char *loss_note;        /* one sentence about what the loss means, or NULL */
     int (*feed)(void *self, int64_t step, int32_t micro); /* fills the exec's inputs */
-    int (*report)(void *self, json_t *row);               /* optional: more columns */
+    /* Optional, instead of feed, replay and update: all of a step. LW_ENUMERIC by
+     * lw_train_not_finite. */
+    int (*advance)(void *self, int64_t step, lw_train_step *out);
+    /* With advance: seconds a step takes, for --minutes; leaves the store as it was. */
+    int (*measure)(void *self, double *seconds);
+    int (*report)(void *self, json_t *row); /* optional: more columns */
     int (*grid)(void *self, int64_t step,
                 const char *png_path);                      /* optional: pictures of the average */
     int (*evaluate)(void *self, int64_t step, json_t *row); /* optional: slow measures */
@@ -36,6 +56,7 @@ typedef struct lw_train_job {
 
 /* What a run needs and did. */
 typedef struct lw_train_result {
+    const char *unit; /* of images_per_second: "pictures" */
     int64_t parameters, steps, first_step;
     double loss, seconds, images_per_second;
     double flops_per_step;
@@ -51,6 +72,11 @@ typedef struct lw_train_result {
 int lw_train_resume(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
                     int64_t *step);
 
+/* The same, and what the checkpoint keeps of the job's `extra`: owned by the caller, NULL when
+ * there is none. */
+int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
+                         int64_t *step, json_t **extra);
+
 /* Compiles a training graph as the config says (--precision, --recompute) and makes its exec. */
 int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g, lw_plan **plan,
                      lw_exec **exec);
@@ -59,6 +85,10 @@ int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g
  * LW_ENUMERIC names the step when the loss is not finite (nothing is saved then). */
 int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step,
                  const lw_observer *obs, lw_train_result *out);
+
+/* LW_ENUMERIC: says what (a noun and a verb, "the loss is") at which step (counted from 1), the
+ * first bad gradient, and what to do. */
+int lw_train_not_finite(const char *name, const lw_store *store, int64_t step, const char *what);
 
 /* The prediction alone (--dry-run): touches no file, runs no step. */
 int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train_result *out);
