@@ -9,6 +9,7 @@
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into the
  * convolutions) models_encoder  Leeway's own encoder (MAE or classifier), and the registry: spec ->
  * lw_encoder models_features images and stage maps -> the values [B,T,C] the drift field compares
+ *    models_policy   the policy over proof states: training and inference builders, model folders
  *
  *    encoder spec ──lw_encoder_open──► lw_encoder {config, frozen store}
  *    images ──lw_encoder_build──► maps s0, s1, ..., pooled ──lw_features_build──► one value per key
@@ -20,5 +21,6 @@
 #include "models/models_resnet.h"
 #include "models/models_encoder.h"
 #include "models/models_features.h"
+#include "models/models_policy.h"
 
 #endif
