@@ -105,9 +105,32 @@ static void middle(check *t)
     }
 }
 
+static void chosen_rows(check *t)
+{
+    enum { TABLE = 23 };
+    lw_kernels k = table(t);
+    for (int64_t c = 1; c < 700; c += 1 + c / 3) {
+        int32_t row[40];
+        int64_t n = 1 + (int64_t)check_below(t, 40);
+        for (int64_t i = 0; i < n; i++)
+            row[i] = (int32_t)check_below(t, TABLE);
+        float *q = check_in(t, c, 1, -1, 1), *x = check_in(t, TABLE * c, 1, -1, 1);
+        float *got = check_out(t, n, 1), *want = check_out(t, n, 0), *one = check_out(t, 1, 1);
+        lw_reduce_dots_ref(want, q, x, row, n, c);
+        k.reduce.dots(got, q, x, row, n, c);
+        check_close_f(t, got, want, n, close_to, "n=%lld c=%lld", (long long)n, (long long)c);
+        k.reduce.dots(one, q, x, row + n - 1, 1, c);
+        check_same(t, got + n - 1, one, sizeof *one, "alone, c=%lld", (long long)c);
+        check_next(t);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {
-        {"all_elements", all_elements}, {"rows", rows}, {"columns", columns}, {"middle", middle}};
+    static const check_case cases[] = {{"all_elements", all_elements},
+                                       {"rows", rows},
+                                       {"columns", columns},
+                                       {"middle", middle},
+                                       {"chosen_rows", chosen_rows}};
     return check_main(argc, argv, "reduce", cases, LW_COUNT(cases));
 }

@@ -7,6 +7,7 @@
  *   last dimension  [R, C] -> [R]     row_sum / row_sumsq       (also [B,S,C] -> [B] with C = S*C)
  *   leading rows    [M, C] -> [C]     col_partial per 128 rows, then col_combine
  *   middle          [B, S, C] -> [B, C]   mid_sum (global average pooling with scale = 1 / S)
+ *   products        [C] with rows of [R, C] that a list names -> [n]   dots
  *
  * Means are sums with scale = 1 / count. Column sums have the same bits on AVX2 and AVX-512.
  */
@@ -14,6 +15,7 @@
 #define LW_KERNELS_REDUCE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { LW_REDUCE_CHUNK = 4096, LW_REDUCE_ROWS = 128 };
 
@@ -46,6 +48,10 @@ typedef void lw_reduce_col_combine_fn(float *y, const float *part, ptrdiff_t n, 
 /* y[b * c + j] = scale * sum over s of x[(b * s_count + s) * pitch + j], b in [begin, end). */
 typedef void lw_reduce_mid_fn(float *y, const float *x, ptrdiff_t pitch, ptrdiff_t s_count,
                               ptrdiff_t c, double scale, ptrdiff_t begin, ptrdiff_t end);
+/* y[i] = sum over j of q[j] * x[row[i] * c + j], i < n: scores of rows chosen from a table. The
+ * bits of an element depend on its two rows alone. */
+typedef void lw_reduce_dots_fn(float *y, const float *q, const float *x, const int32_t *row,
+                               ptrdiff_t n, ptrdiff_t c);
 
 struct lw_reduce_kernels {
     lw_reduce_chunk_fn *chunk_sum, *chunk_sumsq;
@@ -54,6 +60,7 @@ struct lw_reduce_kernels {
     lw_reduce_col_partial_fn *col_partial;
     lw_reduce_col_combine_fn *col_combine;
     lw_reduce_mid_fn *mid_sum;
+    lw_reduce_dots_fn *dots;
 };
 
 #define K(isa, field, function) extern __typeof__(*((struct lw_reduce_kernels *)0)->field) function;

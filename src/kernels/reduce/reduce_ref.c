@@ -103,3 +103,14 @@ void lw_reduce_mid_sum_ref(float *y, const float *x, ptrdiff_t pitch, ptrdiff_t 
         }
     }
 }
+
+void lw_reduce_dots_ref(float *y, const float *q, const float *x, const int32_t *row, ptrdiff_t n,
+                        ptrdiff_t c)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double s = 0.0;
+        for (ptrdiff_t j = 0; j < c; j++)
+            s += (double)q[j] * (double)x[row[i] * c + j];
+        y[i] = (float)s;
+    }
+}
