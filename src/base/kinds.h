@@ -23,6 +23,9 @@ typedef enum lw_conv_mode {
     LW_CONV_MODE_WINOGRAD,
 } lw_conv_mode;
 
+/* How far apart two rows are; formulas in kernels/pairs/pairs.h. */
+typedef enum lw_distance { LW_DISTANCE_L1, LW_DISTANCE_L2, LW_DISTANCE_MODULUS } lw_distance;
+
 /* How the drift field is computed; formulas in kernels/drift/drift.h. */
 typedef enum lw_drift_variant {
     LW_DRIFT_OFFICIAL,      /* the reference form */

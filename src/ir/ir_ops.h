@@ -239,6 +239,14 @@ typedef struct lw_attr_dropout {
 /* x [B, ..], rows i64[B]; the stream is named by the current scope. p == 0 returns x. */
 lw_val lw_dropout(lw_graph *g, lw_val x, lw_val rows, float p);
 
+/* ---- distances ----------------------------------------------------------------------------- */
+
+typedef struct lw_attr_pairs {
+    int32_t distance; /* lw_distance */
+} lw_attr_pairs;
+/* [M,C], [N,C] -> [M,N]; kernels/pairs/pairs.h has the formulas. */
+lw_val lw_pair_distance(lw_graph *g, lw_val x, lw_val y, lw_distance distance);
+
 /* ---- features and drift -------------------------------------------------------------------- */
 
 enum {

@@ -24,6 +24,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/norm/norm.h"
 #include "kernels/optim/optim.h"
+#include "kernels/pairs/pairs.h"
 #include "kernels/peak/peak.h"
 #include "kernels/pooling/pooling.h"
 #include "kernels/random/random.h"
@@ -42,6 +43,7 @@ typedef struct lw_kernels {
     struct lw_gemm_kernels gemm;
     struct lw_norm_kernels norm;
     struct lw_optim_kernels optim;
+    struct lw_pairs_kernels pairs;
     struct lw_peak_kernels peak;
     struct lw_pooling_kernels pooling;
     struct lw_random_kernels random;

@@ -39,6 +39,9 @@ static void fill(lw_kernels *k, int level)
 #define K(isa, field, function) ROW(optim, isa, field, function)
 #include "kernels/optim/optim.def"
 #undef K
+#define K(isa, field, function) ROW(pairs, isa, field, function)
+#include "kernels/pairs/pairs.def"
+#undef K
 #define K(isa, field, function) ROW(peak, isa, field, function)
 #include "kernels/peak/peak.def"
 #undef K

@@ -68,6 +68,9 @@ set(SOURCES
   ew/ew_program.c
   ew/ew_ref.c
   optim/optim_ref.c
+  pairs/pairs_avx2.c
+  pairs/pairs_avx512.c
+  pairs/pairs_ref.c
   peak/peak_avx2.c
   peak/peak_avx512.c
   peak/peak_avx512bf16.c

@@ -296,6 +296,7 @@ static void f32_is_shared(check *t)
     SAME(ew);
     SAME(norm);
     SAME(optim);
+    SAME(pairs);
     SAME(pooling);
     SAME(random);
     SAME(reduce);

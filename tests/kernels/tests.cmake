@@ -22,13 +22,14 @@ lw_test(test_drift_laws kernels/test_drift_laws.c kernels check base)
 lw_test(test_softmax kernels/test_softmax.c kernels check base)
 lw_test(test_stats kernels/test_stats.c kernels check base)
 lw_test(test_winograd kernels/test_winograd.c kernels check base)
+lw_test(test_pairs kernels/test_pairs.c kernels check base)
 lw_test(test_peak kernels/test_peak.c kernels check base)
 
 # leeway-check: all of the above in one program beside `leeway`, for `leeway check`. A family is a test_<family>.c whose
 # main is renamed.
 set(list "")
 set(objects "")
-foreach(family cast ew norm kernels_gemm kernels_gemm_low kernels_conv kernels_conv_low reduce optim attention random pooling resample simd drift drift_laws softmax stats peak winograd)
+foreach(family cast ew norm kernels_gemm kernels_gemm_low kernels_conv kernels_conv_low reduce optim attention random pooling resample simd drift drift_laws softmax stats pairs peak winograd)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/kernels/test_${family}.c)
     add_library(check_${family} OBJECT ${CMAKE_SOURCE_DIR}/tests/kernels/test_${family}.c)
     target_compile_definitions(check_${family} PRIVATE main=lw_check_${family})

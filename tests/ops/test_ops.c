@@ -194,6 +194,19 @@ static lw_val b_softmax(op_ctx *c)
 {
     return lw_softmax(G, X(-3, 3, 7, 13));
 }
+static lw_val b_pairs_l1(op_ctx *c)
+{
+    return lw_pair_distance(G, X(-1, 1, 5, 19), X(-1, 1, 7, 19), LW_DISTANCE_L1);
+}
+static lw_val b_pairs_l2(op_ctx *c)
+{
+    return lw_pair_distance(G, X(-1, 1, 5, 19), X(-1, 1, 7, 19), LW_DISTANCE_L2);
+}
+static lw_val b_pairs_modulus(op_ctx *c)
+{
+    lw_val x = X(-1, 1, 90, 22);
+    return lw_pair_distance(G, x, op_f32(c, false, -1, 1, DIMS(601, 22)), LW_DISTANCE_MODULUS);
+}
 static lw_val b_ce(op_ctx *c)
 {
     return lw_cross_entropy(G, X(-3, 3, 9, 11), op_i32(c, 11, 9));
@@ -372,6 +385,9 @@ static const op_case cases[] = {
     CASE("norm_plain", b_norm_relu, 2e-5, 5e-3),
     CASE("attention", b_attention, 2e-5, 5e-3),
     CASE("softmax", b_softmax, 1e-5, 5e-3),
+    KINKS("pairs_l1", b_pairs_l1, 1e-5, 2e-2),
+    CASE("pairs_l2", b_pairs_l2, 1e-5, 5e-3),
+    CASE("pairs_modulus", b_pairs_modulus, 1e-5, 5e-3),
     CASE("cross_entropy", b_ce, 1e-5, 5e-3),
     CASE("ew_chain", b_ew_chain, 1e-5, 5e-3),
     CASE("ew_unary", b_ew_unary, 1e-5, 5e-3),
