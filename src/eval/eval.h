@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval: how good is a set of pictures? Numbers from features, pixels and a judge's probabilities;
- * knows no network and no file of ours.
+ * eval: how good is a set of pictures, how high does a true answer rank? Numbers from features,
+ * pixels, a judge's probabilities and scores; knows no network and no file of ours.
  *
  *   eval_stats      mean and covariance of features, streaming        -> lw_stats
  *   eval_frechet    Frechet distance of two Gaussians, bootstrap       -> one number, an interval
  *   eval_near       nearest neighbours, close pairs, precision/recall  -> distances, counts
  *   eval_pictures   diversity and colour against real pictures
  *   eval_judge      accepted and agreeing shares, class histogram
+ *   eval_rank       ranks of true answers among false ones, average precision
  *
  * All arrays are dense rows [n][dim]. Sums are in double and in row order, so results do not depend
  * on how rows were cut into calls, on the pool or on the number of threads. OpenBLAS runs on one
- * thread. The only type that owns memory is lw_stats (new/free); everything else fills the caller's
+ * thread. Only lw_stats and lw_auc_pr own memory (new/free); everything else fills the caller's
  * arrays.
  */
 #ifndef LW_EVAL_H
@@ -21,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "eval/eval_rank.h"
 
 /* ---- statistics of features ---- */
 
