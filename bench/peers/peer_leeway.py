@@ -128,15 +128,9 @@ class Leeway:
         return self.bench("field", case, row)
 
     def measure_sample(self, row):
-        """One picture after the other in one process, reading and compiling not counted. Packing
-        the weights is: it is shared among the pictures of the row with one step."""
-        n = row.samples
-        with tempfile.TemporaryDirectory() as d:
-            args = ["sample", self.model, "--n", str(n), "--batch-size", "1", "--sampler", "ddim",
-                    "--steps", str(row.steps), "--output", os.path.join(d, "x.npy"), "--json"]
-            self.commands[row.name] = "leeway sample MODEL " + " ".join(args[2:-2] + ["--json"])
-            said = self.json(args)
-        return [1e3 * said["seconds"] / n], said.get("memory_bytes", 0)
+        """Between prepared networks, as the peers' settings are."""
+        return self.bench("sampling", "one_step_b1" if row.steps == 1 else
+                          "ddim%d_b1" % row.steps, row)
 
     def startup(self, out):
         return self.command + ["sample", self.model, "--n", "1", "--batch-size", "1", "--sampler",

@@ -9,7 +9,7 @@ const lw_bench_suite lw_bench_suites[] = {
     {"kernels", lw_bench_suite_kernels},       {"unet", lw_bench_suite_unet},
     {"resolution", lw_bench_suite_resolution}, {"train", lw_bench_suite_train},
     {"field", lw_bench_suite_field},           {"attention", lw_bench_suite_attention},
-    {"startup", lw_bench_suite_startup},
+    {"sampling", lw_bench_suite_sampling},     {"startup", lw_bench_suite_startup},
 };
 const size_t lw_bench_n_suites = LW_COUNT(lw_bench_suites);
 
@@ -32,8 +32,12 @@ int lw_bench_new_case(lw_bench_run *r, const char *name, const char *method, int
     const double none = (double)__builtin_nan("");
     LW_TRY(lw_grow(&r->out->cases, &cap, (size_t)r->out->n + 1, sizeof *r->out->cases));
     lw_bench_case *c = &r->out->cases[r->out->n++];
-    *c = (lw_bench_case){
-        .batch = batch, .peak_share = none, .error = none, .base_ms = none, .difference = none};
+    *c = (lw_bench_case){.batch = batch,
+                         .peak_share = none,
+                         .error = none,
+                         .base_ms = none,
+                         .base_cpu_ms = none,
+                         .difference = none};
     snprintf(c->suite, sizeof c->suite, "%s", r->suite);
     snprintf(c->name, sizeof c->name, "%s", name);
     snprintf(c->method, sizeof c->method, "%s", method ? method : "");

@@ -56,6 +56,9 @@ typedef struct lw_bench_case {
     char against[24];    /* what the error is against: "ref", "avx2", "" */
     double base_ms;      /* median of the plainer way of the same work; NAN: there is none */
     char base[40];       /* that way: "plain loop", "one call per temperature" */
+    int32_t evaluations; /* of a network, to make a picture; 0: not a matter of evaluations */
+    double outside_ms;   /* of a run that is no evaluation: noise, moves, copies */
+    double base_cpu_ms;  /* processor time of the base, where evaluations are counted */
     double difference;   /* largest absolute difference between the two ways */
     char skipped[120];   /* why there are no samples; "" */
     lw_bench_part *part;

@@ -33,6 +33,7 @@ int lw_bench_suite_resolution(lw_bench_run *r);
 int lw_bench_suite_train(lw_bench_run *r);
 int lw_bench_suite_field(lw_bench_run *r);
 int lw_bench_suite_attention(lw_bench_run *r);
+int lw_bench_suite_sampling(lw_bench_run *r);
 int lw_bench_suite_startup(lw_bench_run *r);
 
 /* One case, ready to be called. */
@@ -67,6 +68,9 @@ int lw_bench_measure_base(lw_bench_run *r, lw_bench_case *c, const char *base,
 int lw_bench_skip(lw_bench_run *r, const char *name, const char *method, int32_t batch,
                   size_t memory, const char *why);
 int lw_bench_add_sample(lw_bench_case *c, double ms);
+/* From c's samples, flops, bytes and memory: the least time by arithmetic and by memory, of which
+ * the larger is the limit, over the median. num: type of the products. */
+void lw_bench_set_share(const lw_bench_run *r, lw_num num, lw_bench_case *c);
 /* Bytes a case may take. */
 size_t lw_bench_memory_limit(const lw_bench_run *r);
 /* Time per kind of op over a few runs, into c->part, longest first. */

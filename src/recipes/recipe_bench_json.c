@@ -54,10 +54,19 @@ static void add_merit(json_t *o, const lw_bench_case *c, const lw_bench_stats *s
     json_object_set_new(o, "bound", json_string(c->memory_bound ? "memory" : "arithmetic"));
     set(o, "error", c->error);
     json_object_set_new(o, "against", json_string(c->against));
+    if (c->evaluations > 0) {
+        json_object_set_new(o, "evaluations", json_integer(c->evaluations));
+        set(o, "outside_ms", c->outside_ms);
+    }
     if (isnan(c->base_ms))
         return;
     json_object_set_new(o, "base", json_string(c->base));
     set(o, "base_ms", c->base_ms);
+    if (c->evaluations > 0) { /* the base is a part of this, not another way to do it */
+        set(o, "ratio", s->p50 / c->base_ms);
+        set(o, "cpu_ratio", c->cpu_ms / c->base_cpu_ms);
+        return;
+    }
     set(o, "speed_up", c->base_ms / s->p50);
     set(o, "max_abs_difference", c->difference);
 }

@@ -7,21 +7,29 @@
 /* The reference kernels do about one of these a second. */
 static const double reference_flops = 15e9;
 
+int lw_bench_reference_device(lw_bench_run *r, double flops, lw_bench_reference *out,
+                              lw_device **dev)
+{
+    lw_isa level = r->isa > LW_ISA_AVX2 ? LW_ISA_AVX2 : r->isa;
+    *dev = r->ref;
+    out->against = lw_isa_name(LW_ISA_REF);
+    if (flops <= reference_flops)
+        return 0;
+    LW_TRY(lw_cpu_open(r->dev->workers(r->dev->self), level, &out->lower));
+    out->against = lw_isa_name(level);
+    *dev = out->lower;
+    return 0;
+}
+
 int lw_bench_reference_open(lw_bench_run *r, const lw_lab_spec *spec, double flops,
                             lw_bench_reference *out)
 {
     lw_bench_reference f = {0};
     lw_lab_spec s = *spec;
-    lw_device *dev = r->ref;
-    lw_isa level = r->isa > LW_ISA_AVX2 ? LW_ISA_AVX2 : r->isa;
+    lw_device *dev;
     if (!r->config->reference)
         return 0;
-    f.against = lw_isa_name(LW_ISA_REF);
-    if (flops > reference_flops) {
-        LW_TRY(lw_cpu_open(r->dev->workers(r->dev->self), level, &f.lower));
-        f.against = lw_isa_name(level);
-        dev = f.lower;
-    }
+    LW_TRY(lw_bench_reference_device(r, flops, &f, &dev));
     s.opts = (lw_compile_opts){.opt = 0};
     if (flops > reference_flops)
         s.opts.opt = 1; /* without reuse of memory large ones would not fit */

@@ -15,6 +15,10 @@ typedef struct lw_bench_reference {
     const char *against; /* "ref", "avx2", ...; NULL: none was wanted */
 } lw_bench_reference;
 
+/* The device that `flops` are to be done on: the reference kernels', or one of a lower level,
+ * opened into out->lower. Sets out->against. */
+int lw_bench_reference_device(lw_bench_run *r, double flops, lw_bench_reference *out,
+                              lw_device **dev);
 /* Computes it, unless --no-reference or it does not fit. store: borrowed by the lab, may be NULL.
  */
 int lw_bench_reference_open(lw_bench_run *r, const lw_lab_spec *spec, double flops,

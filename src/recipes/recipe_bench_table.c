@@ -34,7 +34,8 @@ static bool any_base(const lw_bench *b, const char *suite)
 {
     bool any = false;
     for (int32_t i = 0; i < b->n; i++)
-        any |= lw_str_eq(b->cases[i].suite, suite) && !isnan(b->cases[i].base_ms);
+        any |= lw_str_eq(b->cases[i].suite, suite) && !isnan(b->cases[i].base_ms) &&
+               b->cases[i].evaluations == 0;
     return any;
 }
 
@@ -104,7 +105,7 @@ static int base_table(const lw_bench *b, const char *suite, lw_str *out)
     columns(&t, names);
     for (int32_t i = 0; i < b->n; i++) {
         const lw_bench_case *c = &b->cases[i];
-        if (!lw_str_eq(c->suite, suite) || isnan(c->base_ms))
+        if (!lw_str_eq(c->suite, suite) || isnan(c->base_ms) || c->evaluations > 0)
             continue;
         double ms = lw_bench_describe(c->ms, c->n).p50;
         lw_table_cell(&t, "%s", c->name);
@@ -113,6 +114,50 @@ static int base_table(const lw_bench *b, const char *suite, lw_str *out)
         lw_table_number(&t, c->base_ms, 4);
         lw_table_cell(&t, "%.2fx", c->base_ms / ms);
         lw_table_cell(&t, "%.2e", c->difference);
+    }
+    lw_str_add(out, "\n");
+    lw_table_text(&t, out);
+    return lw_table_ok(&t);
+}
+
+static bool any_evaluations(const lw_bench *b, const char *suite)
+{
+    bool any = false;
+    for (int32_t i = 0; i < b->n; i++)
+        any |= lw_str_eq(b->cases[i].suite, suite) && b->cases[i].evaluations > 0;
+    return any;
+}
+
+static void ratio_cells(lw_table *t, double ratio, int32_t evaluations)
+{
+    lw_table_number(t, ratio, 4);
+    if (isfinite(ratio))
+        lw_table_cell(t, "%+.1f %%", 100 * (ratio / evaluations - 1));
+    else
+        lw_table_cell(t, "-");
+}
+
+/* Samplers: is it the number of evaluations that a picture costs, and nothing else? */
+static int evaluations_table(const lw_bench *b, const char *suite, lw_str *out)
+{
+    static const char *const names[] = {"case",          "evaluations", "ms",    "ms/evaluation",
+                                        "ms outside it", "against",     "ratio", "off",
+                                        "CPU ratio",     "off",         NULL};
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    columns(&t, names);
+    for (int32_t i = 0; i < b->n; i++) {
+        const lw_bench_case *c = &b->cases[i];
+        if (!lw_str_eq(c->suite, suite) || c->evaluations == 0)
+            continue;
+        double ms = lw_bench_describe(c->ms, c->n).p50;
+        lw_table_cell(&t, "%s", c->name);
+        lw_table_cell(&t, "%d", (int)c->evaluations);
+        lw_table_number(&t, ms, 4);
+        lw_table_number(&t, ms / c->evaluations, 4);
+        lw_table_number(&t, c->outside_ms / c->evaluations, 2);
+        lw_table_cell(&t, "%s", c->base[0] ? c->base : "-");
+        ratio_cells(&t, ms / c->base_ms, c->evaluations);
+        ratio_cells(&t, c->cpu_ms / c->base_cpu_ms, c->evaluations);
     }
     lw_str_add(out, "\n");
     lw_table_text(&t, out);
@@ -179,6 +224,8 @@ int lw_bench_text(const lw_bench *b, lw_str *out)
         LW_TRY(suite_table(b, suite, out));
         if (any_base(b, suite))
             LW_TRY(base_table(b, suite, out));
+        if (any_evaluations(b, suite))
+            LW_TRY(evaluations_table(b, suite, out));
         LW_TRY(profile_tables(b, suite, out));
     }
     return out->failed ? lw_fail(LW_ENOMEM, "no memory for the table") : 0;

@@ -62,14 +62,13 @@ static int take_samples(lw_bench_run *r, const lw_bench_work *w, lw_bench_case *
     return 0;
 }
 
-/* The least time by arithmetic and by memory; the larger one is the limit. */
-static void set_share(const lw_bench_run *r, const lw_bench_work *w, lw_bench_case *c)
+void lw_bench_set_share(const lw_bench_run *r, lw_num num, lw_bench_case *c)
 {
     lw_bench_stats s = lw_bench_describe(c->ms, c->n);
-    double arithmetic = 1e-6 * w->flops / lw_machine_rate(&r->peak, w->num),
-           memory = 1e-6 * w->bytes / lw_machine_read_gb(&r->peak, w->memory);
+    double arithmetic = 1e-6 * c->flops / lw_machine_rate(&r->peak, num),
+           memory = 1e-6 * c->bytes / lw_machine_read_gb(&r->peak, c->memory);
     c->memory_bound = memory > arithmetic;
-    if (w->flops > 0 || w->bytes > 0)
+    if (c->flops > 0 || c->bytes > 0)
         c->peak_share = fmax(arithmetic, memory) / s.p50;
 }
 
@@ -85,7 +84,7 @@ int lw_bench_measure(lw_bench_run *r, const lw_bench_work *w, lw_bench_case **ou
     snprintf(c->against, sizeof c->against, "%s", w->against ? w->against : "");
     LW_TRY(warm_up(r, w, &repeat));
     LW_TRY(take_samples(r, w, c, repeat));
-    set_share(r, w, c);
+    lw_bench_set_share(r, w->num, c);
     if (out)
         *out = c;
     return r->config->profile && w->exec ? lw_bench_profile(c, w) : 0;

@@ -15,6 +15,7 @@ struct lw_sampler {
     lw_exec *net_exec, *noise_exec;
     int64_t pixels; /* floats per picture */
     float *x;       /* [batch][pixels] state of the reverse process */
+    double network_seconds;
     /* the move going on */
     lw_diffusion_move move;
     bool final;
@@ -135,6 +136,16 @@ size_t lw_sampler_bytes(const lw_sampler *s)
     return a.frame_bytes + a.derived_bytes + b.frame_bytes + b.derived_bytes;
 }
 
+lw_plan_info lw_sampler_network(const lw_sampler *s)
+{
+    return lw_plan_get_info(s->net_plan);
+}
+
+double lw_sampler_network_seconds(const lw_sampler *s)
+{
+    return s->network_seconds;
+}
+
 /* ---- one batch -------------------------------------------------------------------------- */
 
 static int draw_noise(lw_sampler *s, int64_t first, uint32_t step)
@@ -143,6 +154,14 @@ static int draw_noise(lw_sampler *s, int64_t first, uint32_t step)
     for (int32_t i = 0; i < s->o.batch; i++)
         rows[i] = first + i;
     return lw_exec_run(s->noise_exec, &(lw_tick){s->o.seed, step});
+}
+
+static int evaluate(lw_sampler *s)
+{
+    double t = lw_now();
+    LW_TRY(lw_exec_run(s->net_exec, &(lw_tick){s->o.seed, 0}));
+    s->network_seconds += lw_now() - t;
+    return 0;
 }
 
 static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes)
@@ -173,7 +192,7 @@ static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
     memcpy(lw_exec_data(s->net_exec, "x"), s->x, (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
     if (s->move.c2 != 0.0)
         LW_TRY(draw_noise(s, first, (uint32_t)k + 1));
-    LW_TRY(lw_exec_run(s->net_exec, &(lw_tick){s->o.seed, 0}));
+    LW_TRY(evaluate(s));
     s->dev->parallel(s->dev->self, s->o.batch, move_task, s);
     return 0;
 }
@@ -189,7 +208,7 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
     if (s->o.kind == LW_SAMPLER_ONE_STEP) {
         memcpy(lw_exec_data(s->net_exec, "x"), noise,
                lw_type_bytes(lw_exec_type(s->net_exec, "x")));
-        LW_TRY(lw_exec_run(s->net_exec, &(lw_tick){s->o.seed, 0}));
+        LW_TRY(evaluate(s));
         y = lw_exec_data(s->net_exec, "y");
     } else {
         memcpy(s->x, noise, (size_t)(s->o.batch * s->pixels) * sizeof *s->x);

@@ -35,8 +35,11 @@ typedef struct lw_sampler lw_sampler;
 int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store,
                    const lw_sampler_opts *o, lw_sampler **out);
 void lw_sampler_free(lw_sampler **pp);
-int32_t lw_sampler_evaluations(const lw_sampler *s); /* of the network per picture */
-size_t lw_sampler_bytes(const lw_sampler *s);        /* of its plans' frames */
+int32_t lw_sampler_evaluations(const lw_sampler *s);  /* of the network per picture */
+size_t lw_sampler_bytes(const lw_sampler *s);         /* of its plans' frames */
+lw_plan_info lw_sampler_network(const lw_sampler *s); /* one evaluation of a batch */
+/* Spent in evaluations so far; what lw_sampler_run takes beyond it is noise, moves and copies. */
+double lw_sampler_network_seconds(const lw_sampler *s);
 /* Samples first .. first + n - 1 into out [n][H][W][C] in [-1, 1]. classes [n], or NULL: sample i
  * gets class (first + i) mod classes. */
 int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,

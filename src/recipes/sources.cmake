@@ -10,6 +10,6 @@ set(SOURCES
   recipe_machine_json.c recipe_bench.c recipe_bench_time.c recipe_bench_stats.c recipe_bench_judge.c recipe_bench_json.c
   recipe_bench_table.c recipe_bench_profile.c recipe_bench_methods.c recipe_bench_lab.c recipe_bench_calibrate.c recipe_bench_networks.c
   recipe_bench_reference.c recipe_bench_op.c recipe_bench_kernels.c recipe_bench_unet.c recipe_bench_train.c
-  recipe_bench_field.c recipe_bench_startup.c
+  recipe_bench_field.c recipe_bench_sampling.c recipe_bench_startup.c
   recipe_walks.c
   recipe_profile.c recipe_profile_groups.c recipe_profile_text.c recipe_profile_page.c)

@@ -57,6 +57,16 @@ expect 0 bench --compare a.json,other.json --force
 expect 0 bench resolution --image-size 64 --memory-limit 0.1 $quick --json
 out_has '"skipped": "out of memory: needs'
 
+# DDIM beside one step of the same network: two cases, and what one takes in terms of the other
+expect 0 bench sampling --seconds 0.05 --samples 1 --no-reference --no-progress
+out_has 'ms/evaluation'
+out_has 'one_step_b1'
+# shellcheck disable=SC2086
+expect 0 bench sampling --filter one_step $quick --no-reference --json
+out_has '"evaluations": 1'
+out_has '"outside_ms"'
+! grep -q '"ratio"' "$out" || fails 'one step has nothing to be a multiple of'
+
 # fresh processes, with bits as here
 "$make_model" unet model || fails 'make_model'
 # shellcheck disable=SC2086
