@@ -9,6 +9,7 @@
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into the
  * convolutions) models_encoder  Leeway's own encoder (MAE or classifier), and the registry: spec ->
  * lw_encoder models_features images and stage maps -> the values [B,T,C] the drift field compares
+ *    models_kge      embeddings of knowledge graphs: TransE, RotatE, ComplEx, DistMult
  *    models_policy   the policy over proof states: training and inference builders, model folders
  *
  *    encoder spec ──lw_encoder_open──► lw_encoder {config, frozen store}
@@ -17,6 +18,7 @@
 #ifndef LW_MODELS_H
 #define LW_MODELS_H
 
+#include "models/models_kge.h"
 #include "models/models_unet.h"
 #include "models/models_resnet.h"
 #include "models/models_encoder.h"
