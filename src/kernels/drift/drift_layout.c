@@ -106,7 +106,7 @@ void lw_drift_pad_of(lw_drift_pad *pad, const lw_drift_shape *s, const lw_drift_
     pad->d = take_floats(&at, d->jb * lanes);
     pad->e = take_floats(&at, d->jb * lanes);
     pad->a = take_floats(&at, d->jb * lanes);
-    pad->opos = take_floats(&at, s->k * lanes * d->cp);
+    pad->out = take_floats(&at, 2 * s->k * lanes * d->cp);
     pad->sums = take_floats(&at, 2 * s->k * lanes);
     pad->bits = take_floats(&at, 2 * d->jb);
     pad->list = take_floats(&at, lanes * ((d->jb + 3) / 4) + lanes);

@@ -11,7 +11,7 @@
 #define LW_DRIFT_ROWS 32                 /* targets of a tile that stays in the first cache */
 #define LW_DRIFT_TARGETS 128             /* targets of a tile, most */
 #define LW_DRIFT_BLOCKS 64               /* most blocks of a group (tasks of a sweep) */
-#define LW_DRIFT_PACKS ((size_t)8 << 20) /* TILE keeps packed operands up to this size */
+#define LW_DRIFT_PACKS ((size_t)4 << 20) /* TILE keeps packed operands up to this size */
 #define LW_DRIFT_BATCH 16                /* most groups of a task */
 #define LW_DRIFT_DIRECT \
     8 /* up to this many channels, squared differences instead of the Gram product */
@@ -73,7 +73,7 @@ typedef struct lw_drift_map {
 typedef struct lw_drift_pad {
     ptrdiff_t d, e, a; /* [jb][lanes] distances, exponentials; [lanes / 16][jb][16]
                         * affinities above the floor */
-    ptrdiff_t opos;    /* [K][LANES][cp] sums over positives */
+    ptrdiff_t out;     /* [2][K][LANES][cp] what lies above the floor, over negatives, positives */
     ptrdiff_t sums;    /* [2][K][LANES] affinity sums: negatives, positives */
     ptrdiff_t bits;    /* uint64_t [jb]: which affinities lie above the floor */
     ptrdiff_t list;    /* uint8_t [LANES][jb], int32_t [LANES]: the same as lists */
