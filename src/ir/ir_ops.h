@@ -218,6 +218,21 @@ lw_val lw_pool2d(lw_graph *g, lw_val x, int k, int stride, int pad, bool max);
 
 lw_val lw_embedding(lw_graph *g, lw_val table, lw_val ids); /* [V,C], i32[B] -> [B,C] */
 
+/*
+ * inputs: table [V,C], ids i32 of R * k numbers, base [R,C]?
+ *   y[r] = base[r] + sum over j < k, ascending, of sign(j) table[ids[r, j]]
+ * sign(j) is minus where bit j % period of `minus` is set. Id 0 and ids outside the table add
+ * nothing, and row 0 never gets a gradient (PyTorch's padding_idx 0).
+ */
+typedef struct lw_attr_bag {
+    int32_t k;      /* ids a row */
+    int32_t period; /* 1 .. 32 */
+    uint32_t minus;
+    lw_type table; /* embedding_bag_grad: what it makes; else zero */
+} lw_attr_bag;
+lw_val lw_embedding_bag(lw_graph *g, lw_val table, lw_val ids, lw_val base, int32_t k,
+                        int32_t period, uint32_t minus); /* -> [R,C] */
+
 /* ---- random -------------------------------------------------------------------------------- */
 
 typedef enum lw_random_kind { LW_RANDOM_NORMAL, LW_RANDOM_UNIFORM, LW_RANDOM_BELOW } lw_random_kind;

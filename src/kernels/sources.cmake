@@ -75,6 +75,7 @@ set(SOURCES
   peak/peak_avx512.c
   peak/peak_avx512bf16.c
   peak/peak_ref.c
+  pooling/pooling_bag.c
   pooling/pooling_copy.c
   pooling/pooling_ref.c
   pooling/pooling_upconv.c

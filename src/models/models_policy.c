@@ -39,14 +39,19 @@ static lw_val layer_norm(lw_builder *b, const char *name, lw_val x, lw_val resid
     return lw_group_norm(b, name, x, (lw_norm_opts){.groups = 1, .shift = residual});
 }
 
-/* Behind the first Linear: relu, norm, dropout, the residual blocks. */
+/* Behind the first Linear: relu, norm, dropout, the residual blocks. Rank 3 from here on, a state
+ * being one slot of one sample: products of rank 2 are for single rows and never narrow. */
 static lw_val body_behind(lw_builder *b, const lw_policy_config *c, lw_val x, bool training)
 {
     lw_graph *g = b->g;
+    if (!lw_val_ok(x))
+        return x;
     bool drop = training && c->dropout > 0;
+    int32_t rows = lw_val_type(g, x).dim[0];
     char block[48];
     const char *up = lw_scope_push(g, "shared_body.input_transform");
-    x = layer_norm(b, "2", lw_relu(g, x), LW_NOVAL);
+    x = lw_reshape(g, lw_relu(g, x), lw_type_of(LW_F32, 3, rows, 1, c->hidden));
+    x = layer_norm(b, "2", x, LW_NOVAL);
     x = drop ? lw_dropout(g, x, b->rows, c->dropout) : x;
     lw_scope_set(g, up);
     for (int32_t k = 0; k < c->blocks; k++) {
@@ -102,6 +107,13 @@ static lw_val unit_rows(lw_graph *g, lw_val x)
     return lw_div(g, x, lw_broadcast(g, floor, lw_val_type(g, x)));
 }
 
+/* [R,1,C] -> [R,C] */
+static lw_val as_rows(lw_graph *g, lw_val x)
+{
+    lw_type t = lw_val_type(g, x);
+    return lw_val_ok(x) ? lw_reshape(g, x, lw_type_of(LW_F32, 2, t.dim[0], lw_type_last(t))) : x;
+}
+
 static lw_val first_of_head(lw_builder *b, const lw_policy_config *c, lw_val body)
 {
     return lw_relu(
@@ -112,12 +124,14 @@ lw_val lw_policy_head(lw_builder *b, const lw_policy_config *c, lw_val body)
 {
     lw_val h = first_of_head(b, c, body);
     lw_val f = lw_policy_linear(b, "policy_head.out_transform.2", h, c->embed, POLICY_GAIN);
+    f = as_rows(b->g, f);
     return c->l2_norm && lw_val_ok(f) ? unit_rows(b->g, f) : f;
 }
 
 lw_val lw_policy_value(lw_builder *b, const lw_policy_config *c, lw_val body)
 {
     int32_t half = LW_MAX(c->hidden / 2, 1);
+    body = as_rows(b->g, body);
     lw_val h = lw_relu(b->g, lw_policy_linear(b, "value_head.output_layer.0", body, half, 1.0));
     return lw_policy_linear(b, "value_head.output_layer.2", h, 1, 1.0);
 }
@@ -135,7 +149,7 @@ int32_t lw_policy_key_width(const lw_policy_config *c)
 
 lw_val lw_policy_key_of(lw_builder *b, const lw_policy_config *c, lw_val body)
 {
-    return c->l2_norm ? lw_policy_head(b, c, body) : first_of_head(b, c, body);
+    return c->l2_norm ? lw_policy_head(b, c, body) : as_rows(b->g, first_of_head(b, c, body));
 }
 
 lw_val lw_policy_key(lw_builder *b, const lw_policy_config *c, lw_policy_in in)

@@ -25,11 +25,14 @@
 
 /* How predicate p, head h and tail t become one vector [E]. */
 typedef enum lw_policy_atom {
-    LW_POLICY_ATOM_TRANSE,  /* p + h - t */
-    LW_POLICY_ATOM_SUM,     /* p - (h + t), as published */
-    LW_POLICY_ATOM_COMPLEX, /* per component, tables 2E wide: Re(h) Re(t) Re(p) + ..., see .c */
-    LW_POLICY_ATOM_ROTATE,  /* |rotation(p) t - h| per component, arguments 2E wide */
-    LW_POLICY_ATOM_CONCAT,  /* Linear(3E -> E) of p | h | t */
+    LW_POLICY_ATOM_TRANSE,      /* p + h - t */
+    LW_POLICY_ATOM_SUM,         /* p - (h + t), as published */
+    LW_POLICY_ATOM_COMPLEX,     /* per component: Re(<p, h, conj t>), both tables 2E wide */
+    LW_POLICY_ATOM_ROTATE,      /* |rotation(-p) t - h| per component, arguments 2E wide */
+    LW_POLICY_ATOM_CONCAT,      /* Linear(3E -> E) of p | h | t (ours: published it does not run) */
+    LW_POLICY_ATOM_ATTENTION,   /* p attends to h and t, LW_POLICY_HEADS heads */
+    LW_POLICY_ATOM_TRANSFORMER, /* the same by torch's MultiheadAttention, one head */
+    LW_POLICY_ATOM_RNN,         /* GRU over h, t from hidden state p */
     LW_POLICY_ATOMS
 } lw_policy_atom;
 
@@ -38,9 +41,13 @@ typedef enum lw_policy_state {
     LW_POLICY_STATE_MEAN,      /* sum / max_atoms: the published mean counts the padding too */
     LW_POLICY_STATE_ATOM_MEAN, /* sum / real atoms */
     LW_POLICY_STATE_SUM,
-    LW_POLICY_STATE_CONCAT, /* Linear(A E -> E) of the atoms in order, pads zero */
+    LW_POLICY_STATE_CONCAT,      /* Linear(A E -> E) of the atoms in order (ours, as above) */
+    LW_POLICY_STATE_TRANSFORMER, /* a learned query attends to all A places */
+    LW_POLICY_STATE_RNN,         /* GRU over all A places */
     LW_POLICY_STATES
 } lw_policy_state;
+
+enum { LW_POLICY_HEADS = 4 }; /* of the attention composition; must divide E */
 
 typedef struct lw_policy_config {
     int32_t constants, predicates, variables; /* rows behind the pad row; predicates with the three
@@ -71,7 +78,7 @@ float lw_policy_scale(const lw_policy_config *c, int32_t n);
 /* ---- for training: every parameter gets its gradient ------------------------------------------
  */
 
-/* f32[R,H]. Dropout is live when b->training and c->dropout > 0 (needs b->rows i64[R]). */
+/* f32[R,1,H]. Dropout is live when b->training and c->dropout > 0 (needs b->rows i64[R]). */
 lw_val lw_policy_body(lw_builder *b, const lw_policy_config *c, lw_policy_in in);
 /* f32[R,E] from a body; divided by its length when l2_norm. Multiply with lw_policy_logit_scale. */
 lw_val lw_policy_head(lw_builder *b, const lw_policy_config *c, lw_val body);

@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-static const char *const atom_words[LW_POLICY_ATOMS] = {"transe", "sum", "complex", "rotate",
-                                                        "concat"};
-static const char *const state_words[LW_POLICY_STATES] = {"mean", "atom_mean", "sum", "concat"};
+static const char *const atom_words[LW_POLICY_ATOMS] = {
+    "transe", "sum", "complex", "rotate", "concat", "attention", "transformer", "rnn"};
+static const char *const state_words[LW_POLICY_STATES] = {"mean",   "atom_mean",   "sum",
+                                                          "concat", "transformer", "rnn"};
 
 lw_policy_config lw_policy_default(int32_t constants, int32_t predicates)
 {
@@ -38,6 +39,10 @@ int lw_policy_check(const lw_policy_config *c)
     LW_TRY(in_range("atoms", c->max_atoms, 1, 64));
     LW_TRY(in_range("atom composition", c->atom, 0, LW_POLICY_ATOMS - 1));
     LW_TRY(in_range("state composition", c->state, 0, LW_POLICY_STATES - 1));
+    if (c->atom == LW_POLICY_ATOM_ATTENTION && c->embed % LW_POLICY_HEADS)
+        return lw_fail(LW_EUSAGE,
+                       "policy: attention needs an embedding size divisible by %d, not %d",
+                       LW_POLICY_HEADS, c->embed);
     if (!(c->dropout >= 0 && c->dropout < 1))
         return lw_fail(LW_EUSAGE, "policy: dropout is %g, must be in [0, 1)", (double)c->dropout);
     if (!(c->temperature >= 0 && c->temperature <= 1e6f))

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the ids of a state's atoms to its vector: tables, compositions of atoms and of states. */
+/* From the ids of a state's atoms to its vector: tables, signed sums of their rows, and the plain
+ * path through a composition of atoms and one of states. */
 #include "models/models_policy_parts.h"
 
-/* What the pieces below share. */
-typedef struct embedding {
-    lw_builder *b;
-    lw_graph *g;
-    const lw_policy_config *c;
-    int32_t r, a; /* states, atoms a state */
-} embedding;
+typedef policy_states states;
 
 int32_t lw_policy_predicate_width(const lw_policy_config *c)
 {
@@ -21,7 +16,7 @@ int32_t lw_policy_constant_width(const lw_policy_config *c)
     return two ? 2 * c->embed : c->embed;
 }
 
-static lw_val table(const embedding *m, const char *name, int32_t rows, int32_t width)
+static lw_val table(const states *m, const char *name, int32_t rows, int32_t width)
 {
     const char *up = lw_scope_push(m->g, name);
     lw_val t = lw_param(m->b, "weight", lw_type_of(LW_F32, 2, rows, width),
@@ -30,18 +25,18 @@ static lw_val table(const embedding *m, const char *name, int32_t rows, int32_t 
     return t;
 }
 
-static lw_val predicate_table(const embedding *m)
+static lw_val predicate_table(const states *m)
 {
     return table(m, "predicate_embedding", 1 + m->c->predicates, lw_policy_predicate_width(m->c));
 }
 
-static lw_val constant_table(const embedding *m)
+static lw_val constant_table(const states *m)
 {
     return table(m, "constant_embedding", 1 + m->c->constants + m->c->variables,
                  lw_policy_constant_width(m->c));
 }
 
-static int start(embedding *m, lw_builder *b, const lw_policy_config *c, const lw_policy_in *in)
+static int start(states *m, lw_builder *b, const lw_policy_config *c, const lw_policy_in *in)
 {
     if (!lw_val_ok(in->predicates) || !lw_val_ok(in->arguments) || !lw_val_ok(in->scale))
         return LW_ESHAPE;
@@ -55,54 +50,57 @@ static int start(embedding *m, lw_builder *b, const lw_policy_config *c, const l
     else if (c->state == LW_POLICY_STATE_CONCAT && p.dim[1] != c->max_atoms)
         lw_graph_fail(b->g, LW_ESHAPE, "this policy joins exactly %d atoms a state, not %d",
                       c->max_atoms, p.dim[1]);
-    *m = (embedding){b, b->g, c, p.dim[0], p.dim[1]};
+    *m = (states){b, b->g, c, p.dim[0], p.dim[1]};
     return lw_graph_error(b->g);
 }
 
-static lw_type matrix(int32_t rows, int32_t columns)
-{
-    return lw_type_of(LW_F32, 2, rows, columns);
-}
-
 /* x [R,C] times scale [R]. */
-static lw_val scaled(const embedding *m, lw_val x, lw_val scale)
+static lw_val scaled(const states *m, lw_val x, lw_val scale)
 {
-    lw_val column = lw_reshape(m->g, scale, matrix(m->r, 1));
-    return lw_mul(m->g, x, lw_broadcast(m->g, column, lw_val_type(m->g, x)));
+    return lw_policy_times_column(m->g, x, scale);
 }
 
 /* Sum over atoms of p + h - t (or p - h - t) from tables of any width: [R,width]. */
-static lw_val signed_sum(const embedding *m, const lw_policy_in *in, lw_val preds, lw_val args,
-                         int32_t width)
+static lw_val signed_sum(const states *m, const lw_policy_in *in, lw_val preds, lw_val args)
 {
-    lw_graph *g = m->g;
-    int32_t n = m->r * m->a;
-    lw_val p = lw_embedding(g, preds, in->predicates);
-    lw_val both = lw_reshape(g, lw_embedding(g, args, in->arguments), matrix(n, 2 * width));
-    lw_val h = lw_slice(g, both, 1, 0, width), t = lw_slice(g, both, 1, width, 2 * width);
-    p = m->c->atom == LW_POLICY_ATOM_SUM ? lw_sub(g, p, h) : lw_add(g, p, h);
-    lw_val atoms = lw_reshape(g, lw_sub(g, p, t), lw_type_of(LW_F32, 3, m->r, m->a, width));
-    return lw_sum(g, atoms, LW_OVER_MIDDLE);
+    enum { TAIL = 2, BOTH = 3 }; /* which of h, t is subtracted */
+    lw_val p = lw_embedding_bag(m->g, preds, in->predicates, LW_NOVAL, m->a, 1, 0);
+    return lw_embedding_bag(m->g, args, in->arguments, p, 2 * m->a, 2,
+                            m->c->atom == LW_POLICY_ATOM_SUM ? BOTH : TAIL);
 }
 
 bool lw_policy_folds(const lw_policy_config *c)
 {
-    bool rows = c->atom == LW_POLICY_ATOM_TRANSE || c->atom == LW_POLICY_ATOM_SUM;
-    return rows && c->state != LW_POLICY_STATE_CONCAT;
+    bool atom = c->atom == LW_POLICY_ATOM_TRANSE || c->atom == LW_POLICY_ATOM_SUM;
+    return atom && (c->state == LW_POLICY_STATE_MEAN || c->state == LW_POLICY_STATE_ATOM_MEAN ||
+                    c->state == LW_POLICY_STATE_SUM);
+}
+
+/* Predicate, head and tail of every atom as rows of their tables, pads zero. */
+static policy_atoms rows_of_atoms(const states *m, const lw_policy_in *in)
+{
+    int32_t n = m->r * m->a, w = lw_policy_constant_width(m->c);
+    lw_val p = lw_embedding_bag(m->g, predicate_table(m), in->predicates, LW_NOVAL, 1, 1, 0);
+    lw_val a = lw_embedding_bag(m->g, constant_table(m), in->arguments, LW_NOVAL, 1, 1, 0);
+    lw_val both = lw_reshape(m->g, a, lw_type_of(LW_F32, 2, n, 2 * w));
+    return (policy_atoms){p, a, lw_slice(m->g, both, 1, 0, w), lw_slice(m->g, both, 1, w, 2 * w),
+                          n};
 }
 
 lw_val lw_policy_embed(lw_builder *b, const lw_policy_config *c, const lw_policy_in *in)
 {
-    embedding m;
+    states m;
     if (start(&m, b, c, in) < 0)
         return LW_NOVAL;
-    lw_val sum = signed_sum(&m, in, predicate_table(&m), constant_table(&m), c->embed);
-    return scaled(&m, sum, in->scale);
+    if (lw_policy_folds(c))
+        return scaled(&m, signed_sum(&m, in, predicate_table(&m), constant_table(&m)), in->scale);
+    policy_atoms rows = rows_of_atoms(&m, in);
+    return lw_policy_join_atoms(&m, lw_policy_compose_atom(&m, &rows), in->scale);
 }
 
 lw_val lw_policy_embed_folded(lw_builder *b, const lw_policy_config *c, const lw_policy_in *in)
 {
-    embedding m;
+    states m;
     if (start(&m, b, c, in) < 0)
         return LW_NOVAL;
     lw_val preds = predicate_table(&m), args = constant_table(&m);
@@ -112,5 +110,5 @@ lw_val lw_policy_embed_folded(lw_builder *b, const lw_policy_config *c, const lw
     lw_scope_set(b->g, up);
     preds = lw_matmul(b->g, preds, w, false, true);
     args = lw_matmul(b->g, args, w, false, true);
-    return lw_add(b->g, scaled(&m, signed_sum(&m, in, preds, args, c->hidden), in->scale), bias);
+    return lw_add(b->g, scaled(&m, signed_sum(&m, in, preds, args), in->scale), bias);
 }

@@ -253,6 +253,48 @@ static void embedding(check *t)
     }
 }
 
+/* Ids of a bag: pads, repeats and ids outside the table among them. */
+static void bag(check *t)
+{
+    lw_kernels k = table(t);
+    static const int widths[] = {1, 3, 15, 16, 17, 64, 100, 128, 129, 250, 256, 300};
+    enum { R = 9, V = 11 };
+    for (size_t i = 0; i < LW_COUNT(widths); i++) {
+        int64_t c = widths[i], n = 1 + (int64_t)i % 7;
+        lw_bag_shape s = {V, c, n, 1 + (ptrdiff_t)i % 3, (uint32_t)i};
+        int32_t ids[R * 7];
+        for (int e = 0; e < R * n; e++)
+            ids[e] = (int32_t)check_below(t, V + 3) - 1;
+        float *table_in = check_in(t, V * c, 1, -1, 1), *base = check_in(t, R * c, 1, -1, 1);
+        float *dy = check_in(t, R * c, 1, -1, 1);
+        float *y = check_out(t, R * c, 1), *z = check_out(t, R * c, 1);
+        float *dt = check_out(t, V * c, 1), *dz = check_out(t, V * c, 1);
+        double *want = check_doubles(t, R * c), *dwant = check_doubles(t, V * c);
+        for (int64_t e = 0; e < R * c; e++) {
+            want[e] = i % 2 ? (double)base[e] : 0.0;
+            for (int64_t j = 0; j < n; j++) {
+                int32_t id = ids[e / c * n + j];
+                double sign = s.minus >> j % s.period & 1 ? -1.0 : 1.0;
+                if (id <= 0 || id >= V)
+                    continue;
+                want[e] += sign * (double)table_in[id * c + e % c];
+                dwant[id * c + e % c] += sign * (double)dy[e];
+            }
+        }
+        k.pooling.bag(y, i % 2 ? base : NULL, table_in, ids, &s, 4, R);
+        k.pooling.bag(y, i % 2 ? base : NULL, table_in, ids, &s, 0, 4);
+        k.pooling.bag(z, i % 2 ? base : NULL, table_in, ids, &s, 0, R);
+        check_close(t, y, want, R * c, (check_tol){.abs = 2e-6}, "bag of %lld", (long long)c);
+        check_same(t, y, z, (size_t)(R * c) * 4, "bag in ranges");
+        k.pooling.bag_grad(dt, dy, ids, R, &s, c / 2, c);
+        k.pooling.bag_grad(dt, dy, ids, R, &s, 0, c / 2);
+        k.pooling.bag_grad(dz, dy, ids, R, &s, 0, c);
+        check_close(t, dt, dwant, V * c, (check_tol){.abs = 1e-5}, "bag_grad %lld", (long long)c);
+        check_same(t, dt, dz, (size_t)(V * c) * 4, "bag_grad in ranges");
+        check_next(t);
+    }
+}
+
 /* Sums of taps over the input pixel they fall on: tap a of output parity p reads pixel (p + a - 1)
  * / 2, rounded down, of its own; the transposed filter's index there is p + 1 - 2 (that pixel). */
 static void upconv_weights(check *t)
@@ -283,9 +325,16 @@ static void upconv_weights(check *t)
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"average", average},       {"maximum", maximum},     {"by_hand", by_hand},
-        {"upsampling", upsampling}, {"padding", padding},     {"subsampling", subsampling},
-        {"row_copies", row_copies}, {"embedding", embedding}, {"upconv_weights", upconv_weights},
+        {"average", average},
+        {"maximum", maximum},
+        {"by_hand", by_hand},
+        {"upsampling", upsampling},
+        {"padding", padding},
+        {"subsampling", subsampling},
+        {"row_copies", row_copies},
+        {"embedding", embedding},
+        {"bag", bag},
+        {"upconv_weights", upconv_weights},
     };
     return check_main(argc, argv, "pooling", cases, LW_COUNT(cases));
 }

@@ -296,6 +296,18 @@ static lw_val b_embedding(op_ctx *c)
     return lw_sqr(G, lw_embedding(G, X(-1, 1, 10, 13), op_i32(c, 10, 8)));
 }
 
+/* Arguments' signs; pads, repeated ids and ids behind the table are among them. */
+static lw_val b_embedding_bag(op_ctx *c)
+{
+    lw_val table = X(-1, 1, 10, 37);
+    return lw_sqr(G, lw_embedding_bag(G, table, op_i32(c, 12, 7 * 6), X(-1, 1, 7, 37), 6, 2, 2));
+}
+static lw_val b_embedding_bag_plain(op_ctx *c)
+{
+    lw_val table = X(-1, 1, 5, 150);
+    return lw_sqr(G, lw_embedding_bag(G, table, op_i32(c, 5, 33 * 3), LW_NOVAL, 3, 1, 0));
+}
+
 static lw_val b_random(op_ctx *c)
 {
     lw_val rows = op_rows(c, 4);
@@ -404,6 +416,8 @@ static const op_case cases[] = {
     KINKS("max_pool", b_max_pool, 1e-5, 2e-2),
     CASE("resize", b_resize, 1e-5, 5e-3),
     CASE("embedding", b_embedding, 1e-5, 5e-3),
+    CASE("embedding_bag", b_embedding_bag, 1e-5, 5e-3),
+    CASE("embedding_bag_plain", b_embedding_bag_plain, 1e-5, 5e-3),
     CASE("random", b_random, 1e-6, 0),
     CASE("dropout", b_dropout, 1e-5, 5e-3),
     CASE("stats", b_stats, 2e-5, 5e-3),

@@ -68,6 +68,22 @@ typedef void lw_scatter_fn(float *dtable, const float *dy, const int32_t *ids, p
                            ptrdiff_t v, ptrdiff_t c, int accumulate, ptrdiff_t begin,
                            ptrdiff_t end);
 
+/* Signed sums of rows of a table [v, c]: ids[r, j] counts with minus where bit j % period of
+ * `minus` is set (period 1 .. 32); id 0 (the pad) and ids outside [0, v) add nothing. */
+typedef struct lw_bag_shape {
+    ptrdiff_t v, c, k; /* rows and columns of the table, ids a row of y */
+    ptrdiff_t period;
+    uint32_t minus;
+} lw_bag_shape;
+/* y[r, c] = base[r, c] (NULL: 0) + sum over j < k in ascending order of +-table[ids[r, j], c]; rows
+ * r in [begin, end). y may be base. */
+typedef void lw_bag_fn(float *y, const float *base, const float *table, const int32_t *ids,
+                       const lw_bag_shape *s, ptrdiff_t begin, ptrdiff_t end);
+/* Its gradient: dtable[v, c] = sum over r < rows, then j, ascending, of +-dy[r, c] where
+ * ids[r, j] = v; all other rows zero; columns c in [begin, end). */
+typedef void lw_bag_grad_fn(float *dtable, const float *dy, const int32_t *ids, ptrdiff_t rows,
+                            const lw_bag_shape *s, ptrdiff_t begin, ptrdiff_t end);
+
 /* y [c,4,4,o] <- w [o,3,3,c]: the weights of nearest upsampling by two and a 3x3 convolution as one
  * transposed 4x4 convolution of stride 2; per direction (w0, w1, w2) to (w2, w1 + w2, w0 + w1, w0).
  * Range over the c input channels. */
@@ -85,6 +101,8 @@ struct lw_pooling_kernels {
     lw_copy_rows_fn *copy_rows, *add_rows;
     lw_gather_fn *gather;
     lw_scatter_fn *scatter;
+    lw_bag_fn *bag;
+    lw_bag_grad_fn *bag_grad;
     lw_upconv_fn *upconv_weight, *upconv_weight_grad;
 };
 

@@ -1,3 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling and accumulating copies, avx512 words. */
+/* Pooling and accumulating copies, signed sums of rows, avx512 words. */
 #include "kernels/pooling/pooling_body.inc"
+#include "kernels/pooling/pooling_bag_body.inc"
