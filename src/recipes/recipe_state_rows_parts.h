@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by recipe_state_rows.c and recipe_state_rows_run.c. */
+#ifndef LW_RECIPE_STATE_ROWS_PARTS_H
+#define LW_RECIPE_STATE_ROWS_PARTS_H
+
+#include "recipes/recipe_state_rows.h"
+
+typedef struct lw_state_slot {
+    uint64_t hash;
+    int64_t ticket; /* place in the queue of all times: computed when below `done` */
+    int32_t next;   /* in its bucket, -1: the last */
+    int32_t n;      /* goals, 0: an empty slot */
+    int32_t held;
+    bool again; /* found since the hand came by */
+} lw_state_slot;
+
+enum { LW_STATE_NETWORK, LW_STATE_QUERY }; /* plans */
+
+struct lw_state_rows {
+    lw_device *dev;
+    lw_policy_config config;
+    int32_t rows, query_rows, most_atoms, width, n_slots;
+    /* slots */
+    float *features; /* [n_slots, width] */
+    lw_atom *atoms;  /* [n_slots, most_atoms] */
+    lw_state_slot *slot;
+    int32_t *bucket; /* [mask + 1]: the first slot, -1: none */
+    size_t mask;
+    int32_t hand;
+    /* states without features, in order: queue[ticket % n_slots] */
+    int32_t *queue;
+    int64_t queued, done; /* tickets given, tickets computed */
+    /* plans */
+    lw_plan *plan[2];
+    lw_exec *exec[2];
+    int32_t *predicates, *arguments; /* [rows, most_atoms], [rows, 2 most_atoms] */
+    float *scale;                    /* [rows] */
+    const float *keys;               /* [rows, width] */
+    float *current;                  /* [query_rows, width] */
+    const float *queries;            /* [query_rows, width] */
+    int64_t running;                 /* states of this run */
+    size_t feature_bytes, atom_bytes, bytes;
+    lw_state_rows_counts counts;
+};
+
+/* Plans, execs and the addresses of their inputs and outputs. */
+int lw_state_rows_compile(lw_state_rows *r, lw_store *store, lw_num precision);
+
+#endif
