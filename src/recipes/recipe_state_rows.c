@@ -179,7 +179,8 @@ void lw_state_rows_drop(lw_state_rows *r, int32_t slot)
     r->slot[slot].held--;
 }
 
-/* ---- looking ---------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------------------
+ */
 
 int64_t lw_state_rows_queued(const lw_state_rows *r)
 {

@@ -30,7 +30,7 @@ static int compile(lw_state_rows *r, lw_store *store, int which, lw_num precisio
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(store)};
     lw_val out = which == LW_STATE_NETWORK ? build_network(r, &b) : build_query(r, &b);
-    lw_output(g, "out", out);
+    lw_graph_output_add(g, "out", out, (lw_val){0});
     const lw_compile_opts o = {.opt = 1, .precision = precision};
     LW_TRY(lw_compile(g, r->dev, &o, &r->plan[which]));
     LW_TRY(lw_exec_new(r->plan[which], LW_SLAB_PARAM, &r->exec[which]));
@@ -63,7 +63,8 @@ static void fill(void *arg, int64_t task, int worker)
     for (int64_t i = task * CHUNK; i < LW_MIN((task + 1) * CHUNK, r->running); i++) {
         int32_t slot = r->queue[(r->done + i) % r->n_slots], n = r->slot[slot].n;
         const lw_atom *a = r->atoms + (ptrdiff_t)slot * r->most_atoms;
-        int32_t *p = r->predicates + i * r->most_atoms, *args = r->arguments + 2 * i * r->most_atoms;
+        int32_t *p = r->predicates + i * r->most_atoms,
+                *args = r->arguments + 2 * i * r->most_atoms;
         for (int32_t k = 0; k < r->most_atoms; k++) {
             bool real = k < n;
             p[k] = real ? a[k].p : 0;

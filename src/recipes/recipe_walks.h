@@ -60,6 +60,7 @@ typedef struct lw_walks_options {
     C(query_steps, "choices")                                \
     C(forced, "choices among one successor")                 \
     C(states_offered, "successors of all choices")           \
+    C(ends_offered, "of these, Endf, which is scored once")  \
     C(states_wanted, "states whose features were looked up") \
     C(cache_hits, "of these, there already or on their way") \
     C(states_scored, "rows computed")                        \
@@ -77,6 +78,7 @@ typedef struct lw_walks_counts {
     double engine_seconds;  /* deriving successors */
     double lookup_seconds;  /* finding states that are kept */
     double network_seconds; /* running plans */
+    double copy_seconds;    /* filling and emptying them */
     double choice_seconds;  /* products, softmax, taking the choice */
 } lw_walks_counts;
 
@@ -91,7 +93,8 @@ void lw_walks_free(lw_walks **pp);
 /*
  * Walks all that `next` gives until it says false. `done` gets each result on the caller's thread,
  * in any order; a negative code of it ends the run and is returned. LW_EUSAGE when a query is no
- * atom of the knowledge base. After an error the next run starts afresh.
+ * atom of the knowledge base; LW_ENUMERIC when a logit is not finite. After an error the next run
+ * starts afresh; features are kept from run to run until the weights' version changes.
  */
 int lw_walks_run(lw_walks *w, bool (*next)(void *self, lw_walk *out),
                  int (*done)(void *self, const lw_walk_result *r), void *self);
