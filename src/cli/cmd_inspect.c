@@ -8,8 +8,8 @@
 
 typedef struct inspect_cli {
     const char *path, *pass;
-    bool graph, plan, stats;
-    int32_t batch, image_size, opt;
+    bool graph, plan, stats, train, recompute;
+    int32_t batch, image_size, opt, precision;
 } inspect_cli;
 
 static const lw_option options[] = {
@@ -21,8 +21,8 @@ static const lw_option options[] = {
      .help = "print the graph of a model folder"},
     {LW_OPT(inspect_cli, pass), .name = "pass", .unit = "name", .group = "Networks",
      .help =
-         "the graph after this pass: graph (as built), simplify, upconv, fuse, pack, outputs, or "
-         "all (implies --graph)"},
+         "the graph after this pass: graph (as built), simplify, upconv, fuse, precision, pack, "
+         "outputs, recompute, or all that run (implies --graph)"},
     {LW_OPT(inspect_cli, plan), .name = "plan", .group = "Networks",
      .help = "print the plan: steps with shapes, tasks and cost, and the memory map"},
     {LW_OPT(inspect_cli, batch), .name = "batch-size", .fallback = "1", .min = 1, .max = 65536,
@@ -31,6 +31,13 @@ static const lw_option options[] = {
      .help = "picture size, for networks that take any (default 32)"},
     {LW_OPT(inspect_cli, opt), .name = "opt", .fallback = "1", .max = 1, .group = "Networks",
      .help = "0: without simplification, fusion and reuse of memory"},
+    {LW_OPT(inspect_cli, precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
+     .fallback = "f32", .group = "Networks",
+     .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
+    {LW_OPT(inspect_cli, train), .name = "train", .group = "Networks",
+     .help = "a U-Net's training graph: dropout, a loss (the mean of squared outputs), gradients"},
+    {LW_OPT(inspect_cli, recompute), .name = "recompute", .group = "Networks",
+     .help = "with cheap values made again in the backward pass (implies --train)"},
     {.name = NULL}};
 
 /* ---- a JSON object as text ------------------------------------------------------------------- */
@@ -117,6 +124,9 @@ static int run_graph(const lw_cli *cli, const inspect_cli *o)
                           .batch = o->batch,
                           .image_size = o->image_size,
                           .opt = o->opt,
+                          .precision = o->precision,
+                          .train = o->train,
+                          .recompute = o->recompute,
                           .threads = (int)cli->global.threads,
                           .conv = cli->global.conv};
     LW_TRY(lw_recipe_inspect_graph(&c, &text));
@@ -152,7 +162,8 @@ const lw_command lw_cmd_inspect = {
         "leeway inspect runs/drift\n"
         "leeway inspect runs/drift/checkpoints/last/diffusion_pytorch_model.safetensors --stats\n"
         "leeway inspect samples.png\n"
-        "leeway inspect runs/drift --pass fuse --plan --batch-size 8",
+        "leeway inspect runs/drift --pass fuse --plan --batch-size 8\n"
+        "leeway inspect runs/ddpm --pass recompute --recompute --precision bf16",
     .options = {options},
     .config_size = sizeof(inspect_cli),
     .run = run,

@@ -21,10 +21,14 @@ typedef struct lw_inspect_graph {
     bool graph, plan;          /* what to append */
     int32_t batch, image_size; /* image_size 0: the network's own, or 32 */
     int opt;                   /* 0: no rewriting */
+    int32_t precision;         /* lw_num of products; int8: a folder that was quantised */
+    bool train;     /* of a U-Net: with dropout, the mean of squared outputs as loss, gradients */
+    bool recompute; /* implies train */
     int threads;
     int32_t conv; /* lw_conv_mode */
 } lw_inspect_graph;
-/* Appends the text to *out. LW_EUSAGE: an unknown pass, naming those there are. */
+/* Appends the text to *out. LW_EUSAGE: an unknown pass, naming those there are; one that does not
+ * run, naming what it needs. */
 int lw_recipe_inspect_graph(const lw_inspect_graph *c, lw_str *out);
 
 #endif

@@ -123,11 +123,24 @@ static void offer_output(offer *o, const char *name, lw_val v)
     }
 }
 
+int lw_network_train(lw_network *n)
+{
+    LW_CLEANUP(lw_store_free) lw_store *store = NULL;
+    if (n->encoder)
+        return lw_fail(LW_EUSAGE, "%s: only U-Nets have a training graph here", n->dir);
+    LW_TRY(lw_store_new(false, &store));
+    LW_TRY(lw_unet_declare(&n->unet, store));
+    lw_store_free(&n->store);
+    n->store = lw_steal(&store);
+    n->training = true;
+    return 0;
+}
+
 static int build_unet(const lw_network *n, offer *o, int32_t batch, int32_t h, int32_t w)
 {
     const lw_unet_config *c = &n->unet;
     lw_graph *g = o->g;
-    lw_builder b = {.g = g, .params = lw_store_params(n->store)};
+    lw_builder b = {.g = g, .params = lw_store_params(n->store), .training = n->training};
     bool full = h == c->image_size && w == c->image_size;
     bool small = c->noise_h > 0 && h == c->noise_h && w == c->noise_w;
     if (!full && !small && c->noise_h > 0)
@@ -143,6 +156,8 @@ static int build_unet(const lw_network *n, offer *o, int32_t batch, int32_t h, i
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, batch));
     if (c->latent_dim > 0)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, batch, c->latent_dim));
+    if (n->training)
+        b.rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     offer_output(o, "y", lw_unet(&b, c, in));
     return lw_graph_error(g);
 }

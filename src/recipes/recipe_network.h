@@ -20,6 +20,7 @@ typedef struct lw_network {
     int32_t channels;       /* of its pictures */
     int32_t image_size;     /* it was made for; 0: any */
     lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */
+    bool training;          /* a U-Net is built with dropout and its input rows i64[B] */
 } lw_network;
 
 /* source: a run (its newest checkpoint), a checkpoint or model folder, or a .safetensors file of a
@@ -27,6 +28,9 @@ typedef struct lw_network {
  * the folder lacks. */
 int lw_network_open(const char *source, bool ema, lw_network **out);
 void lw_network_close(lw_network **pp);
+/* Parameters with gradients (without values) instead of the folder's, and `training`. LW_EUSAGE:
+ * not a U-Net. */
+int lw_network_train(lw_network *n);
 
 /* Declares inputs and outputs in g. U-Net: x f32[B,H,W,C] (or the small noise of --noise-shape), t
  * f32[B], class i32[B] and latent f32[B,K] where it has them; output y f32[B,H,W,O]. Encoder: x;

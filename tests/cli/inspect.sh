@@ -37,7 +37,29 @@ out_has '-- pack'
 expect 0 inspect net --plan
 out_has 'group_norm'
 expect 2 inspect net --pass fusion
-err_has 'fuse, pack, outputs, all'
+err_has 'fuse, precision, pack, outputs, recompute, all'
+expect 0 inspect net --pass precision --precision bf16
+out_has '-- precision'
+out_has 'bf16['
+expect 0 inspect net --pass all
+! grep -q -e '-- precision' -e '-- recompute' "$out" || fails 'passes that did not run are listed'
+expect 2 inspect net --pass precision
+err_has 'runs with --precision bf16 or int8 only'
+expect 2 inspect net --pass fuse --opt 0
+err_has 'runs with --opt 1 only'
+expect 2 inspect net --pass precision --precision int8
+err_has 'leeway quantize'
+expect 0 inspect net --pass outputs --train
+cp "$out" stored
+expect 0 inspect net --pass recompute --recompute
+out_has '-- recompute'
+out_has 'conv2d_dw'
+[ "$(wc -l <"$out")" -gt "$(wc -l <stored)" ] || fails 'nothing is made again'
+expect 0 inspect net --pass all --recompute --precision bf16
+out_has '-- precision'
+out_has '-- recompute'
+expect 2 inspect net --pass recompute
+err_has 'runs with --recompute only'
 
 expect 2 inspect
 expect 4 inspect none
