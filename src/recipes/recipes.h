@@ -20,6 +20,7 @@
 #include "recipes/recipe_device.h"
 #include "recipes/recipe_field.h"
 #include "recipes/recipe_inspect.h"
+#include "recipes/recipe_kge.h"
 #include "recipes/recipe_judge.h"
 #include "recipes/recipe_machine.h"
 #include "recipes/recipe_observer.h"

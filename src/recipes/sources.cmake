@@ -11,5 +11,6 @@ set(SOURCES
   recipe_bench_table.c recipe_bench_profile.c recipe_bench_methods.c recipe_bench_lab.c recipe_bench_calibrate.c recipe_bench_networks.c
   recipe_bench_reference.c recipe_bench_op.c recipe_bench_kernels.c recipe_bench_unet.c recipe_bench_train.c
   recipe_bench_field.c recipe_bench_sampling.c recipe_bench_startup.c
+  recipe_kge.c recipe_kge_feed.c recipe_kge_loss.c recipe_kge_rank.c recipe_kge_train.c
   recipe_walks.c recipe_walks_steps.c recipe_state_rows.c recipe_state_rows_run.c
   recipe_profile.c recipe_profile_groups.c recipe_profile_text.c recipe_profile_page.c)

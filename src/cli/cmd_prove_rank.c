@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway prove rank: queries ranked among all entities by an embedding alone. */
+#include <stdio.h>
+
+#include "cli/cmd_prove.h"
+#include "recipes/recipe_kge.h"
+
+typedef struct rank_cli {
+    lw_prove_cli data;
+    const char *kge;
+    int32_t domains, rule;
+    bool filtered;
+} rank_cli;
+
+static const lw_option options[] = {
+    {LW_OPT(rank_cli, kge), .name = "kge", .required = true, .unit = "source", .group = "Model",
+     .help = "run of `prove kge`, checkpoint or model folder"},
+    {LW_OPT(rank_cli, data.split), .name = "split", .fallback = "test", .unit = "name",
+     .group = "Queries", .help = "test, valid or train"},
+    {LW_OPT(rank_cli, data.n_queries), .name = "n-queries", .aliases = "n-test-queries",
+     .fallback = "0", .max = 1e9, .unit = "queries", .group = "Queries",
+     .help = "only the first ones, 0: all"},
+    {LW_OPT(rank_cli, filtered), .name = "filtered", .fallback = "true", .group = "Queries",
+     .help = "other true triples of all splits are no false answers"},
+    {LW_OPT(rank_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
+     .group = "Queries",
+     .help = "answers of the argument's domain only; auto: if there are domains"},
+    {LW_OPT(rank_cli, rule), .name = "rank-rule", .choices = "realistic|optimistic|pessimistic",
+     .fallback = "realistic", .group = "Queries", .help = "how ties count"},
+    {.name = NULL}};
+
+enum { SPLITS = 3 };
+
+/* Everything of one invocation. */
+typedef struct ranking {
+    lw_kb *kb;
+    lw_corruptor *pool;
+    lw_queries known[SPLITS], queries;
+    lw_kge_ranks ranks;
+} ranking;
+
+static void ranking_clear(ranking *r)
+{
+    lw_corruptor_free(&r->pool);
+    for (int i = 0; i < SPLITS; i++)
+        lw_queries_clear(&r->known[i]);
+    lw_queries_clear(&r->queries);
+    lw_kb_free(&r->kb);
+}
+
+/* The positives of all splits there are; an absent valid or test file is none. */
+static int open_pool(const rank_cli *o, lw_problems *problems, ranking *r)
+{
+    static const char *const splits[SPLITS] = {"test", "valid", "train"};
+    const lw_queries *sets[SPLITS];
+    int32_t n = 0;
+    for (int i = 0; i < SPLITS && o->filtered; i++) {
+        const lw_query_options q = {.split = splits[i], .skip_unknown = true};
+        int rc = lw_queries_open(r->kb, &q, problems, &r->known[i]);
+        if (rc == LW_EIO)
+            continue;
+        LW_TRY(rc);
+        sets[n++] = &r->known[i];
+    }
+    const lw_corrupt_options c = {.filtered = o->filtered, .domains = o->domains};
+    return lw_corruptor_new(r->kb, &c, sets, n, &r->pool);
+}
+
+static int work(const lw_cli *cli, const rank_cli *o, lw_problems *problems, ranking *r)
+{
+    const lw_query_options q = {
+        .split = o->data.split, .skip_unknown = o->data.skip_unknown, .limit = o->data.n_queries};
+    LW_TRY(lw_prove_open(&o->data, problems, &r->kb));
+    LW_TRY(lw_queries_open(r->kb, &q, problems, &r->queries));
+    LW_TRY(open_pool(o, problems, r));
+    lw_prove_warn(problems);
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    lw_cli_observer_open(&obs, cli);
+    return lw_kge_rank_source(o->kge, r->kb, r->pool, &r->queries, cli->global.threads, &obs.calls,
+                              &r->ranks);
+}
+
+static json_t *metrics_json(const lw_rank_sum *sum)
+{
+    lw_rank_metrics m = lw_rank_sum_means(sum);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "MRR", lw_json_real(m.mrr), "Hits@1",
+                     lw_json_real(m.hits[0]), "Hits@3", lw_json_real(m.hits[1]), "Hits@10",
+                     lw_json_real(m.hits[2]), "mean_rank", lw_json_real(m.mean_rank));
+}
+
+static json_t *report_json(const rank_cli *o, const ranking *r)
+{
+    json_t *j = metrics_json(&r->ranks.both[o->rule]), *modes = json_object(),
+           *rules = json_object();
+    json_object_set_new(modes, "head", metrics_json(&r->ranks.sum[0][o->rule]));
+    json_object_set_new(modes, "tail", metrics_json(&r->ranks.sum[1][o->rule]));
+    for (int i = 0; i < LW_RANK_RULES; i++)
+        json_object_set_new(rules, lw_rank_rule_name((lw_rank_rule)i),
+                            metrics_json(&r->ranks.both[i]));
+    json_object_set_new(j, "per_mode", modes);
+    json_object_set_new(j, "per_rule", rules);
+    json_object_set_new(j, "rank_rule", json_string(lw_rank_rule_text((lw_rank_rule)o->rule)));
+    json_object_set_new(j, "queries", json_integer(r->queries.n));
+    json_object_set_new(j, "candidates", json_integer((json_int_t)r->ranks.candidates));
+    json_object_set_new(j, "filtered", json_boolean(o->filtered));
+    json_object_set_new(j, "memory", json_integer((json_int_t)r->ranks.bytes));
+    json_object_set_new(j, "seconds", json_real(r->ranks.seconds));
+    return j;
+}
+
+static void print_row(const char *name, const lw_rank_sum *sum)
+{
+    lw_rank_metrics m = lw_rank_sum_means(sum);
+    lw_cli_print("%-12s %8.4f %8.4f %8.4f %8.4f %10.2f\n", name, m.mrr, m.hits[0], m.hits[1],
+                 m.hits[2], m.mean_rank);
+}
+
+static void print_report(const rank_cli *o, const ranking *r)
+{
+    lw_cli_print("%s, %s: %d queries, both sides, %lld candidates in %.3g s\n", o->data.dataset,
+                 o->data.split, (int)r->queries.n, (long long)r->ranks.candidates,
+                 r->ranks.seconds);
+    lw_cli_print("rank = %s%s\n", lw_rank_rule_text((lw_rank_rule)o->rule),
+                 o->filtered ? ", filtered" : "");
+    lw_cli_print("%-12s %8s %8s %8s %8s %10s\n", "", "MRR", "Hits@1", "Hits@3", "Hits@10",
+                 "mean rank");
+    print_row("head", &r->ranks.sum[0][o->rule]);
+    print_row("tail", &r->ranks.sum[1][o->rule]);
+    print_row("both", &r->ranks.both[o->rule]);
+    for (int i = 0; i < LW_RANK_RULES; i++)
+        if (i != o->rule)
+            print_row(lw_rank_rule_name((lw_rank_rule)i), &r->ranks.both[i]);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    const rank_cli *o = config;
+    lw_problems problems = {0};
+    ranking r = {0};
+    int rc = work(cli, o, &problems, &r);
+    if (rc == 0 && cli->global.json) {
+        LW_CLEANUP(lw_json_drop) json_t *j = report_json(o, &r);
+        lw_cli_print_json(j);
+    } else if (rc == 0) {
+        print_report(o, &r);
+    }
+    ranking_clear(&r);
+    lw_problems_clear(&problems);
+    return rc;
+}
+
+const lw_command lw_cmd_prove_rank = {
+    .name = "prove rank",
+    .summary = "rank queries among all entities by an embedding alone",
+    .usage = "DATASET --kge RUN [options]",
+    .notes = "Heads and tails of every query, against all entities that are no other true answer. "
+             "Scores are made in blocks of queries, so memory does not grow with their number.",
+    .examples = "leeway prove rank data/family --kge runs/rotate\n"
+                "leeway prove rank data/wn18rr --kge runs/complex --split valid --json",
+    .options = {lw_prove_data_options, options},
+    .config_size = sizeof(rank_cli),
+    .run = run,
+};
