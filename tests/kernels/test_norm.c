@@ -185,6 +185,62 @@ static void narrow(check *t)
             }
 }
 
+/* Rows of any length in f32 and bf16, together and one by one. */
+static void one_layer(check *t, ptrdiff_t c, int mod, lw_num num)
+{
+    enum { ROWS = 5 };
+    const lw_norm_kernels *k = kernels_of(t->isa), *ref = kernels_of(LW_ISA_REF);
+    const size_t size = num == LW_NUM_F32 ? sizeof(float) : sizeof(lw_bf16);
+    lw_norm_shape s = {.hw = 1,
+                       .c = c,
+                       .groups = 1,
+                       .x_pitch = c + 3,
+                       .y_pitch = c + mod,
+                       .eps = 1e-5f,
+                       .act = (lw_act)(mod % 3)};
+    int64_t ny = (ROWS - 1) * s.y_pitch + c;
+    float *x = check_in(t, ROWS * s.x_pitch, 1, -1, 3), *mean = check_out(t, 2 * ROWS, 1),
+          *rstd = mean + ROWS, *want_mean = check_out(t, 2 * ROWS, 0),
+          *want_rstd = want_mean + ROWS;
+    float *gamma = mod & 1 ? check_in(t, c, 1, 0.5, 1.5) : NULL,
+          *beta = mod & 1 ? check_in(t, c, 0, -1, 1) : NULL,
+          *scale = mod & 2 ? check_in(t, ROWS * c, 1, -0.5, 0.5) : NULL,
+          *shift = mod & 2 ? check_in(t, ROWS * c, 0, -1, 1) : NULL;
+    char *got = check_bytes(t, (size_t)ny * size, 1), *alone = check_bytes(t, (size_t)ny * size, 0),
+         *want = check_bytes(t, (size_t)ny * size, 0);
+    ref->rows(want, want_mean, want_rstd, x, gamma, beta, scale, shift, num, &s, ROWS);
+    k->rows(got, mean, rstd, x, gamma, beta, scale, shift, num, &s, ROWS);
+    /* few, nearly equal numbers: rounding of x and mean is multiplied by rstd */
+    double steep = c < 4 ? 4e-7 * 320 : 4e-6, coarse = num == LW_NUM_F32 ? 0 : 8e-3;
+    const check_tol tol = {.abs = 2e-6 + steep, .rel = 4e-6 + coarse};
+    check_close_f(t, mean, want_mean, ROWS, (check_tol){.abs = 1e-6}, "mean c=%td", c);
+    check_close_f(t, rstd, want_rstd, ROWS, (check_tol){.rel = 1e-5 + steep}, "rstd c=%td", c);
+    for (ptrdiff_t r = 0; r < ROWS; r++)
+        for (ptrdiff_t i = r * s.y_pitch; i < r * s.y_pitch + c; i++) {
+            float a[2];
+            for (int w = 0; w < 2; w++)
+                a[w] = num == LW_NUM_F32 ? ((float *)(w ? want : got))[i]
+                                         : lw_bf16_to_f32(((lw_bf16 *)(w ? want : got))[i]);
+            check_close_f(t, &a[0], &a[1], 1, tol, "c=%td mod=%d num=%d", c, mod, (int)num);
+        }
+    for (ptrdiff_t r = ROWS - 1; r >= 0; r--) {
+        k->rows(alone + (size_t)(r * s.y_pitch) * size, mean + r, rstd + r, x + r * s.x_pitch,
+                gamma, beta, scale ? scale + r * c : NULL, shift ? shift + r * c : NULL, num, &s,
+                1);
+        check_same(t, alone + (size_t)(r * s.y_pitch) * size, got + (size_t)(r * s.y_pitch) * size,
+                   (size_t)c * size, "row %td alone, c=%td", r, c);
+    }
+    check_next(t);
+}
+
+static void layer(check *t)
+{
+    for (ptrdiff_t c = 1; c < 700; c += 1 + c / 3)
+        for (int mod = 0; mod < 4; mod++)
+            for (int narrow_y = 0; narrow_y < 2; narrow_y++)
+                one_layer(t, c, mod, narrow_y ? LW_NUM_BF16 : LW_NUM_F32);
+}
+
 static void shared_backward(check *t, problem *p, int add)
 {
     const lw_norm_kernels *k = kernels_of(t->isa);
@@ -307,6 +363,7 @@ int main(int argc, char **argv)
 {
     static const check_case cases[] = {{"forward", forward},   {"narrow", narrow},
                                        {"backward", backward}, {"offset", offset},
-                                       {"in_place", in_place}, {"differences", differences}};
+                                       {"in_place", in_place}, {"differences", differences},
+                                       {"layer", layer}};
     return check_main(argc, argv, "norm", cases, LW_COUNT(cases));
 }

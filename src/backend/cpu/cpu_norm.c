@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Group normalisation: a task is one sample and a range of its groups. */
+/* Group normalisation: a task is one sample and a range of its groups, or, where a sample is one
+ * row (layer norm), a block of rows. */
 #include "backend/cpu/cpu_private.h"
+
+enum { NORM_ROWS = 32 }; /* of a task */
 
 typedef struct norm_arg {
     const lw_kernels *k;
@@ -71,6 +74,18 @@ static void forward_narrow_task(const lw_task *t)
         a->y_bytes == 1 ? LW_NUM_S8 : LW_NUM_BF16, t->in[5], &a->s, g0, g1, t->scratch);
 }
 
+/* Layer norm of rows. */
+static void rows_task(const lw_task *t)
+{
+    const norm_arg *a = t->arg;
+    int64_t b = t->index * NORM_ROWS, n = LW_MIN((int64_t)NORM_ROWS, a->batch - b), ch = a->s.c;
+    float *stat = t->work; /* mean and rstd nobody reads */
+    float *mean = t->out[1] ? t->out[1] : stat, *rstd = t->out[2] ? t->out[2] : stat + a->batch;
+    a->k->norm.rows((char *)t->out[0] + b * ch * a->y_bytes, mean + b, rstd + b,
+                    row(t->in[0], b, a->s.x_pitch), t->in[1], t->in[2], row(t->in[3], b, ch),
+                    row(t->in[4], b, ch), a->y_bytes == 2 ? LW_NUM_BF16 : LW_NUM_F32, &a->s, n);
+}
+
 int lw_cpu_lower_group_norm(cpu_lower *c)
 {
     norm_arg *a = norm_record(c, cpu_in(c, 0));
@@ -79,6 +94,10 @@ int lw_cpu_lower_group_norm(cpu_lower *c)
     a->s.x_pitch = cpu_in_pitch(c, 0);
     c->out->work_bytes = sizeof(float) * 2u * (size_t)(a->batch * a->s.groups);
     a->y_bytes = (int64_t)lw_dtype_size(cpu_out(c, 0).dtype);
+    if (a->s.hw == 1 && a->s.groups == 1 && a->y_bytes > 1) {
+        lw_cpu_phase(c, rows_task, LW_CEIL_DIV(a->batch, (int64_t)NORM_ROWS));
+        return 0;
+    }
     lw_cpu_phase(c, a->y_bytes == sizeof(float) ? forward_task : forward_narrow_task,
                  a->batch * a->per_sample);
     return 0;

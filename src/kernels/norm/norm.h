@@ -55,12 +55,22 @@ typedef void lw_norm_forward_narrow_fn(void *y, float *mean, float *rstd, const 
                                        const lw_norm_shape *s, ptrdiff_t g0, ptrdiff_t g1,
                                        float *scratch);
 
+/*
+ * Layer norm: `rows` samples of one pixel and one group (hw 1, groups 1). y [rows, y_pitch] of f32
+ * or bf16 (num), mean [rows], rstd [rows], x [rows, x_pitch], scale and shift [rows, C] or NULL.
+ * y may be x (f32, equal pitches). A row's results do not depend on the others.
+ */
+typedef void lw_norm_rows_fn(void *y, float *mean, float *rstd, const float *x, const float *gamma,
+                             const float *beta, const float *scale, const float *shift, lw_num num,
+                             const lw_norm_shape *s, ptrdiff_t rows);
+
 typedef LW_NORM_FORWARD(lw_norm_forward_fn, float);
 typedef LW_NORM_BACKWARD(lw_norm_backward_fn, float);
 
 typedef struct lw_norm_kernels {
     lw_norm_forward_fn *forward;
     lw_norm_forward_narrow_fn *forward_narrow;
+    lw_norm_rows_fn *rows;
     lw_norm_backward_fn *backward;
 } lw_norm_kernels;
 

@@ -82,6 +82,22 @@ void lw_norm_forward_narrow_ref(void *y, float *mean, float *rstd, const float *
     }
 }
 
+void lw_norm_rows_ref(void *y, float *mean, float *rstd, const float *x, const float *gamma,
+                      const float *beta, const float *scale, const float *shift, lw_num num,
+                      const lw_norm_shape *s, ptrdiff_t rows)
+{
+    for (ptrdiff_t i = 0; i < rows; i++) {
+        const float *up = scale ? scale + i * s->c : NULL, *add = shift ? shift + i * s->c : NULL;
+        if (num == LW_NUM_F32)
+            lw_norm_forward_ref((float *)y + i * s->y_pitch, mean + i, rstd + i, x + i * s->x_pitch,
+                                gamma, beta, up, add, s, 0, 1, NULL);
+        else
+            lw_norm_forward_narrow_ref((lw_bf16 *)y + i * s->y_pitch, mean + i, rstd + i,
+                                       x + i * s->x_pitch, gamma, beta, up, add, num, NULL, s, 0, 1,
+                                       NULL);
+    }
+}
+
 /* Coefficients a, b, sums s1, s2 and mean, rstd by channel, rounded up to whole vectors. */
 size_t lw_norm_scratch(const lw_norm_shape *s)
 {
