@@ -25,6 +25,7 @@
 #include "recipes/recipe_machine.h"
 #include "recipes/recipe_observer.h"
 #include "recipes/recipe_precision.h"
+#include "recipes/recipe_prove_eval.h"
 #include "recipes/recipe_quantize.h"
 #include "recipes/recipe_net.h"
 #include "recipes/recipe_forward.h"

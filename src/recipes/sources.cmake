@@ -13,4 +13,6 @@ set(SOURCES
   recipe_bench_field.c recipe_bench_sampling.c recipe_bench_startup.c
   recipe_kge.c recipe_kge_feed.c recipe_kge_loss.c recipe_kge_rank.c recipe_kge_train.c
   recipe_walks.c recipe_walks_steps.c recipe_state_rows.c recipe_state_rows_run.c
+  recipe_prove_policy.c recipe_prove_eval.c recipe_prove_eval_count.c recipe_prove_eval_scores.c recipe_prove_eval_means.c recipe_prove_eval_tables.c
+  recipe_prove_eval_json.c recipe_prove_eval_save.c recipe_prove_eval_page.c
   recipe_profile.c recipe_profile_groups.c recipe_profile_text.c recipe_profile_page.c)
