@@ -16,6 +16,11 @@ int lw_recipe_device(int threads, lw_device **out)
     return lw_recipe_device_with(threads, LW_CONV_MODE_AUTO, out);
 }
 
+void lw_recipe_device_close(lw_device **pp)
+{
+    lw_cpu_close(pp);
+}
+
 enum { PROBE = 512 }; /* a product of two PROBE x PROBE matrices, cut by the kernel's own tasks */
 
 typedef struct probe {

@@ -7,6 +7,7 @@
 
 /* The CPU with `threads` workers (0: all) at the level LW_ISA allows. Closed by lw_cpu_close. */
 int lw_recipe_device(int threads, lw_device **out);
+void lw_recipe_device_close(lw_device **pp); /* for folders that know no backend */
 /* The same; conv (lw_conv_mode) says where f32 convolutions use Winograd's tiles. */
 int lw_recipe_device_with(int threads, int32_t conv, lw_device **out);
 /* Rate of a plain f32 product on all threads, FLOP per second; a few milliseconds. */

@@ -12,7 +12,7 @@ lw_prove_eval_options lw_prove_eval_defaults(void)
                                    .corrupt = {.n = 100},
                                    .mode = {true, true, false},
                                    .penalty = 100,
-                                   .kge = {.weight = 2, .bonus = 1}};
+                                   .kge = {.weight = 2, .bonus = 1, .penalty = 0.5}};
 }
 
 const char *lw_prove_end_name(lw_proof_end end)
@@ -126,8 +126,8 @@ static int evaluate(lw_prove_run *w, const lw_queries *const *known, int32_t n_k
         c.memory = w->o->memory_limit / 4;
     LW_TRY(lw_corruptor_new(w->kb, &c, known, n_known, &w->corruptor));
     LW_TRY(make_lists(w));
-    w->most_waiting = LW_MAX(WAITING,
-                             4 * ((int64_t)w->o->walks.fixed_batch_size + LW_PROVE_PENDING));
+    w->most_waiting = w->o->most_waiting > 0 ? w->o->most_waiting : WAITING;
+    w->most_waiting += (int64_t)w->o->walks.fixed_batch_size + LW_PROVE_PENDING + 1;
     w->waiting = lw_calloc((size_t)w->most_waiting, sizeof *w->waiting);
     if (!w->waiting)
         return LW_ENOMEM;

@@ -36,7 +36,7 @@ typedef struct lw_prove_kge {
     /* out[n]: natural logs of plausibilities in (0, 1]; NULL: there is none. A pure function of
      * each atom alone. */
     int (*log_score)(void *self, const lw_atom *atom, int32_t n, float *out);
-    double weight, bonus; /* 2, 1 */
+    double weight, bonus, penalty; /* 2, 1, 0.5 */
 } lw_prove_kge;
 
 typedef struct lw_prove_eval_options {
@@ -48,11 +48,12 @@ typedef struct lw_prove_eval_options {
     size_t memory_limit;     /* bytes of the whole process, 0: any */
     const char *save_scores; /* CSV of every candidate, NULL: none. Takes 16 bytes of disk for each
                                 on the way */
+    int64_t most_waiting; /* results kept while their query is still walked, 0: 32768; no more are
+                             begun when it is reached */
     lw_prove_kge kge;
 } lw_prove_eval_options;
 
-/* C(name, what it counts): ends of proofs, in the order of lw_proof_end. */
-#define LW_PROVE_ENDS 5
+#define LW_PROVE_ENDS 5 /* of lw_proof_end */
 
 typedef struct lw_prove_list {
     int32_t query, mode;

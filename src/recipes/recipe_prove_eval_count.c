@@ -168,7 +168,7 @@ static int flush(lw_prove_run *w)
         lw_prove_scored s = {w->pending[i], 0};
         bool proved = s.r.end == LW_PROOF_PROVED;
         if (kge->log_score)
-            s.score = kge->weight * (double)log_score[i] + (proved ? kge->bonus : -w->o->penalty);
+            s.score = kge->weight * (double)log_score[i] + (proved ? kge->bonus : -kge->penalty);
         else
             s.score = s.r.log_prob - (proved ? 0 : w->o->penalty);
         LW_TRY(take(w, &s));

@@ -146,7 +146,7 @@ void lw_prove_score_rule(const lw_prove_eval_options *o, lw_str *out)
 {
     if (o->kge.log_score)
         lw_str_addf(out, "%g log %s, %+g when proved, %+g when not", o->kge.weight,
-                    o->kge.name ? o->kge.name : "kge", o->kge.bonus, -o->penalty);
+                    o->kge.name ? o->kge.name : "kge", o->kge.bonus, -o->kge.penalty);
     else
         lw_str_addf(out, "log-probability of the walk, -%g unless it proved", o->penalty);
 }

@@ -26,6 +26,7 @@
 #include "recipes/recipe_observer.h"
 #include "recipes/recipe_precision.h"
 #include "recipes/recipe_prove_eval.h"
+#include "recipes/recipe_prove_policy.h"
 #include "recipes/recipe_quantize.h"
 #include "recipes/recipe_net.h"
 #include "recipes/recipe_forward.h"

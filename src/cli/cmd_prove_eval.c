@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway prove eval: how high a policy's proofs rank true triples among corrupted ones. */
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cmd_prove.h"
+
+typedef struct eval_cli {
+    lw_prove_cli prove; /* first: the shared tables lie over it */
+    const char *n_corruptions, *modes[LW_CORRUPT_MODES];
+    int32_t n_modes, domains, rank_rule, precision, fixed_batch_size, rows;
+    bool filtered, deterministic, ema;
+    const char *policy, *output_dir, *save_scores;
+    int64_t cache_memory, memory_limit; /* MiB */
+    double penalty;
+} eval_cli;
+
+static const lw_option eval_options[] = {
+    {LW_OPT(eval_cli, prove.split), .name = "split", .fallback = "test", .group = "Data",
+     .unit = "name", .help = "queries: test, valid or train"},
+    {LW_OPT(eval_cli, prove.n_queries), .name = "n-queries", .aliases = "n-test-queries",
+     .fallback = "0", .max = 1e9, .unit = "queries", .group = "Data",
+     .help = "only the first ones, 0: all"},
+    {LW_OPT(eval_cli, prove.filter_queries_by_rules), .name = "filter-queries-by-rules",
+     .group = "Data", .help = "leave out, and count, queries whose predicate heads no rule"},
+    {LW_OPT(eval_cli, n_corruptions), .name = "n-corruptions", .fallback = "100", .unit = "number",
+     .group = "Candidates",
+     .help = "of each query in each mode, drawn without replacement; all or 0: every one there is"},
+    {LW_OPT_LIST(eval_cli, modes, n_modes), .name = "corruption-modes", .fallback = "head,tail",
+     .choices = "head|tail|both", .group = "Candidates",
+     .help = "what is replaced; metrics are means over modes; both: heads and tails in one list, "
+             "half of each"},
+    {LW_OPT(eval_cli, filtered), .name = "filtered", .fallback = "true", .group = "Candidates",
+     .help = "pass over known positives of train, valid and test (--no-filtered: rank against them "
+             "too)"},
+    {LW_OPT(eval_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
+     .group = "Candidates",
+     .help =
+         "replace by constants of the same domain: when the dataset has domains, always, never"},
+    {LW_OPT(eval_cli, policy), .name = "policy", .fallback = "uniform", .unit = "policy",
+     .group = "Policy",
+     .help = "run, checkpoint or model folder; uniform; formula[:SEED] (weights for measuring)"},
+    {LW_OPT(eval_cli, ema), .name = "ema", .fallback = "true", .group = "Policy",
+     .help = "averaged weights where there are any (--no-ema: the last ones)"},
+    {LW_OPT(eval_cli, deterministic), .name = "deterministic", .fallback = "true",
+     .group = "Policy",
+     .help = "take the most probable successor (--no-deterministic: draw; uniform always draws)"},
+    {LW_OPT(eval_cli, precision), .name = "precision", .choices = "f32|bf16", .fallback = "f32",
+     .group = "Policy", .help = "operands of the network's products"},
+    {LW_OPT(eval_cli, rank_rule), .name = "rank-rule",
+     .choices = "realistic|optimistic|pessimistic", .fallback = "realistic", .group = "Scores",
+     .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties"},
+    {LW_OPT(eval_cli, penalty), .name = "penalty", .fallback = "100", .max = 1e9, .group = "Scores",
+     .help = "taken off the score of a candidate without a proof"},
+    {LW_OPT(eval_cli, fixed_batch_size), .name = "fixed-batch-size", .fallback = "512", .min = 1,
+     .max = 1 << 20, .unit = "proofs", .group = "Work", .help = "walked together"},
+    {LW_OPT(eval_cli, rows), .name = "rows", .fallback = "1024", .min = 1, .max = 1 << 20,
+     .unit = "states", .group = "Work", .help = "of one run of the network"},
+    {LW_OPT(eval_cli, cache_memory), .name = "cache-memory", .fallback = "256", .max = 1 << 24,
+     .unit = "MiB", .group = "Work", .help = "for features of states already computed"},
+    {LW_OPT(eval_cli, memory_limit), .name = "memory-limit", .fallback = "0", .max = 1 << 24,
+     .unit = "MiB", .group = "Work",
+     .help = "for the whole process, 0: none; cache and batch are made as small as it asks"},
+    {LW_OPT(eval_cli, output_dir), .name = "output-dir", .unit = "dir", .group = "Output",
+     .help = "summary.json, per_query.csv, report.html"},
+    {LW_OPT(eval_cli, save_scores), .name = "save-scores", .unit = "csv", .group = "Output",
+     .help = "every candidate with score, end and depth"},
+    {.name = NULL}};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static int count_of(const char *text, int64_t *n)
+{
+    if (lw_str_eq(text, "all")) {
+        *n = 0;
+        return 0;
+    }
+    if (lw_parse_i64(text, n) < 0 || *n < 0 || *n > INT32_MAX)
+        return lw_fail(LW_EUSAGE, "--n-corruptions %s: a number, or all", text);
+    return 0;
+}
+
+static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options *out)
+{
+    lw_prove_eval_options e = lw_prove_eval_defaults();
+    e.walks.env = lw_prove_env(&o->prove);
+    e.walks.fixed_batch_size = o->fixed_batch_size;
+    e.walks.rows = o->rows;
+    e.walks.cache_bytes = (size_t)o->cache_memory << 20;
+    e.walks.sample = !o->deterministic;
+    e.walks.seed = (uint64_t)cli->global.seed;
+    e.walks.precision = o->precision ? LW_NUM_BF16 : LW_NUM_F32;
+    e.corrupt = (lw_corrupt_options){
+        .filtered = o->filtered, .domains = o->domains, .seed = (uint64_t)cli->global.seed};
+    LW_TRY(count_of(o->n_corruptions, &e.corrupt.n));
+    for (int m = 0; m < LW_CORRUPT_MODES; m++) {
+        e.mode[m] = false;
+        for (int32_t i = 0; i < o->n_modes; i++)
+            e.mode[m] |= lw_str_eq(o->modes[i], lw_corrupt_mode_name((lw_corrupt_mode)m));
+    }
+    e.rank_rule = o->rank_rule;
+    e.penalty = o->penalty;
+    e.memory_limit = (size_t)o->memory_limit << 20;
+    e.save_scores = o->save_scores;
+    *out = e;
+    return 0;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+/* What an evaluation is about. */
+typedef struct opened {
+    lw_kb *kb;
+    lw_queries queries, known[3];
+    const lw_queries *sets[3];
+    int32_t n_sets;
+    lw_prove_policy policy;
+    lw_device *dev;
+} opened;
+
+static void opened_close(opened *d)
+{
+    lw_prove_policy_close(&d->policy);
+    lw_recipe_device_close(&d->dev);
+    for (size_t i = 0; i < LW_COUNT(d->known); i++)
+        lw_queries_clear(&d->known[i]);
+    lw_queries_clear(&d->queries);
+    lw_kb_free(&d->kb);
+}
+
+/* Positives of all splits that are there; names nobody knows cannot be drawn. */
+static int open_known(const lw_kb *kb, opened *d)
+{
+    static const char *const splits[] = {"train", "valid", "test"};
+    for (size_t i = 0; i < LW_COUNT(splits); i++) {
+        LW_CLEANUP(lw_problems_clear) lw_problems problems = {0};
+        const lw_query_options q = {.split = splits[i], .skip_unknown = true};
+        int rc = lw_queries_open(kb, &q, &problems, &d->known[d->n_sets]);
+        if (rc == LW_EIO)
+            continue;
+        LW_TRY(rc);
+        d->sets[d->n_sets] = &d->known[d->n_sets];
+        d->n_sets++;
+    }
+    return 0;
+}
+
+static int open_all(const lw_cli *cli, const eval_cli *o, const lw_prove_eval_options *e,
+                    lw_problems *problems, opened *d)
+{
+    const lw_query_options q = {o->prove.split, o->prove.filter_queries_by_rules,
+                                o->prove.skip_unknown, o->prove.n_queries};
+    LW_TRY(lw_prove_open(&o->prove, problems, &d->kb));
+    LW_TRY(lw_queries_open(d->kb, &q, problems, &d->queries));
+    lw_prove_warn(problems);
+    if (o->filtered)
+        LW_TRY(open_known(d->kb, d));
+    LW_TRY(lw_prove_policy_open(o->policy, o->ema, d->kb, &e->walks.env, &d->policy));
+    return lw_recipe_device(cli->global.threads, &d->dev);
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static int report(const lw_cli *cli, const eval_cli *o, const lw_prove_context *c,
+                  const lw_prove_eval *e)
+{
+    if (o->output_dir)
+        LW_TRY(lw_prove_eval_save(c, e, o->output_dir));
+    if (cli->global.json) {
+        LW_CLEANUP(lw_json_drop) json_t *j = lw_prove_eval_json(c, e);
+        lw_cli_print_json(j);
+    } else {
+        LW_CLEANUP(lw_str_clear) lw_str text = {0};
+        LW_TRY(lw_prove_eval_text(c, e, &text));
+        lw_cli_print("%s", lw_str_c(&text));
+        if (o->output_dir)
+            lw_cli_print("%s/report.html\n", o->output_dir);
+    }
+    if (e->interrupted)
+        return lw_fail(LW_ESTOPPED,
+                       "interrupted: %d of %d queries are ranked, what is reported is "
+                       "partial",
+                       e->whole, e->n_lists);
+    return 0;
+}
+
+static int evaluate(const lw_cli *cli, const eval_cli *o, lw_problems *problems, opened *d)
+{
+    LW_CLEANUP(lw_prove_eval_clear) lw_prove_eval e = {0};
+    LW_CLEANUP(lw_str_clear) lw_str command = {0}, config = {0};
+    lw_prove_eval_options eo;
+    LW_TRY(options_of(cli, o, &eo));
+    LW_TRY(open_all(cli, o, &eo, problems, d));
+    {
+        LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+        lw_cli_observer_open(&obs, cli);
+        LW_TRY(lw_prove_eval_run(d->kb, &d->queries, d->sets, d->n_sets, d->dev, &d->policy.source,
+                                 &eo, &obs.calls, &e));
+    }
+    lw_cli_command_line(cli, &command);
+    LW_TRY(lw_cli_config_yaml(cli, &config));
+    const lw_prove_context c = {.kb = d->kb,
+                                .queries = &d->queries,
+                                .o = &eo,
+                                .dataset = o->prove.dataset,
+                                .split = o->prove.split,
+                                .policy = d->policy.name,
+                                .precision = lw_precision_name(eo.walks.precision),
+                                .command = lw_str_c(&command),
+                                .config = lw_str_c(&config)};
+    return report(cli, o, &c, &e);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    lw_problems problems = {0};
+    opened d = {0};
+    int rc = evaluate(cli, config, &problems, &d);
+    opened_close(&d);
+    lw_problems_clear(&problems);
+    return rc;
+}
+
+const lw_command lw_cmd_prove_eval = {
+    .name = "prove eval",
+    .summary = "rank true triples among corrupted ones by a policy's proofs",
+    .usage = "DATASET [options]",
+    .notes = "Every query and each of its corruptions is proved by the policy, step by step; the "
+             "score is the log-probability of the walk, minus --penalty without a proof. Results "
+             "do not depend on batch size, cache, memory limit or threads. An interrupt (Ctrl-C) "
+             "reports the queries ranked so far, marked as partial, with exit code 130.",
+    .examples =
+        "leeway prove eval data/countries_s3 --policy runs/ppo --corruption-modes tail "
+        "--n-corruptions all\n"
+        "leeway prove eval data/family --policy formula --corruption-modes both "
+        "--n-test-queries 100 --json\n"
+        "leeway prove eval data/wn18rr --policy runs/ppo --n-corruptions all --memory-limit 512 "
+        "--output-dir eval",
+    .options = {lw_prove_data_options, eval_options, lw_prove_env_options},
+    .config_size = sizeof(eval_cli),
+    .run = run,
+};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A policy as the command line names it, opened for one knowledge base. */
+#ifndef LW_RECIPE_PROVE_POLICY_H
+#define LW_RECIPE_PROVE_POLICY_H
+
+#include "models/models.h"
+#include "models/models_policy.h"
+#include "recipes/recipe_walks.h"
+
+typedef struct lw_prove_policy {
+    lw_policy_config config;
+    lw_store *store;         /* frozen; NULL: uniform */
+    char *name;              /* for reports: what it is and where its weights came from */
+    lw_policy_source source; /* points into this struct: do not copy it */
+} lw_prove_policy;
+
+/*
+ * spec: "uniform", "formula" or "formula:SEED" (lw_policy_formula at the published size, for
+ * measuring), or a run, checkpoint or model folder. ema: averaged weights where there are any.
+ * LW_EFORMAT when it was made for other symbols than kb's; LW_EIO, LW_EFORMAT: no such folder, or
+ * what it lacks. out is zeroed first.
+ */
+int lw_prove_policy_open(const char *spec, bool ema, const lw_kb *kb, const lw_env_options *env,
+                         lw_prove_policy *out);
+void lw_prove_policy_close(lw_prove_policy *p);
+
+#endif
