@@ -55,14 +55,37 @@ int lw_state_rows_compile(lw_state_rows *r, lw_store *store, lw_num precision)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+static bool stands_before(lw_atom a, lw_atom b)
+{
+    if (a.p != b.p)
+        return a.p < b.p;
+    return a.arg[0] != b.arg[0] ? a.arg[0] < b.arg[0] : a.arg[1] < b.arg[1];
+}
+
+/* Goals in one order of their numbers, so that states of the same goals in another order get equal
+ * bits where their order does not matter: they tie exactly, and the first of them is chosen on any
+ * machine, rather than whichever rounding favours. */
+static const lw_atom *in_order(const lw_state_rows *r, const lw_atom *a, int32_t n, lw_atom *out)
+{
+    if (r->config.state > LW_POLICY_STATE_SUM) /* order matters to the others */
+        return a;
+    for (int32_t i = 0, k; i < n; i++) {
+        for (k = i; k > 0 && stands_before(a[i], out[k - 1]); k--)
+            out[k] = out[k - 1];
+        out[k] = a[i];
+    }
+    return out;
+}
+
 /* Rows of this run from the states at the head of the queue. */
 static void fill(void *arg, int64_t task, int worker)
 {
     lw_state_rows *r = arg;
+    lw_atom sorted[LW_PROOF_MOST_ATOMS];
     (void)worker;
     for (int64_t i = task * CHUNK; i < LW_MIN((task + 1) * CHUNK, r->running); i++) {
         int32_t slot = r->queue[(r->done + i) % r->n_slots], n = r->slot[slot].n;
-        const lw_atom *a = r->atoms + (ptrdiff_t)slot * r->most_atoms;
+        const lw_atom *a = in_order(r, r->atoms + (ptrdiff_t)slot * r->most_atoms, n, sorted);
         int32_t *p = r->predicates + i * r->most_atoms,
                 *args = r->arguments + 2 * i * r->most_atoms;
         for (int32_t k = 0; k < r->most_atoms; k++) {
