@@ -156,7 +156,8 @@ static int run_child(const lw_cli *cli, const bench_cli *o)
     LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
     if (!o->c.model)
         return lw_fail(LW_EUSAGE, "--child needs --model");
-    LW_TRY(lw_bench_startup_child(o->c.model, (int)cli->global.threads, o->child, &tree));
+    LW_TRY(lw_bench_startup_child(o->c.model, (int)cli->global.threads, cli->global.conv, o->child,
+                                  &tree));
     lw_cli_print_json(tree);
     return 0;
 }

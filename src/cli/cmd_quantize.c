@@ -57,6 +57,7 @@ static int run(const lw_cli *cli, const void *config)
     c.ema = o->weights == 1;
     c.seed = (uint64_t)cli->global.seed;
     c.threads = cli->global.threads;
+    c.conv = cli->global.conv;
     lw_cli_observer_open(&obs, cli);
     LW_TRY(lw_recipe_quantize(&c, &obs.calls, &r));
     if (cli->global.json)

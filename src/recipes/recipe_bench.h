@@ -79,7 +79,8 @@ void lw_bench_clear(lw_bench *b); /* accepts a zeroed struct */
 /* One process start of the startup suite, in the process that was started: opens the model folder,
  * compiles, makes one result. `since`: lw_now() of the parent when it started this process. New
  * reference: {"process_ms", "load_ms", "compile_ms", "first_ms", "hash"}. */
-int lw_bench_startup_child(const char *model, int threads, double since, json_t **out);
+int lw_bench_startup_child(const char *model, int threads, int32_t conv, double since,
+                           json_t **out);
 
 /* ---- what samples say ------------------------------------------------------------------------ */
 

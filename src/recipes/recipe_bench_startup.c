@@ -45,10 +45,10 @@ static json_t *answer(const double at[5], uint64_t hash)
                      1e3 * (at[4] - at[3]), "hash", text);
 }
 
-static int start(const char *model, int threads, lw_lab *lab, lw_device **dev, lw_network **net,
-                 double at[5])
+static int start(const char *model, int threads, int32_t conv, lw_lab *lab, lw_device **dev,
+                 lw_network **net, double at[5])
 {
-    LW_TRY(lw_recipe_device(threads, dev));
+    LW_TRY(lw_recipe_device_with(threads, conv, dev));
     at[1] = lw_now();
     LW_TRY(lw_network_open(model, true, net));
     at[2] = lw_now();
@@ -61,13 +61,13 @@ static int start(const char *model, int threads, lw_lab *lab, lw_device **dev, l
     return 0;
 }
 
-int lw_bench_startup_child(const char *model, int threads, double since, json_t **out)
+int lw_bench_startup_child(const char *model, int threads, int32_t conv, double since, json_t **out)
 {
     LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
     lw_lab lab = {0};
     double at[5] = {since};
-    int rc = start(model, threads, &lab, &dev, &net, at);
+    int rc = start(model, threads, conv, &lab, &dev, &net, at);
     if (rc == 0) {
         *out = answer(at, hash_of(&lab));
         rc = *out ? 0 : lw_fail(LW_ENOMEM, "no memory for the answer");
@@ -104,12 +104,25 @@ static void read_all(int fd, char *text, size_t size)
 
 static int spawn(const startup *s, int out, pid_t *pid)
 {
+    static const char *const modes[] = {[LW_CONV_MODE_AUTO] = "auto",
+                                        [LW_CONV_MODE_DIRECT] = "direct",
+                                        [LW_CONV_MODE_WINOGRAD] = "winograd"};
     char threads[16], since[40];
     posix_spawn_file_actions_t io;
     snprintf(threads, sizeof threads, "%d", s->r->dev->workers(s->r->dev->self));
     snprintf(since, sizeof since, "%.9f", lw_now());
-    const char *argv[] = {"leeway",  "bench", "startup",   "--model", s->model,
-                          "--child", since,   "--threads", threads,   NULL};
+    const char *argv[] = {"leeway",
+                          "bench",
+                          "startup",
+                          "--model",
+                          s->model,
+                          "--child",
+                          since,
+                          "--threads",
+                          threads,
+                          "--conv",
+                          modes[s->r->config->conv],
+                          NULL};
     int rc = posix_spawn_file_actions_init(&io);
     if (rc == 0)
         rc = posix_spawn_file_actions_adddup2(&io, out, STDOUT_FILENO);
@@ -187,7 +200,7 @@ static int own_result(startup *s, size_t *memory)
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
     lw_lab lab = {0};
     double at[5];
-    int rc = start(s->model, s->r->config->threads, &lab, &dev, &net, at);
+    int rc = start(s->model, s->r->config->threads, s->r->config->conv, &lab, &dev, &net, at);
     if (rc == 0) {
         snprintf(s->hash, sizeof s->hash, "%016llx", (unsigned long long)hash_of(&lab));
         *memory = lab.bytes;

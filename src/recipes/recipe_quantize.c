@@ -218,7 +218,7 @@ static int judge(const quantizing *q)
 static int run(quantizing *q)
 {
     double start = lw_now();
-    LW_TRY(lw_recipe_device(q->c->threads, &q->dev));
+    LW_TRY(lw_recipe_device_with(q->c->threads, q->c->conv, &q->dev));
     LW_TRY(lw_network_open(q->c->source, q->c->ema, &q->net));
     LW_TRY(lw_quantize_inputs_open(&q->in, q->c, q->dev, q->net));
     LW_TRY(choose_output(q));

@@ -21,6 +21,7 @@ typedef struct lw_quantize_config {
     double percentile;       /* of the values kept, in per cent */
     uint64_t seed;
     int32_t threads;
+    int32_t conv; /* lw_conv_mode */
 } lw_quantize_config;
 
 typedef struct lw_quantize_result {

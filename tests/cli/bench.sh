@@ -74,6 +74,11 @@ expect 0 bench startup --model model $quick --json
 out_has '"name": "startup_total"'
 out_has '"error": 0'
 expect 2 bench startup --child 0
+expect 0 bench startup --model model --child 0 --conv direct
+grep '"hash"' "$out" >direct
+expect 0 bench startup --model model --child 0 --conv winograd
+grep '"hash"' "$out" >winograd
+cmp -s direct winograd && fails 'startup: --conv makes no difference'
 
 expect 0 bench --list --filter unet.
 out_has 'unet.forward_b128'

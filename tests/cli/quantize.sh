@@ -43,6 +43,10 @@ for rule in mse percentile minmax; do
     out_has 'pictures on their way from noise'
 done
 cmp -s q-mse/quantization.json q-minmax/quantization.json && fails 'rules make no difference'
+for conv in direct winograd; do
+    expect 0 quantize ddpm --n 2 --batch-size 2 --steps 3 --conv $conv --output-dir q-$conv
+done
+cmp -s q-direct/quantization.json q-winograd/quantization.json && fails '--conv makes no difference'
 expect 0 quantize ddpm --n 2 --batch-size 2 --steps 3 --calibration synth:16 --output-dir q-data
 out_has 'noised pictures'
 expect 0 sample q-data --n 2 --steps 3 --precision int8 --output g.npy
