@@ -5,6 +5,10 @@
  * tokens and pixels); so does the add of a row per image ([B,C] over [B,H,W,C], an embedding)
  * behind a convolution. A producer is absorbed only when nothing else reads it. The fused node
  * stands where the last of its parts stood, so every operand is already computed there.
+ *
+ * What depends on parameters only and what does not are never fused: the former has no rows of a
+ * batch, but at batch 1 it has the shape of what has. So a picture is computed in the same way,
+ * with the same bits, in every batch, and what can be prepared is.
  */
 #include "plan/plan_pass.h"
 
@@ -84,6 +88,12 @@ static bool find_product(const lw_rewrite *r, const lw_node *n, int k, product *
     return true;
 }
 
+/* arg of the pass: which nodes of r->from depend on parameters only. */
+static bool prepared(const lw_rewrite *r, const bool *params_only, lw_val old)
+{
+    return params_only[lw_val_node(r->from, old)->index];
+}
+
 /* Puts v into operand `at`, which must be free. */
 static bool put_operand(product *p, int at, lw_val v)
 {
@@ -115,10 +125,13 @@ static bool put_addend(lw_rewrite *r, const lw_node *n, int k, product *p)
 
 /* n is add(a, b), relu(a) or silu(a) on operand k made by a product: emit the product with an
  * epilogue. */
-static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, int *rc)
+static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, const bool *params_only, int *rc)
 {
     const lw_attr_ew *ew = n->attr;
     product p;
+    for (int i = 0; i < n->n_in; i++)
+        if (prepared(r, params_only, n->in[i]) != params_only[n->index])
+            return false;
     if (!find_product(r, n, k, &p))
         return false;
     if (ew->step[0].op == LW_EW_add && n->n_in == 2 && n->in[0].id != n->in[1].id) {
@@ -159,12 +172,24 @@ static int chain_operand(chain *c, lw_val v, int mode)
     return c->n_in++;
 }
 
+/* A program of constants alone: a gradient's first factors, as large as what they multiply. */
+static bool is_constant(const lw_graph *g, const lw_node *p)
+{
+    for (int i = 0; i < p->n_in; i++)
+        if (lw_val_node(g, p->in[i])->op != LW_OP_CONST ||
+            lw_type_count(lw_val_type(g, p->in[i])) != 1)
+            return false;
+    return true;
+}
+
 /* The producer behind operand k when it can be absorbed: an elementwise node of the same shape. */
-static const lw_node *absorbable(const lw_rewrite *r, const lw_node *n, int k)
+static const lw_node *absorbable(const lw_rewrite *r, const lw_node *n, int k,
+                                 const bool *params_only)
 {
     const lw_attr_ew *a = n->attr;
     const lw_node *p = lw_val_node(r->to, lw_rewrite_map(r, n->in[k]));
     if (p->op != LW_OP_EW || a->mode[k] != LW_EW_FULL || !single_use(r, n, k) ||
+        (prepared(r, params_only, n->in[k]) != params_only[n->index] && !is_constant(r->to, p)) ||
         !lw_type_eq(((const lw_attr_ew *)p->attr)->type, a->type))
         return NULL;
     return p;
@@ -220,17 +245,17 @@ static bool build_chain(const lw_rewrite *r, const lw_node *n, const lw_node *co
 
 static int fuse_node(lw_rewrite *r, const lw_node *n, void *arg)
 {
-    (void)arg;
+    const bool *params_only = arg;
     if (n->op != LW_OP_EW)
         return lw_rewrite_copy(r, n, NULL);
     int rc = 0;
     for (int k = 0; k < n->n_in; k++)
-        if (fuse_epilogue(r, n, k, &rc))
+        if (fuse_epilogue(r, n, k, params_only, &rc))
             return rc;
     const lw_node *absorb[LW_MAX_IN] = {NULL};
     bool any = false;
     for (int k = 0; k < n->n_in; k++) {
-        absorb[k] = absorbable(r, n, k);
+        absorb[k] = absorbable(r, n, k, params_only);
         any |= absorb[k] != NULL;
     }
     chain c;
@@ -252,5 +277,10 @@ static int fuse_node(lw_rewrite *r, const lw_node *n, void *arg)
 
 int lw_pass_fuse(lw_graph **g, lw_device *dev)
 {
-    return lw_rewrite_graph(g, dev, fuse_node, NULL);
+    LW_CLEANUP(lw_free)
+    bool *params_only = lw_calloc(lw_graph_node_count(*g) + 1u, sizeof *params_only);
+    if (!params_only)
+        return LW_ENOMEM;
+    lw_plan_mark_params_only(*g, params_only);
+    return lw_rewrite_graph(g, dev, fuse_node, params_only);
 }

@@ -333,6 +333,38 @@ static void test_too_many_operands(void **state)
     lab_same_numbers(l);
 }
 
+/* An embedding of constants, as of a time that never changes: [1,C], whatever the batch. With one
+ * picture it has the shape of the picture's own row and must not be taken for one. */
+static void test_prepared_rows_stay_apart(void **state)
+{
+    (void)state;
+    for (int32_t batch = 1; batch <= 3; batch += 2) {
+        plan_lab l;
+        lab_open(&l, 1, LW_ISA_REF);
+        float table[6] = {1, 2, 3, 4, 5, 6};
+        lw_val t = lw_const(l.g, lw_type_of(LW_F32, 2, 1, 6), table);
+        lw_val e = lw_silu(l.g, lw_linear_op(l.g, t, LAB_P(&l, "w", 5, 6), LW_NOVAL));
+        lw_val row = lw_linear_op(l.g, LAB_X(&l, "x", batch, 4), LAB_P(&l, "v", 5, 4), LW_NOVAL);
+        row = lw_silu(l.g, lw_add(l.g, row, e));
+        lw_val h = lw_conv2d_op(l.g, LAB_X(&l, "h", batch, 2, 2, 3), LAB_P(&l, "k", 5, 1, 1, 3),
+                                LW_NOVAL, 1, 0);
+        h = lw_add(l.g, lw_scale(l.g, h, 2.0f),
+                   lw_reshape(l.g, e, lw_type_of(LW_F32, 4, 1, 1, 1, 5)));
+        lab_output(&l, "y", row);
+        lab_output(&l, "z", h);
+        LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(&l, "fuse");
+        assert_int_equal(lab_count(g, LW_OP_EW), 2);
+        for (int i = 0; i < 2; i++) {
+            const lw_node *n = lab_node(g, LW_OP_MATMUL, i);
+            assert_int_equal(((const lw_attr_matmul *)n->attr)->act,
+                             i == 0 ? LW_ACT_SILU : LW_ACT_NONE);
+            assert_true(n->n_in <= 3 || !lw_val_ok(n->in[3]));
+        }
+        lab_same_numbers(&l);
+        lab_close(&l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +388,7 @@ int main(void)
         LAB_CASE(test_producer_of_another_shape_stays),
         LAB_CASE(test_too_many_instructions),
         LAB_CASE(test_too_many_operands),
+        cmocka_unit_test(test_prepared_rows_stay_apart),
     };
     return cmocka_run_group_tests_name("plan_fuse", tests, NULL, NULL);
 }
