@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(name train_bits train_rules precision)
+foreach(name train_bits train_rules precision kge_bits)
   lw_test(test_${name} recipes/test_${name}.c store formats base)
   target_sources(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/recipes/recipe_lab.c)
   target_compile_definitions(test_${name} PRIVATE "LEEWAY=\"$<TARGET_FILE:leeway>\"")
@@ -12,3 +12,4 @@ lw_test(test_score recipes/test_score.c recipes backend/cpu store formats base)
 lw_test(test_walks recipes/test_walks.c recipes proof backend/cpu base)
 lw_test(test_prove_reference recipes/test_prove_reference.c recipes backend/cpu models store proof eval base)
 target_sources(test_prove_reference PRIVATE ${CMAKE_SOURCE_DIR}/tests/recipes/prove_reference.c)
+lw_test(test_kge recipes/test_kge.c recipes proof models backend/cpu store formats eval base)

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bits of embeddings: the same for any number of threads, and when a run is stopped and
+ * resumed; and, with LW_TEST_DATA, a few seconds on a published dataset. */
+#include "recipes/recipe_lab.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct {
+    const char *name, *args;
+} runs[] = {
+    {"transe", "--model transe --norm 2 --loss softplus --embedding-dim 19 --negatives 13"},
+    {"rotate", "--model rotate --embedding-dim 24 --negatives 33 --grad-accum-steps 2"},
+    {"complex", "--model complex --embedding-dim 17 --negatives 0 --inverse-relations "
+                "--regularization 0.01 --eval-every 4"},
+    {"distmult", "--model distmult --embedding-dim 40 --loss nssa --negatives 0 --ema-decay 0.9 "
+                 "--no-filter-negatives"},
+};
+
+#define TRAIN "prove kge graph --batch-size 21 --learning-rate 0.01 --log-every 2 --seed 7 "
+
+/* A ring of 60 with steps of 1 and 7; some of the longer ones are valid queries. */
+static int make_graph(void **state)
+{
+    LW_CLEANUP(lw_str_clear) lw_str facts = {0}, valid = {0};
+    if (lab_enter(state) < 0 || lw_mkdirs("graph") < 0)
+        return -1;
+    for (int i = 0; i < 60; i++) {
+        lw_str_addf(&facts, "near(e%d,e%d).\n", i, (i + 1) % 60);
+        lw_str_addf(i % 6 ? &facts : &valid, "far(e%d,e%d).\n", i, (i + 7) % 60);
+    }
+    if (lw_file_write("graph/train.txt", lw_str_c(&facts), facts.len) < 0 ||
+        lw_file_write("graph/rules.txt", "near(x,y) -> far(x,y)\n", 22) < 0)
+        return -1;
+    return lw_file_write("graph/valid.txt", lw_str_c(&valid), valid.len);
+}
+
+static void test_threads(void **state)
+{
+    static const int threads[] = {2, 3, 5};
+    char one[64], many[64];
+    (void)state;
+    for (size_t m = 0; m < LW_COUNT(runs); m++) {
+        snprintf(one, sizeof one, "%s_1", runs[m].name);
+        lab_expect(0, TRAIN "%s --steps 8 --threads 1 --output-dir %s", runs[m].args, one);
+        for (size_t t = 0; t < LW_COUNT(threads); t++) {
+            snprintf(many, sizeof many, "%s_%d", runs[m].name, threads[t]);
+            lab_expect(0, TRAIN "%s --steps 8 --threads %d --output-dir %s", runs[m].args,
+                       threads[t], many);
+            lab_same_checkpoint(one, many);
+            lab_same_logs(one, many);
+        }
+    }
+}
+
+static void test_resume(void **state)
+{
+    char whole[64], parts[64];
+    (void)state;
+    for (size_t m = 0; m < LW_COUNT(runs); m++) {
+        snprintf(whole, sizeof whole, "%s_whole", runs[m].name);
+        snprintf(parts, sizeof parts, "%s_parts", runs[m].name);
+        lab_expect(0, TRAIN "%s --steps 22 --scheduler constant --output-dir %s", runs[m].args,
+                   whole);
+        lab_expect(0, TRAIN "%s --steps 10 --scheduler constant --output-dir %s", runs[m].args,
+                   parts);
+        lab_expect(0,
+                   TRAIN "%s --steps 22 --scheduler constant --resume --threads 3 --output-dir %s",
+                   runs[m].args, parts);
+        lab_same_checkpoint(whole, parts);
+    }
+}
+
+static double number_of(const char *key)
+{
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    double x = -1.0;
+    if (lw_json_parse("stdout", lab_out, strlen(lab_out), &j) < 0 ||
+        lw_json_get_f64(j, "stdout", key, &x) < 0)
+        fail_msg("%s: %s", lw_errmsg(), lab_out);
+    return x;
+}
+
+/* Ranks do not depend on threads, and bad uses say what is wrong. */
+static void test_ranks(void **state)
+{
+    char first[sizeof lab_out];
+    (void)state;
+    lab_expect(0, TRAIN "--epochs 30 --embedding-dim 16 --negatives 32 --output-dir ranked");
+    for (int threads = 1; threads <= 4; threads += 3) {
+        lab_expect(0, "prove rank graph --kge ranked --split valid --threads %d --json", threads);
+        char *seconds = strstr(lab_out, "\"seconds\"");
+        assert_non_null(seconds);
+        if (threads > 1)
+            assert_memory_equal(first, lab_out, (size_t)(seconds - lab_out));
+        memcpy(first, lab_out, sizeof first);
+    }
+    assert_true(number_of("queries") == 10.0);
+    /* 60 entities, less the other answer that each argument of far() has: none */
+    assert_true(number_of("candidates") == 10.0 * 2.0 * 60.0);
+    lab_expect(2, "prove rank graph");
+    lab_expect(2, TRAIN "--epochs 3 --steps 4 --output-dir never");
+    assert_true(lab_one_line());
+    assert_int_equal(lw_mkdirs("other"), 0);
+    assert_int_equal(lw_file_write("other/train.txt", "near(a,b).\n", 11), 0);
+    assert_int_equal(lw_file_write("other/test.txt", "near(b,a).\n", 11), 0);
+    lab_expect(3, "prove rank other --kge ranked");
+    assert_non_null(strstr(lab_err, "60 entities"));
+}
+
+/* Random scores would have an MRR of about .02 among 271 entities. */
+static void test_countries(void **state)
+{
+    static const char *const args[] = {
+        "--model transe --embedding-dim 32 --gamma 6 --negatives 64",
+        "--model rotate --embedding-dim 32 --gamma 6 --negatives 64",
+        "--model complex --embedding-dim 32 --negatives 0 --regularization 0.005"};
+    const char *data = getenv("LW_TEST_DATA");
+    (void)state;
+    if (!data) {
+        print_message("skipped: LW_TEST_DATA is not set\n");
+        return;
+    }
+    for (size_t i = 0; i < LW_COUNT(args); i++) {
+        lab_expect(0,
+                   "prove kge %s/kg/dprl/countries_s3 %s --batch-size 128 --learning-rate 0.01 "
+                   "--epochs 60 --output-dir countries%zu",
+                   data, args[i], i);
+        lab_expect(0,
+                   "prove rank %s/kg/dprl/countries_s3 --kge countries%zu --split train "
+                   "--n-queries 200 --json",
+                   data, i);
+        double known = number_of("MRR");
+        lab_expect(0, "prove rank %s/kg/dprl/countries_s3 --kge countries%zu --json", data, i);
+        print_message("countries_s3 %s: MRR %.3f of facts, %.3f of test queries\n", args[i], known,
+                      number_of("MRR"));
+        assert_true(known > 0.9);
+        assert_true(number_of("MRR") > 0.2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_resume), cmocka_unit_test(test_ranks),
+                                       cmocka_unit_test(test_countries)};
+    return cmocka_run_group_tests_name("kge_bits", tests, make_graph, lab_leave);
+}
