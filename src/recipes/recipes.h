@@ -24,6 +24,7 @@
 #include "recipes/recipe_judge.h"
 #include "recipes/recipe_machine.h"
 #include "recipes/recipe_observer.h"
+#include "recipes/recipe_ppo.h"
 #include "recipes/recipe_precision.h"
 #include "recipes/recipe_prove_eval.h"
 #include "recipes/recipe_prove_policy.h"

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files of recipe_ppo: one training run. */
+#ifndef LW_RECIPE_PPO_RUN_H
+#define LW_RECIPE_PPO_RUN_H
+
+#include "recipes/recipe_ppo_update.h"
+
+typedef struct lw_ppo_run {
+    lw_ppo_config *c;
+    const lw_observer *obs;
+    lw_device *dev;
+    lw_kb *kb;
+    lw_problems problems;
+    lw_queries train, valid, test; /* true ones; test only says what is true */
+    lw_corruptor *corruptor;
+    bool mode[LW_CORRUPT_MODES]; /* of corruptions */
+    lw_store *store;
+    lw_ppo_net net;
+    lw_ppo_rollout rollout;
+    lw_ppo_update *update;
+    json_t *model, *state; /* config.json; what checkpoints keep */
+    int64_t updates;       /* of the weights so far */
+    double best;           /* validation MRR of best/, -1: none yet */
+    lw_ppo_rates rates;    /* of the last iteration */
+    lw_ppo_report report;
+    double explained; /* share of the targets' variance that the values explain */
+} lw_ppo_run;
+
+/* Knowledge base, queries, network, plans: all but a checkpoint. */
+int lw_ppo_run_open(lw_ppo_run *r);
+void lw_ppo_run_close(lw_ppo_run *r);
+
+#endif
