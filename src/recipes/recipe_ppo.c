@@ -85,7 +85,6 @@ static int measure(void *self, double *seconds)
 {
     lw_ppo_run *r = self;
     int64_t n, updates = r->updates;
-    lw_train_step unused;
     lw_store_slab(r->store, LW_SLAB_PARAM, &n);
     size_t bytes = (size_t)n * LW_COUNT(trained) * sizeof(float);
     float *kept = lw_bulk_alloc(bytes);
@@ -99,7 +98,6 @@ static int measure(void *self, double *seconds)
     int rc = lw_ppo_rollout_run(&r->rollout, 0);
     if (rc == 0)
         rc = lw_ppo_update_run(r->update, &r->rollout, 0, &r->rates, &r->report);
-    (void)unused;
     *seconds = lw_now() - began;
     copy_slabs(r->store, kept, true);
     r->updates = updates;
@@ -194,6 +192,7 @@ static int run(lw_ppo_run *r, lw_train_result *out)
                         .extra = r->state,
                         .curves = curves,
                         .report = report,
+                        .evaluate = r->valid.n > 0 ? lw_ppo_evaluate : NULL,
                         .advance = advance,
                         .measure = measure};
     if (c->train.dry_run)
