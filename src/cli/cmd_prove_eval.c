@@ -13,6 +13,8 @@ typedef struct eval_cli {
     const char *policy, *output_dir, *save_scores;
     int64_t cache_memory, memory_limit; /* MiB */
     double penalty;
+    const char *kge;
+    double kge_weight, kge_bonus, fail_penalty;
 } eval_cli;
 
 static const lw_option eval_options[] = {
@@ -52,6 +54,15 @@ static const lw_option eval_options[] = {
      .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties"},
     {LW_OPT(eval_cli, penalty), .name = "penalty", .fallback = "100", .max = 1e9, .group = "Scores",
      .help = "taken off the score of a candidate without a proof"},
+    {LW_OPT(eval_cli, kge), .name = "kge", .unit = "source", .group = "Scores",
+     .help = "run of `prove kge`: the score is kge-weight * log sigmoid of its score, plus "
+             "kge-bonus when proved, less fail-penalty when not"},
+    {LW_OPT(eval_cli, kge_weight), .name = "kge-weight", .fallback = "2", .max = 1e9,
+     .group = "Scores", .help = "with --kge"},
+    {LW_OPT(eval_cli, kge_bonus), .name = "kge-bonus", .fallback = "1", .max = 1e9,
+     .group = "Scores", .help = "with --kge"},
+    {LW_OPT(eval_cli, fail_penalty), .name = "fail-penalty", .fallback = "0.5", .max = 1e9,
+     .group = "Scores", .help = "with --kge; bonus 0 and penalty 0 rank by the embedding alone"},
     {LW_OPT(eval_cli, fixed_batch_size), .name = "fixed-batch-size", .fallback = "512", .min = 1,
      .max = 1 << 20, .unit = "proofs", .group = "Work", .help = "walked together"},
     {LW_OPT(eval_cli, rows), .name = "rows", .fallback = "1024", .min = 1, .max = 1 << 20,
@@ -102,6 +113,9 @@ static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_option
     e.penalty = o->penalty;
     e.memory_limit = (size_t)o->memory_limit << 20;
     e.save_scores = o->save_scores;
+    e.kge.weight = o->kge_weight;
+    e.kge.bonus = o->kge_bonus;
+    e.kge.penalty = o->fail_penalty;
     *out = e;
     return 0;
 }
@@ -116,10 +130,12 @@ typedef struct opened {
     int32_t n_sets;
     lw_prove_policy policy;
     lw_device *dev;
+    lw_kge *kge;
 } opened;
 
 static void opened_close(opened *d)
 {
+    lw_kge_close(&d->kge);
     lw_prove_policy_close(&d->policy);
     lw_recipe_device_close(&d->dev);
     for (size_t i = 0; i < LW_COUNT(d->known); i++)
@@ -145,7 +161,7 @@ static int open_known(const lw_kb *kb, opened *d)
     return 0;
 }
 
-static int open_all(const lw_cli *cli, const eval_cli *o, const lw_prove_eval_options *e,
+static int open_all(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options *e,
                     lw_problems *problems, opened *d)
 {
     const lw_query_options q = {o->prove.split, o->prove.filter_queries_by_rules,
@@ -156,7 +172,11 @@ static int open_all(const lw_cli *cli, const eval_cli *o, const lw_prove_eval_op
     if (o->filtered)
         LW_TRY(open_known(d->kb, d));
     LW_TRY(lw_prove_policy_open(o->policy, o->ema, d->kb, &e->walks.env, &d->policy));
-    return lw_recipe_device(cli->global.threads, &d->dev);
+    LW_TRY(lw_recipe_device(cli->global.threads, &d->dev));
+    if (!o->kge)
+        return 0;
+    LW_TRY(lw_kge_open(o->kge, o->ema, d->kb, d->dev, &d->kge));
+    return lw_kge_plausibility(d->kge, &e->kge);
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */

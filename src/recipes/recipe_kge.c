@@ -6,7 +6,7 @@
 
 #include "models/models.h"
 
-enum { ROWS = 1024 }; /* triples of one run */
+enum { ROWS = 256 }; /* triples of one run: those that an evaluation asks for together */
 
 uint64_t lw_kge_names(const lw_kb *kb)
 {
@@ -175,7 +175,19 @@ double lw_kge_log(double score)
     return LW_MIN(score, 0.0) - log1p(exp(-fabs(score)));
 }
 
-double lw_kge_hybrid_score(const lw_kge_hybrid *h, double score, bool proved)
+static int log_scores(void *self, const lw_atom *atoms, int32_t n, float *out)
 {
-    return h->weight * lw_kge_log(score) + (proved ? h->bonus : -h->penalty);
+    LW_TRY(lw_kge_score(self, atoms, n, out));
+    for (int32_t i = 0; i < n; i++)
+        out[i] = (float)lw_kge_log((double)out[i]);
+    return 0;
+}
+
+int lw_kge_plausibility(lw_kge *k, lw_prove_kge *out)
+{
+    LW_TRY(open_each(k));
+    out->name = "kge";
+    out->self = k;
+    out->log_score = log_scores;
+    return 0;
 }

@@ -13,6 +13,7 @@
 #include "eval/eval_rank.h"
 #include "models/models_kge.h"
 #include "proof/proof.h"
+#include "recipes/recipe_prove_eval.h"
 #include "recipes/recipe_trainer.h"
 
 /* ---- training
@@ -78,11 +79,9 @@ int lw_kge_score(lw_kge *k, const lw_atom *atoms, int64_t n, float *out);
 /* log sigmoid(score), without loss of digits far out. */
 double lw_kge_log(double score);
 
-/* The published fusion: weight * log sigmoid(score), plus bonus if proved, else minus penalty. */
-typedef struct lw_kge_hybrid {
-    double weight, bonus, penalty; /* 2, 1, 0.5 */
-} lw_kge_hybrid;
-double lw_kge_hybrid_score(const lw_kge_hybrid *h, double score, bool proved);
+/* Sets name, self and log_score of the fusion with proofs (recipe_prove_eval.h); k must live as
+ * long as they are used. */
+int lw_kge_plausibility(lw_kge *k, lw_prove_kge *out);
 
 /* ---- ranks among all entities
  * -------------------------------------------------------------------------------- */

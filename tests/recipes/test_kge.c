@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embeddings: the loss and its gradient against plain loops, what a step is fed, scores, fusion,
- * and a small graph learned. */
+/* Embeddings: the loss and its gradient against plain loops, what a step is fed, scores, and
+ * a small graph learned. */
 #include "unit/test_proof_util.h"
 
 #include <math.h>
@@ -349,18 +349,15 @@ static void test_feed(void **state)
     lw_kb_free(&kb);
 }
 
-/* ---- scores and fusion
+/* ---- scores
  * -------------------------------------------------------------------------------- */
 
-static void test_fusion(void **state)
+static void test_logs(void **state)
 {
-    const lw_kge_hybrid h = {2.0, 1.0, 0.5};
     (void)state;
     assert_true(fabs(lw_kge_log(0.0) - log(0.5)) < 1e-15);
     assert_true(fabs(lw_kge_log(-800.0) + 800.0) < 1e-9); /* where exp underflows */
     assert_true(lw_kge_log(50.0) < lw_kge_log(60.0) && lw_kge_log(60.0) < 0.0);
-    assert_true(fabs(lw_kge_hybrid_score(&h, 0.3, true) - (2.0 * lw_kge_log(0.3) + 1.0)) < 1e-15);
-    assert_true(fabs(lw_kge_hybrid_score(&h, 0.3, false) - (2.0 * lw_kge_log(0.3) - 0.5)) < 1e-15);
 }
 
 /* Single scores are those of the table, and do not depend on how many are asked for. */
@@ -396,6 +393,12 @@ static void test_scores(void **state)
         ok(lw_kge_score(k, &a, 1, &one));
         assert_true(one == all[i]);
     }
+    lw_prove_kge hook = {.weight = 2.0};
+    float logs[2];
+    ok(lw_kge_plausibility(k, &hook));
+    ok(hook.log_score(hook.self, kb->facts.atom, 2, logs));
+    for (int i = 0; i < 2; i++)
+        assert_true(fabs((double)logs[i] - lw_kge_log((double)all[i])) < 1e-6);
     lw_kb_free(&kb);
 }
 
@@ -403,7 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step),   cmocka_unit_test(test_feed),
-        cmocka_unit_test(test_fusion), cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_logs),   cmocka_unit_test(test_scores),
         cmocka_unit_test(test_learns), cmocka_unit_test(test_inverse_relations),
     };
     return cmocka_run_group_tests_name("kge", tests, NULL, NULL);
