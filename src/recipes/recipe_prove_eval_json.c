@@ -189,7 +189,7 @@ static void add_times(const lw_prove_eval *e, lw_str *out)
                 (long long)w->states_offered, (long long)w->states_scored);
     if (w->states_wanted > 0)
         lw_str_addf(out, ", %.1f %% found in the cache", 100 * lw_prove_hit_rate(e));
-    lw_str_addf(out, "\n%.3f s with %d thread%s, %.4g ms a candidate; batch %d, %s\n", e->seconds,
+    lw_str_addf(out, "\n%.3g s with %d thread%s, %.4g ms a candidate; batch %d, %s\n", e->seconds,
                 e->threads, e->threads == 1 ? "" : "s",
                 1e3 * e->seconds / (double)LW_MAX(e->candidates, 1), e->used.fixed_batch_size,
                 lw_fmt_bytes(size, e->bytes));
@@ -221,7 +221,7 @@ int lw_prove_eval_text(const lw_prove_context *c, const lw_prove_eval *e, lw_str
     if (known > 0)
         lw_str_addf(out, "passed over: %lld known positives\n", (long long)known);
     if (missing > 0)
-        lw_str_addf(out, "missing: %lld corruptions that there are not\n", (long long)missing);
+        lw_str_addf(out, "missing: %lld corruptions: there are no more\n", (long long)missing);
     if (alone > 0)
         lw_str_addf(out, "warning: %lld of %d are ranked against nothing\n", (long long)alone,
                     e->whole);

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway prove eval: numbers that can be checked by hand, files, bad input, interrupts.
+
+mkdir land
+{
+    printf 'in(rome,italy).\nin(nice,france).\nin(bonn,germany).\nin(paris,france).\n'
+    printf 'near(rome,nice).\nnear(bonn,paris).\n'
+} >land/train.txt
+printf 'city rome nice bonn paris\nland italy france germany\n' >land/domain2constants.txt
+printf 'r0:1:in(x,y) -> of(x,y)\n' >land/rules.txt
+printf 'of(rome,italy).\nof(nice,france).\n' >land/test.txt
+printf 'of(rome,italy) 1\nof(nice,france) 1\n' >land/test_depths.txt
+
+# one rule, no choice but Endf: only true triples have a proof
+expect 0 prove eval land --no-end-proof-action --corruption-modes tail --n-corruptions all
+out_has 'land, test: 2 queries by uniform'
+out_has 'rank realistic: 1 + higher + ties/2'
+out_has 'tail            2  1.0000  1.0000  1.0000   1.0000       1.00  1.0000      100.0 %            4         0.0 %'
+expect 0 prove eval land --no-end-proof-action --n-corruptions all --no-filtered --json --output-dir all
+for key in candidates query_steps states_scored seconds MRR Hits@1 Hits@3 Hits@10 per_mode rank_rule cuts AUC-PR \
+    by_predicate by_published_depth by_depth_walked interrupted cache_hit_rate; do
+    out_has "\"$key\":"
+done
+out_has '"candidates": 14' # 2 + 4 tails, 2 + 6 heads
+out_has '"rank_rule": "realistic"'
+out_has '"interrupted": false'
+for file in summary.json per_query.csv report.html; do
+    [ -s all/$file ] || fails "no $file"
+done
+grep -q '^head,2,of,nice,france,1.5,.*,1,proved,1,1,0,1,3,1,0,0,realistic$' all/per_query.csv ||
+    fails 'paris is in france too: half a tie'
+grep -q 'realistic: 1 + higher + ties/2' all/report.html || fails 'the page does not say how ranks are made'
+expect 0 prove eval land --no-end-proof-action --n-corruptions all --rank-rule pessimistic --no-filtered --json
+out_has '"rank_rule": "pessimistic"'
+out_has '"MRR": 0.875' # heads (1 + 1/2) / 2, tails 1
+
+# filtered: in(paris,france) is known, of(paris,france) is not until a split has it
+printf 'of(paris,france).\n' >land/valid.txt
+expect 0 prove eval land --no-end-proof-action --n-corruptions all --corruption-modes head --json
+out_has '"known": 1'
+out_has '"MRR": 1.0'
+
+# the same numbers for any batch, rows, threads and memory limit; formula: a network
+for policy in uniform formula:4; do
+    expect 0 prove eval land --policy $policy --corruption-modes head,tail,both --n-corruptions 3 --output-dir one \
+        --save-scores one.csv
+    expect 0 prove eval land --policy $policy --corruption-modes both,tail,head --n-corruptions 3 --output-dir two \
+        --save-scores two.csv --fixed-batch-size 3 --rows 5 --threads 2 --cache-memory 0 --memory-limit 200
+    cmp -s one/per_query.csv two/per_query.csv || fails "$policy: other ranks in other batches"
+    cmp -s one.csv two.csv || fails "$policy: other scores in other batches"
+    [ "$(wc -l <one.csv)" -eq "$((1 + $(sed -n 's/.*"candidates": \([0-9]*\).*/\1/p' one/summary.json)))" ] ||
+        fails "$policy: not every candidate was saved"
+done
+expect 0 prove eval land --n-corruptions 100 # more than there are
+out_has 'missing: 391 corruptions: there are no more'
+expect 0 prove eval land --seed 3 --n-queries 1 --json
+out_has '"queries": 1'
+
+# bad input
+expect 2 prove eval land --corruption-modes heads
+err_has 'corruption-modes'
+expect 2 prove eval land --n-corruptions some
+err_has '--n-corruptions some: a number, or all'
+expect 2 prove eval land --n-corruptions -3
+expect 2 prove eval land --rank-rule best
+expect 2 prove eval land --padding-atoms 65
+expect 4 prove eval land --policy nowhere
+err_has 'nowhere'
+expect 2 prove eval land --policy formula:x
+expect 5 prove eval land --policy formula --memory-limit 1
+err_has 'a memory limit of 1 MiB'
+expect 4 prove eval land --split train2
+cp -r land unknown
+printf 'of(rome,spain).\n' >unknown/test.txt
+expect 3 prove eval unknown
+err_has 'unknown/test.txt:1: constant spain is in no fact, rule or domain'
+expect 2 prove eval unknown --skip-unknown
+err_has 'there is no query to rank'
+cp -r land bare
+rm bare/domain2constants.txt
+expect 2 prove eval bare --domains yes
+err_has 'domain2constants.txt'
+
+# an interrupt reports what is ranked, marked, with exit code 130
+if [ -d "${LW_TEST_DATA:-/nowhere}/kg/dprl/wn18rr" ]; then
+    "$program" prove eval "$LW_TEST_DATA/kg/dprl/wn18rr" --n-corruptions all --threads 1 --no-progress >"$out" 2>"$err" &
+    pid=$!
+    sleep 4
+    kill -INT $pid
+    wait $pid
+    [ $? -eq 130 ] || fails 'SIGINT is exit code 130'
+    out_has 'PARTIAL: interrupted'
+    err_has 'what is reported is partial'
+else
+    echo 'skipped: interrupt (LW_TEST_DATA names a directory of data)'
+fi
