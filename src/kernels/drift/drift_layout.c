@@ -68,11 +68,13 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     d->tile = s->regime == LW_DRIFT_TILE ||
               (s->regime == LW_DRIFT_AUTO &&
                (entries <= 8192 || (entries <= 65536 && d->groups >= 8)));
-    ptrdiff_t rows = round_up((s->n + LW_DRIFT_BLOCKS - 1) / LW_DRIFT_BLOCKS, LW_DRIFT_LANES);
+    d->kept = strips_kept(s, d);
+    d->ahead = !d->tile && d->kept < d->strips;
+    ptrdiff_t most = d->ahead ? LW_DRIFT_AHEAD_BLOCKS : LW_DRIFT_BLOCKS,
+              rows = round_up((s->n + most - 1) / most, LW_DRIFT_LANES);
     d->rows = d->tile ? s->n : rows;
     d->blocks = (s->n + d->rows - 1) / d->rows;
     d->batch = d->tile ? groups_of_task(s, d) : 1;
-    d->kept = strips_kept(s, d);
     lw_drift_pack_of(&pack, s, d);
     d->packs_kept = !d->tile ||
                     (double)d->groups * (double)pack.floats * 4.0 <= (double)LW_DRIFT_PACKS;
@@ -92,7 +94,7 @@ void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_dri
     pack->tn = take_floats(&at, d->m);
     pack->xn = take_floats(&at, d->lp);
     pack->w = take_floats(&at, d->m);
-    pack->base = take_floats(&at, 2 * d->cp);
+    pack->base = take_floats(&at, 3 * d->cp);
     pack->mean = take_floats(&at, d->cp);
     pack->xt = take_floats(&at, round_up(d->lp, LW_DRIFT_NR) * s->c);
     pack->floats = at;
@@ -139,7 +141,11 @@ void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_
     map->u = take(&at, sweep * groups * k * m * real);
     map->v_i = take(&at, sweep * groups * k * lp * real);
     map->rsum = take(&at, sweep * groups * k * lp * real);
-    map->csum = take(&at, sweep * groups * (blocks + 1) * k * m * real);
+    size_t ahead = (size_t)d->ahead, parts = ahead ? 3 * blocks : blocks;
+    map->rmom = take(&at, ahead * groups * k * 3 * lp * real);
+    map->csum = take(&at, sweep * groups * (parts + 1) * k * m * real);
+    map->probes = take(&at, ahead * groups * LW_DRIFT_PROBES * 2 * sizeof(double));
+    map->guess = take(&at, ahead * sizeof(double));
     map->stats = take(&at, (size_t)LW_DRIFT_STATS(LW_DRIFT_MAX_TAU) * sizeof(double));
     map->bytes = at;
 }
@@ -157,8 +163,10 @@ int64_t lw_drift_tasks(const lw_drift_shape *s, int phase)
     lw_drift_dims_of(&d, s);
     if (d.tile)
         return phase == TILE_SCALE || phase == TILE_LAMBDA ? 1 : (d.groups + d.batch - 1) / d.batch;
-    if (phase == SWEEP_SCALE || phase == SWEEP_LAMBDA)
+    if (phase == SWEEP_SCALE || phase == SWEEP_GUESS || phase == SWEEP_LAMBDA)
         return 1;
+    if (phase == SWEEP_PROBE)
+        return d.ahead ? d.groups * LW_DRIFT_PROBES : 1;
     return phase == SWEEP_PACK || phase == SWEEP_MINIMA || phase == SWEEP_MERGE
                ? d.groups
                : d.groups * d.blocks;

@@ -11,6 +11,8 @@
 #define LW_DRIFT_ROWS 32                 /* targets of a tile that stays in the first cache */
 #define LW_DRIFT_TARGETS 128             /* targets of a tile, most */
 #define LW_DRIFT_BLOCKS 64               /* most blocks of a group (tasks of a sweep) */
+#define LW_DRIFT_AHEAD_BLOCKS 32         /* the same where sums are taken ahead */
+#define LW_DRIFT_PROBES 8                /* tasks of a group's guess */
 #define LW_DRIFT_PACKS ((size_t)4 << 20) /* TILE keeps packed operands up to this size */
 #define LW_DRIFT_BATCH 16                /* most groups of a task */
 #define LW_DRIFT_DIRECT \
@@ -20,10 +22,13 @@
 enum { TILE_DIST, TILE_SCALE, TILE_FIELD, TILE_LAMBDA, TILE_COMBINE, TILE_PHASES };
 enum {
     SWEEP_PACK,    /* group: centre, pack, norms, weights */
-    SWEEP_DIST,    /* group x block: distances, S, minima */
+    SWEEP_PROBE,   /* ahead, group x probe: distances of a few samples */
+    SWEEP_GUESS,   /* ahead, one: guess of S */
+    SWEEP_DIST,    /* group x block: distances, S, minima; ahead: sums */
     SWEEP_SCALE,   /* one: S */
     SWEEP_MINIMA,  /* group: target minima over blocks; factors of the sums */
-    SWEEP_SUM,     /* group x block: exponential sums over targets and over samples */
+    SWEEP_SUM,     /* group x block: exponential sums over targets and over samples, where those
+                    * ahead do not serve */
     SWEEP_MERGE,   /* group: the latter over blocks */
     SWEEP_FIELD,   /* group x block: V and its moments */
     SWEEP_LAMBDA,  /* one: m, lambda, loss */
@@ -49,6 +54,7 @@ typedef struct lw_drift_dims {
     ptrdiff_t moments;      /* K (K + 1) / 2 products V_a . V_b */
     ptrdiff_t kept;         /* strips of a group whose distances are kept in work */
     int tile;               /* regime is TILE */
+    int ahead;              /* SWEEP: distances are not all kept; see drift_ahead.inc */
     int packs_kept;         /* packed operands stay in work between phases */
 } lw_drift_dims;
 
@@ -64,7 +70,10 @@ typedef struct lw_drift_map {
     size_t range;  /* SWEEP: float [groups][16], see drift_factors */
     size_t u, v_i; /* SWEEP: float [groups][K][m] and [groups][K][lp], factors of the sums */
     size_t rsum;   /* SWEEP: float [groups][K][lp] */
-    size_t csum;   /* SWEEP: float [groups][blocks + 1][K][m] */
+    size_t rmom;   /* ahead: float [groups][K][3][lp] */
+    size_t csum;   /* SWEEP: float [groups][parts + 1][K][m]; a part a block, ahead three */
+    size_t probes; /* ahead: double [groups][PROBES][2] */
+    size_t guess;  /* ahead: double */
     size_t stats;  /* double: S after *_SCALE, all of stats after *_LAMBDA */
     size_t bytes;
 } lw_drift_map;
@@ -90,7 +99,7 @@ typedef struct lw_drift_pack {
     ptrdiff_t tn;   /* [m] squared norms */
     ptrdiff_t xn;   /* [lp] of the generated, 1e36 in lanes without one */
     ptrdiff_t w;    /* [m] weights */
-    ptrdiff_t base; /* [2][cp] sum of w t over negatives, over positives */
+    ptrdiff_t base; /* [3][cp] sum of w t over negatives, over positives, over the generated */
     ptrdiff_t mean; /* [cp] the centre */
     ptrdiff_t xt;   /* [lp / NR rounded up][C][NR]: generated samples, transposed */
     ptrdiff_t floats;
