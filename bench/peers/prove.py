@@ -110,7 +110,6 @@ def options(argv=None):
     p.add_argument("--seed", type=int, default=42, help="of the formula weights (42)")
     p.add_argument("--fixed-batch-size", type=int, default=512)
     p.add_argument("--max-depth", type=int, default=20)
-    p.add_argument("--numbering", choices=("canonical", "published"), default="canonical")
     p.add_argument("--facts", choices=("padded", "compact"), default="padded",
                    help="padded: to the largest predicate, as published; compact: to the most "
                         "matches in the batch, kinder to PyTorch")
@@ -151,7 +150,7 @@ def main():
     os.makedirs(o.work, exist_ok=True)
     leeway = compare.read_scores(o.scores) if o.scores else compare.run_leeway(o)
     base = Base(o.dataset, o.rules)
-    limits = Limits(depth=o.max_depth, facts=o.facts, numbering=o.numbering)
+    limits = Limits(depth=o.max_depth, facts=o.facts)
     net = Policy(base.n_constants, base.n_predicates + 3).set_formula(o.seed).eval()
     evaluator = Evaluator(Env(base, limits), net, o)
     queries = torch.tensor([base.atom(a) for a in leeway.atoms])

@@ -28,8 +28,6 @@ def read_scores(path):
 
 def arguments(o):
     more = ["--rules", o.rules] if o.rules else []
-    if o.numbering == "published":
-        more += ["--numbering", "published"]
     if o.autocast:
         more += ["--precision", "bf16"]
     return [o.leeway, "prove", "eval", o.dataset, "--n-test-queries", str(o.queries),

@@ -4,8 +4,9 @@ step on tensors of one size. Successors of a state are [B, 120, 26, 3] goals whi
 and [B, 120, 6, 3] when they are offered. Facts of a predicate are padded to the largest predicate's
 number of facts (or, with facts="compact", to the most matches in this batch).
 
-Order, limits and numbering are those of docs/proof.md: facts, then rules; at most `states`
-successors; those with more than `atoms` goals rejected; those on the path dropped; Endf last."""
+Order and limits are those of docs/proof.md: facts, then rules; at most `states` successors; those
+with more than `atoms` goals rejected; those on the path dropped; Endf last. Variables are numbered
+by first appearance in each state."""
 from dataclasses import dataclass
 
 import torch
@@ -17,10 +18,8 @@ class Limits:
     depth: int = 20
     atoms: int = 6
     states: int = 120
-    variables: int = 100  # numbers that variables may have
     body_steps: int = 10  # columns of a derived state: atoms + longest body * this
     facts: str = "padded"
-    numbering: str = "canonical"
 
 
 @dataclass
@@ -30,7 +29,6 @@ class State:
     current: torch.Tensor   # [B, A, 3]
     derived: torch.Tensor   # [B, S, A, 3]
     count: torch.Tensor     # [B] successors
-    next_var: torch.Tensor  # [B] published numbering: first unused variable
     depth: torch.Tensor     # [B]
     done: torch.Tensor      # [B]
     proved: torch.Tensor    # [B]
@@ -155,16 +153,6 @@ class Env:
         args = torch.where(free, number, args).unflatten(-1, (states.shape[-2], 2))
         return torch.cat([states[..., :1], args], -1)
 
-    def published(self, states, next_var):
-        """One shift for all successors of a query."""
-        args = states[..., 1:]
-        free = args > self.constants
-        least = torch.where(free, args, 1 << 40).flatten(1).min(1).values
-        shift = torch.where(least < 1 << 40, next_var - least, 0)
-        args = torch.where(free, args + shift[:, None, None, None], args)
-        most = torch.where(free, args, 0).flatten(1).max(1).values
-        return torch.cat([states[..., :1], args], -1), torch.maximum(next_var, most + 1)
-
     # ---- successors ------------------------------------------------------------------------------
 
     def derive(self, current, next_var, query):
@@ -182,19 +170,13 @@ class Env:
         real = torch.arange(o.states) < count[:, None]
         return out, real, proved | (real & (n_atoms == 0)).any(1), n_atoms
 
-    def offer(self, current, next_var, query, seen, n_seen):
-        """What the policy may choose from: [B,S,A,3], how many, the next free variable."""
+    def offer(self, current, query, seen, n_seen):
+        """What the policy may choose from: [B,S,A,3], and how many."""
         o = self.limits
-        if o.numbering == "canonical":
-            next_var = current[..., 1:].flatten(1).max(1).values.clamp(min=self.constants) + 1
+        next_var = current[..., 1:].flatten(1).max(1).values.clamp(min=self.constants) + 1
         out, keep, proved, n_atoms = self.derive(current, next_var, query)
-        if o.numbering == "published":
-            out, next_var = self.published(out, next_var)
         keep = keep & (n_atoms <= o.atoms) & ~proved[:, None]
-        keep = keep & (out[..., 1:].flatten(2).max(2).values <= self.constants + o.variables)
-        out = out[:, :, :o.atoms]
-        if o.numbering == "canonical":
-            out = self.canonical(out)
+        out = self.canonical(out[:, :, :o.atoms])
         on_path = self.hashes(out)[:, :, None] == seen[:, None]
         on_path = on_path & (torch.arange(seen.shape[1]) < n_seen[:, None])[:, None]
         places, count = first_places(keep & ~on_path.any(2), o.states)
@@ -205,7 +187,7 @@ class Env:
                            torch.where(terminal, self.base.false, self.base.endf))
         here = torch.arange(o.states) == count[:, None]
         out[:, :, 0, 0] = torch.where(here, last[:, None], out[:, :, 0, 0])
-        return out, count + 1, next_var
+        return out, count + 1
 
     def begin(self, query):
         n, o = len(query), self.limits
@@ -215,9 +197,8 @@ class Env:
         seen[:, 0] = self.hashes(current)
         ones = torch.ones(n, dtype=torch.long)
         none = torch.zeros(n, dtype=torch.bool)
-        derived, count, next_var = self.offer(current, ones * (self.constants + 1), query, seen,
-                                              ones)
-        return State(query, current, derived, count, next_var, ones * 0, none, none, seen, ones)
+        derived, count = self.offer(current, query, seen, ones)
+        return State(query, current, derived, count, ones * 0, none, none, seen, ones)
 
     def step(self, s, choice):
         """Every query goes on, derives and is numbered; those that are done keep their state."""
@@ -233,5 +214,5 @@ class Env:
                              self.hashes(current)[:, None])
         seen = s.seen.scatter(1, place, hashes)
         n_seen = (s.n_seen + ~s.done).clamp(max=o.depth + 1)
-        derived, count, next_var = self.offer(current, s.next_var, s.query, seen, n_seen)
-        return State(s.query, current, derived, count, next_var, depth, done, proved, seen, n_seen)
+        derived, count = self.offer(current, s.query, seen, n_seen)
+        return State(s.query, current, derived, count, depth, done, proved, seen, n_seen)

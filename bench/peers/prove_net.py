@@ -79,7 +79,7 @@ class Policy(nn.Module):
     def __init__(self, constants, predicates, variables=1000, embed=250, hidden=256, blocks=8):
         """predicates: with the three terminals."""
         super().__init__()
-        self.embed = embed
+        self.embed, self.base = embed, 1 + constants + variables
         self.constant_embedding = nn.Embedding(1 + constants + variables, embed, padding_idx=0)
         self.predicate_embedding = nn.Embedding(1 + predicates, embed, padding_idx=0)
         self.shared_body = Body(embed, hidden, blocks)
@@ -105,7 +105,11 @@ class Policy(nn.Module):
                 p.copy_(torch.from_numpy(w))
 
     def states(self, index):
-        """[.., A, 3] -> [.., E]: p + h - t of every goal, and the mean, in which padding counts."""
+        """[.., A, 3] -> [.., E]: p + h - t of every goal, and the mean, in which padding counts.
+        Goals are summed in one order, so that the same goals in another order tie exactly."""
+        keys = (index[..., 0] * self.base + index[..., 1]) * self.base + index[..., 2]
+        order = keys.argsort(-1, descending=True)
+        index = index.gather(-2, order[..., None].expand_as(index))
         p = self.predicate_embedding(index[..., 0])
         args = self.constant_embedding(index[..., 1:])
         return (p + args[..., 0, :] - args[..., 1, :]).mean(-2)
