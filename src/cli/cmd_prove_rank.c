@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leeway prove rank: queries ranked among all entities by an embedding alone. */
+/* leeway prove rank: queries ranked among their corruptions by an embedding alone. */
 #include <stdio.h>
 
 #include "cli/cmd_prove.h"
@@ -7,8 +7,8 @@
 
 typedef struct rank_cli {
     lw_prove_cli data;
-    const char *kge;
-    int32_t domains, rule;
+    const char *kge, *n_corruptions, *modes[LW_CORRUPT_MODES];
+    int32_t n_modes, domains, rule;
     bool filtered;
 } rank_cli;
 
@@ -20,6 +20,12 @@ static const lw_option options[] = {
     {LW_OPT(rank_cli, data.n_queries), .name = "n-queries", .aliases = "n-test-queries",
      .fallback = "0", .max = 1e9, .unit = "queries", .group = "Queries",
      .help = "only the first ones, 0: all"},
+    {LW_OPT(rank_cli, n_corruptions), .name = "n-corruptions", .fallback = "all", .unit = "number",
+     .group = "Queries",
+     .help = "false answers of each query in each mode: all, or so many drawn without replacement"},
+    {LW_OPT_LIST(rank_cli, modes, n_modes), .name = "corruption-modes", .fallback = "head,tail",
+     .choices = "head|tail|both", .group = "Queries",
+     .help = "what is asked for; both: heads and tails in one list, half of each"},
     {LW_OPT(rank_cli, filtered), .name = "filtered", .fallback = "true", .group = "Queries",
      .help = "other true triples of all splits are no false answers"},
     {LW_OPT(rank_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
@@ -36,6 +42,7 @@ typedef struct ranking {
     lw_kb *kb;
     lw_corruptor *pool;
     lw_queries known[SPLITS], queries;
+    int64_t drawn; /* corruptions of a list, 0: all */
     lw_kge_ranks ranks;
 } ranking;
 
@@ -49,7 +56,7 @@ static void ranking_clear(ranking *r)
 }
 
 /* The positives of all splits there are; an absent valid or test file is none. */
-static int open_pool(const rank_cli *o, lw_problems *problems, ranking *r)
+static int open_pool(const rank_cli *o, int64_t seed, lw_problems *problems, ranking *r)
 {
     static const char *const splits[SPLITS] = {"test", "valid", "train"};
     const lw_queries *sets[SPLITS];
@@ -62,21 +69,41 @@ static int open_pool(const rank_cli *o, lw_problems *problems, ranking *r)
         LW_TRY(rc);
         sets[n++] = &r->known[i];
     }
-    const lw_corrupt_options c = {.filtered = o->filtered, .domains = o->domains};
+    const lw_corrupt_options c = {
+        .n = r->drawn, .filtered = o->filtered, .domains = o->domains, .seed = (uint64_t)seed};
     return lw_corruptor_new(r->kb, &c, sets, n, &r->pool);
+}
+
+static int count_of(const char *text, int64_t *n)
+{
+    *n = 0;
+    if (lw_str_eq(text, "all") || (lw_parse_i64(text, n) == 0 && *n >= 0 && *n <= INT32_MAX))
+        return 0;
+    return lw_fail(LW_EUSAGE, "--n-corruptions %s: a number, or all", text);
+}
+
+static lw_kge_rank_options rank_options(const rank_cli *o, const ranking *r)
+{
+    lw_kge_rank_options k = {.pool = r->pool, .drawn = r->drawn > 0};
+    for (int m = 0; m < LW_CORRUPT_MODES; m++)
+        for (int32_t i = 0; i < o->n_modes; i++)
+            k.mode[m] |= lw_str_eq(o->modes[i], lw_corrupt_mode_name((lw_corrupt_mode)m));
+    return k;
 }
 
 static int work(const lw_cli *cli, const rank_cli *o, lw_problems *problems, ranking *r)
 {
     const lw_query_options q = {
         .split = o->data.split, .skip_unknown = o->data.skip_unknown, .limit = o->data.n_queries};
+    LW_TRY(count_of(o->n_corruptions, &r->drawn));
     LW_TRY(lw_prove_open(&o->data, problems, &r->kb));
     LW_TRY(lw_queries_open(r->kb, &q, problems, &r->queries));
-    LW_TRY(open_pool(o, problems, r));
+    LW_TRY(open_pool(o, cli->global.seed, problems, r));
     lw_prove_warn(problems);
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);
-    return lw_kge_rank_source(o->kge, r->kb, r->pool, &r->queries, cli->global.threads, &obs.calls,
+    const lw_kge_rank_options ro = rank_options(o, r);
+    return lw_kge_rank_source(o->kge, r->kb, &ro, &r->queries, cli->global.threads, &obs.calls,
                               &r->ranks);
 }
 
@@ -90,17 +117,20 @@ static json_t *metrics_json(const lw_rank_sum *sum)
 
 static json_t *report_json(const rank_cli *o, const ranking *r)
 {
-    json_t *j = metrics_json(&r->ranks.both[o->rule]), *modes = json_object(),
+    json_t *j = metrics_json(&r->ranks.all[o->rule]), *modes = json_object(),
            *rules = json_object();
-    json_object_set_new(modes, "head", metrics_json(&r->ranks.sum[0][o->rule]));
-    json_object_set_new(modes, "tail", metrics_json(&r->ranks.sum[1][o->rule]));
+    for (int m = 0; m < LW_CORRUPT_MODES; m++)
+        if (r->ranks.sum[m][0].n > 0)
+            json_object_set_new(modes, lw_corrupt_mode_name((lw_corrupt_mode)m),
+                                metrics_json(&r->ranks.sum[m][o->rule]));
     for (int i = 0; i < LW_RANK_RULES; i++)
         json_object_set_new(rules, lw_rank_rule_name((lw_rank_rule)i),
-                            metrics_json(&r->ranks.both[i]));
+                            metrics_json(&r->ranks.all[i]));
     json_object_set_new(j, "per_mode", modes);
     json_object_set_new(j, "per_rule", rules);
     json_object_set_new(j, "rank_rule", json_string(lw_rank_rule_text((lw_rank_rule)o->rule)));
     json_object_set_new(j, "queries", json_integer(r->queries.n));
+    json_object_set_new(j, "n_corruptions", json_integer((json_int_t)r->drawn));
     json_object_set_new(j, "candidates", json_integer((json_int_t)r->ranks.candidates));
     json_object_set_new(j, "filtered", json_boolean(o->filtered));
     json_object_set_new(j, "memory", json_integer((json_int_t)r->ranks.bytes));
@@ -117,19 +147,20 @@ static void print_row(const char *name, const lw_rank_sum *sum)
 
 static void print_report(const rank_cli *o, const ranking *r)
 {
-    lw_cli_print("%s, %s: %d queries, both sides, %lld candidates in %.3g s\n", o->data.dataset,
-                 o->data.split, (int)r->queries.n, (long long)r->ranks.candidates,
-                 r->ranks.seconds);
-    lw_cli_print("rank = %s%s\n", lw_rank_rule_text((lw_rank_rule)o->rule),
-                 o->filtered ? ", filtered" : "");
-    lw_cli_print("%-12s %8s %8s %8s %8s %10s\n", "", "MRR", "Hits@1", "Hits@3", "Hits@10",
-                 "mean rank");
-    print_row("head", &r->ranks.sum[0][o->rule]);
-    print_row("tail", &r->ranks.sum[1][o->rule]);
-    print_row("both", &r->ranks.both[o->rule]);
+    lw_cli_print("%s, %s: %d queries, %lld candidates in %.3g s\n", o->data.dataset, o->data.split,
+                 (int)r->queries.n, (long long)r->ranks.candidates, r->ranks.seconds);
+    lw_cli_print("rank %s; ", lw_rank_rule_text((lw_rank_rule)o->rule));
+    if (r->drawn)
+        lw_cli_print("%lld corruptions drawn for each list", (long long)r->drawn);
+    else
+        lw_cli_print("all corruptions");
+    lw_cli_print("%s\n%-12s %8s %8s %8s %8s %10s\n", o->filtered ? ", filtered" : "", "", "MRR",
+                 "Hits@1", "Hits@3", "Hits@10", "mean rank");
+    for (int m = 0; m < LW_CORRUPT_MODES; m++)
+        if (r->ranks.sum[m][0].n > 0)
+            print_row(lw_corrupt_mode_name((lw_corrupt_mode)m), &r->ranks.sum[m][o->rule]);
     for (int i = 0; i < LW_RANK_RULES; i++)
-        if (i != o->rule)
-            print_row(lw_rank_rule_name((lw_rank_rule)i), &r->ranks.both[i]);
+        print_row(lw_rank_rule_name((lw_rank_rule)i), &r->ranks.all[i]);
 }
 
 static int run(const lw_cli *cli, const void *config)
@@ -151,11 +182,15 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_prove_rank = {
     .name = "prove rank",
-    .summary = "rank queries among all entities by an embedding alone",
+    .summary = "rank queries among all or drawn corruptions by an embedding alone",
     .usage = "DATASET --kge RUN [options]",
-    .notes = "Heads and tails of every query, against all entities that are no other true answer. "
-             "Scores are made in blocks of queries, so memory does not grow with their number.",
+    .notes =
+        "With all corruptions, queries are scored in blocks against the whole table; memory does "
+        "not grow with their number. `prove eval --kge RUN --kge-bonus 0 --fail-penalty 0` "
+        "ranks the same drawn candidates, but walks proofs too.",
     .examples = "leeway prove rank data/family --kge runs/rotate\n"
+                "leeway prove rank data/family --kge runs/rotate --n-corruptions 100 "
+                "--corruption-modes both\n"
                 "leeway prove rank data/wn18rr --kge runs/complex --split valid --json",
     .options = {lw_prove_data_options, options},
     .config_size = sizeof(rank_cli),

@@ -47,8 +47,9 @@ static int evaluate(void *self, int64_t step, json_t *row)
     (void)step;
     if (r->c->eval_queries > 0)
         n = LW_MIN(n, r->c->eval_queries);
-    LW_TRY(lw_kge_rank(r->judge, r->judged, r->c->valid->atom, n, NULL, &ranks));
-    lw_rank_metrics m = lw_rank_sum_means(&ranks.both[LW_RANK_REALISTIC]);
+    const lw_kge_rank_options o = {.pool = r->judged, .mode = {true, true}};
+    LW_TRY(lw_kge_rank(r->judge, &o, r->c->valid->atom, n, NULL, &ranks));
+    lw_rank_metrics m = lw_rank_sum_means(&ranks.all[LW_RANK_REALISTIC]);
     json_object_set_new(row, "valid_MRR", lw_json_real(m.mrr));
     for (int i = 0; i < LW_RANK_HITS; i++) {
         char key[32];

@@ -62,19 +62,32 @@ static lw_kge_train_config config_of(const lw_kb *kb, int32_t model, const char 
 /* ---- what is learned
  * -------------------------------------------------------------------------------- */
 
+/* Over heads and tails; also checks that drawn lists of all there is say the same. */
 static double mrr_of(const char *run, const lw_kb *kb, const lw_atom *queries, int64_t n)
 {
     LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_kge_close) lw_kge *k = NULL;
     LW_CLEANUP(lw_corruptor_free) lw_corruptor *pool = NULL;
     const lw_corrupt_options o = {.filtered = true};
-    lw_kge_ranks ranks;
+    lw_kge_ranks ranks, drawn;
     ok(lw_cpu_open(2, lw_isa_best(), &dev));
     ok(lw_corruptor_new(kb, &o, NULL, 0, &pool));
     ok(lw_kge_open(run, true, kb, dev, &k));
-    ok(lw_kge_rank(k, pool, queries, n, NULL, &ranks));
-    assert_int_equal(ranks.both[0].n, 2 * n);
-    return lw_rank_sum_means(&ranks.both[LW_RANK_REALISTIC]).mrr;
+    lw_kge_rank_options ro = {.pool = pool, .mode = {true, true}};
+    ok(lw_kge_rank(k, &ro, queries, n, NULL, &ranks));
+    assert_int_equal(ranks.all[0].n, 2 * n);
+    assert_int_equal(ranks.sum[LW_CORRUPT_TAIL][0].n, n);
+    double mrr = lw_rank_sum_means(&ranks.all[LW_RANK_REALISTIC]).mrr;
+    ro.drawn = true;
+    ro.mode[LW_CORRUPT_BOTH] = true;
+    ok(lw_kge_rank(k, &ro, queries, n, NULL, &drawn));
+    assert_int_equal(drawn.all[0].n, 3 * n);
+    assert_int_equal(drawn.candidates, 2 * ranks.candidates - n); /* one query less a list */
+    for (int mode = 0; mode < 2 && !lw_kge_get_config(k)->inverse; mode++) {
+        const lw_rank_sum *a = ranks.sum[mode], *b = drawn.sum[mode];
+        assert_true(fabs(a->reciprocal - b->reciprocal) < 0.02 * (double)n);
+    }
+    return mrr;
 }
 
 static void learn(lw_kge_train_config c)

@@ -98,6 +98,10 @@ static void test_ranks(void **state)
     assert_true(number_of("queries") == 10.0);
     /* 60 entities, less the other answer that each argument of far() has: none */
     assert_true(number_of("candidates") == 10.0 * 2.0 * 60.0);
+    lab_expect(0, "prove rank graph --kge ranked --split valid --n-corruptions 9 "
+                  "--corruption-modes both --json");
+    assert_true(number_of("candidates") == 10.0 * 10.0);
+    lab_expect(2, "prove rank graph --kge ranked --n-corruptions some");
     lab_expect(2, "prove rank graph");
     lab_expect(2, TRAIN "--epochs 3 --steps 4 --output-dir never");
     assert_true(lab_one_line());
