@@ -59,6 +59,7 @@ set(SOURCES
   norm/norm_avx2.c
   norm/norm_avx512.c
   norm/norm_ref.c
+  norm/norm_rows_ref.c
   softmax/softmax_avx2.c
   softmax/softmax_avx512.c
   softmax/softmax_ref.c

@@ -15,7 +15,8 @@
  * One cast per value however many read it, right behind the value, on this side of reshapes:
  * forward and weight gradient share it. Where the f32 value is kept for the backward pass anyway,
  * that pass casts it again instead of keeping both. A group norm or an elementwise program read by
- * products only writes the narrow type itself. Must not change anything else.
+ * products only writes the narrow type itself; a LayerNorm read both ways writes both. Must not
+ * change anything else.
  */
 #include "plan/plan_pass.h"
 
@@ -259,6 +260,26 @@ static bool emit_narrow(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     return true;
 }
 
+/* A LayerNorm read in f32 and in bf16 (a residual stream) writes both. */
+static bool emit_both(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    typed_val *v = &p->val[n->out[0].id];
+    lw_val in[LW_MAX_IN] = {{0}};
+    if (n->op != LW_OP_GROUP_NORM || !v->f32 || !v->bf16 || v->u8)
+        return false;
+    lw_attr_norm a = *(const lw_attr_norm *)n->attr;
+    bool scale = n->n_in > 3 && lw_val_ok(n->in[3]);
+    if (a.store || !lw_norm_is_layer_norm(lw_val_type(r->from, n->in[0]), &a, scale))
+        return false;
+    a.also = LW_BF16;
+    for (int i = 0; i < n->n_in; i++)
+        in[i] = lw_rewrite_map(r, n->in[i]);
+    *rc = lw_rewrite_emit(r, n, n->op, in, n->n_in, &a, sizeof a);
+    if (*rc == 0)
+        v->as_bf16 = lw_val_node(r->to, r->map[n->out[0].id])->out[3];
+    return true;
+}
+
 /* The bf16 of an old value that node n of the backward pass reads, when it is made there. */
 static bool cast_again(lw_rewrite *r, const lw_node *n, lw_val old, precision *p, lw_val *out)
 {
@@ -306,7 +327,7 @@ static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
     lw_num num = operand_num(p, r->from, n);
     if (num != LW_NUM_F32)
         rc = emit_product(r, n, num, p);
-    else if (!emit_narrow(r, n, p, &rc))
+    else if (!emit_narrow(r, n, p, &rc) && !emit_both(r, n, p, &rc))
         rc = lw_rewrite_copy(r, n, NULL);
     return rc < 0 ? rc : add_casts(r, n, p);
 }

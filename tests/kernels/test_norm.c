@@ -208,8 +208,9 @@ static void one_layer(check *t, ptrdiff_t c, int mod, lw_num num)
           *shift = mod & 2 ? check_in(t, ROWS * c, 0, -1, 1) : NULL;
     char *got = check_bytes(t, (size_t)ny * size, 1), *alone = check_bytes(t, (size_t)ny * size, 0),
          *want = check_bytes(t, (size_t)ny * size, 0);
-    ref->rows(want, want_mean, want_rstd, x, gamma, beta, scale, shift, num, &s, ROWS);
-    k->rows(got, mean, rstd, x, gamma, beta, scale, shift, num, &s, ROWS);
+    lw_bf16 *also = num == LW_NUM_F32 ? check_bytes(t, ROWS * (size_t)c * sizeof *also, 0) : NULL;
+    ref->rows(want, NULL, want_mean, want_rstd, x, gamma, beta, scale, shift, num, &s, ROWS);
+    k->rows(got, also, mean, rstd, x, gamma, beta, scale, shift, num, &s, ROWS);
     /* few, nearly equal numbers: rounding of x and mean is multiplied by rstd */
     double steep = c < 4 ? 4e-7 * 320 : 4e-6, coarse = num == LW_NUM_F32 ? 0 : 8e-3;
     const check_tol tol = {.abs = 2e-6 + steep, .rel = 4e-6 + coarse};
@@ -223,8 +224,12 @@ static void one_layer(check *t, ptrdiff_t c, int mod, lw_num num)
                                          : lw_bf16_to_f32(((lw_bf16 *)(w ? want : got))[i]);
             check_close_f(t, &a[0], &a[1], 1, tol, "c=%td mod=%d num=%d", c, mod, (int)num);
         }
+    for (ptrdiff_t i = 0; also && i < ROWS * c; i++) {
+        lw_bf16 rounded = lw_bf16_of_f32(((float *)(void *)got)[i / c * s.y_pitch + i % c]);
+        check_same(t, &also[i], &rounded, sizeof rounded, "bf16 beside f32, c=%td", c);
+    }
     for (ptrdiff_t r = ROWS - 1; r >= 0; r--) {
-        k->rows(alone + (size_t)(r * s.y_pitch) * size, mean + r, rstd + r, x + r * s.x_pitch,
+        k->rows(alone + (size_t)(r * s.y_pitch) * size, NULL, mean + r, rstd + r, x + r * s.x_pitch,
                 gamma, beta, scale ? scale + r * c : NULL, shift ? shift + r * c : NULL, num, &s,
                 1);
         check_same(t, alone + (size_t)(r * s.y_pitch) * size, got + (size_t)(r * s.y_pitch) * size,
@@ -287,6 +292,76 @@ static void backward(check *t)
                     shared_backward(t, &p, mod >> 2);
                     check_next(t);
                 }
+}
+
+/* ---- LayerNorm over rows
+ * -------------------------------------------------------------------------- */
+
+enum { ROWS = 7 };
+
+/* Row r of the problem: x and dy of one pixel, the other operands shared but for the shift. */
+static void rows_oracle(problem *p, double *dx, double *dgamma, double *dbeta)
+{
+    ptrdiff_t c = p->s.c;
+    lw_norm_shape one = p->s;
+    one.hw = 1;
+    for (int r = 0; r < ROWS; r++) {
+        const double *x = p->x_d + r * p->s.x_pitch, *dy = p->dy_d + r * c;
+        const double *shift = p->shift_d ? p->shift_d + r * c : NULL;
+        lw_norm_forward_f64(p->y_d, p->mean_d + r, p->rstd_d + r, x, p->gamma_d, p->beta_d, NULL,
+                            shift, &one, 0, 1, NULL);
+        lw_norm_backward_f64(dx + r * p->s.x_pitch, p->dgamma_d, p->dbeta_d, NULL, NULL, dy, x,
+                             p->mean_d + r, p->rstd_d + r, p->gamma_d, p->beta_d, NULL, shift, &one,
+                             0, 1, 0, NULL);
+        for (ptrdiff_t i = 0; i < c; i++) {
+            dgamma[i] += p->dgamma_d[i];
+            dbeta[i] += p->dbeta_d[i];
+        }
+    }
+}
+
+static void rows_backward(check *t, problem *p, const double *want_dx, const double *want_dgamma,
+                          const double *want_dbeta)
+{
+    ptrdiff_t c = p->s.c;
+    const lw_norm_kernels *k = kernels_of(t->isa);
+    float mean[ROWS], rstd[ROWS], *dx = check_out(t, p->nx, 1), *again = check_out(t, p->nx, 0);
+    float *dgamma = check_out(t, c, 0), *dbeta = check_out(t, c, 1);
+    double steep = 0;
+    for (int r = 0; r < ROWS; r++) {
+        mean[r] = (float)p->mean_d[r], rstd[r] = (float)p->rstd_d[r];
+        steep = fmax(steep, p->rstd_d[r]);
+    }
+    check_tol tol = {.abs = 2e-5 * (1 + steep), .rel = 1e-5};
+    k->rows_backward(dx, dgamma, dbeta, p->dy, p->x, mean, rstd, p->gamma, c, ROWS);
+    k->rows_backward(again + 4 * c, NULL, NULL, p->dy + 4 * c, p->x + 4 * c, mean + 4, rstd + 4,
+                     p->gamma, c, ROWS - 4);
+    k->rows_backward(again, NULL, NULL, p->dy, p->x, mean, rstd, p->gamma, c, 4);
+    for (int r = 0; r < ROWS; r++) {
+        ptrdiff_t at = r * c;
+        check_close(t, dx + at, want_dx + at, c, tol, "dx of rows of %td", c);
+        check_same(t, again + at, dx + at, (size_t)c * sizeof *dx, "dx in ranges");
+    }
+    check_close(t, dgamma, want_dgamma, c, tol, "dgamma of rows of %td", c);
+    check_close(t, dbeta, want_dbeta, c, tol, "dbeta of rows of %td", c);
+}
+
+static void rows(check *t)
+{
+    static const ptrdiff_t widths[] = {2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 65, 100, 250, 256, 300};
+    for (size_t i = 0; i < LW_COUNT(widths); i++) {
+        ptrdiff_t c = widths[i];
+        problem p = problem_new(t, ROWS, 1, c, 0, LW_ACT_NONE, 1);
+        p.shift = i % 2 ? check_in(t, ROWS * c, 1, -1, 1) : NULL;
+        p.shift_d = widen(t, p.shift, ROWS * c);
+        p.mean_d = check_doubles(t, ROWS);
+        p.rstd_d = check_doubles(t, ROWS);
+        double *dx = check_doubles(t, p.nx), *dgamma = check_doubles(t, c);
+        double *dbeta = check_doubles(t, c);
+        rows_oracle(&p, dx, dgamma, dbeta);
+        rows_backward(t, &p, dx, dgamma, dbeta);
+        check_next(t);
+    }
 }
 
 /* A large mean must not eat the variance. */
@@ -362,8 +437,8 @@ static void differences(check *t)
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {{"forward", forward},   {"narrow", narrow},
-                                       {"backward", backward}, {"offset", offset},
-                                       {"in_place", in_place}, {"differences", differences},
-                                       {"layer", layer}};
+                                       {"backward", backward}, {"rows", rows},
+                                       {"offset", offset},     {"in_place", in_place},
+                                       {"layer", layer},       {"differences", differences}};
     return check_main(argc, argv, "norm", cases, LW_COUNT(cases));
 }

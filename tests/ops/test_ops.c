@@ -291,6 +291,14 @@ static lw_val b_resize(op_ctx *c)
 {
     return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 5, 4, 3), 9, 7));
 }
+/* LayerNorm and residual of rows of one slot. */
+static lw_val b_layer_norm(op_ctx *c)
+{
+    lw_val y = lw_group_norm_op(G, X(-1, 1, 37, 1, 50), X(.5f, 1.5f, 50), X(-1, 1, 50), LW_NOVAL,
+                                X(-1, 1, 37, 1, 50), 1, 1e-5f, LW_ACT_NONE);
+    return lw_sqr(G, y);
+}
+
 static lw_val b_embedding(op_ctx *c)
 {
     return lw_sqr(G, lw_embedding(G, X(-1, 1, 10, 13), op_i32(c, 10, 8)));
@@ -415,6 +423,7 @@ static const op_case cases[] = {
     CASE("avg_pool", b_avg_pool, 1e-5, 5e-3),
     KINKS("max_pool", b_max_pool, 1e-5, 2e-2),
     CASE("resize", b_resize, 1e-5, 5e-3),
+    CASE("layer_norm", b_layer_norm, 1e-5, 1e-2),
     CASE("embedding", b_embedding, 1e-5, 5e-3),
     CASE("embedding_bag", b_embedding_bag, 1e-5, 5e-3),
     CASE("embedding_bag_plain", b_embedding_bag_plain, 1e-5, 5e-3),

@@ -224,6 +224,8 @@ static lw_val add_norm(random_graph *r)
     lw_val x = random_pick(r, 0);
     lw_type t = random_type(r, x);
     int32_t c = lw_type_last(t), groups = c % 4 == 0 ? 4 : c % 3 == 0 ? 3 : 1;
+    if (random_chance(r, 30))
+        groups = 1; /* of rank 2 a LayerNorm */
     if (t.rank < 2 || lw_type_count(t) / t.dim[0] / groups < 4)
         return LW_NOVAL; /* statistics over very few numbers amplify rounding without bound */
     lw_type v = lw_type_of(LW_F32, 1, c), bc = lw_type_of(LW_F32, 2, t.dim[0], c);
@@ -343,6 +345,18 @@ static lw_val add_embedding(random_graph *r)
         r->ids);
 }
 
+/* One or two ids a row, sometimes added to another bag of the same width. */
+static lw_val add_bag(random_graph *r)
+{
+    int32_t ids = (int32_t)lw_type_count(lw_val_type(r->g, r->ids));
+    int32_t k = ids % 2 == 0 && random_chance(r, 50) ? 2 : 1;
+    lw_type table = lw_type_of(LW_F32, 2, 6, 3 + (int32_t)random_below(r, 20));
+    lw_val base = LW_NOVAL;
+    if (random_chance(r, 50))
+        base = lw_embedding_bag(r->g, random_param(r, table, 1.0f), r->ids, base, k, 1, 0);
+    return lw_embedding_bag(r->g, random_param(r, table, 1.0f), r->ids, base, k, 2, 2);
+}
+
 static lw_val add_random(random_graph *r)
 {
     lw_val x = random_pick(r, 0);
@@ -397,7 +411,7 @@ static const struct {
     {add_attention, 3}, {add_softmax, 2},    {add_reduce, 6},     {add_concat, 6},
     {add_slice, 6},     {add_reshape, 6},    {add_space, 10},     {add_embedding, 3},
     {add_random, 5},    {add_stats, 3},      {add_drift, 2},      {add_cross_entropy, 3},
-    {add_upconv, 6},    {add_image_bias, 5},
+    {add_upconv, 6},    {add_image_bias, 5}, {add_bag, 3},
 };
 
 lw_val random_op(random_graph *r)

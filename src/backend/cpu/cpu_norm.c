@@ -3,6 +3,8 @@
  * row (layer norm), a block of rows. */
 #include "backend/cpu/cpu_private.h"
 
+#include <string.h>
+
 enum { NORM_ROWS = 32 }; /* of a task */
 
 typedef struct norm_arg {
@@ -81,7 +83,8 @@ static void rows_task(const lw_task *t)
     int64_t b = t->index * NORM_ROWS, n = LW_MIN((int64_t)NORM_ROWS, a->batch - b), ch = a->s.c;
     float *stat = t->work; /* mean and rstd nobody reads */
     float *mean = t->out[1] ? t->out[1] : stat, *rstd = t->out[2] ? t->out[2] : stat + a->batch;
-    a->k->norm.rows((char *)t->out[0] + b * ch * a->y_bytes, mean + b, rstd + b,
+    a->k->norm.rows((char *)t->out[0] + b * ch * a->y_bytes,
+                    t->out[3] ? (lw_bf16 *)t->out[3] + b * ch : NULL, mean + b, rstd + b,
                     row(t->in[0], b, a->s.x_pitch), t->in[1], t->in[2], row(t->in[3], b, ch),
                     row(t->in[4], b, ch), a->y_bytes == 2 ? LW_NUM_BF16 : LW_NUM_F32, &a->s, n);
 }
@@ -128,11 +131,44 @@ static void combine_task(const lw_task *t)
         a->k->reduce.col_combine(t->out[1 + t->index], part, a->batch, a->s.c, 1.0, 0, 0, a->s.c);
 }
 
+/* Layer norm, block by block of rows: partial sums of dgamma, then of dbeta, lie in work. */
+static void rows_backward_task(const lw_task *t)
+{
+    const norm_arg *a = t->arg;
+    int64_t b = t->index * NORM_ROWS, n = LW_MIN((int64_t)NORM_ROWS, a->batch - b), ch = a->s.c;
+    int64_t blocks = LW_CEIL_DIV(a->batch, (int64_t)NORM_ROWS);
+    float *dgamma = t->out[1] ? (float *)t->work + t->index * ch : NULL;
+    float *dbeta = t->out[2] ? (float *)t->work + (blocks + t->index) * ch : NULL;
+    a->k->norm.rows_backward(row_mut(t->out[0], b, ch), dgamma, dbeta, row(t->in[0], b, ch),
+                             row(t->in[1], b, ch), row(t->in[6], b, 1), row(t->in[7], b, 1),
+                             t->in[2], ch, n);
+    if (t->out[3]) /* of no scale: nobody can use it */
+        memset(row_mut(t->out[3], b, ch), 0, sizeof(float) * (size_t)(n * ch));
+    if (t->out[4])
+        memcpy(row_mut(t->out[4], b, ch), row(t->in[0], b, ch), sizeof(float) * (size_t)(n * ch));
+}
+
+static void rows_combine_task(const lw_task *t)
+{
+    const norm_arg *a = t->arg;
+    int64_t blocks = LW_CEIL_DIV(a->batch, (int64_t)NORM_ROWS);
+    const float *part = (const float *)t->work + t->index * blocks * a->s.c;
+    if (t->out[1 + t->index])
+        a->k->reduce.col_combine(t->out[1 + t->index], part, blocks, a->s.c, 1.0, 0, 0, a->s.c);
+}
+
 int lw_cpu_lower_group_norm_grad(cpu_lower *c)
 {
     norm_arg *a = norm_record(c, cpu_in(c, 1));
     if (!a)
         return LW_ENOMEM;
+    if (lw_norm_is_layer_norm(cpu_in(c, 1), c->n->attr, cpu_has(c, 4))) {
+        int64_t blocks = LW_CEIL_DIV(a->batch, (int64_t)NORM_ROWS);
+        c->out->work_bytes = sizeof(float) * 2u * (size_t)(blocks * a->s.c);
+        lw_cpu_phase(c, rows_backward_task, blocks);
+        lw_cpu_phase(c, rows_combine_task, 2);
+        return 0;
+    }
     c->out->work_bytes = sizeof(float) * 2u * (size_t)(a->batch * a->s.c);
     lw_cpu_phase(c, backward_task, a->batch * a->per_sample);
     lw_cpu_phase(c, combine_task, 2);

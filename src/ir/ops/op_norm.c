@@ -19,6 +19,12 @@ static int check_operands(const lw_graph *g, const lw_node *n, int x_at, int fir
     return 0;
 }
 
+bool lw_norm_is_layer_norm(lw_type x, const lw_attr_norm *a, bool has_scale)
+{
+    return a->groups == 1 && a->act == LW_ACT_NONE && !has_scale &&
+           lw_type_count(x) == (int64_t)x.dim[0] * lw_type_last(x);
+}
+
 static int infer_norm(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_norm *a = n->attr;
@@ -29,6 +35,12 @@ static int infer_norm(const lw_graph *g, const lw_node *n, lw_infer *out)
     if ((y.dtype == LW_U8) != lw_op_is_quant(g, n, 5))
         return lw_op_fail(g, n, "u8 and f32[2] of scale and zero point belong together");
     *out = (lw_infer){3, {y, stat, stat}};
+    if (!a->also)
+        return 0;
+    if (a->also != LW_BF16 || a->store || !lw_norm_is_layer_norm(in_type(g, n, 0), a, has_in(n, 3)))
+        return lw_op_fail(g, n, "only LayerNorms make f32 and bf16");
+    y.dtype = LW_BF16;
+    *out = (lw_infer){4, {out->out[0], stat, stat, y}};
     return 0;
 }
 
@@ -55,9 +67,10 @@ static void grad_norm(lw_graph *g, const lw_node *n, const lw_val *dout, const b
     lw_node *d = lw_graph_add(g, LW_OP_GROUP_NORM_GRAD, in, 8, n->attr, n->attr_size);
     if (!d)
         return;
+    bool direct = lw_norm_is_layer_norm(in_type(g, n, 0), n->attr, has_in(n, 3));
     for (int i = 0; i < n->n_in; i++)
-        if (need[i])
-            din[i] = lw_reshape(g, d->out[i], in_type(g, n, i));
+        if (need[i]) /* the cotangent of a LayerNorm's shift is dy */
+            din[i] = lw_reshape(g, direct && i == 4 ? dout[0] : d->out[i], in_type(g, n, i));
 }
 
 static void cost_norm(const lw_graph *g, const lw_node *n, lw_cost *out)
@@ -73,6 +86,8 @@ static void print_norm(lw_str *s, const lw_node *n)
     lw_str_addf(s, "groups %d eps %g%s", a->groups, (double)a->eps, act[a->act]);
     if (a->store)
         lw_str_addf(s, " %s", lw_dtype_name((lw_dtype)a->store));
+    if (a->also)
+        lw_str_addf(s, " and %s", lw_dtype_name((lw_dtype)a->also));
 }
 
 const lw_op_def lw_op_group_norm = {

@@ -58,11 +58,20 @@ typedef void lw_norm_forward_narrow_fn(void *y, float *mean, float *rstd, const 
 /*
  * Layer norm: `rows` samples of one pixel and one group (hw 1, groups 1). y [rows, y_pitch] of f32
  * or bf16 (num), mean [rows], rstd [rows], x [rows, x_pitch], scale and shift [rows, C] or NULL.
- * y may be x (f32, equal pitches). A row's results do not depend on the others.
+ * y may be x (f32, equal pitches). A row's results do not depend on the others. also [rows, C],
+ * with y of f32: the same numbers in bf16; or NULL.
  */
-typedef void lw_norm_rows_fn(void *y, float *mean, float *rstd, const float *x, const float *gamma,
-                             const float *beta, const float *scale, const float *shift, lw_num num,
-                             const lw_norm_shape *s, ptrdiff_t rows);
+typedef void lw_norm_rows_fn(void *y, lw_bf16 *also, float *mean, float *rstd, const float *x,
+                             const float *gamma, const float *beta, const float *scale,
+                             const float *shift, lw_num num, const lw_norm_shape *s,
+                             ptrdiff_t rows);
+/*
+ * Its backward without scale and activation, rows c apart: dx (NULL; may be dy) and these rows'
+ * sums dgamma [c] and dbeta [c] (overwritten; either may be NULL) from dy.
+ */
+typedef void lw_norm_rows_backward_fn(float *dx, float *dgamma, float *dbeta, const float *dy,
+                                      const float *x, const float *mean, const float *rstd,
+                                      const float *gamma, ptrdiff_t c, ptrdiff_t rows);
 
 typedef LW_NORM_FORWARD(lw_norm_forward_fn, float);
 typedef LW_NORM_BACKWARD(lw_norm_backward_fn, float);
@@ -72,6 +81,7 @@ typedef struct lw_norm_kernels {
     lw_norm_forward_narrow_fn *forward_narrow;
     lw_norm_rows_fn *rows;
     lw_norm_backward_fn *backward;
+    lw_norm_rows_backward_fn *rows_backward;
 } lw_norm_kernels;
 
 /* Floats of scratch one call needs. */

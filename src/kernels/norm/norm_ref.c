@@ -82,9 +82,9 @@ void lw_norm_forward_narrow_ref(void *y, float *mean, float *rstd, const float *
     }
 }
 
-void lw_norm_rows_ref(void *y, float *mean, float *rstd, const float *x, const float *gamma,
-                      const float *beta, const float *scale, const float *shift, lw_num num,
-                      const lw_norm_shape *s, ptrdiff_t rows)
+void lw_norm_rows_ref(void *y, lw_bf16 *also, float *mean, float *rstd, const float *x,
+                      const float *gamma, const float *beta, const float *scale, const float *shift,
+                      lw_num num, const lw_norm_shape *s, ptrdiff_t rows)
 {
     for (ptrdiff_t i = 0; i < rows; i++) {
         const float *up = scale ? scale + i * s->c : NULL, *add = shift ? shift + i * s->c : NULL;
@@ -95,6 +95,8 @@ void lw_norm_rows_ref(void *y, float *mean, float *rstd, const float *x, const f
             lw_norm_forward_narrow_ref((lw_bf16 *)y + i * s->y_pitch, mean + i, rstd + i,
                                        x + i * s->x_pitch, gamma, beta, up, add, num, NULL, s, 0, 1,
                                        NULL);
+        for (ptrdiff_t c = 0; also && c < s->c; c++)
+            also[i * s->c + c] = lw_bf16_of_f32(((float *)y)[i * s->y_pitch + c]);
     }
 }
 
