@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm against a double-precision oracle: sizes around vector widths, pitches, epilogues, row
- * invariance. */
+/* gemm of f32, of bf16 and of u8 x s8 against double loops over the rounded operands: sizes around
+ * vector widths, pitches, epilogues, whole numbers exactly, row invariance. */
+#include <math.h>
+
 #include "kernels/check.h"
 #include "kernels/kernels.h"
-
-#include <math.h>
+#include "kernels/operands.h"
 
 static struct lw_gemm_kernels kernels_of(const check *t)
 {
@@ -13,76 +14,128 @@ static struct lw_gemm_kernels kernels_of(const check *t)
     return k.gemm;
 }
 
-/* Rounding of a chain of K products of numbers below 1: grows like a random walk of the partial
- * sums. */
-static check_tol tol_of(ptrdiff_t K)
-{
-    return (check_tol){.abs = 1e-6 + 1e-7 * (double)K, .rel = 2e-7};
-}
-
-static double act_of(double v, lw_act act)
-{
-    if (act == LW_ACT_RELU)
-        return v > 0.0 ? v : 0.0;
-    return act == LW_ACT_SILU ? v / (1.0 + exp(-v)) : v;
-}
-
-static float *pack(check *t, const struct lw_gemm_kernels *k, const float *w, ptrdiff_t N,
-                   ptrdiff_t K, ptrdiff_t stride_n, ptrdiff_t stride_k)
-{
-    float *p = check_out(t, lw_gemm_packed_floats(N, K), 0);
-    for (int64_t i = lw_gemm_pack_tasks(N, K) - 1; i >= 0; i--)
-        k->pack(p, w, N, K, stride_n, stride_k, i);
-    return p;
-}
-
 typedef struct product {
-    ptrdiff_t M, N, K, pad; /* pad: extra floats per row of every matrix */
-    bool transposed;        /* w is [K][N] */
+    ptrdiff_t m, n, k, pad; /* pad: extra words per row of a, extra floats per row of c */
+    bool transposed;        /* w is [k][n] */
     bool bias, residual, accumulate;
     lw_act act;
 } product;
 
-static void check_product(check *t, product p)
+/* Operands of one product and what it should give. */
+typedef struct matrices {
+    product p;
+    lw_num num;
+    ptrdiff_t lda, ldc, ldr;
+    const void *a;
+    float *w, *bias, *residual, *old, *c;
+    double *want;
+    lw_quant q;
+    void *packed;
+} matrices;
+
+static void *pack(check *t, const matrices *o)
 {
     struct lw_gemm_kernels k = kernels_of(t);
-    ptrdiff_t lda = p.K + p.pad, ldc = p.N + p.pad, ldr = p.N + 2 * p.pad;
-    int shift = p.pad & 1;
-    float *a = check_in(t, (p.M - 1) * lda + p.K, shift, -1, 1),
-          *w = check_in(t, p.N * p.K, shift, -1, 1);
-    float *bias = check_in(t, p.N, shift, -1, 1),
-          *res = check_in(t, (p.M - 1) * ldr + p.N, shift, -1, 1);
-    float *old = check_in(t, p.M * p.N, 0, -1, 1);
-    float *c = check_out(t, (p.M - 1) * ldc + p.N, shift);
-    double *want = check_doubles(t, p.M * p.N);
-    ptrdiff_t sn = p.transposed ? 1 : p.K, sk = p.transposed ? p.N : 1;
-    for (ptrdiff_t m = 0; m < p.M; m++)
-        for (ptrdiff_t n = 0; n < p.N; n++) {
-            double sum = p.accumulate ? (double)old[m * p.N + n] : 0.0;
-            for (ptrdiff_t i = 0; i < p.K; i++)
-                sum += (double)a[m * lda + i] * (double)w[n * sn + i * sk];
-            sum += (p.bias ? (double)bias[n] : 0.0) + (p.residual ? (double)res[m * ldr + n] : 0.0);
-            want[m * p.N + n] = act_of(sum, p.act);
-            if (p.accumulate)
-                c[m * ldc + n] = old[m * p.N + n];
-        }
-    lw_epilogue e = {.bias = p.bias ? bias : NULL,
-                     .residual = p.residual ? res : NULL,
-                     .ld_residual = ldr,
-                     .accumulate = p.accumulate,
-                     .act = p.act};
-    float *packed = pack(t, &k, w, p.N, p.K, sn, sk);
-    bool plain = !p.bias && !p.residual && !p.accumulate && !p.act;
-    for (int64_t i = lw_gemm_tasks(p.M, p.N, p.K) - 1; i >= 0; i--)
-        k.forward(c, ldc, a, lda, packed, p.M, p.N, p.K, plain ? NULL : &e, i);
-    for (ptrdiff_t m = 0; m < p.M; m++) {
-        check_close(t, c + m * ldc, want + m * p.N, p.N, tol_of(p.K),
-                    "M=%td N=%td K=%td row %td pad %td", p.M, p.N, p.K, m, p.pad);
-        if (m + 1 < p.M)
-            check_poisoned(t, c + m * ldc + p.N, p.pad, "M=%td N=%td K=%td row %td", p.M, p.N, p.K,
-                           m);
+    ptrdiff_t N = o->p.n, K = o->p.k;
+    ptrdiff_t sn = o->p.transposed ? 1 : K, sk = o->p.transposed ? N : 1;
+    void *packed = check_bytes(t, lw_gemm_packed_bytes(o->num, N, K), 0);
+    for (int64_t i = lw_gemm_pack_tasks(N, K) - 1; i >= 0; i--) {
+        if (o->num == LW_NUM_S8)
+            k.pack_s8(packed, o->w, N, K, sn, sk, o->q.b_scale, i);
+        else if (o->num == LW_NUM_F32)
+            k.pack(packed, o->w, N, K, sn, sk, i);
+        else
+            k.pack_bf16(packed, o->w, N, K, sn, sk, i);
     }
-    check_next(t);
+    return packed;
+}
+
+static void forward(check *t, const matrices *o, float *c, const void *a, ptrdiff_t M,
+                    const lw_epilogue *e)
+{
+    struct lw_gemm_kernels k = kernels_of(t);
+    ptrdiff_t N = o->p.n, K = o->p.k;
+    for (int64_t i = lw_gemm_tasks(M, N, K) - 1; i >= 0; i--) {
+        if (o->num == LW_NUM_S8)
+            k.forward_u8(c, o->ldc, a, o->lda, o->packed, &o->q, M, N, K, e, i);
+        else if (o->num == LW_NUM_F32)
+            k.forward(c, o->ldc, a, o->lda, o->packed, M, N, K, e, i);
+        else
+            k.forward_bf16(c, o->ldc, a, o->lda, o->packed, M, N, K, e, i);
+    }
+}
+
+/* Values of w as [n][k]: rounded as the kernel should. */
+static double *weights(check *t, matrices *o)
+{
+    product p = o->p;
+    float *rows = check_out(t, p.n * p.k, 0);
+    for (ptrdiff_t i = 0; i < p.n * p.k; i++)
+        rows[i] = p.transposed ? o->w[i % p.k * p.n + i / p.k] : o->w[i];
+    return operand_weights(t, o->num, rows, p.n, p.k, &o->q);
+}
+
+static matrices make(check *t, product p, lw_num num)
+{
+    ptrdiff_t per_word = lw_num_per_word(num);
+    matrices o = {.p = p,
+                  .num = num,
+                  .lda = p.k + p.pad * per_word,
+                  .ldc = p.n + p.pad,
+                  .ldr = p.n + 2 * p.pad,
+                  .q = {.a_scale = 0.0123f, .a_zero = (int32_t)check_below(t, 256)}};
+    int shift = p.pad & 1;
+    int64_t na = (p.m - 1) * o.lda + p.k;
+    double *a;
+    o.a = operands(t, num, na, shift, &o.q, &a);
+    o.w = check_in(t, p.n * p.k, shift, -1, 1);
+    double *w = weights(t, &o);
+    o.bias = check_in(t, p.n, shift, -1, 1);
+    o.residual = check_in(t, (p.m - 1) * o.ldr + p.n, shift, -1, 1);
+    o.old = check_in(t, p.m * p.n, 0, -1, 1);
+    o.c = check_out(t, (p.m - 1) * o.ldc + p.n, shift);
+    o.want = check_doubles(t, p.m * p.n);
+    for (ptrdiff_t m = 0; m < p.m; m++)
+        for (ptrdiff_t n = 0; n < p.n; n++) {
+            double sum = p.accumulate ? (double)o.old[m * p.n + n] : 0.0;
+            for (ptrdiff_t i = 0; i < p.k; i++)
+                sum += a[m * o.lda + i] * w[n * p.k + i];
+            sum += p.bias ? (double)o.bias[n] : 0.0;
+            sum += p.residual ? (double)o.residual[m * o.ldr + n] : 0.0;
+            if (p.act == LW_ACT_RELU)
+                sum = LW_MAX(sum, 0.0);
+            else if (p.act == LW_ACT_SILU)
+                sum = sum / (1.0 + exp(-sum));
+            o.want[m * p.n + n] = sum;
+            if (p.accumulate)
+                o.c[m * o.ldc + n] = o.old[m * p.n + n];
+        }
+    o.packed = pack(t, &o);
+    return o;
+}
+
+static void check_product(check *t, product p)
+{
+    for (lw_num num = LW_NUM_F32; num <= LW_NUM_S8; num++) {
+        product q = p;
+        q.k = LW_ROUND_UP(p.k, lw_num_per_word(num));
+        matrices o = make(t, q, num);
+        lw_epilogue e = {.bias = q.bias ? o.bias : NULL,
+                         .residual = q.residual ? o.residual : NULL,
+                         .ld_residual = o.ldr,
+                         .accumulate = q.accumulate,
+                         .act = q.act};
+        bool plain = !q.bias && !q.residual && !q.accumulate && !q.act;
+        forward(t, &o, o.c, o.a, q.m, plain ? NULL : &e);
+        for (ptrdiff_t m = 0; m < q.m; m++) {
+            check_close(t, o.c + m * o.ldc, o.want + m * q.n, q.n, operand_tol(num, q.k),
+                        "type %d M=%td N=%td K=%td row %td pad %td", num, q.m, q.n, q.k, m, q.pad);
+            if (m + 1 < q.m)
+                check_poisoned(t, o.c + m * o.ldc + q.n, q.pad, "M=%td N=%td K=%td row %td", q.m,
+                               q.n, q.k, m);
+        }
+        check_next(t);
+    }
 }
 
 static void sizes(check *t)
@@ -90,9 +143,9 @@ static void sizes(check *t)
     static const ptrdiff_t n[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 63, 65, 100};
     for (size_t i = 0; i < LW_COUNT(n); i++)
         for (ptrdiff_t m = 1; m < 30; m += m < 14 ? 1 : 5)
-            check_product(t, (product){.M = m,
-                                       .N = n[i],
-                                       .K = 1 + check_below(t, 70),
+            check_product(t, (product){.m = m,
+                                       .n = n[i],
+                                       .k = 1 + check_below(t, 140),
                                        .pad = m % 3,
                                        .transposed = m & 1});
 }
@@ -101,9 +154,9 @@ static void epilogues(check *t)
 {
     for (int i = 0; i < 24; i++)
         for (int way = 0; way < 2; way++)
-            check_product(t, (product){.M = 17 + i,
-                                       .N = 30 + 3 * i,
-                                       .K = way ? 33 : 1,
+            check_product(t, (product){.m = 17 + i,
+                                       .n = 30 + 3 * i,
+                                       .k = way ? 36 : 1,
                                        .pad = i % 3,
                                        .bias = i & 1,
                                        .residual = i & 2,
@@ -115,21 +168,55 @@ static void epilogues(check *t)
 static void large(check *t)
 {
     static const product p[] = {
-        {.M = 5, .N = 70, .K = 7001, .bias = true, .residual = true, .pad = 1},
-        {.M = 3, .N = 33, .K = 3073, .accumulate = true, .act = LW_ACT_SILU},
-        {.M = 700, .N = 130, .K = 64, .bias = true},
-        {.M = 64, .N = 1030, .K = 200, .act = LW_ACT_RELU},
-        {.M = 1, .N = 2050, .K = 300, .pad = 1},
+        {.m = 5, .n = 70, .k = 14002, .bias = true, .residual = true, .pad = 1},
+        {.m = 3, .n = 33, .k = 25000, .accumulate = true, .act = LW_ACT_SILU},
+        {.m = 700, .n = 130, .k = 64, .bias = true},
+        {.m = 64, .n = 1030, .k = 200, .act = LW_ACT_RELU},
+        {.m = 1, .n = 2050, .k = 300, .pad = 1},
     };
     for (size_t i = 0; i < LW_COUNT(p); i++)
         check_product(t, p[i]);
+}
+
+/* With scales of 1 the result is the whole sum itself, also where every product is the largest. */
+static void whole_numbers(check *t)
+{
+    static const int32_t zero[] = {0, 1, 128, 255};
+    struct lw_gemm_kernels k = kernels_of(t);
+    for (size_t i = 0; i < LW_COUNT(zero); i++)
+        for (int way = 0; way < 3; way++) { /* random, largest, smallest */
+            enum { M = 13, N = 37, K = 260 };
+            matrices o = {.p = {.n = N, .k = K}, .num = LW_NUM_S8, .lda = K, .ldc = N};
+            o.q =
+                (lw_quant){.a_scale = 1.0f, .a_zero = zero[i], .b_scale = check_in(t, N, 1, 1, 1)};
+            double *a_values;
+            uint8_t *a = operands_u8(t, M * K, 1, &o.q, &a_values);
+            o.w = check_in(t, N * K, 0, -127, 128);
+            float *c = check_out(t, M * N, 0), *want = check_out(t, M * N, 0);
+            for (int j = 0; j < N * K; j++)
+                o.w[j] = way ? (way == 1 ? 127.0f : -127.0f) : floorf(o.w[j]);
+            for (int j = 0; j < M * K && way; j++)
+                a[j] = 255;
+            for (int j = 0; j < M * N; j++) {
+                int32_t sum = 0;
+                for (int d = 0; d < K; d++)
+                    sum += (a[j / N * K + d] - zero[i]) * (int32_t)o.w[j % N * K + d];
+                want[j] = (float)sum;
+            }
+            o.packed = pack(t, &o);
+            for (int64_t j = 0; j < lw_gemm_tasks(M, N, K); j++)
+                k.forward_u8(c, N, a, K, o.packed, &o.q, M, N, K, NULL, j);
+            check_same(t, c, want, sizeof(float) * M * N, "zero point %d, way %d", zero[i], way);
+            check_next(t);
+        }
 }
 
 static void special_values(check *t)
 {
     struct lw_gemm_kernels k = kernels_of(t);
     float w[2 * 3] = {1, 0, 0, 0, 1, 0}, a[3] = {NAN, INFINITY, 0}, bias[2] = {0, -INFINITY};
-    float *c = check_out(t, 2, 1), *packed = pack(t, &k, w, 2, 3, 3, 1);
+    float *c = check_out(t, 2, 1);
+    const float *packed = pack(t, &(matrices){.p = {.n = 2, .k = 3}, .w = w});
     lw_epilogue e = {.bias = bias, .act = LW_ACT_RELU};
     static const double want[2] = {(double)NAN, (double)NAN}; /* NaN * 0 reaches both columns */
     k.forward(c, 2, a, 3, packed, 1, 2, 3, &e, 0);
@@ -143,34 +230,33 @@ static void special_values(check *t)
 /* A row's bits do not depend on how many rows there are, nor where it stands. */
 static void row_invariance(check *t)
 {
-    static const ptrdiff_t shapes[][2] = {{40, 33}, {128, 64}, {17, 4000}, {3, 4000}};
-    struct lw_gemm_kernels k = kernels_of(t);
-    for (size_t s = 0; s < LW_COUNT(shapes); s++) {
-        ptrdiff_t N = shapes[s][0], K = shapes[s][1], M = 61;
-        float *a = check_in(t, M * K, 0, -1, 1), *w = check_in(t, N * K, 0, -1, 1);
-        float *all = check_out(t, M * N, 0), *one = check_out(t, N, 1),
-              *packed = pack(t, &k, w, N, K, K, 1);
-        lw_epilogue e = {.bias = w, .act = LW_ACT_SILU};
-        for (int64_t i = 0; i < lw_gemm_tasks(M, N, K); i++)
-            k.forward(all, N, a, K, packed, M, N, K, &e, i);
-        for (ptrdiff_t m = 0; m < M; m++) {
-            for (int64_t i = 0; i < lw_gemm_tasks(1, N, K); i++)
-                k.forward(one, N, a + m * K, K, packed, 1, N, K, &e, i);
-            check_same(t, one, all + m * N, (size_t)N * sizeof *one, "N=%td K=%td row %td", N, K,
-                       m);
+    static const ptrdiff_t shapes[][2] = {{40, 33}, {128, 64}, {17, 8000}, {3, 4000}};
+    for (size_t s = 0; s < LW_COUNT(shapes); s++)
+        for (lw_num num = LW_NUM_F32; num <= LW_NUM_S8; num++) {
+            ptrdiff_t N = shapes[s][0], M = 61, K = LW_ROUND_UP(shapes[s][1], lw_num_per_word(num));
+            matrices o = make(t, (product){.m = M, .n = N, .k = K}, num);
+            float *one = check_out(t, N, 1);
+            size_t row = (size_t)K * operand_bytes(num);
+            lw_epilogue e = {.bias = o.w, .act = LW_ACT_SILU};
+            forward(t, &o, o.c, o.a, M, &e);
+            for (ptrdiff_t m = 0; m < M; m++) {
+                forward(t, &o, one, (const char *)o.a + (size_t)m * row, 1, &e);
+                check_same(t, one, o.c + m * N, (size_t)N * sizeof *one,
+                           "type %d N=%td K=%td row %td", num, N, K, m);
+            }
+            check_next(t);
         }
-        check_next(t);
-    }
 }
 
-static void weight_grad_case(check *t, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, ptrdiff_t pad,
-                             int accumulate, bool bias)
+static void weight_grad_of(check *t, lw_num num, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
+                           ptrdiff_t pad, int accumulate, bool bias)
 {
     struct lw_gemm_kernels k = kernels_of(t);
     ptrdiff_t ldx = K + pad, ldy = N + 2 * pad;
     int shift = pad & 1;
-    float *x = check_in(t, (M - 1) * ldx + K, shift, -1, 1),
-          *dy = check_in(t, (M - 1) * ldy + N, shift, -1, 1);
+    double *xd, *dyd;
+    void *x = operands(t, num, (M - 1) * ldx + K, shift, NULL, &xd);
+    void *dy = operands(t, num, (M - 1) * ldy + N, shift, NULL, &dyd);
     float *old = check_in(t, N * K + N, 0, -1, 1);
     float *dw = accumulate ? check_copy(t, old, N * K, shift) : check_out(t, N * K, shift);
     float *db = accumulate ? check_copy(t, old + N * K, N, shift) : check_out(t, N, shift);
@@ -181,21 +267,33 @@ static void weight_grad_case(check *t, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, pt
     for (ptrdiff_t m = 0; m < M; m++)
         for (ptrdiff_t n = 0; n < N; n++) {
             for (ptrdiff_t i = 0; i < K; i++)
-                want[n * K + i] += (double)dy[m * ldy + n] * (double)x[m * ldx + i];
-            want[N * K + n] += (double)dy[m * ldy + n];
+                want[n * K + i] += dyd[m * ldy + n] * xd[m * ldx + i];
+            want[N * K + n] += dyd[m * ldy + n];
         }
-    for (int64_t i = lw_gemm_weight_grad_tasks(M, N, K) - 1; i >= 0; i--)
-        k.weight_grad(dw, bias ? db : NULL, dy, ldy, x, ldx, M, N, K, accumulate, partials, i);
+    for (int64_t i = lw_gemm_weight_grad_tasks(M, N, K) - 1; i >= 0; i--) {
+        float *b = bias ? db : NULL;
+        if (num == LW_NUM_F32)
+            k.weight_grad(dw, b, dy, ldy, x, ldx, M, N, K, accumulate, partials, i);
+        else
+            k.weight_grad_bf16(dw, b, dy, ldy, x, ldx, M, N, K, accumulate, partials, i);
+    }
     for (int64_t i = lw_gemm_weight_grad_combine_tasks(M, N, K) - 1; i >= 0; i--)
         k.weight_grad_combine(dw, bias ? db : NULL, M, N, K, accumulate, partials, i);
-    check_close(t, dw, want, N * K, tol_of(M), "dw M=%td N=%td K=%td pad %td accumulate %d", M, N,
-                K, pad, accumulate);
+    check_close(t, dw, want, N * K, operand_tol(num, M),
+                "dw M=%td N=%td K=%td pad %td accumulate %d", M, N, K, pad, accumulate);
     if (bias)
-        check_close(t, db, want + N * K, N, tol_of(M), "db M=%td N=%td K=%td pad %td", M, N, K,
-                    pad);
+        check_close(t, db, want + N * K, N, operand_tol(num, M), "db M=%td N=%td K=%td pad %td", M,
+                    N, K, pad);
     else if (!accumulate)
         check_poisoned(t, db, N, "db not wanted");
     check_next(t);
+}
+
+static void weight_grad_case(check *t, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, ptrdiff_t pad,
+                             int accumulate, bool bias)
+{
+    for (lw_num num = LW_NUM_F32; num <= LW_NUM_BF16; num++)
+        weight_grad_of(t, num, M, N, K, pad, accumulate, bias);
 }
 
 static void weight_grad(check *t)
@@ -211,6 +309,38 @@ static void weight_grad(check *t)
     weight_grad_case(t, 300, 200, 300, 0, 0, true); /* several output ranges */
 }
 
+/* At avx512bf16 everything in f32 is the function of avx512: the bits cannot differ. */
+static void f32_is_shared(check *t)
+{
+    lw_kernels wide, low;
+    lw_kernels_init(&wide, LW_ISA_AVX512);
+    lw_kernels_init(&low, LW_ISA_AVX512BF16);
+#define SAME(field) check_same(t, &low.field, &wide.field, sizeof wide.field, "%s", #field)
+    SAME(attention);
+    SAME(cast);
+    SAME(drift);
+    SAME(ew);
+    SAME(norm);
+    SAME(optim);
+    SAME(pairs);
+    SAME(pooling);
+    SAME(random);
+    SAME(reduce);
+    SAME(resample);
+    SAME(softmax);
+    SAME(stats);
+    SAME(gemm.pack);
+    SAME(gemm.forward);
+    SAME(gemm.weight_grad);
+    SAME(gemm.weight_grad_combine);
+    SAME(conv.pack);
+    SAME(conv.forward);
+    SAME(conv.data_grad);
+    SAME(conv.weight_grad);
+    SAME(conv.weight_grad_combine);
+#undef SAME
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
@@ -218,8 +348,10 @@ int main(int argc, char **argv)
         {"epilogues", epilogues},
         {"large", large},
         {"special_values", special_values},
+        {"whole_numbers", whole_numbers},
         {"row_invariance", row_invariance},
         {"weight_grad", weight_grad},
+        {"f32_is_shared", f32_is_shared},
     };
     return check_main(argc, argv, "gemm", cases, LW_COUNT(cases));
 }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operands of products of every type for the kernel tests, and the numbers that they stand for. */
+#ifndef LW_TESTS_OPERANDS_H
+#define LW_TESTS_OPERANDS_H
+
+#include <math.h>
+
+#include "kernels/check.h"
+
+/* n random bf16 in [-1, 1), and their values. */
+static inline lw_bf16 *operands_bf16(check *t, int64_t n, int shift, double **values)
+{
+    float *x = check_in(t, n, 0, -1, 1);
+    lw_bf16 *p = check_bytes(t, (size_t)n * sizeof *p, shift);
+    *values = check_doubles(t, n);
+    for (int64_t i = 0; i < n; i++) {
+        p[i] = lw_bf16_of_f32(x[i]);
+        (*values)[i] = (double)lw_bf16_to_f32(p[i]);
+    }
+    return p;
+}
+
+/* n random bytes, many of them 0 or 255, and their values scale * (byte - zero). */
+static inline uint8_t *operands_u8(check *t, int64_t n, int shift, const lw_quant *q,
+                                   double **values)
+{
+    float *x = check_in(t, n, 0, -64, 320);
+    uint8_t *p = check_bytes(t, (size_t)n, shift);
+    *values = check_doubles(t, n);
+    for (int64_t i = 0; i < n; i++) {
+        p[i] = (uint8_t)LW_MIN(LW_MAX(x[i], 0.0f), 255.0f);
+        (*values)[i] = (double)q->a_scale * (double)(p[i] - q->a_zero);
+    }
+    return p;
+}
+
+/* One scale per filter of `depth` weights (a filter in seven gets 0: all its weights count as 0,
+ * and one in five clips), and the values of the rounded weights. */
+static inline float *operand_scales(check *t, const float *w, int64_t filters, int64_t depth,
+                                    double **values)
+{
+    float *scale = check_out(t, filters, 1);
+    *values = check_doubles(t, filters * depth);
+    for (int64_t f = 0; f < filters; f++) {
+        float most = 0.0f;
+        for (int64_t i = 0; i < depth; i++)
+            most = fmaxf(most, fabsf(w[f * depth + i]));
+        scale[f] = f % 7 == 6 ? 0.0f : most / (f % 5 == 4 ? 200.0f : 127.0f);
+        for (int64_t i = 0; i < depth && scale[f] > 0.0f; i++) {
+            double s8 = rint((double)(w[f * depth + i] / scale[f]));
+            (*values)[f * depth + i] = (double)scale[f] * LW_MIN(LW_MAX(s8, -127.0), 127.0);
+        }
+    }
+    return scale;
+}
+
+/* n random operands of a type and their values; q: of bytes. */
+static inline void *operands(check *t, lw_num num, int64_t n, int shift, const lw_quant *q,
+                             double **values)
+{
+    if (num == LW_NUM_S8)
+        return operands_u8(t, n, shift, q, values);
+    if (num == LW_NUM_BF16)
+        return operands_bf16(t, n, shift, values);
+    float *x = check_in(t, n, shift, -1, 1);
+    *values = check_doubles(t, n);
+    for (int64_t i = 0; i < n; i++)
+        (*values)[i] = (double)x[i];
+    return x;
+}
+
+static inline size_t operand_bytes(lw_num num)
+{
+    return sizeof(float) / (size_t)lw_num_per_word(num);
+}
+
+/* What weights are worth once they are packed for a type; s8 gets its scales in q. */
+static inline double *operand_weights(check *t, lw_num num, const float *w, int64_t filters,
+                                      int64_t depth, lw_quant *q)
+{
+    double *v;
+    if (num == LW_NUM_S8) {
+        q->b_scale = operand_scales(t, w, filters, depth, &v);
+        return v;
+    }
+    v = check_doubles(t, filters * depth);
+    for (int64_t i = 0; i < filters * depth; i++)
+        v[i] = (double)(num == LW_NUM_BF16 ? lw_bf16_to_f32(lw_bf16_of_f32(w[i])) : w[i]);
+    return v;
+}
+
+/* A chain of `depth` products: of numbers below 1 in f32, 1e-6 of the size of a random sum, and
+ * what rounding adds to a long one. Whole sums are exact; what follows rounds a few times (3.2: the
+ * largest product of bytes at the scale 0.0123). */
+static inline check_tol operand_tol(lw_num num, int64_t depth)
+{
+    double root = sqrt((double)depth);
+    return num == LW_NUM_S8
+               ? (check_tol){.abs = 1e-6 + 3.2e-7 * root, .rel = 4e-7}
+               : (check_tol){.abs = 1e-6 + 1e-6 * root + 2e-8 * (double)depth, .rel = 2e-7};
+}
+
+#endif
