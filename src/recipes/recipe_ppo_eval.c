@@ -36,7 +36,6 @@ static int add_means(lw_ppo_run *r, int64_t step, const lw_prove_eval *e, json_t
         add(row, "valid_proved_positive", (double)m.positives_proved / (double)LW_MAX(m.lists, 1)));
     LW_TRY(add(row, "valid_proved_negative",
                (double)m.negatives_proved / (double)LW_MAX(m.negatives, 1)));
-    LW_TRY(add(row, "valid_seconds", e->seconds));
     lw_observe_say(r->obs,
                    "step %lld: validation MRR %.4f, Hits@1 %.4f, proved %lld of %lld true, "
                    "%lld of %lld corrupted (%.3g s)",

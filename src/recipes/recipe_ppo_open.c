@@ -103,20 +103,28 @@ static int keep_depths(const lw_ppo_config *c, lw_queries *q)
     return 0;
 }
 
+/* A split that need not be there: then it has no queries. */
+static int open_split(lw_ppo_run *r, const char *split, lw_queries *out)
+{
+    const lw_query_options q = {split, false, r->c->skip_unknown, 0};
+    int rc = lw_queries_open(r->kb, &q, &r->problems, out);
+    if (rc != LW_EIO)
+        return rc;
+    lw_errclear();
+    return 0;
+}
+
 static int open_data(lw_ppo_run *r)
 {
     const lw_ppo_config *c = r->c;
     const lw_kb_options k = {c->train.data, c->facts_file, c->rules_file, c->domains_file};
-    lw_query_options q = {"train", true, c->skip_unknown, 0};
+    const lw_query_options q = {"train", true, c->skip_unknown, 0};
     const lw_queries *const known[] = {&r->valid, &r->test};
     LW_TRY(lw_kb_open(&k, &r->problems, &r->kb));
     LW_TRY(lw_queries_open(r->kb, &q, &r->problems, &r->train));
     LW_TRY(keep_depths(c, &r->train));
-    q.filter_by_rules = false;
-    q.split = "valid";
-    LW_TRY(lw_queries_open(r->kb, &q, &r->problems, &r->valid));
-    q.split = "test";
-    LW_TRY(lw_queries_open(r->kb, &q, &r->problems, &r->test));
+    LW_TRY(open_split(r, "valid", &r->valid));
+    LW_TRY(open_split(r, "test", &r->test));
     const lw_corrupt_options o = {
         .n = 1, .filtered = true, .domains = c->domains, .seed = (uint64_t)c->train.seed};
     return lw_corruptor_new(r->kb, &o, known, 2, &r->corruptor);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(name train_bits train_rules precision kge_bits)
+foreach(name train_bits train_rules precision kge_bits prove_train)
   lw_test(test_${name} recipes/test_${name}.c store formats base)
   target_sources(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/recipes/recipe_lab.c)
   target_compile_definitions(test_${name} PRIVATE "LEEWAY=\"$<TARGET_FILE:leeway>\"")
@@ -15,3 +15,4 @@ lw_test(test_prove_reference recipes/test_prove_reference.c recipes backend/cpu 
 target_sources(test_prove_reference PRIVATE ${CMAKE_SOURCE_DIR}/tests/recipes/prove_reference.c)
 lw_test(test_kge recipes/test_kge.c recipes proof models backend/cpu store formats eval base)
 lw_test(test_prove_eval recipes/test_prove_eval.c recipes models store proof eval report backend/cpu formats base)
+lw_test(test_ppo recipes/test_ppo.c recipes models proof store backend/cpu formats base)
