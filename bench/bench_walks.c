@@ -5,7 +5,7 @@
  * most probable choice; with sample=1 temperature=30 it walks as far.
  *
  *   bench_walks DATASET [rules=FILE] [policy=uniform|formula] [seed=0] [precision=f32|bf16]
- *               [threads=0] [batch=512] [rows=1024] [cache=64] [sample=0] [temperature=0]
+ *               [threads=0] [batch=512] [rows=1024] [cache=16] [sample=0] [temperature=0]
  *               [queries=100] [corruptions=100]
  */
 #include <stdio.h>
@@ -74,9 +74,8 @@ static void print(const crowd *c, const lw_walks *w)
     printf("%.1f rows a run; hits %.2f %%; %.1f MiB\n", fill,
            100.0 * (double)n->cache_hits / (double)(n->states_wanted ? n->states_wanted : 1),
            (double)lw_walks_bytes(w) / (1 << 20));
-    printf("seconds: %.3f all, %.3f engine, %.3f look-up, %.3f copy, %.3f network, %.3f choice\n",
-           n->seconds, n->engine_seconds, n->lookup_seconds, n->copy_seconds, n->network_seconds,
-           n->choice_seconds);
+    printf("seconds: %.3f all, %.3f engine, %.3f look-up, %.3f network, %.3f choice\n", n->seconds,
+           n->engine_seconds, n->lookup_seconds, n->network_seconds, n->choice_seconds);
 }
 
 static int measure(int argc, char **argv)
@@ -104,7 +103,7 @@ static int measure(int argc, char **argv)
     lw_walks_options o = lw_walks_defaults();
     o.fixed_batch_size = number(argc, argv, "batch", "512");
     o.rows = number(argc, argv, "rows", "1024");
-    o.cache_bytes = (size_t)number(argc, argv, "cache", "64") << 20;
+    o.cache_bytes = (size_t)number(argc, argv, "cache", "16") << 20;
     o.sample = number(argc, argv, "sample", "0");
     if (lw_str_eq(option(argc, argv, "precision", "f32"), "bf16"))
         o.precision = LW_NUM_BF16;

@@ -90,6 +90,18 @@ void *lw_exec_data(lw_exec *e, const char *name);
 lw_type lw_exec_type(const lw_exec *e, const char *name);
 int lw_exec_run(lw_exec *e, const lw_tick *tick);
 
+/*
+ * Many execs of one plan, each run by one worker of the device, without a barrier between steps:
+ * for plans of few rows, of which many are wanted. A neighbour has a frame of its own and reads the
+ * owner's prepared data and weights; it must be freed before the owner. lw_exec_prepare of the
+ * owner, then lw_exec_run_alone of any of them inside the device's tasks: same bits as lw_exec_run.
+ */
+int lw_exec_new_beside(const lw_exec *owner, lw_exec **out);
+/* Runs the prepare steps if a store's version moved. */
+void lw_exec_prepare(lw_exec *e);
+/* Runs all other steps on the calling thread. */
+void lw_exec_run_alone(lw_exec *e, const lw_tick *tick);
+
 /* Per-step times of the runs since profiling was switched on. */
 void lw_exec_profile(lw_exec *e, bool on);
 typedef struct lw_step_time {

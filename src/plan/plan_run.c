@@ -13,6 +13,8 @@ struct lw_exec {
     void **addr;       /* per slot */
     uint64_t *version; /* per store: what the prepared data was made from */
     bool prepared, profile;
+    bool alone;      /* this run stays on the calling thread */
+    bool neighbour;  /* derived is another's */
     double *seconds; /* per step, summed */
     int64_t runs;
 };
@@ -52,18 +54,20 @@ static int fill_addresses(lw_exec *e)
     return 0;
 }
 
-int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out)
+static int new_exec(const lw_plan *p, lw_slab weights, const lw_exec *owner, lw_exec **out)
 {
     LW_CLEANUP(lw_exec_free) lw_exec *e = lw_calloc(1, sizeof *e);
     if (!e)
         return LW_ENOMEM;
+    size_t workers = owner ? 1 : (size_t)p->dev->workers(p->dev->self);
     e->plan = p;
     e->weights = weights;
+    e->neighbour = owner != NULL;
     e->frame_bytes = LW_MAX(p->frame_bytes, 64);
     e->derived_bytes = LW_MAX(p->derived_bytes, 64);
-    e->scratch_total = LW_MAX(p->scratch_bytes * (size_t)p->dev->workers(p->dev->self), 64);
+    e->scratch_total = LW_MAX(p->scratch_bytes * workers, 64);
     e->frame = lw_bulk_alloc(e->frame_bytes);
-    e->derived = lw_bulk_alloc(e->derived_bytes);
+    e->derived = owner ? owner->derived : lw_bulk_alloc(e->derived_bytes);
     e->scratch = lw_bulk_alloc(e->scratch_total);
     e->addr = lw_calloc(p->n_slots + 1u, sizeof *e->addr);
     e->version = lw_calloc((size_t)p->n_store + 1u, sizeof *e->version);
@@ -76,6 +80,16 @@ int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out)
     return 0;
 }
 
+int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out)
+{
+    return new_exec(p, weights, NULL, out);
+}
+
+int lw_exec_new_beside(const lw_exec *owner, lw_exec **out)
+{
+    return new_exec(owner->plan, owner->weights, owner, out);
+}
+
 void lw_exec_free(lw_exec **pp)
 {
     lw_exec *e = *pp;
@@ -84,7 +98,8 @@ void lw_exec_free(lw_exec **pp)
     if (e->runs && lw_log_on(LW_LOG_DEBUG, "profile"))
         lw_exec_profile_log(e);
     lw_bulk_free(&e->frame, e->frame_bytes);
-    lw_bulk_free(&e->derived, e->derived_bytes);
+    if (!e->neighbour)
+        lw_bulk_free(&e->derived, e->derived_bytes);
     lw_bulk_free(&e->scratch, e->scratch_total);
     lw_free(&e->addr);
     lw_free(&e->version);
@@ -162,8 +177,9 @@ static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
         r.fn = s->low.phase[i].fn;
         r.task.phase = i;
         int64_t n = s->low.phase[i].n_tasks;
-        if (n == 1)
-            run_one(&r, 0, 0);
+        if (n == 1 || e->alone)
+            for (int64_t k = 0; k < n; k++)
+                run_one(&r, k, 0);
         else if (n > 1)
             d->parallel(d->self, n, run_one, &r);
     }
@@ -199,15 +215,33 @@ static bool stale(lw_exec *e)
     return any;
 }
 
+static const lw_tick no_tick;
+
+void lw_exec_prepare(lw_exec *e)
+{
+    if (stale(e))
+        run_range(e, 0, e->plan->n_prepare, &no_tick);
+}
+
+static void run_steps(lw_exec *e, const lw_tick *tick)
+{
+    run_range(e, e->plan->n_prepare, e->plan->n_steps, tick ? tick : &no_tick);
+    e->runs += e->profile;
+}
+
 int lw_exec_run(lw_exec *e, const lw_tick *tick)
 {
-    static const lw_tick zero;
-    const lw_tick *t = tick ? tick : &zero;
-    if (stale(e))
-        run_range(e, 0, e->plan->n_prepare, t);
-    run_range(e, e->plan->n_prepare, e->plan->n_steps, t);
-    e->runs += e->profile;
+    LW_ASSERT(!e->neighbour, "a neighbour cannot prepare its owner's data");
+    lw_exec_prepare(e);
+    run_steps(e, tick);
     return 0;
+}
+
+void lw_exec_run_alone(lw_exec *e, const lw_tick *tick)
+{
+    e->alone = true;
+    run_steps(e, tick);
+    e->alone = false;
 }
 
 /* ---- profile

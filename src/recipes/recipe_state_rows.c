@@ -55,6 +55,7 @@ int lw_state_rows_new(lw_device *dev, const lw_policy_config *config, lw_store *
     r->config = *config;
     r->rows = o->rows;
     r->query_rows = o->query_rows;
+    r->part = LW_MIN(o->rows, (int32_t)LW_STATE_PART);
     r->most_atoms = config->max_atoms;
     r->width = lw_policy_key_width(config);
     r->bytes = sizeof *r;
@@ -70,10 +71,11 @@ void lw_state_rows_free(lw_state_rows **pp)
     lw_state_rows *r = *pp;
     if (!r)
         return;
-    for (int i = 0; i < 2; i++) {
-        lw_exec_free(&r->exec[i]);
-        lw_plan_free(&r->plan[i]);
-    }
+    for (int i = r->workers; i-- > 0;)
+        lw_exec_free(&r->worker[i].exec);
+    lw_plan_free(&r->network);
+    lw_exec_free(&r->query);
+    lw_plan_free(&r->product);
     lw_bulk_free(&r->features, r->feature_bytes);
     lw_bulk_free(&r->atoms, r->atom_bytes);
     lw_free(&r->slot);

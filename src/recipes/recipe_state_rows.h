@@ -35,7 +35,6 @@ typedef struct lw_state_rows_counts {
     int64_t query_rows, query_runs;
     int64_t evicted;
     double network_seconds; /* running plans */
-    double copy_seconds;    /* filling and emptying them */
 } lw_state_rows_counts;
 
 typedef struct lw_state_rows lw_state_rows;

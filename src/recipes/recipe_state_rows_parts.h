@@ -14,7 +14,16 @@ typedef struct lw_state_slot {
     bool again; /* found since the hand came by */
 } lw_state_slot;
 
-enum { LW_STATE_NETWORK, LW_STATE_QUERY }; /* plans */
+/* A run is cut into parts that fit a core's caches; each worker has an exec of its own. */
+enum { LW_STATE_PART = 128, LW_STATE_MOST_WORKERS = 256 };
+
+/* What one worker runs parts with: inputs and output of its exec. */
+typedef struct lw_state_worker {
+    lw_exec *exec;
+    int32_t *predicates, *arguments; /* [part, most_atoms], [part, 2 most_atoms] */
+    float *scale;                    /* [part], or NULL: the network has no use for it */
+    const float *keys;               /* [part, width] */
+} lw_state_worker;
 
 struct lw_state_rows {
     lw_device *dev;
@@ -30,15 +39,16 @@ struct lw_state_rows {
     /* states without features, in order: queue[ticket % n_slots] */
     int32_t *queue;
     int64_t queued, done; /* tickets given, tickets computed */
-    /* plans */
-    lw_plan *plan[2];
-    lw_exec *exec[2];
-    int32_t *predicates, *arguments; /* [rows, most_atoms], [rows, 2 most_atoms] */
-    float *scale;                    /* [rows] */
-    const float *keys;               /* [rows, width] */
-    float *current;                  /* [query_rows, width] */
-    const float *queries;            /* [query_rows, width] */
-    int64_t running;                 /* states of this run */
+    /* the network: one plan of `part` rows */
+    int32_t part, workers;
+    lw_plan *network;
+    lw_state_worker worker[LW_STATE_MOST_WORKERS]; /* the first owns the prepared data */
+    /* the query's product */
+    lw_plan *product;
+    lw_exec *query;
+    float *current;       /* [query_rows, width] */
+    const float *queries; /* [query_rows, width] */
+    int64_t running;      /* states of this run */
     size_t feature_bytes, atom_bytes, bytes;
     lw_state_rows_counts counts;
 };

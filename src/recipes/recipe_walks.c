@@ -10,7 +10,7 @@ lw_walks_options lw_walks_defaults(void)
     return (lw_walks_options){.env = lw_env_defaults(),
                               .fixed_batch_size = 512,
                               .rows = 1024,
-                              .cache_bytes = (size_t)256 << 20,
+                              .cache_bytes = (size_t)16 << 20,
                               .precision = LW_NUM_F32};
 }
 
@@ -99,7 +99,11 @@ static int new_lanes(lw_walks *w)
 static int new_workers(lw_walks *w)
 {
     size_t states = (size_t)w->o.env.padding_states + 2;
-    w->workers = LW_MIN(w->dev->workers(w->dev->self), (int)LW_WALKS_MOST_WORKERS);
+    int workers = w->dev->workers(w->dev->self);
+    if (workers > LW_WALKS_MOST_WORKERS)
+        return lw_fail(LW_EUNSUPPORTED, "walks on %d threads: %d at most", workers,
+                       (int)LW_WALKS_MOST_WORKERS);
+    w->workers = workers;
     for (int i = 0; i < w->workers; i++) {
         LW_TRY(lw_env_new(w->kb, &w->o.env, &w->env[i]));
         w->logit[i] = lw_calloc(states, sizeof(float));
@@ -314,7 +318,6 @@ static void sum_counts(lw_walks *w)
     w->counts.query_runs = r->query_runs;
     w->counts.evicted = r->evicted;
     w->counts.network_seconds = r->network_seconds;
-    w->counts.copy_seconds = r->copy_seconds;
 }
 
 int lw_walks_run(lw_walks *w, bool (*next)(void *self, lw_walk *out),

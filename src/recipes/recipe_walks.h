@@ -77,8 +77,7 @@ typedef struct lw_walks_counts {
     double seconds;         /* wall time of lw_walks_run, all runs, without `next` and `done` */
     double engine_seconds;  /* deriving successors */
     double lookup_seconds;  /* finding states that are kept */
-    double network_seconds; /* running plans */
-    double copy_seconds;    /* filling and emptying them */
+    double network_seconds; /* running plans, filling and emptying them */
     double choice_seconds;  /* products, softmax, taking the choice */
 } lw_walks_counts;
 

@@ -187,6 +187,56 @@ static void test_two_execs_of_one_plan(void **state)
     lab_close(&l);
 }
 
+/* A neighbour runs alone inside a task of the device, side by side with others, on the owner's
+ * prepared data; same bits. */
+typedef struct neighbours {
+    lw_exec *of[6];
+} neighbours;
+
+static void run_neighbour(void *arg, int64_t task, int worker)
+{
+    neighbours *n = arg;
+    (void)worker;
+    lw_exec_run_alone(n->of[task], &(lw_tick){7, (uint32_t)task});
+}
+
+static void test_neighbours_run_side_by_side(void **state)
+{
+    (void)state;
+    plan_lab l;
+    neighbours n;
+    lab_open(&l, 3, lw_isa_best());
+    lab_unet_sample(&l, 4);
+    lab_compile(&l, 1);
+    lab_fill(&l);
+    size_t bytes = (size_t)lw_type_count(lw_exec_type(l.exec, "y")) * sizeof(float);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(lw_exec_new_beside(l.exec, &n.of[i]), 0);
+        for (int p = 0; p < l.plan->n_input; p++) {
+            const char *name = l.plan->input[p].name;
+            memcpy(lw_exec_data(n.of[i], name), lw_exec_data(l.exec, name),
+                   (size_t)lw_type_bytes(lw_exec_type(l.exec, name)));
+        }
+        if (i > 0) /* others than the first have pictures of their own */
+            ((float *)lw_exec_data(n.of[i], "x"))[0] = (float)i;
+    }
+    for (int again = 0; again < 2; again++) {
+        lw_exec_prepare(l.exec);
+        uint64_t before = lw_alloc_count();
+        l.dev->parallel(l.dev->self, 6, run_neighbour, &n);
+        assert_int_equal(lw_alloc_count(), before);
+        assert_int_equal(lw_exec_run(l.exec, &(lw_tick){7, 0}), 0);
+        assert_memory_equal(lw_exec_data(n.of[0], "y"), lw_exec_data(l.exec, "y"), bytes);
+        assert_memory_not_equal(lw_exec_data(n.of[5], "y"), lw_exec_data(l.exec, "y"), bytes);
+        float *w = lw_store_data(l.store, 0, LW_SLAB_PARAM);
+        w[0] += 0.5f;
+        lw_store_touch(l.store, LW_SLAB_PARAM);
+    }
+    for (int i = 0; i < 6; i++)
+        lw_exec_free(&n.of[i]);
+    lab_close(&l);
+}
+
 /* ---- replay
  * ---------------------------------------------------------------------------------------------- */
 
@@ -352,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_prepared_again_when_version_moves),
         cmocka_unit_test(test_version_of_the_slab_that_is_read),
         cmocka_unit_test(test_two_execs_of_one_plan),
+        cmocka_unit_test(test_neighbours_run_side_by_side),
         cmocka_unit_test(test_replay_does_not_allocate),
         cmocka_unit_test(test_plan_is_the_same_everywhere),
         cmocka_unit_test(test_ports),
