@@ -31,7 +31,7 @@ static bool next(void *self, lw_walk *out)
     if (c->at == c->n)
         return false;
     int64_t i = c->at++, k = i % c->each;
-    *out = (lw_walk){i, c->queries.atom[i / c->each]};
+    *out = (lw_walk){.id = i, .query = c->queries.atom[i / c->each]};
     if (k > 0)
         out->query.arg[k % 2] = 1 + (int32_t)lw_rng_below(c->key, 1000, (uint64_t)i, 0,
                                                           (uint32_t)c->kb->n_constants);

@@ -58,10 +58,11 @@ typedef struct lw_env_counts {
 
 typedef enum lw_proof_end {
     LW_PROOF_OPEN,
-    LW_PROOF_PROVED,  /* True chosen */
-    LW_PROOF_FAILED,  /* False chosen */
-    LW_PROOF_STOPPED, /* Endf chosen */
-    LW_PROOF_DEEP     /* max_depth choices without a proof */
+    LW_PROOF_PROVED,   /* True chosen */
+    LW_PROOF_FAILED,   /* False chosen */
+    LW_PROOF_STOPPED,  /* Endf chosen */
+    LW_PROOF_DEEP,     /* max_depth choices without a proof */
+    LW_PROOF_ABANDONED /* walked no further by whoever walks: never set by an env */
 } lw_proof_end;
 
 /* One proof being walked. state i of history: atoms[i * padding_atoms ..], n_atoms[i] of them; the

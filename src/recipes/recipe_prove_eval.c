@@ -17,7 +17,7 @@ lw_prove_eval_options lw_prove_eval_defaults(void)
 
 const char *lw_prove_end_name(lw_proof_end end)
 {
-    static const char *const name[] = {"open", "proved", "failed", "stopped", "deep"};
+    static const char *const name[] = {"open", "proved", "failed", "stopped", "deep", "abandoned"};
     return name[end];
 }
 
@@ -146,6 +146,11 @@ int lw_prove_eval_run(const lw_kb *kb, const lw_queries *q, const lw_queries *co
     double began = lw_now();
     if (o->rank_rule < 0 || o->rank_rule >= LW_RANK_RULES)
         return lw_fail(LW_EUSAGE, "there is no rank rule %d", o->rank_rule);
+    if (o->ranks_only && o->save_scores)
+        return lw_fail(LW_EUSAGE, "save-scores wants whole walks, ranks-only ends them early");
+    if (!(o->penalty >= 0 && o->kge.penalty >= 0 && o->kge.bonus >= 0))
+        return lw_fail(LW_EUSAGE, "penalties and the bonus of a proof must not be negative");
+    e.ranks_only = o->ranks_only;
     int rc = evaluate(&w, known, n_known, dev, policy);
     e.seconds = lw_now() - began;
     e.threads = dev->workers(dev->self);

@@ -15,6 +15,11 @@
  * plausibility (kge): weight * log plausibility, plus `bonus` when proved, minus `penalty` when
  * not.
  *
+ * With `ranks_only` a corruption is walked no further once it is sure to stand above or below its
+ * query: a walk whose log-probability has fallen below the query's score can only end below it, and
+ * a plausibility may decide before the first step. Ranks are the same; what needs whole walks (the
+ * area under the curve, how many corruptions are proved) is left out.
+ *
  * Memory. All queries are walked first; from then on a score is compared and forgotten. What is
  * kept is a few words a list, so that a whole filtered evaluation (hundreds of millions of
  * candidates) takes no more than a short one. With a memory limit, batch and cache are made as
@@ -43,9 +48,10 @@ typedef struct lw_prove_eval_options {
     lw_walks_options walks;
     lw_corrupt_options corrupt;
     bool mode[LW_CORRUPT_MODES];
-    int32_t rank_rule;       /* lw_rank_rule */
-    double penalty;          /* 100 */
-    size_t memory_limit;     /* bytes of the whole process, 0: any */
+    int32_t rank_rule;   /* lw_rank_rule */
+    double penalty;      /* 100 */
+    size_t memory_limit; /* bytes of the whole process, 0: any */
+    bool ranks_only;
     const char *save_scores; /* CSV of every candidate, NULL: none. Takes 16 bytes of disk for each
                                 on the way */
     int64_t most_waiting; /* results kept while their query is still walked, 0: 32768; no more are
@@ -53,7 +59,7 @@ typedef struct lw_prove_eval_options {
     lw_prove_kge kge;
 } lw_prove_eval_options;
 
-#define LW_PROVE_ENDS 5 /* of lw_proof_end */
+#define LW_PROVE_ENDS 6 /* of lw_proof_end */
 
 typedef struct lw_prove_list {
     int32_t query, mode;
@@ -62,7 +68,7 @@ typedef struct lw_prove_list {
     int32_t depth;     /* of its proof: choices */
     lw_rank rank;      /* among its corruptions */
     int64_t negatives; /* corruptions given, -1: not all of them yet */
-    int64_t proved;    /* corruptions proved */
+    int64_t proved;    /* corruptions proved; with ranks_only, those seen to be */
     int64_t known;     /* passed over as known positives */
     int64_t missing;   /* wanted and not to be had */
     int64_t first;     /* negatives of the lists before */
@@ -80,10 +86,12 @@ typedef struct lw_prove_eval {
     lw_prove_list *list; /* [n_lists], by mode, then query */
     int32_t n_lists, n_modes, n_queries, whole;
     int32_t modes[LW_CORRUPT_MODES];
-    double auc_pr[LW_CORRUPT_MODES]; /* of modes[i]; NaN when interrupted */
+    double auc_pr[LW_CORRUPT_MODES]; /* of modes[i]; NaN when interrupted or ranks_only */
     int32_t depths;                  /* max_depth + 1 */
     lw_prove_ends positives, negatives;
-    int64_t candidates; /* walked */
+    int64_t candidates; /* ranked */
+    int64_t unwalked;   /* of these, decided by their plausibility alone (ranks_only) */
+    bool ranks_only;
     lw_walks_counts walks;
     lw_walks_options used; /* batch, rows and cache as the memory limit made them */
     size_t bytes;          /* of the evaluation beside knowledge base and weights */
@@ -113,7 +121,8 @@ void lw_prove_eval_clear(lw_prove_eval *e);
 /* Means over whole lists. */
 typedef struct lw_prove_means {
     lw_rank_metrics rank;
-    double auc_pr; /* means over modes; NaN for parts */
+    double auc_pr;       /* mean over modes; NaN for parts */
+    double false_proved; /* share of the corruptions; NaN: not known */
     int64_t lists, positives_proved, negatives, negatives_proved, known, missing;
 } lw_prove_means;
 

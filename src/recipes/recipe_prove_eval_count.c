@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of candidates, and what becomes of their results: compared, counted, forgotten. */
+#include <float.h>
 #include <math.h>
 
 #include "recipes/recipe_prove_eval_parts.h"
+
+static void observe(lw_prove_run *w)
+{
+    lw_observe_progress(w->obs, "candidates", w->e->candidates, w->expected, NULL);
+    w->stop = w->stop || lw_observe_stop(w->obs);
+}
 
 /* ---- candidates ------------------------------------------------------------------------------ */
 
@@ -37,7 +44,15 @@ int64_t lw_prove_most(const lw_prove_run *w, const lw_prove_list *l)
     return most;
 }
 
-static bool next_corruption(lw_prove_run *w, lw_walk *out)
+/* A walk's log-probability only falls, and its score is no higher. */
+static double give_up_below(const lw_prove_run *w, const lw_prove_list *l)
+{
+    bool decides = w->o->ranks_only && !w->o->kge.log_score;
+    return decides ? LW_MIN(l->score, -DBL_TRUE_MIN) : 0;
+}
+
+/* The next corruption of the lists in order, false: there are no more. */
+static bool draw(lw_prove_run *w, lw_walk *out)
 {
     for (; w->at < w->e->n_lists; w->at++) {
         lw_prove_list *l = list_given(w, w->at);
@@ -50,6 +65,7 @@ static bool next_corruption(lw_prove_run *w, lw_walk *out)
         }
         if (lw_corruptions_next(w->corruptor, &w->cursor, &out->query)) {
             out->id = id_of(l, ++w->ordinal);
+            out->give_up = give_up_below(w, l);
             w->first++;
             return true;
         }
@@ -61,6 +77,59 @@ static bool next_corruption(lw_prove_run *w, lw_walk *out)
     return false;
 }
 
+/* Whether a corruption of this plausibility is sure to stand above or below its query; then it is
+ * counted. */
+static bool decided(lw_prove_run *w, const lw_walk *walk, double log_score)
+{
+    const lw_prove_kge *kge = &w->o->kge;
+    lw_prove_list *l = list_of(w, walk->id);
+    double least = kge->weight * log_score - kge->penalty,
+           most = kge->weight * log_score + kge->bonus;
+    if (!(least > l->score || most < l->score)) /* nor when it is not a number */
+        return false;
+    l->rank.higher += least > l->score;
+    l->rank.lower += most < l->score;
+    w->e->candidates++;
+    w->e->unwalked++;
+    return true;
+}
+
+/* Draws until some are to be walked. */
+static int draw_more(lw_prove_run *w)
+{
+    const lw_prove_kge *kge = &w->o->kge;
+    float log_score[LW_PROVE_PENDING];
+    lw_atom atom[LW_PROVE_PENDING];
+    w->n_drawn = w->at_drawn = 0;
+    while (w->n_drawn == 0 && !w->stop) {
+        int32_t n = 0;
+        while (n < LW_PROVE_PENDING && draw(w, &w->drawn[n]))
+            n++;
+        for (int32_t i = 0; i < n; i++)
+            atom[i] = w->drawn[i].query;
+        if (n == 0)
+            break;
+        LW_TRY(kge->log_score(kge->self, atom, n, log_score));
+        for (int32_t i = 0; i < n; i++)
+            if (!decided(w, &w->drawn[i], (double)log_score[i]))
+                w->drawn[w->n_drawn++] = w->drawn[i];
+        observe(w);
+    }
+    return 0;
+}
+
+static bool next_corruption(lw_prove_run *w, lw_walk *out)
+{
+    if (!w->o->ranks_only || !w->o->kge.log_score)
+        return draw(w, out);
+    if (w->at_drawn == w->n_drawn)
+        w->error = draw_more(w);
+    if (w->error < 0 || w->at_drawn == w->n_drawn)
+        return false;
+    *out = w->drawn[w->at_drawn++];
+    return true;
+}
+
 static bool next(void *self, lw_walk *out)
 {
     lw_prove_run *w = self;
@@ -69,7 +138,7 @@ static bool next(void *self, lw_walk *out)
     if (!w->queries_given) {
         if (w->at < w->e->n_lists) {
             const lw_prove_list *l = list_given(w, w->at++);
-            *out = (lw_walk){id_of(l, 0), w->q->atom[l->query]};
+            *out = (lw_walk){.id = id_of(l, 0), .query = w->q->atom[l->query]};
             return true;
         }
         w->queries_given = true;
@@ -77,7 +146,7 @@ static bool next(void *self, lw_walk *out)
     }
     /* Room for the results of all that may be under way; else the queries' walks come first. */
     int64_t under_way = (int64_t)w->e->used.fixed_batch_size + LW_PROVE_PENDING + 1;
-    if (w->queries_left > 0 && w->n_waiting + under_way > w->most_waiting) {
+    if (w->queries_left > 0 && (w->o->ranks_only || w->n_waiting + under_way > w->most_waiting)) {
         w->paused = true;
         return false;
     }
@@ -107,7 +176,8 @@ static int count_corruption(lw_prove_run *w, const lw_prove_scored *s)
     int64_t candidate = s->r.walk.id & 0xffffffff;
     lw_prove_list *l = list_of(w, s->r.walk.id);
     LW_TRY(lw_rank_add(&l->rank, l->score, s->score));
-    LW_TRY(lw_auc_pr_add(w->auc[l->mode], s->score));
+    if (!w->o->ranks_only)
+        LW_TRY(lw_auc_pr_add(w->auc[l->mode], s->score));
     l->proved += s->r.end == LW_PROOF_PROVED;
     count_end(&w->e->negatives, &s->r);
     if (w->saved.data)
@@ -173,8 +243,7 @@ static int flush(lw_prove_run *w)
             s.score = s.r.log_prob - (proved ? 0 : w->o->penalty);
         LW_TRY(take(w, &s));
     }
-    lw_observe_progress(w->obs, "candidates", w->e->candidates, w->expected, NULL);
-    w->stop = w->stop || lw_observe_stop(w->obs);
+    observe(w);
     return 0;
 }
 
@@ -199,8 +268,9 @@ static void conclude(lw_prove_run *w)
     }
     e->interrupted = e->interrupted && e->whole < e->n_lists;
     for (int32_t m = 0; m < e->n_modes; m++)
-        e->auc_pr[m] = e->interrupted || w->queries_left > 0 ? (double)NAN
-                                                             : lw_auc_pr_value(w->auc[e->modes[m]]);
+        e->auc_pr[m] = e->interrupted || e->ranks_only || w->queries_left > 0
+                           ? (double)NAN
+                           : lw_auc_pr_value(w->auc[e->modes[m]]);
     e->walks = *lw_walks_counted(w->walks);
 }
 
@@ -210,6 +280,7 @@ int lw_prove_run_all(lw_prove_run *w)
     do {
         w->paused = false;
         LW_TRY(lw_walks_run(w->walks, next, done, w));
+        LW_TRY(w->error);
         LW_TRY(flush(w));
     } while (w->paused && !w->stop);
     conclude(w);

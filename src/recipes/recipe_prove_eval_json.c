@@ -30,7 +30,7 @@ static void set_means(json_t *o, const lw_prove_means *m)
     set_int(o, "ranked", m->lists);
     set_real(o, "true_proved", share(m->positives_proved, m->lists));
     set_int(o, "corruptions", m->negatives);
-    set_real(o, "false_proved", share(m->negatives_proved, m->negatives));
+    set_real(o, "false_proved", m->false_proved);
 }
 
 static json_t *modes_json(const lw_prove_context *c, const lw_prove_eval *e)
@@ -136,6 +136,7 @@ static void set_what(json_t *o, const lw_prove_context *c, const lw_prove_eval *
     json_object_set_new(o, "precision", json_string(c->precision));
     set_int(o, "queries", e->n_queries);
     json_object_set_new(o, "interrupted", json_boolean(e->interrupted));
+    json_object_set_new(o, "ranks_only", json_boolean(e->ranks_only));
     set_int(o, "lists", e->n_lists);
     set_int(o, "lists_ranked", e->whole);
     set_int(o, "lists_without_corruptions", lw_prove_alone(e));
@@ -153,6 +154,7 @@ json_t *lw_prove_eval_json(const lw_prove_context *c, const lw_prove_eval *e)
     lw_prove_means m = lw_prove_eval_means(e, c->o->rank_rule, -1, NULL, NULL);
     set_what(o, c, e);
     set_int(o, "candidates", e->candidates);
+    set_int(o, "candidates_unwalked", e->unwalked);
     set_int(o, "query_steps", e->walks.query_steps);
     set_int(o, "states_offered", e->walks.states_offered);
     set_int(o, "states_scored", e->walks.states_scored);
@@ -187,6 +189,9 @@ static void add_times(const lw_prove_eval *e, lw_str *out)
                 (long long)e->candidates, (long long)w->query_steps,
                 (double)w->query_steps / (double)LW_MAX(e->candidates, 1),
                 (long long)w->states_offered, (long long)w->states_scored);
+    if (e->ranks_only)
+        lw_str_addf(out, "; ranks only: %lld walks ended early, %lld not begun",
+                    (long long)e->negatives.end[LW_PROOF_ABANDONED], (long long)e->unwalked);
     if (w->states_wanted > 0)
         lw_str_addf(out, ", %.1f %% found in the cache", 100 * lw_prove_hit_rate(e));
     lw_str_addf(out, "\n%.3g s with %d thread%s, %.4g ms a candidate; batch %d, %s\n", e->seconds,

@@ -8,6 +8,12 @@
 
 typedef bool list_filter(const void *self, const lw_prove_list *l);
 
+static double share_proved(const lw_prove_eval *e, const lw_prove_means *m)
+{
+    return e->ranks_only || m->negatives == 0 ? (double)NAN
+                                              : (double)m->negatives_proved / (double)m->negatives;
+}
+
 static lw_prove_means of_mode(const lw_prove_eval *e, int32_t rule, int32_t slot, list_filter *of,
                               const void *self)
 {
@@ -26,6 +32,7 @@ static lw_prove_means of_mode(const lw_prove_eval *e, int32_t rule, int32_t slot
         m.missing += l->missing;
     }
     m.rank = lw_rank_sum_means(&sum);
+    m.false_proved = share_proved(e, &m);
     return m;
 }
 
@@ -65,6 +72,7 @@ lw_prove_means lw_prove_eval_means(const lw_prove_eval *e, int32_t rule, int32_t
     for (int32_t s = 0; s < e->n_modes; s++)
         if (one[s].lists > 0)
             join(&all, &one[s], with);
+    all.false_proved = share_proved(e, &all);
     return all;
 }
 

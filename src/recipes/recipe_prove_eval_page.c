@@ -35,8 +35,10 @@ static void add_cards(const lw_prove_context *c, const lw_prove_eval *e, lw_html
     snprintf(proved, sizeof proved, "%.1f %%",
              100 * (double)m.positives_proved / (double)LW_MAX(m.lists, 1));
     snprintf(each, sizeof each, "%.3g ms", 1e3 * e->seconds / (double)LW_MAX(e->candidates, 1));
-    snprintf(note[0], sizeof note[0], "of corruptions %.1f %%",
-             100 * (double)m.negatives_proved / (double)LW_MAX(m.negatives, 1));
+    if (isnan(m.false_proved))
+        snprintf(note[0], sizeof note[0], "corruptions were walked for ranks only");
+    else
+        snprintf(note[0], sizeof note[0], "of corruptions %.1f %%", 100 * m.false_proved);
     snprintf(note[1], sizeof note[1], "%lld candidates in %.3g s", (long long)e->candidates,
              e->seconds);
     const lw_card cards[] = {
@@ -113,7 +115,7 @@ static int done_plot(const lw_prove_eval *e, lw_str *out)
 /* Ranks in classes, as shares of all that are ranked. */
 static int rank_plot(const lw_prove_context *c, const lw_prove_eval *e, lw_str *out)
 {
-    static const double upto[] = {1, 2, 3, 5, 10, 20, 50, 100, 1000, INFINITY};
+    static const double upto[] = {1, 2, 3, 5, 10, 20, 50, 100, 1000, 1e300};
     static const char *const names[] = {"1",
                                         "above 1 to 2",
                                         "above 2 to 3",
@@ -157,7 +159,7 @@ static int group_plot(const lw_prove_context *c, const lw_prove_eval *e, lw_prov
     char text[MOST][64];
     int32_t n;
     LW_TRY(lw_prove_groups(c, e, by, &g, &n));
-    n = LW_MIN(n, MOST);
+    lw_prove_keep_largest(g, &n, MOST);
     for (int32_t i = 0; i < n; i++) {
         snprintf(text[i], sizeof text[i], "%.3f  (%lld)", g[i].m.rank.mrr, (long long)g[i].m.lists);
         bars[i] = (lw_bar){.name = g[i].name, .value = g[i].m.rank.mrr, .text = text[i]};

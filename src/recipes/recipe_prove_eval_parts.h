@@ -30,10 +30,13 @@ typedef struct lw_prove_run {
     lw_walks *walks;
     /* the stream: the queries of all lists, then the corruptions of list after list */
     bool queries_given, stop, paused;
-    int64_t at;              /* list, in the order given: all modes of a query together */
-    lw_corruptions cursor;   /* of that list */
-    bool begun;              /* cursor is */
-    int64_t ordinal;         /* of the candidate given last in that list */
+    int64_t at;                      /* list, in the order given: all modes of a query together */
+    lw_corruptions cursor;           /* of that list */
+    bool begun;                      /* cursor is */
+    int64_t ordinal;                 /* of the candidate given last in that list */
+    lw_walk drawn[LW_PROVE_PENDING]; /* corruptions to give next */
+    int32_t n_drawn, at_drawn;
+    int error;               /* of drawing them */
     int64_t first, expected; /* corruptions given of lists before; candidates in all, at most */
     /* results */
     lw_walk_result pending[LW_PROVE_PENDING];

@@ -27,7 +27,7 @@ static void add_query(const lw_prove_context *c, const lw_prove_list *l, lw_str 
                                  n[3],
                                  n[4],
                                  n[5],
-                                 n[6],
+                                 c->o->ranks_only ? "" : n[6],
                                  n[7],
                                  n[8],
                                  lw_rank_rule_name((lw_rank_rule)c->o->rank_rule)};

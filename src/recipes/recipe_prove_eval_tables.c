@@ -60,7 +60,10 @@ static void success_cells(lw_table *t, const lw_prove_means *m)
 {
     percent(t, m->positives_proved, m->lists);
     lw_table_cell(t, "%lld", (long long)m->negatives);
-    percent(t, m->negatives_proved, m->negatives);
+    if (isnan(m->false_proved))
+        lw_table_cell(t, "-");
+    else
+        lw_table_cell(t, "%.1f %%", 100 * m->false_proved);
 }
 
 int lw_prove_mode_table(const lw_prove_context *c, const lw_prove_eval *e, lw_table *t)
@@ -88,6 +91,14 @@ static int largest_first(const void *va, const void *vb)
                                     : (a->key > b->key) - (a->key < b->key);
 }
 
+void lw_prove_keep_largest(lw_prove_group *g, int32_t *n, int32_t most)
+{
+    if (most == 0 || *n <= most)
+        return;
+    qsort(g, (size_t)*n, sizeof *g, largest_first);
+    *n = most;
+}
+
 int lw_prove_group_table(const lw_prove_context *c, const lw_prove_eval *e, lw_prove_by by,
                          int32_t most, lw_table *t)
 {
@@ -95,10 +106,7 @@ int lw_prove_group_table(const lw_prove_context *c, const lw_prove_eval *e, lw_p
     LW_CLEANUP(lw_free) lw_prove_group *g = NULL;
     int32_t n;
     LW_TRY(lw_prove_groups(c, e, by, &g, &n));
-    if (most > 0 && n > most) {
-        qsort(g, (size_t)n, sizeof *g, largest_first);
-        n = most;
-    }
+    lw_prove_keep_largest(g, &n, most);
     rank_columns(t, first[by]);
     success_columns(t);
     for (int32_t i = 0; i < n; i++) {

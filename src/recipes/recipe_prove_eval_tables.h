@@ -22,6 +22,8 @@ typedef struct lw_prove_group {
 /* Groups that are not empty, predicates by name, depths rising and "no proof" last. Heap array. */
 int lw_prove_groups(const lw_prove_context *c, const lw_prove_eval *e, lw_prove_by by,
                     lw_prove_group **out, int32_t *n);
+/* When there are more than `most` (0: any number): the largest, largest first. */
+void lw_prove_keep_largest(lw_prove_group *g, int32_t *n, int32_t most);
 /* Empty tables have no rows. most: rows shown, 0: all; the largest groups then. */
 int lw_prove_mode_table(const lw_prove_context *c, const lw_prove_eval *e, lw_table *t);
 int lw_prove_group_table(const lw_prove_context *c, const lw_prove_eval *e, lw_prove_by by,

@@ -34,6 +34,7 @@ typedef struct lw_policy_source {
 typedef struct lw_walk {
     int64_t id; /* the caller's; keys the random choices */
     lw_atom query;
+    double give_up; /* below 0: the walk ends as abandoned once its log-probability is below this */
 } lw_walk;
 
 typedef struct lw_walk_result {

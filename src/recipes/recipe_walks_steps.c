@@ -14,6 +14,12 @@ static int32_t choose_uniform(const lw_walks *w, lw_walker *me, int32_t n)
                                  (uint32_t)n);
 }
 
+static void give_up(lw_walker *me)
+{
+    if (me->walk.give_up < 0 && me->log_prob < me->walk.give_up && me->path->end == LW_PROOF_OPEN)
+        me->path->end = LW_PROOF_ABANDONED;
+}
+
 static void keep_moves(lw_lane *lane, const lw_moves *m)
 {
     lane->n = m->n;
@@ -45,6 +51,7 @@ static void derive(void *arg, int64_t i, int worker)
             return;
         }
         lw_env_take(w->env[worker], me->path, &m, m.n > 1 ? choose_uniform(w, me, m.n) : 0);
+        give_up(me);
     }
 }
 
@@ -196,6 +203,7 @@ static void choose(void *arg, int64_t i, int worker)
     const lw_moves move = {
         .n = 1, .atoms = atoms, .first = first, .hash = &hash, .next_var = me->next_var};
     lw_env_take(w->env[worker], me->path, &move, 0);
+    give_up(me);
 }
 
 /* Lets go of a step's features but for those of the state gone to. */

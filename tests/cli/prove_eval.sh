@@ -57,6 +57,13 @@ out_has 'missing: 391 corruptions: there are no more'
 expect 0 prove eval land --seed 3 --n-queries 1 --json
 out_has '"queries": 1'
 
+expect 0 prove eval land --policy formula:4 --n-corruptions all --ranks-only --output-dir early
+expect 0 prove eval land --policy formula:4 --n-corruptions all --output-dir whole
+cut -d, -f1-13 early/per_query.csv >early.csv
+cut -d, -f1-13 whole/per_query.csv | cmp -s - early.csv || fails 'ranks only: other ranks'
+grep -q '"AUC-PR": null' early/summary.json || fails 'ranks only: an area of walks that were left'
+expect 2 prove eval land --ranks-only --save-scores s.csv
+
 # bad input
 expect 2 prove eval land --corruption-modes heads
 err_has 'corruption-modes'
@@ -91,7 +98,7 @@ if [ -d "${LW_TEST_DATA:-/nowhere}/kg/dprl/wn18rr" ]; then
     wait $pid
     [ $? -eq 130 ] || fails 'SIGINT is exit code 130'
     out_has 'PARTIAL: interrupted'
-    err_has 'what is reported is partial'
+    err_has 'this result is partial'
 else
     echo 'skipped: interrupt (LW_TEST_DATA names a directory of data)'
 fi

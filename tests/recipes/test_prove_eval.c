@@ -74,7 +74,7 @@ static int done_one(void *self, const lw_walk_result *r)
 
 static lw_walk_result walk_alone(lw_walks *w, int64_t id, lw_atom a)
 {
-    const lw_walk walk = {id, a};
+    const lw_walk walk = {.id = id, .query = a};
     one o = {.walk = &walk};
     ok(lw_walks_run(w, next_one, done_one, &o));
     assert_int_equal(o.r.walk.id, id);
@@ -259,10 +259,28 @@ static const lw_prove_eval_options *variant(lw_prove_eval_options *o, int k)
     return o;
 }
 
+/* The same ranks from fewer steps. Returns the walks that were saved, in part or whole. */
+static int64_t ranks_alone(bench *b, const lw_prove_eval_options *o, const lw_prove_eval *e)
+{
+    LW_CLEANUP(lw_prove_eval_clear) lw_prove_eval f = {0};
+    lw_prove_eval_options p = *o;
+    p.ranks_only = true;
+    ok(evaluate(b, &p, 2, NULL, &f));
+    assert_int_equal(f.candidates, e->candidates);
+    for (int32_t i = 0; i < e->n_lists; i++) {
+        assert_true(f.list[i].whole);
+        assert_memory_equal(&f.list[i].rank, &e->list[i].rank, sizeof(lw_rank));
+    }
+    assert_true(isnan(f.auc_pr[0]));
+    assert_true(isnan(lw_prove_eval_means(&f, 0, -1, NULL, NULL).false_proved));
+    assert_true(f.walks.query_steps <= e->walks.query_steps);
+    return f.unwalked + f.negatives.end[LW_PROOF_ABANDONED];
+}
+
 static void evaluations_are_the_obvious_one(void **state)
 {
     (void)state;
-    int64_t proved = 0, candidates = 0;
+    int64_t proved = 0, candidates = 0, saved = 0;
     for (int k = 0; k < 12; k++) {
         bench b;
         lw_prove_eval_options o, p;
@@ -278,11 +296,14 @@ static void evaluations_are_the_obvious_one(void **state)
         p.memory_limit = (lw_peak_rss() + ((size_t)12 << 20));
         ok(evaluate(&b, &p, 3, NULL, &f));
         same(&e, &f);
+        saved += ranks_alone(&b, &p, &e);
         proved += e.positives.end[LW_PROOF_PROVED] + e.negatives.end[LW_PROOF_PROVED];
         candidates += e.candidates;
         bench_close(&b);
     }
-    print_message("%lld candidates, %lld proved\n", (long long)candidates, (long long)proved);
+    print_message("%lld candidates, %lld proved; for ranks %lld are left early or not begun\n",
+                  (long long)candidates, (long long)proved, (long long)saved);
+    assert_true(saved > 100);
     assert_true(proved > 100 && candidates - proved > 100);
 }
 
@@ -431,6 +452,13 @@ static void errors_say_what_is_wrong(void **state)
     variant(&o, 1);
     o.mode[0] = o.mode[1] = o.mode[2] = false;
     fails(evaluate(&b, &o, 1, NULL, &e), LW_EUSAGE, "corruption-modes");
+    variant(&o, 1);
+    o.ranks_only = true;
+    o.save_scores = "scores.csv";
+    fails(evaluate(&b, &o, 1, NULL, &e), LW_EUSAGE, "ranks-only");
+    variant(&o, 1);
+    o.penalty = -1;
+    fails(evaluate(&b, &o, 1, NULL, &e), LW_EUSAGE, "must not be negative");
     variant(&o, 1);
     o.rank_rule = 3;
     fails(evaluate(&b, &o, 1, NULL, &e), LW_EUSAGE, "rank rule");

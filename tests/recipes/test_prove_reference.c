@@ -39,7 +39,7 @@ static bool next_query(void *self, lw_walk *out)
     task *t = self;
     if (t->at == t->n)
         return false;
-    *out = (lw_walk){t->at, t->query[t->at]};
+    *out = (lw_walk){.id = t->at, .query = t->query[t->at]};
     t->at++;
     return true;
 }

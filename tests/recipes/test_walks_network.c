@@ -187,7 +187,7 @@ static bool family_query(void *self, lw_walk *out)
     if (c->given == c->n)
         return false;
     int64_t i = c->given++;
-    *out = (lw_walk){i, family_queries.atom[i % family_queries.n]};
+    *out = (lw_walk){.id = i, .query = family_queries.atom[i % family_queries.n]};
     if (i >= family_queries.n)
         out->query.arg[i % 2] = 1 + (int32_t)(i * 37 % c->kb->n_constants);
     return true;
