@@ -50,9 +50,9 @@ typedef struct lw_device {
     /* Nearest upsampling by two and then convolution `a` (3x3), or its data gradient (dx), on
      * operands of type `num`: is the transposed convolution on summed weights faster? NULL: yes. */
     bool (*upconv)(void *self, const lw_attr_conv *a, bool dx, lw_num num);
-    /* Is convolution `a`, or its data gradient (dx), faster in f32 than on bf16 operands? NULL: no.
-     */
-    bool (*wide_conv)(void *self, const lw_attr_conv *a, bool dx);
+    /* Is convolution `a`, or its data gradient (dx), faster in f32 than on operands of type `num`?
+     * NULL: no. */
+    bool (*wide_conv)(void *self, const lw_attr_conv *a, bool dx, lw_num num);
     /* Runs fn(arg, task, worker) for all tasks, full barrier at the end. */
     void (*parallel)(void *self, int64_t n_tasks, void (*fn)(void *arg, int64_t task, int worker),
                      void *arg);

@@ -113,8 +113,8 @@ static int32_t edge_of(const precision *p, const lw_graph *g, const lw_node *n)
     return -1;
 }
 
-/* The operand type of a node: F32 for whatever is no product. */
-static lw_num operand_num(const precision *p, const lw_graph *g, const lw_node *n)
+/* The narrowest operand type that a node can have: F32 for whatever is no product. */
+static lw_num possible_num(const precision *p, const lw_graph *g, const lw_node *n)
 {
     enum { EXACT = 65536 }; /* depth up to which sums of bytes are exact */
     int64_t depth, taps, results;
@@ -122,10 +122,17 @@ static lw_num operand_num(const precision *p, const lw_graph *g, const lw_node *
         return LW_NUM_F32;
     if (depth % 4 == 0 && depth * taps < EXACT && edge_of(p, g, n) >= 0)
         return LW_NUM_S8;
-    if (p->dev->wide_conv && (n->op == LW_OP_CONV2D || n->op == LW_OP_CONV2D_DX) &&
-        p->dev->wide_conv(p->dev->self, n->attr, n->op == LW_OP_CONV2D_DX))
-        return LW_NUM_F32;
     return weight_gradient(n) || depth % 2 == 0 ? LW_NUM_BF16 : LW_NUM_F32;
+}
+
+/* That type, or F32 where it is faster. */
+static lw_num operand_num(const precision *p, const lw_graph *g, const lw_node *n)
+{
+    lw_num num = possible_num(p, g, n);
+    bool dx = n->op == LW_OP_CONV2D_DX;
+    if (num == LW_NUM_F32 || !p->dev->wide_conv || !(dx || n->op == LW_OP_CONV2D))
+        return num;
+    return p->dev->wide_conv(p->dev->self, n->attr, dx, num) ? LW_NUM_F32 : num;
 }
 
 /* Is input i of a product an activation? */
@@ -341,7 +348,7 @@ static int check_calibration(const precision *p, const lw_graph *g)
         return lw_fail(LW_EUSAGE, "int8 needs the ranges of a calibration: make them with "
                                   "`leeway quantize`");
     for (uint32_t k = 0; k < lw_graph_node_count(g); k++)
-        if (operand_num(p, g, lw_graph_node(g, k)) == LW_NUM_S8)
+        if (possible_num(p, g, lw_graph_node(g, k)) == LW_NUM_S8)
             return 0;
     return lw_fail(LW_EFORMAT,
                    "none of the %d calibrated weights belongs to a product of this "

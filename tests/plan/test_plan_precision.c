@@ -270,6 +270,38 @@ static void test_bits(void **state)
         }
 }
 
+/* One convolution that 4x4 tiles fit: does it read bytes? */
+static bool reads_bytes(lw_isa isa, lw_conv_mode mode)
+{
+    plan_lab l;
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    const lw_edge_range edge = {"conv.weight", 0.01f, 128};
+    const lw_calibration c = {&edge, 1};
+    lab_open_conv(&l, 1, isa, mode);
+    lw_val x = LAB_X(&l, "x", 1, 16, 16, 64);
+    lab_output(&l, "y", lw_conv2d(&l.b, "conv", x, 64, (lw_conv_opts){.kernel = 3, .pad = 1}));
+    settle(&l);
+    compile(&l, &(lw_compile_opts){.opt = 1,
+                                   .dump = &text,
+                                   .dump_pass = "precision",
+                                   .precision = LW_NUM_S8,
+                                   .calibration = &c});
+    lab_close(&l);
+    return strstr(lw_str_c(&text), "u8[") != NULL;
+}
+
+/* Bytes where they are multiplied as such, tiles in f32 where they are faster, and no error when no
+ * layer is left for bytes. */
+static void test_tiles_or_bytes(void **state)
+{
+    (void)state;
+    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
+        bool slow = isa == LW_ISA_AVX2 || isa == LW_ISA_AVX512;
+        assert_int_equal(reads_bytes((lw_isa)isa, LW_CONV_MODE_AUTO), !slow);
+        assert_true(reads_bytes((lw_isa)isa, LW_CONV_MODE_DIRECT));
+    }
+}
+
 /* ---- errors -------------------------------------------------------------------------------------
  */
 
@@ -297,7 +329,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dumps),  cmocka_unit_test(test_shared_casts),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_bits),   cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_bits),   cmocka_unit_test(test_tiles_or_bytes),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

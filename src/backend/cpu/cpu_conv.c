@@ -221,14 +221,18 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
 
 /* Tiles of 4x4 gain three times over direct f32, bf16 twice where the machine multiplies it (docs/
  * performance.md): there bf16 keeps narrow layers, whose transforms cost more, and pictures of one
- * tile. Elsewhere bf16 is widened to f32 first and gains nothing. */
-bool lw_cpu_wide_conv(void *self, const lw_attr_conv *a, bool dx)
+ * tile. Elsewhere bf16 is widened to f32 first and gains nothing. Bytes beat all tiles where the
+ * machine multiplies them, and lose to those of 4x4 elsewhere. */
+bool lw_cpu_wide_conv(void *self, const lw_attr_conv *a, bool dx, lw_num num)
 {
     enum { NARROW = 32 };
     const lw_device *d = self; /* self begins with the lw_device */
     lw_conv_shape s = lw_cpu_conv_shape(a, 1);
     int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD);
-    if (lw_cpu_kernels(d)->isa < LW_ISA_AVX512BF16)
+    bool low = lw_cpu_kernels(d)->isa >= LW_ISA_AVX512BF16;
+    if (num == LW_NUM_S8)
+        return !low && tile == 4;
+    if (!low)
         return tile != 0;
     return tile == 4 && s.C >= NARROW && s.O >= NARROW && (s.H > 4 || s.W > 4);
 }
