@@ -3,6 +3,7 @@
  * resumed; and, with LW_TEST_DATA, a few seconds on a published dataset. */
 #include "recipes/recipe_lab.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,11 +27,11 @@ static int make_graph(void **state)
     if (lab_enter(state) < 0 || lw_mkdirs("graph") < 0)
         return -1;
     for (int i = 0; i < 60; i++) {
-        lw_str_addf(&facts, "near(e%d,e%d).\n", i, (i + 1) % 60);
+        lw_str_addf(&facts, "near(e%d,e%d).\njump(e%d,e%d).\n", i, (i + 1) % 60, i, (i + 7) % 60);
         lw_str_addf(i % 6 ? &facts : &valid, "far(e%d,e%d).\n", i, (i + 7) % 60);
     }
     if (lw_file_write("graph/train.txt", lw_str_c(&facts), facts.len) < 0 ||
-        lw_file_write("graph/rules.txt", "near(x,y) -> far(x,y)\n", 22) < 0)
+        lw_file_write("graph/rules.txt", "jump(x,y) -> far(x,y)\n", 22) < 0)
         return -1;
     return lw_file_write("graph/valid.txt", lw_str_c(&valid), valid.len);
 }
@@ -112,6 +113,24 @@ static void test_ranks(void **state)
     assert_non_null(strstr(lab_err, "60 entities"));
 }
 
+/* Fused with proofs: without bonus and penalty it is the embedding alone, on the same candidates;
+ * with jump(x,y) -> far(x,y) every query is proved, no other candidate is, and a bonus decides. */
+static void test_fusion(void **state)
+{
+#define DRAWN " graph --kge fused --split valid --n-corruptions 20 --corruption-modes both --json"
+    (void)state;
+    lab_expect(0, TRAIN "--epochs 10 --embedding-dim 16 --negatives 32 --output-dir fused");
+    lab_expect(0, "prove rank" DRAWN);
+    double alone = number_of("MRR");
+    assert_true(alone > 0.1 && alone < 1.0);
+    lab_expect(0, "prove eval" DRAWN " --kge-bonus 0 --fail-penalty 0");
+    assert_true(fabs(number_of("MRR") - alone) < 1e-9);
+    lab_expect(0, "prove eval" DRAWN " --kge-weight 0.001 --kge-bonus 9");
+    print_message("MRR alone %.3f, with proofs %.3f\n", alone, number_of("MRR"));
+    assert_true(number_of("MRR") == 1.0);
+    lab_expect(3, "prove eval" DRAWN " --kge graph");
+}
+
 /* Random scores would have an MRR of about .02 among 271 entities. */
 static void test_countries(void **state)
 {
@@ -145,8 +164,8 @@ static void test_countries(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
-                                       cmocka_unit_test(test_resume), cmocka_unit_test(test_ranks),
-                                       cmocka_unit_test(test_countries)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_resume), cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_fusion), cmocka_unit_test(test_countries)};
     return cmocka_run_group_tests_name("kge_bits", tests, make_graph, lab_leave);
 }
