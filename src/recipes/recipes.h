@@ -26,6 +26,7 @@
 #include "recipes/recipe_observer.h"
 #include "recipes/recipe_ppo.h"
 #include "recipes/recipe_precision.h"
+#include "recipes/recipe_prove_bench.h"
 #include "recipes/recipe_prove_eval.h"
 #include "recipes/recipe_prove_policy.h"
 #include "recipes/recipe_quantize.h"

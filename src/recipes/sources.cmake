@@ -15,5 +15,6 @@ set(SOURCES
   recipe_walks.c recipe_walks_steps.c recipe_state_rows.c recipe_state_rows_run.c
   recipe_prove_policy.c recipe_prove_eval.c recipe_prove_eval_count.c recipe_prove_eval_scores.c recipe_prove_eval_means.c recipe_prove_eval_tables.c
   recipe_prove_eval_json.c recipe_prove_eval_save.c recipe_prove_eval_page.c
+  recipe_prove_bench.c recipe_prove_bench_tables.c recipe_prove_bench_page.c
   recipe_ppo.c recipe_ppo_open.c recipe_ppo_states.c recipe_ppo_rollout.c recipe_ppo_part.c recipe_ppo_graph.c recipe_ppo_update.c recipe_ppo_eval.c
   recipe_profile.c recipe_profile_groups.c recipe_profile_text.c recipe_profile_page.c)

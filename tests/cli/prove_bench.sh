@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway prove bench: what is measured can be counted by hand on a small dataset; files; bad input.
+
+mkdir land
+{
+    printf 'in(rome,italy).\nin(nice,france).\nin(bonn,germany).\nin(paris,france).\n'
+    printf 'near(rome,nice).\nnear(bonn,paris).\n'
+} >land/train.txt
+printf 'city rome nice bonn paris\nland italy france germany\n' >land/domain2constants.txt
+printf 'r0:1:in(x,y) -> of(x,y)\n' >land/rules.txt
+printf 'of(rome,italy).\nof(nice,france).\n' >land/test.txt
+
+# true ones are proved in one choice; false ones stop there or fail in a second one
+expect 0 prove bench land --corruption-modes tail --n-corruptions 2 --no-end-proof-action --batch-size 1,3 \
+    --samples 2 --json --csv cases.csv --output-dir out
+for key in candidates query_steps cases active steps padded_states ms_per_candidate set_up_ms engine_seconds \
+    network_seconds peak_share machine peak; do
+    out_has "\"$key\":"
+done
+out_has '"candidates": 6'
+out_has '"proved": 2'
+out_has '"query_steps": 10'           # 2 x 1 + 4 x 2
+out_has '"padded_query_steps": 1024.0' # one batch of 512 for two steps
+out_has '"done_share": 0.333'         # of the second step
+for file in summary.json cases.csv steps.csv report.html; do
+    [ -s out/$file ] || fails "no $file"
+done
+cmp -s cases.csv out/cases.csv || fails '--csv and cases.csv differ'
+[ "$(wc -l <cases.csv)" -eq 7 ] || fails 'uniform, f32 with 512, 1 and 3 and nothing kept, bf16'
+grep -q '^uniform,512,2,' cases.csv || fails 'no uniform case'
+grep -q '^f32,3,2,.*,10,' cases.csv || fails 'the case of batch 3 has another number of choices'
+[ "$(wc -l <out/steps.csv)" -eq 3 ] || fails 'two steps'
+for text in 'Time of each step' 'Where the time' 'bit for bit' 'Padding avoided'; do
+    grep -q "$text" out/report.html || fails "the page does not say: $text"
+done
+expect 0 prove bench land --n-corruptions 1 --samples 1 --batch-size 2 --no-steps --max-depth 1
+out_has 'network f32, batch 2'
+out_has 'All f32 cases gave equal results'
+grep -q 'Steps of one batch' "$out" && fails 'steps were not asked for'
+
+# bad input
+expect 2 prove bench land --policy uniform
+err_has 'no network to measure'
+expect 2 prove bench land --batch-size 0
+expect 4 prove bench land --split nowhere
