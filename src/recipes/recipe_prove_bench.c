@@ -73,7 +73,7 @@ static bool next_walk(void *self, lw_walk *out)
     bench_run *r = self;
     if (r->at == r->most)
         return false;
-    *out = (lw_walk){r->at, r->candidate[r->at]};
+    *out = (lw_walk){.id = r->at, .query = r->candidate[r->at]};
     r->at++;
     return true;
 }
@@ -105,7 +105,6 @@ static lw_walks_counts less(lw_walks_counts a, const lw_walks_counts *b)
     a.engine_seconds -= b->engine_seconds;
     a.lookup_seconds -= b->lookup_seconds;
     a.network_seconds -= b->network_seconds;
-    a.copy_seconds -= b->copy_seconds;
     a.choice_seconds -= b->choice_seconds;
     return a;
 }

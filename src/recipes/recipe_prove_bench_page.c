@@ -99,15 +99,14 @@ static int batch_plot(const lw_prove_bench *b, lw_str *out)
 static int parts_plot(const lw_prove_bench *b, lw_str *out)
 {
     const int32_t shown[] = {0, 1, b->n_cases - 1};
-    static const char *const names[] = {"successors",   "look-up",  "network",
-                                        "copying rows", "choosing", "rest"};
-    enum { PARTS = 6 };
+    static const char *const names[] = {"successors", "look-up", "network", "choosing", "rest"};
+    enum { PARTS = 5 };
     lw_bar bars[LW_COUNT(shown) * PARTS];
     for (size_t i = 0; i < LW_COUNT(shown); i++) {
         const lw_prove_bench_case *k = &b->cases[shown[i]];
         const lw_walks_counts *n = &k->counts;
         double v[PARTS] = {n->engine_seconds, n->lookup_seconds, n->network_seconds,
-                           n->copy_seconds,   n->choice_seconds, 1e-3 * k->run.p50};
+                           n->choice_seconds, 1e-3 * k->run.p50};
         for (int p = 0; p < PARTS - 1; p++)
             v[PARTS - 1] -= v[p];
         for (int p = 0; p < PARTS; p++)

@@ -11,7 +11,6 @@
     C(engine_seconds, "successors") \
     C(lookup_seconds, "look-up")    \
     C(network_seconds, "network")   \
-    C(copy_seconds, "copying rows") \
     C(choice_seconds, "choosing")
 
 static void columns(lw_table *t, const char *const *names)
@@ -182,31 +181,19 @@ static void csv_number(lw_table *t, double v)
 
 int lw_prove_bench_csv(const lw_prove_bench *b, lw_str *out)
 {
-    static const char *const names[] = {"method",
-                                        "batch_size",
-                                        "samples",
-                                        "mean_ms",
-                                        "p50_ms",
-                                        "min_ms",
-                                        "std_ms",
-                                        "set_up_ms",
-                                        "ms_per_query",
-                                        "ms_per_candidate",
-                                        "query_steps",
-                                        "states_offered",
-                                        "states_wanted",
-                                        "cache_hits",
-                                        "states_scored",
-                                        "engine_seconds",
-                                        "lookup_seconds",
-                                        "network_seconds",
-                                        "copy_seconds",
-                                        "choice_seconds",
-                                        "gflops",
-                                        "peak_share",
-                                        "network_peak_share",
-                                        "memory_bytes",
-                                        NULL};
+    static const char *const names[] = {"method",         "batch_size",
+                                        "samples",        "mean_ms",
+                                        "p50_ms",         "min_ms",
+                                        "std_ms",         "set_up_ms",
+                                        "ms_per_query",   "ms_per_candidate",
+                                        "query_steps",    "states_offered",
+                                        "states_wanted",  "cache_hits",
+                                        "states_scored",  "engine_seconds",
+                                        "lookup_seconds", "network_seconds",
+
+                                        "choice_seconds", "gflops",
+                                        "peak_share",     "network_peak_share",
+                                        "memory_bytes",   NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     columns(&t, names);
     for (int32_t i = 0; i < b->n_cases; i++) {
@@ -228,7 +215,6 @@ int lw_prove_bench_csv(const lw_prove_bench *b, lw_str *out)
                             n->engine_seconds,
                             n->lookup_seconds,
                             n->network_seconds,
-                            n->copy_seconds,
                             n->choice_seconds,
                             gflops(k),
                             k->share,
