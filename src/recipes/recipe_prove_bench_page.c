@@ -106,7 +106,7 @@ static int parts_plot(const lw_prove_bench *b, lw_str *out)
         const lw_prove_bench_case *k = &b->cases[shown[i]];
         const lw_walks_counts *n = &k->counts;
         double v[PARTS] = {n->engine_seconds, n->lookup_seconds, n->network_seconds,
-                           n->choice_seconds, 1e-3 * k->run.p50};
+                           n->choice_seconds, 1e-3 * k->counts_ms};
         for (int p = 0; p < PARTS - 1; p++)
             v[PARTS - 1] -= v[p];
         for (int p = 0; p < PARTS; p++)
