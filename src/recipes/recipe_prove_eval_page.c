@@ -179,8 +179,8 @@ static int add_plots(const lw_prove_context *c, const lw_prove_eval *e, lw_html 
     LW_TRY(group_plot(
         c, e, published ? LW_PROVE_BY_PUBLISHED : LW_PROVE_BY_WALKED,
         published ? "By published depth of the query" : "By depth of the query's proof", &depths));
-    const char *const svgs[] = {lw_str_c(&ranks), lw_str_c(&done), lw_str_c(&predicates),
-                                lw_str_c(&depths)};
+    const char *const svgs[] = {lw_str_c(&ranks), lw_str_c(&done), lw_str_c(&depths),
+                                lw_str_c(&predicates)};
     lw_html_plots(h, svgs, NULL, LW_COUNT(svgs));
     return 0;
 }
