@@ -131,8 +131,22 @@ int lw_policy_formula(const lw_policy_config *c, uint64_t seed, lw_store *s);
 json_t *lw_policy_to_json(const lw_policy_config *c);
 /* LW_EFORMAT: missing or wrong fields. `where` names the file in messages. */
 int lw_policy_from_json(const json_t *j, const char *where, lw_policy_config *out);
-/* Reads a model folder: config, and a store (frozen or trainable) with the weights in PARAM. */
+/*
+ * Reads a model folder (config.json and weights), or a bare .safetensors file as
+ * lw_policy_load_file with the default hint; into a store (frozen or trainable) with the weights in
+ * PARAM.
+ */
 int lw_policy_load(const char *dir, bool frozen, lw_policy_config *config, lw_store **store);
+/*
+ * Reads a weights file without a configuration, under our names or those of the published modules
+ * (mlp_extractor.shared_network.*, features_extractor.embedder.*; unused heads are passed over).
+ * Sizes and compositions with parameters come from the tensors. What they cannot say comes from
+ * `hint`: variables (of the rows behind the pad row the last are variables, the others constants),
+ * max_atoms, whether a sum of rows is TransE or SUM and of which kind the mean is, l2_norm,
+ * sqrt_scale, temperature. NULL: lw_policy_default.
+ */
+int lw_policy_load_file(const char *path, bool frozen, const lw_policy_config *hint,
+                        lw_policy_config *config, lw_store **store);
 /* Writes a model folder of one slab (PARAM or EMA): config.json and model.safetensors. */
 int lw_policy_save(const char *dir, const lw_policy_config *c, const lw_store *s, lw_slab slab);
 

@@ -42,6 +42,9 @@ lw_val lw_policy_gru(lw_builder *b, const char *name, lw_val x, lw_val h);
 /* in_proj of torch's MultiheadAttention under the current scope: q | k | v, [n,3E]. */
 lw_val lw_policy_in_proj(lw_builder *b, lw_val x);
 
+/* Zeroes the pad rows of PARAM and starts EMA from it. */
+void lw_policy_clear_pads(lw_store *s);
+
 /* The vector of each state, f32[R,E]. */
 lw_val lw_policy_embed(lw_builder *b, const lw_policy_config *c, const lw_policy_in *in);
 /* Is the state's vector a signed sum of rows, so that the first Linear can go into the tables? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy's weights: initial values, values by formula, model folders. */
-#include "models/models.h"
+/* The policy's weights: initial values, values by formula, saving. */
+#include "models/models_policy_parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static bool is_table(const lw_store_entry *e)
 }
 
 /* The pad row of each table is zero for ever. */
-static void clear_pads(lw_store *s)
+void lw_policy_clear_pads(lw_store *s)
 {
     for (int32_t i = 0; i < lw_store_count(s); i++) {
         const lw_store_entry *e = lw_store_at(s, i);
@@ -27,7 +27,7 @@ void lw_policy_init(const lw_policy_config *c, uint64_t seed, lw_store *s)
 {
     (void)c;
     lw_store_init(s, seed);
-    clear_pads(s);
+    lw_policy_clear_pads(s);
 }
 
 static uint64_t fnv1a64(const char *name)
@@ -79,25 +79,7 @@ int lw_policy_formula(const lw_policy_config *c, uint64_t seed, lw_store *s)
         return lw_fail(LW_EUSAGE, "formula weights need a declared store");
     for (int32_t i = 0; i < lw_store_count(s); i++)
         fill(s, lw_store_at(s, i), seed, lw_store_data(s, i, LW_SLAB_PARAM));
-    clear_pads(s);
-    return 0;
-}
-
-int lw_policy_load(const char *dir, bool frozen, lw_policy_config *config, lw_store **store)
-{
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-    LW_CLEANUP(lw_store_free) lw_store *s = NULL;
-    lw_policy_config c;
-    LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &j));
-    LW_TRY(lw_policy_from_json(j, lw_str_c(&path), &c));
-    LW_TRY(lw_store_new(frozen, &s));
-    LW_TRY(lw_policy_declare(&c, s));
-    LW_TRY(lw_model_weights_find(dir, &path));
-    LW_TRY(lw_store_load(s, LW_SLAB_PARAM, lw_str_c(&path), NULL));
-    clear_pads(s);
-    *config = c;
-    *store = lw_steal(&s);
+    lw_policy_clear_pads(s);
     return 0;
 }
 
