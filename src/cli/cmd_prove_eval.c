@@ -12,7 +12,7 @@ typedef struct eval_cli {
     bool filtered, deterministic, ema, ranks_only;
     const char *policy, *output_dir, *save_scores;
     int64_t cache_memory, memory_limit; /* MiB */
-    double penalty;
+    double penalty, temperature;
     const char *kge;
     double kge_weight, kge_bonus, fail_penalty;
 } eval_cli;
@@ -47,6 +47,8 @@ static const lw_option eval_options[] = {
     {LW_OPT(eval_cli, deterministic), .name = "deterministic", .fallback = "true",
      .group = "Policy",
      .help = "take the most probable successor (--no-deterministic: draw; uniform always draws)"},
+    {LW_OPT(eval_cli, temperature), .name = "temperature", .fallback = "0", .max = 1e6,
+     .group = "Policy", .help = "logits are divided by it, 0: as the policy says"},
     {LW_OPT(eval_cli, precision), .name = "precision", .choices = "f32|bf16", .fallback = "f32",
      .group = "Policy", .help = "operands of the network's products"},
     {LW_OPT(eval_cli, rank_rule), .name = "rank-rule",
@@ -176,6 +178,8 @@ static int open_all(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options 
     if (o->filtered)
         LW_TRY(open_known(d->kb, d));
     LW_TRY(lw_prove_policy_open(o->policy, o->ema, d->kb, &e->walks.env, &d->policy));
+    if (o->temperature > 0)
+        d->policy.config.temperature = (float)o->temperature;
     LW_TRY(lw_recipe_device(cli->global.threads, &d->dev));
     if (!o->kge)
         return 0;
