@@ -41,7 +41,8 @@ static const lw_option eval_options[] = {
          "replace by constants of the same domain: when the dataset has domains, always, never"},
     {LW_OPT(eval_cli, policy), .name = "policy", .fallback = "uniform", .unit = "policy",
      .group = "Policy",
-     .help = "run, checkpoint or model folder; uniform; formula[:SEED] (weights for measuring)"},
+     .help = "run, checkpoint or model folder; uniform; formula[:SEED[:TEMPERATURE]] "
+             "(weights for measuring)"},
     {LW_OPT(eval_cli, ema), .name = "ema", .fallback = "true", .group = "Policy",
      .help = "averaged weights where there are any (--no-ema: the last ones)"},
     {LW_OPT(eval_cli, deterministic), .name = "deterministic", .fallback = "true",
@@ -72,7 +73,7 @@ static const lw_option eval_options[] = {
      .max = 1 << 20, .unit = "proofs", .group = "Work", .help = "walked together"},
     {LW_OPT(eval_cli, rows), .name = "rows", .fallback = "1024", .min = 1, .max = 1 << 20,
      .unit = "states", .group = "Work", .help = "of one run of the network"},
-    {LW_OPT(eval_cli, cache_memory), .name = "cache-memory", .fallback = "256", .max = 1 << 24,
+    {LW_OPT(eval_cli, cache_memory), .name = "cache-memory", .fallback = "64", .max = 1 << 24,
      .unit = "MiB", .group = "Work", .help = "for features of states already computed"},
     {LW_OPT(eval_cli, memory_limit), .name = "memory-limit", .fallback = "0", .max = 1 << 24,
      .unit = "MiB", .group = "Work",

@@ -10,7 +10,7 @@ lw_walks_options lw_walks_defaults(void)
     return (lw_walks_options){.env = lw_env_defaults(),
                               .fixed_batch_size = 512,
                               .rows = 1024,
-                              .cache_bytes = (size_t)16 << 20,
+                              .cache_bytes = (size_t)64 << 20,
                               .precision = LW_NUM_F32};
 }
 
@@ -213,7 +213,7 @@ static int fill(lw_walks *w, stream *s)
 {
     double began = lw_now();
     while (w->idle.n > 0 && !s->dry) {
-        lw_walk walk;
+        lw_walk walk = {0};
         s->dry = !s->next(s->self, &walk);
         if (s->dry)
             break;
