@@ -35,6 +35,7 @@ int lw_bench_suite_field(lw_bench_run *r);
 int lw_bench_suite_attention(lw_bench_run *r);
 int lw_bench_suite_sampling(lw_bench_run *r);
 int lw_bench_suite_startup(lw_bench_run *r);
+int lw_bench_suite_prove(lw_bench_run *r);
 
 /* One case, ready to be called. */
 typedef struct lw_bench_work {

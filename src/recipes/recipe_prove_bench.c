@@ -165,10 +165,7 @@ static int take_samples(bench_run *r, const lw_policy_source *policy, const lw_w
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-/* Multiplications and additions of the products that this run could not do without: a scored state
- * takes the residual blocks and the head's first product (the input product is in the tables), a
- * choice the head's second one, a successor a dot product. */
-static double needed_flops(const lw_policy_config *c, const lw_walks_counts *n)
+double lw_prove_bench_flops(const struct lw_policy_config *c, const lw_walks_counts *n)
 {
     double h = c->hidden, key = lw_policy_key_width(c);
     double row = 2 * h * h * (c->blocks + 1) + (c->l2_norm ? 2 * h * c->embed : 0);
@@ -219,7 +216,7 @@ static int add_case(bench_run *r, const char *method, int32_t batch, size_t cach
                   ? (double)NAN
                   : (double)s.counts.states_scored / ((double)s.counts.plan_runs * o.rows);
     k->bytes = s.bytes;
-    k->flops = uniform ? 0 : needed_flops(r->policy->config, &s.counts);
+    k->flops = uniform ? 0 : lw_prove_bench_flops(r->policy->config, &s.counts);
     double peak = uniform ? 0 : lw_machine_rate(&r->b->peak, (lw_num)o.precision);
     k->share = share_of(k->flops, 1e-3 * k->run.p50, peak);
     k->network_share = share_of(k->flops, s.counts.network_seconds, peak);

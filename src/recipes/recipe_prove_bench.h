@@ -78,6 +78,10 @@ int lw_prove_bench_run(const lw_kb *kb, const lw_queries *q, lw_device *dev,
                        const lw_policy_source *policy, const lw_prove_bench_config *c,
                        const lw_observer *obs, lw_prove_bench *out);
 void lw_prove_bench_clear(lw_prove_bench *b);
+/* Multiplications and additions of the products that walks could not do without: a scored state
+ * takes the residual blocks and the head's first product (the input product is in the tables), a
+ * choice the head's second one, a successor a dot product. */
+double lw_prove_bench_flops(const struct lw_policy_config *c, const lw_walks_counts *n);
 
 /* ---- what it says ---------------------------------------------------------------------------- */
 

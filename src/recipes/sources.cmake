@@ -10,7 +10,7 @@ set(SOURCES
   recipe_machine_json.c recipe_bench.c recipe_bench_time.c recipe_bench_stats.c recipe_bench_judge.c recipe_bench_json.c
   recipe_bench_table.c recipe_bench_profile.c recipe_bench_methods.c recipe_bench_lab.c recipe_bench_calibrate.c recipe_bench_networks.c
   recipe_bench_reference.c recipe_bench_op.c recipe_bench_kernels.c recipe_bench_unet.c recipe_bench_train.c
-  recipe_bench_field.c recipe_bench_sampling.c recipe_bench_startup.c
+  recipe_bench_field.c recipe_bench_sampling.c recipe_bench_startup.c recipe_bench_prove.c
   recipe_kge.c recipe_kge_feed.c recipe_kge_loss.c recipe_kge_rank.c recipe_kge_train.c
   recipe_walks.c recipe_walks_steps.c recipe_state_rows.c recipe_state_rows_run.c
   recipe_prove_policy.c recipe_prove_eval.c recipe_prove_eval_count.c recipe_prove_eval_scores.c recipe_prove_eval_means.c recipe_prove_eval_tables.c

@@ -29,6 +29,13 @@ out_has 'speed-up'
 expect 0 bench kernels --filter norm_silu_256@16_b1 $quick
 out_has 'memory'
 
+# shellcheck disable=SC2086
+expect 0 bench prove --filter walk_512_uniform $quick
+out_has 'walk_512_uniform'
+# shellcheck disable=SC2086
+expect 0 bench prove --filter walk_512_bf16 $quick --json
+out_has '"against": "ref"'
+
 # files whose samples are known: as they were, slower, faster
 for times in 'base 10, 10.1, 9.9' 'slow 12, 12.1, 11.9' 'fast 1e-3, 1e-3, 1e-3' 'same 10.2, 10.1, 10'; do
     sed "s/\"samples_ms\": \[.*\]/\"samples_ms\": [${times#* }]/" a.json >"${times%% *}.json"
