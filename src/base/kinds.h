@@ -33,6 +33,9 @@ typedef enum lw_drift_variant {
     LW_DRIFT_TAU_TIMES_DIM, /* an early public port's temperatures, for parity studies */
 } lw_drift_variant;
 
+/* Element type of the products behind the field's distances; everything else is f32 or wider. */
+typedef enum lw_drift_products { LW_DRIFT_F32, LW_DRIFT_BF16 } lw_drift_products;
+
 enum { LW_DRIFT_MAX_TAU = 8 };
 
 /* Numbers the field reports for K temperatures: S, sigma, loss, lambda[K], mean V^2 [K]. */

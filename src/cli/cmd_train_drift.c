@@ -24,6 +24,10 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, variant), .name = "drift-variant",
      .choices = "official|plain|tau-times-dim", .fallback = "official", .group = "Drift",
      .help = "official, or a published deviation for parity studies"},
+    {LW_OPT(lw_drift_config, field_precision), .name = "field-precision", .choices = "f32|bf16",
+     .fallback = "f32", .group = "Drift",
+     .help = "bf16: distances from products of vectors rounded to bf16 (error of the field about "
+             "2e-3 instead of 1e-5); the rest stays f32"},
     {LW_OPT(lw_drift_config, groups), .name = "groups", .min = 0, .max = 65536, .fallback = "0",
      .group = "Drift", .help = "classes per step; 0: up to 8, one without labels"},
     {LW_OPT(lw_drift_config, negatives_per_group), .name = "negatives-per-group", .min = 0,

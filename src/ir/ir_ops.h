@@ -286,7 +286,8 @@ typedef struct lw_attr_drift {
     int32_t n_tau;
     float tau[LW_DRIFT_MAX_TAU];
     int32_t normalize_over_x;
-    int32_t variant; /* lw_drift_variant */
+    int32_t variant;  /* lw_drift_variant */
+    int32_t products; /* lw_drift_products */
 } lw_attr_drift;
 typedef struct lw_drift_out {
     lw_val loss;  /* [1] */

@@ -54,6 +54,7 @@ set(SOURCES
   attention/attention_ref.c
   drift/drift_avx2.c
   drift/drift_avx512.c
+  drift/drift_avx512bf16.c
   drift/drift_layout.c
   drift/drift_ref.c
   norm/norm_avx2.c

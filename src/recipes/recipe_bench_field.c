@@ -19,6 +19,8 @@ static const lw_bench_op shapes[] = {
     {"field_512x16x64x64", lw_bench_build_field, {512, 16, 64, 0, 1, 64}},
     {"field_1x4096x4096x128", lw_bench_build_field, {1, 4096, 4096, 0, 1, 128}},
     {"field_1x4096x4096x768", lw_bench_build_field, {1, 4096, 4096, 0, 1, 768}},
+    {"field_slots16_64x128x96x192_bf16", lw_bench_build_field_bf16, {1, 64, 128, 96, 16, 192}},
+    {"field_1x1024x1024x768_bf16", lw_bench_build_field_bf16, {1, 1024, 1024, 0, 1, 768}},
 };
 
 enum { G = 1, N = 64, NP = 128, NU = 96, T = 16, C = 192, K = 3 };

@@ -208,7 +208,7 @@ int lw_bench_build_cross_entropy(lw_builder *b, const void *what)
                 lw_cross_entropy(b->g, x, lw_input(b->g, "labels", lw_type_of(LW_I32, 1, p[0]))));
 }
 
-int lw_bench_build_field(lw_builder *b, const void *what)
+static int build_field(lw_builder *b, const void *what, lw_drift_products products)
 {
     const int32_t *p = ((const lw_bench_op *)what)->p;
     lw_graph *g = b->g;
@@ -220,7 +220,8 @@ int lw_bench_build_field(lw_builder *b, const void *what)
                        .c = p[5],
                        .n_tau = 3,
                        .tau = {0.02f, 0.05f, 0.2f},
-                       .normalize_over_x = 1};
+                       .normalize_over_x = 1,
+                       .products = products};
     lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 3, a.groups * a.n, a.slots, a.c));
     lw_val pos = lw_input(g, "p", lw_type_of(LW_F32, 3, a.groups * a.np, a.slots, a.c));
     lw_val unc = LW_NOVAL, w = LW_NOVAL;
@@ -235,6 +236,16 @@ int lw_bench_build_field(lw_builder *b, const void *what)
     lw_graph_output_add(g, "dx", o.dx, LW_NOVAL);
     lw_graph_output_add(g, "stats", o.stats, LW_NOVAL);
     return 0;
+}
+
+int lw_bench_build_field(lw_builder *b, const void *what)
+{
+    return build_field(b, what, LW_DRIFT_F32);
+}
+
+int lw_bench_build_field_bf16(lw_builder *b, const void *what)
+{
+    return build_field(b, what, LW_DRIFT_BF16);
 }
 
 /* ---- as cases -------------------------------------------------------------------------------- */

@@ -43,6 +43,7 @@ int lw_bench_build_cross_entropy(lw_builder *b, const void *what);
 /* p: groups, generated, positive, unconditional, slots, channels; three temperatures, f and stats
  * normalised over the generated samples too. */
 int lw_bench_build_field(lw_builder *b, const void *what);
+int lw_bench_build_field_bf16(lw_builder *b, const void *what); /* distances from bf16 products */
 
 /* Runs a table of such cases as a suite's. */
 int lw_bench_run_ops(lw_bench_run *r, const lw_bench_op *op, size_t n);

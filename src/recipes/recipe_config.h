@@ -76,7 +76,8 @@ typedef struct lw_drift_config {
     float temperatures[8];
     int32_t n_temperatures;
     bool normalize_over_x;
-    int32_t variant; /* lw_drift_variant */
+    int32_t variant;         /* lw_drift_variant */
+    int32_t field_precision; /* lw_drift_products */
     int32_t groups, negatives_per_group, positives_per_group, unconditional_per_group;
     double uncond_weight;     /* weight of each unconditional negative */
     int32_t feature_cache_mb; /* real features are kept when they fit; 0: never */

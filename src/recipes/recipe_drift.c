@@ -57,7 +57,8 @@ static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
                        .c = k->c,
                        .n_tau = c->n_temperatures,
                        .normalize_over_x = c->normalize_over_x,
-                       .variant = c->variant};
+                       .variant = c->variant,
+                       .products = c->field_precision};
     memcpy(a.tau, c->temperatures, sizeof a.tau);
     return a;
 }

@@ -32,7 +32,8 @@ static int fill_shape(lw_drift_shape *s, const lw_field_opts *o, const int64_t d
                           .c = dim[5],
                           .k = o->n_tau,
                           .rows_only = !o->normalize_over_x,
-                          .variant = o->variant};
+                          .variant = o->variant,
+                          .bf16 = o->products == LW_DRIFT_BF16};
     if (s->g < 1 || s->n < 1 || s->np < 1 || s->nu < 0 || s->t < 1 || s->c < 1)
         return lw_fail(
             LW_ESHAPE,
@@ -57,8 +58,8 @@ typedef struct field_job {
 static void field_task(void *arg, int64_t task, int worker)
 {
     const field_job *j = arg;
-    j->k->drift.run(j->io, j->s, j->phase, task, j->work,
-                    j->scratch + (size_t)worker * j->scratch_bytes);
+    lw_drift_runner(&j->k->drift, j->s)(j->io, j->s, j->phase, task, j->work,
+                                        j->scratch + (size_t)worker * j->scratch_bytes);
 }
 
 static int run_f32(lw_device *dev, const lw_drift_shape *s, const lw_drift_io *io, size_t *bytes)

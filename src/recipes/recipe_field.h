@@ -18,6 +18,7 @@ typedef struct lw_field_opts {
     int32_t n_tau;
     bool normalize_over_x; /* softmax over the generated samples too */
     lw_drift_variant variant;
+    lw_drift_products products;
 } lw_field_opts;
 
 /* Dense [G,N,T,C] operands of one key: x, pos, unc with N, Np, Nu samples a group; w_u [G]. unc and

@@ -33,6 +33,9 @@ expect 0 field --gen x.npy --pos p.npy --drift-variant plain
 out_has 'S      1'
 expect 0 field --gen x.npy --pos p.npy --drift-variant tau-times-dim
 err_has 'parity'
+expect 0 field --gen x.npy --pos p.npy --temps 0.2 --field-precision bf16
+expect 2 field --gen x.npy --pos p.npy --temps 0.2 --field-precision bf16 --precision f64
+err_has 'exclude each other'
 
 # weights: a number, an array, none
 expect 0 field --gen x.npy --pos p.npy --uncond u.npy --uncond-weight 2 --json

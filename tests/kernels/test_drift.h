@@ -21,11 +21,11 @@ typedef struct drift_problem {
     double *x_d, *pos_d, *unc_d, *w_d, *f_d, *dx_d, *stats_d;
 } drift_problem;
 
-static inline lw_drift_run_fn *drift_kernel(lw_isa isa)
+static inline lw_drift_run_fn *drift_kernel(lw_isa isa, const lw_drift_shape *s)
 {
     static lw_kernels k;
     lw_kernels_init(&k, isa);
-    return k.drift.run;
+    return lw_drift_runner(&k.drift, s);
 }
 
 /* Dense operands of s's sizes; gap > 0 puts that many floats between slots and samples. Contents:
@@ -99,7 +99,7 @@ static inline void drift_run(check *t, drift_problem *p, int order)
 {
     lw_drift_io io = {
         p->f, p->dx, p->stats, p->x, p->pos, p->s.nu ? p->unc : NULL, p->s.nu ? p->w : NULL};
-    lw_drift_run_fn *run = drift_kernel(t->isa);
+    lw_drift_run_fn *run = drift_kernel(t->isa, &p->s);
     void *work = check_out(t, (int64_t)(lw_drift_work(&p->s) + 3) / 4, 0);
     void *scratch = check_out(t, (int64_t)(lw_drift_scratch(&p->s) + 3) / 4, 0);
     for (int phase = 0; phase < lw_drift_phases(&p->s); phase++) {

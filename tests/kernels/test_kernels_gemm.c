@@ -318,7 +318,7 @@ static void f32_is_shared(check *t)
 #define SAME(field) check_same(t, &low.field, &wide.field, sizeof wide.field, "%s", #field)
     SAME(attention);
     SAME(cast);
-    SAME(drift);
+    SAME(drift.run);
     SAME(ew);
     SAME(norm);
     SAME(optim);

@@ -89,7 +89,7 @@ static void drift_task(const lw_task *t)
                       .pos = t->in[1],
                       .unc = t->in[2],
                       .w_u = t->in[3]};
-    a->k->drift.run(&io, &a->s, t->phase, t->index, t->work, t->scratch);
+    lw_drift_runner(&a->k->drift, &a->s)(&io, &a->s, t->phase, t->index, t->work, t->scratch);
 }
 
 static void report_task(const lw_task *t)
@@ -117,7 +117,8 @@ int lw_cpu_lower_drift_field(cpu_lower *c)
                             .c = at->c,
                             .k = at->n_tau,
                             .rows_only = !at->normalize_over_x,
-                            .variant = (lw_drift_variant)at->variant};
+                            .variant = (lw_drift_variant)at->variant,
+                            .bf16 = at->products == LW_DRIFT_BF16};
     for (int i = 0; i < at->n_tau; i++)
         a->s.tau[i] = (double)at->tau[i];
     lw_drift_dense(&a->s);

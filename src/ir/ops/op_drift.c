@@ -125,6 +125,8 @@ static void print_drift(lw_str *s, const lw_node *n)
         lw_str_addf(s, " %g", (double)a->tau[i]);
     if (!a->normalize_over_x)
         lw_str_add(s, ", rows only");
+    if (a->products == LW_DRIFT_BF16)
+        lw_str_add(s, ", bf16 products");
 }
 
 const lw_op_def lw_op_drift_field = {

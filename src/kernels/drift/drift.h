@@ -53,6 +53,8 @@ typedef struct lw_drift_shape {
     lw_drift_regime regime; /* LW_DRIFT_AUTO but in tests */
     int keep;               /* distances kept, 0: by size; for tests 1: all, -1: none, 2: of the
                              * first strip of a group */
+    int bf16;               /* 1: products of distances from vectors rounded to bf16 (above
+                             * LW_DRIFT_DIRECT channels; the reference ignores it) */
     double gain;            /* dX is multiplied by this (1, or a loss weight) */
     int add_dx;             /* 1: dX is added to */
 } lw_drift_shape;
@@ -72,9 +74,16 @@ typedef struct lw_drift_io_f64 LW_DRIFT_IO(double) lw_drift_io_f64;
 typedef void lw_drift_run_fn(const lw_drift_io *io, const lw_drift_shape *s, int phase,
                              int64_t task, void *work, void *scratch);
 
+typedef lw_drift_run_fn lw_drift_run_low_fn;
 typedef struct lw_drift_kernels {
     lw_drift_run_fn *run;
+    lw_drift_run_low_fn *run_low; /* the same, for shapes with bf16 set */
 } lw_drift_kernels;
+
+static inline lw_drift_run_fn *lw_drift_runner(const lw_drift_kernels *k, const lw_drift_shape *s)
+{
+    return s->bf16 ? k->run_low : k->run;
+}
 
 /* Pure functions of the shape, the same for every ISA. Sizes in bytes. */
 int lw_drift_phases(const lw_drift_shape *s);

@@ -62,6 +62,8 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     d->lanes = d->lp < LW_DRIFT_LANES ? d->lp : LW_DRIFT_LANES;
     d->cp = round_up(s->c, 16);
     d->pitch = (d->cp / 16 | 1) * 16;
+    d->low = s->bf16 && s->c > LW_DRIFT_DIRECT;
+    d->low_pitch = ((d->cp + 31) / 32 | 1) * 16;
     d->moments = s->k * (s->k + 1) / 2;
     d->jb = d->m < LW_DRIFT_TARGETS ? d->m : LW_DRIFT_TARGETS;
     ptrdiff_t entries = d->lp * d->m;
@@ -96,7 +98,9 @@ void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_dri
     pack->w = take_floats(&at, d->m);
     pack->base = take_floats(&at, 3 * d->cp);
     pack->mean = take_floats(&at, d->cp);
-    pack->xt = take_floats(&at, round_up(d->lp, LW_DRIFT_NR) * s->c);
+    pack->xt = take_floats(&at, d->low ? 0 : round_up(d->lp, LW_DRIFT_NR) * s->c);
+    pack->tb = take_floats(&at, d->low ? d->m * d->low_pitch : 0);
+    pack->xb = take_floats(&at, d->low ? round_up(d->lp, LW_DRIFT_NR) * (d->cp / 2) : 0);
     pack->floats = at;
 }
 

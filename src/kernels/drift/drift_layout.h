@@ -55,6 +55,8 @@ typedef struct lw_drift_dims {
     ptrdiff_t kept;         /* strips of a group whose distances are kept in work */
     int tile;               /* regime is TILE */
     int ahead;              /* SWEEP: distances are not all kept; see drift_ahead.inc */
+    int low;                /* distances from vectors rounded to bf16 */
+    ptrdiff_t low_pitch;    /* words of a rounded vector, an odd number of cache lines */
     int packs_kept;         /* packed operands stay in work between phases */
 } lw_drift_dims;
 
@@ -102,6 +104,8 @@ typedef struct lw_drift_pack {
     ptrdiff_t base; /* [3][cp] sum of w t over negatives, over positives, over the generated */
     ptrdiff_t mean; /* [cp] the centre */
     ptrdiff_t xt;   /* [lp / NR rounded up][C][NR]: generated samples, transposed */
+    ptrdiff_t tb;   /* rounded: uint32_t [m][low_pitch], two channels a word */
+    ptrdiff_t xb;   /* rounded: uint32_t [lp / NR rounded up][cp / 2][NR], in place of xt */
     ptrdiff_t floats;
 } lw_drift_pack;
 
