@@ -10,8 +10,8 @@ typedef struct bench_cli {
     int32_t n_corruptions, mode, fixed_batch_size, rows, samples;
     int32_t batch[LW_PROVE_BENCH_MOST], n_batch;
     int64_t cache_memory; /* MiB */
-    double seconds;
-    bool steps;
+    double seconds, temperature;
+    bool steps, deterministic;
     const char *policy, *output_dir, *csv;
 } bench_cli;
 
@@ -27,6 +27,11 @@ static const lw_option bench_options[] = {
      .fallback = "both", .group = "Candidates", .help = "what is replaced, in one list"},
     {LW_OPT(bench_cli, policy), .name = "policy", .fallback = "formula:0", .unit = "policy",
      .group = "Policy", .help = "formula[:SEED], or run, checkpoint or model folder"},
+    {LW_OPT(bench_cli, deterministic), .name = "deterministic", .fallback = "true",
+     .group = "Policy",
+     .help = "take the most probable successor (--no-deterministic: draw; uniform always draws)"},
+    {LW_OPT(bench_cli, temperature), .name = "temperature", .fallback = "0", .max = 1e6,
+     .group = "Policy", .help = "logits are divided by it, 0: as the policy says"},
     {LW_OPT(bench_cli, fixed_batch_size), .name = "fixed-batch-size", .fallback = "512", .min = 1,
      .max = 1 << 20, .unit = "proofs", .group = "Work",
      .help = "walked together, where that is not what is varied; the batch whose steps are timed"},
@@ -72,6 +77,7 @@ static lw_prove_bench_config config_of(const lw_cli *cli, const bench_cli *o)
     c.walks.rows = o->rows;
     c.walks.cache_bytes = (size_t)o->cache_memory << 20;
     c.walks.seed = (uint64_t)cli->global.seed;
+    c.walks.sample = !o->deterministic;
     c.corrupt = (lw_corrupt_options){.n = o->n_corruptions, .seed = (uint64_t)cli->global.seed};
     c.mode = o->mode;
     c.samples = o->samples;
@@ -116,6 +122,8 @@ static int measure(const lw_cli *cli, const bench_cli *o, lw_problems *problems,
     LW_TRY(lw_queries_open(d->kb, &q, problems, &d->queries));
     lw_prove_warn(problems);
     LW_TRY(lw_prove_policy_open(o->policy, true, d->kb, &c.walks.env, &d->policy));
+    if (o->temperature > 0)
+        d->policy.config.temperature = (float)o->temperature;
     LW_TRY(lw_recipe_device(cli->global.threads, &d->dev));
     {
         LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
