@@ -125,7 +125,7 @@ static const lw_option net_options[] = {
     {OPT(net.blocks), .name = "num-layers", .max = 256, .fallback = "8", .group = "Network",
      .help = "residual blocks"},
     {OPT(net.dropout), .name = "dropout-prob", .max = 0.95, .fallback = "0", .group = "Network",
-     .help = "behind every LayerNorm, in updates"},
+     .help = "behind every LayerNorm; an iteration keeps its masks"},
     {OPT(net.l2_norm), .name = "use-l2-norm", .fallback = "true", .group = "Network",
      .help = "logits are cosines of states' heads"},
     {OPT(net.sqrt_scale), .name = "sqrt-scale", .fallback = "false", .group = "Network",

@@ -49,6 +49,7 @@ static double explained_variance(const lw_ppo_rollout *o)
 static int keep_state(lw_ppo_run *r)
 {
     return json_object_set_new(r->state, "updates", json_integer(r->updates)) ||
+                   json_object_set_new(r->state, "untrained_mrr", json_real(r->untrained)) ||
                    json_object_set_new(r->state, "best_mrr", json_real(r->best))
                ? lw_fail(LW_ENOMEM, "out of memory for a checkpoint")
                : 0;
@@ -58,6 +59,8 @@ static int advance(void *self, int64_t step, lw_train_step *out)
 {
     lw_ppo_run *r = self;
     set_rates(r, step);
+    if (step == 0 && r->c->train.eval_every > 0 && r->valid.n > 0)
+        LW_TRY(lw_ppo_evaluate_untrained(r));
     LW_TRY(lw_ppo_rollout_run(&r->rollout, step));
     LW_TRY(lw_ppo_update_run(r->update, &r->rollout, step, &r->rates, &r->report));
     r->explained = explained_variance(&r->rollout);
@@ -156,9 +159,12 @@ static const lw_train_curve curves[] = {
 static int read_state(lw_ppo_run *r, const json_t *state)
 {
     const json_t *updates = json_object_get(state, "updates"),
-                 *best = json_object_get(state, "best_mrr");
-    if (!json_is_integer(updates) || !json_is_number(best))
-        return lw_fail(LW_EFORMAT, "the checkpoint's state.json lacks \"updates\" or \"best_mrr\"");
+                 *best = json_object_get(state, "best_mrr"),
+                 *untrained = json_object_get(state, "untrained_mrr");
+    if (!json_is_integer(updates) || !json_is_number(best) || !json_is_number(untrained))
+        return lw_fail(LW_EFORMAT, "the checkpoint's state.json lacks \"updates\", \"best_mrr\" "
+                                   "or \"untrained_mrr\"");
+    r->untrained = json_number_value(untrained);
     r->updates = json_integer_value(updates);
     r->best = json_number_value(best);
     return 0;
@@ -203,7 +209,7 @@ static int run(lw_ppo_run *r, lw_train_result *out)
 
 int lw_train_ppo(lw_ppo_config c, const lw_observer *obs, lw_train_result *out)
 {
-    lw_ppo_run r = {.c = &c, .obs = obs, .best = -1.0};
+    lw_ppo_run r = {.c = &c, .obs = obs, .best = -1.0, .untrained = -1.0};
     int rc = run(&r, out);
     lw_ppo_run_close(&r);
     return rc;

@@ -45,15 +45,13 @@ static int add_means(lw_ppo_run *r, int64_t step, const lw_prove_eval *e, json_t
     return keep_best(r, step, m.rank.mrr);
 }
 
-int lw_ppo_evaluate(void *self, int64_t step, json_t *row)
+static int rank(lw_ppo_run *r, lw_prove_eval *e)
 {
-    lw_ppo_run *r = self;
     const lw_ppo_config *c = r->c;
     const lw_policy_source policy = {&c->net, r->store};
     const lw_queries *const known[] = {&r->valid, &r->test};
     lw_prove_eval_options o = lw_prove_eval_defaults();
     lw_queries q = r->valid; /* a view of the first ones */
-    lw_prove_eval e = {0};
     o.walks.env = c->env;
     o.walks.precision = c->train.precision;
     o.walks.seed = o.corrupt.seed = (uint64_t)c->train.seed;
@@ -64,8 +62,28 @@ int lw_ppo_evaluate(void *self, int64_t step, json_t *row)
         o.mode[i] = r->mode[i];
     if (c->n_eval_queries > 0)
         q.n = (int32_t)LW_MIN((int64_t)q.n, c->n_eval_queries);
-    LW_TRY(lw_prove_eval_run(r->kb, &q, known, 2, r->dev, &policy, &o, NULL, &e));
+    return lw_prove_eval_run(r->kb, &q, known, 2, r->dev, &policy, &o, NULL, e);
+}
+
+int lw_ppo_evaluate(void *self, int64_t step, json_t *row)
+{
+    lw_ppo_run *r = self;
+    lw_prove_eval e = {0};
+    LW_TRY(rank(r, &e));
     int rc = add_means(r, step, &e, row);
     lw_prove_eval_clear(&e);
+    if (rc == 0 && r->untrained >= 0.0)
+        rc = add(row, "valid_mrr_untrained", r->untrained);
     return rc;
+}
+
+int lw_ppo_evaluate_untrained(lw_ppo_run *r)
+{
+    lw_prove_eval e = {0};
+    LW_TRY(rank(r, &e));
+    r->untrained = lw_prove_eval_means(&e, LW_RANK_REALISTIC, -1, NULL, NULL).rank.mrr;
+    lw_observe_say(r->obs, "before training: validation MRR %.4f (%.3g s)", r->untrained,
+                   e.seconds);
+    lw_prove_eval_clear(&e);
+    return 0;
 }

@@ -133,6 +133,21 @@ static int open_data(lw_ppo_run *r)
 /* ---- network
  * -------------------------------------------------------------------------------------------- */
 
+/* Values start at 0. As declared they start with a spread of several rewards, because the body's
+ * rows are long: the first iterations would unlearn that, and clipping by the common norm would
+ * leave the policy nearly still meanwhile. */
+static void start_values(lw_store *s)
+{
+    const lw_slab slabs[] = {LW_SLAB_PARAM, LW_SLAB_EMA};
+    int32_t k = lw_store_find(s, "value_head.output_layer.2.weight");
+    for (size_t i = 0; k >= 0 && i < LW_COUNT(slabs); i++) {
+        float *w = lw_store_data(s, k, slabs[i]);
+        for (int64_t j = 0; w && j < lw_store_at(s, k)->count; j++)
+            w[j] = 0.0f;
+        lw_store_touch(s, slabs[i]);
+    }
+}
+
 static int open_network(lw_ppo_run *r)
 {
     lw_ppo_config *c = r->c;
@@ -143,6 +158,7 @@ static int open_network(lw_ppo_run *r)
     LW_TRY(lw_store_new(false, &r->store));
     LW_TRY(lw_policy_declare(&c->net, r->store));
     lw_policy_init(&c->net, (uint64_t)c->train.seed, r->store);
+    start_values(r->store);
     r->model = lw_policy_to_json(&c->net);
     r->state = json_object();
     return r->model && r->state ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");

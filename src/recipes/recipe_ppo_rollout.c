@@ -192,7 +192,8 @@ static int number(lw_ppo_rollout *r, bool successors)
             LW_TRY(lw_ppo_states_want(&r->states, p->id[k]));
         }
     }
-    return lw_ppo_net_states(r->net, &r->states);
+    const lw_tick tick = {(uint64_t)r->c->train.seed, (uint32_t)r->iteration};
+    return lw_ppo_net_states(r->net, &r->states, &tick);
 }
 
 /* What current states are multiplied with. */

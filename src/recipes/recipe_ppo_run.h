@@ -21,6 +21,7 @@ typedef struct lw_ppo_run {
     json_t *model, *state; /* config.json; what checkpoints keep */
     int64_t updates;       /* of the weights so far */
     double best;           /* validation MRR of best/, -1: none yet */
+    double untrained;      /* validation MRR of the first weights, -1: not measured */
     lw_ppo_rates rates;    /* of the last iteration */
     lw_ppo_report report;
     double explained; /* share of the targets' variance that the values explain */
@@ -32,5 +33,7 @@ void lw_ppo_run_close(lw_ppo_run *r);
 /* Ranks the first validation queries with the weights as they are, adds columns to row, keeps the
  * best weights in best/ of the run directory. self: lw_ppo_run. */
 int lw_ppo_evaluate(void *self, int64_t step, json_t *row);
+/* The same of the first weights, for comparison: a search that nobody trained proves much. */
+int lw_ppo_evaluate_untrained(lw_ppo_run *r);
 
 #endif

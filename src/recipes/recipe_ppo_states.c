@@ -132,7 +132,12 @@ static int open_states(const lw_builder *from, lw_device *dev, const lw_compile_
     lw_policy_in in = {lw_input(g, "predicates", lw_type_of(LW_I32, 2, r, a)),
                        lw_input(g, "arguments", lw_type_of(LW_I32, 2, r, 2 * a)),
                        lw_input(g, "scale", lw_type_of(LW_F32, 1, r))};
-    lw_val body = lw_policy_body_infer(&b, n->config, in);
+    if (n->config->dropout > 0.0f) {
+        b.training = true;
+        b.rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, r));
+    }
+    lw_val body = b.training ? lw_policy_body(&b, n->config, in)
+                             : lw_policy_body_infer(&b, n->config, in);
     lw_graph_output_add(g, "key", lw_policy_key_of(&b, n->config, body), LW_NOVAL);
     lw_graph_output_add(g, "value", lw_policy_value(&b, n->config, body), LW_NOVAL);
     return compile(g, dev, o, &n->plan, &n->exec);
@@ -168,19 +173,22 @@ void lw_ppo_net_close(lw_ppo_net *n)
 }
 
 /* One run: rows from n_computed on. */
-static int run_rows(lw_ppo_net *net, lw_ppo_states *s)
+static int run_rows(lw_ppo_net *net, lw_ppo_states *s, const lw_tick *tick)
 {
     int32_t n = LW_MIN(s->n_rows - s->n_computed, net->rows), a = s->max_atoms;
     int32_t *predicates = lw_exec_data(net->exec, "predicates"),
             *arguments = lw_exec_data(net->exec, "arguments");
     float *scale = lw_exec_data(net->exec, "scale");
+    int64_t *rows = lw_exec_data(net->exec, "rows"); /* with dropout only */
     for (int32_t i = 0; i < n; i++) {
         int32_t state = s->wanted[s->n_computed + i];
         lw_ppo_states_row(s, state, predicates + (size_t)i * (size_t)a,
                           arguments + (size_t)i * (size_t)a * 2);
         scale[i] = lw_policy_scale(net->config, s->n_atoms[state]);
+        if (rows)
+            rows[i] = state;
     }
-    LW_TRY(lw_exec_run(net->exec, NULL));
+    LW_TRY(lw_exec_run(net->exec, tick));
     memcpy(s->key + (size_t)s->n_computed * (size_t)s->width, lw_exec_data(net->exec, "key"),
            (size_t)n * (size_t)s->width * sizeof *s->key);
     memcpy(s->value + s->n_computed, lw_exec_data(net->exec, "value"),
@@ -189,11 +197,11 @@ static int run_rows(lw_ppo_net *net, lw_ppo_states *s)
     return 0;
 }
 
-int lw_ppo_net_states(lw_ppo_net *n, lw_ppo_states *s)
+int lw_ppo_net_states(lw_ppo_net *n, lw_ppo_states *s, const lw_tick *tick)
 {
     LW_TRY(lw_grow(&s->value, &s->cap_values, (size_t)s->n_rows, sizeof *s->value));
     LW_TRY(lw_grow(&s->key, &s->cap_keys, (size_t)s->n_rows * (size_t)s->width, sizeof *s->key));
     while (s->n_computed < s->n_rows)
-        LW_TRY(run_rows(n, s));
+        LW_TRY(run_rows(n, s, tick));
     return 0;
 }

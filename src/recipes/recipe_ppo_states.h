@@ -41,7 +41,9 @@ int lw_ppo_states_want(lw_ppo_states *s, int32_t state);
 void lw_ppo_states_row(const lw_ppo_states *s, int32_t state, int32_t *predicates,
                        int32_t *arguments);
 
-/* The network as roll-outs use it: keys and values of states, queries of current states. */
+/* The network as roll-outs use it: keys and values of states, queries of current states. With
+ * dropout its masks are drawn by (tick, number of the state), in roll-outs as in the updates after
+ * them: else the two would disagree before anything is learned. */
 typedef struct lw_ppo_net {
     const lw_policy_config *config;
     int32_t rows, queries; /* of one run of each plan */
@@ -53,6 +55,6 @@ int lw_ppo_net_open(const lw_policy_config *c, lw_store *store, lw_device *dev, 
                     const lw_compile_opts *o, lw_ppo_net *out);
 void lw_ppo_net_close(lw_ppo_net *n);
 /* Features of all states asked for and not yet computed. */
-int lw_ppo_net_states(lw_ppo_net *n, lw_ppo_states *s);
+int lw_ppo_net_states(lw_ppo_net *n, lw_ppo_states *s, const lw_tick *tick);
 
 #endif

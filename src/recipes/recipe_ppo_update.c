@@ -165,7 +165,7 @@ static int run_part(batch *b, bool last)
     int i = 0;
     while (p->states > u->size[i].states || p->pairs > u->size[i].pairs)
         i++;
-    const lw_tick tick = {(uint64_t)u->c->train.seed, (uint32_t)*b->rates->updates};
+    const lw_tick tick = {(uint64_t)u->c->train.seed, (uint32_t)b->step};
     lw_ppo_part_pad(p, u->size[i], u->c->net.max_atoms);
     LW_TRY(lw_exec_run(u->exec[i], &tick));
     add_up(b, u->exec[i]);
