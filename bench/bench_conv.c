@@ -61,7 +61,7 @@ static void pack_task(void *arg, int64_t i, int worker)
     job *j = arg;
     (void)worker;
     if (j->num == LW_NUM_S8)
-        j->k.conv.pack_s8(j->packed, j->w, &j->s, j->q.b_scale, i);
+        j->k.conv.pack_s8(j->packed, j->w, &j->s, LW_CONV_FORWARD, j->q.b_scale, i);
     else if (j->num == LW_NUM_BF16)
         j->k.conv.pack_bf16(j->packed, j->w, &j->s, (lw_conv_pass)j->pass, i);
     else

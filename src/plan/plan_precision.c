@@ -104,7 +104,7 @@ static bool weight_gradient(const lw_node *n)
 /* Edge of the calibration that feeds a forward product; -1: none. */
 static int32_t edge_of(const precision *p, const lw_graph *g, const lw_node *n)
 {
-    if (p->num != LW_NUM_S8 || weight_gradient(n) || n->op == LW_OP_CONV2D_DX)
+    if (p->num != LW_NUM_S8 || weight_gradient(n) || n->backward)
         return -1;
     const char *name = weight_name(g, n->in[1]);
     for (int32_t i = 0; name && i < p->calibration->n; i++)

@@ -19,12 +19,12 @@ static struct lw_conv_kernels kernels_of(const check *t)
 typedef struct problem {
     lw_conv_shape s;
     lw_num num;
-    lw_quant q;
+    lw_quant q, q_dx;   /* of bytes: scales of forward and of data gradient */
     int64_t nx, ny, nw; /* elements of x, y and w (with pitches) */
     const void *x, *dy;
     float *w;
-    double *x_d, *dy_d, *w_d;
-    double *y, *dx, *dw, *db; /* y and dx as [pixels][channels], dense */
+    double *x_d, *dy_d, *w_d, *w_dx; /* w_dx: of the data gradient */
+    double *y, *dx, *dw, *db;        /* y and dx as [pixels][channels], dense */
     char name[160];
 } problem;
 
@@ -36,11 +36,9 @@ static void add_tap(problem *p, ptrdiff_t out, ptrdiff_t in, ptrdiff_t tap)
         for (ptrdiff_t i = 0; i < s->C; i++) {
             ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C + i;
             double x = p->x_d[in * s->ldx + i];
-            p->y[out * s->O + o] += x * p->w_d[iw];
-            if (p->num == LW_NUM_S8)
-                continue;
             double dy = p->dy_d[out * s->ldy + o];
-            p->dx[in * s->C + i] += dy * p->w_d[iw];
+            p->y[out * s->O + o] += x * p->w_d[iw];
+            p->dx[in * s->C + i] += dy * p->w_dx[iw];
             p->dw[iw] += dy * x;
         }
 }
@@ -50,7 +48,7 @@ static void oracle(problem *p)
     const lw_conv_shape *s = &p->s;
     for (ptrdiff_t out = 0; out < (ptrdiff_t)s->B * s->OH * s->OW; out++) {
         ptrdiff_t b = out / s->OW / s->OH, oy = out / s->OW % s->OH, ox = out % s->OW;
-        for (ptrdiff_t o = 0; o < s->O && p->num != LW_NUM_S8; o++)
+        for (ptrdiff_t o = 0; o < s->O; o++)
             p->db[o] += p->dy_d[out * s->ldy + o];
         for (ptrdiff_t tap = 0; tap < s->KH * s->KW; tap++) {
             ptrdiff_t iy = oy * s->stride - s->pad_top + tap / s->KW;
@@ -59,6 +57,20 @@ static void oracle(problem *p)
                 add_tap(p, out, (b * s->H + iy) * s->W + ix, tap);
         }
     }
+}
+
+/* Values of s8 weights with a scale for each channel that the data gradient makes. */
+static double *weights_of_dx(check *t, problem *p)
+{
+    int64_t n = p->s.C, depth = p->nw / n;
+    float *turned = check_out(t, p->nw, 0);
+    double *v = check_doubles(t, p->nw);
+    for (int64_t i = 0; i < p->nw; i++)
+        turned[i % n * depth + i / n] = p->w[i];
+    const double *values = operand_weights(t, p->num, turned, n, depth, &p->q_dx);
+    for (int64_t i = 0; i < p->nw; i++)
+        v[i] = values[i % n * depth + i / n];
+    return v;
 }
 
 static problem make(check *t, lw_conv_shape s, lw_num num, bool with_oracle)
@@ -74,9 +86,10 @@ static problem make(check *t, lw_conv_shape s, lw_num num, bool with_oracle)
     p.nw = (int64_t)s.O * s.KH * s.KW * s.C;
     p.w = check_in(t, p.nw, shift, -1, 1);
     p.x = operands(t, num, p.nx, shift, &p.q, &p.x_d);
-    if (num != LW_NUM_S8)
-        p.dy = operands(t, num, p.ny, shift, NULL, &p.dy_d);
+    p.dy = operands(t, num, p.ny, shift, &p.q, &p.dy_d);
+    p.q_dx = p.q;
     p.w_d = operand_weights(t, num, p.w, s.O, p.nw / s.O, &p.q);
+    p.w_dx = num == LW_NUM_S8 ? weights_of_dx(t, &p) : p.w_d;
     snprintf(p.name, sizeof p.name,
              "type %d B%d %dx%dx%d ldx %td -> O%d ldy %td, %dx%d stride %d pads %d %d %d %d", num,
              s.B, s.H, s.W, s.C, s.ldx, s.O, s.ldy, s.KH, s.KW, s.stride, s.pad_top, s.pad_left,
@@ -97,7 +110,8 @@ static void *pack(check *t, const problem *p, lw_conv_pass pass)
     void *packed = check_bytes(t, lw_conv_packed_bytes(p->num, &p->s, pass), 0);
     for (int64_t i = lw_conv_pack_tasks(&p->s, pass) - 1; i >= 0; i--) {
         if (p->num == LW_NUM_S8)
-            k.pack_s8(packed, p->w, &p->s, p->q.b_scale, i);
+            k.pack_s8(packed, p->w, &p->s, pass,
+                      pass == LW_CONV_FORWARD ? p->q.b_scale : p->q_dx.b_scale, i);
         else if (p->num == LW_NUM_F32)
             k.pack(packed, p->w, &p->s, pass, i);
         else
@@ -111,7 +125,8 @@ static void run_task(const struct lw_conv_kernels *k, const problem *p, lw_conv_
 {
     bool fwd = pass == LW_CONV_FORWARD;
     if (p->num == LW_NUM_S8)
-        k->forward_u8(out, p->x, packed, &p->q, &p->s, e, task);
+        (fwd ? k->forward_u8 : k->data_grad_u8)(out, fwd ? p->x : p->dy, packed,
+                                                fwd ? &p->q : &p->q_dx, &p->s, e, task);
     else if (p->num == LW_NUM_BF16)
         (fwd ? k->forward_bf16 : k->data_grad_bf16)(out, fwd ? p->x : p->dy, packed, &p->s, e,
                                                     task);
@@ -187,8 +202,14 @@ static void check_all(check *t, lw_conv_shape s, int accumulate)
         r.ldy = r.O + gap_y * per_word;
         problem p = make(t, r, num, true);
         check_pass(t, &p, LW_CONV_FORWARD);
-        if (num != LW_NUM_S8)
-            check_pass(t, &p, LW_CONV_DATA_GRAD);
+        if (num == LW_NUM_S8) {
+            r.C = s.C;
+            r.O = LW_ROUND_UP(s.O, per_word);
+            r.ldx = r.C + gap_x;
+            r.ldy = r.O + gap_y * per_word;
+            p = make(t, r, num, true);
+        }
+        check_pass(t, &p, LW_CONV_DATA_GRAD);
         if (num == LW_NUM_BF16 && (r.C != s.C || r.O != s.O))
             p = make(t, s, num, true);
         if (num != LW_NUM_S8)
@@ -312,10 +333,10 @@ static void epilogues(check *t)
 static void batch_invariance(check *t)
 {
     static const int sizes[][6] = {
-        {19, 4, 4, 40, 34, 1}, {7, 8, 8, 20, 48, 1}, {3, 16, 16, 16, 16, 1}, {14, 4, 4, 700, 32, 1},
+        {19, 4, 4, 40, 36, 1}, {7, 8, 8, 20, 48, 1}, {3, 16, 16, 16, 16, 1}, {14, 4, 4, 700, 32, 1},
         {5, 9, 9, 24, 20, 2},  {6, 5, 1, 8, 8, 1},   {11, 4, 4, 20, 4, 1},   {9, 5, 5, 4, 24, 1}};
     for (size_t i = 0; i < LW_COUNT(sizes); i++)
-        for (int way = 0; way < 5; way++) { /* forward of every type, two data gradients */
+        for (int way = 0; way < 6; way++) { /* both passes of every type */
             const int *z = sizes[i];
             lw_conv_pass pass = way > 2 ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
             lw_num num = (lw_num)(way % 3);
@@ -330,7 +351,7 @@ static void batch_invariance(check *t)
             for (size_t b = 0; b < (size_t)z[0]; b++) {
                 float *one = check_out(t, (int64_t)(pass ? in : out), 1);
                 q.x = (const char *)p.x + b * in * item;
-                q.dy = p.dy ? (const char *)p.dy + b * out * item : NULL;
+                q.dy = (const char *)p.dy + b * out * item;
                 run(t, &q, pass, one, packed, NULL);
                 check_same(t, one, all + b * (pass ? in : out), (pass ? in : out) * sizeof *one,
                            "image %zu, way %d of %s", b, way, p.name);
@@ -367,29 +388,29 @@ static void shared_combine(void *arg, int64_t i, int worker)
     r->k.weight_grad_combine(r->dw, r->db, &r->p->s, 0, r->partials, i);
 }
 
-/* All of a problem's passes (of bytes: forward) on so many threads. */
+/* All of a problem's passes (of bytes: without the weight gradient) on so many threads. */
 static float *run_shared(check *t, const problem *p, int threads, int64_t *n)
 {
     lw_pool *pool = NULL;
     const lw_conv_shape *s = &p->s;
-    bool all = p->num != LW_NUM_S8;
+    bool weights = p->num != LW_NUM_S8;
     if (lw_pool_new(threads, &pool))
         LW_ASSERT(false, "%s", lw_errmsg());
-    *n = p->ny + (all ? p->nx + p->nw + s->O : 0);
+    *n = p->ny + p->nx + (weights ? p->nw + s->O : 0);
     float *out = check_out(t, *n, 0);
-    shared_run r = {.k = kernels_of(t), .p = p, .y = out, .dx = out + p->ny};
-    r.packed[0] = pack(t, p, LW_CONV_FORWARD);
-    r.tasks[0] = lw_conv_tasks(s, LW_CONV_FORWARD);
-    if (all) {
-        r.dw = r.dx + p->nx;
-        r.db = r.dw + p->nw;
-        r.packed[1] = pack(t, p, LW_CONV_DATA_GRAD);
-        r.partials = check_out(t, lw_conv_weight_grad_partial_floats(s), 0);
-        r.tasks[1] = lw_conv_tasks(s, LW_CONV_DATA_GRAD);
-        r.tasks[2] = lw_conv_weight_grad_tasks(s);
-    }
+    shared_run r = {.k = kernels_of(t),
+                    .p = p,
+                    .y = out,
+                    .dx = out + p->ny,
+                    .dw = out + p->ny + p->nx,
+                    .db = out + p->ny + p->nx + p->nw,
+                    .packed = {pack(t, p, LW_CONV_FORWARD), pack(t, p, LW_CONV_DATA_GRAD)},
+                    .partials = check_out(t, lw_conv_weight_grad_partial_floats(s), 0),
+                    .tasks = {lw_conv_tasks(s, LW_CONV_FORWARD),
+                              lw_conv_tasks(s, LW_CONV_DATA_GRAD),
+                              weights ? lw_conv_weight_grad_tasks(s) : 0}};
     lw_pool_run(pool, r.tasks[0] + r.tasks[1] + r.tasks[2], shared_task, &r);
-    if (all)
+    if (weights)
         lw_pool_run(pool, lw_conv_weight_grad_combine_tasks(s), shared_combine, &r);
     lw_pool_free(&pool);
     return out;

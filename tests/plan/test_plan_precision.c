@@ -302,6 +302,42 @@ static void test_tiles_or_bytes(void **state)
     }
 }
 
+/* A convolution behind upsampling reads bytes too, on summed weights: near f32 at every level. */
+static void test_upsampled(void **state)
+{
+    (void)state;
+    enum { N = 2 * 8 * 8 * 12 };
+    static float want[N];
+    const lw_edge_range edge = {"up.weight", 2.0f / 255, 128};
+    const lw_calibration c = {&edge, 1};
+    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++)
+        for (int bytes = 0; bytes < 2; bytes++) {
+            plan_lab l;
+            LW_CLEANUP(lw_str_clear) lw_str text = {0};
+            lab_open_conv(&l, 2, (lw_isa)isa, LW_CONV_MODE_DIRECT);
+            lw_val x = lw_upsample(l.g, LAB_X(&l, "x", 2, 4, 4, 16), 2);
+            lab_output(&l, "y",
+                       lw_conv2d(&l.b, "up", x, 12, (lw_conv_opts){.kernel = 3, .pad = 1}));
+            settle(&l);
+            compile(&l, &(lw_compile_opts){.opt = 1,
+                                           .dump = &text,
+                                           .dump_pass = "fuse",
+                                           .precision = bytes ? LW_NUM_S8 : LW_NUM_F32,
+                                           .calibration = bytes ? &c : NULL});
+            assert_non_null(strstr(lw_str_c(&text), "conv2d_dx"));
+            lab_fill(&l);
+            assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
+            const float *y = lw_exec_data(l.exec, "y");
+            if (bytes)
+                print_message("int8 behind upsampling at %s: relative difference %.2g\n",
+                              lw_isa_name((lw_isa)isa), distance(want, y, N));
+            else
+                memcpy(want, y, sizeof want);
+            assert_true(!bytes || (distance(want, y, N) > 1e-4 && distance(want, y, N) < 2e-2));
+            lab_close(&l);
+        }
+}
+
 /* ---- errors -------------------------------------------------------------------------------------
  */
 
@@ -327,10 +363,10 @@ int main(int argc, char **argv)
 {
     update = argc > 1 && strcmp(argv[1], "--update") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dumps),  cmocka_unit_test(test_shared_casts),
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_bits),   cmocka_unit_test(test_tiles_or_bytes),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_dumps),     cmocka_unit_test(test_shared_casts),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_bits),      cmocka_unit_test(test_tiles_or_bytes),
+        cmocka_unit_test(test_upsampled), cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

@@ -99,6 +99,14 @@ static void data_grad_bf16_task(const lw_task *t)
     kernels(t)->data_grad_bf16(t->out[0], t->in[0], weights(t), &a->s, &e, t->index);
 }
 
+static void data_grad_u8_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    lw_epilogue e = data_grad_epilogue(t);
+    lw_quant q = lw_cpu_quant(&a->pack, t->in[4], weights(t));
+    kernels(t)->data_grad_u8(t->out[0], t->in[0], weights(t), &q, &a->s, &e, t->index);
+}
+
 /* ---- with Winograd's tiles ------------------------------------------------------------------- */
 
 static void tiles_task(const lw_task *t, const lw_epilogue *e)
@@ -201,8 +209,9 @@ int lw_cpu_lower_conv2d(cpu_lower *c)
 }
 int lw_cpu_lower_conv2d_dx(cpu_lower *c)
 {
-    return lower_product(c, LW_CONV_DATA_GRAD,
-                         (lw_task_fn *const[]){data_grad_task, data_grad_bf16_task, NULL});
+    return lower_product(
+        c, LW_CONV_DATA_GRAD,
+        (lw_task_fn *const[]){data_grad_task, data_grad_bf16_task, data_grad_u8_task});
 }
 
 int lw_cpu_lower_conv2d_dw(cpu_lower *c)

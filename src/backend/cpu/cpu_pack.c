@@ -22,11 +22,13 @@ cpu_pack lw_cpu_pack_product(const lw_kernels *k, lw_num num, ptrdiff_t N, ptrdi
 cpu_pack lw_cpu_pack_conv(const lw_kernels *k, lw_num num, const lw_conv_shape *s,
                           lw_conv_pass pass, int tile)
 {
-    cpu_pack p = {
-        .k = k, .num = num, .conv = true, .shape = *s, .pass = pass, .tile = tile, .N = s->O};
-    p.K = (ptrdiff_t)s->KH * s->KW * s->C;
-    p.stride_n = p.K;
-    p.stride_k = 1;
+    cpu_pack p = {.k = k, .num = num, .conv = true, .shape = *s, .pass = pass, .tile = tile};
+    ptrdiff_t taps = (ptrdiff_t)s->KH * s->KW;
+    bool fwd = pass == LW_CONV_FORWARD;
+    p.N = fwd ? s->O : s->C;
+    p.K = taps * (fwd ? s->C : s->O);
+    p.stride_n = fwd ? p.K : 1;
+    p.stride_k = fwd ? 1 : s->C;
     size_t bytes = tile ? sizeof(float) * (size_t)lw_winograd_packed_floats(s, pass, tile)
                         : lw_conv_packed_bytes(num, s, pass);
     p.scale_at = LW_ROUND_UP(bytes, 64);
@@ -59,7 +61,8 @@ static void pack_conv(const cpu_pack *p, void *dst, const float *w, int64_t task
 {
     const struct lw_conv_kernels *k = &p->k->conv;
     if (p->num == LW_NUM_S8)
-        k->pack_s8(dst, w, &p->shape, (const float *)((const char *)dst + p->scale_at), task);
+        k->pack_s8(dst, w, &p->shape, p->pass, (const float *)((const char *)dst + p->scale_at),
+                   task);
     else if (p->num == LW_NUM_BF16)
         k->pack_bf16(dst, w, &p->shape, p->pass, task);
     else if (p->tile)

@@ -13,7 +13,8 @@ typedef struct cpu_pack {
     lw_conv_shape shape; /* conv: of one image or of the batch, it does not matter */
     lw_conv_pass pass;
     int tile;                           /* conv in f32: side of Winograd's tiles, or 0 */
-    ptrdiff_t N, K, stride_n, stride_k; /* product: element (n, k) at n stride_n + k stride_k */
+    ptrdiff_t N, K, stride_n, stride_k; /* element (n, k) at n stride_n + k stride_k; of a
+                                           convolution k counts taps and channels together */
     size_t scale_at;                    /* byte offset of the N scales of an s8 weight */
 } cpu_pack;
 

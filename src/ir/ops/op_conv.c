@@ -59,7 +59,7 @@ static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
     lw_type dy = in_type(g, n, 0);
     if (dy.rank != 4 || !lw_op_same_shape(dy, conv_out(a, dy.dim[0])))
         return lw_op_fail(g, n, "dy must have the convolution's output shape");
-    LW_TRY(lw_op_check_operand(g, n, 0, -1));
+    LW_TRY(lw_op_check_operand(g, n, 0, 4));
     if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type dx = lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c);

@@ -50,7 +50,7 @@ int lw_conv_shape_init(lw_conv_shape *s);
 
 typedef enum lw_conv_pass { LW_CONV_FORWARD, LW_CONV_DATA_GRAD } lw_conv_pass;
 
-/* Bytes of the packed weights of a pass (LW_NUM_S8: forward only). Tasks are those of f32. */
+/* Bytes of the packed weights of a pass. Tasks are those of f32. */
 size_t lw_conv_packed_bytes(lw_num num, const lw_conv_shape *s, lw_conv_pass pass);
 /* Floats of the packed weights of a pass (B, H, W, ldx, ldy do not matter), and tasks to pack them.
  */
@@ -93,13 +93,18 @@ typedef void lw_conv_weight_grad_bf16_fn(float *dw, float *db, const lw_bf16 *dy
                                          const lw_conv_shape *s, int accumulate, float *partials,
                                          int64_t task);
 
-/* packed <- w for the forward pass, rounded as in gemm.h with scale[O]. */
+/* packed <- w for the pass, rounded as in gemm.h with the scale of each channel that the pass
+ * makes: scale[O] of the forward pass, scale[C] of the data gradient. */
 typedef void lw_conv_pack_s8_fn(void *packed, const float *w, const lw_conv_shape *s,
-                                const float *scale, int64_t task);
+                                lw_conv_pass pass, const float *scale, int64_t task);
 /* y = epilogue(x * w), u8 images; taps outside an image count as the real number 0. */
 typedef void lw_conv_forward_u8_fn(float *y, const uint8_t *x, const void *packed,
                                    const lw_quant *q, const lw_conv_shape *s, const lw_epilogue *e,
                                    int64_t task);
+/* As data_grad, for u8: a transposed convolution in inference. */
+typedef void lw_conv_data_grad_u8_fn(float *dx, const uint8_t *dy, const void *packed,
+                                     const lw_quant *q, const lw_conv_shape *s,
+                                     const lw_epilogue *e, int64_t task);
 
 struct lw_conv_kernels {
     lw_conv_pack_fn *pack;
@@ -113,6 +118,7 @@ struct lw_conv_kernels {
     lw_conv_weight_grad_bf16_fn *weight_grad_bf16;
     lw_conv_pack_s8_fn *pack_s8;
     lw_conv_forward_u8_fn *forward_u8;
+    lw_conv_data_grad_u8_fn *data_grad_u8;
 };
 
 #define K(isa, field, function) __typeof__(*((struct lw_conv_kernels *)0)->field) function;

@@ -24,7 +24,7 @@ void lw_conv_forward_bf16_ref(float *y, const lw_bf16 *x, const void *packed,
 void lw_conv_data_grad_bf16_ref(float *dx, const lw_bf16 *dy, const void *packed,
                                 const lw_conv_shape *s, const lw_epilogue *e, int64_t task)
 {
-    data_pass(dx, dy, packed, s, e, task);
+    data_pass(dx, dy, packed, NULL, s, e, task);
 }
 
 void lw_conv_weight_grad_bf16_ref(float *dw, float *db, const lw_bf16 *dy, const lw_bf16 *x,

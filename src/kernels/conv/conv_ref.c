@@ -24,7 +24,7 @@ void lw_conv_forward_ref(float *y, const float *x, const float *packed, const lw
 void lw_conv_data_grad_ref(float *dx, const float *dy, const float *packed, const lw_conv_shape *s,
                            const lw_epilogue *e, int64_t task)
 {
-    data_pass(dx, dy, packed, s, e, task);
+    data_pass(dx, dy, packed, NULL, s, e, task);
 }
 
 void lw_conv_weight_grad_ref(float *dw, float *db, const float *dy, const float *x,

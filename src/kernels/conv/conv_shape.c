@@ -79,6 +79,13 @@ lw_conv_phase lw_conv_phase_of(const lw_conv_shape *s, lw_conv_pass pass, int32_
     return p;
 }
 
+size_t lw_conv_phase_offset(lw_num num, const lw_conv_phase *p)
+{
+    size_t bytes = (size_t)(p->packed_offset / lw_num_per_word(num)) * sizeof(float);
+    int64_t tap = lw_gemm_packed_floats(p->cols, p->depth); /* all taps before are of this size */
+    return num == LW_NUM_S8 ? bytes + lw_s8_sums_bytes(p->cols, p->packed_offset / tap) : bytes;
+}
+
 int64_t lw_conv_packed_floats(const lw_conv_shape *s, lw_conv_pass pass)
 {
     lw_conv_phase p = lw_conv_phase_of(s, pass, lw_conv_phases(s, pass) - 1);
@@ -89,8 +96,10 @@ int64_t lw_conv_packed_floats(const lw_conv_shape *s, lw_conv_pass pass)
 size_t lw_conv_packed_bytes(lw_num num, const lw_conv_shape *s, lw_conv_pass pass)
 {
     ptrdiff_t taps = (ptrdiff_t)s->KH * s->KW;
+    bool fwd = pass == LW_CONV_FORWARD;
     if (num == LW_NUM_S8)
-        return lw_s8_weight_bytes(s->O, taps * s->C) + lw_s8_sums_bytes(s->O, taps);
+        return lw_s8_weight_bytes(fwd ? s->O : s->C, taps * (fwd ? s->C : s->O)) +
+               lw_s8_sums_bytes(fwd ? s->O : s->C, taps);
     return (size_t)(lw_conv_packed_floats(s, pass) / lw_num_per_word(num)) * sizeof(float);
 }
 

@@ -31,6 +31,8 @@ typedef struct lw_conv_phase {
     int32_t cols;          /* channels produced */
     int64_t packed_offset; /* floats before this phase's packed weights */
 } lw_conv_phase;
+/* Bytes of a type before a phase's packed weights; those of s8 are followed by their sums. */
+size_t lw_conv_phase_offset(lw_num num, const lw_conv_phase *p);
 /* Phases of a pass: 1, or stride^2 for the data gradient. */
 int32_t lw_conv_phases(const lw_conv_shape *s, lw_conv_pass pass);
 lw_conv_phase lw_conv_phase_of(const lw_conv_shape *s, lw_conv_pass pass, int32_t phase);

@@ -112,11 +112,11 @@ lw_panel_pack_fn LWV_BASE(lw_panel_pack_bf16);
 void LWV_BASE(lw_panels_pack)(lw_panel_pack_fn *pack, ptrdiff_t per_word, float *packed,
                               const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,
                               ptrdiff_t stride_k, int64_t task);
-/* The same for s8, with column sums: element (n, k) of tap t at b[n * stride_n + t * stride_tap + k
- * * stride_k]. */
+/* The same for s8, with column sums: element (n, k) of tap t at b[n * stride_n + t / taps_x *
+ * stride_row + t % taps_x * stride_tap + k * stride_k]. */
 typedef struct lw_s8_source {
     const float *b, *scale;
-    ptrdiff_t N, taps, depth, stride_n, stride_tap, stride_k;
+    ptrdiff_t N, taps, taps_x, depth, stride_n, stride_row, stride_tap, stride_k;
 } lw_s8_source;
 void LWV_BASE(lw_panels_pack_s8)(void *packed, const lw_s8_source *s, int64_t task);
 
