@@ -5,36 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* SEED or SEED:TEMPERATURE, or nothing. */
-static int parse_formula(const char *text, int64_t *seed, double *temperature)
-{
-    LW_CLEANUP(lw_str_clear) lw_str first = {0};
-    const char *colon = strchr(text, ':');
-    int rc = 0;
-    if (!*text)
-        return 0;
-    lw_str_addf(&first, "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
-    rc = lw_parse_i64(lw_str_c(&first), seed);
-    if (rc == 0 && colon)
-        rc = lw_parse_f64(colon + 1, temperature);
-    if (rc < 0 || *seed < 0 || (colon && !(*temperature > 0 && *temperature < 1e9)))
-        return lw_fail(LW_EUSAGE,
-                       "--policy formula:%s: formula, formula:SEED or formula:SEED:TEMPERATURE, "
-                       "SEED from 0, TEMPERATURE above 0",
-                       text);
-    return 0;
-}
-
-static int open_formula(const char *text, const lw_kb *kb, const lw_env_options *env,
+static int open_formula(const char *seed_text, const lw_kb *kb, const lw_env_options *env,
                         lw_prove_policy *p)
 {
     int64_t seed = 0;
-    double temperature = 0;
-    LW_TRY(parse_formula(text, &seed, &temperature));
+    if (*seed_text && (lw_parse_i64(seed_text, &seed) < 0 || seed < 0))
+        return lw_fail(LW_EUSAGE, "--policy formula:%s: SEED is a number from 0", seed_text);
     p->config = lw_policy_default(kb->n_constants, lw_kb_endf(kb));
     p->config.variables = LW_MAX(p->config.variables, env->max_total_vars);
     p->config.max_atoms = env->padding_atoms;
-    p->config.temperature = (float)temperature;
     LW_TRY(lw_store_new(true, &p->store));
     LW_TRY(lw_policy_declare(&p->config, p->store));
     return lw_policy_formula(&p->config, (uint64_t)seed, p->store);

@@ -15,11 +15,10 @@ typedef struct lw_prove_policy {
 } lw_prove_policy;
 
 /*
- * spec: "uniform", "formula", "formula:SEED" or "formula:SEED:TEMPERATURE" (lw_policy_formula at
- * the published size, for measuring; drawing its choices at temperature 30 walks as far as the
- * uniform policy, the most probable ones twice as far), or a run, checkpoint or model folder. ema:
- * averaged weights where there are any. LW_EFORMAT when it was made for other symbols than kb's;
- * LW_EIO, LW_EFORMAT: no such folder, or what it lacks. out is zeroed first.
+ * spec: "uniform", "formula" or "formula:SEED" (lw_policy_formula at the published size, for
+ * measuring), or a run, checkpoint or model folder. ema: averaged weights where there are any.
+ * LW_EFORMAT when it was made for other symbols than kb's; LW_EIO, LW_EFORMAT: no such folder, or
+ * what it lacks. out is zeroed first.
  */
 int lw_prove_policy_open(const char *spec, bool ema, const lw_kb *kb, const lw_env_options *env,
                          lw_prove_policy *out);

@@ -75,8 +75,8 @@ expect 2 prove eval land --padding-atoms 65
 expect 4 prove eval land --policy nowhere
 err_has 'nowhere'
 expect 2 prove eval land --policy formula:x
-expect 2 prove eval land --policy formula:1:0
-expect 0 prove eval land --policy formula:1:30 --no-deterministic
+expect 2 prove eval land --policy formula:1:2
+expect 0 prove eval land --policy formula:1 --temperature 30 --no-deterministic
 expect 5 prove eval land --policy formula --memory-limit 1
 err_has 'a memory limit of 1 MiB'
 expect 4 prove eval land --split train2
