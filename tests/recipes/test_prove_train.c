@@ -23,10 +23,10 @@ static int make_family(void **state)
     LW_CLEANUP(lw_str_clear) lw_str facts = {0}, valid = {0};
     if (lab_enter(state) < 0 || lw_mkdirs("kb") < 0)
         return -1;
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < 63; i++)
         for (int k = 1; k < 3; k++) {
             lw_str_addf(&facts, "parent(p%d,p%d).\nfriend(p%d,p%d).\n", i, 2 * i + k, i,
-                        15 + (i * 5 + 3 * k) % 16);
+                        63 + (i * 5 + 3 * k) % 64);
             if (i > 0)
                 lw_str_addf(i % 4 ? &facts : &valid, "grand(p%d,p%d).\n", (i - 1) / 2, 2 * i + k);
         }
@@ -39,12 +39,13 @@ static int make_family(void **state)
 static void test_learns(void **state)
 {
     (void)state;
-    lab_expect(0, TRAIN "--steps 80 --eval-every 8 --output-dir learns");
+    lab_expect(0, TRAIN "--dropout-prob 0.1 --steps 80 --eval-every 20 --output-dir learns");
     double before = lab_metric_mean("learns", "proved_positive", 0, 1),
            after = lab_metric_mean("learns", "proved_positive", 70, 80);
     print_message("true queries proved: %.3f, then %.3f; validation MRR %.3f\n", before, after,
                   lab_metric("learns", "valid_mrr", 0));
     assert_true(before < 0.6 && after > 0.95);
+    assert_true(lab_metric("learns", "valid_mrr_untrained", 0) < 0.5);
     assert_true(lab_metric("learns", "valid_mrr", 0) > 0.999);
     lab_expect(0, "prove eval kb --split valid --policy learns/best --padding-states 24 "
                   "--n-corruptions 0 --json");
