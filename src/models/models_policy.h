@@ -141,7 +141,7 @@ int lw_policy_load(const char *dir, bool frozen, lw_policy_config *config, lw_st
  * Reads a weights file without a configuration, under our names or those of the published modules
  * (mlp_extractor.shared_network.*, features_extractor.embedder.*; unused heads are passed over).
  * Sizes and compositions with parameters come from the tensors. What they cannot say comes from
- * `hint`: variables (of the rows behind the pad row the last are variables, the others constants),
+ * `hint`: constants (the rows behind them are variables), or with constants 0 the variables;
  * max_atoms, whether a sum of rows is TransE or SUM and of which kind the mean is, l2_norm,
  * sqrt_scale, temperature. NULL: lw_policy_default.
  */

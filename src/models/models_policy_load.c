@@ -71,6 +71,21 @@ static int32_t state_kind(const lw_st_file *f, int32_t hint)
     return hint <= LW_POLICY_STATE_SUM ? hint : LW_POLICY_STATE_MEAN;
 }
 
+/* The rows behind the pad row: constants, then variables. */
+static int split_table(const lw_st_file *f, int32_t rows, lw_policy_config *c)
+{
+    bool known = c->constants > 0;
+    int32_t given = known ? c->constants : c->variables;
+    if (rows - 1 < given)
+        return lw_fail(LW_EFORMAT,
+                       "%s: the table of constants has %d rows, too few for %d %s; a config.json "
+                       "beside the weights would say how many there are",
+                       lw_st_path(f), rows, given, known ? "constants" : "variables");
+    c->constants = known ? given : rows - 1 - given;
+    c->variables = rows - 1 - c->constants;
+    return 0;
+}
+
 static int derive(const lw_st_file *f, lw_policy_config *c)
 {
     int32_t rows, wide, places, unused;
@@ -88,12 +103,7 @@ static int derive(const lw_st_file *f, lw_policy_config *c)
     LW_TRY(shape_of(f, "constant_embedding.weight", &rows, &unused));
     if (unused == 2 * c->embed)
         c->atom = wide == 2 * c->embed ? LW_POLICY_ATOM_COMPLEX : LW_POLICY_ATOM_ROTATE;
-    if (rows - 1 < c->variables)
-        return lw_fail(LW_EFORMAT,
-                       "%s: the table of constants has %d rows, too few for %d variables; a "
-                       "config.json beside the weights says how many there are",
-                       lw_st_path(f), rows, c->variables);
-    c->constants = rows - 1 - c->variables;
+    LW_TRY(split_table(f, rows, c));
     if (c->state == LW_POLICY_STATE_CONCAT) {
         LW_TRY(shape_of(f, "state_embedder.transform.weight", &rows, &places));
         c->max_atoms = places / c->embed;

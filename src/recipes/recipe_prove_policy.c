@@ -19,10 +19,27 @@ static int open_formula(const char *seed_text, const lw_kb *kb, const lw_env_opt
     return lw_policy_formula(&p->config, (uint64_t)seed, p->store);
 }
 
-static int open_folder(const char *spec, bool ema, const lw_kb *kb, lw_prove_policy *p, lw_str *dir)
+/* Weights without a configuration: the dataset says which rows are variables. */
+static int open_file(const char *path, const lw_kb *kb, const lw_env_options *env,
+                     lw_prove_policy *p, lw_str *dir)
+{
+    lw_policy_config hint = lw_policy_default(kb->n_constants, lw_kb_endf(kb));
+    hint.max_atoms = env->padding_atoms;
+    lw_str_add(dir, path);
+    return lw_policy_load_file(path, true, &hint, &p->config, &p->store);
+}
+
+static int open_folder(const char *spec, bool ema, lw_prove_policy *p, lw_str *dir)
 {
     LW_TRY(lw_model_folder_find(spec, ema, dir));
-    LW_TRY(lw_policy_load(lw_str_c(dir), true, &p->config, &p->store));
+    return lw_policy_load(lw_str_c(dir), true, &p->config, &p->store);
+}
+
+static int open_weights(const char *spec, bool ema, const lw_kb *kb, const lw_env_options *env,
+                        lw_prove_policy *p, lw_str *dir)
+{
+    LW_TRY(lw_str_ends(spec, ".safetensors") ? open_file(spec, kb, env, p, dir)
+                                             : open_folder(spec, ema, p, dir));
     if (p->config.constants != kb->n_constants || p->config.predicates != lw_kb_endf(kb))
         return lw_fail(LW_EFORMAT,
                        "%s: a policy of %d constants and %d predicates, the dataset has %d and %d "
@@ -42,7 +59,7 @@ int lw_prove_policy_open(const char *spec, bool ema, const lw_kb *kb, const lw_e
         rc = open_formula(spec + strlen("formula") + (spec[strlen("formula")] == ':'), kb, env,
                           out);
     else if (!lw_str_eq(spec, "uniform"))
-        rc = open_folder(spec, ema, kb, out, &dir);
+        rc = open_weights(spec, ema, kb, env, out, &dir);
     if (rc == 0)
         out->name = lw_strdup(dir.len > 0 ? lw_str_c(&dir) : spec);
     if (rc == 0 && !out->name)

@@ -16,9 +16,10 @@ typedef struct lw_prove_policy {
 
 /*
  * spec: "uniform", "formula" or "formula:SEED" (lw_policy_formula at the published size, for
- * measuring), or a run, checkpoint or model folder. ema: averaged weights where there are any.
- * LW_EFORMAT when it was made for other symbols than kb's; LW_EIO, LW_EFORMAT: no such folder, or
- * what it lacks. out is zeroed first.
+ * measuring), a run, checkpoint or model folder, or a bare .safetensors file under our or the
+ * published names (lw_policy_load_file; the published defaults for what it cannot say). ema:
+ * averaged weights where there are any. LW_EFORMAT when it was made for other symbols than kb's;
+ * LW_EIO, LW_EFORMAT: no such folder, or what it lacks. out is zeroed first.
  */
 int lw_prove_policy_open(const char *spec, bool ema, const lw_kb *kb, const lw_env_options *env,
                          lw_prove_policy *out);

@@ -15,7 +15,7 @@ typedef struct lw_state_slot {
 } lw_state_slot;
 
 /* A run is cut into parts that fit a core's caches; each worker has an exec of its own. */
-enum { LW_STATE_PART = 128, LW_STATE_MOST_WORKERS = 256 };
+enum { LW_STATE_PART = 64, LW_STATE_MOST_WORKERS = 256 };
 
 /* What one worker runs parts with: inputs and output of its exec. */
 typedef struct lw_state_worker {

@@ -221,7 +221,8 @@ static void test_published(void **state)
     rig r;
     (void)state;
     hint.embed = hint.hidden = hint.blocks = 1; /* come from the file */
-    hint.constants = hint.predicates = 1;
+    hint.constants = 0;
+    hint.predicates = 1;
     assert_ok(lw_policy_load_file(GOLDEN "policy_published.safetensors", true, &hint, &c, &s));
     assert_true(c.constants == 9 && c.predicates == 6 && c.variables == 4);
     assert_true(c.embed == 8 && c.hidden == 12 && c.blocks == 2 && c.max_atoms == ATOMS);
@@ -234,6 +235,11 @@ static void test_published(void **state)
                  error_of(f, "transe", "value", lw_exec_data(r.e, "value"), ROWS), 5e-6);
     rig_close(&r);
     lw_store_free(&s);
+    hint.constants = 10; /* then the variables are the rest */
+    assert_ok(lw_policy_load_file(GOLDEN "policy_published.safetensors", true, &hint, &c, &s));
+    assert_true(c.constants == 10 && c.variables == 3);
+    lw_store_free(&s);
+    hint.constants = 0;
     hint.variables = 14; /* more than the table has rows */
     assert_true(lw_policy_load_file(GOLDEN "policy_published.safetensors", true, &hint, &c, &s) ==
                 LW_EFORMAT);

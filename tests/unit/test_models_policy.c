@@ -105,7 +105,7 @@ static void ref_embed(const net *n, int which, double *e)
 /* f[E] and value of a state. */
 static double ref_state(const net *n, int which, double *f)
 {
-    double e[64], x[64], h[64], v;
+    double e[256], x[256], h[256], v;
     int width = n->c->hidden;
     char layer[64];
     ref_embed(n, which, e);
@@ -205,23 +205,27 @@ static double dot(const float *a, const float *b, int n)
     return s;
 }
 
-/* Largest difference of logits from the reference, up to a term per current state. */
-static double logit_error(rig *r, const net *n, int states)
+/* Largest difference of logits from the reference, up to a term per current state; spread: the
+ * largest difference between two successors' logits. */
+static double logit_error(rig *r, const net *n, int states, double *spread)
 {
     const lw_policy_config *c = n->c;
-    double f[16][64], worst = 0, scale = (double)lw_policy_logit_scale(c);
+    double f[16][256], worst = 0, scale = (double)lw_policy_logit_scale(c);
     int k = lw_policy_key_width(c);
     assert_true(states <= 16);
     for (int i = 0; i < states; i++)
         ref_state(n, i, f[i]);
     for (int i = 0; i < states; i++) {
-        double shift = 0;
+        double shift = 0, first = 0;
         for (int j = 0; j < states; j++) {
             double want = 0, have = dot(row(r, "query", i), row(r, "key", j), k);
             for (int e = 0; e < c->embed; e++)
                 want += f[i][e] * f[j][e] * scale;
-            if (j == 0)
+            if (j == 0) {
                 shift = want - have;
+                first = want;
+            }
+            *spread = fmax(*spread, fabs(want - first));
             if (c->l2_norm)
                 assert_true(fabs(shift) < 1e-2);
             worst = fmax(worst, fabs(want - have - shift));
@@ -236,7 +240,7 @@ static void check_against_reference(lw_policy_config c, const char *what)
     lw_store *s = formula_store(&c, 3);
     net n = {&c, s};
     rig r;
-    double worst = 0, f[64];
+    double worst = 0, f[256];
     rig_open(&r, &c, s, STATES, LW_NUM_F32);
     rig_run(&r, &c, 0, STATES);
     for (int i = 0; i < STATES; i++) {
@@ -245,7 +249,7 @@ static void check_against_reference(lw_policy_config c, const char *what)
         for (int e = 0; e < c.embed; e++)
             worst = fmax(worst, fabs(f[e] - (double)row(&r, "head", i)[e]));
     }
-    double logits = logit_error(&r, &n, STATES);
+    double spread = 0, logits = logit_error(&r, &n, STATES, &spread);
     print_message("%s: head and value %.2g, logits from keys %.2g\n", what, worst, logits);
     assert_true(worst < 2e-5 && logits < 2e-5);
     rig_close(&r);
@@ -305,19 +309,114 @@ static void test_bits(void **state)
     check_bits(LW_NUM_BF16);
 }
 
+/* Networks of the published width, where rounding has nine layers to grow in. */
 static void test_bf16(void **state)
 {
     enum { STATES = 16 };
     lw_policy_config c = small();
-    lw_store *s = formula_store(&c, 5);
-    net n = {&c, s};
-    rig r;
     (void)state;
-    rig_open(&r, &c, s, STATES, LW_NUM_BF16);
-    rig_run(&r, &c, 0, STATES);
-    double e = logit_error(&r, &n, STATES);
-    print_message("bf16: logits differ by at most %.2g\n", e);
-    assert_true(e < 0.1);
+    for (int wide = 0; wide < 2; wide++) {
+        c.embed = wide ? 250 : c.embed;
+        c.hidden = wide ? 256 : c.hidden;
+        c.blocks = wide ? 8 : c.blocks;
+        lw_store *s = formula_store(&c, 5);
+        net n = {&c, s};
+        double error[2], spread = 0;
+        for (int k = 0; k < 2; k++) {
+            rig r;
+            rig_open(&r, &c, s, STATES, k ? LW_NUM_BF16 : LW_NUM_F32);
+            rig_run(&r, &c, 0, STATES);
+            error[k] = logit_error(&r, &n, STATES, &spread);
+            rig_close(&r);
+        }
+        print_message(
+            "hidden %d: logits, up to %.2g apart, are off by at most %.2g in f32, %.2g in bf16\n",
+            c.hidden, spread, error[0], error[1]);
+        assert_true(error[0] < 2e-5 && error[1] < 0.05);
+        lw_store_free(&s);
+    }
+}
+
+/* ---- plans
+ * ---------------------------------------------------------------------------------------- */
+
+/* Projected tables and packed weights are made once per weights, not once per run; a layer is one
+ * product with its relu and one norm with its residual. */
+static void test_prepared(void **state)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    lw_policy_config c = small();
+    lw_store *s = formula_store(&c, 1);
+    rig r = {.rows = 16};
+    (void)state;
+    assert_ok(lw_cpu_open(1, lw_isa_best(), &r.dev));
+    assert_ok(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(s)};
+    lw_val key = lw_policy_key(&b, &c, inputs(g, &c, r.rows));
+    lw_graph_output_add(g, "key", key, LW_NOVAL);
+    assert_ok(lw_compile(g, r.dev, NULL, &r.plan));
+    assert_ok(lw_exec_new(r.plan, LW_SLAB_PARAM, &r.e));
+    int prepare = lw_plan_get_info(r.plan).n_prepare, products = 0, norms = 0, bags = 0, others = 0;
+    for (int i = prepare; i < lw_exec_step_count(r.e); i++) {
+        const char *op = lw_exec_step_time(r.e, i).op;
+        products += strcmp(op, "matmul") == 0;
+        norms += strcmp(op, "group_norm") == 0;
+        bags += strcmp(op, "embedding_bag") == 0;
+        others += strcmp(op, "ew") == 0;
+    }
+    assert_int_equal(products, c.blocks + 1);
+    assert_int_equal(norms, c.blocks + 1);
+    assert_int_equal(bags, 2);
+    assert_int_equal(others, 1); /* scale, bias and relu behind the bags */
+    assert_int_equal(lw_exec_step_count(r.e) - prepare, products + norms + bags + others);
+    /* Other weights: the prepared tables follow. */
+    rig_run(&r, &c, 0, 16);
+    float was = row(&r, "key", 3)[0];
+    assert_ok(lw_policy_formula(&c, 2, s));
+    rig_run(&r, &c, 0, 16);
+    assert_true(row(&r, "key", 3)[0] != was);
+    rig_close(&r);
+    lw_store_free(&s);
+}
+
+/* ---- training
+ * -------------------------------------------------------------------------------------- */
+
+/* Dropout is drawn by row id and step, only in training, and never at inference. */
+static void test_dropout(void **state)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    lw_policy_config c = small();
+    c.dropout = 0.5f;
+    lw_store *s = formula_store(&c, 1);
+    rig r = {.rows = 6};
+    (void)state;
+    assert_ok(lw_cpu_open(2, lw_isa_best(), &r.dev));
+    assert_ok(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(s), .training = true};
+    b.rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, r.rows));
+    lw_policy_in in = inputs(g, &c, r.rows);
+    lw_val head = lw_policy_head(&b, &c, lw_policy_body(&b, &c, in));
+    lw_graph_output_add(g, "head", head, LW_NOVAL);
+    lw_graph_output_add(g, "key", lw_policy_key(&b, &c, in), LW_NOVAL);
+    assert_ok(lw_grad_params(g, lw_sum(g, lw_sqr(g, head), LW_OVER_ALL), LW_NOVAL));
+    assert_ok(lw_compile(g, r.dev, NULL, &r.plan));
+    assert_ok(lw_exec_new(r.plan, LW_SLAB_PARAM, &r.e));
+    for (int i = 0; i < r.rows; i++)
+        ((int64_t *)lw_exec_data(r.e, "rows"))[i] = i % 3; /* rows 3 .. 5 draw what 0 .. 2 draw */
+    rig_run(&r, &c, 0, 1);                                 /* one state everywhere */
+    size_t e = sizeof(float) * (size_t)c.embed, h = sizeof(float) * (size_t)c.hidden;
+    assert_memory_equal(row(&r, "head", 0), row(&r, "head", 3), e);
+    assert_memory_not_equal(row(&r, "head", 0), row(&r, "head", 1), e);
+    assert_memory_equal(row(&r, "key", 0), row(&r, "key", 1), h);
+    const float *pad = lw_store_data(s, lw_store_find(s, "constant_embedding.weight"),
+                                     LW_SLAB_GRAD);
+    double rest = 0;
+    for (int i = 0; i < c.embed * 10; i++) {
+        assert_true(i >= c.embed || pad[i] == 0.0f);
+        rest += fabs((double)pad[i]);
+    }
+    assert_true(rest > 0);
     rig_close(&r);
     lw_store_free(&s);
 }
@@ -369,7 +468,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference), cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_bf16),      cmocka_unit_test(test_formula),
+        cmocka_unit_test(test_bf16),      cmocka_unit_test(test_prepared),
+        cmocka_unit_test(test_dropout),   cmocka_unit_test(test_formula),
         cmocka_unit_test(test_folder),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
