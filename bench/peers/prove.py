@@ -170,7 +170,7 @@ def main():
         with open(o.out, "w", encoding="utf-8") as f:
             json.dump({"options": vars(o), "torch": torch.__version__, "pytorch": figures,
                        "leeway": leeway.summary, "comparison": result, "text": text}, f, indent=1)
-    if result["ranks_different"]:
+    if result["ranks_different"] and not o.autocast:  # two ways of rounding choose differently
         sys.exit(1)
 
 

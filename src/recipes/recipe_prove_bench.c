@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/base.h"
 #include "models/models.h"
@@ -88,7 +89,7 @@ static int keep_outcome(void *self, const lw_walk_result *w)
 /* ---- one sample ------------------------------------------------------------------------------ */
 
 typedef struct sample {
-    double set_up, run; /* ms */
+    double set_up, run, cpu; /* ms */
     lw_walks_counts counts;
     size_t bytes;
 } sample;
@@ -126,9 +127,11 @@ static int take_sample(bench_run *r, const lw_policy_source *policy, const lw_wa
     LW_TRY(walk(r, w, 1));
     const lw_walks_counts before = *lw_walks_counted(w);
     double ready = lw_now();
+    clock_t cpu = clock();
     LW_TRY(walk(r, w, most));
     *out = (sample){.set_up = 1e3 * (ready - began),
                     .run = 1e3 * (lw_now() - ready),
+                    .cpu = 1e3 * (double)(clock() - cpu) / CLOCKS_PER_SEC,
                     .counts = less(*lw_walks_counted(w), &before),
                     .bytes = lw_walks_bytes(w)};
     return lw_observe_stop(r->obs) ? lw_fail(LW_ESTOPPED, "stopped") : 0;
@@ -212,6 +215,7 @@ static int add_case(bench_run *r, const char *method, int32_t batch, size_t cach
     LW_TRY(take_samples(r, uniform ? NULL : r->policy, &o, r->n, k->name, &k->set_up, &k->run, &s));
     k->counts = s.counts;
     k->counts_ms = s.run;
+    k->cpu_ms = s.cpu;
     k->fill = s.counts.plan_runs == 0
                   ? (double)NAN
                   : (double)s.counts.states_scored / ((double)s.counts.plan_runs * o.rows);

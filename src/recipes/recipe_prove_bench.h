@@ -40,6 +40,7 @@ typedef struct lw_prove_bench_case {
     lw_bench_stats set_up, run; /* milliseconds */
     lw_walks_counts counts;     /* of the sample nearest to the median time */
     double counts_ms;           /* that sample's time */
+    double cpu_ms;              /* and its processor time, all threads */
     double flops;               /* of the network's products that were needed */
     double share;               /* of the measured peak for `method`, over the whole run; NAN */
     double network_share;       /* the same over the time in the network alone; NAN */

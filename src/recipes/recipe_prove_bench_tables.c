@@ -59,9 +59,9 @@ int lw_prove_bench_times(const lw_prove_bench *b, lw_table *t)
 int lw_prove_bench_cases(const lw_prove_bench *b, lw_table *t)
 {
     static const char *const names[] = {
-        "case",     "ms",   "min",         "std",     "n",       "choices",         "states/s",
-        "computed", "kept", "rows filled", "GFLOP/s", "of peak", "network of peak", "memory",
-        NULL};
+        "case",     "ms",       "min",  "std",         "n",       "CPU ms",  "choices",
+        "states/s", "computed", "kept", "rows filled", "GFLOP/s", "of peak", "network of peak",
+        "memory",   NULL};
     columns(t, names);
     for (int32_t i = 0; i < b->n_cases; i++) {
         const lw_prove_bench_case *k = &b->cases[i];
@@ -71,6 +71,7 @@ int lw_prove_bench_cases(const lw_prove_bench *b, lw_table *t)
         lw_table_number(t, k->run.min, 4);
         lw_table_number(t, k->run.std, 2);
         lw_table_cell(t, "%d", (int)k->run.n);
+        lw_table_number(t, k->cpu_ms, 4);
         lw_table_cell(t, "%lld", (long long)k->counts.query_steps);
         lw_table_cell(t, "%.3g", 1e3 * (double)k->counts.states_offered / k->run.p50);
         lw_table_cell(t, "%lld", (long long)k->counts.states_scored);
@@ -181,19 +182,20 @@ static void csv_number(lw_table *t, double v)
 
 int lw_prove_bench_csv(const lw_prove_bench *b, lw_str *out)
 {
-    static const char *const names[] = {"method",         "batch_size",
-                                        "samples",        "mean_ms",
-                                        "p50_ms",         "min_ms",
-                                        "std_ms",         "set_up_ms",
-                                        "ms_per_query",   "ms_per_candidate",
-                                        "query_steps",    "states_offered",
-                                        "states_wanted",  "cache_hits",
-                                        "states_scored",  "engine_seconds",
-                                        "lookup_seconds", "network_seconds",
+    static const char *const names[] = {"method",           "batch_size",
+                                        "samples",          "mean_ms",
+                                        "p50_ms",           "min_ms",
+                                        "std_ms",           "cpu_ms",
+                                        "set_up_ms",        "ms_per_query",
+                                        "ms_per_candidate", "query_steps",
+                                        "states_offered",   "states_wanted",
+                                        "cache_hits",       "states_scored",
+                                        "engine_seconds",   "lookup_seconds",
+                                        "network_seconds",
 
-                                        "choice_seconds", "gflops",
-                                        "peak_share",     "network_peak_share",
-                                        "memory_bytes",   NULL};
+                                        "choice_seconds",   "gflops",
+                                        "peak_share",       "network_peak_share",
+                                        "memory_bytes",     NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     columns(&t, names);
     for (int32_t i = 0; i < b->n_cases; i++) {
@@ -204,6 +206,7 @@ int lw_prove_bench_csv(const lw_prove_bench *b, lw_str *out)
                             k->run.p50,
                             k->run.min,
                             k->run.std,
+                            k->cpu_ms,
                             k->set_up.p50,
                             k->run.p50 / b->queries,
                             k->run.p50 / (double)b->candidates,
@@ -257,6 +260,7 @@ static json_t *case_json(const lw_prove_bench *b, const lw_prove_bench_case *k)
     json_object_set_new(j, "min_ms", lw_json_real(k->run.min));
     json_object_set_new(j, "mean_ms", lw_json_real(k->run.mean));
     json_object_set_new(j, "std_ms", lw_json_real(k->run.std));
+    json_object_set_new(j, "cpu_ms", lw_json_real(k->cpu_ms));
     json_object_set_new(j, "set_up_ms", lw_json_real(k->set_up.p50));
     json_object_set_new(j, "ms_per_query", lw_json_real(k->run.p50 / b->queries));
     json_object_set_new(j, "ms_per_candidate", lw_json_real(k->run.p50 / (double)b->candidates));
