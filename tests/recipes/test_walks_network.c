@@ -71,6 +71,38 @@ static void narrow_products_are_as_pure(void **state)
     same_results(&first, &other);
 }
 
+/* With states that were never scored as successors (free steps), path-dependent numbers, few and
+ * short successors. */
+static void every_environment_is_as_pure(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_kb_free) lw_kb *kb = relatives();
+    LW_CLEANUP(net_clear) net n = {0};
+    net_of(kb, 5, &n);
+    for (int i = 0; i < 6; i++) {
+        lw_walks_options o = lw_walks_defaults();
+        o.sample = true;
+        o.env.end_proof_action = i != 0 && i != 1;
+        o.env.skip_unary_actions = i == 1;
+        o.env.numbering = i == 2   ? LW_NUMBER_PUBLISHED
+                          : i == 3 ? LW_NUMBER_PARITY
+                                   : LW_NUMBER_CANONICAL;
+        o.env.padding_states = i == 4 ? 2 : 120;
+        o.env.padding_atoms = i == 5 ? 2 : 6;
+        o.env.memory_pruning = i != 5;
+        lw_walks_counts a = walk(kb, &n.source, &o, 1, &first);
+        o.fixed_batch_size = 3;
+        o.rows = 10;
+        o.cache_bytes = 0;
+        walk(kb, &n.source, &o, 2, &other);
+        same_results(&first, &other);
+        print_message("%lld choices, %lld forced, %lld free, %lld states scored\n",
+                      (long long)a.query_steps, (long long)a.forced, (long long)a.env.unary_steps,
+                      (long long)a.states_scored);
+        assert_true(a.states_scored > 100 && (i != 1 || a.env.unary_steps > 0));
+    }
+}
+
 /* Log-probabilities are those of a softmax over all choices: uniform weights give -ln n a choice,
  * and the first of equals is the first of all. */
 static void equal_logits_take_the_first(void **state)
@@ -297,6 +329,7 @@ int main(void)
         cmocka_unit_test_prestate(network_walks_depend_on_the_walk_alone, &greedy),
         cmocka_unit_test_prestate(network_walks_depend_on_the_walk_alone, &sampled),
         cmocka_unit_test(narrow_products_are_as_pure),
+        cmocka_unit_test(every_environment_is_as_pure),
         cmocka_unit_test(equal_logits_take_the_first),
         cmocka_unit_test(draws_follow_the_policy),
         cmocka_unit_test(new_weights_are_noticed),
