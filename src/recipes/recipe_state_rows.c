@@ -46,15 +46,13 @@ static int new_table(lw_state_rows *r, const lw_state_rows_options *o)
 int lw_state_rows_new(lw_device *dev, const lw_policy_config *config, lw_store *store,
                       const lw_state_rows_options *o, lw_state_rows **out)
 {
-    LW_ASSERT(o->rows > 0 && o->query_rows > 0 && o->in_use > 0, "%d rows, %d slots", o->rows,
-              o->in_use);
+    LW_ASSERT(o->rows > 0 && o->in_use > 0, "%d rows, %d slots", o->rows, o->in_use);
     LW_CLEANUP(lw_state_rows_free) lw_state_rows *r = lw_calloc(1, sizeof *r);
     if (!r)
         return LW_ENOMEM;
     r->dev = dev;
     r->config = *config;
     r->rows = o->rows;
-    r->query_rows = o->query_rows;
     r->part = LW_MIN(o->rows, (int32_t)LW_STATE_PART);
     r->most_atoms = config->max_atoms;
     r->width = lw_policy_key_width(config);
@@ -71,10 +69,11 @@ void lw_state_rows_free(lw_state_rows **pp)
     lw_state_rows *r = *pp;
     if (!r)
         return;
-    for (int i = r->workers; i-- > 0;)
+    for (int i = r->workers; i-- > 0;) {
         lw_exec_free(&r->worker[i].exec);
+        lw_exec_free(&r->worker[i].query);
+    }
     lw_plan_free(&r->network);
-    lw_exec_free(&r->query);
     lw_plan_free(&r->product);
     lw_bulk_free(&r->features, r->feature_bytes);
     lw_bulk_free(&r->atoms, r->atom_bytes);

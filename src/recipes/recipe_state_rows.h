@@ -23,7 +23,6 @@
 
 typedef struct lw_state_rows_options {
     int32_t rows;       /* states of one run of the network */
-    int32_t query_rows; /* current states of one run of the query's product */
     int32_t in_use;     /* slots that are held at once at most */
     size_t cache_bytes; /* for slots; in_use of them are there in any case */
     int32_t precision;  /* lw_num: f32 or bf16 */
@@ -32,7 +31,6 @@ typedef struct lw_state_rows_options {
 typedef struct lw_state_rows_counts {
     int64_t wanted, hits; /* lw_state_rows_hold: all, found or already queued */
     int64_t scored, runs; /* rows with a state, runs of `rows` each */
-    int64_t query_rows, query_runs;
     int64_t evicted;
     double network_seconds; /* running plans */
 } lw_state_rows_counts;
@@ -74,9 +72,15 @@ int64_t lw_state_rows_done(const lw_state_rows *r);
 const float *lw_state_rows_features(const lw_state_rows *r, int32_t *width);
 /* The goals of a held slot. */
 const lw_atom *lw_state_rows_atoms(const lw_state_rows *r, int32_t slot, int32_t *n);
-/* query[i * width ..] of slot[i], i < n <= query_rows, valid until the next call: the logit of
- * successor k is the product of the query with k's features, up to a term equal for all k. */
-int lw_state_rows_query(lw_state_rows *r, const int32_t *slot, int32_t n, const float **query);
+enum { LW_STATE_QUERIES = 12 }; /* rows of one product */
+/*
+ * Inside a task of the device, by worker `worker`: query[i * width ..] of slot[i], i < n <=
+ * LW_STATE_QUERIES, valid until this worker's next call. The logit of successor k is the product of
+ * the query with k's features, up to a term equal for all k. After lw_state_rows_prepare.
+ */
+const float *lw_state_rows_query(lw_state_rows *r, int worker, const int32_t *slot, int32_t n);
+/* Brings what queries need up to date with the weights. */
+void lw_state_rows_prepare(lw_state_rows *r);
 
 const lw_state_rows_counts *lw_state_rows_counted(const lw_state_rows *r);
 int32_t lw_state_rows_slots(const lw_state_rows *r);

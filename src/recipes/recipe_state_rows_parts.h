@@ -17,18 +17,21 @@ typedef struct lw_state_slot {
 /* A run is cut into parts that fit a core's caches; each worker has an exec of its own. */
 enum { LW_STATE_PART = 64, LW_STATE_MOST_WORKERS = 256 };
 
-/* What one worker runs parts with: inputs and output of its exec. */
+/* What one worker runs: its execs with their inputs and outputs. */
 typedef struct lw_state_worker {
     lw_exec *exec;
     int32_t *predicates, *arguments; /* [part, most_atoms], [part, 2 most_atoms] */
     float *scale;                    /* [part], or NULL: the network has no use for it */
     const float *keys;               /* [part, width] */
+    lw_exec *query;
+    float *current;       /* [LW_STATE_QUERIES, width] */
+    const float *queries; /* [LW_STATE_QUERIES, width] */
 } lw_state_worker;
 
 struct lw_state_rows {
     lw_device *dev;
     lw_policy_config config;
-    int32_t rows, query_rows, most_atoms, width, n_slots;
+    int32_t rows, most_atoms, width, n_slots;
     /* slots */
     float *features; /* [n_slots, width] */
     lw_atom *atoms;  /* [n_slots, most_atoms] */
@@ -43,12 +46,8 @@ struct lw_state_rows {
     int32_t part, workers;
     lw_plan *network;
     lw_state_worker worker[LW_STATE_MOST_WORKERS]; /* the first owns the prepared data */
-    /* the query's product */
-    lw_plan *product;
-    lw_exec *query;
-    float *current;       /* [query_rows, width] */
-    const float *queries; /* [query_rows, width] */
-    int64_t running;      /* states of this run */
+    lw_plan *product;                              /* of LW_STATE_QUERIES rows */
+    int64_t running;                               /* states of this run */
     size_t feature_bytes, atom_bytes, bytes;
     lw_state_rows_counts counts;
 };

@@ -22,7 +22,7 @@ static lw_val build_network(const lw_state_rows *r, lw_builder *b)
 
 static lw_val build_product(const lw_state_rows *r, lw_builder *b)
 {
-    lw_val key = lw_input(b->g, "keys", lw_type_of(LW_F32, 2, r->query_rows, r->width));
+    lw_val key = lw_input(b->g, "keys", lw_type_of(LW_F32, 2, (int32_t)LW_STATE_QUERIES, r->width));
     return lw_policy_query(b, &r->config, key);
 }
 
@@ -40,35 +40,39 @@ static int compile(lw_state_rows *r, lw_store *store,
     return 0;
 }
 
+/* The first worker's exec owns the prepared data. */
+static int new_exec(const lw_plan *p, const lw_exec *first, lw_exec **out)
+{
+    return first ? lw_exec_new_beside(first, out) : lw_exec_new(p, LW_SLAB_PARAM, out);
+}
+
 static int new_worker(lw_state_rows *r, int i)
 {
     lw_state_worker *w = &r->worker[i];
-    if (i == 0)
-        LW_TRY(lw_exec_new(r->network, LW_SLAB_PARAM, &w->exec));
-    else
-        LW_TRY(lw_exec_new_beside(r->worker[0].exec, &w->exec));
+    const lw_state_worker *first = &r->worker[0];
+    LW_TRY(new_exec(r->network, i > 0 ? first->exec : NULL, &w->exec));
+    LW_TRY(new_exec(r->product, i > 0 ? first->query : NULL, &w->query));
     w->predicates = lw_exec_data(w->exec, "predicates");
     w->arguments = lw_exec_data(w->exec, "arguments");
     w->scale = lw_exec_data(w->exec, "scale");
     w->keys = lw_exec_data(w->exec, "out");
-    r->bytes += lw_plan_get_info(r->network).frame_bytes;
+    w->current = lw_exec_data(w->query, "keys");
+    w->queries = lw_exec_data(w->query, "out");
+    r->bytes += lw_plan_get_info(r->network).frame_bytes + lw_plan_get_info(r->product).frame_bytes;
     return 0;
 }
 
 int lw_state_rows_compile(lw_state_rows *r, lw_store *store, lw_num precision)
 {
-    if (r->dev->workers(r->dev->self) > LW_STATE_MOST_WORKERS)
-        return lw_fail(LW_EUNSUPPORTED, "features of states on %d threads: %d at most",
-                       r->dev->workers(r->dev->self), (int)LW_STATE_MOST_WORKERS);
-    r->workers = r->dev->workers(r->dev->self);
+    int workers = r->dev->workers(r->dev->self);
+    if (workers > LW_STATE_MOST_WORKERS)
+        return lw_fail(LW_EUNSUPPORTED, "features of states on %d threads: %d at most", workers,
+                       (int)LW_STATE_MOST_WORKERS);
+    r->workers = workers;
     LW_TRY(compile(r, store, build_network, precision, &r->network));
+    LW_TRY(compile(r, store, build_product, LW_NUM_F32, &r->product)); /* rare rows */
     for (int i = 0; i < r->workers; i++)
         LW_TRY(new_worker(r, i));
-    LW_TRY(compile(r, store, build_product, LW_NUM_F32, &r->product)); /* rare rows */
-    LW_TRY(lw_exec_new(r->product, LW_SLAB_PARAM, &r->query));
-    r->current = lw_exec_data(r->query, "keys");
-    r->queries = lw_exec_data(r->query, "out");
-    r->bytes += lw_plan_get_info(r->product).frame_bytes;
     return 0;
 }
 
@@ -144,18 +148,19 @@ int lw_state_rows_run(lw_state_rows *r)
     return 0;
 }
 
-int lw_state_rows_query(lw_state_rows *r, const int32_t *slot, int32_t n, const float **query)
+void lw_state_rows_prepare(lw_state_rows *r)
 {
-    size_t width = (size_t)r->width;
-    LW_ASSERT(n <= r->query_rows, "%d queries, %d at most", n, r->query_rows);
+    lw_exec_prepare(r->worker[0].query);
+}
+
+const float *lw_state_rows_query(lw_state_rows *r, int worker, const int32_t *slot, int32_t n)
+{
+    const lw_state_worker *w = &r->worker[worker];
+    const size_t width = (size_t)r->width;
+    LW_ASSERT(n <= LW_STATE_QUERIES, "%d queries, %d at most", n, (int)LW_STATE_QUERIES);
     for (int32_t i = 0; i < n; i++)
-        memcpy(r->current + (size_t)i * width, r->features + (size_t)slot[i] * width,
+        memcpy(w->current + (size_t)i * width, r->features + (size_t)slot[i] * width,
                width * sizeof(float));
-    double began = lw_now();
-    LW_TRY(lw_exec_run(r->query, NULL));
-    r->counts.network_seconds += lw_now() - began;
-    r->counts.query_rows += n;
-    r->counts.query_runs++;
-    *query = r->queries;
-    return 0;
+    lw_exec_run_alone(w->query, NULL);
+    return w->queries;
 }

@@ -60,13 +60,14 @@ static int new_walkers(lw_walks *w)
     LW_TRY(new_queue(&w->waiting, w->o.fixed_batch_size));
     w->walker = lw_calloc(n, sizeof *w->walker);
     w->slots = lw_calloc(w->rows ? n * width : 1, sizeof *w->slots);
-    if (!w->walker || !w->slots)
+    w->ready = lw_calloc(n, sizeof *w->ready);
+    if (!w->walker || !w->slots || !w->ready)
         return LW_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         w->walker[i].path = &w->paths[i];
         w->walker[i].slot = w->rows ? w->slots + i * width : NULL;
     }
-    w->bytes += n * (lw_path_bytes(&w->o.env) + sizeof *w->walker + 3 * sizeof *w->idle.of) +
+    w->bytes += n * (lw_path_bytes(&w->o.env) + sizeof *w->walker + 4 * sizeof *w->ready) +
                 (w->rows ? n * width * sizeof *w->slots : 0);
     return 0;
 }
@@ -124,7 +125,6 @@ static int new_rows(lw_walks *w, const lw_policy_source *policy)
     int64_t step = o->env.padding_states + 2,
             in_use = o->fixed_batch_size + LW_MAX(step, 3 * (int64_t)o->rows);
     const lw_state_rows_options ro = {.rows = o->rows,
-                                      .query_rows = LW_WALKS_QUERY_ROWS,
                                       .in_use = (int32_t)in_use,
                                       .cache_bytes = o->cache_bytes,
                                       .precision = o->precision};
@@ -173,6 +173,7 @@ void lw_walks_free(lw_walks **pp)
     lw_free(&w->waiting.of);
     lw_free(&w->walker);
     lw_free(&w->slots);
+    lw_free(&w->ready);
     lw_free(&w->lane);
     lw_free(&w->lane_memory);
     lw_free(pp);
@@ -314,8 +315,6 @@ static void sum_counts(lw_walks *w)
     w->counts.cache_hits = r->hits;
     w->counts.states_scored = r->scored;
     w->counts.plan_runs = r->runs;
-    w->counts.query_rows = r->query_rows;
-    w->counts.query_runs = r->query_runs;
     w->counts.evicted = r->evicted;
     w->counts.network_seconds = r->network_seconds;
 }

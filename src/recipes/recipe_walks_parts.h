@@ -7,7 +7,7 @@
 #include "recipes/recipe_state_rows.h"
 #include "recipes/recipe_walks.h"
 
-enum { LW_WALKS_MOST_WORKERS = 256, LW_WALKS_QUERY_ROWS = 64 };
+enum { LW_WALKS_MOST_WORKERS = 256 };
 
 /* One place for a live proof. Slots are those of w->rows. */
 typedef struct lw_walker {
@@ -63,9 +63,8 @@ struct lw_walks {
     uint64_t version; /* of the weights that kept features belong to */
     int32_t endf;     /* slot of the state Endf, -1: not yet */
     float *logit[LW_WALKS_MOST_WORKERS];
-    int32_t ready[LW_WALKS_QUERY_ROWS], n_ready;
-    const float *queries;
-    bool clean; /* nothing is held but endf */
+    int32_t *ready, n_ready; /* [fixed_batch_size] */
+    bool clean;              /* nothing is held but endf */
     size_t bytes;
     lw_walks_counts counts;
 };

@@ -181,14 +181,12 @@ static int32_t draw(const lw_walks *w, const lw_walker *me, const float *logit, 
     return k;
 }
 
-static void choose(void *arg, int64_t i, int worker)
+static void choose(lw_walks *w, lw_walker *me, const float *query, int worker)
 {
-    lw_walks *w = arg;
-    lw_walker *me = &w->walker[w->ready[i]];
     float *logit = w->logit[worker];
     int32_t width, n_atoms, n = me->n;
     const float *features = lw_state_rows_features(w->rows, &width);
-    w->dots(logit, w->queries + i * width, features, me->slot, n, width);
+    w->dots(logit, query, features, me->slot, n, width);
     int32_t k = first_of_most(logit, n);
     float most = logit[k];
     double sum = sum_exp(logit, n, most);
@@ -219,41 +217,52 @@ static void let_go(lw_walks *w, lw_walker *me)
     me->n = 0;
 }
 
-static int choose_ready(lw_walks *w)
+/* Some of the ready walkers, whose queries are one product. */
+static void choose_some(void *arg, int64_t task, int worker)
 {
-    int32_t slot[LW_WALKS_QUERY_ROWS];
-    for (int32_t i = 0; i < w->n_ready; i++)
-        slot[i] = w->walker[w->ready[i]].current;
-    LW_TRY(lw_state_rows_query(w->rows, slot, w->n_ready, &w->queries));
-    double began = lw_now();
-    w->dev->parallel(w->dev->self, w->n_ready, choose, w);
-    for (int32_t i = 0; i < w->n_ready; i++)
-        let_go(w, &w->walker[w->ready[i]]);
-    w->counts.choice_seconds += lw_now() - began;
+    lw_walks *w = arg;
+    const int32_t *ready = w->ready + task * LW_STATE_QUERIES;
+    int32_t slot[LW_STATE_QUERIES], width,
+        n = (int32_t)LW_MIN((int64_t)LW_STATE_QUERIES, w->n_ready - task * LW_STATE_QUERIES);
+    lw_state_rows_features(w->rows, &width);
+    for (int32_t i = 0; i < n; i++)
+        slot[i] = w->walker[ready[i]].current;
+    const float *query = lw_state_rows_query(w->rows, worker, slot, n);
+    for (int32_t i = 0; i < n; i++)
+        choose(w, &w->walker[ready[i]], query + (ptrdiff_t)i * width, worker);
+    w->part[worker].query_rows += n;
+    w->part[worker].query_runs++;
+}
+
+static int settle(lw_walks *w, int32_t i, int (*ended)(void *self, lw_walks *w, int32_t walker),
+                  void *self)
+{
+    lw_walker *me = &w->walker[i];
+    if (me->bad)
+        return lw_fail(LW_ENUMERIC, "walk %lld, choice %d: the policy's logits are not finite",
+                       (long long)me->walk.id, me->path->depth);
+    if (me->path->end != LW_PROOF_OPEN)
+        return ended(self, w, i);
+    lw_walk_push(&w->hungry, i);
     return 0;
 }
 
 int lw_walks_choose(lw_walks *w, int (*ended)(void *self, lw_walks *w, int32_t walker), void *self)
 {
+    double began = lw_now();
     int64_t done = lw_state_rows_done(w->rows);
-    for (;;) {
-        for (w->n_ready = 0; w->n_ready < LW_WALKS_QUERY_ROWS && w->waiting.n > 0 &&
-                             w->walker[w->waiting.of[w->waiting.head]].needs < done;)
-            w->ready[w->n_ready++] = lw_walk_pop(&w->waiting);
-        if (w->n_ready == 0)
-            return 0;
-        LW_TRY(choose_ready(w));
-        for (int32_t i = 0; i < w->n_ready; i++) {
-            lw_walker *me = &w->walker[w->ready[i]];
-            if (me->bad)
-                return lw_fail(LW_ENUMERIC,
-                               "walk %lld, choice %d: the policy's logits are not "
-                               "finite",
-                               (long long)me->walk.id, me->path->depth);
-            if (me->path->end == LW_PROOF_OPEN)
-                lw_walk_push(&w->hungry, w->ready[i]);
-            else
-                LW_TRY(ended(self, w, w->ready[i]));
-        }
-    }
+    for (w->n_ready = 0;
+         w->waiting.n > 0 && w->walker[w->waiting.of[w->waiting.head]].needs < done;)
+        w->ready[w->n_ready++] = lw_walk_pop(&w->waiting);
+    if (w->n_ready == 0)
+        return 0;
+    lw_state_rows_prepare(w->rows);
+    w->dev->parallel(w->dev->self, LW_CEIL_DIV(w->n_ready, (int32_t)LW_STATE_QUERIES), choose_some,
+                     w);
+    for (int32_t i = 0; i < w->n_ready; i++)
+        let_go(w, &w->walker[w->ready[i]]);
+    w->counts.choice_seconds += lw_now() - began;
+    for (int32_t i = 0; i < w->n_ready; i++)
+        LW_TRY(settle(w, w->ready[i], ended, self));
+    return 0;
 }
