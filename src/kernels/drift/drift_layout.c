@@ -89,6 +89,12 @@ static ptrdiff_t take_floats(ptrdiff_t *at, ptrdiff_t floats)
     return here;
 }
 
+/* Samples transposed, or rounded and transposed: whole panels. */
+static ptrdiff_t lane_floats(const lw_drift_shape *s, const lw_drift_dims *d, ptrdiff_t lanes)
+{
+    return round_up(lanes, LW_DRIFT_NR) * (d->low ? d->cp / 2 : s->c);
+}
+
 void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_drift_dims *d)
 {
     ptrdiff_t at = 0;
@@ -98,9 +104,8 @@ void lw_drift_pack_of(lw_drift_pack *pack, const lw_drift_shape *s, const lw_dri
     pack->w = take_floats(&at, d->m);
     pack->base = take_floats(&at, 3 * d->cp);
     pack->mean = take_floats(&at, d->cp);
-    pack->xt = take_floats(&at, d->low ? 0 : round_up(d->lp, LW_DRIFT_NR) * s->c);
     pack->tb = take_floats(&at, d->low ? d->m * d->low_pitch : 0);
-    pack->xb = take_floats(&at, d->low ? round_up(d->lp, LW_DRIFT_NR) * (d->cp / 2) : 0);
+    pack->xt = take_floats(&at, d->tile ? lane_floats(s, d, d->lp) : 0);
     pack->floats = at;
 }
 
@@ -116,6 +121,7 @@ void lw_drift_pad_of(lw_drift_pad *pad, const lw_drift_shape *s, const lw_drift_
     pad->sums = take_floats(&at, 2 * s->k * lanes);
     pad->bits = take_floats(&at, 2 * d->jb);
     pad->list = take_floats(&at, lanes * ((d->jb + 3) / 4) + lanes);
+    pad->lanes = take_floats(&at, tile ? 0 : lane_floats(s, d, lanes));
     pad->pack = take_floats(&at, (d->packs_kept ? 0 : d->batch) * pack.floats);
     pad->all = take_floats(&at, d->kept ? 0 : tile * d->m * d->lp);
     pad->range = take_floats(&at, 16);

@@ -88,6 +88,7 @@ typedef struct lw_drift_pad {
     ptrdiff_t sums;    /* [2][K][LANES] affinity sums: negatives, positives */
     ptrdiff_t bits;    /* uint64_t [jb]: which affinities lie above the floor */
     ptrdiff_t list;    /* uint8_t [LANES][jb], int32_t [LANES]: the same as lists */
+    ptrdiff_t lanes;   /* SWEEP: a strip's samples as in lw_drift_pack.xt */
     /* TILE only: operands of a task's groups; distances (unless kept in work), factors and sums of
      * one group */
     ptrdiff_t pack, all, range, u, v, rsum, csum;
@@ -103,9 +104,10 @@ typedef struct lw_drift_pack {
     ptrdiff_t w;    /* [m] weights */
     ptrdiff_t base; /* [3][cp] sum of w t over negatives, over positives, over the generated */
     ptrdiff_t mean; /* [cp] the centre */
-    ptrdiff_t xt;   /* [lp / NR rounded up][C][NR]: generated samples, transposed */
     ptrdiff_t tb;   /* rounded: uint32_t [m][low_pitch], two channels a word */
-    ptrdiff_t xb;   /* rounded: uint32_t [lp / NR rounded up][cp / 2][NR], in place of xt */
+    ptrdiff_t
+        xt; /* TILE: [lp / NR rounded up][C][NR] generated samples transposed; rounded: uint32_t
+             * [lp / NR rounded up][cp / 2][NR]. SWEEP has one strip of them in scratch */
     ptrdiff_t floats;
 } lw_drift_pack;
 
