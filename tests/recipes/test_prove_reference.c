@@ -2,7 +2,7 @@
 /*
  * Walks by a network against the slow, padded evaluation of prove_reference.h: the same ends, the
  * same ranks, scores within rounding, for any batch, number of rows, cache and number of threads,
- * and the same bits among these.
+ * and the same bits among these; the same ranks on the reference kernels.
  */
 #include <math.h>
 
@@ -59,9 +59,13 @@ typedef struct way {
     int threads;
     int32_t batch, rows;
     size_t cache;
+    bool plain; /* reference kernels, which round otherwise */
 } way;
-static const way ways[] = {
-    {1, 512, 1024, (size_t)64 << 20}, {2, 64, 32, (size_t)1 << 20}, {1, 1, 16, 0}, {3, 7, 64, 0}};
+static const way ways[] = {{1, 512, 1024, (size_t)64 << 20, false},
+                           {2, 64, 32, (size_t)1 << 20, false},
+                           {1, 1, 16, 0, false},
+                           {3, 7, 64, 0, false},
+                           {2, 30, 128, (size_t)64 << 20, true}};
 
 static void run_walks(const lw_kb *kb, const lw_env_options *env, const lw_policy_source *policy,
                       const way *by, task *t)
@@ -73,7 +77,7 @@ static void run_walks(const lw_kb *kb, const lw_env_options *env, const lw_polic
     o.fixed_batch_size = by->batch;
     o.rows = by->rows;
     o.cache_bytes = by->cache;
-    ok(lw_cpu_open(by->threads, lw_isa_best(), &dev));
+    ok(lw_cpu_open(by->threads, by->plain ? LW_ISA_REF : lw_isa_best(), &dev));
     ok(lw_walks_new(kb, dev, policy, &o, &w));
     t->at = 0;
     t->left = t->n;
@@ -118,7 +122,8 @@ static void run_all(const lw_kb *kb, const lw_env_options *env, const lw_policy_
         expect_scores(t);
         if (i == 0)
             memcpy(first, t->score, sizeof first);
-        assert_memory_equal(first, t->score, (size_t)t->n * sizeof *first);
+        if (!ways[i].plain)
+            assert_memory_equal(first, t->score, (size_t)t->n * sizeof *first);
     }
 }
 
