@@ -357,6 +357,17 @@ static lw_val add_bag(random_graph *r)
     return lw_embedding_bag(r->g, random_param(r, table, 1.0f), r->ids, base, k, 2, 2);
 }
 
+/* Distances of the rows of a matrix to those of another. */
+static lw_val add_pairs(random_graph *r)
+{
+    lw_val x = random_pick(r, 2);
+    if (!lw_val_ok(x))
+        return x;
+    lw_type t = random_type(r, x);
+    lw_val y = random_input(r, lw_type_of(LW_F32, 2, 3 + (int32_t)random_below(r, 5), t.dim[1]));
+    return lw_pair_distance(r->g, x, y, random_chance(r, 50) ? LW_DISTANCE_L1 : LW_DISTANCE_L2);
+}
+
 static lw_val add_random(random_graph *r)
 {
     lw_val x = random_pick(r, 0);
@@ -411,7 +422,7 @@ static const struct {
     {add_attention, 3}, {add_softmax, 2},    {add_reduce, 6},     {add_concat, 6},
     {add_slice, 6},     {add_reshape, 6},    {add_space, 10},     {add_embedding, 3},
     {add_random, 5},    {add_stats, 3},      {add_drift, 2},      {add_cross_entropy, 3},
-    {add_upconv, 6},    {add_image_bias, 5}, {add_bag, 3},
+    {add_upconv, 6},    {add_image_bias, 5}, {add_bag, 3},        {add_pairs, 3},
 };
 
 lw_val random_op(random_graph *r)
