@@ -58,6 +58,12 @@ static const lw_bench_op ops[] = {
     {"attention_256x256_h4_b8_train", lw_bench_build_attention_train, {8, 256, 256, 4}},
     {"softmax_4096x256", lw_bench_build_softmax, {4096, 256}},
     {"cross_entropy_4096x100", lw_bench_build_cross_entropy, {4096, 100}},
+    /* distances of all pairs of rows */
+    {"pairs_l1_512x256x400", lw_bench_build_pairs, {512, 256, 400, LW_DISTANCE_L1}},
+    {"pairs_modulus_512x256x400", lw_bench_build_pairs, {512, 256, 400, LW_DISTANCE_MODULUS}},
+    {"pairs_modulus_512x256x400_train",
+     lw_bench_build_pairs_train,
+     {512, 256, 400, LW_DISTANCE_MODULUS}},
     /* what memory bounds */
     {"silu_128@32_b8", lw_bench_build_silu, {8, 32, 128}},
     {"add_128@32_b8", lw_bench_build_add, {8, 32, 128}},

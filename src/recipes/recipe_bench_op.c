@@ -208,6 +208,26 @@ int lw_bench_build_cross_entropy(lw_builder *b, const void *what)
                 lw_cross_entropy(b->g, x, lw_input(b->g, "labels", lw_type_of(LW_I32, 1, p[0]))));
 }
 
+static lw_val pairs(lw_builder *b, const int32_t *p, lw_val *x)
+{
+    *x = lw_input(b->g, "x", lw_type_of(LW_F32, 2, p[0], p[2]));
+    lw_val y = lw_input(b->g, "rows", lw_type_of(LW_F32, 2, p[1], p[2]));
+    return lw_pair_distance(b->g, *x, y, (lw_distance)p[3]);
+}
+
+int lw_bench_build_pairs(lw_builder *b, const void *what)
+{
+    lw_val x;
+    return give(b->g, pairs(b, ((const lw_bench_op *)what)->p, &x));
+}
+
+int lw_bench_build_pairs_train(lw_builder *b, const void *what)
+{
+    lw_val x, d = pairs(b, ((const lw_bench_op *)what)->p, &x);
+    give(b->g, d);
+    return give_gradient(b->g, d, x, "dx");
+}
+
 static int build_field(lw_builder *b, const void *what, lw_drift_products products)
 {
     const int32_t *p = ((const lw_bench_op *)what)->p;

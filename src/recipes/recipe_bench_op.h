@@ -40,6 +40,9 @@ int lw_bench_build_dropout(lw_builder *b, const void *what);
 /* p: rows, columns. */
 int lw_bench_build_softmax(lw_builder *b, const void *what);
 int lw_bench_build_cross_entropy(lw_builder *b, const void *what);
+/* p: rows, rows, columns, lw_distance. _train: the gradient of the first rows too. */
+int lw_bench_build_pairs(lw_builder *b, const void *what);
+int lw_bench_build_pairs_train(lw_builder *b, const void *what);
 /* p: groups, generated, positive, unconditional, slots, channels; three temperatures, f and stats
  * normalised over the generated samples too. */
 int lw_bench_build_field(lw_builder *b, const void *what);
