@@ -41,8 +41,8 @@ static const lw_option eval_options[] = {
          "replace by constants of the same domain: when the dataset has domains, always, never"},
     {LW_OPT(eval_cli, policy), .name = "policy", .fallback = "uniform", .unit = "policy",
      .group = "Policy",
-     .help = "run, checkpoint or model folder; uniform; formula[:SEED] "
-             "(weights for measuring)"},
+     .help = "run, checkpoint or model folder; .safetensors file of weights (ours or published); "
+             "uniform; formula[:SEED] (weights for measuring)"},
     {LW_OPT(eval_cli, ema), .name = "ema", .fallback = "true", .group = "Policy",
      .help = "averaged weights where there are any (--no-ema: the last ones)"},
     {LW_OPT(eval_cli, deterministic), .name = "deterministic", .fallback = "true",

@@ -64,6 +64,20 @@ cut -d, -f1-13 whole/per_query.csv | cmp -s - early.csv || fails 'ranks only: ot
 grep -q '"AUC-PR": null' early/summary.json || fails 'ranks only: an area of walks that were left'
 expect 2 prove eval land --ranks-only --save-scores s.csv
 
+# a bare file of weights is the model folder it lay in, where that says nothing unusual
+cp -r land school
+printf 'of(bonn,germany).\n' >>school/train.txt # something to train on
+expect 0 prove train school --output-dir run --steps 1 --eval-every 0 --n-envs 4 --n-steps 4 \
+    --n-epochs 1 --batch-size 16 --no-use-l2-norm --sqrt-scale --temperature 0
+cp run/checkpoints/last/model.safetensors bare.safetensors
+expect 0 prove eval school --policy run --no-ema --n-corruptions all --save-scores run.csv
+expect 0 prove eval school --policy bare.safetensors --n-corruptions all --save-scores bare.csv
+out_has 'queries by bare.safetensors'
+cmp -s run.csv bare.csv || fails 'a bare file scores as its folder'
+printf 'x' >broken.safetensors
+expect 3 prove eval school --policy broken.safetensors
+expect 4 prove eval land --policy nowhere.safetensors
+
 # bad input
 expect 2 prove eval land --corruption-modes heads
 err_has 'corruption-modes'
