@@ -18,6 +18,7 @@ if __name__ == "__main__":  # before torch is loaded: its allocator and threads 
 import torch  # noqa: E402
 
 import prove_compare as compare  # noqa: E402
+from prove_draws import uniforms  # noqa: E402
 from prove_env import Env, Limits  # noqa: E402
 from prove_kb import Base  # noqa: E402
 from prove_net import Policy  # noqa: E402
@@ -47,15 +48,22 @@ class Evaluator:
             self.choose = torch.compile(self.choose_eager, mode=o.compile, dynamic=False)
             self.advance = torch.compile(env.step, mode=o.compile, dynamic=False)
 
-    def choose_eager(self, s):
-        """The most probable successor of each query and its log-probability."""
+    def choose_eager(self, s, draw):
+        """The successor that each query takes, the most probable one or as `draw` [B] says, and
+        its log-probability."""
         with torch.autocast("cpu", torch.bfloat16, enabled=self.o.autocast):
             logits = self.net(s.current, s.derived, self.positions < s.count[:, None]).float()
+        if self.o.temperature:
+            logits = logits / self.o.temperature
         log_probs = torch.log_softmax(logits, 1)
         choice = logits.argmax(1)
+        if self.o.sample:
+            passed = (logits.double() - logits.max(1, keepdim=True).values).exp().cumsum(1)
+            over = passed > draw[:, None] * passed[:, -1:]
+            choice = torch.minimum(over.long().argmax(1), s.count - 1)
         return choice, log_probs.gather(1, choice[:, None])[:, 0]
 
-    def batch(self, queries, log):
+    def batch(self, queries, draws, log):
         """All steps of one full batch: scores [B], proved [B], depths [B]."""
         t = time.perf_counter()
         s = self.env.begin(queries)
@@ -65,7 +73,7 @@ class Evaluator:
         while steps < self.env.limits.depth and not bool(s.done.all()):
             t = time.perf_counter()
             log.done.append(int(s.done.sum()))
-            choice, log_prob = self.choose(s)
+            choice, log_prob = self.choose(s, draws[:, steps])
             total = total + torch.where(s.done, 0.0, log_prob.double())
             log.policy.append(time.perf_counter() - t)
             t = time.perf_counter()
@@ -76,15 +84,13 @@ class Evaluator:
         return total, s.proved, s.depth
 
     @torch.inference_mode()
-    def run(self, queries, log):
+    def run(self, queries, draws, log):
         size, out = self.o.fixed_batch_size, []
         for at in range(0, len(queries), size):
-            part = queries[at:at + size]
-            short = size - len(part)
-            full = torch.cat([part, part[-1:].expand(short, 3)]) if short else part
-            out.append([x[:len(part)] for x in self.batch(full, log)])
-            note("  %d of %d candidates, %d steps" % (at + len(part), len(queries),
-                                                      log.steps[-1]))
+            rows = torch.arange(at, at + size).clamp(max=len(queries) - 1)  # filled with the last
+            kept = min(size, len(queries) - at)
+            out.append([x[:kept] for x in self.batch(queries[rows], draws[rows], log)])
+            note("  %d of %d candidates, %d steps" % (at + kept, len(queries), log.steps[-1]))
         return [torch.cat(x) for x in zip(*out)]
 
     @torch.inference_mode()
@@ -95,7 +101,7 @@ class Evaluator:
         full = queries[:1].expand(size, 3).contiguous()
         s = self.env.begin(full)
         for _ in range(2):
-            s = self.advance(s, self.choose(s)[0])
+            s = self.advance(s, self.choose(s, torch.zeros(size, dtype=torch.float64))[0])
         return time.perf_counter() - t
 
 
@@ -108,6 +114,8 @@ def options(argv=None):
     p.add_argument("--corruptions", type=int, default=100, help="of each query (100)")
     p.add_argument("--mode", default="both", help="both, head or tail (both)")
     p.add_argument("--seed", type=int, default=42, help="of the formula weights (42)")
+    p.add_argument("--sample", action="store_true", help="draw choices, the same on both sides")
+    p.add_argument("--temperature", type=float, default=0, help="logits are divided by it")
     p.add_argument("--fixed-batch-size", type=int, default=512)
     p.add_argument("--max-depth", type=int, default=20)
     p.add_argument("--facts", choices=("padded", "compact"), default="padded",
@@ -154,11 +162,12 @@ def main():
     net = Policy(base.n_constants, base.n_predicates + 3).set_formula(o.seed).eval()
     evaluator = Evaluator(Env(base, limits), net, o)
     queries = torch.tensor([base.atom(a) for a in leeway.atoms])
+    draws = torch.from_numpy(uniforms(leeway.ids, o.max_depth))
     note("PyTorch %s, %d threads: %d candidates in batches of %d"
          % (torch.__version__, torch.get_num_threads(), len(queries), o.fixed_batch_size))
     warm = evaluator.warm_up(queries)
     log, t = Log(), time.perf_counter()
-    log_probs, proved, depths = evaluator.run(queries, log)
+    log_probs, proved, depths = evaluator.run(queries, draws, log)
     seconds = time.perf_counter() - t
     torch_scores = (log_probs - 100.0 * ~proved).tolist()
     figures = dict(shares(log, o.fixed_batch_size, len(queries)), warm_up_seconds=warm,

@@ -7,6 +7,7 @@ import statistics
 import subprocess
 
 import peer_common as peer
+from prove_draws import walk_id
 
 
 class Leeway:
@@ -15,6 +16,7 @@ class Leeway:
     def __init__(self, rows):
         self.atoms = [(r["predicate"], r["head"], r["tail"]) for r in rows]
         self.lists = [(r["mode"], int(r["query"])) for r in rows]
+        self.ids = [walk_id(r["mode"], int(r["query"]) - 1, int(r["candidate"])) for r in rows]
         self.scores = [float(r["score"]) for r in rows]
         self.proved = [r["end"] == "proved" for r in rows]
         self.depths = [int(r["depth"]) for r in rows]
@@ -28,6 +30,10 @@ def read_scores(path):
 
 def arguments(o):
     more = ["--rules", o.rules] if o.rules else []
+    if o.sample:
+        more += ["--no-deterministic"]
+    if o.temperature:
+        more += ["--temperature", "%g" % o.temperature]
     if o.autocast:
         more += ["--precision", "bf16"]
     return [o.leeway, "prove", "eval", o.dataset, "--n-test-queries", str(o.queries),
