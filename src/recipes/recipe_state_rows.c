@@ -43,6 +43,13 @@ static int new_table(lw_state_rows *r, const lw_state_rows_options *o)
     return 0;
 }
 
+/* Rows of a part: two parts a worker at least, tiles of 12 rows, a core's caches at most. */
+static int32_t part_of(int32_t rows, int workers)
+{
+    int32_t part = LW_ROUND_UP(LW_CEIL_DIV(rows, 2 * workers), 12);
+    return LW_MIN(rows, LW_MIN(part, (int32_t)LW_STATE_PART));
+}
+
 int lw_state_rows_new(lw_device *dev, const lw_policy_config *config, lw_store *store,
                       const lw_state_rows_options *o, lw_state_rows **out)
 {
@@ -53,7 +60,7 @@ int lw_state_rows_new(lw_device *dev, const lw_policy_config *config, lw_store *
     r->dev = dev;
     r->config = *config;
     r->rows = o->rows;
-    r->part = LW_MIN(o->rows, (int32_t)LW_STATE_PART);
+    r->part = part_of(o->rows, dev->workers(dev->self));
     r->most_atoms = config->max_atoms;
     r->width = lw_policy_key_width(config);
     r->bytes = sizeof *r;
