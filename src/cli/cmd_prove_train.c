@@ -136,6 +136,10 @@ static const lw_option net_options[] = {
      .fallback = "transe", .group = "Network", .help = "how predicate and arguments become one"},
     {OPT(net.state), .name = "state-embedder", .choices = "mean|atom_mean|sum|concat",
      .fallback = "mean", .group = "Network", .help = "how the goals of a state become one"},
+    {OPT(constant_scale), .name = "constant-scale", .max = 100, .fallback = "1",
+     .group = "Network",
+     .help = "of the first embeddings of constants; below 1 predicates count for more, and what is "
+             "learned carries over to other constants sooner"},
     {OPT(net.variables), .name = "variables", .min = 1, .max = 1 << 20, .fallback = "1000",
      .group = "Network", .help = "rows of the table for variables"},
     {.name = NULL}};

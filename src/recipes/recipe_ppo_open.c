@@ -10,6 +10,7 @@ void lw_ppo_defaults(lw_ppo_config *c)
 {
     *c = (lw_ppo_config){.env = lw_env_defaults(),
                          .net = lw_policy_default(0, 3),
+                         .constant_scale = 1.0,
                          .n_envs = 128,
                          .n_steps = 128,
                          .n_epochs = 5,
@@ -133,19 +134,31 @@ static int open_data(lw_ppo_run *r)
 /* ---- network
  * -------------------------------------------------------------------------------------------- */
 
-/* Values start at 0. As declared they start with a spread of several rewards, because the body's
- * rows are long: the first iterations would unlearn that, and clipping by the common norm would
- * leave the policy nearly still meanwhile. */
-static void start_values(lw_store *s)
+/* Multiplies rows [from, to) of a parameter, in weights and average. */
+static void scale_rows(lw_store *s, const char *name, int64_t from, int64_t to, float by)
 {
     const lw_slab slabs[] = {LW_SLAB_PARAM, LW_SLAB_EMA};
-    int32_t k = lw_store_find(s, "value_head.output_layer.2.weight");
+    int32_t k = lw_store_find(s, name);
     for (size_t i = 0; k >= 0 && i < LW_COUNT(slabs); i++) {
+        const lw_store_entry *e = lw_store_at(s, k);
         float *w = lw_store_data(s, k, slabs[i]);
-        for (int64_t j = 0; w && j < lw_store_at(s, k)->count; j++)
-            w[j] = 0.0f;
+        int64_t width = e->count / e->type.dim[0];
+        for (int64_t j = from * width; w && j < to * width; j++)
+            w[j] *= by;
         lw_store_touch(s, slabs[i]);
     }
+}
+
+/*
+ * Values start at 0. As declared they start with a spread of several rewards, because the body's
+ * rows are long: the first iterations would unlearn that, and clipping by the common norm would
+ * leave the policy nearly still meanwhile.
+ */
+static void start_weights(const lw_ppo_config *c, lw_store *s)
+{
+    scale_rows(s, "value_head.output_layer.2.weight", 0, 1, 0.0f);
+    scale_rows(s, "constant_embedding.weight", 1, 1 + (int64_t)c->net.constants,
+               (float)c->constant_scale);
 }
 
 static int open_network(lw_ppo_run *r)
@@ -158,7 +171,7 @@ static int open_network(lw_ppo_run *r)
     LW_TRY(lw_store_new(false, &r->store));
     LW_TRY(lw_policy_declare(&c->net, r->store));
     lw_policy_init(&c->net, (uint64_t)c->train.seed, r->store);
-    start_values(r->store);
+    start_weights(c, r->store);
     r->model = lw_policy_to_json(&c->net);
     r->state = json_object();
     return r->model && r->state ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
