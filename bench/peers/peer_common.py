@@ -137,11 +137,17 @@ class Files:
         return self.path("unet_%s.onnx" % kind)
 
     def compiled(self, row, threads):
-        """Compiled by inductor ahead of time, for one shape, type and number of threads."""
+        """Compiled by inductor ahead of time, for one shape, type and number of threads; of a
+        training step, how it went: what was compiled is in inductor's cache."""
         name = "compiled_t%d.pt2" % threads
+        if row.kind == "train":
+            return self.path("train_%s_b%d_compiled_t%d.txt" % (row.precision, row.batch, threads))
         if row.kind == "field":
             return self.field(row, name)
         return self.path("%s_b%d_%s" % (row.precision, row.batch, name))
+
+    def inductor(self):
+        return os.path.join(self.work, "inductor")
 
     def field(self, row, what):
         return os.path.join(self.work, "field_%s_%s" % ("x".join(map(str, row.shape)), what))

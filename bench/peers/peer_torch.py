@@ -96,11 +96,19 @@ class Variants:
     def train(self):
         for name, fmt in (("channels_last", LAST), ("nchw", NCHW)):
             self.add(name, lambda fmt=fmt: self.stepper(fmt))
+        self.add("compiled", self.compiled_stepper)
 
-    def stepper(self, fmt):
+    def stepper(self, fmt, compiled=False):
         net = unet_peer.load(self.files.model, self.options["dropout"]).to(memory_format=fmt)
         return unet_peer.step(net, self.inputs(torch.float32, fmt)[0],
-                              self.row.precision == "bf16")
+                              self.row.precision == "bf16", compiled)
+
+    def compiled_stepper(self):
+        """Compiled again from inductor's cache, where --prepare left it: tens of seconds."""
+        if not os.path.exists(self.files.compiled(self.row, self.options["threads"])):
+            raise FileNotFoundError("not compiled: run --prepare first")
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = self.files.inductor()
+        return self.stepper(LAST, True)
 
     # ---- drift field
 

@@ -30,9 +30,11 @@ class Plain(torch.nn.Module):
         return self.net(x, t, return_dict=False)[0]
 
 
-def step(net, x0, bf16):
-    """One DDPM step as users write it: fused AdamW, foreach clip and average."""
+def step(net, x0, bf16, compiled=False):
+    """One DDPM step as users write it: fused AdamW, foreach clip and average. compiled: network and
+    loss's gradient by torch.compile, at the first call."""
     net.train().requires_grad_(True)
+    call = torch.compile(net) if compiled else net
     params = list(net.parameters())
     average = [p.detach().clone() for p in params]
     opt = torch.optim.AdamW(params, lr=2e-4, betas=(0.9, 0.999), weight_decay=0.0, fused=True)
@@ -45,7 +47,7 @@ def step(net, x0, bf16):
         xt = a.sqrt() * x0 + (1 - a).sqrt() * eps
         opt.zero_grad(set_to_none=True)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bf16):
-            y = net(xt, t, return_dict=False)[0]
+            y = call(xt, t, return_dict=False)[0]
         loss = torch.nn.functional.mse_loss(y.float(), eps)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(params, 1.0, foreach=True)
