@@ -99,12 +99,12 @@ lw_val lw_policy_body_infer(lw_builder *b, const lw_policy_config *c, lw_policy_
     return lw_policy_body(&still, c, in);
 }
 
-/* x / max(|x|, 1e-12) per row. */
+/* x / max(|x|, 1e-12) per row; bounded under the root, whose slope at 0 is infinite. */
 static lw_val unit_rows(lw_graph *g, lw_val x)
 {
-    lw_val length = lw_ew1(g, LW_EW_sqrt, lw_sum(g, lw_sqr(g, x), LW_OVER_LAST));
-    lw_val floor = lw_ew2(g, LW_EW_max, length, lw_const_f32(g, 1e-12f));
-    return lw_div(g, x, lw_broadcast(g, floor, lw_val_type(g, x)));
+    lw_val square = lw_sum(g, lw_sqr(g, x), LW_OVER_LAST);
+    lw_val length = lw_ew1(g, LW_EW_sqrt, lw_ew2(g, LW_EW_max, square, lw_const_f32(g, 1e-24f)));
+    return lw_div(g, x, lw_broadcast(g, length, lw_val_type(g, x)));
 }
 
 /* [R,1,C] -> [R,C] */

@@ -1,49 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy network against plain loops in double; its inference form against its training form;
  * formula weights, folders, equal bits wherever a state stands. */
-#include "unit/test_store_util.h"
+#include "unit/test_policy_util.h"
 
 #include <math.h>
-
-#include "models/models.h"
-
-static lw_policy_config small(void)
-{
-    lw_policy_config c = lw_policy_default(21, 7);
-    c.variables = 9;
-    c.embed = 10;
-    c.hidden = 24;
-    c.blocks = 2;
-    c.max_atoms = 4;
-    c.temperature = 0.7f;
-    return c;
-}
-
-static lw_store *formula_store(const lw_policy_config *c, uint64_t seed)
-{
-    lw_store *s = NULL;
-    assert_ok(lw_store_new(false, &s));
-    assert_ok(lw_policy_declare(c, s));
-    assert_ok(lw_policy_formula(c, seed, s));
-    return s;
-}
-
-/* ---- states: row r of a plan holds state `which` ------------------------------------------------
- */
-
-/* Atoms of state `which`: 1 to max_atoms of them, pads behind. */
-static int fill_state(const lw_policy_config *c, int which, int32_t *preds, int32_t *args)
-{
-    int n = 1 + which % c->max_atoms;
-    for (int a = 0; a < c->max_atoms; a++) {
-        preds[a] = a < n ? 1 + (which * 5 + a * 3) % c->predicates : 0;
-        for (int k = 0; k < 2; k++)
-            args[2 * a + k] = a < n
-                                  ? 1 + (which * 7 + a * 11 + k * 4) % (c->constants + c->variables)
-                                  : 0;
-    }
-    return n;
-}
 
 /* ---- the reference
  * ------------------------------------------------------------------------------- */
@@ -137,20 +97,6 @@ static double ref_state(const net *n, int which, double *f)
 /* ---- plans
  * ---------------------------------------------------------------------------------------- */
 
-typedef struct rig {
-    lw_device *dev;
-    lw_plan *plan;
-    lw_exec *e;
-    int rows;
-} rig;
-
-static lw_policy_in inputs(lw_graph *g, const lw_policy_config *c, int rows)
-{
-    return (lw_policy_in){lw_input(g, "predicates", lw_type_of(LW_I32, 2, rows, c->max_atoms)),
-                          lw_input(g, "arguments", lw_type_of(LW_I32, 2, rows, 2 * c->max_atoms)),
-                          lw_input(g, "scale", lw_type_of(LW_F32, 1, rows))};
-}
-
 /* A plan over `rows` states with outputs head, value (training form), key, query. */
 static void rig_open(rig *r, const lw_policy_config *c, const lw_store *s, int rows,
                      lw_num precision)
@@ -170,31 +116,6 @@ static void rig_open(rig *r, const lw_policy_config *c, const lw_store *s, int r
     assert_ok(lw_compile(g, r->dev, &o, &r->plan));
     assert_ok(lw_exec_new(r->plan, LW_SLAB_PARAM, &r->e));
     lw_graph_free(&g);
-}
-
-static void rig_close(rig *r)
-{
-    lw_exec_free(&r->e);
-    lw_plan_free(&r->plan);
-    lw_cpu_close(&r->dev);
-}
-
-/* Row i holds state (first + i) % states. */
-static void rig_run(rig *r, const lw_policy_config *c, int first, int states)
-{
-    int32_t *p = lw_exec_data(r->e, "predicates"), *a = lw_exec_data(r->e, "arguments");
-    float *scale = lw_exec_data(r->e, "scale");
-    for (int i = 0; i < r->rows; i++) {
-        int n = fill_state(c, (first + i) % states, p + i * c->max_atoms, a + 2 * i * c->max_atoms);
-        scale[i] = lw_policy_scale(c, n);
-    }
-    assert_ok(lw_exec_run(r->e, &(lw_tick){0}));
-}
-
-static const float *row(rig *r, const char *name, int i)
-{
-    lw_type t = lw_exec_type(r->e, name);
-    return (const float *)lw_exec_data(r->e, name) + (int64_t)i * t.dim[1];
 }
 
 static double dot(const float *a, const float *b, int n)
@@ -337,90 +258,6 @@ static void test_bf16(void **state)
     }
 }
 
-/* ---- plans
- * ---------------------------------------------------------------------------------------- */
-
-/* Projected tables and packed weights are made once per weights, not once per run; a layer is one
- * product with its relu and one norm with its residual. */
-static void test_prepared(void **state)
-{
-    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    lw_policy_config c = small();
-    lw_store *s = formula_store(&c, 1);
-    rig r = {.rows = 16};
-    (void)state;
-    assert_ok(lw_cpu_open(1, lw_isa_best(), &r.dev));
-    assert_ok(lw_graph_new(&g));
-    lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_val key = lw_policy_key(&b, &c, inputs(g, &c, r.rows));
-    lw_graph_output_add(g, "key", key, LW_NOVAL);
-    assert_ok(lw_compile(g, r.dev, NULL, &r.plan));
-    assert_ok(lw_exec_new(r.plan, LW_SLAB_PARAM, &r.e));
-    int prepare = lw_plan_get_info(r.plan).n_prepare, products = 0, norms = 0, bags = 0, others = 0;
-    for (int i = prepare; i < lw_exec_step_count(r.e); i++) {
-        const char *op = lw_exec_step_time(r.e, i).op;
-        products += strcmp(op, "matmul") == 0;
-        norms += strcmp(op, "group_norm") == 0;
-        bags += strcmp(op, "embedding_bag") == 0;
-        others += strcmp(op, "ew") == 0;
-    }
-    assert_int_equal(products, c.blocks + 1);
-    assert_int_equal(norms, c.blocks + 1);
-    assert_int_equal(bags, 2);
-    assert_int_equal(others, 1); /* scale, bias and relu behind the bags */
-    assert_int_equal(lw_exec_step_count(r.e) - prepare, products + norms + bags + others);
-    /* Other weights: the prepared tables follow. */
-    rig_run(&r, &c, 0, 16);
-    float was = row(&r, "key", 3)[0];
-    assert_ok(lw_policy_formula(&c, 2, s));
-    rig_run(&r, &c, 0, 16);
-    assert_true(row(&r, "key", 3)[0] != was);
-    rig_close(&r);
-    lw_store_free(&s);
-}
-
-/* ---- training
- * -------------------------------------------------------------------------------------- */
-
-/* Dropout is drawn by row id and step, only in training, and never at inference. */
-static void test_dropout(void **state)
-{
-    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    lw_policy_config c = small();
-    c.dropout = 0.5f;
-    lw_store *s = formula_store(&c, 1);
-    rig r = {.rows = 6};
-    (void)state;
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &r.dev));
-    assert_ok(lw_graph_new(&g));
-    lw_builder b = {.g = g, .params = lw_store_params(s), .training = true};
-    b.rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, r.rows));
-    lw_policy_in in = inputs(g, &c, r.rows);
-    lw_val head = lw_policy_head(&b, &c, lw_policy_body(&b, &c, in));
-    lw_graph_output_add(g, "head", head, LW_NOVAL);
-    lw_graph_output_add(g, "key", lw_policy_key(&b, &c, in), LW_NOVAL);
-    assert_ok(lw_grad_params(g, lw_sum(g, lw_sqr(g, head), LW_OVER_ALL), LW_NOVAL));
-    assert_ok(lw_compile(g, r.dev, NULL, &r.plan));
-    assert_ok(lw_exec_new(r.plan, LW_SLAB_PARAM, &r.e));
-    for (int i = 0; i < r.rows; i++)
-        ((int64_t *)lw_exec_data(r.e, "rows"))[i] = i % 3; /* rows 3 .. 5 draw what 0 .. 2 draw */
-    rig_run(&r, &c, 0, 1);                                 /* one state everywhere */
-    size_t e = sizeof(float) * (size_t)c.embed, h = sizeof(float) * (size_t)c.hidden;
-    assert_memory_equal(row(&r, "head", 0), row(&r, "head", 3), e);
-    assert_memory_not_equal(row(&r, "head", 0), row(&r, "head", 1), e);
-    assert_memory_equal(row(&r, "key", 0), row(&r, "key", 1), h);
-    const float *pad = lw_store_data(s, lw_store_find(s, "constant_embedding.weight"),
-                                     LW_SLAB_GRAD);
-    double rest = 0;
-    for (int i = 0; i < c.embed * 10; i++) {
-        assert_true(i >= c.embed || pad[i] == 0.0f);
-        rest += fabs((double)pad[i]);
-    }
-    assert_true(rest > 0);
-    rig_close(&r);
-    lw_store_free(&s);
-}
-
 /* ---- weights and files
  * -------------------------------------------------------------------------------- */
 
@@ -468,9 +305,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference), cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_bf16),      cmocka_unit_test(test_prepared),
-        cmocka_unit_test(test_dropout),   cmocka_unit_test(test_formula),
-        cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_bf16),
+
+        cmocka_unit_test(test_formula),   cmocka_unit_test(test_folder),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
