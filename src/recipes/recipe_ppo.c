@@ -179,6 +179,24 @@ static int resume(lw_ppo_run *r, int64_t *step)
     return keep_state(r);
 }
 
+/* --dry-run: how much an iteration computes depends on the proofs, so the first roll-out is made.
+ */
+static int predict(lw_ppo_run *r, const lw_train_job *job, lw_train_result *out)
+{
+    double flops;
+    LW_TRY(lw_train_predict(job, &r->c->train, out));
+    LW_TRY(lw_ppo_rollout_run(&r->rollout, 0));
+    LW_TRY(lw_ppo_update_flops(r->update, &r->rollout, &flops));
+    flops += lw_plan_get_info(r->net.plan).flops / r->net.rows * r->rollout.states.n_rows;
+    if (out->flops_per_step > 0.0)
+        out->predicted_step_seconds *= flops / out->flops_per_step;
+    out->flops_per_step = flops;
+    out->bytes_frame = lw_ppo_update_bytes(r->update) + lw_plan_get_info(r->net.plan).frame_bytes +
+                       (size_t)r->rollout.states.n_rows * (size_t)(r->rollout.states.width + 1) *
+                           sizeof(float);
+    return 0;
+}
+
 static int run(lw_ppo_run *r, lw_train_result *out)
 {
     lw_ppo_config *c = r->c;
@@ -202,7 +220,7 @@ static int run(lw_ppo_run *r, lw_train_result *out)
                         .advance = advance,
                         .measure = measure};
     if (c->train.dry_run)
-        return lw_train_predict(&job, &c->train, out);
+        return predict(r, &job, out);
     LW_TRY(resume(r, &step));
     return lw_train_run(&job, &c->train, step, r->obs, out);
 }

@@ -34,6 +34,7 @@ typedef struct batch {
     int64_t step, begin, n; /* places in the order */
     double mean, deviation; /* of the advantages, 0 and 1 when they stay as they are */
     int32_t parts;
+    double *flops; /* when set, parts are counted instead of run */
     double loss, policy, value, entropy, divergence, clipped; /* means over the minibatch */
 } batch;
 
@@ -107,6 +108,14 @@ const lw_plan *lw_ppo_update_plan(const lw_ppo_update *u)
     return u->plan[LW_PPO_PLANS - 1];
 }
 
+size_t lw_ppo_update_bytes(const lw_ppo_update *u)
+{
+    size_t sum = 0;
+    for (int i = 0; i < LW_PPO_PLANS; i++)
+        sum += lw_plan_get_info(u->plan[i]).frame_bytes;
+    return sum;
+}
+
 /* ---- a minibatch
  * ---------------------------------------------------------------------------------------- */
 
@@ -165,6 +174,10 @@ static int run_part(batch *b, bool last)
     int i = 0;
     while (p->states > u->size[i].states || p->pairs > u->size[i].pairs)
         i++;
+    if (b->flops) {
+        *b->flops += lw_plan_get_info(u->plan[i]).flops;
+        return lw_ppo_part_begin(p, b->r->states.n);
+    }
     const lw_tick tick = {(uint64_t)u->c->train.seed, (uint32_t)b->step};
     lw_ppo_part_pad(p, u->size[i], u->c->net.max_atoms);
     LW_TRY(lw_exec_run(u->exec[i], &tick));
@@ -296,5 +309,20 @@ int lw_ppo_update_run(lw_ppo_update *u, const lw_ppo_rollout *r, int64_t step,
         out->epochs += !stopped;
     }
     report(&t, out);
+    return 0;
+}
+
+int lw_ppo_update_flops(lw_ppo_update *u, const lw_ppo_rollout *r, double *flops)
+{
+    const lw_ppo_rates rates = {0};
+    int64_t all = (int64_t)u->c->n_envs * u->c->n_steps;
+    double sum = 0.0;
+    batch b = {.u = u, .r = r, .rates = &rates, .flops = &sum};
+    b.order = lw_rng_key_of((uint64_t)u->c->train.seed, lw_hash_name("ppo.order"));
+    for (; b.begin < all; b.begin += u->c->train.batch_size) {
+        b.n = LW_MIN(all - b.begin, (int64_t)u->c->train.batch_size);
+        LW_TRY(gradient(&b));
+    }
+    *flops = sum * u->c->n_epochs;
     return 0;
 }

@@ -57,4 +57,9 @@ typedef struct lw_ppo_rates {
 int lw_ppo_update_run(lw_ppo_update *u, const lw_ppo_rollout *r, int64_t step,
                       const lw_ppo_rates *rates, lw_ppo_report *out);
 
+/* Bytes of the frames of all its plans. */
+size_t lw_ppo_update_bytes(const lw_ppo_update *u);
+/* FLOP of all epochs over the roll-out's choices; runs nothing. */
+int lw_ppo_update_flops(lw_ppo_update *u, const lw_ppo_rollout *r, double *flops);
+
 #endif
