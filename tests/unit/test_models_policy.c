@@ -94,8 +94,7 @@ static double ref_state(const net *n, int which, double *f)
     return v;
 }
 
-/* ---- plans
- * ---------------------------------------------------------------------------------------- */
+/* ---- plans */
 
 /* A plan over `rows` states with outputs head, value (training form), key, query. */
 static void rig_open(rig *r, const lw_policy_config *c, const lw_store *s, int rows,
