@@ -55,7 +55,7 @@ static const lw_option run_options[] = {
      .fallback = "4", .unit = "iterations", .group = "Run",
      .help = "interval of validation; the best weights are kept in best/; 0: none"},
     {OPT(n_eval_queries), .name = "n-eval-queries", .max = 1e9, .fallback = "200",
-     .unit = "queries", .group = "Run", .help = "first ones of valid.txt; 0: all"},
+     .unit = "queries", .group = "Run", .help = "of valid.txt, evenly spaced; 0: all"},
     {OPT(eval_neg_samples), .name = "eval-neg-samples", .aliases = "n-corruptions", .max = 1e9,
      .fallback = "100", .unit = "corruptions", .group = "Run",
      .help = "of each validation query in each mode; 0: all"},

@@ -45,13 +45,30 @@ static int add_means(lw_ppo_run *r, int64_t step, const lw_prove_eval *e, json_t
     return keep_best(r, step, m.rank.mrr);
 }
 
+/* `n` of the queries, evenly spaced: files are often sorted by predicate. */
+static int choose(const lw_queries *all, int64_t n, lw_queries *out)
+{
+    out->n = (int32_t)(n > 0 ? LW_MIN((int64_t)all->n, n) : all->n);
+    out->annotated = all->annotated;
+    out->atom = lw_calloc((size_t)out->n, sizeof *out->atom);
+    out->published = lw_calloc((size_t)out->n, sizeof *out->published);
+    if (!out->atom || !out->published)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < out->n; i++) {
+        int64_t at = (int64_t)i * all->n / out->n;
+        out->atom[i] = all->atom[at];
+        out->published[i] = all->published[at];
+    }
+    return 0;
+}
+
 static int rank(lw_ppo_run *r, lw_prove_eval *e)
 {
+    LW_CLEANUP(lw_queries_clear) lw_queries q = {0};
     const lw_ppo_config *c = r->c;
     const lw_policy_source policy = {&c->net, r->store};
     const lw_queries *const known[] = {&r->valid, &r->test};
     lw_prove_eval_options o = lw_prove_eval_defaults();
-    lw_queries q = r->valid; /* a view of the first ones */
     o.walks.env = c->env;
     o.walks.precision = c->train.precision;
     o.walks.seed = o.corrupt.seed = (uint64_t)c->train.seed;
@@ -60,8 +77,7 @@ static int rank(lw_ppo_run *r, lw_prove_eval *e)
     o.corrupt.domains = c->domains;
     for (int i = 0; i < LW_CORRUPT_MODES; i++)
         o.mode[i] = r->mode[i];
-    if (c->n_eval_queries > 0)
-        q.n = (int32_t)LW_MIN((int64_t)q.n, c->n_eval_queries);
+    LW_TRY(choose(&r->valid, c->n_eval_queries, &q));
     return lw_prove_eval_run(r->kb, &q, known, 2, r->dev, &policy, &o, NULL, e);
 }
 

@@ -30,7 +30,7 @@ typedef struct lw_ppo_run {
 /* Knowledge base, queries, network, plans: all but a checkpoint. */
 int lw_ppo_run_open(lw_ppo_run *r);
 void lw_ppo_run_close(lw_ppo_run *r);
-/* Ranks the first validation queries with the weights as they are, adds columns to row, keeps the
+/* Ranks validation queries with the weights as they are, adds columns to row, keeps the
  * best weights in best/ of the run directory. self: lw_ppo_run. */
 int lw_ppo_evaluate(void *self, int64_t step, json_t *row);
 /* The same of the first weights, for comparison: a search that nobody trained proves much. */
