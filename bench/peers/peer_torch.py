@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 import unet_peer
-from field_peer import Field, arrays
+from field_peer import Field, OneExponential, arrays
 from peer_common import alpha_bars, ddim, relative
 from unet_peer import LAST, NCHW
 
@@ -113,11 +113,13 @@ class Variants:
     # ---- drift field
 
     def field(self):
-        inputs, eager = arrays(self.files, self.row), Field()
+        inputs = arrays(self.files, self.row)
 
-        def plain():
-            with torch.inference_mode():
-                return eager(*inputs)[0]
+        def eager(module):
+            def run():
+                with torch.inference_mode():
+                    return module(*inputs)[0]
+            return run
 
         def ahead():
             call = self.ahead()
@@ -126,7 +128,8 @@ class Variants:
                 with torch.inference_mode():
                     return call(*inputs)[0]
             return run
-        self.add("eager", lambda: plain)
+        self.add("eager", lambda: eager(Field()))
+        self.add("eager, one exponential", lambda: eager(OneExponential()))
         self.add("compiled", ahead)
 
     # ---- sampling
