@@ -171,11 +171,31 @@ static void gradient(check *t)
         drift_expect(t, (double)q.dx[i], 2.5 * (double)dx[i], 1e-6, "dX alone");
 }
 
+/* Memory of large groups grows with N + M, not with N x M. */
+static void memory(check *t)
+{
+    for (ptrdiff_t c = 128; c <= 768; c += 640)
+        for (int bf16 = 0; bf16 <= 1; bf16++) {
+            double last = 0;
+            for (ptrdiff_t n = 4096; n <= 65536; n *= 2) {
+                lw_drift_shape s = {.g = 1, .n = n, .np = n, .t = 1, .c = c, .k = 3, .bf16 = bf16};
+                lw_drift_dense(&s);
+                double bytes = (double)(lw_drift_work(&s) + lw_drift_scratch(&s)),
+                       operands = 4.0 * (double)(3 * n) * (double)(c + s.k);
+                t->compared++;
+                if (bytes > 5.2 * operands || (last > 0 && bytes > 2.05 * last))
+                    fail_msg("%td x %td, %td channels: %.0f bytes, (N + M)(C + K) numbers are %.0f",
+                             n, 2 * n, c, bytes, operands);
+                last = bytes;
+            }
+        }
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
         {"invariance", invariance}, {"permutation", permutation}, {"antisymmetry", antisymmetry},
-        {"slots", slots},           {"gradient", gradient},
+        {"slots", slots},           {"gradient", gradient},       {"memory", memory},
     };
     return check_main(argc, argv, "drift_laws", cases, LW_COUNT(cases));
 }

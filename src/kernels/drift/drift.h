@@ -25,7 +25,8 @@
  * whole groups) and SWEEP (few large groups, a task is a block of generated samples). Distances are
  * kept between phases while all of them fit LW_DRIFT_PARK bytes. Else SWEEP keeps those of a first
  * part of the samples, no more than the operands take and than LW_DRIFT_PARK, and computes the
- * others again: memory beyond the operands is O(G T (N + M) (C + K) + K G T N C), never N x M.
+ * others again, once (see drift_ahead.inc): memory beyond the operands is O(G T (N + M) (C + K) + K
+ * G T N C), never N x M.
  */
 #ifndef LW_KERNELS_DRIFT_H
 #define LW_KERNELS_DRIFT_H
