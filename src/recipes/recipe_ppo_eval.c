@@ -15,7 +15,7 @@ static int add(json_t *row, const char *key, double value)
 static int keep_best(lw_ppo_run *r, int64_t step, double mrr)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
-    if (!(mrr > r->best))
+    if (!(mrr >= r->best)) /* of equals the later, which is trained more */
         return 0;
     r->best = mrr;
     if (json_object_set_new(r->state, "best_mrr", json_real(mrr)))
