@@ -66,6 +66,12 @@ static int check(const lw_ppo_config *c)
     if ((int64_t)c->n_envs * c->n_steps > 1 << 24)
         return lw_fail(LW_EUSAGE, "--n-envs %d times --n-steps %d: more than 2^24 choices at once",
                        c->n_envs, c->n_steps);
+    if ((int64_t)c->n_envs * c->n_steps * (c->env.padding_states + 1) > INT32_MAX ||
+        (int64_t)c->train.batch_size * c->env.padding_states > 1 << 28)
+        return lw_fail(LW_EUSAGE,
+                       "--padding-states %d: too many successors for --n-envs %d, --n-steps %d and "
+                       "--batch-size %d; lower one of them",
+                       c->env.padding_states, c->n_envs, c->n_steps, c->train.batch_size);
     if (c->env.max_total_vars > c->net.variables)
         return lw_fail(LW_EUSAGE, "--max-total-vars %d: the network has %d variables",
                        c->env.max_total_vars, c->net.variables);

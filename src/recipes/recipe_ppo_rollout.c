@@ -216,7 +216,7 @@ static int32_t draw(const round_job *j, int32_t e, float *log_prob)
     const lw_ppo_rollout *r = j->r;
     const lw_ppo_states *s = &r->states;
     lw_ppo_player *p = &r->player[e];
-    double most = -INFINITY, sum = 0.0, at = 0.0;
+    double most = (double)-INFINITY, sum = 0.0, at = 0.0;
     int32_t n = p->moves.n, k;
     for (k = 0; k < n; k++)
         p->row[k] = s->row[p->id[k]];

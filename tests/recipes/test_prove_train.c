@@ -134,6 +134,9 @@ static void test_bad_options(void **state)
     expect_said(2, "", "--steps");
     lab_expect(2, "prove train kb --n-envs 100000 --n-steps 100000 --steps 1 --output-dir bad");
     assert_non_null(strstr(lab_err, "2^24"));
+    lab_expect(2, "prove train kb --batch-size 65536 --padding-states 65536 --steps 1 "
+                  "--output-dir bad");
+    assert_non_null(strstr(lab_err, "padding-states"));
     lab_expect(4, "prove train nowhere --steps 1 --output-dir bad");
     assert_non_null(strstr(lab_err, "nowhere"));
 }
