@@ -25,9 +25,9 @@ typedef struct lw_ppo_config {
                               of a minibatch; grad_clip: --max-grad-norm */
     const char *rules_file, *facts_file, *domains_file;
     bool skip_unknown;
-    lw_env_options env;   /* numbering: parity says */
-    bool parity;          /* variables numbered as published */
-    lw_policy_config net; /* constants and predicates are the dataset's */
+    lw_env_options env;    /* numbering: parity says */
+    bool parity;           /* variables numbered as published */
+    lw_policy_config net;  /* constants and predicates are the dataset's */
     double constant_scale; /* of the first embeddings of constants; 1: as published */
     int32_t n_envs, n_steps, n_epochs;
     int64_t timesteps; /* > 0: choices in all, instead of steps; rounded up to whole iterations */

@@ -8,7 +8,7 @@ out_has 'softmax.softmax.ref'
 out_has 'test(s) run'
 expect 0 check --filter softmax.softmax.ref --isa ref --seed 3 --json
 out_has '"softmax": true'
-expect 2 check --filter nothing
+expect 2 check --filter no_such_kernel
 err_has 'no case'
 expect 2 check --isa mmx
 expect 2 check --filtre x

@@ -86,6 +86,7 @@ void lw_norm_rows_ref(void *y, lw_bf16 *also, float *mean, float *rstd, const fl
                       const float *gamma, const float *beta, const float *scale, const float *shift,
                       lw_num num, const lw_norm_shape *s, ptrdiff_t rows)
 {
+    const float no_scale[2] = {1, 0}; /* rows are f32 or bf16 */
     for (ptrdiff_t i = 0; i < rows; i++) {
         const float *up = scale ? scale + i * s->c : NULL, *add = shift ? shift + i * s->c : NULL;
         if (num == LW_NUM_F32)
@@ -93,8 +94,8 @@ void lw_norm_rows_ref(void *y, lw_bf16 *also, float *mean, float *rstd, const fl
                                 gamma, beta, up, add, s, 0, 1, NULL);
         else
             lw_norm_forward_narrow_ref((lw_bf16 *)y + i * s->y_pitch, mean + i, rstd + i,
-                                       x + i * s->x_pitch, gamma, beta, up, add, num, NULL, s, 0, 1,
-                                       NULL);
+                                       x + i * s->x_pitch, gamma, beta, up, add, num, no_scale, s,
+                                       0, 1, NULL);
         for (ptrdiff_t c = 0; also && c < s->c; c++)
             also[i * s->c + c] = lw_bf16_of_f32(((float *)y)[i * s->y_pitch + c]);
     }
