@@ -17,12 +17,13 @@ static bool is_complex(const lw_kge_config *c)
     return c->kind == LW_KGE_ROTATE || c->kind == LW_KGE_COMPLEX;
 }
 
-int32_t lw_kge_width(const lw_kge_config *c)
+/* f32 numbers of an entity's row, of a relation's row. */
+static int32_t width_of(const lw_kge_config *c)
 {
     return is_complex(c) ? 2 * c->dim : c->dim;
 }
 
-int32_t lw_kge_relation_width(const lw_kge_config *c)
+static int32_t relation_width_of(const lw_kge_config *c)
 {
     return c->kind == LW_KGE_COMPLEX ? 2 * c->dim : c->dim;
 }
@@ -35,9 +36,9 @@ int lw_kge_check(lw_kge_config *c)
         return lw_fail(LW_EUSAGE, "embedding-dim is %d, may be 1 .. 65536", (int)c->dim);
     if (c->entities < 1 || c->relations < 1)
         return lw_fail(LW_EUSAGE, "an embedding needs entities and relations");
-    if ((int64_t)c->entities * lw_kge_width(c) >= INT32_MAX)
+    if ((int64_t)c->entities * width_of(c) >= INT32_MAX)
         return lw_fail(LW_EUSAGE, "embedding-dim: %d x %d numbers are too many", (int)c->entities,
-                       (int)lw_kge_width(c));
+                       (int)width_of(c));
     if (c->kind == LW_KGE_TRANSE && c->norm != 1 && c->norm != 2)
         return lw_fail(LW_EUSAGE, "norm is %d, may be 1 or 2", (int)c->norm);
     if (!isfinite(c->gamma) || c->gamma < 0.0f || !isfinite(c->range) || c->range < 0.0f)
@@ -52,14 +53,14 @@ int lw_kge_check(lw_kge_config *c)
 
 lw_val lw_kge_entities(lw_builder *b, const lw_kge_config *c)
 {
-    return lw_param(b, "entity_embedding", lw_type_of(LW_F32, 2, c->entities, lw_kge_width(c)),
+    return lw_param(b, "entity_embedding", lw_type_of(LW_F32, 2, c->entities, width_of(c)),
                     (lw_init){LW_INIT_UNIFORM, c->range});
 }
 
 lw_val lw_kge_relations(lw_builder *b, const lw_kge_config *c)
 {
     int32_t n = c->inverse ? 2 * c->relations : c->relations;
-    return lw_param(b, "relation_embedding", lw_type_of(LW_F32, 2, n, lw_kge_relation_width(c)),
+    return lw_param(b, "relation_embedding", lw_type_of(LW_F32, 2, n, relation_width_of(c)),
                     (lw_init){LW_INIT_UNIFORM, c->range});
 }
 

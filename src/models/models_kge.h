@@ -47,9 +47,6 @@ typedef struct lw_kge_config {
 int lw_kge_check(lw_kge_config *c);
 /* Scored by a distance (else by a product)? */
 bool lw_kge_is_distance(const lw_kge_config *c);
-/* f32 numbers of an entity's row, of a relation's row. */
-int32_t lw_kge_width(const lw_kge_config *c);
-int32_t lw_kge_relation_width(const lw_kge_config *c);
 
 /* The tables as values. */
 lw_val lw_kge_entities(lw_builder *b, const lw_kge_config *c);

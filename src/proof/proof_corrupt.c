@@ -28,7 +28,8 @@ static lw_atom *slot_of(const lw_corruptor *c, lw_atom a)
     return &c->slot[i];
 }
 
-bool lw_corruptor_knows(const lw_corruptor *c, lw_atom a)
+/* A fact, or in one of the sets. */
+static bool is_known(const lw_corruptor *c, lw_atom a)
 {
     return lw_facts_find(&c->kb->facts, a) >= 0 || (c->n_slots > 0 && slot_of(c, a)->p != 0);
 }
@@ -177,7 +178,7 @@ static bool next_of_side(const lw_corruptor *c, lw_corruptions *s, lw_atom *out)
         int64_t i = c->o.n > 0 ? drawn(c, s) : s->at;
         s->at++;
         a.arg[s->side] = member_at(s->member, s->original, i);
-        if (c->o.filtered && lw_corruptor_knows(c, a)) {
+        if (c->o.filtered && is_known(c, a)) {
             s->known++;
             continue;
         }
@@ -219,13 +220,13 @@ bool lw_corrupt_one(const lw_corruptor *c, lw_atom positive, int side, lw_rng_ke
         for (int w = 0; w < 4; w++) {
             i = (int64_t)((uint64_t)word[w] * (uint64_t)p.n >> 32);
             out->arg[side] = member_at(p.member, p.original, i);
-            if (!c->o.filtered || !lw_corruptor_knows(c, *out))
+            if (!c->o.filtered || !is_known(c, *out))
                 return true;
         }
     }
     for (int64_t k = 1; k <= p.n; k++) { /* nearly all are known: the next that is not */
         out->arg[side] = member_at(p.member, p.original, (i + k) % p.n);
-        if (!lw_corruptor_knows(c, *out))
+        if (!is_known(c, *out))
             return true;
     }
     *out = positive;

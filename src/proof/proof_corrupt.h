@@ -50,8 +50,6 @@ int lw_corruptor_new(const lw_kb *kb, const lw_corrupt_options *o,
                      const lw_queries *const *positives, int32_t n_sets, lw_corruptor **out);
 void lw_corruptor_free(lw_corruptor **pp);
 size_t lw_corruptor_bytes(const lw_corruptor *c);
-/* A fact, or in one of the sets. */
-bool lw_corruptor_knows(const lw_corruptor *c, lw_atom a);
 /* Constants that may stand for argument `side` of `a`, the original not counted. */
 int64_t lw_corruptor_pool(const lw_corruptor *c, lw_atom a, int side);
 

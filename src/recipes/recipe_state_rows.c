@@ -187,8 +187,7 @@ void lw_state_rows_drop(lw_state_rows *r, int32_t slot)
     r->slot[slot].held--;
 }
 
-/* ---- looking ----------------------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 int64_t lw_state_rows_queued(const lw_state_rows *r)
 {
@@ -220,11 +219,6 @@ const lw_atom *lw_state_rows_atoms(const lw_state_rows *r, int32_t slot, int32_t
 const lw_state_rows_counts *lw_state_rows_counted(const lw_state_rows *r)
 {
     return &r->counts;
-}
-
-int32_t lw_state_rows_slots(const lw_state_rows *r)
-{
-    return r->n_slots;
 }
 
 size_t lw_state_rows_bytes(const lw_state_rows *r)

@@ -83,7 +83,6 @@ const float *lw_state_rows_query(lw_state_rows *r, int worker, const int32_t *sl
 void lw_state_rows_prepare(lw_state_rows *r);
 
 const lw_state_rows_counts *lw_state_rows_counted(const lw_state_rows *r);
-int32_t lw_state_rows_slots(const lw_state_rows *r);
 size_t lw_state_rows_bytes(const lw_state_rows *r); /* slots, plans */
 
 #endif
