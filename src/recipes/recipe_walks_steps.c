@@ -149,12 +149,12 @@ bool lw_walks_look_up(lw_walks *w)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/* exp(logit - most) summed in double, in order. */
+/* exp(logit - most) summed in double, in order; NaN when a logit is not finite. */
 static double sum_exp(const float *logit, int32_t n, float most)
 {
     double sum = 0;
     for (int32_t k = 0; k < n; k++)
-        sum += exp((double)logit[k] - (double)most);
+        sum += isfinite(logit[k]) ? exp((double)logit[k] - (double)most) : (double)NAN;
     return sum;
 }
 
@@ -190,7 +190,7 @@ static void choose(lw_walks *w, lw_walker *me, const float *query, int worker)
     int32_t k = first_of_most(logit, n);
     float most = logit[k];
     double sum = sum_exp(logit, n, most);
-    me->bad = !isfinite(sum); /* any logit that is not finite shows in the sum */
+    me->bad = isnan(sum);
     if (w->o.sample)
         k = draw(w, me, logit, most, sum);
     me->log_prob += (double)logit[k] - (double)most - log(sum);
