@@ -37,45 +37,13 @@ const lw_option lw_prove_search_options[] = {
              "query-memory for each"},
     {.name = NULL}};
 
-/* Defaults as lw_env_defaults: a test compares them. */
-const lw_option lw_prove_env_options[] = {
-    {LW_OPT(lw_prove_cli, max_depth), .name = "max-depth", .fallback = "20", .min = 1, .max = 10000,
-     .unit = "steps", .group = "Environment", .help = "choices before a proof is given up"},
-    {LW_OPT(lw_prove_cli, padding_atoms), .name = "padding-atoms", .aliases = "max-atoms",
-     .fallback = "6", .min = 1, .max = LW_PROOF_MOST_ATOMS, .unit = "goals", .group = "Environment",
-     .help = "longer states are rejected and counted"},
-    {LW_OPT(lw_prove_cli, padding_states), .name = "padding-states", .fallback = "120", .min = 1,
-     .max = 65536, .unit = "states", .group = "Environment",
-     .help = "successors of a state; those behind are counted"},
-    {LW_OPT(lw_prove_cli, max_fact_pairs), .name = "max-fact-pairs", .fallback = "0",
-     .max = 2147483647, .unit = "facts", .group = "Environment",
-     .help = "facts tried of each predicate, 0: all"},
-    {LW_OPT(lw_prove_cli, max_total_vars), .name = "max-total-vars", .fallback = "100", .min = 1,
-     .max = 1000000, .unit = "variables", .group = "Environment",
-     .help = "successors with a variable behind are rejected and counted"},
-    {LW_OPT(lw_prove_cli, memory_pruning), .name = "memory-pruning", .fallback = "true",
-     .group = "Environment", .help = "drop successors that are already on their path"},
-    {LW_OPT(lw_prove_cli, end_proof_action), .name = "end-proof-action", .fallback = "true",
-     .group = "Environment", .help = "offer Endf, which gives up"},
-    {LW_OPT(lw_prove_cli, skip_unary_actions), .name = "skip-unary-actions", .group = "Environment",
-     .help = "take the only successor without counting a step"},
-    {LW_OPT(lw_prove_cli, parity), .name = "parity", .group = "Environment",
-     .help =
-         "number variables as the published environment's parity mode does, instead of by first "
-         "appearance"},
-    {.name = NULL}};
+const lw_option lw_prove_env_options[] = {LW_PROVE_ENV_OPTIONS(lw_prove_cli), {.name = NULL}};
 
 lw_env_options lw_prove_env(const lw_prove_cli *o)
 {
-    return (lw_env_options){.max_depth = o->max_depth,
-                            .padding_atoms = o->padding_atoms,
-                            .padding_states = o->padding_states,
-                            .max_fact_pairs = o->max_fact_pairs,
-                            .max_total_vars = o->max_total_vars,
-                            .numbering = o->parity ? LW_NUMBER_PARITY : LW_NUMBER_CANONICAL,
-                            .memory_pruning = o->memory_pruning,
-                            .end_proof_action = o->end_proof_action,
-                            .skip_unary_actions = o->skip_unary_actions};
+    lw_env_options env = o->env;
+    env.numbering = o->parity ? LW_NUMBER_PARITY : LW_NUMBER_CANONICAL;
+    return env;
 }
 
 int lw_prove_open(const lw_prove_cli *o, lw_problems *problems, lw_kb **out)
@@ -91,6 +59,23 @@ lw_search_options lw_prove_search(const lw_prove_cli *o)
                                .max_fact_pairs = o->max_fact_pairs,
                                .max_states = o->max_states,
                                .memory = (size_t)o->query_memory << 20};
+}
+
+int lw_prove_count(const char *text, int64_t *n)
+{
+    *n = 0;
+    if (lw_str_eq(text, "all") || (lw_parse_i64(text, n) == 0 && *n >= 0 && *n <= INT32_MAX))
+        return 0;
+    return lw_fail(LW_EUSAGE, "--n-corruptions %s: a number, or all", text);
+}
+
+void lw_prove_modes(const char *const *word, int32_t n, bool *mode)
+{
+    for (int m = 0; m < LW_CORRUPT_MODES; m++) {
+        mode[m] = false;
+        for (int32_t i = 0; i < n; i++)
+            mode[m] |= lw_str_eq(word[i], lw_corrupt_mode_name((lw_corrupt_mode)m));
+    }
 }
 
 void lw_prove_warn(const lw_problems *p)

@@ -9,8 +9,9 @@ static const lw_option check_options[] = {
     {LW_OPT(lw_prove_cli, padding_atoms), .name = "padding-atoms", .fallback = "6", .min = 1,
      .max = LW_PROOF_MOST_ATOMS, .unit = "goals", .group = "Limits to warn of",
      .help = "goals of a state"},
-    {LW_OPT(lw_prove_cli, padding_states), .name = "padding-states", .fallback = "120", .min = 1,
-     .max = 65536, .unit = "states", .group = "Limits to warn of", .help = "successors of a state"},
+    {LW_OPT(lw_prove_cli, env.padding_states), .name = "padding-states", .fallback = "120",
+     .min = 1, .max = 65536, .unit = "states", .group = "Limits to warn of",
+     .help = "successors of a state"},
     {LW_OPT(lw_prove_cli, max_fact_pairs), .name = "max-fact-pairs", .fallback = "0",
      .max = 2147483647, .unit = "facts", .group = "Limits to warn of",
      .help = "facts tried of each predicate, 0: all"},
@@ -31,12 +32,14 @@ static int look(const lw_prove_cli *o, looked *l)
 {
     lw_env_options env = lw_env_defaults();
     env.padding_atoms = o->padding_atoms;
-    env.padding_states = o->padding_states;
+    env.padding_states = o->env.padding_states;
     env.max_fact_pairs = o->max_fact_pairs;
     LW_TRY(lw_prove_open(o, &l->problems, &l->kb));
     LW_TRY(lw_survey_run(l->kb, &env, &l->problems, &l->survey));
     for (size_t i = 0; i < LW_COUNT(splits); i++) {
-        const lw_query_options q = {splits[i], lw_str_eq(splits[i], "train"), o->skip_unknown, 0};
+        const lw_query_options q = {.split = splits[i],
+                                    .filter_by_rules = lw_str_eq(splits[i], "train"),
+                                    .skip_unknown = o->skip_unknown};
         int rc = lw_queries_open(l->kb, &q, &l->problems, &l->split[i]);
         if (rc == LW_EIO)
             lw_problem_add(&l->problems.warnings, o->dataset, 0, "no %s.txt in it", splits[i]);

@@ -164,7 +164,10 @@ static int open_and_run(const lw_cli *cli, const lw_prove_cli *o, lw_problems *p
     LW_CLEANUP(lw_queries_clear) lw_queries q = {0};
     bool by_rules = lw_cli_given(cli, "filter-queries-by-rules") ? o->filter_queries_by_rules
                                                                  : lw_str_eq(o->split, "train");
-    const lw_query_options qo = {o->split, by_rules, o->skip_unknown, o->n_queries};
+    const lw_query_options qo = {.split = o->split,
+                                 .filter_by_rules = by_rules,
+                                 .skip_unknown = o->skip_unknown,
+                                 .limit = o->n_queries};
     LW_TRY(lw_prove_open(o, problems, &kb));
     LW_TRY(lw_queries_open(kb, &qo, problems, &q));
     lw_prove_warn(problems);

@@ -86,17 +86,6 @@ static const lw_option eval_options[] = {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static int count_of(const char *text, int64_t *n)
-{
-    if (lw_str_eq(text, "all")) {
-        *n = 0;
-        return 0;
-    }
-    if (lw_parse_i64(text, n) < 0 || *n < 0 || *n > INT32_MAX)
-        return lw_fail(LW_EUSAGE, "--n-corruptions %s: a number, or all", text);
-    return 0;
-}
-
 static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options *out)
 {
     lw_prove_eval_options e = lw_prove_eval_defaults();
@@ -109,12 +98,8 @@ static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_option
     e.walks.precision = o->precision ? LW_NUM_BF16 : LW_NUM_F32;
     e.corrupt = (lw_corrupt_options){
         .filtered = o->filtered, .domains = o->domains, .seed = (uint64_t)cli->global.seed};
-    LW_TRY(count_of(o->n_corruptions, &e.corrupt.n));
-    for (int m = 0; m < LW_CORRUPT_MODES; m++) {
-        e.mode[m] = false;
-        for (int32_t i = 0; i < o->n_modes; i++)
-            e.mode[m] |= lw_str_eq(o->modes[i], lw_corrupt_mode_name((lw_corrupt_mode)m));
-    }
+    LW_TRY(lw_prove_count(o->n_corruptions, &e.corrupt.n));
+    lw_prove_modes(o->modes, o->n_modes, e.mode);
     e.rank_rule = o->rank_rule;
     e.penalty = o->penalty;
     e.memory_limit = (size_t)o->memory_limit << 20;
@@ -132,9 +117,8 @@ static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_option
 /* What an evaluation is about. */
 typedef struct opened {
     lw_kb *kb;
-    lw_queries queries, known[3];
-    const lw_queries *sets[3];
-    int32_t n_sets;
+    lw_queries queries;
+    lw_positives known;
     lw_prove_policy policy;
     lw_device *dev;
     lw_kge *kge;
@@ -145,39 +129,23 @@ static void opened_close(opened *d)
     lw_kge_close(&d->kge);
     lw_prove_policy_close(&d->policy);
     lw_recipe_device_close(&d->dev);
-    for (size_t i = 0; i < LW_COUNT(d->known); i++)
-        lw_queries_clear(&d->known[i]);
+    lw_positives_clear(&d->known);
     lw_queries_clear(&d->queries);
     lw_kb_free(&d->kb);
-}
-
-/* Positives of all splits that are there; names nobody knows cannot be drawn. */
-static int open_known(const lw_kb *kb, opened *d)
-{
-    static const char *const splits[] = {"train", "valid", "test"};
-    for (size_t i = 0; i < LW_COUNT(splits); i++) {
-        LW_CLEANUP(lw_problems_clear) lw_problems problems = {0};
-        const lw_query_options q = {.split = splits[i], .skip_unknown = true};
-        int rc = lw_queries_open(kb, &q, &problems, &d->known[d->n_sets]);
-        if (rc == LW_EIO)
-            continue;
-        LW_TRY(rc);
-        d->sets[d->n_sets] = &d->known[d->n_sets];
-        d->n_sets++;
-    }
-    return 0;
 }
 
 static int open_all(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options *e,
                     lw_problems *problems, opened *d)
 {
-    const lw_query_options q = {o->prove.split, o->prove.filter_queries_by_rules,
-                                o->prove.skip_unknown, o->prove.n_queries};
+    const lw_query_options q = {.split = o->prove.split,
+                                .filter_by_rules = o->prove.filter_queries_by_rules,
+                                .skip_unknown = o->prove.skip_unknown,
+                                .limit = o->prove.n_queries};
     LW_TRY(lw_prove_open(&o->prove, problems, &d->kb));
     LW_TRY(lw_queries_open(d->kb, &q, problems, &d->queries));
     lw_prove_warn(problems);
     if (o->filtered)
-        LW_TRY(open_known(d->kb, d));
+        LW_TRY(lw_positives_open(d->kb, &d->known));
     LW_TRY(lw_prove_policy_open(o->policy, o->ema, d->kb, &e->walks.env, &d->policy));
     if (o->temperature > 0)
         d->policy.config.temperature = (float)o->temperature;
@@ -223,7 +191,8 @@ static int evaluate(const lw_cli *cli, const eval_cli *o, lw_problems *problems,
     {
         LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
         lw_cli_observer_open(&obs, cli);
-        LW_TRY(lw_prove_eval_run(d->kb, &d->queries, d->sets, d->n_sets, d->dev, &d->policy.source,
+        LW_TRY(lw_prove_eval_run(d->kb, &d->queries, d->known.set,
+                                 o->filtered ? LW_QUERIES_SPLITS : 0, d->dev, &d->policy.source,
                                  &eo, &obs.calls, &e));
     }
     lw_cli_command_line(cli, &command);

@@ -102,25 +102,17 @@ static int call(void *config, const lw_observer *obs, lw_train_result *out)
     return lw_train_kge(*(const lw_kge_train_config *)config, obs, out);
 }
 
-/* Valid queries, if the dataset has any, for --eval-every. */
-static int open_valid(const kge_cli *k, const lw_kb *kb, lw_problems *problems, lw_queries *out)
-{
-    const lw_query_options o = {.split = "valid", .skip_unknown = true};
-    if (k->c.train.eval_every == 0)
-        return 0;
-    return lw_queries_open(kb, &o, problems, out);
-}
-
 static int open_and_run(const lw_cli *cli, const kge_cli *from, lw_problems *problems)
 {
     LW_CLEANUP(lw_kb_free) lw_kb *kb = NULL;
-    LW_CLEANUP(lw_queries_clear) lw_queries valid = {0};
+    LW_CLEANUP(lw_positives_clear) lw_positives known = {0};
     kge_cli k = *from;
     LW_TRY(lw_prove_open(&k.data, problems, &kb));
-    LW_TRY(open_valid(&k, kb, problems, &valid));
+    if (k.c.train.eval_every > 0)
+        LW_TRY(lw_positives_open(kb, &known));
     lw_prove_warn(problems);
     k.c.kb = kb;
-    k.c.valid = valid.n > 0 ? &valid : NULL;
+    k.c.known = &known;
     return lw_cmd_train_run(cli, &k.c.train, &k.c, call);
 }
 

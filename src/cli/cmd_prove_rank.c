@@ -35,13 +35,12 @@ static const lw_option options[] = {
      .fallback = "realistic", .group = "Queries", .help = "how ties count"},
     {.name = NULL}};
 
-enum { SPLITS = 3 };
-
 /* Everything of one invocation. */
 typedef struct ranking {
     lw_kb *kb;
     lw_corruptor *pool;
-    lw_queries known[SPLITS], queries;
+    lw_positives known;
+    lw_queries queries;
     int64_t drawn; /* corruptions of a list, 0: all */
     lw_kge_ranks ranks;
 } ranking;
@@ -49,45 +48,24 @@ typedef struct ranking {
 static void ranking_clear(ranking *r)
 {
     lw_corruptor_free(&r->pool);
-    for (int i = 0; i < SPLITS; i++)
-        lw_queries_clear(&r->known[i]);
+    lw_positives_clear(&r->known);
     lw_queries_clear(&r->queries);
     lw_kb_free(&r->kb);
 }
 
-/* The positives of all splits there are; an absent valid or test file is none. */
-static int open_pool(const rank_cli *o, int64_t seed, lw_problems *problems, ranking *r)
+static int open_pool(const rank_cli *o, int64_t seed, ranking *r)
 {
-    static const char *const splits[SPLITS] = {"test", "valid", "train"};
-    const lw_queries *sets[SPLITS];
-    int32_t n = 0;
-    for (int i = 0; i < SPLITS && o->filtered; i++) {
-        const lw_query_options q = {.split = splits[i], .skip_unknown = true};
-        int rc = lw_queries_open(r->kb, &q, problems, &r->known[i]);
-        if (rc == LW_EIO)
-            continue;
-        LW_TRY(rc);
-        sets[n++] = &r->known[i];
-    }
     const lw_corrupt_options c = {
         .n = r->drawn, .filtered = o->filtered, .domains = o->domains, .seed = (uint64_t)seed};
-    return lw_corruptor_new(r->kb, &c, sets, n, &r->pool);
-}
-
-static int count_of(const char *text, int64_t *n)
-{
-    *n = 0;
-    if (lw_str_eq(text, "all") || (lw_parse_i64(text, n) == 0 && *n >= 0 && *n <= INT32_MAX))
-        return 0;
-    return lw_fail(LW_EUSAGE, "--n-corruptions %s: a number, or all", text);
+    if (o->filtered)
+        LW_TRY(lw_positives_open(r->kb, &r->known));
+    return lw_corruptor_new(r->kb, &c, r->known.set, o->filtered ? LW_QUERIES_SPLITS : 0, &r->pool);
 }
 
 static lw_kge_rank_options rank_options(const rank_cli *o, const ranking *r)
 {
     lw_kge_rank_options k = {.pool = r->pool, .drawn = r->drawn > 0};
-    for (int m = 0; m < LW_CORRUPT_MODES; m++)
-        for (int32_t i = 0; i < o->n_modes; i++)
-            k.mode[m] |= lw_str_eq(o->modes[i], lw_corrupt_mode_name((lw_corrupt_mode)m));
+    lw_prove_modes(o->modes, o->n_modes, k.mode);
     return k;
 }
 
@@ -95,10 +73,10 @@ static int work(const lw_cli *cli, const rank_cli *o, lw_problems *problems, ran
 {
     const lw_query_options q = {
         .split = o->data.split, .skip_unknown = o->data.skip_unknown, .limit = o->data.n_queries};
-    LW_TRY(count_of(o->n_corruptions, &r->drawn));
+    LW_TRY(lw_prove_count(o->n_corruptions, &r->drawn));
     LW_TRY(lw_prove_open(&o->data, problems, &r->kb));
     LW_TRY(lw_queries_open(r->kb, &q, problems, &r->queries));
-    LW_TRY(open_pool(o, cli->global.seed, problems, r));
+    LW_TRY(open_pool(o, cli->global.seed, r));
     lw_prove_warn(problems);
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);

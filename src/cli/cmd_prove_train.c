@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leeway prove train: a policy over proof states, by proximal policy optimisation. */
+#include "cli/cmd_prove.h"
 #include "cli/cmd_train.h"
 
 /* One option, a line or two. */
@@ -146,27 +147,7 @@ static const lw_option net_options[] = {
      .group = "Network", .help = "rows of the table for variables"},
     {.name = NULL}};
 
-static const lw_option env_options[] = {
-    {OPT(env.max_depth), .name = "max-depth", .min = 1, .max = 100000, .fallback = "20",
-     .unit = "choices", .group = "Environment", .help = "longest proof"},
-    {OPT(env.padding_atoms), .name = "padding-atoms", .fallback = "6", .min = 1,
-     .max = LW_PROOF_MOST_ATOMS, .unit = "goals", .group = "Environment",
-     .help = "longer states are rejected"},
-    {OPT(env.padding_states), .name = "padding-states", .fallback = "120", .min = 1, .max = 65536,
-     .unit = "successors", .group = "Environment", .help = "further ones are cut"},
-    {OPT(env.max_total_vars), .name = "max-total-vars", .fallback = "100", .min = 1, .max = 1 << 20,
-     .unit = "variables", .group = "Environment", .help = "states with others are rejected"},
-    {OPT(env.max_fact_pairs), .name = "max-fact-pairs", .fallback = "0", .max = 2147483647,
-     .unit = "facts", .group = "Environment", .help = "facts tried of each predicate, 0: all"},
-    {OPT(env.memory_pruning), .name = "memory-pruning", .fallback = "true", .group = "Environment",
-     .help = "drop successors already on the path"},
-    {OPT(env.end_proof_action), .name = "end-proof-action", .fallback = "true",
-     .group = "Environment", .help = "a proof may be given up"},
-    {OPT(env.skip_unary_actions), .name = "skip-unary-actions", .fallback = "false",
-     .group = "Environment", .help = "steps without a choice are free"},
-    {OPT(parity), .name = "parity", .fallback = "false", .group = "Environment",
-     .help = "number variables as the published environment does"},
-    {.name = NULL}};
+static const lw_option env_options[] = {LW_PROVE_ENV_OPTIONS(lw_ppo_config), {.name = NULL}};
 /* clang-format on */
 
 static int call(void *config, const lw_observer *obs, lw_train_result *out)

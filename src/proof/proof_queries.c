@@ -133,8 +133,12 @@ int lw_queries_open(const lw_kb *kb, const lw_query_options *o, lw_problems *pro
     LW_CLEANUP(lw_free) char *text = NULL, *depths = NULL;
     lw_lines lines, depth_lines = lw_lines_of((lw_span){NULL, 0});
     LW_TRY(path_of(kb, o->split, "", &path));
-    if (path.len == 0)
-        return lw_fail(LW_EIO, "%s: no %s.txt in it", kb->dir, o->split);
+    if (path.len == 0) {
+        if (!o->optional)
+            return lw_fail(LW_EIO, "%s: no %s.txt in it", kb->dir, o->split);
+        *out = (lw_queries){0};
+        return 0;
+    }
     LW_TRY(path_of(kb, o->split, "_depths", &depths_path));
     LW_TRY(lw_load_text(lw_str_c(&path), &text, &lines));
     if (depths_path.len > 0)
@@ -164,4 +168,23 @@ void lw_queries_clear(lw_queries *q)
     lw_free(&q->atom);
     lw_free(&q->published);
     *q = (lw_queries){0};
+}
+
+int lw_positives_open(const lw_kb *kb, lw_positives *out)
+{
+    static const char *const splits[LW_QUERIES_SPLITS] = {"train", "valid", "test"};
+    *out = (lw_positives){0};
+    for (int i = 0; i < LW_QUERIES_SPLITS; i++) {
+        LW_CLEANUP(lw_problems_clear) lw_problems problems = {0};
+        const lw_query_options q = {.split = splits[i], .skip_unknown = true, .optional = true};
+        LW_TRY(lw_queries_open(kb, &q, &problems, &out->split[i]));
+        out->set[i] = &out->split[i];
+    }
+    return 0;
+}
+
+void lw_positives_clear(lw_positives *p)
+{
+    for (int i = 0; i < LW_QUERIES_SPLITS; i++)
+        lw_queries_clear(&p->split[i]);
 }

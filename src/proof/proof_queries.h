@@ -13,6 +13,7 @@ typedef struct lw_query_options {
     bool filter_by_rules; /* leave out queries whose predicate heads no rule */
     bool skip_unknown;    /* leave out queries with unknown names; else they are errors */
     int64_t limit;        /* at most so many, 0: all */
+    bool optional;        /* a split without a file has no queries, instead of LW_EIO */
 } lw_query_options;
 
 typedef struct lw_queries {
@@ -31,5 +32,15 @@ int lw_queries_open(const lw_kb *kb, const lw_query_options *o, lw_problems *pro
 int lw_queries_parse(const lw_kb *kb, const lw_query_options *o, lw_span queries, lw_span depths,
                      lw_problems *problems, lw_queries *out);
 void lw_queries_clear(lw_queries *q);
+
+/* What is true beside the facts: train, valid and test as far as they are there, without the
+ * queries whose names nobody knows, which no corruption can equal. */
+enum { LW_QUERIES_TRAIN, LW_QUERIES_VALID, LW_QUERIES_TEST, LW_QUERIES_SPLITS };
+typedef struct lw_positives {
+    lw_queries split[LW_QUERIES_SPLITS];
+    const lw_queries *set[LW_QUERIES_SPLITS]; /* of the above: do not copy the struct */
+} lw_positives;
+int lw_positives_open(const lw_kb *kb, lw_positives *out);
+void lw_positives_clear(lw_positives *p);
 
 #endif

@@ -41,7 +41,8 @@ typedef struct lw_kge_train_config {
     double epochs;         /* > 0: steps */
     int64_t eval_queries;  /* valid queries of a --eval-every, 0: all */
     const lw_kb *kb;
-    const lw_queries *valid; /* NULL: nothing to evaluate on */
+    const lw_positives *known; /* no false answers either; its valid queries are what --eval-every
+                                  ranks. NULL: none */
 } lw_kge_train_config;
 
 /* Hash of the names of entities and relations. */

@@ -35,7 +35,7 @@ static int feed(void *self, int64_t step, int32_t micro)
 static int open_judge(kge_run *r)
 {
     const lw_corrupt_options o = {.filtered = true, .seed = (uint64_t)r->c->train.seed};
-    LW_TRY(lw_corruptor_new(r->c->kb, &o, &r->c->valid, 1, &r->judged));
+    LW_TRY(lw_corruptor_new(r->c->kb, &o, r->c->known->set, LW_QUERIES_SPLITS, &r->judged));
     return lw_kge_over(&r->net, r->store, LW_SLAB_EMA, r->dev, &r->judge);
 }
 
@@ -43,12 +43,13 @@ static int evaluate(void *self, int64_t step, json_t *row)
 {
     kge_run *r = self;
     lw_kge_ranks ranks;
-    int64_t n = r->c->valid->n;
+    const lw_queries *valid = &r->c->known->split[LW_QUERIES_VALID];
+    int64_t n = valid->n;
     (void)step;
     if (r->c->eval_queries > 0)
         n = LW_MIN(n, r->c->eval_queries);
     const lw_kge_rank_options o = {.pool = r->judged, .mode = {true, true}};
-    LW_TRY(lw_kge_rank(r->judge, &o, r->c->valid->atom, n, NULL, &ranks));
+    LW_TRY(lw_kge_rank(r->judge, &o, valid->atom, n, NULL, &ranks));
     lw_rank_metrics m = lw_rank_sum_means(&ranks.all[LW_RANK_REALISTIC]);
     json_object_set_new(row, "valid_MRR", lw_json_real(m.mrr));
     for (int i = 0; i < LW_RANK_HITS; i++) {
@@ -148,7 +149,7 @@ static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
                         .feed = feed};
     if (t->dry_run)
         return lw_train_predict(&job, t, out);
-    if (r->c->valid && r->c->valid->n > 0) {
+    if (r->c->known && r->c->known->split[LW_QUERIES_VALID].n > 0) {
         LW_TRY(open_judge(r));
         job.evaluate = evaluate;
     }

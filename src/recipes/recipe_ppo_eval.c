@@ -67,7 +67,6 @@ static int rank(lw_ppo_run *r, lw_prove_eval *e)
     LW_CLEANUP(lw_queries_clear) lw_queries q = {0};
     const lw_ppo_config *c = r->c;
     const lw_policy_source policy = {&c->net, r->store};
-    const lw_queries *const known[] = {&r->valid, &r->test};
     lw_prove_eval_options o = lw_prove_eval_defaults();
     o.walks.env = c->env;
     o.walks.precision = c->train.precision;
@@ -78,7 +77,8 @@ static int rank(lw_ppo_run *r, lw_prove_eval *e)
     for (int i = 0; i < LW_CORRUPT_MODES; i++)
         o.mode[i] = r->mode[i];
     LW_TRY(choose(&r->valid, c->n_eval_queries, &q));
-    return lw_prove_eval_run(r->kb, &q, known, 2, r->dev, &policy, &o, NULL, e);
+    return lw_prove_eval_run(r->kb, &q, r->known.set, LW_QUERIES_SPLITS, r->dev, &policy, &o, NULL,
+                             e);
 }
 
 int lw_ppo_evaluate(void *self, int64_t step, json_t *row)

@@ -110,31 +110,23 @@ static int keep_depths(const lw_ppo_config *c, lw_queries *q)
     return 0;
 }
 
-/* A split that need not be there: then it has no queries. */
-static int open_split(lw_ppo_run *r, const char *split, lw_queries *out)
-{
-    const lw_query_options q = {split, false, r->c->skip_unknown, 0};
-    int rc = lw_queries_open(r->kb, &q, &r->problems, out);
-    if (rc != LW_EIO)
-        return rc;
-    lw_errclear();
-    return 0;
-}
-
 static int open_data(lw_ppo_run *r)
 {
     const lw_ppo_config *c = r->c;
     const lw_kb_options k = {c->train.data, c->facts_file, c->rules_file, c->domains_file};
-    const lw_query_options q = {"train", true, c->skip_unknown, 0};
-    const lw_queries *const known[] = {&r->valid, &r->test};
+    const lw_query_options q = {.split = "train",
+                                .filter_by_rules = true,
+                                .skip_unknown = c->skip_unknown},
+                           v = {
+                               .split = "valid", .skip_unknown = c->skip_unknown, .optional = true};
     LW_TRY(lw_kb_open(&k, &r->problems, &r->kb));
     LW_TRY(lw_queries_open(r->kb, &q, &r->problems, &r->train));
     LW_TRY(keep_depths(c, &r->train));
-    LW_TRY(open_split(r, "valid", &r->valid));
-    LW_TRY(open_split(r, "test", &r->test));
+    LW_TRY(lw_queries_open(r->kb, &v, &r->problems, &r->valid));
+    LW_TRY(lw_positives_open(r->kb, &r->known));
     const lw_corrupt_options o = {
         .n = 1, .filtered = true, .domains = c->domains, .seed = (uint64_t)c->train.seed};
-    return lw_corruptor_new(r->kb, &o, known, 2, &r->corruptor);
+    return lw_corruptor_new(r->kb, &o, r->known.set, LW_QUERIES_SPLITS, &r->corruptor);
 }
 
 /* ---- network
@@ -213,7 +205,7 @@ void lw_ppo_run_close(lw_ppo_run *r)
     lw_corruptor_free(&r->corruptor);
     lw_queries_clear(&r->train);
     lw_queries_clear(&r->valid);
-    lw_queries_clear(&r->test);
+    lw_positives_clear(&r->known);
     lw_kb_free(&r->kb);
     lw_problems_clear(&r->problems);
     lw_cpu_close(&r->dev);

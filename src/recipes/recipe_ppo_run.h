@@ -11,7 +11,8 @@ typedef struct lw_ppo_run {
     lw_device *dev;
     lw_kb *kb;
     lw_problems problems;
-    lw_queries train, valid, test; /* true ones; test only says what is true */
+    lw_queries train, valid; /* true ones */
+    lw_positives known;
     lw_corruptor *corruptor;
     bool mode[LW_CORRUPT_MODES]; /* of corruptions */
     lw_store *store;

@@ -3,6 +3,7 @@
  * `prove train` on a small family: it learns to rank every query first, its bits are the same for
  * any number of threads and when a run is stopped and resumed, and bad options say what is wrong.
  */
+#include "proof/proof.h"
 #include "recipes/recipe_lab.h"
 
 #include <math.h>
@@ -30,10 +31,32 @@ static int make_family(void **state)
             if (i > 0)
                 lw_str_addf(i % 4 ? &facts : &valid, "grand(p%d,p%d).\n", (i - 1) / 2, 2 * i + k);
         }
+    /* the test split only says what is true: a name that nobody knows does no harm */
+    static const char test[] = "grand(p0,p3).\ngrand(p0,stranger).\n";
     if (lw_file_write("kb/rules.txt", rules, strlen(rules)) < 0 ||
+        lw_file_write("kb/test.txt", test, strlen(test)) < 0 ||
         lw_file_write("kb/train.txt", lw_str_c(&facts), facts.len) < 0)
         return -1;
     return lw_file_write("kb/valid.txt", lw_str_c(&valid), valid.len);
+}
+
+static void test_positives(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_kb_free) lw_kb *kb = NULL;
+    LW_CLEANUP(lw_problems_clear) lw_problems problems = {0};
+    LW_CLEANUP(lw_positives_clear) lw_positives known = {0};
+    lw_queries none = {0};
+    assert_int_equal(lw_kb_open(&(lw_kb_options){.dir = "kb"}, &problems, &kb), 0);
+    assert_int_equal(lw_positives_open(kb, &known), 0);
+    assert_true(known.set[LW_QUERIES_TRAIN]->n > 0 && known.set[LW_QUERIES_VALID]->n > 0);
+    assert_int_equal(known.set[LW_QUERIES_TEST]->n, 1);
+    assert_int_equal(known.set[LW_QUERIES_TEST]->unknown, 1);
+    lw_query_options o = {.split = "nobody"};
+    assert_int_equal(lw_queries_open(kb, &o, &problems, &none), LW_EIO);
+    o.optional = true;
+    assert_int_equal(lw_queries_open(kb, &o, &problems, &none), 0);
+    assert_int_equal(none.n, 0);
 }
 
 static void test_learns(void **state)
@@ -158,9 +181,10 @@ static void test_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_learns),      cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_resume),      cmocka_unit_test(test_how_long),
-        cmocka_unit_test(test_bad_options), cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_positives),  cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_how_long),   cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests_name("prove_train", tests, make_family, lab_leave);
 }
