@@ -95,8 +95,7 @@ lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_enc
     return lw_conv2d(b, "head", h, 3, (lw_conv_opts){.kernel = 1});
 }
 
-/* ---- masked reconstruction
- * --------------------------------------------------------------------------------- */
+/* ---- masked reconstruction ------------------------------------------------------------------- */
 
 lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, float p)
 {

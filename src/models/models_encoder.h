@@ -39,8 +39,7 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
 /* Declares the parameters in a fresh store (decoder as the config says) and fixes it. */
 int lw_encoder_declare(const lw_encoder_config *c, lw_store *s);
 
-/* ---- the registry
- * ------------------------------------------------------------------------------------- */
+/* ---- the registry ---------------------------------------------------------------------------- */
 
 typedef enum lw_encoder_kind {
     LW_ENCODER_NONE,     /* pixels only: no maps */

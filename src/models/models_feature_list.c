@@ -49,9 +49,7 @@ typedef struct parser {
     bool lenient; /* a set is being expanded: keys without room are skipped */
 } parser;
 
-/* ---- one key
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- one key --------------------------------------------------------------------------------- */
 
 static int32_t slots_of(const key_row *r, int32_t size)
 {
@@ -115,8 +113,7 @@ static int add_key(parser *p, const key_row *r, int32_t map)
     return 0;
 }
 
-/* ---- names and sets
- * ------------------------------------------------------------------------------------------ */
+/* ---- names and sets -------------------------------------------------------------------------- */
 
 static const key_row *find_row(const key_row *rows, size_t n, const char *word)
 {

@@ -48,8 +48,7 @@ int lw_kge_check(lw_kge_config *c)
     return 0;
 }
 
-/* ---- tables
- * -------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 lw_val lw_kge_entities(lw_builder *b, const lw_kge_config *c)
 {
@@ -64,8 +63,7 @@ lw_val lw_kge_relations(lw_builder *b, const lw_kge_config *c)
                     (lw_init){LW_INIT_UNIFORM, c->range});
 }
 
-/* ---- complex numbers: real parts, then imaginary parts
- * -------------------------------------------------------------------------------- */
+/* ---- complex numbers: real parts, then imaginary parts --------------------------------------- */
 
 typedef struct pair {
     lw_val re, im;
@@ -99,8 +97,7 @@ static lw_val root(lw_graph *g, lw_val x)
     return lw_ew1(g, LW_EW_sqrt, lw_add_f32(g, x, TINY));
 }
 
-/* ---- scores
- * -------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 lw_val lw_kge_query(lw_graph *g, const lw_kge_config *c, lw_val entity, lw_val relation,
                     lw_val side)

@@ -75,8 +75,7 @@ typedef struct lw_policy_in {
 /* What `scale` holds for a state of n real atoms (1 for compositions that do not scale). */
 float lw_policy_scale(const lw_policy_config *c, int32_t n);
 
-/* ---- for training: every parameter gets its gradient ------------------------------------------
- */
+/* ---- for training: every parameter gets its gradient ----------------------------------------- */
 
 /* f32[R,1,H]. Dropout is live when b->training and c->dropout > 0 (needs b->rows i64[R]). */
 lw_val lw_policy_body(lw_builder *b, const lw_policy_config *c, lw_policy_in in);
@@ -87,8 +86,7 @@ lw_val lw_policy_value(lw_builder *b, const lw_policy_config *c, lw_val body);
 /* logit = this times <head(current), head(successor)>. */
 float lw_policy_logit_scale(const lw_policy_config *c);
 
-/* ---- for inference: what depends on parameters only is computed when a plan is prepared --------
- */
+/* ---- for inference: what depends on parameters only is computed when a plan is prepared ------ */
 
 /*
  * As lw_policy_body up to rounding. With TransE or sum over mean or sum the first Linear is applied
@@ -111,8 +109,7 @@ lw_val lw_policy_key(lw_builder *b, const lw_policy_config *c, lw_policy_in in);
 lw_val lw_policy_query(lw_builder *b, const lw_policy_config *c, lw_val key);
 int32_t lw_policy_key_width(const lw_policy_config *c);
 
-/* ---- stores and files ---------------------------------------------------------------------------
- */
+/* ---- stores and files ------------------------------------------------------------------------ */
 
 /* Declares every parameter in a fresh store (builds and drops a graph) and fixes it. */
 int lw_policy_declare(const lw_policy_config *c, lw_store *s);

@@ -165,8 +165,7 @@ lw_val lw_policy_compose_atom(const states *m, const policy_atoms *x)
     }
 }
 
-/* ---- from atoms to states -----------------------------------------------------------------------
- */
+/* ---- from atoms to states -------------------------------------------------------------------- */
 
 /* A learned query attends to the atoms (one head), then a Linear. */
 static lw_val transformer_state(const states *m, lw_val atoms)

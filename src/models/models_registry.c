@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what kind of file is it?
- * ------------------------------------------------------------------------------ */
+/* ---- what kind of file is it? ---------------------------------------------------------------- */
 
 /* Blocks per stage of a CIFAR ResNet in f, or 0: 16 channels in the first stage, linear head of 64.
  */
@@ -34,8 +33,7 @@ static bool is_resnet18(const lw_st_file *f)
            lw_st_find_model(f, "layer2.0.downsample.0.weight");
 }
 
-/* ---- declaring and loading
- * ---------------------------------------------------------------------------------- */
+/* ---- declaring and loading ------------------------------------------------------------------- */
 
 void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_encoder_maps *out)
 {
@@ -137,9 +135,7 @@ static int open_own(lw_encoder *e, const char *dir)
     return lw_store_load(e->store, LW_SLAB_PARAM, lw_str_c(&path), NULL);
 }
 
-/* ---- the spec
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- the spec -------------------------------------------------------------------------------- */
 
 typedef int open_file_fn(lw_encoder *e, const lw_st_file *f);
 

@@ -18,8 +18,7 @@ lw_val lw_imagenet_normalise(lw_graph *g, lw_val x)
     return lw_add(g, lw_mul(g, x, lw_const(g, three, scale)), lw_const(g, three, shift));
 }
 
-/* ---- convolution and BatchNorm
- * -------------------------------------------------------------------------- */
+/* ---- convolution and BatchNorm --------------------------------------------------------------- */
 
 typedef struct bn {
     lw_val scale, shift; /* [O]: y = x scale + shift */

@@ -14,8 +14,7 @@ typedef struct unet {
     int n_stack;
 } unet;
 
-/* ---- small pieces
- * ---------------------------------------------------------------------------------------- */
+/* ---- small pieces ---------------------------------------------------------------------------- */
 
 /* A linear layer whose parameters start at zero, or at PyTorch's default. */
 static lw_val linear_init(lw_builder *b, const char *name, lw_val x, int out, bool zero)
@@ -41,8 +40,7 @@ static lw_norm_opts norm_opts(const unet *u, lw_act act)
     return (lw_norm_opts){.groups = u->c->norm_groups, .eps = u->c->norm_eps, .act = act};
 }
 
-/* ---- embedding
- * ------------------------------------------------------------------------------------------- */
+/* ---- embedding ------------------------------------------------------------------------------- */
 
 /* Frequencies exp(-ln(1e4) k / (half - freq_shift)). */
 static lw_val frequencies(unet *u, int32_t half)
@@ -92,9 +90,7 @@ static void embed(unet *u, const lw_unet_in *in)
     u->temb = lw_silu(u->g, e);
 }
 
-/* ---- blocks
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* Columns [from, to) of the projected embedding, one row per sample. */
 static lw_val rows_of(unet *u, lw_val e, int32_t from, int32_t to)
@@ -177,8 +173,7 @@ static lw_val upsample(unet *u, lw_val x, int32_t out)
     return x;
 }
 
-/* ---- the way down, the middle, the way up
- * ------------------------------------------------------------------ */
+/* ---- the way down, the middle, the way up ---------------------------------------------------- */
 
 static lw_val go_down(unet *u, lw_val h)
 {

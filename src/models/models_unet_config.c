@@ -68,9 +68,7 @@ int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, cons
     return 0;
 }
 
-/* ---- checks
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static int in_range(const char *what, int64_t v, int64_t lo, int64_t hi)
 {

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- writing
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Channels per head where it is one number for every level with attention; else 0. */
 static int32_t common_head_dim(const lw_unet_config *c)

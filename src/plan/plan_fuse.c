@@ -14,8 +14,7 @@
 
 #include <string.h>
 
-/* ---- epilogues
- * ----------------------------------------------------------------------------------- */
+/* ---- epilogues ------------------------------------------------------------------------------- */
 
 /* Which input of a product holds the residual, and where its fused activation is; NULL: not a
  * product. */
@@ -150,8 +149,7 @@ static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, const bool *pa
     return true;
 }
 
-/* ---- elementwise chains
- * ---------------------------------------------------------------------------- */
+/* ---- elementwise chains ---------------------------------------------------------------------- */
 
 typedef struct chain {
     lw_attr_ew a;

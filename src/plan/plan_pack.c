@@ -69,8 +69,7 @@ int lw_pass_pack(lw_graph **g, lw_device *dev)
     return lw_rewrite_graph(g, dev, pack_node, params_only);
 }
 
-/* ---- outputs
- * -------------------------------------------------------------------------------------- */
+/* ---- outputs --------------------------------------------------------------------------------- */
 
 static const lw_node *root_node(const lw_graph *g, lw_val v)
 {
@@ -122,8 +121,7 @@ int lw_pass_outputs(lw_graph **g, lw_device *dev)
     return lw_graph_error(*g);
 }
 
-/* ---- verify
- * ----------------------------------------------------------------------------------------- */
+/* ---- verify ---------------------------------------------------------------------------------- */
 
 int lw_pass_verify(const lw_graph *g)
 {

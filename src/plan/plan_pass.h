@@ -6,8 +6,7 @@
 
 #include "plan/plan.h"
 
-/* ---- rewriting ---------------------------------------------------------------------------------
- */
+/* ---- rewriting ------------------------------------------------------------------------------- */
 
 /* One rewrite: `from` is read in order, `to` grows; map[old value id] = new value. */
 typedef struct lw_rewrite {
@@ -35,8 +34,7 @@ int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in,
 /* The new value that stands for old value v (invalid stays invalid). */
 lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 
-/* ---- the passes, in order
- * ------------------------------------------------------------------------ */
+/* ---- the passes, in order -------------------------------------------------------------------- */
 
 int lw_pass_verify(const lw_graph *g);
 int lw_pass_simplify(lw_graph **g, lw_device *dev);
@@ -55,8 +53,7 @@ int lw_pass_outputs(lw_graph **g, lw_device *dev);
 /* Values that are cheap to make are made again in the backward pass instead of stored. */
 int lw_pass_recompute(lw_graph **g, lw_device *dev);
 
-/* ---- the plan
- * --------------------------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------------------- */
 
 typedef enum lw_place {
     LW_PLACE_NONE,

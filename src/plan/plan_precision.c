@@ -42,8 +42,7 @@ typedef struct precision {
     bool marked;
 } precision;
 
-/* ---- which products ---------------------------------------------------------------------------
- */
+/* ---- which products -------------------------------------------------------------------------- */
 
 /* The largest parameter behind v (the first of them by name where several are), which keeps its
  * name when a BatchNorm is folded into it and programs are fused. False: inputs have a part in v,
@@ -141,8 +140,7 @@ static bool is_activation(const lw_node *n, int i)
     return i == 0 || (i == 1 && weight_gradient(n));
 }
 
-/* ---- who reads what ---------------------------------------------------------------------------
- */
+/* ---- who reads what -------------------------------------------------------------------------- */
 
 static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
 {
@@ -183,8 +181,7 @@ static void mark_values(precision *p, const lw_rewrite *r)
     }
 }
 
-/* ---- rewriting --------------------------------------------------------------------------------
- */
+/* ---- rewriting ------------------------------------------------------------------------------- */
 
 static lw_val quant_pair(precision *p, lw_graph *to, int32_t edge)
 {
@@ -368,8 +365,7 @@ int lw_pass_precision(lw_graph **g, lw_device *dev, lw_num num, const lw_calibra
     return rc;
 }
 
-/* ---- calibration ------------------------------------------------------------------------------
- */
+/* ---- calibration ----------------------------------------------------------------------------- */
 
 int lw_calibration_outputs(lw_graph *g)
 {

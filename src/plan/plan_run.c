@@ -139,8 +139,7 @@ lw_type lw_exec_type(const lw_exec *e, const char *name)
     return port ? port->type : (lw_type){0};
 }
 
-/* ---- replay
- * ------------------------------------------------------------------------------------------ */
+/* ---- replay ---------------------------------------------------------------------------------- */
 
 typedef struct phase_run {
     lw_task_fn *fn;
@@ -244,8 +243,7 @@ void lw_exec_run_alone(lw_exec *e, const lw_tick *tick)
     e->alone = false;
 }
 
-/* ---- profile
- * ------------------------------------------------------------------------------------------ */
+/* ---- profile --------------------------------------------------------------------------------- */
 
 void lw_exec_profile(lw_exec *e, bool on)
 {

@@ -36,8 +36,7 @@ static int32_t classes_of(const drift_run *r)
     return r->g.net.classes;
 }
 
-/* ---- the step's graph
- * ------------------------------------------------------------------------------------- */
+/* ---- the step's graph ------------------------------------------------------------------------ */
 
 static lw_val input_reals(lw_graph *g, const char *what, const lw_feature_key *k, int32_t rows)
 {
@@ -105,8 +104,7 @@ static int build_step(const drift_run *r, lw_graph *g)
     return lw_grad_params(g, loss, LW_NOVAL);
 }
 
-/* ---- callbacks of the training loop
- * ----------------------------------------------------------------------- */
+/* ---- callbacks of the training loop ---------------------------------------------------------- */
 
 static int fetch(drift_run *r, const char *what, int64_t step, const int64_t *rows, int64_t n)
 {
@@ -186,9 +184,7 @@ static int evaluate(void *self, int64_t step, json_t *row)
     return 0;
 }
 
-/* ---- set-up
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 /* Groups default to the classes the batch has room for; without labels there is one group. */
 static int choose_groups(drift_run *r)

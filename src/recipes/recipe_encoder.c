@@ -88,8 +88,7 @@ static int feed(void *self, int64_t step, int32_t micro)
     return r->c->objective == LW_OBJECTIVE_MAE ? 0 : lw_exec_bind(r->exec, "labels", b->labels);
 }
 
-/* ---- held-out accuracy of a classifier
- * ------------------------------------------------------------------- */
+/* ---- held-out accuracy of a classifier ------------------------------------------------------- */
 
 static int build_test(encoder_run *r)
 {
@@ -130,8 +129,7 @@ static int evaluate(void *self, int64_t step, json_t *row)
     return 0;
 }
 
-/* ---- set-up
- * ---------------------------------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static int init(encoder_run *r)
 {

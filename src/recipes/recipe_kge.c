@@ -18,8 +18,7 @@ uint64_t lw_kge_names(const lw_kb *kb)
     return h ? h : 1;
 }
 
-/* ---- plans
- * -------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 static lw_val input_i32(lw_graph *g, const char *name, int32_t n)
 {
@@ -82,8 +81,7 @@ int lw_kge_open_all(lw_kge *k)
     return compile(k, g, lw_kge_score_all(g, &k->config, q, table), &k->all_plan, &k->all);
 }
 
-/* ---- opening
- * -------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 int lw_kge_over(const lw_kge_config *c, lw_store *store, lw_slab slab, lw_device *dev, lw_kge **out)
 {
@@ -139,8 +137,7 @@ const lw_kge_config *lw_kge_get_config(const lw_kge *k)
     return &k->config;
 }
 
-/* ---- scores
- * -------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 static int score_rows(lw_kge *k, const lw_atom *a, int64_t n, float *out)
 {

@@ -16,8 +16,7 @@
 #include "recipes/recipe_prove_eval.h"
 #include "recipes/recipe_trainer.h"
 
-/* ---- training
- * -------------------------------------------------------------------------------- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 typedef enum lw_kge_loss {
     LW_KGE_AUTO,     /* nssa for distances, cross-entropy for products */
@@ -60,8 +59,7 @@ typedef struct lw_kge_step {
 } lw_kge_step;
 int lw_kge_build_step(lw_builder *b, const lw_kge_config *c, const lw_kge_step *s);
 
-/* ---- scores
- * -------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 typedef struct lw_kge lw_kge;
 
@@ -84,8 +82,7 @@ double lw_kge_log(double score);
  * long as they are used. */
 int lw_kge_plausibility(lw_kge *k, lw_prove_kge *out);
 
-/* ---- ranks
- * -------------------------------------------------------------------------------- */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 typedef struct lw_kge_ranks {
     int64_t candidates; /* scored, true ones included */

@@ -29,8 +29,7 @@ static int feed(void *self, int64_t step, int32_t micro)
     return lw_kge_feed_fill(&r->feed, step * r->c->train.grad_accum_steps + micro, &in);
 }
 
-/* ---- ranks of held-out queries
- * -------------------------------------------------------------------------------- */
+/* ---- ranks of held-out queries --------------------------------------------------------------- */
 
 static int open_judge(kge_run *r)
 {
@@ -60,8 +59,7 @@ static int evaluate(void *self, int64_t step, json_t *row)
     return 0;
 }
 
-/* ---- set-up
- * -------------------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 /* What depends on the model or on the facts. */
 static int resolve(lw_kge_train_config *c, const lw_kge_config *net)

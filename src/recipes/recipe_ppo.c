@@ -68,8 +68,7 @@ static int advance(void *self, int64_t step, lw_train_step *out)
     return keep_state(r);
 }
 
-/* ---- --minutes
- * ------------------------------------------------------------------------------------------ */
+/* ---- --minutes ------------------------------------------------------------------------------- */
 
 static const lw_slab trained[] = {LW_SLAB_PARAM, LW_SLAB_EMA, LW_SLAB_M, LW_SLAB_V};
 
@@ -110,9 +109,7 @@ static int measure(void *self, double *seconds)
     return rc;
 }
 
-/* ---- logs
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- logs ------------------------------------------------------------------------------------ */
 
 static double share(int64_t part, int64_t all)
 {
@@ -153,8 +150,7 @@ static const lw_train_curve curves[] = {
     {"value_loss", "value loss", true, false},
     {.column = NULL}};
 
-/* ---- the job
- * -------------------------------------------------------------------------------------------- */
+/* ---- the job --------------------------------------------------------------------------------- */
 
 static int read_state(lw_ppo_run *r, const json_t *state)
 {

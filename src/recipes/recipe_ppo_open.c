@@ -80,8 +80,7 @@ static int check(const lw_ppo_config *c)
     return 0;
 }
 
-/* ---- queries
- * -------------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 static bool depth_wanted(const lw_ppo_config *c, int32_t depth)
 {
@@ -129,8 +128,7 @@ static int open_data(lw_ppo_run *r)
     return lw_corruptor_new(r->kb, &o, r->known.set, LW_QUERIES_SPLITS, &r->corruptor);
 }
 
-/* ---- network
- * -------------------------------------------------------------------------------------------- */
+/* ---- network --------------------------------------------------------------------------------- */
 
 /* Multiplies rows [from, to) of a parameter, in weights and average. */
 static void scale_rows(lw_store *s, const char *name, int64_t from, int64_t to, float by)

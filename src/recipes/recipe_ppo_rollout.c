@@ -68,8 +68,7 @@ void lw_ppo_advantages(lw_ppo_choice *choice, int32_t n, double last, double gam
     }
 }
 
-/* ---- set-up
- * --------------------------------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static int open_players(lw_ppo_rollout *r)
 {
@@ -132,8 +131,7 @@ void lw_ppo_rollout_close(lw_ppo_rollout *r)
     lw_ppo_states_clear(&r->states);
 }
 
-/* ---- one round
- * ------------------------------------------------------------------------------------------ */
+/* ---- one round ------------------------------------------------------------------------------- */
 
 /* True and corrupted queries take turns, heads and tails among the corrupted; every second player
  * begins with a corrupted one. */

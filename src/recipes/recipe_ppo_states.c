@@ -30,8 +30,7 @@ void lw_ppo_states_empty(lw_ppo_states *s)
         memset(s->slot, 0xff, s->n_slots * sizeof *s->slot);
 }
 
-/* ---- finding
- * -------------------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static void place(lw_ppo_states *s, int32_t state)
 {
@@ -112,8 +111,7 @@ void lw_ppo_states_row(const lw_ppo_states *s, int32_t state, int32_t *predicate
     }
 }
 
-/* ---- the network
- * ---------------------------------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 static int compile(const lw_graph *g, lw_device *dev, const lw_compile_opts *o, lw_plan **plan,
                    lw_exec **exec)

@@ -38,8 +38,7 @@ typedef struct batch {
     double loss, policy, value, entropy, divergence, clipped; /* means over the minibatch */
 } batch;
 
-/* ---- set-up
- * --------------------------------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------------------- */
 
 static int open_plan(lw_ppo_update *u, int i)
 {
@@ -116,8 +115,7 @@ size_t lw_ppo_update_bytes(const lw_ppo_update *u)
     return sum;
 }
 
-/* ---- a minibatch
- * ---------------------------------------------------------------------------------------- */
+/* ---- a minibatch ----------------------------------------------------------------------------- */
 
 static const lw_ppo_choice *choice_at(const batch *b, int64_t i)
 {
@@ -239,8 +237,7 @@ static int adam(batch *b, double *norm)
     return 0;
 }
 
-/* ---- an iteration
- * --------------------------------------------------------------------------------------- */
+/* ---- an iteration ---------------------------------------------------------------------------- */
 
 typedef struct totals {
     double loss, policy, value, entropy, clipped, norm, divergence;

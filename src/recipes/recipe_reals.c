@@ -45,8 +45,7 @@ static int build(lw_reals *r, const lw_encoder *e)
     return lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec);
 }
 
-/* ---- encoding a batch of rows
- * --------------------------------------------------------------------------- */
+/* ---- encoding a batch of rows ---------------------------------------------------------------- */
 
 static void load_task(void *arg, int64_t i, int worker)
 {
@@ -140,8 +139,7 @@ size_t lw_reals_bytes(const lw_reals *r)
     return r->kept_bytes;
 }
 
-/* ---- fetching
- * ---------------------------------------------------------------------------------------------- */
+/* ---- fetching -------------------------------------------------------------------------------- */
 
 static void copy_task(void *arg, int64_t i, int worker)
 {

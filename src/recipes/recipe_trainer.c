@@ -21,8 +21,7 @@ typedef struct loop {
     int64_t logged_step, first_step, done;
 } loop;
 
-/* ---- one step
- * --------------------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
 static int forward_backward(loop *l, int64_t step)
 {
@@ -93,8 +92,7 @@ static int one_step(loop *l, int64_t step)
     return update(l, step);
 }
 
-/* ---- logs
- * ---------------------------------------------------------------------------------------------- */
+/* ---- logs ------------------------------------------------------------------------------------ */
 
 static int log_row(loop *l, int64_t step, bool evaluate)
 {
@@ -203,8 +201,7 @@ static int run_steps(loop *l)
     return 0;
 }
 
-/* ---- before and after
- * ---------------------------------------------------------------------------------- */
+/* ---- before and after ------------------------------------------------------------------------ */
 
 int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g, lw_plan **plan,
                      lw_exec **exec)

@@ -56,8 +56,7 @@ bool lw_store_dir_whole(const char *dir)
     return true;
 }
 
-/* ---- the steps of a run
- * -------------------------------------------------------------------------------- */
+/* ---- the steps of a run ---------------------------------------------------------------------- */
 
 typedef struct step_list {
     int64_t *step; /* ascending */
@@ -166,8 +165,7 @@ int lw_checkpoint_prune(const char *run, int keep)
     return 0;
 }
 
-/* ---- SOURCE -> model folder
- * ------------------------------------------------------------------------------ */
+/* ---- SOURCE -> model folder ------------------------------------------------------------------ */
 
 int lw_model_folder_find(const char *source, bool ema, lw_str *dir)
 {

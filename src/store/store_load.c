@@ -161,8 +161,7 @@ static int match_all(matching *m)
     return 0;
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* tmp[O,C,h,w] <- the centre of src[O,C,H,W]. */
 static void crop_centre(const store_disk *d, const lw_st_tensor *t, const float *src, float *tmp)

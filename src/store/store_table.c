@@ -7,8 +7,7 @@
 
 enum { ALIGN_FLOATS = 16 }; /* 64 bytes */
 
-/* ---- what builders and execs call
- * ------------------------------------------------------------------ */
+/* ---- what builders and execs call ------------------------------------------------------------ */
 
 static int type_mismatch(const lw_store_entry *e, lw_type type)
 {
@@ -61,8 +60,7 @@ static uint64_t version(void *self, lw_slab slab)
     return lw_store_version(self, slab);
 }
 
-/* ---- life
- * ---------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 int lw_store_new(bool frozen, lw_store **out)
 {
@@ -121,8 +119,7 @@ int lw_store_fix(lw_store *s)
     return 0;
 }
 
-/* ---- looking
- * ------------------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 bool lw_store_is_fixed(const lw_store *s)
 {

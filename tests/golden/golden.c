@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-/* ---- the formula
- * ------------------------------------------------------------------------------------------- */
+/* ---- the formula ----------------------------------------------------------------------------- */
 
 static uint64_t fnv1a(const char *name)
 {
@@ -62,9 +61,7 @@ void golden_parameter(const char *name, int rank, const int64_t *shape, float *d
     golden_fill(name, offset, scale, n, dst);
 }
 
-/* ---- layouts
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 void golden_to_nhwc(const float *src, int64_t n, int64_t c, int64_t hw, float *dst)
 {
@@ -82,9 +79,7 @@ void golden_to_nchw(const float *src, int64_t n, int64_t c, int64_t hw, float *d
                 dst[(b * c + k) * hw + i] = src[(b * hw + i) * c + k];
 }
 
-/* ---- entries
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 int golden_parts(const lw_store_entry *e)
 {
@@ -142,9 +137,7 @@ void golden_fill_store(lw_store *s)
     lw_store_start_ema(s);
 }
 
-/* ---- files
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 lw_st_file *golden_open(const char *name)
 {
@@ -189,9 +182,7 @@ double *golden_get(const lw_st_file *f, const char *name, int64_t *n)
     return x;
 }
 
-/* ---- comparing
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 double golden_relative(const float *have, const double *want, int64_t n, double floor)
 {
@@ -226,9 +217,7 @@ void golden_check(const char *what, double err, double tol)
         fail_msg("%s: error %.3g, allowed %.3g", what, err, tol);
 }
 
-/* ---- running
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 lw_device *golden_device(lw_isa isa, int threads)
 {

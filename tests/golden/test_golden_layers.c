@@ -24,8 +24,7 @@ struct layer_case {
     as out; /* IMAGE: y is [B,C,H,W] in the file */
 };
 
-/* ---- builders
- * ---------------------------------------------------------------------------------------------- */
+/* ---- builders -------------------------------------------------------------------------------- */
 
 static lw_val b_conv3(lw_graph *g, const lw_val *v, int s)
 {
@@ -119,9 +118,7 @@ static lw_val b_stat(lw_graph *g, const lw_val *v, int which)
     return out[which];
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define X                \
     {                    \
@@ -208,8 +205,7 @@ static const layer_case cases[] = {
     {"key.std_4", b_stat, LW_STAT_STD4, {X}, AS_IS},
 };
 
-/* ---- running a case
- * ---------------------------------------------------------------------------------------------- */
+/* ---- running a case -------------------------------------------------------------------------- */
 
 static const lw_st_tensor *stored(const lw_st_file *f, const layer_case *c, const char *prefix,
                                   const char *name)

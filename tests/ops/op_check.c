@@ -48,8 +48,7 @@ static void mark_seen(const lw_graph *g)
         seen[lw_graph_node(g, i)->op] = true;
 }
 
-/* ---- running
- * ---------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct runner {
     lw_device *dev;

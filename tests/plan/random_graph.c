@@ -4,8 +4,7 @@
 
 #include <stdio.h>
 
-/* ---- outputs and gradients
- * ------------------------------------------------------------------------- */
+/* ---- outputs and gradients ------------------------------------------------------------------- */
 
 static lw_val cotangent(random_graph *r, lw_val y)
 {

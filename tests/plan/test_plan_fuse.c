@@ -9,8 +9,7 @@
 
 #include "plan/plan_util.h"
 
-/* ---- fuse: epilogues
- * ------------------------------------------------------------------------------------ */
+/* ---- fuse: epilogues ------------------------------------------------------------------------- */
 
 static void test_epilogue_linear(void **state)
 {
@@ -164,8 +163,7 @@ static void test_shared_reshape_is_not_absorbed(void **state)
     lab_same_numbers(l);
 }
 
-/* ---- upconv
- * ------------------------------------------------------------------------------------------ */
+/* ---- upconv ---------------------------------------------------------------------------------- */
 
 static void test_upsample_and_convolution(void **state)
 {
@@ -225,8 +223,7 @@ static void test_no_epilogue_on_transposed(void **state)
     lab_same_numbers(l);
 }
 
-/* ---- fuse: chains
- * ------------------------------------------------------------------------------------------ */
+/* ---- fuse: chains ---------------------------------------------------------------------------- */
 
 static void test_chain_becomes_one_program(void **state)
 {

@@ -34,8 +34,7 @@ static void settle(plan_lab *l)
     lw_store_init(l->store, 3);
 }
 
-/* ---- calibration by hand: minimum and maximum of every edge -------------------------------------
- */
+/* ---- calibration by hand: minimum and maximum of every edge ---------------------------------- */
 
 enum { MAX_EDGES = 64 };
 typedef struct ranges {
@@ -82,8 +81,7 @@ static void calibrate(ranges *r)
     lab_close(&l);
 }
 
-/* ---- dumps and structure ------------------------------------------------------------------------
- */
+/* ---- dumps and structure --------------------------------------------------------------------- */
 
 /* A residual block and its gradients. */
 static void build_block(plan_lab *l, bool train)
@@ -193,8 +191,7 @@ static void test_memory(void **state)
     assert_true(bytes[LW_NUM_BF16] < bytes[LW_NUM_F32]);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 enum { ROW = 8 * 8 * 3 };
 
@@ -338,8 +335,7 @@ static void test_upsampled(void **state)
         }
 }
 
-/* ---- errors -------------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void test_errors(void **state)
 {

@@ -39,8 +39,7 @@ static void result_clear(result *r)
     r->n = 0;
 }
 
-/* ---- running one plan
- * -------------------------------------------------------------------------------- */
+/* ---- running one plan ------------------------------------------------------------------------ */
 
 typedef struct totals {
     int graphs, nodes, steps, in_place, placed, shared, prepared, recomputed, failed;
@@ -112,8 +111,7 @@ static int run_plan(const lw_graph *g, lw_device *d, int opt, bool recompute, ui
     return 0;
 }
 
-/* ---- comparing
- * ------------------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* Largest difference relative to the tensor's size; NaN counts as infinite. */
 static double distance(const result *a, const result *b, int *at)

@@ -11,8 +11,7 @@
 
 #include "plan/plan_util.h"
 
-/* ---- simplify
- * ---------------------------------------------------------------------------------------- */
+/* ---- simplify -------------------------------------------------------------------------------- */
 
 static void test_identities(void **state)
 {
@@ -104,8 +103,7 @@ static void test_dead_nodes_go(void **state)
     assert_int_equal(lab_count(g, LW_OP_INPUT), 2);
 }
 
-/* ---- what rewriting must not lose
- * ---------------------------------------------------------------------------- */
+/* ---- what rewriting must not lose ------------------------------------------------------------ */
 
 /* A gradient goes into the slab even where no step reads the parameter itself. */
 static void test_gradient_of_unread_parameter(void **state)

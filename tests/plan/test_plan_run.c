@@ -10,8 +10,7 @@
 
 #include "plan/plan_util.h"
 
-/* ---- prepare
- * ------------------------------------------------------------------------------------------- */
+/* ---- prepare --------------------------------------------------------------------------------- */
 
 /* Without t the time embedding depends on parameters only: it, and every projection of it, is
  * prepared. */
@@ -237,8 +236,7 @@ static void test_neighbours_run_side_by_side(void **state)
     lab_close(&l);
 }
 
-/* ---- replay
- * ---------------------------------------------------------------------------------------------- */
+/* ---- replay ---------------------------------------------------------------------------------- */
 
 static void test_replay_does_not_allocate(void **state)
 {
@@ -312,9 +310,7 @@ static void test_ports(void **state)
     lab_close(&l);
 }
 
-/* ---- errors
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void test_first_error_with_its_scope(void **state)
 {

@@ -8,8 +8,7 @@
 
 #include "base/base.h"
 
-/* ---- the network ------------------------------------------------------------------------------
- */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 static const float *parameter(const lw_store *s, const char *fmt, int k)
 {
@@ -103,8 +102,7 @@ int ref_network(const lw_policy_config *c, const lw_store *s, const lw_atom *sta
     return 0;
 }
 
-/* ---- a proof ----------------------------------------------------------------------------------
- */
+/* ---- a proof --------------------------------------------------------------------------------- */
 
 /* logit[states]: all of them computed, those behind n unused. */
 static int logits(const ref_world *w, const lw_policy_config *c, const lw_store *s,
@@ -185,8 +183,7 @@ double ref_rank(const double *score, int32_t n)
     return rank;
 }
 
-/* ---- the engine's environment -----------------------------------------------------------------
- */
+/* ---- the engine's environment ---------------------------------------------------------------- */
 
 static void engine_begin(void *self, lw_atom query)
 {

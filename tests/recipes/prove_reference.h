@@ -41,8 +41,7 @@ int ref_network(const lw_policy_config *c, const lw_store *s, const lw_atom *sta
 /* 1 + higher + ties / 2 of score[0] among score[1 .. n). */
 double ref_rank(const double *score, int32_t n);
 
-/* ---- the engine's environment as a world ------------------------------------------------------
- */
+/* ---- the engine's environment as a world ----------------------------------------------------- */
 
 typedef struct ref_engine {
     lw_env_options o;

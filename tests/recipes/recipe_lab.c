@@ -32,8 +32,7 @@ int lab_leave(void **state)
     return chdir(home) == 0 ? lw_remove_tree(lab_dir) : -1;
 }
 
-/* ---- processes
- * -------------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static void to_file(const char *path, int fd)
 {
@@ -116,8 +115,7 @@ bool lab_one_line(void)
     return lines == 1;
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void same_file(const char *run_a, const char *run_b, const char *name)
 {

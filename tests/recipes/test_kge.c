@@ -8,8 +8,7 @@
 #include "backend/cpu/cpu.h"
 #include "recipes/recipe_kge_feed.h"
 
-/* ---- a ring: next(x, y), back(y, x), across(x, z)
- * -------------------------------------------------------------------------------- */
+/* ---- a ring: next(x, y), back(y, x), across(x, z) -------------------------------------------- */
 
 enum { RING = 12 };
 
@@ -59,8 +58,7 @@ static lw_kge_train_config config_of(const lw_kb *kb, int32_t model, const char 
                                  .kb = kb};
 }
 
-/* ---- what is learned
- * -------------------------------------------------------------------------------- */
+/* ---- what is learned ------------------------------------------------------------------------- */
 
 /* Over heads and tails; also checks that drawn lists of all there is say the same. */
 static double mrr_of(const char *run, const lw_kb *kb, const lw_atom *queries, int64_t n)
@@ -147,8 +145,7 @@ static void test_inverse_relations(void **state)
     lw_kb_free(&other);
 }
 
-/* ---- one step by plain loops: DistMult
- * -------------------------------------------------------------------------------- */
+/* ---- one step by plain loops: DistMult ------------------------------------------------------- */
 
 enum { BATCH = 5, DIM = 3, CANDIDATES = 7, ENTITIES = 6, RELATIONS = 2 };
 
@@ -296,8 +293,7 @@ static void test_step(void **state)
                                      .regularization = all ? 0.3f : 0.0f});
 }
 
-/* ---- what a step is fed
- * -------------------------------------------------------------------------------- */
+/* ---- what a step is fed ---------------------------------------------------------------------- */
 
 enum { FED = 7, DRAWN = 9 };
 
@@ -362,8 +358,7 @@ static void test_feed(void **state)
     lw_kb_free(&kb);
 }
 
-/* ---- scores
- * -------------------------------------------------------------------------------- */
+/* ---- scores ---------------------------------------------------------------------------------- */
 
 static void test_logs(void **state)
 {

@@ -58,8 +58,7 @@ static void test_advantages(void **state)
     }
 }
 
-/* ---- a small run
- * ------------------------------------------------------------------------------------------ */
+/* ---- a small run ----------------------------------------------------------------------------- */
 
 static void write_text(const char *name, const char *text)
 {

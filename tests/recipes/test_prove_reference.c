@@ -26,8 +26,7 @@ typedef struct task {
 static task work; /* large */
 static nprogram program;
 
-/* ---- walks ------------------------------------------------------------------------------------
- */
+/* ---- walks ----------------------------------------------------------------------------------- */
 
 static double score_of(double log_prob, bool proved)
 {
@@ -85,8 +84,7 @@ static void run_walks(const lw_kb *kb, const lw_env_options *env, const lw_polic
     assert_int_equal(t->left, 0);
 }
 
-/* ---- comparison -------------------------------------------------------------------------------
- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static void expect_ranks(const task *t)
 {
@@ -153,8 +151,7 @@ static void make_policy(const lw_kb *kb, const lw_env_options *env, lw_policy_co
     ok(lw_policy_formula(c, 7, *s));
 }
 
-/* ---- random programs --------------------------------------------------------------------------
- */
+/* ---- random programs ------------------------------------------------------------------------- */
 
 static int ends[2]; /* not proved, proved */
 
@@ -211,8 +208,7 @@ static void ranks_are_those_of_a_tiny_prolog(void **state)
     assert_true(ends[0] > 20 && ends[1] > 20);
 }
 
-/* ---- datasets ---------------------------------------------------------------------------------
- */
+/* ---- datasets -------------------------------------------------------------------------------- */
 
 static void reference_scores(const ref_world *w, const lw_policy_config *c, const lw_store *s,
                              task *t)

@@ -11,8 +11,7 @@
 #include "recipes/recipe_diffusion.h"
 #include "recipes/recipe_sampler.h"
 
-/* ---- moves, with a noise model in closed form
- * ---------------------------------------------------------- */
+/* ---- moves, with a noise model in closed form ------------------------------------------------ */
 
 enum { N = 24 };
 
@@ -130,8 +129,7 @@ static void test_ancestral_moves(void **state)
     lw_st_close(&f);
 }
 
-/* ---- a network
- * --------------------------------------------------------------------------------------------- */
+/* ---- a network ------------------------------------------------------------------------------- */
 
 typedef struct lab {
     lw_unet_config net;

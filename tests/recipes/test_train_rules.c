@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- learning
- * ------------------------------------------------------------------------------------------ */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 static void assert_falls(const char *run, const char *key, size_t n, double to)
 {
@@ -67,8 +66,7 @@ static void test_schedule_travels_with_the_model(void **state)
     assert_non_null(strstr(lab_out, "\"evaluations\": 50"));
 }
 
-/* ---- accumulation
- * ----------------------------------------------------------------------------------------- */
+/* ---- accumulation ---------------------------------------------------------------------------- */
 
 /* Largest difference of the first moments (beta1 0.9: a tenth of the gradient) relative to the
  * tensor's size. */
@@ -116,9 +114,7 @@ static void test_accumulation_is_the_mean(void **state)
                 1e-5);
 }
 
-/* ---- configs
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- configs --------------------------------------------------------------------------------- */
 
 static void test_minutes_are_replayable(void **state)
 {
@@ -158,8 +154,7 @@ static void test_config_of_each_method(void **state)
     }
 }
 
-/* ---- files that are there already
- * --------------------------------------------------------------------------------- */
+/* ---- files that are there already ------------------------------------------------------------ */
 
 static void test_nothing_is_overwritten(void **state)
 {
@@ -262,8 +257,7 @@ static void test_damage_is_named(void **state)
     assert_true(lab_one_line());
 }
 
-/* ---- dry runs and missing words
- * ---------------------------------------------------------------------------------------- */
+/* ---- dry runs and missing words -------------------------------------------------------------- */
 
 static void test_dry_run_touches_nothing(void **state)
 {

@@ -15,8 +15,7 @@
 
 #include "recipes/recipes.h"
 
-/* ---- schedules
- * ---------------------------------------------------------------------------------------- */
+/* ---- schedules ------------------------------------------------------------------------------- */
 
 static void assert_near(double have, double want)
 {
@@ -61,9 +60,7 @@ static void test_learning_rates(void **state)
     assert_near(lw_schedule_lr(&c, 109), 0.2);
 }
 
-/* ---- a job
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- a job ----------------------------------------------------------------------------------- */
 
 enum { K = 5, MAX_STEPS = 8 };
 
@@ -153,8 +150,7 @@ static void toy_close(toy *t)
     lw_remove_tree(t->dir);
 }
 
-/* ---- AdamW and the average, written down again
- * --------------------------------------------------------------- */
+/* ---- AdamW and the average, written down again ----------------------------------------------- */
 
 static void check_updates(toy *t)
 {
@@ -218,8 +214,7 @@ static void test_updates_with_everything(void **state)
     toy_close(&t);
 }
 
-/* ---- numbers that stop being finite
- * ---------------------------------------------------------------------------- */
+/* ---- numbers that stop being finite ---------------------------------------------------------- */
 
 static void assert_last_is(const toy *t, int64_t step)
 {

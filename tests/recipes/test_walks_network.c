@@ -208,8 +208,7 @@ static void new_weights_are_noticed(void **state)
     same_results(&first, &other);
 }
 
-/* ---- the published size ------------------------------------------------------------------------
- */
+/* ---- the published size ---------------------------------------------------------------------- */
 
 static lw_queries family_queries;
 

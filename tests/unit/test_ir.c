@@ -12,9 +12,7 @@
 
 #define F(...) lw_type_of(LW_F32, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), __VA_ARGS__)
 
-/* ---- types
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static void test_types(void **state)
 {
@@ -42,9 +40,7 @@ static void test_types(void **state)
         assert_int_equal(lw_dtype_size((lw_dtype)d), size[d]);
 }
 
-/* ---- graph
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- graph ----------------------------------------------------------------------------------- */
 
 static int open_graph(void **state)
 {
@@ -148,8 +144,7 @@ static void test_invalid_operands_pass_through(void **state)
     assert_int_equal(lw_graph_error(g), 0);
 }
 
-/* ---- broadcasting
- * -------------------------------------------------------------------------------------------- */
+/* ---- broadcasting ---------------------------------------------------------------------------- */
 
 static void test_operand_modes(void **state)
 {
@@ -205,9 +200,7 @@ static void test_what_does_not_broadcast(void **state)
     }
 }
 
-/* ---- shape rules
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- shape rules ----------------------------------------------------------------------------- */
 
 #define X(name, ...) lw_input(g, name, F(__VA_ARGS__))
 #define I(name, n) lw_input(g, name, lw_type_of(LW_I32, 1, n))
@@ -354,9 +347,7 @@ static void test_shapes(void **state)
     assert_int_equal(lw_dropout(g, x, r, 0.0f).id, x.id);
 }
 
-/* ---- costs and text
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- costs and text -------------------------------------------------------------------------- */
 
 static lw_cost cost_of(lw_graph *g, lw_val v)
 {
@@ -399,9 +390,7 @@ static void test_text(void **state)
         "output 'y' = %5\n");
 }
 
-/* ---- builder
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- builder --------------------------------------------------------------------------------- */
 
 typedef struct names {
     char name[8][64];

@@ -26,8 +26,7 @@ static lw_kge_config config(int32_t kind, int32_t norm, bool inverse)
     return c;
 }
 
-/* ---- the formulas, once more
- * -------------------------------------------------------------------------------- */
+/* ---- the formulas, once more ----------------------------------------------------------------- */
 
 static double _Complex number(const float *row, int k)
 {
@@ -56,8 +55,7 @@ static double formula(const lw_kge_config *c, const float *h, const float *r, co
     return lw_kge_is_distance(c) ? (double)c->gamma - sum : creal(product);
 }
 
-/* ---- the same by a plan
- * -------------------------------------------------------------------------------- */
+/* ---- the same by a plan ---------------------------------------------------------------------- */
 
 typedef struct scorer {
     lw_device *dev;
@@ -186,8 +184,7 @@ static void test_scores(void **state)
             }
 }
 
-/* ---- files
- * -------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void test_folder(void **state)
 {

@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-/* ---- the reference
- * ------------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 typedef struct net {
     const lw_policy_config *c;
@@ -190,8 +189,7 @@ static void test_reference(void **state)
     check_against_reference(c, "mean over atoms, unit length");
 }
 
-/* ---- equal bits
- * ------------------------------------------------------------------------------------ */
+/* ---- equal bits ------------------------------------------------------------------------------ */
 
 /* The same state has the same key in every row of plans of every size. */
 static void check_bits(lw_num precision)
@@ -257,8 +255,7 @@ static void test_bf16(void **state)
     }
 }
 
-/* ---- weights and files
- * -------------------------------------------------------------------------------- */
+/* ---- weights and files ----------------------------------------------------------------------- */
 
 /* Values from an independent program of the formula. */
 static void test_formula(void **state)

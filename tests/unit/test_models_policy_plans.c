@@ -43,8 +43,7 @@ static void test_prepared(void **state)
     lw_store_free(&s);
 }
 
-/* ---- training
- * -------------------------------------------------------------------------------------- */
+/* ---- training -------------------------------------------------------------------------------- */
 
 /* Dropout is drawn by row id and step, only in training, and never at inference. */
 static void test_dropout(void **state)

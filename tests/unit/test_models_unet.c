@@ -106,9 +106,7 @@ static void test_check(void **state)
     assert_fails(LW_EUSAGE, "noise shape 4x2", lw_unet_check(&c));
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct rig {
     lw_device *dev;
@@ -324,8 +322,7 @@ static void test_wrong_inputs(void **state)
     expect_graph_error(&c, 8, 3, LW_EUSAGE, "latent vector of 4 numbers");
 }
 
-/* ---- config.json
- * --------------------------------------------------------------------------------------------- */
+/* ---- config.json ----------------------------------------------------------------------------- */
 
 static void expect_same(const lw_unet_config *c)
 {
@@ -439,8 +436,7 @@ static void test_json_malformed(void **state)
     assert_int_equal(read_changed("dropout", NULL), 0);
 }
 
-/* ---- model folders
- * --------------------------------------------------------------------------------------------- */
+/* ---- model folders --------------------------------------------------------------------------- */
 
 static void test_folder(void **state)
 {

@@ -28,8 +28,7 @@ static inline lw_store *formula_store(const lw_policy_config *c, uint64_t seed)
     return s;
 }
 
-/* ---- states: row r of a plan holds state `which` ------------------------------------------------
- */
+/* ---- states: row r of a plan holds state `which` --------------------------------------------- */
 
 /* Atoms of state `which`: 1 to max_atoms of them, pads behind. */
 static inline int fill_state(const lw_policy_config *c, int which, int32_t *preds, int32_t *args)

@@ -11,8 +11,7 @@
 
 #include "unit/test_store_util.h"
 
-/* ---- declaring
- * -------------------------------------------------------------------------------------------- */
+/* ---- declaring ------------------------------------------------------------------------------- */
 
 static void test_table(void **state)
 {
@@ -91,8 +90,7 @@ static void test_version(void **state)
     lw_store_free(&s);
 }
 
-/* ---- initial values
- * ------------------------------------------------------------------------------------------ */
+/* ---- initial values -------------------------------------------------------------------------- */
 
 static void test_init_is_keyed_by_name(void **state)
 {
@@ -183,8 +181,7 @@ static void test_first_bad(void **state)
     lw_store_free(&s);
 }
 
-/* ---- the optimiser
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the optimiser --------------------------------------------------------------------------- */
 
 /* Fills parameters and gradients of every entry (not the gaps) with numbers of order one. */
 static void fill(lw_store *s, uint64_t seed)

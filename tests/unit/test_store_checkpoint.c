@@ -192,9 +192,7 @@ static void test_prune(void **state)
     lw_store_free(&s);
 }
 
-/* ---- damage
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void expect_load(const char *run, int code, const char *part)
 {
@@ -273,9 +271,7 @@ static void test_cannot_write(void **state)
     lw_store_free(&frozen);
 }
 
-/* ---- SOURCE
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- SOURCE ---------------------------------------------------------------------------------- */
 
 static void expect_folder(const char *source, bool ema, const char *end)
 {

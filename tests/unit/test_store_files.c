@@ -11,9 +11,7 @@ static lw_store *filled(bool frozen)
     return s;
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void test_save_is_pytorch(void **state)
 {
@@ -69,8 +67,7 @@ static void test_round_trip(void **state)
     lw_store_free(&frozen);
 }
 
-/* ---- foreign files
- * -------------------------------------------------------------------------------------------- */
+/* ---- foreign files --------------------------------------------------------------------------- */
 
 typedef struct wanted {
     const char *name;

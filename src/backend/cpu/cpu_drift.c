@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- feature statistics
- * ------------------------------------------------------------------------------ */
+/* ---- feature statistics ---------------------------------------------------------------------- */
 
 typedef struct stats_arg {
     const lw_kernels *k;
@@ -71,8 +70,7 @@ int lw_cpu_lower_feature_stats_grad(cpu_lower *c)
     return lower_stats(c, stats_grad_task);
 }
 
-/* ---- drift field
- * ---------------------------------------------------------------------------------------- */
+/* ---- drift field ----------------------------------------------------------------------------- */
 
 typedef struct drift_arg {
     const lw_kernels *k;

@@ -72,8 +72,7 @@ int lw_cpu_adamw(lw_device *dev, const lw_cpu_adamw_args *a, double *grad_norm)
     return 0;
 }
 
-/* ---- accumulation
- * ------------------------------------------------------------------------------------------ */
+/* ---- accumulation ---------------------------------------------------------------------------- */
 
 typedef struct move_job {
     const lw_kernels *k;

@@ -2,8 +2,7 @@
 /* Moving and resampling images: concat, slice, pad, subsample, upsample, pooling, resize. */
 #include "backend/cpu/cpu_private.h"
 
-/* ---- concat and slice: rows of the dimensions before the axis
- * ----------------------------------------- */
+/* ---- concat and slice: rows of the dimensions before the axis -------------------------------- */
 
 typedef struct rows_arg {
     const lw_kernels *k;
@@ -84,8 +83,7 @@ int lw_cpu_lower_slice(cpu_lower *c)
     return 0;
 }
 
-/* ---- images: ranges of rows
- * ------------------------------------------------------------------------------ */
+/* ---- images: ranges of rows ------------------------------------------------------------------ */
 
 typedef struct image_arg {
     const lw_kernels *k;

@@ -2,8 +2,7 @@
 /* Softmax attention on packed q|k|v, row softmax, and cross-entropy. */
 #include "ir/ops/ops.h"
 
-/* ---- attention --------------------------------------------------------------------------------
- */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 static int check_qkv(const lw_graph *g, const lw_node *n, int at, lw_type *o)
 {
@@ -83,8 +82,7 @@ lw_val lw_attention(lw_graph *g, lw_val qkv, int heads)
     return lw_graph_op(g, LW_OP_ATTENTION, &qkv, 1, &a, sizeof a);
 }
 
-/* ---- softmax -----------------------------------------------------------------------------------
- */
+/* ---- softmax --------------------------------------------------------------------------------- */
 
 static void grad_softmax(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
                          lw_val *din)
@@ -128,8 +126,7 @@ lw_val lw_softmax(lw_graph *g, lw_val x)
     return lw_val_ok(x) ? lw_graph_op(g, LW_OP_SOFTMAX, &x, 1, NULL, 0) : x;
 }
 
-/* ---- cross-entropy -----------------------------------------------------------------------------
- */
+/* ---- cross-entropy --------------------------------------------------------------------------- */
 
 static int infer_ce(const lw_graph *g, const lw_node *n, lw_infer *out)
 {

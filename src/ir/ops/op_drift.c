@@ -2,8 +2,7 @@
 /* Feature statistics and the drift field, whose gradient is closed form. */
 #include "ir/ops/ops.h"
 
-/* ---- feature statistics
- * ----------------------------------------------------------------------------- */
+/* ---- feature statistics ---------------------------------------------------------------------- */
 
 static void stat_types(lw_type x, lw_type out[LW_STATS])
 {
@@ -70,8 +69,7 @@ void lw_feature_stats(lw_graph *g, lw_val x, lw_val out[LW_STATS])
         out[i] = n ? n->out[i] : LW_NOVAL;
 }
 
-/* ---- drift field
- * ------------------------------------------------------------------------------------ */
+/* ---- drift field ----------------------------------------------------------------------------- */
 
 static bool is_samples(lw_type t, const lw_attr_drift *a, int32_t per_group)
 {

@@ -46,8 +46,7 @@ lw_val lw_random(lw_graph *g, const char *stream, lw_random_kind kind, int32_t b
     return lw_graph_op(g, LW_OP_RANDOM, &rows, 1, &a, sizeof a);
 }
 
-/* ---- dropout
- * ---------------------------------------------------------------------------------------- */
+/* ---- dropout --------------------------------------------------------------------------------- */
 
 static int infer_dropout(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
@@ -92,8 +91,7 @@ lw_val lw_dropout(lw_graph *g, lw_val x, lw_val rows, float p)
     return lw_graph_op(g, LW_OP_DROPOUT, (lw_val[]){x, rows}, 2, &a, sizeof a);
 }
 
-/* ---- embedding
- * -------------------------------------------------------------------------------------- */
+/* ---- embedding ------------------------------------------------------------------------------- */
 
 static int infer_embedding(const lw_graph *g, const lw_node *n, lw_infer *out)
 {

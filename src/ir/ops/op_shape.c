@@ -2,8 +2,7 @@
 /* Moving elements without arithmetic: reshape, concat, slice, pad. */
 #include "ir/ops/ops.h"
 
-/* ---- reshape -----------------------------------------------------------------------------------
- */
+/* ---- reshape --------------------------------------------------------------------------------- */
 
 static int infer_reshape(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
@@ -41,8 +40,7 @@ lw_val lw_reshape(lw_graph *g, lw_val x, lw_type type)
     return lw_graph_op(g, LW_OP_RESHAPE, &x, 1, &a, sizeof a);
 }
 
-/* ---- concat and slice
- * ---------------------------------------------------------------------------- */
+/* ---- concat and slice ------------------------------------------------------------------------ */
 
 static void print_axis(lw_str *s, const lw_node *n)
 {
@@ -137,8 +135,7 @@ lw_val lw_slice(lw_graph *g, lw_val x, int axis, int begin, int end)
     return lw_graph_op(g, LW_OP_SLICE, &x, 1, &a, sizeof a);
 }
 
-/* ---- pad
- * ------------------------------------------------------------------------------------------ */
+/* ---- pad ------------------------------------------------------------------------------------- */
 
 static int infer_pad(const lw_graph *g, const lw_node *n, lw_infer *out)
 {

@@ -31,8 +31,7 @@ static lw_val factor_op(lw_graph *g, lw_op op, lw_val x, int k, int h, int w)
     return lw_val_ok(x) ? lw_graph_op(g, op, &x, 1, &a, sizeof a) : x;
 }
 
-/* ---- subsample
- * ------------------------------------------------------------------------------------ */
+/* ---- subsample ------------------------------------------------------------------------------- */
 
 static int infer_subsample(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
@@ -85,8 +84,7 @@ lw_val lw_subsample(lw_graph *g, lw_val x, int stride)
     return factor_op(g, LW_OP_SUBSAMPLE, x, stride, 0, 0);
 }
 
-/* ---- nearest upsample
- * ------------------------------------------------------------------------------ */
+/* ---- nearest upsample ------------------------------------------------------------------------ */
 
 static int infer_upsample(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
@@ -138,8 +136,7 @@ lw_val lw_upsample(lw_graph *g, lw_val x, int factor)
     return factor == 1 ? x : factor_op(g, LW_OP_UPSAMPLE, x, factor, 0, 0);
 }
 
-/* ---- bilinear resize
- * -------------------------------------------------------------------------------- */
+/* ---- bilinear resize ------------------------------------------------------------------------- */
 
 static void grad_resize(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
                         lw_val *din)
@@ -172,8 +169,7 @@ lw_val lw_resize(lw_graph *g, lw_val x, int h, int w)
     return factor_op(g, LW_OP_RESIZE, x, 1, h, w);
 }
 
-/* ---- pooling
- * ---------------------------------------------------------------------------------------- */
+/* ---- pooling --------------------------------------------------------------------------------- */
 
 static int infer_pool(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
