@@ -271,7 +271,6 @@ static int run_steps(bench_run *r)
         b->steps[b->n_steps++] = (lw_prove_bench_step){(double)done / (double)most,
                                                        run.min - before, run};
         before = run.min;
-        b->set_up_step_ms = set_up.p50;
     }
     return 0;
 }

@@ -62,8 +62,7 @@ typedef struct lw_prove_bench {
     int32_t n_cases;
     lw_prove_bench_step *steps;
     int32_t n_steps, step_batch;
-    double set_up_step_ms; /* setting up, in the steps' runs */
-    double *active;        /* [max_depth + 1]: share of all proofs alive after so many choices */
+    double *active; /* [max_depth + 1]: share of all proofs alive after so many choices */
     int32_t max_depth;
     double padded_steps;   /* query-steps of an evaluation in batches that end together */
     int32_t padded_states; /* states of such a step */
