@@ -188,6 +188,20 @@ static int check_like_gen(const field_files *in, const char *gen, const char *pa
         lw_shape_text(two, in->gen.rank, in->gen.shape));
 }
 
+/* The f32 kernels take distances of 1e17 and more for pairs out of reach (kernels/drift/drift.h).
+ */
+static int check_reach(const field_files *in, const char *path, const lw_array *a)
+{
+    double most = 5e16 / sqrt((double)in->c);
+    for (int64_t i = 0; a->type == LW_ELEM_F32 && i < a->count; i++)
+        if (fabs((double)((const float *)a->data)[i]) > most)
+            return lw_fail(LW_EFORMAT,
+                           "%s: element %lld is %g: distances of vectors beyond %.2g do not fit "
+                           "f32 here; scale all arrays alike, or use --precision f64",
+                           path, (long long)i, (double)((const float *)a->data)[i], most);
+    return 0;
+}
+
 static int load_operands(field_files *in, const lw_field_config *c, bool f64)
 {
     char text[192];
@@ -201,13 +215,15 @@ static int load_operands(field_files *in, const lw_field_config *c, bool f64)
     in->c = dim_channels(&in->gen);
     LW_TRY(load(c->pos, f64, &in->pos));
     LW_TRY(check_like_gen(in, c->gen, c->pos, &in->pos));
+    LW_TRY(check_reach(in, c->gen, &in->gen));
+    LW_TRY(check_reach(in, c->pos, &in->pos));
     in->np = dim_samples(&in->pos);
     if (!c->uncond)
         return 0;
     LW_TRY(load(c->uncond, f64, &in->unc));
     LW_TRY(check_like_gen(in, c->gen, c->uncond, &in->unc));
     in->nu = dim_samples(&in->unc);
-    return 0;
+    return check_reach(in, c->uncond, &in->unc);
 }
 
 static void fill(lw_array *a, double v)

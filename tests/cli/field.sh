@@ -48,6 +48,14 @@ expect 0 field --gen x.npy --pos p.npy --precision f64 --output D.npy
 expect 0 inspect D.npy
 out_has 'F64'
 
+# numbers whose distances leave f32: refused, and computed in f64
+huge='\312\362\111\161' # 1e30
+npy h.npy '<f4' '2, 2' "$huge" "$one" "$one" "$zero"
+expect 3 field --gen h.npy --pos p.npy --temps 0.2
+err_has '--precision f64'
+expect 3 field --gen x.npy --pos p.npy --uncond h.npy --temps 0.2
+expect 0 field --gen h.npy --pos p.npy --temps 0.2 --precision f64
+
 expect 2 field --gen x.npy
 err_has '--pos'
 expect 2 field --gen x.npy --pos p.npy --temperatures 0

@@ -276,11 +276,91 @@ static void spread(check *t)
     }
 }
 
+/* Every way of keeping distances, in both regimes. */
+static void expect_everywhere(check *t, drift_problem *p, double tol, const char *what)
+{
+    drift_narrow(p);
+    drift_round_all(p);
+    drift_oracle(t, p);
+    for (int r = 0; r < 5; r++) {
+        p->s.regime = r & 1 || r == 4 ? LW_DRIFT_SWEEP : LW_DRIFT_TILE;
+        p->s.keep = r == 4 ? 2 : r & 2 ? 1 : -1;
+        drift_run(t, p, 0);
+        expect_field(t, p, tol, what);
+    }
+    check_next(t);
+}
+
+/* Temperatures that are powers of powers of each other: no exponential is raised so far that its
+ * rounding shows. */
+static void far_powers(check *t)
+{
+    lw_drift_shape s = {.g = 1,
+                        .n = 70,
+                        .np = 90,
+                        .t = 1,
+                        .c = 16,
+                        .k = 6,
+                        .tau = {10, 1, 0.1, 0.01, 0.001, 0.0001}};
+    drift_problem p = drift_random(t, s, 0, 0.3, 0.6);
+    expect_everywhere(t, &p, 2e-5, "far powers");
+}
+
+/* Few targets so far away that they would take the centre, and with it the precision, along; with
+ * a field that does not feel them. */
+static void far_centre(check *t)
+{
+    for (int variant = 0; variant < 2; variant++) {
+        lw_drift_shape s = {.g = 2,
+                            .n = 70,
+                            .np = 90,
+                            .t = 1,
+                            .c = variant ? 33 : 3,
+                            .k = 2,
+                            .tau = {0.5, 2},
+                            .rows_only = variant,
+                            .variant = LW_DRIFT_PLAIN};
+        drift_problem p = drift_random(t, s, 0, 0, 0.6);
+        for (ptrdiff_t c = 0; c < s.c; c++) {
+            p.pos_d[c] = 1e6;
+            p.pos_d[40 * s.c + c] = -3e5;
+        }
+        expect_everywhere(t, &p, 2e-5, "far targets");
+    }
+}
+
+/* The field does not depend on the unit of coordinates: near the ends of what f32 holds too. */
+static void units(check *t)
+{
+    static const double unit[] = {1e-20, 1e-3, 1e9, 1e15};
+    for (int i = 0; i < 8; i++) {
+        lw_drift_shape s = {.g = 2,
+                            .n = 80,
+                            .np = 70,
+                            .nu = 3,
+                            .t = 1,
+                            .c = i & 1 ? 8 : 21,
+                            .k = 3,
+                            .tau = {0.02, 0.05, 0.2},
+                            .rows_only = i & 1};
+        drift_problem p = drift_random(t, s, 0, 0, 0.6);
+        for (int64_t e = 0; e < p.nx; e++)
+            p.x_d[e] *= unit[i / 2];
+        for (int64_t e = 0; e < p.npos; e++)
+            p.pos_d[e] *= unit[i / 2];
+        for (int64_t e = 0; e < p.nunc; e++)
+            p.unc_d[e] *= unit[i / 2];
+        memcpy(p.pos_d, p.x_d, (size_t)(9 * s.c) * sizeof(double)); /* pairs without distance */
+        expect_everywhere(t, &p, 2e-5, "units");
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"golden", golden},       {"plain", plain},   {"regimes", regimes},
-        {"precision", precision}, {"spread", spread},
+        {"golden", golden},         {"plain", plain},   {"regimes", regimes},
+        {"precision", precision},   {"spread", spread}, {"far powers", far_powers},
+        {"far centre", far_centre}, {"units", units},
     };
     return check_main(argc, argv, "drift", cases, LW_COUNT(cases));
 }

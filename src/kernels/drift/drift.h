@@ -61,6 +61,7 @@ typedef struct lw_drift_shape {
 } lw_drift_shape;
 
 /* Sample i of group g starts at (g * rows + i) * row + slot * t. Outputs F and dX may be NULL.
+ * Distances must be below 1e17; affinities below e^-87 count as 0.
  * stats: S, sigma, loss, lambda[K], m[K] (LW_DRIFT_STATS(k) numbers). */
 #define LW_DRIFT_IO(real)                \
     {                                    \
