@@ -38,7 +38,8 @@ const char *lw_cpu_name(void); /* model name as the kernel says it */
 /* Whole file into a heap block with a NUL after it (not counted). max 0: no limit. Caller
  * lw_free()s. */
 int lw_file_read(const char *path, size_t max, char **out, size_t *len);
-/* Writes path.tmp.PID, fsyncs, renames; the old file stays whole on any failure. */
+/* Writes path.tmp.PID, fsyncs, renames; the old file stays whole on any failure. A pipe or a device
+ * is written to as it stands. */
 int lw_file_write(const char *path, const void *bytes, size_t n);
 int lw_file_append(const char *path, const void *bytes, size_t n);
 bool lw_path_exists(const char *path);

@@ -90,6 +90,24 @@ static void write_is_atomic(void **state)
     lw_list_free(&names, n);
 }
 
+/* A device stays one: it is written to, not replaced by a file of its name. */
+static void devices_are_written_to(void **state)
+{
+    (void)state;
+    struct stat st;
+    assert_int_equal(mkfifo(in_dir("pipe"), 0600), 0);
+    int fd = open(in_dir("pipe"), O_RDONLY | O_NONBLOCK);
+    assert_true(fd >= 0);
+    put(in_dir("pipe"), "through");
+    char buf[16] = {0};
+    assert_int_equal(read(fd, buf, sizeof buf - 1), 7);
+    assert_string_equal(buf, "through");
+    close(fd);
+    assert_int_equal(stat(in_dir("pipe"), &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(unlink(in_dir("pipe")), 0);
+}
+
 /* A reader that opened the old file keeps reading the old bytes while a writer replaces it. */
 static void write_replaces_by_rename(void **state)
 {
@@ -298,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_round_trip),
         cmocka_unit_test(write_is_atomic),
+        cmocka_unit_test(devices_are_written_to),
         cmocka_unit_test(write_replaces_by_rename),
         cmocka_unit_test(directories_are_made_listed_and_removed),
         cmocka_unit_test(maps_share_the_file),
