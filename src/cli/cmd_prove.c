@@ -39,6 +39,19 @@ const lw_option lw_prove_search_options[] = {
 
 const lw_option lw_prove_env_options[] = {LW_PROVE_ENV_OPTIONS(lw_prove_cli), {.name = NULL}};
 
+int lw_prove_want_queries(const lw_prove_cli *o, const lw_queries *q)
+{
+    if (q->n > 0)
+        return 0;
+    if (q->lines == 0)
+        return lw_fail(LW_EFORMAT, "%s: there is no query in its %s split", o->dataset, o->split);
+    return lw_fail(LW_EFORMAT,
+                   "%s: of the %lld queries of its %s split none is left: %lld have a predicate "
+                   "that heads no rule, %lld an unknown name",
+                   o->dataset, (long long)q->lines, o->split, (long long)q->no_rule,
+                   (long long)q->unknown);
+}
+
 lw_env_options lw_prove_env(const lw_prove_cli *o)
 {
     lw_env_options env = o->env;

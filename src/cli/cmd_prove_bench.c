@@ -123,6 +123,9 @@ static int measure(const lw_cli *cli, const bench_cli *o, lw_problems *problems,
     LW_TRY(lw_prove_open(&o->prove, problems, &d->kb));
     LW_TRY(lw_queries_open(d->kb, &q, problems, &d->queries));
     lw_prove_warn(problems);
+    LW_TRY(lw_prove_want_queries(&o->prove, &d->queries));
+    if (o->output_dir)
+        LW_TRY(lw_mkdirs(o->output_dir)); /* rather now than when everything has been timed */
     LW_TRY(lw_prove_policy_open(o->policy, true, d->kb, &c.walks.env, &d->policy));
     if (o->temperature > 0)
         d->policy.config.temperature = (float)o->temperature;

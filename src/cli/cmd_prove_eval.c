@@ -144,6 +144,9 @@ static int open_all(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options 
     LW_TRY(lw_prove_open(&o->prove, problems, &d->kb));
     LW_TRY(lw_queries_open(d->kb, &q, problems, &d->queries));
     lw_prove_warn(problems);
+    LW_TRY(lw_prove_want_queries(&o->prove, &d->queries));
+    if (o->output_dir)
+        LW_TRY(lw_mkdirs(o->output_dir)); /* rather now than when all are ranked */
     if (o->filtered)
         LW_TRY(lw_positives_open(d->kb, &d->known));
     LW_TRY(lw_prove_policy_open(o->policy, o->ema, d->kb, &e->walks.env, &d->policy));

@@ -76,6 +76,7 @@ static int work(const lw_cli *cli, const rank_cli *o, lw_problems *problems, ran
     LW_TRY(lw_prove_count(o->n_corruptions, &r->drawn));
     LW_TRY(lw_prove_open(&o->data, problems, &r->kb));
     LW_TRY(lw_queries_open(r->kb, &q, problems, &r->queries));
+    LW_TRY(lw_prove_want_queries(&o->data, &r->queries));
     LW_TRY(open_pool(o, cli->global.seed, r));
     lw_prove_warn(problems);
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;

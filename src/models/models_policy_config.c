@@ -80,7 +80,7 @@ static int read_word(const json_t *j, const char *where, const char *key, const 
             return 0;
         }
     }
-    return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is %s, which is not built here", where, key, have);
+    return lw_fail(LW_EFORMAT, "%s: '%s' is %s, which is not built here", where, key, have);
 }
 
 int lw_policy_from_json(const json_t *j, const char *where, lw_policy_config *out)

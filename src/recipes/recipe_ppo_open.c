@@ -100,10 +100,15 @@ static int keep_depths(const lw_ppo_config *c, lw_queries *q)
             q->atom[kept] = q->atom[i];
             q->published[kept++] = q->published[i];
         }
+    if (q->n == 0)
+        return lw_fail(LW_EFORMAT,
+                       "%s: no fact of train.txt can be a training query: the "
+                       "predicate of none heads a rule",
+                       c->train.data);
     if (kept == 0)
         return lw_fail(LW_EUSAGE,
-                       "%s: no fact of train.txt can be a training query (of %d whose predicate "
-                       "heads a rule, --train-depth leaves none)",
+                       "%s: no fact of train.txt can be a training query: of %d whose predicate "
+                       "heads a rule --train-depth leaves none",
                        c->train.data, q->n);
     q->n = kept;
     return 0;

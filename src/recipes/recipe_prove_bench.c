@@ -247,12 +247,19 @@ static int run_cases(bench_run *r)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+void lw_prove_bench_step_times(lw_prove_bench_step *s, int32_t n)
+{
+    for (int32_t d = n - 2; d >= 0; d--)
+        s[d].all.min = LW_MIN(s[d].all.min, s[d + 1].all.min);
+    for (int32_t d = 0; d < n; d++)
+        s[d].ms = s[d].all.min - (d > 0 ? s[d - 1].all.min : 0);
+}
+
 /* Walks that may take one step longer each time. */
 static int run_steps(bench_run *r)
 {
     lw_prove_bench *b = r->b;
     int64_t most = LW_MIN(r->n, r->c->walks.fixed_batch_size);
-    double before = 0;
     b->step_batch = (int32_t)most;
     b->steps = lw_calloc((size_t)b->max_depth, sizeof *b->steps);
     if (!b->steps)
@@ -268,10 +275,9 @@ static int run_steps(bench_run *r)
             break;
         o.env.max_depth = d + 1;
         LW_TRY(take_samples(r, r->policy, &o, most, "steps", &set_up, &run, &s));
-        b->steps[b->n_steps++] = (lw_prove_bench_step){(double)done / (double)most,
-                                                       run.min - before, run};
-        before = run.min;
+        b->steps[b->n_steps++] = (lw_prove_bench_step){(double)done / (double)most, 0, run};
     }
+    lw_prove_bench_step_times(b->steps, b->n_steps);
     return 0;
 }
 

@@ -92,6 +92,9 @@ typedef struct lw_prove_bench_context {
 
 int lw_prove_bench_text(const lw_prove_bench_context *c, const lw_prove_bench *b, lw_str *out);
 json_t *lw_prove_bench_json(const lw_prove_bench_context *c, const lw_prove_bench *b);
+/* ms of n steps from the samples in all. Walks that may take fewer steps take no longer than those
+ * that may take more: a faster sample of these counts for them too, so that no step is negative. */
+void lw_prove_bench_step_times(lw_prove_bench_step *s, int32_t n);
 /* One row a case. */
 int lw_prove_bench_csv(const lw_prove_bench *b, lw_str *out);
 /* One row a step. */

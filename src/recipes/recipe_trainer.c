@@ -261,8 +261,8 @@ static int resolve_minutes(loop *l, lw_train_result *out)
                            : measure_replays(l, &seconds));
     l->c->steps = LW_MAX((int64_t)(l->c->minutes * 60.0 / (seconds * 1.05)), 1);
     out->minutes_steps = l->c->steps;
-    lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld steps", l->c->minutes, seconds,
-                   (long long)l->c->steps);
+    lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld step%s", l->c->minutes, seconds,
+                   (long long)l->c->steps, l->c->steps == 1 ? "" : "s");
     return 0;
 }
 
@@ -329,8 +329,6 @@ static int run_loop(loop *l, lw_train_result *out)
             return LW_ENOMEM;
     }
     LW_TRY(resolve_minutes(l, out));
-    if (l->c->steps < 1)
-        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", l->job->name);
     LW_TRY(fix_config_steps(l));
     if (l->first_step >= l->c->steps)
         return nothing_left(l, out);
@@ -358,6 +356,8 @@ int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step
 {
     loop l = {.job = job, .c = c, .obs = obs, .first_step = first_step};
     lw_store_slab(job->store, LW_SLAB_PARAM, &l.floats);
+    if (c->steps < 1 && c->minutes <= 0.0) /* before there is a directory */
+        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", job->name);
     LW_TRY(lw_train_predict(job, c, out));
     LW_TRY(lw_run_dir_open(c, job->name, job->dev->workers(job->dev->self),
                            lw_isa_name(lw_cpu_kernels(job->dev)->isa), first_step, &l.dir));

@@ -43,4 +43,7 @@ grep -q 'Steps of one batch' "$out" && fails 'steps were not asked for'
 expect 2 prove bench land --policy uniform
 err_has 'no network to measure'
 expect 2 prove bench land --batch-size 0
+: >file
+expect 4 prove bench land --output-dir file # before anything is timed
+grep -q 'bench:' "$err" && fails 'timed first, then looked at the output directory'
 expect 4 prove bench land --split nowhere

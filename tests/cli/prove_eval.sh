@@ -98,8 +98,14 @@ cp -r land unknown
 printf 'of(rome,spain).\n' >unknown/test.txt
 expect 3 prove eval unknown
 err_has 'unknown/test.txt:1: constant spain is in no fact, rule or domain'
-expect 2 prove eval unknown --skip-unknown
-err_has 'there is no query to rank'
+expect 3 prove eval unknown --skip-unknown
+err_has 'unknown: of the 1 queries of its test split none is left: 0 have a predicate that heads no rule, 1 an unknown'
+: >unknown/test.txt
+expect 3 prove eval unknown
+err_has 'there is no query in its test split'
+: >file
+expect 4 prove eval land --output-dir file # before a candidate is walked
+grep -q 'candidates' "$err" && fails 'walked first, then looked at the output directory'
 cp -r land bare
 rm bare/domain2constants.txt
 expect 2 prove eval bare --domains yes

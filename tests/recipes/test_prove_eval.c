@@ -475,9 +475,20 @@ static void errors_say_what_is_wrong(void **state)
     bench_close(&b);
 }
 
+/* Walks of up to two steps were faster than those of one: no step takes less than nothing. */
+static void times_of_steps_do_not_go_back(void **state)
+{
+    (void)state;
+    lw_prove_bench_step s[3] = {{.all.min = 5}, {.all.min = 4}, {.all.min = 7}};
+    lw_prove_bench_step_times(s, 3);
+    assert_true(s[0].ms == 4 && s[1].ms == 0 && s[2].ms == 3);
+    assert_true(s[0].all.min == 4 && s[1].all.min == 4 && s[2].all.min == 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_of_steps_do_not_go_back),
         cmocka_unit_test(evaluations_are_the_obvious_one),
         cmocka_unit_test(modes_and_means),
         cmocka_unit_test(saved_scores_are_all_of_them),

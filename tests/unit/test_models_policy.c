@@ -288,7 +288,7 @@ static void test_folder(void **state)
     json_t *a = lw_policy_to_json(&c), *b = lw_policy_to_json(&back);
     assert_true(json_equal(a, b));
     json_object_set_new(a, "atom_embedder", json_string("wishful"));
-    assert_fails(LW_EUNSUPPORTED, "wishful", lw_policy_from_json(a, "config.json", &back));
+    assert_fails(LW_EFORMAT, "wishful", lw_policy_from_json(a, "config.json", &back));
     json_object_set_new(b, "hidden_size", json_integer(0));
     assert_fails(LW_EFORMAT, "hidden_size", lw_policy_from_json(b, "config.json", &back));
     json_decref(a);
