@@ -122,7 +122,7 @@ static void test_minutes_are_replayable(void **state)
     lab_expect(0,
                TINY_DDPM " --minutes 0.01 --log-every 5 --scheduler cosine --output-dir minutes");
     int64_t steps = lab_last_step("minutes");
-    assert_true(steps > 1);
+    assert_true(steps >= 1); /* one on a machine with better things to do */
     assert_non_null(strstr(lab_err, "minutes at"));
     lab_expect(0, "train ddpm --config minutes/config.yaml --output-dir replay");
     assert_int_equal(lab_last_step("replay"), steps);
