@@ -20,7 +20,7 @@ typedef struct lw_task {
 } lw_task;
 typedef void lw_task_fn(const lw_task *t);
 
-enum { LW_MAX_PHASES = 10 };
+enum { LW_MAX_PHASES = 12 };
 
 /* What lowering a node yields: phases run one after the other, tasks of a phase in any order. The
  * task split must be a pure function of shapes (never of threads), so that results keep their bits.

@@ -173,6 +173,32 @@ static void test_prover_sees_overlap(void **state)
     lab_close(&l);
 }
 
+/* Distances too many to keep have the most phases of all steps, and a frame far below N x M
+ * (compiled, not run). */
+static void test_large_drift_field(void **state)
+{
+    (void)state;
+    enum { N = 4096, C = 128 };
+    const lw_attr_drift a = {.groups = 1,
+                             .n = N,
+                             .np = N,
+                             .slots = 1,
+                             .c = C,
+                             .n_tau = 3,
+                             .tau = {0.02f, 0.05f, 0.2f},
+                             .normalize_over_x = true};
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_drift_out o = lw_drift_field(l.g, LAB_X(&l, "x", N, 1, C), LAB_X(&l, "p", N, 1, C), LW_NOVAL,
+                                    LW_NOVAL, &a);
+    lab_output(&l, "loss", o.loss);
+    if (lw_compile(l.g, l.dev, NULL, &l.plan) < 0)
+        fail_msg("%s", lw_errmsg());
+    assert_proved(l.plan);
+    assert_true(l.plan->frame_bytes < (size_t)N * 2 * N * sizeof(float) / 2);
+    lab_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_concatenations_that_stay),
         cmocka_unit_test(test_recompute_keeps_bits),
         cmocka_unit_test(test_prover_sees_overlap),
+        cmocka_unit_test(test_large_drift_field),
     };
     return cmocka_run_group_tests_name("plan_memory", tests, NULL, NULL);
 }
