@@ -39,7 +39,7 @@ const lw_option lw_prove_search_options[] = {
 
 const lw_option lw_prove_env_options[] = {LW_PROVE_ENV_OPTIONS(lw_prove_cli), {.name = NULL}};
 
-int lw_prove_want_queries(const lw_prove_cli *o, const lw_queries *q)
+static int want_queries(const lw_prove_cli *o, const lw_queries *q)
 {
     if (q->n > 0)
         return 0;
@@ -63,6 +63,19 @@ int lw_prove_open(const lw_prove_cli *o, lw_problems *problems, lw_kb **out)
 {
     const lw_kb_options k = {o->dataset, o->facts_file, o->rules, o->domains_file};
     return lw_kb_open(&k, problems, out);
+}
+
+int lw_prove_open_queries(const lw_prove_cli *o, lw_problems *problems, lw_kb **kb,
+                          lw_queries *queries)
+{
+    const lw_query_options q = {.split = o->split,
+                                .filter_by_rules = o->filter_queries_by_rules,
+                                .skip_unknown = o->skip_unknown,
+                                .limit = o->n_queries};
+    LW_TRY(lw_prove_open(o, problems, kb));
+    LW_TRY(lw_queries_open(*kb, &q, problems, queries));
+    lw_prove_warn(problems);
+    return want_queries(o, queries);
 }
 
 lw_search_options lw_prove_search(const lw_prove_cli *o)

@@ -54,8 +54,10 @@ extern const lw_option lw_prove_search_options[]; /* limits of the breadth-first
 extern const lw_option lw_prove_env_options[];    /* the environment that a policy walks */
 
 int lw_prove_open(const lw_prove_cli *o, lw_problems *problems, lw_kb **out);
-/* LW_EFORMAT when the split has no query, or none is left. */
-int lw_prove_want_queries(const lw_prove_cli *o, const lw_queries *q);
+/* The dataset and the queries that options ask for, warnings logged. LW_EFORMAT when the split has
+ * no query, or none is left. What was opened stays the caller's to free, failure or not. */
+int lw_prove_open_queries(const lw_prove_cli *o, lw_problems *problems, lw_kb **kb,
+                          lw_queries *queries);
 lw_search_options lw_prove_search(const lw_prove_cli *o);
 lw_env_options lw_prove_env(const lw_prove_cli *o);
 /* --n-corruptions: a number, or "all", which is 0. */

@@ -117,13 +117,7 @@ static int measure(const lw_cli *cli, const bench_cli *o, lw_problems *problems,
     LW_CLEANUP(lw_prove_bench_clear) lw_prove_bench b = {0};
     LW_CLEANUP(lw_str_clear) lw_str command = {0};
     const lw_prove_bench_config c = config_of(cli, o);
-    const lw_query_options q = {.split = o->prove.split,
-                                .skip_unknown = o->prove.skip_unknown,
-                                .limit = o->prove.n_queries};
-    LW_TRY(lw_prove_open(&o->prove, problems, &d->kb));
-    LW_TRY(lw_queries_open(d->kb, &q, problems, &d->queries));
-    lw_prove_warn(problems);
-    LW_TRY(lw_prove_want_queries(&o->prove, &d->queries));
+    LW_TRY(lw_prove_open_queries(&o->prove, problems, &d->kb, &d->queries));
     if (o->output_dir)
         LW_TRY(lw_mkdirs(o->output_dir)); /* rather now than when everything has been timed */
     LW_TRY(lw_prove_policy_open(o->policy, true, d->kb, &c.walks.env, &d->policy));

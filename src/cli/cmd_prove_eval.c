@@ -137,14 +137,7 @@ static void opened_close(opened *d)
 static int open_all(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options *e,
                     lw_problems *problems, opened *d)
 {
-    const lw_query_options q = {.split = o->prove.split,
-                                .filter_by_rules = o->prove.filter_queries_by_rules,
-                                .skip_unknown = o->prove.skip_unknown,
-                                .limit = o->prove.n_queries};
-    LW_TRY(lw_prove_open(&o->prove, problems, &d->kb));
-    LW_TRY(lw_queries_open(d->kb, &q, problems, &d->queries));
-    lw_prove_warn(problems);
-    LW_TRY(lw_prove_want_queries(&o->prove, &d->queries));
+    LW_TRY(lw_prove_open_queries(&o->prove, problems, &d->kb, &d->queries));
     if (o->output_dir)
         LW_TRY(lw_mkdirs(o->output_dir)); /* rather now than when all are ranked */
     if (o->filtered)

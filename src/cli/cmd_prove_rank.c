@@ -71,14 +71,9 @@ static lw_kge_rank_options rank_options(const rank_cli *o, const ranking *r)
 
 static int work(const lw_cli *cli, const rank_cli *o, lw_problems *problems, ranking *r)
 {
-    const lw_query_options q = {
-        .split = o->data.split, .skip_unknown = o->data.skip_unknown, .limit = o->data.n_queries};
     LW_TRY(lw_prove_count(o->n_corruptions, &r->drawn));
-    LW_TRY(lw_prove_open(&o->data, problems, &r->kb));
-    LW_TRY(lw_queries_open(r->kb, &q, problems, &r->queries));
-    LW_TRY(lw_prove_want_queries(&o->data, &r->queries));
+    LW_TRY(lw_prove_open_queries(&o->data, problems, &r->kb, &r->queries));
     LW_TRY(open_pool(o, cli->global.seed, r));
-    lw_prove_warn(problems);
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);
     const lw_kge_rank_options ro = rank_options(o, r);
