@@ -44,6 +44,11 @@ int lw_file_write(const char *path, const void *bytes, size_t n);
 int lw_file_append(const char *path, const void *bytes, size_t n);
 bool lw_path_exists(const char *path);
 bool lw_path_is_dir(const char *path);
+/* A pipe, a device, a socket: written to as it stands, since renamed over it would be a file from
+ * then on. */
+bool lw_path_is_special(const char *path);
+/* *found: whether there is anything at path. LW_EIO with the cause when that cannot be told. */
+int lw_path_look(const char *path, bool *found);
 int lw_file_size(const char *path, uint64_t *out);
 int lw_mkdirs(const char *path);      /* like mkdir -p */
 int lw_remove_tree(const char *path); /* like rm -rf; missing is fine */

@@ -25,6 +25,22 @@ bool lw_path_is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+bool lw_path_is_special(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+int lw_path_look(const char *path, bool *found)
+{
+    struct stat st;
+    bool there = stat(path, &st) == 0;
+    if (!there && errno != ENOENT && errno != ENOTDIR)
+        return lw_fail(LW_EIO, "%s: cannot look at it: %s", path, strerror(errno));
+    *found = there;
+    return 0;
+}
+
 static int make_one(const char *path)
 {
     if (mkdir(path, 0777) == 0)

@@ -106,13 +106,6 @@ static int write_synced(const char *tmp, const void *bytes, size_t n)
     return 0;
 }
 
-/* A pipe or a device must be written to: renamed over, it would be a file from then on. */
-static bool is_special(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
-}
-
 static int write_special(const char *path, const void *bytes, size_t n)
 {
     LW_CLEANUP(close_fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -124,7 +117,7 @@ static int write_special(const char *path, const void *bytes, size_t n)
 int lw_file_write(const char *path, const void *bytes, size_t n)
 {
     LW_CLEANUP(lw_str_clear) lw_str tmp = {0};
-    if (is_special(path))
+    if (lw_path_is_special(path))
         return write_special(path, bytes, n);
     lw_str_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
     if (tmp.failed)

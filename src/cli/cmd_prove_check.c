@@ -39,13 +39,14 @@ static int look(const lw_prove_cli *o, looked *l)
     for (size_t i = 0; i < LW_COUNT(splits); i++) {
         const lw_query_options q = {.split = splits[i],
                                     .filter_by_rules = lw_str_eq(splits[i], "train"),
-                                    .skip_unknown = o->skip_unknown};
+                                    .skip_unknown = o->skip_unknown,
+                                    .optional = true};
         int rc = lw_queries_open(l->kb, &q, &l->problems, &l->split[i]);
-        if (rc == LW_EIO)
-            lw_problem_add(&l->problems.warnings, o->dataset, 0, "no %s.txt in it", splits[i]);
-        else if (rc < 0 && rc != LW_EFORMAT) /* bad lines are listed: go on to the other splits */
+        if (rc < 0 && rc != LW_EFORMAT) /* bad lines are listed: go on to the other splits */
             return rc;
-        l->has[i] = rc == 0;
+        if (rc == 0 && l->split[i].absent)
+            lw_problem_add(&l->problems.warnings, o->dataset, 0, "no %s.txt in it", splits[i]);
+        l->has[i] = rc == 0 && !l->split[i].absent;
     }
     return lw_problems_fail(&l->problems);
 }
@@ -106,20 +107,26 @@ static json_t *report_json(const lw_prove_cli *o, const looked *l, bool ok)
     return j;
 }
 
+static const char *s_of(int32_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void print_tables(const looked *l)
 {
     enum { SHOWN = 60 };
     const lw_kb *kb = l->kb;
     char text[32];
-    lw_cli_print("%d facts, %d rules, %d predicates (%d recursive), %d constants, %d domain%s; "
+    lw_cli_print("%d fact%s, %d rule%s, %d predicate%s (%d recursive), %d constant%s, %d domain%s; "
                  "%s\n",
-                 kb->facts.n, kb->n_rules, kb->n_predicates, l->survey.recursive, kb->n_constants,
-                 kb->domains.names.n, kb->domains.names.n == 1 ? "" : "s",
+                 kb->facts.n, s_of(kb->facts.n), kb->n_rules, s_of(kb->n_rules), kb->n_predicates,
+                 s_of(kb->n_predicates), l->survey.recursive, kb->n_constants,
+                 s_of(kb->n_constants), kb->domains.names.n, s_of(kb->domains.names.n),
                  lw_fmt_bytes(text, lw_kb_bytes(kb)));
     for (size_t i = 0; i < LW_COUNT(splits); i++)
         if (l->has[i])
-            lw_cli_print("%-6s %9d queries, %d with a published depth%s\n", splits[i],
-                         l->split[i].n, l->split[i].annotated,
+            lw_cli_print("%-6s %9d %s, %d with a published depth%s\n", splits[i], l->split[i].n,
+                         l->split[i].n == 1 ? "query" : "queries", l->split[i].annotated,
                          l->split[i].no_rule ? ", only of predicates that head a rule" : "");
     lw_cli_print("%-40s %9s %6s %9s %11s %11s\n", "predicate", "facts", "rules", "recursive",
                  "most tails", "most heads");

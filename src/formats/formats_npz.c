@@ -2,6 +2,7 @@
 /* .npz: a zip of .npy files, through libarchive. */
 #include <archive.h>
 #include <archive_entry.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -118,13 +119,17 @@ static int write_zip(struct archive *a, struct archive_entry *e, const char *tmp
         LW_TRY(write_entry(a, e, &z->entries[i]));
     if (archive_write_close(a) != ARCHIVE_OK)
         return lw_fail(LW_EIO, "%s", archive_error_string(a));
-    return lw_fsync_path(tmp);
+    return lw_path_is_special(tmp) ? 0 : lw_fsync_path(tmp);
 }
 
 int lw_npz_save(const char *path, const lw_npz *z)
 {
     LW_CLEANUP(lw_str_clear) lw_str tmp = {0};
-    lw_str_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
+    const bool special = lw_path_is_special(path);
+    if (special)
+        lw_str_add(&tmp, path);
+    else
+        lw_str_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
     if (tmp.failed)
         return LW_ENOMEM;
     struct archive *a = archive_write_new();
@@ -134,9 +139,9 @@ int lw_npz_save(const char *path, const lw_npz *z)
     archive_write_free(a);
     if (rc < 0)
         lw_fail_in(rc, "%s: ", path);
-    else if (rename(lw_str_c(&tmp), path) != 0)
-        rc = lw_fail(LW_EIO, "%s: cannot rename into place", path);
-    if (rc < 0)
+    else if (!special && rename(lw_str_c(&tmp), path) != 0)
+        rc = lw_fail(LW_EIO, "%s: cannot rename into place: %s", path, strerror(errno));
+    if (rc < 0 && !special)
         unlink(lw_str_c(&tmp));
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing safetensors: header from the declarations, data streamed, renamed into place when whole.
- */
+/* Writing safetensors: header from the declarations, data streamed, renamed into place when whole
+ * (a pipe or a device is written to as it stands). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +12,13 @@
 #define DATA_ALIGN 64
 
 struct lw_st_writer {
-    lw_str path, tmp;
-    FILE *file;     /* open on tmp once data began */
-    json_t *meta;   /* object of strings */
-    json_t *header; /* entries in the order given */
-    size_t total;   /* bytes declared */
-    size_t done;    /* bytes put */
+    lw_str path, tmp; /* equal for a pipe or device */
+    bool special;     /* it is one */
+    FILE *file;       /* open on tmp once data began */
+    json_t *meta;     /* object of strings */
+    json_t *header;   /* entries in the order given */
+    size_t total;     /* bytes declared */
+    size_t done;      /* bytes put */
     bool finished;
 };
 
@@ -27,7 +28,11 @@ int lw_st_writer_new(const char *path, lw_st_writer **out)
     if (!w)
         return LW_ENOMEM;
     lw_str_add(&w->path, path);
-    lw_str_addf(&w->tmp, "%s.tmp.%ld", path, (long)getpid());
+    w->special = lw_path_is_special(path);
+    if (w->special)
+        lw_str_add(&w->tmp, path);
+    else
+        lw_str_addf(&w->tmp, "%s.tmp.%ld", path, (long)getpid());
     w->meta = json_object();
     w->header = json_object();
     if (w->path.failed || w->tmp.failed || !w->meta || !w->header)
@@ -43,7 +48,8 @@ void lw_st_writer_free(lw_st_writer **pp)
         return;
     if (w->file) {
         fclose(w->file);
-        unlink(lw_str_c(&w->tmp));
+        if (!w->special)
+            unlink(lw_str_c(&w->tmp));
     }
     json_decref(w->meta);
     json_decref(w->header);
@@ -143,15 +149,18 @@ int lw_st_writer_finish(lw_st_writer *w)
               w->total);
     if (!w->file)
         LW_TRY(begin(w));
-    if (fflush(w->file) != 0 || fsync(fileno(w->file)) != 0)
+    if (fflush(w->file) != 0 || (!w->special && fsync(fileno(w->file)) != 0))
         return io_error(w, "write");
     FILE *file = lw_steal(&w->file);
-    if (fclose(file) != 0 || rename(lw_str_c(&w->tmp), lw_str_c(&w->path)) != 0) {
+    if (fclose(file) != 0 || (!w->special && rename(lw_str_c(&w->tmp), lw_str_c(&w->path)) != 0)) {
         int rc = io_error(w, "finish");
-        unlink(lw_str_c(&w->tmp));
+        if (!w->special)
+            unlink(lw_str_c(&w->tmp));
         return rc;
     }
     w->finished = true;
+    if (w->special)
+        return 0;
     const char *slash = strrchr(lw_str_c(&w->path), '/');
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     lw_str_add_n(&dir, slash ? w->path.s : ".", slash ? (size_t)(slash - w->path.s + 1) : 1);

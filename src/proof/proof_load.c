@@ -6,18 +6,24 @@
 
 int lw_load_path(const char *dir, const char *given, const char *const *usual, lw_str *path)
 {
+    bool found = false;
     if (given) {
-        if (!strchr(given, '/') && lw_path_exists(lw_path_join(path, dir, given)))
+        if (!strchr(given, '/'))
+            LW_TRY(lw_path_look(lw_path_join(path, dir, given), &found));
+        if (found)
             return 0;
         lw_str_clear(path);
         lw_str_add(path, given);
-        if (!lw_path_exists(given))
+        LW_TRY(lw_path_look(given, &found));
+        if (!found)
             return lw_fail(LW_EIO, "%s: no such file, neither as it stands nor in %s", given, dir);
         return 0;
     }
-    for (; *usual; usual++)
-        if (lw_path_exists(lw_path_join(path, dir, *usual)))
+    for (; *usual; usual++) {
+        LW_TRY(lw_path_look(lw_path_join(path, dir, *usual), &found));
+        if (found)
             return 0;
+    }
     lw_str_clear(path);
     return 0;
 }
@@ -98,9 +104,11 @@ static int open_files(lw_load *l, const lw_kb_options *o, lw_str *domains)
     static const char *const usual[3][3] = {
         {"train.txt", "train.tsv"}, {"rules.txt"}, {"domain2constants.txt"}};
     LW_CLEANUP(lw_str_clear) lw_str facts = {0}, rules = {0};
-    if (!lw_path_is_dir(o->dir))
-        return lw_fail(LW_EIO, "%s: no such directory; a dataset is one with train.txt in it",
-                       o->dir);
+    bool found = false;
+    LW_TRY(lw_path_look(o->dir, &found));
+    if (!found || !lw_path_is_dir(o->dir))
+        return lw_fail(LW_EIO, "%s: %s; a dataset is one with train.txt in it", o->dir,
+                       found ? "not a directory" : "no such directory");
     LW_TRY(lw_load_path(o->dir, o->facts_file, usual[0], &facts));
     LW_TRY(lw_load_path(o->dir, o->rules_file, usual[1], &rules));
     LW_TRY(lw_load_path(o->dir, o->domains_file, usual[2], domains));

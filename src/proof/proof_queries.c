@@ -136,7 +136,7 @@ int lw_queries_open(const lw_kb *kb, const lw_query_options *o, lw_problems *pro
     if (path.len == 0) {
         if (!o->optional)
             return lw_fail(LW_EIO, "%s: no %s.txt in it", kb->dir, o->split);
-        *out = (lw_queries){0};
+        *out = (lw_queries){.absent = true};
         return 0;
     }
     LW_TRY(path_of(kb, o->split, "_depths", &depths_path));

@@ -22,6 +22,7 @@ typedef struct lw_queries {
     int32_t n, annotated;
     int64_t lines;            /* queries in the file */
     int64_t no_rule, unknown; /* left out */
+    bool absent;              /* an optional split has no file */
 } lw_queries;
 
 /* LW_EIO when the split has no file; LW_EFORMAT with file and line of the first bad line. An empty

@@ -85,6 +85,12 @@ static void column(lw_frame *f, const lw_series *s, size_t from, size_t to, bool
             point(f, s, marks[k], pen);
 }
 
+/* No line goes to it or from it: it is seen only as a dot. */
+static bool alone(const lw_frame *f, const lw_series *s, size_t i)
+{
+    return (i == 0 || !usable(f->plot, s, i - 1)) && (i + 1 == s->n || !usable(f->plot, s, i + 1));
+}
+
 static void curve(lw_frame *f, const lw_series *s, const char *color, bool faint)
 {
     bool pen = false, thin = s->n > (size_t)(f->right - f->left) * 2;
@@ -108,8 +114,8 @@ static void curve(lw_frame *f, const lw_series *s, const char *color, bool faint
         i = to;
     }
     lw_str_add(f->out, "\"/>\n");
-    for (size_t i = 0; s->dots && i < s->n; i++) {
-        if (!usable(f->plot, s, i))
+    for (size_t i = 0; !faint && i < s->n; i++) {
+        if (!usable(f->plot, s, i) || !(s->dots || alone(f, s, i)))
             continue;
         lw_str_addf(f->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"",
                     lw_frame_at_x(f, x_of(s, i)), lw_frame_at_y(f, s->y[i]));

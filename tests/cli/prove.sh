@@ -77,6 +77,32 @@ mkdir empty
 expect 3 prove check empty
 err_has 'empty/train.txt: there is no fact in it'
 expect 4 prove check nowhere
+err_has 'nowhere: no such directory'
+expect 4 prove check empty/train.txt
+err_has 'empty/train.txt: not a directory'
+
+# what cannot be read is named with its cause, and not taken for missing
+cp -r family folder
+mkdir folder/valid.txt
+expect 4 prove check folder
+err_has 'folder/valid.txt: cannot read: it is a directory'
+cp -r family loop
+ln -s rules2.txt loop/rules2.txt
+rm loop/test.txt
+ln -s test.txt loop/test.txt
+expect 4 prove check loop
+err_has 'loop/test.txt: cannot look at it: Too many levels'
+expect 4 prove check family --rules ../loop/rules2.txt
+err_has 'no such file'
+expect 4 prove check family --rules loop/rules2.txt
+err_has 'Too many levels'
+mkdir one
+printf 'parent(ann,bob).\n' >one/train.txt
+printf 'r0:1:parent(x,y) -> parent(y,x)\n' >one/rules.txt
+printf 'parent(bob,ann).\n' >one/test.txt
+expect 0 prove check one
+out_has '1 fact, 1 rule, 1 predicate (1 recursive), 2 constants, 0 domains'
+out_has '1 query, 0 with'
 expect 2 prove depths
 err_has 'dataset'
 

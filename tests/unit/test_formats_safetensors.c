@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formats: safetensors files, good, written here, and hostile. */
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "unit/test_formats_util.h"
@@ -152,6 +154,48 @@ static void writes_what_it_reads(void **state)
     lw_free(&two);
 }
 
+/* Renamed over, a device or pipe would be a file from then on; here links keep the real one safe.
+ */
+static void devices_are_written_to(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {2};
+    const float x[] = {1, 2};
+    const lw_st_tensor t = {.name = "x", .type = LW_ELEM_F32, .rank = 1, .shape = {2}, .data = x};
+    char full[128], none[128], fifo[128];
+    struct stat st;
+    snprintf(full, sizeof full, "%s", in_scratch("full"));
+    snprintf(none, sizeof none, "%s", in_scratch("none"));
+    snprintf(fifo, sizeof fifo, "%s", in_scratch("fifo"));
+    assert_int_equal(symlink("/dev/full", full) | symlink("/dev/null", none) | mkfifo(fifo, 0600),
+                     0);
+    assert_fails(LW_EIO, "full: ", lw_st_save(full, &t, 1, NULL, 0));
+    assert_ok(lw_st_save(none, &t, 1, NULL, 0));
+    lw_array a = {0};
+    lw_npz z = {0};
+    assert_ok(lw_array_init(&a, LW_ELEM_F32, 1, shape));
+    assert_ok(lw_npz_add(&z, "x", &a));
+    assert_fails(LW_EIO, "full: ", lw_npz_save(full, &z));
+    assert_ok(lw_npz_save(none, &z));
+    int fd = open(fifo, O_RDONLY | O_NONBLOCK);
+    char head[16];
+    assert_true(fd >= 0);
+    assert_ok(lw_st_save(fifo, &t, 1, NULL, 0));
+    assert_int_equal(read(fd, head, 9), 9);
+    assert_int_equal(head[8], '{');
+    while (read(fd, head, sizeof head) > 0)
+        continue;
+    assert_ok(lw_npz_save(fifo, &z));
+    assert_int_equal(read(fd, head, 2), 2);
+    assert_memory_equal(head, "PK", 2);
+    close(fd);
+    lw_npz_clear(&z);
+    const char *const still[] = {full, none};
+    for (size_t i = 0; i < LW_COUNT(still); i++)
+        assert_true(lstat(still[i], &st) == 0 && S_ISLNK(st.st_mode));
+    assert_true(lstat(fifo, &st) == 0 && S_ISFIFO(st.st_mode));
+}
+
 static void an_unfinished_writer_leaves_the_old_file(void **state)
 {
     (void)state;
@@ -242,6 +286,7 @@ int main(void)
         cmocka_unit_test(refuses_hostile_files),
         cmocka_unit_test(survives_every_cut_and_flip),
         cmocka_unit_test(writes_what_it_reads),
+        cmocka_unit_test(devices_are_written_to),
         cmocka_unit_test(an_unfinished_writer_leaves_the_old_file),
         cmocka_unit_test(shards_look_like_one_file),
         cmocka_unit_test(reads_real_weights),

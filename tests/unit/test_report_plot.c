@@ -105,6 +105,28 @@ static void lines_skip_what_cannot_be_drawn(void **state)
     lw_str_clear(&s);
 }
 
+/* A training run with one validation, or one between gaps: no line would show it. */
+static void a_lone_point_is_a_dot(void **state)
+{
+    (void)state;
+    const double one[] = {0.7}, gaps[] = {1, 2, (double)NAN, 4, (double)NAN}, steady[] = {1, 2};
+    const lw_series series[] = {{.name = "one", .y = one, .n = 1},
+                                {.name = "gaps", .y = gaps, .n = 5},
+                                {.name = "line", .y = steady, .n = 2}};
+    const lw_series smooth = {.name = "one", .y = one, .n = 1, .smooth = 0.9};
+    const lw_plot p = {.title = "t"};
+    lw_str s = {0}, t = {0};
+    lw_plot_lines(&p, series, 3, &s);
+    assert_markup(lw_str_c(&s));
+    assert_int_equal(count(lw_str_c(&s), "<circle"), 2);
+    assert_non_null(strstr(lw_str_c(&s), "<title>0: 0.7</title>"));
+    assert_non_null(strstr(lw_str_c(&s), "<title>3: 4</title>"));
+    lw_plot_lines(&p, &smooth, 1, &t);
+    assert_int_equal(count(lw_str_c(&t), "<circle"), 1);
+    lw_str_clear(&s);
+    lw_str_clear(&t);
+}
+
 static void long_series_stay_small_and_keep_their_extremes(void **state)
 {
     (void)state;
@@ -219,6 +241,7 @@ int main(void)
         cmocka_unit_test(log_axes_have_decades),
         cmocka_unit_test(labels_are_short),
         cmocka_unit_test(lines_skip_what_cannot_be_drawn),
+        cmocka_unit_test(a_lone_point_is_a_dot),
         cmocka_unit_test(long_series_stay_small_and_keep_their_extremes),
         cmocka_unit_test(bars_are_as_long_as_their_values),
         cmocka_unit_test(quantiles_and_distributions),
