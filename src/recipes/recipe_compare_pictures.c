@@ -11,6 +11,12 @@
 
 enum { REFUSED_COLUMNS = 8, REFUSED_ROWS = 7, NEAR_COLUMNS = 12, NEAR_ROWS = 4 };
 
+/* Pixels of the page's grids for one of a picture: the page shrinks what is wider than a column. */
+static int32_t grid_scale(const comparing *w)
+{
+    return w->side <= 16 ? 4 : w->side <= 32 ? 2 : 1;
+}
+
 /* ---- side by side ----------------------------------------------------------------------- */
 
 int lw_compare_pictures_part(const comparing *w, lw_html *page)
@@ -19,7 +25,7 @@ int lw_compare_pictures_part(const comparing *w, lw_html *page)
     LW_CLEANUP(lw_image_clear) lw_image b = {0};
     LW_CLEANUP(lw_image_clear) lw_image c = {0};
     char ddpm[64], caption[128];
-    int32_t scale = w->side <= 16 ? 2 : 1;
+    int32_t scale = grid_scale(w);
     snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations each", w->c->ddim_steps[0]);
     snprintf(caption, sizeof caption, "the same U-Net, sampled by DDIM, %s weights",
              w->ddpm->averaged ? "averaged" : "last");
@@ -58,7 +64,7 @@ static int draw_controls(const comparing *w, lw_image *out)
             lw_junk_make(junk, kinds[k], i, x + (k * EACH + i) * floats);
     const lw_grid g = {.columns = EACH,
                        .padding = 1,
-                       .scale = w->side <= 16 ? 2 : 1,
+                       .scale = grid_scale(w),
                        .background = {255, 255, 255},
                        .row_labels = names};
     return lw_grid_f32(&g, x, LW_CONTROLS * EACH, w->side, w->side, out);
@@ -82,7 +88,7 @@ static int draw_refused(const comparing *w, const compare_set *s, lw_image *out,
             memcpy(x + (*refused - 1) * floats, s->x + i * floats, (size_t)floats * sizeof *x);
     const lw_grid g = {.columns = REFUSED_COLUMNS,
                        .padding = 1,
-                       .scale = w->side <= 16 ? 2 : 1,
+                       .scale = grid_scale(w),
                        .background = {255, 255, 255}};
     return lw_grid_f32(&g, x, MOST, w->side, w->side, out);
 }
@@ -104,7 +110,7 @@ static int draw_nearest(const comparing *w, const compare_set *s, lw_image *out)
     }
     const lw_grid g = {.columns = NEAR_COLUMNS,
                        .padding = 1,
-                       .scale = w->side <= 16 ? 2 : 1,
+                       .scale = grid_scale(w),
                        .background = {255, 255, 255}};
     return lw_grid_f32(&g, x, 2 * PAIRS, w->side, w->side, out);
 }

@@ -167,9 +167,9 @@ static int film_row(const char *path, const char *label, int row, int rows, lw_i
 {
     LW_CLEANUP(lw_image_clear) lw_image grid = {0};
     static const uint8_t black[3] = {0, 0, 0};
-    const int32_t left = 8 * 6;
     LW_TRY(lw_image_load(path, &grid));
     int32_t height = grid.height / 8, width = grid.width;
+    const int32_t text = LW_MAX(1, height / 32), left = 8 * 6 * text;
     if (!film->rgb) {
         LW_TRY(lw_image_init(film, left + width, height * rows));
         memset(film->rgb, 255, (size_t)film->width * (size_t)film->height * 3);
@@ -179,8 +179,8 @@ static int film_row(const char *path, const char *label, int row, int rows, lw_i
     for (int32_t y = 0; y < height; y++)
         memcpy(film->rgb + ((size_t)(row * height + y) * (size_t)film->width + (size_t)left) * 3,
                grid.rgb + (size_t)y * (size_t)width * 3, (size_t)width * 3);
-    lw_image_text(film, left - 6 - lw_text_width(label, 1), row * height + (height - 9) / 2, 1,
-                  black, label);
+    lw_image_text(film, left - 6 * text - lw_text_width(label, text),
+                  row * height + (height - 9 * text) / 2, text, black, label);
     return 0;
 }
 

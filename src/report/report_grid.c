@@ -75,7 +75,7 @@ static int plan(const lw_grid *g, int32_t n, int32_t h, int32_t w, layout *out)
     l.cell_w = (int32_t)cell_w;
     l.cell_h = (int32_t)cell_h;
     l.pad = g->padding * l.scale;
-    l.text = LW_MAX(1, LW_MIN(l.cell_w, l.cell_h) / 48);
+    l.text = LW_MAX(1, LW_MIN(l.cell_w, l.cell_h) / 32);
     for (int32_t r = 0; g->row_labels && r < l.rows; r++)
         l.left = LW_MAX(l.left, lw_text_width(g->row_labels[r], l.text) + 6 * l.text);
     if (g->column_labels)

@@ -156,7 +156,7 @@ void lw_html_pictures(lw_html *h, const lw_figure *figures, size_t n)
 
 void lw_html_plots(lw_html *h, const char *const *svgs, const char *const *captions, size_t n)
 {
-    lw_str_add(&h->body, "<div class=\"row\">\n");
+    lw_str_add(&h->body, "<div class=\"row plots\">\n");
     for (size_t i = 0; i < n; i++) {
         lw_str_addf(&h->body, "<figure>%s", svgs[i]);
         caption(&h->body, captions ? captions[i] : NULL);

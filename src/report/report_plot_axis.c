@@ -23,9 +23,9 @@ static double nice_step(double range, int want)
 static void linear(lw_axis *a, int want)
 {
     if (a->hi - a->lo < 1e-12 * LW_MAX(fabs(a->hi), fabs(a->lo)) || a->hi == a->lo) {
-        double pad = a->hi == 0 ? 1 : fabs(a->hi) * 0.1;
+        double pad = fabs(a->hi) * 0.1;
         a->lo -= pad;
-        a->hi += pad;
+        a->hi += a->hi == 0 ? 1 : pad; /* nothing but zeros: up from there */
     }
     a->step = nice_step(a->hi - a->lo, want);
     a->lo = floor(a->lo / a->step + 1e-9) * a->step;
@@ -35,13 +35,22 @@ static void linear(lw_axis *a, int want)
         add_tick(a, (lrint(a->lo / a->step) + i) * a->step);
 }
 
+/* Equal steps, where less than a decade holds too few of 1, 2 and 5. */
+static void equal_steps(lw_axis *a, int want)
+{
+    a->n_ticks = 0;
+    a->step = nice_step(a->hi - a->lo, want);
+    for (double k = ceil(a->lo / a->step); k * a->step <= a->hi; k++)
+        add_tick(a, k * a->step);
+}
+
 /* Decades when there are enough of them, else also 2 and 5. */
 static void logarithmic(lw_axis *a, int want)
 {
     double decades = log10(a->hi / a->lo);
-    if (decades < 0.3) { /* nearly one value: give it room */
-        a->lo /= 1.5;
-        a->hi *= 1.5;
+    if (decades < 0.05) { /* nearly one value: give it room */
+        a->lo /= 1.1;
+        a->hi *= 1.1;
         decades = log10(a->hi / a->lo);
     } else { /* a little air */
         a->lo *= pow(10, -0.02 * decades);
@@ -58,6 +67,8 @@ static void logarithmic(lw_axis *a, int want)
             if (v >= a->lo * (1 - 1e-9) && v <= a->hi * (1 + 1e-9))
                 add_tick(a, v);
         }
+    if (a->n_ticks < 3)
+        equal_steps(a, want);
 }
 
 void lw_axis_init(lw_axis *a, double lo, double hi, bool log, int want)
@@ -85,7 +96,7 @@ double lw_axis_at(const lw_axis *a, double v)
 
 const char *lw_axis_label(const lw_axis *a, char buf[32], double v)
 {
-    double size = fabs(v), step = a->log ? size : a->step;
+    double size = fabs(v), step = a->log && a->step == 0 ? size : a->step;
     if (size < step * 1e-6)
         return memcpy(buf, "0", 2);
     const char *unit = "";

@@ -12,7 +12,7 @@ typedef struct lw_axis {
     bool log;
     double ticks[LW_AXIS_MAX_TICKS];
     int n_ticks;
-    double step; /* between linear ticks */
+    double step; /* between ticks; 0: logarithmic ones */
 } lw_axis;
 
 /* Widens to pleasant ends. lo > hi (no data) gives 0..1 or 1..10. About `want` ticks. */

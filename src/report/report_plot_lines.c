@@ -42,10 +42,13 @@ static range find_range(const lw_plot *p, const lw_series *series, size_t n)
     return r;
 }
 
-/* Entries of the legend in rows between left and right; returns the height used. */
+/* Entries of the legend in rows between left and right; returns the height used: none for one
+ * curve, which the title names. */
 static double legend(lw_frame *f, const lw_series *series, size_t n, double top)
 {
     double x = f->left, y = top;
+    if (n == 1 && f->plot->title)
+        return 0;
     for (size_t k = 0; k < n; k++) {
         if (!series[k].name)
             continue;
@@ -160,15 +163,30 @@ static void tighten_x(lw_axis *a, const range *r)
     a->n_ticks = kept;
 }
 
+/* Steps and other whole numbers get whole ticks; one alone stands in the middle. */
+static void choose_x(lw_axis *a, const lw_plot *p, const lw_series *series, size_t n, range r)
+{
+    bool whole = !p->log_x && r.x0 <= r.x1 && fabs(r.x0) < 1e15 && fabs(r.x1) < 1e15;
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; whole && i < series[k].n; i++)
+            whole = !usable(p, &series[k], i) || x_of(&series[k], i) == rint(x_of(&series[k], i));
+    if (whole && r.x0 == r.x1) {
+        r.x0 -= 1;
+        r.x1 += 1;
+    }
+    int want = whole && r.x1 - r.x0 < 6 ? (int)(r.x1 - r.x0) : 6;
+    lw_axis_init(a, r.x0, r.x1, p->log_x, want);
+    tighten_x(a, &r);
+}
+
 void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *out)
 {
     lw_frame f = {.out = out, .plot = p};
     f.width = p->width ? p->width : 540;
     f.height = p->height ? p->height : 320;
     range r = find_range(p, series, n);
-    lw_axis_init(&f.x, r.x0, r.x1, p->log_x, 6);
+    choose_x(&f.x, p, series, n, r);
     lw_axis_init(&f.y, r.y0, r.y1, p->log_y, 5);
-    tighten_x(&f.x, &r);
     double labels = 0;
     char buf[32];
     for (int i = 0; i < f.y.n_ticks; i++)

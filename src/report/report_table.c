@@ -144,7 +144,7 @@ void lw_table_html(const lw_table *t, lw_str *out)
 {
     static const char *const aligns[] = {"l", "r", "c"};
     static const char *const marks[] = {"", " good", " bad", " warn", " muted", " strong"};
-    lw_str_add(out, "<div class=\"scroll\"><table>\n");
+    lw_str_addf(out, "<div class=\"scroll%s\"><table>\n", t->columns > 9 ? " dense" : "");
     for (size_t r = 0; t->columns && r <= lw_table_rows(t); r++) {
         lw_str_add(out, r == 0 ? "<thead><tr>" : r == 1 ? "<tbody>\n<tr>" : "<tr>");
         for (size_t c = 0; c < t->columns; c++) {

@@ -59,6 +59,40 @@ static void log_axes_have_decades(void **state)
     assert_in_range(a.n_ticks, 3, 9);
 }
 
+static void narrow_log_axes_have_ticks_too(void **state)
+{
+    (void)state;
+    static const double ranges[][2] = {{90, 101}, {82, 200}, {0.92, 0.95}, {0.11, 0.13}, {5, 5}};
+    for (size_t i = 0; i < LW_COUNT(ranges); i++) {
+        lw_axis a;
+        lw_axis_init(&a, ranges[i][0], ranges[i][1], true, 5);
+        assert_true(a.lo <= ranges[i][0] && a.hi >= ranges[i][1] && a.hi / a.lo < 3);
+        assert_in_range(a.n_ticks, 2, 10);
+        for (int k = 0; k < a.n_ticks; k++) {
+            char one[32], two[32];
+            assert_true(a.ticks[k] >= a.lo && a.ticks[k] <= a.hi);
+            if (k > 0)
+                assert_string_not_equal(lw_axis_label(&a, one, a.ticks[k - 1]),
+                                        lw_axis_label(&a, two, a.ticks[k]));
+        }
+    }
+}
+
+static void steps_have_whole_ticks(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, 3}, y[] = {0, 0, 0};
+    const lw_plot p = {.title = "t", .from_zero = true};
+    const lw_series series = {.name = "column", .x = x, .y = y, .n = 3};
+    lw_str s = {0};
+    lw_plot_lines(&p, &series, 1, &s);
+    assert_null(strstr(lw_str_c(&s), ">1.5</text>"));
+    assert_non_null(strstr(lw_str_c(&s), ">3</text>"));
+    assert_null(strstr(lw_str_c(&s), ">-"));     /* shares that are all 0 do not go down to -1 */
+    assert_null(strstr(lw_str_c(&s), "column")); /* one curve needs no legend beside a title */
+    lw_str_clear(&s);
+}
+
 static void labels_are_short(void **state)
 {
     (void)state;
@@ -239,6 +273,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(axes_cover_their_data_with_few_ticks),
         cmocka_unit_test(log_axes_have_decades),
+        cmocka_unit_test(narrow_log_axes_have_ticks_too),
+        cmocka_unit_test(steps_have_whole_ticks),
         cmocka_unit_test(labels_are_short),
         cmocka_unit_test(lines_skip_what_cannot_be_drawn),
         cmocka_unit_test(a_lone_point_is_a_dot),
