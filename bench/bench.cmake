@@ -12,8 +12,8 @@ endforeach()
 
 # Small cases whose instructions are counted: bench/instructions.sh
 add_executable(bench_instructions EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/bench/bench_instructions.c)
-target_link_libraries(bench_instructions PRIVATE lw_recipes lw_base)
+target_link_libraries(bench_instructions PRIVATE lw_bench lw_base)
 
 # Many proofs walked by a policy: time and counts
 add_executable(bench_walks EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/bench/bench_walks.c)
-target_link_libraries(bench_walks PRIVATE lw_recipes lw_base)
+target_link_libraries(bench_walks PRIVATE lw_prove lw_base)

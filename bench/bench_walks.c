@@ -14,7 +14,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "models/models.h"
-#include "recipes/recipe_walks.h"
+#include "prove/prove_walks.h"
 
 typedef struct crowd {
     const lw_kb *kb;

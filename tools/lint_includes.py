@@ -21,10 +21,14 @@ TABLE = {
     "proof": ["base"],
     "eval": ["formats", "base"],
     "report": ["formats", "base"],
-    "recipes": ["report", "eval", "proof", "models", "data", "store", "backend/cpu", "plan", "ir", "formats",
+    "recipes": ["report", "eval", "models", "data", "store", "backend/cpu", "plan", "ir", "formats",
                 "kernels", "base"],
+    "prove": ["recipes", "report", "eval", "proof", "models", "store", "backend/cpu", "plan", "ir", "formats", "kernels",
+              "base"],
+    "bench": ["prove", "recipes", "report", "proof", "models", "data", "store", "backend/cpu", "plan", "ir", "formats",
+              "kernels", "base"],
     "api": ["recipes", "models", "store", "backend/cpu", "plan", "ir", "base"],
-    "cli": ["api", "recipes", "proof", "data", "report", "formats", "base"],
+    "cli": ["api", "bench", "prove", "recipes", "proof", "data", "report", "formats", "base"],
 }
 
 # header -> the only files that may include it

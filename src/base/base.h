@@ -22,6 +22,7 @@
 #include "base/ring.h"
 #include "base/rng.h"
 #include "base/str.h"
+#include "base/summary.h"
 #include "base/sys.h"
 
 #endif

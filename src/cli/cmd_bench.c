@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
 #include "formats/formats.h"
-#include "recipes/recipes.h"
+#include "bench/bench.h"
 
 typedef struct bench_cli {
     lw_bench_config c;

@@ -2,7 +2,7 @@
 /* leeway profile: where the time and the memory of one network go. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
-#include "recipes/recipes.h"
+#include "bench/bench.h"
 
 typedef struct profile_cli {
     lw_profile_config c;

@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "cli/cli_observer.h"
 #include "cli/cmd_prove.h"
-#include "recipes/recipes.h"
+#include "prove/prove.h"
 
 typedef struct bench_cli {
     lw_prove_cli prove; /* first: the shared tables lie over it */

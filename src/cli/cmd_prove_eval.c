@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "cli/cmd_prove.h"
+#include "prove/prove.h"
 
 typedef struct eval_cli {
     lw_prove_cli prove; /* first: the shared tables lie over it */

@@ -2,7 +2,7 @@
 /* leeway prove kge: training embeddings of a dataset's facts. */
 #include "cli/cmd_prove.h"
 #include "cli/cmd_train.h"
-#include "recipes/recipe_kge.h"
+#include "prove/prove.h"
 
 typedef struct kge_cli {
     lw_prove_cli data;

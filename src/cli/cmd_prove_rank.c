@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "cli/cmd_prove.h"
-#include "recipes/recipe_kge.h"
+#include "prove/prove.h"
 
 typedef struct rank_cli {
     lw_prove_cli data;

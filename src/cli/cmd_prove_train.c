@@ -2,6 +2,7 @@
 /* leeway prove train: a policy over proof states, by proximal policy optimisation. */
 #include "cli/cmd_prove.h"
 #include "cli/cmd_train.h"
+#include "prove/prove.h"
 
 /* One option, a line or two. */
 /* clang-format off */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "recipes/recipe_bench.h"
+#include "bench/bench.h"
 
 static void near(double got, double want)
 {
@@ -23,7 +23,7 @@ static void samples_are_described(void **state)
 {
     (void)state;
     const double ms[] = {5, 1, 4, 2, 3};
-    lw_bench_stats s = lw_bench_describe(ms, 5);
+    lw_summary s = lw_summarize(ms, 5);
     assert_int_equal(s.n, 5);
     near(s.mean, 3);
     near(s.std, sqrt(2.5));
@@ -33,19 +33,19 @@ static void samples_are_described(void **state)
     near(s.p99, 4.96);
     near(s.p10, 1.4);
     near(s.mad, 1); /* 2 1 0 1 2 */
-    s = lw_bench_describe(ms, 1);
+    s = lw_summarize(ms, 1);
     near(s.p50, 5);
     near(s.p99, 5);
     near(s.mad, 0);
     assert_true(isnan(s.std));
-    assert_true(isnan(lw_bench_describe(NULL, 0).p50));
+    assert_true(isnan(lw_summarize(NULL, 0).p50));
     const double even[] = {1, 2, 3, 10};
-    near(lw_bench_describe(even, 4).p50, 2.5);
+    near(lw_summarize(even, 4).p50, 2.5);
 }
 
 static lw_bench_verdict judge(const double *base, const double *now, int32_t n)
 {
-    lw_bench_stats a = lw_bench_describe(base, n), b = lw_bench_describe(now, n);
+    lw_summary a = lw_summarize(base, n), b = lw_summarize(now, n);
     return lw_bench_judge(&a, &b);
 }
 

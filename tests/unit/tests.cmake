@@ -28,7 +28,7 @@ lw_test(test_models_kge unit/test_models_kge.c models store formats backend/cpu 
 lw_test(test_models_encoder unit/test_models_encoder.c models store formats backend/cpu base)
 lw_test(test_models_policy unit/test_models_policy.c models store formats backend/cpu base)
 lw_test(test_models_policy_plans unit/test_models_policy_plans.c models store formats backend/cpu base)
-lw_test(test_bench unit/test_bench.c recipes formats base)
+lw_test(test_bench unit/test_bench.c bench formats base)
 lw_test(test_proof_files unit/test_proof_files.c proof base)
 lw_test(test_proof_env unit/test_proof_env.c proof base)
 lw_test(test_proof_random unit/test_proof_random.c proof base)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What samples say: quantiles and spread. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of sorted values, linear between neighbours. */
+static double quantile(const double *sorted, int32_t n, double p)
+{
+    double at = p * (n - 1);
+    int32_t i = LW_MIN((int32_t)at, n - 1), j = LW_MIN(i + 1, n - 1);
+    return sorted[i] + (at - i) * (sorted[j] - sorted[i]);
+}
+
+static void set_mean(const double *v, int32_t n, lw_summary *s)
+{
+    double sum = 0, squares = 0;
+    for (int32_t i = 0; i < n; i++)
+        sum += v[i];
+    s->mean = sum / n;
+    for (int32_t i = 0; i < n; i++)
+        squares += (v[i] - s->mean) * (v[i] - s->mean);
+    s->std = n > 1 ? sqrt(squares / (n - 1)) : (double)NAN;
+}
+
+lw_summary lw_summarize(const double *values, int32_t n)
+{
+    const double none = (double)NAN;
+    lw_summary s = {n, none, none, none, none, none, none, none, none, none};
+    LW_CLEANUP(lw_free) double *v = n > 0 ? lw_calloc((size_t)n, sizeof *v) : NULL;
+    if (!v)
+        return s;
+    for (int32_t i = 0; i < n; i++)
+        v[i] = values[i];
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    set_mean(v, n, &s);
+    s.min = v[0];
+    s.p10 = quantile(v, n, 0.10);
+    s.p50 = quantile(v, n, 0.50);
+    s.p90 = quantile(v, n, 0.90);
+    s.p95 = quantile(v, n, 0.95);
+    s.p99 = quantile(v, n, 0.99);
+    for (int32_t i = 0; i < n; i++)
+        v[i] = fabs(values[i] - s.p50);
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    s.mad = quantile(v, n, 0.50);
+    return s;
+}

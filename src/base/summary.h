@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a number of samples say: mean, quantiles, spread. */
+#ifndef LW_SUMMARY_H
+#define LW_SUMMARY_H
+
+#include <stdint.h>
+
+typedef struct lw_summary {
+    int32_t n;
+    double mean, std;                    /* std: with n - 1; NAN for one sample */
+    double min, p10, p50, p90, p95, p99; /* linear between neighbours; NAN for none */
+    double mad;                          /* median distance from the median */
+} lw_summary;
+lw_summary lw_summarize(const double *values, int32_t n); /* in any order; in their unit */
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * profile: where the time and the memory of one network go, step by step of its plan.
+ *
+ * Read: bench_profile.c (measuring), bench_profile_groups.c (steps put together by op or by
+ * layer), bench_profile_text.c and bench_profile_page.c (what is shown).
+ */
+#ifndef LW_BENCH_PROFILE_H
+#define LW_BENCH_PROFILE_H
+
+#include "formats/formats.h"
+#include "recipes/recipe_machine.h"
+#include "recipes/recipe_observer.h"
+
+typedef struct lw_profile_config {
+    const char *source; /* "unet" or "unet-large" (random weights), or as for lw_network_open */
+    const char *method; /* whose steps are shown: a name of lw_bench_methods; NULL: "f32" */
+    bool train;         /* "unet" and "unet-large": a DDPM step, without the optimiser */
+    bool compare;       /* time the other methods too */
+    int threads;
+    int32_t conv;              /* lw_conv_mode */
+    int32_t batch, image_size; /* image_size 0: the network's own, or 32 */
+    int32_t runs;              /* profiled ones, after one for warm-up */
+} lw_profile_config;
+
+typedef struct lw_profile_step {
+    const char *op, *scope, *type; /* kind of op, its layer, its result: "f32[1,32,32,128]" */
+    double ms, flops, bytes;
+    size_t live; /* bytes of values alive while it runs */
+    int64_t tasks;
+} lw_profile_step;
+
+/* One way to compute the network as a whole. */
+typedef struct lw_profile_method {
+    const char *name;
+    double ms;             /* median of the runs */
+    size_t frame, derived; /* bytes of values and of prepared data */
+    double error;          /* against plain f32 without fusion; NAN: not compared */
+} lw_profile_method;
+
+typedef struct lw_profile {
+    lw_arena *arena; /* owns all texts and arrays */
+    const char *title;
+    lw_profile_step *step; /* those that ran, in order */
+    int32_t n_step;
+    lw_profile_method *method; /* the one shown first */
+    int32_t n_method;
+    size_t weights, peak_live; /* bytes of all slabs; the most alive at once */
+    double ms;                 /* sum over the steps */
+    double gflops, gbytes;     /* what this machine can do, 10^9 per second */
+    json_t *machine;
+} lw_profile;
+
+/* LW_EUSAGE: a method or preset that is not there; else as lw_network_open. */
+int lw_recipe_profile(const lw_profile_config *c, const lw_observer *obs, lw_profile *out);
+void lw_profile_clear(lw_profile *p); /* accepts a zeroed struct */
+
+/* Steps put together. */
+typedef struct lw_profile_group {
+    const char *name; /* borrowed from the profile */
+    int32_t steps;
+    double ms, flops, bytes;
+} lw_profile_group;
+/* By kind of op (depth 0), or by the first `depth` dotted parts of the layer's name; longest
+ * first. Heap array (lw_free) of *n. */
+int lw_profile_groups(const lw_profile *p, int depth, lw_profile_group **out, int32_t *n);
+
+typedef struct lw_profile_view {
+    bool layers;   /* group by layer too */
+    int32_t depth; /* dotted parts of a layer's name */
+    int32_t top;   /* slowest steps shown; 0: all, in order */
+} lw_profile_view;
+int lw_profile_text(const lw_profile *p, const lw_profile_view *v, lw_str *out);
+json_t *lw_profile_to_json(const lw_profile *p, const lw_profile_view *v); /* new reference */
+/* One HTML page with plots. */
+int lw_profile_page(const lw_profile *p, const lw_profile_view *v, const char *path);
+
+#endif

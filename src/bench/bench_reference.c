@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a case's result is compared with. */
+#include "bench/bench_reference.h"
+
+#include <math.h>
+
+/* The reference kernels do about one of these a second. */
+static const double reference_flops = 15e9;
+
+int lw_bench_reference_device(lw_bench_run *r, double flops, lw_bench_reference *out,
+                              lw_device **dev)
+{
+    lw_isa level = r->isa > LW_ISA_AVX2 ? LW_ISA_AVX2 : r->isa;
+    *dev = r->ref;
+    out->against = lw_isa_name(LW_ISA_REF);
+    if (flops <= reference_flops)
+        return 0;
+    LW_TRY(lw_cpu_open(r->dev->workers(r->dev->self), level, &out->lower));
+    out->against = lw_isa_name(level);
+    *dev = out->lower;
+    return 0;
+}
+
+int lw_bench_reference_open(lw_bench_run *r, const lw_lab_spec *spec, double flops,
+                            lw_bench_reference *out)
+{
+    lw_bench_reference f = {0};
+    lw_lab_spec s = *spec;
+    lw_device *dev;
+    if (!r->config->reference)
+        return 0;
+    LW_TRY(lw_bench_reference_device(r, flops, &f, &dev));
+    s.opts = (lw_compile_opts){.opt = 0};
+    if (flops > reference_flops)
+        s.opts.opt = 1; /* without reuse of memory large ones would not fit */
+    lw_observe_progress(r->obs, "bench", LW_MAX(r->out->n - 1, 0), r->total, "reference");
+    int rc = lw_lab_open(dev, &s, &f.lab);
+    if (rc == 0)
+        rc = lw_lab_run(&f.lab);
+    if (rc < 0)
+        lw_bench_reference_close(&f);
+    else
+        *out = f;
+    return rc == LW_ENOMEM ? 0 : rc; /* then there is no error beside the speed */
+}
+
+void lw_bench_reference_close(lw_bench_reference *f)
+{
+    lw_lab_close(&f->lab);
+    lw_cpu_close(&f->lower);
+    f->against = NULL;
+}
+
+int lw_bench_reference_error(const lw_bench_reference *f, lw_lab *l, double *error)
+{
+    *error = (double)NAN;
+    if (!f->against)
+        return 0;
+    l->tick = (lw_tick){0};
+    LW_TRY(lw_lab_run(l));
+    *error = lw_lab_error(l, &f->lab, NULL);
+    return 0;
+}
+
+lw_bench_work lw_bench_lab_work(lw_lab *l, const lw_bench_method *m)
+{
+    return (lw_bench_work){.method = m ? m->name : "f32",
+                           .call = lw_lab_run,
+                           .self = l,
+                           .flops = l->info.flops,
+                           .bytes = l->info.bytes,
+                           .num = m ? m->num : LW_NUM_F32,
+                           .memory = l->bytes,
+                           .error = (double)NAN,
+                           .exec = l->exec};
+}

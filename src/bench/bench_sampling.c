@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One step against DDIM with 50, between samplers of one network that are compiled and whose
+ * weights are prepared. The two take turns, so that a machine that changes its pace changes both.
+ * If nothing but the network costs time, the ratio is the number of evaluations.
+ */
+#include <math.h>
+#include <time.h>
+
+#include "bench/bench_reference.h"
+#include "recipes/recipe_sampler.h"
+
+enum { WAYS = 2, DDIM_STEPS = 50, ONE_STEPS_A_TURN = 5, LEAST_TURNS = 3 };
+
+typedef struct sampling_way {
+    char name[32];
+    bool wanted;
+    lw_sampler_opts opts;
+    lw_sampler *sampler;
+    float *picture;    /* [batch][pixels], of the last run */
+    int32_t at;        /* its case, once there is one */
+    double cpu, outer; /* seconds of all timed runs: processor time, outside the network */
+} sampling_way;
+
+typedef struct sampling {
+    lw_bench_run *r;
+    lw_unet_config net;
+    lw_store *store;
+    int32_t batch;
+    size_t pixels; /* floats of a batch */
+    sampling_way way[WAYS];
+} sampling;
+
+static sampling_way way_of(const sampling *s, bool ddim)
+{
+    sampling_way w = {.opts = {.method = ddim ? LW_METHOD_DDPM : LW_METHOD_DRIFT,
+                               .kind = ddim ? LW_SAMPLER_DDIM : LW_SAMPLER_ONE_STEP,
+                               .steps = ddim ? DDIM_STEPS : 1,
+                               .batch = s->batch,
+                               .seed = 1,
+                               .weights = LW_SLAB_PARAM}};
+    snprintf(w.name, sizeof w.name, "%s%s_b%d", s->r->config->large ? "large_" : "",
+             ddim ? "ddim50" : "one_step", (int)s->batch);
+    return w;
+}
+
+/* Weights. The last layer's are made small: 50 evaluations of a random network of full strength are
+ * chaos, in which the last bit of the first step ends as another picture, and no error could be
+ * told. */
+static int prepare(sampling *s)
+{
+    if (s->store)
+        return 0;
+    LW_TRY(lw_store_new(true, &s->store));
+    LW_TRY(lw_unet_declare(&s->net, s->store));
+    lw_store_init(s->store, 1);
+    int32_t last = lw_store_find(s->store, "conv_out.weight");
+    float *w = lw_store_data(s->store, last, LW_SLAB_PARAM);
+    for (int64_t i = 0; i < lw_type_count(lw_store_at(s->store, last)->type); i++)
+        w[i] *= 0.01f;
+    lw_store_touch(s->store, LW_SLAB_PARAM);
+    return 0;
+}
+
+/* The same pictures by other kernels: largest difference over the largest value. */
+static int error_of(sampling *s, sampling_way *w, lw_bench_case *c)
+{
+    lw_bench_reference f = {0};
+    LW_CLEANUP(lw_sampler_free) lw_sampler *other = NULL;
+    LW_CLEANUP(lw_free) float *want = lw_calloc(s->pixels, sizeof *want);
+    lw_device *dev;
+    if (!s->r->config->reference)
+        return 0;
+    if (!want)
+        return LW_ENOMEM;
+    LW_TRY(lw_bench_reference_device(s->r, c->flops, &f, &dev));
+    int rc = lw_sampler_new(dev, &s->net, s->store, &w->opts, &other);
+    if (rc == 0)
+        rc = lw_sampler_run(other, 0, s->batch, NULL, NULL, want);
+    lw_sampler_free(&other);
+    lw_bench_reference_close(&f);
+    LW_TRY(rc);
+    LW_TRY(lw_sampler_run(w->sampler, 0, s->batch, NULL, NULL, w->picture));
+    c->error = lw_lab_error_of(w->picture, want, (int64_t)s->pixels, NULL);
+    snprintf(c->against, sizeof c->against, "%s",
+             lw_isa_name(dev == s->r->ref ? LW_ISA_REF : LW_MIN(s->r->isa, LW_ISA_AVX2)));
+    return 0;
+}
+
+/* Sampler, case and what is known before anything is timed. */
+static int open_way(sampling *s, sampling_way *w)
+{
+    lw_bench_case *c;
+    LW_TRY(prepare(s));
+    w->picture = lw_calloc(s->pixels, sizeof *w->picture);
+    if (!w->picture)
+        return LW_ENOMEM;
+    LW_TRY(lw_sampler_new(s->r->dev, &s->net, s->store, &w->opts, &w->sampler));
+    lw_plan_info net = lw_sampler_network(w->sampler);
+    w->at = s->r->out->n;
+    LW_TRY(lw_bench_new_case(s->r, w->name, "f32", s->batch, &c));
+    c->evaluations = lw_sampler_evaluations(w->sampler);
+    c->flops = net.flops * c->evaluations;
+    c->bytes = net.bytes * c->evaluations;
+    c->memory = lw_sampler_bytes(w->sampler) + lw_store_bytes(s->store);
+    return error_of(s, w, c);
+}
+
+static int run_once(sampling *s, sampling_way *w, bool timed)
+{
+    lw_bench_case *c = &s->r->out->cases[w->at];
+    double network = lw_sampler_network_seconds(w->sampler), t = lw_now();
+    clock_t cpu = clock();
+    char note[96];
+    LW_TRY(lw_sampler_run(w->sampler, 0, s->batch, NULL, NULL, w->picture));
+    t = lw_now() - t;
+    if (lw_observe_stop(s->r->obs))
+        return lw_fail(LW_ESTOPPED, "interrupted");
+    if (!timed)
+        return 0;
+    w->cpu += (double)(clock() - cpu) / CLOCKS_PER_SEC;
+    w->outer += t - (lw_sampler_network_seconds(w->sampler) - network);
+    snprintf(note, sizeof note, "%s.%s %d", c->suite, c->name, (int)c->n + 1);
+    lw_observe_progress(s->r->obs, "bench", s->r->out->n - 1, s->r->total, note);
+    return lw_bench_add_sample(c, 1e3 * t);
+}
+
+/* Both prepare their weights in the first run; a few short ones more bring the caches up. */
+static int warm_up(sampling *s)
+{
+    for (int i = 0; i < WAYS; i++)
+        for (int k = 0; s->way[i].wanted && k < (i == 0 ? ONE_STEPS_A_TURN : 1); k++)
+            LW_TRY(run_once(s, &s->way[i], false));
+    return 0;
+}
+
+static int take_turns(sampling *s)
+{
+    const lw_bench_config *c = s->r->config;
+    int32_t turns = LW_MAX((c->samples + ONE_STEPS_A_TURN - 1) / ONE_STEPS_A_TURN, 1),
+            least = LW_MIN(turns, LEAST_TURNS);
+    double began = lw_now();
+    for (int32_t n = 0;
+         n < turns && (n < least || c->seconds <= 0 || lw_now() - began < c->seconds); n++)
+        for (int i = 0; i < WAYS; i++)
+            for (int k = 0; s->way[i].wanted && k < (i == 0 ? ONE_STEPS_A_TURN : 1); k++)
+                LW_TRY(run_once(s, &s->way[i], true));
+    return 0;
+}
+
+static void conclude(sampling *s)
+{
+    lw_bench_case *all = s->r->out->cases;
+    for (int i = 0; i < WAYS; i++) {
+        if (!s->way[i].wanted)
+            continue;
+        lw_bench_case *c = &all[s->way[i].at];
+        c->cpu_ms = 1e3 * s->way[i].cpu / c->n;
+        c->outside_ms = 1e3 * s->way[i].outer / c->n;
+        lw_bench_set_share(s->r, LW_NUM_F32, c);
+        if (i > 0 && s->way[0].wanted) {
+            const lw_bench_case *one = &all[s->way[0].at];
+            c->base_ms = lw_summarize(one->ms, one->n).p50;
+            c->base_cpu_ms = one->cpu_ms;
+            snprintf(c->base, sizeof c->base, "%s", s->way[0].name);
+        }
+    }
+}
+
+static int measure(sampling *s)
+{
+    for (int i = 0; i < WAYS; i++)
+        if (s->way[i].wanted)
+            LW_TRY(open_way(s, &s->way[i]));
+    LW_TRY(warm_up(s));
+    LW_TRY(take_turns(s));
+    conclude(s);
+    return 0;
+}
+
+static int measure_batch(sampling *s, int32_t batch)
+{
+    int rc = 0;
+    s->batch = batch;
+    s->pixels = (size_t)batch * (size_t)(s->net.image_size * s->net.image_size * 3);
+    for (int i = 0; i < WAYS; i++) {
+        s->way[i] = way_of(s, i > 0);
+        s->way[i].wanted = lw_bench_wants(s->r, s->way[i].name);
+    }
+    rc = s->way[0].wanted || s->way[1].wanted ? measure(s) : 0;
+    for (int i = 0; i < WAYS; i++) {
+        lw_sampler_free(&s->way[i].sampler);
+        lw_free(&s->way[i].picture);
+    }
+    return rc;
+}
+
+int lw_bench_suite_sampling(lw_bench_run *r)
+{
+    const lw_bench_config *c = r->config;
+    sampling s = {.r = r, .net = lw_lab_unet_config(c->large)};
+    int rc = 0;
+    for (int32_t i = 0; rc == 0 && i < LW_MAX(c->n_batch, 1); i++)
+        rc = measure_batch(&s, c->n_batch > 0 ? c->batch[i] : 1);
+    lw_store_free(&s.store);
+    return rc;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One whole DDPM training step of the shared U-Net: noise, forward, backward, clip, AdamW, EMA. */
+#include <math.h>
+
+#include "bench/bench_reference.h"
+
+typedef struct train_case {
+    lw_lab lab;
+    lw_cpu_adamw_args adamw;
+    double optim_seconds;
+} train_case;
+
+static int prepare_adamw(train_case *t)
+{
+    lw_cpu_adamw_args *a = &t->adamw;
+    lw_store *s = t->lab.store;
+    a->p = lw_store_slab(s, LW_SLAB_PARAM, &a->n);
+    a->m = lw_store_slab(s, LW_SLAB_M, NULL);
+    a->v = lw_store_slab(s, LW_SLAB_V, NULL);
+    a->ema = lw_store_slab(s, LW_SLAB_EMA, NULL);
+    a->g = lw_store_slab(s, LW_SLAB_GRAD, NULL);
+    a->lr = 2e-4;
+    a->beta1 = 0.9;
+    a->beta2 = 0.999;
+    a->eps = 1e-8;
+    a->grad_scale = a->max_norm = 1;
+    a->ema_decay = 0.9999;
+    a->work = lw_calloc((size_t)lw_cpu_adamw_work(a->n), sizeof *a->work);
+    return a->work ? 0 : LW_ENOMEM;
+}
+
+static int step(void *self)
+{
+    train_case *t = self;
+    double norm;
+    LW_TRY(lw_lab_run(&t->lab));
+    double began = lw_now();
+    t->adamw.t = t->lab.tick.step;
+    LW_TRY(lw_cpu_adamw(t->lab.dev, &t->adamw, &norm));
+    lw_store_touch(t->lab.store, LW_SLAB_PARAM);
+    t->optim_seconds = lw_now() - began;
+    return 0;
+}
+
+/* The gradients of the first step, before the optimiser moves anything. */
+static int gradient_error(lw_bench_run *r, const lw_lab_spec *spec, lw_lab *lab, double *error,
+                          const char **against)
+{
+    lw_bench_reference f = {0};
+    int64_t n;
+    *error = (double)NAN;
+    int rc = lw_bench_reference_open(r, spec, lab->info.flops, &f);
+    LW_TRY(rc);
+    *against = f.against; /* names of levels are static */
+    if (f.against) {
+        rc = lw_lab_run(lab);
+        const float *g = lw_store_slab(lab->store, LW_SLAB_GRAD, &n);
+        *error = lw_lab_error_of(g, lw_store_slab(f.lab.store, LW_SLAB_GRAD, NULL), n, NULL);
+        lab->tick = (lw_tick){0};
+    }
+    lw_bench_reference_close(&f);
+    return rc;
+}
+
+static int measure_case(lw_bench_run *r, const lw_bench_method *m, const lw_lab_spec *spec,
+                        train_case *t, const char *name, int32_t batch)
+{
+    double error;
+    const char *against = NULL;
+    LW_TRY(gradient_error(r, spec, &t->lab, &error, &against));
+    LW_TRY(prepare_adamw(t));
+    lw_bench_work w = lw_bench_lab_work(&t->lab, m);
+    w.name = name;
+    w.batch = batch;
+    w.call = step;
+    w.self = t;
+    w.error = error;
+    w.against = against;
+    w.extra = "clip, adamw, ema";
+    w.extra_seconds = &t->optim_seconds;
+    w.extra_bytes = 10.0 * (double)sizeof(float) * (double)t->adamw.n;
+    w.bytes += w.extra_bytes;
+    return lw_bench_measure(r, &w, NULL);
+}
+
+static int measure(lw_bench_run *r, const lw_bench_method *m, int32_t batch)
+{
+    char name[64];
+    train_case t = {0};
+    lw_lab_unet u = {lw_lab_unet_config(r->config->large), batch};
+    u.config.dropout = (float)r->config->dropout;
+    lw_lab_spec spec = {.build = lw_lab_build_ddpm,
+                        .what = &u,
+                        .opts = m->opts,
+                        .train = true,
+                        .limit = lw_bench_memory_limit(r)};
+    snprintf(name, sizeof name, "%strain%s_b%d", r->config->large ? "large_" : "", m->tag,
+             (int)batch);
+    if (!m->trains || !lw_bench_wants(r, name))
+        return 0;
+    int rc = lw_lab_open(r->dev, &spec, &t.lab);
+    if (rc == LW_ENOMEM)
+        return lw_bench_skip(r, name, m->name, batch, t.lab.bytes, lw_errmsg());
+    LW_TRY(rc);
+    rc = measure_case(r, m, &spec, &t, name, batch);
+    lw_free(&t.adamw.work);
+    lw_lab_close(&t.lab);
+    return rc;
+}
+
+int lw_bench_suite_train(lw_bench_run *r)
+{
+    static const int32_t usual[] = {1, 16, 64};
+    const lw_bench_config *c = r->config;
+    const int32_t *batch = c->n_batch > 0 ? c->batch : usual;
+    int32_t n = c->n_batch > 0 ? c->n_batch : (int32_t)LW_COUNT(usual);
+    for (size_t m = 0; m < lw_bench_n_methods; m++)
+        for (int32_t i = 0; i < n; i++)
+            LW_TRY(measure(r, &lw_bench_methods[m], batch[i]));
+    return 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Proximal policy optimisation as a job of the training loop. */
+#include "prove/prove_ppo.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "prove/prove_ppo_run.h"
+#include "recipes/recipe_schedule.h"
+
+static const double pi = 3.14159265358979323846;
+
+/* Rates of iteration `step`: warm-up and cosine for Adam, a cosine for the entropy's weight. */
+static void set_rates(lw_ppo_run *r, int64_t step)
+{
+    const lw_ppo_config *c = r->c;
+    lw_train_config t = c->train;
+    double end = LW_MAX(c->ent_coef_end * (double)t.steps, 1.0),
+           at = LW_MIN((double)step / end, 1.0);
+    if (t.warmup_steps == 0)
+        t.warmup_steps = (int64_t)ceil(c->lr_warmup * (double)t.steps);
+    r->rates =
+        (lw_ppo_rates){.lr = lw_schedule_lr(&t, step),
+                       .entropy_coef = c->ent_coef_final + (c->ent_coef_init - c->ent_coef_final) *
+                                                               0.5 * (1.0 + cos(pi * at)),
+                       .stop_early = true,
+                       .updates = &r->updates};
+}
+
+/* 1 - Var(target - value) / Var(target); 0 when the targets do not vary. */
+static double explained_variance(const lw_ppo_rollout *o)
+{
+    int64_t n = (int64_t)o->c->n_envs * o->c->n_steps;
+    double sum[2] = {0}, square[2] = {0};
+    for (int64_t i = 0; i < n; i++) {
+        const double x[2] = {(double)o->choice[i].target,
+                             (double)o->choice[i].target - (double)o->choice[i].value};
+        for (int k = 0; k < 2; k++) {
+            sum[k] += x[k];
+            square[k] += x[k] * x[k];
+        }
+    }
+    double all = square[0] - sum[0] * sum[0] / (double)n,
+           left = square[1] - sum[1] * sum[1] / (double)n;
+    return all > 0.0 ? 1.0 - left / all : 0.0;
+}
+
+static int keep_state(lw_ppo_run *r)
+{
+    return json_object_set_new(r->state, "updates", json_integer(r->updates)) ||
+                   json_object_set_new(r->state, "untrained_mrr", json_real(r->untrained)) ||
+                   json_object_set_new(r->state, "best_mrr", json_real(r->best))
+               ? lw_fail(LW_ENOMEM, "out of memory for a checkpoint")
+               : 0;
+}
+
+static int advance(void *self, int64_t step, lw_train_step *out)
+{
+    lw_ppo_run *r = self;
+    set_rates(r, step);
+    if (step == 0 && r->c->train.eval_every > 0 && r->valid.n > 0)
+        LW_TRY(lw_ppo_evaluate_untrained(r));
+    LW_TRY(lw_ppo_rollout_run(&r->rollout, step));
+    LW_TRY(lw_ppo_update_run(r->update, &r->rollout, step, &r->rates, &r->report));
+    r->explained = explained_variance(&r->rollout);
+    *out = (lw_train_step){r->report.loss, r->report.grad_norm, r->rates.lr};
+    return keep_state(r);
+}
+
+/* ---- --minutes ------------------------------------------------------------------------------- */
+
+static const lw_slab trained[] = {LW_SLAB_PARAM, LW_SLAB_EMA, LW_SLAB_M, LW_SLAB_V};
+
+/* Copies the slabs that an update changes, out of the store or back into it. */
+static void copy_slabs(const lw_store *s, float *kept, bool back)
+{
+    int64_t n;
+    for (size_t i = 0; i < LW_COUNT(trained); i++) {
+        float *slab = lw_store_slab(s, trained[i], &n), *to = kept + (size_t)n * i;
+        memcpy(back ? slab : to, back ? to : slab, (size_t)n * sizeof *slab);
+    }
+}
+
+/* A whole iteration, all its epochs, from step 0; then the weights as they were. */
+static int measure(void *self, double *seconds)
+{
+    lw_ppo_run *r = self;
+    int64_t n, updates = r->updates;
+    lw_store_slab(r->store, LW_SLAB_PARAM, &n);
+    size_t bytes = (size_t)n * LW_COUNT(trained) * sizeof(float);
+    float *kept = lw_bulk_alloc(bytes);
+    if (!kept)
+        return LW_ENOMEM;
+    copy_slabs(r->store, kept, false);
+    double began = lw_now();
+    set_rates(r, 0);
+    r->rates.lr = r->c->train.learning_rate * 0.1;
+    r->rates.stop_early = false;
+    int rc = lw_ppo_rollout_run(&r->rollout, 0);
+    if (rc == 0)
+        rc = lw_ppo_update_run(r->update, &r->rollout, 0, &r->rates, &r->report);
+    *seconds = lw_now() - began;
+    copy_slabs(r->store, kept, true);
+    r->updates = updates;
+    for (size_t i = 0; i < LW_COUNT(trained); i++)
+        lw_store_touch(r->store, trained[i]);
+    lw_bulk_free(&kept, bytes);
+    return rc;
+}
+
+/* ---- logs ------------------------------------------------------------------------------------ */
+
+static double share(int64_t part, int64_t all)
+{
+    return all > 0 ? (double)part / (double)all : 0.0;
+}
+
+static int report(void *self, json_t *row)
+{
+    const lw_ppo_run *r = self;
+    const lw_ppo_report *u = &r->report;
+    const lw_ppo_counts *c = &r->rollout.counts;
+    int64_t proofs = c->episodes[0] + c->episodes[1];
+    json_t *more = json_pack(
+        "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:i, s:i, s:I, s:I}",
+        "policy_loss", u->policy_loss, "value_loss", u->value_loss, "entropy", u->entropy,
+        "approx_kl", u->divergence, "clip_fraction", u->clipped, "explained_variance", r->explained,
+        "entropy_coef", r->rates.entropy_coef, "reward", proofs ? c->reward / (double)proofs : 0.0,
+        "proved_positive", share(c->proved[1], c->episodes[1]), "proved_negative",
+        share(c->proved[0], c->episodes[0]), "proof_length", share(c->length, proofs), "proofs",
+        (json_int_t)proofs, "states", (json_int_t)r->rollout.states.n, "epochs", (int)u->epochs,
+        "updates", (int)u->updates, "parts", (json_int_t)u->parts, "choices",
+        (json_int_t)((int64_t)r->c->n_envs * r->c->n_steps));
+    int rc = more ? json_object_update(row, more) : -1;
+    json_decref(more);
+    return rc == 0 ? 0 : lw_fail(LW_ENOMEM, "out of memory for a log row");
+}
+
+static const lw_train_curve curves[] = {
+    {"valid_mrr", "mean reciprocal rank, validation", true, true},
+    {"proved_positive", "true queries proved", true, false},
+    {"proved_negative", "corrupted queries proved", true, false},
+    {"reward", "reward of a proof", false, false},
+    {"proof_length", "choices of a proof", true, false},
+    {"entropy", "entropy of a choice", true, false},
+    {"approx_kl", "divergence, last epoch", true, false},
+    {"clip_fraction", "share of clipped ratios", true, false},
+    {"explained_variance", "variance explained by the value", false, false},
+    {"value_loss", "value loss", true, false},
+    {.column = NULL}};
+
+/* ---- the job --------------------------------------------------------------------------------- */
+
+static int read_state(lw_ppo_run *r, const json_t *state)
+{
+    const json_t *updates = json_object_get(state, "updates"),
+                 *best = json_object_get(state, "best_mrr"),
+                 *untrained = json_object_get(state, "untrained_mrr");
+    if (!json_is_integer(updates) || !json_is_number(best) || !json_is_number(untrained))
+        return lw_fail(LW_EFORMAT, "the checkpoint's state.json lacks \"updates\", \"best_mrr\" "
+                                   "or \"untrained_mrr\"");
+    r->untrained = json_number_value(untrained);
+    r->updates = json_integer_value(updates);
+    r->best = json_number_value(best);
+    return 0;
+}
+
+static int resume(lw_ppo_run *r, int64_t *step)
+{
+    LW_CLEANUP(lw_json_drop) json_t *state = NULL;
+    LW_TRY(lw_train_resume_with(&r->c->train, "prove train", r->dev, r->store, step, &state));
+    if (*step > 0)
+        LW_TRY(read_state(r, state));
+    return keep_state(r);
+}
+
+/* --dry-run: how much an iteration computes depends on the proofs, so the first roll-out is made.
+ */
+static int predict(lw_ppo_run *r, const lw_train_job *job, lw_train_result *out)
+{
+    double flops;
+    LW_TRY(lw_train_predict(job, &r->c->train, out));
+    LW_TRY(lw_ppo_rollout_run(&r->rollout, 0));
+    LW_TRY(lw_ppo_update_flops(r->update, &r->rollout, &flops));
+    flops += lw_plan_get_info(r->net.plan).flops / r->net.rows * r->rollout.states.n_rows;
+    if (out->flops_per_step > 0.0)
+        out->predicted_step_seconds *= flops / out->flops_per_step;
+    out->flops_per_step = flops;
+    out->bytes_frame = lw_ppo_update_bytes(r->update) + lw_plan_get_info(r->net.plan).frame_bytes +
+                       (size_t)r->rollout.states.n_rows * (size_t)(r->rollout.states.width + 1) *
+                           sizeof(float);
+    return 0;
+}
+
+static int run(lw_ppo_run *r, lw_train_result *out)
+{
+    lw_ppo_config *c = r->c;
+    int64_t step = 0, choices = (int64_t)c->n_envs * c->n_steps;
+    if (c->timesteps > 0 && c->train.steps == 0)
+        c->train.steps = (c->timesteps + choices - 1) / choices;
+    LW_TRY(lw_ppo_run_open(r));
+    lw_train_job job = {.name = "prove train",
+                        .self = r,
+                        .dev = r->dev,
+                        .store = r->store,
+                        .plan = lw_ppo_update_plan(r->update),
+                        .images = choices,
+                        .unit = "choices",
+                        .model = r->model,
+                        .weights = LW_WEIGHTS_HF,
+                        .extra = r->state,
+                        .curves = curves,
+                        .report = report,
+                        .evaluate = r->valid.n > 0 ? lw_ppo_evaluate : NULL,
+                        .advance = advance,
+                        .measure = measure};
+    if (c->train.dry_run)
+        return predict(r, &job, out);
+    LW_TRY(resume(r, &step));
+    return lw_train_run(&job, &c->train, step, r->obs, out);
+}
+
+int lw_train_ppo(lw_ppo_config c, const lw_observer *obs, lw_train_result *out)
+{
+    lw_ppo_run r = {.c = &c, .obs = obs, .best = -1.0, .untrained = -1.0};
+    int rc = run(&r, out);
+    lw_ppo_run_close(&r);
+    return rc;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Proximal policy optimisation from the inside: rewards and advantages beside their definitions,
+ * the loss beside its formula in doubles, its gradient beside finite differences, and a minibatch
+ * in parts beside the whole.
+ */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "prove/prove_ppo_part.h"
+#include "prove/prove_ppo_run.h"
+#include "unit/test_proof_util.h"
+
+static void test_rewards(void **state)
+{
+    (void)state;
+    /* true: proved, not; corrupted: proved, not, given up; ratio 4 */
+    static const double want[6][5] = {{1, 0, 0, 0, 0},         {1, 0, -1, 0, 0},
+                                      {1, 0, 0, 1, 1},         {1, -0.5, -1.5, 1, 1},
+                                      {1, -1, -1, 0.25, 0.25}, {1, -1, -1, 0.25, 0.55}};
+    for (int t = 0; t < 6; t++) {
+        const double got[5] = {lw_ppo_reward(t, true, LW_PROOF_PROVED, 4),
+                               lw_ppo_reward(t, true, LW_PROOF_DEEP, 4),
+                               lw_ppo_reward(t, false, LW_PROOF_PROVED, 4),
+                               lw_ppo_reward(t, false, LW_PROOF_FAILED, 4),
+                               lw_ppo_reward(t, false, LW_PROOF_STOPPED, 4)};
+        for (int i = 0; i < 5; i++)
+            assert_true(fabs(got[i] - want[t][i]) < 1e-12);
+    }
+}
+
+/* A_t = sum over k of (gamma lambda)^k delta_{t+k}, up to the end of the proof. */
+static void test_advantages(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    const double gamma = 0.9, lambda = 0.7, last = 0.35;
+    lw_ppo_choice x[N] = {0};
+    for (int t = 0; t < N; t++) {
+        x[t].value = (float)(0.1 * ((t * 7) % 5) - 0.2);
+        x[t].ends = t == 3 || t == 4 || t == 9;
+        x[t].reward = x[t].ends ? (t == 4 ? -1.0 : 1.0) : 0.0;
+    }
+    lw_ppo_advantages(x, N, last, gamma, lambda);
+    for (int t = 0; t < N; t++) {
+        double sum = 0.0, weight = 1.0;
+        for (int k = t; k < N; k++) {
+            double next = x[k].ends ? 0.0 : k + 1 < N ? (double)x[k + 1].value : last;
+            sum += weight * (x[k].reward + gamma * next - (double)x[k].value);
+            weight *= gamma * lambda;
+            if (x[k].ends)
+                break;
+        }
+        assert_true(fabs(sum - (double)x[t].advantage) < 1e-6);
+        assert_true(fabs(sum + (double)x[t].value - (double)x[t].target) < 1e-6);
+    }
+}
+
+/* ---- a small run ----------------------------------------------------------------------------- */
+
+static void write_text(const char *name, const char *text)
+{
+    ok(lw_file_write(name, text, strlen(text)));
+}
+
+/* A tree of parents; grandparents are queries, friends lead nowhere. */
+static int enter(void **state)
+{
+    static char dir[] = "/tmp/leeway_ppo_XXXXXX";
+    LW_CLEANUP(lw_str_clear) lw_str facts = {0};
+    if (!mkdtemp(dir) || chdir(dir) < 0 || lw_mkdirs("kb") < 0)
+        return -1;
+    for (int i = 0; i < 15; i++)
+        for (int k = 1; k < 3; k++) {
+            lw_str_addf(&facts, "parent(p%d,p%d).\nfriend(p%d,p%d).\n", i, 2 * i + k, i,
+                        (i * 5 + 3 * k) % 31);
+            if (i > 0)
+                lw_str_addf(&facts, "grand(p%d,p%d).\n", (i - 1) / 2, 2 * i + k);
+        }
+    write_text("kb/train.txt", lw_str_c(&facts));
+    write_text("kb/rules.txt", "a:1:friend(x,z), friend(z,y) -> grand(x,y)\n"
+                               "b:1:parent(x,z), parent(z,y) -> grand(x,y)\n"
+                               "c:1:friend(x,z), parent(z,y) -> grand(x,y)\n");
+    *state = dir;
+    return 0;
+}
+
+static int leave(void **state)
+{
+    return chdir("/") == 0 && lw_remove_tree(*state) == 0 ? 0 : -1;
+}
+
+static void open_run(lw_ppo_config *c, lw_ppo_run *r)
+{
+    lw_ppo_defaults(c);
+    c->train.data = "kb";
+    c->train.threads = 1;
+    c->train.seed = 3;
+    c->train.batch_size = 64;
+    c->n_envs = 8;
+    c->n_steps = 24;
+    c->env.padding_states = 24;
+    c->net.embed = 12;
+    c->net.hidden = 16;
+    c->net.blocks = 2;
+    c->net.l2_norm = true;
+    c->net.sqrt_scale = false;
+    c->net.temperature = 0.5f;
+    *r = (lw_ppo_run){.c = c, .best = -1.0};
+    ok(lw_ppo_run_open(r));
+    ok(lw_ppo_rollout_run(&r->rollout, 0));
+}
+
+/* One graph over the first choices of a roll-out. */
+typedef struct rig {
+    lw_ppo_config c;
+    lw_ppo_run r;
+    lw_ppo_part part;
+    lw_plan *plan;
+    lw_exec *exec;
+} rig;
+
+enum { CHOICES = 40 };
+static const lw_ppo_sizes sizes = {400, 800, CHOICES, 24};
+
+static void rig_open(rig *g)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *graph = NULL;
+    const lw_compile_opts o = {.opt = 1};
+    memset(g, 0, sizeof *g);
+    open_run(&g->c, &g->r);
+    ok(lw_graph_new(&graph));
+    ok(lw_ppo_graph(&g->c, g->r.store, sizes, true, graph));
+    ok(lw_compile(graph, g->r.dev, &o, &g->plan));
+    ok(lw_exec_new(g->plan, LW_SLAB_PARAM, &g->exec));
+    ok(lw_ppo_part_open(sizes, g->c.net.max_atoms, &g->part));
+    ok(lw_ppo_part_bind(&g->part, g->exec));
+    g->part.entropy_coef[0] = 0.3f;
+}
+
+static void rig_close(rig *g)
+{
+    lw_exec_free(&g->exec);
+    lw_plan_free(&g->plan);
+    lw_ppo_part_clear(&g->part);
+    lw_ppo_run_close(&g->r);
+}
+
+/* Puts choices [from, to) in, moved a little from where they were made, so that ratios and value
+ * changes are on both sides of their bounds. */
+static void rig_fill(rig *g, int from, int to)
+{
+    ok(lw_ppo_part_begin(&g->part, g->r.rollout.states.n));
+    for (int i = from; i < to; i++) {
+        lw_ppo_choice x = g->r.rollout.choice[i];
+        x.log_prob += (float)(0.35 * sin(i * 1.7));
+        x.value += (float)(0.4 * sin(i * 2.3));
+        assert_true(lw_ppo_part_fits(&g->part, x.n));
+        lw_ppo_part_add(&g->part, &g->r.rollout, &x, (float)cos(i * 3.1), 1.0f / CHOICES);
+    }
+    lw_ppo_part_pad(&g->part, sizes, g->c.net.max_atoms);
+}
+
+static double rig_loss(rig *g)
+{
+    const lw_tick tick = {1, 0};
+    lw_store_touch(g->r.store, LW_SLAB_PARAM);
+    ok(lw_exec_run(g->exec, &tick));
+    return (double)*(const float *)lw_exec_data(g->exec, "loss");
+}
+
+/* The formula from probabilities and values that the network gives; what roll-outs computed with
+ * other plans agrees. */
+static void test_loss(void **state)
+{
+    (void)state;
+    rig g;
+    double want = 0.0;
+    int clipped = 0, forced = 0;
+    rig_open(&g);
+    rig_fill(&g, 0, CHOICES);
+    double loss = rig_loss(&g);
+    const float *nlp = lw_exec_data(g.exec, "nlp"), *v = lw_exec_data(g.exec, "new_value"),
+                *h = lw_exec_data(g.exec, "entropy");
+    for (int i = 0; i < CHOICES; i++) {
+        const lw_ppo_choice *x = &g.r.rollout.choice[i];
+        const lw_ppo_part *p = &g.part;
+        assert_true(fabs((double)nlp[i] + (double)x->log_prob) < 1e-4);
+        assert_true(fabs((double)v[i] - (double)x->value) < 1e-4);
+        assert_true((double)h[i] > -1e-6 && (double)h[i] < log((double)x->n) + 1e-5);
+        forced += x->n == 1;
+        double ratio = exp(-(double)nlp[i] - (double)p->old_log_prob[i]),
+               a = (double)p->advantage[i], bound = fmin(fmax(ratio, 0.8), 1.2),
+               move = (double)v[i] - (double)p->old_value[i];
+        clipped += ratio != bound;
+        double e = (double)p->target[i] - (double)p->old_value[i] - fmin(fmax(move, -0.2), 0.2);
+        want += (-fmin(a * ratio, a * bound) - 0.3 * (double)h[i] + 0.5 * e * e) / CHOICES;
+    }
+    print_message("loss %.7f, formula %.7f; %d clipped, %d without a choice\n", loss, want, clipped,
+                  forced);
+    assert_true(fabs(loss - want) < 1e-5 * (1.0 + fabs(want)));
+    assert_in_range(clipped, 5, CHOICES - 5);
+    assert_in_range(forced, 1, CHOICES - 1);
+    assert_true(g.part.pairs < g.part.choices * 24 && g.part.states > 10);
+    rig_close(&g);
+}
+
+/* Slope of the loss along a direction, by a central difference. */
+static double slope_along(rig *g, const lw_store_entry *e, int32_t k, const float *direction,
+                          float step)
+{
+    float *p = lw_store_data(g->r.store, k, LW_SLAB_PARAM);
+    LW_CLEANUP(lw_free) float *keep = lw_calloc((size_t)e->count, sizeof *keep);
+    double loss[2];
+    memcpy(keep, p, (size_t)e->count * sizeof *keep);
+    for (int s = 0; s < 2; s++) {
+        for (int64_t i = 0; i < e->count; i++)
+            p[i] = keep[i] + (s ? -step : step) * direction[i];
+        loss[s] = rig_loss(g);
+    }
+    memcpy(p, keep, (size_t)e->count * sizeof *p);
+    return (loss[0] - loss[1]) / (2.0 * (double)step);
+}
+
+/* Every parameter along its own gradient: the slope is the gradient's squared length. */
+static void test_gradient(void **state)
+{
+    (void)state;
+    rig g;
+    double worst = 0.0;
+    int32_t checked = 0;
+    rig_open(&g);
+    rig_fill(&g, 0, CHOICES);
+    for (int32_t k = 0; k < lw_store_count(g.r.store); k++) {
+        const lw_store_entry *e = lw_store_at(g.r.store, k);
+        LW_CLEANUP(lw_free) float *grad = lw_calloc((size_t)e->count, sizeof *grad);
+        double square = 0.0;
+        rig_loss(&g);
+        memcpy(grad, lw_store_data(g.r.store, k, LW_SLAB_GRAD), (size_t)e->count * sizeof *grad);
+        for (int64_t i = 0; i < e->count; i++)
+            square += (double)grad[i] * (double)grad[i];
+        assert_true(isfinite(square));
+        if (square < 1e-5) /* less than differences in f32 can show */
+            continue;
+        double slope = slope_along(&g, e, k, grad, (float)(1e-3 / sqrt(square)));
+        worst = fmax(worst, fabs(slope - square) / square);
+        if (fabs(slope - square) > 0.03 * square)
+            fail_msg("%s: difference %g, gradient %g", e->name, slope, square);
+        checked++;
+    }
+    print_message("%d of %d parameters, worst relative difference %.2g\n", checked,
+                  lw_store_count(g.r.store), worst);
+    assert_true(checked > lw_store_count(g.r.store) / 2);
+    rig_close(&g);
+}
+
+/* The gradients of two parts add up to that of the whole. */
+static void test_parts(void **state)
+{
+    (void)state;
+    rig g;
+    int64_t n;
+    rig_open(&g);
+    float *grad = lw_store_slab(g.r.store, LW_SLAB_GRAD, &n);
+    double *sum = lw_calloc((size_t)n, sizeof *sum), most = 0.0, off = 0.0;
+    for (int half = 0; half < 2; half++) {
+        rig_fill(&g, half ? 13 : 0, half ? CHOICES : 13);
+        rig_loss(&g);
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += (double)grad[i];
+    }
+    rig_fill(&g, 0, CHOICES);
+    rig_loss(&g);
+    for (int64_t i = 0; i < n; i++) {
+        most = fmax(most, fabs(sum[i]));
+        off = fmax(off, fabs(sum[i] - (double)grad[i]));
+    }
+    print_message("largest gradient %g, largest difference %g\n", most, off);
+    assert_true(most > 0.01 && off < 1e-5 * most);
+    lw_free(&sum);
+    rig_close(&g);
+}
+
+/* Queries take turns: as many corrupted as true ones, heads as tails; none is a known fact. */
+static void test_source(void **state)
+{
+    (void)state;
+    lw_ppo_config c;
+    lw_ppo_run r;
+    open_run(&c, &r);
+    const lw_ppo_counts *n = &r.rollout.counts;
+    print_message("%lld true, %lld corrupted; proved %lld and %lld\n", (long long)n->episodes[1],
+                  (long long)n->episodes[0], (long long)n->proved[1], (long long)n->proved[0]);
+    assert_true(n->episodes[0] > 10 && llabs(n->episodes[0] - n->episodes[1]) <= c.n_envs);
+    assert_true(n->proved[1] > 0);
+    assert_true(r.rollout.states.n_computed < r.rollout.n_moves);
+    lw_ppo_run_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rewards),  cmocka_unit_test(test_advantages),
+        cmocka_unit_test(test_source),   cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_gradient), cmocka_unit_test(test_parts),
+    };
+    return cmocka_run_group_tests_name("ppo", tests, enter, leave);
+}
