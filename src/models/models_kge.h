@@ -40,7 +40,7 @@ typedef struct lw_kge_config {
     float gamma;    /* TransE, RotatE: the score of distance 0 */
     float range;    /* half width of the initial values; 0: (gamma + 2) / dim, and 1e-2 for the
                        products */
-    uint64_t names; /* hash of the names of entities and relations, 0: unknown */
+    uint64_t names; /* lw_kb_names of the dataset, 0: unknown */
 } lw_kge_config;
 
 /* LW_EUSAGE with the field that is out of its range; sets range when it is 0. */

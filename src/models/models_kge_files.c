@@ -38,6 +38,15 @@ int lw_kge_from_json(const json_t *j, const char *where, lw_kge_config *out)
     lw_kge_config c = {.norm = 1};
     double gamma = 0.0, range = 0.0;
     const char *names = "0", *type;
+    const char *other = json_string_value(json_object_get(j, "_class_name"));
+    if (other && strcmp(other, "LeewayPolicy") == 0)
+        return lw_fail(LW_EFORMAT,
+                       "%s: this is a policy (prove train), no embeddings of a knowledge graph; it "
+                       "is given by --policy",
+                       where);
+    if (other && !json_object_get(j, "model_type"))
+        return lw_fail(LW_EFORMAT, "%s: this is a %s, no embedding of a knowledge graph", where,
+                       other);
     LW_TRY(lw_json_get_str(j, where, "model_type", &type));
     if (strcmp(type, "kge") != 0)
         return lw_fail(LW_EFORMAT, "%s: this is a %s, no embedding of a knowledge graph", where,

@@ -59,6 +59,7 @@ typedef struct lw_policy_config {
     bool sqrt_scale;   /* logits are divided by sqrt(E) */
     float temperature; /* logits are divided by it; 0: not */
     float dropout;     /* behind every LayerNorm of the body, in training */
+    uint64_t names;    /* lw_kb_names of the dataset it was trained on, 0: unknown */
 } lw_policy_config;
 
 /* E 250, H 256, 8 blocks, 6 atoms, 1000 variables, TransE, mean, sqrt_scale, no dropout. predicates

@@ -2,6 +2,9 @@
 /* The policy's configuration and its config.json. */
 #include "models/models.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const atom_words[LW_POLICY_ATOMS] = {
@@ -60,13 +63,18 @@ float lw_policy_scale(const lw_policy_config *c, int32_t n)
 
 json_t *lw_policy_to_json(const lw_policy_config *c)
 {
-    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:b, s:b, s:f, s:f}",
-                     "_class_name", "LeewayPolicy", "constants", c->constants, "predicates",
-                     c->predicates, "variables", c->variables, "embedding_size", c->embed,
-                     "hidden_size", c->hidden, "num_blocks", c->blocks, "max_atoms", c->max_atoms,
-                     "atom_embedder", atom_words[c->atom], "state_embedder", state_words[c->state],
-                     "use_l2_norm", c->l2_norm, "sqrt_scale", c->sqrt_scale, "temperature",
-                     (double)c->temperature, "dropout", (double)c->dropout);
+    char names[24];
+    json_t *j = json_pack(
+        "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:b, s:b, s:f, s:f}", "_class_name",
+        "LeewayPolicy", "constants", c->constants, "predicates", c->predicates, "variables",
+        c->variables, "embedding_size", c->embed, "hidden_size", c->hidden, "num_blocks", c->blocks,
+        "max_atoms", c->max_atoms, "atom_embedder", atom_words[c->atom], "state_embedder",
+        state_words[c->state], "use_l2_norm", c->l2_norm, "sqrt_scale", c->sqrt_scale,
+        "temperature", (double)c->temperature, "dropout", (double)c->dropout);
+    snprintf(names, sizeof names, "%016" PRIx64, c->names);
+    if (j && c->names && json_object_set_new(j, "names", json_string(names)) < 0)
+        lw_json_drop(&j);
+    return j;
 }
 
 static int read_word(const json_t *j, const char *where, const char *key, const char *const *words,
@@ -83,14 +91,28 @@ static int read_word(const json_t *j, const char *where, const char *key, const 
     return lw_fail(LW_EFORMAT, "%s: '%s' is %s, which is not built here", where, key, have);
 }
 
+static int check_class(const json_t *j, const char *where)
+{
+    const char *other = json_string_value(json_object_get(j, "model_type")), *name;
+    if (other && strcmp(other, "kge") == 0)
+        return lw_fail(LW_EFORMAT,
+                       "%s: these are embeddings of a knowledge graph (prove kge), no policy; they "
+                       "are given by --kge",
+                       where);
+    if (other && !json_object_get(j, "_class_name"))
+        return lw_fail(LW_EFORMAT, "%s: this is a %s, not a LeewayPolicy", where, other);
+    LW_TRY(lw_json_get_str(j, where, "_class_name", &name));
+    if (strcmp(name, "LeewayPolicy") != 0)
+        return lw_fail(LW_EFORMAT, "%s: this is a %s, not a LeewayPolicy", where, name);
+    return 0;
+}
+
 int lw_policy_from_json(const json_t *j, const char *where, lw_policy_config *out)
 {
     lw_policy_config c = {.sqrt_scale = true};
     double temperature = 0, dropout = 0;
-    const char *class_name;
-    LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
-    if (strcmp(class_name, "LeewayPolicy") != 0)
-        return lw_fail(LW_EFORMAT, "%s: this is a %s, not a LeewayPolicy", where, class_name);
+    const char *names = "0";
+    LW_TRY(check_class(j, where));
     LW_TRY(lw_json_get_i32_in(j, where, "constants", 0, 1 << 28, &c.constants));
     LW_TRY(lw_json_get_i32_in(j, where, "predicates", 1, 1 << 24, &c.predicates));
     LW_TRY(lw_json_get_i32_in(j, where, "variables", 0, 1 << 24, &c.variables));
@@ -104,6 +126,8 @@ int lw_policy_from_json(const json_t *j, const char *where, lw_policy_config *ou
     LW_TRY(lw_json_opt_bool(j, where, "sqrt_scale", &c.sqrt_scale));
     LW_TRY(lw_json_opt_f64(j, where, "temperature", &temperature));
     LW_TRY(lw_json_opt_f64(j, where, "dropout", &dropout));
+    LW_TRY(lw_json_opt_str(j, where, "names", &names));
+    c.names = strtoull(names, NULL, 16);
     c.temperature = (float)temperature;
     c.dropout = (float)dropout;
     if (lw_policy_check(&c) < 0) /* the fields are well-formed, the network is not */

@@ -95,6 +95,16 @@ void lw_kb_print_atoms(const lw_kb *kb, const lw_atom *a, int32_t n, lw_str *out
     }
 }
 
+uint64_t lw_kb_names(const lw_kb *kb)
+{
+    uint64_t h = (uint64_t)kb->n_constants;
+    for (int32_t i = 1; i <= kb->n_constants; i++)
+        h = h * 0x9e3779b97f4a7c15u + lw_hash_name(kb->constants.name[i]);
+    for (int32_t i = 1; i <= kb->n_predicates; i++)
+        h = h * 0x9e3779b97f4a7c15u + lw_hash_name(kb->predicates.name[i]);
+    return h ? h : 1;
+}
+
 static bool is_plain(const char *name)
 {
     if (name[0] < 'a' || name[0] > 'z')

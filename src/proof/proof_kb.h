@@ -73,6 +73,9 @@ int lw_kb_parse(const lw_kb_texts *t, lw_problems *problems, lw_kb **out);
 void lw_kb_free(lw_kb **pp);
 /* Bytes of facts, indexes and names. */
 uint64_t lw_kb_bytes(const lw_kb *kb);
+/* Hash of all names in the order of their numbers, never 0: rows of a trained table belong to
+ * another dataset when theirs differs. */
+uint64_t lw_kb_names(const lw_kb *kb);
 
 static inline bool lw_kb_is_var(const lw_kb *kb, int32_t arg)
 {

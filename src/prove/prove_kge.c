@@ -5,18 +5,9 @@
 #include <math.h>
 
 #include "models/models.h"
+#include "recipes/recipe_prove_policy.h"
 
 enum { ROWS = 256 }; /* triples of one run: those that an evaluation asks for together */
-
-uint64_t lw_kge_names(const lw_kb *kb)
-{
-    uint64_t h = (uint64_t)kb->n_constants;
-    for (int32_t i = 1; i <= kb->n_constants; i++)
-        h = h * 0x9e3779b97f4a7c15u + lw_hash_name(kb->constants.name[i]);
-    for (int32_t i = 1; i <= kb->n_predicates; i++)
-        h = h * 0x9e3779b97f4a7c15u + lw_hash_name(kb->predicates.name[i]);
-    return h ? h : 1;
-}
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
@@ -101,9 +92,7 @@ static int check_names(const lw_kge_config *c, const char *dir, const lw_kb *kb)
                        "on other facts or rules",
                        dir, (int)c->entities, (int)c->relations, (int)kb->n_constants,
                        (int)kb->n_predicates);
-    if (c->names && c->names != lw_kge_names(kb))
-        return lw_fail(LW_EFORMAT, "%s was trained on a dataset with other names", dir);
-    return 0;
+    return lw_prove_check_names(c->names, dir, kb);
 }
 
 int lw_kge_open(const char *source, bool ema, const lw_kb *kb, lw_device *dev, lw_kge **out)

@@ -44,8 +44,6 @@ typedef struct lw_kge_train_config {
                                   ranks. NULL: none */
 } lw_kge_train_config;
 
-/* Hash of the names of entities and relations. */
-uint64_t lw_kge_names(const lw_kb *kb);
 /* LW_EUSAGE: options that do not fit, a knowledge base without facts to learn. */
 int lw_train_kge(lw_kge_train_config c, const lw_observer *obs, lw_train_result *out);
 

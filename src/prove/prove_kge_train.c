@@ -89,9 +89,10 @@ static int init(kge_run *r)
                              .norm = c->norm,
                              .inverse = c->inverse,
                              .range = (float)c->range,
-                             .names = lw_kge_names(c->kb)};
+                             .names = lw_kb_names(c->kb)};
     if (lw_kge_is_distance(&r->net))
         r->net.gamma = (float)c->gamma;
+    c->train.names = r->net.names;
     LW_TRY(lw_kge_check(&r->net));
     LW_TRY(resolve(c, &r->net));
     LW_TRY(lw_recipe_device(c->train.threads, &r->dev));

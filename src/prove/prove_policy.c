@@ -2,15 +2,35 @@
 /* Opening a policy: uniform, by formula, from a folder. */
 #include "prove/prove_policy.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+int lw_prove_check_names(uint64_t names, const char *model, const lw_kb *kb)
+{
+    if (names == 0) {
+        lw_log(LW_LOG_WARN, "prove",
+               "%s does not say what names its rows belong to: only their number was compared",
+               model);
+        return 0;
+    }
+    if (names == lw_kb_names(kb))
+        return 0;
+    return lw_fail(LW_EFORMAT,
+                   "%s was trained on other names (hash %016" PRIx64
+                   ") than the constants and predicates of %s (hash %016" PRIx64
+                   "): its rows would belong to others",
+                   model, names, kb->dir, lw_kb_names(kb));
+}
+
+/* seed_text NULL: 0. */
 static int open_formula(const char *seed_text, const lw_kb *kb, const lw_env_options *env,
                         lw_prove_policy *p)
 {
     int64_t seed = 0;
-    if (*seed_text && (lw_parse_i64(seed_text, &seed) < 0 || seed < 0))
-        return lw_fail(LW_EUSAGE, "--policy formula:%s: SEED is a number from 0", seed_text);
+    if (seed_text && (lw_parse_i64(seed_text, &seed) < 0 || seed < 0))
+        return lw_fail(LW_EUSAGE, "--policy formula:%s: SEED is a whole number from 0 to %" PRId64,
+                       seed_text, INT64_MAX);
     p->config = lw_policy_default(kb->n_constants, lw_kb_endf(kb));
     p->config.variables = LW_MAX(p->config.variables, env->max_total_vars);
     p->config.max_atoms = env->padding_atoms;
@@ -46,7 +66,9 @@ static int open_weights(const char *spec, bool ema, const lw_kb *kb, const lw_en
                        "(with True, False and Endf)",
                        lw_str_c(dir), p->config.constants, p->config.predicates, kb->n_constants,
                        lw_kb_endf(kb));
-    return 0;
+    if (lw_str_ends(spec, ".safetensors")) /* weights alone, which never say it */
+        return 0;
+    return lw_prove_check_names(p->config.names, lw_str_c(dir), kb);
 }
 
 int lw_prove_policy_open(const char *spec, bool ema, const lw_kb *kb, const lw_env_options *env,
@@ -56,8 +78,7 @@ int lw_prove_policy_open(const char *spec, bool ema, const lw_kb *kb, const lw_e
     int rc = 0;
     *out = (lw_prove_policy){0};
     if (lw_str_eq(spec, "formula") || lw_str_starts(spec, "formula:"))
-        rc = open_formula(spec + strlen("formula") + (spec[strlen("formula")] == ':'), kb, env,
-                          out);
+        rc = open_formula(spec[strlen("formula")] ? spec + strlen("formula:") : NULL, kb, env, out);
     else if (!lw_str_eq(spec, "uniform"))
         rc = open_weights(spec, ema, kb, env, out, &dir);
     if (rc == 0)

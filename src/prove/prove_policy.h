@@ -24,5 +24,8 @@ typedef struct lw_prove_policy {
 int lw_prove_policy_open(const char *spec, bool ema, const lw_kb *kb, const lw_env_options *env,
                          lw_prove_policy *out);
 void lw_prove_policy_close(lw_prove_policy *p);
+/* LW_EFORMAT when a model trained on `names` (lw_kb_names) does not fit kb; a warning when they are
+ * unknown (0). */
+int lw_prove_check_names(uint64_t names, const char *model, const lw_kb *kb);
 
 #endif

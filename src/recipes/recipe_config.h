@@ -42,6 +42,7 @@ typedef struct lw_train_config {
     bool dry_run;
     const char *config_yaml;  /* written to the run directory as config.yaml */
     const char *command_line; /* written as command.txt */
+    uint64_t names;           /* set by recipes over a dataset of names: its lw_kb_names, else 0 */
     double time_before;       /* set by lw_train_resume: seconds of training before this process */
 } lw_train_config;
 

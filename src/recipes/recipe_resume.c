@@ -2,6 +2,7 @@
 /* Going on from a checkpoint: which one, whether it belongs to this run, and what it says. */
 #include "recipes/recipes.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,13 @@ static int check_kin(const lw_train_config *c, const char *recipe, const char *i
     if ((uint64_t)c->seed != ck->seed)
         return lw_fail(LW_EUSAGE, "%s was trained with --seed %llu, not %lld", dir,
                        (unsigned long long)ck->seed, (long long)c->seed);
+    const char *names = json_string_value(json_object_get(ck->config, "names"));
+    if (c->names && names && strtoull(names, NULL, 16) != c->names)
+        return lw_fail(
+            LW_EUSAGE,
+            "%s was trained on other names (hash %s) than those of the dataset now (hash "
+            "%016" PRIx64 ")",
+            dir, names, c->names);
     bool same = ck->isa && (c->precision == LW_NUM_F32 ? lw_isa_same_f32(ck->isa, isa)
                                                        : lw_str_eq(ck->isa, isa));
     if (ck->isa && !same)

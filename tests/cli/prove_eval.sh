@@ -74,6 +74,32 @@ expect 0 prove eval school --policy run --no-ema --n-corruptions all --save-scor
 expect 0 prove eval school --policy bare.safetensors --n-corruptions all --save-scores bare.csv
 out_has 'queries by bare.safetensors'
 cmp -s run.csv bare.csv || fails 'a bare file scores as its folder'
+expect 0 prove kge school --output-dir embeddings --steps 1 --embedding-dim 4
+expect 0 prove eval school --policy uniform --kge embeddings
+
+# a model knows the names it was trained on: the same numbers of others are not enough
+cp -r school other
+for file in other/*.txt; do
+    sed 's/rome/roma/g' "$file" >moved
+    mv moved "$file"
+done
+expect 3 prove eval other --policy run
+err_has 'run/checkpoints/step_0000001/ema was trained on other names (hash '
+err_has 'than the constants and predicates of other (hash '
+expect 3 prove eval other --policy uniform --kge embeddings
+err_has 'was trained on other names'
+expect 2 prove train other --output-dir run --steps 2 --resume --eval-every 0 --n-envs 4 --n-steps 4 \
+    --n-epochs 1 --batch-size 16 --no-use-l2-norm --sqrt-scale --temperature 0
+err_has 'was trained on other names (hash '
+cp -r run/checkpoints/last/ nameless
+sed '/"names"/d; s/"dropout": \(.*\),$/"dropout": \1/' run/checkpoints/last/config.json >nameless/config.json
+expect 0 prove eval other --policy nameless --no-ema
+err_has 'does not say what names its rows belong to'
+
+expect 3 prove eval school --policy embeddings
+err_has 'embeddings of a knowledge graph (prove kge), no policy; they are given by --kge'
+expect 3 prove eval school --kge run
+err_has 'this is a policy (prove train), no embeddings of a knowledge graph; it is given by --policy'
 printf 'x' >broken.safetensors
 expect 3 prove eval school --policy broken.safetensors
 expect 4 prove eval land --policy nowhere.safetensors
@@ -88,8 +114,10 @@ expect 2 prove eval land --rank-rule best
 expect 2 prove eval land --padding-atoms 65
 expect 4 prove eval land --policy nowhere
 err_has 'nowhere'
-expect 2 prove eval land --policy formula:x
-expect 2 prove eval land --policy formula:1:2
+for seed in '' x -1 1:2 1.5 99999999999999999999; do
+    expect 2 prove eval land --policy formula:$seed
+    err_has "--policy formula:$seed: SEED is a whole number from 0 to 9223372036854775807"
+done
 expect 0 prove eval land --policy formula:1 --temperature 30 --no-deterministic
 expect 5 prove eval land --policy formula --memory-limit 1
 err_has 'a memory limit of 1 MiB'
