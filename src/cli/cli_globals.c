@@ -24,7 +24,7 @@ const lw_option lw_global_options[] = {
     {LW_OPT(lw_cli_globals, verbose), .name = "verbose", .group = "Global options",
      .transient = true, .help = "more log on stderr"},
     {LW_OPT(lw_cli_globals, progress), .name = "progress", .fallback = "true",
-     .group = "Global options", .transient = true, .help = "progress on stderr"},
+     .group = "Global options", .transient = true, .help = "show progress on stderr"},
     {LW_OPT(lw_cli_globals, dry_run), .name = "dry-run", .group = "Global options",
      .transient = true, .help = "say what would be done, where that is long work, and do nothing"},
     {LW_OPT(lw_cli_globals, version), .name = "version", .group = "Global options",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Help texts out of the command list and the option tables. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,22 +7,27 @@
 
 enum { NAME_COLUMN = 2, HELP_COLUMN = 34, WIDTH = 100 };
 
-/* Appends text from column `at`, broken at blanks, continued at HELP_COLUMN. */
-static void add_wrapped(lw_str *out, const char *text, int at)
+/* Appends text from column `at`, broken at blanks and its own line ends, continued at `at`. */
+static void add_wrapped(lw_str *out, const char *text, int left)
 {
+    int at = left;
     while (*text) {
-        size_t n = strcspn(text, " ");
-        if (at > HELP_COLUMN && at + 1 + (int)n > WIDTH) {
-            lw_str_addf(out, "\n%*s", HELP_COLUMN, "");
-            at = HELP_COLUMN;
-        } else if (at > HELP_COLUMN) {
+        size_t n = strcspn(text, " \n");
+        if (at > left && at + 1 + (int)n > WIDTH) {
+            lw_str_addf(out, "\n%*s", left, "");
+            at = left;
+        } else if (at > left) {
             lw_str_add(out, " ");
             at++;
         }
         lw_str_add_n(out, text, n);
         at += (int)n;
         text += n;
-        text += strspn(text, " ");
+        if (*text == '\n') {
+            lw_str_addf(out, "\n%*s", left, "");
+            at = left;
+        }
+        text += strspn(text, " \n");
     }
     lw_str_add(out, "\n");
 }
@@ -55,10 +59,10 @@ static void add_facts(lw_str *help, const lw_option *row)
         lw_str_addf(&facts, "; %s", row->unit);
     if (!is_bool && row->choices && strlen(row->choices) > 24)
         lw_str_addf(&facts, "; one of %s", row->choices);
-    if ((row->min != 0.0 || row->max != 0.0) && (row->max >= 1e15 || isinf(row->max)))
-        lw_str_addf(&facts, "; at least %g", row->min);
-    else if (row->min != 0.0 || row->max != 0.0)
-        lw_str_addf(&facts, "; %g to %g", row->min, row->max);
+    if (row->min != 0.0 || row->max != 0.0) {
+        lw_str_add(&facts, "; ");
+        lw_opt_range(row, &facts);
+    }
     if (row->required)
         lw_str_add(&facts, "; required");
     if (row->fallback && *row->fallback && !is_bool)
@@ -82,8 +86,8 @@ static void add_row(lw_str *out, const lw_option *row)
                 : on            ? "--no-"
                                 : "--",
                 row->name, *value ? " " : "", strlen(value) > 24 ? "NAME" : value);
-    lw_str_add(&help, on ? "without: " : "");
-    lw_str_add(&help, row->help ? row->help : "");
+    lw_str_add(&help, on ? "do not " : "");
+    lw_str_add(&help, row->help);
     add_facts(&help, row);
     lw_str_addf(out, "%*s%s", NAME_COLUMN, "", lw_str_c(&name));
     int at = NAME_COLUMN + (int)name.len;
@@ -104,7 +108,7 @@ static void add_group(lw_str *out, const lw_option *const *tables, const char *g
     lw_str_addf(out, "\n%s:\n", group);
     for (; *tables; tables++)
         for (const lw_option *row = *tables; row->name; row++)
-            if (lw_str_eq(group_of(row), group))
+            if (row->help && lw_str_eq(group_of(row), group))
                 add_row(out, row);
 }
 
@@ -149,15 +153,18 @@ static void add_command(lw_str *out, const lw_command *c, bool with_globals)
         tables[n++] = c->options[i];
     if (with_globals)
         tables[n] = lw_global_options;
-    lw_str_addf(out, "leeway %s: %s\n\nUsage: leeway %s %s\n", c->name, c->summary, c->name,
-                c->usage ? c->usage : "[options]");
+    const char *usage = c->usage ? c->usage : "[options]";
+    lw_str_addf(out, "leeway %s: %s\n\nUsage: leeway %s%s%s\n", c->name, c->summary, c->name,
+                *usage ? " " : "", usage);
     if (c->examples) {
         lw_str_add(out, "\nExamples:\n");
         add_indented(out, c->examples);
     }
     add_tables(out, tables);
-    if (c->notes)
-        lw_str_addf(out, "\n%s\n", c->notes);
+    if (c->notes) {
+        lw_str_add(out, "\n");
+        add_wrapped(out, c->notes, 0);
+    }
 }
 
 void lw_help_command(lw_str *out, const lw_command *c)
@@ -189,7 +196,7 @@ void lw_help_program(lw_str *out)
     const lw_option *tables[] = {lw_global_options, NULL};
     lw_str_add(
         out,
-        "leeway: trains and runs image generators on the CPU\n\n"
+        "leeway: trains and runs image generators, and policies that prove, on the CPU\n\n"
         "Usage: leeway COMMAND [options]; leeway COMMAND --help for its options\n\nCommands:\n");
     lw_help_prefix(out, "");
     add_tables(out, tables);

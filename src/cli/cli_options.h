@@ -32,7 +32,9 @@ typedef struct lw_option {
     const char *fallback; /* default as text, or NULL */
     double min, max;      /* inclusive, for each number; both 0: any */
     const char *choices;  /* "official|plain": the values a text or enum may take */
-    const char *unit, *group, *help;
+    const char *unit, *group;
+    const char
+        *help; /* NULL: for our own processes, not shown; an imperative where the default is true */
     bool positional; /* filled by words that are no options, in row order */
     bool required;   /* missing after config and argv: LW_EUSAGE */
     bool transient;  /* not written to config.yaml */
@@ -84,6 +86,8 @@ const char *lw_opts_nearest(const lw_opts *o, const char *name);
 /* True when config or argv set the option. The name must exist. */
 bool lw_opts_given(const lw_opts *o, const char *name);
 
+/* Appends "1 to 64" or "at least 1": the numbers that a row takes. */
+void lw_opt_range(const lw_option *row, lw_str *out);
 /* Parses text into the row's field. `what` names the place in errors ("--steps", "run.yaml:
  * steps"). */
 int lw_opt_set_text(const lw_opts *o, lw_opt_ref ref, const char *what, const char *text);

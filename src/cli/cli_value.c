@@ -13,15 +13,39 @@ static void *field_of(lw_opt_ref ref)
     return (char *)ref.set->base + ref.row->offset;
 }
 
+/* 1000000, 1e9, 16777216, 0.05: short, and exact. */
+static void add_number(lw_str *out, double v)
+{
+    char buf[32];
+    snprintf(buf, sizeof buf, "%g", v);
+    char *e = strchr(buf, 'e');
+    if (v == rint(v) && fabs(v) < 1e15 && (fabs(v) < 1e7 || strtod(buf, NULL) != v)) {
+        lw_str_addf(out, "%.0f", v);
+        return;
+    }
+    lw_str_addf(out, "%.*s", e ? (int)(e - buf) : 32, buf);
+    if (e)
+        lw_str_addf(out, "e%d", atoi(e + 1));
+}
+
+void lw_opt_range(const lw_option *row, lw_str *out)
+{
+    bool open = row->max >= 1e15;
+    lw_str_add(out, open ? "at least " : "");
+    add_number(out, row->min);
+    if (open)
+        return;
+    lw_str_add(out, " to ");
+    add_number(out, row->max);
+}
+
 /* "must be 1 to 64", "must be at least 1", ... */
 static int fail_range(const lw_option *row, const char *what, const char *text)
 {
-    const char *unit = row->unit ? row->unit : "", *blank = row->unit ? " " : "";
-    if (row->max >= 1e15 || isinf(row->max))
-        return lw_fail(LW_EUSAGE, "%s %s: must be at least %g%s%s", what, text, row->min, blank,
-                       unit);
-    return lw_fail(LW_EUSAGE, "%s %s: must be %g to %g%s%s", what, text, row->min, row->max, blank,
-                   unit);
+    LW_CLEANUP(lw_str_clear) lw_str range = {0};
+    lw_opt_range(row, &range);
+    return lw_fail(LW_EUSAGE, "%s %s: must be %s%s%s", what, text, lw_str_c(&range),
+                   row->unit ? " " : "", row->unit ? row->unit : "");
 }
 
 static int parse_real(const lw_option *row, const char *what, const char *text, double *out)

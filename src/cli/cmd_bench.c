@@ -50,7 +50,7 @@ static const lw_option options[] = {
      .help = "no further samples of a case after this long (and at least 3); 0: no limit"},
     {LW_OPT(bench_cli, c.reference), .name = "reference", .fallback = "true", .group = "Timing",
      .help = "compare results with the reference kernels, or for large work with those of another "
-             "instruction set; without it there are no errors beside the speeds"},
+             "instruction set: no errors beside the speeds then"},
     {LW_OPT(bench_cli, c.profile), .name = "profile", .group = "Timing",
      .help = "time per kind of op, from three further runs"},
     {LW_OPT(bench_cli, save), .name = "save", .unit = "json", .group = "Output",
@@ -63,10 +63,9 @@ static const lw_option options[] = {
      .help = "compare times of different machines"},
     {LW_OPT(bench_cli, csv), .name = "csv", .unit = "csv", .group = "Output",
      .help = "write one row per case"},
+    /* One start, as the processes that the suite startup starts do it: the clock at that moment. */
     {LW_OPT(bench_cli, child), .name = "child", .fallback = "-1", .min = -1, .max = 1e300,
-     .unit = "s", .group = "Output", .transient = true,
-     .help = "one start, as the processes that startup starts do it: the clock at which they were "
-             "started"},
+     .group = "Output", .transient = true},
     {.name = NULL}};
 
 /* ---- comparison ------------------------------------------------------------------------------ */

@@ -16,7 +16,7 @@ static const lw_option options[] = {
      .unit = "pictures", .group = "Compared",
      .help = "training pictures the runs saw; 0: as the drift run's config.yaml says"},
     {LW_OPT(lw_compare_config, ema), .name = "ema", .fallback = "true", .group = "Compared",
-     .help = "averaged weights (--no-ema: the last ones)"},
+     .help = "use averaged weights, but the last ones"},
     {LW_OPT(lw_compare_config, precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
      .fallback = "f32", .group = "Compared",
      .help = "operands of products in both; int8 needs folders made by `leeway quantize`"},

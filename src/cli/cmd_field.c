@@ -25,8 +25,7 @@ static const lw_option options[] = {
      .group = "Field", .help = "temperatures tau; the field is the sum over them"},
     {LW_OPT(field_cli, c.opts.normalize_over_x), .name = "normalize-over-x", .fallback = "true",
      .group = "Field",
-     .help =
-         "softmax over the generated samples too (--disable-normalize-over-x: over targets only)"},
+     .help = "take softmax over the generated samples too, but over targets only"},
     {LW_OPT(field_cli, variant), .name = "drift-variant", .fallback = "official",
      .choices = "official|plain|tau-times-dim", .group = "Field",
      .help = "official; plain: raw distances, nothing rescaled; tau-times-dim: an early port's "

@@ -27,7 +27,7 @@ static const lw_option options[] = {
     {LW_OPT(profile_cli, c.runs), .name = "runs", .fallback = "10", .min = 1, .max = 1000,
      .group = "Timing", .help = "timed and profiled runs, after one for warm-up"},
     {LW_OPT(profile_cli, c.compare), .name = "compare-precisions", .fallback = "true",
-     .group = "Timing", .help = "time the other precisions too, as wholes, and compare results"},
+     .group = "Timing", .help = "time the other precisions as wholes and compare their results"},
     {LW_OPT(profile_cli, view.layers), .name = "layers", .group = "Output",
      .help = "times by layer too"},
     {LW_OPT(profile_cli, view.depth), .name = "depth", .fallback = "4", .min = 1, .max = 16,

@@ -34,8 +34,7 @@ static const lw_option eval_options[] = {
      .help = "what is replaced; metrics are means over modes; both: heads and tails in one list, "
              "half of each"},
     {LW_OPT(eval_cli, filtered), .name = "filtered", .fallback = "true", .group = "Candidates",
-     .help = "pass over known positives of train, valid and test (--no-filtered: rank against them "
-             "too)"},
+     .help = "pass over known positives of train, valid and test, but rank against them too"},
     {LW_OPT(eval_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
      .group = "Candidates",
      .help =
@@ -45,10 +44,10 @@ static const lw_option eval_options[] = {
      .help = "run, checkpoint or model folder; .safetensors file of weights (ours or published); "
              "uniform; formula[:SEED] (weights for measuring)"},
     {LW_OPT(eval_cli, ema), .name = "ema", .fallback = "true", .group = "Policy",
-     .help = "averaged weights where there are any (--no-ema: the last ones)"},
+     .help = "use averaged weights where there are any, but the last ones"},
     {LW_OPT(eval_cli, deterministic), .name = "deterministic", .fallback = "true",
      .group = "Policy",
-     .help = "take the most probable successor (--no-deterministic: draw; uniform always draws)"},
+     .help = "take the most probable successor, but draw one; uniform always draws"},
     {LW_OPT(eval_cli, temperature), .name = "temperature", .fallback = "0", .max = 1e6,
      .group = "Policy", .help = "logits are divided by it, 0: as the policy says"},
     {LW_OPT(eval_cli, precision), .name = "precision", .choices = "f32|bf16", .fallback = "f32",

@@ -33,7 +33,7 @@ static const lw_option model_options[] = {
      .max = 1 << 20, .fallback = "256", .unit = "entities", .group = "Loss",
      .help = "false answers, shared by a batch; 0: all entities"},
     {LW_OPT(kge_cli, c.filter_negatives), .name = "filter-negatives", .fallback = "true",
-     .group = "Loss", .help = "known answers are not false ones"},
+     .group = "Loss", .help = "leave known answers out of the false ones"},
     {LW_OPT(kge_cli, c.temperature), .name = "adversarial-temperature", .min = 0, .max = 1000,
      .fallback = "1", .group = "Loss", .help = "nssa: how much likely false answers weigh more"},
     {LW_OPT(kge_cli, c.regularization), .name = "regularization", .min = 0, .max = 1000,

@@ -27,7 +27,7 @@ static const lw_option options[] = {
      .choices = "head|tail|both", .group = "Queries",
      .help = "what is asked for; both: heads and tails in one list, half of each"},
     {LW_OPT(rank_cli, filtered), .name = "filtered", .fallback = "true", .group = "Queries",
-     .help = "other true triples of all splits are no false answers"},
+     .help = "pass over other true triples of all splits, but rank against them too"},
     {LW_OPT(rank_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
      .group = "Queries",
      .help = "answers of the argument's domain only; auto: if there are domains"},

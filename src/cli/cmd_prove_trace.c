@@ -123,7 +123,7 @@ const lw_command lw_cmd_prove_trace = {
     .summary = "the shortest proof of one query, readable and as Prolog",
     .usage = "DATASET QUERY [options]",
     .notes = "Exit code 1 when no proof is found within the limits.",
-    .examples = "leeway prove trace data/countries_s3 'locatedInCR(palau,oceania)'\n"
+    .examples = "leeway prove trace data/countries_s3 'locatedInCR(bulgaria,europe)'\n"
                 "leeway prove trace data/family 'aunt(5,76)' --format prolog",
     .options = {lw_prove_data_options, trace_options, lw_prove_search_options},
     .config_size = sizeof(lw_prove_cli),

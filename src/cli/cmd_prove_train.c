@@ -129,7 +129,7 @@ static const lw_option net_options[] = {
     {OPT(net.dropout), .name = "dropout-prob", .max = 0.95, .fallback = "0", .group = "Network",
      .help = "behind every LayerNorm; an iteration keeps its masks"},
     {OPT(net.l2_norm), .name = "use-l2-norm", .fallback = "true", .group = "Network",
-     .help = "logits are cosines of states' heads"},
+     .help = "bring states' heads to length 1 (when they are, logits are cosines)"},
     {OPT(net.sqrt_scale), .name = "sqrt-scale", .fallback = "false", .group = "Network",
      .help = "logits are divided by the root of the embedding size"},
     {OPT(net.temperature), .name = "temperature", .max = 1e6, .fallback = "0.1",

@@ -14,6 +14,12 @@ expect 0 help info
 out_has 'Usage: leeway info'
 expect 0 info --help
 out_has 'Global options:'
+expect 0 bench --help # ranges and notes are for people, processes' own options are not shown
+out_has '  --no-reference                  do not compare'
+out_has 'do not show progress'
+if grep -q -e 'e+' -e '--child' -e '.\{110\}' "$out"; then
+    fails "bench --help: 1e+06, --child or a long line"
+fi
 
 expect 2 inof
 err_has "did you mean 'info'?"
@@ -21,6 +27,8 @@ expect 2 info --thraeds 2
 err_has 'did you mean --threads?'
 expect 2 info --threads 0
 err_has '--threads 0: must be 1 to 4096'
+expect 2 prove bench data --rows 0
+err_has '--rows 0: must be 1 to 1048576 states'
 expect 2 info --threads
 err_has '--threads needs a value'
 expect 2 info word
