@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "models/models.h"
-#include "recipes/recipe_prove_policy.h"
+#include "prove/prove_policy.h"
 
 enum { ROWS = 256 }; /* triples of one run: those that an evaluation asks for together */
 

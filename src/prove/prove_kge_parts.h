@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to recipe_kge*.c: an opened embedding. */
+/* Private to prove_kge*.c: an opened embedding. */
 #ifndef LW_PROVE_KGE_PARTS_H
 #define LW_PROVE_KGE_PARTS_H
 

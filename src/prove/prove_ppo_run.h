@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of recipe_ppo: one training run. */
+/* Shared by the files of prove_ppo: one training run. */
 #ifndef LW_PROVE_PPO_RUN_H
 #define LW_PROVE_PPO_RUN_H
 
