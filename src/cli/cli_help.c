@@ -108,7 +108,7 @@ static void add_group(lw_str *out, const lw_option *const *tables, const char *g
     lw_str_addf(out, "\n%s:\n", group);
     for (; *tables; tables++)
         for (const lw_option *row = *tables; row->name; row++)
-            if (row->help && lw_str_eq(group_of(row), group))
+            if (!row->hidden && lw_str_eq(group_of(row), group))
                 add_row(out, row);
 }
 

@@ -27,17 +27,16 @@ typedef struct lw_option {
     lw_opt_type type; /* type, offset, count and capacity come from LW_OPT or LW_OPT_LIST */
     size_t offset, count;
     int capacity;
-    const char *name;     /* "batch-size"; NULL ends a table */
-    const char *aliases;  /* "temps|temperatures", or NULL */
-    const char *fallback; /* default as text, or NULL */
-    double min, max;      /* inclusive, for each number; both 0: any */
-    const char *choices;  /* "official|plain": the values a text or enum may take */
-    const char *unit, *group;
-    const char
-        *help; /* NULL: for our own processes, not shown; an imperative where the default is true */
-    bool positional; /* filled by words that are no options, in row order */
-    bool required;   /* missing after config and argv: LW_EUSAGE */
-    bool transient;  /* not written to config.yaml */
+    const char *name;                /* "batch-size"; NULL ends a table */
+    const char *aliases;             /* "temps|temperatures", or NULL */
+    const char *fallback;            /* default as text, or NULL */
+    double min, max;                 /* inclusive, for each number; both 0: any */
+    const char *choices;             /* "official|plain": the values a text or enum may take */
+    const char *unit, *group, *help; /* help: an imperative where the default is true */
+    bool positional;                 /* filled by words that are no options, in row order */
+    bool required;                   /* missing after config and argv: LW_EUSAGE */
+    bool transient;                  /* not written to config.yaml */
+    bool hidden;                     /* for processes of our own: not in help */
 } lw_option;
 
 #define LW_OPT_FIELD(T, field) (((T *)0)->field)

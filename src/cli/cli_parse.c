@@ -88,8 +88,7 @@ static int parse_option(const lw_opts *o, int argc, char **argv, int *i)
         a.value = negated ? "no" : "yes";
     if (!a.value) {
         if (*i >= argc || strncmp(argv[*i], "--", 2) == 0)
-            return lw_fail(LW_EUSAGE, "%s needs a value: %s", a.shown,
-                           ref.row->help ? ref.row->help : "a number");
+            return lw_fail(LW_EUSAGE, "%s needs a value: %s", a.shown, ref.row->help);
         a.value = argv[(*i)++];
     }
     return lw_opt_set_text(o, ref, a.shown, a.value);

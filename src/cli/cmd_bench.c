@@ -63,9 +63,10 @@ static const lw_option options[] = {
      .help = "compare times of different machines"},
     {LW_OPT(bench_cli, csv), .name = "csv", .unit = "csv", .group = "Output",
      .help = "write one row per case"},
-    /* One start, as the processes that the suite startup starts do it: the clock at that moment. */
     {LW_OPT(bench_cli, child), .name = "child", .fallback = "-1", .min = -1, .max = 1e300,
-     .group = "Output", .transient = true},
+     .unit = "s", .group = "Output", .transient = true, .hidden = true,
+     .help = "one start, as the processes that startup starts do it: the clock at which they were "
+             "started"},
     {.name = NULL}};
 
 /* ---- comparison ------------------------------------------------------------------------------ */

@@ -180,7 +180,7 @@ static void wrong_argv_is_one_clear_line(void **state)
         {"-s 5", "unknown option -s: options are long, see --help"},
         {"--steps", "--steps needs a value: optimizer steps"},
         {"--steps --large", "--steps needs a value: optimizer steps"},
-        {"--steps 0", "--steps 0: must be 1 to 1e+06 steps"},
+        {"--steps 0", "--steps 0: must be 1 to 1000000 steps"},
         {"--steps 1.5", "--steps '1.5': must be a whole number"},
         {"--steps 5x", "--steps '5x': must be a whole number"},
         {"--images -1", "--images -1: must be at least 0"},
@@ -260,7 +260,7 @@ static void wrong_config_files_name_the_key(void **state)
         {"qqqqqq: 5", "c.yaml: qqqqqq: unknown key"},
         {"steps: [1, 2]", "c.yaml: steps: must be one value, not a list"},
         {"steps: {a: 1}", "c.yaml: steps: must be a plain value or a list of them"},
-        {"steps: 0", "c.yaml: steps 0: must be 1 to 1e+06 steps"},
+        {"steps: 0", "c.yaml: steps 0: must be 1 to 1000000 steps"},
     };
     for (size_t i = 0; i < LW_COUNT(wrong); i++) {
         LW_CLEANUP(close_fixture) fixture *f = open_fixture();
@@ -313,7 +313,7 @@ static void help_shows_groups_defaults_and_units(void **state)
                                         "Examples:\n  leeway test it a\n",
                                         "\nArguments:\n  source",
                                         "\nTraining:\n  --steps N",
-                                        "optimizer steps (steps; 1 to 1e+06; default 1000)",
+                                        "optimizer steps (steps; 1 to 1000000; default 1000)",
                                         "also --lr; also --rate",
                                         "--no-normalize-over-x",
                                         "--large ",
