@@ -1,107 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv of f32 and bf16 (all three passes) and of u8 x s8 against one double loop nest over the
  * rounded operands; batch, thread and pitch invariance. */
-#include <stdio.h>
 #include <string.h>
 
-#include "kernels/check.h"
+#include "kernels/conv_problem.h"
 #include "kernels/kernels.h"
-#include "kernels/operands.h"
 
 static struct lw_conv_kernels kernels_of(const check *t)
 {
     static lw_kernels k;
     lw_kernels_init(&k, t->isa);
     return k.conv;
-}
-
-/* Operands of one convolution, their values (_d) and what the passes should give. */
-typedef struct problem {
-    lw_conv_shape s;
-    lw_num num;
-    lw_quant q, q_dx;   /* of bytes: scales of forward and of data gradient */
-    int64_t nx, ny, nw; /* elements of x, y and w (with pitches) */
-    const void *x, *dy;
-    float *w;
-    double *x_d, *dy_d, *w_d, *w_dx; /* w_dx: of the data gradient */
-    double *y, *dx, *dw, *db;        /* y and dx as [pixels][channels], dense */
-    char name[160];
-} problem;
-
-/* One tap of one output pixel. */
-static void add_tap(problem *p, ptrdiff_t out, ptrdiff_t in, ptrdiff_t tap)
-{
-    const lw_conv_shape *s = &p->s;
-    for (ptrdiff_t o = 0; o < s->O; o++)
-        for (ptrdiff_t i = 0; i < s->C; i++) {
-            ptrdiff_t iw = (o * s->KH * s->KW + tap) * s->C + i;
-            double x = p->x_d[in * s->ldx + i];
-            double dy = p->dy_d[out * s->ldy + o];
-            p->y[out * s->O + o] += x * p->w_d[iw];
-            p->dx[in * s->C + i] += dy * p->w_dx[iw];
-            p->dw[iw] += dy * x;
-        }
-}
-
-static void oracle(problem *p)
-{
-    const lw_conv_shape *s = &p->s;
-    for (ptrdiff_t out = 0; out < (ptrdiff_t)s->B * s->OH * s->OW; out++) {
-        ptrdiff_t b = out / s->OW / s->OH, oy = out / s->OW % s->OH, ox = out % s->OW;
-        for (ptrdiff_t o = 0; o < s->O; o++)
-            p->db[o] += p->dy_d[out * s->ldy + o];
-        for (ptrdiff_t tap = 0; tap < s->KH * s->KW; tap++) {
-            ptrdiff_t iy = oy * s->stride - s->pad_top + tap / s->KW;
-            ptrdiff_t ix = ox * s->stride - s->pad_left + tap % s->KW;
-            if (iy >= 0 && iy < s->H && ix >= 0 && ix < s->W)
-                add_tap(p, out, (b * s->H + iy) * s->W + ix, tap);
-        }
-    }
-}
-
-/* Values of s8 weights with a scale for each channel that the data gradient makes. */
-static double *weights_of_dx(check *t, problem *p)
-{
-    int64_t n = p->s.C, depth = p->nw / n;
-    float *turned = check_out(t, p->nw, 0);
-    double *v = check_doubles(t, p->nw);
-    for (int64_t i = 0; i < p->nw; i++)
-        turned[i % n * depth + i / n] = p->w[i];
-    const double *values = operand_weights(t, p->num, turned, n, depth, &p->q_dx);
-    for (int64_t i = 0; i < p->nw; i++)
-        v[i] = values[i % n * depth + i / n];
-    return v;
-}
-
-static problem make(check *t, lw_conv_shape s, lw_num num, bool with_oracle)
-{
-    problem p = {.s = s, .num = num};
-    p.q = (lw_quant){.a_scale = 0.0123f, .a_zero = (int32_t)check_below(t, 256)};
-    if (lw_conv_shape_init(&p.s))
-        LW_ASSERT(false, "%s", lw_errmsg());
-    s = p.s;
-    int shift = (int)((s.ldx - s.C) & 1);
-    p.nx = ((int64_t)s.B * s.H * s.W - 1) * s.ldx + s.C;
-    p.ny = ((int64_t)s.B * s.OH * s.OW - 1) * s.ldy + s.O;
-    p.nw = (int64_t)s.O * s.KH * s.KW * s.C;
-    p.w = check_in(t, p.nw, shift, -1, 1);
-    p.x = operands(t, num, p.nx, shift, &p.q, &p.x_d);
-    p.dy = operands(t, num, p.ny, shift, &p.q, &p.dy_d);
-    p.q_dx = p.q;
-    p.w_d = operand_weights(t, num, p.w, s.O, p.nw / s.O, &p.q);
-    p.w_dx = num == LW_NUM_S8 ? weights_of_dx(t, &p) : p.w_d;
-    snprintf(p.name, sizeof p.name,
-             "type %d B%d %dx%dx%d ldx %td -> O%d ldy %td, %dx%d stride %d pads %d %d %d %d", num,
-             s.B, s.H, s.W, s.C, s.ldx, s.O, s.ldy, s.KH, s.KW, s.stride, s.pad_top, s.pad_left,
-             s.pad_bottom, s.pad_right);
-    if (with_oracle) {
-        p.y = check_doubles(t, (int64_t)s.B * s.OH * s.OW * s.O);
-        p.dx = check_doubles(t, (int64_t)s.B * s.H * s.W * s.C);
-        p.dw = check_doubles(t, p.nw);
-        p.db = check_doubles(t, s.O);
-        oracle(&p);
-    }
-    return p;
 }
 
 static void *pack(check *t, const problem *p, lw_conv_pass pass)
@@ -329,12 +238,58 @@ static void epilogues(check *t)
     }
 }
 
+/* All bytes 255 and all weights alike, with scales of 1. */
+static void whole_number(check *t, lw_conv_shape s, int32_t zero, float weight)
+{
+    problem p = make(t, s, LW_NUM_S8, false);
+    s = p.s;
+    uint8_t *x = check_bytes(t, (size_t)p.nx, 0), *dy = check_bytes(t, (size_t)p.ny, 0);
+    memset(x, 255, (size_t)p.nx);
+    memset(dy, 255, (size_t)p.ny);
+    p.x = x;
+    p.dy = dy;
+    p.q = p.q_dx = (lw_quant){1.0f, zero, check_in(t, LW_MAX(s.O, s.C), 0, 1, 1)};
+    for (int64_t i = 0; i < LW_MAX(LW_MAX(p.nx, p.ny), p.nw); i++) {
+        p.x_d[LW_MIN(i, p.nx - 1)] = p.dy_d[LW_MIN(i, p.ny - 1)] = 255 - zero;
+        p.w_d[LW_MIN(i, p.nw - 1)] = p.w_dx[LW_MIN(i, p.nw - 1)] = (double)weight;
+        p.w[LW_MIN(i, p.nw - 1)] = weight;
+    }
+    oracle(t, &p);
+    for (lw_conv_pass pass = LW_CONV_FORWARD; pass <= LW_CONV_DATA_GRAD; pass++) {
+        int64_t n = pass ? p.nx : p.ny;
+        float *got = check_out(t, n, 1), *want = check_out(t, n, 0);
+        for (int64_t i = 0; i < n; i++)
+            want[i] = (float)(pass ? p.dx : p.y)[i];
+        run(t, &p, pass, got, pack(t, &p, pass), NULL);
+        check_same(t, got, want, sizeof(float) * (size_t)n, "pass %d, zero point %d, %s", pass,
+                   zero, p.name);
+    }
+    check_next(t);
+}
+
+/* The largest products of bytes, as many as are exact, in every region, phase and block of taps:
+ * the result is the whole sum itself. */
+static void whole_numbers(check *t)
+{
+    static const int sizes[][7] = {{3, 5, 7, 20, 36, 3, 1},   {2, 6, 10, 48, 40, 4, 2},
+                                   {1, 2, 2, 1600, 40, 3, 1}, {1, 9, 9, 12, 16, 9, 1},
+                                   {1, 3, 3, 7280, 8, 3, 1},  {1, 4, 4, 8, 4092, 4, 2}};
+    for (size_t i = 0; i < LW_COUNT(sizes); i++)
+        for (int way = 0; way < 4; way++) {
+            const int *z = sizes[i];
+            whole_number(t, shape(z[0], z[1], z[2], z[3], z[4], z[5], z[6], (z[5] - 1) / 2),
+                         way & 1 ? 255 : 3, way & 2 ? 127.0f : -127.0f);
+        }
+}
+
 /* An image's bits are the same alone, in any batch, and at any pitch. */
 static void batch_invariance(check *t)
 {
-    static const int sizes[][6] = {
-        {19, 4, 4, 40, 36, 1}, {7, 8, 8, 20, 48, 1}, {3, 16, 16, 16, 16, 1}, {14, 4, 4, 700, 32, 1},
-        {5, 9, 9, 24, 20, 2},  {6, 5, 1, 8, 8, 1},   {11, 4, 4, 20, 4, 1},   {9, 5, 5, 4, 24, 1}};
+    static const int sizes[][6] = {{19, 4, 4, 40, 36, 1},  {7, 8, 8, 20, 48, 1},
+                                   {3, 16, 16, 16, 16, 1}, {14, 4, 4, 700, 32, 1},
+                                   {5, 9, 9, 24, 20, 2},   {6, 5, 1, 8, 8, 1},
+                                   {11, 4, 4, 20, 4, 1},   {9, 5, 5, 4, 24, 1},
+                                   {70, 2, 2, 1600, 8, 1}, {70, 2, 2, 8, 1600, 1}};
     for (size_t i = 0; i < LW_COUNT(sizes); i++)
         for (int way = 0; way < 6; way++) { /* both passes of every type */
             const int *z = sizes[i];
@@ -464,6 +419,7 @@ int main(int argc, char **argv)
         {"large", large},
         {"random_shapes", random_shapes},
         {"epilogues", epilogues},
+        {"whole_numbers", whole_numbers},
         {"batch_invariance", batch_invariance},
         {"thread_invariance", thread_invariance},
         {"pitch_invariance", pitch_invariance},

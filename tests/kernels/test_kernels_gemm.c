@@ -178,36 +178,44 @@ static void large(check *t)
         check_product(t, p[i]);
 }
 
-/* With scales of 1 the result is the whole sum itself, also where every product is the largest. */
+/* Way 0: random, 1: the largest products, 2: the smallest. */
+static void whole_number(check *t, ptrdiff_t M, ptrdiff_t K, int32_t zero, int way)
+{
+    enum { N = 37 };
+    struct lw_gemm_kernels k = kernels_of(t);
+    matrices o = {.p = {.n = N, .k = K}, .num = LW_NUM_S8, .lda = K, .ldc = N};
+    o.q = (lw_quant){.a_scale = 1.0f, .a_zero = zero, .b_scale = check_in(t, N, 1, 1, 1)};
+    double *a_values;
+    uint8_t *a = operands_u8(t, M * K, 1, &o.q, &a_values);
+    o.w = check_in(t, N * K, 0, -127, 128);
+    float *c = check_out(t, M * N, 0), *want = check_out(t, M * N, 0);
+    for (ptrdiff_t j = 0; j < N * K; j++)
+        o.w[j] = way ? (way == 1 ? 127.0f : -127.0f) : floorf(o.w[j]);
+    for (ptrdiff_t j = 0; j < M * K && way; j++)
+        a[j] = 255;
+    for (ptrdiff_t j = 0; j < M * N; j++) {
+        int32_t sum = 0;
+        for (ptrdiff_t d = 0; d < K; d++)
+            sum += (a[j / N * K + d] - zero) * (int32_t)o.w[j % N * K + d];
+        want[j] = (float)sum;
+    }
+    o.packed = pack(t, &o);
+    for (int64_t j = 0; j < lw_gemm_tasks(M, N, K); j++)
+        k.forward_u8(c, N, a, K, o.packed, &o.q, M, N, K, NULL, j);
+    check_same(t, c, want, sizeof(float) * (size_t)(M * N), "K %td, zero point %d, way %d", K, zero,
+               way);
+    check_next(t);
+}
+
+/* With scales of 1 the result is the whole sum itself, also where every product is the largest, in
+ * several blocks, and at the greatest depth. */
 static void whole_numbers(check *t)
 {
     static const int32_t zero[] = {0, 1, 128, 255};
-    struct lw_gemm_kernels k = kernels_of(t);
     for (size_t i = 0; i < LW_COUNT(zero); i++)
-        for (int way = 0; way < 3; way++) { /* random, largest, smallest */
-            enum { M = 13, N = 37, K = 260 };
-            matrices o = {.p = {.n = N, .k = K}, .num = LW_NUM_S8, .lda = K, .ldc = N};
-            o.q =
-                (lw_quant){.a_scale = 1.0f, .a_zero = zero[i], .b_scale = check_in(t, N, 1, 1, 1)};
-            double *a_values;
-            uint8_t *a = operands_u8(t, M * K, 1, &o.q, &a_values);
-            o.w = check_in(t, N * K, 0, -127, 128);
-            float *c = check_out(t, M * N, 0), *want = check_out(t, M * N, 0);
-            for (int j = 0; j < N * K; j++)
-                o.w[j] = way ? (way == 1 ? 127.0f : -127.0f) : floorf(o.w[j]);
-            for (int j = 0; j < M * K && way; j++)
-                a[j] = 255;
-            for (int j = 0; j < M * N; j++) {
-                int32_t sum = 0;
-                for (int d = 0; d < K; d++)
-                    sum += (a[j / N * K + d] - zero[i]) * (int32_t)o.w[j % N * K + d];
-                want[j] = (float)sum;
-            }
-            o.packed = pack(t, &o);
-            for (int64_t j = 0; j < lw_gemm_tasks(M, N, K); j++)
-                k.forward_u8(c, N, a, K, o.packed, &o.q, M, N, K, NULL, j);
-            check_same(t, c, want, sizeof(float) * M * N, "zero point %d, way %d", zero[i], way);
-            check_next(t);
+        for (int way = 0; way < 3; way++) {
+            whole_number(t, 13, 260, zero[i], way);
+            whole_number(t, 2, i & 1 ? 65532 : 12292, zero[i], way);
         }
 }
 

@@ -9,6 +9,7 @@
 #define EL(name) LWV_PASTE(name##_bf16, LW_SIMD_SUFFIX)
 #define EL_IN_PLACE 0
 #define EL_INTEGER 0
+#define EL_OF_FLOAT(v) (v)
 typedef vf el_sum;
 
 #if defined(__AVX512BF16__)

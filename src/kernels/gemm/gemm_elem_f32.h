@@ -9,6 +9,7 @@
  *   el_row(p, part)     a word of a row in every lane
  *   el_panel(b, part)   VL words of a panel; el_panel_n the first n (f32 only: EL_IN_PLACE)
  *   el_mac(sum, row, panel)
+ *   EL_INTEGER, EL_OF_FLOAT(v)  whole sums, 0 or 1; the bits v as sums
  * Here: one float.
  */
 #ifndef LW_KERNELS_GEMM_ELEM_F32_H
@@ -19,6 +20,7 @@
 #define EL(name) LWV(name)
 #define EL_IN_PLACE 1 /* rank tiles read columns where they lie: the last vector may be short */
 #define EL_INTEGER 0
+#define EL_OF_FLOAT(v) (v)
 enum { EL_PARTS = 1 };
 typedef vf el_sum;
 typedef vf el_vec;

@@ -12,6 +12,7 @@
 #define EL(name) LWV_PASTE(name##_u8, LW_SIMD_SUFFIX)
 #define EL_IN_PLACE 0
 #define EL_INTEGER 1
+#define EL_OF_FLOAT(v) v_as_i(v)
 typedef vi el_sum;
 typedef vi el_vec;
 

@@ -50,6 +50,8 @@ typedef struct lw_tile {
     float *const *c;   /* [rows] outputs, at the panel's first column */
     int load;          /* 1: sums start from c, 0: from zero */
     int finish;        /* 1: the epilogue below is applied, 0: plain sums are stored */
+    int whole;         /* u8 only, 1: sums go from block to block as integers, in the bits of c, so
+                          that no cut into blocks rounds; 0: as floats that c accumulates */
     const float *bias; /* [cols] or NULL */
     const float *const *add[2]; /* [rows] each, or NULL: image bias rows and residual rows */
     lw_act act;
