@@ -5,19 +5,13 @@
 
 #include "bench/bench_profile_tables.h"
 
-static void columns(lw_table *t, const char *const *names, int left)
-{
-    for (int i = 0; names[i]; i++)
-        lw_table_column(t, names[i], i < left ? LW_LEFT : LW_RIGHT);
-}
-
 /* time, share, speed, share of the peak, traffic */
 static void cost_cells(lw_table *t, const lw_profile *p, double ms, double flops, double bytes)
 {
     lw_table_number(t, ms, 4);
-    lw_table_cell(t, "%.1f %%", p->ms > 0 ? 100 * ms / p->ms : 0.0);
+    lw_table_percent(t, p->ms > 0 ? ms / p->ms : 0, 1);
     lw_table_cell(t, "%.1f", ms > 0 ? 1e-6 * flops / ms : 0.0);
-    lw_table_cell(t, "%.0f %%", ms > 0 ? 1e-4 * flops / ms / p->gflops : 0.0);
+    lw_table_percent(t, ms > 0 ? 1e-6 * flops / ms / p->gflops : 0, 0);
     lw_table_cell(t, "%.1f", ms > 0 ? 1e-6 * bytes / ms : 0.0);
 }
 
@@ -28,7 +22,7 @@ int lw_profile_group_table(const lw_profile *p, int depth, lw_table *t)
     LW_CLEANUP(lw_free) lw_profile_group *g = NULL;
     int32_t n = 0;
     LW_TRY(lw_profile_groups(p, depth, &g, &n));
-    columns(t, names, 1);
+    lw_table_columns(t, names, 1);
     for (int32_t i = 0; i < n; i++) {
         lw_table_cell(t, "%s", g[i].name);
         lw_table_cell(t, "%d", (int)g[i].steps);
@@ -59,7 +53,7 @@ int lw_profile_step_table(const lw_profile *p, int32_t top, lw_table *t)
     slowest_steps = p->step;
     if (top > 0)
         qsort(order, (size_t)p->n_step, sizeof *order, slower_first);
-    columns(t, names, 4);
+    lw_table_columns(t, names, 4);
     for (int32_t i = 0; i < (top > 0 ? LW_MIN(top, p->n_step) : p->n_step); i++) {
         const lw_profile_step *s = &p->step[order[i]];
         lw_table_cell(t, "%d", (int)order[i]);
@@ -78,7 +72,7 @@ int lw_profile_method_table(const lw_profile *p, lw_table *t)
     static const char *const names[] = {"precision", "ms",    "speed-up", "values",
                                         "prepared",  "error", NULL};
     char frame[32], derived[32];
-    columns(t, names, 1);
+    lw_table_columns(t, names, 1);
     for (int32_t i = 0; i < p->n_method; i++) {
         const lw_profile_method *m = &p->method[i];
         lw_table_cell(t, "%s", m->name);

@@ -6,20 +6,6 @@
 #include "bench/bench.h"
 #include "report/report.h"
 
-static void columns(lw_table *t, const char *const *names)
-{
-    for (int i = 0; names[i]; i++)
-        lw_table_column(t, names[i], i == 0 ? LW_LEFT : LW_RIGHT);
-}
-
-static void percent(lw_table *t, double share)
-{
-    if (isfinite(share))
-        lw_table_cell(t, "%.0f %%", 100 * share);
-    else
-        lw_table_cell(t, "-");
-}
-
 static void error_cell(lw_table *t, double error)
 {
     if (isfinite(error))
@@ -67,7 +53,7 @@ static void time_row(lw_table *t, const lw_bench_case *c)
         lw_table_cell(t, "%.1f", 1e-6 * c->flops / s.p50);
     else
         lw_table_cell(t, "-");
-    percent(t, c->peak_share);
+    lw_table_percent(t, c->peak_share, 0);
     lw_table_cell(t, !isfinite(c->peak_share) ? "-" : c->memory_bound ? "memory" : "arithmetic");
     error_cell(t, c->error);
     lw_table_cell(t, "%s", lw_fmt_bytes(memory, c->memory));
@@ -81,7 +67,7 @@ static int suite_table(const lw_bench *b, const char *suite, lw_str *out)
                                         "GFLOP/s", "of peak", "bound",  "error",    "memory",
                                         "against", NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    columns(&t, names);
+    lw_table_columns(&t, names, 1);
     for (int32_t i = 0; i < b->n; i++) {
         const lw_bench_case *c = &b->cases[i];
         if (!lw_str_eq(c->suite, suite))
@@ -102,7 +88,7 @@ static int base_table(const lw_bench *b, const char *suite, lw_str *out)
     static const char *const names[] = {
         "case", "ms", "against", "its ms", "speed-up", "max abs difference", NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    columns(&t, names);
+    lw_table_columns(&t, names, 1);
     for (int32_t i = 0; i < b->n; i++) {
         const lw_bench_case *c = &b->cases[i];
         if (!lw_str_eq(c->suite, suite) || isnan(c->base_ms) || c->evaluations > 0)
@@ -144,7 +130,7 @@ static int evaluations_table(const lw_bench *b, const char *suite, lw_str *out)
                                         "ms outside it", "against",     "ratio", "off",
                                         "CPU ratio",     "off",         NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    columns(&t, names);
+    lw_table_columns(&t, names, 1);
     for (int32_t i = 0; i < b->n; i++) {
         const lw_bench_case *c = &b->cases[i];
         if (!lw_str_eq(c->suite, suite) || c->evaluations == 0)
@@ -174,7 +160,7 @@ static int profile_tables(const lw_bench *b, const char *suite, lw_str *out)
         if (!lw_str_eq(c->suite, suite) || c->n_part == 0)
             continue;
         LW_CLEANUP(lw_table_clear) lw_table t = {0};
-        columns(&t, names);
+        lw_table_columns(&t, names, 1);
         for (int32_t k = 0; k < c->n_part; k++)
             total += c->part[k].ms;
         for (int32_t k = 0; k < c->n_part; k++) {
@@ -184,7 +170,7 @@ static int profile_tables(const lw_bench *b, const char *suite, lw_str *out)
             lw_table_cell(&t, "%s", p->what);
             lw_table_cell(&t, "%d", (int)p->steps);
             lw_table_number(&t, p->ms, 4);
-            lw_table_cell(&t, "%.1f %%", 100 * p->ms / total);
+            lw_table_percent(&t, p->ms / total, 1);
             lw_table_cell(&t, "%.1f", 1e-6 * p->flops / p->ms);
             lw_table_cell(&t, "%.1f", 1e-6 * p->bytes / p->ms);
         }
@@ -238,7 +224,7 @@ int lw_bench_changes_text(const lw_bench_change *c, int32_t n, lw_str *out)
     static const char *const names[] = {"case",   "base ms", "new ms",  "base min", "new min",
                                         "change", "3 MAD",   "verdict", NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    columns(&t, names);
+    lw_table_columns(&t, names, 1);
     for (int32_t i = 0; i < n; i++) {
         bool both = c[i].base.n > 0 && c[i].now.n > 0;
         lw_table_cell(&t, "%s%s%s", c[i].suite, c[i].suite[0] ? "." : "", c[i].name);
@@ -276,7 +262,7 @@ int lw_bench_csv(const lw_bench *b, lw_str *out)
         "peak_share", "error",      "memory_bytes", "base_ms",         "max_abs_difference",
         "skipped",    NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    columns(&t, names);
+    lw_table_columns(&t, names, 1);
     for (int32_t i = 0; i < b->n; i++) {
         const lw_bench_case *c = &b->cases[i];
         lw_summary s = lw_summarize(c->ms, c->n);

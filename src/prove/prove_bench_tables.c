@@ -13,20 +13,6 @@
     C(network_seconds, "network")   \
     C(choice_seconds, "choosing")
 
-static void columns(lw_table *t, const char *const *names)
-{
-    for (int i = 0; names[i]; i++)
-        lw_table_column(t, names[i], i == 0 ? LW_LEFT : LW_RIGHT);
-}
-
-static void percent(lw_table *t, double share)
-{
-    if (isfinite(share))
-        lw_table_cell(t, "%.1f %%", 100 * share);
-    else
-        lw_table_cell(t, "-");
-}
-
 static double hit_share(const lw_walks_counts *n)
 {
     return n->states_wanted > 0 ? (double)n->cache_hits / (double)n->states_wanted : (double)NAN;
@@ -43,7 +29,7 @@ int lw_prove_bench_times(const lw_prove_bench *b, lw_table *t)
 {
     static const char *const names[] = {"Mode",         "Compile(s)", "Runtime(s)", "ms/query",
                                         "ms/candidate", "Total(s)",   NULL};
-    columns(t, names);
+    lw_table_columns(t, names, 1);
     for (int32_t i = 0; i < b->n_cases; i++) {
         const lw_prove_bench_case *k = &b->cases[i];
         lw_table_cell(t, "%s", k->name);
@@ -62,7 +48,7 @@ int lw_prove_bench_cases(const lw_prove_bench *b, lw_table *t)
         "case",     "ms",       "min",  "std",         "n",       "CPU ms",  "choices",
         "states/s", "computed", "kept", "rows filled", "GFLOP/s", "of peak", "network of peak",
         "memory",   NULL};
-    columns(t, names);
+    lw_table_columns(t, names, 1);
     for (int32_t i = 0; i < b->n_cases; i++) {
         const lw_prove_bench_case *k = &b->cases[i];
         char memory[32];
@@ -75,11 +61,11 @@ int lw_prove_bench_cases(const lw_prove_bench *b, lw_table *t)
         lw_table_cell(t, "%lld", (long long)k->counts.query_steps);
         lw_table_cell(t, "%.3g", 1e3 * (double)k->counts.states_offered / k->run.p50);
         lw_table_cell(t, "%lld", (long long)k->counts.states_scored);
-        percent(t, hit_share(&k->counts));
-        percent(t, k->fill);
+        lw_table_percent(t, hit_share(&k->counts), 1);
+        lw_table_percent(t, k->fill, 1);
         lw_table_number(t, gflops(k), 4);
-        percent(t, k->share);
-        percent(t, k->network_share);
+        lw_table_percent(t, k->share, 1);
+        lw_table_percent(t, k->network_share, 1);
         lw_table_cell(t, "%s", lw_fmt_bytes(memory, k->bytes));
     }
     return lw_table_ok(t);
@@ -96,12 +82,12 @@ int lw_prove_bench_parts(const lw_prove_bench *b, lw_table *t)
         const lw_prove_bench_case *k = &b->cases[i];
         double sum = 0, all = 1e-3 * k->counts_ms;
         lw_table_cell(t, "%s", k->name);
-#define C(field, name)                 \
-    percent(t, k->counts.field / all); \
+#define C(field, name)                             \
+    lw_table_percent(t, k->counts.field / all, 1); \
     sum += k->counts.field;
         PARTS(C)
 #undef C
-        percent(t, fmax(1 - sum / all, 0));
+        lw_table_percent(t, fmax(1 - sum / all, 0), 1);
     }
     return lw_table_ok(t);
 }
@@ -110,7 +96,7 @@ int lw_prove_bench_steps(const lw_prove_bench *b, lw_table *t)
 {
     static const char *const names[] = {
         "step", "done before it", "ms", "all so far: fastest", "median", "std", NULL};
-    columns(t, names);
+    lw_table_columns(t, names, 1);
     for (int32_t i = 0; i < b->n_steps; i++) {
         const lw_prove_bench_step *s = &b->steps[i];
         lw_table_cell(t, "%d", (int)i);
@@ -197,7 +183,7 @@ int lw_prove_bench_csv(const lw_prove_bench *b, lw_str *out)
                                         "peak_share",       "network_peak_share",
                                         "memory_bytes",     NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    columns(&t, names);
+    lw_table_columns(&t, names, 1);
     for (int32_t i = 0; i < b->n_cases; i++) {
         const lw_prove_bench_case *k = &b->cases[i];
         const lw_walks_counts *n = &k->counts;
@@ -237,7 +223,7 @@ int lw_prove_bench_steps_csv(const lw_prove_bench *b, lw_str *out)
     static const char *const names[] = {"step",       "done_share", "ms",
                                         "all_min_ms", "all_p50_ms", NULL};
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    columns(&t, names);
+    lw_table_columns(&t, names, 1);
     for (int32_t i = 0; i < b->n_steps; i++) {
         const lw_prove_bench_step *s = &b->steps[i];
         lw_table_cell(&t, "%d", (int)i);

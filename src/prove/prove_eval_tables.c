@@ -11,14 +11,6 @@ static double share_of(int64_t n, int64_t of)
     return of > 0 ? (double)n / (double)of : (double)NAN;
 }
 
-static void percent(lw_table *t, int64_t n, int64_t of)
-{
-    if (of > 0)
-        lw_table_cell(t, "%.1f %%", 100 * share_of(n, of));
-    else
-        lw_table_cell(t, "-");
-}
-
 static void ratio(lw_table *t, double v)
 {
     if (isnan(v))
@@ -58,12 +50,9 @@ static void success_columns(lw_table *t)
 
 static void success_cells(lw_table *t, const lw_prove_means *m)
 {
-    percent(t, m->positives_proved, m->lists);
+    lw_table_percent(t, share_of(m->positives_proved, m->lists), 1);
     lw_table_cell(t, "%lld", (long long)m->negatives);
-    if (isnan(m->false_proved))
-        lw_table_cell(t, "-");
-    else
-        lw_table_cell(t, "%.1f %%", 100 * m->false_proved);
+    lw_table_percent(t, m->false_proved, 1);
 }
 
 int lw_prove_mode_table(const lw_prove_context *c, const lw_prove_eval *e, lw_table *t)
@@ -128,7 +117,7 @@ int lw_prove_step_table(const lw_prove_eval *e, lw_table *t)
         ended += here;
         lw_table_cell(t, "%d", d);
         lw_table_cell(t, "%lld", (long long)here);
-        percent(t, ended, all);
+        lw_table_percent(t, share_of(ended, all), 1);
         lw_table_cell(t, "%lld", (long long)e->positives.proved[d]);
         lw_table_cell(t, "%lld", (long long)e->negatives.proved[d]);
         lw_table_cell(t, "%lld", (long long)(all - ended));

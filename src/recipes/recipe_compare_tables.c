@@ -11,7 +11,7 @@
 
 static void share_cell(lw_table *t, double v, bool failed)
 {
-    lw_table_cell(t, "%.1f %%", 100.0 * v);
+    lw_table_percent(t, v, 1);
     if (failed)
         lw_table_mark(t, LW_MARK_BAD);
 }

@@ -41,6 +41,12 @@ void lw_table_column(lw_table *t, const char *name, lw_align align)
     add(t, name);
 }
 
+void lw_table_columns(lw_table *t, const char *const *names, int left)
+{
+    for (int i = 0; names[i]; i++)
+        lw_table_column(t, names[i], i < left ? LW_LEFT : LW_RIGHT);
+}
+
 void lw_table_cell(lw_table *t, const char *fmt, ...)
 {
     char text[512];
@@ -64,6 +70,14 @@ void lw_table_number(lw_table *t, double v, int digits)
         int before = a >= 1 ? (int)floor(log10(a)) + 1 : a > 0 ? (int)floor(log10(a)) + 1 : 1;
         lw_table_cell(t, "%.*f", LW_MAX(0, digits - before), v);
     }
+}
+
+void lw_table_percent(lw_table *t, double share, int decimals)
+{
+    if (isfinite(share))
+        lw_table_cell(t, "%.*f %%", decimals, 100 * share);
+    else
+        lw_table_cell(t, "-");
 }
 
 void lw_table_mark(lw_table *t, lw_mark mark)

@@ -41,10 +41,14 @@ typedef struct lw_table {
 void lw_table_clear(lw_table *t);
 /* All columns before the first cell. */
 void lw_table_column(lw_table *t, const char *name, lw_align align);
+/* `names` ends with NULL; the first `left` columns are texts, the others numbers. */
+void lw_table_columns(lw_table *t, const char *const *names, int left);
 void lw_table_cell(lw_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A number with `digits` significant digits ("1.23e+05" only beyond 1e6 or below 1e-4), "-" for
  * NaN. */
 void lw_table_number(lw_table *t, double v, int digits);
+/* 0.125 with one decimal is "12.5 %"; "-" where it is not finite. */
+void lw_table_percent(lw_table *t, double share, int decimals);
 void lw_table_mark(lw_table *t, lw_mark mark); /* of the last cell */
 size_t lw_table_rows(const lw_table *t);       /* whole and begun */
 int lw_table_ok(const lw_table *t);            /* 0 or LW_ENOMEM */
