@@ -61,9 +61,10 @@ static void add_numbers(const lw_progress *p, lw_str *s)
         lw_str_addf(s, "  %lld", (long long)p->done);
     if (rate > 0.0)
         lw_str_addf(s, rate < 10.0 ? "  %.2f/s" : "  %.0f/s", rate);
-    if (p->total > 0 && p->done >= p->total)
-        lw_str_addf(s, "  in %s", lw_fmt_time(time, passed));
-    else if (p->total > 0 && rate > 0.0)
+    if (p->total > 0 && p->done >= p->total) {
+        if (p->done > p->first_done) /* else all was done when it was first heard of */
+            lw_str_addf(s, "  in %s", lw_fmt_time(time, passed));
+    } else if (p->total > 0 && rate > 0.0)
         lw_str_addf(s, "  ETA %s", lw_fmt_time(time, (double)(p->total - p->done) / rate));
     if (p->note[0])
         lw_str_addf(s, "  %s", p->note);

@@ -25,7 +25,7 @@ static void add_number(lw_str *out, double v)
     }
     lw_str_addf(out, "%.*s", e ? (int)(e - buf) : 32, buf);
     if (e)
-        lw_str_addf(out, "e%d", atoi(e + 1));
+        lw_str_addf(out, "e%d", (int)strtol(e + 1, NULL, 10));
 }
 
 void lw_opt_range(const lw_option *row, lw_str *out)

@@ -112,6 +112,12 @@ static json_t *report_json(const rank_cli *o, const ranking *r)
     return j;
 }
 
+static void print_heads(const char *first)
+{
+    lw_cli_print("%-12s %8s %8s %8s %8s %10s\n", first, "MRR", "Hits@1", "Hits@3", "Hits@10",
+                 "mean rank");
+}
+
 static void print_row(const char *name, const lw_rank_sum *sum)
 {
     lw_rank_metrics m = lw_rank_sum_means(sum);
@@ -128,11 +134,13 @@ static void print_report(const rank_cli *o, const ranking *r)
         lw_cli_print("%lld corruptions drawn for each list", (long long)r->drawn);
     else
         lw_cli_print("all corruptions");
-    lw_cli_print("%s\n%-12s %8s %8s %8s %8s %10s\n", o->filtered ? ", filtered" : "", "", "MRR",
-                 "Hits@1", "Hits@3", "Hits@10", "mean rank");
+    lw_cli_print("%s\n", o->filtered ? ", filtered" : "");
+    print_heads("corrupted");
     for (int m = 0; m < LW_CORRUPT_MODES; m++)
         if (r->ranks.sum[m][0].n > 0)
             print_row(lw_corrupt_mode_name((lw_corrupt_mode)m), &r->ranks.sum[m][o->rule]);
+    lw_cli_print("\n");
+    print_heads("rank rule");
     for (int i = 0; i < LW_RANK_RULES; i++)
         print_row(lw_rank_rule_name((lw_rank_rule)i), &r->ranks.all[i]);
 }

@@ -42,9 +42,10 @@ static void print_outcome(const lw_cli *cli, const lw_train_config *t, const lw_
         lw_cli_print_json(j);
         return;
     }
-    lw_cli_print("%lld steps in %s, %.4g %s/s, loss %.5g\n%s\n", (long long)r->steps,
-                 lw_fmt_time(time, r->seconds), r->images_per_second, r->unit, r->loss,
-                 t->output_dir);
+    lw_cli_print("%lld steps in %s", (long long)r->steps, lw_fmt_time(time, r->seconds));
+    if (r->images_per_second > 0.0) /* 0: nothing was left to do */
+        lw_cli_print(", %.4g %s/s", r->images_per_second, r->unit);
+    lw_cli_print(", loss %.5g\n%s\n", r->loss, t->output_dir);
 }
 
 int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_train_call *call)

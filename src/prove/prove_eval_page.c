@@ -55,7 +55,7 @@ static void add_cards(const lw_prove_context *c, const lw_prove_eval *e, lw_html
 static void add_rules(const lw_prove_context *c, const lw_prove_eval *e, lw_html *h)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
-    lw_str_add(&text, "Ranked: ");
+    lw_str_add(&text, "**Ranked**: ");
     lw_prove_candidates_rule(c, e, &text);
     lw_str_addf(&text,
                 ". **Rank** %s. **Score**: ", lw_rank_rule_text((lw_rank_rule)c->o->rank_rule));
@@ -238,7 +238,10 @@ int lw_prove_page(const lw_prove_context *c, const lw_prove_eval *e, const char 
     add_cards(c, e, h);
     add_rules(c, e, h);
     LW_TRY(lw_prove_mode_table(c, e, &modes));
-    lw_html_table(h, &modes, NULL);
+    lw_html_table(h, &modes,
+                  "MRR, Hits@k, mean rank: means over queries. AUC-PR: average precision over all "
+                  "candidates together. true proved, false proved: shares of queries and of "
+                  "corruptions whose walk ended in a proof.");
     LW_TRY(add_plots(c, e, h));
     LW_TRY(add_tables(c, e, h));
     add_work(c, e, h);

@@ -128,7 +128,10 @@ static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
 {
     static const lw_train_curve curves[] = {
         {.column = "loss", .title = "loss"},
-        {.column = "valid_MRR", .title = "MRR of valid queries", .from_zero = true, .sparse = true},
+        {.column = "valid_MRR",
+         .title = "mean reciprocal rank of valid queries among all entities",
+         .from_zero = true,
+         .sparse = true},
         {.column = NULL}};
     lw_train_config *t = &r->c->train;
     int64_t step = 0;

@@ -138,17 +138,21 @@ static int report(void *self, json_t *row)
 }
 
 static const lw_train_curve curves[] = {
-    {"valid_mrr", "mean reciprocal rank, validation", true, true},
-    {"proved_positive", "true queries proved", true, false},
-    {"proved_negative", "corrupted queries proved", true, false},
-    {"reward", "reward of a proof", false, false},
-    {"proof_length", "choices of a proof", true, false},
-    {"entropy", "entropy of a choice", true, false},
-    {"approx_kl", "divergence, last epoch", true, false},
-    {"clip_fraction", "share of clipped ratios", true, false},
-    {"explained_variance", "variance explained by the value", false, false},
-    {"value_loss", "value loss", true, false},
+    {"valid_mrr", "mean reciprocal rank, validation", true, true, "valid_mrr_untrained"},
+    {"proved_positive", "share of true queries proved, roll-outs", true, false, NULL},
+    {"proved_negative", "share of corrupted queries proved, roll-outs", true, false, NULL},
+    {"reward", "mean reward of a proof", false, false, NULL},
+    {"proof_length", "mean choices of a proof", true, false, NULL},
+    {"entropy", "mean entropy of a choice, nats", true, false, NULL},
+    {"approx_kl", "divergence from the roll-outs' policy, last epoch, nats", true, false, NULL},
+    {"clip_fraction", "share of ratios that are clipped", true, false, NULL},
+    {"explained_variance", "share of the returns' variance that values explain", false, false,
+     NULL},
+    {"value_loss", "value loss", true, false, NULL},
     {.column = NULL}};
+static const char loss_note[] =
+    "a step is an iteration: roll-outs, then updates. The loss says little; watch valid_mrr beside "
+    "valid_mrr_untrained, and the share of true queries proved";
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
@@ -211,6 +215,7 @@ static int run(lw_ppo_run *r, lw_train_result *out)
                         .weights = LW_WEIGHTS_HF,
                         .extra = r->state,
                         .curves = curves,
+                        .loss_note = loss_note,
                         .report = report,
                         .evaluate = r->valid.n > 0 ? lw_ppo_evaluate : NULL,
                         .advance = advance,

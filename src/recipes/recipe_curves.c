@@ -107,24 +107,29 @@ int lw_curves_loss(const char *run, const char *title, lw_str *svg)
     return rc;
 }
 
-static int one_column(const char *run, const char *key, const lw_plot *p, bool dots, lw_str *svg)
+static int one_column(const char *run, const char *key, const char *beside, const lw_plot *p,
+                      bool dots, lw_str *svg)
 {
     columns c;
     int rc = columns_load(run, &c);
-    if (rc == 0 && columns_add(&c, key, key))
+    if (rc == 0 && columns_add(&c, key, key)) {
+        if (beside)
+            columns_add(&c, beside, beside);
         draw(&c, 0, p, 0.0, dots, svg);
+    }
     columns_clear(&c);
     return rc;
 }
 
 int lw_curves_column(const char *run, const char *key, const lw_plot *p, lw_str *svg)
 {
-    return one_column(run, key, p, false, svg);
+    return one_column(run, key, NULL, p, false, svg);
 }
 
-int lw_curves_points(const char *run, const char *key, const lw_plot *p, lw_str *svg)
+int lw_curves_points(const char *run, const char *key, const char *beside, const lw_plot *p,
+                     lw_str *svg)
 {
-    return one_column(run, key, p, true, svg);
+    return one_column(run, key, beside, p, true, svg);
 }
 
 int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd)

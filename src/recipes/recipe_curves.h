@@ -16,8 +16,9 @@ int lw_curves_loss(const char *run, const char *title, lw_str *svg);
 int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd);
 /* Any other logged column. */
 int lw_curves_column(const char *run, const char *key, const lw_plot *p, lw_str *svg);
-/* A column that only some rows have. */
-int lw_curves_points(const char *run, const char *key, const lw_plot *p, lw_str *svg);
+/* A column that only some rows have, with another to compare it with, or NULL. */
+int lw_curves_points(const char *run, const char *key, const char *beside, const lw_plot *p,
+                     lw_str *svg);
 /* The first samples of up to six of samples/step_*.png, spread over the training, one row each. */
 int lw_curves_film(const char *run, lw_image *film);
 

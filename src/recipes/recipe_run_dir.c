@@ -153,8 +153,6 @@ int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, c
     if (rc == 0)
         rc = write_env(&d, recipe, threads, isa);
     if (rc == 0)
-        rc = lw_mkdirs(lw_run_dir_file(&d, &path, "samples"));
-    if (rc == 0)
         rc = lw_events_open(lw_run_dir_file(&d, &path, "tb"), step, &d.events);
     lw_str_clear(&path);
     if (rc < 0) {

@@ -64,7 +64,10 @@ static int job_curves(const char *dir, const lw_train_curve *c, lw_str *svg, int
     for (; c->column; c++) {
         const lw_plot p = {.title = c->title, .x_label = "step", .from_zero = c->from_zero};
         LW_ASSERT(*n < PLOTS - 3, "more than %d curves", PLOTS - 3);
-        LW_TRY((c->sparse ? lw_curves_points : lw_curves_column)(dir, c->column, &p, &svg[(*n)++]));
+        if (c->sparse)
+            LW_TRY(lw_curves_points(dir, c->column, c->beside, &p, &svg[(*n)++]));
+        else
+            LW_TRY(lw_curves_column(dir, c->column, &p, &svg[(*n)++]));
     }
     return 0;
 }

@@ -25,6 +25,7 @@ typedef struct lw_train_step {
 typedef struct lw_train_curve {
     const char *column, *title;
     bool from_zero, sparse; /* sparse: not in every row, drawn with dots */
+    const char *beside;     /* sparse: a column drawn with it, to compare, or NULL */
 } lw_train_curve;
 
 /* What a recipe gives to the loop. Callbacks get `self`; those marked optional may be NULL. */

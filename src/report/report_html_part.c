@@ -122,7 +122,7 @@ static void caption(lw_str *b, const char *text)
     lw_str_add(b, "</figcaption>");
 }
 
-static void picture(lw_html *h, const lw_figure *f)
+static void picture(lw_html *h, const lw_figure *f, bool shrinks)
 {
     LW_CLEANUP(lw_str_clear) lw_str png = {0};
     lw_str *b = &h->body;
@@ -136,8 +136,9 @@ static void picture(lw_html *h, const lw_figure *f)
         lw_html_inline(b, f->title);
         lw_str_add(b, "</h3>");
     }
-    lw_str_addf(b, "<img width=\"%d\" height=\"%d\" style=\"max-width:%dpx\" alt=\"",
-                f->picture->width, f->picture->height, 4 * f->picture->width);
+    lw_str_addf(b, "<img width=\"%d\" height=\"%d\" style=\"max-width:%dpx%s\" alt=\"",
+                f->picture->width, f->picture->height, 4 * f->picture->width,
+                shrinks ? ";image-rendering:auto" : "");
     lw_html_escape(b, f->title ? f->title : f->caption ? f->caption : "picture");
     lw_str_add(b, "\" src=\"data:image/png;base64,");
     lw_base64(b, png.s, png.len);
@@ -150,7 +151,7 @@ void lw_html_pictures(lw_html *h, const lw_figure *figures, size_t n)
 {
     lw_str_add(&h->body, "<div class=\"row\">\n");
     for (size_t i = 0; i < n; i++)
-        picture(h, &figures[i]);
+        picture(h, &figures[i], n > 1 && figures[i].picture->width > 500);
     lw_str_add(&h->body, "</div>\n");
 }
 
