@@ -224,7 +224,8 @@ typedef struct lw_field_report {
 } lw_field_report;
 
 /* report may be NULL. LW_ERROR_SHAPE: an empty operand; LW_ERROR_USAGE: temperatures, missing
- * arrays. */
+ * arrays, vectors whose distances do not fit f32 (beyond 5e16, or not numbers; field and gradient
+ * are NaN then). */
 LW_API int lw_field_run(lw_device *device, const lw_field_request *request,
                         lw_field_report *report);
 

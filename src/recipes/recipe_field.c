@@ -45,6 +45,34 @@ static int fill_shape(lw_drift_shape *s, const lw_field_opts *o, const int64_t d
     return 0;
 }
 
+/* The f32 kernels take distances of 1e17 and more for pairs out of reach (kernels/drift/drift.h).
+ */
+static int check_reach(const char *name, const float *v, int64_t count, int64_t channels, int code,
+                       const char *hint)
+{
+    double most = 5e16 / sqrt((double)channels);
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs((double)v[i]) <= most))
+            return lw_fail(code,
+                           "%s: element %lld is %g: distances of vectors beyond %.2g do not fit "
+                           "f32 here; scale all arrays alike%s",
+                           name, (long long)i, (double)v[i], most, hint);
+    return 0;
+}
+
+/* The kernels say NaN where a vector is out of reach; only then is it looked for. */
+static int check_scale(const lw_field_arrays *a, double scale)
+{
+    int64_t each = a->g * a->t * a->c;
+    if (!isnan(scale))
+        return 0;
+    LW_TRY(check_reach("generated samples", a->x, each * a->n, a->c, LW_EUSAGE, ""));
+    LW_TRY(check_reach("positives", a->pos, each * a->np, a->c, LW_EUSAGE, ""));
+    LW_TRY(check_reach("unconditional negatives", a->unc, each * a->nu, a->c, LW_EUSAGE, ""));
+    return lw_fail(LW_EUSAGE, "drift field: the mean distance is not a number; weights must be "
+                              "finite and not negative");
+}
+
 typedef struct field_job {
     const lw_kernels *k;
     const lw_drift_shape *s;
@@ -79,16 +107,23 @@ static int run_f32(lw_device *dev, const lw_drift_shape *s, const lw_drift_io *i
     return rc;
 }
 
-#define READ_STATS(out, s, stats)                                      \
-    do {                                                               \
-        (out)->n_tau = (s)->k;                                         \
-        (out)->scale = (double)(stats)[0];                             \
-        (out)->sigma = (double)(stats)[1];                             \
-        (out)->loss = (double)(stats)[2];                              \
-        for (int i_ = 0; i_ < (s)->k; i_++) {                          \
-            (out)->lambda[i_] = (double)(stats)[3 + i_];               \
-            (out)->raw_mean_v2[i_] = (double)(stats)[3 + (s)->k + i_]; \
-        }                                                              \
+/* Mean V^2 from its f32 and lambda: of raw features of 1e15 with weights of 1e6 it leaves f32,
+ * while lambda is its root. */
+static double mean_v2(double m, double lambda)
+{
+    return isinf(m) && lambda > 1e18 ? lambda * lambda : m;
+}
+
+#define READ_STATS(out, s, stats)                                                                  \
+    do {                                                                                           \
+        (out)->n_tau = (s)->k;                                                                     \
+        (out)->scale = (double)(stats)[0];                                                         \
+        (out)->sigma = (double)(stats)[1];                                                         \
+        (out)->loss = (double)(stats)[2];                                                          \
+        for (int i_ = 0; i_ < (s)->k; i_++) {                                                      \
+            (out)->lambda[i_] = (double)(stats)[3 + i_];                                           \
+            (out)->raw_mean_v2[i_] = mean_v2((double)(stats)[3 + (s)->k + i_], (out)->lambda[i_]); \
+        }                                                                                          \
     } while (0)
 
 int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_arrays *a,
@@ -108,6 +143,7 @@ int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_a
                                   .unc = a->unc,
                                   .w_u = a->w_u},
                    &out->work_bytes));
+    LW_TRY(check_scale(a, (double)stats[0]));
     READ_STATS(out, &s, stats);
     return 0;
 }
@@ -188,18 +224,11 @@ static int check_like_gen(const field_files *in, const char *gen, const char *pa
         lw_shape_text(two, in->gen.rank, in->gen.shape));
 }
 
-/* The f32 kernels take distances of 1e17 and more for pairs out of reach (kernels/drift/drift.h).
- */
-static int check_reach(const field_files *in, const char *path, const lw_array *a)
+static int check_reach_file(const field_files *in, const char *path, const lw_array *a)
 {
-    double most = 5e16 / sqrt((double)in->c);
-    for (int64_t i = 0; a->type == LW_ELEM_F32 && i < a->count; i++)
-        if (fabs((double)((const float *)a->data)[i]) > most)
-            return lw_fail(LW_EFORMAT,
-                           "%s: element %lld is %g: distances of vectors beyond %.2g do not fit "
-                           "f32 here; scale all arrays alike, or use --precision f64",
-                           path, (long long)i, (double)((const float *)a->data)[i], most);
-    return 0;
+    return a->type == LW_ELEM_F32
+               ? check_reach(path, a->data, a->count, in->c, LW_EFORMAT, ", or use --precision f64")
+               : 0;
 }
 
 static int load_operands(field_files *in, const lw_field_config *c, bool f64)
@@ -215,15 +244,15 @@ static int load_operands(field_files *in, const lw_field_config *c, bool f64)
     in->c = dim_channels(&in->gen);
     LW_TRY(load(c->pos, f64, &in->pos));
     LW_TRY(check_like_gen(in, c->gen, c->pos, &in->pos));
-    LW_TRY(check_reach(in, c->gen, &in->gen));
-    LW_TRY(check_reach(in, c->pos, &in->pos));
+    LW_TRY(check_reach_file(in, c->gen, &in->gen));
+    LW_TRY(check_reach_file(in, c->pos, &in->pos));
     in->np = dim_samples(&in->pos);
     if (!c->uncond)
         return 0;
     LW_TRY(load(c->uncond, f64, &in->unc));
     LW_TRY(check_like_gen(in, c->gen, c->uncond, &in->unc));
     in->nu = dim_samples(&in->unc);
-    return check_reach(in, c->uncond, &in->unc);
+    return check_reach_file(in, c->uncond, &in->unc);
 }
 
 static void fill(lw_array *a, double v)

@@ -293,6 +293,10 @@ static void field(void **state)
     q.field = f;
     assert_code(0, lw_field_run(device, &q, NULL));
     assert_memory_equal(f, f2, sizeof f); /* no weights are weights of 0 */
+    pos[7] = 1e18f; /* its distances leave f32; said and not computed wrongly */
+    assert_code(LW_ERROR_USAGE, lw_field_run(device, &q, NULL));
+    assert_non_null(strstr(lw_error_message(), "positives: element 7"));
+    pos[7] = 0;
     q.uncond = NULL;
     assert_code(LW_ERROR_USAGE, lw_field_run(device, &q, NULL));
     q.unconditional = 0;

@@ -155,7 +155,8 @@ static void expect_field(check *t, const drift_problem *p, double tol, const cha
                      s->t, s->c, (int)s->regime, s->keep);
     }
     for (int i = 0; i < LW_DRIFT_STATS(s->k); i++)
-        drift_expect(t, (double)p->stats[i], p->stats_d[i], tol, what);
+        if (fabs(p->stats_d[i]) < 3e38)
+            drift_expect(t, (double)p->stats[i], p->stats_d[i], tol, what);
 }
 
 static const lw_drift_shape sizes[] = {
@@ -355,12 +356,117 @@ static void units(check *t)
     }
 }
 
+/* Copies of six points only: attraction and repulsion have nearly everything in common, and what is
+ * left is the field. */
+static void copies(check *t)
+{
+    static const struct {
+        lw_drift_variant variant;
+        int rows_only;
+        double tau[2];
+    } kinds[] = {{LW_DRIFT_OFFICIAL, 0, {0.05, 0.02}},
+                 {LW_DRIFT_OFFICIAL, 1, {0.05, 0.02}},
+                 {LW_DRIFT_PLAIN, 0, {0.1, 0.05}},
+                 {LW_DRIFT_PLAIN, 1, {0.1, 0.05}},
+                 {LW_DRIFT_TAU_TIMES_DIM, 0, {0.01, 0.001}}};
+    for (size_t i = 0; i < 2 * LW_COUNT(kinds); i++) {
+        lw_drift_shape s = {.g = 1,
+                            .n = 70,
+                            .np = 90,
+                            .nu = 5,
+                            .t = 1,
+                            .c = i & 1 ? 8 : 21,
+                            .k = 2,
+                            .tau = {kinds[i / 2].tau[0], kinds[i / 2].tau[1]},
+                            .rows_only = kinds[i / 2].rows_only,
+                            .variant = kinds[i / 2].variant};
+        drift_problem p = drift_random(t, s, 0, 3, 1.0);
+        double *points = check_doubles(t, 6 * s.c);
+        memcpy(points, p.x_d, (size_t)(6 * s.c) * sizeof *points);
+        for (ptrdiff_t j = 0; j < s.n * s.c; j++)
+            p.x_d[j] = points[j % (6 * s.c)];
+        for (ptrdiff_t j = 0; j < s.np * s.c; j++)
+            p.pos_d[j] = points[(j / s.c * 5 + 1) % 6 * s.c + j % s.c];
+        expect_everywhere(t, &p, 2e-4, "copies");
+    }
+}
+
+/* Clusters far from each other, at temperatures that see nothing but the own one. */
+static void far_clusters(check *t)
+{
+    for (int i = 0; i < 4; i++) {
+        lw_drift_shape s = {.g = 1,
+                            .n = 70,
+                            .np = 60,
+                            .nu = 5,
+                            .t = 1,
+                            .c = i & 1 ? 1 : 8,
+                            .k = 2,
+                            .tau = {0.01, 0.001},
+                            .variant = i < 2 ? LW_DRIFT_OFFICIAL : LW_DRIFT_TAU_TIMES_DIM};
+        drift_problem p = drift_random(t, s, 0, 0, 1.0);
+        for (ptrdiff_t j = 0; j < s.n; j++)
+            p.x_d[j * s.c] += j % 3 == 1 ? 1e5 : j % 3 == 2 ? -7e4 : 0;
+        for (ptrdiff_t j = 0; j < s.np; j++)
+            p.pos_d[j * s.c] += j % 3 == 1 ? 1e5 : j % 3 == 2 ? -7e4 : 0;
+        expect_everywhere(t, &p, 2e-4, "far clusters");
+    }
+}
+
+/* Raw features and weights so large that V^2 leaves f32. */
+static void large(check *t)
+{
+    for (int variant = 0; variant < 3; variant++) {
+        lw_drift_shape s = {.g = 1,
+                            .n = 70,
+                            .np = 60,
+                            .nu = 50,
+                            .t = 1,
+                            .c = 21,
+                            .k = 2,
+                            .tau = {variant == LW_DRIFT_PLAIN ? 5e15 : 0.2, 1e15},
+                            .variant = (lw_drift_variant)variant};
+        drift_problem p = drift_random(t, s, 0, 0, 1.0);
+        for (int64_t i = 0; i < p.nx; i++)
+            p.x_d[i] *= 3e15;
+        for (int64_t i = 0; i < p.npos; i++)
+            p.pos_d[i] *= 3e15;
+        for (int64_t i = 0; i < p.nunc; i++)
+            p.unc_d[i] *= 3e15;
+        p.w_d[0] = 1e6;
+        expect_everywhere(t, &p, 2e-5, "large");
+    }
+}
+
+/* A vector so far that its distances are none: everything says so, but where it is all double. */
+static void out_of_reach(check *t)
+{
+    int ref = t->isa == LW_ISA_REF;
+    for (int r = 0; r < (ref ? 2 : 5); r++) {
+        drift_problem p = drift_random(t, sizes[r == 4 ? 6 : 4], 0, 0, 0.6);
+        p.s.regime = r & 1 || r == 4 ? LW_DRIFT_SWEEP : LW_DRIFT_TILE;
+        p.s.keep = r == 4 ? 2 : r & 2 ? 1 : -1;
+        p.pos[p.s.c + 3] = r & 2 ? NAN : 1e18f;
+        drift_run(t, &p, 0);
+        for (int64_t i = 0; i < p.nf; i++)
+            if (isnan(p.f[i]) == ref || isnan(p.dx[i]) == ref)
+                fail_msg("F is %g, dX %g", (double)p.f[i], (double)p.dx[i]);
+        if (isnan(p.stats[0]) == ref || isnan(p.stats[2]) == ref)
+            fail_msg("S is %g, the loss %g", (double)p.stats[0], (double)p.stats[2]);
+        t->compared += 2 * p.nf;
+        check_next(t);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"golden", golden},         {"plain", plain},   {"regimes", regimes},
-        {"precision", precision},   {"spread", spread}, {"far powers", far_powers},
+        {"golden", golden},         {"plain", plain},
+        {"regimes", regimes},       {"precision", precision},
+        {"spread", spread},         {"far powers", far_powers},
         {"far centre", far_centre}, {"units", units},
+        {"copies", copies},         {"far clusters", far_clusters},
+        {"large", large},           {"out of reach", out_of_reach},
     };
     return check_main(argc, argv, "drift", cases, LW_COUNT(cases));
 }

@@ -61,7 +61,10 @@ typedef struct lw_drift_shape {
 } lw_drift_shape;
 
 /* Sample i of group g starts at (g * rows + i) * row + slot * t. Outputs F and dX may be NULL.
- * Distances must be below 1e17; affinities below e^-87 count as 0.
+ * Distances must be below 1e17: where a vector is 5e16 from its group's centre or not a number, all
+ * results are NaN (but the reference's, which computes in double). Affinities below e^-87 count as
+ * 0. V is kept in f32 at any size of features and weights, the statistics m and loss are written as
+ * f32.
  * stats: S, sigma, loss, lambda[K], m[K] (LW_DRIFT_STATS(k) numbers). */
 #define LW_DRIFT_IO(real)                \
     {                                    \

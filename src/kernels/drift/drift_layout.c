@@ -156,6 +156,7 @@ void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_
     map->csum = take(&at, sweep * groups * (parts + 1) * k * m * real);
     map->probes = take(&at, ahead * groups * LW_DRIFT_PROBES * 2 * sizeof(double));
     map->guess = take(&at, ahead * sizeof(double));
+    map->v_unit = take(&at, sizeof(double));
     map->stats = take(&at, (size_t)LW_DRIFT_STATS(LW_DRIFT_MAX_TAU) * sizeof(double));
     map->bytes = at;
 }

@@ -76,6 +76,7 @@ typedef struct lw_drift_map {
     size_t csum;   /* SWEEP: float [groups][parts + 1][K][m]; a part a block, ahead three */
     size_t probes; /* ahead: double [groups][PROBES][2] */
     size_t guess;  /* ahead: double */
+    size_t v_unit; /* double, after *_SCALE: unit of v, see reduce_scale */
     size_t stats;  /* double: S after *_SCALE, all of stats after *_LAMBDA */
     size_t bytes;
 } lw_drift_map;
