@@ -97,11 +97,18 @@ static void write_plain(lw_progress *p)
     p->drawn = lw_now();
 }
 
+static bool total_is_done(const lw_progress *p, int64_t done)
+{
+    return p->total > 0 && done >= p->total;
+}
+
 void lw_progress_set(lw_progress *p, int64_t done, const char *note)
 {
     if (!p)
         return;
     bool first = !p->begun;
+    if (first && total_is_done(p, done)) /* nothing was waited for */
+        return;
     if (first) {
         p->begun = true;
         p->began = lw_now();
@@ -110,7 +117,7 @@ void lw_progress_set(lw_progress *p, int64_t done, const char *note)
     p->done = done;
     if (note)
         snprintf(p->note, sizeof p->note, "%s", note);
-    bool last = p->total > 0 && done >= p->total;
+    bool last = total_is_done(p, done);
     double since = lw_now() - p->drawn;
     if (p->live) {
         if (first || last || since >= redraw_seconds)

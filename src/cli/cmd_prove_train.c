@@ -42,7 +42,8 @@ static const lw_option run_options[] = {
      .fallback = "0", .unit = "choices", .group = "Run",
      .help = "instead of --steps: choices in all, rounded up to whole iterations"},
     {OPT(train.minutes), .name = "minutes", .max = 1e6, .fallback = "0", .group = "Run",
-     .help = "instead of --steps: as many as fit, from a rate measured beforehand"},
+     .help = "instead of --steps: as many as fit at the pace of the first iterations; later ones are "
+             "often shorter, so this is an upper bound (kept within 5 %)"},
     {OPT(train.resume), .name = "resume", .fallback = "false", .group = "Run", .transient = true,
      .help = "go on from the last checkpoint of --output-dir"},
     {OPT(train.resume_from), .name = "resume-from", .unit = "dir", .group = "Run",

@@ -124,6 +124,7 @@ static int take_sample(bench_run *r, const lw_policy_source *policy, const lw_wa
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     double began = lw_now();
     LW_TRY(lw_walks_new(r->kb, r->dev, policy, o, &w));
+    lw_walks_observe(w, r->obs);
     LW_TRY(walk(r, w, 1));
     const lw_walks_counts before = *lw_walks_counted(w);
     double ready = lw_now();
@@ -339,6 +340,9 @@ int lw_prove_bench_run(const lw_kb *kb, const lw_queries *q, lw_device *dev,
         return lw_fail(LW_EUSAGE, "the uniform policy has no network to measure; take "
                                   "formula[:SEED] or a model folder");
     int rc = bench(&r, q);
+    if (rc == LW_ESTOPPED)
+        lw_fail(rc, "interrupted after %lld of %lld samples: nothing is written",
+                (long long)r.sample, (long long)r.samples);
     lw_free(&r.candidate);
     lw_free(&r.now);
     lw_free(&r.f32);

@@ -100,6 +100,7 @@ static int fit_walks(lw_prove_run *w, lw_device *dev, const lw_policy_source *po
                            "the smallest evaluation takes %zu MiB more",
                            limit >> 20, (held >> 20) + 1, (bytes >> 20) + 1);
     }
+    lw_walks_observe(w->walks, w->obs);
     w->e->used = o;
     w->e->bytes = own_bytes(w) + lw_walks_bytes(w->walks);
     return 0;

@@ -108,8 +108,8 @@ lw_prove_eval_options lw_prove_eval_defaults(void);
  * known: sets of true triples beside the facts, for filtering. policy NULL: uniform. LW_EUSAGE
  * when nothing is to be ranked or an option is out of its range, LW_ENOMEM when the memory limit
  * cannot be kept (with what is needed), LW_ENUMERIC for a score that is not a number. When the
- * observer asks to stop, the proofs under way end and the result is 0 with interrupted set: lists
- * that are whole count. Clear *out with lw_prove_eval_clear.
+ * observer asks to stop, the proofs under way are left and the result is 0 with interrupted set:
+ * lists that are whole count. Clear *out with lw_prove_eval_clear.
  */
 int lw_prove_eval_run(const lw_kb *kb, const lw_queries *q, const lw_queries *const *known,
                       int32_t n_known, lw_device *dev, const lw_policy_source *policy,

@@ -279,8 +279,14 @@ int lw_prove_run_all(lw_prove_run *w)
     lw_observe_progress(w->obs, "candidates", 0, w->expected, NULL);
     do {
         w->paused = false;
-        LW_TRY(lw_walks_run(w->walks, next, done, w));
+        int rc = lw_walks_run(w->walks, next, done, w);
         LW_TRY(w->error);
+        if (rc == LW_ESTOPPED) { /* what has ended counts */
+            w->stop = true;
+            lw_errclear();
+            rc = 0;
+        }
+        LW_TRY(rc);
         LW_TRY(flush(w));
     } while (w->paused && !w->stop);
     conclude(w);

@@ -129,6 +129,8 @@ typedef struct lists {
     lw_rank rank;
     lw_corrupt_mode mode;
     lw_kge_ranks *out;
+    const lw_observer *obs;
+    int64_t done, total; /* lists */
 } lists;
 
 static int flush(lists *l)
@@ -157,13 +159,16 @@ static int push(lists *l, lw_atom a, bool begins)
 {
     l->atom[l->n] = a;
     l->begins[l->n++] = begins;
-    return l->n == WAITING ? flush(l) : 0;
+    if (l->n < WAITING)
+        return 0;
+    LW_TRY(flush(l));
+    return look_up(l->obs, l->done, l->total);
 }
 
 static int rank_lists(lw_kge *k, const lw_kge_rank_options *o, const lw_atom *queries, int64_t n,
                       lw_corrupt_mode mode, const lw_observer *obs, lw_kge_ranks *out)
 {
-    lists l = {.k = k, .mode = mode, .out = out};
+    lists l = {.k = k, .mode = mode, .out = out, .obs = obs, .total = n};
     for (int64_t i = 0; i < n; i++) {
         lw_corruptions c;
         lw_atom a;
@@ -171,10 +176,10 @@ static int rank_lists(lw_kge *k, const lw_kge_rank_options *o, const lw_atom *qu
         LW_TRY(push(&l, queries[i], true));
         while (lw_corruptions_next(o->pool, &c, &a))
             LW_TRY(push(&l, a, false));
-        if (i % 64 == 63)
-            LW_TRY(look_up(obs, i + 1, n));
+        l.done = i + 1;
     }
     LW_TRY(flush(&l));
+    LW_TRY(look_up(obs, n, n));
     if (l.any)
         add_rank(out, mode, &l.rank);
     out->bytes = LW_MAX(out->bytes, sizeof l);

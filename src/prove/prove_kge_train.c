@@ -10,6 +10,7 @@
 
 typedef struct kge_run {
     lw_kge_train_config *c;
+    const lw_observer *obs;
     lw_kge_config net;
     lw_device *dev;
     lw_store *store;
@@ -48,7 +49,10 @@ static int evaluate(void *self, int64_t step, json_t *row)
     if (r->c->eval_queries > 0)
         n = LW_MIN(n, r->c->eval_queries);
     const lw_kge_rank_options o = {.pool = r->judged, .mode = {true, true}};
-    LW_TRY(lw_kge_rank(r->judge, &o, valid->atom, n, NULL, &ranks));
+    /* of the observer only the wish to stop: the bar is the trainer's */
+    const lw_observer obs = {.self = r->obs ? r->obs->self : NULL,
+                             .should_stop = r->obs ? r->obs->should_stop : NULL};
+    LW_TRY(lw_kge_rank(r->judge, &o, valid->atom, n, &obs, &ranks));
     lw_rank_metrics m = lw_rank_sum_means(&ranks.all[LW_RANK_REALISTIC]);
     json_object_set_new(row, "valid_MRR", lw_json_real(m.mrr));
     for (int i = 0; i < LW_RANK_HITS; i++) {
@@ -161,7 +165,7 @@ static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
 
 int lw_train_kge(lw_kge_train_config c, const lw_observer *obs, lw_train_result *out)
 {
-    kge_run r = {.c = &c};
+    kge_run r = {.c = &c, .obs = obs};
     int rc = run(&r, obs, out);
     lw_kge_close(&r.judge);
     lw_corruptor_free(&r.judged);

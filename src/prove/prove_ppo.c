@@ -55,14 +55,58 @@ static int keep_state(lw_ppo_run *r)
                : 0;
 }
 
+/* ---- weights put back ------------------------------------------------------------------------ */
+
+static const lw_slab trained[] = {LW_SLAB_PARAM, LW_SLAB_EMA, LW_SLAB_M, LW_SLAB_V};
+
+/* The slabs that updates change, kept until the iteration is whole. */
+static int keep_slabs(lw_ppo_run *r)
+{
+    int64_t n;
+    lw_store_slab(r->store, LW_SLAB_PARAM, &n);
+    r->kept_bytes = (size_t)n * LW_COUNT(trained) * sizeof(float);
+    if (!r->kept)
+        r->kept = lw_bulk_alloc(r->kept_bytes);
+    if (!r->kept)
+        return LW_ENOMEM;
+    for (size_t i = 0; i < LW_COUNT(trained); i++)
+        memcpy(r->kept + (size_t)n * i, lw_store_slab(r->store, trained[i], NULL),
+               (size_t)n * sizeof(float));
+    r->kept_updates = r->updates;
+    return 0;
+}
+
+static void restore_slabs(lw_ppo_run *r)
+{
+    int64_t n;
+    lw_store_slab(r->store, LW_SLAB_PARAM, &n);
+    for (size_t i = 0; i < LW_COUNT(trained); i++) {
+        memcpy(lw_store_slab(r->store, trained[i], NULL), r->kept + (size_t)n * i,
+               (size_t)n * sizeof(float));
+        lw_store_touch(r->store, trained[i]);
+    }
+    r->updates = r->kept_updates;
+}
+
+/* One iteration; when it is cut off, weights and moments are what they were before it. */
+static int iterate(lw_ppo_run *r, int64_t step)
+{
+    LW_TRY(keep_slabs(r));
+    int rc = lw_ppo_rollout_run(&r->rollout, step);
+    if (rc == 0)
+        rc = lw_ppo_update_run(r->update, &r->rollout, step, &r->rates, &r->report);
+    if (rc == LW_ESTOPPED)
+        restore_slabs(r);
+    return rc;
+}
+
 static int advance(void *self, int64_t step, lw_train_step *out)
 {
     lw_ppo_run *r = self;
     set_rates(r, step);
-    if (step == 0 && r->c->train.eval_every > 0 && r->valid.n > 0)
+    if (step == 0 && r->c->train.eval_every > 0 && r->valid.n > 0 && r->untrained < 0.0)
         LW_TRY(lw_ppo_evaluate_untrained(r));
-    LW_TRY(lw_ppo_rollout_run(&r->rollout, step));
-    LW_TRY(lw_ppo_update_run(r->update, &r->rollout, step, &r->rates, &r->report));
+    LW_TRY(iterate(r, step));
     r->explained = explained_variance(&r->rollout);
     *out = (lw_train_step){r->report.loss, r->report.grad_norm, r->rates.lr};
     return keep_state(r);
@@ -70,43 +114,30 @@ static int advance(void *self, int64_t step, lw_train_step *out)
 
 /* ---- --minutes ------------------------------------------------------------------------------- */
 
-static const lw_slab trained[] = {LW_SLAB_PARAM, LW_SLAB_EMA, LW_SLAB_M, LW_SLAB_V};
-
-/* Copies the slabs that an update changes, out of the store or back into it. */
-static void copy_slabs(const lw_store *s, float *kept, bool back)
+/*
+ * Whole iterations with all their epochs from the first weights, which are put back: the first one
+ * warms up, two more are timed as long as that takes little of the budget. The validation before
+ * training is part of the run, and says how long one takes.
+ */
+static int measure(void *self, double budget, lw_train_pace *out)
 {
-    int64_t n;
-    for (size_t i = 0; i < LW_COUNT(trained); i++) {
-        float *slab = lw_store_slab(s, trained[i], &n), *to = kept + (size_t)n * i;
-        memcpy(back ? slab : to, back ? to : slab, (size_t)n * sizeof *slab);
-    }
-}
-
-/* A whole iteration, all its epochs, from step 0; then the weights as they were. */
-static int measure(void *self, double *seconds)
-{
+    enum { MOST = 3 };
     lw_ppo_run *r = self;
-    int64_t n, updates = r->updates;
-    lw_store_slab(r->store, LW_SLAB_PARAM, &n);
-    size_t bytes = (size_t)n * LW_COUNT(trained) * sizeof(float);
-    float *kept = lw_bulk_alloc(bytes);
-    if (!kept)
-        return LW_ENOMEM;
-    copy_slabs(r->store, kept, false);
-    double began = lw_now();
-    set_rates(r, 0);
-    r->rates.lr = r->c->train.learning_rate * 0.1;
-    r->rates.stop_early = false;
-    int rc = lw_ppo_rollout_run(&r->rollout, 0);
-    if (rc == 0)
-        rc = lw_ppo_update_run(r->update, &r->rollout, 0, &r->rates, &r->report);
-    *seconds = lw_now() - began;
-    copy_slabs(r->store, kept, true);
-    r->updates = updates;
-    for (size_t i = 0; i < LW_COUNT(trained); i++)
-        lw_store_touch(r->store, trained[i]);
-    lw_bulk_free(&kept, bytes);
-    return rc;
+    double began = lw_now(), at = began;
+    if (r->c->train.eval_every > 0 && r->valid.n > 0) {
+        LW_TRY(lw_ppo_evaluate_untrained(r));
+        out->evaluate = lw_now() - began;
+    }
+    for (int i = 0; i < MOST && (i == 0 || lw_now() - began + out->step < 0.06 * budget); i++) {
+        set_rates(r, 0);
+        r->rates.lr = r->c->train.learning_rate * 0.1;
+        r->rates.stop_early = false;
+        at = lw_now();
+        LW_TRY(iterate(r, i));
+        out->step = lw_now() - at;
+        restore_slabs(r);
+    }
+    return 0;
 }
 
 /* ---- logs ------------------------------------------------------------------------------------ */

@@ -39,6 +39,7 @@ typedef struct lw_ppo_config {
     double lr_warmup;          /* share of the run */
     bool normalize_advantage;  /* per minibatch */
     int32_t reward_type;       /* 0..5, see lw_ppo_reward */
+    int32_t part_states;       /* most states of one run of the update's plans, 0: 4096 */
     int32_t train_neg_ratio;   /* corrupted queries for each true one; 0: none */
     const char *corruption_modes[3]; /* head, tail, both: arguments that are corrupted in training,
                                         alternately, and lists of the validation */

@@ -77,8 +77,15 @@ static int rank(lw_ppo_run *r, lw_prove_eval *e)
     for (int i = 0; i < LW_CORRUPT_MODES; i++)
         o.mode[i] = r->mode[i];
     LW_TRY(choose(&r->valid, c->n_eval_queries, &q));
-    return lw_prove_eval_run(r->kb, &q, r->known.set, LW_QUERIES_SPLITS, r->dev, &policy, &o, NULL,
-                             e);
+    /* of the observer only the wish to stop: the bar is the trainer's */
+    const lw_observer obs = {.self = r->obs ? r->obs->self : NULL,
+                             .should_stop = r->obs ? r->obs->should_stop : NULL};
+    LW_TRY(lw_prove_eval_run(r->kb, &q, r->known.set, LW_QUERIES_SPLITS, r->dev, &policy, &o, &obs,
+                             e));
+    if (!e->interrupted)
+        return 0;
+    lw_prove_eval_clear(e);
+    return lw_fail(LW_ESTOPPED, "stopped within a validation");
 }
 
 int lw_ppo_evaluate(void *self, int64_t step, json_t *row)

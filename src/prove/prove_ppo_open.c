@@ -196,7 +196,9 @@ int lw_ppo_run_open(lw_ppo_run *r)
         s.heads |= r->mode[i] && i != LW_CORRUPT_TAIL;
         s.tails |= r->mode[i] && i != LW_CORRUPT_HEAD;
     }
-    return lw_ppo_rollout_open(c, &s, r->dev, &r->net, &r->rollout);
+    LW_TRY(lw_ppo_rollout_open(c, &s, r->dev, &r->net, &r->rollout));
+    r->rollout.obs = r->obs;
+    return 0;
 }
 
 void lw_ppo_run_close(lw_ppo_run *r)
@@ -204,6 +206,7 @@ void lw_ppo_run_close(lw_ppo_run *r)
     if (r->rollout.c)
         lw_ppo_rollout_close(&r->rollout);
     lw_ppo_update_free(&r->update);
+    lw_bulk_free(&r->kept, r->kept_bytes);
     lw_ppo_net_close(&r->net);
     lw_store_free(&r->store);
     lw_corruptor_free(&r->corruptor);

@@ -294,6 +294,11 @@ static void sum_counts(lw_ppo_rollout *r)
     }
 }
 
+int lw_ppo_rollout_stopped(const lw_ppo_rollout *r)
+{
+    return lw_observe_stop(r->obs) ? lw_fail(LW_ESTOPPED, "stopped within an iteration") : 0;
+}
+
 int lw_ppo_rollout_run(lw_ppo_rollout *r, int64_t iteration)
 {
     const lw_ppo_config *c = r->c;
@@ -310,6 +315,7 @@ int lw_ppo_rollout_run(lw_ppo_rollout *r, int64_t iteration)
         r->player[e].counts = (lw_ppo_counts){0};
     }
     for (; j.step < c->n_steps; j.step++) {
+        LW_TRY(lw_ppo_rollout_stopped(r));
         r->dev->parallel(r->dev->self, c->n_envs, expand_task, &j);
         LW_TRY(number(r, true));
         LW_TRY(find_queries(r, &j.query));

@@ -39,6 +39,7 @@ typedef struct lw_ppo_rollout {
     lw_ppo_source source;
     lw_device *dev;
     lw_ppo_net *net;
+    const lw_observer *obs; /* asked between rounds and parts of minibatches; may be NULL */
     lw_ppo_states states;
     lw_env **env; /* one a worker */
     int n_env;
@@ -56,8 +57,11 @@ typedef struct lw_ppo_rollout {
 int lw_ppo_rollout_open(const lw_ppo_config *c, const lw_ppo_source *source, lw_device *dev,
                         lw_ppo_net *net, lw_ppo_rollout *out);
 void lw_ppo_rollout_close(lw_ppo_rollout *r);
-/* Fills choice, moves, states and counts: iteration `iteration` with the net's weights. */
+/* Fills choice, moves, states and counts: iteration `iteration` with the net's weights. LW_ESTOPPED
+ * when the observer asks for it. */
 int lw_ppo_rollout_run(lw_ppo_rollout *r, int64_t iteration);
+/* LW_ESTOPPED when the observer asks for it. */
+int lw_ppo_rollout_stopped(const lw_ppo_rollout *r);
 
 /*
  * Generalised advantage estimation over one proof after another, n choices of one env in order:

@@ -25,6 +25,9 @@ typedef struct lw_ppo_run {
     double untrained;      /* validation MRR of the first weights, -1: not measured */
     lw_ppo_rates rates;    /* of the last iteration */
     lw_ppo_report report;
+    float *kept; /* weights and moments before the iteration under way */
+    size_t kept_bytes;
+    int64_t kept_updates;
     double explained; /* share of the targets' variance that the values explain */
 } lw_ppo_run;
 

@@ -55,7 +55,8 @@ static void choose_sizes(lw_ppo_update *u)
     const lw_ppo_config *c = u->c;
     int32_t successors = c->env.padding_states, least = LW_ROUND_UP(successors + 1, 16);
     int64_t all = (int64_t)c->train.batch_size * (successors + 1);
-    int32_t most = LW_MAX(least, (int32_t)LW_MIN(LW_ROUND_UP(all, 16), (int64_t)MOST_STATES));
+    int64_t cap = c->part_states > 0 ? c->part_states : MOST_STATES;
+    int32_t most = LW_MAX(least, (int32_t)LW_MIN(LW_ROUND_UP(all, 16), cap));
     for (int i = 0; i < LW_PPO_PLANS; i++) {
         int32_t states = LW_MAX(least, most >> (LW_PPO_PLANS - 1 - i));
         u->size[i] = (lw_ppo_sizes){states, 2 * states, c->train.batch_size, successors};
@@ -177,9 +178,12 @@ static int run_part(batch *b, bool last)
         return lw_ppo_part_begin(p, b->r->states.n);
     }
     const lw_tick tick = {(uint64_t)u->c->train.seed, (uint32_t)b->step};
+    LW_TRY(lw_ppo_rollout_stopped(b->r));
     lw_ppo_part_pad(p, u->size[i], u->c->net.max_atoms);
     LW_TRY(lw_exec_run(u->exec[i], &tick));
     add_up(b, u->exec[i]);
+    if (!isfinite(b->loss)) /* now: the next part's gradient takes the place of this one's */
+        return lw_train_not_finite("prove train", u->store, b->step + 1, "the loss is");
     if (!last || b->parts > 0)
         (b->parts ? lw_cpu_add : lw_cpu_copy)(
             u->dev, u->sum, lw_store_slab(u->store, LW_SLAB_GRAD, NULL), u->floats);
@@ -200,10 +204,7 @@ static int gradient(batch *b)
         lw_ppo_part_add(p, b->r, x, (float)(((double)x->advantage - b->mean) / b->deviation),
                         1.0f / (float)b->n);
     }
-    LW_TRY(run_part(b, true));
-    return isfinite(b->loss)
-               ? 0
-               : lw_train_not_finite("prove train", b->u->store, b->step + 1, "the loss is");
+    return run_part(b, true);
 }
 
 static int adam(batch *b, double *norm)
@@ -228,8 +229,11 @@ static int adam(batch *b, double *norm)
                                  .ema_decay = lw_schedule_ema(c->ema_decay, *b->rates->updates),
                                  .work = u->work};
     int rc = lw_cpu_adamw(u->dev, &a, norm);
-    if (rc == LW_ENUMERIC)
+    if (rc == LW_ENUMERIC) {
+        if (b->parts > 1) /* the sum, not the last part alone */
+            lw_cpu_copy(u->dev, lw_store_slab(u->store, LW_SLAB_GRAD, NULL), u->sum, u->floats);
         return lw_train_not_finite("prove train", u->store, b->step + 1, "the gradient norm is");
+    }
     LW_TRY(rc);
     ++*b->rates->updates;
     lw_store_touch(u->store, LW_SLAB_PARAM);

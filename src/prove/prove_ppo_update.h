@@ -53,7 +53,7 @@ typedef struct lw_ppo_rates {
 } lw_ppo_rates;
 
 /* All epochs over the roll-out's choices. LW_ENUMERIC when the loss or a gradient is not finite:
- * `step` counts from 0. */
+ * `step` counts from 0. LW_ESTOPPED when the roll-out's observer asks for it. */
 int lw_ppo_update_run(lw_ppo_update *u, const lw_ppo_rollout *r, int64_t step,
                       const lw_ppo_rates *rates, lw_ppo_report *out);
 

@@ -179,6 +179,11 @@ void lw_walks_free(lw_walks **pp)
     lw_free(pp);
 }
 
+void lw_walks_observe(lw_walks *w, const lw_observer *obs)
+{
+    w->obs = obs;
+}
+
 const lw_walks_counts *lw_walks_counted(const lw_walks *w)
 {
     return &w->counts;
@@ -250,9 +255,15 @@ static int ended(void *self, lw_walks *w, int32_t i)
 static int derive(lw_walks *w, stream *s)
 {
     lw_walks_derive(w);
-    for (int32_t i = 0; i < w->n_lanes; i++)
-        if (w->lane[i].n == 0)
-            LW_TRY(ended(s, w, w->lane[i].walker));
+    for (int32_t i = 0; i < w->n_lanes; i++) {
+        int32_t who = w->lane[i].walker;
+        if (w->lane[i].n > 0)
+            continue;
+        if (w->walker[who].path->end == LW_PROOF_OPEN) /* a long walk: the others get their turn */
+            lw_walk_push(&w->hungry, who);
+        else
+            LW_TRY(ended(s, w, who));
+    }
     return fill(w, s);
 }
 
@@ -264,6 +275,9 @@ static int run(lw_walks *w, stream *s)
 {
     LW_TRY(fill(w, s));
     while (w->idle.n < w->o.fixed_batch_size) {
+        if (lw_observe_stop(w->obs))
+            return lw_fail(LW_ESTOPPED, "stopped with %d proofs under way",
+                           w->o.fixed_batch_size - w->idle.n);
         bool room = lw_walks_look_up(w);
         bool full = w->rows && lw_state_rows_queued(w->rows) >= w->o.rows;
         if (room && !full && w->hungry.n > 0) {

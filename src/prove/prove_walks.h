@@ -19,6 +19,7 @@
 #ifndef LW_PROVE_WALKS_H
 #define LW_PROVE_WALKS_H
 
+#include "recipes/recipe_observer.h"
 #include "plan/plan.h"
 #include "proof/proof.h"
 
@@ -98,6 +99,9 @@ void lw_walks_free(lw_walks **pp);
  */
 int lw_walks_run(lw_walks *w, bool (*next)(void *self, lw_walk *out),
                  int (*done)(void *self, const lw_walk_result *r), void *self);
+/* Asked between rounds of derived successors and runs of the network; when it says true,
+ * lw_walks_run ends with LW_ESTOPPED and without the proofs under way. Borrowed; NULL: nobody. */
+void lw_walks_observe(lw_walks *w, const lw_observer *obs);
 /* Of all runs so far. Lives in w, brought up to date by each run. */
 const lw_walks_counts *lw_walks_counted(const lw_walks *w);
 /* Bytes that w holds: proofs, scratch, features, plans. */

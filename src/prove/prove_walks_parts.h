@@ -7,7 +7,10 @@
 #include "prove/prove_state_rows.h"
 #include "prove/prove_walks.h"
 
-enum { LW_WALKS_MOST_WORKERS = 256 };
+enum {
+    LW_WALKS_MOST_WORKERS = 256,
+    LW_WALKS_STEPS = 64 /* without a choice of the network, before other proofs get their turn */
+};
 
 /* One place for a live proof. Slots are those of w->rows. */
 typedef struct lw_walker {
@@ -27,7 +30,7 @@ typedef struct lw_walker {
 /* Successors on their way from an env to the table. */
 typedef struct lw_lane {
     int32_t walker;
-    int32_t n;  /* 0: the proof has ended */
+    int32_t n;  /* 0: the proof has ended, or goes on in another round */
     int32_t at; /* looked up so far; -1: not even the current state */
     int32_t next_var;
     int32_t *first; /* [padding_states + 1] */
@@ -46,6 +49,7 @@ struct lw_walks {
     lw_device *dev;
     lw_walks_options o;
     lw_rng_key key;
+    const lw_observer *obs;
     int workers;
     lw_env *env[LW_WALKS_MOST_WORKERS];
     lw_walks_counts part[LW_WALKS_MOST_WORKERS]; /* counted by workers, without locks */

@@ -39,7 +39,7 @@ static void derive(void *arg, int64_t i, int worker)
     lw_moves m;
     lane->n = 0;
     lane->at = -1;
-    for (;;) {
+    for (int32_t step = 0; step < LW_WALKS_STEPS; step++) {
         lw_env_moves(w->env[worker], me->path, &m);
         if (m.n == 0)
             return;

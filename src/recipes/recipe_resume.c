@@ -112,3 +112,17 @@ int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev,
         *extra = json_incref(json_object_get(ck.extra, "recipe_state"));
     return 0;
 }
+
+int lw_train_pending(const lw_train_config *c, int64_t step, json_t **row)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint ck = {0};
+    if (!c->resume || step == 0)
+        return 0;
+    LW_TRY(find_checkpoint(c, &dir));
+    LW_TRY(lw_checkpoint_peek(lw_str_c(&dir), &ck));
+    json_t *pending = json_object_get(ck.extra, "pending_row");
+    if (ck.step == step && json_is_object(pending))
+        *row = json_incref(pending);
+    return 0;
+}

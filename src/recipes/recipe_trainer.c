@@ -19,6 +19,10 @@ typedef struct loop {
     lw_train_step last;
     double started, logged_at;
     int64_t logged_step, first_step, done;
+    int64_t saved;   /* step of the newest checkpoint of this directory, -1: none */
+    json_t *pending; /* row of step `done` whose measures an interrupt cut off */
+    double end;      /* by the clock, of a run that --minutes measured; 0: none */
+    double pace;     /* seconds of its steps */
 } loop;
 
 /* ---- one step -------------------------------------------------------------------------------- */
@@ -38,6 +42,15 @@ static int forward_backward(loop *l, int64_t step)
             (m ? lw_cpu_add : lw_cpu_copy)(j->dev, l->sum, g, l->floats);
     }
     return 0;
+}
+
+/* Names the first bad gradient, of all micro-batches when they were added up. */
+static int not_finite(loop *l, int64_t step, const char *what)
+{
+    lw_store *s = l->job->store;
+    if (l->sum)
+        lw_cpu_copy(l->job->dev, lw_store_slab(s, LW_SLAB_GRAD, NULL), l->sum, l->floats);
+    return lw_train_not_finite(l->job->name, s, step + 1, what);
 }
 
 int lw_train_not_finite(const char *name, const lw_store *store, int64_t step, const char *what)
@@ -75,7 +88,7 @@ static int update(loop *l, int64_t step)
     };
     int rc = lw_cpu_adamw(l->job->dev, &a, &l->last.grad_norm);
     if (rc == LW_ENUMERIC)
-        return lw_train_not_finite(l->job->name, s, step + 1, "the gradient norm is");
+        return not_finite(l, step, "the gradient norm is");
     LW_TRY(rc);
     lw_store_touch(s, LW_SLAB_PARAM);
     lw_store_touch(s, LW_SLAB_EMA);
@@ -88,7 +101,7 @@ static int one_step(loop *l, int64_t step)
         return l->job->advance(l->job->self, step, &l->last);
     LW_TRY(forward_backward(l, step));
     if (!isfinite(l->last.loss))
-        return lw_train_not_finite(l->job->name, l->job->store, step + 1, "the loss is");
+        return not_finite(l, step, "the loss is");
     return update(l, step);
 }
 
@@ -114,6 +127,8 @@ static int log_row(loop *l, int64_t step, bool evaluate)
     if (rc == 0 && evaluate && json_object_get(row, "fd"))
         lw_observe_say(l->obs, "step %lld: Frechet distance on held-out pictures %.4g",
                        (long long)step, json_number_value(json_object_get(row, "fd")));
+    if (rc == LW_ESTOPPED) /* kept in the checkpoint: the measures are taken when the run goes on */
+        l->pending = json_incref(row);
     json_decref(row);
     l->logged_at = lw_now();
     l->logged_step = step;
@@ -142,9 +157,9 @@ static int save(loop *l, int64_t step)
                        "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
                        "untouched. Lower --learning-rate",
                        l->job->name, (long long)step, bad);
-    json_t *extra = json_pack("{s:s, s:I, s:s, s:O*}", "recipe", l->job->name, "total_steps",
+    json_t *extra = json_pack("{s:s, s:I, s:s, s:O*, s:O*}", "recipe", l->job->name, "total_steps",
                               (json_int_t)c->steps, "precision", lw_precision_name(c->precision),
-                              "recipe_state", l->job->extra);
+                              "recipe_state", l->job->extra, "pending_row", l->pending);
     if (!extra)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_checkpoint s = {.step = step,
@@ -160,6 +175,7 @@ static int save(loop *l, int64_t step)
     LW_TRY(rc);
     if (c->keep_last_k_checkpoints > 0)
         LW_TRY(lw_checkpoint_prune(l->dir.path, c->keep_last_k_checkpoints));
+    l->saved = step;
     lw_observe_say(l->obs, "checkpoint step_%07lld written", (long long)step);
     return 0;
 }
@@ -169,11 +185,10 @@ static bool every(int64_t step, int64_t n)
     return n > 0 && step % n == 0;
 }
 
-static int after_step(loop *l, int64_t done, bool *saved)
+static int after_step(loop *l, int64_t done, bool last)
 {
     const lw_train_config *c = l->c;
-    bool last = done == c->steps,
-         evaluate = l->job->evaluate && (every(done, c->eval_every) || (last && c->eval_every));
+    bool evaluate = l->job->evaluate && (every(done, c->eval_every) || (last && c->eval_every));
     char note[96];
     snprintf(note, sizeof note, "loss %.4g  lr %.3g  |g| %.3g", l->last.loss, l->last.lr,
              l->last.grad_norm);
@@ -182,24 +197,46 @@ static int after_step(loop *l, int64_t done, bool *saved)
         LW_TRY(log_row(l, done, evaluate));
     if (l->job->grid && (every(done, c->sample_every) || (last && c->sample_every)))
         LW_TRY(write_grid(l, done));
-    *saved = last || every(done, c->save_every);
-    return *saved ? save(l, done) : 0;
+    return last || every(done, c->save_every) ? save(l, done) : 0;
+}
+
+/* The observer asked for it: what is done is saved. */
+static int stop(loop *l)
+{
+    if (l->done == 0)
+        return lw_fail(LW_ESTOPPED, "stopped within the first step: there is nothing to save; "
+                                    "--resume begins again");
+    if (l->saved != l->done)
+        LW_TRY(save(l, l->done));
+    return lw_fail(LW_ESTOPPED, "stopped after step %lld of %lld; go on with --resume",
+                   (long long)l->done, (long long)l->c->steps);
+}
+
+/* Would one more step end later than --minutes allows? */
+static bool time_is_up(const loop *l)
+{
+    return l->end > 0.0 && lw_now() + l->pace > l->end;
 }
 
 static int run_steps(loop *l)
 {
     for (int64_t step = l->first_step; step < l->c->steps; step++) {
-        bool saved = false;
-        LW_TRY(one_step(l, step));
-        l->done = step + 1;
-        LW_TRY(after_step(l, step + 1, &saved));
-        if (!lw_observe_stop(l->obs) || step + 1 == l->c->steps)
-            continue;
-        if (!saved)
-            LW_TRY(save(l, step + 1));
-        return lw_fail(LW_ESTOPPED, "stopped after step %lld of %lld; go on with --resume",
-                       (long long)(step + 1), (long long)l->c->steps);
+        int rc = one_step(l, step);
+        bool last = step + 1 == l->c->steps || (rc == 0 && time_is_up(l));
+        if (rc == 0) {
+            l->done = step + 1;
+            rc = after_step(l, step + 1, last);
+        }
+        if (rc == LW_ESTOPPED || (rc == 0 && !last && lw_observe_stop(l->obs)))
+            return stop(l);
+        LW_TRY(rc);
+        if (last)
+            break;
     }
+    if (l->done < l->c->steps)
+        lw_observe_say(l->obs,
+                       "%g minutes are over: ended after step %lld of %lld, --resume goes on",
+                       l->c->minutes, (long long)l->done, (long long)l->c->steps);
     return 0;
 }
 
@@ -256,14 +293,21 @@ static int measure_replays(loop *l, double *out)
 
 static int resolve_minutes(loop *l, lw_train_result *out)
 {
-    double seconds = 0.0;
+    lw_train_pace pace = {0};
+    double began = lw_now(), left = l->c->minutes * 60.0;
     if (l->c->minutes <= 0.0 || l->c->steps > 0)
         return 0;
-    LW_TRY(l->job->measure ? l->job->measure(l->job->self, &seconds)
-                           : measure_replays(l, &seconds));
-    l->c->steps = LW_MAX((int64_t)(l->c->minutes * 60.0 / (seconds * 1.05)), 1);
+    LW_TRY(l->job->measure ? l->job->measure(l->job->self, left, &pace)
+                           : measure_replays(l, &pace.step));
+    double each = pace.step + (l->c->eval_every > 0 ? pace.evaluate / (double)l->c->eval_every : 0);
+    if (l->job->measure) { /* what was measured is no replay: it took its share of the time */
+        l->pace = pace.step;
+        l->end = began + 1.05 * left - pace.evaluate;
+        left -= lw_now() - began + pace.evaluate;
+    }
+    l->c->steps = LW_MAX((int64_t)(left / (each * 1.05)), 1);
     out->minutes_steps = l->c->steps;
-    lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld step%s", l->c->minutes, seconds,
+    lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld step%s", l->c->minutes, each,
                    (long long)l->c->steps, l->c->steps == 1 ? "" : "s");
     return 0;
 }
@@ -320,6 +364,20 @@ static int nothing_left(const loop *l, lw_train_result *out)
     return 0;
 }
 
+/* The measures of the last step before an interrupt. */
+static int finish_row(loop *l)
+{
+    const lw_train_job *j = l->job;
+    if (!l->pending)
+        return 0;
+    l->last.loss = json_number_value(json_object_get(l->pending, "loss"));
+    if (j->evaluate)
+        LW_TRY(j->evaluate(j->self, l->first_step, l->pending));
+    LW_TRY(lw_run_dir_log(&l->dir, l->first_step, l->pending));
+    lw_json_drop(&l->pending);
+    return 0;
+}
+
 static int run_loop(loop *l, lw_train_result *out)
 {
     l->work = lw_calloc((size_t)lw_cpu_adamw_work(l->floats), sizeof *l->work);
@@ -332,13 +390,17 @@ static int run_loop(loop *l, lw_train_result *out)
     }
     LW_TRY(resolve_minutes(l, out));
     LW_TRY(fix_config_steps(l));
-    if (l->first_step >= l->c->steps)
+    if (l->first_step >= l->c->steps && !l->pending)
         return nothing_left(l, out);
     if (l->job->loss_note)
         lw_observe_say(l->obs, "%s", l->job->loss_note);
     l->started = l->logged_at = lw_now();
     l->logged_step = l->done = l->first_step;
-    int rc = run_steps(l);
+    int rc = finish_row(l);
+    if (rc == 0)
+        rc = run_steps(l);
+    else if (rc == LW_ESTOPPED)
+        rc = stop(l);
     out->first_step = l->first_step;
     out->steps = l->done;
     out->loss = l->last.loss;
@@ -357,16 +419,22 @@ int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step
                  const lw_observer *obs, lw_train_result *out)
 {
     loop l = {.job = job, .c = c, .obs = obs, .first_step = first_step};
+    l.saved = c->resume && !c->resume_from && first_step > 0 ? first_step : -1;
     lw_store_slab(job->store, LW_SLAB_PARAM, &l.floats);
     if (c->steps < 1 && c->minutes <= 0.0) /* before there is a directory */
         return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", job->name);
     LW_TRY(lw_train_predict(job, c, out));
-    LW_TRY(lw_run_dir_open(c, job->name, job->dev->workers(job->dev->self),
-                           lw_isa_name(lw_cpu_kernels(job->dev)->isa), first_step, &l.dir));
-    l.dir.time_before = c->time_before;
-    int rc = run_loop(&l, out);
+    LW_TRY(lw_train_pending(c, first_step, &l.pending));
+    int rc = lw_run_dir_open(c, job->name, job->dev->workers(job->dev->self),
+                             lw_isa_name(lw_cpu_kernels(job->dev)->isa),
+                             first_step - (l.pending != NULL), &l.dir);
+    if (rc == 0) {
+        l.dir.time_before = c->time_before;
+        rc = run_loop(&l, out);
+        lw_run_dir_close(&l.dir);
+    }
+    lw_json_drop(&l.pending);
     lw_bulk_free(&l.sum, (size_t)l.floats * sizeof *l.sum);
     lw_free(&l.work);
-    lw_run_dir_close(&l.dir);
     return rc;
 }

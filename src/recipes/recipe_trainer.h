@@ -21,6 +21,11 @@ typedef struct lw_train_step {
     double loss, grad_norm, lr;
 } lw_train_step;
 
+/* Seconds. */
+typedef struct lw_train_pace {
+    double step, evaluate;
+} lw_train_pace;
+
 /* A column of metrics.jsonl that report.html draws. */
 typedef struct lw_train_curve {
     const char *column, *title;
@@ -45,14 +50,17 @@ typedef struct lw_train_job {
     const char *loss_note;        /* one sentence about what the loss means, or NULL */
     int (*feed)(void *self, int64_t step, int32_t micro); /* fills the exec's inputs */
     /* Optional, instead of feed, replay and update: all of a step. LW_ENUMERIC by
-     * lw_train_not_finite. */
+     * lw_train_not_finite; LW_ESTOPPED when it was cut off and the store is as it was before. */
     int (*advance)(void *self, int64_t step, lw_train_step *out);
-    /* With advance: seconds a step takes, for --minutes; leaves the store as it was. */
-    int (*measure)(void *self, double *seconds);
+    /* With advance: seconds a step and evaluate take, for --minutes (`budget` seconds); leaves the
+     * store as it was. */
+    int (*measure)(void *self, double budget, lw_train_pace *out);
     int (*report)(void *self, json_t *row); /* optional: more columns */
     int (*grid)(void *self, int64_t step,
-                const char *png_path);                      /* optional: pictures of the average */
-    int (*evaluate)(void *self, int64_t step, json_t *row); /* optional: slow measures */
+                const char *png_path); /* optional: pictures of the average */
+    /* Optional: slow measures. LW_ESTOPPED when they were cut off: they are taken, of the same
+     * weights, when the run goes on. */
+    int (*evaluate)(void *self, int64_t step, json_t *row);
 } lw_train_job;
 
 /* What a run needs and did. */
@@ -77,6 +85,10 @@ int lw_train_resume(lw_train_config *c, const char *recipe, lw_device *dev, lw_s
  * there is none. */
 int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
                          int64_t *step, json_t **extra);
+
+/* The log row of `step` whose measures an interrupt cut off, from the checkpoint that the run goes
+ * on from in its own directory; owned by the caller, NULL: there is none. */
+int lw_train_pending(const lw_train_config *c, int64_t step, json_t **row);
 
 /* Compiles a training graph as the config says (--precision, --recompute) and makes its exec. */
 int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g, lw_plan **plan,

@@ -83,6 +83,7 @@ static int enter(void **state)
     write_text("kb/rules.txt", "a:1:friend(x,z), friend(z,y) -> grand(x,y)\n"
                                "b:1:parent(x,z), parent(z,y) -> grand(x,y)\n"
                                "c:1:friend(x,z), parent(z,y) -> grand(x,y)\n");
+    write_text("kb/valid.txt", "grand(p0,p3).\ngrand(p1,p8).\ngrand(p2,p13).\n");
     *state = dir;
     return 0;
 }
@@ -92,13 +93,14 @@ static int leave(void **state)
     return chdir("/") == 0 && lw_remove_tree(*state) == 0 ? 0 : -1;
 }
 
-static void open_run(lw_ppo_config *c, lw_ppo_run *r)
+static void open_small(lw_ppo_config *c, lw_ppo_run *r, int32_t batch, int32_t part_states)
 {
     lw_ppo_defaults(c);
+    c->part_states = part_states;
     c->train.data = "kb";
     c->train.threads = 1;
     c->train.seed = 3;
-    c->train.batch_size = 64;
+    c->train.batch_size = batch;
     c->n_envs = 8;
     c->n_steps = 24;
     c->env.padding_states = 24;
@@ -111,6 +113,11 @@ static void open_run(lw_ppo_config *c, lw_ppo_run *r)
     *r = (lw_ppo_run){.c = c, .best = -1.0};
     ok(lw_ppo_run_open(r));
     ok(lw_ppo_rollout_run(&r->rollout, 0));
+}
+
+static void open_run(lw_ppo_config *c, lw_ppo_run *r)
+{
+    open_small(c, r, 64, 0);
 }
 
 /* One graph over the first choices of a roll-out. */
@@ -299,12 +306,131 @@ static void test_source(void **state)
     lw_ppo_run_close(&r);
 }
 
+/* Advantages that are no numbers in one part of a minibatch: the gradient of that part is named,
+ * though others come behind it. */
+static void test_bad_part_is_named(void **state)
+{
+    (void)state;
+    enum { N = 8 * 24 };
+    lw_ppo_config c;
+    lw_ppo_run r;
+    lw_ppo_report report;
+    int64_t updates = 0;
+    const lw_ppo_rates rates = {.lr = 1e-3, .updates = &updates};
+    open_small(&c, &r, N, 32);
+    c.n_epochs = 1;
+    ok(lw_ppo_update_run(r.update, &r.rollout, 0, &rates, &report));
+    assert_true(report.parts > report.updates); /* else nothing is shown here */
+    lw_rng_key order = lw_rng_key_of((uint64_t)c.train.seed, lw_hash_name("ppo.order"));
+    r.rollout.choice[lw_rng_permute(order, (uint32_t)c.n_epochs, N, 0)].advantage = (float)NAN;
+    fails(lw_ppo_update_run(r.update, &r.rollout, 1, &rates, &report), LW_ENUMERIC,
+          "step 2: the loss is not finite (first bad gradient: ");
+    assert_null(strstr(lw_errmsg(), "gradient: none"));
+    lw_ppo_run_close(&r);
+}
+
+/* ---- stopped anywhere ------------------------------------------------------------------------ */
+
+static bool stop_soon(void *self)
+{
+    return --*(int *)self < 0;
+}
+
+static int train_some(const char *dir, bool resume, int questions)
+{
+    lw_ppo_config c;
+    lw_train_result out;
+    const lw_observer obs = {.self = &questions, .should_stop = stop_soon};
+    lw_ppo_defaults(&c);
+    c.train.data = "kb";
+    c.train.threads = 1;
+    c.train.output_dir = dir;
+    c.train.steps = 6;
+    c.train.batch_size = 64;
+    c.train.log_every = c.train.save_every = 1;
+    c.train.eval_every = 1;
+    c.train.grad_accum_steps = 1;
+    c.train.resume = resume;
+    c.n_envs = 8;
+    c.n_steps = 24;
+    c.n_epochs = 2;
+    c.env.padding_states = 24;
+    c.net.embed = c.net.hidden = 8;
+    c.net.blocks = 1;
+    c.n_eval_queries = 0;
+    c.eval_neg_samples = 5;
+    return lw_train_ppo(c, &obs, &out);
+}
+
+static void same_file(const char *a, const char *b)
+{
+    LW_CLEANUP(lw_free) char *x = NULL, *y = NULL;
+    size_t n, m;
+    ok(lw_file_read(a, 0, &x, &n));
+    ok(lw_file_read(b, 0, &y, &m));
+    assert_true(n == m && memcmp(x, y, n) == 0);
+}
+
+/* Rows of the logs without what the clock says. */
+static json_t *rows_of(const char *run)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_free) char *text = NULL;
+    json_t *rows = json_array();
+    size_t n;
+    ok(lw_file_read(lw_path_join(&path, run, "metrics.jsonl"), 0, &text, &n));
+    for (char *save = NULL, *line = strtok_r(text, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save)) {
+        json_t *row = json_loads(line, 0, NULL);
+        json_object_del(row, "time_s");
+        json_object_del(row, "images_per_sec");
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+/* Within roll-outs, minibatches and validations; what goes on has the bits of one run, in weights,
+ * moments, logs and the best weights. */
+static void test_stopped_anywhere(void **state)
+{
+    (void)state;
+    int stops = 0, k = 20, validations = 0;
+    ok(train_some("whole", false, 1 << 30));
+    while (train_some("parts", stops > 0, k) == LW_ESTOPPED) {
+        LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+        const char *const kept = "parts/checkpoints/last/state.json";
+        if (lw_path_exists(kept)) {
+            ok(lw_json_load(kept, &j));
+            validations += json_object_get(json_object_get(j, "extra"), "pending_row") != NULL;
+        }
+        stops++;
+        k = 30 + stops * 5 % 21;
+        assert_in_range(stops, 1, 200);
+    }
+    print_message("stopped %d times, %d of them within a validation\n", stops, validations);
+    assert_true(stops > 5 && validations > 0);
+    same_file("whole/best/model.safetensors", "parts/best/model.safetensors");
+    same_file("whole/checkpoints/last/model.safetensors",
+              "parts/checkpoints/last/model.safetensors");
+    same_file("whole/checkpoints/last/optimizer.safetensors",
+              "parts/checkpoints/last/optimizer.safetensors");
+    LW_CLEANUP(lw_json_drop) json_t *a = rows_of("whole");
+    LW_CLEANUP(lw_json_drop) json_t *b = rows_of("parts");
+    assert_int_equal(json_array_size(a), 6);
+    assert_true(json_equal(a, b));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rewards),  cmocka_unit_test(test_advantages),
-        cmocka_unit_test(test_source),   cmocka_unit_test(test_loss),
-        cmocka_unit_test(test_gradient), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_rewards),
+        cmocka_unit_test(test_advantages),
+        cmocka_unit_test(test_source),
+        cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_bad_part_is_named),
+        cmocka_unit_test(test_stopped_anywhere),
     };
     return cmocka_run_group_tests_name("ppo", tests, enter, leave);
 }

@@ -416,7 +416,7 @@ static void interrupted_lists_are_whole_or_left_out(void **state)
     o.walks.fixed_batch_size = 4;
     ok(evaluate(&b, &o, 1, NULL, &e));
     bool some = false;
-    for (int after = 0; after < 6; after++) {
+    for (int after = 0; after < 3000; after += 1 + after / 2) {
         LW_CLEANUP(lw_prove_eval_clear) lw_prove_eval part = {0};
         int left = after;
         const lw_observer obs = {.self = &left, .should_stop = stop_soon};
