@@ -335,6 +335,65 @@ static void test_upsampled(void **state)
         }
 }
 
+enum { WIDE_ROW = 6 * 10 * 512 };
+
+/* Two wide convolutions behind upsampling: 384 channels at 3x5, then 512 at half of that. */
+static void sample_wide(float *y, int32_t batch, int threads, lw_isa isa)
+{
+    plan_lab l;
+    const lw_edge_range edge[] = {{"small.weight", 2.0f / 255, 128}, {"up.weight", 2.0f / 255, 90}};
+    lab_open(&l, threads, isa);
+    lw_conv_opts o = {.kernel = 3, .pad = 1};
+    lw_val a = lw_upsample(l.g, LAB_X(&l, "a", batch, 3, 5, 384), 2);
+    lw_val b = lw_upsample(l.g, LAB_X(&l, "b", batch, 1, 3, 512), 2);
+    lw_val z = lw_conv2d(&l.b, "small", b, 384, o);
+    lab_output(&l, "y", lw_conv2d(&l.b, "up", a, 512, o));
+    lab_output(&l, "z", z);
+    settle(&l);
+    compile(&l, &(lw_compile_opts){
+                    .opt = 1, .precision = LW_NUM_S8, .calibration = &(lw_calibration){edge, 2}});
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            lw_val_type(l.plan->graph, lab_node(l.plan->graph, LW_OP_CONV2D_DX, i)->in[0]).dtype,
+            LW_U8);
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
+    int64_t rest = lw_type_count(lw_exec_type(l.exec, "z")) / batch;
+    assert_int_equal(rest, 2 * 6 * 384);
+    for (int32_t i = 0; i < batch; i++, y += WIDE_ROW + rest) {
+        memcpy(y, (float *)lw_exec_data(l.exec, "y") + i * (int64_t)WIDE_ROW, WIDE_ROW * sizeof *y);
+        memcpy(y + WIDE_ROW, (float *)lw_exec_data(l.exec, "z") + i * rest,
+               (size_t)rest * sizeof *y);
+    }
+    lab_close(&l);
+}
+
+/* Whole sums: one image has the same bits in any batch, on any number of threads, and at every
+ * level with vectors. */
+static void test_wide_bits(void **state)
+{
+    (void)state;
+    enum { ROW_BYTES = (WIDE_ROW + 2 * 6 * 384) * (int)sizeof(float) };
+    static const int ways[][2] = {{1, 2}, {3, 3}, {8, 2}};
+    float *one = lw_calloc(8, (size_t)ROW_BYTES), *other = lw_calloc(8, (size_t)ROW_BYTES);
+    float *vectors = lw_calloc(8, (size_t)ROW_BYTES);
+    assert_true(one && other && vectors);
+    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
+        sample_wide(one, 8, 1, (lw_isa)isa);
+        for (size_t i = isa ? 0 : 2; i < LW_COUNT(ways); i++) {
+            sample_wide(other, ways[i][0], ways[i][1], (lw_isa)isa);
+            assert_memory_equal(one, other, (size_t)(ways[i][0] * ROW_BYTES));
+        }
+        if (isa == LW_ISA_AVX2)
+            memcpy(vectors, one, 8 * (size_t)ROW_BYTES);
+        if (isa > LW_ISA_AVX2)
+            assert_memory_equal(one, vectors, 8 * (size_t)ROW_BYTES);
+    }
+    lw_free(&one);
+    lw_free(&other);
+    lw_free(&vectors);
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static void test_errors(void **state)
@@ -362,7 +421,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_dumps),     cmocka_unit_test(test_shared_casts),
         cmocka_unit_test(test_memory),    cmocka_unit_test(test_agreement),
         cmocka_unit_test(test_bits),      cmocka_unit_test(test_tiles_or_bytes),
-        cmocka_unit_test(test_upsampled), cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_upsampled), cmocka_unit_test(test_wide_bits),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }
