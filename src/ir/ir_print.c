@@ -2,6 +2,19 @@
 /* The graph as text: one line per node, in order. Golden-tested: keep it stable. */
 #include "ir/ir.h"
 
+/* Narrow operands say so, that a product's line tells in what type it multiplies. */
+static void print_operand(lw_str *s, const lw_graph *g, lw_val v)
+{
+    if (!lw_val_ok(v)) {
+        lw_str_add(s, "-");
+        return;
+    }
+    lw_dtype type = lw_val_type(g, v).dtype;
+    lw_str_addf(s, "%%%u", v.id);
+    if (type == LW_BF16 || type == LW_U8)
+        lw_str_addf(s, ":%s", lw_dtype_name(type));
+}
+
 void lw_node_print(lw_str *s, const lw_graph *g, const lw_node *n)
 {
     const lw_op_def *def = lw_op_get(n->op);
@@ -10,10 +23,7 @@ void lw_node_print(lw_str *s, const lw_graph *g, const lw_node *n)
     lw_str_addf(s, " = %s(", def->name);
     for (int i = 0; i < n->n_in; i++) {
         lw_str_add(s, i ? ", " : "");
-        if (lw_val_ok(n->in[i]))
-            lw_str_addf(s, "%%%u", n->in[i].id);
-        else
-            lw_str_add(s, "-");
+        print_operand(s, g, n->in[i]);
     }
     lw_str_add(s, ")");
     if (def->print) {

@@ -20,6 +20,7 @@
  */
 #include "plan/plan_pass.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { THIN = 8 }; /* channels; below, a product stays f32 */
@@ -40,6 +41,8 @@ typedef struct precision {
     typed_val *val; /* by old value id */
     lw_val *pair;   /* by edge: {scale, zero} in the new graph */
     bool marked;
+    int32_t products, gaps; /* that int8 can compute; of them without a range */
+    char gap[160];          /* one of those */
 } precision;
 
 /* ---- which products -------------------------------------------------------------------------- */
@@ -100,12 +103,22 @@ static bool weight_gradient(const lw_node *n)
            (n->op == LW_OP_MATMUL && ((const lw_attr_matmul *)n->attr)->trans_a);
 }
 
+/* Name of the weight of a product that int8 can compute when it has a range; NULL: of no such one.
+ */
+static const char *int8_weight(const lw_graph *g, const lw_node *n)
+{
+    enum { EXACT = 65536 }; /* depth up to which sums of bytes are exact */
+    int64_t depth, taps, results;
+    if (!product_size(g, n, &depth, &taps, &results) || depth < THIN || results < THIN ||
+        depth % 4 || depth * taps >= EXACT || weight_gradient(n) || n->backward)
+        return NULL;
+    return weight_name(g, n->in[1]);
+}
+
 /* Edge of the calibration that feeds a forward product; -1: none. */
 static int32_t edge_of(const precision *p, const lw_graph *g, const lw_node *n)
 {
-    if (p->num != LW_NUM_S8 || weight_gradient(n) || n->backward)
-        return -1;
-    const char *name = weight_name(g, n->in[1]);
+    const char *name = p->num == LW_NUM_S8 ? int8_weight(g, n) : NULL;
     for (int32_t i = 0; name && i < p->calibration->n; i++)
         if (strcmp(p->calibration->edge[i].name, name) == 0)
             return i;
@@ -115,11 +128,10 @@ static int32_t edge_of(const precision *p, const lw_graph *g, const lw_node *n)
 /* The narrowest operand type that a node can have: F32 for whatever is no product. */
 static lw_num possible_num(const precision *p, const lw_graph *g, const lw_node *n)
 {
-    enum { EXACT = 65536 }; /* depth up to which sums of bytes are exact */
     int64_t depth, taps, results;
     if (!product_size(g, n, &depth, &taps, &results) || depth < THIN || results < THIN)
         return LW_NUM_F32;
-    if (depth % 4 == 0 && depth * taps < EXACT && edge_of(p, g, n) >= 0)
+    if (edge_of(p, g, n) >= 0)
         return LW_NUM_S8;
     return weight_gradient(n) || depth % 2 == 0 ? LW_NUM_BF16 : LW_NUM_F32;
 }
@@ -142,9 +154,19 @@ static bool is_activation(const lw_node *n, int i)
 
 /* ---- who reads what -------------------------------------------------------------------------- */
 
+/* A calibration of an older version, or of a part of the network. */
+static void note_gap(precision *p, const lw_graph *g, const lw_node *n)
+{
+    const char *name = p->num == LW_NUM_S8 ? int8_weight(g, n) : NULL;
+    p->products += name != NULL;
+    if (name && edge_of(p, g, n) < 0 && p->gaps++ == 0)
+        snprintf(p->gap, sizeof p->gap, "%s", name);
+}
+
 static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
 {
     lw_num num = operand_num(p, g, n);
+    note_gap(p, g, n);
     for (int i = 0; i < n->n_in; i++) {
         typed_val *v = &p->val[n->in[i].id];
         lw_num as = is_activation(n, i) ? num : LW_NUM_F32;
@@ -349,7 +371,7 @@ static int check_calibration(const precision *p, const lw_graph *g)
             return 0;
     return lw_fail(LW_EFORMAT,
                    "none of the %d calibrated weights belongs to a product of this "
-                   "network that int8 can compute",
+                   "network that int8 can compute: make its own ranges with `leeway quantize`",
                    (int)p->calibration->n);
 }
 
@@ -362,6 +384,11 @@ int lw_pass_precision(lw_graph **g, lw_device *dev, lw_num num, const lw_calibra
     int rc = p.val && p.pair ? lw_rewrite_graph(g, dev, precision_node, &p) : LW_ENOMEM;
     lw_free(&p.val);
     lw_free(&p.pair);
+    if (rc == 0 && p.gaps > 0)
+        lw_log(LW_LOG_WARN, "precision",
+               "%d of %d products that int8 can compute have no range and read bf16 or f32 (%s): "
+               "`leeway quantize` measures all",
+               (int)p.gaps, (int)p.products, p.gap);
     return rc;
 }
 
@@ -371,11 +398,7 @@ int lw_calibration_outputs(lw_graph *g)
 {
     for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
         const lw_node *n = lw_graph_node(g, k);
-        int64_t depth, taps, results;
-        if (n->op == LW_OP_CONV2D_DX || !product_size(g, n, &depth, &taps, &results) ||
-            weight_gradient(n) || depth % 4 || depth < THIN || results < THIN)
-            continue;
-        const char *weight = weight_name(g, n->in[1]);
+        const char *weight = int8_weight(g, n);
         const char *name = weight ? lw_arena_printf(lw_graph_arena(g), LW_EDGE_OUTPUT "%s", weight)
                                   : NULL;
         if (weight && !name)

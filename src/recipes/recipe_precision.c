@@ -2,7 +2,7 @@
 /* Names of element types; quantization.json. */
 #include "recipes/recipe_precision.h"
 
-#include <math.h>
+#include <float.h>
 
 #include "formats/formats.h"
 
@@ -34,15 +34,23 @@ int lw_precision_check(int32_t num, const lw_quantization *q, const char *name)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Scales that f32 holds, and so their inverses and 255 times them. */
+static bool is_scale(double v)
+{
+    return v >= (double)FLT_MIN && v <= (double)FLT_MAX / 255.0;
+}
+
 static int read_edge(const char *path, const char *name, const json_t *e, lw_edge_range *out)
 {
+    LW_CLEANUP(lw_str_clear) lw_str at = {0};
     double scale = 0.0;
-    int64_t zero = 0;
-    LW_TRY(lw_json_opt_f64(e, path, "scale", &scale));
-    LW_TRY(lw_json_opt_i64(e, path, "zero", &zero));
-    if (!(scale > 0.0) || !isfinite(scale) || !((float)scale > 0.0f) || zero < 0 || zero > 255)
-        return lw_fail(LW_EFORMAT, "%s: %s: 'scale' must be positive and 'zero' 0 to 255", path,
-                       name);
+    int64_t zero = -1;
+    lw_str_addf(&at, "%s: %s", path, name);
+    LW_TRY(lw_json_opt_f64(e, lw_str_c(&at), "scale", &scale));
+    LW_TRY(lw_json_opt_i64(e, lw_str_c(&at), "zero", &zero));
+    if (!is_scale(scale) || zero < 0 || zero > 255)
+        return lw_fail(LW_EFORMAT, "%s: 'scale' must be positive and finite and 'zero' 0 to 255",
+                       lw_str_c(&at));
     *out = (lw_edge_range){.name = name, .scale = (float)scale, .zero = (int32_t)zero};
     return 0;
 }

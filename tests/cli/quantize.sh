@@ -66,3 +66,28 @@ err_has "'scale' must be positive"
 echo '{"version": 1, "edges": {"x": {"scale": 1, "zero": 3}}}' > q-enc/quantization.json
 expect 3 run q-enc --input g.npy --precision int8 --output i.npy
 err_has 'none of the 1 calibrated weights'
+
+# ranges of an older version, of a part, broken ones
+one='{"version": 1, "edges": {"up_blocks.0.upsamplers.0.conv.weight": '
+cp drift-int8/quantization.json whole.json
+for bad in '{"scale": 1e300, "zero": 3}' '{"scale": 1e-45, "zero": 3}' '{"scale": -1, "zero": 3}' '{"scale": 1}' \
+    '{"zero": 3}' '{"scale": 1, "zero": 256}' '{"scale": "1", "zero": 3}' '{"scale": NaN, "zero": 3}' '[1, 3]' 'null'; do
+    echo "$one$bad}}" >drift-int8/quantization.json
+    expect 3 sample drift-int8 --n 1 --precision int8 --output bad.npy
+    err_has 'quantization.json'
+    [ "$(wc -l <"$err")" -eq 1 ] || fails "more than one line for $bad"
+done
+head -c 300 whole.json >drift-int8/quantization.json
+expect 3 sample drift-int8 --n 1 --precision int8 --output bad.npy
+err_has 'bad JSON'
+awk '/upsamplers/ { skip = 7 } skip-- <= 0' whole.json >drift-int8/quantization.json
+expect 0 sample drift-int8 --n 5 --precision int8 --output part.npy
+err_has 'have no range'
+err_has 'up_blocks.0.upsamplers.0.conv.weight'
+cmp -s a.npy part.npy && fails 'a missing range makes no difference'
+expect 0 inspect drift-int8 --pass precision --precision int8 --conv direct
+grep -q '= conv2d_dx(%[0-9]*:bf16, .*; up_blocks.0.upsamplers.0.conv' "$out" || fails 'without a range: not bf16'
+[ "$(grep -cE '= (conv2d|matmul)(_dx)?\(%[0-9]*:u8, ' "$out")" -eq 30 ] || fails 'not all others are u8'
+cp whole.json drift-int8/quantization.json
+expect 0 inspect drift-int8 --pass precision --precision int8 --conv direct
+grep -q '= conv2d_dx(%[0-9]*:u8, .*; up_blocks.0.upsamplers.0.conv' "$out" || fails 'upsampling does not read u8'
