@@ -285,6 +285,63 @@ static void test_weights_not_finite(void **state)
     toy_close(&t);
 }
 
+/* The gradient of a micro-batch before the last is the bad one. */
+static void test_bad_micro_batch_is_named(void **state)
+{
+    (void)state;
+    toy t;
+    lw_train_result r;
+    toy_open(&t, linear_loss, (lw_init){LW_INIT_ONES, 0});
+    t.c.grad_accum_steps = 3;
+    t.x[4][1] = NAN; /* the second of three of step 2 */
+    assert_int_equal(lw_train_run(&t.job, &t.c, 0, NULL, &r), LW_ENUMERIC);
+    assert_non_null(strstr(lw_errmsg(), "step 2"));
+    assert_non_null(strstr(lw_errmsg(), "first bad gradient: toy.weight"));
+    toy_close(&t);
+}
+
+/* ---- how long -------------------------------------------------------------------------------- */
+
+static const double minutes = 0.02;
+
+/* Far too hopeful: steps take 20 ms. */
+static int toy_measure(void *self, double budget, lw_train_pace *out)
+{
+    (void)self;
+    assert_true(fabs(budget - 60.0 * minutes) < 1e-9);
+    *out = (lw_train_pace){.step = 1e-3};
+    return 0;
+}
+
+static int toy_advance(void *self, int64_t step, lw_train_step *out)
+{
+    (void)self, (void)step;
+    lw_sleep(0.02);
+    *out = (lw_train_step){.loss = 1.0};
+    return 0;
+}
+
+static void test_minutes_are_kept(void **state)
+{
+    (void)state;
+    toy t;
+    lw_train_result r;
+    toy_open(&t, linear_loss, (lw_init){LW_INIT_ONES, 0});
+    t.job.measure = toy_measure;
+    t.job.advance = toy_advance;
+    t.c.steps = 0;
+    t.c.minutes = minutes;
+    double began = lw_now();
+    assert_int_equal(lw_train_run(&t.job, &t.c, 0, NULL, &r), 0);
+    double took = lw_now() - began;
+    print_message("%lld of %lld steps in %.3f s of %.3f\n", (long long)r.steps,
+                  (long long)r.minutes_steps, took, 60.0 * minutes);
+    assert_in_range(r.minutes_steps, 1000, 1200);
+    assert_in_range(r.steps, 1, 63); /* what 1.05 of the time has room for */
+    assert_last_is(&t, r.steps);
+    toy_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +352,8 @@ int main(void)
         cmocka_unit_test(test_loss_not_finite),
         cmocka_unit_test(test_gradient_not_finite),
         cmocka_unit_test(test_weights_not_finite),
+        cmocka_unit_test(test_bad_micro_batch_is_named),
+        cmocka_unit_test(test_minutes_are_kept),
     };
     return cmocka_run_group_tests_name("trainer", tests, NULL, NULL);
 }
