@@ -102,7 +102,7 @@ static int bench(lw_bench_run *r)
         return 0;
     r->out->n = 0;
     lw_observe_progress(r->obs, "bench", 0, r->total, "what this machine can do");
-    LW_TRY(lw_machine_measure(r->dev->workers(r->dev->self), r->isa, &r->peak));
+    LW_TRY(lw_machine_measure(r->dev->workers(r->dev->self), r->isa, NULL, &r->peak));
     json_object_set_new(r->out->machine, "peak", lw_machine_peak_json(&r->peak));
     return run_suites(r);
 }

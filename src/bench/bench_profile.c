@@ -176,7 +176,7 @@ static int describe(const subject *s, const lw_profile_config *c, const lw_bench
     lw_machine_peak peak;
     int threads = dev->workers(dev->self);
     LW_TRY(lw_isa_chosen(&isa));
-    LW_TRY(lw_machine_measure(threads, isa, &peak));
+    LW_TRY(lw_machine_measure(threads, isa, NULL, &peak));
     p->machine = lw_machine_json(threads, isa);
     p->gflops = lw_machine_rate(&peak, m->num);
     p->gbytes = peak.read[LW_DRAM].all;

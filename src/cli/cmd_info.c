@@ -79,7 +79,7 @@ static int run(const lw_cli *cli, const void *config)
     lw_isa isa;
     LW_TRY(lw_isa_chosen(&isa));
     if (c->peak)
-        LW_TRY(lw_machine_measure(cli->global.threads, isa, &peak));
+        LW_TRY(lw_machine_measure(cli->global.threads, isa, NULL, &peak));
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop) json_t *tree = build_tree(cli, isa);
         if (c->peak)

@@ -324,7 +324,7 @@ static int bench(bench_run *r, const lw_queries *q)
     r->samples = r->c->samples *
                  (int64_t)(r->c->n_batch + 3 + (r->c->steps ? r->c->walks.env.max_depth : 0));
     lw_observe_progress(r->obs, "bench", 0, r->samples, "what this machine can do");
-    LW_TRY(lw_machine_measure(b->threads, isa, &b->peak));
+    LW_TRY(lw_machine_measure(b->threads, isa, r->obs, &b->peak));
     LW_TRY(run_cases(r));
     LW_TRY(count_padding(r));
     return r->c->steps ? run_steps(r) : 0;

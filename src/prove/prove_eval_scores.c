@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --save-scores: every candidate with its score, in order, whatever the order of the walks. */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "prove/prove_eval_parts.h"
 
@@ -58,7 +61,7 @@ static int save_list(const lw_prove_run *w, const lw_prove_list *l, const char *
     return write_out(path, s, GATHERED);
 }
 
-int lw_prove_save_scores(const lw_prove_run *w, const char *path)
+static int save_all(const lw_prove_run *w, const char *path)
 {
     static const char head[] = "mode,query,candidate,predicate,head,tail,score,end,depth\n";
     LW_CLEANUP(lw_str_clear) lw_str s = {0};
@@ -67,4 +70,21 @@ int lw_prove_save_scores(const lw_prove_run *w, const char *path)
         if (w->e->list[i].whole)
             LW_TRY(save_list(w, &w->e->list[i], path, &s));
     return write_out(path, &s, 0);
+}
+
+/* A pipe or a device takes it as it comes; a file keeps what it held until all is there. */
+int lw_prove_save_scores(const lw_prove_run *w, const char *path)
+{
+    LW_CLEANUP(lw_str_clear) lw_str tmp = {0};
+    if (lw_path_is_special(path))
+        return save_all(w, path);
+    lw_str_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
+    int rc = tmp.failed ? LW_ENOMEM : save_all(w, lw_str_c(&tmp));
+    if (rc == 0)
+        rc = lw_fsync_path(lw_str_c(&tmp));
+    if (rc == 0 && rename(lw_str_c(&tmp), path) != 0)
+        rc = lw_fail(LW_EIO, "%s: cannot rename into place: %s", path, strerror(errno));
+    if (rc < 0)
+        unlink(lw_str_c(&tmp));
+    return rc;
 }

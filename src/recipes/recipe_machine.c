@@ -14,6 +14,7 @@ static const size_t level_traffic = (size_t)8 << 20; /* bytes of one try in a ca
 
 typedef struct probe {
     const lw_kernels *kernels;
+    const lw_observer *obs;
     lw_peak_fma_fn *rate;    /* what rate_task runs */
     float *from, *to;        /* dram_bytes each */
     ptrdiff_t share, passes; /* floats each thread goes through, and how often */
@@ -61,7 +62,7 @@ static lw_machine_pair pair_of(double one, double all)
 static double best_seconds(lw_pool *pool, lw_pool_fn *fn, probe *p, int tries)
 {
     double best = 1e30;
-    for (int i = 0; i < tries; i++) {
+    for (int i = 0; i < tries && !(i > 0 && lw_observe_stop(p->obs)); i++) {
         double began = lw_now();
         lw_pool_run(pool, lw_pool_size(pool), fn, p);
         best = LW_MIN(best, lw_now() - began);
@@ -127,10 +128,10 @@ static void measure_memory(lw_pool *pool, probe *p, lw_machine_peak *m)
     }
 }
 
-static double dispatch_us(lw_pool *pool)
+static double dispatch_us(lw_pool *pool, const lw_observer *obs)
 {
     double best = 1e30;
-    for (int i = 0; i < DISPATCHES; i++) {
+    for (int i = 0; i < DISPATCHES && !(i > 0 && lw_observe_stop(obs)); i++) {
         double began = lw_now();
         lw_pool_run(pool, lw_pool_size(pool), empty_task, NULL);
         best = LW_MIN(best, lw_now() - began);
@@ -146,12 +147,14 @@ static int measure(int threads, probe *p, lw_machine_peak *out)
     choose_sets(&m);
     measure_rates(pool, p, &m);
     measure_memory(pool, p, &m);
-    m.dispatch_us = dispatch_us(pool);
+    m.dispatch_us = dispatch_us(pool, p->obs);
+    if (lw_observe_stop(p->obs))
+        return lw_fail(LW_ESTOPPED, "stopped while the machine was measured");
     *out = m;
     return 0;
 }
 
-int lw_machine_measure(int threads, lw_isa isa, lw_machine_peak *out)
+int lw_machine_measure(int threads, lw_isa isa, const lw_observer *obs, lw_machine_peak *out)
 {
     lw_kernels kernels;
     lw_kernels_init(&kernels, isa);
@@ -160,6 +163,7 @@ int lw_machine_measure(int threads, lw_isa isa, lw_machine_peak *out)
     if (!p)
         return LW_ENOMEM;
     p->kernels = &kernels;
+    p->obs = obs;
     p->from = lw_bulk_alloc(dram_bytes);
     p->to = lw_bulk_alloc(dram_bytes);
     int rc = p->from && p->to ? 0 : LW_ENOMEM;

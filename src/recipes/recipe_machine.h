@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/base.h"
+#include "recipes/recipe_observer.h"
 
 typedef enum lw_machine_level { LW_L1, LW_L2, LW_L3, LW_DRAM, LW_MACHINE_LEVELS } lw_machine_level;
 
@@ -25,8 +26,8 @@ typedef struct lw_machine_peak {
 } lw_machine_peak;
 
 /* Takes about two seconds and 512 MiB. The best of several tries: other programs only slow things
- * down. */
-int lw_machine_measure(int threads, lw_isa isa, lw_machine_peak *out);
+ * down. LW_ESTOPPED when the observer (may be NULL) asks for it. */
+int lw_machine_measure(int threads, lw_isa isa, const lw_observer *obs, lw_machine_peak *out);
 /* 10^9 operations per second on all threads that products of this type can reach; a type without
  * instructions of its own is computed as f32. */
 double lw_machine_rate(const lw_machine_peak *m, lw_num num);

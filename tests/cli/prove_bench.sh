@@ -47,3 +47,56 @@ expect 2 prove bench land --batch-size 0
 expect 4 prove bench land --output-dir file # before anything is timed
 grep -q 'bench:' "$err" && fails 'timed first, then looked at the output directory'
 expect 4 prove bench land --split nowhere
+
+# an interrupt ends it at once, in the middle of a sample too: these walks never end by themselves
+mkdir endless
+i=0
+while [ $i -lt 300 ]; do
+    printf 'e(a%d,a%d).\n' $i $((i + 1))
+    i=$((i + 1))
+done >endless/train.txt
+printf 'r0:1:q(y,x) -> q(x,y)\n' >endless/rules.txt
+i=0
+while [ $i -lt 100 ]; do
+    printf 'q(a%d,a%d).\n' $i $((i + 2))
+    i=$((i + 1))
+done >endless/test.txt
+for verb in bench eval; do
+    "$program" prove $verb endless --no-memory-pruning --no-end-proof-action --max-depth 10000 --n-corruptions 600 \
+        --threads 1 >"$out" 2>"$err" </dev/null &
+    pid=$!
+    sleep 2
+    kill -INT $pid 2>/dev/null || fails "prove $verb: over before it was interrupted"
+    began=$(date +%s)
+    wait $pid
+    [ $? -eq 130 ] || fails "prove $verb: SIGINT is exit code 130"
+    [ $(($(date +%s) - began)) -le 4 ] || fails "prove $verb: heeds SIGINT late"
+    err_has 'interrupted'
+done
+
+# a disk that is full leaves what was there (where one can be made)
+mkdir disk
+if mount -t tmpfs -o size=128k tmpfs disk 2>/dev/null; then
+    printf 'old' >disk/scores.csv
+    mkdir disk/eval
+    printf 'old' >disk/eval/summary.json
+    head -c 1000000 /dev/zero >disk/fill 2>/dev/null # as much as there is room for
+    for output in '--save-scores disk/scores.csv' '--output-dir disk/eval'; do
+        # shellcheck disable=SC2086
+        "$program" prove eval land --n-corruptions all --no-filtered $output >"$out" 2>"$err" </dev/null
+        got=$?
+        last=$output
+        [ $got -eq 4 ] || {
+            umount disk
+            fails "$output: exit code $got on a full disk"
+        }
+        err_has 'No space left on device'
+    done
+    kept=$(cat disk/scores.csv disk/eval/summary.json)
+    left=$(find disk -name '*tmp*' -o -name '*part*')
+    umount disk
+    [ "$kept" = oldold ] || fails 'a full disk: the earlier files are gone'
+    [ -z "$left" ] || fails "a full disk: left behind: $left"
+else
+    echo 'skipped: full disk (no file system can be mounted here)'
+fi
