@@ -80,6 +80,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     lw_drift_pack_of(&pack, s, d);
     d->packs_kept = !d->tile ||
                     (double)d->groups * (double)pack.floats * 4.0 <= (double)LW_DRIFT_PACKS;
+    d->late = !d->packs_kept && d->kept && d->batch == 1;
 }
 
 static ptrdiff_t take_floats(ptrdiff_t *at, ptrdiff_t floats)
@@ -117,10 +118,10 @@ void lw_drift_pad_of(lw_drift_pad *pad, const lw_drift_shape *s, const lw_drift_
     pad->d = take_floats(&at, d->jb * lanes);
     pad->e = take_floats(&at, d->jb * lanes);
     pad->a = take_floats(&at, d->jb * lanes);
-    pad->out = take_floats(&at, 2 * s->k * lanes * d->cp);
+    pad->out = take_floats(&at, (s->k > 1 ? s->k : 2) * lanes * d->cp);
     pad->sums = take_floats(&at, 2 * s->k * lanes);
     pad->bits = take_floats(&at, 2 * d->jb);
-    pad->list = take_floats(&at, lanes * ((d->jb + 3) / 4) + lanes);
+    pad->reach = take_floats(&at, 2 * round_up(d->jb, 64));
     pad->lanes = take_floats(&at, tile ? 0 : lane_floats(s, d, lanes));
     pad->pack = take_floats(&at, (d->packs_kept ? 0 : d->batch) * pack.floats);
     pad->all = take_floats(&at, d->kept ? 0 : tile * d->m * d->lp);
@@ -147,6 +148,7 @@ void lw_drift_map_of(lw_drift_map *map, const lw_drift_shape *s, const lw_drift_
     map->rmin = take(&at, groups * lp * real);
     map->cmin = take(&at, groups * (blocks + sweep) * m * real);
     map->pack = take(&at, (size_t)d->packs_kept * groups * (size_t)pack.floats * real);
+    map->centre = take(&at, (size_t)d->late * groups * 4 * (size_t)d->cp * real);
     map->range = take(&at, sweep * groups * 16 * real);
     map->u = take(&at, sweep * groups * k * m * real);
     map->v_i = take(&at, sweep * groups * k * lp * real);

@@ -58,6 +58,8 @@ typedef struct lw_drift_dims {
     int low;                /* distances from vectors rounded to bf16 */
     ptrdiff_t low_pitch;    /* words of a rounded vector, an odd number of cache lines */
     int packs_kept;         /* packed operands stay in work between phases */
+    int late;               /* TILE: in its second phase a group's targets are packed tile by
+                             * tile, right before they are summed up */
 } lw_drift_dims;
 
 /* Byte offsets into work. Pitches of groups: lw_drift_pack's floats, m lp, ... */
@@ -69,6 +71,7 @@ typedef struct lw_drift_map {
     size_t rmin;   /* float [groups][lp]: least distance of each sample */
     size_t cmin;   /* float [groups][blocks + 1][m] of each target; the last is the merged one */
     size_t pack;   /* float [groups][pack] when kept */
+    size_t centre; /* late: float [groups][4][cp], base and mean of lw_drift_pack */
     size_t range;  /* SWEEP: float [groups][16], see drift_factors */
     size_t u, v_i; /* SWEEP: float [groups][K][m] and [groups][K][lp], factors of the sums */
     size_t rsum;   /* SWEEP: float [groups][K][lp] */
@@ -85,10 +88,11 @@ typedef struct lw_drift_map {
 typedef struct lw_drift_pad {
     ptrdiff_t d, e, a; /* [jb][lanes] distances, exponentials; [lanes / 16][jb][16]
                         * affinities above the floor */
-    ptrdiff_t out;     /* [2][K][LANES][cp] what lies above the floor, over negatives, positives */
+    ptrdiff_t out;     /* [K, at least 2][LANES][cp] what lies above the floor over positives; that
+                        * over negatives is put where V goes, and V in its place */
     ptrdiff_t sums;    /* [2][K][LANES] affinity sums: negatives, positives */
-    ptrdiff_t bits;    /* uint64_t [jb]: which affinities lie above the floor */
-    ptrdiff_t list;    /* uint8_t [LANES][jb], int32_t [LANES]: the same as lists */
+    ptrdiff_t bits;    /* uint64_t [jb]: which affinities of a target lie above the floor */
+    ptrdiff_t reach;   /* uint64_t [jb / 64 rounded up][64]: the same of a sample, by 64 targets */
     ptrdiff_t lanes;   /* SWEEP: a strip's samples as in lw_drift_pack.xt */
     /* TILE only: operands of a task's groups; distances (unless kept in work), factors and sums of
      * one group */
