@@ -6,38 +6,61 @@
 
 #include <string.h>
 
+typedef struct choosing {
+    const lw_lab *lab;
+    lw_ranges *seen;
+    lw_edge_range *edge; /* by output; name NULL: not an edge */
+} choosing;
+
+static void choose_task(void *arg, int64_t i, int worker)
+{
+    const choosing *c = arg;
+    const char *name = lw_graph_output_at(c->lab->graph, (int)i)->name;
+    lw_edge_seen e = {0};
+    (void)worker;
+    if (!lw_str_starts(name, LW_EDGE_OUTPUT))
+        return;
+    lw_ranges_add(&c->seen[i], lw_exec_data(c->lab->exec, name),
+                  lw_type_count(lw_exec_type(c->lab->exec, name)));
+    lw_ranges_choose(&c->seen[i], LW_RANGE_MSE, 0, &e);
+    c->edge[i] = (lw_edge_range){name + strlen(LW_EDGE_OUTPUT), e.scale, e.zero};
+}
+
 static int choose_ranges(const lw_lab *l, lw_lab_ranges *r)
 {
     int n = lw_graph_output_count(l->graph);
-    LW_CLEANUP(lw_free) lw_ranges *seen = lw_calloc(1, sizeof *seen);
-    r->edge = lw_arena_alloc(r->arena, (size_t)(n + 1) * sizeof *r->edge);
+    LW_CLEANUP(lw_free) lw_ranges *seen = lw_calloc((size_t)n, sizeof *seen);
+    r->edge = lw_arena_alloc(r->arena, (size_t)n * sizeof *r->edge);
     if (!seen || !r->edge)
         return LW_ENOMEM;
+    memset(r->edge, 0, (size_t)n * sizeof *r->edge);
+    l->dev->parallel(l->dev->self, n, choose_task, &(choosing){l, seen, r->edge});
     for (int i = 0; i < n; i++) {
-        const char *name = lw_graph_output_at(l->graph, i)->name;
-        lw_edge_seen e = {0};
-        if (!lw_str_starts(name, LW_EDGE_OUTPUT))
+        if (!r->edge[i].name)
             continue;
-        *seen = (lw_ranges){0};
-        lw_ranges_add(seen, lw_exec_data(l->exec, name),
-                      lw_type_count(lw_exec_type(l->exec, name)));
-        lw_ranges_choose(seen, LW_RANGE_MSE, 0, &e);
-        r->edge[r->table.n++] = (lw_edge_range){
-            lw_arena_strdup(r->arena, name + strlen(LW_EDGE_OUTPUT)), e.scale, e.zero};
+        lw_edge_range *e = &r->edge[r->table.n++];
+        *e = r->edge[i];
+        e->name = lw_arena_strdup(r->arena, e->name);
+        if (!e->name)
+            return LW_ENOMEM;
     }
     r->table.edge = r->edge;
     return 0;
 }
 
-int lw_lab_calibrate(lw_device *dev, const lw_lab_spec *spec, lw_lab_ranges *out, lw_store **own)
+int lw_lab_calibrate(lw_device *dev, const lw_lab_spec *spec, lw_lab_ranges *out, lw_store **own,
+                     size_t *bytes)
 {
     lw_lab l;
     lw_lab_ranges r = {0};
     lw_lab_spec f32 = *spec;
     f32.opts = (lw_compile_opts){.opt = 1};
     f32.edges = true;
-    LW_TRY(lw_lab_open(dev, &f32, &l));
-    int rc = lw_lab_run(&l);
+    int rc = lw_lab_open(dev, &f32, &l);
+    *bytes = l.bytes;
+    if (rc < 0)
+        return lw_fail_in(rc, "calibration in f32: ");
+    rc = lw_lab_run(&l);
     if (rc == 0)
         rc = lw_arena_new(&r.arena);
     if (rc == 0)

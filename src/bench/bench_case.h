@@ -46,6 +46,7 @@ typedef struct lw_bench_work {
     double flops, bytes;
     lw_num num; /* of its products: which peak it is held against */
     size_t memory;
+    double warm;                 /* seconds of a run just made, for its error; 0: none */
     double error;                /* NAN: not measured */
     const char *against;         /* or NULL */
     lw_exec *exec;               /* profiled when asked for; may be NULL */

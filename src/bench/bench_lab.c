@@ -74,7 +74,7 @@ static int open_lab(lw_lab *l, const lw_lab_spec *spec)
 {
     bool calibrate = spec->opts.precision == LW_NUM_S8;
     if (calibrate)
-        LW_TRY(lw_lab_calibrate(l->dev, spec, &l->ranges, &l->own));
+        LW_TRY(lw_lab_calibrate(l->dev, spec, &l->ranges, &l->own, &l->bytes));
     else if (!l->store)
         LW_TRY(lw_store_new(!spec->train, &l->own));
     if (l->own)

@@ -42,8 +42,10 @@ typedef struct lw_lab {
  * and element number alone, so that the first picture of every batch is
  * the same: normal numbers ("t": 0 .. 1000), i64 row numbers, small i32. */
 int lw_lab_open(lw_device *dev, const lw_lab_spec *spec, lw_lab *out);
-/* The ranges, and the filled store of that run when the spec borrows none. */
-int lw_lab_calibrate(lw_device *dev, const lw_lab_spec *spec, lw_lab_ranges *out, lw_store **own);
+/* The ranges, and the filled store of that run when the spec borrows none. *bytes: what it took, or
+ * would have taken. */
+int lw_lab_calibrate(lw_device *dev, const lw_lab_spec *spec, lw_lab_ranges *out, lw_store **own,
+                     size_t *bytes);
 void lw_lab_close(lw_lab *l); /* accepts a zeroed struct */
 /* One run; self is the lw_lab. */
 int lw_lab_run(void *self);

@@ -19,18 +19,22 @@ int lw_bench_add_sample(lw_bench_case *c, double ms)
     return 0;
 }
 
-/* Warms up and says how often a sample repeats the work. */
+/* Warms up and says how often a sample repeats the work. One run is enough of work that takes long.
+ */
 static int warm_up(const lw_bench_run *r, const lw_bench_work *w, int *repeat)
 {
     const lw_bench_config *c = r->config;
     double began = lw_now(), last = 0;
+    if (c->seconds > 0 && w->warm > fmax(c->seconds / 5, least_seconds))
+        return 0;
     for (int i = 0; i < LW_MAX(c->warm_up, 1); i++) {
         double t = lw_now();
         LW_TRY(w->call(w->self));
         last = lw_now() - t;
         if (lw_observe_stop(r->obs))
             return lw_fail(LW_ESTOPPED, "interrupted");
-        if (c->seconds > 0 && i > 0 && lw_now() - began > c->seconds / 5)
+        bool again = i == 0 && last < c->seconds;
+        if (c->seconds > 0 && !again && lw_now() - began > c->seconds / 5)
             break;
     }
     *repeat = last < least_seconds ? (int)ceil(least_seconds / fmax(last, 1e-7)) : 1;

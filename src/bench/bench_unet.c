@@ -60,12 +60,14 @@ static int measure(unet_suite *s, const lw_bench_method *m, int32_t batch, const
     if (rc == LW_ENOMEM)
         return lw_bench_skip(s->r, name, m->name, batch, lab.bytes, lw_errmsg());
     LW_TRY(rc);
+    double began = lw_now();
     rc = lw_bench_reference_error(&s->reference, &lab, &error);
     if (rc == 0) {
         lw_bench_work w = lw_bench_lab_work(&lab, m);
         w.name = name;
         w.batch = batch;
         w.error = error;
+        w.warm = s->reference.against ? lw_now() - began : 0;
         w.against = s->reference.against;
         rc = lw_bench_measure(s->r, &w, NULL);
     }

@@ -56,6 +56,21 @@ static int choose_output(quantizing *q)
     return lw_mkdirs(q->out->output_dir);
 }
 
+/* All edges are outputs and stay in memory together. */
+static int check_memory(const quantizing *q)
+{
+    char need[32], have[32];
+    lw_plan_info i = lw_plan_get_info(q->plan);
+    size_t bytes = i.frame_bytes + i.derived_bytes + lw_store_bytes(q->net->store);
+    if (bytes <= lw_memory_total())
+        return 0;
+    return lw_fail(LW_ENOMEM,
+                   "out of memory: calibration with batches of %d needs %s, there are %s: choose a "
+                   "smaller --batch-size",
+                   (int)q->c->batch, lw_fmt_bytes(need, bytes),
+                   lw_fmt_bytes(have, (size_t)lw_memory_total()));
+}
+
 static int build(quantizing *q)
 {
     int32_t side = lw_quantize_side(&q->in);
@@ -67,6 +82,7 @@ static int build(quantizing *q)
     if (q->n == 0)
         return lw_fail(LW_EUNSUPPORTED, "%s has no product that int8 can compute", q->net->dir);
     LW_TRY(lw_compile(q->graph, q->dev, NULL, &q->plan));
+    LW_TRY(check_memory(q));
     LW_TRY(lw_exec_new(q->plan, LW_SLAB_PARAM, &q->exec));
     q->in.exec = q->exec;
     q->name = lw_calloc((size_t)q->n, sizeof *q->name);
@@ -106,12 +122,17 @@ static int measure(quantizing *q)
     return 0;
 }
 
-static void choose(quantizing *q)
+static int choose(quantizing *q)
 {
     double sum = 0.0;
     for (int32_t i = 0; i < q->n; i++) {
         lw_edge_seen *e = &q->seen[i];
         e->name = q->name[i] + strlen(LW_EDGE_OUTPUT);
+        if (q->range[i].not_finite > 0)
+            return lw_fail(LW_ENUMERIC,
+                           "%s: what %s multiplies has %lld values that are not finite: this model "
+                           "cannot be quantised",
+                           q->net->dir, e->name, (long long)q->range[i].not_finite);
         lw_ranges_choose(&q->range[i], (lw_range_rule)q->c->rule, 1.0 - q->c->percentile / 100.0,
                          e);
         sum += e->error;
@@ -122,6 +143,7 @@ static void choose(quantizing *q)
     }
     q->out->mean_error = sum / q->n;
     q->out->edges = q->n;
+    return 0;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -224,7 +246,7 @@ static int run(quantizing *q)
     LW_TRY(choose_output(q));
     LW_TRY(build(q));
     LW_TRY(measure(q));
-    choose(q);
+    LW_TRY(choose(q));
     LW_TRY(write_folder(q));
     LW_TRY(judge(q));
     q->out->inputs = q->in.what;

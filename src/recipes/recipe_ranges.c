@@ -2,6 +2,7 @@
 /* Histograms of activations and the choice of a scale. */
 #include "recipes/recipe_ranges.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -32,21 +33,74 @@ static void widen(lw_ranges *r, float lo, float hi)
     r->hi = fmaxf(r->hi, hi);
 }
 
+/* Neighbours often fall into one bin: in turn, they need not wait for each other's count. */
+enum { LANES = 4, PART = 1 << 30 };
+
+typedef struct counts {
+    uint32_t bin[LANES][LW_RANGE_BINS + 1]; /* the last: values that are not finite */
+} counts;
+
+/* Bin of x; the width is a power of two, so that the product is exact. */
+static inline int bin_of(float x, double inverse)
+{
+    double v = (double)x * inverse;
+    if (!(fabs(v) < HALF))
+        return LW_RANGE_BINS;
+    int k = (int)v;
+    return HALF + k - (v < k);
+}
+
+static void count(counts *c, const float *x, int64_t n, double inverse)
+{
+    int64_t i = 0;
+    memset(c, 0, sizeof *c);
+    for (; i + LANES <= n; i += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            c->bin[lane][bin_of(x[i + lane], inverse)]++;
+    for (; i < n; i++)
+        c->bin[0][bin_of(x[i], inverse)]++;
+}
+
+static inline void reach(float x, float *lo, float *hi)
+{
+    float v = fabsf(x) <= FLT_MAX ? x : 0.0f;
+    *lo = v < *lo ? v : *lo;
+    *hi = v > *hi ? v : *hi;
+}
+
+/* Of the finite ones, and 0. */
+static void find_ends(const float *x, int64_t n, float *lo, float *hi)
+{
+    float least[LANES] = {0}, most[LANES] = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            reach(x[i + lane], &least[lane], &most[lane]);
+    for (; i < n; i++)
+        reach(x[i], &least[0], &most[0]);
+    for (int lane = 0; lane < LANES; lane++) {
+        *lo = fminf(*lo, least[lane]);
+        *hi = fmaxf(*hi, most[lane]);
+    }
+}
+
 void lw_ranges_add(lw_ranges *r, const float *x, int64_t n)
 {
     float lo = 0.0f, hi = 0.0f;
-    for (int64_t i = 0; i < n; i++) {
-        bool finite = isfinite(x[i]);
-        lo = finite && x[i] < lo ? x[i] : lo;
-        hi = finite && x[i] > hi ? x[i] : hi;
-    }
+    counts c;
+    find_ends(x, n, &lo, &hi);
     widen(r, lo, hi);
     double inverse = r->width > 0.0 ? 1.0 / r->width : 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        if (!isfinite(x[i]))
-            continue;
-        r->bin[HALF + (int)floor((double)x[i] * inverse)]++;
-        r->n++;
+    for (int64_t at = 0; at < n; at += PART) {
+        int64_t all = LW_MIN(n - at, (int64_t)PART);
+        count(&c, x + at, all, inverse);
+        for (int lane = 0; lane < LANES; lane++) {
+            for (int k = 0; k < LW_RANGE_BINS; k++)
+                r->bin[k] += c.bin[lane][k];
+            all -= c.bin[lane][LW_RANGE_BINS];
+            r->not_finite += c.bin[lane][LW_RANGE_BINS];
+        }
+        r->n += all;
     }
 }
 

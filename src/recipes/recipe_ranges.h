@@ -19,7 +19,7 @@ enum { LW_RANGE_BINS = 4096 };
 typedef struct lw_ranges {
     float lo, hi;
     double width;
-    int64_t n;
+    int64_t n, not_finite; /* values counted, and passed over */
     int64_t bin[LW_RANGE_BINS];
 } lw_ranges;
 

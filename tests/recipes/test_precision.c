@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training in bf16: ten-step losses within 2 % of f32, less memory, a warning when a run changes
- * its element type. */
+ * its element type; ranges of activations. */
 #include "recipes/recipe_lab.h"
+#include "recipes/recipe_ranges.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,12 +67,61 @@ static void test_other_precision_warns(void **state)
     assert_null(strstr(lab_err, "--precision"));
 }
 
+/* ---- ranges of int8 -------------------------------------------------------------------------- */
+
+/* The bins of all values as the definition says, whatever the parts they came in. */
+static void check_bins(const lw_ranges *r, const float *x, int64_t n)
+{
+    static int64_t want[LW_RANGE_BINS];
+    int64_t finite = 0;
+    memset(want, 0, sizeof want);
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(x[i])) {
+            want[LW_RANGE_BINS / 2 + (int)floor((double)x[i] / r->width)]++;
+            finite++;
+        }
+    assert_memory_equal(want, r->bin, sizeof want);
+    assert_int_equal(r->n, finite);
+    assert_int_equal(r->not_finite, n - finite);
+}
+
+static void test_ranges(void **state)
+{
+    (void)state;
+    enum { N = 4099 };
+    static lw_ranges r, zeros;
+    static float x[N];
+    lw_rng_key key = lw_rng_key_of(3, 4);
+    for (int i = 0; i < N; i++) /* parts ever wider, with both zeros, tiny numbers, borders */
+        x[i] = (float)((lw_rng_uniform(key, 0, 0, (uint64_t)i) - 0.3) * (1 + i / 7 * 0.01));
+    x[5] = NAN;
+    x[700] = -INFINITY;
+    x[9] = -1e-30f;
+    x[10] = -0.0f;
+    x[11] = 0.5f;
+    x[12] = -0.25f;
+    for (int64_t at = 0; at < N;) {
+        int64_t part = LW_MIN(1 + at / 2, N - at);
+        lw_ranges_add(&r, x + at, part);
+        check_bins(&r, x, at += part);
+    }
+    lw_edge_seen e = {0};
+    lw_ranges_choose(&r, LW_RANGE_MINMAX, 0, &e);
+    assert_true(e.lo < -1 && e.hi > 4 && e.scale > 0 && e.zero > 0 && e.zero < 255);
+    assert_true(fabs((double)e.scale * 255 - ((double)e.hi - (double)e.lo)) < 1e-5);
+    static const float nothing[3];
+    lw_ranges_add(&zeros, nothing, 3);
+    lw_ranges_choose(&zeros, LW_RANGE_MSE, 0, &e);
+    assert_true(zeros.n == 3 && e.scale > 0 && e.error == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ddpm_losses),
         cmocka_unit_test(test_drift_losses),
         cmocka_unit_test(test_other_precision_warns),
+        cmocka_unit_test(test_ranges),
     };
     return cmocka_run_group_tests_name("precision", tests, make_encoder, lab_leave);
 }
