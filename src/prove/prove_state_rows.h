@@ -3,16 +3,19 @@
  * Features of proof states by a policy network, each state computed once as long as it is kept.
  *
  *   slot = lw_state_rows_hold(r, atoms, n, lw_state_rows_hash(atoms, n))    found, or queued
- *   lw_state_rows_run(r)             computes up to `rows` queued states in one run of a fixed plan
- *   lw_state_rows_query(r, ..)       current states times the head: what features are scored with
- *   lw_state_rows_drop(r, slot)      kept from now on only while there is room
+ *   n = lw_state_rows_begin(r)       a run of up to `rows` queued states begins, in n parts;
+ *   lw_state_rows_part(r, i, ..)     inside tasks, each i < n once, states being looked up
+ * meanwhile; lw_state_rows_end(r)             then they are ready lw_state_rows_query(r, ..)
+ * current states times the head: what features are scored with lw_state_rows_drop(r, slot) kept
+ * from now on only while there is room
  *
  * A state is its goals in their order: hashes find it, then all goals are compared, so a collision
  * costs time and no more. A slot that anybody holds stays; the others make room for new states,
  * those that were asked for again last (second chance). All features have equal bits wherever in a
  * run their state stood, so nothing depends on what is kept.
  *
- * Everything is allocated by lw_state_rows_new. One thread calls; runs use the device's.
+ * Everything is allocated by lw_state_rows_new. One thread at a time calls, but for parts and
+ * queries, which any workers compute beside it.
  */
 #ifndef LW_PROVE_STATE_ROWS_H
 #define LW_PROVE_STATE_ROWS_H
@@ -32,7 +35,7 @@ typedef struct lw_state_rows_counts {
     int64_t wanted, hits; /* lw_state_rows_hold: all, found or already queued */
     int64_t scored, runs; /* rows with a state, runs of `rows` each */
     int64_t evicted;
-    double network_seconds; /* running plans */
+    double network_seconds; /* in parts, of all workers, by their number */
 } lw_state_rows_counts;
 
 typedef struct lw_state_rows lw_state_rows;
@@ -62,8 +65,12 @@ void lw_state_rows_hold_again(lw_state_rows *r, int32_t slot);
 void lw_state_rows_drop(lw_state_rows *r, int32_t slot);
 
 int64_t lw_state_rows_queued(const lw_state_rows *r);
-/* Computes the first `rows` of the queue, or all of it; nothing when it is empty. */
-int lw_state_rows_run(lw_state_rows *r);
+/* The first `rows` of the queue, or all of it: the number of parts, 0 when it is empty. */
+int64_t lw_state_rows_begin(lw_state_rows *r);
+/* Inside a task of the device, by worker `worker`. */
+void lw_state_rows_part(lw_state_rows *r, int64_t part, int worker);
+/* After all parts. */
+void lw_state_rows_end(lw_state_rows *r);
 /* A slot is ready when its ticket is below lw_state_rows_done. */
 int64_t lw_state_rows_ticket(const lw_state_rows *r, int32_t slot);
 int64_t lw_state_rows_done(const lw_state_rows *r);

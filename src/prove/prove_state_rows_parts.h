@@ -26,6 +26,7 @@ typedef struct lw_state_worker {
     lw_exec *query;
     float *current;       /* [LW_STATE_QUERIES, width] */
     const float *queries; /* [LW_STATE_QUERIES, width] */
+    double seconds;       /* in parts of runs */
 } lw_state_worker;
 
 struct lw_state_rows {

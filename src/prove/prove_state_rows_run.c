@@ -117,35 +117,41 @@ static void fill_row(const lw_state_rows *r, const lw_state_worker *w, int64_t i
         w->scale[i] = lw_policy_scale(&r->config, n);
 }
 
-/* One part of a run, in the worker's own exec. Rows behind the last state hold what was there. */
-static void run_part(void *arg, int64_t task, int worker)
+int64_t lw_state_rows_begin(lw_state_rows *r)
 {
-    lw_state_rows *r = arg;
-    const lw_state_worker *w = &r->worker[worker];
+    r->running = LW_MIN((int64_t)r->rows, r->queued - r->done);
+    if (r->running > 0)
+        lw_exec_prepare(r->worker[0].exec);
+    return LW_CEIL_DIV(r->running, (int64_t)r->part);
+}
+
+/* In the worker's own exec. Rows behind the last state hold what was there. */
+void lw_state_rows_part(lw_state_rows *r, int64_t part, int worker)
+{
+    lw_state_worker *w = &r->worker[worker];
     const size_t width = (size_t)r->width;
-    int64_t first = r->done + task * r->part,
+    int64_t first = r->done + part * r->part,
             n = LW_MIN((int64_t)r->part, r->done + r->running - first);
+    double began = lw_now();
     for (int64_t i = 0; i < n; i++)
         fill_row(r, w, i, r->queue[(first + i) % r->n_slots]);
     lw_exec_run_alone(w->exec, NULL);
     for (int64_t i = 0; i < n; i++)
         memcpy(r->features + (size_t)r->queue[(first + i) % r->n_slots] * width,
                w->keys + (size_t)i * width, width * sizeof(float));
+    w->seconds += lw_now() - began;
 }
 
-int lw_state_rows_run(lw_state_rows *r)
+void lw_state_rows_end(lw_state_rows *r)
 {
-    r->running = LW_MIN((int64_t)r->rows, r->queued - r->done);
-    if (r->running == 0)
-        return 0;
-    double began = lw_now();
-    lw_exec_prepare(r->worker[0].exec);
-    r->dev->parallel(r->dev->self, LW_CEIL_DIV(r->running, (int64_t)r->part), run_part, r);
-    r->counts.network_seconds += lw_now() - began;
+    double seconds = 0;
+    for (int i = 0; i < r->workers; i++)
+        seconds += r->worker[i].seconds;
+    r->counts.network_seconds = seconds / r->workers;
     r->counts.scored += r->running;
-    r->counts.runs++;
+    r->counts.runs += r->running > 0;
     r->done += r->running;
-    return 0;
+    r->running = 0;
 }
 
 void lw_state_rows_prepare(lw_state_rows *r)

@@ -72,27 +72,30 @@ static int new_walkers(lw_walks *w)
     return 0;
 }
 
-/* As many lanes as keep the workers busy, within the second cache; one at least. */
+/* As many lanes as a second cache holds; one a live proof at most. With a network one half of them
+ * is derived while the other is looked up. */
 static int new_lanes(lw_walks *w)
 {
+    enum { FEWEST = 16 };
     size_t states = w->rows ? (size_t)w->o.env.padding_states : 0,
            hashes = states * sizeof(uint64_t),
            atoms = states * (size_t)w->o.env.padding_atoms * sizeof(lw_atom),
            each = LW_ROUND_UP(hashes + atoms + (states + 1) * sizeof(int32_t), (size_t)64);
-    size_t n = w->rows ? LW_MAX(((size_t)512 << 10) / each, (size_t)2 * (size_t)w->workers)
-                       : (size_t)w->o.fixed_batch_size;
-    w->most_lanes = (int32_t)LW_MIN(n, (size_t)w->o.fixed_batch_size);
-    w->lane = lw_calloc((size_t)w->most_lanes, sizeof *w->lane);
-    w->lane_memory = lw_calloc((size_t)w->most_lanes, each);
+    size_t halves = w->rows ? 2 : 1, n = (size_t)w->o.fixed_batch_size;
+    if (w->rows)
+        n = LW_MIN(n, LW_MAX(((size_t)1 << 20) / each, (size_t)FEWEST));
+    w->most_lanes = (int32_t)n;
+    w->lane = lw_calloc(halves * n, sizeof *w->lane);
+    w->lane_memory = lw_calloc(halves * n, each);
     if (!w->lane || !w->lane_memory)
         return LW_ENOMEM;
-    for (int32_t i = 0; i < w->most_lanes; i++) {
-        char *at = (char *)w->lane_memory + (size_t)i * each;
+    for (size_t i = 0; i < halves * n; i++) {
+        char *at = (char *)w->lane_memory + i * each;
         w->lane[i].hash = (void *)at;
         w->lane[i].atoms = (void *)(at + hashes);
         w->lane[i].first = (void *)(at + hashes + atoms);
     }
-    w->bytes += (size_t)w->most_lanes * (each + sizeof *w->lane);
+    w->bytes += halves * n * (each + sizeof *w->lane);
     return 0;
 }
 
@@ -207,6 +210,7 @@ static int check_query(const lw_kb *kb, const lw_walk *walk)
 }
 
 typedef struct stream {
+    lw_walks *w;
     bool (*next)(void *self, lw_walk *out);
     int (*done)(void *self, const lw_walk_result *r);
     void *self;
@@ -236,9 +240,10 @@ static int fill(lw_walks *w, stream *s)
     return 0;
 }
 
-static int ended(void *self, lw_walks *w, int32_t i)
+static int ended(void *self, int32_t i)
 {
     stream *s = self;
+    lw_walks *w = s->w;
     lw_walker *me = &w->walker[i];
     if (me->current >= 0)
         lw_state_rows_drop(w->rows, me->current);
@@ -252,44 +257,15 @@ static int ended(void *self, lw_walks *w, int32_t i)
     return rc;
 }
 
-static int derive(lw_walks *w, stream *s)
-{
-    lw_walks_derive(w);
-    for (int32_t i = 0; i < w->n_lanes; i++) {
-        int32_t who = w->lane[i].walker;
-        if (w->lane[i].n > 0)
-            continue;
-        if (w->walker[who].path->end == LW_PROOF_OPEN) /* a long walk: the others get their turn */
-            lw_walk_push(&w->hungry, who);
-        else
-            LW_TRY(ended(s, w, who));
-    }
-    return fill(w, s);
-}
-
-/* ---- running --------------------------------------------------------------------------------- */
-
-/* Successors are derived until a run of the network is full, or nobody wants any, or no slot is
- * left; then it runs, and those whose features are complete go on. */
 static int run(lw_walks *w, stream *s)
 {
+    const lw_walks_stream out = {.ended = ended, .self = s};
     LW_TRY(fill(w, s));
     while (w->idle.n < w->o.fixed_batch_size) {
         if (lw_observe_stop(w->obs))
             return lw_fail(LW_ESTOPPED, "stopped with %d proofs under way",
                            w->o.fixed_batch_size - w->idle.n);
-        bool room = lw_walks_look_up(w);
-        bool full = w->rows && lw_state_rows_queued(w->rows) >= w->o.rows;
-        if (room && !full && w->hungry.n > 0) {
-            LW_TRY(derive(w, s));
-            continue;
-        }
-        if (!w->rows)
-            continue; /* the lanes' proofs have all ended */
-        LW_ASSERT(lw_state_rows_queued(w->rows) > 0 || w->waiting.n > 0,
-                  "%d walks and nothing to do", w->o.fixed_batch_size - w->idle.n);
-        LW_TRY(lw_state_rows_run(w->rows));
-        LW_TRY(lw_walks_choose(w, ended, s));
+        LW_TRY(lw_walks_take_turn(w, &out));
         LW_TRY(fill(w, s));
     }
     return 0;
@@ -300,7 +276,10 @@ static int run(lw_walks *w, stream *s)
 static void start_afresh(lw_walks *w)
 {
     uint64_t version = w->store ? lw_store_version(w->store, LW_SLAB_PARAM) : 0;
-    w->idle.n = w->hungry.n = w->waiting.n = w->n_lanes = w->lane_at = 0;
+    w->idle.n = w->hungry.n = w->waiting.n = 0;
+    w->derived = (lw_lanes){.lane = w->lane};
+    w->looked_up = (lw_lanes){.lane = w->rows ? w->lane + w->most_lanes : NULL};
+    w->no_slots = false;
     for (int32_t i = 0; i < w->o.fixed_batch_size; i++)
         lw_walk_push(&w->idle, i);
     if (w->rows && (!w->clean || version != w->version)) {
@@ -319,6 +298,9 @@ static void sum_counts(lw_walks *w)
 #define C(field, what) w->counts.field += part->field;
         LW_WALKS_COUNTS(C)
 #undef C
+        w->counts.engine_seconds += part->engine_seconds / w->workers;
+        w->counts.lookup_seconds += part->lookup_seconds / w->workers;
+        w->counts.choice_seconds += part->choice_seconds / w->workers;
         *part = (lw_walks_counts){0};
         lw_env_counts_add(&w->counts.env, lw_env_counted(w->env[i]));
     }
@@ -336,7 +318,7 @@ static void sum_counts(lw_walks *w)
 int lw_walks_run(lw_walks *w, bool (*next)(void *self, lw_walk *out),
                  int (*done)(void *self, const lw_walk_result *r), void *self)
 {
-    stream s = {.next = next, .done = done, .self = self};
+    stream s = {.w = w, .next = next, .done = done, .self = self};
     double began = lw_now();
     start_afresh(w);
     int rc = run(w, &s);

@@ -8,6 +8,8 @@
  *   stream -> at most fixed_batch_size live proofs -> successors (all workers)
  *          -> rows of features, kept by state (prove_state_rows.h) -> choice -> next state
  *
+ * All four stations work side by side on different proofs, turn by turn (prove_walks_turn.c).
+ *
  * The result of a walk is a pure function of knowledge base, options, weights, query and id. It
  * does not depend on fixed_batch_size, rows, cache_bytes, threads, or on the other walks. With one
  * successor there is no choice: log-probability 0, and no network. The uniform policy has
@@ -76,7 +78,8 @@ typedef struct lw_walks_counts {
     LW_WALKS_COUNTS(C)
 #undef C
     lw_env_counts env;
-    double seconds;         /* wall time of lw_walks_run, all runs, without `next` and `done` */
+    double seconds; /* wall time of lw_walks_run, all runs, without `next` and `done` */
+    /* These go on side by side: seconds of all workers, divided by their number. */
     double engine_seconds;  /* deriving successors */
     double lookup_seconds;  /* finding states that are kept */
     double network_seconds; /* running plans, filling and emptying them */
@@ -99,7 +102,7 @@ void lw_walks_free(lw_walks **pp);
  */
 int lw_walks_run(lw_walks *w, bool (*next)(void *self, lw_walk *out),
                  int (*done)(void *self, const lw_walk_result *r), void *self);
-/* Asked between rounds of derived successors and runs of the network; when it says true,
+/* Asked between turns; when it says true,
  * lw_walks_run ends with LW_ESTOPPED and without the proofs under way. Borrowed; NULL: nobody. */
 void lw_walks_observe(lw_walks *w, const lw_observer *obs);
 /* Of all runs so far. Lives in w, brought up to date by each run. */

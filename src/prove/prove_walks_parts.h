@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of recipe_walks: live proofs, and the stations they pass. */
+/* Shared by the files of prove_walks: live proofs, and the stations they pass. */
 #ifndef LW_PROVE_WALKS_PARTS_H
 #define LW_PROVE_WALKS_PARTS_H
 
@@ -38,6 +38,23 @@ typedef struct lw_lane {
     uint64_t *hash; /* lw_state_rows_hash of each */
 } lw_lane;
 
+typedef struct lw_lanes {
+    lw_lane *lane; /* [most_lanes] */
+    int32_t n, at; /* those before `at` are looked up */
+} lw_lanes;
+
+/*
+ * What the workers do side by side: tasks in this order. The stations of a walker are one turn
+ * apart, so that no two tasks of a turn meet at one walker: derived in one turn, looked up in the
+ * next, computed in a later one, chosen for in the one behind.
+ */
+typedef struct lw_turn {
+    int64_t look_up; /* 1: lanes that were derived before */
+    int64_t parts;   /* of a run of the network */
+    int64_t lanes;   /* to derive */
+    int64_t groups;  /* of ready walkers */
+} lw_turn;
+
 /* Places of walkers, first in, first out. */
 typedef struct lw_walk_queue {
     int32_t *of; /* [cap] */
@@ -58,8 +75,11 @@ struct lw_walks {
     int32_t *slots;                      /* [fixed_batch_size, padding_states] */
     lw_walk_queue idle, hungry, waiting; /* no proof; wants successors; waits for features */
     lw_lane *lane;
-    int32_t most_lanes, n_lanes, lane_at;
     void *lane_memory;
+    lw_lanes derived, looked_up; /* swapped when the latter are through */
+    int32_t most_lanes;
+    bool no_slots; /* the look-up waits until slots are let go of */
+    lw_turn turn;
     /* the network; NULL: uniform */
     lw_state_rows *rows;
     const lw_store *store;
@@ -86,13 +106,23 @@ static inline int32_t lw_walk_pop(lw_walk_queue *q)
     return i;
 }
 
-/* Derives successors of up to most_lanes hungry walkers. Forced and uniform choices are taken at
- * once, so that a lane holds a real choice or n = 0. */
-void lw_walks_derive(lw_walks *w);
-/* Looks up what the lanes hold; false when slots run out, to go on after a run. */
+/* A lane's walker up to its next real choice, or to its end (n = 0), or for LW_WALKS_STEPS steps (n
+ * = 0): forced and uniform choices are taken at once. */
+void lw_walks_derive(lw_walks *w, lw_lane *lane, int worker);
+/* Looks up what the lanes hold; false when slots run out, to go on when some are let go of. */
 bool lw_walks_look_up(lw_walks *w);
-/* Takes the choices of all walkers whose features are there; they are hungry or ended then, and
- * `ended` gets each of the latter. LW_ENUMERIC: a logit is not finite. */
-int lw_walks_choose(lw_walks *w, int (*ended)(void *self, lw_walks *w, int32_t walker), void *self);
+/* Takes the choices of up to LW_STATE_QUERIES ready walkers. */
+void lw_walks_choose(lw_walks *w, int64_t group, int worker);
+/* Lets go of the features of a step that was chosen for, but for those of the state gone to. */
+void lw_walks_let_go(lw_walks *w, lw_walker *me);
+
+/* The stream's side of a turn. */
+typedef struct lw_walks_stream {
+    /* Gets a walker that has ended; its place is idle from then on. */
+    int (*ended)(void *self, int32_t walker);
+    void *self;
+} lw_walks_stream;
+/* One turn. LW_ENUMERIC: a logit is not finite. */
+int lw_walks_take_turn(lw_walks *w, const lw_walks_stream *s);
 
 #endif

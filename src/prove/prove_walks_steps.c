@@ -30,10 +30,8 @@ static void keep_moves(lw_lane *lane, const lw_moves *m)
         lane->hash[k] = lw_state_rows_hash(m->atoms + m->first[k], m->first[k + 1] - m->first[k]);
 }
 
-static void derive(void *arg, int64_t i, int worker)
+void lw_walks_derive(lw_walks *w, lw_lane *lane, int worker)
 {
-    lw_walks *w = arg;
-    lw_lane *lane = &w->lane[i];
     lw_walker *me = &w->walker[lane->walker];
     lw_walks_counts *c = &w->part[worker];
     lw_moves m;
@@ -53,16 +51,6 @@ static void derive(void *arg, int64_t i, int worker)
         lw_env_take(w->env[worker], me->path, &m, m.n > 1 ? choose_uniform(w, me, m.n) : 0);
         give_up(me);
     }
-}
-
-void lw_walks_derive(lw_walks *w)
-{
-    double began = lw_now();
-    w->lane_at = 0;
-    for (w->n_lanes = 0; w->n_lanes < w->most_lanes && w->hungry.n > 0; w->n_lanes++)
-        w->lane[w->n_lanes].walker = lw_walk_pop(&w->hungry);
-    w->dev->parallel(w->dev->self, w->n_lanes, derive, w);
-    w->counts.engine_seconds += lw_now() - began;
 }
 
 /* ---- features -------------------------------------------------------------------------------- */
@@ -139,12 +127,11 @@ static bool look_up_lane(lw_walks *w, lw_lane *lane)
 
 bool lw_walks_look_up(lw_walks *w)
 {
-    double began = lw_now();
-    for (; w->lane_at < w->n_lanes; w->lane_at++)
-        if (w->lane[w->lane_at].n > 0 && !look_up_lane(w, &w->lane[w->lane_at]))
-            break;
-    w->counts.lookup_seconds += lw_now() - began;
-    return w->lane_at == w->n_lanes;
+    lw_lanes *l = &w->looked_up;
+    for (; l->at < l->n; l->at++)
+        if (l->lane[l->at].n > 0 && !look_up_lane(w, &l->lane[l->at]))
+            return false;
+    return true;
 }
 
 /* ---- the choice ------------------------------------------------------------------------------ */
@@ -204,8 +191,7 @@ static void choose(lw_walks *w, lw_walker *me, const float *query, int worker)
     give_up(me);
 }
 
-/* Lets go of a step's features but for those of the state gone to. */
-static void let_go(lw_walks *w, lw_walker *me)
+void lw_walks_let_go(lw_walks *w, lw_walker *me)
 {
     int32_t to = me->slot[me->chosen];
     lw_state_rows_hold_again(w->rows, to);
@@ -217,13 +203,12 @@ static void let_go(lw_walks *w, lw_walker *me)
     me->n = 0;
 }
 
-/* Some of the ready walkers, whose queries are one product. */
-static void choose_some(void *arg, int64_t task, int worker)
+/* Their queries are one product. */
+void lw_walks_choose(lw_walks *w, int64_t group, int worker)
 {
-    lw_walks *w = arg;
-    const int32_t *ready = w->ready + task * LW_STATE_QUERIES;
+    const int32_t *ready = w->ready + group * LW_STATE_QUERIES;
     int32_t slot[LW_STATE_QUERIES], width,
-        n = (int32_t)LW_MIN((int64_t)LW_STATE_QUERIES, w->n_ready - task * LW_STATE_QUERIES);
+        n = (int32_t)LW_MIN((int64_t)LW_STATE_QUERIES, w->n_ready - group * LW_STATE_QUERIES);
     lw_state_rows_features(w->rows, &width);
     for (int32_t i = 0; i < n; i++)
         slot[i] = w->walker[ready[i]].current;
@@ -232,37 +217,4 @@ static void choose_some(void *arg, int64_t task, int worker)
         choose(w, &w->walker[ready[i]], query + (ptrdiff_t)i * width, worker);
     w->part[worker].query_rows += n;
     w->part[worker].query_runs++;
-}
-
-static int settle(lw_walks *w, int32_t i, int (*ended)(void *self, lw_walks *w, int32_t walker),
-                  void *self)
-{
-    lw_walker *me = &w->walker[i];
-    if (me->bad)
-        return lw_fail(LW_ENUMERIC, "walk %lld, choice %d: the policy's logits are not finite",
-                       (long long)me->walk.id, me->path->depth);
-    if (me->path->end != LW_PROOF_OPEN)
-        return ended(self, w, i);
-    lw_walk_push(&w->hungry, i);
-    return 0;
-}
-
-int lw_walks_choose(lw_walks *w, int (*ended)(void *self, lw_walks *w, int32_t walker), void *self)
-{
-    double began = lw_now();
-    int64_t done = lw_state_rows_done(w->rows);
-    for (w->n_ready = 0;
-         w->waiting.n > 0 && w->walker[w->waiting.of[w->waiting.head]].needs < done;)
-        w->ready[w->n_ready++] = lw_walk_pop(&w->waiting);
-    if (w->n_ready == 0)
-        return 0;
-    lw_state_rows_prepare(w->rows);
-    w->dev->parallel(w->dev->self, LW_CEIL_DIV(w->n_ready, (int32_t)LW_STATE_QUERIES), choose_some,
-                     w);
-    for (int32_t i = 0; i < w->n_ready; i++)
-        let_go(w, &w->walker[w->ready[i]]);
-    w->counts.choice_seconds += lw_now() - began;
-    for (int32_t i = 0; i < w->n_ready; i++)
-        LW_TRY(settle(w, w->ready[i], ended, self));
-    return 0;
 }

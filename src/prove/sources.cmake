@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
-  prove_walks.c prove_walks_steps.c prove_state_rows.c prove_state_rows_run.c prove_policy.c
+  prove_walks.c prove_walks_steps.c prove_walks_turn.c prove_state_rows.c prove_state_rows_run.c prove_policy.c
   prove_eval.c prove_eval_count.c prove_eval_scores.c prove_eval_means.c prove_eval_tables.c prove_eval_json.c
   prove_eval_save.c prove_eval_page.c
   prove_ppo.c prove_ppo_open.c prove_ppo_states.c prove_ppo_rollout.c prove_ppo_part.c prove_ppo_graph.c
