@@ -64,6 +64,18 @@ cut -d, -f1-13 whole/per_query.csv | cmp -s - early.csv || fails 'ranks only: ot
 grep -q '"AUC-PR": null' early/summary.json || fails 'ranks only: an area of walks that were left'
 expect 2 prove eval land --ranks-only --save-scores s.csv
 
+# a pipe is opened once, a device stays one
+mkfifo pipe
+timeout 60 cat pipe >from_pipe.csv &
+reader=$!
+expect 0 prove eval land --n-corruptions 3 --save-scores pipe
+wait $reader
+expect 0 prove eval land --n-corruptions 3 --save-scores file.csv
+cmp -s from_pipe.csv file.csv || fails 'scores through a pipe differ'
+[ -p pipe ] || fails 'the pipe is a pipe no more'
+expect 4 prove eval land --n-corruptions 3 --save-scores /dev/full
+err_has '/dev/full: cannot write'
+
 # a bare file of weights is the model folder it lay in, where that says nothing unusual
 cp -r land school
 printf 'of(bonn,germany).\n' >>school/train.txt # something to train on
