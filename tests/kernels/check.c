@@ -242,7 +242,7 @@ typedef struct check_options {
 
 static int parse(int argc, char **argv, check_options *o)
 {
-    *o = (check_options){.isa = -1, .filter = "", .seed = 1};
+    *o = (check_options){.isa = -1, .filter = ""}; /* seed 0, as leeway check has it */
     for (int i = 1; i + 1 < argc; i += 2) {
         if (lw_str_eq(argv[i], "--filter")) {
             o->filter = argv[i + 1];

@@ -90,14 +90,15 @@ static inline double *operand_weights(check *t, lw_num num, const float *w, int6
 }
 
 /* A chain of `depth` products: of numbers below 1 in f32, 1e-6 of the size of a random sum, and
- * what rounding adds to a long one. Whole sums are exact; what follows rounds a few times (3.2: the
- * largest product of bytes at the scale 0.0123). */
+ * what rounding adds to a long one (every addition rounds to the sum so far, whose size grows with
+ * the root; the worst of 40 seeds comes to three quarters). Whole sums are exact; what follows
+ * rounds a few times (3.2: the largest product of bytes at the scale 0.0123). */
 static inline check_tol operand_tol(lw_num num, int64_t depth)
 {
     double root = sqrt((double)depth);
     return num == LW_NUM_S8
                ? (check_tol){.abs = 1e-6 + 3.2e-7 * root, .rel = 4e-7}
-               : (check_tol){.abs = 1e-6 + 1e-6 * root + 2e-8 * (double)depth, .rel = 2e-7};
+               : (check_tol){.abs = 1e-6 + 1e-6 * root + 5e-8 * (double)depth, .rel = 2e-7};
 }
 
 #endif

