@@ -26,7 +26,8 @@ static void print_prediction(const lw_cli *cli, const lw_train_result *r)
     lw_cli_print("per step           %.4g GFLOP, about %.3g s\n", r->flops_per_step * 1e-9,
                  r->predicted_step_seconds);
     if (r->steps)
-        lw_cli_print("%lld steps          about %s\n", (long long)r->steps,
+        lw_cli_print("in all             %lld step%s, about %s\n", (long long)r->steps,
+                     r->steps == 1 ? "" : "s",
                      lw_fmt_time(time, r->predicted_step_seconds * (double)r->steps));
 }
 

@@ -100,8 +100,11 @@ static int run_stage(demo *d, lw_demo_stage_id id)
         lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }
-    if (d->c->dry_run && id == LW_DEMO_DRIFT)
-        return 0; /* its encoder is not there yet */
+    if (d->c->dry_run && id == LW_DEMO_DRIFT) {
+        lw_observe_say(d->obs, "%s: %.2f minutes; a step can be timed once its encoder is there",
+                       lw_demo_stage_name(id), t->minutes);
+        return 0;
+    }
     LW_TRY(train(d, id, &obs, &r));
     if (d->c->dry_run)
         lw_observe_say(d->obs, "%s: %.2f minutes at about %.3g s a step of %.3g GFLOP",
