@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-enum { MAX_AREAS = 32, MAX_AREA_NAME = 24, MAX_LINE = 2048 };
+enum { MAX_AREAS = 32, MAX_AREA_NAME = 24, MAX_LINE = 8192 };
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
