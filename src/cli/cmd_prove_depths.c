@@ -76,8 +76,9 @@ static json_t *report_json(const lw_prove_cli *o, const lw_kb *kb, const lw_quer
     json_object_set_new(j, "depths", depth_list(kb, q, d));
     if (d->compared > 0)
         json_object_set_new(j, "published",
-                            json_pack("{s:I, s:I}", "compared", (json_int_t)d->compared, "equal",
-                                      (json_int_t)d->equal));
+                            json_pack("{s:I, s:I, s:I}", "compared", (json_int_t)d->compared,
+                                      "equal", (json_int_t)d->equal, "deeper",
+                                      (json_int_t)d->deeper));
     cuts_of(d, cut);
     for (int i = 0; i < CUTS; i++)
         json_object_set_new(cuts, cut[i].name, json_integer((json_int_t)cut[i].n));
@@ -117,6 +118,8 @@ static void print_report(const lw_prove_cli *o, const lw_queries *q, const lw_de
     if (d->compared > 0)
         lw_cli_print("published depths: %lld of %lld equal\n", (long long)d->equal,
                      (long long)d->compared);
+    if (d->deeper > 0)
+        lw_cli_print("published beyond --max-depth, not compared: %lld\n", (long long)d->deeper);
     cuts_of(d, cut);
     for (int i = 0; i < CUTS; i++)
         if (cut[i].n > 0)

@@ -46,16 +46,20 @@ static void add_up(lw_search_result *sum, const lw_search_result *r)
     sum->facts_cut += r->facts_cut;
 }
 
-static int summarise(const lw_queries *q, lw_depths *d)
+static int summarise(const lw_queries *q, int32_t max_depth, lw_depths *d)
 {
     for (int32_t i = 0; i < d->n; i++) {
         d->most_depth = LW_MAX(d->most_depth, d->of[i].depth);
         d->ends[d->of[i].end]++;
         add_up(&d->sum, &d->of[i]);
-        if (q->published[i] != LW_DEPTH_UNKNOWN) {
-            d->compared++;
-            d->equal += q->published[i] == d->of[i].depth;
+        if (q->published[i] == LW_DEPTH_UNKNOWN)
+            continue;
+        if (q->published[i] > max_depth && d->of[i].depth < 0) {
+            d->deeper++;
+            continue;
         }
+        d->compared++;
+        d->equal += q->published[i] == d->of[i].depth;
     }
     d->histogram = lw_calloc((size_t)d->most_depth + 1, sizeof *d->histogram);
     if (!d->histogram)
@@ -77,7 +81,7 @@ static int search_all(const lw_kb *kb, const lw_queries *q, const lw_depths_opti
     double began = lw_now();
     LW_TRY(run_blocks(j, pool, o));
     d->seconds = lw_now() - began;
-    return summarise(q, d);
+    return summarise(q, so.max_depth, d);
 }
 
 int lw_depths_run(const lw_kb *kb, const lw_queries *q, const lw_depths_options *o, lw_depths *out)

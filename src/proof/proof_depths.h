@@ -30,6 +30,7 @@ typedef struct lw_depths {
     int64_t ends[LW_SEARCH_ENDS];
     lw_search_result sum;    /* its counts are totals, states the largest of one query */
     int64_t compared, equal; /* with published depths; -1 equals no proof found */
+    int64_t deeper;          /* published beyond max_depth and not found: not compared */
 } lw_depths;
 
 int lw_depths_run(const lw_kb *kb, const lw_queries *q, const lw_depths_options *o, lw_depths *out);

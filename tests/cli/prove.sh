@@ -27,6 +27,7 @@ out_has '"equal": 3'
 out_has '"steps_per_second"'
 expect 0 prove depths family --max-depth 2
 out_has '2 queries with states left at max-depth'
+out_has 'published beyond --max-depth, not compared: 1'
 expect 0 prove depths family --split train --json
 out_has '"no_rule": 4'
 expect 4 prove depths family --split valid
