@@ -245,14 +245,6 @@ int lw_bench_changes_text(const lw_bench_change *c, int32_t n, lw_str *out)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static void csv_number(lw_table *t, double v)
-{
-    if (isfinite(v))
-        lw_table_cell(t, "%.6g", v);
-    else
-        lw_table_cell(t, "%s", "");
-}
-
 int lw_bench_csv(const lw_bench *b, lw_str *out)
 {
     static const char *const names[] = {
@@ -272,17 +264,17 @@ int lw_bench_csv(const lw_bench *b, lw_str *out)
         const double times[] = {
             s.mean, s.p50, s.p95, s.p99, s.std, s.mean / images, 1e3 * images / s.mean};
         for (size_t k = 0; k < LW_COUNT(times); k++)
-            csv_number(&t, times[k]);
+            lw_table_plain(&t, times[k], 6);
         lw_table_cell(&t, "%s", c->suite);
         lw_table_cell(&t, "%s", c->name);
         lw_table_cell(&t, "%d", (int)c->n);
         const double merits[] = {s.min, c->cpu_ms, 1e-6 * c->flops / s.p50, c->peak_share,
                                  c->error};
         for (size_t k = 0; k < LW_COUNT(merits); k++)
-            csv_number(&t, merits[k]);
+            lw_table_plain(&t, merits[k], 6);
         lw_table_cell(&t, "%zu", c->memory);
-        csv_number(&t, c->base_ms);
-        csv_number(&t, c->difference);
+        lw_table_plain(&t, c->base_ms, 6);
+        lw_table_plain(&t, c->difference, 6);
         lw_table_cell(&t, "%s", c->skipped);
     }
     lw_table_csv(&t, out);

@@ -158,14 +158,6 @@ int lw_prove_bench_text(const lw_prove_bench_context *c, const lw_prove_bench *b
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static void csv_number(lw_table *t, double v)
-{
-    if (isfinite(v))
-        lw_table_cell(t, "%.9g", v);
-    else
-        lw_table_cell(t, "%s", "");
-}
-
 int lw_prove_bench_csv(const lw_prove_bench *b, lw_str *out)
 {
     static const char *const names[] = {"method",           "batch_size",
@@ -212,7 +204,7 @@ int lw_prove_bench_csv(const lw_prove_bench *b, lw_str *out)
         lw_table_cell(&t, "%s", k->method);
         lw_table_cell(&t, "%d", (int)k->batch);
         for (size_t j = 0; j < LW_COUNT(v); j++)
-            csv_number(&t, v[j]);
+            lw_table_plain(&t, v[j], 9);
     }
     lw_table_csv(&t, out);
     return lw_table_ok(&t);
@@ -227,10 +219,10 @@ int lw_prove_bench_steps_csv(const lw_prove_bench *b, lw_str *out)
     for (int32_t i = 0; i < b->n_steps; i++) {
         const lw_prove_bench_step *s = &b->steps[i];
         lw_table_cell(&t, "%d", (int)i);
-        csv_number(&t, s->done);
-        csv_number(&t, s->ms);
-        csv_number(&t, s->all.min);
-        csv_number(&t, s->all.p50);
+        lw_table_plain(&t, s->done, 9);
+        lw_table_plain(&t, s->ms, 9);
+        lw_table_plain(&t, s->all.min, 9);
+        lw_table_plain(&t, s->all.p50, 9);
     }
     lw_table_csv(&t, out);
     return lw_table_ok(&t);

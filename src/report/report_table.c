@@ -72,6 +72,14 @@ void lw_table_number(lw_table *t, double v, int digits)
     }
 }
 
+void lw_table_plain(lw_table *t, double v, int digits)
+{
+    if (isfinite(v))
+        lw_table_cell(t, "%.*g", digits, v);
+    else
+        lw_table_cell(t, "%s", "");
+}
+
 void lw_table_percent(lw_table *t, double share, int decimals)
 {
     if (isfinite(share))

@@ -47,6 +47,8 @@ void lw_table_cell(lw_table *t, const char *fmt, ...) __attribute__((format(prin
 /* A number with `digits` significant digits ("1.23e+05" only beyond 1e6 or below 1e-4), "-" for
  * NaN. */
 void lw_table_number(lw_table *t, double v, int digits);
+/* For other programs: "%.*g", nothing where it is not finite. */
+void lw_table_plain(lw_table *t, double v, int digits);
 /* 0.125 with one decimal is "12.5 %"; "-" where it is not finite. */
 void lw_table_percent(lw_table *t, double share, int decimals);
 void lw_table_mark(lw_table *t, lw_mark mark); /* of the last cell */
