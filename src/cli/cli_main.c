@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/cli_signal.h"
 #include "formats/formats.h"
 
 /* Number of argv words that spell the command's name, 0 if they do not. */
@@ -48,7 +49,9 @@ static void try_program_beside(char **argv)
     path[n] = '\0';
     char *slash = strrchr(path, '/');
     snprintf(slash + 1, sizeof path - (size_t)(slash + 1 - path), "leeway-%.50s", argv[0]);
+    lw_signal_writes(false);
     execv(path, argv);
+    lw_signal_writes(true);
 }
 
 static int fail_command(const char *word)
@@ -205,13 +208,15 @@ int lw_cli_main(int argc, char **argv)
     lw_cli cli = {.argc = argc, .argv = argv};
     LW_CLEANUP(lw_arena_free) lw_arena *arena = NULL;
     lw_errclear();
+    lw_signal_writes(true);
     int rc = lw_log_config(NULL);
     if (rc == 0)
         rc = lw_arena_new(&arena);
     if (rc == 0)
         rc = dispatch(&cli, arena);
     errno = 0;
-    if ((fflush(stdout) != 0 || ferror(stdout)) && rc >= 0)
+    bool cut = rc == LW_ESTOPPED && !lw_signal_stopped(); /* only a dead stdout asked for it */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && (rc >= 0 || cut))
         rc = lw_fail(LW_EIO, "cannot write to stdout: %s",
                      errno ? strerror(errno) : "output error");
     if (rc < 0)

@@ -36,7 +36,7 @@ static void on_say(void *self, const char *line)
 static bool on_should_stop(void *self)
 {
     (void)self;
-    return lw_signal_stopped();
+    return lw_signal_stopped() || ferror(stdout); /* nobody is left to read what it finds */
 }
 
 void lw_cli_observer_open(lw_cli_observer *o, const lw_cli *cli)

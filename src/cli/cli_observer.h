@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line as a recipe's observer: progress bar, lines that stay, SIGINT. */
+/* The command line as a recipe's observer: progress bar, lines that stay, signals. */
 #ifndef LW_CLI_OBSERVER_H
 #define LW_CLI_OBSERVER_H
 
@@ -17,7 +17,7 @@ typedef struct lw_cli_observer {
     int64_t total;
 } lw_cli_observer;
 
-/* Catches SIGINT and SIGTERM from here on. */
+/* Catches SIGINT, SIGTERM and SIGHUP from here on. */
 void lw_cli_observer_open(lw_cli_observer *o, const lw_cli *cli);
 void lw_cli_observer_close(lw_cli_observer *o); /* ends the bar */
 

@@ -104,7 +104,7 @@ static bool total_is_done(const lw_progress *p, int64_t done)
 
 void lw_progress_set(lw_progress *p, int64_t done, const char *note)
 {
-    if (!p)
+    if (!p || ferror(stderr)) /* its reader went away */
         return;
     bool first = !p->begun;
     if (first && total_is_done(p, done)) /* nothing was waited for */
@@ -157,7 +157,7 @@ void lw_progress_free(lw_progress **pp)
     lw_progress *p = *pp;
     if (!p)
         return;
-    if (p->live && p->begun) {
+    if (p->live && p->begun && !ferror(stderr)) {
         draw_bar(p);
         fputc('\n', stderr);
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2086,SC2154
-# A run that is interrupted, by SIGINT or by SIGKILL at any moment, goes on to the bits it would have had.
+# A run that is interrupted, by SIGINT or by SIGKILL at any moment, goes on to the bits it would have had. Other
+# ends of a terminal, a reader or a disk cost nothing that was done.
 
 LW_CACHE=$PWD/cache
 export LW_CACHE
@@ -46,3 +47,59 @@ cmp -s int/checkpoints/last/ema/diffusion_pytorch_model.safetensors \
 [ "$(wc -l <whole/loss_log.csv)" -eq "$(wc -l <kill/loss_log.csv)" ] || fails 'after SIGKILL: rows of loss_log.csv'
 find int kill -name '*tmp*' >left.txt
 [ ! -s left.txt ] || fails "left behind: $(cat left.txt)"
+
+# a terminal that closes sends SIGHUP twice: what was done is saved
+quiet="${ddpm%--log-every 5*} --threads 1 --log-every 1"
+started() {
+    tries=0
+    while ! grep -q "^1," "$1/loss_log.csv" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 600 ] || fails "$1: no step after a minute"
+        sleep 0.1
+    done
+}
+"$program" $quiet --steps 100000 --output-dir hup >"$out" 2>"$err" </dev/null &
+pid=$!
+started hup
+kill -HUP $pid
+kill -HUP $pid
+wait $pid
+[ $? -eq 130 ] || fails 'SIGHUP is exit code 130'
+[ -e hup/checkpoints/last ] || fails 'SIGHUP: no checkpoint'
+# under nohup it is ignored
+(trap '' HUP && exec "$program" $quiet --steps 100000 --output-dir nohup >"$out" 2>"$err" </dev/null) &
+pid=$!
+started nohup
+kill -HUP $pid
+sleep 0.3
+kill -0 $pid || fails 'SIGHUP ended a run under nohup'
+kill -TERM $pid
+wait $pid
+[ $? -eq 130 ] || fails 'SIGTERM is exit code 130'
+
+# nobody reads stderr any more: the run goes on
+chatty="${quiet%--no-progress*} ${quiet#*--no-progress}"
+(
+    "$program" $chatty --steps 10 --verbose --output-dir pipe 2>&1 >"$out" </dev/null
+    echo $? >code
+) | head -n 1 >first
+[ -s first ] || fails 'no line on stderr'
+[ "$(cat code)" -eq 0 ] || fails "a broken stderr: exit code $(cat code)"
+[ -e pipe/checkpoints/last ] || fails 'a broken stderr: no checkpoint'
+# nobody reads stdout: that is an error, and named
+(
+    sleep 0.2
+    "$program" data list 2>"$err"
+    echo $? >code
+) | true
+[ "$(cat code)" -eq 4 ] || fails "a broken stdout: exit code $(cat code)"
+err_has 'cannot write to stdout: Broken pipe'
+# a limit on the size of files is a full disk
+(
+    ulimit -f 8
+    "$program" sample whole --n 64 --output big.npy >"$out" 2>"$err" </dev/null
+    echo $? >code
+)
+[ "$(cat code)" -eq 4 ] || fails "ulimit -f: exit code $(cat code)"
+err_has 'big.npy'
+[ -z "$(find . -name 'big.npy*')" ] || fails "ulimit -f: $(echo big.npy*) left behind"
