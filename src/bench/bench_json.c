@@ -135,10 +135,24 @@ static int read_case(const json_t *row, const char *path, lw_bench_case *c)
     return read_samples(row, path, c);
 }
 
+/* What lw_bench_same_machine asks. */
+static int check_machine(const json_t *machine, const char *path)
+{
+    LW_CLEANUP(lw_str_clear) lw_str where = {0};
+    const char *text;
+    int64_t n;
+    lw_str_addf(&where, "%s: machine", path);
+    LW_TRY(lw_json_get_str(machine, lw_str_c(&where), "cpu", &text));
+    LW_TRY(lw_json_get_i64(machine, lw_str_c(&where), "cpus", &n));
+    LW_TRY(lw_json_get_i64(machine, lw_str_c(&where), "threads", &n));
+    return lw_json_get_str(machine, lw_str_c(&where), "isa", &text);
+}
+
 static int read_bench(const json_t *tree, const char *path, lw_bench *b)
 {
     const json_t *results, *machine;
     LW_TRY(lw_json_get_object(tree, path, "machine", &machine));
+    LW_TRY(check_machine(machine, path));
     LW_TRY(lw_json_get_array(tree, path, "results", &results));
     b->machine = json_deep_copy(machine);
     b->cases = lw_calloc(json_array_size(results) + 1, sizeof *b->cases);

@@ -27,7 +27,8 @@ void lw_json_drop(json_t **pp); /* decref and null: LW_CLEANUP(lw_json_drop) */
 json_t *lw_json_real(double x);
 
 /* Appends to *out. indent 0: one line; else pretty, with arrays of scalars kept on one line. Reals
- * are the shortest text that reads back to the same double; keys keep insertion order. */
+ * are the shortest text that reads back to the same double; keys keep insertion order; NULL is
+ * null. */
 void lw_json_dump(const json_t *v, int indent, lw_str *out);
 int lw_json_save(const char *path, const json_t *v); /* pretty (2), newline at the end, atomic */
 

@@ -98,6 +98,10 @@ static void dump_object(const json_t *v, int indent, int level, lw_str *out)
 static void dump_value(const json_t *v, int indent, int level, lw_str *out)
 {
     char buf[32];
+    if (!v) {
+        lw_str_add(out, "null");
+        return;
+    }
     switch (json_typeof(v)) {
     case JSON_OBJECT:
         dump_object(v, indent, level, out);

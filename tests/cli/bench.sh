@@ -97,3 +97,7 @@ expect 4 bench --compare none.json,a.json
 printf '{"results": []}' >empty.json
 expect 3 bench --compare empty.json,a.json
 err_has "'machine'"
+# the machine is what a comparison checks first: a file without it is no bench, not a crash
+printf '{"machine": {}, "n_warmup": 0, "n_iters": 1, "results": []}' >bare.json
+expect 3 bench --compare bare.json,bare.json
+err_has "bare.json: machine: 'cpu' is missing"

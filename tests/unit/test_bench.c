@@ -178,6 +178,32 @@ static void files_are_read_back(void **state)
                                            "per_image_ms,throughput_imgs,"));
 }
 
+/* Each key that a comparison reads, missing and of another type: named, never a crash. */
+static void incomplete_files_are_refused(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"cpu", "cpus", "threads", "isa"};
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/lw_test_bench_%d.json", (int)getpid());
+    LW_CLEANUP(lw_bench_clear) lw_bench a = bench_of("A", 1);
+    for (size_t i = 0; i < LW_COUNT(keys); i++)
+        for (int wrong = 0; wrong < 2; wrong++) {
+            LW_CLEANUP(lw_json_drop) json_t *tree = lw_bench_to_json(&a);
+            LW_CLEANUP(lw_json_drop) json_t *machine = json_deep_copy(a.machine);
+            lw_bench b = {0};
+            if (wrong)
+                json_object_set_new(machine, keys[i], json_array());
+            else
+                json_object_del(machine, keys[i]);
+            json_object_set(tree, "machine", machine);
+            assert_int_equal(lw_json_save(path, tree), 0);
+            assert_int_equal(lw_bench_load(path, &b), LW_EFORMAT);
+            assert_non_null(strstr(lw_errmsg(), path));
+            assert_non_null(strstr(lw_errmsg(), keys[i]));
+        }
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +213,7 @@ int main(void)
         cmocka_unit_test(benches_are_compared_by_name),
         cmocka_unit_test(other_machines_are_refused),
         cmocka_unit_test(files_are_read_back),
+        cmocka_unit_test(incomplete_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,10 @@ static void json_numbers_come_back_bit_for_bit(void **state)
     json_t *n = lw_json_real((double)INFINITY);
     assert_true(json_is_null(n));
     json_decref(n);
+    lw_str none = {0};
+    lw_json_dump(NULL, 0, &none); /* a key that is not there */
+    assert_string_equal(lw_str_c(&none), "null");
+    lw_str_clear(&none);
 }
 
 static void json_text_is_pretty_and_stable(void **state)
