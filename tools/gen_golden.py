@@ -15,7 +15,7 @@ import time
 import torch
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from golden import drift, encoder, layers, policy, sampler, store, unet  # noqa: E402
+from golden import drift, encoder, layers, policy, sampler, schedulers, store, unet  # noqa: E402
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -47,6 +47,7 @@ def parts(data):
         "formula": lambda: put("formula", layers.make_formula()),
         "drift": lambda: put("drift", drift.make()),
         "sampler": lambda: put("sampler", sampler.make()),
+        "schedulers": lambda: put("schedulers", schedulers.make()),
         "policy": lambda: (put("policy", policy.make(), 0),
                            put("policy_published", policy.published())),
         "mae": lambda: put("encoder_mae", encoder.golden_mae()),

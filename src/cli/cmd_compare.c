@@ -2,6 +2,7 @@
 /* leeway compare: a drifting generator beside a DDPM. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/cmd_sample.h"
 #include "formats/formats.h"
 #include "recipes/recipes.h"
 
@@ -38,6 +39,7 @@ static const lw_option options[] = {
      .help = "evaluations a DDPM is timed with; the first is also scored"},
     {LW_OPT_LIST(lw_compare_config, score_steps, n_score_steps), .name = "score-steps", .min = 1,
      .max = 4000, .group = "Measured", .help = "further numbers of evaluations to score"},
+    LW_CLIPPED_OPTION(lw_compare_config, use_clipped_model_output, "Measured"),
     {LW_OPT(lw_compare_config, latency_seconds), .name = "latency-seconds", .fallback = "3",
      .min = 0.05, .max = 3600, .unit = "s", .group = "Measured",
      .help = "time for each timed cell; much slower ones are extrapolated"},

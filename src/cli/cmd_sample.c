@@ -2,6 +2,7 @@
 /* leeway sample: pictures from a trained generator. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/cmd_sample.h"
 #include "formats/formats.h"
 #include "recipes/recipes.h"
 
@@ -22,7 +23,9 @@ static const lw_option options[] = {
      .fallback = "auto", .group = "Samples", .help = "auto: one step for drift, ddim for ddpm"},
     {LW_OPT(sample_cli, c.steps), .name = "steps", .fallback = "0", .min = 0, .max = 4000,
      .unit = "evaluations", .group = "Samples",
-     .help = "of the network per picture; 0: 1 for drift, 50 for ddim"},
+     .help = "of the network per picture, spread over the times of the noise schedule; 0: 1 for "
+             "drift, 50 for ddim, every time of the schedule for ancestral"},
+    LW_CLIPPED_OPTION(sample_cli, c.use_clipped_model_output, "Samples"),
     {LW_OPT(sample_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
      .group = "Model", .help = "which weights of a checkpoint"},
     {LW_OPT(sample_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
@@ -84,6 +87,7 @@ const lw_command lw_cmd_sample = {
              "--batch-size never changes it.",
     .examples = "leeway sample runs/drift --output grid.png\n"
                 "leeway sample runs/ddpm --sampler ddim --steps 100 --n 1000 --output samples/\n"
+                "leeway sample runs/ddpm --sampler ancestral --steps 250 --output grid.png\n"
                 "leeway sample runs/drift --classes 3,7 --n 16 --output x.npy --json",
     .options = {options},
     .config_size = sizeof(sample_cli),

@@ -35,6 +35,7 @@ typedef struct lw_compare_config {
     int32_t score_steps[LW_COMPARE_MAX_STEPS], n_score_steps; /* scored too, with n_ddpm pictures */
     double latency_seconds; /* budget of one timed cell; slower cells are extrapolated from fewer
                                evaluations */
+    bool use_clipped_model_output; /* else lw_sampler_opts.keep_eps, of DDPM */
     bool ema;
     int32_t precision; /* lw_num of both generators */
     int64_t seed;

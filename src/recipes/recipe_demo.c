@@ -201,6 +201,7 @@ static int compare(demo *d, lw_compare_result *out)
         .score_steps = {1, 2, 5, 10, 20},
         .n_score_steps = 5,
         .latency_seconds = d->c->latency_seconds > 0 ? d->c->latency_seconds : 0.5,
+        .use_clipped_model_output = true,
         .ema = true,
         .seed = d->c->seed,
         .threads = d->c->threads,

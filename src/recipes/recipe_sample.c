@@ -21,15 +21,6 @@ typedef struct sampling {
     int32_t side;
 } sampling;
 
-static const char *const sampler_names[] = {"auto", "one-step", "ddim", "ancestral"};
-
-static int32_t resolved_kind(const sampling *s)
-{
-    if (s->c->kind != LW_SAMPLER_AUTO)
-        return s->c->kind;
-    return s->source->method == LW_METHOD_DRIFT ? LW_SAMPLER_ONE_STEP : LW_SAMPLER_DDIM;
-}
-
 /* ---- writing ---------------------------------------------------------------------------- */
 
 static json_t *notes(const sampling *s)
@@ -41,9 +32,10 @@ static json_t *notes(const sampling *s)
     snprintf(evaluations, sizeof evaluations, "%d", (int)lw_sampler_evaluations(s->sampler));
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "precision",
                      lw_precision_name(s->c->precision), "Software", "leeway", "method",
-                     lw_method_name(s->source->method), "sampler", sampler_names[resolved_kind(s)],
-                     "evaluations", evaluations, "seed", seed, "step", step, "model_hash", hash,
-                     "weights", s->source->averaged ? "ema" : "model");
+                     lw_method_name(s->source->method), "sampler",
+                     lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)), "evaluations",
+                     evaluations, "seed", seed, "step", step, "model_hash", hash, "weights",
+                     s->source->averaged ? "ema" : "model");
 }
 
 static int write_grid(const sampling *s)
@@ -125,6 +117,7 @@ static int open_all(sampling *s)
     const lw_sample_config *c = s->c;
     const lw_sampler_opts o = {.kind = c->kind,
                                .steps = c->steps,
+                               .keep_eps = !c->use_clipped_model_output,
                                .seed = c->seed,
                                .weights = LW_SLAB_PARAM,
                                .precision = c->precision,
@@ -164,7 +157,7 @@ static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)
                            .parameters = lw_store_param_count(s->source->store),
                            .evaluations = lw_sampler_evaluations(s->sampler),
                            .method = lw_method_name(s->source->method),
-                           .sampler = sampler_names[resolved_kind(s)],
+                           .sampler = lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)),
                            .precision = lw_precision_name(s->c->precision),
                            .images_per_second = (double)s->c->n / LW_MAX(seconds, 1e-9),
                            .hash = s->source->hash,

@@ -21,6 +21,12 @@ struct lw_sampler {
     bool final;
 };
 
+const char *lw_sampler_kind_name(lw_sampler_kind k)
+{
+    static const char *const names[] = {"auto", "one-step", "ddim", "ancestral"};
+    return names[k];
+}
+
 static lw_type image_type(const lw_sampler *s, bool noise)
 {
     const lw_unet_config *u = &s->net;
@@ -73,7 +79,7 @@ static int choose_kind(lw_sampler *s)
     if (o->kind == LW_SAMPLER_AUTO)
         o->kind = o->method == LW_METHOD_DRIFT && o->steps <= 1 ? LW_SAMPLER_ONE_STEP
                                                                 : LW_SAMPLER_DDIM;
-    if (o->method == LW_METHOD_DRIFT && o->kind != LW_SAMPLER_ONE_STEP)
+    if (o->method == LW_METHOD_DRIFT && (o->kind != LW_SAMPLER_ONE_STEP || o->steps > 1))
         return lw_fail(LW_EUSAGE,
                        "a drifting generator makes its picture in one step: leave out --steps and "
                        "--sampler");
@@ -82,11 +88,13 @@ static int choose_kind(lw_sampler *s)
             LW_EUSAGE,
             "a DDPM needs --sampler ddim or ancestral (one step: --sampler ddim --steps 1)");
     o->timesteps = o->timesteps ? o->timesteps : 1000;
-    if (o->kind == LW_SAMPLER_ANCESTRAL)
-        o->steps = o->timesteps;
-    o->steps = o->kind == LW_SAMPLER_ONE_STEP ? 1 : o->steps ? o->steps : LW_MIN(50, o->timesteps);
+    if (o->kind == LW_SAMPLER_ONE_STEP)
+        o->steps = 1;
+    else if (o->steps == 0)
+        o->steps = o->kind == LW_SAMPLER_DDIM ? LW_MIN(50, o->timesteps) : o->timesteps;
     if (o->steps < 1 || o->steps > o->timesteps)
-        return lw_fail(LW_EUSAGE, "--steps %d: 1 to %d", o->steps, o->timesteps);
+        return lw_fail(LW_EUSAGE, "--steps %d: this model's noise schedule has 1 to %d", o->steps,
+                       o->timesteps);
     if (s->net.noise_h && o->kind != LW_SAMPLER_ONE_STEP)
         return lw_fail(LW_EUSAGE, "structured noise belongs to one-step generators");
     return lw_diffusion_init(&s->d, o->timesteps);
@@ -123,6 +131,11 @@ void lw_sampler_free(lw_sampler **pp)
     lw_plan_free(&s->noise_plan);
     lw_free(&s->x);
     lw_free(pp);
+}
+
+lw_sampler_kind lw_sampler_get_kind(const lw_sampler *s)
+{
+    return (lw_sampler_kind)s->o.kind;
 }
 
 int32_t lw_sampler_evaluations(const lw_sampler *s)
@@ -185,7 +198,8 @@ static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
 {
     bool ancestral = s->o.kind == LW_SAMPLER_ANCESTRAL;
     float *t = lw_exec_data(s->net_exec, "t");
-    s->move = ancestral ? lw_ancestral_move(&s->d, k) : lw_ddim_move(&s->d, s->o.steps, k);
+    s->move = (ancestral ? lw_ancestral_move : lw_ddim_move)(&s->d, s->o.steps, k);
+    s->move.keep_eps = s->o.keep_eps;
     s->final = k + 1 == s->o.steps;
     for (int32_t i = 0; i < s->o.batch; i++)
         t[i] = (float)s->move.t;

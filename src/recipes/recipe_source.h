@@ -38,7 +38,8 @@ typedef struct lw_sample_config {
     const char *classes; /* "all": in turn; or a list that is gone through in turn */
     const char *output;  /* x.png: grid; x.npy: [n,3,H,W] f32; else a folder of pictures */
     int64_t n;
-    int32_t steps, kind; /* lw_sampler_kind */
+    int32_t steps, kind;           /* lw_sampler_kind */
+    bool use_clipped_model_output; /* else lw_sampler_opts.keep_eps */
     int32_t batch;
     bool ema;
     int32_t precision; /* lw_num */

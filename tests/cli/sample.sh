@@ -24,6 +24,18 @@ out_has '"evaluations": 4'
 expect 0 sample ddpm --n 3 --steps 4 --batch-size 1 --output e.npy
 cmp -s d.npy e.npy || fails 'another batch size gives other pictures'
 
+# The number of evaluations asked for is the number made, by every sampler of a DDPM.
+expect 0 sample ddpm --n 2 --sampler ancestral --steps 5 --output anc5.npy --json
+out_has '"evaluations": 5'
+expect 0 sample ddpm --n 2 --sampler ancestral --steps 10 --output anc10.npy
+out_has '10 evaluations each'
+cmp -s anc5.npy anc10.npy && fails 'ancestral sampling ignores --steps'
+expect 2 sample ddpm --sampler ancestral --steps 1001 --output x.png
+err_has '--steps 1001'
+expect 0 sample ddpm --n 2 --steps 10 --output clipped.npy
+expect 0 sample ddpm --n 2 --steps 10 --no-use-clipped-model-output --output kept.npy
+cmp -s clipped.npy kept.npy && fails '--no-use-clipped-model-output changes nothing'
+
 expect 0 sample drift --n 12 --classes 3,7 --output grid.png
 grep -q model_hash grid.png || fails 'the grid does not name its model'
 expect 0 sample drift --n 2 --classes 3,7 --output folder

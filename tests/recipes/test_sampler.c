@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sampling: the reverse moves against a double implementation in closed form (tests/golden), a
- * whole DDIM run against formulas written down here, and pictures whose bits depend on (seed,
- * number, class) only.
+ * Sampling: the reverse moves against a double implementation in closed form and against diffusers'
+ * schedulers (tests/golden), a whole DDIM run against formulas written down here, and pictures
+ * whose bits depend on (seed, number, class) only.
  */
 #include "golden/golden.h"
 
@@ -83,6 +83,7 @@ static void test_ddim_moves(void **state)
             x[i] = (float)m.x0[i];
         for (int32_t k = 0; k < counts[c]; k++) {
             lw_diffusion_move move = lw_ddim_move(&d, counts[c], k);
+            move.keep_eps = true; /* as tools/golden/sampler.py does */
             assert_int_equal(move.t, (int)times[k]);
             model_eps(&m, x, move.t, eps);
             lw_diffusion_apply(&move, x, eps, NULL, N, k + 1 == counts[c]);
@@ -112,8 +113,12 @@ static void test_ancestral_moves(void **state)
         x[i] = (float)m.x0[i];
     for (int32_t k = 0; k < 1000; k++) {
         char name[32];
-        lw_diffusion_move move = lw_ancestral_move(&d, k);
+        lw_diffusion_move move = lw_ancestral_move(&d, 1000, k);
+        double beta = d.beta[999 - k];
         assert_int_equal(move.t, 999 - k);
+        /* Every time of the schedule takes its betas as they stand: no ratio's rounding. */
+        assert_true(move.c3 == 1.0 / sqrt(1.0 - beta));
+        assert_true(move.c1 == -beta / (sqrt(1.0 - d.alpha_bar[999 - k]) * sqrt(1.0 - beta)));
         if (move.t % 100 == 99)
             for (int i = 0; i < N; i++)
                 assert_true(fabs((double)x[i] - want[(9 - move.t / 100) * N + i]) < 5e-5);
@@ -126,6 +131,87 @@ static void test_ancestral_moves(void **state)
         assert_true(fabs((double)x[i] - want[10 * N + i]) < 5e-5);
     free(want);
     model_free(&m);
+    lw_st_close(&f);
+}
+
+/* ---- moves, as diffusers makes them ---------------------------------------------------------- */
+
+typedef lw_diffusion_move move_maker(const lw_diffusion *, int32_t, int32_t);
+
+/* One trajectory of tools/golden/schedulers.py: NAME.N.t, the states NAME.N.x before moves
+ * NAME.N.row and at the end. Returns the largest difference of a state. */
+static double follow(const lw_st_file *f, const char *name, int32_t steps, move_maker *make_move,
+                     bool keep_eps)
+{
+    static lw_diffusion d;
+    closed_form m;
+    char key[48], noise_name[32];
+    int64_t n_t, n_rows, n_x, n_bias, n;
+    float x[N], eps[N], noise[N];
+    double worst = 0.0, *bias = golden_get(f, "bias", &n_bias);
+    lw_st_file *own = golden_open("sampler");
+    model_read(own, &m);
+    snprintf(key, sizeof key, "%s.%d.t", name, (int)steps);
+    double *t = golden_get(f, key, &n_t);
+    snprintf(key, sizeof key, "%s.%d.row", name, (int)steps);
+    double *row = golden_get(f, key, &n_rows);
+    snprintf(key, sizeof key, "%s.%d.x", name, (int)steps);
+    double *want = golden_get(f, key, &n_x), *mu = golden_get(own, "mu", &n);
+    assert_int_equal(n_t, steps);
+    assert_int_equal(n_x, n_rows * N);
+    assert_ok(lw_diffusion_init(&d, 1000));
+    for (int i = 0; i < N; i++)
+        x[i] = (float)m.x0[i];
+    for (int32_t k = 0, r = 0; k <= steps; k++) {
+        if (k == (int32_t)row[r]) {
+            for (int i = 0; i < N; i++)
+                worst = fmax(worst, fabs((double)x[i] - want[r * N + i]));
+            r++;
+        }
+        if (k == steps)
+            break;
+        lw_diffusion_move move = make_move(&d, steps, k);
+        move.keep_eps = keep_eps;
+        assert_int_equal(move.t, (int)t[k]);
+        model_eps(&m, x, move.t, eps);
+        for (int i = 0; i < N; i++)
+            eps[i] += (float)(bias[0] * mu[i]);
+        snprintf(noise_name, sizeof noise_name, "ancestral.noise%d", move.t);
+        golden_unit(noise_name, N, noise);
+        lw_diffusion_apply(&move, x, eps, noise, N, 0);
+    }
+    free(bias);
+    free(t);
+    free(row);
+    free(want);
+    free(mu);
+    model_free(&m);
+    lw_st_close(&own);
+    print_message("%s, %d: %.2g\n", name, (int)steps, worst);
+    return worst;
+}
+
+static void test_ddim_as_diffusers(void **state)
+{
+    (void)state;
+    static const int32_t counts[] = {1, 7, 10, 50};
+    lw_st_file *f = golden_open("schedulers");
+    for (size_t c = 0; c < LW_COUNT(counts); c++) {
+        assert_true(follow(f, "ddim", counts[c], lw_ddim_move, false) < 5e-6);
+        assert_true(follow(f, "ddim_kept", counts[c], lw_ddim_move, true) < 5e-6);
+    }
+    /* The two differ by far more than that, so that neither can stand for the other. */
+    assert_true(follow(f, "ddim", 50, lw_ddim_move, true) > 0.01);
+    lw_st_close(&f);
+}
+
+static void test_ancestral_as_diffusers(void **state)
+{
+    (void)state;
+    static const int32_t counts[] = {1, 7, 10, 50, 250};
+    lw_st_file *f = golden_open("schedulers");
+    for (size_t c = 0; c < LW_COUNT(counts); c++)
+        assert_true(follow(f, "ancestral", counts[c], lw_ancestral_move, false) < 5e-5);
     lw_st_close(&f);
 }
 
@@ -228,11 +314,43 @@ static void test_ancestral_batches(void **state)
     (void)state;
     check_batches((lw_sampler_opts){
         .method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .timesteps = 12, .seed = 3});
+    check_batches((lw_sampler_opts){.method = LW_METHOD_DDPM,
+                                    .kind = LW_SAMPLER_ANCESTRAL,
+                                    .timesteps = 12,
+                                    .steps = 4,
+                                    .seed = 3});
+}
+
+/* Evaluations are as many as asked for, and every number of them makes other pictures. */
+static void test_ancestral_counts(void **state)
+{
+    (void)state;
+    lab l;
+    static float x[3][2 * PIXELS];
+    static const int32_t asked[] = {5, 10, 0}, have[] = {5, 10, 20};
+    lab_open(&l, LW_METHOD_DDPM, 1);
+    for (size_t i = 0; i < LW_COUNT(asked); i++) {
+        LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
+        const lw_sampler_opts o = {.method = LW_METHOD_DDPM,
+                                   .kind = LW_SAMPLER_ANCESTRAL,
+                                   .timesteps = 20,
+                                   .steps = asked[i],
+                                   .batch = 2,
+                                   .weights = LW_SLAB_EMA};
+        assert_ok(lw_sampler_new(l.dev, &l.net, l.store, &o, &s));
+        assert_int_equal(lw_sampler_evaluations(s), have[i]);
+        assert_int_equal(lw_sampler_get_kind(s), LW_SAMPLER_ANCESTRAL);
+        assert_ok(lw_sampler_run(s, 0, 2, NULL, NULL, x[i]));
+    }
+    assert_memory_not_equal(x[0], x[1], sizeof x[0]);
+    assert_memory_not_equal(x[1], x[2], sizeof x[1]);
+    lab_close(&l);
 }
 
 /* The oracle of a whole run: network and noise from plans without passes, DDIM in double from the
  * paper. */
-static void ddim_oracle(const lab *l, int32_t steps, int32_t n, uint64_t seed, double *x)
+static void ddim_oracle(const lab *l, int32_t steps, bool keep_eps, int32_t n, uint64_t seed,
+                        double *x)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
@@ -271,6 +389,8 @@ static void ddim_oracle(const lab *l, int32_t steps, int32_t n, uint64_t seed, d
         for (int i = 0; i < n * PIXELS; i++) {
             double eps = (double)((const float *)lw_exec_data(e, "eps"))[i];
             double x0 = fmin(fmax((x[i] - sqrt(1.0 - abar) * eps) / sqrt(abar), -1.0), 1.0);
+            if (!keep_eps)
+                eps = (x[i] - sqrt(abar) * x0) / sqrt(1.0 - abar);
             x[i] = sqrt(prev) * x0 + sqrt(1.0 - prev) * eps;
             if (k == 0)
                 x[i] = fmin(fmax(x[i], -1.0), 1.0);
@@ -292,15 +412,19 @@ static void test_ddim_of_a_network(void **state)
         w[i] *= 0.02f;
     lw_store_touch(l.store, LW_SLAB_EMA);
     static const int32_t counts[] = {1, 4, 50};
-    for (size_t c = 0; c < LW_COUNT(counts); c++) {
+    for (size_t c = 0; c < 2 * LW_COUNT(counts); c++) {
         double worst = 0.0;
-        lw_sampler_opts o = {
-            .method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DDIM, .steps = counts[c], .seed = 9};
+        lw_sampler_opts o = {.method = LW_METHOD_DDPM,
+                             .kind = LW_SAMPLER_DDIM,
+                             .steps = counts[c / 2],
+                             .keep_eps = c % 2,
+                             .seed = 9};
         make(&l, o, 6, 0, 6, NULL, have);
-        ddim_oracle(&l, counts[c], 6, 9, want);
+        ddim_oracle(&l, o.steps, o.keep_eps, 6, 9, want);
         for (int i = 0; i < 6 * PIXELS; i++)
             worst = fmax(worst, fabs((double)have[i] - want[i]));
-        print_message("DDIM-%d against double: %.2g\n", counts[c], worst);
+        print_message("DDIM-%d%s against double: %.2g\n", (int)o.steps,
+                      o.keep_eps ? ", eps kept," : "", worst);
         assert_true(worst < 2e-4);
     }
     lab_close(&l);
@@ -314,7 +438,10 @@ static void test_what_does_not_go_together(void **state)
     lab_open(&l, LW_METHOD_DDPM, 1);
     static const lw_sampler_opts bad[] = {
         {.method = LW_METHOD_DRIFT, .kind = LW_SAMPLER_DDIM, .batch = 1},
+        {.method = LW_METHOD_DRIFT, .kind = LW_SAMPLER_ONE_STEP, .steps = 2, .batch = 1},
         {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ONE_STEP, .batch = 1},
+        {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .steps = 1001, .batch = 1},
+        {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .steps = -1, .batch = 1},
         {.method = LW_METHOD_DDPM, .steps = 1001, .batch = 1},
         {.method = LW_METHOD_DDPM, .steps = -1, .batch = 1},
     };
@@ -327,10 +454,17 @@ static void test_what_does_not_go_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule),          cmocka_unit_test(test_ddim_moves),
-        cmocka_unit_test(test_ancestral_moves),   cmocka_unit_test(test_one_step_batches),
-        cmocka_unit_test(test_ddim_batches),      cmocka_unit_test(test_ancestral_batches),
-        cmocka_unit_test(test_ddim_of_a_network), cmocka_unit_test(test_what_does_not_go_together),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_ddim_moves),
+        cmocka_unit_test(test_ddim_as_diffusers),
+        cmocka_unit_test(test_ancestral_as_diffusers),
+        cmocka_unit_test(test_ancestral_counts),
+        cmocka_unit_test(test_ancestral_moves),
+        cmocka_unit_test(test_one_step_batches),
+        cmocka_unit_test(test_ddim_batches),
+        cmocka_unit_test(test_ancestral_batches),
+        cmocka_unit_test(test_ddim_of_a_network),
+        cmocka_unit_test(test_what_does_not_go_together),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
 }
