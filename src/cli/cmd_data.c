@@ -46,15 +46,14 @@ typedef struct look_cli {
     int32_t split, image_size, lines, columns, zoom;
 } look_cli;
 
-#define LOOK_OPTIONS                                                                      \
-    {LW_OPT(look_cli, spec), .name = "spec", .positional = true, .required = true,        \
-     .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                    \
-        {LW_OPT(look_cli, split), .name = "split", .choices = "train|held-out",           \
-         .fallback = "train",     .group = "Data", .help = "which part"},                 \
-    {                                                                                     \
-        LW_OPT(look_cli, image_size), .name = "image-size", .fallback = "0", .max = 1024, \
-                                      .unit = "pixels", .group = "Data",                  \
-                                      .help = "side of the pictures; 0: as they are"      \
+#define LOOK_OPTIONS                                                                               \
+    {LW_OPT(look_cli, spec), .name = "spec", .positional = true, .required = true,                 \
+     .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                             \
+        {LW_OPT(look_cli, split), .name = "split", .choices = "train|held-out",                    \
+         .fallback = "train",     .group = "Data", .help = "which part"},                          \
+    {                                                                                              \
+        LW_OPT(look_cli, image_size), .name = "image-size", .fallback = "0", .max = 1024,          \
+                                      .unit = "pixels", .group = "Data", .help = LW_DATA_SIZE_HELP \
     }
 
 static const lw_option check_options[] = {LOOK_OPTIONS, {.name = NULL}};
@@ -76,6 +75,8 @@ static json_t *report_json(const look_cli *o, const lw_data_report *r)
     if (r->set) {
         json_object_set_new(j, "pictures", json_integer((json_int_t)r->set->n));
         json_object_set_new(j, "image_size", json_integer(r->set->h));
+        if (*r->set->note)
+            json_object_set_new(j, "note", json_string(r->set->note));
         json_object_set_new(j, "labelled", json_boolean(r->set->labelled));
         json_object_set_new(j, "mean", three(r->mean));
         json_object_set_new(j, "sd", three(r->sd));
@@ -109,6 +110,8 @@ static void print_report(const lw_data_report *r)
                          (long long)r->duplicates, r->duplicates == 1 ? "" : "s",
                          (long long)r->duplicate_a, (long long)r->duplicate_b);
     }
+    if (r->set && *r->set->note)
+        lw_cli_print("note: %s\n", r->set->note);
     for (size_t i = 0; i < r->n_problems; i++)
         lw_cli_print("%s: %s\n", r->problems[i].path, r->problems[i].reason);
 }

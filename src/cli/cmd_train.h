@@ -16,7 +16,7 @@
     {LW_OPT(T, train.data), .name = "data", .required = true, .unit = "spec", .group = "Data",     \
      .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                             \
     {LW_OPT(T, train.image_size), .name = "image-size", .min = 0, .max = 1024, .fallback = "0",    \
-     .unit = "pixels", .group = "Data", .help = "side of the pictures; 0: as they are"},           \
+     .unit = "pixels", .group = "Data", .help = LW_DATA_SIZE_HELP},                                \
     {LW_OPT(T, train.limit), .name = "limit", .min = 0, .max = 1e12, .fallback = "0",              \
      .unit = "pictures", .group = "Data",                                                          \
      .help = "use only the first so many training pictures; 0: all"},                              \

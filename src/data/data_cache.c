@@ -49,10 +49,10 @@ static bool layout_holds(const lw_data_header *h, size_t size)
         return false;
     uint64_t rows = (uint64_t)(h->n_train + h->n_heldout);
     uint64_t row = (uint64_t)h->size * (uint64_t)h->size * 3;
-    if (h->pixels_at != LW_DATA_PIXELS_AT || h->total_bytes != size || h->names_bytes > size)
+    if (h->pixels_at != LW_DATA_PIXELS_AT || h->total_bytes != size || h->texts_bytes > size)
         return false;
     return h->labels_at == LW_ROUND_UP(h->pixels_at + rows * row, 64u) &&
-           h->names_at == h->labels_at + 4 * rows && h->total_bytes == h->names_at + h->names_bytes;
+           h->texts_at == h->labels_at + 4 * rows && h->total_bytes == h->texts_at + h->texts_bytes;
 }
 
 static bool tail_holds(const lw_data_header *h, const uint8_t *image)
@@ -64,9 +64,9 @@ static bool tail_holds(const lw_data_header *h, const uint8_t *image)
         if (labels[i] < 0 || labels[i] >= h->classes)
             return false;
     int64_t ends = 0;
-    for (uint64_t i = 0; i < h->names_bytes; i++)
-        ends += image[h->names_at + i] == 0;
-    return ends == h->classes && image[h->total_bytes - 1] == 0;
+    for (uint64_t i = 0; i < h->texts_bytes; i++)
+        ends += image[h->texts_at + i] == 0;
+    return ends == (int64_t)h->classes + 1 && image[h->total_bytes - 1] == 0;
 }
 
 int lw_data_image_check(const char *what, const void *image, size_t size, lw_data_header *out)

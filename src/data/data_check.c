@@ -99,8 +99,10 @@ static int find_problems(const char *spec, const lw_data_opts *opts, lw_data_rep
     LW_CLEANUP(lw_data_job_clear) lw_data_job job = {0};
     if (!reason)
         return LW_ENOMEM;
-    if (lw_data_job_init(&job, spec, opts) == 0 && job.source->scan)
+    if (lw_data_job_init(&job, spec, opts) == 0 && job.source->scan) {
+        LW_TRY(lw_data_job_settle(&job));
         LW_TRY(job.source->scan(&job, out));
+    }
     if (out->n_problems == 0)
         LW_TRY(lw_data_report_add(out, spec, reason));
     lw_errclear();

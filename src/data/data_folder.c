@@ -7,7 +7,7 @@
 #include "data/data_source.h"
 #include "formats/formats.h"
 
-enum { BLOCK = 256, DEFAULT_SIDE = 64 };
+enum { BLOCK = 256 };
 
 static int folder_plan(lw_data_job *job)
 {
@@ -22,7 +22,7 @@ static int folder_plan(lw_data_job *job)
     int rc = lw_folder_list(dir, l);
     if (rc < 0)
         return lw_fail_in(rc, "data '%s': ", job->spec);
-    job->size = job->opts.image_size ? job->opts.image_size : DEFAULT_SIDE;
+    job->size = job->opts.image_size;
     job->flip = true;
     job->labelled = l->n_classes > 1;
     for (size_t c = 0; c < l->n_classes; c++)
@@ -145,6 +145,7 @@ const lw_data_source lw_data_source_folder = {
              "PNG and JPEG files; class = parent folder; DIR/train with DIR/test (or val), or "
              "every tenth held out"},
     .plan = folder_plan,
+    .settle = lw_folder_settle,
     .build = folder_build,
     .scan = folder_scan,
     .clear = folder_clear,

@@ -26,4 +26,9 @@ typedef struct folder_list {
 int lw_folder_list(const char *dir, folder_list *out);
 void lw_folder_list_clear(folder_list *l);
 
+/* ---- data_folder_size.c ---- */
+struct lw_data_job;
+/* Size and note from the headers of all pictures. */
+int lw_folder_settle(struct lw_data_job *job);
+
 #endif

@@ -19,7 +19,7 @@ struct lw_data_rows {
     const uint8_t *image;
     size_t bytes;
     lw_data_header header;
-    const char **names;
+    const char **names, *note;
     char *spec, *path;
 };
 
@@ -60,6 +60,7 @@ static int rows_in_memory(lw_data_job *job, uint64_t fingerprint, struct lw_data
     LW_CLEANUP(lw_data_sink_free) lw_data_sink *sink = NULL;
     if (!r)
         return LW_ENOMEM;
+    LW_TRY(lw_data_job_settle(job));
     LW_TRY(lw_data_sink_new(job, -1, &sink));
     LW_TRY(job->source->build(job, sink));
     LW_TRY(lw_data_sink_finish(sink, fingerprint));
@@ -125,6 +126,7 @@ static int build_locked(lw_data_job *job, uint64_t fingerprint, const char *dir,
     if (rows_map(path, fingerprint, out) == 0)
         return 0;
     double start = lw_now();
+    LW_TRY(lw_data_job_settle(job));
     int rc = build_file(job, fingerprint, path);
     if (rc != 0)
         return rc;
@@ -177,14 +179,15 @@ static int select_rows(const lw_data_job *job, lw_dataset *d, int64_t *at)
     return 0;
 }
 
-static int fill_names(struct lw_data_rows *r)
+static int fill_texts(struct lw_data_rows *r)
 {
     r->names = lw_calloc((size_t)r->header.classes, sizeof *r->names);
     if (!r->names)
         return LW_ENOMEM;
-    const char *p = (const char *)r->image + r->header.names_at;
+    const char *p = (const char *)r->image + r->header.texts_at;
     for (int32_t c = 0; c < r->header.classes; c++, p += strlen(p) + 1)
         r->names[c] = p;
+    r->note = p;
     return 0;
 }
 
@@ -195,7 +198,7 @@ static int open_job(lw_data_job *job, lw_dataset *d)
     const lw_data_header *h = &r->header;
     int64_t at = 0;
     LW_TRY(select_rows(job, d, &at));
-    LW_TRY(fill_names(r));
+    LW_TRY(fill_texts(r));
     r->spec = lw_strdup(job->spec);
     if (!r->spec)
         return LW_ENOMEM;
@@ -209,6 +212,7 @@ static int open_job(lw_data_job *job, lw_dataset *d)
     d->labels = (const int32_t *)(const void *)(r->image + h->labels_at) + at;
     d->pixels = r->image + h->pixels_at + (size_t)at * row;
     d->spec = r->spec;
+    d->note = r->note;
     d->cache_path = r->path;
     d->split = job->opts.split;
     d->fingerprint = h->fingerprint;
@@ -224,6 +228,8 @@ int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out)
     if (!d)
         return LW_ENOMEM;
     LW_TRY(open_job(&job, d));
+    if (*d->note && d->split == LW_SPLIT_TRAIN) /* once, though held-out rows are opened too */
+        lw_log(LW_LOG_WARN, "data", "%s: %s", spec, d->note);
     *out = lw_steal(&d);
     return 0;
 }

@@ -23,10 +23,12 @@ const char *lw_split_name(lw_split s); /* "train", "held-out" */
  * JPEG; class = parent folder (sorted names). DIR/train with DIR/test, val, valid, validation or
  * heldout are the splits; without them, in every class picture 9, 19, 29, ... by name (the last one
  * of a class of 2 to 9) is held out Pictures are cut to the central square and brought to the image
- * size by area averaging (bilinear when they must grow).
+ * size by area averaging (bilinear when they must grow). The size
+ * of a folder's own: that of its pictures when the shorter side of all is the same, else a power
+ * of two (see data_folder_size.c; the dataset's note says which and why).
  */
 typedef struct lw_data_opts {
-    int32_t image_size;    /* side in pixels, 8..1024; 0: the source's own (folder: 64) */
+    int32_t image_size;    /* side in pixels, 8..1024; 0: the source's own */
     lw_split split;        /* default: training rows */
     int64_t first, count;  /* rows [first, first + count) of the split; count 0: all from first */
     const char *cache_dir; /* NULL: lw_data_cache_dir; "": keep in memory, write nothing */
@@ -44,6 +46,7 @@ typedef struct lw_dataset {
     const int32_t *labels;          /* [n], 0..classes-1 */
     const uint8_t *pixels;          /* [n][h][w][3] */
     const char *spec;               /* as opened */
+    const char *note;               /* what was decided for the data and why; "" when nothing */
     const char *cache_path;         /* "" when in memory */
     int32_t image_size;
     lw_split split;
@@ -53,6 +56,11 @@ typedef struct lw_dataset {
     uint64_t content; /* of all decoded rows and labels (both splits): equal data, equal number */
     struct lw_data_rows *rows; /* private: owns what the pointers above point at */
 } lw_dataset;
+
+/* What image_size 0 means, for help texts. */
+#define LW_DATA_SIZE_HELP                                                                  \
+    "side of the pictures; 0: as they are (a folder of several sizes: a power of two, at " \
+    "most 64, and a warning that says which)"
 
 /* Opens one split. opts NULL: defaults. LW_EUSAGE: the spec; LW_EIO: a file is missing; LW_EFORMAT:
  * a file is damaged (its name, the place and the reason are in the message). */

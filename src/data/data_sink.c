@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoded rows as they come, into one image: header page, pixels, labels, class names. The image is
+ * Decoded rows as they come, into one image: header page, pixels, labels, texts. The image is
  * a file being written (nothing of it stays in memory but the labels) or a block of memory.
  */
 #include <errno.h>
@@ -120,6 +120,7 @@ int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint)
     LW_CLEANUP(lw_str_clear) lw_str tail = {0};
     lw_str_add_n(&tail, (const char *)s->labels, (size_t)s->n * sizeof *s->labels);
     lw_str_add_n(&tail, job->names.s, job->names.len);
+    lw_str_add_n(&tail, lw_str_c(&job->note), job->note.len + 1);
     if (tail.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for its labels", job->spec);
     LW_TRY(pad_to(s, 64));
@@ -136,8 +137,8 @@ int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint)
         .flip = job->flip,
         .pixels_at = LW_DATA_PIXELS_AT,
         .labels_at = s->len,
-        .names_at = s->len + (size_t)s->n * sizeof *s->labels,
-        .names_bytes = job->names.len,
+        .texts_at = s->len + (size_t)s->n * sizeof *s->labels,
+        .texts_bytes = job->names.len + job->note.len + 1,
         .total_bytes = s->len + tail.len,
         .tail_hash = lw_hash64(lw_str_c(&tail), tail.len),
     };

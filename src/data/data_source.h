@@ -31,7 +31,7 @@ typedef struct lw_data_job {
     const char *arg;  /* what follows the colon; NULL when there is no colon */
     lw_data_opts opts;
     /* set by plan */
-    int32_t size; /* side of a row */
+    int32_t size; /* side of a row; 0: settle decides before the build */
     int32_t classes;
     bool labelled, flip;
     bool
@@ -41,12 +41,15 @@ typedef struct lw_data_job {
     lw_str names;       /* [classes] */
     lw_str place;       /* what names the cache file: source, real path, size, range */
     lw_str state;       /* what a change of makes the cache stale: files, sizes, times */
+    lw_str note;        /* set by settle: what was decided and why, for people; may stay empty */
     void *priv;         /* the source's own, freed by its clear */
 } lw_data_job;
 
 struct lw_data_source {
     lw_data_info info;
     int (*plan)(lw_data_job *job);
+    /* Decides job->size from the files, before a build or scan of a job planned with 0. */
+    int (*settle)(lw_data_job *job);
     int (*build)(lw_data_job *job, lw_data_sink *sink);
     /* Looks at every file by itself and adds what is wrong to the report; NULL: opening's message
      * is it. */
@@ -68,6 +71,8 @@ int lw_data_job_file(lw_data_job *job, const char *path);
 int lw_data_job_place(lw_data_job *job, const char *path);
 /* The path argument, or LW_EUSAGE naming the source's usage. */
 int lw_data_job_path(const lw_data_job *job, const char **out);
+/* Size and note, where plan left them open. */
+int lw_data_job_settle(lw_data_job *job);
 /* LW_EUSAGE when the rows asked for reach beyond those the split has. */
 int lw_data_range_check(const lw_data_job *job, int64_t have);
 int lw_data_report_add(lw_data_report *r, const char *path, const char *reason);
@@ -94,12 +99,14 @@ typedef struct lw_data_header {
     int64_t n_train, n_heldout;
     int32_t size, classes;
     uint32_t labelled, flip;
-    uint64_t pixels_at, labels_at, names_at, names_bytes, total_bytes;
-    uint64_t tail_hash;   /* labels and names */
+    uint64_t pixels_at, labels_at;
+    uint64_t texts_at, texts_bytes; /* class names, then the note; each ends with a NUL */
+    uint64_t total_bytes;
+    uint64_t tail_hash;   /* labels and texts */
     uint64_t header_hash; /* all fields above */
 } lw_data_header;
 #define LW_DATA_MAGIC "LWDATA\n\0"
-#define LW_DATA_VERSION 1u
+#define LW_DATA_VERSION 2u
 #define LW_DATA_PIXELS_AT 4096u
 
 uint64_t lw_data_fingerprint(const lw_data_job *job);

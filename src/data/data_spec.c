@@ -94,7 +94,17 @@ void lw_data_job_clear(lw_data_job *job)
     lw_str_clear(&job->names);
     lw_str_clear(&job->place);
     lw_str_clear(&job->state);
+    lw_str_clear(&job->note);
     *job = (lw_data_job){0};
+}
+
+int lw_data_job_settle(lw_data_job *job)
+{
+    if (job->size == 0)
+        LW_TRY(job->source->settle(job));
+    if (job->note.failed)
+        return lw_fail(LW_ENOMEM, "data '%s': no memory for a note", job->spec);
+    return 0;
 }
 
 int lw_data_job_class(lw_data_job *job, const char *name)

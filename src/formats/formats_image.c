@@ -43,6 +43,23 @@ int lw_image_load(const char *path, lw_image *out)
     return lw_image_parse(path, map.data, map.size, out);
 }
 
+int lw_image_parse_size(const char *what, const void *bytes, size_t n, int32_t *width,
+                        int32_t *height)
+{
+    if (n >= 4 && memcmp(bytes, "\x89PNG", 4) == 0)
+        return lw_png_size(what, bytes, n, width, height);
+    if (n >= 2 && memcmp(bytes, "\xff\xd8", 2) == 0)
+        return lw_jpeg_size(what, bytes, n, width, height);
+    return lw_fail(LW_EFORMAT, "%s: neither PNG nor JPEG", what);
+}
+
+int lw_image_size(const char *path, int32_t *width, int32_t *height)
+{
+    LW_CLEANUP(lw_map_close) lw_map map = {0};
+    LW_TRY(lw_map_open(&map, path));
+    return lw_image_parse_size(path, map.data, map.size, width, height);
+}
+
 int lw_png_texts(const char *path, json_t **out)
 {
     LW_CLEANUP(lw_map_close) lw_map map = {0};

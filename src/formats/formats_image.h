@@ -27,6 +27,10 @@ void lw_image_clear(lw_image *im);                               /* fits LW_CLEA
 /* PNG or JPEG by content. `what` names the bytes in messages. */
 int lw_image_parse(const char *what, const void *bytes, size_t n, lw_image *out);
 int lw_image_load(const char *path, lw_image *out);
+/* Width and height as the file's header says, nothing decoded. */
+int lw_image_parse_size(const char *what, const void *bytes, size_t n, int32_t *width,
+                        int32_t *height);
+int lw_image_size(const char *path, int32_t *width, int32_t *height);
 
 /* texts: JSON object of strings written as tEXt chunks (keys 1..79 Latin-1 characters); NULL: none.
  * Output is appended to *out (bytes, not text). No time stamp: same picture, same bytes. */

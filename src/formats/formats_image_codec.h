@@ -8,6 +8,8 @@
 int lw_png_parse(const char *what, const void *bytes, size_t n, lw_image *out);
 /* An object of strings; pixels are decoded too, because text may follow them. */
 int lw_png_parse_texts(const char *what, const void *bytes, size_t n, json_t **out);
+int lw_png_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height);
+int lw_jpeg_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height);
 int lw_jpeg_parse(const char *what, const void *bytes, size_t n, lw_image *out);
 
 #endif

@@ -55,13 +55,23 @@ static int decode_into(tjhandle h, const char *what, const void *bytes, size_t n
     return 0;
 }
 
+static int read_header(tjhandle h, const char *what, const void *bytes, size_t n, int *width,
+                       int *height, int *space)
+{
+    int subsampling;
+    *width = *height = 0;
+    *space = -1;
+    if (tjDecompressHeader3(h, bytes, (unsigned long)n, width, height, &subsampling, space) != 0)
+        return bad_jpeg(h, what);
+    if (*width < 1) /* tables only: no error to TurboJPEG, which then leaves its results alone */
+        return lw_fail(LW_EFORMAT, "%s: bad JPEG: no picture in it", what);
+    return 0;
+}
+
 static int parse(tjhandle h, const char *what, const void *bytes, size_t n, lw_image *out)
 {
-    int width = 0, height = 0, subsampling, space = -1;
-    if (tjDecompressHeader3(h, bytes, (unsigned long)n, &width, &height, &subsampling, &space) != 0)
-        return bad_jpeg(h, what);
-    if (width < 1) /* tables only: no error to TurboJPEG, which then leaves its results alone */
-        return lw_fail(LW_EFORMAT, "%s: bad JPEG: no picture in it", what);
+    int width, height, space;
+    LW_TRY(read_header(h, what, bytes, n, &width, &height, &space));
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     int rc = lw_image_init(&im, width, height);
     if (rc < 0)
@@ -80,6 +90,20 @@ int lw_jpeg_parse(const char *what, const void *bytes, size_t n, lw_image *out)
     int rc = parse(h, what, bytes, n, out);
     tjDestroy(h);
     return rc;
+}
+
+int lw_jpeg_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height)
+{
+    int w, h, space;
+    tjhandle t = tjInitDecompress();
+    if (!t)
+        return lw_fail(LW_ENOMEM, "%s: no memory for a JPEG decoder", what);
+    int rc = read_header(t, what, bytes, n, &w, &h, &space);
+    tjDestroy(t);
+    LW_TRY(rc);
+    *width = w;
+    *height = h;
+    return 0;
 }
 
 int lw_jpeg_encode(const lw_image *im, int quality, lw_str *out)

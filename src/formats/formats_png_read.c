@@ -157,3 +157,17 @@ int lw_png_parse_texts(const char *what, const void *bytes, size_t n, json_t **o
         *out = d.texts;
     return rc;
 }
+
+/* IHDR is always the first chunk: signature, length 13, "IHDR", width, height (big-endian). */
+int lw_png_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height)
+{
+    const png_byte *p = bytes;
+    if (n < 24 || png_sig_cmp(p, 0, 8) != 0 || memcmp(p + 12, "IHDR", 4) != 0)
+        return lw_fail(LW_EFORMAT, "%s: bad PNG: no header", what);
+    png_uint_32 w = png_get_uint_32(p + 16), h = png_get_uint_32(p + 20);
+    if (w < 1 || h < 1 || w > LW_IMAGE_MAX_SIDE || h > LW_IMAGE_MAX_SIDE)
+        return lw_fail(LW_EFORMAT, "%s: bad PNG: %ux%u pixels", what, (unsigned)w, (unsigned)h);
+    *width = (int32_t)w;
+    *height = (int32_t)h;
+    return 0;
+}

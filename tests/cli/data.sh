@@ -22,6 +22,17 @@ expect 4 data sheet synth:16 --output no/such/folder/sheet.png
 expect 2 data check synht:16
 err_has "synth"
 expect 2 data check synth:17
+mkdir one
+# Pictures of one size stay as they are.
+expect 0 data sheet synth:16 --lines 1 --columns 1 --zoom 1 --output one/a.png
+expect 0 data check folder:one
+out_has 'pictures of 20x20'
+expect 0 data sheet synth:16 --lines 2 --columns 2 --zoom 1 --output one/b.png
+expect 0 data check folder:one --json
+out_has '"image_size": 16'
+out_has '"note": "pictures of several sizes'
+err_has 'resized to 16x16'
+
 mkdir pictures
 printf 'not a picture' >pictures/a.png
 expect 3 data check folder:pictures

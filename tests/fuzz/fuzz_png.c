@@ -2,13 +2,20 @@
 /* Fuzz target: bytes as a picture (PNG or JPEG). */
 #include "fuzz/fuzz.h"
 
+#include <stdlib.h>
+
 #include "formats/formats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     lw_image im = {0};
-    if (lw_image_parse("fuzz", data, size, &im) == 0)
+    int32_t w = 0, h = 0;
+    int header = lw_image_parse_size("fuzz", data, size, &w, &h);
+    if (lw_image_parse("fuzz", data, size, &im) == 0) {
+        if (header != 0 || w != im.width || h != im.height)
+            abort();
         fuzz_touch(im.rgb, (size_t)im.width * (size_t)im.height * 3);
+    }
     lw_image_clear(&im);
     return 0;
 }

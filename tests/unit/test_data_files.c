@@ -306,6 +306,48 @@ static void folders_are_classes(void **state)
     assert_int_equal(d->pixels[600], 119);
 }
 
+static void expect_side(const char *dir, int32_t side, const char *note)
+{
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    ok(lw_data_open(spec_of("folder", in_scratch(dir)), &in_memory, &d));
+    assert_int_equal(d->h, side);
+    assert_int_equal(d->w, side);
+    if (*note ? !strstr(d->note, note) : *d->note)
+        fail_msg("%s: note '%s', not '%s'", dir, d->note, note);
+}
+
+/* Without an image size: one size stays, of several a power of two is chosen and named. */
+static void folders_keep_their_size(void **state)
+{
+    (void)state;
+    write_picture("k16/a/1.png", 16, 16, 1);
+    write_picture("k16/b/2.jpg", 16, 16, 2);
+    expect_side("k16", 16, "");
+    write_picture("k20/1.png", 40, 20, 1); /* the central square of all is of one size */
+    write_picture("k20/2.png", 20, 30, 1);
+    expect_side("k20", 20, "");
+    write_picture("k4/1.png", 4, 4, 1);
+    expect_side("k4", 8, "pictures of 4x4 are resized to 8x8");
+    write_picture("mix/1.png", 17, 90, 1);
+    write_picture("mix/2.jpg", 40, 41, 1);
+    write_picture("mix/3.png", 300, 200, 1);
+    expect_side("mix", 32, "(shorter side 17 to 200 pixels, median 40) are resized to 32x32");
+    write_picture("mix/4.png", 300, 300, 1);
+    write_picture("mix/5.png", 300, 300, 1);
+    expect_side("mix", 64, "median 200) are resized to 64x64");
+    write_picture("tiny/1.png", 3, 3, 1);
+    write_picture("tiny/2.png", 5, 5, 1);
+    expect_side("tiny", 8, "resized to 8x8");
+    lw_data_opts o = {.cache_dir = in_scratch("sizes")};
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    for (int round = 0; round < 2; round++) { /* built, then from the cache */
+        lw_data_close(&d);
+        ok(lw_data_open(spec_of("folder", in_scratch("mix")), &o, &d));
+        assert_int_equal(d->h, 64);
+        assert_non_null(strstr(d->note, "--image-size N"));
+    }
+}
+
 static void train_and_test_folders_are_splits(void **state)
 {
     (void)state;
@@ -406,6 +448,7 @@ int main(void)
         cmocka_unit_test(mnist_is_read_padded),
         cmocka_unit_test(damaged_mnist_is_named),
         cmocka_unit_test(folders_are_classes),
+        cmocka_unit_test(folders_keep_their_size),
         cmocka_unit_test(train_and_test_folders_are_splits),
         cmocka_unit_test(one_folder_has_no_labels),
         cmocka_unit_test(unreadable_pictures_are_listed),
