@@ -24,5 +24,6 @@
 #include "base/str.h"
 #include "base/summary.h"
 #include "base/sys.h"
+#include "base/sys_output.h"
 
 #endif

@@ -38,15 +38,11 @@ const char *lw_cpu_name(void); /* model name as the kernel says it */
 /* Whole file into a heap block with a NUL after it (not counted). max 0: no limit. Caller
  * lw_free()s. */
 int lw_file_read(const char *path, size_t max, char **out, size_t *len);
-/* Writes path.tmp.PID, fsyncs, renames; the old file stays whole on any failure. A pipe or a device
- * is written to as it stands. */
-int lw_file_write(const char *path, const void *bytes, size_t n);
+/* For logs in a directory that others may have written: a link is refused, not followed. */
 int lw_file_append(const char *path, const void *bytes, size_t n);
+int lw_file_cut(const char *path, size_t size); /* to `size` bytes, which it has; as append */
 bool lw_path_exists(const char *path);
 bool lw_path_is_dir(const char *path);
-/* A pipe, a device, a socket: written to as it stands, since renamed over it would be a file from
- * then on. */
-bool lw_path_is_special(const char *path);
 /* *found: whether there is anything at path. LW_EIO with the cause when that cannot be told. */
 int lw_path_look(const char *path, bool *found);
 int lw_file_size(const char *path, uint64_t *out);
@@ -58,6 +54,8 @@ int lw_list_dir(const char *path, char ***names, size_t *n);
 void lw_list_free(char ***names, size_t n);
 /* dir + "/" + name into s (replaced). */
 const char *lw_path_join(lw_str *s, const char *dir, const char *name);
+/* What is before the last slash into s (replaced): "." without one. */
+void lw_path_parent(const char *path, lw_str *s);
 
 /* Read-only or writable shared memory map of a whole file. */
 typedef struct lw_map {
@@ -66,8 +64,8 @@ typedef struct lw_map {
     bool writable;
 } lw_map;
 int lw_map_open(lw_map *out, const char *path); /* read-only */
-int lw_map_create(lw_map *out, const char *path,
-                  size_t size); /* new file of `size` zero bytes, writable */
+/* `size` zero bytes, writable, on the file system of `path` but without a name. */
+int lw_map_scratch(lw_map *out, const char *path, size_t size);
 int lw_map_sync(lw_map *m);
 void lw_map_close(lw_map *m);
 

@@ -25,12 +25,6 @@ bool lw_path_is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-bool lw_path_is_special(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
-}
-
 int lw_path_look(const char *path, bool *found)
 {
     struct stat st;
@@ -153,4 +147,14 @@ const char *lw_path_join(lw_str *s, const char *dir, const char *name)
         lw_str_add(s, "/");
     lw_str_add(s, name);
     return lw_str_c(s);
+}
+
+void lw_path_parent(const char *path, lw_str *out)
+{
+    const char *slash = strrchr(path, '/');
+    out->len = 0;
+    if (!slash)
+        lw_str_add(out, ".");
+    else
+        lw_str_add_n(out, path, slash == path ? 1 : (size_t)(slash - path));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole files: read, write atomically, append. */
+/* Whole files: read, append, cut. Writing: sys_output.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -84,60 +84,32 @@ static int write_all(int fd, const char *path, const void *bytes, size_t n)
     return 0;
 }
 
-/* fsync of the directory that holds path, so that a rename in it survives a power cut. */
-static int sync_parent(const char *path)
+/* Of a file opened with O_NOFOLLOW. */
+static int fail_open(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return lw_fsync_path(".");
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
-    lw_str_add_n(&dir, path, slash == path ? 1 : (size_t)(slash - path));
-    return dir.failed ? LW_ENOMEM : lw_fsync_path(lw_str_c(&dir));
-}
-
-static int write_synced(const char *tmp, const void *bytes, size_t n)
-{
-    LW_CLEANUP(close_fd) int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return fail_errno("create", tmp);
-    LW_TRY(write_all(fd, tmp, bytes, n));
-    if (fsync(fd) != 0)
-        return fail_errno("sync", tmp);
-    return 0;
-}
-
-static int write_special(const char *path, const void *bytes, size_t n)
-{
-    LW_CLEANUP(close_fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return fail_errno("open", path);
-    return write_all(fd, path, bytes, n);
-}
-
-int lw_file_write(const char *path, const void *bytes, size_t n)
-{
-    LW_CLEANUP(lw_str_clear) lw_str tmp = {0};
-    if (lw_path_is_special(path))
-        return write_special(path, bytes, n);
-    lw_str_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
-    if (tmp.failed)
-        return LW_ENOMEM;
-    int rc = write_synced(lw_str_c(&tmp), bytes, n);
-    if (rc == 0 && rename(lw_str_c(&tmp), path) != 0)
-        rc = fail_errno("rename into place", path);
-    if (rc < 0) {
-        unlink(lw_str_c(&tmp));
-        return rc;
-    }
-    return sync_parent(path);
+    if (errno == ELOOP)
+        return lw_fail(LW_EIO, "%s: is a symbolic link, which is not written through: remove it",
+                       path);
+    return fail_errno("open", path);
 }
 
 int lw_file_append(const char *path, const void *bytes, size_t n)
 {
-    LW_CLEANUP(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    LW_CLEANUP(close_fd)
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fail_errno("open", path);
+        return fail_open(path);
     return write_all(fd, path, bytes, n);
+}
+
+int lw_file_cut(const char *path, size_t size)
+{
+    LW_CLEANUP(close_fd) int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return fail_open(path);
+    if (ftruncate(fd, (off_t)size) != 0 || fsync(fd) != 0)
+        return fail_errno("cut back", path);
+    return 0;
 }
 
 int lw_fsync_path(const char *path)

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/sys_output.h"
 
 /* Maps `size` bytes of fd and closes fd; an empty file is a map of NULL and 0 bytes. */
 static int map_fd(lw_map *out, int fd, const char *path, size_t size, bool writable)
@@ -41,18 +42,16 @@ int lw_map_open(lw_map *out, const char *path)
     return map_fd(out, fd, path, (size_t)st.st_size, false);
 }
 
-int lw_map_create(lw_map *out, const char *path, size_t size)
+int lw_map_scratch(lw_map *out, const char *path, size_t size)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return lw_fail(LW_EIO, "%s: cannot create: %s", path, strerror(errno));
+    int fd;
+    LW_TRY(lw_scratch_open(path, &fd));
     /* Reserve the blocks now: a full disk is an error here, not a bus error at some later store. */
     int why = size > 0 ? posix_fallocate(fd, 0, (off_t)size) : 0;
     if (why == EOPNOTSUPP || why == EINVAL)
         why = ftruncate(fd, (off_t)size) == 0 ? 0 : errno;
     if (why != 0) {
         close(fd);
-        unlink(path);
         return lw_fail(LW_EIO, "%s: cannot reserve %zu bytes: %s", path, size, strerror(why));
     }
     return map_fd(out, fd, path, size, true);
@@ -74,7 +73,7 @@ void lw_map_close(lw_map *m)
 
 int lw_lock_take(const char *path, int *fd)
 {
-    int f = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int f = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (f < 0)
         return lw_fail(LW_EIO, "%s: cannot open lock: %s", path, strerror(errno));
     while (flock(f, LOCK_EX) != 0) {

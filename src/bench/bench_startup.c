@@ -238,7 +238,11 @@ static int write_model(const lw_bench_run *r, lw_str *dir)
     LW_CLEANUP(lw_store_free) lw_store *store = NULL;
     LW_CLEANUP(lw_json_drop) json_t *json = NULL;
     lw_unet_config c = lw_lab_unet_config(r->config->large);
-    lw_str_addf(dir, "%s/leeway-bench-%d", tmp && *tmp ? tmp : "/tmp", (int)getpid());
+    lw_str_addf(dir, "%s/leeway-bench-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (dir->failed || !mkdtemp(dir->s)) {
+        lw_str_clear(dir);
+        return lw_fail(LW_EIO, "no directory for temporary files: %s", strerror(errno));
+    }
     LW_TRY(lw_store_new(true, &store));
     LW_TRY(lw_unet_declare(&c, store));
     lw_store_init(store, 1);

@@ -88,7 +88,9 @@ static int build_file(lw_data_job *job, uint64_t fingerprint, const char *path)
     lw_str_addf(&temp, "%s.tmp", path);
     if (temp.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for a path", job->spec);
-    LW_CLEANUP(close_fd) int fd = open(temp.s, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    unlink(temp.s); /* of a process that was killed: the lock is ours */
+    LW_CLEANUP(close_fd)
+    int fd = open(temp.s, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
         lw_fail(LW_EIO, "%s: cannot create: %s", temp.s, strerror(errno));
         return 1;

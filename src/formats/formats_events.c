@@ -117,7 +117,7 @@ static int write_value(lw_events *e, int64_t step, const lw_str *value)
 
 static int open_file(lw_events *e, const char *dir)
 {
-    LW_TRY(lw_mkdirs(dir));
+    LW_TRY(lw_mkdir_own(dir));
     for (int k = 0; k < 1000; k++) {
         lw_str_clear(&e->path);
         lw_str_addf(&e->path, "%s/events.out.tfevents.%010lld.leeway.%ld.%d", dir,

@@ -2,12 +2,10 @@
 /* Logs made of lines: append, cut back, read. */
 #include "formats/formats_lines.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 
@@ -153,9 +151,7 @@ int lw_lines_cut(const char *path, lw_line_keep *keep, void *arg)
             break;
     }
     size_t kept = (size_t)(line - text);
-    if (kept < len && truncate(path, (off_t)kept) != 0)
-        return lw_fail(LW_EIO, "%s: cannot cut back to %zu bytes: %s", path, kept, strerror(errno));
-    return kept < len ? lw_fsync_path(path) : 0;
+    return kept < len ? lw_file_cut(path, kept) : 0;
 }
 
 static bool keep_json(void *arg, const char *line, size_t len, size_t number)

@@ -2,9 +2,7 @@
 /* .npz: a zip of .npy files, through libarchive. */
 #include <archive.h>
 #include <archive_entry.h>
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "formats/formats_archive.h"
@@ -107,41 +105,30 @@ static int write_entry(struct archive *a, struct archive_entry *e, const lw_npz_
     return 0;
 }
 
-static int write_zip(struct archive *a, struct archive_entry *e, const char *tmp, const lw_npz *z)
+static int write_zip(struct archive *a, struct archive_entry *e, int fd, const lw_npz *z)
 {
     if (!a || !e)
         return lw_fail(LW_ENOMEM, "no memory for a zip writer");
     if (archive_write_set_format_zip(a) != ARCHIVE_OK ||
         archive_write_set_options(a, "zip:compression=store") != ARCHIVE_OK ||
-        archive_write_open_filename(a, tmp) != ARCHIVE_OK)
+        archive_write_set_bytes_in_last_block(a, 1) != ARCHIVE_OK || /* no padding on a pipe */
+        archive_write_open_fd(a, fd) != ARCHIVE_OK)
         return lw_fail(LW_EIO, "%s", archive_error_string(a));
     for (size_t i = 0; i < z->n; i++)
         LW_TRY(write_entry(a, e, &z->entries[i]));
     if (archive_write_close(a) != ARCHIVE_OK)
         return lw_fail(LW_EIO, "%s", archive_error_string(a));
-    return lw_path_is_special(tmp) ? 0 : lw_fsync_path(tmp);
+    return 0;
 }
 
 int lw_npz_save(const char *path, const lw_npz *z)
 {
-    LW_CLEANUP(lw_str_clear) lw_str tmp = {0};
-    const bool special = lw_path_is_special(path);
-    if (special)
-        lw_str_add(&tmp, path);
-    else
-        lw_str_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
-    if (tmp.failed)
-        return LW_ENOMEM;
+    LW_CLEANUP(lw_new_file_drop) lw_new_file f = {0};
+    LW_TRY(lw_new_file_begin(&f, path));
     struct archive *a = archive_write_new();
     struct archive_entry *e = archive_entry_new();
-    int rc = write_zip(a, e, lw_str_c(&tmp), z);
+    int rc = write_zip(a, e, f.fd, z);
     archive_entry_free(e);
     archive_write_free(a);
-    if (rc < 0)
-        lw_fail_in(rc, "%s: ", path);
-    else if (!special && rename(lw_str_c(&tmp), path) != 0)
-        rc = lw_fail(LW_EIO, "%s: cannot rename into place: %s", path, strerror(errno));
-    if (rc < 0 && !special)
-        unlink(lw_str_c(&tmp));
-    return rc;
+    return rc < 0 ? lw_fail_in(rc, "%s: ", path) : lw_new_file_finish(&f);
 }

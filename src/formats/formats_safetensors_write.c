@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing safetensors: header from the declarations, data streamed, renamed into place when whole
- * (a pipe or a device is written to as it stands). */
-#include <errno.h>
-#include <stdio.h>
+/* Writing safetensors: header from the declarations, data streamed. */
 #include <string.h>
-#include <unistd.h>
 
 #include "formats/formats_json.h"
 #include "formats/formats_safetensors_file.h"
@@ -12,9 +8,8 @@
 #define DATA_ALIGN 64
 
 struct lw_st_writer {
-    lw_str path, tmp; /* equal for a pipe or device */
-    bool special;     /* it is one */
-    FILE *file;       /* open on tmp once data began */
+    lw_str path;
+    lw_new_file file; /* open once data began */
     json_t *meta;     /* object of strings */
     json_t *header;   /* entries in the order given */
     size_t total;     /* bytes declared */
@@ -28,14 +23,9 @@ int lw_st_writer_new(const char *path, lw_st_writer **out)
     if (!w)
         return LW_ENOMEM;
     lw_str_add(&w->path, path);
-    w->special = lw_path_is_special(path);
-    if (w->special)
-        lw_str_add(&w->tmp, path);
-    else
-        lw_str_addf(&w->tmp, "%s.tmp.%ld", path, (long)getpid());
     w->meta = json_object();
     w->header = json_object();
-    if (w->path.failed || w->tmp.failed || !w->meta || !w->header)
+    if (w->path.failed || !w->meta || !w->header)
         return lw_fail(LW_ENOMEM, "%s: no memory for a writer", path);
     *out = lw_steal(&w);
     return 0;
@@ -46,21 +36,16 @@ void lw_st_writer_free(lw_st_writer **pp)
     lw_st_writer *w = *pp;
     if (!w)
         return;
-    if (w->file) {
-        fclose(w->file);
-        if (!w->special)
-            unlink(lw_str_c(&w->tmp));
-    }
+    lw_new_file_drop(&w->file);
     json_decref(w->meta);
     json_decref(w->header);
     lw_str_clear(&w->path);
-    lw_str_clear(&w->tmp);
     lw_free(pp);
 }
 
 static int check_declaring(const lw_st_writer *w)
 {
-    LW_ASSERT(!w->file && !w->finished, "%s: declared after data began", lw_str_c(&w->path));
+    LW_ASSERT(!w->file.open && !w->finished, "%s: declared after data began", lw_str_c(&w->path));
     return 0;
 }
 
@@ -100,11 +85,6 @@ int lw_st_writer_add(lw_st_writer *w, const char *name, lw_elem type, int rank,
     return 0;
 }
 
-static int io_error(lw_st_writer *w, const char *doing)
-{
-    return lw_fail(LW_EIO, "%s: cannot %s: %s", lw_str_c(&w->path), doing, strerror(errno));
-}
-
 /* Length, header, blanks up to a multiple of DATA_ALIGN. */
 static int begin(lw_st_writer *w)
 {
@@ -122,12 +102,9 @@ static int begin(lw_st_writer *w)
     if (text.failed || text.len > LW_ST_MAX_HEADER)
         return lw_fail(LW_ENOMEM, "%s: header too large", lw_str_c(&w->path));
     uint64_t len = text.len;
-    w->file = fopen(lw_str_c(&w->tmp), "wbe");
-    if (!w->file)
-        return io_error(w, "create");
-    if (fwrite(&len, sizeof len, 1, w->file) != 1 || fwrite(text.s, text.len, 1, w->file) != 1)
-        return io_error(w, "write");
-    return 0;
+    LW_TRY(lw_new_file_begin(&w->file, lw_str_c(&w->path)));
+    LW_TRY(lw_new_file_put(&w->file, &len, sizeof len));
+    return lw_new_file_put(&w->file, text.s, text.len);
 }
 
 int lw_st_writer_put(lw_st_writer *w, const void *bytes, size_t n)
@@ -135,10 +112,9 @@ int lw_st_writer_put(lw_st_writer *w, const void *bytes, size_t n)
     LW_ASSERT(!w->finished, "%s: data after finish", lw_str_c(&w->path));
     LW_ASSERT(n <= w->total - w->done, "%s: %zu bytes put after %zu of %zu", lw_str_c(&w->path), n,
               w->done, w->total);
-    if (!w->file)
+    if (!w->file.open)
         LW_TRY(begin(w));
-    if (n > 0 && fwrite(bytes, n, 1, w->file) != 1)
-        return io_error(w, "write");
+    LW_TRY(lw_new_file_put(&w->file, bytes, n));
     w->done += n;
     return 0;
 }
@@ -147,24 +123,10 @@ int lw_st_writer_finish(lw_st_writer *w)
 {
     LW_ASSERT(w->done == w->total, "%s: %zu of %zu bytes put", lw_str_c(&w->path), w->done,
               w->total);
-    if (!w->file)
+    if (!w->file.open)
         LW_TRY(begin(w));
-    if (fflush(w->file) != 0 || (!w->special && fsync(fileno(w->file)) != 0))
-        return io_error(w, "write");
-    FILE *file = lw_steal(&w->file);
-    if (fclose(file) != 0 || (!w->special && rename(lw_str_c(&w->tmp), lw_str_c(&w->path)) != 0)) {
-        int rc = io_error(w, "finish");
-        if (!w->special)
-            unlink(lw_str_c(&w->tmp));
-        return rc;
-    }
     w->finished = true;
-    if (w->special)
-        return 0;
-    const char *slash = strrchr(lw_str_c(&w->path), '/');
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
-    lw_str_add_n(&dir, slash ? w->path.s : ".", slash ? (size_t)(slash - w->path.s + 1) : 1);
-    return dir.failed ? LW_ENOMEM : lw_fsync_path(lw_str_c(&dir));
+    return lw_new_file_finish(&w->file);
 }
 
 int lw_st_save(const char *path, const lw_st_tensor *tensors, size_t n, const char *const *meta,

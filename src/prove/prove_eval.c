@@ -108,14 +108,15 @@ static int fit_walks(lw_prove_run *w, lw_device *dev, const lw_policy_source *po
 
 static int open_scores(lw_prove_run *w)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    const char *tmp = getenv("TMPDIR");
+    LW_CLEANUP(lw_str_clear) lw_str beside = {0};
     size_t bytes = (size_t)(w->expected - w->e->n_lists) * sizeof(lw_prove_saved);
     if (!w->o->save_scores || bytes == 0)
         return 0;
-    lw_str_addf(&path, "%s.part", w->o->save_scores);
-    LW_TRY(lw_map_create(&w->saved, lw_str_c(&path), bytes));
-    unlink(lw_str_c(&path)); /* the map lives on, the name need not */
-    return 0;
+    if (!lw_path_is_special(w->o->save_scores))
+        return lw_map_scratch(&w->saved, w->o->save_scores, bytes);
+    lw_path_join(&beside, tmp && *tmp ? tmp : "/tmp", "scores");
+    return lw_map_scratch(&w->saved, lw_str_c(&beside), bytes);
 }
 
 static int evaluate(lw_prove_run *w, const lw_queries *const *known, int32_t n_known,

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --save-scores: every candidate with its score, in order, whatever the order of the walks. */
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "prove/prove_eval_parts.h"
 
@@ -33,7 +30,7 @@ static void add_row(const lw_kb *kb, const row *r, lw_str *s)
 }
 
 /* Appends what has gathered. */
-static int write_out(FILE *f, lw_str *s, size_t above)
+static int write_out(lw_new_file *f, lw_str *s, size_t above)
 {
     if (s->failed)
         return LW_ENOMEM;
@@ -41,11 +38,11 @@ static int write_out(FILE *f, lw_str *s, size_t above)
         return 0;
     size_t n = s->len;
     s->len = 0;
-    return fwrite(s->s, 1, n, f) == n ? 0 : LW_EIO;
+    return lw_new_file_put(f, s->s, n);
 }
 
 /* The corruptions are drawn again: a stream is a pure function. */
-static int save_list(const lw_prove_run *w, const lw_prove_list *l, FILE *f, lw_str *s)
+static int save_list(const lw_prove_run *w, const lw_prove_list *l, lw_new_file *f, lw_str *s)
 {
     enum { GATHERED = 1 << 16 };
     const lw_prove_saved *saved = w->saved.data;
@@ -61,43 +58,20 @@ static int save_list(const lw_prove_run *w, const lw_prove_list *l, FILE *f, lw_
     return write_out(f, s, GATHERED);
 }
 
-static int save_lists(const lw_prove_run *w, FILE *f)
+static int save_lists(const lw_prove_run *w, lw_new_file *f)
 {
     LW_CLEANUP(lw_str_clear) lw_str s = {0};
     lw_str_add(&s, "mode,query,candidate,predicate,head,tail,score,end,depth\n");
     for (int32_t i = 0; i < w->e->n_lists; i++)
         if (w->e->list[i].whole)
             LW_TRY(save_list(w, &w->e->list[i], f, &s));
-    LW_TRY(write_out(f, &s, 0));
-    return fflush(f) == 0 ? 0 : LW_EIO;
+    return write_out(f, &s, 0);
 }
 
-/* Opened once: a pipe whose reader sees it closed would be gone. */
-static int save_all(const lw_prove_run *w, const char *path, bool sync)
-{
-    FILE *f = fopen(path, "we");
-    int rc = f ? save_lists(w, f) : LW_EIO;
-    if (rc == 0 && sync && fsync(fileno(f)) != 0)
-        rc = LW_EIO;
-    int why = errno;
-    if (f && fclose(f) != 0 && rc == 0) {
-        why = errno;
-        rc = LW_EIO;
-    }
-    return rc == LW_EIO ? lw_fail(rc, "%s: cannot write: %s", path, strerror(why)) : rc;
-}
-
-/* A pipe or a device takes it as it comes; a file keeps what it held until all is there. */
 int lw_prove_save_scores(const lw_prove_run *w, const char *path)
 {
-    LW_CLEANUP(lw_str_clear) lw_str tmp = {0};
-    if (lw_path_is_special(path))
-        return save_all(w, path, false);
-    lw_str_addf(&tmp, "%s.tmp.%ld", path, (long)getpid());
-    int rc = tmp.failed ? LW_ENOMEM : save_all(w, lw_str_c(&tmp), true);
-    if (rc == 0 && rename(lw_str_c(&tmp), path) != 0)
-        rc = lw_fail(LW_EIO, "%s: cannot rename into place: %s", path, strerror(errno));
-    if (rc < 0)
-        unlink(lw_str_c(&tmp));
-    return rc;
+    LW_CLEANUP(lw_new_file_drop) lw_new_file f = {0};
+    LW_TRY(lw_new_file_begin(&f, path));
+    LW_TRY(save_lists(w, &f));
+    return lw_new_file_finish(&f);
 }

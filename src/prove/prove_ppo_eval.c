@@ -22,7 +22,7 @@ static int keep_best(lw_ppo_run *r, int64_t step, double mrr)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_observe_say(r->obs, "step %lld: the best so far, kept in best/", (long long)step);
     lw_path_join(&dir, r->c->train.output_dir, "best");
-    LW_TRY(lw_mkdirs(lw_str_c(&dir)));
+    LW_TRY(lw_mkdir_own(lw_str_c(&dir)));
     return lw_policy_save(lw_str_c(&dir), &r->c->net, r->store, LW_SLAB_PARAM);
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -52,6 +53,32 @@ static int cut_logs(const lw_run_dir *d, int64_t step)
         rc = lw_csv_cut_step(lw_run_dir_file(d, &path, "loss_log.csv"), step);
     lw_str_clear(&path);
     return rc;
+}
+
+/* What is written into over time must be ours: a link in a directory made by somebody else would
+ * send logs, pictures or checkpoints anywhere, and a file in the place of a directory would be
+ * found only when there is something to keep. The other files are replaced whole. */
+static int check_parts(const lw_run_dir *d)
+{
+    static const struct {
+        const char *name;
+        mode_t kind;
+    } parts[] = {{"metrics.jsonl", S_IFREG}, {"loss_log.csv", S_IFREG},
+                 {"command.txt", S_IFREG},   {"tb", S_IFDIR},
+                 {"samples", S_IFDIR},       {"checkpoints", S_IFDIR},
+                 {"best", S_IFDIR}};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    struct stat st;
+    for (size_t i = 0; i < LW_COUNT(parts); i++) {
+        if (lstat(lw_run_dir_file(d, &path, parts[i].name), &st) != 0 ||
+            (st.st_mode & S_IFMT) == parts[i].kind)
+            continue;
+        return lw_fail(LW_EIO, "%s: %s, not a %s: a run is not written there; remove it",
+                       lw_str_c(&path),
+                       S_ISLNK(st.st_mode) ? "is a symbolic link" : "is something else",
+                       parts[i].kind == S_IFDIR ? "directory" : "file");
+    }
+    return 0;
 }
 
 static int refuse_existing(const lw_run_dir *d)
@@ -141,6 +168,8 @@ int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, c
     int rc = d.path ? lw_mkdirs(d.path) : LW_ENOMEM;
     if (rc == 0)
         rc = lock_dir(&d);
+    if (rc == 0)
+        rc = check_parts(&d);
     if (rc == 0)
         rc = c->resume ? cut_logs(&d, step) : refuse_existing(&d);
     if (rc == 0 && c->resume && c->config_yaml)

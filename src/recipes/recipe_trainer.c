@@ -140,7 +140,7 @@ static int write_grid(loop *l, int64_t step)
     char name[64];
     lw_str path = {0};
     snprintf(name, sizeof name, "samples/step_%07lld.png", (long long)step);
-    int rc = lw_mkdirs(lw_run_dir_file(&l->dir, &path, "samples"));
+    int rc = lw_mkdir_own(lw_run_dir_file(&l->dir, &path, "samples"));
     if (rc == 0)
         rc = l->job->grid(l->job->self, step, lw_run_dir_file(&l->dir, &path, name));
     lw_str_clear(&path);

@@ -142,7 +142,7 @@ static int remove_step(const char *checkpoints, int64_t step)
     LW_CLEANUP(lw_str_clear) lw_str from = {0}, to = {0}, doomed = {0};
     char name[32];
     lw_path_join(&from, checkpoints, lw_store_step_name(name, step));
-    lw_str_addf(&doomed, STORE_TMP_PREFIX "old_%s", name);
+    lw_str_addf(&doomed, LW_TMP_PREFIX "old_%s", name);
     lw_path_join(&to, checkpoints, lw_str_c(&doomed));
     LW_TRY(lw_remove_tree(lw_str_c(&to)));
     if (rename(lw_str_c(&from), lw_str_c(&to)) != 0)

@@ -42,7 +42,6 @@ int lw_store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const cha
                        const lw_load_opts *opts);
 
 /* Step directories under run/checkpoints. */
-#define STORE_TMP_PREFIX ".tmp_"
 const char *lw_store_step_name(char buf[32], int64_t step);
 bool lw_store_parse_step(const char *name, int64_t *step);
 /* Is dir a whole checkpoint, as far as names tell? */

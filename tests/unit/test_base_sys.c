@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,11 +70,9 @@ static void write_is_atomic(void **state)
     put(file, "old");
     pid_t child = fork();
     assert_true(child >= 0);
-    if (child ==
-        0) { /* RLIMIT_FSIZE would kill us; a full device is /dev/full, reached by a symlink */
-        char tmp[192];
-        snprintf(tmp, sizeof tmp, "%s.tmp.%ld", file, (long)getpid());
-        if (symlink("/dev/full", tmp) != 0)
+    if (child == 0) { /* no file may have more than two bytes: as on a full disk */
+        signal(SIGXFSZ, SIG_IGN);
+        if (setrlimit(RLIMIT_FSIZE, &(struct rlimit){2, 2}) != 0)
             _exit(3);
         _exit(lw_file_write(file, "newer", 5) == LW_EIO ? 0 : 1);
     }
@@ -88,6 +88,88 @@ static void write_is_atomic(void **state)
     assert_int_equal(lw_list_dir(sub, &names, &n), 0);
     assert_int_equal(n, 1);
     lw_list_free(&names, n);
+}
+
+/* Names that somebody else can guess, in a directory where somebody else can make links. */
+static void links_are_not_written_through(void **state)
+{
+    (void)state;
+    char tmp[192], *text = NULL;
+    put(in_dir("victim"), "mine\n");
+    snprintf(tmp, sizeof tmp, "%s/out.tmp.%ld", dir, (long)getpid());
+    assert_int_equal(symlink("victim", tmp), 0);
+    put(in_dir("out"), "new");
+    assert_int_equal(unlink(tmp), 0);
+    assert_int_equal(symlink("victim", in_dir("link")), 0);
+    assert_int_equal(lw_file_append(in_dir("link"), "more", 4), LW_EIO);
+    assert_non_null(strstr(lw_errmsg(), "link: is a symbolic link"));
+    assert_int_equal(lw_file_cut(in_dir("link"), 1), LW_EIO);
+    put(in_dir("link"), "a file now"); /* replaced, not followed */
+    assert_int_equal(mkdir(in_dir("real"), 0777), 0);
+    assert_int_equal(symlink("real", in_dir("alias")), 0);
+    assert_int_equal(lw_mkdir_own(in_dir("alias")), LW_EIO);
+    assert_int_equal(lw_mkdir_own(in_dir("real")), 0);
+    assert_int_equal(lw_file_read(in_dir("victim"), 0, &text, NULL), 0);
+    assert_string_equal(text, "mine\n");
+    lw_free(&text);
+}
+
+/* /dev/stdout and its like are written to whatever is open there, never replaced. */
+static void own_descriptors_are_written_to(void **state)
+{
+    (void)state;
+    char name[64], *text = NULL;
+    int fd = open(in_dir("redirected"), O_RDWR | O_CREAT, 0666);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "head ", 5), 5);
+    snprintf(name, sizeof name, "/dev/fd/%d", fd);
+    assert_int_equal(symlink(name, in_dir("stdout")), 0);
+    put(name, "body ");
+    put(in_dir("stdout"), "tail");
+    assert_int_equal(write(fd, "!", 1), 1);
+    close(fd);
+    assert_int_equal(lw_file_read(in_dir("redirected"), 0, &text, NULL), 0);
+    assert_string_equal(text, "head body tail!");
+    lw_free(&text);
+    struct stat st;
+    assert_int_equal(lstat(in_dir("stdout"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+}
+
+static size_t entries(const char *path)
+{
+    char **names = NULL;
+    size_t n = 0;
+    assert_int_equal(lw_list_dir(path, &names, &n), 0);
+    lw_list_free(&names, n);
+    return n;
+}
+
+/* A directory appears whole; one that is there keeps its other files, unless it is replaced. */
+static void directories_are_made_whole(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_str_clear) lw_str file = {0};
+    char box[96], folder[128];
+    snprintf(box, sizeof box, "%s/box", dir);
+    snprintf(folder, sizeof folder, "%s/a/folder/", box);
+    for (int round = 0; round < 5; round++) { /* dropped, new, into it, into it, in its place */
+        LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
+        assert_int_equal(lw_new_dir_begin(&d, folder, round == 4), 0);
+        put(lw_path_join(&file, lw_str_c(&d.tmp), round < 3 ? "one" : "two"), "x");
+        assert_int_equal(lw_path_exists(lw_path_join(&file, folder, "two")), round == 4);
+        if (round == 0) {
+            lw_fail(LW_EIO, "the cause");
+            lw_new_dir_drop(&d);
+            assert_string_equal(lw_errmsg(), "the cause");
+            assert_int_equal(lw_path_exists(folder), 0);
+            assert_int_equal(entries(lw_path_join(&file, box, "a")), 0);
+            continue;
+        }
+        assert_int_equal(lw_new_dir_finish(&d), 0);
+        assert_int_equal(entries(folder), round == 3 ? 2 : 1);
+        assert_int_equal(entries(lw_path_join(&file, box, "a")), 1);
+    }
 }
 
 /* A device stays one: it is written to, not replaced by a file of its name. */
@@ -151,10 +233,16 @@ static void maps_share_the_file(void **state)
 {
     (void)state;
     lw_map w = {0}, r = {0};
-    assert_int_equal(lw_map_create(&w, in_dir("m"), 10000), 0);
+    char *zeros = lw_calloc(10000, 1);
+    assert_int_equal(lw_map_scratch(&w, in_dir("m"), 10000), 0);
+    assert_false(lw_path_exists(in_dir("m")));
     assert_int_equal(((char *)w.data)[9999], 0);
     memcpy((char *)w.data + 9990, "tail", 5);
     assert_int_equal(lw_map_sync(&w), 0);
+    memcpy(zeros + 9990, "tail", 5);
+    assert_memory_equal(w.data, zeros, 10000);
+    assert_int_equal(lw_file_write(in_dir("m"), zeros, 10000), 0);
+    lw_free(&zeros);
     assert_int_equal(lw_map_open(&r, in_dir("m")), 0);
     assert_int_equal(r.size, 10000);
     assert_false(r.writable);
@@ -316,6 +404,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_round_trip),
         cmocka_unit_test(write_is_atomic),
+        cmocka_unit_test(links_are_not_written_through),
+        cmocka_unit_test(own_descriptors_are_written_to),
+        cmocka_unit_test(directories_are_made_whole),
         cmocka_unit_test(devices_are_written_to),
         cmocka_unit_test(write_replaces_by_rename),
         cmocka_unit_test(directories_are_made_listed_and_removed),

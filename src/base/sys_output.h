@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files and directories under construction. The one place that makes temporary names: beside the
+ * final one, `.tmp_NAME.RANDOM`, made by this process alone (O_EXCL: a link of that name is not
+ * followed), fsynced and renamed when whole. Until then what was there stays as it was; dropped,
+ * nothing is left.
+ *
+ *   LW_CLEANUP(lw_new_file_drop) lw_new_file f = {0};
+ *   LW_TRY(lw_new_file_begin(&f, path));
+ *   LW_TRY(lw_new_file_put(&f, bytes, n));
+ *   return lw_new_file_finish(&f);
+ */
+#ifndef LW_BASE_SYS_OUTPUT_H
+#define LW_BASE_SYS_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+#define LW_TMP_PREFIX ".tmp_"
+
+typedef struct lw_new_file {
+    bool open;
+    bool in_place; /* a pipe, a device or a descriptor of this process: nothing to rename */
+    int fd;        /* of an open one, to write to */
+    lw_str path, tmp;
+} lw_new_file;
+
+/* LW_EIO with the cause when the file cannot be made. */
+int lw_new_file_begin(lw_new_file *f, const char *path);
+int lw_new_file_put(lw_new_file *f, const void *bytes, size_t n);
+int lw_new_file_finish(lw_new_file *f); /* closes in any case; on failure nothing is left */
+void lw_new_file_drop(lw_new_file *f);  /* also after finish, also of {0} */
+
+/* Writes a whole file as above. */
+int lw_file_write(const char *path, const void *bytes, size_t n);
+/* A file without a name, open for reading and writing, on the file system of `path`. */
+int lw_scratch_open(const char *path, int *fd);
+
+/* A pipe, a device, a socket, /dev/stdout: written to as it stands. */
+bool lw_path_is_special(const char *path);
+
+typedef struct lw_new_dir {
+    bool open, inside, replace;
+    lw_str path, tmp; /* write into tmp */
+} lw_new_dir;
+
+/*
+ * A directory: its parents are made, files go into d->tmp. finish: where there is no directory of
+ * that name yet, d->tmp is renamed to it. Otherwise, `replace`: they change places in one step and
+ * the old one is removed; else the new files are renamed into the old directory one by one.
+ */
+int lw_new_dir_begin(lw_new_dir *d, const char *path, bool replace);
+int lw_new_dir_finish(lw_new_dir *d);
+void lw_new_dir_drop(lw_new_dir *d);
+
+/* mkdir of one level in a directory that others may have written: what is there already must be a
+ * directory, not a link to one. */
+int lw_mkdir_own(const char *path);
+
+#endif

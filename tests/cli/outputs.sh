@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154,SC2086
+# What is written, where, and what is left when that fails: links, devices, full disks, unusable paths.
+
+LW_CACHE=$PWD/cache
+export LW_CACHE
+ddpm='train ddpm --data synth:16 --limit 64 --base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8
+    --norm-groups 4 --dropout 0 --batch-size 4'
+npy_noise a.npy '4, 8' 32
+npy_noise b.npy '6, 8' 48
+
+# Devices and open descriptors are written to, never replaced; files are replaced, not links' targets.
+expect 0 field --gen a.npy --pos b.npy --output whole.npy
+ln -s /proc/self/fd/9 nine
+"$program" field --gen a.npy --pos b.npy --output nine 9>through.npy >"$out" 2>"$err" || fails 'a descriptor as output'
+cmp -s whole.npy through.npy || fails 'a descriptor got something else than a file'
+[ -L nine ] || fails 'the link to a descriptor was replaced'
+mkfifo pipe.npz
+cat pipe.npz >piped.npz &
+expect 0 field --gen a.npy --pos b.npy --output pipe.npz
+wait
+[ -p pipe.npz ] || fails 'a pipe was replaced by a file'
+printf mine >victim
+ln -s victim link.npy
+expect 0 field --gen a.npy --pos b.npy --output link.npy
+cmp -s whole.npy link.npy || fails 'a link as output'
+[ "$(cat victim)" = mine ] || fails 'a link as output was written through'
+
+# Links in a run directory that somebody else made.
+expect 0 $ddpm --steps 1 --output-dir run
+mkdir elsewhere
+for part in metrics.jsonl loss_log.csv command.txt tb samples checkpoints best; do
+    rm -rf foreign
+    cp -R run foreign
+    rm -rf "foreign/$part"
+    case $part in
+    *.*) ln -s ../victim "foreign/$part" ;;
+    *) ln -s ../elsewhere "foreign/$part" ;;
+    esac
+    [ $part = checkpoints ] && cp -R run/checkpoints/. elsewhere
+    expect 4 $ddpm --steps 2 --output-dir foreign --resume
+    err_has "foreign/$part: is a symbolic link"
+    [ $part != checkpoints ] || rm -rf elsewhere/*
+    [ -z "$(ls elsewhere)" ] || fails "foreign/$part was followed"
+done
+[ "$(cat victim)" = mine ] || fails 'a link in a run directory was written through'
+mkdir fresh
+: >fresh/checkpoints
+expect 4 $ddpm --steps 1 --output-dir fresh
+err_has 'fresh/checkpoints: is something else, not a directory'
