@@ -74,20 +74,20 @@ static int add_tables(const lw_profile *p, const lw_profile_view *v, lw_html *h)
     LW_TRY(lw_profile_step_table(p, LW_MAX(v->top, 1), &top));
     LW_TRY(lw_profile_step_table(p, 0, &steps));
     lw_html_section(h, "Precisions");
-    lw_html_table(h, &methods,
+    lw_html_table(h, &methods, NULL,
                   "Error: largest difference to f32 without fusion over its largest value.");
     lw_html_section(h, "Slowest steps");
     lw_html_table(
-        h, &top,
+        h, &top, NULL,
         "Times are of single steps, profiled; GFLOP/s and of peak: nominal operations, two "
         "for each multiplication with addition of a direct convolution, so Winograd's "
         "tiles pass 100 %. GB/s and MB: bytes read and written once.");
     lw_html_section(h, "By op");
-    lw_html_table(h, &ops, NULL);
+    lw_html_table(h, &ops, NULL, NULL);
     lw_html_section(h, "By layer");
-    lw_html_table(h, &layers, NULL);
+    lw_html_table(h, &layers, NULL, NULL);
     lw_html_section(h, "All steps, in order");
-    lw_html_table(h, &steps, NULL);
+    lw_html_table(h, &steps, NULL, NULL);
     return 0;
 }
 

@@ -17,7 +17,7 @@ int lw_image_init(lw_image *out, int32_t width, int32_t height)
     uint8_t *rgb = lw_calloc((size_t)width * (size_t)height, 3);
     if (!rgb)
         return LW_ENOMEM;
-    *out = (lw_image){width, height, rgb};
+    *out = (lw_image){.width = width, .height = height, .rgb = rgb};
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #ifndef LW_FORMATS_IMAGE_H
 #define LW_FORMATS_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +19,9 @@
 
 typedef struct lw_image {
     int32_t width, height;
-    uint8_t *rgb; /* [height][width][3], heap */
+    uint8_t *rgb;     /* [height][width][3], heap */
+    bool see_through; /* PNG files say that pixels of the colour `clear` are transparent */
+    uint8_t clear[3];
 } lw_image;
 
 int lw_image_init(lw_image *out, int32_t width, int32_t height); /* black */

@@ -79,6 +79,10 @@ static int encode(encoder *e, const lw_image *im, const json_t *texts)
     png_set_IHDR(e->png, e->info, (png_uint_32)im->width, (png_uint_32)im->height, 8,
                  PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
+    if (im->see_through)
+        png_set_tRNS(
+            e->png, e->info, NULL, 0,
+            &(png_color_16){.red = im->clear[0], .green = im->clear[1], .blue = im->clear[2]});
     if (texts)
         put_texts(e, texts);
     png_write_info(e->png, e->info);

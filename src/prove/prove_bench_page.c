@@ -173,7 +173,7 @@ static int add_table(lw_html *h, int (*make)(const lw_prove_bench *b, lw_table *
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     LW_TRY(make(b, &t));
     lw_html_section(h, title);
-    lw_html_table(h, &t, caption);
+    lw_html_table(h, &t, NULL, caption);
     return 0;
 }
 

@@ -198,14 +198,14 @@ static int add_tables(const lw_prove_context *c, const lw_prove_eval *e, lw_html
             continue;
         LW_TRY(lw_prove_group_table(c, e, (lw_prove_by)by, 0, &t));
         lw_html_section(h, titles[by]);
-        lw_html_table(h, &t, NULL);
+        lw_html_table(h, &t, NULL, NULL);
     }
     LW_TRY(lw_prove_step_table(e, &steps));
     LW_TRY(lw_prove_cut_table(e, true, &cuts));
     lw_html_section(h, "How far proofs went");
-    lw_html_table(h, &steps, NULL);
+    lw_html_table(h, &steps, NULL, NULL);
     lw_html_section(h, "What the environment counted");
-    lw_html_table(h, &cuts, NULL);
+    lw_html_table(h, &cuts, NULL, NULL);
     return 0;
 }
 
@@ -238,7 +238,7 @@ int lw_prove_page(const lw_prove_context *c, const lw_prove_eval *e, const char 
     add_cards(c, e, h);
     add_rules(c, e, h);
     LW_TRY(lw_prove_mode_table(c, e, &modes));
-    lw_html_table(h, &modes,
+    lw_html_table(h, &modes, NULL,
                   "MRR, Hits@k, mean rank: means over queries. AUC-PR: average precision over all "
                   "candidates together. true proved, false proved: shares of queries and of "
                   "corruptions whose walk ended in a proof.");

@@ -39,7 +39,7 @@ static void stage_table(const comparing *w, lw_html *page)
     stage_row(&t, "drift", w->c->drift);
     stage_row(&t, "DDPM", w->c->ddpm);
     if (lw_table_rows(&t))
-        lw_html_table(page, &t, NULL);
+        lw_html_table(page, &t, NULL, NULL);
 }
 
 /* ---- the section ------------------------------------------------------------------------ */

@@ -19,13 +19,11 @@ static int64_t picture_of(const compare_set *s, int32_t c, int32_t column)
 }
 
 int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, int32_t scale,
-                    bool labels, lw_image *out)
+                    bool page, lw_image *out)
 {
     int32_t rows = s->classes ? LW_MIN(w->classes, 20) : columns;
     int64_t floats = (int64_t)w->side * w->side * 3;
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(rows * columns * floats), sizeof *x);
-    char names[20][16];
-    const char *text[20];
     if (!x)
         return LW_ENOMEM;
     for (int32_t r = 0; r < rows; r++)
@@ -34,13 +32,11 @@ int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, i
             for (int64_t p = 0; i >= 0 && i < s->n && p < floats; p++)
                 x[(r * columns + k) * floats + p] = s->x[i * floats + p];
         }
-    for (int32_t r = 0; r < rows && s->classes; r++)
-        text[r] = lw_source_class(w->drift, r, names[r]);
     const lw_grid g = {.columns = columns,
                        .padding = 1,
                        .scale = scale,
                        .background = {255, 255, 255},
-                       .row_labels = labels && s->classes ? text : NULL};
+                       .see_through = page};
     return lw_grid_f32(&g, x, rows * columns, w->side, w->side, out);
 }
 

@@ -111,7 +111,7 @@ static void add_bar(const comparing *w, lw_html *page)
         bar_cell(&t, &drift->bar[i]);
         bar_cell(&t, &ddpm->bar[i]);
     }
-    lw_html_table(page, &t, NULL);
+    lw_html_table(page, &t, NULL, NULL);
 }
 
 static void add_judge(const comparing *w, lw_html *page)

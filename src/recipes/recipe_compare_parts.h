@@ -69,9 +69,10 @@ const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, 
                                         int32_t batch);
 /* recipe_compare_files.c: pictures, latency.csv, summary.json. */
 int lw_compare_files(comparing *w);
-/* A grid with classes as rows, `columns` of each; without classes a square of columns^2. */
+/* A grid with classes as rows, `columns` of each; without classes a square of columns^2. For a page
+ * its gaps are transparent. */
 int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, int32_t scale,
-                    bool labels, lw_image *out);
+                    bool page, lw_image *out);
 /* recipe_compare_page.c */
 int lw_compare_page(comparing *w);
 /* recipe_compare_pictures.c: the grids; controls and what the judge refused; grids on the way. */

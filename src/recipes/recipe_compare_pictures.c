@@ -9,7 +9,7 @@
 #include "recipes/recipe_compare_parts.h"
 #include "recipes/recipe_curves.h"
 
-enum { REFUSED_COLUMNS = 8, REFUSED_ROWS = 7, NEAR_COLUMNS = 12, NEAR_ROWS = 4 };
+enum { REFUSED_COLUMNS = 8, REFUSED_ROWS = 7, NEAR_COLUMNS = 12, NEAR_ROWS = 4, GRID_ROWS = 20 };
 
 /* Pixels of the page's grids for one of a picture: the page shrinks what is wider than a column. */
 static int32_t grid_scale(const comparing *w)
@@ -24,17 +24,23 @@ int lw_compare_pictures_part(const comparing *w, lw_html *page)
     LW_CLEANUP(lw_image_clear) lw_image a = {0};
     LW_CLEANUP(lw_image_clear) lw_image b = {0};
     LW_CLEANUP(lw_image_clear) lw_image c = {0};
-    char ddpm[64], caption[128];
+    char ddpm[64], caption[128], name[GRID_ROWS][16];
+    const char *names[GRID_ROWS];
     int32_t scale = grid_scale(w);
+    int rows = LW_MIN(w->classes, GRID_ROWS);
+    for (int r = 0; r < rows; r++)
+        names[r] = lw_source_class(w->drift, r, name[r]);
     snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations each", w->c->ddim_steps[0]);
-    snprintf(caption, sizeof caption, "the same U-Net, sampled by DDIM, %s weights",
-             w->ddpm->averaged ? "averaged" : "last");
-    LW_TRY(lw_compare_grid(w, &w->real_set, 8, scale, w->real_set.classes != NULL, &a));
-    LW_TRY(lw_compare_grid(w, &w->drift_set, 8, scale, w->drift_set.classes != NULL, &b));
-    LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, scale, w->ddpm_set.classes != NULL, &c));
-    const lw_figure f[] = {{&a, "Real, held out", "never seen in training"},
-                           {&b, "Drift, 1 evaluation each", "the first of the seed, none picked"},
-                           {&c, ddpm, caption}};
+    snprintf(caption, sizeof caption, "the same U-Net, sampled by DDIM, %s",
+             w->ddpm->averaged ? "averaged weights (EMA)" : "last weights");
+    LW_TRY(lw_compare_grid(w, &w->real_set, 8, scale, true, &a));
+    LW_TRY(lw_compare_grid(w, &w->drift_set, 8, scale, true, &b));
+    LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, scale, true, &c));
+    const lw_figure f[] = {
+        {&a, "Real, held out", "never seen in training", w->real_set.classes ? names : NULL, rows},
+        {&b, "Drift, 1 evaluation each", "the first of the seed, none picked",
+         w->drift_set.classes ? names : NULL, rows},
+        {&c, ddpm, caption, w->ddpm_set.classes ? names : NULL, rows}};
     lw_html_section(page, "Pictures");
     if (w->drift_set.classes)
         lw_html_text(page, "Every row is one class. The generators were asked for it; nothing was "
@@ -45,14 +51,15 @@ int lw_compare_pictures_part(const comparing *w, lw_html *page)
 
 /* ---- controls and refusals -------------------------------------------------------------- */
 
+static const char *const control_names[LW_CONTROLS] = {"noise", "average", "halves",  "blurred",
+                                                       "means", "noised",  "repeated"};
+
 static int draw_controls(const comparing *w, lw_image *out)
 {
     enum { EACH = 8 };
     static const lw_junk_kind kinds[LW_CONTROLS] = {
         LW_JUNK_NOISE, LW_JUNK_AVERAGE, LW_JUNK_SPLICE,  LW_JUNK_BLUR2,
         LW_JUNK_MEAN,  LW_JUNK_NOISED,  LW_JUNK_REPEATED};
-    static const char *const names[LW_CONTROLS] = {"noise", "average", "halves",  "blurred",
-                                                   "means", "noised",  "repeated"};
     int64_t floats = (int64_t)w->side * w->side * 3;
     LW_CLEANUP(lw_junk_free) lw_junk *junk = NULL;
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(LW_CONTROLS * EACH * floats), sizeof *x);
@@ -62,11 +69,7 @@ static int draw_controls(const comparing *w, lw_image *out)
     for (int k = 0; k < LW_CONTROLS; k++)
         for (int i = 0; i < EACH; i++)
             lw_junk_make(junk, kinds[k], i, x + (k * EACH + i) * floats);
-    const lw_grid g = {.columns = EACH,
-                       .padding = 1,
-                       .scale = grid_scale(w),
-                       .background = {255, 255, 255},
-                       .row_labels = names};
+    const lw_grid g = {.columns = EACH, .padding = 1, .scale = grid_scale(w), .see_through = true};
     return lw_grid_f32(&g, x, LW_CONTROLS * EACH, w->side, w->side, out);
 }
 
@@ -81,16 +84,13 @@ static int draw_refused(const comparing *w, const compare_set *s, lw_image *out,
         return LW_ENOMEM;
     LW_TRY(lw_scorer_own(w->scorer, s->x, s->classes, s->n, own));
     *refused = 0;
-    for (int64_t i = 0; i < MOST * floats; i++)
-        x[i] = 1.0f;
     for (int64_t i = 0; i < s->n; i++)
-        if ((double)own[i] < 0.9 - 1e-6 && (*refused)++ < MOST)
+        if ((double)own[i] < LW_JUDGE_SURE && (*refused)++ < MOST)
             memcpy(x + (*refused - 1) * floats, s->x + i * floats, (size_t)floats * sizeof *x);
-    const lw_grid g = {.columns = REFUSED_COLUMNS,
-                       .padding = 1,
-                       .scale = grid_scale(w),
-                       .background = {255, 255, 255}};
-    return lw_grid_f32(&g, x, MOST, w->side, w->side, out);
+    const lw_grid g = {
+        .columns = REFUSED_COLUMNS, .padding = 1, .scale = grid_scale(w), .see_through = true};
+    return *refused ? lw_grid_f32(&g, x, (int32_t)LW_MIN(*refused, MOST), w->side, w->side, out)
+                    : 0;
 }
 
 /* The first pictures of a set, each left of the training picture nearest to it. */
@@ -108,10 +108,8 @@ static int draw_nearest(const comparing *w, const compare_set *s, lw_image *out)
         memcpy(x + 2 * i * floats, s->x + i * floats, (size_t)floats * sizeof *x);
         memcpy(x + (2 * i + 1) * floats, near + i * floats, (size_t)floats * sizeof *x);
     }
-    const lw_grid g = {.columns = NEAR_COLUMNS,
-                       .padding = 1,
-                       .scale = grid_scale(w),
-                       .background = {255, 255, 255}};
+    const lw_grid g = {
+        .columns = NEAR_COLUMNS, .padding = 1, .scale = grid_scale(w), .see_through = true};
     return lw_grid_f32(&g, x, 2 * PAIRS, w->side, w->side, out);
 }
 
@@ -124,9 +122,22 @@ static int add_nearest(const comparing *w, lw_html *page)
         "left of each pair the sample, right the training picture nearest to it";
     LW_TRY(draw_nearest(w, &w->drift_set, &drift));
     LW_TRY(draw_nearest(w, &w->ddpm_set, &ddpm));
-    const lw_figure f[] = {{&drift, "Drift: nearest training pictures", caption},
-                           {&ddpm, "DDPM: nearest training pictures", caption}};
+    const lw_figure f[] = {
+        {.picture = &drift, .title = "Drift: nearest training pictures", .caption = caption},
+        {.picture = &ddpm, .title = "DDPM: nearest training pictures", .caption = caption}};
     lw_html_pictures(page, f, LW_COUNT(f));
+    return 0;
+}
+
+/* What the judge refuses of a set, unless that is nothing. */
+static int add_refused(const comparing *w, const compare_set *s, const char *title, lw_image *im,
+                       char text[64], lw_figure *f, size_t *n)
+{
+    int64_t refused;
+    LW_TRY(draw_refused(w, s, im, &refused));
+    snprintf(text, 64, "the first of %lld of %lld", (long long)refused, (long long)s->n);
+    if (refused)
+        f[(*n)++] = (lw_figure){.picture = im, .title = title, .caption = text};
     return 0;
 }
 
@@ -135,22 +146,17 @@ int lw_compare_evidence_part(const comparing *w, lw_html *page)
     LW_CLEANUP(lw_image_clear) lw_image controls = {0};
     LW_CLEANUP(lw_image_clear) lw_image drift = {0};
     LW_CLEANUP(lw_image_clear) lw_image ddpm = {0};
-    char text[2][96];
-    int64_t n;
+    char text[2][64];
     size_t k = 0;
     lw_figure f[3];
     LW_TRY(draw_controls(w, &controls));
     f[k++] = (lw_figure){&controls, "The controls",
-                         "made from real pictures, scored like the generators', meant to fail"};
+                         "made from real pictures, scored like the generators', meant to fail",
+                         control_names, LW_CONTROLS};
     if (lw_scorer_has_judge(w->scorer) && w->drift_set.classes && w->ddpm_set.classes) {
-        LW_TRY(draw_refused(w, &w->drift_set, &drift, &n));
-        snprintf(text[0], sizeof text[0], "the first of %lld of %lld", (long long)n,
-                 (long long)w->drift_set.n);
-        f[k++] = (lw_figure){&drift, "Drift: refused by the judge", text[0]};
-        LW_TRY(draw_refused(w, &w->ddpm_set, &ddpm, &n));
-        snprintf(text[1], sizeof text[1], "the first of %lld of %lld", (long long)n,
-                 (long long)w->ddpm_set.n);
-        f[k++] = (lw_figure){&ddpm, "DDPM: refused by the judge", text[1]};
+        LW_TRY(
+            add_refused(w, &w->drift_set, "Drift: refused by the judge", &drift, text[0], f, &k));
+        LW_TRY(add_refused(w, &w->ddpm_set, "DDPM: refused by the judge", &ddpm, text[1], f, &k));
     }
     lw_html_pictures(page, f, k);
     return add_nearest(w, page);
@@ -160,18 +166,16 @@ int lw_compare_evidence_part(const comparing *w, lw_html *page)
 
 int lw_compare_films(const comparing *w, lw_html *page)
 {
-    LW_CLEANUP(lw_image_clear) lw_image drift = {0};
-    LW_CLEANUP(lw_image_clear) lw_image ddpm = {0};
+    LW_CLEANUP(lw_film_clear) lw_film drift = {0};
+    LW_CLEANUP(lw_film_clear) lw_film ddpm = {0};
     lw_figure f[2];
     size_t k = 0;
     LW_TRY(lw_curves_film(w->c->drift, &drift));
     LW_TRY(lw_curves_film(w->c->ddpm, &ddpm));
-    if (drift.rgb)
-        f[k++] = (lw_figure){&drift, "Drift while it learns",
-                             "the same noise after more and more steps, averaged weights"};
-    if (ddpm.rgb)
-        f[k++] = (lw_figure){&ddpm, "DDPM while it learns",
-                             "the same noise after more and more steps, averaged weights"};
+    if (drift.rows)
+        f[k++] = lw_film_figure(&drift, "Drift while it learns", LW_FILM_CAPTION);
+    if (ddpm.rows)
+        f[k++] = lw_film_figure(&ddpm, "DDPM while it learns", LW_FILM_CAPTION);
     if (k)
         lw_html_pictures(page, f, k);
     return 0;

@@ -101,14 +101,14 @@ void lw_compare_score_tables(const comparing *w, lw_html *page)
         variety_row(w, &variety, &w->entry[i]);
     }
     lw_html_table(
-        page, &quality,
+        page, &quality, NULL,
         lw_scorer_has_judge(w->scorer)
             ? "**accepted**: the judge gives the class asked for 0.9 or more, although it "
               "may answer “no picture” (**junk**: that is its answer). **legible**: the "
               "reader, who may not, gives some class 0.9 or more; **agrees**: its "
               "likeliest class is the one asked for. Red: below the bar."
             : NULL);
-    lw_html_table(page, &variety,
+    lw_html_table(page, &variety, NULL,
                   "**diversity**: distance between pictures of a class, against that of real ones. "
                   "**colour**: distance of the colour statistics, 0 when right, near 1 for gray "
                   "averages. **nearest**, **least**: median and smallest distance to a training "
@@ -243,6 +243,7 @@ static void latency_bars(const comparing *w, lw_str *svg)
     const lw_plot p = {.title = "Time per picture",
                        .x_label = "milliseconds per picture, logarithmic",
                        .log_x = true,
+                       .dots = true,
                        .width = 1080};
     lw_plot_bars(&p, bars, (size_t)w->n_latencies, svg);
 }
@@ -266,7 +267,7 @@ void lw_compare_latency_part(const comparing *w, lw_html *page)
                        "what sampling needs: weights, activations, repacked weights.");
     lw_html_plots(page, plots, NULL, 1);
     lw_html_table(
-        page, &t,
+        page, &t, NULL,
         "~: extrapolated from ten evaluations, because all of them would take too long here. The "
         "higher quantiles mean little over few runs.");
 }

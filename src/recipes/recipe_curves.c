@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "formats/formats.h"
 
-enum { CURVES_MAX = 8, FILM_ROWS = 7 };
+enum { CURVES_MAX = 8 };
 
 /* Columns of a run's metrics.jsonl. */
 typedef struct columns {
@@ -168,46 +168,58 @@ int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd)
 /* ---- pictures --------------------------------------------------------------------------- */
 
 /* The first row of the grid in `path`, eight samples, drawn at line `row` of `rows` of the film. */
-static int film_row(const char *path, const char *label, int row, int rows, lw_image *film)
+static int film_row(const char *path, int row, int rows, lw_image *film)
 {
     LW_CLEANUP(lw_image_clear) lw_image grid = {0};
-    static const uint8_t black[3] = {0, 0, 0};
     LW_TRY(lw_image_load(path, &grid));
     int32_t height = grid.height / 8, width = grid.width;
-    const int32_t text = LW_MAX(1, height / 32), left = 8 * 6 * text;
-    if (!film->rgb) {
-        LW_TRY(lw_image_init(film, left + width, height * rows));
-        memset(film->rgb, 255, (size_t)film->width * (size_t)film->height * 3);
-    }
-    if (width != film->width - left || height * rows != film->height)
+    if (!film->rgb)
+        LW_TRY(lw_image_init(film, width, height * rows));
+    if (width != film->width || height * rows != film->height)
         return lw_fail(LW_EFORMAT, "%s: its size is not that of the grids before it", path);
-    for (int32_t y = 0; y < height; y++)
-        memcpy(film->rgb + ((size_t)(row * height + y) * (size_t)film->width + (size_t)left) * 3,
-               grid.rgb + (size_t)y * (size_t)width * 3, (size_t)width * 3);
-    lw_image_text(film, left - 6 * text - lw_text_width(label, text),
-                  row * height + (height - 9 * text) / 2, text, black, label);
+    memcpy(film->rgb + (size_t)row * (size_t)height * (size_t)width * 3, grid.rgb,
+           (size_t)height * (size_t)width * 3);
     return 0;
 }
 
-int lw_curves_film(const char *run, lw_image *film)
+int lw_curves_film(const char *run, lw_film *film)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    char **names = NULL, label[24];
+    char **names = NULL;
     size_t n = 0;
+    *film = (lw_film){0};
     lw_path_join(&dir, run, "samples");
     if (!lw_path_is_dir(lw_str_c(&dir)))
         return 0;
     int rc = lw_list_dir(lw_str_c(&dir), &names, &n);
-    size_t rows = LW_MIN(n, (size_t)FILM_ROWS);
+    size_t rows = LW_MIN(n, (size_t)LW_FILM_ROWS);
     for (size_t k = 0; rc == 0 && rows > 1 && k < rows; k++) {
         const char *file = names[k * (n - 1) / (rows - 1)];
         long long step = 0;
         if (sscanf(file, "step_%lld.png", &step) != 1)
             continue;
-        snprintf(label, sizeof label, "%lld", step);
-        rc = film_row(lw_path_join(&path, lw_str_c(&dir), file), label, (int)k, (int)rows, film);
+        snprintf(film->step[k], sizeof film->step[k], "%lld", step);
+        film->rows = (int)rows;
+        rc = film_row(lw_path_join(&path, lw_str_c(&dir), file), (int)k, (int)rows, &film->picture);
     }
     lw_list_free(&names, n);
     return rc;
+}
+
+void lw_film_clear(lw_film *film)
+{
+    lw_image_clear(&film->picture);
+    *film = (lw_film){0};
+}
+
+lw_figure lw_film_figure(lw_film *film, const char *title, const char *caption)
+{
+    for (int i = 0; i < film->rows; i++)
+        film->names[i] = film->step[i];
+    return (lw_figure){.picture = &film->picture,
+                       .title = title,
+                       .caption = caption,
+                       .rows = film->names,
+                       .n_rows = film->rows};
 }

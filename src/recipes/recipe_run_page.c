@@ -107,11 +107,11 @@ static int add_curves(const char *dir, const lw_train_job *job, const char *unit
 
 static int add_film(const char *dir, lw_html *page)
 {
-    LW_CLEANUP(lw_image_clear) lw_image film = {0};
+    LW_CLEANUP(lw_film_clear) lw_film film = {0};
     LW_TRY(lw_curves_film(dir, &film));
-    if (!film.rgb)
+    if (!film.rows)
         return 0;
-    const lw_figure f = {&film, NULL, "the same noise after more and more steps, averaged weights"};
+    const lw_figure f = lw_film_figure(&film, NULL, LW_FILM_CAPTION);
     lw_html_section(page, "Samples while training");
     lw_html_pictures(page, &f, 1);
     return 0;

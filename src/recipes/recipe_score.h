@@ -47,6 +47,10 @@ typedef struct lw_score {
     int64_t duplicates; /* of those, that close to another of the set */
 } lw_score;
 
+/* Pictures whose own class the judge gives at least this are accepted: 0.9, of which
+ * 0.9f falls a little short. */
+#define LW_JUDGE_SURE (0.9 - 1e-6)
+
 typedef struct lw_scorer lw_scorer;
 /* Opens data, judge, features; measures the reference. Borrows the device. LW_EUSAGE: neither judge
  * nor encoder, or a judge of another data's classes. */

@@ -44,6 +44,10 @@ int32_t lw_text_width(const char *text, int32_t scale)
     return n > 0 ? (6 * n - 1) * scale : 0;
 }
 
+/* What no sample covers, of grids whose padding is transparent. A sample's pixel of this very
+ * colour is moved off it. */
+static const uint8_t clear_colour[3] = {1, 254, 2};
+
 static void fill(lw_image *im, const uint8_t rgb[3])
 {
     for (size_t i = 0; i < (size_t)im->width * (size_t)im->height; i++)
@@ -112,7 +116,9 @@ static int compose(const lw_grid *g, const float *f, const uint8_t *u, int32_t n
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     LW_TRY(lw_image_init(&im, l.left + l.pad + l.columns * l.cell_w,
                          l.top + l.pad + l.rows * l.cell_h));
-    fill(&im, g->background);
+    fill(&im, g->see_through ? clear_colour : g->background);
+    im.see_through = g->see_through;
+    memcpy(im.clear, clear_colour, sizeof im.clear);
     for (int64_t p = 0; p < (int64_t)n * h * w; p++) {
         int32_t sample = (int32_t)(p / ((int64_t)h * w)), y = (int32_t)(p / w % h),
                 x = (int32_t)(p % w);
@@ -123,6 +129,8 @@ static int compose(const lw_grid *g, const float *f, const uint8_t *u, int32_t n
             rgb[c] = u ? u[3 * p + c] : lw_pixel_u8(f[3 * p + c]);
         if (f && (isnan(f[3 * p]) || isnan(f[3 * p + 1]) || isnan(f[3 * p + 2])))
             memcpy(rgb, magenta, 3);
+        if (g->see_through && memcmp(rgb, clear_colour, 3) == 0)
+            rgb[1]--;
         for (int32_t v = 0; v < l.scale; v++)
             for (int32_t h2 = 0; h2 < l.scale; h2++)
                 put_dot(&im, x0 + h2, y0 + v, rgb);

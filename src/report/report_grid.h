@@ -12,6 +12,7 @@ typedef struct lw_grid {
     int32_t padding;                  /* pixels around every sample, before scaling; may be 0 */
     int32_t scale;                    /* every sample pixel becomes scale x scale; 0 means 1 */
     uint8_t background[3];            /* of the padding; black when zeroed */
+    bool see_through;                 /* the padding is transparent instead, for pages */
     const char *const *row_labels;    /* one per row, or NULL */
     const char *const *column_labels; /* one per column, or NULL */
 } lw_grid;

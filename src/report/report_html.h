@@ -40,13 +40,22 @@ typedef struct lw_figure {
         *picture;        /* shown with hard pixels, as wide as there is room, at most 4x its size */
     const char *title;   /* above, may be NULL */
     const char *caption; /* below, may be NULL */
+    const char *const *rows; /* names of the picture's rows, written left of them, or NULL */
+    int n_rows;
 } lw_figure;
 void lw_html_pictures(lw_html *h, const lw_figure *figures, size_t n);
 /* Plots (SVG text of report_plot.h) beside each other, with captions (or NULL). */
 void lw_html_plots(lw_html *h, const char *const *svgs, const char *const *captions, size_t n);
-void lw_html_table(lw_html *h, const lw_table *t, const char *caption); /* caption may be NULL */
+/* title: of the table, as its caption; note: a remark below. Either may be NULL. The first column
+ * heads the rows and stays in sight when the table scrolls. */
+void lw_html_table(lw_html *h, const lw_table *t, const char *title, const char *note);
 /* Preformatted text (a command, a config) that can be folded away under its title. */
 void lw_html_fold(lw_html *h, const char *title, const char *text);
+/* The same around any parts, between begin and end; paper shows them all. */
+void lw_html_fold_begin(lw_html *h, const char *title);
+void lw_html_fold_end(lw_html *h);
+/* A line of links: text, address, text, address...; addresses are relative paths or "#s1". */
+void lw_html_links(lw_html *h, const char *const *pairs, size_t n_pairs);
 
 /* Appends the whole page. LW_ENOMEM when any part ran out of memory. */
 int lw_html_render(const lw_html *h, lw_str *out);

@@ -122,6 +122,18 @@ static void caption(lw_str *b, const char *text)
     lw_str_add(b, "</figcaption>");
 }
 
+/* One beside every row of the picture, which are equally high. */
+static void row_names(lw_str *b, const lw_figure *f)
+{
+    lw_str_add(b, "<div class=\"named\"><div class=\"names\">");
+    for (int i = 0; i < f->n_rows; i++) {
+        lw_str_add(b, "<span>");
+        lw_html_escape(b, f->rows[i]);
+        lw_str_add(b, "</span>");
+    }
+    lw_str_add(b, "</div>");
+}
+
 static void picture(lw_html *h, const lw_figure *f, bool shrinks)
 {
     LW_CLEANUP(lw_str_clear) lw_str png = {0};
@@ -136,13 +148,15 @@ static void picture(lw_html *h, const lw_figure *f, bool shrinks)
         lw_html_inline(b, f->title);
         lw_str_add(b, "</h3>");
     }
+    if (f->rows)
+        row_names(b, f);
     lw_str_addf(b, "<img width=\"%d\" height=\"%d\" style=\"max-width:%dpx%s\" alt=\"",
                 f->picture->width, f->picture->height, 4 * f->picture->width,
                 shrinks ? ";image-rendering:auto" : "");
     lw_html_escape(b, f->title ? f->title : f->caption ? f->caption : "picture");
     lw_str_add(b, "\" src=\"data:image/png;base64,");
     lw_base64(b, png.s, png.len);
-    lw_str_add(b, "\">");
+    lw_str_add(b, f->rows ? "\"></div>" : "\">");
     caption(b, f->caption);
     lw_str_add(b, "</figure>\n");
 }
@@ -166,22 +180,50 @@ void lw_html_plots(lw_html *h, const char *const *svgs, const char *const *capti
     lw_str_add(&h->body, "</div>\n");
 }
 
-void lw_html_table(lw_html *h, const lw_table *t, const char *text)
+void lw_html_table(lw_html *h, const lw_table *t, const char *title, const char *note)
 {
-    h->failed = h->failed || t->failed;
-    lw_table_html(t, &h->body);
-    if (text) {
+    LW_CLEANUP(lw_str_clear) lw_str caption = {0};
+    if (title)
+        lw_html_inline(&caption, title);
+    h->failed = h->failed || t->failed || caption.failed;
+    lw_table_html(t, title ? lw_str_c(&caption) : NULL, &h->body);
+    if (note) {
         lw_str_add(&h->body, "<p class=\"cap\">");
-        lw_html_inline(&h->body, text);
+        lw_html_inline(&h->body, note);
         lw_str_add(&h->body, "</p>\n");
     }
 }
 
-void lw_html_fold(lw_html *h, const char *title, const char *text)
+void lw_html_fold_begin(lw_html *h, const char *title)
 {
     lw_str_add(&h->body, "<details><summary>");
     lw_html_inline(&h->body, title);
-    lw_str_add(&h->body, "</summary><pre>");
+    lw_str_add(&h->body, "</summary>");
+}
+
+void lw_html_fold_end(lw_html *h)
+{
+    lw_str_add(&h->body, "</details>\n");
+}
+
+void lw_html_fold(lw_html *h, const char *title, const char *text)
+{
+    lw_html_fold_begin(h, title);
+    lw_str_add(&h->body, "<pre>");
     lw_html_escape(&h->body, text);
-    lw_str_add(&h->body, "</pre></details>\n");
+    lw_str_add(&h->body, "</pre>");
+    lw_html_fold_end(h);
+}
+
+void lw_html_links(lw_html *h, const char *const *pairs, size_t n_pairs)
+{
+    lw_str_add(&h->body, "<p class=\"links\">");
+    for (size_t i = 0; i < n_pairs; i++) {
+        lw_str_add(&h->body, "<a href=\"");
+        lw_html_escape(&h->body, pairs[2 * i + 1]);
+        lw_str_add(&h->body, "\">");
+        lw_html_inline(&h->body, pairs[2 * i]);
+        lw_str_add(&h->body, "</a> ");
+    }
+    lw_str_add(&h->body, "</p>\n");
 }

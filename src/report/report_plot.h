@@ -18,6 +18,8 @@ typedef struct lw_plot {
     int32_t width, height;                 /* 0: 540 x 320, or as high as bars and boxes need */
     bool log_x, log_y;
     bool from_zero; /* the value axis includes 0 (linear axes) */
+    bool dots;      /* of lw_plot_bars: dots on a line, where a length would say nothing (log_x) */
+    bool no_ends;   /* of lw_plot_lines: no values where lines end */
 } lw_plot;
 
 typedef struct lw_series {
@@ -31,7 +33,8 @@ typedef struct lw_series {
     double
         smooth; /* > 0, < 1: weight of a moving average, drawn over the curve, which turns faint */
 } lw_series;
-/* Long series are thinned to the lowest and highest value of every pixel column. */
+/* Long series are thinned to the lowest and highest value of every pixel column. Where a line ends
+ * stands its last value; a series of one point is a dot with its name. */
 void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *out);
 
 typedef struct lw_bar {

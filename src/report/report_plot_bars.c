@@ -44,21 +44,33 @@ static void choose_axis(lw_frame *f, const lw_bar *bars, size_t n)
     lw_axis_init(&f->x, lo, hi, f->plot->log_x, 5);
 }
 
+/* The bar from x0 to x1, or the dot at x1. */
+static void draw_value(lw_frame *f, const lw_bar *b, double x0, double x1, double y)
+{
+    lw_str *out = f->out;
+    bool dots = f->plot->dots;
+    if (dots) {
+        lw_str_addf(out, "<path d=\"M%.1f %.1fH%.1f\" stroke-width=\"1\"", f->left, y + BAR / 2.0,
+                    f->right);
+        lw_svg_paint(out, "stroke", "line");
+        lw_str_addf(out, "/><circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\"", x1, y + BAR / 2.0);
+    } else {
+        lw_str_addf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"2\"",
+                    fmin(x0, x1), y, fmax(fabs(x1 - x0), 1), BAR);
+    }
+    lw_svg_paint(out, "fill", lw_svg_color(b->color, 0));
+    lw_str_addf(out, "><title>%.9g</title></%s>", b->value, dots ? "circle" : "rect");
+}
+
 static void draw_bar(lw_frame *f, const lw_bar *b, double y)
 {
     char buf[32];
     lw_str *out = f->out;
-    const char *color = lw_svg_color(b->color, 0);
     lw_svg_text(out, f->left - 10, y + BAR / 2.0 + 4, "end", "fg", 12, false, b->name);
     double zero = lw_frame_at_x(f, f->x.log ? f->x.lo : 0), end = zero;
     if (lw_axis_has(&f->x, b->value)) {
         end = lw_frame_at_x(f, b->value);
-        lw_str_addf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"2\"",
-                    fmin(zero, end), y, fmax(fabs(end - zero), 1), BAR);
-        lw_svg_paint(out, "fill", color);
-        lw_str_add(out, "><title>");
-        lw_str_addf(out, "%.9g", b->value);
-        lw_str_add(out, "</title></rect>");
+        draw_value(f, b, zero, end, y);
     }
     if (b->low < b->high && lw_axis_has(&f->x, b->low)) {
         double x0 = lw_frame_at_x(f, b->low), x1 = lw_frame_at_x(f, b->high), m = y + BAR / 2.0;
@@ -68,8 +80,8 @@ static void draw_bar(lw_frame *f, const lw_bar *b, double y)
         lw_str_add(out, "/>");
         end = fmax(end, x1);
     }
-    lw_svg_text(out, fmax(zero, end) + 6, y + BAR / 2.0 + 4, "start", "fg", 12, false,
-                bar_text(b, buf));
+    lw_svg_text(out, fmax(zero, end) + (f->plot->dots ? 10 : 6), y + BAR / 2.0 + 4, "start", "fg",
+                12, false, bar_text(b, buf));
 }
 
 void lw_plot_bars(const lw_plot *p, const lw_bar *bars, size_t n, lw_str *out)

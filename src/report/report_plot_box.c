@@ -145,6 +145,7 @@ void lw_plot_cdf(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *
     }
     lw_plot with = *p;
     with.from_zero = true;
+    with.no_ends = true; /* all end at 100 */
     if (!with.y_label)
         with.y_label = "% of samples at or below";
     if (ok)

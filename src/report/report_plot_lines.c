@@ -2,6 +2,7 @@
 /* Line charts and distribution curves. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,25 +128,41 @@ static void curve(lw_frame *f, const lw_series *s, const char *color, bool faint
     }
 }
 
-/* The raw curve faint, over it its exponential moving average, free of the bias of its start. */
-static void smoothed(lw_frame *f, const lw_series *s, const char *color)
+/* The exponential moving average of y, free of the bias of its start; gaps stay. Freed by the
+ * caller; NULL: out of memory. */
+static double *smoothed(const lw_series *s)
 {
-    curve(f, s, color, true);
-    LW_CLEANUP(lw_free) double *y = lw_calloc(s->n + 1, sizeof *y);
-    if (!y) {
-        f->out->failed = true;
-        return;
-    }
+    double *y = lw_calloc(s->n + 1, sizeof *y);
     double sum = 0, weight = 0;
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; y && i < s->n; i++) {
         if (isfinite(s->y[i])) {
             sum = s->smooth * sum + (1 - s->smooth) * s->y[i];
             weight = s->smooth * weight + (1 - s->smooth);
         }
         y[i] = isfinite(s->y[i]) ? sum / weight : s->y[i];
     }
+    return y;
+}
+
+static bool is_smooth(const lw_series *s)
+{
+    return s->smooth > 0 && s->smooth < 1;
+}
+
+/* The curve; a smoothed one over its raw one, which turns faint. */
+static void draw(lw_frame *f, const lw_series *s, const char *color)
+{
+    if (!is_smooth(s)) {
+        curve(f, s, color, false);
+        return;
+    }
+    LW_CLEANUP(lw_free) double *y = smoothed(s);
     lw_series over = *s;
+    f->out->failed = f->out->failed || !y;
+    if (!y)
+        return;
     over.y = y;
+    curve(f, s, color, true);
     curve(f, &over, color, false);
 }
 
@@ -179,40 +196,107 @@ static void choose_x(lw_axis *a, const lw_plot *p, const lw_series *series, size
     tighten_x(a, &r);
 }
 
+/* ---- what stands where a line ends ------------------------------------------------------ */
+
+enum { ENDS_MAX = 8, END_HEIGHT = 14 };
+
+typedef struct line_end {
+    char text[64];
+    double x, y; /* of the point, then of the text */
+    const char *color;
+} line_end;
+
+/* Of every series its last value, of one of a single point also its name. Returns how many. */
+static int find_ends(const lw_plot *p, const lw_series *series, size_t n, line_end *ends,
+                     double *width)
+{
+    int m = 0;
+    *width = 0;
+    for (size_t k = 0; !p->no_ends && n <= ENDS_MAX && k < n; k++) {
+        const lw_series *s = &series[k];
+        LW_CLEANUP(lw_free) double *y = is_smooth(s) ? smoothed(s) : NULL;
+        size_t points = 0, last = 0;
+        char value[32];
+        for (size_t i = 0; i < s->n; i++)
+            if (usable(p, s, i)) {
+                points++;
+                last = i;
+            }
+        if (!points)
+            continue;
+        line_end *e = &ends[m++];
+        e->x = x_of(s, last);
+        e->y = y ? y[last] : s->y[last];
+        e->color = lw_svg_color(s->color, k);
+        const lw_axis exact = {.step = fabs(e->y) / 30}; /* about two digits */
+        lw_axis_label(&exact, value, e->y);
+        snprintf(e->text, sizeof e->text, points == 1 && n > 1 && s->name ? "%.30s %s" : "%.0s%s",
+                 s->name ? s->name : "", value);
+        *width = fmax(*width, points == 1 && n > 1 ? 0 : lw_svg_width(e->text, 12));
+    }
+    return m;
+}
+
+static int by_height(const void *a, const void *b)
+{
+    double x = ((const line_end *)a)->y, y = ((const line_end *)b)->y;
+    return (x > y) - (x < y);
+}
+
+/* Beside their points, from top to bottom, none over another near it. */
+static void draw_ends(lw_frame *f, line_end *ends, int n)
+{
+    for (int i = 0; i < n; i++) {
+        ends[i].x = lw_frame_at_x(f, ends[i].x) + 8;
+        ends[i].y = lw_frame_at_y(f, ends[i].y) + 4;
+    }
+    qsort(ends, (size_t)n, sizeof *ends, by_height);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < i; k++)
+            if (fabs(ends[i].x - ends[k].x) < 90)
+                ends[i].y = fmax(ends[i].y, ends[k].y + END_HEIGHT);
+        lw_svg_text(f->out, ends[i].x, ends[i].y, "start", ends[i].color, 12, true, ends[i].text);
+    }
+}
+
+/* Above the drawing area: title, legend, name of the y axis. */
+static void head(lw_frame *f, const lw_series *series, size_t n)
+{
+    double top = f->plot->title ? 28 : 4;
+    lw_frame_open(f);
+    top += legend(f, series, n, top);
+    if (f->plot->y_label) {
+        lw_svg_text(f->out, 0, top + 12, "start", "muted", 12, false, f->plot->y_label);
+        top += 16;
+    }
+    f->top = top + 8;
+    f->bottom = f->height - (f->plot->x_label ? 44 : 26);
+}
+
 void lw_plot_lines(const lw_plot *p, const lw_series *series, size_t n, lw_str *out)
 {
     lw_frame f = {.out = out, .plot = p};
+    line_end ends[ENDS_MAX];
+    double labels = 0, values = 0;
+    char buf[32];
     f.width = p->width ? p->width : 540;
     f.height = p->height ? p->height : 320;
     range r = find_range(p, series, n);
+    int n_ends = find_ends(p, series, n, ends, &values);
     choose_x(&f.x, p, series, n, r);
     lw_axis_init(&f.y, r.y0, r.y1, p->log_y, 5);
-    double labels = 0;
-    char buf[32];
     for (int i = 0; i < f.y.n_ticks; i++)
         labels = fmax(labels, lw_svg_width(lw_axis_label(&f.y, buf, f.y.ticks[i]), 12));
     f.left = labels + 14;
-    f.right = f.width - 14;
-    lw_frame_open(&f);
-    double top = p->title ? 28 : 4;
-    top += legend(&f, series, n, top);
-    if (p->y_label) {
-        lw_svg_text(out, 0, top + 12, "start", "muted", 12, false, p->y_label);
-        top += 16;
-    }
-    f.top = top + 8;
-    f.bottom = f.height - (p->x_label ? 44 : 26);
+    f.right = f.width - 14 - values;
+    head(&f, series, n);
     lw_frame_y_axis(&f);
     lw_frame_x_axis(&f);
     if (!(r.x0 <= r.x1))
         lw_svg_text(out, (f.left + f.right) / 2, (f.top + f.bottom) / 2, "middle", "muted", 13,
                     false, "no data");
-    for (size_t k = 0; k < n; k++) {
-        const char *color = lw_svg_color(series[k].color, k);
-        if (series[k].smooth > 0 && series[k].smooth < 1)
-            smoothed(&f, &series[k], color);
-        else
-            curve(&f, &series[k], color, false);
-    }
+    for (size_t k = 0; k < n; k++)
+        draw(&f, &series[k], lw_svg_color(series[k].color, k));
+    draw_ends(&f, ends, n_ends);
     lw_frame_close(&f);
 }

@@ -162,21 +162,39 @@ void lw_table_csv(const lw_table *t, lw_str *out)
     }
 }
 
-void lw_table_html(const lw_table *t, lw_str *out)
+/* Colour alone says nothing to who cannot see it. */
+static const char *sign_of(lw_mark mark)
+{
+    return mark == LW_MARK_GOOD  ? "<span class=\"sign\">\xe2\x9c\x93</span>" /* check mark */
+           : mark == LW_MARK_BAD ? "<span class=\"sign\">\xe2\x9c\x97</span>" /* ballot cross */
+                                 : "";
+}
+
+static void html_cell(const lw_table *t, size_t row, size_t column, lw_str *out)
 {
     static const char *const aligns[] = {"l", "r", "c"};
     static const char *const marks[] = {"", " good", " bad", " warn", " muted", " strong"};
-    lw_str_addf(out, "<div class=\"scroll%s\"><table>\n", t->columns > 9 ? " dense" : "");
+    size_t i = row * t->columns + column;
+    lw_mark mark = i < t->n ? t->cells[i].mark : LW_MARK_NONE;
+    const char *scope = row == 0 ? " scope=\"col\"" : column == 0 ? " scope=\"row\"" : "";
+    lw_str_addf(out, "<t%c%s class=\"%s%s\">%s", *scope ? 'h' : 'd', scope,
+                aligns[t->align[column]], marks[mark], sign_of(mark));
+    lw_html_escape(out, cell_at(t, row, column));
+    lw_str_addf(out, "</t%c>", *scope ? 'h' : 'd');
+}
+
+/* The box scrolls where the table is wider; a keyboard reaches it, and a wide one says so on a
+ * narrow screen. */
+void lw_table_html(const lw_table *t, const char *caption, lw_str *out)
+{
+    lw_str_addf(out, "<div class=\"scroll%s%s\" tabindex=\"0\"><table>\n",
+                t->columns > 5 ? " wide" : "", t->columns > 9 ? " dense" : "");
+    if (caption)
+        lw_str_addf(out, "<caption>%s</caption>\n", caption);
     for (size_t r = 0; t->columns && r <= lw_table_rows(t); r++) {
         lw_str_add(out, r == 0 ? "<thead><tr>" : r == 1 ? "<tbody>\n<tr>" : "<tr>");
-        for (size_t c = 0; c < t->columns; c++) {
-            size_t i = r * t->columns + c;
-            lw_mark mark = i < t->n ? t->cells[i].mark : LW_MARK_NONE;
-            lw_str_addf(out, "<t%c class=\"%s%s\">", r ? 'd' : 'h', aligns[t->align[c]],
-                        marks[mark]);
-            lw_html_escape(out, cell_at(t, r, c));
-            lw_str_addf(out, "</t%c>", r ? 'd' : 'h');
-        }
+        for (size_t c = 0; c < t->columns; c++)
+            html_cell(t, r, c, out);
         lw_str_add(out, r == 0 ? "</tr></thead>\n" : "</tr>\n");
     }
     lw_str_add(out, lw_table_rows(t) ? "</tbody></table></div>\n" : "</table></div>\n");

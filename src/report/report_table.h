@@ -58,6 +58,8 @@ int lw_table_ok(const lw_table *t);            /* 0 or LW_ENOMEM */
 /* Appends; columns two blanks apart, headers over a rule, no trailing blanks. */
 void lw_table_text(const lw_table *t, lw_str *out);
 void lw_table_csv(const lw_table *t, lw_str *out);
-void lw_table_html(const lw_table *t, lw_str *out); /* a <table> element for lw_html pages */
+/* A <table> element for lw_html pages; caption: HTML, or NULL. Good and bad cells carry a sign
+ * beside their colour. */
+void lw_table_html(const lw_table *t, const char *caption, lw_str *out);
 
 #endif

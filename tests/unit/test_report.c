@@ -71,6 +71,29 @@ static void a_grid_shows_nan_and_refuses_nonsense(void **state)
     assert_fails(LW_ESHAPE, "too large", lw_grid_f32(&huge, f, 4, 1, 1, &im));
 }
 
+/* Gaps that show the page's own ground, light or dark; samples stay as they are. */
+static void gaps_can_be_transparent(void **state)
+{
+    (void)state;
+    const uint8_t x[] = {10, 20, 30, 1, 254, 2}; /* the second is the very colour of the gaps */
+    const lw_grid g = {.columns = 2, .padding = 1, .see_through = true};
+    lw_image im = {0};
+    lw_str png = {0};
+    assert_ok(lw_grid_u8(&g, x, 2, 1, 1, &im));
+    assert_true(im.see_through && memcmp(im.rgb, im.clear, 3) == 0);
+    const uint8_t *row = im.rgb + (size_t)im.width * 3;
+    assert_memory_equal(row + 3, x, 3);
+    assert_memory_not_equal(row + 9, im.clear, 3);
+    assert_in_range(row[10], 253, 255);
+    assert_ok(lw_png_encode(&im, NULL, &png));
+    bool found = false;
+    for (size_t i = 0; i + 10 <= png.len; i++)
+        found = found || memcmp(png.s + i, "tRNS\0\1\0\xfe\0\2", 10) == 0;
+    assert_true(found);
+    lw_str_clear(&png);
+    lw_image_clear(&im);
+}
+
 static void labels_and_titles_are_drawn(void **state)
 {
     (void)state;
@@ -156,11 +179,16 @@ static void tables_have_three_forms(void **state)
     lw_table_csv(&t, &csv);
     assert_string_equal(lw_str_c(&csv),
                         "name,value,ok\n\"a<b> & \"\"c\"\", d\",0.500,yes\n\xc3\xa9,-,\n");
-    lw_table_html(&t, &html);
+    lw_table_html(&t, "what it is", &html);
     assert_markup(lw_str_c(&html));
+    assert_non_null(strstr(lw_str_c(&html), "<caption>what it is</caption>"));
+    assert_non_null(strstr(lw_str_c(&html), "<th scope=\"col\" class=\"r\">value</th>"));
+    assert_non_null(strstr(lw_str_c(&html),
+                           "<th scope=\"row\" class=\"l\">a&lt;b&gt; &amp; &quot;c&quot;, d</th>"));
+    /* passes without its colour, too */
     assert_non_null(
-        strstr(lw_str_c(&html), "<td class=\"l\">a&lt;b&gt; &amp; &quot;c&quot;, d</td>"));
-    assert_non_null(strstr(lw_str_c(&html), "<td class=\"r good\">0.500</td>"));
+        strstr(lw_str_c(&html),
+               "<td class=\"r good\"><span class=\"sign\">\xe2\x9c\x93</span>0.500</td>"));
     lw_str_clear(&text);
     lw_str_clear(&csv);
     lw_str_clear(&html);
@@ -215,7 +243,11 @@ static lw_html *make_page(const lw_image *im)
     const char *facts[] = {"seed", "<7>"}, *items[] = {"one", "**two"}, *svg[] = {"<svg></svg>"};
     const lw_card cards[] = {{"Speed", "41x", "a `b` **c**", LW_MARK_GOOD},
                              {"x", "y", NULL, LW_MARK_BAD}};
-    const lw_figure figures[] = {{im, "title", "caption"}, {im, NULL, NULL}};
+    static const char *const rows[] = {"cat", "<dog>"};
+    const lw_figure figures[] = {
+        {.picture = im, .title = "title", .caption = "caption", .rows = rows, .n_rows = 2},
+        {.picture = im}};
+    const char *const links[] = {"a run", "drift/report.html"};
     assert_ok(lw_html_new("A & B", "sub **title**", &h));
     lw_html_facts(h, facts, 1);
     lw_html_cards(h, cards, 2);
@@ -226,8 +258,11 @@ static lw_html *make_page(const lw_image *im)
     lw_html_list(h, items, 2);
     lw_html_pictures(h, figures, 2);
     lw_html_plots(h, svg, NULL, 1);
-    lw_html_table(h, &t, "caption");
+    lw_html_fold_begin(h, "more");
+    lw_html_table(h, &t, "caption", "a note");
+    lw_html_fold_end(h);
     lw_html_fold(h, "fold", "a\n<b>");
+    lw_html_links(h, links, 1);
     lw_table_clear(&t);
     return h;
 }
@@ -251,6 +286,13 @@ static void a_page_is_whole_escaped_and_alone(void **state)
     assert_non_null(strstr(s, "<dd>&lt;7&gt;</dd>"));
     assert_non_null(strstr(s, "data:image/png;base64,iVBORw0KGgo"));
     assert_non_null(strstr(s, "<a href=\"#s2\">Second</a>"));
+    assert_non_null(strstr(s, "<a href=\"drift/report.html\">a run</a>"));
+    assert_non_null(strstr(s, "<span>cat</span><span>&lt;dog&gt;</span></div><img "));
+    assert_non_null(strstr(s, "<caption>caption</caption>"));
+    const char *paper = strstr(s, "@media print"); /* what is folded away is open on paper */
+    assert_non_null(paper);
+    assert_non_null(strstr(paper, "details::details-content{"));
+    assert_non_null(strstr(paper, ".scroll{overflow:visible"));
     assert_null(strstr(s, "<script")); /* nothing runs, nothing is fetched */
     assert_null(strstr(s, "http"));
     assert_null(strstr(s, "@import"));
@@ -274,6 +316,7 @@ int main(void)
         cmocka_unit_test(pixels_map_to_bytes),
         cmocka_unit_test(a_grid_puts_every_pixel_in_its_place),
         cmocka_unit_test(a_grid_shows_nan_and_refuses_nonsense),
+        cmocka_unit_test(gaps_can_be_transparent),
         cmocka_unit_test(labels_and_titles_are_drawn),
         cmocka_unit_test(every_character_has_its_own_shape),
         cmocka_unit_test(tables_have_three_forms),

@@ -139,6 +139,53 @@ static void lines_skip_what_cannot_be_drawn(void **state)
     lw_str_clear(&s);
 }
 
+static double y_before(const char *text)
+{
+    while (strncmp(text, " y=\"", 4) != 0)
+        text--;
+    return strtod(text + 4, NULL);
+}
+
+/* What a curve came to, and which dot is whose, without a look at the legend. */
+static void ends_and_lone_points_are_named(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, 3}, y[] = {8, 4, 2.5}, near[] = {9, 5, 2.4}, one = 1, lone = 7.25;
+    const lw_series s[] = {{.name = "DDPM", .x = x, .y = y, .n = 3},
+                           {.name = "real", .x = x, .y = near, .n = 3},
+                           {.name = "drift", .x = &one, .y = &lone, .n = 1}};
+    lw_plot p = {.title = "t"};
+    lw_str with = {0}, without = {0};
+    lw_plot_lines(&p, s, 3, &with);
+    assert_markup(lw_str_c(&with));
+    const char *a = strstr(lw_str_c(&with), ">2.4"), *b = strstr(lw_str_c(&with), ">2.5");
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_non_null(strstr(lw_str_c(&with), ">drift 7.2"));
+    /* values that nearly agree are not written over each other */
+    assert_true(fabs(y_before(a) - y_before(b)) >= 13.9);
+    p.no_ends = true;
+    lw_plot_lines(&p, s, 3, &without);
+    assert_null(strstr(lw_str_c(&without), ">drift 7.2"));
+    lw_str_clear(&with);
+    lw_str_clear(&without);
+}
+
+static void dots_stand_where_lengths_say_nothing(void **state)
+{
+    (void)state;
+    const lw_bar bars[] = {{.name = "one", .value = 1, .text = "a"},
+                           {.name = "thousand", .value = 1000, .text = "b"}};
+    const lw_plot p = {.log_x = true, .dots = true};
+    lw_str s = {0};
+    lw_plot_bars(&p, bars, 2, &s);
+    assert_markup(lw_str_c(&s));
+    assert_int_equal(count(lw_str_c(&s), "<circle"), 2);
+    assert_int_equal(count(lw_str_c(&s), "<rect"), 1); /* the ground */
+    assert_non_null(strstr(lw_str_c(&s), "<title>1000</title></circle>"));
+    lw_str_clear(&s);
+}
+
 /* A training run with one validation, or one between gaps: no line would show it. */
 static void a_lone_point_is_a_dot(void **state)
 {
@@ -277,6 +324,8 @@ int main(void)
         cmocka_unit_test(steps_have_whole_ticks),
         cmocka_unit_test(labels_are_short),
         cmocka_unit_test(lines_skip_what_cannot_be_drawn),
+        cmocka_unit_test(ends_and_lone_points_are_named),
+        cmocka_unit_test(dots_stand_where_lengths_say_nothing),
         cmocka_unit_test(a_lone_point_is_a_dot),
         cmocka_unit_test(long_series_stay_small_and_keep_their_extremes),
         cmocka_unit_test(bars_are_as_long_as_their_values),
