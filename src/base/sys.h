@@ -9,8 +9,9 @@
 
 #include "base/str.h"
 
-double lw_now(void);       /* monotonic seconds */
-double lw_wall_time(void); /* seconds since 1970 */
+double lw_now(void);         /* monotonic seconds */
+double lw_cpu_seconds(void); /* processor time of this process, all threads */
+double lw_wall_time(void);   /* seconds since 1970 */
 void lw_sleep(double seconds);
 uint64_t lw_peak_rss(void);     /* bytes, this process */
 uint64_t lw_memory_total(void); /* bytes this process may use (cgroup limit or RAM) */

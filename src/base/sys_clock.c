@@ -18,6 +18,11 @@ double lw_now(void)
     return clock_seconds(CLOCK_MONOTONIC);
 }
 
+double lw_cpu_seconds(void)
+{
+    return clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 double lw_wall_time(void)
 {
     return clock_seconds(CLOCK_REALTIME);

@@ -5,7 +5,6 @@
  * If nothing but the network costs time, the ratio is the number of evaluations.
  */
 #include <math.h>
-#include <time.h>
 
 #include "bench/bench_reference.h"
 #include "recipes/recipe_sampler.h"
@@ -110,7 +109,7 @@ static int run_once(sampling *s, sampling_way *w, bool timed)
 {
     lw_bench_case *c = &s->r->out->cases[w->at];
     double network = lw_sampler_network_seconds(w->sampler), t = lw_now();
-    clock_t cpu = clock();
+    double cpu = lw_cpu_seconds();
     char note[96];
     LW_TRY(lw_sampler_run(w->sampler, 0, s->batch, NULL, NULL, w->picture));
     t = lw_now() - t;
@@ -118,7 +117,7 @@ static int run_once(sampling *s, sampling_way *w, bool timed)
         return lw_fail(LW_ESTOPPED, "interrupted");
     if (!timed)
         return 0;
-    w->cpu += (double)(clock() - cpu) / CLOCKS_PER_SEC;
+    w->cpu += lw_cpu_seconds() - cpu;
     w->outer += t - (lw_sampler_network_seconds(w->sampler) - network);
     snprintf(note, sizeof note, "%s.%s %d", c->suite, c->name, (int)c->n + 1);
     lw_observe_progress(s->r->obs, "bench", s->r->out->n - 1, s->r->total, note);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timing one case. */
 #include <math.h>
-#include <time.h>
 
 #include "bench/bench_case.h"
 
@@ -50,7 +49,7 @@ static bool enough(const lw_bench_config *c, int32_t n, double spent)
 static int take_samples(lw_bench_run *r, const lw_bench_work *w, lw_bench_case *c, int repeat)
 {
     char note[96];
-    clock_t cpu = clock();
+    double cpu = lw_cpu_seconds();
     for (double began = lw_now(); !enough(r->config, c->n, lw_now() - began);) {
         double t = lw_now();
         for (int i = 0; i < repeat; i++)
@@ -62,7 +61,7 @@ static int take_samples(lw_bench_run *r, const lw_bench_work *w, lw_bench_case *
         if (lw_observe_stop(r->obs))
             return lw_fail(LW_ESTOPPED, "interrupted");
     }
-    c->cpu_ms = 1e3 * (double)(clock() - cpu) / CLOCKS_PER_SEC / c->n / repeat;
+    c->cpu_ms = 1e3 * (lw_cpu_seconds() - cpu) / c->n / repeat;
     return 0;
 }
 

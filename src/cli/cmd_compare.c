@@ -74,6 +74,9 @@ static void print_text(const lw_compare_config *c, const lw_compare_result *r)
             "noise, %lld pictures)\n",
             r->paired_drift.rms, r->paired_drift.worst, c->ddim_steps[0], r->paired_ddpm.rms,
             r->paired_ddpm.worst, (long long)r->paired_drift.n);
+    LW_CLEANUP(lw_str_clear) lw_str work = {0};
+    lw_compare_work_text(&r->work, &work);
+    lw_cli_print("%s\n", lw_str_c(&work));
     lw_cli_print("faster            %.1fx at 1, %.1fx at 8, %.1fx at 64 pictures\n%s\n",
                  r->speedup[0], r->speedup[1], r->speedup[2], r->report);
 }

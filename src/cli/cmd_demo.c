@@ -53,6 +53,9 @@ static void print_text(const lw_demo_result *d)
                  100 * r->drift.strict.accepted, 100 * r->ddpm.strict.accepted,
                  100 * r->real.strict.accepted, r->drift.fd.value, r->ddpm.fd.value,
                  r->real.fd.value, r->floor_ddpm, r->speedup[0], r->speedup[1], r->speedup[2]);
+    LW_CLEANUP(lw_str_clear) lw_str work = {0};
+    lw_compare_work_text(&r->work, &work);
+    lw_cli_print("%s\n\n", lw_str_c(&work));
     if (!d->barred)
         lw_cli_print(
             "The bar was set for synth:16; on other data its lines are for information:\n");

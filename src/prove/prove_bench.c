@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "models/models.h"
@@ -128,11 +127,11 @@ static int take_sample(bench_run *r, const lw_policy_source *policy, const lw_wa
     LW_TRY(walk(r, w, 1));
     const lw_walks_counts before = *lw_walks_counted(w);
     double ready = lw_now();
-    clock_t cpu = clock();
+    double cpu = lw_cpu_seconds();
     LW_TRY(walk(r, w, most));
     *out = (sample){.set_up = 1e3 * (ready - began),
                     .run = 1e3 * (lw_now() - ready),
-                    .cpu = 1e3 * (double)(clock() - cpu) / CLOCKS_PER_SEC,
+                    .cpu = 1e3 * (lw_cpu_seconds() - cpu),
                     .counts = less(*lw_walks_counted(w), &before),
                     .bytes = lw_walks_bytes(w)};
     return lw_observe_stop(r->obs) ? lw_fail(LW_ESTOPPED, "stopped") : 0;

@@ -322,6 +322,7 @@ static int run(comparing *w)
 {
     w->total = total_units(w);
     LW_TRY(open_all(w));
+    lw_compare_work_of(w);
     LW_TRY(score_real(w));
     LW_TRY(score_drift(w));
     LW_TRY(score_ddpm(w));

@@ -9,6 +9,7 @@
 #ifndef LW_RECIPE_COMPARE_H
 #define LW_RECIPE_COMPARE_H
 
+#include "recipes/recipe_config.h"
 #include "recipes/recipe_score.h"
 
 enum { LW_COMPARE_MAX_STEPS = 8, LW_COMPARE_MAX_STAGES = 8 };
@@ -48,11 +49,24 @@ typedef struct lw_compare_config {
     int32_t n_stages;
 } lw_compare_config;
 
+/* The time that both generators were trained for, as their checkpoints have it: steps alone. */
+enum { LW_EQUAL_WORK_PERCENT = 5 };
+typedef struct lw_compare_work {
+    lw_train_work drift, ddpm;
+    double wall_percent,
+        cpu_percent;   /* the larger is so much more than the smaller; NAN: unknown */
+    bool known, equal; /* equal: both within LW_EQUAL_WORK_PERCENT */
+    bool in_turns;     /* trained in turns: any load hit both alike */
+} lw_compare_work;
+/* One or two sentences, for a page and for stdout; appended. */
+void lw_compare_work_text(const lw_compare_work *w, lw_str *out);
+
 /* One timed cell: a batch of pictures from noise to pixels. */
 typedef struct lw_latency {
     const char *method; /* "drift", "ddpm" */
     int32_t evaluations, batch, runs;
-    double median, p95, p99; /* seconds per batch */
+    double median, p95, p99; /* seconds per batch; NAN: not measured, the machine was busy */
+    double cpu;              /* processor seconds of all threads per batch, median */
     bool extrapolated;       /* from fewer evaluations */
     size_t bytes;            /* weights, activations, packed weights */
 } lw_latency;
@@ -75,8 +89,10 @@ typedef struct lw_compare_result {
     int controls, controls_passed; /* controls that pass every line (none should) */
     bool real_passes;
     lw_paired paired_drift, paired_ddpm;
-    double speedup[3]; /* at 1, 8, 64 pictures against ddim_steps[0] */
-    char report[512];  /* path of report.html */
+    double speedup[3]; /* at 1, 8, 64 pictures against ddim_steps[0]; NAN: not measured */
+    bool busy;         /* while latency was timed, others used the processors */
+    lw_compare_work work;
+    char report[512]; /* path of report.html */
 } lw_compare_result;
 
 int lw_recipe_compare(const lw_compare_config *c, const lw_observer *obs, lw_compare_result *out);

@@ -169,6 +169,20 @@ static json_t *latency_json(const comparing *w)
     return a;
 }
 
+static json_t *work_json(const lw_compare_work *w)
+{
+    json_t *o = json_object();
+    set_real(o, "drift_wall_s", w->drift.wall);
+    set_real(o, "ddpm_wall_s", w->ddpm.wall);
+    set_real(o, "drift_cpu_s", w->drift.cpu);
+    set_real(o, "ddpm_cpu_s", w->ddpm.cpu);
+    set_real(o, "wall_percent_apart", w->wall_percent);
+    set_real(o, "cpu_percent_apart", w->cpu_percent);
+    json_object_set_new(o, "in_turns", json_boolean(w->in_turns));
+    json_object_set_new(o, "equal", json_boolean(w->equal));
+    return o;
+}
+
 static int save_summary(const comparing *w)
 {
     LW_CLEANUP(lw_json_drop) json_t *o = json_object();
@@ -189,6 +203,7 @@ static int save_summary(const comparing *w)
     set_real(o, "frechet_floor", r->real.fd.value);
     set_real(o, "frechet_floor_ddpm", r->floor_ddpm);
     set_real(o, "frechet_untrained", r->untrained_fd);
+    json_object_set_new(o, "work", work_json(&r->work));
     json_object_set_new(
         o, "speedup",
         json_pack("{s:f, s:f, s:f}", "1", r->speedup[0], "8", r->speedup[1], "64", r->speedup[2]));

@@ -10,6 +10,13 @@
 #include <stdint.h>
 
 typedef enum lw_schedule { LW_SCHEDULE_CONSTANT, LW_SCHEDULE_COSINE } lw_schedule;
+/* What the steps of a training took, by the clock and in processor time of all threads: feeding,
+ * forward, backward, update. Evaluations, sample grids, logs and checkpoints are not in it. 0: not
+ * known. */
+typedef struct lw_train_work {
+    double wall, cpu;
+} lw_train_work;
+
 typedef enum lw_auto { LW_AUTO, LW_YES, LW_NO } lw_auto;
 
 /* Everything trainers share. Zero means "the recipe's default" where that makes sense. */
@@ -40,10 +47,12 @@ typedef struct lw_train_config {
     int32_t threads; /* 0: all */
     int32_t conv;    /* lw_conv_mode */
     bool dry_run;
-    const char *config_yaml;  /* written to the run directory as config.yaml */
-    const char *command_line; /* written as command.txt */
-    uint64_t names;           /* set by recipes over a dataset of names: its lw_kb_names, else 0 */
-    double time_before;       /* set by lw_train_resume: seconds of training before this process */
+    const char *config_yaml;   /* written to the run directory as config.yaml */
+    const char *command_line;  /* written as command.txt */
+    uint64_t names;            /* set by recipes over a dataset of names: its lw_kb_names, else 0 */
+    double time_before;        /* set by lw_train_resume: seconds of training before this process */
+    lw_train_work work_before; /* likewise */
+    bool in_turns; /* alternates with the training it is compared with; said in summary.json */
 } lw_train_config;
 
 /* The generator both methods share. */

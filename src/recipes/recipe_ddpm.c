@@ -7,7 +7,8 @@
 #include "recipes/recipe_diffusion.h"
 
 typedef struct ddpm_run {
-    const lw_ddpm_config *c;
+    lw_ddpm_config config;
+    const lw_ddpm_config *c; /* config */
     lw_generator g;
     lw_loader *loader;
     int64_t next; /* batch the loader gives next */
@@ -81,10 +82,18 @@ static int grid(void *self, int64_t step, const char *path)
     return lw_generator_grid(&((ddpm_run *)self)->g, step, path);
 }
 
-static int run(ddpm_run *r, lw_ddpm_config *c, const lw_observer *obs, lw_train_result *out)
+static void close_run(void *self)
+{
+    ddpm_run *r = self;
+    lw_loader_free(&r->loader);
+    lw_generator_clear(&r->g);
+    lw_free(&r);
+}
+
+static int set_up(ddpm_run *r, lw_train_job *job, int64_t *step)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    int64_t step = 0;
+    lw_ddpm_config *c = &r->config;
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->train, &c->net));
     r->g.grid_steps = LW_MIN(c->eval_steps, c->timesteps);
     r->g.timesteps = c->timesteps;
@@ -93,20 +102,35 @@ static int run(ddpm_run *r, lw_ddpm_config *c, const lw_observer *obs, lw_train_
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
-    lw_train_job job = lw_generator_job(&r->g, "train ddpm", r, c->train.batch_size);
-    job.feed = feed;
-    job.grid = grid;
+    *job = lw_generator_job(&r->g, "train ddpm", r, c->train.batch_size);
+    job->feed = feed;
+    job->grid = grid;
+    job->close = close_run;
     if (c->train.dry_run)
-        return lw_train_predict(&job, &c->train, out);
-    LW_TRY(lw_train_resume(&c->train, job.name, r->g.dev, r->g.store, &step));
-    return lw_train_run(&job, &c->train, step, obs, out);
+        return 0;
+    return lw_train_resume(&c->train, job->name, r->g.dev, r->g.store, step);
+}
+
+int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_training **out)
+{
+    ddpm_run *r = lw_calloc(1, sizeof *r);
+    lw_train_job job;
+    int64_t step = 0;
+    if (!r)
+        return LW_ENOMEM;
+    r->config = *c;
+    r->c = &r->config;
+    int rc = set_up(r, &job, &step);
+    if (rc == 0)
+        rc = lw_training_open(&job, &r->config.train, step, obs, out);
+    if (rc < 0)
+        close_run(r);
+    return rc;
 }
 
 int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out)
 {
-    ddpm_run r = {.c = &c};
-    int rc = run(&r, &c, obs, out);
-    lw_loader_free(&r.loader);
-    lw_generator_clear(&r.g);
-    return rc;
+    lw_training *t = NULL;
+    LW_TRY(lw_train_ddpm_open(&c, obs, &t));
+    return lw_training_run(&t, out);
 }

@@ -14,7 +14,8 @@
 #include "recipes/recipe_reals.h"
 
 typedef struct drift_run {
-    const lw_drift_config *c;
+    lw_drift_config config;
+    const lw_drift_config *c; /* config */
     lw_generator g;
     lw_encoder *encoder;
     lw_feature_set keys;
@@ -244,10 +245,24 @@ static int open_reals(drift_run *r)
                : 0;
 }
 
-static int run(drift_run *r, lw_drift_config *c, lw_train_result *out)
+static void close_run(void *self)
+{
+    drift_run *r = self;
+    lw_drift_eval_free(&r->eval);
+    lw_reals_free(&r->reals);
+    lw_class_sampler_free(&r->classes);
+    lw_free(&r->group_class);
+    lw_free(&r->positive);
+    lw_free(&r->unconditional);
+    lw_generator_clear(&r->g);
+    lw_encoder_close(&r->encoder);
+    lw_free(&r);
+}
+
+static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    int64_t step = 0;
+    lw_drift_config *c = &r->config;
     if (c->variant == LW_DRIFT_TAU_TIMES_DIM)
         lw_log(LW_LOG_WARN, "drift",
                "tau-times-dim reproduces an early port whose kernel is nearly flat: for "
@@ -258,30 +273,40 @@ static int run(drift_run *r, lw_drift_config *c, lw_train_result *out)
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
-    lw_train_job job = lw_generator_job(&r->g, "train drift", r, (int64_t)r->groups * r->n);
-    job.feed = feed;
-    job.report = report;
-    job.grid = grid;
-    job.evaluate = evaluate;
-    job.loss_note = loss_note;
+    *job = lw_generator_job(&r->g, "train drift", r, (int64_t)r->groups * r->n);
+    job->feed = feed;
+    job->report = report;
+    job->grid = grid;
+    job->evaluate = evaluate;
+    job->loss_note = loss_note;
+    job->close = close_run;
     if (c->train.dry_run)
-        return lw_train_predict(&job, &c->train, out);
-    LW_TRY(lw_train_resume(&c->train, job.name, r->g.dev, r->g.store, &step));
-    LW_TRY(open_reals(r));
-    return lw_train_run(&job, &c->train, step, r->obs, out);
+        return 0;
+    LW_TRY(lw_train_resume(&c->train, job->name, r->g.dev, r->g.store, step));
+    return open_reals(r);
+}
+
+int lw_train_drift_open(const lw_drift_config *c, const lw_observer *obs, lw_training **out)
+{
+    drift_run *r = lw_calloc(1, sizeof *r);
+    lw_train_job job;
+    int64_t step = 0;
+    if (!r)
+        return LW_ENOMEM;
+    r->config = *c;
+    r->c = &r->config;
+    r->obs = obs;
+    int rc = set_up(r, &job, &step);
+    if (rc == 0)
+        rc = lw_training_open(&job, &r->config.train, step, obs, out);
+    if (rc < 0)
+        close_run(r);
+    return rc;
 }
 
 int lw_train_drift(lw_drift_config c, const lw_observer *obs, lw_train_result *out)
 {
-    drift_run r = {.c = &c, .obs = obs};
-    int rc = run(&r, &c, out);
-    lw_drift_eval_free(&r.eval);
-    lw_reals_free(&r.reals);
-    lw_class_sampler_free(&r.classes);
-    lw_free(&r.group_class);
-    lw_free(&r.positive);
-    lw_free(&r.unconditional);
-    lw_generator_clear(&r.g);
-    lw_encoder_close(&r.encoder);
-    return rc;
+    lw_training *t = NULL;
+    LW_TRY(lw_train_drift_open(&c, obs, &t));
+    return lw_training_run(&t, out);
 }

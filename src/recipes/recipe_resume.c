@@ -106,6 +106,11 @@ int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev,
     if (c->steps == 0 && total)
         c->steps = json_integer_value(total);
     c->time_before = ck.train_seconds;
+    const json_t *work = json_object_get(ck.extra, "work");
+    c->work_before = (lw_train_work){json_number_value(json_object_get(work, "wall_s")),
+                                     json_number_value(json_object_get(work, "cpu_s"))};
+    if (!work && ck.step > 0) /* stays unknown, whatever is added */
+        c->work_before.wall = -1e30;
     c->resume = inside(lw_str_c(&dir), c->output_dir);
     *step = ck.step;
     if (extra)

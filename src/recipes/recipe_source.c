@@ -23,6 +23,10 @@ static int read_state(lw_source *s)
         return 0;
     LW_TRY(lw_json_load(lw_str_c(&path), &state));
     LW_TRY(lw_json_opt_i64(state, lw_str_c(&path), "step", &s->step));
+    const json_t *work = json_object_get(json_object_get(state, "extra"), "work");
+    s->work = (lw_train_work){json_number_value(json_object_get(work, "wall_s")),
+                              json_number_value(json_object_get(work, "cpu_s"))};
+    s->in_turns = json_is_true(json_object_get(work, "in_turns"));
     return lw_json_opt_f64(state, lw_str_c(&path), "train_seconds", &s->train_seconds);
 }
 

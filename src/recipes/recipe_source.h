@@ -7,6 +7,7 @@
 #define LW_RECIPE_SOURCE_H
 
 #include "recipes/recipe_precision.h"
+#include "recipes/recipe_config.h"
 #include "recipes/recipe_sampler.h"
 
 typedef struct lw_source {
@@ -19,6 +20,8 @@ typedef struct lw_source {
     int32_t timesteps;      /* of a DDPM's noise schedule */
     int64_t step;           /* training steps of a checkpoint; -1: not known */
     double train_seconds;   /* of a checkpoint; 0: not known */
+    lw_train_work work;     /* likewise */
+    bool in_turns;          /* trained in turns with what it is compared with */
     uint64_t hash;          /* of the weights */
     bool averaged;          /* the weights are an average */
     lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */

@@ -8,7 +8,9 @@
 #include "backend/cpu/cpu_optim.h"
 #include "recipes/recipe_run_page.h"
 
-typedef struct loop {
+typedef struct lw_training loop;
+struct lw_training {
+    lw_train_job own; /* `job` */
     const lw_train_job *job;
     lw_train_config *c;
     const lw_observer *obs;
@@ -19,11 +21,15 @@ typedef struct loop {
     lw_train_step last;
     double started, logged_at;
     int64_t logged_step, first_step, done;
-    int64_t saved;   /* step of the newest checkpoint of this directory, -1: none */
-    json_t *pending; /* row of step `done` whose measures an interrupt cut off */
-    double end;      /* by the clock, of a run that --minutes measured; 0: none */
-    double pace;     /* seconds of its steps */
-} loop;
+    int64_t saved;             /* step of the newest checkpoint of this directory, -1: none */
+    json_t *pending;           /* row of step `done` whose measures an interrupt cut off */
+    double end;                /* by the clock, of a run that --minutes measured; 0: none */
+    double pace;               /* seconds of its steps */
+    bool begun, over, nothing; /* over: the last step is made; nothing: it was before */
+    double paused;             /* when the last slice ended */
+    lw_train_work work_done;
+    lw_train_result result;
+};
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
@@ -95,7 +101,7 @@ static int update(loop *l, int64_t step)
     return 0;
 }
 
-static int one_step(loop *l, int64_t step)
+static int make_step(loop *l, int64_t step)
 {
     if (l->job->advance)
         return l->job->advance(l->job->self, step, &l->last);
@@ -103,6 +109,15 @@ static int one_step(loop *l, int64_t step)
     if (!isfinite(l->last.loss))
         return not_finite(l, step, "the loss is");
     return update(l, step);
+}
+
+static int one_step(loop *l, int64_t step)
+{
+    double wall = lw_now(), cpu = lw_cpu_seconds();
+    int rc = make_step(l, step);
+    l->work_done.wall += lw_now() - wall;
+    l->work_done.cpu += lw_cpu_seconds() - cpu;
+    return rc;
 }
 
 /* ---- logs ------------------------------------------------------------------------------------ */
@@ -147,6 +162,15 @@ static int write_grid(loop *l, int64_t step)
     return rc;
 }
 
+/* NULL: not known. */
+static json_t *work_json(const loop *l)
+{
+    if (l->work_done.wall < 0) /* of a checkpoint that did not say */
+        return NULL;
+    return json_pack("{s:f, s:f, s:b}", "wall_s", l->work_done.wall, "cpu_s", l->work_done.cpu,
+                     "in_turns", l->c->in_turns);
+}
+
 static int save(loop *l, int64_t step)
 {
     const lw_train_config *c = l->c;
@@ -157,9 +181,10 @@ static int save(loop *l, int64_t step)
                        "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
                        "untouched. Lower --learning-rate",
                        l->job->name, (long long)step, bad);
-    json_t *extra = json_pack("{s:s, s:I, s:s, s:O*, s:O*}", "recipe", l->job->name, "total_steps",
-                              (json_int_t)c->steps, "precision", lw_precision_name(c->precision),
-                              "recipe_state", l->job->extra, "pending_row", l->pending);
+    json_t *extra = json_pack("{s:s, s:I, s:s, s:o*, s:O*, s:O*}", "recipe", l->job->name,
+                              "total_steps", (json_int_t)c->steps, "precision",
+                              lw_precision_name(c->precision), "work", work_json(l), "recipe_state",
+                              l->job->extra, "pending_row", l->pending);
     if (!extra)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_checkpoint s = {.step = step,
@@ -218,9 +243,9 @@ static bool time_is_up(const loop *l)
     return l->end > 0.0 && lw_now() + l->pace > l->end;
 }
 
-static int run_steps(loop *l)
+static int run_steps(loop *l, int64_t until)
 {
-    for (int64_t step = l->first_step; step < l->c->steps; step++) {
+    for (int64_t step = l->done; !l->over && step < LW_MIN(until, l->c->steps); step++) {
         int rc = one_step(l, step);
         bool last = step + 1 == l->c->steps || (rc == 0 && time_is_up(l));
         if (rc == 0) {
@@ -230,13 +255,12 @@ static int run_steps(loop *l)
         if (rc == LW_ESTOPPED || (rc == 0 && !last && lw_observe_stop(l->obs)))
             return stop(l);
         LW_TRY(rc);
-        if (last)
-            break;
+        l->over = last;
+        if (last && l->done < l->c->steps)
+            lw_observe_say(l->obs,
+                           "%g minutes are over: ended after step %lld of %lld, --resume goes on",
+                           l->c->minutes, (long long)l->done, (long long)l->c->steps);
     }
-    if (l->done < l->c->steps)
-        lw_observe_say(l->obs,
-                       "%g minutes are over: ended after step %lld of %lld, --resume goes on",
-                       l->c->minutes, (long long)l->done, (long long)l->c->steps);
     return 0;
 }
 
@@ -291,7 +315,7 @@ static int measure_replays(loop *l, double *out)
     return 0;
 }
 
-static int resolve_minutes(loop *l, lw_train_result *out)
+static int resolve_minutes(loop *l)
 {
     lw_train_pace pace = {0};
     double began = lw_now(), left = l->c->minutes * 60.0;
@@ -306,7 +330,7 @@ static int resolve_minutes(loop *l, lw_train_result *out)
         left -= lw_now() - began + pace.evaluate;
     }
     l->c->steps = LW_MAX((int64_t)(left / (each * 1.05)), 1);
-    out->minutes_steps = l->c->steps;
+    l->result.minutes_steps = l->c->steps;
     lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld step%s", l->c->minutes, each,
                    (long long)l->c->steps, l->c->steps == 1 ? "" : "s");
     return 0;
@@ -336,11 +360,12 @@ static int fix_config_steps(const loop *l)
 static int write_summary(const loop *l, const lw_train_result *r)
 {
     lw_str path = {0};
-    json_t *j = json_pack(
-        "{s:s, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f}}", "recipe", l->job->name, "parameters",
-        (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "final_loss", r->loss, "seconds",
-        r->seconds, "perf", "images_per_sec", r->images_per_second, "mean_step_time_s",
-        r->seconds / (double)LW_MAX(r->steps, 1), "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
+    json_t *j = json_pack("{s:s, s:I, s:I, s:f, s:f, s:o*, s:{s:f, s:f, s:f}}", "recipe",
+                          l->job->name, "parameters", (json_int_t)r->parameters, "steps",
+                          (json_int_t)r->steps, "final_loss", r->loss, "seconds", r->seconds,
+                          "work", work_json(l), "perf", "images_per_sec", r->images_per_second,
+                          "mean_step_time_s", r->seconds / (double)LW_MAX(r->steps, 1),
+                          "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
     int rc = j ? lw_json_save(lw_run_dir_file(&l->dir, &path, "summary.json"), j)
                : lw_fail(LW_ENOMEM, "out of memory for summary.json");
     lw_str_clear(&path);
@@ -349,12 +374,14 @@ static int write_summary(const loop *l, const lw_train_result *r)
 }
 
 /* A finished run resumed: what it came to is in its summary already. */
-static int nothing_left(const loop *l, lw_train_result *out)
+static int nothing_left(loop *l)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    lw_train_result *out = &l->result;
     lw_observe_say(l->obs, "nothing left to do: %lld steps are done, --steps %lld",
                    (long long)l->first_step, (long long)l->c->steps);
+    l->over = l->nothing = true;
     out->first_step = out->steps = l->first_step;
     if (lw_path_exists(lw_run_dir_file(&l->dir, &path, "summary.json")) &&
         lw_json_load(lw_str_c(&path), &j) == 0) {
@@ -378,36 +405,84 @@ static int finish_row(loop *l)
     return 0;
 }
 
-static int run_loop(loop *l, lw_train_result *out)
+/* How long it will take is fixed; what an interrupt cut off is made good. */
+static int begin(loop *l)
 {
-    l->work = lw_calloc((size_t)lw_cpu_adamw_work(l->floats), sizeof *l->work);
-    if (!l->work)
-        return LW_ENOMEM;
-    if (l->c->grad_accum_steps > 1) {
-        l->sum = lw_bulk_alloc((size_t)l->floats * sizeof *l->sum);
-        if (!l->sum)
-            return LW_ENOMEM;
-    }
-    LW_TRY(resolve_minutes(l, out));
+    l->begun = true;
+    LW_TRY(resolve_minutes(l));
     LW_TRY(fix_config_steps(l));
+    l->done = l->first_step;
     if (l->first_step >= l->c->steps && !l->pending)
-        return nothing_left(l, out);
+        return nothing_left(l);
     if (l->job->loss_note)
         lw_observe_say(l->obs, "%s", l->job->loss_note);
     l->started = l->logged_at = lw_now();
-    l->logged_step = l->done = l->first_step;
+    l->logged_step = l->first_step;
     int rc = finish_row(l);
+    return rc == LW_ESTOPPED ? stop(l) : rc;
+}
+
+/* What was done between two slices is not this training's time. */
+static void skip_pause(loop *l)
+{
+    double gap = lw_now() - l->paused;
+    l->started += gap;
+    l->logged_at += gap;
+    if (l->end > 0.0)
+        l->end += gap;
+}
+
+int lw_training_advance(lw_training *l, int64_t until)
+{
+    int rc = 0;
+    if (!l->begun)
+        rc = begin(l);
+    else
+        skip_pause(l);
     if (rc == 0)
-        rc = run_steps(l);
-    else if (rc == LW_ESTOPPED)
-        rc = stop(l);
+        rc = run_steps(l, until);
+    l->paused = lw_now();
+    return rc;
+}
+
+int lw_training_replay(lw_training *l, int64_t step, double *seconds)
+{
+    double t = lw_now();
+    LW_TRY(forward_backward(l, step));
+    *seconds = lw_now() - t;
+    return 0;
+}
+
+int64_t lw_training_done(const lw_training *l)
+{
+    return l->begun ? l->done : l->first_step;
+}
+
+int lw_training_save(lw_training *l)
+{
+    if (l->done == 0 || l->saved == l->done)
+        return 0;
+    skip_pause(l);
+    int rc = save(l, l->done);
+    l->paused = lw_now();
+    return rc;
+}
+
+/* Numbers, summary and page of a training that did something. */
+static int conclude(loop *l, int rc)
+{
+    lw_train_result *out = &l->result;
+    double took = l->paused - l->started;
+    if (!l->begun || l->nothing)
+        return rc;
     out->first_step = l->first_step;
     out->steps = l->done;
     out->loss = l->last.loss;
-    out->seconds = l->dir.time_before + lw_now() - l->started;
+    out->seconds = l->dir.time_before + took;
+    out->work = l->work_done;
     out->images_per_second =
         (double)((l->done - l->first_step) * l->job->images * l->c->grad_accum_steps) /
-        LW_MAX(lw_now() - l->started, 1e-9);
+        LW_MAX(took, 1e-9);
     if (rc == 0)
         rc = write_summary(l, out);
     if (rc == 0 || rc == LW_ESTOPPED)
@@ -415,26 +490,79 @@ static int run_loop(loop *l, lw_train_result *out)
     return rc;
 }
 
+int lw_training_close(lw_training **pp, int rc, lw_train_result *out)
+{
+    loop *l = *pp;
+    if (!l)
+        return rc;
+    rc = conclude(l, rc);
+    if (out)
+        *out = l->result;
+    lw_run_dir_close(&l->dir);
+    lw_json_drop(&l->pending);
+    lw_bulk_free(&l->sum, (size_t)l->floats * sizeof *l->sum);
+    lw_free(&l->work);
+    if (l->own.close)
+        l->own.close(l->own.self);
+    lw_free(pp);
+    return rc;
+}
+
+/* What the loop holds; l->own.close stays the caller's until all of it is there. */
+static int open_loop(loop *l)
+{
+    const lw_train_config *c = l->c;
+    l->work = lw_calloc((size_t)lw_cpu_adamw_work(l->floats), sizeof *l->work);
+    if (!l->work)
+        return LW_ENOMEM;
+    if (c->grad_accum_steps > 1) {
+        l->sum = lw_bulk_alloc((size_t)l->floats * sizeof *l->sum);
+        if (!l->sum)
+            return LW_ENOMEM;
+    }
+    LW_TRY(lw_train_pending(c, l->first_step, &l->pending));
+    LW_TRY(lw_run_dir_open(c, l->job->name, l->job->dev->workers(l->job->dev->self),
+                           lw_isa_name(lw_cpu_kernels(l->job->dev)->isa),
+                           l->first_step - (l->pending != NULL), &l->dir));
+    l->dir.time_before = c->time_before;
+    l->work_done = c->work_before;
+    return 0;
+}
+
+int lw_training_open(const lw_train_job *job, lw_train_config *c, int64_t first_step,
+                     const lw_observer *obs, lw_training **out)
+{
+    lw_train_result predicted;
+    if (!c->dry_run && c->steps < 1 && c->minutes <= 0.0) /* before there is a directory */
+        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", job->name);
+    LW_TRY(lw_train_predict(job, c, &predicted));
+    loop *l = lw_calloc(1, sizeof *l);
+    if (!l)
+        return LW_ENOMEM;
+    *l = (loop){.own = *job, .c = c, .obs = obs, .first_step = first_step, .result = predicted};
+    l->dir.lock = -1;
+    l->job = &l->own;
+    l->saved = c->resume && !c->resume_from && first_step > 0 ? first_step : -1;
+    lw_store_slab(job->store, LW_SLAB_PARAM, &l->floats);
+    int rc = c->dry_run ? 0 : open_loop(l);
+    if (rc < 0) {
+        l->own.close = NULL;
+        return lw_training_close(&l, rc, NULL);
+    }
+    *out = l;
+    return 0;
+}
+
+int lw_training_run(lw_training **t, lw_train_result *out)
+{
+    int rc = (*t)->c->dry_run ? 0 : lw_training_advance(*t, INT64_MAX);
+    return lw_training_close(t, rc, out);
+}
+
 int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step,
                  const lw_observer *obs, lw_train_result *out)
 {
-    loop l = {.job = job, .c = c, .obs = obs, .first_step = first_step};
-    l.saved = c->resume && !c->resume_from && first_step > 0 ? first_step : -1;
-    lw_store_slab(job->store, LW_SLAB_PARAM, &l.floats);
-    if (c->steps < 1 && c->minutes <= 0.0) /* before there is a directory */
-        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", job->name);
-    LW_TRY(lw_train_predict(job, c, out));
-    LW_TRY(lw_train_pending(c, first_step, &l.pending));
-    int rc = lw_run_dir_open(c, job->name, job->dev->workers(job->dev->self),
-                             lw_isa_name(lw_cpu_kernels(job->dev)->isa),
-                             first_step - (l.pending != NULL), &l.dir);
-    if (rc == 0) {
-        l.dir.time_before = c->time_before;
-        rc = run_loop(&l, out);
-        lw_run_dir_close(&l.dir);
-    }
-    lw_json_drop(&l.pending);
-    lw_bulk_free(&l.sum, (size_t)l.floats * sizeof *l.sum);
-    lw_free(&l.work);
-    return rc;
+    lw_training *t = NULL;
+    LW_TRY(lw_training_open(job, c, first_step, obs, &t));
+    return lw_training_run(&t, out);
 }

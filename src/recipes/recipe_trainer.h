@@ -61,6 +61,7 @@ typedef struct lw_train_job {
     /* Optional: slow measures. LW_ESTOPPED when they were cut off: they are taken, of the same
      * weights, when the run goes on. */
     int (*evaluate)(void *self, int64_t step, json_t *row);
+    void (*close)(void *self); /* optional: frees self, by lw_training_close */
 } lw_train_job;
 
 /* What a run needs and did. */
@@ -68,6 +69,7 @@ typedef struct lw_train_result {
     const char *unit; /* of images_per_second: "pictures" */
     int64_t parameters, steps, first_step;
     double loss, seconds, images_per_second;
+    lw_train_work work; /* of all processes that worked on the run */
     double flops_per_step;
     size_t bytes_slabs, bytes_frame, bytes_derived; /* predicted before anything runs */
     double predicted_step_seconds;
@@ -98,6 +100,27 @@ int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g
  * LW_ENUMERIC names the step when the loss is not finite (nothing is saved then). */
 int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step,
                  const lw_observer *obs, lw_train_result *out);
+
+/* The same in slices, so that two trainings can take turns; bits and logs are those of one whole
+ * run, and times are without what lies between slices. c must outlive it. On failure job->self is
+ * still the caller's. With c->dry_run nothing is opened: only lw_training_run, which then only
+ * predicts. */
+typedef struct lw_training lw_training;
+int lw_training_open(const lw_train_job *job, lw_train_config *c, int64_t first_step,
+                     const lw_observer *obs, lw_training **out);
+/* Seconds of forward and backward of a step, before the first slice of a run that begins: nothing
+ * is updated. Feeds it as step `step`. */
+int lw_training_replay(lw_training *t, int64_t step, double *seconds);
+/* Goes on until `until` steps are done, or all. LW_ESTOPPED as lw_train_run. */
+int lw_training_advance(lw_training *t, int64_t until);
+int64_t lw_training_done(const lw_training *t); /* steps */
+/* A checkpoint of what is done: the training it takes turns with has ended early. */
+int lw_training_save(lw_training *t);
+/* rc: what the last slice returned; 0: summary.json is written. *out may be NULL. Returns rc, or
+ * what failed while closing. Accepts NULL. */
+int lw_training_close(lw_training **t, int rc, lw_train_result *out);
+/* All of it, and closes. */
+int lw_training_run(lw_training **t, lw_train_result *out);
 
 /* LW_ENUMERIC: says what (a noun and a verb, "the loss is") at which step (counted from 1), the
  * first bad gradient, and what to do. */
