@@ -13,6 +13,7 @@ import sys
 import time
 
 import torch
+from diffusers import DDIMScheduler, DDPMScheduler, UNet2DModel
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from golden import drift, encoder, layers, policy, sampler, schedulers, store, unet  # noqa: E402
@@ -27,6 +28,8 @@ def names(data):
         print("%s: %d parameters, diffusers against the description: %.1e" % (cfg, count, diff))
     assert unet.count_parameters("large") == unet.COUNTS["large"]
     unet.write_names(os.path.join(os.path.dirname(data), "unet_names.txt"), "tiny")
+    unet.write_keys(os.path.join(os.path.dirname(data), "diffusers_keys.txt"),
+                    (UNet2DModel, DDPMScheduler, DDIMScheduler))
     unet.write_names(os.path.join(os.path.dirname(data), "unet_names_small.txt"), "small")
     for cfg in ("tiny", "small", "large"):
         unet.write_config(os.path.join(data, "unet_%s_config.json" % cfg), cfg)
@@ -54,6 +57,7 @@ def parts(data):
         "resnet18": lambda: put("encoder_resnet18", encoder.golden_resnet18()),
         "cifar": lambda: put("encoder_cifar20", encoder.golden_cifar()),
         "unet_tiny": lambda: put("unet_tiny", unet.golden("tiny", 3, True)),
+        "unet_variants": lambda: put("unet_variants", unet.variants(data)),
         "train_tiny": lambda: put("train_tiny", unet.golden_training("tiny")),
         "unet_small": lambda: put("unet_small", unet.golden("small", 2, False)),
         "train_small": lambda: put("train_small", unet.golden_training("small")),

@@ -6,6 +6,8 @@
 #include "formats/formats.h"
 #include "recipes/recipes.h"
 
+#include <stdio.h>
+
 typedef struct sample_cli {
     lw_sample_config c;
     int32_t weights;
@@ -64,17 +66,20 @@ static int run(const lw_cli *cli, const void *config)
     c.seed = (uint64_t)cli->global.seed;
     c.threads = cli->global.threads;
     c.conv = cli->global.conv;
+    char step[40] = "";
     lw_cli_observer_open(&obs, cli);
     LW_TRY(lw_recipe_sample(&c, &obs.calls, &r));
+    if (r.step >= 0)
+        snprintf(step, sizeof step, " of step %lld", (long long)r.step);
     if (cli->global.json)
         print_json(&c, &r);
     else
-        lw_cli_print(
-            "%lld pictures %dx%d by %s, %s, %d evaluation%s each, %s weights of step %lld, %s\n"
-            "%.3f s, %.4g pictures/s\n%s\n",
-            (long long)r.n, (int)r.image_size, (int)r.image_size, r.method, r.sampler,
-            (int)r.evaluations, r.evaluations == 1 ? "" : "s", r.averaged ? "averaged" : "model",
-            (long long)r.step, r.precision, r.seconds, r.images_per_second, c.output);
+        lw_cli_print("%lld pictures %dx%d by %s, %s, %d evaluation%s each, %s weights%s, %s\n"
+                     "%.3f s, %.4g pictures/s\n%s\n",
+                     (long long)r.n, (int)r.image_size, (int)r.image_size, r.method, r.sampler,
+                     (int)r.evaluations, r.evaluations == 1 ? "" : "s",
+                     r.averaged ? "averaged" : "model", step, r.precision, r.seconds,
+                     r.images_per_second, c.output);
     return 0;
 }
 

@@ -56,4 +56,26 @@ int lw_json_get_i32_in(const json_t *o, const char *where, const char *key, int3
 int lw_json_get_i32s(const json_t *o, const char *where, const char *key, int max, int32_t *out,
                      int *n);
 
+/* Types a field may have, to be added up. */
+enum {
+    LW_JSON_INT = 1,
+    LW_JSON_NUMBER = 2, /* integers too */
+    LW_JSON_BOOL = 4,
+    LW_JSON_STRING = 8,
+    LW_JSON_ARRAY = 16,
+    LW_JSON_NULL = 32
+};
+typedef struct lw_json_rule {
+    const char *key; /* NULL ends a list of rules */
+    unsigned types;
+} lw_json_rule;
+/*
+ * For configurations of other programs, where a field passed over is a number computed wrongly:
+ * every field of o that rules name has one of its types. Fields that no rule names are refused when
+ * they start with `own` (a later version of this program wrote them), passed over when they start
+ * with '_' (who wrote the file), and else passed over with a warning. LW_EFORMAT names the field.
+ */
+int lw_json_check_fields(const json_t *o, const char *where, const lw_json_rule *rules,
+                         const char *own);
+
 #endif

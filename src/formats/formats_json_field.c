@@ -100,3 +100,55 @@ int lw_json_get_i32s(const json_t *o, const char *where, const char *key, int ma
     *n = (int)count;
     return 0;
 }
+
+/* ---- configurations of other programs -------------------------------------------------------- */
+
+static unsigned types_of(const json_t *v)
+{
+    static const unsigned types[] = {
+        [JSON_OBJECT] = 0,
+        [JSON_ARRAY] = LW_JSON_ARRAY,
+        [JSON_STRING] = LW_JSON_STRING,
+        [JSON_INTEGER] = LW_JSON_INT | LW_JSON_NUMBER,
+        [JSON_REAL] = LW_JSON_NUMBER,
+        [JSON_TRUE] = LW_JSON_BOOL,
+        [JSON_FALSE] = LW_JSON_BOOL,
+        [JSON_NULL] = LW_JSON_NULL,
+    };
+    return types[json_typeof(v)];
+}
+
+static int wrong_types(const json_t *v, const char *where, const lw_json_rule *rule)
+{
+    static const char *const names[] = {"an integer", "a number", "true or false",
+                                        "a string",   "an array", "null"};
+    LW_CLEANUP(lw_str_clear) lw_str wanted = {0};
+    for (unsigned i = 0; i < LW_COUNT(names); i++)
+        if (rule->types >> i & 1)
+            lw_str_addf(&wanted, "%s%s", wanted.len ? " or " : "", names[i]);
+    return wrong_type(v, where, rule->key, lw_str_c(&wanted));
+}
+
+int lw_json_check_fields(const json_t *o, const char *where, const lw_json_rule *rules,
+                         const char *own)
+{
+    const char *key;
+    json_t *v;
+    if (!json_is_object(o))
+        return lw_fail(LW_EFORMAT, "%s: must be an object", where);
+    json_object_foreach((json_t *)(uintptr_t)o, key, v)
+    {
+        const lw_json_rule *rule = rules;
+        while (rule->key && !lw_str_eq(rule->key, key))
+            rule++;
+        if (rule->key && !(types_of(v) & rule->types))
+            return wrong_types(v, where, rule);
+        if (!rule->key && lw_str_starts(key, own))
+            return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is not known to this version of leeway",
+                           where, key);
+        if (!rule->key && key[0] != '_')
+            lw_log(LW_LOG_WARN, "config", "%s: '%s' is not known here and is passed over", where,
+                   key);
+    }
+    return 0;
+}

@@ -196,14 +196,21 @@ static lw_val go_down(unet *u, lw_val h)
     return h;
 }
 
+/* What leaves a block of the middle, residual and all. */
+static lw_val scaled(const unet *u, lw_val h)
+{
+    float k = u->c->mid_scale;
+    return k == 0.0f || k == 1.0f ? h : lw_scale(u->g, h, 1.0f / k);
+}
+
 static lw_val middle(unet *u, lw_val h)
 {
     int32_t width = u->c->channels[u->c->levels - 1];
     const char *up = lw_scope_push(u->g, "mid_block");
-    h = scoped_res(u, 0, h, width);
+    h = scaled(u, scoped_res(u, 0, h, width));
     if (u->c->mid_attn)
-        h = scoped_attention(u, 0, h);
-    h = scoped_res(u, 1, h, width);
+        h = scaled(u, scoped_attention(u, 0, h));
+    h = scaled(u, scoped_res(u, 1, h, width));
     lw_scope_set(u->g, up);
     return h;
 }

@@ -30,7 +30,9 @@ typedef struct lw_unet_config {
                       */
     bool sin_first;  /* flip_sin_to_cos false */
     int32_t freq_shift;
-    bool pad_end; /* downsample_padding 0: one row and column of zeros at the end only */
+    bool pad_end;    /* downsample_padding 0: one row and column of zeros at the end only */
+    float mid_scale; /* mid_block_scale_factor: divides what leaves each block of the middle; 0: 1
+                      */
     /* Initialisation. */
     bool default_out_init; /* conv_out by PyTorch's default instead of zero */
     bool default_res_init; /* resnets' conv2 and attentions' to_out.0 by PyTorch's default instead

@@ -2,6 +2,7 @@
 /* The U-Net's configuration: presets and checks. */
 #include "models/models.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_BLOCKS = 16, MAX_WIDTH = 65536, MAX_SIZE = 4096 };
@@ -125,6 +126,8 @@ int lw_unet_check(const lw_unet_config *c)
     if (!(c->norm_eps > 0 && c->norm_eps < 1) || !(c->dropout >= 0 && c->dropout < 1))
         return lw_fail(LW_EUSAGE, "U-Net: norm epsilon %g and dropout %g must lie in [0, 1)",
                        (double)c->norm_eps, (double)c->dropout);
+    if (!isfinite(c->mid_scale))
+        return lw_fail(LW_EUSAGE, "U-Net: the middle is divided by %g", (double)c->mid_scale);
     if (c->image_size % (1 << (c->levels - 1)))
         return lw_fail(LW_EUSAGE, "image size %d cannot be halved %d times", c->image_size,
                        c->levels - 1);

@@ -85,7 +85,9 @@ static void put_semantics(json_t *j, const lw_unet_config *c)
     json_object_set_new(j, "dropout", neat(c->dropout));
     json_object_set_new(j, "act_fn", json_string("silu"));
     json_object_set_new(j, "add_attention", json_boolean(c->mid_attn));
-    json_object_set_new(j, "mid_block_scale_factor", json_integer(1));
+    json_object_set_new(j, "mid_block_scale_factor",
+                        c->mid_scale == 0.0f || c->mid_scale == 1.0f ? json_integer(1)
+                                                                     : neat(c->mid_scale));
     json_object_set_new(j, "mid_block_type", json_string("UNetMidBlock2D"));
     json_object_set_new(j, "center_input_sample", json_false());
     json_object_set_new(j, "time_embedding_type", json_string("positional"));

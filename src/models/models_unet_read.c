@@ -2,6 +2,7 @@
 /* Reading a UNet2DModel's config.json and weights. */
 #include "models/models.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,48 @@ static int unsupported(const reading *r, const char *key, const char *have, cons
                    want);
 }
 
-/* A key that must be absent, null or this word. */
+/* Every parameter of diffusers' UNet2DModel (a test compares the list with diffusers' own), then
+ * ours. null stands only where it does there. */
+static const lw_json_rule rules[] = {
+    {"sample_size", LW_JSON_INT | LW_JSON_ARRAY},
+    {"in_channels", LW_JSON_INT},
+    {"out_channels", LW_JSON_INT},
+    {"center_input_sample", LW_JSON_BOOL},
+    {"time_embedding_type", LW_JSON_STRING},
+    {"time_embedding_dim", LW_JSON_INT | LW_JSON_NULL},
+    {"freq_shift", LW_JSON_INT},
+    {"flip_sin_to_cos", LW_JSON_BOOL},
+    {"down_block_types", LW_JSON_ARRAY},
+    {"mid_block_type", LW_JSON_STRING | LW_JSON_NULL},
+    {"up_block_types", LW_JSON_ARRAY},
+    {"block_out_channels", LW_JSON_ARRAY},
+    {"layers_per_block", LW_JSON_INT},
+    {"mid_block_scale_factor", LW_JSON_NUMBER},
+    {"downsample_padding", LW_JSON_INT},
+    {"downsample_type", LW_JSON_STRING},
+    {"upsample_type", LW_JSON_STRING},
+    {"dropout", LW_JSON_NUMBER},
+    {"act_fn", LW_JSON_STRING},
+    {"attention_head_dim", LW_JSON_INT | LW_JSON_NULL},
+    {"norm_num_groups", LW_JSON_INT},
+    {"attn_norm_num_groups", LW_JSON_INT | LW_JSON_NULL},
+    {"norm_eps", LW_JSON_NUMBER},
+    {"resnet_time_scale_shift", LW_JSON_STRING},
+    {"add_attention", LW_JSON_BOOL},
+    {"class_embed_type", LW_JSON_STRING | LW_JSON_NULL},
+    {"num_class_embeds", LW_JSON_INT | LW_JSON_NULL},
+    {"num_train_timesteps", LW_JSON_INT | LW_JSON_NULL}, /* of learned time embeddings only */
+    {"leeway_attention_heads", LW_JSON_INT},
+    {"leeway_latent_dim", LW_JSON_INT},
+    {"leeway_noise_shape", LW_JSON_ARRAY},
+    {"leeway_method", LW_JSON_STRING},
+    {"leeway_timesteps", LW_JSON_INT},
+    {"leeway_class_names", LW_JSON_ARRAY},
+    {"leeway_data", LW_JSON_STRING},
+    {NULL, 0},
+};
+
+/* A key that must be absent or this word. */
 static int only_word(const reading *r, const char *key, const char *want)
 {
     const char *have = want;
@@ -35,6 +77,20 @@ static int opt_i32(const reading *r, const char *key, int32_t lo, int32_t hi, in
 {
     const json_t *v = json_object_get(r->j, key);
     return !v || json_is_null(v) ? 0 : lw_json_get_i32_in(r->j, r->where, key, lo, hi, out);
+}
+
+/* One number, or height and width, which must agree. */
+static int read_size(const reading *r, lw_unet_config *c)
+{
+    int32_t side[2];
+    int n;
+    if (!json_is_array(json_object_get(r->j, "sample_size")))
+        return lw_json_get_i32_in(r->j, r->where, "sample_size", 1, 4096, &c->image_size);
+    LW_TRY(lw_json_get_i32s(r->j, r->where, "sample_size", 2, side, &n));
+    if (n != 2 || side[0] != side[1] || side[0] < 1 || side[0] > 4096)
+        return unsupported(r, "sample_size", "an array", "a square of 1 to 4096");
+    c->image_size = side[0];
+    return 0;
 }
 
 static int read_widths(const reading *r, lw_unet_config *c)
@@ -93,6 +149,20 @@ static int read_attention(const reading *r, lw_unet_config *c)
     return 0;
 }
 
+/* diffusers divides the sum by it behind every block of the middle. */
+static int read_middle(const reading *r, lw_unet_config *c)
+{
+    double scale = 1.0;
+    if (json_is_null(json_object_get(r->j, "mid_block_type")))
+        return unsupported(r, "mid_block_type", "null", "UNetMidBlock2D");
+    LW_TRY(only_word(r, "mid_block_type", "UNetMidBlock2D"));
+    LW_TRY(lw_json_opt_f64(r->j, r->where, "mid_block_scale_factor", &scale));
+    c->mid_scale = (float)scale;
+    return (float)scale != 0.0f && isfinite((float)scale)
+               ? 0
+               : lw_fail(LW_EFORMAT, "%s: 'mid_block_scale_factor' is %g", r->where, scale);
+}
+
 static int read_norms(const reading *r, lw_unet_config *c)
 {
     double eps = 1e-5, dropout = 0.0;
@@ -115,9 +185,11 @@ static int read_time(const reading *r, lw_unet_config *c)
 {
     const char *shift = "default";
     bool cos_first = true;
-    int32_t pad = 1;
+    int32_t pad = 1, dim = 0;
     LW_TRY(only_word(r, "time_embedding_type", "positional"));
-    LW_TRY(only_null(r, "time_embedding_dim"));
+    LW_TRY(opt_i32(r, "time_embedding_dim", 0, INT32_MAX, &dim));
+    if (dim && dim != 4 * c->channels[0])
+        return unsupported(r, "time_embedding_dim", "set", "four times the first width");
     LW_TRY(lw_json_opt_bool(r->j, r->where, "flip_sin_to_cos", &cos_first));
     LW_TRY(opt_i32(r, "freq_shift", 0, 1, &c->freq_shift));
     LW_TRY(opt_i32(r, "downsample_padding", 0, 1, &pad));
@@ -139,10 +211,11 @@ static int read_rest(const reading *r, lw_unet_config *c)
     bool centre = false;
     int n = 0;
     int32_t noise[2] = {0, 0};
-    LW_TRY(only_word(r, "act_fn", "silu"));
+    const json_t *act = json_object_get(r->j, "act_fn");
+    if (!lw_str_eq(json_string_value(act), "swish")) /* the same under its other name */
+        LW_TRY(only_word(r, "act_fn", "silu"));
     LW_TRY(only_word(r, "downsample_type", "conv"));
     LW_TRY(only_word(r, "upsample_type", "conv"));
-    LW_TRY(only_word(r, "mid_block_type", "UNetMidBlock2D"));
     LW_TRY(only_null(r, "class_embed_type"));
     LW_TRY(lw_json_opt_bool(r->j, r->where, "center_input_sample", &centre));
     if (centre)
@@ -168,12 +241,14 @@ int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out)
     LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
     if (strcmp(class_name, "UNet2DModel") != 0)
         return lw_fail(LW_EFORMAT, "%s: this is a %s, not a UNet2DModel", where, class_name);
-    LW_TRY(lw_json_get_i32_in(j, where, "sample_size", 1, 4096, &c.image_size));
+    LW_TRY(lw_json_check_fields(j, where, rules, "leeway_"));
+    LW_TRY(read_size(&r, &c));
     LW_TRY(opt_i32(&r, "in_channels", 1, 1024, &c.in_channels));
     LW_TRY(opt_i32(&r, "out_channels", 1, 1024, &c.out_channels));
     LW_TRY(opt_i32(&r, "layers_per_block", 1, 16, &c.blocks));
     LW_TRY(read_widths(&r, &c));
     LW_TRY(read_attention(&r, &c));
+    LW_TRY(read_middle(&r, &c));
     LW_TRY(read_norms(&r, &c));
     LW_TRY(read_time(&r, &c));
     LW_TRY(read_rest(&r, &c));

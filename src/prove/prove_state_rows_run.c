@@ -66,7 +66,7 @@ int lw_state_rows_compile(lw_state_rows *r, lw_store *store, lw_num precision)
 {
     int workers = r->dev->workers(r->dev->self);
     if (workers > LW_STATE_MOST_WORKERS)
-        return lw_fail(LW_EUNSUPPORTED, "features of states on %d threads: %d at most", workers,
+        return lw_fail(LW_EUSAGE, "features of states on %d threads: %d at most", workers,
                        (int)LW_STATE_MOST_WORKERS);
     r->workers = workers;
     LW_TRY(compile(r, store, build_network, precision, &r->network));

@@ -105,7 +105,7 @@ static int new_workers(lw_walks *w)
     size_t states = (size_t)w->o.env.padding_states + 2;
     int workers = w->dev->workers(w->dev->self);
     if (workers > LW_WALKS_MOST_WORKERS)
-        return lw_fail(LW_EUNSUPPORTED, "walks on %d threads: %d at most", workers,
+        return lw_fail(LW_EUSAGE, "walks on %d threads: %d at most", workers,
                        (int)LW_WALKS_MOST_WORKERS);
     w->workers = workers;
     for (int i = 0; i < w->workers; i++) {

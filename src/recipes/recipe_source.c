@@ -40,6 +40,10 @@ static int open_into(lw_source *s, const char *source, bool ema)
         return LW_ENOMEM;
     LW_TRY(lw_unet_load(s->dir, true, &s->net, &s->store));
     LW_TRY(lw_json_load(lw_path_join(&path, s->dir, "config.json"), &s->config));
+    if (s->net.in_channels != 3 || s->net.out_channels != 3)
+        return lw_fail(LW_EUNSUPPORTED,
+                       "%s: 'in_channels' is %d and 'out_channels' %d: only pictures of 3 are made",
+                       lw_str_c(&path), (int)s->net.in_channels, (int)s->net.out_channels);
     s->method = lw_net_method(s->config);
     s->timesteps = lw_net_timesteps(s->config);
     s->averaged = lw_str_ends(s->dir, "/ema");

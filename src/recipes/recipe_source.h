@@ -27,7 +27,8 @@ typedef struct lw_source {
     lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */
 } lw_source;
 
-/* ema: prefer the averaged weights. LW_EIO, LW_EFORMAT: what is missing or damaged. */
+/* ema: prefer the averaged weights. LW_EIO, LW_EFORMAT: what is missing or damaged;
+ * LW_EUNSUPPORTED: a model of other things than pictures of 3 channels. */
 int lw_source_open(const char *source, bool ema, lw_source **out);
 void lw_source_close(lw_source **pp);
 /* Name of class c, "3" when the folder has no names; into buf when it has to be made. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * make_model KIND DIR: writes a small model folder with random weights, for tests. Kinds: unet
- * (16x16, 3 classes), plain (no classes), encoder.
+ * (16x16, 3 classes), plain (no classes), four (plain, of 4 channels), encoder.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void fill(lw_store *s)
     }
 }
 
-static int make_unet(const char *dir, int32_t classes)
+static int make_unet(const char *dir, int32_t classes, int32_t channels)
 {
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     lw_unet_config c = lw_unet_small();
@@ -31,6 +31,7 @@ static int make_unet(const char *dir, int32_t classes)
     c.heads = 2;
     c.blocks = 1;
     c.classes = classes;
+    c.in_channels = c.out_channels = channels;
     LW_TRY(lw_store_new(true, &s));
     LW_TRY(lw_unet_declare(&c, s));
     fill(s);
@@ -55,12 +56,15 @@ int main(int argc, char **argv)
 {
     int rc = LW_EUSAGE;
     if (argc == 3 && strcmp(argv[1], "unet") == 0)
-        rc = make_unet(argv[2], 3);
+        rc = make_unet(argv[2], 3, 3);
     else if (argc == 3 && strcmp(argv[1], "plain") == 0)
-        rc = make_unet(argv[2], 0);
+        rc = make_unet(argv[2], 0, 3);
+    else if (argc == 3 && strcmp(argv[1], "four") == 0)
+        rc = make_unet(argv[2], 0, 4);
     else if (argc == 3 && strcmp(argv[1], "encoder") == 0)
         rc = make_encoder(argv[2]);
     if (rc < 0)
-        fprintf(stderr, "make_model: %s\n", *lw_errmsg() ? lw_errmsg() : "unet|plain|encoder DIR");
+        fprintf(stderr, "make_model: %s\n",
+                *lw_errmsg() ? lw_errmsg() : "unet|plain|four|encoder DIR");
     return rc < 0;
 }

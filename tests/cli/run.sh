@@ -76,5 +76,5 @@ expect 3 run noweights --input x.npy --output y.npy
 cp -r plain words && printf 'no json' >words/config.json
 expect 3 run words --input x.npy --output y.npy
 cp -r plain foreign && printf '{"_class_name": "AutoencoderKL"}' >foreign/config.json
-expect 2 run foreign --input x.npy --output y.npy
+expect 3 run foreign --input x.npy --output y.npy
 err_has 'AutoencoderKL'

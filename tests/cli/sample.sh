@@ -36,6 +36,20 @@ expect 0 sample ddpm --n 2 --steps 10 --output clipped.npy
 expect 0 sample ddpm --n 2 --steps 10 --no-use-clipped-model-output --output kept.npy
 cmp -s clipped.npy kept.npy && fails '--no-use-clipped-model-output changes nothing'
 
+# A folder that training did not make: no step; what its config.json says is computed or refused.
+"$make_model" plain plain || fails 'make_model plain'
+expect 0 sample plain --n 2 --steps 3 --output plain.npy
+out_has 'model weights, f32'
+sed -i 's/"mid_block_scale_factor": 1/"mid_block_scale_factor": 2/' plain/config.json
+expect 0 sample plain --n 2 --steps 3 --output halved.npy
+cmp -s plain.npy halved.npy && fails 'mid_block_scale_factor is passed over'
+sed -i 's/"mid_block_scale_factor": 2/"mid_block_scale_factor": "abc"/' plain/config.json
+expect 3 sample plain --output x.png
+err_has "'mid_block_scale_factor' must be a number, is a string"
+"$make_model" four four || fails 'make_model four'
+expect 3 sample four --output x.png
+err_has "'in_channels' is 4"
+
 expect 0 sample drift --n 12 --classes 3,7 --output grid.png
 grep -q model_hash grid.png || fails 'the grid does not name its model'
 expect 0 sample drift --n 2 --classes 3,7 --output folder

@@ -189,6 +189,65 @@ static void test_small(void **state)
     check_net("small", 2, lw_isa_best(), 1, 2);
 }
 
+/* ---- variants of published folders: config.json as diffusers wrote it ---- */
+
+static double variant_error(const lw_st_file *f, const char *name, const json_t *config)
+{
+    enum { BATCH = 2, PIXELS = 64 };
+    lw_unet_config c;
+    LW_CLEANUP(lw_store_free) lw_store *s = NULL;
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
+    LW_CLEANUP(lw_exec_free) lw_exec *e = NULL;
+    lw_device *dev = golden_device(LW_ISA_REF, 1);
+    float nchw[BATCH * 3 * PIXELS];
+    int32_t t[BATCH];
+    char key[64];
+    assert_ok(lw_unet_from_json(config, name, &c));
+    assert_ok(lw_store_new(true, &s));
+    assert_ok(lw_unet_declare(&c, s));
+    golden_fill_store(s);
+    assert_ok(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(s)};
+    lw_unet_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, BATCH, 8, 8, 3)),
+                     .t = lw_input(g, "t", lw_type_of(LW_F32, 1, BATCH))};
+    lw_graph_output_add(g, "y", lw_unet(&b, &c, in), LW_NOVAL);
+    assert_ok(lw_compile(g, dev, NULL, &plan));
+    assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
+    golden_unit("variants.x", BATCH * 3 * PIXELS, nchw);
+    golden_to_nhwc(nchw, BATCH, 3, PIXELS, lw_exec_data(e, "x"));
+    golden_integers("variants.t", BATCH, 1000, t);
+    for (int i = 0; i < BATCH; i++)
+        ((float *)lw_exec_data(e, "t"))[i] = (float)t[i];
+    assert_ok(lw_exec_run(e, &(lw_tick){0}));
+    golden_to_nchw(lw_exec_data(e, "y"), BATCH, 3, PIXELS, nchw);
+    snprintf(key, sizeof key, "%s.y", name);
+    double *want = golden_get(f, key, NULL),
+           error = golden_relative(nchw, want, BATCH * 3 * PIXELS, 0.0);
+    free(want);
+    lw_exec_free(&e);
+    lw_plan_free(&plan);
+    lw_cpu_close(&dev);
+    return error;
+}
+
+static void test_variants(void **state)
+{
+    json_t *all = NULL, *config;
+    const char *name;
+    lw_st_file *f = golden_open("unet_variants");
+    (void)state;
+    assert_ok(lw_json_load(GOLDEN "unet_variants.json", &all));
+    json_object_foreach(all, name, config)
+    {
+        double error = variant_error(f, name, config);
+        printf("%s: y %.2e\n", name, error);
+        golden_check(name, error, 1e-5);
+    }
+    lw_json_drop(&all);
+    lw_st_close(&f);
+}
+
 /* Every name and shape of the list, and no others. */
 static void check_names(const char *config, const char *list)
 {
@@ -251,10 +310,9 @@ static void test_formula(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formula),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_tiny),
-        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_formula),  cmocka_unit_test(test_names),
+        cmocka_unit_test(test_tiny),     cmocka_unit_test(test_small),
+        cmocka_unit_test(test_variants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shared U-Net through diffusers' UNet2DModel: names, forward, gradients, training steps."""
+import inspect
 import json
 import math
+import os
 
 import numpy as np
 import torch
@@ -24,14 +26,16 @@ FULL_GRADIENT = 1024  # gradients of at most this many elements are stored whole
 class TimeProj(torch.nn.Module):
     """The sinusoid in double: diffusers computes it in float32 whatever the model's type."""
 
-    def __init__(self, dim):
+    def __init__(self, dim, cos_first=True, shift=0):
         super().__init__()
         half = dim // 2
-        self.freq = torch.exp(-math.log(1e4) * torch.arange(half, dtype=torch.float64) / half)
+        self.freq = torch.exp(-math.log(1e4) * torch.arange(half, dtype=torch.float64)
+                              / (half - shift))
+        self.cos_first = cos_first
 
     def forward(self, t):
         a = t.double()[:, None] * self.freq
-        return torch.cat([a.cos(), a.sin()], 1)
+        return torch.cat([a.cos(), a.sin()] if self.cos_first else [a.sin(), a.cos()], 1)
 
 
 def config(name):
@@ -144,6 +148,54 @@ def golden(name, batch, full):
             "torch_f32.median_gradient": "%.2e" % dev[len(dev) // 2][0], "batch": batch,
             "parameters": sum(g.size for g in grads.values())}
     return res, meta
+
+
+# ---- what published folders have and ours have not -----------------------------------------------
+
+BASE = dict(sample_size=8, layers_per_block=1, block_out_channels=[8, 16],
+            down_block_types=["DownBlock2D", "AttnDownBlock2D"],
+            up_block_types=["AttnUpBlock2D", "UpBlock2D"], attention_head_dim=8,
+            norm_num_groups=4, num_class_embeds=None)
+SHIFT = dict(resnet_time_scale_shift="scale_shift", attn_norm_num_groups=4)
+VARIANTS = {
+    "plain": {},  # diffusers' own defaults
+    "middle": dict(mid_block_scale_factor=1.7),
+    "middle_shift": dict(mid_block_scale_factor=0.6, **SHIFT),
+    "middle_bare": dict(mid_block_scale_factor=-2, add_attention=False, **SHIFT),
+    "published": dict(attention_head_dim=None, downsample_padding=0, flip_sin_to_cos=False,
+                      freq_shift=1, norm_eps=1e-6),
+    "square": dict(sample_size=[8, 8], time_embedding_dim=32, act_fn="swish",
+                   num_train_timesteps=1000),
+}
+
+
+def variants(directory):
+    """y of each by formula weights; its configuration as diffusers writes it."""
+    res, configs = {}, {}
+    x = torch.from_numpy(formula.unit("variants.x", (2, 3, 8, 8))).double()
+    t = torch.from_numpy(formula.integers("variants.t", 2, 1000))
+    for name, change in VARIANTS.items():
+        net = UNet2DModel(**{**BASE, **change})
+        configs[name] = json.loads(net.to_json_string())
+        for pname, p in net.named_parameters():
+            p.data.copy_(torch.from_numpy(formula.parameter(pname, tuple(p.shape))))
+        net = net.double().eval()
+        net.time_proj = TimeProj(8, net.config.flip_sin_to_cos, net.config.freq_shift)
+        with torch.no_grad():
+            res[name + ".y"] = call(net, x, t, None).numpy()
+    with open(os.path.join(directory, "unet_variants.json"), "w") as f:
+        json.dump(configs, f, indent=1, sort_keys=True)
+        f.write("\n")
+    return res
+
+
+def write_keys(path, classes):
+    """Every parameter of diffusers' constructors, which are the keys of its configurations."""
+    with open(path, "w") as f:
+        for c in classes:
+            for key in inspect.signature(c.__init__).parameters:
+                if key != "self":
+                    f.write("%s %s\n" % (c.__name__, key))
 
 
 # ---- ten training steps of DDPM --------------------------------------------------------------

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.json of a UNet2DModel, key by key: each parameter of diffusers' constructor is computed as
+ * diffusers does, or the folder is refused with the key's name. None is passed over.
+ */
+#include "unit/test_store_util.h"
+
+#include "models/models.h"
+
+/* A key, the JSON types it may have (i n b s a 0: integer, number, boolean, string, array, null), a
+ * value other than ours, and what becomes of that. */
+typedef enum fate { KEPT, NO_EFFECT, REFUSED } fate;
+typedef struct row {
+    const char *key, *types, *other;
+    fate fate;
+} row;
+
+static const row rows[] = {
+    {"sample_size", "ia", "16", KEPT},
+    {"sample_size", "ia", "[8, 16]", REFUSED},
+    {"sample_size", "ia", "0", REFUSED},
+    {"in_channels", "i", "4", KEPT},
+    {"in_channels", "i", "0", REFUSED},
+    {"out_channels", "i", "6", KEPT},
+    {"out_channels", "i", "-1", REFUSED},
+    {"center_input_sample", "b", "true", REFUSED},
+    {"time_embedding_type", "s", "\"fourier\"", REFUSED},
+    {"time_embedding_type", "s", "\"learned\"", REFUSED},
+    {"time_embedding_dim", "i0", "32", NO_EFFECT}, /* what null stands for */
+    {"time_embedding_dim", "i0", "64", REFUSED},
+    {"freq_shift", "i", "1", KEPT},
+    {"freq_shift", "i", "2", REFUSED},
+    {"flip_sin_to_cos", "b", "false", KEPT},
+    {"down_block_types", "a", "[\"ResnetDownsampleBlock2D\", \"DownBlock2D\"]", REFUSED},
+    {"down_block_types", "a", "[\"DownBlock2D\", \"DownBlock2D\"]", REFUSED}, /* other way up */
+    {"mid_block_type", "s0", "\"UNetMidBlock2DSimpleCrossAttn\"", REFUSED},
+    {"mid_block_type", "s0", "null", REFUSED},
+    {"up_block_types", "a", "[\"SkipUpBlock2D\", \"UpBlock2D\"]", REFUSED},
+    {"block_out_channels", "a", "[16, 32]", KEPT},
+    {"block_out_channels", "a", "[16, \"x\"]", REFUSED},
+    {"layers_per_block", "i", "2", KEPT},
+    {"layers_per_block", "i", "0", REFUSED},
+    {"mid_block_scale_factor", "n", "2", KEPT},
+    {"mid_block_scale_factor", "n", "1.7", KEPT},
+    {"mid_block_scale_factor", "n", "0", REFUSED},
+    {"mid_block_scale_factor", "n", "1e-60", REFUSED},
+    {"mid_block_scale_factor", "n", "1e60", REFUSED},
+    {"downsample_padding", "i", "0", KEPT},
+    {"downsample_padding", "i", "2", REFUSED},
+    {"downsample_type", "s", "\"resnet\"", REFUSED},
+    {"upsample_type", "s", "\"resnet\"", REFUSED},
+    {"dropout", "n", "0.5", KEPT},
+    {"dropout", "n", "1", REFUSED},
+    {"act_fn", "s", "\"swish\"", NO_EFFECT},
+    {"act_fn", "s", "\"mish\"", REFUSED},
+    {"attention_head_dim", "i0", "4", KEPT},
+    {"attention_head_dim", "i0", "3", REFUSED},
+    {"attention_head_dim", "i0", "0", REFUSED},
+    {"norm_num_groups", "i", "0", REFUSED},
+    {"norm_num_groups", "i", "3", REFUSED},
+    {"attn_norm_num_groups", "i0", "2", REFUSED},
+    {"attn_norm_num_groups", "i0", "null", REFUSED},
+    {"norm_eps", "n", "0.001", KEPT},
+    {"norm_eps", "n", "0", REFUSED},
+    {"resnet_time_scale_shift", "s", "\"default\"", KEPT},
+    {"resnet_time_scale_shift", "s", "\"spatial\"", REFUSED},
+    {"add_attention", "b", "false", KEPT},
+    {"class_embed_type", "s0", "\"timestep\"", REFUSED},
+    {"class_embed_type", "s0", "\"identity\"", REFUSED},
+    {"num_class_embeds", "i0", "7", KEPT},
+    {"num_class_embeds", "i0", "0", REFUSED},
+    {"num_train_timesteps", "i0", "400", NO_EFFECT}, /* of learned time embeddings alone */
+};
+
+static lw_unet_config plain(void)
+{
+    lw_unet_config c = {.in_channels = 3,
+                        .out_channels = 3,
+                        .mid_attn = true,
+                        .blocks = 1,
+                        .heads = 2,
+                        .norm_groups = 4,
+                        .norm_eps = 1e-5f};
+    assert_ok(lw_unet_set_levels(&c, 8, 8, (const int32_t[]){1, 2}, 2, (const int32_t[]){4}, 1));
+    return c;
+}
+
+/* The configuration with one key changed, read and written again. */
+static int read_with(const char *key, const char *value, json_t **again)
+{
+    lw_unet_config c = plain(), out;
+    json_t *j = lw_unet_to_json(&c), *v = json_loads(value, JSON_DECODE_ANY, NULL);
+    assert_non_null(v);
+    json_object_set_new(j, key, v);
+    int rc = lw_unet_from_json(j, "config.json", &out);
+    *again = rc == 0 ? lw_unet_to_json(&out) : NULL;
+    json_decref(j);
+    return rc;
+}
+
+static void expect_refused(const char *key, const char *value)
+{
+    json_t *again;
+    int rc = read_with(key, value, &again);
+    if (rc == 0)
+        fail_msg("'%s': %s is passed over", key, value);
+    assert_int_equal(lw_exit_code(rc), 3);
+    if (!strstr(lw_errmsg(), "config.json"))
+        fail_msg("'%s': %s: the message does not name the file: %s", key, value, lw_errmsg());
+}
+
+/* Of numbers the value, whole or not. */
+static bool equal(const json_t *a, const json_t *b)
+{
+    return json_is_number(a) && json_is_number(b) ? json_number_value(a) == json_number_value(b)
+                                                  : json_equal(a, b);
+}
+
+static void expect_kept(const row *r)
+{
+    json_t *again, *want = json_loads(r->other, JSON_DECODE_ANY, NULL);
+    lw_unet_config c = plain();
+    json_t *ours = lw_unet_to_json(&c);
+    if (read_with(r->key, r->other, &again) != 0)
+        fail_msg("'%s': %s: %s", r->key, r->other, lw_errmsg());
+    bool same = equal(json_object_get(again, r->key), want),
+         unchanged = equal(json_object_get(again, r->key), json_object_get(ours, r->key));
+    if (r->fate == KEPT ? !same || unchanged : !json_equal(again, ours))
+        fail_msg("'%s': %s is read as something else", r->key, r->other);
+    json_decref(again);
+    json_decref(want);
+    json_decref(ours);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        if (rows[i].fate == REFUSED)
+            expect_refused(rows[i].key, rows[i].other);
+        else
+            expect_kept(&rows[i]);
+    }
+}
+
+/* Every key with a value of every JSON type that it may not have. */
+static void test_types(void **state)
+{
+    static const struct {
+        const char *value, *types;
+    } samples[] = {{"3", "in"},  {"1.5", "n"},  {"true", "b"}, {"\"word\"", "s"},
+                   {"[4]", "a"}, {"null", "0"}, {"{}", ""}};
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(rows); i++)
+        for (size_t k = 0; k < LW_COUNT(samples); k++) {
+            char quoted[64];
+            if (strpbrk(rows[i].types, *samples[k].types ? samples[k].types : " "))
+                continue;
+            expect_refused(rows[i].key, samples[k].value);
+            snprintf(quoted, sizeof quoted, "'%s' must be", rows[i].key);
+            if (!strstr(lw_errmsg(), quoted))
+                fail_msg("%s, not by name: %s", rows[i].key, lw_errmsg());
+        }
+}
+
+/* The table above has every key of diffusers, and no others. */
+static void test_all_of_diffusers(void **state)
+{
+    char *text = NULL, *save = NULL;
+    size_t n = 0, distinct = 0;
+    (void)state;
+    assert_ok(lw_file_read("tests/golden/diffusers_keys.txt", 0, &text, NULL));
+    for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+        size_t i = 0;
+        if (!lw_str_starts(l, "UNet2DModel "))
+            continue;
+        while (i < LW_COUNT(rows) && strcmp(rows[i].key, strchr(l, ' ') + 1) != 0)
+            i++;
+        if (i == LW_COUNT(rows))
+            fail_msg("no row for %s", l);
+        n++;
+    }
+    for (size_t i = 0; i < LW_COUNT(rows); i++)
+        distinct += i == 0 || strcmp(rows[i].key, rows[i - 1].key) != 0;
+    assert_true(n == distinct && n == 28);
+    lw_free(&text);
+}
+
+/* Not diffusers': metadata and unknown keys are passed over as diffusers does (the latter with a
+ * warning), those of a later version of ours are not. */
+static void test_other_keys(void **state)
+{
+    json_t *again;
+    (void)state;
+    assert_ok(read_with("_diffusers_version", "\"0.42.1\"", &again));
+    json_decref(again);
+    assert_ok(read_with("optimization_step", "7", &again)); /* as averaged folders have it */
+    json_decref(again);
+    assert_fails(LW_EUNSUPPORTED, "'leeway_flux'", read_with("leeway_flux", "1", &again));
+    assert_fails(LW_EFORMAT, "'leeway_timesteps' must be an integer, is a string",
+                 read_with("leeway_timesteps", "\"many\"", &again));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_all_of_diffusers),
+        cmocka_unit_test(test_other_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
