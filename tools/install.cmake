@@ -12,7 +12,7 @@ foreach(folder ${LW_FOLDERS})
   endif()
 endforeach()
 set(outside PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PNG PkgConfig::TURBOJPEG PkgConfig::ARCHIVE
-  ${LAPACKE_LIBRARY} ${OPENBLAS_LIBRARY} m Threads::Threads)
+  m Threads::Threads)
 
 # One object with everything, its hidden (private) symbols made local: nothing but leeway.h's names in libleeway.a.
 set(whole ${CMAKE_BINARY_DIR}/generated/leeway_whole.o)

@@ -13,8 +13,8 @@ static const struct {
     const char *name;
     bool present;
 } features[] = {
-    {"png", true},   {"jpeg", true}, {"archives", true}, {"lapack", true},
-    {"cuda", false}, {"mpi", false}, {"video", false},   {"web", false},
+    {"png", true},  {"jpeg", true},   {"archives", true}, {"cuda", false},
+    {"mpi", false}, {"video", false}, {"web", false},
 };
 
 static json_t *build_tree(const lw_cli *cli, lw_isa isa)

@@ -11,9 +11,8 @@
  *   eval_rank       ranks of true answers among false ones, average precision
  *
  * All arrays are dense rows [n][dim]. Sums are in double and in row order, so results do not depend
- * on how rows were cut into calls, on the pool or on the number of threads. OpenBLAS runs on one
- * thread. Only lw_stats and lw_auc_pr own memory (new/free); everything else fills the caller's
- * arrays.
+ * on how rows were cut into calls, on the pool, on the number of threads or on the machine. Only
+ * lw_stats and lw_auc_pr own memory (new/free); everything else fills the caller's arrays.
  */
 #ifndef LW_EVAL_H
 #define LW_EVAL_H
@@ -47,8 +46,8 @@ int lw_stats_trace(const lw_stats *s, double *out);
 
 /*
  * |m1 - m2|^2 + tr(C1 + C2 - 2 (C1^1/2 C2 C1^1/2)^1/2)  (Dowson and Landau 1982; Heusel et al.
- * 2017). The last trace is the nuclear norm of L1^T L2 with Ci = Li Li^T from symmetric
- * eigenproblems, so that rank-deficient covariances (fewer rows than dimensions) lose no digits.
+ * 2017). The last trace is the nuclear norm of L1^T L2 with Ci = Li Li^T by Cholesky with
+ * pivoting, so that rank-deficient covariances (fewer rows than dimensions) lose no digits.
  * Never negative.
  */
 int lw_frechet(const lw_stats *a, const lw_stats *b, double *out);

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of dot products through OpenBLAS, and distances measured exactly. */
+/* Blocks of dot products, and distances measured exactly. */
 #include "eval/eval_block.h"
 
-#include <cblas.h>
 #include <math.h>
 
 #include "base/base.h"
+#include "eval/eval_dense.h"
 
 enum { Q_BLOCK = 32, R_BLOCK = 512 };
-
-extern void openblas_set_num_threads(int n);
-
-void lw_blas_single(void)
-{
-    openblas_set_num_threads(1);
-}
 
 double lw_square_distance(const float *a, const float *b, int32_t dim)
 {
@@ -90,12 +83,13 @@ static void pairs_task(void *arg, int64_t task, int worker)
 {
     const pairs_job *job = arg;
     const lw_pairs *p = job->p;
+    const lw_dense *dense = lw_dense_best();
     float *dots = job->dots + (size_t)worker * Q_BLOCK * R_BLOCK;
     int64_t i0 = task * Q_BLOCK, ni = LW_MIN((int64_t)Q_BLOCK, p->m - i0);
     for (int64_t j0 = 0; j0 < p->n; j0 += R_BLOCK) {
         int64_t nj = LW_MIN((int64_t)R_BLOCK, p->n - j0);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)ni, (int)nj, p->dim, 1,
-                    p->q + i0 * p->dim, p->dim, p->r + j0 * p->dim, p->dim, 0, dots, R_BLOCK);
+        dense->dots(dots, R_BLOCK, p->q + i0 * p->dim, p->dim, ni, p->r + j0 * p->dim, p->dim, nj,
+                    p->dim);
         for (int64_t i = 0; i < ni; i++)
             job->fn(job->arg, i0 + i, j0, nj, dots + i * R_BLOCK);
     }
@@ -107,7 +101,6 @@ int lw_pairs_run(lw_pool *pool, const lw_pairs *p, lw_pairs_fn *fn, void *arg)
     LW_CLEANUP(lw_free) float *dots = lw_calloc(workers * Q_BLOCK * R_BLOCK, sizeof *dots);
     if (!dots)
         return LW_ENOMEM;
-    lw_blas_single();
     pairs_job job = {p, fn, arg, dots};
     lw_pool_run(pool, LW_CEIL_DIV(p->m, Q_BLOCK), pairs_task, &job);
     return 0;

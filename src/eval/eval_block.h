@@ -11,9 +11,6 @@
 
 #include "base/pool.h"
 
-void lw_blas_single(
-    void); /* OpenBLAS on one thread: same bits everywhere, our pool is the parallel one */
-
 /* Squared distance in double; the order of the sum is fixed by dim alone. */
 double lw_square_distance(const float *a, const float *b, int32_t dim);
 

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frechet distance of two Gaussians. Each covariance is factored C = L L^T from its eigenvectors,
- * without the directions that are zero to rounding; then tr (C1^1/2 C2 C1^1/2)^1/2 is the sum of
- * the singular values of L1^T L2. Taking square roots before multiplying keeps the digits that
- * squaring would lose.
+ * Frechet distance of two Gaussians. Each covariance is factored C = L L^T, without the directions
+ * that are zero to rounding; then tr (C1^1/2 C2 C1^1/2)^1/2 is the sum of the singular values of
+ * L1^T L2. Taking square roots before multiplying keeps the digits that squaring would lose.
  */
-#include <cblas.h>
-#include <float.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "eval/eval.h"
-#include "eval/eval_block.h"
+#include "eval/eval_dense.h"
 
-/* One Gaussian: mean, trace and L [rank][dim] (row r is eigenvector r times the root of its
- * eigenvalue). */
+/* One Gaussian: mean, trace and L^T [rank][dim]. */
 typedef struct gaussian {
     int32_t dim, rank;
     double trace;
@@ -29,28 +24,10 @@ static void gaussian_clear(gaussian *g)
     lw_free(&g->l);
 }
 
-/* Eigenvalues ascending into w, vectors into a, a row each. */
-static int eigen(double *a, int32_t dim, double *w)
-{
-    /* A symmetric matrix is its own transpose, so column-major vectors are rows of ours. */
-    int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', dim, a, dim, w);
-    if (info == LAPACK_WORK_MEMORY_ERROR || info == LAPACK_TRANSPOSE_MEMORY_ERROR)
-        return lw_fail(LW_ENOMEM, "Frechet distance: no memory for eigenvectors of %dx%d", dim,
-                       dim);
-    if (info != 0)
-        return lw_fail(LW_ENUMERIC,
-                       "Frechet distance: eigenvalues of a %dx%d covariance not found (%d)", dim,
-                       dim, info);
-    return 0;
-}
-
-/* Factors cov, which is overwritten by L. */
+/* Factors cov, which is in l and is overwritten by L^T. */
 static int factor(gaussian *g)
 {
     size_t d = (size_t)g->dim;
-    LW_CLEANUP(lw_free) double *w = lw_calloc(d, sizeof *w);
-    if (!w)
-        return LW_ENOMEM;
     for (size_t i = 0; i < d * d; i++)
         if (!isfinite(g->l[i]) || !isfinite(g->mean[i / d]))
             return lw_fail(LW_ENUMERIC,
@@ -59,22 +36,7 @@ static int factor(gaussian *g)
     g->trace = 0;
     for (size_t i = 0; i < d; i++)
         g->trace += g->l[i * d + i];
-    LW_TRY(eigen(g->l, g->dim, w));
-    double top = LW_MAX(w[d - 1], 0.0);
-    if (w[0] < -1e-6 * LW_MAX(top, DBL_MIN))
-        return lw_fail(LW_ENUMERIC,
-                       "Frechet distance: covariance has the negative eigenvalue %g (largest: %g)",
-                       w[0], w[d - 1]);
-    g->rank = 0;
-    for (size_t i = 0; i < d; i++) {
-        if (w[i] <= (double)g->dim * DBL_EPSILON * top)
-            continue;
-        double root = sqrt(w[i]), *to = g->l + (size_t)g->rank++ * d;
-        const double *from = g->l + i * d;
-        for (size_t k = 0; k < d; k++)
-            to[k] = root * from[k];
-    }
-    return 0;
+    return lw_factor(g->l, g->dim, &g->rank);
 }
 
 static int gaussian_alloc(gaussian *g, int32_t dim)
@@ -100,28 +62,15 @@ static int gaussian_of_rows(gaussian *g, const float *rows, int64_t n, int32_t d
     return gaussian_of_stats(g, s);
 }
 
-/* Sum of the singular values of L1 L2^T. */
-static int nuclear_norm(const gaussian *a, const gaussian *b, double *out)
+/* Sum of the singular values of L1^T L2. */
+static int coupling(const gaussian *a, const gaussian *b, double *out)
 {
-    *out = 0;
-    int32_t r1 = a->rank, r2 = b->rank, small = LW_MIN(r1, r2);
-    if (small == 0)
-        return 0;
+    int64_t r1 = a->rank, r2 = b->rank;
     LW_CLEANUP(lw_free) double *m = lw_calloc((size_t)r1 * (size_t)r2, sizeof *m);
-    LW_CLEANUP(lw_free) double *values = lw_calloc((size_t)small, sizeof *values);
-    if (!m || !values)
+    if (!m)
         return LW_ENOMEM;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, r1, r2, a->dim, 1, a->l, a->dim, b->l,
-                b->dim, 0, m, r2);
-    /* Column-major it is the transpose, whose singular values are the same. */
-    int info = LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', r2, r1, m, r2, values, NULL, r2, NULL, small);
-    if (info != 0)
-        return lw_fail(info == LAPACK_WORK_MEMORY_ERROR ? LW_ENOMEM : LW_ENUMERIC,
-                       "Frechet distance: singular values of a %dx%d product not found (%d)", r1,
-                       r2, info);
-    for (int32_t i = 0; i < small; i++)
-        *out += values[i];
-    return 0;
+    lw_dense_best()->add_dots(m, r2, 1, a->l, a->dim, r1, b->l, b->dim, r2, a->dim);
+    return lw_nuclear_norm(m, a->rank, b->rank, out);
 }
 
 static int distance(const gaussian *a, const gaussian *b, double *out)
@@ -129,7 +78,7 @@ static int distance(const gaussian *a, const gaussian *b, double *out)
     if (a->dim != b->dim)
         return lw_fail(LW_ESHAPE, "Frechet distance between %d and %d features", a->dim, b->dim);
     double norm, sum = 0;
-    LW_TRY(nuclear_norm(a, b, &norm));
+    LW_TRY(coupling(a, b, &norm));
     for (int32_t i = 0; i < a->dim; i++)
         sum += (a->mean[i] - b->mean[i]) * (a->mean[i] - b->mean[i]);
     *out = LW_MAX(sum + (a->trace + b->trace - 2 * norm), 0.0);
@@ -140,7 +89,6 @@ int lw_frechet(const lw_stats *a, const lw_stats *b, double *out)
 {
     LW_CLEANUP(gaussian_clear) gaussian x = {0};
     LW_CLEANUP(gaussian_clear) gaussian y = {0};
-    lw_blas_single();
     LW_TRY(gaussian_of_stats(&x, a));
     LW_TRY(gaussian_of_stats(&y, b));
     return distance(&x, &y, out);
@@ -226,7 +174,6 @@ int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference
     LW_CLEANUP(lw_free) int *rc = lw_calloc((size_t)replicates, sizeof *rc);
     if (!value || !rc)
         return LW_ENOMEM;
-    lw_blas_single();
     LW_TRY(gaussian_of_stats(&ref, reference));
     LW_TRY(gaussian_of_rows(&g, rows, n, dim));
     double v;

@@ -4,12 +4,11 @@
  * cancels) and multiplied in blocks of fixed size: where calls cut the rows makes no difference to
  * any bit.
  */
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
 #include "eval/eval.h"
-#include "eval/eval_block.h"
+#include "eval/eval_dense.h"
 
 enum { BLOCK = 128, MAX_DIM = 16384 };
 
@@ -19,7 +18,7 @@ struct lw_stats {
     double *shift;  /* [dim] the first row */
     double *sum;    /* [dim] of shifted rows of whole blocks */
     double *square; /* [dim][dim] upper triangle of sum of x x^T, whole blocks */
-    double *block;  /* [BLOCK][dim] shifted rows waiting */
+    double *block;  /* [dim][BLOCK] shifted rows waiting, a column each */
     int32_t waiting;
     double *mean, *cov; /* set: given as they are (lw_stats_from) */
 };
@@ -95,31 +94,32 @@ int32_t lw_stats_dim(const lw_stats *s)
     return s->dim;
 }
 
-/* sum += rows, square += rows^T rows, of k shifted rows. */
-static void accumulate(const double *rows, int32_t k, int32_t dim, double *sum, double *square)
+/* sum += rows, upper triangle of square += rows^T rows, of k shifted rows. */
+static void accumulate(const double *block, int32_t k, int64_t dim, double *sum, double *square)
 {
-    for (int32_t r = 0; r < k; r++)
-        for (int32_t i = 0; i < dim; i++)
-            sum[i] += rows[(size_t)r * (size_t)dim + (size_t)i];
-    lw_blas_single();
-    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, dim, k, 1, rows, dim, 1, square, dim);
+    enum { ROWS = 64 };
+    const lw_dense *dense = lw_dense_best();
+    for (int64_t i = 0; i < dim; i++)
+        for (int32_t r = 0; r < k; r++)
+            sum[i] += block[i * BLOCK + r];
+    for (int64_t i = 0; i < dim; i += ROWS)
+        dense->add_dots(square + i * dim + i, dim, 1, block + i * BLOCK, BLOCK,
+                        LW_MIN((int64_t)ROWS, dim - i), block + i * BLOCK, BLOCK, dim - i, k);
 }
 
 /* One row of either type: exactly one of f and d is given. */
 static int add_row(lw_stats *s, const float *f, const double *d)
 {
-    double *to = s->block + (size_t)s->waiting * (size_t)s->dim;
+    double *to = s->block + s->waiting;
     for (int32_t i = 0; i < s->dim; i++) {
         double x = f ? (double)f[i] : d[i];
         if (!isfinite(x))
             return lw_fail(LW_ENUMERIC, "statistics: feature %d of row %lld is %g", i,
                            (long long)s->n, x);
-        to[i] = x;
+        if (s->n == 0)
+            s->shift[i] = x;
+        to[(size_t)i * BLOCK] = x - s->shift[i];
     }
-    if (s->n == 0)
-        memcpy(s->shift, to, (size_t)s->dim * sizeof *to);
-    for (int32_t i = 0; i < s->dim; i++)
-        to[i] -= s->shift[i];
     s->n++;
     if (++s->waiting == BLOCK) {
         accumulate(s->block, BLOCK, s->dim, s->sum, s->square);

@@ -26,3 +26,6 @@ lw_cli_test(demo)
 lw_cli_test(prove)
 lw_cli_test(prove_eval)
 lw_cli_test(prove_bench)
+if(NOT LW_SANITIZE) # shadow memory needs the address space that this test takes away
+  lw_cli_test(memory)
+endif()

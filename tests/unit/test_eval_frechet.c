@@ -3,6 +3,7 @@
  */
 #include "test_eval_util.h"
 
+#include "eval/eval_dense.h"
 #include "formats/formats.h"
 #include <stdio.h>
 
@@ -82,7 +83,8 @@ static void bad_rows_are_named(void **state)
     fails(lw_stats_new(0, &none), LW_EUSAGE, "0 features");
     const double mean[2] = {0, 0}, bad[4] = {1, 0, 0, -1}, inf[4] = {1, 0, 0, (double)INFINITY},
                  good[4] = {1, 0, 0, 1};
-    fails(lw_frechet_arrays(2, mean, bad, mean, good, &out), LW_ENUMERIC, "negative eigenvalue");
+    fails(lw_frechet_arrays(2, mean, bad, mean, good, &out), LW_ENUMERIC,
+          "not positive semidefinite");
     fails(lw_frechet_arrays(2, mean, inf, mean, good, &out), LW_ENUMERIC, "not finite");
     LW_CLEANUP(lw_stats_free) lw_stats *fixed = NULL;
     ok(lw_stats_from(2, 10, mean, good, &fixed));
@@ -291,6 +293,147 @@ static void share_intervals_are_wilsons(void **state)
     assert_true(v.low == 0 && v.high == 1);
 }
 
+/* Singular values by one-sided Jacobi rotations: slow, obvious, accurate. a [m][n], m >= n. */
+static double nuclear_naive(const double *from, int m, int n)
+{
+    LW_CLEANUP(lw_free) double *a = lw_calloc((size_t)m * (size_t)n, sizeof *a);
+    memcpy(a, from, (size_t)m * (size_t)n * sizeof *a);
+    double total = 0;
+    for (int sweep = 0; sweep < 40; sweep++)
+        for (int p = 0; p < n; p++)
+            for (int q = p + 1; q < n; q++) {
+                double pp = 0, qq = 0, pq = 0;
+                for (int i = 0; i < m; i++) {
+                    pp += a[i * n + p] * a[i * n + p];
+                    qq += a[i * n + q] * a[i * n + q];
+                    pq += a[i * n + p] * a[i * n + q];
+                }
+                if (fabs(pq) <= 1e-300)
+                    continue;
+                double z = (qq - pp) / (2 * pq), t = copysign(1, z) / (fabs(z) + sqrt(1 + z * z)),
+                       c = 1 / sqrt(1 + t * t), s = c * t;
+                for (int i = 0; i < m; i++) {
+                    double x = a[i * n + p], y = a[i * n + q];
+                    a[i * n + p] = c * x - s * y;
+                    a[i * n + q] = s * x + c * y;
+                }
+            }
+    for (int j = 0; j < n; j++) {
+        double sum = 0;
+        for (int i = 0; i < m; i++)
+            sum += a[i * n + j] * a[i * n + j];
+        total += sqrt(sum);
+    }
+    return total;
+}
+
+/* Full, graded over 30 powers of ten, of rank 2, with columns and rows of zeros, wide and tall. */
+static void singular_values_are_jacobis(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = {{1, 1}, {2, 2}, {3, 2}, {5, 5}, {17, 4}, {33, 32}, {40, 40}};
+    double worst = 0;
+    for (size_t c = 0; c < LW_COUNT(sizes); c++)
+        for (int kind = 0; kind < 5; kind++) {
+            int m = sizes[c][0], n = sizes[c][1];
+            LW_CLEANUP(lw_free) double *a = lw_calloc((size_t)(m * n), sizeof *a);
+            LW_CLEANUP(lw_free) double *b = lw_calloc((size_t)(m * n), sizeof *b);
+            for (int i = 0; i < m; i++)
+                for (int j = 0; j < n; j++) {
+                    double v = (double)gauss(40 + c, i * n + j);
+                    if (kind == 1)
+                        v *= pow(10, -30. * j / n);
+                    if (kind == 2)
+                        v = (double)gauss(1, i) * (double)gauss(2, j) + 3. * (i % 2) * (j % 3);
+                    if (kind == 3 && (j == n / 2 || i == m / 3 || j == 0))
+                        v = 0;
+                    if (kind == 4)
+                        v = i == j ? 1 : j == i + 1 ? 1 : 0; /* bidiagonal as it is */
+                    a[i * n + j] = b[j * m + i] = v;
+                }
+            double want = nuclear_naive(a, m, n), got, wide;
+            ok(lw_nuclear_norm(a, m, n, &got));
+            ok(lw_nuclear_norm(b, n, m, &wide));
+            near(got, want, 4e-15 * n * LW_MAX(want, 1e-30));
+            near(wide, want, 4e-15 * n * LW_MAX(want, 1e-30));
+            worst = LW_MAX(worst, want > 0 ? fabs(got - want) / want : 0);
+        }
+    print_message("singular values: off by %.2g of their sum at most\n", worst);
+    double zero[6] = {0}, got = 1;
+    ok(lw_nuclear_norm(zero, 3, 2, &got));
+    assert_true(got == 0);
+    ok(lw_nuclear_norm(zero, 0, 2, &got));
+    assert_true(got == 0);
+}
+
+/* L L^T is the matrix, also across blocks of rows and when most of them depend on others. */
+static void factors_multiply_back(void **state)
+{
+    (void)state;
+    enum { D = 150 };
+    static const int ranks[] = {1, 3, 64, 65, 149, 150};
+    for (size_t c = 0; c < LW_COUNT(ranks); c++) {
+        LW_CLEANUP(lw_free) double *a = lw_calloc(D * D, sizeof *a);
+        LW_CLEANUP(lw_free) double *l = lw_calloc(D * D, sizeof *l);
+        for (int i = 0; i < D; i++)
+            for (int j = 0; j < D; j++) {
+                for (int t = 0; t < ranks[c]; t++)
+                    a[i * D + j] += (double)gauss(60, i * D + t) * (double)gauss(60, j * D + t);
+                l[i * D + j] = a[i * D + j];
+            }
+        int32_t rank;
+        ok(lw_factor(l, D, &rank));
+        assert_int_equal(rank, ranks[c]);
+        for (int i = 0; i < D; i++)
+            for (int j = 0; j < D; j++) {
+                double sum = 0;
+                for (int t = 0; t < rank; t++)
+                    sum += l[t * D + i] * l[t * D + j];
+                near(sum, a[i * D + j], 1e-11);
+            }
+    }
+    double off_diagonal[4] = {0, 1, 1, 0}, hidden[9] = {1, 1, 1, 1, 1, 0, 1, 0, 1};
+    int32_t rank;
+    fails(lw_factor(off_diagonal, 2, &rank), LW_ENUMERIC, "not positive semidefinite");
+    fails(lw_factor(hidden, 3, &rank), LW_ENUMERIC, "not positive semidefinite");
+}
+
+static void every_instruction_set_has_the_same_bits(void **state)
+{
+    (void)state;
+#if defined(__x86_64__)
+    if (lw_isa_best() < LW_ISA_AVX2)
+        skip();
+    enum { M = 13, N = 71, K = 523 };
+    LW_CLEANUP(lw_free) float *x = gauss_rows(8, N, K);
+    LW_CLEANUP(lw_free) double *a = lw_calloc(N * K, sizeof *a);
+    for (int i = 0; i < N * K; i++)
+        a[i] = (double)x[i] * (1 + 1e-9 * i);
+    double c[2][M * N] = {{0}}, z[2], row[2][K];
+    float f[2][M * N];
+    const lw_dense *both[2] = {&lw_dense_plain, &lw_dense_avx2};
+    for (int w = 0; w < 2; w++) {
+        both[w]->dots(f[w], N, x, K, M, x, K, N, K);
+        both[w]->add_dots(c[w], N, -1, a, K, M, a, K, N, K);
+        memcpy(row[w], a, sizeof row[w]);
+        z[w] = both[w]->less(row[w], 1.0 / 3, a + K, a + 2 * K, K);
+        both[w]->more(row[w], z[w], a + 3 * K, K);
+    }
+    assert_memory_equal(f[0], f[1], sizeof f[0]);
+    assert_memory_equal(c[0], c[1], sizeof c[0]);
+    assert_memory_equal(row[0], row[1], sizeof row[0]);
+    assert_true(z[0] == z[1]);
+    for (int i = 0; i < M; i++) /* and one row is one row, in a tile or alone */
+        for (int j = 0; j < N; j++) {
+            double alone = 0;
+            lw_dense_avx2.add_dots(&alone, 1, -1, a + i * K, K, 1, a + j * K, K, 1, K);
+            assert_true(alone == c[1][i * N + j]);
+        }
+#else
+    skip();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +442,9 @@ int main(void)
         cmocka_unit_test(bad_rows_are_named),
         cmocka_unit_test(closed_forms_hold),
         cmocka_unit_test(rank_deficiency_costs_no_digits),
+        cmocka_unit_test(singular_values_are_jacobis),
+        cmocka_unit_test(factors_multiply_back),
+        cmocka_unit_test(every_instruction_set_has_the_same_bits),
         cmocka_unit_test(published_numbers_are_met),
         cmocka_unit_test(bootstrap_covers_and_repeats),
         cmocka_unit_test(share_intervals_are_wilsons),
