@@ -73,6 +73,7 @@ void lw_map_close(lw_map *m);
 /* Advisory exclusive lock on path (created if missing), waits; for caches several processes may
  * build. */
 int lw_lock_take(const char *path, int *fd);
+int lw_lock_try(const char *path, int *fd); /* 1: another process has it */
 void lw_lock_drop(int *fd);
 
 #endif

@@ -71,20 +71,44 @@ void lw_map_close(lw_map *m)
     *m = (lw_map){0};
 }
 
-int lw_lock_take(const char *path, int *fd)
+/* Opens and locks. 1: another process has it (try). 2: the file was removed or replaced while this
+ * one waited, so that the lock would be one that nobody else asks for. */
+static int lock_once(const char *path, bool wait, int *fd)
 {
+    struct stat held, there;
     int f = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (f < 0)
         return lw_fail(LW_EIO, "%s: cannot open lock: %s", path, strerror(errno));
-    while (flock(f, LOCK_EX) != 0) {
+    while (flock(f, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
         if (errno == EINTR)
             continue;
         int why = errno;
         close(f);
+        if (!wait && why == EWOULDBLOCK)
+            return 1;
         return lw_fail(LW_EIO, "%s: cannot lock: %s", path, strerror(why));
+    }
+    if (fstat(f, &held) != 0 || stat(path, &there) != 0 || held.st_ino != there.st_ino) {
+        close(f);
+        return 2;
     }
     *fd = f;
     return 0;
+}
+
+int lw_lock_take(const char *path, int *fd)
+{
+    int rc;
+    do
+        rc = lock_once(path, true, fd);
+    while (rc == 2);
+    return rc;
+}
+
+int lw_lock_try(const char *path, int *fd)
+{
+    int rc = lock_once(path, false, fd);
+    return rc == 2 ? 1 : rc;
 }
 
 void lw_lock_drop(int *fd)

@@ -145,7 +145,9 @@ const lw_command lw_cmd_data_check = {
     .name = "data check",
     .summary = "open a dataset, count and measure it, name what is damaged",
     .usage = "SPEC [options]",
-    .notes = "Exit code 3 when something is damaged.",
+    .notes = "Exit code 3 when something is damaged. Every byte of the cache is compared with its "
+             "hashes; "
+             "a damaged cache is reported and built again.",
     .examples = "leeway data check synth:16\n"
                 "leeway data check cifar10:data/cifar10 --split held-out --json",
     .options = {check_options},

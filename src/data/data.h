@@ -18,6 +18,7 @@
 #ifndef LW_DATA_H
 #define LW_DATA_H
 
+#include "data/data_cache_list.h"
 #include "data/data_check.h"
 #include "data/data_classes.h"
 #include "data/data_junk.h"

@@ -6,6 +6,9 @@
 
 #include "data/data_source.h"
 
+#define BLOCK_BYTES 65536
+#define SAMPLE_BYTES ((int64_t)2 << 20)
+
 const char *lw_data_cache_dir(char *buf, size_t size)
 {
     const char *own = getenv("LW_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -19,6 +22,23 @@ const char *lw_data_cache_dir(char *buf, size_t size)
     if (n <= 0 || (size_t)n >= size)
         buf[0] = '\0';
     return buf;
+}
+
+int64_t lw_data_block_rows(int32_t size)
+{
+    return LW_MAX(BLOCK_BYTES / ((int64_t)size * size * 3), 1);
+}
+
+uint64_t lw_data_fold(uint64_t h, uint64_t row_hash)
+{
+    uint64_t parts[2] = {h, row_hash};
+    return lw_hash64(parts, sizeof parts);
+}
+
+uint64_t lw_data_content(uint64_t content, uint64_t row_hash, int32_t label)
+{
+    uint64_t parts[3] = {content, row_hash, (uint64_t)label};
+    return lw_hash64(parts, sizeof parts);
 }
 
 uint64_t lw_data_fingerprint(const lw_data_job *job)
@@ -51,8 +71,11 @@ static bool layout_holds(const lw_data_header *h, size_t size)
     uint64_t row = (uint64_t)h->size * (uint64_t)h->size * 3;
     if (h->pixels_at != LW_DATA_PIXELS_AT || h->total_bytes != size || h->texts_bytes > size)
         return false;
+    uint64_t blocks = LW_CEIL_DIV(rows, (uint64_t)lw_data_block_rows(h->size));
     return h->labels_at == LW_ROUND_UP(h->pixels_at + rows * row, 64u) &&
-           h->texts_at == h->labels_at + 4 * rows && h->total_bytes == h->texts_at + h->texts_bytes;
+           h->hashes_at == LW_ROUND_UP(h->labels_at + 4 * rows, 8u) &&
+           h->texts_at == h->hashes_at + 8 * blocks &&
+           h->total_bytes == h->texts_at + h->texts_bytes;
 }
 
 static bool tail_holds(const lw_data_header *h, const uint8_t *image)
@@ -66,21 +89,77 @@ static bool tail_holds(const lw_data_header *h, const uint8_t *image)
     int64_t ends = 0;
     for (uint64_t i = 0; i < h->texts_bytes; i++)
         ends += image[h->texts_at + i] == 0;
-    return ends == (int64_t)h->classes + 1 && image[h->total_bytes - 1] == 0;
+    return ends == (int64_t)h->classes + 2 && image[h->total_bytes - 1] == 0;
 }
 
 int lw_data_image_check(const char *what, const void *image, size_t size, lw_data_header *out)
 {
     lw_data_header h;
     if (size < LW_DATA_PIXELS_AT)
-        return lw_fail(LW_EFORMAT, "%s: %zu bytes are too few for a data cache", what, size);
+        return lw_fail(LW_EFORMAT, "%s: damaged data cache: only %zu bytes", what, size);
     memcpy(&h, image, sizeof h);
-    if (memcmp(h.magic, LW_DATA_MAGIC, sizeof h.magic) != 0 || h.version != LW_DATA_VERSION ||
-        h.header_bytes != sizeof h)
-        return lw_fail(LW_EFORMAT, "%s: not a data cache of version %u", what, LW_DATA_VERSION);
-    if (lw_hash64(&h, offsetof(lw_data_header, header_hash)) != h.header_hash ||
-        !layout_holds(&h, size) || !tail_holds(&h, image))
-        return lw_fail(LW_EFORMAT, "%s: damaged data cache", what);
+    if (memcmp(h.magic, LW_DATA_MAGIC, sizeof h.magic) != 0)
+        return lw_fail(LW_EFORMAT, "%s: damaged data cache: it does not begin as one", what);
+    if (h.version != LW_DATA_VERSION)
+        return lw_fail(LW_EUNSUPPORTED, "%s: data cache of version %u, not %u", what, h.version,
+                       LW_DATA_VERSION);
+    if (h.header_bytes != sizeof h ||
+        lw_hash64(&h, offsetof(lw_data_header, header_hash)) != h.header_hash)
+        return lw_fail(LW_EFORMAT, "%s: damaged data cache: its header does not fit its hash",
+                       what);
+    if (!layout_holds(&h, size))
+        return lw_fail(LW_EFORMAT, "%s: damaged data cache: %zu bytes, not %llu", what, size,
+                       (unsigned long long)h.total_bytes);
+    if (!tail_holds(&h, image))
+        return lw_fail(LW_EFORMAT, "%s: damaged data cache: its labels do not fit their hash",
+                       what);
     *out = h;
     return 0;
+}
+
+/* Whether block b has its hash; content, when given, goes on over its rows. */
+static bool block_holds(const uint8_t *image, const lw_data_header *h, int64_t b, uint64_t *content)
+{
+    const int32_t *labels = (const int32_t *)(const void *)(image + h->labels_at);
+    size_t row = (size_t)h->size * (size_t)h->size * 3;
+    int64_t rows = lw_data_block_rows(h->size),
+            end = LW_MIN((b + 1) * rows, h->n_train + h->n_heldout);
+    uint64_t want, fold = 0;
+    memcpy(&want, image + h->hashes_at + 8 * (size_t)b, sizeof want);
+    for (int64_t i = b * rows; i < end; i++) {
+        uint64_t hash = lw_hash64(image + h->pixels_at + (size_t)i * row, row);
+        fold = lw_data_fold(fold, hash);
+        if (content)
+            *content = lw_data_content(*content, hash, labels[i]);
+    }
+    return fold == want;
+}
+
+int lw_data_image_pixels(const char *what, const void *image, const lw_data_header *h,
+                         bool thorough)
+{
+    int64_t rows = h->n_train + h->n_heldout, each = lw_data_block_rows(h->size);
+    int64_t n = LW_CEIL_DIV(rows, each), bad = 0, first = -1;
+    int64_t block = each * h->size * h->size * 3;
+    int64_t k = thorough ? n : LW_MIN(n, LW_MAX(SAMPLE_BYTES / block, 2));
+    double now = lw_wall_time();
+    /* One of n / k neighbours each, which one is left to the clock: in time all are looked at. */
+    int64_t shift = (int64_t)(lw_hash64(&now, sizeof now) % (uint64_t)LW_MAX(n, 1));
+    uint64_t content = 0;
+    for (int64_t i = 0; i < k; i++) {
+        int64_t b = k < n ? (i * n + shift) / k : i;
+        if (block_holds(image, h, b, thorough ? &content : NULL))
+            continue;
+        bad++;
+        first = first < 0 ? b : first;
+    }
+    if (bad == 0 && thorough && content != h->content)
+        return lw_fail(LW_EFORMAT, "%s: damaged data cache: its content is not what it says", what);
+    if (bad == 0)
+        return 0;
+    return lw_fail(LW_EFORMAT,
+                   "%s: damaged data cache: pixels do not fit their hash (%lld of %lld blocks "
+                   "looked at; the first is rows %lld to %lld)",
+                   what, (long long)bad, (long long)k, (long long)(first * each),
+                   (long long)(LW_MIN((first + 1) * each, rows) - 1));
 }

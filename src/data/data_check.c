@@ -93,29 +93,39 @@ static int find_duplicates(lw_data_report *r)
 }
 
 /* The data is damaged: the message of opening is a problem, or the source looks at every file. */
-static int find_problems(const char *spec, const lw_data_opts *opts, lw_data_report *out)
+static int find_problems(lw_data_job *job, lw_data_report *out)
 {
     LW_CLEANUP(lw_free) char *reason = lw_strdup(lw_errmsg());
-    LW_CLEANUP(lw_data_job_clear) lw_data_job job = {0};
     if (!reason)
         return LW_ENOMEM;
-    if (lw_data_job_init(&job, spec, opts) == 0 && job.source->scan) {
-        LW_TRY(lw_data_job_settle(&job));
-        LW_TRY(job.source->scan(&job, out));
+    if (job->source && job->source->scan) {
+        LW_TRY(lw_data_job_settle(job));
+        LW_TRY(job->source->scan(job, out));
     }
     if (out->n_problems == 0)
-        LW_TRY(lw_data_report_add(out, spec, reason));
+        LW_TRY(lw_data_report_add(out, job->spec, reason));
     lw_errclear();
     return 0;
 }
 
 int lw_data_check(const char *spec, const lw_data_opts *opts, lw_data_report *out)
 {
+    LW_CLEANUP(lw_data_job_clear) lw_data_job job = {0};
     *out = (lw_data_report){.duplicate_a = -1, .duplicate_b = -1};
-    int rc = lw_data_open(spec, opts, &out->set);
-    if (rc == LW_EFORMAT)
-        return find_problems(spec, opts, out);
+    int rc = lw_data_job_init(&job, spec, opts);
+    if (rc == LW_EFORMAT) { /* it could not even be planned: nothing to look at file by file */
+        LW_TRY(lw_data_report_add(out, spec, lw_errmsg()));
+        lw_errclear();
+        return 0;
+    }
     LW_TRY(rc);
+    job.thorough = true;
+    rc = lw_data_job_open(&job, &out->set);
+    if (rc == LW_EFORMAT)
+        return find_problems(&job, out);
+    LW_TRY(rc);
+    if (job.damaged.len > 0)
+        LW_TRY(lw_data_report_add(out, spec, lw_str_c(&job.damaged)));
     LW_TRY(measure(out));
     return find_duplicates(out);
 }

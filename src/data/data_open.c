@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,8 +36,9 @@ static void rows_free(struct lw_data_rows **pp)
     lw_free(pp);
 }
 
-/* Maps path if it is a whole cache of this very state of the source. */
-static int rows_map(const char *path, uint64_t fingerprint, struct lw_data_rows **out)
+/* Maps path if it is a whole cache of this very state of the source; LW_EFORMAT: damaged. */
+static int rows_map(const char *path, uint64_t fingerprint, bool thorough,
+                    struct lw_data_rows **out)
 {
     LW_CLEANUP(rows_free) struct lw_data_rows *r = lw_calloc(1, sizeof *r);
     if (!r)
@@ -46,7 +48,8 @@ static int rows_map(const char *path, uint64_t fingerprint, struct lw_data_rows 
     r->bytes = r->map.size;
     LW_TRY(lw_data_image_check(path, r->image, r->bytes, &r->header));
     if (r->header.fingerprint != fingerprint)
-        return lw_fail(LW_EFORMAT, "%s: cache of an older state of the data", path);
+        return lw_fail(LW_EUNSUPPORTED, "%s: cache of an older state of the data", path);
+    LW_TRY(lw_data_image_pixels(path, r->image, &r->header, thorough));
     r->path = lw_strdup(path);
     if (!r->path)
         return LW_ENOMEM;
@@ -125,7 +128,7 @@ static int build_locked(lw_data_job *job, uint64_t fingerprint, const char *dir,
         return lw_fail(LW_ENOMEM, "data '%s': no memory for a path", job->spec);
     if (lw_mkdirs(dir) < 0 || lw_lock_take(lock.s, &fd) < 0)
         return 1;
-    if (rows_map(path, fingerprint, out) == 0)
+    if (rows_map(path, fingerprint, job->thorough, out) == 0)
         return 0;
     double start = lw_now();
     LW_TRY(lw_data_job_settle(job));
@@ -135,22 +138,47 @@ static int build_locked(lw_data_job *job, uint64_t fingerprint, const char *dir,
     char took[32];
     lw_log(LW_LOG_INFO, "data", "%s decoded into %s in %s", job->spec, path,
            lw_fmt_time(took, lw_now() - start));
-    return rows_map(path, fingerprint, out);
+    return rows_map(path, fingerprint, false, out);
+}
+
+/* The message says what is damaged. */
+static void note_damage(lw_data_job *job)
+{
+    lw_str_addf(&job->damaged, "%s; built again", lw_errmsg());
+    if (!job->thorough) /* a check reports it */
+        lw_log(LW_LOG_WARN, "data", "%s", lw_str_c(&job->damaged));
+}
+
+/* "" and one warning per process when there is no place for a cache. */
+static const char *default_dir(char *buf, size_t size)
+{
+    static bool told;
+    if (!*lw_data_cache_dir(buf, size) && !told) {
+        told = true;
+        lw_log(LW_LOG_WARN, "data",
+               "pictures are kept in memory, not cached: %s; set LW_CACHE to a folder",
+               getenv("LW_CACHE") || getenv("XDG_CACHE_HOME") || getenv("HOME")
+                   ? "the path of the cache is longer than a path can be"
+                   : "there is no LW_CACHE, XDG_CACHE_HOME or HOME");
+    }
+    return buf;
 }
 
 static int open_rows(lw_data_job *job, struct lw_data_rows **out)
 {
     char buf[4096];
     uint64_t fingerprint = lw_data_fingerprint(job);
-    const char *dir = job->opts.cache_dir ? job->opts.cache_dir
-                                          : lw_data_cache_dir(buf, sizeof buf);
+    const char *dir = job->opts.cache_dir ? job->opts.cache_dir : default_dir(buf, sizeof buf);
     if (!*dir)
         return rows_in_memory(job, fingerprint, out);
     LW_CLEANUP(lw_free) char *path = NULL;
     LW_TRY(lw_data_cache_path(job, dir, &path));
-    if (rows_map(path, fingerprint, out) == 0)
-        return 0;
-    int rc = build_locked(job, fingerprint, dir, path, out);
+    int rc = rows_map(path, fingerprint, job->thorough, out);
+    if (rc == 0 || rc == LW_ENOMEM)
+        return rc;
+    if (rc == LW_EFORMAT)
+        note_damage(job);
+    rc = build_locked(job, fingerprint, dir, path, out);
     if (rc <= 0)
         return rc;
     lw_log(LW_LOG_WARN, "data", "%s is kept in memory, not cached: %s", job->spec, lw_errmsg());
@@ -189,7 +217,7 @@ static int fill_texts(struct lw_data_rows *r)
     const char *p = (const char *)r->image + r->header.texts_at;
     for (int32_t c = 0; c < r->header.classes; c++, p += strlen(p) + 1)
         r->names[c] = p;
-    r->note = p;
+    r->note = p + strlen(p) + 1; /* behind the title */
     return 0;
 }
 
@@ -222,18 +250,23 @@ static int open_job(lw_data_job *job, lw_dataset *d)
     return 0;
 }
 
+int lw_data_job_open(lw_data_job *job, lw_dataset **out)
+{
+    LW_CLEANUP(lw_data_close) lw_dataset *d = lw_calloc(1, sizeof *d);
+    if (!d)
+        return LW_ENOMEM;
+    LW_TRY(open_job(job, d));
+    if (*d->note && d->split == LW_SPLIT_TRAIN) /* once, though held-out rows are opened too */
+        lw_log(LW_LOG_WARN, "data", "%s: %s", job->spec, d->note);
+    *out = lw_steal(&d);
+    return 0;
+}
+
 int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out)
 {
     LW_CLEANUP(lw_data_job_clear) lw_data_job job;
     LW_TRY(lw_data_job_init(&job, spec, opts));
-    LW_CLEANUP(lw_data_close) lw_dataset *d = lw_calloc(1, sizeof *d);
-    if (!d)
-        return LW_ENOMEM;
-    LW_TRY(open_job(&job, d));
-    if (*d->note && d->split == LW_SPLIT_TRAIN) /* once, though held-out rows are opened too */
-        lw_log(LW_LOG_WARN, "data", "%s: %s", spec, d->note);
-    *out = lw_steal(&d);
-    return 0;
+    return lw_data_job_open(&job, out);
 }
 
 void lw_data_close(lw_dataset **pp)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoded rows as they come, into one image: header page, pixels, labels, texts. The image is
- * a file being written (nothing of it stays in memory but the labels) or a block of memory.
+ * Decoded rows as they come, into one image: header page, pixels, labels, hashes, texts. The image
+ * is a file being written (nothing of it stays in memory but the tail) or a block of memory.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,6 +18,9 @@ struct lw_data_sink {
     int32_t *labels; /* [n] */
     size_t labels_cap;
     int64_t n, n_train; /* n_train -1: no held-out rows yet */
+    uint64_t *hashes;   /* [n_blocks], the last one still growing */
+    size_t n_blocks, hashes_cap;
+    int64_t block_rows;
     uint64_t content;
     bool write_failed;
 };
@@ -62,6 +65,7 @@ int lw_data_sink_new(const lw_data_job *job, int fd, lw_data_sink **out)
     s->job = job;
     s->fd = fd;
     s->row_bytes = (size_t)job->size * (size_t)job->size * 3;
+    s->block_rows = lw_data_block_rows(job->size);
     s->n_train = -1;
     int rc = emit(s, page, sizeof page);
     /* Keep a failing sink for the caller, who asks it whether writing was what failed. */
@@ -75,6 +79,7 @@ void lw_data_sink_free(lw_data_sink **pp)
         return;
     lw_free(&(*pp)->mem);
     lw_free(&(*pp)->labels);
+    lw_free(&(*pp)->hashes);
     lw_free(pp);
 }
 
@@ -83,9 +88,13 @@ int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labe
     LW_TRY(lw_grow(&s->labels, &s->labels_cap, (size_t)(s->n + k), sizeof *labels));
     LW_TRY(emit(s, pixels, (size_t)k * s->row_bytes));
     for (int64_t i = 0; i < k; i++) {
-        uint64_t parts[3] = {s->content, lw_hash64(pixels + (size_t)i * s->row_bytes, s->row_bytes),
-                             (uint64_t)labels[i]};
-        s->content = lw_hash64(parts, sizeof parts);
+        uint64_t row = lw_hash64(pixels + (size_t)i * s->row_bytes, s->row_bytes);
+        if (s->n % s->block_rows == 0) {
+            LW_TRY(lw_grow(&s->hashes, &s->hashes_cap, s->n_blocks + 1, sizeof row));
+            s->hashes[s->n_blocks++] = 0;
+        }
+        s->hashes[s->n_blocks - 1] = lw_data_fold(s->hashes[s->n_blocks - 1], row);
+        s->content = lw_data_content(s->content, row, labels[i]);
         s->labels[s->n++] = labels[i];
     }
     return 0;
@@ -111,19 +120,36 @@ static int put_header(lw_data_sink *s, const lw_data_header *h)
     return 0;
 }
 
+/* What stands behind the pixels, and where in it the hashes and the texts begin. */
+static void add_tail(const lw_data_sink *s, lw_str *tail, size_t *hashes, size_t *texts)
+{
+    static const char zeros[8];
+    const lw_data_job *job = s->job;
+    LW_CLEANUP(lw_str_clear) lw_str title = {0};
+    lw_data_job_title(job, &title);
+    lw_str_add_n(tail, (const char *)s->labels, (size_t)s->n * sizeof *s->labels);
+    lw_str_add_n(tail, zeros, LW_ROUND_UP(tail->len, 8u) - tail->len);
+    *hashes = tail->len;
+    lw_str_add_n(tail, (const char *)s->hashes, s->n_blocks * sizeof *s->hashes);
+    *texts = tail->len;
+    lw_str_add_n(tail, job->names.s, job->names.len);
+    lw_str_add_n(tail, lw_str_c(&title), title.len + 1);
+    lw_str_add_n(tail, lw_str_c(&job->note), job->note.len + 1);
+    tail->failed |= title.failed;
+}
+
 int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint)
 {
     const lw_data_job *job = s->job;
     int64_t n_train = s->n_train < 0 ? s->n : s->n_train;
     if (job->ranged && job->opts.split == LW_SPLIT_HELDOUT)
         n_train = 0;
+    LW_TRY(pad_to(s, 64));
     LW_CLEANUP(lw_str_clear) lw_str tail = {0};
-    lw_str_add_n(&tail, (const char *)s->labels, (size_t)s->n * sizeof *s->labels);
-    lw_str_add_n(&tail, job->names.s, job->names.len);
-    lw_str_add_n(&tail, lw_str_c(&job->note), job->note.len + 1);
+    size_t hashes = 0, texts = 0;
+    add_tail(s, &tail, &hashes, &texts);
     if (tail.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for its labels", job->spec);
-    LW_TRY(pad_to(s, 64));
     lw_data_header h = {
         .version = LW_DATA_VERSION,
         .header_bytes = sizeof h,
@@ -137,8 +163,9 @@ int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint)
         .flip = job->flip,
         .pixels_at = LW_DATA_PIXELS_AT,
         .labels_at = s->len,
-        .texts_at = s->len + (size_t)s->n * sizeof *s->labels,
-        .texts_bytes = job->names.len + job->note.len + 1,
+        .hashes_at = s->len + hashes,
+        .texts_at = s->len + texts,
+        .texts_bytes = tail.len - texts,
         .total_bytes = s->len + tail.len,
         .tail_hash = lw_hash64(lw_str_c(&tail), tail.len),
     };

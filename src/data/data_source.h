@@ -43,6 +43,10 @@ typedef struct lw_data_job {
     lw_str state;       /* what a change of makes the cache stale: files, sizes, times */
     lw_str note;        /* set by settle: what was decided and why, for people; may stay empty */
     void *priv;         /* the source's own, freed by its clear */
+    /* of the cache, for a check */
+    bool thorough;  /* compare every pixel with its hash, not a sample */
+    lw_str damaged; /* set by opening: what was wrong with the cache that was there; it is built
+                       again */
 } lw_data_job;
 
 struct lw_data_source {
@@ -100,21 +104,37 @@ typedef struct lw_data_header {
     int32_t size, classes;
     uint32_t labelled, flip;
     uint64_t pixels_at, labels_at;
-    uint64_t texts_at, texts_bytes; /* class names, then the note; each ends with a NUL */
+    uint64_t hashes_at; /* one per block of rows: lw_data_fold over the hashes of its rows */
+    uint64_t texts_at, texts_bytes; /* class names, title, note; each ends with a NUL */
     uint64_t total_bytes;
-    uint64_t tail_hash;   /* labels and texts */
+    uint64_t tail_hash;   /* labels, hashes and texts */
     uint64_t header_hash; /* all fields above */
 } lw_data_header;
 #define LW_DATA_MAGIC "LWDATA\n\0"
-#define LW_DATA_VERSION 2u
+#define LW_DATA_VERSION 3u
 #define LW_DATA_PIXELS_AT 4096u
+
+/* Rows of a block: as many whole rows as 64 KiB hold, at least one. */
+int64_t lw_data_block_rows(int32_t size);
+/* h = 0 for the first row of a block; then the result for the row before. */
+uint64_t lw_data_fold(uint64_t h, uint64_t row_hash);
+/* What `content` becomes with one row more; 0 before the first. */
+uint64_t lw_data_content(uint64_t content, uint64_t row_hash, int32_t label);
 
 uint64_t lw_data_fingerprint(const lw_data_job *job);
 /* Cache file of a job in dir (heap). */
 int lw_data_cache_path(const lw_data_job *job, const char *dir, char **out);
-/* Header of a whole image when every field, size, label and name in it holds together; else
- * LW_EFORMAT. */
+/* Header of a whole image when every field, size, label, hash and text in it holds together.
+ * LW_EFORMAT: damaged; LW_EUNSUPPORTED: written by another version. */
 int lw_data_image_check(const char *what, const void *image, size_t size, lw_data_header *out);
+/* Pixels of a checked image against their hashes. Every block and `content` when thorough; else 2
+ * MiB of blocks spread evenly, others at each call. LW_EFORMAT names the rows. */
+int lw_data_image_pixels(const char *what, const void *image, const lw_data_header *h,
+                         bool thorough);
+/* "cifar10:/real/path", "synth:16 train rows 0+100": what stands in the cache, for people. */
+void lw_data_job_title(const lw_data_job *job, lw_str *out);
+/* ---- data_open.c ---- */
+int lw_data_job_open(lw_data_job *job, lw_dataset **out);
 
 /* ---- data_resize.c ---- */
 /* Central square of rgb [h][w][3] to [size][size][3]. */

@@ -30,15 +30,23 @@ const char *lw_split_name(lw_split s)
     return s == LW_SPLIT_TRAIN ? "train" : "held-out";
 }
 
-static int unknown_source(const char *spec, const char *word)
+/* The first `len` bytes of spec name no source. */
+static int unknown_source(const char *spec, size_t len)
 {
     const char *nearest = sources[0]->info.name;
-    LW_CLEANUP(lw_str_clear) lw_str known = {0};
+    LW_CLEANUP(lw_str_clear) lw_str known = {0}, text = {0};
+    lw_str_add_n(&text, spec, len);
+    const char *word = lw_str_c(&text);
     for (size_t i = 0; sources[i]; i++) {
         lw_str_addf(&known, "%s%s", i ? ", " : "", sources[i]->info.usage);
         if (lw_str_distance(word, sources[i]->info.name) < lw_str_distance(word, nearest))
             nearest = sources[i]->info.name;
     }
+    if (known.failed || text.failed)
+        return lw_fail(LW_ENOMEM, "data '%s': no memory for its name", spec);
+    if (len == 0)
+        return lw_fail(LW_EUSAGE, "data '%s': a source must stand before the colon: %s", spec,
+                       lw_str_c(&known));
     if (lw_path_exists(spec))
         return lw_fail(
             LW_EUSAGE,
@@ -72,13 +80,11 @@ int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opt
     LW_TRY(check_opts(spec, &job->opts));
     const char *colon = strchr(spec, ':');
     size_t len = colon ? (size_t)(colon - spec) : strlen(spec);
-    LW_CLEANUP(lw_str_clear) lw_str word = {0};
-    lw_str_add_n(&word, spec, len);
     for (size_t i = 0; sources[i] && !job->source; i++)
-        if (lw_str_eq(lw_str_c(&word), sources[i]->info.name))
+        if (strlen(sources[i]->info.name) == len && memcmp(spec, sources[i]->info.name, len) == 0)
             job->source = sources[i];
     if (!job->source)
-        return unknown_source(spec, lw_str_c(&word));
+        return unknown_source(spec, len);
     job->arg = colon ? colon + 1 : NULL;
     LW_TRY(job->source->plan(job));
     lw_str_addf(&job->place, "%s %d", job->source->info.name, job->size);
@@ -95,6 +101,7 @@ void lw_data_job_clear(lw_data_job *job)
     lw_str_clear(&job->place);
     lw_str_clear(&job->state);
     lw_str_clear(&job->note);
+    lw_str_clear(&job->damaged);
     *job = (lw_data_job){0};
 }
 
@@ -105,6 +112,16 @@ int lw_data_job_settle(lw_data_job *job)
     if (job->note.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for a note", job->spec);
     return 0;
+}
+
+void lw_data_job_title(const lw_data_job *job, lw_str *out)
+{
+    const char *place = lw_str_c(&job->place);
+    if (job->ranged)
+        lw_str_addf(out, "%s %s rows %" PRId64 "+%" PRId64, job->spec,
+                    lw_split_name(job->opts.split), job->opts.first, job->opts.count);
+    else
+        lw_str_addf(out, "%s:%.*s", job->source->info.name, (int)strcspn(place, "\n"), place);
 }
 
 int lw_data_job_class(lw_data_job *job, const char *name)

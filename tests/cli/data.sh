@@ -11,6 +11,13 @@ out_has '"name": "synth"'
 
 expect 0 data check synth:16
 out_has '50000 train pictures of 16x16, 10 classes'
+
+# One byte of one picture in the cache is damaged: a check says so once and mends it.
+printf '\125' | dd of="$(ls cache/synth-16-*.data)" bs=1 seek=9999 conv=notrunc 2>dd.log
+expect 3 data check synth:16
+out_has 'damaged data cache: pixels do not fit their hash'
+expect 0 data check synth:16
+
 expect 0 data check synth:16 --split held-out --json
 out_has '"pictures": 10000'
 out_has '"ok": true'
@@ -22,6 +29,32 @@ expect 4 data sheet synth:16 --output no/such/folder/sheet.png
 expect 2 data check synht:16
 err_has "synth"
 expect 2 data check synth:17
+expect 2 data check ''
+err_has 'no data given'
+expect 2 data check :16
+err_has 'a source must stand before the colon'
+# What is cached, and away with it; links and other files stay.
+expect 2 data cache list nonsense
+expect 0 data cache list
+out_has 'synth:16 train rows 0+50000, 50000 of 16x16'
+out_has "files, "
+echo precious >cache/notes
+ln -s ../cache/notes cache/synth-16-0123456789abcdef.data
+expect 0 data cache clear --older-than 1
+out_has 'removed 0 files'
+expect 0 data cache clear --json
+out_has '"data": "synth:16 train rows 0+50000"'
+expect 0 data cache list --json
+out_has '"bytes": 0'
+[ "$(ls cache)" = "notes
+synth-16-0123456789abcdef.data" ] || fails "cache clear: $(ls cache)"
+# Nowhere to cache.
+(LW_CACHE=$(printf '%5000d' 1 | tr ' ' x) && export LW_CACHE && expect 0 data sheet synth:16 --output sheet.png &&
+    err_has 'not cached: the path of the cache is longer than a path can be' &&
+    expect 2 data cache list && err_has 'there is no cache') || exit 1
+(unset LW_CACHE HOME XDG_CACHE_HOME && expect 0 data sheet synth:16 --output sheet.png &&
+    err_has 'not cached: there is no LW_CACHE') || exit 1
+
 mkdir one
 # Pictures of one size stay as they are.
 expect 0 data sheet synth:16 --lines 1 --columns 1 --zoom 1 --output one/a.png

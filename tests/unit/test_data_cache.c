@@ -47,8 +47,55 @@ static void read_cache(const char *path, char **bytes, size_t *n)
     ok(lw_file_read(path, 0, bytes, n));
 }
 
-/* Damage at any byte of header, labels or names, any length: rebuilt, never believed, never a
- * crash. */
+/* What `data check` says of it: one problem that names the cache, and the data as it should be. */
+static void expect_reported(const lw_data_opts *o, uint64_t content, const char *text)
+{
+    lw_data_report r;
+    ok(lw_data_check(spec, o, &r));
+    assert_int_equal(r.n_problems, 1);
+    if (!strstr(r.problems[0].reason, text) || !strstr(r.problems[0].reason, ".data: damaged"))
+        fail_msg("'%s' does not hold '%s'", r.problems[0].reason, text);
+    assert_non_null(r.set);
+    assert_true(r.set->content == content);
+    lw_data_report_clear(&r);
+    ok(lw_data_check(spec, o, &r)); /* it was built again */
+    assert_int_equal(r.n_problems, 0);
+    lw_data_report_clear(&r);
+}
+
+/* More blocks than an opening looks at: a check finds any byte, an opening in time. */
+static void damaged_pixels_of_large_caches_are_found(void **state)
+{
+    (void)state;
+    lw_data_opts o = in_dir(in_scratch("large"));
+    o.count = 6000; /* 70 blocks of 85 rows; an opening looks at 32 */
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    ok(lw_data_open(spec, &o, &d));
+    char path[600];
+    snprintf(path, sizeof path, "%s", d->cache_path);
+    uint64_t content = d->content;
+    lw_data_close(&d);
+    LW_CLEANUP(lw_free) char *good = NULL;
+    size_t n;
+    read_cache(path, &good, &n);
+    const size_t at = LW_DATA_PIXELS_AT + 1000 * 768 + 5; /* row 1000 is of block 11 */
+    good[at] ^= 1;
+    ok(lw_file_write(path, good, n));
+    expect_reported(&o, content, "the first is rows 935 to 1019)");
+    ok(lw_file_write(path, good, n));
+    int openings = 0;
+    do {
+        lw_data_close(&d);
+        ok(lw_data_open(spec, &o, &d));
+        openings++;
+    } while (d->pixels[1000 * 768 + 5] == (uint8_t)good[at] && openings < 200);
+    assert_true(openings < 200); /* by chance alone: (1 - 32/70)^200 */
+    good[at] ^= 1;
+    assert_memory_equal(d->pixels, good + LW_DATA_PIXELS_AT, 6000 * 768);
+}
+
+/* Damage at any byte, any length: rebuilt, never believed, never a crash. Of small caches every
+ * byte is looked at. LW_TEST_FULL: each of them is damaged once, not every third. */
 static void damaged_caches_are_rebuilt(void **state)
 {
     (void)state;
@@ -65,9 +112,25 @@ static void damaged_caches_are_rebuilt(void **state)
     size_t n;
     read_cache(path, &good, &n);
     int rebuilt = 0;
+    const size_t labels = LW_DATA_PIXELS_AT + 5 * 768;
+    static const struct {
+        size_t at;
+        const char *says;
+    } told[] = {{0, "does not begin as one"},
+                {40, "its header"},
+                {LW_DATA_PIXELS_AT + 900, "rows 0 to 4"},
+                {labels + 1, "its labels"}};
+    for (size_t i = 0; i < LW_COUNT(told); i++) {
+        good[told[i].at] ^= 0x41;
+        ok(lw_file_write(path, good, n));
+        good[told[i].at] ^= 0x41;
+        expect_reported(&o, content, told[i].says);
+    }
     for (size_t at = 0; at < n; at++) {
-        if (at >= sizeof(lw_data_header) && at < LW_DATA_PIXELS_AT + 5 * 768)
-            continue; /* padding of the header page, pixels: any byte is a pixel */
+        if (at >= sizeof(lw_data_header) && at < LW_DATA_PIXELS_AT)
+            continue; /* padding of the header page */
+        if (!getenv("LW_TEST_FULL") && at % (at > LW_DATA_PIXELS_AT && at < labels ? 97 : 3) != 0)
+            continue;
         lw_data_close(&d);
         good[at] ^= 0x41;
         ok(lw_file_write(path, good, n));
@@ -229,6 +292,88 @@ static void cache_dir_follows_the_environment(void **state)
     assert_string_equal(lw_data_cache_dir(buf, sizeof buf), "");
 }
 
+static void write_at(const char *path, size_t at, uint8_t byte)
+{
+    LW_CLEANUP(lw_free) char *bytes = NULL;
+    size_t n;
+    read_cache(path, &bytes, &n);
+    assert_true(at < n);
+    bytes[at] = (char)byte;
+    ok(lw_file_write(path, bytes, n));
+}
+
+static size_t count_state(const char *dir, lw_cached_state state)
+{
+    LW_CLEANUP(lw_data_cache_list_clear) lw_cached_list l = {0};
+    size_t n = 0;
+    ok(lw_data_cache_list(dir, &l));
+    for (size_t i = 0; i < l.n; i++)
+        n += l.at[i].state == state;
+    return n;
+}
+
+/* Only what is named and begins as a cache is listed and removed; links and the rest stay. */
+static void caches_are_listed_and_removed(void **state)
+{
+    (void)state;
+    char dir[512], kept[2000], path[5][600];
+    snprintf(dir, sizeof dir, "%s", in_scratch("list"));
+    LW_CLEANUP(lw_data_cache_list_clear) lw_cached_list l = {0};
+    ok(lw_data_cache_list(dir, &l)); /* a missing folder has none */
+    assert_int_equal(l.n, 0);
+    lw_data_opts o = in_dir(dir);
+    for (int i = 0; i < 4; i++) {
+        LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+        o.count = 5 + i;
+        ok(lw_data_open(spec, &o, &d));
+        snprintf(path[i], sizeof path[i], "%s", d->cache_path);
+    }
+    write_at(path[1], 50, 0xee); /* damaged */
+    write_at(path[2], 8, 1);     /* of version 1 */
+    write_at(path[3], 0, 'X');   /* not one of ours any more */
+    static const char *const others[] = {
+        "notes.txt", "synth-16-0123456789abcdef.data.bak", "synth-16-0123456789abcdeg.data",
+        "other-16-0123456789abcdef.data", "synth-16-0123456789abcdef.data"};
+    for (size_t i = 0; i < LW_COUNT(others); i++) {
+        snprintf(kept, sizeof kept, "%s/%s", dir, others[i]);
+        ok(lw_file_write(kept, "precious", 8));
+    }
+    snprintf(path[4], sizeof path[4], "%s/synth-16-1111111111111111.data", dir);
+    assert_int_equal(symlink(path[0], path[4]), 0);
+    snprintf(kept, sizeof kept, "%s.tmp", path[0]);
+    ok(lw_file_write(kept, "half", 4));
+    ok(lw_data_cache_list(dir, &l));
+    assert_int_equal(l.n, 4);
+    assert_int_equal(count_state(dir, LW_CACHED_WHOLE), 1);
+    assert_int_equal(count_state(dir, LW_CACHED_DAMAGED), 1);
+    assert_int_equal(count_state(dir, LW_CACHED_OTHER), 1);
+    assert_int_equal(count_state(dir, LW_CACHED_UNFINISHED), 1);
+    int fd = -1;
+    snprintf(kept, sizeof kept, "%s.lock", path[0]);
+    ok(lw_lock_take(kept, &fd));
+    for (size_t i = 0; i < l.n; i++) {
+        bool locked = lw_str_starts(l.at[i].path, path[0]); /* the file and its unfinished one */
+        if (l.at[i].state == LW_CACHED_WHOLE) {
+            assert_string_equal(l.at[i].title, "synth:16,seed=4 train rows 0+5");
+            assert_int_equal(l.at[i].rows, 5);
+            assert_true(l.at[i].age >= 0 && l.at[i].age < 3600 && l.at[i].bytes > 4096);
+        }
+        assert_int_equal(lw_data_cache_remove(&l.at[i]), locked);
+    }
+    lw_lock_drop(&fd);
+    assert_true(lw_path_exists(path[0]) && !lw_path_exists(path[1]) && !lw_path_exists(path[2]));
+    for (size_t i = 0; i < l.n; i++)
+        assert_int_equal(lw_data_cache_remove(&l.at[i]), 0); /* those that are gone: nothing */
+    assert_false(lw_path_exists(path[0]));
+    assert_true(lw_path_exists(path[3]));
+    char link[8];
+    assert_true(readlink(path[4], link, sizeof link) > 0); /* the link is left */
+    for (size_t i = 0; i < LW_COUNT(others); i++) {
+        snprintf(kept, sizeof kept, "%s/%s", dir, others[i]);
+        assert_true(lw_path_exists(kept));
+    }
+}
+
 /* Needs the real files: LW_TEST_DATA/cifar10, LW_TEST_DATA/mnist. */
 static void real_data_is_exact_and_opens_at_once(void **state)
 {
@@ -269,10 +414,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(second_opening_maps_the_first),
         cmocka_unit_test(damaged_caches_are_rebuilt),
+        cmocka_unit_test(damaged_pixels_of_large_caches_are_found),
         cmocka_unit_test(changed_sources_are_decoded_again),
         cmocka_unit_test(unwritable_caches_fall_back_to_memory),
         cmocka_unit_test(full_disks_fall_back_to_memory),
         cmocka_unit_test(processes_share_one_build),
+        cmocka_unit_test(caches_are_listed_and_removed),
         cmocka_unit_test(cache_dir_follows_the_environment),
         cmocka_unit_test(real_data_is_exact_and_opens_at_once),
     };
