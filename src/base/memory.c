@@ -90,6 +90,23 @@ int lw_grow(void *pp, size_t *cap, size_t need, size_t size)
     return 0;
 }
 
+int lw_grow_for_reading(char **buf, size_t *cap, size_t need, size_t most)
+{
+    if (need <= *cap)
+        return 0;
+    size_t n = LW_MIN(LW_MAX(need, *cap > SIZE_MAX / 2 ? SIZE_MAX : 2 * *cap), most);
+    LW_ASSERT(n >= need, "%zu bytes asked for, at most %zu", need, most);
+    count_one();
+    char *grown = realloc(*buf, n);
+    if (!grown) {
+        no_memory(n);
+        return LW_ENOMEM;
+    }
+    *buf = grown;
+    *cap = n;
+    return 0;
+}
+
 void lw_free(void *pp)
 {
     void *p, *null = NULL;

@@ -12,6 +12,9 @@ void *lw_calloc(size_t n, size_t size);
 /* Grows *pp (elements of `size` bytes) so that it holds at least `need`; doubles; keeps *cap true.
  */
 int lw_grow(void *pp, size_t *cap, size_t need, size_t size);
+/* The same for bytes about to be read into: never more than `most`, nothing cleared, so that what
+ * is not read takes no memory. */
+int lw_grow_for_reading(char **buf, size_t *cap, size_t need, size_t most);
 void lw_free(void *pp); /* void **: frees and nulls; accepts NULL inside */
 char *lw_strdup(const char *s);
 

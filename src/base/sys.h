@@ -36,8 +36,9 @@ const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avx512", "avx512bf16" */
 bool lw_isa_same_f32(const char *a, const char *b);
 const char *lw_cpu_name(void); /* model name as the kernel says it */
 
-/* Whole file into a heap block with a NUL after it (not counted). max 0: no limit. Caller
- * lw_free()s. */
+/* Whole file into a heap block with a NUL after it (not counted). max 0: no limit, but
+ * LW_UNSIZED_MAX for pipes and devices, which may have no end. Caller lw_free()s. */
+#define LW_UNSIZED_MAX ((size_t)256 << 20)
 int lw_file_read(const char *path, size_t max, char **out, size_t *len);
 /* For logs in a directory that others may have written: a link is refused, not followed. */
 int lw_file_append(const char *path, const void *bytes, size_t n);

@@ -25,16 +25,24 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* Reads until the end of the file or `limit` bytes; the file may be a pipe of unknown length. */
+/* Reads until the end of the file or `limit` bytes. What has no size (a pipe, a device, files the
+ * kernel makes up) may never end: it has a limit of its own. */
 static int read_all(int fd, const char *path, size_t limit, char **buf, size_t *len)
 {
     size_t cap = 0, used = 0;
     struct stat st;
-    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+    if (fstat(fd, &st) != 0)
+        return fail_errno("look at", path);
+    if (S_ISDIR(st.st_mode))
         return lw_fail(LW_EIO, "%s: cannot read: it is a directory", path);
-    size_t guess = fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : 4096;
-    for (;;) {
-        LW_TRY(lw_grow(buf, &cap, LW_MAX(used + 2, LW_MIN(guess, limit) + 2), 1));
+    const bool sized = S_ISREG(st.st_mode) && st.st_size > 0;
+    const bool own = !sized && limit > LW_UNSIZED_MAX;
+    limit = own ? LW_UNSIZED_MAX : limit;
+    size_t first = sized ? LW_MIN((size_t)st.st_size, limit) + 2 : 65536;
+    bool more = sized && (size_t)st.st_size > limit;
+    while (!more) {
+        LW_TRY(
+            lw_grow_for_reading(buf, &cap, LW_MIN(LW_MAX(used + 2, first), limit + 2), limit + 2));
         ssize_t n = read(fd, *buf + used, cap - used - 1);
         if (n < 0 && errno == EINTR)
             continue;
@@ -43,9 +51,11 @@ static int read_all(int fd, const char *path, size_t limit, char **buf, size_t *
         if (n == 0)
             break;
         used += (size_t)n;
-        if (used > limit)
-            return lw_fail(LW_EFORMAT, "%s: larger than %zu bytes", path, limit);
+        more = used > limit;
     }
+    if (more)
+        return lw_fail(LW_EFORMAT, "%s: larger than %zu bytes%s", path, limit,
+                       own ? ", the limit for what is not a regular file" : "");
     (*buf)[used] = '\0';
     *len = used;
     return 0;

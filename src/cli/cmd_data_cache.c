@@ -19,8 +19,9 @@ static const lw_option clear_options[] = {
 static int find_dir(char *buf, size_t size, lw_cached_list *l)
 {
     if (!*lw_data_cache_dir(buf, size))
-        return lw_fail(LW_EUSAGE, "there is no cache: set LW_CACHE (or HOME) to a path of at most "
-                                  "%zu characters",
+        return lw_fail(LW_EUSAGE,
+                       "there is no cache: set LW_CACHE (or HOME) to a path of at most "
+                       "%zu characters",
                        size - 1);
     return lw_data_cache_list(buf, l);
 }
@@ -44,8 +45,7 @@ static void print_row(const lw_cached *c, const char *tail)
     lw_cli_print("%10s  %10s  %-13s  %s\n", lw_fmt_bytes(bytes, c->bytes), lw_fmt_time(age, c->age),
                  lw_cached_state_name(c->state), c->path);
     if (*c->title)
-        lw_cli_print("%39s%s, %lld of %dx%d\n", "", c->title, (long long)c->rows, c->size,
-                     c->size);
+        lw_cli_print("%39s%s, %lld of %dx%d\n", "", c->title, (long long)c->rows, c->size, c->size);
     if (*tail)
         lw_cli_print("%39s%s\n", "", tail);
 }
@@ -86,9 +86,10 @@ const lw_command lw_cmd_data_cache_list = {
     .name = "data cache list",
     .summary = "the decoded data that is kept on disk",
     .usage = "",
-    .notes = "The folder is $LW_CACHE, else $XDG_CACHE_HOME/leeway, else ~/.cache/leeway. \"whole\" "
-             "says that the header and labels hold together; `leeway data check` looks at every "
-             "pixel.",
+    .notes =
+        "The folder is $LW_CACHE, else $XDG_CACHE_HOME/leeway, else ~/.cache/leeway. \"whole\" "
+        "says that the header and labels hold together; `leeway data check` looks at every "
+        "pixel.",
     .examples = "leeway data cache list",
     .options = {list_options},
     .config_size = sizeof(cache_cli),

@@ -10,11 +10,13 @@
 #include "base/base.h"
 
 #define BLOCK 65536
+#define BELIEVED ((int64_t)64 << 20)
 
 struct lw_archive {
     char *path;
     struct archive *in;
     bool raw;
+    int64_t size; /* of the current member, -1 when not said */
 };
 
 void lw_archive_close(lw_archive **pp)
@@ -85,13 +87,12 @@ int lw_archive_next(lw_archive *a, lw_archive_member *out)
         if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
             return bad_archive(a);
         a->raw = archive_format(a->in) == ARCHIVE_FORMAT_RAW;
-        if (archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))
+        bool link = archive_entry_filetype(e) == AE_IFLNK || archive_entry_hardlink(e);
+        if (archive_entry_filetype(e) != AE_IFREG && !link)
             continue;
+        a->size = !a->raw && archive_entry_size_is_set(e) ? archive_entry_size(e) : -1;
         *out = (lw_archive_member){
-            .name = member_name(a, e),
-            .size = !a->raw && archive_entry_size_is_set(e) ? archive_entry_size(e) : -1,
-            .raw = a->raw,
-        };
+            .name = member_name(a, e), .size = a->size, .raw = a->raw, .link = link};
         return 0;
     }
 }
@@ -111,13 +112,18 @@ int lw_archive_read(lw_archive *a, void *buf, size_t n, size_t *got)
 int lw_archive_read_all(lw_archive *a, size_t max, char **out, size_t *len)
 {
     LW_CLEANUP(lw_free) char *buf = NULL;
-    size_t cap = 0, used = 0, got = 0;
+    size_t cap = 0, used = 0, got = 0, most = max > SIZE_MAX - 2 ? max : max + 2;
+    size_t first = BLOCK;
+    if (a->size >= 0) /* as far as it is believed before bytes are there */
+        first = LW_MIN((size_t)a->size, (size_t)BELIEVED) + 2;
+    bool more = a->size >= 0 && (size_t)a->size > max;
     do {
-        LW_TRY(lw_grow(&buf, &cap, used + BLOCK + 1, 1));
+        if (more)
+            return lw_fail(LW_EFORMAT, "%s: more than %zu bytes after decompression", a->path, max);
+        LW_TRY(lw_grow_for_reading(&buf, &cap, LW_MIN(LW_MAX(used + 2, first), most), most));
         LW_TRY(lw_archive_read(a, buf + used, cap - used - 1, &got));
         used += got;
-        if (used > max)
-            return lw_fail(LW_EFORMAT, "%s: more than %zu bytes after decompression", a->path, max);
+        more = used > max;
     } while (got > 0);
     buf[used] = '\0';
     *out = lw_steal(&buf);
@@ -159,7 +165,7 @@ int lw_archive_extract(const char *path, const char *name, size_t max, char **ou
     LW_TRY(lw_archive_open(path, &a));
     int rc;
     while ((rc = lw_archive_next(a, &m)) == 0)
-        if (!m.raw && is_member(m.name, name))
+        if (!m.raw && !m.link && is_member(m.name, name))
             return lw_archive_read_all(a, max, out, len);
     if (rc < 0)
         return rc;

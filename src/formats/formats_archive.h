@@ -16,12 +16,13 @@ typedef struct lw_archive lw_archive;
 typedef struct lw_archive_member {
     const char *name; /* path inside the archive; valid until the next call */
     int64_t size;     /* bytes, or -1 when the archive does not say (raw) */
+    bool link;        /* a symbolic or hard link: its bytes are elsewhere, reading gives none */
     bool raw;         /* not a member of an archive: the file itself, decompressed */
 } lw_archive_member;
 
 int lw_archive_open(const char *path, lw_archive **out);
 void lw_archive_close(lw_archive **pp);
-/* Next regular file (directories, links and devices are passed over). 0 ok, 1 at the end. */
+/* Next regular file or link (directories and devices are passed over). 0 ok, 1 at the end. */
 int lw_archive_next(lw_archive *a, lw_archive_member *out);
 /* Up to n bytes of the current member; *got 0 at its end. */
 int lw_archive_read(lw_archive *a, void *buf, size_t n, size_t *got);

@@ -30,6 +30,23 @@ static void copy_fortran(const lw_array *a, const char *src)
     }
 }
 
+int lw_npy_from_fortran(lw_array *a)
+{
+    lw_array c;
+    LW_TRY(lw_array_init(&c, a->type, a->rank, a->shape));
+    copy_fortran(&c, a->data);
+    lw_array_clear(a);
+    *a = c;
+    return 0;
+}
+
+int lw_npy_wrong_size(const char *what, const lw_npy_header *h, size_t need, size_t have)
+{
+    char text[192];
+    return lw_fail(LW_EFORMAT, "%s: %s %s needs %zu bytes of data, the file has %zu", what,
+                   lw_elem_name(h->type), lw_shape_text(text, h->rank, h->shape), need, have);
+}
+
 int lw_npy_parse(const char *what, const void *bytes, size_t n, lw_array *out)
 {
     lw_npy_header h;
@@ -42,8 +59,7 @@ int lw_npy_parse(const char *what, const void *bytes, size_t n, lw_array *out)
             return lw_fail(LW_EFORMAT, "%s: shape %s overflows", what,
                            lw_shape_text(text, h.rank, h.shape));
     if (need != have)
-        return lw_fail(LW_EFORMAT, "%s: %s %s needs %zu bytes of data, the file has %zu", what,
-                       lw_elem_name(h.type), lw_shape_text(text, h.rank, h.shape), need, have);
+        return lw_npy_wrong_size(what, &h, need, have);
     lw_array a;
     LW_TRY(lw_array_init(&a, h.type, h.rank, h.shape));
     const char *data = (const char *)bytes + h.data_at;

@@ -6,6 +6,7 @@
 #ifndef LW_FORMATS_NPY_H
 #define LW_FORMATS_NPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,11 @@ typedef struct lw_npz {
     lw_npz_entry *entries;
     size_t n, cap;
 } lw_npz;
+/* One array after the other, so that no two are in memory. Without data array->data is NULL and
+ * nothing but headers is read. The visitor may take *array over (and zero it); a negative result
+ * ends the walk. */
+typedef int lw_npz_visit(void *arg, const char *name, lw_array *array);
+int lw_npz_each(const char *path, bool data, lw_npz_visit *visit, void *arg);
 int lw_npz_load(const char *path, lw_npz *out); /* members that are not .npy are skipped */
 void lw_npz_clear(lw_npz *z);
 lw_array *lw_npz_find(lw_npz *z, const char *name); /* NULL when absent */

@@ -18,6 +18,10 @@ typedef struct lw_npy_header {
 } lw_npy_header;
 
 int lw_npy_header_read(const char *what, const void *bytes, size_t n, lw_npy_header *out);
+/* LW_EFORMAT: an array of `need` bytes in a file with `have`. */
+int lw_npy_wrong_size(const char *what, const lw_npy_header *h, size_t need, size_t have);
+/* Data in Fortran order, in a's memory, to C order. */
+int lw_npy_from_fortran(lw_array *a);
 /* Appends magic, version 1.0 and the padded header. */
 int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t *shape,
                         lw_str *out);

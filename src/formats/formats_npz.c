@@ -11,6 +11,7 @@
 
 #define MAX_MEMBER ((size_t)4 << 30)
 #define MAX_MEMBERS 4096
+#define HEAD ((size_t)1 << 17) /* holds every header that is read */
 
 void lw_npz_clear(lw_npz *z)
 {
@@ -43,42 +44,115 @@ int lw_npz_add(lw_npz *z, const char *name, lw_array *array)
     return 0;
 }
 
-typedef struct loader {
-    const char *path;
-    lw_npz *z;
-} loader;
-
-static int visit(void *arg, lw_archive *a, const lw_archive_member *m)
+/* Exactly n bytes, or fewer at the member's end. */
+static int read_up_to(lw_archive *a, void *buf, size_t n, size_t *got)
 {
-    loader *l = arg;
+    size_t k = 1;
+    for (*got = 0; *got < n && k > 0; *got += k)
+        LW_TRY(lw_archive_read(a, (char *)buf + *got, n - *got, &k));
+    return 0;
+}
+
+/* What the header asks for; LW_EFORMAT when that is absurd or not what the archive says. */
+static int data_bytes(const char *what, const lw_npy_header *h, int64_t size, size_t *out)
+{
+    size_t need = lw_elem_size(h->type);
+    char text[192];
+    for (int i = 0; i < h->rank && need; i++)
+        if (!lw_mul_size(need, (size_t)h->shape[i], &need))
+            return lw_fail(LW_EFORMAT, "%s: shape %s overflows", what,
+                           lw_shape_text(text, h->rank, h->shape));
+    if (need > MAX_MEMBER)
+        return lw_fail(LW_EFORMAT, "%s: %zu bytes of data; at most %zu are read", what, need,
+                       MAX_MEMBER);
+    if (size >= 0 && (size_t)size != h->data_at + need)
+        return lw_npy_wrong_size(what, h, need, (size_t)size - h->data_at);
+    *out = need;
+    return 0;
+}
+
+/* The data, of which the first `got` bytes stand in head already, straight into an array. */
+static int read_data(const char *what, lw_archive *a, const lw_npy_header *h, const char *head,
+                     size_t got, lw_array *out)
+{
+    LW_CLEANUP(lw_array_clear) lw_array array = {0};
+    char past;
+    size_t more = 0, extra = 0;
+    LW_TRY(lw_array_init(&array, h->type, h->rank, h->shape));
+    size_t have = LW_MIN(got, array.bytes);
+    memcpy(array.data, head, have);
+    LW_TRY(read_up_to(a, (char *)array.data + have, array.bytes - have, &more));
+    if (got <= array.bytes)
+        LW_TRY(read_up_to(a, &past, 1, &extra));
+    if (have + more < array.bytes || got > array.bytes || extra > 0)
+        return lw_npy_wrong_size(what, h, array.bytes, LW_MAX(got, have + more + extra));
+    if (h->fortran && h->rank > 1)
+        LW_TRY(lw_npy_from_fortran(&array));
+    *out = array;
+    array = (lw_array){0};
+    return 0;
+}
+
+typedef struct walk {
+    const char *path;
+    bool data;
+    lw_npz_visit *visit;
+    void *arg;
+    lw_npz seen; /* names only */
+} walk;
+
+static int visit_member(void *arg, lw_archive *a, const lw_archive_member *m)
+{
+    walk *w = arg;
     if (m->raw)
-        return lw_fail(LW_EFORMAT, "%s: not an .npz (zip) file", l->path);
+        return lw_fail(LW_EFORMAT, "%s: not an .npz (zip) file", w->path);
     if (!lw_str_ends(m->name, ".npy"))
         return 0;
-    if (l->z->n == MAX_MEMBERS)
-        return lw_fail(LW_EFORMAT, "%s: more than %d arrays", l->path, MAX_MEMBERS);
-    LW_CLEANUP(lw_str_clear) lw_str what = {0};
-    LW_CLEANUP(lw_free) char *bytes = NULL;
+    if (w->seen.n == MAX_MEMBERS)
+        return lw_fail(LW_EFORMAT, "%s: more than %d arrays", w->path, MAX_MEMBERS);
+    LW_CLEANUP(lw_str_clear) lw_str what = {0}, name = {0};
+    LW_CLEANUP(lw_free) char *head = lw_calloc(HEAD, 1);
     LW_CLEANUP(lw_array_clear) lw_array array = {0};
-    size_t n;
-    lw_str_addf(&what, "%s:%s", l->path, m->name);
-    LW_TRY(lw_archive_read_all(a, MAX_MEMBER, &bytes, &n));
-    LW_TRY(lw_npy_parse(lw_str_c(&what), bytes, n, &array));
-    const char *colon = lw_str_c(&what) + strlen(l->path) + 1;
-    LW_CLEANUP(lw_str_clear) lw_str name = {0};
-    lw_str_add_n(&name, colon, strlen(colon) - strlen(".npy"));
-    if (name.failed)
+    lw_npy_header h;
+    size_t got, bytes = 0;
+    int64_t size = m->size;
+    lw_str_addf(&what, "%s:%s", w->path, m->name);
+    lw_str_add_n(&name, m->name, strlen(m->name) - strlen(".npy"));
+    if (!head || what.failed || name.failed)
         return LW_ENOMEM;
-    if (lw_npz_find(l->z, lw_str_c(&name)))
-        return lw_fail(LW_EFORMAT, "%s: two arrays called '%s'", l->path, lw_str_c(&name));
-    return lw_npz_add(l->z, lw_str_c(&name), &array);
+    if (lw_npz_find(&w->seen, lw_str_c(&name)))
+        return lw_fail(LW_EFORMAT, "%s: two arrays called '%s'", w->path, lw_str_c(&name));
+    LW_TRY(lw_npz_add(&w->seen, lw_str_c(&name), &array));
+    LW_TRY(read_up_to(a, head, HEAD, &got));
+    LW_TRY(lw_npy_header_read(lw_str_c(&what), head, got, &h));
+    LW_TRY(data_bytes(lw_str_c(&what), &h, size, &bytes));
+    if (w->data) {
+        LW_TRY(read_data(lw_str_c(&what), a, &h, head + h.data_at, got - h.data_at, &array));
+    } else {
+        array = (lw_array){.type = h.type, .rank = h.rank, .bytes = bytes};
+        memcpy(array.shape, h.shape, sizeof h.shape);
+        array.count = (int64_t)(bytes / lw_elem_size(h.type));
+    }
+    return w->visit(w->arg, lw_str_c(&name), &array);
+}
+
+int lw_npz_each(const char *path, bool data, lw_npz_visit *visit, void *arg)
+{
+    walk w = {.path = path, .data = data, .visit = visit, .arg = arg};
+    int rc = lw_archive_each(path, visit_member, &w);
+    lw_npz_clear(&w.seen);
+    return rc;
+}
+
+static int keep(void *arg, const char *name, lw_array *array)
+{
+    return lw_npz_add(arg, name, array);
 }
 
 int lw_npz_load(const char *path, lw_npz *out)
 {
     LW_CLEANUP(lw_npz_clear) lw_npz z = {0};
-    loader l = {path, &z};
-    LW_TRY(lw_archive_each(path, visit, &l));
+    LW_TRY(lw_npz_each(path, true, keep, &z));
     *out = z;
     z = (lw_npz){0};
     return 0;

@@ -72,18 +72,27 @@ static int inspect_npy(const char *path, bool stats, json_t *o)
     return 0;
 }
 
+typedef struct npz_rows {
+    json_t *rows;
+    bool stats;
+} npz_rows;
+
+static int add_npz_row(void *arg, const char *name, lw_array *a)
+{
+    npz_rows *r = arg;
+    json_array_append_new(r->rows,
+                          array_row(name, a->type, a->rank, a->shape, a->data, a->count, r->stats));
+    return 0;
+}
+
+/* Headers only, unless the data is measured. */
 static int inspect_npz(const char *path, bool stats, json_t *o)
 {
-    LW_CLEANUP(lw_npz_clear) lw_npz z = {0};
-    LW_TRY(lw_npz_load(path, &z));
-    json_t *rows = json_array();
-    for (size_t i = 0; i < z.n; i++) {
-        const lw_array *a = &z.entries[i].array;
-        json_array_append_new(rows, array_row(z.entries[i].name, a->type, a->rank, a->shape,
-                                              a->data, a->count, stats));
-    }
+    LW_CLEANUP(lw_json_drop) json_t *rows = json_array();
+    npz_rows r = {rows, stats};
+    LW_TRY(lw_npz_each(path, stats, add_npz_row, &r));
     put(o, "kind", json_string("npz"));
-    put(o, "arrays", rows);
+    put(o, "arrays", json_incref(rows));
     return 0;
 }
 

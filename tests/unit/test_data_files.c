@@ -137,6 +137,100 @@ static void damaged_cifar_is_named(void **state)
     assert_null(d);
 }
 
+/* A batch as large as CIFAR-10's: black pictures of class 0, but for one byte. */
+static void big_batch(const char *dir, const char *name, int records, uint8_t mark)
+{
+    char path[700];
+    snprintf(path, sizeof path, "%s/%s", in_scratch(dir), name);
+    ok(lw_mkdirs(in_scratch(dir)));
+    ok(lw_file_write(path, (uint8_t[]){0, mark}, 2));
+    assert_int_equal(truncate(path, (off_t)records * RECORD), 0); /* a hole: takes no disk */
+}
+
+static void big_set(const char *dir)
+{
+    char name[32];
+    for (int i = 1; i <= 5; i++) {
+        snprintf(name, sizeof name, "data_batch_%d.bin", i);
+        big_batch(dir, name, 10000, (uint8_t)i);
+    }
+    big_batch(dir, "test_batch.bin", 10000, 9);
+}
+
+/* A set whose batches have CIFAR-10's size must be all of CIFAR-10, each batch once. */
+static void incomplete_cifar_is_named(void **state)
+{
+    (void)state;
+    lw_dataset *d = NULL;
+    char spec[600];
+    big_set("big");
+    snprintf(spec, sizeof spec, "cifar10:%s", in_scratch("big"));
+    const char *fifth = in_scratch("big/data_batch_5.bin");
+    assert_int_equal(unlink(fifth), 0);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT,
+          "not the whole of CIFAR-10: data_batch_5.bin is missing");
+    big_batch("big", "data_batch_5.bin", 9999, 5);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT,
+          "data_batch_5.bin has 9999 records, not 10000");
+    big_batch("big", "data_batch_5.bin", 10001, 5);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "data_batch_5.bin has 10001 records");
+    big_batch("big", "data_batch_5.bin", 10000, 1); /* a copy of the first */
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT,
+          "data_batch_5.bin holds the same records as data_batch_1.bin");
+    big_batch("big", "data_batch_5.bin", 10000, 5);
+    big_batch("big", "data_batch_6.bin", 10000, 6);
+    big_batch("big", "test_batch.bin", 3, 9);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT,
+          "data_batch_6.bin is not one of it, test_batch.bin has 3 records, not 10000");
+    lw_data_report r;
+    ok(lw_data_check(spec, &in_memory, &r));
+    assert_null(r.set);
+    assert_int_equal(r.n_problems, 1);
+    lw_data_report_clear(&r);
+}
+
+static void bad_cifar_archives_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *make, *says;
+    } kinds[] = {
+        {"tar -cf t.tar * && tar -rf t.tar data_batch_2.bin", "holds data_batch_2.bin twice"},
+        {"mv data_batch_2.bin x && ln -s x data_batch_2.bin && tar -cf t.tar *",
+         "data_batch_2.bin is a link in the archive"},
+        {"mv data_batch_2.bin A && ln A data_batch_2.bin && tar -cf t.tar *",
+         "data_batch_2.bin is a link in the archive"},
+        {"truncate -s 100M data_batch_2.bin && tar -czf t.tar *", "more than 30730000 bytes"},
+        {"mv data_batch_1.bin data_batch_1 && mv data_batch_2.bin data_batch_2 && tar -cf t.tar *",
+         "the version for Python"},
+        {"mv data_batch_1.bin train.bin && mv data_batch_2.bin test.bin && tar -cf t.tar *",
+         "CIFAR-100, which is not read"},
+        {"truncate -s 3074 data_batch_2.bin && tar -cf t.tar *", "records of CIFAR-100"},
+    };
+    for (size_t i = 0; i < LW_COUNT(kinds); i++) {
+        char name[32], cmd[900];
+        lw_dataset *d = NULL;
+        snprintf(name, sizeof name, "arch%zu", i);
+        const char *dir = cifar_dir(name);
+        snprintf(cmd, sizeof cmd, "cd %s && %s", dir, kinds[i].make);
+        assert_int_equal(system(cmd), 0);
+        snprintf(cmd, sizeof cmd, "cifar10:%s/t.tar", dir);
+        fails(lw_data_open(cmd, &in_memory, &d), LW_EFORMAT, kinds[i].says);
+        assert_null(d);
+    }
+    lw_dataset *d = NULL;
+    char cmd[900];
+    snprintf(cmd, sizeof cmd,
+             "cd %s && mkdir py hundred && touch py/cifar-10-python.tar.gz "
+             "hundred/cifar-100-binary.tar.gz",
+             scratch);
+    assert_int_equal(system(cmd), 0);
+    fails(lw_data_open(spec_of("cifar10", in_scratch("py")), &in_memory, &d), LW_EIO,
+          "the version for Python");
+    fails(lw_data_open(spec_of("cifar10", in_scratch("hundred")), &in_memory, &d), LW_EIO,
+          "CIFAR-100, which is not read");
+}
+
 /* A complete archive of random-like bytes cut in the middle of a member. */
 static void truncated_archive_is_named(void **state)
 {
@@ -178,6 +272,15 @@ static void write_idx(const char *path, uint32_t magic, uint32_t n, uint32_t sid
         b[head + (size_t)bad_label] = 77;
     ok(lw_file_write(path, b, len - cut));
     free(b);
+}
+
+static void put_count(const char *path, uint32_t n)
+{
+    LW_CLEANUP(lw_free) char *bytes = NULL;
+    size_t len;
+    ok(lw_file_read(path, 0, &bytes, &len));
+    put32((uint8_t *)bytes + 4, n);
+    ok(lw_file_write(path, bytes, len));
 }
 
 static void mnist_dir(const char *name)
@@ -236,8 +339,14 @@ static void damaged_mnist_is_named(void **state)
     fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "20 pictures");
     write_idx(labels, 2051, 20, 0, 0, -1);
     fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "not an idx file of labels");
+    write_idx(labels, 2049, 20, 0, 0, -1);
     write_idx(images, 2051, 20, 28, 9, -1);
     fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "cut short");
+    write_idx(images, 2051, 21, 28, 784 - 9, -1);
+    put_count(images, 20);
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "more follows");
+    put_count(images, 0xffffffff); /* believed by nobody */
+    fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "1 to 16777216 are read");
     write_idx(images, 2051, 20, 32, 0, -1);
     fails(lw_data_open(spec, &in_memory, &d), LW_EFORMAT, "pictures of 32x32");
     ok(lw_file_write(images, "abc", 3));
@@ -444,6 +553,8 @@ int main(void)
         cmocka_unit_test(cifar_is_read_from_a_folder),
         cmocka_unit_test(cifar_is_read_from_archives),
         cmocka_unit_test(damaged_cifar_is_named),
+        cmocka_unit_test(incomplete_cifar_is_named),
+        cmocka_unit_test(bad_cifar_archives_are_named),
         cmocka_unit_test(truncated_archive_is_named),
         cmocka_unit_test(mnist_is_read_padded),
         cmocka_unit_test(damaged_mnist_is_named),
