@@ -99,7 +99,7 @@ typedef struct lw_device_options {
 LW_API int lw_device_open(const lw_device_options *options, lw_device **device);
 LW_API void lw_device_close(lw_device **device);
 LW_API int lw_device_threads(const lw_device *device);
-LW_API const char *lw_device_isa(const lw_device *device); /* static memory */
+LW_API const char *lw_device_isa(const lw_device *device); /* static memory; NULL for NULL */
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
@@ -173,8 +173,8 @@ typedef struct lw_session_rows {
     const void *in; /* [rows] and the shape of one row */
     void *out;
 } lw_session_rows;
-/* Any number of rows, batch by batch. A row's result depends on no other row. callbacks may be
- * NULL. */
+/* Any number of rows, batch by batch; 1 to 32 tensors. A row's result depends on no other row.
+ * callbacks may be NULL. */
 LW_API int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows *tensors,
                                int count, const lw_callbacks *callbacks);
 
@@ -224,8 +224,8 @@ typedef struct lw_field_report {
 } lw_field_report;
 
 /* report may be NULL. LW_ERROR_SHAPE: an empty operand; LW_ERROR_USAGE: temperatures, missing
- * arrays, vectors whose distances do not fit f32 (beyond 5e16, or not numbers; field and gradient
- * are NaN then). */
+ * arrays, sizes out of range (fewer than 2^31 - 1 vectors in all), vectors whose distances do not
+ * fit f32 (beyond 5e16, or not numbers; field and gradient are NaN then). */
 LW_API int lw_field_run(lw_device *device, const lw_field_request *request,
                         lw_field_report *report);
 

@@ -111,9 +111,14 @@ void lw_device_close(lw_device **device)
 
 int lw_device_threads(const lw_device *device)
 {
+    API_NEED(device);
     return device->workers(device->self);
 }
 const char *lw_device_isa(const lw_device *device)
 {
+    if (!device) {
+        lw_fail(LW_EUSAGE, "lw_device_isa: device is NULL");
+        return NULL;
+    }
     return lw_isa_name(lw_cpu_kernels(device)->isa);
 }

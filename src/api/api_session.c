@@ -85,6 +85,7 @@ void lw_session_free(lw_session **session)
 
 int lw_session_tensors(const lw_session *session)
 {
+    API_NEED(session);
     return lw_forward_count(session->forward);
 }
 
@@ -177,13 +178,22 @@ int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows
     API_NEED(tensors);
     if (callbacks)
         LW_TRY(API_READ(c, callbacks));
-    if (rows < 0 || count < 0 || count > MOST_TENSORS)
-        return lw_fail(LW_EUSAGE, "%lld rows of %d tensors: at most %d tensors", (long long)rows,
+    if (rows < 0)
+        return lw_fail(LW_EUSAGE, "lw_session_run_rows: rows is %lld: must be 0 or more",
+                       (long long)rows);
+    if (count < 1 || count > MOST_TENSORS)
+        return lw_fail(LW_EUSAGE, "lw_session_run_rows: count is %d: must be 1 to %d tensors",
                        count, MOST_TENSORS);
     for (int i = 0; i < count; i++) {
         const lw_port *p = NULL;
-        API_NEED(tensors[i].name);
+        if (!tensors[i].name)
+            return lw_fail(LW_EUSAGE, "lw_session_run_rows: tensors[%d].name is NULL", i);
         LW_TRY(lw_forward_find(session->forward, tensors[i].name, &p));
+        if (rows > INT64_MAX / 8 / p->row)
+            return lw_fail(LW_EUSAGE,
+                           "lw_session_run_rows: rows is %lld: '%s' of so many rows "
+                           "does not fit memory",
+                           (long long)rows, p->name);
         if (p->output ? !tensors[i].out || tensors[i].in : !tensors[i].in || tensors[i].out)
             return lw_fail(LW_EUSAGE, "tensor '%s' is an %s: set its .%s and nothing else", p->name,
                            p->output ? "output" : "input", p->output ? "out" : "in");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public C API: errors, sized structs, sessions, rows, callbacks and the drift field. */
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -309,6 +310,156 @@ static void field(void **state)
     assert_code(LW_ERROR_USAGE, lw_field_run(device, &q, NULL));
 }
 
+/* A call that must be refused: its code, and what its message names. */
+#define assert_refused(code, text, call)                                                        \
+    do {                                                                                        \
+        int code_ = (call);                                                                     \
+        if (code_ != (code) || !strstr(lw_error_message(), (text)))                             \
+            fail_msg("%s: %d (%s), not %d with '%s'", #call, code_, lw_error_message(), (code), \
+                     (text));                                                                   \
+    } while (0)
+
+static void null_pointers_are_named(void **state)
+{
+    (void)state;
+    lw_model *m = NULL;
+    lw_session *s = NULL;
+    lw_model_info mi = {.size = sizeof mi};
+    lw_tensor_info ti = {.size = sizeof ti};
+    lw_session_rows row = {.in = x};
+    lw_field_request q = {.size = sizeof q};
+    assert_refused(LW_ERROR_USAGE, "device is NULL", lw_device_open(NULL, NULL));
+    assert_refused(LW_ERROR_USAGE, "device is NULL", lw_device_threads(NULL));
+    assert_null(lw_device_isa(NULL));
+    lw_device_close(NULL);
+    assert_refused(LW_ERROR_USAGE, "path is NULL", lw_model_open(NULL, &m));
+    assert_refused(LW_ERROR_USAGE, "model is NULL", lw_model_open(unet_dir, NULL));
+    assert_refused(LW_ERROR_USAGE, "model is NULL", lw_model_describe(NULL, &mi));
+    lw_model_close(NULL);
+    assert_code(0, lw_model_open(unet_dir, &m));
+    assert_refused(LW_ERROR_USAGE, "info is NULL", lw_model_describe(m, NULL));
+    assert_refused(LW_ERROR_USAGE, "device is NULL", lw_session_new(NULL, m, NULL, &s));
+    assert_refused(LW_ERROR_USAGE, "model is NULL", lw_session_new(device, NULL, NULL, &s));
+    assert_refused(LW_ERROR_USAGE, "session is NULL", lw_session_new(device, m, NULL, NULL));
+    assert_refused(LW_ERROR_USAGE, "session is NULL", lw_session_tensors(NULL));
+    assert_refused(LW_ERROR_USAGE, "session is NULL", lw_session_tensor(NULL, 0, &ti));
+    assert_refused(LW_ERROR_USAGE, "session is NULL", lw_session_set(NULL, "x", x, 4));
+    assert_refused(LW_ERROR_USAGE, "session is NULL", lw_session_get(NULL, "y", y, 4));
+    assert_refused(LW_ERROR_USAGE, "session is NULL", lw_session_run(NULL));
+    assert_refused(LW_ERROR_USAGE, "session is NULL", lw_session_run_rows(NULL, 1, &row, 1, NULL));
+    lw_session_free(NULL);
+    assert_code(0, lw_session_new(device, m, NULL, &s));
+    assert_refused(LW_ERROR_USAGE, "info is NULL", lw_session_tensor(s, 0, NULL));
+    assert_refused(LW_ERROR_USAGE, "name is NULL", lw_session_set(s, NULL, x, 4));
+    assert_refused(LW_ERROR_USAGE, "data is NULL", lw_session_set(s, "x", NULL, 4));
+    assert_refused(LW_ERROR_USAGE, "name is NULL", lw_session_get(s, NULL, y, 4));
+    assert_refused(LW_ERROR_USAGE, "data is NULL", lw_session_get(s, "y", NULL, 4));
+    assert_refused(LW_ERROR_USAGE, "tensors is NULL", lw_session_run_rows(s, 1, NULL, 1, NULL));
+    assert_refused(LW_ERROR_USAGE, "tensors[0].name", lw_session_run_rows(s, 1, &row, 1, NULL));
+    assert_refused(LW_ERROR_USAGE, "device is NULL", lw_field_run(NULL, &q, NULL));
+    assert_refused(LW_ERROR_USAGE, "request is NULL", lw_field_run(device, NULL, NULL));
+    assert_refused(LW_ERROR_USAGE, "request.x is NULL", lw_field_run(device, &q, NULL));
+    lw_session_free(&s);
+    lw_model_close(&m);
+}
+
+static const int64_t absurd[] = {-1,        INT64_MIN, INT64_MAX, 1ll << 31, 1ll << 33,
+                                 1ll << 40, 1ll << 48, 1ll << 62, INT32_MIN, -(1ll << 40)};
+
+static void sizes_of_sessions_are_checked(void **state)
+{
+    (void)state;
+    lw_model *m = NULL;
+    lw_session *s = NULL;
+    lw_tensor_info ti = {.size = sizeof ti};
+    lw_session_rows row = {.name = "x", .in = x};
+    assert_code(0, lw_model_open(encoder_dir, &m));
+    lw_session_options o = {.size = sizeof o, .batch = 65536, .height = 32768, .width = 32768};
+    assert_refused(LW_ERROR_SHAPE, "32768x32768", lw_session_new(device, m, &o, &s));
+    o.batch = INT_MAX;
+    assert_refused(LW_ERROR_USAGE, "2147483647 rows", lw_session_new(device, m, &o, &s));
+    o = (lw_session_options){.size = sizeof o, .height = INT_MIN};
+    assert_refused(LW_ERROR_USAGE, "-2147483648", lw_session_new(device, m, &o, &s));
+    assert_null(s);
+    assert_code(0, lw_session_new(device, m, NULL, &s));
+    assert_refused(LW_ERROR_USAGE, "tensor -1", lw_session_tensor(s, -1, &ti));
+    assert_refused(LW_ERROR_USAGE, "tensor 2147483647", lw_session_tensor(s, INT_MAX, &ti));
+    assert_refused(LW_ERROR_USAGE, "bytes", lw_session_set(s, "x", x, SIZE_MAX));
+    assert_refused(LW_ERROR_USAGE, "bytes", lw_session_get(s, "x", x, 0));
+    assert_refused(LW_ERROR_USAGE, "rows is -1", lw_session_run_rows(s, -1, &row, 1, NULL));
+    assert_refused(LW_ERROR_USAGE, "rows is", lw_session_run_rows(s, INT64_MAX, &row, 1, NULL));
+    assert_refused(LW_ERROR_USAGE, "count is -1", lw_session_run_rows(s, 1, &row, -1, NULL));
+    assert_refused(LW_ERROR_USAGE, "count is 33", lw_session_run_rows(s, 1, &row, 33, NULL));
+    assert_code(0, lw_session_run_rows(s, 0, &row, 1, NULL));
+    ti.size = SIZE_MAX;
+    assert_refused(LW_ERROR_USAGE, ".size", lw_session_tensor(s, 0, &ti));
+    for (int i = 0; i < PIXELS; i++)
+        x[i] = (float)NAN; /* numbers that are none go through: a network has no opinion */
+    assert_code(0, lw_session_set(s, "x", x, PIXELS * 4));
+    assert_code(0, lw_session_run(s));
+    lw_session_free(&s);
+    lw_model_close(&m);
+}
+
+static void sizes_of_fields_are_checked(void **state)
+{
+    (void)state;
+    float gen[4] = {1, 2, 3, 4}, pos[4] = {4, 3, 2, 2}, f[4] = {7, 7, 7, 7};
+    double tau[] = {0.5};
+    const lw_field_request good = {.size = sizeof good,
+                                   .groups = 1,
+                                   .slots = 1,
+                                   .channels = 2,
+                                   .generated = 2,
+                                   .positives = 2,
+                                   .x = gen,
+                                   .positive = pos,
+                                   .uncond = pos,
+                                   .temperatures = tau,
+                                   .temperature_count = 1,
+                                   .field = f};
+    static const struct {
+        const char *name;
+        size_t at;
+    } sizes[] = {{"groups", offsetof(lw_field_request, groups)},
+                 {"slots", offsetof(lw_field_request, slots)},
+                 {"channels", offsetof(lw_field_request, channels)},
+                 {"generated", offsetof(lw_field_request, generated)},
+                 {"positives", offsetof(lw_field_request, positives)},
+                 {"unconditional", offsetof(lw_field_request, unconditional)}};
+    for (size_t k = 0; k < LW_COUNT(sizes); k++)
+        for (size_t i = 0; i < LW_COUNT(absurd); i++) {
+            lw_field_request q = good;
+            memcpy((char *)&q + sizes[k].at, &absurd[i], sizeof absurd[i]);
+            assert_refused(LW_ERROR_USAGE, sizes[k].name, lw_field_run(device, &q, NULL));
+        }
+    lw_field_request q = good; /* each in range, not their product */
+    q.groups = q.slots = q.generated = INT32_MAX;
+    assert_refused(LW_ERROR_USAGE, "vectors", lw_field_run(device, &q, NULL));
+    q = good;
+    q.channels = INT32_MAX;
+    q.generated = 1 << 20;
+    assert_refused(LW_ERROR_USAGE, "channels", lw_field_run(device, &q, NULL));
+    q = good;
+    q.temperature_count = -1;
+    assert_refused(LW_ERROR_USAGE, "temperature_count", lw_field_run(device, &q, NULL));
+    q = good;
+    q.variant = (lw_field_variant)9;
+    assert_refused(LW_ERROR_USAGE, "variant", lw_field_run(device, &q, NULL));
+    tau[0] = (double)NAN;
+    assert_refused(LW_ERROR_USAGE, "temperature", lw_field_run(device, &good, NULL));
+    tau[0] = 0.5;
+    lw_field_report r = {.size = 3};
+    assert_refused(LW_ERROR_USAGE, "report", lw_field_run(device, &good, &r));
+    for (int i = 0; i < 4; i++)
+        assert_true(f[i] == 7.0f); /* refused: nothing was written */
+    gen[1] = (float)NAN;
+    assert_refused(LW_ERROR_USAGE, "generated samples: element 1",
+                   lw_field_run(device, &good, NULL));
+    gen[1] = 2;
+    assert_code(0, lw_field_run(device, &good, NULL));
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -325,10 +476,17 @@ static int tear_down(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(versions), cmocka_unit_test(devices),
-                                       cmocka_unit_test(models),   cmocka_unit_test(sessions),
-                                       cmocka_unit_test(refusals), cmocka_unit_test(callbacks),
-                                       cmocka_unit_test(encoders), cmocka_unit_test(field)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(versions),
+                                       cmocka_unit_test(devices),
+                                       cmocka_unit_test(models),
+                                       cmocka_unit_test(sessions),
+                                       cmocka_unit_test(refusals),
+                                       cmocka_unit_test(callbacks),
+                                       cmocka_unit_test(encoders),
+                                       cmocka_unit_test(field),
+                                       cmocka_unit_test(null_pointers_are_named),
+                                       cmocka_unit_test(sizes_of_sessions_are_checked),
+                                       cmocka_unit_test(sizes_of_fields_are_checked)};
     if (argc != 3)
         return 2;
     unet_dir = argv[1];
