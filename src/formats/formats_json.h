@@ -49,6 +49,8 @@ int lw_json_opt_i64(const json_t *o, const char *where, const char *key, int64_t
 int lw_json_opt_f64(const json_t *o, const char *where, const char *key, double *out);
 int lw_json_opt_bool(const json_t *o, const char *where, const char *key, bool *out);
 int lw_json_opt_str(const json_t *o, const char *where, const char *key, const char **out);
+/* A hash as text of 1 to 16 hexadecimal digits. */
+int lw_json_opt_hash(const json_t *o, const char *where, const char *key, uint64_t *out);
 /* An integer within [lo, hi], as an int32_t. */
 int lw_json_get_i32_in(const json_t *o, const char *where, const char *key, int32_t lo, int32_t hi,
                        int32_t *out);

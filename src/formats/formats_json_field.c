@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Typed fields of JSON objects, with errors that say file, key, what was wanted and what was found.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/base.h"
 #include "formats/formats_json.h"
 
@@ -66,6 +69,20 @@ FIELD_OPT(i64, int64_t)
 FIELD_OPT(f64, double)
 FIELD_OPT(bool, bool)
 FIELD_OPT(str, text)
+
+int lw_json_opt_hash(const json_t *o, const char *where, const char *key, uint64_t *out)
+{
+    const char *digits = NULL;
+    LW_TRY(lw_json_opt_str(o, where, key, &digits));
+    if (!digits)
+        return 0;
+    size_t n = strspn(digits, "0123456789abcdefABCDEF");
+    if (n < 1 || n > 16 || digits[n])
+        return lw_fail(LW_EFORMAT, "%s: '%s' must be 16 hexadecimal digits, is '%s'", where, key,
+                       digits);
+    *out = strtoull(digits, NULL, 16);
+    return 0;
+}
 
 int lw_json_get_i32_in(const json_t *o, const char *where, const char *key, int32_t lo, int32_t hi,
                        int32_t *out)

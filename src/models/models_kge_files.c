@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const class_names[LW_KGE_KINDS] = {"TransE", "RotatE", "ComplEx", "DistMult"};
@@ -37,7 +36,7 @@ int lw_kge_from_json(const json_t *j, const char *where, lw_kge_config *out)
 {
     lw_kge_config c = {.norm = 1};
     double gamma = 0.0, range = 0.0;
-    const char *names = "0", *type;
+    const char *type;
     const char *other = json_string_value(json_object_get(j, "_class_name"));
     if (other && strcmp(other, "LeewayPolicy") == 0)
         return lw_fail(LW_EFORMAT,
@@ -60,10 +59,9 @@ int lw_kge_from_json(const json_t *j, const char *where, lw_kge_config *out)
     LW_TRY(lw_json_opt_bool(j, where, "inverse_relations", &c.inverse));
     LW_TRY(lw_json_opt_f64(j, where, "gamma", &gamma));
     LW_TRY(lw_json_opt_f64(j, where, "embedding_range", &range));
-    LW_TRY(lw_json_opt_str(j, where, "names", &names));
+    LW_TRY(lw_json_opt_hash(j, where, "names", &c.names));
     c.gamma = (float)gamma;
     c.range = (float)range;
-    c.names = strtoull(names, NULL, 16);
     if (lw_kge_check(&c) < 0) /* the fields are well-formed, the model is not */
         return lw_fail(LW_EFORMAT, "%s: %s", where, lw_errmsg());
     *out = c;
@@ -85,14 +83,17 @@ int lw_kge_load(const char *dir, bool frozen, lw_kge_config *config, lw_store **
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     lw_kge_config c;
     LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &j));
     LW_TRY(lw_kge_from_json(j, lw_str_c(&path), &c));
-    LW_TRY(lw_store_new(frozen, &s));
-    LW_TRY(lw_kge_declare(&c, s));
     LW_TRY(lw_model_weights_find(dir, &path));
-    LW_TRY(lw_store_load(s, LW_SLAB_PARAM, lw_str_c(&path), NULL));
+    LW_TRY(lw_st_open(lw_str_c(&path), &f));
+    LW_TRY(lw_store_new(frozen, &s));
+    lw_store_expect(s, f, NULL);
+    LW_TRY(lw_kge_declare(&c, s));
+    LW_TRY(lw_store_load_from(s, LW_SLAB_PARAM, f, NULL));
     *config = c;
     *store = lw_steal(&s);
     return 0;

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const atom_words[LW_POLICY_ATOMS] = {
@@ -111,7 +110,6 @@ int lw_policy_from_json(const json_t *j, const char *where, lw_policy_config *ou
 {
     lw_policy_config c = {.sqrt_scale = true};
     double temperature = 0, dropout = 0;
-    const char *names = "0";
     LW_TRY(check_class(j, where));
     LW_TRY(lw_json_get_i32_in(j, where, "constants", 0, 1 << 28, &c.constants));
     LW_TRY(lw_json_get_i32_in(j, where, "predicates", 1, 1 << 24, &c.predicates));
@@ -126,8 +124,7 @@ int lw_policy_from_json(const json_t *j, const char *where, lw_policy_config *ou
     LW_TRY(lw_json_opt_bool(j, where, "sqrt_scale", &c.sqrt_scale));
     LW_TRY(lw_json_opt_f64(j, where, "temperature", &temperature));
     LW_TRY(lw_json_opt_f64(j, where, "dropout", &dropout));
-    LW_TRY(lw_json_opt_str(j, where, "names", &names));
-    c.names = strtoull(names, NULL, 16);
+    LW_TRY(lw_json_opt_hash(j, where, "names", &c.names));
     c.temperature = (float)temperature;
     c.dropout = (float)dropout;
     if (lw_policy_check(&c) < 0) /* the fields are well-formed, the network is not */

@@ -114,12 +114,13 @@ static int derive(const lw_st_file *f, lw_policy_config *c)
 }
 
 /* A store of a configuration, filled from a file. */
-static int fill(const lw_policy_config *c, bool frozen, const char *path, lw_store **store)
+static int fill(const lw_policy_config *c, bool frozen, const lw_st_file *f, lw_store **store)
 {
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     LW_TRY(lw_store_new(frozen, &s));
+    lw_store_expect(s, f, &load_opts);
     LW_TRY(lw_policy_declare(c, s));
-    LW_TRY(lw_store_load(s, LW_SLAB_PARAM, path, &load_opts));
+    LW_TRY(lw_store_load_from(s, LW_SLAB_PARAM, f, &load_opts));
     lw_policy_clear_pads(s);
     *store = lw_steal(&s);
     return 0;
@@ -132,7 +133,7 @@ int lw_policy_load_file(const char *path, bool frozen, const lw_policy_config *h
     lw_policy_config c = hint ? *hint : lw_policy_default(0, 1);
     LW_TRY(lw_st_open(path, &f));
     LW_TRY(derive(f, &c));
-    LW_TRY(fill(&c, frozen, path, store));
+    LW_TRY(fill(&c, frozen, f, store));
     *config = c;
     return 0;
 }
@@ -141,13 +142,15 @@ int lw_policy_load(const char *dir, bool frozen, lw_policy_config *config, lw_st
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
     lw_policy_config c;
     if (lw_str_ends(dir, ".safetensors"))
         return lw_policy_load_file(dir, frozen, NULL, config, store);
     LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &j));
     LW_TRY(lw_policy_from_json(j, lw_str_c(&path), &c));
     LW_TRY(lw_model_weights_find(dir, &path));
-    LW_TRY(fill(&c, frozen, lw_str_c(&path), store));
+    LW_TRY(lw_st_open(lw_str_c(&path), &f));
+    LW_TRY(fill(&c, frozen, f, store));
     *config = c;
     return 0;
 }

@@ -123,16 +123,19 @@ static int open_own(lw_encoder *e, const char *dir)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
     LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &j));
     LW_TRY(lw_encoder_from_json(j, lw_str_c(&path), &e->own));
     e->kind = LW_ENCODER_OWN;
     e->name = "leeway";
     e->feature_dim = e->own.width << (e->own.stages - 1);
     e->classes = e->own.classes;
-    LW_TRY(lw_store_new(true, &e->store));
-    LW_TRY(lw_encoder_declare(&e->own, e->store));
     LW_TRY(lw_model_weights_find(dir, &path));
-    return lw_store_load(e->store, LW_SLAB_PARAM, lw_str_c(&path), NULL);
+    LW_TRY(lw_st_open(lw_str_c(&path), &f));
+    LW_TRY(lw_store_new(true, &e->store));
+    lw_store_expect(e->store, f, NULL);
+    LW_TRY(lw_encoder_declare(&e->own, e->store));
+    return lw_store_load_from(e->store, LW_SLAB_PARAM, f, NULL);
 }
 
 /* ---- the spec -------------------------------------------------------------------------------- */

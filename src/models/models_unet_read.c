@@ -267,14 +267,17 @@ int lw_unet_load(const char *dir, bool frozen, lw_unet_config *config, lw_store 
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     lw_unet_config c;
     LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &j));
     LW_TRY(lw_unet_from_json(j, lw_str_c(&path), &c));
-    LW_TRY(lw_store_new(frozen, &s));
-    LW_TRY(lw_unet_declare(&c, s));
     LW_TRY(lw_model_weights_find(dir, &path));
-    LW_TRY(lw_store_load(s, LW_SLAB_PARAM, lw_str_c(&path), &lw_unet_load_opts));
+    LW_TRY(lw_st_open(lw_str_c(&path), &f));
+    LW_TRY(lw_store_new(frozen, &s));
+    lw_store_expect(s, f, &lw_unet_load_opts);
+    LW_TRY(lw_unet_declare(&c, s));
+    LW_TRY(lw_store_load_from(s, LW_SLAB_PARAM, f, &lw_unet_load_opts));
     *config = c;
     *store = lw_steal(&s);
     return 0;

@@ -34,6 +34,10 @@ typedef struct lw_load_opts {
  * failure the slab is as it was. opts may be NULL. */
 int lw_store_load(lw_store *s, lw_slab slab, const char *path, const lw_load_opts *opts);
 int lw_store_load_from(lw_store *s, lw_slab slab, const lw_st_file *f, const lw_load_opts *opts);
+/* Names the file that a store not fixed yet will be filled from (borrowed until it is fixed):
+ * fixing it then fails as lw_store_load would, before memory is taken for sizes that a config.json
+ * made up. opts as of the load; may be NULL. */
+void lw_store_expect(lw_store *s, const lw_st_file *f, const lw_load_opts *opts);
 /* One f32 file with every entry, under its file name and layout. Written to a
  * temporary name, fsynced, renamed. meta: n_meta pairs key, value; may be NULL. */
 int lw_store_save(const lw_store *s, lw_slab slab, const char *path, const char *const *meta,

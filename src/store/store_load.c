@@ -254,6 +254,20 @@ static void warn_unused(const matching *m)
                lw_str_c(&list), n > NAMED ? ", ..." : "");
 }
 
+int lw_store_match(lw_store *s, const lw_st_file *f, const lw_load_opts *opts)
+{
+    LW_CLEANUP(matching_clear) matching m = {.s = s, .f = f, .opts = opts, .prefix = ""};
+    LW_TRY(matching_init(&m));
+    return match_all(&m);
+}
+
+void lw_store_expect(lw_store *s, const lw_st_file *f, const lw_load_opts *opts)
+{
+    LW_ASSERT(!s->fixed, "what a store is filled from is said before it is fixed");
+    s->source = f;
+    s->source_opts = opts;
+}
+
 int lw_store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix,
                        const lw_load_opts *opts)
 {

@@ -11,6 +11,9 @@ struct lw_store {
     size_t n, cap;
     int64_t floats; /* length of a slab */
     bool frozen, fixed;
+    const lw_st_file
+        *source; /* what the names and types must be in before slabs are made, or NULL */
+    const lw_load_opts *source_opts;
     float *slab[LW_SLABS];
     uint64_t version[LW_SLABS];
     lw_params params;
@@ -36,6 +39,8 @@ void lw_store_to_disk(const store_disk *d, const float *src, float *dst);
  * order. */
 int lw_store_write_header(const lw_store *s, const char *prefix, lw_st_writer *w);
 int lw_store_write_data(const lw_store *s, lw_slab slab, lw_st_writer *w);
+/* Has the file every entry, of a fitting shape? Errors as lw_store_load's. */
+int lw_store_match(lw_store *s, const lw_st_file *f, const lw_load_opts *opts);
 /* Fills a slab from a file whose names carry `prefix`; with LW_OK every entry was filled. `f` is
  * checked whole before the first byte is changed. */
 int lw_store_read_slab(lw_store *s, lw_slab slab, const lw_st_file *f, const char *prefix,

@@ -141,6 +141,24 @@ static void json_fields_name_file_and_key(void **state)
     json_decref(o);
 }
 
+static void json_hashes_are_hexadecimal(void **state)
+{
+    (void)state;
+    json_t *o = parse("{\"a\":\"fedcba9876543210\",\"b\":\"-1\",\"c\":\"\",\"d\":7,"
+                      "\"e\":\"00fedcba9876543210\",\"f\":\"12 \"}");
+    uint64_t h = 5;
+    assert_ok(lw_json_opt_hash(o, "c.json", "none", &h));
+    assert_true(h == 5);
+    assert_ok(lw_json_opt_hash(o, "c.json", "a", &h));
+    assert_true(h == 0xfedcba9876543210u);
+    for (const char *key = "bcef"; *key; key++)
+        assert_fails(LW_EFORMAT, "hexadecimal digits",
+                     lw_json_opt_hash(o, "c.json", (const char[]){*key, 0}, &h));
+    assert_fails(LW_EFORMAT, "must be a string", lw_json_opt_hash(o, "c.json", "d", &h));
+    assert_true(h == 0xfedcba9876543210u);
+    json_decref(o);
+}
+
 static void yaml_scalars_follow_the_core_schema(void **state)
 {
     (void)state;
@@ -244,6 +262,7 @@ int main(void)
         cmocka_unit_test(json_numbers_come_back_bit_for_bit),
         cmocka_unit_test(json_text_is_pretty_and_stable),
         cmocka_unit_test(json_fields_name_file_and_key),
+        cmocka_unit_test(json_hashes_are_hexadecimal),
         cmocka_unit_test(yaml_scalars_follow_the_core_schema),
         cmocka_unit_test(yaml_refuses_what_is_not_configuration),
         cmocka_unit_test(yaml_reads_back_what_it_wrote),

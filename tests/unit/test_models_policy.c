@@ -298,6 +298,27 @@ static void test_folder(void **state)
     lw_store_free(&s);
 }
 
+/* A config.json that claims terabytes beside small weights is bad input, not too little memory. */
+static void test_claims(void **state)
+{
+    lw_policy_config c = small(), back;
+    lw_store *s = formula_store(&c, 9), *none = NULL;
+    (void)state;
+    assert_ok(lw_policy_save(in_scratch("claims"), &c, s, LW_SLAB_PARAM));
+    json_t *j = lw_policy_to_json(&c);
+    json_object_set_new(j, "constants", json_integer(1 << 28));
+    json_object_set_new(j, "embedding_size", json_integer(8192));
+    assert_ok(lw_json_save(in_scratch("claims/config.json"), j));
+    assert_fails(LW_ESHAPE, "this model wants",
+                 lw_policy_load(in_scratch("claims"), true, &back, &none));
+    assert_null(none);
+    json_object_set_new(j, "names", json_string("-12 hello"));
+    assert_fails(LW_EFORMAT, "'names' must be 16 hexadecimal digits",
+                 lw_policy_from_json(j, "config.json", &back));
+    json_decref(j);
+    lw_store_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_bf16),
 
         cmocka_unit_test(test_formula),   cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_claims),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
