@@ -60,13 +60,14 @@ static int check_kin(const lw_train_config *c, const char *recipe, const char *i
     if ((uint64_t)c->seed != ck->seed)
         return lw_fail(LW_EUSAGE, "%s was trained with --seed %llu, not %lld", dir,
                        (unsigned long long)ck->seed, (long long)c->seed);
-    const char *names = json_string_value(json_object_get(ck->config, "names"));
-    if (c->names && names && strtoull(names, NULL, 16) != c->names)
-        return lw_fail(
-            LW_EUSAGE,
-            "%s was trained on other names (hash %s) than those of the dataset now (hash "
-            "%016" PRIx64 ")",
-            dir, names, c->names);
+    uint64_t names = 0;
+    LW_TRY(lw_json_opt_hash(ck->config, dir, "names", &names));
+    if (c->names && names && names != c->names)
+        return lw_fail(LW_EUSAGE,
+                       "%s was trained on other names (hash %016" PRIx64
+                       ") than those of the dataset now "
+                       "(hash %016" PRIx64 ")",
+                       dir, names, c->names);
     bool same = ck->isa && (c->precision == LW_NUM_F32 ? lw_isa_same_f32(ck->isa, isa)
                                                        : lw_str_eq(ck->isa, isa));
     if (ck->isa && !same)
@@ -79,6 +80,20 @@ static int check_kin(const lw_train_config *c, const char *recipe, const char *i
         lw_log(LW_LOG_WARN, "train",
                "%s was trained with --precision %s, this is %s: results are not those of one run",
                dir, precision, lw_precision_name(c->precision));
+    return 0;
+}
+
+/* The step a checkpoint's training was going for; unchanged when it does not say. */
+static int read_goal(const lw_checkpoint *ck, const char *dir, int64_t *steps)
+{
+    int64_t total = 0;
+    if (!json_object_get(ck->extra, "total_steps"))
+        return 0;
+    LW_TRY(lw_json_get_i64(ck->extra, dir, "total_steps", &total));
+    if (total < 0 || total > LW_MAX_STEPS)
+        return lw_fail(LW_EFORMAT, "%s: state.json: 'total_steps' is %lld, must be 0 to %lld", dir,
+                       (long long)total, (long long)LW_MAX_STEPS);
+    *steps = total;
     return 0;
 }
 
@@ -102,9 +117,8 @@ int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev,
     LW_TRY(find_checkpoint(c, &dir));
     LW_TRY(lw_checkpoint_load(lw_str_c(&dir), store, &ck));
     LW_TRY(check_kin(c, recipe, lw_isa_name(lw_cpu_kernels(dev)->isa), lw_str_c(&dir), &ck));
-    const json_t *total = json_object_get(ck.extra, "total_steps");
-    if (c->steps == 0 && total)
-        c->steps = json_integer_value(total);
+    if (c->steps == 0)
+        LW_TRY(read_goal(&ck, lw_str_c(&dir), &c->steps));
     c->time_before = ck.train_seconds;
     const json_t *work = json_object_get(ck.extra, "work");
     c->work_before = (lw_train_work){json_number_value(json_object_get(work, "wall_s")),

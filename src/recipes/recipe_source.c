@@ -14,20 +14,21 @@
 static int read_state(lw_source *s)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop) json_t *state = NULL;
+    LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint c = {0};
     lw_path_join(&path, s->dir, "state.json");
     if (!lw_path_exists(lw_str_c(&path)))
         lw_path_join(&path, s->dir, "../state.json");
     s->step = -1;
     if (!lw_path_exists(lw_str_c(&path)))
         return 0;
-    LW_TRY(lw_json_load(lw_str_c(&path), &state));
-    LW_TRY(lw_json_opt_i64(state, lw_str_c(&path), "step", &s->step));
-    const json_t *work = json_object_get(json_object_get(state, "extra"), "work");
+    LW_TRY(lw_checkpoint_state(lw_str_c(&path), &c));
+    const json_t *work = json_object_get(c.extra, "work");
     s->work = (lw_train_work){json_number_value(json_object_get(work, "wall_s")),
                               json_number_value(json_object_get(work, "cpu_s"))};
     s->in_turns = json_is_true(json_object_get(work, "in_turns"));
-    return lw_json_opt_f64(state, lw_str_c(&path), "train_seconds", &s->train_seconds);
+    s->step = c.step;
+    s->train_seconds = c.train_seconds;
+    return 0;
 }
 
 static int open_into(lw_source *s, const char *source, bool ema)

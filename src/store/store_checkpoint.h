@@ -16,6 +16,11 @@
 #define LW_WEIGHTS_DIFFUSERS "diffusion_pytorch_model.safetensors"
 #define LW_WEIGHTS_HF "model.safetensors"
 
+/* A state.json that says more than this was not written by a training. */
+#define LW_MAX_STEPS INT64_C(1000000000000)
+#define LW_MAX_IMAGES INT64_C(1000000000000000000)
+#define LW_MAX_SECONDS 1e10
+
 typedef struct lw_checkpoint {
     int64_t step; /* finished steps: the next one is number `step` */
     uint64_t seed;
@@ -37,6 +42,8 @@ int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *
 int lw_checkpoint_load(const char *dir, lw_store *s, lw_checkpoint *out);
 /* Same without the store: config and state only, to build the model from. */
 int lw_checkpoint_peek(const char *dir, lw_checkpoint *out);
+/* state.json alone. LW_EFORMAT: a field is missing, or a number is none that a training has. */
+int lw_checkpoint_state(const char *path, lw_checkpoint *out);
 void lw_checkpoint_clear(lw_checkpoint *c); /* what load and peek own; accepts a zeroed struct */
 
 /* The newest whole checkpoint of a run: where `last` points, else the highest whole step. dir is

@@ -12,21 +12,41 @@ void lw_checkpoint_clear(lw_checkpoint *c)
     *c = (lw_checkpoint){0};
 }
 
-static int read_state(const char *dir, lw_checkpoint *c)
+static int get_count(const json_t *state, const char *where, const char *key, int64_t most,
+                     int64_t *out)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_TRY(lw_json_get_i64(state, where, key, out));
+    if (*out < 0 || *out > most)
+        return lw_fail(LW_EFORMAT, "%s: '%s' is %lld, must be 0 to %lld", where, key,
+                       (long long)*out, (long long)most);
+    return 0;
+}
+
+static int read_state(const char *where, lw_checkpoint *c)
+{
     int64_t seed = 0;
-    LW_TRY(lw_json_load(lw_path_join(&path, dir, "state.json"), &c->state));
-    const char *where = lw_str_c(&path);
-    LW_TRY(lw_json_get_i64(c->state, where, "step", &c->step));
+    LW_TRY(lw_json_load(where, &c->state));
+    LW_TRY(get_count(c->state, where, "step", LW_MAX_STEPS, &c->step));
     LW_TRY(lw_json_get_i64(c->state, where, "seed", &seed));
-    LW_TRY(lw_json_get_i64(c->state, where, "images", &c->images));
+    LW_TRY(get_count(c->state, where, "images", LW_MAX_IMAGES, &c->images));
     LW_TRY(lw_json_opt_f64(c->state, where, "train_seconds", &c->train_seconds));
     LW_TRY(lw_json_opt_str(c->state, where, "isa", &c->isa));
     c->seed = (uint64_t)seed;
     c->extra = json_object_get(c->state, "extra");
-    if (c->step < 0 || c->images < 0)
-        return lw_fail(LW_EFORMAT, "%s: 'step' and 'images' must not be negative", where);
+    if (!(c->train_seconds >= 0.0 && c->train_seconds <= LW_MAX_SECONDS))
+        return lw_fail(LW_EFORMAT, "%s: 'train_seconds' is %g, must be 0 to %g", where,
+                       c->train_seconds, LW_MAX_SECONDS);
+    if (c->extra && !json_is_object(c->extra))
+        return lw_fail(LW_EFORMAT, "%s: 'extra' must be an object", where);
+    return 0;
+}
+
+int lw_checkpoint_state(const char *path, lw_checkpoint *out)
+{
+    LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint c = {0};
+    LW_TRY(read_state(path, &c));
+    *out = c;
+    c = (lw_checkpoint){0};
     return 0;
 }
 
@@ -41,7 +61,7 @@ static int peek(const char *dir, lw_checkpoint *c)
                        "optimizer.safetensors, weights)",
                        dir);
     LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &c->config));
-    return read_state(dir, c);
+    return read_state(lw_path_join(&path, dir, "state.json"), c);
 }
 
 int lw_checkpoint_peek(const char *dir, lw_checkpoint *out)

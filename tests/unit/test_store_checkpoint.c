@@ -227,8 +227,19 @@ static void test_damaged(void **state)
     snprintf(path, sizeof path, "%s/checkpoints/step_0000001/state.json", run);
     put_file(path, "{\"step\": 1", 10);
     expect_load(run, LW_EFORMAT, "state.json");
-    put_file(path, "{\"step\": -1, \"seed\": 0, \"images\": 0}", 36);
-    expect_load(run, LW_EFORMAT, "must not be negative");
+    static const struct {
+        const char *text, *says;
+    } no_training[] = {
+        {"{\"step\": -1, \"seed\": 0, \"images\": 0}", "'step' is -1, must be 0 to"},
+        {"{\"step\": 4611686018427387904, \"seed\": 0, \"images\": 0}", "'step' is 46116860"},
+        {"{\"step\": 1, \"seed\": 0, \"images\": 9223372036854775807}", "'images' is 92233720"},
+        {"{\"step\": 1, \"seed\": 0, \"images\": 2, \"train_seconds\": -1}", "'train_seconds' is"},
+        {"{\"step\": 1, \"seed\": 0, \"images\": 2, \"train_seconds\": 1e308}", "must be 0 to"},
+        {"{\"step\": 1, \"seed\": 0, \"images\": 2, \"extra\": [1]}", "'extra' must be an object"}};
+    for (size_t i = 0; i < LW_COUNT(no_training); i++) {
+        put_file(path, no_training[i].text, strlen(no_training[i].text));
+        expect_load(run, LW_EFORMAT, no_training[i].says);
+    }
     put_file(path, "{\"step\": 1, \"seed\": 0}", 22);
     expect_load(run, LW_EFORMAT, "images");
     lw_store_free(&s);
