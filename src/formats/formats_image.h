@@ -17,6 +17,9 @@
 #define LW_IMAGE_MAX_SIDE 32768
 #define LW_IMAGE_MAX_PIXELS ((int64_t)1 << 26)
 
+#define LW_PNG_TEXTS 64
+#define LW_PNG_TEXT_BYTES (2 << 20)
+
 typedef struct lw_image {
     int32_t width, height;
     uint8_t *rgb;     /* [height][width][3], heap */
@@ -39,8 +42,9 @@ int lw_image_size(const char *path, int32_t *width, int32_t *height);
  * Output is appended to *out (bytes, not text). No time stamp: same picture, same bytes. */
 int lw_png_encode(const lw_image *im, const json_t *texts, lw_str *out);
 int lw_png_save(const char *path, const lw_image *im, const json_t *texts); /* atomic */
-int lw_png_texts(const char *path,
-                 json_t **out); /* all tEXt/zTXt/iTXt chunks as an object of strings */
+/* tEXt, zTXt and iTXt chunks as an object of strings: the first LW_PNG_TEXTS, without those longer
+ * than LW_PNG_TEXT_BYTES. */
+int lw_png_texts(const char *path, json_t **out);
 int lw_jpeg_encode(const lw_image *im, int quality,
                    lw_str *out); /* 4:2:0 below quality 90, else 4:4:4 */
 

@@ -8,7 +8,8 @@
 #include "base/base.h"
 #include "formats/formats_image_codec.h"
 
-#define MAX_CHUNK ((png_alloc_size_t)16 << 20)
+/* Texts are unpacked whole: a hundred kilobytes of them could ask for gigabytes. */
+#define MAX_CHUNK ((png_alloc_size_t)LW_PNG_TEXT_BYTES)
 
 /* All that must survive a longjmp out of libpng lives here, behind a pointer. */
 typedef struct decoder {
@@ -57,6 +58,16 @@ static void ask_for_rgb(decoder *d)
     png_read_update_info(d->png, d->info);
 }
 
+/* Texts that nobody asked for are not unpacked. */
+static void limit_texts(decoder *d)
+{
+    static const png_byte names[] = "tEXt\0zTXt\0iTXt";
+    png_set_chunk_malloc_max(d->png, MAX_CHUNK);
+    png_set_chunk_cache_max(d->png, LW_PNG_TEXTS + 2); /* libpng gives two fewer */
+    if (!d->texts)
+        png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, names, 3);
+}
+
 /* A string of Latin-1 bytes (tEXt, zTXt) as JSON, which is UTF-8. */
 static json_t *latin1(const char *s, size_t n)
 {
@@ -94,7 +105,7 @@ static int decode(decoder *d)
 {
     png_set_read_fn(d->png, d, on_read);
     png_set_user_limits(d->png, LW_IMAGE_MAX_SIDE, LW_IMAGE_MAX_SIDE);
-    png_set_chunk_malloc_max(d->png, MAX_CHUNK);
+    limit_texts(d);
     png_read_info(d->png, d->info);
     ask_for_rgb(d);
     png_uint_32 width = png_get_image_width(d->png, d->info);

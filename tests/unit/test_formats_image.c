@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formats: PNG and JPEG against pixels that Pillow decoded (corpus/npz/pixels.npz). */
+#include "formats/formats_image_codec.h"
 #include "unit/test_formats_util.h"
 
 static void pixels_are_pillows(void **state)
@@ -125,6 +126,47 @@ static void reads_texts_of_others(void **state)
     lw_json_drop(&v);
 }
 
+static uint32_t png_crc(const char *bytes, size_t n)
+{
+    uint32_t c = UINT32_MAX;
+    for (size_t i = 0; i < n; i++) {
+        c ^= (uint8_t)bytes[i];
+        for (int k = 0; k < 8; k++)
+            c = c >> 1 ^ (c & 1 ? 0xedb88320u : 0);
+    }
+    return ~c;
+}
+
+/* A hundred kilobytes must not ask for a hundred megabytes. */
+static void texts_of_a_png_are_limited(void **state)
+{
+    (void)state;
+    enum { HEAD = 33, TIMES = 100 }; /* signature and IHDR */
+    LW_CLEANUP(lw_free) char *bytes = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str s = {0};
+    json_t *v = NULL;
+    size_t n, rest;
+    assert_ok(lw_file_read(CORPUS "png/bombs.png", 0, &bytes, &n)); /* a million letters in each */
+    char *chunk = bytes + HEAD, *data = memmem(bytes, n, "IDAT", 4);
+    size_t length = (size_t)(uint8_t)chunk[2] << 8 | (uint8_t)chunk[3];
+    rest = n - (size_t)(data - 4 - bytes);
+    lw_str_add_n(&s, bytes, HEAD);
+    for (int i = 0; i < TIMES; i++) {
+        chunk[8] = (char)('a' + i / 10); /* a key of its own */
+        chunk[9] = (char)('0' + i % 10);
+        uint32_t crc = png_crc(chunk + 4, length + 4);
+        for (int k = 0; k < 4; k++)
+            chunk[8 + length + (size_t)k] = (char)(crc >> (24 - 8 * k));
+        lw_str_add_n(&s, chunk, length + 12);
+    }
+    lw_str_add_n(&s, data - 4, rest);
+    assert_false(s.failed);
+    assert_ok(lw_png_parse_texts("bombs", s.s, s.len, &v));
+    assert_int_equal(json_object_size(v), LW_PNG_TEXTS);
+    assert_int_equal(json_string_length(json_object_get(v, "a0")), 1000000);
+    lw_json_drop(&v);
+}
+
 static void jpeg_comes_back_close(void **state)
 {
     (void)state;
@@ -151,6 +193,7 @@ int main(void)
         cmocka_unit_test(every_cut_of_a_picture_is_refused),
         cmocka_unit_test(png_comes_back_with_its_texts),
         cmocka_unit_test(reads_texts_of_others),
+        cmocka_unit_test(texts_of_a_png_are_limited),
         cmocka_unit_test(jpeg_comes_back_close),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
