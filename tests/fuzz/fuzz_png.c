@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as a picture (PNG or JPEG). */
+/* Fuzz target: bytes as a picture (PNG or JPEG), and the texts of a PNG. */
 #include "fuzz/fuzz.h"
 
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "formats/formats.h"
+#include "formats/formats_image_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -17,5 +19,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_touch(im.rgb, (size_t)im.width * (size_t)im.height * 3);
     }
     lw_image_clear(&im);
+    LW_CLEANUP(lw_json_drop) json_t *texts = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str s = {0};
+    if (lw_png_parse_texts("fuzz", data, size, &texts) == 0)
+        lw_json_dump(texts, 2, &s);
+    fuzz_touch(lw_str_c(&s), s.len);
     return 0;
 }
