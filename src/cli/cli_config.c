@@ -68,9 +68,20 @@ int lw_opts_set_tree(const lw_opts *o, const char *path, const json_t *tree)
     return 0;
 }
 
-json_t *lw_opts_get_tree(const lw_opts *o, const char *command)
+/* JSON is UTF-8; file names need not be. */
+static bool is_text_lost(const json_t *value, lw_opt_ref ref)
 {
-    json_t *tree = json_object();
+    if (!value)
+        return ref.row->type == LW_OPT_TEXT && ref.set->given[ref.row - ref.set->rows];
+    if (ref.row->type != LW_OPT_TEXTS)
+        return false;
+    const char *count = (const char *)ref.set->base + ref.row->count;
+    return json_array_size(value) != (size_t) * (const int32_t *)(const void *)count;
+}
+
+int lw_opts_get_tree(const lw_opts *o, const char *command, json_t **out)
+{
+    LW_CLEANUP(lw_json_drop) json_t *tree = json_object();
     json_object_set_new(tree, "command", json_string(command));
     for (int s = 0; s < o->n; s++) {
         for (const lw_option *row = o->set[s].rows; row->name; row++) {
@@ -78,9 +89,17 @@ json_t *lw_opts_get_tree(const lw_opts *o, const char *command)
             if (row->transient || (!given && !row->fallback))
                 continue;
             json_t *value = lw_opt_get_json((lw_opt_ref){&o->set[s], row});
+            if (is_text_lost(value, (lw_opt_ref){&o->set[s], row})) {
+                json_decref(value);
+                return lw_fail(LW_EUSAGE, "%s: is not UTF-8 and cannot be written to a config file",
+                               row->name);
+            }
             if (value)
                 json_object_set_new(tree, row->name, value);
         }
     }
-    return tree;
+    if (!tree)
+        return lw_fail(LW_ENOMEM, "no memory for the configuration");
+    *out = lw_steal(&tree);
+    return 0;
 }

@@ -96,8 +96,9 @@ json_t *lw_opt_get_json(lw_opt_ref ref);
 /* Walks YAML or JSON object `tree` (read from `path`) into the tables. The key "command" is
  * skipped. */
 int lw_opts_set_tree(const lw_opts *o, const char *path, const json_t *tree);
-/* All options that are not transient and have a default or were given, in table order. */
-json_t *lw_opts_get_tree(const lw_opts *o, const char *command);
+/* All options that are not transient and have a default or were given, in table order; new
+ * reference. LW_EUSAGE names a text that is not UTF-8. */
+int lw_opts_get_tree(const lw_opts *o, const char *command, json_t **out);
 /* LW_EUSAGE naming the first required option that nobody set. */
 int lw_opts_check_required(const lw_opts *o);
 

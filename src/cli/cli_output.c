@@ -14,9 +14,8 @@ bool lw_cli_given(const lw_cli *cli, const char *option)
 
 int lw_cli_config_yaml(const lw_cli *cli, lw_str *out)
 {
-    LW_CLEANUP(lw_json_drop) json_t *tree = lw_opts_get_tree(&cli->opts, cli->command->name);
-    if (!tree)
-        return lw_fail(LW_ENOMEM, "no memory for the configuration");
+    LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
+    LW_TRY(lw_opts_get_tree(&cli->opts, cli->command->name, &tree));
     return lw_yaml_dump(tree, out);
 }
 

@@ -71,9 +71,13 @@ static void logarithmic(lw_axis *a, int want)
         equal_steps(a, want);
 }
 
+/* A damaged log may reach the ends of what a double holds, where ratios and air overflow. */
+#define FAR 1e150
+
 void lw_axis_init(lw_axis *a, double lo, double hi, bool log, int want)
 {
-    *a = (lw_axis){.lo = lo, .hi = hi, .log = log};
+    double least = log ? 1 / FAR : -FAR;
+    *a = (lw_axis){.lo = fmin(fmax(lo, least), FAR), .hi = fmin(fmax(hi, least), FAR), .log = log};
     if (!(lo <= hi)) {
         a->lo = log ? 1 : 0;
         a->hi = log ? 10 : 1;

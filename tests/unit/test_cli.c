@@ -279,7 +279,7 @@ static void resolved_config_replays(void **state)
     assert_int_equal(parse(a, "runs/x --steps 77 --no-normalize-over-x --sampler ddim --temps 0.1 "
                               "--ema-decay 0.1 --feature-keys a,b"),
                      0);
-    tree = lw_opts_get_tree(&a->opts, "train drift");
+    assert_int_equal(lw_opts_get_tree(&a->opts, "train drift", &tree), 0);
     assert_int_equal(lw_yaml_dump(tree, &yaml), 0);
     assert_null(strstr(lw_str_c(&yaml), "images")); /* no default and not given: left out */
     assert_non_null(strstr(lw_str_c(&yaml), "ema-decay: 0.1\n"));
@@ -291,10 +291,18 @@ static void resolved_config_replays(void **state)
     assert_int_equal(b->c.n_temps, 1);
     assert_true(b->c.temps[0] == 0.1 && b->c.decay == 0.1f);
     assert_string_equal(b->c.keys[1], "b");
-    json_t *second = lw_opts_get_tree(&b->opts, "train drift");
+    json_t *second = NULL;
+    assert_int_equal(lw_opts_get_tree(&b->opts, "train drift", &second), 0);
     assert_int_equal(lw_yaml_dump(second, &again), 0);
     json_decref(second);
     assert_string_equal(lw_str_c(&yaml), lw_str_c(&again));
+    static const char *const lost[] = {"runs/caf\xe9", "runs/x --feature-keys a,\xff"};
+    for (size_t i = 0; i < LW_COUNT(lost); i++) { /* nothing is left out of a config in silence */
+        LW_CLEANUP(close_fixture) fixture *c = open_fixture();
+        assert_int_equal(parse(c, lost[i]), 0);
+        assert_int_equal(lw_opts_get_tree(&c->opts, "train drift", &second), LW_EUSAGE);
+        assert_non_null(strstr(lw_errmsg(), "is not UTF-8"));
+    }
 }
 
 static void help_shows_groups_defaults_and_units(void **state)

@@ -36,6 +36,13 @@ static void axes_cover_their_data_with_few_ticks(void **state)
                                         lw_axis_label(&a, two, a.ticks[k]));
         }
     }
+    for (int log = 0; log < 2; log++) { /* the ends of what a double holds */
+        lw_axis far;
+        lw_axis_init(&far, log ? 1e-320 : -1e308, 1e308, log, 5);
+        assert_true(isfinite(far.lo) && isfinite(far.hi) && far.n_ticks >= 2);
+        for (int k = 0; k < far.n_ticks; k++)
+            assert_true(isfinite(far.ticks[k]) && (k == 0 || far.ticks[k] > far.ticks[k - 1]));
+    }
     lw_axis none;
     lw_axis_init(&none, 1, -1, false, 5);
     assert_true(none.lo == 0 && none.hi == 1);
