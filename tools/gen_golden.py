@@ -50,7 +50,7 @@ def parts(data):
         "formula": lambda: put("formula", layers.make_formula()),
         "drift": lambda: put("drift", drift.make()),
         "sampler": lambda: put("sampler", sampler.make()),
-        "schedulers": lambda: put("schedulers", schedulers.make()),
+        "schedulers": lambda: put("schedulers", schedulers.make(data)),
         "policy": lambda: (put("policy", policy.make(), 0),
                            put("policy_published", policy.published())),
         "mae": lambda: put("encoder_mae", encoder.golden_mae()),

@@ -158,7 +158,7 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from, in
                                    int64_t batch)
 {
     return (lw_sampler_opts){.method = from->method,
-                             .timesteps = from->timesteps,
+                             .diffusion = from->diffusion,
                              .steps = from->method == LW_METHOD_DDPM ? steps : 0,
                              .keep_eps = !w->c->use_clipped_model_output,
                              .batch = (int32_t)batch,

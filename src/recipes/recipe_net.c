@@ -76,9 +76,3 @@ lw_method lw_net_method(const json_t *config)
     const char *name = json_string_value(json_object_get(config, "leeway_method"));
     return name && strcmp(name, "drift") == 0 ? LW_METHOD_DRIFT : LW_METHOD_DDPM;
 }
-
-int32_t lw_net_timesteps(const json_t *config)
-{
-    json_int_t n = json_integer_value(json_object_get(config, "leeway_timesteps"));
-    return n >= 1 && n <= LW_DDPM_MAX_STEPS ? (int32_t)n : 1000;
-}

@@ -18,8 +18,5 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
 json_t *lw_net_json(const lw_unet_config *u, lw_method m, const lw_dataset *d);
 /* Method and (borrowed) class names of a config.json; a folder that does not say is a DDPM. */
 lw_method lw_net_method(const json_t *config);
-/* Steps of the noise schedule a DDPM was trained with: "leeway_timesteps", 1000 when the folder
- * does not say. */
-int32_t lw_net_timesteps(const json_t *config);
 
 #endif

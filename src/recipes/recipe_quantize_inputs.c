@@ -30,11 +30,13 @@ static int read_method(lw_quantize_inputs *in)
     in->what = "noise";
     if (in->method == LW_METHOD_DRIFT)
         return 0;
-    int32_t timesteps = lw_net_timesteps(config);
-    in->times = LW_MIN(in->c->steps, timesteps);
     in->what = in->data ? "noised pictures" : "pictures on their way from noise";
     in->diffusion = lw_calloc(1, sizeof *in->diffusion);
-    return in->diffusion ? lw_diffusion_init(in->diffusion, timesteps) : LW_ENOMEM;
+    if (!in->diffusion)
+        return LW_ENOMEM;
+    LW_TRY(lw_diffusion_find(in->net->dir, config, in->diffusion));
+    in->times = LW_MIN(in->c->steps, in->diffusion->timesteps);
+    return lw_diffusion_check_steps(in->diffusion, in->times);
 }
 
 static int build_noise(lw_quantize_inputs *in)

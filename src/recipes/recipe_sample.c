@@ -129,7 +129,7 @@ static int open_all(sampling *s)
     LW_TRY(lw_recipe_device_with(c->threads, c->conv, &s->dev));
     lw_sampler_opts opts = o;
     opts.method = s->source->method;
-    opts.timesteps = s->source->timesteps;
+    opts.diffusion = s->source->diffusion;
     opts.calibration = lw_quantization_ranges(s->source->quant);
     s->side = s->source->net.image_size;
     s->classes = lw_calloc((size_t)c->n, sizeof *s->classes);

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "recipes/recipe_diffusion.h"
-
 struct lw_sampler {
     lw_device *dev;
     lw_unet_config net;
@@ -87,17 +85,25 @@ static int choose_kind(lw_sampler *s)
         return lw_fail(
             LW_EUSAGE,
             "a DDPM needs --sampler ddim or ancestral (one step: --sampler ddim --steps 1)");
-    o->timesteps = o->timesteps ? o->timesteps : 1000;
-    if (o->kind == LW_SAMPLER_ONE_STEP)
-        o->steps = 1;
-    else if (o->steps == 0)
-        o->steps = o->kind == LW_SAMPLER_DDIM ? LW_MIN(50, o->timesteps) : o->timesteps;
-    if (o->steps < 1 || o->steps > o->timesteps)
-        return lw_fail(LW_EUSAGE, "--steps %d: this model's noise schedule has 1 to %d", o->steps,
-                       o->timesteps);
     if (s->net.noise_h && o->kind != LW_SAMPLER_ONE_STEP)
         return lw_fail(LW_EUSAGE, "structured noise belongs to one-step generators");
-    return lw_diffusion_init(&s->d, o->timesteps);
+    return 0;
+}
+
+static int choose_steps(lw_sampler *s)
+{
+    lw_sampler_opts *o = &s->o;
+    if (o->kind == LW_SAMPLER_ONE_STEP) {
+        o->steps = 1;
+        return 0;
+    }
+    if (o->diffusion)
+        s->d = *o->diffusion;
+    else
+        LW_TRY(lw_diffusion_init(&s->d, o->timesteps ? o->timesteps : 1000));
+    if (o->steps == 0)
+        o->steps = o->kind == LW_SAMPLER_DDIM ? LW_MIN(50, s->d.timesteps) : s->d.timesteps;
+    return lw_diffusion_check_steps(&s->d, o->steps);
 }
 
 int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store,
@@ -110,6 +116,7 @@ int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *st
     s->net = *net;
     s->o = *o;
     LW_TRY(choose_kind(s));
+    LW_TRY(choose_steps(s));
     s->pixels = lw_type_count(image_type(s, false)) / o->batch;
     s->x = lw_calloc((size_t)(o->batch * s->pixels), sizeof *s->x);
     if (!s->x)

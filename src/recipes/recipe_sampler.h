@@ -9,6 +9,7 @@
 #define LW_RECIPE_SAMPLER_H
 
 #include "plan/plan.h"
+#include "recipes/recipe_diffusion.h"
 #include "recipes/recipe_net.h"
 #include "recipes/recipe_observer.h"
 
@@ -22,13 +23,15 @@ const char *lw_sampler_kind_name(lw_sampler_kind k); /* as users type it */
 
 typedef struct lw_sampler_opts {
     lw_method method;
-    int32_t kind;      /* lw_sampler_kind; auto: one step for drift, DDIM for ddpm */
-    int32_t steps;     /* evaluations, at most timesteps; 0: 1 for drift, 50 (or all of a shorter
-                          schedule) for DDIM, timesteps for ancestral */
-    int32_t timesteps; /* of the training schedule; 0: 1000 */
-    bool keep_eps;     /* DDIM: go on with the noise estimate as it is where the picture it implies
-                          was clipped, as diffusers does by default; lw_diffusion_move */
-    int32_t batch;     /* capacity of the plan */
+    int32_t kind;  /* lw_sampler_kind; auto: one step for drift, DDIM for ddpm */
+    int32_t steps; /* evaluations, at most those of the schedule; 0: 1 for drift, 50 (or all of a
+                      shorter schedule) for DDIM, all for ancestral */
+    const lw_diffusion *diffusion; /* noise schedule of a DDPM, borrowed by lw_sampler_new; NULL:
+                                      ours with `timesteps`, where 0 is 1000 */
+    int32_t timesteps;
+    bool keep_eps; /* DDIM: go on with the noise estimate as it is where the picture it implies
+                      was clipped, as diffusers does by default; lw_diffusion_move */
+    int32_t batch; /* capacity of the plan */
     uint64_t seed;
     lw_slab weights;
     int32_t precision;                 /* lw_num of the network's products */

@@ -46,7 +46,10 @@ static int open_into(lw_source *s, const char *source, bool ema)
                        "%s: 'in_channels' is %d and 'out_channels' %d: only pictures of 3 are made",
                        lw_str_c(&path), (int)s->net.in_channels, (int)s->net.out_channels);
     s->method = lw_net_method(s->config);
-    s->timesteps = lw_net_timesteps(s->config);
+    if (s->method == LW_METHOD_DDPM) {
+        s->diffusion = lw_calloc(1, sizeof *s->diffusion);
+        LW_TRY(s->diffusion ? lw_diffusion_find(s->dir, s->config, s->diffusion) : LW_ENOMEM);
+    }
     s->averaged = lw_str_ends(s->dir, "/ema");
     s->hash = lw_store_hash(s->store, LW_SLAB_PARAM);
     LW_TRY(lw_quantization_find(s->dir, &s->quant));
@@ -71,6 +74,7 @@ void lw_source_close(lw_source **pp)
     lw_store_free(&s->store);
     lw_quantization_free(&s->quant);
     lw_json_drop(&s->config);
+    lw_free(&s->diffusion);
     lw_free(&s->dir);
     lw_free(&s->name);
     lw_free(pp);

@@ -17,14 +17,14 @@ typedef struct lw_source {
     lw_unet_config net;
     lw_store *store; /* frozen; averaged weights when asked for and there */
     lw_method method;
-    int32_t timesteps;      /* of a DDPM's noise schedule */
-    int64_t step;           /* training steps of a checkpoint; -1: not known */
-    double train_seconds;   /* of a checkpoint; 0: not known */
-    lw_train_work work;     /* likewise */
-    bool in_turns;          /* trained in turns with what it is compared with */
-    uint64_t hash;          /* of the weights */
-    bool averaged;          /* the weights are an average */
-    lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */
+    lw_diffusion *diffusion; /* noise schedule of a DDPM; NULL: drift */
+    int64_t step;            /* training steps of a checkpoint; -1: not known */
+    double train_seconds;    /* of a checkpoint; 0: not known */
+    lw_train_work work;      /* likewise */
+    bool in_turns;           /* trained in turns with what it is compared with */
+    uint64_t hash;           /* of the weights */
+    bool averaged;           /* the weights are an average */
+    lw_quantization *quant;  /* ranges for int8; NULL: it was not quantised */
 } lw_source;
 
 /* ema: prefer the averaged weights. LW_EIO, LW_EFORMAT: what is missing or damaged;

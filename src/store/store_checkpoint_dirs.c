@@ -178,6 +178,8 @@ int lw_model_folder_find(const char *source, bool ema, lw_str *dir)
     lw_str_add(&base, source);
     if (has_file(source, "checkpoints"))
         LW_TRY(lw_checkpoint_latest(source, &base));
+    if (has_file(lw_str_c(&base), "model_index.json") && !has_file(lw_str_c(&base), "config.json"))
+        lw_str_add(&base, "/unet"); /* a pipeline of diffusers */
     lw_path_join(&averaged, lw_str_c(&base), "ema");
     const lw_str *found = ema && has_file(lw_str_c(&averaged), "config.json") ? &averaged : &base;
     if (!has_file(lw_str_c(found), "config.json"))

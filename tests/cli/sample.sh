@@ -46,6 +46,23 @@ cmp -s plain.npy halved.npy && fails 'mid_block_scale_factor is passed over'
 sed -i 's/"mid_block_scale_factor": 2/"mid_block_scale_factor": "abc"/' plain/config.json
 expect 3 sample plain --output x.png
 err_has "'mid_block_scale_factor' must be a number, is a string"
+
+# The noise schedule of a pipeline's folder is computed or refused, never replaced by ours.
+mkdir -p pipe/scheduler
+"$make_model" plain pipe/unet || fails 'make_model plain'
+echo '{}' >pipe/model_index.json
+expect 0 sample pipe --n 2 --steps 3 --output ours.npy
+cmp -s plain.npy ours.npy || fails 'a pipeline without a schedule is not sampled with ours'
+echo '{"_class_name": "DDIMScheduler", "beta_schedule": "squaredcos_cap_v2"}' \
+    >pipe/scheduler/scheduler_config.json
+expect 0 sample pipe --n 2 --steps 3 --output cosine.npy
+cmp -s ours.npy cosine.npy && fails 'the scheduler of a pipeline is passed over'
+expect 0 sample pipe/unet --n 2 --steps 3 --output same.npy
+cmp -s same.npy cosine.npy || fails 'the network of a pipeline is sampled otherwise than the pipeline'
+echo '{"_class_name": "DDIMScheduler", "thresholding": true}' >pipe/scheduler/scheduler_config.json
+expect 3 sample pipe --output x.png
+err_has "'thresholding' is true"
+
 "$make_model" four four || fails 'make_model four'
 expect 3 sample four --output x.png
 err_has "'in_channels' is 4"

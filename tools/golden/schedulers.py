@@ -5,6 +5,9 @@ The model is made wrong on purpose (its noise estimate is off by BIAS mu), so th
 predicted picture has something to clip, as it has with trained networks. diffusers keeps its tables
 in float32; here they are replaced by the same tables in double, so that only its steps are tested.
 """
+import json
+import os
+
 import numpy as np
 import torch
 from diffusers import DDIMScheduler, DDPMScheduler
@@ -46,8 +49,90 @@ def trajectory(scheduler, steps, noise, **how):
     return scheduler.timesteps.numpy(), np.array(kept + [steps]), np.array(rows + [x])
 
 
-def make():
-    out = {"bias": np.array([BIAS])}
+# ---- settings of other folders -------------------------------------------------------------------
+
+TRAINED = [0.001 + 0.0123 * k for k in range(20)]
+FOLDERS = {  # name: scheduler, its settings, evaluations
+    "ddim_defaults": (DDIMScheduler, {}, 10),
+    "ddim_scaled": (DDIMScheduler, dict(beta_schedule="scaled_linear", beta_start=0.00085,
+                                        beta_end=0.012, steps_offset=1, set_alpha_to_one=False,
+                                        clip_sample=False), 10),
+    "ddim_cosine": (DDIMScheduler, dict(beta_schedule="squaredcos_cap_v2", clip_sample_range=0.7),
+                    50),
+    "ddim_trailing": (DDIMScheduler, dict(timestep_spacing="trailing"), 7),
+    "ddim_trailing_one": (DDIMScheduler, dict(timestep_spacing="trailing"), 1),
+    "ddim_linspace": (DDIMScheduler, dict(timestep_spacing="linspace"), 10),
+    "ddim_linspace_one": (DDIMScheduler, dict(timestep_spacing="linspace"), 1),
+    "ddim_sample": (DDIMScheduler, dict(prediction_type="sample"), 10),
+    "ddim_v": (DDIMScheduler, dict(prediction_type="v_prediction", rescale_betas_zero_snr=True,
+                                   timestep_spacing="trailing"), 10),
+    "ddim_trained": (DDIMScheduler, dict(trained_betas=TRAINED, num_train_timesteps=20), 6),
+    "ddpm_defaults": (DDPMScheduler, {}, 10),
+    "ddpm_all": (DDPMScheduler, dict(num_train_timesteps=30), 30),
+    "ddpm_published": (DDPMScheduler, dict(variance_type="fixed_large"), 50),
+    "ddpm_log": (DDPMScheduler, dict(variance_type="fixed_small_log", beta_schedule="sigmoid"), 10),
+    "ddpm_trailing": (DDPMScheduler, dict(timestep_spacing="trailing", clip_sample=False,
+                                          variance_type="fixed_large"), 7),
+    "ddpm_linspace": (DDPMScheduler, dict(timestep_spacing="linspace"), 10),
+    "ddpm_offset": (DDPMScheduler, dict(steps_offset=1, clip_sample_range=0.8), 10),
+    "ddpm_sample": (DDPMScheduler, dict(prediction_type="sample", clip_sample=False), 10),
+    "ddpm_v": (DDPMScheduler, dict(prediction_type="v_prediction", rescale_betas_zero_snr=True,
+                                   timestep_spacing="trailing",
+                                   beta_schedule="squaredcos_cap_v2"), 10),
+}
+
+
+def build_in_double(cls, settings):
+    """diffusers writes float32 into its constructors; that name stands for double meanwhile."""
+    single = torch.float32
+    torch.set_default_dtype(torch.float64)
+    torch.float32 = torch.float64
+    try:
+        return cls(**settings)
+    finally:
+        torch.float32 = single
+        torch.set_default_dtype(single)
+
+
+def follow(scheduler, steps, noise):
+    """Like trajectory, with the estimate that the scheduler's prediction_type asks for: eps as
+    there, and a picture that is half too bright."""
+    mu, s, _, _ = model()
+    s2, abar = np.float64(s) ** 2, scheduler.alphas_cumprod.numpy()
+    how = {"use_clipped_model_output": True} if isinstance(scheduler, DDIMScheduler) else {}
+    scheduler.set_timesteps(steps)
+    x = np.float64(formula.unit("ddim.xT", (N,)))
+    rows = [x]
+    for t in scheduler.timesteps.tolist():
+        a, v = abar[t], abar[t] * s2 + 1 - abar[t]
+        e = np.sqrt(1 - a) * (x - np.sqrt(a) * mu) / v + BIAS * mu
+        x0 = 1.5 * (mu + np.sqrt(a) * s2 / v * (x - np.sqrt(a) * mu))
+        y = {"epsilon": e, "sample": x0, "v_prediction": np.sqrt(a) * e - np.sqrt(1 - a) * x0}
+        scheduling_ddpm.randn_tensor = lambda *a, **o: torch.from_numpy(noise(t))[None]
+        x = scheduler.step(torch.from_numpy(y[scheduler.config.prediction_type])[None], t,
+                           torch.from_numpy(x)[None], **how).prev_sample[0].numpy()
+        rows.append(x)
+    return scheduler.timesteps.numpy(), np.array(rows)
+
+
+def folders(directory):
+    """Trajectories of FOLDERS, and their scheduler_config.json as diffusers writes them."""
+    noise = lambda t: np.float64(formula.unit("ancestral.noise%d" % t, (N,)))
+    out, configs = {}, {}
+    for name, (cls, settings, steps) in FOLDERS.items():
+        scheduler = build_in_double(cls, settings)
+        configs[name] = json.loads(cls(**settings).to_json_string())
+        out[name + ".t"], out[name + ".x"] = follow(scheduler, steps, noise)
+        out[name + ".alpha_bar"] = scheduler.alphas_cumprod.numpy()[::29]
+    with open(os.path.join(directory, "schedulers.json"), "w") as f:
+        json.dump(configs, f, indent=1, sort_keys=True)
+        f.write("\n")
+    return out
+
+
+def make(directory):
+    out = folders(directory)
+    out["bias"] = np.array([BIAS])
     noise = lambda t: np.float64(formula.unit("ancestral.noise%d" % t, (N,)))
 
     def put(tag, scheduler, steps, **how):
