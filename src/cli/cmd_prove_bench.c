@@ -118,8 +118,6 @@ static int measure(const lw_cli *cli, const bench_cli *o, lw_problems *problems,
     LW_CLEANUP(lw_str_clear) lw_str command = {0};
     const lw_prove_bench_config c = config_of(cli, o);
     LW_TRY(lw_prove_open_queries(&o->prove, problems, &d->kb, &d->queries));
-    if (o->output_dir)
-        LW_TRY(lw_mkdirs(o->output_dir)); /* rather now than when everything has been timed */
     LW_TRY(lw_prove_policy_open(o->policy, true, d->kb, &c.walks.env, &d->policy));
     if (o->temperature > 0)
         d->policy.config.temperature = (float)o->temperature;

@@ -138,8 +138,6 @@ static int open_all(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options 
                     lw_problems *problems, opened *d)
 {
     LW_TRY(lw_prove_open_queries(&o->prove, problems, &d->kb, &d->queries));
-    if (o->output_dir)
-        LW_TRY(lw_mkdirs(o->output_dir)); /* rather now than when all are ranked */
     if (o->filtered)
         LW_TRY(lw_positives_open(d->kb, &d->known));
     LW_TRY(lw_prove_policy_open(o->policy, o->ema, d->kb, &e->walks.env, &d->policy));

@@ -229,12 +229,15 @@ static int save_text(int (*make)(const lw_prove_bench *b, lw_str *out), const lw
 
 int lw_prove_bench_save(const lw_prove_bench_context *c, const lw_prove_bench *b, const char *dir)
 {
+    LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *summary = lw_prove_bench_json(c, b);
-    LW_TRY(lw_mkdirs(dir));
+    LW_TRY(lw_new_dir_begin(&d, dir, false));
+    dir = lw_str_c(&d.tmp);
     LW_TRY(lw_json_save(lw_path_join(&path, dir, "summary.json"), summary));
     LW_TRY(save_text(lw_prove_bench_csv, b, lw_path_join(&path, dir, "cases.csv")));
     if (b->n_steps > 0)
         LW_TRY(save_text(lw_prove_bench_steps_csv, b, lw_path_join(&path, dir, "steps.csv")));
-    return save_page(c, b, lw_path_join(&path, dir, "report.html"));
+    LW_TRY(save_page(c, b, lw_path_join(&path, dir, "report.html")));
+    return lw_new_dir_finish(&d);
 }

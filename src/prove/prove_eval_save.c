@@ -47,10 +47,13 @@ static int save_queries(const lw_prove_context *c, const lw_prove_eval *e, const
 
 int lw_prove_eval_save(const lw_prove_context *c, const lw_prove_eval *e, const char *dir)
 {
+    LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *summary = lw_prove_eval_json(c, e);
-    LW_TRY(lw_mkdirs(dir));
+    LW_TRY(lw_new_dir_begin(&d, dir, false));
+    dir = lw_str_c(&d.tmp);
     LW_TRY(lw_json_save(lw_path_join(&path, dir, "summary.json"), summary));
     LW_TRY(save_queries(c, e, lw_path_join(&path, dir, "per_query.csv")));
-    return lw_prove_page(c, e, lw_path_join(&path, dir, "report.html"));
+    LW_TRY(lw_prove_page(c, e, lw_path_join(&path, dir, "report.html")));
+    return lw_new_dir_finish(&d);
 }

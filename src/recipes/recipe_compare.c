@@ -119,7 +119,6 @@ static int open_all(comparing *w)
     LW_TRY(lw_source_open(c->ddpm, c->ema, &w->ddpm));
     LW_TRY(check_pair(w));
     LW_TRY(choose_data(w));
-    LW_TRY(lw_mkdirs(c->output_dir));
     LW_TRY(lw_recipe_device_with(c->threads, c->conv, &w->dev));
     w->side = w->drift->net.image_size;
     const lw_scorer_opts o = {.data = w->data,
@@ -331,8 +330,10 @@ static int run(comparing *w)
     check_all(w);
     LW_TRY(lw_compare_paired(w));
     LW_TRY(lw_compare_latency(w));
+    LW_TRY(lw_new_dir_begin(&w->dir, w->c->output_dir, false));
     LW_TRY(lw_compare_files(w));
     LW_TRY(lw_compare_page(w));
+    LW_TRY(lw_new_dir_finish(&w->dir));
     w->done = w->total;
     lw_compare_progress(w, 0, w->out->report);
     return 0;
@@ -353,6 +354,7 @@ int lw_recipe_compare(const lw_compare_config *c, const lw_observer *obs, lw_com
     comparing w = {.c = c, .obs = obs, .out = &result, .started = lw_now()};
     LW_TRY(check_config(c));
     int rc = run(&w);
+    lw_new_dir_drop(&w.dir);
     clear_set(&w.real_set);
     clear_set(&w.drift_set);
     clear_set(&w.ddpm_set);

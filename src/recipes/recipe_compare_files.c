@@ -61,7 +61,7 @@ static int save_grid(const comparing *w, const compare_set *s, const char *name,
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *texts = notes(w, method, evaluations);
     LW_TRY(lw_compare_grid(w, s, 10, scale_of(w), false, &im));
-    return lw_png_save(lw_path_join(&path, w->c->output_dir, name), &im, texts);
+    return lw_png_save(lw_path_join(&path, lw_str_c(&w->dir.tmp), name), &im, texts);
 }
 
 static int save_beside(const comparing *w)
@@ -77,7 +77,7 @@ static int save_beside(const comparing *w)
     LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, scale_of(w), false, &c));
     LW_TRY(lw_image_beside(pictures, titles, 3, 24, &all));
     LW_CLEANUP(lw_json_drop) json_t *texts = notes(w, "real | drift | ddpm", w->c->ddim_steps[0]);
-    return lw_png_save(lw_path_join(&path, w->c->output_dir, "side_by_side.png"), &all, texts);
+    return lw_png_save(lw_path_join(&path, lw_str_c(&w->dir.tmp), "side_by_side.png"), &all, texts);
 }
 
 /* ---- latency.csv ------------------------------------------------------------------------ */
@@ -95,7 +95,8 @@ static int save_latency(const comparing *w)
                     1e3 * l->median / l->batch, l->batch / l->median, l->runs, l->extrapolated,
                     l->bytes);
     }
-    return lw_file_write(lw_path_join(&path, w->c->output_dir, "latency.csv"), lw_str_c(&s), s.len);
+    return lw_file_write(lw_path_join(&path, lw_str_c(&w->dir.tmp), "latency.csv"), lw_str_c(&s),
+                         s.len);
 }
 
 /* ---- summary.json ----------------------------------------------------------------------- */
@@ -232,7 +233,7 @@ static int save_summary(const comparing *w)
     json_object_set_new(o, "cpu", json_string(lw_cpu_name()));
     json_object_set_new(o, "version", json_string(lw_build_version()));
     json_object_set_new(o, "commit", json_string(lw_build_commit()));
-    return lw_json_save(lw_path_join(&path, w->c->output_dir, "summary.json"), o);
+    return lw_json_save(lw_path_join(&path, lw_str_c(&w->dir.tmp), "summary.json"), o);
 }
 
 int lw_compare_files(comparing *w)

@@ -283,7 +283,9 @@ int lw_compare_page(comparing *w)
     lw_compare_curves(w, page);
     add_meaning(w, page);
     add_settings(w, page);
+    lw_path_join(&path, lw_str_c(&w->dir.tmp), "report.html");
+    LW_TRY(lw_html_save(page, lw_str_c(&path)));
     lw_path_join(&path, w->c->output_dir, "report.html");
     snprintf(w->out->report, sizeof w->out->report, "%s", lw_str_c(&path));
-    return lw_html_save(page, lw_str_c(&path));
+    return 0;
 }

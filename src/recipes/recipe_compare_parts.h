@@ -49,6 +49,7 @@ typedef struct comparing {
     int n_entries;
     lw_latency latency[COMPARE_LATENCIES];
     int n_latencies;
+    lw_new_dir dir; /* of the files, until they are all there */
     lw_compare_result *out;
     double started;
     int64_t done, total; /* progress, in network evaluations or what takes as long */

@@ -53,7 +53,7 @@ static int choose_output(quantizing *q)
     if (model && !quantised)
         return lw_fail(LW_EUSAGE, "%s holds another model: choose another --output-dir",
                        q->out->output_dir);
-    return lw_mkdirs(q->out->output_dir);
+    return 0;
 }
 
 /* All edges are outputs and stay in memory together. */
@@ -163,24 +163,23 @@ static bool is_model_file(const char *name)
            (lw_str_ends(name, ".safetensors") && !lw_str_eq(name, "optimizer.safetensors"));
 }
 
-static int copy_model(const quantizing *q)
+static int copy_model(const quantizing *q, const char *dir)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     char **names = NULL;
     size_t n = 0;
     int rc = 0;
     if (!lw_path_is_dir(q->net->dir))
-        return copy_file(q->net->dir, q->out->output_dir, "model.safetensors");
+        return copy_file(q->net->dir, dir, "model.safetensors");
     LW_TRY(lw_list_dir(q->net->dir, &names, &n));
     for (size_t i = 0; i < n && rc == 0; i++)
         if (is_model_file(names[i]))
-            rc = copy_file(lw_path_join(&path, q->net->dir, names[i]), q->out->output_dir,
-                           names[i]);
+            rc = copy_file(lw_path_join(&path, q->net->dir, names[i]), dir, names[i]);
     lw_list_free(&names, n);
     return rc;
 }
 
-static int write_folder(const quantizing *q)
+static int write_folder(const quantizing *q, const char *dir)
 {
     char hash[32];
     snprintf(hash, sizeof hash, "%016llx",
@@ -193,8 +192,8 @@ static int write_folder(const quantizing *q)
         q->c->percentile, "seed", (json_int_t)q->c->seed);
     if (!about)
         return lw_fail(LW_ENOMEM, "out of memory for quantization.json");
-    LW_TRY(copy_model(q));
-    return lw_quantization_save(q->out->output_dir, q->seen, q->n, about);
+    LW_TRY(copy_model(q, dir));
+    return lw_quantization_save(dir, q->seen, q->n, about);
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
@@ -207,7 +206,7 @@ static void copy_input(lw_exec *to, lw_exec *from, const char *name)
 }
 
 /* Runs the int8 plan on the inputs that the f32 plan saw last. */
-static int judge(const quantizing *q)
+static int judge(const quantizing *q, const char *dir)
 {
     static const char *const inputs[] = {"x", "t", "class", "latent"};
     LW_CLEANUP(lw_quantization_free) lw_quantization *table = NULL;
@@ -215,7 +214,7 @@ static int judge(const quantizing *q)
     LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
     LW_CLEANUP(lw_exec_free) lw_exec *e = NULL;
     int32_t side = lw_quantize_side(&q->in);
-    LW_TRY(lw_quantization_find(q->out->output_dir, &table));
+    LW_TRY(lw_quantization_find(dir, &table));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(lw_network_build(q->net, g, q->c->batch, side, side, NULL));
     const lw_compile_opts o = {
@@ -239,6 +238,7 @@ static int judge(const quantizing *q)
 
 static int run(quantizing *q)
 {
+    LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
     double start = lw_now();
     LW_TRY(lw_recipe_device_with(q->c->threads, q->c->conv, &q->dev));
     LW_TRY(lw_network_open(q->c->source, q->c->ema, &q->net));
@@ -247,8 +247,10 @@ static int run(quantizing *q)
     LW_TRY(build(q));
     LW_TRY(measure(q));
     LW_TRY(choose(q));
-    LW_TRY(write_folder(q));
-    LW_TRY(judge(q));
+    LW_TRY(lw_new_dir_begin(&d, q->out->output_dir, false));
+    LW_TRY(write_folder(q, lw_str_c(&d.tmp)));
+    LW_TRY(judge(q, lw_str_c(&d.tmp)));
+    LW_TRY(lw_new_dir_finish(&d));
     q->out->inputs = q->in.what;
     q->out->seconds = lw_now() - start;
     return 0;

@@ -68,23 +68,25 @@ static int write_npy(const sampling *s)
 /* 000000.png, 000001.png, ... and labels.csv, which says their classes. */
 static int write_folder(const sampling *s, const lw_observer *obs)
 {
+    LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
     LW_CLEANUP(lw_str_clear) lw_str path = {0}, csv = {0};
     LW_CLEANUP(lw_json_drop) json_t *texts = notes(s);
     const lw_grid g = {.columns = 1};
     char name[32], buf[16];
-    LW_TRY(lw_mkdirs(s->c->output));
+    LW_TRY(lw_new_dir_begin(&d, s->c->output, false));
     lw_str_add(&csv, "file,class\n");
     for (int64_t i = 0; i < s->c->n; i++) {
         LW_CLEANUP(lw_image_clear) lw_image im = {0};
         snprintf(name, sizeof name, "%06lld.png", (long long)i);
         LW_TRY(lw_grid_f32(&g, s->x + i * s->side * s->side * 3, 1, s->side, s->side, &im));
-        LW_TRY(lw_png_save(lw_path_join(&path, s->c->output, name), &im, texts));
+        LW_TRY(lw_png_save(lw_path_join(&path, lw_str_c(&d.tmp), name), &im, texts));
         lw_str_addf(&csv, "%s,%s\n", name, lw_source_class(s->source, s->classes[i], buf));
         lw_observe_progress(obs, "write", i + 1, s->c->n, NULL);
     }
-    if (s->source->net.classes == 0)
-        return 0;
-    return lw_file_write(lw_path_join(&path, s->c->output, "labels.csv"), lw_str_c(&csv), csv.len);
+    lw_path_join(&path, lw_str_c(&d.tmp), "labels.csv");
+    if (s->source->net.classes > 0)
+        LW_TRY(lw_file_write(lw_str_c(&path), lw_str_c(&csv), csv.len));
+    return lw_new_dir_finish(&d);
 }
 
 static int write_output(const sampling *s, const lw_observer *obs)
@@ -100,16 +102,13 @@ static int write_output(const sampling *s, const lw_observer *obs)
 static int check_output(const char *path)
 {
     LW_CLEANUP(lw_str_clear) lw_str parent = {0};
-    const char *slash = strrchr(path, '/');
-    if (!lw_str_ends(path, ".png") && !lw_str_ends(path, ".npy"))
-        return lw_path_exists(path) && !lw_path_is_dir(path)
-                   ? lw_fail(LW_EUSAGE, "--output %s: is a file; give a .png, a .npy or a folder",
-                             path)
-                   : lw_mkdirs(path);
-    if (!slash || slash == path)
-        return 0;
-    lw_str_add_n(&parent, path, (size_t)(slash - path));
-    return lw_mkdirs(lw_str_c(&parent));
+    if (lw_str_ends(path, ".png") || lw_str_ends(path, ".npy")) {
+        lw_path_parent(path, &parent);
+        return lw_mkdirs(lw_str_c(&parent));
+    }
+    if (lw_path_exists(path) && !lw_path_is_dir(path))
+        return lw_fail(LW_EUSAGE, "--output %s: is a file; give a .png, a .npy or a folder", path);
+    return 0;
 }
 
 static int open_all(sampling *s)

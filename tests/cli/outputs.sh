@@ -48,3 +48,42 @@ mkdir fresh
 : >fresh/checkpoints
 expect 4 $ddpm --steps 1 --output-dir fresh
 err_has 'fresh/checkpoints: is something else, not a directory'
+
+# A full disk (no file may have more than LIMIT half-KiB blocks): exit code 4, and nothing is left that was not there.
+starved() {
+    limit=$1
+    shift
+    last="leeway $*, files of at most $limit blocks"
+    ls -AR . >before
+    (
+        trap '' XFSZ
+        ulimit -f "$limit"
+        exec "$program" "$@"
+    ) >"$out" 2>"$err"
+    got=$?
+    [ "$got" -eq 4 ] || fails "$last: exit code $got, expected 4"
+    ls -AR . >after
+    cmp -s before after || fails "$last: left $(diff before after)"
+}
+: >after
+npy_noise c.npy '64, 8' 512
+mkdir land
+printf 'in(rome,italy).\nin(nice,france).\nin(bonn,germany).\n' >land/train.txt
+printf 'city rome nice bonn\nland italy france germany\n' >land/domain2constants.txt
+printf 'r0:1:in(x,y) -> of(x,y)\n' >land/rules.txt
+printf 'of(rome,italy).\nof(nice,france).\n' >land/test.txt
+starved 1 quantize run --n 4 --batch-size 4 --output-dir int8
+starved 1 sample run --n 60 --output pictures
+starved 1 sample run --n 16 --output pictures.npy
+starved 1 sample run --n 16 --output pictures.png
+starved 1 field --gen c.npy --pos b.npy --output starved.npy
+starved 1 field --gen c.npy --pos b.npy --output whole.npy
+cmp -s whole.npy through.npy || fails 'a failed write changed the file that was there'
+starved 1 prove eval land --output-dir proofs
+mkdir there
+: >there/kept
+starved 1 prove eval land --output-dir there
+expect 0 prove eval land --output-dir there # beside what was there
+[ "$(ls -A there | tr '\n' ' ')" = 'kept per_query.csv report.html summary.json ' ] || fails "there: $(ls -A there)"
+expect 0 sample run --n 2 --output pictures/deep/
+[ "$(ls -A pictures/deep | tr '\n' ' ')" = '000000.png 000001.png labels.csv ' ] || fails "$(ls -A pictures/deep)"
