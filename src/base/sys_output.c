@@ -43,20 +43,25 @@ int lw_sync_parent(const char *path)
     return dir.failed ? LW_ENOMEM : lw_fsync_path(lw_str_c(&dir));
 }
 
-/* A file beside `path` that nobody else has. */
-static int make_file(const char *path, int flags, lw_str *tmp, int *fd)
+/* A file in dir that nobody else has, named after path. */
+static int make_file(const char *dir, const char *path, int flags, lw_str *tmp, int *fd)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
-    lw_path_parent(path, &dir);
-    for (int k = 0; k < 100 && !dir.failed; k++) {
-        LW_TRY(lw_tmp_name(lw_str_c(&dir), path, tmp));
+    for (int k = 0; k < 100; k++) {
+        LW_TRY(lw_tmp_name(dir, path, tmp));
         *fd = open(lw_str_c(tmp), flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (*fd >= 0)
             return 0;
         if (errno != EEXIST)
             return fail_errno("create", path);
     }
-    return dir.failed ? LW_ENOMEM : fail_errno("create", path);
+    return fail_errno("create", path);
+}
+
+static int make_file_beside(const char *path, int flags, lw_str *tmp, int *fd)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    lw_path_parent(path, &dir);
+    return dir.failed ? LW_ENOMEM : make_file(lw_str_c(&dir), path, flags, tmp, fd);
 }
 
 /* ---- what is written as it stands ------------------------------------------------------------ */
@@ -120,7 +125,8 @@ int lw_new_file_begin(lw_new_file *f, const char *path)
     f->in_place = lw_path_is_special(path);
     if (lw_path_is_dir(path))
         return lw_fail(LW_EIO, "%s: cannot write: it is a directory", path);
-    LW_TRY(f->in_place ? open_in_place(path, &f->fd) : make_file(path, O_WRONLY, &f->tmp, &f->fd));
+    LW_TRY(f->in_place ? open_in_place(path, &f->fd)
+                       : make_file_beside(path, O_WRONLY, &f->tmp, &f->fd));
     f->open = true;
     return 0;
 }
@@ -187,7 +193,57 @@ int lw_file_write(const char *path, const void *bytes, size_t n)
 int lw_scratch_open(const char *path, int *fd)
 {
     LW_CLEANUP(lw_str_clear) lw_str tmp = {0};
-    LW_TRY(make_file(path, O_RDWR, &tmp, fd));
+    LW_TRY(make_file_beside(path, O_RDWR, &tmp, fd));
     unlink(lw_str_c(&tmp));
     return 0;
+}
+
+/* ---- before the work ------------------------------------------------------------------------- */
+
+/* The directory to write into: path itself, its parent, or for directories what there is of it. */
+static int find_place(const char *path, lw_out_kind kind, lw_str *dir)
+{
+    struct stat st;
+    if (stat(path, &st) == 0) {
+        if (S_ISDIR(st.st_mode) ? kind == LW_OUT_FILE : kind == LW_OUT_DIR)
+            return lw_fail(LW_EIO, "%s: is a %s", path,
+                           S_ISDIR(st.st_mode) ? "directory, not a file" : "file, not a directory");
+        if (S_ISDIR(st.st_mode)) {
+            lw_str_add(dir, path);
+            return dir->failed ? LW_ENOMEM : 0;
+        }
+    } else if (errno != ENOENT) {
+        return fail_errno("create", path);
+    }
+    lw_path_parent(path, dir);
+    while (kind != LW_OUT_FILE && !dir->failed && stat(lw_str_c(dir), &st) != 0 &&
+           errno == ENOENT) {
+        LW_CLEANUP(lw_str_clear) lw_str up = {0};
+        lw_path_parent(lw_str_c(dir), &up);
+        lw_str swap = *dir;
+        *dir = up;
+        up = swap;
+    }
+    return dir->failed ? LW_ENOMEM : 0;
+}
+
+static int probe(const char *path, lw_out_kind kind)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, tmp = {0};
+    int fd;
+    if (own_descriptor(path) >= 0)
+        return 0;
+    if (lw_path_is_special(path))
+        return access(path, W_OK) == 0 ? 0 : fail_errno("write", path);
+    LW_TRY(find_place(path, kind, &dir));
+    LW_TRY(make_file(lw_str_c(&dir), path, O_WRONLY, &tmp, &fd));
+    close(fd);
+    unlink(lw_str_c(&tmp));
+    return 0;
+}
+
+int lw_output_check(const char *what, const char *path, lw_out_kind kind)
+{
+    int rc = probe(path, kind);
+    return rc < 0 ? lw_fail_in(rc, "%s ", what) : 0;
 }

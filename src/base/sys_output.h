@@ -41,6 +41,12 @@ int lw_scratch_open(const char *path, int *fd);
 /* A pipe, a device, a socket, /dev/stdout: written to as it stands. */
 bool lw_path_is_special(const char *path);
 
+/* Can an output be written? Asked before the work that makes it: nothing is changed. A file needs
+ * its directory; missing directories are made later. LW_EIO names `what` ("--output") and the
+ * cause. */
+typedef enum lw_out_kind { LW_OUT_FILE, LW_OUT_DIR, LW_OUT_EITHER } lw_out_kind;
+int lw_output_check(const char *what, const char *path, lw_out_kind kind);
+
 typedef struct lw_new_dir {
     bool open, inside, replace;
     lw_str path, tmp; /* write into tmp */

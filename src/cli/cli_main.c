@@ -144,6 +144,7 @@ static int run_command(lw_cli *cli, lw_arena *arena, int words)
     }
     LW_TRY(lw_opts_check_required(&cli->opts));
     LW_TRY(check_device(cli->global.device));
+    LW_TRY(lw_opts_check_outputs(&cli->opts));
     if (cli->global.quiet || cli->global.verbose)
         lw_log_set(cli->global.quiet ? LW_LOG_ERROR : LW_LOG_INFO);
     if (cli->global.threads == 0)
@@ -196,7 +197,8 @@ static int dispatch(lw_cli *cli, lw_arena *arena)
     if (cli->command)
         return run_command(cli, arena, words);
     bool asks_help = cli->global.help ||
-                     (at + 1 < cli->argc && lw_str_eq(cli->argv[at + 1], "--help"));
+                     (at + 1 < cli->argc && (lw_str_eq(cli->argv[at + 1], "--help") ||
+                                             lw_str_eq(cli->argv[at + 1], "-h")));
     if (asks_help)
         return run_help(cli->argc, cli->argv, at);
     try_program_beside(cli->argv + at);

@@ -95,10 +95,28 @@ int lw_opts_check_required(const lw_opts *o)
         for (const lw_option *row = o->set[s].rows; row->name; row++) {
             if (!row->required || o->set[s].given[row - o->set[s].rows])
                 continue;
-            return lw_fail(LW_EUSAGE,
-                           row->positional ? "missing argument %s%s: %s"
-                                           : "missing option %s%s: %s",
-                           row->positional ? "" : "--", row->name, row->help);
+            return lw_fail(LW_EUSAGE, "missing %s%s: see --help",
+                           row->positional ? "argument " : "option --", row->name);
+        }
+    }
+    return 0;
+}
+
+int lw_opts_check_outputs(const lw_opts *o)
+{
+    static const lw_out_kind kinds[] = {[LW_PATH_OUT] = LW_OUT_FILE,
+                                        [LW_PATH_OUT_DIR] = LW_OUT_DIR,
+                                        [LW_PATH_OUT_ANY] = LW_OUT_EITHER};
+    for (int s = 0; s < o->n; s++) {
+        for (const lw_option *row = o->set[s].rows; row->name; row++) {
+            const char *path = NULL;
+            LW_CLEANUP(lw_str_clear) lw_str what = {0};
+            if (row->type == LW_OPT_TEXT && row->path >= LW_PATH_OUT)
+                path = *(const char *const *)(const void *)((char *)o->set[s].base + row->offset);
+            if (!path)
+                continue;
+            lw_str_addf(&what, "--%s", row->name);
+            LW_TRY(lw_output_check(lw_str_c(&what), path, kinds[row->path]));
         }
     }
     return 0;

@@ -23,6 +23,15 @@ typedef enum lw_opt_type {
     LW_OPT_TEXTS,
 } lw_opt_type;
 
+/* A text that names a file or directory: never empty; outputs are tried before the command runs. */
+typedef enum lw_opt_path {
+    LW_PATH_NONE,
+    LW_PATH_IN,
+    LW_PATH_OUT,     /* a file */
+    LW_PATH_OUT_DIR, /* a directory */
+    LW_PATH_OUT_ANY, /* a file or a directory, by its name; missing directories are made */
+} lw_opt_path;
+
 typedef struct lw_option {
     lw_opt_type type; /* type, offset, count and capacity come from LW_OPT or LW_OPT_LIST */
     size_t offset, count;
@@ -33,10 +42,11 @@ typedef struct lw_option {
     double min, max;                 /* inclusive, for each number; both 0: any */
     const char *choices;             /* "official|plain": the values a text or enum may take */
     const char *unit, *group, *help; /* help: an imperative where the default is true */
-    bool positional;                 /* filled by words that are no options, in row order */
-    bool required;                   /* missing after config and argv: LW_EUSAGE */
-    bool transient;                  /* not written to config.yaml */
-    bool hidden;                     /* for processes of our own: not in help */
+    lw_opt_path path;
+    bool positional; /* filled by words that are no options, in row order */
+    bool required;   /* missing after config and argv: LW_EUSAGE */
+    bool transient;  /* not written to config.yaml */
+    bool hidden;     /* for processes of our own: not in help */
 } lw_option;
 
 #define LW_OPT_FIELD(T, field) (((T *)0)->field)
@@ -101,6 +111,8 @@ int lw_opts_set_tree(const lw_opts *o, const char *path, const json_t *tree);
 int lw_opts_get_tree(const lw_opts *o, const char *command, json_t **out);
 /* LW_EUSAGE naming the first required option that nobody set. */
 int lw_opts_check_required(const lw_opts *o);
+/* LW_EIO naming the first output that cannot be written, and why. */
+int lw_opts_check_outputs(const lw_opts *o);
 
 /*
  * Parses argv[from..] over the tables: --x V, --x=V, --no-x, --disable-x, -- ends options, words

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argv over option tables. Long names only, no abbreviations. */
+/* argv over option tables. Long names only but -h and -V, no abbreviations. */
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +94,13 @@ static int parse_option(const lw_opts *o, int argc, char **argv, int *i)
     return lw_opt_set_text(o, ref, a.shown, a.value);
 }
 
+/* The two short options that everybody knows. */
+static lw_opt_ref short_for(const lw_opts *o, const char *text)
+{
+    const char *name = lw_str_eq(text, "-h") ? "help" : lw_str_eq(text, "-V") ? "version" : "";
+    return lw_opts_find(o, name, strlen(name));
+}
+
 /* The next positional row that no word has filled; `filled` counts them. */
 static int parse_word(const lw_opts *o, const char *word, int filled)
 {
@@ -117,6 +124,9 @@ int lw_opts_parse(const lw_opts *o, int argc, char **argv, int from, bool words)
             i++;
         } else if (options && lw_str_starts(text, "--")) {
             LW_TRY(parse_option(o, argc, argv, &i));
+        } else if (options && short_for(o, text).row) {
+            LW_TRY(lw_opt_set_text(o, short_for(o, text), text, "true"));
+            i++;
         } else if (options && text[0] == '-' && text[1] != '\0' &&
                    strchr("0123456789.", text[1]) == NULL) {
             return lw_fail(LW_EUSAGE, "unknown option %s: options are long, see --help", text);

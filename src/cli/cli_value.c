@@ -111,6 +111,8 @@ static int keep_text(const lw_opts *o, const lw_option *row, const char *what, c
     int64_t index;
     if (row->choices)
         LW_TRY(parse_choice(row, what, text, &index));
+    if (row->path && !*text)
+        return lw_fail(LW_EUSAGE, "%s: is empty", what);
     const char *copy = lw_arena_strdup(o->arena, text);
     if (!copy)
         return LW_ENOMEM;
@@ -146,6 +148,8 @@ static int set_list(const lw_opts *o, lw_opt_ref ref, const char *what, const ch
     LW_CLEANUP(lw_free) char *copy = lw_strdup(text);
     if (!copy)
         return LW_ENOMEM;
+    if (ref.row->path && !*text)
+        return lw_fail(LW_EUSAGE, "%s: is empty", what);
     int n = 0;
     for (char *p = copy, *next; p && *copy; p = next) {
         next = strchr(p, ',');

@@ -7,12 +7,13 @@
 #include "recipes/recipes.h"
 
 static const lw_option options[] = {
-    {LW_OPT(lw_compare_config, drift), .name = "drift", .required = true, .unit = "run",
-     .group = "Compared", .help = "run, checkpoint or model folder of the drifting generator"},
-    {LW_OPT(lw_compare_config, ddpm), .name = "ddpm", .required = true, .unit = "run",
-     .group = "Compared", .help = "the same of the DDPM"},
-    {LW_OPT(lw_compare_config, data), .name = "data", .unit = "spec", .group = "Compared",
-     .help = "real pictures; default: what the drift run was trained on"},
+    {LW_OPT(lw_compare_config, drift), .name = "drift", .path = LW_PATH_IN, .required = true,
+     .unit = "run", .group = "Compared",
+     .help = "run, checkpoint or model folder of the drifting generator"},
+    {LW_OPT(lw_compare_config, ddpm), .name = "ddpm", .path = LW_PATH_IN, .required = true,
+     .unit = "run", .group = "Compared", .help = "the same of the DDPM"},
+    {LW_OPT(lw_compare_config, data), .name = "data", .path = LW_PATH_IN, .unit = "spec",
+     .group = "Compared", .help = "real pictures; default: what the drift run was trained on"},
     {LW_OPT(lw_compare_config, limit), .name = "limit", .max = 1e12, .fallback = "0",
      .unit = "pictures", .group = "Compared",
      .help = "training pictures the runs saw; 0: as the drift run's config.yaml says"},
@@ -21,12 +22,15 @@ static const lw_option options[] = {
     {LW_OPT(lw_compare_config, precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
      .fallback = "f32", .group = "Compared",
      .help = "operands of products in both; int8 needs folders made by `leeway quantize`"},
-    {LW_OPT(lw_compare_config, judge), .name = "judge", .unit = "run", .group = "Measured",
+    {LW_OPT(lw_compare_config, judge), .name = "judge", .path = LW_PATH_IN, .unit = "run",
+     .group = "Measured",
      .help = "a run of `train encoder --objective judge`: acceptance, the bar"},
-    {LW_OPT(lw_compare_config, reader), .name = "reader", .unit = "run", .group = "Measured",
+    {LW_OPT(lw_compare_config, reader), .name = "reader", .path = LW_PATH_IN, .unit = "run",
+     .group = "Measured",
      .help = "a run of `train encoder --objective classify`: legibility, agreement; default: the "
              "judge"},
-    {LW_OPT(lw_compare_config, encoder), .name = "encoder", .unit = "spec", .group = "Measured",
+    {LW_OPT(lw_compare_config, encoder), .name = "encoder", .path = LW_PATH_IN, .unit = "spec",
+     .group = "Measured",
      .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the reader's, the "
              "judge's, else the drift run's"},
     {LW_OPT(lw_compare_config, n_fid), .name = "n-fid", .fallback = "1000", .min = 50, .max = 1e6,
@@ -43,8 +47,9 @@ static const lw_option options[] = {
     {LW_OPT(lw_compare_config, latency_seconds), .name = "latency-seconds", .fallback = "3",
      .min = 0.05, .max = 3600, .unit = "s", .group = "Measured",
      .help = "time for each timed cell; much slower ones are extrapolated"},
-    {LW_OPT(lw_compare_config, output_dir), .name = "output-dir", .required = true, .unit = "dir",
-     .group = "Output", .help = "report.html, pictures, latency.csv, summary.json"},
+    {LW_OPT(lw_compare_config, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR,
+     .required = true, .unit = "dir", .group = "Output",
+     .help = "report.html, pictures, latency.csv, summary.json"},
     {LW_OPT(lw_compare_config, title), .name = "title", .group = "Output", .help = "of the page"},
     {.name = NULL}};
 

@@ -47,8 +47,9 @@ typedef struct look_cli {
 } look_cli;
 
 #define LOOK_OPTIONS                                                                               \
-    {LW_OPT(look_cli, spec), .name = "spec", .positional = true, .required = true,                 \
-     .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                             \
+    {LW_OPT(look_cli, spec), .name = "spec",                                                       \
+     .path = LW_PATH_IN,     .positional = true,                                                   \
+     .required = true,       .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},     \
         {LW_OPT(look_cli, split), .name = "split", .choices = "train|held-out",                    \
          .fallback = "train",     .group = "Data", .help = "which part"},                          \
     {                                                                                              \
@@ -165,8 +166,8 @@ static const lw_option sheet_options[] = {
      .group = "Sheet", .help = "pictures in a row"},
     {LW_OPT(look_cli, zoom), .name = "zoom", .fallback = "2", .min = 1, .max = 32, .group = "Sheet",
      .help = "every pixel becomes so many"},
-    {LW_OPT(look_cli, output), .name = "output", .required = true, .unit = "png", .group = "Sheet",
-     .help = "where the sheet goes"},
+    {LW_OPT(look_cli, output), .name = "output", .path = LW_PATH_OUT, .required = true,
+     .unit = "png", .group = "Sheet", .help = "where the sheet goes"},
     {.name = NULL}};
 
 static int sheet(const lw_cli *cli, const look_cli *o, const lw_dataset *d)

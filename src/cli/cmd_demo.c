@@ -6,13 +6,14 @@
 #include "recipes/recipes.h"
 
 static const lw_option options[] = {
-    {LW_OPT(lw_demo_config, data), .name = "data", .fallback = "synth:16", .unit = "spec",
-     .group = "Demo",
+    {LW_OPT(lw_demo_config, data), .name = "data", .path = LW_PATH_IN, .fallback = "synth:16",
+     .unit = "spec", .group = "Demo",
      .help = "labelled pictures: synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR"},
     {LW_OPT(lw_demo_config, minutes), .name = "minutes", .max = 1e5, .fallback = "0",
      .group = "Demo",
      .help = "of training, all networks together; 0: 6 for pictures of 16x16, 30 for larger ones"},
-    {LW_OPT(lw_demo_config, encoder), .name = "encoder", .unit = "spec", .group = "Demo",
+    {LW_OPT(lw_demo_config, encoder), .name = "encoder", .path = LW_PATH_IN, .unit = "spec",
+     .group = "Demo",
      .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the judge's"},
     {LW_OPT(lw_demo_config, n_fid), .name = "n-fid", .fallback = "1000", .min = 50, .max = 1e6,
      .unit = "pictures", .group = "Demo", .help = "of drift that are scored"},
@@ -20,8 +21,8 @@ static const lw_option options[] = {
      .unit = "pictures", .group = "Demo", .help = "of DDPM, which takes longer"},
     {LW_OPT(lw_demo_config, latency_seconds), .name = "latency-seconds", .fallback = "0.5",
      .min = 0.05, .max = 3600, .unit = "s", .group = "Demo", .help = "time for each timed cell"},
-    {LW_OPT(lw_demo_config, output_dir), .name = "output-dir", .fallback = "runs/demo",
-     .unit = "dir", .group = "Demo",
+    {LW_OPT(lw_demo_config, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR,
+     .fallback = "runs/demo", .unit = "dir", .group = "Demo",
      .help = "runs and report; what is finished there is not trained again"},
     {.name = NULL}};
 

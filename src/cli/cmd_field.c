@@ -10,14 +10,14 @@ typedef struct field_cli {
 } field_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(field_cli, c.gen), .name = "gen", .required = true, .unit = "npy", .group = "Input",
-     .help = "generated samples x: [N,C], [G,N,C] (groups) or [G,N,T,C] (slots)"},
-    {LW_OPT(field_cli, c.pos), .name = "pos", .required = true, .unit = "npy", .group = "Input",
-     .help = "positive (real) samples, of the same rank, G, T and C"},
-    {LW_OPT(field_cli, c.uncond), .name = "uncond", .unit = "npy", .group = "Input",
-     .help = "unconditional negatives, of the same rank, G, T and C"},
-    {LW_OPT(field_cli, c.uncond_weight), .name = "uncond-weight", .unit = "number|npy",
-     .group = "Input",
+    {LW_OPT(field_cli, c.gen), .name = "gen", .path = LW_PATH_IN, .required = true, .unit = "npy",
+     .group = "Input", .help = "generated samples x: [N,C], [G,N,C] (groups) or [G,N,T,C] (slots)"},
+    {LW_OPT(field_cli, c.pos), .name = "pos", .path = LW_PATH_IN, .required = true, .unit = "npy",
+     .group = "Input", .help = "positive (real) samples, of the same rank, G, T and C"},
+    {LW_OPT(field_cli, c.uncond), .name = "uncond", .path = LW_PATH_IN, .unit = "npy",
+     .group = "Input", .help = "unconditional negatives, of the same rank, G, T and C"},
+    {LW_OPT(field_cli, c.uncond_weight), .name = "uncond-weight", .path = LW_PATH_IN,
+     .unit = "number|npy", .group = "Input",
      .help = "weight of each unconditional negative: a number, or an array of one or of [G] "
              "(default 0)"},
     {LW_OPT_LIST(field_cli, c.opts.tau, c.opts.n_tau), .name = "temperatures",
@@ -37,8 +37,8 @@ static const lw_option options[] = {
              "smaller they are and the fewer the channels: 1e-2 at 0.02 alone, 1e-1 at 0.001"},
     {LW_OPT(field_cli, precision), .name = "precision", .fallback = "f32", .choices = "f32|f64",
      .group = "Field", .help = "f64: plain loops in double on one thread, and the output is f64"},
-    {LW_OPT(field_cli, c.output), .name = "output", .unit = "npy", .group = "Output",
-     .help = "where the field F goes, in the shape of --gen"},
+    {LW_OPT(field_cli, c.output), .name = "output", .path = LW_PATH_OUT, .unit = "npy",
+     .group = "Output", .help = "where the field F goes, in the shape of --gen"},
     {.name = NULL}};
 
 static json_t *numbers(const double *v, int n)

@@ -13,7 +13,8 @@ typedef struct inspect_cli {
 } inspect_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(inspect_cli, path), .name = "path", .positional = true, .required = true,
+    {LW_OPT(inspect_cli, path), .name = "path", .path = LW_PATH_IN, .positional = true,
+     .required = true,
      .help = "run, checkpoint, model folder, .safetensors, .npy, .npz, PNG or JPEG"},
     {LW_OPT(inspect_cli, stats), .name = "stats", .group = "Arrays",
      .help = "range, RMS and number of values that are not finite, of every array"},

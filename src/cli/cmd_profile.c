@@ -11,7 +11,8 @@ typedef struct profile_cli {
 } profile_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(profile_cli, c.source), .name = "source", .positional = true, .required = true,
+    {LW_OPT(profile_cli, c.source), .name = "source", .path = LW_PATH_IN, .positional = true,
+     .required = true,
      .help =
          "run, checkpoint or model folder; unet, unet-large: the shared U-Nets, random weights"},
     {LW_OPT(profile_cli, c.batch), .name = "batch-size", .fallback = "1", .min = 1, .max = 65536,
@@ -34,8 +35,8 @@ static const lw_option options[] = {
      .group = "Output", .help = "dotted parts of a name that make a layer"},
     {LW_OPT(profile_cli, view.top), .name = "top", .fallback = "10", .max = 100000,
      .group = "Output", .help = "slowest steps shown; 0: all, in order"},
-    {LW_OPT(profile_cli, output), .name = "output", .unit = "html", .group = "Output",
-     .help = "write a page with plots"},
+    {LW_OPT(profile_cli, output), .name = "output", .path = LW_PATH_OUT, .unit = "html",
+     .group = "Output", .help = "write a page with plots"},
     {.name = NULL}};
 
 static int run(const lw_cli *cli, const void *config)

@@ -5,14 +5,15 @@
 #include <string.h>
 
 const lw_option lw_prove_data_options[] = {
-    {LW_OPT(lw_prove_cli, dataset), .name = "dataset", .positional = true, .required = true,
-     .help = "directory with train.txt, rules.txt and so on"},
-    {LW_OPT(lw_prove_cli, rules), .name = "rules", .unit = "file", .group = "Data",
+    {LW_OPT(lw_prove_cli, dataset), .name = "dataset", .path = LW_PATH_IN, .positional = true,
+     .required = true, .help = "directory with train.txt, rules.txt and so on"},
+    {LW_OPT(lw_prove_cli, rules), .name = "rules", .path = LW_PATH_IN, .unit = "file",
+     .group = "Data",
      .help = "rules; a name without slash is looked up in the dataset first (rules.txt)"},
-    {LW_OPT(lw_prove_cli, facts_file), .name = "facts-file", .unit = "file", .group = "Data",
-     .help = "facts (train.txt)"},
-    {LW_OPT(lw_prove_cli, domains_file), .name = "domains-file", .unit = "file", .group = "Data",
-     .help = "domains of constants (domain2constants.txt)"},
+    {LW_OPT(lw_prove_cli, facts_file), .name = "facts-file", .path = LW_PATH_IN, .unit = "file",
+     .group = "Data", .help = "facts (train.txt)"},
+    {LW_OPT(lw_prove_cli, domains_file), .name = "domains-file", .path = LW_PATH_IN, .unit = "file",
+     .group = "Data", .help = "domains of constants (domain2constants.txt)"},
     {LW_OPT(lw_prove_cli, skip_unknown), .name = "skip-unknown", .group = "Data",
      .help = "leave out, and count, queries with names that no fact, rule or domain has; without "
              "it they are errors"},

@@ -25,8 +25,9 @@ static const lw_option bench_options[] = {
      .max = 1 << 20, .unit = "number", .group = "Candidates", .help = "of each query"},
     {LW_OPT(bench_cli, mode), .name = "corruption-modes", .choices = "head|tail|both",
      .fallback = "both", .group = "Candidates", .help = "what is replaced, in one list"},
-    {LW_OPT(bench_cli, policy), .name = "policy", .fallback = "formula:0", .unit = "policy",
-     .group = "Policy", .help = "formula[:SEED], or run, checkpoint or model folder"},
+    {LW_OPT(bench_cli, policy), .name = "policy", .path = LW_PATH_IN, .fallback = "formula:0",
+     .unit = "policy", .group = "Policy",
+     .help = "formula[:SEED], or run, checkpoint or model folder"},
     {LW_OPT(bench_cli, deterministic), .name = "deterministic", .fallback = "true",
      .group = "Policy",
      .help = "take the most probable successor, but draw one; uniform always draws"},
@@ -47,10 +48,10 @@ static const lw_option bench_options[] = {
      .group = "Timing", .help = "no further samples of a case after this long; 0: no limit"},
     {LW_OPT(bench_cli, steps), .name = "steps", .fallback = "true", .group = "Timing",
      .help = "time the steps of one batch as well"},
-    {LW_OPT(bench_cli, csv), .name = "csv", .unit = "csv", .group = "Output",
+    {LW_OPT(bench_cli, csv), .name = "csv", .path = LW_PATH_OUT, .unit = "csv", .group = "Output",
      .help = "one row a case"},
-    {LW_OPT(bench_cli, output_dir), .name = "output-dir", .unit = "dir", .group = "Output",
-     .help = "summary.json, cases.csv, steps.csv, report.html"},
+    {LW_OPT(bench_cli, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .unit = "dir",
+     .group = "Output", .help = "summary.json, cases.csv, steps.csv, report.html"},
     {.name = NULL}};
 
 /* What is measured. */

@@ -39,8 +39,8 @@ static const lw_option eval_options[] = {
      .group = "Candidates",
      .help =
          "replace by constants of the same domain: when the dataset has domains, always, never"},
-    {LW_OPT(eval_cli, policy), .name = "policy", .fallback = "uniform", .unit = "policy",
-     .group = "Policy",
+    {LW_OPT(eval_cli, policy), .name = "policy", .path = LW_PATH_IN, .fallback = "uniform",
+     .unit = "policy", .group = "Policy",
      .help = "run, checkpoint or model folder; .safetensors file of weights (ours or published); "
              "uniform; formula[:SEED] (weights for measuring)"},
     {LW_OPT(eval_cli, ema), .name = "ema", .fallback = "true", .group = "Policy",
@@ -57,7 +57,7 @@ static const lw_option eval_options[] = {
      .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties"},
     {LW_OPT(eval_cli, penalty), .name = "penalty", .fallback = "100", .max = 1e9, .group = "Scores",
      .help = "taken off the score of a candidate without a proof"},
-    {LW_OPT(eval_cli, kge), .name = "kge", .unit = "source", .group = "Scores",
+    {LW_OPT(eval_cli, kge), .name = "kge", .path = LW_PATH_IN, .unit = "source", .group = "Scores",
      .help = "run of `prove kge`: the score is kge-weight * log sigmoid of its score, plus "
              "kge-bonus when proved, less fail-penalty when not"},
     {LW_OPT(eval_cli, kge_weight), .name = "kge-weight", .fallback = "2", .max = 1e9,
@@ -78,10 +78,10 @@ static const lw_option eval_options[] = {
     {LW_OPT(eval_cli, memory_limit), .name = "memory-limit", .fallback = "0", .max = 1 << 24,
      .unit = "MiB", .group = "Work",
      .help = "for the whole process, 0: none; cache and batch are made as small as it asks"},
-    {LW_OPT(eval_cli, output_dir), .name = "output-dir", .unit = "dir", .group = "Output",
-     .help = "summary.json, per_query.csv, report.html"},
-    {LW_OPT(eval_cli, save_scores), .name = "save-scores", .unit = "csv", .group = "Output",
-     .help = "every candidate with score, end and depth"},
+    {LW_OPT(eval_cli, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .unit = "dir",
+     .group = "Output", .help = "summary.json, per_query.csv, report.html"},
+    {LW_OPT(eval_cli, save_scores), .name = "save-scores", .path = LW_PATH_OUT, .unit = "csv",
+     .group = "Output", .help = "every candidate with score, end and depth"},
     {.name = NULL}};
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -41,8 +41,8 @@ static const lw_option model_options[] = {
     {.name = NULL}};
 
 static const lw_option run_options[] = {
-    {LW_OPT(kge_cli, c.train.output_dir), .name = "output-dir", .aliases = "workdir",
-     .required = true, .unit = "dir", .group = "Run",
+    {LW_OPT(kge_cli, c.train.output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR,
+     .aliases = "workdir", .required = true, .unit = "dir", .group = "Run",
      .help = "run directory: config, logs, checkpoints"},
     {LW_OPT(kge_cli, c.epochs), .name = "epochs", .min = 0, .max = 1e9, .fallback = "0",
      .group = "Run", .help = "instead of --steps; an epoch asks every fact for head and tail"},
@@ -52,8 +52,8 @@ static const lw_option run_options[] = {
      .group = "Run", .help = "instead of --steps: as many as fit, from a rate measured beforehand"},
     {LW_OPT(kge_cli, c.train.resume), .name = "resume", .fallback = "false", .group = "Run",
      .transient = true, .help = "go on from the last checkpoint of --output-dir"},
-    {LW_OPT(kge_cli, c.train.resume_from), .name = "resume-from", .unit = "dir", .group = "Run",
-     .transient = true, .help = "go on from this run or checkpoint"},
+    {LW_OPT(kge_cli, c.train.resume_from), .name = "resume-from", .path = LW_PATH_IN, .unit = "dir",
+     .group = "Run", .transient = true, .help = "go on from this run or checkpoint"},
     {LW_OPT(kge_cli, c.train.save_every), .name = "save-every", .min = 0, .max = 1e12,
      .fallback = "0", .unit = "steps", .group = "Run",
      .help = "checkpoint interval; 0: at the end only"},

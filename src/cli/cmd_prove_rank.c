@@ -13,8 +13,8 @@ typedef struct rank_cli {
 } rank_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(rank_cli, kge), .name = "kge", .required = true, .unit = "source", .group = "Model",
-     .help = "run of `prove kge`, checkpoint or model folder"},
+    {LW_OPT(rank_cli, kge), .name = "kge", .path = LW_PATH_IN, .required = true, .unit = "source",
+     .group = "Model", .help = "run of `prove kge`, checkpoint or model folder"},
     {LW_OPT(rank_cli, data.split), .name = "split", .fallback = "test", .unit = "name",
      .group = "Queries", .help = "test, valid or train"},
     {LW_OPT(rank_cli, data.n_queries), .name = "n-queries", .aliases = "n-test-queries",

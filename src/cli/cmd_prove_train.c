@@ -9,13 +9,13 @@
 #define OPT(field) LW_OPT(lw_ppo_config, field)
 
 static const lw_option data_options[] = {
-    {OPT(train.data), .name = "dataset", .positional = true, .required = true,
+    {OPT(train.data), .name = "dataset", .path = LW_PATH_IN, .positional = true, .required = true,
      .help = "directory with train.txt, valid.txt, test.txt, rules.txt and so on"},
-    {OPT(rules_file), .name = "rules", .unit = "file", .group = "Data",
+    {OPT(rules_file), .name = "rules", .path = LW_PATH_IN, .unit = "file", .group = "Data",
      .help = "rules; a name without slash is looked up in the dataset first (rules.txt)"},
-    {OPT(facts_file), .name = "facts-file", .unit = "file", .group = "Data",
+    {OPT(facts_file), .name = "facts-file", .path = LW_PATH_IN, .unit = "file", .group = "Data",
      .help = "facts (train.txt)"},
-    {OPT(domains_file), .name = "domains-file", .unit = "file", .group = "Data",
+    {OPT(domains_file), .name = "domains-file", .path = LW_PATH_IN, .unit = "file", .group = "Data",
      .help = "domains of constants (domain2constants.txt)"},
     {OPT(skip_unknown), .name = "skip-unknown", .fallback = "false", .group = "Data",
      .help = "leave out, and count, queries with names that no fact, rule or domain has"},
@@ -34,7 +34,7 @@ static const lw_option data_options[] = {
     {.name = NULL}};
 
 static const lw_option run_options[] = {
-    {OPT(train.output_dir), .name = "output-dir", .aliases = "workdir", .required = true,
+    {OPT(train.output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .aliases = "workdir", .required = true,
      .unit = "dir", .group = "Run", .help = "run directory: config, logs, checkpoints, best/"},
     {OPT(train.steps), .name = "steps", .max = 1e12, .fallback = "0", .unit = "iterations",
      .group = "Run", .help = "of n-envs times n-steps choices each"},
@@ -46,7 +46,7 @@ static const lw_option run_options[] = {
              "often shorter, so this is an upper bound (kept within 5 %)"},
     {OPT(train.resume), .name = "resume", .fallback = "false", .group = "Run", .transient = true,
      .help = "go on from the last checkpoint of --output-dir"},
-    {OPT(train.resume_from), .name = "resume-from", .unit = "dir", .group = "Run",
+    {OPT(train.resume_from), .name = "resume-from", .path = LW_PATH_IN, .unit = "dir", .group = "Run",
      .transient = true, .help = "go on from this run or checkpoint"},
     {OPT(train.save_every), .name = "save-every", .max = 1e12, .fallback = "0",
      .unit = "iterations", .group = "Run", .help = "checkpoint interval; 0: at the end only"},

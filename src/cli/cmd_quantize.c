@@ -11,9 +11,10 @@ typedef struct quantize_cli {
 } quantize_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(quantize_cli, c.source), .name = "source", .positional = true, .required = true,
+    {LW_OPT(quantize_cli, c.source), .name = "source", .path = LW_PATH_IN, .positional = true,
+     .required = true,
      .help = "run directory, checkpoint, model folder, or the weights file of a known ResNet"},
-    {LW_OPT(quantize_cli, c.calibration), .name = "calibration", .unit = "spec",
+    {LW_OPT(quantize_cli, c.calibration), .name = "calibration", .path = LW_PATH_IN, .unit = "spec",
      .group = "Calibration",
      .help = "pictures an encoder reads, or a DDPM with noise on them; default: a generator's own "
              "inputs"},
@@ -33,8 +34,8 @@ static const lw_option options[] = {
      .help = "of the values, at each end, with --range percentile"},
     {LW_OPT(quantize_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
      .group = "Model", .help = "which weights of a checkpoint"},
-    {LW_OPT(quantize_cli, c.output_dir), .name = "output-dir", .unit = "dir", .group = "Output",
-     .help = "the model folder written; default: SOURCE-int8"},
+    {LW_OPT(quantize_cli, c.output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR,
+     .unit = "dir", .group = "Output", .help = "the model folder written; default: SOURCE-int8"},
     {.name = NULL}};
 
 static void print_json(const lw_quantize_result *r)

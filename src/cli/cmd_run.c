@@ -11,16 +11,17 @@ typedef struct run_cli {
 } run_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(run_cli, c.source), .name = "model", .positional = true, .required = true,
+    {LW_OPT(run_cli, c.source), .name = "model", .path = LW_PATH_IN, .positional = true,
+     .required = true,
      .help = "run directory, checkpoint, model folder, or the weights file of a known ResNet"},
-    {LW_OPT(run_cli, c.input), .name = "input", .required = true, .unit = "npy", .group = "Input",
-     .help = "pictures [N,C,H,W]"},
-    {LW_OPT(run_cli, c.t), .name = "t", .unit = "npy", .group = "Input",
+    {LW_OPT(run_cli, c.input), .name = "input", .path = LW_PATH_IN, .required = true, .unit = "npy",
+     .group = "Input", .help = "pictures [N,C,H,W]"},
+    {LW_OPT(run_cli, c.t), .name = "t", .path = LW_PATH_IN, .unit = "npy", .group = "Input",
      .help = "times [N], or one for all (default 0)"},
-    {LW_OPT(run_cli, c.classes), .name = "class", .aliases = "classes", .unit = "npy",
-     .group = "Input", .help = "class numbers [N], or one for all"},
-    {LW_OPT(run_cli, c.latent), .name = "latent", .unit = "npy", .group = "Input",
-     .help = "latent vectors [N,K]"},
+    {LW_OPT(run_cli, c.classes), .name = "class", .path = LW_PATH_IN, .aliases = "classes",
+     .unit = "npy", .group = "Input", .help = "class numbers [N], or one for all"},
+    {LW_OPT(run_cli, c.latent), .name = "latent", .path = LW_PATH_IN, .unit = "npy",
+     .group = "Input", .help = "latent vectors [N,K]"},
     {LW_OPT(run_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
      .group = "Model", .help = "which weights of a checkpoint"},
     {LW_OPT(run_cli, c.want), .name = "layer", .unit = "name", .group = "Model",
@@ -31,8 +32,8 @@ static const lw_option options[] = {
      .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
     {LW_OPT(run_cli, c.batch), .name = "batch-size", .fallback = "8", .min = 1, .max = 65536,
      .group = "Model", .help = "rows at a time; results do not depend on it"},
-    {LW_OPT(run_cli, c.output), .name = "output", .required = true, .unit = "npy",
-     .group = "Output", .help = "where the result goes: [N,C,H,W], [N,K] or [N,F]"},
+    {LW_OPT(run_cli, c.output), .name = "output", .path = LW_PATH_OUT, .required = true,
+     .unit = "npy", .group = "Output", .help = "where the result goes: [N,C,H,W], [N,K] or [N,F]"},
     {.name = NULL}};
 
 static void print_json(const lw_run_result *r)

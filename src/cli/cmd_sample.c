@@ -14,8 +14,8 @@ typedef struct sample_cli {
 } sample_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(sample_cli, c.source), .name = "source", .positional = true, .required = true,
-     .help = "run directory (its newest checkpoint), checkpoint or model folder"},
+    {LW_OPT(sample_cli, c.source), .name = "source", .path = LW_PATH_IN, .positional = true,
+     .required = true, .help = "run directory (its newest checkpoint), checkpoint or model folder"},
     {LW_OPT(sample_cli, c.n), .name = "n", .fallback = "64", .min = 1, .max = 1e9,
      .unit = "pictures", .group = "Samples", .help = "how many"},
     {LW_OPT(sample_cli, c.classes), .name = "classes", .fallback = "all", .unit = "list",
@@ -35,8 +35,8 @@ static const lw_option options[] = {
      .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
     {LW_OPT(sample_cli, c.batch), .name = "batch-size", .fallback = "64", .min = 1, .max = 65536,
      .group = "Model", .help = "pictures at a time; never changes them"},
-    {LW_OPT(sample_cli, c.output), .name = "output", .required = true, .unit = "path",
-     .group = "Output",
+    {LW_OPT(sample_cli, c.output), .name = "output", .path = LW_PATH_OUT_ANY, .required = true,
+     .unit = "path", .group = "Output",
      .help = "x.png: one grid; x.npy: [N,3,H,W] f32 in [-1,1]; else a folder of pictures"},
     {.name = NULL}};
 

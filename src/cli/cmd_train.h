@@ -13,7 +13,7 @@
 /* Rows over a struct T whose first member is `lw_train_config train`. */
 #define LW_TRAIN_OPTIONS(T, d_batch, d_lr, d_beta2, d_clip, d_warmup, d_schedule, d_floor,         \
                         d_ema, d_wd)                                                               \
-    {LW_OPT(T, train.data), .name = "data", .required = true, .unit = "spec", .group = "Data",     \
+    {LW_OPT(T, train.data), .name = "data", .path = LW_PATH_IN, .required = true, .unit = "spec", .group = "Data",     \
      .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                             \
     {LW_OPT(T, train.image_size), .name = "image-size", .min = 0, .max = 1024, .fallback = "0",    \
      .unit = "pixels", .group = "Data", .help = LW_DATA_SIZE_HELP},                                \
@@ -22,7 +22,7 @@
      .help = "use only the first so many training pictures; 0: all"},                              \
     {LW_OPT(T, train.flip), .name = "flip", .fallback = "true", .group = "Data",                   \
      .help = "mirror pictures at random where that keeps their class"},                            \
-    {LW_OPT(T, train.output_dir), .name = "output-dir", .aliases = "workdir", .required = true,    \
+    {LW_OPT(T, train.output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .aliases = "workdir", .required = true,    \
      .unit = "dir", .group = "Run", .help = "run directory: config, logs, samples, checkpoints"},  \
     {LW_OPT(T, train.steps), .name = "steps", .min = 0, .max = 1e12, .fallback = "0",              \
      .group = "Run", .help = "optimiser steps"},                                                   \
@@ -31,7 +31,7 @@
      .help = "instead of --steps: as many as fit, from a rate measured beforehand"},               \
     {LW_OPT(T, train.resume), .name = "resume", .fallback = "false", .group = "Run",               \
      .transient = true, .help = "go on from the last checkpoint of --output-dir"},                 \
-    {LW_OPT(T, train.resume_from), .name = "resume-from", .unit = "dir", .group = "Run",           \
+    {LW_OPT(T, train.resume_from), .name = "resume-from", .path = LW_PATH_IN, .unit = "dir", .group = "Run",           \
      .transient = true, .help = "go on from this run or checkpoint"},                              \
     {LW_OPT(T, train.save_every), .name = "save-every", .min = 0, .max = 1e12, .fallback = "0",    \
      .unit = "steps", .group = "Run", .help = "checkpoint interval; 0: at the end only"},          \

@@ -9,8 +9,8 @@ static const lw_option options[] = {
     {.name = NULL}};
 
 static const lw_option drift_options[] = {
-    {LW_OPT(lw_drift_config, encoder), .name = "encoder", .fallback = "none", .unit = "spec",
-     .group = "Drift",
+    {LW_OPT(lw_drift_config, encoder), .name = "encoder", .path = LW_PATH_IN, .fallback = "none",
+     .unit = "spec", .group = "Drift",
      .help = "frozen features: none (pixels), a run or folder of `train encoder`, resnet18:FILE, "
              "resnet_cifar10:FILE"},
     {LW_OPT(lw_drift_config, feature_keys), .name = "feature-keys", .unit = "list",

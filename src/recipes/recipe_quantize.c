@@ -53,7 +53,7 @@ static int choose_output(quantizing *q)
     if (model && !quantised)
         return lw_fail(LW_EUSAGE, "%s holds another model: choose another --output-dir",
                        q->out->output_dir);
-    return 0;
+    return lw_output_check("--output-dir", q->out->output_dir, LW_OUT_DIR);
 }
 
 /* All edges are outputs and stay in memory together. */

@@ -72,10 +72,10 @@ printf 'in(rome,italy).\nin(nice,france).\nin(bonn,germany).\n' >land/train.txt
 printf 'city rome nice bonn\nland italy france germany\n' >land/domain2constants.txt
 printf 'r0:1:in(x,y) -> of(x,y)\n' >land/rules.txt
 printf 'of(rome,italy).\nof(nice,france).\n' >land/test.txt
-starved 1 quantize run --n 4 --batch-size 4 --output-dir int8
-starved 1 sample run --n 60 --output pictures
-starved 1 sample run --n 16 --output pictures.npy
-starved 1 sample run --n 16 --output pictures.png
+starved 1 quantize run --n 2 --steps 1 --batch-size 2 --output-dir int8
+starved 1 sample run --steps 1 --n 60 --output pictures
+starved 1 sample run --steps 1 --n 16 --output pictures.npy
+starved 1 sample run --steps 1 --n 16 --output pictures.png
 starved 1 field --gen c.npy --pos b.npy --output starved.npy
 starved 1 field --gen c.npy --pos b.npy --output whole.npy
 cmp -s whole.npy through.npy || fails 'a failed write changed the file that was there'
@@ -85,5 +85,5 @@ mkdir there
 starved 1 prove eval land --output-dir there
 expect 0 prove eval land --output-dir there # beside what was there
 [ "$(ls -A there | tr '\n' ' ')" = 'kept per_query.csv report.html summary.json ' ] || fails "there: $(ls -A there)"
-expect 0 sample run --n 2 --output pictures/deep/
+expect 0 sample run --steps 1 --n 2 --output pictures/deep/
 [ "$(ls -A pictures/deep | tr '\n' ' ')" = '000000.png 000001.png labels.csv ' ] || fails "$(ls -A pictures/deep)"

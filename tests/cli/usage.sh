@@ -10,6 +10,19 @@ expect 2
 err_has 'no command given'
 expect 0 --version
 out_has 'leeway '
+"$program" --version | cmp -s - "$out" || fails '--version'
+expect 0 -V
+"$program" --version | cmp -s - "$out" || fails '-V is not --version'
+expect 0 info -h
+"$program" info --help | cmp -s - "$out" || fails '-h is not --help'
+expect 0 -h
+out_has 'Usage: leeway COMMAND'
+expect 0 prove -h
+out_has 'prove eval'
+expect 2 info -x
+err_has 'unknown option -x'
+expect 2 sample x
+err_has 'missing option --output: see --help'
 expect 0 help info
 out_has 'Usage: leeway info'
 expect 0 info --help

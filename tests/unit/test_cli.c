@@ -223,7 +223,7 @@ static void required_options_are_asked_for(void **state)
     (void)state;
     LW_CLEANUP(close_fixture) fixture *f = open_fixture();
     assert_int_equal(lw_opts_check_required(&f->opts), LW_EUSAGE);
-    assert_string_equal(lw_errmsg(), "missing argument source: a run");
+    assert_string_equal(lw_errmsg(), "missing argument source: see --help");
     assert_int_equal(parse(f, "x"), 0);
     assert_int_equal(lw_opts_check_required(&f->opts), 0);
 }
