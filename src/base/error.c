@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 enum { MESSAGE_BYTES = 2048 };
 
 static _Thread_local char message[MESSAGE_BYTES];
@@ -29,21 +31,20 @@ int lw_fail(int code, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    memcpy(message, text, sizeof text);
+    lw_clean(message, sizeof message,
+             text); /* names of files and what is in them may be anything */
     return code;
 }
 
 int lw_fail_in(int code, const char *fmt, ...)
 {
-    char text[MESSAGE_BYTES];
+    char raw[MESSAGE_BYTES], text[MESSAGE_BYTES];
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(text, sizeof text, fmt, args);
+    vsnprintf(raw, sizeof raw, fmt, args);
     va_end(args);
-    size_t used = n < 0 ? 0 : (size_t)n;
-    if (used >= sizeof text)
-        used = sizeof text - 1;
-    size_t rest = strnlen(message, sizeof message - 1);
+    lw_clean(text, sizeof text, raw);
+    size_t used = strlen(text), rest = strnlen(message, sizeof message - 1);
     if (rest > sizeof text - 1 - used)
         rest = sizeof text - 1 - used;
     memcpy(text + used, message, rest);

@@ -13,7 +13,8 @@ enum {
 #undef E
 };
 
-/* Sets this thread's message and returns `code`: `return lw_fail(LW_EFORMAT, "%s: ...", path);` */
+/* Sets this thread's message and returns `code`: `return lw_fail(LW_EFORMAT, "%s: ...", path);`.
+ * One line, whatever the arguments hold: control characters are escaped (lw_str_add_clean). */
 int lw_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Prefixes the current message with context ("while doing X: "), keeps and returns `code`. */
 int lw_fail_in(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/str.h"
 
 enum { MAX_AREAS = 32, MAX_AREA_NAME = 24, MAX_LINE = 8192 };
 
@@ -94,11 +95,12 @@ void lw_log(lw_log_level level, const char *area, const char *fmt, ...)
 {
     if (!lw_log_on(level, area))
         return;
-    char line[MAX_LINE];
+    char raw[MAX_LINE], line[MAX_LINE];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    vsnprintf(raw, sizeof raw, fmt, args);
     va_end(args);
+    lw_clean(line, sizeof line, raw);
     /* One call, so that lines of two threads do not mix. */
     fprintf(stderr, "%s %s: %s\n", level_names[level], area, line);
 }

@@ -35,13 +35,11 @@ void lw_str_add(lw_str *s, const char *text)
     lw_str_add_n(s, text, strlen(text));
 }
 
-void lw_str_addf(lw_str *s, const char *fmt, ...)
+void lw_str_addv(lw_str *s, const char *fmt, va_list args)
 {
-    va_list args, again;
-    va_start(args, fmt);
+    va_list again;
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, fmt, args);
-    va_end(args);
     if (n < 0) {
         s->failed = true;
     } else if (reserve(s, (size_t)n)) {
@@ -49,6 +47,14 @@ void lw_str_addf(lw_str *s, const char *fmt, ...)
         s->len += (size_t)n;
     }
     va_end(again);
+}
+
+void lw_str_addf(lw_str *s, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    lw_str_addv(s, fmt, args);
+    va_end(args);
 }
 
 const char *lw_str_c(const lw_str *s)

@@ -3,6 +3,7 @@
 #ifndef LW_BASE_STR_H
 #define LW_BASE_STR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,8 +17,20 @@ typedef struct lw_str {
 void lw_str_add(lw_str *s, const char *text);
 void lw_str_add_n(lw_str *s, const char *bytes, size_t n);
 void lw_str_addf(lw_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void lw_str_addv(lw_str *s, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 const char *lw_str_c(const lw_str *s); /* "" when empty */
 void lw_str_clear(lw_str *s);
+
+/*
+ * Text from files, names and arguments for a terminal: valid UTF-8 stays; control characters (C0,
+ * DEL, C1), characters that turn or break lines and bytes that are not UTF-8 become \n, \t, \r or
+ * \xNN. `keep`: characters that stay all the same, e.g. "\n". Applied twice it is as once.
+ */
+void lw_str_add_clean(lw_str *s, const char *text, const char *keep);
+void lw_clean(char *buf, size_t size, const char *text); /* into a buffer, cut where it is full */
+/* Bytes of the UTF-8 character at s (n >= 1 bytes left), 0: none begins there. Surrogates and
+ * overlong forms are none (RFC 3629). */
+size_t lw_utf8_size(const unsigned char *s, size_t n);
 
 bool lw_str_eq(const char *a, const char *b);
 bool lw_str_starts(const char *s, const char *prefix);

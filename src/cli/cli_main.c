@@ -60,10 +60,12 @@ static int fail_command(const char *word)
     const char *near = "";
     int least = 3;
     lw_str_addf(&group, "%s ", word);
-    lw_help_prefix(&text, lw_str_c(&group));
+    for (const lw_command *const *c = lw_commands; *c; c++)
+        if (lw_str_starts((*c)->name, lw_str_c(&group)))
+            lw_str_addf(&text, "%s%s", text.len ? ", " : "", (*c)->name + group.len);
     if (text.len > 0)
-        return lw_fail(LW_EUSAGE, "'%s' is not a command by itself; there are:\n%s", word,
-                       lw_str_c(&text));
+        return lw_fail(LW_EUSAGE, "'%s' needs one of %s behind it: see leeway %s --help", word,
+                       lw_str_c(&text), word);
     for (const lw_command *const *c = lw_commands; *c; c++) {
         char first[64];
         snprintf(first, sizeof first, "%.*s", (int)strcspn((*c)->name, " "), (*c)->name);

@@ -27,10 +27,12 @@ static void on_progress(void *self, const char *what, int64_t done, int64_t tota
 static void on_say(void *self, const char *line)
 {
     lw_cli_observer *o = self;
+    char clean[1024];
+    lw_clean(clean, sizeof clean, line);
     if (o->bar)
         lw_progress_say(o->bar, "%s", line);
     else if (!o->cli->global.quiet)
-        fprintf(stderr, "%s\n", line);
+        fprintf(stderr, "%s\n", clean);
 }
 
 static bool on_should_stop(void *self)

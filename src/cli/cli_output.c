@@ -47,10 +47,13 @@ void lw_cli_command_line(const lw_cli *cli, lw_str *out)
 
 void lw_cli_print(const char *fmt, ...)
 {
+    LW_CLEANUP(lw_str_clear) lw_str raw = {0}, text = {0};
     va_list args;
     va_start(args, fmt);
-    vprintf(fmt, args); /* stdout's error flag is looked at when the command has ended */
+    lw_str_addv(&raw, fmt, args);
     va_end(args);
+    lw_str_add_clean(&text, lw_str_c(&raw), "\n");
+    fputs(lw_str_c(&text), stdout); /* its error flag is looked at when the command has ended */
 }
 
 void lw_cli_print_json(const json_t *tree)

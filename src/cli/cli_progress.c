@@ -116,7 +116,7 @@ void lw_progress_set(lw_progress *p, int64_t done, const char *note)
     }
     p->done = done;
     if (note)
-        snprintf(p->note, sizeof p->note, "%s", note);
+        lw_clean(p->note, sizeof p->note, note);
     bool last = total_is_done(p, done);
     double since = lw_now() - p->drawn;
     if (p->live) {
@@ -143,11 +143,13 @@ void lw_progress_say(lw_progress *p, const char *fmt, ...)
     bool drawn = p->live && p->begun;
     if (drawn)
         fprintf(stderr, "\r\033[K");
+    LW_CLEANUP(lw_str_clear) lw_str raw = {0}, line = {0};
     va_list args;
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    lw_str_addv(&raw, fmt, args);
     va_end(args);
-    fputc('\n', stderr);
+    lw_str_add_clean(&line, lw_str_c(&raw), "");
+    fprintf(stderr, "%s\n", lw_str_c(&line));
     if (drawn)
         draw_bar(p);
 }

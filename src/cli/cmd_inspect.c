@@ -46,7 +46,7 @@ static const lw_option options[] = {
 static void add_scalar(lw_str *s, const json_t *v)
 {
     if (json_is_string(v))
-        lw_str_add(s, json_string_value(v));
+        lw_str_add_clean(s, json_string_value(v), "");
     else
         lw_json_dump(v, 0, s);
 }
@@ -99,16 +99,17 @@ static void print_object(json_t *o, int depth)
     json_t *v;
     json_object_foreach(o, key, v)
     {
-        LW_CLEANUP(lw_str_clear) lw_str text = {0};
+        LW_CLEANUP(lw_str_clear) lw_str text = {0}, name = {0};
+        lw_str_add_clean(&name, key, "");
         if (json_is_object(v) && json_object_size(v) > 0) {
-            lw_cli_print("%*s%s:\n", 2 * depth, "", key);
+            lw_cli_print("%*s%s:\n", 2 * depth, "", lw_str_c(&name));
             print_object(v, depth + 1);
         } else if (is_table(v)) {
-            lw_cli_print("%*s%s:\n", 2 * depth, "", key);
+            lw_cli_print("%*s%s:\n", 2 * depth, "", lw_str_c(&name));
             print_table(v);
         } else {
             add_scalar(&text, v);
-            lw_cli_print("%*s%s: %s\n", 2 * depth, "", key, lw_str_c(&text));
+            lw_cli_print("%*s%s: %s\n", 2 * depth, "", lw_str_c(&name), lw_str_c(&text));
         }
     }
 }

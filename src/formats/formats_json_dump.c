@@ -14,9 +14,12 @@ static void dump_string(const char *s, size_t n, lw_str *out)
     size_t done = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
-        if (c >= 0x20 && c != '"' && c != '\\')
+        bool c1 = c == 0xc2 && i + 1 < n && (unsigned char)s[i + 1] < 0xa0; /* U+0080 to U+009F */
+        if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f && !c1)
             continue;
         lw_str_add_n(out, s + done, i - done);
+        if (c1)
+            c = (unsigned char)s[++i];
         done = i + 1;
         switch (c) {
         case '"':

@@ -25,8 +25,4 @@ void lw_problem_add(lw_problem_list *list, const char *path, int64_t line, const
 int lw_problems_fail(const lw_problems *p);
 void lw_problems_clear(lw_problems *p);
 
-/* Bytes of the UTF-8 character at s (n >= 1 bytes left), 0: none begins there. Surrogates and
- * overlong forms are none (RFC 3629). */
-size_t lw_utf8_size(const unsigned char *s, size_t n);
-
 #endif

@@ -80,7 +80,8 @@ static int write_folder(const sampling *s, const lw_observer *obs)
         snprintf(name, sizeof name, "%06lld.png", (long long)i);
         LW_TRY(lw_grid_f32(&g, s->x + i * s->side * s->side * 3, 1, s->side, s->side, &im));
         LW_TRY(lw_png_save(lw_path_join(&path, lw_str_c(&d.tmp), name), &im, texts));
-        lw_str_addf(&csv, "%s,%s\n", name, lw_source_class(s->source, s->classes[i], buf));
+        const char *const cells[] = {name, lw_source_class(s->source, s->classes[i], buf)};
+        lw_csv_row(&csv, cells, LW_COUNT(cells));
         lw_observe_progress(obs, "write", i + 1, s->c->n, NULL);
     }
     lw_path_join(&path, lw_str_c(&d.tmp), "labels.csv");

@@ -113,6 +113,17 @@ static int width_of(const char *s)
     return n;
 }
 
+/* For a terminal: the texts of cells come from files too. */
+static void clean_cells(const lw_table *t, lw_table *out)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        LW_CLEANUP(lw_str_clear) lw_str cell = {0};
+        lw_str_add_clean(&cell, t->cells[i].text, "");
+        add(out, lw_str_c(&cell));
+    }
+    out->columns = t->columns;
+}
+
 static const char *cell_at(const lw_table *t, size_t row, size_t column)
 {
     size_t i = row * t->columns + column;
@@ -129,10 +140,13 @@ static int column_width(const lw_table *t, size_t column)
 
 void lw_table_text(const lw_table *t, lw_str *out)
 {
-    for (size_t r = 0; t->columns && r <= lw_table_rows(t); r++) {
+    LW_CLEANUP(lw_table_clear) lw_table clean = {0};
+    clean_cells(t, &clean);
+    out->failed = out->failed || clean.failed;
+    for (size_t r = 0; t->columns && r <= lw_table_rows(&clean); r++) {
         for (size_t c = 0; c < t->columns; c++) {
-            const char *s = cell_at(t, r, c);
-            int room = column_width(t, c) - width_of(s);
+            const char *s = cell_at(&clean, r, c);
+            int room = column_width(&clean, c) - width_of(s);
             int left = t->align[c] == LW_RIGHT ? room : t->align[c] == LW_CENTER ? room / 2 : 0;
             bool last = c + 1 == t->columns;
             lw_str_addf(out, "%*s%s%*s", left, "", s, last ? 0 : room - left + 2, "");
@@ -141,7 +155,7 @@ void lw_table_text(const lw_table *t, lw_str *out)
             out->len--;
         lw_str_add(out, "\n");
         for (size_t c = 0; r == 0 && c < t->columns; c++) {
-            for (int i = column_width(t, c); i > 0; i--)
+            for (int i = column_width(&clean, c); i > 0; i--)
                 lw_str_add(out, "-");
             lw_str_add(out, c + 1 == t->columns ? "\n" : "  ");
         }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh disable=SC2154,SC2086
+# shellcheck shell=sh disable=SC2154,SC2086,SC2012
 # What is written, where, and what is left when that fails: links, devices, full disks, unusable paths.
 
 LW_CACHE=$PWD/cache
@@ -87,3 +87,61 @@ expect 0 prove eval land --output-dir there # beside what was there
 [ "$(ls -A there | tr '\n' ' ')" = 'kept per_query.csv report.html summary.json ' ] || fails "there: $(ls -A there)"
 expect 0 sample run --steps 1 --n 2 --output pictures/deep/
 [ "$(ls -A pictures/deep | tr '\n' ' ')" = '000000.png 000001.png labels.csv ' ] || fails "$(ls -A pictures/deep)"
+
+# Names from files and arguments never reach a terminal as they are, and an error stays one line.
+esc=$(printf '\033')
+bell=$(printf '\007')
+clean() {
+    [ "$(LC_ALL=C tr -d '\n\040-\176\200-\377' <"$1" | wc -c)" -eq 0 ] || fails "$last: control characters in $1"
+}
+one_line() {
+    clean "$err"
+    [ "$(wc -l <"$err")" -eq 1 ] || fails "$last: not one line on stderr"
+}
+nasty="${esc}]0;title${bell}
+x"
+expect 4 inspect "$nasty"
+one_line
+err_has '\x1b]0;title\x07\nx: '
+expect 4 field --gen "$nasty" --pos b.npy
+one_line
+expect 2 "$nasty"
+one_line
+expect 2 info "--$nasty"
+one_line
+expect 2 prove
+one_line
+err_has "'prove' needs one of "
+expect 3 prove trace land "of(${esc}[2J,x)"
+one_line
+expect 4 prove check "$nasty"
+one_line
+mkdir -p "classes/${esc}]0;title${bell}" 'classes/=1+1,"b"
+c'
+expect 0 sample run --steps 1 --n 2 --output two
+cp two/000000.png "classes/${esc}]0;title${bell}/"
+cp two/000001.png 'classes/=1+1,"b"
+c/'
+expect 0 data check folder:classes
+clean "$out"
+clean "$err"
+out_has '\x1b]0;title\x07'
+expect 0 data check folder:classes --json
+clean "$out"
+printf '\114\000\000\000\000\000\000\000%-76s\000\000\000\000' \
+    '{"\u001b[2J\u009b\n":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' >names.safetensors
+expect 0 inspect names.safetensors
+clean "$out"
+out_has '\x1b[2J\xc2\x9b\n'
+expect 0 inspect names.safetensors --json
+clean "$out"
+out_has '\u001b[2J\u009b\n'
+
+# Class names in labels.csv are quoted as in every table.
+named=$(printf '%s' "$ddpm" | sed 's/--data synth:16 --limit 64/--data folder:classes/')
+expect 0 $named --steps 1 --batch-size 2 --output-dir named
+expect 0 sample named --steps 1 --n 2 --output named.d
+{
+    printf 'file,class\n000000.png,%s\n' "${esc}]0;title${bell}"
+    printf '000001.png,"=1+1,""b""\nc"\n'
+} | cmp -s - named.d/labels.csv || fails "labels.csv: $(cat -v named.d/labels.csv)"

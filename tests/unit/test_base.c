@@ -141,6 +141,49 @@ static void strings_grow(void **state)
     assert_int_equal(s.len, 0);
 }
 
+static void text_for_terminals_is_clean(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *raw, *clean;
+    } cases[] = {{"plain: 50 % of C:\\x \"y\"", "plain: 50 % of C:\\x \"y\""},
+                 {"Z\xc3\xbcrich \xe2\x82\xac \xf0\x9f\x98\x80",
+                  "Z\xc3\xbcrich \xe2\x82\xac \xf0\x9f\x98\x80"},
+                 {"\033]0;title\a\n\t\r\177", "\\x1b]0;title\\x07\\n\\t\\r\\x7f"},
+                 {"\xc2\x9b"
+                  "2J",
+                  "\\xc2\\x9b"
+                  "2J"}, /* a C1 control sequence */
+                 {"\xc2\xa0\xc2", "\xc2\xa0\\xc2"},
+                 {"\xff\xc0\xaf\xed\xa0\x80", "\\xff\\xc0\\xaf\\xed\\xa0\\x80"},
+                 {"a\xe2\x80\xae"
+                  "b\xe2\x81\xa6\xe2\x80\xa8",
+                  "a\\xe2\\x80\\xae"
+                  "b\\xe2\\x81\\xa6\\xe2\\x80\\xa8"},
+                 {"", ""}};
+    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+        LW_CLEANUP(lw_str_clear) lw_str once = {0}, twice = {0};
+        char buf[128];
+        lw_str_add_clean(&once, cases[i].raw, "");
+        assert_string_equal(lw_str_c(&once), cases[i].clean);
+        lw_str_add_clean(&twice, lw_str_c(&once), "");
+        assert_string_equal(lw_str_c(&twice), cases[i].clean);
+        lw_clean(buf, sizeof buf, cases[i].raw);
+        assert_string_equal(buf, cases[i].clean);
+        assert_int_equal(lw_fail(LW_EIO, "%s", cases[i].raw), LW_EIO);
+        assert_string_equal(lw_errmsg(), cases[i].clean);
+        lw_fail_in(LW_EIO, "%s", cases[i].raw);
+        assert_int_equal(strlen(lw_errmsg()), 2 * strlen(cases[i].clean));
+    }
+    LW_CLEANUP(lw_str_clear) lw_str lines = {0};
+    lw_str_add_clean(&lines, "a\nb\033\tc\n", "\n");
+    assert_string_equal(lw_str_c(&lines), "a\nb\\x1b\\tc\n");
+    char small[6];
+    lw_clean(small, sizeof small, "ab\033cd"); /* never half an escape */
+    assert_string_equal(small, "ab");
+    lw_errclear();
+}
+
 static void edit_distance_counts_edits(void **state)
 {
     (void)state;
@@ -228,6 +271,7 @@ int main(void)
         cmocka_unit_test(bulk_blocks_are_aligned_zeroed_and_counted),
         cmocka_unit_test(arena_hands_out_zeroed_aligned_memory),
         cmocka_unit_test(strings_grow),
+        cmocka_unit_test(text_for_terminals_is_clean),
         cmocka_unit_test(edit_distance_counts_edits),
         cmocka_unit_test(hashes_are_stable_and_spread),
         cmocka_unit_test(numbers_parse_whole_strings_only),
