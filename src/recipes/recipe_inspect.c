@@ -252,7 +252,9 @@ static int inspect_run(const char *run, json_t *o)
 
 static int inspect_any(const char *path, bool stats, json_t *o)
 {
-    if (!lw_path_exists(path))
+    bool found;
+    LW_TRY(lw_path_look(path, &found));
+    if (!found)
         return lw_fail(LW_EIO, "%s: no such file or folder", path);
     put(o, "path", json_string(path));
     if (!lw_path_is_dir(path))

@@ -120,8 +120,10 @@ int lw_checkpoint_latest(const char *run, lw_str *dir)
 {
     LW_CLEANUP(lw_str_clear) lw_str checkpoints = {0}, found = {0};
     LW_CLEANUP(step_list_clear) step_list l = {0};
+    bool found_run;
     lw_path_join(&checkpoints, run, "checkpoints");
-    if (!lw_path_exists(run))
+    LW_TRY(lw_path_look(run, &found_run));
+    if (!found_run)
         return lw_fail(LW_EIO, "%s: no such run directory", run);
     bool ok = step_whole(lw_str_c(&checkpoints), last_step(lw_str_c(&checkpoints)), &found);
     if (!ok)
@@ -170,7 +172,9 @@ int lw_checkpoint_prune(const char *run, int keep)
 int lw_model_folder_find(const char *source, bool ema, lw_str *dir)
 {
     LW_CLEANUP(lw_str_clear) lw_str base = {0}, averaged = {0};
-    if (!lw_path_exists(source))
+    bool there;
+    LW_TRY(lw_path_look(source, &there));
+    if (!there)
         return lw_fail(LW_EIO, "%s: no such run, checkpoint or model folder", source);
     if (!lw_path_is_dir(source))
         return lw_fail(LW_EFORMAT,

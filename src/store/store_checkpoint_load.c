@@ -53,7 +53,9 @@ int lw_checkpoint_state(const char *path, lw_checkpoint *out)
 static int peek(const char *dir, lw_checkpoint *c)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    if (!lw_path_is_dir(dir))
+    bool found;
+    LW_TRY(lw_path_look(dir, &found));
+    if (!found)
         return lw_fail(LW_EIO, "%s: no such checkpoint directory", dir);
     if (!lw_store_dir_whole(dir))
         return lw_fail(LW_EFORMAT,

@@ -98,6 +98,14 @@ one_line() {
     clean "$err"
     [ "$(wc -l <"$err")" -eq 1 ] || fails "$last: not one line on stderr"
 }
+ln -s loop loop
+for last in 'inspect loop' 'sample loop --output x.png' 'run loop --input a.npy --output x.npy' 'prove check loop' \
+    'prove rank land --kge loop' "$ddpm --steps 1 --output-dir x --resume-from loop"; do
+    expect 4 $last
+    one_line
+    err_has 'loop: '
+    err_has 'Too many levels of symbolic links' # what is wrong, not `no such file`
+done
 nasty="${esc}]0;title${bell}
 x"
 expect 4 inspect "$nasty"
