@@ -117,6 +117,7 @@ static int open_all(sampling *s)
     const lw_sample_config *c = s->c;
     const lw_sampler_opts o = {.kind = c->kind,
                                .steps = c->steps,
+                               .spacing = c->spacing,
                                .keep_eps = !c->use_clipped_model_output,
                                .seed = c->seed,
                                .weights = LW_SLAB_PARAM,

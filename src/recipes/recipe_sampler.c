@@ -95,12 +95,14 @@ static int choose_steps(lw_sampler *s)
     lw_sampler_opts *o = &s->o;
     if (o->kind == LW_SAMPLER_ONE_STEP) {
         o->steps = 1;
-        return 0;
+        return o->spacing ? lw_fail(LW_EUSAGE, "--timestep-spacing: one step has no times") : 0;
     }
     if (o->diffusion)
         s->d = *o->diffusion;
     else
         LW_TRY(lw_diffusion_init(&s->d, o->timesteps ? o->timesteps : 1000));
+    if (o->spacing)
+        s->d.spacing = (lw_spacing)(o->spacing - 1);
     if (o->steps == 0)
         o->steps = o->kind == LW_SAMPLER_DDIM ? LW_MIN(50, s->d.timesteps) : s->d.timesteps;
     return lw_diffusion_check_steps(&s->d, o->steps);

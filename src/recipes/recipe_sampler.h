@@ -29,9 +29,10 @@ typedef struct lw_sampler_opts {
     const lw_diffusion *diffusion; /* noise schedule of a DDPM, borrowed by lw_sampler_new; NULL:
                                       ours with `timesteps`, where 0 is 1000 */
     int32_t timesteps;
-    bool keep_eps; /* DDIM: go on with the noise estimate as it is where the picture it implies
-                      was clipped, as diffusers does by default; lw_diffusion_move */
-    int32_t batch; /* capacity of the plan */
+    int32_t spacing; /* of the times; 0: as the schedule says, else 1 + lw_spacing */
+    bool keep_eps;   /* DDIM: go on with the noise estimate as it is where the picture it implies
+                        was clipped, as diffusers does by default; lw_diffusion_move */
+    int32_t batch;   /* capacity of the plan */
     uint64_t seed;
     lw_slab weights;
     int32_t precision;                 /* lw_num of the network's products */

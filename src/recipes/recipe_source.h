@@ -43,6 +43,7 @@ typedef struct lw_sample_config {
     const char *output;  /* x.png: grid; x.npy: [n,3,H,W] f32; else a folder of pictures */
     int64_t n;
     int32_t steps, kind;           /* lw_sampler_kind */
+    int32_t spacing;               /* lw_sampler_opts.spacing */
     bool use_clipped_model_output; /* else lw_sampler_opts.keep_eps */
     int32_t batch;
     bool ema;

@@ -36,6 +36,9 @@ expect 0 sample ddpm --n 2 --steps 10 --output clipped.npy
 expect 0 sample ddpm --n 2 --steps 10 --no-use-clipped-model-output --output kept.npy
 cmp -s clipped.npy kept.npy && fails '--no-use-clipped-model-output changes nothing'
 
+expect 0 sample ddpm --n 2 --steps 10 --timestep-spacing trailing --output trailing.npy
+cmp -s clipped.npy trailing.npy && fails '--timestep-spacing changes nothing'
+
 # A folder that training did not make: no step; what its config.json says is computed or refused.
 "$make_model" plain plain || fails 'make_model plain'
 expect 0 sample plain --n 2 --steps 3 --output plain.npy

@@ -430,6 +430,30 @@ static void test_ddim_of_a_network(void **state)
     lab_close(&l);
 }
 
+/* A spacing asked for stands in place of the schedule's. */
+static void test_spacing(void **state)
+{
+    (void)state;
+    lab l;
+    static float x[3][2 * PIXELS];
+    static lw_diffusion trailing;
+    lw_sampler_opts o = {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DDIM, .steps = 3};
+    lab_open(&l, LW_METHOD_DDPM, 1);
+    make(&l, o, 2, 0, 2, NULL, x[0]);
+    o.spacing = 1 + LW_SPACING_TRAILING;
+    make(&l, o, 2, 0, 2, NULL, x[1]);
+    assert_ok(lw_diffusion_init(&trailing, 1000));
+    trailing.spacing = LW_SPACING_TRAILING;
+    o = (lw_sampler_opts){.method = LW_METHOD_DDPM, .steps = 3, .diffusion = &trailing};
+    make(&l, o, 2, 0, 2, NULL, x[2]);
+    assert_memory_not_equal(x[0], x[1], sizeof x[0]);
+    assert_memory_equal(x[1], x[2], sizeof x[1]);
+    o.spacing = 1 + LW_SPACING_LEADING;
+    make(&l, o, 2, 0, 2, NULL, x[2]);
+    assert_memory_equal(x[0], x[2], sizeof x[0]);
+    lab_close(&l);
+}
+
 static void test_what_does_not_go_together(void **state)
 {
     (void)state;
@@ -439,6 +463,7 @@ static void test_what_does_not_go_together(void **state)
     static const lw_sampler_opts bad[] = {
         {.method = LW_METHOD_DRIFT, .kind = LW_SAMPLER_DDIM, .batch = 1},
         {.method = LW_METHOD_DRIFT, .kind = LW_SAMPLER_ONE_STEP, .steps = 2, .batch = 1},
+        {.method = LW_METHOD_DRIFT, .spacing = 1 + LW_SPACING_TRAILING, .batch = 1},
         {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ONE_STEP, .batch = 1},
         {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .steps = 1001, .batch = 1},
         {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .steps = -1, .batch = 1},
@@ -454,17 +479,12 @@ static void test_what_does_not_go_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_ddim_moves),
-        cmocka_unit_test(test_ddim_as_diffusers),
-        cmocka_unit_test(test_ancestral_as_diffusers),
-        cmocka_unit_test(test_ancestral_counts),
-        cmocka_unit_test(test_ancestral_moves),
-        cmocka_unit_test(test_one_step_batches),
-        cmocka_unit_test(test_ddim_batches),
-        cmocka_unit_test(test_ancestral_batches),
-        cmocka_unit_test(test_ddim_of_a_network),
-        cmocka_unit_test(test_what_does_not_go_together),
+        cmocka_unit_test(test_schedule),          cmocka_unit_test(test_ddim_moves),
+        cmocka_unit_test(test_ddim_as_diffusers), cmocka_unit_test(test_ancestral_as_diffusers),
+        cmocka_unit_test(test_ancestral_counts),  cmocka_unit_test(test_ancestral_moves),
+        cmocka_unit_test(test_one_step_batches),  cmocka_unit_test(test_ddim_batches),
+        cmocka_unit_test(test_ancestral_batches), cmocka_unit_test(test_ddim_of_a_network),
+        cmocka_unit_test(test_spacing),           cmocka_unit_test(test_what_does_not_go_together),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
 }
