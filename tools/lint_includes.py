@@ -16,7 +16,7 @@ TABLE = {
     "backend/cpu": ["plan", "ir", "kernels", "base"],
     "formats": ["base"],
     "store": ["plan", "formats", "ir", "base"],
-    "data": ["formats", "kernels", "base"],
+    "data": ["formats", "base"],
     "models": ["ir", "store", "formats", "base"],
     "proof": ["base"],
     "eval": ["formats", "base"],

@@ -60,6 +60,23 @@ static void files_round_trip(void **state)
 }
 
 /* A failing write leaves the old file whole and no temporary behind. */
+/* What never ends is read up to a limit that the message names. */
+static void endless_files_have_a_limit(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t n = 0;
+    assert_int_equal(lw_file_read("/dev/zero", 0, &text, &n), LW_EFORMAT);
+    assert_non_null(strstr(lw_errmsg(), "/dev/zero: larger than 268435456 bytes, the limit for "
+                                        "what is not a regular file"));
+    assert_int_equal(lw_file_read("/dev/zero", 1000, &text, &n), LW_EFORMAT);
+    assert_non_null(strstr(lw_errmsg(), "larger than 1000 bytes"));
+    assert_null(text);
+    assert_int_equal(lw_file_read("/proc/self/status", 0, &text, &n), 0); /* says it has 0 bytes */
+    assert_true(n > 100 && strlen(text) == n);
+    lw_free(&text);
+}
+
 static void write_is_atomic(void **state)
 {
     (void)state;
@@ -403,6 +420,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_round_trip),
+        cmocka_unit_test(endless_files_have_a_limit),
         cmocka_unit_test(write_is_atomic),
         cmocka_unit_test(links_are_not_written_through),
         cmocka_unit_test(own_descriptors_are_written_to),

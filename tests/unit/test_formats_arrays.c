@@ -212,6 +212,46 @@ static void npz_reads_and_writes(void **state)
     assert_null(z.entries);
 }
 
+static int see_header(void *arg, const char *name, lw_array *a)
+{
+    assert_string_equal(name, "x");
+    assert_null(a->data);
+    assert_int_equal(a->count, 1 << 20);
+    assert_int_equal(a->bytes, 4 << 20);
+    ++*(int *)arg;
+    return 0;
+}
+
+/* Headers need no data: an array that is damaged behind its header is only seen when it is read. */
+static void npz_headers_are_read_alone(void **state)
+{
+    (void)state;
+    const int64_t shape[1] = {1 << 20};
+    lw_npz z = {0};
+    lw_array a = {0};
+    int seen = 0;
+    assert_ok(lw_array_init(&a, LW_ELEM_F32, 1, shape));
+    assert_ok(lw_npz_add(&z, "x", &a));
+    assert_ok(lw_npz_save(in_scratch("big.npz"), &z));
+    lw_npz_clear(&z);
+    char *bytes;
+    size_t n;
+    assert_ok(lw_file_read(in_scratch("big.npz"), 0, &bytes, &n));
+    bytes[n / 2] ^= 1;
+    put_file(in_scratch("big.npz"), bytes, n);
+    lw_free(&bytes);
+    assert_ok(lw_npz_each(in_scratch("big.npz"), false, see_header, &seen));
+    assert_int_equal(seen, 1);
+    assert_int_equal(lw_npz_load(in_scratch("big.npz"), &z), LW_EFORMAT);
+    assert_fails(LW_EFORMAT, "at most 4294967296 are read",
+                 lw_npz_load(CORPUS "archive/huge.npz", &z));
+    assert_fails(LW_EFORMAT, "two arrays called 'x'", lw_npz_load(CORPUS "archive/long.npz", &z));
+    assert_ok(lw_npz_load(CORPUS "archive/two.npz", &z)); /* x is in Fortran order */
+    static const float want[6] = {0, 2, 4, 1, 3, 5};
+    assert_memory_equal(lw_npz_find(&z, "x")->data, want, sizeof want);
+    lw_npz_clear(&z);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +263,7 @@ int main(void)
         cmocka_unit_test(refuses_bad_npy),
         cmocka_unit_test(npy_comes_back),
         cmocka_unit_test(npz_reads_and_writes),
+        cmocka_unit_test(npz_headers_are_read_alone),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
