@@ -30,7 +30,7 @@ expect 2 data check synht:16
 err_has "synth"
 expect 2 data check synth:17
 expect 2 data check ''
-err_has 'no data given'
+err_has 'spec: is empty'
 expect 2 data check :16
 err_has 'a source must stand before the colon'
 # What is cached, and away with it; links and other files stay.
