@@ -102,7 +102,7 @@ static int bench(lw_bench_run *r)
         return 0;
     r->out->n = 0;
     lw_observe_progress(r->obs, "bench", 0, r->total, "what this machine can do");
-    LW_TRY(lw_machine_measure(r->dev->workers(r->dev->self), r->isa, NULL, &r->peak));
+    LW_TRY(lw_machine_measure(r->dev->workers(r->dev->self), r->isa, r->obs, &r->peak));
     json_object_set_new(r->out->machine, "peak", lw_machine_peak_json(&r->peak));
     return run_suites(r);
 }
@@ -115,6 +115,8 @@ int lw_recipe_bench(const lw_bench_config *config, const lw_observer *obs, lw_be
     LW_TRY(lw_isa_chosen(&r.isa));
     LW_TRY(lw_recipe_device_with(config->threads, config->conv, &dev));
     LW_TRY(lw_cpu_open(config->threads, LW_ISA_REF, &ref));
+    lw_recipe_device_watch(dev, obs);
+    lw_recipe_device_watch(ref, obs);
     r.dev = dev;
     r.ref = ref;
     int rc = bench(&r);

@@ -70,6 +70,13 @@ static int check_memory(const lw_lab *l, size_t limit)
                          lw_fmt_bytes(need, l->bytes), lw_fmt_bytes(have, limit));
 }
 
+/* Large ones take seconds to fill. */
+static int check_stop(const lw_lab *l)
+{
+    const lw_device *d = l->dev;
+    return d->stop && d->stop(d->stop_self) ? lw_fail(LW_ESTOPPED, "interrupted") : 0;
+}
+
 static int open_lab(lw_lab *l, const lw_lab_spec *spec)
 {
     bool calibrate = spec->opts.precision == LW_NUM_S8;
@@ -83,11 +90,14 @@ static int open_lab(lw_lab *l, const lw_lab_spec *spec)
     LW_TRY(check_memory(l, spec->limit));
     if (l->own && !calibrate) {
         LW_TRY(lw_store_fix(l->own));
+        LW_TRY(check_stop(l));
         lw_store_init(l->own, 1);
     }
+    LW_TRY(check_stop(l));
     LW_TRY(lw_exec_new(l->plan, LW_SLAB_PARAM, &l->exec));
+    LW_TRY(check_stop(l));
     fill_inputs(l);
-    return 0;
+    return check_stop(l);
 }
 
 int lw_lab_open(lw_device *dev, const lw_lab_spec *spec, lw_lab *out)

@@ -170,13 +170,13 @@ static int run_methods(const subject *s, lw_device *dev, const lw_profile_config
 }
 
 static int describe(const subject *s, const lw_profile_config *c, const lw_bench_method *m,
-                    lw_device *dev, lw_profile *p)
+                    lw_device *dev, const lw_observer *obs, lw_profile *p)
 {
     lw_isa isa;
     lw_machine_peak peak;
     int threads = dev->workers(dev->self);
     LW_TRY(lw_isa_chosen(&isa));
-    LW_TRY(lw_machine_measure(threads, isa, NULL, &peak));
+    LW_TRY(lw_machine_measure(threads, isa, obs, &peak));
     p->machine = lw_machine_json(threads, isa);
     p->gflops = lw_machine_rate(&peak, m->num);
     p->gbytes = peak.read[LW_DRAM].all;
@@ -197,7 +197,7 @@ static int profile(subject *s, lw_device *dev, const lw_profile_config *c, const
         return lw_fail(LW_EUSAGE, "there is no precision '%s'", c->method);
     LW_TRY(open_subject(c, s));
     LW_TRY(lw_arena_new(&p->arena));
-    LW_TRY(describe(s, c, m, dev, p));
+    LW_TRY(describe(s, c, m, dev, obs, p));
     if (c->compare) {
         lw_lab_spec spec = s->spec;
         LW_TRY(lw_lab_open(dev, &spec, &plain)); /* opts zero: f32, nothing fused */
@@ -215,6 +215,7 @@ int lw_recipe_profile(const lw_profile_config *c, const lw_observer *obs, lw_pro
     lw_profile p = {0};
     subject s = {0};
     LW_TRY(lw_recipe_device_with(c->threads, c->conv, &dev));
+    lw_recipe_device_watch(dev, obs);
     int rc = profile(&s, dev, c, obs, &p);
     lw_network_close(&s.net);
     if (rc < 0)

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "recipes/recipe_device.h"
+
 /* The reference kernels do about one of these a second. */
 static const double reference_flops = 15e9;
 
@@ -16,6 +18,7 @@ int lw_bench_reference_device(lw_bench_run *r, double flops, lw_bench_reference 
     if (flops <= reference_flops)
         return 0;
     LW_TRY(lw_cpu_open(r->dev->workers(r->dev->self), level, &out->lower));
+    lw_recipe_device_watch(out->lower, r->obs);
     out->against = lw_isa_name(level);
     *dev = out->lower;
     return 0;

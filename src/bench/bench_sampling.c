@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "bench/bench_reference.h"
-#include "recipes/recipe_sampler.h"
+#include "recipes/recipe_sampler_turns.h"
 
 enum { WAYS = 2, DDIM_STEPS = 50, ONE_STEPS_A_TURN = 5, LEAST_TURNS = 3 };
 
@@ -105,46 +105,32 @@ static int open_way(sampling *s, sampling_way *w)
     return error_of(s, w, c);
 }
 
-static int run_once(sampling *s, sampling_way *w, bool timed)
+static int keep_run(void *self, int which, int32_t turn, const lw_sampler_time *t)
 {
+    sampling *s = self;
+    sampling_way *w = &s->way[which];
     lw_bench_case *c = &s->r->out->cases[w->at];
-    double network = lw_sampler_network_seconds(w->sampler), t = lw_now();
-    double cpu = lw_cpu_seconds();
     char note[96];
-    LW_TRY(lw_sampler_run(w->sampler, 0, s->batch, NULL, NULL, w->picture));
-    t = lw_now() - t;
-    if (lw_observe_stop(s->r->obs))
-        return lw_fail(LW_ESTOPPED, "interrupted");
-    if (!timed)
-        return 0;
-    w->cpu += lw_cpu_seconds() - cpu;
-    w->outer += t - (lw_sampler_network_seconds(w->sampler) - network);
+    (void)turn;
+    w->cpu += t->cpu;
+    w->outer += t->wall - t->network;
     snprintf(note, sizeof note, "%s.%s %d", c->suite, c->name, (int)c->n + 1);
     lw_observe_progress(s->r->obs, "bench", s->r->out->n - 1, s->r->total, note);
-    return lw_bench_add_sample(c, 1e3 * t);
-}
-
-/* Both prepare their weights in the first run; a few short ones more bring the caches up. */
-static int warm_up(sampling *s)
-{
-    for (int i = 0; i < WAYS; i++)
-        for (int k = 0; s->way[i].wanted && k < (i == 0 ? ONE_STEPS_A_TURN : 1); k++)
-            LW_TRY(run_once(s, &s->way[i], false));
-    return 0;
+    return lw_bench_add_sample(c, 1e3 * t->wall);
 }
 
 static int take_turns(sampling *s)
 {
     const lw_bench_config *c = s->r->config;
-    int32_t turns = LW_MAX((c->samples + ONE_STEPS_A_TURN - 1) / ONE_STEPS_A_TURN, 1),
-            least = LW_MIN(turns, LEAST_TURNS);
-    double began = lw_now();
-    for (int32_t n = 0;
-         n < turns && (n < least || c->seconds <= 0 || lw_now() - began < c->seconds); n++)
-        for (int i = 0; i < WAYS; i++)
-            for (int k = 0; s->way[i].wanted && k < (i == 0 ? ONE_STEPS_A_TURN : 1); k++)
-                LW_TRY(run_once(s, &s->way[i], true));
-    return 0;
+    int32_t turns = LW_MAX((c->samples + ONE_STEPS_A_TURN - 1) / ONE_STEPS_A_TURN, 1);
+    const lw_turn_limits limits = {LW_MIN(turns, LEAST_TURNS), turns, c->seconds};
+    lw_timed_sampler timed[WAYS];
+    for (int i = 0; i < WAYS; i++)
+        timed[i] = (lw_timed_sampler){.sampler = s->way[i].sampler,
+                                      .pictures = s->way[i].picture,
+                                      .batch = s->batch,
+                                      .times = i == 0 ? ONE_STEPS_A_TURN : 1};
+    return lw_sampler_take_turns(timed, WAYS, &limits, s->r->obs, keep_run, s);
 }
 
 static void conclude(sampling *s)
@@ -171,7 +157,6 @@ static int measure(sampling *s)
     for (int i = 0; i < WAYS; i++)
         if (s->way[i].wanted)
             LW_TRY(open_way(s, &s->way[i]));
-    LW_TRY(warm_up(s));
     LW_TRY(take_turns(s));
     conclude(s);
     return 0;

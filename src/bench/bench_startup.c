@@ -146,7 +146,9 @@ static int ask(const startup *s, char text[ANSWER])
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-            rc = lw_fail(LW_EFAILED, "the started process failed; its message stands above");
+            rc = lw_observe_stop(s->r->obs) /* a terminal's Ctrl-C is for both */
+                     ? lw_fail(LW_ESTOPPED, "interrupted")
+                     : lw_fail(LW_EFAILED, "the started process failed; its message stands above");
     }
     close(fd[0]);
     return rc;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/cli_signal.h"
 
 typedef struct check_cli {
     const char *filter, *isa;
@@ -61,6 +62,7 @@ static int run(const lw_cli *cli, const void *config)
         if (rest[i])
             argv[n++] = (char *)(uintptr_t)rest[i];
     fflush(stdout);
+    lw_signal_writes(false);
     execv(path, argv);
     return lw_fail(LW_EIO, "cannot run %s: %s", path, strerror(errno));
 }

@@ -106,8 +106,9 @@ const lw_command lw_cmd_demo = {
     .name = "demo",
     .summary = "train an encoder, a drifting generator and a DDPM, compare them on one page",
     .usage = "[--data SPEC] [--minutes M] [--output-dir DIR]",
-    .notes = "Needs no file: the default data is drawn. Drift and DDPM train for the same time on "
-             "the same U-Net. "
+    .notes = "Needs no file: the default data is drawn. Drift and DDPM train on the same U-Net, in "
+             "turns, each the same share of its own steps: both get the same machine, and the "
+             "result says by how many percent their times differ. "
              "Interrupted, it goes on where it was; finished stages are kept. Exit code 1: the bar "
              "is not met.",
     .examples = "leeway demo\n"

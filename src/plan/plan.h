@@ -88,6 +88,7 @@ int lw_exec_bind(lw_exec *e, const char *name, void *data);
 void *lw_exec_data(lw_exec *e, const char *name);
 /* Type of a named input or output; dtype LW_DT_NONE: no such name. */
 lw_type lw_exec_type(const lw_exec *e, const char *name);
+/* LW_ESTOPPED: the device was asked to stop (plan_device.h); nothing else fails. */
 int lw_exec_run(lw_exec *e, const lw_tick *tick);
 
 /*

@@ -57,6 +57,10 @@ typedef struct lw_device {
     void (*parallel)(void *self, int64_t n_tasks, void (*fn)(void *arg, int64_t task, int worker),
                      void *arg);
     int (*workers)(void *self);
+    /* Optional: asked between the steps of lw_exec_run, on its caller's thread; true ends the run
+     * with LW_ESTOPPED and leaves its outputs undefined. */
+    bool (*stop)(void *stop_self);
+    void *stop_self;
 } lw_device;
 
 #endif

@@ -184,18 +184,19 @@ static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
     }
 }
 
-static void run_range(lw_exec *e, int begin, int end, const lw_tick *tick)
+/* Returns the step it stopped before; `end`: all are done. */
+static int run_range(lw_exec *e, int begin, int end, const lw_tick *tick, bool may_stop)
 {
-    if (!e->profile) {
-        for (int k = begin; k < end; k++)
-            run_step(e, &e->plan->step[k], tick);
-        return;
-    }
+    const lw_device *d = e->plan->dev;
     for (int k = begin; k < end; k++) {
-        double t = lw_now();
+        double t = e->profile ? lw_now() : 0.0;
+        if (may_stop && d->stop && d->stop(d->stop_self))
+            return k;
         run_step(e, &e->plan->step[k], tick);
-        e->seconds[k] += lw_now() - t;
+        if (e->profile)
+            e->seconds[k] += lw_now() - t;
     }
+    return end;
 }
 
 /* Prepared data follows the parameters: made again whenever a store's version moved. */
@@ -219,27 +220,28 @@ static const lw_tick no_tick;
 void lw_exec_prepare(lw_exec *e)
 {
     if (stale(e))
-        run_range(e, 0, e->plan->n_prepare, &no_tick);
-}
-
-static void run_steps(lw_exec *e, const lw_tick *tick)
-{
-    run_range(e, e->plan->n_prepare, e->plan->n_steps, tick ? tick : &no_tick);
-    e->runs += e->profile;
+        run_range(e, 0, e->plan->n_prepare, &no_tick, false);
 }
 
 int lw_exec_run(lw_exec *e, const lw_tick *tick)
 {
     LW_ASSERT(!e->neighbour, "a neighbour cannot prepare its owner's data");
-    lw_exec_prepare(e);
-    run_steps(e, tick);
-    return 0;
+    const lw_plan *p = e->plan;
+    tick = tick ? tick : &no_tick;
+    if (stale(e) && run_range(e, 0, p->n_prepare, &no_tick, true) < p->n_prepare)
+        e->prepared = false;
+    else if (run_range(e, p->n_prepare, p->n_steps, tick, true) == p->n_steps) {
+        e->runs += e->profile;
+        return 0;
+    }
+    return lw_fail(LW_ESTOPPED, "interrupted");
 }
 
 void lw_exec_run_alone(lw_exec *e, const lw_tick *tick)
 {
     e->alone = true;
-    run_steps(e, tick);
+    run_range(e, e->plan->n_prepare, e->plan->n_steps, tick ? tick : &no_tick, false);
+    e->runs += e->profile;
     e->alone = false;
 }
 

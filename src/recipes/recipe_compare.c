@@ -120,6 +120,7 @@ static int open_all(comparing *w)
     LW_TRY(check_pair(w));
     LW_TRY(choose_data(w));
     LW_TRY(lw_recipe_device_with(c->threads, c->conv, &w->dev));
+    lw_recipe_device_watch(w->dev, w->obs);
     w->side = w->drift->net.image_size;
     const lw_scorer_opts o = {.data = w->data,
                               .image_size = w->side,

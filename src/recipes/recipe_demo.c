@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "formats/formats.h"
 #include "recipes/recipe_judge.h"
+#include "recipes/recipe_turns.h"
 
 typedef struct demo {
     const lw_demo_config *c;
@@ -16,7 +17,10 @@ typedef struct demo {
     lw_str dir[LW_DEMO_STAGES], judge_data, reader_data, commands;
     int32_t side;
     double minutes;
-    char what[32]; /* what goes on, for the observer */
+    char what[32];             /* what goes on, for the observer */
+    json_t *begun;             /* demo.json: what the directory was begun with */
+    lw_str yaml[2];            /* configs of the two generators, while they train */
+    int64_t steps[2], goal[2]; /* done so far; of the two */
 } demo;
 
 /* ---- a stage's callbacks, under the stage's own name ------------------------------------ */
@@ -113,6 +117,100 @@ static int run_stage(demo *d, lw_demo_stage_id id)
     return 0;
 }
 
+/* ---- the two generators ----------------------------------------------------------------- */
+
+enum { SLICE_SECONDS = 2, LEAST_SLICES = 20 };
+
+static const char *const pair_name[2] = {"drift", "ddpm"};
+
+/* One bar for both: steps of the two together. */
+static void on_pair_progress(void *self, const char *what, int64_t done, int64_t total,
+                             const char *note)
+{
+    demo *d = self;
+    char text[128];
+    int i = lw_str_eq(what, "train ddpm");
+    if (!i && !lw_str_eq(what, "train drift")) {
+        lw_observe_progress(d->obs, what, done, total, note);
+        return;
+    }
+    d->steps[i] = done;
+    d->goal[i] = total;
+    snprintf(text, sizeof text, "%s %s", i ? "DDPM" : "drift", note ? note : "");
+    lw_observe_progress(d->obs, d->what, d->steps[0] + d->steps[1], d->goal[0] + d->goal[1], text);
+}
+
+/* Opens a generator's training unless it is finished: *out stays NULL then. */
+static int open_one(demo *d, int i, const lw_observer *obs, lw_training **out)
+{
+    lw_demo_stage_id id = i ? LW_DEMO_DDPM : LW_DEMO_DRIFT;
+    lw_train_config *t = config_of(&d->s, id);
+    LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_options(&d->s, id);
+    LW_CLEANUP(lw_str_clear) lw_str command = {0};
+    bool finished = false;
+    if (!options)
+        return lw_fail(LW_ENOMEM, "out of memory for a stage's options");
+    lw_demo_command(options, &command);
+    lw_str_add(&d->commands, lw_str_c(&command));
+    LW_TRY(lw_yaml_dump(options, &d->yaml[i]));
+    LW_TRY(prepare(t->output_dir, t, &finished));
+    if (finished) {
+        lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
+        return 0;
+    }
+    t->config_yaml = lw_str_c(&d->yaml[i]);
+    t->command_line = lw_str_c(&command); /* written at once */
+    t->in_turns = true;
+    t->steps =
+        json_integer_value(json_object_get(json_object_get(d->begun, "steps"), pair_name[i]));
+    return i ? lw_train_ddpm_open(&d->s.ddpm, obs, out)
+             : lw_train_drift_open(&d->s.drift, obs, out);
+}
+
+/* Fixes the steps of both, once: they are the demonstration's, not a process's. */
+static int fix_goals(demo *d, lw_training *const t[2], double seconds)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    if (!t[0] || !t[1] || lw_training_goal(t[0]) > 0 || lw_training_goal(t[1]) > 0)
+        return 0;
+    LW_TRY(lw_turns_goals(t, seconds, d->obs, d->goal));
+    for (int i = 0; i < 2; i++)
+        lw_training_set_goal(t[i], d->goal[i]);
+    lw_observe_say(d->obs,
+                   "drift and DDPM take turns, %.3g minutes each: %lld and %lld steps of %.3g and "
+                   "%.3g s",
+                   seconds / 60, (long long)d->goal[0], (long long)d->goal[1],
+                   seconds / (double)d->goal[0], seconds / (double)d->goal[1]);
+    json_object_set_new(d->begun, "steps",
+                        json_pack("{s:I, s:I}", pair_name[0], (json_int_t)d->goal[0], pair_name[1],
+                                  (json_int_t)d->goal[1]));
+    return lw_json_save(lw_path_join(&path, d->c->output_dir, "demo.json"), d->begun);
+}
+
+static int run_pair(demo *d)
+{
+    const lw_observer obs = {
+        .self = d, .progress = on_pair_progress, .say = on_say, .should_stop = on_stop};
+    lw_training *t[2] = {NULL, NULL};
+    double seconds = 60 * d->s.drift.train.minutes;
+    int rc = 0;
+    snprintf(d->what, sizeof d->what, "4,5/6 train in turns");
+    for (int i = 0; rc == 0 && i < 2; i++)
+        rc = open_one(d, i, &obs, &t[i]);
+    if (rc == 0)
+        rc = fix_goals(d, t, seconds);
+    if (rc == 0) {
+        for (int i = 0; i < 2; i++) {
+            d->steps[i] = t[i] ? lw_training_done(t[i]) : 0;
+            d->goal[i] = t[i] ? lw_training_goal(t[i]) : 0;
+        }
+        return lw_turns_run(t, seconds, LW_MIN(SLICE_SECONDS, seconds / LEAST_SLICES));
+    }
+    lw_training_close(&t[0], rc, NULL);
+    lw_training_close(&t[1], rc, NULL);
+    return rc;
+}
+
 /* ---- settings --------------------------------------------------------------------------- */
 
 /* Side and labels of the data, from a look at it. Judge and reader learn from other pools of drawn
@@ -141,19 +239,24 @@ static int look_at_data(demo *d)
 
 /* What a directory was begun with must stay: half of one demonstration and half of another prove
  * nothing. */
-static int check_directory(const demo *d)
+static int check_directory(demo *d)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop)
+    static const char *const keys[] = {"data", "minutes", "seed"};
     json_t *mine = json_pack("{s:s, s:f, s:I}", "data", d->c->data, "minutes", d->minutes, "seed",
                              (json_int_t)d->c->seed);
     LW_CLEANUP(lw_json_drop) json_t *there = NULL;
+    bool same = true;
+    d->begun = mine;
     LW_TRY(lw_mkdirs(d->c->output_dir));
     lw_path_join(&path, d->c->output_dir, "demo.json");
     if (!lw_path_exists(lw_str_c(&path)))
         return lw_json_save(lw_str_c(&path), mine);
     LW_TRY(lw_json_load(lw_str_c(&path), &there));
-    if (json_equal(mine, there))
+    for (size_t i = 0; i < LW_COUNT(keys); i++)
+        same &= json_equal(json_object_get(mine, keys[i]), json_object_get(there, keys[i]));
+    json_object_set(mine, "steps", json_object_get(there, "steps"));
+    if (same)
         return 0;
     return lw_fail(
         LW_EUSAGE,
@@ -240,8 +343,10 @@ static int run(demo *d, lw_demo_result *out)
                 "# all of it:\nleeway demo --data %s --minutes %g --seed %lld --output-dir %s\n"
                 "# or step by step:\n",
                 d->c->data, d->minutes, (long long)d->c->seed, d->c->output_dir);
-    for (int i = 0; i < LW_DEMO_STAGES; i++)
+    for (int i = 0; i < (d->c->dry_run ? LW_DEMO_STAGES : LW_DEMO_DRIFT); i++)
         LW_TRY(run_stage(d, (lw_demo_stage_id)i));
+    if (!d->c->dry_run)
+        LW_TRY(run_pair(d));
     out->minutes = d->minutes;
     if (d->c->dry_run)
         return 0;
@@ -261,6 +366,9 @@ int lw_recipe_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_resu
     lw_str_clear(&d.judge_data);
     lw_str_clear(&d.reader_data);
     lw_str_clear(&d.commands);
+    lw_str_clear(&d.yaml[0]);
+    lw_str_clear(&d.yaml[1]);
+    lw_json_drop(&d.begun);
     if (rc == 0)
         *out = result;
     return rc;

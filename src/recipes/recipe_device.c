@@ -11,6 +11,12 @@ int lw_recipe_device_with(int threads, int32_t conv, lw_device **out)
     return lw_cpu_open_with(&o, out);
 }
 
+void lw_recipe_device_watch(lw_device *dev, const lw_observer *obs)
+{
+    dev->stop = obs ? obs->should_stop : NULL;
+    dev->stop_self = obs ? obs->self : NULL;
+}
+
 int lw_recipe_device(int threads, lw_device **out)
 {
     return lw_recipe_device_with(threads, LW_CONV_MODE_AUTO, out);

@@ -167,7 +167,7 @@ int lw_machine_measure(int threads, lw_isa isa, const lw_observer *obs, lw_machi
     p->from = lw_bulk_alloc(dram_bytes);
     p->to = lw_bulk_alloc(dram_bytes);
     int rc = p->from && p->to ? 0 : LW_ENOMEM;
-    for (size_t i = 0; rc == 0 && i < dram_bytes / sizeof(float); i += 256)
+    for (size_t i = 0; rc == 0 && i < dram_bytes / sizeof(float) && !lw_observe_stop(obs); i += 256)
         p->from[i] = p->to[i] = 1.0f; /* a page never written is the same page of zeros */
     if (rc == 0)
         rc = measure(threads, p, out);

@@ -241,6 +241,7 @@ static int run(quantizing *q)
     LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
     double start = lw_now();
     LW_TRY(lw_recipe_device_with(q->c->threads, q->c->conv, &q->dev));
+    lw_recipe_device_watch(q->dev, q->obs);
     LW_TRY(lw_network_open(q->c->source, q->c->ema, &q->net));
     LW_TRY(lw_quantize_inputs_open(&q->in, q->c, q->dev, q->net));
     LW_TRY(choose_output(q));

@@ -103,10 +103,11 @@ static int feed_input(run_state *s, const char *name, const char *path, const ch
     return 0;
 }
 
-static int prepare(run_state *s)
+static int prepare(run_state *s, const lw_observer *obs)
 {
     const lw_port *x = NULL, *y = NULL;
     LW_TRY(lw_recipe_device_with(s->c->threads, s->c->conv, &s->dev));
+    lw_recipe_device_watch(s->dev, obs);
     LW_TRY(lw_network_open(s->c->source, s->c->ema, &s->net));
     LW_TRY(load_x(s));
     LW_TRY(
@@ -133,7 +134,7 @@ static int prepare(run_state *s)
 
 static int run(run_state *s, const lw_observer *obs, lw_run_result *out)
 {
-    LW_TRY(prepare(s));
+    LW_TRY(prepare(s, obs));
     double t = lw_now();
     LW_TRY(lw_forward_rows(s->fwd, s->rows, s->feed, s->n_feed, obs));
     *out = (lw_run_result){.parameters = s->net->parameters,

@@ -112,7 +112,7 @@ static int check_output(const char *path)
     return 0;
 }
 
-static int open_all(sampling *s)
+static int open_all(sampling *s, const lw_observer *obs)
 {
     const lw_sample_config *c = s->c;
     const lw_sampler_opts o = {.kind = c->kind,
@@ -128,6 +128,7 @@ static int open_all(sampling *s)
     LW_TRY(lw_source_classes(s->source, c->classes, &s->list, &s->n_list));
     LW_TRY(check_output(c->output));
     LW_TRY(lw_recipe_device_with(c->threads, c->conv, &s->dev));
+    lw_recipe_device_watch(s->dev, obs);
     lw_sampler_opts opts = o;
     opts.method = s->source->method;
     opts.diffusion = s->source->diffusion;
@@ -144,7 +145,7 @@ static int open_all(sampling *s)
 
 static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)
 {
-    LW_TRY(open_all(s));
+    LW_TRY(open_all(s, obs));
     double start = lw_now();
     LW_TRY(lw_sampler_run(s->sampler, 0, s->c->n, s->source->net.classes ? s->classes : NULL, obs,
                           s->x));

@@ -445,17 +445,27 @@ int lw_training_advance(lw_training *l, int64_t until)
     return rc;
 }
 
-int lw_training_replay(lw_training *l, int64_t step, double *seconds)
+int lw_training_replay(lw_training *l, int64_t step, lw_train_work *out)
 {
-    double t = lw_now();
+    double wall = lw_now(), cpu = lw_cpu_seconds();
     LW_TRY(forward_backward(l, step));
-    *seconds = lw_now() - t;
+    *out = (lw_train_work){lw_now() - wall, lw_cpu_seconds() - cpu};
     return 0;
 }
 
 int64_t lw_training_done(const lw_training *l)
 {
     return l->begun ? l->done : l->first_step;
+}
+
+int64_t lw_training_goal(const lw_training *l)
+{
+    return l->c->steps;
+}
+
+void lw_training_set_goal(lw_training *l, int64_t steps)
+{
+    l->c->steps = steps;
 }
 
 int lw_training_save(lw_training *l)

@@ -108,12 +108,14 @@ int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step
 typedef struct lw_training lw_training;
 int lw_training_open(const lw_train_job *job, lw_train_config *c, int64_t first_step,
                      const lw_observer *obs, lw_training **out);
-/* Seconds of forward and backward of a step, before the first slice of a run that begins: nothing
+/* Time of forward and backward of a step, before the first slice of a run that begins: nothing
  * is updated. Feeds it as step `step`. */
-int lw_training_replay(lw_training *t, int64_t step, double *seconds);
+int lw_training_replay(lw_training *t, int64_t step, lw_train_work *out);
 /* Goes on until `until` steps are done, or all. LW_ESTOPPED as lw_train_run. */
 int lw_training_advance(lw_training *t, int64_t until);
-int64_t lw_training_done(const lw_training *t); /* steps */
+int64_t lw_training_done(const lw_training *t);           /* steps */
+int64_t lw_training_goal(const lw_training *t);           /* steps; 0: not fixed yet */
+void lw_training_set_goal(lw_training *t, int64_t steps); /* before the first slice */
 /* A checkpoint of what is done: the training it takes turns with has ended early. */
 int lw_training_save(lw_training *t);
 /* rc: what the last slice returned; 0: summary.json is written. *out may be NULL. Returns rc, or

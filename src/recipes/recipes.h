@@ -35,5 +35,6 @@
 #include "recipes/recipe_score.h"
 #include "recipes/recipe_source.h"
 #include "recipes/recipe_trainer.h"
+#include "recipes/recipe_turns.h"
 
 #endif

@@ -16,6 +16,9 @@ few='--n-fid 60 --n-ddpm 50 --ddim-steps 4,40 --score-steps 1,2 --latency-second
 expect 0 compare --drift drift --ddpm ddpm --judge judge --reader reader $few --output-dir out --threads 1
 out_has 'Frechet distance  drift'
 out_has 'out/report.html'
+out_has 'Training steps took drift'
+out_has 'the two were trained one apart from the other'
+grep -q '"cpu_percent_apart"' out/summary.json || fails 'summary.json does not compare the work'
 for file in report.html side_by_side.png drift_samples_1nfe.png ddpm_samples_ddim4.png latency.csv summary.json; do
     [ -s "out/$file" ] || fails "out/$file is missing"
 done

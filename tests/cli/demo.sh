@@ -8,6 +8,9 @@ demo='demo --minutes 0.02 --n-fid 60 --n-ddpm 50 --latency-seconds 0.05 --no-pro
 # shellcheck disable=SC2086
 expect 1 $demo --output-dir d
 out_has 'FAIL'
+err_has 'drift and DDPM take turns'
+out_has 'the two took turns on the machine'
+grep -q '"in_turns": true' d/summary.json || fails 'summary.json does not say how the two were trained'
 out_has 'report: d/report.html'
 err_has 'does not meet the bar'
 for file in encoder/summary.json judge/summary.json reader/summary.json drift/summary.json ddpm/summary.json \

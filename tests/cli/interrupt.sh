@@ -103,3 +103,23 @@ err_has 'cannot write to stdout: Broken pipe'
 [ "$(cat code)" -eq 4 ] || fails "ulimit -f: exit code $(cat code)"
 err_has 'big.npy'
 [ -z "$(find . -name 'big.npy*')" ] || fails "ulimit -f: $(echo big.npy*) left behind"
+
+# what has nothing to save stops at once, in the middle of a batch too
+"$program" profile unet --runs 1000 --no-progress >"$out" 2>"$err" </dev/null &
+first=$!
+"$program" bench unet --no-progress >bench.out 2>&1 </dev/null &
+second=$!
+"$program" sample whole --n 512 --batch-size 512 --steps 1000 --output x.npy --no-progress >sample.out 2>&1 </dev/null &
+third=$!
+sleep 4
+kill -INT $first $second $third
+tries=0
+while kill -0 $first 2>/dev/null || kill -0 $second 2>/dev/null || kill -0 $third 2>/dev/null; do
+    tries=$((tries + 1))
+    [ $tries -lt 80 ] || fails "profile, bench or sample goes on after SIGINT: $(ps -o args= $first $second $third)"
+    sleep 0.1
+done
+for pid in $first $second $third; do
+    wait $pid
+    [ $? -eq 130 ] || fails 'profile, bench or sample after SIGINT: not exit code 130'
+done

@@ -71,7 +71,6 @@ static void test_bits_of_whole_runs(void **state)
     (void)state;
     lw_train_result whole[2], sliced[2];
     lw_training *a = NULL, *b = NULL;
-    double seconds;
     const lw_ddpm_config ddpm = ddpm_of("ddpm_sliced", STEPS);
     const lw_drift_config drift = drift_of("drift_sliced", STEPS - 2);
     RUNS(lw_train_ddpm(ddpm_of("ddpm_whole", STEPS), NULL, &whole[0]));
@@ -80,9 +79,10 @@ static void test_bits_of_whole_runs(void **state)
     RUNS(lw_train_ddpm_open(&ddpm, NULL, &a));
     RUNS(lw_train_drift_open(&drift, NULL, &b));
     for (int64_t i = 0; i < 2; i++) { /* what is measured before changes nothing */
-        RUNS(lw_training_replay(a, i, &seconds));
-        RUNS(lw_training_replay(b, i, &seconds));
-        assert_true(seconds > 0);
+        lw_train_work w;
+        RUNS(lw_training_replay(a, i, &w));
+        RUNS(lw_training_replay(b, i, &w));
+        assert_true(w.wall > 0 && w.cpu > 0);
     }
     for (int64_t until = 2; until <= STEPS + 1; until += 2) {
         RUNS(lw_training_advance(a, until));
@@ -145,11 +145,66 @@ static void test_times_add_up(void **state)
     assert_true(work_of("ddpm_stopped", "cpu_s") > cpu);
 }
 
+/* Interrupted anywhere, both are saved, and the same two go on to the same bits. */
+static void test_interrupted_in_turns(void **state)
+{
+    (void)state;
+    for (int rest = 1; rest < 14; rest += 11) {
+        int left = rest;
+        const lw_observer obs = {.self = &left, .should_stop = stop_now};
+        lw_training *t[2] = {NULL, NULL};
+        lw_ddpm_config ddpm = ddpm_of("ddpm_turns", STEPS);
+        lw_drift_config drift = drift_of("drift_turns", STEPS - 2);
+        RUNS(lw_train_ddpm_open(&ddpm, &obs, &t[0]));
+        RUNS(lw_train_drift_open(&drift, &obs, &t[1]));
+        assert_int_equal(lw_turns_run(t, 4, 1), LW_ESTOPPED);
+        assert_null(t[0]);
+        assert_null(t[1]);
+        ddpm.train.resume = true;
+        drift.train.resume = lab_last_step("drift_turns") > 0;
+        assert_true(lab_last_step("ddpm_turns") > 0);
+        RUNS(lw_train_ddpm_open(&ddpm, NULL, &t[0]));
+        RUNS(lw_train_drift_open(&drift, NULL, &t[1]));
+        assert_int_equal(lw_training_done(t[0]), lab_last_step("ddpm_turns"));
+        RUNS(lw_turns_run(t, 4, 1));
+        lab_same_checkpoint("ddpm_whole", "ddpm_turns");
+        lab_same_checkpoint("drift_whole", "drift_turns");
+        lab_same_logs("ddpm_whole", "ddpm_turns");
+        lab_same_logs("drift_whole", "drift_turns");
+        RUNS(lw_remove_tree("ddpm_turns"));
+        RUNS(lw_remove_tree("drift_turns"));
+    }
+}
+
+/* The goals come from one machine at one time: they say that both take the time given. */
+static void test_goals(void **state)
+{
+    (void)state;
+    lw_training *t[2] = {NULL, NULL};
+    int64_t goal[2] = {0, 0};
+    int none = 0;
+    const lw_observer obs = {.self = &none, .should_stop = stop_now};
+    lw_ddpm_config ddpm = ddpm_of("ddpm_goal", 0);
+    lw_drift_config drift = drift_of("drift_goal", 0);
+    ddpm.train.minutes = drift.train.minutes = 1;
+    RUNS(lw_train_ddpm_open(&ddpm, NULL, &t[0]));
+    RUNS(lw_train_drift_open(&drift, NULL, &t[1]));
+    RUNS(lw_turns_goals(t, 60, NULL, goal));
+    assert_true(goal[0] > 1 && goal[1] > 1);
+    assert_int_equal(lw_turns_goals(t, 60, &obs, goal), LW_ESTOPPED);
+    lw_training_set_goal(t[0], 2);
+    assert_int_equal(lw_training_goal(t[0]), 2);
+    for (int i = 0; i < 2; i++)
+        lw_training_close(&t[i], LW_ESTOPPED, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits_of_whole_runs),
         cmocka_unit_test(test_times_add_up),
+        cmocka_unit_test(test_interrupted_in_turns),
+        cmocka_unit_test(test_goals),
     };
     return cmocka_run_group_tests_name("turns", tests, lab_enter, lab_leave);
 }
