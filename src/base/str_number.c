@@ -63,12 +63,12 @@ const char *lw_fmt_time(char buf[32], double seconds)
 {
     if (!(seconds >= 0.0) || seconds > 1e9) {
         snprintf(buf, 32, "?");
-    } else if (seconds < 1e-3) {
-        snprintf(buf, 32, "%.1f us", seconds * 1e6);
-    } else if (seconds < 1.0) {
-        snprintf(buf, 32, "%.1f ms", seconds * 1e3);
+    } else if (seconds < 999.5e-6) {
+        snprintf(buf, 32, "%.3g us", seconds * 1e6);
+    } else if (seconds < 0.9995) {
+        snprintf(buf, 32, "%.3g ms", seconds * 1e3);
     } else if (seconds < 59.95) {
-        snprintf(buf, 32, "%.1fs", seconds);
+        snprintf(buf, 32, "%.3gs", seconds);
     } else {
         long long s = llround(seconds);
         if (s < 3600)

@@ -2,6 +2,7 @@
 /* The progress bar and its plain twin. */
 #include "cli/cli_progress.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +13,15 @@
 #include "base/base.h"
 #include "cli/cli_command.h"
 
-static const double redraw_seconds = 0.1, plain_seconds = 30.0;
+/* A plain line comes once work has taken `worth_seconds`, then at this pace: by time, not by count,
+ * so that a short job writes none and a long one no more than it needs. */
+static const double redraw_seconds = 0.1, worth_seconds = 1.0, plain_seconds = 30.0;
 
 struct lw_progress {
     char what[48], note[160];
     int64_t total, done, first_done;
     bool live, begun;
     double began, drawn;
-    int64_t plain_tenth; /* the last tenth that got a plain line */
 };
 
 int lw_progress_new(const lw_cli *cli, const char *what, int64_t total, lw_progress **out)
@@ -35,7 +37,6 @@ int lw_progress_new(const lw_cli *cli, const char *what, int64_t total, lw_progr
     snprintf(p->what, sizeof p->what, "%s", what);
     p->total = total;
     p->live = isatty(STDERR_FILENO) && !(term && lw_str_eq(term, "dumb"));
-    p->plain_tenth = -1;
     *out = p;
     return 0;
 }
@@ -54,6 +55,7 @@ static void add_numbers(const lw_progress *p, lw_str *s)
     char time[32];
     double passed = lw_now() - p->began;
     double rate = passed > 0.0 ? (double)(p->done - p->first_done) / passed : 0.0;
+    double left = rate > 0.0 ? (double)(p->total - p->done) / rate : 0.0;
     if (p->total > 0)
         lw_str_addf(s, " %3d%%  %lld/%lld", (int)(100 * p->done / p->total), (long long)p->done,
                     (long long)p->total);
@@ -64,8 +66,8 @@ static void add_numbers(const lw_progress *p, lw_str *s)
     if (p->total > 0 && p->done >= p->total) {
         if (p->done > p->first_done) /* else all was done when it was first heard of */
             lw_str_addf(s, "  in %s", lw_fmt_time(time, passed));
-    } else if (p->total > 0 && rate > 0.0)
-        lw_str_addf(s, "  ETA %s", lw_fmt_time(time, (double)(p->total - p->done) / rate));
+    } else if (p->total > 0 && left >= 1.0) /* below that it is over when it is read */
+        lw_str_addf(s, "  ETA %s", lw_fmt_time(time, round(left)));
     if (p->note[0])
         lw_str_addf(s, "  %s", p->note);
 }
@@ -124,10 +126,8 @@ void lw_progress_set(lw_progress *p, int64_t done, const char *note)
             draw_bar(p);
         return;
     }
-    int64_t tenth = p->total > 0 ? 10 * done / p->total : 0;
-    if (first || tenth > p->plain_tenth || since >= plain_seconds)
+    if (lw_now() - p->began >= worth_seconds && (last || since >= plain_seconds))
         write_plain(p);
-    p->plain_tenth = tenth;
 }
 
 void lw_progress_set_total(lw_progress *p, int64_t total)

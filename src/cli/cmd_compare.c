@@ -82,8 +82,11 @@ static void print_text(const lw_compare_config *c, const lw_compare_result *r)
     LW_CLEANUP(lw_str_clear) lw_str work = {0};
     lw_compare_work_text(&r->work, &work);
     lw_cli_print("%s\n", lw_str_c(&work));
-    lw_cli_print("faster            %.1fx at 1, %.1fx at 8, %.1fx at 64 pictures\n%s\n",
-                 r->speedup[0], r->speedup[1], r->speedup[2], r->report);
+    char t[3][32];
+    lw_cli_print("faster            %s at 1, %s at 8, %s at 64 pictures%s\n%s\n",
+                 lw_compare_times(t[0], r->speedup[0]), lw_compare_times(t[1], r->speedup[1]),
+                 lw_compare_times(t[2], r->speedup[2]), r->busy ? "; the machine was busy" : "",
+                 r->report);
 }
 
 static int run(const lw_cli *cli, const void *config)

@@ -46,14 +46,16 @@ static void print_bar(const lw_compare_result *r)
 static void print_text(const lw_demo_result *d)
 {
     const lw_compare_result *r = &d->compare;
-    char time[32];
+    char time[32], t[3][32];
     lw_cli_print("\n            drift, 1 evaluation   DDPM, 50 evaluations   real pictures\n"
                  "accepted    %18.1f %%   %18.1f %%   %11.1f %%\n"
                  "Frechet     %20.2f   %20.2f   %6.2f | %.2f\n"
-                 "one picture takes %.1f times less with drift (%.1f at 8, %.1f at 64)\n\n",
+                 "drift is %s faster at one picture, %s at 8, %s at 64%s\n\n",
                  100 * r->drift.strict.accepted, 100 * r->ddpm.strict.accepted,
                  100 * r->real.strict.accepted, r->drift.fd.value, r->ddpm.fd.value,
-                 r->real.fd.value, r->floor_ddpm, r->speedup[0], r->speedup[1], r->speedup[2]);
+                 r->real.fd.value, r->floor_ddpm, lw_compare_times(t[0], r->speedup[0]),
+                 lw_compare_times(t[1], r->speedup[1]), lw_compare_times(t[2], r->speedup[2]),
+                 r->busy ? "; the machine was busy" : "");
     LW_CLEANUP(lw_str_clear) lw_str work = {0};
     lw_compare_work_text(&r->work, &work);
     lw_cli_print("%s\n\n", lw_str_c(&work));

@@ -86,14 +86,19 @@ static int save_latency(const comparing *w)
 {
     LW_CLEANUP(lw_str_clear) lw_str s = {0}, path = {0};
     lw_str_add(&s, "method,evaluations,batch,median_ms,p95_ms,p99_ms,ms_per_image,images_per_sec,"
-                   "runs,extrapolated,"
-                   "memory_bytes\n");
+                   "runs,extrapolated,memory_bytes,cpu_ms,times_drift,note\n");
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
-        lw_str_addf(&s, "%s,%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%d,%d,%zu\n", l->method, l->evaluations,
-                    l->batch, 1e3 * l->median, 1e3 * l->p95, 1e3 * l->p99,
+        if (l->refused) {
+            lw_str_addf(&s, "%s,%d,%d,,,,,,%d,%d,%zu,,,%s\n", l->method, l->evaluations, l->batch,
+                        l->runs, l->extrapolated, l->bytes, LW_LATENCY_REFUSED);
+            continue;
+        }
+        lw_str_addf(&s, "%s,%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%d,%d,%zu,%.4f,%.2f,%s\n", l->method,
+                    l->evaluations, l->batch, 1e3 * l->median, 1e3 * l->p95, 1e3 * l->p99,
                     1e3 * l->median / l->batch, l->batch / l->median, l->runs, l->extrapolated,
-                    l->bytes);
+                    l->bytes, 1e3 * l->cpu, l->times_drift,
+                    l->extrapolated ? "extrapolated from ten evaluations" : "");
     }
     return lw_file_write(lw_path_join(&path, lw_str_c(&w->dir.tmp), "latency.csv"), lw_str_c(&s),
                          s.len);
@@ -160,12 +165,18 @@ static json_t *latency_json(const comparing *w)
     json_t *a = json_array();
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
-        json_array_append_new(
-            a, json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:i, s:b, s:I}", "method", l->method,
-                         "evaluations", l->evaluations, "batch", l->batch, "median_ms",
-                         1e3 * l->median, "p95_ms", 1e3 * l->p95, "p99_ms", 1e3 * l->p99,
-                         "images_per_sec", l->batch / l->median, "runs", l->runs, "extrapolated",
-                         l->extrapolated, "memory_bytes", (json_int_t)l->bytes));
+        json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:b, s:I}", "method", l->method, "evaluations",
+                              l->evaluations, "batch", l->batch, "runs", l->runs, "extrapolated",
+                              l->extrapolated, "memory_bytes", (json_int_t)l->bytes);
+        set_real(o, "median_ms", 1e3 * l->median);
+        set_real(o, "p95_ms", 1e3 * l->p95);
+        set_real(o, "p99_ms", 1e3 * l->p99);
+        set_real(o, "images_per_sec", l->batch / l->median);
+        set_real(o, "cpu_ms", 1e3 * l->cpu);
+        set_real(o, "times_drift", l->times_drift);
+        if (l->refused)
+            json_object_set_new(o, "note", json_string(LW_LATENCY_REFUSED));
+        json_array_append_new(a, o);
     }
     return a;
 }
@@ -205,9 +216,10 @@ static int save_summary(const comparing *w)
     set_real(o, "frechet_floor_ddpm", r->floor_ddpm);
     set_real(o, "frechet_untrained", r->untrained_fd);
     json_object_set_new(o, "work", work_json(&r->work));
-    json_object_set_new(
-        o, "speedup",
-        json_pack("{s:f, s:f, s:f}", "1", r->speedup[0], "8", r->speedup[1], "64", r->speedup[2]));
+    json_object_set_new(o, "speedup",
+                        json_pack("{s:o, s:o, s:o}", "1", lw_json_real(r->speedup[0]), "8",
+                                  lw_json_real(r->speedup[1]), "64", lw_json_real(r->speedup[2])));
+    json_object_set_new(o, "latency_busy", json_boolean(r->busy));
     if (r->judged)
         json_object_set_new(
             o, "judge",

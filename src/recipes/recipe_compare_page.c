@@ -8,7 +8,10 @@
 
 static const char *times_text(char buf[32], double v)
 {
-    snprintf(buf, 32, v < 10 ? "%.1fx" : "%.0fx", v);
+    if (v >= 10)
+        snprintf(buf, 32, "%.0fx", v);
+    else
+        lw_compare_times(buf, v);
     return buf;
 }
 

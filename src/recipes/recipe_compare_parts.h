@@ -65,6 +65,7 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from, in
 int lw_compare_paired(comparing *w);
 /* recipe_compare_work.c: fills out->work. */
 void lw_compare_work_of(comparing *w);
+#define LW_LATENCY_REFUSED "not measured: the machine was busy"
 /* recipe_compare_latency.c: fills latency and out->speedup. */
 int lw_compare_latency(comparing *w);
 int64_t lw_compare_latency_units(const comparing *w); /* of its progress */

@@ -188,34 +188,33 @@ void lw_compare_steps_part(const comparing *w, lw_html *page)
 
 /* ---- latency ---------------------------------------------------------------------------- */
 
-static const char *time_text(char buf[32], double seconds)
-{
-    if (seconds < 1.0)
-        snprintf(buf, 32,
-                 seconds < 0.01  ? "%.2f ms"
-                 : seconds < 0.1 ? "%.1f ms"
-                                 : "%.0f ms",
-                 1e3 * seconds);
-    else
-        snprintf(buf, 32, seconds < 10 ? "%.2f s" : "%.0f s", seconds);
-    return buf;
-}
-
 static void latency_row(const comparing *w, lw_table *t, const lw_latency *l)
 {
     char a[32], b[32], c[32], d[32];
     const lw_latency *drift = lw_compare_latency_of(w, "drift", 1, l->batch);
     lw_table_cell(t, "%d", l->batch);
-    lw_table_cell(t, lw_str_eq(l->method, "drift") ? "drift, 1 evaluation" : "DDPM, %d evaluations",
+    lw_table_cell(t,
+                  l == drift        ? "drift, 1 evaluation"
+                  : l->extrapolated ? "DDPM, %d evaluations (extrapolated)"
+                                    : "DDPM, %d evaluations",
                   l->evaluations);
     if (l == drift)
         lw_table_mark(t, LW_MARK_STRONG);
-    lw_table_cell(t, "%s%s", l->extrapolated ? "~ " : "", time_text(a, l->median));
-    lw_table_cell(t, "%s", l->extrapolated ? "" : time_text(b, l->p95));
-    lw_table_cell(t, "%s", l->extrapolated ? "" : time_text(c, l->p99));
-    lw_table_cell(t, "%s", time_text(d, l->median / l->batch));
+    if (l->refused) {
+        lw_table_cell(t, LW_LATENCY_REFUSED);
+        for (int i = 0; i < 6; i++)
+            lw_table_cell(t, "%s", "");
+        lw_table_cell(t, "%s", lw_fmt_bytes(a, l->bytes));
+        lw_table_cell(t, "%d", l->runs);
+        return;
+    }
+    lw_table_cell(t, "%s%s", l->extrapolated ? "~ " : "", lw_fmt_time(a, l->median));
+    lw_table_cell(t, "%s", l->extrapolated ? "" : lw_fmt_time(b, l->p95));
+    lw_table_cell(t, "%s", l->extrapolated ? "" : lw_fmt_time(c, l->p99));
+    lw_table_cell(t, "%s%s", l->extrapolated ? "~ " : "", lw_fmt_time(d, l->cpu));
+    lw_table_cell(t, "%s", lw_fmt_time(d, l->median / l->batch));
     lw_table_cell(t, "%.*f", l->batch / l->median < 10 ? 1 : 0, l->batch / l->median);
-    lw_table_cell(t, "%.1fx", l->median / drift->median);
+    lw_table_cell(t, "%.1fx", l->times_drift);
     lw_table_cell(t, "%s", lw_fmt_bytes(a, l->bytes));
     lw_table_cell(t, "%d", l->runs);
     lw_table_mark(t, LW_MARK_MUTED);
@@ -226,35 +225,38 @@ static void latency_bars(const comparing *w, lw_str *svg)
     lw_bar bars[COMPARE_LATENCIES];
     char group[COMPARE_LATENCIES][48], name[COMPARE_LATENCIES][48], text[COMPARE_LATENCIES][32],
         time[32];
+    size_t n = 0;
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
+        if (l->refused)
+            continue;
         bool drift = lw_str_eq(l->method, "drift");
-        snprintf(group[i], sizeof group[i], "%d picture%s at a time", l->batch,
+        snprintf(group[n], sizeof group[n], "%d picture%s at a time", l->batch,
                  l->batch == 1 ? "" : "s");
-        snprintf(name[i], sizeof name[i], drift ? "drift, 1" : "DDPM, %d", l->evaluations);
-        snprintf(text[i], sizeof text[i], "%s%s", l->extrapolated ? "~ " : "",
-                 time_text(time, l->median / l->batch));
-        bars[i] = (lw_bar){.group = group[i],
-                           .name = name[i],
-                           .value = 1e3 * l->median / l->batch,
-                           .text = text[i],
-                           .color = drift ? 1 : 2};
+        snprintf(name[n], sizeof name[n], drift ? "drift, 1" : "DDPM, %d", l->evaluations);
+        snprintf(text[n], sizeof text[n], "%s%s", l->extrapolated ? "~ " : "",
+                 lw_fmt_time(time, l->median / l->batch));
+        bars[n++] = (lw_bar){.group = group[n],
+                             .name = name[n],
+                             .value = 1e3 * l->median / l->batch,
+                             .text = text[n],
+                             .color = drift ? 1 : 2};
     }
     const lw_plot p = {.title = "Time per picture",
                        .x_label = "milliseconds per picture, logarithmic",
                        .log_x = true,
                        .dots = true,
                        .width = 1080};
-    lw_plot_bars(&p, bars, (size_t)w->n_latencies, svg);
+    lw_plot_bars(&p, bars, n, svg);
 }
 
 void lw_compare_latency_part(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     LW_CLEANUP(lw_str_clear) lw_str svg = {0};
-    static const char *const columns[] = {"pictures", "method",      "median",     "95 %",
-                                          "99 %",     "per picture", "pictures/s", "times drift",
-                                          "memory",   "runs"};
+    static const char *const columns[] = {
+        "pictures",    "method",     "median",      "95 %",   "99 %", "processor time",
+        "per picture", "pictures/s", "times drift", "memory", "runs"};
     for (size_t i = 0; i < LW_COUNT(columns); i++)
         lw_table_column(&t, columns[i], i == 1 ? LW_LEFT : LW_RIGHT);
     for (int i = 0; i < w->n_latencies; i++)
@@ -262,9 +264,16 @@ void lw_compare_latency_part(const comparing *w, lw_html *page)
     latency_bars(w, &svg);
     const char *plots[] = {lw_str_c(&svg)};
     lw_html_section(page, "How fast");
-    lw_html_text(page, "From noise to pixels on this machine, noise included, after two runs to "
-                       "warm up. Memory is "
-                       "what sampling needs: weights, activations, repacked weights.");
+    lw_html_text(page,
+                 "From noise to pixels on this machine, noise included. The rows of a batch size "
+                 "take turns, and times drift is the median of pairs timed in the same turn. "
+                 "Processor time is that of all threads together. Memory is what sampling "
+                 "needs: weights, activations, repacked weights.");
+    if (w->out->busy)
+        lw_html_text(page, "The machine was busy: the clock ran well ahead of the processor time "
+                           "that the threads got, or a row took no longer than one of fewer "
+                           "evaluations. Times by the clock are too long here; trust processor "
+                           "time and the ratios.");
     lw_html_plots(page, plots, NULL, 1);
     lw_html_table(
         page, &t, NULL,

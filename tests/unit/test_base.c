@@ -238,7 +238,10 @@ static void sizes_and_times_read_well(void **state)
     assert_string_equal(lw_fmt_bytes(b, 1536), "1.5 KiB");
     assert_string_equal(lw_fmt_bytes(b, (uint64_t)3 << 30), "3.0 GiB");
     assert_string_equal(lw_fmt_time(b, 0.0000125), "12.5 us");
-    assert_string_equal(lw_fmt_time(b, 0.25), "250.0 ms");
+    assert_string_equal(lw_fmt_time(b, 0.25), "250 ms");
+    assert_string_equal(lw_fmt_time(b, 0.0007804), "780 us");
+    assert_string_equal(lw_fmt_time(b, 0.9996), "1s");
+    assert_string_equal(lw_fmt_time(b, 2.114), "2.11s");
     assert_string_equal(lw_fmt_time(b, 12.34), "12.3s");
     assert_string_equal(lw_fmt_time(b, 125), "2m 05s");
     assert_string_equal(lw_fmt_time(b, 3 * 3600 + 25 * 60), "3h 25m");

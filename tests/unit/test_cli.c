@@ -371,9 +371,15 @@ static void progress_writes_plain_lines(void **state)
     lw_cli cli = {.global = {.progress = true}};
     lw_progress *p = NULL, *none = NULL;
     int rc = lw_progress_new(&cli, "train", 100, &p);
-    for (int i = 0; i <= 100; i++)
-        lw_progress_set(p, i, "loss 0.5");
+    for (int i = 0; i <= 100; i++) /* over before anybody could read it */
+        lw_progress_set(p, i, "short");
     lw_progress_say(p, "checkpoint %d", 7);
+    lw_progress_free(&p);
+    rc |= lw_progress_new(&cli, "train", 1000, &p);
+    lw_progress_set(p, 0, "loss 0.5");
+    lw_sleep(1.02);
+    for (int i = 400; i <= 1000; i++)
+        lw_progress_set(p, i, "loss 0.5");
     lw_progress_free(&p);
     cli.global.quiet = true;
     int quiet_rc = lw_progress_new(&cli, "train", 100, &none);
@@ -392,8 +398,11 @@ static void progress_writes_plain_lines(void **state)
     int lines = 0;
     for (const char *c = text; *c; c++)
         lines += *c == '\n';
-    assert_int_equal(lines, 12); /* start, ten tenths, one said */
-    assert_non_null(strstr(text, "train:  50%  50/100"));
+    assert_int_equal(lines, 3); /* one said; after a second, and at the end */
+    assert_null(strstr(text, "short"));
+    assert_non_null(strstr(text, "train:  40%  400/1000"));
+    assert_non_null(strstr(text, "ETA 2s")); /* no fractions, and none below a second */
+    assert_non_null(strstr(text, "train: 100%  1000/1000"));
     assert_non_null(strstr(text, "loss 0.5"));
     assert_non_null(strstr(text, "checkpoint 7\n"));
     assert_null(strchr(text, '\033'));
