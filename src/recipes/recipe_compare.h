@@ -69,14 +69,15 @@ typedef struct lw_latency {
     double cpu;              /* processor seconds of all threads per batch, median */
     double times_drift;      /* over drift's time in the same turn, median of turns */
     bool extrapolated;       /* from fewer evaluations */
-    bool refused; /* twice no slower than fewer evaluations: there is no number, only NANs */
+    bool refused; /* contradicted another cell, or its processor time, twice: no numbers but NANs */
     size_t bytes; /* weights, activations, packed weights */
 } lw_latency;
 
 /* "53.1x", or that it was not measured. */
 const char *lw_compare_times(char buf[32], double times);
-/* Marks, among the cells of all methods and batches, those that contradict one of fewer evaluations
- * (`refused`), the extrapolated one where one of two is; returns how many. */
+/* Marks (`refused`), among the cells of all methods and batches, those that contradict one of fewer
+ * evaluations, the extrapolated one where one of two is, and those whose times drift by the clock
+ * and in processor time are more than half apart; returns how many. */
 int lw_latency_contradictions(lw_latency *l, int n);
 /* Well more time by the clock than the threads worked, and uneven: others used the processors. */
 bool lw_latency_busy(const lw_latency *l, int threads);

@@ -31,6 +31,7 @@
 #include "recipes/recipe_run.h"
 #include "recipes/recipe_run_dir.h"
 #include "recipes/recipe_sampler.h"
+#include "recipes/recipe_sampler_turns.h"
 #include "recipes/recipe_schedule.h"
 #include "recipes/recipe_score.h"
 #include "recipes/recipe_source.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of times that contradict themselves are not believed; a busy machine is told from a quiet one. */
+/* Tables of times that contradict themselves are not believed; a busy machine is told from a quiet
+ * one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@ static lw_latency cell(const char *method, int32_t evaluations, double seconds)
                         .batch = 64,
                         .median = seconds,
                         .p95 = seconds,
-                        .cpu = seconds};
+                        .cpu = seconds,
+                        .times_drift = seconds / 2.5};
 }
 
 static void test_more_evaluations_take_longer(void **state)
@@ -24,6 +26,7 @@ static void test_more_evaluations_take_longer(void **state)
     (void)state;
     lw_latency l[] = {cell("drift", 1, 2.5), cell("ddpm", 50, 2.11), cell("ddpm", 100, 1.71),
                       cell("ddpm", 1000, 42)};
+    l[0].times_drift = 1;
     /* what a report once printed: 100 evaluations in less time than 50 */
     assert_int_equal(lw_latency_contradictions(l, 4), 1);
     assert_false(l[0].refused || l[1].refused || l[3].refused);
@@ -33,13 +36,31 @@ static void test_more_evaluations_take_longer(void **state)
     assert_int_equal(lw_latency_contradictions(l, 4), 1);
     assert_true(l[1].refused && !l[2].refused);
     /* measured again and consistent: nothing is left of it */
-    l[2].median = 4.2;
+    l[2].median = l[2].cpu = 4.2;
+    l[2].times_drift = 4.2 / 2.5;
     assert_int_equal(lw_latency_contradictions(l, 4), 0);
     assert_false(l[1].refused || l[2].refused);
     /* other batch sizes are other tables */
-    l[2].median = 1.71;
+    l[2].median = l[2].cpu = 1.71;
+    l[2].times_drift = 1.71 / 2.5;
     l[2].batch = 8;
     assert_int_equal(lw_latency_contradictions(l, 4), 0);
+}
+
+static void test_clock_against_processor(void **state)
+{
+    (void)state;
+    lw_latency l[] = {cell("drift", 1, 0.19), cell("ddpm", 4, 0.82), cell("ddpm", 40, 39.6)};
+    l[0].times_drift = 1;
+    l[1].times_drift = 3.9;
+    l[2].times_drift = 219; /* as measured once beside a dozen other programs */
+    l[2].cpu = 7.65;
+    assert_int_equal(lw_latency_contradictions(l, 3), 1);
+    assert_true(l[2].refused && !l[1].refused && !l[0].refused);
+    l[2].times_drift = 44;
+    assert_int_equal(lw_latency_contradictions(l, 3), 0);
+    l[2].times_drift = 20;
+    assert_int_equal(lw_latency_contradictions(l, 3), 1);
 }
 
 static void test_busy_machine(void **state)
@@ -80,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_more_evaluations_take_longer),
+        cmocka_unit_test(test_clock_against_processor),
         cmocka_unit_test(test_busy_machine),
         cmocka_unit_test(test_texts),
     };
