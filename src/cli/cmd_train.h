@@ -28,7 +28,8 @@
      .group = "Run", .help = "optimiser steps"},                                                   \
     {LW_OPT(T, train.minutes), .name = "minutes", .min = 0, .max = 1e6, .fallback = "0",           \
      .group = "Run",                                                                               \
-     .help = "instead of --steps: as many as fit, from a rate measured beforehand"},               \
+     .help = "instead of --steps: as many as fit at a pace measured once, before the first; a "   \
+             "machine that gets busier ends later"},                                               \
     {LW_OPT(T, train.resume), .name = "resume", .fallback = "false", .group = "Run",               \
      .transient = true, .help = "go on from the last checkpoint of --output-dir"},                 \
     {LW_OPT(T, train.resume_from), .name = "resume-from", .path = LW_PATH_IN, .unit = "dir", .group = "Run",           \

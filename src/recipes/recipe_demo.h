@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The demonstration: trains an encoder, a judge, a reader, a class-conditional drifting generator
- * and a DDPM with the same U-Net and equal time, and compares the two. Stages that are finished in
- * the output directory are not trained again.
+ * and a DDPM with the same U-Net, in turns (recipe_turns.h), and compares the two. Stages that are
+ * finished in the output directory are not trained again.
  */
 #ifndef LW_RECIPE_DEMO_H
 #define LW_RECIPE_DEMO_H

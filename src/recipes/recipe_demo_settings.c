@@ -15,7 +15,7 @@ const char *lw_demo_stage_name(lw_demo_stage_id id)
 }
 
 /* Of the time: classifying is learnt quickly, reconstructing pays off longer; drift and DDPM get
- * the same. */
+ * the same, and take turns. */
 static const double shares[LW_DEMO_STAGES] = {0.10, 0.07, 0.03, 0.40, 0.40};
 
 /* ---- configs ---------------------------------------------------------------------------- */

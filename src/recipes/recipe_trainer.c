@@ -331,8 +331,9 @@ static int resolve_minutes(loop *l)
     }
     l->c->steps = LW_MAX((int64_t)(left / (each * 1.05)), 1);
     l->result.minutes_steps = l->c->steps;
-    lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld step%s", l->c->minutes, each,
-                   (long long)l->c->steps, l->c->steps == 1 ? "" : "s");
+    lw_observe_say(l->obs, "%g minutes at %.3g s a step: %lld step%s%s", l->c->minutes, each,
+                   (long long)l->c->steps, l->c->steps == 1 ? "" : "s",
+                   l->job->measure ? "" : ", however long they take on a busier machine");
     return 0;
 }
 
