@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/str.h"
 
-enum { MAX_AREAS = 32, MAX_AREA_NAME = 24, MAX_LINE = 8192 };
+enum { MAX_AREAS = 16, MAX_AREA_NAME = 24, MAX_LINE = 8192 };
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
@@ -33,19 +33,29 @@ static int parse_level(const char *word, size_t n, lw_log_level *out)
                    word);
 }
 
+/* Is it a word of LW_LOG_AREAS? */
+static bool known_area(const char *name, size_t n)
+{
+    for (const char *p = LW_LOG_AREAS; n; p += strcspn(p, " ") + 1) {
+        size_t word = strcspn(p, " ");
+        if (word == n && memcmp(p, name, n) == 0)
+            return true;
+        if (p[word] == '\0')
+            return false;
+    }
+    return false;
+}
+
 static int set_area(const char *name, size_t n, lw_log_level level)
 {
-    if (n == 0 || n >= MAX_AREA_NAME)
-        return lw_fail(LW_EUSAGE, "log area '%.*s' must have 1 to %d letters", (int)n, name,
-                       MAX_AREA_NAME - 1);
+    if (!known_area(name, n))
+        return lw_fail(LW_EUSAGE, "log area '%.*s' is unknown: there are " LW_LOG_AREAS, (int)n, name);
     for (int i = 0; i < n_areas; i++) {
         if (strlen(areas[i].name) == n && memcmp(areas[i].name, name, n) == 0) {
             areas[i].level = level;
             return 0;
         }
     }
-    if (n_areas == MAX_AREAS)
-        return lw_fail(LW_EUSAGE, "more than %d log areas", MAX_AREAS);
     memcpy(areas[n_areas].name, name, n);
     areas[n_areas].name[n] = '\0';
     areas[n_areas].level = level;
@@ -85,6 +95,7 @@ void lw_log_set(lw_log_level level)
 
 bool lw_log_on(lw_log_level level, const char *area)
 {
+    LW_ASSERT(known_area(area, strlen(area)), "log area '%s' is not in LW_LOG_AREAS", area);
     for (int i = 0; i < n_areas; i++)
         if (strcmp(areas[i].name, area) == 0)
             return level <= areas[i].level;

@@ -202,7 +202,7 @@ void lw_help_program(lw_str *out)
     add_tables(out, tables);
     lw_str_add(out,
                "\nEnvironment: LW_ISA=ref|avx2|avx512|avx512bf16 chooses kernels, "
-               "LW_LOG=info,plan=debug what is "
+               "LW_LOG=info,profile=debug what is "
                "logged.\nExit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 input/output, "
                "5 memory, 6 device,\n7 numerical failure, 130 interrupted after saving.\n");
 }

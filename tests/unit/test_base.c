@@ -251,16 +251,20 @@ static void sizes_and_times_read_well(void **state)
 static void log_levels_go_by_area(void **state)
 {
     (void)state;
-    assert_int_equal(lw_log_config("info,plan=debug,mem=error"), 0);
-    assert_true(lw_log_on(LW_LOG_INFO, "any"));
-    assert_false(lw_log_on(LW_LOG_DEBUG, "any"));
-    assert_true(lw_log_on(LW_LOG_DEBUG, "plan"));
-    assert_false(lw_log_on(LW_LOG_WARN, "mem"));
+    assert_int_equal(lw_log_config("info,profile=debug,data=error"), 0);
+    assert_true(lw_log_on(LW_LOG_INFO, "train"));
+    assert_false(lw_log_on(LW_LOG_DEBUG, "train"));
+    assert_true(lw_log_on(LW_LOG_DEBUG, "profile"));
+    assert_false(lw_log_on(LW_LOG_WARN, "data"));
     assert_int_equal(lw_log_config("loud"), LW_EUSAGE);
-    assert_int_equal(lw_log_config("plan=loud"), LW_EUSAGE);
+    assert_int_equal(lw_log_config("data=loud"), LW_EUSAGE);
+    assert_int_equal(lw_log_config("plan=debug"), LW_EUSAGE); /* no such area */
+    assert_non_null(strstr(lw_errmsg(), "profile"));
+    assert_int_equal(lw_log_config("dat=debug"), LW_EUSAGE);
+    assert_int_equal(lw_log_config("=debug"), LW_EUSAGE);
     lw_log_set(LW_LOG_WARN);
-    assert_false(lw_log_on(LW_LOG_INFO, "any"));
-    assert_true(lw_log_on(LW_LOG_DEBUG, "plan"));
+    assert_false(lw_log_on(LW_LOG_INFO, "train"));
+    assert_true(lw_log_on(LW_LOG_DEBUG, "profile"));
 }
 
 int main(void)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# What version 0.1 wrote (tests/fixtures/0.1) opens, resumes and computes the same.
+
+LW_CACHE=$PWD/cache
+LW_ISA=avx2
+export LW_CACHE LW_ISA
+cp -r "$(dirname "$case_file")"/../fixtures/0.1/* .
+avx2=yes
+"$program" info >info.txt 2>&1 || avx2=no # bits are those of the instruction set it was written with
+[ "$avx2" = yes ] || unset LW_ISA
+
+# same FILE HASH: the first 16 digits of its SHA-256.
+same() {
+    [ "$avx2" = yes ] || return 0
+    is=$(sha256sum "$1" | cut -c1-16)
+    [ "$is" = "$2" ] || fails "$last: $1 has the hash $is, version 0.1 made $2"
+}
+
+expect 0 inspect ddpm
+expect 0 sample ddpm --n 2 --sampler ancestral --steps 1000 --output a.npy
+same a.npy 99755ce5e6cd44fa
+expect 0 sample int8 --precision int8 --n 2 --sampler ancestral --steps 1000 --output i.npy
+same i.npy 0a5e7b10890a9582
+expect 0 train ddpm --config ddpm/config.yaml --resume --steps 6
+same ddpm/checkpoints/step_0000006/diffusion_pytorch_model.safetensors ee28d80f6c571f0d
+expect 0 train encoder --config encoder/config.yaml --resume --steps 6
+same encoder/checkpoints/step_0000006/model.safetensors a82df5af03ce172a
+expect 0 prove eval kb --policy policy --n-corruptions all --json
+out_has '"MRR": 0.625'
+expect 0 prove train kb --config policy/config.yaml --resume --steps 3
+same policy/checkpoints/step_0000003/model.safetensors 3b6c080f85923c4c
