@@ -49,7 +49,8 @@ static bool known_area(const char *name, size_t n)
 static int set_area(const char *name, size_t n, lw_log_level level)
 {
     if (!known_area(name, n))
-        return lw_fail(LW_EUSAGE, "log area '%.*s' is unknown: there are " LW_LOG_AREAS, (int)n, name);
+        return lw_fail(LW_EUSAGE, "log area '%.*s' is unknown: there are " LW_LOG_AREAS, (int)n,
+                       name);
     for (int i = 0; i < n_areas; i++) {
         if (strlen(areas[i].name) == n && memcmp(areas[i].name, name, n) == 0) {
             areas[i].level = level;

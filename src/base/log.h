@@ -10,8 +10,8 @@ typedef enum lw_log_level { LW_LOG_ERROR, LW_LOG_WARN, LW_LOG_INFO, LW_LOG_DEBUG
 /* All there are; logging under another name is a bug. */
 #define LW_LOG_AREAS "compare config data drift field formats precision profile prove store train"
 
-/* Parses "LEVEL[,area=LEVEL...]"; NULL reads LW_LOG. Default: warn. LW_EUSAGE: an unknown level or area, naming those
- * there are. */
+/* Parses "LEVEL[,area=LEVEL...]"; NULL reads LW_LOG. Default: warn. LW_EUSAGE: an unknown level or
+ * area, naming those there are. */
 int lw_log_config(const char *spec);
 void lw_log_set(lw_log_level level); /* default level of all areas (--quiet, --verbose) */
 bool lw_log_on(lw_log_level level, const char *area);

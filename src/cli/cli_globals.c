@@ -13,9 +13,9 @@ const lw_option lw_global_options[] = {
          "wherever they apply; results differ by rounding"},
     {LW_OPT(lw_cli_globals, seed), .name = "seed", .fallback = "0", .group = "Global options",
      .help = "seed of every random number"},
-    {LW_OPT(lw_cli_globals, device), .name = "device", .fallback = "cpu",
-     .group = "Global options",
-     .help = "cpu, or auto: the best there is, which in this build is the CPU; cuda[:N] is refused"},
+    {LW_OPT(lw_cli_globals, device), .name = "device", .fallback = "cpu", .group = "Global options",
+     .help =
+         "cpu, or auto: the best there is, which in this build is the CPU; cuda[:N] is refused"},
     {LW_OPT(lw_cli_globals, config), .name = "config", .path = LW_PATH_IN,
      .group = "Global options", .transient = true,
      .help = "YAML file with option names as keys; argv wins over it"},
