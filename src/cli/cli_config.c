@@ -54,10 +54,14 @@ static int set_key(const lw_opts *o, const char *path, const char *key, const js
     return lw_opt_set_text(o, ref, what, lw_str_c(&text));
 }
 
-int lw_opts_set_tree(const lw_opts *o, const char *path, const json_t *tree)
+int lw_opts_set_tree(const lw_opts *o, const char *path, const char *command, const json_t *tree)
 {
     if (!json_is_object(tree))
         return lw_fail(LW_EUSAGE, "%s: must be a map of option names to values", path);
+    const json_t *of = json_object_get(tree, "command");
+    if (of && !(json_is_string(of) && lw_str_eq(json_string_value(of), command)))
+        return lw_fail(LW_EUSAGE, "%s: is a config of `leeway %s`, not of `leeway %s`", path,
+                       json_is_string(of) ? json_string_value(of) : "?", command);
     /* jansson's foreach macros take a non-const tree; nothing here changes it */
     json_t *map = (json_t *)(uintptr_t)tree;
     for (void *it = json_object_iter(map); it; it = json_object_iter_next(map, it)) {

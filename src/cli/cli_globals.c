@@ -3,8 +3,8 @@
 #include "cli/cli_command.h"
 
 const lw_option lw_global_options[] = {
-    {LW_OPT(lw_cli_globals, threads), .name = "threads", .min = 1, .max = 4096,
-     .group = "Global options",
+    {LW_OPT(lw_cli_globals, threads), .name = "threads", .resume = LW_RESUME_FREE, .min = 1,
+     .max = 4096, .group = "Global options",
      .help = "threads to compute with (default: all CPUs this process may use)"},
     {LW_OPT(lw_cli_globals, conv), .name = "conv", .fallback = "auto",
      .choices = "auto|direct|winograd", .group = "Global options",
@@ -13,7 +13,8 @@ const lw_option lw_global_options[] = {
          "wherever they apply; results differ by rounding"},
     {LW_OPT(lw_cli_globals, seed), .name = "seed", .fallback = "0", .group = "Global options",
      .help = "seed of every random number"},
-    {LW_OPT(lw_cli_globals, device), .name = "device", .fallback = "cpu", .group = "Global options",
+    {LW_OPT(lw_cli_globals, device), .name = "device", .resume = LW_RESUME_FREE, .fallback = "cpu",
+     .group = "Global options",
      .help =
          "cpu, or auto: the best there is, which in this build is the CPU; cuda[:N] is refused"},
     {LW_OPT(lw_cli_globals, config), .name = "config", .path = LW_PATH_IN,

@@ -145,12 +145,45 @@ static void add_indented(lw_str *out, const char *lines)
     }
 }
 
+/* Names of the options that a training may change when it goes on, wrapped. */
+static void add_resume_names(lw_str *out, const lw_option *const *tables, uint8_t resume,
+                             const char *before)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    for (; *tables; tables++)
+        for (const lw_option *row = *tables; row->name; row++)
+            if (!row->transient && !row->hidden && row->resume == resume)
+                lw_str_addf(&text, "%s--%s", text.len ? ", " : before, row->name);
+    if (text.len)
+        add_wrapped(out, lw_str_c(&text), 0);
+}
+
+/* What --resume takes, for commands that have it. */
+static void add_resume(lw_str *out, const lw_option *const *tables)
+{
+    bool trains = false;
+    for (const lw_option *const *t = tables; *t; t++)
+        for (const lw_option *row = *t; row->name; row++)
+            trains |= row->resume == LW_RESUME_GOAL;
+    if (!trains)
+        return;
+    lw_str_add(out,
+               "\nA run that goes on (--resume, --resume-from) keeps its options but these.\n");
+    add_resume_names(out, tables, LW_RESUME_FREE, "Free: ");
+    add_resume_names(out, tables, LW_RESUME_GOAL,
+                     "Never below the steps done, and only with --reschedule where the learning "
+                     "rate follows them: ");
+    add_resume_names(out, tables, LW_RESUME_SCHEDULE, "Only with --reschedule: ");
+}
+
 static void add_command(lw_str *out, const lw_command *c, bool with_globals)
 {
-    const lw_option *tables[LW_OPT_MAX_SETS + 1] = {0};
+    const lw_option *tables[LW_OPT_MAX_SETS + 1] = {0}, *all[LW_OPT_MAX_SETS + 1] = {0};
     int n = 0;
     for (size_t i = 0; i < LW_COUNT(c->options) && c->options[i]; i++)
         tables[n++] = c->options[i];
+    memcpy(all, tables, sizeof all);
+    all[n] = lw_global_options;
     if (with_globals)
         tables[n] = lw_global_options;
     const char *usage = c->usage ? c->usage : "[options]";
@@ -165,6 +198,7 @@ static void add_command(lw_str *out, const lw_command *c, bool with_globals)
         lw_str_add(out, "\n");
         add_wrapped(out, c->notes, 0);
     }
+    add_resume(out, all);
 }
 
 void lw_help_command(lw_str *out, const lw_command *c)

@@ -124,7 +124,7 @@ static int resolve(lw_cli *cli, lw_arena *arena, int words)
         const char *path = cli->global.config;
         LW_TRY(lw_yaml_load(path, &tree));
         LW_TRY(lay_tables(cli, arena));
-        LW_TRY(lw_opts_set_tree(&cli->opts, path, tree));
+        LW_TRY(lw_opts_set_tree(&cli->opts, path, cli->command->name, tree));
         LW_TRY(parse_argv(cli, words));
     }
     return 0;

@@ -32,6 +32,14 @@ typedef enum lw_opt_path {
     LW_PATH_OUT_ANY, /* a file or a directory, by its name; missing directories are made */
 } lw_opt_path;
 
+/* What a training that goes on (--resume) may do with an option. */
+typedef enum lw_opt_resume {
+    LW_RESUME_SAME, /* it made the steps done what they are: nothing */
+    LW_RESUME_FREE, /* change it: it changes no step */
+    LW_RESUME_GOAL, /* change it, as far as the schedule does not follow it: the recipe decides */
+    LW_RESUME_SCHEDULE, /* change it with --reschedule: the learning rate of the steps to come */
+} lw_opt_resume;
+
 typedef struct lw_option {
     lw_opt_type type; /* type, offset, count and capacity come from LW_OPT or LW_OPT_LIST */
     size_t offset, count;
@@ -47,6 +55,7 @@ typedef struct lw_option {
     bool required;   /* missing after config and argv: LW_EUSAGE */
     bool transient;  /* not written to config.yaml */
     bool hidden;     /* for processes of our own: not in help */
+    uint8_t resume;  /* lw_opt_resume */
 } lw_option;
 
 #define LW_OPT_FIELD(T, field) (((T *)0)->field)
@@ -103,9 +112,9 @@ int lw_opt_set_text(const lw_opts *o, lw_opt_ref ref, const char *what, const ch
 /* The field as a JSON value (new reference); NULL for an unset text. */
 json_t *lw_opt_get_json(lw_opt_ref ref);
 
-/* Walks YAML or JSON object `tree` (read from `path`) into the tables. The key "command" is
- * skipped. */
-int lw_opts_set_tree(const lw_opts *o, const char *path, const json_t *tree);
+/* Walks YAML or JSON object `tree` (read from `path`) into the tables. LW_EUSAGE when its key
+ * "command" names another one than `command`. */
+int lw_opts_set_tree(const lw_opts *o, const char *path, const char *command, const json_t *tree);
 /* All options that are not transient and have a default or were given, in table order; new
  * reference. LW_EUSAGE names a text that is not UTF-8. */
 int lw_opts_get_tree(const lw_opts *o, const char *command, json_t **out);

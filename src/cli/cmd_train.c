@@ -51,8 +51,10 @@ static void print_outcome(const lw_cli *cli, const lw_train_config *t, const lw_
 
 int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_train_call *call)
 {
-    LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, command = {0};
+    LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, command = {0}, changes = {0};
     lw_train_result result = {0};
+    LW_TRY(lw_cmd_train_check(cli, t, &changes));
+    t->rescheduled = changes.len ? lw_str_c(&changes) : NULL;
     LW_TRY(lw_cli_config_yaml(cli, &yaml));
     lw_cli_command_line(cli, &command);
     lw_str_add(&command, "\n");

@@ -10,6 +10,13 @@
 /* One option, a line or two. */
 /* clang-format off */
 
+/* Of a struct T with an lw_train_config `field`. */
+#define LW_RESCHEDULE_OPTION(T, field)                                                             \
+    {LW_OPT(T, field.reschedule), .name = "reschedule", .fallback = "false", .group = "Run",       \
+     .transient = true,                                                                            \
+     .help = "going on, let the learning rate follow other --steps or another schedule; noted in " \
+             "config.yaml and the checkpoints"}
+
 /* Rows over a struct T whose first member is `lw_train_config train`. */
 #define LW_TRAIN_OPTIONS(T, d_batch, d_lr, d_beta2, d_clip, d_warmup, d_schedule, d_floor,         \
                         d_ema, d_wd)                                                               \
@@ -22,11 +29,11 @@
      .help = "use only the first so many training pictures; 0: all"},                              \
     {LW_OPT(T, train.flip), .name = "flip", .fallback = "true", .group = "Data",                   \
      .help = "mirror pictures at random where that keeps their class"},                            \
-    {LW_OPT(T, train.output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .aliases = "workdir", .required = true,    \
+    {LW_OPT(T, train.output_dir), .name = "output-dir", .resume = LW_RESUME_FREE, .path = LW_PATH_OUT_DIR, .aliases = "workdir", .required = true,    \
      .unit = "dir", .group = "Run", .help = "run directory: config, logs, samples, checkpoints"},  \
-    {LW_OPT(T, train.steps), .name = "steps", .min = 0, .max = 1e12, .fallback = "0",              \
+    {LW_OPT(T, train.steps), .name = "steps", .resume = LW_RESUME_GOAL, .min = 0, .max = 1e12, .fallback = "0",              \
      .group = "Run", .help = "optimiser steps"},                                                   \
-    {LW_OPT(T, train.minutes), .name = "minutes", .min = 0, .max = 1e6, .fallback = "0",           \
+    {LW_OPT(T, train.minutes), .name = "minutes", .resume = LW_RESUME_GOAL, .min = 0, .max = 1e6, .fallback = "0",           \
      .group = "Run",                                                                               \
      .help = "instead of --steps: as many as fit at a pace measured once, before the first; a "   \
              "machine that gets busier ends later"},                                               \
@@ -34,18 +41,19 @@
      .transient = true, .help = "go on from the last checkpoint of --output-dir"},                 \
     {LW_OPT(T, train.resume_from), .name = "resume-from", .path = LW_PATH_IN, .unit = "dir", .group = "Run",           \
      .transient = true, .help = "go on from this run or checkpoint"},                              \
-    {LW_OPT(T, train.save_every), .name = "save-every", .min = 0, .max = 1e12, .fallback = "0",    \
+    LW_RESCHEDULE_OPTION(T, train),                                                                \
+    {LW_OPT(T, train.save_every), .name = "save-every", .resume = LW_RESUME_FREE, .min = 0, .max = 1e12, .fallback = "0",    \
      .unit = "steps", .group = "Run", .help = "checkpoint interval; 0: at the end only"},          \
-    {LW_OPT(T, train.keep_last_k_checkpoints), .name = "keep-last-k-checkpoints", .min = 0,        \
+    {LW_OPT(T, train.keep_last_k_checkpoints), .name = "keep-last-k-checkpoints", .resume = LW_RESUME_FREE, .min = 0,        \
      .max = 1e6, .fallback = "0", .group = "Run",                                                  \
      .help = "remove older checkpoints; 0: keep all"},                                             \
-    {LW_OPT(T, train.log_every), .name = "log-every", .min = 1, .max = 1e9, .fallback = "10",      \
+    {LW_OPT(T, train.log_every), .name = "log-every", .resume = LW_RESUME_FREE, .min = 1, .max = 1e9, .fallback = "10",      \
      .unit = "steps", .group = "Run",                                                              \
      .help = "interval of metrics.jsonl, loss_log.csv and TensorBoard rows"},                      \
-    {LW_OPT(T, train.sample_every), .name = "sample-every", .min = 0, .max = 1e12,                 \
+    {LW_OPT(T, train.sample_every), .name = "sample-every", .resume = LW_RESUME_FREE, .min = 0, .max = 1e12,                 \
      .fallback = "0", .unit = "steps", .group = "Run",                                             \
      .help = "interval of sample grids; 0: none"},                                                 \
-    {LW_OPT(T, train.eval_every), .name = "eval-every", .min = 0, .max = 1e12, .fallback = "0",    \
+    {LW_OPT(T, train.eval_every), .name = "eval-every", .resume = LW_RESUME_FREE, .min = 0, .max = 1e12, .fallback = "0",    \
      .unit = "steps", .group = "Run", .help = "interval of held-out measures; 0: none"},           \
     {LW_OPT(T, train.batch_size), .name = "batch-size", .min = 1, .max = 65536,                    \
      .fallback = d_batch, .unit = "pictures", .group = "Optimiser",                                \
@@ -53,13 +61,13 @@
     {LW_OPT(T, train.grad_accum_steps), .name = "grad-accum-steps", .min = 1, .max = 4096,         \
      .fallback = "1", .group = "Optimiser",                                                        \
      .help = "parts of a step whose gradients are summed before the update"},                      \
-    {LW_OPT(T, train.learning_rate), .name = "learning-rate", .aliases = "lr", .min = 0,           \
+    {LW_OPT(T, train.learning_rate), .name = "learning-rate", .resume = LW_RESUME_SCHEDULE, .aliases = "lr", .min = 0,           \
      .max = 10, .fallback = d_lr, .group = "Optimiser", .help = "AdamW's peak learning rate"},     \
-    {LW_OPT(T, train.scheduler), .name = "scheduler", .choices = "constant|cosine",                \
+    {LW_OPT(T, train.scheduler), .name = "scheduler", .resume = LW_RESUME_SCHEDULE, .choices = "constant|cosine",                \
      .fallback = d_schedule, .group = "Optimiser", .help = "learning rate after the warm-up"},     \
-    {LW_OPT(T, train.lr_floor), .name = "lr-floor", .min = 0, .max = 1, .fallback = d_floor,       \
+    {LW_OPT(T, train.lr_floor), .name = "lr-floor", .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1, .fallback = d_floor,       \
      .group = "Optimiser", .help = "share of the learning rate at the end of cosine"},             \
-    {LW_OPT(T, train.warmup_steps), .name = "warmup-steps", .min = 0, .max = 1e9,                  \
+    {LW_OPT(T, train.warmup_steps), .name = "warmup-steps", .resume = LW_RESUME_SCHEDULE, .min = 0, .max = 1e9,                  \
      .fallback = d_warmup, .group = "Optimiser", .help = "linear warm-up"},                        \
     {LW_OPT(T, train.adam_beta1), .name = "adam-beta1", .min = 0, .max = 0.99999,                  \
      .fallback = "0.9", .group = "Optimiser", .help = "decay of the first moment"},                \
@@ -74,7 +82,7 @@
     {LW_OPT(T, train.ema_decay), .name = "ema-decay", .min = 0, .max = 0.9999999,                  \
      .fallback = d_ema, .group = "Optimiser",                                                      \
      .help = "average of the weights: min(this, (1+s)/(10+s)) at step s"},                         \
-    {LW_OPT(T, train.recompute), .name = "recompute", .fallback = "false", .group = "Optimiser",   \
+    {LW_OPT(T, train.recompute), .name = "recompute", .resume = LW_RESUME_FREE, .fallback = "false", .group = "Optimiser",   \
      .help = "make cheap activations again instead of storing them: less memory, the same bits"},  \
     {LW_OPT(T, train.precision), .name = "precision", .choices = LW_PRECISION_TRAIN_CHOICES,       \
      .fallback = "f32", .group = "Optimiser",                                                      \
@@ -117,5 +125,8 @@
  */
 typedef int lw_train_call(void *config, const lw_observer *obs, lw_train_result *out);
 int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_train_call *call);
+/* LW_EUSAGE when the run that *t goes on from was made with other options than may change;
+ * `changes` gets those that --reschedule lets change. */
+int lw_cmd_train_check(const lw_cli *cli, const lw_train_config *t, lw_str *changes);
 
 #endif

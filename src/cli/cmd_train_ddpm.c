@@ -9,8 +9,8 @@ static const lw_option options[] = {
     {LW_OPT(lw_ddpm_config, timesteps), .name = "timesteps", .min = 1, .max = 4000,
      .fallback = "1000", .group = "Diffusion",
      .help = "steps of the noise schedule, beta linear from 1e-4 to 0.02"},
-    {LW_OPT(lw_ddpm_config, eval_steps), .name = "ddim-steps", .min = 1, .max = 1000,
-     .fallback = "50", .group = "Diffusion",
+    {LW_OPT(lw_ddpm_config, eval_steps), .name = "ddim-steps", .resume = LW_RESUME_FREE, .min = 1,
+     .max = 1000, .fallback = "50", .group = "Diffusion",
      .help = "network evaluations per picture in sample grids"},
     {.name = NULL}};
 

@@ -43,11 +43,11 @@ static const lw_option drift_options[] = {
      .help = "real pictures of any class that push away"},
     {LW_OPT(lw_drift_config, uncond_weight), .name = "uncond-weight", .min = 0, .max = 1e6,
      .fallback = "1", .group = "Drift", .help = "weight of each of those"},
-    {LW_OPT(lw_drift_config, feature_cache_mb), .name = "feature-cache", .min = 0, .max = 1e6,
-     .fallback = "2048", .unit = "MiB", .group = "Drift",
+    {LW_OPT(lw_drift_config, feature_cache_mb), .name = "feature-cache", .resume = LW_RESUME_FREE,
+     .min = 0, .max = 1e6, .fallback = "2048", .unit = "MiB", .group = "Drift",
      .help = "keep features of real pictures when they fit and flips are off"},
-    {LW_OPT(lw_drift_config, eval_samples), .name = "eval-samples", .min = 16, .max = 1e6,
-     .fallback = "512", .group = "Drift",
+    {LW_OPT(lw_drift_config, eval_samples), .name = "eval-samples", .resume = LW_RESUME_FREE,
+     .min = 16, .max = 1e6, .fallback = "512", .group = "Drift",
      .help = "pictures of the Frechet distance at --eval-every"},
     {.name = NULL}};
 

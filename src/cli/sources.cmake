@@ -5,4 +5,4 @@ set(SOURCES
   cmd_info.c cmd_run.c cmd_inspect.c cmd_bench.c cmd_profile.c cmd_check.c cmd_field.c
   cmd_data.c cmd_data_cache.c cmd_quantize.c cmd_sample.c cmd_compare.c cmd_demo.c
   cmd_prove.c cmd_prove_bench.c cmd_prove_check.c cmd_prove_depths.c cmd_prove_eval.c cmd_prove_trace.c cmd_prove_train.c cmd_prove_kge.c cmd_prove_rank.c
-  cmd_train.c cmd_train_ddpm.c cmd_train_drift.c cmd_train_encoder.c)
+  cmd_train.c cmd_train_check.c cmd_train_ddpm.c cmd_train_drift.c cmd_train_encoder.c)

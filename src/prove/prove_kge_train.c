@@ -66,13 +66,14 @@ static int evaluate(void *self, int64_t step, json_t *row)
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
 /* What depends on the model or on the facts. */
-static int resolve(lw_kge_train_config *c, const lw_kge_config *net)
+static int resolve(lw_kge_train_config *c)
 {
+    const lw_kge_config net = {.kind = c->model};
     lw_train_config *t = &c->train;
     if (c->kb->facts.n < 1)
         return lw_fail(LW_EUSAGE, "%s has no facts to learn", c->kb->dir);
     if (c->loss == LW_KGE_AUTO)
-        c->loss = lw_kge_is_distance(net) ? LW_KGE_NSSA : LW_KGE_CE;
+        c->loss = lw_kge_is_distance(&net) ? LW_KGE_NSSA : LW_KGE_CE;
     if (c->epochs > 0.0) {
         if (t->steps > 0 || t->minutes > 0.0)
             return lw_fail(LW_EUSAGE, "--epochs, --steps, --minutes: say only one");
@@ -98,7 +99,6 @@ static int init(kge_run *r)
         r->net.gamma = (float)c->gamma;
     c->train.names = r->net.names;
     LW_TRY(lw_kge_check(&r->net));
-    LW_TRY(resolve(c, &r->net));
     LW_TRY(lw_recipe_device(c->train.threads, &r->dev));
     LW_TRY(lw_store_new(false, &r->store));
     LW_TRY(lw_kge_declare(&r->net, r->store));
@@ -128,6 +128,8 @@ static int compile(kge_run *r)
     return lw_train_compile(&r->c->train, r->dev, g, &r->plan, &r->exec);
 }
 
+static const char recipe[] = "prove kge";
+
 static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
 {
     static const lw_train_curve curves[] = {
@@ -139,9 +141,15 @@ static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
         {.column = NULL}};
     lw_train_config *t = &r->c->train;
     int64_t step = 0;
+    bool over = false;
+    LW_TRY(resolve(r->c));
+    if (!t->dry_run)
+        LW_TRY(lw_train_check(t, recipe, obs, out, &over));
+    if (over)
+        return 0;
     LW_TRY(init(r));
     LW_TRY(compile(r));
-    lw_train_job job = {.name = "prove kge",
+    lw_train_job job = {.name = recipe,
                         .self = r,
                         .dev = r->dev,
                         .store = r->store,
@@ -159,7 +167,7 @@ static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
         LW_TRY(open_judge(r));
         job.evaluate = evaluate;
     }
-    LW_TRY(lw_train_resume(t, job.name, r->dev, r->store, &step));
+    LW_TRY(lw_train_resume(t, recipe, r->dev, r->store, &step));
     return lw_train_run(&job, t, step, obs, out);
 }
 

@@ -187,6 +187,8 @@ static const char loss_note[] =
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
+static const char recipe[] = "prove train";
+
 static int read_state(lw_ppo_run *r, const json_t *state)
 {
     const json_t *updates = json_object_get(state, "updates"),
@@ -204,7 +206,7 @@ static int read_state(lw_ppo_run *r, const json_t *state)
 static int resume(lw_ppo_run *r, int64_t *step)
 {
     LW_CLEANUP(lw_json_drop) json_t *state = NULL;
-    LW_TRY(lw_train_resume_with(&r->c->train, "prove train", r->dev, r->store, step, &state));
+    LW_TRY(lw_train_resume_with(&r->c->train, recipe, r->dev, r->store, step, &state));
     if (*step > 0)
         LW_TRY(read_state(r, state));
     return keep_state(r);
@@ -231,11 +233,18 @@ static int predict(lw_ppo_run *r, const lw_train_job *job, lw_train_result *out)
 static int run(lw_ppo_run *r, lw_train_result *out)
 {
     lw_ppo_config *c = r->c;
+    bool over = false;
     int64_t step = 0, choices = (int64_t)c->n_envs * c->n_steps;
     if (c->timesteps > 0 && c->train.steps == 0)
         c->train.steps = (c->timesteps + choices - 1) / choices;
+    /* warm-up and the entropy's weight are shares of the run too */
+    c->train.follows_goal = c->lr_warmup > 0.0 || c->ent_coef_init != c->ent_coef_final;
+    if (!c->train.dry_run)
+        LW_TRY(lw_train_check(&c->train, recipe, r->obs, out, &over));
+    if (over)
+        return 0;
     LW_TRY(lw_ppo_run_open(r));
-    lw_train_job job = {.name = "prove train",
+    lw_train_job job = {.name = recipe,
                         .self = r,
                         .dev = r->dev,
                         .store = r->store,

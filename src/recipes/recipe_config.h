@@ -26,6 +26,8 @@ typedef struct lw_train_config {
     const char *resume_from; /* run or checkpoint directory; NULL: start (or go on with output_dir
                                 when resume) */
     bool resume;             /* go on from output_dir's last checkpoint */
+    bool reschedule;         /* resuming may change the learning rate's schedule */
+    const char *rescheduled; /* which of its options were changed, but for the steps; NULL: none */
     int64_t steps;
     double minutes;     /* > 0: steps are fixed from a measured rate before training starts */
     int64_t limit;      /* rows of the training split used; 0: all */
@@ -47,10 +49,12 @@ typedef struct lw_train_config {
     int32_t threads; /* 0: all */
     int32_t conv;    /* lw_conv_mode */
     bool dry_run;
-    const char *config_yaml;   /* written to the run directory as config.yaml */
-    const char *command_line;  /* written as command.txt */
-    uint64_t names;            /* set by recipes over a dataset of names: its lw_kb_names, else 0 */
-    double time_before;        /* set by lw_train_resume: seconds of training before this process */
+    const char *config_yaml;  /* written to the run directory as config.yaml */
+    const char *command_line; /* written as command.txt */
+    uint64_t names;           /* set by recipes over a dataset of names: its lw_kb_names, else 0 */
+    bool follows_goal;   /* set by recipes in which more than the learning rate follows steps */
+    int64_t goal_before; /* set by lw_train_check: steps a changed schedule was for, else 0 */
+    double time_before;  /* set by lw_train_resume: seconds of training before this process */
     lw_train_work work_before; /* likewise */
     bool in_turns; /* alternates with the training it is compared with; said in summary.json */
 } lw_train_config;

@@ -90,6 +90,8 @@ static void close_run(void *self)
     lw_free(&r);
 }
 
+static const char recipe[] = "train ddpm";
+
 static int set_up(ddpm_run *r, lw_train_job *job, int64_t *step)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
@@ -102,13 +104,13 @@ static int set_up(ddpm_run *r, lw_train_job *job, int64_t *step)
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
-    *job = lw_generator_job(&r->g, "train ddpm", r, c->train.batch_size);
+    *job = lw_generator_job(&r->g, recipe, r, c->train.batch_size);
     job->feed = feed;
     job->grid = grid;
     job->close = close_run;
     if (c->train.dry_run)
         return 0;
-    return lw_train_resume(&c->train, job->name, r->g.dev, r->g.store, step);
+    return lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step);
 }
 
 int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_training **out)
@@ -131,6 +133,11 @@ int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_train
 int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out)
 {
     lw_training *t = NULL;
+    bool over = false;
+    if (!c.train.dry_run)
+        LW_TRY(lw_train_check(&c.train, recipe, obs, out, &over));
+    if (over)
+        return 0;
     LW_TRY(lw_train_ddpm_open(&c, obs, &t));
     return lw_training_run(&t, out);
 }

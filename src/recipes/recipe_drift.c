@@ -259,6 +259,8 @@ static void close_run(void *self)
     lw_free(&r);
 }
 
+static const char recipe[] = "train drift";
+
 static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
@@ -273,7 +275,7 @@ static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
-    *job = lw_generator_job(&r->g, "train drift", r, (int64_t)r->groups * r->n);
+    *job = lw_generator_job(&r->g, recipe, r, (int64_t)r->groups * r->n);
     job->feed = feed;
     job->report = report;
     job->grid = grid;
@@ -282,7 +284,7 @@ static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
     job->close = close_run;
     if (c->train.dry_run)
         return 0;
-    LW_TRY(lw_train_resume(&c->train, job->name, r->g.dev, r->g.store, step));
+    LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
     return open_reals(r);
 }
 
@@ -307,6 +309,11 @@ int lw_train_drift_open(const lw_drift_config *c, const lw_observer *obs, lw_tra
 int lw_train_drift(lw_drift_config c, const lw_observer *obs, lw_train_result *out)
 {
     lw_training *t = NULL;
+    bool over = false;
+    if (!c.train.dry_run)
+        LW_TRY(lw_train_check(&c.train, recipe, obs, out, &over));
+    if (over)
+        return 0;
     LW_TRY(lw_train_drift_open(&c, obs, &t));
     return lw_training_run(&t, out);
 }

@@ -154,16 +154,23 @@ static int init(encoder_run *r)
     return r->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 
+static const char recipe[] = "train encoder";
+
 static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *obs,
                lw_train_result *out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int64_t step = 0;
+    bool over = false;
+    if (!c->train.dry_run)
+        LW_TRY(lw_train_check(&c->train, recipe, obs, out, &over));
+    if (over)
+        return 0;
     LW_TRY(init(r));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_train_compile(&c->train, r->dev, g, &r->plan, &r->exec));
-    lw_train_job job = {.name = "train encoder",
+    lw_train_job job = {.name = recipe,
                         .self = r,
                         .dev = r->dev,
                         .store = r->store,
@@ -179,7 +186,7 @@ static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *ob
         LW_TRY(build_test(r));
         job.evaluate = evaluate;
     }
-    LW_TRY(lw_train_resume(&c->train, job.name, r->dev, r->store, &step));
+    LW_TRY(lw_train_resume(&c->train, recipe, r->dev, r->store, &step));
     return lw_train_run(&job, &c->train, step, obs, out);
 }
 

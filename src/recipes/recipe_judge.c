@@ -126,16 +126,23 @@ static int init(judge_run *r)
     return 0;
 }
 
+static const char recipe[] = "train judge";
+
 static int run(judge_run *r, lw_train_encoder_config *c, const lw_observer *obs,
                lw_train_result *out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int64_t step = 0;
+    bool over = false;
+    if (!c->train.dry_run)
+        LW_TRY(lw_train_check(&c->train, recipe, obs, out, &over));
+    if (over)
+        return 0;
     LW_TRY(init(r));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_train_compile(&c->train, r->dev, g, &r->plan, &r->exec));
-    const lw_train_job job = {.name = "train judge",
+    const lw_train_job job = {.name = recipe,
                               .self = r,
                               .dev = r->dev,
                               .store = r->store,
@@ -147,7 +154,7 @@ static int run(judge_run *r, lw_train_encoder_config *c, const lw_observer *obs,
                               .feed = feed};
     if (c->train.dry_run)
         return lw_train_predict(&job, &c->train, out);
-    LW_TRY(lw_train_resume(&c->train, job.name, r->dev, r->store, &step));
+    LW_TRY(lw_train_resume(&c->train, recipe, r->dev, r->store, &step));
     return lw_train_run(&job, &c->train, step, obs, out);
 }
 

@@ -49,9 +49,9 @@ static bool no_checkpoint_yet(const char *run)
     return none;
 }
 
-/* What a checkpoint must share with the run that goes on from it: method and seed; ISA and element
- * type are worth a warning. */
-static int check_kin(const lw_train_config *c, const char *recipe, const char *isa, const char *dir,
+/* What a checkpoint must share with the run that goes on from it and says itself. What its run's
+ * config.yaml says is compared by whoever knows the options (cli/). */
+static int check_kin(const lw_train_config *c, const char *recipe, const char *dir,
                      const lw_checkpoint *ck)
 {
     const char *trained = json_string_value(json_object_get(ck->extra, "recipe"));
@@ -60,6 +60,18 @@ static int check_kin(const lw_train_config *c, const char *recipe, const char *i
     if ((uint64_t)c->seed != ck->seed)
         return lw_fail(LW_EUSAGE, "%s was trained with --seed %llu, not %lld", dir,
                        (unsigned long long)ck->seed, (long long)c->seed);
+    const char *precision = json_string_value(json_object_get(ck->extra, "precision"));
+    precision = precision ? precision : lw_precision_name(LW_NUM_F32);
+    if (!lw_str_eq(precision, lw_precision_name(c->precision)))
+        return lw_fail(LW_EUSAGE, "%s was trained with --precision %s, not %s", dir, precision,
+                       lw_precision_name(c->precision));
+    return 0;
+}
+
+/* Of a dataset of names, once it is open; another ISA is worth a warning. */
+static int check_names(const lw_train_config *c, const char *isa, const char *dir,
+                       const lw_checkpoint *ck)
+{
     uint64_t names = 0;
     LW_TRY(lw_json_opt_hash(ck->config, dir, "names", &names));
     if (c->names && names && names != c->names)
@@ -74,28 +86,121 @@ static int check_kin(const lw_train_config *c, const char *recipe, const char *i
         lw_log(LW_LOG_WARN, "train",
                "%s was trained at %s, this is %s: results may differ in the last bits", dir,
                ck->isa, isa);
-    const char *precision = json_string_value(json_object_get(ck->extra, "precision"));
-    precision = precision ? precision : lw_precision_name(LW_NUM_F32);
-    if (!lw_str_eq(precision, lw_precision_name(c->precision)))
-        lw_log(LW_LOG_WARN, "train",
-               "%s was trained with --precision %s, this is %s: results are not those of one run",
-               dir, precision, lw_precision_name(c->precision));
     return 0;
 }
 
-/* The step a checkpoint's training was going for; unchanged when it does not say. */
-static int read_goal(const lw_checkpoint *ck, const char *dir, int64_t *steps)
+/* ---- how long -------------------------------------------------------------------------------- */
+
+/* The steps that the run of a checkpoint goes for. */
+static int read_goal(const char *dir, const lw_checkpoint *ck, int64_t *goal)
 {
-    int64_t total = 0;
-    if (!json_object_get(ck->extra, "total_steps"))
-        return 0;
-    LW_TRY(lw_json_get_i64(ck->extra, dir, "total_steps", &total));
-    if (total < 0 || total > LW_MAX_STEPS)
-        return lw_fail(LW_EFORMAT, "%s: state.json: 'total_steps' is %lld, must be 0 to %lld", dir,
-                       (long long)total, (long long)LW_MAX_STEPS);
-    *steps = total;
+    const json_t *total = json_object_get(ck->extra, "total_steps");
+    *goal = json_integer_value(total);
+    if (total && (!json_is_integer(total) || *goal < ck->step || *goal > LW_MAX_STEPS))
+        return lw_fail(LW_EFORMAT,
+                       "%s/state.json: 'total_steps' must be an integer from the %lld steps done "
+                       "to %lld",
+                       dir, (long long)ck->step, (long long)LW_MAX_STEPS);
     return 0;
 }
+
+/* The steps asked for against those done, and against the goal that a schedule was made for. */
+static int check_goal(lw_train_config *c, const char *dir, const lw_checkpoint *ck)
+{
+    int64_t goal;
+    LW_TRY(read_goal(dir, ck, &goal));
+    c->steps = c->steps ? c->steps : goal;
+    if (c->steps < ck->step && c->steps > 0)
+        return lw_fail(LW_EUSAGE,
+                       "--steps %lld: %s has %lld steps done already and goes for %lld; ask for "
+                       "more than are done, or begin again in another --output-dir",
+                       (long long)c->steps, dir, (long long)ck->step, (long long)goal);
+    bool follows = c->scheduler == LW_SCHEDULE_COSINE || c->follows_goal;
+    if (goal && c->steps != goal && follows && !c->reschedule)
+        return lw_fail(LW_EUSAGE,
+                       "--steps %lld: the learning rate of %s falls until step %lld; to go on with "
+                       "one that falls until step %lld say --reschedule",
+                       (long long)c->steps, dir, (long long)goal, (long long)c->steps);
+    c->goal_before = goal && c->steps != goal && follows ? goal : 0;
+    return 0;
+}
+
+int lw_train_nothing_left(const lw_train_config *c, int64_t step, const lw_observer *obs,
+                          lw_train_result *out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    lw_observe_say(obs, "nothing left to do: %lld steps are done, --steps %lld", (long long)step,
+                   (long long)c->steps);
+    out->first_step = out->steps = step;
+    if (lw_path_exists(lw_path_join(&path, c->output_dir, "summary.json")) &&
+        lw_json_load(lw_str_c(&path), &j) == 0) {
+        out->parameters = json_integer_value(json_object_get(j, "parameters"));
+        out->loss = json_number_value(json_object_get(j, "final_loss"));
+        out->seconds = json_number_value(json_object_get(j, "seconds"));
+    }
+    return 0;
+}
+
+static int check_checkpoint(lw_train_config *c, const char *recipe, const lw_observer *obs,
+                            lw_train_result *out, bool *over)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint ck = {0};
+    LW_TRY(find_checkpoint(c, &dir));
+    LW_TRY(lw_checkpoint_peek(lw_str_c(&dir), &ck));
+    LW_TRY(check_kin(c, recipe, lw_str_c(&dir), &ck));
+    LW_TRY(check_goal(c, lw_str_c(&dir), &ck));
+    bool in_place = inside(lw_str_c(&dir), c->output_dir);
+    if (!in_place && c->resume_from)
+        LW_TRY(lw_run_dir_refuse(c->output_dir));
+    *over = ck.step == c->steps &&
+            !(in_place && json_is_object(json_object_get(ck.extra, "pending_row")));
+    return *over ? lw_train_nothing_left(c, ck.step, obs, out) : 0;
+}
+
+int lw_train_check(lw_train_config *c, const char *recipe, const lw_observer *obs,
+                   lw_train_result *out, bool *over)
+{
+    *over = false;
+    memset(out, 0, sizeof *out);
+    out->unit = "pictures";
+    bool resumes = c->resume || c->resume_from;
+    if (c->reschedule && !resumes)
+        return lw_fail(LW_EUSAGE, "--reschedule: only with --resume or --resume-from");
+    if (resumes && (c->resume_from || !no_checkpoint_yet(c->output_dir)))
+        LW_TRY(check_checkpoint(c, recipe, obs, out, over));
+    else if (!resumes)
+        LW_TRY(lw_run_dir_refuse(c->output_dir));
+    if (c->steps < 1 && c->minutes <= 0.0)
+        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", recipe);
+    return 0;
+}
+
+int lw_train_origin(const lw_train_config *c, lw_str *run)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    run->len = 0;
+    if ((!c->resume && !c->resume_from) || (!c->resume_from && no_checkpoint_yet(c->output_dir)))
+        return 0;
+    LW_TRY(find_checkpoint(c, &dir));
+    const char *from = c->resume_from ? c->resume_from : c->output_dir;
+    if (!lw_str_eq(from, lw_str_c(&dir))) {
+        lw_str_add(run, from);
+        return run->failed ? LW_ENOMEM : 0;
+    }
+    char *path = realpath(from, NULL), *end = path ? strrchr(path, '/') : NULL;
+    if (end) { /* RUN/checkpoints/step_N */
+        *end = '\0';
+        end = strrchr(path, '/');
+    }
+    if (end && lw_str_eq(end + 1, "checkpoints"))
+        lw_str_addf(run, "%.*s", (int)(end - path), path);
+    free(path);
+    return run->failed ? LW_ENOMEM : 0;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
 
 int lw_train_resume(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
                     int64_t *step)
@@ -116,9 +221,9 @@ int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev,
     }
     LW_TRY(find_checkpoint(c, &dir));
     LW_TRY(lw_checkpoint_load(lw_str_c(&dir), store, &ck));
-    LW_TRY(check_kin(c, recipe, lw_isa_name(lw_cpu_kernels(dev)->isa), lw_str_c(&dir), &ck));
-    if (c->steps == 0)
-        LW_TRY(read_goal(&ck, lw_str_c(&dir), &c->steps));
+    LW_TRY(check_kin(c, recipe, lw_str_c(&dir), &ck));
+    LW_TRY(check_names(c, lw_isa_name(lw_cpu_kernels(dev)->isa), lw_str_c(&dir), &ck));
+    LW_TRY(check_goal(c, lw_str_c(&dir), &ck));
     c->time_before = ck.train_seconds;
     const json_t *work = json_object_get(ck.extra, "work");
     c->work_before = (lw_train_work){json_number_value(json_object_get(work, "wall_s")),
@@ -132,16 +237,25 @@ int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev,
     return 0;
 }
 
-int lw_train_pending(const lw_train_config *c, int64_t step, json_t **row)
+int lw_train_kept(const lw_train_config *c, int64_t step, lw_train_keep *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint ck = {0};
-    if (!c->resume || step == 0)
+    if ((!c->resume && !c->resume_from) || step == 0)
         return 0;
     LW_TRY(find_checkpoint(c, &dir));
     LW_TRY(lw_checkpoint_peek(lw_str_c(&dir), &ck));
-    json_t *pending = json_object_get(ck.extra, "pending_row");
-    if (ck.step == step && json_is_object(pending))
-        *row = json_incref(pending);
+    json_t *pending = json_object_get(ck.extra, "pending_row"),
+           *changes = json_object_get(ck.extra, "rescheduled");
+    if (c->resume && ck.step == step && json_is_object(pending))
+        out->pending = json_incref(pending);
+    if (json_is_array(changes))
+        out->rescheduled = json_incref(changes);
     return 0;
+}
+
+void lw_train_keep_clear(lw_train_keep *k)
+{
+    lw_json_drop(&k->pending);
+    lw_json_drop(&k->rescheduled);
 }

@@ -81,70 +81,14 @@ static int check_parts(const lw_run_dir *d)
     return 0;
 }
 
-static int refuse_existing(const lw_run_dir *d)
+int lw_run_dir_refuse(const char *path)
 {
-    lw_str path = {0};
-    bool there = lw_path_exists(lw_run_dir_file(d, &path, "metrics.jsonl"));
-    lw_str_clear(&path);
-    return there ? lw_fail(LW_EUSAGE,
-                           "%s already holds a run: go on with --resume, or choose another "
-                           "--output-dir",
-                           d->path)
-                 : 0;
-}
-
-/* Lines of config.yaml that may differ when a run goes on: how long, where, and what is written on
- * the way. */
-static bool may_change(const char *line)
-{
-    static const char *const keys[] = {"#",
-                                       "steps:",
-                                       "minutes:",
-                                       "output-dir:",
-                                       "save-every:",
-                                       "log-every:",
-                                       "keep-last-k-checkpoints:",
-                                       "sample-every:",
-                                       "eval-every:",
-                                       "ddim-steps:",
-                                       "eval-samples:",
-                                       "feature-cache:",
-                                       "device:"};
-    for (size_t i = 0; i < LW_COUNT(keys); i++)
-        if (lw_str_starts(line, keys[i]))
-            return true;
-    return false;
-}
-
-/* The line of a flat YAML text that has the key of `line`; NULL: none. */
-static const char *line_of_key(const char *text, const char *line)
-{
-    size_t n = strcspn(line, ":\n") + 1;
-    for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n')
-        if (strncmp(p, line, n) == 0)
-            return p;
-    return NULL;
-}
-
-/* Going on with other options is allowed, but it is not the run of its config.yaml any more. */
-static void warn_other_options(const lw_run_dir *d, const char *now)
-{
-    LW_CLEANUP(lw_str_clear) lw_str path = {0}, changes = {0};
-    LW_CLEANUP(lw_free) char *before = NULL;
-    size_t len;
-    if (!lw_path_exists(lw_run_dir_file(d, &path, "config.yaml")) ||
-        lw_file_read(lw_str_c(&path), 0, &before, &len) < 0)
-        return;
-    for (const char *p = now; *p; p += strcspn(p, "\n"), p += *p == '\n') {
-        const char *was = may_change(p) ? NULL : line_of_key(before, p);
-        size_t n = strcspn(p, "\n"), m = was ? strcspn(was, "\n") : 0;
-        if (was && (n != m || strncmp(p, was, n) != 0))
-            lw_str_addf(&changes, "%s%.*s (was %.*s)", changes.len ? "; " : "", (int)n, p, (int)m,
-                        was);
-    }
-    if (changes.len)
-        lw_log(LW_LOG_WARN, "train", "%s goes on with other options: %s", d->path,
-               lw_str_c(&changes));
+    LW_CLEANUP(lw_str_clear) lw_str metrics = {0};
+    if (!lw_path_exists(lw_path_join(&metrics, path, "metrics.jsonl")))
+        return 0;
+    return lw_fail(LW_EUSAGE,
+                   "%s already holds a run: go on with --resume, or choose another --output-dir",
+                   path);
 }
 
 /* Two processes in one directory would write over each other's logs and checkpoints. The lock goes
@@ -171,9 +115,7 @@ int lw_run_dir_open(const lw_train_config *c, const char *recipe, int threads, c
     if (rc == 0)
         rc = check_parts(&d);
     if (rc == 0)
-        rc = c->resume ? cut_logs(&d, step) : refuse_existing(&d);
-    if (rc == 0 && c->resume && c->config_yaml)
-        warn_other_options(&d, c->config_yaml);
+        rc = c->resume ? cut_logs(&d, step) : lw_run_dir_refuse(d.path);
     if (rc == 0 && c->config_yaml)
         rc = write_text(&d, "config.yaml", c->config_yaml);
     if (rc == 0 && c->command_line) /* one line per process that worked on the run */

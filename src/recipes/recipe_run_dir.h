@@ -17,6 +17,8 @@ typedef struct lw_run_dir {
     double time_before; /* seconds of training before this process, from the checkpoint */
 } lw_run_dir;
 
+/* LW_EUSAGE when the directory holds a run. */
+int lw_run_dir_refuse(const char *path);
 /* Makes the directory and writes what does not change. LW_EUSAGE when it holds a run and this is
  * not a resume, or another process is at work in it: nothing is overwritten. c->resume: logs are
  * cut back to `step`. */

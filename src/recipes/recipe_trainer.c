@@ -21,10 +21,10 @@ struct lw_training {
     lw_train_step last;
     double started, logged_at;
     int64_t logged_step, first_step, done;
-    int64_t saved;             /* step of the newest checkpoint of this directory, -1: none */
-    json_t *pending;           /* row of step `done` whose measures an interrupt cut off */
-    double end;                /* by the clock, of a run that --minutes measured; 0: none */
-    double pace;               /* seconds of its steps */
+    int64_t saved;      /* step of the newest checkpoint of this directory, -1: none */
+    lw_train_keep keep; /* row of step `done` whose measures an interrupt cut off; schedules */
+    double end;         /* by the clock, of a run that --minutes measured; 0: none */
+    double pace;        /* seconds of its steps */
     bool begun, over, nothing; /* over: the last step is made; nothing: it was before */
     double paused;             /* when the last slice ended */
     lw_train_work work_done;
@@ -143,7 +143,7 @@ static int log_row(loop *l, int64_t step, bool evaluate)
         lw_observe_say(l->obs, "step %lld: Frechet distance on held-out pictures %.4g",
                        (long long)step, json_number_value(json_object_get(row, "fd")));
     if (rc == LW_ESTOPPED) /* kept in the checkpoint: the measures are taken when the run goes on */
-        l->pending = json_incref(row);
+        l->keep.pending = json_incref(row);
     json_decref(row);
     l->logged_at = lw_now();
     l->logged_step = step;
@@ -181,10 +181,11 @@ static int save(loop *l, int64_t step)
                        "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
                        "untouched. Lower --learning-rate",
                        l->job->name, (long long)step, bad);
-    json_t *extra = json_pack("{s:s, s:I, s:s, s:o*, s:O*, s:O*}", "recipe", l->job->name,
+    json_t *extra = json_pack("{s:s, s:I, s:s, s:o*, s:O*, s:O*, s:O*}", "recipe", l->job->name,
                               "total_steps", (json_int_t)c->steps, "precision",
                               lw_precision_name(c->precision), "work", work_json(l), "recipe_state",
-                              l->job->extra, "pending_row", l->pending);
+                              l->job->extra, "pending_row", l->keep.pending, "rescheduled",
+                              l->keep.rescheduled);
     if (!extra)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_checkpoint s = {.step = step,
@@ -337,21 +338,54 @@ static int resolve_minutes(loop *l)
     return 0;
 }
 
-/* The steps that --minutes came to are part of what makes the run again. */
-static int fix_config_steps(const loop *l)
+/* Notes a schedule that changes here: from now on it is part of what made the run. */
+static int note_schedule(loop *l)
 {
-    if (!l->c->config_yaml || l->c->minutes <= 0.0)
+    const lw_train_config *c = l->c;
+    LW_CLEANUP(lw_str_clear) lw_str what = {0};
+    if (!c->goal_before && !c->rescheduled)
+        return 0;
+    if (c->goal_before)
+        lw_str_addf(&what, "--steps %lld (was %lld)%s", (long long)c->steps,
+                    (long long)c->goal_before, c->rescheduled ? "; " : "");
+    lw_str_add(&what, c->rescheduled ? c->rescheduled : "");
+    LW_CLEANUP(lw_json_drop)
+    json_t *rows = l->keep.rescheduled ? json_copy(l->keep.rescheduled) : json_array();
+    json_t *row = json_pack("{s:I, s:I, s:s}", "step", (json_int_t)l->first_step, "steps",
+                            (json_int_t)c->steps, "changed", lw_str_c(&what));
+    if (what.failed || !rows || json_array_append_new(rows, row) < 0)
+        return lw_fail(LW_ENOMEM, "out of memory for the schedule");
+    lw_json_drop(&l->keep.rescheduled);
+    l->keep.rescheduled = lw_steal(&rows);
+    lw_observe_say(l->obs, "rescheduled at step %lld: %s", (long long)l->first_step,
+                   lw_str_c(&what));
+    return 0;
+}
+
+/* config.yaml: the steps that --minutes came to are part of what makes the run again, and so are
+ * changes of its schedule. */
+static int complete_config(const loop *l)
+{
+    const json_t *changes = l->keep.rescheduled;
+    if (!l->c->config_yaml || (l->c->minutes <= 0.0 && !changes))
         return 0;
     lw_str out = {0}, path = {0};
+    for (size_t i = 0; i < json_array_size(changes); i++) {
+        const json_t *row = json_array_get(changes, i);
+        const char *what = json_string_value(json_object_get(row, "changed"));
+        if (what && !strchr(what, '\n')) /* a comment stays one */
+            lw_str_addf(&out, "# rescheduled at step %lld: %s\n",
+                        (long long)json_integer_value(json_object_get(row, "step")), what);
+    }
     for (const char *p = l->c->config_yaml; *p;) {
         size_t n = strcspn(p, "\n");
-        if (lw_str_starts(p, "steps:") || lw_str_starts(p, "minutes:"))
-            lw_str_addf(&out, "# asked: %.*s\n", (int)n, p);
-        else
-            lw_str_addf(&out, "%.*s\n", (int)n, p);
+        bool asked = l->c->minutes > 0.0 &&
+                     (lw_str_starts(p, "steps:") || lw_str_starts(p, "minutes:"));
+        lw_str_addf(&out, "%s%.*s\n", asked ? "# asked: " : "", (int)n, p);
         p += n + (p[n] == '\n');
     }
-    lw_str_addf(&out, "steps: %lld\n", (long long)l->c->steps);
+    if (l->c->minutes > 0.0)
+        lw_str_addf(&out, "steps: %lld\n", (long long)l->c->steps);
     int rc = lw_file_write(lw_run_dir_file(&l->dir, &path, "config.yaml"), lw_str_c(&out), out.len);
     lw_str_clear(&out);
     lw_str_clear(&path);
@@ -374,35 +408,24 @@ static int write_summary(const loop *l, const lw_train_result *r)
     return rc;
 }
 
-/* A finished run resumed: what it came to is in its summary already. */
+/* A finished run resumed. */
 static int nothing_left(loop *l)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-    lw_train_result *out = &l->result;
-    lw_observe_say(l->obs, "nothing left to do: %lld steps are done, --steps %lld",
-                   (long long)l->first_step, (long long)l->c->steps);
     l->over = l->nothing = true;
-    out->first_step = out->steps = l->first_step;
-    if (lw_path_exists(lw_run_dir_file(&l->dir, &path, "summary.json")) &&
-        lw_json_load(lw_str_c(&path), &j) == 0) {
-        out->loss = json_number_value(json_object_get(j, "final_loss"));
-        out->seconds = json_number_value(json_object_get(j, "seconds"));
-    }
-    return 0;
+    return lw_train_nothing_left(l->c, l->first_step, l->obs, &l->result);
 }
 
 /* The measures of the last step before an interrupt. */
 static int finish_row(loop *l)
 {
     const lw_train_job *j = l->job;
-    if (!l->pending)
+    if (!l->keep.pending)
         return 0;
-    l->last.loss = json_number_value(json_object_get(l->pending, "loss"));
+    l->last.loss = json_number_value(json_object_get(l->keep.pending, "loss"));
     if (j->evaluate)
-        LW_TRY(j->evaluate(j->self, l->first_step, l->pending));
-    LW_TRY(lw_run_dir_log(&l->dir, l->first_step, l->pending));
-    lw_json_drop(&l->pending);
+        LW_TRY(j->evaluate(j->self, l->first_step, l->keep.pending));
+    LW_TRY(lw_run_dir_log(&l->dir, l->first_step, l->keep.pending));
+    lw_json_drop(&l->keep.pending);
     return 0;
 }
 
@@ -411,9 +434,10 @@ static int begin(loop *l)
 {
     l->begun = true;
     LW_TRY(resolve_minutes(l));
-    LW_TRY(fix_config_steps(l));
+    LW_TRY(note_schedule(l));
+    LW_TRY(complete_config(l));
     l->done = l->first_step;
-    if (l->first_step >= l->c->steps && !l->pending)
+    if (l->first_step >= l->c->steps && !l->keep.pending)
         return nothing_left(l);
     if (l->job->loss_note)
         lw_observe_say(l->obs, "%s", l->job->loss_note);
@@ -510,7 +534,7 @@ int lw_training_close(lw_training **pp, int rc, lw_train_result *out)
     if (out)
         *out = l->result;
     lw_run_dir_close(&l->dir);
-    lw_json_drop(&l->pending);
+    lw_train_keep_clear(&l->keep);
     lw_bulk_free(&l->sum, (size_t)l->floats * sizeof *l->sum);
     lw_free(&l->work);
     if (l->own.close)
@@ -531,10 +555,10 @@ static int open_loop(loop *l)
         if (!l->sum)
             return LW_ENOMEM;
     }
-    LW_TRY(lw_train_pending(c, l->first_step, &l->pending));
+    LW_TRY(lw_train_kept(c, l->first_step, &l->keep));
     LW_TRY(lw_run_dir_open(c, l->job->name, l->job->dev->workers(l->job->dev->self),
                            lw_isa_name(lw_cpu_kernels(l->job->dev)->isa),
-                           l->first_step - (l->pending != NULL), &l->dir));
+                           l->first_step - (l->keep.pending != NULL), &l->dir));
     l->dir.time_before = c->time_before;
     l->work_done = c->work_before;
     return 0;

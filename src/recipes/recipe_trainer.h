@@ -76,10 +76,24 @@ typedef struct lw_train_result {
     int64_t minutes_steps; /* steps that --minutes resolved to; 0: not asked */
 } lw_train_result;
 
+/* What can be said before any data is opened, and is said first: how long to train, whether
+ * output_dir is free (or holds the run that goes on), and whether the checkpoint that a config
+ * resumes from was made by `recipe` with this seed and precision and has fewer steps done than are
+ * asked for (LW_EUSAGE when not; LW_EFORMAT: it is damaged). No file is changed.
+ * c->steps 0 becomes what the checkpoint was going for (also when that came from --minutes).
+ * *over: nothing is left to do, and *out says what the run came to. */
+int lw_train_check(lw_train_config *c, const char *recipe, const lw_observer *obs,
+                   lw_train_result *out, bool *over);
+/* Says so, and fills in what summary.json says that a finished run came to. */
+int lw_train_nothing_left(const lw_train_config *c, int64_t step, const lw_observer *obs,
+                          lw_train_result *out);
+/* The run directory of the checkpoint that a config resumes from, whose config.yaml says what its
+ * steps were; "" when it starts at step 0, or from a checkpoint outside any run. */
+int lw_train_origin(const lw_train_config *c, lw_str *run);
+
 /* Loads the checkpoint a config resumes from, if it does, into the store. *step: optimiser steps
  * done. --resume in a directory without any checkpoint starts at step 0. c->resume becomes: the run
- * goes on in its own directory. c->steps 0 becomes what the checkpoint was going for (also when
- * that came from --minutes). */
+ * goes on in its own directory. */
 int lw_train_resume(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
                     int64_t *step);
 
@@ -88,9 +102,14 @@ int lw_train_resume(lw_train_config *c, const char *recipe, lw_device *dev, lw_s
 int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev, lw_store *store,
                          int64_t *step, json_t **extra);
 
-/* The log row of `step` whose measures an interrupt cut off, from the checkpoint that the run goes
- * on from in its own directory; owned by the caller, NULL: there is none. */
-int lw_train_pending(const lw_train_config *c, int64_t step, json_t **row);
+/* What the loop itself keeps in a checkpoint. */
+typedef struct lw_train_keep {
+    json_t *pending;     /* log row of its step whose measures an interrupt cut off, for a run that
+                            goes on in its own directory, or NULL */
+    json_t *rescheduled; /* where the learning rate's schedule was changed: array, or NULL */
+} lw_train_keep;
+int lw_train_kept(const lw_train_config *c, int64_t step, lw_train_keep *out);
+void lw_train_keep_clear(lw_train_keep *k);
 
 /* Compiles a training graph as the config says (--precision, --recompute) and makes its exec. */
 int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g, lw_plan **plan,

@@ -100,7 +100,8 @@ err_has 'run/checkpoints/step_0000001/ema was trained on other names (hash '
 err_has 'than the constants and predicates of other (hash '
 expect 3 prove eval other --policy uniform --kge embeddings
 err_has 'was trained on other names'
-expect 2 prove train other --output-dir run --steps 2 --resume --eval-every 0 --n-envs 4 --n-steps 4 \
+cp -r run/checkpoints/step_0000001 lone
+expect 2 prove train other --output-dir gone --steps 2 --resume-from lone --reschedule --eval-every 0 --n-envs 4 --n-steps 4 \
     --n-epochs 1 --batch-size 16 --no-use-l2-norm --sqrt-scale --temperature 0
 err_has 'was trained on other names (hash '
 cp -r run/checkpoints/last/ nameless

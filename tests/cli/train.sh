@@ -91,7 +91,8 @@ expect 2 train drift $data $net --encoder nosuch --steps 1 --output-dir x
 printf 'x' >file
 expect 4 $ddpm --steps 1 --output-dir file/run
 expect 4 $ddpm --steps 1 --output-dir x --resume-from nowhere
-expect 3 $ddpm --base-channels 16 --steps 5 --output-dir x --resume-from whole
+cp -r whole/checkpoints/step_0000004 lone
+expect 3 $ddpm --base-channels 16 --steps 5 --output-dir x --resume-from lone
 cp -r whole cut
 head -c 3000 whole/checkpoints/last/optimizer.safetensors >cut/checkpoints/step_0000004/optimizer.safetensors
 expect 3 $ddpm --steps 5 --output-dir x --resume-from cut/checkpoints/step_0000004

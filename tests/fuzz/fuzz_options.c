@@ -58,14 +58,14 @@ static void check_written(const lw_command *c, const filled *f)
     lay(c, &g);
     if (lw_yaml_dump(tree, &text) < 0 ||
         lw_yaml_parse("written", lw_str_c(&text), text.len, &back) < 0 ||
-        lw_opts_set_tree(&g.opts, "written", back) < 0)
+        lw_opts_set_tree(&g.opts, "written", c->name, back) < 0)
         abort();
     if (lw_opts_get_tree(&g.opts, c->name, &again) < 0 || !json_equal(tree, again))
         abort();
     lw_arena_free(&g.arena);
 }
 
-static int fill(const filled *f, char *words, const char *yaml, size_t n)
+static int fill(const lw_command *c, const filled *f, char *words, const char *yaml, size_t n)
 {
     char *argv[MAX_WORDS];
     int argc = 0;
@@ -79,7 +79,7 @@ static int fill(const filled *f, char *words, const char *yaml, size_t n)
     if (yaml) {
         LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
         LW_TRY(lw_yaml_parse("config", yaml, n, &tree));
-        LW_TRY(lw_opts_set_tree(&f->opts, "config", tree));
+        LW_TRY(lw_opts_set_tree(&f->opts, "config", c->name, tree));
     }
     int rc = lw_opts_parse(&f->opts, argc, argv, 0, true);
     return rc < 0 ? rc : lw_opts_check_required(&f->opts);
@@ -112,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!words)
         abort();
     lay(c, &f);
-    if (fill(&f, words, yaml, yaml ? (size_t)(end - yaml) : 0) == 0)
+    if (fill(c, &f, words, yaml, yaml ? (size_t)(end - yaml) : 0) == 0)
         check_written(c, &f);
     lw_arena_free(&f.arena);
     free(words);

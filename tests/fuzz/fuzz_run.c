@@ -35,7 +35,8 @@ static int64_t resume(const char *run)
 {
     static lw_device *dev; /* as long as the process */
     LW_CLEANUP(lw_store_free) lw_store *s = small_store();
-    LW_CLEANUP(lw_json_drop) json_t *extra = NULL, *row = NULL;
+    LW_CLEANUP(lw_json_drop) json_t *extra = NULL;
+    LW_CLEANUP(lw_train_keep_clear) lw_train_keep keep = {0};
     lw_train_config c = {.output_dir = run, .resume = true, .seed = 1};
     int64_t step = 0;
     if (!dev && lw_cpu_open(1, LW_ISA_REF, &dev) < 0)
@@ -45,7 +46,7 @@ static int64_t resume(const char *run)
     if (step < 0 || step > LW_MAX_STEPS || c.steps < 0 || c.steps > LW_MAX_STEPS ||
         !(c.time_before >= 0.0 && c.time_before <= LW_MAX_SECONDS))
         abort();
-    lw_train_pending(&c, step, &row);
+    lw_train_kept(&c, step, &keep);
     return step;
 }
 

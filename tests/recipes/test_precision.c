@@ -55,15 +55,19 @@ static void test_drift_losses(void **state)
     check_losses("drift", DRIFT);
 }
 
-static void test_other_precision_warns(void **state)
+/* Also of a checkpoint that lies outside its run, where no config.yaml says it. */
+static void test_other_precision_is_refused(void **state)
 {
     (void)state;
     lab_expect(0, TINY_DDPM " --precision bf16 --steps 2 --output-dir first");
-    lab_expect(0, TINY_DDPM " --precision f32 --steps 3 --resume-from "
+    lab_expect(2, TINY_DDPM " --precision f32 --steps 3 --resume-from "
                             "first/checkpoints/step_0000002 --output-dir second");
-    assert_non_null(strstr(lab_err, "trained with --precision bf16, this is f32"));
-    lab_expect(0, TINY_DDPM " --precision bf16 --steps 3 --resume-from "
-                            "first/checkpoints/step_0000002 --output-dir third");
+    assert_non_null(strstr(lab_err, "--precision f32 (was bf16)"));
+    assert_int_equal(rename("first/checkpoints/step_0000002", "step_0000002"), 0);
+    lab_expect(2, TINY_DDPM " --precision f32 --steps 3 --resume-from step_0000002 --output-dir s");
+    assert_non_null(strstr(lab_err, "trained with --precision bf16, not f32"));
+    lab_expect(0, TINY_DDPM " --precision bf16 --steps 3 --resume-from step_0000002 "
+                            "--output-dir third");
     assert_null(strstr(lab_err, "--precision"));
 }
 
@@ -120,7 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ddpm_losses),
         cmocka_unit_test(test_drift_losses),
-        cmocka_unit_test(test_other_precision_warns),
+        cmocka_unit_test(test_other_precision_is_refused),
         cmocka_unit_test(test_ranges),
     };
     return cmocka_run_group_tests_name("precision", tests, make_encoder, lab_leave);

@@ -96,7 +96,7 @@ static int load(fixture *f, const char *yaml)
 {
     LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
     LW_TRY(lw_yaml_parse("c.yaml", yaml, strlen(yaml), &tree));
-    return lw_opts_set_tree(&f->opts, "c.yaml", tree);
+    return lw_opts_set_tree(&f->opts, "c.yaml", "train drift", tree);
 }
 
 static void defaults_come_from_the_table(void **state)
