@@ -119,6 +119,20 @@
      .fallback = "auto", .group = "Network",                                                       \
      .help = "a class embedding; auto: when the data has labels"}
 
+/* Rows over a struct T with `lw_heldout_config heldout`: what --eval-every measures. */
+#define LW_HELDOUT_OPTIONS(T, features)                                                            \
+    {LW_OPT(T, heldout.samples), .name = "eval-samples", .resume = LW_RESUME_FREE, .min = 16,      \
+     .max = 1e6, .fallback = "2000", .unit = "pictures", .group = "Held-out measures",             \
+     .help = "of fd, the Frechet distance to held-out pictures in features of " features           \
+             ", and of its floor; at most the training pictures"},                                 \
+    {LW_OPT(T, heldout.eval_encoder), .name = "eval-encoder", .path = LW_PATH_IN,                  \
+     .resume = LW_RESUME_FREE, .unit = "spec", .group = "Held-out measures",                       \
+     .help = "a network that the loss does not see: its distances are eval_fd"},                   \
+    {LW_OPT(T, heldout.keep_best), .name = "keep-best", .resume = LW_RESUME_FREE,                  \
+     .choices = "none|fd|eval_fd", .fallback = "none", .group = "Held-out measures",               \
+     .help = "keep the checkpoint with the least of these as checkpoints/best, chosen on one half " \
+             "of the held-out pictures and reported on the other"}
+
 /* clang-format on */
 
 /* Runs `train(config copy, observer, result)` with what the command line adds, prints the outcome.

@@ -11,7 +11,8 @@ static const lw_option options[] = {
      .help = "steps of the noise schedule, beta linear from 1e-4 to 0.02"},
     {LW_OPT(lw_ddpm_config, eval_steps), .name = "ddim-steps", .resume = LW_RESUME_FREE, .min = 1,
      .max = 1000, .fallback = "50", .group = "Diffusion",
-     .help = "network evaluations per picture in sample grids"},
+     .help = "network evaluations per picture in sample grids and held-out measures"},
+    LW_HELDOUT_OPTIONS(lw_ddpm_config, "the colours"),
     {.name = NULL}};
 
 static int call(void *config, const lw_observer *obs, lw_train_result *out)

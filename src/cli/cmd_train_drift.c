@@ -15,7 +15,7 @@ static const lw_option drift_options[] = {
              "resnet_cifar10:FILE"},
     {LW_OPT(lw_drift_config, feature_keys), .name = "feature-keys", .unit = "list",
      .group = "Drift",
-     .help = "keys or sets (col, all, pixels); default col, pixels without an encoder"},
+     .help = "keys or sets (col, maps, all, pixels); default col, pixels without an encoder"},
     {LW_OPT_LIST(lw_drift_config, temperatures, n_temperatures), .name = "feature-temperatures",
      .aliases = "temps|temperatures", .min = 1e-6, .max = 1e6, .fallback = "0.02,0.05,0.2",
      .group = "Drift", .help = "of the kernel exp(-distance / tau), in units of the mean distance"},
@@ -46,9 +46,7 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, feature_cache_mb), .name = "feature-cache", .resume = LW_RESUME_FREE,
      .min = 0, .max = 1e6, .fallback = "2048", .unit = "MiB", .group = "Drift",
      .help = "keep features of real pictures when they fit and flips are off"},
-    {LW_OPT(lw_drift_config, eval_samples), .name = "eval-samples", .resume = LW_RESUME_FREE,
-     .min = 16, .max = 1e6, .fallback = "512", .group = "Drift",
-     .help = "pictures of the Frechet distance at --eval-every"},
+    LW_HELDOUT_OPTIONS(lw_drift_config, "the encoder of the loss"),
     {.name = NULL}};
 
 static int call(void *config, const lw_observer *obs, lw_train_result *out)

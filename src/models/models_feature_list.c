@@ -104,6 +104,8 @@ static int add_key(parser *p, const key_row *r, int32_t map)
     if (k.slots < 1)
         return lw_fail(LW_EUSAGE, "feature key '%s': a map of %dx%d has no room for its patches",
                        k.name, m.size, m.size);
+    if (k.c < 1 && p->lenient)
+        return 0;
     if (k.c < 1)
         return lw_fail(LW_EUSAGE, "feature key '%s': encoder '%s' has no pooled feature", k.name,
                        p->e->name);
@@ -134,21 +136,24 @@ static int add_words(parser *p, const char *const *word, int32_t map)
 
 static int add_set(parser *p, const char *word, bool *known)
 {
-    static const char *const pix[] = {"pix", NULL}, *const all_pix[] = {"pix", "norm_x", NULL};
+    static const char *const pix[] = {"pix", NULL}, *const maps_pix[] = {"pix", "norm_x", NULL};
     static const char *const col_pix[] = {"pix", "pix.p4", "pix.mean", "pix.std", "pix.m4", NULL};
+    static const char *const all_pix[] = {"pix",    "pix.p4", "pix.mean", "pix.std",
+                                          "pix.m4", "norm_x", "pooled",   NULL};
     static const char *const all_map[] = {".loc",  ".mean",  ".std",  ".mean2",
                                           ".std2", ".mean4", ".std4", NULL};
     static const char *const first[] = {".mean", ".std", NULL}, *const later[] = {".loc", ".mean",
                                                                                   ".std", NULL};
-    bool col = strcmp(word, "col") == 0, all = strcmp(word, "all") == 0;
-    *known = col || all || strcmp(word, "pixels") == 0;
+    bool col = strcmp(word, "col") == 0, maps = strcmp(word, "maps") == 0,
+         all = strcmp(word, "all") == 0;
+    int32_t s = all ? 0 : 1, end = p->e->kind == LW_ENCODER_NONE ? 0 : lw_encoder_stages(p->e) + 1;
+    *known = col || maps || all || strcmp(word, "pixels") == 0;
     if (!*known)
         return 0;
     p->lenient = true;
-    int rc = add_words(p, col ? col_pix : all ? all_pix : pix, -1);
-    for (int32_t s = 1; rc == 0 && (col || all) && s <= lw_encoder_stages(p->e); s++) {
-        rc = add_words(p, all ? all_map : s == 1 ? first : later, s);
-    }
+    int rc = add_words(p, all ? all_pix : col ? col_pix : maps ? maps_pix : pix, -1);
+    for (; rc == 0 && (col || maps || all) && s < end; s++)
+        rc = add_words(p, maps || all ? all_map : s == 1 ? first : later, s);
     p->lenient = false;
     return rc;
 }
@@ -164,7 +169,7 @@ static const key_row *map_row(const char *word, int32_t *stage)
 
 static int unknown_key(const char *word)
 {
-    static const char *const sets[] = {"col", "all", "pixels"};
+    static const char *const sets[] = {"col", "maps", "all", "pixels"};
     const char *near = sets[0];
     for (size_t i = 1; i < LW_COUNT(sets); i++)
         if (lw_str_distance(word, sets[i]) < lw_str_distance(word, near))

@@ -14,10 +14,11 @@
  *   sK.mean4, sK.std4    over 4x4 patches                      T HW/16, C
  *   pooled               the encoder's pooled feature          T 1, C F
  *
- * std = sqrt(population variance + 1e-6). Named sets: `pixels` = pix; `all` = pix, norm_x and the
- * seven keys of every stage s1, s2, ... that has room for them; `col` = pix, pix.p4, pix.mean,
- * pix.std, pix.m4, s1.mean, s1.std and sK.loc, sK.mean, sK.std of the later stages (13 keys for
- * three stages). s0 is the stem.
+ * std = sqrt(population variance + 1e-6). Named sets: `pixels` = pix; `all` = every key there
+ * is room for, those of s0 and pooled too; `maps` = pix, norm_x and the seven keys of every stage
+ * s1, s2, ... that has room for them; `col` = pix, pix.p4, pix.mean, pix.std, pix.m4, s1.mean,
+ * s1.std and sK.loc, sK.mean, sK.std of the later stages (13 keys for three stages). s0 is the
+ * stem.
  */
 #ifndef LW_MODELS_FEATURES_H
 #define LW_MODELS_FEATURES_H

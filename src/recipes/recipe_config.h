@@ -74,11 +74,21 @@ typedef struct lw_net_config {
     int32_t class_conditional; /* lw_auto: when the data has labels */
 } lw_net_config;
 
+/* Distances to held-out pictures at --eval-every, of both methods. */
+typedef enum lw_best { LW_BEST_NONE, LW_BEST_FD, LW_BEST_EVAL_FD } lw_best;
+enum { LW_HELDOUT_SAMPLES = 2000 };
+typedef struct lw_heldout_config {
+    const char *eval_encoder; /* spec of a network that the loss does not see; NULL: none */
+    int32_t samples;          /* of each distance and of its floor; 0: LW_HELDOUT_SAMPLES */
+    int32_t keep_best;        /* lw_best: the checkpoint with the least of these is kept */
+} lw_heldout_config;
+
 typedef struct lw_ddpm_config {
     lw_train_config train;
     lw_net_config net;
     int32_t timesteps;
-    int32_t eval_steps; /* DDIM steps of sample grids */
+    int32_t eval_steps; /* DDIM steps of sample grids and held-out measures */
+    lw_heldout_config heldout;
 } lw_ddpm_config;
 
 typedef struct lw_drift_config {
@@ -95,7 +105,7 @@ typedef struct lw_drift_config {
     int32_t groups, negatives_per_group, positives_per_group, unconditional_per_group;
     double uncond_weight;     /* weight of each unconditional negative */
     int32_t feature_cache_mb; /* real features are kept when they fit; 0: never */
-    int32_t eval_samples;
+    lw_heldout_config heldout;
 } lw_drift_config;
 
 typedef enum lw_objective {

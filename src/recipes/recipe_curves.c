@@ -132,6 +132,30 @@ int lw_curves_points(const char *run, const char *key, const char *beside, const
     return one_column(run, key, beside, p, true, svg);
 }
 
+int lw_curves_heldout(const char *run, const char *metric, lw_str *svg)
+{
+    static const char *const parts[][2] = {
+        {"", "fresh noises"}, {"_fixed", "fixed noises"}, {"_floor", "real pictures"}};
+    bool outside = strcmp(metric, "eval_fd") == 0;
+    const lw_plot p = {.title = outside ? "Frechet distance while training, --eval-encoder"
+                                        : "Frechet distance while training",
+                       .x_label = "step",
+                       .y_label = outside ? "in features that the loss does not see"
+                                          : "in features of the loss, or colours",
+                       .log_y = true};
+    columns c;
+    char key[48];
+    int rc = columns_load(run, &c);
+    for (size_t i = 0; rc == 0 && i < LW_COUNT(parts); i++) {
+        snprintf(key, sizeof key, "%.30s%s", metric, parts[i][0]);
+        columns_add(&c, key, parts[i][1]);
+    }
+    if (c.n_v)
+        draw(&c, 0, &p, 0.0, true, svg);
+    columns_clear(&c);
+    return rc;
+}
+
 int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd)
 {
     columns c;
@@ -142,10 +166,6 @@ int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd)
     const lw_plot p = {.title = "drift: length of the raw drift",
                        .x_label = "step",
                        .y_label = "in units of the mean distance",
-                       .log_y = true};
-    const lw_plot q = {.title = "drift: Frechet distance while training",
-                       .x_label = "step",
-                       .y_label = "in the drift encoder's features",
                        .log_y = true};
     if (last)
         json_object_foreach((json_t *)(uintptr_t)last, key, value)
@@ -158,11 +178,8 @@ int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd)
         }
     if (c.n_v)
         draw(&c, 0, &p, 0.8, false, raw);
-    int first = c.n_v;
-    if (rc == 0 && columns_add(&c, "fd", "drift") && columns_add(&c, "fd_floor", "real"))
-        draw(&c, first, &q, 0.0, true, fd);
     columns_clear(&c);
-    return rc;
+    return rc == 0 ? lw_curves_heldout(run, "fd", fd) : rc;
 }
 
 /* ---- pictures --------------------------------------------------------------------------- */

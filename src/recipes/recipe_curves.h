@@ -14,6 +14,8 @@ int lw_curves_loss(const char *run, const char *title, lw_str *svg);
 /* Drift runs: length of the raw drift of each temperature, and Frechet distance beside its floor.
  */
 int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd);
+/* Distances of held-out measures beside that of real pictures: metric fd or eval_fd. */
+int lw_curves_heldout(const char *run, const char *metric, lw_str *svg);
 /* Any other logged column. */
 int lw_curves_column(const char *run, const char *key, const lw_plot *p, lw_str *svg);
 /* A column that only some rows have, with another to compare it with, or NULL. */

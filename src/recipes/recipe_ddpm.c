@@ -82,6 +82,11 @@ static int grid(void *self, int64_t step, const char *path)
     return lw_generator_grid(&((ddpm_run *)self)->g, step, path);
 }
 
+static int evaluate(void *self, int64_t step, json_t *row)
+{
+    return lw_generator_evaluate(&((ddpm_run *)self)->g, step, row);
+}
+
 static void close_run(void *self)
 {
     ddpm_run *r = self;
@@ -92,7 +97,7 @@ static void close_run(void *self)
 
 static const char recipe[] = "train ddpm";
 
-static int set_up(ddpm_run *r, lw_train_job *job, int64_t *step)
+static int set_up(ddpm_run *r, const lw_observer *obs, lw_train_job *job, int64_t *step)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     lw_ddpm_config *c = &r->config;
@@ -107,10 +112,16 @@ static int set_up(ddpm_run *r, lw_train_job *job, int64_t *step)
     *job = lw_generator_job(&r->g, recipe, r, c->train.batch_size);
     job->feed = feed;
     job->grid = grid;
+    job->evaluate = evaluate;
     job->close = close_run;
     if (c->train.dry_run)
         return 0;
-    return lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step);
+    r->g.obs = obs;
+    job->best = lw_heldout_metric(&c->heldout);
+    LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
+    LW_TRY(lw_generator_measure(&r->g, &c->train, NULL, &c->heldout));
+    job->best_measure = r->g.heldout ? lw_heldout_measure(r->g.heldout) : NULL;
+    return 0;
 }
 
 int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_training **out)
@@ -122,7 +133,7 @@ int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_train
         return LW_ENOMEM;
     r->config = *c;
     r->c = &r->config;
-    int rc = set_up(r, &job, &step);
+    int rc = set_up(r, obs, &job, &step);
     if (rc == 0)
         rc = lw_training_open(&job, &r->config.train, step, obs, out);
     if (rc < 0)
@@ -134,6 +145,7 @@ int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out
 {
     lw_training *t = NULL;
     bool over = false;
+    LW_TRY(lw_heldout_check(&c.heldout, c.train.eval_every));
     if (!c.train.dry_run)
         LW_TRY(lw_train_check(&c.train, recipe, obs, out, &over));
     if (over)

@@ -117,7 +117,6 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
     s->drift.positives_per_group = 64;
     s->drift.uncond_weight = 1.0;
     s->drift.feature_cache_mb = 2048;
-    s->drift.eval_samples = 512;
 
     s->ddpm.train = common(c, minutes * shares[LW_DEMO_DDPM]);
     s->ddpm.train.limit = s->limit;
@@ -221,7 +220,7 @@ static void drift_options(json_t *o, const lw_drift_config *d)
     set_int(o, "negatives-per-group", d->negatives_per_group);
     set_int(o, "positives-per-group", d->positives_per_group);
     set_int(o, "feature-cache", d->feature_cache_mb);
-    set_int(o, "eval-samples", d->eval_samples);
+    set_int(o, "eval-samples", LW_HELDOUT_SAMPLES);
 }
 
 json_t *lw_demo_options(const lw_demo_settings *s, lw_demo_stage_id id)

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "recipes/recipe_drift_eval.h"
 #include "recipes/recipe_reals.h"
 
 typedef struct drift_run {
@@ -21,7 +20,6 @@ typedef struct drift_run {
     lw_feature_set keys;
     lw_reals *reals;
     lw_class_sampler *classes;
-    lw_drift_eval *eval;
     int32_t groups, n, np, nu;
     int32_t *group_class;              /* [groups] */
     int64_t *positive, *unconditional; /* rows */
@@ -174,15 +172,7 @@ static int grid(void *self, int64_t step, const char *path)
 
 static int evaluate(void *self, int64_t step, json_t *row)
 {
-    drift_run *r = self;
-    lw_sampler *s;
-    double fd;
-    (void)step;
-    LW_TRY(lw_generator_sampler(&r->g, &s));
-    LW_TRY(lw_drift_eval_run(r->eval, s, &fd));
-    json_object_set_new(row, "fd", lw_json_real(fd));
-    json_object_set_new(row, "fd_floor", lw_json_real(lw_drift_eval_floor(r->eval)));
-    return 0;
+    return lw_generator_evaluate(&((drift_run *)self)->g, step, row);
 }
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
@@ -240,15 +230,12 @@ static int open_reals(drift_run *r)
     if (lw_reals_kept(r->reals))
         lw_observe_say(r->obs, "real features of %lld pictures kept: %s", (long long)r->g.data->n,
                        lw_fmt_bytes(size, lw_reals_bytes(r->reals)));
-    return c->train.eval_every
-               ? lw_drift_eval_new(r->g.dev, r->g.data, r->encoder, c->eval_samples, &r->eval)
-               : 0;
+    return lw_generator_measure(&r->g, &c->train, c->encoder, &c->heldout);
 }
 
 static void close_run(void *self)
 {
     drift_run *r = self;
-    lw_drift_eval_free(&r->eval);
     lw_reals_free(&r->reals);
     lw_class_sampler_free(&r->classes);
     lw_free(&r->group_class);
@@ -284,8 +271,12 @@ static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
     job->close = close_run;
     if (c->train.dry_run)
         return 0;
+    r->g.obs = r->obs;
+    job->best = lw_heldout_metric(&c->heldout);
     LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
-    return open_reals(r);
+    LW_TRY(open_reals(r));
+    job->best_measure = r->g.heldout ? lw_heldout_measure(r->g.heldout) : NULL;
+    return 0;
 }
 
 int lw_train_drift_open(const lw_drift_config *c, const lw_observer *obs, lw_training **out)
@@ -310,6 +301,7 @@ int lw_train_drift(lw_drift_config c, const lw_observer *obs, lw_train_result *o
 {
     lw_training *t = NULL;
     bool over = false;
+    LW_TRY(lw_heldout_check(&c.heldout, c.train.eval_every));
     if (!c.train.dry_run)
         LW_TRY(lw_train_check(&c.train, recipe, obs, out, &over));
     if (over)

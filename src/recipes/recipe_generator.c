@@ -27,6 +27,7 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
 void lw_generator_clear(lw_generator *g)
 {
     lw_sampler_free(&g->grid);
+    lw_heldout_free(&g->heldout);
     lw_exec_free(&g->exec);
     lw_plan_free(&g->plan);
     lw_store_free(&g->store);
@@ -49,6 +50,22 @@ int lw_generator_sampler(lw_generator *g, lw_sampler **out)
         LW_TRY(lw_sampler_new(g->dev, &g->net, g->store, &o, &g->grid));
     *out = g->grid;
     return 0;
+}
+
+int lw_generator_measure(lw_generator *g, const lw_train_config *t, const char *encoder,
+                         const lw_heldout_config *c)
+{
+    return t->eval_every > 0 ? lw_heldout_new(g->dev, g->data, encoder, c, &g->heldout) : 0;
+}
+
+int lw_generator_evaluate(lw_generator *g, int64_t step, json_t *row)
+{
+    lw_sampler *s;
+    /* of the observer only the wish to stop: the bar is the trainer's */
+    const lw_observer obs = {.self = g->obs ? g->obs->self : NULL,
+                             .should_stop = g->obs ? g->obs->should_stop : NULL};
+    LW_TRY(lw_generator_sampler(g, &s));
+    return lw_heldout_run(g->heldout, s, step, &obs, row);
 }
 
 int lw_generator_grid(lw_generator *g, int64_t step, const char *path)

@@ -5,6 +5,7 @@
 #define LW_RECIPE_GENERATOR_H
 
 #include "recipes/recipe_ddpm.h"
+#include "recipes/recipe_heldout.h"
 #include "recipes/recipe_sampler.h"
 
 typedef struct lw_generator {
@@ -15,6 +16,8 @@ typedef struct lw_generator {
     lw_method method;
     lw_sampler *grid;              /* made when first used */
     int32_t grid_steps, timesteps; /* evaluations per picture of grids; of the noise schedule */
+    lw_heldout *heldout;           /* NULL: nothing is measured */
+    const lw_observer *obs;
     uint64_t seed;
     int32_t precision; /* lw_num of products, of the training step and of grids */
     lw_plan *plan;
@@ -30,6 +33,11 @@ void lw_generator_clear(lw_generator *g);
 /* 64 samples of the averaged weights (classes in turn) as a PNG; also the job's grid callback body.
  */
 int lw_generator_grid(lw_generator *g, int64_t step, const char *path);
+/* What --eval-every measures, with `encoder` that of the loss, or NULL; the job's callback body,
+ * and what the job says of it. */
+int lw_generator_measure(lw_generator *g, const lw_train_config *t, const char *encoder,
+                         const lw_heldout_config *c);
+int lw_generator_evaluate(lw_generator *g, int64_t step, json_t *row);
 /* A sampler of the averaged weights, kept. */
 int lw_generator_sampler(lw_generator *g, lw_sampler **out);
 /* A train job with everything that both fill alike. */

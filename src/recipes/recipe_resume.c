@@ -246,9 +246,12 @@ int lw_train_kept(const lw_train_config *c, int64_t step, lw_train_keep *out)
     LW_TRY(find_checkpoint(c, &dir));
     LW_TRY(lw_checkpoint_peek(lw_str_c(&dir), &ck));
     json_t *pending = json_object_get(ck.extra, "pending_row"),
-           *changes = json_object_get(ck.extra, "rescheduled");
+           *changes = json_object_get(ck.extra, "rescheduled"),
+           *best = json_object_get(ck.extra, "best");
     if (c->resume && ck.step == step && json_is_object(pending))
         out->pending = json_incref(pending);
+    if (c->resume && json_is_object(best))
+        out->best = json_incref(best);
     if (json_is_array(changes))
         out->rescheduled = json_incref(changes);
     return 0;
@@ -258,4 +261,5 @@ void lw_train_keep_clear(lw_train_keep *k)
 {
     lw_json_drop(&k->pending);
     lw_json_drop(&k->rescheduled);
+    lw_json_drop(&k->best);
 }

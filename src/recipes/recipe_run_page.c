@@ -33,7 +33,7 @@ static void add_facts(const char *dir, const lw_train_job *job, lw_html *page)
 
 static void add_cards(const lw_train_result *r, lw_html *page)
 {
-    char v[4][48], took[32], n[2][96], rate[64];
+    char v[5][48], took[32], n[3][96], rate[64];
     snprintf(v[0], sizeof v[0], "%lld", (long long)r->steps);
     snprintf(n[0], sizeof n[0], "in %s", lw_fmt_time(took, r->seconds));
     snprintf(v[1], sizeof v[1], "%.4g", r->loss);
@@ -44,8 +44,14 @@ static void add_cards(const lw_train_result *r, lw_html *page)
     const lw_card cards[] = {{"Steps", v[0], n[0], LW_MARK_STRONG},
                              {"Last loss", v[1], NULL, LW_MARK_NONE},
                              {rate, v[2], NULL, LW_MARK_NONE},
-                             {"Parameters", v[3], n[1], LW_MARK_NONE}};
-    lw_html_cards(page, cards, LW_COUNT(cards));
+                             {"Parameters", v[3], n[1], LW_MARK_NONE},
+                             {"Best checkpoint", v[4], n[2], LW_MARK_NONE}};
+    if (r->best_metric) {
+        snprintf(v[4], sizeof v[4], "step %lld", (long long)r->best_step);
+        snprintf(n[2], sizeof n[2], "%s %.4g on the half it was not chosen by; checkpoints/best",
+                 r->best_metric, r->best_reporting);
+    }
+    lw_html_cards(page, cards, LW_COUNT(cards) - (r->best_metric ? 0 : 1));
 }
 
 enum { PLOTS = 16 };
@@ -54,7 +60,8 @@ enum { PLOTS = 16 };
 static int picture_curves(const char *dir, lw_str *svg, int *n)
 {
     LW_TRY(lw_curves_loss(dir, "loss", &svg[0]));
-    *n = 3;
+    *n = 4;
+    LW_TRY(lw_curves_heldout(dir, "eval_fd", &svg[3]));
     return lw_curves_drift(dir, &svg[1], &svg[2]);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu_optim.h"
+#include "recipes/recipe_best.h"
 #include "recipes/recipe_run_page.h"
 
 typedef struct lw_training loop;
@@ -23,6 +24,7 @@ struct lw_training {
     int64_t logged_step, first_step, done;
     int64_t saved;      /* step of the newest checkpoint of this directory, -1: none */
     lw_train_keep keep; /* row of step `done` whose measures an interrupt cut off; schedules */
+    bool better;        /* the row just measured is that of the best weights so far */
     double end;         /* by the clock, of a run that --minutes measured; 0: none */
     double pace;        /* seconds of its steps */
     bool begun, over, nothing; /* over: the last step is made; nothing: it was before */
@@ -122,6 +124,32 @@ static int one_step(loop *l, int64_t step)
 
 /* ---- logs ------------------------------------------------------------------------------------ */
 
+/* The distances of a row of held-out measures. */
+static void say_distances(const loop *l, int64_t step, const json_t *row)
+{
+    static const char *const names[] = {"fd", "eval_fd"};
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    char floor[32];
+    for (size_t i = 0; i < LW_COUNT(names); i++) {
+        snprintf(floor, sizeof floor, "%s_floor", names[i]);
+        if (json_object_get(row, names[i]))
+            lw_str_addf(&text, "%s %.4g (real pictures %.4g)  ", names[i],
+                        json_number_value(json_object_get(row, names[i])),
+                        json_number_value(json_object_get(row, floor)));
+    }
+    if (text.len)
+        lw_observe_say(l->obs, "step %lld: held-out %.*s%s", (long long)step, (int)text.len - 2,
+                       lw_str_c(&text), l->better ? ", the best so far" : "");
+}
+
+/* A row with its measures: is it that of the best weights so far? */
+static int take_measures(loop *l, int64_t step, const json_t *row)
+{
+    LW_TRY(lw_best_take(&l->keep.best, l->job->best, l->job->best_measure, step, row, &l->better));
+    say_distances(l, step, row);
+    return 0;
+}
+
 static int log_row(loop *l, int64_t step, bool evaluate)
 {
     const lw_train_job *j = l->job;
@@ -139,9 +167,8 @@ static int log_row(loop *l, int64_t step, bool evaluate)
         rc = j->evaluate(j->self, step, row);
     if (rc == 0)
         rc = lw_run_dir_log(&l->dir, step, row);
-    if (rc == 0 && evaluate && json_object_get(row, "fd"))
-        lw_observe_say(l->obs, "step %lld: Frechet distance on held-out pictures %.4g",
-                       (long long)step, json_number_value(json_object_get(row, "fd")));
+    if (rc == 0 && evaluate)
+        rc = take_measures(l, step, row);
     if (rc == LW_ESTOPPED) /* kept in the checkpoint: the measures are taken when the run goes on */
         l->keep.pending = json_incref(row);
     json_decref(row);
@@ -181,11 +208,11 @@ static int save(loop *l, int64_t step)
                        "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
                        "untouched. Lower --learning-rate",
                        l->job->name, (long long)step, bad);
-    json_t *extra = json_pack("{s:s, s:I, s:s, s:o*, s:O*, s:O*, s:O*}", "recipe", l->job->name,
-                              "total_steps", (json_int_t)c->steps, "precision",
+    json_t *extra = json_pack("{s:s, s:I, s:s, s:o*, s:O*, s:O*, s:O*, s:O*}", "recipe",
+                              l->job->name, "total_steps", (json_int_t)c->steps, "precision",
                               lw_precision_name(c->precision), "work", work_json(l), "recipe_state",
                               l->job->extra, "pending_row", l->keep.pending, "rescheduled",
-                              l->keep.rescheduled);
+                              l->keep.rescheduled, "best", l->keep.best);
     if (!extra)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_checkpoint s = {.step = step,
@@ -199,6 +226,9 @@ static int save(loop *l, int64_t step)
     int rc = lw_checkpoint_save(l->dir.path, l->job->store, &s);
     json_decref(extra);
     LW_TRY(rc);
+    if (l->better)
+        LW_TRY(lw_checkpoint_best(l->dir.path, step));
+    l->better = false;
     if (c->keep_last_k_checkpoints > 0)
         LW_TRY(lw_checkpoint_prune(l->dir.path, c->keep_last_k_checkpoints));
     l->saved = step;
@@ -223,7 +253,7 @@ static int after_step(loop *l, int64_t done, bool last)
         LW_TRY(log_row(l, done, evaluate));
     if (l->job->grid && (every(done, c->sample_every) || (last && c->sample_every)))
         LW_TRY(write_grid(l, done));
-    return last || every(done, c->save_every) ? save(l, done) : 0;
+    return last || every(done, c->save_every) || l->better ? save(l, done) : 0;
 }
 
 /* The observer asked for it: what is done is saved. */
@@ -395,12 +425,12 @@ static int complete_config(const loop *l)
 static int write_summary(const loop *l, const lw_train_result *r)
 {
     lw_str path = {0};
-    json_t *j = json_pack("{s:s, s:I, s:I, s:f, s:f, s:o*, s:{s:f, s:f, s:f}}", "recipe",
-                          l->job->name, "parameters", (json_int_t)r->parameters, "steps",
-                          (json_int_t)r->steps, "final_loss", r->loss, "seconds", r->seconds,
-                          "work", work_json(l), "perf", "images_per_sec", r->images_per_second,
-                          "mean_step_time_s", r->seconds / (double)LW_MAX(r->steps, 1),
-                          "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
+    json_t *j = json_pack(
+        "{s:s, s:I, s:I, s:f, s:f, s:o*, s:O*, s:{s:f, s:f, s:f}}", "recipe", l->job->name,
+        "parameters", (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "final_loss",
+        r->loss, "seconds", r->seconds, "work", work_json(l), "best", l->keep.best, "perf",
+        "images_per_sec", r->images_per_second, "mean_step_time_s",
+        r->seconds / (double)LW_MAX(r->steps, 1), "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
     int rc = j ? lw_json_save(lw_run_dir_file(&l->dir, &path, "summary.json"), j)
                : lw_fail(LW_ENOMEM, "out of memory for summary.json");
     lw_str_clear(&path);
@@ -425,8 +455,9 @@ static int finish_row(loop *l)
     if (j->evaluate)
         LW_TRY(j->evaluate(j->self, l->first_step, l->keep.pending));
     LW_TRY(lw_run_dir_log(&l->dir, l->first_step, l->keep.pending));
+    LW_TRY(take_measures(l, l->first_step, l->keep.pending));
     lw_json_drop(&l->keep.pending);
-    return 0;
+    return l->better ? save(l, l->first_step) : 0;
 }
 
 /* How long it will take is fixed; what an interrupt cut off is made good. */
@@ -518,6 +549,9 @@ static int conclude(loop *l, int rc)
     out->images_per_second =
         (double)((l->done - l->first_step) * l->job->images * l->c->grad_accum_steps) /
         LW_MAX(took, 1e-9);
+    out->best_metric = l->keep.best ? l->job->best : NULL;
+    out->best_step = json_integer_value(json_object_get(l->keep.best, "step"));
+    out->best_reporting = json_number_value(json_object_get(l->keep.best, "reporting"));
     if (rc == 0)
         rc = write_summary(l, out);
     if (rc == 0 || rc == LW_ESTOPPED)
@@ -561,7 +595,9 @@ static int open_loop(loop *l)
                            l->first_step - (l->keep.pending != NULL), &l->dir));
     l->dir.time_before = c->time_before;
     l->work_done = c->work_before;
-    return 0;
+    return c->resume && l->job->best
+               ? lw_best_restore(l->dir.path, l->job->best_measure, &l->keep.best)
+               : 0;
 }
 
 int lw_training_open(const lw_train_job *job, lw_train_config *c, int64_t first_step,

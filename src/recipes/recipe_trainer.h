@@ -47,6 +47,9 @@ typedef struct lw_train_job {
     const char *weights;          /* its weights file; NULL: diffusers' name */
     json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
     const lw_train_curve *curves; /* ended by a NULL column; NULL: those of pictures' trainers */
+    const char *best;             /* metric whose least value's checkpoint is kept: its columns
+                                     METRIC_choosing and METRIC_reporting come from evaluate; NULL */
+    const char *best_measure;     /* what its values depend on beside the weights */
     const char *loss_note;        /* one sentence about what the loss means, or NULL */
     int (*feed)(void *self, int64_t step, int32_t micro); /* fills the exec's inputs */
     /* Optional, instead of feed, replay and update: all of a step. LW_ENUMERIC by
@@ -73,6 +76,9 @@ typedef struct lw_train_result {
     double flops_per_step;
     size_t bytes_slabs, bytes_frame, bytes_derived; /* predicted before anything runs */
     double predicted_step_seconds;
+    const char *best_metric; /* NULL: no checkpoint was kept as the best */
+    int64_t best_step;
+    double best_reporting;
     int64_t minutes_steps; /* steps that --minutes resolved to; 0: not asked */
 } lw_train_result;
 
@@ -106,6 +112,7 @@ int lw_train_resume_with(lw_train_config *c, const char *recipe, lw_device *dev,
 typedef struct lw_train_keep {
     json_t *pending;     /* log row of its step whose measures an interrupt cut off, for a run that
                             goes on in its own directory, or NULL */
+    json_t *best;        /* which checkpoint of its own directory is the best one, or NULL */
     json_t *rescheduled; /* where the learning rate's schedule was changed: array, or NULL */
 } lw_train_keep;
 int lw_train_kept(const lw_train_config *c, int64_t step, lw_train_keep *out);

@@ -70,11 +70,12 @@ static int write_all(const char *dir, const lw_store *s, const lw_checkpoint *c)
     return save_state(lw_path_join(&path, dir, "state.json"), s, c);
 }
 
-static int point_last(const char *checkpoints, const char *name)
+/* checkpoints/LINK -> name */
+static int point_link(const char *checkpoints, const char *link, const char *name)
 {
     LW_CLEANUP(lw_str_clear) lw_str tmp = {0}, last = {0};
-    lw_path_join(&tmp, checkpoints, LW_TMP_PREFIX "last");
-    lw_path_join(&last, checkpoints, "last");
+    lw_path_join(&tmp, checkpoints, LW_TMP_PREFIX "link");
+    lw_path_join(&last, checkpoints, link);
     unlink(lw_str_c(&tmp));
     if (symlink(name, lw_str_c(&tmp)) != 0)
         return lw_fail(LW_EIO, "%s: cannot make a symbolic link: %s", lw_str_c(&tmp),
@@ -116,5 +117,20 @@ int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *
     LW_TRY(lw_new_dir_begin(&d, lw_str_c(&final), true));
     LW_TRY(write_all(lw_str_c(&d.tmp), s, c));
     LW_TRY(lw_new_dir_finish(&d));
-    return point_last(lw_str_c(&dir), name);
+    return point_link(lw_str_c(&dir), "last", name);
+}
+
+int lw_checkpoint_best(const char *run, int64_t step)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, path = {0};
+    char name[32];
+    lw_path_join(&dir, run, "checkpoints");
+    if (step < 0) {
+        unlink(lw_path_join(&path, lw_str_c(&dir), "best"));
+        return 0;
+    }
+    lw_path_join(&path, lw_str_c(&dir), lw_store_step_name(name, step));
+    if (!lw_store_dir_whole(lw_str_c(&path)))
+        return lw_fail(LW_EFORMAT, "%s: not a whole checkpoint", lw_str_c(&path));
+    return point_link(lw_str_c(&dir), "best", name);
 }

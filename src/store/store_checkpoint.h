@@ -37,6 +37,8 @@ typedef struct lw_checkpoint {
  * checkpoint of the same step is replaced. LW_EIO leaves older checkpoints and `last` as they were.
  */
 int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *c);
+/* Points run/checkpoints/best at a step directory, which must be whole; step < 0: removes it. */
+int lw_checkpoint_best(const char *run, int64_t step);
 /* Reads a step directory into a fixed store of the same model and *out (on success only; clear it).
  * LW_EFORMAT: incomplete, damaged, or of another model. Restores PARAM, EMA, M and V. */
 int lw_checkpoint_load(const char *dir, lw_store *s, lw_checkpoint *out);
@@ -49,8 +51,8 @@ void lw_checkpoint_clear(lw_checkpoint *c); /* what load and peek own; accepts a
 /* The newest whole checkpoint of a run: where `last` points, else the highest whole step. dir is
  * replaced. LW_EFORMAT: there is none; LW_EIO: no such directory. */
 int lw_checkpoint_latest(const char *run, lw_str *dir);
-/* Removes all but the newest `keep` (>= 1) step directories; never the one `last` points at. keep <
- * 1: none. */
+/* Removes all but the newest `keep` (>= 1) step directories; never the one `last` or `best` points
+ * at. keep < 1: none. */
 int lw_checkpoint_prune(const char *run, int keep);
 
 /* SOURCE of the command line -> model folder (config.json + weights): a run directory (newest

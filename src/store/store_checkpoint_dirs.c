@@ -96,13 +96,13 @@ static int list_steps(const char *dir, step_list *out)
     return rc;
 }
 
-/* The step `last` points at, or -1. */
-static int64_t last_step(const char *checkpoints)
+/* The step that a link points at, or -1. */
+static int64_t linked_step(const char *checkpoints, const char *link)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     char target[64];
     int64_t step;
-    ssize_t n = readlink(lw_path_join(&path, checkpoints, "last"), target, sizeof target - 1);
+    ssize_t n = readlink(lw_path_join(&path, checkpoints, link), target, sizeof target - 1);
     if (n < 0)
         return -1;
     target[n] = '\0';
@@ -125,7 +125,8 @@ int lw_checkpoint_latest(const char *run, lw_str *dir)
     LW_TRY(lw_path_look(run, &found_run));
     if (!found_run)
         return lw_fail(LW_EIO, "%s: no such run directory", run);
-    bool ok = step_whole(lw_str_c(&checkpoints), last_step(lw_str_c(&checkpoints)), &found);
+    bool ok = step_whole(lw_str_c(&checkpoints), linked_step(lw_str_c(&checkpoints), "last"),
+                         &found);
     if (!ok)
         LW_TRY(list_steps(lw_str_c(&checkpoints), &l));
     while (!ok && l.n > 0)
@@ -160,9 +161,10 @@ int lw_checkpoint_prune(const char *run, int keep)
     if (keep < 1)
         return 0;
     LW_TRY(list_steps(lw_str_c(&checkpoints), &l));
-    int64_t last = last_step(lw_str_c(&checkpoints));
+    int64_t last = linked_step(lw_str_c(&checkpoints), "last"),
+            best = linked_step(lw_str_c(&checkpoints), "best");
     for (size_t i = 0; i + (size_t)keep < l.n; i++)
-        if (l.step[i] != last)
+        if (l.step[i] != last && l.step[i] != best)
             LW_TRY(remove_step(lw_str_c(&checkpoints), l.step[i]));
     return 0;
 }

@@ -294,7 +294,11 @@ static void test_key_sets(void **state)
         "col", &e, 16,
         "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3 s1.mean:1x16 s1.std:1x16 "
         "s2.loc:64x32 s2.mean:1x32 s2.std:1x32 s3.loc:16x64 s3.mean:1x64 s3.std:1x64");
-    assert_ok(lw_features_parse("all", &e, 16, &s));
+    assert_ok(lw_features_parse("all", &e, 16, &s)); /* every word there is, with room for all */
+    assert_int_equal(s.n, 7 + 4 * 7);
+    expect_keys("all", &none, 16,
+                "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3 norm_x:1x3");
+    assert_ok(lw_features_parse("maps", &e, 16, &s));
     assert_int_equal(s.n, 2 + 3 * 7);
     assert_true(lw_features_floats(&s) == 768 + 3 + (256 + 2 + 128 + 32) * 16 +
                                               (64 + 2 + 32 + 8) * 32 + (16 + 2 + 8 + 2) * 64);
@@ -306,7 +310,7 @@ static void test_key_sets(void **state)
     expect_keys("s1.mean,s2.loc,pooled", &r18, 32, "s1.mean:1x64 s2.loc:256x128 pooled:1x128");
     lw_encoder deep = own16();
     deep.own.stages = 4; /* the last map is 2x2: no 4x4 patches in it */
-    assert_ok(lw_features_parse("all", &deep, 16, &s));
+    assert_ok(lw_features_parse("maps", &deep, 16, &s));
     assert_int_equal(s.n, 2 + 3 * 7 + 5);
 }
 
