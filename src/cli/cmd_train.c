@@ -3,26 +3,33 @@
  */
 #include "cli/cmd_train.h"
 
+#include <stdio.h>
+
 static void print_prediction(const lw_cli *cli, const lw_train_result *r)
 {
-    char slabs[32], frame[32], derived[32], total[32], time[32];
-    size_t bytes = r->bytes_slabs + r->bytes_frame + r->bytes_derived;
+    char slabs[32], frame[32], derived[32], total[32], time[32], kept[48] = "", bytes_text[32];
+    size_t bytes = r->bytes_slabs + r->bytes_frame + r->bytes_derived + r->bytes_kept;
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop)
-        json_t *j = json_pack("{s:I, s:f, s:I, s:I, s:I, s:f, s:I}", "parameters",
-                              (json_int_t)r->parameters, "flops_per_step", r->flops_per_step,
-                              "bytes_parameters", (json_int_t)r->bytes_slabs, "bytes_activations",
-                              (json_int_t)r->bytes_frame, "bytes_packed",
-                              (json_int_t)r->bytes_derived, "predicted_seconds_per_step",
-                              r->predicted_step_seconds, "steps", (json_int_t)r->steps);
+        json_t *j = json_pack(
+            "{s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:I}", "parameters", (json_int_t)r->parameters,
+            "flops_per_step", r->flops_per_step, "bytes_parameters", (json_int_t)r->bytes_slabs,
+            "bytes_activations", (json_int_t)r->bytes_frame, "bytes_packed",
+            (json_int_t)r->bytes_derived, "bytes_features", (json_int_t)r->bytes_kept,
+            "predicted_seconds_per_step", r->predicted_step_seconds, "steps", (json_int_t)r->steps);
         lw_cli_print_json(j);
         return;
     }
     lw_cli_print("parameters         %lld\n", (long long)r->parameters);
+    if (r->bytes_kept)
+        snprintf(kept, sizeof kept, " + %s features", lw_fmt_bytes(bytes_text, r->bytes_kept));
     lw_cli_print("memory             %s = %s parameters, gradients, moments, average + %s "
-                 "activations + %s packed\n",
+                 "activations + %s packed%s\n",
                  lw_fmt_bytes(total, bytes), lw_fmt_bytes(slabs, r->bytes_slabs),
-                 lw_fmt_bytes(frame, r->bytes_frame), lw_fmt_bytes(derived, r->bytes_derived));
+                 lw_fmt_bytes(frame, r->bytes_frame), lw_fmt_bytes(derived, r->bytes_derived),
+                 kept);
+    if (*r->note)
+        lw_cli_print("real features      %s\n", r->note);
     lw_cli_print("per step           %.4g GFLOP, about %.3g s\n", r->flops_per_step * 1e-9,
                  r->predicted_step_seconds);
     if (r->steps)

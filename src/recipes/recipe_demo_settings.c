@@ -102,7 +102,8 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
     s->drift.train.adam_beta2 = 0.95;
     s->drift.train.warmup_steps = 20;
     s->drift.train.grad_clip = 2.0;
-    s->drift.train.eval_every = s->drift.train.sample_every = 100;
+    s->drift.train.sample_every = 100;
+    s->drift.train.eval_every = 200; /* 4,000 pictures each: not every hundred */
     s->drift.net = net_config(side);
     s->drift.net.noise_shape = small ? "2x2" : "4x4";
     s->drift.net.latent_dim = small ? 16 : 32;

@@ -19,6 +19,7 @@ typedef struct drift_run {
     lw_encoder *encoder;
     lw_feature_set keys;
     lw_reals *reals;
+    char reals_note[200];
     lw_class_sampler *classes;
     int32_t groups, n, np, nu;
     int32_t *group_class;              /* [groups] */
@@ -217,7 +218,28 @@ static int open_features(drift_run *r)
     return lw_features_parse(keys, r->encoder, r->g.net.image_size, &r->keys);
 }
 
-static int open_reals(drift_run *r)
+/* Kept features are memory, others are time: both are part of the prediction. */
+static void note_reals(drift_run *r, bool flip, lw_train_job *job)
+{
+    const lw_reals_cost c = lw_reals_get_cost(r->reals, (int64_t)r->groups * r->np),
+                        u = lw_reals_get_cost(r->reals, (int64_t)r->groups * r->nu);
+    char size[32];
+    long long mib = (long long)((c.bytes + (1 << 20) - 1) >> 20);
+    lw_fmt_bytes(size, c.bytes);
+    if (c.kept)
+        snprintf(r->reals_note, sizeof r->reals_note, "%s, of %lld pictures, kept", size,
+                 (long long)r->g.data->n);
+    else
+        snprintf(r->reals_note, sizeof r->reals_note,
+                 "encoded again in every step, for %s of %lld pictures are not kept; "
+                 "%s--feature-cache %lld would keep them",
+                 size, (long long)r->g.data->n, flip ? "--no-flip and " : "", mib);
+    job->note = r->reals_note;
+    job->kept_bytes = c.kept ? c.bytes : 0;
+    job->side_flops = c.kept ? 0.0 : c.flops + u.flops;
+}
+
+static int open_reals(drift_run *r, lw_train_job *job)
 {
     const lw_drift_config *c = r->c;
     const lw_reals_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
@@ -225,11 +247,16 @@ static int open_reals(drift_run *r)
                              .seed = (uint64_t)c->train.seed,
                              .precision = c->train.precision,
                              .flip = c->train.flip && r->g.data->flip};
-    LW_TRY(lw_reals_new(r->g.dev, r->g.data, r->encoder, &r->keys, &o, r->obs, &r->reals));
-    char size[32];
-    if (lw_reals_kept(r->reals))
-        lw_observe_say(r->obs, "real features of %lld pictures kept: %s", (long long)r->g.data->n,
-                       lw_fmt_bytes(size, lw_reals_bytes(r->reals)));
+    LW_TRY(lw_reals_new(r->g.dev, r->g.data, r->encoder, &r->keys, &o, &r->reals));
+    note_reals(r, o.flip, job);
+    return 0;
+}
+
+static int fill_reals(drift_run *r)
+{
+    const lw_drift_config *c = r->c;
+    lw_observe_say(r->obs, "real features: %s", r->reals_note);
+    LW_TRY(lw_reals_fill(r->reals, r->obs));
     return lw_generator_measure(&r->g, &c->train, c->encoder, &c->heldout);
 }
 
@@ -269,12 +296,13 @@ static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
     job->evaluate = evaluate;
     job->loss_note = loss_note;
     job->close = close_run;
+    LW_TRY(open_reals(r, job));
     if (c->train.dry_run)
         return 0;
     r->g.obs = r->obs;
     job->best = lw_heldout_metric(&c->heldout);
     LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
-    LW_TRY(open_reals(r));
+    LW_TRY(fill_reals(r));
     job->best_measure = r->g.heldout ? lw_heldout_measure(r->g.heldout) : NULL;
     return 0;
 }

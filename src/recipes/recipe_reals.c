@@ -13,7 +13,8 @@ struct lw_reals {
     lw_plan *plan;
     lw_exec *exec;
     float *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
-    size_t kept_bytes;
+    size_t bytes;                     /* of all features */
+    bool keeps;
     /* the fetch or encoding going on */
     const int64_t *rows;
     int64_t n, first, step;
@@ -86,19 +87,18 @@ static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, float *const 
     return 0;
 }
 
-static int keep(lw_reals *r, const lw_observer *obs)
+int lw_reals_fill(lw_reals *r, const lw_observer *obs)
 {
-    for (int k = 0; k < r->keys->n; k++) {
+    for (int k = 0; k < r->keys->n && r->keeps; k++) {
         r->kept[k] = lw_bulk_alloc(key_bytes(r, k));
         if (!r->kept[k])
             return LW_ENOMEM;
     }
-    return encode_all(r, NULL, r->data->n, r->kept, obs);
+    return r->keeps ? encode_all(r, NULL, r->data->n, r->kept, obs) : 0;
 }
 
 int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
-                 const lw_feature_set *keys, const lw_reals_opts *o, const lw_observer *obs,
-                 lw_reals **out)
+                 const lw_feature_set *keys, const lw_reals_opts *o, lw_reals **out)
 {
     LW_CLEANUP(lw_reals_free) lw_reals *r = lw_calloc(1, sizeof *r);
     if (!r)
@@ -108,11 +108,8 @@ int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
     r->keys = keys;
     r->o = *o;
     LW_TRY(build(r, e));
-    size_t bytes = (size_t)(lw_features_floats(keys) * d->n) * sizeof(float);
-    if (!o->flip && (int64_t)bytes <= o->cache_bytes) {
-        LW_TRY(keep(r, obs));
-        r->kept_bytes = bytes;
-    }
+    r->bytes = (size_t)(lw_features_floats(keys) * d->n) * sizeof(float);
+    r->keeps = !o->flip && (int64_t)r->bytes <= o->cache_bytes;
     *out = lw_steal(&r);
     return 0;
 }
@@ -130,13 +127,10 @@ void lw_reals_free(lw_reals **pp)
     lw_free(pp);
 }
 
-bool lw_reals_kept(const lw_reals *r)
+lw_reals_cost lw_reals_get_cost(const lw_reals *r, int64_t rows)
 {
-    return r->kept_bytes > 0;
-}
-size_t lw_reals_bytes(const lw_reals *r)
-{
-    return r->kept_bytes;
+    int64_t batches = (rows + r->o.batch - 1) / r->o.batch;
+    return (lw_reals_cost){r->bytes, r->keeps, lw_plan_get_info(r->plan).flops * (double)batches};
 }
 
 /* ---- fetching -------------------------------------------------------------------------------- */
@@ -154,7 +148,7 @@ static void copy_task(void *arg, int64_t i, int worker)
 int lw_reals_fetch(lw_reals *r, int64_t step, const int64_t *rows, int64_t n, float *const *dst)
 {
     r->step = step;
-    if (!lw_reals_kept(r))
+    if (!r->keeps)
         return encode_all(r, rows, n, dst, NULL);
     r->rows = rows;
     r->dst = dst;

@@ -21,13 +21,21 @@ typedef struct lw_reals_opts {
     int32_t precision; /* lw_num: that of the generated pictures' features */
 } lw_reals_opts;
 
-/* Borrows device, data, encoder, keys. */
+/* What features of all pictures take, whether they are kept, and the arithmetic of encoding `rows`
+ * pictures at a time. */
+typedef struct lw_reals_cost {
+    size_t bytes;
+    bool kept;
+    double flops;
+} lw_reals_cost;
+
+/* Borrows device, data, encoder, keys. Encodes nothing yet. */
 int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
-                 const lw_feature_set *keys, const lw_reals_opts *o, const lw_observer *obs,
-                 lw_reals **out);
+                 const lw_feature_set *keys, const lw_reals_opts *o, lw_reals **out);
+lw_reals_cost lw_reals_get_cost(const lw_reals *r, int64_t rows);
+/* Encodes what is kept. LW_ESTOPPED when the observer asks to stop. */
+int lw_reals_fill(lw_reals *r, const lw_observer *obs);
 void lw_reals_free(lw_reals **pp);
-bool lw_reals_kept(const lw_reals *r);
-size_t lw_reals_bytes(const lw_reals *r);
 /* Features of rows [n] of the data at `step`: dst[k] is [n][slots][c] of key k. */
 int lw_reals_fetch(lw_reals *r, int64_t step, const int64_t *rows, int64_t n, float *const *dst);
 

@@ -313,7 +313,9 @@ int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train
     out->unit = job->unit ? job->unit : "pictures";
     out->parameters = lw_store_param_count(job->store);
     out->steps = c->steps;
-    out->flops_per_step = info.flops * c->grad_accum_steps;
+    out->flops_per_step = (info.flops + job->side_flops) * c->grad_accum_steps;
+    out->bytes_kept = job->kept_bytes;
+    snprintf(out->note, sizeof out->note, "%s", job->note ? job->note : "");
     out->bytes_frame = info.frame_bytes;
     out->bytes_derived = info.derived_bytes;
     out->bytes_slabs = lw_store_bytes(job->store);

@@ -47,6 +47,9 @@ typedef struct lw_train_job {
     const char *weights;          /* its weights file; NULL: diffusers' name */
     json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
     const lw_train_curve *curves; /* ended by a NULL column; NULL: those of pictures' trainers */
+    size_t kept_bytes;            /* that the recipe keeps beside the loop */
+    double side_flops;            /* of a micro-batch, beside those of the plan */
+    const char *note;             /* what both are about, or NULL */
     const char *best;             /* metric whose least value's checkpoint is kept: its columns
                                      METRIC_choosing and METRIC_reporting come from evaluate; NULL */
     const char *best_measure;     /* what its values depend on beside the weights */
@@ -75,6 +78,8 @@ typedef struct lw_train_result {
     lw_train_work work; /* of all processes that worked on the run */
     double flops_per_step;
     size_t bytes_slabs, bytes_frame, bytes_derived; /* predicted before anything runs */
+    size_t bytes_kept;                              /* that the recipe keeps beside these */
+    char note[200];                                 /* what it keeps, or why not; "" */
     double predicted_step_seconds;
     const char *best_metric; /* NULL: no checkpoint was kept as the best */
     int64_t best_step;

@@ -254,6 +254,40 @@ static void test_dry_run_touches_nothing(void **state)
     assert_int_equal(chdir(".."), 0);
 }
 
+static double predicted(const char *key)
+{
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    assert_int_equal(lw_json_parse("stdout", lab_out, strlen(lab_out), &j), 0);
+    return json_number_value(json_object_get(j, key));
+}
+
+/* Features that are not kept are work in every step, and the number said is the one that keeps
+ * them. */
+static void test_features_that_do_not_fit(void **state)
+{
+    (void)state;
+    static const char run[] = TINY_DRIFT " --encoder features --no-flip --steps 2";
+    lab_expect(0, TINY_ENCODER " --steps 1 --output-dir features");
+    lab_expect(0, "%s --dry-run --json --output-dir f", run);
+    double bytes = predicted("bytes_features"), flops = predicted("flops_per_step");
+    lab_expect(0, "%s --dry-run --json --feature-cache 1 --output-dir f", run);
+    assert_true(bytes > 1048576.0 && predicted("bytes_features") == 0.0);
+    assert_true(predicted("flops_per_step") > 1.05 * flops);
+    lab_expect(0, "%s --dry-run --feature-cache 1 --output-dir f", run);
+    const char *at = strstr(lab_out, "; --feature-cache ");
+    assert_non_null(at);
+    int mib = atoi(at + strlen("; --feature-cache "));
+    lab_expect(0, "%s --dry-run --feature-cache %d --output-dir f", run, mib);
+    assert_non_null(strstr(lab_out, "pictures, kept"));
+    lab_expect(0, "%s --dry-run --feature-cache %d --output-dir f", run, mib - 1);
+    assert_non_null(strstr(lab_out, "encoded again in every step"));
+    lab_expect(0, "%s --feature-cache 1 --output-dir not_kept", run);
+    assert_non_null(strstr(lab_err, "real features: encoded again in every step"));
+    lab_expect(0, "%s --output-dir kept_features", run);
+    assert_non_null(strstr(lab_err, "pictures, kept"));
+    lab_same_checkpoint("not_kept", "kept_features");
+}
+
 static void test_how_long(void **state)
 {
     (void)state;
@@ -285,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_resume_before_the_first_checkpoint),
         cmocka_unit_test(test_damage_is_named),
         cmocka_unit_test(test_dry_run_touches_nothing),
+        cmocka_unit_test(test_features_that_do_not_fit),
         cmocka_unit_test(test_how_long),
     };
     return cmocka_run_group_tests_name("train_rules", tests, lab_enter, lab_leave);
