@@ -4,6 +4,7 @@
  * in f32, bf16 and int8 (forward only), as a share of the measured peak: f32's, twice and four
  * times that. Each line carries its error against a double-precision sample and its speed over f32.
  *   bench_conv [--threads N] [--isa LEVEL] [--filter TEXT] [--seconds S]
+ *
  * Another line has the forward and data gradient with Winograd's tiles, where those apply, and how
  * many times faster than directly they are.
  * FLOPs are nominal (2 x filter size x output pixels, borders counted), so skipping borders may

@@ -2,7 +2,10 @@
 /*
  * bench_gemm: speed of matrix products (packed weights), forward and weight gradient, and of
  * packing, in f32, bf16 and int8 (forward only), as a share of the measured peak: f32's, twice and
- * four times that.   bench_gemm [--threads N] [--isa LEVEL] [--seconds S]
+ * four times that.
+ *
+ *   bench_gemm [--threads N] [--isa LEVEL] [--seconds S]
+ *
  * The time is the best of many runs, with one thread the CPU's own time: the machine may be shared.
  */
 #include <math.h>

@@ -25,6 +25,7 @@
  *
  * Structs passed in begin with their own size, so that later versions can add fields at the end:
  *     lw_device_options options = {.size = sizeof options, .threads = 4};
+ *
  * Fields that are left zero mean "the default".
  *
  * Environment: LW_ISA=ref|avx2|avx512|avx512bf16 lowers the instruction set level; LW_LOG=info
@@ -64,8 +65,8 @@ LW_API const char *lw_api_release(void);
 #define LW_ERROR_SHAPE (-9)        /* the message names both shapes */
 #define LW_ERROR_UNSUPPORTED (-10) /* well-formed, but not built here */
 
-/* What went wrong last on this thread: one line, "" when nothing did. Valid until the next failure.
- */
+/* What went wrong last on this thread: one line, "" when nothing did. Valid until the
+ * next failure. */
 LW_API const char *lw_error_message(void);
 /* A sentence for a code: "out of memory". Static memory. */
 LW_API const char *lw_error_name(int code);
@@ -78,8 +79,8 @@ typedef struct lw_callbacks {
     void *self; /* handed to both */
     /* `done` of `total` rows are finished. */
     void (*progress)(void *self, int64_t done, int64_t total);
-    /* Not 0: stop. The call under way returns LW_ERROR_STOPPED; rows finished so far are in place.
-     */
+    /* Not 0: stop. The call under way returns LW_ERROR_STOPPED; rows finished so far are
+     * in place. */
     int (*cancel)(void *self);
 } lw_callbacks;
 
@@ -90,8 +91,8 @@ typedef struct lw_device lw_device;
 typedef struct lw_device_options {
     size_t size;
     int threads; /* the calling thread included; 0: as many as CPUs this process may use */
-    /* "ref", "avx2", "avx512" or "avx512bf16"; NULL: the best this machine has (and LW_ISA allows)
-     */
+    /* "ref", "avx2", "avx512" or "avx512bf16"; NULL: the best this machine has (and
+     * LW_ISA allows) */
     const char *isa;
 } lw_device_options;
 
@@ -207,9 +208,8 @@ typedef struct lw_field_request {
     int temperature_count;           /* 1 .. LW_FIELD_MAX_TEMPERATURES */
     int rows_only;                   /* not 0: no softmax over the generated samples */
     lw_field_variant variant;
-    float *field; /* out: F, shape of x; or NULL */
-    float
-        *gradient; /* out: d loss / d x with the goal x + sigma F held fixed, shape of x; or NULL */
+    float *field;    /* out: F, shape of x; or NULL */
+    float *gradient; /* out: d loss / d x, the goal x + sigma F held fixed, shape of x; or NULL */
 } lw_field_request;
 
 typedef struct lw_field_report {

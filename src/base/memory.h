@@ -9,8 +9,8 @@
 /* Zeroed heap block; NULL with LW_ENOMEM's message set (names the size). n * size is
  * overflow-checked. */
 void *lw_calloc(size_t n, size_t size);
-/* Grows *pp (elements of `size` bytes) so that it holds at least `need`; doubles; keeps *cap true.
- */
+/* Grows *pp (elements of `size` bytes) so that it holds at least `need`; doubles; keeps
+ * *cap true. */
 int lw_grow(void *pp, size_t *cap, size_t need, size_t size);
 /* The same for bytes about to be read into: never more than `most`, nothing cleared, so that what
  * is not read takes no memory. */

@@ -2,8 +2,7 @@
 /*
  * The thread pool. One 64-bit word says everything workers need to claim a task:
  *
- *     claim = job number (high 32 bits) | next task (low 32 bits; CLOSED while the job is being
- * written)
+ *     claim = job number (high 32 bits) | next task (low 32 bits; CLOSED while a job is written)
  *
  * The caller closes the word with the next job's number, writes fn, arg and the task count, and
  * opens it at task 0. A worker loads the word, reads the job, and claims task i by compare-and-swap

@@ -23,8 +23,8 @@ int lw_parse_i64(const char *text, int64_t *out)
     return 0;
 }
 
-/* Sign, then decimal digits with point and exponent, or "inf": no blanks, no hexadecimal, no nan.
- */
+/* Sign, then decimal digits with point and exponent, or "inf": no blanks, no hexadecimal,
+ * no nan. */
 static bool looks_decimal(const char *text)
 {
     const char *p = text + (*text == '-' || *text == '+');

@@ -51,8 +51,8 @@ void lw_lab_close(lw_lab *l); /* accepts a zeroed struct */
 int lw_lab_run(void *self);
 
 /* Largest |a - b| over the largest |b| among the outputs that both have, where the batches differ
- * over the smaller one. *difference (may be NULL): largest |a - b|. NAN when nothing was compared.
- */
+ * over the smaller one. *difference (may be NULL): largest |a - b|. NAN when nothing
+ * was compared. */
 double lw_lab_error(const lw_lab *a, const lw_lab *b, double *difference);
 /* The same between two arrays. */
 double lw_lab_error_of(const float *a, const float *b, int64_t n, double *difference);

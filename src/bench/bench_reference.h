@@ -19,8 +19,8 @@ typedef struct lw_bench_reference {
  * opened into out->lower. Sets out->against. */
 int lw_bench_reference_device(lw_bench_run *r, double flops, lw_bench_reference *out,
                               lw_device **dev);
-/* Computes it, unless --no-reference or it does not fit. store: borrowed by the lab, may be NULL.
- */
+/* Computes it, unless --no-reference or it does not fit. store: borrowed by the lab, may
+ * be NULL. */
 int lw_bench_reference_open(lw_bench_run *r, const lw_lab_spec *spec, double flops,
                             lw_bench_reference *out);
 void lw_bench_reference_close(lw_bench_reference *f); /* accepts a zeroed struct */

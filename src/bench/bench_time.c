@@ -18,8 +18,8 @@ int lw_bench_add_sample(lw_bench_case *c, double ms)
     return 0;
 }
 
-/* Warms up and says how often a sample repeats the work. One run is enough of work that takes long.
- */
+/* Warms up and says how often a sample repeats the work. One run is enough of work that
+ * takes long. */
 static int warm_up(const lw_bench_run *r, const lw_bench_work *w, int *repeat)
 {
     const lw_bench_config *c = r->config;

@@ -27,8 +27,7 @@ static lw_lab_spec spec_of(const unet_suite *s, const lw_lab_unet *u, lw_compile
 }
 
 /* About what one picture takes, to choose a reference by: 12.4 GFLOP at 32 pixels, 85 the large
- * one.
- */
+ * one. */
 static double flops_of_one(const unet_suite *s)
 {
     double scale = (double)s->config.image_size / 32;

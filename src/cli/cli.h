@@ -18,10 +18,11 @@
  *   static const lw_option options[] = {
  *       {LW_OPT(my_config, steps), .name = "steps", .fallback = "1000", .min = 1, .max = 1e9,
  *        .unit = "steps", .group = "Training", .help = "optimizer steps"},
- *       {LW_OPT_LIST(my_config, temps, n_temps), .name = "feature-temperatures", .aliases =
- * "temps", .fallback = "0.02,0.05,0.2", .help = "temperatures of the kernel"}, {LW_OPT(my_config,
- * source), .name = "source", .path = LW_PATH_IN, .positional = true, .required = true, .help = "run
- * directory or model folder"},
+ *       {LW_OPT_LIST(my_config, temps, n_temps), .name = "feature-temperatures",
+ *        .aliases = "temps", .fallback = "0.02,0.05,0.2", .help = "temperatures of the kernel"},
+ *       {LW_OPT(my_config, source), .name = "source", .path = LW_PATH_IN,
+ *        .positional = true, .required = true,
+ *        .help = "run directory or model folder"},
  *       {.name = NULL}};
  *   const lw_command lw_cmd_mine = {.name = "mine", .options = {options}, .config_size =
  *       sizeof(my_config), .run = run, ...};

@@ -2,6 +2,7 @@
 /*
  * Progress on stderr. On a terminal one line is redrawn at most ten times a second:
  *   train drift  [#########-----------]  47%  940/2000  4.1/s  ETA 4m 18s  loss 0.98
+ *
  * Elsewhere work that takes a second or more writes a plain line after that second, every 30
  * seconds and at its end. With --quiet or --no-progress nothing is.
  */

@@ -192,8 +192,8 @@ static int sheet(const lw_cli *cli, const look_cli *o, const lw_dataset *d)
 static int run_sheet(const lw_cli *cli, const void *config)
 {
     const look_cli *o = config;
-    /* A sheet shows the first rows of each class: of what is drawn, a few thousand hold them all.
-     */
+    /* A sheet shows the first rows of each class: of what is drawn, a few thousand hold
+     * them all. */
     lw_data_opts opts = {.image_size = o->image_size, .split = (lw_split)o->split};
     LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
     if (lw_str_starts(o->spec, "synth"))

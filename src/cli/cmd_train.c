@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the train commands share: global options into the config, prediction and outcome to stdout.
- */
+/* What the train commands share: global options into the config, prediction and outcome
+ * to stdout. */
 #include "cli/cmd_train.h"
 
 #include <stdio.h>

@@ -135,8 +135,8 @@
 
 /* clang-format on */
 
-/* Runs `train(config copy, observer, result)` with what the command line adds, prints the outcome.
- */
+/* Runs `train(config copy, observer, result)` with what the command line adds, prints
+ * the outcome. */
 typedef int lw_train_call(void *config, const lw_observer *obs, lw_train_result *out);
 int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_train_call *call);
 /* LW_EUSAGE when the run that *t goes on from was made with other options than may change;

@@ -2,10 +2,14 @@
 /*
  * data: pictures with labels, from a spec the user typed to batches a network reads.
  *
- *   "cifar10:/d" --open--> source (plan: what is it, changed?) --cache hit?--> mapped file -->
- * lw_dataset | miss: decode once, under a file lock, temporary name, rename ^ lw_dataset -->
- * lw_loader (ring of filled batches) | lw_class_draw (groups of a drift step)
- *              --> lw_data_check, lw_data_sheet, lw_junk (pictures a judge must refuse)
+ *   "cifar10:/d" --open--> source (plan: what is it, changed?)
+ *                            |  in the cache?  yes: the mapped file
+ *                            |                 no: decode once, under a file lock, then rename
+ *                            v
+ *                        lw_dataset --> lw_loader (ring of filled batches)
+ *                                   --> lw_class_draw (groups of a drift step)
+ *                                   --> lw_data_check, lw_data_sheet
+ *                                   --> lw_junk (pictures a judge must refuse)
  *
  * Read: data_set.h (open, the dataset), data_loader.h, data_classes.h, data_check.h, data_junk.h;
  * then data_source.h (private: how a source is written) and one source, e.g. data_mnist.c.

@@ -9,8 +9,8 @@
 
 #include "data/data_source.h"
 
-/* Weights of one axis: output o = sum over j < count[o] of weight[o * taps + j] * in[start[o] + j].
- */
+/* Weights of one axis: output o = sum over j < count[o] of weight[o * taps + j] * in[start[o]
+ * + j]. */
 typedef struct axis {
     int32_t taps;
     int32_t *start, *count;

@@ -16,16 +16,21 @@ const char *lw_split_name(lw_split s); /* "train", "held-out" */
  * Specs (SOURCE[:ARGUMENT]):
  *   synth[:16|32][,seed=S]  drawn digits; default 32, seed 1 (the training pool). Training indices
  *                           0..49,999, held-out 50,000..59,999 of the same seed. A judge takes
- * another seed. cifar10:PATH            directory with data_batch_*.bin and test_batch.bin (or a
- * sub-directory cifar-10-batches-bin, or one cifar-10*.tar*), or a tar, tar.gz, tar.xz of them
+ *                           another seed.
+ *   cifar10:PATH            directory with data_batch_*.bin and test_batch.bin (or a sub-directory
+ *                           cifar-10-batches-bin, or one cifar-10*.tar*), or a tar, tar.gz, tar.xz
+ *                           of them
  *   mnist:PATH              directory with the four idx files, plain, .gz or .xz; gray becomes RGB,
- * 28x28 gets a border of 2 to 32x32 (image size 28: no border) folder:DIR              PNG and
- * JPEG; class = parent folder (sorted names). DIR/train with DIR/test, val, valid, validation or
- * heldout are the splits; without them, in every class picture 9, 19, 29, ... by name (the last one
- * of a class of 2 to 9) is held out Pictures are cut to the central square and brought to the image
- * size by area averaging (bilinear when they must grow). The size
- * of a folder's own: that of its pictures when the shorter side of all is the same, else a power
- * of two (see data_folder_size.c; the dataset's note says which and why).
+ *                           28x28 gets a border of 2 to 32x32 (image size 28: no border)
+ *   folder:DIR              PNG and JPEG; class = parent folder (sorted names). DIR/train with
+ *                           DIR/test, val, valid, validation or heldout are the splits; without
+ *                           them, in every class picture 9, 19, 29, ... by name (the last one of a
+ *                           class of 2 to 9) is held out
+ *
+ * Pictures are cut to the central square and brought to the image size by area averaging (bilinear
+ * when they must grow). The size of a folder's own: that of its pictures when the shorter side of
+ * all is the same, else a power of two (see data_folder_size.c; the dataset's note says which and
+ * why).
  */
 typedef struct lw_data_opts {
     int32_t image_size;    /* side in pixels, 8..1024; 0: the source's own */

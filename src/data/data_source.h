@@ -23,8 +23,8 @@
 typedef struct lw_data_source lw_data_source;
 typedef struct lw_data_sink lw_data_sink;
 
-/* One opening of a spec. Strings named `names` hold NUL-terminated class names one after the other.
- */
+/* One opening of a spec. Strings named `names` hold NUL-terminated class names one after
+ * the other. */
 typedef struct lw_data_job {
     const lw_data_source *source;
     const char *spec; /* whole text */

@@ -45,7 +45,7 @@ int lw_stats_trace(const lw_stats *s, double *out);
 /* ---- Frechet distance ---- */
 
 /*
- * |m1 - m2|^2 + tr(C1 + C2 - 2 (C1^1/2 C2 C1^1/2)^1/2)  (Dowson and Landau 1982; Heusel et al.
+ * |m1 - m2|^2 + tr(C1 + C2 - 2 (C1^1/2 C2 C1^1/2)^1/2) (Dowson and Landau 1982; Heusel et al.
  * 2017). The last trace is the nuclear norm of L1^T L2 with Ci = Li Li^T by Cholesky with
  * pivoting, so that rank-deficient covariances (fewer rows than dimensions) lose no digits.
  * Never negative.

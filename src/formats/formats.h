@@ -7,9 +7,10 @@
  *   formats_npy          .npy and .npz arrays
  *   formats_image        PNG and JPEG <-> 8-bit RGB, text in PNG files
  *   formats_archive      members of tar/zip archives, decompressed files
- *   formats_json         JSON through jansson (whose json_t is the tree every caller uses), typed
- * fields formats_yaml         YAML 1.2 core scalars <-> json_t formats_events       TensorBoard
- * event files formats_lines        CSV and JSON-lines logs: append, cut back, read
+ *   formats_json         JSON through jansson (whose json_t is the tree every caller uses)
+ *   formats_yaml         YAML 1.2 core scalars <-> json_t
+ *   formats_events       TensorBoard event files
+ *   formats_lines        CSV and JSON-lines logs: append, cut back, read
  *
  * Every reader treats its input as hostile: sizes are checked before use and a bad file is
  * LW_EFORMAT with one line that names the file, the place and the reason; a missing one is LW_EIO.

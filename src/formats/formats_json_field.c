@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Typed fields of JSON objects, with errors that say file, key, what was wanted and what was found.
- */
+/* Typed fields of JSON objects, with errors that say file, key, what was wanted and what
+ * was found. */
 #include <stdlib.h>
 #include <string.h>
 

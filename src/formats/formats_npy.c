@@ -7,8 +7,8 @@
 #include "base/base.h"
 #include "formats/formats_npy_header.h"
 
-/* src in Fortran order -> dst in C order: walk dst, keeping the source offset of the index vector.
- */
+/* src in Fortran order -> dst in C order: walk dst, keeping the source offset of the
+ * index vector. */
 static void copy_fortran(const lw_array *a, const char *src)
 {
     size_t size = lw_elem_size(a->type), stride[LW_ARRAY_MAX_RANK], from = 0;

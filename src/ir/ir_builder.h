@@ -26,8 +26,8 @@ typedef enum lw_slab {
     LW_SLABS
 } lw_slab;
 
-/* How the graph and the plan see a store (store/ implements it). One instance lives in each store.
- */
+/* How the graph and the plan see a store (store/ implements it). One instance lives in
+ * each store. */
 typedef struct lw_params {
     void *self;
     bool frozen;

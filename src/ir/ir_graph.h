@@ -61,8 +61,8 @@ enum {
         1u << 4, /* kernels skip any output nobody reads; without it, any but output 0 */
 };
 
-/* The const record of one op. `infer` checks and types; `grad` appends the VJP; both get the graph.
- */
+/* The const record of one op. `infer` checks and types; `grad` appends the VJP; both get
+ * the graph. */
 typedef struct lw_op_def {
     const char *name, *doc;
     /* Fills *out from n->in and n->attr; returns 0 or LW_ESHAPE with a message. */
@@ -96,8 +96,8 @@ int lw_graph_error(const lw_graph *g);
 lw_val lw_graph_fail(lw_graph *g, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Appends a node; attr is copied. Returns NULL after an error. Values are typed by the op's infer.
- */
+/* Appends a node; attr is copied. Returns NULL after an error. Values are typed by the
+ * op's infer. */
 lw_node *lw_graph_add(lw_graph *g, lw_op op, const lw_val *in, int n_in, const void *attr,
                       size_t attr_size);
 /* Same and returns output 0. */

@@ -75,8 +75,8 @@ typedef struct lw_attr_ew {
 
 const char *lw_ewop_name(lw_ewop op);
 int lw_ewop_arity(lw_ewop op);
-/* [B, S, C] view of an elementwise output: B first dimension, C last, S the rest (1 when rank < 3).
- */
+/* [B, S, C] view of an elementwise output: B first dimension, C last, S the rest (1 when rank
+ * < 3). */
 void lw_ew_view(lw_type t, int64_t *b, int64_t *s, int64_t *c);
 
 lw_val lw_ew1(lw_graph *g, lw_ewop op, lw_val a);
@@ -100,6 +100,7 @@ lw_val lw_sum_to(lw_graph *g, lw_val v, lw_type type);
 /*
  * inputs: x, quant f32[2]? = {scale, zero point}, given when the result is u8:
  *   u8 = clamp(round(x / scale) + zero, 0, 255)
+ *
  * Put into graphs by the precision pass, behind the gradient; not differentiable.
  */
 typedef struct lw_attr_cast {
@@ -116,8 +117,8 @@ lw_val lw_cast(lw_graph *g, lw_val x, lw_dtype to, lw_val quant);
  */
 
 /* inputs: a, b, bias[N]?, residual[M,N]?, quant[2]?. a is [.., K] ([.., M] rows when trans_a), b is
- * [N,K] when trans_b, else [K,N]. trans_a needs rank-2 views: rows are all dimensions but the last.
- */
+ * [N,K] when trans_b, else [K,N]. trans_a needs rank-2 views: rows are all dimensions but
+ * the last. */
 typedef struct lw_attr_matmul {
     int32_t trans_a, trans_b;
     int32_t act;                /* lw_act */
@@ -214,8 +215,7 @@ lw_val lw_resize(lw_graph *g, lw_val x, int h, int w);
 
 typedef struct lw_attr_pool {
     int32_t k, stride, pad;
-    int32_t
-        max; /* 1 max, 0 average (divides by k*k inside the image as PyTorch's count_include_pad) */
+    int32_t max;  /* 1 max, 0 average (always divides by k*k, as PyTorch's count_include_pad) */
     int32_t h, w; /* the input space, for the gradient */
 } lw_attr_pool;
 lw_val lw_pool2d(lw_graph *g, lw_val x, int k, int stride, int pad, bool max);
@@ -225,6 +225,7 @@ lw_val lw_embedding(lw_graph *g, lw_val table, lw_val ids); /* [V,C], i32[B] -> 
 /*
  * inputs: table [V,C], ids i32 of R * k numbers, base [R,C]?
  *   y[r] = base[r] + sum over j < k, ascending, of sign(j) table[ids[r, j]]
+ *
  * sign(j) is minus where bit j % period of `minus` is set. Id 0 and ids outside the table add
  * nothing, and row 0 never gets a gradient (PyTorch's padding_idx 0).
  */

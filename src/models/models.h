@@ -6,9 +6,9 @@
  * everywhere.
  *
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
- *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into the
- * convolutions) models_encoder  Leeway's own encoder (MAE or classifier), and the registry: spec ->
- * lw_encoder models_features images and stage maps -> the values [B,T,C] the drift field compares
+ *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into convolutions)
+ *    models_encoder  Leeway's own encoder (MAE or classifier), and the registry: spec -> lw_encoder
+ *    models_features images and stage maps -> the values [B,T,C] the drift field compares
  *    models_kge      embeddings of knowledge graphs: TransE, RotatE, ComplEx, DistMult
  *    models_policy   the policy over proof states: training and inference builders, model folders
  *

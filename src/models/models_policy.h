@@ -119,6 +119,7 @@ void lw_policy_init(const lw_policy_config *c, uint64_t seed, lw_store *s);
 /*
  * Weights by formula, for measuring without files: element i of parameter `name` is (2u - 1) a,
  *   u = (splitmix64(fnv1a64(name) + seed * 0x9E3779B97F4A7C15 + i) >> 11) * 2^-53
+ *
  * in doubles, rounded once; splitmix64(x) mixes x + 0x9E3779B97F4A7C15; a = 1/sqrt(fan in) for
  * weights and biases of linear layers, 1 for tables, whose pad rows are zero; LayerNorms are 1, 0.
  * The store must be declared and fixed. EMA becomes a copy.

@@ -7,8 +7,8 @@
 
 /* ---- what kind of file is it? ---------------------------------------------------------------- */
 
-/* Blocks per stage of a CIFAR ResNet in f, or 0: 16 channels in the first stage, linear head of 64.
- */
+/* Blocks per stage of a CIFAR ResNet in f, or 0: 16 channels in the first stage, linear head
+ * of 64. */
 static int32_t cifar_blocks(const lw_st_file *f)
 {
     const lw_st_tensor *head = lw_st_find_model(f, "linear.weight");

@@ -52,8 +52,7 @@ int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, cons
 int lw_unet_check(const lw_unet_config *c);
 
 typedef struct lw_unet_in {
-    lw_val
-        x; /* f32[B,H,W,C], or the structured noise f32[B,noise_h,noise_w,C] (upsampled inside) */
+    lw_val x; /* f32[B,H,W,C], or the small noise f32[B,noise_h,noise_w,C] (upsampled inside) */
     lw_val t; /* f32[B]; absent: constant 0, so that the embedding depends on parameters only */
     lw_val classes; /* i32[B]; required when config.classes > 0 */
     lw_val latent;  /* f32[B,latent_dim]; required when config.latent_dim > 0 */

@@ -14,10 +14,11 @@
  * then the device.
  *
  * Frame of an exec (one 64-byte aligned block):
- *   [ inputs and outputs | values by lifetime, offsets reused | node workspaces | per-worker
- * scratch ] and a second block for derived values (packed weights, everything that depends on
- * parameters and constants only), filled by the plan's prepare steps whenever a store's version
- * moved.
+ *   [ inputs and outputs | values by lifetime, offsets reused | node workspaces ]
+ *
+ * and beside it one block for derived values (packed weights, everything that depends on parameters
+ * and constants only), filled by the plan's prepare steps whenever a store's version moved, and one
+ * of scratch for each worker.
  */
 #ifndef LW_PLAN_H
 #define LW_PLAN_H
@@ -83,8 +84,8 @@ int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out);
 void lw_exec_free(lw_exec **pp);
 /* Points a named input or output at the caller's memory (64-byte aligned is best, 4 is enough). */
 int lw_exec_bind(lw_exec *e, const char *name, void *data);
-/* Memory of a named input or output: its own in the frame, or what was bound. NULL: no such name.
- */
+/* Memory of a named input or output: its own in the frame, or what was bound. NULL: no
+ * such name. */
 void *lw_exec_data(lw_exec *e, const char *name);
 /* Type of a named input or output; dtype LW_DT_NONE: no such name. */
 lw_type lw_exec_type(const lw_exec *e, const char *name);

@@ -23,8 +23,8 @@ typedef void lw_task_fn(const lw_task *t);
 enum { LW_MAX_PHASES = 12 };
 
 /* What lowering a node yields: phases run one after the other, tasks of a phase in any order. The
- * task split must be a pure function of shapes (never of threads), so that results keep their bits.
- */
+ * task split must be a pure function of shapes (never of threads), so that results keep
+ * their bits. */
 typedef struct lw_lowered {
     const void *arg;
     size_t work_bytes, scratch_bytes;

@@ -75,8 +75,8 @@ static bool overlap_in_time(const lw_slot *a, const lw_slot *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest offset where `s` fits between the placed slots alive at the same time (sorted by offset).
- */
+/* Lowest offset where `s` fits between the placed slots alive at the same time (sorted
+ * by offset). */
 static size_t lowest_gap(const lw_plan *p, const block *placed, size_t n, const lw_slot *s,
                          size_t bytes)
 {

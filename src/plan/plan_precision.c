@@ -103,8 +103,8 @@ static bool weight_gradient(const lw_node *n)
            (n->op == LW_OP_MATMUL && ((const lw_attr_matmul *)n->attr)->trans_a);
 }
 
-/* Name of the weight of a product that int8 can compute when it has a range; NULL: of no such one.
- */
+/* Name of the weight of a product that int8 can compute when it has a range; NULL: of no
+ * such one. */
 static const char *int8_weight(const lw_graph *g, const lw_node *n)
 {
     enum { EXACT = 65536 }; /* depth up to which sums of bytes are exact */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of replayed steps, gathered per op. LW_LOG=profile=debug logs them when an exec is freed.
- */
+/* Times of replayed steps, gathered per op. LW_LOG=profile=debug logs them when an exec
+ * is freed. */
 #include "plan/plan_profile.h"
 #include "plan/plan_pass.h"
 

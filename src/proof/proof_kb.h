@@ -15,8 +15,8 @@
 #include "proof/proof_problems.h"
 #include "proof/proof_symbols.h"
 
-/* A Horn clause. Arguments up to n_constants are constants, n_constants + 1 + k is its variable k.
- */
+/* A Horn clause. Arguments up to n_constants are constants, n_constants + 1 + k is its
+ * variable k. */
 typedef struct lw_rule {
     lw_atom head;
     int32_t first, n_body; /* body: lw_kb.body[first .. first + n_body) */

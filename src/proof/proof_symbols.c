@@ -102,8 +102,8 @@ const char *lw_symbols_nearest(const lw_symbols *s, lw_span text)
     size_t n = LW_MIN(text.n, (size_t)MOST);
     memcpy(word, text.s, n);
     word[n] = '\0';
-    /* exclusive: a third of the letters wrong and one more is far; of short names every letter is
-     */
+    /* exclusive: a third of the letters wrong and one more is far; of short names every
+     * letter is */
     int best = LW_MIN((int)n / 3 + 2, (int)n);
     const char *found = "";
     for (int32_t i = 1; i <= s->n; i++) {

@@ -10,6 +10,7 @@
  *   published  one shift for all successors of a state (the origin's fast mode)
  *   parity     by first appearance in all successors together, the state's own variables keep
  *              theirs, and rules come before facts (the origin's parity mode)
+ *
  * Unification is that of Prolog (no functions, so no occurs check). With the two published
  * numberings a rule's variable that meets two different terms fails, as it does there; that
  * matters only to heads like p(X,X) against p(a,V).

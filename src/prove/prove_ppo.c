@@ -212,8 +212,8 @@ static int resume(lw_ppo_run *r, int64_t *step)
     return keep_state(r);
 }
 
-/* --dry-run: how much an iteration computes depends on the proofs, so the first roll-out is made.
- */
+/* --dry-run: how much an iteration computes depends on the proofs, so the first roll-out
+ * is made. */
 static int predict(lw_ppo_run *r, const lw_train_job *job, lw_train_result *out)
 {
     double flops;

@@ -44,11 +44,10 @@ typedef struct lw_ppo_config {
     const char *corruption_modes[3]; /* head, tail, both: arguments that are corrupted in training,
                                         alternately, and lists of the validation */
     int32_t n_corruption_modes;
-    int32_t domains; /* lw_corrupt_domains */
-    int32_t train_depth[LW_PPO_DEPTHS],
-        n_train_depth;                        /* only queries whose depth in
+    int32_t domains;                                   /* lw_corrupt_domains */
+    int32_t train_depth[LW_PPO_DEPTHS], n_train_depth; /* only queries whose depth in
                                                  train_depths.txt is one of these; 0: all */
-    int64_t n_eval_queries, eval_neg_samples; /* 0: all */
+    int64_t n_eval_queries, eval_neg_samples;          /* 0: all */
 } lw_ppo_config;
 
 /* Empties *c and fills in what the published training used. */

@@ -65,8 +65,9 @@ int lw_ppo_rollout_stopped(const lw_ppo_rollout *r);
 
 /*
  * Generalised advantage estimation over one proof after another, n choices of one env in order:
- *   d_t = r_t + gamma V_{t+1} - V_t,  A_t = d_t + gamma lambda A_{t+1};  V and A behind an end are
- * 0 last: V behind the n-th choice. target = A + V.
+ *   d_t = r_t + gamma V_{t+1} - V_t,  A_t = d_t + gamma lambda A_{t+1}
+ *
+ * V and A behind an end are 0. last: V behind the n-th choice. target = A + V.
  */
 void lw_ppo_advantages(lw_ppo_choice *choice, int32_t n, double last, double gamma, double lambda);
 

@@ -5,9 +5,10 @@
  *   slot = lw_state_rows_hold(r, atoms, n, lw_state_rows_hash(atoms, n))    found, or queued
  *   n = lw_state_rows_begin(r)       a run of up to `rows` queued states begins, in n parts;
  *   lw_state_rows_part(r, i, ..)     inside tasks, each i < n once, states being looked up
- * meanwhile; lw_state_rows_end(r)             then they are ready lw_state_rows_query(r, ..)
- * current states times the head: what features are scored with lw_state_rows_drop(r, slot) kept
- * from now on only while there is room
+ *                                    meanwhile;
+ *   lw_state_rows_end(r)             then they are ready
+ *   lw_state_rows_query(r, ..)       current states times the head: what features are scored with
+ *   lw_state_rows_drop(r, slot)      kept from now on only while there is room
  *
  * A state is its goals in their order: hashes find it, then all goals are compared, so a collision
  * costs time and no more. A slot that anybody holds stays; the others make room for new states,

@@ -239,8 +239,8 @@ static int score_ddpm(comparing *w)
     return 0;
 }
 
-/* DDPM with other numbers of evaluations, and a drifting generator with its first random weights.
- */
+/* DDPM with other numbers of evaluations, and a drifting generator with its first
+ * random weights. */
 static int score_others(comparing *w)
 {
     const lw_compare_config *c = w->c;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page's pictures: grids side by side, controls, refusals, nearest training pictures, grids
- * while training.
- */
+ * while training. */
 #include <stdio.h>
 #include <string.h>
 

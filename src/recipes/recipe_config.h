@@ -94,8 +94,7 @@ typedef struct lw_ddpm_config {
 typedef struct lw_drift_config {
     lw_train_config train;
     lw_net_config net;
-    const char
-        *encoder; /* spec of models_encoder.h: none, resnet18:FILE, a run, a folder, a file */
+    const char *encoder; /* spec of models_encoder.h: none, resnet18:FILE, a run, folder or file */
     const char *feature_keys; /* names or a set's name, comma separated */
     float temperatures[8];
     int32_t n_temperatures;

@@ -11,8 +11,8 @@
 
 /* The loss over steps, logarithmic, smoothed where there are many rows. Appends an <svg>. */
 int lw_curves_loss(const char *run, const char *title, lw_str *svg);
-/* Drift runs: length of the raw drift of each temperature, and Frechet distance beside its floor.
- */
+/* Drift runs: length of the raw drift of each temperature, and Frechet distance beside
+ * its floor. */
 int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd);
 /* Distances of held-out measures beside that of real pictures: metric fd or eval_fd. */
 int lw_curves_heldout(const char *run, const char *metric, lw_str *svg);

@@ -29,8 +29,8 @@ static lw_type image_type(const encoder_run *r)
     return lw_type_of(LW_F32, 4, r->c->train.batch_size, r->data->h, r->data->w, 3);
 }
 
-/* x + s e with s uniform in [0, input_noise] per picture: makes a classifier look past pixel noise.
- */
+/* x + s e with s uniform in [0, input_noise] per picture: makes a classifier look past
+ * pixel noise. */
 static lw_val add_noise(const encoder_run *r, lw_graph *g, lw_val x, lw_val rows)
 {
     int32_t batch = r->c->train.batch_size;

@@ -45,8 +45,8 @@ static int fill_shape(lw_drift_shape *s, const lw_field_opts *o, const int64_t d
     return 0;
 }
 
-/* The f32 kernels take distances of 1e17 and more for pairs out of reach (kernels/drift/drift.h).
- */
+/* The f32 kernels take distances of 1e17 and more for pairs out of
+ * reach (kernels/drift/drift.h). */
 static int check_reach(const char *name, const float *v, int64_t count, int64_t channels, int code,
                        const char *hint)
 {

@@ -13,9 +13,8 @@
 typedef struct lw_forward_opts {
     int32_t batch;         /* rows of a run */
     int32_t height, width; /* of the pictures; 0: what the network was made for */
-    const char
-        *output; /* the one output wanted, "y", "logits", "s2"...; NULL: the first; "*": all */
-    int32_t precision; /* lw_num; S8 needs a quantised model folder */
+    const char *output;    /* the one wanted, "y", "logits", "s2"...; NULL: the first; "*": all */
+    int32_t precision;     /* lw_num; S8 needs a quantised model folder */
 } lw_forward_opts;
 
 /* One input or output. Rows are samples: shape[0] is the batch. */

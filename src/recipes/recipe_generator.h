@@ -30,8 +30,8 @@ typedef struct lw_generator {
 int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
                       const lw_net_config *n);
 void lw_generator_clear(lw_generator *g);
-/* 64 samples of the averaged weights (classes in turn) as a PNG; also the job's grid callback body.
- */
+/* 64 samples of the averaged weights (classes in turn) as a PNG; also the job's grid
+ * callback body. */
 int lw_generator_grid(lw_generator *g, int64_t step, const char *path);
 /* What --eval-every measures, with `encoder` that of the loss, or NULL; the job's callback body,
  * and what the job says of it. */

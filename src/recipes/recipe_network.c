@@ -27,8 +27,8 @@ static int open_unet(lw_network *n, const char *dir)
     return 0;
 }
 
-/* ResNets carry no description of their own: the tensors in the weights file say which one it is.
- */
+/* ResNets carry no description of their own: the tensors in the weights file say which one
+ * it is. */
 static int open_by_weights(lw_network *n, const char *dir)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};

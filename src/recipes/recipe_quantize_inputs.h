@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to recipe_quantize*.c: the network in f32 with its edges as outputs, and what it is fed.
- */
+/* Private to recipe_quantize*.c: the network in f32 with its edges as outputs, and what it
+ * is fed. */
 #ifndef LW_RECIPE_QUANTIZE_INPUTS_H
 #define LW_RECIPE_QUANTIZE_INPUTS_H
 

@@ -32,8 +32,8 @@ static bool inside(const char *path, const char *directory)
     return yes;
 }
 
-/* A run that was stopped before its first checkpoint has no step directory, not even a damaged one.
- */
+/* A run that was stopped before its first checkpoint has no step directory, not even a
+ * damaged one. */
 static bool no_checkpoint_yet(const char *run)
 {
     lw_str dir = {0};

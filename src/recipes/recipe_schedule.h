@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Learning rate and averaging decay as pure functions of the step, so that resuming needs no state.
- */
+/* Learning rate and averaging decay as pure functions of the step, so that resuming needs
+ * no state. */
 #ifndef LW_RECIPE_SCHEDULE_H
 #define LW_RECIPE_SCHEDULE_H
 

@@ -3,9 +3,9 @@
  * How good are these pictures? Measured against real ones that no training saw, with controls that
  * must fail: a measure that cannot say no measures nothing.
  *
- *   scorer = judge (optional) + reader (optional) + features + reference pictures + training
- * pictures pictures [n][h][w][3], classes asked for ──lw_scorer_score──► lw_score
- * ──lw_score_check──► pass or fail, by criterion
+ *   scorer = judge (optional) + reader (optional) + features + reference and training pictures
+ *   pictures [n][h][w][3], classes asked for ──lw_scorer_score──► lw_score
+ *   lw_score ──lw_score_check──► pass or fail, by criterion
  *
  * The judge may answer "no picture of the data"; the reader is a plain classifier that may not.
  * What the reader reads legibly, the judge may still refuse. Without a reader the judge's answers

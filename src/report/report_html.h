@@ -33,13 +33,12 @@ void lw_html_text(lw_html *h, const char *text);     /* a paragraph */
 void lw_html_note(lw_html *h, lw_mark mark, const char *text); /* a boxed remark */
 void lw_html_list(lw_html *h, const char *const *items, size_t n);
 
-/* Pictures beside each other, each with its caption and an optional badge; wrap on small screens.
- */
+/* Pictures beside each other, each with its caption and an optional badge; wrap on
+ * small screens. */
 typedef struct lw_figure {
-    const lw_image
-        *picture;        /* shown with hard pixels, as wide as there is room, at most 4x its size */
-    const char *title;   /* above, may be NULL */
-    const char *caption; /* below, may be NULL */
+    const lw_image *picture; /* shown with hard pixels, as wide as fits, at most 4x its size */
+    const char *title;       /* above, may be NULL */
+    const char *caption;     /* below, may be NULL */
     const char *const *rows; /* names of the picture's rows, written left of them, or NULL */
     int n_rows;
 } lw_figure;

@@ -4,13 +4,12 @@
  * thing that training changes. Knows no model: names and types arrive through the builder (struct
  * lw_params).
  *
- *    declare, declare, ... ──► fix ──► init | load ──► execs bind addresses ──► touch after every
- * change
+ *    declare ... ──► fix ──► init | load ──► execs bind addresses ──► touch after every change
  *
- *    entry:   conv1.weight  conv1.bias      norm1.weight ...      (offsets in floats, 64-byte
- * aligned) PARAM   [############|####........|################|...] GRAD    [            | | |...]
- * five slabs of one layout (frozen: one); EMA M V [            |            |                |...]
- * floats between entries are 0 for ever
+ *    entry:   conv1.weight conv1.bias   norm1.weight ...   offsets in floats, 64-byte aligned
+ *    PARAM   [############|####........|################|...]
+ *    GRAD    [            |            |                |...]  five slabs, one layout (frozen: one)
+ *    EMA M V [            |            |                |...]  floats between entries stay 0
  *
  * Read: store_table.h (the table and the slabs), store_file.h (safetensors in and out, layouts,
  * renaming), store_checkpoint.h (step directories, `last`, pruning). A store owns its slabs; execs

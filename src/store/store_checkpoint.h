@@ -34,8 +34,8 @@ typedef struct lw_checkpoint {
 } lw_checkpoint;
 
 /* Writes run/checkpoints/step_<step>. Leftovers of interrupted saves are removed first. An existing
- * checkpoint of the same step is replaced. LW_EIO leaves older checkpoints and `last` as they were.
- */
+ * checkpoint of the same step is replaced. LW_EIO leaves older checkpoints and `last` as
+ * they were. */
 int lw_checkpoint_save(const char *run, const lw_store *s, const lw_checkpoint *c);
 /* Points run/checkpoints/best at a step directory, which must be whole; step < 0: removes it. */
 int lw_checkpoint_best(const char *run, int64_t step);

@@ -138,8 +138,8 @@ int lw_checkpoint_latest(const char *run, lw_str *dir)
     return dir->failed ? LW_ENOMEM : 0;
 }
 
-/* Renamed first, so that an interrupted removal leaves no half step directory under its own name.
- */
+/* Renamed first, so that an interrupted removal leaves no half step directory under its
+ * own name. */
 static int remove_step(const char *checkpoints, int64_t step)
 {
     LW_CLEANUP(lw_str_clear) lw_str from = {0}, to = {0}, doomed = {0};

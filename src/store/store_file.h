@@ -4,8 +4,8 @@
  *
  *   in the store                       in the file
  *   [O,KH,KW,C] (rank 4)               [O,C,KH,KW]
- *   X.to_qkv.weight [3C,C] (.bias)     X.to_q.weight, X.to_k.weight, X.to_v.weight [C,C] each
- * (.bias) everything else                    as it is
+ *   X.to_qkv.weight [3C,C] (.bias)     X.to_q.weight, X.to_k.weight, X.to_v.weight [C,C] (.bias)
+ *   everything else                    as it is
  *
  * Files may hold f32, f16 or bf16 (also f64). Prefixes that training wrappers leave on names
  * (module., _orig_mod., ema_model.) are dropped. A linear weight may be stored as a 1x1 convolution

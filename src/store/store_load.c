@@ -109,8 +109,8 @@ static bool wants_crop(const matching *m, const lw_store_entry *e)
     return m->opts && m->opts->centre_crop && strcmp(m->opts->centre_crop, e->name) == 0;
 }
 
-/* Equal shapes, or a linear weight stored as a 1x1 convolution, or a kernel with a centre to take.
- */
+/* Equal shapes, or a linear weight stored as a 1x1 convolution, or a kernel with a centre
+ * to take. */
 static bool shape_fits(const matching *m, const lw_store_entry *e, const store_disk *d,
                        const lw_st_tensor *t)
 {

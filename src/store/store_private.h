@@ -11,8 +11,7 @@ struct lw_store {
     size_t n, cap;
     int64_t floats; /* length of a slab */
     bool frozen, fixed;
-    const lw_st_file
-        *source; /* what the names and types must be in before slabs are made, or NULL */
+    const lw_st_file *source; /* must hold all names and types before slabs are made; or NULL */
     const lw_load_opts *source_opts;
     float *slab[LW_SLABS];
     uint64_t version[LW_SLABS];

@@ -23,8 +23,8 @@ void lw_store_free(lw_store **pp);
 const lw_params *lw_store_params(const lw_store *s);
 
 /* Fixes the names and allocates the slabs (zeros). Later declarations only find names. Fixing twice
- * is allowed and does nothing. LW_ENOMEM names the size. Required before any exec binds this store.
- */
+ * is allowed and does nothing. LW_ENOMEM names the size. Required before any exec binds
+ * this store. */
 int lw_store_fix(lw_store *s);
 bool lw_store_is_fixed(const lw_store *s);
 bool lw_store_is_frozen(const lw_store *s);

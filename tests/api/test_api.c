@@ -258,8 +258,8 @@ static void encoders(void **state)
     lw_model_close(&m);
 }
 
-/* One temperature, no groups: loss 1; the gradient is the field, scaled; zero weight is no weight.
- */
+/* One temperature, no groups: loss 1; the gradient is the field, scaled; zero weight is
+ * no weight. */
 static void field(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check: buffers with canaries and guard pages, comparisons, and the run over cases and ISA levels.
- */
+/* check: buffers with canaries and guard pages, comparisons, and the run over cases and
+ * ISA levels. */
 #include "kernels/check.h"
 
 #include <math.h>

@@ -177,8 +177,8 @@ static void strides_and_pads(check *t)
     check_all(t, shape(2, 2, 2, 4, 9, 5, 1, 4), 0); /* outputs that see nothing but corners */
 }
 
-/* Many tasks, blocks of taps with partial sums in memory, groups of images in the weight gradient.
- */
+/* Many tasks, blocks of taps with partial sums in memory, groups of images in the
+ * weight gradient. */
 static void large(check *t)
 {
     check_all(t, shape(1, 4, 4, 1400, 34, 3, 1, 1), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Winograd convolutions, both tile sizes and both passes, against one double-precision loop nest;
- * batch, pitch, order and thread invariance to the bit; where they apply and when they are chosen.
- */
+ * batch, pitch, order and thread invariance to the bit; where they apply and when they
+ * are chosen. */
 #include "kernels/check.h"
 #include "kernels/kernels.h"
 

@@ -164,8 +164,8 @@ static bool replay_step(prover *v, const lw_plan_step *s)
     return true;
 }
 
-/* Inputs stay the caller's from the first step of a run to the next run; outputs stay until read.
- */
+/* Inputs stay the caller's from the first step of a run to the next run; outputs stay
+ * until read. */
 static bool check_ports(prover *v)
 {
     const lw_plan *p = v->p;

@@ -24,8 +24,7 @@ void lab_close(plan_lab *l);
 /* Fixes and initialises the store, compiles and makes an exec; asserts that it works. */
 void lab_compile(plan_lab *l, int opt);
 /* Runs passes up to and with `last` ("simplify", "upconv", "fuse", "pack", "outputs", "recompute")
- * on a copy of the graph.
- */
+ * on a copy of the graph. */
 lw_graph *lab_passes(plan_lab *l, const char *last);
 /* Nodes of an op in a graph; node k of that op (fails when absent). */
 int lab_count(const lw_graph *g, lw_op op);

@@ -189,8 +189,8 @@ static lw_val add_residual(random_graph *r)
     return random_chance(r, 50) ? lw_relu(r->g, h) : lw_silu(r->g, h);
 }
 
-/* upsampling by two, 3x3 convolution, perhaps a row per image, an activation, attention's reshape
- */
+/* upsampling by two, 3x3 convolution, perhaps a row per image, an activation,
+ * attention's reshape */
 static lw_val add_upconv(random_graph *r)
 {
     lw_val x = random_pick(r, 4);

@@ -94,8 +94,8 @@ static void test_named_product_is_not_absorbed(void **state)
     lab_same_numbers(l);
 }
 
-/* A broadcast add ([C], or [B,1,1,1] over an image) is not a residual; h + h reads one value twice.
- */
+/* A broadcast add ([C], or [B,1,1,1] over an image) is not a residual; h + h reads one
+ * value twice. */
 static void test_no_residual_of_other_shape(void **state)
 {
     plan_lab *l = *state;

@@ -239,8 +239,8 @@ static void test_agreement(void **state)
                           num == LW_NUM_S8 ? "int8" : "bf16", lw_isa_name((lw_isa)isa), to_f32,
                           to_own);
             assert_true(to_f32 > 1e-5 && to_f32 < bound[num]);
-            /* Where tiles are faster than bf16 a level keeps layers in f32 that its oracle rounds.
-             */
+            /* Where tiles are faster than bf16 a level keeps layers in f32 that its
+             * oracle rounds. */
             assert_true(to_own < (num == LW_NUM_S8 ? bound[num] / 2 : bound[num]));
         }
     }

@@ -73,8 +73,8 @@ static void test_common_nodes_merge(void **state)
     lab_same_numbers(l);
 }
 
-/* Equal draws merge, other streams do not, and dropout of one stream in two scopes is two things.
- */
+/* Equal draws merge, other streams do not, and dropout of one stream in two scopes is
+ * two things. */
 static void test_random_merges_by_stream(void **state)
 {
     plan_lab *l = *state;

@@ -11,8 +11,8 @@
 
 #include "plan/plan_util.h"
 
-/* The loss and all gradients of one training step of the small U-Net; the result is the caller's.
- */
+/* The loss and all gradients of one training step of the small U-Net; the result is
+ * the caller's. */
 static float *train_step(int threads, lw_isa isa, lw_conv_mode conv, int opt, int64_t *n)
 {
     plan_lab l;

@@ -44,8 +44,8 @@ int lab_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
         if (lab_rc_ != (code))                                                    \
             fail_msg("exit code %d instead of %d: %s", lab_rc_, (code), lab_err); \
     } while (0)
-/* Starts, sends `signal` after so many seconds (unless it ended before), waits. Returns as lab_run.
- */
+/* Starts, sends `signal` after so many seconds (unless it ended before), waits. Returns
+ * as lab_run. */
 int lab_run_until(double seconds, int signal, const char *args);
 /* Text of lab_err is one line (and perhaps log lines of level warn). */
 bool lab_one_line(void);
@@ -57,8 +57,8 @@ void lab_same_checkpoint(const char *run_a, const char *run_b);
 void lab_same_logs(const char *run_a, const char *run_b);
 /* The step of checkpoints/last; -1: none. */
 int64_t lab_last_step(const char *run);
-/* A number of the last (from_end 0), second last, ... row of metrics.jsonl; first with from_end -1.
- */
+/* A number of the last (from_end 0), second last, ... row of metrics.jsonl; first with
+ * from_end -1. */
 double lab_metric(const char *run, const char *key, int from_end);
 /* Mean of a metric over rows [from, to). */
 double lab_metric_mean(const char *run, const char *key, size_t from, size_t to);

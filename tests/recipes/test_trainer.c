@@ -265,8 +265,8 @@ static void test_gradient_not_finite(void **state)
     toy_close(&t);
 }
 
-/* Finite loss, finite gradient, and an update that overflows: the checkpoint before stays the last.
- */
+/* Finite loss, finite gradient, and an update that overflows: the checkpoint before stays
+ * the last. */
 static void test_weights_not_finite(void **state)
 {
     (void)state;

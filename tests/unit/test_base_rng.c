@@ -73,8 +73,8 @@ static void uniforms_are_uniform(void **state)
         square += u * u;
         bins[(int)(u * BINS)]++;
     }
-    /* Six standard errors: this fails by chance once in 5e8 choices of seed, and the seed is fixed.
-     */
+    /* Six standard errors: this fails by chance once in 5e8 choices of seed, and the seed
+     * is fixed. */
     assert_true(fabs(sum / N - 0.5) < 6.0 * sqrt(1.0 / 12.0 / N));
     assert_true(fabs(square / N - 1.0 / 3.0) < 6.0 * sqrt(4.0 / 45.0 / N));
     double chi2 = 0.0, expected = (double)N / BINS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CIFAR-10, MNIST and folders from small files made here: what is read, and what damaged files say.
- */
+/* CIFAR-10, MNIST and folders from small files made here: what is read, and what damaged
+ * files say. */
 #include "test_data_util.h"
 
 #include "formats/formats.h"

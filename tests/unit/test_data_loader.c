@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches and class draws: pure functions of the step, every row once an epoch, resume by number.
- */
+/* Batches and class draws: pure functions of the step, every row once an epoch, resume
+ * by number. */
 #include "test_data_util.h"
 
 #include <math.h>

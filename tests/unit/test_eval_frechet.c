@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics and Frechet distance: two-pass sums, closed forms, rank deficiency, published numbers.
- */
+/* Statistics and Frechet distance: two-pass sums, closed forms, rank deficiency,
+ * published numbers. */
 #include "test_eval_util.h"
 
 #include "eval/eval_dense.h"

@@ -154,8 +154,8 @@ static void writes_what_it_reads(void **state)
     lw_free(&two);
 }
 
-/* Renamed over, a device or pipe would be a file from then on; here links keep the real one safe.
- */
+/* Renamed over, a device or pipe would be a file from then on; here links keep the real
+ * one safe. */
 static void devices_are_written_to(void **state)
 {
     (void)state;

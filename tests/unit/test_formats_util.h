@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the tests of formats: a scratch folder, and assertions on failures and their messages.
- */
+/* Shared by the tests of formats: a scratch folder, and assertions on failures and
+ * their messages. */
 #ifndef LW_TEST_FORMATS_UTIL_H
 #define LW_TEST_FORMATS_UTIL_H
 

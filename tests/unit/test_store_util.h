@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the tests of store and models: a small store, a scratch folder, assertions on messages.
- */
+/* Shared by the tests of store and models: a small store, a scratch folder, assertions
+ * on messages. */
 #ifndef LW_TEST_STORE_UTIL_H
 #define LW_TEST_STORE_UTIL_H
 

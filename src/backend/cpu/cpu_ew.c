@@ -24,8 +24,7 @@ static void ew_task(const lw_task *t)
 }
 
 /* Results of bf16: tiles of f32 in this worker's scratch, rounded while they are in the first
- * cache.
- */
+ * cache. */
 enum { NARROW_TILE = 1024 };
 static void ew_bf16_task(const lw_task *t)
 {

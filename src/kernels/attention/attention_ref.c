@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reference attention in plain loops, for float and for double data; task split and scratch sizes.
- */
+/* Reference attention in plain loops, for float and for double data; task split and
+ * scratch sizes. */
 #include "kernels/attention/attention.h"
 
 #include <math.h>

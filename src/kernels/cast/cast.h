@@ -4,6 +4,9 @@
  *
  * Every function works on n contiguous elements; out and x do not overlap. The results have the
  * same bits at every ISA level.
+ *
+ * Cost: 4 bytes on one side and 2 (bf16) or 1 (u8) on the other an element. Bound by memory;
+ * products read what it writes while a cache still holds it. It has no figure of its own.
  */
 #ifndef LW_KERNELS_CAST_H
 #define LW_KERNELS_CAST_H
@@ -21,8 +24,8 @@ typedef void lw_cast_f32_to_u8_fn(uint8_t *out, const float *x, ptrdiff_t n, flo
 /* out = scale * (x - zero). */
 typedef void lw_cast_u8_to_f32_fn(float *out, const uint8_t *x, ptrdiff_t n, float scale,
                                   int32_t zero);
-/* Widens [*lo, *hi] to hold x[n]; NaN is passed over. Start from *lo = INFINITY, *hi = -INFINITY.
- */
+/* Widens [*lo, *hi] to hold x[n]; NaN is passed over. Start from *lo = INFINITY, *hi
+ * = -INFINITY. */
 typedef void lw_cast_range_fn(float *lo, float *hi, const float *x, ptrdiff_t n);
 
 struct lw_cast_kernels {

@@ -8,6 +8,7 @@
  *   filter   u0 = g0 / (a2 b2)                          u5 = g2
  *            u1,u2 = ((g0 + a2 g2) +- a g1) / (2 a2 (a2 - b2)), u3,u4 the same with a and b swapped
  *   output   y_k = m0 [k = 0] + a^k (m1 +- m2) + b^k (m3 +- m4) + m5 [k = 3]   (+ for even k)
+ *
  * F(2,3) interpolates at 0, +-1 and infinity.
  *
  * a and b are short binary fractions, so that the constants of the input and output transforms are

@@ -7,7 +7,8 @@
  *   channels summed over or produced    below 12 (AVX-512), 24 (AVX2): direct; the transforms cost
  *                                       more than they save
  *   image of one 4x4 tile               F(4x4) while its weights stay in L2, else F(2x2): 36
- * numbers per filter and channel are four times a plain weight, and at batch 1 each is used once
+ *                                       numbers per filter and channel are four times a plain
+ *                                       weight, and at batch 1 each is used once
  *   anything else                       F(4x4)
  *
  * The reference level computes directly: it is the oracle for everything else.

@@ -13,6 +13,7 @@ enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36 };
  * and one group of output columns. Its scratch holds
  *   V [points][block][ldv]            the block's transformed inputs
  *   M [points][block][panel columns]  products of one panel, before they are transformed back
+ *
  * with a few floats between points, so that the points of a tile do not share cache sets.
  */
 typedef struct lw_wino {

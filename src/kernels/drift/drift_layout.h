@@ -110,9 +110,8 @@ typedef struct lw_drift_pack {
     ptrdiff_t base; /* [3][cp] sum of w t over negatives, over positives, over the generated */
     ptrdiff_t mean; /* [cp] the centre */
     ptrdiff_t tb;   /* rounded: uint32_t [m][low_pitch], two channels a word */
-    ptrdiff_t
-        xt; /* TILE: [lp / NR rounded up][C][NR] generated samples transposed; rounded: uint32_t
-             * [lp / NR rounded up][cp / 2][NR]. SWEEP has one strip of them in scratch */
+    ptrdiff_t xt;   /* TILE: [lp / NR rounded up][C][NR] generated samples transposed; rounded:
+                     * uint32_t [lp / NR rounded up][cp / 2][NR]. SWEEP: one strip, in scratch */
     ptrdiff_t floats;
 } lw_drift_pack;
 

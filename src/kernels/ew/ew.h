@@ -8,6 +8,10 @@
  * is f32. Registers: 0 .. n_in-1 are the operands, n_in + i is the result of instruction i. Every
  * output is full. Each element's result depends on its own operands only and has the same bits on
  * AVX2 and AVX-512, for any range and tile; ref computes in double and rounds once.
+ *
+ * Cost: 4 bytes an element for each full operand and for the output, whatever the length of the
+ * program. Bound by memory while a program is short, by its transcendental functions when it has
+ * any; it has no figure of its own.
  */
 #ifndef LW_KERNELS_EW_H
 #define LW_KERNELS_EW_H

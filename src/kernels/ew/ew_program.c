@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checking a tile program and giving its intermediate results as few temporary tiles as possible.
- */
+/* Checking a tile program and giving its intermediate results as few temporary tiles
+ * as possible. */
 #include <string.h>
 
 #include "base/error.h"

@@ -10,6 +10,7 @@
  *   el_panel(b, part)   VL words of a panel; el_panel_n the first n (f32 only: EL_IN_PLACE)
  *   el_mac(sum, row, panel)
  *   EL_INTEGER, EL_OF_FLOAT(v)  whole sums, 0 or 1; the bits v as sums
+ *
  * Here: one float.
  */
 #ifndef LW_KERNELS_GEMM_ELEM_F32_H

@@ -122,8 +122,8 @@ typedef struct lw_s8_source {
 } lw_s8_source;
 void LWV_BASE(lw_panels_pack_s8)(void *packed, const lw_s8_source *s, int64_t task);
 
-/* c[i * ldc + j] (+)= sum over runs r and p < len of a[a0[r] + p * sa + i] * v[v0[r] + p * sv + j].
- */
+/* c[i * ldc + j] (+)= sum over runs r and p < len of a[a0[r] + p * sa + i] * v[v0[r] + p * sv
+ * + j]. */
 typedef struct lw_rank {
     const float *a, *v;
     const ptrdiff_t *a0, *v0; /* [runs] */

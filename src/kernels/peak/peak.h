@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine can do at most: for `leeway info --peak` and as the ceiling of benchmarks. */
+/* What the machine can do at most: for `leeway info --peak` and as the ceiling of benchmarks. It is
+ * the 100 % that every share of a peak in these headers is of. */
 #ifndef LW_KERNELS_PEAK_H
 #define LW_KERNELS_PEAK_H
 

@@ -5,9 +5,14 @@
  * says. Gradients gather or run whole samples, so every element is summed in one fixed order. A
  * gradient overwrites its output.
  *
- *   avg, max     k x k windows, stride, zero padding `pad` (max: -inf; NaN is handed on); OH = (H +
- * 2 pad - k) / stride + 1. The average divides by k * k always (PyTorch's count_include_pad).
- *   Global average pooling is reduce.mid_sum with scale 1 / (H W); its gradient is ew's mode BC.
+ *   avg, max     k x k windows, stride, zero padding `pad` (max: -inf; NaN is handed on);
+ *                OH = (H + 2 pad - k) / stride + 1
+ *
+ * The average divides by k * k always (PyTorch's count_include_pad). Global average pooling is
+ * reduce.mid_sum with scale 1 / (H W); its gradient is ew's mode BC.
+ *
+ * Cost: 4 bytes read and 4 written an element; windows add k^2 operations. Bound by memory; it has
+ * no figure of its own.
  */
 #ifndef LW_KERNELS_POOLING_H
 #define LW_KERNELS_POOLING_H
@@ -36,8 +41,8 @@ typedef void lw_pooling_max_grad_fn(float *dx, const float *dy, const float *x,
  * x. */
 typedef void lw_upsample_fn(float *y, const float *x, ptrdiff_t h, ptrdiff_t w, ptrdiff_t c,
                             ptrdiff_t k, ptrdiff_t begin, ptrdiff_t end);
-/* Its gradient: dx[b, h, w, c] = sum of the k x k of dy; h, w of dx; range over B * H rows of dx.
- */
+/* Its gradient: dx[b, h, w, c] = sum of the k x k of dy; h, w of dx; range over B * H rows
+ * of dx. */
 
 /* Zeros around (negative: crop) H, W, C: y[b, h + lo0 + hi0, w + lo1 + hi1, c + lo2 + hi2]; h, w, c
  * of x; range over the B * OH rows of y. Its gradient is itself with every lo and hi negated. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bilinear resizing, the oracle. Coordinates are float, as PyTorch computes them; sums are double.
- */
+/* Bilinear resizing, the oracle. Coordinates are float, as PyTorch computes them; sums
+ * are double. */
 #include "kernels/resample/resample_tap.h"
 
 #include <string.h>

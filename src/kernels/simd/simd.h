@@ -11,11 +11,13 @@
  * log, ...) do, and kernels/random depends on it. v_hsum, v_hmax add lanes in a fixed tree that
  * depends on VL: same bits for one ISA only.
  *
- *   v_load(p) v_store(p,v) v_load_n(p,n) v_store_n(p,v,n)   unaligned; _n: 0..VL lanes, other lanes
- * 0 / untouched v_set1(x) v_zero() v_add v_sub v_mul v_div v_sqrt v_neg v_abs v_fma(a,b,c) = a*b+c
- * v_fnma(a,b,c) = c-a*b    v_fms(a,b,c) = a*b-c v_max(a,b) = a>b?a:b    v_min(a,b) = a<b?a:b (as
- * the hardware: b when either is NaN) v_gt v_ge v_lt v_le v_eq v_isnan -> vm (false on NaN, but
- * v_isnan);  vm_and vm_or vm_any v_sel(m,x,y) = m?x:y    v_select_gt(a,b,x,y) = a>b?x:y
+ *   v_load(p) v_store(p,v) v_load_n(p,n) v_store_n(p,v,n)   unaligned; _n: 0..VL lanes, the others
+ *                                                           0 or untouched
+ *   v_set1(x) v_zero() v_add v_sub v_mul v_div v_sqrt v_neg v_abs
+ *   v_fma(a,b,c) = a*b+c    v_fnma(a,b,c) = c-a*b    v_fms(a,b,c) = a*b-c
+ *   v_max(a,b) = a>b?a:b    v_min(a,b) = a<b?a:b     (as the hardware: b when either is NaN)
+ *   v_gt v_ge v_lt v_le v_eq v_isnan -> vm (false on NaN, but v_isnan);  vm_and vm_or vm_any
+ *   v_sel(m,x,y) = m?x:y    v_select_gt(a,b,x,y) = a>b?x:y
  *   v_copysign(a,b): |a| with the sign of b
  *   v_scale2(x,n): x * 2^n for whole n, |n| <= 252, x near 1
  *   v_hsum v_hmax v_hmin: one float from VL lanes;  v_hsum_d: the sum in double;
@@ -27,13 +29,13 @@
  *   v_mullo_u32 v_mulhi_u32; v_mulwide_u32(a,b,&hi,&lo) does both at the price of one
  *   vi_gt (signed) vi_eq vi_ltu (unsigned) -> vm;  vi_sel(m,x,y)
  *   vi_block_iota, vi_interleave4(w[4]): when lane l of w[k] belongs to 4-word block
- * vi_block_iota[l], leaves the 4 VL words in block order, w[0] first v_gather(base, vi index):
- * base[index[lane]];  v_load_u8(p): VL bytes to floats 0..255
- *
- * vi_load_u16(p) vi_load_u16_n(p,n): halves to lanes; vi_store_u16 vi_store_u16_n vi_store_u8
- * vi_store_u8_n: the low half or byte of each lane; v_load_u8_n(p,n)
- *   v_of_bf16(w): lanes whose low halves are bf16, to floats;  vi_bf16(v): floats to bf16 in the
- * low halves, the rest 0 (lw_bf16_of_f32)
+ *       vi_block_iota[l], leaves the 4 VL words in block order, w[0] first
+ *   v_gather(base, vi index): base[index[lane]]
+ *   v_load_u8(p) v_load_u8_n(p,n): bytes to floats 0..255
+ *   vi_load_u16(p) vi_load_u16_n(p,n): halves to lanes
+ *   vi_store_u16 vi_store_u16_n vi_store_u8 vi_store_u8_n: the low half or byte of each lane
+ *   v_of_bf16(w): lanes whose low halves are bf16, to floats
+ *   vi_bf16(v): floats to bf16 in the low halves, the rest 0 (lw_bf16_of_f32)
  *
  * LWV(name) pastes the suffix: LWV(lw_ew_run) is lw_ew_run_avx512 / _avx2 / _ref. LWV_BASE(name)
  * pastes that of the level whose words these are: at avx512bf16 it is the function of avx512.

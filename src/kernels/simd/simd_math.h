@@ -78,8 +78,8 @@ LW_WORD vf v_log(vf x)
     return v_sel(v_ge(x, v_zero()), r, v_set1(NAN)); /* negative and NaN */
 }
 
-/* ln(1 + x), x >= -1: the rounding of 1 + x is put back to first order. <= 1.3 ulp for x >= -0.9.
- */
+/* ln(1 + x), x >= -1: the rounding of 1 + x is put back to first order. <= 1.3 ulp for x
+ * >= -0.9. */
 LW_WORD vf v_log1p(vf x)
 {
     vf y = v_add(v_set1(1.0f), x);

@@ -3,6 +3,9 @@
  * softmax: over the last dimension of a matrix, its log-sum-exp, and cross-entropy with integer
  * labels. A call does `rows` rows of n columns; pitches are elements between rows. Rows are
  * independent.
+ *
+ * Cost: one exponential and 8 bytes an element (the gradient: 12 bytes). Bound by the exponential
+ * while rows are in a cache; it has no figure of its own.
  */
 #ifndef LW_KERNELS_SOFTMAX_H
 #define LW_KERNELS_SOFTMAX_H
@@ -27,8 +30,8 @@
 #define LW_SOFTMAX_XENT_FORWARD(name, real)                                               \
     void name(real *loss, real *lse, const real *x, const int32_t *label, ptrdiff_t rows, \
               ptrdiff_t n, ptrdiff_t x_pitch)
-/* dx = dloss[row] * (exp(x - lse) - onehot(label)), 0 in skipped rows; added to dx when add is 1.
- */
+/* dx = dloss[row] * (exp(x - lse) - onehot(label)), 0 in skipped rows; added to dx when add
+ * is 1. */
 #define LW_SOFTMAX_XENT_BACKWARD(name, real)                                                     \
     void name(real *dx, const real *dloss, const real *lse, const real *x, const int32_t *label, \
               ptrdiff_t rows, ptrdiff_t n, ptrdiff_t dx_pitch, ptrdiff_t x_pitch, int add)

@@ -8,6 +8,9 @@
  * tile from the top left; trailing rows and columns that fill no patch are dropped (floor mode of
  * PyTorch's avg_pool2d) but still count in mean and std. Results of a channel do not depend on the
  * range.
+ *
+ * Cost: 4 bytes and a few operations an element: a map is read once for all its keys. Bound by
+ * reading memory or cache; it has no figure of its own.
  */
 #ifndef LW_KERNELS_STATS_H
 #define LW_KERNELS_STATS_H
