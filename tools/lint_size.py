@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lines per folder, largest files, longest functions. Exits 1 when a bound of CONTRIBUTING.md is broken."""
+"""Lines per folder, largest files, longest functions; figures in comments. Exits 1 when a bound of CONTRIBUTING.md is
+broken, or a figure."""
 import pathlib
+import re
 import statistics
 import sys
 
@@ -28,8 +30,27 @@ def functions(path, lines):
             start = None
 
 
+def reflowed(path, lines):
+    """Figures of block comments (tables, formulas, maps) that a formatter has joined into prose. A figure's lines are
+    indented and an empty line ends it; prose has single spaces."""
+    inside, figure = False, False
+    for i, line in enumerate(lines):
+        text = line.strip()
+        if not inside:
+            inside, figure = text.startswith("/*") and "*/" not in text, False
+            continue
+        inside = "*/" not in text
+        text = text.split("*/")[0]
+        prose = re.match(r"\* \S", text)
+        if prose and re.search(r"\S {2,}\S", text):
+            yield f"{path}:{i + 1}: two spaces in a comment's prose: a table line that lost its indent?"
+        elif prose and figure:
+            yield f"{path}:{i + 1}: prose right behind a figure: a wrapped line, or an empty line is missing"
+        figure = bool(re.match(r"\* {3,}\S", text))
+
+
 def main():
-    sizes, folders, longest = {}, {}, []
+    sizes, folders, longest, joined = {}, {}, [], []
     for tree in TREES:
         for path in sorted((ROOT / tree).rglob("*")):
             if path.suffix not in CODE or not path.is_file():
@@ -42,6 +63,7 @@ def main():
             folders[folder] = folders.get(folder, 0) + len(lines) - 1
             if path.suffix in (".c", ".inc", ".h"):
                 longest += functions(rel, lines)
+                joined += reflowed(rel, lines)
     for folder, n in folders.items():
         print(f"{n:7d}  {folder}")
     total, median = sum(sizes.values()), statistics.median(sizes.values())
@@ -56,7 +78,7 @@ def main():
         print(f"{n:7d}  {where}")
     print(f"{sum(n > LONG_FUNCTION for n, _ in longest)} of {len(longest)} functions have more than "
           f"{LONG_FUNCTION} lines")
-    wrong = [f"{p} has {n} lines, at most {MOST_LINES}" for p, n in sizes.items() if n > MOST_LINES]
+    wrong = joined + [f"{p} has {n} lines, at most {MOST_LINES}" for p, n in sizes.items() if n > MOST_LINES]
     if share < USUAL_SHARE:
         wrong.append(f"only {100 * share:.1f} % of files have up to {USUAL_LINES} lines")
     if median > MEDIAN_LINES:
