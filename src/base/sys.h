@@ -58,6 +58,9 @@ void lw_list_free(char ***names, size_t n);
 const char *lw_path_join(lw_str *s, const char *dir, const char *name);
 /* What is before the last slash into s (replaced): "." without one. */
 void lw_path_parent(const char *path, lw_str *s);
+/* How what is at `path` is reached from the directory `dir` ("../a/b"), both there, links resolved,
+ * into s (replaced). LW_EIO. */
+int lw_path_relative(const char *dir, const char *path, lw_str *s);
 
 /* Read-only or writable shared memory map of a whole file. */
 typedef struct lw_map {

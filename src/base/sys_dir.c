@@ -158,3 +158,34 @@ void lw_path_parent(const char *path, lw_str *out)
     else
         lw_str_add_n(out, path, slash == path ? 1 : (size_t)(slash - path));
 }
+
+/* Where the first folders that two absolute paths share end: at a slash or the end of both. */
+static size_t shared_folders(const char *a, const char *b)
+{
+    size_t n = 0, i = 0;
+    for (; a[i] && a[i] == b[i]; i++)
+        if (a[i] == '/')
+            n = i;
+    bool whole = (!a[i] || a[i] == '/') && (!b[i] || b[i] == '/');
+    return whole ? i : n;
+}
+
+int lw_path_relative(const char *dir, const char *path, lw_str *s)
+{
+    char *from = realpath(dir, NULL), *to = realpath(path, NULL);
+    int rc = 0;
+    s->len = 0;
+    if (!from || !to) {
+        rc = lw_fail(LW_EIO, "%s: %s", from ? path : dir, strerror(errno));
+    } else {
+        size_t n = shared_folders(from, to);
+        for (const char *c = from + n; *c; c++)
+            if (*c == '/' && c[1])
+                lw_str_add(s, "../");
+        lw_str_add(s, to[n] == '/' ? to + n + 1 : to + n);
+        rc = s->failed ? LW_ENOMEM : 0;
+    }
+    free(from);
+    free(to);
+    return rc;
+}

@@ -41,8 +41,15 @@ static const lw_option options[] = {
     {LW_OPT_LIST(lw_compare_config, ddim_steps, n_ddim_steps), .name = "ddim-steps",
      .fallback = "50,100,1000", .min = 1, .max = 4000, .group = "Measured",
      .help = "evaluations a DDPM is timed with; the first is also scored"},
-    {LW_OPT_LIST(lw_compare_config, score_steps, n_score_steps), .name = "score-steps", .min = 1,
-     .max = 4000, .group = "Measured", .help = "further numbers of evaluations to score"},
+    {LW_OPT_LIST(lw_compare_config, score_steps, n_score_steps), .name = "score-steps",
+     .fallback = "1,2,5,10,20", .min = 1, .max = 4000, .group = "Measured",
+     .help = "further evaluations of DDIM to score: DDPM's best is found among all"},
+    {LW_OPT_LIST(lw_compare_config, ancestral_steps, n_ancestral_steps), .name = "ancestral-steps",
+     .fallback = "10,20,50", .min = 1, .max = 4000, .group = "Measured",
+     .help = "the same of ancestral sampling"},
+    {LW_OPT(lw_compare_config, n_slow), .name = "n-slow", .fallback = "0", .max = 1e6,
+     .unit = "pictures", .group = "Measured",
+     .help = "of DDPM with more evaluations than the first of --ddim-steps; 0: --n-ddpm"},
     LW_CLIPPED_OPTION(lw_compare_config, use_clipped_model_output, "Measured"),
     {LW_OPT(lw_compare_config, latency_seconds), .name = "latency-seconds", .fallback = "3",
      .min = 0.05, .max = 3600, .unit = "s", .group = "Measured",
@@ -64,6 +71,7 @@ static void print_json(const lw_compare_config *c, const lw_compare_result *r)
 
 static void print_text(const lw_compare_config *c, const lw_compare_result *r)
 {
+    lw_cli_print("%s\n\n", r->headline.text);
     lw_cli_print("Frechet distance  drift %.3f [%.3f, %.3f]  DDPM-%d %.3f [%.3f, %.3f]  real %.3f  "
                  "untrained %.3g\n",
                  r->drift.fd.value, r->drift.fd.low, r->drift.fd.high, c->ddim_steps[0],

@@ -33,9 +33,9 @@ static void print_bar(const lw_compare_result *r)
             lw_cli_print("%s  %-46s %-22s (asked: %s)\n", r->bar[i].pass ? "PASS" : "FAIL",
                          r->bar[i].name, r->bar[i].value, r->bar[i].asked);
     lw_cli_print("%s  %-46s %d of %d, real pictures %s\n",
-                 r->controls_passed || !r->real_passes ? "FAIL" : "PASS", "controls refused",
-                 r->controls - r->controls_passed, r->controls,
-                 r->real_passes ? "pass" : "do not pass");
+                 r->controls_passed || !r->real_passes ? "FAIL" : "PASS",
+                 "spoilt pictures that fail, as they must", r->controls - r->controls_passed,
+                 r->controls, r->real_passes ? "pass" : "do not pass");
     lw_cli_print("%s  %-46s %.1f %% right; accepts %.1f %% of real, %.1f %% of class means, %.1f "
                  "%% of blurred\n",
                  r->exam.fit ? "PASS" : "FAIL", "the judge is fit to judge", 100 * r->exam.accuracy,
@@ -47,6 +47,7 @@ static void print_text(const lw_demo_result *d)
 {
     const lw_compare_result *r = &d->compare;
     char time[32], t[3][32];
+    lw_cli_print("\n%s\n", r->headline.text);
     lw_cli_print("\n            drift, 1 evaluation   DDPM, 50 evaluations   real pictures\n"
                  "accepted    %18.1f %%   %18.1f %%   %11.1f %%\n"
                  "Frechet     %20.2f   %20.2f   %6.2f | %.2f\n"
@@ -61,7 +62,7 @@ static void print_text(const lw_demo_result *d)
     lw_cli_print("%s\n\n", lw_str_c(&work));
     if (!d->barred)
         lw_cli_print(
-            "The bar was set for synth:16; on other data its lines are for information:\n");
+            "The conditions were set for synth:16; on other data they are for information:\n");
     print_bar(r);
     lw_cli_print("\n%s\nreport: %s\n", lw_fmt_time(time, d->seconds), r->report);
 }

@@ -72,6 +72,9 @@ int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference
                          lw_interval *out);
 /* Wilson's score interval of a share k of n at z standard deviations (1.96: 95 %). */
 lw_interval lw_share_interval(int64_t k, int64_t n, double z);
+/* a - b of two independent estimates from their own intervals of one level, each side from the
+ * bounds that make it: no symmetry is supposed (MOVER; of two Wilson intervals: Newcombe 1998). */
+lw_interval lw_interval_difference(lw_interval a, lw_interval b);
 
 /* ---- neighbours ---- */
 

@@ -18,19 +18,51 @@ void lw_compare_progress(const comparing *w, int64_t part_done, const char *note
     lw_observe_progress(w->obs, "compare", w->done + part_done, w->total, note);
 }
 
+/* ---- what DDPM is scored with ------------------------------------------------------------ */
+
+typedef struct setting {
+    int32_t evaluations;
+    bool ancestral;
+    int64_t n; /* pictures */
+} setting;
+
+enum { SETTINGS_MAX = 1 + 2 * LW_COMPARE_MAX_STEPS };
+
+static void add_setting(const lw_compare_config *c, int32_t evaluations, bool ancestral,
+                        setting *out, int *n)
+{
+    int64_t pictures = c->n_ddpm ? c->n_ddpm : c->n_fid;
+    for (int i = 0; i < *n; i++)
+        if (out[i].evaluations == evaluations && out[i].ancestral == ancestral)
+            return;
+    if (evaluations > c->ddim_steps[0] && c->n_slow)
+        pictures = LW_MIN(pictures, c->n_slow);
+    out[(*n)++] = (setting){evaluations, ancestral, pictures};
+}
+
+/* The first of the timed ones, then all that are only scored. */
+static int settings_of(const lw_compare_config *c, setting out[SETTINGS_MAX])
+{
+    int n = 0;
+    add_setting(c, c->ddim_steps[0], false, out, &n);
+    for (int i = 0; i < c->n_score_steps; i++)
+        add_setting(c, c->score_steps[i], false, out, &n);
+    for (int i = 0; i < c->n_ancestral_steps; i++)
+        add_setting(c, c->ancestral_steps[i], true, out, &n);
+    return n;
+}
+
 /* What will be done, in the same units as it is counted. */
 static int64_t total_units(const comparing *w)
 {
-    const lw_compare_config *c = w->c;
-    int64_t n = c->n_ddpm ? c->n_ddpm : c->n_fid, evaluations = c->ddim_steps[0], sets = 1;
-    for (int i = 0; i < c->n_score_steps; i++)
-        if (c->score_steps[i] != c->ddim_steps[0]) {
-            evaluations += c->score_steps[i];
-            sets++;
-        }
-    sets += n < c->n_fid ? 2 : 0;
-    return 2 * c->n_fid + n * evaluations + SCORE_UNITS * (3 * c->n_fid + sets * n) +
-           (int64_t)LW_CONTROLS * CONTROL_UNITS + lw_compare_latency_units(w);
+    setting s[SETTINGS_MAX];
+    int n = settings_of(w->c, s);
+    int64_t units = 0;
+    for (int i = 0; i < n; i++) /* a size of its own is scored of drift and of real pictures, too */
+        units += s[i].n * (s[i].evaluations + SCORE_UNITS) +
+                 (i == 0 || s[i].n != s[i - 1].n ? 2 * SCORE_UNITS * s[i].n : 0);
+    return units + (2 + 3 * SCORE_UNITS) * w->c->n_fid + (int64_t)LW_CONTROLS * CONTROL_UNITS +
+           lw_compare_latency_units(w);
 }
 
 typedef struct sampling_part {
@@ -168,13 +200,15 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from, in
                              .calibration = lw_quantization_ranges(from->quant)};
 }
 
-static int sample(comparing *w, const lw_source *from, const lw_store *store, int32_t steps,
+static int sample(comparing *w, const lw_source *from, const lw_store *store, const setting *how,
                   const char *what, compare_set *s)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *sampler = NULL;
     sampling_part p = {w, what, 1};
     const lw_observer obs = {.self = &p, .progress = on_sampled, .should_stop = on_stop_part};
-    const lw_sampler_opts o = lw_compare_sampler(w, from, steps, LW_MIN(s->n, 64));
+    lw_sampler_opts o = lw_compare_sampler(w, from, how->evaluations, LW_MIN(s->n, 64));
+    if (how->ancestral)
+        o.kind = LW_SAMPLER_ANCESTRAL;
     LW_TRY(lw_sampler_new(w->dev, &from->net, store, &o, &sampler));
     p.evaluations = lw_sampler_evaluations(sampler);
     LW_TRY(lw_sampler_run(sampler, 0, s->n, s->classes, &obs, s->x));
@@ -182,18 +216,21 @@ static int sample(comparing *w, const lw_source *from, const lw_store *store, in
     return 0;
 }
 
-static int score(comparing *w, compare_kind kind, int32_t evaluations, const char *name,
+static int score(comparing *w, compare_kind kind, const setting *how, const char *name,
                  const compare_set *s, int64_t n)
 {
     LW_ASSERT(w->n_entries < COMPARE_ENTRIES, "%d scores", w->n_entries);
     compare_entry *e = &w->entry[w->n_entries];
-    *e = (compare_entry){.kind = kind, .evaluations = evaluations};
+    *e =
+        (compare_entry){.kind = kind, .evaluations = how->evaluations, .ancestral = how->ancestral};
     lw_compare_progress(w, 0, name);
     LW_TRY(lw_scorer_score(w->scorer, name, s->x, s->classes, n, &e->score));
     w->n_entries++;
     w->done += SCORE_UNITS * n;
     return lw_observe_stop(w->obs) ? lw_fail(LW_ESTOPPED, "stopped while scoring") : 0;
 }
+
+static const setting none = {0}, one_step = {.evaluations = 1};
 
 static int score_real(comparing *w)
 {
@@ -202,7 +239,7 @@ static int score_real(comparing *w)
     s->n = lw_scorer_reals(w->scorer, w->c->n_fid, s->x, s->classes);
     if (!w->classes)
         lw_free(&s->classes);
-    LW_TRY(score(w, COMPARE_REAL, 0, "real pictures, held out", s, s->n));
+    LW_TRY(score(w, COMPARE_REAL, &none, "real pictures, held out", s, s->n));
     w->out->real = w->entry[w->n_entries - 1].score;
     return 0;
 }
@@ -210,65 +247,83 @@ static int score_real(comparing *w)
 static int score_drift(comparing *w)
 {
     LW_TRY(new_set(w, w->c->n_fid, w->drift->net.classes, &w->drift_set));
-    LW_TRY(sample(w, w->drift, w->drift->store, 0, "sampling drift", &w->drift_set));
-    LW_TRY(score(w, COMPARE_DRIFT, 1, "drift, 1 evaluation", &w->drift_set, w->drift_set.n));
+    LW_TRY(sample(w, w->drift, w->drift->store, &none, "sampling drift", &w->drift_set));
+    LW_TRY(
+        score(w, COMPARE_DRIFT, &one_step, "drift, 1 evaluation", &w->drift_set, w->drift_set.n));
     w->out->drift = w->entry[w->n_entries - 1].score;
     return 0;
 }
 
-static int score_ddpm(comparing *w)
+/* Distances of different numbers of pictures do not compare: drift's first n, and n real ones. */
+static int score_sized(comparing *w, int64_t n)
 {
-    const lw_compare_config *c = w->c;
-    int64_t n = c->n_ddpm ? c->n_ddpm : c->n_fid;
     char name[64];
-    LW_TRY(new_set(w, n, w->ddpm->net.classes, &w->ddpm_set));
-    LW_TRY(sample(w, w->ddpm, w->ddpm->store, c->ddim_steps[0], "sampling DDPM", &w->ddpm_set));
-    snprintf(name, sizeof name, "DDPM, %d evaluations", c->ddim_steps[0]);
-    LW_TRY(score(w, COMPARE_DDPM, c->ddim_steps[0], name, &w->ddpm_set, n));
-    w->out->ddpm = w->entry[w->n_entries - 1].score;
-    w->out->floor_ddpm = w->out->real.fd.value;
-    w->out->drift_few = w->out->drift;
-    if (n >= c->n_fid)
-        return 0;
-    snprintf(name, sizeof name, "drift, its first %lld", (long long)n);
-    LW_TRY(score(w, COMPARE_OTHER, 1, name, &w->drift_set, n));
-    w->out->drift_few = w->entry[w->n_entries - 1].score;
-    snprintf(name, sizeof name, "real pictures, %lld of them", (long long)n);
-    LW_TRY(score(w, COMPARE_OTHER, 0, name, &w->real_set, n));
-    w->out->floor_ddpm = w->entry[w->n_entries - 1].score.fd.value;
+    if (!lw_compare_sized(w, COMPARE_DRIFT, COMPARE_DRIFT_FEW, n)) {
+        snprintf(name, sizeof name, "drift, its first %lld", (long long)n);
+        LW_TRY(score(w, COMPARE_DRIFT_FEW, &one_step, name, &w->drift_set, n));
+    }
+    if (n < w->real_set.n && !lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW, n)) {
+        snprintf(name, sizeof name, "real pictures, %lld of them", (long long)n);
+        LW_TRY(score(w, COMPARE_REAL_FEW, &none, name, &w->real_set, n));
+    }
     return 0;
 }
 
-/* DDPM with other numbers of evaluations, and a drifting generator with its first
- * random weights. */
-static int score_others(comparing *w)
+/* Keeps of s the first pictures, which the page shows. */
+static int keep_first(const comparing *w, const compare_set *s, compare_set *first)
 {
-    const lw_compare_config *c = w->c;
-    char name[64], what[64];
+    int64_t floats = (int64_t)w->side * w->side * 3;
+    int64_t n = LW_MIN(s->n, 8 * (int64_t)LW_MAX(w->classes, 8));
+    LW_TRY(new_set(w, n, w->ddpm->net.classes, first));
+    memcpy(first->x, s->x, (size_t)(n * floats) * sizeof *s->x);
+    return 0;
+}
+
+static int score_setting(comparing *w, const setting *how, compare_set *s)
+{
+    char name[64], what[80];
+    snprintf(name, sizeof name, "DDPM, %d evaluation%s%s", how->evaluations,
+             how->evaluations > 1 ? "s" : "", how->ancestral ? ", ancestral" : "");
+    snprintf(what, sizeof what, "sampling %s", name);
+    s->n = how->n;
+    LW_TRY(sample(w, w->ddpm, w->ddpm->store, how, what, s));
+    LW_TRY(score_sized(w, how->n));
+    LW_TRY(score(w, COMPARE_DDPM, how, name, s, how->n));
+    return keep_first(w, s, &w->entry[w->n_entries - 1].first);
+}
+
+static int score_ddpm(comparing *w)
+{
+    setting how[SETTINGS_MAX];
+    compare_set s = {0};
+    int n = settings_of(w->c, how), rc;
+    LW_TRY(new_set(w, how[0].n, w->ddpm->net.classes, &w->ddpm_set));
+    LW_TRY(score_setting(w, &how[0], &w->ddpm_set));
+    w->out->ddpm = w->entry[w->n_entries - 1].score;
+    w->out->drift_few = *lw_compare_sized(w, COMPARE_DRIFT, COMPARE_DRIFT_FEW, how[0].n);
+    w->out->floor_ddpm = lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW,
+                                          LW_MIN(how[0].n, w->real_set.n))
+                             ->fd.value;
+    rc = new_set(w, how[0].n, w->ddpm->net.classes, &s);
+    for (int i = 1; rc == 0 && i < n; i++)
+        rc = score_setting(w, &how[i], &s);
+    clear_set(&s);
+    return rc;
+}
+
+/* A drifting generator with its first random weights. */
+static int score_untrained(comparing *w)
+{
     compare_set s = {0};
     LW_CLEANUP(lw_store_free) lw_store *fresh = NULL;
-    int rc = new_set(w, w->ddpm_set.n, w->ddpm->net.classes, &s);
-    for (int i = 0; rc == 0 && i < c->n_score_steps; i++) {
-        if (c->score_steps[i] == c->ddim_steps[0])
-            continue;
-        snprintf(what, sizeof what, "sampling DDPM, %d evaluation%s", c->score_steps[i],
-                 c->score_steps[i] > 1 ? "s" : "");
-        rc = sample(w, w->ddpm, w->ddpm->store, c->score_steps[i], what, &s);
-        snprintf(name, sizeof name, "DDPM, %d evaluation%s", c->score_steps[i],
-                 c->score_steps[i] > 1 ? "s" : "");
-        if (rc == 0)
-            rc = score(w, COMPARE_DDPM, c->score_steps[i], name, &s, s.n);
-    }
-    clear_set(&s);
-    LW_TRY(rc);
     LW_TRY(lw_store_new(true, &fresh));
     LW_TRY(lw_unet_declare(&w->drift->net, fresh));
-    lw_store_init(fresh, (uint64_t)c->seed);
-    rc = new_set(w, c->n_fid, w->drift->net.classes, &s);
+    lw_store_init(fresh, (uint64_t)w->c->seed);
+    int rc = new_set(w, w->c->n_fid, w->drift->net.classes, &s);
     if (rc == 0)
-        rc = sample(w, w->drift, fresh, 0, "sampling an untrained generator", &s);
+        rc = sample(w, w->drift, fresh, &none, "sampling an untrained generator", &s);
     if (rc == 0)
-        rc = score(w, COMPARE_OTHER, 1, "drift, untrained", &s, s.n);
+        rc = score(w, COMPARE_UNTRAINED, &one_step, "drift, untrained", &s, s.n);
     if (rc == 0)
         w->out->untrained_fd = w->entry[w->n_entries - 1].score.fd.value;
     clear_set(&s);
@@ -316,6 +371,24 @@ const compare_entry *lw_compare_find(const comparing *w, compare_kind kind, int3
     return NULL;
 }
 
+const compare_entry *lw_compare_find_ddpm(const comparing *w, int32_t evaluations, bool ancestral)
+{
+    for (int i = 0; i < w->n_entries; i++)
+        if (w->entry[i].kind == COMPARE_DDPM && w->entry[i].evaluations == evaluations &&
+            w->entry[i].ancestral == ancestral)
+            return &w->entry[i];
+    return NULL;
+}
+
+const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare_kind few,
+                                 int64_t n)
+{
+    for (int i = 0; i < w->n_entries; i++)
+        if ((w->entry[i].kind == whole || w->entry[i].kind == few) && w->entry[i].score.n == n)
+            return &w->entry[i].score;
+    return NULL;
+}
+
 /* ---- all of it -------------------------------------------------------------------------- */
 
 static int run(comparing *w)
@@ -326,11 +399,13 @@ static int run(comparing *w)
     LW_TRY(score_real(w));
     LW_TRY(score_drift(w));
     LW_TRY(score_ddpm(w));
-    LW_TRY(score_others(w));
+    LW_TRY(score_untrained(w));
     LW_TRY(score_controls(w));
     check_all(w);
+    lw_compare_headline(w);
     LW_TRY(lw_compare_paired(w));
     LW_TRY(lw_compare_latency(w));
+    lw_compare_headline_say(w);
     LW_TRY(lw_new_dir_begin(&w->dir, w->c->output_dir, false));
     LW_TRY(lw_compare_files(w));
     LW_TRY(lw_compare_page(w));
@@ -346,19 +421,24 @@ static int check_config(const lw_compare_config *c)
         return lw_fail(LW_EUSAGE, "--ddim-steps: name at least one number of evaluations");
     if (c->n_fid < 50 || (c->n_ddpm && c->n_ddpm < 50))
         return lw_fail(LW_EUSAGE, "--n-fid, --n-ddpm: at least 50 pictures, fewer say nothing");
+    if (c->n_slow && c->n_slow < 20)
+        return lw_fail(LW_EUSAGE, "--n-slow: at least 20 pictures, fewer say nothing");
     return 0;
 }
 
 int lw_recipe_compare(const lw_compare_config *c, const lw_observer *obs, lw_compare_result *out)
 {
     lw_compare_result result = {0};
-    comparing w = {.c = c, .obs = obs, .out = &result, .started = lw_now()};
+    comparing w = {.own = *c, .obs = obs, .out = &result, .started = lw_now()};
+    w.c = &w.own;
     LW_TRY(check_config(c));
     int rc = run(&w);
     lw_new_dir_drop(&w.dir);
     clear_set(&w.real_set);
     clear_set(&w.drift_set);
     clear_set(&w.ddpm_set);
+    for (int i = 0; i < w.n_entries; i++)
+        clear_set(&w.entry[i].first);
     lw_scorer_free(&w.scorer);
     lw_source_close(&w.drift);
     lw_source_close(&w.ddpm);

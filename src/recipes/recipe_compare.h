@@ -12,7 +12,7 @@
 #include "recipes/recipe_config.h"
 #include "recipes/recipe_score.h"
 
-enum { LW_COMPARE_MAX_STEPS = 8, LW_COMPARE_MAX_STAGES = 8 };
+enum { LW_COMPARE_MAX_STEPS = 16, LW_COMPARE_MAX_STAGES = 8 };
 
 /* A run that led here, for curves and times: "encoder" in runs/encoder. */
 typedef struct lw_compare_stage {
@@ -33,7 +33,10 @@ typedef struct lw_compare_config {
     int64_t n_ddpm;      /* 0: n_fid */
     int32_t ddim_steps[LW_COMPARE_MAX_STEPS],
         n_ddim_steps; /* timed; the first is scored with n_ddpm pictures */
-    int32_t score_steps[LW_COMPARE_MAX_STEPS], n_score_steps; /* scored too, with n_ddpm pictures */
+    int32_t score_steps[LW_COMPARE_MAX_STEPS],
+        n_score_steps; /* evaluations of DDIM scored besides; of these DDPM's best is found */
+    int32_t ancestral_steps[LW_COMPARE_MAX_STEPS], n_ancestral_steps; /* the same, ancestral */
+    int64_t n_slow; /* pictures where DDPM needs more evaluations than ddim_steps[0]; 0: n_ddpm */
     double latency_seconds; /* budget of one timed cell; slower cells are extrapolated from fewer
                                evaluations */
     bool use_clipped_model_output; /* else lw_sampler_opts.keep_eps, of DDPM */
@@ -88,6 +91,30 @@ typedef struct lw_paired {
     double rms, worst; /* of differences, pictures in [-1, 1] */
 } lw_paired;
 
+/* A number of evaluations and a sampler with which DDPM was scored, beside drift's pictures, as
+ * many of them. */
+typedef struct lw_operating_point {
+    int32_t evaluations; /* 0: no such point */
+    bool ancestral;      /* else DDIM */
+    lw_score score, drift;
+    double floor;          /* Frechet distance of as many real pictures */
+    int accepted, frechet; /* against drift: -1 worse, 0 equal, 1 better, beyond chance */
+    double ratio;          /* time of one picture over drift's; NAN: not timed */
+} lw_operating_point;
+
+/* What the comparison found, each side at its best. A measure is better or worse beyond chance when
+ * the 95 % interval of its difference leaves out 0; else it is equal. DDPM reaches drift's quality
+ * where no measure is worse beyond chance nor by five points of acceptance or a fifth of the
+ * distance, which few pictures would let pass. */
+typedef struct lw_headline {
+    lw_operating_point equal; /* DDPM's fewest evaluations that reach drift's quality */
+    lw_operating_point best;  /* of DDPM: of the settings that none beats by as much, the one of
+                                 the fewest evaluations */
+    int points;               /* settings of DDPM that were scored */
+    bool by_acceptance;       /* the judge is fit: acceptance counts besides Frechet distance */
+    char text[900];           /* in words, for a page and for stdout */
+} lw_headline;
+
 typedef struct lw_compare_result {
     lw_score real, drift, ddpm; /* floors have the size of drift's set */
     lw_score drift_few; /* drift, as many pictures as DDPM's set has: comparable distances */
@@ -99,6 +126,7 @@ typedef struct lw_compare_result {
     int bar_failed;                /* lines of drift that apply and fail */
     int controls, controls_passed; /* controls that pass every line (none should) */
     bool real_passes;
+    lw_headline headline;
     lw_paired paired_drift, paired_ddpm;
     double speedup[3]; /* at 1, 8, 64 pictures against ddim_steps[0]; NAN: not measured */
     bool busy;         /* while latency was timed, others used the processors */

@@ -117,7 +117,8 @@ static void set_int(json_t *o, const char *key, int64_t v)
 
 static json_t *score_json(const compare_entry *e)
 {
-    static const char *const kinds[] = {"real", "drift", "ddpm", "other", "control"};
+    static const char *const kinds[] = {"real",  "drift", "ddpm",   "other",
+                                        "other", "other", "control"};
     const lw_score *s = &e->score;
     json_t *o = json_object(), *bar = json_array();
     json_object_set_new(o, "name", json_string(s->name));
@@ -125,6 +126,8 @@ static json_t *score_json(const compare_entry *e)
     set_int(o, "n", s->n);
     if (e->evaluations)
         set_int(o, "evaluations", e->evaluations);
+    if (e->kind == COMPARE_DDPM)
+        json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(e->ancestral)));
     set_real(o, "frechet", s->fd.value);
     set_real(o, "frechet_low", s->fd.low);
     set_real(o, "frechet_high", s->fd.high);
@@ -146,6 +149,39 @@ static json_t *score_json(const compare_entry *e)
         if (e->bar[i].applies && !e->bar[i].pass)
             json_array_append_new(bar, json_string(e->bar[i].name));
     json_object_set_new(o, "fails", bar);
+    return o;
+}
+
+static json_t *point_json(const lw_operating_point *p)
+{
+    static const char *const against[] = {"worse", "equal", "better"};
+    if (!p->evaluations)
+        return json_null();
+    json_t *o = json_object();
+    set_int(o, "evaluations", p->evaluations);
+    json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(p->ancestral)));
+    set_int(o, "n", p->score.n);
+    set_real(o, "frechet", p->score.fd.value);
+    set_real(o, "frechet_drift", p->drift.fd.value);
+    set_real(o, "frechet_floor", p->floor);
+    json_object_set_new(o, "frechet_is", json_string(against[p->frechet + 1]));
+    if (p->score.judged) {
+        set_real(o, "accepted", p->score.strict.accepted);
+        set_real(o, "accepted_drift", p->drift.strict.accepted);
+        json_object_set_new(o, "accepted_is", json_string(against[p->accepted + 1]));
+    }
+    set_real(o, "times_drift", p->ratio);
+    return o;
+}
+
+static json_t *headline_json(const lw_headline *h)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "text", json_string(h->text));
+    set_int(o, "settings_scored", h->points);
+    json_object_set_new(o, "by_acceptance", json_boolean(h->by_acceptance));
+    json_object_set_new(o, "ddpm_at_drifts_quality", point_json(&h->equal));
+    json_object_set_new(o, "ddpm_at_its_best", point_json(&h->best));
     return o;
 }
 
@@ -209,6 +245,7 @@ static int save_summary(const comparing *w)
     json_object_set_new(o, "features", json_string(lw_scorer_features(w->scorer)));
     json_object_set_new(o, "reference", json_string(lw_scorer_reference(w->scorer)));
     set_int(o, "seed", w->c->seed);
+    json_object_set_new(o, "headline", headline_json(&r->headline));
     set_real(o, "frechet_drift", r->drift.fd.value);
     set_real(o, "frechet_drift_few", r->drift_few.fd.value);
     set_real(o, "frechet_ddpm", r->ddpm.fd.value);

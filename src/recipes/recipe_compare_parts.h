@@ -7,7 +7,7 @@
 #include "recipes/recipe_source.h"
 #include "report/report.h"
 
-enum { COMPARE_ENTRIES = 32, COMPARE_LATENCIES = 3 * (LW_COMPARE_MAX_STEPS + 1) };
+enum { COMPARE_ENTRIES = 64, COMPARE_LATENCIES = 3 * (LW_COMPARE_MAX_STEPS + 1) };
 
 /* Pictures [n][side][side][3] and the classes asked for (NULL: none were). */
 typedef struct compare_set {
@@ -20,21 +20,26 @@ typedef enum compare_kind {
     COMPARE_REAL,
     COMPARE_DRIFT,
     COMPARE_DDPM,
-    COMPARE_OTHER,
+    COMPARE_DRIFT_FEW, /* the first of drift's, as many as there are of DDPM's */
+    COMPARE_REAL_FEW,
+    COMPARE_UNTRAINED,
     COMPARE_CONTROL
 } compare_kind;
 
 /* A row of the table of scores. */
 typedef struct compare_entry {
     compare_kind kind;
-    int32_t evaluations; /* DDPM: DDIM steps */
+    int32_t evaluations; /* DDPM: per picture */
+    bool ancestral;      /* DDPM: else DDIM */
     lw_score score;
     lw_bar_line bar[LW_BAR_COUNT];
     int failed;
+    compare_set first; /* DDPM: as many pictures as a page shows */
 } compare_entry;
 
 typedef struct comparing {
-    const lw_compare_config *c;
+    lw_compare_config own; /* what was asked for, and steps to time that are found on the way */
+    const lw_compare_config *c; /* &own */
     const lw_observer *obs;
     lw_device *dev;
     lw_source *drift, *ddpm;
@@ -79,6 +84,18 @@ int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, i
                     bool page, lw_image *out);
 /* recipe_compare_page.c */
 int lw_compare_page(comparing *w);
+
+/* DDPM's settings that the page shows beside drift, each once: at drift's quality, at its best, the
+ * first of those timed. */
+typedef struct lw_compare_shown {
+    const compare_entry *entry[3];
+    char as[3][64]; /* "DDPM at its best" */
+    int n;
+} lw_compare_shown;
+lw_compare_shown lw_compare_show(const comparing *w);
+/* recipe_compare_top.c: what was found, in words and in one table; links to the runs' pages. */
+void lw_compare_top(const comparing *w, lw_html *page);
+void lw_compare_links(const comparing *w, lw_html *page);
 /* recipe_compare_pictures.c: the grids; controls and what the judge refused; grids on the way. */
 int lw_compare_pictures_part(const comparing *w, lw_html *page);
 int lw_compare_evidence_part(const comparing *w, lw_html *page);
@@ -86,10 +103,23 @@ int lw_compare_films(const comparing *w, lw_html *page);
 /* recipe_compare_curves.c: adds the section with training curves and times. */
 void lw_compare_curves(const comparing *w, lw_html *page);
 /* recipe_compare_tables.c */
-void lw_compare_score_tables(const comparing *w, lw_html *page);
+void lw_compare_bar_table(const comparing *w, lw_html *page);
+int lw_compare_score_tables(const comparing *w, lw_html *page);
 void lw_compare_latency_part(const comparing *w, lw_html *page);
 void lw_compare_steps_part(const comparing *w, lw_html *page);
 
+/* recipe_compare_headline.c: out->headline from the scores; what it names is to be timed. */
+void lw_compare_headline(comparing *w);
+/* Once all is timed: ratios, and the text. */
+void lw_compare_headline_say(comparing *w);
+
+/* The first of a kind. */
 const compare_entry *lw_compare_find(const comparing *w, compare_kind kind, int32_t evaluations);
+/* Of DDPM, with this sampler. */
+const compare_entry *lw_compare_find_ddpm(const comparing *w, int32_t evaluations, bool ancestral);
+const char *lw_compare_sampler_name(bool ancestral); /* "DDIM", "ancestral" */
+/* Drift's or real pictures' score with n pictures. */
+const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare_kind few,
+                                 int64_t n);
 
 #endif

@@ -301,8 +301,10 @@ static int compare(demo *d, lw_compare_result *out)
         .n_ddpm = d->c->n_ddpm ? d->c->n_ddpm : 500,
         .ddim_steps = {50, 100, 1000},
         .n_ddim_steps = 3,
-        .score_steps = {1, 2, 5, 10, 20},
-        .n_score_steps = 5,
+        .score_steps = {1, 2, 5, 10, 20, 100, 200},
+        .n_score_steps = 7,
+        .ancestral_steps = {10, 20, 50, 100, 250},
+        .n_ancestral_steps = 5,
         .latency_seconds = d->c->latency_seconds > 0 ? d->c->latency_seconds : 0.5,
         .use_clipped_model_output = true,
         .ema = true,
@@ -315,11 +317,13 @@ static int compare(demo *d, lw_compare_result *out)
         .title = "Pictures in one step: a drifting generator beside DDPM",
         .stages = stages,
         .n_stages = 3};
+    c.n_slow = LW_MAX(c.n_ddpm / 5, 20); /* up to 250 evaluations each: as long as all the others */
     lw_str_addf(&d->commands,
                 "leeway compare --drift %s --ddpm %s --judge %s --reader %s \\\n    --n-fid %lld "
-                "--n-ddpm %lld --score-steps 1,2,5,10,20 --output-dir %s\n",
+                "--n-ddpm %lld --n-slow %lld --score-steps 1,2,5,10,20,100,200 \\\n    "
+                "--ancestral-steps 10,20,50,100,250 --output-dir %s\n",
                 c.drift, c.ddpm, c.judge, c.reader, (long long)c.n_fid, (long long)c.n_ddpm,
-                c.output_dir);
+                (long long)c.n_slow, c.output_dir);
     c.commands = lw_str_c(&d->commands);
     snprintf(d->what, sizeof d->what, "6/6 compare");
     const lw_observer obs = {

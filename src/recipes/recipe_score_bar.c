@@ -60,16 +60,17 @@ static const struct {
     bool at_most, judge,
         fit; /* needs an accurate judge; needs one that passed its whole examination */
 } bar[LW_BAR_COUNT] = {
-    [LW_BAR_LEGIBLE] = {"legible: likeliest class has p >= 0.9", ">= 90 %", 0.90, false, true,
+    [LW_BAR_LEGIBLE] = {"readable: some class gets 0.9 or more", ">= 90 %", 0.90, false, true,
                         false},
-    [LW_BAR_AGREEMENT] = {"agrees with the class asked for", ">= 95 %", 0.95, false, true, false},
-    [LW_BAR_CLASSES] = {"smallest and largest class", "half to twice its share", 0.0, false, true,
-                        false},
+    [LW_BAR_AGREEMENT] = {"right class: the one asked for is likeliest", ">= 95 %", 0.95, false,
+                          true, false},
+    [LW_BAR_CLASSES] = {"smallest and largest share of a class", "half to twice its share", 0.0,
+                        false, true, false},
     [LW_BAR_DIVERSITY] = {"diversity within a class, against real", ">= 0.80", 0.80, false, false,
                           false},
     [LW_BAR_COLOUR] = {"colour distance", "<= 0.15", 0.15, true, false, false},
-    [LW_BAR_ACCEPTED] = {"accepted: own class p >= 0.9, junk possible", ">= 40 %", 0.40, false,
-                         true, true},
+    [LW_BAR_ACCEPTED] = {"accepted: the judge gives it 0.9 or more", ">= 40 %", 0.40, false, true,
+                         true},
 };
 
 static double criterion_value(const lw_score *s, lw_criterion c)

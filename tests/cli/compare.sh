@@ -12,20 +12,34 @@ expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-p
 expect 0 train encoder $data --objective judge --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir judge
 expect 0 train encoder $data --objective classify --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir reader
 
-few='--n-fid 60 --n-ddpm 50 --ddim-steps 4,40 --score-steps 1,2 --latency-seconds 0.05 --no-progress'
+few='--n-fid 60 --n-ddpm 55 --n-slow 50 --ddim-steps 4,40 --score-steps 1,2,8 --ancestral-steps 3 --latency-seconds 0.05 --no-progress'
 expect 0 compare --drift drift --ddpm ddpm --judge judge --reader reader $few --output-dir out --threads 1
 out_has 'Frechet distance  drift'
 out_has 'out/report.html'
 out_has 'Training steps took drift'
 out_has 'the two were trained one apart from the other'
 grep -q '"cpu_percent_apart"' out/summary.json || fails 'summary.json does not compare the work'
+out_has 'DDPM '
 for file in report.html side_by_side.png drift_samples_1nfe.png ddpm_samples_ddim4.png latency.csv summary.json; do
     [ -s "out/$file" ] || fails "out/$file is missing"
 done
 grep -qE '(src|href)="(http|//)|<script|@import|url\(' out/report.html && fails 'the page needs the network or a script'
+grep -q 'href="../drift/report.html"' out/report.html || fails 'the page does not lead to its runs'
+grep -q 'DDPM at its best' out/report.html || fails 'the page compares with one setting of DDPM only'
+for name in 'DDPM, 3 evaluations, ancestral' 'DDPM, 8 evaluations' 'drift, its first 50' 'real pictures, 50 of them'; do
+    grep -qF "\"$name\"" out/summary.json || fails "summary.json has no score of $name"
+done
+# results apart from controls, which are folded away
+sed '/<details>/,$d' out/report.html | grep -q 'uniform noise' && fails 'controls stand among the results'
+sed -n '/<details>/,$p' out/report.html | grep -q 'uniform noise' || fails 'the page does not list its controls'
+for word in '"headline"' '"ddpm_at_its_best"' '"ddpm_at_drifts_quality"' '"accepted_drift"' '"frechet_is"' '"sampler": "ancestral"'; do
+    grep -qF -- "$word" out/summary.json || fails "summary.json lacks $word"
+done
 grep -q 'What this shows, and what it does not' out/report.html || fails 'the page does not say what it proves'
 [ "$(grep -c '^drift,1,' out/latency.csv)" -eq 3 ] || fails 'latency of drift at 1, 8 and 64'
-[ "$(grep -c '^ddpm,' out/latency.csv)" -eq 6 ] || fails 'latency of DDPM at 1, 8 and 64'
+for steps in 4 40; do
+    [ "$(grep -c "^ddpm,$steps," out/latency.csv)" -eq 3 ] || fails "latency of DDPM, $steps evaluations, at 1, 8 and 64"
+done
 for word in frechet_floor frechet_untrained '"uniform noise"' '"ten pictures repeated"' 'DDPM, 2 evaluations' speedup; do
     grep -qF -- "$word" out/summary.json || fails "summary.json lacks $word"
 done
@@ -42,7 +56,7 @@ cmp -s out/side_by_side.png again/side_by_side.png || fails 'another number of t
 # without a judge or reader there are still distances, and the page says whose features they are
 expect 2 compare --drift drift --ddpm ddpm $few --output-dir bare
 err_has '--judge'
-expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --score-steps 1 --precision bf16 --output-dir plain
+expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --score-steps 1 --ancestral-steps= --precision bf16 --output-dir plain
 grep -q '"precision": "bf16"' plain/summary.json || fails 'summary.json does not say bf16'
 grep -q '"rms_ddpm": 0.0,' plain/summary.json && fails 'bf16 makes the pictures of f32'
 grep -q '"rms_drift"' plain/summary.json || fails 'no error of pictures beside f32'

@@ -11,4 +11,5 @@ lw_test(test_diffusion recipes/test_diffusion.c recipes backend/cpu formats base
 target_sources(test_diffusion PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 lw_test(test_trainer recipes/test_trainer.c recipes backend/cpu store formats base)
 lw_test(test_latency recipes/test_latency.c recipes formats base)
+lw_test(test_headline recipes/test_headline.c recipes backend/cpu store formats base)
 lw_test(test_score recipes/test_score.c recipes backend/cpu store formats base)

@@ -35,6 +35,27 @@ static void put(const char *path, const char *text)
     assert_int_equal(lw_file_write(path, text, strlen(text)), 0);
 }
 
+static void paths_are_seen_from_a_directory(void **state)
+{
+    (void)state;
+    lw_str s = {0};
+    assert_int_equal(lw_mkdirs(in_dir("ab/c")), 0);
+    assert_int_equal(lw_mkdirs(in_dir("abc/d")), 0);
+    put(in_dir("ab/page"), "x");
+    put(in_dir("abc/d/page"), "x");
+    assert_int_equal(lw_path_relative(in_dir("ab"), in_dir("ab/page"), &s), 0);
+    assert_string_equal(lw_str_c(&s), "page");
+    assert_int_equal(lw_path_relative(in_dir("ab/c"), in_dir("ab/page"), &s), 0);
+    assert_string_equal(lw_str_c(&s), "../page");
+    assert_int_equal(lw_path_relative(in_dir("ab/c"), in_dir("abc/d/page"), &s), 0);
+    assert_string_equal(lw_str_c(&s), "../../abc/d/page"); /* ab is no part of abc */
+    assert_int_equal(lw_path_relative(dir, in_dir("ab/../abc/d"), &s), 0);
+    assert_string_equal(lw_str_c(&s), "abc/d");
+    assert_int_equal(lw_path_relative(dir, in_dir("none"), &s), LW_EIO);
+    assert_non_null(strstr(lw_errmsg(), "none"));
+    lw_str_clear(&s);
+}
+
 static void files_round_trip(void **state)
 {
     (void)state;
@@ -419,6 +440,7 @@ static int drop_dir(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths_are_seen_from_a_directory),
         cmocka_unit_test(files_round_trip),
         cmocka_unit_test(endless_files_have_a_limit),
         cmocka_unit_test(write_is_atomic),

@@ -277,6 +277,20 @@ static void bootstrap_covers_and_repeats(void **state)
     fails(lw_frechet_bootstrap(rows, 1, ref, 50, .9, 1, NULL, &out), LW_EUSAGE, "needs 2");
 }
 
+/* Newcombe 1998, Statistics in Medicine 17, 873-890, table II: 56 of 70 against 48 of 80, method
+ * 10; and a side that nothing supports is as wide as its own interval. */
+static void differences_have_newcombes_interval(void **state)
+{
+    (void)state;
+    lw_interval d = lw_interval_difference(lw_share_interval(56, 70, 1.959964),
+                                           lw_share_interval(48, 80, 1.959964));
+    near(d.value, .2, 1e-12);
+    near(d.low, .0524, 5e-5);
+    near(d.high, .3339, 5e-5);
+    d = lw_interval_difference((lw_interval){3, 2, 7}, (lw_interval){1, 1, 1});
+    assert_true(d.value == 2 && d.low == 1 && d.high == 6);
+}
+
 static void share_intervals_are_wilsons(void **state)
 {
     (void)state;
@@ -447,6 +461,7 @@ int main(void)
         cmocka_unit_test(every_instruction_set_has_the_same_bits),
         cmocka_unit_test(published_numbers_are_met),
         cmocka_unit_test(bootstrap_covers_and_repeats),
+        cmocka_unit_test(differences_have_newcombes_interval),
         cmocka_unit_test(share_intervals_are_wilsons),
     };
     return cmocka_run_group_tests_name("eval frechet", tests, NULL, NULL);
