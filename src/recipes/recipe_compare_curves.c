@@ -53,11 +53,15 @@ void lw_compare_curves(const comparing *w, lw_html *page)
     size_t n = 0;
     int rc = lw_curves_drift(w->c->drift, &svg[0], &svg[1]);
     if (rc == 0)
+        rc = lw_curves_wall(w->c->drift, w->c->ddpm, &svg[3]);
+    if (rc == 0)
         rc = lw_curves_loss(w->c->ddpm, "DDPM: loss (error of the predicted noise)", &svg[2]);
     for (int i = 0; i < w->c->n_stages && rc == 0; i++) {
         snprintf(title[i], sizeof title[i], "%.40s: loss", w->c->stages[i].name);
         rc = lw_curves_loss(w->c->stages[i].run, title[i], &stage[i]);
     }
+    if (svg[3].len) /* first what compares the two */
+        plots[n++] = lw_str_c(&svg[3]);
     for (int i = 0; i < 3; i++)
         if (svg[i].len)
             plots[n++] = lw_str_c(&svg[i]);

@@ -18,34 +18,67 @@ static int32_t grid_scale(const comparing *w)
 
 /* ---- side by side ----------------------------------------------------------------------- */
 
+enum { BESIDE = 5 }; /* real, drift, DDPM as the page shows it */
+
+typedef struct beside {
+    lw_image grid[BESIDE];
+    char title[BESIDE][96];
+    lw_figure figure[BESIDE];
+    size_t n;
+    char name[GRID_ROWS][16];
+    const char *names[GRID_ROWS];
+    int rows;
+} beside;
+
+static int add_grid(const comparing *w, const compare_set *s, const char *caption, beside *b)
+{
+    LW_TRY(lw_compare_grid(w, s, 8, grid_scale(w), true, &b->grid[b->n]));
+    b->figure[b->n] = (lw_figure){.picture = &b->grid[b->n],
+                                  .title = b->title[b->n],
+                                  .caption = caption,
+                                  .rows = s->classes ? b->names : NULL,
+                                  .n_rows = b->rows};
+    b->n++;
+    return 0;
+}
+
+static int fill_beside(const comparing *w, const char *ddpm, beside *b)
+{
+    const lw_compare_shown shown = lw_compare_show(w);
+    b->rows = LW_MIN(w->classes, GRID_ROWS);
+    for (int r = 0; r < b->rows; r++)
+        b->names[r] = lw_source_class(w->drift, r, b->name[r]);
+    snprintf(b->title[0], sizeof b->title[0], "Real, held out");
+    LW_TRY(add_grid(w, &w->real_set, "never seen in training", b));
+    snprintf(b->title[1], sizeof b->title[1], "Drift, 1 evaluation each");
+    LW_TRY(add_grid(w, &w->drift_set, "the first of the seed, none picked", b));
+    for (int i = 0; i < shown.n; i++) {
+        const compare_entry *e = shown.entry[i];
+        snprintf(b->title[b->n], sizeof b->title[0], "%.60s, %d evaluation%s", shown.as[i],
+                 e->evaluations, e->evaluations == 1 ? "" : "s");
+        LW_TRY(
+            add_grid(w, &e->first, e->ancestral ? "the same U-Net, ancestral sampling" : ddpm, b));
+    }
+    return 0;
+}
+
 int lw_compare_pictures_part(const comparing *w, lw_html *page)
 {
-    LW_CLEANUP(lw_image_clear) lw_image a = {0};
-    LW_CLEANUP(lw_image_clear) lw_image b = {0};
-    LW_CLEANUP(lw_image_clear) lw_image c = {0};
-    char ddpm[64], caption[128], name[GRID_ROWS][16];
-    const char *names[GRID_ROWS];
-    int32_t scale = grid_scale(w);
-    int rows = LW_MIN(w->classes, GRID_ROWS);
-    for (int r = 0; r < rows; r++)
-        names[r] = lw_source_class(w->drift, r, name[r]);
-    snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations each", w->c->ddim_steps[0]);
-    snprintf(caption, sizeof caption, "the same U-Net, sampled by DDIM, %s",
+    beside b = {.n = 0};
+    char ddpm[96];
+    snprintf(ddpm, sizeof ddpm, "the same U-Net, sampled by DDIM, %s",
              w->ddpm->averaged ? "averaged weights (EMA)" : "last weights");
-    LW_TRY(lw_compare_grid(w, &w->real_set, 8, scale, true, &a));
-    LW_TRY(lw_compare_grid(w, &w->drift_set, 8, scale, true, &b));
-    LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, scale, true, &c));
-    const lw_figure f[] = {
-        {&a, "Real, held out", "never seen in training", w->real_set.classes ? names : NULL, rows},
-        {&b, "Drift, 1 evaluation each", "the first of the seed, none picked",
-         w->drift_set.classes ? names : NULL, rows},
-        {&c, ddpm, caption, w->ddpm_set.classes ? names : NULL, rows}};
-    lw_html_section(page, "Pictures");
-    if (w->drift_set.classes)
-        lw_html_text(page, "Every row is one class. The generators were asked for it; nothing was "
-                           "sorted or left out.");
-    lw_html_pictures(page, f, LW_COUNT(f));
-    return 0;
+    int rc = fill_beside(w, ddpm, &b);
+    if (rc == 0) {
+        lw_html_section(page, "Pictures");
+        if (w->drift_set.classes)
+            lw_html_text(page, "Every row is one class. The generators were asked for it; nothing "
+                               "was sorted or left out.");
+        lw_html_pictures(page, b.figure, b.n);
+    }
+    for (size_t i = 0; i < BESIDE; i++)
+        lw_image_clear(&b.grid[i]);
+    return rc;
 }
 
 /* ---- controls and refusals -------------------------------------------------------------- */

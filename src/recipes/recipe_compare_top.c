@@ -97,10 +97,10 @@ static void conditions_row(const comparing *w, const lw_compare_shown *shown, lw
     conditions_cell(t, lw_compare_find(w, COMPARE_REAL, 0));
 }
 
-static void evaluations_row(const lw_compare_shown *shown, lw_table *t)
+static void evaluations_row(const comparing *w, const lw_compare_shown *shown, lw_table *t)
 {
     lw_table_cell(t, "network evaluations a picture (NFE)");
-    lw_table_cell(t, "drift");
+    lw_table_cell(t, "%s", ahead(w->out->headline.best.evaluations > 1 ? -1 : 0));
     lw_table_cell(t, "1");
     for (int i = 0; i < shown->n; i++)
         lw_table_cell(t, "%d, %s", shown->entry[i]->evaluations,
@@ -111,9 +111,10 @@ static void evaluations_row(const lw_compare_shown *shown, lw_table *t)
 static void time_row(const comparing *w, const lw_compare_shown *shown, lw_table *t)
 {
     const lw_latency *drift = lw_compare_latency_of(w, "drift", 1, 1);
+    double ratio = w->out->headline.best.ratio;
     char text[32];
     lw_table_cell(t, "time of one picture");
-    lw_table_cell(t, "drift");
+    lw_table_cell(t, "%s", isfinite(ratio) ? ahead(ratio < 0.95 ? 1 : ratio > 1.05 ? -1 : 0) : "");
     lw_table_cell(t, "%s",
                   isfinite(drift->median) ? lw_fmt_time(text, drift->median) : "not timed");
     for (int i = 0; i < shown->n; i++) {
@@ -183,7 +184,7 @@ static void add_table(const comparing *w, lw_html *page)
     frechet_row(w, &shown, &t);
     if (w->out->judged)
         conditions_row(w, &shown, &t);
-    evaluations_row(&shown, &t);
+    evaluations_row(w, &shown, &t);
     time_row(w, &shown, &t);
     training_rows(w, shown.n, &t);
     lw_html_table(page, &t, "Drift, DDPM and real pictures",
@@ -204,9 +205,10 @@ static void add_table(const comparing *w, lw_html *page)
 static bool run_page(const comparing *w, const char *run, lw_str *href)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    const char *here = w->dir.inside ? w->c->output_dir : lw_str_c(&w->dir.tmp); /* beside it */
     lw_path_join(&path, run, "report.html");
     bool found = lw_path_exists(lw_str_c(&path)) &&
-                 lw_path_relative(w->c->output_dir, lw_str_c(&path), href) == 0;
+                 lw_path_relative(here, lw_str_c(&path), href) == 0;
     lw_errclear();
     return found;
 }

@@ -23,6 +23,7 @@ typedef enum lw_auto { LW_AUTO, LW_YES, LW_NO } lw_auto;
 typedef struct lw_train_config {
     const char *data;        /* data spec */
     const char *output_dir;  /* run directory */
+    const char *part_of;     /* address of a page that the run's own links to, or NULL */
     const char *resume_from; /* run or checkpoint directory; NULL: start (or go on with output_dir
                                 when resume) */
     bool resume;             /* go on from output_dir's last checkpoint */

@@ -182,6 +182,42 @@ int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd)
     return rc == 0 ? lw_curves_heldout(run, "fd", fd) : rc;
 }
 
+/* The rows of a run that have both columns: seconds and distance. */
+static int timed_points(const char *run, double **x, double **y, size_t *n)
+{
+    columns c;
+    int rc = columns_load(run, &c);
+    *n = 0;
+    if (rc == 0 && columns_add(&c, "time_s", "time_s") && columns_add(&c, "eval_fd", "eval_fd")) {
+        for (size_t i = 0; i < c.n; i++)
+            if (isfinite(c.v[0][i]) && isfinite(c.v[1][i])) {
+                c.v[0][*n] = c.v[0][i];
+                c.v[1][(*n)++] = c.v[1][i];
+            }
+        *x = lw_steal(&c.v[0]);
+        *y = lw_steal(&c.v[1]);
+    }
+    columns_clear(&c);
+    return rc;
+}
+
+int lw_curves_wall(const char *drift, const char *ddpm, lw_str *svg)
+{
+    LW_CLEANUP(lw_free) double *xa = NULL, *ya = NULL, *xb = NULL, *yb = NULL;
+    size_t a = 0, b = 0;
+    const lw_plot p = {.title = "Held-out distance against training time",
+                       .x_label = "seconds",
+                       .y_label = "Frechet distance in the features of --eval-encoder",
+                       .log_y = true};
+    LW_TRY(timed_points(drift, &xa, &ya, &a));
+    LW_TRY(timed_points(ddpm, &xb, &yb, &b));
+    const lw_series s[] = {{.name = "drift", .x = xa, .y = ya, .n = a, .dots = true, .color = 1},
+                           {.name = "DDPM", .x = xb, .y = yb, .n = b, .dots = true, .color = 2}};
+    if (a && b)
+        lw_plot_lines(&p, s, 2, svg);
+    return 0;
+}
+
 /* ---- pictures --------------------------------------------------------------------------- */
 
 /* The first row of the grid in `path`, eight samples, drawn at line `row` of `rows` of the film. */

@@ -275,9 +275,12 @@ static int init(demo *d)
         LW_TRY(check_directory(d));
     lw_demo_settings_fill(&d->s, d->c, lw_str_c(&d->judge_data), lw_str_c(&d->reader_data), d->side,
                           d->minutes);
-    for (int i = 0; i < LW_DEMO_STAGES; i++)
-        config_of(&d->s, (lw_demo_stage_id)i)->output_dir =
-            lw_path_join(&d->dir[i], d->c->output_dir, lw_demo_stage_name((lw_demo_stage_id)i));
+    for (int i = 0; i < LW_DEMO_STAGES; i++) {
+        lw_train_config *t = config_of(&d->s, (lw_demo_stage_id)i);
+        t->output_dir = lw_path_join(&d->dir[i], d->c->output_dir,
+                                     lw_demo_stage_name((lw_demo_stage_id)i));
+        t->part_of = "../report.html"; /* where the comparison will be */
+    }
     d->s.drift.encoder = lw_str_c(&d->dir[LW_DEMO_ENCODER]);
     return 0;
 }

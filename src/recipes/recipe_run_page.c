@@ -134,12 +134,16 @@ static void add_file(const char *dir, const char *name, const char *title, lw_ht
         lw_html_fold(page, title, text);
 }
 
-int lw_run_page_write(const char *dir, const lw_train_job *job, const lw_train_result *r)
+int lw_run_page_write(const char *dir, const lw_train_job *job, const char *whole,
+                      const lw_train_result *r)
 {
     LW_CLEANUP(lw_html_free) lw_html *page = NULL;
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_TRY(lw_html_new(job->name, dir, &page));
     add_facts(dir, job, page);
+    const char *const up[] = {"The comparison that this run is part of", whole};
+    if (whole)
+        lw_html_links(page, up, 1);
     add_cards(r, page);
     if (job->loss_note)
         lw_html_note(page, LW_MARK_NONE, job->loss_note);

@@ -182,7 +182,7 @@ static int open_nets(lw_scorer *s, lw_device *dev)
                        o->data, s->train->classes);
     snprintf(s->feature_name, sizeof s->feature_name, "%s pooled features (%d numbers)",
              s->own      ? s->own->encoder->name
-             : s->reader ? "the reader's"
+             : s->reader ? "the plain classifier's"
                          : "the judge's",
              s->features->dim);
     return 0;

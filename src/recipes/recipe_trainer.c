@@ -557,7 +557,7 @@ static int conclude(loop *l, int rc)
     if (rc == 0)
         rc = write_summary(l, out);
     if (rc == 0 || rc == LW_ESTOPPED)
-        LW_TRY(lw_run_page_write(l->dir.path, l->job, out));
+        LW_TRY(lw_run_page_write(l->dir.path, l->job, l->c->part_of, out));
     return rc;
 }
 

@@ -53,10 +53,18 @@ done
 cmp -s out.numbers again.numbers || fails 'another number of threads gives other scores'
 cmp -s out/side_by_side.png again/side_by_side.png || fails 'another number of threads gives other pictures'
 
+# held-out distances that both runs logged stand over the time they were trained
+curve='Held-out distance against training time'
+grep -q "$curve" out/report.html && fails 'a curve of distances that DDPM did not log'
+for run in drift ddpm; do
+    printf '{"step":1,"time_s":1.5,"eval_fd":3}\n{"step":2,"time_s":3,"eval_fd":2}\n' >$run/metrics.jsonl
+done
+
 # without a judge or reader there are still distances, and the page says whose features they are
 expect 2 compare --drift drift --ddpm ddpm $few --output-dir bare
 err_has '--judge'
 expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --score-steps 1 --ancestral-steps= --precision bf16 --output-dir plain
+grep -q "$curve" plain/report.html || fails 'the page lacks distances over time'
 grep -q '"precision": "bf16"' plain/summary.json || fails 'summary.json does not say bf16'
 grep -q '"rms_ddpm": 0.0,' plain/summary.json && fails 'bf16 makes the pictures of f32'
 grep -q '"rms_drift"' plain/summary.json || fails 'no error of pictures beside f32'

@@ -17,6 +17,11 @@ for file in encoder/summary.json judge/summary.json reader/summary.json drift/su
     drift/config.yaml report.html summary.json; do
     [ -s "d/$file" ] || fails "d/$file is missing"
 done
+# the comparison leads to its runs, and they to it
+for run in encoder judge reader drift ddpm; do
+    grep -q "href=\"$run/report.html\"" d/report.html || fails "the page does not lead to $run"
+    grep -q 'href="../report.html"' "d/$run/report.html" || fails "the page of $run does not lead back"
+done
 grep -q 'leeway train drift --data synth:16' d/report.html || fails 'the page lacks the commands'
 
 # what is finished stays as it is; a stage that was killed behind its last step has nothing left to do

@@ -68,7 +68,7 @@ static void report(const char *run)
 {
     const lw_train_job job = {.name = "train drift"};
     const lw_train_result r = {.unit = "pictures", .steps = 2};
-    lw_run_page_write(run, &job, &r);
+    lw_run_page_write(run, &job, "../report.html", &r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
