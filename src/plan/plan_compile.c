@@ -4,39 +4,40 @@
 
 #include <string.h>
 
-uint32_t lw_plan_new_work(lw_plan *p, size_t bytes, int step);
+/* When a row runs. */
+typedef enum pass_when { ALWAYS, OPTIMISED, NARROW, RECOMPUTED } pass_when;
 
-/* Asks the device for every step's tasks and workspace. */
-int lw_pass_lower(lw_plan *p)
-{
-    for (int k = 0; k < p->n_steps; k++) {
-        lw_plan_step *s = &p->step[k];
-        int rc = p->dev->lower(p->dev->self, p->arena, p->graph, s->node, &s->low);
-        if (rc < 0)
-            return lw_fail_in(rc, "%s (%s)", lw_op_get(s->node->op)->name, s->node->scope);
-        LW_ASSERT(s->low.n_phases >= 1 && s->low.n_phases <= LW_MAX_PHASES, "%s: %d phases",
-                  lw_op_get(s->node->op)->name, s->low.n_phases);
-        if (s->low.work_bytes) {
-            s->work = lw_plan_new_work(p, s->low.work_bytes, k);
-            if (!s->work)
-                return LW_ENOMEM;
-        }
-        p->scratch_bytes = LW_MAX(p->scratch_bytes, LW_ROUND_UP(s->low.scratch_bytes, 64));
-    }
-    return 0;
-}
-
+/* One or the other: rewriting passes come first, then those that fill the plan. */
 typedef struct pass_row {
-    const char *name;
-    int (*run)(lw_graph **g, lw_device *dev);
-    bool always; /* also at opt 0 */
+    const char *name; /* of its dump, `leeway inspect --pass NAME` */
+    pass_when when;
+    lw_rewrite_pass *rewrite;
+    lw_plan_pass *fill;
 } pass_row;
 
 static const pass_row passes[] = {
-    {"simplify", lw_pass_simplify, false}, {"upconv", lw_pass_upconv, false},
-    {"fuse", lw_pass_fuse, false},         {"pack", lw_pass_pack, true},
-    {"outputs", lw_pass_outputs, true},
+    {"simplify", OPTIMISED, lw_pass_simplify, NULL},
+    {"upconv", OPTIMISED, lw_pass_upconv, NULL},
+    {"fuse", OPTIMISED, lw_pass_fuse, NULL},
+    {"precision", NARROW, lw_pass_precision,
+     NULL}, /* on what is fused, before weights are packed for it */
+    {"pack", ALWAYS, lw_pass_pack, NULL},
+    {"outputs", ALWAYS, lw_pass_outputs, NULL},
+    {"recompute", RECOMPUTED, lw_pass_recompute, NULL},
+    {"schedule", ALWAYS, NULL, lw_pass_schedule},
+    {"place", OPTIMISED, NULL, lw_pass_place},
+    {"lower", ALWAYS, NULL, lw_pass_lower},
+    {"memory", ALWAYS, NULL, lw_pass_memory},
 };
+
+static bool runs(const pass_row *row, const lw_compile_opts *o)
+{
+    const bool when[] = {[ALWAYS] = true,
+                         [OPTIMISED] = o->opt > 0,
+                         [NARROW] = o->precision != LW_NUM_F32,
+                         [RECOMPUTED] = o->recompute};
+    return when[row->when];
+}
 
 static void dump(const lw_compile_opts *o, const char *pass, const lw_graph *g)
 {
@@ -46,42 +47,24 @@ static void dump(const lw_compile_opts *o, const char *pass, const lw_graph *g)
     lw_graph_print(o->dump, g);
 }
 
-/* Element types are chosen on the fused graph, before weights are packed for them. */
-static int run_precision(lw_plan *p, const lw_compile_opts *o)
-{
-    if (o->precision == LW_NUM_F32)
-        return 0;
-    LW_TRY(lw_pass_precision(&p->graph, p->dev, o->precision, o->calibration));
-    LW_TRY(lw_pass_verify(p->graph));
-    dump(o, "precision", p->graph);
-    return 0;
-}
-
 static int run_passes(lw_plan *p, const lw_graph *g, const lw_compile_opts *o)
 {
-    LW_TRY(lw_pass_verify(g));
+    LW_TRY(lw_plan_verify(g));
     LW_TRY(lw_rewrite_from(g, p->dev, lw_rewrite_copy, NULL, &p->graph));
     dump(o, "graph", p->graph);
     for (size_t i = 0; i < LW_COUNT(passes); i++) {
-        if (!p->opt && !passes[i].always)
+        const pass_row *row = &passes[i];
+        if (!runs(row, o))
             continue;
-        if (passes[i].run == lw_pass_pack)
-            LW_TRY(run_precision(p, o));
-        LW_TRY(passes[i].run == lw_pass_upconv ? lw_pass_upconv_for(&p->graph, p->dev, o->precision)
-                                               : passes[i].run(&p->graph, p->dev));
-        LW_TRY(lw_pass_verify(p->graph));
-        dump(o, passes[i].name, p->graph);
+        if (row->fill) {
+            LW_TRY(row->fill(p));
+            continue;
+        }
+        LW_TRY(row->rewrite(&p->graph, p->dev, o));
+        LW_TRY(lw_plan_verify(p->graph));
+        dump(o, row->name, p->graph);
     }
-    if (o->recompute) {
-        LW_TRY(lw_pass_recompute(&p->graph, p->dev));
-        LW_TRY(lw_pass_verify(p->graph));
-        dump(o, "recompute", p->graph);
-    }
-    LW_TRY(lw_pass_schedule(p));
-    if (p->opt)
-        lw_pass_place(p);
-    LW_TRY(lw_pass_lower(p));
-    return lw_pass_memory(p);
+    return 0;
 }
 
 int lw_compile(const lw_graph *g, lw_device *dev, const lw_compile_opts *opts, lw_plan **out)

@@ -273,8 +273,9 @@ static int fuse_node(lw_rewrite *r, const lw_node *n, void *arg)
     return lw_rewrite_emit(r, n, LW_OP_EW, c.in, c.n_in, &c.a, sizeof c.a);
 }
 
-int lw_pass_fuse(lw_graph **g, lw_device *dev)
+int lw_pass_fuse(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
+    (void)o;
     LW_CLEANUP(lw_free)
     bool *params_only = lw_calloc(lw_graph_node_count(*g) + 1u, sizeof *params_only);
     if (!params_only)

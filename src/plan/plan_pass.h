@@ -34,24 +34,21 @@ int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in,
 /* The new value that stands for old value v (invalid stays invalid). */
 lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 
-/* ---- the passes, in order -------------------------------------------------------------------- */
-
-int lw_pass_verify(const lw_graph *g);
-int lw_pass_simplify(lw_graph **g, lw_device *dev);
-/* Upsampling by two and 3x3 convolution in one, where the device says that it pays for operands of
- * this type. */
-int lw_pass_upconv_for(lw_graph **g, lw_device *dev, lw_num num);
-int lw_pass_upconv(lw_graph **g, lw_device *dev); /* f32 */
-int lw_pass_fuse(lw_graph **g, lw_device *dev);
-int lw_pass_precision(lw_graph **g, lw_device *dev, lw_num num, const lw_calibration *c);
-int lw_pass_pack(lw_graph **g, lw_device *dev);
 /* mark[node]: no input and no random draw among its ancestors: made once per version of the
  * parameters. */
 void lw_plan_mark_params_only(const lw_graph *g, bool *mark);
-/* Makes every output a value of its own: copies where one is a leaf, prepared, or named twice. */
-int lw_pass_outputs(lw_graph **g, lw_device *dev);
-/* Values that are cheap to make are made again in the backward pass instead of stored. */
-int lw_pass_recompute(lw_graph **g, lw_device *dev);
+
+/* ---- the passes, in order -------------------------------------------------------------------- */
+
+/* The check before the first pass and after every rewriting one: each node inferred again; order,
+ * number of outputs and types must be what is recorded. */
+int lw_plan_verify(const lw_graph *g);
+
+/* A rewriting pass replaces *g. What each does stands at the top of its file, plan_<pass>.c; which
+ * run when is the table in plan_compile.c. */
+typedef int lw_rewrite_pass(lw_graph **g, lw_device *dev, const lw_compile_opts *o);
+lw_rewrite_pass lw_pass_simplify, lw_pass_upconv, lw_pass_fuse, lw_pass_precision, lw_pass_pack,
+    lw_pass_outputs, lw_pass_recompute;
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
@@ -109,11 +106,11 @@ struct lw_plan {
     size_t frame_bytes, derived_bytes, scratch_bytes;
 };
 
-/* Orders nodes into prepare and run steps, lowers them and computes lifetimes. */
-int lw_pass_schedule(lw_plan *p);
-/* Operands of concatenations move into the result, so that nothing is copied. */
-void lw_pass_place(lw_plan *p);
-int lw_pass_lower(lw_plan *p);
-int lw_pass_memory(lw_plan *p);
+/* A pass over the finished graph fills the plan: schedule, place, lower, memory. */
+typedef int lw_plan_pass(lw_plan *p);
+lw_plan_pass lw_pass_schedule, lw_pass_place, lw_pass_lower, lw_pass_memory;
+
+/* Books a workspace of step k: its slot, 0 when memory ran out. */
+uint32_t lw_plan_new_work(lw_plan *p, size_t bytes, int k);
 
 #endif

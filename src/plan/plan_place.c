@@ -84,7 +84,7 @@ static void place_operand(lw_plan *p, int step, int i, int32_t at)
     p->step[step].cost.bytes -= 2.0 * (double)s->bytes; /* neither read nor written here */
 }
 
-void lw_pass_place(lw_plan *p)
+int lw_pass_place(lw_plan *p)
 {
     for (int k = p->n_prepare; k < p->n_steps; k++) {
         const lw_node *n = p->step[k].node;
@@ -95,4 +95,5 @@ void lw_pass_place(lw_plan *p)
         place_operand(p, k, 0, 0);
         place_operand(p, k, 1, lw_type_last(lw_val_type(p->graph, n->in[0])));
     }
+    return 0;
 }

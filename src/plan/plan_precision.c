@@ -375,9 +375,10 @@ static int check_calibration(const precision *p, const lw_graph *g)
                    (int)p->calibration->n);
 }
 
-int lw_pass_precision(lw_graph **g, lw_device *dev, lw_num num, const lw_calibration *c)
+int lw_pass_precision(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
-    precision p = {.num = num, .dev = dev, .calibration = c};
+    const lw_calibration *c = o->calibration;
+    precision p = {.num = o->precision, .dev = dev, .calibration = c};
     LW_TRY(check_calibration(&p, *g));
     p.val = lw_calloc(lw_graph_val_count(*g) + 1u, sizeof *p.val);
     p.pair = lw_calloc((c ? (size_t)c->n : 0u) + 1u, sizeof *p.pair);

@@ -157,8 +157,9 @@ static int run(lw_graph **g, lw_device *dev, recompute *s)
     return lw_rewrite_graph(g, dev, recompute_node, s);
 }
 
-int lw_pass_recompute(lw_graph **g, lw_device *dev)
+int lw_pass_recompute(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
+    (void)o;
     recompute s = {0};
     LW_TRY(lw_rewrite_graph(g, dev, lw_rewrite_copy, NULL)); /* what is dead wants nothing */
     int rc = run(g, dev, &s);

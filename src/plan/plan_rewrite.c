@@ -125,3 +125,14 @@ int lw_rewrite_graph(lw_graph **g, lw_device *dev, lw_rewrite_fn *fn, void *arg)
     *g = to;
     return 0;
 }
+
+void lw_plan_mark_params_only(const lw_graph *g, bool *mark)
+{
+    for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
+        const lw_node *n = lw_graph_node(g, k);
+        bool yes = n->op != LW_OP_INPUT && !(lw_op_get(n->op)->flags & LW_OPF_RANDOM);
+        for (int i = 0; i < n->n_in && yes; i++)
+            yes = !lw_val_ok(n->in[i]) || mark[lw_val_node(g, n->in[i])->index];
+        mark[k] = yes;
+    }
+}

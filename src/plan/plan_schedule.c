@@ -17,7 +17,6 @@ static uint32_t new_slot(lw_plan *p, lw_place place, size_t bytes, uint32_t val)
     return p->n_slots;
 }
 
-uint32_t lw_plan_new_work(lw_plan *p, size_t bytes, int step);
 uint32_t lw_plan_new_work(lw_plan *p, size_t bytes, int step)
 {
     lw_place place = step < p->n_prepare ? LW_PLACE_DERIVED : LW_PLACE_FRAME;

@@ -149,8 +149,9 @@ static int simplify_node(lw_rewrite *r, const lw_node *n, void *arg)
     return 0;
 }
 
-int lw_pass_simplify(lw_graph **g, lw_device *dev)
+int lw_pass_simplify(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
+    (void)o;
     seen_table t = {.cap = 4u * lw_graph_node_count(*g) + 16u};
     t.node = lw_calloc(t.cap, sizeof *t.node);
     if (!t.node)

@@ -125,12 +125,8 @@ static int upconv_node(lw_rewrite *r, const lw_node *n, void *arg)
     return lw_rewrite_copy(r, n, NULL);
 }
 
-int lw_pass_upconv_for(lw_graph **g, lw_device *dev, lw_num num)
+int lw_pass_upconv(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
+    lw_num num = o->precision;
     return lw_rewrite_graph(g, dev, upconv_node, &num);
-}
-
-int lw_pass_upconv(lw_graph **g, lw_device *dev)
-{
-    return lw_pass_upconv_for(g, dev, LW_NUM_F32);
 }

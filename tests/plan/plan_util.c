@@ -46,16 +46,17 @@ lw_graph *lab_passes(plan_lab *l, const char *last)
 {
     static const struct {
         const char *name;
-        int (*run)(lw_graph **g, lw_device *dev);
+        lw_rewrite_pass *run;
     } passes[] = {{"simplify", lw_pass_simplify}, {"upconv", lw_pass_upconv},
                   {"fuse", lw_pass_fuse},         {"pack", lw_pass_pack},
                   {"outputs", lw_pass_outputs},   {"recompute", lw_pass_recompute}};
+    const lw_compile_opts o = {.opt = 1};
     lw_graph *g = NULL;
     if (lw_rewrite_from(l->g, l->dev, lw_rewrite_copy, NULL, &g) < 0)
         fail_msg("%s", lw_errmsg());
     for (size_t i = 0; i < LW_COUNT(passes); i++) {
-        assert_int_equal(passes[i].run(&g, l->dev), 0);
-        assert_int_equal(lw_pass_verify(g), 0);
+        assert_int_equal(passes[i].run(&g, l->dev, &o), 0);
+        assert_int_equal(lw_plan_verify(g), 0);
         if (strcmp(passes[i].name, last) == 0)
             break;
     }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower: asks the device for every step's tasks, workspace and scratch. */
+#include "plan/plan_pass.h"
+
+int lw_pass_lower(lw_plan *p)
+{
+    for (int k = 0; k < p->n_steps; k++) {
+        lw_plan_step *s = &p->step[k];
+        int rc = p->dev->lower(p->dev->self, p->arena, p->graph, s->node, &s->low);
+        if (rc < 0)
+            return lw_fail_in(rc, "%s (%s)", lw_op_get(s->node->op)->name, s->node->scope);
+        LW_ASSERT(s->low.n_phases >= 1 && s->low.n_phases <= LW_MAX_PHASES, "%s: %d phases",
+                  lw_op_get(s->node->op)->name, s->low.n_phases);
+        if (s->low.work_bytes) {
+            s->work = lw_plan_new_work(p, s->low.work_bytes, k);
+            if (!s->work)
+                return LW_ENOMEM;
+        }
+        p->scratch_bytes = LW_MAX(p->scratch_bytes, LW_ROUND_UP(s->low.scratch_bytes, 64));
+    }
+    return 0;
+}
