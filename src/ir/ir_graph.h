@@ -56,10 +56,21 @@ enum {
     LW_OPF_LEAF = 1u << 0,    /* input, param, const: nothing to run */
     LW_OPF_ALIAS = 1u << 1,   /* output 0 is input 0's memory under another shape */
     LW_OPF_INPLACE = 1u << 2, /* output 0 may overwrite input 0 when that dies here */
-    LW_OPF_RANDOM = 1u << 3,  /* depends on the tick: never folded or hoisted */
-    LW_OPF_ANY_OUT =
-        1u << 4, /* kernels skip any output nobody reads; without it, any but output 0 */
+    LW_OPF_VARIES = 1u << 3,  /* an input or a draw: another value each run, never folded */
+    LW_OPF_ANY_OUT = 1u << 4, /* kernels skip any output nobody reads; else any but output 0 */
+    LW_OPF_CHEAP = 1u << 5,   /* normalises, maps or moves elements: quick to make again */
 };
+
+/* What passes know of a product: a matrix product, a convolution, or a gradient of one. Each result
+ * is a sum over depth * taps terms. */
+typedef struct lw_product {
+    int64_t depth, taps, results; /* per row; 1 tap for a matrix product */
+    bool weight_gradient;         /* inputs 0 and 1 are activations; else input 1 is a weight */
+    bool narrow;                  /* rows are pixels or tokens: kernels take narrow operands */
+    int residual;                 /* input that is added to the sum; -1: there is no epilogue */
+    int image_bias; /* input [B,O] added to all pixels of an image; -1: there is none */
+    size_t act;     /* of the epilogue: lw_act as int32_t, this far into the attributes */
+} lw_product;
 
 /* The const record of one op. `infer` checks and types; `grad` appends the VJP; both get
  * the graph. */
@@ -72,10 +83,18 @@ typedef struct lw_op_def {
     void (*grad)(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din);
     void (*cost)(const lw_graph *g, const lw_node *n, lw_cost *out);
     void (*print)(lw_str *s, const lw_node *n); /* attributes; may be NULL when there are none */
+    /* Facts of a product; NULL: the op is none. */
+    void (*product)(const lw_graph *g, const lw_node *n, lw_product *out);
     uint32_t flags;
 } lw_op_def;
 
 const lw_op_def *lw_op_get(lw_op op);
+static inline bool lw_node_is(const lw_node *n, uint32_t flag) /* LW_OPF_* */
+{
+    return (lw_op_get(n->op)->flags & flag) != 0;
+}
+/* Fills *out and returns true when n is a product. */
+bool lw_node_product(const lw_graph *g, const lw_node *n, lw_product *out);
 /* The explicit "not differentiable": gradients stop here. */
 void lw_grad_none(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din);
 /* Bytes in and out, no arithmetic worth counting. */

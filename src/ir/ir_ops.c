@@ -14,6 +14,16 @@ const lw_op_def *lw_op_get(lw_op op)
     return table[op];
 }
 
+bool lw_node_product(const lw_graph *g, const lw_node *n, lw_product *out)
+{
+    const lw_op_def *d = lw_op_get(n->op);
+    if (!d->product)
+        return false;
+    *out = (lw_product){.taps = 1, .residual = -1, .image_bias = -1};
+    d->product(g, n, out);
+    return true;
+}
+
 void lw_grad_none(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need, lw_val *din)
 {
     (void)g, (void)n, (void)dout, (void)need, (void)din;

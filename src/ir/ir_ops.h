@@ -32,6 +32,11 @@ typedef struct lw_attr_const {
     const void *data; /* arena memory, lw_type_bytes */
     uint64_t hash;    /* of type and data */
 } lw_attr_const;
+/* The attributes of a parameter, NULL for other nodes; likewise those of a constant. */
+const lw_attr_param *lw_node_param(const lw_node *n);
+const lw_attr_const *lw_node_const(const lw_node *n);
+/* The same leaf in another graph. */
+lw_val lw_graph_copy_leaf(lw_graph *to, const lw_node *n);
 lw_val lw_const(lw_graph *g, lw_type type, const void *data); /* copied */
 lw_val lw_const_f32(lw_graph *g, float value);                /* f32[1] */
 lw_val lw_zeros(lw_graph *g, lw_type type);

@@ -47,12 +47,11 @@ typedef struct lw_device {
     /* Can node n read input i (i < 0: write output 0) with a pitch between rows that is larger than
      * a row? NULL: nothing can. */
     bool (*pitched)(void *self, const lw_graph *g, const lw_node *n, int i);
-    /* Nearest upsampling by two and then convolution `a` (3x3), or its data gradient (dx), on
-     * operands of type `num`: is the transposed convolution on summed weights faster? NULL: yes. */
-    bool (*upconv)(void *self, const lw_attr_conv *a, bool dx, lw_num num);
-    /* Is convolution `a`, or its data gradient (dx), faster in f32 than on operands of type `num`?
-     * NULL: no. */
-    bool (*wide_conv)(void *self, const lw_attr_conv *a, bool dx, lw_num num);
+    /* n: a 3x3 convolution behind nearest upsampling by two, or its data gradient, on operands of
+     * type `num`: is the transposed convolution on summed weights faster? NULL: yes. */
+    bool (*upconv)(void *self, const lw_node *n, lw_num num);
+    /* Is product n faster in f32 than on operands of type `num`? NULL: no. */
+    bool (*wide)(void *self, const lw_node *n, lw_num num);
     /* Runs fn(arg, task, worker) for all tasks, full barrier at the end. */
     void (*parallel)(void *self, int64_t n_tasks, void (*fn)(void *arg, int64_t task, int worker),
                      void *arg);

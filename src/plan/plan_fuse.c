@@ -16,21 +16,6 @@
 
 /* ---- epilogues ------------------------------------------------------------------------------- */
 
-/* Which input of a product holds the residual, and where its fused activation is; NULL: not a
- * product. */
-static int32_t *epilogue_of(const lw_node *n, void *attr, int *residual_at)
-{
-    if (n->op == LW_OP_MATMUL && !((lw_attr_matmul *)attr)->trans_a) {
-        *residual_at = 3;
-        return &((lw_attr_matmul *)attr)->act;
-    }
-    if (n->op == LW_OP_CONV2D || n->op == LW_OP_CONV2D_DX) {
-        *residual_at = n->op == LW_OP_CONV2D ? 3 : 2;
-        return &((lw_attr_conv *)attr)->act;
-    }
-    return NULL;
-}
-
 typedef union product_attr {
     lw_attr_matmul matmul;
     lw_attr_conv conv;
@@ -48,7 +33,7 @@ static lw_val lone_operand(const lw_rewrite *r, const lw_node *n, int k)
     lw_val v = n->in[k];
     while (r->uses[v.id] == 1) {
         const lw_node *p = lw_val_node(r->from, v);
-        if (p->op != LW_OP_RESHAPE)
+        if (!lw_node_is(p, LW_OPF_ALIAS))
             return v;
         v = p->in[0];
     }
@@ -61,7 +46,7 @@ typedef struct product {
     lw_type type;        /* of its result */
     product_attr attr;
     int32_t *act;
-    int residual_at;
+    lw_product facts;
     lw_val in[LW_MAX_IN];
     int n_in;
 } product;
@@ -78,8 +63,10 @@ static bool find_product(const lw_rewrite *r, const lw_node *n, int k, product *
         lw_type_count(p->type) != lw_type_count(ew->type))
         return false;
     memcpy(&p->attr, p->node->attr, p->node->attr_size);
-    p->act = epilogue_of(p->node, &p->attr, &p->residual_at);
-    if (!p->act || *p->act != LW_ACT_NONE)
+    if (!lw_node_product(r->to, p->node, &p->facts) || p->facts.residual < 0)
+        return false;
+    p->act = (int32_t *)(void *)((char *)&p->attr + p->facts.act);
+    if (*p->act != LW_ACT_NONE)
         return false;
     memset(p->in, 0, sizeof p->in);
     memcpy(p->in, p->node->in, sizeof *p->in * (size_t)p->node->n_in);
@@ -107,19 +94,18 @@ static bool put_operand(product *p, int at, lw_val v)
  * At batch 1 that row is [1,C] and reads as one element per channel; the sum is the same. */
 static bool put_addend(lw_rewrite *r, const lw_node *n, int k, product *p)
 {
-    enum { IMAGE_BIAS = 5 };
     const lw_attr_ew *ew = n->attr;
     lw_val other = lw_rewrite_map(r, n->in[1 - k]);
     lw_type t = lw_val_type(r->to, other);
     int mode = ew->mode[1 - k];
     if (mode == LW_EW_FULL && lw_type_eq(t, ew->type)) {
-        if (lw_val_ok(p->in[p->residual_at]))
+        if (lw_val_ok(p->in[p->facts.residual]))
             return false;
-        return put_operand(p, p->residual_at, lw_reshape(r->to, other, p->type));
+        return put_operand(p, p->facts.residual, lw_reshape(r->to, other, p->type));
     }
     bool row = mode == LW_EW_BC || (mode == LW_EW_CHANNEL && t.rank == 2 && p->type.dim[0] == 1);
-    return row && p->node->op == LW_OP_CONV2D && lw_type_eq(p->type, ew->type) &&
-           put_operand(p, IMAGE_BIAS, other);
+    return row && p->facts.image_bias >= 0 && lw_type_eq(p->type, ew->type) &&
+           put_operand(p, p->facts.image_bias, other);
 }
 
 /* n is add(a, b), relu(a) or silu(a) on operand k made by a product: emit the product with an
@@ -174,7 +160,7 @@ static int chain_operand(chain *c, lw_val v, int mode)
 static bool is_constant(const lw_graph *g, const lw_node *p)
 {
     for (int i = 0; i < p->n_in; i++)
-        if (lw_val_node(g, p->in[i])->op != LW_OP_CONST ||
+        if (!lw_node_const(lw_val_node(g, p->in[i])) ||
             lw_type_count(lw_val_type(g, p->in[i])) != 1)
             return false;
     return true;

@@ -98,7 +98,8 @@ int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed)
     int n = 0;
     for (uint32_t i = 0; wrt && din && i < n_nodes; i++) {
         const lw_node *node = lw_graph_node(g, i);
-        if (node->op == LW_OP_PARAM && !((const lw_attr_param *)node->attr)->frozen)
+        const lw_attr_param *a = lw_node_param(node);
+        if (a && !a->frozen)
             wrt[n++] = node->out[0];
     }
     int rc = wrt && din ? 0 : LW_ENOMEM;

@@ -16,7 +16,7 @@ static uint32_t dying_operand(const lw_plan *p, const lw_plan_step *s, int at)
 {
     const lw_node *n = s->node;
     const lw_slot *out = &p->slot[s->out[0]];
-    if (!(lw_op_get(n->op)->flags & LW_OPF_INPLACE) || !s->out[0] || out->last == INT32_MAX)
+    if (!lw_node_is(n, LW_OPF_INPLACE) || !s->out[0] || out->last == INT32_MAX)
         return 0;
     for (int i = 0; i < n->n_in; i++) {
         const lw_slot *in = &p->slot[s->in[i]];

@@ -5,20 +5,9 @@
  */
 #include "plan/plan_pass.h"
 
-static const lw_node *root_node(const lw_graph *g, lw_val v)
-{
-    const lw_node *n = lw_val_node(g, v);
-    while (lw_op_get(n->op)->flags & LW_OPF_ALIAS) {
-        v = n->in[0];
-        n = lw_val_node(g, v);
-    }
-    return n;
-}
-
 static lw_val root_val(const lw_graph *g, lw_val v)
 {
-    for (const lw_node *n = lw_val_node(g, v); lw_op_get(n->op)->flags & LW_OPF_ALIAS;
-         n = lw_val_node(g, v))
+    for (const lw_node *n = lw_val_node(g, v); lw_node_is(n, LW_OPF_ALIAS); n = lw_val_node(g, v))
         v = n->in[0];
     return v;
 }
@@ -36,8 +25,7 @@ int lw_pass_outputs(lw_graph **g, lw_device *dev, const lw_compile_opts *opts)
     for (int i = 0; i < n; i++) {
         lw_graph_output *o = lw_graph_output_at(*g, i);
         lw_val root = root_val(*g, o->val);
-        bool leaf = lw_op_get(root_node(*g, o->val)->op)->flags & LW_OPF_LEAF;
-        bool copy = leaf;
+        bool copy = lw_node_is(lw_val_node(*g, root), LW_OPF_LEAF);
         for (int k = 0; k < i && !copy; k++)
             copy = root_val(*g, lw_graph_output_at(*g, k)->val).id == root.id;
         if (!copy) /* it would live in the derived block */

@@ -8,16 +8,6 @@
 
 #include <string.h>
 
-static lw_val find_pack(const lw_graph *g, lw_val v, const lw_attr_pack *a)
-{
-    for (uint32_t i = 0; i < lw_graph_node_count(g); i++) {
-        const lw_node *n = lw_graph_node(g, i);
-        if (n->op == LW_OP_PACK && n->in[0].id == v.id && memcmp(n->attr, a, sizeof *a) == 0)
-            return n->out[0];
-    }
-    return LW_NOVAL;
-}
-
 typedef union any_attr {
     lw_attr_matmul matmul;
     lw_attr_conv conv;
@@ -39,11 +29,9 @@ static int pack_node(lw_rewrite *r, const lw_node *n, void *arg)
         if (!lw_val_ok(in[i]) || !params_only[lw_val_node(r->from, n->in[i])->index] ||
             !r->dev->pack(r->dev->self, r->from, n, i, &p, &attr))
             continue;
-        lw_val packed = find_pack(r->to, in[i], &p);
-        in[i] = lw_val_ok(packed) ? packed
-                                  : lw_graph_op(r->to, LW_OP_PACK, &in[i], 1, &p, sizeof p);
+        in[i] = lw_rewrite_shared(r, LW_OP_PACK, in[i], &p, sizeof p);
     }
-    if (lw_op_get(n->op)->flags & LW_OPF_LEAF)
+    if (lw_node_is(n, LW_OPF_LEAF))
         return lw_rewrite_copy(r, n, NULL);
     return lw_rewrite_emit(r, n, n->op, in, n->n_in, &attr, n->attr_size);
 }

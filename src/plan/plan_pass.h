@@ -31,6 +31,9 @@ int lw_rewrite_copy(lw_rewrite *r, const lw_node *n, void *arg);
 /* The node with these inputs and attributes instead. */
 int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in, int n_in,
                     const void *attr, size_t attr_size);
+/* Output 0 of the node op(in) with these attributes in r->to: the one that is there, or a new one.
+ */
+lw_val lw_rewrite_shared(lw_rewrite *r, lw_op op, lw_val in, const void *attr, size_t attr_size);
 /* The new value that stands for old value v (invalid stays invalid). */
 lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 

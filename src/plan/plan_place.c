@@ -9,11 +9,6 @@
  */
 #include "plan/plan_pass.h"
 
-static bool is_alias(const lw_node *n)
-{
-    return lw_op_get(n->op)->flags & LW_OPF_ALIAS;
-}
-
 static bool pitched(const lw_plan *p, const lw_node *n, int i)
 {
     return p->dev->pitched && p->dev->pitched(p->dev->self, p->graph, n, i);
@@ -29,9 +24,10 @@ static bool readers_agree(const lw_plan *p, lw_val v, const lw_node *cat)
         for (int i = 0; i < n->n_in; i++) {
             if (n->in[i].id != v.id || n == cat)
                 continue;
-            bool ok = is_alias(n) ? lw_type_last(lw_val_type(g, n->out[0])) == row &&
-                                        readers_agree(p, n->out[0], cat)
-                                  : pitched(p, n, i);
+            bool ok = lw_node_is(n, LW_OPF_ALIAS)
+                          ? lw_type_last(lw_val_type(g, n->out[0])) == row &&
+                                readers_agree(p, n->out[0], cat)
+                          : pitched(p, n, i);
             if (!ok)
                 return false;
         }
@@ -45,14 +41,14 @@ static void set_views(lw_graph *g, lw_val v, lw_view view)
     lw_val_set_view(g, v, view);
     for (uint32_t k = lw_val_node(g, v)->index; k < lw_graph_node_count(g); k++) {
         const lw_node *n = lw_graph_node(g, k);
-        if (is_alias(n) && n->in[0].id == v.id)
+        if (lw_node_is(n, LW_OPF_ALIAS) && n->in[0].id == v.id)
             set_views(g, n->out[0], view);
     }
 }
 
 static lw_val root_of(const lw_graph *g, lw_val v)
 {
-    while (is_alias(lw_val_node(g, v)))
+    while (lw_node_is(lw_val_node(g, v), LW_OPF_ALIAS))
         v = lw_val_node(g, v)->in[0];
     return v;
 }

@@ -53,10 +53,10 @@ typedef struct precision {
 static bool find_weight(const lw_graph *g, lw_val v, const lw_attr_param **best, int *budget)
 {
     const lw_node *n = lw_val_node(g, v);
-    if (--*budget < 0 || n->op == LW_OP_INPUT || lw_op_get(n->op)->flags & LW_OPF_RANDOM)
+    const lw_attr_param *a = lw_node_param(n);
+    if (--*budget < 0 || lw_node_is(n, LW_OPF_VARIES))
         return false;
-    if (n->op == LW_OP_PARAM) {
-        const lw_attr_param *a = n->attr;
+    if (a) {
         int64_t have = *best ? lw_type_count((*best)->type) : -1, now = lw_type_count(a->type);
         if (now > have || (now == have && strcmp(a->name, (*best)->name) < 0))
             *best = a;
@@ -76,31 +76,10 @@ static const char *weight_name(const lw_graph *g, lw_val v)
     return find_weight(g, v, &best, &budget) && best ? best->name : NULL;
 }
 
-/* Depth and results of a product; false for other ops. A weight gradient has no depth to fill. */
-static bool product_size(const lw_graph *g, const lw_node *n, int64_t *depth, int64_t *taps,
-                         int64_t *results)
+/* A product whose operands may be narrow: no row per sample, not thin. */
+static bool narrow_product(const lw_graph *g, const lw_node *n, lw_product *out)
 {
-    *taps = 1;
-    if (n->op == LW_OP_MATMUL) {
-        const lw_attr_matmul *a = n->attr;
-        lw_type t = lw_val_type(g, n->in[0]);
-        *depth = lw_type_last(t);
-        *results = lw_type_last(lw_val_type(g, n->out[0]));
-        return t.rank > 2 && !(a->trans_a && a->trans_b);
-    }
-    if (n->op != LW_OP_CONV2D && n->op != LW_OP_CONV2D_DX && n->op != LW_OP_CONV2D_DW)
-        return false;
-    const lw_attr_conv *a = n->attr;
-    *depth = n->op == LW_OP_CONV2D_DX ? a->o : a->c;
-    *results = n->op == LW_OP_CONV2D_DX ? a->c : a->o;
-    *taps = (int64_t)a->kh * a->kw;
-    return true;
-}
-
-static bool weight_gradient(const lw_node *n)
-{
-    return n->op == LW_OP_CONV2D_DW ||
-           (n->op == LW_OP_MATMUL && ((const lw_attr_matmul *)n->attr)->trans_a);
+    return lw_node_product(g, n, out) && out->narrow && out->depth >= THIN && out->results >= THIN;
 }
 
 /* Name of the weight of a product that int8 can compute when it has a range; NULL: of no
@@ -108,9 +87,9 @@ static bool weight_gradient(const lw_node *n)
 static const char *int8_weight(const lw_graph *g, const lw_node *n)
 {
     enum { EXACT = 65536 }; /* depth up to which sums of bytes are exact */
-    int64_t depth, taps, results;
-    if (!product_size(g, n, &depth, &taps, &results) || depth < THIN || results < THIN ||
-        depth % 4 || depth * taps >= EXACT || weight_gradient(n) || n->backward)
+    lw_product f;
+    if (!narrow_product(g, n, &f) || f.depth % 4 || f.depth * f.taps >= EXACT ||
+        f.weight_gradient || n->backward)
         return NULL;
     return weight_name(g, n->in[1]);
 }
@@ -128,28 +107,28 @@ static int32_t edge_of(const precision *p, const lw_graph *g, const lw_node *n)
 /* The narrowest operand type that a node can have: F32 for whatever is no product. */
 static lw_num possible_num(const precision *p, const lw_graph *g, const lw_node *n)
 {
-    int64_t depth, taps, results;
-    if (!product_size(g, n, &depth, &taps, &results) || depth < THIN || results < THIN)
+    lw_product f;
+    if (!narrow_product(g, n, &f))
         return LW_NUM_F32;
     if (edge_of(p, g, n) >= 0)
         return LW_NUM_S8;
-    return weight_gradient(n) || depth % 2 == 0 ? LW_NUM_BF16 : LW_NUM_F32;
+    return f.weight_gradient || f.depth % 2 == 0 ? LW_NUM_BF16 : LW_NUM_F32;
 }
 
 /* That type, or F32 where it is faster. */
 static lw_num operand_num(const precision *p, const lw_graph *g, const lw_node *n)
 {
     lw_num num = possible_num(p, g, n);
-    bool dx = n->op == LW_OP_CONV2D_DX;
-    if (num == LW_NUM_F32 || !p->dev->wide_conv || !(dx || n->op == LW_OP_CONV2D))
+    if (num == LW_NUM_F32 || !p->dev->wide)
         return num;
-    return p->dev->wide_conv(p->dev->self, n->attr, dx, num) ? LW_NUM_F32 : num;
+    return p->dev->wide(p->dev->self, n, num) ? LW_NUM_F32 : num;
 }
 
 /* Is input i of a product an activation? */
-static bool is_activation(const lw_node *n, int i)
+static bool is_activation(const lw_graph *g, const lw_node *n, int i)
 {
-    return i == 0 || (i == 1 && weight_gradient(n));
+    lw_product f;
+    return i == 0 || (i == 1 && lw_node_product(g, n, &f) && f.weight_gradient);
 }
 
 /* ---- who reads what -------------------------------------------------------------------------- */
@@ -169,7 +148,7 @@ static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
     note_gap(p, g, n);
     for (int i = 0; i < n->n_in; i++) {
         typed_val *v = &p->val[n->in[i].id];
-        lw_num as = is_activation(n, i) ? num : LW_NUM_F32;
+        lw_num as = is_activation(g, n, i) ? num : LW_NUM_F32;
         v->f32 |= as == LW_NUM_F32;
         v->f32_again |= as == LW_NUM_F32 && n->backward;
         v->bf16 |= as == LW_NUM_BF16;
@@ -190,7 +169,7 @@ static void mark_values(precision *p, const lw_rewrite *r)
         const lw_node *n = lw_graph_node(g, k);
         if (!r->live[k])
             continue;
-        if (n->op != LW_OP_RESHAPE) {
+        if (!lw_node_is(n, LW_OPF_ALIAS)) {
             mark_inputs(p, g, n);
             continue;
         }
@@ -328,7 +307,7 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
     int n_in = n->n_in;
     for (int i = 0; i < n->n_in; i++) {
         const typed_val *v = &p->val[n->in[i].id];
-        if (!is_activation(n, i))
+        if (!is_activation(r->from, n, i))
             in[i] = lw_rewrite_map(r, n->in[i]);
         else if (num == LW_NUM_S8)
             in[i] = v->as_u8;
@@ -348,7 +327,7 @@ static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
     int rc = 0;
     if (!p->marked)
         mark_values(p, r);
-    if (n->op == LW_OP_RESHAPE)
+    if (lw_node_is(n, LW_OPF_ALIAS))
         return emit_reshape(r, n, p);
     lw_num num = operand_num(p, r->from, n);
     if (num != LW_NUM_F32)

@@ -26,29 +26,6 @@ typedef struct recompute {
     lw_val *copy;      /* per value: what the backward pass reads, once made */
 } recompute;
 
-static bool is_cheap(lw_op op)
-{
-    switch (op) {
-    case LW_OP_GROUP_NORM:
-    case LW_OP_EW:
-    case LW_OP_CAST:
-    case LW_OP_DROPOUT:
-    case LW_OP_CONCAT:
-    case LW_OP_SLICE:
-    case LW_OP_PAD:
-    case LW_OP_UPSAMPLE:
-    case LW_OP_SUBSAMPLE:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool is_alias(const lw_node *n)
-{
-    return lw_op_get(n->op)->flags & LW_OPF_ALIAS;
-}
-
 static size_t bytes_of(const recompute *s, lw_val v)
 {
     return lw_type_bytes(lw_val_type(s->g, v));
@@ -60,11 +37,13 @@ static void mark_wanted(recompute *s)
     for (uint32_t k = lw_graph_node_count(s->g); k-- > 0;) {
         const lw_node *n = lw_graph_node(s->g, k);
         for (int i = 0; i < n->n_in; i++)
-            s->wanted[n->in[i].id] |= n->backward || (is_alias(n) && s->wanted[n->out[0].id]);
+            s->wanted[n->in[i].id] |= n->backward ||
+                                      (lw_node_is(n, LW_OPF_ALIAS) && s->wanted[n->out[0].id]);
     }
     for (int i = 0; i < lw_graph_output_count(s->g); i++) {
         lw_val v = lw_graph_output_at(s->g, i)->val;
-        for (s->at_hand[v.id] = true; is_alias(lw_val_node(s->g, v)); s->at_hand[v.id] = true)
+        for (s->at_hand[v.id] = true; lw_node_is(lw_val_node(s->g, v), LW_OPF_ALIAS);
+             s->at_hand[v.id] = true)
             v = lw_val_node(s->g, v)->in[0];
     }
 }
@@ -86,14 +65,14 @@ static void decide(recompute *s, const lw_node *n)
         s->at_hand[n->out[i].id] = true; /* statistics: small */
     if (s->at_hand[v.id])
         return;
-    if (is_alias(n)) {
+    if (lw_node_is(n, LW_OPF_ALIAS)) {
         s->at_hand[v.id] = s->at_hand[n->in[0].id];
         s->again[v.id] = s->again[n->in[0].id];
         return;
     }
     size_t lacks = missing(s, n);
     bool small = bytes_of(s, v) < SMALL && s->wanted[v.id];
-    s->again[v.id] = is_cheap(n->op) && !small &&
+    s->again[v.id] = lw_node_is(n, LW_OPF_CHEAP) && !small &&
                      (!lacks || (s->wanted[v.id] && lacks < bytes_of(s, v)));
     s->at_hand[v.id] = s->again[v.id] || s->wanted[v.id];
     for (int i = 0; s->again[v.id] && i < n->n_in; i++)
@@ -106,7 +85,7 @@ static void analyse(recompute *s)
     mark_wanted(s);
     for (uint32_t k = 0; k < lw_graph_node_count(s->g); k++) {
         const lw_node *n = lw_graph_node(s->g, k);
-        if (n->op == LW_OP_INPUT || s->params_only[k])
+        if (lw_node_is(n, LW_OPF_LEAF) || s->params_only[k])
             for (int i = 0; i < n->n_out; i++)
                 s->at_hand[n->out[i].id] = true;
         else if (!n->backward)
@@ -134,7 +113,7 @@ static lw_val had(lw_rewrite *r, recompute *s, lw_val v)
 static int recompute_node(lw_rewrite *r, const lw_node *n, void *arg)
 {
     recompute *s = arg;
-    if (!n->backward || lw_op_get(n->op)->flags & LW_OPF_LEAF)
+    if (!n->backward || lw_node_is(n, LW_OPF_LEAF))
         return lw_rewrite_copy(r, n, NULL);
     lw_val in[LW_MAX_IN];
     for (int i = 0; i < n->n_in; i++)

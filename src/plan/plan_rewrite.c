@@ -26,29 +26,26 @@ int lw_rewrite_emit(lw_rewrite *r, const lw_node *n, lw_op op, const lw_val *in,
 
 static int copy_leaf(lw_rewrite *r, const lw_node *n)
 {
-    lw_graph *g = r->to;
-    lw_val v;
-    if (n->op == LW_OP_INPUT) {
-        const lw_attr_input *a = n->attr;
-        v = lw_input(g, a->name, a->type);
-    } else if (n->op == LW_OP_CONST) {
-        const lw_attr_const *a = n->attr;
-        v = lw_const(g, a->type, a->data);
-    } else {
-        lw_attr_param a = *(const lw_attr_param *)n->attr;
-        a.name = lw_arena_strdup(lw_graph_arena(g), a.name);
-        v = a.name ? lw_graph_op(g, LW_OP_PARAM, NULL, 0, &a, sizeof a) : LW_NOVAL;
-    }
-    if (!lw_val_ok(v))
-        return lw_graph_error(g) ? lw_graph_error(g) : LW_ENOMEM;
+    lw_val v = lw_graph_copy_leaf(r->to, n);
     r->map[n->out[0].id] = v;
-    return 0;
+    return lw_val_ok(v) ? 0 : lw_graph_error(r->to);
+}
+
+lw_val lw_rewrite_shared(lw_rewrite *r, lw_op op, lw_val in, const void *attr, size_t attr_size)
+{
+    for (uint32_t i = 0; i < lw_graph_node_count(r->to); i++) {
+        const lw_node *n = lw_graph_node(r->to, i);
+        if (n->op == op && n->in[0].id == in.id && n->attr_size == attr_size &&
+            (!attr_size || memcmp(n->attr, attr, attr_size) == 0))
+            return n->out[0];
+    }
+    return lw_graph_op(r->to, op, &in, 1, attr, attr_size);
 }
 
 int lw_rewrite_copy(lw_rewrite *r, const lw_node *n, void *arg)
 {
     (void)arg;
-    if (lw_op_get(n->op)->flags & LW_OPF_LEAF)
+    if (lw_node_is(n, LW_OPF_LEAF))
         return copy_leaf(r, n);
     lw_val in[LW_MAX_IN];
     for (int i = 0; i < n->n_in; i++)
@@ -130,7 +127,7 @@ void lw_plan_mark_params_only(const lw_graph *g, bool *mark)
 {
     for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
         const lw_node *n = lw_graph_node(g, k);
-        bool yes = n->op != LW_OP_INPUT && !(lw_op_get(n->op)->flags & LW_OPF_RANDOM);
+        bool yes = !lw_node_is(n, LW_OPF_VARIES);
         for (int i = 0; i < n->n_in && yes; i++)
             yes = !lw_val_ok(n->in[i]) || mark[lw_val_node(g, n->in[i])->index];
         mark[k] = yes;

@@ -29,21 +29,21 @@ uint32_t lw_plan_new_work(lw_plan *p, size_t bytes, int step)
 static int leaf_slot(lw_plan *p, const lw_node *n)
 {
     lw_type t = lw_val_type(p->graph, n->out[0]);
-    lw_place place = n->op == LW_OP_INPUT   ? LW_PLACE_FRAME
-                     : n->op == LW_OP_PARAM ? LW_PLACE_PARAM
-                                            : LW_PLACE_CONST;
+    const lw_attr_param *param = lw_node_param(n);
+    const lw_attr_const *constant = lw_node_const(n);
+    lw_place place = param ? LW_PLACE_PARAM : constant ? LW_PLACE_CONST : LW_PLACE_FRAME;
     uint32_t s = new_slot(p, place, lw_type_bytes(t), n->out[0].id);
     if (!s)
         return LW_ENOMEM;
     p->slot_of[n->out[0].id] = s;
-    if (n->op == LW_OP_PARAM) {
-        p->slot[s].param = n->attr;
+    if (param) {
+        p->slot[s].param = param;
         for (int i = 0; i < p->n_store; i++)
-            if (p->store[i] == p->slot[s].param->params)
+            if (p->store[i] == param->params)
                 return 0;
-        p->store[p->n_store++] = p->slot[s].param->params;
-    } else if (n->op == LW_OP_CONST) {
-        p->slot[s].data = ((const lw_attr_const *)n->attr)->data;
+        p->store[p->n_store++] = param->params;
+    } else if (constant) {
+        p->slot[s].data = constant->data;
     } else {
         p->slot[s].first = -1;
         p->slot[s].last = INT32_MAX;
@@ -54,12 +54,12 @@ static int leaf_slot(lw_plan *p, const lw_node *n)
 
 static int node_slots(lw_plan *p, const lw_node *n, bool prepare, const uint32_t *uses)
 {
-    if (lw_op_get(n->op)->flags & LW_OPF_ALIAS) {
+    if (lw_node_is(n, LW_OPF_ALIAS)) {
         p->slot_of[n->out[0].id] = p->slot_of[n->in[0].id];
         return 0;
     }
     for (int i = 0; i < n->n_out; i++) {
-        if (!uses[n->out[i].id] && (i > 0 || lw_op_get(n->op)->flags & LW_OPF_ANY_OUT))
+        if (!uses[n->out[i].id] && (i > 0 || lw_node_is(n, LW_OPF_ANY_OUT)))
             continue; /* nobody reads it: the kernel gets NULL */
         uint32_t s = new_slot(p, prepare ? LW_PLACE_DERIVED : LW_PLACE_FRAME,
                               lw_type_bytes(lw_val_type(p->graph, n->out[i])), n->out[i].id);
@@ -112,14 +112,12 @@ static int make_steps(lw_plan *p, const bool *prepared, const uint32_t *uses)
     uint32_t n_nodes = lw_graph_node_count(g);
     for (uint32_t k = 0; k < n_nodes; k++) {
         const lw_node *n = lw_graph_node(g, k);
-        LW_TRY(lw_op_get(n->op)->flags & LW_OPF_LEAF ? leaf_slot(p, n)
-                                                     : node_slots(p, n, prepared[k], uses));
+        LW_TRY(lw_node_is(n, LW_OPF_LEAF) ? leaf_slot(p, n) : node_slots(p, n, prepared[k], uses));
     }
     for (int segment = 0; segment < 2; segment++) {
         for (uint32_t k = 0; k < n_nodes; k++) {
             const lw_node *n = lw_graph_node(g, k);
-            if (!(lw_op_get(n->op)->flags & (LW_OPF_LEAF | LW_OPF_ALIAS)) &&
-                prepared[k] == (segment == 0))
+            if (!lw_node_is(n, LW_OPF_LEAF | LW_OPF_ALIAS) && prepared[k] == (segment == 0))
                 fill_step(p, n, p->n_steps++);
         }
         if (segment == 0)

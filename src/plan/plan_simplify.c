@@ -50,11 +50,10 @@ static void remember(seen_table *t, const lw_node *m)
 static const float *scalar_const(const lw_graph *g, lw_val v)
 {
     const lw_node *n = lw_val_node(g, v);
-    while (n->op == LW_OP_RESHAPE)
+    while (lw_node_is(n, LW_OPF_ALIAS))
         n = lw_val_node(g, n->in[0]);
-    const lw_attr_const *a = n->attr;
-    return n->op == LW_OP_CONST && a->type.dtype == LW_F32 && lw_type_count(a->type) == 1 ? a->data
-                                                                                          : NULL;
+    const lw_attr_const *a = lw_node_const(n);
+    return a && a->type.dtype == LW_F32 && lw_type_count(a->type) == 1 ? a->data : NULL;
 }
 
 /* Operand k of a program becomes a `konst` instruction in front; registers are renumbered. */
@@ -110,7 +109,7 @@ static bool is_identity(const lw_graph *g, const lw_attr_ew *a, const lw_val *in
 static int simplify_node(lw_rewrite *r, const lw_node *n, void *arg)
 {
     seen_table *t = arg;
-    if (lw_op_get(n->op)->flags & LW_OPF_LEAF && n->op != LW_OP_CONST)
+    if (lw_node_is(n, LW_OPF_LEAF))
         return lw_rewrite_copy(r, n, NULL);
     lw_val in[LW_MAX_IN];
     int n_in = n->n_in;
@@ -135,15 +134,12 @@ static int simplify_node(lw_rewrite *r, const lw_node *n, void *arg)
             return 0;
         }
     }
-    const lw_node *same = n->op == LW_OP_CONST ? NULL
-                                               : find_same(t, n->op, in, n_in, attr, n->attr_size);
+    const lw_node *same = find_same(t, n->op, in, n_in, attr, n->attr_size);
     if (same) {
         for (int i = 0; i < n->n_out; i++)
             r->map[n->out[i].id] = same->out[i];
         return 0;
     }
-    if (n->op == LW_OP_CONST)
-        return lw_rewrite_copy(r, n, NULL);
     LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, attr, n->attr_size));
     remember(t, lw_val_node(r->to, r->map[n->out[0].id]));
     return 0;

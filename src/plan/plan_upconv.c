@@ -38,21 +38,16 @@ static bool transposed(const lw_attr_conv *a, lw_attr_conv *up)
     return true;
 }
 
-/* The node that makes v when it is up- or downsampling by two. */
-static const lw_node *by_two(const lw_graph *g, lw_val v, lw_op op)
+/* The node that makes v when it is upsampling by two. */
+static const lw_node *upsampling_by_two(const lw_graph *g, lw_val v)
 {
     const lw_node *n = lw_val_node(g, v);
-    return n->op == op && ((const lw_attr_factor *)n->attr)->k == 2 ? n : NULL;
+    return n->op == LW_OP_UPSAMPLE && ((const lw_attr_factor *)n->attr)->k == 2 ? n : NULL;
 }
 
 static lw_val summed_weight(lw_rewrite *r, lw_val w)
 {
-    for (uint32_t i = 0; i < lw_graph_node_count(r->to); i++) {
-        const lw_node *n = lw_graph_node(r->to, i);
-        if (n->op == LW_OP_UPCONV_WEIGHT && n->in[0].id == w.id)
-            return n->out[0];
-    }
-    return lw_graph_op(r->to, LW_OP_UPCONV_WEIGHT, &w, 1, NULL, 0);
+    return lw_rewrite_shared(r, LW_OP_UPCONV_WEIGHT, w, NULL, 0);
 }
 
 static bool operand(const lw_node *n, int i)
@@ -62,14 +57,14 @@ static bool operand(const lw_node *n, int i)
 
 static bool pays(const lw_rewrite *r, const lw_node *n, lw_num num)
 {
-    return !r->dev->upconv || r->dev->upconv(r->dev->self, n->attr, n->op == LW_OP_CONV2D_DX, num);
+    return !r->dev->upconv || r->dev->upconv(r->dev->self, n, num);
 }
 
 /* n: conv2d of an upsampled picture. */
 static bool forward(lw_rewrite *r, const lw_node *n, lw_num num, int *rc)
 {
     lw_attr_conv up;
-    const lw_node *u = by_two(r->from, n->in[0], LW_OP_UPSAMPLE);
+    const lw_node *u = upsampling_by_two(r->from, n->in[0]);
     if (!u || operand(n, 3) || !transposed(n->attr, &up) || !pays(r, n, num))
         return false;
     lw_val in[4] = {lw_rewrite_map(r, u->in[0]), summed_weight(r, lw_rewrite_map(r, n->in[1])),
@@ -96,7 +91,7 @@ static bool data_gradient(lw_rewrite *r, const lw_node *n, lw_num num, int *rc)
 static bool weight_gradient(lw_rewrite *r, const lw_node *n, int *rc)
 {
     lw_attr_conv up;
-    const lw_node *u = by_two(r->from, n->in[1], LW_OP_UPSAMPLE);
+    const lw_node *u = upsampling_by_two(r->from, n->in[1]);
     if (!u || !transposed(n->attr, &up))
         return false;
     lw_val dy = lw_rewrite_map(r, n->in[0]);

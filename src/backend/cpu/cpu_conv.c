@@ -232,11 +232,14 @@ int lw_cpu_lower_conv2d_dw(cpu_lower *c)
  * performance.md): there bf16 keeps narrow layers, whose transforms cost more, and pictures of one
  * tile. Elsewhere bf16 is widened to f32 first and gains nothing. Bytes beat all tiles where the
  * machine multiplies them, and lose to those of 4x4 elsewhere. */
-bool lw_cpu_wide_conv(void *self, const lw_attr_conv *a, bool dx, lw_num num)
+bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
 {
     enum { NARROW = 32 };
     const lw_device *d = self; /* self begins with the lw_device */
-    lw_conv_shape s = lw_cpu_conv_shape(a, 1);
+    bool dx = n->op == LW_OP_CONV2D_DX;
+    if (!dx && n->op != LW_OP_CONV2D)
+        return false;
+    lw_conv_shape s = lw_cpu_conv_shape(n->attr, 1);
     int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD);
     bool low = lw_cpu_kernels(d)->isa >= LW_ISA_AVX512BF16;
     if (num == LW_NUM_S8)

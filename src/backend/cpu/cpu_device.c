@@ -52,7 +52,7 @@ int lw_cpu_open_with(const lw_cpu_options *o, lw_device **out)
                          .pack = lw_cpu_wants_pack,
                          .pitched = lw_cpu_pitched,
                          .upconv = lw_cpu_upconv_pays,
-                         .wide_conv = lw_cpu_wide_conv,
+                         .wide = lw_cpu_wide,
                          .parallel = parallel,
                          .workers = workers};
     *out = &c->dev;

@@ -29,8 +29,8 @@ lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
 /* Side of the Winograd tiles that the device computes this pass with, 0: directly. */
 int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass);
 
-bool lw_cpu_upconv_pays(void *self, const lw_attr_conv *a, bool dx, lw_num num);
-bool lw_cpu_wide_conv(void *self, const lw_attr_conv *a, bool dx, lw_num num);
+bool lw_cpu_upconv_pays(void *self, const lw_node *n, lw_num num);
+bool lw_cpu_wide(void *self, const lw_node *n, lw_num num);
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
 
 /* A record of `bytes` in plan memory, stored as the step's arg. */

@@ -51,9 +51,9 @@ int lw_cpu_lower_upconv_weight_grad(cpu_lower *c)
 
 /* F(4x4) on the upsampled picture takes 0.75 of the time of the four phases, F(2x2) 1.15, direct
  * convolution 2.3 (256 channels, Zen 4). Narrow operands are computed directly. */
-bool lw_cpu_upconv_pays(void *self, const lw_attr_conv *a, bool dx, lw_num num)
+bool lw_cpu_upconv_pays(void *self, const lw_node *n, lw_num num)
 {
-    lw_conv_shape s = lw_cpu_conv_shape(a, 1);
-    lw_conv_pass pass = dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
+    lw_conv_shape s = lw_cpu_conv_shape(n->attr, 1);
+    lw_conv_pass pass = n->op == LW_OP_CONV2D_DX ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD;
     return lw_cpu_conv_tile(/* self begins with the lw_device */ self, num, &s, pass) != 4;
 }

@@ -56,6 +56,7 @@ const lw_op_def lw_op_cast = {
     .grad = lw_grad_none,
     .cost = lw_cost_bytes,
     .print = print_cast,
+    .flags = LW_OPF_CHEAP,
 };
 
 lw_val lw_cast(lw_graph *g, lw_val x, lw_dtype to, lw_val quant)

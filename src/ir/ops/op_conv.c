@@ -136,11 +136,41 @@ static void print_conv(lw_str *s, const lw_node *n)
     lw_str_add(s, act[a->act]);
 }
 
+static void product_conv(const lw_graph *g, const lw_node *n, lw_product *out)
+{
+    const lw_attr_conv *a = n->attr;
+    (void)g;
+    *out = (lw_product){.depth = a->c,
+                        .results = a->o,
+                        .taps = (int64_t)a->kh * a->kw,
+                        .narrow = true,
+                        .residual = 3,
+                        .image_bias = 5,
+                        .act = offsetof(lw_attr_conv, act)};
+}
+
+static void product_dx(const lw_graph *g, const lw_node *n, lw_product *out)
+{
+    product_conv(g, n, out);
+    out->depth = ((const lw_attr_conv *)n->attr)->o;
+    out->results = ((const lw_attr_conv *)n->attr)->c;
+    out->residual = 2;
+    out->image_bias = -1;
+}
+
+static void product_dw(const lw_graph *g, const lw_node *n, lw_product *out)
+{
+    product_conv(g, n, out);
+    out->weight_gradient = true;
+    out->residual = out->image_bias = -1;
+}
+
 const lw_op_def lw_op_conv2d = {
     .name = "conv2d",
     .infer = infer_conv,
     .grad = grad_conv,
     .cost = cost_conv,
+    .product = product_conv,
     .print = print_conv,
 };
 const lw_op_def lw_op_conv2d_dx = {
@@ -148,6 +178,7 @@ const lw_op_def lw_op_conv2d_dx = {
     .infer = infer_dx,
     .grad = lw_grad_none,
     .cost = cost_conv,
+    .product = product_dx,
     .print = print_conv,
 };
 const lw_op_def lw_op_conv2d_dw = {
@@ -155,6 +186,7 @@ const lw_op_def lw_op_conv2d_dw = {
     .infer = infer_dw,
     .grad = lw_grad_none,
     .cost = cost_conv,
+    .product = product_dw,
     .print = print_conv,
 };
 

@@ -350,5 +350,5 @@ const lw_op_def lw_op_ew = {
     .grad = grad_ew,
     .cost = cost_ew,
     .print = print_ew,
-    .flags = LW_OPF_INPLACE,
+    .flags = LW_OPF_INPLACE | LW_OPF_CHEAP,
 };

@@ -21,7 +21,7 @@ const lw_op_def lw_op_input = {
     .grad = lw_grad_none,
     .cost = lw_cost_bytes,
     .print = print_input,
-    .flags = LW_OPF_LEAF,
+    .flags = LW_OPF_LEAF | LW_OPF_VARIES,
 };
 
 lw_val lw_input(lw_graph *g, const char *name, lw_type type)
@@ -88,6 +88,31 @@ lw_val lw_const(lw_graph *g, lw_type type, const void *data)
     lw_attr_const a = {.type = type, .data = copy};
     a.hash = lw_hash64(copy, bytes) ^ lw_hash64(&type, sizeof type);
     return lw_graph_op(g, LW_OP_CONST, NULL, 0, &a, sizeof a);
+}
+
+const lw_attr_param *lw_node_param(const lw_node *n)
+{
+    return n->op == LW_OP_PARAM ? n->attr : NULL;
+}
+
+const lw_attr_const *lw_node_const(const lw_node *n)
+{
+    return n->op == LW_OP_CONST ? n->attr : NULL;
+}
+
+lw_val lw_graph_copy_leaf(lw_graph *to, const lw_node *n)
+{
+    const lw_attr_const *c = lw_node_const(n);
+    if (c)
+        return lw_const(to, c->type, c->data);
+    if (n->op == LW_OP_INPUT)
+        return lw_input(to, ((const lw_attr_input *)n->attr)->name,
+                        ((const lw_attr_input *)n->attr)->type);
+    lw_attr_param a = *lw_node_param(n);
+    a.name = lw_arena_strdup(lw_graph_arena(to), a.name);
+    if (!a.name)
+        return lw_graph_fail(to, LW_ENOMEM, "%s", lw_errmsg());
+    return lw_graph_op(to, LW_OP_PARAM, NULL, 0, &a, sizeof a);
 }
 
 lw_val lw_const_f32(lw_graph *g, float value)

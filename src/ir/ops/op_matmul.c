@@ -91,11 +91,25 @@ static void print_matmul(lw_str *s, const lw_node *n)
                 a->packed_n ? " packed" : "");
 }
 
+/* With a transposed first operand it is a weight gradient, which has no epilogue. */
+static void product_matmul(const lw_graph *g, const lw_node *n, lw_product *out)
+{
+    const lw_attr_matmul *a = n->attr;
+    lw_type x = in_type(g, n, 0);
+    out->depth = lw_type_last(x);
+    out->results = lw_type_last(lw_val_type(g, n->out[0]));
+    out->weight_gradient = a->trans_a;
+    out->narrow = x.rank > 2 && !(a->trans_a && a->trans_b);
+    out->residual = a->trans_a ? -1 : 3;
+    out->act = offsetof(lw_attr_matmul, act);
+}
+
 const lw_op_def lw_op_matmul = {
     .name = "matmul",
     .infer = infer_matmul,
     .grad = grad_matmul,
     .cost = cost_matmul,
+    .product = product_matmul,
     .print = print_matmul,
 };
 

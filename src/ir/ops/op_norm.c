@@ -96,6 +96,7 @@ const lw_op_def lw_op_group_norm = {
     .grad = grad_norm,
     .cost = cost_norm,
     .print = print_norm,
+    .flags = LW_OPF_CHEAP,
 };
 const lw_op_def lw_op_group_norm_grad = {
     .name = "group_norm_grad",

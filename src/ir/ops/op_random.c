@@ -34,7 +34,7 @@ const lw_op_def lw_op_random = {
     .grad = lw_grad_none,
     .cost = lw_cost_bytes,
     .print = print_random,
-    .flags = LW_OPF_RANDOM,
+    .flags = LW_OPF_VARIES,
 };
 
 lw_val lw_random(lw_graph *g, const char *stream, lw_random_kind kind, int32_t below, lw_type type,
@@ -78,7 +78,7 @@ const lw_op_def lw_op_dropout = {
     .grad = grad_dropout,
     .cost = lw_cost_bytes,
     .print = print_dropout,
-    .flags = LW_OPF_RANDOM | LW_OPF_INPLACE,
+    .flags = LW_OPF_VARIES | LW_OPF_INPLACE | LW_OPF_CHEAP,
 };
 
 lw_val lw_dropout(lw_graph *g, lw_val x, lw_val rows, float p)

@@ -80,6 +80,7 @@ const lw_op_def lw_op_concat = {
     .grad = grad_concat,
     .cost = lw_cost_bytes,
     .print = print_axis,
+    .flags = LW_OPF_CHEAP,
 };
 
 lw_val lw_concat(lw_graph *g, lw_val a, lw_val b, int axis)
@@ -125,6 +126,7 @@ const lw_op_def lw_op_slice = {
     .grad = grad_slice,
     .cost = lw_cost_bytes,
     .print = print_axis,
+    .flags = LW_OPF_CHEAP,
 };
 
 lw_val lw_slice(lw_graph *g, lw_val x, int axis, int begin, int end)
@@ -177,6 +179,7 @@ const lw_op_def lw_op_pad = {
     .grad = grad_pad,
     .cost = lw_cost_bytes,
     .print = print_pad,
+    .flags = LW_OPF_CHEAP,
 };
 
 lw_val lw_pad(lw_graph *g, lw_val x, const int lo[3], const int hi[3])

@@ -70,6 +70,7 @@ const lw_op_def lw_op_subsample = {
     .grad = grad_subsample,
     .cost = lw_cost_bytes,
     .print = print_factor,
+    .flags = LW_OPF_CHEAP,
 };
 const lw_op_def lw_op_subsample_grad = {
     .name = "subsample_grad",
@@ -122,6 +123,7 @@ const lw_op_def lw_op_upsample = {
     .grad = grad_upsample,
     .cost = lw_cost_bytes,
     .print = print_factor,
+    .flags = LW_OPF_CHEAP,
 };
 const lw_op_def lw_op_upsample_grad = {
     .name = "upsample_grad",
