@@ -3,8 +3,25 @@
 #ifndef LW_BASE_KINDS_H
 #define LW_BASE_KINDS_H
 
-/* The activation fused behind a product, a convolution or a normalisation. */
-typedef enum lw_act { LW_ACT_NONE, LW_ACT_RELU, LW_ACT_SILU } lw_act;
+/*
+ * The activation fused behind a product or a convolution; behind a normalisation up to SILU.
+ *   RELU        max(x, 0)
+ *   SILU        x / (1 + e^-x)
+ *   GELU        x (1 + erf(x / sqrt 2)) / 2
+ *   GELU_TANH   x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+ *   QUICK_GELU  x / (1 + e^(-1.702 x))
+ * Hendrycks and Gimpel, arXiv 1606.08415. Beyond RELU all are curves, computed in a second pass
+ * over a finished tile.
+ */
+typedef enum lw_act {
+    LW_ACT_NONE,
+    LW_ACT_RELU,
+    LW_ACT_SILU,
+    LW_ACT_GELU,
+    LW_ACT_GELU_TANH,
+    LW_ACT_QUICK_GELU,
+    LW_ACT_COUNT
+} lw_act;
 
 /*
  * Element types of the operands of products and convolutions; sums and outputs are always f32.

@@ -53,6 +53,20 @@ int lw_op_fail(const lw_graph *g, const lw_node *n, const char *what)
     return rc;
 }
 
+const char *lw_op_act_text(int32_t act)
+{
+    static const char *const text[LW_ACT_COUNT] = {"",      " relu",      " silu",
+                                                   " gelu", " gelu_tanh", " quick_gelu"};
+    return text[act];
+}
+
+int lw_op_check_act(const lw_graph *g, const lw_node *n, int32_t act, lw_act last)
+{
+    return act >= LW_ACT_NONE && act <= (int32_t)last
+               ? 0
+               : lw_op_fail(g, n, "it has no such activation");
+}
+
 int lw_op_one(lw_infer *out, lw_type t)
 {
     out->n_out = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuse: chains of elementwise nodes become one tile program; a lone add, relu or silu behind a
+ * fuse: chains of elementwise nodes become one tile program; a lone add or activation behind a
  * product or convolution becomes its epilogue, also where reshapes stand between (attention's
  * tokens and pixels); so does the add of a row per image ([B,C] over [B,H,W,C], an embedding)
  * behind a convolution. A producer is absorbed only when nothing else reads it. The fused node
@@ -108,7 +108,25 @@ static bool put_addend(lw_rewrite *r, const lw_node *n, int k, product *p)
            put_operand(p, p->facts.image_bias, other);
 }
 
-/* n is add(a, b), relu(a) or silu(a) on operand k made by a product: emit the product with an
+static lw_act act_of(int ewop)
+{
+    switch (ewop) {
+    case LW_EW_relu:
+        return LW_ACT_RELU;
+    case LW_EW_silu:
+        return LW_ACT_SILU;
+    case LW_EW_gelu:
+        return LW_ACT_GELU;
+    case LW_EW_gelu_tanh:
+        return LW_ACT_GELU_TANH;
+    case LW_EW_quick_gelu:
+        return LW_ACT_QUICK_GELU;
+    default:
+        return LW_ACT_NONE;
+    }
+}
+
+/* n is add(a, b) or an activation of operand k, which a product makes: emit the product with an
  * epilogue. */
 static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, const bool *params_only, int *rc)
 {
@@ -122,10 +140,8 @@ static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, const bool *pa
     if (ew->step[0].op == LW_EW_add && n->n_in == 2 && n->in[0].id != n->in[1].id) {
         if (!put_addend(r, n, k, &p))
             return false;
-    } else if (ew->step[0].op == LW_EW_relu) {
-        *p.act = LW_ACT_RELU;
-    } else if (ew->step[0].op == LW_EW_silu) {
-        *p.act = LW_ACT_SILU;
+    } else if (act_of(ew->step[0].op) != LW_ACT_NONE) {
+        *p.act = act_of(ew->step[0].op);
     } else {
         return false;
     }

@@ -7,6 +7,26 @@
 
 #include "kernels/check.h"
 
+/* The activations by their formulas (base/kinds.h), apart from the reference kernels. */
+static inline double activated(double x, lw_act act)
+{
+    const double pi = 3.14159265358979323846;
+    switch (act) {
+    case LW_ACT_RELU:
+        return LW_MAX(x, 0.0);
+    case LW_ACT_SILU:
+        return x / (1.0 + exp(-x));
+    case LW_ACT_GELU:
+        return 0.5 * x * erfc(-x / sqrt(2.0));
+    case LW_ACT_GELU_TANH:
+        return x / (1.0 + exp(-2.0 * sqrt(2.0 / pi) * (x + 0.044715 * pow(x, 3.0))));
+    case LW_ACT_QUICK_GELU:
+        return x / (1.0 + exp(-1.702 * x));
+    default:
+        return x;
+    }
+}
+
 /* n random bf16 in [-1, 1), and their values. */
 static inline lw_bf16 *operands_bf16(check *t, int64_t n, int shift, double **values)
 {

@@ -102,11 +102,7 @@ static matrices make(check *t, product p, lw_num num)
                 sum += a[m * o.lda + i] * w[n * p.k + i];
             sum += p.bias ? (double)o.bias[n] : 0.0;
             sum += p.residual ? (double)o.residual[m * o.ldr + n] : 0.0;
-            if (p.act == LW_ACT_RELU)
-                sum = LW_MAX(sum, 0.0);
-            else if (p.act == LW_ACT_SILU)
-                sum = sum / (1.0 + exp(-sum));
-            o.want[m * p.n + n] = sum;
+            o.want[m * p.n + n] = activated(sum, p.act);
             if (p.accumulate)
                 o.c[m * o.ldc + n] = o.old[m * p.n + n];
         }
@@ -152,7 +148,7 @@ static void sizes(check *t)
 
 static void epilogues(check *t)
 {
-    for (int i = 0; i < 24; i++)
+    for (int i = 0; i < 8 * LW_ACT_COUNT; i++)
         for (int way = 0; way < 2; way++)
             check_product(t, (product){.m = 17 + i,
                                        .n = 30 + 3 * i,

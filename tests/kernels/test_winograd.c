@@ -4,6 +4,7 @@
  * are chosen. */
 #include "kernels/check.h"
 #include "kernels/kernels.h"
+#include "kernels/operands.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -201,14 +202,12 @@ static double finished(double s, const lw_epilogue *e, double old, ptrdiff_t ima
     s += e->bias ? (double)e->bias[n] : 0.0;
     s += e->image_bias ? (double)e->image_bias[image * e->ld_image_bias + n] : 0.0;
     s += e->residual ? (double)e->residual[row * e->ld_residual + n] : 0.0;
-    if (e->act == LW_ACT_SILU)
-        return s / (1.0 + exp(-s));
-    return e->act == LW_ACT_RELU ? LW_MAX(s, 0.0) : s;
+    return activated(s, e->act);
 }
 
 static void epilogues(check *t)
 {
-    for (int i = 0; i < 96; i++) {
+    for (int i = 0; i < 32 * LW_ACT_COUNT; i++) {
         problem p = make(t, shape(3, 4, 5, 9, 37), LW_CONV_FORWARD, i & 1 ? 4 : 2, true);
         ptrdiff_t plane = 20, pixels = 3 * plane, n = pixels * 37, ld_res = 40, ld_ib = 38;
         float *bias = check_in(t, 37, 1, -1, 1), *ib = check_in(t, 3 * ld_ib, 1, -1, 1);

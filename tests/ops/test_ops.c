@@ -226,6 +226,8 @@ static lw_val b_ew_unary(op_ctx *c)
     y = lw_add(G, y, lw_ew1(G, LW_EW_sqrt, x));
     y = lw_add(G, y, lw_ew1(G, LW_EW_rsqrt, x));
     y = lw_add(G, y, lw_ew1(G, LW_EW_gelu, lw_add_f32(G, x, -1.0f)));
+    y = lw_add(G, y, lw_ew1(G, LW_EW_gelu_tanh, lw_add_f32(G, x, -1.0f)));
+    y = lw_add(G, y, lw_ew1(G, LW_EW_quick_gelu, lw_add_f32(G, x, -1.2f)));
     y = lw_add(G, y, lw_ew1(G, LW_EW_softplus, x));
     y = lw_add(G, y, lw_mul(G, lw_ew1(G, LW_EW_sin, x), lw_ew1(G, LW_EW_cos, x)));
     y = lw_add(G, y, lw_ew1(G, LW_EW_sigmoid, lw_ew1(G, LW_EW_neg, x)));

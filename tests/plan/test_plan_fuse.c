@@ -25,6 +25,40 @@ static void test_epilogue_linear(void **state)
     lab_same_numbers(l);
 }
 
+/* Every activation goes into products and convolutions alike, and computes the same. */
+static void test_epilogue_activations(void **state)
+{
+    static const struct {
+        int op;
+        lw_act act;
+    } acts[] = {{LW_EW_relu, LW_ACT_RELU},
+                {LW_EW_silu, LW_ACT_SILU},
+                {LW_EW_gelu, LW_ACT_GELU},
+                {LW_EW_gelu_tanh, LW_ACT_GELU_TANH},
+                {LW_EW_quick_gelu, LW_ACT_QUICK_GELU}};
+    plan_lab *l = *state;
+    lw_val h = LAB_X(l, "x", 2, 5, 5, 3);
+    for (size_t i = 0; i < LW_COUNT(acts); i++) {
+        char conv[8], linear[8];
+        snprintf(conv, sizeof conv, "w%zu", i);
+        snprintf(linear, sizeof linear, "v%zu", i);
+        h = lw_conv2d_op(l->g, h, LAB_P(l, conv, 4, 3, 3, 3), LW_NOVAL, 1, 1);
+        h = lw_linear_op(l->g, lw_ew1(l->g, (lw_ewop)acts[i].op, h), LAB_P(l, linear, 3, 4),
+                         LW_NOVAL);
+        h = lw_ew1(l->g, (lw_ewop)acts[i].op, h);
+    }
+    lab_output(l, "y", h);
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
+    assert_int_equal(lab_count(g, LW_OP_EW), 0);
+    for (size_t i = 0; i < LW_COUNT(acts); i++) {
+        assert_int_equal(((const lw_attr_conv *)lab_node(g, LW_OP_CONV2D, (int)i)->attr)->act,
+                         acts[i].act);
+        assert_int_equal(((const lw_attr_matmul *)lab_node(g, LW_OP_MATMUL, (int)i)->attr)->act,
+                         acts[i].act);
+    }
+    lab_same_numbers(l);
+}
+
 static void test_epilogue_conv_and_dx(void **state)
 {
     plan_lab *l = *state;
@@ -366,6 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LAB_CASE(test_epilogue_linear),
+        LAB_CASE(test_epilogue_activations),
         LAB_CASE(test_epilogue_conv_and_dx),
         LAB_CASE(test_no_residual_behind_activation),
         LAB_CASE(test_one_epilogue_each),

@@ -126,14 +126,13 @@ static void cost_conv(const lw_graph *g, const lw_node *n, lw_cost *out)
 
 static void print_conv(lw_str *s, const lw_node *n)
 {
-    static const char *const act[] = {"", " relu", " silu"};
     const lw_attr_conv *a = n->attr;
     lw_str_addf(s, "%dx%d %d->%d", a->kh, a->kw, a->c, a->o);
     if (a->stride != 1)
         lw_str_addf(s, " stride %d", a->stride);
     if (a->pad_t | a->pad_l | a->pad_b | a->pad_r)
         lw_str_addf(s, " pad %d,%d,%d,%d", a->pad_t, a->pad_l, a->pad_b, a->pad_r);
-    lw_str_add(s, act[a->act]);
+    lw_str_add(s, lw_op_act_text(a->act));
 }
 
 static void product_conv(const lw_graph *g, const lw_node *n, lw_product *out)

@@ -289,6 +289,10 @@ static lw_val d_unary(const ew_ctx *e, lw_ewop op)
         return lw_mul(g, e->dy, lw_ew1(g, LW_EW_silu_grad, e->a));
     case LW_EW_gelu:
         return lw_mul(g, e->dy, lw_ew1(g, LW_EW_gelu_grad, e->a));
+    case LW_EW_gelu_tanh:
+        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_gelu_tanh_grad, e->a));
+    case LW_EW_quick_gelu:
+        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_quick_gelu_grad, e->a));
     case LW_EW_relu:
         return lw_mul(g, e->dy, lw_ew1(g, LW_EW_step, e->y));
     case LW_EW_softplus:

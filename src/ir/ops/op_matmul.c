@@ -85,10 +85,9 @@ static void cost_matmul(const lw_graph *g, const lw_node *n, lw_cost *out)
 
 static void print_matmul(lw_str *s, const lw_node *n)
 {
-    static const char *const act[] = {"", " relu", " silu"};
     const lw_attr_matmul *a = n->attr;
-    lw_str_addf(s, "%s%s%s%s", a->trans_a ? "a' " : "a ", a->trans_b ? "b'" : "b", act[a->act],
-                a->packed_n ? " packed" : "");
+    lw_str_addf(s, "%s%s%s%s", a->trans_a ? "a' " : "a ", a->trans_b ? "b'" : "b",
+                lw_op_act_text(a->act), a->packed_n ? " packed" : "");
 }
 
 /* With a transposed first operand it is a weight gradient, which has no epilogue. */

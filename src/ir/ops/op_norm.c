@@ -29,6 +29,7 @@ static int infer_norm(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_norm *a = n->attr;
     LW_TRY(check_operands(g, n, 0, 1));
+    LW_TRY(lw_op_check_act(g, n, a->act, LW_ACT_SILU));
     lw_type y = in_type(g, n, 0), stat = lw_type_of(LW_F32, 2, y.dim[0], a->groups);
     if (a->store)
         y.dtype = (lw_dtype)a->store;
@@ -81,9 +82,8 @@ static void cost_norm(const lw_graph *g, const lw_node *n, lw_cost *out)
 
 static void print_norm(lw_str *s, const lw_node *n)
 {
-    static const char *const act[] = {"", " relu", " silu"};
     const lw_attr_norm *a = n->attr;
-    lw_str_addf(s, "groups %d eps %g%s", a->groups, (double)a->eps, act[a->act]);
+    lw_str_addf(s, "groups %d eps %g%s", a->groups, (double)a->eps, lw_op_act_text(a->act));
     if (a->store)
         lw_str_addf(s, " %s", lw_dtype_name((lw_dtype)a->store));
     if (a->also)

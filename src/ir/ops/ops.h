@@ -23,6 +23,11 @@ int lw_op_check_operand(const lw_graph *g, const lw_node *n, int i, int quant);
 /* Equal but for the element type. */
 bool lw_op_same_shape(lw_type a, lw_type b);
 
+/* How dumps say it: "" or " silu". LW_ESHAPE from lw_op_check_act: this op has no such activation.
+ */
+const char *lw_op_act_text(int32_t act);
+int lw_op_check_act(const lw_graph *g, const lw_node *n, int32_t act, lw_act last);
+
 static inline lw_type in_type(const lw_graph *g, const lw_node *n, int i)
 {
     return lw_val_type(g, n->in[i]);

@@ -23,11 +23,25 @@ float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t ima
         v += (double)e->image_bias[image * e->ld_image_bias + n];
     if (e->residual)
         v += (double)e->residual[row * e->ld_residual + n];
-    if (e->act == LW_ACT_RELU)
-        v = v < 0.0 ? 0.0 : v;
-    else if (e->act == LW_ACT_SILU)
-        v = v / (1.0 + exp(-v));
-    return (float)v;
+    return (float)lw_act_ref(v, e->act);
+}
+
+double lw_act_ref(double v, lw_act act)
+{
+    switch (act) {
+    case LW_ACT_RELU:
+        return v < 0.0 ? 0.0 : v;
+    case LW_ACT_SILU:
+        return v / (1.0 + exp(-v));
+    case LW_ACT_GELU:
+        return 0.5 * v * (1.0 + erf(v * M_SQRT1_2));
+    case LW_ACT_GELU_TANH:
+        return 0.5 * v * (1.0 + tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
+    case LW_ACT_QUICK_GELU:
+        return v / (1.0 + exp(-1.702 * v));
+    default:
+        return v;
+    }
 }
 
 void lw_gemm_pack_ref(float *packed, const float *b, ptrdiff_t N, ptrdiff_t K, ptrdiff_t stride_n,

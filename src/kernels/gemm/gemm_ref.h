@@ -5,6 +5,9 @@
 
 #include "kernels/gemm/gemm_shape.h"
 
+/* The activation in doubles. */
+double lw_act_ref(double v, lw_act act);
+
 /* The stored value for sum `sum` at (row, n) of image `image`; `old` is the output before. */
 float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t row,
                       ptrdiff_t n);
