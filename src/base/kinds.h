@@ -10,6 +10,7 @@
  *   GELU        x (1 + erf(x / sqrt 2)) / 2
  *   GELU_TANH   x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
  *   QUICK_GELU  x / (1 + e^(-1.702 x))
+ *
  * Hendrycks and Gimpel, arXiv 1606.08415. Beyond RELU all are curves, computed in a second pass
  * over a finished tile.
  */
