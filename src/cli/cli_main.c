@@ -136,10 +136,18 @@ static int print_text(lw_str *text)
     return text->failed ? LW_ENOMEM : 0;
 }
 
+static int print_version(void)
+{
+    printf("leeway %s (%s)\n", lw_build_version(), lw_build_commit());
+    return 0;
+}
+
 static int run_command(lw_cli *cli, lw_arena *arena, int words)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     LW_TRY(resolve(cli, arena, words));
+    if (cli->global.version)
+        return print_version();
     if (cli->global.help) {
         lw_help_command(&text, cli->command);
         return print_text(&text);
@@ -158,10 +166,8 @@ static int run_command(lw_cli *cli, lw_arena *arena, int words)
 static int run_bare(const lw_cli *cli)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
-    if (cli->global.version) {
-        printf("leeway %s (%s)\n", lw_build_version(), lw_build_commit());
-        return 0;
-    }
+    if (cli->global.version)
+        return print_version();
     lw_help_program(&text);
     if (cli->global.help)
         return print_text(&text);

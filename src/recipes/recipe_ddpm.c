@@ -141,10 +141,26 @@ int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_train
     return rc;
 }
 
+/* Its noise is drawn pixel by pixel, and nothing else is random. */
+static int check_net(const lw_net_config *n)
+{
+    if (n->latent_dim > 0)
+        return lw_fail(LW_EUSAGE,
+                       "--latent-dim %d: a DDPM has no latent vector; leave it out, or train drift",
+                       n->latent_dim);
+    if (n->noise_shape && !lw_str_eq(n->noise_shape, "full"))
+        return lw_fail(LW_EUSAGE,
+                       "--noise-shape %s: a DDPM's noise is of full size; leave it out, or train "
+                       "drift",
+                       n->noise_shape);
+    return 0;
+}
+
 int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out)
 {
     lw_training *t = NULL;
     bool over = false;
+    LW_TRY(check_net(&c.net));
     LW_TRY(lw_heldout_check(&c.heldout, c.train.eval_every));
     if (!c.train.dry_run)
         LW_TRY(lw_train_check(&c.train, recipe, obs, out, &over));

@@ -23,7 +23,7 @@ int lw_diffusion_init(lw_diffusion *d, int32_t timesteps)
     d->spacing = LW_SPACING_LEADING;
     d->steps_offset = 0;
     d->ddim_clip = 1.0;
-    d->ancestral_clip = INFINITY;
+    d->ancestral_clip = (double)INFINITY;
     d->ddim_end = 1.0;
     d->small_variance = false;
     return 0;

@@ -30,12 +30,12 @@ static json_t *notes(const sampling *s)
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->c->seed);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->source->hash);
     snprintf(evaluations, sizeof evaluations, "%d", (int)lw_sampler_evaluations(s->sampler));
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "precision",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s}", "precision",
                      lw_precision_name(s->c->precision), "Software", "leeway", "method",
                      lw_method_name(s->source->method), "sampler",
                      lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)), "evaluations",
-                     evaluations, "seed", seed, "step", step, "model_hash", hash, "weights",
-                     s->source->averaged ? "ema" : "model");
+                     evaluations, "seed", seed, "step", s->source->step < 0 ? NULL : step,
+                     "model_hash", hash, "weights", s->source->averaged ? "ema" : "model");
 }
 
 static int write_grid(const sampling *s)

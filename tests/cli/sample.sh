@@ -43,6 +43,9 @@ cmp -s clipped.npy trailing.npy && fails '--timestep-spacing changes nothing'
 "$make_model" plain plain || fails 'make_model plain'
 expect 0 sample plain --n 2 --steps 3 --output plain.npy
 out_has 'model weights, f32'
+expect 0 sample plain --n 2 --steps 3 --output plain.png --json
+grep -q '"step"' "$out" && fails "a step of a model that has none: $(cat "$out")"
+grep -aq 'step' plain.png && fails 'plain.png notes a step of a model that has none'
 sed -i 's/"mid_block_scale_factor": 1/"mid_block_scale_factor": 2/' plain/config.json
 expect 0 sample plain --n 2 --steps 3 --output halved.npy
 cmp -s plain.npy halved.npy && fails 'mid_block_scale_factor is passed over'

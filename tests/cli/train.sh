@@ -15,6 +15,13 @@ same() {
     done
 }
 
+# what only a drifting generator has
+expect 2 $ddpm --steps 4 --output-dir none --latent-dim 2
+err_has '--latent-dim 2: a DDPM has no latent vector'
+expect 2 $ddpm --steps 4 --output-dir none --noise-shape 2x2
+err_has "--noise-shape 2x2: a DDPM's noise is of full size"
+[ ! -e none ] || fails 'none was made for a usage error'
+
 expect 0 $ddpm --steps 4 --output-dir whole --threads 1
 for file in config.yaml command.txt env.json metrics.jsonl loss_log.csv summary.json report.html checkpoints/last/state.json; do
     [ -s "whole/$file" ] || fails "whole/$file is missing"

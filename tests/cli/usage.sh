@@ -13,6 +13,10 @@ out_has 'leeway '
 "$program" --version | cmp -s - "$out" || fails '--version'
 expect 0 -V
 "$program" --version | cmp -s - "$out" || fails '-V is not --version'
+expect 0 info --version
+"$program" --version | cmp -s - "$out" || fails 'info --version is not --version'
+expect 0 sample -V
+"$program" --version | cmp -s - "$out" || fails 'sample -V is not --version'
 expect 0 info -h
 "$program" info --help | cmp -s - "$out" || fails '-h is not --help'
 expect 0 -h
