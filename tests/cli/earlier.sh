@@ -24,9 +24,9 @@ expect 0 sample int8 --precision int8 --n 2 --sampler ancestral --steps 1000 --o
 same i.npy 0a5e7b10890a9582
 expect 0 train ddpm --config ddpm/config.yaml --resume --steps 6
 same ddpm/checkpoints/step_0000006/diffusion_pytorch_model.safetensors ee28d80f6c571f0d
-expect 0 train encoder --config encoder/config.yaml --resume --steps 6
+expect 0 train encoder --config encoder/config.yaml --resume --steps 6 --reschedule
 same encoder/checkpoints/step_0000006/model.safetensors a82df5af03ce172a
 expect 0 prove eval kb --policy policy --n-corruptions all --json
 out_has '"MRR": 0.625'
-expect 0 prove train kb --config policy/config.yaml --resume --steps 3
+expect 0 prove train kb --config policy/config.yaml --resume --steps 3 --reschedule
 same policy/checkpoints/step_0000003/model.safetensors 3b6c080f85923c4c
