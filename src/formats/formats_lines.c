@@ -2,6 +2,7 @@
 /* Logs made of lines: append, cut back, read. */
 #include "formats/formats_lines.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,21 +138,70 @@ int lw_csv_load(const char *path, json_t **out)
     return 0;
 }
 
+/* A file read line by line: what is held at a time is one line, whatever the file's length. */
+typedef struct line_reader {
+    FILE *file;
+    char *text; /* [LW_LINE_BYTES], of which [at, end) is read and not looked at */
+    size_t at, end;
+    size_t kept, lines; /* bytes and lines that stay */
+} line_reader;
+
+static void close_reader(line_reader *r)
+{
+    if (r->file)
+        fclose(r->file);
+    lw_free(&r->text);
+}
+
+/* More of the file behind what is held; false: there is none. */
+static bool read_more(line_reader *r)
+{
+    memmove(r->text, r->text + r->at, r->end - r->at);
+    r->end -= r->at;
+    r->at = 0;
+    size_t n = fread(r->text + r->end, 1, LW_LINE_BYTES - r->end, r->file);
+    r->end += n;
+    return n > 0;
+}
+
+/* Looks at the whole lines that are held; false at the first that does not stay. */
+static bool keep_lines(line_reader *r, lw_line_keep *keep, void *arg)
+{
+    for (char *end; (end = memchr(r->text + r->at, '\n', r->end - r->at));) {
+        char *line = r->text + r->at;
+        size_t len = (size_t)(end - line);
+        *end = '\0';
+        if (keep && !keep(arg, line, len, r->lines))
+            return false;
+        r->lines++;
+        r->at += len + 1;
+        r->kept += len + 1;
+    }
+    return true;
+}
+
 int lw_lines_cut(const char *path, lw_line_keep *keep, void *arg)
 {
+    uint64_t size;
     if (!lw_path_exists(path))
         return 0;
-    LW_CLEANUP(lw_free) char *text = NULL;
-    size_t len, number = 0;
-    LW_TRY(lw_file_read(path, 0, &text, &len));
-    char *line = text;
-    for (char *end; (end = memchr(line, '\n', len - (size_t)(line - text))); line = end + 1) {
-        *end = '\0';
-        if (keep && !keep(arg, line, (size_t)(end - line), number++))
+    LW_TRY(lw_file_size(path, &size));
+    LW_CLEANUP(close_reader)
+    line_reader r = {.file = fopen(path, "re"), .text = lw_calloc(LW_LINE_BYTES, 1)};
+    if (!r.text)
+        return LW_ENOMEM;
+    if (!r.file)
+        return lw_fail(LW_EIO, "%s: cannot open: %s", path, strerror(errno));
+    while (keep_lines(&r, keep, arg)) {
+        if (r.end - r.at == LW_LINE_BYTES)
+            return lw_fail(LW_EFORMAT, "%s: line %zu is longer than %d bytes: not a log of a run",
+                           path, r.lines + 1, LW_LINE_BYTES);
+        if (!read_more(&r))
             break;
     }
-    size_t kept = (size_t)(line - text);
-    return kept < len ? lw_file_cut(path, kept) : 0;
+    if (ferror(r.file))
+        return lw_fail(LW_EIO, "%s: cannot read: %s", path, strerror(errno));
+    return r.kept < size ? lw_file_cut(path, r.kept) : 0;
 }
 
 static bool keep_json(void *arg, const char *line, size_t len, size_t number)

@@ -30,7 +30,9 @@ const char *lw_f64_text(char buf[32], double x);
 int lw_csv_load(const char *path, json_t **out);
 
 /* Cuts the file back to its longest prefix of whole lines for which keep says true (NULL: all whole
- * lines). A missing file is fine. line has no newline and is NUL-terminated. */
+ * lines). A missing file is fine. line has no newline and is NUL-terminated. The file may have any
+ * length; LW_EFORMAT, and nothing is cut: a line of LW_LINE_BYTES or more. */
+#define LW_LINE_BYTES (1 << 20)
 typedef bool lw_line_keep(void *arg, const char *line, size_t len, size_t number);
 int lw_lines_cut(const char *path, lw_line_keep *keep, void *arg);
 /* For resuming: keeps JSON lines whose "step" is absent or <= step, CSV rows (after the header)

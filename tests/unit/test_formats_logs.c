@@ -120,6 +120,37 @@ static void lines_are_cut_to_whole_ones(void **state)
     lw_free(&text);
 }
 
+static void long_logs_are_cut_line_by_line(void **state)
+{
+    (void)state;
+    enum { LINES = 60000, KEPT = 47001 };
+    const char *path = in_scratch("long.csv");
+    LW_CLEANUP(lw_str_clear) lw_str s = {0};
+    size_t want = 0;
+    lw_str_add(&s, "step,loss,time_s,images_per_sec\n");
+    for (int i = 0; i < LINES; i++) {
+        lw_str_addf(&s, "%d,0.123456789,%d.5,1234.56789\n", i, i);
+        if (i == KEPT)
+            want = s.len;
+    }
+    put_file(path, s.s, s.len);
+    assert_true(want > LW_LINE_BYTES && s.len - want > 1000);
+    assert_ok(lw_csv_cut_step(path, KEPT));
+    uint64_t size;
+    assert_ok(lw_file_size(path, &size));
+    assert_int_equal(size, want);
+
+    /* a line without an end is not read to it, and nothing is lost */
+    s.len = 0;
+    lw_str_add(&s, "{\"step\": 1}\n");
+    while (s.len <= 2 * (size_t)LW_LINE_BYTES)
+        lw_str_add(&s, "0123456789abcdef0123456789abcdef");
+    put_file(path, s.s, s.len);
+    assert_fails(LW_EFORMAT, "line 2 is longer than", lw_jsonl_cut_step(path, 5));
+    assert_ok(lw_file_size(path, &size));
+    assert_int_equal(size, s.len);
+}
+
 static void csv_appends_loads_and_cuts(void **state)
 {
     (void)state;
@@ -271,6 +302,7 @@ int main(void)
         cmocka_unit_test(event_files_are_framed_and_encoded),
         cmocka_unit_test(json_lines_append_load_and_cut),
         cmocka_unit_test(lines_are_cut_to_whole_ones),
+        cmocka_unit_test(long_logs_are_cut_line_by_line),
         cmocka_unit_test(csv_appends_loads_and_cuts),
         cmocka_unit_test(archives_give_their_members),
         cmocka_unit_test(compressed_files_read_like_plain_ones),
