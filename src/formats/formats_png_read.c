@@ -72,14 +72,19 @@ static void limit_texts(decoder *d)
 static json_t *latin1(const char *s, size_t n)
 {
     LW_CLEANUP(lw_str_clear) lw_str u = {0};
+    char block[1024]; /* texts may have megabytes: not byte by byte */
+    size_t used = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
-        char two[2] = {(char)(0xc0 | c >> 6), (char)(0x80 | (c & 0x3f))};
-        if (c < 0x80)
-            lw_str_add_n(&u, s + i, 1);
-        else
-            lw_str_add_n(&u, two, 2);
+        if (used + 2 > sizeof block) {
+            lw_str_add_n(&u, block, used);
+            used = 0;
+        }
+        if (c >= 0x80)
+            block[used++] = (char)(0xc0 | c >> 6);
+        block[used++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
     }
+    lw_str_add_n(&u, block, used);
     return json_stringn(lw_str_c(&u), u.len);
 }
 
