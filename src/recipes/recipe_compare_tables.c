@@ -426,11 +426,12 @@ static void latency_bars(const comparing *w, lw_str *svg)
         snprintf(name[n], sizeof name[n], drift ? "drift, 1" : "DDPM, %d", l->evaluations);
         snprintf(text[n], sizeof text[n], "%s%s", l->extrapolated ? "~ " : "",
                  lw_fmt_time(time, l->median / l->batch));
-        bars[n++] = (lw_bar){.group = group[n],
-                             .name = name[n],
-                             .value = 1e3 * l->median / l->batch,
-                             .text = text[n],
-                             .color = drift ? 1 : 2};
+        bars[n] = (lw_bar){.group = group[n],
+                           .name = name[n],
+                           .value = 1e3 * l->median / l->batch,
+                           .text = text[n],
+                           .color = drift ? 1 : 2};
+        n++;
     }
     const lw_plot p = {.title = "Time per picture",
                        .x_label = "milliseconds per picture, logarithmic",
