@@ -12,23 +12,42 @@ TABLE = {
     "base": [],
     "kernels": ["base"],
     "ir": ["base"],
-    "plan": ["ir", "base"],
-    "backend/cpu": ["plan", "ir", "kernels", "base"],
+    "plan": ["ir"],
+    "backend/cpu": ["plan", "kernels"],
     "formats": ["base"],
-    "store": ["plan", "formats", "ir", "base"],
+    "store": ["formats", "ir"],
     "data": ["formats", "base"],
-    "models": ["ir", "store", "formats", "base"],
-    "proof": ["base"],
-    "eval": ["formats", "base"],
+    "models": ["store", "formats"],
+    "logic": ["base"],
+    "eval": ["base"],
     "report": ["formats", "base"],
-    "recipes": ["report", "eval", "models", "data", "store", "backend/cpu", "plan", "ir", "formats",
-                "kernels", "base"],
-    "prove": ["recipes", "report", "eval", "proof", "models", "store", "backend/cpu", "plan", "ir", "formats", "kernels",
-              "base"],
-    "bench": ["prove", "recipes", "report", "proof", "models", "data", "store", "backend/cpu", "plan", "ir", "formats",
-              "kernels", "base"],
-    "api": ["recipes", "models", "store", "backend/cpu", "plan", "ir", "base"],
-    "cli": ["api", "bench", "prove", "recipes", "proof", "data", "report", "formats", "base"],
+    "session": ["models", "data", "formats", "backend/cpu", "plan", "kernels", "base"],
+    "train": ["session", "report", "eval", "store", "formats", "backend/cpu", "plan", "base"],
+    "jobs/ddpm": ["train", "session"],
+    "jobs/drift": ["train", "session", "models", "data", "plan", "base"],
+    "jobs/encoder": ["train", "session", "models", "data", "backend/cpu"],
+    "jobs/field": ["session", "formats", "backend/cpu", "plan", "base"],
+    "jobs/inspect": ["session", "formats", "backend/cpu"],
+    "jobs/quantize": ["session", "data", "backend/cpu", "base"],
+    "jobs/run": ["session", "formats", "backend/cpu", "base"],
+    "jobs/sample": ["session", "report", "backend/cpu", "base"],
+    "jobs/compare": ["train", "session", "report", "eval", "data", "backend/cpu", "base"],
+    "jobs/demo": ["jobs/compare", "jobs/encoder", "jobs/drift", "jobs/ddpm", "train", "formats",
+                  "base"],
+    "jobs/prove/walk": ["logic", "models", "store", "backend/cpu", "plan", "kernels", "base"],
+    "jobs/prove/rank": ["jobs/prove/walk", "report", "eval", "logic", "formats", "kernels", "base"],
+    "jobs/prove/kge": ["jobs/prove/rank", "jobs/prove/walk", "train", "session", "eval", "logic",
+                       "models", "kernels", "base"],
+    "jobs/prove/ppo": ["jobs/prove/rank", "train", "session", "logic", "models", "backend/cpu",
+                       "plan", "base"],
+    "jobs/prove/bench": ["jobs/prove/walk", "session", "report", "models", "formats", "base"],
+    "bench": ["jobs/prove/bench", "jobs/quantize", "session", "report", "models", "formats",
+              "backend/cpu", "base"],
+    "api": ["jobs/field", "session", "backend/cpu", "plan", "base"],
+    "cli": ["bench", "jobs/prove/bench", "jobs/prove/ppo", "jobs/prove/kge", "jobs/prove/rank",
+            "jobs/prove/walk", "jobs/demo", "jobs/compare", "jobs/sample", "jobs/run",
+            "jobs/quantize", "jobs/inspect", "jobs/field", "jobs/encoder", "jobs/drift",
+            "jobs/ddpm", "train", "session", "eval", "logic", "data", "formats", "plan", "base"],
 }
 
 # header -> the only files that may include it
@@ -59,7 +78,16 @@ PARTS = {}
 
 def folder_of(path):
     parts = path.parts
+    if parts[0] == "jobs":  # a room per job; those of `leeway prove` share a folder
+        return "/".join(parts[:3] if parts[1] == "prove" else parts[:2])
     return "/".join(parts[:2]) if parts[0] == "backend" else parts[0]
+
+
+def door_of(folder):
+    room = folder.split("/")[-1]
+    if not folder.startswith("jobs/"):
+        return f"{folder}/{room}.h"
+    return f"{folder}/prove_bench_job.h" if folder == "jobs/prove/bench" else f"{folder}/{room}_job.h"
 
 
 def parts_of(door):
@@ -95,7 +123,7 @@ def check_include(path, line, name, system, wrong):
         return
     if own in SHARED_LISTS.get(name, []):
         return
-    door = f"{target}/{target.split('/')[-1]}.h"
+    door = door_of(target)
     if target not in TABLE[own]:
         wrong.append(f"{where}: {own} may not include {target}")
     elif name != door and name not in parts_of(door):

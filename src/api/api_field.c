@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The drift field over recipes' field of arrays. */
+/* The drift field over jobs' field of arrays. */
 #include <string.h>
 
+#include "plan/plan.h"
+#include "jobs/field/field_job.h"
+
 #include "api/api_private.h"
-#include "recipes/recipes.h"
 
 _Static_assert((int)LW_FIELD_PLAIN == (int)LW_DRIFT_PLAIN &&
                    (int)LW_FIELD_OFFICIAL == (int)LW_DRIFT_OFFICIAL &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * api: the body of include/leeway.h. Checks what callers pass, copies between public and private
- * structs, and calls recipes; no arithmetic of its own. Private to this folder.
+ * structs, and calls jobs; no arithmetic of its own. Private to this folder.
  */
 #ifndef LW_API_PRIVATE_H
 #define LW_API_PRIVATE_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models and sessions over recipes' networks and forwards. */
+/* Models and sessions over jobs' networks and forwards. */
 #include "api/api_private.h"
-#include "recipes/recipes.h"
+
+#include "plan/plan.h"
+#include "session/session.h"
 
 struct lw_model {
     lw_network *net;

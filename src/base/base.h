@@ -18,6 +18,7 @@
 #include "base/kinds.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/observer.h"
 #include "base/pool.h"
 #include "base/ring.h"
 #include "base/rng.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench/bench_case.h"
-#include "recipes/recipe_device.h"
+#include "session/session_device.h"
 
 const lw_bench_suite lw_bench_suites[] = {
     {"kernels", lw_bench_suite_kernels},       {"unet", lw_bench_suite_unet},
@@ -107,16 +107,16 @@ static int bench(lw_bench_run *r)
     return run_suites(r);
 }
 
-int lw_recipe_bench(const lw_bench_config *config, const lw_observer *obs, lw_bench *out)
+int lw_job_bench(const lw_bench_config *config, const lw_observer *obs, lw_bench *out)
 {
     LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL, *ref = NULL;
     lw_bench b = {0};
     lw_bench_run r = {.config = config, .obs = obs, .out = &b};
     LW_TRY(lw_isa_chosen(&r.isa));
-    LW_TRY(lw_recipe_device_with(config->threads, config->conv, &dev));
+    LW_TRY(lw_session_device_with(config->threads, config->conv, &dev));
     LW_TRY(lw_cpu_open(config->threads, LW_ISA_REF, &ref));
-    lw_recipe_device_watch(dev, obs);
-    lw_recipe_device_watch(ref, obs);
+    lw_session_device_watch(dev, obs);
+    lw_session_device_watch(ref, obs);
     r.dev = dev;
     r.ref = ref;
     int rc = bench(&r);

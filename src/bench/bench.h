@@ -13,8 +13,8 @@
 
 #include "bench/bench_profile.h"
 #include "formats/formats.h"
-#include "recipes/recipe_machine.h"
-#include "recipes/recipe_observer.h"
+#include "session/session_machine.h"
+#include "base/observer.h"
 
 typedef struct lw_bench_config {
     const char *suite; /* one of lw_bench_suites; NULL: all */
@@ -73,7 +73,7 @@ typedef struct lw_bench {
 } lw_bench;
 
 /* LW_EUSAGE: no such suite, no such case. */
-int lw_recipe_bench(const lw_bench_config *config, const lw_observer *obs, lw_bench *out);
+int lw_job_bench(const lw_bench_config *config, const lw_observer *obs, lw_bench *out);
 void lw_bench_clear(lw_bench *b); /* accepts a zeroed struct */
 
 /* One process start of the startup suite, in the process that was started: opens the model folder,

@@ -2,7 +2,7 @@
 /* Ranges for int8 from one run in f32 on the lab's own inputs: as `leeway quantize` does it, with
  * one batch. */
 #include "bench/bench_lab.h"
-#include "recipes/recipe_ranges.h"
+#include "jobs/quantize/quantize_ranges.h"
 
 #include <string.h>
 

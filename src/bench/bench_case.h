@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a suite adds to a bench. Private to recipe_bench*.c. */
+/* What a suite adds to a bench. Private to this folder. */
 #ifndef LW_BENCH_CASE_H
 #define LW_BENCH_CASE_H
 

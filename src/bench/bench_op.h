@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of one op each: a row of numbers and a function that builds it. Private to recipe_bench*.c
+/* Cases of one op each: a row of numbers and a function that builds it. Private to this folder
  * and to the program that counts instructions. */
 #ifndef LW_BENCH_OP_H
 #define LW_BENCH_OP_H

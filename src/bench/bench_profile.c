@@ -6,8 +6,8 @@
 
 #include "bench/bench_case.h"
 #include "bench/bench_lab.h"
-#include "recipes/recipe_device.h"
-#include "recipes/recipe_network.h"
+#include "session/session_device.h"
+#include "session/session_network.h"
 
 enum { ANY_SIZE = 32, MOST_RUNS = 1000 };
 
@@ -209,13 +209,13 @@ static int profile(subject *s, lw_device *dev, const lw_profile_config *c, const
     return rc;
 }
 
-int lw_recipe_profile(const lw_profile_config *c, const lw_observer *obs, lw_profile *out)
+int lw_job_profile(const lw_profile_config *c, const lw_observer *obs, lw_profile *out)
 {
     LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
     lw_profile p = {0};
     subject s = {0};
-    LW_TRY(lw_recipe_device_with(c->threads, c->conv, &dev));
-    lw_recipe_device_watch(dev, obs);
+    LW_TRY(lw_session_device_with(c->threads, c->conv, &dev));
+    lw_session_device_watch(dev, obs);
     int rc = profile(&s, dev, c, obs, &p);
     lw_network_close(&s.net);
     if (rc < 0)

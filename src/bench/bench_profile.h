@@ -9,8 +9,8 @@
 #define LW_BENCH_PROFILE_H
 
 #include "formats/formats.h"
-#include "recipes/recipe_machine.h"
-#include "recipes/recipe_observer.h"
+#include "session/session_machine.h"
+#include "base/observer.h"
 
 typedef struct lw_profile_config {
     const char *source; /* "unet" or "unet-large" (random weights), or as for lw_network_open */
@@ -52,7 +52,7 @@ typedef struct lw_profile {
 } lw_profile;
 
 /* LW_EUSAGE: a method or preset that is not there; else as lw_network_open. */
-int lw_recipe_profile(const lw_profile_config *c, const lw_observer *obs, lw_profile *out);
+int lw_job_profile(const lw_profile_config *c, const lw_observer *obs, lw_profile *out);
 void lw_profile_clear(lw_profile *p); /* accepts a zeroed struct */
 
 /* Steps put together. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables that text and page share. Private to recipe_profile*.c. */
+/* Tables that text and page share. Private to this folder. */
 #ifndef LW_BENCH_PROFILE_TABLES_H
 #define LW_BENCH_PROFILE_TABLES_H
 

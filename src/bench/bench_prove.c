@@ -8,7 +8,7 @@
 #include "models/models.h"
 #include "bench/bench_case.h"
 #include "bench/bench_lab.h"
-#include "prove/prove_bench.h"
+#include "jobs/prove/bench/prove_bench_job.h"
 
 enum { PEOPLE = 600, WALKS = 512, COMPARED = 32 };
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "recipes/recipe_device.h"
+#include "session/session_device.h"
 
 /* The reference kernels do about one of these a second. */
 static const double reference_flops = 15e9;
@@ -18,7 +18,7 @@ int lw_bench_reference_device(lw_bench_run *r, double flops, lw_bench_reference 
     if (flops <= reference_flops)
         return 0;
     LW_TRY(lw_cpu_open(r->dev->workers(r->dev->self), level, &out->lower));
-    lw_recipe_device_watch(out->lower, r->obs);
+    lw_session_device_watch(out->lower, r->obs);
     out->against = lw_isa_name(level);
     *dev = out->lower;
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a case's result is compared with. Private to recipe_bench*.c. */
+/* What a case's result is compared with. Private to this folder. */
 #ifndef LW_BENCH_REFERENCE_H
 #define LW_BENCH_REFERENCE_H
 

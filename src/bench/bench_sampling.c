@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "bench/bench_reference.h"
-#include "recipes/recipe_sampler_turns.h"
+#include "session/session_sampler_turns.h"
 
 enum { WAYS = 2, DDIM_STEPS = 50, ONE_STEPS_A_TURN = 5, LEAST_TURNS = 3 };
 

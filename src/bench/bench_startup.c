@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "bench/bench_reference.h"
-#include "recipes/recipe_device.h"
-#include "recipes/recipe_network.h"
+#include "session/session_device.h"
+#include "session/session_network.h"
 
 extern char **environ;
 
@@ -48,7 +48,7 @@ static json_t *answer(const double at[5], uint64_t hash)
 static int start(const char *model, int threads, int32_t conv, lw_lab *lab, lw_device **dev,
                  lw_network **net, double at[5])
 {
-    LW_TRY(lw_recipe_device_with(threads, conv, dev));
+    LW_TRY(lw_session_device_with(threads, conv, dev));
     at[1] = lw_now();
     LW_TRY(lw_network_open(model, true, net));
     at[2] = lw_now();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli: argv -> one frozen config struct -> a command that calls a recipe and prints what comes
+ * cli: argv -> one frozen config struct -> a command that calls a job and prints what comes
  * back. The only folder that writes to stdout; main.c is the only file that ends the process.
  *
  *   commands.def     the list of commands, one row each

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recipe's callbacks, put on the terminal. */
+/* A job's callbacks, put on the terminal. */
 #include "cli/cli_observer.h"
 
 #include <stdio.h>

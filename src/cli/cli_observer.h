@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line as a recipe's observer: progress bar, lines that stay, signals. */
+/* The command line as a job's observer: progress bar, lines that stay, signals. */
 #ifndef LW_CLI_OBSERVER_H
 #define LW_CLI_OBSERVER_H
 
 #include "cli/cli_command.h"
 #include "cli/cli_progress.h"
-#include "recipes/recipes.h"
 
-/* LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o; lw_cli_observer_open(&o, cli); recipe(..,
+/* LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o; lw_cli_observer_open(&o, cli); job(..,
  * &o.calls) */
 typedef struct lw_cli_observer {
-    lw_observer calls; /* what the recipe is given */
+    lw_observer calls; /* what the job is given */
     const lw_cli *cli;
     lw_progress *bar; /* of the work going on */
     char what[64];

@@ -34,9 +34,9 @@ typedef enum lw_opt_path {
 
 /* What a training that goes on (--resume) may do with an option. */
 typedef enum lw_opt_resume {
-    LW_RESUME_SAME, /* it made the steps done what they are: nothing */
-    LW_RESUME_FREE, /* change it: it changes no step */
-    LW_RESUME_GOAL, /* change it, as far as the schedule does not follow it: the recipe decides */
+    LW_RESUME_SAME,     /* it made the steps done what they are: nothing */
+    LW_RESUME_FREE,     /* change it: it changes no step */
+    LW_RESUME_GOAL,     /* change it, as far as the schedule does not follow it: the job decides */
     LW_RESUME_SCHEDULE, /* change it with --reschedule: the learning rate of the steps to come */
 } lw_opt_resume;
 

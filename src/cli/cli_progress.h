@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/cli_command.h"
+
 typedef struct lw_progress lw_progress;
 struct lw_cli;
 

@@ -181,7 +181,7 @@ static int run_cases(const lw_cli *cli, const bench_cli *o)
     c.list |= cli->global.dry_run;
     if (o->n_compare > 0)
         LW_TRY(lw_bench_load(o->compare[0], &base));
-    LW_TRY(lw_recipe_bench(&c, &obs.calls, &b));
+    LW_TRY(lw_job_bench(&c, &obs.calls, &b));
     if (!c.list)
         return report(cli, o, &base, &b);
     print_names(&b);

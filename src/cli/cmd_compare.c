@@ -4,7 +4,8 @@
 #include "cli/cli_observer.h"
 #include "cli/cmd_sample.h"
 #include "formats/formats.h"
-#include "recipes/recipes.h"
+#include "session/session.h"
+#include "jobs/compare/compare_job.h"
 
 static const lw_option options[] = {
     {LW_OPT(lw_compare_config, drift), .name = "drift", .path = LW_PATH_IN, .required = true,
@@ -109,7 +110,7 @@ static int run(const lw_cli *cli, const void *config)
     c.threads = cli->global.threads;
     c.conv = cli->global.conv;
     lw_cli_observer_open(&o, cli);
-    LW_TRY(lw_recipe_compare(&c, &o.calls, &r));
+    LW_TRY(lw_job_compare(&c, &o.calls, &r));
     if (cli->global.json)
         print_json(&c, &r);
     else

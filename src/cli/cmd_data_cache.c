@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "data/data.h"
+#include "formats/formats.h"
 
 typedef struct cache_cli {
     double older_than;

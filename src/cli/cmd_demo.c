@@ -3,7 +3,8 @@
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
 #include "formats/formats.h"
-#include "recipes/recipes.h"
+#include "jobs/compare/compare_job.h"
+#include "jobs/demo/demo_job.h"
 
 static const lw_option options[] = {
     {LW_OPT(lw_demo_config, data), .name = "data", .path = LW_PATH_IN, .fallback = "synth:16",
@@ -89,7 +90,7 @@ static int run(const lw_cli *cli, const void *config)
     c.conv = cli->global.conv;
     c.dry_run = cli->global.dry_run;
     lw_cli_observer_open(&o, cli);
-    int rc = lw_recipe_demo(&c, &o.calls, &r);
+    int rc = lw_job_demo(&c, &o.calls, &r);
     if (rc == LW_ESTOPPED)
         return lw_fail_in(rc, "the same command goes on from here: ");
     LW_TRY(rc);

@@ -2,7 +2,7 @@
 /* leeway field: the drift field of arrays in files. */
 #include "cli/cli.h"
 #include "formats/formats.h"
-#include "recipes/recipes.h"
+#include "jobs/field/field_job.h"
 
 typedef struct field_cli {
     lw_field_config c;
@@ -86,7 +86,7 @@ static int run(const lw_cli *cli, const void *config)
         lw_log(LW_LOG_WARN, "field",
                "tau-times-dim reproduces an early port whose kernel is nearly flat: for parity "
                "studies, not for training");
-    LW_TRY(lw_recipe_field(&c, &stats));
+    LW_TRY(lw_job_field(&c, &stats));
     if (cli->global.json)
         print_json(&stats);
     else

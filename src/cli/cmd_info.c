@@ -2,7 +2,7 @@
 /* leeway info: what this build and this machine can do. */
 #include "cli/cli.h"
 #include "formats/formats.h"
-#include "recipes/recipes.h"
+#include "session/session.h"
 
 typedef struct info_config {
     bool peak;

@@ -4,7 +4,8 @@
 
 #include "cli/cli.h"
 #include "formats/formats.h"
-#include "recipes/recipes.h"
+#include "session/session.h"
+#include "jobs/inspect/inspect_job.h"
 
 typedef struct inspect_cli {
     const char *path, *pass;
@@ -131,7 +132,7 @@ static int run_graph(const lw_cli *cli, const inspect_cli *o)
                           .recompute = o->recompute,
                           .threads = (int)cli->global.threads,
                           .conv = cli->global.conv};
-    LW_TRY(lw_recipe_inspect_graph(&c, &text));
+    LW_TRY(lw_job_inspect_graph(&c, &text));
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop)
         json_t *tree = json_pack("{s:s, s:s}", "path", o->path, "text", lw_str_c(&text));
@@ -148,7 +149,7 @@ static int run(const lw_cli *cli, const void *config)
     LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
     if (o->graph || o->plan || o->pass)
         return run_graph(cli, o);
-    LW_TRY(lw_recipe_inspect(o->path, o->stats, &tree));
+    LW_TRY(lw_job_inspect(o->path, o->stats, &tree));
     if (cli->global.json)
         lw_cli_print_json(tree);
     else

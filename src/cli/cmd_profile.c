@@ -49,7 +49,7 @@ static int run(const lw_cli *cli, const void *config)
     lw_cli_observer_open(&obs, cli);
     c.threads = (int)cli->global.threads;
     c.conv = cli->global.conv;
-    LW_TRY(lw_recipe_profile(&c, &obs.calls, &p));
+    LW_TRY(lw_job_profile(&c, &obs.calls, &p));
     if (o->output)
         LW_TRY(lw_profile_page(&p, &o->view, o->output));
     if (cli->global.json) {

@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
 #include "formats/formats.h"
-#include "recipes/recipes.h"
+#include "jobs/quantize/quantize_job.h"
 
 typedef struct quantize_cli {
     lw_quantize_config c;
@@ -60,7 +60,7 @@ static int run(const lw_cli *cli, const void *config)
     c.threads = cli->global.threads;
     c.conv = cli->global.conv;
     lw_cli_observer_open(&obs, cli);
-    LW_TRY(lw_recipe_quantize(&c, &obs.calls, &r));
+    LW_TRY(lw_job_quantize(&c, &obs.calls, &r));
     if (cli->global.json)
         print_json(&r);
     else

@@ -3,7 +3,8 @@
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
 #include "formats/formats.h"
-#include "recipes/recipes.h"
+#include "session/session.h"
+#include "jobs/run/run_job.h"
 
 typedef struct run_cli {
     lw_run_config c;
@@ -62,7 +63,7 @@ static int run(const lw_cli *cli, const void *config)
     c.threads = (int)cli->global.threads;
     c.conv = cli->global.conv;
     lw_cli_observer_open(&obs, cli);
-    LW_TRY(lw_recipe_run(&c, &obs.calls, &r));
+    LW_TRY(lw_job_run(&c, &obs.calls, &r));
     if (cli->global.json)
         print_json(&r);
     else

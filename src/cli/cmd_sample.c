@@ -4,7 +4,8 @@
 #include "cli/cli_observer.h"
 #include "cli/cmd_sample.h"
 #include "formats/formats.h"
-#include "recipes/recipes.h"
+#include "session/session.h"
+#include "jobs/sample/sample_job.h"
 
 #include <stdio.h>
 
@@ -74,7 +75,7 @@ static int run(const lw_cli *cli, const void *config)
     c.conv = cli->global.conv;
     char step[40] = "";
     lw_cli_observer_open(&obs, cli);
-    LW_TRY(lw_recipe_sample(&c, &obs.calls, &r));
+    LW_TRY(lw_job_sample(&c, &obs.calls, &r));
     if (r.step >= 0)
         snprintf(step, sizeof step, " of step %lld", (long long)r.step);
     if (cli->global.json)

@@ -3,6 +3,8 @@
 #ifndef LW_CMD_SAMPLE_H
 #define LW_CMD_SAMPLE_H
 
+#include "cli/cli_options.h"
+
 /* clang-format off */
 #define LW_CLIPPED_OPTION(T, field, heading)                                                       \
     {LW_OPT(T, field), .name = "use-clipped-model-output", .fallback = "true", .group = heading,   \

@@ -5,7 +5,9 @@
 
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
-#include "recipes/recipes.h"
+#include "data/data.h"
+#include "session/session.h"
+#include "train/train.h"
 
 /* One option, a line or two. */
 /* clang-format off */

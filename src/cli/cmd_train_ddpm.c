@@ -2,6 +2,8 @@
 /* leeway train ddpm */
 #include "cli/cmd_train.h"
 
+#include "jobs/ddpm/ddpm_job.h"
+
 static const lw_option options[] = {
     LW_TRAIN_OPTIONS(lw_ddpm_config, "128", "2e-4", "0.999", "1", "0", "constant", "0", "0.9999",
                      "0"),

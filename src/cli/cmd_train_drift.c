@@ -2,6 +2,8 @@
 /* leeway train drift */
 #include "cli/cmd_train.h"
 
+#include "jobs/drift/drift_job.h"
+
 static const lw_option options[] = {
     LW_TRAIN_OPTIONS(lw_drift_config, "128", "2e-4", "0.95", "2", "0", "constant", "0", "0.9999",
                      "0"),

@@ -2,6 +2,8 @@
 /* leeway train encoder */
 #include "cli/cmd_train.h"
 
+#include "jobs/encoder/encoder_job.h"
+
 static const lw_option options[] = {
     LW_TRAIN_OPTIONS(lw_train_encoder_config, "128", "3e-3", "0.99", "2", "50", "cosine", "0",
                      "0.995", "0.01"),

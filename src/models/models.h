@@ -18,11 +18,11 @@
 #ifndef LW_MODELS_H
 #define LW_MODELS_H
 
-#include "models/models_kge.h"
-#include "models/models_unet.h"
-#include "models/models_resnet.h"
-#include "models/models_encoder.h"
-#include "models/models_features.h"
-#include "models/models_policy.h"
+#include "models/proof/models_kge.h"
+#include "models/image/models_unet.h"
+#include "models/encoders/models_resnet.h"
+#include "models/encoders/models_encoder.h"
+#include "models/encoders/models_features.h"
+#include "models/proof/models_policy.h"
 
 #endif

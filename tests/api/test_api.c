@@ -13,6 +13,7 @@
 
 #include "base/base.h"
 #include "leeway.h"
+#include "plan/plan.h"
 
 /* Made by make_model before this program starts. */
 static const char *unet_dir, *encoder_dir;

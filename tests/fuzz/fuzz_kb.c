@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proof/proof.h"
+#include "logic/logic.h"
 
 enum { PARTS = 5 };
 

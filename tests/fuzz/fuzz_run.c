@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 #include "backend/cpu/cpu.h"
-#include "recipes/recipe_inspect.h"
-#include "recipes/recipe_run_page.h"
-#include "recipes/recipes.h"
+#include "jobs/inspect/inspect_job.h"
+#include "train/train_page.h"
+#include "train/train_run_dir.h"
 
 /* The parameters that the weights of the corpus are of. */
 static lw_store *small_store(void)
@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     LW_CLEANUP(lw_json_drop) json_t *all = NULL;
     const char *run = fuzz_folder(data, size);
     lw_log_set(LW_LOG_ERROR);
-    lw_recipe_inspect(run, true, &all);
+    lw_job_inspect(run, true, &all);
     report(run);
     if (lw_quantization_find(run, &q) == 0 && q) {
         const lw_calibration *ranges = lw_quantization_ranges(q);

@@ -4,6 +4,13 @@
 
 #include <math.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "formats/formats.h"
+#include "store/store.h"
+
 /* ---- the formula ----------------------------------------------------------------------------- */
 
 static uint64_t fnv1a(const char *name)

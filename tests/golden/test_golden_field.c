@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include "formats/formats.h"
+#include "jobs/field/field_job.h"
+
 #include "backend/cpu/cpu.h"
-#include "recipes/recipes.h"
 
 #define DATA "tests/golden/data/drift.safetensors"
 
@@ -76,7 +78,7 @@ static void check_example(lw_field_precision precision, double rel)
                          .opts = {.tau = {0.2, 0.05, 0.02}, .n_tau = 3, .normalize_over_x = true},
                          .precision = precision,
                          .threads = 2};
-    assert_int_equal(lw_recipe_field(&c, &s), 0);
+    assert_int_equal(lw_job_field(&c, &s), 0);
     assert_near(s.scale, 2.477451603, rel);
     assert_near(s.sigma, 1.011415382, rel);
     assert_near(s.loss, 7.730185823, rel);
@@ -97,7 +99,7 @@ static void check_example(lw_field_precision precision, double rel)
         one.opts.n_tau = 1;
         one.opts.tau[0] = c.opts.tau[i];
         one.output = NULL;
-        assert_int_equal(lw_recipe_field(&one, &s), 0);
+        assert_int_equal(lw_job_field(&one, &s), 0);
         assert_near(s.loss, 1.0, 1e-6);
     }
 }
@@ -162,7 +164,7 @@ static void check_golden(const lw_st_file *f, const char *tag, lw_drift_variant 
         .threads = 2};
     for (int i = 0; i < c.opts.n_tau; i++)
         c.opts.tau[i] = number(tau, i);
-    assert_int_equal(lw_recipe_field(&c, &s), 0);
+    assert_int_equal(lw_job_field(&c, &s), 0);
     if (variant == LW_DRIFT_OFFICIAL)
         assert_near(s.scale, number(sc, 0), rel);
     assert_near(s.loss, number(sc, 2), rel);

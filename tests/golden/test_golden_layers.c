@@ -4,6 +4,12 @@
 
 #include <math.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "formats/formats.h"
+
 /* How a stored array becomes a graph value. */
 typedef enum as { AS_IS, IMAGE, WEIGHT, IDS } as;
 

@@ -5,6 +5,14 @@
 
 #include <math.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "formats/formats.h"
+#include "store/store.h"
+#include "models/models.h"
+
 typedef struct policy_case {
     const char *name;
     int32_t atom, state;

@@ -3,6 +3,14 @@
  * image. */
 #include "golden/golden.h"
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "formats/formats.h"
+#include "store/store.h"
+#include "models/models.h"
+
 typedef struct net {
     const char *name;
     int32_t batch;

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
+
 enum { FRONT = 64, CANARY = 0xA5 };
 static const uint32_t poison = 0x7FC0DEAD; /* a quiet NaN */
 

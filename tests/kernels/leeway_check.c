@@ -19,6 +19,7 @@ static const struct {
 } families[] = {
 #define F(family) {#family, lw_check_##family},
 #include "leeway_check.def"
+#include "base/base.h"
 #undef F
 };
 

@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "kernels/check.h"
+#include "base/base.h"
+#include "kernels/kernels.h"
 
 /* The activations by their formulas (base/kinds.h), apart from the reference kernels. */
 static inline double activated(double x, lw_act act)

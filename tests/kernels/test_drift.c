@@ -9,6 +9,8 @@
 
 #include "kernels/check.h"
 #include "kernels/test_drift.h"
+#include "base/base.h"
+#include "kernels/kernels.h"
 
 /* ---- known values: two groups of a closed-form data set, computed independently in double ---- */
 

@@ -3,6 +3,9 @@
  * exchange of signs, slots, and the gradient; at every level. */
 #include "kernels/test_drift.h"
 
+#include "base/base.h"
+#include "kernels/kernels.h"
+
 static lw_drift_shape small_shape(void)
 {
     return (lw_drift_shape){

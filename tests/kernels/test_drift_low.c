@@ -10,6 +10,8 @@
 
 #include "kernels/check.h"
 #include "kernels/test_drift.h"
+#include "base/base.h"
+#include "kernels/kernels.h"
 
 static const lw_drift_shape sizes[] = {
     {.g = 2, .n = 7, .np = 33, .nu = 3, .t = 3, .c = 9, .k = 3, .tau = {0.02, 0.05, 0.2}},

@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+
 static lw_val add_input(op_ctx *c, lw_type t, bool grad, float lo, float hi, int32_t below)
 {
     char name[16];

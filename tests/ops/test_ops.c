@@ -10,6 +10,9 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+
 #define G c->g
 #define X(lo, hi, ...) op_f32(c, true, lo, hi, DIMS(__VA_ARGS__))
 

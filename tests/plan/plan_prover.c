@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+
 enum { BLOCK = 64 };
 /* Owners of a block: the root value's id, or a step's workspace; 0 is nobody. */
 #define WORK_OF(step) (0x80000000u | (uint32_t)(step))

@@ -9,6 +9,13 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "store/store.h"
+#include "models/models.h"
+
 void lab_open(plan_lab *l, int threads, lw_isa isa)
 {
     lab_open_conv(l, threads, isa, LW_CONV_MODE_AUTO);

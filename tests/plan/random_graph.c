@@ -4,6 +4,10 @@
 
 #include <stdio.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "store/store.h"
+
 /* ---- outputs and gradients ------------------------------------------------------------------- */
 
 static lw_val cotangent(random_graph *r, lw_val y)

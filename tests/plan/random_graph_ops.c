@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+
 uint32_t random_below(random_graph *r, uint32_t n)
 {
     return lw_rng_below(lw_rng_key_of(r->seed, 1), 0, r->draws++, 0, n);

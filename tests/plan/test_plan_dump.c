@@ -11,6 +11,10 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+
 #include "plan/plan_util.h"
 
 #define DUMPS "tests/plan/dumps/"

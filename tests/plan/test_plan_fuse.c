@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+
 #include "plan/plan_util.h"
 
 /* ---- fuse: epilogues ------------------------------------------------------------------------- */

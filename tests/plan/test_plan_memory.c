@@ -10,6 +10,11 @@
 
 #include "plan/plan_prover.h"
 #include "plan/plan_util.h"
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "store/store.h"
+#include "models/models.h"
 
 static plan_proof assert_proved(const lw_plan *p)
 {

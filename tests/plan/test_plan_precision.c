@@ -15,6 +15,10 @@
 
 #include "plan/plan_prover.h"
 #include "plan/plan_util.h"
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "store/store.h"
 
 #define DUMPS "tests/plan/dumps/"
 static bool update;

@@ -18,6 +18,7 @@
 #include "backend/cpu/cpu.h"
 #include "plan/plan_prover.h"
 #include "plan/random_graph.h"
+#include "store/store.h"
 
 static const int thread_counts[] = {1, 2, 5};
 enum { N_THREADS = 3 };

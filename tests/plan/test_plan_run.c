@@ -8,6 +8,12 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "store/store.h"
+#include "models/models.h"
+
 #include "plan/plan_util.h"
 
 /* ---- prepare --------------------------------------------------------------------------------- */

@@ -9,6 +9,11 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "store/store.h"
+
 #include "plan/plan_util.h"
 
 /* The loss and all gradients of one training step of the small U-Net; the result is

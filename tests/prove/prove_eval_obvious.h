@@ -3,9 +3,11 @@
  * counting, the area under the curve by its definition. For test_prove_eval.c. */
 #ifndef LW_TESTS_PROVE_EVAL_OBVIOUS_H
 #define LW_TESTS_PROVE_EVAL_OBVIOUS_H
-
-#include "prove/prove.h"
 #include "unit/test_proof_util.h"
+#include "logic/logic.h"
+#include "eval/eval.h"
+#include "jobs/prove/walk/prove_walks.h"
+#include "jobs/prove/rank/rank_job.h"
 
 enum { QUERIES = 9, MOST = 200 };
 

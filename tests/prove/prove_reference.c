@@ -7,6 +7,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "ir/ir.h"
+#include "store/store.h"
+#include "models/models.h"
+#include "logic/logic.h"
 
 /* ---- the network ----------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 /*
  * The evaluation of a policy as it is published, slow and obvious: proofs one after another, every
  * one of the `states` places for successors computed whether it is used or not, in doubles, from
- * the tables up, nothing folded, kept or shared. Written without a look at src/recipes.
+ * the tables up, nothing folded, kept or shared. Written without a look at src/jobs.
  *
  * Successors come from a world: the engine's environment, or the tiny Prolog of proof_naive.h.
  */
@@ -10,7 +10,7 @@
 #define LW_TESTS_PROVE_REFERENCE_H
 
 #include "models/models.h"
-#include "proof/proof.h"
+#include "logic/logic.h"
 #include "store/store.h"
 
 /* One proof at a time. A state is `atoms` goals, zeros behind the real ones. */

@@ -9,6 +9,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "unit/proof_naive.h"
+#include "logic/logic.h"
 #pragma GCC diagnostic pop
 
 enum { NAIVE_ATOMS = 3, NAIVE_STATES = MOST_FACTS + MOST_RULES + 1, NAIVE_DEPTH = 7 };

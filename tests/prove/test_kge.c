@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "backend/cpu/cpu.h"
-#include "prove/prove_kge_feed.h"
+#include "jobs/prove/kge/prove_kge_feed.h"
 
 /* ---- a ring: next(x, y), back(y, x), across(x, z) -------------------------------------------- */
 

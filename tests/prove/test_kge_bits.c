@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bits of embeddings: the same for any number of threads, and when a run is stopped and
  * resumed; and, with LW_TEST_DATA, a few seconds on a published dataset. */
-#include "recipes/recipe_lab.h"
+#include "jobs/train_fixture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/base.h"
+#include "formats/formats.h"
 
 static const struct {
     const char *name, *args;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "prove/prove_ppo_part.h"
-#include "prove/prove_ppo_run.h"
+#include "jobs/prove/ppo/prove_ppo_part.h"
+#include "jobs/prove/ppo/prove_ppo_run.h"
 #include "unit/test_proof_util.h"
 
 static void test_rewards(void **state)

@@ -6,10 +6,12 @@
  */
 #include <math.h>
 
-#include "models/models_policy.h"
+#include "models/proof/models_policy.h"
 #include "prove/prove_eval_obvious.h"
-#include "prove/prove_eval_tables.h"
-#include "recipes/recipe_device.h"
+#include "jobs/prove/rank/prove_eval_tables.h"
+#include "session/session_device.h"
+#include "kernels/kernels.h"
+#include "jobs/prove/bench/prove_bench_job.h"
 
 enum { PEOPLE = 40 };
 
@@ -80,15 +82,15 @@ static void bench_close(bench *b)
 static int evaluate(bench *b, const lw_prove_eval_options *o, int threads, const lw_observer *obs,
                     lw_prove_eval *e)
 {
-    LW_CLEANUP(lw_recipe_device_close) lw_device *dev = NULL;
-    ok(lw_recipe_device(threads, &dev));
+    LW_CLEANUP(lw_session_device_close) lw_device *dev = NULL;
+    ok(lw_session_device(threads, &dev));
     return lw_prove_eval_run(b->kb, &b->q, b->known, 1, dev, &b->source, o, obs, e);
 }
 
 /* Beside the obvious evaluation; also the area under the curve of all candidates together. */
 static void compare(bench *b, const lw_prove_eval_options *o, const lw_prove_eval *e)
 {
-    LW_CLEANUP(lw_recipe_device_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_session_device_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     LW_CLEANUP(lw_corruptor_free) lw_corruptor *c = NULL;
     lw_walks_options wo = o->walks;
@@ -96,7 +98,7 @@ static void compare(bench *b, const lw_prove_eval_options *o, const lw_prove_eva
     pooled of = {.n = 0};
     wo.fixed_batch_size = wo.rows = 1;
     wo.cache_bytes = 0;
-    ok(lw_recipe_device(1, &dev));
+    ok(lw_session_device(1, &dev));
     ok(lw_walks_new(b->kb, dev, &b->source, &wo, &w));
     ok(lw_corruptor_new(b->kb, &o->corrupt, b->known, 1, &c));
     int64_t candidates = 0, ended = 0;
@@ -261,10 +263,10 @@ static void saved_scores_are_all_of_them(void **state)
     ok(evaluate(&b, &o, 2, NULL, &e));
     ok(lw_csv_load(path, &rows));
     assert_int_equal(json_array_size(rows), 1 + e.candidates);
-    LW_CLEANUP(lw_recipe_device_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_session_device_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     LW_CLEANUP(lw_corruptor_free) lw_corruptor *c = NULL;
-    ok(lw_recipe_device(1, &dev));
+    ok(lw_session_device(1, &dev));
     ok(lw_walks_new(b.kb, dev, &b.source, &o.walks, &w));
     ok(lw_corruptor_new(b.kb, &o.corrupt, b.known, 1, &c));
     size_t row = 1;

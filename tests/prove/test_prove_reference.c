@@ -9,8 +9,12 @@
 #include "backend/cpu/cpu.h"
 #include "eval/eval.h"
 #include "prove/prove_reference_naive.h"
-#include "prove/prove.h"
-#include "recipes/recipe_device.h"
+#include "session/session_device.h"
+#include "kernels/kernels.h"
+#include "store/store.h"
+#include "models/models.h"
+#include "logic/logic.h"
+#include "jobs/prove/walk/prove_walks.h"
 
 enum { MOST_QUERIES = 4000, PROGRAMS = 12, LIST = 1 + 2 * (NC - 1) };
 

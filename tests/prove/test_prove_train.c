@@ -3,8 +3,8 @@
  * `prove train` on a small family: it learns to rank every query first, its bits are the same for
  * any number of threads and when a run is stopped and resumed, and bad options say what is wrong.
  */
-#include "proof/proof.h"
-#include "recipes/recipe_lab.h"
+#include "logic/logic.h"
+#include "jobs/train_fixture.h"
 
 #include <math.h>
 #include <stdio.h>

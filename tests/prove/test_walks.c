@@ -6,6 +6,12 @@
  */
 #include "prove/test_walks_util.h"
 
+#include "base/base.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "logic/logic.h"
+#include "jobs/prove/walk/prove_walks.h"
+
 static void uniform_walks_depend_on_the_walk_alone(void **state)
 {
     (void)state;

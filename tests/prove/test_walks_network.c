@@ -5,6 +5,15 @@
  */
 #include "prove/test_walks_util.h"
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "store/store.h"
+#include "models/models.h"
+#include "logic/logic.h"
+#include "jobs/prove/walk/prove_walks.h"
+
 static void check_counts(const lw_walks_counts *c, const lw_walks_options *o)
 {
     assert_int_equal(c->query_steps, c->env.steps);

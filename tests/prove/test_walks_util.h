@@ -7,7 +7,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "models/models.h"
-#include "prove/prove_walks.h"
+#include "jobs/prove/walk/prove_walks.h"
 #include "unit/test_proof_util.h"
 
 enum { WALKS = 600, PEOPLE = 40 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tiny Prolog, written without a look at src/proof: random small programs, a resolver that is one
+ * A tiny Prolog, written without a look at src/logic: random small programs, a resolver that is one
  * recursive function over a substitution, forward chaining to the least model, and the
  * environment's successors as strings. Slow and obvious: what the engine is compared with.
  *
@@ -10,6 +10,8 @@
 #define LW_PROOF_NAIVE_H
 
 #include "test_proof_util.h"
+#include "base/base.h"
+#include "logic/logic.h"
 
 enum { NP = 3, NC = 4, MOST_FACTS = 24, MOST_RULES = 8, MOST_GOALS = 64, FIRST_VAR = 1000 };
 

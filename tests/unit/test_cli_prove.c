@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment's option table has the environment's defaults, and reaches every field. */
-#include "cli/cmd_prove.h"
+#include "cli/prove/cmd_prove.h"
 #include "test_proof_util.h"
 
 static void same_env(lw_env_options a, lw_env_options b)

@@ -4,6 +4,7 @@
 #include "test_data_util.h"
 
 #include "data/data_source.h"
+#include "data/data.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -4,6 +4,8 @@
 #include "test_data_util.h"
 
 #include "formats/formats.h"
+#include "base/base.h"
+#include "data/data.h"
 
 enum { RECORD = 3073 };
 static const lw_data_opts in_memory = {.cache_dir = ""};

@@ -3,6 +3,8 @@
 #include "test_data_util.h"
 
 #include "formats/formats.h"
+#include "base/base.h"
+#include "data/data.h"
 #include <math.h>
 
 enum { ROW = 768 };

@@ -5,6 +5,9 @@
 
 #include <math.h>
 
+#include "base/base.h"
+#include "data/data.h"
+
 static lw_dataset *set; /* 100 digits */
 
 static int open_set(void **state)

@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+#include "base/base.h"
+#include "data/data.h"
+
 static const lw_data_opts in_memory = {.cache_dir = ""};
 
 /* Computed by a separate double-precision program from the same description: mean, sd, pixel (0,0)

@@ -5,6 +5,8 @@
 
 #include "eval/eval_dense.h"
 #include "formats/formats.h"
+#include "base/base.h"
+#include "eval/eval.h"
 #include <stdio.h>
 
 static void statistics_equal_two_passes(void **state)

@@ -2,6 +2,10 @@
 /* Ranks and average precision: by hand, and beside sorting everything. */
 #include "test_eval_util.h"
 
+#include "base/base.h"
+#include "kernels/kernels.h"
+#include "eval/eval.h"
+
 static lw_rank rank_among(double positive, const double *negative, int64_t n)
 {
     lw_rank r = {0};

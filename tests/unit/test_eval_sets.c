@@ -3,6 +3,9 @@
  * cases. */
 #include "test_eval_util.h"
 
+#include "base/base.h"
+#include "eval/eval.h"
+
 static double plain_distance(const float *a, const float *b, int dim)
 {
     double sum = 0;

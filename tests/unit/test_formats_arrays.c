@@ -5,6 +5,8 @@
 #include <math.h>
 
 #include "formats/formats_half.h"
+#include "base/base.h"
+#include "formats/formats.h"
 
 static void every_half_survives_a_round_trip(void **state)
 {

@@ -2,6 +2,8 @@
 /* formats: PNG and JPEG against pixels that Pillow decoded (corpus/npz/pixels.npz). */
 #include "formats/formats_image_codec.h"
 #include "unit/test_formats_util.h"
+#include "base/base.h"
+#include "formats/formats.h"
 
 static void pixels_are_pillows(void **state)
 {

@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+#include "base/base.h"
+#include "formats/formats.h"
+
 static json_t *parse(const char *text)
 {
     json_t *v = NULL;

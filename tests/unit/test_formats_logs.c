@@ -6,6 +6,9 @@
 #include <archive_entry.h>
 #include <math.h>
 
+#include "base/base.h"
+#include "formats/formats.h"
+
 static void crc_has_its_check_value(void **state)
 {
     (void)state;

@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
+#include "formats/formats.h"
+
 #include "unit/test_formats_util.h"
 
 #define ST CORPUS "safetensors/"

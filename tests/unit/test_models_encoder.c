@@ -5,6 +5,8 @@
 #include <math.h>
 
 #include "models/models.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
 
 /* ---- the encoder ----------------------------------------------------------------------------- */
 

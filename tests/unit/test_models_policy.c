@@ -5,6 +5,14 @@
 
 #include <math.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "formats/formats.h"
+#include "store/store.h"
+#include "models/models.h"
+
 /* ---- the reference --------------------------------------------------------------------------- */
 
 typedef struct net {

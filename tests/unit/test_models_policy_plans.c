@@ -4,6 +4,13 @@
 
 #include <math.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "store/store.h"
+#include "models/models.h"
+
 /* Projected tables and packed weights are made once per weights, not once per run; a layer is one
  * product with its relu and one norm with its residual. */
 static void test_prepared(void **state)

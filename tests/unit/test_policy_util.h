@@ -6,6 +6,8 @@
 #include "unit/test_store_util.h"
 
 #include "models/models.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
 
 static inline lw_policy_config small(void)
 {

@@ -5,6 +5,9 @@
  */
 #include <math.h>
 
+#include "base/base.h"
+#include "logic/logic.h"
+
 #include "test_proof_util.h"
 
 static lw_kb *kb_with(const char *facts, const char *domains)

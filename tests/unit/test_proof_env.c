@@ -2,6 +2,9 @@
 /* Unification, numbering of variables, and each limit of the environment with its counter. */
 #include "test_proof_util.h"
 
+#include "base/base.h"
+#include "logic/logic.h"
+
 /* One env and one path on a small knowledge base. */
 typedef struct rig {
     lw_kb *kb;

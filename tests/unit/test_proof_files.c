@@ -2,6 +2,9 @@
 /* Facts, rules, domains and queries from text: every format, and what bad lines say. */
 #include "test_proof_util.h"
 
+#include "base/base.h"
+#include "logic/logic.h"
+
 static int parse(const char *facts, const char *rules, const char *domains, lw_problems *p,
                  lw_kb **kb)
 {

@@ -2,6 +2,9 @@
 /* The engine against a tiny Prolog on random programs: depths, provability, every move. */
 #include "proof_naive.h"
 
+#include "base/base.h"
+#include "logic/logic.h"
+
 enum { PROGRAMS = 400, DEEPEST = 4 };
 
 static nprogram program; /* large */

@@ -3,6 +3,9 @@
  * (with LW_TEST_DATA). */
 #include <unistd.h>
 
+#include "base/base.h"
+#include "logic/logic.h"
+
 #include "test_proof_util.h"
 
 static const lw_search_options usual = {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "proof/proof.h"
+#include "logic/logic.h"
 
 static inline void ok_at(int rc, const char *what, int line)
 {

@@ -8,6 +8,9 @@
  */
 #include <time.h>
 
+#include "base/base.h"
+#include "logic/logic.h"
+
 #include "test_proof_util.h"
 
 enum { QUERIES = 100, CORRUPTIONS = 100, PATHS = QUERIES * (1 + CORRUPTIONS) };

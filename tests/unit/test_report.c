@@ -7,6 +7,7 @@
 #include "report/report.h"
 #include "report/report_font.h"
 #include "unit/test_report_markup.h"
+#include "base/base.h"
 
 static const uint8_t *dot(const lw_image *im, int x, int y)
 {

@@ -7,6 +7,7 @@
 #include "report/report.h"
 #include "report/report_plot_frame.h"
 #include "unit/test_report_markup.h"
+#include "base/base.h"
 
 static int count(const char *s, const char *part)
 {

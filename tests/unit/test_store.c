@@ -9,6 +9,13 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
+#include "kernels/kernels.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "backend/cpu/cpu.h"
+#include "store/store.h"
+
 #include "unit/test_store_util.h"
 
 /* ---- declaring ------------------------------------------------------------------------------- */

@@ -5,6 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "formats/formats.h"
+#include "store/store.h"
+
 /* A store whose five slabs all differ, also in their low bits. */
 static lw_store *busy_store(uint64_t seed)
 {

@@ -4,6 +4,11 @@
 
 #include <math.h>
 
+#include "base/base.h"
+#include "ir/ir.h"
+#include "formats/formats.h"
+#include "store/store.h"
+
 static lw_store *filled(bool frozen)
 {
     lw_store *s = small_store(frozen);

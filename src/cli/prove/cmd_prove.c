@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway prove: options and steps that its verbs share. */
+#include "cli/prove/cmd_prove.h"
+
+#include <string.h>
+
+const lw_option lw_prove_data_options[] = {
+    {LW_OPT(lw_prove_cli, dataset), .name = "dataset", .path = LW_PATH_IN, .positional = true,
+     .required = true, .help = "directory with train.txt, rules.txt and so on"},
+    {LW_OPT(lw_prove_cli, rules), .name = "rules", .path = LW_PATH_IN, .unit = "file",
+     .group = "Data",
+     .help = "rules; a name without slash is looked up in the dataset first (rules.txt)"},
+    {LW_OPT(lw_prove_cli, facts_file), .name = "facts-file", .path = LW_PATH_IN, .unit = "file",
+     .group = "Data", .help = "facts (train.txt)"},
+    {LW_OPT(lw_prove_cli, domains_file), .name = "domains-file", .path = LW_PATH_IN, .unit = "file",
+     .group = "Data", .help = "domains of constants (domain2constants.txt)"},
+    {LW_OPT(lw_prove_cli, skip_unknown), .name = "skip-unknown", .group = "Data",
+     .help = "leave out, and count, queries with names that no fact, rule or domain has; without "
+             "it they are errors"},
+    {.name = NULL}};
+
+const lw_option lw_prove_search_options[] = {
+    {LW_OPT(lw_prove_cli, max_depth), .name = "max-depth", .fallback = "20", .min = 1,
+     .max = 1000000, .unit = "steps", .group = "Search", .help = "longest proof looked for"},
+    {LW_OPT(lw_prove_cli, padding_atoms), .name = "padding-atoms", .aliases = "max-atoms",
+     .fallback = "20", .min = 1, .max = LW_PROOF_MOST_ATOMS, .unit = "goals", .group = "Search",
+     .help = "longer states are rejected and counted"},
+    {LW_OPT(lw_prove_cli, max_fact_pairs), .name = "max-fact-pairs", .fallback = "0",
+     .max = 2147483647, .unit = "facts", .group = "Search",
+     .help = "facts tried of each predicate, 0: all"},
+    {LW_OPT(lw_prove_cli, max_states), .name = "max-states", .fallback = "200000", .min = 1,
+     .max = 4e9, .unit = "states", .group = "Search", .help = "kept for one query"},
+    {LW_OPT(lw_prove_cli, query_memory), .name = "query-memory", .fallback = "256", .min = 1,
+     .max = 1 << 20, .unit = "MiB", .group = "Search", .help = "for the states of one query"},
+    {LW_OPT(lw_prove_cli, memory_limit), .name = "memory-limit", .fallback = "1024", .min = 1,
+     .max = 1 << 24, .unit = "MiB", .group = "Search",
+     .help = "for the states of all queries at work; fewer threads work when it does not hold "
+             "query-memory for each"},
+    {.name = NULL}};
+
+const lw_option lw_prove_env_options[] = {LW_PROVE_ENV_OPTIONS(lw_prove_cli), {.name = NULL}};
+
+static int want_queries(const lw_prove_cli *o, const lw_queries *q)
+{
+    if (q->n > 0)
+        return 0;
+    if (q->lines == 0)
+        return lw_fail(LW_EFORMAT, "%s: there is no query in its %s split", o->dataset, o->split);
+    return lw_fail(LW_EFORMAT,
+                   "%s: of the %lld queries of its %s split none is left: %lld have a predicate "
+                   "that heads no rule, %lld an unknown name",
+                   o->dataset, (long long)q->lines, o->split, (long long)q->no_rule,
+                   (long long)q->unknown);
+}
+
+lw_env_options lw_prove_env(const lw_prove_cli *o)
+{
+    lw_env_options env = o->env;
+    env.numbering = o->parity ? LW_NUMBER_PARITY : LW_NUMBER_CANONICAL;
+    return env;
+}
+
+int lw_prove_open(const lw_prove_cli *o, lw_problems *problems, lw_kb **out)
+{
+    const lw_kb_options k = {o->dataset, o->facts_file, o->rules, o->domains_file};
+    return lw_kb_open(&k, problems, out);
+}
+
+int lw_prove_open_queries(const lw_prove_cli *o, lw_problems *problems, lw_kb **kb,
+                          lw_queries *queries)
+{
+    const lw_query_options q = {.split = o->split,
+                                .filter_by_rules = o->filter_queries_by_rules,
+                                .skip_unknown = o->skip_unknown,
+                                .limit = o->n_queries};
+    LW_TRY(lw_prove_open(o, problems, kb));
+    LW_TRY(lw_queries_open(*kb, &q, problems, queries));
+    lw_prove_warn(problems);
+    return want_queries(o, queries);
+}
+
+lw_search_options lw_prove_search(const lw_prove_cli *o)
+{
+    return (lw_search_options){.max_depth = o->max_depth,
+                               .max_atoms = o->padding_atoms,
+                               .max_fact_pairs = o->max_fact_pairs,
+                               .max_states = o->max_states,
+                               .memory = (size_t)o->query_memory << 20};
+}
+
+int lw_prove_count(const char *text, int64_t *n)
+{
+    *n = 0;
+    if (lw_str_eq(text, "all") || (lw_parse_i64(text, n) == 0 && *n >= 0 && *n <= INT32_MAX))
+        return 0;
+    return lw_fail(LW_EUSAGE, "--n-corruptions %s: a number, or all", text);
+}
+
+void lw_prove_modes(const char *const *word, int32_t n, bool *mode)
+{
+    for (int m = 0; m < LW_CORRUPT_MODES; m++) {
+        mode[m] = false;
+        for (int32_t i = 0; i < n; i++)
+            mode[m] |= lw_str_eq(word[i], lw_corrupt_mode_name((lw_corrupt_mode)m));
+    }
+}
+
+void lw_prove_warn(const lw_problems *p)
+{
+    const char *line = lw_str_c(&p->warnings.text);
+    for (int n; (n = (int)strcspn(line, "\n")) > 0; line += line[n] ? n + 1 : n)
+        lw_log(LW_LOG_WARN, "prove", "%.*s", n, line);
+    if (p->warnings.n > p->warnings.kept)
+        lw_log(LW_LOG_WARN, "prove", "and %lld more",
+               (long long)(p->warnings.n - p->warnings.kept));
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway prove eval: how high a policy's proofs rank true triples among corrupted ones. */
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/prove/cmd_prove.h"
+#include "plan/plan.h"
+#include "session/session.h"
+#include "jobs/prove/walk/walk_job.h"
+#include "jobs/prove/rank/rank_job.h"
+#include "jobs/prove/kge/kge_job.h"
+
+typedef struct eval_cli {
+    lw_prove_cli prove; /* first: the shared tables lie over it */
+    const char *n_corruptions, *modes[LW_CORRUPT_MODES];
+    int32_t n_modes, domains, rank_rule, precision, fixed_batch_size, rows;
+    bool filtered, deterministic, ema, ranks_only;
+    const char *policy, *output_dir, *save_scores;
+    int64_t cache_memory, memory_limit; /* MiB */
+    double penalty, temperature;
+    const char *kge;
+    double kge_weight, kge_bonus, fail_penalty;
+} eval_cli;
+
+static const lw_option eval_options[] = {
+    {LW_OPT(eval_cli, prove.split), .name = "split", .fallback = "test", .group = "Data",
+     .unit = "name", .help = "queries: test, valid or train"},
+    {LW_OPT(eval_cli, prove.n_queries), .name = "n-queries", .aliases = "n-test-queries",
+     .fallback = "0", .max = 1e9, .unit = "queries", .group = "Data",
+     .help = "only the first ones, 0: all"},
+    {LW_OPT(eval_cli, prove.filter_queries_by_rules), .name = "filter-queries-by-rules",
+     .group = "Data", .help = "leave out, and count, queries whose predicate heads no rule"},
+    {LW_OPT(eval_cli, n_corruptions), .name = "n-corruptions", .fallback = "100", .unit = "number",
+     .group = "Candidates",
+     .help = "of each query in each mode, drawn without replacement; all or 0: every one there is"},
+    {LW_OPT_LIST(eval_cli, modes, n_modes), .name = "corruption-modes", .fallback = "head,tail",
+     .choices = "head|tail|both", .group = "Candidates",
+     .help = "what is replaced; metrics are means over modes; both: heads and tails in one list, "
+             "half of each"},
+    {LW_OPT(eval_cli, filtered), .name = "filtered", .fallback = "true", .group = "Candidates",
+     .help = "pass over known positives of train, valid and test, but rank against them too"},
+    {LW_OPT(eval_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
+     .group = "Candidates",
+     .help =
+         "replace by constants of the same domain: when the dataset has domains, always, never"},
+    {LW_OPT(eval_cli, policy), .name = "policy", .path = LW_PATH_IN, .fallback = "uniform",
+     .unit = "policy", .group = "Policy",
+     .help = "run, checkpoint or model folder; .safetensors file of weights (ours or published); "
+             "uniform; formula[:SEED] (weights for measuring)"},
+    {LW_OPT(eval_cli, ema), .name = "ema", .fallback = "true", .group = "Policy",
+     .help = "use averaged weights where there are any, but the last ones"},
+    {LW_OPT(eval_cli, deterministic), .name = "deterministic", .fallback = "true",
+     .group = "Policy",
+     .help = "take the most probable successor, but draw one; uniform always draws"},
+    {LW_OPT(eval_cli, temperature), .name = "temperature", .fallback = "0", .max = 1e6,
+     .group = "Policy", .help = "logits are divided by it, 0: as the policy says"},
+    {LW_OPT(eval_cli, precision), .name = "precision", .choices = "f32|bf16", .fallback = "f32",
+     .group = "Policy", .help = "operands of the network's products"},
+    {LW_OPT(eval_cli, rank_rule), .name = "rank-rule",
+     .choices = "realistic|optimistic|pessimistic", .fallback = "realistic", .group = "Scores",
+     .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties"},
+    {LW_OPT(eval_cli, penalty), .name = "penalty", .fallback = "100", .max = 1e9, .group = "Scores",
+     .help = "taken off the score of a candidate without a proof"},
+    {LW_OPT(eval_cli, kge), .name = "kge", .path = LW_PATH_IN, .unit = "source", .group = "Scores",
+     .help = "run of `prove kge`: the score is kge-weight * log sigmoid of its score, plus "
+             "kge-bonus when proved, less fail-penalty when not"},
+    {LW_OPT(eval_cli, kge_weight), .name = "kge-weight", .fallback = "2", .max = 1e9,
+     .group = "Scores", .help = "with --kge"},
+    {LW_OPT(eval_cli, kge_bonus), .name = "kge-bonus", .fallback = "1", .max = 1e9,
+     .group = "Scores", .help = "with --kge"},
+    {LW_OPT(eval_cli, fail_penalty), .name = "fail-penalty", .fallback = "0.5", .max = 1e9,
+     .group = "Scores", .help = "with --kge; bonus 0 and penalty 0 rank by the embedding alone"},
+    {LW_OPT(eval_cli, ranks_only), .name = "ranks-only", .group = "Work",
+     .help = "walk a corruption no further once it is sure to stand above or below its query: the "
+             "same ranks, sooner; no AUC-PR, no share of corruptions proved"},
+    {LW_OPT(eval_cli, fixed_batch_size), .name = "fixed-batch-size", .fallback = "512", .min = 1,
+     .max = 1 << 20, .unit = "proofs", .group = "Work", .help = "walked together"},
+    {LW_OPT(eval_cli, rows), .name = "rows", .fallback = "1024", .min = 1, .max = 1 << 20,
+     .unit = "states", .group = "Work", .help = "of one run of the network"},
+    {LW_OPT(eval_cli, cache_memory), .name = "cache-memory", .fallback = "64", .max = 1 << 24,
+     .unit = "MiB", .group = "Work", .help = "for features of states already computed"},
+    {LW_OPT(eval_cli, memory_limit), .name = "memory-limit", .fallback = "0", .max = 1 << 24,
+     .unit = "MiB", .group = "Work",
+     .help = "for the whole process, 0: none; cache and batch are made as small as it asks"},
+    {LW_OPT(eval_cli, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .unit = "dir",
+     .group = "Output", .help = "summary.json, per_query.csv, report.html"},
+    {LW_OPT(eval_cli, save_scores), .name = "save-scores", .path = LW_PATH_OUT, .unit = "csv",
+     .group = "Output", .help = "every candidate with score, end and depth"},
+    {.name = NULL}};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options *out)
+{
+    lw_prove_eval_options e = lw_prove_eval_defaults();
+    e.walks.env = lw_prove_env(&o->prove);
+    e.walks.fixed_batch_size = o->fixed_batch_size;
+    e.walks.rows = o->rows;
+    e.walks.cache_bytes = (size_t)o->cache_memory << 20;
+    e.walks.sample = !o->deterministic;
+    e.walks.seed = (uint64_t)cli->global.seed;
+    e.walks.precision = o->precision ? LW_NUM_BF16 : LW_NUM_F32;
+    e.corrupt = (lw_corrupt_options){
+        .filtered = o->filtered, .domains = o->domains, .seed = (uint64_t)cli->global.seed};
+    LW_TRY(lw_prove_count(o->n_corruptions, &e.corrupt.n));
+    lw_prove_modes(o->modes, o->n_modes, e.mode);
+    e.rank_rule = o->rank_rule;
+    e.penalty = o->penalty;
+    e.memory_limit = (size_t)o->memory_limit << 20;
+    e.ranks_only = o->ranks_only;
+    e.save_scores = o->save_scores;
+    e.kge.weight = o->kge_weight;
+    e.kge.bonus = o->kge_bonus;
+    e.kge.penalty = o->fail_penalty;
+    *out = e;
+    return 0;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+/* What an evaluation is about. */
+typedef struct opened {
+    lw_kb *kb;
+    lw_queries queries;
+    lw_positives known;
+    lw_prove_policy policy;
+    lw_device *dev;
+    lw_kge *kge;
+} opened;
+
+static void opened_close(opened *d)
+{
+    lw_kge_close(&d->kge);
+    lw_prove_policy_close(&d->policy);
+    lw_session_device_close(&d->dev);
+    lw_positives_clear(&d->known);
+    lw_queries_clear(&d->queries);
+    lw_kb_free(&d->kb);
+}
+
+static int open_all(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options *e,
+                    lw_problems *problems, opened *d)
+{
+    LW_TRY(lw_prove_open_queries(&o->prove, problems, &d->kb, &d->queries));
+    if (o->filtered)
+        LW_TRY(lw_positives_open(d->kb, &d->known));
+    LW_TRY(lw_prove_policy_open(o->policy, o->ema, d->kb, &e->walks.env, &d->policy));
+    if (o->temperature > 0)
+        d->policy.config.temperature = (float)o->temperature;
+    LW_TRY(lw_session_device(cli->global.threads, &d->dev));
+    if (!o->kge)
+        return 0;
+    LW_TRY(lw_kge_open(o->kge, o->ema, d->kb, d->dev, &d->kge));
+    return lw_kge_plausibility(d->kge, &e->kge);
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+static int report(const lw_cli *cli, const eval_cli *o, const lw_prove_context *c,
+                  const lw_prove_eval *e)
+{
+    if (o->output_dir)
+        LW_TRY(lw_prove_eval_save(c, e, o->output_dir));
+    if (cli->global.json) {
+        LW_CLEANUP(lw_json_drop) json_t *j = lw_prove_eval_json(c, e);
+        lw_cli_print_json(j);
+    } else {
+        LW_CLEANUP(lw_str_clear) lw_str text = {0};
+        LW_TRY(lw_prove_eval_text(c, e, &text));
+        lw_cli_print("%s", lw_str_c(&text));
+        if (o->output_dir)
+            lw_cli_print("%s/report.html\n", o->output_dir);
+    }
+    if (e->interrupted)
+        return lw_fail(LW_ESTOPPED,
+                       "interrupted: %d of %d lists (a query in a mode) are ranked; this result is "
+                       "partial",
+                       e->whole, e->n_lists);
+    return 0;
+}
+
+static int evaluate(const lw_cli *cli, const eval_cli *o, lw_problems *problems, opened *d)
+{
+    LW_CLEANUP(lw_prove_eval_clear) lw_prove_eval e = {0};
+    LW_CLEANUP(lw_str_clear) lw_str command = {0}, config = {0};
+    lw_prove_eval_options eo;
+    LW_TRY(options_of(cli, o, &eo));
+    LW_TRY(open_all(cli, o, &eo, problems, d));
+    {
+        LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+        lw_cli_observer_open(&obs, cli);
+        LW_TRY(lw_prove_eval_run(d->kb, &d->queries, d->known.set,
+                                 o->filtered ? LW_QUERIES_SPLITS : 0, d->dev, &d->policy.source,
+                                 &eo, &obs.calls, &e));
+    }
+    lw_cli_command_line(cli, &command);
+    LW_TRY(lw_cli_config_yaml(cli, &config));
+    const lw_prove_context c = {.kb = d->kb,
+                                .queries = &d->queries,
+                                .o = &eo,
+                                .dataset = o->prove.dataset,
+                                .split = o->prove.split,
+                                .policy = d->policy.name,
+                                .precision = lw_precision_name(eo.walks.precision),
+                                .command = lw_str_c(&command),
+                                .config = lw_str_c(&config)};
+    return report(cli, o, &c, &e);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    lw_problems problems = {0};
+    opened d = {0};
+    int rc = evaluate(cli, config, &problems, &d);
+    opened_close(&d);
+    lw_problems_clear(&problems);
+    return rc;
+}
+
+const lw_command lw_cmd_prove_eval = {
+    .name = "prove eval",
+    .summary = "rank true triples among corrupted ones by a policy's proofs",
+    .usage = "DATASET [options]",
+    .notes = "Every query and each of its corruptions is proved by the policy, step by step; the "
+             "score is the log-probability of the walk, minus --penalty without a proof. Results "
+             "do not depend on batch size, cache, memory limit or threads. An interrupt (Ctrl-C) "
+             "reports the queries ranked so far, marked as partial, with exit code 130.",
+    .examples =
+        "leeway prove eval data/countries_s3 --policy runs/ppo --corruption-modes tail "
+        "--n-corruptions all\n"
+        "leeway prove eval data/family --policy formula --corruption-modes both "
+        "--n-test-queries 100 --json\n"
+        "leeway prove eval data/wn18rr --policy runs/ppo --n-corruptions all --memory-limit 512 "
+        "--output-dir eval",
+    .options = {lw_prove_data_options, eval_options, lw_prove_env_options},
+    .config_size = sizeof(eval_cli),
+    .run = run,
+};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway prove rank: queries ranked among their corruptions by an embedding alone. */
+#include <stdio.h>
+
+#include "eval/eval.h"
+#include "jobs/prove/kge/kge_job.h"
+
+#include "cli/prove/cmd_prove.h"
+
+typedef struct rank_cli {
+    lw_prove_cli data;
+    const char *kge, *n_corruptions, *modes[LW_CORRUPT_MODES];
+    int32_t n_modes, domains, rule;
+    bool filtered;
+} rank_cli;
+
+static const lw_option options[] = {
+    {LW_OPT(rank_cli, kge), .name = "kge", .path = LW_PATH_IN, .required = true, .unit = "source",
+     .group = "Model", .help = "run of `prove kge`, checkpoint or model folder"},
+    {LW_OPT(rank_cli, data.split), .name = "split", .fallback = "test", .unit = "name",
+     .group = "Queries", .help = "test, valid or train"},
+    {LW_OPT(rank_cli, data.n_queries), .name = "n-queries", .aliases = "n-test-queries",
+     .fallback = "0", .max = 1e9, .unit = "queries", .group = "Queries",
+     .help = "only the first ones, 0: all"},
+    {LW_OPT(rank_cli, n_corruptions), .name = "n-corruptions", .fallback = "all", .unit = "number",
+     .group = "Queries",
+     .help = "false answers of each query in each mode: all, or so many drawn without replacement"},
+    {LW_OPT_LIST(rank_cli, modes, n_modes), .name = "corruption-modes", .fallback = "head,tail",
+     .choices = "head|tail|both", .group = "Queries",
+     .help = "what is asked for; both: heads and tails in one list, half of each"},
+    {LW_OPT(rank_cli, filtered), .name = "filtered", .fallback = "true", .group = "Queries",
+     .help = "pass over other true triples of all splits, but rank against them too"},
+    {LW_OPT(rank_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
+     .group = "Queries",
+     .help = "answers of the argument's domain only; auto: if there are domains"},
+    {LW_OPT(rank_cli, rule), .name = "rank-rule", .choices = "realistic|optimistic|pessimistic",
+     .fallback = "realistic", .group = "Queries", .help = "how ties count"},
+    {.name = NULL}};
+
+/* Everything of one invocation. */
+typedef struct ranking {
+    lw_kb *kb;
+    lw_corruptor *pool;
+    lw_positives known;
+    lw_queries queries;
+    int64_t drawn; /* corruptions of a list, 0: all */
+    lw_kge_ranks ranks;
+} ranking;
+
+static void ranking_clear(ranking *r)
+{
+    lw_corruptor_free(&r->pool);
+    lw_positives_clear(&r->known);
+    lw_queries_clear(&r->queries);
+    lw_kb_free(&r->kb);
+}
+
+static int open_pool(const rank_cli *o, int64_t seed, ranking *r)
+{
+    const lw_corrupt_options c = {
+        .n = r->drawn, .filtered = o->filtered, .domains = o->domains, .seed = (uint64_t)seed};
+    if (o->filtered)
+        LW_TRY(lw_positives_open(r->kb, &r->known));
+    return lw_corruptor_new(r->kb, &c, r->known.set, o->filtered ? LW_QUERIES_SPLITS : 0, &r->pool);
+}
+
+static lw_kge_rank_options rank_options(const rank_cli *o, const ranking *r)
+{
+    lw_kge_rank_options k = {.pool = r->pool, .drawn = r->drawn > 0};
+    lw_prove_modes(o->modes, o->n_modes, k.mode);
+    return k;
+}
+
+static int work(const lw_cli *cli, const rank_cli *o, lw_problems *problems, ranking *r)
+{
+    LW_TRY(lw_prove_count(o->n_corruptions, &r->drawn));
+    LW_TRY(lw_prove_open_queries(&o->data, problems, &r->kb, &r->queries));
+    LW_TRY(open_pool(o, cli->global.seed, r));
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    lw_cli_observer_open(&obs, cli);
+    const lw_kge_rank_options ro = rank_options(o, r);
+    return lw_kge_rank_source(o->kge, r->kb, &ro, &r->queries, cli->global.threads, &obs.calls,
+                              &r->ranks);
+}
+
+static json_t *metrics_json(const lw_rank_sum *sum)
+{
+    lw_rank_metrics m = lw_rank_sum_means(sum);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "MRR", lw_json_real(m.mrr), "Hits@1",
+                     lw_json_real(m.hits[0]), "Hits@3", lw_json_real(m.hits[1]), "Hits@10",
+                     lw_json_real(m.hits[2]), "mean_rank", lw_json_real(m.mean_rank));
+}
+
+static json_t *report_json(const rank_cli *o, const ranking *r)
+{
+    json_t *j = metrics_json(&r->ranks.all[o->rule]), *modes = json_object(),
+           *rules = json_object();
+    for (int m = 0; m < LW_CORRUPT_MODES; m++)
+        if (r->ranks.sum[m][0].n > 0)
+            json_object_set_new(modes, lw_corrupt_mode_name((lw_corrupt_mode)m),
+                                metrics_json(&r->ranks.sum[m][o->rule]));
+    for (int i = 0; i < LW_RANK_RULES; i++)
+        json_object_set_new(rules, lw_rank_rule_name((lw_rank_rule)i),
+                            metrics_json(&r->ranks.all[i]));
+    json_object_set_new(j, "per_mode", modes);
+    json_object_set_new(j, "per_rule", rules);
+    json_object_set_new(j, "rank_rule", json_string(lw_rank_rule_text((lw_rank_rule)o->rule)));
+    json_object_set_new(j, "queries", json_integer(r->queries.n));
+    json_object_set_new(j, "n_corruptions", json_integer((json_int_t)r->drawn));
+    json_object_set_new(j, "candidates", json_integer((json_int_t)r->ranks.candidates));
+    json_object_set_new(j, "filtered", json_boolean(o->filtered));
+    json_object_set_new(j, "memory", json_integer((json_int_t)r->ranks.bytes));
+    json_object_set_new(j, "seconds", json_real(r->ranks.seconds));
+    return j;
+}
+
+static void print_heads(const char *first)
+{
+    lw_cli_print("%-12s %8s %8s %8s %8s %10s\n", first, "MRR", "Hits@1", "Hits@3", "Hits@10",
+                 "mean rank");
+}
+
+static void print_row(const char *name, const lw_rank_sum *sum)
+{
+    lw_rank_metrics m = lw_rank_sum_means(sum);
+    lw_cli_print("%-12s %8.4f %8.4f %8.4f %8.4f %10.2f\n", name, m.mrr, m.hits[0], m.hits[1],
+                 m.hits[2], m.mean_rank);
+}
+
+static void print_report(const rank_cli *o, const ranking *r)
+{
+    lw_cli_print("%s, %s: %d queries, %lld candidates in %.3g s\n", o->data.dataset, o->data.split,
+                 (int)r->queries.n, (long long)r->ranks.candidates, r->ranks.seconds);
+    lw_cli_print("rank %s; ", lw_rank_rule_text((lw_rank_rule)o->rule));
+    if (r->drawn)
+        lw_cli_print("%lld corruptions drawn for each list", (long long)r->drawn);
+    else
+        lw_cli_print("all corruptions");
+    lw_cli_print("%s\n", o->filtered ? ", filtered" : "");
+    print_heads("corrupted");
+    for (int m = 0; m < LW_CORRUPT_MODES; m++)
+        if (r->ranks.sum[m][0].n > 0)
+            print_row(lw_corrupt_mode_name((lw_corrupt_mode)m), &r->ranks.sum[m][o->rule]);
+    lw_cli_print("\n");
+    print_heads("rank rule");
+    for (int i = 0; i < LW_RANK_RULES; i++)
+        print_row(lw_rank_rule_name((lw_rank_rule)i), &r->ranks.all[i]);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    const rank_cli *o = config;
+    lw_problems problems = {0};
+    ranking r = {0};
+    int rc = work(cli, o, &problems, &r);
+    if (rc == 0 && cli->global.json) {
+        LW_CLEANUP(lw_json_drop) json_t *j = report_json(o, &r);
+        lw_cli_print_json(j);
+    } else if (rc == 0) {
+        print_report(o, &r);
+    }
+    ranking_clear(&r);
+    lw_problems_clear(&problems);
+    return rc;
+}
+
+const lw_command lw_cmd_prove_rank = {
+    .name = "prove rank",
+    .summary = "rank queries among all or drawn corruptions by an embedding alone",
+    .usage = "DATASET --kge RUN [options]",
+    .notes =
+        "With all corruptions, queries are scored in blocks against the whole table; memory does "
+        "not grow with their number. `prove eval --kge RUN --kge-bonus 0 --fail-penalty 0` "
+        "ranks the same drawn candidates, but walks proofs too.",
+    .examples = "leeway prove rank data/family --kge runs/rotate\n"
+                "leeway prove rank data/family --kge runs/rotate --n-corruptions 100 "
+                "--corruption-modes both\n"
+                "leeway prove rank data/wn18rr --kge runs/complex --split valid --json",
+    .options = {lw_prove_data_options, options},
+    .config_size = sizeof(rank_cli),
+    .run = run,
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway prove trace: the shortest proof of one query, readable and as Prolog. */
+#include "base/base.h"
+#include "cli/prove/cmd_prove.h"
+
+enum { TRACE_TEXT, TRACE_PROLOG };
+
+static const lw_option trace_options[] = {
+    {LW_OPT(lw_prove_cli, query), .name = "query", .positional = true, .required = true,
+     .help = "pred(a,b)"},
+    {LW_OPT(lw_prove_cli, format), .name = "format", .choices = "text|prolog", .fallback = "text",
+     .group = "Output", .help = "a tree of atoms, or a Prolog program with the proof as a term"},
+    {.name = NULL}};
+
+static json_t *node_json(const lw_kb *kb, const lw_trace_node *x)
+{
+    LW_CLEANUP(lw_str_clear) lw_str atom = {0}, rule = {0};
+    lw_kb_print_atom(kb, x->atom, &atom);
+    if (x->origin >= 0)
+        return json_pack("{s:s, s:i, s:b}", "atom", lw_str_c(&atom), "parent", (int)x->parent,
+                         "fact", 1);
+    lw_kb_print_rule(kb, ~x->origin, &rule);
+    return json_pack("{s:s, s:i, s:i, s:s}", "atom", lw_str_c(&atom), "parent", (int)x->parent,
+                     "rule", (int)~x->origin + 1, "clause", lw_str_c(&rule));
+}
+
+static json_t *report_json(const lw_prove_cli *o, const lw_kb *kb, const lw_search_result *r,
+                           const lw_trace *t)
+{
+    json_t *j = json_pack("{s:s, s:b, s:i, s:s, s:I, s:I, s:I}", "query", o->query, "proved",
+                          r->depth > 0, "depth", (int)r->depth, "end", lw_search_end_name(r->end),
+                          "steps", (json_int_t)r->expanded, "states", (json_int_t)r->states,
+                          "atoms_cut", (json_int_t)r->atoms_cut);
+    if (r->depth <= 0)
+        return j;
+    LW_CLEANUP(lw_str_clear) lw_str text = {0}, prolog = {0};
+    json_t *nodes = json_array();
+    for (int32_t i = 0; i < t->n; i++)
+        json_array_append_new(nodes, node_json(kb, &t->node[i]));
+    lw_trace_print(kb, t, &text);
+    lw_trace_prolog(kb, t, &prolog);
+    json_object_set_new(j, "proof", nodes);
+    json_object_set_new(j, "text", json_string(lw_str_c(&text)));
+    json_object_set_new(j, "prolog", json_string(lw_str_c(&prolog)));
+    return j;
+}
+
+static int find(const lw_prove_cli *o, const lw_kb *kb, lw_search_result *r, lw_trace *t)
+{
+    LW_CLEANUP(lw_search_free) lw_search *s = NULL;
+    LW_CLEANUP(lw_free) lw_proof_origin *origin = NULL;
+    lw_search_options so = lw_prove_search(o);
+    lw_atom query;
+    LW_TRY(lw_kb_atom(kb, o->query, &query));
+    so.memory = (size_t)LW_MIN(o->query_memory, o->memory_limit) << 20;
+    LW_TRY(lw_search_new(kb, &so, &s));
+    LW_TRY(lw_search_run(s, query, r));
+    if (r->depth < 0)
+        return 0;
+    origin = lw_calloc((size_t)r->depth, sizeof *origin);
+    if (!origin)
+        return LW_ENOMEM;
+    lw_search_proof(s, origin);
+    return lw_trace_build(kb, query, origin, r->depth, t);
+}
+
+static int no_proof(const lw_prove_cli *o, const lw_search_result *r)
+{
+    if (r->end == LW_SEARCH_NONE && r->atoms_cut == 0)
+        return lw_fail(LW_EFAILED, "%s has no proof: all %lld states were searched", o->query,
+                       (long long)r->states);
+    if (r->end == LW_SEARCH_NONE)
+        return lw_fail(LW_EFAILED, "%s: no proof with at most %d goals (--padding-atoms)", o->query,
+                       o->padding_atoms);
+    if (r->end == LW_SEARCH_DEPTH)
+        return lw_fail(LW_EFAILED, "%s: no proof of at most %d steps (--max-depth)", o->query,
+                       o->max_depth);
+    return lw_fail(LW_EFAILED, "%s: no proof among the %lld states within the limit (--%s)",
+                   o->query, (long long)r->states,
+                   r->end == LW_SEARCH_STATES ? "max-states" : "query-memory");
+}
+
+static void print_trace(const lw_prove_cli *o, const lw_kb *kb, const lw_trace *t)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    if (o->format == TRACE_PROLOG) {
+        lw_trace_prolog(kb, t, &text);
+    } else {
+        lw_str_addf(&text, "proved in %d step%s\n", t->steps, t->steps == 1 ? "" : "s");
+        lw_trace_print(kb, t, &text);
+    }
+    lw_cli_print("%s", lw_str_c(&text));
+}
+
+static int trace(const lw_cli *cli, const lw_prove_cli *o, lw_problems *problems, lw_trace *t)
+{
+    LW_CLEANUP(lw_kb_free) lw_kb *kb = NULL;
+    lw_search_result r = {0};
+    LW_TRY(lw_prove_open(o, problems, &kb));
+    lw_prove_warn(problems);
+    LW_TRY(find(o, kb, &r, t));
+    if (cli->global.json) {
+        LW_CLEANUP(lw_json_drop) json_t *j = report_json(o, kb, &r, t);
+        lw_cli_print_json(j);
+    } else if (r.depth > 0) {
+        print_trace(o, kb, t);
+    }
+    return r.depth > 0 ? 0 : no_proof(o, &r);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    lw_problems problems = {0};
+    lw_trace t = {0};
+    int rc = trace(cli, config, &problems, &t);
+    lw_trace_clear(&t);
+    lw_problems_clear(&problems);
+    return rc;
+}
+
+const lw_command lw_cmd_prove_trace = {
+    .name = "prove trace",
+    .summary = "the shortest proof of one query, readable and as Prolog",
+    .usage = "DATASET QUERY [options]",
+    .notes = "Exit code 1 when no proof is found within the limits.",
+    .examples = "leeway prove trace data/countries_s3 'locatedInCR(bulgaria,europe)'\n"
+                "leeway prove trace data/family 'aunt(5,76)' --format prolog",
+    .options = {lw_prove_data_options, trace_options, lw_prove_search_options},
+    .config_size = sizeof(lw_prove_cli),
+    .run = run,
+};

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The comparison's files besides the page: pictures, latency.csv, summary.json. */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "jobs/compare/compare_parts.h"
+
+/* ---- pictures --------------------------------------------------------------------------- */
+
+/* Sets hold classes in turn (i mod classes): column k of row c is picture k * classes + c. Sets of
+ * real pictures need not: their rows are looked for. */
+static int64_t picture_of(const compare_set *s, int32_t c, int32_t column)
+{
+    int32_t seen = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->classes[i] == c && seen++ == column)
+            return i;
+    return -1;
+}
+
+int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, int32_t scale,
+                    bool page, lw_image *out)
+{
+    int32_t rows = s->classes ? LW_MIN(w->classes, 20) : columns;
+    int64_t floats = (int64_t)w->side * w->side * 3;
+    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(rows * columns * floats), sizeof *x);
+    if (!x)
+        return LW_ENOMEM;
+    for (int32_t r = 0; r < rows; r++)
+        for (int32_t k = 0; k < columns; k++) {
+            int64_t i = s->classes ? picture_of(s, r, k) : (int64_t)r * columns + k;
+            for (int64_t p = 0; i >= 0 && i < s->n && p < floats; p++)
+                x[(r * columns + k) * floats + p] = s->x[i * floats + p];
+        }
+    const lw_grid g = {.columns = columns,
+                       .padding = 1,
+                       .scale = scale,
+                       .background = {255, 255, 255},
+                       .see_through = page};
+    return lw_grid_f32(&g, x, rows * columns, w->side, w->side, out);
+}
+
+static json_t *notes(const comparing *w, const char *method, int32_t evaluations)
+{
+    char seed[32], count[16];
+    snprintf(seed, sizeof seed, "%lld", (long long)w->c->seed);
+    snprintf(count, sizeof count, "%d", evaluations);
+    return json_pack("{s:s, s:s, s:s, s:s}", "Software", "leeway", "method", method, "evaluations",
+                     count, "seed", seed);
+}
+
+static int32_t scale_of(const comparing *w)
+{
+    return w->side <= 16 ? 4 : w->side <= 32 ? 3 : w->side <= 64 ? 2 : 1;
+}
+
+static int save_grid(const comparing *w, const compare_set *s, const char *name, const char *method,
+                     int32_t evaluations)
+{
+    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *texts = notes(w, method, evaluations);
+    LW_TRY(lw_compare_grid(w, s, 10, scale_of(w), false, &im));
+    return lw_png_save(lw_path_join(&path, lw_str_c(&w->dir.tmp), name), &im, texts);
+}
+
+static int save_beside(const comparing *w)
+{
+    LW_CLEANUP(lw_image_clear) lw_image a = {0}, b = {0}, c = {0}, all = {0};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    const lw_image *const pictures[] = {&a, &b, &c};
+    char ddpm[48];
+    snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations", w->c->ddim_steps[0]);
+    const char *const titles[] = {"real, held out", "drift, 1 evaluation", ddpm};
+    LW_TRY(lw_compare_grid(w, &w->real_set, 8, scale_of(w), false, &a));
+    LW_TRY(lw_compare_grid(w, &w->drift_set, 8, scale_of(w), false, &b));
+    LW_TRY(lw_compare_grid(w, &w->ddpm_set, 8, scale_of(w), false, &c));
+    LW_TRY(lw_image_beside(pictures, titles, 3, 24, &all));
+    LW_CLEANUP(lw_json_drop) json_t *texts = notes(w, "real | drift | ddpm", w->c->ddim_steps[0]);
+    return lw_png_save(lw_path_join(&path, lw_str_c(&w->dir.tmp), "side_by_side.png"), &all, texts);
+}
+
+/* ---- latency.csv ------------------------------------------------------------------------ */
+
+static int save_latency(const comparing *w)
+{
+    LW_CLEANUP(lw_str_clear) lw_str s = {0}, path = {0};
+    lw_str_add(&s, "method,evaluations,batch,median_ms,p95_ms,p99_ms,ms_per_image,images_per_sec,"
+                   "runs,extrapolated,memory_bytes,cpu_ms,times_drift,note\n");
+    for (int i = 0; i < w->n_latencies; i++) {
+        const lw_latency *l = &w->latency[i];
+        if (l->refused) {
+            lw_str_addf(&s, "%s,%d,%d,,,,,,%d,%d,%zu,,,%s\n", l->method, l->evaluations, l->batch,
+                        l->runs, l->extrapolated, l->bytes, LW_LATENCY_REFUSED);
+            continue;
+        }
+        lw_str_addf(&s, "%s,%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%d,%d,%zu,%.4f,%.2f,%s\n", l->method,
+                    l->evaluations, l->batch, 1e3 * l->median, 1e3 * l->p95, 1e3 * l->p99,
+                    1e3 * l->median / l->batch, l->batch / l->median, l->runs, l->extrapolated,
+                    l->bytes, 1e3 * l->cpu, l->times_drift,
+                    l->extrapolated ? "extrapolated from ten evaluations" : "");
+    }
+    return lw_file_write(lw_path_join(&path, lw_str_c(&w->dir.tmp), "latency.csv"), lw_str_c(&s),
+                         s.len);
+}
+
+/* ---- summary.json ----------------------------------------------------------------------- */
+
+static void set_real(json_t *o, const char *key, double v)
+{
+    json_object_set_new(o, key, lw_json_real(v));
+}
+static void set_int(json_t *o, const char *key, int64_t v)
+{
+    json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+static json_t *score_json(const compare_entry *e)
+{
+    static const char *const kinds[] = {"real",  "drift", "ddpm",   "other",
+                                        "other", "other", "control"};
+    const lw_score *s = &e->score;
+    json_t *o = json_object(), *bar = json_array();
+    json_object_set_new(o, "name", json_string(s->name));
+    json_object_set_new(o, "kind", json_string(kinds[e->kind]));
+    set_int(o, "n", s->n);
+    if (e->evaluations)
+        set_int(o, "evaluations", e->evaluations);
+    if (e->kind == COMPARE_DDPM)
+        json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(e->ancestral)));
+    set_real(o, "frechet", s->fd.value);
+    set_real(o, "frechet_low", s->fd.low);
+    set_real(o, "frechet_high", s->fd.high);
+    set_real(o, "diversity", s->diversity);
+    set_real(o, "colour_distance", s->colour);
+    set_real(o, "nearest_training_median", s->near_median);
+    set_real(o, "nearest_training_min", s->near_min);
+    set_int(o, "copies_of_training", s->copies);
+    set_int(o, "duplicates", s->duplicates);
+    if (s->judged) {
+        set_real(o, "accepted", s->strict.accepted);
+        set_real(o, "agreement", s->plain.agreement);
+        set_real(o, "legible", s->plain.accepted_any);
+        set_real(o, "junk", s->strict.junk);
+        set_real(o, "class_min", s->plain.class_min);
+        set_real(o, "class_max", s->plain.class_max);
+    }
+    for (int i = 0; i < LW_BAR_COUNT; i++)
+        if (e->bar[i].applies && !e->bar[i].pass)
+            json_array_append_new(bar, json_string(e->bar[i].name));
+    json_object_set_new(o, "fails", bar);
+    return o;
+}
+
+static json_t *point_json(const lw_operating_point *p)
+{
+    static const char *const against[] = {"worse", "equal", "better"};
+    if (!p->evaluations)
+        return json_null();
+    json_t *o = json_object();
+    set_int(o, "evaluations", p->evaluations);
+    json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(p->ancestral)));
+    set_int(o, "n", p->score.n);
+    set_real(o, "frechet", p->score.fd.value);
+    set_real(o, "frechet_drift", p->drift.fd.value);
+    set_real(o, "frechet_floor", p->floor);
+    json_object_set_new(o, "frechet_is", json_string(against[p->frechet + 1]));
+    if (p->score.judged) {
+        set_real(o, "accepted", p->score.strict.accepted);
+        set_real(o, "accepted_drift", p->drift.strict.accepted);
+        json_object_set_new(o, "accepted_is", json_string(against[p->accepted + 1]));
+    }
+    set_real(o, "times_drift", p->ratio);
+    return o;
+}
+
+static json_t *headline_json(const lw_headline *h)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "text", json_string(h->text));
+    set_int(o, "settings_scored", h->points);
+    json_object_set_new(o, "by_acceptance", json_boolean(h->by_acceptance));
+    json_object_set_new(o, "ddpm_at_drifts_quality", point_json(&h->equal));
+    json_object_set_new(o, "ddpm_at_its_best", point_json(&h->best));
+    return o;
+}
+
+static json_t *bar_json(const lw_compare_result *r)
+{
+    json_t *a = json_array();
+    for (int i = 0; i < LW_BAR_COUNT; i++)
+        if (r->bar[i].applies)
+            json_array_append_new(a, json_pack("{s:s, s:s, s:s, s:b}", "criterion", r->bar[i].name,
+                                               "asked", r->bar[i].asked, "value", r->bar[i].value,
+                                               "pass", r->bar[i].pass));
+    return a;
+}
+
+static json_t *latency_json(const comparing *w)
+{
+    json_t *a = json_array();
+    for (int i = 0; i < w->n_latencies; i++) {
+        const lw_latency *l = &w->latency[i];
+        json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:b, s:I}", "method", l->method, "evaluations",
+                              l->evaluations, "batch", l->batch, "runs", l->runs, "extrapolated",
+                              l->extrapolated, "memory_bytes", (json_int_t)l->bytes);
+        set_real(o, "median_ms", 1e3 * l->median);
+        set_real(o, "p95_ms", 1e3 * l->p95);
+        set_real(o, "p99_ms", 1e3 * l->p99);
+        set_real(o, "images_per_sec", l->batch / l->median);
+        set_real(o, "cpu_ms", 1e3 * l->cpu);
+        set_real(o, "times_drift", l->times_drift);
+        if (l->refused)
+            json_object_set_new(o, "note", json_string(LW_LATENCY_REFUSED));
+        json_array_append_new(a, o);
+    }
+    return a;
+}
+
+static json_t *work_json(const lw_compare_work *w)
+{
+    json_t *o = json_object();
+    set_real(o, "drift_wall_s", w->drift.wall);
+    set_real(o, "ddpm_wall_s", w->ddpm.wall);
+    set_real(o, "drift_cpu_s", w->drift.cpu);
+    set_real(o, "ddpm_cpu_s", w->ddpm.cpu);
+    set_real(o, "wall_percent_apart", w->wall_percent);
+    set_real(o, "cpu_percent_apart", w->cpu_percent);
+    json_object_set_new(o, "in_turns", json_boolean(w->in_turns));
+    json_object_set_new(o, "equal", json_boolean(w->equal));
+    return o;
+}
+
+static int save_summary(const comparing *w)
+{
+    LW_CLEANUP(lw_json_drop) json_t *o = json_object();
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    const lw_compare_result *r = w->out;
+    json_t *scores = json_array();
+    for (int i = 0; i < w->n_entries; i++)
+        json_array_append_new(scores, score_json(&w->entry[i]));
+    json_object_set_new(o, "drift", json_string(w->c->drift));
+    json_object_set_new(o, "ddpm", json_string(w->c->ddpm));
+    json_object_set_new(o, "data", json_string(w->data));
+    json_object_set_new(o, "features", json_string(lw_scorer_features(w->scorer)));
+    json_object_set_new(o, "reference", json_string(lw_scorer_reference(w->scorer)));
+    set_int(o, "seed", w->c->seed);
+    json_object_set_new(o, "headline", headline_json(&r->headline));
+    set_real(o, "frechet_drift", r->drift.fd.value);
+    set_real(o, "frechet_drift_few", r->drift_few.fd.value);
+    set_real(o, "frechet_ddpm", r->ddpm.fd.value);
+    set_real(o, "frechet_floor", r->real.fd.value);
+    set_real(o, "frechet_floor_ddpm", r->floor_ddpm);
+    set_real(o, "frechet_untrained", r->untrained_fd);
+    json_object_set_new(o, "work", work_json(&r->work));
+    json_object_set_new(o, "speedup",
+                        json_pack("{s:o, s:o, s:o}", "1", lw_json_real(r->speedup[0]), "8",
+                                  lw_json_real(r->speedup[1]), "64", lw_json_real(r->speedup[2])));
+    json_object_set_new(o, "latency_busy", json_boolean(r->busy));
+    if (r->judged)
+        json_object_set_new(
+            o, "judge",
+            json_pack("{s:f, s:f, s:f, s:f, s:b}", "accuracy", r->exam.accuracy, "reals_accepted",
+                      r->exam.reals_accepted, "class_means_accepted", r->exam.means_accepted,
+                      "blurred_accepted", r->exam.blurred_accepted, "fit", r->exam.fit));
+    json_object_set_new(o, "bar", bar_json(r));
+    set_int(o, "bar_failed", r->bar_failed);
+    set_int(o, "controls", r->controls);
+    set_int(o, "controls_that_pass", r->controls_passed);
+    json_object_set_new(o, "real_passes", json_boolean(r->real_passes));
+    json_object_set_new(o, "scores", scores);
+    json_object_set_new(o, "latency", latency_json(w));
+    json_object_set_new(o, "precision", json_string(lw_precision_name(w->c->precision)));
+    if (r->paired_drift.n)
+        json_object_set_new(
+            o, "paired",
+            json_pack("{s:I, s:f, s:f, s:f, s:f}", "pictures", (json_int_t)r->paired_drift.n,
+                      "rms_drift", r->paired_drift.rms, "worst_drift", r->paired_drift.worst,
+                      "rms_ddpm", r->paired_ddpm.rms, "worst_ddpm", r->paired_ddpm.worst));
+    set_real(o, "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
+    json_object_set_new(o, "threads", json_integer(w->dev->workers(w->dev->self)));
+    json_object_set_new(o, "cpu", json_string(lw_cpu_name()));
+    json_object_set_new(o, "version", json_string(lw_build_version()));
+    json_object_set_new(o, "commit", json_string(lw_build_commit()));
+    return lw_json_save(lw_path_join(&path, lw_str_c(&w->dir.tmp), "summary.json"), o);
+}
+
+int lw_compare_files(comparing *w)
+{
+    char name[48];
+    LW_TRY(save_grid(w, &w->drift_set, "drift_samples_1nfe.png", "drift", 1));
+    snprintf(name, sizeof name, "ddpm_samples_ddim%d.png", w->c->ddim_steps[0]);
+    LW_TRY(save_grid(w, &w->ddpm_set, name, "ddpm", w->c->ddim_steps[0]));
+    LW_TRY(save_beside(w));
+    LW_TRY(save_latency(w));
+    return save_summary(w);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A drifting generator beside a DDPM: how good and how fast each is, measured the same way, on one
+ * page.
+ *
+ * Writes report.html (self-contained), side_by_side.png, drift_samples_1nfe.png,
+ * ddpm_samples_ddim<K>.png, latency.csv and summary.json.
+ */
+#ifndef LW_COMPARE_JOB_H
+#define LW_COMPARE_JOB_H
+
+#include "train/train_config.h"
+#include "jobs/compare/compare_score.h"
+
+enum { LW_COMPARE_MAX_STEPS = 16, LW_COMPARE_MAX_STAGES = 8 };
+
+/* A run that led here, for curves and times: "encoder" in runs/encoder. */
+typedef struct lw_compare_stage {
+    const char *name, *run;
+    double planned; /* minutes asked for; 0: not said */
+} lw_compare_stage;
+
+typedef struct lw_compare_config {
+    const char *drift, *ddpm; /* SOURCE each */
+    const char *output_dir;
+    const char *judge,
+        *reader;         /* runs of a judge and of a plain classifier, or NULL; compare_score.h */
+    const char *encoder; /* for Frechet distances; NULL: the reader's, the judge's, else the drift
+                            run's encoder */
+    const char *data;    /* NULL: what the drift run was trained on */
+    int64_t limit;       /* training rows the runs saw; 0: as its config.yaml says */
+    int64_t n_fid;       /* pictures of drift; also of DDPM unless n_ddpm */
+    int64_t n_ddpm;      /* 0: n_fid */
+    int32_t ddim_steps[LW_COMPARE_MAX_STEPS],
+        n_ddim_steps; /* timed; the first is scored with n_ddpm pictures */
+    int32_t score_steps[LW_COMPARE_MAX_STEPS],
+        n_score_steps; /* evaluations of DDIM scored besides; of these DDPM's best is found */
+    int32_t ancestral_steps[LW_COMPARE_MAX_STEPS], n_ancestral_steps; /* the same, ancestral */
+    int64_t n_slow; /* pictures where DDPM needs more evaluations than ddim_steps[0]; 0: n_ddpm */
+    double latency_seconds; /* budget of one timed cell; slower cells are extrapolated from fewer
+                               evaluations */
+    bool use_clipped_model_output; /* else lw_sampler_opts.keep_eps, of DDPM */
+    bool ema;
+    int32_t precision; /* lw_num of both generators */
+    int64_t seed;
+    int32_t threads;
+    int32_t conv;                   /* lw_conv_mode */
+    const char *title;              /* of the page; NULL: a plain one */
+    const char *caveat;             /* one more sentence on what this does not show, or NULL */
+    const char *commands;           /* shell lines that make all of it again; NULL: none shown */
+    const lw_compare_stage *stages; /* besides the two runs */
+    int32_t n_stages;
+} lw_compare_config;
+
+/* The time that both generators were trained for, as their checkpoints have it: steps alone. */
+enum { LW_EQUAL_WORK_PERCENT = 5 };
+typedef struct lw_compare_work {
+    lw_train_work drift, ddpm;
+    double wall_percent,
+        cpu_percent;   /* the larger is so much more than the smaller; NAN: unknown */
+    bool known, equal; /* equal: both within LW_EQUAL_WORK_PERCENT */
+    bool in_turns;     /* trained in turns: any load hit both alike */
+} lw_compare_work;
+/* One or two sentences, for a page and for stdout; appended. */
+void lw_compare_work_text(const lw_compare_work *w, lw_str *out);
+
+/* One timed cell: a batch of pictures from noise to pixels. */
+typedef struct lw_latency {
+    const char *method; /* "drift", "ddpm" */
+    int32_t evaluations, batch, runs;
+    double median, p95, p99; /* seconds per batch; NAN: not measured, the machine was busy */
+    double cpu;              /* processor seconds of all threads per batch, median */
+    double times_drift;      /* over drift's time in the same turn, median of turns */
+    bool extrapolated;       /* from fewer evaluations */
+    bool refused; /* contradicted another cell, or its processor time, twice: no numbers but NANs */
+    size_t bytes; /* weights, activations, packed weights */
+} lw_latency;
+
+/* "53.1x", or that it was not measured. */
+const char *lw_compare_times(char buf[32], double times);
+/* Marks (`refused`), among the cells of all methods and batches, those that contradict one of fewer
+ * evaluations, the extrapolated one where one of two is, and those whose times drift by the clock
+ * and in processor time are more than half apart; returns how many. */
+int lw_latency_contradictions(lw_latency *l, int n);
+/* Well more time by the clock than the threads worked, and uneven: others used the processors. */
+bool lw_latency_busy(const lw_latency *l, int threads);
+
+/* Pictures in the precision asked for beside f32, from the same noise. */
+typedef struct lw_paired {
+    int64_t n;         /* pictures; 0: f32 was asked for */
+    double rms, worst; /* of differences, pictures in [-1, 1] */
+} lw_paired;
+
+/* A number of evaluations and a sampler with which DDPM was scored, beside drift's pictures, as
+ * many of them. */
+typedef struct lw_operating_point {
+    int32_t evaluations; /* 0: no such point */
+    bool ancestral;      /* else DDIM */
+    lw_score score, drift;
+    double floor;          /* Frechet distance of as many real pictures */
+    int accepted, frechet; /* against drift: -1 worse, 0 equal, 1 better, beyond chance */
+    double ratio;          /* time of one picture over drift's; NAN: not timed */
+} lw_operating_point;
+
+/* What the comparison found, each side at its best. A measure is better or worse beyond chance when
+ * the 95 % interval of its difference leaves out 0; else it is equal. DDPM reaches drift's quality
+ * where no measure is worse beyond chance nor by five points of acceptance or a fifth of the
+ * distance, which few pictures would let pass. */
+typedef struct lw_headline {
+    lw_operating_point equal; /* DDPM's fewest evaluations that reach drift's quality */
+    lw_operating_point best;  /* of DDPM: of the settings that none beats by as much, the one of
+                                 the fewest evaluations */
+    int points;               /* settings of DDPM that were scored */
+    bool by_acceptance;       /* the judge is fit: acceptance counts besides Frechet distance */
+    char text[900];           /* in words, for a page and for stdout */
+} lw_headline;
+
+typedef struct lw_compare_result {
+    lw_score real, drift, ddpm; /* floors have the size of drift's set */
+    lw_score drift_few; /* drift, as many pictures as DDPM's set has: comparable distances */
+    double floor_ddpm;  /* real against real with as many pictures as DDPM's set */
+    double untrained_fd;
+    bool judged;
+    lw_judge_exam exam;
+    lw_bar_line bar[LW_BAR_COUNT];
+    int bar_failed;                /* lines of drift that apply and fail */
+    int controls, controls_passed; /* controls that pass every line (none should) */
+    bool real_passes;
+    lw_headline headline;
+    lw_paired paired_drift, paired_ddpm;
+    double speedup[3]; /* at 1, 8, 64 pictures against ddim_steps[0]; NAN: not measured */
+    bool busy;         /* while latency was timed, others used the processors */
+    lw_compare_work work;
+    char report[512]; /* path of report.html */
+} lw_compare_result;
+
+int lw_job_compare(const lw_compare_config *c, const lw_observer *obs, lw_compare_result *out);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long does a batch of pictures take, from noise to pixels? All cells of a batch size take
+ * turns, so that ratios hold on a machine that changes its pace. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "jobs/compare/compare_parts.h"
+#include "session/session_sampler_turns.h"
+
+static const int32_t batches[] = {1, 8, 64};
+enum {
+    TURNS_MAX = 100,
+    TURNS_MIN = 3,
+    PROBE_STEPS = 10,
+    ONE_STEPS_MIN = 5, /* of drift in a turn */
+    ONE_STEPS_MAX = 50,
+    CELLS = LW_COMPARE_MAX_STEPS + 1,
+    ATTEMPTS = 2
+};
+
+/* One cell of the table while it is timed. */
+typedef struct cell {
+    const lw_source *from;
+    lw_sampler *sampler;
+    double scale; /* evaluations asked for over those that are timed */
+    double wall[TURNS_MAX * ONE_STEPS_MAX], cpu[TURNS_MAX * ONE_STEPS_MAX];
+    double turn[TURNS_MAX];    /* mean of a turn's runs */
+    int32_t n, in_turn, times; /* runs in all, in this turn so far, in each turn */
+} cell;
+
+typedef struct timing {
+    comparing *w;
+    int32_t batch;
+    float *pictures;
+    cell cell[CELLS]; /* the first is drift's */
+    lw_latency *out;  /* theirs, in the same order */
+    int n;
+} timing;
+
+static int make_sampler(const comparing *w, const lw_source *from, int32_t steps, int32_t batch,
+                        lw_sampler **out)
+{
+    const lw_sampler_opts o = lw_compare_sampler(w, from, steps, batch);
+    return lw_sampler_new(w->dev, &from->net, from->store, &o, out);
+}
+
+/* Seconds of one evaluation, from two short runs. */
+static int probe(const timing *t, const lw_source *from, double *out)
+{
+    LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
+    LW_TRY(make_sampler(t->w, from, 2, t->batch, &s));
+    LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));
+    double began = lw_now();
+    LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));
+    *out = (lw_now() - began) / lw_sampler_evaluations(s);
+    return 0;
+}
+
+/* A cell that would take too long is extrapolated from fewer evaluations. */
+static int open_cell(timing *t, const lw_source *from, int32_t steps)
+{
+    cell *c = &t->cell[t->n];
+    lw_latency *l = &t->out[t->n++];
+    int32_t timed = steps;
+    *l = (lw_latency){
+        .method = lw_method_name(from->method), .evaluations = steps, .batch = t->batch};
+    if (steps > PROBE_STEPS) {
+        double one;
+        LW_TRY(probe(t, from, &one));
+        if (one * steps * (2 + TURNS_MIN) > 5.0 * t->w->c->latency_seconds)
+            timed = PROBE_STEPS;
+    }
+    c->from = from;
+    c->times = 1;
+    c->scale = (double)steps / timed;
+    l->extrapolated = timed != steps;
+    LW_TRY(make_sampler(t->w, from, timed, t->batch, &c->sampler));
+    l->bytes = lw_sampler_bytes(c->sampler) + lw_store_bytes(from->store);
+    return 0;
+}
+
+static int keep(void *self, int which, int32_t turn, const lw_sampler_time *time)
+{
+    cell *c = &((timing *)self)->cell[which];
+    c->wall[c->n] = c->scale * time->wall;
+    c->cpu[c->n++] = c->scale * time->cpu;
+    c->in_turn = turn == 0 || c->turn[turn] == 0.0 ? 1 : c->in_turn + 1;
+    c->turn[turn] += (c->scale * time->wall - c->turn[turn]) / c->in_turn;
+    return 0;
+}
+
+/* Numbers of a cell; times drift's are of pairs taken in the same turn. */
+static void conclude_cell(const cell *c, const cell *drift, int32_t turns, lw_latency *l)
+{
+    double ratio[TURNS_MAX];
+    lw_summary wall = lw_summarize(c->wall, c->n);
+    for (int32_t i = 0; i < turns; i++)
+        ratio[i] = c->turn[i] / drift->turn[i];
+    l->runs = c->n;
+    l->median = wall.p50;
+    l->p95 = wall.p95;
+    l->p99 = wall.p99;
+    l->cpu = lw_summarize(c->cpu, c->n).p50;
+    l->times_drift = lw_summarize(ratio, turns).p50;
+}
+
+static int time_cells(timing *t)
+{
+    lw_timed_sampler timed[CELLS];
+    for (int i = 0; i < t->n; i++) {
+        cell *c = &t->cell[i];
+        c->n = 0;
+        memset(c->turn, 0, sizeof c->turn);
+        timed[i] = (lw_timed_sampler){
+            .sampler = c->sampler, .pictures = t->pictures, .batch = t->batch, .times = c->times};
+    }
+    const lw_turn_limits limits = {TURNS_MIN, TURNS_MAX, t->w->c->latency_seconds * t->n};
+    LW_TRY(lw_sampler_take_turns(timed, t->n, &limits, t->w->obs, keep, t));
+    for (int i = 0; i < t->n; i++)
+        conclude_cell(&t->cell[i], &t->cell[0], t->cell[0].n / t->cell[0].times, &t->out[i]);
+    return 0;
+}
+
+/* Times drift by the clock and in processor time: of one machine they are much the same. */
+static bool clock_is_off(const lw_latency *l, int n, const lw_latency *slow)
+{
+    for (int i = 0; i < n; i++) {
+        double cpu = l[i].cpu > 0 ? slow->cpu / l[i].cpu : 0;
+        if (lw_str_eq(l[i].method, "drift") && l[i].batch == slow->batch && slow != &l[i])
+            return cpu > 0 && (slow->times_drift > 1.5 * cpu || 1.5 * slow->times_drift < cpu);
+    }
+    return false;
+}
+
+int lw_latency_contradictions(lw_latency *l, int n)
+{
+    int found = 0;
+    for (int i = 0; i < n; i++)
+        l[i].refused = false;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++) {
+            bool less = lw_str_eq(l[i].method, l[k].method) && l[i].batch == l[k].batch &&
+                        l[i].evaluations < l[k].evaluations;
+            if (!less || l[i].median < l[k].median)
+                continue;
+            lw_latency *bad = l[i].extrapolated && !l[k].extrapolated ? &l[i] : &l[k];
+            found += !bad->refused;
+            bad->refused = true;
+        }
+    for (int i = 0; i < n; i++)
+        if (!l[i].refused && clock_is_off(l, n, &l[i])) {
+            found++;
+            l[i].refused = true;
+        }
+    return found;
+}
+
+const char *lw_compare_times(char buf[32], double times)
+{
+    snprintf(buf, 32, isnan(times) ? "(not measured)" : "%.1fx", times);
+    return buf;
+}
+
+bool lw_latency_busy(const lw_latency *l, int threads)
+{
+    return l->cpu > 0 && l->median > 1.5 * l->cpu / threads && l->p95 > 1.15 * l->median;
+}
+
+/* Contradictions are measured again; what stays is no number. */
+static int time_batch(timing *t)
+{
+    const lw_compare_config *c = t->w->c;
+    int bad = 0;
+    LW_TRY(open_cell(t, t->w->drift, 1));
+    for (int i = 0; i < c->n_ddim_steps; i++)
+        LW_TRY(open_cell(t, t->w->ddpm, c->ddim_steps[i]));
+    /* Drift runs about as long in a turn as DDPM does: a run too short to be interrupted would look
+     * better on a busy machine than it is. */
+    t->cell[0].times = LW_MIN(LW_MAX(lw_sampler_evaluations(t->cell[1].sampler), ONE_STEPS_MIN),
+                              ONE_STEPS_MAX);
+    for (int attempt = 0; attempt < ATTEMPTS && (attempt == 0 || bad > 0); attempt++) {
+        LW_TRY(time_cells(t));
+        bad = lw_latency_contradictions(t->out, t->n);
+    }
+    for (int i = 0; i < t->n; i++) {
+        lw_latency *l = &t->out[i];
+        /* many pictures keep all threads at work: there the clock shows who else was */
+        if (l->batch == batches[LW_COUNT(batches) - 1])
+            t->w->out->busy |= lw_latency_busy(l, t->w->dev->workers(t->w->dev->self));
+        t->w->out->busy |= l->refused;
+        if (l->refused)
+            l->median = l->p95 = l->p99 = l->cpu = l->times_drift = (double)NAN;
+    }
+    return 0;
+}
+
+const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations,
+                                        int32_t batch)
+{
+    for (int i = 0; i < w->n_latencies; i++) {
+        const lw_latency *l = &w->latency[i];
+        if (lw_str_eq(l->method, method) && l->evaluations == evaluations && l->batch == batch)
+            return l;
+    }
+    return NULL;
+}
+
+/* A timed cell takes its budget, and as long again to warm up; some 2,000 evaluations a second. */
+static int64_t cell_units(const comparing *w)
+{
+    return (int64_t)(4000.0 * w->c->latency_seconds) + 1;
+}
+
+int64_t lw_compare_latency_units(const comparing *w)
+{
+    return cell_units(w) * (int64_t)LW_COUNT(batches) * (1 + w->c->n_ddim_steps);
+}
+
+int lw_compare_latency(comparing *w)
+{
+    LW_CLEANUP(lw_free) timing *t = lw_calloc(1, sizeof *t);
+    LW_CLEANUP(lw_free)
+    float *pictures = lw_calloc((size_t)64 * (size_t)(w->side * w->side * 3), sizeof *pictures);
+    int rc = 0;
+    if (!t || !pictures)
+        return LW_ENOMEM;
+    for (size_t b = 0; rc == 0 && b < LW_COUNT(batches); b++) {
+        *t = (timing){
+            .w = w, .batch = batches[b], .pictures = pictures, .out = &w->latency[w->n_latencies]};
+        rc = time_batch(t);
+        for (int i = 0; i < t->n; i++)
+            lw_sampler_free(&t->cell[i].sampler);
+        if (rc < 0)
+            break;
+        w->n_latencies += t->n;
+        w->out->speedup[b] = t->out[1].times_drift;
+        w->done += cell_units(w) * t->n;
+        lw_compare_progress(w, 0, "timing");
+    }
+    return rc;
+}

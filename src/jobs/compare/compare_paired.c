@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What narrow operands do to pictures: the same noise through the network in f32. */
+#include <math.h>
+
+#include "jobs/compare/compare_parts.h"
+
+enum { PAIRS = 64 };
+
+static int pair(comparing *w, const lw_source *from, int32_t steps, const compare_set *s,
+                lw_paired *out)
+{
+    int64_t n = LW_MIN(s->n, PAIRS), count = n * w->side * w->side * 3;
+    LW_CLEANUP(lw_sampler_free) lw_sampler *sampler = NULL;
+    LW_CLEANUP(lw_free) float *f32 = lw_calloc((size_t)count, sizeof *f32);
+    lw_sampler_opts o = lw_compare_sampler(w, from, steps, n);
+    double sum = 0.0, worst = 0.0;
+    if (!f32)
+        return LW_ENOMEM;
+    o.precision = LW_NUM_F32;
+    LW_TRY(lw_sampler_new(w->dev, &from->net, from->store, &o, &sampler));
+    LW_TRY(lw_sampler_run(sampler, 0, n, s->classes, NULL, f32));
+    for (int64_t i = 0; i < count; i++) {
+        double d = (double)s->x[i] - (double)f32[i];
+        sum += d * d;
+        worst = fmax(worst, fabs(d));
+    }
+    *out = (lw_paired){.n = n, .rms = sqrt(sum / (double)count), .worst = worst};
+    return 0;
+}
+
+int lw_compare_paired(comparing *w)
+{
+    if (w->c->precision == LW_NUM_F32)
+        return 0;
+    lw_compare_progress(w, 0, "the same pictures in f32");
+    LW_TRY(pair(w, w->drift, 0, &w->drift_set, &w->out->paired_drift));
+    return pair(w, w->ddpm, w->c->ddim_steps[0], &w->ddpm_set, &w->out->paired_ddpm);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to this folder: what a comparison holds while it works. */
+#ifndef LW_COMPARE_PARTS_H
+#define LW_COMPARE_PARTS_H
+
+#include "jobs/compare/compare_job.h"
+#include "session/session_generator.h"
+#include "report/report.h"
+
+enum { COMPARE_ENTRIES = 64, COMPARE_LATENCIES = 3 * (LW_COMPARE_MAX_STEPS + 1) };
+
+/* Pictures [n][side][side][3] and the classes asked for (NULL: none were). */
+typedef struct compare_set {
+    float *x;
+    int32_t *classes;
+    int64_t n;
+} compare_set;
+
+typedef enum compare_kind {
+    COMPARE_REAL,
+    COMPARE_DRIFT,
+    COMPARE_DDPM,
+    COMPARE_DRIFT_FEW, /* the first of drift's, as many as there are of DDPM's */
+    COMPARE_REAL_FEW,
+    COMPARE_UNTRAINED,
+    COMPARE_CONTROL
+} compare_kind;
+
+/* A row of the table of scores. */
+typedef struct compare_entry {
+    compare_kind kind;
+    int32_t evaluations; /* DDPM: per picture */
+    bool ancestral;      /* DDPM: else DDIM */
+    lw_score score;
+    lw_bar_line bar[LW_BAR_COUNT];
+    int failed;
+    compare_set first; /* DDPM: as many pictures as a page shows */
+} compare_entry;
+
+typedef struct comparing {
+    lw_compare_config own; /* what was asked for, and steps to time that are found on the way */
+    const lw_compare_config *c; /* &own */
+    const lw_observer *obs;
+    lw_device *dev;
+    lw_source *drift, *ddpm;
+    lw_scorer *scorer;
+    json_t *drift_yaml; /* config.yaml of the run; NULL: a bare model folder */
+    const char *data, *encoder;
+    bool encoder_of_drift; /* Frechet distances in the encoder drift was trained with */
+    int64_t limit;
+    int32_t side, classes;
+    compare_set real_set, drift_set, ddpm_set;
+    compare_entry entry[COMPARE_ENTRIES];
+    int n_entries;
+    lw_latency latency[COMPARE_LATENCIES];
+    int n_latencies;
+    lw_new_dir dir; /* of the files, until they are all there */
+    lw_compare_result *out;
+    double started;
+    int64_t done, total; /* progress, in network evaluations or what takes as long */
+} comparing;
+
+/* compare_run.c: `part_done` more than w->done, and what goes on. */
+void lw_compare_progress(const comparing *w, int64_t part_done, const char *note);
+
+/* How a generator's pictures are made, in the precision asked for. */
+lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from, int32_t steps,
+                                   int64_t batch);
+/* compare_paired.c: the first pictures of both sets again in f32; fills out->paired_*. */
+int lw_compare_paired(comparing *w);
+/* compare_work.c: fills out->work. */
+void lw_compare_work_of(comparing *w);
+#define LW_LATENCY_REFUSED "not measured: the machine was busy"
+/* compare_latency.c: fills latency and out->speedup. */
+int lw_compare_latency(comparing *w);
+int64_t lw_compare_latency_units(const comparing *w); /* of its progress */
+const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations,
+                                        int32_t batch);
+/* compare_files.c: pictures, latency.csv, summary.json. */
+int lw_compare_files(comparing *w);
+/* A grid with classes as rows, `columns` of each; without classes a square of columns^2. For a page
+ * its gaps are transparent. */
+int lw_compare_grid(const comparing *w, const compare_set *s, int32_t columns, int32_t scale,
+                    bool page, lw_image *out);
+/* compare_page.c */
+int lw_compare_page(comparing *w);
+
+/* DDPM's settings that the page shows beside drift, each once: at drift's quality, at its best, the
+ * first of those timed. */
+typedef struct lw_compare_shown {
+    const compare_entry *entry[3];
+    char as[3][64]; /* "DDPM at its best" */
+    int n;
+} lw_compare_shown;
+lw_compare_shown lw_compare_show(const comparing *w);
+/* compare_top.c: what was found, in words and in one table; links to the runs' pages. */
+void lw_compare_top(const comparing *w, lw_html *page);
+void lw_compare_links(const comparing *w, lw_html *page);
+/* compare_pictures.c: the grids; controls and what the judge refused; grids on the way. */
+int lw_compare_pictures_part(const comparing *w, lw_html *page);
+int lw_compare_evidence_part(const comparing *w, lw_html *page);
+int lw_compare_films(const comparing *w, lw_html *page);
+/* compare_curves.c: adds the section with training curves and times. */
+void lw_compare_curves(const comparing *w, lw_html *page);
+/* compare_tables.c */
+void lw_compare_bar_table(const comparing *w, lw_html *page);
+int lw_compare_score_tables(const comparing *w, lw_html *page);
+void lw_compare_latency_part(const comparing *w, lw_html *page);
+void lw_compare_steps_part(const comparing *w, lw_html *page);
+
+/* compare_headline.c: out->headline from the scores; what it names is to be timed. */
+void lw_compare_headline(comparing *w);
+/* Once all is timed: ratios, and the text. */
+void lw_compare_headline_say(comparing *w);
+
+/* The first of a kind. */
+const compare_entry *lw_compare_find(const comparing *w, compare_kind kind, int32_t evaluations);
+/* Of DDPM, with this sampler. */
+const compare_entry *lw_compare_find_ddpm(const comparing *w, int32_t evaluations, bool ancestral);
+const char *lw_compare_sampler_name(bool ancestral); /* "DDIM", "ancestral" */
+/* Drift's or real pictures' score with n pictures. */
+const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare_kind few,
+                                 int64_t n);
+
+#endif

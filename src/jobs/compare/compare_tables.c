@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page's tables and the plots beside them: scores, the bar, latency, quality against
+ * evaluations. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "jobs/compare/compare_parts.h"
+
+/* ---- scores ----------------------------------------------------------------------------- */
+
+static void share_cell(lw_table *t, double v, bool failed)
+{
+    lw_table_percent(t, v, 1);
+    if (failed)
+        lw_table_mark(t, LW_MARK_BAD);
+}
+
+static void plain_cell(lw_table *t, double v, bool failed)
+{
+    lw_table_cell(t, v < 10 ? "%.3f" : "%.1f", v);
+    if (failed)
+        lw_table_mark(t, LW_MARK_BAD);
+}
+
+/* Without a judge there is no bar: two lines of it prove nothing. */
+static bool fails(const compare_entry *e, lw_criterion c)
+{
+    return e->score.judged && e->bar[c].applies && !e->bar[c].pass;
+}
+
+static void name_cells(lw_table *t, const compare_entry *e, const char *name)
+{
+    lw_table_cell(t, "%s", name);
+    if (e->kind == COMPARE_DRIFT)
+        lw_table_mark(t, LW_MARK_STRONG);
+}
+
+static void judge_cells(lw_table *t, const compare_entry *e)
+{
+    const lw_score *s = &e->score;
+    lw_table_cell(t, e->failed ? "fails %d" : "meets all", e->failed);
+    lw_table_mark(t, !e->failed                   ? LW_MARK_GOOD
+                     : e->kind == COMPARE_CONTROL ? LW_MARK_MUTED
+                                                  : LW_MARK_BAD);
+    share_cell(t, s->strict.accepted, fails(e, LW_BAR_ACCEPTED));
+    share_cell(t, s->plain.accepted_any, fails(e, LW_BAR_LEGIBLE));
+    share_cell(t, s->plain.agreement, fails(e, LW_BAR_AGREEMENT));
+    share_cell(t, s->strict.junk, false);
+    lw_table_cell(t, "%.1f .. %.1f", 100 * s->plain.class_min, 100 * s->plain.class_max);
+    if (fails(e, LW_BAR_CLASSES))
+        lw_table_mark(t, LW_MARK_BAD);
+}
+
+static void quality_row(const comparing *w, lw_table *t, const compare_entry *e, const char *name)
+{
+    const lw_score *s = &e->score;
+    name_cells(t, e, name);
+    if (lw_scorer_has_judge(w->scorer))
+        judge_cells(t, e);
+    lw_table_cell(t, s->fd.value < 10 ? "%.2f" : "%.1f", s->fd.value);
+    lw_table_cell(t, s->fd.value < 10 ? "%.2f .. %.2f" : "%.1f .. %.1f", s->fd.low, s->fd.high);
+    lw_table_mark(t, LW_MARK_MUTED);
+    lw_table_cell(t, "%lld", (long long)e->score.n);
+}
+
+static void variety_row(lw_table *t, const compare_entry *e, const char *name)
+{
+    const lw_score *s = &e->score;
+    name_cells(t, e, name);
+    plain_cell(t, s->diversity, fails(e, LW_BAR_DIVERSITY));
+    plain_cell(t, s->colour, fails(e, LW_BAR_COLOUR));
+    lw_table_cell(t, "%.3f", s->near_median);
+    lw_table_cell(t, "%.3f", s->near_min);
+    lw_table_cell(t, "%lld", (long long)s->copies);
+    lw_table_cell(t, "%lld", (long long)s->duplicates);
+    lw_table_cell(t, "%lld", (long long)e->score.n);
+}
+
+/* Both tables of a group of rows. */
+typedef struct pair_of_tables {
+    lw_table quality, variety;
+} pair_of_tables;
+
+static void tables_begin(const comparing *w, pair_of_tables *t)
+{
+    static const char *const judged[] = {"conditions",  "accepted",     "readable",
+                                         "right class", "“no picture”", "classes, %"};
+    static const char *const more[] = {"diversity", "colour",          "nearest", "least",
+                                       "copies",    "near-duplicates", "n"};
+    *t = (pair_of_tables){0};
+    lw_table_column(&t->quality, "pictures", LW_LEFT);
+    for (size_t i = 0; lw_scorer_has_judge(w->scorer) && i < LW_COUNT(judged); i++)
+        lw_table_column(&t->quality, judged[i], LW_RIGHT);
+    lw_table_column(&t->quality, "Frechet", LW_RIGHT);
+    lw_table_column(&t->quality, "95 %", LW_RIGHT);
+    lw_table_column(&t->quality, "n", LW_RIGHT);
+    lw_table_column(&t->variety, "pictures", LW_LEFT);
+    for (size_t i = 0; i < LW_COUNT(more); i++)
+        lw_table_column(&t->variety, more[i], LW_RIGHT);
+}
+
+static void tables_row(const comparing *w, pair_of_tables *t, const compare_entry *e,
+                       const char *name)
+{
+    quality_row(w, &t->quality, e, name ? name : e->score.name);
+    variety_row(&t->variety, e, name ? name : e->score.name);
+}
+
+static void tables_end(lw_html *page, pair_of_tables *t, const char *quality, const char *q_note,
+                       const char *variety, const char *v_note)
+{
+    lw_html_table(page, &t->quality, quality, q_note);
+    lw_html_table(page, &t->variety, variety, v_note);
+    lw_table_clear(&t->quality);
+    lw_table_clear(&t->variety);
+}
+
+/* Drift, DDPM as the page shows it, real pictures. */
+static void result_tables(const comparing *w, const lw_compare_shown *shown, lw_html *page)
+{
+    pair_of_tables t;
+    char name[128];
+    tables_begin(w, &t);
+    tables_row(w, &t, lw_compare_find(w, COMPARE_DRIFT, 1), NULL);
+    for (int i = 0; i < shown->n; i++) {
+        snprintf(name, sizeof name, "%s: %s", shown->as[i], shown->entry[i]->score.name + 6);
+        tables_row(w, &t, shown->entry[i], name);
+    }
+    tables_row(w, &t, lw_compare_find(w, COMPARE_REAL, 0), NULL);
+    tables_end(page, &t, "Quality",
+               lw_scorer_has_judge(w->scorer)
+                   ? "**accepted**: the judge gives the class asked for 0.9 or more, although it "
+                     "may answer “no picture of this data”, whose share stands there too. "
+                     "**readable**: a plain classifier, which may not, gives some class 0.9 or "
+                     "more; **right class**: its likeliest one is the one asked for. **classes**: "
+                     "smallest and largest share of a class. \xe2\x9c\x97: misses the condition."
+                   : NULL,
+               "Variety and copying",
+               "**diversity**: distance between pictures of a class, against that of real ones. "
+               "**colour**: distance of the colour statistics, 0 when right, near 1 for gray "
+               "averages. **nearest**, **least**: median and smallest distance to a training "
+               "picture (root mean square; pictures lie in -1..1). **copies**, "
+               "**near-duplicates**: pictures nearer than half of what one held-out picture in a "
+               "hundred keeps, to a training picture or to each other.");
+}
+
+static void other_tables(const comparing *w, const lw_compare_shown *shown, lw_html *page)
+{
+    pair_of_tables t;
+    tables_begin(w, &t);
+    for (int i = 0; i < w->n_entries; i++) {
+        const compare_entry *e = &w->entry[i];
+        bool seen = e->kind == COMPARE_CONTROL || e->kind == COMPARE_DRIFT ||
+                    e->kind == COMPARE_REAL;
+        for (int k = 0; k < shown->n; k++)
+            seen = seen || shown->entry[k] == e;
+        if (!seen)
+            tables_row(w, &t, e, NULL);
+    }
+    lw_html_fold_begin(page, "Every other setting of DDPM, smaller sets, an untrained generator");
+    tables_end(page, &t, "Quality", NULL, "Variety and copying", NULL);
+    lw_html_fold_end(page);
+    tables_begin(w, &t);
+    for (int i = 0; i < w->n_entries; i++)
+        if (w->entry[i].kind == COMPARE_CONTROL)
+            tables_row(w, &t, &w->entry[i], NULL);
+    lw_html_fold_begin(page, "Controls: spoilt pictures, which must fail a condition");
+    tables_end(page, &t, "Quality", NULL, "Variety and copying", NULL);
+    lw_html_fold_end(page);
+}
+
+/* ---- the conditions, and acceptance by class --------------------------------------------- */
+
+static void bar_cell(lw_table *t, const lw_bar_line *l)
+{
+    lw_table_cell(t, "%s", l->applies ? l->value : "-");
+    lw_table_mark(t, !l->applies ? LW_MARK_MUTED : l->pass ? LW_MARK_GOOD : LW_MARK_BAD);
+}
+
+void lw_compare_bar_table(const comparing *w, lw_html *page)
+{
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    const compare_entry *real = lw_compare_find(w, COMPARE_REAL, 0),
+                        *drift = lw_compare_find(w, COMPARE_DRIFT, 1);
+    const lw_compare_shown shown = lw_compare_show(w);
+    lw_table_column(&t, "condition", LW_LEFT);
+    lw_table_column(&t, "asked", LW_RIGHT);
+    lw_table_column(&t, "drift", LW_RIGHT);
+    for (int i = 0; i < shown.n; i++)
+        lw_table_column(&t, shown.as[i], LW_RIGHT);
+    lw_table_column(&t, "real", LW_RIGHT);
+    for (int i = 0; i < LW_BAR_COUNT; i++) {
+        lw_table_cell(&t, "%s", drift->bar[i].name);
+        lw_table_cell(&t, "%s", drift->bar[i].asked);
+        bar_cell(&t, &drift->bar[i]);
+        for (int k = 0; k < shown.n; k++)
+            bar_cell(&t, &shown.entry[k]->bar[i]);
+        bar_cell(&t, &real->bar[i]);
+    }
+    lw_html_table(page, &t, "Conditions that pictures must meet",
+                  "A set fails when it misses one that applies. The same conditions are asked of "
+                  "real pictures and of controls: real ones spoilt in seven ways, which must fail "
+                  "for the conditions to mean anything.");
+}
+
+/* Accepted and asked, by the class asked for. */
+static int count_accepted(const comparing *w, const compare_set *s, int64_t *accepted, int64_t *n)
+{
+    LW_CLEANUP(lw_free) float *own = lw_calloc((size_t)s->n, sizeof *own);
+    if (!own)
+        return LW_ENOMEM;
+    LW_TRY(lw_scorer_own(w->scorer, s->x, s->classes, s->n, own));
+    for (int64_t i = 0; i < s->n; i++) {
+        n[s->classes[i]]++;
+        accepted[s->classes[i]] += (double)own[i] >= LW_JUDGE_SURE;
+    }
+    return 0;
+}
+
+static int class_table(const comparing *w, lw_html *page)
+{
+    enum { SETS = 3 };
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    const compare_set *const sets[SETS] = {&w->drift_set, &w->ddpm_set, &w->real_set};
+    size_t k = (size_t)w->classes;
+    LW_CLEANUP(lw_free) int64_t *count = lw_calloc(2 * SETS * k, sizeof *count);
+    char ddpm[48], name[16];
+    if (!count)
+        return LW_ENOMEM;
+    for (size_t i = 0; i < SETS; i++)
+        LW_TRY(count_accepted(w, sets[i], count + 2 * i * k, count + (2 * i + 1) * k));
+    snprintf(ddpm, sizeof ddpm, "DDPM, %d evaluations", w->c->ddim_steps[0]);
+    const char *const columns[] = {"class", "drift", ddpm, "real", NULL};
+    lw_table_columns(&t, columns, 1);
+    for (size_t c = 0; c < k; c++) {
+        lw_table_cell(&t, "%s", lw_source_class(w->drift, (int32_t)c, name));
+        for (size_t i = 0; i < SETS; i++) {
+            int64_t n = count[(2 * i + 1) * k + c];
+            lw_table_percent(&t, n ? (double)count[2 * i * k + c] / (double)n : (double)NAN, 0);
+        }
+    }
+    lw_html_fold_begin(page, "Accepted by the judge, class by class");
+    lw_html_table(page, &t, "Share of pictures of each class that the judge accepts", NULL);
+    lw_html_fold_end(page);
+    return 0;
+}
+
+int lw_compare_score_tables(const comparing *w, lw_html *page)
+{
+    const lw_compare_shown shown = lw_compare_show(w);
+    bool by_class = lw_scorer_has_judge(w->scorer) && w->drift_set.classes && w->ddpm_set.classes &&
+                    w->real_set.classes;
+    result_tables(w, &shown, page);
+    if (by_class)
+        LW_TRY(class_table(w, page));
+    other_tables(w, &shown, page);
+    return 0;
+}
+
+/* ---- quality against evaluations -------------------------------------------------------- */
+
+typedef double pick_fn(const lw_score *s);
+static double pick_fd(const lw_score *s)
+{
+    return s->fd.value;
+}
+static double pick_accepted(const lw_score *s)
+{
+    return 100.0 * s->strict.accepted;
+}
+
+/* A curve over evaluations. */
+typedef struct curve {
+    double x[COMPARE_ENTRIES], y[COMPARE_ENTRIES];
+    size_t n;
+} curve;
+
+/* DDPM's with one sampler, ascending. Distances of fewer pictures are moved by what that number
+ * does to real ones. */
+static curve curve_of(const comparing *w, bool ancestral, pick_fn *pick)
+{
+    curve c = {.n = 0};
+    for (int i = 0; i < w->n_entries; i++) {
+        const compare_entry *e = &w->entry[i];
+        if (e->kind != COMPARE_DDPM || e->ancestral != ancestral)
+            continue;
+        double y = pick(&e->score);
+        if (pick == pick_fd)
+            y += w->out->floor_ddpm - lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW,
+                                                       LW_MIN(e->score.n, w->real_set.n))
+                                          ->fd.value;
+        size_t k = c.n++;
+        for (; k > 0 && c.x[k - 1] > e->evaluations; k--) {
+            c.x[k] = c.x[k - 1];
+            c.y[k] = c.y[k - 1];
+        }
+        c.x[k] = e->evaluations;
+        c.y[k] = y;
+    }
+    return c;
+}
+
+/* DDPM's curves and drift's one point. */
+static void steps_plot(const comparing *w, const char *title, const char *label, pick_fn *pick,
+                       double floor, bool log_y, lw_str *svg)
+{
+    const curve ddim = curve_of(w, false, pick), ancestral = curve_of(w, true, pick);
+    double one = 1.0, drift = pick(&w->out->drift_few), edge[2] = {1.0, ddim.x[ddim.n - 1]},
+           level[2] = {floor, floor};
+    if (ancestral.n)
+        edge[1] = fmax(edge[1], ancestral.x[ancestral.n - 1]);
+    const lw_series s[] = {
+        {.name = "DDPM, DDIM", .x = ddim.x, .y = ddim.y, .n = ddim.n, .dots = true, .color = 2},
+        {.name = "drift", .x = &one, .y = &drift, .n = 1, .dots = true, .color = 1},
+        {.name = "real", .x = edge, .y = level, .n = 2, .dashed = true, .color = 7},
+        {.name = "DDPM, ancestral",
+         .x = ancestral.x,
+         .y = ancestral.y,
+         .n = ancestral.n,
+         .dots = true,
+         .color = 4}};
+    const lw_plot p = {.title = title,
+                       .x_label = "network evaluations per picture",
+                       .y_label = label,
+                       .log_x = true,
+                       .log_y = log_y,
+                       .from_zero = !log_y};
+    lw_plot_lines(&p, s, ancestral.n ? 4 : 3, svg);
+}
+
+/* A curve that is better at fewer evaluations than at its end asks for a word. */
+static void note_rise(const comparing *w, bool ancestral, lw_html *page)
+{
+    const curve c = curve_of(w, ancestral, pick_fd);
+    size_t least = 0;
+    char text[256];
+    for (size_t i = 1; i < c.n; i++)
+        least = c.y[i] < c.y[least] ? i : least;
+    if (!c.n || least + 1 == c.n)
+        return;
+    const lw_interval *at = &lw_compare_find_ddpm(w, (int32_t)c.x[least], ancestral)->score.fd;
+    if (c.y[c.n - 1] - c.y[least] <= at->high - at->value)
+        return;
+    snprintf(text, sizeof text,
+             "With %s sampling the distance is least at %.0f evaluations (%.2f) and rises again to "
+             "%.2f at %.0f: more evaluations are not always better.",
+             ancestral ? "ancestral" : "DDIM", c.x[least], c.y[least], c.y[c.n - 1], c.x[c.n - 1]);
+    lw_html_text(page, text);
+}
+
+void lw_compare_steps_part(const comparing *w, lw_html *page)
+{
+    LW_CLEANUP(lw_str_clear) lw_str fd = {0}, accepted = {0};
+    if (w->out->headline.points < 2)
+        return;
+    lw_html_section(page, "Quality against evaluations");
+    lw_html_text(page,
+                 "A DDPM may be asked for its picture in fewer or more evaluations. This is the "
+                 "same trained network, sampled with each number of them, and the drifting "
+                 "generator at its one. DDIM is the same for the same noise; ancestral sampling "
+                 "draws new noise at every evaluation.");
+    steps_plot(w, "Frechet distance, lower is better", "distance", pick_fd, w->out->floor_ddpm,
+               true, &fd);
+    const char *plots[2] = {lw_str_c(&fd), NULL};
+    static const char *const captions[2] = {
+        "points of fewer pictures are moved by what that number does to real ones", NULL};
+    size_t n_plots = 1;
+    if (w->out->judged) {
+        steps_plot(w, "Accepted by the judge, higher is better", "% of pictures", pick_accepted,
+                   100.0 * w->out->real.strict.accepted, false, &accepted);
+        plots[n_plots++] = lw_str_c(&accepted);
+    }
+    lw_html_plots(page, plots, w->c->n_slow ? captions : NULL, n_plots);
+    note_rise(w, false, page);
+    note_rise(w, true, page);
+}
+
+/* ---- latency ---------------------------------------------------------------------------- */
+
+static void latency_row(const comparing *w, lw_table *t, const lw_latency *l)
+{
+    char a[32], b[32], c[32], d[32];
+    const lw_latency *drift = lw_compare_latency_of(w, "drift", 1, l->batch);
+    lw_table_cell(t, "%d", l->batch);
+    lw_table_cell(t,
+                  l == drift        ? "drift, 1 evaluation"
+                  : l->extrapolated ? "DDPM, %d evaluations (extrapolated)"
+                                    : "DDPM, %d evaluations",
+                  l->evaluations);
+    if (l == drift)
+        lw_table_mark(t, LW_MARK_STRONG);
+    if (l->refused) {
+        lw_table_cell(t, LW_LATENCY_REFUSED);
+        for (int i = 0; i < 6; i++)
+            lw_table_cell(t, "%s", "");
+        lw_table_cell(t, "%s", lw_fmt_bytes(a, l->bytes));
+        lw_table_cell(t, "%d", l->runs);
+        return;
+    }
+    lw_table_cell(t, "%s%s", l->extrapolated ? "~ " : "", lw_fmt_time(a, l->median));
+    lw_table_cell(t, "%s", l->extrapolated ? "" : lw_fmt_time(b, l->p95));
+    lw_table_cell(t, "%s", l->extrapolated ? "" : lw_fmt_time(c, l->p99));
+    lw_table_cell(t, "%s%s", l->extrapolated ? "~ " : "", lw_fmt_time(d, l->cpu));
+    lw_table_cell(t, "%s", lw_fmt_time(d, l->median / l->batch));
+    lw_table_cell(t, "%.*f", l->batch / l->median < 10 ? 1 : 0, l->batch / l->median);
+    lw_table_cell(t, "%.1fx", l->times_drift);
+    lw_table_cell(t, "%s", lw_fmt_bytes(a, l->bytes));
+    lw_table_cell(t, "%d", l->runs);
+    lw_table_mark(t, LW_MARK_MUTED);
+}
+
+static void latency_bars(const comparing *w, lw_str *svg)
+{
+    lw_bar bars[COMPARE_LATENCIES];
+    char group[COMPARE_LATENCIES][48], name[COMPARE_LATENCIES][48], text[COMPARE_LATENCIES][32],
+        time[32];
+    size_t n = 0;
+    for (int i = 0; i < w->n_latencies; i++) {
+        const lw_latency *l = &w->latency[i];
+        if (l->refused)
+            continue;
+        bool drift = lw_str_eq(l->method, "drift");
+        snprintf(group[n], sizeof group[n], "%d picture%s at a time", l->batch,
+                 l->batch == 1 ? "" : "s");
+        snprintf(name[n], sizeof name[n], drift ? "drift, 1" : "DDPM, %d", l->evaluations);
+        snprintf(text[n], sizeof text[n], "%s%s", l->extrapolated ? "~ " : "",
+                 lw_fmt_time(time, l->median / l->batch));
+        bars[n] = (lw_bar){.group = group[n],
+                           .name = name[n],
+                           .value = 1e3 * l->median / l->batch,
+                           .text = text[n],
+                           .color = drift ? 1 : 2};
+        n++;
+    }
+    const lw_plot p = {.title = "Time per picture",
+                       .x_label = "milliseconds per picture, logarithmic",
+                       .log_x = true,
+                       .dots = true,
+                       .width = 1080};
+    lw_plot_bars(&p, bars, n, svg);
+}
+
+void lw_compare_latency_part(const comparing *w, lw_html *page)
+{
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    LW_CLEANUP(lw_str_clear) lw_str svg = {0};
+    static const char *const columns[] = {
+        "pictures",    "method",     "median",      "95 %",   "99 %", "processor time",
+        "per picture", "pictures/s", "times drift", "memory", "runs"};
+    for (size_t i = 0; i < LW_COUNT(columns); i++)
+        lw_table_column(&t, columns[i], i == 1 ? LW_LEFT : LW_RIGHT);
+    for (int i = 0; i < w->n_latencies; i++)
+        latency_row(w, &t, &w->latency[i]);
+    latency_bars(w, &svg);
+    const char *plots[] = {lw_str_c(&svg)};
+    lw_html_section(page, "How fast");
+    lw_html_text(page,
+                 "From noise to pixels on this machine, noise included. The rows of a batch size "
+                 "take turns, and times drift is the median of pairs timed in the same turn. "
+                 "Processor time is that of all threads together. Memory is what sampling "
+                 "needs: weights, activations, repacked weights.");
+    if (w->out->busy)
+        lw_html_text(page, "The machine was busy: the clock ran well ahead of the processor time "
+                           "that the threads got, or a row took no longer than one of fewer "
+                           "evaluations. Times by the clock are too long here; trust processor "
+                           "time and the ratios.");
+    lw_html_plots(page, plots, NULL, 1);
+    lw_html_table(
+        page, &t, NULL,
+        "~: extrapolated from ten evaluations, because all of them would take too long here. The "
+        "higher quantiles mean little over few runs.");
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * train ddpm: a denoising diffusion model (Ho et al. 2020, arXiv 2006.11239) of the shared U-Net.
+ */
+#ifndef LW_DDPM_JOB_H
+#define LW_DDPM_JOB_H
+
+#include "session/session.h"
+#include "train/train.h"
+
+typedef struct lw_ddpm_config {
+    lw_train_config train;
+    lw_net_config net;
+    int32_t timesteps;
+    int32_t eval_steps; /* DDIM steps of sample grids and held-out measures */
+    lw_heldout_config heldout;
+} lw_ddpm_config;
+
+/* Trains, or with dry_run only predicts. The config is by value: what --minutes or a resumed checkpoint decide is
+ * seen in *out. */
+int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out);
+/* The same ready to be run, in slices if need be (lw_training_advance); closing it frees all. */
+int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_training **out);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training a DDPM (Ho et al. 2020): predict the noise of a noised picture, mean squared error. */
+#include "train/train_generator.h"
+
+#include <math.h>
+
+#include "session/session_diffusion.h"
+#include "jobs/ddpm/ddpm_job.h"
+
+typedef struct ddpm_run {
+    lw_ddpm_config config;
+    const lw_ddpm_config *c; /* config */
+    lw_generator g;
+    lw_loader *loader;
+    int64_t next; /* batch the loader gives next */
+} ddpm_run;
+
+/* Column of a table of the schedule for each sample, as [B,1,1,1]. */
+static lw_val look_up(lw_graph *g, const float *table, int32_t n, lw_val t, int32_t batch)
+{
+    lw_val v = lw_embedding(g, lw_const(g, lw_type_of(LW_F32, 2, n, 1), table), t);
+    return lw_reshape(g, v, lw_type_of(LW_F32, 4, batch, 1, 1, 1));
+}
+
+/* loss = mean (eps - unet(sqrt(ab) x + sqrt(1 - ab) eps, t))^2 with t, eps drawn per row. */
+static int build_step(ddpm_run *r, lw_graph *g)
+{
+    const lw_unet_config *u = &r->g.net;
+    int32_t batch = r->c->train.batch_size, T = r->c->timesteps;
+    lw_diffusion d;
+    LW_TRY(lw_diffusion_init(&d, T));
+    float *table = lw_calloc((size_t)T * 3, sizeof *table);
+    if (!table)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < T; i++) {
+        table[i] = (float)sqrt(d.alpha_bar[i]);
+        table[T + i] = (float)sqrt(1.0 - d.alpha_bar[i]);
+        table[2 * T + i] = (float)i;
+    }
+    lw_type image = lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size, 3);
+    lw_val x = lw_input(g, "images", image),
+           rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_val t = lw_random(g, "ddpm.t", LW_RANDOM_BELOW, T, lw_type_of(LW_I32, 1, batch), rows);
+    lw_val eps = lw_random(g, "ddpm.noise", LW_RANDOM_NORMAL, 0, image, rows);
+    lw_val noised = lw_add(g, lw_mul(g, x, look_up(g, table, T, t, batch)),
+                           lw_mul(g, eps, look_up(g, table + T, T, t, batch)));
+    lw_builder b = {.g = g, .params = lw_store_params(r->g.store), .training = true, .rows = rows};
+    lw_unet_in in = {
+        .x = noised,
+        .t = lw_reshape(g, look_up(g, table + 2 * T, T, t, batch), lw_type_of(LW_F32, 1, batch))};
+    if (u->classes)
+        in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
+    lw_val loss = lw_mean(g, lw_sqr(g, lw_sub(g, lw_unet(&b, u, in), eps)), LW_OVER_ALL);
+    lw_free(&table);
+    lw_graph_output_add(g, "loss", loss, LW_NOVAL);
+    return lw_grad_params(g, loss, LW_NOVAL);
+}
+
+static int feed(void *self, int64_t step, int32_t micro)
+{
+    ddpm_run *r = self;
+    const lw_train_config *c = &r->c->train;
+    int64_t want = step * c->grad_accum_steps + micro;
+    const lw_batch *b;
+    if (!r->loader || r->next != want) {
+        const lw_loader_opts o = {.batch_size = c->batch_size,
+                                  .seed = (uint64_t)c->seed,
+                                  .flip = c->flip && r->g.data->flip,
+                                  .start_step = want};
+        lw_loader_free(&r->loader);
+        LW_TRY(lw_loader_new(r->g.data, &o, &r->loader));
+        r->next = want;
+    }
+    LW_TRY(lw_loader_next(r->loader, &b));
+    r->next++;
+    LW_TRY(lw_exec_bind(r->g.exec, "images", b->images));
+    LW_TRY(lw_exec_bind(r->g.exec, "rows", b->rows));
+    return r->g.net.classes ? lw_exec_bind(r->g.exec, "labels", b->labels) : 0;
+}
+
+static int grid(void *self, int64_t step, const char *path)
+{
+    return lw_generator_grid(&((ddpm_run *)self)->g, step, path);
+}
+
+static int evaluate(void *self, int64_t step, json_t *row)
+{
+    return lw_generator_evaluate(&((ddpm_run *)self)->g, step, row);
+}
+
+static void close_run(void *self)
+{
+    ddpm_run *r = self;
+    lw_loader_free(&r->loader);
+    lw_generator_clear(&r->g);
+    lw_free(&r);
+}
+
+static const char recipe[] = "train ddpm";
+
+static int set_up(ddpm_run *r, const lw_observer *obs, lw_train_job *job, int64_t *step)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    lw_ddpm_config *c = &r->config;
+    LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->train, &c->net));
+    r->g.grid_steps = LW_MIN(c->eval_steps, c->timesteps);
+    r->g.timesteps = c->timesteps;
+    if (json_object_set_new(r->g.model, "leeway_timesteps", json_integer(c->timesteps)) != 0)
+        return lw_fail(LW_ENOMEM, "out of memory for config.json");
+    LW_TRY(lw_graph_new(&g));
+    LW_TRY(build_step(r, g));
+    LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
+    *job = lw_generator_job(&r->g, recipe, r, c->train.batch_size);
+    job->feed = feed;
+    job->grid = grid;
+    job->evaluate = evaluate;
+    job->close = close_run;
+    if (c->train.dry_run)
+        return 0;
+    r->g.obs = obs;
+    job->best = lw_heldout_metric(&c->heldout);
+    LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
+    LW_TRY(lw_generator_measure(&r->g, &c->train, NULL, &c->heldout));
+    job->best_measure = r->g.heldout ? lw_heldout_measure(r->g.heldout) : NULL;
+    return 0;
+}
+
+int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_training **out)
+{
+    ddpm_run *r = lw_calloc(1, sizeof *r);
+    lw_train_job job;
+    int64_t step = 0;
+    if (!r)
+        return LW_ENOMEM;
+    r->config = *c;
+    r->c = &r->config;
+    int rc = set_up(r, obs, &job, &step);
+    if (rc == 0)
+        rc = lw_training_open(&job, &r->config.train, step, obs, out);
+    if (rc < 0)
+        close_run(r);
+    return rc;
+}
+
+/* Its noise is drawn pixel by pixel, and nothing else is random. */
+static int check_net(const lw_net_config *n)
+{
+    if (n->latent_dim > 0)
+        return lw_fail(LW_EUSAGE,
+                       "--latent-dim %d: a DDPM has no latent vector; leave it out, or train drift",
+                       n->latent_dim);
+    if (n->noise_shape && !lw_str_eq(n->noise_shape, "full"))
+        return lw_fail(LW_EUSAGE,
+                       "--noise-shape %s: a DDPM's noise is of full size; leave it out, or train "
+                       "drift",
+                       n->noise_shape);
+    return 0;
+}
+
+int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out)
+{
+    lw_training *t = NULL;
+    bool over = false;
+    LW_TRY(check_net(&c.net));
+    LW_TRY(lw_heldout_check(&c.heldout, c.train.eval_every));
+    if (!c.train.dry_run)
+        LW_TRY(lw_train_check(&c.train, recipe, obs, out, &over));
+    if (over)
+        return 0;
+    LW_TRY(lw_train_ddpm_open(&c, obs, &t));
+    return lw_training_run(&t, out);
+}

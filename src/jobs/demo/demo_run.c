@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The demonstration: trainings that resume, then the comparison. */
+#include "jobs/demo/demo_job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "formats/formats.h"
+#include "jobs/encoder/encoder_job.h"
+#include "train/train_turns.h"
+
+typedef struct demo {
+    const lw_demo_config *c;
+    const lw_observer *obs;
+    lw_demo_settings s;
+    lw_str dir[LW_DEMO_STAGES], judge_data, reader_data, commands;
+    int32_t side;
+    double minutes;
+    char what[32];             /* what goes on, for the observer */
+    json_t *begun;             /* demo.json: what the directory was begun with */
+    lw_str yaml[2];            /* configs of the two generators, while they train */
+    int64_t steps[2], goal[2]; /* done so far; of the two */
+} demo;
+
+/* ---- a stage's callbacks, under the stage's own name ------------------------------------ */
+
+static void on_progress(void *self, const char *what, int64_t done, int64_t total, const char *note)
+{
+    const demo *d = self;
+    bool own = lw_str_starts(what, "train ") || lw_str_starts(what, "compare");
+    lw_observe_progress(d->obs, own ? d->what : what, done, total, note);
+}
+
+/* Checkpoints are no news here. */
+static void on_say(void *self, const char *line)
+{
+    if (!lw_str_starts(line, "checkpoint "))
+        lw_observe_say(((const demo *)self)->obs, "%s", line);
+}
+
+static bool on_stop(void *self)
+{
+    return lw_observe_stop(((const demo *)self)->obs);
+}
+
+/* ---- stages ----------------------------------------------------------------------------- */
+
+static lw_train_config *config_of(lw_demo_settings *s, lw_demo_stage_id id)
+{
+    lw_train_config *const c[] = {&s->encoder.train, &s->judge.train, &s->reader.train,
+                                  &s->drift.train, &s->ddpm.train};
+    return c[id];
+}
+
+static int train(demo *d, lw_demo_stage_id id, const lw_observer *obs, lw_train_result *r)
+{
+    switch (id) {
+    case LW_DEMO_ENCODER:
+        return lw_train_encoder(d->s.encoder, obs, r);
+    case LW_DEMO_JUDGE:
+        return lw_train_judge(d->s.judge, obs, r);
+    case LW_DEMO_READER:
+        return lw_train_encoder(d->s.reader, obs, r);
+    case LW_DEMO_DRIFT:
+        return lw_train_drift(d->s.drift, obs, r);
+    default:
+        return lw_train_ddpm(d->s.ddpm, obs, r);
+    }
+}
+
+/* A run that was interrupted goes on from its checkpoint; one without a checkpoint starts again. */
+static int prepare(const char *dir, lw_train_config *t, bool *finished)
+{
+    LW_CLEANUP(lw_str_clear) lw_str summary = {0}, step = {0};
+    *finished = lw_path_exists(lw_path_join(&summary, dir, "summary.json"));
+    if (*finished)
+        return 0;
+    t->resume = lw_path_is_dir(dir) && lw_checkpoint_latest(dir, &step) == 0;
+    lw_errclear();
+    return t->resume ? 0 : lw_remove_tree(dir);
+}
+
+static int run_stage(demo *d, lw_demo_stage_id id)
+{
+    lw_train_config *t = config_of(&d->s, id);
+    LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_options(&d->s, id);
+    LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, command = {0};
+    const lw_observer obs = {
+        .self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
+    lw_train_result r;
+    bool finished = false;
+    if (!options)
+        return lw_fail(LW_ENOMEM, "out of memory for a stage's options");
+    lw_demo_command(options, &command);
+    lw_str_add(&d->commands, lw_str_c(&command));
+    LW_TRY(lw_yaml_dump(options, &yaml));
+    t->config_yaml = lw_str_c(&yaml);
+    t->command_line = lw_str_c(&command);
+    snprintf(d->what, sizeof d->what, "%d/6 train %s", (int)id + 1, lw_demo_stage_name(id));
+    if (!d->c->dry_run)
+        LW_TRY(prepare(t->output_dir, t, &finished));
+    if (finished) {
+        lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
+        return 0;
+    }
+    if (d->c->dry_run && id == LW_DEMO_DRIFT) {
+        lw_observe_say(d->obs, "%s: %.2f minutes; a step can be timed once its encoder is there",
+                       lw_demo_stage_name(id), t->minutes);
+        return 0;
+    }
+    LW_TRY(train(d, id, &obs, &r));
+    if (d->c->dry_run)
+        lw_observe_say(d->obs, "%s: %.2f minutes at about %.3g s a step of %.3g GFLOP",
+                       lw_demo_stage_name(id), t->minutes, r.predicted_step_seconds,
+                       r.flops_per_step * 1e-9);
+    return 0;
+}
+
+/* ---- the two generators ----------------------------------------------------------------- */
+
+enum { SLICE_SECONDS = 2, LEAST_SLICES = 20 };
+
+static const char *const pair_name[2] = {"drift", "ddpm"};
+
+/* One bar for both: steps of the two together. */
+static void on_pair_progress(void *self, const char *what, int64_t done, int64_t total,
+                             const char *note)
+{
+    demo *d = self;
+    char text[128];
+    int i = lw_str_eq(what, "train ddpm");
+    if (!i && !lw_str_eq(what, "train drift")) {
+        lw_observe_progress(d->obs, what, done, total, note);
+        return;
+    }
+    d->steps[i] = done;
+    d->goal[i] = total;
+    snprintf(text, sizeof text, "%s %s", i ? "DDPM" : "drift", note ? note : "");
+    lw_observe_progress(d->obs, d->what, d->steps[0] + d->steps[1], d->goal[0] + d->goal[1], text);
+}
+
+/* Opens a generator's training unless it is finished: *out stays NULL then. */
+static int open_one(demo *d, int i, const lw_observer *obs, lw_training **out)
+{
+    lw_demo_stage_id id = i ? LW_DEMO_DDPM : LW_DEMO_DRIFT;
+    lw_train_config *t = config_of(&d->s, id);
+    LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_options(&d->s, id);
+    LW_CLEANUP(lw_str_clear) lw_str command = {0};
+    bool finished = false;
+    if (!options)
+        return lw_fail(LW_ENOMEM, "out of memory for a stage's options");
+    lw_demo_command(options, &command);
+    lw_str_add(&d->commands, lw_str_c(&command));
+    LW_TRY(lw_yaml_dump(options, &d->yaml[i]));
+    LW_TRY(prepare(t->output_dir, t, &finished));
+    if (finished) {
+        lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
+        return 0;
+    }
+    t->config_yaml = lw_str_c(&d->yaml[i]);
+    t->command_line = lw_str_c(&command); /* written at once */
+    t->in_turns = true;
+    t->steps =
+        json_integer_value(json_object_get(json_object_get(d->begun, "steps"), pair_name[i]));
+    return i ? lw_train_ddpm_open(&d->s.ddpm, obs, out)
+             : lw_train_drift_open(&d->s.drift, obs, out);
+}
+
+/* Fixes the steps of both, once: they are the demonstration's, not a process's. */
+static int fix_goals(demo *d, lw_training *const t[2], double seconds)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    if (!t[0] || !t[1] || lw_training_goal(t[0]) > 0 || lw_training_goal(t[1]) > 0)
+        return 0;
+    LW_TRY(lw_turns_goals(t, seconds, d->obs, d->goal));
+    for (int i = 0; i < 2; i++)
+        lw_training_set_goal(t[i], d->goal[i]);
+    lw_observe_say(d->obs,
+                   "drift and DDPM take turns, %.3g minutes each: %lld and %lld steps of %.3g and "
+                   "%.3g s",
+                   seconds / 60, (long long)d->goal[0], (long long)d->goal[1],
+                   seconds / (double)d->goal[0], seconds / (double)d->goal[1]);
+    json_object_set_new(d->begun, "steps",
+                        json_pack("{s:I, s:I}", pair_name[0], (json_int_t)d->goal[0], pair_name[1],
+                                  (json_int_t)d->goal[1]));
+    return lw_json_save(lw_path_join(&path, d->c->output_dir, "demo.json"), d->begun);
+}
+
+static int run_pair(demo *d)
+{
+    const lw_observer obs = {
+        .self = d, .progress = on_pair_progress, .say = on_say, .should_stop = on_stop};
+    lw_training *t[2] = {NULL, NULL};
+    double seconds = 60 * d->s.drift.train.minutes;
+    int rc = 0;
+    snprintf(d->what, sizeof d->what, "4,5/6 train in turns");
+    for (int i = 0; rc == 0 && i < 2; i++)
+        rc = open_one(d, i, &obs, &t[i]);
+    if (rc == 0)
+        rc = fix_goals(d, t, seconds);
+    if (rc == 0) {
+        for (int i = 0; i < 2; i++) {
+            d->steps[i] = t[i] ? lw_training_done(t[i]) : 0;
+            d->goal[i] = t[i] ? lw_training_goal(t[i]) : 0;
+        }
+        return lw_turns_run(t, seconds, LW_MIN(SLICE_SECONDS, seconds / LEAST_SLICES));
+    }
+    lw_training_close(&t[0], rc, NULL);
+    lw_training_close(&t[1], rc, NULL);
+    return rc;
+}
+
+/* ---- settings --------------------------------------------------------------------------- */
+
+/* Side and labels of the data, from a look at it. Judge and reader learn from other pools of drawn
+ * pictures, when the data is drawn. */
+static int look_at_data(demo *d)
+{
+    LW_CLEANUP(lw_data_close) lw_dataset *set = NULL;
+    const lw_data_opts o = {.split = LW_SPLIT_HELDOUT};
+    LW_TRY(lw_data_open(d->c->data, &o, &set));
+    if (!set->labelled)
+        return lw_fail(
+            LW_EUSAGE,
+            "--data %s: the demonstration asks generators for classes, this data has no labels",
+            d->c->data);
+    if (set->h < 16 || set->h > 64)
+        return lw_fail(
+            LW_EUSAGE,
+            "--data %s: pictures of %dx%d; the demonstration's networks are for 16 to 64",
+            d->c->data, set->h, set->w);
+    d->side = set->h;
+    bool drawn = lw_str_starts(d->c->data, "synth") && !strstr(d->c->data, "seed=");
+    lw_str_addf(&d->judge_data, "%s%s", d->c->data, drawn ? ",seed=7" : "");
+    lw_str_addf(&d->reader_data, "%s%s", d->c->data, drawn ? ",seed=8" : "");
+    return 0;
+}
+
+/* What a directory was begun with must stay: half of one demonstration and half of another prove
+ * nothing. */
+static int check_directory(demo *d)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    static const char *const keys[] = {"data", "minutes", "seed"};
+    json_t *mine = json_pack("{s:s, s:f, s:I}", "data", d->c->data, "minutes", d->minutes, "seed",
+                             (json_int_t)d->c->seed);
+    LW_CLEANUP(lw_json_drop) json_t *there = NULL;
+    bool same = true;
+    d->begun = mine;
+    LW_TRY(lw_mkdirs(d->c->output_dir));
+    lw_path_join(&path, d->c->output_dir, "demo.json");
+    if (!lw_path_exists(lw_str_c(&path)))
+        return lw_json_save(lw_str_c(&path), mine);
+    LW_TRY(lw_json_load(lw_str_c(&path), &there));
+    for (size_t i = 0; i < LW_COUNT(keys); i++)
+        same &= json_equal(json_object_get(mine, keys[i]), json_object_get(there, keys[i]));
+    json_object_set(mine, "steps", json_object_get(there, "steps"));
+    if (same)
+        return 0;
+    return lw_fail(
+        LW_EUSAGE,
+        "%s holds a demonstration of other settings (--data %s --minutes %g --seed %lld): choose "
+        "another --output-dir, or remove it",
+        d->c->output_dir, json_string_value(json_object_get(there, "data")),
+        json_number_value(json_object_get(there, "minutes")),
+        (long long)json_integer_value(json_object_get(there, "seed")));
+}
+
+static int init(demo *d)
+{
+    LW_TRY(look_at_data(d));
+    d->minutes = d->c->minutes > 0 ? d->c->minutes : d->side <= 16 ? 6.0 : 30.0;
+    if (!d->c->dry_run)
+        LW_TRY(check_directory(d));
+    lw_demo_settings_fill(&d->s, d->c, lw_str_c(&d->judge_data), lw_str_c(&d->reader_data), d->side,
+                          d->minutes);
+    for (int i = 0; i < LW_DEMO_STAGES; i++) {
+        lw_train_config *t = config_of(&d->s, (lw_demo_stage_id)i);
+        t->output_dir = lw_path_join(&d->dir[i], d->c->output_dir,
+                                     lw_demo_stage_name((lw_demo_stage_id)i));
+        t->part_of = "../report.html"; /* where the comparison will be */
+    }
+    d->s.drift.encoder = lw_str_c(&d->dir[LW_DEMO_ENCODER]);
+    return 0;
+}
+
+/* ---- the comparison --------------------------------------------------------------------- */
+
+static int compare(demo *d, lw_compare_result *out)
+{
+    const lw_compare_stage stages[] = {
+        {"encoder (of drift)", lw_str_c(&d->dir[LW_DEMO_ENCODER]), 0},
+        {"judge", lw_str_c(&d->dir[LW_DEMO_JUDGE]), 0},
+        {"reader", lw_str_c(&d->dir[LW_DEMO_READER]), 0}};
+    lw_compare_config c = {
+        .drift = lw_str_c(&d->dir[LW_DEMO_DRIFT]),
+        .ddpm = lw_str_c(&d->dir[LW_DEMO_DDPM]),
+        .output_dir = d->c->output_dir,
+        .judge = lw_str_c(&d->dir[LW_DEMO_JUDGE]),
+        .reader = lw_str_c(&d->dir[LW_DEMO_READER]),
+        .encoder = d->c->encoder,
+        .n_fid = d->c->n_fid ? d->c->n_fid : 1000,
+        .n_ddpm = d->c->n_ddpm ? d->c->n_ddpm : 500,
+        .ddim_steps = {50, 100, 1000},
+        .n_ddim_steps = 3,
+        .score_steps = {1, 2, 5, 10, 20, 100, 200},
+        .n_score_steps = 7,
+        .ancestral_steps = {10, 20, 50, 100, 250},
+        .n_ancestral_steps = 5,
+        .latency_seconds = d->c->latency_seconds > 0 ? d->c->latency_seconds : 0.5,
+        .use_clipped_model_output = true,
+        .ema = true,
+        .seed = d->c->seed,
+        .threads = d->c->threads,
+        .conv = d->c->conv,
+        .caveat =
+            "DDPM's learning rate, schedule and average were not tuned. Drift's recipe was chosen "
+            "in some fifteen trials on pictures of this kind; another set would test it harder.",
+        .title = "Pictures in one step: a drifting generator beside DDPM",
+        .stages = stages,
+        .n_stages = 3};
+    c.n_slow = LW_MAX(c.n_ddpm / 5, 20); /* up to 250 evaluations each: as long as all the others */
+    lw_str_addf(&d->commands,
+                "leeway compare --drift %s --ddpm %s --judge %s --reader %s \\\n    --n-fid %lld "
+                "--n-ddpm %lld --n-slow %lld --score-steps 1,2,5,10,20,100,200 \\\n    "
+                "--ancestral-steps 10,20,50,100,250 --output-dir %s\n",
+                c.drift, c.ddpm, c.judge, c.reader, (long long)c.n_fid, (long long)c.n_ddpm,
+                (long long)c.n_slow, c.output_dir);
+    c.commands = lw_str_c(&d->commands);
+    snprintf(d->what, sizeof d->what, "6/6 compare");
+    const lw_observer obs = {
+        .self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
+    return lw_job_compare(&c, &obs, out);
+}
+
+/* The bar was set for drawn digits of 16x16; elsewhere its numbers are only reported. */
+static void decide(const demo *d, lw_demo_result *out)
+{
+    const lw_compare_result *r = &out->compare;
+    out->barred = lw_str_starts(d->c->data, "synth") && d->side == 16;
+    out->pass = r->bar_failed == 0 && r->exam.fit && r->controls_passed == 0 && r->real_passes;
+}
+
+static int run(demo *d, lw_demo_result *out)
+{
+    double start = lw_now();
+    LW_TRY(init(d));
+    lw_str_addf(&d->commands,
+                "# all of it:\nleeway demo --data %s --minutes %g --seed %lld --output-dir %s\n"
+                "# or step by step:\n",
+                d->c->data, d->minutes, (long long)d->c->seed, d->c->output_dir);
+    for (int i = 0; i < (d->c->dry_run ? LW_DEMO_STAGES : LW_DEMO_DRIFT); i++)
+        LW_TRY(run_stage(d, (lw_demo_stage_id)i));
+    if (!d->c->dry_run)
+        LW_TRY(run_pair(d));
+    out->minutes = d->minutes;
+    if (d->c->dry_run)
+        return 0;
+    LW_TRY(compare(d, &out->compare));
+    decide(d, out);
+    out->seconds = lw_now() - start;
+    return 0;
+}
+
+int lw_job_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_result *out)
+{
+    demo d = {.c = c, .obs = obs};
+    lw_demo_result result = {0};
+    int rc = run(&d, &result);
+    for (int i = 0; i < LW_DEMO_STAGES; i++)
+        lw_str_clear(&d.dir[i]);
+    lw_str_clear(&d.judge_data);
+    lw_str_clear(&d.reader_data);
+    lw_str_clear(&d.commands);
+    lw_str_clear(&d.yaml[0]);
+    lw_str_clear(&d.yaml[1]);
+    lw_json_drop(&d.begun);
+    if (rc == 0)
+        *out = result;
+    return rc;
+}

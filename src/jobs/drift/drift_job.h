@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * train drift: a one-step generator that follows the drift field of docs/drifting.md in feature space.
+ */
+#ifndef LW_DRIFT_JOB_H
+#define LW_DRIFT_JOB_H
+
+#include "session/session.h"
+#include "train/train.h"
+
+typedef struct lw_drift_config {
+    lw_train_config train;
+    lw_net_config net;
+    const char *encoder; /* spec of models_encoder.h: none, resnet18:FILE, a run, folder or file */
+    const char *feature_keys; /* names or a set's name, comma separated */
+    float temperatures[8];
+    int32_t n_temperatures;
+    bool normalize_over_x;
+    int32_t variant;         /* lw_drift_variant */
+    int32_t field_precision; /* lw_drift_products */
+    int32_t groups, negatives_per_group, positives_per_group, unconditional_per_group;
+    double uncond_weight;     /* weight of each unconditional negative */
+    int32_t feature_cache_mb; /* real features are kept when they fit; 0: never */
+    lw_heldout_config heldout;
+} lw_drift_config;
+
+/* Trains, or with dry_run only predicts. The config is by value: what --minutes or a resumed checkpoint decide is
+ * seen in *out. */
+int lw_train_drift(lw_drift_config c, const lw_observer *obs, lw_train_result *out);
+/* The same ready to be run, in slices if need be (lw_training_advance); closing it frees all. */
+int lw_train_drift_open(const lw_drift_config *c, const lw_observer *obs, lw_training **out);
+
+#endif

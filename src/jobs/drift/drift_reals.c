@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Encoding real pictures, and keeping what was encoded. */
+#include "jobs/drift/drift_reals.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct lw_reals {
+    lw_device *dev;
+    const lw_dataset *data;
+    const lw_feature_set *keys;
+    lw_reals_opts o;
+    lw_plan *plan;
+    lw_exec *exec;
+    float *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
+    size_t bytes;                     /* of all features */
+    bool keeps;
+    /* the fetch or encoding going on */
+    const int64_t *rows;
+    int64_t n, first, step;
+    float *const *dst;
+};
+
+static int64_t key_floats(const lw_feature_key *k)
+{
+    return (int64_t)k->slots * k->c;
+}
+static size_t key_bytes(const lw_reals *r, int k)
+{
+    return (size_t)(r->data->n * key_floats(&r->keys->key[k])) * sizeof(float);
+}
+
+static int build(lw_reals *r, const lw_encoder *e)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    LW_TRY(lw_graph_new(&g));
+    lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, r->o.batch, r->data->h, r->data->w, 3));
+    lw_encoder_maps maps = {0};
+    lw_val v[LW_MAX_FEATURE_KEYS];
+    lw_encoder_build(e, g, x, &maps);
+    lw_features_build(g, r->keys, x, &maps, v);
+    for (int k = 0; k < r->keys->n; k++)
+        lw_graph_output_add(g, r->keys->key[k].name, v[k], LW_NOVAL);
+    const lw_compile_opts o = {.opt = 1, .precision = (lw_num)r->o.precision};
+    LW_TRY(lw_compile(g, r->dev, &o, &r->plan));
+    return lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec);
+}
+
+/* ---- encoding a batch of rows ---------------------------------------------------------------- */
+
+static void load_task(void *arg, int64_t i, int worker)
+{
+    lw_reals *r = arg;
+    int64_t at = r->first + i, row = r->rows ? r->rows[at] : at;
+    float *x = lw_exec_data(r->exec, "images");
+    bool flip = r->o.flip && lw_rng_word(lw_rng_key_of(r->o.seed, lw_hash_name("drift.flip")),
+                                         (uint32_t)r->step, (uint64_t)at, 0) &
+                                 1u;
+    (void)worker;
+    lw_data_get(r->data, row, flip, x + i * r->data->h * r->data->w * 3);
+}
+
+/* Encodes rows [first, first + m) of the going fetch into dst. */
+static int encode(lw_reals *r, int64_t m, float *const *dst)
+{
+    r->dev->parallel(r->dev->self, m, load_task, r);
+    LW_TRY(lw_exec_run(r->exec, NULL));
+    for (int k = 0; k < r->keys->n; k++) {
+        int64_t f = key_floats(&r->keys->key[k]);
+        memcpy(dst[k] + r->first * f, lw_exec_data(r->exec, r->keys->key[k].name),
+               (size_t)(m * f) * sizeof(float));
+    }
+    return 0;
+}
+
+static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, float *const *dst,
+                      const lw_observer *obs)
+{
+    r->rows = rows;
+    for (r->first = 0; r->first < n; r->first += r->o.batch) {
+        LW_TRY(encode(r, LW_MIN(n - r->first, r->o.batch), dst));
+        lw_observe_progress(obs, "encode", LW_MIN(r->first + r->o.batch, n), n, NULL);
+        if (obs && lw_observe_stop(obs))
+            return lw_fail(LW_ESTOPPED,
+                           "stopped before the first step, while real features were encoded");
+    }
+    return 0;
+}
+
+int lw_reals_fill(lw_reals *r, const lw_observer *obs)
+{
+    for (int k = 0; k < r->keys->n && r->keeps; k++) {
+        r->kept[k] = lw_bulk_alloc(key_bytes(r, k));
+        if (!r->kept[k])
+            return LW_ENOMEM;
+    }
+    return r->keeps ? encode_all(r, NULL, r->data->n, r->kept, obs) : 0;
+}
+
+int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
+                 const lw_feature_set *keys, const lw_reals_opts *o, lw_reals **out)
+{
+    LW_CLEANUP(lw_reals_free) lw_reals *r = lw_calloc(1, sizeof *r);
+    if (!r)
+        return LW_ENOMEM;
+    r->dev = dev;
+    r->data = d;
+    r->keys = keys;
+    r->o = *o;
+    LW_TRY(build(r, e));
+    r->bytes = (size_t)(lw_features_floats(keys) * d->n) * sizeof(float);
+    r->keeps = !o->flip && (int64_t)r->bytes <= o->cache_bytes;
+    *out = lw_steal(&r);
+    return 0;
+}
+
+void lw_reals_free(lw_reals **pp)
+{
+    lw_reals *r = *pp;
+    if (!r)
+        return;
+    for (int k = 0; k < r->keys->n; k++)
+        if (r->kept[k])
+            lw_bulk_free(&r->kept[k], key_bytes(r, k));
+    lw_exec_free(&r->exec);
+    lw_plan_free(&r->plan);
+    lw_free(pp);
+}
+
+lw_reals_cost lw_reals_get_cost(const lw_reals *r, int64_t rows)
+{
+    int64_t batches = (rows + r->o.batch - 1) / r->o.batch;
+    return (lw_reals_cost){r->bytes, r->keeps, lw_plan_get_info(r->plan).flops * (double)batches};
+}
+
+/* ---- fetching -------------------------------------------------------------------------------- */
+
+static void copy_task(void *arg, int64_t i, int worker)
+{
+    lw_reals *r = arg;
+    (void)worker;
+    for (int k = 0; k < r->keys->n; k++) {
+        int64_t f = key_floats(&r->keys->key[k]);
+        memcpy(r->dst[k] + i * f, r->kept[k] + r->rows[i] * f, (size_t)f * sizeof(float));
+    }
+}
+
+int lw_reals_fetch(lw_reals *r, int64_t step, const int64_t *rows, int64_t n, float *const *dst)
+{
+    r->step = step;
+    if (!r->keeps)
+        return encode_all(r, rows, n, dst, NULL);
+    r->rows = rows;
+    r->dst = dst;
+    r->dev->parallel(r->dev->self, n, copy_task, r);
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Features of real pictures for the drift loss: computed once and kept when they fit and pictures
+ * are not changed at load, else computed for the rows of each step.
+ */
+#ifndef LW_DRIFT_REALS_H
+#define LW_DRIFT_REALS_H
+
+#include "data/data.h"
+#include "models/models.h"
+#include "plan/plan.h"
+#include "base/observer.h"
+
+typedef struct lw_reals lw_reals;
+
+typedef struct lw_reals_opts {
+    int64_t cache_bytes; /* keep all features when they take no more */
+    uint64_t seed;
+    bool flip;         /* mirror rows at random: nothing is kept */
+    int32_t batch;     /* rows encoded at a time */
+    int32_t precision; /* lw_num: that of the generated pictures' features */
+} lw_reals_opts;
+
+/* What features of all pictures take, whether they are kept, and the arithmetic of encoding `rows`
+ * pictures at a time. */
+typedef struct lw_reals_cost {
+    size_t bytes;
+    bool kept;
+    double flops;
+} lw_reals_cost;
+
+/* Borrows device, data, encoder, keys. Encodes nothing yet. */
+int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
+                 const lw_feature_set *keys, const lw_reals_opts *o, lw_reals **out);
+lw_reals_cost lw_reals_get_cost(const lw_reals *r, int64_t rows);
+/* Encodes what is kept. LW_ESTOPPED when the observer asks to stop. */
+int lw_reals_fill(lw_reals *r, const lw_observer *obs);
+void lw_reals_free(lw_reals **pp);
+/* Features of rows [n] of the data at `step`: dst[k] is [n][slots][c] of key k. */
+int lw_reals_fetch(lw_reals *r, int64_t step, const int64_t *rows, int64_t n, float *const *dst);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Training a drifting generator (Deng et al. 2026): pictures in one evaluation, pushed along the
+ * drift field in the features of a frozen encoder. Groups are classes; negatives are the group's
+ * own pictures.
+ */
+#include "train/train_generator.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "jobs/drift/drift_reals.h"
+#include "jobs/drift/drift_job.h"
+
+typedef struct drift_run {
+    lw_drift_config config;
+    const lw_drift_config *c; /* config */
+    lw_generator g;
+    lw_encoder *encoder;
+    lw_feature_set keys;
+    lw_reals *reals;
+    char reals_note[200];
+    lw_class_sampler *classes;
+    int32_t groups, n, np, nu;
+    int32_t *group_class;              /* [groups] */
+    int64_t *positive, *unconditional; /* rows */
+    const lw_observer *obs;
+} drift_run;
+
+static const char loss_note[] = "the drift loss is flat by construction (every temperature is "
+                                "scaled to unit size); watch raw_drift_*, "
+                                "S, grad_norm and the Frechet distance instead";
+
+static int32_t classes_of(const drift_run *r)
+{
+    return r->g.net.classes;
+}
+
+/* ---- the step's graph ------------------------------------------------------------------------ */
+
+static lw_val input_reals(lw_graph *g, const char *what, const lw_feature_key *k, int32_t rows)
+{
+    char name[40];
+    snprintf(name, sizeof name, "%s/%s", what, k->name);
+    return lw_input(g, name, lw_type_of(LW_F32, 3, rows, k->slots, k->c));
+}
+
+static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
+{
+    const lw_drift_config *c = r->c;
+    lw_attr_drift a = {.groups = r->groups,
+                       .n = r->n,
+                       .np = r->np,
+                       .nu = r->nu,
+                       .slots = k->slots,
+                       .c = k->c,
+                       .n_tau = c->n_temperatures,
+                       .normalize_over_x = c->normalize_over_x,
+                       .variant = c->variant,
+                       .products = c->field_precision};
+    memcpy(a.tau, c->temperatures, sizeof a.tau);
+    return a;
+}
+
+/* Sum over keys of the field's loss; each key's statistics become an output. */
+static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
+{
+    lw_encoder_maps maps = {0};
+    lw_val v[LW_MAX_FEATURE_KEYS], total = LW_NOVAL, weight = LW_NOVAL;
+    lw_encoder_build(r->encoder, g, images, &maps);
+    lw_features_build(g, &r->keys, images, &maps, v);
+    if (r->nu)
+        weight = lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups));
+    for (int k = 0; k < r->keys.n; k++) {
+        const lw_feature_key *key = &r->keys.key[k];
+        lw_attr_drift a = field_of(r, key);
+        lw_val pos = input_reals(g, "pos", key, r->groups * r->np), unc = LW_NOVAL;
+        if (r->nu)
+            unc = input_reals(g, "unc", key, r->groups * r->nu);
+        lw_drift_out o = lw_drift_field(g, v[k], pos, unc, weight, &a);
+        char name[40];
+        snprintf(name, sizeof name, "stats/%s", key->name);
+        lw_graph_output_add(g, name, o.stats, LW_NOVAL);
+        total = lw_val_ok(total) ? lw_add(g, total, o.loss) : o.loss;
+    }
+    return total;
+}
+
+static int build_step(const drift_run *r, lw_graph *g)
+{
+    const lw_unet_config *u = &r->g.net;
+    int32_t batch = r->groups * r->n, side = u->noise_h ? u->noise_h : u->image_size;
+    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_unet_in in = {.x = lw_random(g, "drift.noise", LW_RANDOM_NORMAL, 0,
+                                    lw_type_of(LW_F32, 4, batch, side, side, 3), rows)};
+    if (u->latent_dim)
+        in.latent = lw_random(g, "drift.latent", LW_RANDOM_NORMAL, 0,
+                              lw_type_of(LW_F32, 2, batch, u->latent_dim), rows);
+    if (u->classes)
+        in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
+    lw_builder b = {.g = g, .params = lw_store_params(r->g.store), .training = true, .rows = rows};
+    lw_val loss = build_loss(r, g, lw_unet(&b, u, in));
+    lw_graph_output_add(g, "loss", loss, LW_NOVAL);
+    return lw_grad_params(g, loss, LW_NOVAL);
+}
+
+/* ---- callbacks of the training loop ---------------------------------------------------------- */
+
+static int fetch(drift_run *r, const char *what, int64_t step, const int64_t *rows, int64_t n)
+{
+    float *dst[LW_MAX_FEATURE_KEYS];
+    for (int k = 0; k < r->keys.n; k++) {
+        char name[40];
+        snprintf(name, sizeof name, "%s/%s", what, r->keys.key[k].name);
+        dst[k] = lw_exec_data(r->g.exec, name);
+    }
+    return lw_reals_fetch(r->reals, step, rows, n, dst);
+}
+
+static int feed(void *self, int64_t step, int32_t micro)
+{
+    drift_run *r = self;
+    int64_t draw = step * r->c->train.grad_accum_steps + micro, batch = (int64_t)r->groups * r->n;
+    int64_t *rows = lw_exec_data(r->g.exec, "rows");
+    lw_class_sampler_draw(r->classes, draw, r->group_class, r->positive, r->unconditional);
+    for (int64_t i = 0; i < batch; i++)
+        rows[i] = draw * batch + i;
+    if (classes_of(r)) {
+        int32_t *labels = lw_exec_data(r->g.exec, "labels");
+        for (int64_t i = 0; i < batch; i++)
+            labels[i] = r->group_class[i / r->n];
+    }
+    LW_TRY(fetch(r, "pos", draw, r->positive, (int64_t)r->groups * r->np));
+    if (!r->nu)
+        return 0;
+    float *w = lw_exec_data(r->g.exec, "weight");
+    for (int32_t i = 0; i < r->groups; i++)
+        w[i] = (float)r->c->uncond_weight;
+    return fetch(r, "unc", draw, r->unconditional, (int64_t)r->groups * r->nu);
+}
+
+/* S, and per temperature the raw drift sqrt(mean V^2), averaged over keys; S and raw drift of each
+ * key. */
+static int report(void *self, json_t *row)
+{
+    drift_run *r = self;
+    int32_t k_tau = r->c->n_temperatures;
+    double scale = 0.0, raw[LW_DRIFT_MAX_TAU] = {0};
+    char name[64];
+    for (int k = 0; k < r->keys.n; k++) {
+        snprintf(name, sizeof name, "stats/%s", r->keys.key[k].name);
+        const float *s = lw_exec_data(r->g.exec, name);
+        scale += (double)s[0] / r->keys.n;
+        snprintf(name, sizeof name, "scale/%s", r->keys.key[k].name);
+        json_object_set_new(row, name, lw_json_real((double)s[0]));
+        for (int32_t t = 0; t < k_tau; t++)
+            raw[t] += sqrt((double)s[3 + k_tau + t]) / r->keys.n;
+        snprintf(name, sizeof name, "lambda/%s", r->keys.key[k].name);
+        json_object_set_new(row, name, lw_json_real((double)s[3 + k_tau - 1]));
+    }
+    json_object_set_new(row, "S", lw_json_real(scale));
+    for (int32_t t = 0; t < k_tau; t++) {
+        snprintf(name, sizeof name, "raw_drift_%g", (double)r->c->temperatures[t]);
+        json_object_set_new(row, name, lw_json_real(raw[t]));
+    }
+    return 0;
+}
+
+static int grid(void *self, int64_t step, const char *path)
+{
+    return lw_generator_grid(&((drift_run *)self)->g, step, path);
+}
+
+static int evaluate(void *self, int64_t step, json_t *row)
+{
+    return lw_generator_evaluate(&((drift_run *)self)->g, step, row);
+}
+
+/* ---- set-up ---------------------------------------------------------------------------------- */
+
+/* Groups default to the classes the batch has room for; without labels there is one group. */
+static int choose_groups(drift_run *r)
+{
+    const lw_drift_config *c = r->c;
+    bool labels = classes_of(r) > 0;
+    r->groups = c->groups ? c->groups : labels ? LW_MIN(classes_of(r), 8) : 1;
+    r->n = c->negatives_per_group ? c->negatives_per_group : labels ? 16 : 128;
+    r->np = c->positives_per_group ? c->positives_per_group : labels ? 64 : 128;
+    r->nu = c->unconditional_per_group;
+    if (!labels && r->groups != 1)
+        return lw_fail(LW_EUSAGE, "--groups %d needs labels: without them there is one group",
+                       r->groups);
+    if (r->n < 2)
+        return lw_fail(LW_EUSAGE,
+                       "--negatives-per-group %d: at least 2, so that samples repel each other",
+                       r->n);
+    const lw_class_opts o = {.seed = (uint64_t)c->train.seed,
+                             .groups = r->groups,
+                             .positives = r->np,
+                             .unconditional = r->nu,
+                             .rule = LW_CLASS_DISTINCT,
+                             .ignore_labels = !labels};
+    r->group_class = lw_calloc((size_t)r->groups, sizeof *r->group_class);
+    r->positive = lw_calloc((size_t)r->groups * (size_t)r->np, sizeof *r->positive);
+    r->unconditional = lw_calloc((size_t)r->groups * (size_t)r->nu + 1u, sizeof *r->unconditional);
+    if (!r->group_class || !r->positive || !r->unconditional)
+        return LW_ENOMEM;
+    return lw_class_sampler_new(r->g.data, &o, &r->classes);
+}
+
+static int open_features(drift_run *r)
+{
+    const lw_drift_config *c = r->c;
+    LW_TRY(lw_encoder_open(c->encoder ? c->encoder : "none", &r->encoder));
+    const char *keys = c->feature_keys                       ? c->feature_keys
+                       : r->encoder->kind == LW_ENCODER_NONE ? "pixels"
+                                                             : "col";
+    return lw_features_parse(keys, r->encoder, r->g.net.image_size, &r->keys);
+}
+
+/* Kept features are memory, others are time: both are part of the prediction. */
+static void note_reals(drift_run *r, bool flip, lw_train_job *job)
+{
+    const lw_reals_cost c = lw_reals_get_cost(r->reals, (int64_t)r->groups * r->np),
+                        u = lw_reals_get_cost(r->reals, (int64_t)r->groups * r->nu);
+    char size[32];
+    long long mib = (long long)((c.bytes + (1 << 20) - 1) >> 20);
+    lw_fmt_bytes(size, c.bytes);
+    if (c.kept)
+        snprintf(r->reals_note, sizeof r->reals_note, "%s, of %lld pictures, kept", size,
+                 (long long)r->g.data->n);
+    else
+        snprintf(r->reals_note, sizeof r->reals_note,
+                 "encoded again in every step, for %s of %lld pictures are not kept; "
+                 "%s--feature-cache %lld would keep them",
+                 size, (long long)r->g.data->n, flip ? "--no-flip and " : "", mib);
+    job->note = r->reals_note;
+    job->kept_bytes = c.kept ? c.bytes : 0;
+    job->side_flops = c.kept ? 0.0 : c.flops + u.flops;
+}
+
+static int open_reals(drift_run *r, lw_train_job *job)
+{
+    const lw_drift_config *c = r->c;
+    const lw_reals_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
+                             .batch = 64,
+                             .seed = (uint64_t)c->train.seed,
+                             .precision = c->train.precision,
+                             .flip = c->train.flip && r->g.data->flip};
+    LW_TRY(lw_reals_new(r->g.dev, r->g.data, r->encoder, &r->keys, &o, &r->reals));
+    note_reals(r, o.flip, job);
+    return 0;
+}
+
+static int fill_reals(drift_run *r)
+{
+    const lw_drift_config *c = r->c;
+    lw_observe_say(r->obs, "real features: %s", r->reals_note);
+    LW_TRY(lw_reals_fill(r->reals, r->obs));
+    return lw_generator_measure(&r->g, &c->train, c->encoder, &c->heldout);
+}
+
+static void close_run(void *self)
+{
+    drift_run *r = self;
+    lw_reals_free(&r->reals);
+    lw_class_sampler_free(&r->classes);
+    lw_free(&r->group_class);
+    lw_free(&r->positive);
+    lw_free(&r->unconditional);
+    lw_generator_clear(&r->g);
+    lw_encoder_close(&r->encoder);
+    lw_free(&r);
+}
+
+static const char recipe[] = "train drift";
+
+static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    lw_drift_config *c = &r->config;
+    if (c->variant == LW_DRIFT_TAU_TIMES_DIM)
+        lw_log(LW_LOG_WARN, "drift",
+               "tau-times-dim reproduces an early port whose kernel is nearly flat: for "
+               "parity studies, not for good pictures");
+    LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->train, &c->net));
+    LW_TRY(choose_groups(r));
+    LW_TRY(open_features(r));
+    LW_TRY(lw_graph_new(&g));
+    LW_TRY(build_step(r, g));
+    LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
+    *job = lw_generator_job(&r->g, recipe, r, (int64_t)r->groups * r->n);
+    job->feed = feed;
+    job->report = report;
+    job->grid = grid;
+    job->evaluate = evaluate;
+    job->loss_note = loss_note;
+    job->close = close_run;
+    LW_TRY(open_reals(r, job));
+    if (c->train.dry_run)
+        return 0;
+    r->g.obs = r->obs;
+    job->best = lw_heldout_metric(&c->heldout);
+    LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
+    LW_TRY(fill_reals(r));
+    job->best_measure = r->g.heldout ? lw_heldout_measure(r->g.heldout) : NULL;
+    return 0;
+}
+
+int lw_train_drift_open(const lw_drift_config *c, const lw_observer *obs, lw_training **out)
+{
+    drift_run *r = lw_calloc(1, sizeof *r);
+    lw_train_job job;
+    int64_t step = 0;
+    if (!r)
+        return LW_ENOMEM;
+    r->config = *c;
+    r->c = &r->config;
+    r->obs = obs;
+    int rc = set_up(r, &job, &step);
+    if (rc == 0)
+        rc = lw_training_open(&job, &r->config.train, step, obs, out);
+    if (rc < 0)
+        close_run(r);
+    return rc;
+}
+
+int lw_train_drift(lw_drift_config c, const lw_observer *obs, lw_train_result *out)
+{
+    lw_training *t = NULL;
+    bool over = false;
+    LW_TRY(lw_heldout_check(&c.heldout, c.train.eval_every));
+    if (!c.train.dry_run)
+        LW_TRY(lw_train_check(&c.train, recipe, obs, out, &over));
+    if (over)
+        return 0;
+    LW_TRY(lw_train_drift_open(&c, obs, &t));
+    return lw_training_run(&t, out);
+}

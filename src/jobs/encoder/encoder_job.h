@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * train encoder: Leeway's own encoder, by reconstruction (mae) or by labels (classify), and the judge: a classifier
+ * that may also say "this is no picture of the data". The judge's network, seed and data are its own; no training of
+ * a generator ever sees it.
+ */
+#ifndef LW_ENCODER_JOB_H
+#define LW_ENCODER_JOB_H
+
+#include "train/train.h"
+
+typedef enum lw_objective {
+    LW_OBJECTIVE_MAE,
+    LW_OBJECTIVE_CLASSIFY,
+    LW_OBJECTIVE_JUDGE
+} lw_objective;
+
+typedef struct lw_train_encoder_config {
+    lw_train_config train;
+    int32_t objective; /* lw_objective; judge: classify with an extra class of junk pictures */
+    int32_t width, stages, blocks, norm_groups;
+    double mask_ratio;
+    int32_t mask_patch;
+    double input_noise; /* classify, judge: standard deviation up to this, uniform per picture */
+} lw_train_encoder_config;
+
+/* Trains, or with dry_run only predicts. The config is by value: what --minutes or a resumed checkpoint decide is
+ * seen in *out. */
+int lw_train_encoder(lw_train_encoder_config c, const lw_observer *obs, lw_train_result *out);
+
+/* Trains Leeway's encoder with classes + 1 outputs. A quarter of every batch is junk of the last
+ * class: lw_junk_any, and blends of two pictures of one class; noise of a standard deviation up to
+ * c.input_noise, uniform per picture, lies on all of them. Writes a run directory whose checkpoints
+ * open as encoders; config.json says "leeway_judged_classes". c.objective is not read. LW_EUSAGE:
+ * the data has no labels. */
+int lw_train_judge(lw_train_encoder_config c, const lw_observer *obs, lw_train_result *out);
+
+#endif

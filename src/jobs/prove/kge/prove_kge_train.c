@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training embeddings of a knowledge graph through the shared loop. */
+#include "jobs/prove/kge/prove_kge_feed.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "models/models.h"
+#include "session/session_device.h"
+
+typedef struct kge_run {
+    lw_kge_train_config *c;
+    const lw_observer *obs;
+    lw_kge_config net;
+    lw_device *dev;
+    lw_store *store;
+    lw_plan *plan;
+    lw_exec *exec;
+    lw_kge_feed feed;
+    lw_kge *judge;        /* over the averaged weights */
+    lw_corruptor *judged; /* what they are ranked among */
+    json_t *model;
+} kge_run;
+
+static int feed(void *self, int64_t step, int32_t micro)
+{
+    kge_run *r = self;
+    const lw_kge_inputs in = {lw_exec_data(r->exec, "entities"), lw_exec_data(r->exec, "relations"),
+                              lw_exec_data(r->exec, "side"), lw_exec_data(r->exec, "allowed")};
+    return lw_kge_feed_fill(&r->feed, step * r->c->train.grad_accum_steps + micro, &in);
+}
+
+/* ---- ranks of held-out queries --------------------------------------------------------------- */
+
+static int open_judge(kge_run *r)
+{
+    const lw_corrupt_options o = {.filtered = true, .seed = (uint64_t)r->c->train.seed};
+    LW_TRY(lw_corruptor_new(r->c->kb, &o, r->c->known->set, LW_QUERIES_SPLITS, &r->judged));
+    return lw_kge_over(&r->net, r->store, LW_SLAB_EMA, r->dev, &r->judge);
+}
+
+static int evaluate(void *self, int64_t step, json_t *row)
+{
+    kge_run *r = self;
+    lw_kge_ranks ranks;
+    const lw_queries *valid = &r->c->known->split[LW_QUERIES_VALID];
+    int64_t n = valid->n;
+    (void)step;
+    if (r->c->eval_queries > 0)
+        n = LW_MIN(n, r->c->eval_queries);
+    const lw_kge_rank_options o = {.pool = r->judged, .mode = {true, true}};
+    /* of the observer only the wish to stop: the bar is the trainer's */
+    const lw_observer obs = {.self = r->obs ? r->obs->self : NULL,
+                             .should_stop = r->obs ? r->obs->should_stop : NULL};
+    LW_TRY(lw_kge_rank(r->judge, &o, valid->atom, n, &obs, &ranks));
+    lw_rank_metrics m = lw_rank_sum_means(&ranks.all[LW_RANK_REALISTIC]);
+    json_object_set_new(row, "valid_MRR", lw_json_real(m.mrr));
+    for (int i = 0; i < LW_RANK_HITS; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "valid_Hits@%d", (int)lw_rank_hits_at[i]);
+        json_object_set_new(row, key, lw_json_real(m.hits[i]));
+    }
+    return 0;
+}
+
+/* ---- set-up ---------------------------------------------------------------------------------- */
+
+/* What depends on the model or on the facts. */
+static int resolve(lw_kge_train_config *c)
+{
+    const lw_kge_config net = {.kind = c->model};
+    lw_train_config *t = &c->train;
+    if (c->kb->facts.n < 1)
+        return lw_fail(LW_EUSAGE, "%s has no facts to learn", c->kb->dir);
+    if (c->loss == LW_KGE_AUTO)
+        c->loss = lw_kge_is_distance(&net) ? LW_KGE_NSSA : LW_KGE_CE;
+    if (c->epochs > 0.0) {
+        if (t->steps > 0 || t->minutes > 0.0)
+            return lw_fail(LW_EUSAGE, "--epochs, --steps, --minutes: say only one");
+        double examples = 2.0 * (double)c->kb->facts.n;
+        double per_step = (double)t->batch_size * (double)t->grad_accum_steps;
+        t->steps = LW_MAX((int64_t)ceil(c->epochs * examples / per_step), 1);
+    }
+    return 0;
+}
+
+static int init(kge_run *r)
+{
+    lw_kge_train_config *c = r->c;
+    r->net = (lw_kge_config){.kind = c->model,
+                             .entities = c->kb->n_constants,
+                             .relations = c->kb->n_predicates,
+                             .dim = c->dim,
+                             .norm = c->norm,
+                             .inverse = c->inverse,
+                             .range = (float)c->range,
+                             .names = lw_kb_names(c->kb)};
+    if (lw_kge_is_distance(&r->net))
+        r->net.gamma = (float)c->gamma;
+    c->train.names = r->net.names;
+    LW_TRY(lw_kge_check(&r->net));
+    LW_TRY(lw_session_device(c->train.threads, &r->dev));
+    LW_TRY(lw_store_new(false, &r->store));
+    LW_TRY(lw_kge_declare(&r->net, r->store));
+    lw_store_init(r->store, (uint64_t)c->train.seed);
+    r->feed = (lw_kge_feed){.kb = c->kb,
+                            .batch = c->train.batch_size,
+                            .negatives = c->negatives,
+                            .filter = c->filter_negatives,
+                            .inverse = c->inverse,
+                            .seed = (uint64_t)c->train.seed};
+    LW_TRY(lw_kge_feed_init(&r->feed));
+    r->model = lw_kge_to_json(&r->net);
+    return r->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
+}
+
+static int compile(kge_run *r)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    const lw_kge_step s = {.batch = r->c->train.batch_size,
+                           .negatives = r->c->negatives,
+                           .loss = r->c->loss,
+                           .temperature = (float)r->c->temperature,
+                           .regularization = (float)r->c->regularization};
+    LW_TRY(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(r->store), .training = true};
+    LW_TRY(lw_kge_build_step(&b, &r->net, &s));
+    return lw_train_compile(&r->c->train, r->dev, g, &r->plan, &r->exec);
+}
+
+static const char recipe[] = "prove kge";
+
+static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
+{
+    static const lw_train_curve curves[] = {
+        {.column = "loss", .title = "loss"},
+        {.column = "valid_MRR",
+         .title = "mean reciprocal rank of valid queries among all entities",
+         .from_zero = true,
+         .sparse = true},
+        {.column = NULL}};
+    lw_train_config *t = &r->c->train;
+    int64_t step = 0;
+    bool over = false;
+    LW_TRY(resolve(r->c));
+    if (!t->dry_run)
+        LW_TRY(lw_train_check(t, recipe, obs, out, &over));
+    if (over)
+        return 0;
+    LW_TRY(init(r));
+    LW_TRY(compile(r));
+    lw_train_job job = {.name = recipe,
+                        .self = r,
+                        .dev = r->dev,
+                        .store = r->store,
+                        .step = r->exec,
+                        .plan = r->plan,
+                        .images = t->batch_size,
+                        .unit = "queries",
+                        .model = r->model,
+                        .weights = LW_WEIGHTS_HF,
+                        .curves = curves,
+                        .feed = feed};
+    if (t->dry_run)
+        return lw_train_predict(&job, t, out);
+    if (r->c->known && r->c->known->split[LW_QUERIES_VALID].n > 0) {
+        LW_TRY(open_judge(r));
+        job.evaluate = evaluate;
+    }
+    LW_TRY(lw_train_resume(t, recipe, r->dev, r->store, &step));
+    return lw_train_run(&job, t, step, obs, out);
+}
+
+int lw_train_kge(lw_kge_train_config c, const lw_observer *obs, lw_train_result *out)
+{
+    kge_run r = {.c = &c, .obs = obs};
+    int rc = run(&r, obs, out);
+    lw_kge_close(&r.judge);
+    lw_corruptor_free(&r.judged);
+    lw_kge_feed_clear(&r.feed);
+    lw_exec_free(&r.exec);
+    lw_plan_free(&r.plan);
+    lw_store_free(&r.store);
+    lw_cpu_close(&r.dev);
+    json_decref(r.model);
+    return rc;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Means over lists: of a mode, of a predicate, of a depth. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "jobs/prove/rank/prove_eval_tables.h"
+
+typedef bool list_filter(const void *self, const lw_prove_list *l);
+
+static double share_proved(const lw_prove_eval *e, const lw_prove_means *m)
+{
+    return e->ranks_only || m->negatives == 0 ? (double)NAN
+                                              : (double)m->negatives_proved / (double)m->negatives;
+}
+
+static lw_prove_means of_mode(const lw_prove_eval *e, int32_t rule, int32_t slot, list_filter *of,
+                              const void *self)
+{
+    lw_prove_means m = {.auc_pr = of ? (double)NAN : e->auc_pr[slot]};
+    lw_rank_sum sum = {0};
+    for (int32_t i = 0; i < e->n_queries; i++) {
+        const lw_prove_list *l = &e->list[slot * e->n_queries + i];
+        if (!l->whole || (of && !of(self, l)))
+            continue;
+        lw_rank_sum_add(&sum, lw_prove_rank(l, rule));
+        m.lists++;
+        m.positives_proved += l->end == LW_PROOF_PROVED;
+        m.negatives += l->negatives;
+        m.negatives_proved += l->proved;
+        m.known += l->known;
+        m.missing += l->missing;
+    }
+    m.rank = lw_rank_sum_means(&sum);
+    m.false_proved = share_proved(e, &m);
+    return m;
+}
+
+/* Counts are added, ranks averaged over the modes that have any. */
+static void join(lw_prove_means *all, const lw_prove_means *one, int32_t modes)
+{
+    double share = 1.0 / modes;
+    all->rank.n += one->rank.n;
+    all->rank.mrr += share * one->rank.mrr;
+    all->rank.mean_rank += share * one->rank.mean_rank;
+    for (int k = 0; k < LW_RANK_HITS; k++)
+        all->rank.hits[k] += share * one->rank.hits[k];
+    all->auc_pr += share * one->auc_pr;
+    all->lists += one->lists;
+    all->positives_proved += one->positives_proved;
+    all->negatives += one->negatives;
+    all->negatives_proved += one->negatives_proved;
+    all->known += one->known;
+    all->missing += one->missing;
+}
+
+lw_prove_means lw_prove_eval_means(const lw_prove_eval *e, int32_t rule, int32_t mode,
+                                   list_filter *of, const void *self)
+{
+    lw_prove_means one[LW_CORRUPT_MODES], all = {0};
+    int32_t with = 0;
+    for (int32_t s = 0; s < e->n_modes; s++) {
+        one[s] = of_mode(e, rule, s, of, self);
+        if (e->modes[s] == mode)
+            return one[s];
+        with += one[s].lists > 0;
+    }
+    if (with <= 1 && e->n_modes == 1)
+        return one[0];
+    if (with == 0)
+        return one[0]; /* NaN */
+    for (int32_t s = 0; s < e->n_modes; s++)
+        if (one[s].lists > 0)
+            join(&all, &one[s], with);
+    all.false_proved = share_proved(e, &all);
+    return all;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+typedef struct grouping {
+    const lw_prove_context *c;
+    lw_prove_by by;
+    int32_t key;
+} grouping;
+
+enum { KEY_NONE = INT32_MAX - 1, KEY_UNKNOWN = INT32_MAX };
+
+static int32_t key_of(const lw_prove_context *c, lw_prove_by by, const lw_prove_list *l)
+{
+    if (by == LW_PROVE_BY_PREDICATE)
+        return c->queries->atom[l->query].p;
+    if (by == LW_PROVE_BY_WALKED)
+        return l->end == LW_PROOF_PROVED ? l->depth : KEY_NONE;
+    int32_t d = c->queries->published ? c->queries->published[l->query] : LW_DEPTH_UNKNOWN;
+    return d == LW_DEPTH_UNKNOWN ? KEY_UNKNOWN : d < 0 ? KEY_NONE : d;
+}
+
+static bool in_group(const void *self, const lw_prove_list *l)
+{
+    const grouping *g = self;
+    return key_of(g->c, g->by, l) == g->key;
+}
+
+static int by_key(const void *va, const void *vb)
+{
+    int32_t a = *(const int32_t *)va, b = *(const int32_t *)vb;
+    return (a > b) - (a < b);
+}
+
+static void name_group(const lw_prove_context *c, lw_prove_by by, lw_prove_group *g)
+{
+    if (by == LW_PROVE_BY_PREDICATE)
+        snprintf(g->name, sizeof g->name, "%s", c->kb->predicates.name[g->key]);
+    else if (g->key >= KEY_NONE)
+        snprintf(g->name, sizeof g->name, "%s", g->key == KEY_NONE ? "no proof" : "not annotated");
+    else
+        snprintf(g->name, sizeof g->name, "%d", g->key);
+}
+
+int lw_prove_groups(const lw_prove_context *c, const lw_prove_eval *e, lw_prove_by by,
+                    lw_prove_group **out, int32_t *n)
+{
+    LW_CLEANUP(lw_free) int32_t *key = lw_calloc((size_t)e->n_lists + 1, sizeof *key);
+    LW_CLEANUP(lw_free) lw_prove_group *g = NULL;
+    int32_t keys = 0, distinct = 0;
+    if (!key)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < e->n_lists; i++)
+        if (e->list[i].whole)
+            key[keys++] = key_of(c, by, &e->list[i]);
+    qsort(key, (size_t)keys, sizeof *key, by_key);
+    for (int32_t i = 0; i < keys; i++)
+        if (i == 0 || key[i] != key[i - 1])
+            key[distinct++] = key[i];
+    g = lw_calloc((size_t)distinct + 1, sizeof *g);
+    if (!g)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < distinct; i++) {
+        const grouping of = {c, by, key[i]};
+        g[i].key = key[i];
+        name_group(c, by, &g[i]);
+        g[i].m = lw_prove_eval_means(e, c->o->rank_rule, -1, in_group, &of);
+    }
+    *out = lw_steal(&g);
+    *n = distinct;
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to this folder: an evaluation under way. */
+#ifndef LW_PROVE_EVAL_PARTS_H
+#define LW_PROVE_EVAL_PARTS_H
+
+#include "base/base.h"
+#include "jobs/prove/rank/rank_job.h"
+
+enum { LW_PROVE_PENDING = 256 }; /* results scored together */
+
+/* A walk with its score. */
+typedef struct lw_prove_scored {
+    lw_walk_result r;
+    double score;
+} lw_prove_scored;
+
+/* What --save-scores keeps of a corruption until all are there. */
+typedef struct lw_prove_saved {
+    double score;
+    int32_t depth, end;
+} lw_prove_saved;
+
+typedef struct lw_prove_run {
+    const lw_kb *kb;
+    const lw_queries *q;
+    const lw_prove_eval_options *o;
+    const lw_observer *obs;
+    lw_prove_eval *e;
+    lw_corruptor *corruptor;
+    lw_walks *walks;
+    /* the stream: the queries of all lists, then the corruptions of list after list */
+    bool queries_given, stop, paused;
+    int64_t at;                      /* list, in the order given: all modes of a query together */
+    lw_corruptions cursor;           /* of that list */
+    bool begun;                      /* cursor is */
+    int64_t ordinal;                 /* of the candidate given last in that list */
+    lw_walk drawn[LW_PROVE_PENDING]; /* corruptions to give next */
+    int32_t n_drawn, at_drawn;
+    int error;               /* of drawing them */
+    int64_t first, expected; /* corruptions given of lists before; candidates in all, at most */
+    /* results */
+    lw_walk_result pending[LW_PROVE_PENDING];
+    int32_t n_pending;
+    lw_prove_scored *waiting; /* corruptions whose query is still being walked */
+    int64_t n_waiting, most_waiting;
+    int64_t queries_left;
+    lw_auc_pr *auc[LW_CORRUPT_MODES];
+    lw_map saved;
+} lw_prove_run;
+
+/* Walks everything: prove_eval_count.c. */
+int lw_prove_run_all(lw_prove_run *w);
+/* Corruptions of one list that there can be. */
+int64_t lw_prove_most(const lw_prove_run *w, const lw_prove_list *l);
+/* The CSV of every candidate from w->saved: prove_eval_scores.c. */
+int lw_prove_save_scores(const lw_prove_run *w, const char *path);
+
+/* "proved", "failed", .. */
+const char *lw_prove_end_name(lw_proof_end end);
+
+#endif

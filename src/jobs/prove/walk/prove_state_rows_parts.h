@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by prove_state_rows.c and prove_state_rows_run.c. */
+#ifndef LW_PROVE_STATE_ROWS_PARTS_H
+#define LW_PROVE_STATE_ROWS_PARTS_H
+
+#include "jobs/prove/walk/prove_state_rows.h"
+
+typedef struct lw_state_slot {
+    uint64_t hash;
+    int64_t ticket; /* place in the queue of all times: computed when below `done` */
+    int32_t next;   /* in its bucket, -1: the last */
+    int32_t n;      /* goals, 0: an empty slot */
+    int32_t held;
+    bool again; /* found since the hand came by */
+} lw_state_slot;
+
+/* A run is cut into parts that fit a core's caches; each worker has an exec of its own. */
+enum { LW_STATE_PART = 64, LW_STATE_MOST_WORKERS = 256 };
+
+/* What one worker runs: its execs with their inputs and outputs. */
+typedef struct lw_state_worker {
+    lw_exec *exec;
+    int32_t *predicates, *arguments; /* [part, most_atoms], [part, 2 most_atoms] */
+    float *scale;                    /* [part], or NULL: the network has no use for it */
+    const float *keys;               /* [part, width] */
+    lw_exec *query;
+    float *current;       /* [LW_STATE_QUERIES, width] */
+    const float *queries; /* [LW_STATE_QUERIES, width] */
+    double seconds;       /* in parts of runs */
+} lw_state_worker;
+
+struct lw_state_rows {
+    lw_device *dev;
+    lw_policy_config config;
+    int32_t rows, most_atoms, width, n_slots;
+    /* slots */
+    float *features; /* [n_slots, width] */
+    lw_atom *atoms;  /* [n_slots, most_atoms] */
+    lw_state_slot *slot;
+    int32_t *bucket; /* [mask + 1]: the first slot, -1: none */
+    size_t mask;
+    int32_t hand;
+    /* states without features, in order: queue[ticket % n_slots] */
+    int32_t *queue;
+    int64_t queued, done; /* tickets given, tickets computed */
+    /* the network: one plan of `part` rows */
+    int32_t part, workers;
+    lw_plan *network;
+    lw_state_worker worker[LW_STATE_MOST_WORKERS]; /* the first owns the prepared data */
+    lw_plan *product;                              /* of LW_STATE_QUERIES rows */
+    int64_t running;                               /* states of this run */
+    size_t feature_bytes, atom_bytes, bytes;
+    lw_state_rows_counts counts;
+};
+
+/* Plans, execs and the addresses of their inputs and outputs. */
+int lw_state_rows_compile(lw_state_rows *r, lw_store *store, lw_num precision);
+
+#endif

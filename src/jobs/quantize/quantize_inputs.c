@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a network is fed while ranges are measured: a generator's own inputs, or pictures. */
+#include "jobs/quantize/quantize_inputs.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_encoder(const lw_quantize_inputs *in)
+{
+    return in->net->encoder != NULL;
+}
+
+int32_t lw_quantize_side(const lw_quantize_inputs *in)
+{
+    const lw_unet_config *u = &in->net->unet;
+    if (is_encoder(in))
+        return in->net->image_size ? in->net->image_size : in->data->h;
+    return in->method == LW_METHOD_DRIFT && u->noise_h ? u->noise_h : u->image_size;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int read_method(lw_quantize_inputs *in)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *config = NULL;
+    LW_TRY(lw_json_load(lw_path_join(&path, in->net->dir, "config.json"), &config));
+    in->method = lw_net_method(config);
+    in->times = 1;
+    in->what = "noise";
+    if (in->method == LW_METHOD_DRIFT)
+        return 0;
+    in->what = in->data ? "noised pictures" : "pictures on their way from noise";
+    in->diffusion = lw_calloc(1, sizeof *in->diffusion);
+    if (!in->diffusion)
+        return LW_ENOMEM;
+    LW_TRY(lw_diffusion_find(in->net->dir, config, in->diffusion));
+    in->times = LW_MIN(in->c->steps, in->diffusion->timesteps);
+    return lw_diffusion_check_steps(in->diffusion, in->times);
+}
+
+static int build_noise(lw_quantize_inputs *in)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    int32_t side = lw_quantize_side(in), latent = in->net->unet.latent_dim, batch = in->c->batch;
+    LW_TRY(lw_graph_new(&g));
+    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_type image = lw_type_of(LW_F32, 4, batch, side, side, in->net->channels);
+    lw_graph_output_add(g, "noise",
+                        lw_random(g, "quantize.noise", LW_RANDOM_NORMAL, 0, image, rows), LW_NOVAL);
+    if (latent)
+        lw_graph_output_add(g, "latent",
+                            lw_random(g, "quantize.latent", LW_RANDOM_NORMAL, 0,
+                                      lw_type_of(LW_F32, 2, batch, latent), rows),
+                            LW_NOVAL);
+    LW_TRY(lw_compile(g, in->dev, NULL, &in->noise_plan));
+    return lw_exec_new(in->noise_plan, LW_SLAB_PARAM, &in->noise);
+}
+
+static int open_data(lw_quantize_inputs *in)
+{
+    const char *spec = in->c->calibration;
+    if (!spec || lw_str_eq(spec, "noise"))
+        return is_encoder(in) ? lw_fail(LW_EUSAGE,
+                                        "%s is an encoder: say with --calibration DATA what "
+                                        "pictures it reads",
+                                        in->c->source)
+                              : 0;
+    return lw_data_open(spec, &(lw_data_opts){.image_size = in->net->image_size}, &in->data);
+}
+
+int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c, lw_device *dev,
+                            const lw_network *net)
+{
+    in->c = c;
+    in->dev = dev;
+    in->net = net;
+    in->times = 1;
+    in->what = "pictures";
+    LW_TRY(open_data(in));
+    if (!is_encoder(in)) {
+        LW_TRY(read_method(in));
+        LW_TRY(build_noise(in));
+    }
+    int32_t side = lw_quantize_side(in);
+    in->row = (int64_t)side * side * net->channels;
+    in->x = lw_calloc((size_t)(c->batch * in->row), sizeof *in->x);
+    return in->x ? 0 : LW_ENOMEM;
+}
+
+void lw_quantize_inputs_clear(lw_quantize_inputs *in)
+{
+    lw_exec_free(&in->noise);
+    lw_plan_free(&in->noise_plan);
+    lw_data_close(&in->data);
+    lw_free(&in->diffusion);
+    lw_free(&in->x);
+}
+
+/* ---- feeding --------------------------------------------------------------------------------- */
+
+static void picture(const lw_quantize_inputs *in, int64_t i, float *dst)
+{
+    lw_data_get(in->data, i % in->data->n, false, dst);
+}
+
+static int draw(lw_quantize_inputs *in, int64_t first)
+{
+    int64_t *rows = lw_exec_data(in->noise, "rows");
+    int32_t *classes = lw_exec_data(in->exec, "class");
+    for (int32_t i = 0; i < in->c->batch; i++) {
+        rows[i] = first + i;
+        if (classes)
+            classes[i] = (int32_t)((first + i) % in->net->unet.classes);
+    }
+    LW_TRY(lw_exec_run(in->noise, &(lw_tick){in->c->seed, 0}));
+    if (in->net->unet.latent_dim)
+        memcpy(lw_exec_data(in->exec, "latent"), lw_exec_data(in->noise, "latent"),
+               lw_type_bytes(lw_exec_type(in->exec, "latent")));
+    memcpy(in->x, lw_exec_data(in->noise, "noise"),
+           sizeof *in->x * (size_t)(in->c->batch * in->row));
+    return 0;
+}
+
+/* sqrt(ab) picture + sqrt(1 - ab) noise at the time of move k. */
+static void noise_pictures(const lw_quantize_inputs *in, int64_t first, const lw_diffusion_move *m,
+                           float *x)
+{
+    const float *noise = lw_exec_data(in->noise, "noise");
+    for (int32_t i = 0; i < in->c->batch; i++, x += in->row) {
+        picture(in, first + i, x);
+        for (int64_t e = 0; e < in->row; e++)
+            x[e] = (float)(m->a * (double)x[e] + m->s * (double)noise[i * in->row + e]);
+    }
+}
+
+int lw_quantize_inputs_fill(lw_quantize_inputs *in, int64_t first, int32_t k)
+{
+    float *x = lw_exec_data(in->exec, "x"), *t = lw_exec_data(in->exec, "t");
+    if (is_encoder(in)) {
+        for (int32_t i = 0; i < in->c->batch; i++)
+            picture(in, first + i, x + i * in->row);
+        return 0;
+    }
+    if (k == 0)
+        LW_TRY(draw(in, first));
+    if (!in->diffusion) {
+        memcpy(x, in->x, sizeof *x * (size_t)(in->c->batch * in->row));
+        return 0;
+    }
+    lw_diffusion_move m = lw_ddim_move(in->diffusion, in->times, k);
+    for (int32_t i = 0; i < in->c->batch; i++)
+        t[i] = (float)m.t;
+    if (in->data)
+        noise_pictures(in, first, &m, x);
+    else
+        memcpy(x, in->x, sizeof *x * (size_t)(in->c->batch * in->row));
+    return 0;
+}
+
+void lw_quantize_inputs_next(lw_quantize_inputs *in, int32_t k)
+{
+    if (!in->diffusion || in->data)
+        return;
+    lw_diffusion_move m = lw_ddim_move(in->diffusion, in->times, k);
+    lw_diffusion_apply(&m, in->x, lw_exec_data(in->exec, "y"), NULL, in->c->batch * in->row,
+                       k + 1 == in->times);
+}

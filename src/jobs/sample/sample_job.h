@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leeway sample: pictures of a trained generator in a PNG grid, a folder or an array.
+ */
+#ifndef LW_SAMPLE_JOB_H
+#define LW_SAMPLE_JOB_H
+
+#include "session/session.h"
+
+typedef struct lw_sample_config {
+    const char *source;
+    const char *classes; /* "all": in turn; or a list that is gone through in turn */
+    const char *output;  /* x.png: grid; x.npy: [n,3,H,W] f32; else a folder of pictures */
+    int64_t n;
+    int32_t steps, kind;           /* lw_sampler_kind */
+    int32_t spacing;               /* lw_sampler_opts.spacing */
+    bool use_clipped_model_output; /* else lw_sampler_opts.keep_eps */
+    int32_t batch;
+    bool ema;
+    int32_t precision; /* lw_num */
+    uint64_t seed;
+    int32_t threads;
+    int32_t conv; /* lw_conv_mode */
+} lw_sample_config;
+
+typedef struct lw_sample_result {
+    int64_t n, step, parameters;
+    int32_t evaluations, image_size;
+    const char *method, *sampler, *precision; /* static */
+    double seconds, images_per_second;
+    size_t bytes; /* of weights and frames */
+    uint64_t hash;
+    bool averaged;
+} lw_sample_result;
+
+int lw_job_sample(const lw_sample_config *c, const lw_observer *obs, lw_sample_result *out);
+
+#endif

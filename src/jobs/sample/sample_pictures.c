@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway sample: pictures of a generator into a grid, an array or a folder. */
+#include "session/session_generator.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/cpu/cpu.h"
+#include "base/base.h"
+#include "session/session_device.h"
+#include "report/report.h"
+#include "jobs/sample/sample_job.h"
+
+typedef struct sampling {
+    const lw_sample_config *c;
+    lw_source *source;
+    lw_device *dev;
+    lw_sampler *sampler;
+    int32_t *list, n_list; /* classes gone through in turn */
+    int32_t *classes;      /* [n] */
+    float *x;              /* [n][side][side][3] */
+    int32_t side;
+} sampling;
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+static json_t *notes(const sampling *s)
+{
+    char step[32], seed[32], hash[32], evaluations[16];
+    snprintf(step, sizeof step, "%lld", (long long)s->source->step);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->c->seed);
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->source->hash);
+    snprintf(evaluations, sizeof evaluations, "%d", (int)lw_sampler_evaluations(s->sampler));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s*, s:s, s:s}", "precision",
+                     lw_precision_name(s->c->precision), "Software", "leeway", "method",
+                     lw_method_name(s->source->method), "sampler",
+                     lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)), "evaluations",
+                     evaluations, "seed", seed, "step", s->source->step < 0 ? NULL : step,
+                     "model_hash", hash, "weights", s->source->averaged ? "ema" : "model");
+}
+
+static int write_grid(const sampling *s)
+{
+    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    LW_CLEANUP(lw_json_drop) json_t *texts = notes(s);
+    int32_t columns = s->source->net.classes && s->n_list > 1 && s->n_list <= 16 ? s->n_list : 0;
+    const lw_grid g = {.columns = columns,
+                       .padding = 1,
+                       .scale = s->side <= 16   ? 4
+                                : s->side <= 64 ? 2
+                                                : 1};
+    LW_TRY(lw_grid_f32(&g, s->x, (int32_t)s->c->n, s->side, s->side, &im));
+    return lw_png_save(s->c->output, &im, texts);
+}
+
+static int write_npy(const sampling *s)
+{
+    int64_t plane = (int64_t)s->side * s->side, shape[4] = {s->c->n, 3, s->side, s->side};
+    LW_CLEANUP(lw_free) float *y = lw_calloc((size_t)(s->c->n * plane * 3), sizeof *y);
+    if (!y)
+        return LW_ENOMEM;
+    for (int64_t i = 0; i < s->c->n; i++)
+        for (int64_t p = 0; p < plane; p++)
+            for (int64_t k = 0; k < 3; k++)
+                y[(i * 3 + k) * plane + p] = s->x[(i * plane + p) * 3 + k];
+    return lw_npy_save(s->c->output, LW_ELEM_F32, 4, shape, y);
+}
+
+/* 000000.png, 000001.png, ... and labels.csv, which says their classes. */
+static int write_folder(const sampling *s, const lw_observer *obs)
+{
+    LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0}, csv = {0};
+    LW_CLEANUP(lw_json_drop) json_t *texts = notes(s);
+    const lw_grid g = {.columns = 1};
+    char name[32], buf[16];
+    LW_TRY(lw_new_dir_begin(&d, s->c->output, false));
+    lw_str_add(&csv, "file,class\n");
+    for (int64_t i = 0; i < s->c->n; i++) {
+        LW_CLEANUP(lw_image_clear) lw_image im = {0};
+        snprintf(name, sizeof name, "%06lld.png", (long long)i);
+        LW_TRY(lw_grid_f32(&g, s->x + i * s->side * s->side * 3, 1, s->side, s->side, &im));
+        LW_TRY(lw_png_save(lw_path_join(&path, lw_str_c(&d.tmp), name), &im, texts));
+        const char *const cells[] = {name, lw_source_class(s->source, s->classes[i], buf)};
+        lw_csv_row(&csv, cells, LW_COUNT(cells));
+        lw_observe_progress(obs, "write", i + 1, s->c->n, NULL);
+    }
+    lw_path_join(&path, lw_str_c(&d.tmp), "labels.csv");
+    if (s->source->net.classes > 0)
+        LW_TRY(lw_file_write(lw_str_c(&path), lw_str_c(&csv), csv.len));
+    return lw_new_dir_finish(&d);
+}
+
+static int write_output(const sampling *s, const lw_observer *obs)
+{
+    if (lw_str_ends(s->c->output, ".png"))
+        return write_grid(s);
+    return lw_str_ends(s->c->output, ".npy") ? write_npy(s) : write_folder(s, obs);
+}
+
+/* ---- making ----------------------------------------------------------------------------- */
+
+/* What cannot be written is said before the work, not after it. */
+static int check_output(const char *path)
+{
+    LW_CLEANUP(lw_str_clear) lw_str parent = {0};
+    if (lw_str_ends(path, ".png") || lw_str_ends(path, ".npy")) {
+        lw_path_parent(path, &parent);
+        return lw_mkdirs(lw_str_c(&parent));
+    }
+    if (lw_path_exists(path) && !lw_path_is_dir(path))
+        return lw_fail(LW_EUSAGE, "--output %s: is a file; give a .png, a .npy or a folder", path);
+    return 0;
+}
+
+static int open_all(sampling *s, const lw_observer *obs)
+{
+    const lw_sample_config *c = s->c;
+    const lw_sampler_opts o = {.kind = c->kind,
+                               .steps = c->steps,
+                               .spacing = c->spacing,
+                               .keep_eps = !c->use_clipped_model_output,
+                               .seed = c->seed,
+                               .weights = LW_SLAB_PARAM,
+                               .precision = c->precision,
+                               .batch = (int32_t)LW_MIN((int64_t)c->batch, c->n)};
+    LW_TRY(lw_source_open(c->source, c->ema, &s->source));
+    LW_TRY(lw_precision_check(c->precision, s->source->quant, c->source));
+    LW_TRY(lw_source_classes(s->source, c->classes, &s->list, &s->n_list));
+    LW_TRY(check_output(c->output));
+    LW_TRY(lw_session_device_with(c->threads, c->conv, &s->dev));
+    lw_session_device_watch(s->dev, obs);
+    lw_sampler_opts opts = o;
+    opts.method = s->source->method;
+    opts.diffusion = s->source->diffusion;
+    opts.calibration = lw_quantization_ranges(s->source->quant);
+    s->side = s->source->net.image_size;
+    s->classes = lw_calloc((size_t)c->n, sizeof *s->classes);
+    s->x = lw_calloc((size_t)(c->n * s->side * s->side * 3), sizeof *s->x);
+    if (!s->classes || !s->x)
+        return LW_ENOMEM;
+    for (int64_t i = 0; i < c->n; i++)
+        s->classes[i] = s->list[i % s->n_list];
+    return lw_sampler_new(s->dev, &s->source->net, s->source->store, &opts, &s->sampler);
+}
+
+static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)
+{
+    LW_TRY(open_all(s, obs));
+    double start = lw_now();
+    LW_TRY(lw_sampler_run(s->sampler, 0, s->c->n, s->source->net.classes ? s->classes : NULL, obs,
+                          s->x));
+    double seconds = lw_now() - start;
+    LW_TRY(write_output(s, obs));
+    *out =
+        (lw_sample_result){.n = s->c->n,
+                           .step = s->source->step,
+                           .seconds = seconds,
+                           .image_size = s->side,
+                           .parameters = lw_store_param_count(s->source->store),
+                           .evaluations = lw_sampler_evaluations(s->sampler),
+                           .method = lw_method_name(s->source->method),
+                           .sampler = lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)),
+                           .precision = lw_precision_name(s->c->precision),
+                           .images_per_second = (double)s->c->n / LW_MAX(seconds, 1e-9),
+                           .hash = s->source->hash,
+                           .bytes = lw_sampler_bytes(s->sampler) + lw_store_bytes(s->source->store),
+                           .averaged = s->source->averaged};
+    return 0;
+}
+
+int lw_job_sample(const lw_sample_config *c, const lw_observer *obs, lw_sample_result *out)
+{
+    sampling s = {.c = c};
+    int rc = run(&s, obs, out);
+    lw_sampler_free(&s.sampler);
+    lw_free(&s.x);
+    lw_free(&s.classes);
+    lw_free(&s.list);
+    lw_source_close(&s.source);
+    lw_cpu_close(&s.dev);
+    return rc;
+}

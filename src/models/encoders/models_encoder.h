@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leeway's own small encoder, and the registry that opens any frozen encoder by its spec. */
+#ifndef LW_MODELS_ENCODER_H
+#define LW_MODELS_ENCODER_H
+
+#include "formats/formats.h"
+#include "models/encoders/models_resnet.h"
+
+/* conv3-GN-ReLU, then `stages` stages of `blocks` residual blocks at widths width * 2^s (stride 2
+ * from the second stage on), GroupNorm with up to norm_groups groups. Head fc on the pooled last
+ * map; decoder for masked reconstruction: nearest x2, concat with the skip, conv3-ReLU down to full
+ * resolution, 1x1 to 3 channels. */
+typedef struct lw_encoder_config {
+    int32_t image_size;
+    int32_t width, stages, blocks;
+    int32_t norm_groups;
+    int32_t classes; /* outputs of fc; 0: no head */
+    bool decoder;    /* has the decoder's parameters */
+} lw_encoder_config;
+
+/* width 16, 3 stages, 1 block, 8 groups: demo size. */
+lw_encoder_config lw_encoder_default(int32_t image_size);
+int lw_encoder_check(const lw_encoder_config *c);
+/* Maps, pooled and (with a head) logits. */
+void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_encoder_maps *out);
+/* Reconstruction f32[B,H,W,3] from the maps of an (masked) image. Needs c->decoder. */
+lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_encoder_maps *maps);
+/* Per image: sum((rec - x)^2 mask) / (sum(mask) + 1e-8), mask f32[B,H,W,1] counted once per pixel
+ * -> f32[B]. */
+lw_val lw_mae_loss(lw_graph *g, lw_val rec, lw_val x, lw_val mask);
+/* 1 where a 2x2 cell is hidden (probability p), from row-keyed draws: f32[B,size,size,1]. */
+lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, float p);
+/* x * (1 - mask) */
+lw_val lw_mae_hide(lw_graph *g, lw_val x, lw_val mask);
+
+json_t *lw_encoder_to_json(
+    const lw_encoder_config *c); /* _class_name LeewayEncoder; new reference */
+int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out);
+/* Declares the parameters in a fresh store (decoder as the config says) and fixes it. */
+int lw_encoder_declare(const lw_encoder_config *c, lw_store *s);
+
+/* ---- the registry ---------------------------------------------------------------------------- */
+
+typedef enum lw_encoder_kind {
+    LW_ENCODER_NONE,     /* pixels only: no maps */
+    LW_ENCODER_RESNET18, /* resnet18:FILE.safetensors */
+    LW_ENCODER_CIFAR,    /* resnet_cifar10:FILE.safetensors */
+    LW_ENCODER_OWN,      /* a run or model folder of `leeway train encoder` */
+} lw_encoder_kind;
+
+typedef struct lw_encoder {
+    lw_encoder_kind kind;
+    const char *name;      /* "none", "resnet18", "resnet20", ..., "leeway" */
+    char *source;          /* the path the weights came from; NULL for none */
+    lw_encoder_config own; /* LW_ENCODER_OWN */
+    int32_t n;             /* LW_ENCODER_CIFAR: blocks per stage */
+    lw_store *store;       /* frozen; NULL for none */
+    int32_t feature_dim;   /* of pooled; 0 for none */
+    int32_t classes;       /* of logits; 0: no head */
+    uint64_t hash;         /* of the weights: names cached features */
+} lw_encoder;
+
+/*
+ * spec: none | resnet18:FILE | resnet_cifar10:FILE | RUN | DIR | FILE (a .safetensors file or a
+ * folder that holds one is recognised by its tensors). LW_EUSAGE: an unknown word (nearest named)
+ * or a missing file part; LW_EFORMAT: not a model we know; LW_EUNSUPPORTED: dinov2.
+ */
+int lw_encoder_open(const char *spec, lw_encoder **out);
+void lw_encoder_close(lw_encoder **pp);
+/* Appends the encoder to g. Kind none: no maps, no pooled. LW_ENCODER_OWN refuses other image sizes
+ * than those its stride divides. */
+void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_encoder_maps *out);
+/* Maps an encoder has (0 for none). */
+int32_t lw_encoder_stages(const lw_encoder *e);
+
+#endif

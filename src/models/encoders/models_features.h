@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Feature keys: what the drift field compares. Every key is a value f32[B,T,C] (T slots of C
+ * numbers):
+ *
+ *   pix                  all pixels                            T 1, C H W 3
+ *   pix.p4               4x4 patches, flattened                T HW/16, C 48
+ *   pix.mean, pix.std    over all pixels, per channel          T 1, C 3
+ *   pix.m4               means of 4x4 patches                  T HW/16, C 3
+ *   norm_x               sqrt(mean x^2 + 1e-6) per channel     T 1, C 3
+ *   sK.loc               map K, per location                   T HW, C
+ *   sK.mean, sK.std      map K over all locations              T 1, C
+ *   sK.mean2, sK.std2    over 2x2 patches                      T HW/4, C
+ *   sK.mean4, sK.std4    over 4x4 patches                      T HW/16, C
+ *   pooled               the encoder's pooled feature          T 1, C F
+ *
+ * std = sqrt(population variance + 1e-6). Named sets: `pixels` = pix; `all` = every key there
+ * is room for, those of s0 and pooled too; `maps` = pix, norm_x and the seven keys of every stage
+ * s1, s2, ... that has room for them; `col` = pix, pix.p4, pix.mean, pix.std, pix.m4, s1.mean,
+ * s1.std and sK.loc, sK.mean, sK.std of the later stages (13 keys for three stages). s0 is the
+ * stem.
+ */
+#ifndef LW_MODELS_FEATURES_H
+#define LW_MODELS_FEATURES_H
+
+#include "models/encoders/models_encoder.h"
+
+enum { LW_MAX_FEATURE_KEYS = 96 };
+
+typedef struct lw_feature_key {
+    char name[16];
+    uint8_t kind, stat; /* private */
+    int8_t map;         /* stage number; -1: the picture, or pooled */
+    int32_t slots;      /* T */
+    int32_t c;          /* C */
+} lw_feature_key;
+
+typedef struct lw_feature_set {
+    int32_t n;
+    lw_feature_key key[LW_MAX_FEATURE_KEYS];
+} lw_feature_set;
+
+/* Parses a comma-separated list of keys and set names for an encoder on square images, in the order
+ * given, each key once. LW_EUSAGE: an unknown key (nearest named), a stage the encoder lacks, a map
+ * with no room for the patch. The sets skip what has no room; an empty result is an error. */
+int lw_features_parse(const char *list, const lw_encoder *e, int32_t image_size,
+                      lw_feature_set *out);
+/* Floats per image over all keys. */
+int64_t lw_features_floats(const lw_feature_set *s);
+/* out[i]: f32[B, key[i].slots, key[i].c] for every key, from images and the maps built on them. */
+void lw_features_build(lw_graph *g, const lw_feature_set *s, lw_val images,
+                       const lw_encoder_maps *maps, lw_val *out);
+
+#endif

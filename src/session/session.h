@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session: what a user named, opened and ready to run: a device, a model folder with its store and plans, a generator
+ * with its sampler, features of pictures batch by batch. Jobs and trainers stand on it.
+ *
+ * Read: session_device.h, session_network.h (any model folder) and session_forward.h (its rows, batch by batch), then
+ * session_generator.h and session_sampler.h (pictures from a trained generator).
+ */
+#ifndef LW_SESSION_H
+#define LW_SESSION_H
+
+#include "session/session_device.h"
+#include "session/session_diffusion.h"
+#include "session/session_features.h"
+#include "session/session_forward.h"
+#include "session/session_generator.h"
+#include "session/session_machine.h"
+#include "session/session_network.h"
+#include "session/session_quantization.h"
+#include "session/session_sampler.h"
+#include "session/session_sampler_turns.h"
+#include "session/session_unet.h"
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Noise schedule and reverse moves. */
+#include "session/session_diffusion.h"
+
+#include <math.h>
+
+#include "base/base.h"
+
+int lw_diffusion_init(lw_diffusion *d, int32_t timesteps)
+{
+    if (timesteps < 1 || timesteps > LW_DDPM_MAX_STEPS)
+        return lw_fail(LW_EUSAGE, "%d diffusion timesteps: 1 to %d are possible", timesteps,
+                       LW_DDPM_MAX_STEPS);
+    double product = 1.0;
+    d->timesteps = timesteps;
+    for (int32_t t = 0; t < timesteps; t++) {
+        double at = timesteps > 1 ? (double)t / (timesteps - 1) : 0.0;
+        d->beta[t] = 1e-4 + (0.02 - 1e-4) * at;
+        product *= 1.0 - d->beta[t];
+        d->alpha_bar[t] = product;
+    }
+    d->prediction = LW_PREDICT_EPSILON;
+    d->spacing = LW_SPACING_LEADING;
+    d->steps_offset = 0;
+    d->ddim_clip = 1.0;
+    d->ancestral_clip = (double)INFINITY;
+    d->ddim_end = 1.0;
+    d->small_variance = false;
+    return 0;
+}
+
+/* ---- times ------------------------------------------------------------------------------ */
+
+static int32_t time_of(const lw_diffusion *d, int32_t n, int32_t k)
+{
+    int32_t T = d->timesteps;
+    if (d->spacing == LW_SPACING_TRAILING)
+        return (int32_t)rint(T - k * ((double)T / n)) - 1;
+    if (d->spacing == LW_SPACING_LINSPACE)
+        return n > 1 ? (int32_t)rint((n - 1 - k) * ((double)(T - 1) / (n - 1))) : 0;
+    return (n - 1 - k) * (T / n) + d->steps_offset;
+}
+
+int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n)
+{
+    if (n < 1 || n > d->timesteps)
+        return lw_fail(LW_EUSAGE, "--steps %d: this model's noise schedule has 1 to %d", (int)n,
+                       (int)d->timesteps);
+    if (time_of(d, n, 0) >= d->timesteps)
+        return lw_fail(LW_EUSAGE,
+                       "--steps %d: with the schedule's steps_offset of %d the first time would be "
+                       "%d, beyond the last, %d",
+                       (int)n, (int)d->steps_offset, (int)time_of(d, n, 0), (int)d->timesteps - 1);
+    return 0;
+}
+
+/* The signal left (alpha_bar) where a move leads; `end` behind the last time. */
+static double signal_at(const lw_diffusion *d, int32_t t, double end)
+{
+    return t >= 0 ? d->alpha_bar[t] : end;
+}
+
+/* ---- moves ------------------------------------------------------------------------------ */
+
+static lw_diffusion_move move_at(const lw_diffusion *d, int32_t t, double clip)
+{
+    double here = d->alpha_bar[t];
+    return (lw_diffusion_move){
+        .t = t, .a = sqrt(here), .s = sqrt(1.0 - here), .clip = clip, .prediction = d->prediction};
+}
+
+lw_diffusion_move lw_ddim_move(const lw_diffusion *d, int32_t n, int32_t k)
+{
+    lw_diffusion_move m = move_at(d, time_of(d, n, k), d->ddim_clip);
+    /* Not the next time: where the times are not even, diffusers' DDIM does not lead there. */
+    double next = signal_at(d, m.t - d->timesteps / n, d->ddim_end);
+    m.c0 = sqrt(next);
+    m.c1 = sqrt(fmax(1.0 - next, 0.0));
+    return m;
+}
+
+lw_diffusion_move lw_ancestral_move(const lw_diffusion *d, int32_t n, int32_t k)
+{
+    lw_diffusion_move m = move_at(d, time_of(d, n, k), d->ancestral_clip);
+    int32_t to = k + 1 < n ? time_of(d, n, k + 1) : -1;
+    double here = d->alpha_bar[m.t], next = signal_at(d, to, 1.0);
+    /* The table's own beta where the ratio would be that, but for its rounding. */
+    double beta = to == m.t - 1 ? d->beta[m.t] : 1.0 - here / next, root = sqrt(1.0 - beta);
+    double variance = d->small_variance ? fmax((1.0 - next) / (1.0 - here) * beta, 1e-20) : beta;
+    m.c2 = m.t > 0 ? sqrt(variance) : 0.0;
+    if (m.prediction == LW_PREDICT_EPSILON && isinf(m.clip)) {
+        m.c1 = -beta / (sqrt(1.0 - here) * root);
+        m.c3 = 1.0 / root;
+    } else { /* the same mean, of x0 and x */
+        m.c0 = sqrt(next) * beta / (1.0 - here);
+        m.c3 = root * (1.0 - next) / (1.0 - here);
+    }
+    return m;
+}
+
+/* x0 and eps that the network's y means at x. */
+static void estimate(const lw_diffusion_move *m, double x, double y, double *x0, double *e)
+{
+    switch (m->prediction) {
+    case LW_PREDICT_EPSILON:
+        *x0 = (x - m->s * y) / m->a;
+        *e = y;
+        return;
+    case LW_PREDICT_SAMPLE:
+        *x0 = y;
+        *e = (x - m->a * y) / m->s;
+        return;
+    case LW_PREDICT_VELOCITY:
+        *x0 = m->a * x - m->s * y;
+        *e = m->a * y + m->s * x;
+        return;
+    }
+}
+
+void lw_diffusion_apply(const lw_diffusion_move *m, float *x, const float *y, const float *noise,
+                        int64_t n, int final)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double v = (double)x[i], x0 = 0.0, e = 0.0;
+        estimate(m, v, (double)y[i], &x0, &e);
+        if (fabs(x0) > m->clip) {
+            x0 = copysign(m->clip, x0);
+            e = m->keep_eps ? e : (v - m->a * x0) / m->s;
+        }
+        v = m->c0 * x0 + m->c1 * e + m->c3 * v;
+        if (noise && m->c2 != 0.0)
+            v += m->c2 * (double)noise[i];
+        x[i] = (float)(final ? fmin(fmax(v, -1.0), 1.0) : v);
+    }
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The noise schedule of a DDPM (Ho et al. 2020) and its samplers' moves: DDIM (Song et al. 2021)
+ * and ancestral. Ours, or what a folder's scheduler_config.json says, as diffusers computes it.
+ */
+#ifndef LW_SESSION_DIFFUSION_H
+#define LW_SESSION_DIFFUSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/formats.h"
+
+enum { LW_DDPM_MAX_STEPS = 4000 };
+
+/* What the network gives: the noise, the picture, or sqrt(ab) noise - sqrt(1 - ab) picture. */
+typedef enum lw_prediction {
+    LW_PREDICT_EPSILON,
+    LW_PREDICT_SAMPLE,
+    LW_PREDICT_VELOCITY
+} lw_prediction;
+
+/* The times of n evaluations out of T: k (T / n) rounded down, from the low end; T - k T / n, from
+ * the high end; or both ends and evenly between them. */
+typedef enum lw_spacing { LW_SPACING_LEADING, LW_SPACING_TRAILING, LW_SPACING_LINSPACE } lw_spacing;
+
+typedef struct lw_diffusion {
+    int32_t timesteps;
+    double beta[LW_DDPM_MAX_STEPS], alpha_bar[LW_DDPM_MAX_STEPS];
+    lw_prediction prediction;
+    lw_spacing spacing;
+    int32_t steps_offset;             /* added to leading times */
+    double ddim_clip, ancestral_clip; /* largest |x0| that is believed */
+    double ddim_end;                  /* alpha_bar behind DDIM's last move */
+    bool small_variance; /* ancestral: the lower of the two bounds of Ho et al., not the upper */
+} lw_diffusion;
+
+/* Ours: beta linear from 1e-4 to 0.02 over `timesteps` (1000), leading times, x0 in [-1, 1] in DDIM
+ * and never clipped in ancestral sampling, the upper bound of the variance. */
+int lw_diffusion_init(lw_diffusion *d, int32_t timesteps);
+/* A diffusers scheduler's configuration. LW_EFORMAT, LW_EUNSUPPORTED: the key that is wrong or not
+ * computed here; `where` names the file. */
+int lw_diffusion_from_json(const json_t *scheduler, const char *where, lw_diffusion *out);
+/* Of a model folder with config.json `config`: scheduler_config.json beside it or, where the folder
+ * is part of a pipeline, in ../scheduler; else ours with "leeway_timesteps" of config. */
+int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out);
+/* LW_EUSAGE: n evaluations have no times in this schedule. */
+int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n);
+
+/* One reverse step of x, given the network's estimate y (eps, or what eps and x0 follow from):
+ *   x0 = clip((x - s eps) / a, -clip, clip)
+ *   eps = (x - a x0) / s                      where x0 was clipped, unless keep_eps
+ *   x <- c0 x0 + c1 eps + c2 noise + c3 x */
+typedef struct lw_diffusion_move {
+    int32_t t;   /* the network's time */
+    double a, s; /* sqrt(alpha_bar), sqrt(1 - alpha_bar) */
+    double c0, c1, c2, c3;
+    double clip;
+    lw_prediction prediction;
+    /* Without: the noise that x holds beside the picture that is believed. With: the noise of the
+     * picture that was not believed, which moves x towards grey wherever x0 was clipped. */
+    bool keep_eps;
+} lw_diffusion_move;
+
+/* Moves k = 0 .. n - 1 of n. DDIM is that of eta 0. */
+lw_diffusion_move lw_ddim_move(const lw_diffusion *d, int32_t n, int32_t k);
+/* With n below timesteps, beta is 1 - alpha_bar(t) / alpha_bar(the next time) (Nichol and Dhariwal
+ * 2021). */
+lw_diffusion_move lw_ancestral_move(const lw_diffusion *d, int32_t n, int32_t k);
+/* Applies a move to n numbers; noise may be NULL when c2 is 0. final: clip the result to [-1, 1].
+ */
+void lw_diffusion_apply(const lw_diffusion_move *m, float *x, const float *y, const float *noise,
+                        int64_t n, int final);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A frozen network that looks at pictures: features for Frechet distances, and a judge's
+ * probabilities. */
+#ifndef LW_SESSION_FEATURES_H
+#define LW_SESSION_FEATURES_H
+
+#include "models/models.h"
+#include "plan/plan.h"
+
+typedef struct lw_score_net {
+    lw_encoder *encoder;
+    lw_plan *plan;
+    lw_exec *exec;
+    int32_t side, dim, outputs; /* outputs 0: no head */
+    int32_t judged; /* real classes of a judge; the outputs after them are junk. 0: not a judge */
+} lw_score_net;
+
+/* spec: of models_encoder.h (not none), or a judge's run. Borrows the device. */
+int lw_score_net_open(lw_device *dev, const char *spec, int32_t side, lw_score_net **out);
+void lw_score_net_close(lw_score_net **pp);
+/* Pictures x [n][side][side][3] -> features [n][dim], probabilities [n][outputs] (softmax); either
+ * may be NULL. */
+int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features, float *probs);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a trained generator. */
+#include "session/session_generator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+/* ---- opening ---------------------------------------------------------------------------- */
+
+/* state.json lies beside the weights, or one folder up from the averaged ones. */
+static int read_state(lw_source *s)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint c = {0};
+    lw_path_join(&path, s->dir, "state.json");
+    if (!lw_path_exists(lw_str_c(&path)))
+        lw_path_join(&path, s->dir, "../state.json");
+    s->step = -1;
+    if (!lw_path_exists(lw_str_c(&path)))
+        return 0;
+    LW_TRY(lw_checkpoint_state(lw_str_c(&path), &c));
+    const json_t *work = json_object_get(c.extra, "work");
+    s->work = (lw_train_work){json_number_value(json_object_get(work, "wall_s")),
+                              json_number_value(json_object_get(work, "cpu_s"))};
+    s->in_turns = json_is_true(json_object_get(work, "in_turns"));
+    s->step = c.step;
+    s->train_seconds = c.train_seconds;
+    return 0;
+}
+
+static int open_into(lw_source *s, const char *source, bool ema)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, path = {0};
+    LW_TRY(lw_model_folder_find(source, ema, &dir));
+    s->name = lw_strdup(source);
+    s->dir = lw_strdup(lw_str_c(&dir));
+    if (!s->name || !s->dir)
+        return LW_ENOMEM;
+    LW_TRY(lw_unet_load(s->dir, true, &s->net, &s->store));
+    LW_TRY(lw_json_load(lw_path_join(&path, s->dir, "config.json"), &s->config));
+    if (s->net.in_channels != 3 || s->net.out_channels != 3)
+        return lw_fail(LW_EUNSUPPORTED,
+                       "%s: 'in_channels' is %d and 'out_channels' %d: only pictures of 3 are made",
+                       lw_str_c(&path), (int)s->net.in_channels, (int)s->net.out_channels);
+    s->method = lw_net_method(s->config);
+    if (s->method == LW_METHOD_DDPM) {
+        s->diffusion = lw_calloc(1, sizeof *s->diffusion);
+        LW_TRY(s->diffusion ? lw_diffusion_find(s->dir, s->config, s->diffusion) : LW_ENOMEM);
+    }
+    s->averaged = lw_str_ends(s->dir, "/ema");
+    s->hash = lw_store_hash(s->store, LW_SLAB_PARAM);
+    LW_TRY(lw_quantization_find(s->dir, &s->quant));
+    return read_state(s);
+}
+
+int lw_source_open(const char *source, bool ema, lw_source **out)
+{
+    LW_CLEANUP(lw_source_close) lw_source *s = lw_calloc(1, sizeof *s);
+    if (!s)
+        return LW_ENOMEM;
+    LW_TRY(open_into(s, source, ema));
+    *out = lw_steal(&s);
+    return 0;
+}
+
+void lw_source_close(lw_source **pp)
+{
+    lw_source *s = *pp;
+    if (!s)
+        return;
+    lw_store_free(&s->store);
+    lw_quantization_free(&s->quant);
+    lw_json_drop(&s->config);
+    lw_free(&s->diffusion);
+    lw_free(&s->dir);
+    lw_free(&s->name);
+    lw_free(pp);
+}
+
+/* ---- classes ---------------------------------------------------------------------------- */
+
+const char *lw_source_class(const lw_source *s, int32_t c, char buf[16])
+{
+    const json_t *names = json_object_get(s->config, "leeway_class_names");
+    const char *name = json_string_value(json_array_get(names, (size_t)c));
+    if (name)
+        return name;
+    snprintf(buf, 16, "%d", (int)c);
+    return buf;
+}
+
+static int find_class(const lw_source *s, const char *word, int32_t *out)
+{
+    char buf[16], near_buf[16];
+    const char *near = "";
+    int64_t number;
+    for (int32_t c = 0; c < s->net.classes; c++) {
+        const char *name = lw_source_class(s, c, buf);
+        if (lw_str_eq(word, name)) {
+            *out = c;
+            return 0;
+        }
+        if (c == 0 || lw_str_distance(word, name) < lw_str_distance(word, near)) {
+            snprintf(near_buf, sizeof near_buf, "%s", name);
+            near = near_buf;
+        }
+    }
+    if (lw_parse_i64(word, &number) == 0 && number >= 0 && number < s->net.classes) {
+        *out = (int32_t)number;
+        return 0;
+    }
+    return lw_fail(LW_EUSAGE,
+                   "--classes: %s has no class '%s' (did you mean '%s'? numbers are 0 .. %d)",
+                   s->name, word, near, (int)s->net.classes - 1);
+}
+
+int lw_source_classes(const lw_source *s, const char *list, int32_t **out, int32_t *n)
+{
+    bool all = !list || lw_str_eq(list, "all");
+    size_t cap = 1;
+    if (s->net.classes == 0 && !all)
+        return lw_fail(LW_EUSAGE, "--classes: %s is unconditional, it has no classes", s->name);
+    for (const char *p = all ? "" : list; *p; p++)
+        cap += *p == ',';
+    cap = all ? (size_t)LW_MAX(s->net.classes, 1) : cap;
+    LW_CLEANUP(lw_free) int32_t *v = lw_calloc(cap, sizeof *v);
+    LW_CLEANUP(lw_free) char *text = lw_strdup(all ? "" : list);
+    if (!v || !text)
+        return LW_ENOMEM;
+    for (int32_t i = 0; all && i < s->net.classes; i++)
+        v[i] = i;
+    *n = all ? (int32_t)cap : 0;
+    for (char *word = text, *next; !all && word; word = next) {
+        next = strchr(word, ',');
+        if (next)
+            *next++ = '\0';
+        LW_TRY(find_class(s, word, &v[*n]));
+        (*n)++;
+    }
+    *out = lw_steal(&v);
+    return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Element types of products as users choose them (--precision), and the ranges that int8 needs:
+ * quantization.json of a model folder, written by `leeway quantize` (docs/formats.md).
+ */
+#ifndef LW_SESSION_QUANTIZATION_H
+#define LW_SESSION_QUANTIZATION_H
+
+#include <jansson.h>
+
+#include "plan/plan.h"
+
+/* The values of --precision, in the order of lw_num. */
+#define LW_PRECISION_CHOICES "f32|bf16|int8"
+#define LW_PRECISION_TRAIN_CHOICES "f32|bf16"
+const char *lw_precision_name(int32_t num); /* "f32", "bf16", "int8" */
+
+typedef struct lw_quantization lw_quantization;
+
+/* What a calibration saw of one edge. */
+typedef struct lw_edge_seen {
+    const char *name; /* of the product's weight */
+    float lo, hi;     /* of all values */
+    float scale;
+    int32_t zero;
+    double error; /* relative to the values' root mean square, of rounding to u8 */
+} lw_edge_seen;
+
+/* quantization.json of a model folder; *out stays NULL when there is none. LW_EFORMAT: what is
+ * wrong with it. */
+int lw_quantization_find(const char *dir, lw_quantization **out);
+void lw_quantization_free(lw_quantization **pp);
+/* What lw_compile wants; NULL for NULL. Lives as long as q. */
+const lw_calibration *lw_quantization_ranges(const lw_quantization *q);
+/* Writes dir/quantization.json. about: borrowed, says how it was made. */
+int lw_quantization_save(const char *dir, const lw_edge_seen *edge, int32_t n, json_t *about);
+
+/* LW_EUSAGE, saying what to do, when `name` is asked for in int8 and was not quantised. */
+int lw_precision_check(int32_t num, const lw_quantization *q, const char *name);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sampling: a noise plan, a network plan, and the reverse moves between them. */
+#include "session/session_sampler.h"
+
+#include <string.h>
+
+struct lw_sampler {
+    lw_device *dev;
+    lw_unet_config net;
+    lw_sampler_opts o;
+    lw_diffusion d;
+    lw_plan *net_plan, *noise_plan;
+    lw_exec *net_exec, *noise_exec;
+    int64_t pixels; /* floats per picture */
+    float *x;       /* [batch][pixels] state of the reverse process */
+    double network_seconds;
+    /* the move going on */
+    lw_diffusion_move move;
+    bool final;
+};
+
+const char *lw_sampler_kind_name(lw_sampler_kind k)
+{
+    static const char *const names[] = {"auto", "one-step", "ddim", "ancestral"};
+    return names[k];
+}
+
+static lw_type image_type(const lw_sampler *s, bool noise)
+{
+    const lw_unet_config *u = &s->net;
+    int32_t h = noise && u->noise_h ? u->noise_h : u->image_size;
+    return lw_type_of(LW_F32, 4, s->o.batch, h, h, u->in_channels);
+}
+
+/* Noise and latent from row ids: inputs "rows", outputs "noise" and perhaps "latent". */
+static int build_noise(lw_sampler *s)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    LW_TRY(lw_graph_new(&g));
+    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, s->o.batch));
+    lw_graph_output_add(
+        g, "noise", lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, image_type(s, true), rows),
+        LW_NOVAL);
+    if (s->net.latent_dim)
+        lw_graph_output_add(g, "latent",
+                            lw_random(g, "sample.latent", LW_RANDOM_NORMAL, 0,
+                                      lw_type_of(LW_F32, 2, s->o.batch, s->net.latent_dim), rows),
+                            LW_NOVAL);
+    LW_TRY(lw_compile(g, s->dev, NULL, &s->noise_plan));
+    return lw_exec_new(s->noise_plan, LW_SLAB_PARAM, &s->noise_exec);
+}
+
+/* The network: inputs "x", "t" (not for one step), "classes", "latent"; output "y". */
+static int build_net(lw_sampler *s, const lw_store *store)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    LW_TRY(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(store)};
+    bool one = s->o.kind == LW_SAMPLER_ONE_STEP;
+    lw_unet_in in = {.x = lw_input(g, "x", image_type(s, true))};
+    if (!one)
+        in.t = lw_input(g, "t", lw_type_of(LW_F32, 1, s->o.batch));
+    if (s->net.classes)
+        in.classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, s->o.batch));
+    if (s->net.latent_dim)
+        in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, s->o.batch, s->net.latent_dim));
+    lw_graph_output_add(g, "y", lw_unet(&b, &s->net, in), LW_NOVAL);
+    const lw_compile_opts o = {
+        .opt = 1, .precision = (lw_num)s->o.precision, .calibration = s->o.calibration};
+    LW_TRY(lw_compile(g, s->dev, &o, &s->net_plan));
+    return lw_exec_new(s->net_plan, s->o.weights, &s->net_exec);
+}
+
+static int choose_kind(lw_sampler *s)
+{
+    lw_sampler_opts *o = &s->o;
+    if (o->kind == LW_SAMPLER_AUTO)
+        o->kind = o->method == LW_METHOD_DRIFT && o->steps <= 1 ? LW_SAMPLER_ONE_STEP
+                                                                : LW_SAMPLER_DDIM;
+    if (o->method == LW_METHOD_DRIFT && (o->kind != LW_SAMPLER_ONE_STEP || o->steps > 1))
+        return lw_fail(LW_EUSAGE,
+                       "a drifting generator makes its picture in one step: leave out --steps and "
+                       "--sampler");
+    if (o->method == LW_METHOD_DDPM && o->kind == LW_SAMPLER_ONE_STEP)
+        return lw_fail(
+            LW_EUSAGE,
+            "a DDPM needs --sampler ddim or ancestral (one step: --sampler ddim --steps 1)");
+    if (s->net.noise_h && o->kind != LW_SAMPLER_ONE_STEP)
+        return lw_fail(LW_EUSAGE, "structured noise belongs to one-step generators");
+    return 0;
+}
+
+static int choose_steps(lw_sampler *s)
+{
+    lw_sampler_opts *o = &s->o;
+    if (o->kind == LW_SAMPLER_ONE_STEP) {
+        o->steps = 1;
+        return o->spacing ? lw_fail(LW_EUSAGE, "--timestep-spacing: one step has no times") : 0;
+    }
+    if (o->diffusion)
+        s->d = *o->diffusion;
+    else
+        LW_TRY(lw_diffusion_init(&s->d, o->timesteps ? o->timesteps : 1000));
+    if (o->spacing)
+        s->d.spacing = (lw_spacing)(o->spacing - 1);
+    if (o->steps == 0)
+        o->steps = o->kind == LW_SAMPLER_DDIM ? LW_MIN(50, s->d.timesteps) : s->d.timesteps;
+    return lw_diffusion_check_steps(&s->d, o->steps);
+}
+
+int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store,
+                   const lw_sampler_opts *o, lw_sampler **out)
+{
+    LW_CLEANUP(lw_sampler_free) lw_sampler *s = lw_calloc(1, sizeof *s);
+    if (!s)
+        return LW_ENOMEM;
+    s->dev = dev;
+    s->net = *net;
+    s->o = *o;
+    LW_TRY(choose_kind(s));
+    LW_TRY(choose_steps(s));
+    s->pixels = lw_type_count(image_type(s, false)) / o->batch;
+    s->x = lw_calloc((size_t)(o->batch * s->pixels), sizeof *s->x);
+    if (!s->x)
+        return LW_ENOMEM;
+    LW_TRY(build_noise(s));
+    LW_TRY(build_net(s, store));
+    *out = lw_steal(&s);
+    return 0;
+}
+
+void lw_sampler_free(lw_sampler **pp)
+{
+    lw_sampler *s = *pp;
+    if (!s)
+        return;
+    lw_exec_free(&s->net_exec);
+    lw_exec_free(&s->noise_exec);
+    lw_plan_free(&s->net_plan);
+    lw_plan_free(&s->noise_plan);
+    lw_free(&s->x);
+    lw_free(pp);
+}
+
+lw_sampler_kind lw_sampler_get_kind(const lw_sampler *s)
+{
+    return (lw_sampler_kind)s->o.kind;
+}
+
+int32_t lw_sampler_evaluations(const lw_sampler *s)
+{
+    return s->o.steps;
+}
+
+size_t lw_sampler_bytes(const lw_sampler *s)
+{
+    lw_plan_info a = lw_plan_get_info(s->net_plan), b = lw_plan_get_info(s->noise_plan);
+    return a.frame_bytes + a.derived_bytes + b.frame_bytes + b.derived_bytes;
+}
+
+lw_plan_info lw_sampler_network(const lw_sampler *s)
+{
+    return lw_plan_get_info(s->net_plan);
+}
+
+double lw_sampler_network_seconds(const lw_sampler *s)
+{
+    return s->network_seconds;
+}
+
+/* ---- one batch -------------------------------------------------------------------------- */
+
+static int draw_noise(lw_sampler *s, int64_t first, uint32_t step)
+{
+    int64_t *rows = lw_exec_data(s->noise_exec, "rows");
+    for (int32_t i = 0; i < s->o.batch; i++)
+        rows[i] = first + i;
+    return lw_exec_run(s->noise_exec, &(lw_tick){s->o.seed, step});
+}
+
+static int evaluate(lw_sampler *s)
+{
+    double t = lw_now();
+    LW_TRY(lw_exec_run(s->net_exec, &(lw_tick){s->o.seed, 0}));
+    s->network_seconds += lw_now() - t;
+    return 0;
+}
+
+static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes)
+{
+    int32_t *dst = lw_exec_data(s->net_exec, "classes");
+    for (int32_t i = 0; s->net.classes && i < s->o.batch; i++)
+        dst[i] = classes && i < n ? classes[i] : (int32_t)((first + i) % s->net.classes);
+}
+
+static void move_task(void *arg, int64_t task, int worker)
+{
+    lw_sampler *s = arg;
+    const float *eps = lw_exec_data(s->net_exec, "y"),
+                *noise = lw_exec_data(s->noise_exec, "noise");
+    int64_t at = task * s->pixels;
+    (void)worker;
+    lw_diffusion_apply(&s->move, s->x + at, eps + at, noise + at, s->pixels, s->final);
+}
+
+static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
+{
+    bool ancestral = s->o.kind == LW_SAMPLER_ANCESTRAL;
+    float *t = lw_exec_data(s->net_exec, "t");
+    s->move = (ancestral ? lw_ancestral_move : lw_ddim_move)(&s->d, s->o.steps, k);
+    s->move.keep_eps = s->o.keep_eps;
+    s->final = k + 1 == s->o.steps;
+    for (int32_t i = 0; i < s->o.batch; i++)
+        t[i] = (float)s->move.t;
+    memcpy(lw_exec_data(s->net_exec, "x"), s->x, (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
+    if (s->move.c2 != 0.0)
+        LW_TRY(draw_noise(s, first, (uint32_t)k + 1));
+    LW_TRY(evaluate(s));
+    s->dev->parallel(s->dev->self, s->o.batch, move_task, s);
+    return 0;
+}
+
+static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, float *out)
+{
+    LW_TRY(draw_noise(s, first, 0));
+    set_classes(s, first, n, classes);
+    const float *noise = lw_exec_data(s->noise_exec, "noise"), *y = s->x;
+    if (s->net.latent_dim)
+        memcpy(lw_exec_data(s->net_exec, "latent"), lw_exec_data(s->noise_exec, "latent"),
+               lw_type_bytes(lw_exec_type(s->net_exec, "latent")));
+    if (s->o.kind == LW_SAMPLER_ONE_STEP) {
+        memcpy(lw_exec_data(s->net_exec, "x"), noise,
+               lw_type_bytes(lw_exec_type(s->net_exec, "x")));
+        LW_TRY(evaluate(s));
+        y = lw_exec_data(s->net_exec, "y");
+    } else {
+        memcpy(s->x, noise, (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
+        for (int32_t k = 0; k < s->o.steps; k++)
+            LW_TRY(reverse_step(s, first, k));
+    }
+    memcpy(out, y, (size_t)(n * s->pixels) * sizeof *out);
+    return 0;
+}
+
+int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
+                   const lw_observer *obs, float *out)
+{
+    for (int64_t at = 0; at < n; at += s->o.batch) {
+        int64_t m = LW_MIN(n - at, s->o.batch);
+        LW_TRY(run_batch(s, first + at, m, classes ? classes + at : NULL, out + at * s->pixels));
+        lw_observe_progress(obs, "sample", at + m, n, NULL);
+        if (lw_observe_stop(obs) && at + m < n)
+            return lw_fail(LW_ESTOPPED, "sampling stopped after %lld of %lld", (long long)(at + m),
+                           (long long)n);
+    }
+    return 0;
+}

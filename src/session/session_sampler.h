@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pictures from a generator: one evaluation (drift), or DDIM or ancestral sampling (DDPM) with any
+ * number of evaluations.
+ * Sample number i is a pure function of (weights, seed, i, its class): never of the batch it was
+ * made in.
+ */
+#ifndef LW_SESSION_SAMPLER_H
+#define LW_SESSION_SAMPLER_H
+
+#include "plan/plan.h"
+#include "session/session_diffusion.h"
+#include "session/session_unet.h"
+#include "base/observer.h"
+
+typedef enum lw_sampler_kind {
+    LW_SAMPLER_AUTO,
+    LW_SAMPLER_ONE_STEP,
+    LW_SAMPLER_DDIM,
+    LW_SAMPLER_ANCESTRAL
+} lw_sampler_kind;
+const char *lw_sampler_kind_name(lw_sampler_kind k); /* as users type it */
+
+typedef struct lw_sampler_opts {
+    lw_method method;
+    int32_t kind;  /* lw_sampler_kind; auto: one step for drift, DDIM for ddpm */
+    int32_t steps; /* evaluations, at most those of the schedule; 0: 1 for drift, 50 (or all of a
+                      shorter schedule) for DDIM, all for ancestral */
+    const lw_diffusion *diffusion; /* noise schedule of a DDPM, borrowed by lw_sampler_new; NULL:
+                                      ours with `timesteps`, where 0 is 1000 */
+    int32_t timesteps;
+    int32_t spacing; /* of the times; 0: as the schedule says, else 1 + lw_spacing */
+    bool keep_eps;   /* DDIM: go on with the noise estimate as it is where the picture it implies
+                        was clipped, as diffusers does by default; lw_diffusion_move */
+    int32_t batch;   /* capacity of the plan */
+    uint64_t seed;
+    lw_slab weights;
+    int32_t precision;                 /* lw_num of the network's products */
+    const lw_calibration *calibration; /* with LW_NUM_S8; borrowed by lw_sampler_new */
+} lw_sampler_opts;
+
+typedef struct lw_sampler lw_sampler;
+/* Borrows device and store. */
+int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store,
+                   const lw_sampler_opts *o, lw_sampler **out);
+void lw_sampler_free(lw_sampler **pp);
+lw_sampler_kind lw_sampler_get_kind(const lw_sampler *s); /* never auto */
+int32_t lw_sampler_evaluations(const lw_sampler *s);      /* of the network per picture */
+size_t lw_sampler_bytes(const lw_sampler *s);             /* of its plans' frames */
+lw_plan_info lw_sampler_network(const lw_sampler *s);     /* one evaluation of a batch */
+/* Spent in evaluations so far; what lw_sampler_run takes beyond it is noise, moves and copies. */
+double lw_sampler_network_seconds(const lw_sampler *s);
+/* Samples first .. first + n - 1 into out [n][H][W][C] in [-1, 1]. classes [n], or NULL: sample i
+ * gets class (first + i) mod classes. */
+int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
+                   const lw_observer *obs, float *out);
+
+#endif

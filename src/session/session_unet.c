@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options to U-Net, U-Net to config.json. */
+#include "session/session_unet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const methods[] = {"ddpm", "drift"};
+
+const char *lw_method_name(lw_method m)
+{
+    return methods[m];
+}
+
+static int parse_noise_shape(const char *text, lw_unet_config *u)
+{
+    int h, w, used = 0;
+    if (!text || strcmp(text, "full") == 0)
+        return 0;
+    if (sscanf(text, "%dx%d%n", &h, &w, &used) != 2 || text[used] || h < 1 || w < 1 ||
+        u->image_size % h || u->image_size % w || h != w)
+        return lw_fail(LW_EUSAGE,
+                       "--noise-shape %s: 'full', or NxN with N dividing the image size %d", text,
+                       u->image_size);
+    u->noise_h = h;
+    u->noise_w = w;
+    return 0;
+}
+
+int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out)
+{
+    static const int32_t large_at[] = {16, 8};
+    lw_unet_config u = c->large ? lw_unet_large() : lw_unet_small();
+    bool labels = c->class_conditional == LW_YES ||
+                  (c->class_conditional == LW_AUTO && d->labelled);
+    if (labels && !d->labelled)
+        return lw_fail(LW_EUSAGE, "--class-conditional: %s has no labels", d->spec);
+    LW_TRY(lw_unet_set_levels(&u, d->h, c->large ? 256 : c->base_channels, c->channel_mult,
+                              c->n_channel_mult, c->large ? large_at : c->attn_resolutions,
+                              c->large ? 2 : c->n_attn_resolutions));
+    if (!c->large) {
+        u.blocks = c->num_res_blocks;
+        u.heads = c->heads;
+    }
+    u.norm_groups = c->norm_groups;
+    u.dropout = (float)c->dropout;
+    u.classes = labels ? d->classes : 0;
+    u.latent_dim = c->latent_dim;
+    u.default_out_init = !c->zero_init_output;
+    LW_TRY(parse_noise_shape(c->noise_shape, &u));
+    LW_TRY(lw_unet_check(&u));
+    *out = u;
+    return 0;
+}
+
+json_t *lw_net_json(const lw_unet_config *u, lw_method m, const lw_dataset *d)
+{
+    json_t *j = lw_unet_to_json(u), *names = json_array();
+    if (!j || !names) {
+        json_decref(j);
+        json_decref(names);
+        return NULL;
+    }
+    for (int32_t i = 0; u->classes && i < d->classes; i++)
+        json_array_append_new(names, json_string(d->class_names[i]));
+    json_object_set_new(j, "leeway_method", json_string(lw_method_name(m)));
+    json_object_set_new(j, "leeway_class_names", names);
+    json_object_set_new(j, "leeway_data", json_string(d->spec));
+    return j;
+}
+
+lw_method lw_net_method(const json_t *config)
+{
+    const char *name = json_string_value(json_object_get(config, "leeway_method"));
+    return name && strcmp(name, "drift") == 0 ? LW_METHOD_DRIFT : LW_METHOD_DDPM;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From what users type to the generator both methods share. */
+#ifndef LW_SESSION_UNET_H
+#define LW_SESSION_UNET_H
+
+#include "data/data.h"
+#include "models/models.h"
+
+typedef enum lw_auto { LW_AUTO, LW_YES, LW_NO } lw_auto;
+
+/* The generator both methods share. */
+typedef struct lw_net_config {
+    int32_t base_channels;
+    int32_t channel_mult[8], n_channel_mult;
+    int32_t num_res_blocks;
+    int32_t attn_resolutions[8], n_attn_resolutions;
+    int32_t heads, norm_groups;
+    double dropout;
+    bool large; /* base 256, 3 blocks, attention at 16 and 8, 8 heads */
+    bool zero_init_output;
+    int32_t latent_dim;
+    const char *noise_shape;   /* "full" or "HxW" */
+    int32_t class_conditional; /* lw_auto: when the data has labels */
+} lw_net_config;
+
+/* How a trained generator makes pictures. Stands in config.json as "leeway_method". */
+typedef enum lw_method { LW_METHOD_DDPM, LW_METHOD_DRIFT } lw_method;
+const char *lw_method_name(lw_method m);
+
+/* The U-Net of a config for a dataset's size and classes. LW_EUSAGE names the option that does not
+ * fit. */
+int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out);
+/* config.json of a model folder: the U-Net's keys, the method, class names. New reference. */
+json_t *lw_net_json(const lw_unet_config *u, lw_method m, const lw_dataset *d);
+/* Method and (borrowed) class names of a config.json; a folder that does not say is a DDPM. */
+lw_method lw_net_method(const json_t *config);
+
+#endif

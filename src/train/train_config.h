@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a run is: frozen config structs, filled by the option tables of cli/ (or by another job),
+ * never looked up again. Text fields are borrowed and must outlive the job's call.
+ */
+#ifndef LW_TRAIN_CONFIG_H
+#define LW_TRAIN_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "session/session.h"
+
+typedef enum lw_schedule { LW_SCHEDULE_CONSTANT, LW_SCHEDULE_COSINE } lw_schedule;
+
+/* Everything trainers share. Zero means "the job's default" where that makes sense. */
+typedef struct lw_train_config {
+    const char *data;        /* data spec */
+    const char *output_dir;  /* run directory */
+    const char *part_of;     /* address of a page that the run's own links to, or NULL */
+    const char *resume_from; /* run or checkpoint directory; NULL: start (or go on with output_dir
+                                when resume) */
+    bool resume;             /* go on from output_dir's last checkpoint */
+    bool reschedule;         /* resuming may change the learning rate's schedule */
+    const char *rescheduled; /* which of its options were changed, but for the steps; NULL: none */
+    int64_t steps;
+    double minutes;     /* > 0: steps are fixed from a measured rate before training starts */
+    int64_t limit;      /* rows of the training split used; 0: all */
+    int32_t image_size; /* 0: the data's own */
+    int32_t batch_size; /* samples per micro-batch */
+    int32_t grad_accum_steps;
+    bool flip; /* mirrored copies, where the data allows them */
+    double learning_rate, adam_beta1, adam_beta2, adam_eps, weight_decay;
+    double grad_clip;  /* global norm; 0: none */
+    int32_t scheduler; /* lw_schedule */
+    int64_t warmup_steps;
+    double lr_floor;  /* cosine ends at this share of the learning rate */
+    double ema_decay; /* warmed up: min(decay, (1 + s) / (10 + s)); 0: no average */
+    int64_t save_every, log_every, sample_every, eval_every; /* 0: never (save: at the end only) */
+    int32_t keep_last_k_checkpoints;                         /* 0: all */
+    int32_t precision;                                       /* 0: f32 */
+    bool recompute; /* make cheap activations again in the backward pass: less memory, same bits */
+    int64_t seed;
+    int32_t threads; /* 0: all */
+    int32_t conv;    /* lw_conv_mode */
+    bool dry_run;
+    const char *config_yaml;   /* written to the run directory as config.yaml */
+    const char *command_line;  /* written as command.txt */
+    uint64_t names;            /* set by jobs over a dataset of names: its lw_kb_names, else 0 */
+    bool follows_goal;         /* set by jobs in which more than the learning rate follows steps */
+    int64_t goal_before;       /* set by lw_train_check: steps a changed schedule was for, else 0 */
+    double time_before;        /* set by lw_train_resume: seconds of training before this process */
+    lw_train_work work_before; /* likewise */
+    bool in_turns; /* alternates with the training it is compared with; said in summary.json */
+} lw_train_config;
+
+/* Distances to held-out pictures at --eval-every, of both methods. */
+typedef enum lw_best { LW_BEST_NONE, LW_BEST_FD, LW_BEST_EVAL_FD } lw_best;
+enum { LW_HELDOUT_SAMPLES = 2000 };
+typedef struct lw_heldout_config {
+    const char *eval_encoder; /* spec of a network that the loss does not see; NULL: none */
+    int32_t samples;          /* of each distance and of its floor; 0: LW_HELDOUT_SAMPLES */
+    int32_t keep_best;        /* lw_best: the checkpoint with the least of these is kept */
+} lw_heldout_config;
+
+#endif

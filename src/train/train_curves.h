@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Curves and pictures of one run directory, for the pages of `compare` and of the run itself. A
+ * quantity that the run did not log leaves its string or picture empty, which is no error; a
+ * damaged log is.
+ */
+#ifndef LW_TRAIN_CURVES_H
+#define LW_TRAIN_CURVES_H
+
+#include "report/report.h"
+
+/* The loss over steps, logarithmic, smoothed where there are many rows. Appends an <svg>. */
+int lw_curves_loss(const char *run, const char *title, lw_str *svg);
+/* Drift runs: length of the raw drift of each temperature, and Frechet distance beside
+ * its floor. */
+int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd);
+/* Distances of held-out measures beside that of real pictures: metric fd or eval_fd. */
+int lw_curves_heldout(const char *run, const char *metric, lw_str *svg);
+/* Held-out distance in an encoder that neither was trained in ("eval_fd"; "fd" is in other features
+ * for each method) of two runs over the time each was trained, where both logged it. */
+int lw_curves_wall(const char *drift, const char *ddpm, lw_str *svg);
+/* Any other logged column. */
+int lw_curves_column(const char *run, const char *key, const lw_plot *p, lw_str *svg);
+/* A column that only some rows have, with another to compare it with, or NULL. */
+int lw_curves_points(const char *run, const char *key, const char *beside, const lw_plot *p,
+                     lw_str *svg);
+/* The first samples of up to seven of samples/step_*.png, spread over the training, one row each,
+ * named by their steps. */
+enum { LW_FILM_ROWS = 7 };
+#define LW_FILM_CAPTION \
+    "the same noise after as many training steps as stand at the left, averaged weights (EMA)"
+typedef struct lw_film {
+    lw_image picture;
+    char step[LW_FILM_ROWS][24];
+    const char *names[LW_FILM_ROWS]; /* of the rows: into step */
+    int rows;
+} lw_film;
+int lw_curves_film(const char *run, lw_film *film);
+void lw_film_clear(lw_film *film);
+/* For a page; caption may be NULL. */
+lw_figure lw_film_figure(lw_film *film, const char *title, const char *caption);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run directory and its logs: config.yaml, command.txt, env.json, metrics.jsonl, loss_log.csv,
+ * tb/events..., samples/, checkpoints/, summary.json. Resuming cuts the logs back to the
+ * checkpoint's step.
+ */
+#ifndef LW_TRAIN_RUN_DIR_H
+#define LW_TRAIN_RUN_DIR_H
+
+#include "formats/formats.h"
+#include "train/train_config.h"
+
+typedef struct lw_run_dir {
+    char *path;
+    lw_events *events;
+    int lock;           /* descriptor of the locked directory, -1: none */
+    double time_before; /* seconds of training before this process, from the checkpoint */
+} lw_run_dir;
+
+/* LW_EUSAGE when the directory holds a run. */
+int lw_run_dir_refuse(const char *path);
+/* Makes the directory and writes what does not change. LW_EUSAGE when it holds a run and this is
+ * not a resume, or another process is at work in it: nothing is overwritten. c->resume: logs are
+ * cut back to `step`. */
+int lw_run_dir_open(const lw_train_config *c, const char *job, int threads, const char *isa,
+                    int64_t step, lw_run_dir *out);
+void lw_run_dir_close(lw_run_dir *d);
+
+/* One row: {"step": .., "loss": .., ...} into metrics.jsonl and TensorBoard (numbers only); the
+ * note's columns step,loss,time_s,images_per_sec into loss_log.csv when row has a "loss". */
+int lw_run_dir_log(lw_run_dir *d, int64_t step, const json_t *row);
+/* path/name into s. */
+const char *lw_run_dir_file(const lw_run_dir *d, lw_str *s, const char *name);
+
+#endif

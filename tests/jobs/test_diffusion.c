@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Noise schedules of folders: scheduler_config.json as diffusers writes it and moves as diffusers
+ * makes them, key by key, and where the file is looked for.
+ */
+#include "golden/golden.h"
+
+#include <math.h>
+#include "session/session_diffusion.h"
+#include "unit/config_keys.h"
+#include "base/base.h"
+
+/* ---- as diffusers ---------------------------------------------------------------------------- */
+
+enum { N = 24 };
+
+/* The estimate of tools/golden/schedulers.py: of N(mu, s^2), off by bias mu, half too bright. */
+typedef struct noisy_model {
+    double *mu, *s, *start, *bias;
+} noisy_model;
+
+static void estimate(const noisy_model *m, const lw_diffusion *d, int32_t t, const float *x,
+                     float *y)
+{
+    double a = d->alpha_bar[t];
+    for (int i = 0; i < N; i++) {
+        double s2 = m->s[i] * m->s[i], v = a * s2 + 1.0 - a,
+               off = (double)x[i] - sqrt(a) * m->mu[i];
+        double e = sqrt(1.0 - a) * off / v + m->bias[0] * m->mu[i],
+               x0 = 1.5 * (m->mu[i] + sqrt(a) * s2 / v * off);
+        y[i] = (float)(d->prediction == LW_PREDICT_EPSILON  ? e
+                       : d->prediction == LW_PREDICT_SAMPLE ? x0
+                                                            : sqrt(a) * e - sqrt(1.0 - a) * x0);
+    }
+}
+
+static double *get(const lw_st_file *f, const char *name, const char *what, int64_t *n)
+{
+    char key[96];
+    snprintf(key, sizeof key, "%s.%s", name, what);
+    return golden_get(f, key, n);
+}
+
+static void check_table(const lw_st_file *f, const char *name, const lw_diffusion *d)
+{
+    int64_t n;
+    double *want = get(f, name, "alpha_bar", &n);
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(d->alpha_bar[29 * i] - want[i]) <= 1e-9 * want[i] + 1e-18))
+            fail_msg("%s: alpha_bar[%d] is %.17g, not %.17g", name, (int)(29 * i),
+                     d->alpha_bar[29 * i], want[i]);
+    free(want);
+}
+
+/* Largest difference of a state of the whole trajectory. */
+static double follow(const lw_st_file *f, const char *name, const noisy_model *m,
+                     const lw_diffusion *d)
+{
+    int64_t n, n_x;
+    float x[N], y[N], noise[N];
+    double worst = 0.0, *t = get(f, name, "t", &n), *want = get(f, name, "x", &n_x);
+    assert_int_equal(n_x, (n + 1) * N);
+    assert_ok(lw_diffusion_check_steps(d, (int32_t)n));
+    for (int i = 0; i < N; i++)
+        x[i] = (float)m->start[i];
+    for (int32_t k = 0; k < n; k++) {
+        char key[32];
+        lw_diffusion_move move = (lw_str_starts(name, "ddpm") ? lw_ancestral_move
+                                                              : lw_ddim_move)(d, (int32_t)n, k);
+        assert_int_equal(move.t, (int)t[k]);
+        estimate(m, d, move.t, x, y);
+        snprintf(key, sizeof key, "ancestral.noise%d", (int)move.t);
+        golden_unit(key, N, noise);
+        lw_diffusion_apply(&move, x, y, noise, N, 0);
+        for (int i = 0; i < N; i++)
+            worst = fmax(worst, fabs((double)x[i] - want[(k + 1) * N + i]) /
+                                    fmax(1.0, fabs(want[(k + 1) * N + i])));
+    }
+    free(t);
+    free(want);
+    return worst;
+}
+
+static void test_as_diffusers(void **state)
+{
+    static lw_diffusion d;
+    json_t *all = NULL, *config;
+    const char *name;
+    int64_t n;
+    int followed = 0;
+    lw_st_file *f = golden_open("schedulers"), *own = golden_open("sampler");
+    noisy_model m = {golden_get(own, "mu", &n), golden_get(own, "s", &n), golden_get(own, "xT", &n),
+                     golden_get(f, "bias", &n)};
+    (void)state;
+    assert_ok(lw_json_load(GOLDEN "schedulers.json", &all));
+    json_object_foreach(all, name, config)
+    {
+        assert_ok(lw_diffusion_from_json(config, name, &d));
+        check_table(f, name, &d);
+        double worst = follow(f, name, &m, &d);
+        print_message("%s: %.2g\n", name, worst);
+        assert_true(worst < 2e-5);
+        followed++;
+    }
+    assert_true(followed >= 19);
+    free(m.mu);
+    free(m.s);
+    free(m.start);
+    free(m.bias);
+    lw_json_drop(&all);
+    lw_st_close(&f);
+    lw_st_close(&own);
+}
+
+/* ---- key by key ------------------------------------------------------------------------------ */
+
+static const config_row rows[] = {
+    {"num_train_timesteps", "i", "400", KEPT},
+    {"num_train_timesteps", "i", "0", REFUSED},
+    {"num_train_timesteps", "i", "100000", REFUSED},
+    {"beta_start", "n", "0.001", KEPT},
+    {"beta_start", "n", "0", REFUSED},
+    {"beta_end", "n", "0.03", KEPT},
+    {"beta_end", "n", "1", REFUSED},
+    {"beta_schedule", "s", "\"scaled_linear\"", KEPT},
+    {"beta_schedule", "s", "\"squaredcos_cap_v2\"", KEPT},
+    {"beta_schedule", "s", "\"sigmoid\"", KEPT},
+    {"beta_schedule", "s", "\"laplace\"", REFUSED},
+    {"trained_betas", "a0", "null", NO_EFFECT},
+    {"trained_betas", "a0", "[0.1, 0.2]", REFUSED}, /* of 1000 */
+    {"variance_type", "s", "\"fixed_small_log\"", NO_EFFECT},
+    {"variance_type", "s", "\"fixed_large\"", KEPT},
+    {"variance_type", "s", "\"fixed_large_log\"", REFUSED},
+    {"variance_type", "s", "\"learned_range\"", REFUSED},
+    {"variance_type", "s", "\"learned\"", REFUSED},
+    {"clip_sample", "b", "false", KEPT},
+    {"prediction_type", "s", "\"sample\"", KEPT},
+    {"prediction_type", "s", "\"v_prediction\"", KEPT},
+    {"prediction_type", "s", "\"flow_prediction\"", REFUSED},
+    {"thresholding", "b", "true", REFUSED},
+    {"dynamic_thresholding_ratio", "n", "0.9", NO_EFFECT}, /* of thresholding, as the next */
+    {"sample_max_value", "n", "2", NO_EFFECT},
+    {"clip_sample_range", "n", "2", KEPT},
+    {"clip_sample_range", "n", "0", REFUSED},
+    {"timestep_spacing", "s", "\"trailing\"", KEPT},
+    {"timestep_spacing", "s", "\"linspace\"", KEPT},
+    {"timestep_spacing", "s", "\"karras\"", REFUSED},
+    {"steps_offset", "i", "1", KEPT},
+    {"steps_offset", "i", "-1", REFUSED},
+    {"rescale_betas_zero_snr", "b", "true", REFUSED}, /* with epsilon */
+    {"set_alpha_to_one", "b", "false", KEPT},
+};
+
+static int read_into(const char *key, const char *value, lw_diffusion *d)
+{
+    json_t *j = json_pack("{s:s}", "_class_name", "DDPMScheduler"),
+           *v = json_loads(value, JSON_DECODE_ANY, NULL);
+    assert_non_null(v);
+    json_object_set_new(j, key, v);
+    int rc = lw_diffusion_from_json(j, "scheduler_config.json", d);
+    json_decref(j);
+    return rc;
+}
+
+static int read_changed(const char *key, const char *value)
+{
+    static lw_diffusion d;
+    return read_into(key, value, &d);
+}
+
+/* Every move of both samplers, in numbers. */
+static void describe(const lw_diffusion *d, double *out)
+{
+    for (int32_t k = 0; k < 10; k++)
+        for (int s = 0; s < 2; s++) {
+            lw_diffusion_move m = (s ? lw_ancestral_move : lw_ddim_move)(d, 10, k);
+            const double all[] = {m.t,
+                                  m.a,
+                                  m.s,
+                                  m.c0,
+                                  m.c1,
+                                  m.c2,
+                                  m.c3,
+                                  isinf(m.clip) ? -1.0 : m.clip,
+                                  (double)m.prediction};
+            memcpy(out, all, sizeof all);
+            out += LW_COUNT(all);
+        }
+}
+
+static void test_values(void **state)
+{
+    static lw_diffusion plain, other;
+    static double before[180], after[180];
+    (void)state;
+    assert_ok(read_into("_diffusers_version", "\"0\"", &plain));
+    describe(&plain, before);
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        const config_row *r = &rows[i];
+        if (r->fate == REFUSED) {
+            expect_refused(read_changed, r->key, r->other);
+            continue;
+        }
+        if (read_into(r->key, r->other, &other) != 0)
+            fail_msg("'%s': %s: %s", r->key, r->other, lw_errmsg());
+        describe(&other, after);
+        if ((memcmp(before, after, sizeof before) == 0) != (r->fate == NO_EFFECT))
+            fail_msg("'%s': %s %s", r->key, r->other,
+                     r->fate == NO_EFFECT ? "changes moves" : "is passed over");
+    }
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    check_types(read_changed, rows, LW_COUNT(rows));
+    expect_refused(read_changed, "_class_name", "\"PNDMScheduler\"");
+    expect_refused(read_changed, "_class_name", "null");
+    expect_refused(read_changed, "leeway_eta", "1");
+    assert_ok(read_changed("skip_prk_steps", "true")); /* of another scheduler: a warning */
+}
+
+static void test_all_of_diffusers(void **state)
+{
+    (void)state;
+    check_listed(rows, LW_COUNT(rows), "DDPMScheduler DDIMScheduler");
+}
+
+/* ---- steps and folders ----------------------------------------------------------------------- */
+
+static void test_steps(void **state)
+{
+    static lw_diffusion d;
+    (void)state;
+    assert_ok(lw_diffusion_init(&d, 1000));
+    assert_ok(lw_diffusion_check_steps(&d, 1));
+    assert_ok(lw_diffusion_check_steps(&d, 1000));
+    assert_int_equal(lw_diffusion_check_steps(&d, 0), LW_EUSAGE);
+    assert_int_equal(lw_diffusion_check_steps(&d, 1001), LW_EUSAGE);
+    d.steps_offset = 1;
+    assert_ok(lw_diffusion_check_steps(&d, 500));
+    assert_int_equal(lw_diffusion_check_steps(&d, 1000), LW_EUSAGE);
+    assert_non_null(strstr(lw_errmsg(), "steps_offset"));
+    d.spacing = LW_SPACING_TRAILING; /* which has no offset */
+    assert_ok(lw_diffusion_check_steps(&d, 1000));
+}
+
+static char scratch[64];
+
+static int scratch_make(void **state)
+{
+    (void)state;
+    strcpy(scratch, "/tmp/lw_diffusion_XXXXXX");
+    return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int scratch_remove(void **state)
+{
+    (void)state;
+    return lw_remove_tree(scratch);
+}
+
+static const char *in_scratch(const char *name)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    return path;
+}
+
+static void write_text(const char *path, const char *text)
+{
+    assert_ok(lw_file_write(path, text, strlen(text)));
+}
+
+static void test_where_it_is_found(void **state)
+{
+    static lw_diffusion d;
+    char at[256];
+    json_t *none = json_object(), *ours = json_pack("{s:i}", "leeway_timesteps", 400);
+    (void)state;
+    assert_ok(lw_mkdirs(in_scratch("pipe/unet")));
+    assert_ok(lw_mkdirs(in_scratch("pipe/scheduler")));
+    snprintf(at, sizeof at, "%s", in_scratch("pipe/unet"));
+    write_text(in_scratch("pipe/scheduler/scheduler_config.json"),
+               "{\"_class_name\": \"DDIMScheduler\", \"num_train_timesteps\": 300}");
+    assert_ok(lw_diffusion_find(at, none, &d)); /* not without model_index.json */
+    assert_true(d.timesteps == 1000 && isinf(d.ancestral_clip) && !d.small_variance);
+    assert_ok(lw_diffusion_find(at, ours, &d));
+    assert_int_equal(d.timesteps, 400);
+    write_text(in_scratch("pipe/model_index.json"), "{}");
+    assert_ok(lw_diffusion_find(at, none, &d));
+    assert_true(d.timesteps == 300 && d.ancestral_clip == 1.0 && d.small_variance);
+    assert_int_equal(lw_diffusion_find(at, ours, &d), LW_EFORMAT); /* they disagree */
+    write_text(in_scratch("pipe/unet/scheduler_config.json"),
+               "{\"_class_name\": \"DDPMScheduler\", \"num_train_timesteps\": 400}");
+    assert_ok(lw_diffusion_find(at, ours, &d)); /* the one beside it first */
+    write_text(in_scratch("pipe/unet/scheduler_config.json"), "[]");
+    assert_int_equal(lw_diffusion_find(at, none, &d), LW_EFORMAT);
+    json_object_set_new(ours, "leeway_timesteps", json_integer(100000));
+    assert_int_equal(lw_diffusion_find(at, ours, &d), LW_EFORMAT);
+    json_decref(none);
+    json_decref(ours);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_diffusers), cmocka_unit_test(test_values),
+        cmocka_unit_test(test_types),        cmocka_unit_test(test_all_of_diffusers),
+        cmocka_unit_test(test_steps),        cmocka_unit_test(test_where_it_is_found),
+    };
+    return cmocka_run_group_tests_name("diffusion", tests, scratch_make, scratch_remove);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a comparison says first: each side at its best, and nothing that chance would explain. */
+#include "unit/test_formats_util.h"
+
+#include <math.h>
+
+#include "jobs/compare/compare_parts.h"
+
+static comparing w;
+static lw_compare_result out;
+
+static void begin(bool fit)
+{
+    w = (comparing){.out = &out, .own = {.ddim_steps = {50}, .n_ddim_steps = 1}};
+    w.c = &w.own;
+    out = (lw_compare_result){.judged = true, .exam = {.fit = fit}, .floor_ddpm = 0.05};
+    out.speedup[0] = (double)NAN;
+    w.real_set.n = 500;
+}
+
+/* n pictures of which so many are accepted, at a distance known to a tenth. */
+static void add(compare_kind kind, int evaluations, bool ancestral, int64_t n, int64_t accepted,
+                double fd)
+{
+    compare_entry *e = &w.entry[w.n_entries++];
+    *e = (compare_entry){.kind = kind, .evaluations = evaluations, .ancestral = ancestral};
+    e->score = (lw_score){.n = n, .judged = true, .fd = {fd, 0.9 * fd, 1.1 * fd}};
+    e->score.strict.accepted_count = accepted;
+    e->score.strict.accepted = (double)accepted / (double)n;
+}
+
+static void add_drift_and_real(void)
+{
+    add(COMPARE_REAL, 0, false, 500, 490, 0.05);
+    add(COMPARE_DRIFT, 1, false, 500, 360, 0.13);
+}
+
+static void decide(void)
+{
+    lw_compare_headline(&w);
+    lw_compare_headline_say(&w);
+}
+
+static bool says(const char *text)
+{
+    return strstr(out.headline.text, text) != NULL;
+}
+
+static void a_better_ddpm_is_said_first(void **state)
+{
+    (void)state;
+    begin(true);
+    add_drift_and_real();
+    add(COMPARE_DDPM, 50, false, 500, 450, 0.090);
+    add(COMPARE_DDPM, 5, false, 500, 250, 0.300);
+    add(COMPARE_DDPM, 10, true, 500, 380, 0.128);
+    add(COMPARE_DDPM, 10, false, 500, 380, 0.128);
+    add(COMPARE_DDPM, 20, false, 500, 400, 0.125);
+    add(COMPARE_DDPM, 100, false, 500, 455, 0.088); /* not beyond chance: 50 does it */
+    decide();
+    const lw_headline *h = &out.headline;
+    assert_int_equal(h->points, 6);
+    assert_int_equal(h->equal.evaluations, 10);
+    assert_false(h->equal.ancestral); /* of two at the same price the plainer */
+    assert_int_equal(h->best.evaluations, 50);
+    assert_int_equal(h->best.accepted, 1);
+    assert_int_equal(h->best.frechet, 1);
+    assert_true(isnan(h->best.ratio));
+    assert_true(says("DDPM is better than drift: accepted 90 % against drift's 72 %"));
+    const char *best = strstr(h->text, "better than drift"),
+               *equal = strstr(h->text, "DDPM needs 10 evaluations (DDIM)");
+    assert_true(best && equal && best < equal);
+    assert_false(says("times")); /* nothing was timed */
+    /* what it names is timed besides what was asked for */
+    assert_int_equal(w.own.n_ddim_steps, 2);
+    assert_int_equal(w.own.ddim_steps[1], 10);
+}
+
+static void a_ddpm_that_never_reaches_is_told_so(void **state)
+{
+    (void)state;
+    begin(true);
+    add_drift_and_real();
+    add(COMPARE_DDPM, 50, false, 500, 100, 0.40);
+    add(COMPARE_DDPM, 20, false, 500, 90, 0.50);
+    decide();
+    assert_int_equal(out.headline.equal.evaluations, 0);
+    assert_true(says("does not reach drift's quality in any of the 2 settings"));
+    assert_true(says("DDPM is not as good as drift"));
+}
+
+static void measures_may_disagree(void **state)
+{
+    (void)state;
+    begin(true);
+    add_drift_and_real();
+    add(COMPARE_DDPM, 50, false, 500, 450, 0.40);
+    decide();
+    assert_int_equal(out.headline.equal.evaluations, 0);
+    assert_true(says("ahead of drift in acceptance and behind in Frechet distance"));
+}
+
+/* A few pictures leave everything possible: that is no reason to call them as good. */
+static void few_pictures_reach_nothing_by_chance(void **state)
+{
+    (void)state;
+    begin(true);
+    add_drift_and_real();
+    add(COMPARE_DRIFT_FEW, 1, false, 50, 36, 0.30);
+    add(COMPARE_REAL_FEW, 0, false, 50, 49, 0.22);
+    add(COMPARE_DDPM, 50, false, 500, 200, 0.40);
+    add(COMPARE_DDPM, 100, false, 50, 30, 0.30); /* 60 % of 50 is not beyond chance below 72 % */
+    decide();
+    assert_int_equal(out.headline.best.evaluations, 100);
+    assert_int_equal(out.headline.best.accepted, 0);
+    assert_int_equal(out.headline.equal.evaluations, 0);
+    add(COMPARE_DDPM, 200, false, 50, 35, 0.30);
+    decide();
+    assert_int_equal(out.headline.equal.evaluations, 200);
+}
+
+static void an_unfit_judge_has_no_say(void **state)
+{
+    (void)state;
+    begin(false);
+    add_drift_and_real();
+    add(COMPARE_DDPM, 50, false, 500, 0, 0.13);
+    decide();
+    assert_int_equal(out.headline.equal.evaluations, 50);
+    assert_true(says("as good as drift: Frechet distance 0.13 against 0.13"));
+    assert_false(says("accepted"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_better_ddpm_is_said_first),
+        cmocka_unit_test(a_ddpm_that_never_reaches_is_told_so),
+        cmocka_unit_test(measures_may_disagree),
+        cmocka_unit_test(few_pictures_reach_nothing_by_chance),
+        cmocka_unit_test(an_unfit_judge_has_no_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What training promises besides its bits: it learns, accumulation is the mean, --minutes is
+ * replayable, nothing is overwritten, damage gives one clear line, --dry-run touches nothing.
+ */
+#include "jobs/train_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "formats/formats.h"
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+static void assert_falls(const char *run, const char *key, size_t n, double to)
+{
+    double before = lab_metric_mean(run, key, 0, 5), after = lab_metric_mean(run, key, n - 5, n);
+    print_message("%s: %s %.4g -> %.4g\n", run, key, before, after);
+    if (!(after < to * before))
+        fail_msg("%s: %s went from %.4g to %.4g", run, key, before, after);
+}
+
+static void test_losses_fall(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_DDPM " --steps 60 --log-every 1 --dropout 0 --output-dir learn_ddpm");
+    assert_falls("learn_ddpm", "loss", 60, 0.6);
+    lab_expect(0, TINY_ENCODER " --steps 60 --log-every 1 --output-dir learn_mae");
+    assert_falls("learn_mae", "loss", 60, 0.7);
+    lab_expect(0, TINY_ENCODER
+               " --objective classify --steps 60 --log-every 1 --eval-every 60 --batch-size 32 "
+               "--width 16 --stages 3 --ema-decay 0.9 --output-dir learn_class");
+    assert_falls("learn_class", "loss", 60, 0.85);
+    assert_true(lab_metric("learn_class", "heldout_accuracy", 0) > 0.3); /* of ten classes */
+}
+
+/* The drift loss cannot fall; the distance to held-out pictures does. */
+static void test_drift_gets_closer(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_DRIFT
+               " --encoder learn_mae --steps 60 --log-every 60 --eval-every 10 --eval-samples 256 "
+               "--ema-decay 0 --no-flip --negatives-per-group 16 --positives-per-group 32 "
+               "--output-dir learn_drift");
+    double first = lab_metric("learn_drift", "fd", -1), last = lab_metric("learn_drift", "fd", 0);
+    print_message("learn_drift: fd %.4g -> %.4g (floor %.4g)\n", first, last,
+                  lab_metric("learn_drift", "fd_floor", 0));
+    assert_true(last < 0.5 * first && last > lab_metric("learn_drift", "fd_floor", 0));
+    assert_non_null(strstr(lab_err, "flat by construction"));
+}
+
+/* A shorter noise schedule is the model's own: samplers take it from its folder. */
+static void test_schedule_travels_with_the_model(void **state)
+{
+    (void)state;
+    lab_expect(0,
+               TINY_DDPM " --steps 4 --timesteps 20 --sample-every 4 --output-dir short_schedule");
+    lab_expect(0, "sample short_schedule --n 2 --sampler ancestral --output a.npy --json");
+    assert_non_null(strstr(lab_out, "\"evaluations\": 20"));
+    lab_expect(0, "sample short_schedule --n 2 --output b.npy --json");
+    assert_non_null(strstr(lab_out, "\"evaluations\": 20"));
+    lab_expect(2, "sample short_schedule --n 2 --steps 21 --output c.npy");
+    lab_expect(0, TINY_DDPM " --steps 1 --output-dir long_schedule");
+    lab_expect(0, "sample long_schedule --n 1 --output d.npy --json");
+    assert_non_null(strstr(lab_out, "\"evaluations\": 50"));
+}
+
+/* ---- accumulation ---------------------------------------------------------------------------- */
+
+/* Largest difference of the first moments (beta1 0.9: a tenth of the gradient) relative to the
+ * tensor's size. */
+static double gradient_distance(const char *run_a, const char *run_b)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_st_close) lw_st_file *a = NULL;
+    LW_CLEANUP(lw_st_close) lw_st_file *b = NULL;
+    double worst = 0.0;
+    assert_int_equal(
+        lw_st_open(lw_path_join(&path, run_a, "checkpoints/last/optimizer.safetensors"), &a), 0);
+    assert_int_equal(
+        lw_st_open(lw_path_join(&path, run_b, "checkpoints/last/optimizer.safetensors"), &b), 0);
+    for (size_t i = 0; i < lw_st_count(a); i++) {
+        const lw_st_tensor *x = lw_st_at(a, i), *y = lw_st_find(b, x->name);
+        double size = 0.0, diff = 0.0;
+        assert_non_null(y);
+        if (!lw_str_starts(x->name, "m."))
+            continue;
+        for (int64_t k = 0; k < x->count; k++) {
+            double u = (double)((const float *)x->data)[k], v = (double)((const float *)y->data)[k];
+            size = fmax(size, fabs(u));
+            diff = fmax(diff, fabs(u - v));
+        }
+        worst = fmax(worst, diff / fmax(size, 1e-6));
+    }
+    return worst;
+}
+
+static void test_accumulation_is_the_mean(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_DDPM
+               " --batch-size 8 --grad-accum-steps 2 --grad-clip 0 --steps 1 --output-dir accum2");
+    lab_expect(0, TINY_DDPM
+               " --batch-size 4 --grad-accum-steps 4 --grad-clip 0 --steps 1 --output-dir accum4");
+    lab_expect(0, TINY_DDPM " --batch-size 16 --grad-clip 0 --steps 1 --output-dir accum1");
+    lab_expect(0, TINY_DDPM " --batch-size 8 --grad-clip 0 --steps 1 --output-dir half");
+    assert_true(gradient_distance("accum1", "accum2") < 1e-5);
+    assert_true(gradient_distance("accum1", "accum4") < 1e-5);
+    assert_true(gradient_distance("accum1", "half") >
+                1e-2); /* and it is not just half of the batch */
+    assert_true(fabs(lab_metric("accum1", "loss", 0) - lab_metric("accum2", "loss", 0)) < 1e-6);
+    assert_true(fabs(lab_metric("accum1", "grad_norm", 0) - lab_metric("accum4", "grad_norm", 0)) <
+                1e-5);
+}
+
+/* ---- configs --------------------------------------------------------------------------------- */
+
+static void test_minutes_are_replayable(void **state)
+{
+    (void)state;
+    lab_expect(0,
+               TINY_DDPM " --minutes 0.01 --log-every 5 --scheduler cosine --output-dir minutes");
+    int64_t steps = lab_last_step("minutes");
+    assert_true(steps >= 1); /* one on a machine with better things to do */
+    assert_non_null(strstr(lab_err, "minutes at"));
+    lab_expect(0, "train ddpm --config minutes/config.yaml --output-dir replay");
+    assert_int_equal(lab_last_step("replay"), steps);
+    lab_same_checkpoint("minutes", "replay");
+    lab_same_logs("minutes", "replay");
+    /* A finished run that is resumed with the same words is still finished: --minutes is not
+     * measured again. */
+    lab_expect(0, TINY_DDPM
+               " --minutes 0.01 --log-every 5 --scheduler cosine --resume --output-dir minutes");
+    lab_same_checkpoint("minutes", "replay");
+    lab_expect(0, "train ddpm --config minutes/config.yaml --output-dir replay2");
+    lab_same_checkpoint("minutes", "replay2");
+}
+
+static void test_config_of_each_method(void **state)
+{
+    (void)state;
+    static const char *const args[] = {TINY_ENCODER " --steps 4 --seed 7",
+                                       TINY_DRIFT " --steps 4 --seed 7 --groups 3"};
+    static const char *const names[] = {"train encoder", "train drift"};
+    char a[32], b[32];
+    for (int i = 0; i < 2; i++) {
+        snprintf(a, sizeof a, "config_a%d", i);
+        snprintf(b, sizeof b, "config_b%d", i);
+        lab_expect(0, "%s --log-every 1 --output-dir %s", args[i], a);
+        lab_expect(0, "%s --config %s/config.yaml --output-dir %s", names[i], a, b);
+        lab_same_checkpoint(a, b);
+        lab_same_logs(a, b);
+    }
+}
+
+/* ---- files that are there already ------------------------------------------------------------ */
+
+static void test_nothing_is_overwritten(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_DDPM " --steps 2 --log-every 1 --output-dir kept");
+    lab_expect(0, "train ddpm --config kept/config.yaml --output-dir kept_twin");
+    lab_expect(2, TINY_DDPM " --steps 3 --log-every 1 --output-dir kept");
+    assert_true(lab_one_line());
+    assert_non_null(strstr(lab_err, "--resume"));
+    lab_same_checkpoint("kept", "kept_twin");
+    lab_same_logs("kept", "kept_twin");
+    /* Going on from another run's checkpoint is no reason to write over this one. */
+    lab_expect(0, TINY_DDPM " --steps 1 --log-every 1 --output-dir other");
+    lab_expect(2, TINY_DDPM " --steps 3 --log-every 1 --resume-from other --output-dir kept");
+    lab_same_checkpoint("kept", "kept_twin");
+    lab_same_logs("kept", "kept_twin");
+}
+
+static void test_resume_before_the_first_checkpoint(void **state)
+{
+    (void)state;
+    lab_expect(0, TINY_DDPM " --steps 4 --log-every 1 --output-dir early");
+    lab_expect(0, TINY_DDPM " --steps 4 --log-every 1 --output-dir early_twin");
+    assert_int_equal(lw_remove_tree("early/checkpoints"), 0);
+    lab_expect(0, TINY_DDPM " --steps 4 --log-every 1 --resume --output-dir early");
+    assert_non_null(strstr(lab_err, "no checkpoint yet"));
+    lab_same_checkpoint("early", "early_twin");
+    lab_same_logs("early", "early_twin");
+}
+
+static void truncate_to(const char *path, off_t n)
+{
+    if (truncate(path, n) != 0)
+        fail_msg("%s cannot be cut", path);
+}
+
+static void flip_byte(const char *path, long at)
+{
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, SEEK_END), 0);
+    int c = fgetc(f);
+    assert_int_equal(fseek(f, at, SEEK_END), 0);
+    fputc(c ^ 1, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_damage_is_named(void **state)
+{
+    (void)state;
+    static const char resume[] = TINY_DDPM " --steps 4 --resume --output-dir hurt";
+    lab_expect(0, TINY_DDPM " --steps 2 --output-dir hurt");
+    /* One bit of the optimizer's last number. */
+    flip_byte("hurt/checkpoints/last/optimizer.safetensors", -2);
+    lab_expect(3, "%s", resume);
+    assert_true(lab_one_line());
+    assert_non_null(strstr(lab_err, "damaged"));
+    flip_byte("hurt/checkpoints/last/optimizer.safetensors", -2);
+    /* Another seed: data and noise would be others. */
+    lab_expect(2, "%s --seed 1", resume);
+    assert_non_null(strstr(lab_err, "--seed 1 (was 0)"));
+    /* The same network, trained by another method. */
+    lab_expect(2, TINY_DRIFT
+               " --steps 4 --noise-shape full --latent-dim 0 --resume --output-dir hurt");
+    assert_non_null(strstr(lab_err, "train ddpm`"));
+    /* A cut weights file. */
+    truncate_to("hurt/checkpoints/last/diffusion_pytorch_model.safetensors", 3000);
+    lab_expect(3, "%s", resume);
+    assert_true(lab_one_line());
+    assert_non_null(strstr(lab_err, "diffusion_pytorch_model.safetensors"));
+    /* No state: not a whole checkpoint, and there is no older one. */
+    assert_int_equal(unlink("hurt/checkpoints/step_0000002/state.json"), 0);
+    lab_expect(3, "%s", resume);
+    assert_true(lab_one_line());
+    lab_expect(3, "%s --resume-from hurt/checkpoints/step_0000002", resume);
+    assert_true(lab_one_line());
+}
+
+/* ---- dry runs and missing words -------------------------------------------------------------- */
+
+static void test_dry_run_touches_nothing(void **state)
+{
+    (void)state;
+    static const char *const args[] = {TINY_DDPM, TINY_ENCODER, TINY_DRIFT};
+    assert_int_equal(lw_mkdirs("dry"), 0);
+    assert_int_equal(chdir("dry"), 0);
+    for (size_t i = 0; i < LW_COUNT(args); i++) {
+        char **names = NULL;
+        size_t n = 0;
+        lab_expect(0, "%s --steps 10 --dry-run --output-dir run", args[i]);
+        assert_non_null(strstr(lab_out, "parameters"));
+        assert_non_null(strstr(lab_out, "memory"));
+        assert_int_equal(lw_list_dir(".", &names, &n), 0);
+        assert_int_equal(n, 2); /* stdout.txt, stderr.txt */
+        lw_list_free(&names, n);
+    }
+    assert_int_equal(chdir(".."), 0);
+}
+
+static double predicted(const char *key)
+{
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    assert_int_equal(lw_json_parse("stdout", lab_out, strlen(lab_out), &j), 0);
+    return json_number_value(json_object_get(j, key));
+}
+
+/* Features that are not kept are work in every step, and the number said is the one that keeps
+ * them. */
+static void test_features_that_do_not_fit(void **state)
+{
+    (void)state;
+    static const char run[] = TINY_DRIFT " --encoder features --no-flip --steps 2";
+    lab_expect(0, TINY_ENCODER " --steps 1 --output-dir features");
+    lab_expect(0, "%s --dry-run --json --output-dir f", run);
+    double bytes = predicted("bytes_features"), flops = predicted("flops_per_step");
+    lab_expect(0, "%s --dry-run --json --feature-cache 1 --output-dir f", run);
+    assert_true(bytes > 1048576.0 && predicted("bytes_features") == 0.0);
+    assert_true(predicted("flops_per_step") > 1.05 * flops);
+    lab_expect(0, "%s --dry-run --feature-cache 1 --output-dir f", run);
+    const char *at = strstr(lab_out, "; --feature-cache ");
+    assert_non_null(at);
+    int mib = atoi(at + strlen("; --feature-cache "));
+    lab_expect(0, "%s --dry-run --feature-cache %d --output-dir f", run, mib);
+    assert_non_null(strstr(lab_out, "pictures, kept"));
+    lab_expect(0, "%s --dry-run --feature-cache %d --output-dir f", run, mib - 1);
+    assert_non_null(strstr(lab_out, "encoded again in every step"));
+    lab_expect(0, "%s --feature-cache 1 --output-dir not_kept", run);
+    assert_non_null(strstr(lab_err, "real features: encoded again in every step"));
+    lab_expect(0, "%s --output-dir kept_features", run);
+    assert_non_null(strstr(lab_err, "pictures, kept"));
+    lab_same_checkpoint("not_kept", "kept_features");
+}
+
+static void test_how_long(void **state)
+{
+    (void)state;
+    static const char *const trainers[] = {"ddpm", "drift", "encoder", "encoder --objective judge"};
+    lab_expect(2, TINY_DDPM " --output-dir unsaid");
+    assert_non_null(strstr(lab_err, "--steps"));
+    assert_true(lab_one_line());
+    /* Said before any data is looked for, and so is a directory that is taken. */
+    assert_int_equal(lw_mkdirs("taken"), 0);
+    assert_int_equal(lw_file_write("taken/metrics.jsonl", "", 0), 0);
+    for (size_t i = 0; i < LW_COUNT(trainers); i++) {
+        lab_expect(2, "train %s --data cifar10:nowhere --output-dir unsaid", trainers[i]);
+        assert_non_null(strstr(lab_err, "say how long"));
+        lab_expect(2, "train %s --data cifar10:nowhere --steps 1 --output-dir taken", trainers[i]);
+        assert_non_null(strstr(lab_err, "already holds a run"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_losses_fall),
+        cmocka_unit_test(test_drift_gets_closer),
+        cmocka_unit_test(test_schedule_travels_with_the_model),
+        cmocka_unit_test(test_accumulation_is_the_mean),
+        cmocka_unit_test(test_minutes_are_replayable),
+        cmocka_unit_test(test_config_of_each_method),
+        cmocka_unit_test(test_nothing_is_overwritten),
+        cmocka_unit_test(test_resume_before_the_first_checkpoint),
+        cmocka_unit_test(test_damage_is_named),
+        cmocka_unit_test(test_dry_run_touches_nothing),
+        cmocka_unit_test(test_features_that_do_not_fit),
+        cmocka_unit_test(test_how_long),
+    };
+    return cmocka_run_group_tests_name("train_rules", tests, lab_enter, lab_leave);
+}
