@@ -2,6 +2,7 @@
 /* Error codes and the one message per thread. */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,11 @@ static const error_row rows[] = {
 #include "base/errors.def"
 #undef E
 };
+
+int lw_errno_code(int why)
+{
+    return why == ENOMEM ? LW_ENOMEM : LW_EIO;
+}
 
 int lw_fail(int code, const char *fmt, ...)
 {

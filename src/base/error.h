@@ -13,6 +13,8 @@ enum {
 #undef E
 };
 
+/* LW_EIO for what the system answered in errno, LW_ENOMEM where it lacked memory. */
+int lw_errno_code(int why);
 /* Sets this thread's message and returns `code`: `return lw_fail(LW_EFORMAT, "%s: ...", path);`.
  * One line, whatever the arguments hold: control characters are escaped (lw_str_add_clean). */
 int lw_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

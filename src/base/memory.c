@@ -38,9 +38,22 @@ uint64_t lw_alloc_count(void)
     return atomic_load_explicit(&alloc_count, memory_order_relaxed);
 }
 
+static _Atomic size_t failed_bytes;
+
+void lw_alloc_failed(size_t bytes)
+{
+    failed_bytes = LW_MAX(bytes, 1);
+}
+
+size_t lw_alloc_failed_bytes(void)
+{
+    return failed_bytes;
+}
+
 static void *no_memory(size_t bytes)
 {
     char text[32];
+    lw_alloc_failed(bytes);
     lw_fail(LW_ENOMEM, "no memory for a block of %s", lw_fmt_bytes(text, bytes));
     return NULL;
 }

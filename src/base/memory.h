@@ -21,6 +21,11 @@ char *lw_strdup(const char *s);
 /* 64-byte aligned zeroed block for bulk data, huge pages advised when large. */
 void *lw_bulk_alloc(size_t bytes);
 void lw_bulk_free(void *pp, size_t bytes); /* void ** */
+/* Tells that an allocation failed which was not made through this header: a library's. */
+void lw_alloc_failed(size_t bytes);
+/* Bytes of the last allocation of this process that failed, 0 for none. For programs that end with
+ * their first error: what fails after it failed for it (a path cut short is not found). */
+size_t lw_alloc_failed_bytes(void);
 /* Number of heap allocations made through this header since start: tests assert it stands still. */
 uint64_t lw_alloc_count(void);
 

@@ -30,7 +30,7 @@ int lw_path_look(const char *path, bool *found)
     struct stat st;
     bool there = stat(path, &st) == 0;
     if (!there && errno != ENOENT && errno != ENOTDIR)
-        return lw_fail(LW_EIO, "%s: cannot look at it: %s", path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "%s: cannot look at it: %s", path, strerror(errno));
     *found = there;
     return 0;
 }
@@ -41,7 +41,7 @@ static int make_one(const char *path)
         return 0;
     if (errno == EEXIST && lw_path_is_dir(path))
         return 0;
-    return lw_fail(LW_EIO, "%s: cannot make directory: %s", path, strerror(errno));
+    return lw_fail(lw_errno_code(errno), "%s: cannot make directory: %s", path, strerror(errno));
 }
 
 int lw_mkdirs(const char *path)
@@ -67,7 +67,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     (void)type;
     (void)at;
     if (remove(path) != 0)
-        return lw_fail(LW_EIO, "%s: cannot remove: %s", path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "%s: cannot remove: %s", path, strerror(errno));
     return 0;
 }
 
@@ -77,11 +77,11 @@ int lw_remove_tree(const char *path)
     if (lstat(path, &st) != 0) {
         if (errno == ENOENT)
             return 0;
-        return lw_fail(LW_EIO, "%s: cannot remove: %s", path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "%s: cannot remove: %s", path, strerror(errno));
     }
     int rc = nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS);
     if (rc == -1)
-        return lw_fail(LW_EIO, "%s: cannot remove: %s", path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "%s: cannot remove: %s", path, strerror(errno));
     return rc;
 }
 
@@ -107,7 +107,7 @@ static int read_names(DIR *dir, const char *path, char ***names, size_t *n)
         ++*n;
     }
     if (errno != 0)
-        return lw_fail(LW_EIO, "%s: cannot list: %s", path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "%s: cannot list: %s", path, strerror(errno));
     return 0;
 }
 
@@ -115,7 +115,7 @@ int lw_list_dir(const char *path, char ***names, size_t *n)
 {
     DIR *dir = opendir(path);
     if (!dir)
-        return lw_fail(LW_EIO, "%s: cannot list: %s", path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "%s: cannot list: %s", path, strerror(errno));
     char **list = NULL;
     size_t count = 0;
     int rc = read_names(dir, path, &list, &count);
@@ -176,7 +176,7 @@ int lw_path_relative(const char *dir, const char *path, lw_str *s)
     int rc = 0;
     s->len = 0;
     if (!from || !to) {
-        rc = lw_fail(LW_EIO, "%s: %s", from ? path : dir, strerror(errno));
+        rc = lw_fail(lw_errno_code(errno), "%s: %s", from ? path : dir, strerror(errno));
     } else {
         size_t n = shared_folders(from, to);
         for (const char *c = from + n; *c; c++)

@@ -14,8 +14,7 @@
 
 static int fail_errno(const char *what, const char *path)
 {
-    int code = errno == ENOMEM ? LW_ENOMEM : LW_EIO;
-    return lw_fail(code, "%s: cannot %s: %s", path, what, strerror(errno));
+    return lw_fail(lw_errno_code(errno), "%s: cannot %s: %s", path, what, strerror(errno));
 }
 
 static void close_fd(int *fd)

@@ -23,8 +23,8 @@ static int map_fd(lw_map *out, int fd, const char *path, size_t size, bool writa
     int why = errno;
     close(fd);
     if (data == MAP_FAILED)
-        return lw_fail(why == ENOMEM ? LW_ENOMEM : LW_EIO, "%s: cannot map %zu bytes: %s", path,
-                       size, strerror(why));
+        return lw_fail(lw_errno_code(why), "%s: cannot map %zu bytes: %s", path, size,
+                       strerror(why));
     *out = (lw_map){.data = data, .size = size, .writable = writable};
     return 0;
 }
@@ -34,7 +34,7 @@ int lw_map_open(lw_map *out, const char *path)
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return lw_fail(LW_EIO, "%s: cannot open: %s", path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "%s: cannot open: %s", path, strerror(errno));
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         close(fd);
         return lw_fail(LW_EIO, "%s: cannot map: not a regular file", path);
@@ -52,7 +52,8 @@ int lw_map_scratch(lw_map *out, const char *path, size_t size)
         why = ftruncate(fd, (off_t)size) == 0 ? 0 : errno;
     if (why != 0) {
         close(fd);
-        return lw_fail(LW_EIO, "%s: cannot reserve %zu bytes: %s", path, size, strerror(why));
+        return lw_fail(lw_errno_code(why), "%s: cannot reserve %zu bytes: %s", path, size,
+                       strerror(why));
     }
     return map_fd(out, fd, path, size, true);
 }
@@ -60,7 +61,8 @@ int lw_map_scratch(lw_map *out, const char *path, size_t size)
 int lw_map_sync(lw_map *m)
 {
     if (m->data && m->writable && msync(m->data, m->size, MS_SYNC) != 0)
-        return lw_fail(LW_EIO, "cannot sync a map of %zu bytes: %s", m->size, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "cannot sync a map of %zu bytes: %s", m->size,
+                       strerror(errno));
     return 0;
 }
 
@@ -78,7 +80,7 @@ static int lock_once(const char *path, bool wait, int *fd)
     struct stat held, there;
     int f = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (f < 0)
-        return lw_fail(LW_EIO, "%s: cannot open lock: %s", path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "%s: cannot open lock: %s", path, strerror(errno));
     while (flock(f, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
         if (errno == EINTR)
             continue;
@@ -86,7 +88,7 @@ static int lock_once(const char *path, bool wait, int *fd)
         close(f);
         if (!wait && why == EWOULDBLOCK)
             return 1;
-        return lw_fail(LW_EIO, "%s: cannot lock: %s", path, strerror(why));
+        return lw_fail(lw_errno_code(why), "%s: cannot lock: %s", path, strerror(why));
     }
     if (fstat(f, &held) != 0 || stat(path, &there) != 0 || held.st_ino != there.st_ino) {
         close(f);

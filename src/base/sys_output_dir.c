@@ -15,7 +15,7 @@
 
 static int fail_rename(const char *path)
 {
-    return lw_fail(LW_EIO, "%s: cannot rename into place: %s", path, strerror(errno));
+    return lw_fail(lw_errno_code(errno), "%s: cannot rename into place: %s", path, strerror(errno));
 }
 
 int lw_new_dir_begin(lw_new_dir *d, const char *path, bool replace)
@@ -45,7 +45,7 @@ int lw_new_dir_begin(lw_new_dir *d, const char *path, bool replace)
         if (errno != EEXIST)
             break;
     }
-    return lw_fail(LW_EIO, "%s: cannot make directory: %s", path, strerror(errno));
+    return lw_fail(lw_errno_code(errno), "%s: cannot make directory: %s", path, strerror(errno));
 }
 
 /* Every file of from into the directory to. */
@@ -121,5 +121,5 @@ int lw_mkdir_own(const char *path)
     if (errno == ELOOP)
         return lw_fail(LW_EIO, "%s: is a symbolic link, which is not written through: remove it",
                        path);
-    return lw_fail(LW_EIO, "%s: cannot make directory: %s", path, strerror(errno));
+    return lw_fail(lw_errno_code(errno), "%s: cannot make directory: %s", path, strerror(errno));
 }

@@ -129,7 +129,9 @@ static int spawn(const startup *s, int out, pid_t *pid)
     if (rc == 0)
         rc = posix_spawn(pid, "/proc/self/exe", &io, NULL, (char *const *)(uintptr_t)argv, environ);
     posix_spawn_file_actions_destroy(&io);
-    return rc == 0 ? 0 : lw_fail(LW_EIO, "cannot start this program again: %s", strerror(rc));
+    return rc == 0
+               ? 0
+               : lw_fail(lw_errno_code(rc), "cannot start this program again: %s", strerror(rc));
 }
 
 /* One process: its answer as text, and how long it took from start to answer. */
@@ -138,7 +140,7 @@ static int ask(const startup *s, char text[ANSWER])
     int fd[2], status = 0;
     pid_t pid;
     if (pipe2(fd, O_CLOEXEC) != 0)
-        return lw_fail(LW_EIO, "pipe: %s", strerror(errno));
+        return lw_fail(lw_errno_code(errno), "pipe: %s", strerror(errno));
     int rc = spawn(s, fd[1], &pid);
     close(fd[1]);
     if (rc == 0) {
@@ -243,7 +245,8 @@ static int write_model(const lw_bench_run *r, lw_str *dir)
     lw_str_addf(dir, "%s/leeway-bench-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (dir->failed || !mkdtemp(dir->s)) {
         lw_str_clear(dir);
-        return lw_fail(LW_EIO, "no directory for temporary files: %s", strerror(errno));
+        return lw_fail(lw_errno_code(errno), "no directory for temporary files: %s",
+                       strerror(errno));
     }
     LW_TRY(lw_store_new(true, &store));
     LW_TRY(lw_unet_declare(&c, store));

@@ -213,11 +213,23 @@ static int dispatch(lw_cli *cli, lw_arena *arena)
     return fail_command(cli->argv[at]);
 }
 
+/* A command ends with its first error: one behind a failed allocation is named after it, whatever a
+ * library or a text cut short made of it. */
+static int memory_first(int rc)
+{
+    char size[32];
+    size_t bytes = lw_alloc_failed_bytes();
+    if (rc >= 0 || bytes == 0 || (rc == LW_ENOMEM && *lw_errmsg()))
+        return rc;
+    return lw_fail(LW_ENOMEM, "no memory for a block of %s", lw_fmt_bytes(size, bytes));
+}
+
 int lw_cli_main(int argc, char **argv)
 {
     lw_cli cli = {.argc = argc, .argv = argv};
     LW_CLEANUP(lw_arena_free) lw_arena *arena = NULL;
     lw_errclear();
+    lw_json_watch_memory();
     lw_signal_writes(true);
     int rc = lw_log_config(NULL);
     if (rc == 0)
@@ -227,8 +239,11 @@ int lw_cli_main(int argc, char **argv)
     errno = 0;
     bool cut = rc == LW_ESTOPPED && !lw_signal_stopped(); /* only a dead stdout asked for it */
     if ((fflush(stdout) != 0 || ferror(stdout)) && (rc >= 0 || cut))
-        rc = lw_fail(LW_EIO, "cannot write to stdout: %s",
+        rc = lw_fail(lw_errno_code(errno), "cannot write to stdout: %s",
                      errno ? strerror(errno) : "output error");
+    if (rc >= 0 && lw_json_lost())
+        rc = lw_fail(LW_ENOMEM, "no memory for the result as JSON");
+    rc = memory_first(rc);
     if (rc < 0)
         fprintf(stderr, "leeway: %s\n", *lw_errmsg() ? lw_errmsg() : lw_errname(rc));
     return lw_exit_code(rc);

@@ -60,5 +60,6 @@ void lw_cli_print_json(const json_t *tree)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     lw_json_dump(tree, 2, &text);
-    puts(lw_str_c(&text));
+    if (!text.failed) /* else lw_json_lost() says so when the command has ended */
+        puts(lw_str_c(&text));
 }

@@ -26,7 +26,8 @@ static int find_program(char *path, size_t size)
 {
     ssize_t n = readlink("/proc/self/exe", path, size - 1);
     if (n <= 0 || n >= (ssize_t)size - 16)
-        return lw_fail(LW_EIO, "cannot find this program's folder: %s", strerror(errno));
+        return lw_fail(lw_errno_code(errno), "cannot find this program's folder: %s",
+                       strerror(errno));
     path[n] = '\0';
     snprintf(strrchr(path, '/') + 1, 16, "leeway-check");
     if (access(path, X_OK) != 0)
@@ -64,7 +65,7 @@ static int run(const lw_cli *cli, const void *config)
     fflush(stdout);
     lw_signal_writes(false);
     execv(path, argv);
-    return lw_fail(LW_EIO, "cannot run %s: %s", path, strerror(errno));
+    return lw_fail(lw_errno_code(errno), "cannot run %s: %s", path, strerror(errno));
 }
 
 const lw_command lw_cmd_check = {

@@ -126,7 +126,7 @@ static int remove_file(const char *path)
 {
     if (unlink(path) == 0 || errno == ENOENT)
         return 0;
-    return lw_fail(LW_EIO, "%s: cannot remove: %s", path, strerror(errno));
+    return lw_fail(lw_errno_code(errno), "%s: cannot remove: %s", path, strerror(errno));
 }
 
 /* Under the lock nobody builds it; whoever waits for the lock makes a new one, since this is gone.

@@ -95,7 +95,7 @@ static int build_file(lw_data_job *job, uint64_t fingerprint, const char *path)
     LW_CLEANUP(close_fd)
     int fd = open(temp.s, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0) {
-        lw_fail(LW_EIO, "%s: cannot create: %s", temp.s, strerror(errno));
+        lw_fail(lw_errno_code(errno), "%s: cannot create: %s", temp.s, strerror(errno));
         return 1;
     }
     LW_CLEANUP(lw_data_sink_free) lw_data_sink *sink = NULL;
@@ -109,7 +109,7 @@ static int build_file(lw_data_job *job, uint64_t fingerprint, const char *path)
         return sink && lw_data_sink_write_failed(sink) ? 1 : rc;
     }
     if (rename(temp.s, path) != 0) {
-        lw_fail(LW_EIO, "%s: cannot rename: %s", temp.s, strerror(errno));
+        lw_fail(lw_errno_code(errno), "%s: cannot rename: %s", temp.s, strerror(errno));
         unlink(temp.s);
         return 1;
     }

@@ -41,7 +41,7 @@ static int emit(lw_data_sink *s, const void *bytes, size_t n)
             continue;
         if (k < 0) {
             s->write_failed = true;
-            return lw_fail(LW_EIO, "data cache: cannot write: %s", strerror(errno));
+            return lw_fail(lw_errno_code(errno), "data cache: cannot write: %s", strerror(errno));
         }
         p += k;
         left -= (size_t)k;
@@ -115,7 +115,7 @@ static int put_header(lw_data_sink *s, const lw_data_header *h)
     }
     if (pwrite(s->fd, h, sizeof *h, 0) != (ssize_t)sizeof *h || fsync(s->fd) != 0) {
         s->write_failed = true;
-        return lw_fail(LW_EIO, "data cache: cannot write: %s", strerror(errno));
+        return lw_fail(lw_errno_code(errno), "data cache: cannot write: %s", strerror(errno));
     }
     return 0;
 }

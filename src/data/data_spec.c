@@ -138,7 +138,7 @@ int lw_data_job_file(lw_data_job *job, const char *path)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return lw_fail(LW_EIO, "data '%s': %s: %s", job->spec, path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "data '%s': %s: %s", job->spec, path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return lw_fail(LW_EIO, "data '%s': %s: not a regular file", job->spec, path);
     lw_str_addf(&job->state, "%s %lld %lld.%09ld\n", path, (long long)st.st_size,
@@ -150,7 +150,7 @@ int lw_data_job_place(lw_data_job *job, const char *path)
 {
     char *real = realpath(path, NULL);
     if (!real)
-        return lw_fail(LW_EIO, "data '%s': %s: %s", job->spec, path, strerror(errno));
+        return lw_fail(lw_errno_code(errno), "data '%s': %s: %s", job->spec, path, strerror(errno));
     lw_str_addf(&job->place, "%s\n", real);
     free(real);
     return 0;

@@ -30,14 +30,24 @@ void lw_archive_close(lw_archive **pp)
 }
 
 /* libarchive's code is an errno for trouble with the file, EILSEQ or negative for trouble with its
- * content. */
+ * content; a failed allocation it does not always tell, malloc does: errno is cleared before it is
+ * called. */
 static int bad_archive(lw_archive *a)
 {
     const char *why = archive_error_string(a->in);
-    int err = archive_errno(a->in);
-    int code = err == ENOMEM ? LW_ENOMEM : err > 0 && err != EILSEQ ? LW_EIO : LW_EFORMAT;
+    int err = errno == ENOMEM ? ENOMEM : archive_errno(a->in);
+    if (err == ENOMEM)
+        why = "no memory to read an archive";
+    int code = err > 0 && err != EILSEQ ? lw_errno_code(err) : LW_EFORMAT;
     return lw_fail(code, "%s: %s", a->path, why ? why : "damaged archive");
 }
+
+static int (*const support[])(struct archive *) = {
+    archive_read_support_filter_gzip,  archive_read_support_filter_xz,
+    archive_read_support_filter_bzip2, archive_read_support_filter_zstd,
+    archive_read_support_format_tar,   archive_read_support_format_zip,
+    archive_read_support_format_raw,   archive_read_support_format_empty,
+};
 
 int lw_archive_open(const char *path, lw_archive **out)
 {
@@ -48,17 +58,13 @@ int lw_archive_open(const char *path, lw_archive **out)
     LW_CLEANUP(lw_archive_close) lw_archive *a = lw_calloc(1, sizeof *a);
     if (!a || !(a->path = lw_strdup(path)))
         return LW_ENOMEM;
+    errno = 0;
     a->in = archive_read_new();
-    if (!a->in)
+    if (!a->in || errno == ENOMEM) /* it does not look whether all its parts are there */
         return lw_fail(LW_ENOMEM, "%s: no memory to read an archive", path);
-    archive_read_support_filter_gzip(a->in);
-    archive_read_support_filter_xz(a->in);
-    archive_read_support_filter_bzip2(a->in);
-    archive_read_support_filter_zstd(a->in);
-    archive_read_support_format_tar(a->in);
-    archive_read_support_format_zip(a->in);
-    archive_read_support_format_raw(a->in);
-    archive_read_support_format_empty(a->in);
+    for (size_t i = 0; i < LW_COUNT(support); i++)
+        if (support[i](a->in) == ARCHIVE_FATAL)
+            return bad_archive(a);
     if (archive_read_open_filename(a->in, path, BLOCK) != ARCHIVE_OK)
         return bad_archive(a);
     *out = lw_steal(&a);
@@ -81,6 +87,7 @@ int lw_archive_next(lw_archive *a, lw_archive_member *out)
 {
     for (;;) {
         struct archive_entry *e;
+        errno = 0;
         int rc = archive_read_next_header(a->in, &e);
         if (rc == ARCHIVE_EOF)
             return 1;
@@ -100,6 +107,7 @@ int lw_archive_next(lw_archive *a, lw_archive_member *out)
 int lw_archive_read(lw_archive *a, void *buf, size_t n, size_t *got)
 {
     la_ssize_t r;
+    errno = 0;
     do
         r = archive_read_data(a->in, buf, n);
     while (r == ARCHIVE_RETRY);

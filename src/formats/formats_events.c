@@ -99,7 +99,8 @@ static int write_event(lw_events *e, int64_t step, const lw_str *body)
     for (size_t at = 0; at < frame.len;) {
         ssize_t done = write(e->fd, frame.s + at, frame.len - at);
         if (done < 0 && errno != EINTR)
-            return lw_fail(LW_EIO, "%s: cannot write: %s", lw_events_path(e), strerror(errno));
+            return lw_fail(lw_errno_code(errno), "%s: cannot write: %s", lw_events_path(e),
+                           strerror(errno));
         at += done > 0 ? (size_t)done : 0;
     }
     return 0;
@@ -130,7 +131,8 @@ static int open_file(lw_events *e, const char *dir)
         if (errno != EEXIST)
             break;
     }
-    return lw_fail(LW_EIO, "%s: cannot create: %s", lw_events_path(e), strerror(errno));
+    return lw_fail(lw_errno_code(errno), "%s: cannot create: %s", lw_events_path(e),
+                   strerror(errno));
 }
 
 int lw_events_open(const char *dir, int64_t start_step, lw_events **out)

@@ -2,6 +2,7 @@
 /* Reading JSON with limits; saving. */
 #include "formats/formats_json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -42,10 +43,12 @@ int lw_json_parse(const char *what, const char *text, size_t len, json_t **out)
                        LW_JSON_MAX_BYTES);
     LW_TRY(check_depth(what, text, len));
     json_error_t err;
+    errno = 0; /* jansson calls most failed allocations bad JSON, malloc says so here */
     json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &err);
+    if (!v && errno == ENOMEM)
+        return lw_fail(LW_ENOMEM, "%s: no memory for %zu bytes of JSON", what, len);
     if (!v)
-        return lw_fail(json_error_code(&err) == json_error_out_of_memory ? LW_ENOMEM : LW_EFORMAT,
-                       "%s:%d:%d: bad JSON: %s", what, err.line, err.column, err.text);
+        return lw_fail(LW_EFORMAT, "%s:%d:%d: bad JSON: %s", what, err.line, err.column, err.text);
     *out = v;
     return 0;
 }

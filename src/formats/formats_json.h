@@ -23,6 +23,13 @@ int lw_json_parse(const char *what, const char *text, size_t len, json_t **out);
 int lw_json_load(const char *path, json_t **out);
 void lw_json_drop(json_t **pp); /* decref and null: LW_CLEANUP(lw_json_drop) */
 
+/* Has jansson tell failed allocations (lw_alloc_failed): a tree that lacks something for want of
+ * memory is then not written. For programs, once, before any JSON: jansson's allocator belongs to
+ * the whole process. */
+void lw_json_watch_memory(void);
+/* Whether something of a tree or its text was lost on this thread. */
+bool lw_json_lost(void);
+
 /* A number, or JSON null for NaN and infinities (JSON has no word for them). */
 json_t *lw_json_real(double x);
 

@@ -175,7 +175,7 @@ static int write_entry(struct archive *a, struct archive_entry *e, const lw_npz_
         archive_write_data(a, head.s, head.len) != (la_ssize_t)head.len ||
         (in->array.bytes &&
          archive_write_data(a, in->array.data, in->array.bytes) != (la_ssize_t)in->array.bytes))
-        return lw_fail(LW_EIO, "%s", archive_error_string(a));
+        return lw_fail(lw_errno_code(archive_errno(a)), "%s", archive_error_string(a));
     return 0;
 }
 
@@ -187,11 +187,11 @@ static int write_zip(struct archive *a, struct archive_entry *e, int fd, const l
         archive_write_set_options(a, "zip:compression=store") != ARCHIVE_OK ||
         archive_write_set_bytes_in_last_block(a, 1) != ARCHIVE_OK || /* no padding on a pipe */
         archive_write_open_fd(a, fd) != ARCHIVE_OK)
-        return lw_fail(LW_EIO, "%s", archive_error_string(a));
+        return lw_fail(lw_errno_code(archive_errno(a)), "%s", archive_error_string(a));
     for (size_t i = 0; i < z->n; i++)
         LW_TRY(write_entry(a, e, &z->entries[i]));
     if (archive_write_close(a) != ARCHIVE_OK)
-        return lw_fail(LW_EIO, "%s", archive_error_string(a));
+        return lw_fail(lw_errno_code(archive_errno(a)), "%s", archive_error_string(a));
     return 0;
 }
 

@@ -78,10 +78,10 @@ static int point_link(const char *checkpoints, const char *link, const char *nam
     lw_path_join(&last, checkpoints, link);
     unlink(lw_str_c(&tmp));
     if (symlink(name, lw_str_c(&tmp)) != 0)
-        return lw_fail(LW_EIO, "%s: cannot make a symbolic link: %s", lw_str_c(&tmp),
+        return lw_fail(lw_errno_code(errno), "%s: cannot make a symbolic link: %s", lw_str_c(&tmp),
                        strerror(errno));
     if (rename(lw_str_c(&tmp), lw_str_c(&last)) != 0)
-        return lw_fail(LW_EIO, "%s: cannot rename into place: %s", lw_str_c(&last),
+        return lw_fail(lw_errno_code(errno), "%s: cannot rename into place: %s", lw_str_c(&last),
                        strerror(errno));
     return lw_fsync_path(checkpoints);
 }

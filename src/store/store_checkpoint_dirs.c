@@ -149,7 +149,8 @@ static int remove_step(const char *checkpoints, int64_t step)
     lw_path_join(&to, checkpoints, lw_str_c(&doomed));
     LW_TRY(lw_remove_tree(lw_str_c(&to)));
     if (rename(lw_str_c(&from), lw_str_c(&to)) != 0)
-        return lw_fail(LW_EIO, "%s: cannot remove: %s", lw_str_c(&from), strerror(errno));
+        return lw_fail(lw_errno_code(errno), "%s: cannot remove: %s", lw_str_c(&from),
+                       strerror(errno));
     return lw_remove_tree(lw_str_c(&to));
 }
 

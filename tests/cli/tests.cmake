@@ -29,4 +29,7 @@ lw_cli_test(prove_eval)
 lw_cli_test(prove_bench)
 if(NOT LW_SANITIZE) # shadow memory needs the address space that this test takes away
   lw_cli_test(memory)
+  add_library(failing_alloc SHARED ${CMAKE_SOURCE_DIR}/tests/cli/failing_alloc.c)
+  set_target_properties(failing_alloc PROPERTIES COMPILE_OPTIONS -Wno-pedantic)
+  lw_cli_test(failing_alloc)
 endif()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base: errors, memory, strings, log. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,6 +49,22 @@ static void exit_codes_are_the_documented_ones(void **state)
     for (size_t i = 0; i < LW_COUNT(expected); i++)
         assert_int_equal(lw_exit_code(expected[i].code), expected[i].exit_code);
     assert_string_equal(lw_errname(LW_ENUMERIC), "numerical failure");
+}
+
+/* A host of the library lives on after a failed allocation: what fails next has its own name. */
+static void a_failed_allocation_names_nothing_else(void **state)
+{
+    (void)state;
+    assert_null(lw_bulk_alloc(SIZE_MAX));
+    assert_non_null(strstr(lw_errmsg(), "no memory for a block of"));
+    assert_true(lw_alloc_failed_bytes() == SIZE_MAX);
+    assert_int_equal(lw_fail(LW_EFORMAT, "%s: bad", "a.npy"), LW_EFORMAT);
+    assert_string_equal(lw_errmsg(), "a.npy: bad");
+    errno = ENOMEM; /* left behind by it */
+    assert_int_equal(lw_fail(LW_EIO, "%s: short", "a.npy"), LW_EIO);
+    assert_int_equal(lw_errno_code(ENOMEM), LW_ENOMEM);
+    assert_int_equal(lw_errno_code(ENOENT), LW_EIO);
+    lw_errclear();
 }
 
 static void grow_keeps_content_and_zeroes_the_rest(void **state)
@@ -273,6 +290,7 @@ int main(void)
         cmocka_unit_test(error_message_is_set_once_and_prefixed),
         cmocka_unit_test(long_messages_are_cut_not_overrun),
         cmocka_unit_test(exit_codes_are_the_documented_ones),
+        cmocka_unit_test(a_failed_allocation_names_nothing_else),
         cmocka_unit_test(grow_keeps_content_and_zeroes_the_rest),
         cmocka_unit_test(calloc_refuses_overflow),
         cmocka_unit_test(bulk_blocks_are_aligned_zeroed_and_counted),
