@@ -51,8 +51,10 @@ struct lw_pool {
     _Atomic int caller_sleeps;
     _Atomic bool stop;
     alignas(64) int size, started;
-    double spin, yield;   /* seconds of each way of waiting */
-    pool_worker *workers; /* size - 1 */
+    double spin, yield;        /* seconds of each way of waiting */
+    pool_worker *workers;      /* size - 1 */
+    bool (*asked)(void *self); /* the caller's alone */
+    void *asked_self;
 };
 
 static inline void cpu_pause(void)
@@ -204,6 +206,39 @@ void lw_pool_run(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg)
     ring_bell(p, (int)LW_MIN(n_tasks - 1, (int64_t)p->size - 1));
     work(p, 0);
     wait_for_tasks(p);
+}
+
+void lw_pool_watch(lw_pool *p, bool (*stop)(void *self), void *self)
+{
+    p->asked = stop;
+    p->asked_self = self;
+}
+
+typedef struct asking_job {
+    lw_pool *pool;
+    lw_pool_fn *fn;
+    void *arg;
+    _Atomic bool stopped;
+} asking_job;
+
+static void asking_task(void *arg, int64_t task, int worker)
+{
+    asking_job *job = arg;
+    const lw_pool *p = job->pool;
+    if (worker == 0 && p->asked(p->asked_self)) /* worker 0 is the caller */
+        atomic_store(&job->stopped, true);
+    if (!atomic_load(&job->stopped))
+        job->fn(job->arg, task, worker);
+}
+
+int lw_pool_run_asking(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg)
+{
+    asking_job job = {.pool = p, .fn = fn, .arg = arg};
+    if (p && p->asked)
+        lw_pool_run(p, n_tasks, asking_task, &job);
+    else
+        lw_pool_run(p, n_tasks, fn, arg);
+    return job.stopped ? lw_fail(LW_ESTOPPED, "interrupted") : 0;
 }
 
 /* Signals are for the main thread: workers are started with all of them blocked. */

@@ -8,6 +8,7 @@
 #ifndef LW_BASE_POOL_H
 #define LW_BASE_POOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct lw_pool lw_pool;
@@ -21,5 +22,9 @@ int lw_pool_size(const lw_pool *p);
 /* Runs all tasks, returns when all are done (full barrier). One caller at a time. NULL pool:
  * serial. */
 void lw_pool_run(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg);
+/* From here on lw_pool_run_asking asks this before a task of the calling thread (NULL: nobody). */
+void lw_pool_watch(lw_pool *p, bool (*stop)(void *self), void *self);
+/* As lw_pool_run; once stop says true no task is begun, and the result is LW_ESTOPPED. */
+int lw_pool_run_asking(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg);
 
 #endif

@@ -12,7 +12,8 @@
  *
  * All arrays are dense rows [n][dim]. Sums are in double and in row order, so results do not depend
  * on how rows were cut into calls, on the pool, on the number of threads or on the machine. Only
- * lw_stats and lw_auc_pr own memory (new/free); everything else fills the caller's arrays.
+ * lw_stats and lw_auc_pr own memory (new/free); everything else fills the caller's arrays. What a
+ * pool runs can be stopped through lw_pool_watch (LW_ESTOPPED).
  */
 #ifndef LW_EVAL_H
 #define LW_EVAL_H

@@ -102,6 +102,5 @@ int lw_pairs_run(lw_pool *pool, const lw_pairs *p, lw_pairs_fn *fn, void *arg)
     if (!dots)
         return LW_ENOMEM;
     pairs_job job = {p, fn, arg, dots};
-    lw_pool_run(pool, LW_CEIL_DIV(p->m, Q_BLOCK), pairs_task, &job);
-    return 0;
+    return lw_pool_run_asking(pool, LW_CEIL_DIV(p->m, Q_BLOCK), pairs_task, &job);
 }

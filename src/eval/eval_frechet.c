@@ -180,7 +180,7 @@ int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference
     LW_TRY(distance(&g, &ref, &v));
     boot_job job = {rows,  n, dim, &ref, lw_rng_key_of(seed, lw_hash_name("eval.bootstrap")),
                     value, rc};
-    lw_pool_run(pool, replicates, boot_task, &job);
+    LW_TRY(lw_pool_run_asking(pool, replicates, boot_task, &job));
     for (int32_t i = 0; i < replicates; i++)
         if (rc[i] < 0) /* the message stayed on the worker's thread */
             return lw_fail(rc[i], "bootstrap: replicate %d failed: %s", i, lw_errname(rc[i]));

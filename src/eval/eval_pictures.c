@@ -40,7 +40,7 @@ int lw_spread(lw_pool *pool, const float *x, int64_t n, int32_t dim, const int32
             return lw_fail(LW_EUSAGE, "spread: label %d of row %lld is not within 0..%d", labels[i],
                            (long long)i, classes - 1);
     spread_job job = {x, n, dim, labels, sum};
-    lw_pool_run(pool, n, spread_task, &job);
+    LW_TRY(lw_pool_run_asking(pool, n, spread_task, &job));
     for (int64_t i = 0; i < n; i++) {
         total[labels ? labels[i] : 0] += sum[i];
         count[labels ? labels[i] : 0]++;

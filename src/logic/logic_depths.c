@@ -10,6 +10,7 @@ typedef struct depth_job {
     lw_search_result *of;
     int *error;    /* [threads], of the first query that failed there */
     int32_t first; /* query of task 0 */
+    const lw_depths_options *o;
 } depth_job;
 
 static void run_query(void *arg, int64_t task, int worker)
@@ -20,14 +21,20 @@ static void run_query(void *arg, int64_t task, int worker)
         j->error[worker] = lw_search_run(j->search[worker], j->q->atom[i], &j->of[i]);
 }
 
+static bool stops(void *self)
+{
+    const depth_job *j = self;
+    return j->o->tick && !j->o->tick(j->o->self, j->first, j->q->n);
+}
+
 static int run_blocks(depth_job *j, lw_pool *pool, const lw_depths_options *o)
 {
-    enum { BLOCK = 64 }; /* short enough to be stopped between two */
+    enum { BLOCK = 64 }; /* queries between two reports of progress */
     int threads = lw_pool_size(pool);
+    lw_pool_watch(pool, stops, j); /* a block may take seconds */
     for (j->first = 0; j->first < j->q->n; j->first += BLOCK) {
-        if (o->tick && !o->tick(o->self, j->first, j->q->n))
+        if (lw_pool_run_asking(pool, LW_MIN(BLOCK, j->q->n - j->first), run_query, j) < 0)
             return lw_fail(LW_ESTOPPED, "interrupted after %d of %d queries", j->first, j->q->n);
-        lw_pool_run(pool, LW_MIN(BLOCK, j->q->n - j->first), run_query, j);
         for (int t = 0; t < threads; t++)
             if (j->error[t] != 0) /* the message stayed in the worker's thread */
                 return lw_fail(j->error[t], "no memory for the states of a search");
@@ -95,7 +102,7 @@ int lw_depths_run(const lw_kb *kb, const lw_queries *q, const lw_depths_options 
     d.of = lw_calloc((size_t)q->n + 1, sizeof *d.of);
     if (!search || !error || !d.of)
         return LW_ENOMEM;
-    depth_job j = {.q = q, .search = search, .of = d.of, .error = error};
+    depth_job j = {.q = q, .search = search, .of = d.of, .error = error, .o = o};
     int rc = search_all(kb, q, o, &d, &j);
     for (int32_t t = 0; t < d.threads; t++)
         lw_search_free(&search[t]);

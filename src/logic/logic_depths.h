@@ -15,7 +15,7 @@ typedef struct lw_depths_options {
     size_t memory_limit;      /* bytes for all searches together */
     int32_t threads;
     void *self; /* given to tick */
-    /* Between blocks of queries; false ends the work with LW_ESTOPPED. May be NULL. */
+    /* Between queries; false ends the work with LW_ESTOPPED. May be NULL. */
     bool (*tick)(void *self, int64_t done, int64_t total);
 } lw_depths_options;
 

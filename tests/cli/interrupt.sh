@@ -123,3 +123,32 @@ for pid in $first $second $third; do
     wait $pid
     [ $? -eq 130 ] || fails 'profile, bench or sample after SIGINT: not exit code 130'
 done
+
+# stops NAME SECONDS ARGS...: within two seconds of a SIGINT that comes after SECONDS
+stops() {
+    name=$1
+    wait_before=$2
+    shift 2
+    "$program" "$@" >"$out" 2>"$err" </dev/null &
+    pid=$!
+    sleep "$wait_before"
+    kill -INT $pid 2>/dev/null || fails "$name ended by itself: $(cat "$err")"
+    tries=0
+    while kill -0 $pid 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 20 ] || fails "$name goes on after SIGINT"
+        sleep 0.1
+    done
+    wait $pid
+    [ $? -eq 130 ] || fails "$name after SIGINT: not exit code 130: $(cat "$err")"
+}
+
+# between two blocks of arithmetic, before any set is scored
+expect 0 train encoder --data synth:16 --limit 64 --objective classify --width 8 --stages 2 --batch-size 8 --steps 1 \
+    --output-dir reader
+expect 0 train drift --data synth:16 --limit 64 --base-channels 8 --channel-mult 1,2 --num-res-blocks 1 \
+    --attn-resolutions 8 --norm-groups 4 --groups 2 --negatives-per-group 2 --positives-per-group 4 --steps 1 \
+    --output-dir drift
+stops compare 2 compare --drift drift --ddpm whole --reader reader --limit 50000 --n-fid 20000 --n-ddpm 50 --ddim-steps 1 \
+    --output-dir compared --no-progress
+[ ! -e compared ] || fails 'compare left half a page'

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -115,6 +116,41 @@ static void null_pool_is_serial(void **state)
     assert_null(none);
 }
 
+typedef struct ask_job {
+    int64_t asked, ran[8]; /* by worker: no two write one of them */
+} ask_job;
+
+static bool third_time(void *self)
+{
+    return ++((ask_job *)self)->asked >= 3;
+}
+
+static void count_run(void *arg, int64_t task, int worker)
+{
+    (void)task;
+    ((ask_job *)arg)->ran[worker]++;
+    usleep(1000);
+}
+
+/* A stop that says yes is obeyed within a task; nobody asked, all run. */
+static void a_watched_job_can_be_stopped(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 4; threads++) {
+        LW_CLEANUP(lw_pool_free) lw_pool *pool = NULL;
+        assert_int_equal(lw_pool_new(threads, &pool), 0);
+        ask_job j = {0};
+        lw_pool_watch(pool, third_time, &j);
+        assert_int_equal(lw_pool_run_asking(pool, 5000, count_run, &j), LW_ESTOPPED);
+        assert_true(j.ran[0] == 2 && j.asked >= 3); /* the third was not begun */
+        assert_true(j.ran[0] + j.ran[1] + j.ran[2] + j.ran[3] < 5000);
+        lw_pool_watch(pool, NULL, NULL);
+        memset(&j, 0, sizeof j);
+        assert_int_equal(lw_pool_run_asking(pool, 20, count_run, &j), 0);
+        assert_int_equal(j.ran[0] + j.ran[1] + j.ran[2] + j.ran[3], 20);
+    }
+}
+
 static void running_jobs_allocates_nothing(void **state)
 {
     (void)state;
@@ -201,6 +237,7 @@ int main(void)
         cmocka_unit_test(workers_wake_from_sleep),
         cmocka_unit_test(tasks_run_at_the_same_time),
         cmocka_unit_test(null_pool_is_serial),
+        cmocka_unit_test(a_watched_job_can_be_stopped),
         cmocka_unit_test(running_jobs_allocates_nothing),
         cmocka_unit_test(ring_gives_items_in_order),
         cmocka_unit_test(ring_carries_errors_after_the_good_items),

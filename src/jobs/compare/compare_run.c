@@ -162,7 +162,8 @@ static int open_all(comparing *w)
                               .encoder = w->encoder,
                               .n = c->n_fid,
                               .seed = (uint64_t)c->seed,
-                              .threads = c->threads};
+                              .threads = c->threads,
+                              .obs = w->obs};
     LW_TRY(lw_scorer_new(w->dev, &o, &w->scorer));
     w->classes = lw_scorer_classes(w->scorer);
     return 0;

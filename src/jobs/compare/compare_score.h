@@ -30,6 +30,7 @@ typedef struct lw_scorer_opts {
     int64_t n;           /* pictures of the largest set to be scored: sizes the reference */
     uint64_t seed;
     int threads;
+    const lw_observer *obs; /* may stop opening and scoring between two blocks; NULL: nobody */
 } lw_scorer_opts;
 
 typedef struct lw_score {
