@@ -8,9 +8,9 @@
 /* clang-format off */
 #define LW_CLIPPED_OPTION(T, field, heading)                                                       \
     {LW_OPT(T, field), .name = "use-clipped-model-output", .fallback = "true", .group = heading,   \
-     .help = "ddim: where the picture that a noise estimate implies was clipped, go on with the "  \
-             "noise that belongs to the clipped one; without: with the estimate as it is, as "     \
-             "diffusers does by default, which turns pictures grey as evaluations grow"}
+     .help = "compute the noise of ddim again where the picture it implies was clipped, as the "   \
+             "original sampler does; diffusers' default does not, and pictures turn grey as "      \
+             "evaluations grow"}
 /* clang-format on */
 
 #endif

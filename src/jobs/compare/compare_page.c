@@ -147,7 +147,8 @@ int lw_compare_page(comparing *w)
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     char subtitle[160];
     snprintf(subtitle, sizeof subtitle,
-             "Pictures in one network evaluation, beside pictures in %d by the same U-Net.",
+             "Pictures in one network evaluation, beside pictures in %d and in as few as will do "
+             "by the same U-Net.",
              w->c->ddim_steps[0]);
     LW_TRY(lw_html_new(w->c->title ? w->c->title : "Drifting beside DDPM", subtitle, &page));
     add_facts(w, page);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a training leaves behind: rows of metrics, sample grids, checkpoints, the summary. */
+#include "train/train_loop_parts.h"
+
+#include <stdio.h>
+
+#include "session/session.h"
+
+/* The distances of a row of held-out measures. */
+static void say_distances(const lw_training *l, int64_t step, const json_t *row)
+{
+    static const char *const names[] = {"fd", "eval_fd"};
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    char floor[32];
+    for (size_t i = 0; i < LW_COUNT(names); i++) {
+        snprintf(floor, sizeof floor, "%s_floor", names[i]);
+        if (json_object_get(row, names[i]))
+            lw_str_addf(&text, "%s %.4g (real pictures %.4g)  ", names[i],
+                        json_number_value(json_object_get(row, names[i])),
+                        json_number_value(json_object_get(row, floor)));
+    }
+    if (text.len)
+        lw_observe_say(l->obs, "step %lld: held-out %.*s%s", (long long)step, (int)text.len - 2,
+                       lw_str_c(&text), l->better ? ", the best so far" : "");
+}
+
+/* A row with its measures: is it that of the best weights so far? */
+int lw_loop_measures(lw_training *l, int64_t step, const json_t *row)
+{
+    LW_TRY(lw_best_take(&l->keep.best, l->job->best, l->job->best_measure, step, row, &l->better));
+    say_distances(l, step, row);
+    return 0;
+}
+
+int lw_loop_log(lw_training *l, int64_t step, bool evaluate)
+{
+    const lw_train_job *j = l->job;
+    double now = lw_now();
+    double images = (double)(step - l->logged_step) * (double)(j->images * l->c->grad_accum_steps);
+    double rate = now > l->logged_at ? images / (now - l->logged_at) : 0.0;
+    json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "step", (json_int_t)step, "loss",
+                            l->last.loss, "lr", l->last.lr, "grad_norm", l->last.grad_norm,
+                            "time_s", l->dir.time_before + now - l->started, "images_per_sec",
+                            rate);
+    if (!row)
+        return lw_fail(LW_ENOMEM, "out of memory for a log row");
+    int rc = j->report ? j->report(j->self, row) : 0;
+    if (rc == 0 && evaluate && j->evaluate)
+        rc = j->evaluate(j->self, step, row);
+    if (rc == 0)
+        rc = lw_run_dir_log(&l->dir, step, row);
+    if (rc == 0 && evaluate)
+        rc = lw_loop_measures(l, step, row);
+    if (rc == LW_ESTOPPED) /* kept in the checkpoint: the measures are taken when the run goes on */
+        l->keep.pending = json_incref(row);
+    json_decref(row);
+    l->logged_at = lw_now();
+    l->logged_step = step;
+    return rc;
+}
+
+int lw_loop_grid(lw_training *l, int64_t step)
+{
+    char name[64];
+    lw_str path = {0};
+    snprintf(name, sizeof name, "samples/step_%07lld.png", (long long)step);
+    int rc = lw_mkdir_own(lw_run_dir_file(&l->dir, &path, "samples"));
+    if (rc == 0)
+        rc = l->job->grid(l->job->self, step, lw_run_dir_file(&l->dir, &path, name));
+    lw_str_clear(&path);
+    return rc;
+}
+
+/* NULL: not known. */
+static json_t *work_json(const lw_training *l)
+{
+    if (l->work_done.wall < 0) /* of a checkpoint that did not say */
+        return NULL;
+    return json_pack("{s:f, s:f, s:b}", "wall_s", l->work_done.wall, "cpu_s", l->work_done.cpu,
+                     "in_turns", l->c->in_turns);
+}
+
+int lw_loop_save(lw_training *l, int64_t step)
+{
+    const lw_train_config *c = l->c;
+    const char *bad = lw_store_first_bad(l->job->store, LW_SLAB_PARAM);
+    if (bad) /* a finite loss can still have made such an update: better no checkpoint than that one
+              */
+        return lw_fail(LW_ENUMERIC,
+                       "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
+                       "untouched. Lower --learning-rate",
+                       l->job->name, (long long)step, bad);
+    json_t *extra = json_pack("{s:s, s:I, s:s, s:o*, s:O*, s:O*, s:O*, s:O*}", "recipe",
+                              l->job->name, "total_steps", (json_int_t)c->steps, "precision",
+                              lw_precision_name(c->precision), "work", work_json(l), "recipe_state",
+                              l->job->extra, "pending_row", l->keep.pending, "rescheduled",
+                              l->keep.rescheduled, "best", l->keep.best);
+    if (!extra)
+        return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
+    lw_checkpoint s = {.step = step,
+                       .seed = (uint64_t)c->seed,
+                       .images = step * l->job->images * c->grad_accum_steps,
+                       .train_seconds = l->dir.time_before + lw_now() - l->started,
+                       .isa = lw_isa_name(lw_cpu_kernels(l->job->dev)->isa),
+                       .config = l->job->model,
+                       .extra = extra,
+                       .weights = l->job->weights};
+    int rc = lw_checkpoint_save(l->dir.path, l->job->store, &s);
+    json_decref(extra);
+    LW_TRY(rc);
+    if (l->better)
+        LW_TRY(lw_checkpoint_best(l->dir.path, step));
+    l->better = false;
+    if (c->keep_last_k_checkpoints > 0)
+        LW_TRY(lw_checkpoint_prune(l->dir.path, c->keep_last_k_checkpoints));
+    l->saved = step;
+    lw_observe_say(l->obs, "checkpoint step_%07lld written", (long long)step);
+    return 0;
+}
+
+int lw_loop_summary(const lw_training *l, const lw_train_result *r)
+{
+    lw_str path = {0};
+    json_t *j = json_pack(
+        "{s:s, s:I, s:I, s:f, s:f, s:o*, s:O*, s:{s:f, s:f, s:f}}", "recipe", l->job->name,
+        "parameters", (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "final_loss",
+        r->loss, "seconds", r->seconds, "work", work_json(l), "best", l->keep.best, "perf",
+        "images_per_sec", r->images_per_second, "mean_step_time_s",
+        r->seconds / (double)LW_MAX(r->steps, 1), "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
+    int rc = j ? lw_json_save(lw_run_dir_file(&l->dir, &path, "summary.json"), j)
+               : lw_fail(LW_ENOMEM, "out of memory for summary.json");
+    lw_str_clear(&path);
+    json_decref(j);
+    return rc;
+}

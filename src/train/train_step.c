@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One step of a training: feed, replay, accumulate, update. */
+#include "train/train_loop_parts.h"
+
+#include <math.h>
+
+#include "backend/cpu/cpu_optim.h"
+#include "train/train_schedule.h"
+
+int lw_loop_forward_backward(lw_training *l, int64_t step)
+{
+    const lw_train_job *j = l->job;
+    int32_t n = l->c->grad_accum_steps;
+    const lw_tick tick = {(uint64_t)l->c->seed, (uint32_t)step};
+    const float *g = lw_store_slab(j->store, LW_SLAB_GRAD, NULL);
+    l->last.loss = 0.0;
+    for (int32_t m = 0; m < n; m++) {
+        LW_TRY(j->feed(j->self, step, m));
+        LW_TRY(lw_exec_run(j->step, &tick));
+        l->last.loss += (double)*(const float *)lw_exec_data(j->step, "loss") / n;
+        if (l->sum)
+            (m ? lw_cpu_add : lw_cpu_copy)(j->dev, l->sum, g, l->floats);
+    }
+    return 0;
+}
+
+/* Names the first bad gradient, of all micro-batches when they were added up. */
+static int not_finite(lw_training *l, int64_t step, const char *what)
+{
+    lw_store *s = l->job->store;
+    if (l->sum)
+        lw_cpu_copy(l->job->dev, lw_store_slab(s, LW_SLAB_GRAD, NULL), l->sum, l->floats);
+    return lw_train_not_finite(l->job->name, s, step + 1, what);
+}
+
+int lw_train_not_finite(const char *name, const lw_store *store, int64_t step, const char *what)
+{
+    const char *bad = lw_store_first_bad(store, LW_SLAB_GRAD);
+    return lw_fail(
+        LW_ENUMERIC,
+        "%s: step %lld: %s not finite (first bad gradient: %s); the last checkpoint is untouched. "
+        "Lower --learning-rate or check the data",
+        name, (long long)step, what, bad ? bad : "none");
+}
+
+static int update(lw_training *l, int64_t step)
+{
+    const lw_train_config *c = l->c;
+    lw_store *s = l->job->store;
+    l->last.lr = lw_schedule_lr(c, step);
+    lw_cpu_adamw_args a = {
+        .p = lw_store_slab(s, LW_SLAB_PARAM, NULL),
+        .m = lw_store_slab(s, LW_SLAB_M, NULL),
+        .v = lw_store_slab(s, LW_SLAB_V, NULL),
+        .ema = lw_store_slab(s, LW_SLAB_EMA, NULL),
+        .g = l->sum ? l->sum : lw_store_slab(s, LW_SLAB_GRAD, NULL),
+        .n = l->floats,
+        .lr = l->last.lr,
+        .beta1 = c->adam_beta1,
+        .beta2 = c->adam_beta2,
+        .eps = c->adam_eps,
+        .weight_decay = c->weight_decay,
+        .t = step + 1,
+        .grad_scale = 1.0 / c->grad_accum_steps,
+        .max_norm = c->grad_clip,
+        .ema_decay = lw_schedule_ema(c->ema_decay, step),
+        .work = l->work,
+    };
+    int rc = lw_cpu_adamw(l->job->dev, &a, &l->last.grad_norm);
+    if (rc == LW_ENUMERIC)
+        return not_finite(l, step, "the gradient norm is");
+    LW_TRY(rc);
+    lw_store_touch(s, LW_SLAB_PARAM);
+    lw_store_touch(s, LW_SLAB_EMA);
+    return 0;
+}
+
+static int make_step(lw_training *l, int64_t step)
+{
+    if (l->job->advance)
+        return l->job->advance(l->job->self, step, &l->last);
+    LW_TRY(lw_loop_forward_backward(l, step));
+    if (!isfinite(l->last.loss))
+        return not_finite(l, step, "the loss is");
+    return update(l, step);
+}
+
+int lw_loop_step(lw_training *l, int64_t step)
+{
+    double wall = lw_now(), cpu = lw_cpu_seconds();
+    int rc = make_step(l, step);
+    l->work_done.wall += lw_now() - wall;
+    l->work_done.cpu += lw_cpu_seconds() - cpu;
+    return rc;
+}
