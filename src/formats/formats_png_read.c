@@ -132,6 +132,23 @@ static int decode(decoder *d)
     return 0;
 }
 
+/* libpng makes room for as much as a chunk says it has, up to 2 GiB, before it reads any of it. */
+static int check_chunks(const decoder *d)
+{
+    for (size_t at = 8; d->n - at >= 12;) {
+        const png_byte *chunk = d->bytes + at;
+        size_t length = png_get_uint_32(chunk), left = d->n - at - 12;
+        if (length > left)
+            return lw_fail(LW_EFORMAT,
+                           "%s: bad PNG: truncated: a chunk of %zu bytes of which %zu are there",
+                           d->what, length, left);
+        if (memcmp(chunk + 4, "IEND", 4) == 0)
+            break;
+        at += 12 + length;
+    }
+    return 0;
+}
+
 /* setjmp's frame holds nothing that changes after it. */
 static int decode_guarded(decoder *d)
 {
@@ -142,6 +159,8 @@ static int decode_guarded(decoder *d)
 
 static int decode_all(decoder *d)
 {
+    if (d->n >= 8 && png_sig_cmp(d->bytes, 0, 8) == 0)
+        LW_TRY(check_chunks(d));
     d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, on_error, on_warning);
     d->info = d->png ? png_create_info_struct(d->png) : NULL;
     int rc = d->info ? decode_guarded(d)

@@ -139,6 +139,21 @@ static uint32_t png_crc(const char *bytes, size_t n)
     return ~c;
 }
 
+/* A chunk that says it has more than the file has is refused before room is made for it. */
+static void chunks_end_in_the_file(void **state)
+{
+    (void)state;
+    enum { HEAD = 33 };
+    LW_CLEANUP(lw_free) char *bytes = NULL;
+    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    json_t *v = NULL;
+    size_t n;
+    assert_ok(lw_file_read(CORPUS "png/rgb_text.png", 0, &bytes, &n));
+    memcpy(bytes + HEAD, "\x7e\xff\xff\xf3", 4);
+    assert_fails(LW_EFORMAT, "a chunk of 2130706419 bytes", lw_png_parse_texts("x", bytes, n, &v));
+    assert_fails(LW_EFORMAT, "a chunk of 2130706419 bytes", lw_image_parse("x", bytes, n, &im));
+}
+
 /* tEXt is Latin-1; one byte in three becomes two, across the blocks it is converted in. */
 static void long_texts_are_latin1(void **state)
 {
@@ -222,6 +237,7 @@ int main(void)
         cmocka_unit_test(png_comes_back_with_its_texts),
         cmocka_unit_test(reads_texts_of_others),
         cmocka_unit_test(long_texts_are_latin1),
+        cmocka_unit_test(chunks_end_in_the_file),
         cmocka_unit_test(texts_of_a_png_are_limited),
         cmocka_unit_test(jpeg_comes_back_close),
     };
