@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/observer.h"
 #include "base/pool.h"
 
 typedef enum lw_split { LW_SPLIT_TRAIN, LW_SPLIT_HELDOUT, LW_SPLIT_COUNT } lw_split;
@@ -33,11 +34,12 @@ const char *lw_split_name(lw_split s); /* "train", "held-out" */
  * why).
  */
 typedef struct lw_data_opts {
-    int32_t image_size;    /* side in pixels, 8..1024; 0: the source's own */
-    lw_split split;        /* default: training rows */
-    int64_t first, count;  /* rows [first, first + count) of the split; count 0: all from first */
-    const char *cache_dir; /* NULL: lw_data_cache_dir; "": keep in memory, write nothing */
-    lw_pool *pool;         /* decodes in parallel; NULL: this thread. Never changes a bit */
+    int32_t image_size;     /* side in pixels, 8..1024; 0: the source's own */
+    lw_split split;         /* default: training rows */
+    int64_t first, count;   /* rows [first, first + count) of the split; count 0: all from first */
+    const char *cache_dir;  /* NULL: lw_data_cache_dir; "": keep in memory, write nothing */
+    lw_pool *pool;          /* decodes in parallel; NULL: this thread. Never changes a bit */
+    const lw_observer *obs; /* may stop the decoding (LW_ESTOPPED); NULL: nobody */
 } lw_data_opts;
 
 typedef struct lw_dataset {

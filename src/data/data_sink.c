@@ -85,6 +85,9 @@ void lw_data_sink_free(lw_data_sink **pp)
 
 int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labels, int64_t k)
 {
+    if (lw_observe_stop(s->job->opts.obs))
+        return lw_fail(LW_ESTOPPED, "data '%s': interrupted after %lld decoded pictures",
+                       s->job->spec, (long long)s->n);
     LW_TRY(lw_grow(&s->labels, &s->labels_cap, (size_t)(s->n + k), sizeof *labels));
     LW_TRY(emit(s, pixels, (size_t)k * s->row_bytes));
     for (int64_t i = 0; i < k; i++) {

@@ -10,7 +10,7 @@
 int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
                       const lw_net_config *n)
 {
-    const lw_data_opts data = {.image_size = c->image_size, .count = c->limit};
+    const lw_data_opts data = {.image_size = c->image_size, .count = c->limit, .obs = g->obs};
     g->method = m;
     g->seed = (uint64_t)c->seed;
     g->precision = c->precision;

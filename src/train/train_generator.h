@@ -24,8 +24,8 @@ typedef struct lw_generator {
     json_t *model;
 } lw_generator;
 
-/* Opens device and data, declares and initialises the U-Net. Cleared by lw_generator_clear in any
- * case. */
+/* Opens device and data (g->obs may stop its decoding), declares and initialises the U-Net. Cleared
+ * by lw_generator_clear in any case. */
 int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
                       const lw_net_config *n);
 void lw_generator_clear(lw_generator *g);

@@ -152,3 +152,10 @@ expect 0 train drift --data synth:16 --limit 64 --base-channels 8 --channel-mult
 stops compare 2 compare --drift drift --ddpm whole --reader reader --limit 50000 --n-fid 20000 --n-ddpm 50 --ddim-steps 1 \
     --output-dir compared --no-progress
 [ ! -e compared ] || fails 'compare left half a page'
+
+# before the first step, while pictures are decoded
+rm -rf cache
+stops 'decoding' 1 train ddpm --data synth:32 --base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 \
+    --norm-groups 4 --batch-size 2 --steps 5 --output-dir undecoded --no-progress
+err_has 'interrupted after'
+[ -z "$(find cache -name '*.tmp')" ] || fails 'a half cache is left'

@@ -190,8 +190,12 @@ static int open_nets(lw_scorer *s, lw_device *dev)
 
 static int open_scorer(lw_scorer *s, lw_device *dev)
 {
-    const lw_data_opts train = {.image_size = s->o.image_size, .count = s->o.limit},
-                       held = {.image_size = s->o.image_size, .split = LW_SPLIT_HELDOUT};
+    const lw_data_opts train = {.image_size = s->o.image_size,
+                                .count = s->o.limit,
+                                .obs = s->o.obs},
+                       held = {.image_size = s->o.image_size,
+                               .split = LW_SPLIT_HELDOUT,
+                               .obs = s->o.obs};
     LW_TRY(lw_pool_new(s->o.threads > 0 ? s->o.threads : lw_cpu_count(), &s->pool));
     if (s->o.obs)
         lw_pool_watch(s->pool, s->o.obs->should_stop, s->o.obs->self);

@@ -102,6 +102,7 @@ static int set_up(ddpm_run *r, const lw_observer *obs, lw_train_job *job, int64_
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     lw_ddpm_config *c = &r->config;
+    r->g.obs = obs;
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->train, &c->net));
     r->g.grid_steps = LW_MIN(c->eval_steps, c->timesteps);
     r->g.timesteps = c->timesteps;
@@ -117,7 +118,6 @@ static int set_up(ddpm_run *r, const lw_observer *obs, lw_train_job *job, int64_
     job->close = close_run;
     if (c->train.dry_run)
         return 0;
-    r->g.obs = obs;
     job->best = lw_heldout_metric(&c->heldout);
     LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
     LW_TRY(lw_generator_measure(&r->g, &c->train, NULL, &c->heldout));

@@ -218,7 +218,7 @@ static int run_pair(demo *d)
 static int look_at_data(demo *d)
 {
     LW_CLEANUP(lw_data_close) lw_dataset *set = NULL;
-    const lw_data_opts o = {.split = LW_SPLIT_HELDOUT};
+    const lw_data_opts o = {.split = LW_SPLIT_HELDOUT, .obs = d->obs};
     LW_TRY(lw_data_open(d->c->data, &o, &set));
     if (!set->labelled)
         return lw_fail(

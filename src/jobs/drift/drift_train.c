@@ -284,6 +284,7 @@ static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
         lw_log(LW_LOG_WARN, "drift",
                "tau-times-dim reproduces an early port whose kernel is nearly flat: for "
                "parity studies, not for good pictures");
+    r->g.obs = r->obs;
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->train, &c->net));
     LW_TRY(choose_groups(r));
     LW_TRY(open_features(r));
@@ -300,7 +301,6 @@ static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
     LW_TRY(open_reals(r, job));
     if (c->train.dry_run)
         return 0;
-    r->g.obs = r->obs;
     job->best = lw_heldout_metric(&c->heldout);
     LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
     LW_TRY(fill_reals(r));

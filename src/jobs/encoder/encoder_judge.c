@@ -99,10 +99,11 @@ static int feed(void *self, int64_t step, int32_t micro)
     return 0;
 }
 
-static int init(judge_run *r)
+static int init(judge_run *r, const lw_observer *obs)
 {
     const lw_train_encoder_config *c = r->c;
-    const lw_data_opts data = {.image_size = c->train.image_size, .count = c->train.limit};
+    const lw_data_opts data = {
+        .image_size = c->train.image_size, .count = c->train.limit, .obs = obs};
     LW_TRY(lw_session_device_with(c->train.threads, c->train.conv, &r->dev));
     LW_TRY(lw_data_open(c->train.data, &data, &r->data));
     if (!r->data->labelled)
@@ -138,7 +139,7 @@ static int run(judge_run *r, lw_train_encoder_config *c, const lw_observer *obs,
         LW_TRY(lw_train_check(&c->train, recipe, obs, out, &over));
     if (over)
         return 0;
-    LW_TRY(init(r));
+    LW_TRY(init(r, obs));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_train_compile(&c->train, r->dev, g, &r->plan, &r->exec));
