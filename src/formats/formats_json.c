@@ -43,8 +43,7 @@ int lw_json_parse(const char *what, const char *text, size_t len, json_t **out)
                        LW_JSON_MAX_BYTES);
     LW_TRY(check_depth(what, text, len));
     json_error_t err;
-    errno = 0; /* jansson calls most failed allocations bad JSON, malloc says so here */
-    json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &err);
+    json_t *v = lw_json_decode(text, len, &err);
     if (!v && errno == ENOMEM)
         return lw_fail(LW_ENOMEM, "%s: no memory for %zu bytes of JSON", what, len);
     if (!v)

@@ -29,6 +29,9 @@ void lw_json_drop(json_t **pp); /* decref and null: LW_CLEANUP(lw_json_drop) */
 void lw_json_watch_memory(void);
 /* Whether something of a tree or its text was lost on this thread. */
 bool lw_json_lost(void);
+void lw_json_lose(void);
+/* lw_json_parse without its limits and message; NULL with ENOMEM in errno: no memory. */
+json_t *lw_json_decode(const char *text, size_t len, json_error_t *err);
 
 /* A number, or JSON null for NaN and infinities (JSON has no word for them). */
 json_t *lw_json_real(double x);

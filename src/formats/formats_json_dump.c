@@ -1,34 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing JSON: shortest numbers that read back to the same bits, short arrays on one line. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "formats/formats_json.h"
 #include "formats/formats_lines.h"
-
-static _Thread_local bool lost;
-
-static void *watched_malloc(size_t n)
-{
-    void *p = malloc(n);
-    if (!p) {
-        lw_alloc_failed(n);
-        lost = true;
-    }
-    return p;
-}
-
-void lw_json_watch_memory(void)
-{
-    json_set_alloc_funcs(watched_malloc, free);
-}
-
-bool lw_json_lost(void)
-{
-    return lost;
-}
 
 static void dump_value(const json_t *v, int indent, int level, lw_str *out);
 
@@ -163,6 +140,6 @@ void lw_json_dump(const json_t *v, int indent, lw_str *out)
 {
     dump_value(v, indent, 0, out);
     if (out->failed)
-        lost = true;
-    out->failed |= lost;
+        lw_json_lose();
+    out->failed |= lw_json_lost();
 }

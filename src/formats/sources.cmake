@@ -4,6 +4,7 @@ set(SOURCES
   formats_json.c
   formats_json_dump.c
   formats_json_field.c
+  formats_json_memory.c
   formats_yaml.c
   formats_yaml_scalar.c
   formats_yaml_dump.c

@@ -39,7 +39,9 @@ static lw_val constant_table(const states *m)
 static int start(states *m, lw_builder *b, const lw_policy_config *c, const lw_policy_in *in)
 {
     if (!lw_val_ok(in->predicates) || !lw_val_ok(in->arguments) || !lw_val_ok(in->scale))
-        return LW_ESHAPE;
+        return lw_graph_error(b->g) < 0
+                   ? lw_graph_error(b->g)
+                   : lw_fail(LW_ESHAPE, "the policy wants predicates, arguments and scale");
     lw_type p = lw_val_type(b->g, in->predicates), a = lw_val_type(b->g, in->arguments);
     lw_type s = lw_val_type(b->g, in->scale);
     if (p.dtype != LW_I32 || a.dtype != LW_I32 || p.rank != 2 || a.rank != 2 ||
