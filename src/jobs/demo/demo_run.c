@@ -282,6 +282,9 @@ static int init(demo *d)
         t->part_of = "../report.html"; /* where the comparison will be */
     }
     d->s.drift.encoder = lw_str_c(&d->dir[LW_DEMO_ENCODER]);
+    /* A network outside both losses measures both while they train; no step depends on it. */
+    d->s.drift.heldout.eval_encoder = d->s.ddpm.heldout.eval_encoder =
+        lw_str_c(&d->dir[LW_DEMO_JUDGE]);
     return 0;
 }
 

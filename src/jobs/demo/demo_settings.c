@@ -103,7 +103,7 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
     s->drift.train.warmup_steps = 20;
     s->drift.train.grad_clip = 2.0;
     s->drift.train.sample_every = 100;
-    s->drift.train.eval_every = 200; /* 4,000 pictures each: not every hundred */
+    s->drift.train.eval_every = 200; /* twice as many pictures as below: not every hundred */
     s->drift.net = net_config(side);
     s->drift.net.noise_shape = small ? "2x2" : "4x4";
     s->drift.net.latent_dim = small ? 16 : 32;
@@ -126,10 +126,12 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
     s->ddpm.train.warmup_steps = 20;
     s->ddpm.train.grad_clip = 1.0;
     s->ddpm.train.sample_every = 200;
+    s->ddpm.train.eval_every = 400;
     s->ddpm.net = net_config(side);
     s->ddpm.net.zero_init_output = true;
     s->ddpm.timesteps = 1000;
-    s->ddpm.eval_steps = 50;
+    s->ddpm.eval_steps = 10; /* nearly its best, and a measure takes seconds */
+    s->drift.heldout.samples = s->ddpm.heldout.samples = 1000;
 }
 
 /* ---- options ---------------------------------------------------------------------------- */
@@ -224,6 +226,13 @@ static void drift_options(json_t *o, const lw_drift_config *d)
     set_int(o, "eval-samples", LW_HELDOUT_SAMPLES);
 }
 
+static void heldout_options(json_t *o, const lw_heldout_config *h)
+{
+    if (h->eval_encoder)
+        set_text(o, "eval-encoder", h->eval_encoder);
+    set_int(o, "eval-samples", h->samples);
+}
+
 json_t *lw_demo_options(const lw_demo_settings *s, lw_demo_stage_id id)
 {
     json_t *o = json_object();
@@ -243,12 +252,14 @@ json_t *lw_demo_options(const lw_demo_settings *s, lw_demo_stage_id id)
         break;
     case LW_DEMO_DRIFT:
         drift_options(o, &s->drift);
+        heldout_options(o, &s->drift.heldout);
         break;
     default:
         train_options(o, &s->ddpm.train);
         net_options(o, &s->ddpm.net);
         set_int(o, "timesteps", s->ddpm.timesteps);
         set_int(o, "ddim-steps", s->ddpm.eval_steps);
+        heldout_options(o, &s->ddpm.heldout);
         break;
     }
     return o;
