@@ -115,7 +115,7 @@ int lw_elem_from_f32(lw_elem e, const float *src, int64_t n, void *dst)
         store_16(lw_f32_to_f16, src, n, out);
         return 0;
     case LW_ELEM_BF16:
-        store_16(lw_f32_to_bf16, src, n, out);
+        store_16(lw_bf16_of_f32, src, n, out);
         return 0;
     default:
         return lw_fail(LW_EUNSUPPORTED, "cannot store f32 values as %s", lw_elem_name(e));

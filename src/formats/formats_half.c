@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IEEE 754 binary16 and bfloat16 conversions. */
+/* IEEE 754 binary16 conversions. */
 #include "formats/formats_half.h"
 
 #include <string.h>
@@ -47,17 +47,4 @@ uint16_t lw_f32_to_f16(float f)
     }
     u += 0xfffu + (u >> 13 & 1u);
     return (uint16_t)(sign | (u - 0x38000000u) >> 13);
-}
-
-float lw_bf16_to_f32(uint16_t h)
-{
-    return float_of((uint32_t)h << 16);
-}
-
-uint16_t lw_f32_to_bf16(float f)
-{
-    uint32_t u = bits_of(f);
-    if ((u & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)(u >> 16 | 0x40u);
-    return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
 }

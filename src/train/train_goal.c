@@ -38,14 +38,7 @@ static int measure_replays(lw_training *l, double *out)
         if (i >= 0)
             seconds[i] = lw_now() - t;
     }
-    for (int i = 0; i < 5; i++)
-        for (int k = i + 1; k < 5; k++)
-            if (seconds[k] < seconds[i]) {
-                double swap = seconds[i];
-                seconds[i] = seconds[k];
-                seconds[k] = swap;
-            }
-    *out = seconds[2];
+    *out = lw_summarize(seconds, 5).p50;
     return 0;
 }
 

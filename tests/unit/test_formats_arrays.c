@@ -18,9 +18,9 @@ static void every_half_survives_a_round_trip(void **state)
         else
             assert_int_equal(lw_f32_to_f16(f), h);
         if (isnan(b))
-            assert_true((lw_f32_to_bf16(b) & 0x7fff) > 0x7f80);
+            assert_true((lw_bf16_of_f32(b) & 0x7fff) > 0x7f80);
         else
-            assert_int_equal(lw_f32_to_bf16(b), h);
+            assert_int_equal(lw_bf16_of_f32(b), h);
     }
 }
 
@@ -39,9 +39,9 @@ static void halves_round_to_nearest_even(void **state)
     }
     assert_int_equal(lw_f32_to_f16(65519.996f), 0x7bff);
     assert_int_equal(lw_f32_to_f16(65520.0f), 0x7c00);
-    assert_int_equal(lw_f32_to_bf16(1.00390625f), 0x3f80);   /* 1 + 2^-8, a tie: even */
-    assert_int_equal(lw_f32_to_bf16(1.01171875f), 0x3f82);   /* 1 + 3 2^-8, a tie: even */
-    assert_int_equal(lw_f32_to_bf16(3.4028235e38f), 0x7f80); /* overflow */
+    assert_int_equal(lw_bf16_of_f32(1.00390625f), 0x3f80);   /* 1 + 2^-8, a tie: even */
+    assert_int_equal(lw_bf16_of_f32(1.01171875f), 0x3f82);   /* 1 + 3 2^-8, a tie: even */
+    assert_int_equal(lw_bf16_of_f32(3.4028235e38f), 0x7f80); /* overflow */
 }
 
 static void elements_convert_from_any_alignment(void **state)
