@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = (".c", ".h", ".inc", ".def", ".py", ".sh", ".cmake")
 TREES = ("src", "include", "tests", "bench", "examples", "tools")
 MOST_LINES, USUAL_LINES, USUAL_SHARE, MEDIAN_LINES, LONG_FUNCTION = 1000, 500, 0.90, 200, 60
+ROOM_FILES = 25  # wanted, outside kernels/; printed only
 
 
 def functions(path, lines):
@@ -66,6 +67,14 @@ def main():
                 joined += reflowed(rel, lines)
     for folder, n in folders.items():
         print(f"{n:7d}  {folder}")
+    rooms = {}
+    for path in (ROOT / "src").rglob("*.[ch]"):
+        room = path.parent.relative_to(ROOT)
+        if room.parts[1] != "kernels":
+            rooms[room] = rooms.get(room, 0) + 1
+    for room, n in sorted(rooms.items(), key=lambda x: -x[1]):
+        if n > ROOM_FILES:
+            print(f"{n} files in {room}, more than the {ROOM_FILES} that a newcomer takes in at a glance")
     total, median = sum(sizes.values()), statistics.median(sizes.values())
     share = sum(n <= USUAL_LINES for n in sizes.values()) / len(sizes)
     print(f"{total:7d}  total in {len(sizes)} files, median {median:g}, "
