@@ -94,8 +94,11 @@ lw_val lw_policy_embed(lw_builder *b, const lw_policy_config *c, const lw_policy
     states m;
     if (start(&m, b, c, in) < 0)
         return LW_NOVAL;
-    if (lw_policy_folds(c))
-        return scaled(&m, signed_sum(&m, in, predicate_table(&m), constant_table(&m)), in->scale);
+    if (lw_policy_folds(c)) {
+        /* One after the other, and in this order: that of the weights in files and in their hash. */
+        lw_val args = constant_table(&m), preds = predicate_table(&m);
+        return scaled(&m, signed_sum(&m, in, preds, args), in->scale);
+    }
     policy_atoms rows = rows_of_atoms(&m, in);
     return lw_policy_join_atoms(&m, lw_policy_compose_atom(&m, &rows), in->scale);
 }
