@@ -270,7 +270,7 @@ int lw_pool_new(int threads, lw_pool **out)
         return LW_ENOMEM;
     p->size = threads;
     /* More threads than CPUs: whoever spins keeps another from working. */
-    bool crowded = threads > lw_cpu_count();
+    bool crowded = threads > lw_core_count();
     p->spin = crowded ? 0.0 : spin_seconds;
     p->yield = crowded ? 10e-6 : yield_seconds;
     p->workers = lw_calloc((size_t)threads, sizeof *p->workers);

@@ -9,15 +9,15 @@
 
 #include "base/str.h"
 
-double lw_now(void);         /* monotonic seconds */
-double lw_cpu_seconds(void); /* processor time of this process, all threads */
-double lw_wall_time(void);   /* seconds since 1970 */
+double lw_now(void);             /* monotonic seconds */
+double lw_process_seconds(void); /* processor time of this process, all threads */
+double lw_wall_time(void);       /* seconds since 1970 */
 void lw_sleep(double seconds);
 uint64_t lw_peak_rss(void);     /* bytes, this process */
 uint64_t lw_memory_total(void); /* bytes this process may use (cgroup limit or RAM) */
 
 /* CPUs this process may run on: affinity mask and cgroup quota, at least 1. */
-int lw_cpu_count(void);
+int lw_core_count(void);
 typedef enum lw_isa {
     LW_ISA_REF,
     LW_ISA_AVX2,
@@ -34,7 +34,7 @@ int lw_isa_chosen(lw_isa *out);
 const char *lw_isa_name(lw_isa isa); /* "ref", "avx2", "avx512", "avx512bf16" */
 /* Whether f32 results at two levels, by name, have the same bits. */
 bool lw_isa_same_f32(const char *a, const char *b);
-const char *lw_cpu_name(void); /* model name as the kernel says it */
+const char *lw_machine_name(void); /* model name as the kernel says it */
 
 /* Whole file into a heap block with a NUL after it (not counted). max 0: no limit, but
  * LW_UNSIZED_MAX for pipes and devices, which may have no end. Caller lw_free()s. */

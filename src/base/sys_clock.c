@@ -18,7 +18,7 @@ double lw_now(void)
     return clock_seconds(CLOCK_MONOTONIC);
 }
 
-double lw_cpu_seconds(void)
+double lw_process_seconds(void)
 {
     return clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 }

@@ -34,7 +34,7 @@ static int affinity_count(void)
     return online > 0 ? (int)online : 1;
 }
 
-int lw_cpu_count(void)
+int lw_core_count(void)
 {
     int count = affinity_count();
     double quota = lw_cgroup_cpus(LW_CGROUP_SELF, LW_CGROUP_MOUNT);
@@ -95,7 +95,7 @@ bool lw_isa_same_f32(const char *a, const char *b)
            (strncmp(a, wide, sizeof wide - 1) == 0 && strncmp(b, wide, sizeof wide - 1) == 0);
 }
 
-const char *lw_cpu_name(void)
+const char *lw_machine_name(void)
 {
     static char name[128]; /* filled once, always with the same bytes */
     if (name[0])

@@ -49,7 +49,7 @@ static bool enough(const lw_bench_config *c, int32_t n, double spent)
 static int take_samples(lw_bench_run *r, const lw_bench_work *w, lw_bench_case *c, int repeat)
 {
     char note[96];
-    double cpu = lw_cpu_seconds();
+    double cpu = lw_process_seconds();
     for (double began = lw_now(); !enough(r->config, c->n, lw_now() - began);) {
         double t = lw_now();
         for (int i = 0; i < repeat; i++)
@@ -61,7 +61,7 @@ static int take_samples(lw_bench_run *r, const lw_bench_work *w, lw_bench_case *
         if (lw_observe_stop(r->obs))
             return lw_fail(LW_ESTOPPED, "interrupted");
     }
-    c->cpu_ms = 1e3 * (lw_cpu_seconds() - cpu) / c->n / repeat;
+    c->cpu_ms = 1e3 * (lw_process_seconds() - cpu) / c->n / repeat;
     return 0;
 }
 

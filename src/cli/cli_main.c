@@ -158,7 +158,7 @@ static int run_command(lw_cli *cli, lw_arena *arena, int words)
     if (cli->global.quiet || cli->global.verbose)
         lw_log_set(cli->global.quiet ? LW_LOG_ERROR : LW_LOG_INFO);
     if (cli->global.threads == 0)
-        cli->global.threads = lw_cpu_count();
+        cli->global.threads = lw_core_count();
     return cli->command->run(cli, cli->config);
 }
 

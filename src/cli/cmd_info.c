@@ -45,9 +45,9 @@ static void print_text(const lw_cli *cli, lw_isa isa)
     print_features(true);
     lw_cli_print("without  ");
     print_features(false);
-    lw_cli_print("cpu       %s\n", lw_cpu_name());
+    lw_cli_print("cpu       %s\n", lw_machine_name());
     lw_cli_print("isa       %s (best here: %s)\n", lw_isa_name(isa), lw_isa_name(lw_isa_best()));
-    lw_cli_print("threads   %d of %d CPUs\n", (int)cli->global.threads, lw_cpu_count());
+    lw_cli_print("threads   %d of %d CPUs\n", (int)cli->global.threads, lw_core_count());
     lw_cli_print("memory    %s\n", lw_fmt_bytes(memory, lw_memory_total()));
     lw_cli_print("devices   cpu\n");
 }

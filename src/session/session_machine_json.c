@@ -55,8 +55,8 @@ static void add_system(json_t *m)
 json_t *lw_machine_json(int threads, lw_isa isa)
 {
     json_t *m = json_object();
-    json_object_set_new(m, "cpu", json_string(lw_cpu_name()));
-    json_object_set_new(m, "cpus", json_integer(lw_cpu_count()));
+    json_object_set_new(m, "cpu", json_string(lw_machine_name()));
+    json_object_set_new(m, "cpus", json_integer(lw_core_count()));
     json_object_set_new(m, "threads", json_integer(threads));
     json_object_set_new(m, "isa", json_string(lw_isa_name(isa)));
     json_object_set_new(m, "version", json_string(lw_build_version()));

@@ -6,10 +6,11 @@
 
 static int run_once(const lw_timed_sampler *s, const lw_observer *obs, lw_sampler_time *out)
 {
-    double network = lw_sampler_network_seconds(s->sampler), cpu = lw_cpu_seconds(), t = lw_now();
+    double network = lw_sampler_network_seconds(s->sampler), cpu = lw_process_seconds(),
+           t = lw_now();
     LW_TRY(lw_sampler_run(s->sampler, 0, s->batch, NULL, NULL, s->pictures));
     *out = (lw_sampler_time){.wall = lw_now() - t,
-                             .cpu = lw_cpu_seconds() - cpu,
+                             .cpu = lw_process_seconds() - cpu,
                              .network = lw_sampler_network_seconds(s->sampler) - network};
     return lw_observe_stop(obs) ? lw_fail(LW_ESTOPPED, "stopped while timing") : 0;
 }

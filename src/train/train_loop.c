@@ -143,9 +143,9 @@ int lw_training_advance(lw_training *l, int64_t until)
 
 int lw_training_replay(lw_training *l, int64_t step, lw_train_work *out)
 {
-    double wall = lw_now(), cpu = lw_cpu_seconds();
+    double wall = lw_now(), cpu = lw_process_seconds();
     LW_TRY(lw_loop_forward_backward(l, step));
-    *out = (lw_train_work){lw_now() - wall, lw_cpu_seconds() - cpu};
+    *out = (lw_train_work){lw_now() - wall, lw_process_seconds() - cpu};
     return 0;
 }
 

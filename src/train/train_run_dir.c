@@ -37,7 +37,7 @@ static int write_env(const lw_run_dir *d, const char *job, int threads, const ch
     gethostname(host, sizeof host - 1);
     json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:f}", "recipe", job,
                           "version", lw_build_version(), "commit", lw_build_commit(), "cpu",
-                          lw_cpu_name(), "isa", isa, "threads", threads, "compiler",
+                          lw_machine_name(), "isa", isa, "threads", threads, "compiler",
                           lw_build_compiler(), "system", u.release, "host", host, "started",
                           lw_wall_time());
     lw_str path = {0};

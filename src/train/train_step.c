@@ -87,9 +87,9 @@ static int make_step(lw_training *l, int64_t step)
 
 int lw_loop_step(lw_training *l, int64_t step)
 {
-    double wall = lw_now(), cpu = lw_cpu_seconds();
+    double wall = lw_now(), cpu = lw_process_seconds();
     int rc = make_step(l, step);
     l->work_done.wall += lw_now() - wall;
-    l->work_done.cpu += lw_cpu_seconds() - cpu;
+    l->work_done.cpu += lw_process_seconds() - cpu;
     return rc;
 }

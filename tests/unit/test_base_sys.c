@@ -336,7 +336,7 @@ static void cpu_count_follows_affinity(void **state)
     (void)state;
     cpu_set_t old, one;
     assert_int_equal(sched_getaffinity(0, sizeof old, &old), 0);
-    int all = lw_cpu_count();
+    int all = lw_core_count();
     assert_in_range(all, 1, CPU_COUNT(&old));
     CPU_ZERO(&one);
     for (int c = 0; c < CPU_SETSIZE; c++) {
@@ -346,9 +346,9 @@ static void cpu_count_follows_affinity(void **state)
         }
     }
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    assert_int_equal(lw_cpu_count(), 1);
+    assert_int_equal(lw_core_count(), 1);
     assert_int_equal(sched_setaffinity(0, sizeof old, &old), 0);
-    assert_int_equal(lw_cpu_count(), all);
+    assert_int_equal(lw_core_count(), all);
 }
 
 static void cgroup_2_limits_are_found_on_the_way_up(void **state)
@@ -419,7 +419,7 @@ static void isa_is_chosen_by_environment(void **state)
     assert_true(lw_isa_same_f32("avx512bf16", "avx512"));
     assert_true(lw_isa_same_f32("ref", "ref"));
     assert_false(lw_isa_same_f32("avx2", "avx512"));
-    assert_true(strlen(lw_cpu_name()) > 0);
+    assert_true(strlen(lw_machine_name()) > 0);
 }
 
 static int make_dir(void **state)

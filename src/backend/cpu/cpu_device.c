@@ -39,7 +39,7 @@ int lw_cpu_open_with(const lw_cpu_options *o, lw_device **out)
     cpu *c = lw_calloc(1, sizeof *c);
     if (!c)
         return LW_ENOMEM;
-    int rc = lw_pool_new(o->threads > 0 ? o->threads : lw_cpu_count(), &c->pool);
+    int rc = lw_pool_new(o->threads > 0 ? o->threads : lw_core_count(), &c->pool);
     if (rc < 0) {
         lw_free(&c);
         return rc;

@@ -22,9 +22,13 @@ static void add_facts(const comparing *w, lw_html *page)
         snprintf(rows, sizeof rows, "%s, first %lld pictures", w->data, (long long)w->limit);
     else
         snprintf(rows, sizeof rows, "%s", w->data);
-    const char *const facts[] = {
-        "Data",  rows,   "Network", params,   "Machine",          lw_cpu_name(), "Running on",
-        threads, "Seed", seed,      "Leeway", lw_build_version(), "Commit",      lw_build_commit()};
+    const char *const facts[] = {"Data",       rows,
+                                 "Network",    params,
+                                 "Machine",    lw_machine_name(),
+                                 "Running on", threads,
+                                 "Seed",       seed,
+                                 "Leeway",     lw_build_version(),
+                                 "Commit",     lw_build_commit()};
     lw_html_facts(page, facts, LW_COUNT(facts) / 2);
 }
 

@@ -196,7 +196,7 @@ static int open_scorer(lw_scorer *s, lw_device *dev)
                        held = {.image_size = s->o.image_size,
                                .split = LW_SPLIT_HELDOUT,
                                .obs = s->o.obs};
-    LW_TRY(lw_pool_new(s->o.threads > 0 ? s->o.threads : lw_cpu_count(), &s->pool));
+    LW_TRY(lw_pool_new(s->o.threads > 0 ? s->o.threads : lw_core_count(), &s->pool));
     if (s->o.obs)
         lw_pool_watch(s->pool, s->o.obs->should_stop, s->o.obs->self);
     LW_TRY(lw_data_open(s->o.data, &train, &s->train));

@@ -127,11 +127,11 @@ static int take_sample(bench_run *r, const lw_policy_source *policy, const lw_wa
     LW_TRY(walk(r, w, 1));
     const lw_walks_counts before = *lw_walks_counted(w);
     double ready = lw_now();
-    double cpu = lw_cpu_seconds();
+    double cpu = lw_process_seconds();
     LW_TRY(walk(r, w, most));
     *out = (sample){.set_up = 1e3 * (ready - began),
                     .run = 1e3 * (lw_now() - ready),
-                    .cpu = 1e3 * (lw_cpu_seconds() - cpu),
+                    .cpu = 1e3 * (lw_process_seconds() - cpu),
                     .counts = less(*lw_walks_counted(w), &before),
                     .bytes = lw_walks_bytes(w)};
     return lw_observe_stop(r->obs) ? lw_fail(LW_ESTOPPED, "stopped") : 0;

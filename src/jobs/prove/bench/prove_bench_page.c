@@ -203,7 +203,7 @@ static int save_page(const lw_prove_bench_context *c, const lw_prove_bench *b, c
     snprintf(rate, sizeof rate, "%.0f GFLOP/s f32, %.0f bf16",
              lw_machine_rate(&b->peak, LW_NUM_F32), lw_machine_rate(&b->peak, LW_NUM_BF16));
     LW_TRY(lw_html_new("Walking proofs: where the time goes", c->dataset, &h));
-    const char *const facts[] = {"Policy",  c->policy,         "Processor",     lw_cpu_name(),
+    const char *const facts[] = {"Policy",  c->policy,         "Processor",     lw_machine_name(),
                                  "Threads", threads,           "Measured peak", rate,
                                  "Leeway",  lw_build_version()};
     lw_html_facts(h, facts, LW_COUNT(facts) / 2);

@@ -143,7 +143,7 @@ static int add_table(int (*make)(const lw_prove_bench *b, lw_table *t), const lw
 int lw_prove_bench_text(const lw_prove_bench_context *c, const lw_prove_bench *b, lw_str *out)
 {
     lw_str_addf(out, "%s by %s: %d queries, %lld candidates; %s, %d thread%s\n", c->dataset,
-                c->policy, (int)b->queries, (long long)b->candidates, lw_cpu_name(), b->threads,
+                c->policy, (int)b->queries, (long long)b->candidates, lw_machine_name(), b->threads,
                 b->threads == 1 ? "" : "s");
     LW_TRY(add_table(lw_prove_bench_times, b, "Times", out));
     LW_TRY(add_table(lw_prove_bench_cases, b, "Cases", out));

@@ -15,7 +15,7 @@ static void add_facts(const lw_prove_context *c, const lw_prove_eval *e, lw_html
     snprintf(threads, sizeof threads, "%d", e->threads);
     const char *const facts[] = {"Dataset",   c->dataset,        "Queries",   queries,
                                  "Policy",    c->policy,         "Precision", c->precision,
-                                 "Processor", lw_cpu_name(),     "Threads",   threads,
+                                 "Processor", lw_machine_name(), "Threads",   threads,
                                  "Leeway",    lw_build_version()};
     lw_html_facts(h, facts, LW_COUNT(facts) / 2);
 }
