@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/bench_op.h"
+#include "bench/suites/bench_op.h"
 
 /* What callgrind switches on: the name stands in bench/instructions.sh. */
 int lw_counted(int (*call)(void *self), void *self);

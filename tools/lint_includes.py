@@ -52,9 +52,9 @@ TABLE = {
 
 # header -> the only files that may include it
 ONLY = {
-    "pthread.h": ["base/pool.c", "base/ring.c"],
+    "pthread.h": ["base/thread/pool.c", "base/thread/ring.c"],
     "threads.h": [],
-    "stdatomic.h": ["base/pool.c", "base/ring.c", "base/memory.c"],
+    "stdatomic.h": ["base/thread/pool.c", "base/thread/ring.c", "base/memory.c"],
     "immintrin.h": ["kernels/"],
 }
 

@@ -19,12 +19,12 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/observer.h"
-#include "base/pool.h"
-#include "base/ring.h"
+#include "base/thread/pool.h"
+#include "base/thread/ring.h"
 #include "base/rng.h"
 #include "base/str.h"
 #include "base/summary.h"
-#include "base/sys.h"
-#include "base/sys_output.h"
+#include "base/sys/sys.h"
+#include "base/sys/sys_output.h"
 
 #endif

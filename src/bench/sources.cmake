@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
   bench.c bench_time.c bench_judge.c bench_json.c bench_table.c bench_kinds.c
-  bench_methods.c bench_lab.c bench_calibrate.c bench_networks.c bench_reference.c bench_op.c
-  bench_kernels.c bench_unet.c bench_train.c bench_field.c bench_sampling.c bench_startup.c bench_prove.c
-  bench_profile.c bench_profile_groups.c bench_profile_text.c bench_profile_page.c)
+  bench_methods.c bench_lab.c bench_calibrate.c suites/bench_networks.c bench_reference.c suites/bench_op.c
+  suites/bench_kernels.c suites/bench_unet.c suites/bench_train.c suites/bench_field.c
+  suites/bench_sampling.c suites/bench_startup.c suites/bench_prove.c
+  profile/bench_profile.c profile/bench_profile_groups.c profile/bench_profile_text.c
+  profile/bench_profile_page.c)

@@ -37,11 +37,11 @@ const lw_option lw_global_options[] = {
     {.name = NULL}};
 
 #define C(name) extern const lw_command lw_cmd_##name;
-#include "cli/commands.def"
+#include "cli/commands/commands.def"
 #undef C
 
 const lw_command *const lw_commands[] = {
 #define C(name) &lw_cmd_##name,
-#include "cli/commands.def"
+#include "cli/commands/commands.def"
 #undef C
     NULL};

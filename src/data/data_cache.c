@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 #define BLOCK_BYTES 65536
 #define SAMPLE_BYTES ((int64_t)2 << 20)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "data/data_cache_list.h"
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 #define UNFINISHED ".tmp"
 

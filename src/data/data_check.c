@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 void lw_data_report_clear(lw_data_report *r)
 {

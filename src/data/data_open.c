@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 /* What stands behind a dataset: a map of the cache file or a block of memory. */
 struct lw_data_rows {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 /* Weights of one axis: output o = sum over j < count[o] of weight[o * taps + j] * in[start[o]
  * + j]. */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/observer.h"
-#include "base/pool.h"
+#include "base/thread/pool.h"
 
 typedef enum lw_split { LW_SPLIT_TRAIN, LW_SPLIT_HELDOUT, LW_SPLIT_COUNT } lw_split;
 const char *lw_split_name(lw_split s); /* "train", "held-out" */

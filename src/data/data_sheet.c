@@ -2,7 +2,7 @@
 /* A contact sheet: a few rows of every class, side by side. */
 #include <string.h>
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 enum { GRAY = 128, MAX_SHEET_SIDE = 32768 };
 

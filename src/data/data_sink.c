@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 struct lw_data_sink {
     const lw_data_job *job;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 /* Every source there is. A new one is a file with its record, and a row here. */
 static const lw_data_source *const sources[] = {

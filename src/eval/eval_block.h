@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "base/pool.h"
+#include "base/thread/pool.h"
 
 /* Squared distance in double; the order of the sum is fixed by dim alone. */
 double lw_square_distance(const float *a, const float *b, int32_t dim);

@@ -21,11 +21,11 @@
 #include "formats/formats_archive.h"
 #include "formats/formats_elem.h"
 #include "formats/formats_events.h"
-#include "formats/formats_image.h"
-#include "formats/formats_json.h"
-#include "formats/formats_lines.h"
+#include "formats/image/formats_image.h"
+#include "formats/text/formats_json.h"
+#include "formats/text/formats_lines.h"
 #include "formats/formats_npy.h"
 #include "formats/formats_safetensors.h"
-#include "formats/formats_yaml.h"
+#include "formats/text/formats_yaml.h"
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/formats_json.h"
+#include "formats/text/formats_json.h"
 #include "formats/formats_safetensors_file.h"
 
 /* What an entry says before it is believed. */

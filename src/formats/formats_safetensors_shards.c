@@ -2,7 +2,7 @@
 /* model.safetensors.index.json: {"weight_map": {tensor name: file name}}, shards beside it. */
 #include <string.h>
 
-#include "formats/formats_json.h"
+#include "formats/text/formats_json.h"
 #include "formats/formats_safetensors_file.h"
 
 #define MAX_SHARDS 4096

@@ -2,7 +2,7 @@
 /* Writing safetensors: header from the declarations, data streamed. */
 #include <string.h>
 
-#include "formats/formats_json.h"
+#include "formats/text/formats_json.h"
 #include "formats/formats_safetensors_file.h"
 
 #define DATA_ALIGN 64

@@ -1,13 +1,13 @@
 set(SOURCES
   formats_elem.c
   formats_half.c
-  formats_json.c
-  formats_json_dump.c
-  formats_json_field.c
-  formats_json_memory.c
-  formats_yaml.c
-  formats_yaml_scalar.c
-  formats_yaml_dump.c
+  text/formats_json.c
+  text/formats_json_dump.c
+  text/formats_json_field.c
+  text/formats_json_memory.c
+  text/formats_yaml.c
+  text/formats_yaml_scalar.c
+  text/formats_yaml_dump.c
   formats_safetensors.c
   formats_safetensors_header.c
   formats_safetensors_shards.c
@@ -15,10 +15,10 @@ set(SOURCES
   formats_npy.c
   formats_npy_header.c
   formats_npz.c
-  formats_image.c
-  formats_png_read.c
-  formats_png_write.c
-  formats_jpeg.c
+  image/formats_image.c
+  image/formats_png_read.c
+  image/formats_png_write.c
+  image/formats_jpeg.c
   formats_archive.c
   formats_events.c
-  formats_lines.c)
+  text/formats_lines.c)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 static const char *root; /* a directory of this process, empty at first */
 

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 
 static void mend(uint8_t choice, uint8_t *image, size_t n)
 {

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "formats/formats.h"
-#include "formats/formats_image_codec.h"
+#include "formats/image/formats_image_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "base/sys_cgroup.h"
+#include "base/sys/sys_cgroup.h"
 
 static char dir[64]; /* a fresh directory for the group */
 

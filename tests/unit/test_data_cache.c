@@ -3,7 +3,7 @@
  * from it. */
 #include "test_data_util.h"
 
-#include "data/data_source.h"
+#include "data/sources/data_source.h"
 #include "data/data.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formats: PNG and JPEG against pixels that Pillow decoded (corpus/npz/pixels.npz). */
-#include "formats/formats_image_codec.h"
+#include "formats/image/formats_image_codec.h"
 #include "unit/test_formats_util.h"
 #include "base/base.h"
 #include "formats/formats.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leeway prove kge: training embeddings of a dataset's facts. */
 #include "cli/prove/cmd_prove.h"
-#include "cli/cmd_train.h"
+#include "cli/commands/cmd_train.h"
 #include "jobs/prove/kge/kge_job.h"
 
 typedef struct kge_cli {

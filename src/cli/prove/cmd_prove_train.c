@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leeway prove train: a policy over proof states, by proximal policy optimisation. */
 #include "cli/prove/cmd_prove.h"
-#include "cli/cmd_train.h"
+#include "cli/commands/cmd_train.h"
 #include "jobs/prove/ppo/ppo_job.h"
 
 /* One option, a line or two. */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many CPUs we may use, and what they can do. */
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/sys/sys.h"
+#include "base/sys/sys_cgroup.h"
+
+static const char *const isa_names[LW_ISA_COUNT] = {"ref", "avx2", "avx512", "avx512bf16"};
+
+static int affinity_count(void)
+{
+    /* The kernel refuses sets smaller than its own: double until it is content. */
+    for (int n = 1024; n <= 1 << 20; n *= 2) {
+        cpu_set_t *set = CPU_ALLOC((size_t)n);
+        if (!set)
+            break;
+        size_t bytes = CPU_ALLOC_SIZE((size_t)n);
+        int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
+        CPU_FREE(set);
+        if (count > 0)
+            return count;
+    }
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}
+
+int lw_core_count(void)
+{
+    int count = affinity_count();
+    double quota = lw_cgroup_cpus(LW_CGROUP_SELF, LW_CGROUP_MOUNT);
+    if (quota > 0.0 && quota < (double)count)
+        count = (int)lround(quota);
+    return LW_MAX(count, 1);
+}
+
+lw_isa lw_isa_best(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    __builtin_cpu_init();
+    /* These ask the kernel too (saved registers), not only the CPU. */
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !f16c)
+        return LW_ISA_REF;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+        return LW_ISA_AVX2;
+    if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512vnni"))
+        return LW_ISA_AVX512;
+    return LW_ISA_AVX512BF16;
+#else
+    return LW_ISA_REF;
+#endif
+}
+
+int lw_isa_chosen(lw_isa *out)
+{
+    lw_isa best = lw_isa_best();
+    const char *word = getenv("LW_ISA");
+    if (!word || !*word) {
+        *out = best;
+        return 0;
+    }
+    for (int i = 0; i < LW_ISA_COUNT; i++) {
+        if (strcmp(word, isa_names[i]) != 0)
+            continue;
+        if (i > (int)best)
+            return lw_fail(LW_EDEVICE, "LW_ISA=%s: this CPU supports only '%s'", word,
+                           isa_names[best]);
+        *out = (lw_isa)i;
+        return 0;
+    }
+    return lw_fail(LW_EUSAGE, "LW_ISA=%s is unknown: use ref, avx2, avx512 or avx512bf16", word);
+}
+
+const char *lw_isa_name(lw_isa isa)
+{
+    return (unsigned)isa < LW_ISA_COUNT ? isa_names[isa] : "?";
+}
+
+bool lw_isa_same_f32(const char *a, const char *b)
+{
+    static const char wide[] = "avx512"; /* avx512bf16 too: f32 kernels are the same functions */
+    return strcmp(a, b) == 0 ||
+           (strncmp(a, wide, sizeof wide - 1) == 0 && strncmp(b, wide, sizeof wide - 1) == 0);
+}
+
+const char *lw_machine_name(void)
+{
+    static char name[128]; /* filled once, always with the same bytes */
+    if (name[0])
+        return name;
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        char *value = strchr(line, ':');
+        if (!value || strncmp(line, "model name", 10) != 0)
+            continue;
+        value += 1 + strspn(value + 1, " ");
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(value, "\n"), value);
+        break;
+    }
+    if (f)
+        fclose(f);
+    if (!name[0])
+        snprintf(name, sizeof name, "unknown CPU");
+    return name;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory maps of whole files, and locks between processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/sys/sys.h"
+#include "base/sys/sys_output.h"
+
+/* Maps `size` bytes of fd and closes fd; an empty file is a map of NULL and 0 bytes. */
+static int map_fd(lw_map *out, int fd, const char *path, size_t size, bool writable)
+{
+    void *data = NULL;
+    if (size > 0) {
+        int prot = PROT_READ | (writable ? PROT_WRITE : 0);
+        data = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
+    }
+    int why = errno;
+    close(fd);
+    if (data == MAP_FAILED)
+        return lw_fail(lw_errno_code(why), "%s: cannot map %zu bytes: %s", path, size,
+                       strerror(why));
+    *out = (lw_map){.data = data, .size = size, .writable = writable};
+    return 0;
+}
+
+int lw_map_open(lw_map *out, const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return lw_fail(lw_errno_code(errno), "%s: cannot open: %s", path, strerror(errno));
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return lw_fail(LW_EIO, "%s: cannot map: not a regular file", path);
+    }
+    return map_fd(out, fd, path, (size_t)st.st_size, false);
+}
+
+int lw_map_scratch(lw_map *out, const char *path, size_t size)
+{
+    int fd;
+    LW_TRY(lw_scratch_open(path, &fd));
+    /* Reserve the blocks now: a full disk is an error here, not a bus error at some later store. */
+    int why = size > 0 ? posix_fallocate(fd, 0, (off_t)size) : 0;
+    if (why == EOPNOTSUPP || why == EINVAL)
+        why = ftruncate(fd, (off_t)size) == 0 ? 0 : errno;
+    if (why != 0) {
+        close(fd);
+        return lw_fail(lw_errno_code(why), "%s: cannot reserve %zu bytes: %s", path, size,
+                       strerror(why));
+    }
+    return map_fd(out, fd, path, size, true);
+}
+
+int lw_map_sync(lw_map *m)
+{
+    if (m->data && m->writable && msync(m->data, m->size, MS_SYNC) != 0)
+        return lw_fail(lw_errno_code(errno), "cannot sync a map of %zu bytes: %s", m->size,
+                       strerror(errno));
+    return 0;
+}
+
+void lw_map_close(lw_map *m)
+{
+    if (m->data)
+        munmap(m->data, m->size);
+    *m = (lw_map){0};
+}
+
+/* Opens and locks. 1: another process has it (try). 2: the file was removed or replaced while this
+ * one waited, so that the lock would be one that nobody else asks for. */
+static int lock_once(const char *path, bool wait, int *fd)
+{
+    struct stat held, there;
+    int f = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (f < 0)
+        return lw_fail(lw_errno_code(errno), "%s: cannot open lock: %s", path, strerror(errno));
+    while (flock(f, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
+        if (errno == EINTR)
+            continue;
+        int why = errno;
+        close(f);
+        if (!wait && why == EWOULDBLOCK)
+            return 1;
+        return lw_fail(lw_errno_code(why), "%s: cannot lock: %s", path, strerror(why));
+    }
+    if (fstat(f, &held) != 0 || stat(path, &there) != 0 || held.st_ino != there.st_ino) {
+        close(f);
+        return 2;
+    }
+    *fd = f;
+    return 0;
+}
+
+int lw_lock_take(const char *path, int *fd)
+{
+    int rc;
+    do
+        rc = lock_once(path, true, fd);
+    while (rc == 2);
+    return rc;
+}
+
+int lw_lock_try(const char *path, int *fd)
+{
+    int rc = lock_once(path, false, fd);
+    return rc == 2 ? 1 : rc;
+}
+
+void lw_lock_drop(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd); /* closing drops the lock */
+    *fd = -1;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timing the steps of one plan, and other ways to compute the same network as wholes. */
+#include "bench/profile/bench_profile.h"
+
+#include <math.h>
+
+#include "bench/bench_case.h"
+#include "bench/bench_lab.h"
+#include "session/session_device.h"
+#include "session/session_network.h"
+
+enum { ANY_SIZE = 32, MOST_RUNS = 1000 };
+
+/* What is profiled: a preset, or the network of a folder. */
+typedef struct subject {
+    lw_network *net; /* NULL: a preset */
+    lw_lab_unet preset;
+    int32_t batch, side;
+    lw_lab_spec spec;
+} subject;
+
+static int build_network(lw_builder *b, const void *what)
+{
+    const subject *s = what;
+    return lw_network_build(s->net, b->g, s->batch, s->side, s->side, NULL);
+}
+
+static int open_subject(const lw_profile_config *c, subject *s)
+{
+    bool large = lw_str_eq(c->source, "unet-large");
+    s->batch = c->batch;
+    if (large || lw_str_eq(c->source, "unet")) {
+        s->preset = (lw_lab_unet){lw_lab_unet_config(large), c->batch};
+        if (c->image_size > 0)
+            s->preset.config.image_size = c->image_size;
+        s->side = s->preset.config.image_size;
+        s->spec = (lw_lab_spec){.build = c->train ? lw_lab_build_ddpm : lw_lab_build_unet,
+                                .what = &s->preset,
+                                .train = c->train};
+        return 0;
+    }
+    if (c->train)
+        return lw_fail(LW_EUSAGE, "--train profiles the presets unet and unet-large only");
+    LW_TRY(lw_network_open(c->source, true, &s->net));
+    s->side = c->image_size > 0        ? c->image_size
+              : s->net->image_size > 0 ? s->net->image_size
+                                       : ANY_SIZE;
+    s->spec = (lw_lab_spec){.build = build_network, .what = s, .store = s->net->store};
+    return 0;
+}
+
+static const lw_bench_method *find_method(const char *name)
+{
+    for (size_t i = 0; i < lw_bench_n_methods; i++)
+        if (lw_str_eq(lw_bench_methods[i].name, name))
+            return &lw_bench_methods[i];
+    return NULL;
+}
+
+/* ---- the steps ------------------------------------------------------------------------------- */
+
+static int copy_steps(const lw_lab *l, lw_profile *p)
+{
+    int n = lw_exec_step_count(l->exec);
+    p->step = lw_arena_alloc(p->arena, (size_t)(n + 1) * sizeof *p->step);
+    if (!p->step)
+        return LW_ENOMEM;
+    for (int i = n - l->info.n_steps; i < n; i++) { /* prepared data is made once */
+        lw_step_time t = lw_exec_step_time(l->exec, i);
+        LW_CLEANUP(lw_str_clear) lw_str type = {0};
+        lw_type_print(&type, t.type);
+        p->step[p->n_step] = (lw_profile_step){.op = lw_arena_strdup(p->arena, t.op),
+                                               .scope = lw_arena_strdup(p->arena, t.scope),
+                                               .type = lw_arena_strdup(p->arena, lw_str_c(&type)),
+                                               .ms = 1e3 * t.seconds,
+                                               .flops = t.flops,
+                                               .bytes = t.bytes,
+                                               .live = lw_plan_live_bytes(l->plan, i),
+                                               .tasks = t.tasks};
+        p->ms += p->step[p->n_step].ms;
+        p->peak_live = LW_MAX(p->peak_live, p->step[p->n_step].live);
+        p->n_step++;
+    }
+    return 0;
+}
+
+static int profile_steps(lw_lab *l, const lw_profile_config *c, const lw_observer *obs,
+                         lw_profile *p)
+{
+    lw_exec_profile(l->exec, true);
+    for (int32_t i = 0; i < c->runs; i++) {
+        LW_TRY(lw_lab_run(l));
+        lw_observe_progress(obs, "profile", i + 1, c->runs, NULL);
+        if (lw_observe_stop(obs))
+            return lw_fail(LW_ESTOPPED, "interrupted");
+    }
+    LW_TRY(copy_steps(l, p));
+    lw_exec_profile(l->exec, false);
+    p->weights = lw_store_bytes(l->store);
+    return 0;
+}
+
+/* ---- as wholes ------------------------------------------------------------------------------- */
+
+static int time_method(lw_lab *l, int32_t runs, lw_profile_method *m)
+{
+    double ms[MOST_RUNS];
+    runs = LW_MIN(runs, MOST_RUNS);
+    for (int32_t i = 0; i < runs; i++) {
+        double t = lw_now();
+        LW_TRY(lw_lab_run(l));
+        ms[i] = 1e3 * (lw_now() - t);
+    }
+    m->ms = lw_summarize(ms, runs).p50;
+    m->frame = l->info.frame_bytes;
+    m->derived = l->info.derived_bytes;
+    return 0;
+}
+
+static double error_between(const lw_lab *a, const lw_lab *b, bool train)
+{
+    int64_t n;
+    if (!train)
+        return lw_lab_error(a, b, NULL);
+    const float *g = lw_store_slab(a->store, LW_SLAB_GRAD, &n);
+    return lw_lab_error_of(g, lw_store_slab(b->store, LW_SLAB_GRAD, NULL), n, NULL);
+}
+
+/* One method: its time, its memory, and (when shown) its steps. */
+static int run_method(const subject *s, lw_device *dev, const lw_profile_config *c,
+                      const lw_bench_method *m, bool shown, lw_lab *plain, const lw_observer *obs,
+                      lw_profile *p)
+{
+    lw_lab lab;
+    lw_lab_spec spec = s->spec;
+    lw_profile_method *out = &p->method[p->n_method];
+    spec.opts = m->opts;
+    spec.limit = lw_memory_total();
+    *out = (lw_profile_method){.name = m->name, .error = (double)NAN};
+    LW_TRY(lw_lab_open(dev, &spec, &lab));
+    int rc = lw_lab_run(&lab);
+    if (rc == 0 && plain->exec)
+        out->error = error_between(&lab, plain, c->train);
+    if (rc == 0)
+        rc = time_method(&lab, c->runs, out);
+    if (rc == 0 && shown)
+        rc = profile_steps(&lab, c, obs, p);
+    lw_lab_close(&lab);
+    p->n_method += rc == 0;
+    return rc;
+}
+
+/* The shown method first, then the others that can do this at all. */
+static int run_methods(const subject *s, lw_device *dev, const lw_profile_config *c,
+                       const lw_bench_method *shown, lw_lab *plain, const lw_observer *obs,
+                       lw_profile *p)
+{
+    LW_TRY(run_method(s, dev, c, shown, true, plain, obs, p));
+    for (size_t i = 0; c->compare && i < lw_bench_n_methods; i++) {
+        const lw_bench_method *m = &lw_bench_methods[i];
+        if (m == shown || (c->train && !m->trains) || (!c->train && m->train_only))
+            continue;
+        int rc = run_method(s, dev, c, m, false, plain, obs, p);
+        if (rc == LW_ENOMEM || rc == LW_EUNSUPPORTED)
+            lw_observe_say(obs, "%s: %s", m->name, lw_errmsg());
+        else
+            LW_TRY(rc);
+    }
+    return 0;
+}
+
+static int describe(const subject *s, const lw_profile_config *c, const lw_bench_method *m,
+                    lw_device *dev, const lw_observer *obs, lw_profile *p)
+{
+    lw_isa isa;
+    lw_machine_peak peak;
+    int threads = dev->workers(dev->self);
+    LW_TRY(lw_isa_chosen(&isa));
+    LW_TRY(lw_machine_measure(threads, isa, obs, &peak));
+    p->machine = lw_machine_json(threads, isa);
+    p->gflops = lw_machine_rate(&peak, m->num);
+    p->gbytes = peak.read[LW_DRAM].all;
+    p->title = lw_arena_printf(p->arena, "%s%s, batch %d, %d x %d pixels, %s", c->source,
+                               c->train ? ", training step" : "", (int)c->batch, (int)s->side,
+                               (int)s->side, m->name);
+    p->method = lw_arena_alloc(p->arena, lw_bench_n_methods * sizeof *p->method);
+    return p->machine && p->title && p->method ? 0
+                                               : lw_fail(LW_ENOMEM, "no memory for the profile");
+}
+
+static int profile(subject *s, lw_device *dev, const lw_profile_config *c, const lw_observer *obs,
+                   lw_profile *p)
+{
+    const lw_bench_method *m = find_method(c->method ? c->method : "f32");
+    lw_lab plain = {0};
+    if (!m)
+        return lw_fail(LW_EUSAGE, "there is no precision '%s'", c->method);
+    LW_TRY(open_subject(c, s));
+    LW_TRY(lw_arena_new(&p->arena));
+    LW_TRY(describe(s, c, m, dev, obs, p));
+    if (c->compare) {
+        lw_lab_spec spec = s->spec;
+        LW_TRY(lw_lab_open(dev, &spec, &plain)); /* opts zero: f32, nothing fused */
+    }
+    int rc = c->compare ? lw_lab_run(&plain) : 0;
+    if (rc == 0)
+        rc = run_methods(s, dev, c, m, &plain, obs, p);
+    lw_lab_close(&plain);
+    return rc;
+}
+
+int lw_job_profile(const lw_profile_config *c, const lw_observer *obs, lw_profile *out)
+{
+    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    lw_profile p = {0};
+    subject s = {0};
+    LW_TRY(lw_session_device_with(c->threads, c->conv, &dev));
+    lw_session_device_watch(dev, obs);
+    int rc = profile(&s, dev, c, obs, &p);
+    lw_network_close(&s.net);
+    if (rc < 0)
+        lw_profile_clear(&p);
+    else
+        *out = p;
+    return rc;
+}
+
+void lw_profile_clear(lw_profile *p)
+{
+    lw_json_drop(&p->machine);
+    lw_arena_free(&p->arena);
+    *p = (lw_profile){0};
+}

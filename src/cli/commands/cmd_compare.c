@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway compare: a drifting generator beside a DDPM. */
+#include "cli/cli.h"
+#include "cli/cli_observer.h"
+#include "cli/commands/cmd_sample.h"
+#include "formats/formats.h"
+#include "session/session.h"
+#include "jobs/compare/compare_job.h"
+
+static const lw_option options[] = {
+    {LW_OPT(lw_compare_config, drift), .name = "drift", .path = LW_PATH_IN, .required = true,
+     .unit = "run", .group = "Compared",
+     .help = "run, checkpoint or model folder of the drifting generator"},
+    {LW_OPT(lw_compare_config, ddpm), .name = "ddpm", .path = LW_PATH_IN, .required = true,
+     .unit = "run", .group = "Compared", .help = "the same of the DDPM"},
+    {LW_OPT(lw_compare_config, data), .name = "data", .path = LW_PATH_IN, .unit = "spec",
+     .group = "Compared", .help = "real pictures; default: what the drift run was trained on"},
+    {LW_OPT(lw_compare_config, limit), .name = "limit", .max = 1e12, .fallback = "0",
+     .unit = "pictures", .group = "Compared",
+     .help = "training pictures the runs saw; 0: as the drift run's config.yaml says"},
+    {LW_OPT(lw_compare_config, ema), .name = "ema", .fallback = "true", .group = "Compared",
+     .help = "use averaged weights, but the last ones"},
+    {LW_OPT(lw_compare_config, precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
+     .fallback = "f32", .group = "Compared",
+     .help = "operands of products in both; int8 needs folders made by `leeway quantize`"},
+    {LW_OPT(lw_compare_config, judge), .name = "judge", .path = LW_PATH_IN, .unit = "run",
+     .group = "Measured",
+     .help = "a run of `train encoder --objective judge`: acceptance, the bar"},
+    {LW_OPT(lw_compare_config, reader), .name = "reader", .path = LW_PATH_IN, .unit = "run",
+     .group = "Measured",
+     .help = "a run of `train encoder --objective classify`: legibility, agreement; default: the "
+             "judge"},
+    {LW_OPT(lw_compare_config, encoder), .name = "encoder", .path = LW_PATH_IN, .unit = "spec",
+     .group = "Measured",
+     .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the reader's, the "
+             "judge's, else the drift run's"},
+    {LW_OPT(lw_compare_config, n_fid), .name = "n-fid", .fallback = "1000", .min = 50, .max = 1e6,
+     .unit = "pictures", .group = "Measured", .help = "pictures scored of each method"},
+    {LW_OPT(lw_compare_config, n_ddpm), .name = "n-ddpm", .fallback = "0", .max = 1e6,
+     .unit = "pictures", .group = "Measured",
+     .help = "of DDPM, when that many take too long; 0: --n-fid"},
+    {LW_OPT_LIST(lw_compare_config, ddim_steps, n_ddim_steps), .name = "ddim-steps",
+     .fallback = "50,100,1000", .min = 1, .max = 4000, .group = "Measured",
+     .help = "evaluations a DDPM is timed with; the first is also scored"},
+    {LW_OPT_LIST(lw_compare_config, score_steps, n_score_steps), .name = "score-steps",
+     .fallback = "1,2,5,10,20", .min = 1, .max = 4000, .group = "Measured",
+     .help = "further evaluations of DDIM to score: DDPM's best is found among all"},
+    {LW_OPT_LIST(lw_compare_config, ancestral_steps, n_ancestral_steps), .name = "ancestral-steps",
+     .fallback = "10,20,50", .min = 1, .max = 4000, .group = "Measured",
+     .help = "the same of ancestral sampling"},
+    {LW_OPT(lw_compare_config, n_slow), .name = "n-slow", .fallback = "0", .max = 1e6,
+     .unit = "pictures", .group = "Measured",
+     .help = "of DDPM with more evaluations than the first of --ddim-steps; 0: --n-ddpm"},
+    LW_CLIPPED_OPTION(lw_compare_config, use_clipped_model_output, "Measured"),
+    {LW_OPT(lw_compare_config, latency_seconds), .name = "latency-seconds", .fallback = "3",
+     .min = 0.05, .max = 3600, .unit = "s", .group = "Measured",
+     .help = "time for each timed cell; much slower ones are extrapolated"},
+    {LW_OPT(lw_compare_config, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR,
+     .required = true, .unit = "dir", .group = "Output",
+     .help = "report.html, pictures, latency.csv, summary.json"},
+    {LW_OPT(lw_compare_config, title), .name = "title", .group = "Output", .help = "of the page"},
+    {.name = NULL}};
+
+static void print_json(const lw_compare_config *c, const lw_compare_result *r)
+{
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    (void)r;
+    if (lw_json_load(lw_path_join(&path, c->output_dir, "summary.json"), &j) == 0)
+        lw_cli_print_json(j);
+}
+
+static void print_text(const lw_compare_config *c, const lw_compare_result *r)
+{
+    lw_cli_print("%s\n\n", r->headline.text);
+    lw_cli_print("Frechet distance  drift %.3f [%.3f, %.3f]  DDPM-%d %.3f [%.3f, %.3f]  real %.3f  "
+                 "untrained %.3g\n",
+                 r->drift.fd.value, r->drift.fd.low, r->drift.fd.high, c->ddim_steps[0],
+                 r->ddpm.fd.value, r->ddpm.fd.low, r->ddpm.fd.high, r->real.fd.value,
+                 r->untrained_fd);
+    if (r->judged)
+        lw_cli_print("accepted          drift %.1f %%  DDPM-%d %.1f %%  real %.1f %%\n",
+                     100 * r->drift.strict.accepted, c->ddim_steps[0],
+                     100 * r->ddpm.strict.accepted, 100 * r->real.strict.accepted);
+    if (r->paired_drift.n)
+        lw_cli_print(
+            "beside f32        drift rms %.2g, worst %.2g  DDPM-%d rms %.2g, worst %.2g (same "
+            "noise, %lld pictures)\n",
+            r->paired_drift.rms, r->paired_drift.worst, c->ddim_steps[0], r->paired_ddpm.rms,
+            r->paired_ddpm.worst, (long long)r->paired_drift.n);
+    LW_CLEANUP(lw_str_clear) lw_str work = {0};
+    lw_compare_work_text(&r->work, &work);
+    lw_cli_print("%s\n", lw_str_c(&work));
+    char t[3][32];
+    lw_cli_print("faster            %s at 1, %s at 8, %s at 64 pictures%s\n%s\n",
+                 lw_compare_times(t[0], r->speedup[0]), lw_compare_times(t[1], r->speedup[1]),
+                 lw_compare_times(t[2], r->speedup[2]), r->busy ? "; the machine was busy" : "",
+                 r->report);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    lw_compare_config c = *(const lw_compare_config *)config;
+    lw_compare_result r;
+    LW_CLEANUP(lw_str_clear) lw_str command = {0};
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer o;
+    lw_cli_command_line(cli, &command);
+    c.commands = lw_str_c(&command);
+    c.seed = cli->global.seed;
+    c.threads = cli->global.threads;
+    c.conv = cli->global.conv;
+    lw_cli_observer_open(&o, cli);
+    LW_TRY(lw_job_compare(&c, &o.calls, &r));
+    if (cli->global.json)
+        print_json(&c, &r);
+    else
+        print_text(&c, &r);
+    return 0;
+}
+
+const lw_command lw_cmd_compare = {
+    .name = "compare",
+    .summary = "a drifting generator beside a DDPM: pictures, quality, speed, one page",
+    .usage = "--drift RUN --ddpm RUN --output-dir DIR [options]",
+    .notes = "Quality is measured against held-out pictures, with controls (noise, averages, "
+             "blurred, repeated pictures) "
+             "that must fail; distances stand beside what real pictures get.",
+    .examples = "leeway compare --drift runs/drift --ddpm runs/ddpm --judge runs/judge "
+                "--output-dir compare\n"
+                "leeway compare --drift c/drift --ddpm c/ddpm --encoder "
+                "resnet_cifar10:resnet56.safetensors --n-fid 10000 "
+                "--ddim-steps 50 --output-dir compare",
+    .options = {options},
+    .config_size = sizeof(lw_compare_config),
+    .run = run,
+};

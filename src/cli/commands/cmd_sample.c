@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway sample: pictures from a trained generator. */
+#include "cli/cli.h"
+#include "cli/cli_observer.h"
+#include "cli/commands/cmd_sample.h"
+#include "formats/formats.h"
+#include "session/session.h"
+#include "jobs/sample/sample_job.h"
+
+#include <stdio.h>
+
+typedef struct sample_cli {
+    lw_sample_config c;
+    int32_t weights;
+} sample_cli;
+
+static const lw_option options[] = {
+    {LW_OPT(sample_cli, c.source), .name = "source", .path = LW_PATH_IN, .positional = true,
+     .required = true, .help = "run directory (its newest checkpoint), checkpoint or model folder"},
+    {LW_OPT(sample_cli, c.n), .name = "n", .fallback = "64", .min = 1, .max = 1e9,
+     .unit = "pictures", .group = "Samples", .help = "how many"},
+    {LW_OPT(sample_cli, c.classes), .name = "classes", .fallback = "all", .unit = "list",
+     .group = "Samples",
+     .help = "class names or numbers, gone through in turn; all: every class in turn"},
+    {LW_OPT(sample_cli, c.kind), .name = "sampler", .choices = "auto|one-step|ddim|ancestral",
+     .fallback = "auto", .group = "Samples",
+     .help = "auto: one step for drift, ddim for ddpm (docs/sampling.md)"},
+    {LW_OPT(sample_cli, c.steps), .name = "steps", .fallback = "0", .min = 0, .max = 4000,
+     .unit = "evaluations", .group = "Samples",
+     .help = "of the network per picture, spread over the times of the noise schedule; 0: 1 for "
+             "drift, 50 for ddim, every time of the schedule for ancestral"},
+    {LW_OPT(sample_cli, c.spacing), .name = "timestep-spacing", .fallback = "auto",
+     .choices = "auto|leading|trailing|linspace", .group = "Samples",
+     .help = "times of the evaluations: every so many from 0, from the last, or evenly between "
+             "both; auto: as the folder's scheduler_config.json says, else leading"},
+    LW_CLIPPED_OPTION(sample_cli, c.use_clipped_model_output, "Samples"),
+    {LW_OPT(sample_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
+     .group = "Model", .help = "which weights of a checkpoint"},
+    {LW_OPT(sample_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
+     .fallback = "f32", .group = "Model",
+     .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
+    {LW_OPT(sample_cli, c.batch), .name = "batch-size", .fallback = "64", .min = 1, .max = 65536,
+     .group = "Model", .help = "pictures at a time; never changes them"},
+    {LW_OPT(sample_cli, c.output), .name = "output", .path = LW_PATH_OUT_ANY, .required = true,
+     .unit = "path", .group = "Output",
+     .help = "x.png: one grid; x.npy: [N,3,H,W] f32 in [-1,1]; else a folder of pictures"},
+    {.name = NULL}};
+
+static void print_json(const lw_sample_config *c, const lw_sample_result *r)
+{
+    char hash[32];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)r->hash);
+    LW_CLEANUP(lw_json_drop)
+    json_t *j =
+        json_pack("{s:s, s:I, s:i, s:s, s:s, s:i, s:s, s:o*, s:I, s:s, s:I, s:f, s:f, s:I, s:s}",
+                  "output", c->output, "n", (json_int_t)r->n, "image_size", (int)r->image_size,
+                  "method", r->method, "sampler", r->sampler, "evaluations", (int)r->evaluations,
+                  "weights", r->averaged ? "ema" : "model", "step",
+                  r->step < 0 ? NULL : json_integer((json_int_t)r->step), "seed",
+                  (json_int_t)c->seed, "model_hash", hash, "parameters", (json_int_t)r->parameters,
+                  "seconds", r->seconds, "images_per_sec", r->images_per_second, "memory_bytes",
+                  (json_int_t)r->bytes, "precision", r->precision);
+    lw_cli_print_json(j);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    const sample_cli *o = config;
+    lw_sample_config c = o->c;
+    lw_sample_result r;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    c.ema = o->weights == 1;
+    c.seed = (uint64_t)cli->global.seed;
+    c.threads = cli->global.threads;
+    c.conv = cli->global.conv;
+    char step[40] = "";
+    lw_cli_observer_open(&obs, cli);
+    LW_TRY(lw_job_sample(&c, &obs.calls, &r));
+    if (r.step >= 0)
+        snprintf(step, sizeof step, " of step %lld", (long long)r.step);
+    if (cli->global.json)
+        print_json(&c, &r);
+    else
+        lw_cli_print("%lld pictures %dx%d by %s, %s, %d evaluation%s each, %s weights%s, %s\n"
+                     "%.3f s, %.4g pictures/s\n%s\n",
+                     (long long)r.n, (int)r.image_size, (int)r.image_size, r.method, r.sampler,
+                     (int)r.evaluations, r.evaluations == 1 ? "" : "s",
+                     r.averaged ? "averaged" : "model", step, r.precision, r.seconds,
+                     r.images_per_second, c.output);
+    return 0;
+}
+
+const lw_command lw_cmd_sample = {
+    .name = "sample",
+    .summary = "pictures from a trained generator",
+    .usage = "SOURCE --output x.png|x.npy|DIR [options]",
+    .notes = "Picture number i depends on the weights, --seed, i and its class only: a larger --n "
+             "or another "
+             "--batch-size never changes it.",
+    .examples = "leeway sample runs/drift --output grid.png\n"
+                "leeway sample runs/ddpm --sampler ddim --steps 100 --n 1000 --output samples/\n"
+                "leeway sample runs/ddpm --sampler ancestral --steps 250 --output grid.png\n"
+                "leeway sample runs/drift --classes 3,7 --n 16 --output x.npy --json",
+    .options = {options},
+    .config_size = sizeof(sample_cli),
+    .run = run,
+};

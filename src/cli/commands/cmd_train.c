@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the train commands share: global options into the config, prediction and outcome
+ * to stdout. */
+#include "cli/commands/cmd_train.h"
+
+#include <stdio.h>
+
+static void print_prediction(const lw_cli *cli, const lw_train_result *r)
+{
+    char slabs[32], frame[32], derived[32], total[32], time[32], kept[48] = "", bytes_text[32];
+    size_t bytes = r->bytes_slabs + r->bytes_frame + r->bytes_derived + r->bytes_kept;
+    if (cli->global.json) {
+        LW_CLEANUP(lw_json_drop)
+        json_t *j = json_pack(
+            "{s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:I}", "parameters", (json_int_t)r->parameters,
+            "flops_per_step", r->flops_per_step, "bytes_parameters", (json_int_t)r->bytes_slabs,
+            "bytes_activations", (json_int_t)r->bytes_frame, "bytes_packed",
+            (json_int_t)r->bytes_derived, "bytes_features", (json_int_t)r->bytes_kept,
+            "predicted_seconds_per_step", r->predicted_step_seconds, "steps", (json_int_t)r->steps);
+        lw_cli_print_json(j);
+        return;
+    }
+    lw_cli_print("parameters         %lld\n", (long long)r->parameters);
+    if (r->bytes_kept)
+        snprintf(kept, sizeof kept, " + %s features", lw_fmt_bytes(bytes_text, r->bytes_kept));
+    lw_cli_print("memory             %s = %s parameters, gradients, moments, average + %s "
+                 "activations + %s packed%s\n",
+                 lw_fmt_bytes(total, bytes), lw_fmt_bytes(slabs, r->bytes_slabs),
+                 lw_fmt_bytes(frame, r->bytes_frame), lw_fmt_bytes(derived, r->bytes_derived),
+                 kept);
+    if (*r->note)
+        lw_cli_print("real features      %s\n", r->note);
+    lw_cli_print("per step           %.4g GFLOP, about %.3g s\n", r->flops_per_step * 1e-9,
+                 r->predicted_step_seconds);
+    if (r->steps)
+        lw_cli_print("in all             %lld step%s, about %s\n", (long long)r->steps,
+                     r->steps == 1 ? "" : "s",
+                     lw_fmt_time(time, r->predicted_step_seconds * (double)r->steps));
+}
+
+static void print_outcome(const lw_cli *cli, const lw_train_config *t, const lw_train_result *r)
+{
+    char time[32];
+    if (cli->global.json) {
+        LW_CLEANUP(lw_json_drop)
+        json_t *j = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f}", "output_dir", t->output_dir,
+                              "parameters", (json_int_t)r->parameters, "steps",
+                              (json_int_t)r->steps, "final_loss", r->loss, "seconds", r->seconds,
+                              "images_per_sec", r->images_per_second);
+        lw_cli_print_json(j);
+        return;
+    }
+    lw_cli_print("%lld steps in %s", (long long)r->steps, lw_fmt_time(time, r->seconds));
+    if (r->images_per_second > 0.0) /* 0: nothing was left to do */
+        lw_cli_print(", %.4g %s/s", r->images_per_second, r->unit);
+    lw_cli_print(", loss %.5g\n%s\n", r->loss, t->output_dir);
+}
+
+int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_train_call *call)
+{
+    LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, command = {0}, changes = {0};
+    lw_train_result result = {0};
+    LW_TRY(lw_cmd_train_check(cli, t, &changes));
+    t->rescheduled = changes.len ? lw_str_c(&changes) : NULL;
+    LW_TRY(lw_cli_config_yaml(cli, &yaml));
+    lw_cli_command_line(cli, &command);
+    lw_str_add(&command, "\n");
+    t->seed = cli->global.seed;
+    t->threads = cli->global.threads;
+    t->conv = cli->global.conv;
+    t->dry_run = cli->global.dry_run;
+    t->config_yaml = lw_str_c(&yaml);
+    t->command_line = lw_str_c(&command);
+    lw_cli_observer o;
+    lw_cli_observer_open(&o, cli);
+    int rc = call(config, &o.calls, &result);
+    lw_cli_observer_close(&o);
+    LW_TRY(rc);
+    if (t->dry_run)
+        print_prediction(cli, &result);
+    else
+        print_outcome(cli, t, &result);
+    return 0;
+}

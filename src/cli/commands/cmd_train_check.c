@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of a training that goes on, against those its run was made with. */
+#include <string.h>
+
+#include "cli/commands/cmd_train.h"
+
+/* An option's value as it is typed. */
+static void add_value(const json_t *v, lw_str *out)
+{
+    char text[32];
+    if (json_is_string(v))
+        lw_str_add(out, json_string_value(v));
+    else if (json_is_real(v))
+        lw_str_add(out, lw_f64_text(text, json_real_value(v)));
+    else if (json_is_integer(v))
+        lw_str_addf(out, "%lld", (long long)json_integer_value(v));
+    else if (json_is_boolean(v))
+        lw_str_add(out, json_is_true(v) ? "true" : "false");
+    else if (!v || json_array_size(v) == 0)
+        lw_str_add(out, "none");
+    for (size_t i = 0; json_is_array(v) && i < json_array_size(v); i++) {
+        lw_str_add(out, i ? "," : "");
+        add_value(json_array_get(v, i), out);
+    }
+}
+
+/* Compares one row of both tables; appends "--lr 0.001 (was 0.002)" to the list it belongs to. */
+static void compare_row(const lw_opt_set *now, const lw_opt_set *then, const lw_option *row,
+                        lw_str *fixed, lw_str *schedule)
+{
+    if (row->transient || row->resume == LW_RESUME_FREE || row->resume == LW_RESUME_GOAL)
+        return;
+    LW_CLEANUP(lw_json_drop) json_t *a = lw_opt_get_json((lw_opt_ref){now, row});
+    LW_CLEANUP(lw_json_drop) json_t *b = lw_opt_get_json((lw_opt_ref){then, row});
+    if ((!a && !b) || (a && b && json_equal(a, b)))
+        return;
+    lw_str *to = row->resume == LW_RESUME_SCHEDULE ? schedule : fixed;
+    lw_str_addf(to, "%s%s%s ", to->len ? "; " : "", row->positional ? "" : "--", row->name);
+    add_value(a, to);
+    lw_str_add(to, " (was ");
+    add_value(b, to);
+    lw_str_add(to, ")");
+}
+
+/* The options of a config file over the defaults of the command and the globals. */
+static int read_options(const lw_cli *cli, const char *path, lw_opts *o)
+{
+    LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
+    *o = (lw_opts){.arena = cli->opts.arena};
+    LW_TRY(lw_yaml_load(path, &tree));
+    for (int s = 0; s + 1 < cli->opts.n; s++) { /* the last table is that of the globals */
+        void *base = s ? o->set[0].base : lw_arena_alloc(o->arena, cli->command->config_size);
+        LW_TRY(base ? lw_opts_add(o, cli->opts.set[s].rows, base) : LW_ENOMEM);
+    }
+    void *globals = lw_arena_alloc(o->arena, sizeof(lw_cli_globals));
+    LW_TRY(globals ? lw_opts_add(o, lw_global_options, globals) : LW_ENOMEM);
+    return lw_opts_set_tree(o, path, cli->command->name, tree);
+}
+
+int lw_cmd_train_check(const lw_cli *cli, const lw_train_config *t, lw_str *changes)
+{
+    LW_CLEANUP(lw_str_clear) lw_str run = {0}, path = {0}, fixed = {0};
+    lw_opts then;
+    LW_TRY(lw_train_origin(t, &run));
+    if (!run.len || !lw_path_exists(lw_path_join(&path, lw_str_c(&run), "config.yaml")))
+        return 0;
+    LW_TRY(read_options(cli, lw_str_c(&path), &then));
+    for (int s = 0; s < then.n; s++)
+        for (const lw_option *row = then.set[s].rows; row->name; row++)
+            compare_row(&cli->opts.set[s], &then.set[s], row, &fixed, changes);
+    if (fixed.len)
+        return lw_fail(LW_EUSAGE,
+                       "%s: what makes the steps done cannot change: %s; go on with --config %s, "
+                       "or begin a new run",
+                       lw_str_c(&run), lw_str_c(&fixed), lw_str_c(&path));
+    if (changes->len && !t->reschedule)
+        return lw_fail(LW_EUSAGE, "%s: %s: to go on with another schedule say --reschedule",
+                       lw_str_c(&run), lw_str_c(changes));
+    return changes->failed || fixed.failed ? LW_ENOMEM : 0;
+}

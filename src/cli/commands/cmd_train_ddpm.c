@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway train ddpm */
+#include "cli/commands/cmd_train.h"
+
+#include "jobs/ddpm/ddpm_job.h"
+
+static const lw_option options[] = {
+    LW_TRAIN_OPTIONS(lw_ddpm_config, "128", "2e-4", "0.999", "1", "0", "constant", "0", "0.9999",
+                     "0"),
+    LW_NET_OPTIONS(lw_ddpm_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "true"),
+    {LW_OPT(lw_ddpm_config, timesteps), .name = "timesteps", .min = 1, .max = 4000,
+     .fallback = "1000", .group = "Diffusion",
+     .help = "steps of the noise schedule, beta linear from 1e-4 to 0.02"},
+    {LW_OPT(lw_ddpm_config, eval_steps), .name = "ddim-steps", .resume = LW_RESUME_FREE, .min = 1,
+     .max = 1000, .fallback = "50", .group = "Diffusion",
+     .help = "network evaluations per picture in sample grids and held-out measures"},
+    LW_HELDOUT_OPTIONS(lw_ddpm_config, "the colours"),
+    {.name = NULL}};
+
+static int call(void *config, const lw_observer *obs, lw_train_result *out)
+{
+    return lw_train_ddpm(*(const lw_ddpm_config *)config, obs, out);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    lw_ddpm_config c = *(const lw_ddpm_config *)config;
+    return lw_cmd_train_run(cli, &c.train, &c, call);
+}
+
+const lw_command lw_cmd_train_ddpm = {
+    .name = "train ddpm",
+    .summary = "train a denoising diffusion model",
+    .usage = "--data SPEC --output-dir DIR --steps N [options]",
+    .notes =
+        "The loss is the mean squared error of the predicted noise and falls as training goes on.",
+    .examples =
+        "leeway train ddpm --data synth:16 --base-channels 32 --channel-mult 1,2,2 --steps 500 "
+        "--output-dir runs/ddpm\n"
+        "leeway train ddpm --data cifar10:cifar-10-batches-bin --minutes 25 --output-dir runs/ddpm",
+    .options = {options},
+    .config_size = sizeof(lw_ddpm_config),
+    .run = run,
+};

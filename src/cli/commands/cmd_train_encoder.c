@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway train encoder */
+#include "cli/commands/cmd_train.h"
+
+#include "jobs/encoder/encoder_job.h"
+
+static const lw_option options[] = {
+    LW_TRAIN_OPTIONS(lw_train_encoder_config, "128", "3e-3", "0.99", "2", "50", "cosine", "0",
+                     "0.995", "0.01"),
+    {LW_OPT(lw_train_encoder_config, objective), .name = "objective",
+     .choices = "mae|classify|judge", .fallback = "mae", .group = "Encoder",
+     .help = "reconstruct hidden cells, predict the label, or tell the label from junk pictures"},
+    {LW_OPT(lw_train_encoder_config, width), .name = "width", .min = 4, .max = 1024,
+     .fallback = "16", .group = "Encoder",
+     .help = "channels of the first stage; doubles every stage"},
+    {LW_OPT(lw_train_encoder_config, stages), .name = "stages", .min = 1, .max = 6, .fallback = "3",
+     .group = "Encoder", .help = "each halves the resolution but the first"},
+    {LW_OPT(lw_train_encoder_config, blocks), .name = "blocks", .min = 1, .max = 16,
+     .fallback = "1", .group = "Encoder", .help = "residual blocks per stage"},
+    {LW_OPT(lw_train_encoder_config, norm_groups), .name = "norm-groups", .min = 1, .max = 256,
+     .fallback = "8", .group = "Encoder", .help = "groups of GroupNorm"},
+    {LW_OPT(lw_train_encoder_config, mask_ratio), .name = "mask-ratio", .min = 0.01, .max = 0.99,
+     .fallback = "0.5", .group = "Encoder", .help = "share of 2x2 cells that mae hides"},
+    {LW_OPT(lw_train_encoder_config, input_noise), .name = "input-noise", .min = 0, .max = 10,
+     .fallback = "0", .group = "Encoder",
+     .help = "classify: Gaussian noise of a standard deviation up to this"},
+    {.name = NULL}};
+
+static int call(void *config, const lw_observer *obs, lw_train_result *out)
+{
+    const lw_train_encoder_config *c = config;
+    return c->objective == LW_OBJECTIVE_JUDGE ? lw_train_judge(*c, obs, out)
+                                              : lw_train_encoder(*c, obs, out);
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    lw_train_encoder_config c = *(const lw_train_encoder_config *)config;
+    return lw_cmd_train_run(cli, &c.train, &c, call);
+}
+
+const lw_command lw_cmd_train_encoder = {
+    .name = "train encoder",
+    .summary = "train the small feature encoder of a drift loss",
+    .usage = "--data SPEC --output-dir DIR --steps N [options]",
+    .notes = "The run directory is itself an encoder: give it to `train drift --encoder`.",
+    .examples = "leeway train encoder --data synth:16 --objective mae --steps 1000 --output-dir "
+                "runs/encoder",
+    .options = {options},
+    .config_size = sizeof(lw_train_encoder_config),
+    .run = run,
+};

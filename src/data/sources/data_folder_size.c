@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* At which size a folder's pictures are kept when nobody says: their own, if they have one. */
+#include <stdlib.h>
+
+#include "data/sources/data_folder.h"
+#include "data/sources/data_source.h"
+#include "formats/formats.h"
+
+/* Pictures of many sizes are mostly photographs: larger than this a network learns nothing more in
+ * the time there is, and its cost grows with the square. */
+enum { MIXED_SIDE = 64, SMALLEST = 8 };
+
+static int ascending(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Shorter sides of all pictures whose header can be read; building names the others. */
+static size_t read_sides(const folder_list *l, int32_t *side)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        int32_t w, h;
+        if (lw_image_size(l->at[i].path, &w, &h) == 0)
+            side[n++] = LW_MIN(w, h);
+    }
+    lw_errclear();
+    return n;
+}
+
+static void settle_same(lw_data_job *job, int32_t side)
+{
+    job->size = LW_MIN(LW_MAX(side, (int32_t)SMALLEST), LW_DATA_MAX_SIDE);
+    if (job->size != side)
+        lw_str_addf(&job->note, "pictures of %dx%d are resized to %dx%d: sizes are %d to %d", side,
+                    side, job->size, job->size, SMALLEST, LW_DATA_MAX_SIDE);
+}
+
+/* A power of two suits every network; not above the median, so that most pictures shrink. */
+static void settle_mixed(lw_data_job *job, const int32_t *side, size_t n)
+{
+    int32_t median = side[(n - 1) / 2];
+    for (job->size = SMALLEST; 2 * job->size <= LW_MIN(median, (int32_t)MIXED_SIDE);)
+        job->size *= 2;
+    lw_str_addf(&job->note,
+                "pictures of several sizes (shorter side %d to %d pixels, median %d) are resized "
+                "to %dx%d: the largest power of two within the median and %d; --image-size N "
+                "chooses another",
+                side[0], side[n - 1], median, job->size, job->size, MIXED_SIDE);
+}
+
+int lw_folder_settle(lw_data_job *job)
+{
+    const folder_list *l = job->priv;
+    LW_CLEANUP(lw_free) int32_t *side = lw_calloc(l->n, sizeof *side);
+    if (!side)
+        return LW_ENOMEM;
+    size_t n = read_sides(l, side);
+    if (n == 0) { /* nothing can be decoded either: building says so */
+        job->size = SMALLEST;
+        return 0;
+    }
+    qsort(side, n, sizeof *side, ascending);
+    if (side[0] == side[n - 1])
+        settle_same(job, side[0]);
+    else
+        settle_mixed(job, side, n);
+    return 0;
+}

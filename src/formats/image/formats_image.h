@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Still pictures as 8-bit RGB, decoded as Pillow's convert("RGB") does: palette and gray expanded,
+ * 16-bit PNG reduced to its high byte, alpha dropped without compositing, EXIF orientation and
+ * gamma ignored.
+ */
+#ifndef LW_FORMATS_IMAGE_H
+#define LW_FORMATS_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "formats/text/formats_json.h"
+
+#define LW_IMAGE_MAX_SIDE 32768
+#define LW_IMAGE_MAX_PIXELS ((int64_t)1 << 26)
+
+#define LW_PNG_TEXTS 64
+#define LW_PNG_TEXT_BYTES (2 << 20)
+
+typedef struct lw_image {
+    int32_t width, height;
+    uint8_t *rgb;     /* [height][width][3], heap */
+    bool see_through; /* PNG files say that pixels of the colour `clear` are transparent */
+    uint8_t clear[3];
+} lw_image;
+
+int lw_image_init(lw_image *out, int32_t width, int32_t height); /* black */
+void lw_image_clear(lw_image *im);                               /* fits LW_CLEANUP */
+
+/* PNG or JPEG by content. `what` names the bytes in messages. */
+int lw_image_parse(const char *what, const void *bytes, size_t n, lw_image *out);
+int lw_image_load(const char *path, lw_image *out);
+/* Width and height as the file's header says, nothing decoded. */
+int lw_image_parse_size(const char *what, const void *bytes, size_t n, int32_t *width,
+                        int32_t *height);
+int lw_image_size(const char *path, int32_t *width, int32_t *height);
+
+/* texts: JSON object of strings written as tEXt chunks (keys 1..79 Latin-1 characters); NULL: none.
+ * Output is appended to *out (bytes, not text). No time stamp: same picture, same bytes. */
+int lw_png_encode(const lw_image *im, const json_t *texts, lw_str *out);
+int lw_png_save(const char *path, const lw_image *im, const json_t *texts); /* atomic */
+/* tEXt, zTXt and iTXt chunks as an object of strings: the first LW_PNG_TEXTS, without those longer
+ * than LW_PNG_TEXT_BYTES. */
+int lw_png_texts(const char *path, json_t **out);
+int lw_jpeg_encode(const lw_image *im, int quality,
+                   lw_str *out); /* 4:2:0 below quality 90, else 4:4:4 */
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decoders behind lw_image_parse. */
+#ifndef LW_FORMATS_IMAGE_CODEC_H
+#define LW_FORMATS_IMAGE_CODEC_H
+
+#include "formats/image/formats_image.h"
+
+int lw_png_parse(const char *what, const void *bytes, size_t n, lw_image *out);
+/* An object of strings; pixels are decoded too, because text may follow them. */
+int lw_png_parse_texts(const char *what, const void *bytes, size_t n, json_t **out);
+int lw_png_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height);
+int lw_jpeg_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height);
+int lw_jpeg_parse(const char *what, const void *bytes, size_t n, lw_image *out);
+
+#endif
