@@ -55,7 +55,7 @@ int lw_generator_sampler(lw_generator *g, lw_sampler **out)
 int lw_generator_measure(lw_generator *g, const lw_train_config *t, const char *encoder,
                          const lw_heldout_config *c)
 {
-    return t->eval_every > 0 ? lw_heldout_new(g->dev, g->data, encoder, c, &g->heldout) : 0;
+    return t->eval_every > 0 ? lw_heldout_new(g->dev, g->data, encoder, c, g->obs, &g->heldout) : 0;
 }
 
 int lw_generator_evaluate(lw_generator *g, int64_t step, json_t *row)

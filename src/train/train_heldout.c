@@ -44,14 +44,14 @@ static int add_batch(lw_heldout *v, const view *w, int64_t n, lw_stats *to)
     return 0;
 }
 
-/* Every `stride`th of `n` rows of d, evenly spaced from `first`: data is often sorted by class. */
+/* Of `n` drawn rows of d every `stride`th from `first`. */
 static int add_rows(lw_heldout *v, const lw_dataset *d, int64_t n, int64_t first, int64_t stride,
                     const view *w, lw_stats *to)
 {
     for (int64_t at = first; at < n;) {
         int64_t m = 0;
         for (; m < BATCH && at < n; m++, at += stride)
-            lw_data_get(d, at * d->n / n, false, v->pictures + m * v->pixels * 3);
+            lw_data_get(d, lw_data_drawn(d, at), false, v->pictures + m * v->pixels * 3);
         LW_TRY(add_batch(v, w, m, to));
     }
     return 0;
@@ -113,10 +113,10 @@ int lw_heldout_check(const lw_heldout_config *c, int64_t eval_every)
 }
 
 int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
-                   const lw_heldout_config *c, lw_heldout **out)
+                   const lw_heldout_config *c, const lw_observer *obs, lw_heldout **out)
 {
     LW_CLEANUP(lw_heldout_free) lw_heldout *v = lw_calloc(1, sizeof *v);
-    const lw_data_opts o = {.image_size = train->image_size, .split = LW_SPLIT_HELDOUT, .count = 0};
+    const lw_data_opts o = {.image_size = train->image_size, .split = LW_SPLIT_HELDOUT, .obs = obs};
     LW_CLEANUP(lw_data_close) lw_dataset *held = NULL;
     if (!v)
         return LW_ENOMEM;
@@ -127,7 +127,7 @@ int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
     for (int i = 0; i < v->n_views; i++)
         LW_TRY(measure_real(v, train, held, &v->view[i]));
     if (v->best)
-        snprintf(v->measure, sizeof v->measure, "%s, %lld pictures, %.200s", v->best->name,
+        snprintf(v->measure, sizeof v->measure, "%s, %lld drawn pictures, %.200s", v->best->name,
                  (long long)v->count, v->best->net ? v->best->net->encoder->name : "colours");
     *out = lw_steal(&v);
     return 0;

@@ -19,9 +19,9 @@ typedef struct lw_heldout lw_heldout;
 /* LW_EUSAGE: options that do not go together. */
 int lw_heldout_check(const lw_heldout_config *c, int64_t eval_every);
 /* encoder: that of the loss, NULL or none: mean and sd of the colours. Opens the held-out split of
- * the training data. */
+ * the training data; obs (or NULL) may stop its decoding. */
 int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
-                   const lw_heldout_config *c, lw_heldout **out);
+                   const lw_heldout_config *c, const lw_observer *obs, lw_heldout **out);
 void lw_heldout_free(lw_heldout **pp);
 /*
  * Adds to row, of `step`: fd and fd_fixed, distances of as many samples to all held-out pictures,

@@ -159,3 +159,7 @@ stops 'decoding' 1 train ddpm --data synth:32 --base-channels 8 --channel-mult 1
     --norm-groups 4 --batch-size 2 --steps 5 --output-dir undecoded --no-progress
 err_has 'interrupted after'
 [ -z "$(find cache -name '*.tmp')" ] || fails 'a half cache is left'
+# and while those of a calibration or held out are
+stops 'calibration' 0.3 quantize reader --calibration synth:16,seed=3 --output-dir uncalibrated --threads 1 --no-progress
+err_has 'interrupted after'
+[ ! -e uncalibrated ] || fails 'quantize left half a folder'

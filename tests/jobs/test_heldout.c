@@ -97,6 +97,24 @@ static void test_floor_of_as_many(void **state)
                 2.0 * number(json_array_get(many, 0), "fd_floor"));
 }
 
+/* The rows measured with are of all classes, although synth's classes take turns: real pictures are
+ * near real ones, an untrained generator's are not, and both halves of --keep-best are of the same
+ * kind. */
+static void test_real_is_near_real(void **state)
+{
+    (void)state;
+    lab_expect(0,
+               "%s" MEASURE " --eval-samples 256 --keep-best eval_fd --steps 2 --output-dir near",
+               methods[0].args);
+    LW_CLEANUP(lw_json_drop) json_t *rows = rows_of("near");
+    const json_t *row = json_array_get(rows, 1);
+    double floor = number(row, "eval_fd_floor"), spoilt = number(row, "eval_fd"),
+           halves = number(row, "eval_fd_choosing") / number(row, "eval_fd_reporting");
+    print_message("real %.4g, untrained %.4g, halves %.4g\n", floor, spoilt, halves);
+    assert_true(floor < 0.01 * spoilt);
+    assert_true(halves > 0.9 && halves < 1.1);
+}
+
 /* ---- the best checkpoint --------------------------------------------------------------------- */
 
 static int64_t best_step(const char *run)
@@ -187,8 +205,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_bit_of_training), cmocka_unit_test(test_fresh_and_fixed),
-        cmocka_unit_test(test_floor_of_as_many),   cmocka_unit_test(test_keep_best),
-        cmocka_unit_test(test_bad_uses),
+        cmocka_unit_test(test_floor_of_as_many),   cmocka_unit_test(test_real_is_near_real),
+        cmocka_unit_test(test_keep_best),          cmocka_unit_test(test_bad_uses),
     };
     return cmocka_run_group_tests_name("heldout", tests, make_judge, lab_leave);
 }

@@ -194,6 +194,25 @@ static void sheet_shows_a_class_a_line(void **state)
     fails(lw_data_sheet(d, 1000, 1000, 8, 1, &w, &h, &rgb), LW_EUSAGE, "fewer pictures");
 }
 
+/* A fifth of rows whose classes take turns: every second one of these, too, has all classes. */
+static void drawn_rows_stand_for_all(void **state)
+{
+    (void)state;
+    enum { ALL = 1000, SOME = 200 };
+    const lw_data_opts o = {.image_size = 16, .count = ALL, .cache_dir = ""};
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    int of_class[2][10] = {{0}}, seen[ALL] = {0};
+    ok(lw_data_open("synth", &o, &d));
+    for (int64_t i = 0; i < ALL; i++) {
+        int64_t row = lw_data_drawn(d, i);
+        assert_true(row >= 0 && row < ALL && !seen[row]++);
+        if (i < SOME)
+            of_class[i % 2][d->labels[row]]++;
+    }
+    for (int i = 0; i < 20; i++)
+        assert_in_range(of_class[i / 10][i % 10], 2, 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +224,7 @@ int main(void)
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(drawing_is_fast),
         cmocka_unit_test(sheet_shows_a_class_a_line),
+        cmocka_unit_test(drawn_rows_stand_for_all),
     };
     return cmocka_run_group_tests_name("data synth", tests, scratch_make, scratch_remove);
 }

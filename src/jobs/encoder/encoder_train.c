@@ -92,11 +92,11 @@ static int feed(void *self, int64_t step, int32_t micro)
 
 /* ---- held-out accuracy of a classifier ------------------------------------------------------- */
 
-static int build_test(encoder_run *r)
+static int build_test(encoder_run *r, const lw_observer *obs)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     const lw_data_opts o = {
-        .image_size = r->c->train.image_size, .split = LW_SPLIT_HELDOUT, .count = 0};
+        .image_size = r->c->train.image_size, .split = LW_SPLIT_HELDOUT, .obs = obs};
     LW_TRY(lw_data_open(r->c->train.data, &o, &r->held));
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(r->store)};
@@ -118,13 +118,13 @@ static int evaluate(void *self, int64_t step, json_t *row)
     for (int64_t at = 0; at < n; at += batch) {
         int64_t m = LW_MIN(n - at, batch);
         for (int64_t i = 0; i < m; i++)
-            lw_data_get(r->held, at + i, false, x + i * floats);
+            lw_data_get(r->held, lw_data_drawn(r->held, at + i), false, x + i * floats);
         LW_TRY(lw_exec_run(r->test, NULL));
         for (int64_t i = 0; i < m; i++) {
             int32_t best = 0;
             for (int32_t c = 1; c < k; c++)
                 best = y[i * k + c] > y[i * k + best] ? c : best;
-            right += best == r->held->labels[at + i];
+            right += best == r->held->labels[lw_data_drawn(r->held, at + i)];
         }
     }
     json_object_set_new(row, "heldout_accuracy", lw_json_real((double)right / (double)n));
@@ -186,7 +186,7 @@ static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *ob
     if (c->train.dry_run)
         return lw_train_predict(&job, &c->train, out);
     if (c->objective != LW_OBJECTIVE_MAE) {
-        LW_TRY(build_test(r));
+        LW_TRY(build_test(r, obs));
         job.evaluate = evaluate;
     }
     LW_TRY(lw_train_resume(&c->train, recipe, r->dev, r->store, &step));

@@ -66,7 +66,8 @@ static int open_data(lw_quantize_inputs *in)
                                         "pictures it reads",
                                         in->c->source)
                               : 0;
-    return lw_data_open(spec, &(lw_data_opts){.image_size = in->net->image_size}, &in->data);
+    const lw_data_opts o = {.image_size = in->net->image_size, .obs = in->obs};
+    return lw_data_open(spec, &o, &in->data);
 }
 
 int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c, lw_device *dev,
@@ -101,7 +102,7 @@ void lw_quantize_inputs_clear(lw_quantize_inputs *in)
 
 static void picture(const lw_quantize_inputs *in, int64_t i, float *dst)
 {
-    lw_data_get(in->data, i % in->data->n, false, dst);
+    lw_data_get(in->data, lw_data_drawn(in->data, i % in->data->n), false, dst);
 }
 
 static int draw(lw_quantize_inputs *in, int64_t first)

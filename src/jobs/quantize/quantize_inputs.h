@@ -12,6 +12,7 @@
 
 typedef struct lw_quantize_inputs {
     const lw_quantize_config *c;
+    const lw_observer *obs; /* may stop the decoding; NULL: nobody */
     lw_device *dev;
     const lw_network *net;
     lw_exec *exec;    /* borrowed: inputs x, and t, class, latent of a U-Net */

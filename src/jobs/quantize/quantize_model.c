@@ -260,7 +260,7 @@ static int run(quantizing *q)
 int lw_job_quantize(const lw_quantize_config *c, const lw_observer *obs, lw_quantize_result *out)
 {
     memset(out, 0, sizeof *out);
-    quantizing q = {.c = c, .obs = obs, .out = out};
+    quantizing q = {.c = c, .obs = obs, .in.obs = obs, .out = out};
     int rc = run(&q);
     lw_exec_free(&q.exec);
     lw_plan_free(&q.plan);
