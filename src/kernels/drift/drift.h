@@ -27,13 +27,25 @@
  * whole groups) and SWEEP (few large groups, a task is a block of generated samples). Distances are
  * kept between phases while all of them fit LW_DRIFT_PARK bytes. Else SWEEP keeps those of a first
  * part of the samples, no more than the operands take and than LW_DRIFT_PARK, and computes the
- * others again, once (see drift_ahead.inc): memory beyond the operands is O(G T (N + M) (C + K) + K
+ * others again, once (see drift_ahead.h): memory beyond the operands is O(G T (N + M) (C + K) + K
  * G T N C), never N x M.
  *
  * Cost: 2 N M C (K + 1) FLOP a group, of which large groups do less: most affinities lie at their
  * floor and share one vector. Of that floor at the peak of one thread, small groups take 1.25 to
  * 1.30 times the time, large ones 0.50 to 0.85, groups of 16 x 80 with 32 channels 4.0
  * (docs/performance.md).
+ *
+ * Files: drift_layout.h is the map of memory and of phases, drift_ref.inc the field in plain C.
+ * drift_body.inc runs the phases in vector words; each header it stands on includes the one before:
+ *
+ *   drift_job.h       what a task works on: operands, places, strips of samples
+ *   drift_bf16.h      products of rounded vectors
+ *   drift_pack.h      operands centred and packed
+ *   drift_distance.h  tiles of distances
+ *   drift_sums.h      temperatures, exponentials, normalisers
+ *     drift_ahead.h     the same taken with the first pass, at a guess of S
+ *     drift_field.h     affinities and what they gather
+ *       drift_close.h     V of a strip from what was gathered
  */
 #ifndef LW_KERNELS_DRIFT_H
 #define LW_KERNELS_DRIFT_H

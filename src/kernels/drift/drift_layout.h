@@ -54,7 +54,7 @@ typedef struct lw_drift_dims {
     ptrdiff_t moments;      /* K (K + 1) / 2 products V_a . V_b */
     ptrdiff_t kept;         /* strips of a group whose distances are kept in work */
     int tile;               /* regime is TILE */
-    int ahead;              /* SWEEP: distances are not all kept; see drift_ahead.inc */
+    int ahead;              /* SWEEP: distances are not all kept; see drift_ahead.h */
     int low;                /* distances from vectors rounded to bf16 */
     ptrdiff_t low_pitch;    /* words of a rounded vector, an odd number of cache lines */
     int packs_kept;         /* packed operands stay in work between phases */

@@ -31,6 +31,23 @@
  *
  * Cost: 2 M N K FLOP a product; A, C and the packed weights pass memory once. Linear layers reach
  * 84 to 98 % of one thread's peak (docs/performance.md); few rows are bound by reading weights.
+ *
+ * Files, to be read in this order. Every X_body.inc is compiled for each level by the three lines of
+ * X_<level>.c; conv uses the same tiles.
+ *
+ *   gemm_shape.h .c  gemm_wgrad_shape.c    how work is cut into tasks
+ *   gemm_tile.h                            the two register tiles and packed panels
+ *     gemm_elem_f32.h  _bf16.h  _u8.h      what a 32-bit word holds; one comes before a tile's body
+ *     gemm_tile_body.inc                   row tile: gathered rows times a panel
+ *     gemm_dot_body.inc                    the same for at most 4 columns: vectors along k
+ *     gemm_rank_body.inc                   rank tile: sums of outer products (weight gradients)
+ *     gemm_pack_body.inc                   weights into panels
+ *   gemm_job.h  gemm_body.inc              the products of this header over these tiles, f32
+ *     gemm_low_body.inc                    in low precision: bf16, u8 x s8
+ *   gemm_wgrad.h  gemm_wgrad_body.inc      weight gradients of gemm and conv, f32
+ *     gemm_wgrad_bf16_body.inc             and of bf16
+ *   gemm_ref.h .inc  gemm_ref.c            the references in plain C
+ *     gemm_bf16_ref.c  gemm_u8_ref.c
  */
 #ifndef LW_KERNELS_GEMM_H
 #define LW_KERNELS_GEMM_H

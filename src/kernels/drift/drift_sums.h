@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drift field: temperatures and normalisers. Included by drift_body.inc.
+ * Drift field: temperatures and normalisers.
  *
  * With r_i and c_j the least distances of a sample and of a target and b = 1 / (unit tau), all
  * exponentials are of non-positive numbers and no normaliser leaves [1, M]:
@@ -17,6 +17,10 @@
  * other's. Nothing below e^-87 is let into the arithmetic: it counts for nothing and denormal
  * numbers are slow.
  */
+#ifndef LW_KERNELS_DRIFT_SUMS_H
+#define LW_KERNELS_DRIFT_SUMS_H
+
+#include "kernels/drift/drift_distance.h"
 
 #define DRIFT_REACH 60.0f
 #define DRIFT_LEAST (-87.3f)
@@ -287,3 +291,5 @@ static void drift_close_columns(const drift_job *q, const drift_taus *t)
             v_store_n(at, q->s->rows_only ? w : v_div(w, v_sqrt(c)), n);
         }
 }
+
+#endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drift field: the first pass over the distances. Included by drift_body.inc.
+ * Drift field: the first pass over the distances.
  *
  * It finds S and the minima. Where distances are too many to keep, each further pass costs the
- * products again, so it also takes the sums of drift_sums.inc, ahead of S: at a guess S' of it.
+ * products again, so it also takes the sums of drift_sums.h, ahead of S: at a guess S' of it.
  * With y = d - S', b' = 1 / (S' tau) and b = 1 / (S tau), a row (or column) has
  *
  *   log sum e^{-b y} = log sum e^{-b' y} - e mu + e^2 kappa / 2 + r,   e = b - b',
@@ -17,6 +17,10 @@
  * distance of all pairs, which is known without looking at pairs: within 2e-5 for 4,096 x 8,192
  * normal vectors.
  */
+#ifndef LW_KERNELS_DRIFT_AHEAD_H
+#define LW_KERNELS_DRIFT_AHEAD_H
+
+#include "kernels/drift/drift_sums.h"
 
 /* A group's share of the guess from some of its targets: sums of w d and w d^2 of sampled pairs. */
 static void drift_probe(const drift_job *q, double *to, ptrdiff_t j0, ptrdiff_t j1)
@@ -294,3 +298,5 @@ static void drift_ahead_close_columns(const drift_job *q, const drift_ahead *a, 
         v_store_n(q->csum + k * m + j, q->s->rows_only ? w : v_div(w, v_sqrt(c)), n);
     }
 }
+
+#endif

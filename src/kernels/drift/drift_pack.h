@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drift field: a group's operands centred and packed. Included by drift_body.inc. */
+/* Drift field: a group's operands centred and packed. */
+#ifndef LW_KERNELS_DRIFT_PACK_H
+#define LW_KERNELS_DRIFT_PACK_H
+
+#include "kernels/drift/drift_bf16.h"
+#include "kernels/tile/tile.h"
 
 /* Vectors of a group lie apart, where the hardware does not look ahead. Always inline: gcc 12 takes
  * a function that only prefetches for one without effect and drops its calls. */
@@ -213,3 +218,5 @@ static void drift_pack(const drift_job *q, ptrdiff_t jobs, int lanes)
             drift_pack_lanes(&q[b], 0, q[b].d.lp);
     }
 }
+
+#endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drift field: what a task works on. Included by drift_body.inc. */
+/* Drift field: what a task works on. */
+#ifndef LW_KERNELS_DRIFT_TASK_H
+#define LW_KERNELS_DRIFT_TASK_H
+
+#include "kernels/drift/drift_layout.h"
 
 /* Targets that are needed next, from `at` on: fetched a few at a time while products keep the
  * arithmetic busy, as all at once they fill the queue of misses. */
@@ -22,7 +26,7 @@ typedef struct drift_job {
     float *rmin, *cmin;           /* [lp], [m] least distances of samples and of targets */
     float *range;                 /* see drift_factors */
     float *u, *v_i, *rsum, *csum; /* [K][m], [K][lp], [K][lp], [K][m] */
-    float *rmom;                  /* SWEEP ahead: [K][3][lp], see drift_ahead.inc */
+    float *rmom;                  /* SWEEP ahead: [K][3][lp], see drift_ahead.h */
     float *v;                     /* [K][N][cp] */
     float *buf_d, *buf_e, *buf_a, *out, *sums; /* scratch */
     uint64_t *bits, *reach;
@@ -73,3 +77,5 @@ static drift_strip drift_strip_at(const drift_job *q, ptrdiff_t i0)
     st.live = st.live < LW_DRIFT_LANES ? st.live : LW_DRIFT_LANES;
     return st;
 }
+
+#endif

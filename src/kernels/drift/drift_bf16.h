@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drift field: products of bf16 with f32 sums, for shapes that ask for them. Included by
- * drift_body.inc.
+ * Drift field: products of bf16 with f32 sums, for shapes that ask for them.
  *
  * Centred vectors are rounded to bf16 and so are their norms: what comes out is the distance of the
  * rounded vectors, to f32, never below zero. Only products of pairs change; near pairs are still
@@ -9,6 +8,12 @@
  * bits, the even one in its low half. Without the instruction the halves are widened, which is
  * exact.
  */
+#ifndef LW_KERNELS_DRIFT_BF16_H
+#define LW_KERNELS_DRIFT_BF16_H
+
+#include "kernels/drift/drift_task.h"
+#include "kernels/simd/simd.h"
+#include "kernels/tile/unroll.h"
 
 #if defined(__AVX512BF16__)
 LW_WORD vf drift_dot(vf sum, vi a, vi b)
@@ -96,3 +101,5 @@ static void drift_panel_low(const drift_job *q, uint32_t *to, ptrdiff_t i0)
             for (ptrdiff_t k = p; k < p + 16 && k < pairs; k++)
                 to[k * LW_DRIFT_NR + i] = from[i * pitch + k];
 }
+
+#endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drift field: V of a strip from what was gathered. Included by drift_body.inc.
+ * Drift field: V of a strip from what was gathered.
  *
  * V = sum_neg A * sum_pos A t - sum_pos A * sum_neg A t loses what the two terms have in common:
  * where samples have copies among negatives and positives alike, or all that reaches them lies
@@ -8,6 +8,10 @@
  * its terms is done again at that temperature from the differences t_j - x_i of the operands as
  * given, in which what they have in common is zero.
  */
+#ifndef LW_KERNELS_DRIFT_CLOSE_H
+#define LW_KERNELS_DRIFT_CLOSE_H
+
+#include "kernels/drift/drift_field.h"
 
 static const double drift_slight = 1.0 / 256;
 
@@ -173,3 +177,5 @@ static void drift_field(const drift_job *q, double *moments, const drift_taus *t
     drift_side(q, t, self, st, 1);
     drift_close(q, moments, t, self, st);
 }
+
+#endif

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Drift field: tiles of distances. A tile is n targets from j0 (rows) times a strip of
- * generated samples (lanes), pitch = lanes of the strip. Included by drift_body.inc.
+ * generated samples (lanes), pitch = lanes of the strip.
  */
+#ifndef LW_KERNELS_DRIFT_DISTANCE_H
+#define LW_KERNELS_DRIFT_DISTANCE_H
+
+#include "kernels/drift/drift_pack.h"
 
 /* Whether all vectors of the group are so near its centre that no distance is taken for
  * drift_far. */
@@ -181,3 +185,5 @@ static float *drift_tile(const drift_job *q, drift_strip st, ptrdiff_t j0, ptrdi
         tile[(j - j0) * st.lanes + j - st.i0] = self;
     return tile;
 }
+
+#endif

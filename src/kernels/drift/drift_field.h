@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drift field: affinities and V. Included by drift_body.inc.
+ * Drift field: affinities and V.
  *
  * A_ij = w_j max(floor, p_ij) is split in a constant part and what lies above the floor:
  *   sum_j A_ij t_j = floor sum_j w_j t_j + sum_j (A_ij - floor w_j) t_j
@@ -10,6 +10,10 @@
  * up to at most (N + M) / 2, so at most (N + M) / (2 floor) pairs lie above the floor. Tiles with
  * few of them are gathered pair by pair, others as dense products.
  */
+#ifndef LW_KERNELS_DRIFT_FIELD_H
+#define LW_KERNELS_DRIFT_FIELD_H
+
+#include "kernels/drift/drift_sums.h"
 
 typedef struct drift_tally {
     ptrdiff_t pairs; /* above the floor */
@@ -251,3 +255,5 @@ static void drift_side(const drift_job *q, const drift_taus *t, float self, drif
         }
     }
 }
+
+#endif

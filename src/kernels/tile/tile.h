@@ -6,9 +6,12 @@
  *
  * A(i, k) = a[i * ars + k * aks] is read one float at a time, so it may be transposed; B and C have
  * unit column stride. Each element is one chain of fused multiply-adds over k in order (starting at
- * 0 or at the old C), so its bits do not depend on how a caller cuts rows and columns. Included by
- * *_body.inc files, after simd.h.
+ * 0 or at the old C), so its bits do not depend on how a caller cuts rows and columns.
  */
+#ifndef LW_KERNELS_TILE_H
+#define LW_KERNELS_TILE_H
+
+#include "kernels/simd/simd.h"
 #include "kernels/tile/unroll.h"
 
 #if VL == 16
@@ -116,3 +119,5 @@ static void tile_transpose(float *to, ptrdiff_t to_pitch, const float *from, ptr
         for (ptrdiff_t c = i < whole_m ? whole_n : 0; c < n; c++)
             to[c * to_pitch + i] = from[i * pitch + c] * scale;
 }
+
+#endif
