@@ -25,13 +25,12 @@ static int compile(lw_score_net *s, lw_device *dev)
 /* config.json of a judge says how many of its outputs are real classes. */
 static int read_judged(lw_score_net *s)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, path = {0};
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *config = NULL;
     int64_t judged = 0;
     if (s->encoder->kind != LW_ENCODER_OWN)
         return 0;
-    LW_TRY(lw_model_folder_find(s->encoder->source, true, &dir));
-    LW_TRY(lw_json_load(lw_path_join(&path, lw_str_c(&dir), "config.json"), &config));
+    LW_TRY(lw_json_load(lw_path_join(&path, s->encoder->source, "config.json"), &config));
     LW_TRY(lw_json_opt_i64(config, lw_str_c(&path), "leeway_judged_classes", &judged));
     if (judged < 0 || judged > s->outputs)
         return lw_fail(LW_EFORMAT, "%s: %lld judged classes of %d outputs", lw_str_c(&path),

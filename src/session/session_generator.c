@@ -33,18 +33,18 @@ static int read_state(lw_source *s)
 
 static int open_into(lw_source *s, const char *source, bool ema)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, path = {0};
-    LW_TRY(lw_model_folder_find(source, ema, &dir));
+    LW_CLEANUP(lw_model_place_clear) lw_model_place place = {0};
+    LW_TRY(lw_model_find(source, ema, &place));
     s->name = lw_strdup(source);
-    s->dir = lw_strdup(lw_str_c(&dir));
+    s->dir = lw_strdup(lw_str_c(&place.path));
     if (!s->name || !s->dir)
         return LW_ENOMEM;
     LW_TRY(lw_unet_load(s->dir, true, &s->net, &s->store));
-    LW_TRY(lw_json_load(lw_path_join(&path, s->dir, "config.json"), &s->config));
+    s->config = lw_steal(&place.config);
     if (s->net.in_channels != 3 || s->net.out_channels != 3)
         return lw_fail(LW_EUNSUPPORTED,
                        "%s: 'in_channels' is %d and 'out_channels' %d: only pictures of 3 are made",
-                       lw_str_c(&path), (int)s->net.in_channels, (int)s->net.out_channels);
+                       s->dir, (int)s->net.in_channels, (int)s->net.out_channels);
     s->method = lw_net_method(s->config);
     if (s->method == LW_METHOD_DDPM) {
         s->diffusion = lw_calloc(1, sizeof *s->diffusion);

@@ -6,9 +6,9 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int open_encoder(lw_network *n, const char *spec)
+static int open_encoder(lw_network *n, const lw_model_place *p)
 {
-    LW_TRY(lw_encoder_open(spec, &n->encoder));
+    LW_TRY(lw_encoder_open_at(p, &n->encoder));
     n->kind = "encoder";
     n->name = n->encoder->name;
     n->store = n->encoder->store;
@@ -17,9 +17,9 @@ static int open_encoder(lw_network *n, const char *spec)
     return 0;
 }
 
-static int open_unet(lw_network *n, const char *dir)
+static int open_unet(lw_network *n)
 {
-    LW_TRY(lw_unet_load(dir, true, &n->unet, &n->store));
+    LW_TRY(lw_unet_load(n->dir, true, &n->unet, &n->store));
     n->kind = "unet";
     n->name = "UNet2DModel";
     n->channels = n->unet.in_channels;
@@ -27,50 +27,17 @@ static int open_unet(lw_network *n, const char *dir)
     return 0;
 }
 
-/* ResNets carry no description of their own: the tensors in the weights file say which one
- * it is. */
-static int open_by_weights(lw_network *n, const char *dir)
-{
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_TRY(lw_model_weights_find(dir, &path));
-    return open_encoder(n, lw_str_c(&path));
-}
-
-static int open_folder(lw_network *n, const char *dir)
-{
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop) json_t *config = NULL;
-    const char *name = NULL;
-    lw_path_join(&path, dir, "config.json");
-    LW_TRY(lw_json_load(lw_str_c(&path), &config));
-    LW_TRY(lw_json_opt_str(config, lw_str_c(&path), "_class_name", &name));
-    if (name && lw_str_eq(name, "UNet2DModel"))
-        return open_unet(n, dir);
-    if (name && lw_str_eq(name, "LeewayEncoder"))
-        return open_encoder(n, dir);
-    if (!name || lw_str_starts(name, "ResNet") || lw_str_starts(name, "resnet"))
-        return open_by_weights(n, dir);
-    return lw_fail(LW_EUNSUPPORTED,
-                   "%s: '_class_name' is %s; known are UNet2DModel, LeewayEncoder and ResNet",
-                   lw_str_c(&path), name);
-}
-
 static int open_source(lw_network *n, const char *source, bool ema)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, config = {0}, run = {0};
-    bool described = lw_path_exists(lw_path_join(&config, source, "config.json")) ||
-                     lw_path_exists(lw_path_join(&run, source, "checkpoints"));
-    if (lw_path_exists(source) && !lw_path_is_dir(source)) {
-        n->dir = lw_strdup(source);
-        return n->dir ? open_encoder(n, source) : LW_ENOMEM;
-    }
-    if (lw_path_exists(source) && !described) {
-        n->dir = lw_strdup(source);
-        return n->dir ? open_by_weights(n, source) : LW_ENOMEM;
-    }
-    LW_TRY(lw_model_folder_find(source, ema, &dir));
-    n->dir = lw_strdup(lw_str_c(&dir));
-    return n->dir ? open_folder(n, n->dir) : LW_ENOMEM;
+    LW_CLEANUP(lw_model_place_clear) lw_model_place p = {0};
+    LW_TRY(lw_model_find(source, ema, &p));
+    n->dir = lw_strdup(lw_str_c(&p.path));
+    if (!n->dir)
+        return LW_ENOMEM;
+    bool unet = p.network && lw_str_eq(p.network, "UNet2DModel");
+    LW_TRY(unet ? open_unet(n) : open_encoder(n, &p));
+    n->config = lw_steal(&p.config);
+    return lw_quantization_find(n->dir, &n->quant);
 }
 
 int lw_network_open(const char *source, bool ema, lw_network **out)
@@ -79,8 +46,6 @@ int lw_network_open(const char *source, bool ema, lw_network **out)
     if (!n)
         return LW_ENOMEM;
     LW_TRY(open_source(n, source, ema));
-    if (lw_path_is_dir(n->dir))
-        LW_TRY(lw_quantization_find(n->dir, &n->quant));
     for (int32_t i = 0; i < lw_store_count(n->store); i++)
         if (!lw_str_ends(lw_store_at(n->store, i)->name, "running_mean") &&
             !lw_str_ends(lw_store_at(n->store, i)->name, "running_var"))
@@ -99,6 +64,7 @@ void lw_network_close(lw_network **pp)
     else
         lw_store_free(&n->store);
     lw_quantization_free(&n->quant);
+    lw_json_drop(&n->config);
     lw_free(&n->dir);
     lw_free(pp);
 }

@@ -11,6 +11,7 @@
 
 typedef struct lw_network {
     char *dir;              /* the folder or file the weights came from */
+    json_t *config;         /* config.json; NULL: weights alone */
     const char *kind;       /* "unet" or "encoder" */
     const char *name;       /* "UNet2DModel", "resnet18", "leeway", ... */
     lw_unet_config unet;    /* kind "unet" */
@@ -23,9 +24,8 @@ typedef struct lw_network {
     bool training;          /* a U-Net is built with dropout and its input rows i64[B] */
 } lw_network;
 
-/* source: a run (its newest checkpoint), a checkpoint or model folder, or a .safetensors file of a
- * known ResNet. ema: the averaged weights of a checkpoint. LW_EFORMAT / LW_EUNSUPPORTED say what
- * the folder lacks. */
+/* source: a run (its newest checkpoint), a checkpoint or model folder, or weights alone of a known
+ * ResNet. ema: the averaged weights of a checkpoint. LW_EFORMAT says what the folder lacks. */
 int lw_network_open(const char *source, bool ema, lw_network **out);
 void lw_network_close(lw_network **pp);
 /* Parameters with gradients (without values) instead of the folder's, and `training`. LW_EUSAGE:

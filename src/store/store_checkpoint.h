@@ -55,11 +55,31 @@ int lw_checkpoint_latest(const char *run, lw_str *dir);
  * at. keep < 1: none. */
 int lw_checkpoint_prune(const char *run, int keep);
 
-/* SOURCE of the command line -> model folder (config.json + weights): a run directory (newest
- * checkpoint), a checkpoint directory, or a model folder. ema: prefer the averaged weights where
- * there are any. dir is replaced. LW_EFORMAT / LW_EIO say what is missing. */
-int lw_model_folder_find(const char *source, bool ema, lw_str *dir);
-/* The weights file in a model folder: diffusers' name, Hugging Face's, or an index of shards. */
+/* ---- SOURCE -> model ------------------------------------------------------------------------- */
+
+/* What can stand where a user names a model. */
+typedef enum lw_place_kind {
+    LW_PLACE_FILE,     /* a file: of weights, where it is a model's */
+    LW_PLACE_RUN,      /* a run directory, with checkpoints/ */
+    LW_PLACE_MODEL,    /* a model folder or checkpoint, with config.json */
+    LW_PLACE_PIPELINE, /* a folder of diffusers, whose model is in unet/ */
+    LW_PLACE_WEIGHTS   /* a folder of weights without a config.json */
+} lw_place_kind;
+/* LW_EIO: there is nothing; LW_EFORMAT: a folder of other things. */
+int lw_place_look(const char *path, lw_place_kind *out);
+
+typedef struct lw_model_place {
+    lw_place_kind kind;  /* of SOURCE */
+    lw_str path;         /* its model folder, or the file */
+    json_t *config;      /* its config.json; NULL: weights alone */
+    const char *network; /* "_class_name" of the config (borrowed from it), or NULL */
+} lw_model_place;
+/* SOURCE of the command line -> model: the newest checkpoint of a run, and with `ema` the averaged
+ * weights where there are any. */
+int lw_model_find(const char *source, bool ema, lw_model_place *out);
+void lw_model_place_clear(lw_model_place *p); /* accepts a zeroed struct */
+/* The weights file in a model folder: diffusers' name, Hugging Face's, or an index of shards; of a
+ * file the file itself. path is replaced. */
 int lw_model_weights_find(const char *dir, lw_str *path);
 /* A model folder of one store: config.json and weights (weights NULL: LW_WEIGHTS_DIFFUSERS). */
 int lw_model_folder_save(const char *dir, const lw_store *s, lw_slab slab, const json_t *config,

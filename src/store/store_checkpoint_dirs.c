@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding, counting and removing step directories; finding a model folder behind a SOURCE. */
+/* Finding, counting and removing step directories; finding the model behind a SOURCE. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +36,11 @@ int lw_model_weights_find(const char *dir, lw_str *path)
     static const char *const names[] = {LW_WEIGHTS_DIFFUSERS, LW_WEIGHTS_HF,
                                         LW_WEIGHTS_DIFFUSERS ".index.json",
                                         LW_WEIGHTS_HF ".index.json"};
+    if (!lw_path_is_dir(dir)) {
+        path->len = 0;
+        lw_str_add(path, dir);
+        return path->failed ? LW_ENOMEM : 0;
+    }
     for (size_t i = 0; i < LW_COUNT(names); i++)
         if (has_file(dir, names[i]))
             return lw_path_join(path, dir, names[i]), path->failed ? LW_ENOMEM : 0;
@@ -170,31 +175,65 @@ int lw_checkpoint_prune(const char *run, int keep)
     return 0;
 }
 
-/* ---- SOURCE -> model folder ------------------------------------------------------------------ */
+/* ---- SOURCE -> model ------------------------------------------------------------------------- */
 
-int lw_model_folder_find(const char *source, bool ema, lw_str *dir)
+int lw_place_look(const char *path, lw_place_kind *out)
 {
-    LW_CLEANUP(lw_str_clear) lw_str base = {0}, averaged = {0};
+    LW_CLEANUP(lw_str_clear) lw_str weights = {0};
     bool there;
-    LW_TRY(lw_path_look(source, &there));
+    LW_TRY(lw_path_look(path, &there));
     if (!there)
-        return lw_fail(LW_EIO, "%s: no such run, checkpoint or model folder", source);
-    if (!lw_path_is_dir(source))
+        return lw_fail(LW_EIO, "%s: no such run, checkpoint, model folder or file", path);
+    if (!lw_path_is_dir(path))
+        *out = LW_PLACE_FILE;
+    else if (has_file(path, "checkpoints"))
+        *out = LW_PLACE_RUN;
+    else if (has_file(path, "config.json"))
+        *out = LW_PLACE_MODEL;
+    else if (has_file(path, "model_index.json"))
+        *out = LW_PLACE_PIPELINE;
+    else if (lw_model_weights_find(path, &weights) == 0)
+        *out = LW_PLACE_WEIGHTS;
+    else
         return lw_fail(LW_EFORMAT,
-                       "%s: is a file; a run, checkpoint or model folder is a directory", source);
-    lw_str_add(&base, source);
-    if (has_file(source, "checkpoints"))
-        LW_TRY(lw_checkpoint_latest(source, &base));
-    if (has_file(lw_str_c(&base), "model_index.json") && !has_file(lw_str_c(&base), "config.json"))
-        lw_str_add(&base, "/unet"); /* a pipeline of diffusers */
-    lw_path_join(&averaged, lw_str_c(&base), "ema");
-    const lw_str *found = ema && has_file(lw_str_c(&averaged), "config.json") ? &averaged : &base;
-    if (!has_file(lw_str_c(found), "config.json"))
-        return lw_fail(
-            LW_EFORMAT,
-            "%s: neither a run directory (no checkpoints/) nor a model folder (no config.json)",
-            source);
-    dir->len = 0;
-    lw_str_add(dir, lw_str_c(found));
-    return dir->failed ? LW_ENOMEM : 0;
+                       "%s: neither a run directory (no checkpoints/) nor a model folder (no "
+                       "config.json, no weights called %s or %s)",
+                       path, LW_WEIGHTS_DIFFUSERS, LW_WEIGHTS_HF);
+    return 0;
+}
+
+static int find_model(const char *source, bool ema, lw_model_place *p)
+{
+    LW_CLEANUP(lw_str_clear) lw_str config = {0};
+    LW_TRY(lw_place_look(source, &p->kind));
+    lw_str_add(&p->path, source);
+    if (p->kind == LW_PLACE_FILE || p->kind == LW_PLACE_WEIGHTS)
+        return p->path.failed ? LW_ENOMEM : 0;
+    if (p->kind == LW_PLACE_RUN)
+        LW_TRY(lw_checkpoint_latest(source, &p->path));
+    if (p->kind == LW_PLACE_PIPELINE)
+        lw_str_add(&p->path, "/unet");
+    if (ema && has_file(lw_str_c(&p->path), "ema/config.json"))
+        lw_str_add(&p->path, "/ema");
+    LW_TRY(lw_json_load(lw_path_join(&config, lw_str_c(&p->path), "config.json"), &p->config));
+    LW_TRY(lw_json_opt_str(p->config, lw_str_c(&config), "_class_name", &p->network));
+    return p->path.failed ? LW_ENOMEM : 0;
+}
+
+int lw_model_find(const char *source, bool ema, lw_model_place *out)
+{
+    lw_model_place p = {0};
+    int rc = find_model(source, ema, &p);
+    if (rc < 0)
+        lw_model_place_clear(&p);
+    else
+        *out = p;
+    return rc;
+}
+
+void lw_model_place_clear(lw_model_place *p)
+{
+    lw_str_clear(&p->path);
+    lw_json_drop(&p->config);
+    *p = (lw_model_place){0};
 }

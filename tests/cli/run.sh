@@ -25,6 +25,10 @@ cmp -s y.npy z.npy && fails 'the time changed nothing'
 expect 0 run plain --input x.npy --t t.npy --output y.npy --json
 out_has '"shape": [5, 3, 16, 16]'
 
+mkdir pipe && cp -r plain pipe/unet && echo '{}' >pipe/model_index.json
+expect 0 run pipe --input x.npy --t t.npy --output z.npy
+cmp -s y.npy z.npy || fails "a pipeline's folder runs another network than its unet"
+
 expect 0 run enc --input x.npy --output y.npy
 out_has 'logits [5,5]'
 expect 0 run enc --input x.npy --layer pooled --output y.npy

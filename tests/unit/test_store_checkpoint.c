@@ -289,13 +289,20 @@ static void test_cannot_write(void **state)
 
 /* ---- SOURCE ---------------------------------------------------------------------------------- */
 
-static void expect_folder(const char *source, bool ema, const char *end)
+static void expect_model(const char *source, bool ema, lw_place_kind kind, const char *end)
 {
-    lw_str dir = {0};
-    assert_ok(lw_model_folder_find(source, ema, &dir));
-    if (!lw_str_ends(lw_str_c(&dir), end))
-        fail_msg("%s -> %s, wanted ...%s", source, lw_str_c(&dir), end);
-    lw_str_clear(&dir);
+    lw_model_place p = {0};
+    bool alone = kind == LW_PLACE_FILE || kind == LW_PLACE_WEIGHTS;
+    assert_ok(lw_model_find(source, ema, &p));
+    assert_int_equal(p.kind, kind);
+    if (!lw_str_ends(lw_str_c(&p.path), end))
+        fail_msg("%s -> %s, wanted ...%s", source, lw_str_c(&p.path), end);
+    if (alone)
+        assert_null(p.config);
+    else
+        assert_string_equal(p.network, "Test");
+    lw_model_place_clear(&p);
+    lw_model_place_clear(&p);
 }
 
 static void test_source(void **state)
@@ -307,22 +314,42 @@ static void test_source(void **state)
     LW_CLEANUP(lw_json_drop) json_t *c = config();
     (void)state;
     assert_ok(save(run, s, 1, NULL));
-    expect_folder(run, true, "step_0000001/ema");
-    expect_folder(run, false, "step_0000001");
+    expect_model(run, true, LW_PLACE_RUN, "step_0000001/ema");
+    expect_model(run, false, LW_PLACE_RUN, "step_0000001");
     snprintf(path, sizeof path, "%s/checkpoints/last", run);
-    expect_folder(path, true, "last/ema");
+    expect_model(path, true, LW_PLACE_MODEL, "last/ema");
     snprintf(path, sizeof path, "%s/model", run);
     assert_ok(lw_model_folder_save(path, s, LW_SLAB_PARAM, c, LW_WEIGHTS_HF));
-    expect_folder(path, true, "/model");
+    expect_model(path, true, LW_PLACE_MODEL, "/model");
     assert_ok(lw_model_weights_find(path, &dir));
     assert_true(lw_str_ends(lw_str_c(&dir), "model/" LW_WEIGHTS_HF));
-    assert_fails(LW_EIO, "no such run", lw_model_folder_find(run_dir("none"), true, &dir));
-    assert_fails(LW_EFORMAT, "neither a run directory", lw_model_folder_find(scratch, true, &dir));
-    put_file(in_scratch("plain"), "x", 1);
-    assert_fails(LW_EFORMAT, "is a file", lw_model_folder_find(in_scratch("plain"), true, &dir));
-    assert_fails(LW_EFORMAT, "no weights", lw_model_weights_find(scratch, &dir));
+    expect_model(lw_str_c(&dir), true, LW_PLACE_FILE, "model/" LW_WEIGHTS_HF);
+    snprintf(path, sizeof path, "%s/model/config.json", run);
+    assert_int_equal(unlink(path), 0);
+    snprintf(path, sizeof path, "%s/model", run);
+    expect_model(path, true, LW_PLACE_WEIGHTS, "/model");
+    snprintf(path, sizeof path, "%s/pipe/unet", run);
+    assert_ok(lw_model_folder_save(path, s, LW_SLAB_PARAM, c, NULL));
+    snprintf(path, sizeof path, "%s/pipe/model_index.json", run);
+    put_file(path, "{}", 2);
+    snprintf(path, sizeof path, "%s/pipe", run);
+    expect_model(path, true, LW_PLACE_PIPELINE, "/pipe/unet");
     lw_str_clear(&dir);
     lw_store_free(&s);
+}
+
+static void test_no_source(void **state)
+{
+    lw_model_place p = {0};
+    lw_str path = {0};
+    (void)state;
+    assert_fails(LW_EIO, "no such run", lw_model_find(run_dir("none"), true, &p));
+    assert_fails(LW_EFORMAT, "neither a run directory", lw_model_find(scratch, true, &p));
+    assert_fails(LW_EFORMAT, "no weights", lw_model_weights_find(scratch, &path));
+    put_file(in_scratch("config.json"), "[", 1);
+    assert_fails(LW_EFORMAT, "config.json", lw_model_find(scratch, true, &p));
+    assert_int_equal(p.path.len, 0); /* untouched */
+    lw_str_clear(&path);
 }
 
 int main(void)
@@ -337,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_other_model),
         cmocka_unit_test(test_cannot_write),
         cmocka_unit_test(test_source),
+        cmocka_unit_test(test_no_source),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

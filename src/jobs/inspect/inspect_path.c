@@ -252,20 +252,16 @@ static int inspect_run(const char *run, json_t *o)
 
 static int inspect_any(const char *path, bool stats, json_t *o)
 {
-    bool found;
-    LW_TRY(lw_path_look(path, &found));
-    if (!found)
-        return lw_fail(LW_EIO, "%s: no such file or folder", path);
+    LW_CLEANUP(lw_model_place_clear) lw_model_place p = {0};
+    lw_place_kind kind;
+    LW_TRY(lw_place_look(path, &kind));
     put(o, "path", json_string(path));
-    if (!lw_path_is_dir(path))
+    if (kind == LW_PLACE_FILE)
         return inspect_file(path, stats, o);
-    if (holds(path, "checkpoints"))
+    if (kind == LW_PLACE_RUN)
         return inspect_run(path, o);
-    if (holds(path, "config.json"))
-        return inspect_model(path, stats, o);
-    return lw_fail(
-        LW_EFORMAT,
-        "%s: neither a run (checkpoints/) nor a checkpoint or model folder (config.json)", path);
+    LW_TRY(lw_model_find(path, false, &p));
+    return inspect_model(lw_str_c(&p.path), stats, o);
 }
 
 int lw_job_inspect(const char *path, bool stats, json_t **out)

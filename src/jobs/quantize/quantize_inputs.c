@@ -22,10 +22,7 @@ int32_t lw_quantize_side(const lw_quantize_inputs *in)
 
 static int read_method(lw_quantize_inputs *in)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop) json_t *config = NULL;
-    LW_TRY(lw_json_load(lw_path_join(&path, in->net->dir, "config.json"), &config));
-    in->method = lw_net_method(config);
+    in->method = lw_net_method(in->net->config);
     in->times = 1;
     in->what = "noise";
     if (in->method == LW_METHOD_DRIFT)
@@ -34,7 +31,7 @@ static int read_method(lw_quantize_inputs *in)
     in->diffusion = lw_calloc(1, sizeof *in->diffusion);
     if (!in->diffusion)
         return LW_ENOMEM;
-    LW_TRY(lw_diffusion_find(in->net->dir, config, in->diffusion));
+    LW_TRY(lw_diffusion_find(in->net->dir, in->net->config, in->diffusion));
     in->times = LW_MIN(in->c->steps, in->diffusion->timesteps);
     return lw_diffusion_check_steps(in->diffusion, in->times);
 }

@@ -51,7 +51,7 @@ typedef enum lw_encoder_kind {
 typedef struct lw_encoder {
     lw_encoder_kind kind;
     const char *name;      /* "none", "resnet18", "resnet20", ..., "leeway" */
-    char *source;          /* the path the weights came from; NULL for none */
+    char *source;          /* the model folder or file the weights came from; NULL for none */
     lw_encoder_config own; /* LW_ENCODER_OWN */
     int32_t n;             /* LW_ENCODER_CIFAR: blocks per stage */
     lw_store *store;       /* frozen; NULL for none */
@@ -66,6 +66,8 @@ typedef struct lw_encoder {
  * or a missing file part; LW_EFORMAT: not a model we know; LW_EUNSUPPORTED: dinov2.
  */
 int lw_encoder_open(const char *spec, lw_encoder **out);
+/* The same of a place that lw_model_find found. */
+int lw_encoder_open_at(const lw_model_place *place, lw_encoder **out);
 void lw_encoder_close(lw_encoder **pp);
 /* Appends the encoder to g. Kind none: no maps, no pooled. LW_ENCODER_OWN refuses other image sizes
  * than those its stride divides. */

@@ -45,7 +45,10 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
     const char *class_name;
     LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
     if (strcmp(class_name, "LeewayEncoder") != 0)
-        return lw_fail(LW_EFORMAT, "%s: this is a %s, not a LeewayEncoder", where, class_name);
+        return lw_fail(
+            LW_EFORMAT,
+            "%s: this is a %s; known are LeewayEncoder, ResNet and UNet2DModel (a generator)",
+            where, class_name);
     LW_TRY(lw_json_get_i32_in(j, where, "image_size", 1, 4096, &c.image_size));
     LW_TRY(lw_json_get_i32_in(j, where, "width", 1, 4096, &c.width));
     LW_TRY(lw_json_get_i32_in(j, where, "stages", 1, LW_MAX_STAGES, &c.stages));

@@ -149,31 +149,36 @@ static int open_any(lw_encoder *e, const lw_st_file *f)
     if (is_resnet18(f))
         return open_resnet18(e, f);
     return lw_fail(LW_EFORMAT,
-                   "%s: its tensors are of no encoder known here (ResNet-18, CIFAR ResNet)",
+                   "%s: its tensors are of no encoder known here (ResNet-18, CIFAR ResNet), and no "
+                   "config.json says what it is",
                    lw_st_path(f));
 }
 
 static int open_weights(lw_encoder *e, const char *path, open_file_fn *open)
 {
     LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
-    LW_CLEANUP(lw_str_clear) lw_str inside = {0};
-    if (lw_path_is_dir(path)) {
-        LW_TRY(lw_model_weights_find(path, &inside));
-        path = lw_str_c(&inside);
-    }
-    LW_TRY(lw_st_open(path, &f));
+    LW_CLEANUP(lw_str_clear) lw_str file = {0};
+    LW_TRY(lw_model_weights_find(path, &file));
+    LW_TRY(lw_st_open(lw_str_c(&file), &f));
     return open(e, f);
+}
+
+/* ResNets carry no description of their own: the tensors say which one it is. */
+static int open_place(lw_encoder *e, const lw_model_place *p)
+{
+    bool own = p->network && !lw_str_starts(p->network, "ResNet") &&
+               !lw_str_starts(p->network, "resnet");
+    e->source = lw_strdup(lw_str_c(&p->path));
+    if (!e->source)
+        return LW_ENOMEM;
+    return own ? open_own(e, e->source) : open_weights(e, e->source, open_any);
 }
 
 static int open_path(lw_encoder *e, const char *path)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, config = {0}, runs = {0};
-    bool run = lw_path_exists(lw_path_join(&runs, path, "checkpoints"));
-    bool model = lw_path_exists(lw_path_join(&config, path, "config.json"));
-    if (!run && !model)
-        return open_weights(e, path, open_any);
-    LW_TRY(lw_model_folder_find(path, true, &dir));
-    return open_own(e, lw_str_c(&dir));
+    LW_CLEANUP(lw_model_place_clear) lw_model_place p = {0};
+    LW_TRY(lw_model_find(path, true, &p));
+    return open_place(e, &p);
 }
 
 static const struct {
@@ -212,21 +217,31 @@ static int open_spec(lw_encoder *e, const char *spec)
     }
     if (!lw_path_exists(spec))
         return unknown_word(spec);
-    e->source = lw_strdup(spec);
-    return e->source ? open_path(e, spec) : LW_ENOMEM;
+    return open_path(e, spec);
 }
 
-int lw_encoder_open(const char *spec, lw_encoder **out)
+/* One of spec and place. */
+static int open_either(const char *spec, const lw_model_place *place, lw_encoder **out)
 {
     LW_CLEANUP(lw_encoder_close) lw_encoder *e = lw_calloc(1, sizeof *e);
     if (!e)
         return LW_ENOMEM;
     e->name = "none";
-    LW_TRY(open_spec(e, spec));
+    LW_TRY(place ? open_place(e, place) : open_spec(e, spec));
     uint64_t part[2] = {(uint64_t)e->kind, e->store ? lw_store_hash(e->store, LW_SLAB_PARAM) : 0};
     e->hash = lw_hash64(part, sizeof part);
     *out = lw_steal(&e);
     return 0;
+}
+
+int lw_encoder_open(const char *spec, lw_encoder **out)
+{
+    return open_either(spec, NULL, out);
+}
+
+int lw_encoder_open_at(const lw_model_place *place, lw_encoder **out)
+{
+    return open_either(NULL, place, out);
 }
 
 void lw_encoder_close(lw_encoder **pp)

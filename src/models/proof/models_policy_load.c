@@ -144,8 +144,6 @@ int lw_policy_load(const char *dir, bool frozen, lw_policy_config *config, lw_st
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
     LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
     lw_policy_config c;
-    if (lw_str_ends(dir, ".safetensors"))
-        return lw_policy_load_file(dir, frozen, NULL, config, store);
     LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &j));
     LW_TRY(lw_policy_from_json(j, lw_str_c(&path), &c));
     LW_TRY(lw_model_weights_find(dir, &path));

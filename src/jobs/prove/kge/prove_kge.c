@@ -97,12 +97,14 @@ static int check_names(const lw_kge_config *c, const char *dir, const lw_kb *kb)
 
 int lw_kge_open(const char *source, bool ema, const lw_kb *kb, lw_device *dev, lw_kge **out)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    LW_CLEANUP(lw_model_place_clear) lw_model_place place = {0};
     LW_CLEANUP(lw_store_free) lw_store *store = NULL;
     lw_kge_config c;
-    LW_TRY(lw_model_folder_find(source, ema, &dir));
-    LW_TRY(lw_kge_load(lw_str_c(&dir), true, &c, &store));
-    LW_TRY(check_names(&c, lw_str_c(&dir), kb));
+    LW_TRY(lw_model_find(source, ema, &place));
+    if (!place.config)
+        return lw_fail(LW_EFORMAT, "%s: weights alone; embeddings need their config.json", source);
+    LW_TRY(lw_kge_load(lw_str_c(&place.path), true, &c, &store));
+    LW_TRY(check_names(&c, lw_str_c(&place.path), kb));
     LW_TRY(lw_kge_over(&c, store, LW_SLAB_PARAM, dev, out));
     (*out)->owned = lw_steal(&store);
     return 0;

@@ -40,49 +40,47 @@ static int open_formula(const char *seed_text, const lw_kb *kb, const lw_env_opt
 }
 
 /* Weights without a configuration: the dataset says which rows are variables. */
-static int open_file(const char *path, const lw_kb *kb, const lw_env_options *env,
-                     lw_prove_policy *p, lw_str *dir)
+static int open_bare(const char *path, const lw_kb *kb, const lw_env_options *env,
+                     lw_prove_policy *p)
 {
+    LW_CLEANUP(lw_str_clear) lw_str file = {0};
     lw_policy_config hint = lw_policy_default(kb->n_constants, lw_kb_endf(kb));
     hint.max_atoms = env->padding_atoms;
-    lw_str_add(dir, path);
-    return lw_policy_load_file(path, true, &hint, &p->config, &p->store);
-}
-
-static int open_folder(const char *spec, bool ema, lw_prove_policy *p, lw_str *dir)
-{
-    LW_TRY(lw_model_folder_find(spec, ema, dir));
-    return lw_policy_load(lw_str_c(dir), true, &p->config, &p->store);
+    LW_TRY(lw_model_weights_find(path, &file));
+    return lw_policy_load_file(lw_str_c(&file), true, &hint, &p->config, &p->store);
 }
 
 static int open_weights(const char *spec, bool ema, const lw_kb *kb, const lw_env_options *env,
-                        lw_prove_policy *p, lw_str *dir)
+                        lw_prove_policy *p)
 {
-    LW_TRY(lw_str_ends(spec, ".safetensors") ? open_file(spec, kb, env, p, dir)
-                                             : open_folder(spec, ema, p, dir));
+    LW_CLEANUP(lw_model_place_clear) lw_model_place place = {0};
+    LW_TRY(lw_model_find(spec, ema, &place));
+    p->name = lw_strdup(lw_str_c(&place.path));
+    if (!p->name)
+        return LW_ENOMEM;
+    LW_TRY(place.config ? lw_policy_load(p->name, true, &p->config, &p->store)
+                        : open_bare(p->name, kb, env, p));
     if (p->config.constants != kb->n_constants || p->config.predicates != lw_kb_endf(kb))
         return lw_fail(LW_EFORMAT,
                        "%s: a policy of %d constants and %d predicates, the dataset has %d and %d "
                        "(with True, False and Endf)",
-                       lw_str_c(dir), p->config.constants, p->config.predicates, kb->n_constants,
+                       p->name, p->config.constants, p->config.predicates, kb->n_constants,
                        lw_kb_endf(kb));
-    if (lw_str_ends(spec, ".safetensors")) /* weights alone, which never say it */
-        return 0;
-    return lw_prove_check_names(p->config.names, lw_str_c(dir), kb);
+    /* weights alone never say it */
+    return place.config ? lw_prove_check_names(p->config.names, p->name, kb) : 0;
 }
 
 int lw_prove_policy_open(const char *spec, bool ema, const lw_kb *kb, const lw_env_options *env,
                          lw_prove_policy *out)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     int rc = 0;
     *out = (lw_prove_policy){0};
     if (lw_str_eq(spec, "formula") || lw_str_starts(spec, "formula:"))
         rc = open_formula(spec[strlen("formula")] ? spec + strlen("formula:") : NULL, kb, env, out);
     else if (!lw_str_eq(spec, "uniform"))
-        rc = open_weights(spec, ema, kb, env, out, &dir);
-    if (rc == 0)
-        out->name = lw_strdup(dir.len > 0 ? lw_str_c(&dir) : spec);
+        rc = open_weights(spec, ema, kb, env, out);
+    if (rc == 0 && !out->name)
+        out->name = lw_strdup(spec);
     if (rc == 0 && !out->name)
         rc = LW_ENOMEM;
     if (rc == 0 && out->store)
