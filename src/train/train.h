@@ -13,6 +13,7 @@
 #include "train/train_curves.h"
 #include "train/train_generator.h"
 #include "train/train_heldout.h"
+#include "train/train_leaves.h"
 #include "train/train_loop.h"
 #include "train/train_page.h"
 #include "train/train_run_dir.h"

@@ -97,7 +97,7 @@ int lw_generator_grid(lw_generator *g, int64_t step, const char *path)
     return rc;
 }
 
-lw_train_job lw_generator_job(lw_generator *g, const char *name, void *self, int64_t images)
+lw_train_job lw_generator_job(lw_generator *g, const char *name, void *self, lw_leaves leaves)
 {
     return (lw_train_job){.name = name,
                           .self = self,
@@ -105,6 +105,6 @@ lw_train_job lw_generator_job(lw_generator *g, const char *name, void *self, int
                           .store = g->store,
                           .step = g->exec,
                           .plan = g->plan,
-                          .images = images,
+                          .leaves = leaves,
                           .model = g->model};
 }

@@ -40,6 +40,6 @@ int lw_generator_evaluate(lw_generator *g, int64_t step, json_t *row);
 /* A sampler of the averaged weights, kept. */
 int lw_generator_sampler(lw_generator *g, lw_sampler **out);
 /* A train job with everything that both fill alike. */
-lw_train_job lw_generator_job(lw_generator *g, const char *name, void *self, int64_t images);
+lw_train_job lw_generator_job(lw_generator *g, const char *name, void *self, lw_leaves leaves);
 
 #endif

@@ -14,14 +14,13 @@ int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train
     out->unit = job->unit ? job->unit : "pictures";
     out->parameters = lw_store_param_count(job->store);
     out->steps = c->steps;
-    out->flops_per_step = (info.flops + job->side_flops) * c->grad_accum_steps;
+    out->flops_per_step = (info.flops + job->side_flops) * (double)job->leaves.n;
     out->bytes_kept = job->kept_bytes;
     snprintf(out->note, sizeof out->note, "%s", job->note ? job->note : "");
     out->bytes_frame = info.frame_bytes;
     out->bytes_derived = info.derived_bytes;
     out->bytes_slabs = lw_store_bytes(job->store);
-    if (c->grad_accum_steps > 1)
-        out->bytes_slabs += out->bytes_slabs / LW_SLABS;
+    out->bytes_slabs += out->bytes_slabs / LW_SLABS * (size_t)lw_leaf_sum_slabs(job->leaves.n);
     /* A step runs at about 0.6 of the rate of a plain large product. */
     double rate = lw_session_flops(job->dev);
     out->predicted_step_seconds = rate > 0 ? out->flops_per_step / (rate * 0.6) : 0.0;

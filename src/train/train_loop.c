@@ -187,7 +187,7 @@ static int conclude(lw_training *l, int rc)
     out->seconds = l->dir.time_before + took;
     out->work = l->work_done;
     out->images_per_second =
-        (double)((l->done - l->first_step) * l->job->images * l->c->grad_accum_steps) /
+        (double)((l->done - l->first_step) * l->job->leaves.size * l->job->leaves.n) /
         LW_MAX(took, 1e-9);
     out->best_metric = l->keep.best ? l->job->best : NULL;
     out->best_step = json_integer_value(json_object_get(l->keep.best, "step"));
@@ -209,7 +209,7 @@ int lw_training_close(lw_training **pp, int rc, lw_train_result *out)
         *out = l->result;
     lw_run_dir_close(&l->dir);
     lw_train_keep_clear(&l->keep);
-    lw_bulk_free(&l->sum, (size_t)l->floats * sizeof *l->sum);
+    lw_leaf_sum_clear(&l->sum);
     lw_free(&l->work);
     if (l->own.close)
         l->own.close(l->own.self);
@@ -224,11 +224,6 @@ static int open_loop(lw_training *l)
     l->work = lw_calloc((size_t)lw_cpu_adamw_work(l->floats), sizeof *l->work);
     if (!l->work)
         return LW_ENOMEM;
-    if (c->grad_accum_steps > 1) {
-        l->sum = lw_bulk_alloc((size_t)l->floats * sizeof *l->sum);
-        if (!l->sum)
-            return LW_ENOMEM;
-    }
     LW_TRY(lw_train_kept(c, l->first_step, &l->keep));
     LW_TRY(lw_run_dir_open(c, l->job->name, l->job->dev->workers(l->job->dev->self),
                            lw_isa_name(lw_cpu_kernels(l->job->dev)->isa),
@@ -256,6 +251,7 @@ int lw_training_open(const lw_train_job *job, lw_train_config *c, int64_t first_
     l->job = &l->own;
     l->saved = c->resume && !c->resume_from && first_step > 0 ? first_step : -1;
     lw_store_slab(job->store, LW_SLAB_PARAM, &l->floats);
+    l->sum = (lw_leaf_sum){.dev = job->dev, .floats = l->floats, .leaves = job->leaves.n};
     int rc = c->dry_run ? 0 : open_loop(l);
     if (rc < 0) {
         l->own.close = NULL;

@@ -13,6 +13,7 @@
 #include "backend/cpu/cpu.h"
 #include "formats/formats.h"
 #include "train/train_config.h"
+#include "train/train_leaves.h"
 #include "base/observer.h"
 #include "store/store.h"
 
@@ -41,20 +42,20 @@ typedef struct lw_train_job {
     lw_store *store;
     lw_exec *step; /* forward and backward: fills the gradient slab; output "loss" */
     const lw_plan *plan;
-    int64_t images;               /* pictures one micro-batch works on, for rates */
-    const char *unit;             /* what `images` counts, in the plural; NULL: pictures */
+    lw_leaves leaves;             /* the step's plan is of one */
+    const char *unit;             /* of samples, in the plural; NULL: pictures */
     json_t *model;                /* config.json of the checkpoint's model folder */
     const char *weights;          /* its weights file; NULL: diffusers' name */
     json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
     const lw_train_curve *curves; /* ended by a NULL column; NULL: those of pictures' trainers */
     size_t kept_bytes;            /* that the job keeps beside the loop */
-    double side_flops;            /* of a micro-batch, beside those of the plan */
+    double side_flops;            /* of a leaf, beside those of the plan */
     const char *note;             /* what both are about, or NULL */
     const char *best;             /* metric whose least value's checkpoint is kept: its columns
                                      METRIC_choosing and METRIC_reporting come from evaluate; NULL */
     const char *best_measure;     /* what its values depend on beside the weights */
     const char *loss_note;        /* one sentence about what the loss means, or NULL */
-    int (*feed)(void *self, int64_t step, int32_t micro); /* fills the exec's inputs */
+    int (*feed)(void *self, int64_t leaf); /* fills the exec's inputs; counted from step 0 */
     /* Optional, instead of feed, replay and update: all of a step. LW_ENUMERIC by
      * lw_train_not_finite; LW_ESTOPPED when it was cut off and the store is as it was before. */
     int (*advance)(void *self, int64_t step, lw_train_step *out);
@@ -102,16 +103,16 @@ int lw_train_nothing_left(const lw_train_config *c, int64_t step, const lw_obser
  * steps were; "" when it starts at step 0, or from a checkpoint outside any run. */
 int lw_train_origin(const lw_train_config *c, lw_str *run);
 
-/* Loads the checkpoint a config resumes from, if it does, into the store. *step: optimiser steps
- * done. --resume in a directory without any checkpoint starts at step 0. c->resume becomes: the run
- * goes on in its own directory. */
-int lw_train_resume(lw_train_config *c, const char *job, lw_device *dev, lw_store *store,
-                    int64_t *step);
+/* Loads the checkpoint a config resumes from, if it does, into the job's store. *step: optimiser
+ * steps done. --resume in a directory without any checkpoint starts at step 0. c->resume becomes:
+ * the run goes on in its own directory. LW_EUSAGE as lw_train_check, and for leaves of another size.
+ */
+int lw_train_resume(lw_train_config *c, const lw_train_job *job, int64_t *step);
 
 /* The same, and what the checkpoint keeps of the job's `extra`: owned by the caller, NULL when
  * there is none. */
-int lw_train_resume_with(lw_train_config *c, const char *job, lw_device *dev, lw_store *store,
-                         int64_t *step, json_t **extra);
+int lw_train_resume_with(lw_train_config *c, const lw_train_job *job, int64_t *step,
+                         json_t **extra);
 
 /* What the loop itself keeps in a checkpoint. */
 typedef struct lw_train_keep {

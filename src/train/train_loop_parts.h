@@ -16,7 +16,7 @@ struct lw_training {
     lw_train_config *c;
     const lw_observer *obs;
     lw_run_dir dir;
-    float *sum;   /* accumulated gradient, NULL without accumulation */
+    lw_leaf_sum sum;
     double *work; /* of the optimiser */
     int64_t floats;
     lw_train_step last;
@@ -35,7 +35,7 @@ struct lw_training {
 
 /* ---- train_step.c ---------------------------------------------------------------------------- */
 
-/* Feeds and replays all micro-batches of a step: gradients and loss, nothing is updated. */
+/* Feeds and replays all leaves of a step: gradients and loss, nothing is updated. */
 int lw_loop_forward_backward(lw_training *l, int64_t step);
 /* That and the update, or the job's `advance`; counted in work_done. */
 int lw_loop_step(lw_training *l, int64_t step);

@@ -36,7 +36,7 @@ int lw_loop_log(lw_training *l, int64_t step, bool evaluate)
 {
     const lw_train_job *j = l->job;
     double now = lw_now();
-    double images = (double)(step - l->logged_step) * (double)(j->images * l->c->grad_accum_steps);
+    double images = (double)(step - l->logged_step) * (double)(j->leaves.size * j->leaves.n);
     double rate = now > l->logged_at ? images / (now - l->logged_at) : 0.0;
     json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "step", (json_int_t)step, "loss",
                             l->last.loss, "lr", l->last.lr, "grad_norm", l->last.grad_norm,
@@ -90,8 +90,9 @@ int lw_loop_save(lw_training *l, int64_t step)
                        "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
                        "untouched. Lower --learning-rate",
                        l->job->name, (long long)step, bad);
-    json_t *extra = json_pack("{s:s, s:I, s:s, s:o*, s:O*, s:O*, s:O*, s:O*}", "recipe",
-                              l->job->name, "total_steps", (json_int_t)c->steps, "precision",
+    json_t *extra = json_pack("{s:s, s:I, s:o*, s:s, s:o*, s:O*, s:O*, s:O*, s:O*}", "recipe",
+                              l->job->name, "total_steps", (json_int_t)c->steps, "leaf_size",
+                              l->job->feed ? json_integer(l->job->leaves.size) : NULL, "precision",
                               lw_precision_name(c->precision), "work", work_json(l), "recipe_state",
                               l->job->extra, "pending_row", l->keep.pending, "rescheduled",
                               l->keep.rescheduled, "best", l->keep.best);
@@ -99,7 +100,7 @@ int lw_loop_save(lw_training *l, int64_t step)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_checkpoint s = {.step = step,
                        .seed = (uint64_t)c->seed,
-                       .images = step * l->job->images * c->grad_accum_steps,
+                       .images = step * l->job->leaves.size * l->job->leaves.n,
                        .train_seconds = l->dir.time_before + lw_now() - l->started,
                        .isa = lw_isa_name(lw_cpu_kernels(l->job->dev)->isa),
                        .config = l->job->model,

@@ -77,6 +77,17 @@ static int check_kin(const lw_train_config *c, const char *job, const char *dir,
     return 0;
 }
 
+/* A checkpoint that does not say was made when a leaf was a micro-batch. */
+static int check_leaf(const lw_leaves *now, const char *dir, const lw_checkpoint *ck)
+{
+    int64_t then = now->whole;
+    LW_TRY(lw_json_opt_i64(ck->extra, dir, "leaf_size", &then));
+    if (then == now->size)
+        return 0;
+    return lw_fail(LW_EUSAGE, "%s was trained with --leaf-size %lld, not %lld", dir,
+                   (long long)then, (long long)now->size);
+}
+
 /* Of a dataset of names, once it is open; another ISA is worth a warning. */
 static int check_names(const lw_train_config *c, const char *isa, const char *dir,
                        const lw_checkpoint *ck)
@@ -211,14 +222,12 @@ int lw_train_origin(const lw_train_config *c, lw_str *run)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-int lw_train_resume(lw_train_config *c, const char *job, lw_device *dev, lw_store *store,
-                    int64_t *step)
+int lw_train_resume(lw_train_config *c, const lw_train_job *job, int64_t *step)
 {
-    return lw_train_resume_with(c, job, dev, store, step, NULL);
+    return lw_train_resume_with(c, job, step, NULL);
 }
 
-int lw_train_resume_with(lw_train_config *c, const char *job, lw_device *dev, lw_store *store,
-                         int64_t *step, json_t **extra)
+int lw_train_resume_with(lw_train_config *c, const lw_train_job *job, int64_t *step, json_t **extra)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint ck = {0};
@@ -229,9 +238,10 @@ int lw_train_resume_with(lw_train_config *c, const char *job, lw_device *dev, lw
         return 0;
     }
     LW_TRY(find_checkpoint(c, &dir));
-    LW_TRY(lw_checkpoint_load(lw_str_c(&dir), store, &ck));
-    LW_TRY(check_kin(c, job, lw_str_c(&dir), &ck));
-    LW_TRY(check_names(c, lw_isa_name(lw_cpu_kernels(dev)->isa), lw_str_c(&dir), &ck));
+    LW_TRY(lw_checkpoint_load(lw_str_c(&dir), job->store, &ck));
+    LW_TRY(check_kin(c, job->name, lw_str_c(&dir), &ck));
+    LW_TRY(check_leaf(&job->leaves, lw_str_c(&dir), &ck));
+    LW_TRY(check_names(c, lw_isa_name(lw_cpu_kernels(job->dev)->isa), lw_str_c(&dir), &ck));
     LW_TRY(check_goal(c, lw_str_c(&dir), &ck));
     c->time_before = ck.train_seconds;
     const json_t *work = json_object_get(ck.extra, "work");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step of a training: feed, replay, accumulate, update. */
+/* One step of a training: feed, replay, sum, update. */
 #include "train/train_loop_parts.h"
 
 #include <math.h>
@@ -10,26 +10,27 @@
 int lw_loop_forward_backward(lw_training *l, int64_t step)
 {
     const lw_train_job *j = l->job;
-    int32_t n = l->c->grad_accum_steps;
     const lw_tick tick = {(uint64_t)l->c->seed, (uint32_t)step};
-    const float *g = lw_store_slab(j->store, LW_SLAB_GRAD, NULL);
-    l->last.loss = 0.0;
-    for (int32_t m = 0; m < n; m++) {
-        LW_TRY(j->feed(j->self, step, m));
+    lw_leaf_sum_begin(&l->sum);
+    for (int64_t i = 0; i < j->leaves.n; i++) {
+        LW_TRY(j->feed(j->self, step * j->leaves.n + i));
         LW_TRY(lw_exec_run(j->step, &tick));
-        l->last.loss += (double)*(const float *)lw_exec_data(j->step, "loss") / n;
-        if (l->sum)
-            (m ? lw_cpu_add : lw_cpu_copy)(j->dev, l->sum, g, l->floats);
+        const lw_leaf_node leaf = {.index = i,
+                                   .loss = (double)*(const float *)lw_exec_data(j->step, "loss"),
+                                   .grad = lw_store_slab(j->store, LW_SLAB_GRAD, NULL)};
+        LW_TRY(lw_leaf_sum_add(&l->sum, leaf));
     }
+    l->last.loss = l->sum.total.loss / (double)j->leaves.n;
     return 0;
 }
 
-/* Names the first bad gradient, of all micro-batches when they were added up. */
+/* Names the first bad gradient of all leaves. */
 static int not_finite(lw_training *l, int64_t step, const char *what)
 {
     lw_store *s = l->job->store;
-    if (l->sum)
-        lw_cpu_copy(l->job->dev, lw_store_slab(s, LW_SLAB_GRAD, NULL), l->sum, l->floats);
+    float *g = lw_store_slab(s, LW_SLAB_GRAD, NULL);
+    if (l->sum.total.grad != g)
+        lw_cpu_copy(l->job->dev, g, l->sum.total.grad, l->floats);
     return lw_train_not_finite(l->job->name, s, step + 1, what);
 }
 
@@ -53,7 +54,7 @@ static int update(lw_training *l, int64_t step)
         .m = lw_store_slab(s, LW_SLAB_M, NULL),
         .v = lw_store_slab(s, LW_SLAB_V, NULL),
         .ema = lw_store_slab(s, LW_SLAB_EMA, NULL),
-        .g = l->sum ? l->sum : lw_store_slab(s, LW_SLAB_GRAD, NULL),
+        .g = l->sum.total.grad,
         .n = l->floats,
         .lr = l->last.lr,
         .beta1 = c->adam_beta1,
@@ -61,7 +62,7 @@ static int update(lw_training *l, int64_t step)
         .eps = c->adam_eps,
         .weight_decay = c->weight_decay,
         .t = step + 1,
-        .grad_scale = 1.0 / c->grad_accum_steps,
+        .grad_scale = 1.0 / (double)l->job->leaves.n,
         .max_norm = c->grad_clip,
         .ema_decay = lw_schedule_ema(c->ema_decay, step),
         .work = l->work,

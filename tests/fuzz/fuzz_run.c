@@ -41,7 +41,8 @@ static int64_t resume(const char *run)
     int64_t step = 0;
     if (!dev && lw_cpu_open(1, LW_ISA_REF, &dev) < 0)
         abort();
-    if (lw_train_resume_with(&c, "train ddpm", dev, s, &step, &extra) < 0)
+    const lw_train_job job = {.name = "train ddpm", .dev = dev, .store = s, .leaves = {1, 1, 1}};
+    if (lw_train_resume_with(&c, &job, &step, &extra) < 0)
         return 0;
     if (step < 0 || step > LW_MAX_STEPS || c.steps < 0 || c.steps > LW_MAX_STEPS ||
         !(c.time_before >= 0.0 && c.time_before <= LW_MAX_SECONDS))

@@ -117,6 +117,90 @@ static void test_accumulation_is_the_mean(void **state)
                 1e-5);
 }
 
+/* The same samples in 1, 2, 4 and 8 parts: the same leaves, the same bits. */
+static void test_parts_have_the_same_bits(void **state)
+{
+    static const struct {
+        const char *name, *args,
+            *size; /* option that says how large a part is, of 8 leaves in all */
+        int whole;
+    } jobs[] = {
+        {"ddpm", TINY_DDPM " --leaf-size 2 --flip --dropout 0.1 --scheduler cosine", "batch-size",
+         16},
+        {"drift", TINY_DRIFT " --leaf-size 4 --flip --encoder none", "groups", 8},
+        {"mae", TINY_ENCODER " --leaf-size 4", "batch-size", 32},
+        {"classify", TINY_ENCODER " --leaf-size 3 --objective classify --input-noise 0.2",
+         "batch-size", 24},
+        {"judge", TINY_ENCODER " --leaf-size 4 --objective judge --input-noise 0.1", "batch-size",
+         32},
+    };
+    char one[64], many[64];
+    (void)state;
+    for (size_t j = 0; j < LW_COUNT(jobs); j++)
+        for (int a = 1; a <= 8; a *= 2) {
+            snprintf(one, sizeof one, "%s_parts_1", jobs[j].name);
+            snprintf(many, sizeof many, "%s_parts_%d", jobs[j].name, a);
+            lab_expect(0,
+                       "%s --%s %d --grad-accum-steps %d --steps 3 --log-every 1 --output-dir %s",
+                       jobs[j].args, jobs[j].size, jobs[j].whole / a, a, many);
+            lab_same_checkpoint(one, many);
+            lab_same_logs(one, many);
+        }
+}
+
+static double predicted(const char *key)
+{
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    assert_int_equal(lw_json_parse("stdout", lab_out, strlen(lab_out), &j), 0);
+    return json_number_value(json_object_get(j, key));
+}
+
+/* Frames shrink with the leaf, gradients that wait are counted, arithmetic stays. */
+static void test_leaves_are_predicted(void **state)
+{
+#define LEAVES TINY_DDPM " --batch-size 16"
+    static const struct {
+        const char *args;
+        int slabs; /* weights, gradient, two moments, average, and gradients that wait */
+    } rows[] = {
+        {"", 5}, {" --leaf-size 16", 5}, {" --grad-accum-steps 3", 6}, {" --leaf-size 2", 8}};
+    double bytes[LW_COUNT(rows)], frame[LW_COUNT(rows)], flops[LW_COUNT(rows)];
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        lab_expect(0, LEAVES "%s --steps 1 --dry-run --json --output-dir never", rows[i].args);
+        bytes[i] = predicted("bytes_parameters");
+        frame[i] = predicted("bytes_activations");
+        flops[i] = predicted("flops_per_step");
+        assert_true(bytes[i] * 5 == bytes[0] * rows[i].slabs);
+    }
+    assert_true(frame[2] == frame[0] && frame[3] < 0.2 * frame[0]);
+    assert_true(flops[2] == 3 * flops[0] && fabs(flops[3] / flops[0] - 1.0) < 0.05);
+}
+
+static void test_leaf_sizes(void **state)
+{
+    static const char *const rows[][2] = {
+        {LEAVES " --leaf-size 3", "--leaf-size 3: does not divide the 16 samples"},
+        {LEAVES " --leaf-size 32", "--leaf-size 32: does not divide the 16 samples"},
+        {TINY_DRIFT " --leaf-size 6", "--leaf-size 6: no multiple of the 4 samples of a group"},
+    };
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        lab_expect(2, "%s --steps 1 --output-dir never", rows[i][0]);
+        assert_true(lab_one_line());
+        assert_non_null(strstr(lab_err, rows[i][1]));
+        assert_false(lw_path_exists("never"));
+    }
+    /* What the steps were made with stays: by config.yaml, and by state.json where there is none. */
+    lab_expect(0, LEAVES " --leaf-size 4 --steps 1 --output-dir leafy");
+    lab_expect(2, LEAVES " --leaf-size 8 --steps 2 --resume --output-dir leafy");
+    assert_non_null(strstr(lab_err, "--leaf-size 8 (was 4)"));
+    assert_int_equal(rename("leafy/checkpoints/step_0000001", "leaf"), 0);
+    lab_expect(2, LEAVES " --steps 2 --resume-from leaf --output-dir never");
+    assert_non_null(strstr(lab_err, "leaf was trained with --leaf-size 4, not 16"));
+    lab_expect(0, LEAVES " --leaf-size 4 --steps 2 --resume-from leaf --output-dir leafy2");
+}
+
 /* ---- configs --------------------------------------------------------------------------------- */
 
 static void test_minutes_are_replayable(void **state)
@@ -257,13 +341,6 @@ static void test_dry_run_touches_nothing(void **state)
     assert_int_equal(chdir(".."), 0);
 }
 
-static double predicted(const char *key)
-{
-    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-    assert_int_equal(lw_json_parse("stdout", lab_out, strlen(lab_out), &j), 0);
-    return json_number_value(json_object_get(j, key));
-}
-
 /* Features that are not kept are work in every step, and the number said is the one that keeps
  * them. */
 static void test_features_that_do_not_fit(void **state)
@@ -316,6 +393,9 @@ int main(void)
         cmocka_unit_test(test_drift_gets_closer),
         cmocka_unit_test(test_schedule_travels_with_the_model),
         cmocka_unit_test(test_accumulation_is_the_mean),
+        cmocka_unit_test(test_parts_have_the_same_bits),
+        cmocka_unit_test(test_leaves_are_predicted),
+        cmocka_unit_test(test_leaf_sizes),
         cmocka_unit_test(test_minutes_are_replayable),
         cmocka_unit_test(test_config_of_each_method),
         cmocka_unit_test(test_nothing_is_overwritten),

@@ -83,12 +83,11 @@ typedef struct toy {
     char dir[64];
 } toy;
 
-static int toy_feed(void *self, int64_t step, int32_t micro)
+static int toy_feed(void *self, int64_t leaf)
 {
     toy *t = self;
-    int64_t i = step * t->c.grad_accum_steps + micro;
-    memcpy(lw_exec_data(t->exec, "x"), t->x[i], sizeof t->x[i]);
-    memcpy(t->before[i], lw_store_data(t->store, 0, LW_SLAB_PARAM), sizeof t->before[i]);
+    memcpy(lw_exec_data(t->exec, "x"), t->x[leaf], sizeof t->x[leaf]);
+    memcpy(t->before[leaf], lw_store_data(t->store, 0, LW_SLAB_PARAM), sizeof t->before[leaf]);
     return 0;
 }
 
@@ -132,7 +131,7 @@ static void toy_open(toy *t, toy_loss *loss, lw_init init)
                             .store = t->store,
                             .step = t->exec,
                             .plan = t->plan,
-                            .images = 1,
+                            .leaves = {1, 1, 1},
                             .model = json_object(),
                             .feed = toy_feed};
     t->c = (lw_train_config){.output_dir = t->dir,
@@ -213,12 +212,96 @@ static void test_updates_with_everything(void **state)
     toy t;
     toy_open(&t, linear_loss, (lw_init){LW_INIT_NORMAL, 1.0f});
     t.c.grad_accum_steps = 4;
+    t.job.leaves.n = 4;
     t.c.grad_clip = 1.5; /* some of the steps are clipped, not all */
     t.c.warmup_steps = 2;
     t.c.scheduler = LW_SCHEDULE_COSINE;
     t.c.weight_decay = 0.1;
     check_updates(&t);
     toy_close(&t);
+}
+
+/* ---- the tree of leaves ---------------------------------------------------------------------- */
+
+enum { MOST_LEAVES = 18, F = 3 };
+
+static float leaf_grad[MOST_LEAVES][F];
+
+/* Number k of node (level, index) by its definition; leaves from n on are none. */
+static float node_value(int level, int64_t index, int64_t n, int k)
+{
+    if (level == 0)
+        return leaf_grad[index][k];
+    float left = node_value(level - 1, 2 * index, n, k);
+    bool lone = (2 * index + 1) << (level - 1) >= n;
+    return lone ? left : left + node_value(level - 1, 2 * index + 1, n, k);
+}
+
+static void add_leaves(lw_leaf_sum *s, int64_t from, int64_t to)
+{
+    float g[F];
+    lw_leaf_sum_begin(s);
+    for (int64_t i = from; i < to; i++) {
+        memcpy(g, leaf_grad[i], sizeof g); /* as a plan's gradient: gone with the next leaf */
+        const lw_leaf_node leaf = {.index = i, .loss = (double)g[0], .grad = g};
+        assert_int_equal(lw_leaf_sum_add(s, leaf), 0);
+        if (s->total.grad == g)
+            assert_int_equal(s->leaves, 1);
+    }
+}
+
+static void assert_total(const lw_leaf_sum *s, int64_t n)
+{
+    int level = 0;
+    while (1 << level < n)
+        level++;
+    assert_non_null(s->total.grad);
+    for (int k = 0; k < F; k++) {
+        float want = node_value(level, 0, n, k);
+        assert_memory_equal(&s->total.grad[k], &want, sizeof want);
+    }
+}
+
+/* All leaves in order keep no more than is said; two parts, cut anywhere, make the same bits. */
+static void check_tree(lw_device *dev, int64_t n)
+{
+    int kept = 0;
+    lw_leaf_sum all = {.dev = dev, .floats = F, .leaves = n}, part = all, rest = all;
+    add_leaves(&all, 0, n);
+    if (n > 1)
+        assert_total(&all, n);
+    for (size_t i = 0; i < LW_COUNT(all.node); i++)
+        kept += all.node[i].grad != NULL;
+    assert_int_equal(kept, lw_leaf_sum_slabs(n));
+    for (int64_t cut = 1; cut < n; cut++) {
+        add_leaves(&part, 0, cut);
+        add_leaves(&rest, cut, n);
+        assert_null(part.total.grad);
+        for (int i = 0; i < rest.n; i++)
+            assert_int_equal(lw_leaf_sum_add(&part, rest.node[i]), 0);
+        assert_total(&part, n);
+        assert_true(part.total.loss == all.total.loss);
+    }
+    lw_leaf_sum_clear(&all);
+    lw_leaf_sum_clear(&part);
+    lw_leaf_sum_clear(&rest);
+}
+
+static void test_leaf_tree(void **state)
+{
+    (void)state;
+    lw_device *dev = NULL;
+    float in_order = 0.0f;
+    assert_int_equal(lw_cpu_open(2, lw_isa_best(), &dev), 0);
+    for (int i = 0; i < MOST_LEAVES; i++)
+        for (int k = 0; k < F; k++)
+            leaf_grad[i][k] = expf(5.0f * sinf((float)(1 + 5 * i + 2 * k)));
+    for (int64_t n = 1; n <= MOST_LEAVES; n++)
+        check_tree(dev, n);
+    for (int i = 0; i < 16; i++)
+        in_order += leaf_grad[i][0];
+    assert_true(in_order != node_value(4, 0, 16, 0)); /* numbers for which the order matters */
+    lw_cpu_close(&dev);
 }
 
 /* ---- numbers that stop being finite ---------------------------------------------------------- */
@@ -300,6 +383,7 @@ static void test_bad_micro_batch_is_named(void **state)
     lw_train_result r;
     toy_open(&t, linear_loss, (lw_init){LW_INIT_ONES, 0});
     t.c.grad_accum_steps = 3;
+    t.job.leaves.n = 3;
     t.x[4][1] = NAN; /* the second of three of step 2 */
     assert_int_equal(lw_train_run(&t.job, &t.c, 0, NULL, &r), LW_ENUMERIC);
     assert_non_null(strstr(lw_errmsg(), "step 2"));
@@ -356,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_learning_rates),
         cmocka_unit_test(test_updates),
         cmocka_unit_test(test_updates_with_everything),
+        cmocka_unit_test(test_leaf_tree),
         cmocka_unit_test(test_loss_not_finite),
         cmocka_unit_test(test_gradient_not_finite),
         cmocka_unit_test(test_weights_not_finite),

@@ -75,6 +75,22 @@ static void test_resume(void **state)
     }
 }
 
+/* The same queries in 1, 2, 4 and 8 parts: the same leaves, the same bits. */
+static void test_parts(void **state)
+{
+    char many[64];
+    (void)state;
+    for (int a = 1; a <= 8; a *= 2) {
+        snprintf(many, sizeof many, "parts_%d", a);
+        lab_expect(0,
+                   "prove kge graph --leaf-size 5 --batch-size %d --grad-accum-steps %d --steps 6 "
+                   "--log-every 1 --embedding-dim 24 --negatives 33 --output-dir %s",
+                   40 / a, a, many);
+        lab_same_checkpoint("parts_1", many);
+        lab_same_logs("parts_1", many);
+    }
+}
+
 static double number_of(const char *key)
 {
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
@@ -168,7 +184,8 @@ static void test_countries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_resume), cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_fusion), cmocka_unit_test(test_countries)};
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_fusion),  cmocka_unit_test(test_countries)};
     return cmocka_run_group_tests_name("kge_bits", tests, make_graph, lab_leave);
 }

@@ -19,6 +19,12 @@
      .help = "going on, let the learning rate follow other --steps or another schedule; noted in " \
              "config.yaml and the checkpoints"}
 
+#define LW_LEAF_OPTION(T, field, what)                                                             \
+    {LW_OPT(T, field.leaf_size), .name = "leaf-size", .min = 0, .max = 1 << 24, .fallback = "0",   \
+     .unit = what, .group = "Optimiser",                                                           \
+     .help = "gradients are taken of so many at once (drift: of whole groups) and summed in a "    \
+             "tree: the same bits, however a step is cut into parts; 0: a whole part at once"}
+
 /* Rows over a struct T whose first member is `lw_train_config train`. */
 #define LW_TRAIN_OPTIONS(T, d_batch, d_lr, d_beta2, d_clip, d_warmup, d_schedule, d_floor,         \
                         d_ema, d_wd)                                                               \
@@ -63,6 +69,7 @@
     {LW_OPT(T, train.grad_accum_steps), .name = "grad-accum-steps", .min = 1, .max = 4096,         \
      .fallback = "1", .group = "Optimiser",                                                        \
      .help = "parts of a step whose gradients are summed before the update"},                      \
+    LW_LEAF_OPTION(T, train, "pictures"),                                                          \
     {LW_OPT(T, train.learning_rate), .name = "learning-rate", .resume = LW_RESUME_SCHEDULE, .aliases = "lr", .min = 0,           \
      .max = 10, .fallback = d_lr, .group = "Optimiser", .help = "AdamW's peak learning rate"},     \
     {LW_OPT(T, train.scheduler), .name = "scheduler", .resume = LW_RESUME_SCHEDULE, .choices = "constant|cosine",                \

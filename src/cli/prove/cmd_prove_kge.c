@@ -81,6 +81,7 @@ static const lw_option optimiser_options[] = {
     {LW_OPT(kge_cli, c.train.grad_accum_steps), .name = "grad-accum-steps", .min = 1, .max = 4096,
      .fallback = "1", .group = "Optimiser",
      .help = "parts of a step whose gradients are summed before the update"},
+    LW_LEAF_OPTION(kge_cli, c.train, "queries"),
     {LW_OPT(kge_cli, c.train.learning_rate), .name = "learning-rate", .resume = LW_RESUME_SCHEDULE,
      .aliases = "lr", .min = 0, .max = 10, .fallback = "1e-3", .group = "Optimiser",
      .help = "Adam's peak learning rate"},

@@ -11,8 +11,9 @@ typedef struct ddpm_run {
     lw_ddpm_config config;
     const lw_ddpm_config *c; /* config */
     lw_generator g;
+    lw_leaves leaves;
     lw_loader *loader;
-    int64_t next; /* batch the loader gives next */
+    int64_t next; /* leaf the loader gives next */
 } ddpm_run;
 
 /* Column of a table of the schedule for each sample, as [B,1,1,1]. */
@@ -26,7 +27,7 @@ static lw_val look_up(lw_graph *g, const float *table, int32_t n, lw_val t, int3
 static int build_step(ddpm_run *r, lw_graph *g)
 {
     const lw_unet_config *u = &r->g.net;
-    int32_t batch = r->c->train.batch_size, T = r->c->timesteps;
+    int32_t batch = (int32_t)r->leaves.size, T = r->c->timesteps;
     lw_diffusion d;
     LW_TRY(lw_diffusion_init(&d, T));
     float *table = lw_calloc((size_t)T * 3, sizeof *table);
@@ -56,20 +57,19 @@ static int build_step(ddpm_run *r, lw_graph *g)
     return lw_grad_params(g, loss, LW_NOVAL);
 }
 
-static int feed(void *self, int64_t step, int32_t micro)
+static int feed(void *self, int64_t leaf)
 {
     ddpm_run *r = self;
     const lw_train_config *c = &r->c->train;
-    int64_t want = step * c->grad_accum_steps + micro;
     const lw_batch *b;
-    if (!r->loader || r->next != want) {
-        const lw_loader_opts o = {.batch_size = c->batch_size,
+    if (!r->loader || r->next != leaf) {
+        const lw_loader_opts o = {.batch_size = (int32_t)r->leaves.size,
                                   .seed = (uint64_t)c->seed,
                                   .flip = c->flip && r->g.data->flip,
-                                  .start_step = want};
+                                  .start_step = leaf};
         lw_loader_free(&r->loader);
         LW_TRY(lw_loader_new(r->g.data, &o, &r->loader));
-        r->next = want;
+        r->next = leaf;
     }
     LW_TRY(lw_loader_next(r->loader, &b));
     r->next++;
@@ -103,6 +103,7 @@ static int set_up(ddpm_run *r, const lw_observer *obs, lw_train_job *job, int64_
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     lw_ddpm_config *c = &r->config;
     r->g.obs = obs;
+    LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->leaves));
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->train, &c->net));
     r->g.grid_steps = LW_MIN(c->eval_steps, c->timesteps);
     r->g.timesteps = c->timesteps;
@@ -111,7 +112,7 @@ static int set_up(ddpm_run *r, const lw_observer *obs, lw_train_job *job, int64_
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
-    *job = lw_generator_job(&r->g, recipe, r, c->train.batch_size);
+    *job = lw_generator_job(&r->g, recipe, r, r->leaves);
     job->feed = feed;
     job->grid = grid;
     job->evaluate = evaluate;
@@ -119,7 +120,7 @@ static int set_up(ddpm_run *r, const lw_observer *obs, lw_train_job *job, int64_
     if (c->train.dry_run)
         return 0;
     job->best = lw_heldout_metric(&c->heldout);
-    LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
+    LW_TRY(lw_train_resume(&c->train, job, step));
     LW_TRY(lw_generator_measure(&r->g, &c->train, NULL, &c->heldout));
     job->best_measure = r->g.heldout ? lw_heldout_measure(r->g.heldout) : NULL;
     return 0;

@@ -17,7 +17,7 @@ struct lw_reals {
     bool keeps;
     /* the fetch or encoding going on */
     const int64_t *rows;
-    int64_t n, first, step;
+    int64_t n, first, step, draws; /* draws of the step before rows[0] */
     float *const *dst;
 };
 
@@ -54,7 +54,7 @@ static void load_task(void *arg, int64_t i, int worker)
     int64_t at = r->first + i, row = r->rows ? r->rows[at] : at;
     float *x = lw_exec_data(r->exec, "images");
     bool flip = r->o.flip && lw_rng_word(lw_rng_key_of(r->o.seed, lw_hash_name("drift.flip")),
-                                         (uint32_t)r->step, (uint64_t)at, 0) &
+                                         (uint32_t)r->step, (uint64_t)(r->draws + at), 0) &
                                  1u;
     (void)worker;
     lw_data_get(r->data, row, flip, x + i * r->data->h * r->data->w * 3);
@@ -145,9 +145,11 @@ static void copy_task(void *arg, int64_t i, int worker)
     }
 }
 
-int lw_reals_fetch(lw_reals *r, int64_t step, const int64_t *rows, int64_t n, float *const *dst)
+int lw_reals_fetch(lw_reals *r, int64_t step, int64_t first, const int64_t *rows, int64_t n,
+                   float *const *dst)
 {
     r->step = step;
+    r->draws = first;
     if (!r->keeps)
         return encode_all(r, rows, n, dst, NULL);
     r->rows = rows;

@@ -36,7 +36,8 @@ lw_reals_cost lw_reals_get_cost(const lw_reals *r, int64_t rows);
 /* Encodes what is kept. LW_ESTOPPED when the observer asks to stop. */
 int lw_reals_fill(lw_reals *r, const lw_observer *obs);
 void lw_reals_free(lw_reals **pp);
-/* Features of rows [n] of the data at `step`: dst[k] is [n][slots][c] of key k. */
-int lw_reals_fetch(lw_reals *r, int64_t step, const int64_t *rows, int64_t n, float *const *dst);
+/* Features of rows [n] of the data, draws first, first + 1, ... of `step`: dst[k] is [n][slots][c] of key k. */
+int lw_reals_fetch(lw_reals *r, int64_t step, int64_t first, const int64_t *rows, int64_t n,
+                   float *const *dst);
 
 #endif

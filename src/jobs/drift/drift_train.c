@@ -22,8 +22,10 @@ typedef struct drift_run {
     lw_reals *reals;
     char reals_note[200];
     lw_class_sampler *classes;
-    int32_t groups, n, np, nu;
-    int32_t *group_class;              /* [groups] */
+    lw_leaves leaves;
+    int32_t groups, n, np, nu;         /* groups: of a leaf */
+    int64_t drawn;                     /* step of what follows, -1: none */
+    int32_t *group_class;              /* of a step's groups */
     int64_t *positive, *unconditional; /* rows */
     const lw_observer *obs;
 } drift_run;
@@ -107,7 +109,9 @@ static int build_step(const drift_run *r, lw_graph *g)
 
 /* ---- callbacks of the training loop ---------------------------------------------------------- */
 
-static int fetch(drift_run *r, const char *what, int64_t step, const int64_t *rows, int64_t n)
+/* Features of leaf i of a step: n of its rows. */
+static int fetch(drift_run *r, const char *what, int64_t step, int64_t i, const int64_t *rows,
+                 int64_t n)
 {
     float *dst[LW_MAX_FEATURE_KEYS];
     for (int k = 0; k < r->keys.n; k++) {
@@ -115,29 +119,31 @@ static int fetch(drift_run *r, const char *what, int64_t step, const int64_t *ro
         snprintf(name, sizeof name, "%s/%s", what, r->keys.key[k].name);
         dst[k] = lw_exec_data(r->g.exec, name);
     }
-    return lw_reals_fetch(r->reals, step, rows, n, dst);
+    return lw_reals_fetch(r->reals, step, i * n, rows + i * n, n, dst);
 }
 
-static int feed(void *self, int64_t step, int32_t micro)
+static int feed(void *self, int64_t leaf)
 {
     drift_run *r = self;
-    int64_t draw = step * r->c->train.grad_accum_steps + micro, batch = (int64_t)r->groups * r->n;
+    int64_t step = leaf / r->leaves.n, part = leaf % r->leaves.n, batch = r->leaves.size;
     int64_t *rows = lw_exec_data(r->g.exec, "rows");
-    lw_class_sampler_draw(r->classes, draw, r->group_class, r->positive, r->unconditional);
+    if (r->drawn != step)
+        lw_class_sampler_draw(r->classes, step, r->group_class, r->positive, r->unconditional);
+    r->drawn = step;
     for (int64_t i = 0; i < batch; i++)
-        rows[i] = draw * batch + i;
+        rows[i] = leaf * batch + i;
     if (classes_of(r)) {
         int32_t *labels = lw_exec_data(r->g.exec, "labels");
         for (int64_t i = 0; i < batch; i++)
-            labels[i] = r->group_class[i / r->n];
+            labels[i] = r->group_class[part * r->groups + i / r->n];
     }
-    LW_TRY(fetch(r, "pos", draw, r->positive, (int64_t)r->groups * r->np));
+    LW_TRY(fetch(r, "pos", step, part, r->positive, (int64_t)r->groups * r->np));
     if (!r->nu)
         return 0;
     float *w = lw_exec_data(r->g.exec, "weight");
     for (int32_t i = 0; i < r->groups; i++)
         w[i] = (float)r->c->uncond_weight;
-    return fetch(r, "unc", draw, r->unconditional, (int64_t)r->groups * r->nu);
+    return fetch(r, "unc", step, part, r->unconditional, (int64_t)r->groups * r->nu);
 }
 
 /* S, and per temperature the raw drift sqrt(mean V^2), averaged over keys; S and raw drift of each
@@ -184,26 +190,31 @@ static int choose_groups(drift_run *r)
 {
     const lw_drift_config *c = r->c;
     bool labels = classes_of(r) > 0;
-    r->groups = c->groups ? c->groups : labels ? LW_MIN(classes_of(r), 8) : 1;
+    int32_t groups = c->groups ? c->groups : labels ? LW_MIN(classes_of(r), 8) : 1;
     r->n = c->negatives_per_group ? c->negatives_per_group : labels ? 16 : 128;
     r->np = c->positives_per_group ? c->positives_per_group : labels ? 64 : 128;
     r->nu = c->unconditional_per_group;
-    if (!labels && r->groups != 1)
+    if (!labels && groups != 1)
         return lw_fail(LW_EUSAGE, "--groups %d needs labels: without them there is one group",
-                       r->groups);
+                       groups);
     if (r->n < 2)
         return lw_fail(LW_EUSAGE,
                        "--negatives-per-group %d: at least 2, so that samples repel each other",
                        r->n);
+    LW_TRY(lw_train_leaves(&c->train, (int64_t)groups * r->n, r->n,
+                           "--groups times --negatives-per-group", &r->leaves));
+    r->groups = (int32_t)(r->leaves.size / r->n);
+    r->drawn = -1;
+    int64_t all = r->groups * r->leaves.n; /* of a step */
     const lw_class_opts o = {.seed = (uint64_t)c->train.seed,
-                             .groups = r->groups,
+                             .groups = (int32_t)all,
                              .positives = r->np,
                              .unconditional = r->nu,
                              .rule = LW_CLASS_DISTINCT,
                              .ignore_labels = !labels};
-    r->group_class = lw_calloc((size_t)r->groups, sizeof *r->group_class);
-    r->positive = lw_calloc((size_t)r->groups * (size_t)r->np, sizeof *r->positive);
-    r->unconditional = lw_calloc((size_t)r->groups * (size_t)r->nu + 1u, sizeof *r->unconditional);
+    r->group_class = lw_calloc((size_t)all, sizeof *r->group_class);
+    r->positive = lw_calloc((size_t)all * (size_t)r->np, sizeof *r->positive);
+    r->unconditional = lw_calloc((size_t)all * (size_t)r->nu + 1u, sizeof *r->unconditional);
     if (!r->group_class || !r->positive || !r->unconditional)
         return LW_ENOMEM;
     return lw_class_sampler_new(r->g.data, &o, &r->classes);
@@ -291,7 +302,7 @@ static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
-    *job = lw_generator_job(&r->g, recipe, r, (int64_t)r->groups * r->n);
+    *job = lw_generator_job(&r->g, recipe, r, r->leaves);
     job->feed = feed;
     job->report = report;
     job->grid = grid;
@@ -302,7 +313,7 @@ static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
     if (c->train.dry_run)
         return 0;
     job->best = lw_heldout_metric(&c->heldout);
-    LW_TRY(lw_train_resume(&c->train, recipe, r->g.dev, r->g.store, step));
+    LW_TRY(lw_train_resume(&c->train, job, step));
     LW_TRY(fill_reals(r));
     job->best_measure = r->g.heldout ? lw_heldout_measure(r->g.heldout) : NULL;
     return 0;

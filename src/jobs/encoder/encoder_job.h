@@ -28,7 +28,7 @@ typedef struct lw_train_encoder_config {
  * seen in *out. */
 int lw_train_encoder(lw_train_encoder_config c, const lw_observer *obs, lw_train_result *out);
 
-/* Trains Leeway's encoder with classes + 1 outputs. A quarter of every batch is junk of the last
+/* Trains Leeway's encoder with classes + 1 outputs. A quarter of every leaf is junk of the last
  * class: lw_junk_any, and blends of two pictures of one class; noise of a standard deviation up to
  * c.input_noise, uniform per picture, lies on all of them. Writes a run directory whose checkpoints
  * open as encoders; config.json says "leeway_judged_classes". c.objective is not read. LW_EUSAGE:

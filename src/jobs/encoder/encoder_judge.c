@@ -14,8 +14,9 @@ typedef struct judge_run {
     lw_dataset *data;
     lw_junk *junk;
     lw_loader *loader;
-    int64_t next;   /* batch the loader gives next */
-    int32_t n_junk; /* of a batch */
+    lw_leaves leaves;
+    int64_t next;   /* leaf the loader gives next */
+    int32_t n_junk; /* of a leaf */
     lw_encoder_config net;
     lw_store *store;
     lw_plan *plan;
@@ -26,7 +27,7 @@ typedef struct judge_run {
 /* loss = cross-entropy of x + s e, s uniform in [0, input_noise] per picture. */
 static int build_step(const judge_run *r, lw_graph *g)
 {
-    int32_t batch = r->c->train.batch_size;
+    int32_t batch = (int32_t)r->leaves.size;
     lw_type image = lw_type_of(LW_F32, 4, batch, r->data->h, r->data->w, 3);
     lw_val x = lw_input(g, "images", image),
            rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
@@ -48,7 +49,7 @@ static int next_batch(judge_run *r, int64_t want, const lw_batch **out)
 {
     const lw_train_config *c = &r->c->train;
     if (!r->loader || r->next != want) {
-        const lw_loader_opts o = {.batch_size = c->batch_size - r->n_junk,
+        const lw_loader_opts o = {.batch_size = (int32_t)r->leaves.size - r->n_junk,
                                   .seed = (uint64_t)c->seed,
                                   .flip = c->flip && r->data->flip,
                                   .start_step = want};
@@ -78,24 +79,24 @@ static void make_junk(judge_run *r, const lw_batch *b, int64_t index, float *dst
     lw_junk_any(r->junk, index, dst);
 }
 
-static int feed(void *self, int64_t step, int32_t micro)
+static int feed(void *self, int64_t leaf)
 {
     judge_run *r = self;
-    int64_t want = step * r->c->train.grad_accum_steps + micro, batch = r->c->train.batch_size;
+    int64_t batch = r->leaves.size;
     int64_t floats = (int64_t)r->data->h * r->data->w * 3;
     float *x = lw_exec_data(r->exec, "images");
     int32_t *labels = lw_exec_data(r->exec, "labels");
     int64_t *rows = lw_exec_data(r->exec, "rows");
     const lw_batch *b;
-    LW_TRY(next_batch(r, want, &b));
+    LW_TRY(next_batch(r, leaf, &b));
     memcpy(x, b->images, (size_t)(b->size * floats) * sizeof *x);
     memcpy(labels, b->labels, (size_t)b->size * sizeof *labels);
     for (int64_t i = b->size; i < batch; i++) {
-        make_junk(r, b, want * r->n_junk + i - b->size, x + i * floats);
+        make_junk(r, b, leaf * r->n_junk + i - b->size, x + i * floats);
         labels[i] = r->data->classes;
     }
     for (int64_t i = 0; i < batch; i++)
-        rows[i] = want * batch + i;
+        rows[i] = leaf * batch + i;
     return 0;
 }
 
@@ -104,12 +105,13 @@ static int init(judge_run *r, const lw_observer *obs)
     const lw_train_encoder_config *c = r->c;
     const lw_data_opts data = {
         .image_size = c->train.image_size, .count = c->train.limit, .obs = obs};
+    LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->leaves));
     LW_TRY(lw_session_device_with(c->train.threads, c->train.conv, &r->dev));
     LW_TRY(lw_data_open(c->train.data, &data, &r->data));
     if (!r->data->labelled)
         return lw_fail(LW_EUSAGE, "a judge needs labels, %s has none", r->data->spec);
     LW_TRY(lw_junk_new(r->data, (uint64_t)c->train.seed, &r->junk));
-    r->n_junk = c->train.batch_size / 4;
+    r->n_junk = (int32_t)r->leaves.size / 4;
     r->net = lw_encoder_default(r->data->h);
     r->net.width = c->width;
     r->net.stages = c->stages;
@@ -149,13 +151,13 @@ static int run(judge_run *r, lw_train_encoder_config *c, const lw_observer *obs,
                               .store = r->store,
                               .step = r->exec,
                               .plan = r->plan,
-                              .images = c->train.batch_size,
+                              .leaves = r->leaves,
                               .model = r->model,
                               .weights = LW_WEIGHTS_HF,
                               .feed = feed};
     if (c->train.dry_run)
         return lw_train_predict(&job, &c->train, out);
-    LW_TRY(lw_train_resume(&c->train, recipe, r->dev, r->store, &step));
+    LW_TRY(lw_train_resume(&c->train, &job, &step));
     return lw_train_run(&job, &c->train, step, obs, out);
 }
 

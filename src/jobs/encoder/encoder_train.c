@@ -21,21 +21,22 @@ typedef struct encoder_run {
     lw_store *store;
     lw_plan *plan, *test_plan;
     lw_exec *exec, *test;
+    lw_leaves leaves;
     lw_loader *loader;
-    int64_t next;
+    int64_t next; /* leaf the loader gives next */
     json_t *model;
 } encoder_run;
 
 static lw_type image_type(const encoder_run *r)
 {
-    return lw_type_of(LW_F32, 4, r->c->train.batch_size, r->data->h, r->data->w, 3);
+    return lw_type_of(LW_F32, 4, (int32_t)r->leaves.size, r->data->h, r->data->w, 3);
 }
 
 /* x + s e with s uniform in [0, input_noise] per picture: makes a classifier look past
  * pixel noise. */
 static lw_val add_noise(const encoder_run *r, lw_graph *g, lw_val x, lw_val rows)
 {
-    int32_t batch = r->c->train.batch_size;
+    int32_t batch = (int32_t)r->leaves.size;
     if (r->c->input_noise <= 0.0)
         return x;
     lw_val e = lw_random(g, "encoder.noise", LW_RANDOM_NORMAL, 0, image_type(r), rows);
@@ -48,7 +49,7 @@ static lw_val add_noise(const encoder_run *r, lw_graph *g, lw_val x, lw_val rows
 
 static int build_step(const encoder_run *r, lw_graph *g)
 {
-    int32_t batch = r->c->train.batch_size;
+    int32_t batch = (int32_t)r->leaves.size;
     lw_val x = lw_input(g, "images", image_type(r)),
            rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_builder b = {.g = g, .params = lw_store_params(r->store), .training = true, .rows = rows};
@@ -68,20 +69,19 @@ static int build_step(const encoder_run *r, lw_graph *g)
     return lw_grad_params(g, loss, LW_NOVAL);
 }
 
-static int feed(void *self, int64_t step, int32_t micro)
+static int feed(void *self, int64_t leaf)
 {
     encoder_run *r = self;
     const lw_train_config *c = &r->c->train;
-    int64_t want = step * c->grad_accum_steps + micro;
     const lw_batch *b;
-    if (!r->loader || r->next != want) {
-        const lw_loader_opts o = {.batch_size = c->batch_size,
+    if (!r->loader || r->next != leaf) {
+        const lw_loader_opts o = {.batch_size = (int32_t)r->leaves.size,
                                   .seed = (uint64_t)c->seed,
                                   .flip = c->flip && r->data->flip,
-                                  .start_step = want};
+                                  .start_step = leaf};
         lw_loader_free(&r->loader);
         LW_TRY(lw_loader_new(r->data, &o, &r->loader));
-        r->next = want;
+        r->next = leaf;
     }
     LW_TRY(lw_loader_next(r->loader, &b));
     r->next++;
@@ -110,7 +110,7 @@ static int build_test(encoder_run *r, const lw_observer *obs)
 static int evaluate(void *self, int64_t step, json_t *row)
 {
     encoder_run *r = self;
-    int32_t batch = r->c->train.batch_size, k = r->net.classes;
+    int32_t batch = (int32_t)r->leaves.size, k = r->net.classes;
     int64_t n = LW_MIN(r->held->n, 2000), right = 0, floats = (int64_t)r->held->h * r->held->w * 3;
     float *x = lw_exec_data(r->test, "images");
     const float *y = lw_exec_data(r->test, "logits");
@@ -138,6 +138,7 @@ static int init(encoder_run *r, const lw_observer *obs)
     const lw_train_encoder_config *c = r->c;
     const lw_data_opts data = {
         .image_size = c->train.image_size, .count = c->train.limit, .obs = obs};
+    LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->leaves));
     LW_TRY(lw_session_device_with(c->train.threads, c->train.conv, &r->dev));
     LW_TRY(lw_data_open(c->train.data, &data, &r->data));
     if (c->objective != LW_OBJECTIVE_MAE && !r->data->labelled)
@@ -179,7 +180,7 @@ static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *ob
                         .store = r->store,
                         .step = r->exec,
                         .plan = r->plan,
-                        .images = c->train.batch_size,
+                        .leaves = r->leaves,
                         .model = r->model,
                         .weights = LW_WEIGHTS_HF,
                         .feed = feed};
@@ -189,7 +190,7 @@ static int run(encoder_run *r, lw_train_encoder_config *c, const lw_observer *ob
         LW_TRY(build_test(r, obs));
         job.evaluate = evaluate;
     }
-    LW_TRY(lw_train_resume(&c->train, recipe, r->dev, r->store, &step));
+    LW_TRY(lw_train_resume(&c->train, &job, &step));
     return lw_train_run(&job, &c->train, step, obs, out);
 }
 

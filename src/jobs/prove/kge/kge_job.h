@@ -3,9 +3,9 @@
  * Embeddings of a knowledge graph: training, scores of triples, ranks among all entities.
  *
  * Training (docs/kge.md): a batch takes (fact, side) pairs in a new order every epoch. One entity
- * of the fact and its relation make a query; its answer is scored against candidates that the whole
- * batch shares: entities drawn uniformly, or all of them. Candidates that are known answers do not
- * count as false. Everything drawn is keyed by (seed, step), so a step is a pure function of them.
+ * of the fact and its relation make a query; its answer is scored against candidates that a whole
+ * leaf shares: entities drawn uniformly, or all of them. Candidates that are known answers do not
+ * count as false. Everything drawn is keyed by the seed and the leaf's number.
  */
 #ifndef LW_KGE_JOB_H
 #define LW_KGE_JOB_H
@@ -33,7 +33,7 @@ typedef struct lw_kge_train_config {
     bool inverse;
     double gamma, range; /* 0: the model's own */
     int32_t loss;        /* lw_kge_loss */
-    int32_t negatives;   /* shared by a batch; 0: all entities */
+    int32_t negatives;   /* shared by a leaf; 0: all entities */
     bool filter_negatives;
     double temperature;    /* adversarial */
     double regularization; /* times N3 of the rows of a query and its answer */

@@ -60,12 +60,12 @@ static int disallow_known(lw_kge_feed *f, float *allowed, int64_t i, lw_atom fac
     return 0;
 }
 
-static void draw_candidates(lw_kge_feed *f, int64_t part, int32_t *to)
+static void draw_candidates(lw_kge_feed *f, int64_t leaf, int32_t *to)
 {
     lw_rng_key key = lw_rng_key_of(f->seed, lw_hash_name("kge.negatives"));
     for (int32_t c = 0; c < f->negatives; c++) {
-        uint64_t row = (uint64_t)(part >> 32) << 32 | (uint32_t)c;
-        to[c] = (int32_t)lw_rng_below(key, (uint32_t)part, row, 0, (uint32_t)f->kb->n_constants);
+        uint64_t row = (uint64_t)(leaf >> 32) << 32 | (uint32_t)c;
+        to[c] = (int32_t)lw_rng_below(key, (uint32_t)leaf, row, 0, (uint32_t)f->kb->n_constants);
         f->next[c] = f->first[to[c]];
         f->first[to[c]] = c;
     }
@@ -83,14 +83,14 @@ static void reopen(lw_kge_feed *f, float *allowed)
     f->n_zero = 0;
 }
 
-int lw_kge_feed_fill(lw_kge_feed *f, int64_t part, const lw_kge_inputs *in)
+int lw_kge_feed_fill(lw_kge_feed *f, int64_t leaf, const lw_kge_inputs *in)
 {
     lw_rng_key key = lw_rng_key_of(f->seed, lw_hash_name("kge.order"));
     int32_t *candidates = in->entities + 2 * f->batch;
     reopen(f, in->allowed);
-    draw_candidates(f, part, candidates);
+    draw_candidates(f, leaf, candidates);
     for (int32_t i = 0; i < f->batch; i++) {
-        int64_t at = part * f->batch + i;
+        int64_t at = leaf * f->batch + i;
         uint64_t e = lw_rng_permute(key, (uint32_t)(at / f->examples), (uint64_t)f->examples,
                                     (uint64_t)(at % f->examples));
         lw_atom fact = f->kb->facts.atom[e / 2];

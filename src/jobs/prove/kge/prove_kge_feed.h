@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a step of embedding training reads: a pure function of (seed, step) and the facts. */
+/* What a leaf of embedding training reads: a pure function of (seed, its number) and the facts. */
 #ifndef LW_PROVE_KGE_FEED_H
 #define LW_PROVE_KGE_FEED_H
 
@@ -24,7 +24,7 @@ typedef struct lw_kge_feed {
 
 int lw_kge_feed_init(lw_kge_feed *f);
 void lw_kge_feed_clear(lw_kge_feed *f);
-/* part: step * accumulated parts + part. `allowed` must be the memory of the call before. */
-int lw_kge_feed_fill(lw_kge_feed *f, int64_t part, const lw_kge_inputs *in);
+/* leaf: counted from step 0. `allowed` must be the memory of the call before. */
+int lw_kge_feed_fill(lw_kge_feed *f, int64_t leaf, const lw_kge_inputs *in);
 
 #endif

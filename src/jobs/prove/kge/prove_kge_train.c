@@ -16,18 +16,19 @@ typedef struct kge_run {
     lw_store *store;
     lw_plan *plan;
     lw_exec *exec;
+    lw_leaves leaves;
     lw_kge_feed feed;
     lw_kge *judge;        /* over the averaged weights */
     lw_corruptor *judged; /* what they are ranked among */
     json_t *model;
 } kge_run;
 
-static int feed(void *self, int64_t step, int32_t micro)
+static int feed(void *self, int64_t leaf)
 {
     kge_run *r = self;
     const lw_kge_inputs in = {lw_exec_data(r->exec, "entities"), lw_exec_data(r->exec, "relations"),
                               lw_exec_data(r->exec, "side"), lw_exec_data(r->exec, "allowed")};
-    return lw_kge_feed_fill(&r->feed, step * r->c->train.grad_accum_steps + micro, &in);
+    return lw_kge_feed_fill(&r->feed, leaf, &in);
 }
 
 /* ---- ranks of held-out queries --------------------------------------------------------------- */
@@ -99,12 +100,13 @@ static int init(kge_run *r)
         r->net.gamma = (float)c->gamma;
     c->train.names = r->net.names;
     LW_TRY(lw_kge_check(&r->net));
+    LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->leaves));
     LW_TRY(lw_session_device(c->train.threads, &r->dev));
     LW_TRY(lw_store_new(false, &r->store));
     LW_TRY(lw_kge_declare(&r->net, r->store));
     lw_store_init(r->store, (uint64_t)c->train.seed);
     r->feed = (lw_kge_feed){.kb = c->kb,
-                            .batch = c->train.batch_size,
+                            .batch = (int32_t)r->leaves.size,
                             .negatives = c->negatives,
                             .filter = c->filter_negatives,
                             .inverse = c->inverse,
@@ -117,7 +119,7 @@ static int init(kge_run *r)
 static int compile(kge_run *r)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    const lw_kge_step s = {.batch = r->c->train.batch_size,
+    const lw_kge_step s = {.batch = (int32_t)r->leaves.size,
                            .negatives = r->c->negatives,
                            .loss = r->c->loss,
                            .temperature = (float)r->c->temperature,
@@ -155,7 +157,7 @@ static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
                         .store = r->store,
                         .step = r->exec,
                         .plan = r->plan,
-                        .images = t->batch_size,
+                        .leaves = r->leaves,
                         .unit = "queries",
                         .model = r->model,
                         .weights = LW_WEIGHTS_HF,
@@ -167,7 +169,7 @@ static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
         LW_TRY(open_judge(r));
         job.evaluate = evaluate;
     }
-    LW_TRY(lw_train_resume(t, recipe, r->dev, r->store, &step));
+    LW_TRY(lw_train_resume(t, &job, &step));
     return lw_train_run(&job, t, step, obs, out);
 }
 

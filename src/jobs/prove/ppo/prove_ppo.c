@@ -203,10 +203,10 @@ static int read_state(lw_ppo_run *r, const json_t *state)
     return 0;
 }
 
-static int resume(lw_ppo_run *r, int64_t *step)
+static int resume(lw_ppo_run *r, const lw_train_job *job, int64_t *step)
 {
     LW_CLEANUP(lw_json_drop) json_t *state = NULL;
-    LW_TRY(lw_train_resume_with(&r->c->train, recipe, r->dev, r->store, step, &state));
+    LW_TRY(lw_train_resume_with(&r->c->train, job, step, &state));
     if (*step > 0)
         LW_TRY(read_state(r, state));
     return keep_state(r);
@@ -249,7 +249,7 @@ static int run(lw_ppo_run *r, lw_train_result *out)
                         .dev = r->dev,
                         .store = r->store,
                         .plan = lw_ppo_update_plan(r->update),
-                        .images = choices,
+                        .leaves = {choices, choices, 1},
                         .unit = "choices",
                         .model = r->model,
                         .weights = LW_WEIGHTS_HF,
@@ -262,7 +262,7 @@ static int run(lw_ppo_run *r, lw_train_result *out)
                         .measure = measure};
     if (c->train.dry_run)
         return predict(r, &job, out);
-    LW_TRY(resume(r, &step));
+    LW_TRY(resume(r, &job, &step));
     return lw_train_run(&job, &c->train, step, r->obs, out);
 }
 
