@@ -168,10 +168,14 @@ bool lw_norm_is_layer_norm(lw_type x, const lw_attr_norm *a, bool has_scale);
 lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale,
                         lw_val shift, int groups, float eps, lw_act act);
 
+/* inputs: q|k|v side by side [B,T,3C]; or q [B,Tq,C] and k|v [B,Tk,2C]; or q, k [B,Tk,C] and v.
+ * -> [B,Tq,C]; head h is channels h C / heads and on. */
 typedef struct lw_attr_attention {
     int32_t heads;
 } lw_attr_attention;
-lw_val lw_attention(lw_graph *g, lw_val qkv, int heads); /* [B,T,3C] -> [B,T,C] */
+lw_val lw_attention(lw_graph *g, lw_val qkv, int heads);
+lw_val lw_cross_attention(lw_graph *g, lw_val q, lw_val kv, int heads);
+lw_val lw_attention_qkv(lw_graph *g, lw_val q, lw_val k, lw_val v, int heads);
 
 lw_val lw_softmax(lw_graph *g, lw_val x);
 lw_val lw_cross_entropy(lw_graph *g, lw_val logits, lw_val labels); /* [M,K], i32[M] -> [M] */

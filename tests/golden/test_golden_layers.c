@@ -68,6 +68,10 @@ static lw_val b_attention(lw_graph *g, const lw_val *v, int heads)
 {
     return lw_attention(g, lw_concat(g, lw_concat(g, v[0], v[1], 2), v[2], 2), heads);
 }
+static lw_val b_attention_qkv(lw_graph *g, const lw_val *v, int heads)
+{
+    return lw_attention_qkv(g, v[0], v[1], v[2], heads);
+}
 static lw_val b_linear(lw_graph *g, const lw_val *v, int n)
 {
     (void)n;
@@ -185,6 +189,9 @@ static const layer_case cases[] = {
     {"attention.t9", b_attention, 4, {QKV}, AS_IS},
     {"attention.t64", b_attention, 4, {QKV}, AS_IS},
     {"attention.t16h1", b_attention, 1, {QKV}, AS_IS},
+    {"attention.t9", b_attention_qkv, 4, {QKV}, AS_IS},
+    {"attention.t64", b_attention_qkv, 4, {QKV}, AS_IS},
+    {"attention.t16h1", b_attention_qkv, 1, {QKV}, AS_IS},
     {"linear.odd", b_linear, 0, {LINEAR}, AS_IS},
     {"linear.k64", b_linear, 0, {LINEAR}, AS_IS},
     {"silu", b_ew, LW_EW_silu, {{"input", AS_IS, true}}, AS_IS},

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -18,12 +19,14 @@ static const lw_attention_kernels *kernels_of(lw_isa isa)
     return &k[isa].attention;
 }
 
+/* The packed buffer q | k | v, or one buffer for each. */
 typedef struct problem {
     lw_attention_shape s;
     ptrdiff_t c;
-    int64_t n, no; /* floats of qkv, of o */
-    float *qkv, *dout, *o, *lse, *scratch;
-    double *qkv_d, *dout_d, *o_d, *lse_d, *dqkv_d;
+    int n_buf;
+    int64_t n[3], no; /* floats of each buffer, of o */
+    float *x[3], *dout, *o, *lse, *scratch;
+    double *x_d[3], *dx_d[3], *dout_d, *o_d, *lse_d;
 } problem;
 
 static double *widen(check *t, const float *p, int64_t n)
@@ -34,87 +37,176 @@ static double *widen(check *t, const float *p, int64_t n)
     return d;
 }
 
-static problem problem_new(check *t, ptrdiff_t tokens, ptrdiff_t heads, ptrdiff_t hd, ptrdiff_t gap,
-                           double range)
+static ptrdiff_t width(const problem *p)
 {
-    problem p = {.c = heads * hd};
-    p.s = (lw_attention_shape){.t = tokens,
-                               .heads = heads,
-                               .hd = hd,
-                               .qkv_pitch = 3 * p.c + gap,
-                               .o_pitch = p.c + gap,
-                               .scale = (float)(1.0 / sqrt((double)hd))};
-    p.n = (tokens - 1) * p.s.qkv_pitch + 3 * p.c;
-    p.no = (tokens - 1) * p.s.o_pitch + p.c;
-    p.qkv = check_in(t, p.n, (int)(tokens & 1), -range, range);
-    p.dout = check_in(t, p.no, (int)(tokens & 1), -1, 1);
+    return p->n_buf == 1 ? 3 * p->c : p->c;
+}
+/* Of buffer i. */
+static ptrdiff_t tokens_of(const problem *p, int i)
+{
+    return i ? p->s.tk : p->s.tq;
+}
+static ptrdiff_t pitch_of(const problem *p, int i)
+{
+    return i == 0 ? p->s.q_pitch : i == 1 ? p->s.k_pitch : p->s.v_pitch;
+}
+
+/* q, k or v (i = 0, 1, 2) among buffers of float or double. */
+#define PART(p, buf, i) ((p)->n_buf == 1 ? (buf)[0] + (i) * (p)->c : (buf)[i])
+
+static problem problem_new(check *t, lw_attention_shape s, ptrdiff_t gap, double range)
+{
+    problem p = {.s = s, .c = s.heads * s.hd, .n_buf = s.q_pitch ? 3 : 1};
+    int shift = (int)(s.tq & 1);
+    if (p.n_buf == 1)
+        p.s.q_pitch = p.s.k_pitch = p.s.v_pitch = 3 * p.c + gap;
+    p.s.o_pitch = p.c + gap;
+    p.s.scale = (float)(1.0 / sqrt((double)s.hd));
+    for (int i = 0; i < p.n_buf; i++) {
+        p.n[i] = (tokens_of(&p, i) - 1) * pitch_of(&p, i) + width(&p);
+        p.x[i] = check_in(t, p.n[i], shift, -range, range);
+        p.x_d[i] = widen(t, p.x[i], p.n[i]);
+        p.dx_d[i] = check_doubles(t, p.n[i]);
+    }
+    p.no = (s.tq - 1) * p.s.o_pitch + p.c;
+    p.dout = check_in(t, p.no, shift, -1, 1);
     p.o = check_out(t, p.no, 1);
-    p.lse = check_out(t, heads * tokens, 0);
+    p.lse = check_out(t, s.heads * s.tq, 0);
     size_t f = lw_attention_scratch(&p.s, 0), b = lw_attention_scratch(&p.s, 1);
     p.scratch = check_bytes(t, LW_MAX(f, b) * sizeof(float), 0);
-    p.qkv_d = widen(t, p.qkv, p.n);
     p.dout_d = widen(t, p.dout, p.no);
     p.o_d = check_doubles(t, p.no);
-    p.lse_d = check_doubles(t, heads * tokens);
-    p.dqkv_d = check_doubles(t, p.n);
+    p.lse_d = check_doubles(t, s.heads * s.tq);
     return p;
 }
 
 static void oracle_forward(problem *p)
 {
+    double **x = p->x_d;
     for (ptrdiff_t task = 0; task < lw_attention_tasks(&p->s); task++)
-        lw_attention_forward_f64(p->o_d, p->lse_d, p->qkv_d, p->qkv_d + p->c, p->qkv_d + 2 * p->c,
+        lw_attention_forward_f64(p->o_d, p->lse_d, PART(p, x, 0), PART(p, x, 1), PART(p, x, 2),
                                  &p->s, task, NULL);
 }
 
 static void oracle_backward(problem *p)
 {
-    double *d = p->dqkv_d, *x = p->qkv_d;
+    double **d = p->dx_d, **x = p->x_d;
     for (ptrdiff_t h = 0; h < p->s.heads; h++)
-        lw_attention_backward_f64(d, d + p->c, d + 2 * p->c, p->dout_d, p->o_d, p->lse_d, x,
-                                  x + p->c, x + 2 * p->c, &p->s, h, 0, NULL);
+        lw_attention_backward_f64(PART(p, d, 0), PART(p, d, 1), PART(p, d, 2), p->dout_d, p->o_d,
+                                  p->lse_d, PART(p, x, 0), PART(p, x, 1), PART(p, x, 2), &p->s, h,
+                                  0, NULL);
+}
+
+static void forward(const check *t, problem *p)
+{
+    const lw_attention_kernels *k = kernels_of(t->isa);
+    for (ptrdiff_t task = lw_attention_tasks(&p->s) - 1; task >= 0; task--)
+        k->forward(p->o, p->lse, PART(p, p->x, 0), PART(p, p->x, 1), PART(p, p->x, 2), &p->s, task,
+                   p->scratch);
+}
+
+static void backward(const check *t, problem *p, float *const *d, int add)
+{
+    const lw_attention_kernels *k = kernels_of(t->isa);
+    for (ptrdiff_t h = p->s.heads - 1; h >= 0; h--)
+        k->backward(PART(p, d, 0), PART(p, d, 1), PART(p, d, 2), p->dout, p->o, p->lse,
+                    PART(p, p->x, 0), PART(p, p->x, 1), PART(p, p->x, 2), &p->s, h, add,
+                    p->scratch);
+}
+
+/* Rows of `width` at `pitch` against the oracle, and what lies between them untouched. */
+static void check_rows(check *t, const float *got, const double *want, ptrdiff_t rows,
+                       ptrdiff_t row_width, ptrdiff_t pitch, bool gap, check_tol tol,
+                       const char *what)
+{
+    for (ptrdiff_t i = 0; i < rows; i++, got += pitch, want += pitch) {
+        check_close(t, got, want, row_width, tol, "%s row %td of %td", what, i, rows);
+        if (i + 1 < rows && gap)
+            check_poisoned(t, got + row_width, pitch - row_width, "gap of %s", what);
+    }
 }
 
 static void one(check *t, problem *p, int add)
 {
-    const lw_attention_kernels *k = kernels_of(t->isa);
     const lw_attention_shape *s = &p->s;
-    check_tol tol = {.abs = 3e-6, .rel = 1e-5};
-    float *d = add ? check_in(t, p->n, 1, -1, 1) : check_out(t, p->n, 1);
+    const check_tol tol = {.abs = 3e-6, .rel = 1e-5}, grad = {.abs = 1e-5, .rel = 2e-5};
+    float *d[3] = {NULL};
+    char what[96];
+    snprintf(what, sizeof what, "tq=%td tk=%td heads=%td hd=%td add=%d", s->tq, s->tk, s->heads,
+             s->hd, add);
     oracle_forward(p);
-    for (ptrdiff_t task = lw_attention_tasks(s) - 1; task >= 0; task--)
-        k->forward(p->o, p->lse, p->qkv, p->qkv + p->c, p->qkv + 2 * p->c, s, task, p->scratch);
     oracle_backward(p);
-    for (int64_t i = 0; add && i < p->n; i++)
-        p->dqkv_d[i] += (double)d[i];
-    for (ptrdiff_t h = s->heads - 1; h >= 0; h--)
-        k->backward(d, d + p->c, d + 2 * p->c, p->dout, p->o, p->lse, p->qkv, p->qkv + p->c,
-                    p->qkv + 2 * p->c, s, h, add, p->scratch);
-    check_close(t, p->lse, p->lse_d, s->heads * s->t, tol, "lse t=%td hd=%td", s->t, s->hd);
-    check_tol grad = {.abs = 1e-5, .rel = 2e-5};
-    for (ptrdiff_t i = 0; i < s->t; i++) {
-        check_close(t, p->o + i * s->o_pitch, p->o_d + i * s->o_pitch, p->c, tol,
-                    "o t=%td heads=%td hd=%td row %td", s->t, s->heads, s->hd, i);
-        check_close(t, d + i * s->qkv_pitch, p->dqkv_d + i * s->qkv_pitch, 3 * p->c, grad,
-                    "dqkv t=%td heads=%td hd=%td add=%d row %td", s->t, s->heads, s->hd, add, i);
-        if (i + 1 < s->t && !add)
-            check_poisoned(t, d + i * s->qkv_pitch + 3 * p->c, s->qkv_pitch - 3 * p->c,
-                           "gap of dqkv");
-        if (i + 1 < s->t)
-            check_poisoned(t, p->o + i * s->o_pitch + p->c, s->o_pitch - p->c, "gap of o");
+    for (int b = 0; b < p->n_buf; b++) {
+        d[b] = add ? check_in(t, p->n[b], 1, -1, 1) : check_out(t, p->n[b], 1);
+        for (int64_t i = 0; add && i < p->n[b]; i++)
+            p->dx_d[b][i] += (double)d[b][i];
     }
+    forward(t, p);
+    backward(t, p, d, add);
+    check_close(t, p->lse, p->lse_d, s->heads * s->tq, tol, "lse %s", what);
+    check_rows(t, p->o, p->o_d, s->tq, p->c, s->o_pitch, true, tol, what);
+    for (int b = 0; b < p->n_buf; b++)
+        check_rows(t, d[b], p->dx_d[b], tokens_of(p, b), width(p), pitch_of(p, b), !add, grad,
+                   what);
 }
 
 static void shapes(check *t)
 {
-    static const ptrdiff_t hd[] = {1, 5, 8, 16, 17, 32, 40, 64};
+    static const ptrdiff_t hd[] = {1, 5, 8, 16, 17, 32, 40, 64, 72};
     static const ptrdiff_t tokens[] = {1, 2, 15, 16, 33, 65, 97};
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         for (int j = 0; j < 7; j++) {
-            problem p = problem_new(t, tokens[j], 1 + (i + j) % 3, hd[i], (i + j) % 2 ? 3 : 0, 1.5);
+            lw_attention_shape s = {
+                .tq = tokens[j], .tk = tokens[j], .heads = 1 + (i + j) % 3, .hd = hd[i]};
+            problem p = problem_new(t, s, (i + j) % 2 ? 3 : 0, 1.5);
             one(t, &p, (i + j) % 4 == 0);
             check_next(t);
         }
+}
+
+/* Queries of one sequence, keys and values of another, in buffers and with pitches of their own;
+ * k and v side by side too. */
+static void cross(check *t)
+{
+    static const ptrdiff_t hd[] = {5, 32, 64, 72};
+    static const ptrdiff_t tokens[][2] = {{1, 1}, {1, 65}, {17, 1}, {33, 7}, {64, 130}, {70, 31}};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 6; j++) {
+            ptrdiff_t heads = 1 + (i + j) % 3, c = heads * hd[i];
+            problem p = problem_new(t,
+                                    (lw_attention_shape){.tq = tokens[j][0],
+                                                         .tk = tokens[j][1],
+                                                         .heads = heads,
+                                                         .hd = hd[i],
+                                                         .q_pitch = c + j,
+                                                         .k_pitch = 2 * c,
+                                                         .v_pitch = c + i},
+                                    1, 1.5);
+            one(t, &p, (i + j) % 2);
+            check_next(t);
+        }
+}
+
+/* A gradient that nobody wants is not written, and the others stay what they are. */
+static void parts(check *t)
+{
+    lw_attention_shape s = {.tq = 9, .tk = 21, .heads = 2, .hd = 8};
+    s.q_pitch = s.k_pitch = s.v_pitch = 16;
+    problem p = problem_new(t, s, 0, 1.0);
+    float *all[3], *some[3];
+    for (int i = 0; i < 3; i++)
+        all[i] = check_out(t, p.n[i], 0);
+    forward(t, &p);
+    backward(t, &p, all, 0);
+    for (int absent = 0; absent < 3; absent++) {
+        for (int i = 0; i < 3; i++)
+            some[i] = i == absent ? NULL : check_out(t, p.n[i], 0);
+        backward(t, &p, some, 0);
+        for (int i = 0; i < 3; i++)
+            if (some[i])
+                check_same(t, some[i], all[i], (size_t)p.n[i] * sizeof(float), "without %d",
+                           absent);
+    }
 }
 
 /* More than one key tile and row block; scores spread over tens of units so that the running
@@ -123,15 +215,15 @@ static void long_rows(check *t)
 {
     static const ptrdiff_t tokens[] = {256, 257, 300, 520};
     for (int j = 0; j < 4; j++) {
-        problem p = problem_new(t, tokens[j], 1, j == 1 ? 64 : 12, 0, j == 2 ? 6.0 : 1.0);
-        const lw_attention_kernels *k = kernels_of(t->isa);
+        lw_attention_shape s = {
+            .tq = tokens[j], .tk = tokens[j], .heads = 1, .hd = j == 1 ? 64 : 12};
+        problem p = problem_new(t, s, 0, j == 2 ? 6.0 : 1.0);
         oracle_forward(&p);
-        for (ptrdiff_t task = lw_attention_tasks(&p.s) - 1; task >= 0; task--)
-            k->forward(p.o, p.lse, p.qkv, p.qkv + p.c, p.qkv + 2 * p.c, &p.s, task, p.scratch);
+        forward(t, &p);
         check_tol tol = {.abs = j == 2 ? 5e-5 : 1e-5,
                          .rel = 1e-5}; /* scores of 100 carry errors of 1e-5 */
         check_close(t, p.o, p.o_d, p.no, tol, "o t=%td", tokens[j]);
-        check_close(t, p.lse, p.lse_d, p.s.heads * p.s.t, tol, "lse t=%td", tokens[j]);
+        check_close(t, p.lse, p.lse_d, p.s.heads * p.s.tq, tol, "lse t=%td", tokens[j]);
         check_next(t);
     }
 }
@@ -147,26 +239,34 @@ static double objective(problem *p)
 
 static void differences(check *t)
 {
-    problem p = problem_new(t, 5, 2, 3, 0, 1.5);
+    problem p = problem_new(
+        t,
+        (lw_attention_shape){
+            .tq = 4, .tk = 5, .heads = 2, .hd = 3, .q_pitch = 6, .k_pitch = 6, .v_pitch = 6},
+        0, 1.5);
     oracle_forward(&p);
     oracle_backward(&p);
-    for (int64_t i = 0; i < p.n; i++) {
-        double h = 1e-5, was = p.qkv_d[i];
-        p.qkv_d[i] = was + h;
-        double up = objective(&p);
-        p.qkv_d[i] = was - h;
-        double slope = (up - objective(&p)) / (2 * h);
-        p.qkv_d[i] = was;
-        t->compared++;
-        if (fabs(slope - p.dqkv_d[i]) > 1e-8 * (1 + fabs(slope)))
-            fail_msg("element %lld: difference %.12g, gradient %.12g", (long long)i, slope,
-                     p.dqkv_d[i]);
-    }
+    for (int b = 0; b < p.n_buf; b++)
+        for (int64_t i = 0; i < p.n[b]; i++) {
+            double h = 1e-5, was = p.x_d[b][i];
+            p.x_d[b][i] = was + h;
+            double up = objective(&p);
+            p.x_d[b][i] = was - h;
+            double slope = (up - objective(&p)) / (2 * h);
+            p.x_d[b][i] = was;
+            t->compared++;
+            if (fabs(slope - p.dx_d[b][i]) > 1e-8 * (1 + fabs(slope)))
+                fail_msg("element %lld of operand %d: difference %.12g, gradient %.12g",
+                         (long long)i, b, slope, p.dx_d[b][i]);
+        }
 }
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {
-        {"shapes", shapes}, {"long_rows", long_rows}, {"differences", differences}};
+    static const check_case cases[] = {{"shapes", shapes},
+                                       {"cross", cross},
+                                       {"parts", parts},
+                                       {"long_rows", long_rows},
+                                       {"differences", differences}};
     return check_main(argc, argv, "attention", cases, LW_COUNT(cases));
 }

@@ -193,6 +193,21 @@ static lw_val b_attention(op_ctx *c)
 {
     return lw_attention(G, X(-1, 1, 2, 17, 3 * 32), 4);
 }
+/* One query over many tokens, keys and values side by side. */
+static lw_val b_attention_pool(op_ctx *c)
+{
+    return lw_cross_attention(G, X(-1, 1, 2, 1, 64), X(-1, 1, 2, 19, 2 * 64), 2);
+}
+static lw_val b_attention_qkv(op_ctx *c)
+{
+    return lw_attention_qkv(G, X(-1, 1, 2, 11, 72), X(-1, 1, 2, 5, 72), X(-1, 1, 2, 5, 72), 1);
+}
+/* Nobody wants the gradient of the first operand; the other two are one value. */
+static lw_val b_attention_shared(op_ctx *c)
+{
+    lw_val q = op_f32(c, false, -1, 1, DIMS(1, 6, 32)), kv = X(-1, 1, 1, 3, 32);
+    return lw_sqr(G, lw_add(G, q, lw_attention_qkv(G, q, kv, kv, 1)));
+}
 static lw_val b_softmax(op_ctx *c)
 {
     return lw_softmax(G, X(-3, 3, 7, 13));
@@ -409,6 +424,9 @@ static const op_case cases[] = {
     CASE("norm_ada", b_norm_ada, 2e-5, 5e-3),
     CASE("norm_plain", b_norm_relu, 2e-5, 5e-3),
     CASE("attention", b_attention, 2e-5, 5e-3),
+    CASE("attention_pool", b_attention_pool, 2e-5, 5e-3),
+    CASE("attention_qkv", b_attention_qkv, 2e-5, 5e-3),
+    CASE("attention_shared", b_attention_shared, 2e-5, 5e-3),
     CASE("softmax", b_softmax, 1e-5, 5e-3),
     KINKS("pairs_l1", b_pairs_l1, 1e-5, 2e-2),
     CASE("pairs_l2", b_pairs_l2, 1e-5, 5e-3),

@@ -222,6 +222,11 @@ WRONG(w_norm_gamma,
 WRONG(w_norm_scale,
       lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), X("t", 6), X("u", 6), LW_NOVAL, 2, 1e-5f, 0))
 WRONG(w_attention, lw_attention(g, X("a", 2, 5, 24), 3))
+WRONG(w_attention_batch, lw_cross_attention(g, X("a", 2, 5, 24), X("b", 3, 5, 48), 2))
+WRONG(w_attention_keys,
+      lw_attention_qkv(g, X("a", 2, 5, 24), X("b", 2, 7, 24), X("d", 2, 6, 24), 2))
+WRONG(w_attention_width,
+      lw_attention_qkv(g, X("a", 2, 5, 24), X("b", 2, 7, 24), X("d", 2, 7, 12), 2))
 WRONG(w_labels, lw_cross_entropy(g, X("a", 2, 5), I("l", 3)))
 WRONG(w_concat, lw_concat(g, X("a", 2, 5), X("b", 3, 4), 1))
 WRONG(w_concat_axis, lw_concat(g, X("a", 2, 5), X("b", 2, 5), 2))
@@ -269,6 +274,9 @@ static void test_shape_errors(void **state)
         {w_norm_gamma, "gamma"},
         {w_norm_scale, "[B,C]"},
         {w_attention, "heads"},
+        {w_attention_batch, "[B,Tk,2C]"},
+        {w_attention_keys, "twice [B,Tk,C]"},
+        {w_attention_width, "twice [B,Tk,C]"},
         {w_labels, "i32 [M]"},
         {w_concat, "outside the axis"},
         {w_concat_axis, "one rank"},
@@ -318,6 +326,7 @@ static void test_shapes(void **state)
         {lw_conv2d_op(g, x, X("c", 5, 1, 1, 6), LW_NOVAL, 1, 0), F(2, 9, 7, 5)},
         {lw_conv2d_pad(g, x, X("c", 5, 3, 3, 6), LW_NOVAL, 2, (int[4]){0, 0, 1, 1}), F(2, 4, 3, 5)},
         {lw_attention(g, X("q", 2, 10, 24), 2), F(2, 10, 8)},
+        {lw_cross_attention(g, X("q1", 2, 3, 8), X("kv", 2, 10, 16), 2), F(2, 3, 8)},
         {lw_mean(g, x, LW_OVER_ALL), F(1)},
         {lw_mean(g, x, LW_OVER_LAST), F(2, 9, 7, 1)},
         {lw_mean(g, x, LW_OVER_ROWS), F(6)},
@@ -369,6 +378,8 @@ static void test_costs(void **state)
     assert_true(cost_of(g, lw_silu(g, x)).bytes == 2.0 * 4 * 2 * 4 * 4 * 8);
     assert_true(cost_of(g, lw_reshape(g, x, F(256))).bytes == 0.0);
     assert_true(cost_of(g, lw_attention(g, X("q", 1, 10, 24), 2)).flops == 2.0 * 2 * 10 * 10 * 8);
+    lw_val pooled = lw_cross_attention(g, X("one", 1, 1, 8), X("kv", 1, 10, 16), 2);
+    assert_true(cost_of(g, pooled).flops == 2.0 * 2 * 1 * 10 * 8);
 }
 
 static void test_text(void **state)

@@ -4,32 +4,55 @@
 
 #include <math.h>
 
+/* Where q, k or v of a sample is: floats behind the start of an operand. */
+typedef struct attention_part {
+    int operand;
+    int64_t at, sample; /* of sample 0; from one sample to the next */
+} attention_part;
+
 typedef struct attention_arg {
     const lw_kernels *k;
     lw_attention_shape s;
-    int64_t c, per_sample;
+    attention_part part[3]; /* q, k, v */
+    int n;                  /* operands */
+    int64_t o_sample, lse_sample, per_sample;
     int64_t parts, share; /* of all samples; parts of a task: short sequences share one */
 } attention_arg;
 
-static attention_arg *attention_record(cpu_lower *c, lw_type qkv, int64_t *batch, int backward)
+/* The last of n operands holds all that follows its own, side by side. */
+static void find_parts(attention_arg *a, const cpu_lower *c, int first, ptrdiff_t channels)
+{
+    ptrdiff_t *pitch[3] = {&a->s.q_pitch, &a->s.k_pitch, &a->s.v_pitch};
+    for (int i = 0; i < 3; i++) {
+        int at = LW_MIN(i, a->n - 1);
+        lw_type t = cpu_in(c, first + at);
+        *pitch[i] = t.dim[2];
+        a->part[i] = (attention_part){at, (i - at) * channels, (int64_t)t.dim[1] * t.dim[2]};
+    }
+}
+
+/* o: the type of the result; n operands from input `first` on. */
+static attention_arg *attention_record(cpu_lower *c, lw_type o, int first, int n, int backward)
 {
     const lw_attr_attention *at = c->n->attr;
     attention_arg *a = lw_cpu_arg(c, sizeof *a);
     if (!a)
         return NULL;
     a->k = c->k;
-    a->c = qkv.dim[2] / 3;
-    a->s = (lw_attention_shape){.t = qkv.dim[1],
+    a->n = n;
+    a->s = (lw_attention_shape){.tq = o.dim[1],
+                                .tk = cpu_in(c, first + n - 1).dim[1],
                                 .heads = at->heads,
-                                .hd = a->c / at->heads,
-                                .qkv_pitch = qkv.dim[2],
-                                .o_pitch = a->c};
+                                .hd = o.dim[2] / at->heads,
+                                .o_pitch = o.dim[2]};
     a->s.scale = (float)(1.0 / sqrt((double)a->s.hd));
+    find_parts(a, c, first, o.dim[2]);
+    a->o_sample = a->s.tq * a->s.o_pitch;
+    a->lse_sample = a->s.tq * a->s.heads;
     a->per_sample = backward ? at->heads : lw_attention_tasks(&a->s);
     c->out->scratch_bytes = sizeof(float) * lw_attention_scratch(&a->s, backward);
-    *batch = qkv.dim[0];
-    double flops = (backward ? 10.0 : 4.0) * (double)a->s.t * (double)a->s.t * (double)a->s.hd;
-    a->parts = *batch * a->per_sample;
+    double flops = (backward ? 10.0 : 4.0) * (double)a->s.tq * (double)a->s.tk * (double)a->s.hd;
+    a->parts = o.dim[0] * a->per_sample;
     a->share = LW_MAX((int64_t)LW_MIN(1e6 / flops, (double)a->parts / 64.0), (int64_t)1);
     return a;
 }
@@ -39,14 +62,22 @@ static int64_t attention_tasks(const attention_arg *a)
     return (a->parts + a->share - 1) / a->share;
 }
 
-static void forward_part(const lw_task *t, int64_t part)
+/* q, k or v (i = 0, 1, 2) of sample b among the operands, or their gradients; NULL: not there. */
+static float *part_of(void *const *operand, const attention_arg *a, int i, int64_t b)
+{
+    const attention_part *p = &a->part[i];
+    float *x = operand[p->operand];
+    return x ? x + b * p->sample + p->at : NULL;
+}
+
+static void forward_part(const lw_task *t, int64_t index)
 {
     const attention_arg *a = t->arg;
-    int64_t b = part / a->per_sample;
-    const float *q = (const float *)t->in[0] + b * a->s.t * a->s.qkv_pitch;
-    float *lse = (t->out[1] ? (float *)t->out[1] : (float *)t->work) + b * a->s.heads * a->s.t;
-    a->k->attention.forward((float *)t->out[0] + b * a->s.t * a->c, lse, q, q + a->c, q + 2 * a->c,
-                            &a->s, part % a->per_sample, t->scratch);
+    int64_t b = index / a->per_sample;
+    float *lse = t->out[1] ? t->out[1] : t->work;
+    a->k->attention.forward((float *)t->out[0] + b * a->o_sample, lse + b * a->lse_sample,
+                            part_of(t->in, a, 0, b), part_of(t->in, a, 1, b),
+                            part_of(t->in, a, 2, b), &a->s, index % a->per_sample, t->scratch);
 }
 
 static void forward_task(const lw_task *t)
@@ -59,26 +90,26 @@ static void forward_task(const lw_task *t)
 
 int lw_cpu_lower_attention(cpu_lower *c)
 {
-    int64_t batch;
-    attention_arg *a = attention_record(c, cpu_in(c, 0), &batch, 0);
+    lw_type o = cpu_out(c, 0);
+    attention_arg *a = attention_record(c, o, 0, c->n->n_in, 0);
     if (!a)
         return LW_ENOMEM;
-    c->out->work_bytes = sizeof(float) * (size_t)(batch * a->s.heads * a->s.t);
+    c->out->work_bytes = sizeof(float) * (size_t)(o.dim[0] * a->lse_sample);
     lw_cpu_phase(c, forward_task, attention_tasks(a));
     return 0;
 }
 
-static void backward_part(const lw_task *t, int64_t part)
+/* inputs: do, operands, o, lse */
+static void backward_part(const lw_task *t, int64_t index)
 {
     const attention_arg *a = t->arg;
-    int64_t b = part / a->per_sample, n = a->s.t * a->s.qkv_pitch;
-    const float *q = (const float *)t->in[1] + b * n;
-    float *dq = (float *)t->out[0] + b * n;
-    a->k->attention.backward(dq, dq + a->c, dq + 2 * a->c,
-                             (const float *)t->in[0] + b * a->s.t * a->c,
-                             (const float *)t->in[2] + b * a->s.t * a->c,
-                             (const float *)t->in[3] + b * a->s.heads * a->s.t, q, q + a->c,
-                             q + 2 * a->c, &a->s, part % a->per_sample, 0, t->scratch);
+    int64_t b = index / a->per_sample;
+    void *const *x = t->in + 1;
+    const float *g = t->in[0], *o = x[a->n], *lse = x[a->n + 1];
+    a->k->attention.backward(part_of(t->out, a, 0, b), part_of(t->out, a, 1, b),
+                             part_of(t->out, a, 2, b), g + b * a->o_sample, o + b * a->o_sample,
+                             lse + b * a->lse_sample, part_of(x, a, 0, b), part_of(x, a, 1, b),
+                             part_of(x, a, 2, b), &a->s, index % a->per_sample, 0, t->scratch);
 }
 
 static void backward_task(const lw_task *t)
@@ -91,8 +122,7 @@ static void backward_task(const lw_task *t)
 
 int lw_cpu_lower_attention_grad(cpu_lower *c)
 {
-    int64_t batch;
-    attention_arg *a = attention_record(c, cpu_in(c, 1), &batch, 1);
+    attention_arg *a = attention_record(c, cpu_in(c, 0), 1, c->n->n_in - 3, 1);
     if (!a)
         return LW_ENOMEM;
     lw_cpu_phase(c, backward_task, attention_tasks(a));

@@ -1,57 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax attention on packed q|k|v, row softmax, and cross-entropy. */
+/* Softmax attention, row softmax, and cross-entropy. */
 #include "ir/ops/ops.h"
+
+#include <string.h>
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-static int check_qkv(const lw_graph *g, const lw_node *n, int at, lw_type *o)
+/* Operands `at` .. at + n_x - 1, lw_attr_attention says which; the type of the result in *o. */
+static int check_qkv(const lw_graph *g, const lw_node *n, int at, int n_x, lw_type *o)
 {
     const lw_attr_attention *a = n->attr;
-    lw_type t = in_type(g, n, at);
-    if (t.rank != 3 || t.dtype != LW_F32 || t.dim[2] % 3 || a->heads < 1 || t.dim[2] / 3 % a->heads)
-        return lw_op_fail(g, n, "attention needs f32 [B,T,3C] with C a multiple of the heads");
-    *o = t;
-    o->dim[2] /= 3;
+    lw_type q = in_type(g, n, at), last = in_type(g, n, at + n_x - 1);
+    int32_t c = n_x == 1 ? q.dim[2] / 3 : q.dim[2];
+    bool fit = a->heads > 0 && c > 0 && c % a->heads == 0;
+    for (int i = 0; i < n_x; i++) {
+        lw_type t = in_type(g, n, at + i);
+        int32_t parts = i < n_x - 1 ? 1 : 4 - n_x, tokens = i ? last.dim[1] : q.dim[1];
+        fit &= t.rank == 3 && t.dtype == LW_F32 && t.dim[0] == q.dim[0] && t.dim[1] == tokens &&
+               t.dim[2] == parts * c;
+    }
+    if (!fit)
+        return lw_op_fail(g, n,
+                          "attention needs f32 [B,T,3C], or [B,Tq,C] and [B,Tk,2C], or "
+                          "[B,Tq,C] and twice [B,Tk,C], with C a multiple of the heads");
+    *o = lw_type_of(LW_F32, 3, q.dim[0], q.dim[1], c);
     return 0;
 }
 
 static int infer_attention(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     lw_type o;
-    LW_TRY(check_qkv(g, n, 0, &o));
+    LW_TRY(check_qkv(g, n, 0, n->n_in, &o));
     *out = (lw_infer){2,
                       {o, lw_type_of(LW_F32, 3, o.dim[0],
                                      ((const lw_attr_attention *)n->attr)->heads, o.dim[1])}};
     return 0;
 }
 
-/* inputs: do, qkv, o, lse */
+/* inputs: do, the operands of attention, o, lse; outputs: gradients of the operands */
 static int infer_attention_grad(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
+    int n_x = n->n_in - 3;
     lw_type o;
-    LW_TRY(check_qkv(g, n, 1, &o));
-    if (!lw_type_eq(in_type(g, n, 0), o) || !lw_type_eq(in_type(g, n, 2), o))
-        return lw_op_fail(g, n, "do and o must be [B,T,C]");
-    return lw_op_one(out, in_type(g, n, 1));
+    LW_TRY(check_qkv(g, n, 1, n_x, &o));
+    if (!lw_type_eq(in_type(g, n, 0), o) || !lw_type_eq(in_type(g, n, 1 + n_x), o))
+        return lw_op_fail(g, n, "do and o must be [B,Tq,C]");
+    *out = (lw_infer){.n_out = n_x};
+    for (int i = 0; i < n_x; i++)
+        out->out[i] = in_type(g, n, 1 + i);
+    return 0;
 }
 
 static void grad_attention(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
                            lw_val *din)
 {
-    if (!need[0] || !lw_val_ok(dout[0]))
+    lw_val in[6] = {dout[0]};
+    if (!lw_val_ok(dout[0]))
         return;
-    din[0] = lw_graph_op(g, LW_OP_ATTENTION_GRAD,
-                         (lw_val[]){dout[0], n->in[0], n->out[0], n->out[1]}, 4, n->attr,
-                         n->attr_size);
+    memcpy(in + 1, n->in, sizeof *in * (size_t)n->n_in);
+    memcpy(in + 1 + n->n_in, n->out, sizeof *in * 2);
+    lw_node *d = lw_graph_add(g, LW_OP_ATTENTION_GRAD, in, n->n_in + 3, n->attr, n->attr_size);
+    for (int i = 0; d && i < n->n_in; i++)
+        din[i] = need[i] ? d->out[i] : LW_NOVAL;
 }
 
 static void cost_attention(const lw_graph *g, const lw_node *n, lw_cost *out)
 {
-    lw_type o = lw_val_type(g, n->out[0]);
-    double c = n->op == LW_OP_ATTENTION ? o.dim[2] : o.dim[2] / 3.0;
-    double products = n->op == LW_OP_ATTENTION ? 2 : 5;
+    bool forward = n->op == LW_OP_ATTENTION;
+    lw_type o = forward ? lw_val_type(g, n->out[0]) : in_type(g, n, 0);
+    int32_t keys = in_type(g, n, n->n_in - (forward ? 1 : 3)).dim[1];
     lw_cost_bytes(g, n, out);
-    out->flops = products * 2.0 * o.dim[0] * (double)o.dim[1] * o.dim[1] * c;
+    out->flops = (forward ? 2 : 5) * 2.0 * keys * (double)lw_type_count(o);
 }
 
 static void print_attention(lw_str *s, const lw_node *n)
@@ -72,14 +91,31 @@ const lw_op_def lw_op_attention_grad = {
     .grad = lw_grad_none,
     .cost = cost_attention,
     .print = print_attention,
+    .flags = LW_OPF_ANY_OUT,
 };
+
+static lw_val attention(lw_graph *g, const lw_val *x, int n, int heads)
+{
+    for (int i = 0; i < n; i++)
+        if (!lw_val_ok(x[i]))
+            return LW_NOVAL;
+    return lw_graph_op(g, LW_OP_ATTENTION, x, n, &(lw_attr_attention){heads},
+                       sizeof(lw_attr_attention));
+}
 
 lw_val lw_attention(lw_graph *g, lw_val qkv, int heads)
 {
-    if (!lw_val_ok(qkv))
-        return LW_NOVAL;
-    lw_attr_attention a = {heads};
-    return lw_graph_op(g, LW_OP_ATTENTION, &qkv, 1, &a, sizeof a);
+    return attention(g, &qkv, 1, heads);
+}
+
+lw_val lw_cross_attention(lw_graph *g, lw_val q, lw_val kv, int heads)
+{
+    return attention(g, (lw_val[]){q, kv}, 2, heads);
+}
+
+lw_val lw_attention_qkv(lw_graph *g, lw_val q, lw_val k, lw_val v, int heads)
+{
+    return attention(g, (lw_val[]){q, k, v}, 3, heads);
 }
 
 /* ---- softmax --------------------------------------------------------------------------------- */

@@ -3,11 +3,11 @@
  * attention: o = softmax(q k^T * scale) v per head, never storing the T x T matrix (Dao et al.,
  * "FlashAttention", 2022: online softmax forward, recomputation backward).
  *
- * One call = one task of one sample; pointers are those of the sample. q, k, v are slices of the
- * sample's packed buffer [T, qkv_pitch] (q | k | v, each C = heads * hd wide, head h at channels h
- * * hd): pass q = buf, k = buf + C, v = buf + 2 C. T tokens, hd channels of a head.
+ * One call = one task of one sample; pointers are those of the sample. q is [Tq, q_pitch], k and v
+ * are [Tk, k_pitch] and [Tk, v_pitch]; head h is at channels h * hd. In one packed buffer q | k | v
+ * of C = heads * hd channels each, that is buf, buf + C and buf + 2 C with pitches of 3 C.
  *
- * Cost: 4 T^2 hd FLOP a head forward, 10 T^2 hd backward (scores are made again). One thread
+ * Cost: 4 Tq Tk hd FLOP a head forward, 10 Tq Tk hd backward (scores are made again). One thread
  * reaches 24 % of the peak at 16 tokens, where the softmax of single vectors dominates, and 73 to
  * 83 % from 64 on (docs/performance.md).
  */
@@ -17,20 +17,21 @@
 #include <stddef.h>
 
 typedef struct lw_attention_shape {
-    ptrdiff_t t, heads, hd;
-    ptrdiff_t qkv_pitch; /* elements between tokens of q, k, v and of dq, dk, dv */
-    ptrdiff_t o_pitch;   /* elements between tokens of o and of dO; >= heads * hd */
-    float scale;         /* usually 1 / sqrt(hd) */
+    ptrdiff_t tq, tk; /* tokens of q, o; of k, v */
+    ptrdiff_t heads, hd;
+    /* elements between tokens of q and dq, of k and dk, of v and dv, of o and dO; >= heads * hd */
+    ptrdiff_t q_pitch, k_pitch, v_pitch, o_pitch;
+    float scale; /* usually 1 / sqrt(hd) */
 } lw_attention_shape;
 
-/* o [T, o_pitch] and lse [heads, T] (log-sum-exp of the scaled scores) for the rows of
+/* o [Tq, o_pitch] and lse [heads, Tq] (log-sum-exp of the scaled scores) for the rows of
  * task `task`. */
 #define LW_ATTENTION_FORWARD(name, real)                                       \
     void name(real *o, real *lse, const real *q, const real *k, const real *v, \
               const lw_attention_shape *s, ptrdiff_t task, float *scratch)
 /*
- * dq, dk, dv (each [T, qkv_pitch]) of head `head` from dO [T, o_pitch], o, lse and the forward's
- * inputs; added to when add is 1. One task = one head.
+ * dq, dk, dv (as q, k, v; any may be NULL) of head `head` from dO [Tq, o_pitch], o, lse and the
+ * forward's inputs; added to when add is 1. One task = one head.
  */
 #define LW_ATTENTION_BACKWARD(name, real)                                                     \
     void name(real *dq, real *dk, real *dv, const real *dout, const real *o, const real *lse, \

@@ -36,20 +36,21 @@ ATTENTION_DOT(attention_dot_f64, double)
 
 ptrdiff_t lw_attention_tasks(const lw_attention_shape *s)
 {
-    return s->heads * ((s->t + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS);
+    return s->heads * ((s->tq + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS);
 }
 
 void lw_attention_range(const lw_attention_shape *s, ptrdiff_t task, ptrdiff_t *head, ptrdiff_t *r0,
                         ptrdiff_t *r1)
 {
-    ptrdiff_t blocks = (s->t + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS;
+    ptrdiff_t blocks = (s->tq + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS;
     *head = task / blocks;
     *r0 = task % blocks * LW_ATTENTION_ROWS;
-    *r1 = *r0 + LW_ATTENTION_ROWS < s->t ? *r0 + LW_ATTENTION_ROWS : s->t;
+    *r1 = *r0 + LW_ATTENTION_ROWS < s->tq ? *r0 + LW_ATTENTION_ROWS : s->tq;
 }
 
 size_t lw_attention_scratch(const lw_attention_shape *s, int backward)
 {
-    size_t t = (size_t)(s->t + 63) / 64 * 64, d = (size_t)(s->hd + 31) / 32 * 32;
-    return backward ? LW_ATTENTION_BACKWARD_FLOATS(t, d) : LW_ATTENTION_FORWARD_FLOATS(t, d);
+    size_t tq = (size_t)(s->tq + 63) / 64 * 64, tk = (size_t)(s->tk + 63) / 64 * 64,
+           d = (size_t)(s->hd + 31) / 32 * 32;
+    return backward ? LW_ATTENTION_BACKWARD_FLOATS(tq, tk, d) : LW_ATTENTION_FORWARD_FLOATS(tk, d);
 }
