@@ -8,18 +8,19 @@
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into convolutions)
  *    models_encoder  Leeway's own encoder (MAE or classifier), and the registry: spec -> lw_encoder
- *    models_features images and stage maps -> the values [B,T,C] the drift field compares
+ *    models_features images and taps -> the values [B,T,C] the drift field compares
  *    models_kge      embeddings of knowledge graphs: TransE, RotatE, ComplEx, DistMult
  *    models_policy   the policy over proof states: training and inference builders, model folders
  *
  *    encoder spec ──lw_encoder_open──► lw_encoder {config, frozen store}
- *    images ──lw_encoder_build──► maps s0, s1, ..., pooled ──lw_features_build──► one value per key
+ *    images ──lw_encoder_build──► taps: s0, s1, ..., pooled ──lw_features_build──► one value per key
  */
 #ifndef LW_MODELS_H
 #define LW_MODELS_H
 
 #include "models/proof/models_kge.h"
 #include "models/image/models_unet.h"
+#include "models/models_taps.h"
 #include "models/encoders/models_resnet.h"
 #include "models/encoders/models_encoder.h"
 #include "models/encoders/models_features.h"

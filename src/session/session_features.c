@@ -10,14 +10,14 @@ enum { BATCH = 64 };
 static int compile(lw_score_net *s, lw_device *dev)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    lw_encoder_maps maps = {0};
+    lw_taps taps;
     LW_TRY(lw_graph_new(&g));
     lw_encoder_build(s->encoder, g,
                      lw_input(g, "images", lw_type_of(LW_F32, 4, BATCH, s->side, s->side, 3)),
-                     &maps);
-    lw_graph_output_add(g, "pooled", maps.pooled, LW_NOVAL);
+                     &taps);
+    lw_graph_output_add(g, "pooled", lw_tap_find(&taps, "pooled"), LW_NOVAL);
     if (s->outputs)
-        lw_graph_output_add(g, "logits", maps.logits, LW_NOVAL);
+        lw_graph_output_add(g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
     LW_TRY(lw_compile(g, dev, NULL, &s->plan));
     return lw_exec_new(s->plan, LW_SLAB_PARAM, &s->exec);
 }

@@ -130,22 +130,16 @@ static int build_unet(const lw_network *n, offer *o, int32_t batch, int32_t h, i
 
 static int build_encoder(const lw_network *n, offer *o, int32_t batch, int32_t h, int32_t w)
 {
-    lw_encoder_maps maps;
+    lw_taps taps;
     lw_graph *g = o->g;
     if (n->image_size > 0 && (h != n->image_size || w != n->image_size))
         return lw_fail(LW_ESHAPE, "%s: pictures of %dx%d, the encoder takes %dx%d", n->dir, (int)h,
                        (int)w, (int)n->image_size, (int)n->image_size);
     lw_encoder_build(n->encoder, g,
-                     lw_input(g, "x", lw_type_of(LW_F32, 4, batch, h, w, n->channels)), &maps);
+                     lw_input(g, "x", lw_type_of(LW_F32, 4, batch, h, w, n->channels)), &taps);
     LW_TRY(lw_graph_error(g));
-    if (lw_val_ok(maps.logits))
-        offer_output(o, "logits", maps.logits);
-    offer_output(o, "pooled", maps.pooled);
-    for (int32_t i = 0; i <= maps.stages; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "s%d", (int)i);
-        offer_output(o, name, maps.map[i]);
-    }
+    for (int32_t i = 0; i < taps.n; i++)
+        offer_output(o, taps.tap[i].name, taps.tap[i].val);
     return lw_graph_error(g);
 }
 

@@ -25,7 +25,7 @@ static void try_encoder(const char *spec)
 {
     lw_encoder *e = NULL;
     lw_graph *g = NULL;
-    lw_encoder_maps maps;
+    lw_taps taps;
     if (lw_encoder_open(spec, &e) < 0)
         return;
     if (lw_graph_new(&g) < 0)
@@ -35,7 +35,7 @@ static void try_encoder(const char *spec)
         SAME(lw_encoder_config, encoder, &e->own);
         side = e->own.image_size;
     }
-    lw_encoder_build(e, g, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, side, side, 3)), &maps);
+    lw_encoder_build(e, g, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, side, side, 3)), &taps);
     if (lw_graph_error(g) < 0)
         abort();
     lw_graph_free(&g);

@@ -131,7 +131,7 @@ static void check_mae(lw_isa isa, bool classify)
 {
     rig r;
     lw_store *s = NULL;
-    lw_encoder_maps maps;
+    lw_taps taps = {0};
     lw_encoder_config c = lw_encoder_default(16);
     c.classes = 10;
     c.decoder = true;
@@ -144,15 +144,16 @@ static void check_mae(lw_isa isa, bool classify)
     lw_val x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, 4, 16, 16, 3));
     lw_val mask = lw_input(r.g, "mask", lw_type_of(LW_F32, 4, 4, 16, 16, 1));
     lw_val labels = lw_input(r.g, "labels", lw_type_of(LW_I32, 1, 4));
-    lw_encoder_net(&b, &c, lw_mae_hide(r.g, x, mask), &maps);
-    lw_val rec = lw_encoder_decode(&b, &c, &maps);
+    lw_encoder_net(&b, &c, lw_mae_hide(r.g, x, mask), &taps);
+    lw_val rec = lw_encoder_decode(&b, &c, &taps);
     lw_val mae = lw_mean(r.g, lw_mae_loss(r.g, rec, x, mask), LW_OVER_ALL);
-    lw_val ce = lw_mean(r.g, lw_cross_entropy(r.g, maps.logits, labels), LW_OVER_ALL);
+    lw_val ce = lw_mean(r.g, lw_cross_entropy(r.g, lw_tap_find(&taps, "logits"), labels),
+                        LW_OVER_ALL);
     lw_graph_output_add(r.g, "reconstruction", rec, LW_NOVAL);
-    lw_graph_output_add(r.g, "logits", maps.logits, LW_NOVAL);
-    lw_graph_output_add(r.g, "layer1", maps.map[1], LW_NOVAL);
-    lw_graph_output_add(r.g, "layer2", maps.map[2], LW_NOVAL);
-    lw_graph_output_add(r.g, "layer3", maps.map[3], LW_NOVAL);
+    lw_graph_output_add(r.g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
+    lw_graph_output_add(r.g, "layer1", lw_tap_find(&taps, "s1"), LW_NOVAL);
+    lw_graph_output_add(r.g, "layer2", lw_tap_find(&taps, "s2"), LW_NOVAL);
+    lw_graph_output_add(r.g, "layer3", lw_tap_find(&taps, "s3"), LW_NOVAL);
     lw_graph_output_add(r.g, "mae", mae, LW_NOVAL);
     lw_graph_output_add(r.g, "classify", ce, LW_NOVAL);
     assert_ok(lw_grad_params(r.g, classify ? ce : mae, LW_NOVAL));
@@ -226,7 +227,7 @@ static void check_resnet(lw_isa isa, bool cut)
 {
     rig r;
     lw_store *s = NULL;
-    lw_encoder_maps maps;
+    lw_taps taps = {0};
     int32_t batch = cut ? 4 : 3, f = cut ? 128 : 64;
     rig_open(&r, cut ? "encoder_resnet18" : "encoder_cifar20", isa);
     assert_ok(lw_store_new(true, &s));
@@ -234,21 +235,17 @@ static void check_resnet(lw_isa isa, bool cut)
     lw_val x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, batch, 32, 32, 3)), gx = LW_NOVAL;
     lw_val gy = lw_input(r.g, "gy", lw_type_of(LW_F32, 2, batch, f));
     if (cut)
-        lw_resnet18_cut(&b, x, &maps);
+        lw_resnet18_cut(&b, x, &taps);
     else
-        lw_resnet_cifar(&b, 3, x, &maps);
+        lw_resnet_cifar(&b, 3, x, &taps);
     assert_ok(lw_store_fix(s));
     fill_resnet(s, cut);
-    lw_grad(r.g, &maps.pooled, &gy, 1, &x, &gx, 1);
-    lw_graph_output_add(r.g, "features", maps.pooled, LW_NOVAL);
+    lw_val pooled = lw_tap_find(&taps, "pooled");
+    lw_grad(r.g, &pooled, &gy, 1, &x, &gx, 1);
+    lw_graph_output_add(r.g, "features", lw_tap_find(&taps, "pooled"), LW_NOVAL);
     lw_graph_output_add(r.g, "gx", gx, LW_NOVAL);
-    for (int32_t i = cut ? 0 : 1; i <= maps.stages; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "s%d", i);
-        lw_graph_output_add(r.g, name, maps.map[i], LW_NOVAL);
-    }
-    if (lw_val_ok(maps.logits))
-        lw_graph_output_add(r.g, "logits", maps.logits, LW_NOVAL);
+    for (int32_t i = 0; i < taps.n; i++)
+        lw_graph_output_add(r.g, taps.tap[i].name, taps.tap[i].val, LW_NOVAL);
     rig_compile(&r);
     put_nchw(&r, "x");
     float *v = golden_get_f32(r.file, "gy", NULL);
@@ -258,7 +255,7 @@ static void check_resnet(lw_isa isa, bool cut)
     printf("%s %s\n", cut ? "resnet18" : "resnet20", lw_isa_name(isa));
     check_output(&r, "features", cut ? "y" : "features", 5e-6);
     check_image_gradient(&r, batch);
-    if (lw_val_ok(maps.logits))
+    if (lw_val_ok(lw_tap_find(&taps, "logits")))
         check_output(&r, "logits", "logits", 5e-6);
     if (cut)
         check_map(&r, "s0", "stem");
@@ -290,7 +287,7 @@ static void check_published(const char *dir, const char *name, const lw_st_file 
 {
     rig r;
     lw_encoder *enc = NULL;
-    lw_encoder_maps maps;
+    lw_taps taps = {0};
     char path[512];
     snprintf(path, sizeof path, "resnet_cifar10:%s/encoders/resnet_cifar10/%s.safetensors", dir,
              name);
@@ -298,9 +295,9 @@ static void check_published(const char *dir, const char *name, const lw_st_file 
     assert_string_equal(enc->name, name);
     rig_open(&r, NULL, lw_isa_best());
     lw_val x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, IMAGES, 32, 32, 3));
-    lw_encoder_build(enc, r.g, x, &maps);
-    lw_graph_output_add(r.g, "features", maps.pooled, LW_NOVAL);
-    lw_graph_output_add(r.g, "logits", maps.logits, LW_NOVAL);
+    lw_encoder_build(enc, r.g, x, &taps);
+    lw_graph_output_add(r.g, "features", lw_tap_find(&taps, "pooled"), LW_NOVAL);
+    lw_graph_output_add(r.g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
     rig_compile(&r);
     float *in = lw_exec_data(r.e, "x");
     for (int b = 0; b < IMAGES; b++)

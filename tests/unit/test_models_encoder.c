@@ -131,11 +131,13 @@ static void test_mask(void **state)
 
 /* ---- the registry ---------------------------------------------------------------------------- */
 
-static void save_encoder(const char *dir, int32_t classes)
+/* For pictures of 16x16. */
+static void save_encoder(const char *dir, int32_t width, int32_t stages, int32_t classes)
 {
     lw_encoder_config c = lw_encoder_default(16);
     lw_store *s = NULL;
-    c.width = 8;
+    c.width = width;
+    c.stages = stages;
     c.classes = classes;
     c.decoder = true;
     assert_ok(lw_store_new(false, &s));
@@ -151,10 +153,10 @@ static void test_registry_own(void **state)
 {
     lw_encoder *e = NULL, *again = NULL;
     (void)state;
-    save_encoder(in_scratch("own"), 11);
+    save_encoder(in_scratch("own"), 8, 3, 11);
     assert_ok(lw_encoder_open(in_scratch("own"), &e));
     assert_int_equal(e->kind, LW_ENCODER_OWN);
-    assert_true(e->feature_dim == 32 && e->classes == 11 && lw_encoder_stages(e) == 3);
+    assert_true(e->feature_dim == 32 && e->classes == 11);
     assert_true(lw_store_is_frozen(e->store));
     assert_ok(lw_encoder_open(in_scratch("own"), &again));
     assert_true(again->hash == e->hash);
@@ -162,7 +164,7 @@ static void test_registry_own(void **state)
     lw_encoder_close(&e);
     lw_encoder_close(&e);
     assert_ok(lw_encoder_open("none", &e));
-    assert_true(e->kind == LW_ENCODER_NONE && !e->store && lw_encoder_stages(e) == 0);
+    assert_true(e->kind == LW_ENCODER_NONE && !e->store);
     lw_encoder_close(&e);
 }
 
@@ -171,11 +173,11 @@ static void save_resnet(const char *path, int32_t n)
 {
     lw_store *s = NULL;
     lw_graph *g = NULL;
-    lw_encoder_maps maps;
+    lw_taps taps = {0};
     assert_ok(lw_store_new(false, &s));
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_resnet_cifar(&b, n, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &maps);
+    lw_resnet_cifar(&b, n, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &taps);
     assert_ok(lw_graph_error(g));
     assert_ok(lw_store_fix(s));
     lw_store_init(s, 3);
@@ -202,20 +204,31 @@ static void test_registry_cifar(void **state)
     assert_fails(LW_EFORMAT, "not torchvision's ResNet-18", lw_encoder_open(spec, &e));
 }
 
+static void expect_keys(const char *list, const lw_encoder *e, int32_t size, const char *names)
+{
+    lw_feature_set s = {0};
+    lw_str got = {0};
+    assert_ok(lw_features_parse(list, e, size, &s));
+    for (int32_t i = 0; i < s.n; i++)
+        lw_str_addf(&got, "%s%s:%dx%d", i ? " " : "", s.key[i].name, s.key[i].slots, s.key[i].c);
+    assert_string_equal(lw_str_c(&got), names);
+    lw_str_clear(&got);
+}
+
 /* A ResNet-18 file has a 7x7 stem and layers beyond the cut. */
 static void test_registry_resnet18(void **state)
 {
     lw_store *s = NULL, *file = NULL;
     lw_graph *g = NULL;
     lw_encoder *e = NULL;
-    lw_encoder_maps maps;
+    lw_taps taps = {0};
     char spec[256];
     (void)state;
     assert_ok(lw_store_new(false, &s));
     assert_ok(lw_store_new(false, &file));
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_resnet18_cut(&b, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &maps);
+    lw_resnet18_cut(&b, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &taps);
     assert_ok(lw_graph_error(g));
     for (int32_t i = 0; i < lw_store_count(s); i++) {
         const lw_store_entry *x = lw_store_at(s, i);
@@ -231,7 +244,8 @@ static void test_registry_resnet18(void **state)
     assert_ok(lw_store_save(file, LW_SLAB_PARAM, in_scratch("r18.safetensors"), NULL, 0));
     snprintf(spec, sizeof spec, "resnet18:%s", in_scratch("r18.safetensors"));
     assert_ok(lw_encoder_open(spec, &e));
-    assert_true(e->feature_dim == 128 && lw_encoder_stages(e) == 2);
+    assert_int_equal(e->feature_dim, 128);
+    expect_keys("s1.mean,s2.loc,pooled", e, 32, "s1.mean:1x64 s2.loc:256x128 pooled:1x128");
     const float *wide = lw_store_data(file, lw_store_find(file, "conv1.weight"), LW_SLAB_PARAM);
     const float *cut = lw_store_data(e->store, lw_store_find(e->store, "conv1.weight"),
                                      LW_SLAB_PARAM);
@@ -269,72 +283,66 @@ static void test_registry_errors(void **state)
 
 /* ---- feature keys ---------------------------------------------------------------------------- */
 
-static lw_encoder own16(void)
+/* Width 16. */
+static lw_encoder *open_own(int32_t stages)
 {
-    lw_encoder e = {
-        .kind = LW_ENCODER_OWN, .name = "leeway", .own = lw_encoder_default(16), .feature_dim = 64};
+    lw_encoder *e = NULL;
+    save_encoder(in_scratch("keys"), 16, stages, 10);
+    assert_ok(lw_encoder_open(in_scratch("keys"), &e));
     return e;
-}
-
-static void expect_keys(const char *list, const lw_encoder *e, int32_t size, const char *names)
-{
-    lw_feature_set s = {0};
-    lw_str got = {0};
-    assert_ok(lw_features_parse(list, e, size, &s));
-    for (int32_t i = 0; i < s.n; i++)
-        lw_str_addf(&got, "%s%s:%dx%d", i ? " " : "", s.key[i].name, s.key[i].slots, s.key[i].c);
-    assert_string_equal(lw_str_c(&got), names);
-    lw_str_clear(&got);
 }
 
 static void test_key_sets(void **state)
 {
-    lw_encoder e = own16(), none = {.kind = LW_ENCODER_NONE, .name = "none"};
+    lw_encoder *e = open_own(3), none = {.kind = LW_ENCODER_NONE, .name = "none"};
     lw_feature_set s;
     (void)state;
     expect_keys(
-        "col", &e, 16,
+        "col", e, 16,
         "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3 s1.mean:1x16 s1.std:1x16 "
         "s2.loc:64x32 s2.mean:1x32 s2.std:1x32 s3.loc:16x64 s3.mean:1x64 s3.std:1x64");
-    assert_ok(lw_features_parse("all", &e, 16, &s)); /* every word there is, with room for all */
+    assert_ok(lw_features_parse("all", e, 16, &s)); /* every word there is, with room for all */
     assert_int_equal(s.n, 7 + 4 * 7);
     expect_keys("all", &none, 16,
                 "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3 norm_x:1x3");
-    assert_ok(lw_features_parse("maps", &e, 16, &s));
+    assert_ok(lw_features_parse("maps", e, 16, &s));
     assert_int_equal(s.n, 2 + 3 * 7);
     assert_true(lw_features_floats(&s) == 768 + 3 + (256 + 2 + 128 + 32) * 16 +
                                               (64 + 2 + 32 + 8) * 32 + (16 + 2 + 8 + 2) * 64);
     expect_keys("pixels", &none, 16, "pix:1x768");
     expect_keys("col", &none, 16, "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3");
-    expect_keys("pooled,s0.mean4,norm_x,pix,pix", &e, 16,
+    expect_keys("pooled,s0.mean4,norm_x,pix,pix", e, 16,
                 "pooled:1x64 s0.mean4:16x16 norm_x:1x3 pix:1x768");
-    lw_encoder r18 = {.kind = LW_ENCODER_RESNET18, .name = "resnet18", .feature_dim = 128};
-    expect_keys("s1.mean,s2.loc,pooled", &r18, 32, "s1.mean:1x64 s2.loc:256x128 pooled:1x128");
-    lw_encoder deep = own16();
-    deep.own.stages = 4; /* the last map is 2x2: no 4x4 patches in it */
-    assert_ok(lw_features_parse("maps", &deep, 16, &s));
+    lw_encoder_close(&e);
+    e = open_own(4); /* the last map is 2x2: no 4x4 patches in it */
+    assert_ok(lw_features_parse("maps", e, 16, &s));
     assert_int_equal(s.n, 2 + 3 * 7 + 5);
+    assert_fails(LW_ESHAPE, "multiples of 8", lw_features_parse("maps", e, 12, &s));
+    lw_encoder_close(&e);
 }
 
 static void test_key_errors(void **state)
 {
-    lw_encoder e = own16(), none = {.kind = LW_ENCODER_NONE, .name = "none"};
+    lw_encoder *e = open_own(3), none = {.kind = LW_ENCODER_NONE, .name = "none"};
     lw_feature_set s = {.n = -1};
     (void)state;
     assert_fails(LW_EUSAGE, "unknown feature key 's2.maen' (did you mean 's2.mean'?)",
-                 lw_features_parse("pix,s2.maen", &e, 16, &s));
-    assert_fails(LW_EUSAGE, "did you mean 'pix.p4'", lw_features_parse("pix.p5", &e, 16, &s));
-    assert_fails(LW_EUSAGE, "did you mean 'col'", lw_features_parse("cols", &e, 16, &s));
-    assert_fails(LW_EUSAGE, "encoder 'leeway' has 3 stages",
-                 lw_features_parse("s4.mean", &e, 16, &s));
-    assert_fails(LW_EUSAGE, "encoder 'none' has 0 stages",
+                 lw_features_parse("pix,s2.maen", e, 16, &s));
+    assert_fails(LW_EUSAGE, "did you mean 'pix.p4'", lw_features_parse("pix.p5", e, 16, &s));
+    assert_fails(LW_EUSAGE, "did you mean 'col'", lw_features_parse("cols", e, 16, &s));
+    assert_fails(LW_EUSAGE,
+                 "encoder 'leeway' has the maps and vectors: logits, pooled, s0, s1, s2, s3",
+                 lw_features_parse("s4.mean", e, 16, &s));
+    assert_fails(LW_EUSAGE, "encoder 'none' has the maps and vectors: none",
                  lw_features_parse("s1.mean", &none, 16, &s));
-    assert_fails(LW_EUSAGE, "no pooled feature", lw_features_parse("pooled", &none, 16, &s));
+    assert_fails(LW_EUSAGE, "key 'pooled'", lw_features_parse("pooled", &none, 16, &s));
+    assert_fails(LW_EUSAGE, "key 'logits'", lw_features_parse("logits", e, 16, &s));
     assert_fails(LW_EUSAGE, "no room", lw_features_parse("pix.p4", &none, 18, &s));
-    assert_fails(LW_EUSAGE, "no feature keys", lw_features_parse("", &e, 16, &s));
-    assert_fails(LW_EUSAGE, "comma", lw_features_parse("pix,", &e, 16, &s));
-    assert_fails(LW_EUSAGE, "empty", lw_features_parse(",pix", &e, 16, &s));
+    assert_fails(LW_EUSAGE, "no feature keys", lw_features_parse("", e, 16, &s));
+    assert_fails(LW_EUSAGE, "comma", lw_features_parse("pix,", e, 16, &s));
+    assert_fails(LW_EUSAGE, "empty", lw_features_parse(",pix", e, 16, &s));
     assert_int_equal(s.n, -1);
+    lw_encoder_close(&e);
 }
 
 /* Values of the picture's keys against loops, and the gradient of patches through finite
@@ -344,14 +352,14 @@ static void test_key_values(void **state)
     enum { B = 2, S = 8, C = 3 };
     lw_encoder none = {.kind = LW_ENCODER_NONE, .name = "none"};
     lw_feature_set set;
-    lw_encoder_maps maps = {0};
+    lw_taps taps = {0};
     lw_val key[LW_MAX_FEATURE_KEYS], dx = LW_NOVAL;
     rig r;
     (void)state;
     rig_open(&r);
     assert_ok(lw_features_parse("pix,pix.p4,pix.mean,pix.std,pix.m4,norm_x", &none, S, &set));
     lw_val x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, B, S, S, C));
-    lw_features_build(r.g, &set, x, &maps, key);
+    lw_features_build(r.g, &set, x, &taps, key);
     for (int32_t i = 0; i < set.n; i++)
         lw_graph_output_add(r.g, set.key[i].name, key[i], LW_NOVAL);
     lw_val half = lw_scale(r.g, lw_sqr(r.g, key[1]), 0.5f), one = lw_const_f32(r.g, 1.0f);
@@ -398,17 +406,17 @@ static void test_key_shapes(void **state)
 {
     lw_encoder *e = NULL;
     lw_feature_set set;
-    lw_encoder_maps maps;
+    lw_taps taps;
     lw_val key[LW_MAX_FEATURE_KEYS];
     lw_graph *g = NULL;
     (void)state;
-    save_encoder(in_scratch("own2"), 0);
+    save_encoder(in_scratch("own2"), 8, 3, 0);
     assert_ok(lw_encoder_open(in_scratch("own2"), &e));
     assert_ok(lw_features_parse("all,col,pooled,s0.loc", e, 16, &set));
     assert_ok(lw_graph_new(&g));
     lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 5, 16, 16, 3));
-    lw_encoder_build(e, g, x, &maps);
-    lw_features_build(g, &set, x, &maps, key);
+    lw_encoder_build(e, g, x, &taps);
+    lw_features_build(g, &set, x, &taps, key);
     assert_ok(lw_graph_error(g));
     for (int32_t i = 0; i < set.n; i++)
         assert_true(lw_type_eq(lw_val_type(g, key[i]),

@@ -35,10 +35,10 @@ static int build(lw_reals *r, const lw_encoder *e)
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_TRY(lw_graph_new(&g));
     lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, r->o.batch, r->data->h, r->data->w, 3));
-    lw_encoder_maps maps = {0};
+    lw_taps taps;
     lw_val v[LW_MAX_FEATURE_KEYS];
-    lw_encoder_build(e, g, x, &maps);
-    lw_features_build(g, r->keys, x, &maps, v);
+    lw_encoder_build(e, g, x, &taps);
+    lw_features_build(g, r->keys, x, &taps, v);
     for (int k = 0; k < r->keys->n; k++)
         lw_graph_output_add(g, r->keys->key[k].name, v[k], LW_NOVAL);
     const lw_compile_opts o = {.opt = 1, .precision = (lw_num)r->o.precision};

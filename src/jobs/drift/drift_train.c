@@ -68,10 +68,10 @@ static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
 /* Sum over keys of the field's loss; each key's statistics become an output. */
 static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
 {
-    lw_encoder_maps maps = {0};
+    lw_taps taps;
     lw_val v[LW_MAX_FEATURE_KEYS], total = LW_NOVAL, weight = LW_NOVAL;
-    lw_encoder_build(r->encoder, g, images, &maps);
-    lw_features_build(g, &r->keys, images, &maps, v);
+    lw_encoder_build(r->encoder, g, images, &taps);
+    lw_features_build(g, &r->keys, images, &taps, v);
     if (r->nu)
         weight = lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups));
     for (int k = 0; k < r->keys.n; k++) {

@@ -33,14 +33,15 @@ static int build_step(const judge_run *r, lw_graph *g)
            rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_val labels = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
     lw_builder b = {.g = g, .params = lw_store_params(r->store), .training = true, .rows = rows};
-    lw_encoder_maps maps = {0};
+    lw_taps taps = {0};
     lw_val e = lw_random(g, "judge.noise", LW_RANDOM_NORMAL, 0, image, rows);
     lw_val s = lw_random(g, "judge.noise_scale", LW_RANDOM_UNIFORM, 0,
                          lw_type_of(LW_F32, 2, batch, 1), rows);
     s = lw_scale(g, lw_reshape(g, s, lw_type_of(LW_F32, 4, batch, 1, 1, 1)),
                  (float)r->c->input_noise);
-    lw_encoder_net(&b, &r->net, lw_add(g, x, lw_mul(g, e, s)), &maps);
-    lw_val loss = lw_mean(g, lw_cross_entropy(g, maps.logits, labels), LW_OVER_ALL);
+    lw_encoder_net(&b, &r->net, lw_add(g, x, lw_mul(g, e, s)), &taps);
+    lw_val loss = lw_mean(g, lw_cross_entropy(g, lw_tap_find(&taps, "logits"), labels),
+                          LW_OVER_ALL);
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
     return lw_grad_params(g, loss, LW_NOVAL);
 }

@@ -53,16 +53,16 @@ static int build_step(const encoder_run *r, lw_graph *g)
     lw_val x = lw_input(g, "images", image_type(r)),
            rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_builder b = {.g = g, .params = lw_store_params(r->store), .training = true, .rows = rows};
-    lw_encoder_maps maps = {0};
+    lw_taps taps = {0};
     lw_val loss;
     if (r->c->objective == LW_OBJECTIVE_MAE) {
         lw_val mask = lw_mae_mask(&b, batch, r->data->h, (float)r->c->mask_ratio);
-        lw_encoder_net(&b, &r->net, lw_mae_hide(g, x, mask), &maps);
-        loss = lw_mae_loss(g, lw_encoder_decode(&b, &r->net, &maps), x, mask);
+        lw_encoder_net(&b, &r->net, lw_mae_hide(g, x, mask), &taps);
+        loss = lw_mae_loss(g, lw_encoder_decode(&b, &r->net, &taps), x, mask);
     } else {
         lw_val labels = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
-        lw_encoder_net(&b, &r->net, add_noise(r, g, x, rows), &maps);
-        loss = lw_cross_entropy(g, maps.logits, labels);
+        lw_encoder_net(&b, &r->net, add_noise(r, g, x, rows), &taps);
+        loss = lw_cross_entropy(g, lw_tap_find(&taps, "logits"), labels);
     }
     loss = lw_mean(g, loss, LW_OVER_ALL);
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
@@ -100,9 +100,9 @@ static int build_test(encoder_run *r, const lw_observer *obs)
     LW_TRY(lw_data_open(r->c->train.data, &o, &r->held));
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(r->store)};
-    lw_encoder_maps maps = {0};
-    lw_encoder_net(&b, &r->net, lw_input(g, "images", image_type(r)), &maps);
-    lw_graph_output_add(g, "logits", maps.logits, LW_NOVAL);
+    lw_taps taps = {0};
+    lw_encoder_net(&b, &r->net, lw_input(g, "images", image_type(r)), &taps);
+    lw_graph_output_add(g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
     LW_TRY(lw_compile(g, r->dev, NULL, &r->test_plan));
     return lw_exec_new(r->test_plan, LW_SLAB_EMA, &r->test);
 }

@@ -49,10 +49,10 @@ static bool size_fits(const lw_encoder_config *c, lw_type t)
     return t.rank == 4 && t.dim[3] == 3 && t.dim[1] % cell == 0 && t.dim[2] % cell == 0;
 }
 
-void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_encoder_maps *out)
+void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_taps *out)
 {
     lw_graph *g = b->g;
-    *out = (lw_encoder_maps){.stages = c->stages};
+    lw_val map[LW_MAX_STAGES + 1];
     if (!lw_val_ok(x))
         return;
     if (!size_fits(c, lw_val_type(g, x))) {
@@ -61,25 +61,34 @@ void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_enco
                       1 << (c->stages - 1));
         return;
     }
-    out->map[0] = norm(b, c, "norm1", conv(b, "conv1", x, c->width, 3, 1), LW_ACT_RELU);
+    map[0] = norm(b, c, "norm1", conv(b, "conv1", x, c->width, 3, 1), LW_ACT_RELU);
     for (int32_t s = 1; s <= c->stages; s++) {
-        lw_val h = out->map[s - 1];
+        lw_val h = map[s - 1];
         for (int32_t i = 0; i < c->blocks; i++) {
             const char *up = lw_scope_pushf(g, "layer%d.%d", s, i);
             h = block(b, c, h, c->width << (s - 1), i == 0 && s > 1 ? 2 : 1);
             lw_scope_set(g, up);
         }
-        out->map[s] = h;
+        map[s] = h;
     }
-    out->pooled = lw_mean(g, out->map[c->stages], LW_OVER_MIDDLE);
+    lw_val pooled = lw_mean(g, map[c->stages], LW_OVER_MIDDLE);
     if (c->classes > 0)
-        out->logits = lw_linear(b, "fc", out->pooled, c->classes, true);
+        lw_tap_add(out, "logits", lw_linear(b, "fc", pooled, c->classes, true));
+    lw_tap_add(out, "pooled", pooled);
+    lw_tap_add_maps(out, map, c->stages + 1);
 }
 
-lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_encoder_maps *maps)
+static lw_val map_of(const lw_taps *taps, int32_t stage)
+{
+    char name[16];
+    snprintf(name, sizeof name, "s%d", stage);
+    return lw_tap_find(taps, name);
+}
+
+lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps)
 {
     lw_graph *g = b->g;
-    lw_val h = maps->map[c->stages];
+    lw_val h = map_of(taps, c->stages);
     if (!c->decoder)
         return lw_graph_fail(g, LW_EUSAGE, "this encoder has no decoder");
     for (int32_t i = 0; i + 1 < c->stages; i++) {
@@ -88,7 +97,7 @@ lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_enc
         lw_conv_opts o = {.kernel = 3, .pad = 1};
         const char *up = lw_scope_push(g, "decoder");
         snprintf(name, sizeof name, "%d", i);
-        h = lw_concat(g, lw_upsample(g, h, 2), maps->map[s], 3);
+        h = lw_concat(g, lw_upsample(g, h, 2), map_of(taps, s), 3);
         h = lw_relu(g, lw_conv2d(b, name, h, c->width << (s - 1), o));
         lw_scope_set(g, up);
     }

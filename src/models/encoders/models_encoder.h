@@ -4,7 +4,8 @@
 #define LW_MODELS_ENCODER_H
 
 #include "formats/formats.h"
-#include "models/encoders/models_resnet.h"
+#include "models/models_taps.h"
+#include "store/store.h"
 
 /* conv3-GN-ReLU, then `stages` stages of `blocks` residual blocks at widths width * 2^s (stride 2
  * from the second stage on), GroupNorm with up to norm_groups groups. Head fc on the pooled last
@@ -18,13 +19,15 @@ typedef struct lw_encoder_config {
     bool decoder;    /* has the decoder's parameters */
 } lw_encoder_config;
 
+enum { LW_MAX_STAGES = 8 };
+
 /* width 16, 3 stages, 1 block, 8 groups: demo size. */
 lw_encoder_config lw_encoder_default(int32_t image_size);
 int lw_encoder_check(const lw_encoder_config *c);
-/* Maps, pooled and (with a head) logits. */
-void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_encoder_maps *out);
+/* Taps logits (with a head), pooled, s0 .. s<stages>. */
+void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_taps *out);
 /* Reconstruction f32[B,H,W,3] from the maps of an (masked) image. Needs c->decoder. */
-lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_encoder_maps *maps);
+lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps);
 /* Per image: sum((rec - x)^2 mask) / (sum(mask) + 1e-8), mask f32[B,H,W,1] counted once per pixel
  * -> f32[B]. */
 lw_val lw_mae_loss(lw_graph *g, lw_val rec, lw_val x, lw_val mask);
@@ -69,10 +72,8 @@ int lw_encoder_open(const char *spec, lw_encoder **out);
 /* The same of a place that lw_model_find found. */
 int lw_encoder_open_at(const lw_model_place *place, lw_encoder **out);
 void lw_encoder_close(lw_encoder **pp);
-/* Appends the encoder to g. Kind none: no maps, no pooled. LW_ENCODER_OWN refuses other image sizes
- * than those its stride divides. */
-void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_encoder_maps *out);
-/* Maps an encoder has (0 for none). */
-int32_t lw_encoder_stages(const lw_encoder *e);
+/* Appends the encoder to g. Kind none: no taps. LW_ENCODER_OWN refuses other image sizes than those
+ * its stride divides. */
+void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_taps *out);
 
 #endif

@@ -65,14 +65,14 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
 int lw_encoder_declare(const lw_encoder_config *c, lw_store *s)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    lw_encoder_maps maps;
+    lw_taps taps = {0};
     LW_TRY(lw_encoder_check(c));
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
     lw_encoder_net(
-        &b, c, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, 3)), &maps);
+        &b, c, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, 3)), &taps);
     if (c->decoder)
-        lw_encoder_decode(&b, c, &maps);
+        lw_encoder_decode(&b, c, &taps);
     LW_TRY(lw_graph_error(g));
     return lw_store_fix(s);
 }

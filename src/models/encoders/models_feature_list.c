@@ -1,217 +1,184 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parsing a list of feature keys and named sets. */
+/* Parsing a list of feature keys and named sets: every key there is, from the shapes of a built
+ * graph, and which of them were asked for. */
 #include "models/models_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
+enum { PIXELS = 1, COL = 2, MAPS = 4, ALL = 8 };
+
+static const struct {
+    const char *word;
+    int set;
+} sets[] = {{"col", COL}, {"maps", MAPS}, {"all", ALL}, {"pixels", PIXELS}};
+
 typedef struct key_row {
-    const char *word; /* without the stage: "pix.mean", ".loc" */
+    const char *word; /* without the map: "pix.mean", ".loc" */
     lw_key_kind kind;
     int stat;
+    int sets;
 } key_row;
 
 static const key_row picture_keys[] = {
-    {"pix", LW_KEY_PIX, 0},
-    {"pix.p4", LW_KEY_P4, 0},
-    {"pix.mean", LW_KEY_STAT, LW_STAT_MEAN},
-    {"pix.std", LW_KEY_STAT, LW_STAT_STD},
-    {"pix.m4", LW_KEY_STAT, LW_STAT_MEAN4},
-    {"norm_x", LW_KEY_NORM_X, 0},
-    {"pooled", LW_KEY_POOLED, 0},
+    {"pix", LW_KEY_WHOLE, 0, PIXELS | COL | MAPS | ALL},
+    {"pix.p4", LW_KEY_P4, 0, COL | ALL},
+    {"pix.mean", LW_KEY_STAT, LW_STAT_MEAN, COL | ALL},
+    {"pix.std", LW_KEY_STAT, LW_STAT_STD, COL | ALL},
+    {"pix.m4", LW_KEY_STAT, LW_STAT_MEAN4, COL | ALL},
+    {"norm_x", LW_KEY_NORM_X, 0, MAPS | ALL},
 };
 static const key_row map_keys[] = {
-    {".loc", LW_KEY_LOC, 0},
-    {".mean", LW_KEY_STAT, LW_STAT_MEAN},
-    {".std", LW_KEY_STAT, LW_STAT_STD},
-    {".mean2", LW_KEY_STAT, LW_STAT_MEAN2},
-    {".std2", LW_KEY_STAT, LW_STAT_STD2},
-    {".mean4", LW_KEY_STAT, LW_STAT_MEAN4},
-    {".std4", LW_KEY_STAT, LW_STAT_STD4},
+    {".loc", LW_KEY_WHOLE, 0, COL | MAPS | ALL},
+    {".mean", LW_KEY_STAT, LW_STAT_MEAN, COL | MAPS | ALL},
+    {".std", LW_KEY_STAT, LW_STAT_STD, COL | MAPS | ALL},
+    {".mean2", LW_KEY_STAT, LW_STAT_MEAN2, MAPS | ALL},
+    {".std2", LW_KEY_STAT, LW_STAT_STD2, MAPS | ALL},
+    {".mean4", LW_KEY_STAT, LW_STAT_MEAN4, MAPS | ALL},
+    {".std4", LW_KEY_STAT, LW_STAT_STD4, MAPS | ALL},
 };
+static const key_row row_key = {"", LW_KEY_WHOLE, 0, ALL}; /* a vector, or rows */
 
-lw_map_shape lw_encoder_map_shape(const lw_encoder *e, int32_t image_size, int32_t s)
-{
-    int32_t halvings = LW_MAX(s - 1, 0);
-    int32_t base = e->kind == LW_ENCODER_CIFAR      ? 16
-                   : e->kind == LW_ENCODER_RESNET18 ? 64
-                                                    : e->own.width;
-    lw_map_shape m = {image_size, base << halvings};
-    for (int32_t i = 0; i < halvings; i++)
-        m.size = LW_CEIL_DIV(m.size, 2);
-    return m;
-}
+/* ---- the keys there are ---------------------------------------------------------------------- */
 
-typedef struct parser {
+enum { MAX_OFFERS = LW_COUNT(picture_keys) + LW_MAX_TAPS * LW_COUNT(map_keys) };
+
+typedef struct offer {
+    lw_feature_key key; /* slots 0: no room for its patches */
+    lw_type of;         /* what it is made from */
+    int sets;
+} offer;
+
+typedef struct offers {
     const lw_encoder *e;
-    int32_t size;
-    lw_feature_set *out;
-    bool lenient; /* a set is being expanded: keys without room are skipped */
-} parser;
+    int32_t n;
+    offer at[MAX_OFFERS];
+} offers;
 
-/* ---- one key --------------------------------------------------------------------------------- */
-
-static int32_t slots_of(const key_row *r, int32_t size)
+/* Patches of side p in t. */
+static int32_t patches(lw_type t, int32_t p)
 {
-    int32_t halves = size / 2, quarters = size / 4;
-    switch (r->kind) {
-    case LW_KEY_LOC:
-        return size * size;
-    case LW_KEY_P4:
-        return size % 4 ? 0 : quarters * quarters;
-    case LW_KEY_STAT:
-        if (r->stat == LW_STAT_MEAN2 || r->stat == LW_STAT_STD2)
-            return halves * halves;
-        if (r->stat == LW_STAT_MEAN4 || r->stat == LW_STAT_STD4)
-            return quarters * quarters;
-        return 1;
-    default:
-        return 1;
+    return (t.dim[1] / p) * (t.dim[2] / p);
+}
+
+static int32_t slots_of(const key_row *r, lw_type t)
+{
+    if (r->kind == LW_KEY_P4)
+        return t.dim[1] % 4 || t.dim[2] % 4 ? 0 : patches(t, 4);
+    if (r->kind == LW_KEY_STAT && (r->stat == LW_STAT_MEAN2 || r->stat == LW_STAT_STD2))
+        return patches(t, 2);
+    if (r->kind == LW_KEY_STAT && (r->stat == LW_STAT_MEAN4 || r->stat == LW_STAT_STD4))
+        return patches(t, 4);
+    return 1;
+}
+
+static void add_offer(offers *o, const key_row *r, const char *map, int32_t tap, lw_type t)
+{
+    offer *to = &o->at[o->n++];
+    lw_feature_key *k = &to->key;
+    *to = (offer){.of = t, .sets = r->sets};
+    *k = (lw_feature_key){.kind = (uint8_t)r->kind, .stat = (uint8_t)r->stat, .tap = (int16_t)tap};
+    snprintf(k->name, sizeof k->name, "%s%s", map, r->word);
+    k->slots = slots_of(r, t);
+    k->c = lw_type_last(t);
+    if (r->kind == LW_KEY_P4)
+        k->c *= 16;
+    if (r->kind == LW_KEY_WHOLE && tap < 0) /* all pixels are one vector */
+        k->c *= patches(t, 1);
+    else if (r->kind == LW_KEY_WHOLE)
+        k->slots = (int32_t)(lw_type_count(t) / t.dim[0] / k->c);
+}
+
+/* The sets leave the stem to `all`, and `col` the locations of the first stage. */
+static void add_map(offers *o, const lw_tap *tap, int32_t index, lw_type t, int32_t stage)
+{
+    for (size_t i = 0; i < LW_COUNT(map_keys); i++) {
+        add_offer(o, &map_keys[i], tap->name, index, t);
+        int *s = &o->at[o->n - 1].sets;
+        if (stage == 0)
+            *s &= ALL;
+        if (stage == 1 && map_keys[i].kind == LW_KEY_WHOLE)
+            *s &= ~COL;
     }
 }
 
-static int32_t width_of(const parser *p, const key_row *r, lw_map_shape m)
+/* Keys of the picture x and of what the encoder makes of it. */
+static void add_all(offers *o, const lw_graph *g, lw_val x, const lw_taps *taps)
 {
-    switch (r->kind) {
-    case LW_KEY_PIX:
-        return m.size * m.size * m.c;
-    case LW_KEY_P4:
-        return 16 * m.c;
-    case LW_KEY_POOLED:
-        return p->e->feature_dim;
-    default:
-        return m.c;
+    int32_t stage = 0;
+    for (size_t i = 0; i < LW_COUNT(picture_keys); i++)
+        add_offer(o, &picture_keys[i], "", -1, lw_val_type(g, x));
+    for (int32_t i = 0; i < taps->n; i++) {
+        lw_type t = lw_val_type(g, taps->tap[i].val);
+        if (t.rank == 4)
+            add_map(o, &taps->tap[i], i, t, stage++);
+        else if (strcmp(taps->tap[i].name, "logits") != 0) /* a verdict, no feature */
+            add_offer(o, &row_key, taps->tap[i].name, i, t);
     }
 }
 
-static int add_key(parser *p, const key_row *r, int32_t map)
+static int look(const lw_encoder *e, int32_t size, offers *o, lw_str *names)
 {
-    lw_feature_set *s = p->out;
-    lw_map_shape m = map < 0 ? (lw_map_shape){p->size, 3}
-                             : lw_encoder_map_shape(p->e, p->size, map);
-    lw_feature_key k = {.kind = (uint8_t)r->kind, .stat = (uint8_t)r->stat, .map = (int8_t)map};
-    if (map < 0)
-        snprintf(k.name, sizeof k.name, "%s", r->word);
-    else
-        snprintf(k.name, sizeof k.name, "s%d%s", (int8_t)map, r->word);
-    k.slots = slots_of(r, m.size);
-    k.c = width_of(p, r, m);
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    lw_taps taps;
+    LW_TRY(lw_graph_new(&g));
+    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 1, size, size, 3));
+    lw_encoder_build(e, g, x, &taps);
+    LW_TRY(lw_graph_error(g));
+    o->e = e;
+    add_all(o, g, x, &taps);
+    lw_tap_names(&taps, names);
+    return 0;
+}
+
+/* ---- the keys asked for ---------------------------------------------------------------------- */
+
+static int add_key(const offer *o, lw_feature_set *s)
+{
     for (int32_t i = 0; i < s->n; i++)
-        if (strcmp(s->key[i].name, k.name) == 0)
+        if (strcmp(s->key[i].name, o->key.name) == 0)
             return 0;
-    if (k.slots < 1 && p->lenient)
-        return 0;
-    if (k.slots < 1)
+    if (o->key.slots < 1)
         return lw_fail(LW_EUSAGE, "feature key '%s': a map of %dx%d has no room for its patches",
-                       k.name, m.size, m.size);
-    if (k.c < 1 && p->lenient)
-        return 0;
-    if (k.c < 1)
-        return lw_fail(LW_EUSAGE, "feature key '%s': encoder '%s' has no pooled feature", k.name,
-                       p->e->name);
+                       o->key.name, o->of.dim[1], o->of.dim[2]);
     if (s->n == LW_MAX_FEATURE_KEYS)
         return lw_fail(LW_EUSAGE, "more than %d feature keys", LW_MAX_FEATURE_KEYS);
-    s->key[s->n++] = k;
+    s->key[s->n++] = o->key;
     return 0;
 }
 
-/* ---- names and sets -------------------------------------------------------------------------- */
-
-static const key_row *find_row(const key_row *rows, size_t n, const char *word)
+static int unknown_key(const offers *o, const char *word, const char *taps)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].word, word) == 0)
-            return &rows[i];
-    return NULL;
-}
-
-static int add_words(parser *p, const char *const *word, int32_t map)
-{
-    const key_row *rows = map < 0 ? picture_keys : map_keys;
-    size_t n = map < 0 ? LW_COUNT(picture_keys) : LW_COUNT(map_keys);
-    for (; *word; word++)
-        LW_TRY(add_key(p, find_row(rows, n, *word), map));
-    return 0;
-}
-
-static int add_set(parser *p, const char *word, bool *known)
-{
-    static const char *const pix[] = {"pix", NULL}, *const maps_pix[] = {"pix", "norm_x", NULL};
-    static const char *const col_pix[] = {"pix", "pix.p4", "pix.mean", "pix.std", "pix.m4", NULL};
-    static const char *const all_pix[] = {"pix",    "pix.p4", "pix.mean", "pix.std",
-                                          "pix.m4", "norm_x", "pooled",   NULL};
-    static const char *const all_map[] = {".loc",  ".mean",  ".std",  ".mean2",
-                                          ".std2", ".mean4", ".std4", NULL};
-    static const char *const first[] = {".mean", ".std", NULL}, *const later[] = {".loc", ".mean",
-                                                                                  ".std", NULL};
-    bool col = strcmp(word, "col") == 0, maps = strcmp(word, "maps") == 0,
-         all = strcmp(word, "all") == 0;
-    int32_t s = all ? 0 : 1, end = p->e->kind == LW_ENCODER_NONE ? 0 : lw_encoder_stages(p->e) + 1;
-    *known = col || maps || all || strcmp(word, "pixels") == 0;
-    if (!*known)
-        return 0;
-    p->lenient = true;
-    int rc = add_words(p, all ? all_pix : col ? col_pix : maps ? maps_pix : pix, -1);
-    for (; rc == 0 && (col || maps || all) && s < end; s++)
-        rc = add_words(p, maps || all ? all_map : s == 1 ? first : later, s);
-    p->lenient = false;
-    return rc;
-}
-
-/* "s2.mean" -> stage 2 and its row. */
-static const key_row *map_row(const char *word, int32_t *stage)
-{
-    if (word[0] != 's' || word[1] < '0' || word[1] > '9' || word[2] != '.')
-        return NULL;
-    *stage = word[1] - '0';
-    return find_row(map_keys, LW_COUNT(map_keys), word + 2);
-}
-
-static int unknown_key(const char *word)
-{
-    static const char *const sets[] = {"col", "maps", "all", "pixels"};
-    const char *near = sets[0];
+    const char *near = sets[0].word;
     for (size_t i = 1; i < LW_COUNT(sets); i++)
-        if (lw_str_distance(word, sets[i]) < lw_str_distance(word, near))
-            near = sets[i];
-    for (size_t i = 0; i < LW_COUNT(picture_keys); i++)
-        if (lw_str_distance(word, picture_keys[i].word) < lw_str_distance(word, near))
-            near = picture_keys[i].word;
-    char text[32], best[32];
-    snprintf(best, sizeof best, "%s", near);
-    for (size_t i = 0; i < LW_COUNT(map_keys); i++) {
-        int digit = word[0] == 's' && word[1] >= '0' && word[1] <= '9' ? word[1] - '0' : 1;
-        snprintf(text, sizeof text, "s%d%s", digit, map_keys[i].word);
-        if (lw_str_distance(word, text) < lw_str_distance(word, best))
-            memcpy(best, text, sizeof best);
+        if (lw_str_distance(word, sets[i].word) < lw_str_distance(word, near))
+            near = sets[i].word;
+    for (int32_t i = 0; i < o->n; i++)
+        if (lw_str_distance(word, o->at[i].key.name) < lw_str_distance(word, near))
+            near = o->at[i].key.name;
+    return lw_fail(LW_EUSAGE,
+                   "unknown feature key '%s' (did you mean '%s'?); encoder '%s' has the maps and "
+                   "vectors: %s",
+                   word, near, o->e->name, taps);
+}
+
+static int add_word(const offers *o, const char *word, const char *taps, lw_feature_set *s)
+{
+    int set = 0;
+    for (size_t i = 0; i < LW_COUNT(sets); i++)
+        if (strcmp(word, sets[i].word) == 0)
+            set = sets[i].set;
+    for (int32_t i = 0; i < o->n; i++) {
+        if (!set && strcmp(word, o->at[i].key.name) == 0)
+            return add_key(&o->at[i], s);
+        if (o->at[i].sets & set && o->at[i].key.slots > 0)
+            LW_TRY(add_key(&o->at[i], s));
     }
-    return lw_fail(LW_EUSAGE, "unknown feature key '%s' (did you mean '%s'?)", word, best);
+    return set ? 0 : unknown_key(o, word, taps);
 }
 
-static int add_word(parser *p, const char *word)
+static int add_list(const offers *o, const char *list, const char *taps, lw_feature_set *s)
 {
-    bool known;
-    int32_t stage = 0;
-    LW_TRY(add_set(p, word, &known));
-    if (known)
-        return 0;
-    const key_row *r = find_row(picture_keys, LW_COUNT(picture_keys), word);
-    if (r)
-        return add_key(p, r, -1);
-    r = map_row(word, &stage);
-    if (!r)
-        return unknown_key(word);
-    if (stage > lw_encoder_stages(p->e) || p->e->kind == LW_ENCODER_NONE)
-        return lw_fail(LW_EUSAGE, "feature key '%s': encoder '%s' has %d stages", word, p->e->name,
-                       lw_encoder_stages(p->e));
-    return add_key(p, r, stage);
-}
-
-int lw_features_parse(const char *list, const lw_encoder *e, int32_t image_size,
-                      lw_feature_set *out)
-{
-    lw_feature_set set = {0};
-    parser p = {.e = e, .size = image_size, .out = &set};
     while (*list) {
         char word[32];
         size_t n = strcspn(list, ",");
@@ -219,13 +186,24 @@ int lw_features_parse(const char *list, const lw_encoder *e, int32_t image_size,
             return lw_fail(LW_EUSAGE, "feature keys '%s': an empty or too long name", list);
         memcpy(word, list, n);
         word[n] = '\0';
-        LW_TRY(add_word(&p, word));
+        LW_TRY(add_word(o, word, taps, s));
         list += n;
         if (*list == ',' && !*++list)
             return lw_fail(LW_EUSAGE, "feature keys end with a comma");
     }
-    if (set.n == 0)
-        return lw_fail(LW_EUSAGE, "no feature keys");
+    return s->n ? 0 : lw_fail(LW_EUSAGE, "no feature keys");
+}
+
+int lw_features_parse(const char *list, const lw_encoder *e, int32_t image_size,
+                      lw_feature_set *out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str taps = {0};
+    LW_CLEANUP(lw_free) offers *o = lw_calloc(1, sizeof *o);
+    lw_feature_set set = {0};
+    if (!o)
+        return LW_ENOMEM;
+    LW_TRY(look(e, image_size, o, &taps));
+    LW_TRY(add_list(o, list, lw_str_c(&taps), &set));
     *out = set;
     return 0;
 }

@@ -26,10 +26,9 @@ static lw_val root_mean_square(lw_graph *g, lw_val x)
     return lw_ew1(g, LW_EW_sqrt, lw_add_f32(g, m, 1e-6f));
 }
 
-/* The statistics of the picture (index 0) and of the maps s0, s1, ... (index 1 ...), made when
- * first asked for. */
+/* The statistics of the picture (index 0) and of tap k (index k + 1), made when first asked for. */
 typedef struct statistics {
-    lw_val out[LW_MAX_STAGES + 2][LW_STATS];
+    lw_val out[1 + LW_MAX_TAPS][LW_STATS];
 } statistics;
 
 static lw_val statistic(lw_graph *g, statistics *s, int index, lw_val x, int which)
@@ -39,28 +38,25 @@ static lw_val statistic(lw_graph *g, statistics *s, int index, lw_val x, int whi
     return s->out[index][which];
 }
 
-static lw_val build_key(lw_graph *g, const lw_feature_key *k, lw_val images,
-                        const lw_encoder_maps *maps, statistics *s)
+static lw_val build_key(lw_graph *g, const lw_feature_key *k, lw_val images, const lw_taps *taps,
+                        statistics *s)
 {
-    lw_val x = k->map >= 0 ? maps->map[k->map] : images;
+    lw_val x = k->tap >= 0 ? taps->tap[k->tap].val : images;
     switch ((lw_key_kind)k->kind) {
-    case LW_KEY_PIX:
-    case LW_KEY_LOC:
-        return x;
+    case LW_KEY_WHOLE:
+        break;
     case LW_KEY_P4:
         return patches(g, x);
     case LW_KEY_NORM_X:
         return root_mean_square(g, x);
-    case LW_KEY_POOLED:
-        return maps->pooled;
     case LW_KEY_STAT:
-        break;
+        return statistic(g, s, k->tap + 1, x, k->stat);
     }
-    return statistic(g, s, k->map + 1, x, k->stat);
+    return x;
 }
 
-void lw_features_build(lw_graph *g, const lw_feature_set *set, lw_val images,
-                       const lw_encoder_maps *maps, lw_val *out)
+void lw_features_build(lw_graph *g, const lw_feature_set *set, lw_val images, const lw_taps *taps,
+                       lw_val *out)
 {
     statistics s = {0};
     for (int32_t i = 0; i < set->n; i++) {
@@ -68,7 +64,7 @@ void lw_features_build(lw_graph *g, const lw_feature_set *set, lw_val images,
         out[i] = LW_NOVAL;
         if (lw_graph_error(g) < 0 || !lw_val_ok(images))
             continue;
-        lw_val v = build_key(g, k, images, maps, &s);
+        lw_val v = build_key(g, k, images, taps, &s);
         int32_t b = lw_val_type(g, images).dim[0];
         out[i] = lw_reshape(g, v, lw_type_of(LW_F32, 3, b, k->slots, k->c));
     }

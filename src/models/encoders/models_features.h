@@ -12,7 +12,8 @@
  *   sK.mean, sK.std      map K over all locations              T 1, C
  *   sK.mean2, sK.std2    over 2x2 patches                      T HW/4, C
  *   sK.mean4, sK.std4    over 4x4 patches                      T HW/16, C
- *   pooled               the encoder's pooled feature          T 1, C F
+ *   pooled               the encoder's pooled feature; so for
+ *                        any vector or rows it offers          T 1 or rows, C F
  *
  * std = sqrt(population variance + 1e-6). Named sets: `pixels` = pix; `all` = every key there
  * is room for, those of s0 and pooled too; `maps` = pix, norm_x and the seven keys of every stage
@@ -25,12 +26,12 @@
 
 #include "models/encoders/models_encoder.h"
 
-enum { LW_MAX_FEATURE_KEYS = 96 };
+enum { LW_MAX_FEATURE_KEYS = 256 };
 
 typedef struct lw_feature_key {
-    char name[16];
+    char name[20];
     uint8_t kind, stat; /* private */
-    int8_t map;         /* stage number; -1: the picture, or pooled */
+    int16_t tap;        /* number of the encoder's tap; -1: the picture */
     int32_t slots;      /* T */
     int32_t c;          /* C */
 } lw_feature_key;
@@ -41,14 +42,15 @@ typedef struct lw_feature_set {
 } lw_feature_set;
 
 /* Parses a comma-separated list of keys and set names for an encoder on square images, in the order
- * given, each key once. LW_EUSAGE: an unknown key (nearest named), a stage the encoder lacks, a map
- * with no room for the patch. The sets skip what has no room; an empty result is an error. */
+ * given, each key once. Shapes are those of a graph built for the purpose. LW_EUSAGE: an unknown key
+ * (the nearest named, and what the encoder has), a map with no room for the patch. The sets skip
+ * what has no room; an empty result is an error. */
 int lw_features_parse(const char *list, const lw_encoder *e, int32_t image_size,
                       lw_feature_set *out);
 /* Floats per image over all keys. */
 int64_t lw_features_floats(const lw_feature_set *s);
-/* out[i]: f32[B, key[i].slots, key[i].c] for every key, from images and the maps built on them. */
-void lw_features_build(lw_graph *g, const lw_feature_set *s, lw_val images,
-                       const lw_encoder_maps *maps, lw_val *out);
+/* out[i]: f32[B, key[i].slots, key[i].c] for every key, from images and the taps built on them. */
+void lw_features_build(lw_graph *g, const lw_feature_set *s, lw_val images, const lw_taps *taps,
+                       lw_val *out);
 
 #endif

@@ -35,42 +35,34 @@ static bool is_resnet18(const lw_st_file *f)
 
 /* ---- declaring and loading ------------------------------------------------------------------- */
 
-void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_encoder_maps *out)
+void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_taps *out)
 {
-    lw_encoder_maps maps = {0};
+    *out = (lw_taps){0};
     lw_builder b = {.g = g, .params = e->store ? lw_store_params(e->store) : NULL};
     const char *up = lw_scope_set(g, ""); /* the frozen store has names of its own */
     switch (e->kind) {
     case LW_ENCODER_NONE:
         break;
     case LW_ENCODER_RESNET18:
-        lw_resnet18_cut(&b, x, &maps);
+        lw_resnet18_cut(&b, x, out);
         break;
     case LW_ENCODER_CIFAR:
-        lw_resnet_cifar(&b, e->n, x, &maps);
+        lw_resnet_cifar(&b, e->n, x, out);
         break;
     case LW_ENCODER_OWN:
-        lw_encoder_net(&b, &e->own, x, &maps);
+        lw_encoder_net(&b, &e->own, x, out);
         break;
     }
     lw_scope_set(g, up);
-    *out = maps;
-}
-
-int32_t lw_encoder_stages(const lw_encoder *e)
-{
-    static const int32_t fixed[] = {
-        [LW_ENCODER_NONE] = 0, [LW_ENCODER_RESNET18] = 2, [LW_ENCODER_CIFAR] = 3};
-    return e->kind == LW_ENCODER_OWN ? e->own.stages : fixed[e->kind];
 }
 
 /* Names and types of a ResNet, from a graph that is dropped again. */
 static int declare_resnet(lw_encoder *e)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    lw_encoder_maps maps;
+    lw_taps taps;
     LW_TRY(lw_graph_new(&g));
-    lw_encoder_build(e, g, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &maps);
+    lw_encoder_build(e, g, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &taps);
     LW_TRY(lw_graph_error(g));
     return lw_store_fix(e->store);
 }

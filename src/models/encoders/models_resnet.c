@@ -58,11 +58,6 @@ static lw_val conv_bn(lw_builder *b, const char *conv, const char *norm, lw_val 
     return lw_conv2d_op(g, x, w, n.shift, stride, k / 2);
 }
 
-static lw_val pool_all(lw_graph *g, lw_val x)
-{
-    return lw_mean(g, x, LW_OVER_MIDDLE);
-}
-
 /* Option A (He et al. 2016): every second pixel, new channels are zeros on both sides. */
 static lw_val shortcut_a(lw_graph *g, lw_val x, int32_t o)
 {
@@ -103,25 +98,28 @@ static lw_val stage(lw_builder *b, block_fn *block, int s, lw_val x, int32_t o, 
     return x;
 }
 
-/* Stem and stages at widths base, 2 base, ... */
-static void trunk(lw_builder *b, block_fn *block, lw_val x, int32_t base, int32_t stages, int32_t n,
-                  lw_encoder_maps *out)
+/* Stem map[0] and stages map[1 ..] at widths base, 2 base, ...; the mean of the last. */
+static lw_val trunk(lw_builder *b, block_fn *block, lw_val x, int32_t base, int32_t stages,
+                    int32_t n, lw_val *map)
 {
-    *out = (lw_encoder_maps){.stages = stages};
     x = lw_imagenet_normalise(b->g, x);
-    out->map[0] = lw_relu(b->g, conv_bn(b, "conv1", "bn1", x, base, 3, 1));
+    map[0] = lw_relu(b->g, conv_bn(b, "conv1", "bn1", x, base, 3, 1));
     for (int32_t s = 1; s <= stages; s++)
-        out->map[s] = stage(b, block, s, out->map[s - 1], base << (s - 1), n);
-    out->pooled = pool_all(b->g, out->map[stages]);
+        map[s] = stage(b, block, s, map[s - 1], base << (s - 1), n);
+    return lw_mean(b->g, map[stages], LW_OVER_MIDDLE);
 }
 
-void lw_resnet_cifar(lw_builder *b, int32_t n, lw_val x, lw_encoder_maps *out)
+void lw_resnet_cifar(lw_builder *b, int32_t n, lw_val x, lw_taps *out)
 {
-    trunk(b, cifar_block, x, 16, 3, n, out);
-    out->logits = lw_linear(b, "linear", out->pooled, 10, true);
+    lw_val map[4], pooled = trunk(b, cifar_block, x, 16, 3, n, map);
+    lw_tap_add(out, "logits", lw_linear(b, "linear", pooled, 10, true));
+    lw_tap_add(out, "pooled", pooled);
+    lw_tap_add_maps(out, map, 4);
 }
 
-void lw_resnet18_cut(lw_builder *b, lw_val x, lw_encoder_maps *out)
+void lw_resnet18_cut(lw_builder *b, lw_val x, lw_taps *out)
 {
-    trunk(b, torch_block, x, 64, 2, 2, out);
+    lw_val map[3], pooled = trunk(b, torch_block, x, 64, 2, 2, map);
+    lw_tap_add(out, "pooled", pooled);
+    lw_tap_add_maps(out, map, 3);
 }
