@@ -87,9 +87,10 @@ static bool wanted(int argc, char **argv, const char *name)
 
 int main(int argc, char **argv)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
+    const lw_backend_options o = {.threads = 1, .isa = LW_ISA_AVX2};
     int rc = lw_isa_best() < LW_ISA_AVX2 ? lw_fail(LW_EDEVICE, "this CPU has no AVX2")
-                                         : lw_cpu_open(1, LW_ISA_AVX2, &dev);
+                                         : lw_backend_open("cpu", &o, &dev);
     for (size_t i = 0; rc == 0 && i < LW_COUNT(cases); i++)
         if (wanted(argc, argv, cases[i].name))
             rc = count_case(dev, &cases[i]);

@@ -13,7 +13,7 @@ TABLE = {
     "kernels": ["base"],
     "ir": ["base"],
     "plan": ["ir"],
-    "backend/cpu": ["plan", "kernels"],
+    "backend": ["plan", "kernels"],
     "formats": ["base"],
     "store": ["formats", "ir"],
     "data": ["formats", "base"],
@@ -21,29 +21,29 @@ TABLE = {
     "logic": ["base"],
     "eval": ["base"],
     "report": ["formats", "base"],
-    "session": ["models", "data", "formats", "backend/cpu", "plan", "kernels", "base"],
-    "train": ["session", "report", "eval", "store", "formats", "backend/cpu", "plan", "base"],
+    "session": ["models", "data", "formats", "backend", "plan", "kernels", "base"],
+    "train": ["session", "report", "eval", "store", "formats", "backend", "plan", "base"],
     "jobs/ddpm": ["train", "session"],
     "jobs/drift": ["train", "session", "models", "data", "plan", "base"],
-    "jobs/encoder": ["train", "session", "models", "data", "backend/cpu"],
-    "jobs/field": ["session", "formats", "backend/cpu", "plan", "base"],
-    "jobs/inspect": ["session", "formats", "backend/cpu"],
-    "jobs/quantize": ["session", "data", "backend/cpu", "base"],
-    "jobs/run": ["session", "formats", "backend/cpu", "base"],
-    "jobs/sample": ["session", "report", "backend/cpu", "base"],
-    "jobs/compare": ["train", "session", "report", "eval", "data", "backend/cpu", "base"],
+    "jobs/encoder": ["train", "session", "models", "data"],
+    "jobs/field": ["session", "formats", "plan", "kernels", "base"],
+    "jobs/inspect": ["session", "formats"],
+    "jobs/quantize": ["session", "data", "base"],
+    "jobs/run": ["session", "formats", "base"],
+    "jobs/sample": ["session", "report", "base"],
+    "jobs/compare": ["train", "session", "report", "eval", "data", "base"],
     "jobs/demo": ["jobs/compare", "jobs/encoder", "jobs/drift", "jobs/ddpm", "train", "formats",
                   "base"],
-    "jobs/prove/walk": ["logic", "models", "store", "backend/cpu", "plan", "kernels", "base"],
+    "jobs/prove/walk": ["logic", "models", "store", "plan", "kernels", "base"],
     "jobs/prove/rank": ["jobs/prove/walk", "report", "eval", "logic", "formats", "kernels", "base"],
     "jobs/prove/kge": ["jobs/prove/rank", "jobs/prove/walk", "train", "session", "eval", "logic",
                        "models", "kernels", "base"],
-    "jobs/prove/ppo": ["jobs/prove/rank", "train", "session", "logic", "models", "backend/cpu",
-                       "plan", "base"],
+    "jobs/prove/ppo": ["jobs/prove/rank", "train", "session", "logic", "models", "backend", "plan",
+                       "kernels", "base"],
     "jobs/prove/bench": ["jobs/prove/walk", "session", "report", "models", "formats", "base"],
     "bench": ["jobs/prove/bench", "jobs/quantize", "session", "report", "models", "formats",
-              "backend/cpu", "base"],
-    "api": ["jobs/field", "session", "backend/cpu", "plan", "base"],
+              "backend", "base"],
+    "api": ["jobs/field", "session", "backend", "plan", "base"],
     "cli": ["bench", "jobs/prove/bench", "jobs/prove/ppo", "jobs/prove/kge", "jobs/prove/rank",
             "jobs/prove/walk", "jobs/demo", "jobs/compare", "jobs/sample", "jobs/run",
             "jobs/quantize", "jobs/inspect", "jobs/field", "jobs/encoder", "jobs/drift",
@@ -59,7 +59,7 @@ ONLY = {
 }
 
 # lists of rows that others read too: the ops, and the vocabulary of elementwise operations
-SHARED_LISTS = {"ir/ops.def": ["backend/cpu"], "ir/ewops.def": ["kernels", "backend/cpu", "plan"]}
+SHARED_LISTS = {"ir/ops.def": ["backend"], "ir/ewops.def": ["kernels", "backend", "plan"]}
 
 # word -> what to use instead, and the files where it is right
 WORDS = {
@@ -80,7 +80,7 @@ def folder_of(path):
     parts = path.parts
     if parts[0] == "jobs":  # a room per job; those of `leeway prove` share a folder
         return "/".join(parts[:3] if parts[1] == "prove" else parts[:2])
-    return "/".join(parts[:2]) if parts[0] == "backend" else parts[0]
+    return parts[0]
 
 
 def door_of(folder):

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api/api_private.h"
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 
 /* The public codes are the private ones by other names. */
 #define SAME(a, b) _Static_assert((a) == (b), #a)
@@ -93,26 +93,27 @@ static int choose_isa(const char *name, lw_isa *out)
 int lw_device_open(const lw_device_options *options, lw_device **device)
 {
     lw_device_options o = {0};
-    lw_isa isa;
+    lw_backend_options own = {0};
     API_NEED(device);
     if (options)
         LW_TRY(API_READ(o, options));
     if (o.threads < 0 || o.threads > 4096)
         return lw_fail(LW_EUSAGE, "%d threads: must be 0 to 4096", o.threads);
-    LW_TRY(choose_isa(o.isa, &isa));
-    return lw_cpu_open(o.threads, isa, device);
+    own.threads = o.threads;
+    LW_TRY(choose_isa(o.isa, &own.isa));
+    return lw_backend_open("cpu", &own, device);
 }
 
 void lw_device_close(lw_device **device)
 {
     if (device)
-        lw_cpu_close(device);
+        lw_backend_close(device);
 }
 
 int lw_device_threads(const lw_device *device)
 {
     API_NEED(device);
-    return device->workers(device->self);
+    return lw_pool_size(device->pool);
 }
 const char *lw_device_isa(const lw_device *device)
 {
@@ -120,5 +121,5 @@ const char *lw_device_isa(const lw_device *device)
         lw_fail(LW_EUSAGE, "lw_device_isa: device is NULL");
         return NULL;
     }
-    return lw_isa_name(lw_cpu_kernels(device)->isa);
+    return device->isa;
 }

@@ -95,28 +95,29 @@ static int bench(lw_bench_run *r)
     r->out->warm_up = c->warm_up;
     r->out->samples = c->samples;
     LW_TRY(count_cases(r));
-    r->out->machine = lw_machine_json(r->dev->workers(r->dev->self), r->isa);
+    r->out->machine = lw_machine_json(lw_pool_size(r->dev->pool), r->isa);
     if (!r->out->machine)
         return lw_fail(LW_ENOMEM, "no memory for the machine's description");
     if (c->list)
         return 0;
     r->out->n = 0;
     lw_observe_progress(r->obs, "bench", 0, r->total, "what this machine can do");
-    LW_TRY(lw_machine_measure(r->dev->workers(r->dev->self), r->isa, r->obs, &r->peak));
+    LW_TRY(lw_machine_measure(lw_pool_size(r->dev->pool), r->isa, r->obs, &r->peak));
     json_object_set_new(r->out->machine, "peak", lw_machine_peak_json(&r->peak));
     return run_suites(r);
 }
 
 int lw_job_bench(const lw_bench_config *config, const lw_observer *obs, lw_bench *out)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL, *ref = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL, *ref = NULL;
     lw_bench b = {0};
     lw_bench_run r = {.config = config, .obs = obs, .out = &b};
     LW_TRY(lw_isa_chosen(&r.isa));
     LW_TRY(lw_session_device_with(config->threads, config->conv, &dev));
-    LW_TRY(lw_cpu_open(config->threads, LW_ISA_REF, &ref));
-    lw_session_device_watch(dev, obs);
-    lw_session_device_watch(ref, obs);
+    const lw_backend_options plain = {.threads = config->threads, .isa = LW_ISA_REF};
+    LW_TRY(lw_backend_open("cpu", &plain, &ref));
+    lw_pool_watch(dev->pool, obs);
+    lw_pool_watch(ref->pool, obs);
     r.dev = dev;
     r.ref = ref;
     int rc = bench(&r);

@@ -34,7 +34,7 @@ static int choose_ranges(const lw_lab *l, lw_lab_ranges *r)
     if (!seen || !r->edge)
         return LW_ENOMEM;
     memset(r->edge, 0, (size_t)n * sizeof *r->edge);
-    l->dev->parallel(l->dev->self, n, choose_task, &(choosing){l, seen, r->edge});
+    lw_pool_run(l->dev->pool, n, choose_task, &(choosing){l, seen, r->edge});
     for (int i = 0; i < n; i++) {
         if (!r->edge[i].name)
             continue;

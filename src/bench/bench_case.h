@@ -3,7 +3,7 @@
 #ifndef LW_BENCH_CASE_H
 #define LW_BENCH_CASE_H
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "bench/bench.h"
 
 typedef struct lw_bench_run {

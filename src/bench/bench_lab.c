@@ -73,8 +73,7 @@ static int check_memory(const lw_lab *l, size_t limit)
 /* Large ones take seconds to fill. */
 static int check_stop(const lw_lab *l)
 {
-    const lw_device *d = l->dev;
-    return d->stop && d->stop(d->stop_self) ? lw_fail(LW_ESTOPPED, "interrupted") : 0;
+    return lw_pool_should_stop(l->dev->pool) ? lw_fail(LW_ESTOPPED, "interrupted") : 0;
 }
 
 static int open_lab(lw_lab *l, const lw_lab_spec *spec)

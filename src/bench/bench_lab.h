@@ -3,7 +3,7 @@
 #ifndef LW_BENCH_LAB_H
 #define LW_BENCH_LAB_H
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "models/models.h"
 
 /* Appends inputs and outputs to b->g. */

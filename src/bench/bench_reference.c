@@ -17,8 +17,9 @@ int lw_bench_reference_device(lw_bench_run *r, double flops, lw_bench_reference 
     out->against = lw_isa_name(LW_ISA_REF);
     if (flops <= reference_flops)
         return 0;
-    LW_TRY(lw_cpu_open(r->dev->workers(r->dev->self), level, &out->lower));
-    lw_session_device_watch(out->lower, r->obs);
+    const lw_backend_options o = {.threads = lw_pool_size(r->dev->pool), .isa = level};
+    LW_TRY(lw_backend_open("cpu", &o, &out->lower));
+    lw_pool_watch(out->lower->pool, r->obs);
     out->against = lw_isa_name(level);
     *dev = out->lower;
     return 0;
@@ -50,7 +51,7 @@ int lw_bench_reference_open(lw_bench_run *r, const lw_lab_spec *spec, double flo
 void lw_bench_reference_close(lw_bench_reference *f)
 {
     lw_lab_close(&f->lab);
-    lw_cpu_close(&f->lower);
+    lw_backend_close(&f->lower);
     f->against = NULL;
 }
 

@@ -31,7 +31,8 @@ static int run_blocks(depth_job *j, lw_pool *pool, const lw_depths_options *o)
 {
     enum { BLOCK = 64 }; /* queries between two reports of progress */
     int threads = lw_pool_size(pool);
-    lw_pool_watch(pool, stops, j); /* a block may take seconds */
+    const lw_observer watch = {.self = j, .should_stop = stops};
+    lw_pool_watch(pool, &watch); /* a block may take seconds */
     for (j->first = 0; j->first < j->q->n; j->first += BLOCK) {
         if (lw_pool_run_asking(pool, LW_MIN(BLOCK, j->q->n - j->first), run_query, j) < 0)
             return lw_fail(LW_ESTOPPED, "interrupted after %d of %d queries", j->first, j->q->n);

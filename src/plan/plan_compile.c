@@ -99,7 +99,7 @@ lw_plan_info lw_plan_get_info(const lw_plan *p)
     lw_plan_info i = {.n_steps = p->n_steps - p->n_prepare,
                       .n_prepare = p->n_prepare,
                       .derived_bytes = p->derived_bytes};
-    i.frame_bytes = p->frame_bytes + p->scratch_bytes * (size_t)p->dev->workers(p->dev->self);
+    i.frame_bytes = p->frame_bytes + p->scratch_bytes * (size_t)lw_pool_size(p->dev->pool);
     for (int k = p->n_prepare; k < p->n_steps; k++) {
         i.flops += p->step[k].cost.flops;
         i.bytes += p->step[k].cost.bytes;

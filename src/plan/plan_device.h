@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contract between plan and a backend: lowering ops to tasks, and running tasks in parallel. */
+/* The contract between plan and a backend: lowering ops to steps, and running them. */
 #ifndef LW_PLAN_DEVICE_H
 #define LW_PLAN_DEVICE_H
 
@@ -35,8 +35,22 @@ typedef struct lw_lowered {
     } phase[LW_MAX_PHASES];
 } lw_lowered;
 
+/* One phase of a step, ready to run. */
+typedef struct lw_launch {
+    const lw_lowered *low;
+    lw_task task;          /* all but index; the scratch is worker 0's */
+    size_t scratch_stride; /* bytes to the next worker's */
+    bool alone;            /* on the calling thread, which is a worker of the pool */
+} lw_launch;
+
 typedef struct lw_device {
     const char *name; /* "cpu" */
+    const char *isa;  /* what its kernels were compiled for: "avx512" */
+    /* The host beside the device, for all work that is no plan: its threads, as many as have
+     * scratch in an exec, and its kernels (plan never looks into them). A watch on the pool
+     * (lw_pool_watch) ends lw_exec_run too. */
+    lw_pool *pool;
+    const struct lw_kernels *kernels;
     void *self;
     /* Fills *out for a node; arg memory from the arena. LW_EUNSUPPORTED names the op. */
     int (*lower)(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out);
@@ -52,14 +66,9 @@ typedef struct lw_device {
     bool (*upconv)(void *self, const lw_node *n, lw_num num);
     /* Is product n faster in f32 than on operands of type `num`? NULL: no. */
     bool (*wide)(void *self, const lw_node *n, lw_num num);
-    /* Runs fn(arg, task, worker) for all tasks, full barrier at the end. */
-    void (*parallel)(void *self, int64_t n_tasks, void (*fn)(void *arg, int64_t task, int worker),
-                     void *arg);
-    int (*workers)(void *self);
-    /* Optional: asked between the steps of lw_exec_run, on its caller's thread; true ends the run
-     * with LW_ESTOPPED and leaves its outputs undefined. */
-    bool (*stop)(void *stop_self);
-    void *stop_self;
+    /* Runs a phase; a full barrier at the end. */
+    void (*run)(void *self, const lw_launch *l);
+    void (*close)(struct lw_device *dev);
 } lw_device;
 
 #endif

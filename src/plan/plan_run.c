@@ -59,7 +59,7 @@ static int new_exec(const lw_plan *p, lw_slab weights, const lw_exec *owner, lw_
     LW_CLEANUP(lw_exec_free) lw_exec *e = lw_calloc(1, sizeof *e);
     if (!e)
         return LW_ENOMEM;
-    size_t workers = owner ? 1 : (size_t)p->dev->workers(p->dev->self);
+    size_t workers = owner ? 1 : (size_t)lw_pool_size(p->dev->pool);
     e->plan = p;
     e->weights = weights;
     e->neighbour = owner != NULL;
@@ -141,22 +141,6 @@ lw_type lw_exec_type(const lw_exec *e, const char *name)
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
-typedef struct phase_run {
-    lw_task_fn *fn;
-    lw_task task; /* all but index and scratch */
-    char *scratch;
-    size_t stride;
-} phase_run;
-
-static void run_one(void *arg, int64_t index, int worker)
-{
-    const phase_run *r = arg;
-    lw_task t = r->task;
-    t.index = index;
-    t.scratch = r->scratch + (size_t)worker * r->stride;
-    r->fn(&t);
-}
-
 static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
 {
     void *in[LW_MAX_IN] = {NULL},
@@ -165,23 +149,16 @@ static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
         in[i] = s->in[i] ? e->addr[s->in[i]] : NULL;
     for (int i = 0; i < s->node->n_out; i++)
         out[i] = s->out[i] ? e->addr[s->out[i]] : NULL;
-    phase_run r = {.scratch = e->scratch, .stride = e->plan->scratch_bytes};
-    r.task = (lw_task){.arg = s->low.arg,
+    lw_launch l = {.low = &s->low, .scratch_stride = e->plan->scratch_bytes, .alone = e->alone};
+    l.task = (lw_task){.arg = s->low.arg,
                        .in = in,
                        .out = out,
-                       .tick = tick,
-                       .work = s->work ? e->addr[s->work] : NULL};
+                       .work = s->work ? e->addr[s->work] : NULL,
+                       .scratch = e->scratch,
+                       .tick = tick};
     lw_device *d = e->plan->dev;
-    for (int i = 0; i < s->low.n_phases; i++) {
-        r.fn = s->low.phase[i].fn;
-        r.task.phase = i;
-        int64_t n = s->low.phase[i].n_tasks;
-        if (n == 1 || e->alone)
-            for (int64_t k = 0; k < n; k++)
-                run_one(&r, k, 0);
-        else if (n > 1)
-            d->parallel(d->self, n, run_one, &r);
-    }
+    for (l.task.phase = 0; l.task.phase < s->low.n_phases; l.task.phase++)
+        d->run(d->self, &l);
 }
 
 /* Returns the step it stopped before; `end`: all are done. */
@@ -190,7 +167,7 @@ static int run_range(lw_exec *e, int begin, int end, const lw_tick *tick, bool m
     const lw_device *d = e->plan->dev;
     for (int k = begin; k < end; k++) {
         double t = e->profile ? lw_now() : 0.0;
-        if (may_stop && d->stop && d->stop(d->stop_self))
+        if (may_stop && lw_pool_should_stop(d->pool))
             return k;
         run_step(e, &e->plan->step[k], tick);
         if (e->profile)

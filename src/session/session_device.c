@@ -2,29 +2,16 @@
 /* Opening the device that a job computes on. */
 #include "session/session_device.h"
 
-#include "backend/cpu/cpu.h"
-
 int lw_session_device_with(int threads, int32_t conv, lw_device **out)
 {
-    lw_cpu_options o = {.threads = threads, .conv = (lw_conv_mode)conv};
+    lw_backend_options o = {.threads = threads, .conv = (lw_conv_mode)conv};
     LW_TRY(lw_isa_chosen(&o.isa));
-    return lw_cpu_open_with(&o, out);
-}
-
-void lw_session_device_watch(lw_device *dev, const lw_observer *obs)
-{
-    dev->stop = obs ? obs->should_stop : NULL;
-    dev->stop_self = obs ? obs->self : NULL;
+    return lw_backend_open("cpu", &o, out);
 }
 
 int lw_session_device(int threads, lw_device **out)
 {
     return lw_session_device_with(threads, LW_CONV_MODE_AUTO, out);
-}
-
-void lw_session_device_close(lw_device **pp)
-{
-    lw_cpu_close(pp);
 }
 
 enum { PROBE = 512 }; /* a product of two PROBE x PROBE matrices, cut by the kernel's own tasks */
@@ -45,14 +32,14 @@ double lw_session_flops(lw_device *dev)
 {
     size_t square = PROBE * PROBE * sizeof(float);
     size_t packed = (size_t)lw_gemm_packed_floats(PROBE, PROBE) * sizeof(float);
-    probe p = {.k = &lw_cpu_kernels(dev)->gemm,
+    probe p = {.k = &dev->kernels->gemm,
                .a = lw_bulk_alloc(square),
                .b = lw_bulk_alloc(packed),
                .c = lw_bulk_alloc(square)};
     double best = 0.0;
     for (int i = 0; i < 6 && p.a && p.b && p.c; i++) {
         double t = lw_now();
-        dev->parallel(dev->self, lw_gemm_tasks(PROBE, PROBE, PROBE), probe_task, &p);
+        lw_pool_run(dev->pool, lw_gemm_tasks(PROBE, PROBE, PROBE), probe_task, &p);
         double rate = 2.0 * PROBE * PROBE * PROBE / (lw_now() - t);
         best = rate > best ? rate : best;
     }

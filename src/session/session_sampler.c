@@ -216,7 +216,7 @@ static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
     if (s->move.c2 != 0.0)
         LW_TRY(draw_noise(s, first, (uint32_t)k + 1));
     LW_TRY(evaluate(s));
-    s->dev->parallel(s->dev->self, s->o.batch, move_task, s);
+    lw_pool_run(s->dev->pool, s->o.batch, move_task, s);
     return 0;
 }
 

@@ -32,7 +32,7 @@ void lw_generator_clear(lw_generator *g)
     lw_plan_free(&g->plan);
     lw_store_free(&g->store);
     lw_data_close(&g->data);
-    lw_cpu_close(&g->dev);
+    lw_backend_close(&g->dev);
     json_decref(g->model);
     g->model = NULL;
 }

@@ -225,8 +225,7 @@ static int open_loop(lw_training *l)
     if (!l->work)
         return LW_ENOMEM;
     LW_TRY(lw_train_kept(c, l->first_step, &l->keep));
-    LW_TRY(lw_run_dir_open(c, l->job->name, l->job->dev->workers(l->job->dev->self),
-                           lw_isa_name(lw_cpu_kernels(l->job->dev)->isa),
+    LW_TRY(lw_run_dir_open(c, l->job->name, lw_pool_size(l->job->dev->pool), l->job->dev->isa,
                            l->first_step - (l->keep.pending != NULL), &l->dir));
     l->dir.time_before = c->time_before;
     l->work_done = c->work_before;

@@ -102,7 +102,7 @@ int lw_loop_save(lw_training *l, int64_t step)
                        .seed = (uint64_t)c->seed,
                        .images = step * l->job->leaves.size * l->job->leaves.n,
                        .train_seconds = l->dir.time_before + lw_now() - l->started,
-                       .isa = lw_isa_name(lw_cpu_kernels(l->job->dev)->isa),
+                       .isa = l->job->dev->isa,
                        .config = l->job->model,
                        .extra = extra,
                        .weights = l->job->weights};

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "formats/formats.h"
 #include "store/store.h"
 #include "session/session.h"
@@ -241,7 +241,7 @@ int lw_train_resume_with(lw_train_config *c, const lw_train_job *job, int64_t *s
     LW_TRY(lw_checkpoint_load(lw_str_c(&dir), job->store, &ck));
     LW_TRY(check_kin(c, job->name, lw_str_c(&dir), &ck));
     LW_TRY(check_leaf(&job->leaves, lw_str_c(&dir), &ck));
-    LW_TRY(check_names(c, lw_isa_name(lw_cpu_kernels(job->dev)->isa), lw_str_c(&dir), &ck));
+    LW_TRY(check_names(c, job->dev->isa, lw_str_c(&dir), &ck));
     LW_TRY(check_goal(c, lw_str_c(&dir), &ck));
     c->time_before = ck.train_seconds;
     const json_t *work = json_object_get(ck.extra, "work");

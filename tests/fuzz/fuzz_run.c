@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "jobs/inspect/inspect_job.h"
 #include "train/train_page.h"
 #include "train/train_run_dir.h"
@@ -39,7 +39,7 @@ static int64_t resume(const char *run)
     LW_CLEANUP(lw_train_keep_clear) lw_train_keep keep = {0};
     lw_train_config c = {.output_dir = run, .resume = true, .seed = 1};
     int64_t step = 0;
-    if (!dev && lw_cpu_open(1, LW_ISA_REF, &dev) < 0)
+    if (!dev && cpu_device(1, LW_ISA_REF, &dev) < 0)
         abort();
     const lw_train_job job = {.name = "train ddpm", .dev = dev, .store = s, .leaves = {1, 1, 1}};
     if (lw_train_resume_with(&c, &job, &step, &extra) < 0)

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "formats/formats.h"
 #include "store/store.h"
 
@@ -229,7 +229,7 @@ void golden_check(const char *what, double err, double tol)
 lw_device *golden_device(lw_isa isa, int threads)
 {
     lw_device *d = NULL;
-    assert_ok(lw_cpu_open(threads, isa, &d));
+    assert_ok(cpu_device(threads, isa, &d));
     return d;
 }
 

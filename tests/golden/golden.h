@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "models/models.h"
 
 #define GOLDEN "tests/golden/data/"

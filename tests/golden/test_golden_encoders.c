@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "formats/formats.h"
 #include "store/store.h"
 #include "models/models.h"
@@ -41,7 +41,7 @@ static void rig_close(rig *r)
     lw_plan_free(&r->plan);
     lw_graph_free(&r->g);
     lw_st_close(&r->file);
-    lw_cpu_close(&r->dev);
+    lw_backend_close(&r->dev);
 }
 
 /* The file's [B,C,H,W] tensor into an input of the same name. */

@@ -13,7 +13,7 @@
 #include "formats/formats.h"
 #include "jobs/field/field_job.h"
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 
 #define DATA "tests/golden/data/drift.safetensors"
 

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "formats/formats.h"
 
 /* How a stored array becomes a graph value. */
@@ -333,7 +333,7 @@ static void test_layers(void **state)
         }
         printf("%s: %zu layers, worst %.1e (%s)\n", lw_isa_name(levels[k]), LW_COUNT(cases), worst,
                where);
-        lw_cpu_close(&dev);
+        lw_backend_close(&dev);
     }
     lw_st_close(&f);
 }
@@ -391,7 +391,7 @@ static void test_sinusoid(void **state)
     lw_st_close(&f);
     lw_exec_free(&e);
     lw_plan_free(&plan);
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
 }
 
 int main(void)

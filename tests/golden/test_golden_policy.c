@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "formats/formats.h"
 #include "store/store.h"
 #include "models/models.h"
@@ -214,7 +214,7 @@ static void test_compositions(void **state)
         lw_device *dev = golden_device(isas[i], 2);
         for (size_t k = 0; k < LW_COUNT(cases); k++)
             run_case(&cases[k], f, dev, isas[i]);
-        lw_cpu_close(&dev);
+        lw_backend_close(&dev);
     }
     lw_st_close(&f);
 }
@@ -252,7 +252,7 @@ static void test_published(void **state)
     assert_true(lw_policy_load_file(GOLDEN "policy_published.safetensors", true, &hint, &c, &s) ==
                 LW_EFORMAT);
     assert_non_null(strstr(lw_errmsg(), "variables"));
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
     lw_st_close(&f);
 }
 

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "formats/formats.h"
 #include "store/store.h"
 #include "models/models.h"
@@ -86,7 +86,7 @@ static void trainer_close(trainer *t)
     lw_exec_free(&t->e);
     lw_plan_free(&t->plan);
     lw_store_free(&t->s);
-    lw_cpu_close(&t->dev);
+    lw_backend_close(&t->dev);
     lw_st_close(&t->file);
     free(t->work);
     free(t->alpha_bar);

@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "formats/formats.h"
 #include "store/store.h"
 #include "models/models.h"
@@ -177,7 +177,7 @@ static void check_net(const char *name, int32_t batch, lw_isa isa, int opt, int 
     check_gradients(&n);
     free(loss);
     net_drop_plan(&n);
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
     net_close(&n);
 }
 
@@ -235,7 +235,7 @@ static double variant_error(const lw_st_file *f, const char *name, const json_t 
     free(want);
     lw_exec_free(&e);
     lw_plan_free(&plan);
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
     return error;
 }
 

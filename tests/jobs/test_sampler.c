@@ -10,7 +10,7 @@
 
 #include "session/session_diffusion.h"
 #include "session/session_sampler.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 
 /* ---- moves, with a noise model in closed form ------------------------------------------------ */
 
@@ -242,13 +242,13 @@ static void lab_open(lab *l, lw_method method, int threads)
     assert_ok(lw_store_new(false, &l->store));
     assert_ok(lw_unet_declare(&l->net, l->store));
     lw_store_init(l->store, 11);
-    assert_ok(lw_cpu_open(threads, lw_isa_best(), &l->dev));
+    assert_ok(cpu_device(threads, lw_isa_best(), &l->dev));
 }
 
 static void lab_close(lab *l)
 {
     lw_store_free(&l->store);
-    lw_cpu_close(&l->dev);
+    lw_backend_close(&l->dev);
 }
 
 enum { PIXELS = 8 * 8 * 3, MANY = 64 };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "base/base.h"
 #include "formats/formats.h"
 #include "store/store.h"
@@ -49,13 +49,13 @@ static int enter(void **state)
     save_net("judge", 11, 10);
     save_net("reader", 10, 0);
     save_net("few", 4, 3);
-    return lw_cpu_open(2, lw_isa_best(), &dev);
+    return cpu_device(2, lw_isa_best(), &dev);
 }
 
 static int leave(void **state)
 {
     (void)state;
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
     return lw_remove_tree(dir);
 }
 
@@ -66,7 +66,6 @@ static int open_scorer(const char *judge, const char *reader, lw_scorer **out)
                               .image_size = 16,
                               .limit = 1024,
                               .n = 300,
-                              .threads = 2,
                               .judge = judge ? lw_path_join(&a, dir, judge) : NULL,
                               .reader = reader ? lw_path_join(&b, dir, reader) : NULL};
     return lw_scorer_new(dev, &o, out);

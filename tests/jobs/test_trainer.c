@@ -16,7 +16,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "store/store.h"
 #include "train/train_config.h"
 #include "train/train_loop.h"
@@ -110,7 +110,7 @@ static void toy_open(toy *t, toy_loss *loss, lw_init init)
     memset(t, 0, sizeof *t);
     strcpy(t->dir, "/tmp/leeway-trainer-XXXXXX");
     assert_non_null(mkdtemp(t->dir));
-    assert_int_equal(lw_cpu_open(2, lw_isa_best(), &t->dev), 0);
+    assert_int_equal(cpu_device(2, lw_isa_best(), &t->dev), 0);
     assert_int_equal(lw_store_new(false, &t->store), 0);
     assert_int_equal(lw_graph_new(&g), 0);
     lw_builder b = {.g = g, .params = lw_store_params(t->store)};
@@ -152,7 +152,7 @@ static void toy_close(toy *t)
     lw_exec_free(&t->exec);
     lw_plan_free(&t->plan);
     lw_store_free(&t->store);
-    lw_cpu_close(&t->dev);
+    lw_backend_close(&t->dev);
     lw_remove_tree(t->dir);
 }
 
@@ -292,7 +292,7 @@ static void test_leaf_tree(void **state)
     (void)state;
     lw_device *dev = NULL;
     float in_order = 0.0f;
-    assert_int_equal(lw_cpu_open(2, lw_isa_best(), &dev), 0);
+    assert_int_equal(cpu_device(2, lw_isa_best(), &dev), 0);
     for (int i = 0; i < MOST_LEAVES; i++)
         for (int k = 0; k < F; k++)
             leaf_grad[i][k] = expf(5.0f * sinf((float)(1 + 5 * i + 2 * k)));
@@ -301,7 +301,7 @@ static void test_leaf_tree(void **state)
     for (int i = 0; i < 16; i++)
         in_order += leaf_grad[i][0];
     assert_true(in_order != node_value(4, 0, 16, 0)); /* numbers for which the order matters */
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
 }
 
 /* ---- numbers that stop being finite ---------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 
 static lw_val add_input(op_ctx *c, lw_type t, bool grad, float lo, float hi, int32_t below)
 {
@@ -89,7 +89,7 @@ static float direction(int i, int64_t e)
 static int start(runner *r, const op_case *k, int opt, lw_isa isa, int threads, bool with_grad)
 {
     memset(r, 0, sizeof *r);
-    LW_TRY(lw_cpu_open(threads, isa, &r->dev));
+    LW_TRY(cpu_device(threads, isa, &r->dev));
     LW_TRY(lw_graph_new(&r->g));
     r->c.g = r->g;
     lw_val y = k->build(&r->c);
@@ -126,7 +126,7 @@ static void stop(runner *r)
     lw_exec_free(&r->exec);
     lw_plan_free(&r->plan);
     lw_graph_free(&r->g);
-    lw_cpu_close(&r->dev);
+    lw_backend_close(&r->dev);
 }
 
 static int compare(const op_case *k, runner *a, runner *b, const char *name, const char *what)

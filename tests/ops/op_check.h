@@ -7,7 +7,7 @@
 #ifndef LW_TESTS_OP_CHECK_H
 #define LW_TESTS_OP_CHECK_H
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 
 /* A case: names its inputs with check_input and returns the value to look at (f32). */
 typedef struct op_ctx {

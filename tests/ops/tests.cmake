@@ -1,2 +1,2 @@
-lw_test(test_ops ops/test_ops.c backend/cpu)
+lw_test(test_ops ops/test_ops.c backend)
 target_sources(test_ops PRIVATE ${CMAKE_SOURCE_DIR}/tests/ops/op_check.c)

@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "store/store.h"
 #include "models/models.h"
 
@@ -23,9 +23,9 @@ void lab_open(plan_lab *l, int threads, lw_isa isa)
 
 void lab_open_conv(plan_lab *l, int threads, lw_isa isa, lw_conv_mode conv)
 {
-    lw_cpu_options o = {.threads = threads, .isa = isa, .conv = conv};
+    lw_backend_options o = {.threads = threads, .isa = isa, .conv = conv};
     memset(l, 0, sizeof *l);
-    assert_int_equal(lw_cpu_open_with(&o, &l->dev), 0);
+    assert_int_equal(lw_backend_open("cpu", &o, &l->dev), 0);
     assert_int_equal(lw_graph_new(&l->g), 0);
     assert_int_equal(lw_store_new(false, &l->store), 0);
     l->b = (lw_builder){.g = l->g, .params = lw_store_params(l->store), .training = true};
@@ -37,7 +37,7 @@ void lab_close(plan_lab *l)
     lw_plan_free(&l->plan);
     lw_graph_free(&l->g);
     lw_store_free(&l->store);
-    lw_cpu_close(&l->dev);
+    lw_backend_close(&l->dev);
 }
 
 void lab_compile(plan_lab *l, int opt)

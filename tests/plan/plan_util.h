@@ -3,7 +3,7 @@
 #ifndef LW_TESTS_PLAN_UTIL_H
 #define LW_TESTS_PLAN_UTIL_H
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "models/models.h"
 #include "plan/plan_pass.h"
 #include "store/store.h"

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "plan/plan_prover.h"
 #include "plan/random_graph.h"
 #include "store/store.h"
@@ -238,7 +238,7 @@ static int open_devices(void **state)
     (void)state;
     for (int isa = 0; isa <= (int)lw_isa_best(); isa++)
         for (int t = 0; t < N_THREADS; t++)
-            if (lw_cpu_open(thread_counts[t], (lw_isa)isa, &device[isa][t]) < 0)
+            if (cpu_device(thread_counts[t], (lw_isa)isa, &device[isa][t]) < 0)
                 return -1;
     return 0;
 }
@@ -248,7 +248,7 @@ static int close_devices(void **state)
     (void)state;
     for (int isa = 0; isa <= (int)lw_isa_best(); isa++)
         for (int t = 0; t < N_THREADS; t++)
-            lw_cpu_close(&device[isa][t]);
+            lw_backend_close(&device[isa][t]);
     return 0;
 }
 

@@ -228,7 +228,7 @@ static void test_neighbours_run_side_by_side(void **state)
     for (int again = 0; again < 2; again++) {
         lw_exec_prepare(l.exec);
         uint64_t before = lw_alloc_count();
-        l.dev->parallel(l.dev->self, 6, run_neighbour, &n);
+        lw_pool_run(l.dev->pool, 6, run_neighbour, &n);
         assert_int_equal(lw_alloc_count(), before);
         assert_int_equal(lw_exec_run(l.exec, &(lw_tick){7, 0}), 0);
         assert_memory_equal(lw_exec_data(n.of[0], "y"), lw_exec_data(l.exec, "y"), bytes);

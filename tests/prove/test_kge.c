@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "jobs/prove/kge/prove_kge_feed.h"
 
 /* ---- a ring: next(x, y), back(y, x), across(x, z) -------------------------------------------- */
@@ -63,12 +63,12 @@ static lw_kge_train_config config_of(const lw_kb *kb, int32_t model, const char 
 /* Over heads and tails; also checks that drawn lists of all there is say the same. */
 static double mrr_of(const char *run, const lw_kb *kb, const lw_atom *queries, int64_t n)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_kge_close) lw_kge *k = NULL;
     LW_CLEANUP(lw_corruptor_free) lw_corruptor *pool = NULL;
     const lw_corrupt_options o = {.filtered = true};
     lw_kge_ranks ranks, drawn;
-    ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    ok(cpu_device(2, lw_isa_best(), &dev));
     ok(lw_corruptor_new(kb, &o, NULL, 0, &pool));
     ok(lw_kge_open(run, true, kb, dev, &k));
     lw_kge_rank_options ro = {.pool = pool, .mode = {true, true}};
@@ -128,7 +128,7 @@ static void test_learns(void **state)
 static void test_inverse_relations(void **state)
 {
     lw_kb *kb = ring(0, NULL), *other = kb_of("next(e00,e01).\nback(e01,e02).\n", "");
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_kge_close) lw_kge *k = NULL;
     lw_kge_train_config c = config_of(kb, LW_KGE_COMPLEX, "kge_ring");
     (void)state;
@@ -138,7 +138,7 @@ static void test_inverse_relations(void **state)
     double mrr = mrr_of("kge_ring", kb, kb->facts.atom, kb->facts.n);
     print_message("ComplEx with inverse relations: MRR of facts %.3f\n", mrr);
     assert_true(mrr > 0.95);
-    ok(lw_cpu_open(1, lw_isa_best(), &dev));
+    ok(cpu_device(1, lw_isa_best(), &dev));
     fails(lw_kge_open("kge_ring", true, other, dev, &k), LW_EFORMAT, "12 entities");
     lw_remove_tree("kge_ring");
     lw_kb_free(&kb);
@@ -239,7 +239,7 @@ static void compare_slopes(plain *p, const lw_store *s, const char *name, double
 
 static void check_step(lw_kge_step s)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_CLEANUP(lw_store_free) lw_store *store = NULL;
     LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
@@ -250,7 +250,7 @@ static void check_step(lw_kge_step s)
                              .dim = DIM,
                              .range = 1.0f};
     int n = s.negatives ? s.negatives : ENTITIES;
-    ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    ok(cpu_device(2, lw_isa_best(), &dev));
     ok(lw_store_new(false, &store));
     ok(lw_kge_declare(&c, store));
     lw_store_init(store, 3);
@@ -371,7 +371,7 @@ static void test_logs(void **state)
 /* Single scores are those of the table, and do not depend on how many are asked for. */
 static void test_scores(void **state)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_store_free) lw_store *store = NULL;
     LW_CLEANUP(lw_kge_close) lw_kge *k = NULL;
     lw_kb *kb = ring(0, NULL);
@@ -380,7 +380,7 @@ static void test_scores(void **state)
     float all[3 * RING], one;
     (void)state;
     ok(lw_kge_check(&c));
-    ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    ok(cpu_device(2, lw_isa_best(), &dev));
     ok(lw_store_new(true, &store));
     ok(lw_kge_declare(&c, store));
     lw_store_init(store, 8);

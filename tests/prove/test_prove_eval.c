@@ -82,7 +82,7 @@ static void bench_close(bench *b)
 static int evaluate(bench *b, const lw_prove_eval_options *o, int threads, const lw_observer *obs,
                     lw_prove_eval *e)
 {
-    LW_CLEANUP(lw_session_device_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     ok(lw_session_device(threads, &dev));
     return lw_prove_eval_run(b->kb, &b->q, b->known, 1, dev, &b->source, o, obs, e);
 }
@@ -90,7 +90,7 @@ static int evaluate(bench *b, const lw_prove_eval_options *o, int threads, const
 /* Beside the obvious evaluation; also the area under the curve of all candidates together. */
 static void compare(bench *b, const lw_prove_eval_options *o, const lw_prove_eval *e)
 {
-    LW_CLEANUP(lw_session_device_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     LW_CLEANUP(lw_corruptor_free) lw_corruptor *c = NULL;
     lw_walks_options wo = o->walks;
@@ -263,7 +263,7 @@ static void saved_scores_are_all_of_them(void **state)
     ok(evaluate(&b, &o, 2, NULL, &e));
     ok(lw_csv_load(path, &rows));
     assert_int_equal(json_array_size(rows), 1 + e.candidates);
-    LW_CLEANUP(lw_session_device_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     LW_CLEANUP(lw_corruptor_free) lw_corruptor *c = NULL;
     ok(lw_session_device(1, &dev));

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "eval/eval.h"
 #include "prove/prove_reference_naive.h"
 #include "session/session_device.h"
@@ -74,14 +74,14 @@ static const way ways[] = {{1, 512, 1024, (size_t)64 << 20, false},
 static void run_walks(const lw_kb *kb, const lw_env_options *env, const lw_policy_source *policy,
                       const way *by, task *t)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     lw_walks_options o = lw_walks_defaults();
     o.env = *env;
     o.fixed_batch_size = by->batch;
     o.rows = by->rows;
     o.cache_bytes = by->cache;
-    ok(lw_cpu_open(by->threads, by->plain ? LW_ISA_REF : lw_isa_best(), &dev));
+    ok(cpu_device(by->threads, by->plain ? LW_ISA_REF : lw_isa_best(), &dev));
     ok(lw_walks_new(kb, dev, policy, &o, &w));
     t->at = 0;
     t->left = t->n;

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "logic/logic.h"
 #include "jobs/prove/walk/prove_walks.h"
 
@@ -44,10 +44,10 @@ static void wrong_use_is_named(void **state)
 {
     (void)state;
     LW_CLEANUP(lw_kb_free) lw_kb *kb = relatives();
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     lw_walks_options o = lw_walks_defaults();
-    ok(lw_cpu_open(1, lw_isa_best(), &dev));
+    ok(cpu_device(1, lw_isa_best(), &dev));
     o.fixed_batch_size = 0;
     fails(lw_walks_new(kb, dev, NULL, &o, &w), LW_EUSAGE, "fixed-batch-size");
     o = lw_walks_defaults();
@@ -83,12 +83,12 @@ static void a_run_ends_with_its_errors_and_another_may_follow(void **state)
 {
     (void)state;
     LW_CLEANUP(lw_kb_free) lw_kb *kb = relatives();
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     lw_walks_options o = lw_walks_defaults();
     int32_t nobody = PEOPLE + 1;
     o.fixed_batch_size = 16;
-    ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    ok(cpu_device(2, lw_isa_best(), &dev));
     ok(lw_walks_new(kb, dev, NULL, &o, &w));
     fails(lw_walks_run(w, stranger, done, &nobody), LW_EUSAGE, "walk 77");
     other = (crowd){.kb = kb, .n = WALKS, .stop_after = 20};

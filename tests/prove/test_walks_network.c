@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "store/store.h"
 #include "models/models.h"
 #include "logic/logic.h"
@@ -159,7 +159,7 @@ static void draws_follow_the_policy(void **state)
     (void)state;
     LW_CLEANUP(lw_kb_free) lw_kb *kb = relatives();
     LW_CLEANUP(net_clear) net n = {0};
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     lw_walks_options o = lw_walks_defaults();
     double share[WALKS], seen[WALKS];
@@ -168,7 +168,7 @@ static void draws_follow_the_policy(void **state)
     n.config.temperature = 1;
     o.sample = true;
     o.env.max_depth = 1;
-    ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    ok(cpu_device(2, lw_isa_best(), &dev));
     ok(lw_walks_new(kb, dev, &n.source, &o, &w));
     other = (crowd){.kb = kb, .n = WALKS};
     ok(lw_walks_run(w, same_query, done, &other));
@@ -196,11 +196,11 @@ static void new_weights_are_noticed(void **state)
     (void)state;
     LW_CLEANUP(lw_kb_free) lw_kb *kb = relatives();
     LW_CLEANUP(net_clear) net n = {0};
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     lw_walks_options o = lw_walks_defaults();
     net_of(kb, 3, &n);
-    ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    ok(cpu_device(2, lw_isa_best(), &dev));
     ok(lw_walks_new(kb, dev, &n.source, &o, &w));
     first = (crowd){.kb = kb, .n = WALKS};
     ok(lw_walks_run(w, next, done, &first));
@@ -255,7 +255,7 @@ static void family_walks_depend_on_the_walk_alone(void **state)
     ok(lw_policy_formula(&config, 0, store));
     const lw_policy_source source = {&config, store};
     for (int i = 0; i < 3; i++) {
-        LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+        LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
         LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
         lw_walks_options o = lw_walks_defaults();
         o.fixed_batch_size = (int32_t[]){512, 16, 60}[i];
@@ -263,7 +263,7 @@ static void family_walks_depend_on_the_walk_alone(void **state)
         o.cache_bytes = (size_t[]){32 << 20, 0, 4 << 20}[i];
         crowd *c = i == 0 ? &first : &other;
         *c = (crowd){.kb = kb, .n = 60};
-        ok(lw_cpu_open((int[]){2, 1, 3}[i], lw_isa_best(), &dev));
+        ok(cpu_device((int[]){2, 1, 3}[i], lw_isa_best(), &dev));
         ok(lw_walks_new(kb, dev, &source, &o, &w));
         ok(lw_walks_run(w, family_query, done, c));
         if (i > 0)
@@ -281,10 +281,10 @@ static void memory_is_bounded_and_told(void **state)
     (void)state;
     LW_CLEANUP(lw_kb_free) lw_kb *kb = relatives();
     LW_CLEANUP(net_clear) net n = {0};
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     size_t bytes[3];
     net_of(kb, 3, &n);
-    ok(lw_cpu_open(1, lw_isa_best(), &dev));
+    ok(cpu_device(1, lw_isa_best(), &dev));
     for (int i = 0; i < 3; i++) {
         LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
         lw_walks_options o = lw_walks_defaults();
@@ -305,14 +305,14 @@ static void a_network_run_recovers_from_errors(void **state)
     (void)state;
     LW_CLEANUP(lw_kb_free) lw_kb *kb = relatives();
     LW_CLEANUP(net_clear) net n = {0};
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     lw_walks_options o = lw_walks_defaults();
     net_of(kb, 3, &n);
     o.fixed_batch_size = 30;
     o.rows = 64;
     o.cache_bytes = 0;
-    ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    ok(cpu_device(2, lw_isa_best(), &dev));
     ok(lw_walks_new(kb, dev, &n.source, &o, &w));
     for (int i = 0; i < 5; i++) {
         other = (crowd){.kb = kb, .n = WALKS, .stop_after = 20 + i};

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "models/models.h"
 #include "jobs/prove/walk/prove_walks.h"
 #include "unit/test_proof_util.h"
@@ -66,12 +66,12 @@ static inline int done(void *self, const lw_walk_result *r)
 static inline lw_walks_counts walk(const lw_kb *kb, const lw_policy_source *policy,
                                    const lw_walks_options *o, int threads, crowd *c)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_walks_free) lw_walks *w = NULL;
     memset(c, 0, sizeof *c);
     c->kb = kb;
     c->n = WALKS;
-    ok(lw_cpu_open(threads, lw_isa_best(), &dev));
+    ok(cpu_device(threads, lw_isa_best(), &dev));
     ok(lw_walks_new(kb, dev, policy, o, &w));
     uint64_t allocations = lw_alloc_count();
     ok(lw_walks_run(w, next, done, c));

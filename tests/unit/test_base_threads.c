@@ -140,11 +140,12 @@ static void a_watched_job_can_be_stopped(void **state)
         LW_CLEANUP(lw_pool_free) lw_pool *pool = NULL;
         assert_int_equal(lw_pool_new(threads, &pool), 0);
         ask_job j = {0};
-        lw_pool_watch(pool, third_time, &j);
+        const lw_observer watch = {.self = &j, .should_stop = third_time};
+        lw_pool_watch(pool, &watch);
         assert_int_equal(lw_pool_run_asking(pool, 5000, count_run, &j), LW_ESTOPPED);
         assert_true(j.ran[0] == 2 && j.asked >= 3); /* the third was not begun */
         assert_true(j.ran[0] + j.ran[1] + j.ran[2] + j.ran[3] < 5000);
-        lw_pool_watch(pool, NULL, NULL);
+        lw_pool_watch(pool, NULL);
         memset(&j, 0, sizeof j);
         assert_int_equal(lw_pool_run_asking(pool, 20, count_run, &j), 0);
         assert_int_equal(j.ran[0] + j.ran[1] + j.ran[2] + j.ran[3], 20);

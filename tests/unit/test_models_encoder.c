@@ -6,7 +6,7 @@
 
 #include "models/models.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 
 /* ---- the encoder ----------------------------------------------------------------------------- */
 
@@ -71,7 +71,7 @@ typedef struct rig {
 static void rig_open(rig *r)
 {
     *r = (rig){0};
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &r->dev));
+    assert_ok(cpu_device(2, lw_isa_best(), &r->dev));
     assert_ok(lw_graph_new(&r->g));
 }
 
@@ -86,7 +86,7 @@ static void rig_close(rig *r)
     lw_exec_free(&r->e);
     lw_plan_free(&r->plan);
     lw_graph_free(&r->g);
-    lw_cpu_close(&r->dev);
+    lw_backend_close(&r->dev);
 }
 
 static void test_mask(void **state)

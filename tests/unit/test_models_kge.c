@@ -6,7 +6,7 @@
 #include <complex.h>
 #include <math.h>
 
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "models/models.h"
 
 enum { ENTITIES = 9, RELATIONS = 4, DIM = 5, ROWS = 6 };
@@ -73,7 +73,7 @@ static lw_val pick(lw_graph *g, lw_val table, const char *name)
 static void scorer_open(scorer *s, const lw_kge_config *c)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &s->dev));
+    assert_ok(cpu_device(2, lw_isa_best(), &s->dev));
     assert_ok(lw_store_new(false, &s->store));
     assert_ok(lw_kge_declare(c, s->store));
     lw_store_init(s->store, 5);
@@ -110,7 +110,7 @@ static void scorer_close(scorer *s)
     lw_exec_free(&s->exec);
     lw_plan_free(&s->plan);
     lw_store_free(&s->store);
-    lw_cpu_close(&s->dev);
+    lw_backend_close(&s->dev);
 }
 
 static const float *row_of(const scorer *s, const char *table, int32_t row)

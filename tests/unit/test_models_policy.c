@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "formats/formats.h"
 #include "store/store.h"
 #include "models/models.h"
@@ -109,7 +109,7 @@ static void rig_open(rig *r, const lw_policy_config *c, const lw_store *s, int r
 {
     lw_graph *g = NULL;
     *r = (rig){.rows = rows};
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &r->dev));
+    assert_ok(cpu_device(2, lw_isa_best(), &r->dev));
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
     lw_policy_in in = inputs(g, c, rows);

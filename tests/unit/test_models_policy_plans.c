@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "store/store.h"
 #include "models/models.h"
 
@@ -20,7 +20,7 @@ static void test_prepared(void **state)
     lw_store *s = formula_store(&c, 1);
     rig r = {.rows = 16};
     (void)state;
-    assert_ok(lw_cpu_open(1, lw_isa_best(), &r.dev));
+    assert_ok(cpu_device(1, lw_isa_best(), &r.dev));
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
     lw_val key = lw_policy_key(&b, &c, inputs(g, &c, r.rows));
@@ -61,7 +61,7 @@ static void test_dropout(void **state)
     lw_store *s = formula_store(&c, 1);
     rig r = {.rows = 6};
     (void)state;
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &r.dev));
+    assert_ok(cpu_device(2, lw_isa_best(), &r.dev));
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s), .training = true};
     b.rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, r.rows));
@@ -108,7 +108,7 @@ static void test_empty_states(void **state)
         assert_ok(lw_store_new(false, &s));
         assert_ok(lw_policy_declare(&c, s));
         lw_policy_init(&c, 4, s);
-        assert_ok(lw_cpu_open(1, lw_isa_best(), &r.dev));
+        assert_ok(cpu_device(1, lw_isa_best(), &r.dev));
         assert_ok(lw_graph_new(&g));
         lw_builder b = {.g = g, .params = lw_store_params(s)};
         lw_val head = lw_policy_head(&b, &c, lw_policy_body(&b, &c, inputs(g, &c, r.rows)));

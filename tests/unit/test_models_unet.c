@@ -6,7 +6,7 @@
 
 #include "models/models.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 
 static lw_unet_config tiny(void)
 {
@@ -126,7 +126,7 @@ static void rig_open(rig *r, const lw_unet_config *c, lw_store *s, rig_opts o)
 {
     lw_graph *g = NULL;
     *r = (rig){.s = s};
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &r->dev));
+    assert_ok(cpu_device(2, lw_isa_best(), &r->dev));
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
     lw_unet_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, o.batch, o.size, o.size, 3))};
@@ -146,7 +146,7 @@ static void rig_close(rig *r)
 {
     lw_exec_free(&r->e);
     lw_plan_free(&r->plan);
-    lw_cpu_close(&r->dev);
+    lw_backend_close(&r->dev);
 }
 
 static void fill(rig *r, const char *input, uint64_t seed)

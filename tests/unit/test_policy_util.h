@@ -7,7 +7,7 @@
 
 #include "models/models.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 
 static inline lw_policy_config small(void)
 {
@@ -64,7 +64,7 @@ static inline void rig_close(rig *r)
 {
     lw_exec_free(&r->e);
     lw_plan_free(&r->plan);
-    lw_cpu_close(&r->dev);
+    lw_backend_close(&r->dev);
 }
 
 /* Row i holds state (first + i) % states. */

@@ -13,7 +13,7 @@
 #include "kernels/kernels.h"
 #include "ir/ir.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu.h"
+#include "cpu_device.h"
 #include "store/store.h"
 
 #include "unit/test_store_util.h"
@@ -238,7 +238,7 @@ static uint64_t run_updates(int threads, double *norm)
     lw_store *s = wide_store();
     lw_device *dev = NULL;
     uint64_t h = 0;
-    assert_ok(lw_cpu_open(threads, lw_isa_best(), &dev));
+    assert_ok(cpu_device(threads, lw_isa_best(), &dev));
     fill(s, 4);
     double *work = calloc((size_t)lw_cpu_adamw_work(200000), sizeof *work);
     for (int t = 1; t <= 3; t++) {
@@ -249,7 +249,7 @@ static uint64_t run_updates(int threads, double *norm)
     for (int i = 0; i < LW_SLABS; i++)
         h = h * 31 + lw_store_hash(s, (lw_slab)i);
     free(work);
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
     lw_store_free(&s);
     return h;
 }
@@ -272,7 +272,7 @@ static void test_adamw_values(void **state)
     lw_device *dev = NULL;
     double norm, sum = 0;
     (void)state;
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    assert_ok(cpu_device(2, lw_isa_best(), &dev));
     fill(s, 4);
     double *work = calloc((size_t)lw_cpu_adamw_work(200000), sizeof *work);
     lw_cpu_adamw_args a = args_of(s, work);
@@ -297,7 +297,7 @@ static void test_adamw_values(void **state)
         assert_true(a.p[i] == 0 && a.m[i] == 0 && a.v[i] == 0 && a.ema[i] == 0);
     free(before);
     free(work);
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
     lw_store_free(&s);
 }
 
@@ -307,7 +307,7 @@ static void test_adamw_refuses_nan(void **state)
     lw_device *dev = NULL;
     double norm = -1;
     (void)state;
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    assert_ok(cpu_device(2, lw_isa_best(), &dev));
     fill(s, 4);
     double *work = calloc((size_t)lw_cpu_adamw_work(200000), sizeof *work);
     uint64_t h = lw_store_hash(s, LW_SLAB_PARAM);
@@ -317,7 +317,7 @@ static void test_adamw_refuses_nan(void **state)
     assert_true(norm == -1 && lw_store_hash(s, LW_SLAB_PARAM) == h);
     assert_string_equal(lw_store_first_bad(s, LW_SLAB_GRAD), "b");
     free(work);
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
     lw_store_free(&s);
 }
 
@@ -327,7 +327,7 @@ static void test_ranges_and_moves(void **state)
     lw_device *dev = NULL;
     double norm;
     (void)state;
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    assert_ok(cpu_device(2, lw_isa_best(), &dev));
     fill(s, 4);
     double *work = calloc((size_t)lw_cpu_adamw_work(200000), sizeof *work);
     lw_cpu_adamw_args a = args_of(s, work);
@@ -348,7 +348,7 @@ static void test_ranges_and_moves(void **state)
     assert_true(lw_store_data(s, 1, LW_SLAB_PARAM)[9] != was);
     free(sum);
     free(work);
-    lw_cpu_close(&dev);
+    lw_backend_close(&dev);
     lw_store_free(&s);
 }
 

@@ -4,7 +4,7 @@
 #ifndef LW_TEST_STORE_UTIL_H
 #define LW_TEST_STORE_UTIL_H
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "unit/test_formats_util.h"
 #include "store/store.h"
 

@@ -10,20 +10,8 @@
 #ifndef LW_CPU_H
 #define LW_CPU_H
 
-#include "kernels/kernels.h"
-#include "plan/plan.h"
-#include "backend/cpu/cpu_optim.h"
+#include "backend/backend.h"
 
-typedef struct lw_cpu_options {
-    int threads; /* workers; 0: all CPUs this process may use */
-    lw_isa isa;
-    lw_conv_mode conv; /* where f32 convolutions use Winograd's tiles */
-} lw_cpu_options;
-
-int lw_cpu_open_with(const lw_cpu_options *options, lw_device **out);
-/* With LW_CONV_MODE_AUTO. */
-int lw_cpu_open(int threads, lw_isa isa, lw_device **out);
-void lw_cpu_close(lw_device **pp);
-const lw_kernels *lw_cpu_kernels(const lw_device *d);
+int lw_cpu_open(const lw_backend_options *options, lw_device **out);
 
 #endif

@@ -241,7 +241,7 @@ bool lw_cpu_wide(void *self, const lw_node *n, lw_num num)
         return false;
     lw_conv_shape s = lw_cpu_conv_shape(n->attr, 1);
     int tile = lw_cpu_conv_tile(d, LW_NUM_F32, &s, dx ? LW_CONV_DATA_GRAD : LW_CONV_FORWARD);
-    bool low = lw_cpu_kernels(d)->isa >= LW_ISA_AVX512BF16;
+    bool low = d->kernels->isa >= LW_ISA_AVX512BF16;
     if (num == LW_NUM_S8)
         return !low && tile == 4;
     if (!low)

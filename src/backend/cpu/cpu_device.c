@@ -5,7 +5,6 @@
 typedef struct cpu {
     lw_device dev;
     lw_kernels k;
-    lw_pool *pool;
     lw_conv_mode conv;
 } cpu;
 
@@ -23,23 +22,36 @@ static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, l
     return lowerings[n->op](&c);
 }
 
-static void parallel(void *self, int64_t n_tasks, void (*fn)(void *arg, int64_t task, int worker),
-                     void *arg)
+static void run_task(void *arg, int64_t index, int worker)
 {
-    lw_pool_run(((cpu *)self)->pool, n_tasks, fn, arg);
+    const lw_launch *l = arg;
+    lw_task t = l->task;
+    t.index = index;
+    t.scratch = (char *)t.scratch + (size_t)worker * l->scratch_stride;
+    l->low->phase[t.phase].fn(&t);
 }
 
-static int workers(void *self)
+static void run(void *self, const lw_launch *l)
 {
-    return lw_pool_size(((cpu *)self)->pool);
+    lw_launch job = *l;
+    lw_pool_run(l->alone ? NULL : ((cpu *)self)->dev.pool, l->low->phase[l->task.phase].n_tasks,
+                run_task, &job);
 }
 
-int lw_cpu_open_with(const lw_cpu_options *o, lw_device **out)
+static void close_cpu(lw_device *dev)
+{
+    cpu *c = dev->self;
+    lw_pool_free(&c->dev.pool);
+    lw_free(&c);
+}
+
+int lw_cpu_open(const lw_backend_options *o, lw_device **out)
 {
     cpu *c = lw_calloc(1, sizeof *c);
     if (!c)
         return LW_ENOMEM;
-    int rc = lw_pool_new(o->threads > 0 ? o->threads : lw_core_count(), &c->pool);
+    lw_pool *pool = NULL;
+    int rc = lw_pool_new(o->threads > 0 ? o->threads : lw_core_count(), &pool);
     if (rc < 0) {
         lw_free(&c);
         return rc;
@@ -47,36 +59,19 @@ int lw_cpu_open_with(const lw_cpu_options *o, lw_device **out)
     lw_kernels_init(&c->k, o->isa);
     c->conv = o->conv;
     c->dev = (lw_device){.name = "cpu",
+                         .isa = lw_isa_name(o->isa),
+                         .pool = pool,
+                         .kernels = &c->k,
                          .self = c,
                          .lower = lower,
                          .pack = lw_cpu_wants_pack,
                          .pitched = lw_cpu_pitched,
                          .upconv = lw_cpu_upconv_pays,
                          .wide = lw_cpu_wide,
-                         .parallel = parallel,
-                         .workers = workers};
+                         .run = run,
+                         .close = close_cpu};
     *out = &c->dev;
     return 0;
-}
-
-int lw_cpu_open(int threads, lw_isa isa, lw_device **out)
-{
-    return lw_cpu_open_with(&(lw_cpu_options){.threads = threads, .isa = isa}, out);
-}
-
-void lw_cpu_close(lw_device **pp)
-{
-    if (!*pp)
-        return;
-    cpu *c = (*pp)->self;
-    lw_pool_free(&c->pool);
-    lw_free(&c);
-    *pp = NULL;
-}
-
-const lw_kernels *lw_cpu_kernels(const lw_device *d)
-{
-    return &((const cpu *)d->self)->k;
 }
 
 int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass)

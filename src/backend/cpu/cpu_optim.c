@@ -48,12 +48,12 @@ static int64_t tasks_of(int64_t n)
 int lw_cpu_adamw(lw_device *dev, const lw_cpu_adamw_args *a, double *grad_norm)
 {
     const lw_optim_range whole = {.begin = 0, .end = a->n, .decay = 1};
-    optim_job j = {.k = lw_cpu_kernels(dev),
+    optim_job j = {.k = dev->kernels,
                    .a = a,
                    .range = a->range ? a->range : &whole,
                    .n_range = a->range ? a->n_range : 1};
     double coef, norm;
-    dev->parallel(dev->self, tasks_of(a->n), norm_task, &j);
+    lw_pool_run(dev->pool, tasks_of(a->n), norm_task, &j);
     j.k->optim.clip(&coef, &norm, a->work, lw_reduce_chunks(a->n), a->grad_scale, a->max_norm);
     if (!isfinite(norm))
         return lw_fail(LW_ENUMERIC, "the gradient norm of update %lld is not finite",
@@ -67,7 +67,7 @@ int lw_cpu_adamw(lw_device *dev, const lw_cpu_adamw_args *a, double *grad_norm)
                      .bias2 = 1.0 - pow(a->beta2, (double)a->t),
                      .grad_scale = coef,
                      .ema_decay = a->ema_decay};
-    dev->parallel(dev->self, tasks_of(a->n), update_task, &j);
+    lw_pool_run(dev->pool, tasks_of(a->n), update_task, &j);
     *grad_norm = norm;
     return 0;
 }
@@ -94,8 +94,8 @@ static void move_task(void *arg, int64_t task, int worker)
 
 static void move(lw_device *dev, float *dst, const float *src, int64_t n, bool add)
 {
-    move_job j = {lw_cpu_kernels(dev), dst, src, n, add};
-    dev->parallel(dev->self, tasks_of(n), move_task, &j);
+    move_job j = {dev->kernels, dst, src, n, add};
+    lw_pool_run(dev->pool, tasks_of(n), move_task, &j);
 }
 
 void lw_cpu_add(lw_device *dev, float *dst, const float *src, int64_t n)

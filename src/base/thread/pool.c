@@ -51,10 +51,9 @@ struct lw_pool {
     _Atomic int caller_sleeps;
     _Atomic bool stop;
     alignas(64) int size, started;
-    double spin, yield;        /* seconds of each way of waiting */
-    pool_worker *workers;      /* size - 1 */
-    bool (*asked)(void *self); /* the caller's alone */
-    void *asked_self;
+    double spin, yield;     /* seconds of each way of waiting */
+    pool_worker *workers;   /* size - 1 */
+    const lw_observer *obs; /* asked by the caller alone */
 };
 
 static inline void cpu_pause(void)
@@ -208,10 +207,14 @@ void lw_pool_run(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg)
     wait_for_tasks(p);
 }
 
-void lw_pool_watch(lw_pool *p, bool (*stop)(void *self), void *self)
+void lw_pool_watch(lw_pool *p, const lw_observer *obs)
 {
-    p->asked = stop;
-    p->asked_self = self;
+    p->obs = obs;
+}
+
+bool lw_pool_should_stop(const lw_pool *p)
+{
+    return p && lw_observe_stop(p->obs);
 }
 
 typedef struct asking_job {
@@ -224,8 +227,7 @@ typedef struct asking_job {
 static void asking_task(void *arg, int64_t task, int worker)
 {
     asking_job *job = arg;
-    const lw_pool *p = job->pool;
-    if (worker == 0 && p->asked(p->asked_self)) /* worker 0 is the caller */
+    if (worker == 0 && lw_pool_should_stop(job->pool)) /* worker 0 is the caller */
         atomic_store(&job->stopped, true);
     if (!atomic_load(&job->stopped))
         job->fn(job->arg, task, worker);
@@ -234,7 +236,7 @@ static void asking_task(void *arg, int64_t task, int worker)
 int lw_pool_run_asking(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg)
 {
     asking_job job = {.pool = p, .fn = fn, .arg = arg};
-    if (p && p->asked)
+    if (p && p->obs)
         lw_pool_run(p, n_tasks, asking_task, &job);
     else
         lw_pool_run(p, n_tasks, fn, arg);

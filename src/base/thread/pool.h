@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/observer.h"
+
 typedef struct lw_pool lw_pool;
 /* fn(arg, task, worker): task in [0, n_tasks), worker in [0, lw_pool_size). Must not call
  * lw_pool_run. */
@@ -22,9 +24,12 @@ int lw_pool_size(const lw_pool *p);
 /* Runs all tasks, returns when all are done (full barrier). One caller at a time. NULL pool:
  * serial. */
 void lw_pool_run(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg);
-/* From here on lw_pool_run_asking asks this before a task of the calling thread (NULL: nobody). */
-void lw_pool_watch(lw_pool *p, bool (*stop)(void *self), void *self);
-/* As lw_pool_run; once stop says true no task is begun, and the result is LW_ESTOPPED. */
+/* From here on runs that may be stopped ask this observer, which outlives them (NULL: nobody):
+ * lw_pool_run_asking before a task of the calling thread, and plans between two steps. For work
+ * that has nothing to save. */
+void lw_pool_watch(lw_pool *p, const lw_observer *obs);
+bool lw_pool_should_stop(const lw_pool *p);
+/* As lw_pool_run; once the observer asks for it no task is begun, and the result is LW_ESTOPPED. */
 int lw_pool_run_asking(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg);
 
 #endif

@@ -174,7 +174,7 @@ static int describe(const subject *s, const lw_profile_config *c, const lw_bench
 {
     lw_isa isa;
     lw_machine_peak peak;
-    int threads = dev->workers(dev->self);
+    int threads = lw_pool_size(dev->pool);
     LW_TRY(lw_isa_chosen(&isa));
     LW_TRY(lw_machine_measure(threads, isa, obs, &peak));
     p->machine = lw_machine_json(threads, isa);
@@ -211,11 +211,11 @@ static int profile(subject *s, lw_device *dev, const lw_profile_config *c, const
 
 int lw_job_profile(const lw_profile_config *c, const lw_observer *obs, lw_profile *out)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     lw_profile p = {0};
     subject s = {0};
     LW_TRY(lw_session_device_with(c->threads, c->conv, &dev));
-    lw_session_device_watch(dev, obs);
+    lw_pool_watch(dev->pool, obs);
     int rc = profile(&s, dev, c, obs, &p);
     lw_network_close(&s.net);
     if (rc < 0)

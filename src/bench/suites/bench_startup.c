@@ -63,7 +63,7 @@ static int start(const char *model, int threads, int32_t conv, lw_lab *lab, lw_d
 
 int lw_bench_startup_child(const char *model, int threads, int32_t conv, double since, json_t **out)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
     lw_lab lab = {0};
     double at[5] = {since};
@@ -109,7 +109,7 @@ static int spawn(const startup *s, int out, pid_t *pid)
                                         [LW_CONV_MODE_WINOGRAD] = "winograd"};
     char threads[16], since[40];
     posix_spawn_file_actions_t io;
-    snprintf(threads, sizeof threads, "%d", s->r->dev->workers(s->r->dev->self));
+    snprintf(threads, sizeof threads, "%d", lw_pool_size(s->r->dev->pool));
     snprintf(since, sizeof since, "%.9f", lw_now());
     const char *argv[] = {"leeway",
                           "bench",
@@ -200,7 +200,7 @@ static int run_starts(startup *s)
 /* The same result here: other processes must give its bits. */
 static int own_result(startup *s, size_t *memory)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
     lw_lab lab = {0};
     double at[5];

@@ -68,7 +68,7 @@ typedef struct opened {
 static void opened_close(opened *d)
 {
     lw_prove_policy_close(&d->policy);
-    lw_session_device_close(&d->dev);
+    lw_backend_close(&d->dev);
     lw_queries_clear(&d->queries);
     lw_kb_free(&d->kb);
 }

@@ -132,7 +132,7 @@ static void opened_close(opened *d)
 {
     lw_kge_close(&d->kge);
     lw_prove_policy_close(&d->policy);
-    lw_session_device_close(&d->dev);
+    lw_backend_close(&d->dev);
     lw_positives_clear(&d->known);
     lw_queries_clear(&d->queries);
     lw_kb_free(&d->kb);

@@ -278,7 +278,7 @@ static int save_summary(const comparing *w)
                       "rms_drift", r->paired_drift.rms, "worst_drift", r->paired_drift.worst,
                       "rms_ddpm", r->paired_ddpm.rms, "worst_ddpm", r->paired_ddpm.worst));
     set_real(o, "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
-    json_object_set_new(o, "threads", json_integer(w->dev->workers(w->dev->self)));
+    json_object_set_new(o, "threads", json_integer(lw_pool_size(w->dev->pool)));
     json_object_set_new(o, "cpu", json_string(lw_machine_name()));
     json_object_set_new(o, "version", json_string(lw_build_version()));
     json_object_set_new(o, "commit", json_string(lw_build_commit()));

@@ -188,7 +188,7 @@ static int time_batch(timing *t)
         lw_latency *l = &t->out[i];
         /* many pictures keep all threads at work: there the clock shows who else was */
         if (l->batch == batches[LW_COUNT(batches) - 1])
-            t->w->out->busy |= lw_latency_busy(l, t->w->dev->workers(t->w->dev->self));
+            t->w->out->busy |= lw_latency_busy(l, lw_pool_size(t->w->dev->pool));
         t->w->out->busy |= l->refused;
         if (l->refused)
             l->median = l->p95 = l->p99 = l->cpu = l->times_drift = (double)NAN;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "backend/cpu/cpu.h"
 #include "jobs/compare/compare_parts.h"
 
 /* ---- the top ---------------------------------------------------------------------------- */
@@ -14,9 +13,8 @@ static void add_facts(const comparing *w, lw_html *page)
     int32_t blocks = w->drift->net.blocks;
     snprintf(params, sizeof params, "%lld parameters, %d block%s a level",
              (long long)lw_store_param_count(w->drift->store), blocks, blocks == 1 ? "" : "s");
-    snprintf(threads, sizeof threads, "%d thread%s, %s", w->dev->workers(w->dev->self),
-             w->dev->workers(w->dev->self) == 1 ? "" : "s",
-             lw_isa_name(lw_cpu_kernels(w->dev)->isa));
+    snprintf(threads, sizeof threads, "%d thread%s, %s", lw_pool_size(w->dev->pool),
+             lw_pool_size(w->dev->pool) == 1 ? "" : "s", w->dev->isa);
     snprintf(seed, sizeof seed, "%lld", (long long)w->c->seed);
     if (w->limit)
         snprintf(rows, sizeof rows, "%s, first %lld pictures", w->data, (long long)w->limit);

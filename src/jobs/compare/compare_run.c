@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/cpu/cpu.h"
 #include "base/base.h"
 #include "session/session_device.h"
 
@@ -152,7 +151,7 @@ static int open_all(comparing *w)
     LW_TRY(check_pair(w));
     LW_TRY(choose_data(w));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &w->dev));
-    lw_session_device_watch(w->dev, w->obs);
+    lw_pool_watch(w->dev->pool, w->obs);
     w->side = w->drift->net.image_size;
     const lw_scorer_opts o = {.data = w->data,
                               .image_size = w->side,
@@ -162,7 +161,6 @@ static int open_all(comparing *w)
                               .encoder = w->encoder,
                               .n = c->n_fid,
                               .seed = (uint64_t)c->seed,
-                              .threads = c->threads,
                               .obs = w->obs};
     LW_TRY(lw_scorer_new(w->dev, &o, &w->scorer));
     w->classes = lw_scorer_classes(w->scorer);
@@ -443,7 +441,7 @@ int lw_job_compare(const lw_compare_config *c, const lw_observer *obs, lw_compar
     lw_scorer_free(&w.scorer);
     lw_source_close(&w.drift);
     lw_source_close(&w.ddpm);
-    lw_cpu_close(&w.dev);
+    lw_backend_close(&w.dev);
     lw_json_drop(&w.drift_yaml);
     if (rc == 0)
         *out = result;

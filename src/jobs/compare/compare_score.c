@@ -196,9 +196,7 @@ static int open_scorer(lw_scorer *s, lw_device *dev)
                        held = {.image_size = s->o.image_size,
                                .split = LW_SPLIT_HELDOUT,
                                .obs = s->o.obs};
-    LW_TRY(lw_pool_new(s->o.threads > 0 ? s->o.threads : lw_core_count(), &s->pool));
-    if (s->o.obs)
-        lw_pool_watch(s->pool, s->o.obs->should_stop, s->o.obs->self);
+    s->pool = dev->pool;
     LW_TRY(lw_data_open(s->o.data, &train, &s->train));
     LW_TRY(lw_data_open(s->o.data, &held, &s->held));
     s->side = s->train->h;
@@ -233,7 +231,6 @@ void lw_scorer_free(lw_scorer **pp)
     lw_score_net_close(&s->own);
     lw_data_close(&s->train);
     lw_data_close(&s->held);
-    lw_pool_free(&s->pool);
     lw_free(&s->real);
     lw_free(&s->real_class);
     lw_free(pp);

@@ -29,7 +29,6 @@ typedef struct lw_scorer_opts {
     const char *encoder; /* spec for Frechet distances, or NULL: the reader's or judge's features */
     int64_t n;           /* pictures of the largest set to be scored: sizes the reference */
     uint64_t seed;
-    int threads;
     const lw_observer *obs; /* may stop opening and scoring between two blocks; NULL: nobody */
 } lw_scorer_opts;
 

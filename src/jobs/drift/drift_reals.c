@@ -63,7 +63,7 @@ static void load_task(void *arg, int64_t i, int worker)
 /* Encodes rows [first, first + m) of the going fetch into dst. */
 static int encode(lw_reals *r, int64_t m, float *const *dst)
 {
-    r->dev->parallel(r->dev->self, m, load_task, r);
+    lw_pool_run(r->dev->pool, m, load_task, r);
     LW_TRY(lw_exec_run(r->exec, NULL));
     for (int k = 0; k < r->keys->n; k++) {
         int64_t f = key_floats(&r->keys->key[k]);
@@ -154,6 +154,6 @@ int lw_reals_fetch(lw_reals *r, int64_t step, int64_t first, const int64_t *rows
         return encode_all(r, rows, n, dst, NULL);
     r->rows = rows;
     r->dst = dst;
-    r->dev->parallel(r->dev->self, n, copy_task, r);
+    lw_pool_run(r->dev->pool, n, copy_task, r);
     return 0;
 }

@@ -172,7 +172,7 @@ int lw_train_judge(lw_train_encoder_config c, const lw_observer *obs, lw_train_r
     lw_plan_free(&r.plan);
     lw_store_free(&r.store);
     lw_data_close(&r.data);
-    lw_cpu_close(&r.dev);
+    lw_backend_close(&r.dev);
     json_decref(r.model);
     return rc;
 }

@@ -9,7 +9,6 @@
 #include "data/data.h"
 #include "models/models.h"
 #include "session/session_device.h"
-#include "backend/cpu/cpu.h"
 #include "train/train.h"
 #include "jobs/encoder/encoder_job.h"
 
@@ -206,7 +205,7 @@ int lw_train_encoder(lw_train_encoder_config c, const lw_observer *obs, lw_train
     lw_store_free(&r.store);
     lw_data_close(&r.data);
     lw_data_close(&r.held);
-    lw_cpu_close(&r.dev);
+    lw_backend_close(&r.dev);
     json_decref(r.model);
     return rc;
 }

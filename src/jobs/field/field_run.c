@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/cpu/cpu.h"
+#include "kernels/kernels.h"
 #include "session/session_device.h"
 
 /* ---- arrays in memory ------------------------------------------------------------------------ */
@@ -92,14 +92,14 @@ static void field_task(void *arg, int64_t task, int worker)
 
 static int run_f32(lw_device *dev, const lw_drift_shape *s, const lw_drift_io *io, size_t *bytes)
 {
-    field_job j = {.k = lw_cpu_kernels(dev), .s = s, .io = io};
-    size_t workers = (size_t)dev->workers(dev->self), work = lw_drift_work(s);
+    field_job j = {.k = dev->kernels, .s = s, .io = io};
+    size_t workers = (size_t)lw_pool_size(dev->pool), work = lw_drift_work(s);
     j.scratch_bytes = LW_ROUND_UP(LW_MAX(lw_drift_scratch(s), (size_t)1), 64);
     j.work = lw_bulk_alloc(work);
     j.scratch = j.work ? lw_bulk_alloc(workers * j.scratch_bytes) : NULL;
     if (j.scratch)
         for (j.phase = 0; j.phase < lw_drift_phases(s); j.phase++)
-            dev->parallel(dev->self, lw_drift_tasks(s, j.phase), field_task, &j);
+            lw_pool_run(dev->pool, lw_drift_tasks(s, j.phase), field_task, &j);
     int rc = j.scratch ? 0 : LW_ENOMEM;
     *bytes = work + workers * j.scratch_bytes;
     lw_bulk_free(&j.work, work);
@@ -330,7 +330,7 @@ static int run_f64(const field_files *in, const lw_field_opts *opts, lw_field_st
 
 static int run_f32_files(const field_files *in, const lw_field_config *c, lw_field_stats *out)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_TRY(lw_session_device(c->threads, &dev));
     return lw_field_compute(dev, &c->opts,
                             &(lw_field_arrays){.g = in->g,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs after each pass, and the plan, of a model folder's forward. */
-#include "backend/cpu/cpu.h"
 #include "session/session_device.h"
 #include "jobs/inspect/inspect_job.h"
 #include "session/session_network.h"
@@ -55,7 +54,7 @@ static int build(const lw_inspect_graph *c, const lw_network *net, lw_graph *g)
 
 int lw_job_inspect_graph(const lw_inspect_graph *c, lw_str *out)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/cpu/cpu.h"
 #include "session/session_device.h"
 #include "jobs/quantize/quantize_inputs.h"
 
@@ -112,7 +111,7 @@ static int measure(quantizing *q)
         for (int32_t k = 0; k < q->in.times; k++) {
             LW_TRY(lw_quantize_inputs_fill(&q->in, b * q->c->batch, k));
             LW_TRY(lw_exec_run(q->exec, NULL));
-            q->dev->parallel(q->dev->self, q->n, edge_task, q);
+            lw_pool_run(q->dev->pool, q->n, edge_task, q);
             lw_quantize_inputs_next(&q->in, k);
             lw_observe_progress(q->obs, "calibrate", b * q->in.times + k + 1, total, NULL);
             if (lw_observe_stop(q->obs))
@@ -241,7 +240,7 @@ static int run(quantizing *q)
     LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
     double start = lw_now();
     LW_TRY(lw_session_device_with(q->c->threads, q->c->conv, &q->dev));
-    lw_session_device_watch(q->dev, q->obs);
+    lw_pool_watch(q->dev->pool, q->obs);
     LW_TRY(lw_network_open(q->c->source, q->c->ema, &q->net));
     LW_TRY(lw_quantize_inputs_open(&q->in, q->c, q->dev, q->net));
     LW_TRY(choose_output(q));
@@ -267,7 +266,7 @@ int lw_job_quantize(const lw_quantize_config *c, const lw_observer *obs, lw_quan
     lw_graph_free(&q.graph);
     lw_quantize_inputs_clear(&q.in);
     lw_network_close(&q.net);
-    lw_cpu_close(&q.dev);
+    lw_backend_close(&q.dev);
     lw_free(&q.name);
     lw_free(&q.range);
     lw_free(&q.seen);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/cpu/cpu.h"
 #include "session/session_device.h"
 #include "session/session_forward.h"
 
@@ -26,7 +25,7 @@ static void clear_state(run_state *s)
 {
     lw_forward_free(&s->fwd);
     lw_network_close(&s->net);
-    lw_cpu_close(&s->dev);
+    lw_backend_close(&s->dev);
     lw_array_clear(&s->x);
     lw_array_clear(&s->t);
     lw_array_clear(&s->classes);
@@ -107,7 +106,7 @@ static int prepare(run_state *s, const lw_observer *obs)
 {
     const lw_port *x = NULL, *y = NULL;
     LW_TRY(lw_session_device_with(s->c->threads, s->c->conv, &s->dev));
-    lw_session_device_watch(s->dev, obs);
+    lw_pool_watch(s->dev->pool, obs);
     LW_TRY(lw_network_open(s->c->source, s->c->ema, &s->net));
     LW_TRY(load_x(s));
     LW_TRY(

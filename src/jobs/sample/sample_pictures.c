@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/cpu/cpu.h"
 #include "base/base.h"
 #include "session/session_device.h"
 #include "report/report.h"
@@ -129,7 +128,7 @@ static int open_all(sampling *s, const lw_observer *obs)
     LW_TRY(lw_source_classes(s->source, c->classes, &s->list, &s->n_list));
     LW_TRY(check_output(c->output));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &s->dev));
-    lw_session_device_watch(s->dev, obs);
+    lw_pool_watch(s->dev->pool, obs);
     lw_sampler_opts opts = o;
     opts.method = s->source->method;
     opts.diffusion = s->source->diffusion;
@@ -178,6 +177,6 @@ int lw_job_sample(const lw_sample_config *c, const lw_observer *obs, lw_sample_r
     lw_free(&s.classes);
     lw_free(&s.list);
     lw_source_close(&s.source);
-    lw_cpu_close(&s.dev);
+    lw_backend_close(&s.dev);
     return rc;
 }

@@ -316,7 +316,7 @@ static int bench(bench_run *r, const lw_queries *q)
     b->max_depth = r->c->walks.env.max_depth;
     b->candidates = r->n;
     b->queries = q->n;
-    b->threads = r->dev->workers(r->dev->self);
+    b->threads = lw_pool_size(r->dev->pool);
     b->machine = lw_machine_json(b->threads, isa);
     if (!b->machine)
         return lw_fail(LW_ENOMEM, "no memory for the machine's description");

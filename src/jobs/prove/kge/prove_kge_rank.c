@@ -75,7 +75,7 @@ static int rank_block(lw_kge *k, block *b, lw_kge_ranks *out)
     fill(k, b);
     LW_TRY(lw_exec_run(k->all, NULL));
     b->scores = lw_exec_data(k->all, "scores");
-    k->dev->parallel(k->dev->self, b->n, count_one, b);
+    lw_pool_run(k->dev->pool, b->n, count_one, b);
     for (int64_t i = 0; i < b->n; i++) {
         if (b->rc[i] < 0)
             return not_a_number(b->rc[i]);
@@ -209,7 +209,7 @@ int lw_kge_rank_source(const char *source, const lw_kb *kb, const lw_kge_rank_op
                        const lw_queries *queries, int threads, const lw_observer *obs,
                        lw_kge_ranks *out)
 {
-    LW_CLEANUP(lw_cpu_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_kge_close) lw_kge *k = NULL;
     LW_TRY(lw_session_device(threads, &dev));
     LW_TRY(lw_kge_open(source, true, kb, dev, &k));

@@ -183,7 +183,7 @@ int lw_train_kge(lw_kge_train_config c, const lw_observer *obs, lw_train_result 
     lw_exec_free(&r.exec);
     lw_plan_free(&r.plan);
     lw_store_free(&r.store);
-    lw_cpu_close(&r.dev);
+    lw_backend_close(&r.dev);
     json_decref(r.model);
     return rc;
 }

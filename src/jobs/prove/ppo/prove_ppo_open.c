@@ -2,7 +2,6 @@
 /* What a training run of a policy needs: data, network, plans. */
 #include "jobs/prove/ppo/prove_ppo_run.h"
 
-#include "backend/cpu/cpu.h"
 #include "base/base.h"
 #include "session/session_device.h"
 
@@ -215,7 +214,7 @@ void lw_ppo_run_close(lw_ppo_run *r)
     lw_positives_clear(&r->known);
     lw_kb_free(&r->kb);
     lw_problems_clear(&r->problems);
-    lw_cpu_close(&r->dev);
+    lw_backend_close(&r->dev);
     json_decref(r->model);
     json_decref(r->state);
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/cpu/cpu.h"
+#include "kernels/kernels.h"
 #include "base/base.h"
 
 /* One of the n_envs proofs that are walked together. */
@@ -98,7 +98,7 @@ int lw_ppo_rollout_open(const lw_ppo_config *c, const lw_ppo_source *source, lw_
     lw_ppo_rollout *r = out;
     *r = (lw_ppo_rollout){.c = c, .source = *source, .dev = dev, .net = net};
     lw_ppo_states_init(&r->states, net->config->max_atoms, lw_policy_key_width(net->config));
-    r->n_env = dev->workers(dev->self);
+    r->n_env = lw_pool_size(dev->pool);
     r->env = lw_calloc((size_t)r->n_env, sizeof *r->env);
     r->choice = lw_calloc((size_t)c->n_envs * (size_t)c->n_steps, sizeof *r->choice);
     if (!r->env || !r->choice)
@@ -218,8 +218,8 @@ static int32_t draw(const round_job *j, int32_t e, float *log_prob)
     int32_t n = p->moves.n, k;
     for (k = 0; k < n; k++)
         p->row[k] = s->row[p->id[k]];
-    lw_cpu_kernels(r->dev)->reduce.dots(p->logit, j->query + (size_t)e * (size_t)s->width, s->key,
-                                        p->row, n, s->width);
+    r->dev->kernels->reduce.dots(p->logit, j->query + (size_t)e * (size_t)s->width, s->key, p->row,
+                                 n, s->width);
     for (k = 0; k < n; k++)
         most = LW_MAX(most, (double)p->logit[k]);
     for (k = 0; k < n; k++)
@@ -316,13 +316,13 @@ int lw_ppo_rollout_run(lw_ppo_rollout *r, int64_t iteration)
     }
     for (; j.step < c->n_steps; j.step++) {
         LW_TRY(lw_ppo_rollout_stopped(r));
-        r->dev->parallel(r->dev->self, c->n_envs, expand_task, &j);
+        lw_pool_run(r->dev->pool, c->n_envs, expand_task, &j);
         LW_TRY(number(r, true));
         LW_TRY(find_queries(r, &j.query));
         LW_TRY(keep_moves(r, j.step));
-        r->dev->parallel(r->dev->self, c->n_envs, choose_task, &j);
+        lw_pool_run(r->dev->pool, c->n_envs, choose_task, &j);
     }
-    r->dev->parallel(r->dev->self, c->n_envs, expand_task, &j);
+    lw_pool_run(r->dev->pool, c->n_envs, expand_task, &j);
     LW_TRY(number(r, false));
     for (int32_t e = 0; e < c->n_envs; e++)
         lw_ppo_advantages(r->choice + (size_t)e * (size_t)c->n_steps, c->n_steps,

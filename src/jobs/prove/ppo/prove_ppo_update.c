@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "backend/cpu/cpu.h"
+#include "backend/backend.h"
 #include "base/base.h"
 #include "jobs/prove/ppo/prove_ppo_part.h"
 #include "train/train_schedule.h"

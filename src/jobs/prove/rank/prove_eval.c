@@ -155,7 +155,7 @@ int lw_prove_eval_run(const lw_kb *kb, const lw_queries *q, const lw_queries *co
     e.ranks_only = o->ranks_only;
     int rc = evaluate(&w, known, n_known, dev, policy);
     e.seconds = lw_now() - began;
-    e.threads = dev->workers(dev->self);
+    e.threads = lw_pool_size(dev->pool);
     lw_map_close(&w.saved);
     lw_walks_free(&w.walks);
     lw_corruptor_free(&w.corruptor);

@@ -60,7 +60,7 @@ int lw_state_rows_new(lw_device *dev, const lw_policy_config *config, lw_store *
     r->dev = dev;
     r->config = *config;
     r->rows = o->rows;
-    r->part = part_of(o->rows, dev->workers(dev->self));
+    r->part = part_of(o->rows, lw_pool_size(dev->pool));
     r->most_atoms = config->max_atoms;
     r->width = lw_policy_key_width(config);
     r->bytes = sizeof *r;

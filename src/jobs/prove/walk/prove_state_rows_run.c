@@ -64,7 +64,7 @@ static int new_worker(lw_state_rows *r, int i)
 
 int lw_state_rows_compile(lw_state_rows *r, lw_store *store, lw_num precision)
 {
-    int workers = r->dev->workers(r->dev->self);
+    int workers = lw_pool_size(r->dev->pool);
     if (workers > LW_STATE_MOST_WORKERS)
         return lw_fail(LW_EUSAGE, "features of states on %d threads: %d at most", workers,
                        (int)LW_STATE_MOST_WORKERS);

@@ -2,7 +2,7 @@
 /* Set-up of walks, and the stream of proofs through them. */
 #include "jobs/prove/walk/prove_walks.h"
 
-#include "backend/cpu/cpu.h"
+#include "kernels/kernels.h"
 #include "jobs/prove/walk/prove_walks_parts.h"
 
 lw_walks_options lw_walks_defaults(void)
@@ -103,7 +103,7 @@ static int new_lanes(lw_walks *w)
 static int new_workers(lw_walks *w)
 {
     size_t states = (size_t)w->o.env.padding_states + 2;
-    int workers = w->dev->workers(w->dev->self);
+    int workers = lw_pool_size(w->dev->pool);
     if (workers > LW_WALKS_MOST_WORKERS)
         return lw_fail(LW_EUSAGE, "walks on %d threads: %d at most", workers,
                        (int)LW_WALKS_MOST_WORKERS);
@@ -134,7 +134,7 @@ static int new_rows(lw_walks *w, const lw_policy_source *policy)
     LW_TRY(check_policy(w->kb, policy->config, &o->env));
     LW_TRY(lw_state_rows_new(w->dev, policy->config, policy->store, &ro, &w->rows));
     w->store = policy->store;
-    w->dots = lw_cpu_kernels(w->dev)->reduce.dots;
+    w->dots = w->dev->kernels->reduce.dots;
     w->bytes += lw_state_rows_bytes(w->rows);
     return 0;
 }

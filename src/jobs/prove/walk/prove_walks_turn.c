@@ -128,7 +128,7 @@ int lw_walks_take_turn(lw_walks *w, const lw_walks_stream *s)
     const lw_turn t = w->turn;
     int64_t tasks = t.look_up + t.parts + t.lanes + t.groups;
     LW_ASSERT(tasks > 0, "%d walks and nothing to do", w->o.fixed_batch_size - w->idle.n);
-    w->dev->parallel(w->dev->self, tasks, task, w);
+    lw_pool_run(w->dev->pool, tasks, task, w);
     if (t.parts > 0)
         lw_state_rows_end(w->rows);
     for (int32_t i = 0; i < (t.groups > 0 ? w->n_ready : 0); i++)
