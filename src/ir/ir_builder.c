@@ -67,16 +67,34 @@ lw_val lw_conv2d(lw_builder *b, const char *name, lw_val x, int out, lw_conv_opt
     return y;
 }
 
+/* weight and bias of a norm of C channels */
+static lw_val norm_param(lw_builder *b, const char *name, lw_val x, lw_init_kind kind)
+{
+    lw_type c = lw_type_of(LW_F32, 1, lw_type_last(lw_val_type(b->g, x)));
+    return lw_param(b, name, c, (lw_init){kind, 0});
+}
+
 lw_val lw_group_norm(lw_builder *b, const char *name, lw_val x, lw_norm_opts o)
 {
     if (!lw_val_ok(x))
         return x;
-    lw_type c = lw_type_of(LW_F32, 1, lw_type_last(lw_val_type(b->g, x)));
     const char *up = lw_scope_push(b->g, name);
-    lw_val gamma = lw_param(b, "weight", c, (lw_init){LW_INIT_ONES, 0});
-    lw_val beta = lw_param(b, "bias", c, (lw_init){LW_INIT_ZEROS, 0});
+    lw_val gamma = norm_param(b, "weight", x, LW_INIT_ONES);
+    lw_val beta = norm_param(b, "bias", x, LW_INIT_ZEROS);
     lw_val y = lw_group_norm_op(b->g, x, gamma, beta, o.scale, o.shift, o.groups,
                                 o.eps > 0 ? o.eps : 1e-5f, o.act);
+    lw_scope_set(b->g, up);
+    return y;
+}
+
+lw_val lw_layer_norm(lw_builder *b, const char *name, lw_val x, float eps, lw_val residual)
+{
+    if (!lw_val_ok(x))
+        return x;
+    const char *up = lw_scope_push(b->g, name);
+    lw_val gamma = norm_param(b, "weight", x, LW_INIT_ONES);
+    lw_val beta = norm_param(b, "bias", x, LW_INIT_ZEROS);
+    lw_val y = lw_layer_norm_op(b->g, x, gamma, beta, residual, eps > 0 ? eps : 1e-5f);
     lw_scope_set(b->g, up);
     return y;
 }

@@ -65,5 +65,8 @@ typedef struct lw_norm_opts {
     lw_val scale, shift; /* [B,C] each, or absent */
 } lw_norm_opts;
 lw_val lw_group_norm(lw_builder *b, const char *name, lw_val x, lw_norm_opts o);
+/* Over the last dimension of x [.., C], of any rank; + residual of x's shape, or absent. eps 0:
+ * 1e-5 */
+lw_val lw_layer_norm(lw_builder *b, const char *name, lw_val x, float eps, lw_val residual);
 
 #endif

@@ -163,10 +163,14 @@ typedef struct lw_attr_norm {
     int32_t store; /* lw_dtype of y: 0 or f32, bf16, u8 */
     int32_t also;  /* LW_BF16: output 3 is y in bf16 beside the f32 (LayerNorms only); else 0 */
 } lw_attr_norm;
-/* Does a norm of x see rows of single slots with one group, no scale and no activation? */
+/* Is a norm of x one of rows: samples of one pixel, one group, no scale, no activation? */
 bool lw_norm_is_layer_norm(lw_type x, const lw_attr_norm *a, bool has_scale);
 lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale,
                         lw_val shift, int groups, float eps, lw_act act);
+/* Each row of x [.., C] normalised alone (+ residual of x's shape, or absent): a group norm of
+ * samples of one pixel and one group, whose shift is the residual. */
+lw_val lw_layer_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val residual,
+                        float eps);
 
 /* inputs: q|k|v side by side [B,T,3C]; or q [B,Tq,C] and k|v [B,Tk,2C]; or q, k [B,Tk,C] and v.
  * -> [B,Tq,C]; head h is channels h C / heads and on. */

@@ -314,9 +314,13 @@ static lw_val b_resize(op_ctx *c)
 /* LayerNorm and residual of rows of one slot. */
 static lw_val b_layer_norm(op_ctx *c)
 {
-    lw_val y = lw_group_norm_op(G, X(-1, 1, 37, 1, 50), X(.5f, 1.5f, 50), X(-1, 1, 50), LW_NOVAL,
-                                X(-1, 1, 37, 1, 50), 1, 1e-5f, LW_ACT_NONE);
-    return lw_sqr(G, y);
+    lw_val x = X(-1, 1, 2, 3, 7, 50), gamma = X(.5f, 1.5f, 50), beta = X(-1, 1, 50);
+    return lw_sqr(G, lw_layer_norm_op(G, x, gamma, beta, X(-1, 1, 2, 3, 7, 50), 1e-5f));
+}
+static lw_val b_layer_norm_rows(op_ctx *c)
+{
+    lw_val x = X(-1, 1, 37, 50), gamma = X(.5f, 1.5f, 50), beta = X(-1, 1, 50);
+    return lw_layer_norm_op(G, x, gamma, beta, LW_NOVAL, 1e-5f);
 }
 
 static lw_val b_embedding(op_ctx *c)
@@ -447,6 +451,7 @@ static const op_case cases[] = {
     KINKS("max_pool", b_max_pool, 1e-5, 2e-2),
     CASE("resize", b_resize, 1e-5, 5e-3),
     CASE("layer_norm", b_layer_norm, 1e-5, 1e-2),
+    CASE("layer_norm_rows", b_layer_norm_rows, 1e-5, 1e-2),
     CASE("embedding", b_embedding, 1e-5, 5e-3),
     CASE("embedding_bag", b_embedding_bag, 1e-5, 5e-3),
     CASE("embedding_bag_plain", b_embedding_bag_plain, 1e-5, 5e-3),

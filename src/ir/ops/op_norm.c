@@ -116,3 +116,15 @@ lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val
     return lw_graph_op(g, LW_OP_GROUP_NORM, (lw_val[]){x, gamma, beta, scale, shift}, 5, &a,
                        sizeof a);
 }
+
+lw_val lw_layer_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val residual,
+                        float eps)
+{
+    if (!lw_val_ok(x))
+        return x;
+    lw_type t = lw_val_type(g, x), rows = lw_type_of(LW_F32, 2, 0, lw_type_last(t));
+    rows.dim[0] = (int32_t)(lw_type_count(t) / rows.dim[1]);
+    lw_val y = lw_group_norm_op(g, t.dim[0] == rows.dim[0] ? x : lw_reshape(g, x, rows), gamma,
+                                beta, LW_NOVAL, residual, 1, eps, LW_ACT_NONE);
+    return lw_reshape(g, y, t);
+}

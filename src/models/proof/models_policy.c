@@ -30,15 +30,6 @@ lw_val lw_policy_bias(lw_builder *b, int32_t out)
     return lw_param(b, "bias", lw_type_of(LW_F32, 1, out), (lw_init){0});
 }
 
-/* LayerNorm over the columns of x [R,H] (+ residual [R,H]): group norm of R images of one pixel and
- * one group, whose shift is the residual. */
-static lw_val layer_norm(lw_builder *b, const char *name, lw_val x, lw_val residual)
-{
-    if (!lw_val_ok(x))
-        return x;
-    return lw_group_norm(b, name, x, (lw_norm_opts){.groups = 1, .shift = residual});
-}
-
 /* Behind the first Linear: relu, norm, dropout, the residual blocks. Rank 3 from here on, a state
  * being one slot of one sample: products of rank 2 are for single rows and never narrow. */
 static lw_val body_behind(lw_builder *b, const lw_policy_config *c, lw_val x, bool training)
@@ -51,7 +42,7 @@ static lw_val body_behind(lw_builder *b, const lw_policy_config *c, lw_val x, bo
     char block[48];
     const char *up = lw_scope_push(g, "shared_body.input_transform");
     x = lw_reshape(g, lw_relu(g, x), lw_type_of(LW_F32, 3, rows, 1, c->hidden));
-    x = layer_norm(b, "2", x, LW_NOVAL);
+    x = lw_layer_norm(b, "2", x, 0, LW_NOVAL);
     x = drop ? lw_dropout(g, x, b->rows, c->dropout) : x;
     lw_scope_set(g, up);
     for (int32_t k = 0; k < c->blocks; k++) {
@@ -59,9 +50,10 @@ static lw_val body_behind(lw_builder *b, const lw_policy_config *c, lw_val x, bo
         up = lw_scope_push(g, block);
         lw_val h = lw_relu(g, lw_policy_linear(b, "0", x, c->hidden, POLICY_GAIN));
         if (drop)
-            x = lw_add(g, lw_dropout(g, layer_norm(b, "2", h, LW_NOVAL), b->rows, c->dropout), x);
+            x = lw_add(g, lw_dropout(g, lw_layer_norm(b, "2", h, 0, LW_NOVAL), b->rows, c->dropout),
+                       x);
         else
-            x = layer_norm(b, "2", h, x);
+            x = lw_layer_norm(b, "2", h, 0, x);
         lw_scope_set(g, up);
     }
     return x;
