@@ -111,6 +111,44 @@ static void test_real_and_copies(void **state)
     assert_int_equal(copied.copies, 0);
 }
 
+/* A folder's rows are sorted by class: what is measured with must still be of every class. */
+static void test_sorted_classes(void **state)
+{
+    (void)state;
+    enum { CLASSES = 3, EACH = 40, SIDE = 16, BYTES = SIDE * SIDE * 3 };
+    LW_CLEANUP(lw_scorer_free) lw_scorer *s = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str path = {0}, reader = {0}, spec = {0};
+    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)EACH * BYTES, sizeof *x);
+    uint8_t rgb[BYTES];
+    int32_t c[EACH];
+    int of_class[CLASSES] = {0};
+    for (int i = 0; i < 2 * CLASSES * EACH; i++) {
+        static const char *const splits[] = {"train", "test"};
+        const int class = i / EACH % CLASSES;
+        const lw_image im = {.width = SIDE, .height = SIDE, .rgb = rgb};
+        lw_str_clear(&path);
+        lw_str_addf(&path, "%s/sorted/%s/%d", dir, splits[i / EACH / CLASSES], class);
+        assert_int_equal(lw_mkdirs(lw_str_c(&path)), 0);
+        lw_str_addf(&path, "/%d.png", i);
+        for (int k = 0; k < BYTES; k++)
+            rgb[k] = (uint8_t)(80 * class + (i * 31 + k * k) % 64);
+        assert_int_equal(lw_png_save(lw_str_c(&path), &im, NULL), 0);
+    }
+    lw_str_addf(&spec, "folder:%s/sorted", dir);
+    const lw_scorer_opts o = {.data = lw_str_c(&spec),
+                              .image_size = SIDE,
+                              .n = EACH,
+                              .threads = 1,
+                              .encoder = lw_path_join(&reader, dir, "reader")};
+    if (lw_scorer_new(dev, &o, &s) < 0)
+        fail_msg("%s", lw_errmsg());
+    assert_int_equal(lw_scorer_reals(s, EACH, x, c), EACH);
+    for (int i = 0; i < EACH; i++)
+        of_class[c[i]]++;
+    for (int k = 0; k < CLASSES; k++)
+        assert_in_range(of_class[k], 5, 25);
+}
+
 static void test_controls(void **state)
 {
     (void)state;
@@ -250,9 +288,13 @@ static void test_bar(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_real_and_copies), cmocka_unit_test(test_controls),
-        cmocka_unit_test(test_two_opinions),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_examination),     cmocka_unit_test(test_bar),
+        cmocka_unit_test(test_real_and_copies),
+        cmocka_unit_test(test_sorted_classes),
+        cmocka_unit_test(test_controls),
+        cmocka_unit_test(test_two_opinions),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_examination),
+        cmocka_unit_test(test_bar),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -21,7 +21,7 @@ struct lw_scorer {
     int32_t side;
     int64_t floats; /* of a picture */
     lw_stats *reference;
-    int64_t held_used; /* held-out rows of the reference; those after it are free */
+    int64_t held_used; /* drawn held-out rows of the reference; those after it are free */
     float *real;       /* [n_real][floats] of the reference, for diversity and colour */
     int32_t *real_class;
     int64_t n_real;
@@ -121,6 +121,18 @@ static const char *grouped(char buf[32], int64_t n)
     return buf;
 }
 
+/* Drawn rows first .. first + n - 1 of d. */
+static void drawn_rows(const lw_dataset *d, int64_t first, int64_t n, float *x, int32_t *classes)
+{
+    int64_t floats = (int64_t)d->h * d->w * 3;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = lw_data_drawn(d, first + i);
+        lw_data_get(d, row, false, x + i * floats);
+        if (classes)
+            classes[i] = d->labels[row];
+    }
+}
+
 /* Held-out pictures when enough are left over to measure the floor with; else training pictures, as
  * is usual. */
 static int measure_reference(lw_scorer *s)
@@ -138,12 +150,11 @@ static int measure_reference(lw_scorer *s)
     LW_TRY(lw_stats_new(s->features->dim, &s->reference));
     for (int64_t at = 0; at < n; at += block) {
         int64_t m = LW_MIN(block, n - at);
-        lw_data_from_u8(d->pixels + at * s->floats, m * s->floats, x);
+        drawn_rows(d, at, m, x, NULL);
         LW_TRY(lw_score_net_run(s->features, x, m, f, NULL));
         LW_TRY(lw_stats_add(s->reference, f, m));
     }
-    lw_data_from_u8(d->pixels, s->n_real * s->floats, s->real);
-    memcpy(s->real_class, d->labels, (size_t)s->n_real * sizeof *s->real_class);
+    drawn_rows(d, 0, s->n_real, s->real, s->real_class);
     s->held_used = held ? n : 0;
     char count[32];
     snprintf(s->reference_name, sizeof s->reference_name, "%s %s pictures", grouped(count, n),
@@ -154,8 +165,7 @@ static int measure_reference(lw_scorer *s)
 int64_t lw_scorer_reals(const lw_scorer *s, int64_t n, float *x, int32_t *classes)
 {
     n = LW_MIN(n, s->held->n - s->held_used);
-    lw_data_from_u8(s->held->pixels + s->held_used * s->floats, n * s->floats, x);
-    memcpy(classes, s->held->labels + s->held_used, (size_t)n * sizeof *classes);
+    drawn_rows(s->held, s->held_used, n, x, classes);
     return n;
 }
 
