@@ -20,6 +20,9 @@ out_has 'Training steps took drift'
 out_has 'the two were trained one apart from the other'
 grep -q '"cpu_percent_apart"' out/summary.json || fails 'summary.json does not compare the work'
 out_has 'DDPM '
+# what the headline names is timed with its own sampler, and it says of how many pictures it speaks
+out_has '95 % intervals in brackets'
+grep -q 'sampler,note$' out/latency.csv || fails 'latency.csv does not name the sampler'
 for file in report.html side_by_side.png drift_samples_1nfe.png ddpm_samples_ddim4.png latency.csv summary.json; do
     [ -s "out/$file" ] || fails "out/$file is missing"
 done

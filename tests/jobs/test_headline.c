@@ -11,8 +11,8 @@ static lw_compare_result out;
 
 static void begin(bool fit)
 {
-    w = (comparing){.out = &out, .own = {.ddim_steps = {50}, .n_ddim_steps = 1}};
-    w.c = &w.own;
+    static const lw_compare_config config = {.ddim_steps = {50}, .n_ddim_steps = 1};
+    w = (comparing){.c = &config, .out = &out};
     out = (lw_compare_result){.judged = true, .exam = {.fit = fit}, .floor_ddpm = 0.05};
     out.speedup[0] = (double)NAN;
     w.real_set.n = 500;
@@ -23,7 +23,7 @@ static void add(compare_kind kind, int evaluations, bool ancestral, int64_t n, i
                 double fd)
 {
     compare_entry *e = &w.entry[w.n_entries++];
-    *e = (compare_entry){.kind = kind, .evaluations = evaluations, .ancestral = ancestral};
+    *e = (compare_entry){.kind = kind, .how = {evaluations, ancestral}};
     e->score = (lw_score){.n = n, .judged = true, .fd = {fd, 0.9 * fd, 1.1 * fd}};
     e->score.strict.accepted_count = accepted;
     e->score.strict.accepted = (double)accepted / (double)n;
@@ -60,20 +60,24 @@ static void a_better_ddpm_is_said_first(void **state)
     decide();
     const lw_headline *h = &out.headline;
     assert_int_equal(h->points, 6);
-    assert_int_equal(h->equal.evaluations, 10);
-    assert_false(h->equal.ancestral); /* of two at the same price the plainer */
-    assert_int_equal(h->best.evaluations, 50);
+    assert_int_equal(h->equal.how.evaluations, 10);
+    assert_false(h->equal.how.ancestral); /* of two at the same price the plainer */
+    assert_int_equal(h->best.how.evaluations, 50);
     assert_int_equal(h->best.accepted, 1);
     assert_int_equal(h->best.frechet, 1);
     assert_true(isnan(h->best.ratio));
-    assert_true(says("DDPM is better than drift: accepted 90 % against drift's 72 %"));
+    assert_true(
+        says("DDPM is better than drift: accepted 90 % (87 to 92) against drift's 72 % (68 to "
+             "76), Frechet distance 0.09 (0.08 to 0.10) against 0.13 (0.12 to 0.14), with "
+             "500 pictures each"));
     const char *best = strstr(h->text, "better than drift"),
                *equal = strstr(h->text, "DDPM needs 10 evaluations (DDIM)");
     assert_true(best && equal && best < equal);
     assert_false(says("times")); /* nothing was timed */
     /* what it names is timed besides what was asked for */
-    assert_int_equal(w.own.n_ddim_steps, 2);
-    assert_int_equal(w.own.ddim_steps[1], 10);
+    assert_int_equal(w.n_timed, 2);
+    assert_int_equal(w.timed[1].evaluations, 10);
+    assert_false(w.timed[1].ancestral);
 }
 
 static void a_ddpm_that_never_reaches_is_told_so(void **state)
@@ -84,7 +88,7 @@ static void a_ddpm_that_never_reaches_is_told_so(void **state)
     add(COMPARE_DDPM, 50, false, 500, 100, 0.40);
     add(COMPARE_DDPM, 20, false, 500, 90, 0.50);
     decide();
-    assert_int_equal(out.headline.equal.evaluations, 0);
+    assert_int_equal(out.headline.equal.how.evaluations, 0);
     assert_true(says("does not reach drift's quality in any of the 2 settings"));
     assert_true(says("DDPM is not as good as drift"));
 }
@@ -96,7 +100,7 @@ static void measures_may_disagree(void **state)
     add_drift_and_real();
     add(COMPARE_DDPM, 50, false, 500, 450, 0.40);
     decide();
-    assert_int_equal(out.headline.equal.evaluations, 0);
+    assert_int_equal(out.headline.equal.how.evaluations, 0);
     assert_true(says("ahead of drift in acceptance and behind in Frechet distance"));
 }
 
@@ -111,12 +115,33 @@ static void few_pictures_reach_nothing_by_chance(void **state)
     add(COMPARE_DDPM, 50, false, 500, 200, 0.40);
     add(COMPARE_DDPM, 100, false, 50, 30, 0.30); /* 60 % of 50 is not beyond chance below 72 % */
     decide();
-    assert_int_equal(out.headline.best.evaluations, 100);
+    assert_int_equal(out.headline.best.how.evaluations, 100);
     assert_int_equal(out.headline.best.accepted, 0);
-    assert_int_equal(out.headline.equal.evaluations, 0);
+    assert_int_equal(out.headline.equal.how.evaluations, 0);
     add(COMPARE_DDPM, 200, false, 50, 35, 0.30);
     decide();
-    assert_int_equal(out.headline.equal.evaluations, 200);
+    assert_int_equal(out.headline.equal.how.evaluations, 200);
+}
+
+/* The time of DDIM is not that of ancestral sampling with as many evaluations. */
+static void an_ancestral_point_is_timed_itself(void **state)
+{
+    (void)state;
+    begin(true);
+    add_drift_and_real();
+    add(COMPARE_DDPM, 50, false, 500, 200, 0.40);
+    add(COMPARE_DDPM, 50, true, 500, 450, 0.09);
+    decide();
+    assert_true(out.headline.best.how.ancestral);
+    assert_int_equal(w.n_timed, 2);
+    assert_true(w.timed[1].ancestral && w.timed[1].evaluations == 50);
+    w.latency[0] =
+        (lw_latency){.method = "ddpm", .how = {50, false}, .batch = 1, .times_drift = 47};
+    w.latency[1] = (lw_latency){.method = "ddpm", .how = {50, true}, .batch = 1, .times_drift = 58};
+    w.n_latencies = 2;
+    lw_compare_headline_say(&w);
+    assert_true(out.headline.best.ratio == 58);
+    assert_true(says("drift is 58 times faster at equal quality"));
 }
 
 static void an_unfit_judge_has_no_say(void **state)
@@ -126,8 +151,8 @@ static void an_unfit_judge_has_no_say(void **state)
     add_drift_and_real();
     add(COMPARE_DDPM, 50, false, 500, 0, 0.13);
     decide();
-    assert_int_equal(out.headline.equal.evaluations, 50);
-    assert_true(says("as good as drift: Frechet distance 0.13 against 0.13"));
+    assert_int_equal(out.headline.equal.how.evaluations, 50);
+    assert_true(says("as good as drift: Frechet distance 0.13 (0.12 to 0.14) against 0.13"));
     assert_false(says("accepted"));
 }
 
@@ -138,6 +163,7 @@ int main(void)
         cmocka_unit_test(a_ddpm_that_never_reaches_is_told_so),
         cmocka_unit_test(measures_may_disagree),
         cmocka_unit_test(few_pictures_reach_nothing_by_chance),
+        cmocka_unit_test(an_ancestral_point_is_timed_itself),
         cmocka_unit_test(an_unfit_judge_has_no_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

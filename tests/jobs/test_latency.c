@@ -14,7 +14,7 @@
 static lw_latency cell(const char *method, int32_t evaluations, double seconds)
 {
     return (lw_latency){.method = method,
-                        .evaluations = evaluations,
+                        .how = {evaluations, false},
                         .batch = 64,
                         .median = seconds,
                         .p95 = seconds,

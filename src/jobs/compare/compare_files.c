@@ -82,22 +82,28 @@ static int save_beside(const comparing *w)
 
 /* ---- latency.csv ------------------------------------------------------------------------ */
 
+static const char *latency_sampler(const lw_latency *l)
+{
+    return lw_str_eq(l->method, "drift") ? "one-step" : lw_compare_sampler_name(l->how.ancestral);
+}
+
 static int save_latency(const comparing *w)
 {
     LW_CLEANUP(lw_str_clear) lw_str s = {0}, path = {0};
     lw_str_add(&s, "method,evaluations,batch,median_ms,p95_ms,p99_ms,ms_per_image,images_per_sec,"
-                   "runs,extrapolated,memory_bytes,cpu_ms,times_drift,note\n");
+                   "runs,extrapolated,memory_bytes,cpu_ms,times_drift,sampler,note\n");
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
+        const char *sampler = latency_sampler(l);
         if (l->refused) {
-            lw_str_addf(&s, "%s,%d,%d,,,,,,%d,%d,%zu,,,%s\n", l->method, l->evaluations, l->batch,
-                        l->runs, l->extrapolated, l->bytes, LW_LATENCY_REFUSED);
+            lw_str_addf(&s, "%s,%d,%d,,,,,,%d,%d,%zu,,,%s,%s\n", l->method, l->how.evaluations,
+                        l->batch, l->runs, l->extrapolated, l->bytes, sampler, LW_LATENCY_REFUSED);
             continue;
         }
-        lw_str_addf(&s, "%s,%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%d,%d,%zu,%.4f,%.2f,%s\n", l->method,
-                    l->evaluations, l->batch, 1e3 * l->median, 1e3 * l->p95, 1e3 * l->p99,
+        lw_str_addf(&s, "%s,%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%d,%d,%zu,%.4f,%.2f,%s,%s\n", l->method,
+                    l->how.evaluations, l->batch, 1e3 * l->median, 1e3 * l->p95, 1e3 * l->p99,
                     1e3 * l->median / l->batch, l->batch / l->median, l->runs, l->extrapolated,
-                    l->bytes, 1e3 * l->cpu, l->times_drift,
+                    l->bytes, 1e3 * l->cpu, l->times_drift, sampler,
                     l->extrapolated ? "extrapolated from ten evaluations" : "");
     }
     return lw_file_write(lw_path_join(&path, lw_str_c(&w->dir.tmp), "latency.csv"), lw_str_c(&s),
@@ -124,10 +130,10 @@ static json_t *score_json(const compare_entry *e)
     json_object_set_new(o, "name", json_string(s->name));
     json_object_set_new(o, "kind", json_string(kinds[e->kind]));
     set_int(o, "n", s->n);
-    if (e->evaluations)
-        set_int(o, "evaluations", e->evaluations);
+    if (e->how.evaluations)
+        set_int(o, "evaluations", e->how.evaluations);
     if (e->kind == COMPARE_DDPM)
-        json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(e->ancestral)));
+        json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(e->how.ancestral)));
     set_real(o, "frechet", s->fd.value);
     set_real(o, "frechet_low", s->fd.low);
     set_real(o, "frechet_high", s->fd.high);
@@ -155,11 +161,11 @@ static json_t *score_json(const compare_entry *e)
 static json_t *point_json(const lw_operating_point *p)
 {
     static const char *const against[] = {"worse", "equal", "better"};
-    if (!p->evaluations)
+    if (!p->how.evaluations)
         return json_null();
     json_t *o = json_object();
-    set_int(o, "evaluations", p->evaluations);
-    json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(p->ancestral)));
+    set_int(o, "evaluations", p->how.evaluations);
+    json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(p->how.ancestral)));
     set_int(o, "n", p->score.n);
     set_real(o, "frechet", p->score.fd.value);
     set_real(o, "frechet_drift", p->drift.fd.value);
@@ -201,9 +207,10 @@ static json_t *latency_json(const comparing *w)
     json_t *a = json_array();
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
-        json_t *o = json_pack("{s:s, s:i, s:i, s:i, s:b, s:I}", "method", l->method, "evaluations",
-                              l->evaluations, "batch", l->batch, "runs", l->runs, "extrapolated",
-                              l->extrapolated, "memory_bytes", (json_int_t)l->bytes);
+        json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:I}", "method", l->method, "sampler",
+                              latency_sampler(l), "evaluations", l->how.evaluations, "batch",
+                              l->batch, "runs", l->runs, "extrapolated", l->extrapolated,
+                              "memory_bytes", (json_int_t)l->bytes);
         set_real(o, "median_ms", 1e3 * l->median);
         set_real(o, "p95_ms", 1e3 * l->p95);
         set_real(o, "p99_ms", 1e3 * l->p99);

@@ -50,8 +50,7 @@ static lw_operating_point point_of(const comparing *w, const compare_entry *e)
                    *real = lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW,
                                             LW_MIN(n, w->real_set.n));
     LW_ASSERT(drift && real, "no scores of %lld pictures", (long long)n);
-    lw_operating_point p = {.evaluations = e->evaluations,
-                            .ancestral = e->ancestral,
+    lw_operating_point p = {.how = e->how,
                             .score = e->score,
                             .drift = *drift,
                             .floor = real->fd.value,
@@ -75,8 +74,8 @@ static bool is_reached(const lw_operating_point *p, bool by_acceptance)
 static bool is_cheaper(const comparing *w, const lw_operating_point *a, const lw_operating_point *b)
 {
     (void)w;
-    return a->evaluations < b->evaluations ||
-           (a->evaluations == b->evaluations && !a->ancestral && b->ancestral);
+    return a->how.evaluations < b->how.evaluations ||
+           (a->how.evaluations == b->how.evaluations && !a->how.ancestral && b->how.ancestral);
 }
 
 static bool is_accepted_more(const comparing *w, const lw_operating_point *a,
@@ -123,15 +122,14 @@ static const lw_operating_point *best_of(const comparing *w, const lw_operating_
     return first_of(w, p, in, n, is_cheaper);
 }
 
-/* Latency is to be measured at these evaluations too, where there is room. */
-static void time_too(comparing *w, int32_t evaluations)
+/* A setting that the headline names is timed itself: another sampler makes other moves. */
+static void time_too(comparing *w, lw_compare_setting how)
 {
-    lw_compare_config *c = &w->own;
-    for (int i = 0; i < c->n_ddim_steps; i++)
-        if (c->ddim_steps[i] == evaluations)
+    for (int i = 0; i < w->n_timed; i++)
+        if (lw_compare_same(w->timed[i], how))
             return;
-    if (evaluations && c->n_ddim_steps < LW_COMPARE_MAX_STEPS)
-        c->ddim_steps[c->n_ddim_steps++] = evaluations;
+    if (how.evaluations)
+        w->timed[w->n_timed++] = how;
 }
 
 void lw_compare_headline(comparing *w)
@@ -152,15 +150,18 @@ void lw_compare_headline(comparing *w)
     const lw_operating_point *equal = first_of(w, p, reaches, n, is_cheaper);
     if (equal)
         h->equal = *equal;
-    time_too(w, h->equal.evaluations);
-    time_too(w, h->best.evaluations);
+    w->n_timed = 0;
+    for (int i = 0; i < w->c->n_ddim_steps; i++)
+        time_too(w, (lw_compare_setting){.evaluations = w->c->ddim_steps[i]});
+    time_too(w, h->equal.how);
+    time_too(w, h->best.how);
 }
 
 /* ---- words ------------------------------------------------------------------------------ */
 
-static double ratio_of(const comparing *w, int32_t evaluations)
+static double ratio_of(const comparing *w, lw_compare_setting how)
 {
-    const lw_latency *l = lw_compare_latency_of(w, "ddpm", evaluations, 1);
+    const lw_latency *l = lw_compare_latency_of(w, "ddpm", how, 1);
     return l ? l->times_drift : (double)NAN;
 }
 
@@ -175,27 +176,54 @@ const char *lw_compare_sampler_name(bool ancestral)
     return ancestral ? "ancestral" : "DDIM";
 }
 
-static const char *plural(const lw_operating_point *p)
+const char *lw_compare_name(char buf[64], lw_compare_setting how)
 {
-    return p->evaluations == 1 ? "" : "s";
+    snprintf(buf, 64, "DDPM, %d evaluation%s%s", how.evaluations, how.evaluations == 1 ? "" : "s",
+             how.ancestral ? ", ancestral" : "");
+    return buf;
 }
 
-/* "accepted 87 % against 72 %, Frechet distance 0.09 against 0.13" */
+static const char *plural(const lw_operating_point *p)
+{
+    return p->how.evaluations == 1 ? "" : "s";
+}
+
+/* "80 % (76 to 83)" */
+static void add_accepted(lw_str *s, const lw_score *of)
+{
+    const lw_interval i = accepted_of(of);
+    lw_str_addf(s, "%.0f %% (%.0f to %.0f)", 100 * i.value, 100 * i.low, 100 * i.high);
+}
+
+static void add_distance(lw_str *s, const lw_score *of)
+{
+    lw_str_addf(s, "%.2f (%.2f to %.2f)", of->fd.value, of->fd.low, of->fd.high);
+}
+
+/* "accepted 87 % (84 to 90) against drift's 72 % (68 to 76), Frechet distance ... against ..." */
 static void add_values(lw_str *s, const lw_operating_point *p, bool by_acceptance)
 {
-    if (by_acceptance)
-        lw_str_addf(s, "accepted %.0f %% against drift's %.0f %%, ", 100 * p->score.strict.accepted,
-                    100 * p->drift.strict.accepted);
-    lw_str_addf(s, "Frechet distance %.2f against %.2f with %lld pictures each", p->score.fd.value,
-                p->drift.fd.value, (long long)p->score.n);
+    if (by_acceptance) {
+        lw_str_add(s, "accepted ");
+        add_accepted(s, &p->score);
+        lw_str_add(s, " against drift's ");
+        add_accepted(s, &p->drift);
+        lw_str_add(s, ", ");
+    }
+    lw_str_add(s, "Frechet distance ");
+    add_distance(s, &p->score);
+    lw_str_add(s, " against ");
+    add_distance(s, &p->drift);
+    lw_str_addf(s, ", with %lld pictures each (95 %% intervals in brackets)",
+                (long long)p->score.n);
 }
 
 static void add_best(lw_str *s, const lw_headline *h)
 {
     const lw_operating_point *b = &h->best;
     int most = LW_MAX(b->accepted, b->frechet), least = LW_MIN(b->accepted, b->frechet);
-    lw_str_addf(s, "At its best (%d evaluation%s, %s), DDPM is ", b->evaluations, plural(b),
-                lw_compare_sampler_name(b->ancestral));
+    lw_str_addf(s, "At its best (%d evaluation%s, %s), DDPM is ", b->how.evaluations, plural(b),
+                lw_compare_sampler_name(b->how.ancestral));
     if (most > 0 && least >= 0)
         lw_str_add(s, "better than drift: ");
     else if (most > 0)
@@ -211,7 +239,7 @@ static void add_best(lw_str *s, const lw_headline *h)
 static void add_equal(lw_str *s, const lw_headline *h)
 {
     const lw_operating_point *e = &h->equal;
-    if (!e->evaluations) {
+    if (!e->how.evaluations) {
         lw_str_addf(s,
                     "DDPM does not reach drift's quality in any of the %d settings scored "
                     "(evaluations and sampler). ",
@@ -219,7 +247,7 @@ static void add_equal(lw_str *s, const lw_headline *h)
         return;
     }
     lw_str_addf(s, "DDPM needs %d evaluation%s (%s) to reach drift's quality of one",
-                e->evaluations, plural(e), lw_compare_sampler_name(e->ancestral));
+                e->how.evaluations, plural(e), lw_compare_sampler_name(e->how.ancestral));
     add_ratio(s, "; drift is ", e->ratio, " faster at equal quality");
     lw_str_add(s, ". ");
 }
@@ -228,8 +256,8 @@ void lw_compare_headline_say(comparing *w)
 {
     lw_headline *h = &w->out->headline;
     LW_CLEANUP(lw_str_clear) lw_str s = {0};
-    h->equal.ratio = ratio_of(w, h->equal.evaluations);
-    h->best.ratio = ratio_of(w, h->best.evaluations);
+    h->equal.ratio = ratio_of(w, h->equal.how);
+    h->best.ratio = ratio_of(w, h->best.how);
     bool ahead = LW_MAX(h->best.accepted, h->best.frechet) > 0;
     if (ahead) /* first what speaks against drift */
         add_best(&s, h);

@@ -32,7 +32,8 @@ typedef struct lw_compare_config {
     int64_t n_fid;       /* pictures of drift; also of DDPM unless n_ddpm */
     int64_t n_ddpm;      /* 0: n_fid */
     int32_t ddim_steps[LW_COMPARE_MAX_STEPS],
-        n_ddim_steps; /* timed; the first is scored with n_ddpm pictures */
+        n_ddim_steps; /* timed, beside what the headline names; the first is scored with n_ddpm
+                         pictures */
     int32_t score_steps[LW_COMPARE_MAX_STEPS],
         n_score_steps; /* evaluations of DDIM scored besides; of these DDPM's best is found */
     int32_t ancestral_steps[LW_COMPARE_MAX_STEPS], n_ancestral_steps; /* the same, ancestral */
@@ -64,10 +65,17 @@ typedef struct lw_compare_work {
 /* One or two sentences, for a page and for stdout; appended. */
 void lw_compare_work_text(const lw_compare_work *w, lw_str *out);
 
+/* How a picture is made. */
+typedef struct lw_compare_setting {
+    int32_t evaluations; /* of the network; drift: 1 */
+    bool ancestral;      /* DDPM: else DDIM */
+} lw_compare_setting;
+
 /* One timed cell: a batch of pictures from noise to pixels. */
 typedef struct lw_latency {
     const char *method; /* "drift", "ddpm" */
-    int32_t evaluations, batch, runs;
+    lw_compare_setting how;
+    int32_t batch, runs;
     double median, p95, p99; /* seconds per batch; NAN: not measured, the machine was busy */
     double cpu;              /* processor seconds of all threads per batch, median */
     double times_drift;      /* over drift's time in the same turn, median of turns */
@@ -91,11 +99,10 @@ typedef struct lw_paired {
     double rms, worst; /* of differences, pictures in [-1, 1] */
 } lw_paired;
 
-/* A number of evaluations and a sampler with which DDPM was scored, beside drift's pictures, as
+/* A setting with which DDPM was scored, beside drift's pictures, as
  * many of them. */
 typedef struct lw_operating_point {
-    int32_t evaluations; /* 0: no such point */
-    bool ancestral;      /* else DDIM */
+    lw_compare_setting how; /* of 0 evaluations: no such point */
     lw_score score, drift;
     double floor;          /* Frechet distance of as many real pictures */
     int accepted, frechet; /* against drift: -1 worse, 0 equal, 1 better, beyond chance */
@@ -112,7 +119,7 @@ typedef struct lw_headline {
                                  the fewest evaluations */
     int points;               /* settings of DDPM that were scored */
     bool by_acceptance;       /* the judge is fit: acceptance counts besides Frechet distance */
-    char text[900];           /* in words, for a page and for stdout */
+    char text[1200];          /* in words, for a page and for stdout */
 } lw_headline;
 
 typedef struct lw_compare_result {

@@ -16,7 +16,7 @@ enum {
     PROBE_STEPS = 10,
     ONE_STEPS_MIN = 5, /* of drift in a turn */
     ONE_STEPS_MAX = 50,
-    CELLS = LW_COMPARE_MAX_STEPS + 1,
+    CELLS = COMPARE_TIMED + 1,
     ATTEMPTS = 2
 };
 
@@ -39,10 +39,10 @@ typedef struct timing {
     int n;
 } timing;
 
-static int make_sampler(const comparing *w, const lw_source *from, int32_t steps, int32_t batch,
-                        lw_sampler **out)
+static int make_sampler(const comparing *w, const lw_source *from, lw_compare_setting how,
+                        int32_t batch, lw_sampler **out)
 {
-    const lw_sampler_opts o = lw_compare_sampler(w, from, steps, batch);
+    const lw_sampler_opts o = lw_compare_sampler(w, from, how, batch);
     return lw_sampler_new(w->dev, &from->net, from->store, &o, out);
 }
 
@@ -50,7 +50,7 @@ static int make_sampler(const comparing *w, const lw_source *from, int32_t steps
 static int probe(const timing *t, const lw_source *from, double *out)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
-    LW_TRY(make_sampler(t->w, from, 2, t->batch, &s));
+    LW_TRY(make_sampler(t->w, from, (lw_compare_setting){.evaluations = 2}, t->batch, &s));
     LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));
     double began = lw_now();
     LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));
@@ -59,23 +59,22 @@ static int probe(const timing *t, const lw_source *from, double *out)
 }
 
 /* A cell that would take too long is extrapolated from fewer evaluations. */
-static int open_cell(timing *t, const lw_source *from, int32_t steps)
+static int open_cell(timing *t, const lw_source *from, lw_compare_setting how)
 {
     cell *c = &t->cell[t->n];
     lw_latency *l = &t->out[t->n++];
-    int32_t timed = steps;
-    *l = (lw_latency){
-        .method = lw_method_name(from->method), .evaluations = steps, .batch = t->batch};
-    if (steps > PROBE_STEPS) {
+    lw_compare_setting timed = how;
+    *l = (lw_latency){.method = lw_method_name(from->method), .how = how, .batch = t->batch};
+    if (how.evaluations > PROBE_STEPS) {
         double one;
         LW_TRY(probe(t, from, &one));
-        if (one * steps * (2 + TURNS_MIN) > 5.0 * t->w->c->latency_seconds)
-            timed = PROBE_STEPS;
+        if (one * how.evaluations * (2 + TURNS_MIN) > 5.0 * t->w->c->latency_seconds)
+            timed.evaluations = PROBE_STEPS;
     }
     c->from = from;
     c->times = 1;
-    c->scale = (double)steps / timed;
-    l->extrapolated = timed != steps;
+    c->scale = (double)how.evaluations / timed.evaluations;
+    l->extrapolated = timed.evaluations != how.evaluations;
     LW_TRY(make_sampler(t->w, from, timed, t->batch, &c->sampler));
     l->bytes = lw_sampler_bytes(c->sampler) + lw_store_bytes(from->store);
     return 0;
@@ -142,7 +141,7 @@ int lw_latency_contradictions(lw_latency *l, int n)
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++) {
             bool less = lw_str_eq(l[i].method, l[k].method) && l[i].batch == l[k].batch &&
-                        l[i].evaluations < l[k].evaluations;
+                        l[i].how.evaluations < l[k].how.evaluations;
             if (!less || l[i].median < l[k].median)
                 continue;
             lw_latency *bad = l[i].extrapolated && !l[k].extrapolated ? &l[i] : &l[k];
@@ -171,11 +170,10 @@ bool lw_latency_busy(const lw_latency *l, int threads)
 /* Contradictions are measured again; what stays is no number. */
 static int time_batch(timing *t)
 {
-    const lw_compare_config *c = t->w->c;
     int bad = 0;
-    LW_TRY(open_cell(t, t->w->drift, 1));
-    for (int i = 0; i < c->n_ddim_steps; i++)
-        LW_TRY(open_cell(t, t->w->ddpm, c->ddim_steps[i]));
+    LW_TRY(open_cell(t, t->w->drift, (lw_compare_setting){.evaluations = 1}));
+    for (int i = 0; i < t->w->n_timed; i++)
+        LW_TRY(open_cell(t, t->w->ddpm, t->w->timed[i]));
     /* Drift runs about as long in a turn as DDPM does: a run too short to be interrupted would look
      * better on a busy machine than it is. */
     t->cell[0].times = LW_MIN(LW_MAX(lw_sampler_evaluations(t->cell[1].sampler), ONE_STEPS_MIN),
@@ -196,12 +194,12 @@ static int time_batch(timing *t)
     return 0;
 }
 
-const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations,
-                                        int32_t batch)
+const lw_latency *lw_compare_latency_of(const comparing *w, const char *method,
+                                        lw_compare_setting how, int32_t batch)
 {
     for (int i = 0; i < w->n_latencies; i++) {
         const lw_latency *l = &w->latency[i];
-        if (lw_str_eq(l->method, method) && l->evaluations == evaluations && l->batch == batch)
+        if (lw_str_eq(l->method, method) && lw_compare_same(l->how, how) && l->batch == batch)
             return l;
     }
     return NULL;

@@ -6,13 +6,13 @@
 
 enum { PAIRS = 64 };
 
-static int pair(comparing *w, const lw_source *from, int32_t steps, const compare_set *s,
+static int pair(comparing *w, const lw_source *from, lw_compare_setting how, const compare_set *s,
                 lw_paired *out)
 {
     int64_t n = LW_MIN(s->n, PAIRS), count = n * w->side * w->side * 3;
     LW_CLEANUP(lw_sampler_free) lw_sampler *sampler = NULL;
     LW_CLEANUP(lw_free) float *f32 = lw_calloc((size_t)count, sizeof *f32);
-    lw_sampler_opts o = lw_compare_sampler(w, from, steps, n);
+    lw_sampler_opts o = lw_compare_sampler(w, from, how, n);
     double sum = 0.0, worst = 0.0;
     if (!f32)
         return LW_ENOMEM;
@@ -33,6 +33,8 @@ int lw_compare_paired(comparing *w)
     if (w->c->precision == LW_NUM_F32)
         return 0;
     lw_compare_progress(w, 0, "the same pictures in f32");
-    LW_TRY(pair(w, w->drift, 0, &w->drift_set, &w->out->paired_drift));
-    return pair(w, w->ddpm, w->c->ddim_steps[0], &w->ddpm_set, &w->out->paired_ddpm);
+    LW_TRY(pair(w, w->drift, (lw_compare_setting){.evaluations = 1}, &w->drift_set,
+                &w->out->paired_drift));
+    return pair(w, w->ddpm, (lw_compare_setting){.evaluations = w->c->ddim_steps[0]}, &w->ddpm_set,
+                &w->out->paired_ddpm);
 }

@@ -7,7 +7,11 @@
 #include "session/session_generator.h"
 #include "report/report.h"
 
-enum { COMPARE_ENTRIES = 64, COMPARE_LATENCIES = 3 * (LW_COMPARE_MAX_STEPS + 1) };
+enum {
+    COMPARE_ENTRIES = 64,
+    COMPARE_TIMED = LW_COMPARE_MAX_STEPS + 2, /* settings of DDPM: asked for, and the headline's */
+    COMPARE_LATENCIES = 3 * (COMPARE_TIMED + 1)
+};
 
 /* Pictures [n][side][side][3] and the classes asked for (NULL: none were). */
 typedef struct compare_set {
@@ -29,8 +33,7 @@ typedef enum compare_kind {
 /* A row of the table of scores. */
 typedef struct compare_entry {
     compare_kind kind;
-    int32_t evaluations; /* DDPM: per picture */
-    bool ancestral;      /* DDPM: else DDIM */
+    lw_compare_setting how;
     lw_score score;
     lw_bar_line bar[LW_BAR_COUNT];
     int failed;
@@ -38,8 +41,7 @@ typedef struct compare_entry {
 } compare_entry;
 
 typedef struct comparing {
-    lw_compare_config own; /* what was asked for, and steps to time that are found on the way */
-    const lw_compare_config *c; /* &own */
+    const lw_compare_config *c;
     const lw_observer *obs;
     lw_device *dev;
     lw_source *drift, *ddpm;
@@ -52,6 +54,8 @@ typedef struct comparing {
     compare_set real_set, drift_set, ddpm_set;
     compare_entry entry[COMPARE_ENTRIES];
     int n_entries;
+    lw_compare_setting timed[COMPARE_TIMED];
+    int n_timed;
     lw_latency latency[COMPARE_LATENCIES];
     int n_latencies;
     lw_new_dir dir; /* of the files, until they are all there */
@@ -64,8 +68,8 @@ typedef struct comparing {
 void lw_compare_progress(const comparing *w, int64_t part_done, const char *note);
 
 /* How a generator's pictures are made, in the precision asked for. */
-lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from, int32_t steps,
-                                   int64_t batch);
+lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
+                                   lw_compare_setting how, int64_t batch);
 /* compare_paired.c: the first pictures of both sets again in f32; fills out->paired_*. */
 int lw_compare_paired(comparing *w);
 /* compare_work.c: fills out->work. */
@@ -74,8 +78,9 @@ void lw_compare_work_of(comparing *w);
 /* compare_latency.c: fills latency and out->speedup. */
 int lw_compare_latency(comparing *w);
 int64_t lw_compare_latency_units(const comparing *w); /* of its progress */
-const lw_latency *lw_compare_latency_of(const comparing *w, const char *method, int32_t evaluations,
-                                        int32_t batch);
+/* NULL: not timed. */
+const lw_latency *lw_compare_latency_of(const comparing *w, const char *method,
+                                        lw_compare_setting how, int32_t batch);
 /* compare_files.c: pictures, latency.csv, summary.json. */
 int lw_compare_files(comparing *w);
 /* A grid with classes as rows, `columns` of each; without classes a square of columns^2. For a page
@@ -114,10 +119,11 @@ void lw_compare_headline(comparing *w);
 void lw_compare_headline_say(comparing *w);
 
 /* The first of a kind. */
-const compare_entry *lw_compare_find(const comparing *w, compare_kind kind, int32_t evaluations);
-/* Of DDPM, with this sampler. */
-const compare_entry *lw_compare_find_ddpm(const comparing *w, int32_t evaluations, bool ancestral);
-const char *lw_compare_sampler_name(bool ancestral); /* "DDIM", "ancestral" */
+const compare_entry *lw_compare_find(const comparing *w, compare_kind kind);
+const compare_entry *lw_compare_find_ddpm(const comparing *w, lw_compare_setting how);
+bool lw_compare_same(lw_compare_setting a, lw_compare_setting b);
+const char *lw_compare_sampler_name(bool ancestral);               /* "DDIM", "ancestral" */
+const char *lw_compare_name(char buf[64], lw_compare_setting how); /* "DDPM, 50 evaluations" */
 /* Drift's or real pictures' score with n pictures. */
 const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare_kind few,
                                  int64_t n);

@@ -55,9 +55,9 @@ static int fill_beside(const comparing *w, const char *ddpm, beside *b)
     for (int i = 0; i < shown.n; i++) {
         const compare_entry *e = shown.entry[i];
         snprintf(b->title[b->n], sizeof b->title[0], "%.60s, %d evaluation%s", shown.as[i],
-                 e->evaluations, e->evaluations == 1 ? "" : "s");
-        LW_TRY(
-            add_grid(w, &e->first, e->ancestral ? "the same U-Net, ancestral sampling" : ddpm, b));
+                 e->how.evaluations, e->how.evaluations == 1 ? "" : "s");
+        LW_TRY(add_grid(w, &e->first,
+                        e->how.ancestral ? "the same U-Net, ancestral sampling" : ddpm, b));
     }
     return 0;
 }

@@ -20,34 +20,32 @@ void lw_compare_progress(const comparing *w, int64_t part_done, const char *note
 /* ---- what DDPM is scored with ------------------------------------------------------------ */
 
 typedef struct setting {
-    int32_t evaluations;
-    bool ancestral;
+    lw_compare_setting how;
     int64_t n; /* pictures */
 } setting;
 
 enum { SETTINGS_MAX = 1 + 2 * LW_COMPARE_MAX_STEPS };
 
-static void add_setting(const lw_compare_config *c, int32_t evaluations, bool ancestral,
-                        setting *out, int *n)
+static void add_setting(const lw_compare_config *c, lw_compare_setting how, setting *out, int *n)
 {
     int64_t pictures = c->n_ddpm ? c->n_ddpm : c->n_fid;
     for (int i = 0; i < *n; i++)
-        if (out[i].evaluations == evaluations && out[i].ancestral == ancestral)
+        if (lw_compare_same(out[i].how, how))
             return;
-    if (evaluations > c->ddim_steps[0] && c->n_slow)
+    if (how.evaluations > c->ddim_steps[0] && c->n_slow)
         pictures = LW_MIN(pictures, c->n_slow);
-    out[(*n)++] = (setting){evaluations, ancestral, pictures};
+    out[(*n)++] = (setting){how, pictures};
 }
 
 /* The first of the timed ones, then all that are only scored. */
 static int settings_of(const lw_compare_config *c, setting out[SETTINGS_MAX])
 {
     int n = 0;
-    add_setting(c, c->ddim_steps[0], false, out, &n);
+    add_setting(c, (lw_compare_setting){c->ddim_steps[0], false}, out, &n);
     for (int i = 0; i < c->n_score_steps; i++)
-        add_setting(c, c->score_steps[i], false, out, &n);
+        add_setting(c, (lw_compare_setting){c->score_steps[i], false}, out, &n);
     for (int i = 0; i < c->n_ancestral_steps; i++)
-        add_setting(c, c->ancestral_steps[i], true, out, &n);
+        add_setting(c, (lw_compare_setting){c->ancestral_steps[i], true}, out, &n);
     return n;
 }
 
@@ -58,7 +56,7 @@ static int64_t total_units(const comparing *w)
     int n = settings_of(w->c, s);
     int64_t units = 0;
     for (int i = 0; i < n; i++) /* a size of its own is scored of drift and of real pictures, too */
-        units += s[i].n * (s[i].evaluations + SCORE_UNITS) +
+        units += s[i].n * (s[i].how.evaluations + SCORE_UNITS) +
                  (i == 0 || s[i].n != s[i - 1].n ? 2 * SCORE_UNITS * s[i].n : 0);
     return units + (2 + 3 * SCORE_UNITS) * w->c->n_fid + (int64_t)LW_CONTROLS * CONTROL_UNITS +
            lw_compare_latency_units(w);
@@ -185,12 +183,13 @@ static void clear_set(compare_set *s)
     lw_free(&s->classes);
 }
 
-lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from, int32_t steps,
-                                   int64_t batch)
+lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
+                                   lw_compare_setting how, int64_t batch)
 {
     return (lw_sampler_opts){.method = from->method,
                              .diffusion = from->diffusion,
-                             .steps = from->method == LW_METHOD_DDPM ? steps : 0,
+                             .kind = how.ancestral ? LW_SAMPLER_ANCESTRAL : LW_SAMPLER_AUTO,
+                             .steps = from->method == LW_METHOD_DDPM ? how.evaluations : 0,
                              .keep_eps = !w->c->use_clipped_model_output,
                              .batch = (int32_t)batch,
                              .seed = (uint64_t)w->c->seed,
@@ -199,15 +198,13 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from, in
                              .calibration = lw_quantization_ranges(from->quant)};
 }
 
-static int sample(comparing *w, const lw_source *from, const lw_store *store, const setting *how,
-                  const char *what, compare_set *s)
+static int sample(comparing *w, const lw_source *from, const lw_store *store,
+                  lw_compare_setting how, const char *what, compare_set *s)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *sampler = NULL;
     sampling_part p = {w, what, 1};
     const lw_observer obs = {.self = &p, .progress = on_sampled, .should_stop = on_stop_part};
-    lw_sampler_opts o = lw_compare_sampler(w, from, how->evaluations, LW_MIN(s->n, 64));
-    if (how->ancestral)
-        o.kind = LW_SAMPLER_ANCESTRAL;
+    const lw_sampler_opts o = lw_compare_sampler(w, from, how, LW_MIN(s->n, 64));
     LW_TRY(lw_sampler_new(w->dev, &from->net, store, &o, &sampler));
     p.evaluations = lw_sampler_evaluations(sampler);
     LW_TRY(lw_sampler_run(sampler, 0, s->n, s->classes, &obs, s->x));
@@ -215,13 +212,12 @@ static int sample(comparing *w, const lw_source *from, const lw_store *store, co
     return 0;
 }
 
-static int score(comparing *w, compare_kind kind, const setting *how, const char *name,
+static int score(comparing *w, compare_kind kind, lw_compare_setting how, const char *name,
                  const compare_set *s, int64_t n)
 {
     LW_ASSERT(w->n_entries < COMPARE_ENTRIES, "%d scores", w->n_entries);
     compare_entry *e = &w->entry[w->n_entries];
-    *e =
-        (compare_entry){.kind = kind, .evaluations = how->evaluations, .ancestral = how->ancestral};
+    *e = (compare_entry){.kind = kind, .how = how};
     lw_compare_progress(w, 0, name);
     LW_TRY(lw_scorer_score(w->scorer, name, s->x, s->classes, n, &e->score));
     w->n_entries++;
@@ -229,7 +225,7 @@ static int score(comparing *w, compare_kind kind, const setting *how, const char
     return lw_observe_stop(w->obs) ? lw_fail(LW_ESTOPPED, "stopped while scoring") : 0;
 }
 
-static const setting none = {0}, one_step = {.evaluations = 1};
+static const lw_compare_setting none = {0}, one_step = {.evaluations = 1};
 
 static int score_real(comparing *w)
 {
@@ -238,7 +234,7 @@ static int score_real(comparing *w)
     s->n = lw_scorer_reals(w->scorer, w->c->n_fid, s->x, s->classes);
     if (!w->classes)
         lw_free(&s->classes);
-    LW_TRY(score(w, COMPARE_REAL, &none, "real pictures, held out", s, s->n));
+    LW_TRY(score(w, COMPARE_REAL, none, "real pictures, held out", s, s->n));
     w->out->real = w->entry[w->n_entries - 1].score;
     return 0;
 }
@@ -246,9 +242,8 @@ static int score_real(comparing *w)
 static int score_drift(comparing *w)
 {
     LW_TRY(new_set(w, w->c->n_fid, w->drift->net.classes, &w->drift_set));
-    LW_TRY(sample(w, w->drift, w->drift->store, &none, "sampling drift", &w->drift_set));
-    LW_TRY(
-        score(w, COMPARE_DRIFT, &one_step, "drift, 1 evaluation", &w->drift_set, w->drift_set.n));
+    LW_TRY(sample(w, w->drift, w->drift->store, none, "sampling drift", &w->drift_set));
+    LW_TRY(score(w, COMPARE_DRIFT, one_step, "drift, 1 evaluation", &w->drift_set, w->drift_set.n));
     w->out->drift = w->entry[w->n_entries - 1].score;
     return 0;
 }
@@ -259,11 +254,11 @@ static int score_sized(comparing *w, int64_t n)
     char name[64];
     if (!lw_compare_sized(w, COMPARE_DRIFT, COMPARE_DRIFT_FEW, n)) {
         snprintf(name, sizeof name, "drift, its first %lld", (long long)n);
-        LW_TRY(score(w, COMPARE_DRIFT_FEW, &one_step, name, &w->drift_set, n));
+        LW_TRY(score(w, COMPARE_DRIFT_FEW, one_step, name, &w->drift_set, n));
     }
     if (n < w->real_set.n && !lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW, n)) {
         snprintf(name, sizeof name, "real pictures, %lld of them", (long long)n);
-        LW_TRY(score(w, COMPARE_REAL_FEW, &none, name, &w->real_set, n));
+        LW_TRY(score(w, COMPARE_REAL_FEW, none, name, &w->real_set, n));
     }
     return 0;
 }
@@ -278,16 +273,15 @@ static int keep_first(const comparing *w, const compare_set *s, compare_set *fir
     return 0;
 }
 
-static int score_setting(comparing *w, const setting *how, compare_set *s)
+static int score_setting(comparing *w, const setting *p, compare_set *s)
 {
     char name[64], what[80];
-    snprintf(name, sizeof name, "DDPM, %d evaluation%s%s", how->evaluations,
-             how->evaluations > 1 ? "s" : "", how->ancestral ? ", ancestral" : "");
+    lw_compare_name(name, p->how);
     snprintf(what, sizeof what, "sampling %s", name);
-    s->n = how->n;
-    LW_TRY(sample(w, w->ddpm, w->ddpm->store, how, what, s));
-    LW_TRY(score_sized(w, how->n));
-    LW_TRY(score(w, COMPARE_DDPM, how, name, s, how->n));
+    s->n = p->n;
+    LW_TRY(sample(w, w->ddpm, w->ddpm->store, p->how, what, s));
+    LW_TRY(score_sized(w, p->n));
+    LW_TRY(score(w, COMPARE_DDPM, p->how, name, s, p->n));
     return keep_first(w, s, &w->entry[w->n_entries - 1].first);
 }
 
@@ -320,9 +314,9 @@ static int score_untrained(comparing *w)
     lw_store_init(fresh, (uint64_t)w->c->seed);
     int rc = new_set(w, w->c->n_fid, w->drift->net.classes, &s);
     if (rc == 0)
-        rc = sample(w, w->drift, fresh, &none, "sampling an untrained generator", &s);
+        rc = sample(w, w->drift, fresh, none, "sampling an untrained generator", &s);
     if (rc == 0)
-        rc = score(w, COMPARE_UNTRAINED, &one_step, "drift, untrained", &s, s.n);
+        rc = score(w, COMPARE_UNTRAINED, one_step, "drift, untrained", &s, s.n);
     if (rc == 0)
         w->out->untrained_fd = w->entry[w->n_entries - 1].score.fd.value;
     clear_set(&s);
@@ -356,25 +350,29 @@ static void check_all(comparing *w)
         }
     }
     out->real_passes = w->entry[0].failed == 0;
-    const compare_entry *d = lw_compare_find(w, COMPARE_DRIFT, 1);
+    const compare_entry *d = lw_compare_find(w, COMPARE_DRIFT);
     LW_ASSERT(d, "%d scores without drift's", w->n_entries);
     memcpy(out->bar, d->bar, sizeof out->bar);
     out->bar_failed = d->failed;
 }
 
-const compare_entry *lw_compare_find(const comparing *w, compare_kind kind, int32_t evaluations)
+bool lw_compare_same(lw_compare_setting a, lw_compare_setting b)
+{
+    return a.evaluations == b.evaluations && a.ancestral == b.ancestral;
+}
+
+const compare_entry *lw_compare_find(const comparing *w, compare_kind kind)
 {
     for (int i = 0; i < w->n_entries; i++)
-        if (w->entry[i].kind == kind && w->entry[i].evaluations == evaluations)
+        if (w->entry[i].kind == kind)
             return &w->entry[i];
     return NULL;
 }
 
-const compare_entry *lw_compare_find_ddpm(const comparing *w, int32_t evaluations, bool ancestral)
+const compare_entry *lw_compare_find_ddpm(const comparing *w, lw_compare_setting how)
 {
     for (int i = 0; i < w->n_entries; i++)
-        if (w->entry[i].kind == COMPARE_DDPM && w->entry[i].evaluations == evaluations &&
-            w->entry[i].ancestral == ancestral)
+        if (w->entry[i].kind == COMPARE_DDPM && lw_compare_same(w->entry[i].how, how))
             return &w->entry[i];
     return NULL;
 }
@@ -428,8 +426,7 @@ static int check_config(const lw_compare_config *c)
 int lw_job_compare(const lw_compare_config *c, const lw_observer *obs, lw_compare_result *out)
 {
     lw_compare_result result = {0};
-    comparing w = {.own = *c, .obs = obs, .out = &result, .started = lw_now()};
-    w.c = &w.own;
+    comparing w = {.c = c, .obs = obs, .out = &result, .started = lw_now()};
     LW_TRY(check_config(c));
     int rc = run(&w);
     lw_new_dir_drop(&w.dir);

@@ -122,12 +122,12 @@ static void result_tables(const comparing *w, const lw_compare_shown *shown, lw_
     pair_of_tables t;
     char name[128];
     tables_begin(w, &t);
-    tables_row(w, &t, lw_compare_find(w, COMPARE_DRIFT, 1), NULL);
+    tables_row(w, &t, lw_compare_find(w, COMPARE_DRIFT), NULL);
     for (int i = 0; i < shown->n; i++) {
         snprintf(name, sizeof name, "%s: %s", shown->as[i], shown->entry[i]->score.name + 6);
         tables_row(w, &t, shown->entry[i], name);
     }
-    tables_row(w, &t, lw_compare_find(w, COMPARE_REAL, 0), NULL);
+    tables_row(w, &t, lw_compare_find(w, COMPARE_REAL), NULL);
     tables_end(page, &t, "Quality",
                lw_scorer_has_judge(w->scorer)
                    ? "**accepted**: the judge gives the class asked for 0.9 or more, although it "
@@ -181,8 +181,8 @@ static void bar_cell(lw_table *t, const lw_bar_line *l)
 void lw_compare_bar_table(const comparing *w, lw_html *page)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    const compare_entry *real = lw_compare_find(w, COMPARE_REAL, 0),
-                        *drift = lw_compare_find(w, COMPARE_DRIFT, 1);
+    const compare_entry *real = lw_compare_find(w, COMPARE_REAL),
+                        *drift = lw_compare_find(w, COMPARE_DRIFT);
     const lw_compare_shown shown = lw_compare_show(w);
     lw_table_column(&t, "condition", LW_LEFT);
     lw_table_column(&t, "asked", LW_RIGHT);
@@ -283,7 +283,7 @@ static curve curve_of(const comparing *w, bool ancestral, pick_fn *pick)
     curve c = {.n = 0};
     for (int i = 0; i < w->n_entries; i++) {
         const compare_entry *e = &w->entry[i];
-        if (e->kind != COMPARE_DDPM || e->ancestral != ancestral)
+        if (e->kind != COMPARE_DDPM || e->how.ancestral != ancestral)
             continue;
         double y = pick(&e->score);
         if (pick == pick_fd)
@@ -291,11 +291,11 @@ static curve curve_of(const comparing *w, bool ancestral, pick_fn *pick)
                                                        LW_MIN(e->score.n, w->real_set.n))
                                           ->fd.value;
         size_t k = c.n++;
-        for (; k > 0 && c.x[k - 1] > e->evaluations; k--) {
+        for (; k > 0 && c.x[k - 1] > e->how.evaluations; k--) {
             c.x[k] = c.x[k - 1];
             c.y[k] = c.y[k - 1];
         }
-        c.x[k] = e->evaluations;
+        c.x[k] = e->how.evaluations;
         c.y[k] = y;
     }
     return c;
@@ -339,13 +339,15 @@ static void note_rise(const comparing *w, bool ancestral, lw_html *page)
         least = c.y[i] < c.y[least] ? i : least;
     if (!c.n || least + 1 == c.n)
         return;
-    const lw_interval *at = &lw_compare_find_ddpm(w, (int32_t)c.x[least], ancestral)->score.fd;
+    const lw_compare_setting how = {(int32_t)c.x[least], ancestral};
+    const lw_interval *at = &lw_compare_find_ddpm(w, how)->score.fd;
     if (c.y[c.n - 1] - c.y[least] <= at->high - at->value)
         return;
     snprintf(text, sizeof text,
              "With %s sampling the distance is least at %.0f evaluations (%.2f) and rises again to "
              "%.2f at %.0f: more evaluations are not always better.",
-             ancestral ? "ancestral" : "DDIM", c.x[least], c.y[least], c.y[c.n - 1], c.x[c.n - 1]);
+             lw_compare_sampler_name(ancestral), c.x[least], c.y[least], c.y[c.n - 1],
+             c.x[c.n - 1]);
     lw_html_text(page, text);
 }
 
@@ -378,17 +380,14 @@ void lw_compare_steps_part(const comparing *w, lw_html *page)
 
 /* ---- latency ---------------------------------------------------------------------------- */
 
-static void latency_row(const comparing *w, lw_table *t, const lw_latency *l)
+static void latency_row(lw_table *t, const lw_latency *l)
 {
-    char a[32], b[32], c[32], d[32];
-    const lw_latency *drift = lw_compare_latency_of(w, "drift", 1, l->batch);
+    char a[32], b[32], c[32], d[32], name[64];
+    bool drift = lw_str_eq(l->method, "drift");
     lw_table_cell(t, "%d", l->batch);
-    lw_table_cell(t,
-                  l == drift        ? "drift, 1 evaluation"
-                  : l->extrapolated ? "DDPM, %d evaluations (extrapolated)"
-                                    : "DDPM, %d evaluations",
-                  l->evaluations);
-    if (l == drift)
+    lw_table_cell(t, "%s%s", drift ? "drift, 1 evaluation" : lw_compare_name(name, l->how),
+                  l->extrapolated ? " (extrapolated)" : "");
+    if (drift)
         lw_table_mark(t, LW_MARK_STRONG);
     if (l->refused) {
         lw_table_cell(t, LW_LATENCY_REFUSED);
@@ -423,7 +422,8 @@ static void latency_bars(const comparing *w, lw_str *svg)
         bool drift = lw_str_eq(l->method, "drift");
         snprintf(group[n], sizeof group[n], "%d picture%s at a time", l->batch,
                  l->batch == 1 ? "" : "s");
-        snprintf(name[n], sizeof name[n], drift ? "drift, 1" : "DDPM, %d", l->evaluations);
+        snprintf(name[n], sizeof name[n], "%s, %d%s", drift ? "drift" : "DDPM", l->how.evaluations,
+                 l->how.ancestral ? ", ancestral" : "");
         snprintf(text[n], sizeof text[n], "%s%s", l->extrapolated ? "~ " : "",
                  lw_fmt_time(time, l->median / l->batch));
         bars[n] = (lw_bar){.group = group[n],
@@ -451,7 +451,7 @@ void lw_compare_latency_part(const comparing *w, lw_html *page)
     for (size_t i = 0; i < LW_COUNT(columns); i++)
         lw_table_column(&t, columns[i], i == 1 ? LW_LEFT : LW_RIGHT);
     for (int i = 0; i < w->n_latencies; i++)
-        latency_row(w, &t, &w->latency[i]);
+        latency_row(&t, &w->latency[i]);
     latency_bars(w, &svg);
     const char *plots[] = {lw_str_c(&svg)};
     lw_html_section(page, "How fast");

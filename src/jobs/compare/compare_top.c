@@ -9,10 +9,9 @@
 
 /* ---- which of DDPM's settings are shown -------------------------------------------------- */
 
-static void show(const comparing *w, int32_t evaluations, bool ancestral, const char *as,
-                 lw_compare_shown *out)
+static void show(const comparing *w, lw_compare_setting how, const char *as, lw_compare_shown *out)
 {
-    const compare_entry *e = lw_compare_find_ddpm(w, evaluations, ancestral);
+    const compare_entry *e = lw_compare_find_ddpm(w, how);
     for (int i = 0; e && i < out->n; i++)
         if (out->entry[i] == e) {
             size_t used = strlen(out->as[i]);
@@ -29,10 +28,10 @@ lw_compare_shown lw_compare_show(const comparing *w)
 {
     const lw_headline *h = &w->out->headline;
     lw_compare_shown s = {0};
-    if (h->equal.evaluations)
-        show(w, h->equal.evaluations, h->equal.ancestral, "at drift's quality", &s);
-    show(w, h->best.evaluations, h->best.ancestral, "at its best", &s);
-    show(w, w->c->ddim_steps[0], false, "as usual", &s);
+    if (h->equal.how.evaluations)
+        show(w, h->equal.how, "at drift's quality", &s);
+    show(w, h->best.how, "at its best", &s);
+    show(w, (lw_compare_setting){.evaluations = w->c->ddim_steps[0]}, "as usual", &s);
     return s;
 }
 
@@ -91,26 +90,27 @@ static void conditions_row(const comparing *w, const lw_compare_shown *shown, lw
 {
     lw_table_cell(t, "conditions met (listed below)");
     lw_table_cell(t, "%s", "");
-    conditions_cell(t, lw_compare_find(w, COMPARE_DRIFT, 1));
+    conditions_cell(t, lw_compare_find(w, COMPARE_DRIFT));
     for (int i = 0; i < shown->n; i++)
         conditions_cell(t, shown->entry[i]);
-    conditions_cell(t, lw_compare_find(w, COMPARE_REAL, 0));
+    conditions_cell(t, lw_compare_find(w, COMPARE_REAL));
 }
 
 static void evaluations_row(const comparing *w, const lw_compare_shown *shown, lw_table *t)
 {
     lw_table_cell(t, "network evaluations a picture (NFE)");
-    lw_table_cell(t, "%s", ahead(w->out->headline.best.evaluations > 1 ? -1 : 0));
+    lw_table_cell(t, "%s", ahead(w->out->headline.best.how.evaluations > 1 ? -1 : 0));
     lw_table_cell(t, "1");
     for (int i = 0; i < shown->n; i++)
-        lw_table_cell(t, "%d, %s", shown->entry[i]->evaluations,
-                      lw_compare_sampler_name(shown->entry[i]->ancestral));
+        lw_table_cell(t, "%d, %s", shown->entry[i]->how.evaluations,
+                      lw_compare_sampler_name(shown->entry[i]->how.ancestral));
     lw_table_cell(t, "%s", "");
 }
 
 static void time_row(const comparing *w, const lw_compare_shown *shown, lw_table *t)
 {
-    const lw_latency *drift = lw_compare_latency_of(w, "drift", 1, 1);
+    const lw_latency *drift = lw_compare_latency_of(w, "drift",
+                                                    (lw_compare_setting){.evaluations = 1}, 1);
     double ratio = w->out->headline.best.ratio;
     char text[32];
     lw_table_cell(t, "time of one picture");
@@ -118,7 +118,7 @@ static void time_row(const comparing *w, const lw_compare_shown *shown, lw_table
     lw_table_cell(t, "%s",
                   isfinite(drift->median) ? lw_fmt_time(text, drift->median) : "not timed");
     for (int i = 0; i < shown->n; i++) {
-        const lw_latency *l = lw_compare_latency_of(w, "ddpm", shown->entry[i]->evaluations, 1);
+        const lw_latency *l = lw_compare_latency_of(w, "ddpm", shown->entry[i]->how, 1);
         if (l && isfinite(l->times_drift))
             lw_table_cell(t, "%s (%.3gx)", lw_fmt_time(text, l->median), l->times_drift);
         else
