@@ -138,7 +138,6 @@ static void test_sorted_classes(void **state)
     const lw_scorer_opts o = {.data = lw_str_c(&spec),
                               .image_size = SIDE,
                               .n = EACH,
-                              .threads = 1,
                               .encoder = lw_path_join(&reader, dir, "reader")};
     if (lw_scorer_new(dev, &o, &s) < 0)
         fail_msg("%s", lw_errmsg());
