@@ -16,7 +16,8 @@ import torch
 from diffusers import DDIMScheduler, DDPMScheduler, UNet2DModel
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from golden import drift, encoder, layers, policy, sampler, schedulers, store, unet  # noqa: E402
+from golden import (drift, encoder, layers, policy, sampler, schedulers, store,  # noqa: E402
+                    transformer, unet)
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -53,6 +54,7 @@ def parts(data):
         "schedulers": lambda: put("schedulers", schedulers.make(data)),
         "policy": lambda: (put("policy", policy.make(), 0),
                            put("policy_published", policy.published())),
+        "transformer": lambda: put("transformer", transformer.make(), 0),
         "mae": lambda: put("encoder_mae", encoder.golden_mae()),
         "resnet18": lambda: put("encoder_resnet18", encoder.golden_resnet18()),
         "cifar": lambda: put("encoder_cifar20", encoder.golden_cifar()),
