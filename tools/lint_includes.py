@@ -22,7 +22,7 @@ TABLE = {
     "eval": ["base"],
     "report": ["formats", "base"],
     "session": ["models", "data", "formats", "backend", "plan", "kernels", "base"],
-    "train": ["session", "report", "eval", "store", "formats", "backend", "plan", "base"],
+    "train": ["session", "report", "eval", "store", "formats", "plan", "base"],
     "jobs/ddpm": ["train", "session"],
     "jobs/drift": ["train", "session", "models", "data", "plan", "base"],
     "jobs/encoder": ["train", "session", "models", "data"],
@@ -38,8 +38,8 @@ TABLE = {
     "jobs/prove/rank": ["jobs/prove/walk", "report", "eval", "logic", "formats", "kernels", "base"],
     "jobs/prove/kge": ["jobs/prove/rank", "jobs/prove/walk", "train", "session", "eval", "logic",
                        "models", "kernels", "base"],
-    "jobs/prove/ppo": ["jobs/prove/rank", "train", "session", "logic", "models", "backend", "plan",
-                       "kernels", "base"],
+    "jobs/prove/ppo": ["jobs/prove/rank", "train", "session", "logic", "models", "plan", "kernels",
+                       "base"],
     "jobs/prove/bench": ["jobs/prove/walk", "session", "report", "models", "formats", "base"],
     "bench": ["jobs/prove/bench", "jobs/quantize", "session", "report", "models", "formats",
               "backend", "base"],
@@ -69,6 +69,7 @@ WORDS = {
     r"(?<![a-z_])(printf|puts|putchar)\s*\(": ("lw_log, or lw_cli_print in cli/", ["cli/"]),
     r"\bstdout\b": ("cli/", ["cli/"]),
     r"\bstderr\b": ("lw_log", ["cli/", "base/log.c", "base/error.c"]),
+    r"\blw_cpu_": ("what plan_device.h declares", ["backend/"]),
     r"\b(TODO|FIXME|XXX)\b": ("an issue", []),
 }
 

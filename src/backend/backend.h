@@ -11,7 +11,6 @@
 
 #include "kernels/kernels.h"
 #include "plan/plan.h"
-#include "backend/cpu/cpu_optim.h"
 
 typedef struct lw_backend_options {
     int threads;       /* of the host; 0: all CPUs this process may use */

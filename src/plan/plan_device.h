@@ -43,6 +43,19 @@ typedef struct lw_launch {
     bool alone;            /* on the calling thread, which is a worker of the pool */
 } lw_launch;
 
+/* One update of flat slabs: the gradient's norm, clipping, AdamW, the moving average. */
+typedef struct lw_update {
+    float *slab
+        [LW_SLABS]; /* [n] each, apart from each other; GRAD: the sum of gradients, only read; EMA may be
+                              NULL. Gaps between entries hold 0 */
+    int64_t n;
+    double lr, beta1, beta2, eps, weight_decay;
+    int64_t t;         /* number of this update: 1, 2, ... */
+    double grad_scale; /* every gradient is multiplied by it first: 1 / number of summed leaves */
+    double max_norm;   /* clip to this global norm (after grad_scale); <= 0: no clipping */
+    double ema_decay;
+} lw_update;
+
 typedef struct lw_device {
     const char *name; /* "cpu" */
     const char *isa;  /* what its kernels were compiled for: "avx512" */
@@ -68,6 +81,12 @@ typedef struct lw_device {
     bool (*wide)(void *self, const lw_node *n, lw_num num);
     /* Runs a phase; a full barrier at the end. */
     void (*run)(void *self, const lw_launch *l);
+    /* *grad_norm: global norm after grad_scale, before clipping. LW_ENUMERIC when it is not finite:
+     * nothing was changed. Formulas in kernels/optim/optim.h. */
+    int (*update)(void *self, const lw_update *u, double *grad_norm);
+    /* dst[n] += src[n], dst[n] = src[n]: sums of gradients. */
+    void (*add)(void *self, float *dst, const float *src, int64_t n);
+    void (*copy)(void *self, float *dst, const float *src, int64_t n);
     void (*close)(struct lw_device *dev);
 } lw_device;
 

@@ -174,6 +174,12 @@ float *lw_store_slab(const lw_store *s, lw_slab slab, int64_t *floats)
     return s->slab[slab];
 }
 
+int64_t lw_store_slabs(const lw_store *s, float *slab[LW_SLABS])
+{
+    memcpy(slab, s->slab, sizeof s->slab);
+    return s->floats;
+}
+
 float *lw_store_data(const lw_store *s, int32_t i, lw_slab slab)
 {
     return s->slab[slab] ? s->slab[slab] + lw_store_at(s, i)->offset : NULL;

@@ -38,6 +38,8 @@ size_t lw_store_bytes(const lw_store *s); /* of all slabs, also before they are 
 /* A whole slab; *floats (may be NULL) is its length, gaps included. NULL: not fixed, or no such
  * slab. */
 float *lw_store_slab(const lw_store *s, lw_slab slab, int64_t *floats);
+/* All of them, and their length: for an update (lw_device.update). */
+int64_t lw_store_slabs(const lw_store *s, float *slab[LW_SLABS]);
 /* One entry in a slab; NULL as above. */
 float *lw_store_data(const lw_store *s, int32_t i, lw_slab slab);
 

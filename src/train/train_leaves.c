@@ -2,7 +2,6 @@
 /* The sum of a step's leaves: a binary counter of tree nodes. */
 #include "train/train_leaves.h"
 
-#include "backend/cpu/cpu_optim.h"
 #include "base/base.h"
 
 int lw_train_leaves(const lw_train_config *c, int64_t whole, int64_t unit, const char *option,
@@ -59,7 +58,7 @@ static int keep(lw_leaf_sum *s, const lw_leaf_node *x)
     if (!own)
         return LW_ENOMEM;
     if (own != x->grad)
-        lw_cpu_copy(s->dev, own, x->grad, s->floats);
+        s->dev->copy(s->dev->self, own, x->grad, s->floats);
     *to = *x;
     to->grad = own;
     s->n++;
@@ -71,7 +70,7 @@ int lw_leaf_sum_add(lw_leaf_sum *s, lw_leaf_node next)
     while (next.index > 0 || !at_the_end(s, &next)) {
         if (completes(s, &next)) {
             const lw_leaf_node *left = &s->node[--s->n];
-            lw_cpu_add(s->dev, left->grad, next.grad, s->floats);
+            s->dev->add(s->dev->self, left->grad, next.grad, s->floats);
             next.grad = left->grad;
             next.loss = left->loss + next.loss;
         } else if (next.index % 2 == 1 || !at_the_end(s, &next)) {

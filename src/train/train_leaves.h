@@ -21,7 +21,7 @@
 #ifndef LW_TRAIN_LEAVES_H
 #define LW_TRAIN_LEAVES_H
 
-#include "backend/backend.h"
+#include "plan/plan.h"
 #include "train/train_config.h"
 
 typedef struct lw_leaves {

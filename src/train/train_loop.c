@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/cpu/cpu_optim.h"
 #include "train/train_page.h"
 
 static bool every(int64_t step, int64_t n)
@@ -210,7 +209,6 @@ int lw_training_close(lw_training **pp, int rc, lw_train_result *out)
     lw_run_dir_close(&l->dir);
     lw_train_keep_clear(&l->keep);
     lw_leaf_sum_clear(&l->sum);
-    lw_free(&l->work);
     if (l->own.close)
         l->own.close(l->own.self);
     lw_free(pp);
@@ -221,9 +219,6 @@ int lw_training_close(lw_training **pp, int rc, lw_train_result *out)
 static int open_loop(lw_training *l)
 {
     const lw_train_config *c = l->c;
-    l->work = lw_calloc((size_t)lw_cpu_adamw_work(l->floats), sizeof *l->work);
-    if (!l->work)
-        return LW_ENOMEM;
     LW_TRY(lw_train_kept(c, l->first_step, &l->keep));
     LW_TRY(lw_run_dir_open(c, l->job->name, lw_pool_size(l->job->dev->pool), l->job->dev->isa,
                            l->first_step - (l->keep.pending != NULL), &l->dir));

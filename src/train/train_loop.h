@@ -10,7 +10,7 @@
 #ifndef LW_TRAIN_LOOP_H
 #define LW_TRAIN_LOOP_H
 
-#include "backend/backend.h"
+#include "plan/plan.h"
 #include "formats/formats.h"
 #include "train/train_config.h"
 #include "train/train_leaves.h"

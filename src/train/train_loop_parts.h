@@ -17,7 +17,6 @@ struct lw_training {
     const lw_observer *obs;
     lw_run_dir dir;
     lw_leaf_sum sum;
-    double *work; /* of the optimiser */
     int64_t floats;
     lw_train_step last;
     double started, logged_at;

@@ -7,7 +7,6 @@
 
 #include "base/base.h"
 #include "plan/plan.h"
-#include "backend/backend.h"
 #include "formats/formats.h"
 #include "store/store.h"
 #include "session/session.h"

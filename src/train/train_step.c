@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "backend/cpu/cpu_optim.h"
 #include "train/train_schedule.h"
 
 int lw_loop_forward_backward(lw_training *l, int64_t step)
@@ -30,7 +29,7 @@ static int not_finite(lw_training *l, int64_t step, const char *what)
     lw_store *s = l->job->store;
     float *g = lw_store_slab(s, LW_SLAB_GRAD, NULL);
     if (l->sum.total.grad != g)
-        lw_cpu_copy(l->job->dev, g, l->sum.total.grad, l->floats);
+        l->job->dev->copy(l->job->dev->self, g, l->sum.total.grad, l->floats);
     return lw_train_not_finite(l->job->name, s, step + 1, what);
 }
 
@@ -48,14 +47,9 @@ static int update(lw_training *l, int64_t step)
 {
     const lw_train_config *c = l->c;
     lw_store *s = l->job->store;
+    lw_device *dev = l->job->dev;
     l->last.lr = lw_schedule_lr(c, step);
-    lw_cpu_adamw_args a = {
-        .p = lw_store_slab(s, LW_SLAB_PARAM, NULL),
-        .m = lw_store_slab(s, LW_SLAB_M, NULL),
-        .v = lw_store_slab(s, LW_SLAB_V, NULL),
-        .ema = lw_store_slab(s, LW_SLAB_EMA, NULL),
-        .g = l->sum.total.grad,
-        .n = l->floats,
+    lw_update u = {
         .lr = l->last.lr,
         .beta1 = c->adam_beta1,
         .beta2 = c->adam_beta2,
@@ -65,9 +59,10 @@ static int update(lw_training *l, int64_t step)
         .grad_scale = 1.0 / (double)l->job->leaves.n,
         .max_norm = c->grad_clip,
         .ema_decay = lw_schedule_ema(c->ema_decay, step),
-        .work = l->work,
     };
-    int rc = lw_cpu_adamw(l->job->dev, &a, &l->last.grad_norm);
+    u.n = lw_store_slabs(s, u.slab);
+    u.slab[LW_SLAB_GRAD] = l->sum.total.grad;
+    int rc = dev->update(dev->self, &u, &l->last.grad_norm);
     if (rc == LW_ENUMERIC)
         return not_finite(l, step, "the gradient norm is");
     LW_TRY(rc);

@@ -22,7 +22,7 @@ typedef struct trainer {
     lw_device *dev;
     lw_plan *plan;
     lw_exec *e;
-    double *work, *alpha_bar;
+    double *alpha_bar;
     lw_st_file *file;
 } trainer;
 
@@ -57,7 +57,6 @@ static void trainer_open(trainer *t, const char *name, lw_isa isa, int threads)
 {
     char path[256];
     json_t *j = NULL;
-    int64_t floats = 0;
     *t = (trainer){.name = name};
     snprintf(path, sizeof path, "train_%s", name);
     t->file = golden_open(path);
@@ -77,8 +76,6 @@ static void trainer_open(trainer *t, const char *name, lw_isa isa, int threads)
     golden_fill_store(t->s);
     t->dev = golden_device(isa, threads);
     compile(t);
-    lw_store_slab(t->s, LW_SLAB_PARAM, &floats);
-    t->work = malloc(sizeof *t->work * (size_t)lw_cpu_adamw_work(floats));
 }
 
 static void trainer_close(trainer *t)
@@ -88,7 +85,6 @@ static void trainer_close(trainer *t)
     lw_store_free(&t->s);
     lw_backend_close(&t->dev);
     lw_st_close(&t->file);
-    free(t->work);
     free(t->alpha_bar);
 }
 
@@ -122,25 +118,20 @@ static void bind_step(trainer *t, int step)
 
 static void train_step(trainer *t, int step, double *loss, double *norm)
 {
-    lw_cpu_adamw_args a = {.lr = t->lr,
-                           .beta1 = 0.9,
-                           .beta2 = 0.999,
-                           .eps = 1e-8,
-                           .weight_decay = t->wd,
-                           .t = step + 1,
-                           .grad_scale = 1.0,
-                           .max_norm = t->clip,
-                           .work = t->work};
-    a.p = lw_store_slab(t->s, LW_SLAB_PARAM, &a.n);
-    a.g = lw_store_slab(t->s, LW_SLAB_GRAD, NULL);
-    a.ema = lw_store_slab(t->s, LW_SLAB_EMA, NULL);
-    a.m = lw_store_slab(t->s, LW_SLAB_M, NULL);
-    a.v = lw_store_slab(t->s, LW_SLAB_V, NULL);
+    lw_update a = {.lr = t->lr,
+                   .beta1 = 0.9,
+                   .beta2 = 0.999,
+                   .eps = 1e-8,
+                   .weight_decay = t->wd,
+                   .t = step + 1,
+                   .grad_scale = 1.0,
+                   .max_norm = t->clip};
+    a.n = lw_store_slabs(t->s, a.slab);
     a.ema_decay = fmin(t->ema, (2.0 + step) / (11.0 + step));
     bind_step(t, step);
     assert_ok(lw_exec_run(t->e, &(lw_tick){.step = (uint32_t)step}));
     *loss = (double)*(float *)lw_exec_data(t->e, "loss");
-    assert_ok(lw_cpu_adamw(t->dev, &a, norm));
+    assert_ok(t->dev->update(t->dev->self, &a, norm));
     lw_store_touch(t->s, LW_SLAB_PARAM);
     lw_store_touch(t->s, LW_SLAB_EMA);
 }

@@ -2,12 +2,6 @@
 /* Opening the CPU, the table of lowerings, and parallel for. */
 #include "backend/cpu/cpu_private.h"
 
-typedef struct cpu {
-    lw_device dev;
-    lw_kernels k;
-    lw_conv_mode conv;
-} cpu;
-
 static cpu_lower_fn *const lowerings[LW_OP_COUNT] = {
 #define OP(NAME, name, doc) [LW_OP_##NAME] = lw_cpu_lower_##name,
 #include "ir/ops.def"
@@ -42,6 +36,7 @@ static void close_cpu(lw_device *dev)
 {
     cpu *c = dev->self;
     lw_pool_free(&c->dev.pool);
+    lw_free(&c->norm_part);
     lw_free(&c);
 }
 
@@ -69,6 +64,9 @@ int lw_cpu_open(const lw_backend_options *o, lw_device **out)
                          .upconv = lw_cpu_upconv_pays,
                          .wide = lw_cpu_wide,
                          .run = run,
+                         .update = lw_cpu_update,
+                         .add = lw_cpu_add,
+                         .copy = lw_cpu_copy,
                          .close = close_cpu};
     *out = &c->dev;
     return 0;

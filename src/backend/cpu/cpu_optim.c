@@ -1,43 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The optimiser step: chunks of fixed size in parallel, partial sums combined in index order. */
-#include "backend/cpu/cpu.h"
+#include "backend/cpu/cpu_private.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { TASK_CHUNKS = 8 }; /* of LW_REDUCE_CHUNK floats: 128 KiB of each slab */
 
 static const int64_t task_floats = (int64_t)TASK_CHUNKS * LW_REDUCE_CHUNK;
 
-int64_t lw_cpu_adamw_work(int64_t n)
-{
-    return lw_reduce_chunks(n);
-}
-
 typedef struct optim_job {
-    const lw_kernels *k;
-    const lw_cpu_adamw_args *a;
+    const cpu *c;
+    const lw_update *u;
     lw_adamw o;
-    const lw_optim_range *range;
-    int32_t n_range;
 } optim_job;
 
 static void norm_task(void *arg, int64_t task, int worker)
 {
     const optim_job *j = arg;
-    int64_t last = lw_reduce_chunks(j->a->n);
+    int64_t last = lw_reduce_chunks(j->u->n);
     (void)worker;
-    j->k->reduce.chunk_sumsq(j->a->work, j->a->g, j->a->n, task * TASK_CHUNKS,
-                             LW_MIN((task + 1) * TASK_CHUNKS, last));
+    j->c->k.reduce.chunk_sumsq(j->c->norm_part, j->u->slab[LW_SLAB_GRAD], j->u->n,
+                               task * TASK_CHUNKS, LW_MIN((task + 1) * TASK_CHUNKS, last));
 }
 
 static void update_task(void *arg, int64_t task, int worker)
 {
     const optim_job *j = arg;
-    const lw_cpu_adamw_args *a = j->a;
+    const lw_update *u = j->u;
+    const lw_optim_range whole = {.begin = 0, .end = u->n, .decay = 1};
     (void)worker;
-    j->k->optim.adamw(a->p, a->m, a->v, a->ema, a->g, &j->o, j->range, j->n_range,
-                      task * task_floats, LW_MIN((task + 1) * task_floats, a->n));
+    j->c->k.optim.adamw(u->slab[LW_SLAB_PARAM], u->slab[LW_SLAB_M], u->slab[LW_SLAB_V],
+                        u->slab[LW_SLAB_EMA], u->slab[LW_SLAB_GRAD], &j->o, &whole, 1,
+                        task * task_floats, LW_MIN((task + 1) * task_floats, u->n));
 }
 
 static int64_t tasks_of(int64_t n)
@@ -45,29 +39,35 @@ static int64_t tasks_of(int64_t n)
     return LW_CEIL_DIV(n, task_floats);
 }
 
-int lw_cpu_adamw(lw_device *dev, const lw_cpu_adamw_args *a, double *grad_norm)
+int lw_cpu_update(void *self, const lw_update *u, double *grad_norm)
 {
-    const lw_optim_range whole = {.begin = 0, .end = a->n, .decay = 1};
-    optim_job j = {.k = dev->kernels,
-                   .a = a,
-                   .range = a->range ? a->range : &whole,
-                   .n_range = a->range ? a->n_range : 1};
+    cpu *c = self;
+    optim_job j = {.c = c, .u = u};
+    int64_t parts = lw_reduce_chunks(u->n);
     double coef, norm;
-    lw_pool_run(dev->pool, tasks_of(a->n), norm_task, &j);
-    j.k->optim.clip(&coef, &norm, a->work, lw_reduce_chunks(a->n), a->grad_scale, a->max_norm);
+    if (parts > c->norm_parts) {
+        lw_free(&c->norm_part);
+        c->norm_parts = 0;
+        c->norm_part = lw_calloc((size_t)parts, sizeof *c->norm_part);
+        if (!c->norm_part)
+            return LW_ENOMEM;
+        c->norm_parts = parts;
+    }
+    lw_pool_run(c->dev.pool, tasks_of(u->n), norm_task, &j);
+    c->k.optim.clip(&coef, &norm, c->norm_part, parts, u->grad_scale, u->max_norm);
     if (!isfinite(norm))
         return lw_fail(LW_ENUMERIC, "the gradient norm of update %lld is not finite",
-                       (long long)a->t);
-    j.o = (lw_adamw){.lr = a->lr,
-                     .beta1 = a->beta1,
-                     .beta2 = a->beta2,
-                     .eps = a->eps,
-                     .weight_decay = a->weight_decay,
-                     .bias1 = 1.0 - pow(a->beta1, (double)a->t),
-                     .bias2 = 1.0 - pow(a->beta2, (double)a->t),
+                       (long long)u->t);
+    j.o = (lw_adamw){.lr = u->lr,
+                     .beta1 = u->beta1,
+                     .beta2 = u->beta2,
+                     .eps = u->eps,
+                     .weight_decay = u->weight_decay,
+                     .bias1 = 1.0 - pow(u->beta1, (double)u->t),
+                     .bias2 = 1.0 - pow(u->beta2, (double)u->t),
                      .grad_scale = coef,
-                     .ema_decay = a->ema_decay};
-    lw_pool_run(dev->pool, tasks_of(a->n), update_task, &j);
+                     .ema_decay = u->ema_decay};
+    lw_pool_run(c->dev.pool, tasks_of(u->n), update_task, &j);
     *grad_norm = norm;
     return 0;
 }
@@ -92,18 +92,18 @@ static void move_task(void *arg, int64_t task, int worker)
                                                                 n, 0, 1);
 }
 
-static void move(lw_device *dev, float *dst, const float *src, int64_t n, bool add)
+static void move(cpu *c, float *dst, const float *src, int64_t n, bool add)
 {
-    move_job j = {dev->kernels, dst, src, n, add};
-    lw_pool_run(dev->pool, tasks_of(n), move_task, &j);
+    move_job j = {&c->k, dst, src, n, add};
+    lw_pool_run(c->dev.pool, tasks_of(n), move_task, &j);
 }
 
-void lw_cpu_add(lw_device *dev, float *dst, const float *src, int64_t n)
+void lw_cpu_add(void *self, float *dst, const float *src, int64_t n)
 {
-    move(dev, dst, src, n, true);
+    move(self, dst, src, n, true);
 }
 
-void lw_cpu_copy(lw_device *dev, float *dst, const float *src, int64_t n)
+void lw_cpu_copy(void *self, float *dst, const float *src, int64_t n)
 {
-    move(dev, dst, src, n, false);
+    move(self, dst, src, n, false);
 }

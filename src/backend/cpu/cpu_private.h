@@ -5,6 +5,14 @@
 
 #include "backend/cpu/cpu.h"
 
+typedef struct cpu {
+    lw_device dev; /* first: what lw_device.self points to is both */
+    lw_kernels k;
+    lw_conv_mode conv;
+    double *norm_part; /* partial sums of the longest update yet */
+    int64_t norm_parts;
+} cpu;
+
 typedef struct cpu_lower {
     const lw_kernels *k;
     lw_device *dev;
@@ -32,6 +40,10 @@ int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_
 bool lw_cpu_upconv_pays(void *self, const lw_node *n, lw_num num);
 bool lw_cpu_wide(void *self, const lw_node *n, lw_num num);
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
+
+int lw_cpu_update(void *self, const lw_update *u, double *grad_norm);
+void lw_cpu_add(void *self, float *dst, const float *src, int64_t n);
+void lw_cpu_copy(void *self, float *dst, const float *src, int64_t n);
 
 /* A record of `bytes` in plan memory, stored as the step's arg. */
 void *lw_cpu_arg(cpu_lower *c, size_t bytes);

@@ -79,45 +79,40 @@ static const lw_bench_op ops[] = {
 /* The optimiser's pass over the slabs: 16 numbers in and out for each parameter. */
 typedef struct adamw_case {
     lw_device *dev;
-    lw_cpu_adamw_args a;
+    lw_update u;
 } adamw_case;
 
 static int adamw_call(void *self)
 {
     adamw_case *c = self;
     double norm;
-    c->a.t++;
-    return lw_cpu_adamw(c->dev, &c->a, &norm);
+    c->u.t++;
+    return c->dev->update(c->dev->self, &c->u, &norm);
 }
 
 static int measure_adamw(lw_bench_run *r)
 {
-    enum { SLABS = 5, N = 4 << 20 };
+    enum { N = 4 << 20 };
     const char *name = "adamw_ema_4M";
-    const size_t bytes = (size_t)SLABS * N * sizeof(float);
+    const size_t bytes = (size_t)LW_SLABS * N * sizeof(float);
     if (!lw_bench_wants(r, name))
         return 0;
     float *slab = lw_bulk_alloc(bytes);
-    double *work = lw_calloc((size_t)lw_cpu_adamw_work(N), sizeof *work);
-    int rc = slab && work ? 0 : LW_ENOMEM;
+    int rc = slab ? 0 : LW_ENOMEM;
     if (rc == 0) {
         adamw_case c = {.dev = r->dev};
+        c.u = (lw_update){.n = N,
+                          .lr = 1e-3,
+                          .beta1 = 0.9,
+                          .beta2 = 0.999,
+                          .eps = 1e-8,
+                          .grad_scale = 1,
+                          .max_norm = 1,
+                          .ema_decay = 0.999};
+        for (int i = 0; i < LW_SLABS; i++)
+            c.u.slab[i] = slab + (size_t)i * N;
         for (int64_t i = 0; i < N; i++)
-            slab[i] = 1e-3f * (float)(i % 7 - 3);
-        c.a = (lw_cpu_adamw_args){.g = slab,
-                                  .p = slab + N,
-                                  .m = slab + 2 * N,
-                                  .v = slab + 3 * N,
-                                  .ema = slab + 4 * N,
-                                  .n = N,
-                                  .lr = 1e-3,
-                                  .beta1 = 0.9,
-                                  .beta2 = 0.999,
-                                  .eps = 1e-8,
-                                  .grad_scale = 1,
-                                  .max_norm = 1,
-                                  .ema_decay = 0.999,
-                                  .work = work};
+            c.u.slab[LW_SLAB_GRAD][i] = 1e-3f * (float)(i % 7 - 3);
         rc = lw_bench_measure(r,
                               &(lw_bench_work){.name = name,
                                                .method = "f32",
@@ -129,7 +124,6 @@ static int measure_adamw(lw_bench_run *r)
                               NULL);
     }
     lw_bulk_free(&slab, bytes);
-    lw_free(&work);
     return rc;
 }
 

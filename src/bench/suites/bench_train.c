@@ -6,27 +6,20 @@
 
 typedef struct train_case {
     lw_lab lab;
-    lw_cpu_adamw_args adamw;
+    lw_update update;
     double optim_seconds;
 } train_case;
 
-static int prepare_adamw(train_case *t)
+static void prepare_update(train_case *t)
 {
-    lw_cpu_adamw_args *a = &t->adamw;
-    lw_store *s = t->lab.store;
-    a->p = lw_store_slab(s, LW_SLAB_PARAM, &a->n);
-    a->m = lw_store_slab(s, LW_SLAB_M, NULL);
-    a->v = lw_store_slab(s, LW_SLAB_V, NULL);
-    a->ema = lw_store_slab(s, LW_SLAB_EMA, NULL);
-    a->g = lw_store_slab(s, LW_SLAB_GRAD, NULL);
-    a->lr = 2e-4;
-    a->beta1 = 0.9;
-    a->beta2 = 0.999;
-    a->eps = 1e-8;
-    a->grad_scale = a->max_norm = 1;
-    a->ema_decay = 0.9999;
-    a->work = lw_calloc((size_t)lw_cpu_adamw_work(a->n), sizeof *a->work);
-    return a->work ? 0 : LW_ENOMEM;
+    t->update = (lw_update){.lr = 2e-4,
+                            .beta1 = 0.9,
+                            .beta2 = 0.999,
+                            .eps = 1e-8,
+                            .grad_scale = 1,
+                            .max_norm = 1,
+                            .ema_decay = 0.9999};
+    t->update.n = lw_store_slabs(t->lab.store, t->update.slab);
 }
 
 static int step(void *self)
@@ -35,8 +28,8 @@ static int step(void *self)
     double norm;
     LW_TRY(lw_lab_run(&t->lab));
     double began = lw_now();
-    t->adamw.t = t->lab.tick.step;
-    LW_TRY(lw_cpu_adamw(t->lab.dev, &t->adamw, &norm));
+    t->update.t = t->lab.tick.step;
+    LW_TRY(t->lab.dev->update(t->lab.dev->self, &t->update, &norm));
     lw_store_touch(t->lab.store, LW_SLAB_PARAM);
     t->optim_seconds = lw_now() - began;
     return 0;
@@ -68,7 +61,7 @@ static int measure_case(lw_bench_run *r, const lw_bench_method *m, const lw_lab_
     double error;
     const char *against = NULL;
     LW_TRY(gradient_error(r, spec, &t->lab, &error, &against));
-    LW_TRY(prepare_adamw(t));
+    prepare_update(t);
     lw_bench_work w = lw_bench_lab_work(&t->lab, m);
     w.name = name;
     w.batch = batch;
@@ -78,7 +71,7 @@ static int measure_case(lw_bench_run *r, const lw_bench_method *m, const lw_lab_
     w.against = against;
     w.extra = "clip, adamw, ema";
     w.extra_seconds = &t->optim_seconds;
-    w.extra_bytes = 10.0 * (double)sizeof(float) * (double)t->adamw.n;
+    w.extra_bytes = 10.0 * (double)sizeof(float) * (double)t->update.n;
     w.bytes += w.extra_bytes;
     return lw_bench_measure(r, &w, NULL);
 }
@@ -103,7 +96,6 @@ static int measure(lw_bench_run *r, const lw_bench_method *m, int32_t batch)
         return lw_bench_skip(r, name, m->name, batch, t.lab.bytes, lw_errmsg());
     LW_TRY(rc);
     rc = measure_case(r, m, &spec, &t, name, batch);
-    lw_free(&t.adamw.work);
     lw_lab_close(&t.lab);
     return rc;
 }

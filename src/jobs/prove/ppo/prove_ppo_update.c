@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "backend/backend.h"
+#include "plan/plan.h"
 #include "base/base.h"
 #include "jobs/prove/ppo/prove_ppo_part.h"
 #include "train/train_schedule.h"
@@ -71,8 +71,7 @@ static int init(lw_ppo_update *u)
         LW_TRY(open_plan(u, i));
     lw_store_slab(u->store, LW_SLAB_PARAM, &u->floats);
     u->sum = lw_bulk_alloc((size_t)u->floats * sizeof *u->sum);
-    u->work = lw_calloc((size_t)lw_cpu_adamw_work(u->floats), sizeof *u->work);
-    return u->sum && u->work ? 0 : LW_ENOMEM;
+    return u->sum ? 0 : LW_ENOMEM;
 }
 
 int lw_ppo_update_open(const lw_ppo_config *c, lw_store *store, lw_device *dev, lw_ppo_update **out)
@@ -99,7 +98,6 @@ void lw_ppo_update_free(lw_ppo_update **pp)
     }
     lw_ppo_part_clear(&u->part);
     lw_bulk_free(&u->sum, (size_t)u->floats * sizeof *u->sum);
-    lw_free(&u->work);
     lw_free(pp);
 }
 
@@ -185,8 +183,8 @@ static int run_part(batch *b, bool last)
     if (!isfinite(b->loss)) /* now: the next part's gradient takes the place of this one's */
         return lw_train_not_finite("prove train", u->store, b->step + 1, "the loss is");
     if (!last || b->parts > 0)
-        (b->parts ? lw_cpu_add : lw_cpu_copy)(
-            u->dev, u->sum, lw_store_slab(u->store, LW_SLAB_GRAD, NULL), u->floats);
+        (b->parts ? u->dev->add : u->dev->copy)(
+            u->dev->self, u->sum, lw_store_slab(u->store, LW_SLAB_GRAD, NULL), u->floats);
     b->parts++;
     return lw_ppo_part_begin(p, b->r->states.n);
 }
@@ -211,27 +209,23 @@ static int adam(batch *b, double *norm)
 {
     lw_ppo_update *u = b->u;
     const lw_train_config *c = &u->c->train;
-    const lw_cpu_adamw_args a = {.p = lw_store_slab(u->store, LW_SLAB_PARAM, NULL),
-                                 .m = lw_store_slab(u->store, LW_SLAB_M, NULL),
-                                 .v = lw_store_slab(u->store, LW_SLAB_V, NULL),
-                                 .ema = lw_store_slab(u->store, LW_SLAB_EMA, NULL),
-                                 .g = b->parts > 1 ? u->sum
-                                                   : lw_store_slab(u->store, LW_SLAB_GRAD, NULL),
-                                 .n = u->floats,
-                                 .lr = b->rates->lr,
-                                 .beta1 = c->adam_beta1,
-                                 .beta2 = c->adam_beta2,
-                                 .eps = c->adam_eps,
-                                 .weight_decay = c->weight_decay,
-                                 .t = *b->rates->updates + 1,
-                                 .grad_scale = 1.0,
-                                 .max_norm = c->grad_clip,
-                                 .ema_decay = lw_schedule_ema(c->ema_decay, *b->rates->updates),
-                                 .work = u->work};
-    int rc = lw_cpu_adamw(u->dev, &a, norm);
+    lw_update up = {.lr = b->rates->lr,
+                    .beta1 = c->adam_beta1,
+                    .beta2 = c->adam_beta2,
+                    .eps = c->adam_eps,
+                    .weight_decay = c->weight_decay,
+                    .t = *b->rates->updates + 1,
+                    .grad_scale = 1.0,
+                    .max_norm = c->grad_clip,
+                    .ema_decay = lw_schedule_ema(c->ema_decay, *b->rates->updates)};
+    up.n = lw_store_slabs(u->store, up.slab);
+    if (b->parts > 1)
+        up.slab[LW_SLAB_GRAD] = u->sum;
+    int rc = u->dev->update(u->dev->self, &up, norm);
     if (rc == LW_ENUMERIC) {
         if (b->parts > 1) /* the sum, not the last part alone */
-            lw_cpu_copy(u->dev, lw_store_slab(u->store, LW_SLAB_GRAD, NULL), u->sum, u->floats);
+            u->dev->copy(u->dev->self, lw_store_slab(u->store, LW_SLAB_GRAD, NULL), u->sum,
+                         u->floats);
         return lw_train_not_finite("prove train", u->store, b->step + 1, "the gradient norm is");
     }
     LW_TRY(rc);
