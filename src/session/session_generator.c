@@ -26,6 +26,7 @@ static int read_state(lw_source *s)
     s->work = (lw_train_work){json_number_value(json_object_get(work, "wall_s")),
                               json_number_value(json_object_get(work, "cpu_s"))};
     s->in_turns = json_is_true(json_object_get(work, "in_turns"));
+    s->best = json_incref(json_object_get(c.extra, "best"));
     s->step = c.step;
     s->train_seconds = c.train_seconds;
     return 0;
@@ -74,6 +75,7 @@ void lw_source_close(lw_source **pp)
     lw_store_free(&s->store);
     lw_quantization_free(&s->quant);
     lw_json_drop(&s->config);
+    lw_json_drop(&s->best);
     lw_free(&s->diffusion);
     lw_free(&s->dir);
     lw_free(&s->name);

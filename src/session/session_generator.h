@@ -28,9 +28,11 @@ typedef struct lw_source {
     double train_seconds;    /* of a checkpoint; 0: not known */
     lw_train_work work;      /* likewise */
     bool in_turns;           /* trained in turns with what it is compared with */
-    uint64_t hash;           /* of the weights */
-    bool averaged;           /* the weights are an average */
-    lw_quantization *quant;  /* ranges for int8; NULL: it was not quantised */
+    json_t *best;  /* what --keep-best had kept by then: {metric, step, reporting, floor, ...} of
+                     docs/formats.md; NULL: nothing */
+    uint64_t hash; /* of the weights */
+    bool averaged; /* the weights are an average */
+    lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */
 } lw_source;
 
 /* ema: prefer the averaged weights. LW_EIO, LW_EFORMAT: what is missing or damaged;

@@ -18,14 +18,16 @@ int lw_best_take(json_t **best, const char *metric, const char *measure, int64_t
 {
     *better = false;
     const json_t *now = metric ? half(row, metric, "choosing") : NULL,
-                 *told = metric ? half(row, metric, "reporting") : NULL;
-    if (!json_is_number(now) || !json_is_number(told))
+                 *told = metric ? half(row, metric, "reporting") : NULL,
+                 *floor = metric ? half(row, metric, "reporting_floor") : NULL;
+    if (!json_is_number(now) || !json_is_number(told) || !json_is_number(floor))
         return 0;
     if (*best && json_number_value(now) >= json_number_value(json_object_get(*best, "choosing")))
         return 0;
-    json_t *record = json_pack("{s:s, s:s, s:I, s:f, s:f}", "metric", metric, "measure", measure,
-                               "step", (json_int_t)step, "choosing", json_number_value(now),
-                               "reporting", json_number_value(told));
+    json_t *record = json_pack("{s:s, s:s, s:I, s:f, s:f, s:f}", "metric", metric, "measure",
+                               measure, "step", (json_int_t)step, "choosing",
+                               json_number_value(now), "reporting", json_number_value(told),
+                               "floor", json_number_value(floor));
     if (!record)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_json_drop(best);

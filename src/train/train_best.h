@@ -2,7 +2,7 @@
 /*
  * --keep-best: which checkpoint had the least METRIC_choosing so far, and what METRIC_reporting,
  * taken of other pictures, says of it. Kept in state.json as {metric, measure, step, choosing,
- * reporting} and on disk as checkpoints/best.
+ * reporting, floor} and on disk as checkpoints/best.
  */
 #ifndef LW_TRAIN_BEST_H
 #define LW_TRAIN_BEST_H

@@ -27,8 +27,8 @@ void lw_heldout_free(lw_heldout **pp);
  * Adds to row, of `step`: fd and fd_fixed, distances of as many samples to all held-out pictures,
  * and fd_floor, that of training pictures; eval_fd, ... likewise in the other network. With
  * keep_best also METRIC_choosing, of fresh noises to one half of the held-out pictures, and
- * METRIC_reporting, of the fixed noises to the other half: what is chosen by the first is not
- * flattered by the second. LW_ESTOPPED: nothing was added.
+ * METRIC_reporting, of the fixed noises to the other half, and METRIC_reporting_floor: what is
+ * chosen by the first is not flattered by the second. LW_ESTOPPED: nothing was added.
  */
 int lw_heldout_run(lw_heldout *v, lw_sampler *s, int64_t step, const lw_observer *obs, json_t *row);
 /* The column of keep_best, or NULL; and all that its values depend on beside the weights. */

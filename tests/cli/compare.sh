@@ -8,7 +8,7 @@ data='--data synth:16 --limit 256 --no-progress'
 net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 --heads 2 --norm-groups 4'
 expect 0 train ddpm $data $net --batch-size 4 --steps 1 --output-dir ddpm
 expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-per-group 8 --noise-shape 2x2 \
-    --latent-dim 4 --steps 1 --output-dir drift
+    --latent-dim 4 --steps 1 --eval-every 1 --eval-samples 64 --keep-best fd --output-dir drift
 expect 0 train encoder $data --objective judge --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir judge
 expect 0 train encoder $data --objective classify --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir reader
 
@@ -35,6 +35,11 @@ done
 # results apart from controls, which are folded away
 sed '/<details>/,$d' out/report.html | grep -q 'uniform noise' && fails 'controls stand among the results'
 sed -n '/<details>/,$p' out/report.html | grep -q 'uniform noise' || fails 'the page does not list its controls'
+# the checkpoint kept as the best, on the other half, beside its floor
+out_has 'The checkpoint of drift that was kept as the best is of step 1, the one compared: fd'
+grep -q '<td[^>]*>fd [0-9.]* (real: [0-9.]*), step 1<' out/report.html || fails 'the page lacks the best checkpoint'
+grep -q '"best_checkpoint_ddpm": null' out/summary.json || fails 'summary.json: nothing was kept of DDPM'
+grep -A9 '"best_checkpoint_drift": {' out/summary.json | grep -q '"floor": 0' || fails 'summary.json: best checkpoint'
 for word in '"headline"' '"ddpm_at_its_best"' '"ddpm_at_drifts_quality"' '"accepted_drift"' '"frechet_is"' '"sampler": "ancestral"'; do
     grep -qF -- "$word" out/summary.json || fails "summary.json lacks $word"
 done

@@ -155,6 +155,7 @@ static void check_best(const char *run)
     const json_t *best = json_object_get(summary, "best");
     assert_int_equal((int64_t)number(best, "step"), step);
     assert_true(number(best, "reporting") == reporting);
+    assert_true(number(best, "floor") > 0 && number(best, "floor") < reporting);
     assert_int_equal(lab_last_step(run), 8);
     lab_expect(0, "sample %s/checkpoints/best --n 1 --output best.npy", run);
 }

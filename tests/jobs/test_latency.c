@@ -96,6 +96,13 @@ static void test_texts(void **state)
     w.equal = true;
     lw_compare_work_text(&w, &s);
     assert_null(strstr(lw_str_c(&s), "not compared at equal work"));
+    assert_null(strstr(lw_str_c(&s), "best"));
+    w.kept_ddpm = (lw_compare_kept){.metric = "eval_fd", .step = 800, .value = 0.12, .floor = 0.04};
+    lw_str_clear(&s);
+    lw_compare_work_text(&w, &s);
+    assert_non_null(strstr(lw_str_c(&s), "The checkpoint of DDPM that was kept as the best is of "
+                                         "step 800, not the one compared: eval_fd 0.12 (real: "
+                                         "0.04). Held-out distances"));
 }
 
 int main(void)

@@ -224,6 +224,19 @@ static json_t *latency_json(const comparing *w)
     return a;
 }
 
+static json_t *kept_json(const lw_compare_kept *k)
+{
+    if (!k->metric[0])
+        return json_null();
+    json_t *o = json_object();
+    json_object_set_new(o, "metric", json_string(k->metric));
+    set_int(o, "step", k->step);
+    set_real(o, "reporting", k->value);
+    set_real(o, "floor", k->floor);
+    json_object_set_new(o, "compared", json_boolean(k->compared));
+    return o;
+}
+
 static json_t *work_json(const lw_compare_work *w)
 {
     json_t *o = json_object();
@@ -260,6 +273,8 @@ static int save_summary(const comparing *w)
     set_real(o, "frechet_floor_ddpm", r->floor_ddpm);
     set_real(o, "frechet_untrained", r->untrained_fd);
     json_object_set_new(o, "work", work_json(&r->work));
+    json_object_set_new(o, "best_checkpoint_drift", kept_json(&r->work.kept_drift));
+    json_object_set_new(o, "best_checkpoint_ddpm", kept_json(&r->work.kept_ddpm));
     json_object_set_new(o, "speedup",
                         json_pack("{s:o, s:o, s:o}", "1", lw_json_real(r->speedup[0]), "8",
                                   lw_json_real(r->speedup[1]), "64", lw_json_real(r->speedup[2])));

@@ -53,16 +53,27 @@ typedef struct lw_compare_config {
     int32_t n_stages;
 } lw_compare_config;
 
-/* The time that both generators were trained for, as their checkpoints have it: steps alone. */
+/* The checkpoint that --keep-best kept of a run: its distance to the half of the held-out pictures
+ * that it was not chosen by, and that of as many real pictures. */
+typedef struct lw_compare_kept {
+    char metric[16]; /* "": none was kept */
+    int64_t step;
+    double value, floor;
+    bool compared; /* its weights are those compared */
+} lw_compare_kept;
+
+/* The time that both generators were trained for, as their checkpoints have it: steps alone; and
+ * what was kept. */
 enum { LW_EQUAL_WORK_PERCENT = 5 };
 typedef struct lw_compare_work {
     lw_train_work drift, ddpm;
+    lw_compare_kept kept_drift, kept_ddpm;
     double wall_percent,
         cpu_percent;   /* the larger is so much more than the smaller; NAN: unknown */
     bool known, equal; /* equal: both within LW_EQUAL_WORK_PERCENT */
     bool in_turns;     /* trained in turns: any load hit both alike */
 } lw_compare_work;
-/* One or two sentences, for a page and for stdout; appended. */
+/* Some sentences, for a page and for stdout; appended. */
 void lw_compare_work_text(const lw_compare_work *w, lw_str *out);
 
 /* How a picture is made. */

@@ -74,6 +74,7 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
 int lw_compare_paired(comparing *w);
 /* compare_work.c: fills out->work. */
 void lw_compare_work_of(comparing *w);
+const char *lw_compare_kept_value(char buf[64], const lw_compare_kept *k); /* "0.12 (real: 0.04)" */
 #define LW_LATENCY_REFUSED "not measured: the machine was busy"
 /* compare_latency.c: fills latency and out->speedup. */
 int lw_compare_latency(comparing *w);

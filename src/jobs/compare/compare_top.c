@@ -157,6 +157,28 @@ static void steps_row(const comparing *w, int shown, lw_table *t)
     lw_table_cell(t, "%s", "");
 }
 
+static void kept_cell(lw_table *t, const lw_compare_kept *k)
+{
+    char value[64];
+    if (k->metric[0])
+        lw_table_cell(t, "%s %s, step %lld", k->metric, lw_compare_kept_value(value, k),
+                      (long long)k->step);
+    else
+        lw_table_cell(t, "none kept");
+}
+
+static void kept_row(const lw_compare_work *k, int shown, lw_table *t)
+{
+    if (!k->kept_drift.metric[0] && !k->kept_ddpm.metric[0])
+        return;
+    lw_table_cell(t, "best checkpoint, on held-out pictures that it was not chosen by");
+    lw_table_cell(t, "%s", "");
+    kept_cell(t, &k->kept_drift);
+    for (int i = 0; i < shown; i++)
+        kept_cell(t, &k->kept_ddpm);
+    lw_table_cell(t, "%s", "");
+}
+
 static void training_rows(const comparing *w, int shown, lw_table *t)
 {
     const lw_compare_work *k = &w->out->work;
@@ -167,6 +189,7 @@ static void training_rows(const comparing *w, int shown, lw_table *t)
                      t);
     }
     steps_row(w, shown, t);
+    kept_row(k, shown, t);
 }
 
 static void add_table(const comparing *w, lw_html *page)

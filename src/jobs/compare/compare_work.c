@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Were both generators trained for as long? */
+/* Were both generators trained for as long, and what was kept of them? */
 #include <math.h>
+#include <stdio.h>
 
 #include "base/base.h"
 #include "jobs/compare/compare_parts.h"
@@ -11,12 +12,26 @@ static double percent_apart(double a, double b)
     return a > 0 && b > 0 ? 100 * (LW_MAX(a, b) / LW_MIN(a, b) - 1) : (double)NAN;
 }
 
+static lw_compare_kept kept_of(const lw_source *s)
+{
+    const char *metric = json_string_value(json_object_get(s->best, "metric"));
+    const json_t *floor = json_object_get(s->best, "floor");
+    lw_compare_kept k = {.step = json_integer_value(json_object_get(s->best, "step")),
+                         .value = json_number_value(json_object_get(s->best, "reporting")),
+                         .floor = json_is_number(floor) ? json_number_value(floor) : (double)NAN};
+    snprintf(k.metric, sizeof k.metric, "%s", metric ? metric : "");
+    k.compared = metric && k.step == s->step;
+    return k;
+}
+
 void lw_compare_work_of(comparing *w)
 {
     const lw_source *a = w->drift, *b = w->ddpm;
     lw_compare_work *out = &w->out->work;
     *out = (lw_compare_work){.drift = a->work,
                              .ddpm = b->work,
+                             .kept_drift = kept_of(a),
+                             .kept_ddpm = kept_of(b),
                              .in_turns = a->in_turns && b->in_turns,
                              .wall_percent = percent_apart(a->work.wall, b->work.wall),
                              .cpu_percent = percent_apart(a->work.cpu, b->work.cpu)};
@@ -25,7 +40,25 @@ void lw_compare_work_of(comparing *w)
                  out->cpu_percent <= LW_EQUAL_WORK_PERCENT;
 }
 
-void lw_compare_work_text(const lw_compare_work *w, lw_str *out)
+static void kept_text(const lw_compare_kept *k, const char *name, lw_str *out)
+{
+    char value[64];
+    if (k->metric[0])
+        lw_str_addf(
+            out, " The checkpoint of %s that was kept as the best is of step %lld%s: %s %s.", name,
+            (long long)k->step, k->compared ? ", the one compared" : ", not the one compared",
+            k->metric, lw_compare_kept_value(value, k));
+}
+
+const char *lw_compare_kept_value(char buf[64], const lw_compare_kept *k)
+{
+    int n = snprintf(buf, 64, "%.3g", k->value);
+    if (isfinite(k->floor))
+        snprintf(buf + n, 64 - (size_t)n, " (real: %.3g)", k->floor);
+    return buf;
+}
+
+static void times_text(const lw_compare_work *w, lw_str *out)
 {
     char t[4][32];
     if (!w->known) {
@@ -43,4 +76,14 @@ void lw_compare_work_text(const lw_compare_work *w, lw_str *out)
     if (!w->equal)
         lw_str_addf(out, " That is more than %g %%: quality is not compared at equal work.",
                     (double)LW_EQUAL_WORK_PERCENT);
+}
+
+void lw_compare_work_text(const lw_compare_work *w, lw_str *out)
+{
+    times_text(w, out);
+    kept_text(&w->kept_drift, "drift", out);
+    kept_text(&w->kept_ddpm, "DDPM", out);
+    if (w->kept_drift.metric[0] || w->kept_ddpm.metric[0])
+        lw_str_add(out, " Held-out distances are told on the half of the held-out pictures that "
+                        "the checkpoint was not chosen by.");
 }
