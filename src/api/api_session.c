@@ -93,7 +93,7 @@ int lw_session_tensors(const lw_session *session)
 
 static size_t port_bytes(const lw_port *p)
 {
-    return (size_t)(p->shape[0] * p->row) * 4;
+    return (size_t)p->shape[0] * p->bytes;
 }
 
 int lw_session_tensor(const lw_session *session, int index, lw_tensor_info *info)
@@ -133,13 +133,13 @@ int lw_session_set(lw_session *session, const char *name, const void *data, size
     LW_TRY(find(session, name, bytes, &p));
     if (p->output)
         return lw_fail(LW_EUSAGE, "tensor '%s' is an output", name);
-    return lw_forward_set(session->forward, p, 0, p->shape[0], data);
+    return lw_forward_set(session->forward, p, data);
 }
 
 int lw_session_run(lw_session *session)
 {
     API_NEED(session);
-    return lw_forward_run(session->forward);
+    return lw_forward_run(session->forward, NULL);
 }
 
 int lw_session_get(const lw_session *session, const char *name, void *data, size_t bytes)
@@ -149,7 +149,8 @@ int lw_session_get(const lw_session *session, const char *name, void *data, size
     API_NEED(name);
     API_NEED(data);
     LW_TRY(find(session, name, bytes, &p));
-    return lw_forward_get(session->forward, p, 0, p->shape[0], data);
+    lw_forward_get(session->forward, p, data);
+    return 0;
 }
 
 /* ---- many rows ------------------------------------------------------------------------------- */
@@ -199,8 +200,8 @@ int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows
         if (p->output ? !tensors[i].out || tensors[i].in : !tensors[i].in || tensors[i].out)
             return lw_fail(LW_EUSAGE, "tensor '%s' is an %s: set its .%s and nothing else", p->name,
                            p->output ? "output" : "input", p->output ? "out" : "in");
-        feed[i] = (lw_feed){.port = p, .in = tensors[i].in, .out = tensors[i].out};
+        feed[i] = (lw_feed){.name = p->name, .in = tensors[i].in, .out = tensors[i].out};
     }
     lw_observer o = {.self = &c, .progress = report, .should_stop = should_stop};
-    return lw_forward_rows(session->forward, rows, feed, count, &o);
+    return lw_forward_rows(session->forward, "run", rows, feed, count, &o);
 }

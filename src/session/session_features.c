@@ -3,7 +3,6 @@
 #include "session/session_features.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { BATCH = 64 };
 
@@ -18,8 +17,7 @@ static int compile(lw_score_net *s, lw_device *dev)
     lw_graph_output_add(g, "pooled", lw_tap_find(&taps, "pooled"), LW_NOVAL);
     if (s->outputs)
         lw_graph_output_add(g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
-    LW_TRY(lw_compile(g, dev, NULL, &s->plan));
-    return lw_exec_new(s->plan, LW_SLAB_PARAM, &s->exec);
+    return lw_forward_of(dev, &g, NULL, LW_SLAB_PARAM, s->encoder->name, &s->forward);
 }
 
 /* config.json of a judge says how many of its outputs are real classes. */
@@ -61,38 +59,31 @@ void lw_score_net_close(lw_score_net **pp)
     lw_score_net *s = *pp;
     if (!s)
         return;
-    lw_exec_free(&s->exec);
-    lw_plan_free(&s->plan);
+    lw_forward_free(&s->forward);
     lw_encoder_close(&s->encoder);
     lw_free(pp);
 }
 
-static void softmax(const float *logits, int32_t n, float *p)
+/* Logits become probabilities. */
+static void softmax(float *p, int32_t n)
 {
-    double top = (double)logits[0], sum = 0.0;
+    double top = (double)p[0], sum = 0.0;
     for (int32_t k = 1; k < n; k++)
-        top = fmax(top, (double)logits[k]);
+        top = fmax(top, (double)p[k]);
     for (int32_t k = 0; k < n; k++)
-        sum += exp((double)logits[k] - top);
+        sum += exp((double)p[k] - top);
     for (int32_t k = 0; k < n; k++)
-        p[k] = (float)(exp((double)logits[k] - top) / sum);
+        p[k] = (float)(exp((double)p[k] - top) / sum);
 }
 
 int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features, float *probs)
 {
-    int64_t floats = (int64_t)s->side * s->side * 3;
-    float *in = lw_exec_data(s->exec, "images");
-    const float *pooled = lw_exec_data(s->exec, "pooled"),
-                *logits = lw_exec_data(s->exec, "logits");
+    const lw_feed feed[] = {{.name = "images", .in = x},
+                            {.name = "pooled", .out = features},
+                            {.name = "logits", .out = probs}};
     LW_ASSERT(!probs || s->outputs > 0, "%s has no head", s->encoder->name);
-    for (int64_t at = 0; at < n; at += BATCH) {
-        int64_t m = LW_MIN(n - at, BATCH);
-        memcpy(in, x + at * floats, (size_t)(m * floats) * sizeof *in);
-        LW_TRY(lw_exec_run(s->exec, NULL));
-        if (features)
-            memcpy(features + at * s->dim, pooled, (size_t)(m * s->dim) * sizeof *features);
-        for (int64_t i = 0; probs && i < m; i++)
-            softmax(logits + i * s->outputs, s->outputs, probs + (at + i) * s->outputs);
-    }
+    LW_TRY(lw_forward_rows(s->forward, "encode", n, feed, probs ? 3 : 2, NULL));
+    for (int64_t i = 0; probs && i < n; i++)
+        softmax(probs + i * s->outputs, s->outputs);
     return 0;
 }

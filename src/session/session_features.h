@@ -4,13 +4,11 @@
 #ifndef LW_SESSION_FEATURES_H
 #define LW_SESSION_FEATURES_H
 
-#include "models/models.h"
-#include "plan/plan.h"
+#include "session/session_forward.h"
 
 typedef struct lw_score_net {
     lw_encoder *encoder;
-    lw_plan *plan;
-    lw_exec *exec;
+    lw_forward *forward;
     int32_t side, dim, outputs; /* outputs 0: no head */
     int32_t judged; /* real classes of a judge; the outputs after them are junk. 0: not a judge */
 } lw_score_net;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A network compiled for one batch size, its tensors by name, in PyTorch's layouts at the boundary:
- * pictures and maps are [N,C,H,W] here, although the plan inside is channels last.
+ * A graph compiled for one batch size, its tensors by name, and any number of rows through it: the
+ * only place above `plan` where rows are copied in and out, batch by batch.
+ *
+ * A network (lw_forward_new) shows PyTorch's layouts: pictures and maps are [N,C,H,W] outside,
+ * although the plan inside is channels last. Any other graph (lw_forward_of) shows its own.
  */
 #ifndef LW_SESSION_FORWARD_H
 #define LW_SESSION_FORWARD_H
@@ -22,35 +25,52 @@ typedef struct lw_port {
     const char *name;
     bool output, integer; /* integer: int32_t elements, else float */
     int rank;
-    int64_t shape[4]; /* [N,C,H,W], [N,K] or [N] */
-    int64_t row;      /* elements of one sample */
-    int32_t below;    /* integer: values are 0 .. below - 1 */
+    int64_t shape[LW_MAX_RANK]; /* [N,C,H,W], [N,K] or [N] of a network */
+    int64_t row;                /* elements of one sample */
+    size_t bytes;               /* of one sample */
+    int32_t below;              /* integer: values are 0 .. below - 1; 0: any */
 } lw_port;
 
 typedef struct lw_forward lw_forward;
 /* Borrows device and network. Inputs start as zeros. */
 int lw_forward_new(lw_device *dev, const lw_network *n, const lw_forward_opts *o, lw_forward **out);
+/* Of a graph whose inputs and outputs have the batch first; takes it. Borrows device, the stores of
+ * the graph and `name`, which messages say; `weights` as for lw_exec_new, o as for lw_compile. */
+int lw_forward_of(lw_device *dev, lw_graph **g, const lw_compile_opts *o, lw_slab weights,
+                  const char *name, lw_forward **out);
 void lw_forward_free(lw_forward **pp);
 int lw_forward_count(const lw_forward *f);
 const lw_port *lw_forward_port(const lw_forward *f, int i); /* inputs first */
 /* LW_EUSAGE names the ports there are. */
 int lw_forward_find(const lw_forward *f, const char *name, const lw_port **out);
-size_t lw_forward_bytes(const lw_forward *f); /* of its frame and prepared data */
+lw_plan_info lw_forward_info(const lw_forward *f);
 
-/* Copies rows into input p from `first` on. LW_EFORMAT: a class outside its range. */
-int lw_forward_set(lw_forward *f, const lw_port *p, int64_t first, int64_t rows, const void *data);
-int lw_forward_run(lw_forward *f);
-int lw_forward_get(const lw_forward *f, const lw_port *p, int64_t first, int64_t rows, void *data);
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Data of all rows of a port; inputs that are not named stay as they were set. */
+/* All rows of a port. Inputs that are not named stay as they were set. */
 typedef struct lw_feed {
-    const lw_port *port;
+    const char *name;
     const void *in; /* inputs: [rows] + row shape */
-    void *out;      /* outputs: the same */
+    void *out;      /* outputs: the same; NULL: not wanted */
+    /* Inputs that are made, not copied: rows first .. first + n - 1 straight into the plan. */
+    int (*fill)(void *self, int64_t first, int64_t n, void *dst);
+    void *self;
 } lw_feed;
-/* Any number of rows, batch by batch: a row's result does not depend on the others. LW_ESTOPPED
- * when asked. */
-int lw_forward_rows(lw_forward *f, int64_t rows, const lw_feed *feed, int n_feed,
+/* Any number of rows, batch by batch: a row's result does not depend on the others. what: as for
+ * lw_observe_progress. LW_ESTOPPED when asked; LW_EFORMAT: a class outside its range. */
+int lw_forward_rows(lw_forward *f, const char *what, int64_t rows, const lw_feed *feed, int n_feed,
                     const lw_observer *obs);
+
+/* ---- one batch ------------------------------------------------------------------------------- */
+
+/* The whole batch of a port. LW_EFORMAT as above. */
+int lw_forward_set(lw_forward *f, const lw_port *p, const void *data);
+void lw_forward_get(const lw_forward *f, const lw_port *p, void *data);
+/* The batch where the plan has it, in its own layout. NULL: no such name. */
+void *lw_forward_input(lw_forward *f, const char *name);
+const void *lw_forward_output(const lw_forward *f, const char *name);
+/* An output (or input) of one becomes an input of another, where both have it. */
+void lw_forward_pass(const lw_forward *from, const char *name, lw_forward *to, const char *input);
+int lw_forward_run(lw_forward *f, const lw_tick *tick);
 
 #endif

@@ -10,15 +10,15 @@ struct lw_reals {
     const lw_dataset *data;
     const lw_feature_set *keys;
     lw_reals_opts o;
-    lw_plan *plan;
-    lw_exec *exec;
+    lw_forward *encode;
     float *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
     size_t bytes;                     /* of all features */
     bool keeps;
     /* the fetch or encoding going on */
     const int64_t *rows;
-    int64_t n, first, step, draws; /* draws of the step before rows[0] */
+    int64_t first, step, draws; /* draws of the step before rows[0] */
     float *const *dst;
+    float *images; /* of rows from `first` on */
 };
 
 static int64_t key_floats(const lw_feature_key *k)
@@ -42,8 +42,7 @@ static int build(lw_reals *r, const lw_encoder *e)
     for (int k = 0; k < r->keys->n; k++)
         lw_graph_output_add(g, r->keys->key[k].name, v[k], LW_NOVAL);
     const lw_compile_opts o = {.opt = 1, .precision = (lw_num)r->o.precision};
-    LW_TRY(lw_compile(g, r->dev, &o, &r->plan));
-    return lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec);
+    return lw_forward_of(r->dev, &g, &o, LW_SLAB_PARAM, e->name, &r->encode);
 }
 
 /* ---- encoding a batch of rows ---------------------------------------------------------------- */
@@ -52,39 +51,30 @@ static void load_task(void *arg, int64_t i, int worker)
 {
     lw_reals *r = arg;
     int64_t at = r->first + i, row = r->rows ? r->rows[at] : at;
-    float *x = lw_exec_data(r->exec, "images");
     bool flip = r->o.flip && lw_rng_word(lw_rng_key_of(r->o.seed, lw_hash_name("drift.flip")),
                                          (uint32_t)r->step, (uint64_t)(r->draws + at), 0) &
                                  1u;
     (void)worker;
-    lw_data_get(r->data, row, flip, x + i * r->data->h * r->data->w * 3);
+    lw_data_get(r->data, row, flip, r->images + i * r->data->h * r->data->w * 3);
 }
 
-/* Encodes rows [first, first + m) of the going fetch into dst. */
-static int encode(lw_reals *r, int64_t m, float *const *dst)
+static int load(void *self, int64_t first, int64_t n, void *images)
 {
-    lw_pool_run(r->dev->pool, m, load_task, r);
-    LW_TRY(lw_exec_run(r->exec, NULL));
-    for (int k = 0; k < r->keys->n; k++) {
-        int64_t f = key_floats(&r->keys->key[k]);
-        memcpy(dst[k] + r->first * f, lw_exec_data(r->exec, r->keys->key[k].name),
-               (size_t)(m * f) * sizeof(float));
-    }
+    lw_reals *r = self;
+    r->first = first;
+    r->images = images;
+    lw_pool_run(r->dev->pool, n, load_task, r);
     return 0;
 }
 
 static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, float *const *dst,
                       const lw_observer *obs)
 {
+    lw_feed feed[1 + LW_MAX_FEATURE_KEYS] = {{.name = "images", .fill = load, .self = r}};
+    for (int k = 0; k < r->keys->n; k++)
+        feed[1 + k] = (lw_feed){.name = r->keys->key[k].name, .out = dst[k]};
     r->rows = rows;
-    for (r->first = 0; r->first < n; r->first += r->o.batch) {
-        LW_TRY(encode(r, LW_MIN(n - r->first, r->o.batch), dst));
-        lw_observe_progress(obs, "encode", LW_MIN(r->first + r->o.batch, n), n, NULL);
-        if (obs && lw_observe_stop(obs))
-            return lw_fail(LW_ESTOPPED,
-                           "stopped before the first step, while real features were encoded");
-    }
-    return 0;
+    return lw_forward_rows(r->encode, "encode", n, feed, 1 + r->keys->n, obs);
 }
 
 int lw_reals_fill(lw_reals *r, const lw_observer *obs)
@@ -122,15 +112,14 @@ void lw_reals_free(lw_reals **pp)
     for (int k = 0; k < r->keys->n; k++)
         if (r->kept[k])
             lw_bulk_free(&r->kept[k], key_bytes(r, k));
-    lw_exec_free(&r->exec);
-    lw_plan_free(&r->plan);
+    lw_forward_free(&r->encode);
     lw_free(pp);
 }
 
 lw_reals_cost lw_reals_get_cost(const lw_reals *r, int64_t rows)
 {
     int64_t batches = (rows + r->o.batch - 1) / r->o.batch;
-    return (lw_reals_cost){r->bytes, r->keeps, lw_plan_get_info(r->plan).flops * (double)batches};
+    return (lw_reals_cost){r->bytes, r->keeps, lw_forward_info(r->encode).flops * (double)batches};
 }
 
 /* ---- fetching -------------------------------------------------------------------------------- */

@@ -7,9 +7,7 @@
 #define LW_DRIFT_REALS_H
 
 #include "data/data.h"
-#include "models/models.h"
-#include "plan/plan.h"
-#include "base/observer.h"
+#include "session/session_forward.h"
 
 typedef struct lw_reals lw_reals;
 

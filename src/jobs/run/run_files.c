@@ -98,13 +98,12 @@ static int feed_input(run_state *s, const char *name, const char *path, const ch
     LW_TRY(load_rows(s, path, port, a));
     if (port->integer)
         LW_TRY(make_integers(path, a));
-    s->feed[s->n_feed++] = (lw_feed){.port = port, .in = a->data};
+    s->feed[s->n_feed++] = (lw_feed){.name = name, .in = a->data};
     return 0;
 }
 
 static int prepare(run_state *s, const lw_observer *obs)
 {
-    const lw_port *x = NULL, *y = NULL;
     LW_TRY(lw_session_device_with(s->c->threads, s->c->conv, &s->dev));
     lw_pool_watch(s->dev->pool, obs);
     LW_TRY(lw_network_open(s->c->source, s->c->ema, &s->net));
@@ -117,31 +116,32 @@ static int prepare(run_state *s, const lw_observer *obs)
                                           .output = s->c->want,
                                           .precision = s->c->precision},
                        &s->fwd));
-    LW_TRY(lw_forward_find(s->fwd, "x", &x));
-    s->feed[s->n_feed++] = (lw_feed){.port = x, .in = s->x.data};
+    s->feed[s->n_feed++] = (lw_feed){.name = "x", .in = s->x.data};
     LW_TRY(feed_input(s, "t", s->c->t, "--t", &s->t));
     LW_TRY(feed_input(s, "class", s->c->classes, "--class", &s->classes));
     LW_TRY(feed_input(s, "latent", s->c->latent, "--latent", &s->latent));
-    y = lw_forward_port(s->fwd, lw_forward_count(s->fwd) - 1);
+    const lw_port *y = lw_forward_port(s->fwd, lw_forward_count(s->fwd) - 1);
     int64_t shape[4];
     memcpy(shape, y->shape, sizeof shape);
     shape[0] = s->rows;
     LW_TRY(lw_array_init(&s->y, LW_ELEM_F32, y->rank, shape));
-    s->feed[s->n_feed++] = (lw_feed){.port = y, .out = s->y.data};
+    s->feed[s->n_feed++] = (lw_feed){.name = y->name, .out = s->y.data};
     return 0;
 }
 
 static int run(run_state *s, const lw_observer *obs, lw_run_result *out)
 {
     LW_TRY(prepare(s, obs));
+    lw_plan_info i = lw_forward_info(s->fwd);
     double t = lw_now();
-    LW_TRY(lw_forward_rows(s->fwd, s->rows, s->feed, s->n_feed, obs));
-    *out = (lw_run_result){.parameters = s->net->parameters,
-                           .rank = s->y.rank,
-                           .seconds = lw_now() - t,
-                           .memory = lw_store_bytes(s->net->store) + lw_forward_bytes(s->fwd)};
+    LW_TRY(lw_forward_rows(s->fwd, "run", s->rows, s->feed, s->n_feed, obs));
+    *out =
+        (lw_run_result){.parameters = s->net->parameters,
+                        .rank = s->y.rank,
+                        .seconds = lw_now() - t,
+                        .memory = lw_store_bytes(s->net->store) + i.frame_bytes + i.derived_bytes};
     snprintf(out->name, sizeof out->name, "%s", s->net->name);
-    snprintf(out->want, sizeof out->want, "%s", s->feed[s->n_feed - 1].port->name);
+    snprintf(out->want, sizeof out->want, "%s", s->feed[s->n_feed - 1].name);
     memcpy(out->shape, s->y.shape, sizeof out->shape);
     return lw_npy_save(s->c->output, LW_ELEM_F32, s->y.rank, s->y.shape, s->y.data);
 }
