@@ -2,6 +2,7 @@
 /* Sampling: a noise plan, a network plan, and the reverse moves between them. */
 #include "session/session_sampler.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct lw_sampler {
@@ -9,8 +10,7 @@ struct lw_sampler {
     lw_unet_config net;
     lw_sampler_opts o;
     lw_diffusion d;
-    lw_plan *net_plan, *noise_plan;
-    lw_exec *net_exec, *noise_exec;
+    lw_forward *network, *noise;
     int64_t pixels; /* floats per picture */
     float *x;       /* [batch][pixels] state of the reverse process */
     double network_seconds;
@@ -25,50 +25,57 @@ const char *lw_sampler_kind_name(lw_sampler_kind k)
     return names[k];
 }
 
-static lw_type image_type(const lw_sampler *s, bool noise)
-{
-    const lw_unet_config *u = &s->net;
-    int32_t h = noise && u->noise_h ? u->noise_h : u->image_size;
-    return lw_type_of(LW_F32, 4, s->o.batch, h, h, u->in_channels);
-}
-
-/* Noise and latent from row ids: inputs "rows", outputs "noise" and perhaps "latent". */
-static int build_noise(lw_sampler *s)
+int lw_noise_new(lw_device *dev, const lw_unet_config *net, int32_t batch, int32_t side,
+                 const char *who, lw_forward **out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    char stream[32];
+    lw_type image = lw_type_of(LW_F32, 4, batch, side, side, net->in_channels),
+            latent = lw_type_of(LW_F32, 2, batch, net->latent_dim);
     LW_TRY(lw_graph_new(&g));
-    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, s->o.batch));
-    lw_graph_output_add(
-        g, "noise", lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, image_type(s, true), rows),
-        LW_NOVAL);
-    if (s->net.latent_dim)
-        lw_graph_output_add(g, "latent",
-                            lw_random(g, "sample.latent", LW_RANDOM_NORMAL, 0,
-                                      lw_type_of(LW_F32, 2, s->o.batch, s->net.latent_dim), rows),
+    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    snprintf(stream, sizeof stream, "%s.noise", who);
+    lw_graph_output_add(g, "noise", lw_random(g, stream, LW_RANDOM_NORMAL, 0, image, rows),
+                        LW_NOVAL);
+    snprintf(stream, sizeof stream, "%s.latent", who);
+    if (net->latent_dim)
+        lw_graph_output_add(g, "latent", lw_random(g, stream, LW_RANDOM_NORMAL, 0, latent, rows),
                             LW_NOVAL);
-    LW_TRY(lw_compile(g, s->dev, NULL, &s->noise_plan));
-    return lw_exec_new(s->noise_plan, LW_SLAB_PARAM, &s->noise_exec);
+    return lw_forward_of(dev, &g, NULL, LW_SLAB_PARAM, who, out);
 }
 
-/* The network: inputs "x", "t" (not for one step), "classes", "latent"; output "y". */
+int lw_noise_draw(lw_forward *noise, int64_t first, lw_tick tick)
+{
+    int64_t *rows = lw_forward_input(noise, "rows");
+    for (int64_t i = 0; i < lw_forward_port(noise, 0)->shape[0]; i++)
+        rows[i] = first + i;
+    return lw_forward_run(noise, &tick);
+}
+
+static int32_t noise_side(const lw_sampler *s)
+{
+    return s->net.noise_h ? s->net.noise_h : s->net.image_size;
+}
+
+/* The network: inputs "x", "t" (not for one step), "class", "latent"; output "y". */
 static int build_net(lw_sampler *s, const lw_store *store)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    int32_t n = s->o.batch, side = noise_side(s);
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(store)};
-    bool one = s->o.kind == LW_SAMPLER_ONE_STEP;
-    lw_unet_in in = {.x = lw_input(g, "x", image_type(s, true))};
-    if (!one)
-        in.t = lw_input(g, "t", lw_type_of(LW_F32, 1, s->o.batch));
+    lw_unet_in in = {
+        .x = lw_input(g, "x", lw_type_of(LW_F32, 4, n, side, side, s->net.in_channels))};
+    if (s->o.kind != LW_SAMPLER_ONE_STEP)
+        in.t = lw_input(g, "t", lw_type_of(LW_F32, 1, n));
     if (s->net.classes)
-        in.classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, s->o.batch));
+        in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, n));
     if (s->net.latent_dim)
-        in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, s->o.batch, s->net.latent_dim));
+        in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, n, s->net.latent_dim));
     lw_graph_output_add(g, "y", lw_unet(&b, &s->net, in), LW_NOVAL);
     const lw_compile_opts o = {
         .opt = 1, .precision = (lw_num)s->o.precision, .calibration = s->o.calibration};
-    LW_TRY(lw_compile(g, s->dev, &o, &s->net_plan));
-    return lw_exec_new(s->net_plan, s->o.weights, &s->net_exec);
+    return lw_forward_of(s->dev, &g, &o, s->o.weights, "sampler", &s->network);
 }
 
 static int choose_kind(lw_sampler *s)
@@ -119,11 +126,11 @@ int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *st
     s->o = *o;
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
-    s->pixels = lw_type_count(image_type(s, false)) / o->batch;
+    s->pixels = (int64_t)net->image_size * net->image_size * net->in_channels;
     s->x = lw_calloc((size_t)(o->batch * s->pixels), sizeof *s->x);
     if (!s->x)
         return LW_ENOMEM;
-    LW_TRY(build_noise(s));
+    LW_TRY(lw_noise_new(dev, net, o->batch, noise_side(s), "sample", &s->noise));
     LW_TRY(build_net(s, store));
     *out = lw_steal(&s);
     return 0;
@@ -134,10 +141,8 @@ void lw_sampler_free(lw_sampler **pp)
     lw_sampler *s = *pp;
     if (!s)
         return;
-    lw_exec_free(&s->net_exec);
-    lw_exec_free(&s->noise_exec);
-    lw_plan_free(&s->net_plan);
-    lw_plan_free(&s->noise_plan);
+    lw_forward_free(&s->network);
+    lw_forward_free(&s->noise);
     lw_free(&s->x);
     lw_free(pp);
 }
@@ -154,13 +159,13 @@ int32_t lw_sampler_evaluations(const lw_sampler *s)
 
 size_t lw_sampler_bytes(const lw_sampler *s)
 {
-    lw_plan_info a = lw_plan_get_info(s->net_plan), b = lw_plan_get_info(s->noise_plan);
+    lw_plan_info a = lw_forward_info(s->network), b = lw_forward_info(s->noise);
     return a.frame_bytes + a.derived_bytes + b.frame_bytes + b.derived_bytes;
 }
 
 lw_plan_info lw_sampler_network(const lw_sampler *s)
 {
-    return lw_plan_get_info(s->net_plan);
+    return lw_forward_info(s->network);
 }
 
 double lw_sampler_network_seconds(const lw_sampler *s)
@@ -170,25 +175,17 @@ double lw_sampler_network_seconds(const lw_sampler *s)
 
 /* ---- one batch -------------------------------------------------------------------------- */
 
-static int draw_noise(lw_sampler *s, int64_t first, uint32_t step)
-{
-    int64_t *rows = lw_exec_data(s->noise_exec, "rows");
-    for (int32_t i = 0; i < s->o.batch; i++)
-        rows[i] = first + i;
-    return lw_exec_run(s->noise_exec, &(lw_tick){s->o.seed, step});
-}
-
 static int evaluate(lw_sampler *s)
 {
     double t = lw_now();
-    LW_TRY(lw_exec_run(s->net_exec, &(lw_tick){s->o.seed, 0}));
+    LW_TRY(lw_forward_run(s->network, &(lw_tick){s->o.seed, 0}));
     s->network_seconds += lw_now() - t;
     return 0;
 }
 
 static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes)
 {
-    int32_t *dst = lw_exec_data(s->net_exec, "classes");
+    int32_t *dst = lw_forward_input(s->network, "class");
     for (int32_t i = 0; s->net.classes && i < s->o.batch; i++)
         dst[i] = classes && i < n ? classes[i] : (int32_t)((first + i) % s->net.classes);
 }
@@ -196,8 +193,8 @@ static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *
 static void move_task(void *arg, int64_t task, int worker)
 {
     lw_sampler *s = arg;
-    const float *eps = lw_exec_data(s->net_exec, "y"),
-                *noise = lw_exec_data(s->noise_exec, "noise");
+    const float *eps = lw_forward_output(s->network, "y"),
+                *noise = lw_forward_output(s->noise, "noise");
     int64_t at = task * s->pixels;
     (void)worker;
     lw_diffusion_apply(&s->move, s->x + at, eps + at, noise + at, s->pixels, s->final);
@@ -206,15 +203,16 @@ static void move_task(void *arg, int64_t task, int worker)
 static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
 {
     bool ancestral = s->o.kind == LW_SAMPLER_ANCESTRAL;
-    float *t = lw_exec_data(s->net_exec, "t");
+    float *t = lw_forward_input(s->network, "t");
     s->move = (ancestral ? lw_ancestral_move : lw_ddim_move)(&s->d, s->o.steps, k);
     s->move.keep_eps = s->o.keep_eps;
     s->final = k + 1 == s->o.steps;
     for (int32_t i = 0; i < s->o.batch; i++)
         t[i] = (float)s->move.t;
-    memcpy(lw_exec_data(s->net_exec, "x"), s->x, (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
+    memcpy(lw_forward_input(s->network, "x"), s->x,
+           (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
     if (s->move.c2 != 0.0)
-        LW_TRY(draw_noise(s, first, (uint32_t)k + 1));
+        LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, (uint32_t)k + 1}));
     LW_TRY(evaluate(s));
     lw_pool_run(s->dev->pool, s->o.batch, move_task, s);
     return 0;
@@ -222,17 +220,14 @@ static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
 
 static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, float *out)
 {
-    LW_TRY(draw_noise(s, first, 0));
+    const float *noise = lw_forward_output(s->noise, "noise"), *y = s->x;
+    LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, 0}));
     set_classes(s, first, n, classes);
-    const float *noise = lw_exec_data(s->noise_exec, "noise"), *y = s->x;
-    if (s->net.latent_dim)
-        memcpy(lw_exec_data(s->net_exec, "latent"), lw_exec_data(s->noise_exec, "latent"),
-               lw_type_bytes(lw_exec_type(s->net_exec, "latent")));
+    lw_forward_pass(s->noise, "latent", s->network, "latent");
     if (s->o.kind == LW_SAMPLER_ONE_STEP) {
-        memcpy(lw_exec_data(s->net_exec, "x"), noise,
-               lw_type_bytes(lw_exec_type(s->net_exec, "x")));
+        lw_forward_pass(s->noise, "noise", s->network, "x");
         LW_TRY(evaluate(s));
-        y = lw_exec_data(s->net_exec, "y");
+        y = lw_forward_output(s->network, "y");
     } else {
         memcpy(s->x, noise, (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
         for (int32_t k = 0; k < s->o.steps; k++)

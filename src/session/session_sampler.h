@@ -8,10 +8,9 @@
 #ifndef LW_SESSION_SAMPLER_H
 #define LW_SESSION_SAMPLER_H
 
-#include "plan/plan.h"
 #include "session/session_diffusion.h"
+#include "session/session_forward.h"
 #include "session/session_unet.h"
-#include "base/observer.h"
 
 typedef enum lw_sampler_kind {
     LW_SAMPLER_AUTO,
@@ -54,5 +53,12 @@ double lw_sampler_network_seconds(const lw_sampler *s);
  * gets class (first + i) mod classes. */
 int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
                    const lw_observer *obs, float *out);
+
+/* What generators start from: normal numbers "noise" [B,side,side,C] and, where the network has
+ * one, "latent" of the streams WHO.noise and WHO.latent. */
+int lw_noise_new(lw_device *dev, const lw_unet_config *net, int32_t batch, int32_t side,
+                 const char *who, lw_forward **out);
+/* Those of samples first, first + 1, ... */
+int lw_noise_draw(lw_forward *noise, int64_t first, lw_tick tick);
 
 #endif

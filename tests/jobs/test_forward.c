@@ -32,7 +32,7 @@ static int open_all(void **state)
     assert_ok(lw_store_new(true, &net.store));
     assert_ok(lw_unet_declare(u, net.store));
     lw_store_init(net.store, 5);
-    assert_ok(lw_cpu_open(2, lw_isa_best(), &dev));
+    assert_ok(cpu_device(2, lw_isa_best(), &dev));
     for (int i = 0; i < MOST * ROW; i++)
         x[i] = (float)((i * 7919) % 1000) / 500.0f - 1.0f;
     for (int i = 0; i < MOST; i++) {

@@ -36,24 +36,6 @@ static int read_method(lw_quantize_inputs *in)
     return lw_diffusion_check_steps(in->diffusion, in->times);
 }
 
-static int build_noise(lw_quantize_inputs *in)
-{
-    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    int32_t side = lw_quantize_side(in), latent = in->net->unet.latent_dim, batch = in->c->batch;
-    LW_TRY(lw_graph_new(&g));
-    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
-    lw_type image = lw_type_of(LW_F32, 4, batch, side, side, in->net->channels);
-    lw_graph_output_add(g, "noise",
-                        lw_random(g, "quantize.noise", LW_RANDOM_NORMAL, 0, image, rows), LW_NOVAL);
-    if (latent)
-        lw_graph_output_add(g, "latent",
-                            lw_random(g, "quantize.latent", LW_RANDOM_NORMAL, 0,
-                                      lw_type_of(LW_F32, 2, batch, latent), rows),
-                            LW_NOVAL);
-    LW_TRY(lw_compile(g, in->dev, NULL, &in->noise_plan));
-    return lw_exec_new(in->noise_plan, LW_SLAB_PARAM, &in->noise);
-}
-
 static int open_data(lw_quantize_inputs *in)
 {
     const char *spec = in->c->calibration;
@@ -78,7 +60,8 @@ int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c,
     LW_TRY(open_data(in));
     if (!is_encoder(in)) {
         LW_TRY(read_method(in));
-        LW_TRY(build_noise(in));
+        LW_TRY(
+            lw_noise_new(dev, &net->unet, c->batch, lw_quantize_side(in), "quantize", &in->noise));
     }
     int32_t side = lw_quantize_side(in);
     in->row = (int64_t)side * side * net->channels;
@@ -88,8 +71,7 @@ int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c,
 
 void lw_quantize_inputs_clear(lw_quantize_inputs *in)
 {
-    lw_exec_free(&in->noise);
-    lw_plan_free(&in->noise_plan);
+    lw_forward_free(&in->noise);
     lw_data_close(&in->data);
     lw_free(&in->diffusion);
     lw_free(&in->x);
@@ -104,18 +86,12 @@ static void picture(const lw_quantize_inputs *in, int64_t i, float *dst)
 
 static int draw(lw_quantize_inputs *in, int64_t first)
 {
-    int64_t *rows = lw_exec_data(in->noise, "rows");
-    int32_t *classes = lw_exec_data(in->exec, "class");
-    for (int32_t i = 0; i < in->c->batch; i++) {
-        rows[i] = first + i;
-        if (classes)
-            classes[i] = (int32_t)((first + i) % in->net->unet.classes);
-    }
-    LW_TRY(lw_exec_run(in->noise, &(lw_tick){in->c->seed, 0}));
-    if (in->net->unet.latent_dim)
-        memcpy(lw_exec_data(in->exec, "latent"), lw_exec_data(in->noise, "latent"),
-               lw_type_bytes(lw_exec_type(in->exec, "latent")));
-    memcpy(in->x, lw_exec_data(in->noise, "noise"),
+    int32_t *classes = lw_forward_input(in->f, "class");
+    for (int32_t i = 0; classes && i < in->c->batch; i++)
+        classes[i] = (int32_t)((first + i) % in->net->unet.classes);
+    LW_TRY(lw_noise_draw(in->noise, first, (lw_tick){in->c->seed, 0}));
+    lw_forward_pass(in->noise, "latent", in->f, "latent");
+    memcpy(in->x, lw_forward_output(in->noise, "noise"),
            sizeof *in->x * (size_t)(in->c->batch * in->row));
     return 0;
 }
@@ -124,7 +100,7 @@ static int draw(lw_quantize_inputs *in, int64_t first)
 static void noise_pictures(const lw_quantize_inputs *in, int64_t first, const lw_diffusion_move *m,
                            float *x)
 {
-    const float *noise = lw_exec_data(in->noise, "noise");
+    const float *noise = lw_forward_output(in->noise, "noise");
     for (int32_t i = 0; i < in->c->batch; i++, x += in->row) {
         picture(in, first + i, x);
         for (int64_t e = 0; e < in->row; e++)
@@ -134,7 +110,7 @@ static void noise_pictures(const lw_quantize_inputs *in, int64_t first, const lw
 
 int lw_quantize_inputs_fill(lw_quantize_inputs *in, int64_t first, int32_t k)
 {
-    float *x = lw_exec_data(in->exec, "x"), *t = lw_exec_data(in->exec, "t");
+    float *x = lw_forward_input(in->f, "x"), *t = lw_forward_input(in->f, "t");
     if (is_encoder(in)) {
         for (int32_t i = 0; i < in->c->batch; i++)
             picture(in, first + i, x + i * in->row);
@@ -161,6 +137,6 @@ void lw_quantize_inputs_next(lw_quantize_inputs *in, int32_t k)
     if (!in->diffusion || in->data)
         return;
     lw_diffusion_move m = lw_ddim_move(in->diffusion, in->times, k);
-    lw_diffusion_apply(&m, in->x, lw_exec_data(in->exec, "y"), NULL, in->c->batch * in->row,
+    lw_diffusion_apply(&m, in->x, lw_forward_output(in->f, "y"), NULL, in->c->batch * in->row,
                        k + 1 == in->times);
 }

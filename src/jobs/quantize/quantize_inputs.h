@@ -5,9 +5,7 @@
 #define LW_QUANTIZE_INPUTS_H
 
 #include "data/data.h"
-#include "session/session_diffusion.h"
-#include "session/session_unet.h"
-#include "session/session_network.h"
+#include "session/session_sampler.h"
 #include "jobs/quantize/quantize_job.h"
 
 typedef struct lw_quantize_inputs {
@@ -15,10 +13,9 @@ typedef struct lw_quantize_inputs {
     const lw_observer *obs; /* may stop the decoding; NULL: nobody */
     lw_device *dev;
     const lw_network *net;
-    lw_exec *exec;    /* borrowed: inputs x, and t, class, latent of a U-Net */
-    lw_dataset *data; /* NULL: noise */
-    lw_exec *noise;   /* outputs noise, latent; NULL: an encoder */
-    lw_plan *noise_plan;
+    lw_forward *f;           /* borrowed: inputs x, and t, class, latent of a U-Net */
+    lw_dataset *data;        /* NULL: noise */
+    lw_forward *noise;       /* outputs noise, latent; NULL: an encoder */
     lw_diffusion *diffusion; /* DDPM */
     lw_method method;
     int32_t times;    /* evaluations per picture */
@@ -34,7 +31,7 @@ int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c,
 void lw_quantize_inputs_clear(lw_quantize_inputs *in);
 /* Side of the pictures the network is compiled for. */
 int32_t lw_quantize_side(const lw_quantize_inputs *in);
-/* Fills the exec's inputs for evaluation k of the pictures that start at `first`; after running it,
+/* Fills the inputs for evaluation k of the pictures that start at `first`; after running it,
  * lw_quantize_inputs_next moves on (DDPM). */
 int lw_quantize_inputs_fill(lw_quantize_inputs *in, int64_t first, int32_t k);
 void lw_quantize_inputs_next(lw_quantize_inputs *in, int32_t k);

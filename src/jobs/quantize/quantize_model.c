@@ -15,13 +15,10 @@ typedef struct quantizing {
     lw_device *dev;
     lw_network *net;
     lw_quantize_inputs in;
-    lw_graph *graph; /* keeps the names of its outputs */
-    lw_plan *plan;
-    lw_exec *exec;
-    const char *output; /* the network's first, in f32 */
-    const char **name;  /* [n] outputs that are edges */
-    lw_ranges *range;   /* [n] */
-    lw_edge_seen *seen; /* [n] */
+    lw_forward *f;       /* in f32, with edges as outputs */
+    const lw_port *port; /* its first output, and behind it [n] edges */
+    lw_ranges *range;    /* [n] */
+    lw_edge_seen *seen;  /* [n] */
     int32_t n;
     lw_quantize_result *out;
 } quantizing;
@@ -56,42 +53,22 @@ static int choose_output(quantizing *q)
 }
 
 /* All edges are outputs and stay in memory together. */
-static int check_memory(const quantizing *q)
-{
-    char need[32], have[32];
-    lw_plan_info i = lw_plan_get_info(q->plan);
-    size_t bytes = i.frame_bytes + i.derived_bytes + lw_store_bytes(q->net->store);
-    if (bytes <= lw_memory_total())
-        return 0;
-    return lw_fail(LW_ENOMEM,
-                   "out of memory: calibration with batches of %d needs %s, there are %s: choose a "
-                   "smaller --batch-size",
-                   (int)q->c->batch, lw_fmt_bytes(need, bytes),
-                   lw_fmt_bytes(have, (size_t)lw_memory_total()));
-}
-
 static int build(quantizing *q)
 {
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int32_t side = lw_quantize_side(&q->in);
-    LW_TRY(lw_graph_new(&q->graph));
-    LW_TRY(lw_network_build(q->net, q->graph, q->c->batch, side, side, NULL));
-    q->output = lw_graph_output_at(q->graph, 0)->name;
-    LW_TRY(lw_calibration_outputs(q->graph));
-    q->n = lw_graph_output_count(q->graph) - 1;
+    LW_TRY(lw_graph_new(&g));
+    LW_TRY(lw_network_build(q->net, g, q->c->batch, side, side, NULL));
+    LW_TRY(lw_calibration_outputs(g));
+    q->n = lw_graph_output_count(g) - 1;
     if (q->n == 0)
         return lw_fail(LW_EUNSUPPORTED, "%s has no product that int8 can compute", q->net->dir);
-    LW_TRY(lw_compile(q->graph, q->dev, NULL, &q->plan));
-    LW_TRY(check_memory(q));
-    LW_TRY(lw_exec_new(q->plan, LW_SLAB_PARAM, &q->exec));
-    q->in.exec = q->exec;
-    q->name = lw_calloc((size_t)q->n, sizeof *q->name);
+    LW_TRY(lw_forward_of(q->dev, &g, NULL, LW_SLAB_PARAM, q->net->dir, &q->f));
+    q->port = lw_forward_port(q->f, lw_forward_count(q->f) - q->n - 1);
+    q->in.f = q->f;
     q->range = lw_calloc((size_t)q->n, sizeof *q->range);
     q->seen = lw_calloc((size_t)q->n, sizeof *q->seen);
-    if (!q->name || !q->range || !q->seen)
-        return LW_ENOMEM;
-    for (int32_t i = 0; i < q->n; i++)
-        q->name[i] = lw_graph_output_at(q->graph, i + 1)->name;
-    return 0;
+    return q->range && q->seen ? 0 : LW_ENOMEM;
 }
 
 /* ---- measuring ------------------------------------------------------------------------------- */
@@ -100,8 +77,8 @@ static void edge_task(void *arg, int64_t i, int worker)
 {
     quantizing *q = arg;
     (void)worker;
-    lw_ranges_add(&q->range[i], lw_exec_data(q->exec, q->name[i]),
-                  lw_type_count(lw_exec_type(q->exec, q->name[i])));
+    const lw_port *p = &q->port[1 + i];
+    lw_ranges_add(&q->range[i], lw_forward_output(q->f, p->name), p->shape[0] * p->row);
 }
 
 static int measure(quantizing *q)
@@ -110,7 +87,7 @@ static int measure(quantizing *q)
     for (int64_t b = 0; b < batches; b++)
         for (int32_t k = 0; k < q->in.times; k++) {
             LW_TRY(lw_quantize_inputs_fill(&q->in, b * q->c->batch, k));
-            LW_TRY(lw_exec_run(q->exec, NULL));
+            LW_TRY(lw_forward_run(q->f, NULL));
             lw_pool_run(q->dev->pool, q->n, edge_task, q);
             lw_quantize_inputs_next(&q->in, k);
             lw_observe_progress(q->obs, "calibrate", b * q->in.times + k + 1, total, NULL);
@@ -126,7 +103,7 @@ static int choose(quantizing *q)
     double sum = 0.0;
     for (int32_t i = 0; i < q->n; i++) {
         lw_edge_seen *e = &q->seen[i];
-        e->name = q->name[i] + strlen(LW_EDGE_OUTPUT);
+        e->name = q->port[1 + i].name + strlen(LW_EDGE_OUTPUT);
         if (q->range[i].not_finite > 0)
             return lw_fail(LW_ENUMERIC,
                            "%s: what %s multiplies has %lld values that are not finite: this model "
@@ -197,35 +174,24 @@ static int write_folder(const quantizing *q, const char *dir)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static void copy_input(lw_exec *to, lw_exec *from, const char *name)
-{
-    const void *p = lw_exec_data(from, name);
-    if (p)
-        memcpy(lw_exec_data(to, name), p, lw_type_bytes(lw_exec_type(from, name)));
-}
-
 /* Runs the int8 plan on the inputs that the f32 plan saw last. */
 static int judge(const quantizing *q, const char *dir)
 {
-    static const char *const inputs[] = {"x", "t", "class", "latent"};
-    LW_CLEANUP(lw_quantization_free) lw_quantization *table = NULL;
-    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
-    LW_CLEANUP(lw_exec_free) lw_exec *e = NULL;
+    LW_CLEANUP(lw_forward_free) lw_forward *f = NULL;
     int32_t side = lw_quantize_side(&q->in);
-    LW_TRY(lw_quantization_find(dir, &table));
-    LW_TRY(lw_graph_new(&g));
-    LW_TRY(lw_network_build(q->net, g, q->c->batch, side, side, NULL));
-    const lw_compile_opts o = {
-        .opt = 1, .precision = LW_NUM_S8, .calibration = lw_quantization_ranges(table)};
-    LW_TRY(lw_compile(g, q->dev, &o, &plan));
-    LW_TRY(lw_exec_new(plan, LW_SLAB_PARAM, &e));
-    for (size_t i = 0; i < LW_COUNT(inputs); i++)
-        copy_input(e, q->exec, inputs[i]);
-    LW_TRY(lw_exec_run(e, NULL));
-    const float *a = lw_exec_data(q->exec, q->output), *b = lw_exec_data(e, q->output);
+    lw_quantization_free(&q->net->quant);
+    LW_TRY(lw_quantization_find(dir, &q->net->quant));
+    const lw_forward_opts o = {
+        .batch = q->c->batch, .height = side, .width = side, .precision = LW_NUM_S8};
+    LW_TRY(lw_forward_new(q->dev, q->net, &o, &f));
+    for (int i = 0; i < lw_forward_count(f); i++)
+        if (!lw_forward_port(f, i)->output)
+            lw_forward_pass(q->f, lw_forward_port(f, i)->name, f, lw_forward_port(f, i)->name);
+    LW_TRY(lw_forward_run(f, NULL));
+    const float *a = lw_forward_output(q->f, q->port->name),
+                *b = lw_forward_output(f, q->port->name);
     double d = 0.0, s = 0.0;
-    for (int64_t i = 0; i < lw_type_count(lw_exec_type(e, q->output)); i++) {
+    for (int64_t i = 0; i < q->port->shape[0] * q->port->row; i++) {
         d += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
         s += (double)a[i] * (double)a[i];
     }
@@ -261,13 +227,10 @@ int lw_job_quantize(const lw_quantize_config *c, const lw_observer *obs, lw_quan
     memset(out, 0, sizeof *out);
     quantizing q = {.c = c, .obs = obs, .in.obs = obs, .out = out};
     int rc = run(&q);
-    lw_exec_free(&q.exec);
-    lw_plan_free(&q.plan);
-    lw_graph_free(&q.graph);
+    lw_forward_free(&q.f);
     lw_quantize_inputs_clear(&q.in);
     lw_network_close(&q.net);
     lw_backend_close(&q.dev);
-    lw_free(&q.name);
     lw_free(&q.range);
     lw_free(&q.seen);
     return rc;
