@@ -277,17 +277,24 @@ void lw_env_moves(lw_env *e, lw_path *path, lw_moves *out)
 
 void lw_env_take(lw_env *e, lw_path *path, const lw_moves *moves, int32_t k)
 {
-    LW_ASSERT(path->end == LW_PROOF_OPEN && k >= 0 && k < moves->n, "choice %d of %d", k, moves->n);
-    const lw_atom *state = moves->atoms + moves->first[k];
+    LW_ASSERT(k >= 0 && k < moves->n, "choice %d of %d", k, moves->n);
+    lw_env_go(e, path, moves->atoms + moves->first[k], moves->first[k + 1] - moves->first[k],
+              moves->hash[k], moves->next_var);
+}
+
+void lw_env_go(lw_env *e, lw_path *path, const lw_atom *state, int32_t n, uint64_t hash,
+               int32_t next_var)
+{
+    LW_ASSERT(path->end == LW_PROOF_OPEN, "the proof has ended");
     path->depth++;
-    path->next_var = moves->next_var;
+    path->next_var = next_var;
     if (state->p > e->kb->n_predicates) {
         path->end = state->p == lw_kb_true(e->kb)    ? LW_PROOF_PROVED
                     : state->p == lw_kb_false(e->kb) ? LW_PROOF_FAILED
                                                      : LW_PROOF_STOPPED;
         return;
     }
-    push(e, path, state, moves->first[k + 1] - moves->first[k], moves->hash[k]);
+    push(e, path, state, n, hash);
     if (path->depth >= e->o.max_depth) {
         path->end = LW_PROOF_DEEP;
         e->counts.depth_cut++;

@@ -76,14 +76,13 @@ typedef struct lw_path {
     lw_atom *atoms;
 } lw_path;
 
-/* Successors of a state. Rows live in the env until its next lw_env_moves. */
+/* Successors of a state. Rows live in the env until its next lw_env_moves, or in a copy. */
 typedef struct lw_moves {
-    int32_t n;
-    const lw_atom *atoms;          /* goals of successor k: atoms[first[k] .. first[k + 1]) */
-    const int32_t *first;          /* [n + 1] */
-    const uint64_t *hash;          /* [n]: of the goals as a multiset; equal goals, equal hash */
+    int32_t n, next_var;
+    lw_atom *atoms;                /* goals of successor k: atoms[first[k] .. first[k + 1]) */
+    int32_t *first;                /* [n + 1] */
+    uint64_t *hash;                /* [n]: of the goals as a multiset; equal goals, equal hash */
     const lw_proof_origin *origin; /* [n]: the fact or rule used; 0 for Endf and False */
-    int32_t next_var;
 } lw_moves;
 
 typedef struct lw_env lw_env;
@@ -100,12 +99,21 @@ int lw_paths_new(const lw_env_options *o, int64_t n, lw_path **out);
 void lw_paths_free(lw_path **pp);
 size_t lw_path_bytes(const lw_env_options *o);
 
+/* Room for n copies of successors in one block, without their origins. */
+int lw_moves_new(const lw_env_options *o, int64_t n, lw_moves **out);
+void lw_moves_free(lw_moves **pp);
+size_t lw_moves_bytes(const lw_env_options *o);
+void lw_moves_copy(const lw_moves *from, lw_moves *to);
+
 /* The state is the query alone. Known or not, the query is no fact of this proof. */
 void lw_env_begin(const lw_env *e, lw_path *path, lw_atom query);
 /* Successors of the path's state; n = 0 when the proof has ended. */
 void lw_env_moves(lw_env *e, lw_path *path, lw_moves *out);
 /* Goes to successor k of the moves just given for this path. */
 void lw_env_take(lw_env *e, lw_path *path, const lw_moves *moves, int32_t k);
+/* The same from its goals, their hash and the moves' next_var. */
+void lw_env_go(lw_env *e, lw_path *path, const lw_atom *state, int32_t n, uint64_t hash,
+               int32_t next_var);
 
 /* Goals of the current state. */
 static inline const lw_atom *lw_path_state(const lw_path *p, const lw_env_options *o, int32_t *n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths in one block, and states compared as multisets of goals. */
+/* Paths and copies of successors in one block each, and states compared as multisets of goals. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +40,45 @@ int lw_paths_new(const lw_env_options *o, int64_t n, lw_path **out)
 void lw_paths_free(lw_path **pp)
 {
     lw_free(pp);
+}
+
+size_t lw_moves_bytes(const lw_env_options *o)
+{
+    size_t states = (size_t)o->padding_states, goals = states * (size_t)o->padding_atoms,
+           rows = states * sizeof(uint64_t) + goals * sizeof(lw_atom) +
+                  (states + 1) * sizeof(int32_t);
+    return sizeof(lw_moves) + LW_ROUND_UP(rows, (size_t)64);
+}
+
+int lw_moves_new(const lw_env_options *o, int64_t n, lw_moves **out)
+{
+    size_t each = lw_moves_bytes(o), states = (size_t)o->padding_states;
+    lw_moves *moves = lw_calloc((size_t)n, each);
+    if (!moves)
+        return LW_ENOMEM;
+    char *at = (char *)(moves + n);
+    for (int64_t i = 0; i < n; i++, at += each - sizeof *moves) {
+        moves[i].hash = (void *)at;
+        moves[i].atoms = (void *)(moves[i].hash + states);
+        moves[i].first = (void *)(moves[i].atoms + states * (size_t)o->padding_atoms);
+    }
+    *out = moves;
+    return 0;
+}
+
+void lw_moves_free(lw_moves **pp)
+{
+    lw_free(pp);
+}
+
+void lw_moves_copy(const lw_moves *from, lw_moves *to)
+{
+    size_t n = (size_t)from->n;
+    to->n = from->n;
+    to->next_var = from->next_var;
+    memcpy(to->first, from->first, (n + 1) * sizeof *to->first);
+    memcpy(to->atoms, from->atoms, (size_t)from->first[n] * sizeof *to->atoms);
+    memcpy(to->hash, from->hash, n * sizeof *to->hash);
 }
 
 uint64_t lw_state_hash(const lw_atom *atoms, int32_t n)

@@ -159,7 +159,7 @@ static void rig_close(rig *g)
  * changes are on both sides of their bounds. */
 static void rig_fill(rig *g, int from, int to)
 {
-    ok(lw_ppo_part_begin(&g->part, g->r.rollout.states.n));
+    ok(lw_ppo_part_begin(&g->part, g->r.rollout.n_states));
     for (int i = from; i < to; i++) {
         lw_ppo_choice x = g->r.rollout.choice[i];
         x.log_prob += (float)(0.35 * sin(i * 1.7));
@@ -302,7 +302,7 @@ static void test_source(void **state)
                   (long long)n->episodes[0], (long long)n->proved[1], (long long)n->proved[0]);
     assert_true(n->episodes[0] > 10 && llabs(n->episodes[0] - n->episodes[1]) <= c.n_envs);
     assert_true(n->proved[1] > 0);
-    assert_true(r.rollout.states.n_computed < r.rollout.n_moves);
+    assert_true(r.rollout.n_states < r.rollout.n_moves);
     lw_ppo_run_close(&r);
 }
 

@@ -12,6 +12,7 @@
 #include "store/store.h"
 #include "models/models.h"
 #include "logic/logic.h"
+#include "jobs/prove/walk/prove_state_rows.h"
 #include "jobs/prove/walk/prove_walks.h"
 
 static void check_counts(const lw_walks_counts *c, const lw_walks_options *o)
@@ -329,6 +330,63 @@ static void a_network_run_recovers_from_errors(void **state)
     fails(lw_walks_run(w, next, done, &other), LW_ENUMERIC, "not finite");
 }
 
+/* State i of two goals: 2j and 2j + 1 are the same goals in another order, and so share a hash. */
+static int32_t hold_state(lw_state_rows *r, const lw_kb *kb, int32_t i)
+{
+    const int32_t parent = atom_of(kb, "parent(p0,p1)").p, j = i / 2, n = 2;
+    const lw_atom goal[2] = {{parent, {1 + j, 1 + j % 7}}, {parent, {1 + j % 3, 30}}},
+                  a[2] = {goal[i % 2], goal[1 - i % 2]};
+    int32_t slot = lw_state_rows_hold(r, a, n, lw_state_hash(a, n));
+    if (slot < 0) {
+        ok(lw_state_rows_grow(r));
+        slot = lw_state_rows_hold(r, a, n, lw_state_hash(a, n));
+    }
+    return slot;
+}
+
+/* A table that grows while some states are computed and some are queued ends as one that had room. */
+static void a_table_grows_with_what_it_holds(void **state)
+{
+    (void)state;
+    enum { STATES = 2 * PEOPLE };
+    LW_CLEANUP(lw_kb_free) lw_kb *kb = relatives();
+    LW_CLEANUP(net_clear) net n = {0};
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
+    LW_CLEANUP(lw_state_rows_free) lw_state_rows *small = NULL;
+    LW_CLEANUP(lw_state_rows_free) lw_state_rows *large = NULL;
+    lw_state_rows_options o = {.rows = 16, .in_use = 2, .successors = STATES, .training = true};
+    int32_t slot[STATES];
+    double p[2];
+    net_of(kb, 5, &n);
+    ok(cpu_device(2, lw_isa_best(), &dev));
+    ok(lw_state_rows_new(dev, &n.config, n.store, &o, &small));
+    o.in_use = STATES;
+    ok(lw_state_rows_new(dev, &n.config, n.store, &o, &large));
+    for (int32_t i = 0; i < STATES; i++) {
+        slot[i] = hold_state(small, kb, i);
+        assert_int_equal(slot[i], i);
+        assert_int_equal(hold_state(large, kb, i), i);
+        if (i % 7 == 0)
+            lw_state_rows_run(small, NULL);
+    }
+    lw_state_rows_run(small, NULL);
+    lw_state_rows_run(large, NULL);
+    assert_int_equal(lw_state_rows_counted(small)->scored, STATES);
+    assert_memory_equal(lw_state_rows_values(small), lw_state_rows_values(large),
+                        STATES * sizeof(float));
+    for (int32_t i = 0; i < STATES; i++) /* found again where they were */
+        assert_int_equal(hold_state(small, kb, i), i);
+    lw_state_rows_prepare(small);
+    lw_state_rows_prepare(large);
+    lw_state_rows_query(small, 0, slot, 1);
+    lw_state_rows_query(large, 0, slot, 1);
+    for (int i = 0; i < 8; i++) {
+        int32_t k = lw_state_rows_choose(small, 0, 0, slot, STATES, i / 8.0, &p[0]);
+        assert_int_equal(k, lw_state_rows_choose(large, 0, 0, slot, STATES, i / 8.0, &p[1]));
+        assert_true(p[0] == p[1] && p[0] < 0.0);
+    }
+}
+
 static bool greedy = false, sampled = true;
 
 int main(void)
@@ -344,6 +402,7 @@ int main(void)
         cmocka_unit_test(family_walks_depend_on_the_walk_alone),
         cmocka_unit_test(memory_is_bounded_and_told),
         cmocka_unit_test(a_network_run_recovers_from_errors),
+        cmocka_unit_test(a_table_grows_with_what_it_holds),
     };
     return cmocka_run_group_tests_name("walks by a network", tests, NULL, NULL);
 }

@@ -160,7 +160,7 @@ static int report(void *self, json_t *row)
         "entropy_coef", r->rates.entropy_coef, "reward", proofs ? c->reward / (double)proofs : 0.0,
         "proved_positive", share(c->proved[1], c->episodes[1]), "proved_negative",
         share(c->proved[0], c->episodes[0]), "proof_length", share(c->length, proofs), "proofs",
-        (json_int_t)proofs, "states", (json_int_t)r->rollout.states.n, "epochs", (int)u->epochs,
+        (json_int_t)proofs, "states", (json_int_t)r->rollout.n_states, "epochs", (int)u->epochs,
         "updates", (int)u->updates, "parts", (json_int_t)u->parts, "choices",
         (json_int_t)((int64_t)r->c->n_envs * r->c->n_steps));
     int rc = more ? json_object_update(row, more) : -1;
@@ -220,13 +220,11 @@ static int predict(lw_ppo_run *r, const lw_train_job *job, lw_train_result *out)
     LW_TRY(lw_train_predict(job, &r->c->train, out));
     LW_TRY(lw_ppo_rollout_run(&r->rollout, 0));
     LW_TRY(lw_ppo_update_flops(r->update, &r->rollout, &flops));
-    flops += lw_plan_get_info(r->net.plan).flops / r->net.rows * r->rollout.states.n_rows;
+    flops += lw_state_rows_row_flops(r->rollout.rows) * r->rollout.n_states;
     if (out->flops_per_step > 0.0)
         out->predicted_step_seconds *= flops / out->flops_per_step;
     out->flops_per_step = flops;
-    out->bytes_frame = lw_ppo_update_bytes(r->update) + lw_plan_get_info(r->net.plan).frame_bytes +
-                       (size_t)r->rollout.states.n_rows * (size_t)(r->rollout.states.width + 1) *
-                           sizeof(float);
+    out->bytes_frame = lw_ppo_update_bytes(r->update) + lw_state_rows_bytes(r->rollout.rows);
     return 0;
 }
 

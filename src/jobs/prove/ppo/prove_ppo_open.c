@@ -181,21 +181,19 @@ static int open_network(lw_ppo_run *r)
 int lw_ppo_run_open(lw_ppo_run *r)
 {
     lw_ppo_config *c = r->c;
-    const lw_compile_opts o = {.opt = 1, .precision = (lw_num)c->train.precision};
     LW_TRY(check(c));
     LW_TRY(find_modes(r));
     c->env.numbering = c->parity ? LW_NUMBER_PARITY : LW_NUMBER_CANONICAL;
     LW_TRY(open_data(r));
     LW_TRY(lw_session_device_with(c->train.threads, c->train.conv, &r->dev));
     LW_TRY(open_network(r));
-    LW_TRY(lw_ppo_net_open(&c->net, r->store, r->dev, c->n_envs, &o, &r->net));
     LW_TRY(lw_ppo_update_open(c, r->store, r->dev, &r->update));
     lw_ppo_source s = {r->kb, r->train.atom, r->train.n, r->corruptor, false, false};
     for (int i = 0; i < LW_CORRUPT_MODES; i++) {
         s.heads |= r->mode[i] && i != LW_CORRUPT_TAIL;
         s.tails |= r->mode[i] && i != LW_CORRUPT_HEAD;
     }
-    LW_TRY(lw_ppo_rollout_open(c, &s, r->dev, &r->net, &r->rollout));
+    LW_TRY(lw_ppo_rollout_open(c, &s, r->dev, r->store, &r->rollout));
     r->rollout.obs = r->obs;
     return 0;
 }
@@ -206,7 +204,6 @@ void lw_ppo_run_close(lw_ppo_run *r)
         lw_ppo_rollout_close(&r->rollout);
     lw_ppo_update_free(&r->update);
     lw_bulk_free(&r->kept, r->kept_bytes);
-    lw_ppo_net_close(&r->net);
     lw_store_free(&r->store);
     lw_corruptor_free(&r->corruptor);
     lw_queries_clear(&r->train);

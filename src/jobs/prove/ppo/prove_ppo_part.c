@@ -104,9 +104,9 @@ static int32_t local_state(lw_ppo_part *p, const lw_ppo_rollout *r, int32_t stat
 {
     if (p->stamp[state] == p->now)
         return p->local[state];
-    size_t i = (size_t)p->states, a = (size_t)r->states.max_atoms;
-    lw_ppo_states_row(&r->states, state, p->predicates + i * a, p->arguments + i * a * 2);
-    p->scale[i] = lw_policy_scale(&r->c->net, r->states.n_atoms[state]);
+    size_t i = (size_t)p->states, a = (size_t)r->c->net.max_atoms;
+    lw_state_rows_fill(r->rows, state, p->predicates + i * a, p->arguments + i * a * 2,
+                       p->scale + i);
     p->rows[i] = state;
     p->stamp[state] = p->now;
     p->local[state] = p->states;

@@ -1,36 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Roll-outs in rounds. Each round: successors of all proofs (all workers), the different states
- * among them numbered in order (one thread), features of the new ones (the network, full batches),
- * then every proof's choice (all workers). A player works on its own memory with any worker's env.
+ * among them looked up in order (one thread), features of the new ones (all workers), then every
+ * proof's choice (all workers). A player works on its own memory with any worker's env.
  */
 #include "jobs/prove/ppo/prove_ppo_rollout.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
 #include "base/base.h"
 
 /* One of the n_envs proofs that are walked together. */
 struct lw_ppo_player {
     bool live, positive;
-    int32_t episode, begun;  /* number of the proof, and the choice it began with */
-    lw_atom *atoms;          /* successors of this round, copied out of the worker's env */
-    int32_t *first, *id;     /* [padding_states + 1], [padding_states] */
-    uint64_t *hash;          /* [padding_states] */
-    lw_proof_origin *origin; /* [padding_states] */
-    float *logit;            /* [padding_states] */
-    int32_t *row;            /* [padding_states]: of the successors' keys */
-    lw_moves moves;
-    int32_t state;
-    lw_ppo_counts counts; /* of this iteration */
+    int32_t episode, begun; /* number of the proof, and the choice it began with */
+    lw_moves *moves;        /* successors of this round, copied out of the worker's env */
+    int32_t state, *slot;   /* theirs: [padding_states] */
+    lw_ppo_counts counts;   /* of this iteration */
 };
 
 typedef struct round_job {
     lw_ppo_rollout *r;
     int32_t step;
-    const float *query; /* [n_envs][width] */
     lw_rng_key draw, choose;
 } round_job;
 
@@ -72,32 +63,31 @@ void lw_ppo_advantages(lw_ppo_choice *choice, int32_t n, double last, double gam
 
 static int open_players(lw_ppo_rollout *r)
 {
-    size_t states = (size_t)r->c->env.padding_states,
-           atoms = states * (size_t)r->c->env.padding_atoms;
-    r->player = lw_calloc((size_t)r->c->n_envs, sizeof *r->player);
-    if (!r->player)
+    size_t n = (size_t)r->c->n_envs, width = (size_t)r->c->env.padding_states;
+    LW_TRY(lw_paths_new(&r->c->env, r->c->n_envs, &r->paths));
+    LW_TRY(lw_moves_new(&r->c->env, r->c->n_envs, &r->moves_of));
+    r->player = lw_calloc(n, sizeof *r->player);
+    r->slots = lw_calloc(n * width, sizeof *r->slots);
+    if (!r->player || !r->slots)
         return LW_ENOMEM;
-    for (int32_t e = 0; e < r->c->n_envs; e++) {
-        lw_ppo_player *p = &r->player[e];
-        p->atoms = lw_calloc(atoms, sizeof *p->atoms);
-        p->first = lw_calloc(states + 1, sizeof *p->first);
-        p->id = lw_calloc(states, sizeof *p->id);
-        p->hash = lw_calloc(states, sizeof *p->hash);
-        p->origin = lw_calloc(states, sizeof *p->origin);
-        p->logit = lw_calloc(states, sizeof *p->logit);
-        p->row = lw_calloc(states, sizeof *p->row);
-        if (!p->atoms || !p->first || !p->id || !p->hash || !p->origin || !p->logit || !p->row)
-            return LW_ENOMEM;
+    for (size_t e = 0; e < n; e++) {
+        r->player[e].moves = &r->moves_of[e];
+        r->player[e].slot = r->slots + e * width;
     }
     return 0;
 }
 
 int lw_ppo_rollout_open(const lw_ppo_config *c, const lw_ppo_source *source, lw_device *dev,
-                        lw_ppo_net *net, lw_ppo_rollout *out)
+                        lw_store *store, lw_ppo_rollout *out)
 {
     lw_ppo_rollout *r = out;
-    *r = (lw_ppo_rollout){.c = c, .source = *source, .dev = dev, .net = net};
-    lw_ppo_states_init(&r->states, net->config->max_atoms, lw_policy_key_width(net->config));
+    const lw_state_rows_options o = {.rows = 1024,
+                                     .in_use = 4096,
+                                     .successors = c->env.padding_states,
+                                     .precision = c->train.precision,
+                                     .training = true};
+    *r = (lw_ppo_rollout){.c = c, .source = *source, .dev = dev};
+    LW_TRY(lw_state_rows_new(dev, &c->net, store, &o, &r->rows));
     r->n_env = lw_pool_size(dev->pool);
     r->env = lw_calloc((size_t)r->n_env, sizeof *r->env);
     r->choice = lw_calloc((size_t)c->n_envs * (size_t)c->n_steps, sizeof *r->choice);
@@ -105,30 +95,21 @@ int lw_ppo_rollout_open(const lw_ppo_config *c, const lw_ppo_source *source, lw_
         return LW_ENOMEM;
     for (int i = 0; i < r->n_env; i++)
         LW_TRY(lw_env_new(source->kb, &c->env, &r->env[i]));
-    LW_TRY(lw_paths_new(&c->env, c->n_envs, &r->paths));
     return open_players(r);
 }
 
 void lw_ppo_rollout_close(lw_ppo_rollout *r)
 {
-    for (int32_t e = 0; r->player && e < r->c->n_envs; e++) {
-        lw_ppo_player *p = &r->player[e];
-        lw_free(&p->atoms);
-        lw_free(&p->first);
-        lw_free(&p->id);
-        lw_free(&p->hash);
-        lw_free(&p->origin);
-        lw_free(&p->logit);
-        lw_free(&p->row);
-    }
     for (int i = 0; r->env && i < r->n_env; i++)
         lw_env_free(&r->env[i]);
     lw_free(&r->player);
     lw_free(&r->env);
     lw_free(&r->choice);
     lw_free(&r->moves);
+    lw_free(&r->slots);
+    lw_moves_free(&r->moves_of);
     lw_paths_free(&r->paths);
-    lw_ppo_states_clear(&r->states);
+    lw_state_rows_free(&r->rows);
 }
 
 /* ---- one round ------------------------------------------------------------------------------- */
@@ -166,72 +147,39 @@ static void expand_task(void *arg, int64_t task, int worker)
     if (!p->live)
         begin(j, e, r->env[worker]);
     lw_env_moves(r->env[worker], &r->paths[e], &m);
-    size_t n = (size_t)m.n;
-    memcpy(p->first, m.first, (n + 1) * sizeof *p->first);
-    memcpy(p->atoms, m.atoms, (size_t)m.first[n] * sizeof *p->atoms);
-    memcpy(p->hash, m.hash, n * sizeof *p->hash);
-    memcpy(p->origin, m.origin, n * sizeof *p->origin);
-    p->moves = (lw_moves){m.n, p->atoms, p->first, p->hash, p->origin, m.next_var};
+    lw_moves_copy(&m, p->moves);
 }
 
-/* Numbers for the state of every player and, where there is a choice, for its successors. */
-static int number(lw_ppo_rollout *r, bool successors)
+/* All states of an iteration stay. */
+static int hold(lw_ppo_rollout *r, const lw_atom *atoms, int32_t n, uint64_t hash, int32_t *slot)
+{
+    int32_t i = lw_state_rows_hold(r->rows, atoms, n, hash);
+    if (i < 0) {
+        LW_TRY(lw_state_rows_grow(r->rows));
+        i = lw_state_rows_hold(r->rows, atoms, n, hash);
+    }
+    r->n_states = LW_MAX(r->n_states, i + 1);
+    *slot = i;
+    return 0;
+}
+
+/* Slots for the state of every player and, where there is a choice, for its successors. */
+static int look_up(lw_ppo_rollout *r, bool successors)
 {
     for (int32_t e = 0; e < r->c->n_envs; e++) {
         lw_ppo_player *p = &r->player[e];
         const lw_path *path = &r->paths[e];
+        const lw_moves *m = p->moves;
         int32_t n;
         const lw_atom *atoms = lw_path_state(path, &r->c->env, &n);
-        LW_TRY(lw_ppo_states_add(&r->states, atoms, n, path->hash[path->n_states - 1], &p->state));
-        LW_TRY(lw_ppo_states_want(&r->states, p->state));
-        for (int32_t k = 0; successors && p->moves.n > 1 && k < p->moves.n; k++) {
-            LW_TRY(lw_ppo_states_add(&r->states, p->atoms + p->first[k],
-                                     p->first[k + 1] - p->first[k], p->hash[k], &p->id[k]));
-            LW_TRY(lw_ppo_states_want(&r->states, p->id[k]));
-        }
+        LW_TRY(hold(r, atoms, n, path->hash[path->n_states - 1], &p->state));
+        for (int32_t k = 0; successors && m->n > 1 && k < m->n; k++)
+            LW_TRY(hold(r, m->atoms + m->first[k], m->first[k + 1] - m->first[k], m->hash[k],
+                        &p->slot[k]));
     }
     const lw_tick tick = {(uint64_t)r->c->train.seed, (uint32_t)r->iteration};
-    return lw_ppo_net_states(r->net, &r->states, &tick);
-}
-
-/* What current states are multiplied with. */
-static int find_queries(lw_ppo_rollout *r, const float **query)
-{
-    const lw_ppo_states *s = &r->states;
-    size_t w = (size_t)s->width;
-    float *key = lw_exec_data(r->net->query, "key");
-    for (int32_t e = 0; e < r->c->n_envs; e++)
-        memcpy(key + (size_t)e * w, s->key + (size_t)s->row[r->player[e].state] * w,
-               w * sizeof *key);
-    LW_TRY(lw_exec_run(r->net->query, NULL));
-    *query = lw_exec_data(r->net->query, "query");
+    lw_state_rows_run(r->rows, &tick);
     return 0;
-}
-
-/* Draws a successor by the softmax of the logits. */
-static int32_t draw(const round_job *j, int32_t e, float *log_prob)
-{
-    const lw_ppo_rollout *r = j->r;
-    const lw_ppo_states *s = &r->states;
-    lw_ppo_player *p = &r->player[e];
-    double most = (double)-INFINITY, sum = 0.0, at = 0.0;
-    int32_t n = p->moves.n, k;
-    for (k = 0; k < n; k++)
-        p->row[k] = s->row[p->id[k]];
-    r->dev->kernels->reduce.dots(p->logit, j->query + (size_t)e * (size_t)s->width, s->key, p->row,
-                                 n, s->width);
-    for (k = 0; k < n; k++)
-        most = LW_MAX(most, (double)p->logit[k]);
-    for (k = 0; k < n; k++)
-        sum += exp((double)p->logit[k] - most);
-    double u = lw_rng_uniform(j->choose, (uint32_t)r->iteration, (uint64_t)e, (uint64_t)j->step);
-    for (k = 0; k < n - 1; k++) {
-        at += exp((double)p->logit[k] - most);
-        if (u * sum < at)
-            break;
-    }
-    *log_prob = (float)((double)p->logit[k] - most - log(sum));
-    return k;
 }
 
 static void ended(const lw_ppo_rollout *r, lw_ppo_player *p, const lw_path *path, int32_t step,
@@ -246,22 +194,39 @@ static void ended(const lw_ppo_rollout *r, lw_ppo_player *p, const lw_path *path
     p->counts.reward += x->reward;
 }
 
-static void choose_task(void *arg, int64_t task, int worker)
+/* Player e, the i-th of its group. */
+static void choose(const round_job *j, int32_t e, int32_t i, int worker)
 {
-    const round_job *j = arg;
     const lw_ppo_rollout *r = j->r;
-    int32_t e = (int32_t)task;
     lw_ppo_player *p = &r->player[e];
     lw_ppo_choice *x = &r->choice[(size_t)e * (size_t)r->c->n_steps + (size_t)j->step];
     *x = (lw_ppo_choice){.state = p->state,
-                         .n = p->moves.n,
+                         .n = p->moves->n,
                          .first = x->first,
-                         .value = r->states.value[r->states.row[p->state]]};
-    if (p->moves.n > 1)
-        x->action = draw(j, e, &x->log_prob);
-    lw_env_take(r->env[worker], &r->paths[e], &p->moves, x->action);
+                         .value = lw_state_rows_values(r->rows)[p->state]};
+    if (x->n > 1) {
+        double u = lw_rng_uniform(j->choose, (uint32_t)r->iteration, (uint64_t)e,
+                                  (uint64_t)j->step),
+               log_prob;
+        x->action = lw_state_rows_choose(r->rows, worker, i, p->slot, x->n, u, &log_prob);
+        x->log_prob = (float)log_prob;
+    }
+    lw_env_take(r->env[worker], &r->paths[e], p->moves, x->action);
     if (r->paths[e].end != LW_PROOF_OPEN)
         ended(r, p, &r->paths[e], j->step, x);
+}
+
+/* Their queries are one product. */
+static void choose_task(void *arg, int64_t group, int worker)
+{
+    const round_job *j = arg;
+    int32_t slot[LW_STATE_QUERIES] = {0}, first = (int32_t)group * LW_STATE_QUERIES,
+            n = LW_MIN(j->r->c->n_envs - first, (int32_t)LW_STATE_QUERIES);
+    for (int32_t i = 0; i < n; i++)
+        slot[i] = j->r->player[first + i].state;
+    lw_state_rows_query(j->r->rows, worker, slot, n);
+    for (int32_t i = 0; i < n; i++)
+        choose(j, first + i, i, worker);
 }
 
 /* Room for this round's successors, in the order of players. */
@@ -270,12 +235,12 @@ static int keep_moves(lw_ppo_rollout *r, int32_t step)
     for (int32_t e = 0; e < r->c->n_envs; e++) {
         const lw_ppo_player *p = &r->player[e];
         r->choice[(size_t)e * (size_t)r->c->n_steps + (size_t)step].first = r->n_moves;
-        if (p->moves.n <= 1)
+        if (p->moves->n <= 1)
             continue;
-        LW_TRY(
-            lw_grow(&r->moves, &r->cap_moves, (size_t)(r->n_moves + p->moves.n), sizeof *r->moves));
-        memcpy(r->moves + r->n_moves, p->id, (size_t)p->moves.n * sizeof *r->moves);
-        r->n_moves += p->moves.n;
+        int64_t n = r->n_moves + p->moves->n;
+        LW_TRY(lw_grow(&r->moves, &r->cap_moves, (size_t)n, sizeof *r->moves));
+        memcpy(r->moves + r->n_moves, p->slot, (size_t)p->moves->n * sizeof *r->moves);
+        r->n_moves = n;
     }
     return 0;
 }
@@ -307,8 +272,8 @@ int lw_ppo_rollout_run(lw_ppo_rollout *r, int64_t iteration)
                    .draw = lw_rng_key_of(seed, lw_hash_name("ppo.query")),
                    .choose = lw_rng_key_of(seed, lw_hash_name("ppo.choice"))};
     r->iteration = iteration;
-    r->n_moves = 0;
-    lw_ppo_states_empty(&r->states);
+    r->n_moves = r->n_states = 0;
+    lw_state_rows_forget(r->rows);
     for (int32_t e = 0; e < c->n_envs; e++) {
         r->player[e].live = false;
         r->player[e].episode = 0;
@@ -317,16 +282,17 @@ int lw_ppo_rollout_run(lw_ppo_rollout *r, int64_t iteration)
     for (; j.step < c->n_steps; j.step++) {
         LW_TRY(lw_ppo_rollout_stopped(r));
         lw_pool_run(r->dev->pool, c->n_envs, expand_task, &j);
-        LW_TRY(number(r, true));
-        LW_TRY(find_queries(r, &j.query));
+        LW_TRY(look_up(r, true));
         LW_TRY(keep_moves(r, j.step));
-        lw_pool_run(r->dev->pool, c->n_envs, choose_task, &j);
+        lw_state_rows_prepare(r->rows);
+        lw_pool_run(r->dev->pool, LW_CEIL_DIV(c->n_envs, (int32_t)LW_STATE_QUERIES), choose_task,
+                    &j);
     }
     lw_pool_run(r->dev->pool, c->n_envs, expand_task, &j);
-    LW_TRY(number(r, false));
+    LW_TRY(look_up(r, false));
     for (int32_t e = 0; e < c->n_envs; e++)
         lw_ppo_advantages(r->choice + (size_t)e * (size_t)c->n_steps, c->n_steps,
-                          (double)r->states.value[r->states.row[r->player[e].state]], c->gamma,
+                          (double)lw_state_rows_values(r->rows)[r->player[e].state], c->gamma,
                           c->gae_lambda);
     sum_counts(r);
     return 0;

@@ -4,7 +4,7 @@
 #define LW_PROVE_PPO_ROLLOUT_H
 
 #include "jobs/prove/ppo/ppo_job.h"
-#include "jobs/prove/ppo/prove_ppo_states.h"
+#include "jobs/prove/walk/walk_job.h"
 
 /* Where training queries come from. */
 typedef struct lw_ppo_source {
@@ -15,7 +15,8 @@ typedef struct lw_ppo_source {
     bool heads, tails; /* which of them to corrupt */
 } lw_ppo_source;
 
-/* One choice. Its successors are moves[first .. first + n), none are kept when n is 1. */
+/* One choice. States are slots of the roll-out's. Its successors are moves[first .. first + n), none
+ * are kept when n is 1. */
 typedef struct lw_ppo_choice {
     int32_t state, n, action;
     int64_t first;
@@ -38,12 +39,14 @@ typedef struct lw_ppo_rollout {
     const lw_ppo_config *c;
     lw_ppo_source source;
     lw_device *dev;
-    lw_ppo_net *net;
     const lw_observer *obs; /* asked between rounds and parts of minibatches; may be NULL */
-    lw_ppo_states states;
+    lw_state_rows *rows;    /* the states of an iteration, numbered in the order of first meeting */
+    int32_t n_states;
     lw_env **env; /* one a worker */
     int n_env;
     lw_path *paths; /* one a player */
+    lw_moves *moves_of;
+    int32_t *slots;
     lw_ppo_player *player;
     lw_ppo_choice *choice; /* [n_envs][n_steps] */
     int32_t *moves;        /* states */
@@ -53,11 +56,12 @@ typedef struct lw_ppo_rollout {
     int64_t iteration;
 } lw_ppo_rollout;
 
-/* Borrows everything it is given. */
+/* Borrows everything it is given. With dropout its masks are drawn by (seed, iteration, state), as in
+ * the updates after it: else the two would disagree before anything is learned. */
 int lw_ppo_rollout_open(const lw_ppo_config *c, const lw_ppo_source *source, lw_device *dev,
-                        lw_ppo_net *net, lw_ppo_rollout *out);
+                        lw_store *store, lw_ppo_rollout *out);
 void lw_ppo_rollout_close(lw_ppo_rollout *r);
-/* Fills choice, moves, states and counts: iteration `iteration` with the net's weights. LW_ESTOPPED
+/* Fills choice, moves, states and counts: iteration `iteration` with the store's weights. LW_ESTOPPED
  * when the observer asks for it. */
 int lw_ppo_rollout_run(lw_ppo_rollout *r, int64_t iteration);
 /* LW_ESTOPPED when the observer asks for it. */

@@ -16,7 +16,6 @@ typedef struct lw_ppo_run {
     lw_corruptor *corruptor;
     bool mode[LW_CORRUPT_MODES]; /* of corruptions */
     lw_store *store;
-    lw_ppo_net net;
     lw_ppo_rollout rollout;
     lw_ppo_update *update;
     json_t *model, *state; /* config.json; what checkpoints keep */

@@ -173,7 +173,7 @@ static int run_part(batch *b, bool last)
         i++;
     if (b->flops) {
         *b->flops += lw_plan_get_info(u->plan[i]).flops;
-        return lw_ppo_part_begin(p, b->r->states.n);
+        return lw_ppo_part_begin(p, b->r->n_states);
     }
     const lw_tick tick = {(uint64_t)u->c->train.seed, (uint32_t)b->step};
     LW_TRY(lw_ppo_rollout_stopped(b->r));
@@ -186,13 +186,13 @@ static int run_part(batch *b, bool last)
         (b->parts ? u->dev->add : u->dev->copy)(
             u->dev->self, u->sum, lw_store_slab(u->store, LW_SLAB_GRAD, NULL), u->floats);
     b->parts++;
-    return lw_ppo_part_begin(p, b->r->states.n);
+    return lw_ppo_part_begin(p, b->r->n_states);
 }
 
 static int gradient(batch *b)
 {
     lw_ppo_part *p = &b->u->part;
-    LW_TRY(lw_ppo_part_begin(p, b->r->states.n));
+    LW_TRY(lw_ppo_part_begin(p, b->r->n_states));
     normalise(b);
     p->entropy_coef[0] = (float)b->rates->entropy_coef;
     for (int64_t i = 0; i < b->n; i++) {

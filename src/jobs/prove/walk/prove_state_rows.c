@@ -12,7 +12,7 @@
 static size_t slot_bytes(const lw_state_rows *r)
 {
     return (size_t)r->width * sizeof(float) + (size_t)r->most_atoms * sizeof(lw_atom) +
-           sizeof *r->slot + sizeof *r->queue + 2 * sizeof *r->bucket;
+           sizeof(lw_state_slot) + sizeof(float) + 3 * sizeof(int32_t);
 }
 
 static int32_t count_slots(const lw_state_rows *r, const lw_state_rows_options *o)
@@ -21,26 +21,41 @@ static int32_t count_slots(const lw_state_rows *r, const lw_state_rows_options *
     return (int32_t)LW_MIN(n, (size_t)1 << 28);
 }
 
-static int new_table(lw_state_rows *r, const lw_state_rows_options *o)
+static void free_table(lw_state_table *t)
 {
-    r->n_slots = count_slots(r, o);
-    size_t n = (size_t)r->n_slots, buckets = 1;
+    lw_bulk_free(&t->features, t->feature_bytes);
+    lw_bulk_free(&t->atoms, t->atom_bytes);
+    lw_free(&t->values);
+    lw_free(&t->slot);
+    lw_free(&t->queue);
+    lw_free(&t->bucket);
+}
+
+/* Without links between slots: lw_state_rows_forget, or place. */
+static int new_table(const lw_state_rows *r, int64_t n_slots, lw_state_table *t)
+{
+    size_t n = (size_t)n_slots, buckets = 1;
     while (buckets < n)
         buckets *= 2;
-    r->mask = buckets - 1;
-    r->feature_bytes = n * (size_t)r->width * sizeof(float);
-    r->atom_bytes = n * (size_t)r->most_atoms * sizeof(lw_atom);
-    r->features = lw_bulk_alloc(r->feature_bytes);
-    r->atoms = lw_bulk_alloc(r->atom_bytes);
-    r->slot = lw_calloc(n, sizeof *r->slot);
-    r->queue = lw_calloc(n, sizeof *r->queue);
-    r->bucket = lw_calloc(buckets, sizeof *r->bucket);
-    if (!r->features || !r->atoms || !r->slot || !r->queue || !r->bucket)
-        return lw_fail(LW_ENOMEM, "no memory for the features of %d states (%zu MiB)", r->n_slots,
-                       (n * slot_bytes(r)) >> 20);
-    r->bytes += r->feature_bytes + r->atom_bytes + n * (sizeof *r->slot + sizeof *r->queue) +
-                buckets * sizeof *r->bucket;
-    return 0;
+    *t = (lw_state_table){.n_slots = (int32_t)n_slots, .mask = buckets - 1};
+    t->feature_bytes = n * (size_t)r->width * sizeof(float);
+    t->atom_bytes = n * (size_t)r->most_atoms * sizeof(lw_atom);
+    t->bytes = t->feature_bytes + t->atom_bytes +
+               n * (sizeof *t->slot + sizeof *t->values + sizeof *t->queue) +
+               buckets * sizeof *t->bucket;
+    if (n_slots <= 1 << 30) {
+        t->features = lw_bulk_alloc(t->feature_bytes);
+        t->atoms = lw_bulk_alloc(t->atom_bytes);
+        t->values = lw_calloc(n, sizeof *t->values);
+        t->slot = lw_calloc(n, sizeof *t->slot);
+        t->queue = lw_calloc(n, sizeof *t->queue);
+        t->bucket = lw_calloc(buckets, sizeof *t->bucket);
+    }
+    if (t->features && t->atoms && t->values && t->slot && t->queue && t->bucket)
+        return 0;
+    free_table(t);
+    return lw_fail(LW_ENOMEM, "no memory for the features of %lld states (%zu MiB)",
+                   (long long)n_slots, t->bytes >> 20);
 }
 
 /* Rows of a part: two parts a worker at least, tiles of 12 rows, a core's caches at most. */
@@ -64,8 +79,10 @@ int lw_state_rows_new(lw_device *dev, const lw_policy_config *config, lw_store *
     r->most_atoms = config->max_atoms;
     r->width = lw_policy_key_width(config);
     r->bytes = sizeof *r;
-    LW_TRY(new_table(r, o));
-    LW_TRY(lw_state_rows_compile(r, store, (lw_num)o->precision));
+    r->training = o->training;
+    r->dots = dev->kernels->reduce.dots;
+    LW_TRY(new_table(r, count_slots(r, o), &r->table));
+    LW_TRY(lw_state_rows_compile(r, store, o));
     lw_state_rows_forget(r);
     *out = lw_steal(&r);
     return 0;
@@ -79,22 +96,19 @@ void lw_state_rows_free(lw_state_rows **pp)
     for (int i = r->workers; i-- > 0;) {
         lw_exec_free(&r->worker[i].exec);
         lw_exec_free(&r->worker[i].query);
+        lw_free(&r->worker[i].logit);
     }
     lw_plan_free(&r->network);
     lw_plan_free(&r->product);
-    lw_bulk_free(&r->features, r->feature_bytes);
-    lw_bulk_free(&r->atoms, r->atom_bytes);
-    lw_free(&r->slot);
-    lw_free(&r->queue);
-    lw_free(&r->bucket);
+    free_table(&r->table);
     lw_free(pp);
 }
 
 void lw_state_rows_forget(lw_state_rows *r)
 {
-    for (size_t i = 0; i <= r->mask; i++)
-        r->bucket[i] = -1;
-    memset(r->slot, 0, (size_t)r->n_slots * sizeof *r->slot);
+    lw_state_table *t = &r->table;
+    memset(t->bucket, 0xff, (t->mask + 1) * sizeof *t->bucket);
+    memset(t->slot, 0, (size_t)t->n_slots * sizeof *t->slot);
     r->hand = 0;
     r->done = r->queued; /* tickets go on */
 }
@@ -103,42 +117,55 @@ void lw_state_rows_forget(lw_state_rows *r)
 
 void lw_state_rows_prefetch(const lw_state_rows *r, uint64_t hash)
 {
-    __builtin_prefetch(&r->bucket[hash & r->mask]);
+    __builtin_prefetch(&r->table.bucket[hash & r->table.mask]);
+}
+
+static lw_atom *atoms_of(const lw_state_rows *r, int32_t slot)
+{
+    return r->table.atoms + (ptrdiff_t)slot * r->most_atoms;
 }
 
 static int32_t find(const lw_state_rows *r, const lw_atom *atoms, int32_t n, uint64_t hash)
 {
-    int32_t i = r->bucket[hash & r->mask];
-    for (; i >= 0; i = r->slot[i].next)
-        if (r->slot[i].hash == hash && r->slot[i].n == n &&
-            memcmp(r->atoms + (ptrdiff_t)i * r->most_atoms, atoms, (size_t)n * sizeof *atoms) == 0)
+    const lw_state_table *t = &r->table;
+    int32_t i = t->bucket[hash & t->mask];
+    for (; i >= 0; i = t->slot[i].next)
+        if (t->slot[i].hash == hash && t->slot[i].n == n &&
+            memcmp(atoms_of(r, i), atoms, (size_t)n * sizeof *atoms) == 0)
             break;
     return i;
 }
 
-static void unlink_slot(lw_state_rows *r, int32_t i)
+static void link_slot(lw_state_table *t, int32_t i)
 {
-    int32_t *at = &r->bucket[r->slot[i].hash & r->mask];
+    int32_t *bucket = &t->bucket[t->slot[i].hash & t->mask];
+    t->slot[i].next = *bucket;
+    *bucket = i;
+}
+
+static void unlink_slot(lw_state_table *t, int32_t i)
+{
+    int32_t *at = &t->bucket[t->slot[i].hash & t->mask];
     while (*at != i)
-        at = &r->slot[*at].next;
-    *at = r->slot[i].next;
+        at = &t->slot[*at].next;
+    *at = t->slot[i].next;
 }
 
 /* A slot that nobody holds. The hand goes round: a state that was found since it last came by gets
  * another round, and a slot that is queued is held. */
 static int32_t make_room(lw_state_rows *r)
 {
-    for (int64_t tries = 2 * (int64_t)r->n_slots; tries > 0; tries--) {
-        int32_t i = r->hand++;
-        lw_state_slot *s = &r->slot[i];
-        if (r->hand == r->n_slots)
-            r->hand = 0;
+    lw_state_table *t = &r->table;
+    for (int64_t tries = 2 * (int64_t)t->n_slots; tries > 0; tries--) {
+        int32_t i = r->hand < t->n_slots ? r->hand : 0;
+        lw_state_slot *s = &t->slot[i];
+        r->hand = i + 1;
         if (s->held > 0)
             continue;
         if (s->n == 0)
             return i;
         if (!s->again && s->ticket < r->done) {
-            unlink_slot(r, i);
+            unlink_slot(t, i);
             r->counts.evicted++;
             return i;
         }
@@ -150,14 +177,14 @@ static int32_t make_room(lw_state_rows *r)
 static int32_t insert(lw_state_rows *r, const lw_atom *atoms, int32_t n, uint64_t hash)
 {
     LW_ASSERT(n > 0 && n <= r->most_atoms, "a state of %d goals, %d at most", n, r->most_atoms);
+    lw_state_table *t = &r->table;
     int32_t i = make_room(r);
     if (i < 0)
         return -1;
-    int32_t *bucket = &r->bucket[hash & r->mask];
-    r->slot[i] = (lw_state_slot){.hash = hash, .ticket = r->queued, .next = *bucket, .n = n};
-    *bucket = i;
-    memcpy(r->atoms + (ptrdiff_t)i * r->most_atoms, atoms, (size_t)n * sizeof *atoms);
-    r->queue[r->queued++ % r->n_slots] = i;
+    t->slot[i] = (lw_state_slot){.hash = hash, .ticket = r->queued, .n = n};
+    link_slot(t, i);
+    memcpy(atoms_of(r, i), atoms, (size_t)n * sizeof *atoms);
+    t->queue[r->queued++ % t->n_slots] = i;
     return i;
 }
 
@@ -171,20 +198,41 @@ int32_t lw_state_rows_hold(lw_state_rows *r, const lw_atom *atoms, int32_t n, ui
         return -1;
     r->counts.wanted++;
     r->counts.hits += hit;
-    r->slot[i].again = hit;
-    r->slot[i].held++;
+    r->table.slot[i].again = hit;
+    r->table.slot[i].held++;
     return i;
+}
+
+int lw_state_rows_grow(lw_state_rows *r)
+{
+    lw_state_table old = r->table, *t = &r->table, more;
+    const size_t n = (size_t)old.n_slots;
+    LW_TRY(new_table(r, 2 * (int64_t)old.n_slots, &more));
+    *t = more;
+    memcpy(t->features, old.features, old.feature_bytes);
+    memcpy(t->atoms, old.atoms, old.atom_bytes);
+    memcpy(t->values, old.values, n * sizeof *t->values);
+    memcpy(t->slot, old.slot, n * sizeof *t->slot);
+    memset(t->bucket, 0xff, (t->mask + 1) * sizeof *t->bucket);
+    for (int32_t i = 0; i < old.n_slots; i++)
+        if (t->slot[i].n > 0)
+            link_slot(t, i);
+    for (int64_t k = r->done; k < r->queued; k++)
+        t->queue[k % t->n_slots] = old.queue[k % old.n_slots];
+    r->hand = old.n_slots;
+    free_table(&old);
+    return 0;
 }
 
 void lw_state_rows_hold_again(lw_state_rows *r, int32_t slot)
 {
-    r->slot[slot].held++;
+    r->table.slot[slot].held++;
 }
 
 void lw_state_rows_drop(lw_state_rows *r, int32_t slot)
 {
-    LW_ASSERT(r->slot[slot].held > 0, "slot %d is not held", slot);
-    r->slot[slot].held--;
+    LW_ASSERT(r->table.slot[slot].held > 0, "slot %d is not held", slot);
+    r->table.slot[slot].held--;
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */
@@ -196,7 +244,7 @@ int64_t lw_state_rows_queued(const lw_state_rows *r)
 
 int64_t lw_state_rows_ticket(const lw_state_rows *r, int32_t slot)
 {
-    return r->slot[slot].ticket;
+    return r->table.slot[slot].ticket;
 }
 
 int64_t lw_state_rows_done(const lw_state_rows *r)
@@ -204,16 +252,16 @@ int64_t lw_state_rows_done(const lw_state_rows *r)
     return r->done;
 }
 
-const float *lw_state_rows_features(const lw_state_rows *r, int32_t *width)
+const float *lw_state_rows_values(const lw_state_rows *r)
 {
-    *width = r->width;
-    return r->features;
+    return r->table.values;
 }
 
-const lw_atom *lw_state_rows_atoms(const lw_state_rows *r, int32_t slot, int32_t *n)
+const lw_atom *lw_state_rows_atoms(const lw_state_rows *r, int32_t slot, int32_t *n, uint64_t *hash)
 {
-    *n = r->slot[slot].n;
-    return r->atoms + (ptrdiff_t)slot * r->most_atoms;
+    *n = r->table.slot[slot].n;
+    *hash = r->table.slot[slot].hash;
+    return atoms_of(r, slot);
 }
 
 const lw_state_rows_counts *lw_state_rows_counted(const lw_state_rows *r)
@@ -223,5 +271,5 @@ const lw_state_rows_counts *lw_state_rows_counted(const lw_state_rows *r)
 
 size_t lw_state_rows_bytes(const lw_state_rows *r)
 {
-    return r->bytes;
+    return r->bytes + r->table.bytes;
 }

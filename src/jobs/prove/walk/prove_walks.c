@@ -2,7 +2,6 @@
 /* Set-up of walks, and the stream of proofs through them. */
 #include "jobs/prove/walk/prove_walks.h"
 
-#include "kernels/kernels.h"
 #include "jobs/prove/walk/prove_walks_parts.h"
 
 lw_walks_options lw_walks_defaults(void)
@@ -77,29 +76,23 @@ static int new_walkers(lw_walks *w)
 static int new_lanes(lw_walks *w)
 {
     enum { FEWEST = 16 };
-    size_t states = w->rows ? (size_t)w->o.env.padding_states : 0,
-           hashes = states * sizeof(uint64_t),
-           atoms = states * (size_t)w->o.env.padding_atoms * sizeof(lw_atom),
-           each = LW_ROUND_UP(hashes + atoms + (states + 1) * sizeof(int32_t), (size_t)64);
-    size_t halves = w->rows ? 2 : 1, n = (size_t)w->o.fixed_batch_size;
+    size_t each = w->rows ? lw_moves_bytes(&w->o.env) : 0, halves = w->rows ? 2 : 1,
+           n = (size_t)w->o.fixed_batch_size;
     if (w->rows)
         n = LW_MIN(n, LW_MAX(((size_t)1 << 20) / each, (size_t)FEWEST));
     w->most_lanes = (int32_t)n;
     w->lane = lw_calloc(halves * n, sizeof *w->lane);
-    w->lane_memory = lw_calloc(halves * n, each);
-    if (!w->lane || !w->lane_memory)
+    if (!w->lane)
         return LW_ENOMEM;
-    for (size_t i = 0; i < halves * n; i++) {
-        char *at = (char *)w->lane_memory + i * each;
-        w->lane[i].hash = (void *)at;
-        w->lane[i].atoms = (void *)(at + hashes);
-        w->lane[i].first = (void *)(at + hashes + atoms);
-    }
+    if (w->rows)
+        LW_TRY(lw_moves_new(&w->o.env, (int64_t)(halves * n), &w->moves));
+    for (size_t i = 0; w->rows && i < halves * n; i++)
+        w->lane[i].moves = &w->moves[i];
     w->bytes += halves * n * (each + sizeof *w->lane);
     return 0;
 }
 
-/* One env a worker, and room for the logits of a step. */
+/* One env a worker. */
 static int new_workers(lw_walks *w)
 {
     size_t states = (size_t)w->o.env.padding_states + 2;
@@ -108,12 +101,8 @@ static int new_workers(lw_walks *w)
         return lw_fail(LW_EUSAGE, "walks on %d threads: %d at most", workers,
                        (int)LW_WALKS_MOST_WORKERS);
     w->workers = workers;
-    for (int i = 0; i < w->workers; i++) {
+    for (int i = 0; i < w->workers; i++)
         LW_TRY(lw_env_new(w->kb, &w->o.env, &w->env[i]));
-        w->logit[i] = lw_calloc(states, sizeof(float));
-        if (!w->logit[i])
-            return LW_ENOMEM;
-    }
     w->bytes += (size_t)w->workers * states *
                 (((size_t)w->o.env.padding_atoms + (size_t)w->kb->most_body) * sizeof(lw_atom) +
                  sizeof(uint64_t) + 3 * sizeof(int32_t));
@@ -130,11 +119,11 @@ static int new_rows(lw_walks *w, const lw_policy_source *policy)
     const lw_state_rows_options ro = {.rows = o->rows,
                                       .in_use = (int32_t)in_use,
                                       .cache_bytes = o->cache_bytes,
+                                      .successors = o->env.padding_states,
                                       .precision = o->precision};
     LW_TRY(check_policy(w->kb, policy->config, &o->env));
     LW_TRY(lw_state_rows_new(w->dev, policy->config, policy->store, &ro, &w->rows));
     w->store = policy->store;
-    w->dots = w->dev->kernels->reduce.dots;
     w->bytes += lw_state_rows_bytes(w->rows);
     return 0;
 }
@@ -165,10 +154,8 @@ void lw_walks_free(lw_walks **pp)
     lw_walks *w = *pp;
     if (!w)
         return;
-    for (int i = 0; i < w->workers; i++) {
+    for (int i = 0; i < w->workers; i++)
         lw_env_free(&w->env[i]);
-        lw_free(&w->logit[i]);
-    }
     lw_state_rows_free(&w->rows);
     lw_paths_free(&w->paths);
     lw_free(&w->idle.of);
@@ -178,7 +165,7 @@ void lw_walks_free(lw_walks **pp)
     lw_free(&w->slots);
     lw_free(&w->ready);
     lw_free(&w->lane);
-    lw_free(&w->lane_memory);
+    lw_moves_free(&w->moves);
     lw_free(pp);
 }
 

@@ -3,7 +3,6 @@
 #ifndef LW_PROVE_WALKS_PARTS_H
 #define LW_PROVE_WALKS_PARTS_H
 
-#include "kernels/kernels.h"
 #include "jobs/prove/walk/prove_state_rows.h"
 #include "jobs/prove/walk/prove_walks.h"
 
@@ -30,12 +29,9 @@ typedef struct lw_walker {
 /* Successors on their way from an env to the table. */
 typedef struct lw_lane {
     int32_t walker;
-    int32_t n;  /* 0: the proof has ended, or goes on in another round */
-    int32_t at; /* looked up so far; -1: not even the current state */
-    int32_t next_var;
-    int32_t *first; /* [padding_states + 1] */
-    lw_atom *atoms;
-    uint64_t *hash; /* lw_state_rows_hash of each */
+    int32_t n;       /* 0: the proof has ended, or goes on in another round */
+    int32_t at;      /* looked up so far; -1: not even the current state */
+    lw_moves *moves; /* NULL: uniform */
 } lw_lane;
 
 typedef struct lw_lanes {
@@ -75,7 +71,7 @@ struct lw_walks {
     int32_t *slots;                      /* [fixed_batch_size, padding_states] */
     lw_walk_queue idle, hungry, waiting; /* no proof; wants successors; waits for features */
     lw_lane *lane;
-    void *lane_memory;
+    lw_moves *moves;
     lw_lanes derived, looked_up; /* swapped when the latter are through */
     int32_t most_lanes;
     bool no_slots; /* the look-up waits until slots are let go of */
@@ -83,10 +79,8 @@ struct lw_walks {
     /* the network; NULL: uniform */
     lw_state_rows *rows;
     const lw_store *store;
-    lw_reduce_dots_fn *dots;
-    uint64_t version; /* of the weights that kept features belong to */
-    int32_t endf;     /* slot of the state Endf, -1: not yet */
-    float *logit[LW_WALKS_MOST_WORKERS];
+    uint64_t version;        /* of the weights that kept features belong to */
+    int32_t endf;            /* slot of the state Endf, -1: not yet */
     int32_t *ready, n_ready; /* [fixed_batch_size] */
     bool clean;              /* nothing is held but endf */
     size_t bytes;

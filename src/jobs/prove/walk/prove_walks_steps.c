@@ -20,16 +20,6 @@ static void give_up(lw_walker *me)
         me->path->end = LW_PROOF_ABANDONED;
 }
 
-static void keep_moves(lw_lane *lane, const lw_moves *m)
-{
-    lane->n = m->n;
-    lane->next_var = m->next_var;
-    memcpy(lane->first, m->first, ((size_t)m->n + 1) * sizeof *lane->first);
-    memcpy(lane->atoms, m->atoms, (size_t)m->first[m->n] * sizeof *lane->atoms);
-    for (int32_t k = 0; k < m->n; k++)
-        lane->hash[k] = lw_state_rows_hash(m->atoms + m->first[k], m->first[k + 1] - m->first[k]);
-}
-
 void lw_walks_derive(lw_walks *w, lw_lane *lane, int worker)
 {
     lw_walker *me = &w->walker[lane->walker];
@@ -45,7 +35,8 @@ void lw_walks_derive(lw_walks *w, lw_lane *lane, int worker)
         c->states_offered += m.n;
         c->forced += m.n == 1;
         if (m.n > 1 && w->rows) {
-            keep_moves(lane, &m);
+            lane->n = m.n;
+            lw_moves_copy(&m, lane->moves);
             return;
         }
         lw_env_take(w->env[worker], me->path, &m, m.n > 1 ? choose_uniform(w, me, m.n) : 0);
@@ -59,7 +50,7 @@ static bool hold_endf(lw_walks *w)
 {
     const lw_atom endf = {lw_kb_endf(w->kb), {0, 0}};
     if (w->endf < 0)
-        w->endf = lw_state_rows_hold(w->rows, &endf, 1, lw_state_rows_hash(&endf, 1));
+        w->endf = lw_state_rows_hold(w->rows, &endf, 1, lw_state_hash(&endf, 1));
     return w->endf >= 0;
 }
 
@@ -78,7 +69,7 @@ static bool hold_current(lw_walks *w, lw_walker *me)
     if (me->current < 0) {
         int32_t n;
         const lw_atom *state = lw_path_state(me->path, &w->o.env, &n);
-        me->current = lw_state_rows_hold(w->rows, state, n, lw_state_rows_hash(state, n));
+        me->current = lw_state_rows_hold(w->rows, state, n, me->path->hash[me->path->n_states - 1]);
         me->current_for = me->path->n_states;
     }
     if (me->current < 0)
@@ -89,7 +80,8 @@ static bool hold_current(lw_walks *w, lw_walker *me)
 
 static int32_t hold_successor(lw_walks *w, const lw_lane *lane, int32_t k)
 {
-    const lw_atom *state = lane->atoms + lane->first[k];
+    const lw_moves *m = lane->moves;
+    const lw_atom *state = m->atoms + m->first[k];
     if (state->p == lw_kb_endf(w->kb)) {
         if (!hold_endf(w))
             return -1;
@@ -97,7 +89,7 @@ static int32_t hold_successor(lw_walks *w, const lw_lane *lane, int32_t k)
         lw_state_rows_hold_again(w->rows, w->endf);
         return w->endf;
     }
-    return lw_state_rows_hold(w->rows, state, lane->first[k + 1] - lane->first[k], lane->hash[k]);
+    return lw_state_rows_hold(w->rows, state, m->first[k + 1] - m->first[k], m->hash[k]);
 }
 
 static bool look_up_lane(lw_walks *w, lw_lane *lane)
@@ -109,12 +101,12 @@ static bool look_up_lane(lw_walks *w, lw_lane *lane)
         if (!hold_current(w, me))
             return false;
         me->n = lane->n;
-        me->next_var = lane->next_var;
+        me->next_var = lane->moves->next_var;
         lane->at = 0;
     }
     for (; lane->at < lane->n; lane->at++) {
         if (lane->at + AHEAD < lane->n)
-            lw_state_rows_prefetch(w->rows, lane->hash[lane->at + AHEAD]);
+            lw_state_rows_prefetch(w->rows, lane->moves->hash[lane->at + AHEAD]);
         int32_t slot = hold_successor(w, lane, lane->at);
         if (slot < 0)
             return false;
@@ -136,58 +128,18 @@ bool lw_walks_look_up(lw_walks *w)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/* exp(logit - most) summed in double, in order; NaN when a logit is not finite. */
-static double sum_exp(const float *logit, int32_t n, float most)
+static void choose(lw_walks *w, lw_walker *me, int32_t i, int worker)
 {
-    double sum = 0;
-    for (int32_t k = 0; k < n; k++)
-        sum += isfinite(logit[k]) ? exp((double)logit[k] - (double)most) : (double)NAN;
-    return sum;
-}
-
-static int32_t first_of_most(const float *logit, int32_t n)
-{
-    int32_t best = 0;
-    for (int32_t k = 1; k < n; k++)
-        if (logit[k] > logit[best])
-            best = k;
-    return best;
-}
-
-/* The first k whose share of the sum, and those before it, pass a uniform draw. */
-static int32_t draw(const lw_walks *w, const lw_walker *me, const float *logit, float most,
-                    double sum)
-{
-    double left = sum * lw_rng_uniform(w->key, (uint32_t)me->path->depth, (uint64_t)me->walk.id, 0);
-    int32_t k = 0;
-    for (; k < me->n - 1; k++) {
-        left -= exp((double)logit[k] - (double)most);
-        if (left < 0)
-            break;
-    }
-    return k;
-}
-
-static void choose(lw_walks *w, lw_walker *me, const float *query, int worker)
-{
-    float *logit = w->logit[worker];
-    int32_t width, n_atoms, n = me->n;
-    const float *features = lw_state_rows_features(w->rows, &width);
-    w->dots(logit, query, features, me->slot, n, width);
-    int32_t k = first_of_most(logit, n);
-    float most = logit[k];
-    double sum = sum_exp(logit, n, most);
-    me->bad = isnan(sum);
+    int32_t n_atoms;
+    uint64_t hash;
+    double log_prob, u = -1.0;
     if (w->o.sample)
-        k = draw(w, me, logit, most, sum);
-    me->log_prob += (double)logit[k] - (double)most - log(sum);
-    me->chosen = k;
-    const lw_atom *atoms = lw_state_rows_atoms(w->rows, me->slot[k], &n_atoms);
-    const int32_t first[2] = {0, n_atoms};
-    const uint64_t hash = lw_state_hash(atoms, n_atoms);
-    const lw_moves move = {
-        .n = 1, .atoms = atoms, .first = first, .hash = &hash, .next_var = me->next_var};
-    lw_env_take(w->env[worker], me->path, &move, 0);
+        u = lw_rng_uniform(w->key, (uint32_t)me->path->depth, (uint64_t)me->walk.id, 0);
+    me->chosen = lw_state_rows_choose(w->rows, worker, i, me->slot, me->n, u, &log_prob);
+    me->bad = isnan(log_prob);
+    me->log_prob += log_prob;
+    const lw_atom *atoms = lw_state_rows_atoms(w->rows, me->slot[me->chosen], &n_atoms, &hash);
+    lw_env_go(w->env[worker], me->path, atoms, n_atoms, hash, me->next_var);
     give_up(me);
 }
 
@@ -207,14 +159,13 @@ void lw_walks_let_go(lw_walks *w, lw_walker *me)
 void lw_walks_choose(lw_walks *w, int64_t group, int worker)
 {
     const int32_t *ready = w->ready + group * LW_STATE_QUERIES;
-    int32_t slot[LW_STATE_QUERIES], width,
-        n = (int32_t)LW_MIN((int64_t)LW_STATE_QUERIES, w->n_ready - group * LW_STATE_QUERIES);
-    lw_state_rows_features(w->rows, &width);
+    int32_t slot[LW_STATE_QUERIES] = {0},
+            n = (int32_t)LW_MIN((int64_t)LW_STATE_QUERIES, w->n_ready - group * LW_STATE_QUERIES);
     for (int32_t i = 0; i < n; i++)
         slot[i] = w->walker[ready[i]].current;
-    const float *query = lw_state_rows_query(w->rows, worker, slot, n);
+    lw_state_rows_query(w->rows, worker, slot, n);
     for (int32_t i = 0; i < n; i++)
-        choose(w, &w->walker[ready[i]], query + (ptrdiff_t)i * width, worker);
+        choose(w, &w->walker[ready[i]], i, worker);
     w->part[worker].query_rows += n;
     w->part[worker].query_runs++;
 }
