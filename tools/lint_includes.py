@@ -22,7 +22,7 @@ TABLE = {
     "eval": ["base"],
     "report": ["formats", "base"],
     "session": ["models", "data", "formats", "backend", "plan", "kernels", "base"],
-    "train": ["session", "report", "eval", "store", "formats", "plan", "base"],
+    "train": ["session", "report", "eval", "data", "store", "formats", "plan", "base"],
     "jobs/ddpm": ["train", "session"],
     "jobs/drift": ["train", "session", "models", "data", "plan", "base"],
     "jobs/encoder": ["train", "session", "models", "data"],

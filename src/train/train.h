@@ -16,6 +16,7 @@
 #include "train/train_leaves.h"
 #include "train/train_loop.h"
 #include "train/train_page.h"
+#include "train/train_pictures.h"
 #include "train/train_run_dir.h"
 #include "train/train_schedule.h"
 #include "train/train_turns.h"

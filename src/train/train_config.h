@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a run is: frozen config structs, filled by the option tables of cli/ (or by another job),
- * never looked up again. Text fields are borrowed and must outlive the job's call.
+ * never looked up again and never written: what a run decides itself is in lw_train_state. Pointers
+ * are borrowed and must outlive the job's call.
  */
 #ifndef LW_TRAIN_CONFIG_H
 #define LW_TRAIN_CONFIG_H
@@ -22,8 +23,9 @@ typedef struct lw_train_config {
                                 when resume) */
     bool resume;             /* go on from output_dir's last checkpoint */
     bool reschedule;         /* resuming may change the learning rate's schedule */
-    const char *rescheduled; /* which of its options were changed, but for the steps; NULL: none */
-    int64_t steps;
+    const char
+        *rescheduled;   /* which of its options are others now, but for the steps; NULL: none */
+    int64_t steps;      /* 0: those of the run that goes on, or what minutes come to */
     double minutes;     /* > 0: steps are fixed from a measured rate before training starts */
     int64_t limit;      /* rows of the training split used; 0: all */
     int32_t image_size; /* 0: the data's own */
@@ -45,14 +47,8 @@ typedef struct lw_train_config {
     int32_t threads; /* 0: all */
     int32_t conv;    /* lw_conv_mode */
     bool dry_run;
-    const char *config_yaml;   /* written to the run directory as config.yaml */
-    const char *command_line;  /* written as command.txt */
-    uint64_t names;            /* set by jobs over a dataset of names: its lw_kb_names, else 0 */
-    bool follows_goal;         /* set by jobs in which more than the learning rate follows steps */
-    int64_t goal_before;       /* set by lw_train_check: steps a changed schedule was for, else 0 */
-    double time_before;        /* set by lw_train_resume: seconds of training before this process */
-    lw_train_work work_before; /* likewise */
-    bool in_turns; /* alternates with the training it is compared with; said in summary.json */
+    const json_t *options; /* of the command, in the order of config.yaml; NULL: none is written */
+    const char *command_line; /* written as command.txt */
 } lw_train_config;
 
 /* Distances to held-out pictures at --eval-every, of both methods. */

@@ -4,37 +4,25 @@
 
 #include <stdio.h>
 
-#include "session/session_device.h"
 #include "report/report.h"
 
-int lw_generator_init(lw_generator *g, lw_method m, const lw_train_config *c,
-                      const lw_net_config *n)
+int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
 {
-    const lw_data_opts data = {.image_size = c->image_size, .count = c->limit, .obs = g->obs};
+    lw_picture_run *p = &g->p;
     g->method = m;
-    g->seed = (uint64_t)c->seed;
-    g->precision = c->precision;
-    LW_TRY(lw_session_device_with(c->threads, c->conv, &g->dev));
-    LW_TRY(lw_data_open(c->data, &data, &g->data));
-    LW_TRY(lw_net_unet(n, g->data, &g->net));
-    LW_TRY(lw_store_new(false, &g->store));
-    LW_TRY(lw_unet_declare(&g->net, g->store));
-    lw_store_init(g->store, g->seed);
-    g->model = lw_net_json(&g->net, m, g->data);
-    return g->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
+    LW_TRY(lw_picture_run_open(p));
+    LW_TRY(lw_net_unet(n, p->data, &g->net));
+    LW_TRY(lw_unet_declare(&g->net, p->store));
+    lw_store_init(p->store, (uint64_t)p->c->seed);
+    p->model = lw_net_json(&g->net, m, p->data);
+    return p->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 
 void lw_generator_clear(lw_generator *g)
 {
     lw_sampler_free(&g->grid);
     lw_heldout_free(&g->heldout);
-    lw_exec_free(&g->exec);
-    lw_plan_free(&g->plan);
-    lw_store_free(&g->store);
-    lw_data_close(&g->data);
-    lw_backend_close(&g->dev);
-    json_decref(g->model);
-    g->model = NULL;
+    lw_picture_run_clear(&g->p);
 }
 
 int lw_generator_sampler(lw_generator *g, lw_sampler **out)
@@ -43,27 +31,31 @@ int lw_generator_sampler(lw_generator *g, lw_sampler **out)
                          .steps = g->grid_steps,
                          .timesteps = g->timesteps,
                          .batch = 64,
-                         .seed = g->seed,
-                         .precision = g->precision,
+                         .seed = (uint64_t)g->p.c->seed,
+                         .precision = g->p.c->precision,
                          .weights = LW_SLAB_EMA};
     if (!g->grid)
-        LW_TRY(lw_sampler_new(g->dev, &g->net, g->store, &o, &g->grid));
+        LW_TRY(lw_sampler_new(g->p.dev, &g->net, g->p.store, &o, &g->grid));
     *out = g->grid;
     return 0;
 }
 
-int lw_generator_measure(lw_generator *g, const lw_train_config *t, const char *encoder,
-                         const lw_heldout_config *c)
+int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_config *c,
+                         lw_train_job *job)
 {
-    return t->eval_every > 0 ? lw_heldout_new(g->dev, g->data, encoder, c, g->obs, &g->heldout) : 0;
+    if (g->p.c->eval_every > 0)
+        LW_TRY(lw_heldout_new(g->p.dev, g->p.data, encoder, c, g->p.obs, &g->heldout));
+    job->best = lw_heldout_metric(c);
+    job->best_measure = g->heldout ? lw_heldout_measure(g->heldout) : NULL;
+    return 0;
 }
 
 int lw_generator_evaluate(lw_generator *g, int64_t step, json_t *row)
 {
     lw_sampler *s;
     /* of the observer only the wish to stop: the bar is the trainer's */
-    const lw_observer obs = {.self = g->obs ? g->obs->self : NULL,
-                             .should_stop = g->obs ? g->obs->should_stop : NULL};
+    const lw_observer obs = {.self = g->p.obs ? g->p.obs->self : NULL,
+                             .should_stop = g->p.obs ? g->p.obs->should_stop : NULL};
     LW_TRY(lw_generator_sampler(g, &s));
     return lw_heldout_run(g->heldout, s, step, &obs, row);
 }
@@ -95,16 +87,4 @@ int lw_generator_grid(lw_generator *g, int64_t step, const char *path)
     json_decref(notes);
     lw_free(&x);
     return rc;
-}
-
-lw_train_job lw_generator_job(lw_generator *g, const char *name, void *self, lw_leaves leaves)
-{
-    return (lw_train_job){.name = name,
-                          .self = self,
-                          .dev = g->dev,
-                          .store = g->store,
-                          .step = g->exec,
-                          .plan = g->plan,
-                          .leaves = leaves,
-                          .model = g->model};
 }

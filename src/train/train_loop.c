@@ -15,14 +15,14 @@ static bool every(int64_t step, int64_t n)
 static int after_step(lw_training *l, int64_t done, bool last)
 {
     const lw_train_config *c = l->c;
-    bool evaluate = l->job->evaluate && (every(done, c->eval_every) || (last && c->eval_every));
+    bool evaluate = l->job.evaluate && (every(done, c->eval_every) || (last && c->eval_every));
     char note[96];
     snprintf(note, sizeof note, "loss %.4g  lr %.3g  |g| %.3g", l->last.loss, l->last.lr,
              l->last.grad_norm);
-    lw_observe_progress(l->obs, l->job->name, done, c->steps, note);
+    lw_observe_progress(l->obs, l->job.name, done, l->state.steps, note);
     if (last || evaluate || every(done, c->log_every))
         LW_TRY(lw_loop_log(l, done, evaluate));
-    if (l->job->grid && (every(done, c->sample_every) || (last && c->sample_every)))
+    if (l->job.grid && (every(done, c->sample_every) || (last && c->sample_every)))
         LW_TRY(lw_loop_grid(l, done));
     return last || every(done, c->save_every) || l->better ? lw_loop_save(l, done) : 0;
 }
@@ -36,7 +36,7 @@ static int stop(lw_training *l)
     if (l->saved != l->done)
         LW_TRY(lw_loop_save(l, l->done));
     return lw_fail(LW_ESTOPPED, "stopped after step %lld of %lld; go on with --resume",
-                   (long long)l->done, (long long)l->c->steps);
+                   (long long)l->done, (long long)l->state.steps);
 }
 
 /* Would one more step end later than --minutes allows? */
@@ -47,9 +47,9 @@ static bool time_is_up(const lw_training *l)
 
 static int run_steps(lw_training *l, int64_t until)
 {
-    for (int64_t step = l->done; !l->over && step < LW_MIN(until, l->c->steps); step++) {
+    for (int64_t step = l->done; !l->over && step < LW_MIN(until, l->state.steps); step++) {
         int rc = lw_loop_step(l, step);
-        bool last = step + 1 == l->c->steps || (rc == 0 && time_is_up(l));
+        bool last = step + 1 == l->state.steps || (rc == 0 && time_is_up(l));
         if (rc == 0) {
             l->done = step + 1;
             rc = after_step(l, step + 1, last);
@@ -58,10 +58,10 @@ static int run_steps(lw_training *l, int64_t until)
             return stop(l);
         LW_TRY(rc);
         l->over = last;
-        if (last && l->done < l->c->steps)
+        if (last && l->done < l->state.steps)
             lw_observe_say(l->obs,
                            "%g minutes are over: ended after step %lld of %lld, --resume goes on",
-                           l->c->minutes, (long long)l->done, (long long)l->c->steps);
+                           l->c->minutes, (long long)l->done, (long long)l->state.steps);
     }
     return 0;
 }
@@ -81,22 +81,22 @@ int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g
 static int nothing_left(lw_training *l)
 {
     l->over = l->nothing = true;
-    return lw_train_nothing_left(l->c, l->first_step, l->obs, &l->result);
+    return lw_train_nothing_left(l->c, l->state.steps, l->obs, &l->result);
 }
 
 /* The measures of the last step before an interrupt. */
 static int finish_row(lw_training *l)
 {
-    const lw_train_job *j = l->job;
-    if (!l->keep.pending)
+    const lw_train_job *j = &l->job;
+    if (!l->state.pending)
         return 0;
-    l->last.loss = json_number_value(json_object_get(l->keep.pending, "loss"));
+    l->last.loss = json_number_value(json_object_get(l->state.pending, "loss"));
     if (j->evaluate)
-        LW_TRY(j->evaluate(j->self, l->first_step, l->keep.pending));
-    LW_TRY(lw_run_dir_log(&l->dir, l->first_step, l->keep.pending));
-    LW_TRY(lw_loop_measures(l, l->first_step, l->keep.pending));
-    lw_json_drop(&l->keep.pending);
-    return l->better ? lw_loop_save(l, l->first_step) : 0;
+        LW_TRY(j->evaluate(j->self, l->state.first, l->state.pending));
+    LW_TRY(lw_run_dir_log(&l->dir, l->state.first, l->state.pending));
+    LW_TRY(lw_loop_measures(l, l->state.first, l->state.pending));
+    lw_json_drop(&l->state.pending);
+    return l->better ? lw_loop_save(l, l->state.first) : 0;
 }
 
 /* How long it will take is fixed; what an interrupt cut off is made good. */
@@ -105,14 +105,13 @@ static int begin(lw_training *l)
     l->begun = true;
     LW_TRY(lw_loop_resolve_minutes(l));
     LW_TRY(lw_loop_note_schedule(l));
-    LW_TRY(lw_loop_complete_config(l));
-    l->done = l->first_step;
-    if (l->first_step >= l->c->steps && !l->keep.pending)
+    LW_TRY(lw_loop_write_config(l));
+    if (l->state.first >= l->state.steps && !l->state.pending)
         return nothing_left(l);
-    if (l->job->loss_note)
-        lw_observe_say(l->obs, "%s", l->job->loss_note);
+    if (l->job.loss_note)
+        lw_observe_say(l->obs, "%s", l->job.loss_note);
     l->started = l->logged_at = lw_now();
-    l->logged_step = l->first_step;
+    l->logged_step = l->state.first;
     int rc = finish_row(l);
     return rc == LW_ESTOPPED ? stop(l) : rc;
 }
@@ -150,22 +149,22 @@ int lw_training_replay(lw_training *l, int64_t step, lw_train_work *out)
 
 int64_t lw_training_done(const lw_training *l)
 {
-    return l->begun ? l->done : l->first_step;
+    return l->done;
 }
 
 int64_t lw_training_goal(const lw_training *l)
 {
-    return l->c->steps;
+    return l->state.steps;
 }
 
 void lw_training_set_goal(lw_training *l, int64_t steps)
 {
-    l->c->steps = steps;
+    l->state.steps = steps;
 }
 
 int lw_training_save(lw_training *l)
 {
-    if (l->done == 0 || l->saved == l->done)
+    if (!l->begun || l->done == 0 || l->saved == l->done)
         return 0;
     skip_pause(l);
     int rc = lw_loop_save(l, l->done);
@@ -180,21 +179,21 @@ static int conclude(lw_training *l, int rc)
     double took = l->paused - l->started;
     if (!l->begun || l->nothing)
         return rc;
-    out->first_step = l->first_step;
+    out->first_step = l->state.first;
     out->steps = l->done;
     out->loss = l->last.loss;
-    out->seconds = l->dir.time_before + took;
-    out->work = l->work_done;
-    out->images_per_second =
-        (double)((l->done - l->first_step) * l->job->leaves.size * l->job->leaves.n) /
+    out->seconds = l->state.seconds + took;
+    out->work = l->state.work;
+    out->samples_per_second =
+        (double)((l->done - l->state.first) * l->job.leaves.size * l->job.leaves.n) /
         LW_MAX(took, 1e-9);
-    out->best_metric = l->keep.best ? l->job->best : NULL;
-    out->best_step = json_integer_value(json_object_get(l->keep.best, "step"));
-    out->best_reporting = json_number_value(json_object_get(l->keep.best, "reporting"));
+    out->best_metric = l->state.best ? l->job.best : NULL;
+    out->best_step = json_integer_value(json_object_get(l->state.best, "step"));
+    out->best_reporting = json_number_value(json_object_get(l->state.best, "reporting"));
     if (rc == 0)
         rc = lw_loop_summary(l, out);
     if (rc == 0 || rc == LW_ESTOPPED)
-        LW_TRY(lw_run_page_write(l->dir.path, l->job, l->c->part_of, out));
+        LW_TRY(lw_run_page_write(l->dir.path, &l->job, l->c->part_of, out));
     return rc;
 }
 
@@ -207,50 +206,52 @@ int lw_training_close(lw_training **pp, int rc, lw_train_result *out)
     if (out)
         *out = l->result;
     lw_run_dir_close(&l->dir);
-    lw_train_keep_clear(&l->keep);
+    lw_train_state_clear(&l->state);
     lw_leaf_sum_clear(&l->sum);
-    if (l->own.close)
-        l->own.close(l->own.self);
+    if (l->job.close)
+        l->job.close(l->job.self);
     lw_free(pp);
     return rc;
 }
 
-/* What the loop holds; l->own.close stays the caller's until all of it is there. */
 static int open_loop(lw_training *l)
 {
     const lw_train_config *c = l->c;
-    LW_TRY(lw_train_kept(c, l->first_step, &l->keep));
-    LW_TRY(lw_run_dir_open(c, l->job->name, lw_pool_size(l->job->dev->pool), l->job->dev->isa,
-                           l->first_step - (l->keep.pending != NULL), &l->dir));
-    l->dir.time_before = c->time_before;
-    l->work_done = c->work_before;
-    return c->resume && l->job->best
-               ? lw_best_restore(l->dir.path, l->job->best_measure, &l->keep.best)
+    lw_train_job *j = &l->job;
+    if (j->set_up)
+        LW_TRY(j->set_up(j->self, j));
+    lw_train_predict(j, c, &l->result);
+    if (c->dry_run)
+        return j->predict ? j->predict(j->self, &l->result) : 0;
+    LW_TRY(lw_train_resume(c, j, &l->state));
+    if (j->restore && l->state.first > 0)
+        LW_TRY(j->restore(j->self, l->state.recipe));
+    if (j->prepare)
+        LW_TRY(j->prepare(j->self, j));
+    l->done = l->state.first;
+    l->saved = l->state.in_place && !c->resume_from && l->done > 0 ? l->done : -1;
+    lw_store_slab(j->store, LW_SLAB_PARAM, &l->floats);
+    l->sum = (lw_leaf_sum){.dev = j->dev, .floats = l->floats, .leaves = j->leaves.n};
+    int64_t logged = l->state.in_place ? l->done - (l->state.pending != NULL) : -1;
+    LW_TRY(lw_run_dir_open(c, j->name, lw_pool_size(j->dev->pool), j->dev->isa, logged, &l->dir));
+    return l->state.in_place && j->best
+               ? lw_best_restore(l->dir.path, j->best_measure, &l->state.best)
                : 0;
 }
 
-int lw_training_open(const lw_train_job *job, lw_train_config *c, int64_t first_step,
-                     const lw_observer *obs, lw_training **out)
+int lw_training_open(const lw_train_job *job, const lw_train_config *c, const lw_observer *obs,
+                     lw_training **out)
 {
-    lw_train_result predicted;
-    if (!c->dry_run && c->steps < 1 && c->minutes <= 0.0) /* before there is a directory */
-        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", job->name);
-    LW_TRY(lw_train_predict(job, c, &predicted));
     lw_training *l = lw_calloc(1, sizeof *l);
-    if (!l)
+    if (!l) {
+        if (job->close)
+            job->close(job->self);
         return LW_ENOMEM;
-    *l = (lw_training){
-        .own = *job, .c = c, .obs = obs, .first_step = first_step, .result = predicted};
-    l->dir.lock = -1;
-    l->job = &l->own;
-    l->saved = c->resume && !c->resume_from && first_step > 0 ? first_step : -1;
-    lw_store_slab(job->store, LW_SLAB_PARAM, &l->floats);
-    l->sum = (lw_leaf_sum){.dev = job->dev, .floats = l->floats, .leaves = job->leaves.n};
-    int rc = c->dry_run ? 0 : open_loop(l);
-    if (rc < 0) {
-        l->own.close = NULL;
-        return lw_training_close(&l, rc, NULL);
     }
+    *l = (lw_training){.job = *job, .c = c, .obs = obs, .dir.lock = -1, .saved = -1};
+    int rc = open_loop(l);
+    if (rc < 0)
+        return lw_training_close(&l, rc, NULL);
     *out = l;
     return 0;
 }
@@ -261,10 +262,17 @@ int lw_training_run(lw_training **t, lw_train_result *out)
     return lw_training_close(t, rc, out);
 }
 
-int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step,
-                 const lw_observer *obs, lw_train_result *out)
+int lw_train_run(const lw_train_job *job, const lw_train_config *c, const lw_observer *obs,
+                 lw_train_result *out)
 {
     lw_training *t = NULL;
-    LW_TRY(lw_training_open(job, c, first_step, obs, &t));
+    bool over = false;
+    int rc = c->dry_run ? 0 : lw_train_check(c, job, obs, out, &over);
+    if (rc < 0 || over) {
+        if (job->close)
+            job->close(job->self);
+        return rc;
+    }
+    LW_TRY(lw_training_open(job, c, obs, &t));
     return lw_training_run(&t, out);
 }

@@ -34,48 +34,11 @@ typedef struct lw_train_curve {
     const char *beside;     /* sparse: a column drawn with it, to compare, or NULL */
 } lw_train_curve;
 
-/* What a job gives to the loop. Callbacks get `self`; those marked optional may be NULL. */
-typedef struct lw_train_job {
-    const char *name; /* "train drift" */
-    void *self;
-    lw_device *dev;
-    lw_store *store;
-    lw_exec *step; /* forward and backward: fills the gradient slab; output "loss" */
-    const lw_plan *plan;
-    lw_leaves leaves;             /* the step's plan is of one */
-    const char *unit;             /* of samples, in the plural; NULL: pictures */
-    json_t *model;                /* config.json of the checkpoint's model folder */
-    const char *weights;          /* its weights file; NULL: diffusers' name */
-    json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
-    const lw_train_curve *curves; /* ended by a NULL column; NULL: those of pictures' trainers */
-    size_t kept_bytes;            /* that the job keeps beside the loop */
-    double side_flops;            /* of a leaf, beside those of the plan */
-    const char *note;             /* what both are about, or NULL */
-    const char *best;             /* metric whose least value's checkpoint is kept: its columns
-                                     METRIC_choosing and METRIC_reporting come from evaluate; NULL */
-    const char *best_measure;     /* what its values depend on beside the weights */
-    const char *loss_note;        /* one sentence about what the loss means, or NULL */
-    int (*feed)(void *self, int64_t leaf); /* fills the exec's inputs; counted from step 0 */
-    /* Optional, instead of feed, replay and update: all of a step. LW_ENUMERIC by
-     * lw_train_not_finite; LW_ESTOPPED when it was cut off and the store is as it was before. */
-    int (*advance)(void *self, int64_t step, lw_train_step *out);
-    /* With advance: seconds a step and evaluate take, for --minutes (`budget` seconds); leaves the
-     * store as it was. */
-    int (*measure)(void *self, double budget, lw_train_pace *out);
-    int (*report)(void *self, json_t *row); /* optional: more columns */
-    int (*grid)(void *self, int64_t step,
-                const char *png_path); /* optional: pictures of the average */
-    /* Optional: slow measures. LW_ESTOPPED when they were cut off: they are taken, of the same
-     * weights, when the run goes on. */
-    int (*evaluate)(void *self, int64_t step, json_t *row);
-    void (*close)(void *self); /* optional: frees self, by lw_training_close */
-} lw_train_job;
-
 /* What a run needs and did. */
 typedef struct lw_train_result {
-    const char *unit; /* of images_per_second: "pictures" */
+    const char *unit; /* of samples: "pictures" */
     int64_t parameters, steps, first_step;
-    double loss, seconds, images_per_second;
+    double loss, seconds, samples_per_second;
     lw_train_work work; /* of all processes that worked on the run */
     double flops_per_step;
     size_t bytes_slabs, bytes_frame, bytes_derived; /* predicted before anything runs */
@@ -88,58 +51,77 @@ typedef struct lw_train_result {
     int64_t minutes_steps; /* steps that --minutes resolved to; 0: not asked */
 } lw_train_result;
 
-/* What can be said before any data is opened, and is said first: how long to train, whether
- * output_dir is free (or holds the run that goes on), and whether the checkpoint that a config
- * resumes from was made by `job` with this seed and precision and has fewer steps done than are
- * asked for (LW_EUSAGE when not; LW_EFORMAT: it is damaged). No file is changed.
- * c->steps 0 becomes what the checkpoint was going for (also when that came from --minutes).
- * *over: nothing is left to do, and *out says what the run came to. */
-int lw_train_check(lw_train_config *c, const char *job, const lw_observer *obs,
-                   lw_train_result *out, bool *over);
-/* Says so, and fills in what summary.json says that a finished run came to. */
-int lw_train_nothing_left(const lw_train_config *c, int64_t step, const lw_observer *obs,
-                          lw_train_result *out);
+/* What a job gives to the loop. Callbacks get `self`; those marked optional may be NULL. */
+typedef struct lw_train_job lw_train_job;
+struct lw_train_job {
+    const char *name; /* "train drift" */
+    void *self;
+    int (*set_up)(void *self,
+                  lw_train_job *job); /* optional: data, network, plan; fills in the rest */
+    void (*close)(void *self);        /* optional: frees self, whatever of it is there */
+    bool follows_goal;                /* more than the learning rate follows the steps asked for */
+    lw_device *dev;
+    lw_store *store;
+    lw_exec *step; /* forward and backward: fills the gradient slab; output "loss" */
+    const lw_plan *plan;
+    lw_leaves leaves;             /* the step's plan is of one */
+    uint64_t names;               /* of the dataset's names: its lw_kb_names, else 0 */
+    const char *unit;             /* of samples, in the plural; NULL: pictures */
+    json_t *model;                /* config.json of the checkpoint's model folder */
+    const char *weights;          /* its weights file; NULL: diffusers' name */
+    json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
+    const lw_train_curve *curves; /* ended by a NULL column; NULL: those of pictures' trainers */
+    size_t kept_bytes;            /* that the job keeps beside the loop */
+    double side_flops;            /* of a leaf, beside those of the plan */
+    const char *note;             /* what both are about, or NULL */
+    const char *best;             /* metric whose least value's checkpoint is kept: its columns
+                                     METRIC_choosing and METRIC_reporting come from evaluate; NULL */
+    const char *best_measure;     /* what its values depend on beside the weights */
+    const char *loss_note;        /* one sentence about what the loss means, or NULL */
+    int (*predict)(void *self, lw_train_result *out); /* optional: corrects --dry-run */
+    /* Optional: what checkpoints kept of `extra`, which may lack anything. */
+    int (*restore)(void *self, const json_t *extra);
+    /* Optional: slow work before the first step, and what of the job it decides. */
+    int (*prepare)(void *self, lw_train_job *job);
+    int (*feed)(void *self, int64_t leaf); /* fills the exec's inputs; counted from step 0 */
+    /* Optional, instead of feed, replay and update: all of a step of a run of `goal` steps.
+     * LW_ENUMERIC by lw_train_not_finite; LW_ESTOPPED when it was cut off and the store is as it was
+     * before. */
+    int (*advance)(void *self, int64_t step, int64_t goal, lw_train_step *out);
+    /* With advance: seconds a step and evaluate take, for --minutes (`budget` seconds); leaves the
+     * store as it was. */
+    int (*measure)(void *self, double budget, lw_train_pace *out);
+    int (*report)(void *self, json_t *row); /* optional: more columns */
+    int (*grid)(void *self, int64_t step,
+                const char *png_path); /* optional: pictures of the average */
+    /* Optional: slow measures. LW_ESTOPPED when they were cut off: they are taken, of the same
+     * weights, when the run goes on. */
+    int (*evaluate)(void *self, int64_t step, json_t *row);
+};
+
 /* The run directory of the checkpoint that a config resumes from, whose config.yaml says what its
  * steps were; "" when it starts at step 0, or from a checkpoint outside any run. */
 int lw_train_origin(const lw_train_config *c, lw_str *run);
-
-/* Loads the checkpoint a config resumes from, if it does, into the job's store. *step: optimiser
- * steps done. --resume in a directory without any checkpoint starts at step 0. c->resume becomes:
- * the run goes on in its own directory. LW_EUSAGE as lw_train_check, and for leaves of another size.
- */
-int lw_train_resume(lw_train_config *c, const lw_train_job *job, int64_t *step);
-
-/* The same, and what the checkpoint keeps of the job's `extra`: owned by the caller, NULL when
- * there is none. */
-int lw_train_resume_with(lw_train_config *c, const lw_train_job *job, int64_t *step,
-                         json_t **extra);
-
-/* What the loop itself keeps in a checkpoint. */
-typedef struct lw_train_keep {
-    json_t *pending;     /* log row of its step whose measures an interrupt cut off, for a run that
-                            goes on in its own directory, or NULL */
-    json_t *best;        /* which checkpoint of its own directory is the best one, or NULL */
-    json_t *rescheduled; /* where the learning rate's schedule was changed: array, or NULL */
-} lw_train_keep;
-int lw_train_kept(const lw_train_config *c, int64_t step, lw_train_keep *out);
-void lw_train_keep_clear(lw_train_keep *k);
 
 /* Compiles a training graph as the config says (--precision, --recompute) and makes its exec. */
 int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g, lw_plan **plan,
                      lw_exec **exec);
 
-/* Runs from `first_step` to c->steps. LW_ESTOPPED after saving when the observer asked to stop;
- * LW_ENUMERIC names the step when the loss is not finite (nothing is saved then). */
-int lw_train_run(const lw_train_job *job, lw_train_config *c, int64_t first_step,
-                 const lw_observer *obs, lw_train_result *out);
+/* All of it: what can be said before any data is opened (how long to train; whether output_dir is
+ * free, or holds the run that goes on; whether the checkpoint to go on from is of this job, seed and
+ * precision and has steps left), set_up, with dry_run a prediction, else the steps up to the goal,
+ * after those that a checkpoint brings. Closes the job in any case. LW_EUSAGE: says which option;
+ * LW_ESTOPPED after saving when the observer asked to stop; LW_ENUMERIC names the step when the loss
+ * is not finite (nothing is saved then). */
+int lw_train_run(const lw_train_job *job, const lw_train_config *c, const lw_observer *obs,
+                 lw_train_result *out);
 
 /* The same in slices, so that two trainings can take turns; bits and logs are those of one whole
- * run, and times are without what lies between slices. c must outlive it. On failure job->self is
- * still the caller's. With c->dry_run nothing is opened: only lw_training_run, which then only
- * predicts. */
+ * run, and times are without what lies between slices. c must outlive it. The job is closed with it,
+ * or when it fails. With c->dry_run only predicts: only lw_training_run, which says what. */
 typedef struct lw_training lw_training;
-int lw_training_open(const lw_train_job *job, lw_train_config *c, int64_t first_step,
-                     const lw_observer *obs, lw_training **out);
+int lw_training_open(const lw_train_job *job, const lw_train_config *c, const lw_observer *obs,
+                     lw_training **out);
 /* Time of forward and backward of a step, before the first slice of a run that begins: nothing
  * is updated. Feeds it as step `step`. */
 int lw_training_replay(lw_training *t, int64_t step, lw_train_work *out);
@@ -159,8 +141,5 @@ int lw_training_run(lw_training **t, lw_train_result *out);
 /* LW_ENUMERIC: says what (a noun and a verb, "the loss is") at which step (counted from 1), the
  * first bad gradient, and what to do. */
 int lw_train_not_finite(const char *name, const lw_store *store, int64_t step, const char *what);
-
-/* The prediction alone (--dry-run): touches no file, runs no step. */
-int lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_train_result *out);
 
 #endif

@@ -37,7 +37,7 @@ static void add_cards(const lw_train_result *r, lw_html *page)
     snprintf(v[0], sizeof v[0], "%lld", (long long)r->steps);
     snprintf(n[0], sizeof n[0], "in %s", lw_fmt_time(took, r->seconds));
     snprintf(v[1], sizeof v[1], "%.4g", r->loss);
-    snprintf(v[2], sizeof v[2], "%.4g", r->images_per_second);
+    snprintf(v[2], sizeof v[2], "%.4g", r->samples_per_second);
     snprintf(rate, sizeof rate, "%c%s per second", r->unit[0] - 'a' + 'A', r->unit + 1);
     snprintf(v[3], sizeof v[3], "%.3g M", (double)r->parameters / 1e6);
     snprintf(n[1], sizeof n[1], "%.3g GFLOP a step", r->flops_per_step / 1e9);

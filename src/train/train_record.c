@@ -27,21 +27,20 @@ static void say_distances(const lw_training *l, int64_t step, const json_t *row)
 /* A row with its measures: is it that of the best weights so far? */
 int lw_loop_measures(lw_training *l, int64_t step, const json_t *row)
 {
-    LW_TRY(lw_best_take(&l->keep.best, l->job->best, l->job->best_measure, step, row, &l->better));
+    LW_TRY(lw_best_take(&l->state.best, l->job.best, l->job.best_measure, step, row, &l->better));
     say_distances(l, step, row);
     return 0;
 }
 
 int lw_loop_log(lw_training *l, int64_t step, bool evaluate)
 {
-    const lw_train_job *j = l->job;
+    const lw_train_job *j = &l->job;
     double now = lw_now();
     double images = (double)(step - l->logged_step) * (double)(j->leaves.size * j->leaves.n);
     double rate = now > l->logged_at ? images / (now - l->logged_at) : 0.0;
     json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "step", (json_int_t)step, "loss",
                             l->last.loss, "lr", l->last.lr, "grad_norm", l->last.grad_norm,
-                            "time_s", l->dir.time_before + now - l->started, "images_per_sec",
-                            rate);
+                            "time_s", l->state.seconds + now - l->started, "images_per_sec", rate);
     if (!row)
         return lw_fail(LW_ENOMEM, "out of memory for a log row");
     int rc = j->report ? j->report(j->self, row) : 0;
@@ -52,7 +51,7 @@ int lw_loop_log(lw_training *l, int64_t step, bool evaluate)
     if (rc == 0 && evaluate)
         rc = lw_loop_measures(l, step, row);
     if (rc == LW_ESTOPPED) /* kept in the checkpoint: the measures are taken when the run goes on */
-        l->keep.pending = json_incref(row);
+        l->state.pending = json_incref(row);
     json_decref(row);
     l->logged_at = lw_now();
     l->logged_step = step;
@@ -66,7 +65,7 @@ int lw_loop_grid(lw_training *l, int64_t step)
     snprintf(name, sizeof name, "samples/step_%07lld.png", (long long)step);
     int rc = lw_mkdir_own(lw_run_dir_file(&l->dir, &path, "samples"));
     if (rc == 0)
-        rc = l->job->grid(l->job->self, step, lw_run_dir_file(&l->dir, &path, name));
+        rc = l->job.grid(l->job.self, step, lw_run_dir_file(&l->dir, &path, name));
     lw_str_clear(&path);
     return rc;
 }
@@ -74,39 +73,39 @@ int lw_loop_grid(lw_training *l, int64_t step)
 /* NULL: not known. */
 static json_t *work_json(const lw_training *l)
 {
-    if (l->work_done.wall < 0) /* of a checkpoint that did not say */
+    if (l->state.work.wall < 0) /* of a checkpoint that did not say */
         return NULL;
-    return json_pack("{s:f, s:f, s:b}", "wall_s", l->work_done.wall, "cpu_s", l->work_done.cpu,
-                     "in_turns", l->c->in_turns);
+    return json_pack("{s:f, s:f, s:b}", "wall_s", l->state.work.wall, "cpu_s", l->state.work.cpu,
+                     "in_turns", l->in_turns);
 }
 
 int lw_loop_save(lw_training *l, int64_t step)
 {
     const lw_train_config *c = l->c;
-    const char *bad = lw_store_first_bad(l->job->store, LW_SLAB_PARAM);
+    const char *bad = lw_store_first_bad(l->job.store, LW_SLAB_PARAM);
     if (bad) /* a finite loss can still have made such an update: better no checkpoint than that one
               */
         return lw_fail(LW_ENUMERIC,
                        "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
                        "untouched. Lower --learning-rate",
-                       l->job->name, (long long)step, bad);
+                       l->job.name, (long long)step, bad);
     json_t *extra = json_pack("{s:s, s:I, s:o*, s:s, s:o*, s:O*, s:O*, s:O*, s:O*}", "recipe",
-                              l->job->name, "total_steps", (json_int_t)c->steps, "leaf_size",
-                              l->job->feed ? json_integer(l->job->leaves.size) : NULL, "precision",
+                              l->job.name, "total_steps", (json_int_t)l->state.steps, "leaf_size",
+                              l->job.feed ? json_integer(l->job.leaves.size) : NULL, "precision",
                               lw_precision_name(c->precision), "work", work_json(l), "recipe_state",
-                              l->job->extra, "pending_row", l->keep.pending, "rescheduled",
-                              l->keep.rescheduled, "best", l->keep.best);
+                              l->job.extra, "pending_row", l->state.pending, "rescheduled",
+                              l->state.rescheduled, "best", l->state.best);
     if (!extra)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_checkpoint s = {.step = step,
                        .seed = (uint64_t)c->seed,
-                       .images = step * l->job->leaves.size * l->job->leaves.n,
-                       .train_seconds = l->dir.time_before + lw_now() - l->started,
-                       .isa = l->job->dev->isa,
-                       .config = l->job->model,
+                       .images = step * l->job.leaves.size * l->job.leaves.n,
+                       .train_seconds = l->state.seconds + lw_now() - l->started,
+                       .isa = l->job.dev->isa,
+                       .config = l->job.model,
                        .extra = extra,
-                       .weights = l->job->weights};
-    int rc = lw_checkpoint_save(l->dir.path, l->job->store, &s);
+                       .weights = l->job.weights};
+    int rc = lw_checkpoint_save(l->dir.path, l->job.store, &s);
     json_decref(extra);
     LW_TRY(rc);
     if (l->better)
@@ -123,10 +122,10 @@ int lw_loop_summary(const lw_training *l, const lw_train_result *r)
 {
     lw_str path = {0};
     json_t *j = json_pack(
-        "{s:s, s:I, s:I, s:f, s:f, s:o*, s:O*, s:{s:f, s:f, s:f}}", "recipe", l->job->name,
+        "{s:s, s:I, s:I, s:f, s:f, s:o*, s:O*, s:{s:f, s:f, s:f}}", "recipe", l->job.name,
         "parameters", (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "final_loss",
-        r->loss, "seconds", r->seconds, "work", work_json(l), "best", l->keep.best, "perf",
-        "images_per_sec", r->images_per_second, "mean_step_time_s",
+        r->loss, "seconds", r->seconds, "work", work_json(l), "best", l->state.best, "perf",
+        "images_per_sec", r->samples_per_second, "mean_step_time_s",
         r->seconds / (double)LW_MAX(r->steps, 1), "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
     int rc = j ? lw_json_save(lw_run_dir_file(&l->dir, &path, "summary.json"), j)
                : lw_fail(LW_ENOMEM, "out of memory for summary.json");

@@ -10,9 +10,7 @@
 #include "formats/formats.h"
 #include "store/store.h"
 #include "session/session.h"
-#include "train/train_config.h"
-#include "train/train_loop.h"
-#include "train/train_run_dir.h"
+#include "train/train_loop_parts.h"
 
 /* A run directory, or one of its step directories. */
 static int find_checkpoint(const lw_train_config *c, lw_str *dir)
@@ -88,17 +86,18 @@ static int check_leaf(const lw_leaves *now, const char *dir, const lw_checkpoint
 }
 
 /* Of a dataset of names, once it is open; another ISA is worth a warning. */
-static int check_names(const lw_train_config *c, const char *isa, const char *dir,
+static int check_names(const lw_train_config *c, const lw_train_job *job, const char *dir,
                        const lw_checkpoint *ck)
 {
+    const char *isa = job->dev->isa;
     uint64_t names = 0;
     LW_TRY(lw_json_opt_hash(ck->config, dir, "names", &names));
-    if (c->names && names && names != c->names)
+    if (job->names && names && names != job->names)
         return lw_fail(LW_EUSAGE,
                        "%s was trained on other names (hash %016" PRIx64
                        ") than those of the dataset now "
                        "(hash %016" PRIx64 ")",
-                       dir, names, c->names);
+                       dir, names, job->names);
     bool same = ck->isa && (c->precision == LW_NUM_F32 ? lw_isa_same_f32(ck->isa, isa)
                                                        : lw_str_eq(ck->isa, isa));
     if (ck->isa && !same)
@@ -124,34 +123,36 @@ static int read_goal(const char *dir, const lw_checkpoint *ck, int64_t *goal)
 }
 
 /* The steps asked for against those done, and against the goal that a schedule was made for. */
-static int check_goal(lw_train_config *c, const char *dir, const lw_checkpoint *ck)
+static int check_goal(const lw_train_config *c, const lw_train_job *job, const char *dir,
+                      const lw_checkpoint *ck, lw_train_state *out)
 {
     int64_t goal;
     LW_TRY(read_goal(dir, ck, &goal));
-    c->steps = c->steps ? c->steps : goal;
-    if (c->steps < ck->step && c->steps > 0)
+    out->first = ck->step;
+    out->steps = c->steps ? c->steps : goal;
+    if (out->steps < ck->step && out->steps > 0)
         return lw_fail(LW_EUSAGE,
                        "--steps %lld: %s has %lld steps done already and goes for %lld; ask for "
                        "more than are done, or begin again in another --output-dir",
-                       (long long)c->steps, dir, (long long)ck->step, (long long)goal);
-    bool follows = c->scheduler == LW_SCHEDULE_COSINE || c->follows_goal;
-    if (goal && c->steps != goal && follows && !c->reschedule)
+                       (long long)out->steps, dir, (long long)ck->step, (long long)goal);
+    bool follows = c->scheduler == LW_SCHEDULE_COSINE || job->follows_goal;
+    if (goal && out->steps != goal && follows && !c->reschedule)
         return lw_fail(LW_EUSAGE,
                        "--steps %lld: the learning rate of %s falls until step %lld; to go on with "
                        "one that falls until step %lld say --reschedule",
-                       (long long)c->steps, dir, (long long)goal, (long long)c->steps);
-    c->goal_before = goal && c->steps != goal && follows ? goal : 0;
+                       (long long)out->steps, dir, (long long)goal, (long long)out->steps);
+    out->goal_before = goal && out->steps != goal && follows ? goal : 0;
     return 0;
 }
 
-int lw_train_nothing_left(const lw_train_config *c, int64_t step, const lw_observer *obs,
+int lw_train_nothing_left(const lw_train_config *c, int64_t goal, const lw_observer *obs,
                           lw_train_result *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-    lw_observe_say(obs, "nothing left to do: %lld steps are done, --steps %lld", (long long)step,
-                   (long long)c->steps);
-    out->first_step = out->steps = step;
+    lw_observe_say(obs, "nothing left to do: %lld steps are done, --steps %lld", (long long)goal,
+                   (long long)goal);
+    out->first_step = out->steps = goal;
     if (lw_path_exists(lw_path_join(&path, c->output_dir, "summary.json")) &&
         lw_json_load(lw_str_c(&path), &j) == 0) {
         out->parameters = json_integer_value(json_object_get(j, "parameters"));
@@ -161,26 +162,27 @@ int lw_train_nothing_left(const lw_train_config *c, int64_t step, const lw_obser
     return 0;
 }
 
-static int check_checkpoint(lw_train_config *c, const char *job, const lw_observer *obs,
-                            lw_train_result *out, bool *over)
+static int check_checkpoint(const lw_train_config *c, const lw_train_job *job,
+                            lw_train_state *state, bool *over)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint ck = {0};
     LW_TRY(find_checkpoint(c, &dir));
     LW_TRY(lw_checkpoint_peek(lw_str_c(&dir), &ck));
-    LW_TRY(check_kin(c, job, lw_str_c(&dir), &ck));
-    LW_TRY(check_goal(c, lw_str_c(&dir), &ck));
+    LW_TRY(check_kin(c, job->name, lw_str_c(&dir), &ck));
+    LW_TRY(check_goal(c, job, lw_str_c(&dir), &ck, state));
     bool in_place = inside(lw_str_c(&dir), c->output_dir);
     if (!in_place && c->resume_from)
         LW_TRY(lw_run_dir_refuse(c->output_dir));
-    *over = ck.step == c->steps &&
+    *over = ck.step == state->steps &&
             !(in_place && json_is_object(json_object_get(ck.extra, "pending_row")));
-    return *over ? lw_train_nothing_left(c, ck.step, obs, out) : 0;
+    return 0;
 }
 
-int lw_train_check(lw_train_config *c, const char *job, const lw_observer *obs,
+int lw_train_check(const lw_train_config *c, const lw_train_job *job, const lw_observer *obs,
                    lw_train_result *out, bool *over)
 {
+    lw_train_state state = {.steps = c->steps};
     *over = false;
     memset(out, 0, sizeof *out);
     out->unit = "pictures";
@@ -188,11 +190,13 @@ int lw_train_check(lw_train_config *c, const char *job, const lw_observer *obs,
     if (c->reschedule && !resumes)
         return lw_fail(LW_EUSAGE, "--reschedule: only with --resume or --resume-from");
     if (resumes && (c->resume_from || !no_checkpoint_yet(c->output_dir)))
-        LW_TRY(check_checkpoint(c, job, obs, out, over));
+        LW_TRY(check_checkpoint(c, job, &state, over));
     else if (!resumes)
         LW_TRY(lw_run_dir_refuse(c->output_dir));
-    if (c->steps < 1 && c->minutes <= 0.0)
-        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", job);
+    if (*over)
+        return lw_train_nothing_left(c, state.steps, obs, out);
+    if (state.steps < 1 && c->minutes <= 0.0)
+        return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", job->name);
     return 0;
 }
 
@@ -221,15 +225,34 @@ int lw_train_origin(const lw_train_config *c, lw_str *run)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-int lw_train_resume(lw_train_config *c, const lw_train_job *job, int64_t *step)
+/* A new reference, NULL when there is none of that type. */
+static json_t *kept(const lw_checkpoint *ck, const char *key, json_type type)
 {
-    return lw_train_resume_with(c, job, step, NULL);
+    json_t *x = json_object_get(ck->extra, key);
+    return x && json_typeof(x) == type ? json_incref(x) : NULL;
 }
 
-int lw_train_resume_with(lw_train_config *c, const lw_train_job *job, int64_t *step, json_t **extra)
+static void read_state(const char *output_dir, const char *dir, const lw_checkpoint *ck,
+                       lw_train_state *s)
+{
+    const json_t *work = json_object_get(ck->extra, "work");
+    s->in_place = inside(dir, output_dir);
+    s->seconds = ck->train_seconds;
+    s->work = (lw_train_work){json_number_value(json_object_get(work, "wall_s")),
+                              json_number_value(json_object_get(work, "cpu_s"))};
+    if (!work && ck->step > 0) /* stays unknown, whatever is added */
+        s->work.wall = -1e30;
+    s->pending = s->in_place ? kept(ck, "pending_row", JSON_OBJECT) : NULL;
+    s->best = s->in_place ? kept(ck, "best", JSON_OBJECT) : NULL;
+    s->rescheduled = kept(ck, "rescheduled", JSON_ARRAY);
+    s->recipe = json_incref(json_object_get(ck->extra, "recipe_state"));
+}
+
+int lw_train_resume(const lw_train_config *c, const lw_train_job *job, lw_train_state *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint ck = {0};
+    *out = (lw_train_state){.steps = c->steps, .in_place = c->resume};
     if (!c->resume && !c->resume_from)
         return 0;
     if (!c->resume_from && no_checkpoint_yet(c->output_dir)) {
@@ -240,44 +263,16 @@ int lw_train_resume_with(lw_train_config *c, const lw_train_job *job, int64_t *s
     LW_TRY(lw_checkpoint_load(lw_str_c(&dir), job->store, &ck));
     LW_TRY(check_kin(c, job->name, lw_str_c(&dir), &ck));
     LW_TRY(check_leaf(&job->leaves, lw_str_c(&dir), &ck));
-    LW_TRY(check_names(c, job->dev->isa, lw_str_c(&dir), &ck));
-    LW_TRY(check_goal(c, lw_str_c(&dir), &ck));
-    c->time_before = ck.train_seconds;
-    const json_t *work = json_object_get(ck.extra, "work");
-    c->work_before = (lw_train_work){json_number_value(json_object_get(work, "wall_s")),
-                                     json_number_value(json_object_get(work, "cpu_s"))};
-    if (!work && ck.step > 0) /* stays unknown, whatever is added */
-        c->work_before.wall = -1e30;
-    c->resume = inside(lw_str_c(&dir), c->output_dir);
-    *step = ck.step;
-    if (extra)
-        *extra = json_incref(json_object_get(ck.extra, "recipe_state"));
+    LW_TRY(check_names(c, job, lw_str_c(&dir), &ck));
+    LW_TRY(check_goal(c, job, lw_str_c(&dir), &ck, out));
+    read_state(c->output_dir, lw_str_c(&dir), &ck, out);
     return 0;
 }
 
-int lw_train_kept(const lw_train_config *c, int64_t step, lw_train_keep *out)
+void lw_train_state_clear(lw_train_state *s)
 {
-    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
-    LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint ck = {0};
-    if ((!c->resume && !c->resume_from) || step == 0)
-        return 0;
-    LW_TRY(find_checkpoint(c, &dir));
-    LW_TRY(lw_checkpoint_peek(lw_str_c(&dir), &ck));
-    json_t *pending = json_object_get(ck.extra, "pending_row"),
-           *changes = json_object_get(ck.extra, "rescheduled"),
-           *best = json_object_get(ck.extra, "best");
-    if (c->resume && ck.step == step && json_is_object(pending))
-        out->pending = json_incref(pending);
-    if (c->resume && json_is_object(best))
-        out->best = json_incref(best);
-    if (json_is_array(changes))
-        out->rescheduled = json_incref(changes);
-    return 0;
-}
-
-void lw_train_keep_clear(lw_train_keep *k)
-{
-    lw_json_drop(&k->pending);
-    lw_json_drop(&k->rescheduled);
-    lw_json_drop(&k->best);
+    lw_json_drop(&s->pending);
+    lw_json_drop(&s->best);
+    lw_json_drop(&s->rescheduled);
+    lw_json_drop(&s->recipe);
 }

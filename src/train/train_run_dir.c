@@ -21,14 +21,6 @@ const char *lw_run_dir_file(const lw_run_dir *d, lw_str *s, const char *name)
     return lw_path_join(s, d->path, name);
 }
 
-static int write_text(const lw_run_dir *d, const char *name, const char *text)
-{
-    lw_str path = {0};
-    int rc = lw_file_write(lw_run_dir_file(d, &path, name), text, strlen(text));
-    lw_str_clear(&path);
-    return rc;
-}
-
 static int write_env(const lw_run_dir *d, const char *job, int threads, const char *isa)
 {
     struct utsname u = {0};
@@ -118,16 +110,14 @@ int lw_run_dir_open(const lw_train_config *c, const char *job, int threads, cons
     if (rc == 0)
         rc = check_parts(&d);
     if (rc == 0)
-        rc = c->resume ? cut_logs(&d, step) : lw_run_dir_refuse(d.path);
-    if (rc == 0 && c->config_yaml)
-        rc = write_text(&d, "config.yaml", c->config_yaml);
+        rc = step >= 0 ? cut_logs(&d, step) : lw_run_dir_refuse(d.path);
     if (rc == 0 && c->command_line) /* one line per process that worked on the run */
         rc = lw_file_append(lw_run_dir_file(&d, &path, "command.txt"), c->command_line,
                             strlen(c->command_line));
     if (rc == 0)
         rc = write_env(&d, job, threads, isa);
     if (rc == 0)
-        rc = lw_events_open(lw_run_dir_file(&d, &path, "tb"), step, &d.events);
+        rc = lw_events_open(lw_run_dir_file(&d, &path, "tb"), LW_MAX(step, 0), &d.events);
     lw_str_clear(&path);
     if (rc < 0) {
         lw_run_dir_close(&d);

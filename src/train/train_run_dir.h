@@ -13,15 +13,14 @@
 typedef struct lw_run_dir {
     char *path;
     lw_events *events;
-    int lock;           /* descriptor of the locked directory, -1: none */
-    double time_before; /* seconds of training before this process, from the checkpoint */
+    int lock; /* descriptor of the locked directory, -1: none */
 } lw_run_dir;
 
 /* LW_EUSAGE when the directory holds a run. */
 int lw_run_dir_refuse(const char *path);
-/* Makes the directory and writes what does not change. LW_EUSAGE when it holds a run and this is
- * not a resume, or another process is at work in it: nothing is overwritten. c->resume: logs are
- * cut back to `step`. */
+/* Makes the directory and writes what does not change. step: the logs that are there go on behind
+ * it; -1: LW_EUSAGE when the directory holds a run. LW_EUSAGE also when another process is at work
+ * in it: nothing is overwritten. */
 int lw_run_dir_open(const lw_train_config *c, const char *job, int threads, const char *isa,
                     int64_t step, lw_run_dir *out);
 void lw_run_dir_close(lw_run_dir *d);

@@ -8,7 +8,7 @@
 
 int lw_loop_forward_backward(lw_training *l, int64_t step)
 {
-    const lw_train_job *j = l->job;
+    const lw_train_job *j = &l->job;
     const lw_tick tick = {(uint64_t)l->c->seed, (uint32_t)step};
     lw_leaf_sum_begin(&l->sum);
     for (int64_t i = 0; i < j->leaves.n; i++) {
@@ -26,11 +26,11 @@ int lw_loop_forward_backward(lw_training *l, int64_t step)
 /* Names the first bad gradient of all leaves. */
 static int not_finite(lw_training *l, int64_t step, const char *what)
 {
-    lw_store *s = l->job->store;
+    lw_store *s = l->job.store;
     float *g = lw_store_slab(s, LW_SLAB_GRAD, NULL);
     if (l->sum.total.grad != g)
-        l->job->dev->copy(l->job->dev->self, g, l->sum.total.grad, l->floats);
-    return lw_train_not_finite(l->job->name, s, step + 1, what);
+        l->job.dev->copy(l->job.dev->self, g, l->sum.total.grad, l->floats);
+    return lw_train_not_finite(l->job.name, s, step + 1, what);
 }
 
 int lw_train_not_finite(const char *name, const lw_store *store, int64_t step, const char *what)
@@ -46,9 +46,9 @@ int lw_train_not_finite(const char *name, const lw_store *store, int64_t step, c
 static int update(lw_training *l, int64_t step)
 {
     const lw_train_config *c = l->c;
-    lw_store *s = l->job->store;
-    lw_device *dev = l->job->dev;
-    l->last.lr = lw_schedule_lr(c, step);
+    lw_store *s = l->job.store;
+    lw_device *dev = l->job.dev;
+    l->last.lr = lw_schedule_lr(c, l->state.steps, step);
     lw_update u = {
         .lr = l->last.lr,
         .beta1 = c->adam_beta1,
@@ -56,7 +56,7 @@ static int update(lw_training *l, int64_t step)
         .eps = c->adam_eps,
         .weight_decay = c->weight_decay,
         .t = step + 1,
-        .grad_scale = 1.0 / (double)l->job->leaves.n,
+        .grad_scale = 1.0 / (double)l->job.leaves.n,
         .max_norm = c->grad_clip,
         .ema_decay = lw_schedule_ema(c->ema_decay, step),
     };
@@ -73,8 +73,8 @@ static int update(lw_training *l, int64_t step)
 
 static int make_step(lw_training *l, int64_t step)
 {
-    if (l->job->advance)
-        return l->job->advance(l->job->self, step, &l->last);
+    if (l->job.advance)
+        return l->job.advance(l->job.self, step, l->state.steps, &l->last);
     LW_TRY(lw_loop_forward_backward(l, step));
     if (!isfinite(l->last.loss))
         return not_finite(l, step, "the loss is");
@@ -85,7 +85,7 @@ int lw_loop_step(lw_training *l, int64_t step)
 {
     double wall = lw_now(), cpu = lw_process_seconds();
     int rc = make_step(l, step);
-    l->work_done.wall += lw_now() - wall;
-    l->work_done.cpu += lw_process_seconds() - cpu;
+    l->state.work.wall += lw_now() - wall;
+    l->state.work.cpu += lw_process_seconds() - cpu;
     return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Paces measured in turns, then slices in turns. */
 #include "train/train_turns.h"
+#include "train/train_loop_parts.h"
 
 #include <math.h>
 
@@ -51,6 +52,9 @@ int lw_turns_run(lw_training *t[2], double seconds, double slice)
 {
     int rc[2] = {0, 0}, first = 0;
     int64_t n = LW_MIN(LW_MAX(llround(seconds / slice), 1), MOST_SLICES);
+    for (int i = 0; i < 2; i++)
+        if (t[i])
+            t[i]->in_turns = true;
     for (int64_t k = 1; first == 0 && k <= n; k++)
         first = run_slice(t, k, n, rc);
     for (int i = 0; first < 0 && i < 2; i++)

@@ -11,8 +11,8 @@
 
 #include "cpu_device.h"
 #include "jobs/inspect/inspect_job.h"
+#include "train/train_loop_parts.h"
 #include "train/train_page.h"
-#include "train/train_run_dir.h"
 
 /* The parameters that the weights of the corpus are of. */
 static lw_store *small_store(void)
@@ -35,26 +35,22 @@ static int64_t resume(const char *run)
 {
     static lw_device *dev; /* as long as the process */
     LW_CLEANUP(lw_store_free) lw_store *s = small_store();
-    LW_CLEANUP(lw_json_drop) json_t *extra = NULL;
-    LW_CLEANUP(lw_train_keep_clear) lw_train_keep keep = {0};
-    lw_train_config c = {.output_dir = run, .resume = true, .seed = 1};
-    int64_t step = 0;
+    LW_CLEANUP(lw_train_state_clear) lw_train_state at = {0};
+    const lw_train_config c = {.output_dir = run, .resume = true, .seed = 1};
     if (!dev && cpu_device(1, LW_ISA_REF, &dev) < 0)
         abort();
     const lw_train_job job = {.name = "train ddpm", .dev = dev, .store = s, .leaves = {1, 1, 1}};
-    if (lw_train_resume_with(&c, &job, &step, &extra) < 0)
+    if (lw_train_resume(&c, &job, &at) < 0)
         return 0;
-    if (step < 0 || step > LW_MAX_STEPS || c.steps < 0 || c.steps > LW_MAX_STEPS ||
-        !(c.time_before >= 0.0 && c.time_before <= LW_MAX_SECONDS))
+    if (at.first < 0 || at.first > LW_MAX_STEPS || at.steps < 0 || at.steps > LW_MAX_STEPS ||
+        !(at.seconds >= 0.0 && at.seconds <= LW_MAX_SECONDS))
         abort();
-    lw_train_kept(&c, step, &keep);
-    return step;
+    return at.first;
 }
 
 static void go_on(const char *run, int64_t step)
 {
-    static const char now[] = "command: train ddpm\nsteps: 100\nseed: 1\nlearning-rate: 0.001\n";
-    lw_train_config c = {.output_dir = run, .resume = true, .config_yaml = now, .steps = 100};
+    const lw_train_config c = {.output_dir = run};
     lw_run_dir d;
     if (lw_run_dir_open(&c, "train ddpm", 1, "ref", step, &d) < 0)
         return;

@@ -48,23 +48,23 @@ static void test_ema_warms_up(void **state)
 static void test_learning_rates(void **state)
 {
     (void)state;
-    lw_train_config c = {.learning_rate = 0.2, .steps = 110, .warmup_steps = 10};
-    assert_near(lw_schedule_lr(&c, 0), 0.02);
-    assert_near(lw_schedule_lr(&c, 4), 0.1);
-    assert_near(lw_schedule_lr(&c, 9), 0.2);
-    assert_near(lw_schedule_lr(&c, 10), 0.2);
-    assert_near(lw_schedule_lr(&c, 109), 0.2);
+    lw_train_config c = {.learning_rate = 0.2, .warmup_steps = 10};
+    assert_near(lw_schedule_lr(&c, 110, 0), 0.02);
+    assert_near(lw_schedule_lr(&c, 110, 4), 0.1);
+    assert_near(lw_schedule_lr(&c, 110, 9), 0.2);
+    assert_near(lw_schedule_lr(&c, 110, 10), 0.2);
+    assert_near(lw_schedule_lr(&c, 110, 109), 0.2);
     c.scheduler = LW_SCHEDULE_COSINE;
     c.lr_floor = 0.1;
-    assert_near(lw_schedule_lr(&c, 4), 0.1);
-    assert_near(lw_schedule_lr(&c, 10), 0.2);
-    assert_near(lw_schedule_lr(&c, 60), 0.2 * 0.55); /* half way */
-    assert_near(lw_schedule_lr(&c, 35),
+    assert_near(lw_schedule_lr(&c, 110, 4), 0.1);
+    assert_near(lw_schedule_lr(&c, 110, 10), 0.2);
+    assert_near(lw_schedule_lr(&c, 110, 60), 0.2 * 0.55); /* half way */
+    assert_near(lw_schedule_lr(&c, 110, 35),
                 0.2 * (0.1 + 0.9 * 0.5 * (1.0 + sqrt(0.5)))); /* a quarter */
-    assert_near(lw_schedule_lr(&c, 110), 0.02);
-    assert_near(lw_schedule_lr(&c, 500), 0.02); /* behind the end it stays */
-    c.warmup_steps = 110;                       /* nothing but warm-up */
-    assert_near(lw_schedule_lr(&c, 109), 0.2);
+    assert_near(lw_schedule_lr(&c, 110, 110), 0.02);
+    assert_near(lw_schedule_lr(&c, 110, 500), 0.02); /* behind the end it stays */
+    c.warmup_steps = 110;                            /* nothing but warm-up */
+    assert_near(lw_schedule_lr(&c, 110, 109), 0.2);
 }
 
 /* ---- a job ----------------------------------------------------------------------------------- */
@@ -166,10 +166,10 @@ static void check_updates(toy *t)
     lw_train_result r;
     for (int k = 0; k < K; k++)
         p[k] = ema[k] = (double)start[k];
-    if (lw_train_run(&t->job, &t->c, 0, NULL, &r) < 0)
+    if (lw_train_run(&t->job, &t->c, NULL, &r) < 0)
         fail_msg("%s", lw_errmsg());
     for (int64_t s = 0; s < c->steps; s++) {
-        double g[K] = {0}, norm = 0.0, lr = lw_schedule_lr(c, s),
+        double g[K] = {0}, norm = 0.0, lr = lw_schedule_lr(c, c->steps, s),
                d = lw_schedule_ema(c->ema_decay, s);
         for (int k = 0; k < K; k++) {
             for (int i = 0; i < c->grad_accum_steps; i++)
@@ -327,7 +327,7 @@ static void test_loss_not_finite(void **state)
     toy_open(&t, linear_loss, (lw_init){LW_INIT_ONES, 0});
     t.c.save_every = 1;
     t.x[3][2] = NAN;
-    assert_int_equal(lw_train_run(&t.job, &t.c, 0, NULL, &r), LW_ENUMERIC);
+    assert_int_equal(lw_train_run(&t.job, &t.c, NULL, &r), LW_ENUMERIC);
     assert_non_null(strstr(lw_errmsg(), "step 4"));
     assert_non_null(strstr(lw_errmsg(), "toy.weight"));
     assert_non_null(strstr(lw_errmsg(), "the loss is not finite"));
@@ -347,7 +347,7 @@ static void test_gradient_not_finite(void **state)
         t.x[i][1] = i < 2 ? 0.0f : 1.0f; /* 0 / 0 is not a number either */
     lw_store_touch(t.store, LW_SLAB_PARAM);
     t.c.save_every = 1;
-    assert_int_equal(lw_train_run(&t.job, &t.c, 0, NULL, &r), LW_ENUMERIC);
+    assert_int_equal(lw_train_run(&t.job, &t.c, NULL, &r), LW_ENUMERIC);
     assert_non_null(strstr(lw_errmsg(), "gradient norm"));
     assert_non_null(strstr(lw_errmsg(), "step 1"));
     assert_non_null(strstr(lw_errmsg(), "toy.weight"));
@@ -364,11 +364,11 @@ static void test_weights_not_finite(void **state)
     lw_train_result r;
     toy_open(&t, linear_loss, (lw_init){LW_INIT_ONES, 0});
     t.c.steps = 2;
-    assert_int_equal(lw_train_run(&t.job, &t.c, 0, NULL, &r), 0);
+    assert_int_equal(lw_train_run(&t.job, &t.c, NULL, &r), 0);
     t.c.resume = true;
     t.c.steps = 3;
     t.c.learning_rate = 1e39;
-    assert_int_equal(lw_train_run(&t.job, &t.c, 2, NULL, &r), LW_ENUMERIC);
+    assert_int_equal(lw_train_run(&t.job, &t.c, NULL, &r), LW_ENUMERIC);
     assert_non_null(strstr(lw_errmsg(), "toy.weight"));
     assert_non_null(strstr(lw_errmsg(), "step 3"));
     assert_last_is(&t, 2);
@@ -385,7 +385,7 @@ static void test_bad_micro_batch_is_named(void **state)
     t.c.grad_accum_steps = 3;
     t.job.leaves.n = 3;
     t.x[4][1] = NAN; /* the second of three of step 2 */
-    assert_int_equal(lw_train_run(&t.job, &t.c, 0, NULL, &r), LW_ENUMERIC);
+    assert_int_equal(lw_train_run(&t.job, &t.c, NULL, &r), LW_ENUMERIC);
     assert_non_null(strstr(lw_errmsg(), "step 2"));
     assert_non_null(strstr(lw_errmsg(), "first bad gradient: toy.weight"));
     toy_close(&t);
@@ -404,9 +404,9 @@ static int toy_measure(void *self, double budget, lw_train_pace *out)
     return 0;
 }
 
-static int toy_advance(void *self, int64_t step, lw_train_step *out)
+static int toy_advance(void *self, int64_t step, int64_t goal, lw_train_step *out)
 {
-    (void)self, (void)step;
+    (void)self, (void)step, (void)goal;
     lw_sleep(0.02);
     *out = (lw_train_step){.loss = 1.0};
     return 0;
@@ -423,7 +423,7 @@ static void test_minutes_are_kept(void **state)
     t.c.steps = 0;
     t.c.minutes = minutes;
     double began = lw_now();
-    assert_int_equal(lw_train_run(&t.job, &t.c, 0, NULL, &r), 0);
+    assert_int_equal(lw_train_run(&t.job, &t.c, NULL, &r), 0);
     double took = lw_now() - began;
     print_message("%lld of %lld steps in %.3f s of %.3f\n", (long long)r.steps,
                   (long long)r.minutes_steps, took, 60.0 * minutes);

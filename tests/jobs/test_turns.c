@@ -80,8 +80,10 @@ static void test_bits_of_whole_runs(void **state)
     lw_training *a = NULL, *b = NULL;
     const lw_ddpm_config ddpm = ddpm_of("ddpm_sliced", STEPS);
     const lw_drift_config drift = drift_of("drift_sliced", STEPS - 2);
-    RUNS(lw_train_ddpm(ddpm_of("ddpm_whole", STEPS), NULL, &whole[0]));
-    RUNS(lw_train_drift(drift_of("drift_whole", STEPS - 2), NULL, &whole[1]));
+    const lw_ddpm_config ddpm_whole = ddpm_of("ddpm_whole", STEPS);
+    const lw_drift_config drift_whole = drift_of("drift_whole", STEPS - 2);
+    RUNS(lw_train_ddpm(&ddpm_whole, NULL, &whole[0]));
+    RUNS(lw_train_drift(&drift_whole, NULL, &whole[1]));
     double began = lw_now();
     RUNS(lw_train_ddpm_open(&ddpm, NULL, &a));
     RUNS(lw_train_drift_open(&drift, NULL, &b));
@@ -145,7 +147,7 @@ static void test_times_add_up(void **state)
     double before = r.work.wall, cpu = r.work.cpu;
     assert_true(before > 0);
     c.train.resume = true;
-    RUNS(lw_train_ddpm(c, NULL, &r));
+    RUNS(lw_train_ddpm(&c, NULL, &r));
     lab_same_checkpoint("ddpm_whole", "ddpm_stopped");
     assert_true(r.work.wall > before && r.work.cpu > cpu);
     assert_true(work_of("ddpm_stopped", "wall_s") > before);

@@ -46,30 +46,31 @@ static void print_outcome(const lw_cli *cli, const lw_train_config *t, const lw_
         json_t *j = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f}", "output_dir", t->output_dir,
                               "parameters", (json_int_t)r->parameters, "steps",
                               (json_int_t)r->steps, "final_loss", r->loss, "seconds", r->seconds,
-                              "images_per_sec", r->images_per_second);
+                              "images_per_sec", r->samples_per_second);
         lw_cli_print_json(j);
         return;
     }
     lw_cli_print("%lld steps in %s", (long long)r->steps, lw_fmt_time(time, r->seconds));
-    if (r->images_per_second > 0.0) /* 0: nothing was left to do */
-        lw_cli_print(", %.4g %s/s", r->images_per_second, r->unit);
+    if (r->samples_per_second > 0.0) /* 0: nothing was left to do */
+        lw_cli_print(", %.4g %s/s", r->samples_per_second, r->unit);
     lw_cli_print(", loss %.5g\n%s\n", r->loss, t->output_dir);
 }
 
 int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_train_call *call)
 {
-    LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, command = {0}, changes = {0};
+    LW_CLEANUP(lw_str_clear) lw_str command = {0}, changes = {0};
+    LW_CLEANUP(lw_json_drop) json_t *options = NULL;
     lw_train_result result = {0};
     LW_TRY(lw_cmd_train_check(cli, t, &changes));
     t->rescheduled = changes.len ? lw_str_c(&changes) : NULL;
-    LW_TRY(lw_cli_config_yaml(cli, &yaml));
+    LW_TRY(lw_opts_get_tree(&cli->opts, cli->command->name, &options));
     lw_cli_command_line(cli, &command);
     lw_str_add(&command, "\n");
     t->seed = cli->global.seed;
     t->threads = cli->global.threads;
     t->conv = cli->global.conv;
     t->dry_run = cli->global.dry_run;
-    t->config_yaml = lw_str_c(&yaml);
+    t->options = options;
     t->command_line = lw_str_c(&command);
     lw_cli_observer o;
     lw_cli_observer_open(&o, cli);

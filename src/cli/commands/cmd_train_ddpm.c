@@ -19,7 +19,7 @@ static const lw_option options[] = {
 
 static int call(void *config, const lw_observer *obs, lw_train_result *out)
 {
-    return lw_train_ddpm(*(const lw_ddpm_config *)config, obs, out);
+    return lw_train_ddpm(config, obs, out);
 }
 
 static int run(const lw_cli *cli, const void *config)

@@ -53,7 +53,7 @@ static const lw_option drift_options[] = {
 
 static int call(void *config, const lw_observer *obs, lw_train_result *out)
 {
-    return lw_train_drift(*(const lw_drift_config *)config, obs, out);
+    return lw_train_drift(config, obs, out);
 }
 
 static int run(const lw_cli *cli, const void *config)

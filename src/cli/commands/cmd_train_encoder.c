@@ -28,9 +28,7 @@ static const lw_option options[] = {
 
 static int call(void *config, const lw_observer *obs, lw_train_result *out)
 {
-    const lw_train_encoder_config *c = config;
-    return c->objective == LW_OBJECTIVE_JUDGE ? lw_train_judge(*c, obs, out)
-                                              : lw_train_encoder(*c, obs, out);
+    return lw_train_encoder(config, obs, out);
 }
 
 static int run(const lw_cli *cli, const void *config)

@@ -16,10 +16,10 @@ typedef struct lw_ddpm_config {
     lw_heldout_config heldout;
 } lw_ddpm_config;
 
-/* Trains, or with dry_run only predicts. The config is by value: what --minutes or a resumed checkpoint decide is
- * seen in *out. */
-int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out);
-/* The same ready to be run, in slices if need be (lw_training_advance); closing it frees all. */
+/* Trains, or with dry_run only predicts. */
+int lw_train_ddpm(const lw_ddpm_config *c, const lw_observer *obs, lw_train_result *out);
+/* The same ready to be run, in slices if need be (lw_training_advance); closing it frees all. *c is
+ * copied, what it points to is not. */
 int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_training **out);
 
 #endif

@@ -8,12 +8,8 @@
 #include "jobs/ddpm/ddpm_job.h"
 
 typedef struct ddpm_run {
-    lw_ddpm_config config;
-    const lw_ddpm_config *c; /* config */
+    lw_ddpm_config c;
     lw_generator g;
-    lw_leaves leaves;
-    lw_loader *loader;
-    int64_t next; /* leaf the loader gives next */
 } ddpm_run;
 
 /* Column of a table of the schedule for each sample, as [B,1,1,1]. */
@@ -27,7 +23,7 @@ static lw_val look_up(lw_graph *g, const float *table, int32_t n, lw_val t, int3
 static int build_step(ddpm_run *r, lw_graph *g)
 {
     const lw_unet_config *u = &r->g.net;
-    int32_t batch = (int32_t)r->leaves.size, T = r->c->timesteps;
+    int32_t batch = (int32_t)r->g.p.leaves.size, T = r->c.timesteps;
     lw_diffusion d;
     LW_TRY(lw_diffusion_init(&d, T));
     float *table = lw_calloc((size_t)T * 3, sizeof *table);
@@ -45,7 +41,8 @@ static int build_step(ddpm_run *r, lw_graph *g)
     lw_val eps = lw_random(g, "ddpm.noise", LW_RANDOM_NORMAL, 0, image, rows);
     lw_val noised = lw_add(g, lw_mul(g, x, look_up(g, table, T, t, batch)),
                            lw_mul(g, eps, look_up(g, table + T, T, t, batch)));
-    lw_builder b = {.g = g, .params = lw_store_params(r->g.store), .training = true, .rows = rows};
+    lw_builder b = {
+        .g = g, .params = lw_store_params(r->g.p.store), .training = true, .rows = rows};
     lw_unet_in in = {
         .x = noised,
         .t = lw_reshape(g, look_up(g, table + 2 * T, T, t, batch), lw_type_of(LW_F32, 1, batch))};
@@ -60,22 +57,7 @@ static int build_step(ddpm_run *r, lw_graph *g)
 static int feed(void *self, int64_t leaf)
 {
     ddpm_run *r = self;
-    const lw_train_config *c = &r->c->train;
-    const lw_batch *b;
-    if (!r->loader || r->next != leaf) {
-        const lw_loader_opts o = {.batch_size = (int32_t)r->leaves.size,
-                                  .seed = (uint64_t)c->seed,
-                                  .flip = c->flip && r->g.data->flip,
-                                  .start_step = leaf};
-        lw_loader_free(&r->loader);
-        LW_TRY(lw_loader_new(r->g.data, &o, &r->loader));
-        r->next = leaf;
-    }
-    LW_TRY(lw_loader_next(r->loader, &b));
-    r->next++;
-    LW_TRY(lw_exec_bind(r->g.exec, "images", b->images));
-    LW_TRY(lw_exec_bind(r->g.exec, "rows", b->rows));
-    return r->g.net.classes ? lw_exec_bind(r->g.exec, "labels", b->labels) : 0;
+    return lw_picture_run_feed(&r->g.p, leaf, r->g.net.classes > 0);
 }
 
 static int grid(void *self, int64_t step, const char *path)
@@ -91,56 +73,49 @@ static int evaluate(void *self, int64_t step, json_t *row)
 static void close_run(void *self)
 {
     ddpm_run *r = self;
-    lw_loader_free(&r->loader);
     lw_generator_clear(&r->g);
     lw_free(&r);
 }
 
-static const char recipe[] = "train ddpm";
-
-static int set_up(ddpm_run *r, const lw_observer *obs, lw_train_job *job, int64_t *step)
+static int set_up(void *self, lw_train_job *job)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    lw_ddpm_config *c = &r->config;
-    r->g.obs = obs;
-    LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->leaves));
-    LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->train, &c->net));
+    ddpm_run *r = self;
+    const lw_ddpm_config *c = &r->c;
+    LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->g.p.leaves));
+    LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->net));
     r->g.grid_steps = LW_MIN(c->eval_steps, c->timesteps);
     r->g.timesteps = c->timesteps;
-    if (json_object_set_new(r->g.model, "leeway_timesteps", json_integer(c->timesteps)) != 0)
+    if (json_object_set_new(r->g.p.model, "leeway_timesteps", json_integer(c->timesteps)) != 0)
         return lw_fail(LW_ENOMEM, "out of memory for config.json");
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
-    LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
-    *job = lw_generator_job(&r->g, recipe, r, r->leaves);
-    job->feed = feed;
-    job->grid = grid;
-    job->evaluate = evaluate;
-    job->close = close_run;
-    if (c->train.dry_run)
-        return 0;
-    job->best = lw_heldout_metric(&c->heldout);
-    LW_TRY(lw_train_resume(&c->train, job, step));
-    LW_TRY(lw_generator_measure(&r->g, &c->train, NULL, &c->heldout));
-    job->best_measure = r->g.heldout ? lw_heldout_measure(r->g.heldout) : NULL;
-    return 0;
+    return lw_picture_run_job(&r->g.p, g, job);
 }
 
-int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_training **out)
+static int prepare(void *self, lw_train_job *job)
+{
+    ddpm_run *r = self;
+    return lw_generator_measure(&r->g, NULL, &r->c.heldout, job);
+}
+
+static int begin(const lw_ddpm_config *c, const lw_observer *obs, lw_train_job *job)
 {
     ddpm_run *r = lw_calloc(1, sizeof *r);
-    lw_train_job job;
-    int64_t step = 0;
     if (!r)
         return LW_ENOMEM;
-    r->config = *c;
-    r->c = &r->config;
-    int rc = set_up(r, obs, &job, &step);
-    if (rc == 0)
-        rc = lw_training_open(&job, &r->config.train, step, obs, out);
-    if (rc < 0)
-        close_run(r);
-    return rc;
+    r->c = *c;
+    r->g.p.c = &r->c.train;
+    r->g.p.obs = obs;
+    *job = (lw_train_job){.name = "train ddpm",
+                          .self = r,
+                          .set_up = set_up,
+                          .prepare = prepare,
+                          .close = close_run,
+                          .feed = feed,
+                          .grid = grid,
+                          .evaluate = evaluate};
+    return 0;
 }
 
 /* Its noise is drawn pixel by pixel, and nothing else is random. */
@@ -158,16 +133,18 @@ static int check_net(const lw_net_config *n)
     return 0;
 }
 
-int lw_train_ddpm(lw_ddpm_config c, const lw_observer *obs, lw_train_result *out)
+int lw_train_ddpm_open(const lw_ddpm_config *c, const lw_observer *obs, lw_training **out)
 {
-    lw_training *t = NULL;
-    bool over = false;
-    LW_TRY(check_net(&c.net));
-    LW_TRY(lw_heldout_check(&c.heldout, c.train.eval_every));
-    if (!c.train.dry_run)
-        LW_TRY(lw_train_check(&c.train, recipe, obs, out, &over));
-    if (over)
-        return 0;
-    LW_TRY(lw_train_ddpm_open(&c, obs, &t));
-    return lw_training_run(&t, out);
+    lw_train_job job;
+    LW_TRY(begin(c, obs, &job));
+    return lw_training_open(&job, &((ddpm_run *)job.self)->c.train, obs, out);
+}
+
+int lw_train_ddpm(const lw_ddpm_config *c, const lw_observer *obs, lw_train_result *out)
+{
+    lw_train_job job;
+    LW_TRY(check_net(&c->net));
+    LW_TRY(lw_heldout_check(&c->heldout, c->train.eval_every));
+    LW_TRY(begin(c, obs, &job));
+    return lw_train_run(&job, &c->train, obs, out);
 }

@@ -19,7 +19,7 @@ typedef struct demo {
     double minutes;
     char what[32];             /* what goes on, for the observer */
     json_t *begun;             /* demo.json: what the directory was begun with */
-    lw_str yaml[2];            /* configs of the two generators, while they train */
+    json_t *options[2];        /* of the two generators, while they train */
     int64_t steps[2], goal[2]; /* done so far; of the two */
 } demo;
 
@@ -57,15 +57,15 @@ static int train(demo *d, lw_demo_stage_id id, const lw_observer *obs, lw_train_
 {
     switch (id) {
     case LW_DEMO_ENCODER:
-        return lw_train_encoder(d->s.encoder, obs, r);
+        return lw_train_encoder(&d->s.encoder, obs, r);
     case LW_DEMO_JUDGE:
-        return lw_train_judge(d->s.judge, obs, r);
+        return lw_train_encoder(&d->s.judge, obs, r);
     case LW_DEMO_READER:
-        return lw_train_encoder(d->s.reader, obs, r);
+        return lw_train_encoder(&d->s.reader, obs, r);
     case LW_DEMO_DRIFT:
-        return lw_train_drift(d->s.drift, obs, r);
+        return lw_train_drift(&d->s.drift, obs, r);
     default:
-        return lw_train_ddpm(d->s.ddpm, obs, r);
+        return lw_train_ddpm(&d->s.ddpm, obs, r);
     }
 }
 
@@ -85,7 +85,7 @@ static int run_stage(demo *d, lw_demo_stage_id id)
 {
     lw_train_config *t = config_of(&d->s, id);
     LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_options(&d->s, id);
-    LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, command = {0};
+    LW_CLEANUP(lw_str_clear) lw_str command = {0};
     const lw_observer obs = {
         .self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
     lw_train_result r;
@@ -94,8 +94,7 @@ static int run_stage(demo *d, lw_demo_stage_id id)
         return lw_fail(LW_ENOMEM, "out of memory for a stage's options");
     lw_demo_command(options, &command);
     lw_str_add(&d->commands, lw_str_c(&command));
-    LW_TRY(lw_yaml_dump(options, &yaml));
-    t->config_yaml = lw_str_c(&yaml);
+    t->options = options;
     t->command_line = lw_str_c(&command);
     snprintf(d->what, sizeof d->what, "%d/6 train %s", (int)id + 1, lw_demo_stage_name(id));
     if (!d->c->dry_run)
@@ -145,22 +144,20 @@ static int open_one(demo *d, int i, const lw_observer *obs, lw_training **out)
 {
     lw_demo_stage_id id = i ? LW_DEMO_DDPM : LW_DEMO_DRIFT;
     lw_train_config *t = config_of(&d->s, id);
-    LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_options(&d->s, id);
+    const json_t *options = d->options[i] = lw_demo_options(&d->s, id);
     LW_CLEANUP(lw_str_clear) lw_str command = {0};
     bool finished = false;
     if (!options)
         return lw_fail(LW_ENOMEM, "out of memory for a stage's options");
     lw_demo_command(options, &command);
     lw_str_add(&d->commands, lw_str_c(&command));
-    LW_TRY(lw_yaml_dump(options, &d->yaml[i]));
     LW_TRY(prepare(t->output_dir, t, &finished));
     if (finished) {
         lw_observe_say(d->obs, "%d/6 %s is already trained", (int)id + 1, lw_demo_stage_name(id));
         return 0;
     }
-    t->config_yaml = lw_str_c(&d->yaml[i]);
+    t->options = options;
     t->command_line = lw_str_c(&command); /* written at once */
-    t->in_turns = true;
     t->steps =
         json_integer_value(json_object_get(json_object_get(d->begun, "steps"), pair_name[i]));
     return i ? lw_train_ddpm_open(&d->s.ddpm, obs, out)
@@ -375,8 +372,8 @@ int lw_job_demo(const lw_demo_config *c, const lw_observer *obs, lw_demo_result 
     lw_str_clear(&d.judge_data);
     lw_str_clear(&d.reader_data);
     lw_str_clear(&d.commands);
-    lw_str_clear(&d.yaml[0]);
-    lw_str_clear(&d.yaml[1]);
+    lw_json_drop(&d.options[0]);
+    lw_json_drop(&d.options[1]);
     lw_json_drop(&d.begun);
     if (rc == 0)
         *out = result;

@@ -24,10 +24,10 @@ typedef struct lw_drift_config {
     lw_heldout_config heldout;
 } lw_drift_config;
 
-/* Trains, or with dry_run only predicts. The config is by value: what --minutes or a resumed checkpoint decide is
- * seen in *out. */
-int lw_train_drift(lw_drift_config c, const lw_observer *obs, lw_train_result *out);
-/* The same ready to be run, in slices if need be (lw_training_advance); closing it frees all. */
+/* Trains, or with dry_run only predicts. */
+int lw_train_drift(const lw_drift_config *c, const lw_observer *obs, lw_train_result *out);
+/* The same ready to be run, in slices if need be (lw_training_advance); closing it frees all. *c is
+ * copied, what it points to is not. */
 int lw_train_drift_open(const lw_drift_config *c, const lw_observer *obs, lw_training **out);
 
 #endif

@@ -14,20 +14,17 @@
 #include "jobs/drift/drift_job.h"
 
 typedef struct drift_run {
-    lw_drift_config config;
-    const lw_drift_config *c; /* config */
+    lw_drift_config c;
     lw_generator g;
     lw_encoder *encoder;
     lw_feature_set keys;
     lw_reals *reals;
     char reals_note[200];
     lw_class_sampler *classes;
-    lw_leaves leaves;
     int32_t groups, n, np, nu;         /* groups: of a leaf */
     int64_t drawn;                     /* step of what follows, -1: none */
     int32_t *group_class;              /* of a step's groups */
     int64_t *positive, *unconditional; /* rows */
-    const lw_observer *obs;
 } drift_run;
 
 static const char loss_note[] = "the drift loss is flat by construction (every temperature is "
@@ -50,7 +47,7 @@ static lw_val input_reals(lw_graph *g, const char *what, const lw_feature_key *k
 
 static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
 {
-    const lw_drift_config *c = r->c;
+    const lw_drift_config *c = &r->c;
     lw_attr_drift a = {.groups = r->groups,
                        .n = r->n,
                        .np = r->np,
@@ -101,7 +98,8 @@ static int build_step(const drift_run *r, lw_graph *g)
                               lw_type_of(LW_F32, 2, batch, u->latent_dim), rows);
     if (u->classes)
         in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
-    lw_builder b = {.g = g, .params = lw_store_params(r->g.store), .training = true, .rows = rows};
+    lw_builder b = {
+        .g = g, .params = lw_store_params(r->g.p.store), .training = true, .rows = rows};
     lw_val loss = build_loss(r, g, lw_unet(&b, u, in));
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
     return lw_grad_params(g, loss, LW_NOVAL);
@@ -117,7 +115,7 @@ static int fetch(drift_run *r, const char *what, int64_t step, int64_t i, const 
     for (int k = 0; k < r->keys.n; k++) {
         char name[40];
         snprintf(name, sizeof name, "%s/%s", what, r->keys.key[k].name);
-        dst[k] = lw_exec_data(r->g.exec, name);
+        dst[k] = lw_exec_data(r->g.p.exec, name);
     }
     return lw_reals_fetch(r->reals, step, i * n, rows + i * n, n, dst);
 }
@@ -125,24 +123,25 @@ static int fetch(drift_run *r, const char *what, int64_t step, int64_t i, const 
 static int feed(void *self, int64_t leaf)
 {
     drift_run *r = self;
-    int64_t step = leaf / r->leaves.n, part = leaf % r->leaves.n, batch = r->leaves.size;
-    int64_t *rows = lw_exec_data(r->g.exec, "rows");
+    int64_t step = leaf / r->g.p.leaves.n, part = leaf % r->g.p.leaves.n,
+            batch = r->g.p.leaves.size;
+    int64_t *rows = lw_exec_data(r->g.p.exec, "rows");
     if (r->drawn != step)
         lw_class_sampler_draw(r->classes, step, r->group_class, r->positive, r->unconditional);
     r->drawn = step;
     for (int64_t i = 0; i < batch; i++)
         rows[i] = leaf * batch + i;
     if (classes_of(r)) {
-        int32_t *labels = lw_exec_data(r->g.exec, "labels");
+        int32_t *labels = lw_exec_data(r->g.p.exec, "labels");
         for (int64_t i = 0; i < batch; i++)
             labels[i] = r->group_class[part * r->groups + i / r->n];
     }
     LW_TRY(fetch(r, "pos", step, part, r->positive, (int64_t)r->groups * r->np));
     if (!r->nu)
         return 0;
-    float *w = lw_exec_data(r->g.exec, "weight");
+    float *w = lw_exec_data(r->g.p.exec, "weight");
     for (int32_t i = 0; i < r->groups; i++)
-        w[i] = (float)r->c->uncond_weight;
+        w[i] = (float)r->c.uncond_weight;
     return fetch(r, "unc", step, part, r->unconditional, (int64_t)r->groups * r->nu);
 }
 
@@ -151,12 +150,12 @@ static int feed(void *self, int64_t leaf)
 static int report(void *self, json_t *row)
 {
     drift_run *r = self;
-    int32_t k_tau = r->c->n_temperatures;
+    int32_t k_tau = r->c.n_temperatures;
     double scale = 0.0, raw[LW_DRIFT_MAX_TAU] = {0};
     char name[64];
     for (int k = 0; k < r->keys.n; k++) {
         snprintf(name, sizeof name, "stats/%s", r->keys.key[k].name);
-        const float *s = lw_exec_data(r->g.exec, name);
+        const float *s = lw_exec_data(r->g.p.exec, name);
         scale += (double)s[0] / r->keys.n;
         snprintf(name, sizeof name, "scale/%s", r->keys.key[k].name);
         json_object_set_new(row, name, lw_json_real((double)s[0]));
@@ -167,7 +166,7 @@ static int report(void *self, json_t *row)
     }
     json_object_set_new(row, "S", lw_json_real(scale));
     for (int32_t t = 0; t < k_tau; t++) {
-        snprintf(name, sizeof name, "raw_drift_%g", (double)r->c->temperatures[t]);
+        snprintf(name, sizeof name, "raw_drift_%g", (double)r->c.temperatures[t]);
         json_object_set_new(row, name, lw_json_real(raw[t]));
     }
     return 0;
@@ -188,7 +187,7 @@ static int evaluate(void *self, int64_t step, json_t *row)
 /* Groups default to the classes the batch has room for; without labels there is one group. */
 static int choose_groups(drift_run *r)
 {
-    const lw_drift_config *c = r->c;
+    const lw_drift_config *c = &r->c;
     bool labels = classes_of(r) > 0;
     int32_t groups = c->groups ? c->groups : labels ? LW_MIN(classes_of(r), 8) : 1;
     r->n = c->negatives_per_group ? c->negatives_per_group : labels ? 16 : 128;
@@ -202,10 +201,10 @@ static int choose_groups(drift_run *r)
                        "--negatives-per-group %d: at least 2, so that samples repel each other",
                        r->n);
     LW_TRY(lw_train_leaves(&c->train, (int64_t)groups * r->n, r->n,
-                           "--groups times --negatives-per-group", &r->leaves));
-    r->groups = (int32_t)(r->leaves.size / r->n);
+                           "--groups times --negatives-per-group", &r->g.p.leaves));
+    r->groups = (int32_t)(r->g.p.leaves.size / r->n);
     r->drawn = -1;
-    int64_t all = r->groups * r->leaves.n; /* of a step */
+    int64_t all = r->groups * r->g.p.leaves.n; /* of a step */
     const lw_class_opts o = {.seed = (uint64_t)c->train.seed,
                              .groups = (int32_t)all,
                              .positives = r->np,
@@ -217,12 +216,12 @@ static int choose_groups(drift_run *r)
     r->unconditional = lw_calloc((size_t)all * (size_t)r->nu + 1u, sizeof *r->unconditional);
     if (!r->group_class || !r->positive || !r->unconditional)
         return LW_ENOMEM;
-    return lw_class_sampler_new(r->g.data, &o, &r->classes);
+    return lw_class_sampler_new(r->g.p.data, &o, &r->classes);
 }
 
 static int open_features(drift_run *r)
 {
-    const lw_drift_config *c = r->c;
+    const lw_drift_config *c = &r->c;
     LW_TRY(lw_encoder_open(c->encoder ? c->encoder : "none", &r->encoder));
     const char *keys = c->feature_keys                       ? c->feature_keys
                        : r->encoder->kind == LW_ENCODER_NONE ? "pixels"
@@ -240,12 +239,12 @@ static void note_reals(drift_run *r, bool flip, lw_train_job *job)
     lw_fmt_bytes(size, c.bytes);
     if (c.kept)
         snprintf(r->reals_note, sizeof r->reals_note, "%s, of %lld pictures, kept", size,
-                 (long long)r->g.data->n);
+                 (long long)r->g.p.data->n);
     else
         snprintf(r->reals_note, sizeof r->reals_note,
                  "encoded again in every step, for %s of %lld pictures are not kept; "
                  "%s--feature-cache %lld would keep them",
-                 size, (long long)r->g.data->n, flip ? "--no-flip and " : "", mib);
+                 size, (long long)r->g.p.data->n, flip ? "--no-flip and " : "", mib);
     job->note = r->reals_note;
     job->kept_bytes = c.kept ? c.bytes : 0;
     job->side_flops = c.kept ? 0.0 : c.flops + u.flops;
@@ -253,23 +252,25 @@ static void note_reals(drift_run *r, bool flip, lw_train_job *job)
 
 static int open_reals(drift_run *r, lw_train_job *job)
 {
-    const lw_drift_config *c = r->c;
+    const lw_drift_config *c = &r->c;
     const lw_reals_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
                              .batch = 64,
                              .seed = (uint64_t)c->train.seed,
                              .precision = c->train.precision,
-                             .flip = c->train.flip && r->g.data->flip};
-    LW_TRY(lw_reals_new(r->g.dev, r->g.data, r->encoder, &r->keys, &o, &r->reals));
+                             .flip = c->train.flip && r->g.p.data->flip};
+    LW_TRY(lw_reals_new(r->g.p.dev, r->g.p.data, r->encoder, &r->keys, &o, &r->reals));
     note_reals(r, o.flip, job);
     return 0;
 }
 
-static int fill_reals(drift_run *r)
+/* Kept features, and what --eval-every measures. */
+static int prepare(void *self, lw_train_job *job)
 {
-    const lw_drift_config *c = r->c;
-    lw_observe_say(r->obs, "real features: %s", r->reals_note);
-    LW_TRY(lw_reals_fill(r->reals, r->obs));
-    return lw_generator_measure(&r->g, &c->train, c->encoder, &c->heldout);
+    drift_run *r = self;
+    const lw_drift_config *c = &r->c;
+    lw_observe_say(r->g.p.obs, "real features: %s", r->reals_note);
+    LW_TRY(lw_reals_fill(r->reals, r->g.p.obs));
+    return lw_generator_measure(&r->g, c->encoder, &c->heldout, job);
 }
 
 static void close_run(void *self)
@@ -285,67 +286,56 @@ static void close_run(void *self)
     lw_free(&r);
 }
 
-static const char recipe[] = "train drift";
-
-static int set_up(drift_run *r, lw_train_job *job, int64_t *step)
+static int set_up(void *self, lw_train_job *job)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    lw_drift_config *c = &r->config;
+    drift_run *r = self;
+    const lw_drift_config *c = &r->c;
     if (c->variant == LW_DRIFT_TAU_TIMES_DIM)
         lw_log(LW_LOG_WARN, "drift",
                "tau-times-dim reproduces an early port whose kernel is nearly flat: for "
                "parity studies, not for good pictures");
-    r->g.obs = r->obs;
-    LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->train, &c->net));
+    LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->net));
     LW_TRY(choose_groups(r));
     LW_TRY(open_features(r));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
-    LW_TRY(lw_train_compile(&c->train, r->g.dev, g, &r->g.plan, &r->g.exec));
-    *job = lw_generator_job(&r->g, recipe, r, r->leaves);
-    job->feed = feed;
-    job->report = report;
-    job->grid = grid;
-    job->evaluate = evaluate;
-    job->loss_note = loss_note;
-    job->close = close_run;
-    LW_TRY(open_reals(r, job));
-    if (c->train.dry_run)
-        return 0;
-    job->best = lw_heldout_metric(&c->heldout);
-    LW_TRY(lw_train_resume(&c->train, job, step));
-    LW_TRY(fill_reals(r));
-    job->best_measure = r->g.heldout ? lw_heldout_measure(r->g.heldout) : NULL;
+    LW_TRY(lw_picture_run_job(&r->g.p, g, job));
+    return open_reals(r, job);
+}
+
+static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job *job)
+{
+    drift_run *r = lw_calloc(1, sizeof *r);
+    if (!r)
+        return LW_ENOMEM;
+    r->c = *c;
+    r->g.p.c = &r->c.train;
+    r->g.p.obs = obs;
+    *job = (lw_train_job){.name = "train drift",
+                          .self = r,
+                          .set_up = set_up,
+                          .prepare = prepare,
+                          .close = close_run,
+                          .feed = feed,
+                          .report = report,
+                          .grid = grid,
+                          .evaluate = evaluate,
+                          .loss_note = loss_note};
     return 0;
 }
 
 int lw_train_drift_open(const lw_drift_config *c, const lw_observer *obs, lw_training **out)
 {
-    drift_run *r = lw_calloc(1, sizeof *r);
     lw_train_job job;
-    int64_t step = 0;
-    if (!r)
-        return LW_ENOMEM;
-    r->config = *c;
-    r->c = &r->config;
-    r->obs = obs;
-    int rc = set_up(r, &job, &step);
-    if (rc == 0)
-        rc = lw_training_open(&job, &r->config.train, step, obs, out);
-    if (rc < 0)
-        close_run(r);
-    return rc;
+    LW_TRY(begin(c, obs, &job));
+    return lw_training_open(&job, &((drift_run *)job.self)->c.train, obs, out);
 }
 
-int lw_train_drift(lw_drift_config c, const lw_observer *obs, lw_train_result *out)
+int lw_train_drift(const lw_drift_config *c, const lw_observer *obs, lw_train_result *out)
 {
-    lw_training *t = NULL;
-    bool over = false;
-    LW_TRY(lw_heldout_check(&c.heldout, c.train.eval_every));
-    if (!c.train.dry_run)
-        LW_TRY(lw_train_check(&c.train, recipe, obs, out, &over));
-    if (over)
-        return 0;
-    LW_TRY(lw_train_drift_open(&c, obs, &t));
-    return lw_training_run(&t, out);
+    lw_train_job job;
+    LW_TRY(lw_heldout_check(&c->heldout, c->train.eval_every));
+    LW_TRY(begin(c, obs, &job));
+    return lw_train_run(&job, &c->train, obs, out);
 }

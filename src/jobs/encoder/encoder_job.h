@@ -24,15 +24,10 @@ typedef struct lw_train_encoder_config {
     double input_noise; /* classify, judge: standard deviation up to this, uniform per picture */
 } lw_train_encoder_config;
 
-/* Trains, or with dry_run only predicts. The config is by value: what --minutes or a resumed checkpoint decide is
- * seen in *out. */
-int lw_train_encoder(lw_train_encoder_config c, const lw_observer *obs, lw_train_result *out);
-
-/* Trains Leeway's encoder with classes + 1 outputs. A quarter of every leaf is junk of the last
- * class: lw_junk_any, and blends of two pictures of one class; noise of a standard deviation up to
- * c.input_noise, uniform per picture, lies on all of them. Writes a run directory whose checkpoints
- * open as encoders; config.json says "leeway_judged_classes". c.objective is not read. LW_EUSAGE:
- * the data has no labels. */
-int lw_train_judge(lw_train_encoder_config c, const lw_observer *obs, lw_train_result *out);
+/* Trains, or with dry_run only predicts. A judge has classes + 1 outputs: a quarter of every leaf is junk of the last
+ * class, lw_junk_any and blends of two pictures of one class; its config.json says "leeway_judged_classes". The
+ * checkpoints of the run directory open as encoders. LW_EUSAGE: the data has no labels and the objective needs them. */
+int lw_train_encoder(const lw_train_encoder_config *c, const lw_observer *obs,
+                     lw_train_result *out);
 
 #endif

@@ -9,7 +9,7 @@
 #include "session/session_device.h"
 
 typedef struct kge_run {
-    lw_kge_train_config *c;
+    const lw_kge_train_config *c;
     const lw_observer *obs;
     lw_kge_config net;
     lw_device *dev;
@@ -33,8 +33,11 @@ static int feed(void *self, int64_t leaf)
 
 /* ---- ranks of held-out queries --------------------------------------------------------------- */
 
-static int open_judge(kge_run *r)
+static int prepare(void *self, lw_train_job *job)
 {
+    kge_run *r = self;
+    if (!job->evaluate)
+        return 0;
     const lw_corrupt_options o = {.filtered = true, .seed = (uint64_t)r->c->train.seed};
     LW_TRY(lw_corruptor_new(r->c->kb, &o, r->c->known->set, LW_QUERIES_SPLITS, &r->judged));
     return lw_kge_over(&r->net, r->store, LW_SLAB_EMA, r->dev, &r->judge);
@@ -87,7 +90,7 @@ static int resolve(lw_kge_train_config *c)
 
 static int init(kge_run *r)
 {
-    lw_kge_train_config *c = r->c;
+    const lw_kge_train_config *c = r->c;
     r->net = (lw_kge_config){.kind = c->model,
                              .entities = c->kb->n_constants,
                              .relations = c->kb->n_predicates,
@@ -98,7 +101,6 @@ static int init(kge_run *r)
                              .names = lw_kb_names(c->kb)};
     if (lw_kge_is_distance(&r->net))
         r->net.gamma = (float)c->gamma;
-    c->train.names = r->net.names;
     LW_TRY(lw_kge_check(&r->net));
     LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->leaves));
     LW_TRY(lw_session_device(c->train.threads, &r->dev));
@@ -116,9 +118,11 @@ static int init(kge_run *r)
     return r->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 
-static int compile(kge_run *r)
+static int set_up(void *self, lw_train_job *job)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    kge_run *r = self;
+    LW_TRY(init(r));
     const lw_kge_step s = {.batch = (int32_t)r->leaves.size,
                            .negatives = r->c->negatives,
                            .loss = r->c->loss,
@@ -127,12 +131,31 @@ static int compile(kge_run *r)
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(r->store), .training = true};
     LW_TRY(lw_kge_build_step(&b, &r->net, &s));
-    return lw_train_compile(&r->c->train, r->dev, g, &r->plan, &r->exec);
+    LW_TRY(lw_train_compile(&r->c->train, r->dev, g, &r->plan, &r->exec));
+    job->dev = r->dev;
+    job->store = r->store;
+    job->step = r->exec;
+    job->plan = r->plan;
+    job->leaves = r->leaves;
+    job->names = r->net.names;
+    job->model = r->model;
+    return 0;
 }
 
-static const char recipe[] = "prove kge";
+static void close_run(void *self)
+{
+    kge_run *r = self;
+    lw_kge_close(&r->judge);
+    lw_corruptor_free(&r->judged);
+    lw_kge_feed_clear(&r->feed);
+    lw_exec_free(&r->exec);
+    lw_plan_free(&r->plan);
+    lw_store_free(&r->store);
+    lw_backend_close(&r->dev);
+    json_decref(r->model);
+}
 
-static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
+int lw_train_kge(lw_kge_train_config c, const lw_observer *obs, lw_train_result *out)
 {
     static const lw_train_curve curves[] = {
         {.column = "loss", .title = "loss"},
@@ -141,49 +164,18 @@ static int run(kge_run *r, const lw_observer *obs, lw_train_result *out)
          .from_zero = true,
          .sparse = true},
         {.column = NULL}};
-    lw_train_config *t = &r->c->train;
-    int64_t step = 0;
-    bool over = false;
-    LW_TRY(resolve(r->c));
-    if (!t->dry_run)
-        LW_TRY(lw_train_check(t, recipe, obs, out, &over));
-    if (over)
-        return 0;
-    LW_TRY(init(r));
-    LW_TRY(compile(r));
-    lw_train_job job = {.name = recipe,
-                        .self = r,
-                        .dev = r->dev,
-                        .store = r->store,
-                        .step = r->exec,
-                        .plan = r->plan,
-                        .leaves = r->leaves,
-                        .unit = "queries",
-                        .model = r->model,
-                        .weights = LW_WEIGHTS_HF,
-                        .curves = curves,
-                        .feed = feed};
-    if (t->dry_run)
-        return lw_train_predict(&job, t, out);
-    if (r->c->known && r->c->known->split[LW_QUERIES_VALID].n > 0) {
-        LW_TRY(open_judge(r));
-        job.evaluate = evaluate;
-    }
-    LW_TRY(lw_train_resume(t, &job, &step));
-    return lw_train_run(&job, t, step, obs, out);
-}
-
-int lw_train_kge(lw_kge_train_config c, const lw_observer *obs, lw_train_result *out)
-{
     kge_run r = {.c = &c, .obs = obs};
-    int rc = run(&r, obs, out);
-    lw_kge_close(&r.judge);
-    lw_corruptor_free(&r.judged);
-    lw_kge_feed_clear(&r.feed);
-    lw_exec_free(&r.exec);
-    lw_plan_free(&r.plan);
-    lw_store_free(&r.store);
-    lw_backend_close(&r.dev);
-    json_decref(r.model);
-    return rc;
+    bool ranks = c.known && c.known->split[LW_QUERIES_VALID].n > 0;
+    const lw_train_job job = {.name = "prove kge",
+                              .self = &r,
+                              .set_up = set_up,
+                              .prepare = prepare,
+                              .close = close_run,
+                              .feed = feed,
+                              .evaluate = ranks ? evaluate : NULL,
+                              .unit = "queries",
+                              .weights = LW_WEIGHTS_HF,
+                              .curves = curves};
+    LW_TRY(resolve(&c));
+    return lw_train_run(&job, &c.train, obs, out);
 }

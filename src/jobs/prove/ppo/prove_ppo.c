@@ -11,17 +11,16 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* Rates of iteration `step`: warm-up and cosine for Adam, a cosine for the entropy's weight. */
-static void set_rates(lw_ppo_run *r, int64_t step)
+/* Rates of iteration `step` of `goal`: warm-up and cosine for Adam, a cosine for the entropy's weight. */
+static void set_rates(lw_ppo_run *r, int64_t step, int64_t goal)
 {
     const lw_ppo_config *c = r->c;
     lw_train_config t = c->train;
-    double end = LW_MAX(c->ent_coef_end * (double)t.steps, 1.0),
-           at = LW_MIN((double)step / end, 1.0);
+    double end = LW_MAX(c->ent_coef_end * (double)goal, 1.0), at = LW_MIN((double)step / end, 1.0);
     if (t.warmup_steps == 0)
-        t.warmup_steps = (int64_t)ceil(c->lr_warmup * (double)t.steps);
+        t.warmup_steps = (int64_t)ceil(c->lr_warmup * (double)goal);
     r->rates =
-        (lw_ppo_rates){.lr = lw_schedule_lr(&t, step),
+        (lw_ppo_rates){.lr = lw_schedule_lr(&t, goal, step),
                        .entropy_coef = c->ent_coef_final + (c->ent_coef_init - c->ent_coef_final) *
                                                                0.5 * (1.0 + cos(pi * at)),
                        .stop_early = true,
@@ -100,10 +99,10 @@ static int iterate(lw_ppo_run *r, int64_t step)
     return rc;
 }
 
-static int advance(void *self, int64_t step, lw_train_step *out)
+static int advance(void *self, int64_t step, int64_t goal, lw_train_step *out)
 {
     lw_ppo_run *r = self;
-    set_rates(r, step);
+    set_rates(r, step, goal);
     if (step == 0 && r->c->train.eval_every > 0 && r->valid.n > 0 && r->untrained < 0.0)
         LW_TRY(lw_ppo_evaluate_untrained(r));
     LW_TRY(iterate(r, step));
@@ -129,7 +128,7 @@ static int measure(void *self, double budget, lw_train_pace *out)
         out->evaluate = lw_now() - began;
     }
     for (int i = 0; i < MOST && (i == 0 || lw_now() - began + out->step < 0.06 * budget); i++) {
-        set_rates(r, 0);
+        set_rates(r, 0, 0);
         r->rates.lr = r->c->train.learning_rate * 0.1;
         r->rates.stop_early = false;
         at = lw_now();
@@ -187,10 +186,9 @@ static const char loss_note[] =
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
-static const char recipe[] = "prove train";
-
-static int read_state(lw_ppo_run *r, const json_t *state)
+static int restore(void *self, const json_t *state)
 {
+    lw_ppo_run *r = self;
     const json_t *updates = json_object_get(state, "updates"),
                  *best = json_object_get(state, "best_mrr"),
                  *untrained = json_object_get(state, "untrained_mrr");
@@ -200,24 +198,15 @@ static int read_state(lw_ppo_run *r, const json_t *state)
     r->untrained = json_number_value(untrained);
     r->updates = json_integer_value(updates);
     r->best = json_number_value(best);
-    return 0;
-}
-
-static int resume(lw_ppo_run *r, const lw_train_job *job, int64_t *step)
-{
-    LW_CLEANUP(lw_json_drop) json_t *state = NULL;
-    LW_TRY(lw_train_resume_with(&r->c->train, job, step, &state));
-    if (*step > 0)
-        LW_TRY(read_state(r, state));
     return keep_state(r);
 }
 
 /* --dry-run: how much an iteration computes depends on the proofs, so the first roll-out
  * is made. */
-static int predict(lw_ppo_run *r, const lw_train_job *job, lw_train_result *out)
+static int predict(void *self, lw_train_result *out)
 {
+    lw_ppo_run *r = self;
     double flops;
-    LW_TRY(lw_train_predict(job, &r->c->train, out));
     LW_TRY(lw_ppo_rollout_run(&r->rollout, 0));
     LW_TRY(lw_ppo_update_flops(r->update, &r->rollout, &flops));
     flops += lw_state_rows_row_flops(r->rollout.rows) * r->rollout.n_states;
@@ -228,46 +217,48 @@ static int predict(lw_ppo_run *r, const lw_train_job *job, lw_train_result *out)
     return 0;
 }
 
-static int run(lw_ppo_run *r, lw_train_result *out)
+static int set_up(void *self, lw_train_job *job)
 {
-    lw_ppo_config *c = r->c;
-    bool over = false;
-    int64_t step = 0, choices = (int64_t)c->n_envs * c->n_steps;
-    if (c->timesteps > 0 && c->train.steps == 0)
-        c->train.steps = (c->timesteps + choices - 1) / choices;
-    /* warm-up and the entropy's weight are shares of the run too */
-    c->train.follows_goal = c->lr_warmup > 0.0 || c->ent_coef_init != c->ent_coef_final;
-    if (!c->train.dry_run)
-        LW_TRY(lw_train_check(&c->train, recipe, r->obs, out, &over));
-    if (over)
-        return 0;
+    lw_ppo_run *r = self;
+    int64_t choices = (int64_t)r->c->n_envs * r->c->n_steps;
     LW_TRY(lw_ppo_run_open(r));
-    lw_train_job job = {.name = recipe,
-                        .self = r,
-                        .dev = r->dev,
-                        .store = r->store,
-                        .plan = lw_ppo_update_plan(r->update),
-                        .leaves = {choices, choices, 1},
-                        .unit = "choices",
-                        .model = r->model,
-                        .weights = LW_WEIGHTS_HF,
-                        .extra = r->state,
-                        .curves = curves,
-                        .loss_note = loss_note,
-                        .report = report,
-                        .evaluate = r->valid.n > 0 ? lw_ppo_evaluate : NULL,
-                        .advance = advance,
-                        .measure = measure};
-    if (c->train.dry_run)
-        return predict(r, &job, out);
-    LW_TRY(resume(r, &job, &step));
-    return lw_train_run(&job, &c->train, step, r->obs, out);
+    job->dev = r->dev;
+    job->store = r->store;
+    job->plan = lw_ppo_update_plan(r->update);
+    job->leaves = (lw_leaves){choices, choices, 1};
+    job->names = r->c->net.names;
+    job->model = r->model;
+    job->extra = r->state;
+    job->evaluate = r->valid.n > 0 ? lw_ppo_evaluate : NULL;
+    return keep_state(r);
+}
+
+static void close_run(void *self)
+{
+    lw_ppo_run_close(self);
 }
 
 int lw_train_ppo(lw_ppo_config c, const lw_observer *obs, lw_train_result *out)
 {
+    int64_t choices = (int64_t)c.n_envs * c.n_steps;
     lw_ppo_run r = {.c = &c, .obs = obs, .best = -1.0, .untrained = -1.0};
-    int rc = run(&r, out);
-    lw_ppo_run_close(&r);
-    return rc;
+    /* warm-up and the entropy's weight are shares of the run too */
+    const lw_train_job job = {.name = "prove train",
+                              .self = &r,
+                              .set_up = set_up,
+                              .close = close_run,
+                              .follows_goal = c.lr_warmup > 0.0 ||
+                                              c.ent_coef_init != c.ent_coef_final,
+                              .unit = "choices",
+                              .weights = LW_WEIGHTS_HF,
+                              .curves = curves,
+                              .loss_note = loss_note,
+                              .predict = predict,
+                              .restore = restore,
+                              .advance = advance,
+                              .measure = measure,
+                              .report = report};
+    if (c.timesteps > 0 && c.train.steps == 0)
+        c.train.steps = (c.timesteps + choices - 1) / choices;
+    return lw_train_run(&job, &c.train, obs, out);
 }

@@ -167,7 +167,7 @@ static int open_network(lw_ppo_run *r)
     c->net.constants = r->kb->n_constants;
     c->net.predicates = r->kb->n_predicates + 3;
     c->net.max_atoms = c->env.padding_atoms;
-    c->net.names = c->train.names = lw_kb_names(r->kb);
+    c->net.names = lw_kb_names(r->kb);
     LW_TRY(lw_policy_check(&c->net));
     LW_TRY(lw_store_new(false, &r->store));
     LW_TRY(lw_policy_declare(&c->net, r->store));
