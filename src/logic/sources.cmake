@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
-  logic_corrupt.c logic_depths.c logic_env.c logic_index.c logic_kb.c logic_load.c logic_load_domains.c
-  logic_load_rules.c logic_parse.c logic_parse_rule.c logic_paths.c logic_problems.c logic_queries.c
-  logic_search.c logic_survey.c logic_symbols.c logic_trace.c logic_trace_print.c logic_unify.c)
+  kb/logic_corrupt.c kb/logic_index.c kb/logic_kb.c kb/logic_load.c kb/logic_load_domains.c kb/logic_load_rules.c
+  kb/logic_parse.c kb/logic_parse_rule.c kb/logic_problems.c kb/logic_queries.c kb/logic_symbols.c
+  search/logic_depths.c search/logic_env.c search/logic_paths.c search/logic_search.c search/logic_survey.c
+  search/logic_trace.c search/logic_trace_print.c search/logic_unify.c)
