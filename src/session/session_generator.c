@@ -15,9 +15,9 @@ static int read_state(lw_source *s)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_checkpoint_clear) lw_checkpoint c = {0};
-    lw_path_join(&path, s->dir, "state.json");
+    lw_path_join(&path, s->net->dir, "state.json");
     if (!lw_path_exists(lw_str_c(&path)))
-        lw_path_join(&path, s->dir, "../state.json");
+        lw_path_join(&path, s->net->dir, "../state.json");
     s->step = -1;
     if (!lw_path_exists(lw_str_c(&path)))
         return 0;
@@ -32,28 +32,36 @@ static int read_state(lw_source *s)
     return 0;
 }
 
+int lw_network_method(const lw_network *n, lw_method *method, lw_diffusion **diffusion)
+{
+    *method = lw_net_method(n->config);
+    if (*method == LW_METHOD_DRIFT)
+        return 0;
+    LW_CLEANUP(lw_free) lw_diffusion *d = lw_calloc(1, sizeof *d);
+    if (!d)
+        return LW_ENOMEM;
+    LW_TRY(lw_diffusion_find(n->dir, n->config, d));
+    *diffusion = lw_steal(&d);
+    return 0;
+}
+
 static int open_into(lw_source *s, const char *source, bool ema)
 {
-    LW_CLEANUP(lw_model_place_clear) lw_model_place place = {0};
-    LW_TRY(lw_model_find(source, ema, &place));
     s->name = lw_strdup(source);
-    s->dir = lw_strdup(lw_str_c(&place.path));
-    if (!s->name || !s->dir)
+    if (!s->name)
         return LW_ENOMEM;
-    LW_TRY(lw_unet_load(s->dir, true, &s->net, &s->store));
-    s->config = lw_steal(&place.config);
-    if (s->net.in_channels != 3 || s->net.out_channels != 3)
+    LW_TRY(lw_network_open(source, ema, &s->net));
+    const lw_network *n = s->net;
+    if (n->encoder)
+        return lw_fail(LW_EFORMAT, "%s: this is an encoder (%s), which makes no pictures", n->dir,
+                       n->name);
+    if (n->unet.in_channels != 3 || n->unet.out_channels != 3)
         return lw_fail(LW_EUNSUPPORTED,
                        "%s: 'in_channels' is %d and 'out_channels' %d: only pictures of 3 are made",
-                       s->dir, (int)s->net.in_channels, (int)s->net.out_channels);
-    s->method = lw_net_method(s->config);
-    if (s->method == LW_METHOD_DDPM) {
-        s->diffusion = lw_calloc(1, sizeof *s->diffusion);
-        LW_TRY(s->diffusion ? lw_diffusion_find(s->dir, s->config, s->diffusion) : LW_ENOMEM);
-    }
-    s->averaged = lw_str_ends(s->dir, "/ema");
-    s->hash = lw_store_hash(s->store, LW_SLAB_PARAM);
-    LW_TRY(lw_quantization_find(s->dir, &s->quant));
+                       n->dir, (int)n->unet.in_channels, (int)n->unet.out_channels);
+    LW_TRY(lw_network_method(n, &s->method, &s->diffusion));
+    s->averaged = lw_str_ends(n->dir, "/ema");
+    s->hash = lw_store_hash(n->store, LW_SLAB_PARAM);
     return read_state(s);
 }
 
@@ -72,12 +80,9 @@ void lw_source_close(lw_source **pp)
     lw_source *s = *pp;
     if (!s)
         return;
-    lw_store_free(&s->store);
-    lw_quantization_free(&s->quant);
-    lw_json_drop(&s->config);
+    lw_network_close(&s->net);
     lw_json_drop(&s->best);
     lw_free(&s->diffusion);
-    lw_free(&s->dir);
     lw_free(&s->name);
     lw_free(pp);
 }
@@ -86,7 +91,7 @@ void lw_source_close(lw_source **pp)
 
 const char *lw_source_class(const lw_source *s, int32_t c, char buf[16])
 {
-    const json_t *names = json_object_get(s->config, "leeway_class_names");
+    const json_t *names = json_object_get(s->net->config, "leeway_class_names");
     const char *name = json_string_value(json_array_get(names, (size_t)c));
     if (name)
         return name;
@@ -99,7 +104,7 @@ static int find_class(const lw_source *s, const char *word, int32_t *out)
     char buf[16], near_buf[16];
     const char *near = "";
     int64_t number;
-    for (int32_t c = 0; c < s->net.classes; c++) {
+    for (int32_t c = 0; c < s->net->unet.classes; c++) {
         const char *name = lw_source_class(s, c, buf);
         if (lw_str_eq(word, name)) {
             *out = c;
@@ -110,29 +115,29 @@ static int find_class(const lw_source *s, const char *word, int32_t *out)
             near = near_buf;
         }
     }
-    if (lw_parse_i64(word, &number) == 0 && number >= 0 && number < s->net.classes) {
+    if (lw_parse_i64(word, &number) == 0 && number >= 0 && number < s->net->unet.classes) {
         *out = (int32_t)number;
         return 0;
     }
     return lw_fail(LW_EUSAGE,
                    "--classes: %s has no class '%s' (did you mean '%s'? numbers are 0 .. %d)",
-                   s->name, word, near, (int)s->net.classes - 1);
+                   s->name, word, near, (int)s->net->unet.classes - 1);
 }
 
 int lw_source_classes(const lw_source *s, const char *list, int32_t **out, int32_t *n)
 {
     bool all = !list || lw_str_eq(list, "all");
     size_t cap = 1;
-    if (s->net.classes == 0 && !all)
+    if (s->net->unet.classes == 0 && !all)
         return lw_fail(LW_EUSAGE, "--classes: %s is unconditional, it has no classes", s->name);
     for (const char *p = all ? "" : list; *p; p++)
         cap += *p == ',';
-    cap = all ? (size_t)LW_MAX(s->net.classes, 1) : cap;
+    cap = all ? (size_t)LW_MAX(s->net->unet.classes, 1) : cap;
     LW_CLEANUP(lw_free) int32_t *v = lw_calloc(cap, sizeof *v);
     LW_CLEANUP(lw_free) char *text = lw_strdup(all ? "" : list);
     if (!v || !text)
         return LW_ENOMEM;
-    for (int32_t i = 0; all && i < s->net.classes; i++)
+    for (int32_t i = 0; all && i < s->net->unet.classes; i++)
         v[i] = i;
     *n = all ? (int32_t)cap : 0;
     for (char *word = text, *next; !all && word; word = next) {

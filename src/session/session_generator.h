@@ -6,7 +6,6 @@
 #ifndef LW_SESSION_GENERATOR_H
 #define LW_SESSION_GENERATOR_H
 
-#include "session/session_quantization.h"
 #include "session/session_sampler.h"
 
 /* What the steps of a training took, by the clock and in processor time of all threads: feeding,
@@ -17,11 +16,8 @@ typedef struct lw_train_work {
 } lw_train_work;
 
 typedef struct lw_source {
-    char *name;     /* SOURCE as typed */
-    char *dir;      /* the model folder found there */
-    json_t *config; /* its config.json */
-    lw_unet_config net;
-    lw_store *store; /* frozen; averaged weights when asked for and there */
+    char *name;      /* SOURCE as typed */
+    lw_network *net; /* a U-Net; averaged weights when asked for and there */
     lw_method method;
     lw_diffusion *diffusion; /* noise schedule of a DDPM; NULL: drift */
     int64_t step;            /* training steps of a checkpoint; -1: not known */
@@ -32,13 +28,14 @@ typedef struct lw_source {
                      docs/formats.md; NULL: nothing */
     uint64_t hash; /* of the weights */
     bool averaged; /* the weights are an average */
-    lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */
 } lw_source;
 
 /* ema: prefer the averaged weights. LW_EIO, LW_EFORMAT: what is missing or damaged;
  * LW_EUNSUPPORTED: a model of other things than pictures of 3 channels. */
 int lw_source_open(const char *source, bool ema, lw_source **out);
 void lw_source_close(lw_source **pp);
+/* How a U-Net makes pictures; *diffusion (lw_free) stays NULL for drift. */
+int lw_network_method(const lw_network *n, lw_method *method, lw_diffusion **diffusion);
 /* Name of class c, "3" when the folder has no names; into buf when it has to be made. */
 const char *lw_source_class(const lw_source *s, int32_t c, char buf[16]);
 /* "all" or a comma-separated list of class names or numbers -> heap array (lw_free) of *n.

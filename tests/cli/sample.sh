@@ -72,6 +72,11 @@ err_has "'thresholding' is true"
 "$make_model" four four || fails 'make_model four'
 expect 3 sample four --output x.png
 err_has "'in_channels' is 4"
+"$make_model" encoder enc || fails 'make_model encoder'
+expect 3 sample enc --n 1 --output enc.npy
+err_has 'enc: this is an encoder (leeway), which makes no pictures'
+expect 3 sample plain/diffusion_pytorch_model.safetensors --n 1 --output enc.npy
+err_has 'no config.json says what it is'
 
 expect 0 sample drift --n 12 --classes 3,7 --output grid.png
 grep -q model_hash grid.png || fails 'the grid does not name its model'

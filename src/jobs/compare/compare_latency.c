@@ -43,7 +43,7 @@ static int make_sampler(const comparing *w, const lw_source *from, lw_compare_se
                         int32_t batch, lw_sampler **out)
 {
     const lw_sampler_opts o = lw_compare_sampler(w, from, how, batch);
-    return lw_sampler_new(w->dev, &from->net, from->store, &o, out);
+    return lw_sampler_new(w->dev, &from->net->unet, from->net->store, &o, out);
 }
 
 /* Seconds of one evaluation, from two short runs. */
@@ -76,7 +76,7 @@ static int open_cell(timing *t, const lw_source *from, lw_compare_setting how)
     c->scale = (double)how.evaluations / timed.evaluations;
     l->extrapolated = timed.evaluations != how.evaluations;
     LW_TRY(make_sampler(t->w, from, timed, t->batch, &c->sampler));
-    l->bytes = lw_sampler_bytes(c->sampler) + lw_store_bytes(from->store);
+    l->bytes = lw_sampler_bytes(c->sampler) + lw_store_bytes(from->net->store);
     return 0;
 }
 

@@ -10,9 +10,9 @@
 static void add_facts(const comparing *w, lw_html *page)
 {
     char params[48], threads[64], seed[32], rows[64];
-    int32_t blocks = w->drift->net.blocks;
+    int32_t blocks = w->drift->net->unet.blocks;
     snprintf(params, sizeof params, "%lld parameters, %d block%s a level",
-             (long long)lw_store_param_count(w->drift->store), blocks, blocks == 1 ? "" : "s");
+             (long long)lw_store_param_count(w->drift->net->store), blocks, blocks == 1 ? "" : "s");
     snprintf(threads, sizeof threads, "%d thread%s, %s", lw_pool_size(w->dev->pool),
              lw_pool_size(w->dev->pool) == 1 ? "" : "s", w->dev->isa);
     snprintf(seed, sizeof seed, "%lld", (long long)w->c->seed);
@@ -102,7 +102,7 @@ static void add_meaning(const comparing *w, lw_html *page)
         "It does **not** show that drifting is better or worse in general: one network, one "
         "budget, one set of pictures. A DDPM goes on improving long after this.";
     items[n++] =
-        w->drift->net.noise_h || w->drift->net.latent_dim
+        w->drift->net->unet.noise_h || w->drift->net->unet.latent_dim
             ? "Drift uses a second network, its frozen encoder, and low-dimensional noise; "
               "DDPM needs neither."
             : "Drift uses a second network, its frozen encoder; DDPM needs none.";

@@ -22,16 +22,11 @@ int32_t lw_quantize_side(const lw_quantize_inputs *in)
 
 static int read_method(lw_quantize_inputs *in)
 {
-    in->method = lw_net_method(in->net->config);
-    in->times = 1;
+    LW_TRY(lw_network_method(in->net, &in->method, &in->diffusion));
     in->what = "noise";
     if (in->method == LW_METHOD_DRIFT)
         return 0;
     in->what = in->data ? "noised pictures" : "pictures on their way from noise";
-    in->diffusion = lw_calloc(1, sizeof *in->diffusion);
-    if (!in->diffusion)
-        return LW_ENOMEM;
-    LW_TRY(lw_diffusion_find(in->net->dir, in->net->config, in->diffusion));
     in->times = LW_MIN(in->c->steps, in->diffusion->timesteps);
     return lw_diffusion_check_steps(in->diffusion, in->times);
 }

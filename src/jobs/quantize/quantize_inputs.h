@@ -5,7 +5,7 @@
 #define LW_QUANTIZE_INPUTS_H
 
 #include "data/data.h"
-#include "session/session_sampler.h"
+#include "session/session_generator.h"
 #include "jobs/quantize/quantize_job.h"
 
 typedef struct lw_quantize_inputs {

@@ -42,7 +42,8 @@ static int write_grid(const sampling *s)
 {
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     LW_CLEANUP(lw_json_drop) json_t *texts = notes(s);
-    int32_t columns = s->source->net.classes && s->n_list > 1 && s->n_list <= 16 ? s->n_list : 0;
+    bool classes = s->source->net->unet.classes > 0;
+    int32_t columns = classes && s->n_list > 1 && s->n_list <= 16 ? s->n_list : 0;
     const lw_grid g = {.columns = columns,
                        .padding = 1,
                        .scale = s->side <= 16   ? 4
@@ -85,7 +86,7 @@ static int write_folder(const sampling *s, const lw_observer *obs)
         lw_observe_progress(obs, "write", i + 1, s->c->n, NULL);
     }
     lw_path_join(&path, lw_str_c(&d.tmp), "labels.csv");
-    if (s->source->net.classes > 0)
+    if (s->source->net->unet.classes > 0)
         LW_TRY(lw_file_write(lw_str_c(&path), lw_str_c(&csv), csv.len));
     return lw_new_dir_finish(&d);
 }
@@ -124,7 +125,7 @@ static int open_all(sampling *s, const lw_observer *obs)
                                .precision = c->precision,
                                .batch = (int32_t)LW_MIN((int64_t)c->batch, c->n)};
     LW_TRY(lw_source_open(c->source, c->ema, &s->source));
-    LW_TRY(lw_precision_check(c->precision, s->source->quant, c->source));
+    LW_TRY(lw_precision_check(c->precision, s->source->net->quant, c->source));
     LW_TRY(lw_source_classes(s->source, c->classes, &s->list, &s->n_list));
     LW_TRY(check_output(c->output));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &s->dev));
@@ -132,39 +133,39 @@ static int open_all(sampling *s, const lw_observer *obs)
     lw_sampler_opts opts = o;
     opts.method = s->source->method;
     opts.diffusion = s->source->diffusion;
-    opts.calibration = lw_quantization_ranges(s->source->quant);
-    s->side = s->source->net.image_size;
+    opts.calibration = lw_quantization_ranges(s->source->net->quant);
+    s->side = s->source->net->unet.image_size;
     s->classes = lw_calloc((size_t)c->n, sizeof *s->classes);
     s->x = lw_calloc((size_t)(c->n * s->side * s->side * 3), sizeof *s->x);
     if (!s->classes || !s->x)
         return LW_ENOMEM;
     for (int64_t i = 0; i < c->n; i++)
         s->classes[i] = s->list[i % s->n_list];
-    return lw_sampler_new(s->dev, &s->source->net, s->source->store, &opts, &s->sampler);
+    return lw_sampler_new(s->dev, &s->source->net->unet, s->source->net->store, &opts, &s->sampler);
 }
 
 static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)
 {
     LW_TRY(open_all(s, obs));
     double start = lw_now();
-    LW_TRY(lw_sampler_run(s->sampler, 0, s->c->n, s->source->net.classes ? s->classes : NULL, obs,
-                          s->x));
+    LW_TRY(lw_sampler_run(s->sampler, 0, s->c->n, s->source->net->unet.classes ? s->classes : NULL,
+                          obs, s->x));
     double seconds = lw_now() - start;
     LW_TRY(write_output(s, obs));
-    *out =
-        (lw_sample_result){.n = s->c->n,
-                           .step = s->source->step,
-                           .seconds = seconds,
-                           .image_size = s->side,
-                           .parameters = lw_store_param_count(s->source->store),
-                           .evaluations = lw_sampler_evaluations(s->sampler),
-                           .method = lw_method_name(s->source->method),
-                           .sampler = lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)),
-                           .precision = lw_precision_name(s->c->precision),
-                           .images_per_second = (double)s->c->n / LW_MAX(seconds, 1e-9),
-                           .hash = s->source->hash,
-                           .bytes = lw_sampler_bytes(s->sampler) + lw_store_bytes(s->source->store),
-                           .averaged = s->source->averaged};
+    *out = (lw_sample_result){.n = s->c->n,
+                              .step = s->source->step,
+                              .seconds = seconds,
+                              .image_size = s->side,
+                              .parameters = lw_store_param_count(s->source->net->store),
+                              .evaluations = lw_sampler_evaluations(s->sampler),
+                              .method = lw_method_name(s->source->method),
+                              .sampler = lw_sampler_kind_name(lw_sampler_get_kind(s->sampler)),
+                              .precision = lw_precision_name(s->c->precision),
+                              .images_per_second = (double)s->c->n / LW_MAX(seconds, 1e-9),
+                              .hash = s->source->hash,
+                              .bytes = lw_sampler_bytes(s->sampler) +
+                                       lw_store_bytes(s->source->net->store),
+                              .averaged = s->source->averaged};
     return 0;
 }
 
