@@ -368,6 +368,23 @@ static void test_features_that_do_not_fit(void **state)
     lab_same_checkpoint("not_kept", "kept_features");
 }
 
+/* Features rounded to bf16 take half the memory; what is trained with them does not depend on
+ * whether they are kept, and is near what f32 gives. */
+static void test_features_in_bf16(void **state)
+{
+    (void)state;
+    static const char run[] = TINY_DRIFT " --encoder features --no-flip --steps 2";
+    lab_expect(0, "%s --dry-run --json --output-dir f", run);
+    double bytes = predicted("bytes_features");
+    lab_expect(0, "%s --dry-run --json --feature-type bf16 --output-dir f", run);
+    assert_true(predicted("bytes_features") == bytes / 2.0);
+    lab_expect(0, "%s --feature-type bf16 --output-dir narrow", run);
+    lab_expect(0, "%s --feature-type bf16 --feature-cache 1 --output-dir narrow_again", run);
+    lab_same_checkpoint("narrow", "narrow_again");
+    lab_expect(2, "%s --resume --steps 3 --feature-type f32 --output-dir narrow", run);
+    assert_non_null(strstr(lab_err, "--feature-type"));
+}
+
 static void test_how_long(void **state)
 {
     (void)state;
@@ -403,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_damage_is_named),
         cmocka_unit_test(test_dry_run_touches_nothing),
         cmocka_unit_test(test_features_that_do_not_fit),
+        cmocka_unit_test(test_features_in_bf16),
         cmocka_unit_test(test_how_long),
     };
     return cmocka_run_group_tests_name("train_rules", tests, lab_enter, lab_leave);

@@ -48,6 +48,9 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, feature_cache_mb), .name = "feature-cache", .resume = LW_RESUME_FREE,
      .min = 0, .max = 1e6, .fallback = "2048", .unit = "MiB", .group = "Drift",
      .help = "keep features of real pictures when they fit and flips are off"},
+    {LW_OPT(lw_drift_config, feature_type), .name = "feature-type", .choices = "f32|bf16",
+     .fallback = "f32", .group = "Drift",
+     .help = "of real pictures' features: bf16 rounds them, and twice as many fit"},
     LW_HELDOUT_OPTIONS(lw_drift_config, "the encoder of the loss"),
     {.name = NULL}};
 

@@ -11,23 +11,25 @@ struct lw_reals {
     const lw_feature_set *keys;
     lw_reals_opts o;
     lw_forward *encode;
-    float *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
-    size_t bytes;                     /* of all features */
+    void *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
+    size_t bytes;                    /* of all features */
     bool keeps;
     /* the fetch or encoding going on */
     const int64_t *rows;
     int64_t first, step, draws; /* draws of the step before rows[0] */
-    float *const *dst;
+    void *const *dst;
     float *images; /* of rows from `first` on */
 };
 
-static int64_t key_floats(const lw_feature_key *k)
+/* Of one picture. */
+static size_t row_bytes(const lw_reals *r, int k)
 {
-    return (int64_t)k->slots * k->c;
+    const lw_feature_key *key = &r->keys->key[k];
+    return (size_t)key->slots * (size_t)key->c * lw_dtype_size(r->o.type);
 }
 static size_t key_bytes(const lw_reals *r, int k)
 {
-    return (size_t)(r->data->n * key_floats(&r->keys->key[k])) * sizeof(float);
+    return (size_t)r->data->n * row_bytes(r, k);
 }
 
 static int build(lw_reals *r, const lw_encoder *e)
@@ -40,7 +42,9 @@ static int build(lw_reals *r, const lw_encoder *e)
     lw_encoder_build(e, g, x, &taps);
     lw_features_build(g, r->keys, x, &taps, v);
     for (int k = 0; k < r->keys->n; k++)
-        lw_graph_output_add(g, r->keys->key[k].name, v[k], LW_NOVAL);
+        lw_graph_output_add(g, r->keys->key[k].name,
+                            r->o.type == LW_F32 ? v[k] : lw_cast(g, v[k], r->o.type, LW_NOVAL),
+                            LW_NOVAL);
     const lw_compile_opts o = {.opt = 1, .precision = (lw_num)r->o.precision};
     return lw_forward_of(r->dev, &g, &o, LW_SLAB_PARAM, e->name, &r->encode);
 }
@@ -67,7 +71,7 @@ static int load(void *self, int64_t first, int64_t n, void *images)
     return 0;
 }
 
-static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, float *const *dst,
+static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, void *const *dst,
                       const lw_observer *obs)
 {
     lw_feed feed[1 + LW_MAX_FEATURE_KEYS] = {{.name = "images", .fill = load, .self = r}};
@@ -98,7 +102,7 @@ int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
     r->keys = keys;
     r->o = *o;
     LW_TRY(build(r, e));
-    r->bytes = (size_t)(lw_features_floats(keys) * d->n) * sizeof(float);
+    r->bytes = (size_t)(lw_features_floats(keys) * d->n) * lw_dtype_size(o->type);
     r->keeps = !o->flip && (int64_t)r->bytes <= o->cache_bytes;
     *out = lw_steal(&r);
     return 0;
@@ -129,13 +133,14 @@ static void copy_task(void *arg, int64_t i, int worker)
     lw_reals *r = arg;
     (void)worker;
     for (int k = 0; k < r->keys->n; k++) {
-        int64_t f = key_floats(&r->keys->key[k]);
-        memcpy(r->dst[k] + i * f, r->kept[k] + r->rows[i] * f, (size_t)f * sizeof(float));
+        size_t row = row_bytes(r, k);
+        memcpy((char *)r->dst[k] + (size_t)i * row,
+               (const char *)r->kept[k] + (size_t)r->rows[i] * row, row);
     }
 }
 
 int lw_reals_fetch(lw_reals *r, int64_t step, int64_t first, const int64_t *rows, int64_t n,
-                   float *const *dst)
+                   void *const *dst)
 {
     r->step = step;
     r->draws = first;

@@ -17,6 +17,7 @@ typedef struct lw_reals_opts {
     bool flip;         /* mirror rows at random: nothing is kept */
     int32_t batch;     /* rows encoded at a time */
     int32_t precision; /* lw_num: that of the generated pictures' features */
+    lw_dtype type;     /* features are LW_F32, or rounded to LW_BF16, kept or not */
 } lw_reals_opts;
 
 /* What features of all pictures take, whether they are kept, and the arithmetic of encoding `rows`
@@ -34,8 +35,9 @@ lw_reals_cost lw_reals_get_cost(const lw_reals *r, int64_t rows);
 /* Encodes what is kept. LW_ESTOPPED when the observer asks to stop. */
 int lw_reals_fill(lw_reals *r, const lw_observer *obs);
 void lw_reals_free(lw_reals **pp);
-/* Features of rows [n] of the data, draws first, first + 1, ... of `step`: dst[k] is [n][slots][c] of key k. */
+/* Features of rows [n] of the data, draws first, first + 1, ... of `step`: dst[k] is [n][slots][c]
+ * of key k, of the type asked for. */
 int lw_reals_fetch(lw_reals *r, int64_t step, int64_t first, const int64_t *rows, int64_t n,
-                   float *const *dst);
+                   void *const *dst);
 
 #endif

@@ -38,11 +38,18 @@ static int32_t classes_of(const drift_run *r)
 
 /* ---- the step's graph ------------------------------------------------------------------------ */
 
-static lw_val input_reals(lw_graph *g, const char *what, const lw_feature_key *k, int32_t rows)
+static lw_dtype type_of_reals(const drift_run *r)
+{
+    return r->c.feature_type ? LW_BF16 : LW_F32;
+}
+
+static lw_val input_reals(const drift_run *r, lw_graph *g, const char *what,
+                          const lw_feature_key *k, int32_t rows)
 {
     char name[40];
     snprintf(name, sizeof name, "%s/%s", what, k->name);
-    return lw_input(g, name, lw_type_of(LW_F32, 3, rows, k->slots, k->c));
+    lw_val x = lw_input(g, name, lw_type_of(type_of_reals(r), 3, rows, k->slots, k->c));
+    return type_of_reals(r) == LW_F32 ? x : lw_cast(g, x, LW_F32, LW_NOVAL);
 }
 
 static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
@@ -74,9 +81,9 @@ static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
     for (int k = 0; k < r->keys.n; k++) {
         const lw_feature_key *key = &r->keys.key[k];
         lw_attr_drift a = field_of(r, key);
-        lw_val pos = input_reals(g, "pos", key, r->groups * r->np), unc = LW_NOVAL;
+        lw_val pos = input_reals(r, g, "pos", key, r->groups * r->np), unc = LW_NOVAL;
         if (r->nu)
-            unc = input_reals(g, "unc", key, r->groups * r->nu);
+            unc = input_reals(r, g, "unc", key, r->groups * r->nu);
         lw_drift_out o = lw_drift_field(g, v[k], pos, unc, weight, &a);
         char name[40];
         snprintf(name, sizeof name, "stats/%s", key->name);
@@ -111,7 +118,7 @@ static int build_step(const drift_run *r, lw_graph *g)
 static int fetch(drift_run *r, const char *what, int64_t step, int64_t i, const int64_t *rows,
                  int64_t n)
 {
-    float *dst[LW_MAX_FEATURE_KEYS];
+    void *dst[LW_MAX_FEATURE_KEYS];
     for (int k = 0; k < r->keys.n; k++) {
         char name[40];
         snprintf(name, sizeof name, "%s/%s", what, r->keys.key[k].name);
@@ -243,8 +250,9 @@ static void note_reals(drift_run *r, bool flip, lw_train_job *job)
     else
         snprintf(r->reals_note, sizeof r->reals_note,
                  "encoded again in every step, for %s of %lld pictures are not kept; "
-                 "%s--feature-cache %lld would keep them",
-                 size, (long long)r->g.p.data->n, flip ? "--no-flip and " : "", mib);
+                 "%s--feature-cache %lld would keep them%s",
+                 size, (long long)r->g.p.data->n, flip ? "--no-flip and " : "", mib,
+                 type_of_reals(r) == LW_F32 ? ", half of it with --feature-type bf16" : "");
     job->note = r->reals_note;
     job->kept_bytes = c.kept ? c.bytes : 0;
     job->side_flops = c.kept ? 0.0 : c.flops + u.flops;
@@ -257,6 +265,7 @@ static int open_reals(drift_run *r, lw_train_job *job)
                              .batch = 64,
                              .seed = (uint64_t)c->train.seed,
                              .precision = c->train.precision,
+                             .type = type_of_reals(r),
                              .flip = c->train.flip && r->g.p.data->flip};
     LW_TRY(lw_reals_new(r->g.p.dev, r->g.p.data, r->encoder, &r->keys, &o, &r->reals));
     note_reals(r, o.flip, job);
