@@ -8,6 +8,7 @@
 #include "models/models.h"
 #include "jobs/encoder/encoder_job.h"
 #include "jobs/encoder/encoder_judge.h"
+#include "session/session_forward.h"
 
 typedef struct encoder_run {
     const lw_train_encoder_config *c;
@@ -15,8 +16,7 @@ typedef struct encoder_run {
     lw_encoder_config net;
     lw_junk *junk;    /* of a judge */
     lw_dataset *held; /* of a classifier, as what follows */
-    lw_plan *test_plan;
-    lw_exec *test;
+    lw_forward *test;
 } encoder_run;
 
 static lw_type image_type(const encoder_run *r)
@@ -86,29 +86,35 @@ static int prepare(void *self, lw_train_job *job)
     lw_taps taps = {0};
     lw_encoder_net(&b, &r->net, lw_input(g, "images", image_type(r)), &taps);
     lw_graph_output_add(g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
-    LW_TRY(lw_compile(g, r->p.dev, NULL, &r->test_plan));
-    return lw_exec_new(r->test_plan, LW_SLAB_EMA, &r->test);
+    return lw_forward_of(r->p.dev, &g, NULL, LW_SLAB_EMA, "the classifier", &r->test);
+}
+
+static int load(void *self, int64_t first, int64_t n, void *images)
+{
+    const encoder_run *r = self;
+    const lw_dataset *d = r->held;
+    for (int64_t i = 0; i < n; i++)
+        lw_data_get(d, lw_data_drawn(d, first + i), false, (float *)images + i * d->h * d->w * 3);
+    return 0;
 }
 
 static int evaluate(void *self, int64_t step, json_t *row)
 {
     encoder_run *r = self;
-    int32_t batch = (int32_t)r->p.leaves.size, k = r->net.classes;
-    int64_t n = LW_MIN(r->held->n, 2000), right = 0, floats = (int64_t)r->held->h * r->held->w * 3;
-    float *x = lw_exec_data(r->test, "images");
-    const float *y = lw_exec_data(r->test, "logits");
+    int32_t k = r->net.classes;
+    int64_t n = LW_MIN(r->held->n, 2000), right = 0;
+    LW_CLEANUP(lw_free) float *y = lw_calloc((size_t)(n * k), sizeof *y);
+    const lw_feed feed[] = {{.name = "images", .fill = load, .self = r},
+                            {.name = "logits", .out = y}};
     (void)step;
-    for (int64_t at = 0; at < n; at += batch) {
-        int64_t m = LW_MIN(n - at, batch);
-        for (int64_t i = 0; i < m; i++)
-            lw_data_get(r->held, lw_data_drawn(r->held, at + i), false, x + i * floats);
-        LW_TRY(lw_exec_run(r->test, NULL));
-        for (int64_t i = 0; i < m; i++) {
-            int32_t best = 0;
-            for (int32_t c = 1; c < k; c++)
-                best = y[i * k + c] > y[i * k + best] ? c : best;
-            right += best == r->held->labels[lw_data_drawn(r->held, at + i)];
-        }
+    if (!y)
+        return LW_ENOMEM;
+    LW_TRY(lw_forward_rows(r->test, "evaluate", n, feed, 2, NULL));
+    for (int64_t i = 0; i < n; i++) {
+        int32_t best = 0;
+        for (int32_t c = 1; c < k; c++)
+            best = y[i * k + c] > y[i * k + best] ? c : best;
+        right += best == r->held->labels[lw_data_drawn(r->held, i)];
     }
     json_object_set_new(row, "heldout_accuracy", lw_json_real((double)right / (double)n));
     return 0;
@@ -159,8 +165,7 @@ static void close_run(void *self)
 {
     encoder_run *r = self;
     lw_junk_free(&r->junk);
-    lw_exec_free(&r->test);
-    lw_plan_free(&r->test_plan);
+    lw_forward_free(&r->test);
     lw_data_close(&r->held);
     lw_picture_run_clear(&r->p);
 }
