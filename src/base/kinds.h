@@ -44,6 +44,14 @@ typedef enum lw_conv_mode {
 /* How far apart two rows are; formulas in kernels/pairs/pairs.h. */
 typedef enum lw_distance { LW_DISTANCE_L1, LW_DISTANCE_L2, LW_DISTANCE_MODULUS } lw_distance;
 
+/* What a diffusion model's network gives: the noise, the picture, or sqrt(ab) noise - sqrt(1 - ab)
+ * picture. */
+typedef enum lw_prediction {
+    LW_PREDICT_EPSILON,
+    LW_PREDICT_SAMPLE,
+    LW_PREDICT_VELOCITY
+} lw_prediction;
+
 /* How the drift field is computed; formulas in kernels/drift/drift.h. */
 typedef enum lw_drift_variant {
     LW_DRIFT_OFFICIAL,      /* the reference form */

@@ -272,6 +272,20 @@ typedef struct lw_attr_dropout {
 /* x [B, ..], rows i64[B]; the stream is named by the current scope. p == 0 returns x. */
 lw_val lw_dropout(lw_graph *g, lw_val x, lw_val rows, float p);
 
+/* ---- sampling ------------------------------------------------------------------------------ */
+
+/* Row k of a table [N, ..] in a run whose tick has step k; the last one behind it. [N] -> [1] */
+lw_val lw_at_step(lw_graph *g, lw_val table);
+
+/* inputs: x, y, numbers i64[8] (the bits of a struct lw_reverse), noise?; kernels/reverse/reverse.h
+ * says what is computed. Not differentiable. */
+typedef struct lw_attr_reverse {
+    int32_t prediction; /* lw_prediction */
+    int32_t keep_eps;
+} lw_attr_reverse;
+lw_val lw_reverse_step_op(lw_graph *g, lw_val x, lw_val y, lw_val numbers, lw_val noise,
+                          lw_prediction prediction, bool keep_eps);
+
 /* ---- distances ----------------------------------------------------------------------------- */
 
 typedef struct lw_attr_pairs {

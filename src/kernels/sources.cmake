@@ -86,6 +86,7 @@ set(SOURCES
   random/random_ref.c
   reduce/reduce_ref.c
   resample/resample_ref.c
+  reverse/reverse_ref.c
   ew/ew_avx2.c
   ew/ew_avx512.c
   reduce/reduce_avx2.c

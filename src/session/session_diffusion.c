@@ -62,74 +62,50 @@ static double signal_at(const lw_diffusion *d, int32_t t, double end)
 
 /* ---- moves ------------------------------------------------------------------------------ */
 
-static lw_diffusion_move move_at(const lw_diffusion *d, int32_t t, double clip)
+/* The last of n moves makes a picture: its values are bounded. */
+static lw_diffusion_move move_at(const lw_diffusion *d, int32_t n, int32_t k, double clip)
 {
+    int32_t t = time_of(d, n, k);
     double here = d->alpha_bar[t];
-    return (lw_diffusion_move){
-        .t = t, .a = sqrt(here), .s = sqrt(1.0 - here), .clip = clip, .prediction = d->prediction};
+    return (lw_diffusion_move){.t = t,
+                               .prediction = d->prediction,
+                               .by = {.a = sqrt(here),
+                                      .s = sqrt(1.0 - here),
+                                      .clip = clip,
+                                      .limit = k + 1 == n ? 1.0 : (double)INFINITY}};
 }
 
 lw_diffusion_move lw_ddim_move(const lw_diffusion *d, int32_t n, int32_t k)
 {
-    lw_diffusion_move m = move_at(d, time_of(d, n, k), d->ddim_clip);
+    lw_diffusion_move m = move_at(d, n, k, d->ddim_clip);
     /* Not the next time: where the times are not even, diffusers' DDIM does not lead there. */
     double next = signal_at(d, m.t - d->timesteps / n, d->ddim_end);
-    m.c0 = sqrt(next);
-    m.c1 = sqrt(fmax(1.0 - next, 0.0));
+    m.by.c0 = sqrt(next);
+    m.by.c1 = sqrt(fmax(1.0 - next, 0.0));
     return m;
 }
 
 lw_diffusion_move lw_ancestral_move(const lw_diffusion *d, int32_t n, int32_t k)
 {
-    lw_diffusion_move m = move_at(d, time_of(d, n, k), d->ancestral_clip);
+    lw_diffusion_move m = move_at(d, n, k, d->ancestral_clip);
     int32_t to = k + 1 < n ? time_of(d, n, k + 1) : -1;
     double here = d->alpha_bar[m.t], next = signal_at(d, to, 1.0);
     /* The table's own beta where the ratio would be that, but for its rounding. */
     double beta = to == m.t - 1 ? d->beta[m.t] : 1.0 - here / next, root = sqrt(1.0 - beta);
     double variance = d->small_variance ? fmax((1.0 - next) / (1.0 - here) * beta, 1e-20) : beta;
-    m.c2 = m.t > 0 ? sqrt(variance) : 0.0;
-    if (m.prediction == LW_PREDICT_EPSILON && isinf(m.clip)) {
-        m.c1 = -beta / (sqrt(1.0 - here) * root);
-        m.c3 = 1.0 / root;
+    m.by.c2 = m.t > 0 ? sqrt(variance) : 0.0;
+    if (m.prediction == LW_PREDICT_EPSILON && isinf(m.by.clip)) {
+        m.by.c1 = -beta / (sqrt(1.0 - here) * root);
+        m.by.c3 = 1.0 / root;
     } else { /* the same mean, of x0 and x */
-        m.c0 = sqrt(next) * beta / (1.0 - here);
-        m.c3 = root * (1.0 - next) / (1.0 - here);
+        m.by.c0 = sqrt(next) * beta / (1.0 - here);
+        m.by.c3 = root * (1.0 - next) / (1.0 - here);
     }
     return m;
 }
 
-/* x0 and eps that the network's y means at x. */
-static void estimate(const lw_diffusion_move *m, double x, double y, double *x0, double *e)
-{
-    switch (m->prediction) {
-    case LW_PREDICT_EPSILON:
-        *x0 = (x - m->s * y) / m->a;
-        *e = y;
-        return;
-    case LW_PREDICT_SAMPLE:
-        *x0 = y;
-        *e = (x - m->a * y) / m->s;
-        return;
-    case LW_PREDICT_VELOCITY:
-        *x0 = m->a * x - m->s * y;
-        *e = m->a * y + m->s * x;
-        return;
-    }
-}
-
 void lw_diffusion_apply(const lw_diffusion_move *m, float *x, const float *y, const float *noise,
-                        int64_t n, int final)
+                        int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) {
-        double v = (double)x[i], x0 = 0.0, e = 0.0;
-        estimate(m, v, (double)y[i], &x0, &e);
-        if (fabs(x0) > m->clip) {
-            x0 = copysign(m->clip, x0);
-            e = m->keep_eps ? e : (v - m->a * x0) / m->s;
-        }
-        v = m->c0 * x0 + m->c1 * e + m->c3 * v;
-        if (noise && m->c2 != 0.0)
-            v += m->c2 * (double)noise[i];
-        x[i] = (float)(final ? fmin(fmax(v, -1.0), 1.0) : v);
-    }
+    lw_reverse_step(x, x, y, noise, &m->by, m->prediction, m->keep_eps, n);
 }

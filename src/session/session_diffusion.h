@@ -10,15 +10,9 @@
 #include <stdint.h>
 
 #include "formats/formats.h"
+#include "kernels/kernels.h"
 
 enum { LW_DDPM_MAX_STEPS = 4000 };
-
-/* What the network gives: the noise, the picture, or sqrt(ab) noise - sqrt(1 - ab) picture. */
-typedef enum lw_prediction {
-    LW_PREDICT_EPSILON,
-    LW_PREDICT_SAMPLE,
-    LW_PREDICT_VELOCITY
-} lw_prediction;
 
 /* The times of n evaluations out of T: k (T / n) rounded down, from the low end; T - k T / n, from
  * the high end; or both ends and evenly between them. */
@@ -47,29 +41,21 @@ int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out);
 /* LW_EUSAGE: n evaluations have no times in this schedule. */
 int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n);
 
-/* One reverse step of x, given the network's estimate y (eps, or what eps and x0 follow from):
- *   x0 = clip((x - s eps) / a, -clip, clip)
- *   eps = (x - a x0) / s                      where x0 was clipped, unless keep_eps
- *   x <- c0 x0 + c1 eps + c2 noise + c3 x */
+/* One reverse step: kernels/reverse/reverse.h says what it computes. */
 typedef struct lw_diffusion_move {
-    int32_t t;   /* the network's time */
-    double a, s; /* sqrt(alpha_bar), sqrt(1 - alpha_bar) */
-    double c0, c1, c2, c3;
-    double clip;
+    int32_t t; /* the network's time */
+    lw_reverse by;
     lw_prediction prediction;
-    /* Without: the noise that x holds beside the picture that is believed. With: the noise of the
-     * picture that was not believed, which moves x towards grey wherever x0 was clipped. */
     bool keep_eps;
 } lw_diffusion_move;
 
-/* Moves k = 0 .. n - 1 of n. DDIM is that of eta 0. */
+/* Moves k = 0 .. n - 1 of n; the last bounds its result to [-1, 1]. DDIM is that of eta 0. */
 lw_diffusion_move lw_ddim_move(const lw_diffusion *d, int32_t n, int32_t k);
 /* With n below timesteps, beta is 1 - alpha_bar(t) / alpha_bar(the next time) (Nichol and Dhariwal
  * 2021). */
 lw_diffusion_move lw_ancestral_move(const lw_diffusion *d, int32_t n, int32_t k);
-/* Applies a move to n numbers; noise may be NULL when c2 is 0. final: clip the result to [-1, 1].
- */
+/* Applies a move to n numbers; noise may be NULL when c2 is 0. */
 void lw_diffusion_apply(const lw_diffusion_move *m, float *x, const float *y, const float *noise,
-                        int64_t n, int final);
+                        int64_t n);
 
 #endif

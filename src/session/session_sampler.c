@@ -16,7 +16,6 @@ struct lw_sampler {
     double network_seconds;
     /* the move going on */
     lw_diffusion_move move;
-    bool final;
 };
 
 const char *lw_sampler_kind_name(lw_sampler_kind k)
@@ -197,7 +196,7 @@ static void move_task(void *arg, int64_t task, int worker)
                 *noise = lw_forward_output(s->noise, "noise");
     int64_t at = task * s->pixels;
     (void)worker;
-    lw_diffusion_apply(&s->move, s->x + at, eps + at, noise + at, s->pixels, s->final);
+    lw_diffusion_apply(&s->move, s->x + at, eps + at, noise + at, s->pixels);
 }
 
 static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
@@ -206,12 +205,11 @@ static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
     float *t = lw_forward_input(s->network, "t");
     s->move = (ancestral ? lw_ancestral_move : lw_ddim_move)(&s->d, s->o.steps, k);
     s->move.keep_eps = s->o.keep_eps;
-    s->final = k + 1 == s->o.steps;
     for (int32_t i = 0; i < s->o.batch; i++)
         t[i] = (float)s->move.t;
     memcpy(lw_forward_input(s->network, "x"), s->x,
            (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
-    if (s->move.c2 != 0.0)
+    if (s->move.by.c2 != 0.0)
         LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, (uint32_t)k + 1}));
     LW_TRY(evaluate(s));
     lw_pool_run(s->dev->pool, s->o.batch, move_task, s);

@@ -71,7 +71,8 @@ static double follow(const lw_st_file *f, const char *name, const noisy_model *m
         estimate(m, d, move.t, x, y);
         snprintf(key, sizeof key, "ancestral.noise%d", (int)move.t);
         golden_unit(key, N, noise);
-        lw_diffusion_apply(&move, x, y, noise, N, 0);
+        move.by.limit = (double)INFINITY; /* diffusers does not bound its last state */
+        lw_diffusion_apply(&move, x, y, noise, N);
         for (int i = 0; i < N; i++)
             worst = fmax(worst, fabs((double)x[i] - want[(k + 1) * N + i]) /
                                     fmax(1.0, fabs(want[(k + 1) * N + i])));
@@ -175,13 +176,13 @@ static void describe(const lw_diffusion *d, double *out)
         for (int s = 0; s < 2; s++) {
             lw_diffusion_move m = (s ? lw_ancestral_move : lw_ddim_move)(d, 10, k);
             const double all[] = {m.t,
-                                  m.a,
-                                  m.s,
-                                  m.c0,
-                                  m.c1,
-                                  m.c2,
-                                  m.c3,
-                                  isinf(m.clip) ? -1.0 : m.clip,
+                                  m.by.a,
+                                  m.by.s,
+                                  m.by.c0,
+                                  m.by.c1,
+                                  m.by.c2,
+                                  m.by.c3,
+                                  isinf(m.by.clip) ? -1.0 : m.by.clip,
                                   (double)m.prediction};
             memcpy(out, all, sizeof all);
             out += LW_COUNT(all);

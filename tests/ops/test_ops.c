@@ -323,6 +323,21 @@ static lw_val b_layer_norm_rows(op_ctx *c)
     return lw_layer_norm_op(G, x, gamma, beta, LW_NOVAL, 1e-5f);
 }
 
+/* The rows of runs 0 .. 3; the harness' runs have step 3. */
+static lw_val b_reverse_step(op_ctx *c)
+{
+    enum { N = 700 };
+    lw_reverse row[4] = {{0}};
+    row[3] = (lw_reverse){.a = .6, .s = .8, .c0 = .7, .c1 = .5, .c2 = .3, .c3 = .1};
+    row[3].clip = 1.0;
+    row[3].limit = 1.25;
+    lw_val numbers = lw_at_step(G, lw_const(G, lw_type_of(LW_I64, 2, 4, 8), row));
+    lw_val x = X(-1, 1, 3, N), y = X(-1, 1, 3, N), noise = X(-1, 1, 3, N);
+    lw_val a = lw_reverse_step_op(G, x, y, numbers, noise, LW_PREDICT_EPSILON, false);
+    lw_val b = lw_reverse_step_op(G, x, y, numbers, LW_NOVAL, LW_PREDICT_VELOCITY, true);
+    return lw_add(G, a, b);
+}
+
 static lw_val b_embedding(op_ctx *c)
 {
     return lw_sqr(G, lw_embedding(G, X(-1, 1, 10, 13), op_i32(c, 10, 8)));
@@ -452,6 +467,7 @@ static const op_case cases[] = {
     CASE("resize", b_resize, 1e-5, 5e-3),
     CASE("layer_norm", b_layer_norm, 1e-5, 1e-2),
     CASE("layer_norm_rows", b_layer_norm_rows, 1e-5, 1e-2),
+    CASE("reverse_step", b_reverse_step, 1e-7, 0),
     CASE("embedding", b_embedding, 1e-5, 5e-3),
     CASE("embedding_bag", b_embedding_bag, 1e-5, 5e-3),
     CASE("embedding_bag_plain", b_embedding_bag_plain, 1e-5, 5e-3),

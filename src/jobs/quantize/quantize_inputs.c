@@ -99,7 +99,7 @@ static void noise_pictures(const lw_quantize_inputs *in, int64_t first, const lw
     for (int32_t i = 0; i < in->c->batch; i++, x += in->row) {
         picture(in, first + i, x);
         for (int64_t e = 0; e < in->row; e++)
-            x[e] = (float)(m->a * (double)x[e] + m->s * (double)noise[i * in->row + e]);
+            x[e] = (float)(m->by.a * (double)x[e] + m->by.s * (double)noise[i * in->row + e]);
     }
 }
 
@@ -132,6 +132,5 @@ void lw_quantize_inputs_next(lw_quantize_inputs *in, int32_t k)
     if (!in->diffusion || in->data)
         return;
     lw_diffusion_move m = lw_ddim_move(in->diffusion, in->times, k);
-    lw_diffusion_apply(&m, in->x, lw_forward_output(in->f, "y"), NULL, in->c->batch * in->row,
-                       k + 1 == in->times);
+    lw_diffusion_apply(&m, in->x, lw_forward_output(in->f, "y"), NULL, in->c->batch * in->row);
 }
