@@ -182,8 +182,8 @@ int lw_curves_drift(const char *run, lw_str *raw, lw_str *fd)
     return rc == 0 ? lw_curves_heldout(run, "fd", fd) : rc;
 }
 
-/* The rows of a run that have both columns: seconds and distance. */
-static int timed_points(const char *run, double **x, double **y, size_t *n)
+/* The rows of a run that have both columns: seconds and distance; and the last floor. */
+static int timed_points(const char *run, double **x, double **y, size_t *n, double *floor)
 {
     columns c;
     int rc = columns_load(run, &c);
@@ -193,6 +193,8 @@ static int timed_points(const char *run, double **x, double **y, size_t *n)
             if (isfinite(c.v[0][i]) && isfinite(c.v[1][i])) {
                 c.v[0][*n] = c.v[0][i];
                 c.v[1][(*n)++] = c.v[1][i];
+                *floor =
+                    json_number_value(json_object_get(json_array_get(c.rows, i), "eval_fd_floor"));
             }
         *x = lw_steal(&c.v[0]);
         *y = lw_steal(&c.v[1]);
@@ -205,16 +207,21 @@ int lw_curves_wall(const char *drift, const char *ddpm, lw_str *svg)
 {
     LW_CLEANUP(lw_free) double *xa = NULL, *ya = NULL, *xb = NULL, *yb = NULL;
     size_t a = 0, b = 0;
+    double floor = 0;
     const lw_plot p = {.title = "Held-out distance against training time",
                        .x_label = "seconds",
                        .y_label = "Frechet distance in the features of --eval-encoder",
                        .log_y = true};
-    LW_TRY(timed_points(drift, &xa, &ya, &a));
-    LW_TRY(timed_points(ddpm, &xb, &yb, &b));
-    const lw_series s[] = {{.name = "drift", .x = xa, .y = ya, .n = a, .dots = true, .color = 1},
-                           {.name = "DDPM", .x = xb, .y = yb, .n = b, .dots = true, .color = 2}};
-    if (a && b)
-        lw_plot_lines(&p, s, 2, svg);
+    LW_TRY(timed_points(drift, &xa, &ya, &a, &floor));
+    LW_TRY(timed_points(ddpm, &xb, &yb, &b, &floor));
+    if (!a || !b)
+        return 0;
+    const double ends[] = {0, fmax(xa[a - 1], xb[b - 1])}, level[] = {floor, floor};
+    const lw_series s[] = {
+        {.name = "drift", .x = xa, .y = ya, .n = a, .dots = true, .color = 1},
+        {.name = "DDPM", .x = xb, .y = yb, .n = b, .dots = true, .color = 2},
+        {.name = "real pictures", .x = ends, .y = level, .n = 2, .dashed = true, .color = 7}};
+    lw_plot_lines(&p, s, floor > 0 ? 3 : 2, svg);
     return 0;
 }
 

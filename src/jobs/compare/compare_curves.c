@@ -78,6 +78,11 @@ void lw_compare_curves(const comparing *w, lw_html *page)
                            "size. What falls is the raw drift, the distance by which the field "
                            "would move the pictures "
                            "before that scaling. DDPM's loss is an error and falls by itself.");
+        if (svg[3].len)
+            lw_html_text(page, "**Held-out distances** while training are of as many samples as "
+                               "real training pictures go into their floor (**real pictures**), "
+                               "against up to 2,000 held-out ones, in the pooled features of "
+                               "`--eval-encoder`, which neither loss sees.");
         lw_html_plots(page, plots, NULL, n);
         rc = lw_compare_films(w, page);
         if (rc < 0)
