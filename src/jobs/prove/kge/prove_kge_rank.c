@@ -75,7 +75,7 @@ static int rank_block(lw_kge *k, block *b, lw_kge_ranks *out)
     fill(k, b);
     LW_TRY(lw_exec_run(k->all, NULL));
     b->scores = lw_exec_data(k->all, "scores");
-    lw_pool_run(k->dev->pool, b->n, count_one, b);
+    LW_TRY(lw_pool_run_asking(k->dev->pool, b->n, count_one, b));
     for (int64_t i = 0; i < b->n; i++) {
         if (b->rc[i] < 0)
             return not_a_number(b->rc[i]);
@@ -212,6 +212,7 @@ int lw_kge_rank_source(const char *source, const lw_kb *kb, const lw_kge_rank_op
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_kge_close) lw_kge *k = NULL;
     LW_TRY(lw_session_device(threads, &dev));
+    lw_pool_watch(dev->pool, obs);
     LW_TRY(lw_kge_open(source, true, kb, dev, &k));
     return lw_kge_rank(k, o, queries->atom, queries->n, obs, out);
 }
