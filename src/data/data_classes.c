@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows by class, and the draws of a drift step over them. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -112,4 +113,43 @@ const int64_t *lw_class_sampler_rows(const lw_class_sampler *s, int32_t c, int64
 {
     *n = s->begin[c + 1] - s->begin[c];
     return s->rows + s->begin[c];
+}
+
+/* ---- samples of rows ------------------------------------------------------------------------- */
+
+typedef struct placed {
+    double at; /* in [0, 1): the k-th of a class of m rows somewhere in [k / m, (k + 1) / m) */
+    int64_t row;
+} placed;
+
+static int compare_placed(const void *a, const void *b)
+{
+    const placed *x = a, *y = b;
+    return x->at != y->at ? (x->at > y->at) - (x->at < y->at)
+                          : (x->row > y->row) - (x->row < y->row);
+}
+
+int lw_data_drawn(const lw_dataset *d, int64_t **rows)
+{
+    const lw_rng_key key = lw_rng_key_of(0, lw_hash_name("data.drawn"));
+    size_t n = (size_t)d->n, classes = (size_t)d->classes;
+    LW_CLEANUP(lw_free) placed *p = lw_calloc(n, sizeof *p);
+    LW_CLEANUP(lw_free) int64_t *in_class = lw_calloc(classes, sizeof *in_class);
+    LW_CLEANUP(lw_free) int64_t *seen = lw_calloc(classes, sizeof *seen);
+    LW_CLEANUP(lw_free) int64_t *out = lw_calloc(n, sizeof *out);
+    if (!p || !in_class || !seen || !out)
+        return LW_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        in_class[d->labels[i]]++;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t row = lw_rng_permute(key, 0, n, i);
+        int32_t c = d->labels[row];
+        double k = (double)seen[c]++ + lw_rng_uniform(key, 0, row, 0);
+        p[i] = (placed){k / (double)in_class[c], (int64_t)row};
+    }
+    qsort(p, n, sizeof *p, compare_placed);
+    for (size_t i = 0; i < n; i++)
+        out[i] = p[i].row;
+    *rows = lw_steal(&out);
+    return 0;
 }

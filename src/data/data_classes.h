@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which classes a drift step works on, and which real pictures attract each of them. */
+/* Which classes a drift step works on, and which real pictures attract each of them; samples of
+ * rows. */
 #ifndef LW_DATA_CLASSES_H
 #define LW_DATA_CLASSES_H
 
@@ -39,5 +40,14 @@ void lw_class_sampler_draw(const lw_class_sampler *s, int64_t step, int32_t *cla
                            int64_t *positives, int64_t *unconditional);
 /* Rows of class c, ascending, and how many (ignore_labels: class 0 has all). */
 const int64_t *lw_class_sampler_rows(const lw_class_sampler *s, int32_t c, int64_t *n);
+
+/*
+ * All rows in an order that is a function of the labels alone, drawn so that any stretch of it has
+ * the classes of the whole, give or take one row of each: a sample of rows to measure with. The
+ * first rows, or every k-th, are no such sample: classes lie one behind the other in some data and
+ * take turns in other; and chance in the numbers of classes is most of the Frechet distance between
+ * plain random samples. Heap array (lw_free).
+ */
+int lw_data_drawn(const lw_dataset *d, int64_t **rows);
 
 #endif

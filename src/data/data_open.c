@@ -291,12 +291,6 @@ void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst)
     }
 }
 
-int64_t lw_data_drawn(const lw_dataset *d, int64_t i)
-{
-    const lw_rng_key key = lw_rng_key_of(0, lw_hash_name("data.drawn"));
-    return (int64_t)lw_rng_permute(key, 0, (uint64_t)d->n, (uint64_t)i);
-}
-
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst)
 {
     size_t line = (size_t)d->w * 3;

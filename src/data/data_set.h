@@ -74,10 +74,6 @@ typedef struct lw_dataset {
 int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out);
 void lw_data_close(lw_dataset **pp);
 
-/* The i-th row of an order drawn once and for all. The first of these stand for all rows, as the
- * first n or every n-th row need not: classes lie one behind the other in some data and take turns
- * in other. */
-int64_t lw_data_drawn(const lw_dataset *d, int64_t i);
 /* Row i as floats in [-1, 1] (x / 127.5 - 1), [h][w][3], mirrored left-right when flip. */
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst);
 /* Bytes back from floats: round((x + 1) * 127.5), clamped. n numbers. */

@@ -44,14 +44,16 @@ static int add_batch(lw_heldout *v, const view *w, int64_t n, lw_stats *to)
     return 0;
 }
 
-/* Of `n` drawn rows of d every `stride`th from `first`. */
-static int add_rows(lw_heldout *v, const lw_dataset *d, int64_t n, int64_t first, int64_t stride,
-                    const view *w, lw_stats *to)
+/* Drawn rows first .. end - 1 of d. */
+static int add_rows(lw_heldout *v, const lw_dataset *d, int64_t first, int64_t end, const view *w,
+                    lw_stats *to)
 {
-    for (int64_t at = first; at < n;) {
-        int64_t m = 0;
-        for (; m < BATCH && at < n; m++, at += stride)
-            lw_data_get(d, lw_data_drawn(d, at), false, v->pictures + m * v->pixels * 3);
+    LW_CLEANUP(lw_free) int64_t *drawn = NULL;
+    LW_TRY(lw_data_drawn(d, &drawn));
+    for (int64_t at = first; at < end; at += BATCH) {
+        int64_t m = LW_MIN(end - at, BATCH);
+        for (int64_t i = 0; i < m; i++)
+            lw_data_get(d, drawn[at + i], false, v->pictures + i * v->pixels * 3);
         LW_TRY(add_batch(v, w, m, to));
     }
     return 0;
@@ -64,12 +66,12 @@ static int measure_real(lw_heldout *v, const lw_dataset *train, const lw_dataset
     int64_t n = LW_MIN(held->n, REFERENCE);
     LW_TRY(lw_stats_new(w->dim, &w->all));
     LW_TRY(lw_stats_new(w->dim, &w->train));
-    LW_TRY(add_rows(v, held, n, 0, 1, w, w->all));
+    LW_TRY(add_rows(v, held, 0, n, w, w->all));
     for (int h = 0; h < 2 && w == v->best; h++) {
         LW_TRY(lw_stats_new(w->dim, &w->half[h]));
-        LW_TRY(add_rows(v, held, n, h, 2, w, w->half[h]));
+        LW_TRY(add_rows(v, held, h * n / 2, (h + 1) * n / 2, w, w->half[h]));
     }
-    LW_TRY(add_rows(v, train, v->count, 0, 1, w, w->train));
+    LW_TRY(add_rows(v, train, 0, v->count, w, w->train));
     if (w == v->best)
         LW_TRY(lw_frechet(w->train, w->half[1], &w->reporting_floor));
     return lw_frechet(w->train, w->all, &w->floor);
@@ -118,7 +120,8 @@ int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
                    const lw_heldout_config *c, const lw_observer *obs, lw_heldout **out)
 {
     LW_CLEANUP(lw_heldout_free) lw_heldout *v = lw_calloc(1, sizeof *v);
-    const lw_data_opts o = {.image_size = train->image_size, .split = LW_SPLIT_HELDOUT, .obs = obs};
+    const lw_data_opts o = {
+        .image_size = train->image_size, .split = LW_SPLIT_HELDOUT, .pool = dev->pool, .obs = obs};
     LW_CLEANUP(lw_data_close) lw_dataset *held = NULL;
     if (!v)
         return LW_ENOMEM;

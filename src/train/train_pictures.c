@@ -7,8 +7,9 @@
 int lw_picture_run_open(lw_picture_run *r)
 {
     const lw_train_config *c = r->c;
-    const lw_data_opts data = {.image_size = c->image_size, .count = c->limit, .obs = r->obs};
     LW_TRY(lw_session_device_with(c->threads, c->conv, &r->dev));
+    const lw_data_opts data = {
+        .image_size = c->image_size, .count = c->limit, .pool = r->dev->pool, .obs = r->obs};
     LW_TRY(lw_data_open(c->data, &data, &r->data));
     return lw_store_new(false, &r->store);
 }

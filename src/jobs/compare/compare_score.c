@@ -21,7 +21,8 @@ struct lw_scorer {
     int32_t side;
     int64_t floats; /* of a picture */
     lw_stats *reference;
-    int64_t held_used; /* drawn held-out rows of the reference; those after it are free */
+    int64_t *drawn;    /* held-out rows, lw_data_drawn */
+    int64_t held_used; /* of them in the reference; those after it are free */
     float *real;       /* [n_real][floats] of the reference, for diversity and colour */
     int32_t *real_class;
     int64_t n_real;
@@ -121,15 +122,14 @@ static const char *grouped(char buf[32], int64_t n)
     return buf;
 }
 
-/* Drawn rows first .. first + n - 1 of d. */
-static void drawn_rows(const lw_dataset *d, int64_t first, int64_t n, float *x, int32_t *classes)
+static void get_rows(const lw_dataset *d, const int64_t *rows, int64_t n, float *x,
+                     int32_t *classes)
 {
     int64_t floats = (int64_t)d->h * d->w * 3;
     for (int64_t i = 0; i < n; i++) {
-        int64_t row = lw_data_drawn(d, first + i);
-        lw_data_get(d, row, false, x + i * floats);
+        lw_data_get(d, rows[i], false, x + i * floats);
         if (classes)
-            classes[i] = d->labels[row];
+            classes[i] = d->labels[rows[i]];
     }
 }
 
@@ -142,6 +142,8 @@ static int measure_reference(lw_scorer *s)
     int64_t n = held ? LW_MIN(s->held->n - s->o.n, 5000) : LW_MIN(d->n, 50000), block = 256;
     LW_CLEANUP(lw_free) float *f = lw_calloc((size_t)(block * s->features->dim), sizeof *f);
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(block * s->floats), sizeof *x);
+    LW_CLEANUP(lw_free) int64_t *rows = NULL;
+    LW_TRY(lw_data_drawn(d, &rows));
     s->n_real = LW_MIN(n, REAL_MAX);
     s->real = lw_calloc((size_t)(s->n_real * s->floats), sizeof *s->real);
     s->real_class = lw_calloc((size_t)s->n_real, sizeof *s->real_class);
@@ -150,11 +152,11 @@ static int measure_reference(lw_scorer *s)
     LW_TRY(lw_stats_new(s->features->dim, &s->reference));
     for (int64_t at = 0; at < n; at += block) {
         int64_t m = LW_MIN(block, n - at);
-        drawn_rows(d, at, m, x, NULL);
+        get_rows(d, rows + at, m, x, NULL);
         LW_TRY(lw_score_net_run(s->features, x, m, f, NULL));
         LW_TRY(lw_stats_add(s->reference, f, m));
     }
-    drawn_rows(d, 0, s->n_real, s->real, s->real_class);
+    get_rows(d, rows, s->n_real, s->real, s->real_class);
     s->held_used = held ? n : 0;
     char count[32];
     snprintf(s->reference_name, sizeof s->reference_name, "%s %s pictures", grouped(count, n),
@@ -165,7 +167,7 @@ static int measure_reference(lw_scorer *s)
 int64_t lw_scorer_reals(const lw_scorer *s, int64_t n, float *x, int32_t *classes)
 {
     n = LW_MIN(n, s->held->n - s->held_used);
-    drawn_rows(s->held, s->held_used, n, x, classes);
+    get_rows(s->held, s->drawn + s->held_used, n, x, classes);
     return n;
 }
 
@@ -202,13 +204,16 @@ static int open_scorer(lw_scorer *s, lw_device *dev)
 {
     const lw_data_opts train = {.image_size = s->o.image_size,
                                 .count = s->o.limit,
+                                .pool = dev->pool,
                                 .obs = s->o.obs},
                        held = {.image_size = s->o.image_size,
                                .split = LW_SPLIT_HELDOUT,
+                               .pool = dev->pool,
                                .obs = s->o.obs};
     s->pool = dev->pool;
     LW_TRY(lw_data_open(s->o.data, &train, &s->train));
     LW_TRY(lw_data_open(s->o.data, &held, &s->held));
+    LW_TRY(lw_data_drawn(s->held, &s->drawn));
     s->side = s->train->h;
     s->floats = (int64_t)s->side * s->side * 3;
     if (s->held->n < 100)
@@ -242,6 +247,7 @@ void lw_scorer_free(lw_scorer **pp)
     lw_data_close(&s->train);
     lw_data_close(&s->held);
     lw_free(&s->real);
+    lw_free(&s->drawn);
     lw_free(&s->real_class);
     lw_free(pp);
 }

@@ -16,6 +16,7 @@ typedef struct encoder_run {
     lw_encoder_config net;
     lw_junk *junk;    /* of a judge */
     lw_dataset *held; /* of a classifier, as what follows */
+    int64_t *drawn;   /* its rows, lw_data_drawn */
     lw_forward *test;
 } encoder_run;
 
@@ -76,11 +77,14 @@ static int prepare(void *self, lw_train_job *job)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     encoder_run *r = self;
-    const lw_data_opts o = {
-        .image_size = r->c->train.image_size, .split = LW_SPLIT_HELDOUT, .obs = r->p.obs};
+    const lw_data_opts o = {.image_size = r->c->train.image_size,
+                            .split = LW_SPLIT_HELDOUT,
+                            .pool = r->p.dev->pool,
+                            .obs = r->p.obs};
     if (!job->evaluate)
         return 0;
     LW_TRY(lw_data_open(r->c->train.data, &o, &r->held));
+    LW_TRY(lw_data_drawn(r->held, &r->drawn));
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(r->p.store)};
     lw_taps taps = {0};
@@ -94,7 +98,7 @@ static int load(void *self, int64_t first, int64_t n, void *images)
     const encoder_run *r = self;
     const lw_dataset *d = r->held;
     for (int64_t i = 0; i < n; i++)
-        lw_data_get(d, lw_data_drawn(d, first + i), false, (float *)images + i * d->h * d->w * 3);
+        lw_data_get(d, r->drawn[first + i], false, (float *)images + i * d->h * d->w * 3);
     return 0;
 }
 
@@ -114,7 +118,7 @@ static int evaluate(void *self, int64_t step, json_t *row)
         int32_t best = 0;
         for (int32_t c = 1; c < k; c++)
             best = y[i * k + c] > y[i * k + best] ? c : best;
-        right += best == r->held->labels[lw_data_drawn(r->held, i)];
+        right += best == r->held->labels[r->drawn[i]];
     }
     json_object_set_new(row, "heldout_accuracy", lw_json_real((double)right / (double)n));
     return 0;
@@ -167,6 +171,7 @@ static void close_run(void *self)
     lw_junk_free(&r->junk);
     lw_forward_free(&r->test);
     lw_data_close(&r->held);
+    lw_free(&r->drawn);
     lw_picture_run_clear(&r->p);
 }
 

@@ -40,8 +40,10 @@ static int open_data(lw_quantize_inputs *in)
                                         "pictures it reads",
                                         in->c->source)
                               : 0;
-    const lw_data_opts o = {.image_size = in->net->image_size, .obs = in->obs};
-    return lw_data_open(spec, &o, &in->data);
+    const lw_data_opts o = {
+        .image_size = in->net->image_size, .pool = in->dev->pool, .obs = in->obs};
+    LW_TRY(lw_data_open(spec, &o, &in->data));
+    return lw_data_drawn(in->data, &in->drawn);
 }
 
 int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c, lw_device *dev,
@@ -68,6 +70,7 @@ void lw_quantize_inputs_clear(lw_quantize_inputs *in)
 {
     lw_forward_free(&in->noise);
     lw_data_close(&in->data);
+    lw_free(&in->drawn);
     lw_free(&in->diffusion);
     lw_free(&in->x);
 }
@@ -76,7 +79,7 @@ void lw_quantize_inputs_clear(lw_quantize_inputs *in)
 
 static void picture(const lw_quantize_inputs *in, int64_t i, float *dst)
 {
-    lw_data_get(in->data, lw_data_drawn(in->data, i % in->data->n), false, dst);
+    lw_data_get(in->data, in->drawn[i % in->data->n], false, dst);
 }
 
 static int draw(lw_quantize_inputs *in, int64_t first)

@@ -15,6 +15,7 @@ typedef struct lw_quantize_inputs {
     const lw_network *net;
     lw_forward *f;           /* borrowed: inputs x, and t, class, latent of a U-Net */
     lw_dataset *data;        /* NULL: noise */
+    int64_t *drawn;          /* its rows, lw_data_drawn */
     lw_forward *noise;       /* outputs noise, latent; NULL: an encoder */
     lw_diffusion *diffusion; /* DDPM */
     lw_method method;
