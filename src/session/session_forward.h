@@ -66,7 +66,8 @@ int lw_forward_rows(lw_forward *f, const char *what, int64_t rows, const lw_feed
 /* The whole batch of a port. LW_EFORMAT as above. */
 int lw_forward_set(lw_forward *f, const lw_port *p, const void *data);
 void lw_forward_get(const lw_forward *f, const lw_port *p, void *data);
-/* The batch where the plan has it, in its own layout. NULL: no such name. */
+/* The batch where the plan has it, in its own layout, until the next run: ask again for every one.
+ * NULL: no such name. */
 void *lw_forward_input(lw_forward *f, const char *name);
 const void *lw_forward_output(const lw_forward *f, const char *name);
 /* An output (or input) of one becomes an input of another, where both have it. */

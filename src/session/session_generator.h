@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A trained generator opened from what users call SOURCE (a run, a checkpoint, a model folder), and
- * `leeway sample`: pictures from it in a file.
+ * A trained generator, opened from what users call SOURCE: its network, how it makes pictures, and
+ * what its training says.
  */
 #ifndef LW_SESSION_GENERATOR_H
 #define LW_SESSION_GENERATOR_H

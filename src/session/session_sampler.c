@@ -16,6 +16,7 @@ struct lw_sampler {
     double network_seconds;
     /* the move going on */
     lw_diffusion_move move;
+    const float *eps, *drawn;
 };
 
 const char *lw_sampler_kind_name(lw_sampler_kind k)
@@ -192,11 +193,9 @@ static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *
 static void move_task(void *arg, int64_t task, int worker)
 {
     lw_sampler *s = arg;
-    const float *eps = lw_forward_output(s->network, "y"),
-                *noise = lw_forward_output(s->noise, "noise");
     int64_t at = task * s->pixels;
     (void)worker;
-    lw_diffusion_apply(&s->move, s->x + at, eps + at, noise + at, s->pixels);
+    lw_diffusion_apply(&s->move, s->x + at, s->eps + at, s->drawn + at, s->pixels);
 }
 
 static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
@@ -212,13 +211,15 @@ static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
     if (s->move.by.c2 != 0.0)
         LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, (uint32_t)k + 1}));
     LW_TRY(evaluate(s));
+    s->eps = lw_forward_output(s->network, "y");
+    s->drawn = lw_forward_output(s->noise, "noise");
     lw_pool_run(s->dev->pool, s->o.batch, move_task, s);
     return 0;
 }
 
 static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, float *out)
 {
-    const float *noise = lw_forward_output(s->noise, "noise"), *y = s->x;
+    const float *y = s->x;
     LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, 0}));
     set_classes(s, first, n, classes);
     lw_forward_pass(s->noise, "latent", s->network, "latent");
@@ -227,7 +228,8 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
         LW_TRY(evaluate(s));
         y = lw_forward_output(s->network, "y");
     } else {
-        memcpy(s->x, noise, (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
+        memcpy(s->x, lw_forward_output(s->noise, "noise"),
+               (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
         for (int32_t k = 0; k < s->o.steps; k++)
             LW_TRY(reverse_step(s, first, k));
     }
