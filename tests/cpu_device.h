@@ -7,7 +7,8 @@
 
 static inline int cpu_device(int threads, lw_isa isa, lw_device **out)
 {
-    return lw_backend_open("cpu", &(lw_backend_options){.threads = threads, .isa = isa}, out);
+    return lw_backend_open(lw_backend_chosen(),
+                           &(lw_backend_options){.threads = threads, .isa = isa}, out);
 }
 
 #endif

@@ -101,7 +101,7 @@ int lw_device_open(const lw_device_options *options, lw_device **device)
         return lw_fail(LW_EUSAGE, "%d threads: must be 0 to 4096", o.threads);
     own.threads = o.threads;
     LW_TRY(choose_isa(o.isa, &own.isa));
-    return lw_backend_open("cpu", &own, device);
+    return lw_backend_open(lw_backend_chosen(), &own, device);
 }
 
 void lw_device_close(lw_device **device)

@@ -18,7 +18,10 @@ typedef struct lw_backend_options {
     lw_conv_mode conv; /* where f32 convolutions use Winograd's tiles */
 } lw_backend_options;
 
-/* LW_EDEVICE: there is no device of this name ("cpu"). */
+/* The device that LW_DEVICE names; without it "cpu". */
+const char *lw_backend_chosen(void);
+/* LW_EDEVICE: there is no device of this name ("cpu"; "cpu-discrete", which behaves as one with
+ * memory of its own, for tests). */
 int lw_backend_open(const char *name, const lw_backend_options *options, lw_device **out);
 /* After everything that was made on it. */
 void lw_backend_close(lw_device **pp);

@@ -185,3 +185,31 @@ void lw_bulk_free(void *pp, size_t bytes)
         free(p);
     memcpy(pp, &null, sizeof null);
 }
+
+static void *host_alloc(void *self, size_t bytes)
+{
+    (void)self;
+    return lw_bulk_alloc(bytes);
+}
+
+static void host_free(void *self, void *p, size_t bytes)
+{
+    (void)self;
+    lw_bulk_free(&p, bytes);
+}
+
+const lw_memory lw_host_memory = {.alloc = host_alloc, .free = host_free};
+
+void *lw_memory_alloc(const lw_memory *m, size_t bytes)
+{
+    return m->alloc(m->self, bytes);
+}
+
+void lw_memory_free(const lw_memory *m, void *pp, size_t bytes)
+{
+    void *p, *null = NULL;
+    memcpy(&p, pp, sizeof p);
+    if (p)
+        m->free(m->self, p, bytes);
+    memcpy(pp, &null, sizeof null);
+}

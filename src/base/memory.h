@@ -21,6 +21,21 @@ char *lw_strdup(const char *s);
 /* 64-byte aligned zeroed block for bulk data, huge pages advised when large. */
 void *lw_bulk_alloc(size_t bytes);
 void lw_bulk_free(void *pp, size_t bytes); /* void ** */
+
+/* Where bulk blocks live: the host's memory, or a device's that the host cannot address. */
+typedef struct lw_memory {
+    void *self;
+    void *(*alloc)(void *self, size_t bytes); /* as lw_bulk_alloc */
+    void (*free)(void *self, void *p, size_t bytes);
+    /* Copies between it (p) and the host (data). NULL: it is the host's, and nothing is copied. */
+    void (*read)(void *self, void *data, const void *p, size_t bytes);
+    void (*write)(void *self, void *p, const void *data, size_t bytes);
+} lw_memory;
+extern const lw_memory lw_host_memory;
+void *lw_memory_alloc(const lw_memory *m, size_t bytes);
+void lw_memory_free(const lw_memory *m, void *pp,
+                    size_t bytes); /* void **; m may be NULL with it */
+
 /* Tells that an allocation failed which was not made through this header: a library's. */
 void lw_alloc_failed(size_t bytes);
 /* Bytes of the last allocation of this process that failed, 0 for none. For programs that end with

@@ -82,11 +82,24 @@ typedef struct lw_tick {
 /* `weights`: the slab parameters are read from (LW_SLAB_PARAM or LW_SLAB_EMA). */
 int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out);
 void lw_exec_free(lw_exec **pp);
-/* Points a named input or output at the caller's memory (64-byte aligned is best, 4 is enough). */
+/*
+ * Inputs and outputs by name; NULL: no such name. What is written is an input of the next run and
+ * stays one until it is written again; what is read is what the last run left, until the next run.
+ * On a CPU both are the exec's own memory. On a device with memory of its own they are copies on
+ * the host, which reading and the next run bring up to date: so ask again for every run, and do not
+ * keep the address.
+ */
+void *lw_exec_write(lw_exec *e, const char *name);      /* of an input */
+const void *lw_exec_read(lw_exec *e, const char *name); /* of an output or an input */
+/* Makes a named input the caller's memory (64-byte aligned is best, 4 is enough), as it is when a
+ * run begins. */
 int lw_exec_bind(lw_exec *e, const char *name, void *data);
-/* Memory of a named input or output: its own in the frame, or what was bound. NULL: no
- * such name. */
-void *lw_exec_data(lw_exec *e, const char *name);
+/* To go: lw_exec_write and lw_exec_read. */
+static inline void *lw_exec_data(lw_exec *e, const char *name)
+{
+    void *p = lw_exec_write(e, name);
+    return p ? p : (void *)(uintptr_t)lw_exec_read(e, name);
+}
 /* Type of a named input or output; dtype LW_DT_NONE: no such name. */
 lw_type lw_exec_type(const lw_exec *e, const char *name);
 /* LW_ESTOPPED: the device was asked to stop (plan_device.h); nothing else fails. */

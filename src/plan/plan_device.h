@@ -64,6 +64,8 @@ typedef struct lw_device {
      * (lw_pool_watch) ends lw_exec_run too. */
     lw_pool *pool;
     const struct lw_kernels *kernels;
+    /* Where plans and stores on it have their blocks. */
+    const lw_memory *memory;
     void *self;
     /* Fills *out for a node; arg memory from the arena. LW_EUNSUPPORTED names the op. */
     int (*lower)(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out);

@@ -5,12 +5,24 @@
 
 #include <string.h>
 
+/* An input or output of a device whose memory the host cannot address. */
+typedef struct host_copy {
+    void *data;
+    bool bound;   /* it is the caller's */
+    bool written; /* an input to be copied before the next run */
+    bool shown;   /* read since the last run */
+} host_copy;
+
 struct lw_exec {
     const lw_plan *plan;
+    const lw_memory *memory;
     lw_slab weights;
     char *frame, *derived, *scratch;
     size_t frame_bytes, derived_bytes, scratch_total;
-    void **addr;       /* per slot */
+    void **addr;     /* per slot */
+    host_copy *copy; /* per input and output; NULL: the host addresses them */
+    char *constants; /* with copies: the device's */
+    size_t constant_bytes;
     uint64_t *version; /* per store: what the prepared data was made from */
     bool prepared, profile;
     bool alone;      /* this run stays on the calling thread */
@@ -25,9 +37,21 @@ static void *param_address(const lw_exec *e, const lw_attr_param *a)
     return p ? p : a->params->address(a->params->self, a->index, LW_SLAB_PARAM);
 }
 
+/* The address of a constant: where the plan has it, or where the device reads it. */
+static void *constant_address(const lw_exec *e, const lw_slot *s, size_t *at)
+{
+    if (!e->constants)
+        return (void *)(uintptr_t)s->data;
+    char *p = e->constants + *at;
+    e->memory->write(e->memory->self, p, s->data, s->bytes);
+    *at += LW_ROUND_UP(s->bytes, 64);
+    return p;
+}
+
 static int fill_addresses(lw_exec *e)
 {
     const lw_plan *p = e->plan;
+    size_t at = 0;
     for (uint32_t i = 1; i <= p->n_slots; i++) {
         const lw_slot *s = &p->slot[i];
         if (s->place == LW_PLACE_FRAME)
@@ -35,7 +59,7 @@ static int fill_addresses(lw_exec *e)
         else if (s->place == LW_PLACE_DERIVED)
             e->addr[i] = e->derived + s->offset;
         else if (s->place == LW_PLACE_CONST)
-            e->addr[i] = (void *)(uintptr_t)s->data;
+            e->addr[i] = constant_address(e, s, &at);
         else if (s->place == LW_PLACE_PARAM)
             e->addr[i] = param_address(e, s->param);
     }
@@ -54,6 +78,39 @@ static int fill_addresses(lw_exec *e)
     return 0;
 }
 
+static const lw_plan_port *port_at(const lw_plan *p, int i)
+{
+    return i < p->n_input ? &p->input[i] : &p->output[i - p->n_input];
+}
+
+static int make_copies(lw_exec *e)
+{
+    const lw_plan *p = e->plan;
+    e->copy = lw_calloc((size_t)(p->n_input + p->n_output) + 1u, sizeof *e->copy);
+    if (!e->copy)
+        return LW_ENOMEM;
+    for (int i = 0; i < p->n_input + p->n_output; i++) {
+        e->copy[i].data = lw_bulk_alloc(lw_type_bytes(port_at(p, i)->type));
+        if (!e->copy[i].data)
+            return LW_ENOMEM;
+    }
+    for (uint32_t i = 1; i <= p->n_slots; i++)
+        if (p->slot[i].place == LW_PLACE_CONST)
+            e->constant_bytes += LW_ROUND_UP(p->slot[i].bytes, 64);
+    e->constants = lw_memory_alloc(e->memory, e->constant_bytes);
+    return e->constants ? 0 : LW_ENOMEM;
+}
+
+static void free_copies(lw_exec *e)
+{
+    const lw_plan *p = e->plan;
+    for (int i = 0; e->copy && i < p->n_input + p->n_output; i++)
+        if (!e->copy[i].bound)
+            lw_bulk_free(&e->copy[i].data, lw_type_bytes(port_at(p, i)->type));
+    lw_free(&e->copy);
+    lw_memory_free(e->memory, &e->constants, e->constant_bytes);
+}
+
 static int new_exec(const lw_plan *p, lw_slab weights, const lw_exec *owner, lw_exec **out)
 {
     LW_CLEANUP(lw_exec_free) lw_exec *e = lw_calloc(1, sizeof *e);
@@ -61,19 +118,22 @@ static int new_exec(const lw_plan *p, lw_slab weights, const lw_exec *owner, lw_
         return LW_ENOMEM;
     size_t workers = owner ? 1 : (size_t)lw_pool_size(p->dev->pool);
     e->plan = p;
+    e->memory = p->dev->memory;
     e->weights = weights;
     e->neighbour = owner != NULL;
     e->frame_bytes = LW_MAX(p->frame_bytes, 64);
     e->derived_bytes = LW_MAX(p->derived_bytes, 64);
     e->scratch_total = LW_MAX(p->scratch_bytes * workers, 64);
-    e->frame = lw_bulk_alloc(e->frame_bytes);
-    e->derived = owner ? owner->derived : lw_bulk_alloc(e->derived_bytes);
-    e->scratch = lw_bulk_alloc(e->scratch_total);
+    e->frame = lw_memory_alloc(e->memory, e->frame_bytes);
+    e->derived = owner ? owner->derived : lw_memory_alloc(e->memory, e->derived_bytes);
+    e->scratch = lw_memory_alloc(e->memory, e->scratch_total);
     e->addr = lw_calloc(p->n_slots + 1u, sizeof *e->addr);
     e->version = lw_calloc((size_t)p->n_store + 1u, sizeof *e->version);
     e->seconds = lw_calloc((size_t)p->n_steps + 1u, sizeof *e->seconds);
     if (!e->frame || !e->derived || !e->scratch || !e->addr || !e->version || !e->seconds)
         return LW_ENOMEM;
+    if (e->memory->write)
+        LW_TRY(make_copies(e));
     LW_TRY(fill_addresses(e));
     e->profile = lw_log_on(LW_LOG_DEBUG, "profile");
     *out = lw_steal(&e);
@@ -97,46 +157,89 @@ void lw_exec_free(lw_exec **pp)
         return;
     if (e->runs && lw_log_on(LW_LOG_DEBUG, "profile"))
         lw_exec_profile_log(e);
-    lw_bulk_free(&e->frame, e->frame_bytes);
+    free_copies(e);
+    lw_memory_free(e->memory, &e->frame, e->frame_bytes);
     if (!e->neighbour)
-        lw_bulk_free(&e->derived, e->derived_bytes);
-    lw_bulk_free(&e->scratch, e->scratch_total);
+        lw_memory_free(e->memory, &e->derived, e->derived_bytes);
+    lw_memory_free(e->memory, &e->scratch, e->scratch_total);
     lw_free(&e->addr);
     lw_free(&e->version);
     lw_free(&e->seconds);
     lw_free(pp);
 }
 
-static const lw_plan_port *find_port(const lw_plan *p, const char *name)
+/* Number of the port among `n`, inputs first; -1: no such name. */
+static int find_port(const lw_plan *p, const char *name, int n)
 {
-    for (int i = 0; i < p->n_input; i++)
-        if (strcmp(p->input[i].name, name) == 0)
-            return &p->input[i];
-    for (int i = 0; i < p->n_output; i++)
-        if (strcmp(p->output[i].name, name) == 0)
-            return &p->output[i];
-    return NULL;
+    for (int i = 0; i < n; i++)
+        if (strcmp(port_at(p, i)->name, name) == 0)
+            return i;
+    return -1;
 }
 
 int lw_exec_bind(lw_exec *e, const char *name, void *data)
 {
-    const lw_plan_port *port = find_port(e->plan, name);
-    if (!port)
-        return lw_fail(LW_EUSAGE, "the plan has no input or output named '%s'", name);
-    e->addr[port->slot] = data;
+    int i = find_port(e->plan, name, e->plan->n_input);
+    if (i < 0)
+        return lw_fail(LW_EUSAGE, "the plan has no input named '%s'", name);
+    if (!e->copy) {
+        e->addr[e->plan->input[i].slot] = data;
+        return 0;
+    }
+    if (!e->copy[i].bound)
+        lw_bulk_free(&e->copy[i].data, lw_type_bytes(e->plan->input[i].type));
+    e->copy[i] = (host_copy){.data = data, .bound = true, .written = true};
     return 0;
 }
 
-void *lw_exec_data(lw_exec *e, const char *name)
+void *lw_exec_write(lw_exec *e, const char *name)
 {
-    const lw_plan_port *port = find_port(e->plan, name);
-    return port ? e->addr[port->slot] : NULL;
+    int i = find_port(e->plan, name, e->plan->n_input);
+    if (i < 0)
+        return NULL;
+    if (!e->copy)
+        return e->addr[e->plan->input[i].slot];
+    e->copy[i].written = true;
+    return e->copy[i].data;
+}
+
+const void *lw_exec_read(lw_exec *e, const char *name)
+{
+    int i = find_port(e->plan, name, e->plan->n_input + e->plan->n_output);
+    if (i < 0)
+        return NULL;
+    const lw_plan_port *port = port_at(e->plan, i);
+    if (!e->copy)
+        return e->addr[port->slot];
+    if (i >= e->plan->n_input)
+        e->memory->read(e->memory->self, e->copy[i].data, e->addr[port->slot],
+                        lw_type_bytes(port->type));
+    e->copy[i].shown = i >= e->plan->n_input;
+    return e->copy[i].data;
+}
+
+/* Inputs go to the device; results that were read are no longer true, which whoever kept their
+ * address shall see. */
+static void begin_run(lw_exec *e)
+{
+    const lw_plan *p = e->plan;
+    for (int i = 0; e->copy && i < p->n_input + p->n_output; i++) {
+        host_copy *c = &e->copy[i];
+        const lw_plan_port *port = port_at(p, i);
+        if (c->written)
+            e->memory->write(e->memory->self, e->addr[port->slot], c->data,
+                             lw_type_bytes(port->type));
+        if (c->shown)
+            memset(c->data, 0xff, lw_type_bytes(port->type));
+        c->written = c->bound;
+        c->shown = false;
+    }
 }
 
 lw_type lw_exec_type(const lw_exec *e, const char *name)
 {
-    const lw_plan_port *port = find_port(e->plan, name);
-    return port ? port->type : (lw_type){0};
+    int i = find_port(e->plan, name, e->plan->n_input + e->plan->n_output);
+    return i < 0 ? (lw_type){0} : port_at(e->plan, i)->type;
 }
 
 /* ---- replay ---------------------------------------------------------------------------------- */
@@ -205,6 +308,7 @@ int lw_exec_run(lw_exec *e, const lw_tick *tick)
     LW_ASSERT(!e->neighbour, "a neighbour cannot prepare its owner's data");
     const lw_plan *p = e->plan;
     tick = tick ? tick : &no_tick;
+    begin_run(e);
     if (stale(e) && run_range(e, 0, p->n_prepare, &no_tick, true) < p->n_prepare)
         e->prepared = false;
     else if (run_range(e, p->n_prepare, p->n_steps, tick, true) == p->n_steps) {
@@ -217,6 +321,7 @@ int lw_exec_run(lw_exec *e, const lw_tick *tick)
 void lw_exec_run_alone(lw_exec *e, const lw_tick *tick)
 {
     e->alone = true;
+    begin_run(e);
     run_range(e, e->plan->n_prepare, e->plan->n_steps, tick ? tick : &no_tick, false);
     e->runs += e->profile;
     e->alone = false;

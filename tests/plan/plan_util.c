@@ -25,7 +25,7 @@ void lab_open_conv(plan_lab *l, int threads, lw_isa isa, lw_conv_mode conv)
 {
     lw_backend_options o = {.threads = threads, .isa = isa, .conv = conv};
     memset(l, 0, sizeof *l);
-    assert_int_equal(lw_backend_open("cpu", &o, &l->dev), 0);
+    assert_int_equal(lw_backend_open(lw_backend_chosen(), &o, &l->dev), 0);
     assert_int_equal(lw_graph_new(&l->g), 0);
     assert_int_equal(lw_store_new(false, &l->store), 0);
     l->b = (lw_builder){.g = l->g, .params = lw_store_params(l->store), .training = true};

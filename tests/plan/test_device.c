@@ -29,6 +29,82 @@ static void test_opened_by_name(void **state)
     lw_backend_close(&dev);
 }
 
+/* y = 2 x + (1, 2, 3), where x is bound, and z = x^2. */
+static void open_ports(plan_lab *l, const char *device)
+{
+    static const float add[3] = {1, 2, 3};
+    const lw_backend_options o = {.threads = 2, .isa = lw_isa_best()};
+    memset(l, 0, sizeof *l);
+    assert_int_equal(lw_backend_open(device, &o, &l->dev), 0);
+    assert_int_equal(lw_graph_new(&l->g), 0);
+    assert_int_equal(lw_store_new(false, &l->store), 0);
+    lw_val x = LAB_X(l, "x", 2, 3);
+    lw_val more = lw_const(l->g, lw_type_of(LW_F32, 1, 3), add);
+    lab_output(l, "y", lw_add(l->g, lw_scale(l->g, x, 2.0f), more));
+    lab_output(l, "z", lw_sqr(l->g, x));
+    lab_compile(l, 1);
+}
+
+static void fill_x(lw_exec *e, float from)
+{
+    float *x = lw_exec_write(e, "x");
+    for (int i = 0; i < 6; i++)
+        x[i] = from + (float)i;
+}
+
+static void check_ports(lw_exec *e, float from)
+{
+    const float *y = lw_exec_read(e, "y"), *z = lw_exec_read(e, "z"), *x = lw_exec_read(e, "x");
+    for (int i = 0; i < 6; i++) {
+        float v = from + (float)i;
+        assert_true(x[i] == v && y[i] == 2 * v + (float)(i % 3 + 1) && z[i] == v * v);
+    }
+}
+
+static void test_ports_of_the_cpu_are_no_copies(void **state)
+{
+    (void)state;
+    plan_lab l;
+    open_ports(&l, "cpu");
+    fill_x(l.exec, 4);
+    const void *y = lw_exec_read(l.exec, "y");
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    check_ports(l.exec, 4);
+    assert_ptr_equal(lw_exec_write(l.exec, "x"), lw_exec_read(l.exec, "x"));
+    assert_ptr_equal(lw_exec_read(l.exec, "y"), y);
+    assert_null(lw_exec_write(l.exec, "y"));
+    lab_close(&l);
+}
+
+/* Where device and host do not share memory, what was not asked for again is not there: whoever
+ * keeps an address over a run fails on a CPU too. */
+static void test_discrete_memory_tells_who_did_not_ask(void **state)
+{
+    (void)state;
+    plan_lab l;
+    float mine[6] = {7, 8, 9, 10, 11, 12};
+    open_ports(&l, "cpu-discrete");
+    fill_x(l.exec, 4);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    check_ports(l.exec, 4);
+    const float *y = lw_exec_read(l.exec, "y");
+    float *x = lw_exec_write(l.exec, "x");
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    assert_true(y[0] != y[0] && y[5] != y[5]); /* not fetched again */
+    check_ports(l.exec, 4);
+    x[0] = 100; /* not asked for again */
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    assert_true(((const float *)lw_exec_read(l.exec, "y"))[0] == 9);
+    assert_int_equal(lw_exec_bind(l.exec, "x", mine), 0);
+    for (int k = 0; k < 2; k++) { /* bound memory is taken as it is, each time */
+        assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+        check_ports(l.exec, mine[0]);
+        for (int i = 0; i < 6; i++)
+            mine[i] += 10;
+    }
+    lab_close(&l);
+}
+
 static bool at_third(void *self)
 {
     return ++*(int *)self == 3;
@@ -55,6 +131,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opened_by_name),
+        cmocka_unit_test(test_ports_of_the_cpu_are_no_copies),
+        cmocka_unit_test(test_discrete_memory_tells_who_did_not_ask),
         LAB_CASE(test_watched_runs_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

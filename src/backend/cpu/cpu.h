@@ -13,5 +13,7 @@
 #include "backend/backend.h"
 
 int lw_cpu_open(const lw_backend_options *options, lw_device **out);
+/* The same with memory that the host cannot address, for tests. */
+int lw_cpu_open_discrete(const lw_backend_options *options, lw_device **out);
 
 #endif

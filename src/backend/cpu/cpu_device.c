@@ -25,7 +25,7 @@ static void run_task(void *arg, int64_t index, int worker)
     l->low->phase[t.phase].fn(&t);
 }
 
-static void run(void *self, const lw_launch *l)
+void lw_cpu_run(void *self, const lw_launch *l)
 {
     lw_launch job = *l;
     lw_pool_run(l->alone ? NULL : ((cpu *)self)->dev.pool, l->low->phase[l->task.phase].n_tasks,
@@ -57,13 +57,14 @@ int lw_cpu_open(const lw_backend_options *o, lw_device **out)
                          .isa = lw_isa_name(o->isa),
                          .pool = pool,
                          .kernels = &c->k,
+                         .memory = &lw_host_memory,
                          .self = c,
                          .lower = lower,
                          .pack = lw_cpu_wants_pack,
                          .pitched = lw_cpu_pitched,
                          .upconv = lw_cpu_upconv_pays,
                          .wide = lw_cpu_wide,
-                         .run = run,
+                         .run = lw_cpu_run,
                          .update = lw_cpu_update,
                          .add = lw_cpu_add,
                          .copy = lw_cpu_copy,
