@@ -27,8 +27,6 @@ typedef struct lw_train_config {
         *rescheduled;   /* which of its options are others now, but for the steps; NULL: none */
     int64_t steps;      /* 0: those of the run that goes on, or what minutes come to */
     double minutes;     /* > 0: steps are fixed from a measured rate before training starts */
-    int64_t limit;      /* rows of the training split used; 0: all */
-    int32_t image_size; /* 0: the data's own */
     int32_t batch_size; /* samples per micro-batch */
     int32_t grad_accum_steps;
     int32_t leaf_size; /* samples; 0: a whole micro-batch (train_leaves.h) */
@@ -50,14 +48,5 @@ typedef struct lw_train_config {
     const json_t *options; /* of the command, in the order of config.yaml; NULL: none is written */
     const char *command_line; /* written as command.txt */
 } lw_train_config;
-
-/* Distances to held-out pictures at --eval-every, of both methods. */
-typedef enum lw_best { LW_BEST_NONE, LW_BEST_FD, LW_BEST_EVAL_FD } lw_best;
-enum { LW_HELDOUT_SAMPLES = 2000 };
-typedef struct lw_heldout_config {
-    const char *eval_encoder; /* spec of a network that the loss does not see; NULL: none */
-    int32_t samples;          /* of each distance and of its floor; 0: LW_HELDOUT_SAMPLES */
-    int32_t keep_best;        /* lw_best: the checkpoint with the least of these is kept */
-} lw_heldout_config;
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "report/report.h"
+#include "train/train_curves.h"
 
 int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
 {
@@ -58,6 +59,25 @@ int lw_generator_evaluate(lw_generator *g, int64_t step, json_t *row)
                              .should_stop = g->p.obs ? g->p.obs->should_stop : NULL};
     LW_TRY(lw_generator_sampler(g, &s));
     return lw_heldout_run(g->heldout, s, step, &obs, row);
+}
+
+void lw_generator_tell(const json_t *row, lw_str *out)
+{
+    static const char *const names[] = {"fd", "eval_fd"};
+    char floor[32];
+    for (size_t i = 0; i < LW_COUNT(names); i++) {
+        snprintf(floor, sizeof floor, "%s_floor", names[i]);
+        if (json_object_get(row, names[i]))
+            lw_str_addf(out, "%s%s %.4g (real pictures %.4g)", out->len ? "  " : "", names[i],
+                        json_number_value(json_object_get(row, names[i])),
+                        json_number_value(json_object_get(row, floor)));
+    }
+}
+
+int lw_generator_plot(const char *run, lw_str svg[LW_TRAIN_PLOTS])
+{
+    LW_TRY(lw_curves_heldout(run, "eval_fd", &svg[2]));
+    return lw_curves_drift(run, &svg[0], &svg[1]);
 }
 
 int lw_generator_grid(lw_generator *g, int64_t step, const char *path)

@@ -27,6 +27,9 @@ int lw_generator_grid(lw_generator *g, int64_t step, const char *path);
 int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_config *c,
                          lw_train_job *job);
 int lw_generator_evaluate(lw_generator *g, int64_t step, json_t *row);
+/* The distances of a row, in words, and drawn: raw drift, fd and eval_fd where they were logged. */
+void lw_generator_tell(const json_t *row, lw_str *out);
+int lw_generator_plot(const char *run, lw_str svg[LW_TRAIN_PLOTS]);
 /* A sampler of the averaged weights, kept. */
 int lw_generator_sampler(lw_generator *g, lw_sampler **out);
 

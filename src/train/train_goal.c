@@ -11,7 +11,7 @@ void lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_trai
 {
     lw_plan_info info = lw_plan_get_info(job->plan);
     memset(out, 0, sizeof *out);
-    out->unit = job->unit ? job->unit : "pictures";
+    out->unit = job->unit ? job->unit : "samples";
     out->parameters = lw_store_param_count(job->store);
     out->steps = c->steps;
     out->flops_per_step = (info.flops + job->side_flops) * (double)job->leaves.n;

@@ -14,6 +14,15 @@
 #include "train/train_config.h"
 #include "session/session_sampler.h"
 
+/* Distances to held-out pictures at --eval-every, of both methods. */
+typedef enum lw_best { LW_BEST_NONE, LW_BEST_FD, LW_BEST_EVAL_FD } lw_best;
+enum { LW_HELDOUT_SAMPLES = 2000 };
+typedef struct lw_heldout_config {
+    const char *eval_encoder; /* spec of a network that the loss does not see; NULL: none */
+    int32_t samples;          /* of each distance and of its floor; 0: LW_HELDOUT_SAMPLES */
+    int32_t keep_best;        /* lw_best: the checkpoint with the least of these is kept */
+} lw_heldout_config;
+
 typedef struct lw_heldout lw_heldout;
 
 /* LW_EUSAGE: options that do not go together. */

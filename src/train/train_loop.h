@@ -36,7 +36,7 @@ typedef struct lw_train_curve {
 
 /* What a run needs and did. */
 typedef struct lw_train_result {
-    const char *unit; /* of samples: "pictures" */
+    const char *unit; /* what samples are: "pictures" */
     int64_t parameters, steps, first_step;
     double loss, seconds, samples_per_second;
     lw_train_work work; /* of all processes that worked on the run */
@@ -50,6 +50,8 @@ typedef struct lw_train_result {
     double best_reporting;
     int64_t minutes_steps; /* steps that --minutes resolved to; 0: not asked */
 } lw_train_result;
+
+enum { LW_TRAIN_PLOTS = 3 };
 
 /* What a job gives to the loop. Callbacks get `self`; those marked optional may be NULL. */
 typedef struct lw_train_job lw_train_job;
@@ -66,11 +68,11 @@ struct lw_train_job {
     const lw_plan *plan;
     lw_leaves leaves;             /* the step's plan is of one */
     uint64_t names;               /* of the dataset's names: its lw_kb_names, else 0 */
-    const char *unit;             /* of samples, in the plural; NULL: pictures */
+    const char *unit;             /* what samples are, in the plural; NULL: samples */
     json_t *model;                /* config.json of the checkpoint's model folder */
     const char *weights;          /* its weights file; NULL: diffusers' name */
     json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
-    const lw_train_curve *curves; /* ended by a NULL column; NULL: those of pictures' trainers */
+    const lw_train_curve *curves; /* ended by a NULL column; NULL: the loss */
     size_t kept_bytes;            /* that the job keeps beside the loop */
     double side_flops;            /* of a leaf, beside those of the plan */
     const char *note;             /* what both are about, or NULL */
@@ -97,6 +99,8 @@ struct lw_train_job {
     /* Optional: slow measures. LW_ESTOPPED when they were cut off: they are taken, of the same
      * weights, when the run goes on. */
     int (*evaluate)(void *self, int64_t step, json_t *row);
+    void (*tell)(const json_t *row, lw_str *out);             /* optional: measures in words */
+    int (*plot)(const char *run, lw_str svg[LW_TRAIN_PLOTS]); /* optional: more curves, or empty */
 };
 
 /* The run directory of the checkpoint that a config resumes from, whose config.yaml says what its

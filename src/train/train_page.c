@@ -54,23 +54,14 @@ static void add_cards(const lw_train_result *r, lw_html *page)
     lw_html_cards(page, cards, LW_COUNT(cards) - (r->best_metric ? 0 : 1));
 }
 
-enum { PLOTS = 16 };
-
-/* What pictures' trainers log. */
-static int picture_curves(const char *dir, lw_str *svg, int *n)
-{
-    LW_TRY(lw_curves_loss(dir, "loss", &svg[0]));
-    *n = 4;
-    LW_TRY(lw_curves_heldout(dir, "eval_fd", &svg[3]));
-    return lw_curves_drift(dir, &svg[1], &svg[2]);
-}
+enum { PLOTS = 16 + LW_TRAIN_PLOTS };
 
 /* What the job says it logs. */
 static int job_curves(const char *dir, const lw_train_curve *c, lw_str *svg, int *n)
 {
     for (; c->column; c++) {
         const lw_plot p = {.title = c->title, .x_label = "step", .from_zero = c->from_zero};
-        LW_ASSERT(*n < PLOTS - 3, "more than %d curves", PLOTS - 3);
+        LW_ASSERT(*n < PLOTS - 3 - LW_TRAIN_PLOTS, "%d curves are too many", *n);
         if (c->sparse)
             LW_TRY(lw_curves_points(dir, c->column, c->beside, &p, &svg[(*n)++]));
         else
@@ -88,7 +79,13 @@ static int fill_curves(const char *dir, const lw_train_job *job, const char *uni
     const lw_plot norm = {.title = "gradient norm", .x_label = "step", .log_y = true};
     const lw_plot lr = {.title = "learning rate", .x_label = "step", .from_zero = true};
     const lw_plot rate = {.title = rate_title, .x_label = "step", .from_zero = true};
-    LW_TRY(job->curves ? job_curves(dir, job->curves, svg, &at) : picture_curves(dir, svg, &at));
+    if (job->curves)
+        LW_TRY(job_curves(dir, job->curves, svg, &at));
+    else
+        LW_TRY(lw_curves_loss(dir, "loss", &svg[at++]));
+    if (job->plot)
+        LW_TRY(job->plot(dir, &svg[at]));
+    at += LW_TRAIN_PLOTS;
     LW_TRY(lw_curves_column(dir, "grad_norm", &norm, &svg[at]));
     LW_TRY(lw_curves_column(dir, "lr", &lr, &svg[at + 1]));
     return lw_curves_column(dir, "images_per_sec", &rate, &svg[at + 2]);

@@ -8,8 +8,10 @@ int lw_picture_run_open(lw_picture_run *r)
 {
     const lw_train_config *c = r->c;
     LW_TRY(lw_session_device_with(c->threads, c->conv, &r->dev));
-    const lw_data_opts data = {
-        .image_size = c->image_size, .count = c->limit, .pool = r->dev->pool, .obs = r->obs};
+    const lw_data_opts data = {.image_size = r->pictures->image_size,
+                               .count = r->pictures->limit,
+                               .pool = r->dev->pool,
+                               .obs = r->obs};
     LW_TRY(lw_data_open(c->data, &data, &r->data));
     return lw_store_new(false, &r->store);
 }
@@ -42,7 +44,7 @@ int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_bat
     if (!r->loader || r->next != leaf) {
         const lw_loader_opts o = {.batch_size = (int32_t)n,
                                   .seed = (uint64_t)r->c->seed,
-                                  .flip = r->c->flip && r->data->flip,
+                                  .flip = r->pictures->flip && r->data->flip,
                                   .start_step = leaf};
         lw_loader_free(&r->loader);
         LW_TRY(lw_loader_new(r->data, &o, &r->loader));

@@ -6,8 +6,15 @@
 #include "data/data.h"
 #include "train/train_loop.h"
 
+typedef struct lw_picture_config {
+    int64_t limit;      /* rows of the training split used; 0: all */
+    int32_t image_size; /* 0: the data's own */
+    bool flip;          /* mirrored copies, where the data allows them */
+} lw_picture_config;
+
 typedef struct lw_picture_run {
     const lw_train_config *c;
+    const lw_picture_config *pictures;
     const lw_observer *obs;
     lw_leaves leaves;
     lw_device *dev;

@@ -6,29 +6,16 @@
 
 #include "session/session.h"
 
-/* The distances of a row of held-out measures. */
-static void say_distances(const lw_training *l, int64_t step, const json_t *row)
-{
-    static const char *const names[] = {"fd", "eval_fd"};
-    LW_CLEANUP(lw_str_clear) lw_str text = {0};
-    char floor[32];
-    for (size_t i = 0; i < LW_COUNT(names); i++) {
-        snprintf(floor, sizeof floor, "%s_floor", names[i]);
-        if (json_object_get(row, names[i]))
-            lw_str_addf(&text, "%s %.4g (real pictures %.4g)  ", names[i],
-                        json_number_value(json_object_get(row, names[i])),
-                        json_number_value(json_object_get(row, floor)));
-    }
-    if (text.len)
-        lw_observe_say(l->obs, "step %lld: held-out %.*s%s", (long long)step, (int)text.len - 2,
-                       lw_str_c(&text), l->better ? ", the best so far" : "");
-}
-
 /* A row with its measures: is it that of the best weights so far? */
 int lw_loop_measures(lw_training *l, int64_t step, const json_t *row)
 {
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
     LW_TRY(lw_best_take(&l->state.best, l->job.best, l->job.best_measure, step, row, &l->better));
-    say_distances(l, step, row);
+    if (l->job.tell)
+        l->job.tell(row, &text);
+    if (text.len)
+        lw_observe_say(l->obs, "step %lld: held-out %s%s", (long long)step, lw_str_c(&text),
+                       l->better ? ", the best so far" : "");
     return 0;
 }
 
@@ -36,8 +23,8 @@ int lw_loop_log(lw_training *l, int64_t step, bool evaluate)
 {
     const lw_train_job *j = &l->job;
     double now = lw_now();
-    double images = (double)(step - l->logged_step) * (double)(j->leaves.size * j->leaves.n);
-    double rate = now > l->logged_at ? images / (now - l->logged_at) : 0.0;
+    double samples = (double)(step - l->logged_step) * (double)(j->leaves.size * j->leaves.n);
+    double rate = now > l->logged_at ? samples / (now - l->logged_at) : 0.0;
     json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "step", (json_int_t)step, "loss",
                             l->last.loss, "lr", l->last.lr, "grad_norm", l->last.grad_norm,
                             "time_s", l->state.seconds + now - l->started, "images_per_sec", rate);

@@ -185,7 +185,7 @@ int lw_train_check(const lw_train_config *c, const lw_train_job *job, const lw_o
     lw_train_state state = {.steps = c->steps};
     *over = false;
     memset(out, 0, sizeof *out);
-    out->unit = "pictures";
+    out->unit = job->unit;
     bool resumes = c->resume || c->resume_from;
     if (c->reschedule && !resumes)
         return lw_fail(LW_EUSAGE, "--reschedule: only with --resume or --resume-from");

@@ -18,7 +18,6 @@ static lw_train_config train_of(const char *dir, int64_t steps)
     return (lw_train_config){.data = "synth:16",
                              .output_dir = dir,
                              .steps = steps,
-                             .limit = 64,
                              .batch_size = 4,
                              .grad_accum_steps = 1,
                              .learning_rate = 2e-3,
@@ -47,13 +46,17 @@ static const lw_net_config net = {.base_channels = 8,
 
 static lw_ddpm_config ddpm_of(const char *dir, int64_t steps)
 {
-    return (lw_ddpm_config){
-        .train = train_of(dir, steps), .net = net, .timesteps = 50, .eval_steps = 2};
+    return (lw_ddpm_config){.train = train_of(dir, steps),
+                            .pictures = {.limit = 64},
+                            .net = net,
+                            .timesteps = 50,
+                            .eval_steps = 2};
 }
 
 static lw_drift_config drift_of(const char *dir, int64_t steps)
 {
     return (lw_drift_config){.train = train_of(dir, steps),
+                             .pictures = {.limit = 64},
                              .net = net,
                              .temperatures = {0.2f},
                              .n_temperatures = 1,

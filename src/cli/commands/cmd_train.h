@@ -25,17 +25,17 @@
      .help = "gradients are taken of so many at once (drift: of whole groups) and summed in a "    \
              "tree: the same bits, however a step is cut into parts; 0: a whole part at once"}
 
-/* Rows over a struct T whose first member is `lw_train_config train`. */
+/* Rows over a struct T with `lw_train_config train` and `lw_picture_config pictures`. */
 #define LW_TRAIN_OPTIONS(T, d_batch, d_lr, d_beta2, d_clip, d_warmup, d_schedule, d_floor,         \
                         d_ema, d_wd)                                                               \
     {LW_OPT(T, train.data), .name = "data", .path = LW_PATH_IN, .required = true, .unit = "spec", .group = "Data",     \
      .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                             \
-    {LW_OPT(T, train.image_size), .name = "image-size", .min = 0, .max = 1024, .fallback = "0",    \
+    {LW_OPT(T, pictures.image_size), .name = "image-size", .min = 0, .max = 1024, .fallback = "0",    \
      .unit = "pixels", .group = "Data", .help = LW_DATA_SIZE_HELP},                                \
-    {LW_OPT(T, train.limit), .name = "limit", .min = 0, .max = 1e12, .fallback = "0",              \
+    {LW_OPT(T, pictures.limit), .name = "limit", .min = 0, .max = 1e12, .fallback = "0",              \
      .unit = "pictures", .group = "Data",                                                          \
      .help = "use only the first so many training pictures; 0: all"},                              \
-    {LW_OPT(T, train.flip), .name = "flip", .fallback = "true", .group = "Data",                   \
+    {LW_OPT(T, pictures.flip), .name = "flip", .fallback = "true", .group = "Data",                   \
      .help = "mirror pictures at random where that keeps their class"},                            \
     {LW_OPT(T, train.output_dir), .name = "output-dir", .resume = LW_RESUME_FREE, .path = LW_PATH_OUT_DIR, .aliases = "workdir", .required = true,    \
      .unit = "dir", .group = "Run", .help = "run directory: config, logs, samples, checkpoints"},  \

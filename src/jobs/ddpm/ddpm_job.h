@@ -10,6 +10,7 @@
 
 typedef struct lw_ddpm_config {
     lw_train_config train;
+    lw_picture_config pictures;
     lw_net_config net;
     int32_t timesteps;
     int32_t eval_steps; /* DDIM steps of sample grids and held-out measures */

@@ -106,6 +106,7 @@ static int begin(const lw_ddpm_config *c, const lw_observer *obs, lw_train_job *
         return LW_ENOMEM;
     r->c = *c;
     r->g.p.c = &r->c.train;
+    r->g.p.pictures = &r->c.pictures;
     r->g.p.obs = obs;
     *job = (lw_train_job){.name = "train ddpm",
                           .self = r,
@@ -114,7 +115,10 @@ static int begin(const lw_ddpm_config *c, const lw_observer *obs, lw_train_job *
                           .close = close_run,
                           .feed = feed,
                           .grid = grid,
-                          .evaluate = evaluate};
+                          .evaluate = evaluate,
+                          .tell = lw_generator_tell,
+                          .plot = lw_generator_plot,
+                          .unit = "pictures"};
     return 0;
 }
 

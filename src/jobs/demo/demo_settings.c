@@ -80,7 +80,7 @@ static lw_train_encoder_config classifier_config(const lw_demo_config *c, lw_dem
     e.input_noise = 0.15;
     e.train.data = data;
     e.train.seed = c->seed + (id == LW_DEMO_JUDGE ? 7 : 8);
-    e.train.limit = strcmp(data, c->data) != 0 ? 20000 : 0;
+    e.pictures.limit = strcmp(data, c->data) != 0 ? 20000 : 0;
     return e;
 }
 
@@ -91,13 +91,13 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
     *s = (lw_demo_settings){.limit = small ? 8192 : 16384};
     memcpy(s->share, shares, sizeof shares);
     s->encoder = encoder_config(c, minutes * shares[LW_DEMO_ENCODER], side);
-    s->encoder.train.limit = s->limit;
+    s->encoder.pictures.limit = s->limit;
 
     s->judge = classifier_config(c, LW_DEMO_JUDGE, judge_data, minutes, side);
     s->reader = classifier_config(c, LW_DEMO_READER, reader_data, minutes, side);
 
     s->drift.train = common(c, minutes * shares[LW_DEMO_DRIFT]);
-    s->drift.train.limit = s->limit;
+    s->drift.pictures.limit = s->limit;
     s->drift.train.learning_rate = 1e-3;
     s->drift.train.adam_beta2 = 0.95;
     s->drift.train.warmup_steps = 20;
@@ -120,7 +120,7 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
     s->drift.feature_cache_mb = 2048;
 
     s->ddpm.train = common(c, minutes * shares[LW_DEMO_DDPM]);
-    s->ddpm.train.limit = s->limit;
+    s->ddpm.pictures.limit = s->limit;
     s->ddpm.train.learning_rate = 1e-3;
     s->ddpm.train.adam_beta2 = 0.999;
     s->ddpm.train.warmup_steps = 20;
@@ -153,13 +153,13 @@ static void set_bool(json_t *o, const char *key, bool v)
     json_object_set_new(o, key, json_boolean(v));
 }
 
-static void train_options(json_t *o, const lw_train_config *t)
+static void train_options(json_t *o, const lw_train_config *t, const lw_picture_config *p)
 {
     set_text(o, "data", t->data);
     set_text(o, "output-dir", t->output_dir);
     set_real(o, "minutes", (double)(int64_t)(t->minutes * 1000.0 + 0.5) / 1000.0);
-    set_int(o, "limit", t->limit);
-    set_bool(o, "flip", t->flip);
+    set_int(o, "limit", p->limit);
+    set_bool(o, "flip", p->flip);
     set_int(o, "batch-size", t->batch_size);
     set_real(o, "learning-rate", t->learning_rate);
     set_text(o, "scheduler", "cosine");
@@ -198,7 +198,7 @@ static const char *const objectives[] = {"mae", "classify", "judge"};
 
 static void encoder_options(json_t *o, const lw_train_encoder_config *e)
 {
-    train_options(o, &e->train);
+    train_options(o, &e->train, &e->pictures);
     set_text(o, "objective", objectives[e->objective]);
     set_int(o, "width", e->width);
     set_int(o, "stages", e->stages);
@@ -211,7 +211,7 @@ static void encoder_options(json_t *o, const lw_train_encoder_config *e)
 static void drift_options(json_t *o, const lw_drift_config *d)
 {
     json_t *tau = json_array();
-    train_options(o, &d->train);
+    train_options(o, &d->train, &d->pictures);
     net_options(o, &d->net);
     for (int i = 0; i < d->n_temperatures; i++) /* 0.02, not the float's 0.0199999996 */
         json_array_append_new(
@@ -255,7 +255,7 @@ json_t *lw_demo_options(const lw_demo_settings *s, lw_demo_stage_id id)
         heldout_options(o, &s->drift.heldout);
         break;
     default:
-        train_options(o, &s->ddpm.train);
+        train_options(o, &s->ddpm.train, &s->ddpm.pictures);
         net_options(o, &s->ddpm.net);
         set_int(o, "timesteps", s->ddpm.timesteps);
         set_int(o, "ddim-steps", s->ddpm.eval_steps);

@@ -10,6 +10,7 @@
 
 typedef struct lw_drift_config {
     lw_train_config train;
+    lw_picture_config pictures;
     lw_net_config net;
     const char *encoder; /* spec of models_encoder.h: none, resnet18:FILE, a run, folder or file */
     const char *feature_keys; /* names or a set's name, comma separated */

@@ -266,7 +266,7 @@ static int open_reals(drift_run *r, lw_train_job *job)
                              .seed = (uint64_t)c->train.seed,
                              .precision = c->train.precision,
                              .type = type_of_reals(r),
-                             .flip = c->train.flip && r->g.p.data->flip};
+                             .flip = c->pictures.flip && r->g.p.data->flip};
     LW_TRY(lw_reals_new(r->g.p.dev, r->g.p.data, r->encoder, &r->keys, &o, &r->reals));
     note_reals(r, o.flip, job);
     return 0;
@@ -320,6 +320,7 @@ static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job 
         return LW_ENOMEM;
     r->c = *c;
     r->g.p.c = &r->c.train;
+    r->g.p.pictures = &r->c.pictures;
     r->g.p.obs = obs;
     *job = (lw_train_job){.name = "train drift",
                           .self = r,
@@ -330,6 +331,9 @@ static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job 
                           .report = report,
                           .grid = grid,
                           .evaluate = evaluate,
+                          .tell = lw_generator_tell,
+                          .plot = lw_generator_plot,
+                          .unit = "pictures",
                           .loss_note = loss_note};
     return 0;
 }

@@ -17,6 +17,7 @@ typedef enum lw_objective {
 
 typedef struct lw_train_encoder_config {
     lw_train_config train;
+    lw_picture_config pictures;
     int32_t objective; /* lw_objective; judge: classify with an extra class of junk pictures */
     int32_t width, stages, blocks, norm_groups;
     double mask_ratio;

@@ -77,7 +77,7 @@ static int prepare(void *self, lw_train_job *job)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     encoder_run *r = self;
-    const lw_data_opts o = {.image_size = r->c->train.image_size,
+    const lw_data_opts o = {.image_size = r->c->pictures.image_size,
                             .split = LW_SPLIT_HELDOUT,
                             .pool = r->p.dev->pool,
                             .obs = r->p.obs};
@@ -177,7 +177,7 @@ static void close_run(void *self)
 
 int lw_train_encoder(const lw_train_encoder_config *c, const lw_observer *obs, lw_train_result *out)
 {
-    encoder_run r = {.c = c, .p = {.c = &c->train, .obs = obs}};
+    encoder_run r = {.c = c, .p = {.c = &c->train, .pictures = &c->pictures, .obs = obs}};
     const lw_train_job job = {.name = c->objective == LW_OBJECTIVE_JUDGE ? "train judge"
                                                                          : "train encoder",
                               .self = &r,
@@ -186,6 +186,7 @@ int lw_train_encoder(const lw_train_encoder_config *c, const lw_observer *obs, l
                               .close = close_run,
                               .feed = feed,
                               .evaluate = c->objective == LW_OBJECTIVE_CLASSIFY ? evaluate : NULL,
+                              .unit = "pictures",
                               .weights = LW_WEIGHTS_HF};
     return lw_train_run(&job, &c->train, obs, out);
 }
