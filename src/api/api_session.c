@@ -40,13 +40,13 @@ int lw_model_describe(const lw_model *model, lw_model_info *info)
 {
     API_NEED(model);
     const lw_network *n = model->net;
-    lw_model_info i = {.kind = n->kind,
+    lw_model_info i = {.kind = n->def->kind,
                        .network = n->name,
                        .parameters = n->parameters,
                        .channels = n->channels,
                        .image_size = n->image_size,
-                       .classes = n->encoder ? n->encoder->classes : n->unet.classes,
-                       .latent = n->encoder ? 0 : n->unet.latent_dim};
+                       .classes = n->classes,
+                       .latent = n->latent};
     return API_WRITE(info, i);
 }
 

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * models: networks as functions of a builder, a config struct and values; the registry of frozen
- * encoders; the feature keys of the drift loss. No module objects: building a function again at
- * another batch size finds the same parameters in the store. Images are [B,H,W,3] in [-1,1]
- * everywhere.
+ * models: networks as functions of a builder, a config struct and values; one const record each for
+ * those that files hold; the feature keys of the drift loss. No module objects: building a function
+ * again at another batch size finds the same parameters in the store. Images are [B,H,W,3] in
+ * [-1,1] everywhere.
  *
+ *    models_network  records, networks.def their one list; SOURCE or encoder spec -> lw_network
+ *    models_taps     what a network offers by name
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into convolutions)
- *    models_encoder  Leeway's own encoder (MAE or classifier), and the registry: spec -> lw_encoder
+ *    models_encoder  Leeway's own encoder (MAE or classifier)
  *    models_features images and taps -> the values [B,T,C] the drift field compares
  *    models_kge      embeddings of knowledge graphs: TransE, RotatE, ComplEx, DistMult
  *    models_policy   the policy over proof states: training and inference builders, model folders
  *
- *    encoder spec ──lw_encoder_open──► lw_encoder {config, frozen store}
- *    images ──lw_encoder_build──► taps: s0, s1, ..., pooled ──lw_features_build──► one value per key
+ *    encoder spec ──lw_encoder_open──► lw_network {record, arch, frozen store}
+ *    images ──lw_network_append──► taps: s0, s1, ..., pooled ──lw_features_build──► one value per key
  */
 #ifndef LW_MODELS_H
 #define LW_MODELS_H
 
 #include "models/proof/models_kge.h"
 #include "models/image/models_unet.h"
+#include "models/models_network.h"
 #include "models/models_taps.h"
-#include "models/encoders/models_resnet.h"
 #include "models/encoders/models_encoder.h"
 #include "models/encoders/models_features.h"
 #include "models/proof/models_policy.h"

@@ -3,7 +3,7 @@
  * session: what a user named, opened and ready to run: a device, a model folder with its store and plans, a generator
  * with its sampler, features of pictures batch by batch. Jobs and trainers stand on it.
  *
- * Read: session_device.h, session_network.h (any model folder) and session_forward.h (its rows, batch by batch), then
+ * Read: session_device.h, session_forward.h (rows through any network, batch by batch), then
  * session_generator.h and session_sampler.h (pictures from a trained generator).
  */
 #ifndef LW_SESSION_H
@@ -15,7 +15,6 @@
 #include "session/session_forward.h"
 #include "session/session_generator.h"
 #include "session/session_machine.h"
-#include "session/session_network.h"
 #include "session/session_quantization.h"
 #include "session/session_sampler.h"
 #include "session/session_sampler_turns.h"

@@ -11,30 +11,12 @@ static int compile(lw_score_net *s, lw_device *dev)
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     lw_taps taps;
     LW_TRY(lw_graph_new(&g));
-    lw_encoder_build(s->encoder, g,
-                     lw_input(g, "images", lw_type_of(LW_F32, 4, BATCH, s->side, s->side, 3)),
-                     &taps);
+    lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, BATCH, s->side, s->side, 3));
+    lw_network_append(s->encoder, g, (lw_network_in){.x = x}, &taps);
     lw_graph_output_add(g, "pooled", lw_tap_find(&taps, "pooled"), LW_NOVAL);
     if (s->outputs)
         lw_graph_output_add(g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
     return lw_forward_of(dev, &g, NULL, LW_SLAB_PARAM, s->encoder->name, &s->forward);
-}
-
-/* config.json of a judge says how many of its outputs are real classes. */
-static int read_judged(lw_score_net *s)
-{
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop) json_t *config = NULL;
-    int64_t judged = 0;
-    if (s->encoder->kind != LW_ENCODER_OWN)
-        return 0;
-    LW_TRY(lw_json_load(lw_path_join(&path, s->encoder->source, "config.json"), &config));
-    LW_TRY(lw_json_opt_i64(config, lw_str_c(&path), "leeway_judged_classes", &judged));
-    if (judged < 0 || judged > s->outputs)
-        return lw_fail(LW_EFORMAT, "%s: %lld judged classes of %d outputs", lw_str_c(&path),
-                       (long long)judged, s->outputs);
-    s->judged = (int32_t)judged;
-    return 0;
 }
 
 int lw_score_net_open(lw_device *dev, const char *spec, int32_t side, lw_score_net **out)
@@ -43,12 +25,12 @@ int lw_score_net_open(lw_device *dev, const char *spec, int32_t side, lw_score_n
     if (!s)
         return LW_ENOMEM;
     LW_TRY(lw_encoder_open(spec, &s->encoder));
-    if (s->encoder->kind == LW_ENCODER_NONE)
-        return lw_fail(LW_EUSAGE, "encoder none has no features to measure distances in");
+    if (s->encoder->features == 0)
+        return lw_fail(LW_EUSAGE, "encoder %s has no features to measure distances in", spec);
     s->side = side;
-    s->dim = s->encoder->feature_dim;
+    s->dim = s->encoder->features;
     s->outputs = s->encoder->classes;
-    LW_TRY(read_judged(s));
+    s->judged = s->encoder->judged;
     LW_TRY(compile(s, dev));
     *out = lw_steal(&s);
     return 0;
@@ -60,7 +42,7 @@ void lw_score_net_close(lw_score_net **pp)
     if (!s)
         return;
     lw_forward_free(&s->forward);
-    lw_encoder_close(&s->encoder);
+    lw_network_close(&s->encoder);
     lw_free(pp);
 }
 

@@ -7,7 +7,7 @@
 #include "session/session_forward.h"
 
 typedef struct lw_score_net {
-    lw_encoder *encoder;
+    lw_network *encoder;
     lw_forward *forward;
     int32_t side, dim, outputs; /* outputs 0: no head */
     int32_t judged; /* real classes of a judge; the outputs after them are junk. 0: not a judge */

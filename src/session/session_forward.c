@@ -88,6 +88,7 @@ static void make_planar(lw_forward *f)
 int lw_forward_new(lw_device *dev, const lw_network *n, const lw_forward_opts *o, lw_forward **out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    LW_CLEANUP(lw_quantization_free) lw_quantization *quant = NULL;
     int32_t h = o->height > 0 ? o->height : n->image_size,
             w = o->width > 0 ? o->width : n->image_size;
     if (o->batch < 1 || h < 1 || w < 1)
@@ -95,15 +96,15 @@ int lw_forward_new(lw_device *dev, const lw_network *n, const lw_forward_opts *o
                        (int)o->batch, (int)h, (int)w);
     LW_TRY(lw_graph_new(&g));
     LW_TRY(lw_network_build(n, g, o->batch, h, w, o->output));
-    LW_TRY(lw_precision_check(o->precision, n->quant, n->dir));
-    const lw_compile_opts c = {.opt = 1,
-                               .precision = (lw_num)o->precision,
-                               .calibration = lw_quantization_ranges(n->quant)};
+    LW_TRY(lw_quantization_find(o->ranges ? o->ranges : n->dir, &quant));
+    LW_TRY(lw_precision_check(o->precision, quant, n->dir));
+    const lw_compile_opts c = {
+        .opt = 1, .precision = (lw_num)o->precision, .calibration = lw_quantization_ranges(quant)};
     LW_TRY(lw_forward_of(dev, &g, &c, LW_SLAB_PARAM, n->dir, out));
     make_planar(*out);
     for (int i = 0; i < (*out)->n_port; i++)
         if (lw_str_eq((*out)->port[i].name, "class"))
-            (*out)->port[i].below = n->unet.classes;
+            (*out)->port[i].below = n->classes;
     return 0;
 }
 

@@ -10,7 +10,8 @@
 #define LW_SESSION_FORWARD_H
 
 #include "plan/plan.h"
-#include "session/session_network.h"
+#include "models/models.h"
+#include "session/session_quantization.h"
 #include "base/observer.h"
 
 typedef struct lw_forward_opts {
@@ -18,6 +19,7 @@ typedef struct lw_forward_opts {
     int32_t height, width; /* of the pictures; 0: what the network was made for */
     const char *output;    /* the one wanted, "y", "logits", "s2"...; NULL: the first; "*": all */
     int32_t precision;     /* lw_num; S8 needs a quantised model folder */
+    const char *ranges;    /* the folder that was quantised; NULL: the network's own */
 } lw_forward_opts;
 
 /* One input or output. Rows are samples: shape[0] is the batch. */

@@ -52,16 +52,18 @@ static int open_into(lw_source *s, const char *source, bool ema)
         return LW_ENOMEM;
     LW_TRY(lw_network_open(source, ema, &s->net));
     const lw_network *n = s->net;
-    if (n->encoder)
-        return lw_fail(LW_EFORMAT, "%s: this is an encoder (%s), which makes no pictures", n->dir,
+    if (n->def != &lw_network_def_unet)
+        return lw_fail(LW_EFORMAT, "%s: this is no U-Net but %s, which makes no pictures", n->dir,
                        n->name);
-    if (n->unet.in_channels != 3 || n->unet.out_channels != 3)
+    s->unet = n->arch;
+    if (s->unet->in_channels != 3 || s->unet->out_channels != 3)
         return lw_fail(LW_EUNSUPPORTED,
                        "%s: 'in_channels' is %d and 'out_channels' %d: only pictures of 3 are made",
-                       n->dir, (int)n->unet.in_channels, (int)n->unet.out_channels);
+                       n->dir, (int)s->unet->in_channels, (int)s->unet->out_channels);
     LW_TRY(lw_network_method(n, &s->method, &s->diffusion));
     s->averaged = lw_str_ends(n->dir, "/ema");
     s->hash = lw_store_hash(n->store, LW_SLAB_PARAM);
+    LW_TRY(lw_quantization_find(n->dir, &s->quant));
     return read_state(s);
 }
 
@@ -81,6 +83,7 @@ void lw_source_close(lw_source **pp)
     if (!s)
         return;
     lw_network_close(&s->net);
+    lw_quantization_free(&s->quant);
     lw_json_drop(&s->best);
     lw_free(&s->diffusion);
     lw_free(&s->name);
@@ -104,7 +107,7 @@ static int find_class(const lw_source *s, const char *word, int32_t *out)
     char buf[16], near_buf[16];
     const char *near = "";
     int64_t number;
-    for (int32_t c = 0; c < s->net->unet.classes; c++) {
+    for (int32_t c = 0; c < s->net->classes; c++) {
         const char *name = lw_source_class(s, c, buf);
         if (lw_str_eq(word, name)) {
             *out = c;
@@ -115,29 +118,29 @@ static int find_class(const lw_source *s, const char *word, int32_t *out)
             near = near_buf;
         }
     }
-    if (lw_parse_i64(word, &number) == 0 && number >= 0 && number < s->net->unet.classes) {
+    if (lw_parse_i64(word, &number) == 0 && number >= 0 && number < s->net->classes) {
         *out = (int32_t)number;
         return 0;
     }
     return lw_fail(LW_EUSAGE,
                    "--classes: %s has no class '%s' (did you mean '%s'? numbers are 0 .. %d)",
-                   s->name, word, near, (int)s->net->unet.classes - 1);
+                   s->name, word, near, (int)s->net->classes - 1);
 }
 
 int lw_source_classes(const lw_source *s, const char *list, int32_t **out, int32_t *n)
 {
     bool all = !list || lw_str_eq(list, "all");
     size_t cap = 1;
-    if (s->net->unet.classes == 0 && !all)
+    if (s->net->classes == 0 && !all)
         return lw_fail(LW_EUSAGE, "--classes: %s is unconditional, it has no classes", s->name);
     for (const char *p = all ? "" : list; *p; p++)
         cap += *p == ',';
-    cap = all ? (size_t)LW_MAX(s->net->unet.classes, 1) : cap;
+    cap = all ? (size_t)LW_MAX(s->net->classes, 1) : cap;
     LW_CLEANUP(lw_free) int32_t *v = lw_calloc(cap, sizeof *v);
     LW_CLEANUP(lw_free) char *text = lw_strdup(all ? "" : list);
     if (!v || !text)
         return LW_ENOMEM;
-    for (int32_t i = 0; all && i < s->net->unet.classes; i++)
+    for (int32_t i = 0; all && i < s->net->classes; i++)
         v[i] = i;
     *n = all ? (int32_t)cap : 0;
     for (char *word = text, *next; !all && word; word = next) {

@@ -16,8 +16,10 @@ typedef struct lw_train_work {
 } lw_train_work;
 
 typedef struct lw_source {
-    char *name;      /* SOURCE as typed */
-    lw_network *net; /* a U-Net; averaged weights when asked for and there */
+    char *name;                 /* SOURCE as typed */
+    lw_network *net;            /* a U-Net; averaged weights when asked for and there */
+    const lw_unet_config *unet; /* net's */
+    lw_quantization *quant;     /* ranges for int8; NULL: it was not quantised */
     lw_method method;
     lw_diffusion *diffusion; /* noise schedule of a DDPM; NULL: drift */
     int64_t step;            /* training steps of a checkpoint; -1: not known */

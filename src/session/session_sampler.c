@@ -25,22 +25,22 @@ const char *lw_sampler_kind_name(lw_sampler_kind k)
     return names[k];
 }
 
-int lw_noise_new(lw_device *dev, const lw_unet_config *net, int32_t batch, int32_t side,
-                 const char *who, lw_forward **out)
+int lw_noise_new(lw_device *dev, lw_type image, int32_t latent, const char *who, lw_forward **out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     char stream[32];
-    lw_type image = lw_type_of(LW_F32, 4, batch, side, side, net->in_channels),
-            latent = lw_type_of(LW_F32, 2, batch, net->latent_dim);
+    int32_t batch = image.dim[0];
     LW_TRY(lw_graph_new(&g));
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     snprintf(stream, sizeof stream, "%s.noise", who);
     lw_graph_output_add(g, "noise", lw_random(g, stream, LW_RANDOM_NORMAL, 0, image, rows),
                         LW_NOVAL);
     snprintf(stream, sizeof stream, "%s.latent", who);
-    if (net->latent_dim)
-        lw_graph_output_add(g, "latent", lw_random(g, stream, LW_RANDOM_NORMAL, 0, latent, rows),
-                            LW_NOVAL);
+    if (latent)
+        lw_graph_output_add(
+            g, "latent",
+            lw_random(g, stream, LW_RANDOM_NORMAL, 0, lw_type_of(LW_F32, 2, batch, latent), rows),
+            LW_NOVAL);
     return lw_forward_of(dev, &g, NULL, LW_SLAB_PARAM, who, out);
 }
 
@@ -52,20 +52,20 @@ int lw_noise_draw(lw_forward *noise, int64_t first, lw_tick tick)
     return lw_forward_run(noise, &tick);
 }
 
-static int32_t noise_side(const lw_sampler *s)
+static lw_type noise_type(const lw_sampler *s)
 {
-    return s->net.noise_h ? s->net.noise_h : s->net.image_size;
+    int32_t side = s->net.noise_h ? s->net.noise_h : s->net.image_size;
+    return lw_type_of(LW_F32, 4, s->o.batch, side, side, s->net.in_channels);
 }
 
 /* The network: inputs "x", "t" (not for one step), "class", "latent"; output "y". */
 static int build_net(lw_sampler *s, const lw_store *store)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    int32_t n = s->o.batch, side = noise_side(s);
+    int32_t n = s->o.batch;
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(store)};
-    lw_unet_in in = {
-        .x = lw_input(g, "x", lw_type_of(LW_F32, 4, n, side, side, s->net.in_channels))};
+    lw_unet_in in = {.x = lw_input(g, "x", noise_type(s))};
     if (s->o.kind != LW_SAMPLER_ONE_STEP)
         in.t = lw_input(g, "t", lw_type_of(LW_F32, 1, n));
     if (s->net.classes)
@@ -130,7 +130,7 @@ int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *st
     s->x = lw_calloc((size_t)(o->batch * s->pixels), sizeof *s->x);
     if (!s->x)
         return LW_ENOMEM;
-    LW_TRY(lw_noise_new(dev, net, o->batch, noise_side(s), "sample", &s->noise));
+    LW_TRY(lw_noise_new(dev, noise_type(s), net->latent_dim, "sample", &s->noise));
     LW_TRY(build_net(s, store));
     *out = lw_steal(&s);
     return 0;

@@ -56,8 +56,7 @@ int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *class
 
 /* What generators start from: normal numbers "noise" [B,side,side,C] and, where the network has
  * one, "latent" of the streams WHO.noise and WHO.latent. */
-int lw_noise_new(lw_device *dev, const lw_unet_config *net, int32_t batch, int32_t side,
-                 const char *who, lw_forward **out);
+int lw_noise_new(lw_device *dev, lw_type image, int32_t latent, const char *who, lw_forward **out);
 /* Those of samples first, first + 1, ... */
 int lw_noise_draw(lw_forward *noise, int64_t first, lw_tick tick);
 

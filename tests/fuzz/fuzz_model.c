@@ -21,25 +21,21 @@
         json_decref(b);                                              \
     } while (0)
 
-static void try_encoder(const char *spec)
+static void try_network(const char *source)
 {
-    lw_encoder *e = NULL;
+    lw_network *n = NULL;
     lw_graph *g = NULL;
-    lw_taps taps;
-    if (lw_encoder_open(spec, &e) < 0)
+    if (lw_network_open(source, true, &n) < 0)
         return;
-    if (lw_graph_new(&g) < 0)
-        abort();
-    int32_t side = 32;
-    if (e->kind == LW_ENCODER_OWN) {
-        SAME(lw_encoder_config, encoder, &e->own);
-        side = e->own.image_size;
-    }
-    lw_encoder_build(e, g, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, side, side, 3)), &taps);
-    if (lw_graph_error(g) < 0)
+    if (n->def == &lw_network_def_leeway)
+        SAME(lw_encoder_config, encoder, (const lw_encoder_config *)n->arch);
+    if (n->def == &lw_network_def_unet)
+        SAME(lw_unet_config, unet, (const lw_unet_config *)n->arch);
+    int32_t side = n->image_size ? n->image_size : 32;
+    if (lw_graph_new(&g) < 0 || lw_network_build(n, g, 1, side, side, "*") < 0)
         abort();
     lw_graph_free(&g);
-    lw_encoder_close(&e);
+    lw_network_close(&n);
 }
 
 static void try_index(const char *dir)
@@ -54,13 +50,9 @@ static void try_index(const char *dir)
 
 static void try_models(const char *dir)
 {
-    lw_unet_config unet;
     lw_policy_config policy;
     lw_kge_config kge;
     lw_store *s = NULL;
-    if (lw_unet_load(dir, true, &unet, &s) == 0)
-        SAME(lw_unet_config, unet, &unet);
-    lw_store_free(&s);
     if (lw_policy_load(dir, true, &policy, &s) == 0)
         SAME(lw_policy_config, policy, &policy);
     lw_store_free(&s);
@@ -78,9 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     lw_log_set(LW_LOG_ERROR); /* unused tensors are warned about */
     try_index(dir);
     try_models(dir);
-    try_encoder(dir);
+    try_network(dir);
     if (lw_model_weights_find(dir, &file) == 0) {
-        try_encoder(lw_str_c(&file));
+        try_network(lw_str_c(&file));
         lw_policy_load_file(lw_str_c(&file), true, NULL, &policy, &s);
         lw_store_free(&s);
     }

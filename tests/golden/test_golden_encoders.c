@@ -231,13 +231,12 @@ static void check_resnet(lw_isa isa, bool cut)
     int32_t batch = cut ? 4 : 3, f = cut ? 128 : 64;
     rig_open(&r, cut ? "encoder_resnet18" : "encoder_cifar20", isa);
     assert_ok(lw_store_new(true, &s));
-    lw_builder b = {.g = r.g, .params = lw_store_params(s)};
     lw_val x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, batch, 32, 32, 3)), gx = LW_NOVAL;
     lw_val gy = lw_input(r.g, "gy", lw_type_of(LW_F32, 2, batch, f));
-    if (cut)
-        lw_resnet18_cut(&b, x, &taps);
-    else
-        lw_resnet_cifar(&b, 3, x, &taps);
+    const lw_network n = {.def = cut ? &lw_network_def_resnet18 : &lw_network_def_resnet_cifar10,
+                          .arch = &(int32_t){3}, /* blocks of a stage: ResNet-20 */
+                          .store = s};
+    lw_network_append(&n, r.g, (lw_network_in){.x = x}, &taps);
     assert_ok(lw_store_fix(s));
     fill_resnet(s, cut);
     lw_val pooled = lw_tap_find(&taps, "pooled");
@@ -286,7 +285,7 @@ static void check_published(const char *dir, const char *name, const lw_st_file 
                             const uint8_t *cifar)
 {
     rig r;
-    lw_encoder *enc = NULL;
+    lw_network *enc = NULL;
     lw_taps taps = {0};
     char path[512];
     snprintf(path, sizeof path, "resnet_cifar10:%s/encoders/resnet_cifar10/%s.safetensors", dir,
@@ -295,7 +294,7 @@ static void check_published(const char *dir, const char *name, const lw_st_file 
     assert_string_equal(enc->name, name);
     rig_open(&r, NULL, lw_isa_best());
     lw_val x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, IMAGES, 32, 32, 3));
-    lw_encoder_build(enc, r.g, x, &taps);
+    lw_network_append(enc, r.g, (lw_network_in){.x = x}, &taps);
     lw_graph_output_add(r.g, "features", lw_tap_find(&taps, "pooled"), LW_NOVAL);
     lw_graph_output_add(r.g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
     rig_compile(&r);
@@ -317,7 +316,7 @@ static void check_published(const char *dir, const char *name, const lw_st_file 
         free(want);
     }
     rig_close(&r);
-    lw_encoder_close(&enc);
+    lw_network_close(&enc);
 }
 
 /* test_batch.bin out of the archive, or lying there unpacked; NULL: neither. */

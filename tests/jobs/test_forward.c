@@ -11,6 +11,7 @@
 enum { BATCH = 4, MOST = 2 * BATCH + 1, SIDE = 8, PIXELS = SIDE * SIDE, ROW = 3 * PIXELS };
 
 static lw_network net;
+static lw_unet_config unet;
 static lw_device *dev;
 static float x[MOST * ROW], t[MOST], want[MOST * ROW], got[(MOST + 1) * ROW];
 static int32_t class[MOST];
@@ -18,7 +19,7 @@ static int32_t class[MOST];
 static int open_all(void **state)
 {
     (void)state;
-    lw_unet_config *u = &net.unet;
+    lw_unet_config *u = &unet;
     *u = lw_unet_small();
     assert_ok(lw_unet_set_levels(u, SIDE, 8, (const int32_t[]){1, 2}, 2, (const int32_t[]){4}, 1));
     u->blocks = 1;
@@ -26,9 +27,8 @@ static int open_all(void **state)
     u->norm_groups = 4;
     u->classes = 3;
     u->default_out_init = u->default_res_init = true;
-    net.dir = "net";
-    net.image_size = SIDE;
-    net.channels = 3;
+    net = (lw_network){.def = &lw_network_def_unet, .dir = "net", .arch = u};
+    net.def->describe(&net);
     assert_ok(lw_store_new(true, &net.store));
     assert_ok(lw_unet_declare(u, net.store));
     lw_store_init(net.store, 5);

@@ -151,60 +151,70 @@ static void save_encoder(const char *dir, int32_t width, int32_t stages, int32_t
 
 static void test_registry_own(void **state)
 {
-    lw_encoder *e = NULL, *again = NULL;
+    lw_network *e = NULL, *again = NULL;
     (void)state;
     save_encoder(in_scratch("own"), 8, 3, 11);
     assert_ok(lw_encoder_open(in_scratch("own"), &e));
-    assert_int_equal(e->kind, LW_ENCODER_OWN);
-    assert_true(e->feature_dim == 32 && e->classes == 11);
+    assert_ptr_equal(e->def, &lw_network_def_leeway);
+    assert_true(e->features == 32 && e->classes == 11 && e->image_size == 16);
     assert_true(lw_store_is_frozen(e->store));
     assert_ok(lw_encoder_open(in_scratch("own"), &again));
-    assert_true(again->hash == e->hash);
-    lw_encoder_close(&again);
-    lw_encoder_close(&e);
-    lw_encoder_close(&e);
+    assert_true(lw_store_hash(again->store, LW_SLAB_PARAM) ==
+                lw_store_hash(e->store, LW_SLAB_PARAM));
+    lw_network_close(&again);
+    lw_network_close(&e);
+    lw_network_close(&e);
     assert_ok(lw_encoder_open("none", &e));
-    assert_true(e->kind == LW_ENCODER_NONE && !e->store);
-    lw_encoder_close(&e);
+    assert_true(e->def == &lw_network_def_none && !e->store && e->features == 0);
+    lw_network_close(&e);
+}
+
+/* The parameters of a network without files. */
+static void declare_network(const lw_network_def *def, void *arch, lw_store *s)
+{
+    const lw_network n = {.def = def, .arch = arch, .store = s};
+    lw_graph *g = NULL;
+    lw_taps taps;
+    assert_ok(lw_graph_new(&g));
+    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3));
+    lw_network_append(&n, g, (lw_network_in){.x = x}, &taps);
+    assert_ok(lw_graph_error(g));
+    assert_ok(lw_store_fix(s));
+    lw_graph_free(&g);
 }
 
 /* Declares a ResNet, fills it and writes it under `path`. */
 static void save_resnet(const char *path, int32_t n)
 {
     lw_store *s = NULL;
-    lw_graph *g = NULL;
-    lw_taps taps = {0};
     assert_ok(lw_store_new(false, &s));
-    assert_ok(lw_graph_new(&g));
-    lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_resnet_cifar(&b, n, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &taps);
-    assert_ok(lw_graph_error(g));
-    assert_ok(lw_store_fix(s));
+    declare_network(&lw_network_def_resnet_cifar10, &n, s);
     lw_store_init(s, 3);
     assert_ok(lw_store_save(s, LW_SLAB_PARAM, path, NULL, 0));
-    lw_graph_free(&g);
     lw_store_free(&s);
 }
 
 static void test_registry_cifar(void **state)
 {
-    lw_encoder *e = NULL;
+    lw_network *e = NULL;
     char spec[256];
     (void)state;
     save_resnet(in_scratch("r.safetensors"), 5);
     snprintf(spec, sizeof spec, "resnet_cifar10:%s", in_scratch("r.safetensors"));
     assert_ok(lw_encoder_open(spec, &e));
     assert_string_equal(e->name, "resnet32");
-    assert_true(e->n == 5 && e->feature_dim == 64 && e->classes == 10);
-    lw_encoder_close(&e);
+    assert_true(e->features == 64 && e->classes == 10);
+    lw_network_close(&e);
     assert_ok(lw_encoder_open(in_scratch("r.safetensors"), &e)); /* recognised by its tensors */
     assert_string_equal(e->name, "resnet32");
-    lw_encoder_close(&e);
+    assert_true(e->parameters > 0 &&
+                e->parameters < lw_store_param_count(e->store)); /* no BN sums */
+    lw_network_close(&e);
     snprintf(spec, sizeof spec, "resnet18:%s", in_scratch("r.safetensors"));
     assert_fails(LW_EFORMAT, "not torchvision's ResNet-18", lw_encoder_open(spec, &e));
 }
 
-static void expect_keys(const char *list, const lw_encoder *e, int32_t size, const char *names)
+static void expect_keys(const char *list, const lw_network *e, int32_t size, const char *names)
 {
     lw_feature_set s = {0};
     lw_str got = {0};
@@ -219,17 +229,12 @@ static void expect_keys(const char *list, const lw_encoder *e, int32_t size, con
 static void test_registry_resnet18(void **state)
 {
     lw_store *s = NULL, *file = NULL;
-    lw_graph *g = NULL;
-    lw_encoder *e = NULL;
-    lw_taps taps = {0};
+    lw_network *e = NULL;
     char spec[256];
     (void)state;
     assert_ok(lw_store_new(false, &s));
     assert_ok(lw_store_new(false, &file));
-    assert_ok(lw_graph_new(&g));
-    lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_resnet18_cut(&b, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, 32, 32, 3)), &taps);
-    assert_ok(lw_graph_error(g));
+    declare_network(&lw_network_def_resnet18, NULL, s);
     for (int32_t i = 0; i < lw_store_count(s); i++) {
         const lw_store_entry *x = lw_store_at(s, i);
         lw_type t = x->type;
@@ -244,7 +249,7 @@ static void test_registry_resnet18(void **state)
     assert_ok(lw_store_save(file, LW_SLAB_PARAM, in_scratch("r18.safetensors"), NULL, 0));
     snprintf(spec, sizeof spec, "resnet18:%s", in_scratch("r18.safetensors"));
     assert_ok(lw_encoder_open(spec, &e));
-    assert_int_equal(e->feature_dim, 128);
+    assert_int_equal(e->features, 128);
     expect_keys("s1.mean,s2.loc,pooled", e, 32, "s1.mean:1x64 s2.loc:256x128 pooled:1x128");
     const float *wide = lw_store_data(file, lw_store_find(file, "conv1.weight"), LW_SLAB_PARAM);
     const float *cut = lw_store_data(e->store, lw_store_find(e->store, "conv1.weight"),
@@ -253,21 +258,19 @@ static void test_registry_resnet18(void **state)
         for (int y = 0; y < 3; y++)
             assert_memory_equal(cut + (o * 3 + y) * 9, wide + ((o * 7 + y + 2) * 7 + 2) * 3,
                                 9 * sizeof(float));
-    lw_encoder_close(&e);
-    lw_graph_free(&g);
+    lw_network_close(&e);
     lw_store_free(&s);
     lw_store_free(&file);
 }
 
 static void test_registry_errors(void **state)
 {
-    lw_encoder *e = NULL;
+    lw_network *e = NULL;
     (void)state;
     assert_fails(LW_EUSAGE, "did you mean 'resnet18'", lw_encoder_open("resnet19", &e));
     assert_fails(LW_EUSAGE, "resnet18:FILE.safetensors", lw_encoder_open("resnet18", &e));
     assert_fails(LW_EUSAGE, "resnet_cifar10:FILE.safetensors",
                  lw_encoder_open("resnet_cifar10:", &e));
-    assert_fails(LW_EUNSUPPORTED, "dinov2", lw_encoder_open("dinov2", &e));
     assert_fails(LW_EIO, "gone.safetensors", lw_encoder_open("resnet18:gone.safetensors", &e));
     assert_fails(LW_EFORMAT, "no weights", lw_encoder_open(scratch, &e));
     put_file(in_scratch("junk.safetensors"), "not a tensor", 12);
@@ -276,7 +279,7 @@ static void test_registry_errors(void **state)
     lw_store *s = small_store(true);
     assert_ok(lw_store_save(s, LW_SLAB_PARAM, in_scratch("other.safetensors"), NULL, 0));
     lw_store_free(&s);
-    assert_fails(LW_EFORMAT, "no encoder known here",
+    assert_fails(LW_EFORMAT, "no network known here",
                  lw_encoder_open(in_scratch("other.safetensors"), &e));
     assert_null(e);
 }
@@ -284,9 +287,9 @@ static void test_registry_errors(void **state)
 /* ---- feature keys ---------------------------------------------------------------------------- */
 
 /* Width 16. */
-static lw_encoder *open_own(int32_t stages)
+static lw_network *open_own(int32_t stages)
 {
-    lw_encoder *e = NULL;
+    lw_network *e = NULL;
     save_encoder(in_scratch("keys"), 16, stages, 10);
     assert_ok(lw_encoder_open(in_scratch("keys"), &e));
     return e;
@@ -294,7 +297,7 @@ static lw_encoder *open_own(int32_t stages)
 
 static void test_key_sets(void **state)
 {
-    lw_encoder *e = open_own(3), none = {.kind = LW_ENCODER_NONE, .name = "none"};
+    lw_network *e = open_own(3), none = {.def = &lw_network_def_none, .name = "none"};
     lw_feature_set s;
     (void)state;
     expect_keys(
@@ -313,17 +316,17 @@ static void test_key_sets(void **state)
     expect_keys("col", &none, 16, "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3");
     expect_keys("pooled,s0.mean4,norm_x,pix,pix", e, 16,
                 "pooled:1x64 s0.mean4:16x16 norm_x:1x3 pix:1x768");
-    lw_encoder_close(&e);
+    lw_network_close(&e);
     e = open_own(4); /* the last map is 2x2: no 4x4 patches in it */
     assert_ok(lw_features_parse("maps", e, 16, &s));
     assert_int_equal(s.n, 2 + 3 * 7 + 5);
     assert_fails(LW_ESHAPE, "multiples of 8", lw_features_parse("maps", e, 12, &s));
-    lw_encoder_close(&e);
+    lw_network_close(&e);
 }
 
 static void test_key_errors(void **state)
 {
-    lw_encoder *e = open_own(3), none = {.kind = LW_ENCODER_NONE, .name = "none"};
+    lw_network *e = open_own(3), none = {.def = &lw_network_def_none, .name = "none"};
     lw_feature_set s = {.n = -1};
     (void)state;
     assert_fails(LW_EUSAGE, "unknown feature key 's2.maen' (did you mean 's2.mean'?)",
@@ -342,7 +345,59 @@ static void test_key_errors(void **state)
     assert_fails(LW_EUSAGE, "comma", lw_features_parse("pix,", e, 16, &s));
     assert_fails(LW_EUSAGE, "empty", lw_features_parse(",pix", e, 16, &s));
     assert_int_equal(s.n, -1);
-    lw_encoder_close(&e);
+    lw_network_close(&e);
+}
+
+/* Keys that are built have the shapes that parsing promised. */
+static void assert_shapes(const lw_network *e, const lw_feature_set *set, int32_t size)
+{
+    lw_taps taps;
+    lw_val key[LW_MAX_FEATURE_KEYS];
+    lw_graph *g = NULL;
+    assert_ok(lw_graph_new(&g));
+    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 5, size, size, 3));
+    lw_network_append(e, g, (lw_network_in){.x = x}, &taps);
+    lw_features_build(g, set, x, &taps, key);
+    assert_ok(lw_graph_error(g));
+    for (int32_t i = 0; i < set->n; i++)
+        assert_true(lw_type_eq(lw_val_type(g, key[i]),
+                               lw_type_of(LW_F32, 3, 5, set->key[i].slots, set->key[i].c)));
+    lw_graph_free(&g);
+}
+
+/* An encoder unlike ResNets, of 12x12 pictures: grids that are no squares and do not halve, a class
+ * token, rows, a map whose number has two digits. */
+static void build_odd(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    lw_graph *g = b->g;
+    int32_t n = lw_val_type(g, in.x).dim[0];
+    lw_val map[13];
+    (void)arch;
+    for (int i = 0; i < 13; i++)
+        map[i] = lw_reshape(g, in.x,
+                            i % 2 ? lw_type_of(LW_F32, 4, n, 18, 2, 12)
+                                  : lw_type_of(LW_F32, 4, n, 9, 16, 3));
+    lw_tap_add(out, "logits", lw_reshape(g, in.x, lw_type_of(LW_F32, 2, n, 432)));
+    lw_tap_add(out, "cls", lw_mean(g, in.x, LW_OVER_MIDDLE));
+    lw_tap_add(out, "tokens", lw_reshape(g, in.x, lw_type_of(LW_F32, 3, n, 48, 9)));
+    lw_tap_add_maps(out, map, 13);
+}
+
+static void test_key_odd_shapes(void **state)
+{
+    static const lw_network_def odd = {.name = "odd", .kind = "encoder", .build = build_odd};
+    const lw_network e = {.def = &odd, .name = "odd"};
+    lw_feature_set s;
+    (void)state;
+    expect_keys("cls,tokens,s12.loc,s12.mean2,s11.loc,s11.std2,s0.mean4", &e, 12,
+                "cls:1x3 tokens:48x9 s12.loc:144x3 s12.mean2:32x3 s11.loc:36x12 s11.std2:9x12 "
+                "s0.mean4:8x3");
+    assert_fails(LW_EUSAGE, "'s11.mean4': a map of 18x2 has no room",
+                 lw_features_parse("s11.mean4", &e, 12, &s));
+    assert_fails(LW_EUSAGE, "s12.mean'?)", lw_features_parse("s12.maen", &e, 12, &s));
+    assert_ok(lw_features_parse("all", &e, 12, &s)); /* no 4x4 patches in 18x2 */
+    assert_int_equal(s.n, 6 + 2 + 13 * 7 - 6 * 2);
+    assert_shapes(&e, &s, 12);
 }
 
 /* Values of the picture's keys against loops, and the gradient of patches through finite
@@ -350,7 +405,7 @@ static void test_key_errors(void **state)
 static void test_key_values(void **state)
 {
     enum { B = 2, S = 8, C = 3 };
-    lw_encoder none = {.kind = LW_ENCODER_NONE, .name = "none"};
+    lw_network none = {.def = &lw_network_def_none, .name = "none"};
     lw_feature_set set;
     lw_taps taps = {0};
     lw_val key[LW_MAX_FEATURE_KEYS], dx = LW_NOVAL;
@@ -401,28 +456,16 @@ static void test_key_values(void **state)
     rig_close(&r);
 }
 
-/* Maps of an opened encoder have the shapes that parsing promised, on every key. */
 static void test_key_shapes(void **state)
 {
-    lw_encoder *e = NULL;
+    lw_network *e = NULL;
     lw_feature_set set;
-    lw_taps taps;
-    lw_val key[LW_MAX_FEATURE_KEYS];
-    lw_graph *g = NULL;
     (void)state;
     save_encoder(in_scratch("own2"), 8, 3, 0);
     assert_ok(lw_encoder_open(in_scratch("own2"), &e));
     assert_ok(lw_features_parse("all,col,pooled,s0.loc", e, 16, &set));
-    assert_ok(lw_graph_new(&g));
-    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 5, 16, 16, 3));
-    lw_encoder_build(e, g, x, &taps);
-    lw_features_build(g, &set, x, &taps, key);
-    assert_ok(lw_graph_error(g));
-    for (int32_t i = 0; i < set.n; i++)
-        assert_true(lw_type_eq(lw_val_type(g, key[i]),
-                               lw_type_of(LW_F32, 3, 5, set.key[i].slots, set.key[i].c)));
-    lw_graph_free(&g);
-    lw_encoder_close(&e);
+    assert_shapes(e, &set, 16);
+    lw_network_close(&e);
 }
 
 int main(void)
@@ -439,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_key_errors),
         cmocka_unit_test(test_key_values),
         cmocka_unit_test(test_key_shapes),
+        cmocka_unit_test(test_key_odd_shapes),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -442,30 +442,32 @@ static void test_json_malformed(void **state)
 
 static void test_folder(void **state)
 {
-    lw_unet_config c = tiny(), back;
-    lw_store *s = random_store(&c), *t = NULL;
+    lw_unet_config c = tiny();
+    lw_store *s = random_store(&c);
+    lw_network *n = NULL;
     char path[128];
     json_t *j = lw_unet_to_json(&c);
     (void)state;
     assert_ok(lw_model_folder_save(in_scratch("unet"), s, LW_SLAB_PARAM, j, NULL));
-    assert_ok(lw_unet_load(in_scratch("unet"), true, &back, &t));
-    assert_true(lw_store_hash(t, LW_SLAB_PARAM) == lw_store_hash(s, LW_SLAB_PARAM));
-    lw_store_free(&t);
+    assert_ok(lw_network_open(in_scratch("unet"), true, &n));
+    assert_true(n->def == &lw_network_def_unet && n->timed && n->image_size == c.image_size);
+    assert_true(lw_store_hash(n->store, LW_SLAB_PARAM) == lw_store_hash(s, LW_SLAB_PARAM));
+    lw_network_close(&n);
     json_object_set_new(j, "layers_per_block", json_integer(2)); /* another model's config */
     snprintf(path, sizeof path, "%s/config.json", in_scratch("unet"));
     assert_ok(lw_json_save(path, j));
     assert_fails(LW_ESHAPE, "has shape [24], this model wants [32]",
-                 lw_unet_load(in_scratch("unet"), true, &back, &t));
+                 lw_network_open(in_scratch("unet"), true, &n));
     json_object_set_new(j, "layers_per_block", json_integer(1));
     json_object_set_new(j, "out_channels", json_integer(4));
     assert_ok(lw_json_save(path, j));
     assert_fails(LW_ESHAPE,
                  "tensor 'conv_out.weight' has shape [3,8,3,3], this model wants [4,8,3,3]",
-                 lw_unet_load(in_scratch("unet"), true, &back, &t));
+                 lw_network_open(in_scratch("unet"), true, &n));
     put_file(path, "{", 1);
-    assert_fails(LW_EFORMAT, "config.json", lw_unet_load(in_scratch("unet"), true, &back, &t));
-    assert_fails(LW_EIO, "config.json", lw_unet_load(in_scratch("nothing"), true, &back, &t));
-    assert_null(t);
+    assert_fails(LW_EFORMAT, "config.json", lw_network_open(in_scratch("unet"), true, &n));
+    assert_fails(LW_EIO, "nothing", lw_network_open(in_scratch("nothing"), true, &n));
+    assert_null(n);
     json_decref(j);
     lw_store_free(&s);
 }

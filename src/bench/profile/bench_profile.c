@@ -7,7 +7,7 @@
 #include "bench/bench_case.h"
 #include "bench/bench_lab.h"
 #include "session/session_device.h"
-#include "session/session_network.h"
+#include "session/session_forward.h"
 
 enum { ANY_SIZE = 32, MOST_RUNS = 1000 };
 

@@ -15,7 +15,7 @@
 
 #include "bench/bench_reference.h"
 #include "session/session_device.h"
-#include "session/session_network.h"
+#include "session/session_forward.h"
 
 extern char **environ;
 

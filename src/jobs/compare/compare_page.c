@@ -10,7 +10,7 @@
 static void add_facts(const comparing *w, lw_html *page)
 {
     char params[48], threads[64], seed[32], rows[64];
-    int32_t blocks = w->drift->net->unet.blocks;
+    int32_t blocks = w->drift->unet->blocks;
     snprintf(params, sizeof params, "%lld parameters, %d block%s a level",
              (long long)lw_store_param_count(w->drift->net->store), blocks, blocks == 1 ? "" : "s");
     snprintf(threads, sizeof threads, "%d thread%s, %s", lw_pool_size(w->dev->pool),
@@ -102,7 +102,7 @@ static void add_meaning(const comparing *w, lw_html *page)
         "It does **not** show that drifting is better or worse in general: one network, one "
         "budget, one set of pictures. A DDPM goes on improving long after this.";
     items[n++] =
-        w->drift->net->unet.noise_h || w->drift->net->unet.latent_dim
+        w->drift->net->noise_size || w->drift->net->latent
             ? "Drift uses a second network, its frozen encoder, and low-dimensional noise; "
               "DDPM needs neither."
             : "Drift uses a second network, its frozen encoder; DDPM needs none.";

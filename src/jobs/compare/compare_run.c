@@ -98,9 +98,9 @@ static bool on_stop_control(void *self)
 
 static int check_pair(const comparing *w)
 {
-    const lw_unet_config *a = &w->drift->net->unet, *b = &w->ddpm->net->unet;
-    LW_TRY(lw_precision_check(w->c->precision, w->drift->net->quant, w->c->drift));
-    LW_TRY(lw_precision_check(w->c->precision, w->ddpm->net->quant, w->c->ddpm));
+    const lw_unet_config *a = w->drift->unet, *b = w->ddpm->unet;
+    LW_TRY(lw_precision_check(w->c->precision, w->drift->quant, w->c->drift));
+    LW_TRY(lw_precision_check(w->c->precision, w->ddpm->quant, w->c->ddpm));
     if (w->drift->method != LW_METHOD_DRIFT)
         return lw_fail(LW_EUSAGE, "--drift %s: is a DDPM", w->c->drift);
     if (w->ddpm->method != LW_METHOD_DDPM)
@@ -150,7 +150,7 @@ static int open_all(comparing *w)
     LW_TRY(choose_data(w));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &w->dev));
     lw_pool_watch(w->dev->pool, w->obs);
-    w->side = w->drift->net->unet.image_size;
+    w->side = w->drift->net->image_size;
     const lw_scorer_opts o = {.data = w->data,
                               .image_size = w->side,
                               .limit = w->limit,
@@ -195,7 +195,7 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
                              .seed = (uint64_t)w->c->seed,
                              .weights = LW_SLAB_PARAM,
                              .precision = w->c->precision,
-                             .calibration = lw_quantization_ranges(from->net->quant)};
+                             .calibration = lw_quantization_ranges(from->quant)};
 }
 
 static int sample(comparing *w, const lw_source *from, const lw_store *store,
@@ -205,7 +205,7 @@ static int sample(comparing *w, const lw_source *from, const lw_store *store,
     sampling_part p = {w, what, 1};
     const lw_observer obs = {.self = &p, .progress = on_sampled, .should_stop = on_stop_part};
     const lw_sampler_opts o = lw_compare_sampler(w, from, how, LW_MIN(s->n, 64));
-    LW_TRY(lw_sampler_new(w->dev, &from->net->unet, store, &o, &sampler));
+    LW_TRY(lw_sampler_new(w->dev, from->unet, store, &o, &sampler));
     p.evaluations = lw_sampler_evaluations(sampler);
     LW_TRY(lw_sampler_run(sampler, 0, s->n, s->classes, &obs, s->x));
     w->done += s->n * p.evaluations;
@@ -241,7 +241,7 @@ static int score_real(comparing *w)
 
 static int score_drift(comparing *w)
 {
-    LW_TRY(new_set(w, w->c->n_fid, w->drift->net->unet.classes, &w->drift_set));
+    LW_TRY(new_set(w, w->c->n_fid, w->drift->net->classes, &w->drift_set));
     LW_TRY(sample(w, w->drift, w->drift->net->store, none, "sampling drift", &w->drift_set));
     LW_TRY(score(w, COMPARE_DRIFT, one_step, "drift, 1 evaluation", &w->drift_set, w->drift_set.n));
     w->out->drift = w->entry[w->n_entries - 1].score;
@@ -268,7 +268,7 @@ static int keep_first(const comparing *w, const compare_set *s, compare_set *fir
 {
     int64_t floats = (int64_t)w->side * w->side * 3;
     int64_t n = LW_MIN(s->n, 8 * (int64_t)LW_MAX(w->classes, 8));
-    LW_TRY(new_set(w, n, w->ddpm->net->unet.classes, first));
+    LW_TRY(new_set(w, n, w->ddpm->net->classes, first));
     memcpy(first->x, s->x, (size_t)(n * floats) * sizeof *s->x);
     return 0;
 }
@@ -290,14 +290,14 @@ static int score_ddpm(comparing *w)
     setting how[SETTINGS_MAX];
     compare_set s = {0};
     int n = settings_of(w->c, how), rc;
-    LW_TRY(new_set(w, how[0].n, w->ddpm->net->unet.classes, &w->ddpm_set));
+    LW_TRY(new_set(w, how[0].n, w->ddpm->net->classes, &w->ddpm_set));
     LW_TRY(score_setting(w, &how[0], &w->ddpm_set));
     w->out->ddpm = w->entry[w->n_entries - 1].score;
     w->out->drift_few = *lw_compare_sized(w, COMPARE_DRIFT, COMPARE_DRIFT_FEW, how[0].n);
     w->out->floor_ddpm = lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW,
                                           LW_MIN(how[0].n, w->real_set.n))
                              ->fd.value;
-    rc = new_set(w, how[0].n, w->ddpm->net->unet.classes, &s);
+    rc = new_set(w, how[0].n, w->ddpm->net->classes, &s);
     for (int i = 1; rc == 0 && i < n; i++)
         rc = score_setting(w, &how[i], &s);
     clear_set(&s);
@@ -310,9 +310,9 @@ static int score_untrained(comparing *w)
     compare_set s = {0};
     LW_CLEANUP(lw_store_free) lw_store *fresh = NULL;
     LW_TRY(lw_store_new(true, &fresh));
-    LW_TRY(lw_unet_declare(&w->drift->net->unet, fresh));
+    LW_TRY(lw_unet_declare(w->drift->unet, fresh));
     lw_store_init(fresh, (uint64_t)w->c->seed);
-    int rc = new_set(w, w->c->n_fid, w->drift->net->unet.classes, &s);
+    int rc = new_set(w, w->c->n_fid, w->drift->net->classes, &s);
     if (rc == 0)
         rc = sample(w, w->drift, fresh, none, "sampling an untrained generator", &s);
     if (rc == 0)

@@ -32,14 +32,14 @@ static size_t key_bytes(const lw_reals *r, int k)
     return (size_t)r->data->n * row_bytes(r, k);
 }
 
-static int build(lw_reals *r, const lw_encoder *e)
+static int build(lw_reals *r, const lw_network *e)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_TRY(lw_graph_new(&g));
     lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, r->o.batch, r->data->h, r->data->w, 3));
     lw_taps taps;
     lw_val v[LW_MAX_FEATURE_KEYS];
-    lw_encoder_build(e, g, x, &taps);
+    lw_network_append(e, g, (lw_network_in){.x = x}, &taps);
     lw_features_build(g, r->keys, x, &taps, v);
     for (int k = 0; k < r->keys->n; k++)
         lw_graph_output_add(g, r->keys->key[k].name,
@@ -91,7 +91,7 @@ int lw_reals_fill(lw_reals *r, const lw_observer *obs)
     return r->keeps ? encode_all(r, NULL, r->data->n, r->kept, obs) : 0;
 }
 
-int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
+int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_network *e,
                  const lw_feature_set *keys, const lw_reals_opts *o, lw_reals **out)
 {
     LW_CLEANUP(lw_reals_free) lw_reals *r = lw_calloc(1, sizeof *r);

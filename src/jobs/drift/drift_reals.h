@@ -29,7 +29,7 @@ typedef struct lw_reals_cost {
 } lw_reals_cost;
 
 /* Borrows device, data, encoder, keys. Encodes nothing yet. */
-int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_encoder *e,
+int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_network *e,
                  const lw_feature_set *keys, const lw_reals_opts *o, lw_reals **out);
 lw_reals_cost lw_reals_get_cost(const lw_reals *r, int64_t rows);
 /* Encodes what is kept. LW_ESTOPPED when the observer asks to stop. */

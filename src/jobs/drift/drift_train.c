@@ -16,7 +16,7 @@
 typedef struct drift_run {
     lw_drift_config c;
     lw_generator g;
-    lw_encoder *encoder;
+    lw_network *encoder;
     lw_feature_set keys;
     lw_reals *reals;
     char reals_note[200];
@@ -74,7 +74,7 @@ static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
 {
     lw_taps taps;
     lw_val v[LW_MAX_FEATURE_KEYS], total = LW_NOVAL, weight = LW_NOVAL;
-    lw_encoder_build(r->encoder, g, images, &taps);
+    lw_network_append(r->encoder, g, (lw_network_in){.x = images}, &taps);
     lw_features_build(g, &r->keys, images, &taps, v);
     if (r->nu)
         weight = lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups));
@@ -230,9 +230,7 @@ static int open_features(drift_run *r)
 {
     const lw_drift_config *c = &r->c;
     LW_TRY(lw_encoder_open(c->encoder ? c->encoder : "none", &r->encoder));
-    const char *keys = c->feature_keys                       ? c->feature_keys
-                       : r->encoder->kind == LW_ENCODER_NONE ? "pixels"
-                                                             : "col";
+    const char *keys = c->feature_keys ? c->feature_keys : r->encoder->dir ? "col" : "pixels";
     return lw_features_parse(keys, r->encoder, r->g.net.image_size, &r->keys);
 }
 
@@ -291,7 +289,7 @@ static void close_run(void *self)
     lw_free(&r->positive);
     lw_free(&r->unconditional);
     lw_generator_clear(&r->g);
-    lw_encoder_close(&r->encoder);
+    lw_network_close(&r->encoder);
     lw_free(&r);
 }
 

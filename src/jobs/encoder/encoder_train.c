@@ -145,14 +145,12 @@ static int init(encoder_run *r)
     r->net.norm_groups = c->norm_groups;
     r->net.decoder = c->objective == LW_OBJECTIVE_MAE;
     r->net.classes = r->net.decoder ? 0 : p->data->classes + judge;
+    r->net.judged = judge ? p->data->classes : 0;
     LW_TRY(lw_encoder_check(&r->net));
     LW_TRY(lw_encoder_declare(&r->net, p->store));
     lw_store_init(p->store, (uint64_t)c->train.seed);
     p->model = lw_encoder_to_json(&r->net);
-    if (!p->model || (judge && json_object_set_new(p->model, "leeway_judged_classes",
-                                                   json_integer(p->data->classes)) < 0))
-        return lw_fail(LW_ENOMEM, "out of memory for config.json");
-    return 0;
+    return p->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 
 static int set_up(void *self, lw_train_job *job)

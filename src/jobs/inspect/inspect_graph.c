@@ -2,7 +2,7 @@
 /* Graphs after each pass, and the plan, of a model folder's forward. */
 #include "session/session_device.h"
 #include "jobs/inspect/inspect_job.h"
-#include "session/session_network.h"
+#include "session/session_forward.h"
 
 enum { ANY_SIZE = 32 };
 
@@ -56,6 +56,7 @@ int lw_job_inspect_graph(const lw_inspect_graph *c, lw_str *out)
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
+    LW_CLEANUP(lw_quantization_free) lw_quantization *quant = NULL;
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
     const char *pass = c->pass ? c->pass : passes[0].name;
@@ -63,7 +64,8 @@ int lw_job_inspect_graph(const lw_inspect_graph *c, lw_str *out)
     LW_TRY(check_pass(pass));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &dev));
     LW_TRY(lw_network_open(c->source, true, &net));
-    LW_TRY(lw_precision_check(c->precision, net->quant, net->dir));
+    LW_TRY(lw_quantization_find(net->dir, &quant));
+    LW_TRY(lw_precision_check(c->precision, quant, net->dir));
     if (c->train || c->recompute) {
         if (c->precision == LW_NUM_S8)
             return lw_fail(LW_EUSAGE, "--precision int8 does not train");
@@ -74,7 +76,7 @@ int lw_job_inspect_graph(const lw_inspect_graph *c, lw_str *out)
     lw_compile_opts o = {.opt = c->opt,
                          .recompute = c->recompute,
                          .precision = (lw_num)c->precision,
-                         .calibration = lw_quantization_ranges(net->quant),
+                         .calibration = lw_quantization_ranges(quant),
                          .dump = c->graph ? out : NULL,
                          .dump_pass = lw_str_eq(pass, "all") ? NULL : pass};
     LW_TRY(lw_compile(g, dev, &o, &plan));

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "session/session_network.h"
+#include "session/session_forward.h"
 
 /* Owned values, as jansson wants them; a failed allocation shows up as a missing key. */
 static void put(json_t *o, const char *key, json_t *value)

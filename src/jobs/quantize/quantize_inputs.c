@@ -5,17 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_encoder(const lw_quantize_inputs *in)
-{
-    return in->net->encoder != NULL;
-}
-
 int32_t lw_quantize_side(const lw_quantize_inputs *in)
 {
-    const lw_unet_config *u = &in->net->unet;
-    if (is_encoder(in))
-        return in->net->image_size ? in->net->image_size : in->data->h;
-    return in->method == LW_METHOD_DRIFT && u->noise_h ? u->noise_h : u->image_size;
+    const lw_network *n = in->net;
+    if (n->timed && in->method == LW_METHOD_DRIFT && n->noise_size)
+        return n->noise_size;
+    return n->image_size ? n->image_size : in->data->h;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -35,11 +30,11 @@ static int open_data(lw_quantize_inputs *in)
 {
     const char *spec = in->c->calibration;
     if (!spec || lw_str_eq(spec, "noise"))
-        return is_encoder(in) ? lw_fail(LW_EUSAGE,
+        return in->net->timed ? 0
+                              : lw_fail(LW_EUSAGE,
                                         "%s is an encoder: say with --calibration DATA what "
                                         "pictures it reads",
-                                        in->c->source)
-                              : 0;
+                                        in->c->source);
     const lw_data_opts o = {
         .image_size = in->net->image_size, .pool = in->dev->pool, .obs = in->obs};
     LW_TRY(lw_data_open(spec, &o, &in->data));
@@ -55,12 +50,12 @@ int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c,
     in->times = 1;
     in->what = "pictures";
     LW_TRY(open_data(in));
-    if (!is_encoder(in)) {
+    if (net->timed)
         LW_TRY(read_method(in));
-        LW_TRY(
-            lw_noise_new(dev, &net->unet, c->batch, lw_quantize_side(in), "quantize", &in->noise));
-    }
     int32_t side = lw_quantize_side(in);
+    lw_type image = lw_type_of(LW_F32, 4, c->batch, side, side, net->channels);
+    if (net->timed)
+        LW_TRY(lw_noise_new(dev, image, net->latent, "quantize", &in->noise));
     in->row = (int64_t)side * side * net->channels;
     in->x = lw_calloc((size_t)(c->batch * in->row), sizeof *in->x);
     return in->x ? 0 : LW_ENOMEM;
@@ -86,7 +81,7 @@ static int draw(lw_quantize_inputs *in, int64_t first)
 {
     int32_t *classes = lw_forward_input(in->f, "class");
     for (int32_t i = 0; classes && i < in->c->batch; i++)
-        classes[i] = (int32_t)((first + i) % in->net->unet.classes);
+        classes[i] = (int32_t)((first + i) % in->net->classes);
     LW_TRY(lw_noise_draw(in->noise, first, (lw_tick){in->c->seed, 0}));
     lw_forward_pass(in->noise, "latent", in->f, "latent");
     memcpy(in->x, lw_forward_output(in->noise, "noise"),
@@ -109,7 +104,7 @@ static void noise_pictures(const lw_quantize_inputs *in, int64_t first, const lw
 int lw_quantize_inputs_fill(lw_quantize_inputs *in, int64_t first, int32_t k)
 {
     float *x = lw_forward_input(in->f, "x"), *t = lw_forward_input(in->f, "t");
-    if (is_encoder(in)) {
+    if (!in->net->timed) {
         for (int32_t i = 0; i < in->c->batch; i++)
             picture(in, first + i, x + i * in->row);
         return 0;

@@ -179,10 +179,8 @@ static int judge(const quantizing *q, const char *dir)
 {
     LW_CLEANUP(lw_forward_free) lw_forward *f = NULL;
     int32_t side = lw_quantize_side(&q->in);
-    lw_quantization_free(&q->net->quant);
-    LW_TRY(lw_quantization_find(dir, &q->net->quant));
     const lw_forward_opts o = {
-        .batch = q->c->batch, .height = side, .width = side, .precision = LW_NUM_S8};
+        .batch = q->c->batch, .height = side, .width = side, .precision = LW_NUM_S8, .ranges = dir};
     LW_TRY(lw_forward_new(q->dev, q->net, &o, &f));
     for (int i = 0; i < lw_forward_count(f); i++)
         if (!lw_forward_port(f, i)->output)

@@ -42,7 +42,7 @@ static int write_grid(const sampling *s)
 {
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     LW_CLEANUP(lw_json_drop) json_t *texts = notes(s);
-    bool classes = s->source->net->unet.classes > 0;
+    bool classes = s->source->net->classes > 0;
     int32_t columns = classes && s->n_list > 1 && s->n_list <= 16 ? s->n_list : 0;
     const lw_grid g = {.columns = columns,
                        .padding = 1,
@@ -86,7 +86,7 @@ static int write_folder(const sampling *s, const lw_observer *obs)
         lw_observe_progress(obs, "write", i + 1, s->c->n, NULL);
     }
     lw_path_join(&path, lw_str_c(&d.tmp), "labels.csv");
-    if (s->source->net->unet.classes > 0)
+    if (s->source->net->classes > 0)
         LW_TRY(lw_file_write(lw_str_c(&path), lw_str_c(&csv), csv.len));
     return lw_new_dir_finish(&d);
 }
@@ -125,7 +125,7 @@ static int open_all(sampling *s, const lw_observer *obs)
                                .precision = c->precision,
                                .batch = (int32_t)LW_MIN((int64_t)c->batch, c->n)};
     LW_TRY(lw_source_open(c->source, c->ema, &s->source));
-    LW_TRY(lw_precision_check(c->precision, s->source->net->quant, c->source));
+    LW_TRY(lw_precision_check(c->precision, s->source->quant, c->source));
     LW_TRY(lw_source_classes(s->source, c->classes, &s->list, &s->n_list));
     LW_TRY(check_output(c->output));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &s->dev));
@@ -133,23 +133,23 @@ static int open_all(sampling *s, const lw_observer *obs)
     lw_sampler_opts opts = o;
     opts.method = s->source->method;
     opts.diffusion = s->source->diffusion;
-    opts.calibration = lw_quantization_ranges(s->source->net->quant);
-    s->side = s->source->net->unet.image_size;
+    opts.calibration = lw_quantization_ranges(s->source->quant);
+    s->side = s->source->net->image_size;
     s->classes = lw_calloc((size_t)c->n, sizeof *s->classes);
     s->x = lw_calloc((size_t)(c->n * s->side * s->side * 3), sizeof *s->x);
     if (!s->classes || !s->x)
         return LW_ENOMEM;
     for (int64_t i = 0; i < c->n; i++)
         s->classes[i] = s->list[i % s->n_list];
-    return lw_sampler_new(s->dev, &s->source->net->unet, s->source->net->store, &opts, &s->sampler);
+    return lw_sampler_new(s->dev, s->source->unet, s->source->net->store, &opts, &s->sampler);
 }
 
 static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)
 {
     LW_TRY(open_all(s, obs));
     double start = lw_now();
-    LW_TRY(lw_sampler_run(s->sampler, 0, s->c->n, s->source->net->unet.classes ? s->classes : NULL,
-                          obs, s->x));
+    LW_TRY(lw_sampler_run(s->sampler, 0, s->c->n, s->source->net->classes ? s->classes : NULL, obs,
+                          s->x));
     double seconds = lw_now() - start;
     LW_TRY(write_output(s, obs));
     *out = (lw_sample_result){.n = s->c->n,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leeway's own small encoder, and the registry that opens any frozen encoder by its spec. */
+/* Leeway's own small encoder. */
 #ifndef LW_MODELS_ENCODER_H
 #define LW_MODELS_ENCODER_H
 
@@ -16,6 +16,7 @@ typedef struct lw_encoder_config {
     int32_t width, stages, blocks;
     int32_t norm_groups;
     int32_t classes; /* outputs of fc; 0: no head */
+    int32_t judged;  /* real classes of a judge, the others are junk; 0: not a judge */
     bool decoder;    /* has the decoder's parameters */
 } lw_encoder_config;
 
@@ -41,39 +42,5 @@ json_t *lw_encoder_to_json(
 int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out);
 /* Declares the parameters in a fresh store (decoder as the config says) and fixes it. */
 int lw_encoder_declare(const lw_encoder_config *c, lw_store *s);
-
-/* ---- the registry ---------------------------------------------------------------------------- */
-
-typedef enum lw_encoder_kind {
-    LW_ENCODER_NONE,     /* pixels only: no maps */
-    LW_ENCODER_RESNET18, /* resnet18:FILE.safetensors */
-    LW_ENCODER_CIFAR,    /* resnet_cifar10:FILE.safetensors */
-    LW_ENCODER_OWN,      /* a run or model folder of `leeway train encoder` */
-} lw_encoder_kind;
-
-typedef struct lw_encoder {
-    lw_encoder_kind kind;
-    const char *name;      /* "none", "resnet18", "resnet20", ..., "leeway" */
-    char *source;          /* the model folder or file the weights came from; NULL for none */
-    lw_encoder_config own; /* LW_ENCODER_OWN */
-    int32_t n;             /* LW_ENCODER_CIFAR: blocks per stage */
-    lw_store *store;       /* frozen; NULL for none */
-    int32_t feature_dim;   /* of pooled; 0 for none */
-    int32_t classes;       /* of logits; 0: no head */
-    uint64_t hash;         /* of the weights: names cached features */
-} lw_encoder;
-
-/*
- * spec: none | resnet18:FILE | resnet_cifar10:FILE | RUN | DIR | FILE (a .safetensors file or a
- * folder that holds one is recognised by its tensors). LW_EUSAGE: an unknown word (nearest named)
- * or a missing file part; LW_EFORMAT: not a model we know; LW_EUNSUPPORTED: dinov2.
- */
-int lw_encoder_open(const char *spec, lw_encoder **out);
-/* The same of a place that lw_model_find found. */
-int lw_encoder_open_at(const lw_model_place *place, lw_encoder **out);
-void lw_encoder_close(lw_encoder **pp);
-/* Appends the encoder to g. Kind none: no taps. LW_ENCODER_OWN refuses other image sizes than those
- * its stride divides. */
-void lw_encoder_build(const lw_encoder *e, lw_graph *g, lw_val x, lw_taps *out);
 
 #endif

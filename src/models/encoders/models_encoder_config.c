@@ -33,10 +33,13 @@ int lw_encoder_check(const lw_encoder_config *c)
 
 json_t *lw_encoder_to_json(const lw_encoder_config *c)
 {
-    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "_class_name", "LeewayEncoder",
-                     "image_size", c->image_size, "width", c->width, "stages", c->stages,
-                     "blocks_per_stage", c->blocks, "norm_num_groups", c->norm_groups,
-                     "num_classes", c->classes, "decoder", c->decoder);
+    json_t *j = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "_class_name",
+                          "LeewayEncoder", "image_size", c->image_size, "width", c->width, "stages",
+                          c->stages, "blocks_per_stage", c->blocks, "norm_num_groups",
+                          c->norm_groups, "num_classes", c->classes, "decoder", c->decoder);
+    if (c->judged && json_object_set_new(j, "leeway_judged_classes", json_integer(c->judged)) < 0)
+        lw_json_drop(&j);
+    return j;
 }
 
 int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out)
@@ -56,6 +59,8 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
     LW_TRY(lw_json_get_i32_in(j, where, "norm_num_groups", 1, 4096, &c.norm_groups));
     LW_TRY(lw_json_get_i32_in(j, where, "num_classes", 0, 1 << 20, &c.classes));
     LW_TRY(lw_json_get_bool(j, where, "decoder", &c.decoder));
+    if (json_object_get(j, "leeway_judged_classes"))
+        LW_TRY(lw_json_get_i32_in(j, where, "leeway_judged_classes", 0, c.classes, &c.judged));
     if (lw_encoder_check(&c) < 0)
         return lw_fail(LW_EFORMAT, "%s: %s", where, lw_errmsg());
     *out = c;
@@ -76,3 +81,39 @@ int lw_encoder_declare(const lw_encoder_config *c, lw_store *s)
     LW_TRY(lw_graph_error(g));
     return lw_store_fix(s);
 }
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+static int read(const json_t *j, const char *where, void *arch)
+{
+    return lw_encoder_from_json(j, where, arch);
+}
+
+static void describe(lw_network *n)
+{
+    const lw_encoder_config *c = n->arch;
+    n->image_size = c->image_size;
+    n->judged = c->judged;
+}
+
+/* The decoder stands in the file, and nobody asks a frozen encoder for it. */
+static int declare(const void *arch, lw_store *s)
+{
+    return lw_encoder_declare(arch, s);
+}
+
+static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    lw_encoder_net(b, arch, in.x, out);
+}
+
+const lw_network_def lw_network_def_leeway = {
+    .name = "leeway",
+    .kind = "encoder",
+    .class_name = "LeewayEncoder",
+    .arch_bytes = sizeof(lw_encoder_config),
+    .read = read,
+    .describe = describe,
+    .declare = declare,
+    .build = build,
+};

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frozen ResNets; BatchNorm becomes part of the convolution before it. */
+/*
+ * Frozen ResNets with BatchNorm in inference form. gamma / sqrt(var + eps) is multiplied into the
+ * convolution's weights by graph ops that depend on parameters only, so plans do it once, in their
+ * prepare segment.
+ */
 #include "models/models.h"
 
-static const float imagenet_mean[3] = {0.485f, 0.456f, 0.406f};
-static const float imagenet_std[3] = {0.229f, 0.224f, 0.225f};
-
-lw_val lw_imagenet_normalise(lw_graph *g, lw_val x)
-{
-    float scale[3], shift[3];
-    if (!lw_val_ok(x) || lw_type_last(lw_val_type(g, x)) != 3)
-        return lw_graph_fail(g, LW_ESHAPE, "an image encoder wants three channels");
-    for (int i = 0; i < 3; i++) { /* ((x + 1) / 2 - mean) / std */
-        scale[i] = (float)(0.5 / (double)imagenet_std[i]);
-        shift[i] = (float)((0.5 - (double)imagenet_mean[i]) / (double)imagenet_std[i]);
-    }
-    lw_type three = lw_type_of(LW_F32, 1, 3);
-    return lw_add(g, lw_mul(g, x, lw_const(g, three, scale)), lw_const(g, three, shift));
-}
+#include <stdio.h>
 
 /* ---- convolution and BatchNorm --------------------------------------------------------------- */
 
@@ -102,24 +92,93 @@ static lw_val stage(lw_builder *b, block_fn *block, int s, lw_val x, int32_t o, 
 static lw_val trunk(lw_builder *b, block_fn *block, lw_val x, int32_t base, int32_t stages,
                     int32_t n, lw_val *map)
 {
-    x = lw_imagenet_normalise(b->g, x);
     map[0] = lw_relu(b->g, conv_bn(b, "conv1", "bn1", x, base, 3, 1));
     for (int32_t s = 1; s <= stages; s++)
         map[s] = stage(b, block, s, map[s - 1], base << (s - 1), n);
     return lw_mean(b->g, map[stages], LW_OVER_MIDDLE);
 }
 
-void lw_resnet_cifar(lw_builder *b, int32_t n, lw_val x, lw_taps *out)
+/* ---- akamaster's CIFAR ResNets --------------------------------------------------------------- */
+
+/* 3 stages of `arch` blocks (int32_t), widths 16, 32, 64, option A shortcuts; head `linear`. */
+
+static bool is_cifar(const lw_st_file *f, void *arch)
 {
-    lw_val map[4], pooled = trunk(b, cifar_block, x, 16, 3, n, map);
+    const lw_st_tensor *head = lw_st_find_model(f, "linear.weight");
+    const lw_st_tensor *stem = lw_st_find_model(f, "conv1.weight");
+    int32_t n = 0;
+    char name[64];
+    if (!head || head->rank != 2 || head->shape[1] != 64 || !stem || stem->rank != 4 ||
+        stem->shape[0] != 16)
+        return false;
+    do
+        snprintf(name, sizeof name, "layer3.%d.conv1.weight", n);
+    while (lw_st_find_model(f, name) && ++n < 64);
+    *(int32_t *)arch = n;
+    return n > 0;
+}
+
+static void describe_cifar(lw_network *n)
+{
+    static const struct {
+        int32_t n;
+        const char *name;
+    } known[] = {
+        {3, "resnet20"}, {5, "resnet32"}, {7, "resnet44"}, {9, "resnet56"}, {18, "resnet110"}};
+    for (size_t i = 0; i < LW_COUNT(known); i++)
+        if (known[i].n == *(const int32_t *)n->arch)
+            n->name = known[i].name;
+}
+
+static void build_cifar(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    lw_val map[4], pooled = trunk(b, cifar_block, in.x, 16, 3, *(const int32_t *)arch, map);
     lw_tap_add(out, "logits", lw_linear(b, "linear", pooled, 10, true));
     lw_tap_add(out, "pooled", pooled);
     lw_tap_add_maps(out, map, 4);
 }
 
-void lw_resnet18_cut(lw_builder *b, lw_val x, lw_taps *out)
+const lw_network_def lw_network_def_resnet_cifar10 = {
+    .name = "resnet_cifar10",
+    .kind = "encoder",
+    .arch_bytes = sizeof(int32_t),
+    .recognise = is_cifar,
+    .tensors = "a CIFAR ResNet (16-channel stem, three stages, 'linear' head)",
+    .describe = describe_cifar,
+    .pixels = &lw_pixels_imagenet,
+    .build = build_cifar,
+};
+
+/* ---- torchvision's ResNet-18 for small images ------------------------------------------------ */
+
+static bool is_resnet18(const lw_st_file *f, void *arch)
 {
-    lw_val map[3], pooled = trunk(b, torch_block, x, 64, 2, 2, map);
+    const lw_st_tensor *stem = lw_st_find_model(f, "conv1.weight");
+    const lw_st_tensor *first = lw_st_find_model(f, "layer1.0.conv1.weight");
+    (void)arch;
+    return stem && stem->rank == 4 && stem->shape[0] == 64 && stem->shape[2] == 7 && first &&
+           first->rank == 4 && first->shape[1] == 64 && first->shape[2] == 3 &&
+           lw_st_find_model(f, "layer2.0.downsample.0.weight");
+}
+
+static void build_resnet18(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    lw_val map[3], pooled = trunk(b, torch_block, in.x, 64, 2, 2, map);
+    (void)arch;
     lw_tap_add(out, "pooled", pooled);
     lw_tap_add_maps(out, map, 3);
 }
+
+static const char *const beyond[] = {"layer3.", "layer4.", "fc.", NULL};
+static const lw_load_opts cut = {.centre_crop = "conv1.weight", .ignore = beyond};
+
+/* conv1 is the centre 3x3 of the 7x7 kernel at stride 1; no max-pool; layer1, layer2. */
+const lw_network_def lw_network_def_resnet18 = {
+    .name = "resnet18",
+    .kind = "encoder",
+    .recognise = is_resnet18,
+    .tensors = "torchvision's ResNet-18 (conv1.weight [64,3,7,7], layer1, layer2)",
+    .weights = &cut,
+    .pixels = &lw_pixels_imagenet,
+    .build = build_resnet18,
+};

@@ -67,12 +67,7 @@ json_t *lw_unet_to_json(const lw_unet_config *c);
 /* LW_EFORMAT: missing or wrong fields; LW_EUNSUPPORTED: a UNet2DModel variant that we do not build.
  * `where` names the file in messages. */
 int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out);
-/* Reads a model folder: config, and a store (frozen or trainable) with the folder's weights in
- * PARAM. */
-int lw_unet_load(const char *dir, bool frozen, lw_unet_config *config, lw_store **store);
 /* Declares every parameter in a fresh store (builds and drops a graph) and fixes it. */
 int lw_unet_declare(const lw_unet_config *c, lw_store *s);
-/* For lw_store_load: older names of attention weights, as published folders have them. */
-extern const lw_load_opts lw_unet_load_opts;
 
 #endif

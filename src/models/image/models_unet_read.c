@@ -261,24 +261,38 @@ int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out)
 /* Names that diffusers itself renames when it loads older folders. */
 static const char *const older_names[] = {
     ".query.", ".to_q.", ".key.", ".to_k.", ".value.", ".to_v.", ".proj_attn.", ".to_out.0.", NULL};
-const lw_load_opts lw_unet_load_opts = {.replace = older_names};
+static const lw_load_opts weights = {.replace = older_names};
 
-int lw_unet_load(const char *dir, bool frozen, lw_unet_config *config, lw_store **store)
+/* ---- the record ------------------------------------------------------------------------------ */
+
+static int read(const json_t *j, const char *where, void *arch)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-    LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
-    LW_CLEANUP(lw_store_free) lw_store *s = NULL;
-    lw_unet_config c;
-    LW_TRY(lw_json_load(lw_path_join(&path, dir, "config.json"), &j));
-    LW_TRY(lw_unet_from_json(j, lw_str_c(&path), &c));
-    LW_TRY(lw_model_weights_find(dir, &path));
-    LW_TRY(lw_st_open(lw_str_c(&path), &f));
-    LW_TRY(lw_store_new(frozen, &s));
-    lw_store_expect(s, f, &lw_unet_load_opts);
-    LW_TRY(lw_unet_declare(&c, s));
-    LW_TRY(lw_store_load_from(s, LW_SLAB_PARAM, f, &lw_unet_load_opts));
-    *config = c;
-    *store = lw_steal(&s);
-    return 0;
+    return lw_unet_from_json(j, where, arch);
 }
+
+static void describe(lw_network *n)
+{
+    const lw_unet_config *c = n->arch;
+    n->image_size = c->image_size;
+    n->channels = c->in_channels;
+    n->classes = c->classes;
+    n->latent = c->latent_dim;
+    n->noise_size = c->noise_h;
+    n->timed = true;
+}
+
+static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    lw_tap_add(out, "y", lw_unet(b, arch, (lw_unet_in){in.x, in.t, in.classes, in.latent}));
+}
+
+const lw_network_def lw_network_def_unet = {
+    .name = "UNet2DModel",
+    .kind = "unet",
+    .class_name = "UNet2DModel",
+    .arch_bytes = sizeof(lw_unet_config),
+    .read = read,
+    .describe = describe,
+    .weights = &weights,
+    .build = build,
+};

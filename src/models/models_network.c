@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and building any network that has a record. */
+#include "models/models.h"
+
+#include <string.h>
+
+static const lw_network_def *const defs[] = {
+#define NETWORK(x) &lw_network_def_##x,
+#include "models/networks.def"
+#undef NETWORK
+    NULL};
+
+static void build_none(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    (void)b, (void)arch, (void)in, (void)out;
+}
+
+/* Pixels alone. */
+const lw_network_def lw_network_def_none = {.name = "none", .kind = "encoder", .build = build_none};
+
+const lw_pixels lw_pixels_imagenet = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+/* ((x + 1) / 2 - mean) / std */
+static lw_val normalise(lw_graph *g, const lw_pixels *p, lw_val x)
+{
+    float scale[3], shift[3];
+    if (!lw_val_ok(x) || lw_type_last(lw_val_type(g, x)) != 3)
+        return lw_graph_fail(g, LW_ESHAPE, "an image encoder wants three channels");
+    for (int i = 0; i < 3; i++) {
+        scale[i] = (float)(0.5 / (double)p->std[i]);
+        shift[i] = (float)((0.5 - (double)p->mean[i]) / (double)p->std[i]);
+    }
+    lw_type three = lw_type_of(LW_F32, 1, 3);
+    return lw_add(g, lw_mul(g, x, lw_const(g, three, scale)), lw_const(g, three, shift));
+}
+
+static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_network_in in,
+                   lw_taps *out)
+{
+    lw_builder b = {
+        .g = g, .params = s ? lw_store_params(s) : NULL, .training = n->training, .rows = in.rows};
+    const char *up = lw_scope_set(g, ""); /* the frozen store has names of its own */
+    *out = (lw_taps){0};
+    if (n->def->pixels)
+        in.x = normalise(g, n->def->pixels, in.x);
+    n->def->build(&b, n->arch, in, out);
+    lw_scope_set(g, up);
+}
+
+void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_taps *out)
+{
+    append(n, n->store, g, in, out);
+}
+
+static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w)
+{
+    lw_network_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, batch, h, w, n->channels))};
+    if (n->timed)
+        in.t = lw_input(g, "t", lw_type_of(LW_F32, 1, batch));
+    if (n->timed && n->classes > 0)
+        in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, batch));
+    if (n->latent > 0)
+        in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, batch, n->latent));
+    if (n->training)
+        in.rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    return in;
+}
+
+static int check_size(const lw_network *n, int32_t h, int32_t w)
+{
+    int32_t side = n->image_size, noise = n->noise_size;
+    if (side == 0 || (h == side && w == side) || (noise > 0 && h == noise && w == noise))
+        return 0;
+    return noise == 0
+               ? lw_fail(LW_ESHAPE, "%s: pictures of %dx%d, the model takes %dx%d", n->dir, (int)h,
+                         (int)w, (int)side, (int)side)
+               : lw_fail(LW_ESHAPE,
+                         "%s: pictures of %dx%d, the model takes %dx%d or noise of %dx%d", n->dir,
+                         (int)h, (int)w, (int)side, (int)side, (int)noise, (int)noise);
+}
+
+int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w,
+                     const char *want)
+{
+    LW_CLEANUP(lw_str_clear) lw_str names = {0};
+    lw_taps taps;
+    LW_TRY(check_size(n, h, w));
+    lw_network_append(n, g, inputs(n, g, batch, h, w), &taps);
+    LW_TRY(lw_graph_error(g));
+    for (int32_t i = 0; i < taps.n; i++) {
+        const lw_tap *t = &taps.tap[i];
+        if (want ? lw_str_eq(want, "*") || lw_str_eq(want, t->name) : i == 0)
+            lw_graph_output_add(g, t->name, t->val, LW_NOVAL);
+    }
+    LW_TRY(lw_graph_error(g));
+    if (lw_graph_output_count(g) > 0)
+        return 0;
+    lw_tap_names(&taps, &names);
+    return lw_fail(LW_EUSAGE, "%s has no output '%s': there are %s", n->dir, want,
+                   lw_str_c(&names));
+}
+
+/* ---- declaring and loading ------------------------------------------------------------------- */
+
+enum { ANY_SIZE = 32 }; /* of a graph that is dropped again */
+
+static int32_t width_of(const lw_graph *g, const lw_taps *taps, const char *name, int32_t none)
+{
+    lw_val v = lw_tap_find(taps, name);
+    return lw_val_ok(v) ? lw_type_last(lw_val_type(g, v)) : none;
+}
+
+static int declare(lw_network *n, lw_store *s)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    int32_t side = n->image_size ? n->image_size : ANY_SIZE;
+    lw_taps taps;
+    if (n->def->declare)
+        LW_TRY(n->def->declare(n->arch, s));
+    LW_TRY(lw_graph_new(&g));
+    append(n, s, g, inputs(n, g, 1, side, side), &taps);
+    LW_TRY(lw_graph_error(g));
+    n->features = width_of(g, &taps, "pooled", 0);
+    n->classes = width_of(g, &taps, "logits", n->classes);
+    return n->def->declare ? 0 : lw_store_fix(s);
+}
+
+static void describe(lw_network *n)
+{
+    n->name = n->def->name;
+    n->channels = 3;
+    if (n->def->describe)
+        n->def->describe(n);
+}
+
+static int load(lw_network *n, const lw_st_file *f)
+{
+    describe(n);
+    LW_TRY(lw_store_new(true, &n->store));
+    lw_store_expect(n->store, f, n->def->weights);
+    LW_TRY(declare(n, n->store));
+    LW_TRY(lw_store_load_from(n->store, LW_SLAB_PARAM, f, n->def->weights));
+    for (int32_t i = 0; i < lw_store_count(n->store); i++)
+        if (!lw_str_ends(lw_store_at(n->store, i)->name, "running_mean") &&
+            !lw_str_ends(lw_store_at(n->store, i)->name, "running_var"))
+            n->parameters += lw_store_at(n->store, i)->count;
+    return 0;
+}
+
+int lw_network_train(lw_network *n)
+{
+    LW_CLEANUP(lw_store_free) lw_store *store = NULL;
+    if (!n->timed)
+        return lw_fail(LW_EUSAGE, "%s: only generators have a training graph here", n->dir);
+    LW_TRY(lw_store_new(false, &store));
+    LW_TRY(declare(n, store));
+    lw_store_free(&n->store);
+    n->store = lw_steal(&store);
+    n->training = true;
+    return 0;
+}
+
+/* ---- which network is it? -------------------------------------------------------------------- */
+
+static const lw_network_def *def_of_class(const char *class_name)
+{
+    const lw_network_def *const *d = defs;
+    while (*d && !((*d)->class_name && class_name && lw_str_eq((*d)->class_name, class_name)))
+        d++;
+    return *d;
+}
+
+static int use(lw_network *n, const lw_network_def *def)
+{
+    lw_free(&n->arch);
+    n->def = def;
+    n->arch = lw_calloc(1, LW_MAX(def->arch_bytes, (size_t)1));
+    return n->arch ? 0 : LW_ENOMEM;
+}
+
+static int unrecognised(const lw_st_file *f, const lw_network_def *want, const char *class_name)
+{
+    LW_CLEANUP(lw_str_clear) lw_str have = {0};
+    for (const lw_network_def *const *d = defs; *d; d++)
+        if ((*d)->class_name || (*d)->recognise)
+            lw_str_addf(&have, "%s%s", have.len ? ", " : "",
+                        (*d)->class_name ? (*d)->class_name : (*d)->name);
+    if (want)
+        return lw_fail(LW_EFORMAT, "%s: not %s", lw_st_path(f), want->tensors);
+    if (class_name)
+        return lw_fail(LW_EUNSUPPORTED, "%s: its config.json says %s; known are %s", lw_st_path(f),
+                       class_name, lw_str_c(&have));
+    return lw_fail(LW_EFORMAT,
+                   "%s: its tensors are of no network known here (%s), and no config.json says "
+                   "what it is",
+                   lw_st_path(f), lw_str_c(&have));
+}
+
+static int recognise(lw_network *n, const lw_st_file *f, const lw_network_def *want,
+                     const char *class_name)
+{
+    for (const lw_network_def *const *d = defs; *d; d++) {
+        if (!(*d)->recognise || (want && want != *d))
+            continue;
+        LW_TRY(use(n, *d));
+        if ((*d)->recognise(f, n->arch))
+            return 0;
+    }
+    return unrecognised(f, want, class_name);
+}
+
+/* want: the only record it may be of; NULL: any. */
+static int open_place(lw_network *n, lw_model_place *p, const lw_network_def *want)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
+    const char *type = json_string_value(json_object_get(p->config, "model_type"));
+    const char *class_name = p->network ? p->network : type;
+    const lw_network_def *def = def_of_class(class_name);
+    n->dir = lw_strdup(lw_str_c(&p->path));
+    if (!n->dir)
+        return LW_ENOMEM;
+    if (def && want && def != want)
+        return lw_fail(LW_EFORMAT, "%s: this is a %s, not %s", n->dir, class_name, want->tensors);
+    if (def) {
+        LW_TRY(use(n, def));
+        LW_TRY(def->read(p->config, lw_path_join(&path, n->dir, "config.json"), n->arch));
+    }
+    LW_TRY(lw_model_weights_find(n->dir, &path));
+    LW_TRY(lw_st_open(lw_str_c(&path), &f));
+    if (!def)
+        LW_TRY(recognise(n, f, want, class_name));
+    n->config = lw_steal(&p->config);
+    return load(n, f);
+}
+
+static int open_source(const char *source, bool ema, const lw_network_def *want, lw_network **out)
+{
+    LW_CLEANUP(lw_model_place_clear) lw_model_place p = {0};
+    LW_CLEANUP(lw_network_close) lw_network *n = lw_calloc(1, sizeof *n);
+    if (!n)
+        return LW_ENOMEM;
+    LW_TRY(lw_model_find(source, ema, &p));
+    LW_TRY(open_place(n, &p, want));
+    *out = lw_steal(&n);
+    return 0;
+}
+
+int lw_network_open(const char *source, bool ema, lw_network **out)
+{
+    return open_source(source, ema, NULL, out);
+}
+
+void lw_network_close(lw_network **pp)
+{
+    lw_network *n = *pp;
+    if (!n)
+        return;
+    lw_store_free(&n->store);
+    lw_json_drop(&n->config);
+    lw_free(&n->arch);
+    lw_free(&n->dir);
+    lw_free(pp);
+}
+
+/* ---- specs of encoders ----------------------------------------------------------------------- */
+
+static bool is_word(const lw_network_def *d)
+{
+    return d->recognise || !d->class_name;
+}
+
+static int open_none(lw_network **out)
+{
+    *out = lw_calloc(1, sizeof **out);
+    if (!*out)
+        return LW_ENOMEM;
+    (*out)->def = &lw_network_def_none;
+    describe(*out);
+    return 0;
+}
+
+static int unknown_word(const char *spec)
+{
+    const char *near = NULL;
+    for (const lw_network_def *const *d = defs; *d; d++)
+        if (is_word(*d) &&
+            (!near || lw_str_distance(spec, (*d)->name) < lw_str_distance(spec, near)))
+            near = (*d)->name;
+    return lw_fail(
+        LW_EUSAGE,
+        "encoder '%s': no such file or folder, and no encoder of that name (did you mean '%s'?)",
+        spec, near);
+}
+
+static int open_encoder(const char *spec, lw_network **out)
+{
+    size_t n = strcspn(spec, ":");
+    for (const lw_network_def *const *d = defs; *d; d++) {
+        const char *word = (*d)->name;
+        if (!is_word(*d) || strncmp(spec, word, n) != 0 || word[n])
+            continue;
+        if (!(*d)->recognise)
+            return spec[n] ? unknown_word(spec) : open_none(out);
+        if (!spec[n] || !spec[n + 1])
+            return lw_fail(LW_EUSAGE, "encoder %s needs its weights: %s:FILE.safetensors", word,
+                           word);
+        return open_source(spec + n + 1, true, *d, out);
+    }
+    return lw_path_exists(spec) ? open_source(spec, true, NULL, out) : unknown_word(spec);
+}
+
+int lw_encoder_open(const char *spec, lw_network **out)
+{
+    LW_CLEANUP(lw_network_close) lw_network *n = NULL;
+    LW_TRY(open_encoder(spec, &n));
+    if (n->timed || n->channels != 3)
+        return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
+    *out = lw_steal(&n);
+    return 0;
+}

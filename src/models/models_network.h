@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A network over pictures, opened from files. Each family is one const record, and all records are
+ * rows of networks.def: nothing else in the program asks which family a network is of. Encoders and
+ * generators share the record, for one is told from the other by what it takes and offers alone
+ * (`timed`, its taps); policies and embeddings of graphs (models/proof) take other things, are
+ * opened by commands that want nothing else, and have no record.
+ *
+ *    SOURCE, encoder spec ──► record, by config.json's class name or by the tensors
+ *                             ──► arch, frozen store ──► lw_network
+ *    x [t class latent] ──lw_network_append──► taps
+ *
+ * What a family that is still to come is in this record: token grids of a ViT (CLIP, SigLIP,
+ * DINOv2) are maps, its class token and pooled head are the taps cls and pooled; ConvNeXt and
+ * Inception have maps of their own shapes; the halves of a VAE are two records, one with the tap s0
+ * and one that takes channels = 4 and offers y; DiT is `timed`.
+ */
+#ifndef LW_MODELS_NETWORK_H
+#define LW_MODELS_NETWORK_H
+
+#include "formats/formats.h"
+#include "models/models_taps.h"
+
+typedef struct lw_network lw_network;
+
+/* Values a network is built on; those it does not take are absent. */
+typedef struct lw_network_in {
+    lw_val x;       /* f32[B,h,w,C], pictures in [-1,1] */
+    lw_val t;       /* f32[B] */
+    lw_val classes; /* i32[B] */
+    lw_val latent;  /* f32[B,latent] */
+    lw_val rows;    /* i64[B], of dropout in training */
+} lw_network_in;
+
+/* Of pictures in [0,1], per channel. */
+typedef struct lw_pixels {
+    float mean[3], std[3];
+} lw_pixels;
+extern const lw_pixels lw_pixels_imagenet;
+
+typedef struct lw_network_def {
+    const char *name;       /* with `recognise` also a word of specs: NAME:FILE.safetensors */
+    const char *kind;       /* "encoder", "unet", ...: for lw_model_describe */
+    const char *class_name; /* config.json's "_class_name", or "model_type" there; NULL: none */
+    size_t arch_bytes;      /* of its configuration, a plain struct */
+    /* config.json -> arch; `where` names the file in messages. */
+    int (*read)(const json_t *config, const char *where, void *arch);
+    /* Are these its tensors? Sets arch. NULL: a folder's config.json must say it. */
+    bool (*recognise)(const lw_st_file *f, void *arch);
+    const char *tensors;             /* what it looks for, for messages */
+    void (*describe)(lw_network *n); /* facts of n beside its arch; NULL: none */
+    const lw_load_opts *weights;     /* names of tensors in files; NULL: those of build */
+    const lw_pixels *pixels;         /* normalisation before build; NULL: [-1,1] as it is */
+    /* Declares parameters that stand in files but not in build's graph, fixes s. NULL: build's. */
+    int (*declare)(const void *arch, lw_store *s);
+    void (*build)(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out);
+} lw_network_def;
+
+#define NETWORK(x) extern const lw_network_def lw_network_def_##x;
+#include "models/networks.def"
+#undef NETWORK
+
+struct lw_network {
+    const lw_network_def *def;
+    char *dir;          /* the folder or file the weights came from; NULL: encoder none */
+    json_t *config;     /* config.json; NULL: weights alone */
+    void *arch;         /* [def->arch_bytes] */
+    lw_store *store;    /* frozen, or that of lw_network_train; NULL: encoder none */
+    int64_t parameters; /* trained numbers: BatchNorm's running statistics do not count */
+    bool training;
+    /* of the taps */
+    int32_t features; /* width of pooled; 0: none */
+    int32_t classes;  /* of logits, or of the input class; 0: none */
+    /* set by describe */
+    const char *name;   /* "resnet56"; def->name unless set */
+    int32_t image_size; /* side it was made for; 0: any */
+    int32_t channels;   /* of its pictures; 3 unless set */
+    int32_t latent;     /* width of the input latent; 0: none */
+    int32_t noise_size; /* side of smaller noise that x may be as well; 0: none */
+    int32_t judged;     /* real classes of a judge, the others are junk; 0: not a judge */
+    bool timed;         /* takes t (and class, latent): a generator */
+};
+
+/* source: a run (its newest checkpoint), a checkpoint or model folder, or weights alone that are
+ * recognised. ema: the averaged weights of a checkpoint. LW_EIO, LW_EFORMAT: what is missing or
+ * wrong; LW_EUNSUPPORTED: config.json names another network. */
+int lw_network_open(const char *source, bool ema, lw_network **out);
+/* spec: none | NAME:FILE (or folder) | a source. LW_EUSAGE: an unknown word (nearest named) or a
+ * missing file part; LW_EFORMAT: a network that takes more than pictures. */
+int lw_encoder_open(const char *spec, lw_network **out);
+void lw_network_close(lw_network **pp);
+/* Parameters with gradients (without values) instead of the file's, and `training`. LW_EUSAGE: not
+ * a generator. */
+int lw_network_train(lw_network *n);
+
+/* Builds the network on values of g; names of parameters and of g's scope do not mix. */
+void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_taps *out);
+/* Declares inputs x f32[batch,h,w,C] (a generator: and t, class and latent where it has them; in
+ * training rows) and outputs: every tap that `want` names, NULL the first, "*" all. LW_ESHAPE:
+ * pictures it cannot take; LW_EUSAGE: no such tap, naming those there are. */
+int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w,
+                     const char *want);
+
+#endif
