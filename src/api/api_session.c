@@ -133,7 +133,7 @@ int lw_session_set(lw_session *session, const char *name, const void *data, size
     LW_TRY(find(session, name, bytes, &p));
     if (p->output)
         return lw_fail(LW_EUSAGE, "tensor '%s' is an output", name);
-    return lw_forward_set(session->forward, p, data);
+    return lw_forward_set(session->forward, p, p->shape[0], data);
 }
 
 int lw_session_run(lw_session *session)
@@ -149,7 +149,7 @@ int lw_session_get(const lw_session *session, const char *name, void *data, size
     API_NEED(name);
     API_NEED(data);
     LW_TRY(find(session, name, bytes, &p));
-    lw_forward_get(session->forward, p, data);
+    lw_forward_get(session->forward, p, p->shape[0], data);
     return 0;
 }
 

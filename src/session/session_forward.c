@@ -187,7 +187,7 @@ static void transpose(float *dst, const float *src, int64_t rows, int64_t r, int
                 dst[j * r + i] = src[i * c + j];
 }
 
-static int set_rows(lw_forward *f, const lw_port *p, int64_t rows, const void *data)
+int lw_forward_set(lw_forward *f, const lw_port *p, int64_t rows, const void *data)
 {
     void *dst = lw_forward_input(f, p->name);
     for (int64_t i = 0; p->below > 0 && i < rows * p->row; i++)
@@ -201,23 +201,13 @@ static int set_rows(lw_forward *f, const lw_port *p, int64_t rows, const void *d
     return 0;
 }
 
-static void get_rows(const lw_forward *f, const lw_port *p, int64_t rows, void *data)
+void lw_forward_get(const lw_forward *f, const lw_port *p, int64_t rows, void *data)
 {
     const void *src = lw_forward_output(f, p->name);
     if (f->planar && p->rank == 4)
         transpose(data, src, rows, p->shape[2] * p->shape[3], p->shape[1]);
     else
         memcpy(data, src, (size_t)rows * p->bytes);
-}
-
-int lw_forward_set(lw_forward *f, const lw_port *p, const void *data)
-{
-    return set_rows(f, p, p->shape[0], data);
-}
-
-void lw_forward_get(const lw_forward *f, const lw_port *p, void *data)
-{
-    get_rows(f, p, p->shape[0], data);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -229,10 +219,10 @@ static int move_rows(lw_forward *f, const lw_feed *feed, int64_t at, int64_t n, 
     LW_TRY(lw_forward_find(f, feed->name, &p));
     size_t skip = (size_t)at * p->bytes;
     if (!before && feed->out)
-        get_rows(f, p, n, (char *)feed->out + skip);
+        lw_forward_get(f, p, n, (char *)feed->out + skip);
     if (before && feed->fill)
         return feed->fill(feed->self, at, n, lw_forward_input(f, p->name));
-    return before && feed->in ? set_rows(f, p, n, (const char *)feed->in + skip) : 0;
+    return before && feed->in ? lw_forward_set(f, p, n, (const char *)feed->in + skip) : 0;
 }
 
 int lw_forward_rows(lw_forward *f, const char *what, int64_t rows, const lw_feed *feed, int n_feed,

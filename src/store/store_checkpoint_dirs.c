@@ -202,33 +202,28 @@ int lw_place_look(const char *path, lw_place_kind *out)
     return 0;
 }
 
-static int find_model(const char *source, bool ema, lw_model_place *p)
-{
-    LW_CLEANUP(lw_str_clear) lw_str config = {0};
-    LW_TRY(lw_place_look(source, &p->kind));
-    lw_str_add(&p->path, source);
-    if (p->kind == LW_PLACE_FILE || p->kind == LW_PLACE_WEIGHTS)
-        return p->path.failed ? LW_ENOMEM : 0;
-    if (p->kind == LW_PLACE_RUN)
-        LW_TRY(lw_checkpoint_latest(source, &p->path));
-    if (p->kind == LW_PLACE_PIPELINE)
-        lw_str_add(&p->path, "/unet");
-    if (ema && has_file(lw_str_c(&p->path), "ema/config.json"))
-        lw_str_add(&p->path, "/ema");
-    LW_TRY(lw_json_load(lw_path_join(&config, lw_str_c(&p->path), "config.json"), &p->config));
-    LW_TRY(lw_json_opt_str(p->config, lw_str_c(&config), "_class_name", &p->network));
-    return p->path.failed ? LW_ENOMEM : 0;
-}
-
 int lw_model_find(const char *source, bool ema, lw_model_place *out)
 {
-    lw_model_place p = {0};
-    int rc = find_model(source, ema, &p);
-    if (rc < 0)
-        lw_model_place_clear(&p);
-    else
-        *out = p;
-    return rc;
+    LW_CLEANUP(lw_str_clear) lw_str config = {0};
+    LW_CLEANUP(lw_model_place_clear) lw_model_place p = {0};
+    LW_TRY(lw_place_look(source, &p.kind));
+    lw_str_add(&p.path, source);
+    if (p.kind == LW_PLACE_RUN)
+        LW_TRY(lw_checkpoint_latest(source, &p.path));
+    if (p.kind == LW_PLACE_PIPELINE)
+        lw_str_add(&p.path, "/unet");
+    if (p.kind != LW_PLACE_FILE && p.kind != LW_PLACE_WEIGHTS) {
+        if (ema && has_file(lw_str_c(&p.path), "ema/config.json"))
+            lw_str_add(&p.path, "/ema");
+        lw_path_join(&config, lw_str_c(&p.path), "config.json");
+        LW_TRY(lw_json_load(lw_str_c(&config), &p.config));
+        LW_TRY(lw_json_opt_str(p.config, lw_str_c(&config), "_class_name", &p.network));
+    }
+    if (p.path.failed)
+        return LW_ENOMEM;
+    *out = p;
+    p = (lw_model_place){0};
+    return 0;
 }
 
 void lw_model_place_clear(lw_model_place *p)

@@ -145,7 +145,7 @@ static void test_ports(void **state)
     class[1] = 1;
     b = forward_of(BATCH, false);
     assert_ok(lw_forward_find(a, "x", &p));
-    assert_ok(lw_forward_set(a, p, x));
+    assert_ok(lw_forward_set(a, p, BATCH, x));
     lw_forward_pass(a, "x", b, "x");
     lw_forward_pass(a, "x", b, "latent"); /* has none */
     assert_memory_equal(lw_forward_output(b, "x"), lw_forward_output(a, "x"), BATCH * p->bytes);
