@@ -16,8 +16,8 @@ import torch
 from diffusers import DDIMScheduler, DDPMScheduler, UNet2DModel
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from golden import (drift, encoder, layers, policy, sampler, schedulers, store,  # noqa: E402
-                    transformer, unet)
+from golden import (drift, encoder, layers, policy, resample, sampler,  # noqa: E402
+                    schedulers, store, transformer, unet)
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -49,6 +49,7 @@ def parts(data):
         "names": lambda: names(data),
         "layers": lambda: put("layers", layers.make(), 0),
         "formula": lambda: put("formula", layers.make_formula()),
+        "resample": lambda: put("resample", resample.make(), 0),
         "drift": lambda: put("drift", drift.make()),
         "sampler": lambda: put("sampler", sampler.make()),
         "schedulers": lambda: put("schedulers", schedulers.make(data)),

@@ -30,6 +30,7 @@
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/resample/resample.h"
+#include "kernels/resample/resample_picture.h"
 #include "kernels/reverse/reverse.h"
 #include "kernels/softmax/softmax.h"
 #include "kernels/stats/stats.h"

@@ -85,6 +85,9 @@ set(SOURCES
   random/random_avx512.c
   random/random_ref.c
   reduce/reduce_ref.c
+  resample/resample_axis.c
+  resample/resample_pass_ref.c
+  resample/resample_picture.c
   resample/resample_ref.c
   reverse/reverse_ref.c
   ew/ew_avx2.c
@@ -97,4 +100,8 @@ set(SOURCES
   pooling/pooling_avx512.c
   resample/resample_avx2.c
   resample/resample_avx512.c
+  resample/resample_f32_avx2.c
+  resample/resample_f32_avx512.c
+  resample/resample_u8_avx2.c
+  resample/resample_u8_avx512.c
 )

@@ -6,6 +6,7 @@ lw_test(test_golden_encoders golden/test_golden_encoders.c models store backend 
 lw_test(test_golden_layers golden/test_golden_layers.c models store backend formats base)
 lw_test(test_golden_policy golden/test_golden_policy.c models store backend formats base)
 lw_test(test_golden_transformer golden/test_golden_transformer.c models store backend formats base)
-foreach(name policy transformer unet train encoders layers)
+lw_test(test_golden_resample golden/test_golden_resample.c models store backend formats base kernels)
+foreach(name policy resample transformer unet train encoders layers)
   target_sources(test_golden_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 endforeach()

@@ -23,14 +23,18 @@ def fnv1a(name):
     return h
 
 
-def uniform(name, n):
-    """n doubles in [-1, 1), each exactly representable in float32."""
+def mixed(h, n):
+    """z of the first n elements, as 64-bit words."""
     with np.errstate(over="ignore"):
-        z = U64(fnv1a(name)) + (np.arange(n, dtype=U64) + U64(1)) * U64(0x9E3779B97F4A7C15)
+        z = U64(h) + (np.arange(n, dtype=U64) + U64(1)) * U64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
-        z = z ^ (z >> U64(31))
-    return (z >> U64(40)).astype(np.float64) / 8388608.0 - 1.0
+        return z ^ (z >> U64(31))
+
+
+def uniform(name, n):
+    """n doubles in [-1, 1), each exactly representable in float32."""
+    return (mixed(fnv1a(name), n) >> U64(40)).astype(np.float64) / 8388608.0 - 1.0
 
 
 def values(name, shape, offset=0.0, scale=1.0):

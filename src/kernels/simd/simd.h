@@ -32,7 +32,8 @@
  *       vi_block_iota[l], leaves the 4 VL words in block order, w[0] first
  *   v_gather(base, vi index): base[index[lane]]
  *   v_load_u8(p) v_load_u8_n(p,n): bytes to floats 0..255
- *   vi_load_u16(p) vi_load_u16_n(p,n): halves to lanes
+ *   vi_load_u16(p) vi_load_u16_n(p,n): halves to lanes; vi_load_u8, vi_load_u8_n: bytes to lanes
+ *   vi_max(a,b) vi_min(a,b): signed
  *   vi_store_u16 vi_store_u16_n vi_store_u8 vi_store_u8_n: the low half or byte of each lane
  *   v_of_bf16(w): lanes whose low halves are bf16, to floats
  *   vi_bf16(v): floats to bf16 in the low halves, the rest 0 (lw_bf16_of_f32)

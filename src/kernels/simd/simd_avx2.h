@@ -317,6 +317,18 @@ LW_WORD vi vi_load_u16(const uint16_t *p)
 {
     return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
+LW_WORD vi vi_load_u8(const uint8_t *p)
+{
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+LW_WORD vi vi_max(vi a, vi b)
+{
+    return _mm256_max_epi32(a, b);
+}
+LW_WORD vi vi_min(vi a, vi b)
+{
+    return _mm256_min_epi32(a, b);
+}
 LW_WORD __m128i vi_low_u16(vi v) /* the low halves of all lanes */
 {
     vi s = _mm256_shuffle_epi8(v, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1,
@@ -354,6 +366,12 @@ LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
     uint8_t all[8];
     vi_store_u8(all, v);
     memcpy(p, all, (size_t)n);
+}
+LW_WORD vi vi_load_u8_n(const uint8_t *p, ptrdiff_t n)
+{
+    uint8_t all[8] = {0};
+    memcpy(all, p, (size_t)n);
+    return vi_load_u8(all);
 }
 LW_WORD vf v_load_u8_n(const uint8_t *p, ptrdiff_t n)
 {

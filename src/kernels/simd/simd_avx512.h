@@ -331,6 +331,18 @@ LW_WORD vi vi_load_u16(const uint16_t *p)
 {
     return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
+LW_WORD vi vi_load_u8(const uint8_t *p)
+{
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+LW_WORD vi vi_max(vi a, vi b)
+{
+    return _mm512_max_epi32(a, b);
+}
+LW_WORD vi vi_min(vi a, vi b)
+{
+    return _mm512_min_epi32(a, b);
+}
 LW_WORD void vi_store_u16(uint16_t *p, vi v)
 {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(v));
@@ -350,6 +362,10 @@ LW_WORD void vi_store_u16_n(uint16_t *p, vi v, ptrdiff_t n)
 LW_WORD void vi_store_u8_n(uint8_t *p, vi v, ptrdiff_t n)
 {
     _mm_mask_storeu_epi8(p, vm_first(n), _mm512_cvtepi32_epi8(v));
+}
+LW_WORD vi vi_load_u8_n(const uint8_t *p, ptrdiff_t n)
+{
+    return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(vm_first(n), p));
 }
 LW_WORD vf v_load_u8_n(const uint8_t *p, ptrdiff_t n)
 {

@@ -284,6 +284,22 @@ LW_WORD vi vi_load_u16(const uint16_t *p)
 {
     return *p;
 }
+LW_WORD vi vi_load_u8(const uint8_t *p)
+{
+    return *p;
+}
+LW_WORD vi vi_load_u8_n(const uint8_t *p, ptrdiff_t n)
+{
+    return n > 0 ? *p : 0;
+}
+LW_WORD vi vi_max(vi a, vi b)
+{
+    return (int32_t)a > (int32_t)b ? a : b;
+}
+LW_WORD vi vi_min(vi a, vi b)
+{
+    return (int32_t)a < (int32_t)b ? a : b;
+}
 LW_WORD void vi_store_u16(uint16_t *p, vi v)
 {
     *p = (uint16_t)v;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The weights of one axis of a picture that is resized: output o is a weighted sum of a few
+ * neighbouring inputs. Which ones and how much depends on the form, because published numbers
+ * depend on which resize made the pixels:
+ *
+ *   form          what it is                                           filters
+ *   pillow        Pillow's Image.resize of 8-bit channels, bit for     all
+ *                 bit, of versions before 13
+ *   pillow-13     the same of version 13, which takes the passes of    all
+ *                 some pictures in the other order
+ *   float-aa      the same weights in float: torch's                   all
+ *                 interpolate(antialias=True), Pillow's mode F
+ *   torch         torch's interpolate, align_corners=False, no         bilinear, bicubic
+ *                 antialias; bicubic has a = -0.75
+ *   tf-inception  TensorFlow 1's resize_bilinear: output o is at       bilinear
+ *                 input o from / to. It stands before the Inception
+ *                 network of Frechet distances
+ *
+ * pillow and float-aa widen the filter by the scale when they shrink a picture (antialiasing), so
+ * that every input counts; bicubic has a = -0.5 there. With s = from / to and f = max(s, 1):
+ *
+ *   centre = (o + 1/2) s        inputs i with |i + 1/2 - centre| < support f
+ *   weight = filter((i + 1/2 - centre) / f), divided by the sum of the weights
+ *
+ * pillow rounds weights to 22 bits behind the point. All arithmetic is in double, as Pillow's is;
+ * the coordinates of torch are float, as torch's are.
+ */
+#ifndef LW_KERNELS_RESAMPLE_AXIS_H
+#define LW_KERNELS_RESAMPLE_AXIS_H
+
+#include "base/base.h"
+
+typedef enum lw_resample_form {
+    LW_RESAMPLE_PILLOW,
+    LW_RESAMPLE_PILLOW_13,
+    LW_RESAMPLE_FLOAT_AA,
+    LW_RESAMPLE_TORCH,
+    LW_RESAMPLE_TF_INCEPTION,
+    LW_RESAMPLE_FORMS
+} lw_resample_form;
+
+typedef enum lw_filter {
+    LW_FILTER_BOX,
+    LW_FILTER_BILINEAR,
+    LW_FILTER_HAMMING,
+    LW_FILTER_BICUBIC,
+    LW_FILTER_LANCZOS,
+    LW_FILTERS
+} lw_filter;
+
+extern const char *const lw_resample_form_name[LW_RESAMPLE_FORMS];
+extern const char *const lw_filter_name[LW_FILTERS];
+
+enum { LW_RESAMPLE_BITS = 22 }; /* behind the point of fixed weights */
+
+/* Of 8-bit channels, with fixed weights; the others are float. */
+static inline bool lw_resample_is_u8(lw_resample_form form)
+{
+    return form == LW_RESAMPLE_PILLOW || form == LW_RESAMPLE_PILLOW_13;
+}
+
+/* Outputs [at, at + n) of an axis of `from` inputs and `to` outputs. */
+typedef struct lw_resample_axis {
+    ptrdiff_t n, first, span; /* inputs [first, first + span) are used */
+    ptrdiff_t taps;           /* pitch of the weights */
+    bool copy;                /* from = to: output o is input o, there are no weights */
+    int32_t *start, *count;   /* [n]: output o sums inputs first + start[o] + j, j < count[o] */
+    int32_t *fixed;           /* [n][taps], in 2^-22: forms of u8 */
+    float *weight;            /* [n][taps]: the others */
+} lw_resample_axis;
+
+/* 1 <= from, to; 0 <= at, at + n <= to. LW_EUNSUPPORTED: the form has no such filter; LW_ENOMEM. */
+int lw_resample_axis_init(lw_resample_axis *a, lw_resample_form form, lw_filter filter,
+                          ptrdiff_t from, ptrdiff_t to, ptrdiff_t at, ptrdiff_t n);
+void lw_resample_axis_clear(lw_resample_axis *a);
+
+#endif
