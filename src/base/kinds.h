@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Enumerations that ir and kernels share, which may not see each other. */
+/* Enumerations and records that ir and kernels share, which may not see each other. */
 #ifndef LW_BASE_KINDS_H
 #define LW_BASE_KINDS_H
 
@@ -51,6 +51,14 @@ typedef enum lw_prediction {
     LW_PREDICT_SAMPLE,
     LW_PREDICT_VELOCITY
 } lw_prediction;
+
+/* The numbers of a reverse step of diffusion; formulas in kernels/reverse/reverse.h. A graph, which
+ * knows no double, holds them as i64[8], bit for bit. */
+typedef struct lw_reverse {
+    double a, s; /* sqrt(alpha_bar), sqrt(1 - alpha_bar) */
+    double c0, c1, c2, c3;
+    double clip, limit; /* INFINITY: no bound */
+} lw_reverse;
 
 /* How the drift field is computed; formulas in kernels/drift/drift.h. */
 typedef enum lw_drift_variant {

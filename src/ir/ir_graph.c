@@ -196,7 +196,7 @@ int32_t lw_val_pitch(const lw_graph *g, lw_val v)
     return lw_type_last(record(g, lw_val_ok(of) ? of : v)->type);
 }
 
-void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val grad_of)
+void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val into)
 {
     if (g->error)
         return;
@@ -204,12 +204,18 @@ void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val grad_of
         lw_graph_fail(g, LW_ESHAPE, "output '%s' has no value", name);
         return;
     }
+    if (lw_val_ok(into) && (!lw_type_eq(lw_val_type(g, v), lw_val_type(g, into)) ||
+                            !lw_node_is(lw_val_node(g, into), LW_OPF_LEAF))) {
+        lw_graph_fail(g, LW_ESHAPE, "output '%s' goes into an input or parameter of its type",
+                      name);
+        return;
+    }
     const char *copy = lw_arena_strdup(g->arena, name);
     if (!copy || lw_grow(&g->outputs, &g->cap_outputs, g->n_outputs + 1, sizeof *g->outputs) < 0) {
         record_error(g, LW_ENOMEM, lw_errmsg());
         return;
     }
-    g->outputs[g->n_outputs++] = (lw_graph_output){copy, v, grad_of};
+    g->outputs[g->n_outputs++] = (lw_graph_output){copy, v, into};
 }
 
 int lw_graph_output_count(const lw_graph *g)

@@ -103,7 +103,9 @@ void lw_cost_bytes(const lw_graph *g, const lw_node *n, lw_cost *out);
 typedef struct lw_graph_output {
     const char *name;
     lw_val val;
-    lw_val grad_of; /* the parameter whose gradient slab receives it; absent for ordinary outputs */
+    /* Where it goes. A parameter: its gradient slab receives it. An input of the same type: it is a
+     * state value, which the next run reads as that input. Absent: nowhere, an ordinary output. */
+    lw_val into;
 } lw_graph_output;
 
 int lw_graph_new(lw_graph **out);
@@ -141,8 +143,8 @@ lw_view lw_val_view(const lw_graph *g, lw_val v);
 /* Elements between rows (all dimensions but the last) of v. */
 int32_t lw_val_pitch(const lw_graph *g, lw_val v);
 
-/* Names v as an output of the graph; grad_of: see lw_graph_output. */
-void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val grad_of);
+/* Names v as an output of the graph; into: see lw_graph_output. */
+void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val into);
 int lw_graph_output_count(const lw_graph *g);
 lw_graph_output *lw_graph_output_at(const lw_graph *g, int i);
 

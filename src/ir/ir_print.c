@@ -48,7 +48,9 @@ void lw_graph_print(lw_str *s, const lw_graph *g)
     }
     for (int i = 0; i < lw_graph_output_count(g); i++) {
         const lw_graph_output *o = lw_graph_output_at(g, i);
-        lw_str_addf(s, "output '%s' = %%%u%s\n", o->name, o->val.id,
-                    lw_val_ok(o->grad_of) ? " (gradient slab)" : "");
+        const char *into = !lw_val_ok(o->into)                      ? ""
+                           : lw_node_param(lw_val_node(g, o->into)) ? " (gradient slab)"
+                                                                    : " (state)";
+        lw_str_addf(s, "output '%s' = %%%u%s\n", o->name, o->val.id, into);
     }
 }

@@ -104,6 +104,9 @@ static inline void *lw_exec_data(lw_exec *e, const char *name)
 lw_type lw_exec_type(const lw_exec *e, const char *name);
 /* LW_ESTOPPED: the device was asked to stop (plan_device.h); nothing else fails. */
 int lw_exec_run(lw_exec *e, const lw_tick *tick);
+/* Between two runs: every state value (lw_graph_output) that the last one made is what the next one
+ * reads as its input. Memory changes places, nothing is copied: the output is undefined then. */
+void lw_exec_advance(lw_exec *e);
 
 /*
  * Many execs of one plan, each run by one worker of the device, without a barrier between steps:

@@ -72,5 +72,7 @@ void lw_plan_print(lw_str *s, const lw_plan *p)
         lw_str_addf(s, "input '%s' s%u\n", p->input[i].name, p->input[i].slot);
     for (int i = 0; i < p->n_output; i++)
         lw_str_addf(s, "output '%s' s%u%s\n", p->output[i].name, p->output[i].slot,
-                    p->output[i].grad_of ? " (gradient slab)" : "");
+                    p->output[i].grad_of ? " (gradient slab)"
+                    : p->output[i].next  ? " (state)"
+                                         : "");
 }

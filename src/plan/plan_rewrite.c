@@ -60,9 +60,8 @@ static void mark_live(lw_rewrite *r)
     for (int i = 0; i < lw_graph_output_count(g); i++) {
         const lw_graph_output *o = lw_graph_output_at(g, i);
         r->uses[o->val.id]++;
-        if (lw_val_ok(o->grad_of)) /* its slab is bound through the node, even where no step reads
-                                      the value */
-            r->uses[o->grad_of.id]++;
+        if (lw_val_ok(o->into)) /* what it goes into stays, even where no step reads it */
+            r->uses[o->into.id]++;
     }
     for (uint32_t k = lw_graph_node_count(g); k-- > 0;) {
         const lw_node *n = lw_graph_node(g, k);
@@ -92,8 +91,7 @@ static int run_rewrite(lw_rewrite *r, lw_rewrite_fn *fn, void *arg)
     lw_graph_backward(r->to, false);
     for (int i = 0; i < lw_graph_output_count(g); i++) {
         const lw_graph_output *o = lw_graph_output_at(g, i);
-        lw_graph_output_add(r->to, o->name, lw_rewrite_map(r, o->val),
-                            lw_rewrite_map(r, o->grad_of));
+        lw_graph_output_add(r->to, o->name, lw_rewrite_map(r, o->val), lw_rewrite_map(r, o->into));
     }
     return lw_graph_error(r->to);
 }

@@ -242,6 +242,19 @@ lw_type lw_exec_type(const lw_exec *e, const char *name)
     return i < 0 ? (lw_type){0} : port_at(e->plan, i)->type;
 }
 
+void lw_exec_advance(lw_exec *e)
+{
+    const lw_plan *p = e->plan;
+    for (int i = 0; i < p->n_output; i++) {
+        const lw_plan_port *o = &p->output[i];
+        void *made = e->addr[o->slot];
+        if (!o->next)
+            continue;
+        e->addr[o->slot] = e->addr[o->next];
+        e->addr[o->next] = made;
+    }
+}
+
 /* ---- replay ---------------------------------------------------------------------------------- */
 
 static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)

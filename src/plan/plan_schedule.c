@@ -47,7 +47,8 @@ static int leaf_slot(lw_plan *p, const lw_node *n)
     } else {
         p->slot[s].first = -1;
         p->slot[s].last = INT32_MAX;
-        p->input[p->n_input++] = (lw_plan_port){((const lw_attr_input *)n->attr)->name, t, s, NULL};
+        p->input[p->n_input++] =
+            (lw_plan_port){.name = ((const lw_attr_input *)n->attr)->name, .type = t, .slot = s};
     }
     return 0;
 }
@@ -131,12 +132,17 @@ static void list_outputs(lw_plan *p)
     for (int i = 0; i < lw_graph_output_count(p->graph); i++) {
         const lw_graph_output *o = lw_graph_output_at(p->graph, i);
         uint32_t s = p->slot_of[o->val.id];
+        lw_plan_port port = {.name = o->name, .type = lw_val_type(p->graph, o->val), .slot = s};
         p->slot[s].last = INT32_MAX;
-        if (lw_val_ok(o->grad_of)) /* the store's gradient slab holds it */
+        if (lw_val_ok(o->into))
+            port.grad_of = lw_node_param(lw_val_node(p->graph, o->into));
+        if (port.grad_of) { /* the store's gradient slab holds it */
             p->slot[s].place = LW_PLACE_NONE;
-        p->output[p->n_output++] =
-            (lw_plan_port){o->name, lw_val_type(p->graph, o->val), s,
-                           lw_val_ok(o->grad_of) ? lw_val_node(p->graph, o->grad_of)->attr : NULL};
+        } else if (lw_val_ok(o->into)) { /* in every second run its memory is the input's */
+            port.next = p->slot_of[o->into.id];
+            p->slot[s].first = -1;
+        }
+        p->output[p->n_output++] = port;
     }
 }
 

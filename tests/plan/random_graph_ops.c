@@ -245,7 +245,22 @@ static lw_val add_attention(random_graph *r)
     lw_type t = random_type(r, x),
             tokens = lw_type_of(LW_F32, 3, t.dim[0], t.dim[1] * t.dim[2], t.dim[3]);
     lw_val w = random_param(r, lw_type_of(LW_F32, 2, 48, t.dim[3]), 0.4f);
-    lw_val a = lw_attention(r->g, lw_linear_op(r->g, lw_reshape(r->g, x, tokens), w, LW_NOVAL), 2);
+    lw_val qkv = lw_linear_op(r->g, lw_reshape(r->g, x, tokens), w, LW_NOVAL), a;
+    lw_val q = lw_slice(r->g, qkv, 2, 0, 16);
+    switch (random_below(r, 3)) {
+    case 0:
+        a = lw_attention(r->g, qkv, 2);
+        break;
+    case 1: /* of the first token's query alone */
+        q = lw_slice(r->g, q, 1, 0, 1);
+        a = lw_cross_attention(r->g, q, lw_slice(r->g, qkv, 2, 16, 48), 2);
+        a = lw_add(r->g, lw_slice(r->g, qkv, 2, 0, 16), lw_mean(r->g, a, LW_OVER_ALL));
+        break;
+    default:
+        a = lw_attention_qkv(r->g, q, lw_slice(r->g, qkv, 2, 16, 32),
+                             lw_slice(r->g, qkv, 2, 32, 48), 2);
+        break;
+    }
     lw_val back = random_param(r, lw_type_of(LW_F32, 2, t.dim[3], 16), 0.4f);
     return lw_add(r->g, x, lw_reshape(r->g, lw_linear_op(r->g, a, back, LW_NOVAL), t));
 }
@@ -370,6 +385,20 @@ static lw_val add_pairs(random_graph *r)
     return lw_pair_distance(r->g, x, y, random_chance(r, 50) ? LW_DISTANCE_L1 : LW_DISTANCE_L2);
 }
 
+static lw_val add_reverse(random_graph *r)
+{
+    static const lw_reverse row[2] = {
+        {.a = .8, .s = .6, .c0 = .7, .c1 = .5, .c2 = .3, .c3 = .2, .clip = 1.0, .limit = 2.0},
+        {.a = .6, .s = .8, .c0 = .5, .c1 = .7, .c2 = .1, .c3 = .1, .clip = 2.0, .limit = 1.0}};
+    lw_val x = random_pick(r, 0);
+    lw_type t = random_type(r, x);
+    lw_val noise = random_chance(r, 50) ? random_input(r, t) : LW_NOVAL;
+    lw_val numbers = lw_at_step(r->g, lw_const(r->g, lw_type_of(LW_I64, 2, 2, 8), row));
+    lw_prediction p = (lw_prediction)random_below(r, 3);
+    return lw_reverse_step_op(r->g, x, lw_ew1(r->g, LW_EW_tanh, x), numbers, noise, p,
+                              random_chance(r, 50));
+}
+
 static lw_val add_random(random_graph *r)
 {
     lw_val x = random_pick(r, 0);
@@ -425,6 +454,7 @@ static const struct {
     {add_slice, 6},     {add_reshape, 6},    {add_space, 10},     {add_embedding, 3},
     {add_random, 5},    {add_stats, 3},      {add_drift, 2},      {add_cross_entropy, 3},
     {add_upconv, 6},    {add_image_bias, 5}, {add_bag, 3},        {add_pairs, 3},
+    {add_reverse, 2},
 };
 
 lw_val random_op(random_graph *r)

@@ -242,6 +242,68 @@ static void test_neighbours_run_side_by_side(void **state)
     lab_close(&l);
 }
 
+/* ---- states ---------------------------------------------------------------------------------- */
+
+/* x <- x + factor of this run * (what the network makes of x). */
+static void loop_graph(plan_lab *l)
+{
+    static const float factor[4] = {0.5f, 0.25f, 0.125f, 0.0625f};
+    lw_unet_config c = lab_unet();
+    c.classes = c.latent_dim = 0;
+    l->b.training = false;
+    lw_val x = LAB_X(l, "x", 2, 8, 8, 3), y = lw_unet(&l->b, &c, (lw_unet_in){.x = x});
+    lw_val by = lw_at_step(l->g, lw_const(l->g, lw_type_of(LW_F32, 1, 4), factor));
+    lw_graph_output_add(l->g, "next", lw_add(l->g, x, lw_mul(l->g, y, by)), x);
+}
+
+/* A loop over a state is the loop that copies the output into the input; it copies nothing, and its
+ * memory is whole: what a run makes stays until the next one has read it. */
+static void test_states(void **state)
+{
+    enum { N = 2 * 8 * 8 * 3, RUNS = 5 };
+    (void)state;
+    for (int opt = 0; opt < 2; opt++) {
+        plan_lab l;
+        float start[N], want[N];
+        lab_open(&l, 2, lw_isa_best());
+        loop_graph(&l);
+        lab_compile(&l, opt);
+        lab_fill(&l);
+        float *x = lw_exec_data(l.exec, "x"), *next = lw_exec_data(l.exec, "next");
+        memcpy(start, x, sizeof start);
+        for (uint32_t k = 0; k < RUNS; k++) {
+            assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, k}), 0);
+            memcpy(x, next, sizeof start);
+        }
+        memcpy(want, next, sizeof want);
+        memcpy(x, start, sizeof start);
+        uint64_t before = lw_alloc_count();
+        for (uint32_t k = 0; k < RUNS; k++) {
+            if (k > 0)
+                lw_exec_advance(l.exec);
+            assert_ptr_equal(lw_exec_data(l.exec, "next"), k % 2 ? x : next);
+            assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, k}), 0);
+        }
+        assert_int_equal(lw_alloc_count(), before);
+        assert_memory_equal(lw_exec_data(l.exec, "next"), want, sizeof want);
+        assert_memory_not_equal(start, want, sizeof want);
+        lab_close(&l);
+    }
+}
+
+/* A state has the type of its input. */
+static void test_state_types(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, LW_ISA_REF);
+    lw_val x = LAB_X(&l, "x", 2, 3), y = LAB_X(&l, "y", 3, 2);
+    lw_graph_output_add(l.g, "next", lw_relu(l.g, y), x);
+    assert_int_equal(lw_graph_error(l.g), LW_ESHAPE);
+    assert_non_null(strstr(lw_errmsg(), "goes into an input or parameter of its type"));
+    lab_close(&l);
+}
+
 /* ---- replay ---------------------------------------------------------------------------------- */
 
 static void test_replay_does_not_allocate(void **state)
@@ -405,6 +467,8 @@ int main(void)
         cmocka_unit_test(test_version_of_the_slab_that_is_read),
         cmocka_unit_test(test_two_execs_of_one_plan),
         cmocka_unit_test(test_neighbours_run_side_by_side),
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_state_types),
         cmocka_unit_test(test_replay_does_not_allocate),
         cmocka_unit_test(test_plan_is_the_same_everywhere),
         cmocka_unit_test(test_ports),

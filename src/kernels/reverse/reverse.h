@@ -27,13 +27,6 @@
 
 #include "base/kinds.h"
 
-/* The numbers of a step. The graph, which knows no double, holds them as i64[8], bit for bit. */
-typedef struct lw_reverse {
-    double a, s; /* sqrt(alpha_bar), sqrt(1 - alpha_bar) */
-    double c0, c1, c2, c3;
-    double clip, limit; /* INFINITY: no bound */
-} lw_reverse;
-
 /* n numbers; noise may be NULL when c2 is 0. out may be x. */
 void lw_reverse_step(float *out, const float *x, const float *y, const float *noise,
                      const lw_reverse *r, lw_prediction prediction, bool keep_eps, ptrdiff_t n);
