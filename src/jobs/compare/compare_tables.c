@@ -384,13 +384,12 @@ static void latency_row(lw_table *t, const lw_latency *l)
 {
     char a[32], b[32], c[32], d[32], name[64];
     bool drift = lw_str_eq(l->method, "drift");
-    lw_table_cell(t, "%d", l->batch);
-    lw_table_cell(t, "%s%s", drift ? "drift, 1 evaluation" : lw_compare_name(name, l->how),
-                  l->extrapolated ? " (extrapolated)" : "");
+    lw_table_cell(t, "%s", drift ? "drift, 1 evaluation" : lw_compare_name(name, l->how));
     if (drift)
         lw_table_mark(t, LW_MARK_STRONG);
+    lw_table_cell(t, "%d", l->batch);
     if (l->refused) {
-        lw_table_cell(t, LW_LATENCY_REFUSED);
+        lw_table_cell(t, "not measured");
         for (int i = 0; i < 6; i++)
             lw_table_cell(t, "%s", "");
         lw_table_cell(t, "%s", lw_fmt_bytes(a, l->bytes));
@@ -437,7 +436,7 @@ static void latency_bars(const comparing *w, lw_str *svg)
                        .x_label = "milliseconds per picture, logarithmic",
                        .log_x = true,
                        .dots = true,
-                       .width = 1080};
+                       .width = 720};
     lw_plot_bars(&p, bars, n, svg);
 }
 
@@ -446,10 +445,10 @@ void lw_compare_latency_part(const comparing *w, lw_html *page)
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     LW_CLEANUP(lw_str_clear) lw_str svg = {0};
     static const char *const columns[] = {
-        "pictures",    "method",     "median",      "95 %",   "99 %", "processor time",
+        "method",      "pictures",   "median",      "95 %",   "99 %", "processor time",
         "per picture", "pictures/s", "times drift", "memory", "runs"};
     for (size_t i = 0; i < LW_COUNT(columns); i++)
-        lw_table_column(&t, columns[i], i == 1 ? LW_LEFT : LW_RIGHT);
+        lw_table_column(&t, columns[i], i ? LW_RIGHT : LW_LEFT);
     for (int i = 0; i < w->n_latencies; i++)
         latency_row(&t, &w->latency[i]);
     latency_bars(w, &svg);
@@ -461,10 +460,11 @@ void lw_compare_latency_part(const comparing *w, lw_html *page)
                  "Processor time is that of all threads together. Memory is what sampling "
                  "needs: weights, activations, repacked weights.");
     if (w->out->busy)
-        lw_html_text(page, "The machine was busy: the clock ran well ahead of the processor time "
-                           "that the threads got, or a row took no longer than one of fewer "
-                           "evaluations. Times by the clock are too long here; trust processor "
-                           "time and the ratios.");
+        lw_html_text(page,
+                     "The machine was busy: the clock ran well ahead of the processor time "
+                     "that the threads got, or a row contradicted another twice and stays **not "
+                     "measured**. Times by the clock are too long here; trust processor "
+                     "time and the ratios.");
     lw_html_plots(page, plots, NULL, 1);
     lw_html_table(
         page, &t, NULL,
