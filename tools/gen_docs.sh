@@ -69,7 +69,7 @@ ops_rows() {
         done
 }
 
-# EW(name, arity, ref, body) rows over one or more lines -> name, arity, ref.
+# EW(name, arity, ref, body, slope) rows over one or more lines -> name, arity, ref.
 ewops_rows() {
     sed -e 's:/\*.*\*/::' -e '/^\/\*/,/\*\/$/d' src/ir/ewops.def | awk '
         { row = row (row == "" ? "" : " ") $0 }
@@ -83,8 +83,6 @@ ewops_rows() {
                 text[part] = text[part] c
             }
             gsub(/  +/, " ", text[3])
-            gsub(/a \*b/, "a * b", text[3])
-            gsub(/a \*a/, "a * a", text[3])
             gsub(/\|/, "\\|", text[3])
             printf "| `%s` | %s | `%s` |\n", text[1], text[2], text[3]
             row = ""
@@ -113,7 +111,8 @@ END
 
 The vocabulary of the elementwise op's tile programs, from `src/ir/ewops.def`. Operands are `a`, `b`, `c`; `imm` is the
 constant of the instruction. The expression is the reference, computed in double. NaN: `max`, `min` and `relu` hand it
-on, `step(NaN)` is 0 and `select(NaN, b, c)` is `c`. Gradient rules are in `src/ir/ops/op_ew.c`.
+on, `step(NaN)` is 0 and `select(NaN, b, c)` is `c`. A row also has the slope, from
+which gradients are made.
 
 | operation | operands | reference |
 |---|---|---|

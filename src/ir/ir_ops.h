@@ -45,7 +45,7 @@ lw_val lw_zeros(lw_graph *g, lw_type type);
 
 typedef enum lw_ewop {
     LW_EW_NONE,
-#define EW(name, arity, ref, body) LW_EW_##name,
+#define EW(name, arity, ref, body, slope) LW_EW_##name,
 #include "ir/ewops.def"
 #undef EW
     LW_EW_COUNT

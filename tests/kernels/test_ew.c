@@ -9,7 +9,7 @@
 #include "kernels/kernels.h"
 
 static const char *const names[LW_TILE_OPS] = {
-#define EW(name, arity, ref, body) [LW_TILE_##name] = #name,
+#define EW(name, arity, ref, body, slope) [LW_TILE_##name] = #name,
 #include "ir/ewops.def"
 #undef EW
 };

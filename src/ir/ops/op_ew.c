@@ -9,7 +9,7 @@ static const struct {
     int arity;
 } ewops[LW_EW_COUNT] = {
     {"none", 0},
-#define EW(name, arity, ref, body) [LW_EW_##name] = {#name, arity},
+#define EW(name, arity, ref, body, slope) [LW_EW_##name] = {#name, arity},
 #include "ir/ewops.def"
 #undef EW
 };
@@ -224,91 +224,47 @@ lw_val lw_sum_to(lw_graph *g, lw_val v, lw_type type)
     return lw_reshape(g, v, type);
 }
 
-/* ---- gradient: one rule per scalar operation, for one-step programs -------------------------- */
-
-static lw_val mul_konst_sub(lw_graph *g, lw_val y) /* 1 - y */
-{
-    return lw_add_f32(g, lw_ew1(g, LW_EW_neg, y), 1.0f);
-}
+/* ---- gradient: the slope of a scalar operation, for one-step programs ------------------------ */
 
 typedef struct ew_ctx {
     lw_graph *g;
-    lw_val a, b, c, y, dy;
+    lw_val a, b, y, dy;
     int i; /* which operand's derivative */
 } ew_ctx;
 
-static lw_val d_binary(const ew_ctx *e, lw_ewop op)
+static lw_val one_minus(lw_graph *g, lw_val x)
 {
-    lw_graph *g = e->g;
-    switch (op) {
-    case LW_EW_add:
-        return e->dy;
-    case LW_EW_sub:
-        return e->i ? lw_ew1(g, LW_EW_neg, e->dy) : e->dy;
-    case LW_EW_mul:
-        return lw_mul(g, e->dy, e->i ? e->a : e->b);
-    case LW_EW_div:
-        return e->i ? lw_ew1(g, LW_EW_neg, lw_div(g, lw_mul(g, e->dy, e->y), e->b))
-                    : lw_div(g, e->dy, e->b);
-    case LW_EW_max: /* ties go to the first operand */
-        return e->i ? lw_mul(g, e->dy, lw_ew1(g, LW_EW_step, lw_sub(g, e->b, e->a)))
-                    : lw_mul(g, e->dy,
-                             mul_konst_sub(g, lw_ew1(g, LW_EW_step, lw_sub(g, e->b, e->a))));
-    case LW_EW_min:
-        return e->i ? lw_mul(g, e->dy, lw_ew1(g, LW_EW_step, lw_sub(g, e->a, e->b)))
-                    : lw_mul(g, e->dy,
-                             mul_konst_sub(g, lw_ew1(g, LW_EW_step, lw_sub(g, e->a, e->b))));
-    default:
-        return LW_NOVAL;
-    }
+    return lw_add_f32(g, lw_ew1(g, LW_EW_neg, x), 1.0f);
 }
 
-static lw_val d_unary(const ew_ctx *e, lw_ewop op)
-{
-    lw_graph *g = e->g;
-    switch (op) {
-    case LW_EW_copy:
-        return e->dy;
-    case LW_EW_neg:
-        return lw_ew1(g, LW_EW_neg, e->dy);
-    case LW_EW_sqr:
-        return lw_mul(g, e->dy, lw_scale(g, e->a, 2.0f));
-    case LW_EW_sqrt:
-        return lw_div(g, lw_scale(g, e->dy, 0.5f), e->y);
-    case LW_EW_rsqrt:
-        return lw_mul(g, lw_scale(g, e->dy, -0.5f), lw_div(g, e->y, e->a));
-    case LW_EW_exp:
-        return lw_mul(g, e->dy, e->y);
-    case LW_EW_log:
-        return lw_div(g, e->dy, e->a);
-    case LW_EW_tanh:
-        return lw_mul(g, e->dy, mul_konst_sub(g, lw_sqr(g, e->y)));
-    case LW_EW_sigmoid:
-        return lw_mul(g, e->dy, lw_mul(g, e->y, mul_konst_sub(g, e->y)));
-    case LW_EW_silu:
-        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_silu_grad, e->a));
-    case LW_EW_gelu:
-        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_gelu_grad, e->a));
-    case LW_EW_gelu_tanh:
-        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_gelu_tanh_grad, e->a));
-    case LW_EW_quick_gelu:
-        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_quick_gelu_grad, e->a));
-    case LW_EW_relu:
-        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_step, e->y));
-    case LW_EW_softplus:
-        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_sigmoid, e->a));
-    case LW_EW_sin:
-        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_cos, e->a));
-    case LW_EW_cos:
-        return lw_mul(g, e->dy, lw_ew1(g, LW_EW_neg, lw_ew1(g, LW_EW_sin, e->a)));
-    case LW_EW_abs: /* sign: step(a) - step(-a) */
-        return lw_mul(g, e->dy,
-                      lw_sub(g, lw_ew1(g, LW_EW_step, e->a),
-                             lw_ew1(g, LW_EW_step, lw_ew1(g, LW_EW_neg, e->a))));
-    default:
-        return LW_NOVAL;
+/* The words of slopes. */
+#define OF(name, x) lw_ew1(g, LW_EW_##name, x)
+#define NEG(x) OF(neg, x)
+#define STEP(x) OF(step, x)
+#define ONE_MINUS(x) one_minus(g, x)
+#define SUB(x, z) lw_sub(g, x, z)
+#define MUL(x, z) lw_mul(g, x, z)
+#define DIV(x, z) lw_div(g, x, z)
+#define SCALE(x, k) lw_scale(g, x, k)
+#define NONE LW_NOVAL
+
+#define EW(name, arity, ref, body, slope)                      \
+    static lw_val slope_##name(const ew_ctx *e)                \
+    {                                                          \
+        lw_graph *g = e->g;                                    \
+        lw_val a = e->a, b = e->b, y = e->y, dy = e->dy;       \
+        int i = e->i;                                          \
+        (void)g, (void)a, (void)b, (void)y, (void)dy, (void)i; \
+        return slope;                                          \
     }
-}
+#include "ir/ewops.def"
+#undef EW
+
+static lw_val (*const slopes[LW_EW_COUNT])(const ew_ctx *) = {
+#define EW(name, arity, ref, body, slope) [LW_EW_##name] = slope_##name,
+#include "ir/ewops.def"
+#undef EW
+};
 
 static void grad_ew(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
                     lw_val *din)
@@ -336,7 +292,7 @@ static void grad_ew(lw_graph *g, const lw_node *n, const lw_val *dout, const boo
         if (!need[i] || last->op == LW_EW_step)
             continue;
         e.i = i;
-        lw_val d = n->n_in == 1 ? d_unary(&e, last->op) : d_binary(&e, last->op);
+        lw_val d = slopes[last->op](&e);
         if (!lw_val_ok(d)) {
             lw_graph_fail(g, LW_EUNSUPPORTED, "no gradient of '%s'", lw_ewop_name(last->op));
             return;

@@ -24,7 +24,7 @@ enum { LW_EW_MAX_OPERANDS = 16, LW_EW_MAX_STEPS = 64, LW_EW_MAX_OUTPUTS = 8 };
 /* Operation codes: the rows of ir/ewops.def, counted from 1 (as lw_ewop of ir). */
 enum {
     LW_TILE_NONE,
-#define EW(name, arity, ref, body) LW_TILE_##name,
+#define EW(name, arity, ref, body, slope) LW_TILE_##name,
 #include "ir/ewops.def"
 #undef EW
     LW_TILE_OPS

@@ -7,7 +7,7 @@
 #include "kernels/ew/ew.h"
 
 static const int8_t arity[LW_TILE_OPS] = {
-#define EW(name, n, ref, body) [LW_TILE_##name] = (n),
+#define EW(name, n, ref, body, slope) [LW_TILE_##name] = (n),
 #include "ir/ewops.def"
 #undef EW
 };

@@ -7,8 +7,8 @@
 static double apply(int op, double a, double b, double c, double imm)
 {
     switch (op) {
-#define EW(name, arity, ref, body) \
-    case LW_TILE_##name:           \
+#define EW(name, arity, ref, body, slope) \
+    case LW_TILE_##name:                  \
         return ref;
 #include "ir/ewops.def"
 #undef EW
