@@ -17,10 +17,14 @@ static void test_rewards(void **state)
 {
     (void)state;
     /* true: proved, not; corrupted: proved, not, given up; ratio 4 */
-    static const double want[6][5] = {{1, 0, 0, 0, 0},         {1, 0, -1, 0, 0},
-                                      {1, 0, 0, 1, 1},         {1, -0.5, -1.5, 1, 1},
-                                      {1, -1, -1, 0.25, 0.25}, {1, -1, -1, 0.25, 0.55}};
-    for (int t = 0; t < 6; t++) {
+    static const double want[LW_PPO_REWARDS][5] = {
+        [LW_PPO_REWARD_TRUE_PROOFS] = {1, 0, 0, 0, 0},
+        [LW_PPO_REWARD_PROOFS] = {1, 0, -1, 0, 0},
+        [LW_PPO_REWARD_RIGHT] = {1, 0, 0, 1, 1},
+        [LW_PPO_REWARD_STRICT] = {1, -0.5, -1.5, 1, 1},
+        [LW_PPO_REWARD_BALANCED] = {1, -1, -1, 0.25, 0.25},
+        [LW_PPO_REWARD_GIVING_UP] = {1, -1, -1, 0.25, 0.55}};
+    for (lw_ppo_reward_type t = 0; t < LW_PPO_REWARDS; t++) {
         const double got[5] = {lw_ppo_reward(t, true, LW_PROOF_PROVED, 4),
                                lw_ppo_reward(t, true, LW_PROOF_DEEP, 4),
                                lw_ppo_reward(t, false, LW_PROOF_PROVED, 4),

@@ -38,7 +38,7 @@ typedef struct lw_ppo_config {
                                   the iteration; 0: never */
     double lr_warmup;          /* share of the run */
     bool normalize_advantage;  /* per minibatch */
-    int32_t reward_type;       /* 0..5, see lw_ppo_reward */
+    int32_t reward_type;       /* lw_ppo_reward_type */
     int32_t part_states;       /* most states of one run of the update's plans, 0: 4096 */
     int32_t train_neg_ratio;   /* corrupted queries for each true one; 0: none */
     const char *corruption_modes[3]; /* head, tail, both: arguments that are corrupted in training,
@@ -53,18 +53,18 @@ typedef struct lw_ppo_config {
 /* Empties *c and fills in what the published training used. */
 void lw_ppo_defaults(lw_ppo_config *c);
 
-/*
- * Reward of a proof that has ended:
- *
- *   type   true, proved   true, not   corrupted, proved   corrupted, not
- *    0         1             0               0                 0
- *    1         1             0              -1                 0
- *    2         1             0               0                 1
- *    3         1           -0.5            -1.5                1
- *    4         1            -1              -1              1 / ratio
- *    5         1            -1              -1              1 / ratio, and 0.3 when it gave up
- */
-double lw_ppo_reward(int32_t type, bool positive, lw_proof_end end, int32_t neg_ratio);
+/* Reward of a proof that has ended; the numbers are those of --reward-type. */
+typedef enum lw_ppo_reward_type {
+    /*                              true: proved, not;    corrupted: proved, not */
+    LW_PPO_REWARD_TRUE_PROOFS, /*      1       0                0       0 */
+    LW_PPO_REWARD_PROOFS,      /*      1       0               -1       0 */
+    LW_PPO_REWARD_RIGHT,       /*      1       0                0       1 */
+    LW_PPO_REWARD_STRICT,      /*      1     -0.5             -1.5      1 */
+    LW_PPO_REWARD_BALANCED,    /*      1      -1               -1    1 / ratio */
+    LW_PPO_REWARD_GIVING_UP,   /*      the same, and 0.3 when it gave up on a corrupted one */
+    LW_PPO_REWARDS
+} lw_ppo_reward_type;
+double lw_ppo_reward(lw_ppo_reward_type type, bool positive, lw_proof_end end, int32_t neg_ratio);
 
 /* LW_EUSAGE with the option's name when one is out of its range; the rest as every trainer. */
 int lw_train_ppo(lw_ppo_config c, const lw_observer *obs, lw_train_result *out);

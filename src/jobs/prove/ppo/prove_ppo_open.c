@@ -23,7 +23,7 @@ void lw_ppo_defaults(lw_ppo_config *c)
                          .vf_coef = 0.5,
                          .target_kl = 0.07,
                          .lr_warmup = 0.1,
-                         .reward_type = 4,
+                         .reward_type = LW_PPO_REWARD_BALANCED,
                          .train_neg_ratio = 1,
                          .corruption_modes = {"head", "tail"},
                          .n_corruption_modes = 2,
@@ -74,8 +74,8 @@ static int check(const lw_ppo_config *c)
     if (c->env.max_total_vars > c->net.variables)
         return lw_fail(LW_EUSAGE, "--max-total-vars %d: the network has %d variables",
                        c->env.max_total_vars, c->net.variables);
-    if (c->reward_type < 0 || c->reward_type > 5)
-        return lw_fail(LW_EUSAGE, "--reward-type %d: 0 to 5", c->reward_type);
+    if (c->reward_type < 0 || c->reward_type >= LW_PPO_REWARDS)
+        return lw_fail(LW_EUSAGE, "--reward-type %d: 0 to %d", c->reward_type, LW_PPO_REWARDS - 1);
     return 0;
 }
 

@@ -25,23 +25,23 @@ typedef struct round_job {
     lw_rng_key draw, choose;
 } round_job;
 
-double lw_ppo_reward(int32_t type, bool positive, lw_proof_end end, int32_t neg_ratio)
+double lw_ppo_reward(lw_ppo_reward_type type, bool positive, lw_proof_end end, int32_t neg_ratio)
 {
     bool proved = end == LW_PROOF_PROVED;
     double weight = neg_ratio > 0 ? 1.0 / neg_ratio : 1.0;
     switch (type) {
-    case 0:
+    case LW_PPO_REWARD_TRUE_PROOFS:
         return positive && proved;
-    case 1:
+    case LW_PPO_REWARD_PROOFS:
         return proved ? (positive ? 1.0 : -1.0) : 0.0;
-    case 2:
+    case LW_PPO_REWARD_RIGHT:
         return positive == proved;
-    case 3:
+    case LW_PPO_REWARD_STRICT:
         return positive ? (proved ? 1.0 : -0.5) : (proved ? -1.5 : 1.0);
     default:
         if (positive || proved)
             return positive && proved ? 1.0 : -1.0;
-        return weight + (type == 5 && end == LW_PROOF_STOPPED ? 0.3 : 0.0);
+        return weight + (type == LW_PPO_REWARD_GIVING_UP && end == LW_PROOF_STOPPED ? 0.3 : 0.0);
     }
 }
 
@@ -186,7 +186,8 @@ static void ended(const lw_ppo_rollout *r, lw_ppo_player *p, const lw_path *path
                   lw_ppo_choice *x)
 {
     x->ends = true;
-    x->reward = lw_ppo_reward(r->c->reward_type, p->positive, path->end, r->c->train_neg_ratio);
+    x->reward = lw_ppo_reward((lw_ppo_reward_type)r->c->reward_type, p->positive, path->end,
+                              r->c->train_neg_ratio);
     p->live = false;
     p->counts.episodes[p->positive]++;
     p->counts.proved[p->positive] += path->end == LW_PROOF_PROVED;
