@@ -41,6 +41,7 @@ typedef struct lw_launch {
     lw_task task;          /* all but index; the scratch is worker 0's */
     size_t scratch_stride; /* bytes to the next worker's */
     bool alone;            /* on the calling thread, which is a worker of the pool */
+    bool may_stop;         /* the pool's observer may cut it off */
 } lw_launch;
 
 /* One update of flat slabs: the gradient's norm, clipping, AdamW, the moving average. */
@@ -81,8 +82,8 @@ typedef struct lw_device {
     bool (*upconv)(void *self, const lw_node *n, lw_num num);
     /* Is product n faster in f32 than on operands of type `num`? NULL: no. */
     bool (*wide)(void *self, const lw_node *n, lw_num num);
-    /* Runs a phase; a full barrier at the end. */
-    void (*run)(void *self, const lw_launch *l);
+    /* Runs a phase; a full barrier at the end. LW_ESTOPPED: it was cut off. */
+    int (*run)(void *self, const lw_launch *l);
     /* *grad_norm: global norm after grad_scale, before clipping. LW_ENUMERIC when it is not finite:
      * nothing was changed. Formulas in kernels/optim/optim.h. */
     int (*update)(void *self, const lw_update *u, double *grad_norm);

@@ -257,7 +257,7 @@ void lw_exec_advance(lw_exec *e)
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
-static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
+static int run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick, bool may_stop)
 {
     void *in[LW_MAX_IN] = {NULL},
          *out[LW_MAX_OUT] = {NULL}; /* absent trailing operands read NULL */
@@ -265,7 +265,10 @@ static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
         in[i] = s->in[i] ? e->addr[s->in[i]] : NULL;
     for (int i = 0; i < s->node->n_out; i++)
         out[i] = s->out[i] ? e->addr[s->out[i]] : NULL;
-    lw_launch l = {.low = &s->low, .scratch_stride = e->plan->scratch_bytes, .alone = e->alone};
+    lw_launch l = {.low = &s->low,
+                   .scratch_stride = e->plan->scratch_bytes,
+                   .alone = e->alone,
+                   .may_stop = may_stop};
     l.task = (lw_task){.arg = s->low.arg,
                        .in = in,
                        .out = out,
@@ -274,22 +277,19 @@ static void run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick)
                        .tick = tick};
     lw_device *d = e->plan->dev;
     for (l.task.phase = 0; l.task.phase < s->low.n_phases; l.task.phase++)
-        d->run(d->self, &l);
+        LW_TRY(d->run(d->self, &l));
+    return 0;
 }
 
-/* Returns the step it stopped before; `end`: all are done. */
 static int run_range(lw_exec *e, int begin, int end, const lw_tick *tick, bool may_stop)
 {
-    const lw_device *d = e->plan->dev;
     for (int k = begin; k < end; k++) {
         double t = e->profile ? lw_now() : 0.0;
-        if (may_stop && lw_pool_should_stop(d->pool))
-            return k;
-        run_step(e, &e->plan->step[k], tick);
+        LW_TRY(run_step(e, &e->plan->step[k], tick, may_stop));
         if (e->profile)
             e->seconds[k] += lw_now() - t;
     }
-    return end;
+    return 0;
 }
 
 /* Prepared data follows the parameters: made again whenever a store's version moved. */
@@ -322,13 +322,12 @@ int lw_exec_run(lw_exec *e, const lw_tick *tick)
     const lw_plan *p = e->plan;
     tick = tick ? tick : &no_tick;
     begin_run(e);
-    if (stale(e) && run_range(e, 0, p->n_prepare, &no_tick, true) < p->n_prepare)
-        e->prepared = false;
-    else if (run_range(e, p->n_prepare, p->n_steps, tick, true) == p->n_steps) {
-        e->runs += e->profile;
-        return 0;
-    }
-    return lw_fail(LW_ESTOPPED, "interrupted");
+    e->prepared = !stale(e) || run_range(e, 0, p->n_prepare, &no_tick, true) == 0;
+    if (!e->prepared)
+        return LW_ESTOPPED;
+    LW_TRY(run_range(e, p->n_prepare, p->n_steps, tick, true));
+    e->runs += e->profile;
+    return 0;
 }
 
 void lw_exec_run_alone(lw_exec *e, const lw_tick *tick)

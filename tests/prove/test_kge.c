@@ -145,6 +145,64 @@ static void test_inverse_relations(void **state)
     lw_kb_free(&other);
 }
 
+/* ---- cut off --------------------------------------------------------------------------------- */
+
+static bool count_down(void *self)
+{
+    return --*(int *)self < 0;
+}
+
+static bool same_file(const char *a, const char *b, const char *name)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_free) char *x = NULL, *y = NULL;
+    size_t n, m;
+    ok(lw_file_read(lw_path_join(&path, a, name), 0, &x, &n));
+    ok(lw_file_read(lw_path_join(&path, b, name), 0, &y, &m));
+    return n == m && memcmp(x, y, n) == 0;
+}
+
+static int train_some(lw_kge_train_config c, const char *dir, int *questions, lw_train_result *r)
+{
+    const lw_observer obs = {.self = questions, .should_stop = count_down};
+    c.train.output_dir = dir;
+    return lw_train_kge(c, &obs, r);
+}
+
+/* A step against all entities of a large graph takes long: it is cut off within, the steps before it
+ * are saved, and what goes on has the bits of one run. */
+static void test_cut_off(void **state)
+{
+    (void)state;
+    enum { MOST = 1 << 20 };
+    static const char weights[] = "checkpoints/last/model.safetensors";
+    lw_kb *kb = ring(4, NULL);
+    lw_kge_train_config c = config_of(kb, LW_KGE_TRANSE, "");
+    lw_train_result whole, parts;
+    int left = MOST;
+    c.negatives = 0;
+    c.train.threads = 1;
+    c.train.steps = 3;
+    ok(train_some(c, "kge_whole", &left, &whole));
+    int all = MOST - left, a_step = all / 3;
+    assert_true(a_step > 20); /* tasks, not steps or parts of them */
+    for (int i = 1; i < 4; i++) {
+        left = a_step + i * a_step / 2; /* within the second step or the third */
+        c.train.resume = false;
+        lw_remove_tree("kge_parts");
+        assert_int_equal(train_some(c, "kge_parts", &left, &parts), LW_ESTOPPED);
+        assert_in_range(parts.steps, 1, 2);
+        left = MOST;
+        c.train.resume = true;
+        ok(train_some(c, "kge_parts", &left, &parts));
+        assert_in_range(MOST - left, a_step, 2 * a_step + a_step / 2); /* not from the start */
+        assert_true(same_file("kge_whole", "kge_parts", weights));
+    }
+    lw_remove_tree("kge_whole");
+    lw_remove_tree("kge_parts");
+    lw_kb_free(&kb);
+}
+
 /* ---- one step by plain loops: DistMult ------------------------------------------------------- */
 
 enum { BATCH = 5, DIM = 3, CANDIDATES = 7, ENTITIES = 6, RELATIONS = 2 };
@@ -413,9 +471,10 @@ static void test_scores(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_step),   cmocka_unit_test(test_feed),
-        cmocka_unit_test(test_logs),   cmocka_unit_test(test_scores),
-        cmocka_unit_test(test_learns), cmocka_unit_test(test_inverse_relations),
+        cmocka_unit_test(test_step),    cmocka_unit_test(test_feed),
+        cmocka_unit_test(test_logs),    cmocka_unit_test(test_scores),
+        cmocka_unit_test(test_learns),  cmocka_unit_test(test_inverse_relations),
+        cmocka_unit_test(test_cut_off),
     };
     return cmocka_run_group_tests_name("kge", tests, NULL, NULL);
 }

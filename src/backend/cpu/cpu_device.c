@@ -25,11 +25,15 @@ static void run_task(void *arg, int64_t index, int worker)
     l->low->phase[t.phase].fn(&t);
 }
 
-void lw_cpu_run(void *self, const lw_launch *l)
+int lw_cpu_run(void *self, const lw_launch *l)
 {
     lw_launch job = *l;
-    lw_pool_run(l->alone ? NULL : ((cpu *)self)->dev.pool, l->low->phase[l->task.phase].n_tasks,
-                run_task, &job);
+    lw_pool *pool = l->alone ? NULL : ((cpu *)self)->dev.pool;
+    int64_t tasks = l->low->phase[l->task.phase].n_tasks;
+    if (l->may_stop)
+        return lw_pool_run_asking(pool, tasks, run_task, &job);
+    lw_pool_run(pool, tasks, run_task, &job);
+    return 0;
 }
 
 static void close_cpu(lw_device *dev)

@@ -50,7 +50,7 @@ static void write_block(void *self, void *p, const void *data, size_t bytes)
 static const lw_memory memory = {
     .alloc = alloc, .free = free_block, .read = read_block, .write = write_block};
 
-static void run(void *self, const lw_launch *l)
+static int run(void *self, const lw_launch *l)
 {
     lw_launch own = *l;
     void *in[LW_MAX_IN], *out[LW_MAX_OUT];
@@ -62,7 +62,7 @@ static void run(void *self, const lw_launch *l)
     own.task.out = out;
     own.task.work = unseal(l->task.work);
     own.task.scratch = unseal(l->task.scratch);
-    lw_cpu_run(self, &own);
+    return lw_cpu_run(self, &own);
 }
 
 static int update(void *self, const lw_update *u, double *grad_norm)

@@ -41,7 +41,7 @@ bool lw_cpu_upconv_pays(void *self, const lw_node *n, lw_num num);
 bool lw_cpu_wide(void *self, const lw_node *n, lw_num num);
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
 
-void lw_cpu_run(void *self, const lw_launch *l);
+int lw_cpu_run(void *self, const lw_launch *l);
 int lw_cpu_update(void *self, const lw_update *u, double *grad_norm);
 void lw_cpu_add(void *self, float *dst, const float *src, int64_t n);
 void lw_cpu_copy(void *self, float *dst, const float *src, int64_t n);

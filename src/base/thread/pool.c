@@ -227,9 +227,11 @@ typedef struct asking_job {
 static void asking_task(void *arg, int64_t task, int worker)
 {
     asking_job *job = arg;
+    if (atomic_load(&job->stopped))
+        return;
     if (worker == 0 && lw_pool_should_stop(job->pool)) /* worker 0 is the caller */
         atomic_store(&job->stopped, true);
-    if (!atomic_load(&job->stopped))
+    else
         job->fn(job->arg, task, worker);
 }
 

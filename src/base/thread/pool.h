@@ -25,8 +25,8 @@ int lw_pool_size(const lw_pool *p);
  * serial. */
 void lw_pool_run(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg);
 /* From here on runs that may be stopped ask this observer, which outlives them (NULL: nobody):
- * lw_pool_run_asking before a task of the calling thread, and plans between two steps. For work
- * that has nothing to save. */
+ * lw_pool_run_asking before a task of the calling thread, plans' steps among them. For work whose
+ * parts can be thrown away. */
 void lw_pool_watch(lw_pool *p, const lw_observer *obs);
 bool lw_pool_should_stop(const lw_pool *p);
 /* As lw_pool_run; once the observer asks for it no task is begun, and the result is LW_ESTOPPED. */

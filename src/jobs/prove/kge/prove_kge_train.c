@@ -104,6 +104,8 @@ static int init(kge_run *r)
     LW_TRY(lw_kge_check(&r->net));
     LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->leaves));
     LW_TRY(lw_session_device(c->train.threads, &r->dev));
+    lw_pool_watch(r->dev->pool,
+                  r->obs); /* a step may take minutes; cut off, it has changed nothing */
     LW_TRY(lw_store_new(false, &r->store));
     LW_TRY(lw_kge_declare(&r->net, r->store));
     lw_store_init(r->store, (uint64_t)c->train.seed);
