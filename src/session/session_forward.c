@@ -22,6 +22,7 @@ static void add_port(lw_forward *f, const char *name, bool output)
     lw_port p = {.name = name, .output = output, .integer = t.dtype == LW_I32, .rank = t.rank};
     if (t.dtype == LW_DT_NONE)
         return; /* an input nothing reads */
+    LW_ASSERT(t.rank > 0, "'%s' has no rows", name);
     for (int i = 0; i < t.rank; i++)
         p.shape[i] = t.dim[i];
     p.row = lw_type_count(t) / t.dim[0];

@@ -3,6 +3,7 @@
 #include "jobs/prove/kge/prove_kge_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "models/models.h"
 #include "jobs/prove/walk/prove_policy.h"
@@ -38,11 +39,10 @@ static lw_val build_each(const lw_kge *k, lw_builder *b)
     return lw_scale(g, lw_add(g, score, lw_kge_score_each(g, &k->config, q, head)), 0.5f);
 }
 
-static int compile(const lw_kge *k, lw_graph *g, lw_val score, lw_plan **plan, lw_exec **exec)
+static int compile(const lw_kge *k, lw_graph **g, lw_val score, lw_forward **out)
 {
-    lw_graph_output_add(g, "scores", score, LW_NOVAL);
-    LW_TRY(lw_compile(g, k->dev, NULL, plan));
-    return lw_exec_new(*plan, k->slab, exec);
+    lw_graph_output_add(*g, "scores", score, LW_NOVAL);
+    return lw_forward_of(k->dev, g, NULL, k->slab, "an embedding's scores", out);
 }
 
 static int open_each(lw_kge *k)
@@ -52,7 +52,7 @@ static int open_each(lw_kge *k)
         return 0;
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(k->store)};
-    return compile(k, g, build_each(k, &b), &k->each_plan, &k->each);
+    return compile(k, &g, build_each(k, &b), &k->each);
 }
 
 int lw_kge_open_all(lw_kge *k)
@@ -69,7 +69,7 @@ int lw_kge_open_all(lw_kge *k)
                                    input_i32(g, "relations", k->block));
     lw_val side = lw_input(g, "side", lw_type_of(LW_F32, 2, k->block, 1));
     lw_val q = lw_kge_query(g, &k->config, known, relation, side);
-    return compile(k, g, lw_kge_score_all(g, &k->config, q, table), &k->all_plan, &k->all);
+    return compile(k, &g, lw_kge_score_all(g, &k->config, q, table), &k->all);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -115,10 +115,8 @@ void lw_kge_close(lw_kge **pp)
     lw_kge *k = *pp;
     if (!k)
         return;
-    lw_exec_free(&k->each);
-    lw_exec_free(&k->all);
-    lw_plan_free(&k->each_plan);
-    lw_plan_free(&k->all_plan);
+    lw_forward_free(&k->each);
+    lw_forward_free(&k->all);
     lw_store_free(&k->owned);
     lw_free(pp);
 }
@@ -132,9 +130,9 @@ const lw_kge_config *lw_kge_get_config(const lw_kge *k)
 
 static int score_rows(lw_kge *k, const lw_atom *a, int64_t n, float *out)
 {
-    int32_t *head = lw_exec_data(k->each, "heads"), *tail = lw_exec_data(k->each, "tails"),
-            *relation = lw_exec_data(k->each, "relations"),
-            *inverse = k->config.inverse ? lw_exec_data(k->each, "inverse") : NULL;
+    int32_t *head = lw_forward_input(k->each, "heads"), *tail = lw_forward_input(k->each, "tails"),
+            *relation = lw_forward_input(k->each, "relations"),
+            *inverse = lw_forward_input(k->each, "inverse"); /* or NULL */
     for (int64_t i = 0; i < ROWS; i++) { /* rows behind the last one score it again */
         lw_atom t = a[LW_MIN(i, n - 1)];
         head[i] = t.arg[0] - 1;
@@ -143,10 +141,8 @@ static int score_rows(lw_kge *k, const lw_atom *a, int64_t n, float *out)
         if (inverse)
             inverse[i] = t.p - 1 + k->config.relations;
     }
-    LW_TRY(lw_exec_run(k->each, NULL));
-    const float *scores = lw_exec_data(k->each, "scores");
-    for (int64_t i = 0; i < n; i++)
-        out[i] = scores[i];
+    LW_TRY(lw_forward_run(k->each, NULL));
+    memcpy(out, lw_forward_output(k->each, "scores"), (size_t)n * sizeof *out);
     return 0;
 }
 

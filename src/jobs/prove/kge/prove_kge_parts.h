@@ -4,6 +4,7 @@
 #define LW_PROVE_KGE_PARTS_H
 
 #include "jobs/prove/kge/kge_job.h"
+#include "session/session.h"
 
 struct lw_kge {
     lw_kge_config config;
@@ -11,9 +12,8 @@ struct lw_kge {
     lw_store *store; /* owned when it is `owned` */
     lw_store *owned;
     lw_slab slab;
-    lw_plan *each_plan, *all_plan; /* made when first asked for */
-    lw_exec *each, *all;
-    int32_t block; /* queries of one run of `all` */
+    lw_forward *each, *all; /* made when first asked for */
+    int32_t block;          /* queries of one run of `all` */
 };
 
 /* Queries whose scores of all entities are kept at once: at most 256, at most 64 MiB. */

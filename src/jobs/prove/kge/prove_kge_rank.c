@@ -45,8 +45,9 @@ static void count_one(void *arg, int64_t i, int worker)
 
 static void fill(lw_kge *k, const block *b)
 {
-    int32_t *known = lw_exec_data(k->all, "known"), *relation = lw_exec_data(k->all, "relations");
-    float *side = lw_exec_data(k->all, "side");
+    int32_t *known = lw_forward_input(k->all, "known"),
+            *relation = lw_forward_input(k->all, "relations");
+    float *side = lw_forward_input(k->all, "side");
     for (int64_t i = 0; i < k->block; i++) {
         const lw_atom *q = &b->query[LW_MIN(i, b->n - 1)];
         bool turned = b->asked == 0 && k->config.inverse;
@@ -73,8 +74,8 @@ static int not_a_number(int rc)
 static int rank_block(lw_kge *k, block *b, lw_kge_ranks *out)
 {
     fill(k, b);
-    LW_TRY(lw_exec_run(k->all, NULL));
-    b->scores = lw_exec_data(k->all, "scores");
+    LW_TRY(lw_forward_run(k->all, NULL));
+    b->scores = lw_forward_output(k->all, "scores");
     LW_TRY(lw_pool_run_asking(k->dev->pool, b->n, count_one, b));
     for (int64_t i = 0; i < b->n; i++) {
         if (b->rc[i] < 0)
