@@ -20,7 +20,7 @@ static void choose_task(void *arg, int64_t i, int worker)
     (void)worker;
     if (!lw_str_starts(name, LW_EDGE_OUTPUT))
         return;
-    lw_ranges_add(&c->seen[i], lw_exec_data(c->lab->exec, name),
+    lw_ranges_add(&c->seen[i], lw_exec_read(c->lab->exec, name),
                   lw_type_count(lw_exec_type(c->lab->exec, name)));
     lw_ranges_choose(&c->seen[i], LW_RANGE_MSE, 0, &e);
     c->edge[i] = (lw_edge_range){name + strlen(LW_EDGE_OUTPUT), e.scale, e.zero};

@@ -19,7 +19,7 @@ static void fill_normal(lw_rng_key key, float *v, int64_t n)
 static void fill_input(lw_exec *e, const char *name)
 {
     lw_type type = lw_exec_type(e, name);
-    void *data = lw_exec_data(e, name);
+    void *data = lw_exec_write(e, name);
     int64_t n = type.dtype == LW_DT_NONE ? 0 : lw_type_count(type);
     lw_rng_key key = lw_rng_key_of(1, lw_hash_name(name));
     if (type.dtype == LW_F32 && !lw_str_eq(name, "t"))
@@ -155,7 +155,7 @@ double lw_lab_error(const lw_lab *a, const lw_lab *b, double *difference)
         double d;
         if (ta.dtype != LW_F32 || tb.dtype != LW_F32)
             continue;
-        double e = lw_lab_error_of(lw_exec_data(a->exec, name), lw_exec_data(b->exec, name),
+        double e = lw_lab_error_of(lw_exec_read(a->exec, name), lw_exec_read(b->exec, name),
                                    LW_MIN(lw_type_count(ta), lw_type_count(tb)), &d);
         worst = fmax(worst, e); /* fmax: a number wins over NAN */
         far = fmax(far, d);

@@ -34,6 +34,8 @@ typedef struct lw_params {
     /* Finds or declares `name`; LW_ESHAPE when it exists at another type, LW_EFORMAT when the names
      * are fixed. */
     int (*declare)(void *self, const char *name, lw_type type, lw_init init, int32_t *index);
+    /* From here on addresses are in this memory. LW_EUSAGE: they are in another device's. */
+    int (*place)(void *self, const lw_memory *memory);
     /* Memory of parameter `index` in a slab; NULL when that slab does not exist. */
     void *(*address)(void *self, int32_t index, lw_slab slab);
     /* Grows whenever the parameters' bytes may have changed: prepared data is made again. */

@@ -134,6 +134,8 @@ static int new_exec(const lw_plan *p, lw_slab weights, const lw_exec *owner, lw_
         return LW_ENOMEM;
     if (e->memory->write)
         LW_TRY(make_copies(e));
+    for (int i = 0; i < p->n_store; i++)
+        LW_TRY(p->store[i]->place(p->store[i]->self, e->memory));
     LW_TRY(fill_addresses(e));
     e->profile = lw_log_on(LW_LOG_DEBUG, "profile");
     *out = lw_steal(&e);

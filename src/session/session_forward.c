@@ -158,12 +158,12 @@ lw_plan_info lw_forward_info(const lw_forward *f)
 
 void *lw_forward_input(lw_forward *f, const char *name)
 {
-    return lw_exec_data(f->exec, name);
+    return lw_exec_write(f->exec, name);
 }
 
 const void *lw_forward_output(const lw_forward *f, const char *name)
 {
-    return lw_exec_data(f->exec, name);
+    return lw_exec_read(f->exec, name);
 }
 
 void lw_forward_pass(const lw_forward *from, const char *name, lw_forward *to, const char *input)

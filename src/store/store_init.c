@@ -59,9 +59,11 @@ void lw_store_init_entry(const lw_store_entry *e, uint64_t seed, float *dst)
 void lw_store_init(lw_store *s, uint64_t seed)
 {
     LW_ASSERT(s->fixed, "lw_store_fix comes before lw_store_init");
-    for (int i = 0; i < LW_SLABS; i++)
+    for (int i = 0; i < LW_SLABS; i++) {
+        s->edited[i] = true;
         if (s->slab[i])
             memset(s->slab[i], 0, sizeof(float) * (size_t)s->floats);
+    }
     for (size_t i = 0; i < s->n; i++)
         lw_store_init_entry(&s->entry[i], seed, s->slab[LW_SLAB_PARAM] + s->entry[i].offset);
     lw_store_start_ema(s);
@@ -73,6 +75,8 @@ void lw_store_start_ema(lw_store *s)
 {
     if (!s->slab[LW_SLAB_EMA])
         return;
-    memcpy(s->slab[LW_SLAB_EMA], s->slab[LW_SLAB_PARAM], sizeof(float) * (size_t)s->floats);
+    memcpy(s->slab[LW_SLAB_EMA], lw_store_host(s, LW_SLAB_PARAM),
+           sizeof(float) * (size_t)s->floats);
+    s->edited[LW_SLAB_EMA] = true;
     lw_store_touch(s, LW_SLAB_EMA);
 }

@@ -222,6 +222,7 @@ static int fill_slab(const matching *m, lw_slab slab)
     int rc = wide && part && fresh ? fill(m, fresh, wide, part) : LW_ENOMEM;
     if (rc == 0) {
         memcpy(m->s->slab[slab], fresh, sizeof(float) * (size_t)m->s->floats);
+        m->s->edited[slab] = true;
         lw_store_touch(m->s, slab);
     }
     lw_bulk_free(&fresh, bytes);

@@ -13,7 +13,10 @@ struct lw_store {
     bool frozen, fixed;
     const lw_st_file *source; /* must hold all names and types before slabs are made; or NULL */
     const lw_load_opts *source_opts;
-    float *slab[LW_SLABS];
+    const lw_memory *memory; /* the host's until an exec binds the store */
+    float *slab[LW_SLABS];   /* what the host sees */
+    float *there[LW_SLABS];  /* in `memory`: the same blocks, or a device's */
+    bool edited[LW_SLABS];   /* by the host, not handed over yet */
     uint64_t version[LW_SLABS];
     lw_params params;
 };
@@ -26,6 +29,9 @@ typedef struct store_disk {
     int64_t shape[LW_MAX_RANK]; /* of each part */
     int64_t count;              /* of each part */
 } store_disk;
+
+/* A whole slab as the host sees it, brought up to date; NULL: no such slab. */
+float *lw_store_host(const lw_store *s, lw_slab slab);
 
 store_disk lw_store_disk_of(const lw_store_entry *e);
 /* The file's name of part k, into s (replaced). */

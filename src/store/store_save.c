@@ -31,11 +31,12 @@ int lw_store_write_data(const lw_store *s, lw_slab slab, lw_st_writer *w)
     LW_CLEANUP(lw_free) float *buf = lw_calloc((size_t)largest_part(s), sizeof *buf);
     if (!buf)
         return LW_ENOMEM;
+    const float *data = lw_store_host(s, slab);
     for (size_t i = 0; i < s->n; i++) {
         const lw_store_entry *e = &s->entry[i];
         store_disk d = lw_store_disk_of(e);
         for (int k = 0; k < d.parts; k++) {
-            lw_store_to_disk(&d, s->slab[slab] + e->offset + k * d.count, buf);
+            lw_store_to_disk(&d, data + e->offset + k * d.count, buf);
             LW_TRY(lw_st_writer_put(w, buf, sizeof(float) * (size_t)d.count));
         }
     }

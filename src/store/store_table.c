@@ -7,6 +7,11 @@
 
 enum { ALIGN_FLOATS = 16 }; /* 64 bytes */
 
+static size_t slab_bytes(const lw_store *s)
+{
+    return sizeof(float) * (size_t)LW_MAX(s->floats, ALIGN_FLOATS);
+}
+
 /* ---- what builders and execs call ------------------------------------------------------------ */
 
 static int type_mismatch(const lw_store_entry *e, lw_type type)
@@ -51,8 +56,28 @@ static int declare(void *self, const char *name, lw_type type, lw_init init, int
 
 static void *address(void *self, int32_t index, lw_slab slab)
 {
-    LW_ASSERT(((const lw_store *)self)->fixed, "addresses of a store exist after lw_store_fix");
-    return lw_store_data(self, index, slab);
+    const lw_store *s = self;
+    LW_ASSERT(s->fixed, "addresses of a store exist after lw_store_fix");
+    return s->there[slab] ? s->there[slab] + lw_store_at(s, index)->offset : NULL;
+}
+
+static int place(void *self, const lw_memory *memory)
+{
+    lw_store *s = self;
+    if (memory == s->memory)
+        return 0;
+    if (s->memory->write)
+        return lw_fail(LW_EUSAGE, "a store is on one device, and cannot go to another");
+    for (int i = 0; i < LW_SLABS; i++) {
+        float *p = s->slab[i] ? lw_memory_alloc(memory, slab_bytes(s)) : NULL;
+        if (s->slab[i] && !p)
+            return lw_fail_in(LW_ENOMEM, "parameter store on the device: ");
+        if (p)
+            memory->write(memory->self, p, s->slab[i], slab_bytes(s));
+        s->there[i] = p;
+    }
+    s->memory = memory;
+    return 0;
 }
 
 static uint64_t version(void *self, lw_slab slab)
@@ -69,17 +94,17 @@ int lw_store_new(bool frozen, lw_store **out)
         return LW_ENOMEM;
     LW_TRY(lw_arena_new(&s->arena));
     s->frozen = frozen;
-    s->params = (lw_params){
-        .self = s, .frozen = frozen, .declare = declare, .address = address, .version = version};
+    s->params = (lw_params){.self = s,
+                            .frozen = frozen,
+                            .declare = declare,
+                            .place = place,
+                            .address = address,
+                            .version = version};
+    s->memory = &lw_host_memory;
     for (int i = 0; i < LW_SLABS; i++)
         s->version[i] = 1;
     *out = lw_steal(&s);
     return 0;
-}
-
-static size_t slab_bytes(const lw_store *s)
-{
-    return sizeof(float) * (size_t)LW_MAX(s->floats, ALIGN_FLOATS);
 }
 
 void lw_store_free(lw_store **pp)
@@ -87,8 +112,11 @@ void lw_store_free(lw_store **pp)
     lw_store *s = *pp;
     if (!s)
         return;
-    for (int i = 0; i < LW_SLABS; i++)
+    for (int i = 0; i < LW_SLABS; i++) {
+        if (s->there[i] != s->slab[i])
+            lw_memory_free(s->memory, &s->there[i], slab_bytes(s));
         lw_bulk_free(&s->slab[i], slab_bytes(s));
+    }
     lw_free(&s->entry);
     lw_arena_free(&s->arena);
     lw_free(pp);
@@ -114,7 +142,7 @@ int lw_store_fix(lw_store *s)
     for (int i = 0; i < LW_SLABS; i++) {
         if (!has_slab(s, i) || s->slab[i])
             continue;
-        s->slab[i] = lw_bulk_alloc(slab_bytes(s));
+        s->there[i] = s->slab[i] = lw_bulk_alloc(slab_bytes(s));
         if (!s->slab[i])
             return lw_fail_in(LW_ENOMEM, "parameter store: ");
     }
@@ -171,22 +199,39 @@ float *lw_store_slab(const lw_store *s, lw_slab slab, int64_t *floats)
 {
     if (floats)
         *floats = s->floats;
-    return s->slab[slab];
+    return s->there[slab];
 }
 
 int64_t lw_store_slabs(const lw_store *s, float *slab[LW_SLABS])
 {
-    memcpy(slab, s->slab, sizeof s->slab);
+    memcpy(slab, s->there, sizeof s->there);
     return s->floats;
 }
 
-float *lw_store_data(const lw_store *s, int32_t i, lw_slab slab)
+float *lw_store_host(const lw_store *s, lw_slab slab)
 {
-    return s->slab[slab] ? s->slab[slab] + lw_store_at(s, i)->offset : NULL;
+    if (s->there[slab] != s->slab[slab] && !s->edited[slab])
+        s->memory->read(s->memory->self, s->slab[slab], s->there[slab], slab_bytes(s));
+    return s->slab[slab];
+}
+
+const float *lw_store_data(const lw_store *s, int32_t i, lw_slab slab)
+{
+    return s->slab[slab] ? lw_store_host(s, slab) + lw_store_at(s, i)->offset : NULL;
+}
+
+float *lw_store_edit(lw_store *s, int32_t i, lw_slab slab)
+{
+    float *host = lw_store_host(s, slab);
+    s->edited[slab] = true;
+    return host ? host + lw_store_at(s, i)->offset : NULL;
 }
 
 void lw_store_touch(lw_store *s, lw_slab slab)
 {
+    if (s->there[slab] != s->slab[slab] && s->edited[slab])
+        s->memory->write(s->memory->self, s->there[slab], s->slab[slab], slab_bytes(s));
+    s->edited[slab] = false;
     s->version[slab]++;
 }
 
@@ -197,8 +242,9 @@ uint64_t lw_store_version(const lw_store *s, lw_slab slab)
 
 const char *lw_store_first_bad(const lw_store *s, lw_slab slab)
 {
-    for (size_t i = 0; s->slab[slab] && i < s->n; i++) {
-        const float *x = s->slab[slab] + s->entry[i].offset;
+    const float *data = lw_store_host(s, slab);
+    for (size_t i = 0; data && i < s->n; i++) {
+        const float *x = data + s->entry[i].offset;
         for (int64_t k = 0; k < s->entry[i].count; k++)
             if (!isfinite(x[k]))
                 return s->entry[i].name;
@@ -228,11 +274,12 @@ static uint64_t hash_floats(const float *x, int64_t n)
 uint64_t lw_store_hash(const lw_store *s, lw_slab slab)
 {
     uint64_t h = 0;
+    const float *data = lw_store_host(s, slab);
     for (size_t i = 0; i < s->n; i++) {
         const lw_store_entry *e = &s->entry[i];
         uint64_t part[4] = {h, e->hash, lw_hash64(&e->type, sizeof e->type), 0};
-        if (s->slab[slab])
-            part[3] = hash_floats(s->slab[slab] + e->offset, e->count);
+        if (data)
+            part[3] = hash_floats(data + e->offset, e->count);
         h = lw_hash64(part, sizeof part);
     }
     return h;

@@ -35,13 +35,22 @@ int32_t lw_store_find(const lw_store *s, const char *name); /* -1: no such name 
 int64_t lw_store_param_count(const lw_store *s);            /* numbers, without the gaps */
 size_t lw_store_bytes(const lw_store *s); /* of all slabs, also before they are allocated */
 
-/* A whole slab; *floats (may be NULL) is its length, gaps included. NULL: not fixed, or no such
- * slab. */
+/*
+ * Slabs are on the host until an exec binds the store, then in the memory of its device. Execs and
+ * the device's functions get addresses there, which on a CPU are the host's; all others read and
+ * edit what the host sees.
+ */
+
+/* Address of a whole slab; *floats (may be NULL) is its length, gaps included. NULL: not fixed, or
+ * no such slab. */
 float *lw_store_slab(const lw_store *s, lw_slab slab, int64_t *floats);
 /* All of them, and their length: for an update (lw_device.update). */
 int64_t lw_store_slabs(const lw_store *s, float *slab[LW_SLABS]);
-/* One entry in a slab; NULL as above. */
-float *lw_store_data(const lw_store *s, int32_t i, lw_slab slab);
+/* One entry as the host sees it, until the slab changes; others follow at their offsets. NULL as
+ * above. */
+const float *lw_store_data(const lw_store *s, int32_t i, lw_slab slab);
+/* The same to be changed: lw_store_touch hands the changes over. */
+float *lw_store_edit(lw_store *s, int32_t i, lw_slab slab);
 
 /* Fills PARAM by the declared rules, keyed by (seed, name): independent of order, of other entries
  * and of threads. EMA becomes a copy, GRAD, M and V zero. Normal: Box-Muller in double. The store
@@ -52,7 +61,8 @@ void lw_store_init_entry(const lw_store_entry *e, uint64_t seed, float *dst);
 /* EMA = PARAM (no-op for a frozen store). */
 void lw_store_start_ema(lw_store *s);
 
-/* Says that a slab's bytes changed, so that execs prepare their derived data again. */
+/* Says that a slab's bytes changed, by an edit or an update: execs prepare their derived data
+ * again. */
 void lw_store_touch(lw_store *s, lw_slab slab);
 uint64_t lw_store_version(const lw_store *s, lw_slab slab);
 

@@ -54,7 +54,7 @@ static int keep(lw_leaf_sum *s, const lw_leaf_node *x)
     LW_ASSERT(s->n < (int)LW_COUNT(s->node), "leaf %lld out of order",
               (long long)(x->index << x->level));
     if (!own)
-        own = lw_bulk_alloc((size_t)s->floats * sizeof *own);
+        own = lw_memory_alloc(s->dev->memory, (size_t)s->floats * sizeof *own);
     if (!own)
         return LW_ENOMEM;
     if (own != x->grad)
@@ -85,6 +85,7 @@ int lw_leaf_sum_add(lw_leaf_sum *s, lw_leaf_node next)
 
 void lw_leaf_sum_clear(lw_leaf_sum *s)
 {
-    for (size_t i = 0; i < LW_COUNT(s->node); i++)
-        lw_bulk_free(&s->node[i].grad, (size_t)s->floats * sizeof *s->node[i].grad);
+    for (size_t i = 0; i < LW_COUNT(s->node) && s->node[i].grad; i++)
+        lw_memory_free(s->dev->memory, &s->node[i].grad,
+                       (size_t)s->floats * sizeof *s->node[i].grad);
 }

@@ -15,7 +15,7 @@ int lw_loop_forward_backward(lw_training *l, int64_t step)
         LW_TRY(j->feed(j->self, step * j->leaves.n + i));
         LW_TRY(lw_exec_run(j->step, &tick));
         const lw_leaf_node leaf = {.index = i,
-                                   .loss = (double)*(const float *)lw_exec_data(j->step, "loss"),
+                                   .loss = (double)*(const float *)lw_exec_read(j->step, "loss"),
                                    .grad = lw_store_slab(j->store, LW_SLAB_GRAD, NULL)};
         LW_TRY(lw_leaf_sum_add(&l->sum, leaf));
     }

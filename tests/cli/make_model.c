@@ -15,7 +15,7 @@ static void fill(lw_store *s)
     for (int32_t i = 0; i < lw_store_count(s); i++) {
         const lw_store_entry *e = lw_store_at(s, i);
         lw_rng_key key = lw_rng_key_of(1, e->hash);
-        float *p = lw_store_data(s, i, LW_SLAB_PARAM);
+        float *p = lw_store_edit(s, i, LW_SLAB_PARAM);
         double centre = e->init.kind == LW_INIT_ONES ? 1.0 : 0.0;
         for (int64_t k = 0; k < e->count; k++)
             p[k] = (float)(centre + 0.2 * (lw_rng_uniform(key, 0, 0, (uint64_t)k) - 0.5));

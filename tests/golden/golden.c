@@ -136,7 +136,7 @@ void golden_fill_store(lw_store *s)
         for (int k = 0; k < golden_parts(e); k++) {
             golden_part p = golden_part_of(e, k);
             golden_parameter(p.name, p.rank, p.shape, tmp);
-            golden_part_put(e, k, tmp, lw_store_data(s, i, LW_SLAB_PARAM));
+            golden_part_put(e, k, tmp, lw_store_edit(s, i, LW_SLAB_PARAM));
         }
         free(tmp);
     }

@@ -51,7 +51,7 @@ static void put_nchw(rig *r, const char *name)
     float *x = golden_get_f32(r->file, name, NULL);
     assert_ok(lw_st_get(r->file, name, &t));
     golden_to_nhwc(x, t->shape[0], t->shape[1], t->shape[2] * t->shape[3],
-                   lw_exec_data(r->e, name));
+                   lw_exec_write(r->e, name));
     free(x);
 }
 
@@ -61,7 +61,7 @@ static void check_output(rig *r, const char *output, const char *golden, double 
     const lw_st_tensor *t = NULL;
     int64_t n = 0;
     double *want = golden_get(r->file, golden, &n);
-    const float *have = lw_exec_data(r->e, output);
+    const float *have = lw_exec_read(r->e, output);
     float *nchw = malloc(sizeof *nchw * (size_t)n);
     assert_ok(lw_st_get(r->file, golden, &t));
     assert_int_equal(lw_type_count(lw_exec_type(r->e, output)), n);
@@ -84,7 +84,7 @@ static void check_map(rig *r, const char *output, const char *sketch_name)
     float *nchw = malloc(sizeof *nchw * (size_t)n);
     snprintf(key, sizeof key, "sketch.%s", sketch_name);
     double *sketch = golden_get(r->file, key, NULL);
-    golden_to_nchw(lw_exec_data(r->e, output), t.dim[0], t.dim[3], (int64_t)t.dim[1] * t.dim[2],
+    golden_to_nchw(lw_exec_read(r->e, output), t.dim[0], t.dim[3], (int64_t)t.dim[1] * t.dim[2],
                    nchw);
     golden_check(output, golden_sketch_error(sketch_name, nchw, n, sketch, 1e-12), 1e-5);
     free(sketch);
@@ -160,7 +160,7 @@ static void check_mae(lw_isa isa, bool classify)
     rig_compile(&r);
     put_nchw(&r, "x");
     put_nchw(&r, "mask");
-    golden_integers("mae.labels", 4, 10, lw_exec_data(r.e, "labels"));
+    golden_integers("mae.labels", 4, 10, lw_exec_write(r.e, "labels"));
     assert_ok(lw_exec_run(r.e, &(lw_tick){0}));
     printf("%s, %s\n", lw_isa_name(isa), classify ? "classify" : "mae");
     static const char *const same[] = {"reconstruction", "logits", "layer1", "layer2", "layer3"};
@@ -198,7 +198,7 @@ static void fill_resnet(lw_store *s, bool cut)
     for (int p = 0; p < 64 * 3; p++)
         for (int y = 0; y < 3; y++)
             memcpy(part + (p * 3 + y) * 3, wide + (p * 7 + y + 2) * 7 + 2, 3 * sizeof *part);
-    golden_part_put(lw_store_at(s, at), 0, part, lw_store_data(s, at, LW_SLAB_PARAM));
+    golden_part_put(lw_store_at(s, at), 0, part, lw_store_edit(s, at, LW_SLAB_PARAM));
     free(wide);
     free(part);
 }
@@ -211,7 +211,7 @@ static void check_image_gradient(rig *r, int32_t batch)
     double *want = golden_get(r->file, "gx", NULL);
     float *have = malloc(sizeof *have * (size_t)batch * ONE);
     int switched = 0;
-    golden_to_nchw(lw_exec_data(r->e, "gx"), batch, 3, 1024, have);
+    golden_to_nchw(lw_exec_read(r->e, "gx"), batch, 3, 1024, have);
     for (int32_t b = 0; b < batch; b++) {
         double err = golden_relative(have + b * ONE, want + b * ONE, ONE, 0);
         printf("  gx of picture %d  %.2e\n", b, err);
@@ -248,7 +248,7 @@ static void check_resnet(lw_isa isa, bool cut)
     rig_compile(&r);
     put_nchw(&r, "x");
     float *v = golden_get_f32(r.file, "gy", NULL);
-    memcpy(lw_exec_data(r.e, "gy"), v, sizeof *v * (size_t)(batch * f));
+    memcpy(lw_exec_write(r.e, "gy"), v, sizeof *v * (size_t)(batch * f));
     free(v);
     assert_ok(lw_exec_run(r.e, &(lw_tick){0}));
     printf("%s %s\n", cut ? "resnet18" : "resnet20", lw_isa_name(isa));
@@ -298,7 +298,7 @@ static void check_published(const char *dir, const char *name, const lw_st_file 
     lw_graph_output_add(r.g, "features", lw_tap_find(&taps, "pooled"), LW_NOVAL);
     lw_graph_output_add(r.g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
     rig_compile(&r);
-    float *in = lw_exec_data(r.e, "x");
+    float *in = lw_exec_write(r.e, "x");
     for (int b = 0; b < IMAGES; b++)
         for (int c = 0; c < 3; c++)
             for (int i = 0; i < 1024; i++)
@@ -310,7 +310,7 @@ static void check_published(const char *dir, const char *name, const lw_st_file 
         int64_t n = 0;
         snprintf(path, sizeof path, "%s.%s", name, outputs[k]);
         double *want = golden_get(golden, path, &n), err;
-        err = golden_relative(lw_exec_data(r.e, outputs[k]), want, n, 0);
+        err = golden_relative(lw_exec_read(r.e, outputs[k]), want, n, 0);
         printf("  %s %s %.2e\n", name, outputs[k], err);
         golden_check(path, err, 1e-4);
         free(want);

@@ -301,15 +301,15 @@ static double run_case(const lw_st_file *f, const layer_case *c, lw_device *dev)
     assert_ok(lw_compile(g, dev, NULL, &plan));
     assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
     for (int i = 0; i < n; i++)
-        put(stored(f, c, "", c->in[i].name), c->in[i].how, lw_exec_data(e, c->in[i].name));
-    put(stored(f, c, "", "gy"), c->out, lw_exec_data(e, "gy"));
+        put(stored(f, c, "", c->in[i].name), c->in[i].how, lw_exec_write(e, c->in[i].name));
+    put(stored(f, c, "", "gy"), c->out, lw_exec_write(e, "gy"));
     assert_ok(lw_exec_run(e, &(lw_tick){0}));
-    double worst = error_of(stored(f, c, "", "y"), c->out, lw_exec_data(e, "y"));
+    double worst = error_of(stored(f, c, "", "y"), c->out, lw_exec_read(e, "y"));
     for (int i = 0; i < n_wrt; i++) {
         char name[32];
         snprintf(name, sizeof name, "g%s", who[i]->name);
         worst = fmax(worst,
-                     error_of(stored(f, c, "g", who[i]->name), who[i]->how, lw_exec_data(e, name)));
+                     error_of(stored(f, c, "g", who[i]->name), who[i]->how, lw_exec_read(e, name)));
     }
     lw_exec_free(&e);
     lw_plan_free(&plan);
@@ -382,10 +382,10 @@ static void test_sinusoid(void **state)
     assert_ok(lw_compile(g, dev, NULL, &plan));
     assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
     for (int i = 0; i < T; i++)
-        ((float *)lw_exec_data(e, "t"))[i] = (float)t[i];
+        ((float *)lw_exec_write(e, "t"))[i] = (float)t[i];
     assert_ok(lw_exec_run(e, &(lw_tick){0}));
     for (int i = 0; i < T * 2 * HALF; i++) /* the angle is rounded to f32: 999 * 2^-24 */
-        assert_true(fabs((double)((float *)lw_exec_data(e, "y"))[i] - want[i]) < 8e-5);
+        assert_true(fabs((double)((float *)lw_exec_read(e, "y"))[i] - want[i]) < 8e-5);
     free(want);
     free(t);
     lw_st_close(&f);

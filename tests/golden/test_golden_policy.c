@@ -56,7 +56,7 @@ static void fill(lw_store *s)
     golden_fill_store(s);
     for (int32_t i = 0; i < lw_store_count(s); i++)
         if (lw_str_ends(lw_store_at(s, i)->name, "_embedding.weight"))
-            memset(lw_store_data(s, i, LW_SLAB_PARAM), 0,
+            memset(lw_store_edit(s, i, LW_SLAB_PARAM), 0,
                    sizeof(float) * (size_t)lw_store_at(s, i)->type.dim[1]);
 }
 
@@ -100,16 +100,16 @@ static void rig_close(rig *r)
 static void bind_states(rig *r, const lw_policy_config *c, const lw_st_file *f)
 {
     const lw_st_tensor *p, *a;
-    float *scale = lw_exec_data(r->e, "scale");
+    float *scale = lw_exec_write(r->e, "scale");
     assert_ok(lw_st_get(f, "predicates", &p));
     assert_ok(lw_st_get(f, "arguments", &a));
     assert_true(p->count == ROWS * ATOMS && a->count == 2 * p->count &&
                 p->bytes == 4u * ROWS * ATOMS);
-    memcpy(lw_exec_data(r->e, "predicates"), p->data, p->bytes);
-    memcpy(lw_exec_data(r->e, "arguments"), a->data, a->bytes);
+    memcpy(lw_exec_write(r->e, "predicates"), p->data, p->bytes);
+    memcpy(lw_exec_write(r->e, "arguments"), a->data, a->bytes);
     for (int i = 0; i < ROWS; i++) {
         int n = 0;
-        while (n < ATOMS && ((const int32_t *)lw_exec_data(r->e, "predicates"))[i * ATOMS + n])
+        while (n < ATOMS && ((const int32_t *)lw_exec_read(r->e, "predicates"))[i * ATOMS + n])
             n++;
         scale[i] = lw_policy_scale(c, n);
     }
@@ -121,7 +121,7 @@ static void bind_seed(rig *r, const lw_st_file *f, const char *name, const char 
     snprintf(key, sizeof key, "%s.%s", name, what);
     float *x = golden_get_f32(f, key, NULL);
     lw_type t = lw_exec_type(r->e, what);
-    memcpy(lw_exec_data(r->e, what), x, lw_type_bytes(t));
+    memcpy(lw_exec_write(r->e, what), x, lw_type_bytes(t));
     free(x);
 }
 
@@ -145,7 +145,7 @@ static double logits_error(rig *r, const lw_policy_config *c, const lw_st_file *
     char key[96];
     int64_t n;
     int k = lw_policy_key_width(c);
-    const float *q = lw_exec_data(r->e, "query"), *a = lw_exec_data(r->e, "key");
+    const float *q = lw_exec_read(r->e, "query"), *a = lw_exec_read(r->e, "key");
     snprintf(key, sizeof key, "%s.logits", name);
     double *want = golden_get(f, key, &n), worst = 0;
     assert_int_equal(n, ROWS * ROWS);
@@ -192,8 +192,8 @@ static void run_case(const policy_case *k, const lw_st_file *f, lw_device *dev, 
     bind_seed(&r, f, k->name, "gf");
     bind_seed(&r, f, k->name, "gv");
     assert_ok(lw_exec_run(r.e, &(lw_tick){0}));
-    double head = error_of(f, k->name, "head", lw_exec_data(r.e, "head"), ROWS * c.embed);
-    double value = error_of(f, k->name, "value", lw_exec_data(r.e, "value"), ROWS);
+    double head = error_of(f, k->name, "head", lw_exec_read(r.e, "head"), ROWS * c.embed);
+    double value = error_of(f, k->name, "value", lw_exec_read(r.e, "value"), ROWS);
     double logits = logits_error(&r, &c, f, k->name), grad = gradient_error(s, f, k->name);
     print_message("%-8s %-12s head %.1e, value %.1e, logits %.1e, gradients %.1e\n",
                   lw_isa_name(isa), k->name, head, value, logits, grad);
@@ -238,9 +238,9 @@ static void test_published(void **state)
     bind_states(&r, &c, f);
     assert_ok(lw_exec_run(r.e, &(lw_tick){0}));
     golden_check("published head",
-                 error_of(f, "transe", "head", lw_exec_data(r.e, "head"), ROWS * c.embed), 5e-6);
+                 error_of(f, "transe", "head", lw_exec_read(r.e, "head"), ROWS * c.embed), 5e-6);
     golden_check("published value",
-                 error_of(f, "transe", "value", lw_exec_data(r.e, "value"), ROWS), 5e-6);
+                 error_of(f, "transe", "value", lw_exec_read(r.e, "value"), ROWS), 5e-6);
     rig_close(&r);
     lw_store_free(&s);
     hint.constants = 10; /* then the variables are the rest */

@@ -101,17 +101,17 @@ static void bind_step(trainer *t, int step)
     golden_unit(tag, n, eps);
     snprintf(tag, sizeof tag, "%s.step%d.t", t->name, step);
     golden_integers(tag, t->batch, 1000, times);
-    golden_to_nhwc(eps, t->batch, 3, hw, lw_exec_data(t->e, "eps"));
+    golden_to_nhwc(eps, t->batch, 3, hw, lw_exec_write(t->e, "eps"));
     for (int b = 0; b < t->batch; b++) {
         double a = t->alpha_bar[times[b]];
-        ((float *)lw_exec_data(t->e, "t"))[b] = (float)times[b];
+        ((float *)lw_exec_write(t->e, "t"))[b] = (float)times[b];
         for (int64_t i = b * one; i < (b + 1) * one; i++)
             x0[i] = (float)(sqrt(a) * (double)x0[i] + sqrt(1.0 - a) * (double)eps[i]);
     }
-    golden_to_nhwc(x0, t->batch, 3, hw, lw_exec_data(t->e, "x"));
+    golden_to_nhwc(x0, t->batch, 3, hw, lw_exec_write(t->e, "x"));
     snprintf(tag, sizeof tag, "%s.step%d.labels", t->name, step);
     if (t->c.classes)
-        golden_integers(tag, t->batch, t->c.classes, lw_exec_data(t->e, "classes"));
+        golden_integers(tag, t->batch, t->c.classes, lw_exec_write(t->e, "classes"));
     free(x0);
     free(eps);
 }
@@ -130,7 +130,7 @@ static void train_step(trainer *t, int step, double *loss, double *norm)
     a.ema_decay = fmin(t->ema, (2.0 + step) / (11.0 + step));
     bind_step(t, step);
     assert_ok(lw_exec_run(t->e, &(lw_tick){.step = (uint32_t)step}));
-    *loss = (double)*(float *)lw_exec_data(t->e, "loss");
+    *loss = (double)*(float *)lw_exec_read(t->e, "loss");
     assert_ok(t->dev->update(t->dev->self, &a, norm));
     lw_store_touch(t->s, LW_SLAB_PARAM);
     lw_store_touch(t->s, LW_SLAB_EMA);

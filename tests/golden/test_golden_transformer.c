@@ -140,7 +140,7 @@ static double error_of(const lw_st_file *f, const char *name, const char *kind, 
 
 static double output_error(const lw_st_file *f, const char *name, lw_exec *e, const char *what)
 {
-    return error_of(f, name, "", what, lw_exec_data(e, what), lw_type_count(lw_exec_type(e, what)));
+    return error_of(f, name, "", what, lw_exec_read(e, what), lw_type_count(lw_exec_type(e, what)));
 }
 
 static void put(const lw_st_file *f, const char *key, float *to)
@@ -163,8 +163,8 @@ static double run_case(const block_case *k, const lw_st_file *f, lw_device *dev,
     golden_fill_store(s);
     assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
     snprintf(key, sizeof key, "%s.gy", k->name);
-    put(f, "x", lw_exec_data(e, "x"));
-    put(f, key, lw_exec_data(e, "gy"));
+    put(f, "x", lw_exec_write(e, "x"));
+    put(f, key, lw_exec_write(e, "gy"));
     assert_ok(lw_exec_run(e, &(lw_tick){0}));
     double worst = fmax(output_error(f, k->name, e, "y"), output_error(f, k->name, e, "gx"));
     for (int32_t i = 0; i < lw_store_count(s); i++) {

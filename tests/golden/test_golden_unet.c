@@ -81,7 +81,7 @@ static void put_image(const net *n, const char *input)
     float *nchw = malloc(sizeof *nchw * (size_t)count);
     snprintf(name, sizeof name, "%s.%s", n->name, input);
     golden_unit(name, count, nchw);
-    golden_to_nhwc(nchw, n->batch, 3, hw, lw_exec_data(n->e, input));
+    golden_to_nhwc(nchw, n->batch, 3, hw, lw_exec_write(n->e, input));
     free(nchw);
 }
 
@@ -94,10 +94,10 @@ static void net_run(net *n)
     snprintf(name, sizeof name, "%s.t", n->name);
     golden_integers(name, n->batch, 1000, t);
     for (int i = 0; i < n->batch; i++)
-        ((float *)lw_exec_data(n->e, "t"))[i] = (float)t[i];
+        ((float *)lw_exec_write(n->e, "t"))[i] = (float)t[i];
     snprintf(name, sizeof name, "%s.labels", n->name);
     if (n->c.classes)
-        golden_integers(name, n->batch, n->c.classes, lw_exec_data(n->e, "classes"));
+        golden_integers(name, n->batch, n->c.classes, lw_exec_write(n->e, "classes"));
     assert_ok(lw_exec_run(n->e, &(lw_tick){0}));
 }
 
@@ -106,7 +106,7 @@ static double image_error(const net *n, const char *output, const char *golden)
     int64_t count = 0, hw = (int64_t)n->c.image_size * n->c.image_size;
     double *want = golden_get(n->file, golden, &count);
     float *nchw = malloc(sizeof *nchw * (size_t)count);
-    golden_to_nchw(lw_exec_data(n->e, output), n->batch, 3, hw, nchw);
+    golden_to_nchw(lw_exec_read(n->e, output), n->batch, 3, hw, nchw);
     double err = golden_relative(nchw, want, count, 0.0);
     free(nchw);
     free(want);
@@ -167,7 +167,7 @@ static void check_net(const char *name, int32_t batch, lw_isa isa, int opt, int 
     net_compile(&n, dev, opt);
     net_run(&n);
     double *loss = golden_get(n.file, "loss", NULL), ey = image_error(&n, "y", "y");
-    double have = (double)*(float *)lw_exec_data(n.e, "loss");
+    double have = (double)*(float *)lw_exec_read(n.e, "loss");
     printf("%s %s opt %d: y %.2e, loss %.2e\n", name, lw_isa_name(isa), opt, ey,
            have / loss[0] - 1.0);
     golden_check("y", ey, 1e-5);
@@ -223,12 +223,12 @@ static double variant_error(const lw_st_file *f, const char *name, const json_t 
     assert_ok(lw_compile(g, dev, NULL, &plan));
     assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
     golden_unit("variants.x", BATCH * 3 * PIXELS, nchw);
-    golden_to_nhwc(nchw, BATCH, 3, PIXELS, lw_exec_data(e, "x"));
+    golden_to_nhwc(nchw, BATCH, 3, PIXELS, lw_exec_write(e, "x"));
     golden_integers("variants.t", BATCH, 1000, t);
     for (int i = 0; i < BATCH; i++)
-        ((float *)lw_exec_data(e, "t"))[i] = (float)t[i];
+        ((float *)lw_exec_write(e, "t"))[i] = (float)t[i];
     assert_ok(lw_exec_run(e, &(lw_tick){0}));
-    golden_to_nchw(lw_exec_data(e, "y"), BATCH, 3, PIXELS, nchw);
+    golden_to_nchw(lw_exec_read(e, "y"), BATCH, 3, PIXELS, nchw);
     snprintf(key, sizeof key, "%s.y", name);
     double *want = golden_get(f, key, NULL),
            error = golden_relative(nchw, want, BATCH * 3 * PIXELS, 0.0);

@@ -371,12 +371,12 @@ static void ddim_oracle(const lab *l, int32_t steps, bool keep_eps, int32_t n, u
     assert_ok(lw_compile(g, l->dev, &(lw_compile_opts){.opt = 0}, &plan));
     assert_ok(lw_exec_new(plan, LW_SLAB_EMA, &e));
     for (int32_t i = 0; i < n; i++) {
-        ((int64_t *)lw_exec_data(e, "rows"))[i] = i;
-        ((int32_t *)lw_exec_data(e, "classes"))[i] = i % 4;
+        ((int64_t *)lw_exec_write(e, "rows"))[i] = i;
+        ((int32_t *)lw_exec_write(e, "classes"))[i] = i % 4;
     }
     lw_exec_run(e, &(lw_tick){seed, 0});
     for (int i = 0; i < n * PIXELS; i++)
-        x[i] = (double)((const float *)lw_exec_data(e, "noise"))[i];
+        x[i] = (double)((const float *)lw_exec_read(e, "noise"))[i];
     for (int32_t k = steps; k-- > 0;) {
         int32_t t = k * (1000 / steps), before = t - 1000 / steps;
         double abar = 1.0, prev = 1.0;
@@ -385,12 +385,12 @@ static void ddim_oracle(const lab *l, int32_t steps, bool keep_eps, int32_t n, u
             prev = s == before ? abar : prev;
         }
         for (int i = 0; i < n * PIXELS; i++)
-            ((float *)lw_exec_data(e, "x"))[i] = (float)x[i];
+            ((float *)lw_exec_write(e, "x"))[i] = (float)x[i];
         for (int i = 0; i < n; i++)
-            ((float *)lw_exec_data(e, "t"))[i] = (float)t;
+            ((float *)lw_exec_write(e, "t"))[i] = (float)t;
         lw_exec_run(e, &(lw_tick){seed, 0});
         for (int i = 0; i < n * PIXELS; i++) {
-            double eps = (double)((const float *)lw_exec_data(e, "eps"))[i];
+            double eps = (double)((const float *)lw_exec_read(e, "eps"))[i];
             double x0 = fmin(fmax((x[i] - sqrt(1.0 - abar) * eps) / sqrt(abar), -1.0), 1.0);
             if (!keep_eps)
                 eps = (x[i] - sqrt(abar) * x0) / sqrt(1.0 - abar);
@@ -410,7 +410,7 @@ static void test_ddim_of_a_network(void **state)
     lab_open(&l, LW_METHOD_DDPM, 1);
     /* An untrained network as noise estimate makes the process chaotic: a rounding grows to 0.2 in
      * 50 steps. */
-    float *w = lw_store_data(l.store, lw_store_find(l.store, "conv_out.weight"), LW_SLAB_EMA);
+    float *w = lw_store_edit(l.store, lw_store_find(l.store, "conv_out.weight"), LW_SLAB_EMA);
     for (int i = 0; i < 3 * 3 * 3 * 8; i++)
         w[i] *= 0.02f;
     lw_store_touch(l.store, LW_SLAB_EMA);

@@ -86,7 +86,7 @@ typedef struct toy {
 static int toy_feed(void *self, int64_t leaf)
 {
     toy *t = self;
-    memcpy(lw_exec_data(t->exec, "x"), t->x[leaf], sizeof t->x[leaf]);
+    memcpy(lw_exec_write(t->exec, "x"), t->x[leaf], sizeof t->x[leaf]);
     memcpy(t->before[leaf], lw_store_data(t->store, 0, LW_SLAB_PARAM), sizeof t->before[leaf]);
     return 0;
 }
@@ -342,7 +342,7 @@ static void test_gradient_not_finite(void **state)
     toy t;
     lw_train_result r;
     toy_open(&t, root_loss, (lw_init){LW_INIT_ONES, 0});
-    lw_store_data(t.store, 0, LW_SLAB_PARAM)[1] = 0.0f;
+    lw_store_edit(t.store, 0, LW_SLAB_PARAM)[1] = 0.0f;
     for (int i = 0; i < MAX_STEPS; i++)
         t.x[i][1] = i < 2 ? 0.0f : 1.0f; /* 0 / 0 is not a number either */
     lw_store_touch(t.store, LW_SLAB_PARAM);

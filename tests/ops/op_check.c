@@ -66,7 +66,7 @@ typedef struct runner {
 static void fill_input(runner *r, int i)
 {
     lw_type t = lw_exec_type(r->exec, r->c.in[i].name);
-    void *p = lw_exec_data(r->exec, r->c.in[i].name);
+    void *p = lw_exec_write(r->exec, r->c.in[i].name);
     lw_rng_key key = lw_rng_key_of(7, (uint64_t)i);
     for (int64_t e = 0; e < lw_type_count(t); e++) {
         double u = lw_rng_uniform(key, 0, 0, (uint64_t)e);
@@ -132,7 +132,7 @@ static void stop(runner *r)
 static int compare(const op_case *k, runner *a, runner *b, const char *name, const char *what)
 {
     lw_type t = lw_exec_type(a->exec, name);
-    const float *x = lw_exec_data(a->exec, name), *y = lw_exec_data(b->exec, name);
+    const float *x = lw_exec_read(a->exec, name), *y = lw_exec_read(b->exec, name);
     double worst = 0;
     for (int64_t e = 0; e < lw_type_count(t); e++) {
         double err = fabs((double)x[e] - (double)y[e]) / (1.0 + fabs((double)x[e]));
@@ -151,7 +151,7 @@ static double project(runner *r)
 {
     lw_exec_run(r->exec, &(lw_tick){5, 3});
     lw_type t = lw_exec_type(r->exec, "y");
-    const float *y = lw_exec_data(r->exec, "y");
+    const float *y = lw_exec_read(r->exec, "y");
     double s = 0;
     for (int64_t e = 0; e < lw_type_count(t); e++)
         s += (double)direction(99, e) * (double)y[e];
@@ -162,7 +162,7 @@ static double project(runner *r)
 static double central_difference(runner *r, int i, float h)
 {
     int64_t n = lw_type_count(lw_exec_type(r->exec, r->c.in[i].name));
-    float *x = lw_exec_data(r->exec, r->c.in[i].name);
+    float *x = lw_exec_write(r->exec, r->c.in[i].name);
     double side[2];
     for (int k = 0; k < 2; k++) {
         fill_input(r, i);
@@ -178,7 +178,7 @@ static int check_gradient(const op_case *k, runner *r, int i)
     char name[16];
     snprintf(name, sizeof name, "d%d", i);
     lw_type t = lw_exec_type(r->exec, r->c.in[i].name);
-    const float *d = lw_exec_data(r->exec, name);
+    const float *d = lw_exec_read(r->exec, name);
     double analytic = 0, scale = 0;
     project(r); /* the gradient at the unperturbed point */
     for (int64_t e = 0; e < lw_type_count(t); e++) {

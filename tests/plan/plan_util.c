@@ -96,7 +96,7 @@ void lab_fill(plan_lab *l)
         const lw_attr_input *a = n->attr;
         if (n->op != LW_OP_INPUT)
             continue;
-        void *p = lw_exec_data(l->exec, a->name);
+        void *p = lw_exec_write(l->exec, a->name);
         lw_rng_key key = lw_rng_key_of(21, lw_hash_name(a->name));
         for (int64_t e = 0; e < lw_type_count(a->type); e++) {
             if (a->type.dtype == LW_F32)
@@ -197,7 +197,7 @@ void lab_same_numbers(plan_lab *l)
         lab_fill(l);
         assert_int_equal(lw_exec_run(l->exec, NULL), 0);
         n = lw_type_count(lw_exec_type(l->exec, "y"));
-        const float *y = lw_exec_data(l->exec, "y");
+        const float *y = lw_exec_read(l->exec, "y");
         assert_in_range(n, 1, LW_COUNT(before));
         for (int64_t i = 0; i < n; i++) {
             if (!opt)

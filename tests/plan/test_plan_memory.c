@@ -140,7 +140,7 @@ static void test_recompute_keeps_bits(void **state)
         assert_int_equal(lw_exec_new(l.plan, LW_SLAB_PARAM, &l.exec), 0);
         lab_fill(&l);
         assert_int_equal(lw_exec_run(l.exec, &(lw_tick){4, 7}), 0);
-        loss[again] = *(const float *)lw_exec_data(l.exec, "loss");
+        loss[again] = *(const float *)lw_exec_read(l.exec, "loss");
         const float *slab = lw_store_slab(l.store, LW_SLAB_GRAD, &n);
         grad[again] = lw_calloc((size_t)n, sizeof(float));
         memcpy(grad[again], slab, (size_t)n * sizeof(float));

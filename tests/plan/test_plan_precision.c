@@ -54,7 +54,7 @@ static void measure(ranges *r, const plan_lab *l)
         const lw_plan_port *p = &l->plan->output[i];
         if (!lw_str_starts(p->name, LW_EDGE_OUTPUT))
             continue;
-        const float *x = lw_exec_data(l->exec, p->name);
+        const float *x = lw_exec_read(l->exec, p->name);
         float lo = 0, hi = 0;
         for (int64_t e = 0; e < lw_type_count(p->type); e++) {
             lo = fminf(lo, x[e]);
@@ -210,7 +210,7 @@ static void sample(float *y, int32_t batch, int threads, lw_isa isa, int opt, lw
     compile(&l, &(lw_compile_opts){.opt = opt, .precision = num, .calibration = r ? &r->c : NULL});
     lab_fill(&l);
     assert_int_equal(lw_exec_run(l.exec, &(lw_tick){4, 7}), 0);
-    memcpy(y, lw_exec_data(l.exec, "y"), sizeof(float) * ROW * (size_t)batch);
+    memcpy(y, lw_exec_read(l.exec, "y"), sizeof(float) * ROW * (size_t)batch);
     lab_close(&l);
 }
 
@@ -328,7 +328,7 @@ static void test_upsampled(void **state)
             assert_non_null(strstr(lw_str_c(&text), "conv2d_dx"));
             lab_fill(&l);
             assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
-            const float *y = lw_exec_data(l.exec, "y");
+            const float *y = lw_exec_read(l.exec, "y");
             if (bytes)
                 print_message("int8 behind upsampling at %s: relative difference %.2g\n",
                               lw_isa_name((lw_isa)isa), distance(want, y, N));
@@ -365,8 +365,8 @@ static void sample_wide(float *y, int32_t batch, int threads, lw_isa isa)
     int64_t rest = lw_type_count(lw_exec_type(l.exec, "z")) / batch;
     assert_int_equal(rest, 2 * 6 * 384);
     for (int32_t i = 0; i < batch; i++, y += WIDE_ROW + rest) {
-        memcpy(y, (float *)lw_exec_data(l.exec, "y") + i * (int64_t)WIDE_ROW, WIDE_ROW * sizeof *y);
-        memcpy(y + WIDE_ROW, (float *)lw_exec_data(l.exec, "z") + i * rest,
+        memcpy(y, (float *)lw_exec_read(l.exec, "y") + i * (int64_t)WIDE_ROW, WIDE_ROW * sizeof *y);
+        memcpy(y + WIDE_ROW, (float *)lw_exec_read(l.exec, "z") + i * rest,
                (size_t)rest * sizeof *y);
     }
     lab_close(&l);

@@ -64,7 +64,7 @@ static void bind_inputs(lw_exec *e, const lw_graph *g, uint64_t seed)
         if (n->op != LW_OP_INPUT)
             continue;
         const lw_attr_input *a = n->attr;
-        random_graph_fill(seed, a->name, a->type, lw_exec_data(e, a->name));
+        random_graph_fill(seed, a->name, a->type, lw_exec_write(e, a->name));
     }
 }
 
@@ -81,7 +81,7 @@ static void run_exec(lw_exec *e, const lw_graph *g, uint64_t seed, result *out)
         snprintf(out->name[i], sizeof out->name[i], "%s", name);
         out->count[i] = n;
         out->data[i] = lw_calloc((size_t)n, sizeof(float));
-        memcpy(out->data[i], lw_exec_data(e, name), (size_t)n * sizeof(float));
+        memcpy(out->data[i], lw_exec_read(e, name), (size_t)n * sizeof(float));
         out->n++;
     }
 }

@@ -121,8 +121,8 @@ static void test_gradient_of_unread_parameter(void **state)
     for (int opt = 0; opt < 2; opt++) {
         lab_compile(l, opt);
         lab_fill(l);
-        float *g = lw_store_data(l->store, lw_store_find(l->store, "b"), LW_SLAB_GRAD);
-        float *h = lw_store_data(l->store, lw_store_find(l->store, "lone"), LW_SLAB_GRAD);
+        float *g = lw_store_edit(l->store, lw_store_find(l->store, "b"), LW_SLAB_GRAD);
+        float *h = lw_store_edit(l->store, lw_store_find(l->store, "lone"), LW_SLAB_GRAD);
         memset(g, 0xff, 5 * sizeof *g);
         memset(h, 0xff, 3 * sizeof *h);
         assert_int_equal(lw_exec_run(l->exec, NULL), 0);
@@ -155,12 +155,12 @@ static void test_outputs_are_their_own(void **state)
     static const char *const names[] = {"y", "again", "flat", "x too", "w", "w2", "w4", "x"};
     for (size_t i = 0; i < LW_COUNT(names); i++)
         for (size_t k = 0; k < i; k++)
-            assert_ptr_not_equal(lw_exec_data(l->exec, names[i]), lw_exec_data(l->exec, names[k]));
-    const float *a = lw_exec_data(l->exec, "y"), *p = lw_store_data(l->store, 0, LW_SLAB_PARAM);
-    const float *w4 = lw_exec_data(l->exec, "w4");
-    assert_memory_equal(a, lw_exec_data(l->exec, "again"), 20 * sizeof *a);
-    assert_memory_equal(a, lw_exec_data(l->exec, "flat"), 20 * sizeof *a);
-    assert_memory_equal(p, lw_exec_data(l->exec, "w"), 20 * sizeof *p);
+            assert_ptr_not_equal(lw_exec_read(l->exec, names[i]), lw_exec_read(l->exec, names[k]));
+    const float *a = lw_exec_read(l->exec, "y"), *p = lw_store_data(l->store, 0, LW_SLAB_PARAM);
+    const float *w4 = lw_exec_read(l->exec, "w4");
+    assert_memory_equal(a, lw_exec_read(l->exec, "again"), 20 * sizeof *a);
+    assert_memory_equal(a, lw_exec_read(l->exec, "flat"), 20 * sizeof *a);
+    assert_memory_equal(p, lw_exec_read(l->exec, "w"), 20 * sizeof *p);
     for (int i = 0; i < 20; i++)
         assert_true(fabsf(w4[i] - p[i] * p[i] * p[i] * p[i]) < 1e-6f);
 }

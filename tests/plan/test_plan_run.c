@@ -103,18 +103,18 @@ static void test_draws_are_never_prepared(void **state)
     lab_output(&l, "y", lw_scale(l.g, lw_silu(l.g, noise), 2.0f));
     lab_compile(&l, 1);
     assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 1}), 0);
-    memcpy(first, lw_exec_data(l.exec, "y"), sizeof first);
+    memcpy(first, lw_exec_read(l.exec, "y"), sizeof first);
     assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 2}), 0);
-    assert_memory_not_equal(first, lw_exec_data(l.exec, "y"), sizeof first);
+    assert_memory_not_equal(first, lw_exec_read(l.exec, "y"), sizeof first);
     assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 1}), 0);
-    assert_memory_equal(first, lw_exec_data(l.exec, "y"), sizeof first);
+    assert_memory_equal(first, lw_exec_read(l.exec, "y"), sizeof first);
     lab_close(&l);
 }
 
 static double sum_of(plan_lab *l)
 {
     double s = 0.0;
-    const float *y = lw_exec_data(l->exec, "y");
+    const float *y = lw_exec_read(l->exec, "y");
     assert_int_equal(lw_exec_run(l->exec, NULL), 0);
     for (int64_t i = 0; i < lw_type_count(lw_exec_type(l->exec, "y")); i++)
         s += (double)y[i] * (double)(i % 7 + 1);
@@ -131,7 +131,7 @@ static void test_prepared_again_when_version_moves(void **state)
     lab_compile(&l, 1);
     lab_fill(&l);
     double before = sum_of(&l);
-    float *w = lw_store_data(l.store, 0, LW_SLAB_PARAM);
+    float *w = lw_store_edit(l.store, 0, LW_SLAB_PARAM);
     for (int i = 0; i < 20; i++)
         w[i] *= 2.0f;
     assert_true(sum_of(&l) == before); /* nobody said so: the packed copy stands */
@@ -159,7 +159,7 @@ static void test_version_of_the_slab_that_is_read(void **state)
     assert_int_equal(lw_exec_new(l.plan, LW_SLAB_EMA, &l.exec), 0);
     lab_fill(&l);
     double before = sum_of(&l);
-    float *w = lw_store_data(l.store, 0, LW_SLAB_PARAM);
+    float *w = lw_store_edit(l.store, 0, LW_SLAB_PARAM);
     for (int i = 0; i < 20; i++)
         w[i] *= 2.0f;
     lw_store_touch(l.store, LW_SLAB_PARAM);
@@ -176,16 +176,16 @@ static void test_two_execs_of_one_plan(void **state)
     lab_open(&l, 1, LW_ISA_REF);
     lab_output(&l, "y", lw_linear_op(l.g, LAB_X(&l, "x", 3, 4), LAB_P(&l, "w", 5, 4), LW_NOVAL));
     lab_compile(&l, 1);
-    float *average = lw_store_data(l.store, 0, LW_SLAB_EMA);
+    float *average = lw_store_edit(l.store, 0, LW_SLAB_EMA);
     for (int i = 0; i < 20; i++)
         average[i] *= 3.0f;
     lw_store_touch(l.store, LW_SLAB_EMA);
     assert_int_equal(lw_exec_new(l.plan, LW_SLAB_EMA, &ema), 0);
     lab_fill(&l);
-    memcpy(lw_exec_data(ema, "x"), lw_exec_data(l.exec, "x"), 12 * sizeof(float));
+    memcpy(lw_exec_write(ema, "x"), lw_exec_read(l.exec, "x"), 12 * sizeof(float));
     sum_of(&l);
     assert_int_equal(lw_exec_run(ema, NULL), 0);
-    const float *a = lw_exec_data(l.exec, "y"), *b = lw_exec_data(ema, "y");
+    const float *a = lw_exec_read(l.exec, "y"), *b = lw_exec_read(ema, "y");
     for (int i = 0; i < 15; i++)
         assert_true(b[i] - 3.0f * a[i] < 1e-5f && 3.0f * a[i] - b[i] < 1e-5f);
     lw_exec_free(&ema);
@@ -219,11 +219,11 @@ static void test_neighbours_run_side_by_side(void **state)
         assert_int_equal(lw_exec_new_beside(l.exec, &n.of[i]), 0);
         for (int p = 0; p < l.plan->n_input; p++) {
             const char *name = l.plan->input[p].name;
-            memcpy(lw_exec_data(n.of[i], name), lw_exec_data(l.exec, name),
+            memcpy(lw_exec_write(n.of[i], name), lw_exec_read(l.exec, name),
                    (size_t)lw_type_bytes(lw_exec_type(l.exec, name)));
         }
         if (i > 0) /* others than the first have pictures of their own */
-            ((float *)lw_exec_data(n.of[i], "x"))[0] = (float)i;
+            ((float *)lw_exec_write(n.of[i], "x"))[0] = (float)i;
     }
     for (int again = 0; again < 2; again++) {
         lw_exec_prepare(l.exec);
@@ -231,9 +231,9 @@ static void test_neighbours_run_side_by_side(void **state)
         lw_pool_run(l.dev->pool, 6, run_neighbour, &n);
         assert_int_equal(lw_alloc_count(), before);
         assert_int_equal(lw_exec_run(l.exec, &(lw_tick){7, 0}), 0);
-        assert_memory_equal(lw_exec_data(n.of[0], "y"), lw_exec_data(l.exec, "y"), bytes);
-        assert_memory_not_equal(lw_exec_data(n.of[5], "y"), lw_exec_data(l.exec, "y"), bytes);
-        float *w = lw_store_data(l.store, 0, LW_SLAB_PARAM);
+        assert_memory_equal(lw_exec_read(n.of[0], "y"), lw_exec_read(l.exec, "y"), bytes);
+        assert_memory_not_equal(lw_exec_read(n.of[5], "y"), lw_exec_read(l.exec, "y"), bytes);
+        float *w = lw_store_edit(l.store, 0, LW_SLAB_PARAM);
         w[0] += 0.5f;
         lw_store_touch(l.store, LW_SLAB_PARAM);
     }
@@ -365,15 +365,15 @@ static void test_ports(void **state)
     lab_open(&l, 1, LW_ISA_REF);
     lab_output(&l, "y", lw_scale(l.g, LAB_X(&l, "x", 3, 4), 2.0f));
     lab_compile(&l, 1);
-    assert_null(lw_exec_data(l.exec, "z"));
+    assert_null(lw_exec_read(l.exec, "z"));
     assert_int_equal(lw_exec_type(l.exec, "z").dtype, LW_DT_NONE);
     assert_int_equal(lw_exec_bind(l.exec, "z", mine), LW_EUSAGE);
     assert_non_null(strstr(lw_errmsg(), "'z'"));
     assert_true(lw_type_eq(lw_exec_type(l.exec, "x"), lw_type_of(LW_F32, 2, 3, 4)));
     assert_int_equal(lw_exec_bind(l.exec, "x", mine), 0);
-    assert_ptr_equal(lw_exec_data(l.exec, "x"), mine);
+    assert_ptr_equal(lw_exec_read(l.exec, "x"), mine);
     assert_int_equal(lw_exec_run(l.exec, NULL), 0);
-    assert_true(((const float *)lw_exec_data(l.exec, "y"))[1] == 4.0f);
+    assert_true(((const float *)lw_exec_read(l.exec, "y"))[1] == 4.0f);
     assert_true(mine[1] == 2.0f); /* an input is never written */
     lab_close(&l);
 }

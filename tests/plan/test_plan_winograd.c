@@ -30,7 +30,7 @@ static float *train_step(int threads, lw_isa isa, lw_conv_mode conv, int opt, in
     float *out = lw_calloc((size_t)*n + 1, sizeof *out);
     assert_non_null(out);
     memcpy(out, g, (size_t)*n * sizeof *g);
-    memcpy(out + *n, lw_exec_data(l.exec, "loss"), sizeof *g);
+    memcpy(out + *n, lw_exec_read(l.exec, "loss"), sizeof *g);
     *n += 1;
     lab_close(&l);
     return out;
@@ -95,7 +95,7 @@ static void sample(lw_isa isa, int32_t batch, int32_t row, float *y)
     for (size_t i = 0; i < LW_COUNT(names); i++) {
         lw_type t = lw_exec_type(l.exec, names[i]);
         int64_t per_row = lw_type_count(t) / batch;
-        void *p = lw_exec_data(l.exec, names[i]);
+        void *p = lw_exec_write(l.exec, names[i]);
         lw_rng_key key = lw_rng_key_of(9, lw_hash_name(names[i]));
         for (int64_t e = 0; e < per_row * batch; e++) {
             uint64_t row_of = (uint64_t)(row + e / per_row), at = (uint64_t)(e % per_row);
@@ -107,7 +107,7 @@ static void sample(lw_isa isa, int32_t batch, int32_t row, float *y)
     }
     assert_int_equal(lw_exec_run(l.exec, &(lw_tick){.seed = 1}), 0);
     lw_type t = lw_exec_type(l.exec, "y");
-    memcpy(y, lw_exec_data(l.exec, "y"), (size_t)lw_type_count(t) * sizeof *y);
+    memcpy(y, lw_exec_read(l.exec, "y"), (size_t)lw_type_count(t) * sizeof *y);
     lab_close(&l);
 }
 

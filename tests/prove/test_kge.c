@@ -317,9 +317,9 @@ static void check_step(lw_kge_step s)
     ok(lw_kge_build_step(&b, &c, &s));
     ok(lw_compile(g, dev, NULL, &plan));
     ok(lw_exec_new(plan, LW_SLAB_PARAM, &exec));
-    int32_t *entities = lw_exec_data(exec, "entities"),
-            *relations = lw_exec_data(exec, "relations");
-    float *allowed = lw_exec_data(exec, "allowed"), *side = lw_exec_data(exec, "side");
+    int32_t *entities = lw_exec_write(exec, "entities"),
+            *relations = lw_exec_write(exec, "relations");
+    float *allowed = lw_exec_write(exec, "allowed"), *side = lw_exec_write(exec, "side");
     for (int i = 0; i < 2 * BATCH + s.negatives; i++)
         entities[i] = (i * 5 + i / 3) % ENTITIES;
     for (int i = 0; i < BATCH; i++) {
@@ -332,7 +332,7 @@ static void check_step(lw_kge_step s)
     plain p = {.s = &s, .entities = entities, .relations = relations, .allowed = allowed};
     read_tables(&p, store);
     set_weights(&p, n);
-    double got = (double)*(const float *)lw_exec_data(exec, "loss"), want = loss_of(&p, n);
+    double got = (double)*(const float *)lw_exec_read(exec, "loss"), want = loss_of(&p, n);
     if (fabs(got - want) > 1e-5)
         fail_msg("loss %d: %g instead of %g", (int)s.loss, got, want);
     compare_slopes(&p, store, "entity_embedding", &p.e[0][0], ENTITIES * DIM, n);

@@ -179,7 +179,7 @@ static double rig_loss(rig *g)
     const lw_tick tick = {1, 0};
     lw_store_touch(g->r.store, LW_SLAB_PARAM);
     ok(lw_exec_run(g->exec, &tick));
-    return (double)*(const float *)lw_exec_data(g->exec, "loss");
+    return (double)*(const float *)lw_exec_read(g->exec, "loss");
 }
 
 /* The formula from probabilities and values that the network gives; what roll-outs computed with
@@ -193,8 +193,8 @@ static void test_loss(void **state)
     rig_open(&g);
     rig_fill(&g, 0, CHOICES);
     double loss = rig_loss(&g);
-    const float *nlp = lw_exec_data(g.exec, "nlp"), *v = lw_exec_data(g.exec, "new_value"),
-                *h = lw_exec_data(g.exec, "entropy");
+    const float *nlp = lw_exec_read(g.exec, "nlp"), *v = lw_exec_read(g.exec, "new_value"),
+                *h = lw_exec_read(g.exec, "entropy");
     for (int i = 0; i < CHOICES; i++) {
         const lw_ppo_choice *x = &g.r.rollout.choice[i];
         const lw_ppo_part *p = &g.part;
@@ -222,7 +222,7 @@ static void test_loss(void **state)
 static double slope_along(rig *g, const lw_store_entry *e, int32_t k, const float *direction,
                           float step)
 {
-    float *p = lw_store_data(g->r.store, k, LW_SLAB_PARAM);
+    float *p = lw_store_edit(g->r.store, k, LW_SLAB_PARAM);
     LW_CLEANUP(lw_free) float *keep = lw_calloc((size_t)e->count, sizeof *keep);
     double loss[2];
     memcpy(keep, p, (size_t)e->count * sizeof *keep);

@@ -324,7 +324,7 @@ static void a_network_run_recovers_from_errors(void **state)
     walk(kb, &n.source, &o, 1, &first);
     same_results(&first, &other);
     int32_t at = lw_store_find(n.store, "policy_head.out_transform.0.bias");
-    lw_store_data(n.store, at, LW_SLAB_PARAM)[0] = NAN;
+    lw_store_edit(n.store, at, LW_SLAB_PARAM)[0] = NAN;
     lw_store_touch(n.store, LW_SLAB_PARAM);
     other = (crowd){.kb = kb, .n = WALKS};
     fails(lw_walks_run(w, next, done, &other), LW_ENUMERIC, "not finite");

@@ -104,15 +104,15 @@ static void test_mask(void **state)
     lw_graph_output_add(r.g, "kept", kept, LW_NOVAL);
     lw_graph_output_add(r.g, "loss", lw_mae_loss(r.g, kept, x, mask), LW_NOVAL);
     rig_start(&r);
-    int64_t *rows = lw_exec_data(r.e, "rows");
-    float *in = lw_exec_data(r.e, "x");
+    int64_t *rows = lw_exec_write(r.e, "rows");
+    float *in = lw_exec_write(r.e, "x");
     for (int i = 0; i < B; i++)
         rows[i] = 1000 + i;
     for (int i = 0; i < B * S * S * 3; i++)
         in[i] = 2.0f;
     assert_ok(lw_exec_run(r.e, &(lw_tick){.seed = 5, .step = 9}));
-    const float *m = lw_exec_data(r.e, "mask"), *k = lw_exec_data(r.e, "kept"),
-                *loss = lw_exec_data(r.e, "loss");
+    const float *m = lw_exec_read(r.e, "mask"), *k = lw_exec_read(r.e, "kept"),
+                *loss = lw_exec_read(r.e, "loss");
     for (int n = 0; n < B; n++)
         for (int y = 0; y < S; y++)
             for (int x0 = 0; x0 < S; x0++) {
@@ -422,15 +422,15 @@ static void test_key_values(void **state)
     lw_grad(r.g, &sum, &one, 1, &x, &dx, 1); /* d (|p4|^2 / 2) / dx = x */
     lw_graph_output_add(r.g, "dx", dx, LW_NOVAL);
     rig_start(&r);
-    float *in = lw_exec_data(r.e, "x");
+    float *in = lw_exec_write(r.e, "x");
     for (int i = 0; i < B * S * S * C; i++)
         in[i] = sinf((float)i * 0.7f);
     assert_ok(lw_exec_run(r.e, &(lw_tick){0}));
-    const float *p4 = lw_exec_data(r.e, "pix.p4"), *m4 = lw_exec_data(r.e, "pix.m4");
-    const float *mean = lw_exec_data(r.e, "pix.mean"), *std = lw_exec_data(r.e, "pix.std");
-    const float *norm = lw_exec_data(r.e, "norm_x");
-    assert_memory_equal(lw_exec_data(r.e, "pix"), in, sizeof(float) * B * S * S * C);
-    assert_memory_equal(lw_exec_data(r.e, "dx"), in, sizeof(float) * B * S * S * C);
+    const float *p4 = lw_exec_read(r.e, "pix.p4"), *m4 = lw_exec_read(r.e, "pix.m4");
+    const float *mean = lw_exec_read(r.e, "pix.mean"), *std = lw_exec_read(r.e, "pix.std");
+    const float *norm = lw_exec_read(r.e, "norm_x");
+    assert_memory_equal(lw_exec_read(r.e, "pix"), in, sizeof(float) * B * S * S * C);
+    assert_memory_equal(lw_exec_read(r.e, "dx"), in, sizeof(float) * B * S * S * C);
     for (int b = 0; b < B; b++)
         for (int c = 0; c < C; c++) {
             double s = 0, q = 0;

@@ -95,14 +95,14 @@ static void scorer_open(scorer *s, const lw_kge_config *c)
     assert_ok(lw_compile(g, s->dev, NULL, &s->plan));
     assert_ok(lw_exec_new(s->plan, LW_SLAB_PARAM, &s->exec));
     for (int i = 0; i < ROWS; i++) {
-        ((int32_t *)lw_exec_data(s->exec, "known"))[i] = (i * 5) % ENTITIES;
-        ((int32_t *)lw_exec_data(s->exec, "relation"))[i] = i % RELATIONS +
-                                                            (c->inverse && i % 2 ? RELATIONS : 0);
-        ((int32_t *)lw_exec_data(s->exec, "answer"))[i] = (i * 7 + 2) % ENTITIES;
-        ((float *)lw_exec_data(s->exec, "side"))[i] = i % 2 && !c->inverse ? -1.0f : 1.0f;
+        ((int32_t *)lw_exec_write(s->exec, "known"))[i] = (i * 5) % ENTITIES;
+        ((int32_t *)lw_exec_write(s->exec, "relation"))[i] = i % RELATIONS +
+                                                             (c->inverse && i % 2 ? RELATIONS : 0);
+        ((int32_t *)lw_exec_write(s->exec, "answer"))[i] = (i * 7 + 2) % ENTITIES;
+        ((float *)lw_exec_write(s->exec, "side"))[i] = i % 2 && !c->inverse ? -1.0f : 1.0f;
     }
     for (int i = 0; i < ROWS * ENTITIES; i++)
-        ((float *)lw_exec_data(s->exec, "weight"))[i] = sinf(1.3f * (float)i);
+        ((float *)lw_exec_write(s->exec, "weight"))[i] = sinf(1.3f * (float)i);
 }
 
 static void scorer_close(scorer *s)
@@ -122,12 +122,12 @@ static const float *row_of(const scorer *s, const char *table, int32_t row)
 
 static void check_scores(const lw_kge_config *c, scorer *s)
 {
-    const int32_t *known = lw_exec_data(s->exec, "known"),
-                  *relation = lw_exec_data(s->exec, "relation"),
-                  *answer = lw_exec_data(s->exec, "answer");
-    const float *side = lw_exec_data(s->exec, "side");
+    const int32_t *known = lw_exec_read(s->exec, "known"),
+                  *relation = lw_exec_read(s->exec, "relation"),
+                  *answer = lw_exec_read(s->exec, "answer");
+    const float *side = lw_exec_read(s->exec, "side");
     assert_ok(lw_exec_run(s->exec, NULL));
-    const float *all = lw_exec_data(s->exec, "all"), *each = lw_exec_data(s->exec, "each");
+    const float *all = lw_exec_read(s->exec, "all"), *each = lw_exec_read(s->exec, "each");
     for (int i = 0; i < ROWS; i++) {
         const float *a = row_of(s, "entity_embedding", known[i]),
                     *r = row_of(s, "relation_embedding", relation[i]);
@@ -146,7 +146,7 @@ static void check_slopes(scorer *s)
 {
     double biggest = 0.0;
     for (int32_t e = 0; e < lw_store_count(s->store); e++) {
-        float *p = lw_store_data(s->store, e, LW_SLAB_PARAM);
+        float *p = lw_store_edit(s->store, e, LW_SLAB_PARAM);
         for (int64_t i = e; i < lw_store_at(s->store, e)->count; i += 10) {
             float was = p[i], h = 2e-3f, loss[2];
             assert_ok(lw_exec_run(s->exec, NULL));
@@ -155,7 +155,7 @@ static void check_slopes(scorer *s)
                 p[i] = was + (side ? -h : h);
                 lw_store_touch(s->store, LW_SLAB_PARAM);
                 assert_ok(lw_exec_run(s->exec, NULL));
-                loss[side] = *(const float *)lw_exec_data(s->exec, "loss");
+                loss[side] = *(const float *)lw_exec_read(s->exec, "loss");
             }
             p[i] = was;
             lw_store_touch(s->store, LW_SLAB_PARAM);

@@ -73,8 +73,8 @@ static void test_dropout(void **state)
     assert_ok(lw_compile(g, r.dev, NULL, &r.plan));
     assert_ok(lw_exec_new(r.plan, LW_SLAB_PARAM, &r.e));
     for (int i = 0; i < r.rows; i++)
-        ((int64_t *)lw_exec_data(r.e, "rows"))[i] = i % 3; /* rows 3 .. 5 draw what 0 .. 2 draw */
-    rig_run(&r, &c, 0, 1);                                 /* one state everywhere */
+        ((int64_t *)lw_exec_write(r.e, "rows"))[i] = i % 3; /* rows 3 .. 5 draw what 0 .. 2 draw */
+    rig_run(&r, &c, 0, 1);                                  /* one state everywhere */
     size_t e = sizeof(float) * (size_t)c.embed, h = sizeof(float) * (size_t)c.hidden;
     assert_memory_equal(row(&r, "head", 0), row(&r, "head", 3), e);
     assert_memory_not_equal(row(&r, "head", 0), row(&r, "head", 1), e);
@@ -117,8 +117,8 @@ static void test_empty_states(void **state)
         assert_ok(lw_compile(g, r.dev, NULL, &r.plan));
         assert_ok(lw_exec_new(r.plan, LW_SLAB_PARAM, &r.e));
         rig_run(&r, &c, 0, 3);
-        memset(lw_exec_data(r.e, "predicates"), 0, sizeof(int32_t) * (size_t)(3 * c.max_atoms));
-        memset(lw_exec_data(r.e, "arguments"), 0, sizeof(int32_t) * (size_t)(6 * c.max_atoms));
+        memset(lw_exec_write(r.e, "predicates"), 0, sizeof(int32_t) * (size_t)(3 * c.max_atoms));
+        memset(lw_exec_write(r.e, "arguments"), 0, sizeof(int32_t) * (size_t)(6 * c.max_atoms));
         assert_ok(lw_exec_run(r.e, &(lw_tick){0}));
         for (int i = 0; i < 3 * c.embed; i++)
             assert_true(isfinite(row(&r, "head", 0)[i]));

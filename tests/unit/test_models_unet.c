@@ -151,7 +151,7 @@ static void rig_close(rig *r)
 
 static void fill(rig *r, const char *input, uint64_t seed)
 {
-    float *x = lw_exec_data(r->e, input);
+    float *x = lw_exec_write(r->e, input);
     int64_t n = lw_type_count(lw_exec_type(r->e, input));
     for (int64_t i = 0; i < n; i++)
         x[i] = (float)(2.0 * lw_rng_uniform(lw_rng_key_of(seed, 1), 0, 0, (uint64_t)i) - 1.0);
@@ -160,7 +160,7 @@ static void fill(rig *r, const char *input, uint64_t seed)
 static const float *run(rig *r)
 {
     assert_ok(lw_exec_run(r->e, &(lw_tick){0}));
-    return lw_exec_data(r->e, "y");
+    return lw_exec_read(r->e, "y");
 }
 
 /* Everything random, so that zero-initialised layers cannot hide a difference. */
@@ -172,7 +172,7 @@ static lw_store *random_store(const lw_unet_config *c)
     for (int32_t i = 0; i < lw_store_count(s); i++) {
         lw_store_entry e = *lw_store_at(s, i);
         e.init = (lw_init){LW_INIT_UNIFORM, 0.3f};
-        lw_store_init_entry(&e, 11, lw_store_data(s, i, LW_SLAB_PARAM));
+        lw_store_init_entry(&e, 11, lw_store_edit(s, i, LW_SLAB_PARAM));
     }
     return s;
 }
@@ -193,7 +193,7 @@ static void test_no_t_is_t_zero(void **state)
     /* The embedding of a constant t is prepared once: fewer steps per run, more before. */
     assert_true(lw_plan_get_info(a.plan).n_steps < lw_plan_get_info(b.plan).n_steps);
     assert_true(lw_plan_get_info(a.plan).n_prepare > lw_plan_get_info(b.plan).n_prepare);
-    ((float *)lw_exec_data(b.e, "t"))[1] = 500;
+    ((float *)lw_exec_write(b.e, "t"))[1] = 500;
     float before = yb[200], first = yb[0]; /* t moves its own sample only */
     run(&b);
     assert_true(yb[200] != before && yb[0] == first);
@@ -212,9 +212,9 @@ static void test_classes_and_latent(void **state)
     lw_store *s = random_store(&c);
     rig_open(&r, &c, s, (rig_opts){false, 2, 8});
     fill(&r, "x", 1);
-    memcpy((float *)lw_exec_data(r.e, "x") + 192, lw_exec_data(r.e, "x"), 192 * sizeof(float));
-    int32_t *id = lw_exec_data(r.e, "classes");
-    float *z = lw_exec_data(r.e, "latent");
+    memcpy((float *)lw_exec_write(r.e, "x") + 192, lw_exec_read(r.e, "x"), 192 * sizeof(float));
+    int32_t *id = lw_exec_write(r.e, "classes");
+    float *z = lw_exec_write(r.e, "latent");
     id[0] = id[1] = 2;
     const float *y = run(&r);
     assert_memory_equal(y, y + 192, 192 * sizeof(float));
@@ -240,8 +240,8 @@ static void test_structured_noise(void **state)
     rig_open(&a, &c, s, (rig_opts){false, 2, 2});
     rig_open(&b, &c, s, (rig_opts){false, 2, 8});
     fill(&a, "x", 1);
-    const float *small = lw_exec_data(a.e, "x");
-    float *wide = lw_exec_data(b.e, "x");
+    const float *small = lw_exec_read(a.e, "x");
+    float *wide = lw_exec_write(b.e, "x");
     for (int n = 0; n < 2; n++)
         for (int y = 0; y < 8; y++)
             for (int x = 0; x < 8; x++)

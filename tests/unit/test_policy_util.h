@@ -70,8 +70,8 @@ static inline void rig_close(rig *r)
 /* Row i holds state (first + i) % states. */
 static inline void rig_run(rig *r, const lw_policy_config *c, int first, int states)
 {
-    int32_t *p = lw_exec_data(r->e, "predicates"), *a = lw_exec_data(r->e, "arguments");
-    float *scale = lw_exec_data(r->e, "scale");
+    int32_t *p = lw_exec_write(r->e, "predicates"), *a = lw_exec_write(r->e, "arguments");
+    float *scale = lw_exec_write(r->e, "scale");
     for (int i = 0; i < r->rows; i++) {
         int n = fill_state(c, (first + i) % states, p + i * c->max_atoms, a + 2 * i * c->max_atoms);
         scale[i] = lw_policy_scale(c, n);
@@ -82,7 +82,7 @@ static inline void rig_run(rig *r, const lw_policy_config *c, int first, int sta
 static inline const float *row(rig *r, const char *name, int i)
 {
     lw_type t = lw_exec_type(r->e, name);
-    return (const float *)lw_exec_data(r->e, name) + (int64_t)i * t.dim[1];
+    return (const float *)lw_exec_read(r->e, name) + (int64_t)i * t.dim[1];
 }
 
 #endif

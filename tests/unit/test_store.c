@@ -182,7 +182,7 @@ static void test_first_bad(void **state)
     (void)state;
     lw_store_init(s, 1);
     assert_null(lw_store_first_bad(s, LW_SLAB_PARAM));
-    lw_store_data(s, 3, LW_SLAB_PARAM)[5] = NAN;
+    lw_store_edit(s, 3, LW_SLAB_PARAM)[5] = NAN;
     assert_string_equal(lw_store_first_bad(s, LW_SLAB_PARAM), lw_store_at(s, 3)->name);
     assert_null(lw_store_first_bad(s, LW_SLAB_GRAD));
     lw_store_free(&s);
@@ -198,7 +198,7 @@ static void fill(lw_store *s, uint64_t seed)
         lw_store_entry e = *lw_store_at(s, i);
         e.init = (lw_init){LW_INIT_NORMAL, 1.0f};
         e.hash ^= 99;
-        lw_store_init_entry(&e, seed, lw_store_data(s, i, LW_SLAB_GRAD));
+        lw_store_init_entry(&e, seed, lw_store_edit(s, i, LW_SLAB_GRAD));
     }
 }
 
@@ -302,7 +302,7 @@ static void test_adamw_refuses_nan(void **state)
     assert_ok(cpu_device(2, lw_isa_best(), &dev));
     fill(s, 4);
     uint64_t h = lw_store_hash(s, LW_SLAB_PARAM);
-    lw_store_data(s, 1, LW_SLAB_GRAD)[17] = NAN;
+    lw_store_edit(s, 1, LW_SLAB_GRAD)[17] = NAN;
     lw_update a = args_of(s);
     assert_fails(LW_ENUMERIC, "not finite", dev->update(dev->self, &a, &norm));
     assert_true(norm == -1 && lw_store_hash(s, LW_SLAB_PARAM) == h);

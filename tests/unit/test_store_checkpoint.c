@@ -20,7 +20,7 @@ static lw_store *busy_store(uint64_t seed)
             lw_store_entry e = *lw_store_at(s, i);
             e.init = (lw_init){LW_INIT_NORMAL, 1e-3f};
             e.hash += (uint64_t)k;
-            lw_store_init_entry(&e, seed, lw_store_data(s, i, (lw_slab)k));
+            lw_store_init_entry(&e, seed, lw_store_edit(s, i, (lw_slab)k));
         }
     return s;
 }

@@ -56,7 +56,7 @@ static void test_round_trip(void **state)
 {
     lw_store *s = filled(false), *frozen = small_store(true);
     (void)state;
-    lw_store_data(s, 0, LW_SLAB_EMA)[3] = 42.0f;
+    lw_store_edit(s, 0, LW_SLAB_EMA)[3] = 42.0f;
     assert_ok(lw_store_save(s, LW_SLAB_PARAM, in_scratch("p.safetensors"), NULL, 0));
     assert_ok(lw_store_save(s, LW_SLAB_EMA, in_scratch("e.safetensors"), NULL, 0));
     uint64_t v = lw_store_version(frozen, LW_SLAB_PARAM);
@@ -216,7 +216,7 @@ static void test_not_finite(void **state)
 {
     lw_store *s = filled(false), *t = filled(false);
     (void)state;
-    lw_store_data(t, 4, LW_SLAB_PARAM)[6] = INFINITY;
+    lw_store_edit(t, 4, LW_SLAB_PARAM)[6] = INFINITY;
     assert_ok(lw_store_save(t, LW_SLAB_PARAM, in_scratch("inf.safetensors"), NULL, 0));
     uint64_t before = lw_store_hash(s, LW_SLAB_PARAM);
     assert_fails(LW_EFORMAT, "'norm.weight' holds values that are not finite",

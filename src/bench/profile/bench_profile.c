@@ -122,8 +122,9 @@ static double error_between(const lw_lab *a, const lw_lab *b, bool train)
     int64_t n;
     if (!train)
         return lw_lab_error(a, b, NULL);
-    const float *g = lw_store_slab(a->store, LW_SLAB_GRAD, &n);
-    return lw_lab_error_of(g, lw_store_slab(b->store, LW_SLAB_GRAD, NULL), n, NULL);
+    lw_store_slab(a->store, LW_SLAB_GRAD, &n);
+    return lw_lab_error_of(lw_store_data(a->store, 0, LW_SLAB_GRAD),
+                           lw_store_data(b->store, 0, LW_SLAB_GRAD), n, NULL);
 }
 
 /* One method: its time, its memory, and (when shown) its steps. */

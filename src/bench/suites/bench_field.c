@@ -65,7 +65,7 @@ static int open_way(lw_device *dev, const field_way *w, lw_lab *out)
 static void scale_inputs(lw_lab *l, float by)
 {
     for (const char *const *name = (const char *const[]){"x", "p", "u", NULL}; *name; name++) {
-        float *v = lw_exec_data(l->exec, *name);
+        float *v = lw_exec_write(l->exec, *name);
         int64_t n = lw_type_count(lw_exec_type(l->exec, *name));
         for (int64_t i = 0; i < n; i++)
             v[i] *= by;
@@ -76,8 +76,8 @@ static void scale_inputs(lw_lab *l, float by)
 static void copy_slot(lw_lab *to, const lw_lab *from, int t)
 {
     for (const char *const *name = (const char *const[]){"x", "p", "u", NULL}; *name; name++) {
-        float *d = lw_exec_data(to->exec, *name);
-        const float *s = lw_exec_data(from->exec, *name);
+        float *d = lw_exec_write(to->exec, *name);
+        const float *s = lw_exec_read(from->exec, *name);
         int64_t rows = lw_type_count(lw_exec_type(to->exec, *name)) / C;
         for (int64_t i = 0; i < rows; i++)
             for (int c = 0; c < C; c++)
@@ -111,12 +111,12 @@ static void close_parts(field_parts *p)
 /* dX is linear in F, F a sum over temperatures: gradients of single temperatures add up. */
 static double difference_of_sum(const field_parts *p)
 {
-    const float *dx = lw_exec_data(p->whole->exec, "dx");
+    const float *dx = lw_exec_read(p->whole->exec, "dx");
     double worst = 0;
     for (int64_t i = 0; i < (int64_t)G * N * T * C; i++) {
         double sum = 0;
         for (int k = 0; k < p->n; k++)
-            sum += (double)((const float *)lw_exec_data(p->part[k].exec, "dx"))[i];
+            sum += (double)((const float *)lw_exec_read(p->part[k].exec, "dx"))[i];
         worst = fmax(worst, fabs(sum - (double)dx[i]));
     }
     return worst;
@@ -125,10 +125,10 @@ static double difference_of_sum(const field_parts *p)
 /* dX holds 1 / T, so a slot alone has T times its part. */
 static double difference_of_slots(const field_parts *p)
 {
-    const float *dx = lw_exec_data(p->whole->exec, "dx");
+    const float *dx = lw_exec_read(p->whole->exec, "dx");
     double worst = 0;
     for (int t = 0; t < p->n; t++) {
-        const float *one = lw_exec_data(p->part[t].exec, "dx");
+        const float *one = lw_exec_read(p->part[t].exec, "dx");
         for (int64_t i = 0; i < (int64_t)G * N; i++)
             for (int c = 0; c < C; c++)
                 worst = fmax(worst,

@@ -54,7 +54,7 @@ static int prepare(sampling *s)
     LW_TRY(lw_unet_declare(&s->net, s->store));
     lw_store_init(s->store, 1);
     int32_t last = lw_store_find(s->store, "conv_out.weight");
-    float *w = lw_store_data(s->store, last, LW_SLAB_PARAM);
+    float *w = lw_store_edit(s->store, last, LW_SLAB_PARAM);
     for (int64_t i = 0; i < lw_type_count(lw_store_at(s->store, last)->type); i++)
         w[i] *= 0.01f;
     lw_store_touch(s->store, LW_SLAB_PARAM);

@@ -33,7 +33,7 @@ static int build_network(lw_builder *b, const void *what)
 static uint64_t hash_of(const lw_lab *l)
 {
     const char *name = lw_graph_output_at(l->graph, 0)->name;
-    return lw_hash64(lw_exec_data(l->exec, name), lw_type_bytes(lw_exec_type(l->exec, name)));
+    return lw_hash64(lw_exec_read(l->exec, name), lw_type_bytes(lw_exec_type(l->exec, name)));
 }
 
 static json_t *answer(const double at[5], uint64_t hash)

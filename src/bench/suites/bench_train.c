@@ -47,8 +47,9 @@ static int gradient_error(lw_bench_run *r, const lw_lab_spec *spec, lw_lab *lab,
     *against = f.against; /* names of levels are static */
     if (f.against) {
         rc = lw_lab_run(lab);
-        const float *g = lw_store_slab(lab->store, LW_SLAB_GRAD, &n);
-        *error = lw_lab_error_of(g, lw_store_slab(f.lab.store, LW_SLAB_GRAD, NULL), n, NULL);
+        lw_store_slab(lab->store, LW_SLAB_GRAD, &n);
+        *error = lw_lab_error_of(lw_store_data(lab->store, 0, LW_SLAB_GRAD),
+                                 lw_store_data(f.lab.store, 0, LW_SLAB_GRAD), n, NULL);
         lab->tick = (lw_tick){0};
     }
     lw_bench_reference_close(&f);

@@ -122,7 +122,7 @@ static int fetch(drift_run *r, const char *what, int64_t step, int64_t i, const 
     for (int k = 0; k < r->keys.n; k++) {
         char name[40];
         snprintf(name, sizeof name, "%s/%s", what, r->keys.key[k].name);
-        dst[k] = lw_exec_data(r->g.p.exec, name);
+        dst[k] = lw_exec_write(r->g.p.exec, name);
     }
     return lw_reals_fetch(r->reals, step, i * n, rows + i * n, n, dst);
 }
@@ -132,21 +132,21 @@ static int feed(void *self, int64_t leaf)
     drift_run *r = self;
     int64_t step = leaf / r->g.p.leaves.n, part = leaf % r->g.p.leaves.n,
             batch = r->g.p.leaves.size;
-    int64_t *rows = lw_exec_data(r->g.p.exec, "rows");
+    int64_t *rows = lw_exec_write(r->g.p.exec, "rows");
     if (r->drawn != step)
         lw_class_sampler_draw(r->classes, step, r->group_class, r->positive, r->unconditional);
     r->drawn = step;
     for (int64_t i = 0; i < batch; i++)
         rows[i] = leaf * batch + i;
     if (classes_of(r)) {
-        int32_t *labels = lw_exec_data(r->g.p.exec, "labels");
+        int32_t *labels = lw_exec_write(r->g.p.exec, "labels");
         for (int64_t i = 0; i < batch; i++)
             labels[i] = r->group_class[part * r->groups + i / r->n];
     }
     LW_TRY(fetch(r, "pos", step, part, r->positive, (int64_t)r->groups * r->np));
     if (!r->nu)
         return 0;
-    float *w = lw_exec_data(r->g.p.exec, "weight");
+    float *w = lw_exec_write(r->g.p.exec, "weight");
     for (int32_t i = 0; i < r->groups; i++)
         w[i] = (float)r->c.uncond_weight;
     return fetch(r, "unc", step, part, r->unconditional, (int64_t)r->groups * r->nu);
@@ -162,7 +162,7 @@ static int report(void *self, json_t *row)
     char name[64];
     for (int k = 0; k < r->keys.n; k++) {
         snprintf(name, sizeof name, "stats/%s", r->keys.key[k].name);
-        const float *s = lw_exec_data(r->g.p.exec, name);
+        const float *s = lw_exec_read(r->g.p.exec, name);
         scale += (double)s[0] / r->keys.n;
         snprintf(name, sizeof name, "scale/%s", r->keys.key[k].name);
         json_object_set_new(row, name, lw_json_real((double)s[0]));

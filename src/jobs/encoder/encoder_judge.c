@@ -24,9 +24,9 @@ static void make_junk(lw_junk *junk, const lw_batch *b, int64_t index, float *ds
 int lw_judge_feed(lw_picture_run *p, lw_junk *junk, int64_t leaf)
 {
     int64_t n = p->leaves.size, n_junk = n / 4, floats = (int64_t)p->data->h * p->data->w * 3;
-    float *x = lw_exec_data(p->exec, "images");
-    int32_t *labels = lw_exec_data(p->exec, "labels");
-    int64_t *rows = lw_exec_data(p->exec, "rows");
+    float *x = lw_exec_write(p->exec, "images");
+    int32_t *labels = lw_exec_write(p->exec, "labels");
+    int64_t *rows = lw_exec_write(p->exec, "rows");
     const lw_batch *b;
     LW_TRY(lw_picture_run_next(p, leaf, n - n_junk, &b));
     memcpy(x, b->images, (size_t)(b->size * floats) * sizeof *x);

@@ -17,7 +17,7 @@ void lw_policy_clear_pads(lw_store *s)
     for (int32_t i = 0; i < lw_store_count(s); i++) {
         const lw_store_entry *e = lw_store_at(s, i);
         if (is_table(e))
-            memset(lw_store_data(s, i, LW_SLAB_PARAM), 0, sizeof(float) * (size_t)e->type.dim[1]);
+            memset(lw_store_edit(s, i, LW_SLAB_PARAM), 0, sizeof(float) * (size_t)e->type.dim[1]);
     }
     lw_store_touch(s, LW_SLAB_PARAM);
     lw_store_start_ema(s);
@@ -78,7 +78,7 @@ int lw_policy_formula(const lw_policy_config *c, uint64_t seed, lw_store *s)
     if (!lw_store_is_fixed(s))
         return lw_fail(LW_EUSAGE, "formula weights need a declared store");
     for (int32_t i = 0; i < lw_store_count(s); i++)
-        fill(s, lw_store_at(s, i), seed, lw_store_data(s, i, LW_SLAB_PARAM));
+        fill(s, lw_store_at(s, i), seed, lw_store_edit(s, i, LW_SLAB_PARAM));
     lw_policy_clear_pads(s);
     return 0;
 }

@@ -141,7 +141,7 @@ static void scale_rows(lw_store *s, const char *name, int64_t from, int64_t to, 
     int32_t k = lw_store_find(s, name);
     for (size_t i = 0; k >= 0 && i < LW_COUNT(slabs); i++) {
         const lw_store_entry *e = lw_store_at(s, k);
-        float *w = lw_store_data(s, k, slabs[i]);
+        float *w = lw_store_edit(s, k, slabs[i]);
         int64_t width = e->count / e->type.dim[0];
         for (int64_t j = from * width; w && j < to * width; j++)
             w[j] *= by;
