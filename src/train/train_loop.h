@@ -58,10 +58,10 @@ typedef struct lw_train_job lw_train_job;
 struct lw_train_job {
     const char *name; /* "train drift" */
     void *self;
-    int (*set_up)(void *self,
-                  lw_train_job *job); /* optional: data, network, plan; fills in the rest */
-    void (*close)(void *self);        /* optional: frees self, whatever of it is there */
-    bool follows_goal;                /* more than the learning rate follows the steps asked for */
+    /* Optional: opens data, network and plan, and fills in what is of them. */
+    int (*set_up)(void *self, lw_train_job *job);
+    void (*close)(void *self); /* optional: frees self, whatever of it is there */
+    bool follows_goal;         /* more than the learning rate follows the steps asked for */
     lw_device *dev;
     lw_store *store;
     lw_exec *step; /* forward and backward: fills the gradient slab; output "loss" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training a DDPM (Ho et al. 2020): predict the noise of a noised picture, mean squared error. */
-#include "train/train_generator.h"
+#include "train/pictures/train_generator.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * drift field in the features of a frozen encoder. Groups are classes; negatives are the group's
  * own pictures.
  */
-#include "train/train_generator.h"
+#include "train/pictures/train_generator.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The common half of the generators' trainers. */
-#include "train/train_generator.h"
+#include "train/pictures/train_generator.h"
 
 #include <stdio.h>
 

@@ -3,9 +3,9 @@
  * weights. */
 #ifndef LW_TRAIN_GENERATOR_H
 #define LW_TRAIN_GENERATOR_H
-#include "train/train_heldout.h"
+#include "train/pictures/train_heldout.h"
 #include "session/session_sampler.h"
-#include "train/train_pictures.h"
+#include "train/pictures/train_pictures.h"
 
 typedef struct lw_generator {
     lw_picture_run p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Distances to held-out pictures, of fresh and of fixed noises, beside what real pictures get. */
-#include "train/train_heldout.h"
+#include "train/pictures/train_heldout.h"
 
 #include <stdio.h>
 

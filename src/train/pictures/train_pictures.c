@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The common part of the trainers on pictures. */
-#include "train/train_pictures.h"
+#include "train/pictures/train_pictures.h"
 
 #include "session/session_device.h"
 
