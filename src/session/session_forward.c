@@ -179,6 +179,11 @@ int lw_forward_run(lw_forward *f, const lw_tick *tick)
     return lw_exec_run(f->exec, tick);
 }
 
+void lw_forward_advance(lw_forward *f)
+{
+    lw_exec_advance(f->exec);
+}
+
 /* rows of [C,H,W] <-> rows of [H,W,C]; both are [pixels] x [channels] matrices, transposed. */
 static void transpose(float *dst, const float *src, int64_t rows, int64_t r, int64_t c)
 {

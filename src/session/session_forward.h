@@ -75,5 +75,6 @@ const void *lw_forward_output(const lw_forward *f, const char *name);
 /* An output (or input) of one becomes an input of another, where both have it. */
 void lw_forward_pass(const lw_forward *from, const char *name, lw_forward *to, const char *input);
 int lw_forward_run(lw_forward *f, const lw_tick *tick);
+void lw_forward_advance(lw_forward *f); /* lw_exec_advance */
 
 #endif

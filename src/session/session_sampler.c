@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling: a noise plan, a network plan, and the reverse moves between them. */
+/* Sampling: a plan that draws the first noise, and one that is run again and again: the network, and
+ * what its answer makes of the picture. */
 #include "session/session_sampler.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct lw_sampler {
-    lw_device *dev;
     lw_unet_config net;
     lw_sampler_opts o;
     lw_diffusion d;
     lw_forward *network, *noise;
     int64_t pixels; /* floats per picture */
-    float *x;       /* [batch][pixels] state of the reverse process */
     double network_seconds;
-    /* the move going on */
-    lw_diffusion_move move;
-    const float *eps, *drawn;
 };
 
 const char *lw_sampler_kind_name(lw_sampler_kind k)
@@ -58,24 +54,63 @@ static lw_type noise_type(const lw_sampler *s)
     return lw_type_of(LW_F32, 4, s->o.batch, side, side, s->net.in_channels);
 }
 
-/* The network: inputs "x", "t" (not for one step), "class", "latent"; output "y". */
-static int build_net(lw_sampler *s, const lw_store *store)
+/* What changes from evaluation to evaluation: k is the run with step k + 1, since step 0 draws the
+ * first noise. */
+typedef struct moves {
+    lw_val t, numbers;
+    lw_prediction prediction;
+    bool noisy; /* some add noise */
+} moves;
+
+static int add_moves(const lw_sampler *s, lw_graph *g, moves *m)
+{
+    int32_t rows = s->o.steps + 1;
+    LW_CLEANUP(lw_free) float *t = lw_calloc((size_t)rows, sizeof *t);
+    LW_CLEANUP(lw_free) lw_reverse *by = lw_calloc((size_t)rows, sizeof *by);
+    if (!t || !by)
+        return LW_ENOMEM;
+    for (int32_t k = 0; k < s->o.steps; k++) {
+        lw_diffusion_move move = (s->o.kind == LW_SAMPLER_ANCESTRAL
+                                      ? lw_ancestral_move
+                                      : lw_ddim_move)(&s->d, s->o.steps, k);
+        t[k + 1] = (float)move.t;
+        by[k + 1] = move.by;
+        m->noisy |= move.by.c2 != 0.0;
+    }
+    m->prediction = s->d.prediction;
+    m->t = lw_broadcast(g, lw_at_step(g, lw_const(g, lw_type_of(LW_F32, 1, rows), t)),
+                        lw_type_of(LW_F32, 1, s->o.batch));
+    m->numbers = lw_at_step(g, lw_const(g, lw_type_of(LW_I64, 2, rows, 8), by));
+    return 0;
+}
+
+/* Inputs "x", "class", "latent", "rows" of samples; output "y". Of many steps x is a state, and y
+ * what a step made of it. */
+static int build_net(lw_sampler *s, lw_device *dev, const lw_store *store)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int32_t n = s->o.batch;
+    moves m = {0};
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(store)};
     lw_unet_in in = {.x = lw_input(g, "x", noise_type(s))};
     if (s->o.kind != LW_SAMPLER_ONE_STEP)
-        in.t = lw_input(g, "t", lw_type_of(LW_F32, 1, n));
+        LW_TRY(add_moves(s, g, &m));
+    in.t = m.t;
     if (s->net.classes)
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, n));
     if (s->net.latent_dim)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, n, s->net.latent_dim));
-    lw_graph_output_add(g, "y", lw_unet(&b, &s->net, in), LW_NOVAL);
+    lw_val y = lw_unet(&b, &s->net, in), noise = LW_NOVAL;
+    if (m.noisy)
+        noise = lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, noise_type(s),
+                          lw_input(g, "rows", lw_type_of(LW_I64, 1, n)));
+    if (lw_val_ok(m.t))
+        y = lw_reverse_step_op(g, in.x, y, m.numbers, noise, m.prediction, s->o.keep_eps);
+    lw_graph_output_add(g, "y", y, lw_val_ok(m.t) ? in.x : LW_NOVAL);
     const lw_compile_opts o = {
         .opt = 1, .precision = (lw_num)s->o.precision, .calibration = s->o.calibration};
-    return lw_forward_of(s->dev, &g, &o, s->o.weights, "sampler", &s->network);
+    return lw_forward_of(dev, &g, &o, s->o.weights, "sampler", &s->network);
 }
 
 static int choose_kind(lw_sampler *s)
@@ -121,17 +156,13 @@ int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *st
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = lw_calloc(1, sizeof *s);
     if (!s)
         return LW_ENOMEM;
-    s->dev = dev;
     s->net = *net;
     s->o = *o;
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
     s->pixels = (int64_t)net->image_size * net->image_size * net->in_channels;
-    s->x = lw_calloc((size_t)(o->batch * s->pixels), sizeof *s->x);
-    if (!s->x)
-        return LW_ENOMEM;
     LW_TRY(lw_noise_new(dev, noise_type(s), net->latent_dim, "sample", &s->noise));
-    LW_TRY(build_net(s, store));
+    LW_TRY(build_net(s, dev, store));
     *out = lw_steal(&s);
     return 0;
 }
@@ -143,7 +174,6 @@ void lw_sampler_free(lw_sampler **pp)
         return;
     lw_forward_free(&s->network);
     lw_forward_free(&s->noise);
-    lw_free(&s->x);
     lw_free(pp);
 }
 
@@ -175,14 +205,6 @@ double lw_sampler_network_seconds(const lw_sampler *s)
 
 /* ---- one batch -------------------------------------------------------------------------- */
 
-static int evaluate(lw_sampler *s)
-{
-    double t = lw_now();
-    LW_TRY(lw_forward_run(s->network, &(lw_tick){s->o.seed, 0}));
-    s->network_seconds += lw_now() - t;
-    return 0;
-}
-
 static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes)
 {
     int32_t *dst = lw_forward_input(s->network, "class");
@@ -190,50 +212,21 @@ static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *
         dst[i] = classes && i < n ? classes[i] : (int32_t)((first + i) % s->net.classes);
 }
 
-static void move_task(void *arg, int64_t task, int worker)
-{
-    lw_sampler *s = arg;
-    int64_t at = task * s->pixels;
-    (void)worker;
-    lw_diffusion_apply(&s->move, s->x + at, s->eps + at, s->drawn + at, s->pixels);
-}
-
-static int reverse_step(lw_sampler *s, int64_t first, int32_t k)
-{
-    bool ancestral = s->o.kind == LW_SAMPLER_ANCESTRAL;
-    float *t = lw_forward_input(s->network, "t");
-    s->move = (ancestral ? lw_ancestral_move : lw_ddim_move)(&s->d, s->o.steps, k);
-    s->move.keep_eps = s->o.keep_eps;
-    for (int32_t i = 0; i < s->o.batch; i++)
-        t[i] = (float)s->move.t;
-    memcpy(lw_forward_input(s->network, "x"), s->x,
-           (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
-    if (s->move.by.c2 != 0.0)
-        LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, (uint32_t)k + 1}));
-    LW_TRY(evaluate(s));
-    s->eps = lw_forward_output(s->network, "y");
-    s->drawn = lw_forward_output(s->noise, "noise");
-    lw_pool_run(s->dev->pool, s->o.batch, move_task, s);
-    return 0;
-}
-
 static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, float *out)
 {
-    const float *y = s->x;
     LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, 0}));
     set_classes(s, first, n, classes);
     lw_forward_pass(s->noise, "latent", s->network, "latent");
-    if (s->o.kind == LW_SAMPLER_ONE_STEP) {
-        lw_forward_pass(s->noise, "noise", s->network, "x");
-        LW_TRY(evaluate(s));
-        y = lw_forward_output(s->network, "y");
-    } else {
-        memcpy(s->x, lw_forward_output(s->noise, "noise"),
-               (size_t)(s->o.batch * s->pixels) * sizeof *s->x);
-        for (int32_t k = 0; k < s->o.steps; k++)
-            LW_TRY(reverse_step(s, first, k));
+    lw_forward_pass(s->noise, "noise", s->network, "x");
+    lw_forward_pass(s->noise, "rows", s->network, "rows");
+    double t = lw_now();
+    for (int32_t k = 0; k < s->o.steps; k++) {
+        if (k > 0)
+            lw_forward_advance(s->network);
+        LW_TRY(lw_forward_run(s->network, &(lw_tick){s->o.seed, (uint32_t)k + 1}));
     }
-    memcpy(out, y, (size_t)(n * s->pixels) * sizeof *out);
+    s->network_seconds += lw_now() - t;
+    memcpy(out, lw_forward_output(s->network, "y"), (size_t)(n * s->pixels) * sizeof *out);
     return 0;
 }
 

@@ -46,8 +46,8 @@ void lw_sampler_free(lw_sampler **pp);
 lw_sampler_kind lw_sampler_get_kind(const lw_sampler *s); /* never auto */
 int32_t lw_sampler_evaluations(const lw_sampler *s);      /* of the network per picture */
 size_t lw_sampler_bytes(const lw_sampler *s);             /* of its plans' frames */
-lw_plan_info lw_sampler_network(const lw_sampler *s);     /* one evaluation of a batch */
-/* Spent in evaluations so far; what lw_sampler_run takes beyond it is noise, moves and copies. */
+lw_plan_info lw_sampler_network(const lw_sampler *s);     /* one evaluation and move of a batch */
+/* Spent in evaluations and moves so far; what lw_sampler_run takes beyond it is the first noise. */
 double lw_sampler_network_seconds(const lw_sampler *s);
 /* Samples first .. first + n - 1 into out [n][H][W][C] in [-1, 1]. classes [n], or NULL: sample i
  * gets class (first + i) mod classes. */
