@@ -160,6 +160,17 @@ stops 'decoding' 1 train ddpm --data synth:32 --base-channels 8 --channel-mult 1
 err_has 'interrupted after'
 [ -z "$(find cache -name '*.tmp')" ] || fails 'a half cache is left'
 # and while those of a calibration or held out are
-stops 'calibration' 0.3 quantize reader --calibration synth:16,seed=3 --output-dir uncalibrated --threads 1 --no-progress
+expect 0 train encoder --data synth:32 --limit 64 --objective classify --width 8 --stages 2 --batch-size 8 --steps 1 \
+    --output-dir reader32 --no-progress
+stops 'calibration' 1 quantize reader32 --calibration synth:32,seed=3 --output-dir uncalibrated --threads 1 --no-progress
 err_has 'interrupted after'
 [ ! -e uncalibrated ] || fails 'quantize left half a folder'
+
+# within a block of lists, each of all entities
+mkdir kb
+awk 'BEGIN { for (i = 0; i < 60000; i++) print "r(e" i ",e" (i * 7 + 1) % 60000 ")." }' >kb/train.txt
+head -n 600 kb/train.txt >kb/test.txt
+head -n 10 kb/train.txt >kb/valid.txt
+: >kb/rules.txt
+expect 0 prove kge kb --model transe --steps 1 --eval-every 0 --output-dir kge --no-progress
+stops 'prove rank' 1.5 prove rank kb --kge kge --no-progress
