@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The U-Net: parameter counts, options, inputs, config.json both ways, malformed folders. */
-#include "unit/test_store_util.h"
+#include "unit/test_unet_util.h"
 
 #include <math.h>
 
 #include "models/models.h"
 #include "plan/plan.h"
 #include "cpu_device.h"
-
-static lw_unet_config tiny(void)
-{
-    lw_unet_config c = {.in_channels = 3,
-                        .out_channels = 3,
-                        .mid_attn = true,
-                        .blocks = 1,
-                        .heads = 2,
-                        .norm_groups = 4,
-                        .norm_eps = 1e-5f};
-    assert_ok(lw_unet_set_levels(&c, 8, 8, (const int32_t[]){1, 2}, 2, (const int32_t[]){4}, 1));
-    return c;
-}
 
 static int64_t count(const lw_unet_config *c)
 {

@@ -3,7 +3,7 @@
  * config.json of a UNet2DModel, key by key: each parameter of diffusers' constructor is computed as
  * diffusers does, or the folder is refused with the key's name. None is passed over.
  */
-#include "unit/test_store_util.h"
+#include "unit/test_unet_util.h"
 
 #include "models/models.h"
 #include "unit/config_keys.h"
@@ -65,23 +65,10 @@ static const config_row rows[] = {
     {"num_train_timesteps", "i0", "400", NO_EFFECT}, /* of learned time embeddings alone */
 };
 
-static lw_unet_config plain(void)
-{
-    lw_unet_config c = {.in_channels = 3,
-                        .out_channels = 3,
-                        .mid_attn = true,
-                        .blocks = 1,
-                        .heads = 2,
-                        .norm_groups = 4,
-                        .norm_eps = 1e-5f};
-    assert_ok(lw_unet_set_levels(&c, 8, 8, (const int32_t[]){1, 2}, 2, (const int32_t[]){4}, 1));
-    return c;
-}
-
 /* The configuration with one key changed, read and written again. */
 static int read_with(const char *key, const char *value, json_t **again)
 {
-    lw_unet_config c = plain(), out;
+    lw_unet_config c = tiny(), out;
     json_t *j = lw_unet_to_json(&c), *v = json_loads(value, JSON_DECODE_ANY, NULL);
     assert_non_null(v);
     json_object_set_new(j, key, v);
@@ -109,7 +96,7 @@ static bool equal(const json_t *a, const json_t *b)
 static void expect_kept(const config_row *r)
 {
     json_t *again, *want = json_loads(r->other, JSON_DECODE_ANY, NULL);
-    lw_unet_config c = plain();
+    lw_unet_config c = tiny();
     json_t *ours = lw_unet_to_json(&c);
     if (read_with(r->key, r->other, &again) != 0)
         fail_msg("'%s': %s: %s", r->key, r->other, lw_errmsg());
