@@ -3,7 +3,7 @@
  * kernels: arithmetic on raw pointers. Knows nothing above base: no tensors, no names, no threads.
  *
  * A family F is a folder: F.h (one function-pointer type per kernel, shapes in its comment, and
- * struct lw_F_kernels), F.def (rows K(isa, field, function)), F_ref.c (the oracle: obvious loops,
+ * struct lw_F_kernels), F.def (rows K(F, isa, field, function)), F_ref.c (the oracle: obvious loops,
  * double accumulators), F_body.inc in the vector words of simd/ shared by F_avx2.c and F_avx512.c.
  * Every kernel works on a range, is single-threaded, returns void and cannot fail. Outputs come
  * first. Splitting work into ranges never changes the bits of an output element.

@@ -58,7 +58,7 @@ size_t lw_attention_scratch(const lw_attention_shape *s, int backward);
 LW_ATTENTION_FORWARD(lw_attention_forward_f64, double);
 LW_ATTENTION_BACKWARD(lw_attention_backward_f64, double);
 
-#define K(isa, field, function) lw_attention_##field##_fn function;
+#define K(family, isa, field, function) lw_attention_##field##_fn function;
 #include "kernels/attention/attention.def"
 #undef K
 

@@ -36,7 +36,7 @@ struct lw_cast_kernels {
     lw_cast_range_fn *range;
 };
 
-#define K(isa, field, function) lw_cast_##field##_fn function;
+#define K(family, isa, field, function) lw_cast_##field##_fn function;
 #include "kernels/cast/cast.def"
 #undef K
 

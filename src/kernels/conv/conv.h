@@ -124,7 +124,7 @@ struct lw_conv_kernels {
     lw_conv_data_grad_u8_fn *data_grad_u8;
 };
 
-#define K(isa, field, function) __typeof__(*((struct lw_conv_kernels *)0)->field) function;
+#define K(family, isa, field, function) __typeof__(*((struct lw_conv_kernels *)0)->field) function;
 #include "kernels/conv/conv.def"
 #undef K
 

@@ -49,7 +49,8 @@ struct lw_winograd_kernels {
     lw_winograd_run_fn *run;
 };
 
-#define K(isa, field, function) __typeof__(*((struct lw_winograd_kernels *)0)->field) function;
+#define K(family, isa, field, function) \
+    __typeof__(*((struct lw_winograd_kernels *)0)->field) function;
 #include "kernels/conv/conv_winograd.def"
 #undef K
 

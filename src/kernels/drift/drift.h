@@ -124,7 +124,7 @@ void lw_drift_dense(lw_drift_shape *s);
 void lw_drift_run_f64(const lw_drift_io_f64 *io, const lw_drift_shape *s, void *work);
 size_t lw_drift_work_f64(const lw_drift_shape *s);
 
-#define K(isa, field, function) lw_drift_##field##_fn function;
+#define K(family, isa, field, function) lw_drift_##field##_fn function;
 #include "kernels/drift/drift.def"
 #undef K
 

@@ -83,7 +83,8 @@ struct lw_ew_kernels {
     lw_ew_from_i32_fn *from_i32;
 };
 
-#define K(isa, field, function) extern __typeof__(*((struct lw_ew_kernels *)0)->field) function;
+#define K(family, isa, field, function) \
+    extern __typeof__(*((struct lw_ew_kernels *)0)->field) function;
 #include "kernels/ew/ew.def"
 #undef K
 

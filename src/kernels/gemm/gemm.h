@@ -164,7 +164,7 @@ struct lw_gemm_kernels {
     lw_gemm_forward_u8_fn *forward_u8;
 };
 
-#define K(isa, field, function) __typeof__(*((struct lw_gemm_kernels *)0)->field) function;
+#define K(family, isa, field, function) __typeof__(*((struct lw_gemm_kernels *)0)->field) function;
 #include "kernels/gemm/gemm.def"
 #undef K
 

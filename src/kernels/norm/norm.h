@@ -100,7 +100,7 @@ void lw_norm_range(const lw_norm_shape *s, ptrdiff_t task, ptrdiff_t *g0, ptrdif
 LW_NORM_FORWARD(lw_norm_forward_f64, double);
 LW_NORM_BACKWARD(lw_norm_backward_f64, double);
 
-#define K(isa, field, function) lw_norm_##field##_fn function;
+#define K(family, isa, field, function) lw_norm_##field##_fn function;
 #include "kernels/norm/norm.def"
 #undef K
 

@@ -55,7 +55,8 @@ struct lw_optim_kernels {
     lw_optim_clip_fn *clip;
 };
 
-#define K(isa, field, function) extern __typeof__(*((struct lw_optim_kernels *)0)->field) function;
+#define K(family, isa, field, function) \
+    extern __typeof__(*((struct lw_optim_kernels *)0)->field) function;
 #include "kernels/optim/optim.def"
 #undef K
 

@@ -55,7 +55,7 @@ ptrdiff_t lw_pairs_rows(const lw_pairs_shape *s);
 LW_PAIRS_FORWARD(lw_pairs_forward_f64, double);
 LW_PAIRS_BACKWARD(lw_pairs_backward_f64, double);
 
-#define K(isa, field, function) lw_pairs_##field##_fn function;
+#define K(family, isa, field, function) lw_pairs_##field##_fn function;
 #include "kernels/pairs/pairs.def"
 #undef K
 

@@ -27,7 +27,7 @@ struct lw_peak_kernels {
     lw_peak_copy_fn *copy;
 };
 
-#define K(isa, field, function) lw_peak_##field##_fn function;
+#define K(family, isa, field, function) lw_peak_##field##_fn function;
 #include "kernels/peak/peak.def"
 #undef K
 

@@ -111,7 +111,7 @@ struct lw_pooling_kernels {
     lw_upconv_fn *upconv_weight, *upconv_weight_grad;
 };
 
-#define K(isa, field, function) \
+#define K(family, isa, field, function) \
     extern __typeof__(*((struct lw_pooling_kernels *)0)->field) function;
 #include "kernels/pooling/pooling.def"
 #undef K

@@ -44,7 +44,8 @@ struct lw_random_kernels {
     lw_random_dropout_fn *dropout;
 };
 
-#define K(isa, field, function) extern __typeof__(*((struct lw_random_kernels *)0)->field) function;
+#define K(family, isa, field, function) \
+    extern __typeof__(*((struct lw_random_kernels *)0)->field) function;
 #include "kernels/random/random.def"
 #undef K
 

@@ -66,7 +66,8 @@ struct lw_reduce_kernels {
     lw_reduce_dots_fn *dots;
 };
 
-#define K(isa, field, function) extern __typeof__(*((struct lw_reduce_kernels *)0)->field) function;
+#define K(family, isa, field, function) \
+    extern __typeof__(*((struct lw_reduce_kernels *)0)->field) function;
 #include "kernels/reduce/reduce.def"
 #undef K
 

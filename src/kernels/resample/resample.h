@@ -66,7 +66,7 @@ struct lw_resample_kernels {
     lw_resample_down_fn *down_u8, *down_f32;
 };
 
-#define K(isa, field, function) \
+#define K(family, isa, field, function) \
     extern __typeof__(*((struct lw_resample_kernels *)0)->field) function;
 #include "kernels/resample/resample.def"
 #undef K

@@ -60,7 +60,7 @@ LW_SOFTMAX_LSE(lw_softmax_lse_f64, double);
 LW_SOFTMAX_XENT_FORWARD(lw_softmax_xent_forward_f64, double);
 LW_SOFTMAX_XENT_BACKWARD(lw_softmax_xent_backward_f64, double);
 
-#define K(isa, field, function) lw_softmax_##field##_fn function;
+#define K(family, isa, field, function) lw_softmax_##field##_fn function;
 #include "kernels/softmax/softmax.def"
 #undef K
 

@@ -57,7 +57,7 @@ void lw_stats_range(const lw_stats_shape *s, ptrdiff_t task, ptrdiff_t *c0, ptrd
 LW_STATS_FORWARD(lw_stats_forward_f64, double);
 LW_STATS_BACKWARD(lw_stats_backward_f64, double);
 
-#define K(isa, field, function) lw_stats_##field##_fn function;
+#define K(family, isa, field, function) lw_stats_##field##_fn function;
 #include "kernels/stats/stats.def"
 #undef K
 
