@@ -7,48 +7,12 @@ import sys
 
 SRC = pathlib.Path(__file__).resolve().parent.parent / "src"
 
-# folder -> folders whose doors it may open (docs/ARCHITECTURE.md has the same table in words)
-TABLE = {
-    "base": [],
-    "kernels": ["base"],
-    "ir": ["base"],
-    "plan": ["ir"],
-    "backend": ["plan", "kernels"],
-    "formats": ["base"],
-    "store": ["formats", "ir"],
-    "data": ["formats", "base"],
-    "models": ["store", "formats"],
-    "logic": ["base"],
-    "eval": ["base"],
-    "report": ["formats", "base"],
-    "session": ["models", "data", "formats", "backend", "plan", "kernels", "base"],
-    "train": ["session", "report", "eval", "data", "store", "formats", "plan", "base"],
-    "jobs/ddpm": ["train", "session"],
-    "jobs/drift": ["train", "session", "models", "data", "plan", "base"],
-    "jobs/encoder": ["train", "session", "models", "data"],
-    "jobs/field": ["session", "formats", "plan", "kernels", "base"],
-    "jobs/inspect": ["session", "formats"],
-    "jobs/quantize": ["session", "data", "base"],
-    "jobs/run": ["session", "formats", "base"],
-    "jobs/sample": ["session", "report", "base"],
-    "jobs/compare": ["train", "session", "report", "eval", "data", "base"],
-    "jobs/demo": ["jobs/compare", "jobs/encoder", "jobs/drift", "jobs/ddpm", "train", "formats",
-                  "base"],
-    "jobs/prove/walk": ["logic", "models", "store", "plan", "kernels", "base"],
-    "jobs/prove/rank": ["jobs/prove/walk", "report", "eval", "logic", "formats", "kernels", "base"],
-    "jobs/prove/kge": ["jobs/prove/rank", "jobs/prove/walk", "train", "session", "eval", "logic",
-                       "models", "kernels", "base"],
-    "jobs/prove/ppo": ["jobs/prove/rank", "jobs/prove/walk", "train", "session", "logic", "models",
-                       "plan", "base"],
-    "jobs/prove/bench": ["jobs/prove/walk", "session", "report", "models", "formats", "base"],
-    "bench": ["jobs/prove/bench", "jobs/quantize", "session", "report", "models", "formats",
-              "backend", "base"],
-    "api": ["jobs/field", "session", "backend", "plan", "base"],
-    "cli": ["bench", "jobs/prove/bench", "jobs/prove/ppo", "jobs/prove/kge", "jobs/prove/rank",
-            "jobs/prove/walk", "jobs/demo", "jobs/compare", "jobs/sample", "jobs/run",
-            "jobs/quantize", "jobs/inspect", "jobs/field", "jobs/encoder", "jobs/drift",
-            "jobs/ddpm", "train", "session", "eval", "logic", "data", "formats", "plan", "base"],
-}
+# folder -> folders whose doors it may open: what CMakeLists.txt links it with
+TABLE = {}
+for row in re.findall(r"^lw_folder\(([^)]*)\)", (SRC.parent / "CMakeLists.txt").read_text(), flags=re.M):
+    words = row.split()
+    deps = words[words.index("DEPS") + 1:] if "DEPS" in words else []
+    TABLE[words[0]] = deps[:deps.index("LIBS")] if "LIBS" in deps else deps
 
 # header -> the only files that may include it
 ONLY = {
@@ -75,6 +39,7 @@ WORDS = {
 
 
 PARTS = {}
+USED = set()
 
 
 def folder_of(path):
@@ -122,6 +87,7 @@ def check_include(path, line, name, system, wrong):
     target = folder_of(pathlib.PurePosixPath(name))
     if target == own:
         return
+    USED.add((own, target))
     if own in SHARED_LISTS.get(name, []):
         return
     door = door_of(target)
@@ -129,6 +95,20 @@ def check_include(path, line, name, system, wrong):
         wrong.append(f"{where}: {own} may not include {target}")
     elif name != door and name not in parts_of(door):
         wrong.append(f"{where}: enter {target} through {door}")
+
+
+def check_tables(wrong):
+    """No arrow that no file takes; docs/ARCHITECTURE.md says the same as the build."""
+    for own, deps in TABLE.items():
+        for dep in deps:
+            if (own, dep) not in USED:
+                wrong.append(f"CMakeLists.txt: {own} includes nothing of {dep}")
+    said = dict(re.findall(r"^\| `([a-z_/]+)` \| .* \| ([^|]*) \|$",
+                           (SRC.parent / "docs/ARCHITECTURE.md").read_text(), flags=re.M))
+    for own, deps in TABLE.items():
+        row = ", ".join(deps) or "libc and POSIX"
+        if said.get(own) != row:
+            wrong.append(f"docs/ARCHITECTURE.md: the row of `{own}` ends with: {row}")
 
 
 def main():
@@ -143,7 +123,7 @@ def main():
             wrong.append(f"src/{path}: the name is taken by src/{names[path.name]}")
         names[path.name] = path
         if folder_of(path) not in TABLE:
-            wrong.append(f"src/{path}: folder {folder_of(path)} is not in the table")
+            wrong.append(f"src/{path}: folder {folder_of(path)} is not in CMakeLists.txt")
             continue
         for n, line in enumerate(text.splitlines(), 1):
             m = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
@@ -153,6 +133,7 @@ def main():
             for word, (instead, where) in WORDS.items():
                 if re.search(word, line) and not allowed(path, where):
                     wrong.append(f"src/{path}:{n}: {line.strip()[:60]}: use {instead}")
+    check_tables(wrong)
     print("\n".join(wrong) if wrong else f"includes: {len(files)} files follow the table")
     return 1 if wrong else 0
 
