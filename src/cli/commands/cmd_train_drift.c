@@ -33,7 +33,8 @@ static const lw_option drift_options[] = {
              "then off by 2e-3 to 8e-3 at the usual temperatures (f32: 1e-5), and the more the "
              "smaller they are and the fewer the channels: 1e-2 at 0.02 alone, 1e-1 at 0.001"},
     {LW_OPT(lw_drift_config, groups), .name = "groups", .min = 0, .max = 65536, .fallback = "0",
-     .group = "Drift", .help = "classes per step; 0: up to 8, one without labels"},
+     .group = "Drift",
+     .help = "classes per step (and per accumulated part); 0: up to 8, one without labels"},
     {LW_OPT(lw_drift_config, negatives_per_group), .name = "negatives-per-group", .min = 0,
      .max = 65536, .fallback = "0", .group = "Drift",
      .help = "pictures generated per group; 0: 16, 128 without labels"},

@@ -2,7 +2,7 @@
 /*
  * Training a drifting generator (Deng et al. 2026): pictures in one evaluation, pushed along the
  * drift field in the features of a frozen encoder. Groups are classes; negatives are the group's
- * own pictures.
+ * own pictures. A leaf is whole groups: the field's S and lambda are those of its groups.
  */
 #include "train/pictures/train_generator.h"
 
