@@ -89,7 +89,7 @@ typedef struct lw_plan_port {
     lw_type type;
     uint32_t slot;
     const lw_attr_param *grad_of; /* outputs bound to the gradient slab */
-    uint32_t next;                /* states: the slot of the input that the next run reads it as */
+    int next; /* states: 1 + the number of the input that the next run reads it as; 0: none */
 } lw_plan_port;
 
 struct lw_plan {

@@ -248,12 +248,15 @@ void lw_exec_advance(lw_exec *e)
 {
     const lw_plan *p = e->plan;
     for (int i = 0; i < p->n_output; i++) {
-        const lw_plan_port *o = &p->output[i];
-        void *made = e->addr[o->slot];
-        if (!o->next)
+        uint32_t from = p->output[i].slot;
+        int to = p->output[i].next - 1;
+        if (to < 0)
             continue;
-        e->addr[o->slot] = e->addr[o->next];
-        e->addr[o->next] = made;
+        void *made = e->addr[from];
+        e->addr[from] = e->addr[p->input[to].slot];
+        e->addr[p->input[to].slot] = made;
+        if (e->copy)
+            e->copy[to].written = false;
     }
 }
 

@@ -139,7 +139,9 @@ static void list_outputs(lw_plan *p)
         if (port.grad_of) { /* the store's gradient slab holds it */
             p->slot[s].place = LW_PLACE_NONE;
         } else if (lw_val_ok(o->into)) { /* in every second run its memory is the input's */
-            port.next = p->slot_of[o->into.id];
+            for (int k = 0; k < p->n_input; k++)
+                if (p->input[k].slot == p->slot_of[o->into.id])
+                    port.next = 1 + k;
             p->slot[s].first = -1;
         }
         p->output[p->n_output++] = port;
