@@ -168,8 +168,8 @@ err_has 'interrupted after'
 
 # within a block of lists, each of all entities
 mkdir kb
-awk 'BEGIN { for (i = 0; i < 60000; i++) print "r(e" i ",e" (i * 7 + 1) % 60000 ")." }' >kb/train.txt
-head -n 600 kb/train.txt >kb/test.txt
+awk 'BEGIN { for (i = 0; i < 20000; i++) print "r(e" i ",e" (i * 7 + 1) % 20000 ")." }' >kb/train.txt
+head -n 4000 kb/train.txt >kb/test.txt
 head -n 10 kb/train.txt >kb/valid.txt
 : >kb/rules.txt
 expect 0 prove kge kb --model transe --steps 1 --eval-every 0 --output-dir kge --no-progress
