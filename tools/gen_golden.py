@@ -36,6 +36,12 @@ def names(data):
         unet.write_config(os.path.join(data, "unet_%s_config.json" % cfg), cfg)
 
 
+def prepare(data):
+    """Apart, because it alone needs transformers, timm and a Pillow before version 13."""
+    from golden import prepare as part  # pylint: disable=import-outside-toplevel
+    part.make(data)
+
+
 def parts(data):
     """Name -> function that writes that golden file."""
     def put(name, made, doubles=4096):
@@ -77,11 +83,13 @@ def main():
     torch.use_deterministic_algorithms(True)
     os.makedirs(o.directory, exist_ok=True)
     todo = parts(o.directory)
+    if o.only == "prepare":
+        return prepare(o.directory)
     for name in o.only.split(",") if o.only else todo:
         start = time.time()
         todo[name]()
         print("%s: %.1f s" % (name, time.time() - start), flush=True)
-    store.check_total(o.directory)
+    return store.check_total(o.directory)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ Needs Pillow and numpy; the build and the tests need neither.
     python3 tools/resample_check.py --random 300 build/test_resample_picture   and random ones, by our program
     python3 tools/resample_check.py --write                               makes the file anew
 
-Pictures are bytes of a formula (picture), so that no file is needed. Before version 13 Pillow resized lines first and
+Pictures are bytes of a formula (golden/formula.py), so that no file is needed. Before version 13 Pillow resized lines first and
 columns after them; since then it turns that around for some pictures (rows_first). Each order is also made with two
 calls that resize one side each, so that any version of Pillow proves the rows of both.
 """
@@ -31,8 +31,6 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILE = os.path.join(HERE, "tests", "kernels", "resample_pillow.def")
 FILTERS = ("box", "bilinear", "hamming", "bicubic", "lanczos")
 MODES = {1: "L", 3: "RGB", 4: "CMYK"}  # 4 channels, none of them alpha: Pillow would premultiply by it
-U64 = np.uint64
-MASK = 0xFFFFFFFFFFFFFFFF
 
 # (h, w) to (h, w), 3 channels: six sizes by four filters
 PAIRS = (((32, 32), (224, 224)), ((375, 500), (224, 299)), ((768, 1024), (192, 256)),
@@ -43,21 +41,6 @@ EXTRA = ((375, 500, 1, 224, 299, "bicubic"), (61, 47, 4, 33, 90, "bicubic"), (10
          (90, 60, 3, 45, 60, "lanczos"), (90, 60, 3, 90, 30, "lanczos"), (1, 1, 3, 7, 5, "bicubic"),
          (9, 11, 3, 1, 1, "bicubic"), (1, 300, 1, 3, 17, "lanczos"), (90, 1, 1, 17, 3, "bilinear"),
          (64, 64, 3, 64, 64, "box"))
-
-
-def hash64(data):
-    """lw_hash64: FNV-1a 64 and two rounds of mixing."""
-    h = 0xCBF29CE484222325
-    for b in data:
-        h = ((h ^ b) * 0x100000001B3) & MASK
-    h = ((h ^ (h >> 33)) * 0xFF51AFD7ED558CCD) & MASK
-    h = ((h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53) & MASK
-    return h ^ (h >> 33)
-
-
-def picture(h, w, c):
-    seed = hash64(b"resample.%dx%dx%d" % (h, w, c))
-    return (formula.mixed(seed, h * w * c) >> U64(56)).astype(np.uint8).reshape(h, w, c)
 
 
 def resize(a, h, w, name):
@@ -89,12 +72,12 @@ def installed_form(h, w):
 
 def row(form, name, h, w, c, to_h, to_w):
     """One line: shapes and the hash; proves it twice where the installed version is of this form."""
-    a = picture(h, w, c)
+    a = formula.picture(h, w, c)
     y = by_sides(a, form, to_h, to_w, name)
     if installed_form(h, w) == form and not np.array_equal(y, resize(a, to_h, to_w, name)):
         raise SystemExit("Pillow %s resizes %dx%d to %dx%d (%s) unlike '%s'"
                          % (PIL.__version__, w, h, to_w, to_h, name, form))
-    return form, name, h, w, c, to_h, to_w, hash64(y.tobytes())
+    return form, name, h, w, c, to_h, to_w, formula.hash64(y.tobytes())
 
 
 def all_rows():

@@ -11,8 +11,9 @@
  *                                   --> lw_data_check, lw_data_sheet
  *                                   --> lw_junk (pictures a judge must refuse)
  *
- * Read: data_set.h (open, the dataset), data_loader.h, data_classes.h, data_check.h, data_junk.h;
- * then data_source.h (private: how a source is written) and one source, e.g. data_mnist.c.
+ * Read: data_set.h (open, the dataset), data_loader.h, data_classes.h, data_check.h, data_junk.h,
+ * data_prepare.h (what published networks want done to a picture); then data_source.h (private: how
+ * a source is written) and one source, e.g. data_mnist.c.
  *
  * Every source is 8-bit RGB, channels last; networks see x / 127.5 - 1. Synthetic pictures are
  * rounded to 8 bits like all others, so that there is one path. Order, flips and draws are pure
@@ -27,6 +28,7 @@
 #include "data/data_classes.h"
 #include "data/data_junk.h"
 #include "data/data_loader.h"
+#include "data/data_prepare.h"
 #include "data/data_set.h"
 
 #endif

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "kernels/check.h"
+#include "kernels/formula_picture.h"
 #include "kernels/kernels.h"
 
 static struct lw_resample_kernels table(check *t)
@@ -40,27 +41,13 @@ static const pillow_row rows[] = {
 #undef P
 };
 
-/* The bytes of the formula for a picture of this shape. */
-static void formula(uint8_t *x, int h, int w, int c)
-{
-    char name[64];
-    snprintf(name, sizeof name, "resample.%dx%dx%d", h, w, c);
-    uint64_t seed = lw_hash_name(name);
-    for (int64_t i = 0; i < (int64_t)h * w * c; i++) {
-        uint64_t z = seed + ((uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        x[i] = (uint8_t)((z ^ z >> 31) >> 56);
-    }
-}
-
 static void check_row(check *t, const pillow_row *p)
 {
     struct lw_resample_kernels k = table(t);
     size_t n = (size_t)(p->to_h * p->to_w * p->c);
     uint8_t *x = check_bytes(t, (size_t)(p->h * p->w * p->c), 0), *y = check_bytes(t, n, 0);
     lw_resample r = {0};
-    formula(x, p->h, p->w, p->c);
+    formula_picture(x, p->h, p->w, p->c);
     assert_int_equal(lw_resample_init(&r, &(lw_resample_spec){.form = p->form,
                                                               .filter = p->filter,
                                                               .h = p->h,
@@ -213,7 +200,7 @@ static void lines(check *t)
     uint8_t *x = check_bytes(t, H * W * C, 0), *all = check_bytes(t, H * (TO * C + 5), 0);
     uint8_t *one = check_bytes(t, H * (TO * C + 5), 0);
     void *scratch = check_bytes(t, lw_resample_across_scratch(&a, C, 1), 0);
-    formula(x, H, W, C);
+    formula_picture(x, H, W, C);
     memset(all, 7, H * (TO * C + 5));
     memset(one, 7, H * (TO * C + 5));
     k.across_u8(all, x, &p, 0, H, scratch);

@@ -23,6 +23,25 @@ def fnv1a(name):
     return h
 
 
+MASK = 0xFFFFFFFFFFFFFFFF
+
+
+def hash64(data):
+    """lw_hash64 of bytes: FNV-1a 64 and two rounds of mixing."""
+    h = 0xCBF29CE484222325
+    for b in data:
+        h = ((h ^ b) * 0x100000001B3) & MASK
+    h = ((h ^ (h >> 33)) * 0xFF51AFD7ED558CCD) & MASK
+    h = ((h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53) & MASK
+    return h ^ (h >> 33)
+
+
+def picture(h, w, c):
+    """[h,w,c] bytes: the high byte of z, of the name resample.HxWxC hashed by hash64."""
+    z = mixed(hash64(b"resample.%dx%dx%d" % (h, w, c)), h * w * c)
+    return (z >> U64(56)).astype(np.uint8).reshape(h, w, c)
+
+
 def mixed(h, n):
     """z of the first n elements, as 64-bit words."""
     with np.errstate(over="ignore"):

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes of a prepared picture: its size after resizing, what is kept, what is padded. */
+#include "data/data_prepare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+/* The size a picture of h x w is resized to, with the roundings of the libraries. */
+static void resized(const lw_preparation *p, int64_t h, int64_t w, int64_t to[2])
+{
+    double rh = (double)h / p->resize_h, rw = (double)w / p->resize_w;
+    to[0] = p->resize_h;
+    to[1] = p->resize_w;
+    if (p->fit == LW_FIT_SQUASH)
+        return;
+    if (p->fit == LW_FIT_SHORTEST && p->resize_h == p->resize_w) { /* both libraries: cut off */
+        int64_t edge = p->resize_h;
+        to[0] = w <= h ? (int64_t)((double)(edge * h) / (double)w) : edge;
+        to[1] = w <= h ? edge : (int64_t)((double)(edge * w) / (double)h);
+        return;
+    }
+    double ratio = p->fit == LW_FIT_INSIDE ? LW_MAX(rh, rw) : LW_MIN(rh, rw);
+    to[0] = LW_MAX((int64_t)rint((double)h / ratio), 1);
+    to[1] = LW_MAX((int64_t)rint((double)w / ratio), 1);
+}
+
+/* How an axis of `have` pixels becomes one of `want`. */
+typedef struct cut {
+    ptrdiff_t skip, keep, pad; /* pixels left out, kept, put before them */
+} cut;
+
+static cut cut_of(int64_t have, int64_t want, bool half_to_even)
+{
+    int64_t more = have - want;
+    if (more >= 0)
+        return (cut){half_to_even ? (ptrdiff_t)rint((double)more / 2) : more / 2, want, 0};
+    return (cut){0, have, half_to_even ? -more / 2 : (1 - more) / 2};
+}
+
+static void frame(const lw_preparation *p, uint8_t *dst)
+{
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)p->height * p->width; i++)
+        memcpy(dst + 3 * i, p->fill, 3);
+}
+
+static int resample(const lw_resample *r, const uint8_t *src, uint8_t *dst)
+{
+    lw_isa isa;
+    lw_kernels k;
+    LW_TRY(lw_isa_chosen(&isa));
+    lw_kernels_init(&k, isa);
+    LW_CLEANUP(lw_free) char *scratch = lw_calloc(lw_resample_scratch(r) + 1, 1);
+    if (!scratch)
+        return LW_ENOMEM;
+    lw_resample_u8(&k.resample, r, dst, src, scratch);
+    return 0;
+}
+
+int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst)
+{
+    int64_t to[2];
+    resized(p, im->height, im->width, to);
+    cut v = cut_of(to[0], p->height, p->half_to_even), u = cut_of(to[1], p->width, p->half_to_even);
+    LW_CLEANUP(lw_resample_clear) lw_resample r = {0};
+    LW_TRY(lw_resample_init(&r, &(lw_resample_spec){.form = p->form,
+                                                    .filter = p->filter,
+                                                    .h = im->height,
+                                                    .w = im->width,
+                                                    .c = 3,
+                                                    .to_h = (ptrdiff_t)to[0],
+                                                    .to_w = (ptrdiff_t)to[1],
+                                                    .y = v.skip,
+                                                    .x = u.skip,
+                                                    .out_h = v.keep,
+                                                    .out_w = u.keep}));
+    if (v.keep == p->height && u.keep == p->width)
+        return resample(&r, im->rgb, dst);
+    size_t line = 3 * (size_t)u.keep, pitch = 3 * (size_t)p->width;
+    LW_CLEANUP(lw_free) uint8_t *part = lw_calloc((size_t)v.keep, line);
+    if (!part)
+        return LW_ENOMEM;
+    LW_TRY(resample(&r, im->rgb, part));
+    frame(p, dst);
+    for (ptrdiff_t i = 0; i < v.keep; i++)
+        memcpy(dst + (size_t)(v.pad + i) * pitch + 3 * (size_t)u.pad, part + (size_t)i * line,
+               line);
+    return 0;
+}
+
+void lw_preparation_print(const lw_preparation *p, lw_str *out)
+{
+    static const char *const fits[] = {"shortest edge", "squash", "inside"};
+    lw_str_addf(out, "%s %dx%d, %s (%s), centre %dx%d%s, fill %d %d %d, (x %.17g - mean) / std",
+                fits[p->fit], p->resize_w, p->resize_h, lw_filter_name[p->filter],
+                lw_resample_form_name[p->form], p->width, p->height,
+                p->half_to_even ? " half to even" : "", p->fill[0], p->fill[1], p->fill[2],
+                p->scale);
+    lw_str_addf(out, ", mean %.9g %.9g %.9g, std %.9g %.9g %.9g", (double)p->mean[0],
+                (double)p->mean[1], (double)p->mean[2], (double)p->std[0], (double)p->std[1],
+                (double)p->std[2]);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a published network wants done to a picture before it sees it, as the file beside its
+ * weights says: resized, cut or padded to one size, then numbers.
+ *
+ *   pixel byte b of channel k  ->  (b scale - mean[k]) / std[k]
+ *
+ * lw_prepare does the part on bytes, with the bits of the library that the file is for (on Pillow
+ * pictures); the numbers are ops of the network's graph.
+ *
+ *   read from                     resized with       centre crop                 padded
+ *   preprocessor_config.json      Pillow             offset rounded down         black
+ *   (transformers)
+ *   pretrained_cfg (timm, so      Pillow             offset rounded half         black; crop_mode
+ *   torchvision's evaluation)                        to even                     border: the mean
+ *
+ * Nothing in these files is passed over in silence: what changes pixels is honoured or refused by
+ * name.
+ */
+#ifndef LW_DATA_PREPARE_H
+#define LW_DATA_PREPARE_H
+
+#include "base/base.h"
+#include "formats/formats.h"
+#include "kernels/resample/resample_picture.h"
+
+typedef enum lw_fit {
+    LW_FIT_SHORTEST, /* the picture covers resize_h x resize_w; of a square, its shorter edge has it */
+    LW_FIT_SQUASH, /* it becomes that size */
+    LW_FIT_INSIDE  /* it lies inside that size */
+} lw_fit;
+
+typedef struct lw_preparation {
+    lw_fit fit;
+    lw_resample_form form; /* of u8 */
+    lw_filter filter;
+    int32_t resize_h, resize_w;
+    int32_t height, width; /* of the result, cut out of the middle or padded around it */
+    bool half_to_even;     /* torchvision's rounding of the offset; else transformers' */
+    uint8_t fill[3];
+    double scale;
+    float mean[3], std[3];
+} lw_preparation;
+
+/*
+ * From the text of a preprocessor_config.json (or a processor_config.json around it), of a timm
+ * pretrained_cfg, or of a config.json that has one. `what` names it in messages. LW_EFORMAT: not
+ * such a file, or a value of the wrong kind; LW_EUNSUPPORTED: a key or value that is not honoured.
+ */
+int lw_preparation_parse(const char *what, const char *text, size_t n, lw_preparation *out);
+/* A file, or a folder with preprocessor_config.json or config.json in it. */
+int lw_preparation_load(const char *path, lw_preparation *out);
+/* One line with everything that changes a pixel: for fingerprints and for reading. */
+void lw_preparation_print(const lw_preparation *p, lw_str *out);
+
+/* dst [height][width][3] from a decoded picture. */
+int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzz target: bytes as a preprocessor_config.json or a pretrained_cfg, then a picture through it. */
+#include "fuzz/fuzz.h"
+
+#include <stdlib.h>
+
+#include "data/data.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    lw_preparation p;
+    if (lw_preparation_parse("fuzz", (const char *)data, size, &p) < 0)
+        return 0;
+    lw_image im = {0};
+    size_t n = (size_t)p.height * (size_t)p.width * 3;
+    if (n > 1 << 20) /* slow, and nothing new */
+        return 0;
+    uint8_t *y = malloc(n);
+    if (y && lw_image_init(&im, 1 + (int32_t)(size % 37), 1 + (int32_t)(size % 41)) == 0 &&
+        lw_prepare(&p, &im, y) < 0)
+        abort();
+    lw_image_clear(&im);
+    free(y);
+    return 0;
+}
