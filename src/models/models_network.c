@@ -57,9 +57,9 @@ void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_ta
 static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w)
 {
     lw_network_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, batch, h, w, n->channels))};
-    if (n->timed)
+    if (n->generator)
         in.t = lw_input(g, "t", lw_type_of(LW_F32, 1, batch));
-    if (n->timed && n->classes > 0)
+    if (n->generator && n->classes > 0)
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, batch));
     if (n->latent > 0)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, batch, n->latent));
@@ -112,7 +112,7 @@ static int32_t width_of(const lw_graph *g, const lw_taps *taps, const char *name
     return lw_val_ok(v) ? lw_type_last(lw_val_type(g, v)) : none;
 }
 
-static int declare(lw_network *n, lw_store *s)
+int lw_network_declare(lw_network *n, lw_store *s)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int32_t side = n->image_size ? n->image_size : ANY_SIZE;
@@ -123,6 +123,7 @@ static int declare(lw_network *n, lw_store *s)
     append(n, s, g, inputs(n, g, 1, side, side), &taps);
     LW_TRY(lw_graph_error(g));
     n->features = width_of(g, &taps, "pooled", 0);
+    n->outputs = width_of(g, &taps, "y", 0);
     n->classes = width_of(g, &taps, "logits", n->classes);
     return n->def->declare ? 0 : lw_store_fix(s);
 }
@@ -135,12 +136,19 @@ static void describe(lw_network *n)
         n->def->describe(n);
 }
 
+lw_network lw_network_of(const lw_network_def *def, void *arch, lw_store *s)
+{
+    lw_network n = {.def = def, .arch = arch, .store = s};
+    describe(&n);
+    return n;
+}
+
 static int load(lw_network *n, const lw_st_file *f)
 {
     describe(n);
     LW_TRY(lw_store_new(true, &n->store));
     lw_store_expect(n->store, f, n->def->weights);
-    LW_TRY(declare(n, n->store));
+    LW_TRY(lw_network_declare(n, n->store));
     LW_TRY(lw_store_load_from(n->store, LW_SLAB_PARAM, f, n->def->weights));
     for (int32_t i = 0; i < lw_store_count(n->store); i++)
         if (!lw_str_ends(lw_store_at(n->store, i)->name, "running_mean") &&
@@ -152,10 +160,10 @@ static int load(lw_network *n, const lw_st_file *f)
 int lw_network_train(lw_network *n)
 {
     LW_CLEANUP(lw_store_free) lw_store *store = NULL;
-    if (!n->timed)
+    if (!n->generator)
         return lw_fail(LW_EUSAGE, "%s: only generators have a training graph here", n->dir);
     LW_TRY(lw_store_new(false, &store));
-    LW_TRY(declare(n, store));
+    LW_TRY(lw_network_declare(n, store));
     lw_store_free(&n->store);
     n->store = lw_steal(&store);
     n->training = true;
@@ -277,8 +285,7 @@ static int open_none(lw_network **out)
     *out = lw_calloc(1, sizeof **out);
     if (!*out)
         return LW_ENOMEM;
-    (*out)->def = &lw_network_def_none;
-    describe(*out);
+    **out = lw_network_of(&lw_network_def_none, NULL, NULL);
     return 0;
 }
 
@@ -316,7 +323,7 @@ int lw_encoder_open(const char *spec, lw_network **out)
 {
     LW_CLEANUP(lw_network_close) lw_network *n = NULL;
     LW_TRY(open_encoder(spec, &n));
-    if (n->timed || n->channels != 3)
+    if (n->generator || n->channels != 3)
         return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
     *out = lw_steal(&n);
     return 0;

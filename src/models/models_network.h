@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A network over pictures, opened from files. Each family is one const record, and all records are
- * rows of networks.def: nothing else in the program asks which family a network is of. Encoders and
- * generators share the record, for one is told from the other by what it takes and offers alone
- * (`timed`, its taps); policies and embeddings of graphs (models/proof) take other things, are
- * opened by commands that want nothing else, and have no record.
+ * A network over pictures. Each family that files hold is one const record, all records are rows of
+ * networks.def, and nothing else in the program asks which family a network is of. Encoders and
+ * generators share the record: what tells them apart is what they take and offer (`generator`, taps).
+ * Policies and embeddings of graphs (models/proof) have none: they take other things, and each is
+ * opened by options that want nothing else.
  *
  *    SOURCE, encoder spec ──► record, by config.json's class name or by the tensors
  *                             ──► arch, frozen store ──► lw_network
  *    x [t class latent] ──lw_network_append──► taps
  *
- * What a family that is still to come is in this record: token grids of a ViT (CLIP, SigLIP,
- * DINOv2) are maps, its class token and pooled head are the taps cls and pooled; ConvNeXt and
- * Inception have maps of their own shapes; the halves of a VAE are two records, one with the tap s0
- * and one that takes channels = 4 and offers y; DiT is `timed`.
+ * Families that are still to come were held against it (docs/howto/add-an-encoder.md): ViT (token
+ * grids are maps, then cls, pooled, tokens), ConvNeXt, Inception, the encoder of a VAE, DiT.
  */
 #ifndef LW_MODELS_NETWORK_H
 #define LW_MODELS_NETWORK_H
@@ -67,10 +65,11 @@ struct lw_network {
     void *arch;         /* [def->arch_bytes] */
     lw_store *store;    /* frozen, or that of lw_network_train; NULL: encoder none */
     int64_t parameters; /* trained numbers: BatchNorm's running statistics do not count */
-    bool training;
+    bool training;      /* is built with dropout and the input rows */
     /* of the taps */
     int32_t features; /* width of pooled; 0: none */
     int32_t classes;  /* of logits, or of the input class; 0: none */
+    int32_t outputs;  /* channels of y; 0: none */
     /* set by describe */
     const char *name;   /* "resnet56"; def->name unless set */
     int32_t image_size; /* side it was made for; 0: any */
@@ -78,7 +77,7 @@ struct lw_network {
     int32_t latent;     /* width of the input latent; 0: none */
     int32_t noise_size; /* side of smaller noise that x may be as well; 0: none */
     int32_t judged;     /* real classes of a judge, the others are junk; 0: not a judge */
-    bool timed;         /* takes t (and class, latent): a generator */
+    bool generator;     /* takes t (and class, latent) and offers y */
 };
 
 /* source: a run (its newest checkpoint), a checkpoint or model folder, or weights alone that are
@@ -89,6 +88,11 @@ int lw_network_open(const char *source, bool ema, lw_network **out);
  * missing file part; LW_EFORMAT: a network that takes more than pictures. */
 int lw_encoder_open(const char *spec, lw_network **out);
 void lw_network_close(lw_network **pp);
+/* A network without files, as trainers have it, built on the parameters of s. Borrows both; facts of
+ * its taps are not set. */
+lw_network lw_network_of(const lw_network_def *def, void *arch, lw_store *s);
+/* Declares its parameters in a fresh store and fixes it. */
+int lw_network_declare(lw_network *n, lw_store *s);
 /* Parameters with gradients (without values) instead of the file's, and `training`. LW_EUSAGE: not
  * a generator. */
 int lw_network_train(lw_network *n);

@@ -52,14 +52,13 @@ static int open_into(lw_source *s, const char *source, bool ema)
         return LW_ENOMEM;
     LW_TRY(lw_network_open(source, ema, &s->net));
     const lw_network *n = s->net;
-    if (n->def != &lw_network_def_unet)
-        return lw_fail(LW_EFORMAT, "%s: this is no U-Net but %s, which makes no pictures", n->dir,
-                       n->name);
-    s->unet = n->arch;
-    if (s->unet->in_channels != 3 || s->unet->out_channels != 3)
+    if (!n->generator || n->outputs == 0)
+        return lw_fail(LW_EFORMAT, "%s: this is no generator but %s, which makes no pictures",
+                       n->dir, n->name);
+    if (n->channels != 3 || n->outputs != 3)
         return lw_fail(LW_EUNSUPPORTED,
                        "%s: 'in_channels' is %d and 'out_channels' %d: only pictures of 3 are made",
-                       n->dir, (int)s->unet->in_channels, (int)s->unet->out_channels);
+                       n->dir, (int)n->channels, (int)n->outputs);
     LW_TRY(lw_network_method(n, &s->method, &s->diffusion));
     s->averaged = lw_str_ends(n->dir, "/ema");
     s->hash = lw_store_hash(n->store, LW_SLAB_PARAM);

@@ -16,10 +16,9 @@ typedef struct lw_train_work {
 } lw_train_work;
 
 typedef struct lw_source {
-    char *name;                 /* SOURCE as typed */
-    lw_network *net;            /* a U-Net; averaged weights when asked for and there */
-    const lw_unet_config *unet; /* net's */
-    lw_quantization *quant;     /* ranges for int8; NULL: it was not quantised */
+    char *name;             /* SOURCE as typed */
+    lw_network *net;        /* averaged weights when asked for and there */
+    lw_quantization *quant; /* ranges for int8; NULL: it was not quantised */
     lw_method method;
     lw_diffusion *diffusion; /* noise schedule of a DDPM; NULL: drift */
     int64_t step;            /* training steps of a checkpoint; -1: not known */
@@ -36,7 +35,7 @@ typedef struct lw_source {
  * LW_EUNSUPPORTED: a model of other things than pictures of 3 channels. */
 int lw_source_open(const char *source, bool ema, lw_source **out);
 void lw_source_close(lw_source **pp);
-/* How a U-Net makes pictures; *diffusion (lw_free) stays NULL for drift. */
+/* How a network makes pictures; *diffusion (lw_free) stays NULL for drift. */
 int lw_network_method(const lw_network *n, lw_method *method, lw_diffusion **diffusion);
 /* Name of class c, "3" when the folder has no names; into buf when it has to be made. */
 const char *lw_source_class(const lw_source *s, int32_t c, char buf[16]);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct lw_sampler {
-    lw_unet_config net;
+    lw_network net;
     lw_sampler_opts o;
     lw_diffusion d;
     lw_forward *network, *noise;
@@ -50,8 +50,8 @@ int lw_noise_draw(lw_forward *noise, int64_t first, lw_tick tick)
 
 static lw_type noise_type(const lw_sampler *s)
 {
-    int32_t side = s->net.noise_h ? s->net.noise_h : s->net.image_size;
-    return lw_type_of(LW_F32, 4, s->o.batch, side, side, s->net.in_channels);
+    int32_t side = s->net.noise_size ? s->net.noise_size : s->net.image_size;
+    return lw_type_of(LW_F32, 4, s->o.batch, side, side, s->net.channels);
 }
 
 /* What changes from evaluation to evaluation: k is the run with step k + 1, since step 0 draws the
@@ -86,22 +86,23 @@ static int add_moves(const lw_sampler *s, lw_graph *g, moves *m)
 
 /* Inputs "x", "class", "latent", "rows" of samples; output "y". Of many steps x is a state, and y
  * what a step made of it. */
-static int build_net(lw_sampler *s, lw_device *dev, const lw_store *store)
+static int build_net(lw_sampler *s, lw_device *dev)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int32_t n = s->o.batch;
     moves m = {0};
+    lw_taps taps;
     LW_TRY(lw_graph_new(&g));
-    lw_builder b = {.g = g, .params = lw_store_params(store)};
-    lw_unet_in in = {.x = lw_input(g, "x", noise_type(s))};
+    lw_network_in in = {.x = lw_input(g, "x", noise_type(s))};
     if (s->o.kind != LW_SAMPLER_ONE_STEP)
         LW_TRY(add_moves(s, g, &m));
     in.t = m.t;
     if (s->net.classes)
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, n));
-    if (s->net.latent_dim)
-        in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, n, s->net.latent_dim));
-    lw_val y = lw_unet(&b, &s->net, in), noise = LW_NOVAL;
+    if (s->net.latent)
+        in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, n, s->net.latent));
+    lw_network_append(&s->net, g, in, &taps);
+    lw_val y = lw_tap_find(&taps, "y"), noise = LW_NOVAL;
     if (m.noisy)
         noise = lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, noise_type(s),
                           lw_input(g, "rows", lw_type_of(LW_I64, 1, n)));
@@ -127,7 +128,7 @@ static int choose_kind(lw_sampler *s)
         return lw_fail(
             LW_EUSAGE,
             "a DDPM needs --sampler ddim or ancestral (one step: --sampler ddim --steps 1)");
-    if (s->net.noise_h && o->kind != LW_SAMPLER_ONE_STEP)
+    if (s->net.noise_size && o->kind != LW_SAMPLER_ONE_STEP)
         return lw_fail(LW_EUSAGE, "structured noise belongs to one-step generators");
     return 0;
 }
@@ -150,8 +151,8 @@ static int choose_steps(lw_sampler *s)
     return lw_diffusion_check_steps(&s->d, o->steps);
 }
 
-int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store,
-                   const lw_sampler_opts *o, lw_sampler **out)
+int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts *o,
+                   lw_sampler **out)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = lw_calloc(1, sizeof *s);
     if (!s)
@@ -160,9 +161,9 @@ int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *st
     s->o = *o;
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
-    s->pixels = (int64_t)net->image_size * net->image_size * net->in_channels;
-    LW_TRY(lw_noise_new(dev, noise_type(s), net->latent_dim, "sample", &s->noise));
-    LW_TRY(build_net(s, dev, store));
+    s->pixels = (int64_t)net->image_size * net->image_size * net->channels;
+    LW_TRY(lw_noise_new(dev, noise_type(s), net->latent, "sample", &s->noise));
+    LW_TRY(build_net(s, dev));
     *out = lw_steal(&s);
     return 0;
 }

@@ -39,9 +39,9 @@ typedef struct lw_sampler_opts {
 } lw_sampler_opts;
 
 typedef struct lw_sampler lw_sampler;
-/* Borrows device and store. */
-int lw_sampler_new(lw_device *dev, const lw_unet_config *net, const lw_store *store,
-                   const lw_sampler_opts *o, lw_sampler **out);
+/* net: a generator. Borrows the device and what net holds. */
+int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts *o,
+                   lw_sampler **out);
 void lw_sampler_free(lw_sampler **pp);
 lw_sampler_kind lw_sampler_get_kind(const lw_sampler *s); /* never auto */
 int32_t lw_sampler_evaluations(const lw_sampler *s);      /* of the network per picture */

@@ -74,7 +74,7 @@ expect 3 sample four --output x.png
 err_has "'in_channels' is 4"
 "$make_model" encoder enc || fails 'make_model encoder'
 expect 3 sample enc --n 1 --output enc.npy
-err_has 'enc: this is no U-Net but leeway, which makes no pictures'
+err_has 'enc: this is no generator but leeway, which makes no pictures'
 expect 3 sample plain/diffusion_pytorch_model.safetensors --n 1 --output enc.npy
 err_has 'no config.json says what it is'
 

@@ -27,10 +27,10 @@ static int open_all(void **state)
     u->norm_groups = 4;
     u->classes = 3;
     u->default_out_init = u->default_res_init = true;
-    net = (lw_network){.def = &lw_network_def_unet, .dir = "net", .arch = u};
-    net.def->describe(&net);
+    net = lw_network_of(&lw_network_def_unet, u, NULL);
+    net.dir = "net";
     assert_ok(lw_store_new(true, &net.store));
-    assert_ok(lw_unet_declare(u, net.store));
+    assert_ok(lw_network_declare(&net, net.store));
     lw_store_init(net.store, 5);
     assert_ok(cpu_device(2, lw_isa_best(), &dev));
     for (int i = 0; i < MOST * ROW; i++)

@@ -222,6 +222,7 @@ static void test_ancestral_as_diffusers(void **state)
 
 typedef struct lab {
     lw_unet_config net;
+    lw_network network; /* net on store */
     lw_store *store;
     lw_device *dev;
 } lab;
@@ -244,6 +245,7 @@ static void lab_open(lab *l, lw_method method, int threads)
     assert_ok(lw_store_new(false, &l->store));
     assert_ok(lw_unet_declare(&l->net, l->store));
     lw_store_init(l->store, 11);
+    l->network = lw_network_of(&lw_network_def_unet, &l->net, l->store);
     assert_ok(cpu_device(threads, lw_isa_best(), &l->dev));
 }
 
@@ -262,7 +264,7 @@ static void make(const lab *l, lw_sampler_opts o, int32_t batch, int64_t first, 
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
     o.batch = batch;
     o.weights = LW_SLAB_EMA;
-    assert_ok(lw_sampler_new(l->dev, &l->net, l->store, &o, &s));
+    assert_ok(lw_sampler_new(l->dev, &l->network, &o, &s));
     assert_ok(lw_sampler_run(s, first, n, classes, NULL, out));
 }
 
@@ -340,7 +342,7 @@ static void test_ancestral_counts(void **state)
                                    .steps = asked[i],
                                    .batch = 2,
                                    .weights = LW_SLAB_EMA};
-        assert_ok(lw_sampler_new(l.dev, &l.net, l.store, &o, &s));
+        assert_ok(lw_sampler_new(l.dev, &l.network, &o, &s));
         assert_int_equal(lw_sampler_evaluations(s), have[i]);
         assert_int_equal(lw_sampler_get_kind(s), LW_SAMPLER_ANCESTRAL);
         assert_ok(lw_sampler_run(s, 0, 2, NULL, NULL, x[i]));
@@ -474,7 +476,7 @@ static void test_what_does_not_go_together(void **state)
         {.method = LW_METHOD_DDPM, .steps = -1, .batch = 1},
     };
     for (size_t i = 0; i < LW_COUNT(bad); i++)
-        assert_int_equal(lw_sampler_new(l.dev, &l.net, l.store, &bad[i], &s), LW_EUSAGE);
+        assert_int_equal(lw_sampler_new(l.dev, &l.network, &bad[i], &s), LW_EUSAGE);
     assert_null(s);
     lab_close(&l);
 }

@@ -437,7 +437,7 @@ static void test_folder(void **state)
     (void)state;
     assert_ok(lw_model_folder_save(in_scratch("unet"), s, LW_SLAB_PARAM, j, NULL));
     assert_ok(lw_network_open(in_scratch("unet"), true, &n));
-    assert_true(n->def == &lw_network_def_unet && n->timed && n->image_size == c.image_size);
+    assert_true(n->def == &lw_network_def_unet && n->generator && n->image_size == c.image_size);
     assert_true(lw_store_hash(n->store, LW_SLAB_PARAM) == lw_store_hash(s, LW_SLAB_PARAM));
     lw_network_close(&n);
     json_object_set_new(j, "layers_per_block", json_integer(2)); /* another model's config */

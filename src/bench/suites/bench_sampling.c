@@ -24,6 +24,7 @@ typedef struct sampling_way {
 typedef struct sampling {
     lw_bench_run *r;
     lw_unet_config net;
+    lw_network network; /* net on store */
     lw_store *store;
     int32_t batch;
     size_t pixels; /* floats of a batch */
@@ -53,6 +54,7 @@ static int prepare(sampling *s)
     LW_TRY(lw_store_new(true, &s->store));
     LW_TRY(lw_unet_declare(&s->net, s->store));
     lw_store_init(s->store, 1);
+    s->network = lw_network_of(&lw_network_def_unet, &s->net, s->store);
     int32_t last = lw_store_find(s->store, "conv_out.weight");
     float *w = lw_store_edit(s->store, last, LW_SLAB_PARAM);
     for (int64_t i = 0; i < lw_type_count(lw_store_at(s->store, last)->type); i++)
@@ -73,7 +75,7 @@ static int error_of(sampling *s, sampling_way *w, lw_bench_case *c)
     if (!want)
         return LW_ENOMEM;
     LW_TRY(lw_bench_reference_device(s->r, c->flops, &f, &dev));
-    int rc = lw_sampler_new(dev, &s->net, s->store, &w->opts, &other);
+    int rc = lw_sampler_new(dev, &s->network, &w->opts, &other);
     if (rc == 0)
         rc = lw_sampler_run(other, 0, s->batch, NULL, NULL, want);
     lw_sampler_free(&other);
@@ -94,7 +96,7 @@ static int open_way(sampling *s, sampling_way *w)
     w->picture = lw_calloc(s->pixels, sizeof *w->picture);
     if (!w->picture)
         return LW_ENOMEM;
-    LW_TRY(lw_sampler_new(s->r->dev, &s->net, s->store, &w->opts, &w->sampler));
+    LW_TRY(lw_sampler_new(s->r->dev, &s->network, &w->opts, &w->sampler));
     lw_plan_info net = lw_sampler_network(w->sampler);
     w->at = s->r->out->n;
     LW_TRY(lw_bench_new_case(s->r, w->name, "f32", s->batch, &c));

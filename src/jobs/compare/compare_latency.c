@@ -43,7 +43,7 @@ static int make_sampler(const comparing *w, const lw_source *from, lw_compare_se
                         int32_t batch, lw_sampler **out)
 {
     const lw_sampler_opts o = lw_compare_sampler(w, from, how, batch);
-    return lw_sampler_new(w->dev, from->unet, from->net->store, &o, out);
+    return lw_sampler_new(w->dev, from->net, &o, out);
 }
 
 /* Seconds of one evaluation, from two short runs. */

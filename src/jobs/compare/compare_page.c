@@ -10,7 +10,8 @@
 static void add_facts(const comparing *w, lw_html *page)
 {
     char params[48], threads[64], seed[32], rows[64];
-    int32_t blocks = w->drift->unet->blocks;
+    const json_t *config = w->drift->net->config;
+    int blocks = (int)json_integer_value(json_object_get(config, "layers_per_block"));
     snprintf(params, sizeof params, "%lld parameters, %d block%s a level",
              (long long)lw_store_param_count(w->drift->net->store), blocks, blocks == 1 ? "" : "s");
     snprintf(threads, sizeof threads, "%d thread%s, %s", lw_pool_size(w->dev->pool),

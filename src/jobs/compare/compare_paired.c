@@ -17,7 +17,7 @@ static int pair(comparing *w, const lw_source *from, lw_compare_setting how, con
     if (!f32)
         return LW_ENOMEM;
     o.precision = LW_NUM_F32;
-    LW_TRY(lw_sampler_new(w->dev, from->unet, from->net->store, &o, &sampler));
+    LW_TRY(lw_sampler_new(w->dev, from->net, &o, &sampler));
     LW_TRY(lw_sampler_run(sampler, 0, n, s->classes, NULL, f32));
     for (int64_t i = 0; i < count; i++) {
         double d = (double)s->x[i] - (double)f32[i];

@@ -98,7 +98,7 @@ static bool on_stop_control(void *self)
 
 static int check_pair(const comparing *w)
 {
-    const lw_unet_config *a = w->drift->unet, *b = w->ddpm->unet;
+    const lw_network *a = w->drift->net, *b = w->ddpm->net;
     LW_TRY(lw_precision_check(w->c->precision, w->drift->quant, w->c->drift));
     LW_TRY(lw_precision_check(w->c->precision, w->ddpm->quant, w->c->ddpm));
     if (w->drift->method != LW_METHOD_DRIFT)
@@ -198,14 +198,16 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
                              .calibration = lw_quantization_ranges(from->quant)};
 }
 
-static int sample(comparing *w, const lw_source *from, const lw_store *store,
-                  lw_compare_setting how, const char *what, compare_set *s)
+static int sample(comparing *w, const lw_source *from, lw_store *store, lw_compare_setting how,
+                  const char *what, compare_set *s)
 {
+    lw_network net = *from->net;
     LW_CLEANUP(lw_sampler_free) lw_sampler *sampler = NULL;
     sampling_part p = {w, what, 1};
     const lw_observer obs = {.self = &p, .progress = on_sampled, .should_stop = on_stop_part};
     const lw_sampler_opts o = lw_compare_sampler(w, from, how, LW_MIN(s->n, 64));
-    LW_TRY(lw_sampler_new(w->dev, from->unet, store, &o, &sampler));
+    net.store = store;
+    LW_TRY(lw_sampler_new(w->dev, &net, &o, &sampler));
     p.evaluations = lw_sampler_evaluations(sampler);
     LW_TRY(lw_sampler_run(sampler, 0, s->n, s->classes, &obs, s->x));
     w->done += s->n * p.evaluations;
@@ -310,7 +312,7 @@ static int score_untrained(comparing *w)
     compare_set s = {0};
     LW_CLEANUP(lw_store_free) lw_store *fresh = NULL;
     LW_TRY(lw_store_new(true, &fresh));
-    LW_TRY(lw_unet_declare(w->drift->unet, fresh));
+    LW_TRY(lw_network_declare(w->drift->net, fresh));
     lw_store_init(fresh, (uint64_t)w->c->seed);
     int rc = new_set(w, w->c->n_fid, w->drift->net->classes, &s);
     if (rc == 0)

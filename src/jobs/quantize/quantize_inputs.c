@@ -8,7 +8,7 @@
 int32_t lw_quantize_side(const lw_quantize_inputs *in)
 {
     const lw_network *n = in->net;
-    if (n->timed && in->method == LW_METHOD_DRIFT && n->noise_size)
+    if (n->generator && in->method == LW_METHOD_DRIFT && n->noise_size)
         return n->noise_size;
     return n->image_size ? n->image_size : in->data->h;
 }
@@ -30,11 +30,11 @@ static int open_data(lw_quantize_inputs *in)
 {
     const char *spec = in->c->calibration;
     if (!spec || lw_str_eq(spec, "noise"))
-        return in->net->timed ? 0
-                              : lw_fail(LW_EUSAGE,
-                                        "%s is an encoder: say with --calibration DATA what "
-                                        "pictures it reads",
-                                        in->c->source);
+        return in->net->generator ? 0
+                                  : lw_fail(LW_EUSAGE,
+                                            "%s is an encoder: say with --calibration DATA what "
+                                            "pictures it reads",
+                                            in->c->source);
     const lw_data_opts o = {
         .image_size = in->net->image_size, .pool = in->dev->pool, .obs = in->obs};
     LW_TRY(lw_data_open(spec, &o, &in->data));
@@ -50,11 +50,11 @@ int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c,
     in->times = 1;
     in->what = "pictures";
     LW_TRY(open_data(in));
-    if (net->timed)
+    if (net->generator)
         LW_TRY(read_method(in));
     int32_t side = lw_quantize_side(in);
     lw_type image = lw_type_of(LW_F32, 4, c->batch, side, side, net->channels);
-    if (net->timed)
+    if (net->generator)
         LW_TRY(lw_noise_new(dev, image, net->latent, "quantize", &in->noise));
     in->row = (int64_t)side * side * net->channels;
     in->x = lw_calloc((size_t)(c->batch * in->row), sizeof *in->x);
@@ -104,7 +104,7 @@ static void noise_pictures(const lw_quantize_inputs *in, int64_t first, const lw
 int lw_quantize_inputs_fill(lw_quantize_inputs *in, int64_t first, int32_t k)
 {
     float *x = lw_forward_input(in->f, "x"), *t = lw_forward_input(in->f, "t");
-    if (!in->net->timed) {
+    if (!in->net->generator) {
         for (int32_t i = 0; i < in->c->batch; i++)
             picture(in, first + i, x + i * in->row);
         return 0;

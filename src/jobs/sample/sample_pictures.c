@@ -141,7 +141,7 @@ static int open_all(sampling *s, const lw_observer *obs)
         return LW_ENOMEM;
     for (int64_t i = 0; i < c->n; i++)
         s->classes[i] = s->list[i % s->n_list];
-    return lw_sampler_new(s->dev, s->source->unet, s->source->net->store, &opts, &s->sampler);
+    return lw_sampler_new(s->dev, s->source->net, &opts, &s->sampler);
 }
 
 static int run(sampling *s, const lw_observer *obs, lw_sample_result *out)

@@ -280,18 +280,8 @@ lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_unet_in in)
 
 int lw_unet_declare(const lw_unet_config *c, lw_store *s)
 {
-    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    lw_unet_config arch = *c;
+    lw_network n = lw_network_of(&lw_network_def_unet, &arch, s);
     LW_TRY(lw_unet_check(c));
-    LW_TRY(lw_graph_new(&g));
-    lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_unet_in in = {
-        .x = lw_input(g, "x",
-                      lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, c->in_channels))};
-    if (c->classes > 0)
-        in.classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, 1));
-    if (c->latent_dim > 0)
-        in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, 1, c->latent_dim));
-    lw_unet(&b, c, in);
-    LW_TRY(lw_graph_error(g));
-    return lw_store_fix(s);
+    return lw_network_declare(&n, s);
 }

@@ -278,7 +278,7 @@ static void describe(lw_network *n)
     n->classes = c->classes;
     n->latent = c->latent_dim;
     n->noise_size = c->noise_h;
-    n->timed = true;
+    n->generator = true;
 }
 
 static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)

@@ -35,8 +35,9 @@ int lw_generator_sampler(lw_generator *g, lw_sampler **out)
                          .seed = (uint64_t)g->p.c->seed,
                          .precision = g->p.c->precision,
                          .weights = LW_SLAB_EMA};
+    const lw_network n = lw_network_of(&lw_network_def_unet, &g->net, g->p.store);
     if (!g->grid)
-        LW_TRY(lw_sampler_new(g->p.dev, &g->net, g->p.store, &o, &g->grid));
+        LW_TRY(lw_sampler_new(g->p.dev, &n, &o, &g->grid));
     *out = g->grid;
     return 0;
 }
