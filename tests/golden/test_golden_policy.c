@@ -74,7 +74,8 @@ static void rig_open(rig *r, const lw_policy_config *c, lw_store *s, lw_device *
     lw_policy_in in = {lw_input(g, "predicates", lw_type_of(LW_I32, 2, ROWS, ATOMS)),
                        lw_input(g, "arguments", lw_type_of(LW_I32, 2, ROWS, 2 * ATOMS)),
                        lw_input(g, "scale", lw_type_of(LW_F32, 1, ROWS))};
-    lw_val body = lw_policy_body(&b, c, in), key = lw_policy_key(&b, c, in);
+    lw_val body = lw_policy_body(&b, c, in);
+    lw_val key = lw_policy_key(&b, c, lw_policy_body_infer(&b, c, in));
     lw_val head = lw_policy_head(&b, c, body), value = lw_policy_value(&b, c, body);
     lw_graph_output_add(g, "head", head, LW_NOVAL);
     lw_graph_output_add(g, "value", value, LW_NOVAL);

@@ -366,15 +366,6 @@ static int train_some(const char *dir, bool resume, int questions)
     return lw_train_ppo(c, &obs, &out);
 }
 
-static void same_file(const char *a, const char *b)
-{
-    LW_CLEANUP(lw_free) char *x = NULL, *y = NULL;
-    size_t n, m;
-    ok(lw_file_read(a, 0, &x, &n));
-    ok(lw_file_read(b, 0, &y, &m));
-    assert_true(n == m && memcmp(x, y, n) == 0);
-}
-
 /* Rows of the logs without what the clock says. */
 static json_t *rows_of(const char *run)
 {

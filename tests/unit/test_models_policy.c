@@ -113,7 +113,8 @@ static void rig_open(rig *r, const lw_policy_config *c, const lw_store *s, int r
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
     lw_policy_in in = inputs(g, c, rows);
-    lw_val body = lw_policy_body(&b, c, in), key = lw_policy_key(&b, c, in);
+    lw_val body = lw_policy_body(&b, c, in);
+    lw_val key = lw_policy_key(&b, c, lw_policy_body_infer(&b, c, in));
     lw_graph_output_add(g, "head", lw_policy_head(&b, c, body), LW_NOVAL);
     lw_graph_output_add(g, "value", lw_policy_value(&b, c, body), LW_NOVAL);
     lw_graph_output_add(g, "key", key, LW_NOVAL);

@@ -23,7 +23,7 @@ static void test_prepared(void **state)
     assert_ok(cpu_device(1, lw_isa_best(), &r.dev));
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_val key = lw_policy_key(&b, &c, inputs(g, &c, r.rows));
+    lw_val key = lw_policy_key(&b, &c, lw_policy_body_infer(&b, &c, inputs(g, &c, r.rows)));
     lw_graph_output_add(g, "key", key, LW_NOVAL);
     assert_ok(lw_compile(g, r.dev, NULL, &r.plan));
     assert_ok(lw_exec_new(r.plan, LW_SLAB_PARAM, &r.e));
@@ -68,7 +68,8 @@ static void test_dropout(void **state)
     lw_policy_in in = inputs(g, &c, r.rows);
     lw_val head = lw_policy_head(&b, &c, lw_policy_body(&b, &c, in));
     lw_graph_output_add(g, "head", head, LW_NOVAL);
-    lw_graph_output_add(g, "key", lw_policy_key(&b, &c, in), LW_NOVAL);
+    lw_val key = lw_policy_key(&b, &c, lw_policy_body_infer(&b, &c, in));
+    lw_graph_output_add(g, "key", key, LW_NOVAL);
     assert_ok(lw_grad_params(g, lw_sum(g, lw_sqr(g, head), LW_OVER_ALL), LW_NOVAL));
     assert_ok(lw_compile(g, r.dev, NULL, &r.plan));
     assert_ok(lw_exec_new(r.plan, LW_SLAB_PARAM, &r.e));

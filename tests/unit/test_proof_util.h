@@ -35,6 +35,15 @@ static inline void fails_at(int rc, int code, const char *part, const char *what
 }
 #define fails(expr, code, part) fails_at((expr), (code), (part), #expr, __LINE__)
 
+static inline void same_file(const char *a, const char *b)
+{
+    LW_CLEANUP(lw_free) char *x = NULL, *y = NULL;
+    size_t n, m;
+    ok(lw_file_read(a, 0, &x, &n));
+    ok(lw_file_read(b, 0, &y, &m));
+    assert_true(n == m && memcmp(x, y, n) == 0);
+}
+
 static inline lw_kb *kb_of(const char *facts, const char *rules)
 {
     lw_problems problems = {0};

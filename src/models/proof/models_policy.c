@@ -139,14 +139,9 @@ int32_t lw_policy_key_width(const lw_policy_config *c)
     return c->l2_norm ? c->embed : c->hidden;
 }
 
-lw_val lw_policy_key_of(lw_builder *b, const lw_policy_config *c, lw_val body)
+lw_val lw_policy_key(lw_builder *b, const lw_policy_config *c, lw_val body)
 {
     return c->l2_norm ? lw_policy_head(b, c, body) : as_rows(b->g, first_of_head(b, c, body));
-}
-
-lw_val lw_policy_key(lw_builder *b, const lw_policy_config *c, lw_policy_in in)
-{
-    return lw_policy_key_of(b, c, lw_policy_body_infer(b, c, in));
 }
 
 lw_val lw_policy_query(lw_builder *b, const lw_policy_config *c, lw_val key)

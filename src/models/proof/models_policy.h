@@ -96,12 +96,10 @@ float lw_policy_logit_scale(const lw_policy_config *c);
  */
 lw_val lw_policy_body_infer(lw_builder *b, const lw_policy_config *c, lw_policy_in in);
 /*
- * What is kept of a state, f32[R,K]; K = H without l2_norm (relu(W1 x + b1): the head's last
+ * What is kept of a state, f32[R,K] from a body; K = H without l2_norm (relu(W1 x + b1): the head's last
  * product is folded into the query), E with it.
  */
-lw_val lw_policy_key_of(lw_builder *b, const lw_policy_config *c, lw_val body);
-/* lw_policy_key_of the body_infer. */
-lw_val lw_policy_key(lw_builder *b, const lw_policy_config *c, lw_policy_in in);
+lw_val lw_policy_key(lw_builder *b, const lw_policy_config *c, lw_val body);
 /*
  * f32[R,K] from the keys of current states: logit_k = <query(key(current)), key(k)> + a term that
  * is equal for all k, scale and temperature included. Because

@@ -23,7 +23,7 @@ static void build_network(const lw_state_rows *r, lw_builder *b)
     if (b->training)
         b->rows = lw_input(b->g, "rows", lw_type_of(LW_I64, 1, r->part));
     lw_val body = b->training ? lw_policy_body(b, c, in) : lw_policy_body_infer(b, c, in);
-    lw_graph_output_add(b->g, "keys", lw_policy_key_of(b, c, body), LW_NOVAL);
+    lw_graph_output_add(b->g, "keys", lw_policy_key(b, c, body), LW_NOVAL);
     if (r->training)
         lw_graph_output_add(b->g, "values", lw_policy_value(b, c, body), LW_NOVAL);
 }
