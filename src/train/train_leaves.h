@@ -48,7 +48,7 @@ typedef struct lw_leaf_sum {
     int64_t floats; /* of a gradient */
     int64_t leaves; /* of a step */
     int n;
-    lw_leaf_node node[2 * 32]; /* their gradients are the sum's own; made when first needed, kept */
+    lw_leaf_node node[2 * 32]; /* their gradients are the sum's own, in the device's memory; kept */
     lw_leaf_node total;        /* grad NULL: leaves are missing */
 } lw_leaf_sum;
 

@@ -230,8 +230,8 @@ static int open_loop(lw_training *l)
         LW_TRY(j->prepare(j->self, j));
     l->done = l->state.first;
     l->saved = l->state.in_place && !c->resume_from && l->done > 0 ? l->done : -1;
-    lw_store_slab(j->store, LW_SLAB_PARAM, &l->floats);
-    l->sum = (lw_leaf_sum){.dev = j->dev, .floats = l->floats, .leaves = j->leaves.n};
+    l->sum = (lw_leaf_sum){.dev = j->dev, .leaves = j->leaves.n};
+    lw_store_slab(j->store, LW_SLAB_PARAM, &l->sum.floats);
     int64_t logged = l->state.in_place ? l->done - (l->state.pending != NULL) : -1;
     LW_TRY(lw_run_dir_open(c, j->name, lw_pool_size(j->dev->pool), j->dev->isa, logged, &l->dir));
     return l->state.in_place && j->best

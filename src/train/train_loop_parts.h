@@ -32,7 +32,6 @@ struct lw_training {
     lw_train_state state;
     lw_run_dir dir;
     lw_leaf_sum sum;
-    int64_t floats;
     lw_train_step last;
     double started, logged_at;
     int64_t logged_step, done;

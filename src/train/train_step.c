@@ -29,7 +29,7 @@ static int not_finite(lw_training *l, int64_t step, const char *what)
     lw_store *s = l->job.store;
     float *g = lw_store_slab(s, LW_SLAB_GRAD, NULL);
     if (l->sum.total.grad != g)
-        l->job.dev->copy(l->job.dev->self, g, l->sum.total.grad, l->floats);
+        l->job.dev->copy(l->job.dev->self, g, l->sum.total.grad, l->sum.floats);
     return lw_train_not_finite(l->job.name, s, step + 1, what);
 }
 
