@@ -94,12 +94,6 @@ const void *lw_exec_read(lw_exec *e, const char *name); /* of an output or an in
 /* Makes a named input the caller's memory (64-byte aligned is best, 4 is enough), as it is when a
  * run begins. */
 int lw_exec_bind(lw_exec *e, const char *name, void *data);
-/* To go: lw_exec_write and lw_exec_read. */
-static inline void *lw_exec_data(lw_exec *e, const char *name)
-{
-    void *p = lw_exec_write(e, name);
-    return p ? p : (void *)(uintptr_t)lw_exec_read(e, name);
-}
 /* Type of a named input or output; dtype LW_DT_NONE: no such name. */
 lw_type lw_exec_type(const lw_exec *e, const char *name);
 /* LW_ESTOPPED: the device was asked to stop (plan_device.h); nothing else fails. */

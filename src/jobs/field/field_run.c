@@ -132,8 +132,6 @@ int lw_field_compute(lw_device *dev, const lw_field_opts *opts, const lw_field_a
     lw_drift_shape s;
     float stats[LW_DRIFT_STATS(LW_DRIFT_MAX_TAU)];
     LW_TRY(fill_shape(&s, opts, (const int64_t[6]){a->g, a->n, a->np, a->nu, a->t, a->c}));
-    if (!dev || !lw_str_eq(dev->name, "cpu"))
-        return lw_fail(LW_EDEVICE, "drift field: not a CPU device");
     LW_TRY(run_f32(dev, &s,
                    &(lw_drift_io){.f = a->f,
                                   .dx = a->dx,

@@ -26,8 +26,9 @@ typedef struct kge_run {
 static int feed(void *self, int64_t leaf)
 {
     kge_run *r = self;
-    const lw_kge_inputs in = {lw_exec_data(r->exec, "entities"), lw_exec_data(r->exec, "relations"),
-                              lw_exec_data(r->exec, "side"), lw_exec_data(r->exec, "allowed")};
+    const lw_kge_inputs in = {lw_exec_write(r->exec, "entities"),
+                              lw_exec_write(r->exec, "relations"), lw_exec_write(r->exec, "side"),
+                              lw_exec_write(r->exec, "allowed")};
     return lw_kge_feed_fill(&r->feed, leaf, &in);
 }
 

@@ -65,12 +65,12 @@ static int keep_slabs(lw_ppo_run *r)
     lw_store_slab(r->store, LW_SLAB_PARAM, &n);
     r->kept_bytes = (size_t)n * LW_COUNT(trained) * sizeof(float);
     if (!r->kept)
-        r->kept = lw_bulk_alloc(r->kept_bytes);
+        r->kept = lw_memory_alloc(r->dev->memory, r->kept_bytes);
     if (!r->kept)
         return LW_ENOMEM;
     for (size_t i = 0; i < LW_COUNT(trained); i++)
-        memcpy(r->kept + (size_t)n * i, lw_store_slab(r->store, trained[i], NULL),
-               (size_t)n * sizeof(float));
+        r->dev->copy(r->dev->self, r->kept + n * (int64_t)i,
+                     lw_store_slab(r->store, trained[i], NULL), n);
     r->kept_updates = r->updates;
     return 0;
 }
@@ -80,8 +80,8 @@ static void restore_slabs(lw_ppo_run *r)
     int64_t n;
     lw_store_slab(r->store, LW_SLAB_PARAM, &n);
     for (size_t i = 0; i < LW_COUNT(trained); i++) {
-        memcpy(lw_store_slab(r->store, trained[i], NULL), r->kept + (size_t)n * i,
-               (size_t)n * sizeof(float));
+        r->dev->copy(r->dev->self, lw_store_slab(r->store, trained[i], NULL),
+                     r->kept + n * (int64_t)i, n);
         lw_store_touch(r->store, trained[i]);
     }
     r->updates = r->kept_updates;

@@ -203,7 +203,8 @@ void lw_ppo_run_close(lw_ppo_run *r)
     if (r->rollout.c)
         lw_ppo_rollout_close(&r->rollout);
     lw_ppo_update_free(&r->update);
-    lw_bulk_free(&r->kept, r->kept_bytes);
+    if (r->kept)
+        lw_memory_free(r->dev->memory, &r->kept, r->kept_bytes);
     lw_store_free(&r->store);
     lw_corruptor_free(&r->corruptor);
     lw_queries_clear(&r->train);

@@ -76,7 +76,7 @@ int lw_ppo_part_bind(lw_ppo_part *p, lw_exec *e)
                  {"weight", p->weight},
                  {"entropy_coef", p->entropy_coef}};
     for (size_t i = 0; i < LW_COUNT(input); i++)
-        if (lw_exec_data(e, input[i].name)) /* some exist with some options only */
+        if (lw_exec_type(e, input[i].name).dtype) /* some exist with some options only */
             LW_TRY(lw_exec_bind(e, input[i].name, input[i].data));
     return 0;
 }

@@ -70,7 +70,7 @@ static int init(lw_ppo_update *u)
     for (int i = 0; i < LW_PPO_PLANS; i++)
         LW_TRY(open_plan(u, i));
     lw_store_slab(u->store, LW_SLAB_PARAM, &u->floats);
-    u->sum = lw_bulk_alloc((size_t)u->floats * sizeof *u->sum);
+    u->sum = lw_memory_alloc(u->dev->memory, (size_t)u->floats * sizeof *u->sum);
     return u->sum ? 0 : LW_ENOMEM;
 }
 
@@ -97,7 +97,7 @@ void lw_ppo_update_free(lw_ppo_update **pp)
         lw_plan_free(&u->plan[i]);
     }
     lw_ppo_part_clear(&u->part);
-    lw_bulk_free(&u->sum, (size_t)u->floats * sizeof *u->sum);
+    lw_memory_free(u->dev->memory, &u->sum, (size_t)u->floats * sizeof *u->sum);
     lw_free(pp);
 }
 
@@ -144,10 +144,10 @@ static void add_up(batch *b, lw_exec *e)
 {
     const lw_ppo_update *u = b->u;
     const lw_ppo_part *p = &u->part;
-    const float *nlp = lw_exec_data(e, "nlp"), *h = lw_exec_data(e, "entropy"),
-                *v = lw_exec_data(e, "new_value");
+    const float *nlp = lw_exec_read(e, "nlp"), *h = lw_exec_read(e, "entropy"),
+                *v = lw_exec_read(e, "new_value");
     double clip = u->c->clip_range, clip_v = u->c->clip_range_vf;
-    b->loss += (double)*(const float *)lw_exec_data(e, "loss");
+    b->loss += (double)*(const float *)lw_exec_read(e, "loss");
     for (int32_t i = 0; i < p->choices; i++) {
         double w = (double)p->weight[i], a = (double)p->advantage[i], old = (double)p->old_value[i];
         double log_ratio = -(double)nlp[i] - (double)p->old_log_prob[i], ratio = exp(log_ratio);

@@ -26,7 +26,6 @@ typedef struct lw_state_worker {
     int64_t *rows;                   /* [part], or NULL: no dropout */
     const float *keys, *values;      /* [part, width]; [part], or NULL */
     lw_exec *query;
-    float *current;       /* [LW_STATE_QUERIES, width] */
     const float *queries; /* [LW_STATE_QUERIES, width] */
     float *logit;         /* [successors] */
     double seconds;       /* in parts of runs */

@@ -60,14 +60,6 @@ static int new_worker(lw_state_rows *r, int i, int32_t successors)
     const lw_state_worker *first = &r->worker[0];
     LW_TRY(new_exec(r->network, i > 0 ? first->exec : NULL, &w->exec));
     LW_TRY(new_exec(r->product, i > 0 ? first->query : NULL, &w->query));
-    w->predicates = lw_exec_data(w->exec, "predicates");
-    w->arguments = lw_exec_data(w->exec, "arguments");
-    w->scale = lw_exec_data(w->exec, "scale");
-    w->rows = lw_exec_data(w->exec, "rows");
-    w->keys = lw_exec_data(w->exec, "keys");
-    w->values = lw_exec_data(w->exec, "values");
-    w->current = lw_exec_data(w->query, "keys");
-    w->queries = lw_exec_data(w->query, "queries");
     w->logit = lw_calloc((size_t)successors, sizeof *w->logit);
     r->bytes += lw_plan_get_info(r->network).frame_bytes + lw_plan_get_info(r->product).frame_bytes;
     return w->logit ? 0 : LW_ENOMEM;
@@ -167,9 +159,15 @@ void lw_state_rows_part(lw_state_rows *r, int64_t part, int worker)
     int64_t first = r->done + part * r->part,
             n = LW_MIN((int64_t)r->part, r->done + r->running - first);
     double began = lw_now();
+    w->predicates = lw_exec_write(w->exec, "predicates");
+    w->arguments = lw_exec_write(w->exec, "arguments");
+    w->scale = lw_exec_write(w->exec, "scale");
+    w->rows = lw_exec_write(w->exec, "rows");
     for (int64_t i = 0; i < n; i++)
         fill_row(r, w, i, t->queue[(first + i) % t->n_slots]);
     lw_exec_run_alone(w->exec, r->tick);
+    w->keys = lw_exec_read(w->exec, "keys");
+    w->values = lw_exec_read(w->exec, "values");
     for (int64_t i = 0; i < n; i++)
         keep_row(r, w, i, t->queue[(first + i) % t->n_slots]);
     w->seconds += lw_now() - began;
@@ -209,13 +207,15 @@ void lw_state_rows_prepare(lw_state_rows *r)
 
 void lw_state_rows_query(lw_state_rows *r, int worker, const int32_t *slot, int32_t n)
 {
-    const lw_state_worker *w = &r->worker[worker];
+    lw_state_worker *w = &r->worker[worker];
     const size_t width = (size_t)r->width;
+    float *current = lw_exec_write(w->query, "keys");
     LW_ASSERT(n <= LW_STATE_QUERIES, "%d queries, %d at most", n, (int)LW_STATE_QUERIES);
     for (int32_t i = 0; i < n; i++)
-        memcpy(w->current + (size_t)i * width, r->table.features + (size_t)slot[i] * width,
+        memcpy(current + (size_t)i * width, r->table.features + (size_t)slot[i] * width,
                width * sizeof(float));
     lw_exec_run_alone(w->query, NULL);
+    w->queries = lw_exec_read(w->query, "queries");
 }
 
 /* exp(logit - most) summed in double, in order; NaN when a logit is not finite. */
