@@ -15,13 +15,18 @@ static void test_encoder_config(void **state)
     lw_encoder_config c = lw_encoder_default(16), back = {0};
     (void)state;
     c.classes = 11;
+    c.judged = 10;
     c.decoder = true;
     json_t *j = lw_encoder_to_json(&c);
     assert_ok(lw_encoder_from_json(j, "config.json", &back));
     json_t *again = lw_encoder_to_json(&back); /* not memcmp: structs have holes */
     assert_true(json_equal(j, again));
-    assert_int_equal(back.classes, 11);
+    assert_true(back.classes == 11 && back.judged == 10);
     json_decref(again);
+    json_object_set_new(j, "leeway_judged_classes", json_integer(12)); /* of 11 outputs */
+    assert_fails(LW_EFORMAT, "leeway_judged_classes",
+                 lw_encoder_from_json(j, "config.json", &back));
+    json_object_set_new(j, "leeway_judged_classes", json_integer(10));
     json_object_set_new(j, "width", json_integer(0));
     assert_fails(LW_EFORMAT, "width", lw_encoder_from_json(j, "config.json", &back));
     json_object_set_new(j, "width", json_integer(16));
@@ -212,6 +217,17 @@ static void test_registry_cifar(void **state)
     lw_network_close(&e);
     snprintf(spec, sizeof spec, "resnet18:%s", in_scratch("r.safetensors"));
     assert_fails(LW_EFORMAT, "not torchvision's ResNet-18", lw_encoder_open(spec, &e));
+    /* a folder whose config.json names a class without a record: its tensors are asked */
+    assert_ok(lw_mkdirs(in_scratch("resnet")));
+    save_resnet(in_scratch("resnet/model.safetensors"), 3);
+    put_file(in_scratch("resnet/config.json"), "{\"_class_name\": \"ResNet\"}", 25);
+    assert_ok(lw_network_open(in_scratch("resnet"), true, &e));
+    assert_string_equal(e->name, "resnet20");
+    lw_network_close(&e);
+    save_encoder(in_scratch("own3"), 8, 2, 0);
+    snprintf(spec, sizeof spec, "resnet18:%s", in_scratch("own3"));
+    assert_fails(LW_EFORMAT, "this is a LeewayEncoder, not torchvision's",
+                 lw_encoder_open(spec, &e));
 }
 
 static void expect_keys(const char *list, const lw_network *e, int32_t size, const char *names)
@@ -278,9 +294,13 @@ static void test_registry_errors(void **state)
                  lw_encoder_open(in_scratch("junk.safetensors"), &e));
     lw_store *s = small_store(true);
     assert_ok(lw_store_save(s, LW_SLAB_PARAM, in_scratch("other.safetensors"), NULL, 0));
-    lw_store_free(&s);
     assert_fails(LW_EFORMAT, "no network known here",
                  lw_encoder_open(in_scratch("other.safetensors"), &e));
+    json_t *j = json_pack("{s:s}", "model_type", "dinov2");
+    assert_ok(lw_model_folder_save(in_scratch("vit"), s, LW_SLAB_PARAM, j, LW_WEIGHTS_HF));
+    assert_fails(LW_EUNSUPPORTED, "says dinov2; known are", lw_encoder_open(in_scratch("vit"), &e));
+    json_decref(j);
+    lw_store_free(&s);
     assert_null(e);
 }
 

@@ -440,6 +440,7 @@ static void test_folder(void **state)
     assert_true(n->def == &lw_network_def_unet && n->generator && n->image_size == c.image_size);
     assert_true(lw_store_hash(n->store, LW_SLAB_PARAM) == lw_store_hash(s, LW_SLAB_PARAM));
     lw_network_close(&n);
+    assert_fails(LW_EFORMAT, "UNet2DModel is no encoder", lw_encoder_open(in_scratch("unet"), &n));
     json_object_set_new(j, "layers_per_block", json_integer(2)); /* another model's config */
     snprintf(path, sizeof path, "%s/config.json", in_scratch("unet"));
     assert_ok(lw_json_save(path, j));
