@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of the ops and the functions that append them. Shapes: B batch, H W space, C channels,
- * T tokens or slots, M rows, K N matrix sizes. Activations are channels last; linear weights are
- * [N,K]; convolution weights are [O,KH,KW,C].
+ * Attributes of the ops and the functions that append them. Those of equal nodes are equal byte by
+ * byte: but for the leaves no struct may have a hole, whose bytes would be undefined.
+ *
+ * Shapes: B batch, H W space, C channels, T tokens or slots, M rows, K N matrix sizes. Activations
+ * are channels last; linear weights are [N,K]; convolution weights are [O,KH,KW,C].
  */
 #ifndef LW_IR_OPS_H
 #define LW_IR_OPS_H
@@ -41,6 +43,9 @@ lw_val lw_const(lw_graph *g, lw_type type, const void *data); /* copied */
 lw_val lw_const_f32(lw_graph *g, float value);                /* f32[1] */
 lw_val lw_zeros(lw_graph *g, lw_type type);
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wpadded"
+
 /* ---- elementwise -------------------------------------------------------------------------- */
 
 typedef enum lw_ewop {
@@ -75,6 +80,7 @@ typedef struct lw_attr_ew {
     lw_type type; /* of the output */
     int32_t n_step;
     uint8_t mode[LW_MAX_IN]; /* lw_ew_mode per operand */
+    uint8_t hole[2];
     lw_ew_step step[LW_EW_MAX_INSTR];
 } lw_attr_ew;
 
@@ -267,6 +273,7 @@ lw_val lw_random(lw_graph *g, const char *stream, lw_random_kind kind, int32_t b
 
 typedef struct lw_attr_dropout {
     float p; /* probability of dropping */
+    int32_t hole;
     uint64_t stream;
 } lw_attr_dropout;
 /* x [B, ..], rows i64[B]; the stream is named by the current scope. p == 0 returns x. */
@@ -332,5 +339,7 @@ lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, 
  * depend on it. y and dy hold n_y values each. (plan/plan_grad.c) */
 void lw_grad(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y, const lw_val *wrt,
              lw_val *din, int n_wrt);
+
+#pragma GCC diagnostic pop
 
 #endif
