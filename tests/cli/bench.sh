@@ -28,6 +28,9 @@ out_has 'speed-up'
 # shellcheck disable=SC2086
 expect 0 bench kernels --filter norm_silu_256@16_b1 $quick
 out_has 'memory'
+# shellcheck disable=SC2086
+expect 0 bench kernels --filter resample_pillow_bicubic_32x32_224x224 $quick
+out_has 'resample_pillow_bicubic_32x32_224x224'
 
 # shellcheck disable=SC2086
 expect 0 bench prove --filter walk_512_uniform $quick

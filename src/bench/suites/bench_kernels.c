@@ -130,6 +130,7 @@ static int measure_adamw(lw_bench_run *r)
 int lw_bench_suite_kernels(lw_bench_run *r)
 {
     LW_TRY(lw_bench_run_ops(r, ops, LW_COUNT(ops)));
+    LW_TRY(lw_bench_resample(r));
     return measure_adamw(r);
 }
 

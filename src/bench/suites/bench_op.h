@@ -50,5 +50,7 @@ int lw_bench_build_field_bf16(lw_builder *b, const void *what); /* distances fro
 
 /* Runs a table of such cases as a suite's. */
 int lw_bench_run_ops(lw_bench_run *r, const lw_bench_op *op, size_t n);
+/* Pictures at another size, by the kernels alone. */
+int lw_bench_resample(lw_bench_run *r);
 
 #endif
