@@ -8,8 +8,8 @@
 #include "jobs/ddpm/ddpm_job.h"
 
 typedef struct ddpm_run {
+    lw_generator g; /* first: its callbacks take the run for it */
     lw_ddpm_config c;
-    lw_generator g;
 } ddpm_run;
 
 /* Column of a table of the schedule for each sample, as [B,1,1,1]. */
@@ -60,16 +60,6 @@ static int feed(void *self, int64_t leaf)
     return lw_picture_run_feed(&r->g.p, leaf, r->g.net.classes > 0);
 }
 
-static int grid(void *self, int64_t step, const char *path)
-{
-    return lw_generator_grid(&((ddpm_run *)self)->g, step, path);
-}
-
-static int evaluate(void *self, int64_t step, json_t *row)
-{
-    return lw_generator_evaluate(&((ddpm_run *)self)->g, step, row);
-}
-
 static void close_run(void *self)
 {
     ddpm_run *r = self;
@@ -114,8 +104,8 @@ static int begin(const lw_ddpm_config *c, const lw_observer *obs, lw_train_job *
                           .prepare = prepare,
                           .close = close_run,
                           .feed = feed,
-                          .grid = grid,
-                          .evaluate = evaluate,
+                          .grid = lw_generator_grid,
+                          .evaluate = lw_generator_evaluate,
                           .tell = lw_generator_tell,
                           .plot = lw_generator_plot,
                           .unit = "pictures"};

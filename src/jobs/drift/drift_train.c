@@ -14,8 +14,8 @@
 #include "jobs/drift/drift_job.h"
 
 typedef struct drift_run {
+    lw_generator g; /* first: its callbacks take the run for it */
     lw_drift_config c;
-    lw_generator g;
     lw_network *encoder;
     lw_feature_set keys;
     lw_reals *reals;
@@ -179,16 +179,6 @@ static int report(void *self, json_t *row)
     return 0;
 }
 
-static int grid(void *self, int64_t step, const char *path)
-{
-    return lw_generator_grid(&((drift_run *)self)->g, step, path);
-}
-
-static int evaluate(void *self, int64_t step, json_t *row)
-{
-    return lw_generator_evaluate(&((drift_run *)self)->g, step, row);
-}
-
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
 /* Groups default to the classes the batch has room for; without labels there is one group. */
@@ -327,8 +317,8 @@ static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job 
                           .close = close_run,
                           .feed = feed,
                           .report = report,
-                          .grid = grid,
-                          .evaluate = evaluate,
+                          .grid = lw_generator_grid,
+                          .evaluate = lw_generator_evaluate,
                           .tell = lw_generator_tell,
                           .plot = lw_generator_plot,
                           .unit = "pictures",

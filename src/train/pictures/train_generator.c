@@ -26,7 +26,8 @@ void lw_generator_clear(lw_generator *g)
     lw_picture_run_clear(&g->p);
 }
 
-int lw_generator_sampler(lw_generator *g, lw_sampler **out)
+/* A sampler of the averaged weights, kept. */
+static int open_sampler(lw_generator *g, lw_sampler **out)
 {
     lw_sampler_opts o = {.method = g->method,
                          .steps = g->grid_steps,
@@ -52,13 +53,14 @@ int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_
     return 0;
 }
 
-int lw_generator_evaluate(lw_generator *g, int64_t step, json_t *row)
+int lw_generator_evaluate(void *self, int64_t step, json_t *row)
 {
+    lw_generator *g = self;
     lw_sampler *s;
     /* of the observer only the wish to stop: the bar is the trainer's */
     const lw_observer obs = {.self = g->p.obs ? g->p.obs->self : NULL,
                              .should_stop = g->p.obs ? g->p.obs->should_stop : NULL};
-    LW_TRY(lw_generator_sampler(g, &s));
+    LW_TRY(open_sampler(g, &s));
     return lw_heldout_run(g->heldout, s, step, &obs, row);
 }
 
@@ -81,12 +83,13 @@ int lw_generator_plot(const char *run, lw_str svg[LW_TRAIN_PLOTS])
     return lw_curves_drift(run, &svg[0], &svg[1]);
 }
 
-int lw_generator_grid(lw_generator *g, int64_t step, const char *path)
+int lw_generator_grid(void *self, int64_t step, const char *path)
 {
     enum { N = 64, COLUMNS = 8 };
+    lw_generator *g = self;
     int32_t side = g->net.image_size, classes[N];
     lw_sampler *s;
-    LW_TRY(lw_generator_sampler(g, &s));
+    LW_TRY(open_sampler(g, &s));
     /* One class a column keeps the eye on one digit; with ten classes the columns hold the first
      * eight. */
     for (int i = 0; i < N; i++)

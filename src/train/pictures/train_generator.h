@@ -19,18 +19,15 @@ typedef struct lw_generator {
 /* Opens g->p, declares and initialises the U-Net. Cleared by lw_generator_clear in any case. */
 int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n);
 void lw_generator_clear(lw_generator *g);
-/* 64 samples of the averaged weights (classes in turn) as a PNG; also the job's grid
- * callback body. */
-int lw_generator_grid(lw_generator *g, int64_t step, const char *path);
-/* What --eval-every measures, with `encoder` that of the loss, or NULL, and what the job says of it;
- * and its callback body. */
+/* What --eval-every measures, with `encoder` that of the loss, or NULL, and what the job says of it. */
 int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_config *c,
                          lw_train_job *job);
-int lw_generator_evaluate(lw_generator *g, int64_t step, json_t *row);
+
+/* Callbacks of the job, whose self begins with an lw_generator: 64 samples of the averaged weights (classes in turn)
+ * as a PNG, and the measures. */
+int lw_generator_grid(void *self, int64_t step, const char *path);
+int lw_generator_evaluate(void *self, int64_t step, json_t *row);
 /* The distances of a row, in words, and drawn: raw drift, fd and eval_fd where they were logged. */
 void lw_generator_tell(const json_t *row, lw_str *out);
 int lw_generator_plot(const char *run, lw_str svg[LW_TRAIN_PLOTS]);
-/* A sampler of the averaged weights, kept. */
-int lw_generator_sampler(lw_generator *g, lw_sampler **out);
-
 #endif
