@@ -37,10 +37,10 @@ static lw_val normalise(lw_graph *g, const lw_pixels *p, lw_val x)
 }
 
 static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_network_in in,
-                   lw_taps *out)
+                   lw_val rows, lw_taps *out)
 {
     lw_builder b = {
-        .g = g, .params = s ? lw_store_params(s) : NULL, .training = n->training, .rows = in.rows};
+        .g = g, .params = s ? lw_store_params(s) : NULL, .training = n->training, .rows = rows};
     const char *up = lw_scope_set(g, ""); /* the frozen store has names of its own */
     *out = (lw_taps){0};
     if (n->def->pixels)
@@ -51,7 +51,7 @@ static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_netwo
 
 void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_taps *out)
 {
-    append(n, n->store, g, in, out);
+    append(n, n->store, g, in, LW_NOVAL, out);
 }
 
 static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w)
@@ -63,8 +63,6 @@ static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, batch));
     if (n->latent > 0)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, batch, n->latent));
-    if (n->training)
-        in.rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     return in;
 }
 
@@ -85,9 +83,13 @@ int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h,
                      const char *want)
 {
     LW_CLEANUP(lw_str_clear) lw_str names = {0};
+    lw_val rows = LW_NOVAL;
     lw_taps taps;
     LW_TRY(check_size(n, h, w));
-    lw_network_append(n, g, inputs(n, g, batch, h, w), &taps);
+    lw_network_in in = inputs(n, g, batch, h, w);
+    if (n->training)
+        rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    append(n, n->store, g, in, rows, &taps);
     LW_TRY(lw_graph_error(g));
     for (int32_t i = 0; i < taps.n; i++) {
         const lw_tap *t = &taps.tap[i];
@@ -120,7 +122,7 @@ int lw_network_declare(lw_network *n, lw_store *s)
     if (n->def->declare)
         LW_TRY(n->def->declare(n->arch, s));
     LW_TRY(lw_graph_new(&g));
-    append(n, s, g, inputs(n, g, 1, side, side), &taps);
+    append(n, s, g, inputs(n, g, 1, side, side), LW_NOVAL, &taps);
     LW_TRY(lw_graph_error(g));
     n->features = width_of(g, &taps, "pooled", 0);
     n->outputs = width_of(g, &taps, "y", 0);

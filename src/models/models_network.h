@@ -24,10 +24,9 @@ typedef struct lw_network lw_network;
 /* Values a network is built on; those it does not take are absent. */
 typedef struct lw_network_in {
     lw_val x;       /* f32[B,h,w,C], pictures in [-1,1] */
-    lw_val t;       /* f32[B] */
+    lw_val t;       /* f32[B]; absent: constant 0, so that its embedding is made when prepared */
     lw_val classes; /* i32[B] */
     lw_val latent;  /* f32[B,latent] */
-    lw_val rows;    /* i64[B], of dropout in training */
 } lw_network_in;
 
 /* Of pictures in [0,1], per channel. */

@@ -41,8 +41,8 @@ static void compile(trainer *t)
     lw_type image = lw_type_of(LW_F32, 4, t->batch, t->c.image_size, t->c.image_size, 3);
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(t->s)};
-    lw_unet_in in = {.x = lw_input(g, "x", image),
-                     .t = lw_input(g, "t", lw_type_of(LW_F32, 1, t->batch))};
+    lw_network_in in = {.x = lw_input(g, "x", image),
+                        .t = lw_input(g, "t", lw_type_of(LW_F32, 1, t->batch))};
     if (t->c.classes)
         in.classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, t->batch));
     lw_val eps = lw_input(g, "eps", image), y = lw_unet(&b, &t->c, in);

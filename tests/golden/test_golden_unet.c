@@ -44,8 +44,8 @@ static void net_compile(net *n, lw_device *dev, int opt)
     lw_type image = lw_type_of(LW_F32, 4, n->batch, n->c.image_size, n->c.image_size, 3);
     assert_ok(lw_graph_new(&n->g));
     lw_builder b = {.g = n->g, .params = lw_store_params(n->s)};
-    lw_unet_in in = {.x = lw_input(n->g, "x", image),
-                     .t = lw_input(n->g, "t", lw_type_of(LW_F32, 1, n->batch))};
+    lw_network_in in = {.x = lw_input(n->g, "x", image),
+                        .t = lw_input(n->g, "t", lw_type_of(LW_F32, 1, n->batch))};
     if (n->c.classes)
         in.classes = lw_input(n->g, "classes", lw_type_of(LW_I32, 1, n->batch));
     lw_val target = lw_input(n->g, "target", image), y = lw_unet(&b, &n->c, in), gx = LW_NOVAL;
@@ -217,8 +217,8 @@ static double variant_error(const lw_st_file *f, const char *name, const json_t 
     golden_fill_store(s);
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_unet_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, BATCH, 8, 8, 3)),
-                     .t = lw_input(g, "t", lw_type_of(LW_F32, 1, BATCH))};
+    lw_network_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, BATCH, 8, 8, 3)),
+                        .t = lw_input(g, "t", lw_type_of(LW_F32, 1, BATCH))};
     lw_graph_output_add(g, "y", lw_unet(&b, &c, in), LW_NOVAL);
     assert_ok(lw_compile(g, dev, NULL, &plan));
     assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));

@@ -364,9 +364,9 @@ static void ddim_oracle(const lab *l, int32_t steps, bool keep_eps, int32_t n, u
     lw_builder b = {.g = g, .params = lw_store_params(l->store)};
     lw_type image = lw_type_of(LW_F32, 4, n, 8, 8, 3);
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, n));
-    lw_unet_in in = {.x = lw_input(g, "x", image),
-                     .t = lw_input(g, "t", lw_type_of(LW_F32, 1, n)),
-                     .classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, n))};
+    lw_network_in in = {.x = lw_input(g, "x", image),
+                        .t = lw_input(g, "t", lw_type_of(LW_F32, 1, n)),
+                        .classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, n))};
     lw_graph_output_add(g, "eps", lw_unet(&b, &l->net, in), LW_NOVAL);
     lw_graph_output_add(g, "noise", lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, image, rows),
                         LW_NOVAL);

@@ -146,11 +146,11 @@ lw_unet_config lab_unet(void)
     return c;
 }
 
-static lw_unet_in unet_inputs(plan_lab *l, const lw_unet_config *c, int32_t batch)
+static lw_network_in unet_inputs(plan_lab *l, const lw_unet_config *c, int32_t batch)
 {
-    return (lw_unet_in){.x = LAB_X(l, "x", batch, c->image_size, c->image_size, 3),
-                        .classes = lw_input(l->g, "classes", lw_type_of(LW_I32, 1, batch)),
-                        .latent = LAB_X(l, "latent", batch, c->latent_dim)};
+    return (lw_network_in){.x = LAB_X(l, "x", batch, c->image_size, c->image_size, 3),
+                           .classes = lw_input(l->g, "classes", lw_type_of(LW_I32, 1, batch)),
+                           .latent = LAB_X(l, "latent", batch, c->latent_dim)};
 }
 
 void lab_unet_sample(plan_lab *l, int32_t batch)
@@ -163,7 +163,7 @@ void lab_unet_sample(plan_lab *l, int32_t batch)
 void lab_unet_train(plan_lab *l, int32_t batch)
 {
     lw_unet_config c = lab_unet();
-    lw_unet_in in = unet_inputs(l, &c, batch);
+    lw_network_in in = unet_inputs(l, &c, batch);
     in.t = LAB_X(l, "t", batch);
     l->b.rows = lw_input(l->g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_val loss = lw_mean(l->g, lw_sqr(l->g, lw_sub(l->g, lw_unet(&l->b, &c, in), in.x)),

@@ -53,7 +53,7 @@ static void test_memory_of_shared_unet(void **state)
     plan_lab l;
     lab_open(&l, 1, LW_ISA_REF);
     lw_unet_config c = lw_unet_small();
-    lw_unet_in in = {.x = LAB_X(&l, "x", 2, 32, 32, 3), .t = LAB_X(&l, "t", 2)};
+    lw_network_in in = {.x = LAB_X(&l, "x", 2, 32, 32, 3), .t = LAB_X(&l, "t", 2)};
     l.b.rows = lw_input(l.g, "rows", lw_type_of(LW_I64, 1, 2));
     lw_val loss = lw_mean(l.g, lw_sqr(l.g, lw_unet(&l.b, &c, in)), LW_OVER_ALL);
     lab_output(&l, "loss", loss);

@@ -54,7 +54,7 @@ static void test_bound_time_is_not_prepared(void **state)
     lw_unet_config c = lab_unet();
     c.classes = c.latent_dim = 0;
     l.b.training = false;
-    lw_unet_in in = {.x = LAB_X(&l, "x", 2, 8, 8, 3), .t = LAB_X(&l, "t", 2)};
+    lw_network_in in = {.x = LAB_X(&l, "x", 2, 8, 8, 3), .t = LAB_X(&l, "t", 2)};
     lab_output(&l, "y", lw_unet(&l.b, &c, in));
     lab_compile(&l, 1);
     int embedding = 0;
@@ -80,7 +80,7 @@ static void test_projections_fold(void **state)
     lw_unet_config c = lab_unet();
     c.classes = c.latent_dim = 0;
     l.b.training = false;
-    lab_output(&l, "y", lw_unet(&l.b, &c, (lw_unet_in){.x = LAB_X(&l, "x", 2, 8, 8, 3)}));
+    lab_output(&l, "y", lw_unet(&l.b, &c, (lw_network_in){.x = LAB_X(&l, "x", 2, 8, 8, 3)}));
     lab_compile(&l, 1);
     for (int k = l.plan->n_prepare; k < l.plan->n_steps; k++) {
         const lw_node *n = l.plan->step[k].node;
@@ -251,7 +251,7 @@ static void loop_graph(plan_lab *l)
     lw_unet_config c = lab_unet();
     c.classes = c.latent_dim = 0;
     l->b.training = false;
-    lw_val x = LAB_X(l, "x", 2, 8, 8, 3), y = lw_unet(&l->b, &c, (lw_unet_in){.x = x});
+    lw_val x = LAB_X(l, "x", 2, 8, 8, 3), y = lw_unet(&l->b, &c, (lw_network_in){.x = x});
     lw_val by = lw_at_step(l->g, lw_const(l->g, lw_type_of(LW_F32, 1, 4), factor));
     lw_graph_output_add(l->g, "next", lw_add(l->g, x, lw_mul(l->g, y, by)), x);
 }

@@ -15,7 +15,7 @@ static int64_t count(const lw_unet_config *c)
     assert_ok(lw_store_new(true, &s));
     assert_ok(lw_graph_new(&g)); /* names only: no slabs for 210 million parameters */
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_unet_in in = {
+    lw_network_in in = {
         .x = lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, 3))};
     lw_unet(&b, c, in);
     assert_ok(lw_graph_error(g));
@@ -116,7 +116,7 @@ static void rig_open(rig *r, const lw_unet_config *c, lw_store *s, rig_opts o)
     assert_ok(cpu_device(2, lw_isa_best(), &r->dev));
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_unet_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, o.batch, o.size, o.size, 3))};
+    lw_network_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, o.batch, o.size, o.size, 3))};
     if (o.with_t)
         in.t = lw_input(g, "t", lw_type_of(LW_F32, 1, o.batch));
     if (c->classes)
@@ -277,7 +277,7 @@ static void test_dropout_needs_rows(void **state)
     assert_ok(lw_store_new(true, &s));
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s), .training = true};
-    lw_unet(&b, &c, (lw_unet_in){.x = lw_input(g, "x", lw_type_of(LW_F32, 4, 2, 8, 8, 3))});
+    lw_unet(&b, &c, (lw_network_in){.x = lw_input(g, "x", lw_type_of(LW_F32, 4, 2, 8, 8, 3))});
     assert_fails(LW_ESHAPE, "dropout needs row ids", lw_graph_error(g));
     lw_graph_free(&g);
     lw_store_free(&s);
@@ -292,7 +292,7 @@ static void expect_graph_error(const lw_unet_config *c, int32_t size, int32_t ch
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
     lw_unet(&b, c,
-            (lw_unet_in){.x = lw_input(g, "x", lw_type_of(LW_F32, 4, 2, size, size, channels))});
+            (lw_network_in){.x = lw_input(g, "x", lw_type_of(LW_F32, 4, 2, size, size, channels))});
     assert_fails(code, part, lw_graph_error(g));
     lw_graph_free(&g);
     lw_store_free(&s);

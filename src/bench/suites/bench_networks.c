@@ -15,7 +15,7 @@ int lw_lab_build_unet(lw_builder *b, const void *what)
 {
     const lw_lab_unet *u = what;
     const lw_unet_config *c = &u->config;
-    lw_unet_in in = {
+    lw_network_in in = {
         .x =
             lw_input(b->g, "x",
                      lw_type_of(LW_F32, 4, u->batch, c->image_size, c->image_size, c->in_channels)),
@@ -53,7 +53,7 @@ int lw_lab_build_ddpm(lw_builder *b, const void *what)
     lw_val eps = lw_random(g, "noise", LW_RANDOM_NORMAL, 0, image, b->rows);
     lw_val noised = lw_add(g, lw_mul(g, x, look_up(g, keep, t, u->batch)),
                            lw_mul(g, eps, look_up(g, add, t, u->batch)));
-    lw_unet_in in = {
+    lw_network_in in = {
         .x = noised,
         .t = lw_reshape(g, look_up(g, step, t, u->batch), lw_type_of(LW_F32, 1, u->batch))};
     lw_val loss = lw_mean(g, lw_sqr(g, lw_sub(g, lw_unet(b, c, in), eps)), LW_OVER_ALL);

@@ -43,7 +43,7 @@ static int build_step(ddpm_run *r, lw_graph *g)
                            lw_mul(g, eps, look_up(g, table + T, T, t, batch)));
     lw_builder b = {
         .g = g, .params = lw_store_params(r->g.p.store), .training = true, .rows = rows};
-    lw_unet_in in = {
+    lw_network_in in = {
         .x = noised,
         .t = lw_reshape(g, look_up(g, table + 2 * T, T, t, batch), lw_type_of(LW_F32, 1, batch))};
     if (u->classes)

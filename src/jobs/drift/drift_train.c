@@ -98,8 +98,8 @@ static int build_step(const drift_run *r, lw_graph *g)
     const lw_unet_config *u = &r->g.net;
     int32_t batch = r->groups * r->n, side = u->noise_h ? u->noise_h : u->image_size;
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
-    lw_unet_in in = {.x = lw_random(g, "drift.noise", LW_RANDOM_NORMAL, 0,
-                                    lw_type_of(LW_F32, 4, batch, side, side, 3), rows)};
+    lw_network_in in = {.x = lw_random(g, "drift.noise", LW_RANDOM_NORMAL, 0,
+                                       lw_type_of(LW_F32, 4, batch, side, side, 3), rows)};
     if (u->latent_dim)
         in.latent = lw_random(g, "drift.latent", LW_RANDOM_NORMAL, 0,
                               lw_type_of(LW_F32, 2, batch, u->latent_dim), rows);

@@ -69,7 +69,7 @@ static lw_val sinusoid(unet *u, lw_val t)
 }
 
 /* Time, class and latent vector, added up; sets u->temb. */
-static void embed(unet *u, const lw_unet_in *in)
+static void embed(unet *u, const lw_network_in *in)
 {
     lw_builder *b = u->b;
     const lw_unet_config *c = u->c;
@@ -248,7 +248,7 @@ static lw_val full_size(lw_graph *g, const lw_unet_config *c, lw_val x)
     return x;
 }
 
-static int check_inputs(const lw_unet_config *c, const lw_unet_in *in)
+static int check_inputs(const lw_unet_config *c, const lw_network_in *in)
 {
     LW_TRY(lw_unet_check(c));
     if (c->classes > 0 && !lw_val_ok(in->classes))
@@ -259,7 +259,7 @@ static int check_inputs(const lw_unet_config *c, const lw_unet_in *in)
     return 0;
 }
 
-lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_unet_in in)
+lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in)
 {
     unet u = {.b = b, .g = b->g, .c = c};
     if (lw_graph_error(b->g) < 0 || !lw_val_ok(in.x))

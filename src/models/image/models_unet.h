@@ -3,8 +3,7 @@
 #ifndef LW_MODELS_UNET_H
 #define LW_MODELS_UNET_H
 
-#include "formats/formats.h"
-#include "store/store.h"
+#include "models/models_network.h"
 
 enum { LW_UNET_MAX_LEVELS = 8 };
 
@@ -51,15 +50,9 @@ int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, cons
 /* LW_EUSAGE with the field and the bound that does not hold. */
 int lw_unet_check(const lw_unet_config *c);
 
-typedef struct lw_unet_in {
-    lw_val x; /* f32[B,H,W,C], or the small noise f32[B,noise_h,noise_w,C] (upsampled inside) */
-    lw_val t; /* f32[B]; absent: constant 0, so that the embedding depends on parameters only */
-    lw_val classes; /* i32[B]; required when config.classes > 0 */
-    lw_val latent;  /* f32[B,latent_dim]; required when config.latent_dim > 0 */
-} lw_unet_in;
-
-/* f32[B,H,W,out_channels]. Dropout is live when b->training (and needs b->rows). */
-lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_unet_in in);
+/* f32[B,H,W,out_channels]; classes and latent are required where the configuration has them, x may be
+ * the small noise, which is upsampled inside. Dropout is live when b->training (and needs b->rows). */
+lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in);
 
 /* config.json in diffusers' keys; what they cannot say is under leeway_* (docs/formats.md). New
  * reference. */

@@ -283,7 +283,7 @@ static void describe(lw_network *n)
 
 static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
 {
-    lw_tap_add(out, "y", lw_unet(b, arch, (lw_unet_in){in.x, in.t, in.classes, in.latent}));
+    lw_tap_add(out, "y", lw_unet(b, arch, in));
 }
 
 const lw_network_def lw_network_def_unet = {
