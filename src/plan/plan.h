@@ -94,6 +94,8 @@ const void *lw_exec_read(lw_exec *e, const char *name); /* of an output or an in
 /* Makes a named input the caller's memory (64-byte aligned is best, 4 is enough), as it is when a
  * run begins. */
 int lw_exec_bind(lw_exec *e, const char *name, void *data);
+/* With whom steps put their reductions together; NULL, as at first: nobody. Outlives the runs. */
+void lw_exec_ranks(lw_exec *e, const lw_ranks *ranks);
 /* Type of a named input or output; dtype LW_DT_NONE: no such name. */
 lw_type lw_exec_type(const lw_exec *e, const char *name);
 /* LW_ESTOPPED: the device was asked to stop (plan_device.h); nothing else fails. */

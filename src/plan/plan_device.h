@@ -22,6 +22,23 @@ typedef void lw_task_fn(const lw_task *t);
 
 enum { LW_MAX_PHASES = 12 };
 
+/* Numbers in a step's workspace that all ranks of a job put together at the end of a phase. On one
+ * rank nothing happens. */
+typedef enum lw_reduce_op { LW_REDUCE_MEAN, LW_REDUCE_SUM, LW_REDUCE_MIN } lw_reduce_op;
+typedef struct lw_reduction {
+    const char *name;
+    int phase;
+    size_t offset; /* into the workspace, bytes */
+    int64_t count;
+    lw_dtype type;
+    lw_reduce_op op;
+} lw_reduction;
+typedef struct lw_ranks {
+    void *self;
+    /* data: the device's memory */
+    void (*reduce)(void *self, const lw_reduction *r, void *data);
+} lw_ranks;
+
 /* What lowering a node yields: phases run one after the other, tasks of a phase in any order. The
  * task split must be a pure function of shapes (never of threads), so that results keep
  * their bits. */
@@ -33,6 +50,8 @@ typedef struct lw_lowered {
         lw_task_fn *fn;
         int64_t n_tasks;
     } phase[LW_MAX_PHASES];
+    const lw_reduction *reduction; /* by phase */
+    int n_reductions;
 } lw_lowered;
 
 /* One phase of a step, ready to run. */

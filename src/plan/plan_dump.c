@@ -41,6 +41,12 @@ static void print_step(lw_str *s, const lw_plan *p, int k)
     lw_str_add(s, " tasks");
     for (int i = 0; i < t->low.n_phases; i++)
         lw_str_addf(s, "%s%lld", i ? "+" : " ", (long long)t->low.phase[i].n_tasks);
+    for (int i = 0; i < t->low.n_reductions; i++) {
+        const lw_reduction *r = &t->low.reduction[i];
+        static const char *const ops[] = {"mean", "sum", "min"};
+        lw_str_addf(s, "%s%s of %lld '%s' after phase %d", i ? ", " : " ranks ", ops[r->op],
+                    (long long)r->count, r->name, r->phase);
+    }
     lw_str_addf(s, " flop %.3g byte %.3g", t->cost.flops, t->cost.bytes);
     lw_str_addf(s, "%s%s\n", t->node->scope[0] ? "  ; " : "", t->node->scope);
 }

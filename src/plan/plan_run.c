@@ -16,6 +16,7 @@ typedef struct host_copy {
 struct lw_exec {
     const lw_plan *plan;
     const lw_memory *memory;
+    const lw_ranks *ranks; /* NULL: this one alone */
     lw_slab weights;
     char *frame, *derived, *scratch;
     size_t frame_bytes, derived_bytes, scratch_total;
@@ -238,6 +239,11 @@ static void begin_run(lw_exec *e)
     }
 }
 
+void lw_exec_ranks(lw_exec *e, const lw_ranks *ranks)
+{
+    e->ranks = ranks;
+}
+
 lw_type lw_exec_type(const lw_exec *e, const char *name)
 {
     int i = find_port(e->plan, name, e->plan->n_input + e->plan->n_output);
@@ -262,6 +268,18 @@ void lw_exec_advance(lw_exec *e)
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
+static int run_phase(const lw_exec *e, const lw_launch *l)
+{
+    const lw_device *d = e->plan->dev;
+    LW_TRY(d->run(d->self, l));
+    for (int i = 0; e->ranks && i < l->low->n_reductions; i++) {
+        const lw_reduction *r = &l->low->reduction[i];
+        if (r->phase == l->task.phase)
+            e->ranks->reduce(e->ranks->self, r, (char *)l->task.work + r->offset);
+    }
+    return 0;
+}
+
 static int run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick, bool may_stop)
 {
     void *in[LW_MAX_IN] = {NULL},
@@ -280,9 +298,8 @@ static int run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick, bool
                        .work = s->work ? e->addr[s->work] : NULL,
                        .scratch = e->scratch,
                        .tick = tick};
-    lw_device *d = e->plan->dev;
     for (l.task.phase = 0; l.task.phase < s->low.n_phases; l.task.phase++)
-        LW_TRY(d->run(d->self, &l));
+        LW_TRY(run_phase(e, &l));
     return 0;
 }
 

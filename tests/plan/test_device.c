@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The contract between plan and a device. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -142,12 +145,123 @@ static void test_watched_runs_stop(void **state)
     assert_in_range(q.asked, 1, all.asked);
 }
 
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+enum { SLOTS = 2, CHANNELS = 24, TAUS = 2, PLACES = LW_DRIFT_STATS(TAUS) };
+
+/* The drift field of `groups` groups of n samples and n positives. */
+static void open_field(plan_lab *l, int groups, int n)
+{
+    lw_attr_drift a = {.groups = groups,
+                       .n = n,
+                       .np = n,
+                       .slots = SLOTS,
+                       .c = CHANNELS,
+                       .n_tau = TAUS,
+                       .tau = {0.05f, 0.2f},
+                       .normalize_over_x = true};
+    lab_open(l, 2, lw_isa_best());
+    lw_drift_out o = lw_drift_field(l->g, LAB_X(l, "x", groups * n, SLOTS, CHANNELS),
+                                    LAB_X(l, "p", groups * n, SLOTS, CHANNELS), LW_NOVAL, LW_NOVAL,
+                                    &a);
+    lab_output(l, "dx", o.dx);
+    lab_output(l, "stats", o.stats);
+    lab_compile(l, 1);
+    lab_fill(l);
+}
+
+typedef struct gathering {
+    lw_device *dev;
+    int64_t groups, blocks; /* parts: one a task */
+    char names[64];
+    double by; /* S as if it were so much larger */
+} gathering;
+
+/* List of `n` parts of `row` numbers: the first becomes what all together are, the others nothing. */
+static void gather_list(void *data, const lw_reduction *r, int64_t at, int64_t n, int64_t row)
+{
+    double *d = data;
+    float *s = data;
+    for (int64_t to = at; to < at + row; to++)
+        for (int64_t from = to + row; from < at + n * row; from += row) {
+            if (r->type == LW_F64) {
+                d[to] += d[from];
+                d[from] = 0;
+            } else if (r->op == LW_REDUCE_SUM) {
+                s[to] += s[from];
+                s[from] = 0;
+            } else {
+                s[to] = fminf(s[to], s[from]);
+                s[from] = 3e38f;
+            }
+        }
+}
+
+/* As ranks would put the parts together; those of a group's targets are followed by their own sum. */
+static void gather(void *self, const lw_reduction *r, void *data)
+{
+    gathering *f = self;
+    const lw_memory *m = f->dev->memory;
+    size_t bytes = (size_t)r->count * (r->type == LW_F64 ? 8 : 4);
+    char *copy = malloc(bytes);
+    m->write ? m->read(m->self, copy, data, bytes) : (void)memcpy(copy, data, bytes);
+    snprintf(f->names + strlen(f->names), sizeof f->names - strlen(f->names), "%s ", r->name);
+    if (r->op == LW_REDUCE_MEAN)
+        gather_list(copy, r, 0, f->groups * f->blocks, r->count / (f->groups * f->blocks));
+    for (int64_t g = 0; g < f->groups && r->op != LW_REDUCE_MEAN; g++)
+        gather_list(copy, r, g * r->count / f->groups, f->blocks,
+                    r->count / f->groups / (f->blocks + 1));
+    if (strcmp(r->name, "scale") == 0)
+        *(double *)(void *)copy *= f->by;
+    m->write ? m->write(m->self, data, copy, bytes) : (void)memcpy(data, copy, bytes);
+    free(copy);
+}
+
+static void check_gather(int groups, int n, int blocks, const char *names)
+{
+    plan_lab l;
+    float stats[PLACES];
+    open_field(&l, groups, n);
+    gathering f = {.dev = l.dev, .groups = groups * SLOTS, .blocks = blocks, .by = 1};
+    const lw_ranks ranks = {.self = &f, .reduce = gather};
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    size_t bytes = lw_type_bytes(lw_exec_type(l.exec, "dx"));
+    float *dx = malloc(bytes);
+    memcpy(dx, lw_exec_read(l.exec, "dx"), bytes);
+    memcpy(stats, lw_exec_read(l.exec, "stats"), sizeof stats);
+    lw_exec_ranks(l.exec, &ranks);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    assert_string_equal(f.names, names);
+    assert_memory_equal(lw_exec_read(l.exec, "stats"), stats, sizeof stats);
+    assert_memory_equal(lw_exec_read(l.exec, "dx"), dx, bytes);
+    f.by = 2;
+    f.names[0] = 0;
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    assert_true(((const float *)lw_exec_read(l.exec, "stats"))[0] == 2 * stats[0]);
+    lw_exec_ranks(l.exec, NULL);
+    assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+    assert_memory_equal(lw_exec_read(l.exec, "stats"), stats, sizeof stats);
+    free(dx);
+    lab_close(&l);
+}
+
+/* What the field says are its parts are all that passes between its tasks. */
+static void test_reductions_hold_all_parts(void **state)
+{
+    (void)state;
+    if (lw_isa_best() == LW_ISA_REF)
+        skip();
+    check_gather(3, 8, 1, "scale moments ");
+    check_gather(1, 300, 5, "scale minima columns moments ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opened_by_name),
         cmocka_unit_test(test_ports_of_the_cpu_are_no_copies),
         cmocka_unit_test(test_discrete_memory_tells_who_did_not_ask),
+        cmocka_unit_test(test_reductions_hold_all_parts),
         LAB_CASE(test_watched_runs_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

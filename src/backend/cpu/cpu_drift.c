@@ -100,6 +100,27 @@ static void report_task(const lw_task *t)
         memcpy(t->out[2], stats, sizeof(float) * (size_t)LW_DRIFT_STATS(a->s.k));
 }
 
+/* Where ranks join; the reference computes all in one task of its last phase. */
+static int lower_parts(cpu_lower *c, const lw_drift_shape *s)
+{
+    static const lw_reduce_op op[] = {LW_REDUCE_MEAN, LW_REDUCE_SUM, LW_REDUCE_MIN};
+    lw_drift_part part[LW_DRIFT_PARTS];
+    int n = c->k->isa == LW_ISA_REF ? 0 : lw_drift_parts(s, part);
+    lw_reduction *r = lw_arena_alloc(c->arena, sizeof *r * LW_DRIFT_PARTS);
+    if (!r)
+        return LW_ENOMEM;
+    for (int i = 0; i < n; i++)
+        r[i] = (lw_reduction){.name = part[i].name,
+                              .phase = part[i].phase,
+                              .offset = part[i].offset,
+                              .count = part[i].count,
+                              .type = part[i].real64 ? LW_F64 : LW_F32,
+                              .op = op[part[i].join]};
+    c->out->reduction = r;
+    c->out->n_reductions = n;
+    return 0;
+}
+
 int lw_cpu_lower_drift_field(cpu_lower *c)
 {
     const lw_attr_drift *at = c->n->attr;
@@ -126,5 +147,5 @@ int lw_cpu_lower_drift_field(cpu_lower *c)
     for (int i = 0; i < lw_drift_phases(&a->s); i++)
         lw_cpu_phase(c, drift_task, lw_drift_tasks(&a->s, i));
     lw_cpu_phase(c, report_task, 1);
-    return 0;
+    return lower_parts(c, &a->s);
 }

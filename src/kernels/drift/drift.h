@@ -113,6 +113,24 @@ int lw_drift_phases(const lw_drift_shape *s);
 int64_t lw_drift_tasks(const lw_drift_shape *s, int phase);
 size_t lw_drift_work(const lw_drift_shape *s);
 size_t lw_drift_scratch(const lw_drift_shape *s);
+/*
+ * What the tasks of a phase leave in work for a later phase to put together, equal in number and
+ * meaning on every rank that has a field of the same shape. Of the vector kernels; the reference
+ * has no such parts.
+ *   scale, moments    their mean over ranks with other groups, or other samples of the same
+ *   minima, columns   of each target over the samples: over ranks with other samples of the same
+ */
+typedef enum lw_drift_join { LW_DRIFT_MEAN, LW_DRIFT_SUM, LW_DRIFT_MIN } lw_drift_join;
+typedef struct lw_drift_part {
+    const char *name;
+    int phase;     /* at whose end they are whole */
+    size_t offset; /* into work, bytes */
+    int64_t count;
+    int real64; /* doubles, else floats */
+    lw_drift_join join;
+} lw_drift_part;
+#define LW_DRIFT_PARTS 4
+int lw_drift_parts(const lw_drift_shape *s, lw_drift_part part[LW_DRIFT_PARTS]);
 /* Arithmetic of the whole field: 2 N M C (K + 1) per group. */
 double lw_drift_flops(const lw_drift_shape *s);
 

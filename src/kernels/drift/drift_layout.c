@@ -204,6 +204,26 @@ size_t lw_drift_scratch(const lw_drift_shape *s)
     return (size_t)pad.floats * sizeof(float);
 }
 
+int lw_drift_parts(const lw_drift_shape *s, lw_drift_part part[LW_DRIFT_PARTS])
+{
+    lw_drift_dims d;
+    lw_drift_map map;
+    lw_drift_dims_of(&d, s);
+    lw_drift_map_of(&map, s, &d);
+    int64_t tasks = d.groups * d.blocks, rows = d.groups * (d.blocks + 1) * d.m;
+    int n = 0;
+    part[n++] = (lw_drift_part){"scale",      d.tile ? TILE_DIST : SWEEP_DIST, map.s_part, tasks, 1,
+                                LW_DRIFT_MEAN};
+    if (!d.tile)
+        part[n++] = (lw_drift_part){"minima", SWEEP_DIST, map.cmin, rows, 0, LW_DRIFT_MIN};
+    if (!d.tile && !d.ahead) /* sums taken ahead hold for a guess of one's own */
+        part[n++] = (lw_drift_part){"columns", SWEEP_SUM, map.csum, rows * s->k, 0, LW_DRIFT_SUM};
+    part[n++] = (lw_drift_part){"moments",  d.tile ? TILE_FIELD : SWEEP_FIELD,
+                                map.m_part, tasks * d.moments,
+                                1,          LW_DRIFT_MEAN};
+    return n;
+}
+
 double lw_drift_flops(const lw_drift_shape *s)
 {
     return 2.0 * (double)s->g * (double)s->t * (double)s->n * (double)(s->n + s->nu + s->np) *
