@@ -10,13 +10,7 @@ static const lw_network_def *const defs[] = {
 #undef NETWORK
     NULL};
 
-static void build_none(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
-{
-    (void)b, (void)arch, (void)in, (void)out;
-}
-
-/* Pixels alone. */
-const lw_network_def lw_network_def_none = {.name = "none", .kind = "encoder", .build = build_none};
+const lw_network_def lw_network_def_none = {.name = "none", .kind = "encoder"}; /* pixels alone */
 
 const lw_pixels lw_pixels_imagenet = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
 
@@ -45,7 +39,8 @@ static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_netwo
     *out = (lw_taps){0};
     if (n->def->pixels)
         in.x = normalise(g, n->def->pixels, in.x);
-    n->def->build(&b, n->arch, in, out);
+    if (n->def->build)
+        n->def->build(&b, n->arch, in, out);
     lw_scope_set(g, up);
 }
 
@@ -64,6 +59,12 @@ static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int
     if (n->latent > 0)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, batch, n->latent));
     return in;
+}
+
+int32_t lw_network_side(const lw_network *n, int32_t asked)
+{
+    int32_t own = n->image_size > 0 ? n->image_size : 32;
+    return asked > 0 ? asked : own;
 }
 
 static int check_size(const lw_network *n, int32_t h, int32_t w)
@@ -106,8 +107,6 @@ int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h,
 
 /* ---- declaring and loading ------------------------------------------------------------------- */
 
-enum { ANY_SIZE = 32 }; /* of a graph that is dropped again */
-
 static int32_t width_of(const lw_graph *g, const lw_taps *taps, const char *name, int32_t none)
 {
     lw_val v = lw_tap_find(taps, name);
@@ -117,7 +116,7 @@ static int32_t width_of(const lw_graph *g, const lw_taps *taps, const char *name
 int lw_network_declare(lw_network *n, lw_store *s)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    int32_t side = n->image_size ? n->image_size : ANY_SIZE;
+    int32_t side = lw_network_side(n, 0);
     lw_taps taps;
     if (n->def->declare)
         LW_TRY(n->def->declare(n->arch, s));

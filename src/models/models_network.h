@@ -50,6 +50,7 @@ typedef struct lw_network_def {
     const lw_pixels *pixels;         /* normalisation before build; NULL: [-1,1] as it is */
     /* Declares parameters that stand in files but not in build's graph, fixes s. NULL: build's. */
     int (*declare)(const void *arch, lw_store *s);
+    /* NULL: no taps. */
     void (*build)(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out);
 } lw_network_def;
 
@@ -96,6 +97,8 @@ int lw_network_declare(lw_network *n, lw_store *s);
  * a generator. */
 int lw_network_train(lw_network *n);
 
+/* Side of pictures to build it for: `asked`; when that is 0 its own, 32 where it takes any. */
+int32_t lw_network_side(const lw_network *n, int32_t asked);
 /* Builds the network on values of g; names of parameters and of g's scope do not mix. */
 void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_taps *out);
 /* Declares inputs x f32[batch,h,w,C] (a generator: and t, class and latent where it has them; in

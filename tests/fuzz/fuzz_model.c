@@ -31,7 +31,7 @@ static void try_network(const char *source)
         SAME(lw_encoder_config, encoder, (const lw_encoder_config *)n->arch);
     if (n->def == &lw_network_def_unet)
         SAME(lw_unet_config, unet, (const lw_unet_config *)n->arch);
-    int32_t side = n->image_size ? n->image_size : 32;
+    int32_t side = lw_network_side(n, 0);
     if (lw_graph_new(&g) < 0 || lw_network_build(n, g, 1, side, side, "*") < 0)
         abort();
     lw_graph_free(&g);

@@ -9,7 +9,7 @@
 #include "session/session_device.h"
 #include "session/session_forward.h"
 
-enum { ANY_SIZE = 32, MOST_RUNS = 1000 };
+enum { MOST_RUNS = 1000 };
 
 /* What is profiled: a preset, or the network of a folder. */
 typedef struct subject {
@@ -42,9 +42,7 @@ static int open_subject(const lw_profile_config *c, subject *s)
     if (c->train)
         return lw_fail(LW_EUSAGE, "--train profiles the presets unet and unet-large only");
     LW_TRY(lw_network_open(c->source, true, &s->net));
-    s->side = c->image_size > 0        ? c->image_size
-              : s->net->image_size > 0 ? s->net->image_size
-                                       : ANY_SIZE;
+    s->side = lw_network_side(s->net, c->image_size);
     s->spec = (lw_lab_spec){.build = build_network, .what = s, .store = s->net->store};
     return 0;
 }

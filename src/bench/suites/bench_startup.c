@@ -19,14 +19,14 @@
 
 extern char **environ;
 
-enum { ANY_SIZE = 32, ANSWER = 4096, MOST_STARTS = 20 };
+enum { ANSWER = 4096, MOST_STARTS = 20 };
 
 /* ---- inside the process ---------------------------------------------------------------------- */
 
 static int build_network(lw_builder *b, const void *what)
 {
     const lw_network *n = what;
-    int32_t side = n->image_size > 0 ? n->image_size : ANY_SIZE;
+    int32_t side = lw_network_side(n, 0);
     return lw_network_build(n, b->g, 1, side, side, NULL);
 }
 

@@ -4,8 +4,6 @@
 #include "jobs/inspect/inspect_job.h"
 #include "session/session_forward.h"
 
-enum { ANY_SIZE = 32 };
-
 static const struct {
     const char *name, *needs; /* the option without which it does not run */
 } passes[] = {{"graph", NULL},
@@ -41,9 +39,7 @@ static int check_ran(const char *pass, size_t before, const lw_str *out)
 
 static int build(const lw_inspect_graph *c, const lw_network *net, lw_graph *g)
 {
-    int32_t size = c->image_size > 0     ? c->image_size
-                   : net->image_size > 0 ? net->image_size
-                                         : ANY_SIZE;
+    int32_t size = lw_network_side(net, c->image_size);
     LW_TRY(lw_network_build(net, g, c->batch, size, size, NULL));
     if (!net->training)
         return 0;
