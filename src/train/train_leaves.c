@@ -43,8 +43,8 @@ static bool at_the_end(const lw_leaf_sum *s, const lw_leaf_node *x)
 /* Does the last waiting node lack exactly this one? */
 static bool completes(const lw_leaf_sum *s, const lw_leaf_node *x)
 {
-    const lw_leaf_node *left = &s->node[s->n - 1];
-    return s->n > 0 && x->index % 2 == 1 && left->level == x->level && left->index == x->index - 1;
+    const lw_leaf_node *left = s->n > 0 ? &s->node[s->n - 1] : NULL;
+    return left && x->index % 2 == 1 && left->level == x->level && left->index == x->index - 1;
 }
 
 static int keep(lw_leaf_sum *s, const lw_leaf_node *x)
