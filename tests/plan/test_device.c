@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The contract between plan and a device. */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -255,6 +256,77 @@ static void test_reductions_hold_all_parts(void **state)
     check_gather(1, 300, 5, "scale minima columns moments ");
 }
 
+/* Two ranks of two groups each, in threads that meet at every reduction. */
+typedef struct rank {
+    plan_lab l;
+    struct rank *other;
+    pthread_barrier_t *meet;
+    double sent[64];
+    int rc;
+} rank;
+
+static void mean_of_both(void *self, const lw_reduction *r, void *data)
+{
+    rank *me = self;
+    double *part = data;
+    memcpy(me->sent, part, (size_t)r->count * sizeof *part);
+    pthread_barrier_wait(me->meet);
+    for (int64_t i = 0; i < r->count; i++)
+        part[i] = 0.5 * (me->sent[i] + me->other->sent[i]);
+    pthread_barrier_wait(me->meet);
+}
+
+static void *run_rank(void *arg)
+{
+    rank *me = arg;
+    const lw_ranks ranks = {.self = me, .reduce = mean_of_both};
+    lw_exec_ranks(me->l.exec, &ranks);
+    me->rc = lw_exec_run(me->l.exec, NULL);
+    return NULL;
+}
+
+/* Groups spread over ranks have the field of all of them; its mean is over a rank's own rows. */
+static void test_two_ranks_have_one_field(void **state)
+{
+    enum { N = 8, HALF = 2 * N * SLOTS * CHANNELS };
+    (void)state;
+    if (lw_isa_best() == LW_ISA_REF || strcmp(lw_backend_chosen(), "cpu") != 0)
+        skip();
+    plan_lab whole;
+    rank rank_of[2];
+    pthread_barrier_t meet;
+    pthread_t thread[2];
+    open_field(&whole, 4, N);
+    assert_int_equal(lw_exec_run(whole.exec, NULL), 0);
+    assert_int_equal(pthread_barrier_init(&meet, NULL, 2), 0);
+    for (int i = 0; i < 2; i++) {
+        rank_of[i].other = &rank_of[!i];
+        rank_of[i].meet = &meet;
+        open_field(&rank_of[i].l, 2, N);
+        for (const char *const *name = (const char *const[]){"x", "p", NULL}; *name; name++)
+            memcpy(lw_exec_write(rank_of[i].l.exec, *name),
+                   (const float *)lw_exec_read(whole.exec, *name) + (ptrdiff_t)i * HALF,
+                   HALF * sizeof(float));
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, run_rank, &rank_of[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    pthread_barrier_destroy(&meet);
+    const float *stats = lw_exec_read(whole.exec, "stats"), *dx = lw_exec_read(whole.exec, "dx");
+    for (int i = 0; i < 2; i++) {
+        const float *s = lw_exec_read(rank_of[i].l.exec, "stats"),
+                    *d = lw_exec_read(rank_of[i].l.exec, "dx");
+        assert_int_equal(rank_of[i].rc, 0);
+        for (int k = 0; k < PLACES; k++)
+            assert_true(fabsf(s[k] - stats[k]) <= 1e-6f * fabsf(stats[k]));
+        for (int k = 0; k < HALF; k++)
+            assert_true(fabsf(d[k] - 2 * dx[i * HALF + k]) <= 1e-6f * fabsf(d[k]) + 1e-9f);
+        lab_close(&rank_of[i].l);
+    }
+    lab_close(&whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_ports_of_the_cpu_are_no_copies),
         cmocka_unit_test(test_discrete_memory_tells_who_did_not_ask),
         cmocka_unit_test(test_reductions_hold_all_parts),
+        cmocka_unit_test(test_two_ranks_have_one_field),
         LAB_CASE(test_watched_runs_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
