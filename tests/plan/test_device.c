@@ -146,6 +146,44 @@ static void test_watched_runs_stop(void **state)
     assert_in_range(q.asked, 1, all.asked);
 }
 
+/* A store follows the exec that binds it; what the host edits is there from its touch on. */
+static void test_store_on_a_device(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lw_device *cpu = NULL;
+    lw_plan *plan = NULL;
+    lw_exec *exec = NULL;
+    const lw_backend_options o = {.threads = 1, .isa = LW_ISA_REF};
+    memset(&l, 0, sizeof l);
+    assert_int_equal(lw_backend_open("cpu-discrete", &o, &l.dev), 0);
+    assert_int_equal(lw_graph_new(&l.g), 0);
+    assert_int_equal(lw_store_new(false, &l.store), 0);
+    l.b = (lw_builder){.g = l.g, .params = lw_store_params(l.store)};
+    lab_output(&l, "y", lw_sqr(l.g, LAB_P(&l, "w", 3)));
+    assert_int_equal(lw_store_fix(l.store), 0);
+    lw_store_init(l.store, 3);
+    assert_ptr_equal(lw_store_slab(l.store, LW_SLAB_PARAM, NULL),
+                     lw_store_data(l.store, 0, LW_SLAB_PARAM));
+    lab_compile(&l, 1);
+    assert_ptr_not_equal(lw_store_slab(l.store, LW_SLAB_PARAM, NULL),
+                         lw_store_data(l.store, 0, LW_SLAB_PARAM));
+    for (float v = 2; v < 4; v++) {
+        lw_store_edit(l.store, 0, LW_SLAB_PARAM)[1] = v;
+        lw_store_touch(l.store, LW_SLAB_PARAM);
+        assert_int_equal(lw_exec_run(l.exec, NULL), 0);
+        assert_true(((const float *)lw_exec_read(l.exec, "y"))[1] == v * v);
+        assert_true(lw_store_data(l.store, 0, LW_SLAB_PARAM)[1] == v);
+    }
+    assert_int_equal(lw_backend_open("cpu", &o, &cpu), 0);
+    assert_int_equal(lw_compile(l.g, cpu, &(lw_compile_opts){.opt = 1}, &plan), 0);
+    assert_int_equal(lw_exec_new(plan, LW_SLAB_PARAM, &exec), LW_EUSAGE);
+    assert_non_null(strstr(lw_errmsg(), "on one device"));
+    lw_plan_free(&plan);
+    lab_close(&l);
+    lw_backend_close(&cpu);
+}
+
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
 enum { SLOTS = 2, CHANNELS = 24, TAUS = 2, PLACES = LW_DRIFT_STATS(TAUS) };
@@ -333,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_opened_by_name),
         cmocka_unit_test(test_ports_of_the_cpu_are_no_copies),
         cmocka_unit_test(test_discrete_memory_tells_who_did_not_ask),
+        cmocka_unit_test(test_store_on_a_device),
         cmocka_unit_test(test_reductions_hold_all_parts),
         cmocka_unit_test(test_two_ranks_have_one_field),
         LAB_CASE(test_watched_runs_stop),
