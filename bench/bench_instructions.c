@@ -20,9 +20,9 @@ __attribute__((noinline)) int lw_counted(int (*call)(void *self), void *self)
     return rc;
 }
 
-static lw_lab_unet tiny_unet(void)
+static lw_workload_unet tiny_unet(void)
 {
-    lw_lab_unet u = {lw_lab_unet_config(false), 2};
+    lw_workload_unet u = {lw_workload_unet_config(false), 2};
     if (lw_unet_set_levels(&u.config, 16, 32, (const int32_t[]){1, 2}, 2, (const int32_t[]){8}, 1) <
         0)
         u.batch = 0; /* then building it fails and says so */
@@ -36,15 +36,15 @@ static lw_lab_unet tiny_unet(void)
 static int build_forward(lw_builder *b, const void *what)
 {
     (void)what;
-    lw_lab_unet u = tiny_unet();
-    return lw_lab_build_unet(b, &u);
+    lw_workload_unet u = tiny_unet();
+    return lw_workload_build_unet(b, &u);
 }
 
 static int build_step(lw_builder *b, const void *what)
 {
     (void)what;
-    lw_lab_unet u = tiny_unet();
-    return lw_lab_build_ddpm(b, &u);
+    lw_workload_unet u = tiny_unet();
+    return lw_workload_build_ddpm(b, &u);
 }
 
 static const lw_bench_op cases[] = {
@@ -64,16 +64,16 @@ static const lw_bench_op cases[] = {
 
 static int count_case(lw_device *dev, const lw_bench_op *op)
 {
-    lw_lab lab;
-    lw_lab_spec spec = {
+    lw_workload lab;
+    lw_workload_spec spec = {
         .build = op->build, .what = op, .opts = {.opt = 1}, .train = op->build == build_step};
-    LW_TRY(lw_lab_open(dev, &spec, &lab));
-    int rc = lw_lab_run(&lab);
+    LW_TRY(lw_workload_open(dev, &spec, &lab));
+    int rc = lw_workload_run(&lab);
     double t = lw_now();
     if (rc == 0)
-        rc = lw_counted(lw_lab_run, &lab);
+        rc = lw_counted(lw_workload_run, &lab);
     printf("%s %.3f\n", op->name, 1e3 * (lw_now() - t));
-    lw_lab_close(&lab);
+    lw_workload_close(&lab);
     return rc;
 }
 

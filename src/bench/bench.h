@@ -4,7 +4,7 @@
  * warm-up, then timed; every sample is kept. Beside each speed stand the case's error against the
  * reference kernels and its share of what this machine was measured to be able to do.
  *
- * Read: bench.c (the list of suites, the loop over cases), bench_time.c (timing), bench_lab.h (a
+ * Read: bench.c (the list of suites, the loop over cases), bench_time.c (timing), bench_workload.h (a
  * graph made ready), the suites (bench_unet.c, ...), bench_judge.c (two benches compared),
  * bench_json.c and bench_table.c (what is written); bench_profile.h (one network, step by step).
  */

@@ -25,11 +25,11 @@ int lw_bench_reference_device(lw_bench_run *r, double flops, lw_bench_reference 
     return 0;
 }
 
-int lw_bench_reference_open(lw_bench_run *r, const lw_lab_spec *spec, double flops,
+int lw_bench_reference_open(lw_bench_run *r, const lw_workload_spec *spec, double flops,
                             lw_bench_reference *out)
 {
     lw_bench_reference f = {0};
-    lw_lab_spec s = *spec;
+    lw_workload_spec s = *spec;
     lw_device *dev;
     if (!r->config->reference)
         return 0;
@@ -38,9 +38,9 @@ int lw_bench_reference_open(lw_bench_run *r, const lw_lab_spec *spec, double flo
     if (flops > reference_flops)
         s.opts.opt = 1; /* without reuse of memory large ones would not fit */
     lw_observe_progress(r->obs, "bench", LW_MAX(r->out->n - 1, 0), r->total, "reference");
-    int rc = lw_lab_open(dev, &s, &f.lab);
+    int rc = lw_workload_open(dev, &s, &f.workload);
     if (rc == 0)
-        rc = lw_lab_run(&f.lab);
+        rc = lw_workload_run(&f.workload);
     if (rc < 0)
         lw_bench_reference_close(&f);
     else
@@ -50,26 +50,26 @@ int lw_bench_reference_open(lw_bench_run *r, const lw_lab_spec *spec, double flo
 
 void lw_bench_reference_close(lw_bench_reference *f)
 {
-    lw_lab_close(&f->lab);
+    lw_workload_close(&f->workload);
     lw_backend_close(&f->lower);
     f->against = NULL;
 }
 
-int lw_bench_reference_error(const lw_bench_reference *f, lw_lab *l, double *error)
+int lw_bench_reference_error(const lw_bench_reference *f, lw_workload *l, double *error)
 {
     *error = (double)NAN;
     if (!f->against)
         return 0;
     l->tick = (lw_tick){0};
-    LW_TRY(lw_lab_run(l));
-    *error = lw_lab_error(l, &f->lab, NULL);
+    LW_TRY(lw_workload_run(l));
+    *error = lw_workload_error(l, &f->workload, NULL);
     return 0;
 }
 
-lw_bench_work lw_bench_lab_work(lw_lab *l, const lw_bench_method *m)
+lw_bench_work lw_bench_lab_work(lw_workload *l, const lw_bench_method *m)
 {
     return (lw_bench_work){.method = m ? m->name : "f32",
-                           .call = lw_lab_run,
+                           .call = lw_workload_run,
                            .self = l,
                            .flops = l->info.flops,
                            .bytes = l->info.bytes,

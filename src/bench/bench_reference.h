@@ -4,14 +4,14 @@
 #define LW_BENCH_REFERENCE_H
 
 #include "bench/bench_case.h"
-#include "bench/bench_lab.h"
+#include "bench/bench_workload.h"
 
 /* The same graph computed in f32, without fusion: by the reference kernels (plain loops, sums in
  * double) when that takes seconds, else by the fast kernels one level below the machine's, whose
  * sums have another order. */
 typedef struct lw_bench_reference {
     lw_device *lower; /* opened for this reference, or NULL */
-    lw_lab lab;
+    lw_workload workload;
     const char *against; /* "ref", "avx2", ...; NULL: none was wanted */
 } lw_bench_reference;
 
@@ -19,15 +19,15 @@ typedef struct lw_bench_reference {
  * opened into out->lower. Sets out->against. */
 int lw_bench_reference_device(lw_bench_run *r, double flops, lw_bench_reference *out,
                               lw_device **dev);
-/* Computes it, unless --no-reference or it does not fit. store: borrowed by the lab, may
+/* Computes it, unless --no-reference or it does not fit. store: borrowed by the workload, may
  * be NULL. */
-int lw_bench_reference_open(lw_bench_run *r, const lw_lab_spec *spec, double flops,
+int lw_bench_reference_open(lw_bench_run *r, const lw_workload_spec *spec, double flops,
                             lw_bench_reference *out);
 void lw_bench_reference_close(lw_bench_reference *f); /* accepts a zeroed struct */
 /* Runs l once and compares; NAN without a reference. */
-int lw_bench_reference_error(const lw_bench_reference *f, lw_lab *l, double *error);
+int lw_bench_reference_error(const lw_bench_reference *f, lw_workload *l, double *error);
 
-/* A lab as a case: name, method and batch are the caller's. */
-lw_bench_work lw_bench_lab_work(lw_lab *l, const lw_bench_method *m);
+/* A workload as a case: name, method and batch are the caller's. */
+lw_bench_work lw_bench_lab_work(lw_workload *l, const lw_bench_method *m);
 
 #endif

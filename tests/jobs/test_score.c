@@ -85,7 +85,7 @@ static void test_real_and_copies(void **state)
     lw_score real, copied;
     assert_int_equal(open_scorer(NULL, "reader", &s),
                      0); /* nobody predicts classes: those asked for count */
-    assert_int_equal(lw_scorer_reals(s, N, x, c), N);
+    assert_int_equal(lw_scorer_real(s, N, x, c), N);
     assert_int_equal(lw_scorer_score(s, "real", x, c, N, &real), 0);
     assert_false(real.judged);
     assert_true(fabs(real.diversity - 1.0) < 0.05);
@@ -141,7 +141,7 @@ static void test_sorted_classes(void **state)
                               .encoder = lw_path_join(&reader, dir, "reader")};
     if (lw_scorer_new(dev, &o, &s) < 0)
         fail_msg("%s", lw_errmsg());
-    assert_int_equal(lw_scorer_reals(s, EACH, x, c), EACH);
+    assert_int_equal(lw_scorer_real(s, EACH, x, c), EACH);
     for (int i = 0; i < EACH; i++)
         of_class[c[i]]++;
     for (int k = 0; k < CLASSES; k++)
@@ -156,7 +156,7 @@ static void test_controls(void **state)
     int32_t c[N];
     lw_score real, control[LW_CONTROLS];
     assert_int_equal(open_scorer(NULL, "reader", &s), 0);
-    assert_int_equal(lw_scorer_reals(s, N, x, c), N);
+    assert_int_equal(lw_scorer_real(s, N, x, c), N);
     assert_int_equal(lw_scorer_score(s, "real", x, c, N, &real), 0);
     assert_int_equal(lw_scorer_controls(s, N, NULL, control), 0);
     for (int i = 0; i < LW_CONTROLS; i++) {
@@ -183,7 +183,7 @@ static void test_two_opinions(void **state)
     int32_t c[N];
     lw_score a, b;
     assert_int_equal(open_scorer("judge", "reader", &both), 0);
-    assert_int_equal(lw_scorer_reals(both, N, x, c), N);
+    assert_int_equal(lw_scorer_real(both, N, x, c), N);
     assert_int_equal(lw_scorer_score(both, "real", x, c, N, &a), 0);
     assert_int_equal(open_scorer("judge", NULL, &alone), 0);
     assert_int_equal(lw_scorer_score(alone, "real", x, c, N, &b), 0);

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "bench/bench_case.h"
-#include "bench/bench_lab.h"
+#include "bench/bench_workload.h"
 #include "session/session_device.h"
 #include "session/session_forward.h"
 
@@ -14,9 +14,9 @@ enum { MOST_RUNS = 1000 };
 /* What is profiled: a preset, or the network of a folder. */
 typedef struct subject {
     lw_network *net; /* NULL: a preset */
-    lw_lab_unet preset;
+    lw_workload_unet preset;
     int32_t batch, side;
-    lw_lab_spec spec;
+    lw_workload_spec spec;
 } subject;
 
 static int build_network(lw_builder *b, const void *what)
@@ -30,20 +30,21 @@ static int open_subject(const lw_profile_config *c, subject *s)
     bool large = lw_str_eq(c->source, "unet-large");
     s->batch = c->batch;
     if (large || lw_str_eq(c->source, "unet")) {
-        s->preset = (lw_lab_unet){lw_lab_unet_config(large), c->batch};
+        s->preset = (lw_workload_unet){lw_workload_unet_config(large), c->batch};
         if (c->image_size > 0)
             s->preset.config.image_size = c->image_size;
         s->side = s->preset.config.image_size;
-        s->spec = (lw_lab_spec){.build = c->train ? lw_lab_build_ddpm : lw_lab_build_unet,
-                                .what = &s->preset,
-                                .train = c->train};
+        s->spec = (lw_workload_spec){.build = c->train ? lw_workload_build_ddpm
+                                                       : lw_workload_build_unet,
+                                     .what = &s->preset,
+                                     .train = c->train};
         return 0;
     }
     if (c->train)
         return lw_fail(LW_EUSAGE, "--train profiles the presets unet and unet-large only");
     LW_TRY(lw_network_open(c->source, true, &s->net));
     s->side = lw_network_side(s->net, c->image_size);
-    s->spec = (lw_lab_spec){.build = build_network, .what = s, .store = s->net->store};
+    s->spec = (lw_workload_spec){.build = build_network, .what = s, .store = s->net->store};
     return 0;
 }
 
@@ -57,7 +58,7 @@ static const lw_bench_method *find_method(const char *name)
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
-static int copy_steps(const lw_lab *l, lw_profile *p)
+static int copy_steps(const lw_workload *l, lw_profile *p)
 {
     int n = lw_exec_step_count(l->exec);
     p->step = lw_arena_alloc(p->arena, (size_t)(n + 1) * sizeof *p->step);
@@ -82,12 +83,12 @@ static int copy_steps(const lw_lab *l, lw_profile *p)
     return 0;
 }
 
-static int profile_steps(lw_lab *l, const lw_profile_config *c, const lw_observer *obs,
+static int profile_steps(lw_workload *l, const lw_profile_config *c, const lw_observer *obs,
                          lw_profile *p)
 {
     lw_exec_profile(l->exec, true);
     for (int32_t i = 0; i < c->runs; i++) {
-        LW_TRY(lw_lab_run(l));
+        LW_TRY(lw_workload_run(l));
         lw_observe_progress(obs, "profile", i + 1, c->runs, NULL);
         if (lw_observe_stop(obs))
             return lw_fail(LW_ESTOPPED, "interrupted");
@@ -100,13 +101,13 @@ static int profile_steps(lw_lab *l, const lw_profile_config *c, const lw_observe
 
 /* ---- as wholes ------------------------------------------------------------------------------- */
 
-static int time_method(lw_lab *l, int32_t runs, lw_profile_method *m)
+static int time_method(lw_workload *l, int32_t runs, lw_profile_method *m)
 {
     double ms[MOST_RUNS];
     runs = LW_MIN(runs, MOST_RUNS);
     for (int32_t i = 0; i < runs; i++) {
         double t = lw_now();
-        LW_TRY(lw_lab_run(l));
+        LW_TRY(lw_workload_run(l));
         ms[i] = 1e3 * (lw_now() - t);
     }
     m->ms = lw_summarize(ms, runs).p50;
@@ -115,43 +116,43 @@ static int time_method(lw_lab *l, int32_t runs, lw_profile_method *m)
     return 0;
 }
 
-static double error_between(const lw_lab *a, const lw_lab *b, bool train)
+static double error_between(const lw_workload *a, const lw_workload *b, bool train)
 {
     int64_t n;
     if (!train)
-        return lw_lab_error(a, b, NULL);
+        return lw_workload_error(a, b, NULL);
     lw_store_slab(a->store, LW_SLAB_GRAD, &n);
-    return lw_lab_error_of(lw_store_data(a->store, 0, LW_SLAB_GRAD),
-                           lw_store_data(b->store, 0, LW_SLAB_GRAD), n, NULL);
+    return lw_workload_error_of(lw_store_data(a->store, 0, LW_SLAB_GRAD),
+                                lw_store_data(b->store, 0, LW_SLAB_GRAD), n, NULL);
 }
 
 /* One method: its time, its memory, and (when shown) its steps. */
 static int run_method(const subject *s, lw_device *dev, const lw_profile_config *c,
-                      const lw_bench_method *m, bool shown, lw_lab *plain, const lw_observer *obs,
-                      lw_profile *p)
+                      const lw_bench_method *m, bool shown, lw_workload *plain,
+                      const lw_observer *obs, lw_profile *p)
 {
-    lw_lab lab;
-    lw_lab_spec spec = s->spec;
+    lw_workload workload;
+    lw_workload_spec spec = s->spec;
     lw_profile_method *out = &p->method[p->n_method];
     spec.opts = m->opts;
     spec.limit = lw_memory_total();
     *out = (lw_profile_method){.name = m->name, .error = (double)NAN};
-    LW_TRY(lw_lab_open(dev, &spec, &lab));
-    int rc = lw_lab_run(&lab);
+    LW_TRY(lw_workload_open(dev, &spec, &workload));
+    int rc = lw_workload_run(&workload);
     if (rc == 0 && plain->exec)
-        out->error = error_between(&lab, plain, c->train);
+        out->error = error_between(&workload, plain, c->train);
     if (rc == 0)
-        rc = time_method(&lab, c->runs, out);
+        rc = time_method(&workload, c->runs, out);
     if (rc == 0 && shown)
-        rc = profile_steps(&lab, c, obs, p);
-    lw_lab_close(&lab);
+        rc = profile_steps(&workload, c, obs, p);
+    lw_workload_close(&workload);
     p->n_method += rc == 0;
     return rc;
 }
 
 /* The shown method first, then the others that can do this at all. */
 static int run_methods(const subject *s, lw_device *dev, const lw_profile_config *c,
-                       const lw_bench_method *shown, lw_lab *plain, const lw_observer *obs,
+                       const lw_bench_method *shown, lw_workload *plain, const lw_observer *obs,
                        lw_profile *p)
 {
     LW_TRY(run_method(s, dev, c, shown, true, plain, obs, p));
@@ -191,20 +192,20 @@ static int profile(subject *s, lw_device *dev, const lw_profile_config *c, const
                    lw_profile *p)
 {
     const lw_bench_method *m = find_method(c->method ? c->method : "f32");
-    lw_lab plain = {0};
+    lw_workload plain = {0};
     if (!m)
         return lw_fail(LW_EUSAGE, "there is no precision '%s'", c->method);
     LW_TRY(open_subject(c, s));
     LW_TRY(lw_arena_new(&p->arena));
     LW_TRY(describe(s, c, m, dev, obs, p));
     if (c->compare) {
-        lw_lab_spec spec = s->spec;
-        LW_TRY(lw_lab_open(dev, &spec, &plain)); /* opts zero: f32, nothing fused */
+        lw_workload_spec spec = s->spec;
+        LW_TRY(lw_workload_open(dev, &spec, &plain)); /* opts zero: f32, nothing fused */
     }
-    int rc = c->compare ? lw_lab_run(&plain) : 0;
+    int rc = c->compare ? lw_workload_run(&plain) : 0;
     if (rc == 0)
         rc = run_methods(s, dev, c, m, &plain, obs, p);
-    lw_lab_close(&plain);
+    lw_workload_close(&plain);
     return rc;
 }
 

@@ -56,13 +56,14 @@ static int build(lw_builder *b, const void *what)
     return 0;
 }
 
-static int open_way(lw_device *dev, const field_way *w, lw_lab *out)
+static int open_way(lw_device *dev, const field_way *w, lw_workload *out)
 {
-    return lw_lab_open(dev, &(lw_lab_spec){.build = build, .what = w, .opts = {.opt = 1}}, out);
+    return lw_workload_open(dev, &(lw_workload_spec){.build = build, .what = w, .opts = {.opt = 1}},
+                            out);
 }
 
 /* Raw distances of the PLAIN variant should be of order one, as normalised ones are. */
-static void scale_inputs(lw_lab *l, float by)
+static void scale_inputs(lw_workload *l, float by)
 {
     for (const char *const *name = (const char *const[]){"x", "p", "u", NULL}; *name; name++) {
         float *v = lw_exec_write(l->exec, *name);
@@ -73,7 +74,7 @@ static void scale_inputs(lw_lab *l, float by)
 }
 
 /* Samples of slot t of [rows,T,C] as [rows,1,C]. */
-static void copy_slot(lw_lab *to, const lw_lab *from, int t)
+static void copy_slot(lw_workload *to, const lw_workload *from, int t)
 {
     for (const char *const *name = (const char *const[]){"x", "p", "u", NULL}; *name; name++) {
         float *d = lw_exec_write(to->exec, *name);
@@ -89,8 +90,8 @@ static void copy_slot(lw_lab *to, const lw_lab *from, int t)
 
 /* Several calls whose gradients make up the one call's. */
 typedef struct field_parts {
-    const lw_lab *whole;
-    lw_lab part[T];
+    const lw_workload *whole;
+    lw_workload part[T];
     int n;
 } field_parts;
 
@@ -98,14 +99,14 @@ static int run_parts(void *self)
 {
     field_parts *p = self;
     for (int i = 0; i < p->n; i++)
-        LW_TRY(lw_lab_run(&p->part[i]));
+        LW_TRY(lw_workload_run(&p->part[i]));
     return 0;
 }
 
 static void close_parts(field_parts *p)
 {
     for (int i = 0; i < p->n; i++)
-        lw_lab_close(&p->part[i]);
+        lw_workload_close(&p->part[i]);
 }
 
 /* dX is linear in F, F a sum over temperatures: gradients of single temperatures add up. */
@@ -148,7 +149,8 @@ static const struct {
     {"shared_distances", "one call per temperature"},
 };
 
-static int open_part(lw_bench_run *r, field_table table, const field_way *whole, int i, lw_lab *out)
+static int open_part(lw_bench_run *r, field_table table, const field_way *whole, int i,
+                     lw_workload *out)
 {
     field_way w = *whole;
     if (table == PLAIN_LOOP)
@@ -174,7 +176,7 @@ static int open_parts(lw_bench_run *r, field_table table, const field_way *whole
     return 0;
 }
 
-static int compare_ways(lw_bench_run *r, field_table table, lw_lab *whole, field_parts *p,
+static int compare_ways(lw_bench_run *r, field_table table, lw_workload *whole, field_parts *p,
                         const char *name)
 {
     lw_bench_case *c;
@@ -183,7 +185,7 @@ static int compare_ways(lw_bench_run *r, field_table table, lw_lab *whole, field
     LW_TRY(lw_bench_measure(r, &w, &c));
     LW_TRY(lw_bench_measure_base(r, c, tables[table].base, run_parts, p));
     if (table == PLAIN_LOOP) {
-        c->error = lw_lab_error(whole, &p->part[0], &c->difference);
+        c->error = lw_workload_error(whole, &p->part[0], &c->difference);
         snprintf(c->against, sizeof c->against, "ref");
     } else {
         c->difference = table == BY_SLOT ? difference_of_slots(p) : difference_of_sum(p);
@@ -194,7 +196,7 @@ static int compare_ways(lw_bench_run *r, field_table table, lw_lab *whole, field
 static int measure_table(lw_bench_run *r, field_table table, bool over_x)
 {
     char name[64];
-    lw_lab whole;
+    lw_workload whole;
     field_way w = {.slots = T, .n_tau = K, .over_x = over_x, .plain = table == BY_SLOT};
     snprintf(name, sizeof name, "field_%s_%s", tables[table].name, over_x ? "xnorm" : "no_xnorm");
     if (!lw_bench_wants(r, name))
@@ -207,7 +209,7 @@ static int measure_table(lw_bench_run *r, field_table table, bool over_x)
     if (rc == 0)
         rc = compare_ways(r, table, &whole, &p, name);
     close_parts(&p);
-    lw_lab_close(&whole);
+    lw_workload_close(&whole);
     return rc;
 }
 

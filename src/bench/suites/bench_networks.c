@@ -2,18 +2,18 @@
 /* The shared U-Net as a bench runs it: a forward pass, and one DDPM training step. */
 #include <math.h>
 
-#include "bench/bench_lab.h"
+#include "bench/bench_workload.h"
 
-lw_unet_config lw_lab_unet_config(bool large)
+lw_unet_config lw_workload_unet_config(bool large)
 {
     lw_unet_config c = large ? lw_unet_large() : lw_unet_small();
     c.default_out_init = c.default_res_init = true;
     return c;
 }
 
-int lw_lab_build_unet(lw_builder *b, const void *what)
+int lw_workload_build_unet(lw_builder *b, const void *what)
 {
-    const lw_lab_unet *u = what;
+    const lw_workload_unet *u = what;
     const lw_unet_config *c = &u->config;
     lw_network_in in = {
         .x =
@@ -33,9 +33,9 @@ static lw_val look_up(lw_graph *g, const float *table, lw_val t, int32_t batch)
 }
 
 /* loss = mean (eps - unet(sqrt(ab) x + sqrt(1 - ab) eps, t))^2 */
-int lw_lab_build_ddpm(lw_builder *b, const void *what)
+int lw_workload_build_ddpm(lw_builder *b, const void *what)
 {
-    const lw_lab_unet *u = what;
+    const lw_workload_unet *u = what;
     const lw_unet_config *c = &u->config;
     lw_graph *g = b->g;
     float keep[1000], add[1000], step[1000];

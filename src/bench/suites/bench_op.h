@@ -5,12 +5,12 @@
 #define LW_BENCH_OP_H
 
 #include "bench/bench_case.h"
-#include "bench/bench_lab.h"
+#include "bench/bench_workload.h"
 
 typedef struct lw_bench_op {
     const char *name;
-    lw_lab_build_fn *build; /* `what` is this row */
-    int32_t p[6];           /* sizes; what each is stands at the builder */
+    lw_workload_build_fn *build; /* `what` is this row */
+    int32_t p[6];                /* sizes; what each is stands at the builder */
 } lw_bench_op;
 
 /* p: C, O, side, kernel, stride, B. [B,side,side,C] -> O channels, with a bias. */

@@ -7,7 +7,7 @@
 
 #include "models/models.h"
 #include "bench/bench_case.h"
-#include "bench/bench_lab.h"
+#include "bench/bench_workload.h"
 #include "jobs/prove/bench/prove_bench_job.h"
 
 enum { PEOPLE = 600, WALKS = 512, COMPARED = 32 };
@@ -133,7 +133,7 @@ static int measure_error(lw_bench_run *r, crowd *c, const lw_walks_options *o, d
     one.precision = LW_NUM_F32;
     LW_TRY(open_walks(c, r->ref, true, &one));
     LW_TRY(walk_all(c));
-    *error = lw_lab_error_of(fast, c->score, COMPARED, NULL);
+    *error = lw_workload_error_of(fast, c->score, COMPARED, NULL);
     return 0;
 }
 

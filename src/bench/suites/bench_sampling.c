@@ -82,7 +82,7 @@ static int error_of(sampling *s, sampling_way *w, lw_bench_case *c)
     lw_bench_reference_close(&f);
     LW_TRY(rc);
     LW_TRY(lw_sampler_run(w->sampler, 0, s->batch, NULL, NULL, w->picture));
-    c->error = lw_lab_error_of(w->picture, want, (int64_t)s->pixels, NULL);
+    c->error = lw_workload_error_of(w->picture, want, (int64_t)s->pixels, NULL);
     snprintf(c->against, sizeof c->against, "%s",
              lw_isa_name(dev == s->r->ref ? LW_ISA_REF : LW_MIN(s->r->isa, LW_ISA_AVX2)));
     return 0;
@@ -184,7 +184,7 @@ static int measure_batch(sampling *s, int32_t batch)
 int lw_bench_suite_sampling(lw_bench_run *r)
 {
     const lw_bench_config *c = r->config;
-    sampling s = {.r = r, .net = lw_lab_unet_config(c->large)};
+    sampling s = {.r = r, .net = lw_workload_unet_config(c->large)};
     int rc = 0;
     for (int32_t i = 0; rc == 0 && i < LW_MAX(c->n_batch, 1); i++)
         rc = measure_batch(&s, c->n_batch > 0 ? c->batch[i] : 1);

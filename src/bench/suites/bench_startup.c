@@ -30,7 +30,7 @@ static int build_network(lw_builder *b, const void *what)
     return lw_network_build(n, b->g, 1, side, side, NULL);
 }
 
-static uint64_t hash_of(const lw_lab *l)
+static uint64_t hash_of(const lw_workload *l)
 {
     const char *name = lw_graph_output_at(l->graph, 0)->name;
     return lw_hash64(lw_exec_read(l->exec, name), lw_type_bytes(lw_exec_type(l->exec, name)));
@@ -45,18 +45,18 @@ static json_t *answer(const double at[5], uint64_t hash)
                      1e3 * (at[4] - at[3]), "hash", text);
 }
 
-static int start(const char *model, int threads, int32_t conv, lw_lab *lab, lw_device **dev,
-                 lw_network **net, double at[5])
+static int start(const char *model, int threads, int32_t conv, lw_workload *workload,
+                 lw_device **dev, lw_network **net, double at[5])
 {
     LW_TRY(lw_session_device_with(threads, conv, dev));
     at[1] = lw_now();
     LW_TRY(lw_network_open(model, true, net));
     at[2] = lw_now();
-    lw_lab_spec spec = {
+    lw_workload_spec spec = {
         .build = build_network, .what = *net, .opts = {.opt = 1}, .store = (*net)->store};
-    LW_TRY(lw_lab_open(*dev, &spec, lab));
+    LW_TRY(lw_workload_open(*dev, &spec, workload));
     at[3] = lw_now();
-    LW_TRY(lw_lab_run(lab));
+    LW_TRY(lw_workload_run(workload));
     at[4] = lw_now();
     return 0;
 }
@@ -65,14 +65,14 @@ int lw_bench_startup_child(const char *model, int threads, int32_t conv, double 
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
-    lw_lab lab = {0};
+    lw_workload workload = {0};
     double at[5] = {since};
-    int rc = start(model, threads, conv, &lab, &dev, &net, at);
+    int rc = start(model, threads, conv, &workload, &dev, &net, at);
     if (rc == 0) {
-        *out = answer(at, hash_of(&lab));
+        *out = answer(at, hash_of(&workload));
         rc = *out ? 0 : lw_fail(LW_ENOMEM, "no memory for the answer");
     }
-    lw_lab_close(&lab);
+    lw_workload_close(&workload);
     return rc;
 }
 
@@ -202,14 +202,14 @@ static int own_result(startup *s, size_t *memory)
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
-    lw_lab lab = {0};
+    lw_workload workload = {0};
     double at[5];
-    int rc = start(s->model, s->r->config->threads, s->r->config->conv, &lab, &dev, &net, at);
+    int rc = start(s->model, s->r->config->threads, s->r->config->conv, &workload, &dev, &net, at);
     if (rc == 0) {
-        snprintf(s->hash, sizeof s->hash, "%016llx", (unsigned long long)hash_of(&lab));
-        *memory = lab.bytes;
+        snprintf(s->hash, sizeof s->hash, "%016llx", (unsigned long long)hash_of(&workload));
+        *memory = workload.bytes;
     }
-    lw_lab_close(&lab);
+    lw_workload_close(&workload);
     return rc;
 }
 
@@ -241,7 +241,7 @@ static int write_model(const lw_bench_run *r, lw_str *dir)
     const char *tmp = getenv("TMPDIR");
     LW_CLEANUP(lw_store_free) lw_store *store = NULL;
     LW_CLEANUP(lw_json_drop) json_t *json = NULL;
-    lw_unet_config c = lw_lab_unet_config(r->config->large);
+    lw_unet_config c = lw_workload_unet_config(r->config->large);
     lw_str_addf(dir, "%s/leeway-bench-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (dir->failed || !mkdtemp(dir->s)) {
         lw_str_clear(dir);

@@ -5,7 +5,7 @@
 #include "bench/bench_reference.h"
 
 typedef struct train_case {
-    lw_lab lab;
+    lw_workload workload;
     lw_update update;
     double optim_seconds;
 } train_case;
@@ -19,51 +19,51 @@ static void prepare_update(train_case *t)
                             .grad_scale = 1,
                             .max_norm = 1,
                             .ema_decay = 0.9999};
-    t->update.n = lw_store_slabs(t->lab.store, t->update.slab);
+    t->update.n = lw_store_slabs(t->workload.store, t->update.slab);
 }
 
 static int step(void *self)
 {
     train_case *t = self;
     double norm;
-    LW_TRY(lw_lab_run(&t->lab));
+    LW_TRY(lw_workload_run(&t->workload));
     double began = lw_now();
-    t->update.t = t->lab.tick.step;
-    LW_TRY(t->lab.dev->update(t->lab.dev->self, &t->update, &norm));
-    lw_store_touch(t->lab.store, LW_SLAB_PARAM);
+    t->update.t = t->workload.tick.step;
+    LW_TRY(t->workload.dev->update(t->workload.dev->self, &t->update, &norm));
+    lw_store_touch(t->workload.store, LW_SLAB_PARAM);
     t->optim_seconds = lw_now() - began;
     return 0;
 }
 
 /* The gradients of the first step, before the optimiser moves anything. */
-static int gradient_error(lw_bench_run *r, const lw_lab_spec *spec, lw_lab *lab, double *error,
-                          const char **against)
+static int gradient_error(lw_bench_run *r, const lw_workload_spec *spec, lw_workload *workload,
+                          double *error, const char **against)
 {
     lw_bench_reference f = {0};
     int64_t n;
     *error = (double)NAN;
-    int rc = lw_bench_reference_open(r, spec, lab->info.flops, &f);
+    int rc = lw_bench_reference_open(r, spec, workload->info.flops, &f);
     LW_TRY(rc);
     *against = f.against; /* names of levels are static */
     if (f.against) {
-        rc = lw_lab_run(lab);
-        lw_store_slab(lab->store, LW_SLAB_GRAD, &n);
-        *error = lw_lab_error_of(lw_store_data(lab->store, 0, LW_SLAB_GRAD),
-                                 lw_store_data(f.lab.store, 0, LW_SLAB_GRAD), n, NULL);
-        lab->tick = (lw_tick){0};
+        rc = lw_workload_run(workload);
+        lw_store_slab(workload->store, LW_SLAB_GRAD, &n);
+        *error = lw_workload_error_of(lw_store_data(workload->store, 0, LW_SLAB_GRAD),
+                                      lw_store_data(f.workload.store, 0, LW_SLAB_GRAD), n, NULL);
+        workload->tick = (lw_tick){0};
     }
     lw_bench_reference_close(&f);
     return rc;
 }
 
-static int measure_case(lw_bench_run *r, const lw_bench_method *m, const lw_lab_spec *spec,
+static int measure_case(lw_bench_run *r, const lw_bench_method *m, const lw_workload_spec *spec,
                         train_case *t, const char *name, int32_t batch)
 {
     double error;
     const char *against = NULL;
-    LW_TRY(gradient_error(r, spec, &t->lab, &error, &against));
+    LW_TRY(gradient_error(r, spec, &t->workload, &error, &against));
     prepare_update(t);
-    lw_bench_work w = lw_bench_lab_work(&t->lab, m);
+    lw_bench_work w = lw_bench_lab_work(&t->workload, m);
     w.name = name;
     w.batch = batch;
     w.call = step;
@@ -81,23 +81,23 @@ static int measure(lw_bench_run *r, const lw_bench_method *m, int32_t batch)
 {
     char name[64];
     train_case t = {0};
-    lw_lab_unet u = {lw_lab_unet_config(r->config->large), batch};
+    lw_workload_unet u = {lw_workload_unet_config(r->config->large), batch};
     u.config.dropout = (float)r->config->dropout;
-    lw_lab_spec spec = {.build = lw_lab_build_ddpm,
-                        .what = &u,
-                        .opts = m->opts,
-                        .train = true,
-                        .limit = lw_bench_memory_limit(r)};
+    lw_workload_spec spec = {.build = lw_workload_build_ddpm,
+                             .what = &u,
+                             .opts = m->opts,
+                             .train = true,
+                             .limit = lw_bench_memory_limit(r)};
     snprintf(name, sizeof name, "%strain%s_b%d", r->config->large ? "large_" : "", m->tag,
              (int)batch);
     if (!m->trains || !lw_bench_wants(r, name))
         return 0;
-    int rc = lw_lab_open(r->dev, &spec, &t.lab);
+    int rc = lw_workload_open(r->dev, &spec, &t.workload);
     if (rc == LW_ENOMEM)
-        return lw_bench_skip(r, name, m->name, batch, t.lab.bytes, lw_errmsg());
+        return lw_bench_skip(r, name, m->name, batch, t.workload.bytes, lw_errmsg());
     LW_TRY(rc);
     rc = measure_case(r, m, &spec, &t, name, batch);
-    lw_lab_close(&t.lab);
+    lw_workload_close(&t.workload);
     return rc;
 }
 

@@ -17,13 +17,14 @@ static void close_suite(unet_suite *s)
     lw_store_free(&s->store);
 }
 
-static lw_lab_spec spec_of(const unet_suite *s, const lw_lab_unet *u, lw_compile_opts opts)
+static lw_workload_spec spec_of(const unet_suite *s, const lw_workload_unet *u,
+                                lw_compile_opts opts)
 {
-    return (lw_lab_spec){.build = lw_lab_build_unet,
-                         .what = u,
-                         .opts = opts,
-                         .store = s->store,
-                         .limit = lw_bench_memory_limit(s->r)};
+    return (lw_workload_spec){.build = lw_workload_build_unet,
+                              .what = u,
+                              .opts = opts,
+                              .store = s->store,
+                              .limit = lw_bench_memory_limit(s->r)};
 }
 
 /* About what one picture takes, to choose a reference by: 12.4 GFLOP at 32 pixels, 85 the large
@@ -39,30 +40,30 @@ static int prepare(unet_suite *s)
 {
     if (s->store)
         return 0;
-    lw_lab_unet one = {s->config, 1};
+    lw_workload_unet one = {s->config, 1};
     LW_TRY(lw_store_new(true, &s->store));
     LW_TRY(lw_unet_declare(&s->config, s->store));
     lw_store_init(s->store, 1);
-    lw_lab_spec spec = spec_of(s, &one, (lw_compile_opts){.opt = 0});
+    lw_workload_spec spec = spec_of(s, &one, (lw_compile_opts){.opt = 0});
     return lw_bench_reference_open(s->r, &spec, flops_of_one(s), &s->reference);
 }
 
 /* One method at one batch size; too little memory is a row of its own. */
 static int measure(unet_suite *s, const lw_bench_method *m, int32_t batch, const char *name)
 {
-    lw_lab lab;
+    lw_workload workload;
     double error;
-    lw_lab_unet u = {s->config, batch};
+    lw_workload_unet u = {s->config, batch};
     LW_TRY(prepare(s));
-    lw_lab_spec spec = spec_of(s, &u, m->opts);
-    int rc = lw_lab_open(s->r->dev, &spec, &lab);
+    lw_workload_spec spec = spec_of(s, &u, m->opts);
+    int rc = lw_workload_open(s->r->dev, &spec, &workload);
     if (rc == LW_ENOMEM)
-        return lw_bench_skip(s->r, name, m->name, batch, lab.bytes, lw_errmsg());
+        return lw_bench_skip(s->r, name, m->name, batch, workload.bytes, lw_errmsg());
     LW_TRY(rc);
     double began = lw_now();
-    rc = lw_bench_reference_error(&s->reference, &lab, &error);
+    rc = lw_bench_reference_error(&s->reference, &workload, &error);
     if (rc == 0) {
-        lw_bench_work w = lw_bench_lab_work(&lab, m);
+        lw_bench_work w = lw_bench_lab_work(&workload, m);
         w.name = name;
         w.batch = batch;
         w.error = error;
@@ -70,7 +71,7 @@ static int measure(unet_suite *s, const lw_bench_method *m, int32_t batch, const
         w.against = s->reference.against;
         rc = lw_bench_measure(s->r, &w, NULL);
     }
-    lw_lab_close(&lab);
+    lw_workload_close(&workload);
     return rc;
 }
 
@@ -93,7 +94,7 @@ static int measure_batches(unet_suite *s)
 
 int lw_bench_suite_unet(lw_bench_run *r)
 {
-    unet_suite s = {.r = r, .config = lw_lab_unet_config(r->config->large)};
+    unet_suite s = {.r = r, .config = lw_workload_unet_config(r->config->large)};
     int rc = measure_batches(&s);
     close_suite(&s);
     return rc;
@@ -102,7 +103,7 @@ int lw_bench_suite_unet(lw_bench_run *r)
 /* One picture of `size` pixels, the levels and the attention's level as at 32. */
 static int measure_size(lw_bench_run *r, int32_t size)
 {
-    unet_suite s = {.r = r, .config = lw_lab_unet_config(r->config->large)};
+    unet_suite s = {.r = r, .config = lw_workload_unet_config(r->config->large)};
     int rc = 0;
     char name[64];
     s.config.image_size = size;

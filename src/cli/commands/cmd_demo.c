@@ -40,7 +40,7 @@ static void print_bar(const lw_compare_result *r)
     lw_cli_print("%s  %-46s %.1f %% right; accepts %.1f %% of real, %.1f %% of class means, %.1f "
                  "%% of blurred\n",
                  r->exam.fit ? "PASS" : "FAIL", "the judge is fit to judge", 100 * r->exam.accuracy,
-                 100 * r->exam.reals_accepted, 100 * r->exam.means_accepted,
+                 100 * r->exam.real_accepted, 100 * r->exam.means_accepted,
                  100 * r->exam.blurred_accepted);
 }
 

@@ -283,7 +283,7 @@ static int save_summary(const comparing *w)
         json_object_set_new(
             o, "judge",
             json_pack("{s:f, s:f, s:f, s:f, s:b}", "accuracy", r->exam.accuracy, "reals_accepted",
-                      r->exam.reals_accepted, "class_means_accepted", r->exam.means_accepted,
+                      r->exam.real_accepted, "class_means_accepted", r->exam.means_accepted,
                       "blurred_accepted", r->exam.blurred_accepted, "fit", r->exam.fit));
     json_object_set_new(o, "bar", bar_json(r));
     set_int(o, "bar_failed", r->bar_failed);

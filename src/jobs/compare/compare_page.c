@@ -47,7 +47,7 @@ static void add_judge(const comparing *w, lw_html *page)
              "least 99 %%), accepts %.1f %% of real ones (at least 90 %%), %.1f %% of class means "
              "and %.1f %% of blurred ones "
              "(at most 10 %%). %s",
-             100 * e->accuracy, 100 * e->reals_accepted, 100 * e->means_accepted,
+             100 * e->accuracy, 100 * e->real_accepted, 100 * e->means_accepted,
              100 * e->blurred_accepted,
              e->fit ? "It **passes**." : "It **fails**, so conditions that need it are left out.");
     lw_html_note(page, e->fit ? LW_MARK_GOOD : LW_MARK_WARN, text);

@@ -233,7 +233,7 @@ static int score_real(comparing *w)
 {
     compare_set *s = &w->real_set;
     LW_TRY(new_set(w, w->c->n_fid, w->classes ? w->classes : 1, s));
-    s->n = lw_scorer_reals(w->scorer, w->c->n_fid, s->x, s->classes);
+    s->n = lw_scorer_real(w->scorer, w->c->n_fid, s->x, s->classes);
     if (!w->classes)
         lw_free(&s->classes);
     LW_TRY(score(w, COMPARE_REAL, none, "real pictures, held out", s, s->n));

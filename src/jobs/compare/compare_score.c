@@ -104,7 +104,7 @@ static int measure_radius(lw_scorer *s)
     LW_CLEANUP(lw_free) int32_t *c = lw_calloc((size_t)m, sizeof *c);
     if (!near || !x || !c)
         return LW_ENOMEM;
-    m = lw_scorer_reals(s, m, x, c);
+    m = lw_scorer_real(s, m, x, c);
     LW_TRY(nearest_training(s, x, m, near, NULL));
     qsort(near, (size_t)m, sizeof *near, compare_double);
     s->copy_radius = 0.5 * near[m / 100];
@@ -164,7 +164,7 @@ static int measure_reference(lw_scorer *s)
     return 0;
 }
 
-int64_t lw_scorer_reals(const lw_scorer *s, int64_t n, float *x, int32_t *classes)
+int64_t lw_scorer_real(const lw_scorer *s, int64_t n, float *x, int32_t *classes)
 {
     n = LW_MIN(n, s->held->n - s->held_used);
     get_rows(s->held, s->drawn + s->held_used, n, x, classes);

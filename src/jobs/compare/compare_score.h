@@ -67,7 +67,7 @@ double lw_scorer_copy_radius(const lw_scorer *s);
 const lw_dataset *lw_scorer_heldout(const lw_scorer *s);
 /* Up to n held-out pictures that are not in the reference; x [n][h][w][3], classes [n]. Returns how
  * many. */
-int64_t lw_scorer_reals(const lw_scorer *s, int64_t n, float *x, int32_t *classes);
+int64_t lw_scorer_real(const lw_scorer *s, int64_t n, float *x, int32_t *classes);
 
 /* asked [n]: class asked of each picture, or NULL. */
 int lw_scorer_score(lw_scorer *s, const char *name, const float *x, const int32_t *asked, int64_t n,
@@ -83,18 +83,18 @@ int lw_scorer_own(lw_scorer *s, const float *x, const int32_t *asked, int64_t n,
 
 enum { LW_CONTROLS = 7 };
 /* Scores n pictures of each kind that must fail: uniform noise, averages of two, half splices, 2x
- * blur, class means, noised reals, ten pictures repeated. */
+ * blur, class means, noised real pictures, ten pictures repeated. */
 int lw_scorer_controls(lw_scorer *s, int64_t n, const lw_observer *obs, lw_score out[LW_CONTROLS]);
 
 /* Is the judge fit to judge? */
 typedef struct lw_judge_exam {
     double accuracy;         /* of the real classes on held-out pictures; >= 0.99 */
-    double reals_accepted;   /* >= 0.90 */
+    double real_accepted;    /* >= 0.90 */
     double means_accepted;   /* class means with noise; <= 0.10 */
-    double blurred_accepted; /* 2x blurred reals; <= 0.10 */
+    double blurred_accepted; /* 2x blurred real pictures; <= 0.10 */
     bool accurate, fit;      /* the first of these; all of them */
 } lw_judge_exam;
-lw_judge_exam lw_judge_examine(const lw_score *reals, const lw_score controls[LW_CONTROLS]);
+lw_judge_exam lw_judge_examine(const lw_score *real, const lw_score controls[LW_CONTROLS]);
 
 /* ---- the bar ---------------------------------------------------------------------------- */
 

@@ -40,14 +40,14 @@ int lw_scorer_controls(lw_scorer *s, int64_t n, const lw_observer *obs, lw_score
     return 0;
 }
 
-lw_judge_exam lw_judge_examine(const lw_score *reals, const lw_score out[LW_CONTROLS])
+lw_judge_exam lw_judge_examine(const lw_score *real, const lw_score out[LW_CONTROLS])
 {
-    lw_judge_exam e = {.accuracy = reals->plain.agreement,
-                       .reals_accepted = reals->strict.accepted,
+    lw_judge_exam e = {.accuracy = real->plain.agreement,
+                       .real_accepted = real->strict.accepted,
                        .means_accepted = out[MEANS].strict.accepted_any,
                        .blurred_accepted = out[BLURRED].strict.accepted_any};
-    e.accurate = reals->judged && e.accuracy >= 0.99;
-    e.fit = e.accurate && e.reals_accepted >= 0.90 && e.means_accepted <= 0.10 &&
+    e.accurate = real->judged && e.accuracy >= 0.99;
+    e.fit = e.accurate && e.real_accepted >= 0.90 && e.means_accepted <= 0.10 &&
             e.blurred_accepted <= 0.10;
     return e;
 }

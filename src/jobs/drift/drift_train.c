@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "jobs/drift/drift_reals.h"
+#include "jobs/drift/drift_real_features.h"
 #include "jobs/drift/drift_job.h"
 
 typedef struct drift_run {
@@ -18,8 +18,8 @@ typedef struct drift_run {
     lw_drift_config c;
     lw_network *encoder;
     lw_feature_set keys;
-    lw_reals *reals;
-    char reals_note[200];
+    lw_real_features *real;
+    char features_note[200];
     lw_class_sampler *classes;
     int32_t groups, n, np, nu;         /* groups: of a leaf */
     int64_t drawn;                     /* step of what follows, -1: none */
@@ -38,18 +38,18 @@ static int32_t classes_of(const drift_run *r)
 
 /* ---- the step's graph ------------------------------------------------------------------------ */
 
-static lw_dtype type_of_reals(const drift_run *r)
+static lw_dtype type_of_real_features(const drift_run *r)
 {
     return r->c.feature_type ? LW_BF16 : LW_F32;
 }
 
-static lw_val input_reals(const drift_run *r, lw_graph *g, const char *what,
-                          const lw_feature_key *k, int32_t rows)
+static lw_val input_real_features(const drift_run *r, lw_graph *g, const char *what,
+                                  const lw_feature_key *k, int32_t rows)
 {
     char name[40];
     snprintf(name, sizeof name, "%s/%s", what, k->name);
-    lw_val x = lw_input(g, name, lw_type_of(type_of_reals(r), 3, rows, k->slots, k->c));
-    return type_of_reals(r) == LW_F32 ? x : lw_cast(g, x, LW_F32, LW_NOVAL);
+    lw_val x = lw_input(g, name, lw_type_of(type_of_real_features(r), 3, rows, k->slots, k->c));
+    return type_of_real_features(r) == LW_F32 ? x : lw_cast(g, x, LW_F32, LW_NOVAL);
 }
 
 static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
@@ -81,9 +81,9 @@ static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
     for (int k = 0; k < r->keys.n; k++) {
         const lw_feature_key *key = &r->keys.key[k];
         lw_attr_drift a = field_of(r, key);
-        lw_val pos = input_reals(r, g, "pos", key, r->groups * r->np), unc = LW_NOVAL;
+        lw_val pos = input_real_features(r, g, "pos", key, r->groups * r->np), unc = LW_NOVAL;
         if (r->nu)
-            unc = input_reals(r, g, "unc", key, r->groups * r->nu);
+            unc = input_real_features(r, g, "unc", key, r->groups * r->nu);
         lw_drift_out o = lw_drift_field(g, v[k], pos, unc, weight, &a);
         char name[40];
         snprintf(name, sizeof name, "stats/%s", key->name);
@@ -124,7 +124,7 @@ static int fetch(drift_run *r, const char *what, int64_t step, int64_t i, const 
         snprintf(name, sizeof name, "%s/%s", what, r->keys.key[k].name);
         dst[k] = lw_exec_write(r->g.p.exec, name);
     }
-    return lw_reals_fetch(r->reals, step, i * n, rows + i * n, n, dst);
+    return lw_real_features_fetch(r->real, step, i * n, rows + i * n, n, dst);
 }
 
 static int feed(void *self, int64_t leaf)
@@ -225,38 +225,38 @@ static int open_features(drift_run *r)
 }
 
 /* Kept features are memory, others are time: both are part of the prediction. */
-static void note_reals(drift_run *r, bool flip, lw_train_job *job)
+static void note_real_features(drift_run *r, bool flip, lw_train_job *job)
 {
-    const lw_reals_cost c = lw_reals_get_cost(r->reals, (int64_t)r->groups * r->np),
-                        u = lw_reals_get_cost(r->reals, (int64_t)r->groups * r->nu);
+    const lw_real_features_cost c = lw_real_features_get_cost(r->real, (int64_t)r->groups * r->np),
+                                u = lw_real_features_get_cost(r->real, (int64_t)r->groups * r->nu);
     char size[32];
     long long mib = (long long)((c.bytes + (1 << 20) - 1) >> 20);
     lw_fmt_bytes(size, c.bytes);
     if (c.kept)
-        snprintf(r->reals_note, sizeof r->reals_note, "%s, of %lld pictures, kept", size,
+        snprintf(r->features_note, sizeof r->features_note, "%s, of %lld pictures, kept", size,
                  (long long)r->g.p.data->n);
     else
-        snprintf(r->reals_note, sizeof r->reals_note,
+        snprintf(r->features_note, sizeof r->features_note,
                  "encoded again in every step, for %s of %lld pictures are not kept; "
                  "%s--feature-cache %lld would keep them%s",
                  size, (long long)r->g.p.data->n, flip ? "--no-flip and " : "", mib,
-                 type_of_reals(r) == LW_F32 ? ", half of it with --feature-type bf16" : "");
-    job->note = r->reals_note;
+                 type_of_real_features(r) == LW_F32 ? ", half of it with --feature-type bf16" : "");
+    job->note = r->features_note;
     job->kept_bytes = c.kept ? c.bytes : 0;
     job->side_flops = c.kept ? 0.0 : c.flops + u.flops;
 }
 
-static int open_reals(drift_run *r, lw_train_job *job)
+static int open_real_features(drift_run *r, lw_train_job *job)
 {
     const lw_drift_config *c = &r->c;
-    const lw_reals_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
-                             .batch = 64,
-                             .seed = (uint64_t)c->train.seed,
-                             .precision = c->train.precision,
-                             .type = type_of_reals(r),
-                             .flip = c->pictures.flip && r->g.p.data->flip};
-    LW_TRY(lw_reals_new(r->g.p.dev, r->g.p.data, r->encoder, &r->keys, &o, &r->reals));
-    note_reals(r, o.flip, job);
+    const lw_real_features_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
+                                     .batch = 64,
+                                     .seed = (uint64_t)c->train.seed,
+                                     .precision = c->train.precision,
+                                     .type = type_of_real_features(r),
+                                     .flip = c->pictures.flip && r->g.p.data->flip};
+    LW_TRY(lw_real_features_new(r->g.p.dev, r->g.p.data, r->encoder, &r->keys, &o, &r->real));
+    note_real_features(r, o.flip, job);
     return 0;
 }
 
@@ -265,15 +265,15 @@ static int prepare(void *self, lw_train_job *job)
 {
     drift_run *r = self;
     const lw_drift_config *c = &r->c;
-    lw_observe_say(r->g.p.obs, "real features: %s", r->reals_note);
-    LW_TRY(lw_reals_fill(r->reals, r->g.p.obs));
+    lw_observe_say(r->g.p.obs, "real features: %s", r->features_note);
+    LW_TRY(lw_real_features_fill(r->real, r->g.p.obs));
     return lw_generator_measure(&r->g, c->encoder, &c->heldout, job);
 }
 
 static void close_run(void *self)
 {
     drift_run *r = self;
-    lw_reals_free(&r->reals);
+    lw_real_features_free(&r->real);
     lw_class_sampler_free(&r->classes);
     lw_free(&r->group_class);
     lw_free(&r->positive);
@@ -298,7 +298,7 @@ static int set_up(void *self, lw_train_job *job)
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_picture_run_job(&r->g.p, g, job));
-    return open_reals(r, job);
+    return open_real_features(r, job);
 }
 
 static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job *job)

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
-  drift_reals.c drift_train.c)
+  drift_real_features.c drift_train.c)

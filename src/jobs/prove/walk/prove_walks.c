@@ -55,7 +55,7 @@ static int new_walkers(lw_walks *w)
     size_t n = (size_t)w->o.fixed_batch_size, width = (size_t)w->o.env.padding_states;
     LW_TRY(lw_paths_new(&w->o.env, w->o.fixed_batch_size, &w->paths));
     LW_TRY(new_queue(&w->idle, w->o.fixed_batch_size));
-    LW_TRY(new_queue(&w->hungry, w->o.fixed_batch_size));
+    LW_TRY(new_queue(&w->to_expand, w->o.fixed_batch_size));
     LW_TRY(new_queue(&w->waiting, w->o.fixed_batch_size));
     w->walker = lw_calloc(n, sizeof *w->walker);
     w->slots = lw_calloc(w->rows ? n * width : 1, sizeof *w->slots);
@@ -159,7 +159,7 @@ void lw_walks_free(lw_walks **pp)
     lw_state_rows_free(&w->rows);
     lw_paths_free(&w->paths);
     lw_free(&w->idle.of);
-    lw_free(&w->hungry.of);
+    lw_free(&w->to_expand.of);
     lw_free(&w->waiting.of);
     lw_free(&w->walker);
     lw_free(&w->slots);
@@ -221,7 +221,7 @@ static int fill(lw_walks *w, stream *s)
         me->log_prob = 0;
         me->current = -1;
         lw_env_begin(w->env[0], me->path, walk.query);
-        lw_walk_push(&w->hungry, i);
+        lw_walk_push(&w->to_expand, i);
     }
     s->outside += lw_now() - began;
     return 0;
@@ -263,7 +263,7 @@ static int run(lw_walks *w, stream *s)
 static void start_afresh(lw_walks *w)
 {
     uint64_t version = w->store ? lw_store_version(w->store, LW_SLAB_PARAM) : 0;
-    w->idle.n = w->hungry.n = w->waiting.n = 0;
+    w->idle.n = w->to_expand.n = w->waiting.n = 0;
     w->derived = (lw_lanes){.lane = w->lane};
     w->looked_up = (lw_lanes){.lane = w->rows ? w->lane + w->most_lanes : NULL};
     w->no_slots = false;

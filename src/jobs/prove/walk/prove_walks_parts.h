@@ -67,9 +67,9 @@ struct lw_walks {
     lw_env *env[LW_WALKS_MOST_WORKERS];
     lw_walks_counts part[LW_WALKS_MOST_WORKERS]; /* counted by workers, without locks */
     lw_path *paths;
-    lw_walker *walker;                   /* [fixed_batch_size] */
-    int32_t *slots;                      /* [fixed_batch_size, padding_states] */
-    lw_walk_queue idle, hungry, waiting; /* no proof; wants successors; waits for features */
+    lw_walker *walker;                      /* [fixed_batch_size] */
+    int32_t *slots;                         /* [fixed_batch_size, padding_states] */
+    lw_walk_queue idle, to_expand, waiting; /* no proof; wants successors; waits for features */
     lw_lane *lane;
     lw_moves *moves;
     lw_lanes derived, looked_up; /* swapped when the latter are through */

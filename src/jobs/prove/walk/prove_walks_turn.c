@@ -40,8 +40,8 @@ static int64_t take_lanes(lw_walks *w)
     lw_lanes *l = &w->derived;
     if (l->n > 0 || (w->rows && ahead(w) >= RUNS_AHEAD * (int64_t)w->o.rows))
         return 0;
-    for (; l->n < w->most_lanes && w->hungry.n > 0; l->n++)
-        l->lane[l->n].walker = lw_walk_pop(&w->hungry);
+    for (; l->n < w->most_lanes && w->to_expand.n > 0; l->n++)
+        l->lane[l->n].walker = lw_walk_pop(&w->to_expand);
     return l->n;
 }
 
@@ -109,7 +109,7 @@ static int go_on(lw_walks *w, int32_t i, const lw_walks_stream *s)
 {
     if (w->walker[i].path->end != LW_PROOF_OPEN)
         return s->ended(s->self, i);
-    lw_walk_push(&w->hungry, i);
+    lw_walk_push(&w->to_expand, i);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph made ready to run. */
-#include "bench/bench_lab.h"
+#include "bench/bench_workload.h"
 
 #include <math.h>
 
@@ -34,7 +34,7 @@ static void fill_input(lw_exec *e, const char *name)
     }
 }
 
-static void fill_inputs(const lw_lab *l)
+static void fill_inputs(const lw_workload *l)
 {
     for (uint32_t i = 0; i < lw_graph_node_count(l->graph); i++) {
         const lw_node *n = lw_graph_node(l->graph, i);
@@ -45,7 +45,7 @@ static void fill_inputs(const lw_lab *l)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static int build(lw_lab *l, const lw_lab_spec *spec)
+static int build(lw_workload *l, const lw_workload_spec *spec)
 {
     LW_TRY(lw_graph_new(&l->graph));
     lw_builder b = {.g = l->graph, .params = lw_store_params(l->store), .training = spec->train};
@@ -61,7 +61,7 @@ static int build(lw_lab *l, const lw_lab_spec *spec)
     return 0;
 }
 
-static int check_memory(const lw_lab *l, size_t limit)
+static int check_memory(const lw_workload *l, size_t limit)
 {
     char need[32], have[32];
     return limit == 0 || l->bytes <= limit
@@ -71,16 +71,16 @@ static int check_memory(const lw_lab *l, size_t limit)
 }
 
 /* Large ones take seconds to fill. */
-static int check_stop(const lw_lab *l)
+static int check_stop(const lw_workload *l)
 {
     return lw_pool_should_stop(l->dev->pool) ? lw_fail(LW_ESTOPPED, "interrupted") : 0;
 }
 
-static int open_lab(lw_lab *l, const lw_lab_spec *spec)
+static int open_workload(lw_workload *l, const lw_workload_spec *spec)
 {
     bool calibrate = spec->opts.precision == LW_NUM_S8;
     if (calibrate)
-        LW_TRY(lw_lab_calibrate(l->dev, spec, &l->ranges, &l->own, &l->bytes));
+        LW_TRY(lw_workload_calibrate(l->dev, spec, &l->ranges, &l->own, &l->bytes));
     else if (!l->store)
         LW_TRY(lw_store_new(!spec->train, &l->own));
     if (l->own)
@@ -99,31 +99,31 @@ static int open_lab(lw_lab *l, const lw_lab_spec *spec)
     return check_stop(l);
 }
 
-int lw_lab_open(lw_device *dev, const lw_lab_spec *spec, lw_lab *out)
+int lw_workload_open(lw_device *dev, const lw_workload_spec *spec, lw_workload *out)
 {
-    *out = (lw_lab){.dev = dev, .store = spec->store};
-    int rc = open_lab(out, spec);
+    *out = (lw_workload){.dev = dev, .store = spec->store};
+    int rc = open_workload(out, spec);
     if (rc < 0) {
         size_t bytes = out->bytes;
-        lw_lab_close(out);
+        lw_workload_close(out);
         out->bytes = bytes;
     }
     return rc;
 }
 
-void lw_lab_close(lw_lab *l)
+void lw_workload_close(lw_workload *l)
 {
     lw_exec_free(&l->exec);
     lw_plan_free(&l->plan);
     lw_graph_free(&l->graph);
     lw_store_free(&l->own);
     lw_arena_free(&l->ranges.arena);
-    *l = (lw_lab){0};
+    *l = (lw_workload){0};
 }
 
-int lw_lab_run(void *self)
+int lw_workload_run(void *self)
 {
-    lw_lab *l = self;
+    lw_workload *l = self;
     LW_TRY(lw_exec_run(l->exec, &l->tick));
     l->tick.step++;
     return 0;
@@ -131,7 +131,7 @@ int lw_lab_run(void *self)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-double lw_lab_error_of(const float *a, const float *b, int64_t n, double *difference)
+double lw_workload_error_of(const float *a, const float *b, int64_t n, double *difference)
 {
     double worst = 0, largest = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -146,7 +146,7 @@ double lw_lab_error_of(const float *a, const float *b, int64_t n, double *differ
     return n == 0 ? (double)NAN : largest > 0 ? worst / largest : worst;
 }
 
-double lw_lab_error(const lw_lab *a, const lw_lab *b, double *difference)
+double lw_workload_error(const lw_workload *a, const lw_workload *b, double *difference)
 {
     double worst = (double)NAN, far = (double)NAN;
     for (int i = 0; i < lw_graph_output_count(b->graph); i++) {
@@ -155,8 +155,8 @@ double lw_lab_error(const lw_lab *a, const lw_lab *b, double *difference)
         double d;
         if (ta.dtype != LW_F32 || tb.dtype != LW_F32)
             continue;
-        double e = lw_lab_error_of(lw_exec_read(a->exec, name), lw_exec_read(b->exec, name),
-                                   LW_MIN(lw_type_count(ta), lw_type_count(tb)), &d);
+        double e = lw_workload_error_of(lw_exec_read(a->exec, name), lw_exec_read(b->exec, name),
+                                        LW_MIN(lw_type_count(ta), lw_type_count(tb)), &d);
         worst = fmax(worst, e); /* fmax: a number wins over NAN */
         far = fmax(far, d);
         if (isnan(e))

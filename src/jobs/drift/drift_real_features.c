@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encoding real pictures, and keeping what was encoded. */
-#include "jobs/drift/drift_reals.h"
+#include "jobs/drift/drift_real_features.h"
 
 #include <stdio.h>
 #include <string.h>
 
-struct lw_reals {
+struct lw_real_features {
     lw_device *dev;
     const lw_dataset *data;
     const lw_feature_set *keys;
-    lw_reals_opts o;
+    lw_real_features_opts o;
     lw_forward *encode;
     void *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
     size_t bytes;                    /* of all features */
@@ -22,17 +22,17 @@ struct lw_reals {
 };
 
 /* Of one picture. */
-static size_t row_bytes(const lw_reals *r, int k)
+static size_t row_bytes(const lw_real_features *r, int k)
 {
     const lw_feature_key *key = &r->keys->key[k];
     return (size_t)key->slots * (size_t)key->c * lw_dtype_size(r->o.type);
 }
-static size_t key_bytes(const lw_reals *r, int k)
+static size_t key_bytes(const lw_real_features *r, int k)
 {
     return (size_t)r->data->n * row_bytes(r, k);
 }
 
-static int build(lw_reals *r, const lw_network *e)
+static int build(lw_real_features *r, const lw_network *e)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_TRY(lw_graph_new(&g));
@@ -53,7 +53,7 @@ static int build(lw_reals *r, const lw_network *e)
 
 static void load_task(void *arg, int64_t i, int worker)
 {
-    lw_reals *r = arg;
+    lw_real_features *r = arg;
     int64_t at = r->first + i, row = r->rows ? r->rows[at] : at;
     bool flip = r->o.flip && lw_rng_word(lw_rng_key_of(r->o.seed, lw_hash_name("drift.flip")),
                                          (uint32_t)r->step, (uint64_t)(r->draws + at), 0) &
@@ -64,14 +64,14 @@ static void load_task(void *arg, int64_t i, int worker)
 
 static int load(void *self, int64_t first, int64_t n, void *images)
 {
-    lw_reals *r = self;
+    lw_real_features *r = self;
     r->first = first;
     r->images = images;
     lw_pool_run(r->dev->pool, n, load_task, r);
     return 0;
 }
 
-static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, void *const *dst,
+static int encode_all(lw_real_features *r, const int64_t *rows, int64_t n, void *const *dst,
                       const lw_observer *obs)
 {
     lw_feed feed[1 + LW_MAX_FEATURE_KEYS] = {{.name = "images", .fill = load, .self = r}};
@@ -81,7 +81,7 @@ static int encode_all(lw_reals *r, const int64_t *rows, int64_t n, void *const *
     return lw_forward_rows(r->encode, "encode", n, feed, 1 + r->keys->n, obs);
 }
 
-int lw_reals_fill(lw_reals *r, const lw_observer *obs)
+int lw_real_features_fill(lw_real_features *r, const lw_observer *obs)
 {
     for (int k = 0; k < r->keys->n && r->keeps; k++) {
         r->kept[k] = lw_bulk_alloc(key_bytes(r, k));
@@ -91,10 +91,11 @@ int lw_reals_fill(lw_reals *r, const lw_observer *obs)
     return r->keeps ? encode_all(r, NULL, r->data->n, r->kept, obs) : 0;
 }
 
-int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_network *e,
-                 const lw_feature_set *keys, const lw_reals_opts *o, lw_reals **out)
+int lw_real_features_new(lw_device *dev, const lw_dataset *d, const lw_network *e,
+                         const lw_feature_set *keys, const lw_real_features_opts *o,
+                         lw_real_features **out)
 {
-    LW_CLEANUP(lw_reals_free) lw_reals *r = lw_calloc(1, sizeof *r);
+    LW_CLEANUP(lw_real_features_free) lw_real_features *r = lw_calloc(1, sizeof *r);
     if (!r)
         return LW_ENOMEM;
     r->dev = dev;
@@ -108,9 +109,9 @@ int lw_reals_new(lw_device *dev, const lw_dataset *d, const lw_network *e,
     return 0;
 }
 
-void lw_reals_free(lw_reals **pp)
+void lw_real_features_free(lw_real_features **pp)
 {
-    lw_reals *r = *pp;
+    lw_real_features *r = *pp;
     if (!r)
         return;
     for (int k = 0; k < r->keys->n; k++)
@@ -120,17 +121,18 @@ void lw_reals_free(lw_reals **pp)
     lw_free(pp);
 }
 
-lw_reals_cost lw_reals_get_cost(const lw_reals *r, int64_t rows)
+lw_real_features_cost lw_real_features_get_cost(const lw_real_features *r, int64_t rows)
 {
     int64_t batches = (rows + r->o.batch - 1) / r->o.batch;
-    return (lw_reals_cost){r->bytes, r->keeps, lw_forward_info(r->encode).flops * (double)batches};
+    return (lw_real_features_cost){r->bytes, r->keeps,
+                                   lw_forward_info(r->encode).flops * (double)batches};
 }
 
 /* ---- fetching -------------------------------------------------------------------------------- */
 
 static void copy_task(void *arg, int64_t i, int worker)
 {
-    lw_reals *r = arg;
+    lw_real_features *r = arg;
     (void)worker;
     for (int k = 0; k < r->keys->n; k++) {
         size_t row = row_bytes(r, k);
@@ -139,8 +141,8 @@ static void copy_task(void *arg, int64_t i, int worker)
     }
 }
 
-int lw_reals_fetch(lw_reals *r, int64_t step, int64_t first, const int64_t *rows, int64_t n,
-                   void *const *dst)
+int lw_real_features_fetch(lw_real_features *r, int64_t step, int64_t first, const int64_t *rows,
+                           int64_t n, void *const *dst)
 {
     r->step = step;
     r->draws = first;
