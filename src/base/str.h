@@ -46,5 +46,8 @@ int lw_parse_f64(const char *text, double *out);
 /* Human sizes and times: "1.5 GiB", "2m 05s" into a caller's buffer (returned). */
 const char *lw_fmt_bytes(char buf[32], uint64_t bytes);
 const char *lw_fmt_time(char buf[32], double seconds);
+/* Shortest text that reads back to the same double ("0.1", "1e-05", "nan", "inf"); buf
+ * is returned. */
+const char *lw_f64_text(char buf[32], double x);
 
 #endif

@@ -78,3 +78,17 @@ const char *lw_fmt_time(char buf[32], double seconds)
     }
     return buf;
 }
+
+const char *lw_f64_text(char buf[32], double x)
+{
+    if (isnan(x)) {
+        snprintf(buf, 32, "nan");
+        return buf;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(buf, 32, "%.*g", digits, x);
+        if (strtod(buf, NULL) == x)
+            break;
+    }
+    return buf;
+}

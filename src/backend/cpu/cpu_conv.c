@@ -10,27 +10,6 @@ typedef struct conv_arg {
     ptrdiff_t ld_residual;
 } conv_arg;
 
-lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch)
-{
-    lw_conv_shape s = {
-        .B = batch,
-        .H = a->h,
-        .W = a->w,
-        .C = a->c,
-        .O = a->o,
-        .KH = a->kh,
-        .KW = a->kw,
-        .stride = a->stride,
-        .pad_top = a->pad_t,
-        .pad_left = a->pad_l,
-        .pad_bottom = a->pad_b,
-        .pad_right = a->pad_r,
-    };
-    int rc = lw_conv_shape_init(&s);
-    LW_ASSERT(rc == 0, "%s", lw_errmsg());
-    return s;
-}
-
 static const struct lw_conv_kernels *kernels(const lw_task *t)
 {
     return &((const conv_arg *)t->arg)->pack.k->conv;

@@ -77,6 +77,27 @@ int lw_cpu_open(const lw_backend_options *o, lw_device **out)
     return 0;
 }
 
+lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch)
+{
+    lw_conv_shape s = {
+        .B = batch,
+        .H = a->h,
+        .W = a->w,
+        .C = a->c,
+        .O = a->o,
+        .KH = a->kh,
+        .KW = a->kw,
+        .stride = a->stride,
+        .pad_top = a->pad_t,
+        .pad_left = a->pad_l,
+        .pad_bottom = a->pad_b,
+        .pad_right = a->pad_r,
+    };
+    int rc = lw_conv_shape_init(&s);
+    LW_ASSERT(rc == 0, "%s", lw_errmsg());
+    return s;
+}
+
 int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass)
 {
     const cpu *c = d->self;

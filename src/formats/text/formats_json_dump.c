@@ -5,7 +5,6 @@
 
 #include "base/base.h"
 #include "formats/text/formats_json.h"
-#include "formats/text/formats_lines.h"
 
 static void dump_value(const json_t *v, int indent, int level, lw_str *out);
 

@@ -3,26 +3,10 @@
 #include "formats/text/formats_lines.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-
-const char *lw_f64_text(char buf[32], double x)
-{
-    if (isnan(x)) {
-        snprintf(buf, 32, "nan");
-        return buf;
-    }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(buf, 32, "%.*g", digits, x);
-        if (strtod(buf, NULL) == x)
-            break;
-    }
-    return buf;
-}
 
 int lw_jsonl_append(const char *path, const json_t *object)
 {

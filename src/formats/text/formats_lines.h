@@ -23,9 +23,6 @@ int lw_jsonl_load(const char *path, json_t **out);
 void lw_csv_row(lw_str *s, const char *const *cells, size_t n);
 /* Appends a row; writes `header` (NULL: none) first when the file is missing or empty. */
 int lw_csv_append(const char *path, const char *const *header, const char *const *cells, size_t n);
-/* Shortest text that reads back to the same double ("0.1", "1e-05", "nan", "inf"); buf
- * is returned. */
-const char *lw_f64_text(char buf[32], double x);
 /* A table: array (rows) of arrays (cells) of strings; an unfinished last row is left out. */
 int lw_csv_load(const char *path, json_t **out);
 

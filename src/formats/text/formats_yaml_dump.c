@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "formats/text/formats_lines.h"
 #include "formats/text/formats_yaml.h"
 #include "formats/text/formats_yaml_scalar.h"
 
