@@ -18,7 +18,8 @@
  *
  * and beside it one block for derived values (packed weights, everything that depends on parameters
  * and constants only), filled by the plan's prepare steps whenever a store's version moved, and one
- * of scratch for each worker.
+ * of scratch for each worker. Execs of one device whose plans prepare the same from the same slab
+ * share the derived block (plan_derived.c), so that they are one thread's at a time.
  */
 #ifndef LW_PLAN_H
 #define LW_PLAN_H
@@ -66,7 +67,7 @@ void lw_plan_free(lw_plan **pp);
 typedef struct lw_plan_info {
     int n_steps, n_prepare;
     size_t frame_bytes;   /* values, workspaces, scratch of one exec */
-    size_t derived_bytes; /* prepared data of one exec */
+    size_t derived_bytes; /* prepared data, which other execs may share */
     double flops, bytes;  /* of one run, by the ops' cost rules */
 } lw_plan_info;
 lw_plan_info lw_plan_get_info(const lw_plan *p);
@@ -106,9 +107,9 @@ void lw_exec_advance(lw_exec *e);
 
 /*
  * Many execs of one plan, each run by one worker of the device, without a barrier between steps:
- * for plans of few rows, of which many are wanted. A neighbour has a frame of its own and reads the
- * owner's prepared data and weights; it must be freed before the owner. lw_exec_prepare of the
- * owner, then lw_exec_run_alone of any of them inside the device's tasks: same bits as lw_exec_run.
+ * for plans of few rows, of which many are wanted. A neighbour has a frame of its own and scratch
+ * for one worker, and shares the owner's prepared data. lw_exec_prepare of the owner, then
+ * lw_exec_run_alone of any of them inside the device's tasks: same bits as lw_exec_run.
  */
 int lw_exec_new_beside(const lw_exec *owner, lw_exec **out);
 /* Runs the prepare steps if a store's version moved. */

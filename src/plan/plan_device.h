@@ -86,6 +86,7 @@ typedef struct lw_device {
     const struct lw_kernels *kernels;
     /* Where plans and stores on it have their blocks. */
     const lw_memory *memory;
+    struct lw_derived *derived; /* blocks that its execs share (plan_derived.c) */
     void *self;
     /* Fills *out for a node; arg memory from the arena. LW_EUNSUPPORTED names the op. */
     int (*lower)(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out);

@@ -110,6 +110,23 @@ struct lw_plan {
     size_t frame_bytes, derived_bytes, scratch_bytes;
 };
 
+/* Prepared data of execs on one device, counted; plan_derived.c says which of them share it. */
+typedef struct lw_derived {
+    struct lw_derived *next; /* of the device's */
+    uint64_t key;
+    int users;
+    bool made; /* from these versions of the stores */
+    char *data;
+    size_t bytes;
+    uint64_t version[]; /* per store of the plan */
+} lw_derived;
+/* The block that an exec of p reads, one more user of it. NULL (message set): out of memory. */
+lw_derived *lw_derived_take(const lw_plan *p, lw_slab weights);
+void lw_derived_drop(lw_device *dev, lw_derived **pp);
+/* Did a store's version move since the block was made? It is up to date from now on: who asks runs
+ * the prepare steps. */
+bool lw_derived_stale(lw_derived *d, const lw_plan *p, lw_slab weights);
+
 /* A pass over the finished graph fills the plan: schedule, place, lower, memory. */
 typedef int lw_plan_pass(lw_plan *p);
 lw_plan_pass lw_pass_schedule, lw_pass_place, lw_pass_lower, lw_pass_memory;

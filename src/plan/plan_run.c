@@ -18,16 +18,16 @@ struct lw_exec {
     const lw_memory *memory;
     const lw_ranks *ranks; /* NULL: this one alone */
     lw_slab weights;
-    char *frame, *derived, *scratch;
-    size_t frame_bytes, derived_bytes, scratch_total;
+    lw_derived *derived; /* perhaps with others */
+    char *frame, *scratch;
+    size_t frame_bytes, scratch_total;
     void **addr;     /* per slot */
     host_copy *copy; /* per input and output; NULL: the host addresses them */
     char *constants; /* with copies: the device's */
     size_t constant_bytes;
-    uint64_t *version; /* per store: what the prepared data was made from */
-    bool prepared, profile;
+    bool profile;
     bool alone;      /* this run stays on the calling thread */
-    bool neighbour;  /* derived is another's */
+    bool neighbour;  /* has one worker's scratch */
     double *seconds; /* per step, summed */
     int64_t runs;
 };
@@ -58,7 +58,7 @@ static int fill_addresses(lw_exec *e)
         if (s->place == LW_PLACE_FRAME)
             e->addr[i] = e->frame + s->offset;
         else if (s->place == LW_PLACE_DERIVED)
-            e->addr[i] = e->derived + s->offset;
+            e->addr[i] = e->derived->data + s->offset;
         else if (s->place == LW_PLACE_CONST)
             e->addr[i] = constant_address(e, s, &at);
         else if (s->place == LW_PLACE_PARAM)
@@ -112,26 +112,24 @@ static void free_copies(lw_exec *e)
     lw_memory_free(e->memory, &e->constants, e->constant_bytes);
 }
 
-static int new_exec(const lw_plan *p, lw_slab weights, const lw_exec *owner, lw_exec **out)
+static int new_exec(const lw_plan *p, lw_slab weights, bool neighbour, lw_exec **out)
 {
     LW_CLEANUP(lw_exec_free) lw_exec *e = lw_calloc(1, sizeof *e);
     if (!e)
         return LW_ENOMEM;
-    size_t workers = owner ? 1 : (size_t)lw_pool_size(p->dev->pool);
+    size_t workers = neighbour ? 1 : (size_t)lw_pool_size(p->dev->pool);
     e->plan = p;
     e->memory = p->dev->memory;
     e->weights = weights;
-    e->neighbour = owner != NULL;
+    e->neighbour = neighbour;
     e->frame_bytes = LW_MAX(p->frame_bytes, 64);
-    e->derived_bytes = LW_MAX(p->derived_bytes, 64);
     e->scratch_total = LW_MAX(p->scratch_bytes * workers, 64);
     e->frame = lw_memory_alloc(e->memory, e->frame_bytes);
-    e->derived = owner ? owner->derived : lw_memory_alloc(e->memory, e->derived_bytes);
+    e->derived = lw_derived_take(p, weights);
     e->scratch = lw_memory_alloc(e->memory, e->scratch_total);
     e->addr = lw_calloc(p->n_slots + 1u, sizeof *e->addr);
-    e->version = lw_calloc((size_t)p->n_store + 1u, sizeof *e->version);
     e->seconds = lw_calloc((size_t)p->n_steps + 1u, sizeof *e->seconds);
-    if (!e->frame || !e->derived || !e->scratch || !e->addr || !e->version || !e->seconds)
+    if (!e->frame || !e->derived || !e->scratch || !e->addr || !e->seconds)
         return LW_ENOMEM;
     if (e->memory->write)
         LW_TRY(make_copies(e));
@@ -145,12 +143,12 @@ static int new_exec(const lw_plan *p, lw_slab weights, const lw_exec *owner, lw_
 
 int lw_exec_new(const lw_plan *p, lw_slab weights, lw_exec **out)
 {
-    return new_exec(p, weights, NULL, out);
+    return new_exec(p, weights, false, out);
 }
 
 int lw_exec_new_beside(const lw_exec *owner, lw_exec **out)
 {
-    return new_exec(owner->plan, owner->weights, owner, out);
+    return new_exec(owner->plan, owner->weights, true, out);
 }
 
 void lw_exec_free(lw_exec **pp)
@@ -162,11 +160,9 @@ void lw_exec_free(lw_exec **pp)
         lw_exec_profile_log(e);
     free_copies(e);
     lw_memory_free(e->memory, &e->frame, e->frame_bytes);
-    if (!e->neighbour)
-        lw_memory_free(e->memory, &e->derived, e->derived_bytes);
+    lw_derived_drop(e->plan->dev, &e->derived);
     lw_memory_free(e->memory, &e->scratch, e->scratch_total);
     lw_free(&e->addr);
-    lw_free(&e->version);
     lw_free(&e->seconds);
     lw_free(pp);
 }
@@ -314,38 +310,23 @@ static int run_range(lw_exec *e, int begin, int end, const lw_tick *tick, bool m
     return 0;
 }
 
-/* Prepared data follows the parameters: made again whenever a store's version moved. */
-static bool stale(lw_exec *e)
-{
-    bool any = !e->prepared;
-    for (int i = 0; i < e->plan->n_store; i++) {
-        const lw_params *s = e->plan->store[i];
-        /* a store without averages is read from PARAM, as param_address says */
-        lw_slab read = s->address(s->self, 0, e->weights) ? e->weights : LW_SLAB_PARAM;
-        uint64_t v = s->version(s->self, read);
-        any |= e->version[i] != v;
-        e->version[i] = v;
-    }
-    e->prepared = true;
-    return any;
-}
-
 static const lw_tick no_tick;
 
 void lw_exec_prepare(lw_exec *e)
 {
-    if (stale(e))
+    if (lw_derived_stale(e->derived, e->plan, e->weights))
         run_range(e, 0, e->plan->n_prepare, &no_tick, false);
 }
 
 int lw_exec_run(lw_exec *e, const lw_tick *tick)
 {
-    LW_ASSERT(!e->neighbour, "a neighbour cannot prepare its owner's data");
+    LW_ASSERT(!e->neighbour, "a neighbour has scratch for one worker");
     const lw_plan *p = e->plan;
     tick = tick ? tick : &no_tick;
     begin_run(e);
-    e->prepared = !stale(e) || run_range(e, 0, p->n_prepare, &no_tick, true) == 0;
-    if (!e->prepared)
+    if (lw_derived_stale(e->derived, p, e->weights))
+        e->derived->made = run_range(e, 0, p->n_prepare, &no_tick, true) == 0;
+    if (!e->derived->made)
         return LW_ESTOPPED;
     LW_TRY(run_range(e, p->n_prepare, p->n_steps, tick, true));
     e->runs += e->profile;
