@@ -288,6 +288,7 @@ static void saved_scores_are_all_of_them(void **state)
     }
     assert_int_equal(row, json_array_size(rows));
     ok(lw_remove_tree(dir));
+    lw_walks_free(&w); /* before its store */
     bench_close(&b);
 }
 
