@@ -95,20 +95,11 @@ static int begin(const lw_ddpm_config *c, const lw_observer *obs, lw_train_job *
     if (!r)
         return LW_ENOMEM;
     r->c = *c;
-    r->g.p.c = &r->c.train;
-    r->g.p.pictures = &r->c.pictures;
-    r->g.p.obs = obs;
-    *job = (lw_train_job){.name = "train ddpm",
-                          .self = r,
-                          .set_up = set_up,
-                          .prepare = prepare,
-                          .close = close_run,
-                          .feed = feed,
-                          .grid = lw_generator_grid,
-                          .evaluate = lw_generator_evaluate,
-                          .tell = lw_generator_tell,
-                          .plot = lw_generator_plot,
-                          .unit = "pictures"};
+    *job = lw_generator_job("train ddpm", &r->g, &r->c.train, &r->c.pictures, obs);
+    job->set_up = set_up;
+    job->prepare = prepare;
+    job->close = close_run;
+    job->feed = feed;
     return 0;
 }
 

@@ -307,22 +307,13 @@ static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job 
     if (!r)
         return LW_ENOMEM;
     r->c = *c;
-    r->g.p.c = &r->c.train;
-    r->g.p.pictures = &r->c.pictures;
-    r->g.p.obs = obs;
-    *job = (lw_train_job){.name = "train drift",
-                          .self = r,
-                          .set_up = set_up,
-                          .prepare = prepare,
-                          .close = close_run,
-                          .feed = feed,
-                          .report = report,
-                          .grid = lw_generator_grid,
-                          .evaluate = lw_generator_evaluate,
-                          .tell = lw_generator_tell,
-                          .plot = lw_generator_plot,
-                          .unit = "pictures",
-                          .loss_note = loss_note};
+    *job = lw_generator_job("train drift", &r->g, &r->c.train, &r->c.pictures, obs);
+    job->set_up = set_up;
+    job->prepare = prepare;
+    job->close = close_run;
+    job->feed = feed;
+    job->report = report;
+    job->loss_note = loss_note;
     return 0;
 }
 

@@ -53,7 +53,7 @@ int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_
     return 0;
 }
 
-int lw_generator_evaluate(void *self, int64_t step, json_t *row)
+static int evaluate(void *self, int64_t step, json_t *row)
 {
     lw_generator *g = self;
     lw_sampler *s;
@@ -64,7 +64,7 @@ int lw_generator_evaluate(void *self, int64_t step, json_t *row)
     return lw_heldout_run(g->heldout, s, step, &obs, row);
 }
 
-void lw_generator_tell(const json_t *row, lw_str *out)
+static void tell(const json_t *row, lw_str *out)
 {
     static const char *const names[] = {"fd", "eval_fd"};
     char floor[32];
@@ -77,13 +77,13 @@ void lw_generator_tell(const json_t *row, lw_str *out)
     }
 }
 
-int lw_generator_plot(const char *run, lw_str svg[LW_TRAIN_PLOTS])
+static int plot(const char *run, lw_str svg[LW_TRAIN_PLOTS])
 {
     LW_TRY(lw_curves_heldout(run, "eval_fd", &svg[2]));
     return lw_curves_drift(run, &svg[0], &svg[1]);
 }
 
-int lw_generator_grid(void *self, int64_t step, const char *path)
+static int grid(void *self, int64_t step, const char *path)
 {
     enum { N = 64, COLUMNS = 8 };
     lw_generator *g = self;
@@ -111,4 +111,19 @@ int lw_generator_grid(void *self, int64_t step, const char *path)
     json_decref(notes);
     lw_free(&x);
     return rc;
+}
+
+lw_train_job lw_generator_job(const char *name, lw_generator *g, const lw_train_config *c,
+                              const lw_picture_config *pictures, const lw_observer *obs)
+{
+    g->p.c = c;
+    g->p.pictures = pictures;
+    g->p.obs = obs;
+    return (lw_train_job){.name = name,
+                          .self = g,
+                          .grid = grid,
+                          .evaluate = evaluate,
+                          .tell = tell,
+                          .plot = plot,
+                          .unit = "pictures"};
 }

@@ -23,11 +23,9 @@ void lw_generator_clear(lw_generator *g);
 int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_config *c,
                          lw_train_job *job);
 
-/* Callbacks of the job, whose self begins with an lw_generator: 64 samples of the averaged weights (classes in turn)
- * as a PNG, and the measures. */
-int lw_generator_grid(void *self, int64_t step, const char *path);
-int lw_generator_evaluate(void *self, int64_t step, json_t *row);
-/* The distances of a row, in words, and drawn: raw drift, fd and eval_fd where they were logged. */
-void lw_generator_tell(const json_t *row, lw_str *out);
-int lw_generator_plot(const char *run, lw_str svg[LW_TRAIN_PLOTS]);
+/* What the jobs of generators have in common. Its callbacks take `self` for g, with which the run begins: grids are 64
+ * samples of the averaged weights, classes in turn; measures are told in words and drawn. */
+lw_train_job lw_generator_job(const char *name, lw_generator *g, const lw_train_config *c,
+                              const lw_picture_config *pictures, const lw_observer *obs);
+
 #endif
