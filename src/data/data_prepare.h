@@ -30,12 +30,21 @@ typedef enum lw_fit {
     LW_FIT_INSIDE  /* it lies inside that size */
 } lw_fit;
 
+/* A whole picture in numbers: scale, mean and std of a preparation. */
+#define LW_NUMBERS_IMAGENET \
+    .scale = 1.0 / 255.0, .mean = {0.485f, 0.456f, 0.406f}, .std = {0.229f, 0.224f, 0.225f}
+#define LW_NUMBERS_CLIP                                                   \
+    .scale = 1.0 / 255.0, .mean = {0.48145466f, 0.4578275f, 0.40821073f}, \
+    .std = {0.26862954f, 0.26130258f, 0.27577711f}
+#define LW_NUMBERS_HALF .scale = 1.0 / 255.0, .mean = {0.5f, 0.5f, 0.5f}, .std = {0.5f, 0.5f, 0.5f}
+
 typedef struct lw_preparation {
     lw_fit fit;
     lw_resample_form form; /* of u8 */
     lw_filter filter;
     int32_t resize_h, resize_w;
-    int32_t height, width; /* of the result, cut out of the middle or padded around it */
+    int32_t height, width; /* of the result, cut out of the middle or padded around it; 0: every
+                              picture stays as it is, and only its numbers are said */
     bool half_to_even;     /* torchvision's rounding of the offset; else transformers' */
     uint8_t fill[3];
     double scale;
@@ -53,7 +62,7 @@ int lw_preparation_load(const char *path, lw_preparation *out);
 /* One line with everything that changes a pixel: for fingerprints and for reading. */
 void lw_preparation_print(const lw_preparation *p, lw_str *out);
 
-/* dst [height][width][3] from a decoded picture. */
+/* dst [height][width][3] (not 0) from a decoded picture. */
 int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst);
 
 #endif

@@ -71,32 +71,20 @@ typedef struct processor {
     bool square;        /* a size that is one number: both sides, not the shortest edge */
     int32_t size, crop; /* crop 0: none */
     int32_t resample;   /* Pillow's number; -1: versions differ, so it must be there */
-    float mean[3], std[3];
-    bool has_pct; /* crop_pct below 384, squashed from there */
+    bool has_pct;       /* crop_pct below 384, squashed from there */
+    lw_preparation as;  /* its numbers */
 } processor;
 
-#define CLIP_MEAN                            \
-    {                                        \
-        0.48145466f, 0.4578275f, 0.40821073f \
-    }
-#define CLIP_STD                              \
-    {                                         \
-        0.26862954f, 0.26130258f, 0.27577711f \
-    }
-#define HALF             \
-    {                    \
-        0.5f, 0.5f, 0.5f \
-    }
 static const processor processors[] = {
-    {"CLIP", false, 224, 224, 3, CLIP_MEAN, CLIP_STD, false},
-    {"ChineseCLIP", false, 224, 224, 3, CLIP_MEAN, CLIP_STD, false},
-    {"Bit", false, 224, 224, 3, CLIP_MEAN, CLIP_STD, false},
-    {"Siglip", true, 224, 0, 3, HALF, HALF, false},
-    {"ViT", true, 224, 0, 2, HALF, HALF, false},
-    {"DeiT", true, 256, 224, 3, HALF, HALF, false},
-    {"ConvNext", false, 384, 0, -1, HALF, HALF, true},
-    {"MobileNetV1", false, 256, 224, 2, HALF, HALF, false},
-    {"MobileNetV2", false, 256, 224, 2, HALF, HALF, false},
+    {"CLIP", false, 224, 224, 3, false, {LW_NUMBERS_CLIP}},
+    {"ChineseCLIP", false, 224, 224, 3, false, {LW_NUMBERS_CLIP}},
+    {"Bit", false, 224, 224, 3, false, {LW_NUMBERS_CLIP}},
+    {"Siglip", true, 224, 0, 3, false, {LW_NUMBERS_HALF}},
+    {"ViT", true, 224, 0, 2, false, {LW_NUMBERS_HALF}},
+    {"DeiT", true, 256, 224, 3, false, {LW_NUMBERS_HALF}},
+    {"ConvNext", false, 384, 0, -1, true, {LW_NUMBERS_HALF}},
+    {"MobileNetV1", false, 256, 224, 2, false, {LW_NUMBERS_HALF}},
+    {"MobileNetV2", false, 256, 224, 2, false, {LW_NUMBERS_HALF}},
 };
 
 static int find_processor(const json_t *o, const char *what, const processor **out)
@@ -278,8 +266,8 @@ static int read_transformers(const json_t *o, const char *what, lw_preparation *
     if (!resize)
         return lw_fail(LW_EUNSUPPORTED, "%s: 'do_resize' false is not honoured", what);
     lw_preparation p = {.form = LW_RESAMPLE_PILLOW};
-    memcpy(p.mean, kind->mean, sizeof p.mean);
-    memcpy(p.std, kind->std, sizeof p.std);
+    memcpy(p.mean, kind->as.mean, sizeof p.mean);
+    memcpy(p.std, kind->as.std, sizeof p.std);
     LW_TRY(read_size(o, what, kind, &p));
     if (kind->has_pct)
         LW_TRY(read_pct(o, what, &p));
@@ -377,11 +365,7 @@ static int read_timm(const json_t *o, const char *what, lw_preparation *out)
                                                      "num_features",
                                                      "global_pool",
                                                      NULL};
-    lw_preparation p = {.form = LW_RESAMPLE_PILLOW,
-                        .half_to_even = true,
-                        .scale = 1.0 / 255.0,
-                        .mean = {0.485f, 0.456f, 0.406f},
-                        .std = {0.229f, 0.224f, 0.225f}};
+    lw_preparation p = {.form = LW_RESAMPLE_PILLOW, .half_to_even = true, LW_NUMBERS_IMAGENET};
     int filter = LW_FILTER_BICUBIC;
     LW_TRY(check_keys(o, what, honoured, about_other_things));
     LW_TRY(read_word(o, what, "interpolation", lw_filter_name, LW_FILTERS, &filter));

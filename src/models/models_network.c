@@ -12,19 +12,18 @@ static const lw_network_def *const defs[] = {
 
 const lw_network_def lw_network_def_none = {.name = "none", .kind = "encoder"}; /* pixels alone */
 
-const lw_pixels lw_pixels_imagenet = {{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
-
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* ((x + 1) / 2 - mean) / std */
-static lw_val normalise(lw_graph *g, const lw_pixels *p, lw_val x)
+/* ((x + 1) 127.5 scale - mean) / std */
+static lw_val normalise(lw_graph *g, const lw_preparation *p, lw_val x)
 {
     float scale[3], shift[3];
     if (!lw_val_ok(x) || lw_type_last(lw_val_type(g, x)) != 3)
         return lw_graph_fail(g, LW_ESHAPE, "an image encoder wants three channels");
     for (int i = 0; i < 3; i++) {
-        scale[i] = (float)(0.5 / (double)p->std[i]);
-        shift[i] = (float)((0.5 - (double)p->mean[i]) / (double)p->std[i]);
+        double half = 127.5 * p->scale, deviation = (double)p->std[i];
+        scale[i] = (float)(half / deviation);
+        shift[i] = (float)((half - (double)p->mean[i]) / deviation);
     }
     lw_type three = lw_type_of(LW_F32, 1, 3);
     return lw_add(g, lw_mul(g, x, lw_const(g, three, scale)), lw_const(g, three, shift));
@@ -37,8 +36,8 @@ static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_netwo
         .g = g, .params = s ? lw_store_params(s) : NULL, .training = n->training, .rows = rows};
     const char *up = lw_scope_set(g, ""); /* the frozen store has names of its own */
     *out = (lw_taps){0};
-    if (n->def->pixels)
-        in.x = normalise(g, n->def->pixels, in.x);
+    if (n->prepared)
+        in.x = normalise(g, &n->preparation, in.x);
     if (n->def->build)
         n->def->build(&b, n->arch, in, out);
     lw_scope_set(g, up);
@@ -133,6 +132,9 @@ static void describe(lw_network *n)
 {
     n->name = n->def->name;
     n->channels = 3;
+    n->prepared = n->def->preparation != NULL;
+    if (n->prepared)
+        n->preparation = *n->def->preparation;
     if (n->def->describe)
         n->def->describe(n);
 }
@@ -146,7 +148,6 @@ lw_network lw_network_of(const lw_network_def *def, void *arch, lw_store *s)
 
 static int load(lw_network *n, const lw_st_file *f)
 {
-    describe(n);
     LW_TRY(lw_store_new(true, &n->store));
     lw_store_expect(n->store, f, n->def->weights);
     LW_TRY(lw_network_declare(n, n->store));
@@ -220,6 +221,19 @@ static int recognise(lw_network *n, const lw_st_file *f, const lw_network_def *w
     return unrecognised(f, want, class_name);
 }
 
+/* What the files beside the weights say goes before the record's word. */
+static int find_preparation(lw_network *n)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    bool said = lw_path_exists(lw_path_join(&path, n->dir, "preprocessor_config.json")) ||
+                json_object_get(n->config, "pretrained_cfg");
+    if (!said || n->generator)
+        return 0;
+    LW_TRY(lw_preparation_load(n->dir, &n->preparation));
+    n->prepared = true;
+    return 0;
+}
+
 /* want: the only record it may be of; NULL: any. */
 static int open_place(lw_network *n, lw_model_place *p, const lw_network_def *want)
 {
@@ -242,6 +256,8 @@ static int open_place(lw_network *n, lw_model_place *p, const lw_network_def *wa
     if (!def)
         LW_TRY(recognise(n, f, want, class_name));
     n->config = lw_steal(&p->config);
+    describe(n);
+    LW_TRY(find_preparation(n));
     return load(n, f);
 }
 

@@ -16,7 +16,7 @@
 #ifndef LW_MODELS_NETWORK_H
 #define LW_MODELS_NETWORK_H
 
-#include "formats/formats.h"
+#include "data/data.h"
 #include "models/models_taps.h"
 
 typedef struct lw_network lw_network;
@@ -28,12 +28,6 @@ typedef struct lw_network_in {
     lw_val classes; /* i32[B] */
     lw_val latent;  /* f32[B,latent] */
 } lw_network_in;
-
-/* Of pictures in [0,1], per channel. */
-typedef struct lw_pixels {
-    float mean[3], std[3];
-} lw_pixels;
-extern const lw_pixels lw_pixels_imagenet;
 
 typedef struct lw_network_def {
     const char *name;       /* with `recognise` also a word of specs: NAME:FILE.safetensors */
@@ -47,7 +41,9 @@ typedef struct lw_network_def {
     const char *tensors;             /* what it looks for, for messages */
     void (*describe)(lw_network *n); /* facts of n beside its arch; NULL: none */
     const lw_load_opts *weights;     /* names of tensors in files; NULL: those of build */
-    const lw_pixels *pixels;         /* normalisation before build; NULL: [-1,1] as it is */
+    /* What its pictures are made of where no file beside the weights says it; its numbers are ops
+     * before build. NULL: [-1,1] as it is. */
+    const lw_preparation *preparation;
     /* Declares parameters that stand in files but not in build's graph, fixes s. NULL: build's. */
     int (*declare)(const void *arch, lw_store *s);
     /* NULL: no taps. */
@@ -67,9 +63,12 @@ struct lw_network {
     int64_t parameters; /* trained numbers: BatchNorm's running statistics do not count */
     bool training;      /* is built with dropout and the input rows */
     /* of the taps */
-    int32_t features; /* width of pooled; 0: none */
-    int32_t classes;  /* of logits, or of the input class; 0: none */
-    int32_t outputs;  /* channels of y; 0: none */
+    int32_t features;           /* width of pooled; 0: none */
+    int32_t classes;            /* of logits, or of the input class; 0: none */
+    int32_t outputs;            /* channels of y; 0: none */
+    bool prepared;              /* pictures in [-1,1] become the numbers of `preparation` */
+    lw_preparation preparation; /* preprocessor_config.json, config.json's pretrained_cfg, or the
+                                   record's, whose sizes describe may set */
     /* set by describe */
     const char *name;   /* "resnet56"; def->name unless set */
     int32_t image_size; /* side it was made for; 0: any */

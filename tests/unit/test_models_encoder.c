@@ -199,6 +199,36 @@ static void save_resnet(const char *path, int32_t n)
     lw_store_free(&s);
 }
 
+/* What a file beside the weights says of pictures goes before the record's word. */
+static void test_registry_preparation(void **state)
+{
+    static const char clip[] = "{\"image_processor_type\": \"CLIPImageProcessor\"}",
+                      odd[] =
+                          "{\"image_processor_type\": \"CLIPImageProcessor\", \"do_flip\": true}",
+                      timm[] = "{\"pretrained_cfg\": {\"input_size\": [3, 96, 64]}}";
+    lw_network *e = NULL;
+    (void)state;
+    assert_ok(lw_mkdirs(in_scratch("prepared")));
+    save_resnet(in_scratch("prepared/model.safetensors"), 3);
+    assert_ok(lw_network_open(in_scratch("prepared"), true, &e));
+    assert_true(e->prepared && e->preparation.height == 0);
+    assert_float_equal(e->preparation.mean[0], 0.485f, 0);
+    lw_network_close(&e);
+    put_file(in_scratch("prepared/preprocessor_config.json"), clip, sizeof clip - 1);
+    assert_ok(lw_network_open(in_scratch("prepared"), true, &e));
+    assert_int_equal(e->preparation.height, 224);
+    assert_float_equal(e->preparation.mean[0], 0.48145466f, 0);
+    lw_network_close(&e);
+    put_file(in_scratch("prepared/preprocessor_config.json"), odd, sizeof odd - 1);
+    assert_fails(LW_EUNSUPPORTED, "'do_flip' is not honoured",
+                 lw_network_open(in_scratch("prepared"), true, &e));
+    assert_int_equal(remove(in_scratch("prepared/preprocessor_config.json")), 0);
+    put_file(in_scratch("prepared/config.json"), timm, sizeof timm - 1);
+    assert_ok(lw_network_open(in_scratch("prepared"), true, &e));
+    assert_true(e->preparation.height == 96 && e->preparation.width == 64);
+    lw_network_close(&e);
+}
+
 static void test_registry_cifar(void **state)
 {
     lw_network *e = NULL;
@@ -496,6 +526,7 @@ int main(void)
         cmocka_unit_test(test_mask),
         cmocka_unit_test(test_registry_own),
         cmocka_unit_test(test_registry_cifar),
+        cmocka_unit_test(test_registry_preparation),
         cmocka_unit_test(test_registry_resnet18),
         cmocka_unit_test(test_registry_errors),
         cmocka_unit_test(test_key_sets),

@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 
+/* Pictures of any size. */
+static const lw_preparation as_is = {LW_NUMBERS_IMAGENET};
+
 /* ---- convolution and BatchNorm --------------------------------------------------------------- */
 
 typedef struct bn {
@@ -145,7 +148,7 @@ const lw_network_def lw_network_def_resnet_cifar10 = {
     .recognise = is_cifar,
     .tensors = "a CIFAR ResNet (16-channel stem, three stages, 'linear' head)",
     .describe = describe_cifar,
-    .pixels = &lw_pixels_imagenet,
+    .preparation = &as_is,
     .build = build_cifar,
 };
 
@@ -179,6 +182,6 @@ const lw_network_def lw_network_def_resnet18 = {
     .recognise = is_resnet18,
     .tensors = "torchvision's ResNet-18 (conv1.weight [64,3,7,7], layer1, layer2)",
     .weights = &cut,
-    .pixels = &lw_pixels_imagenet,
+    .preparation = &as_is,
     .build = build_resnet18,
 };
