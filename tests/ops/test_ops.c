@@ -50,6 +50,39 @@ static lw_val b_conv3_s2_odd(op_ctx *c)
 {
     return lw_conv2d_op(G, X(-1, 1, 2, 9, 7, 6), X(-1, 1, 4, 3, 3, 6), LW_NOVAL, 2, 1);
 }
+/* Padding that differs from side to side: SAME of an even and of an odd size, more above and on the
+ * left than below and on the right, and more than a kernel. */
+static lw_val padded(op_ctx *c, lw_val x, lw_val w, int stride, int top, int left, int bottom,
+                     int right)
+{
+    return lw_conv2d_pad(G, x, w, X(-1, 1, lw_val_type(G, w).dim[0]), stride,
+                         (const int[4]){top, left, bottom, right});
+}
+static lw_val b_conv3_same(op_ctx *c)
+{
+    lw_val x = X(-1, 1, 2, 8, 7, 6);
+    int32_t pad[4];
+    lw_conv_pads_same(8, 3, 2, &pad[0], &pad[2]);
+    lw_conv_pads_same(7, 3, 2, &pad[1], &pad[3]);
+    return padded(c, x, X(-1, 1, 18, 3, 3, 6), 2, pad[0], pad[1], pad[2], pad[3]);
+}
+static lw_val b_conv3_pads(op_ctx *c) /* near Winograd's shape, but not of it */
+{
+    return padded(c, X(-1, 1, 2, 7, 6, 32), X(-.3f, .3f, 32, 3, 3, 32), 1, 2, 1, 0, 1);
+}
+static lw_val b_conv5_pads(op_ctx *c)
+{
+    return padded(c, X(-1, 1, 2, 5, 6, 9), X(-.3f, .3f, 17, 5, 4, 9), 3, 4, 0, 1, 3);
+}
+/* The weight is a constant, so that plans pack it beforehand, for both passes. */
+static lw_val b_conv3_far_pads(op_ctx *c)
+{
+    float w[20 * 9 * 12];
+    for (int i = 0; i < (int)LW_COUNT(w); i++)
+        w[i] = (float)(i * 37 % 101) / 50.5f - 1.0f;
+    return padded(c, X(-1, 1, 1, 3, 4, 12), lw_const(G, lw_type_of(LW_F32, 4, 20, 3, 3, 12), w), 2,
+                  0, 65, 1, 0);
+}
 static lw_val b_conv1(op_ctx *c)
 {
     return lw_conv2d_op(G, X(-1, 1, 2, 5, 5, 20), X(-1, 1, 17, 1, 1, 20), X(-1, 1, 17), 1, 0);
@@ -108,15 +141,15 @@ static lw_val b_conv3_bf16(op_ctx *c)
                         op_f32(c, false, -1, 1, DIMS(35)), 1, 1);
 }
 /* Both gradients of a convolution, of stride 2 at an odd size, added into one result. */
-static lw_val b_conv3_grads_bf16(op_ctx *c)
+static lw_val conv3_grads_bf16(op_ctx *c, int32_t top, int32_t left)
 {
     const lw_attr_conv a = {.kh = 3,
                             .kw = 3,
                             .stride = 2,
-                            .pad_t = 1,
-                            .pad_l = 1,
-                            .pad_b = 1,
-                            .pad_r = 1,
+                            .pad_t = top,
+                            .pad_l = left,
+                            .pad_b = 2 - top,
+                            .pad_r = 2 - left,
                             .h = 9,
                             .w = 7,
                             .c = 10,
@@ -129,6 +162,25 @@ static lw_val b_conv3_grads_bf16(op_ctx *c)
     lw_val dw = d ? lw_reshape(G, d->out[0], lw_type_of(LW_F32, 2, 162, 10)) : LW_NOVAL;
     lw_val sum = lw_add(G, lw_sum(G, dw, LW_OVER_ROWS), lw_sum(G, dx, LW_OVER_ROWS));
     return lw_add(G, sum, d ? lw_sum(G, d->out[1], LW_OVER_ALL) : LW_NOVAL);
+}
+static lw_val b_conv3_grads_bf16(op_ctx *c)
+{
+    return conv3_grads_bf16(c, 1, 1);
+}
+static lw_val b_conv3_pads_bf16(op_ctx *c)
+{
+    return conv3_grads_bf16(c, 0, 2);
+}
+static lw_val b_conv3_pads_u8(op_ctx *c)
+{
+    const lw_attr_conv a = {
+        .kh = 3, .kw = 3, .stride = 2, .pad_l = 2, .pad_b = 2, .h = 8, .w = 7, .c = 24, .o = 19};
+    lw_val q = pair(c, 2.0f / 255, 118);
+    lw_val x = lw_cast(G, op_f32(c, false, -1, 1, DIMS(2, 8, 7, 24)), LW_U8, q);
+    return lw_graph_op(
+        G, LW_OP_CONV2D,
+        (lw_val[]){x, op_f32(c, false, -1, 1, DIMS(19, 3, 3, 24)), LW_NOVAL, LW_NOVAL, q}, 5, &a,
+        sizeof a);
 }
 static lw_val b_linear_u8(op_ctx *c)
 {
@@ -426,6 +478,10 @@ static const op_case cases[] = {
     CASE("conv3_wide", b_conv3_wide, 2e-5, 3e-3),
     CASE("conv3_s2", b_conv3_s2, 2e-5, 3e-3),
     CASE("conv3_s2_odd", b_conv3_s2_odd, 2e-5, 3e-3),
+    CASE("conv3_same", b_conv3_same, 2e-5, 3e-3),
+    CASE("conv3_pads", b_conv3_pads, 2e-5, 3e-3),
+    CASE("conv5_pads", b_conv5_pads, 2e-5, 3e-3),
+    CASE("conv3_far_pads", b_conv3_far_pads, 2e-5, 3e-3),
     CASE("conv1", b_conv1, 2e-5, 3e-3),
     KINKS("conv_residual", b_conv_residual, 2e-5, 2e-2),
     CASE("conv_to_rgb", b_conv_to_rgb, 2e-5, 3e-3),
@@ -434,6 +490,8 @@ static const op_case cases[] = {
     CASE("matmul_tn_bf16", b_matmul_tn_bf16, 2e-5, 0),
     CASE("conv3_bf16", b_conv3_bf16, 5e-5, 0),
     CASE("conv3_grads_bf16", b_conv3_grads_bf16, 2e-4, 0),
+    CASE("conv3_pads_bf16", b_conv3_pads_bf16, 2e-4, 0),
+    CASE("conv3_pads_u8", b_conv3_pads_u8, 2e-5, 0),
     CASE("linear_u8", b_linear_u8, 1e-5, 0),
     CASE("norm_conv_u8", b_norm_conv_u8, 5e-2, 0), /* a rounding of the norm moves a byte by one */
     CASE("norm_bf16", b_norm_bf16, 8e-3, 0),       /* or a bf16 by its last bit */

@@ -214,6 +214,8 @@ WRONG(w_bias, lw_linear_op(g, X("a", 2, 3), X("b", 4, 3), X("c", 5)))
 WRONG(w_conv_rank, lw_conv2d_op(g, X("a", 2, 3, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 1))
 WRONG(w_conv_channels, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 6), LW_NOVAL, 1, 1))
 WRONG(w_conv_small, lw_conv2d_op(g, X("a", 2, 2, 2, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 0))
+WRONG(w_conv_pad,
+      lw_conv2d_pad(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, (int[4]){0, 0, -1, 0}))
 WRONG(w_conv_bias, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), X("b", 3), 1, 1))
 WRONG(w_norm_groups,
       lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), X("t", 6), LW_NOVAL, LW_NOVAL, 4, 1e-5f, 0))
@@ -269,6 +271,7 @@ static void test_shape_errors(void **state)
         {w_conv_rank, "[B,H,W,C]"},
         {w_conv_channels, "[B,H,W,C]"},
         {w_conv_small, "smaller than the kernel"},
+        {w_conv_pad, "padding must not be negative"},
         {w_conv_bias, "bias"},
         {w_norm_groups, "groups"},
         {w_norm_gamma, "gamma"},

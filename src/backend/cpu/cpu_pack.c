@@ -128,9 +128,9 @@ void lw_cpu_pack_in_step(cpu_lower *c, const cpu_pack *p)
 
 /* ---- the op ---------------------------------------------------------------------------------- */
 
-/* lw_attr_pack.p of a product: N, K, rows are N; of a convolution: o, kh, kw, c, stride, h, w, the
- * upper and left pads; the last is always the lw_num, for a convolution plus PACK_TILE times the
- * side of Winograd's tiles. */
+/* lw_attr_pack.p of a product: N, K, rows are N; of a convolution: o, kh, kw, c, stride, h, w (no
+ * layout depends on the pads); the last is always the lw_num, for a convolution plus PACK_TILE times
+ * the side of Winograd's tiles. */
 enum { PACK_NUM = 8, PACK_TILE = 8 };
 
 static cpu_pack pack_of_attr(const lw_kernels *k, const lw_attr_pack *a)
@@ -146,8 +146,6 @@ static cpu_pack pack_of_attr(const lw_kernels *k, const lw_attr_pack *a)
                              .stride = p[4],
                              .h = p[5],
                              .w = p[6],
-                             .pad_t = p[7] / 64,
-                             .pad_l = p[7] % 64,
                              .pad_b = p[1],
                              .pad_r = p[2]};
     lw_conv_shape s = lw_cpu_conv_shape(&at, 1);
@@ -181,10 +179,9 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
             return false;
     } else if (n->op == LW_OP_CONV2D || n->op == LW_OP_CONV2D_DX) {
         const lw_attr_conv *at = n->attr;
-        *pack = (lw_attr_pack){
-            n->op == LW_OP_CONV2D ? CPU_PACK_CONV : CPU_PACK_CONV_DX,
-            {at->o, at->kh, at->kw, at->c, at->stride, at->h, at->w, at->pad_t * 64 + at->pad_l},
-            0};
+        *pack = (lw_attr_pack){n->op == LW_OP_CONV2D ? CPU_PACK_CONV : CPU_PACK_CONV_DX,
+                               {at->o, at->kh, at->kw, at->c, at->stride, at->h, at->w},
+                               0};
         lw_conv_shape s = lw_cpu_conv_shape(at, 1);
         tile = lw_cpu_conv_tile(/* self begins with the lw_device */
                                 self, num, &s,

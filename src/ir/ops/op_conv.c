@@ -44,6 +44,8 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     if (a->stride < 1 || a->kh < 1 || a->kw < 1)
         return lw_op_fail(g, n, "kernel and stride must be positive");
+    if (a->pad_t < 0 || a->pad_l < 0 || a->pad_b < 0 || a->pad_r < 0)
+        return lw_op_fail(g, n, "padding must not be negative");
     if (a->h + a->pad_t + a->pad_b < a->kh || a->w + a->pad_l + a->pad_r < a->kw)
         return lw_op_fail(g, n, "the image is smaller than the kernel");
     lw_type y = conv_out(a, x.dim[0]);
@@ -215,6 +217,14 @@ lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, c
 lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad)
 {
     return lw_conv2d_pad(g, x, w, bias, stride, (const int[4]){pad, pad, pad, pad});
+}
+
+void lw_conv_pads_same(int32_t in, int32_t kernel, int32_t stride, int32_t *before, int32_t *after)
+{
+    int32_t out = LW_CEIL_DIV(in, stride);
+    int32_t total = LW_MAX((out - 1) * stride + kernel - in, 0);
+    *before = total / 2;
+    *after = total - *before;
 }
 
 /* ---- pack ------------------------------------------------------------------------------------ */
