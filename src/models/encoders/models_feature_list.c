@@ -41,7 +41,7 @@ static const key_row row_key = {"", LW_KEY_WHOLE, 0, ALL}; /* a vector, or rows 
 
 /* ---- the keys there are ---------------------------------------------------------------------- */
 
-enum { MAX_OFFERS = LW_COUNT(picture_keys) + LW_MAX_TAPS * LW_COUNT(map_keys) };
+_Static_assert(LW_COUNT(picture_keys) == 6 && LW_COUNT(map_keys) == 7, "LW_MAX_FEATURE_KEYS");
 
 typedef struct offer {
     lw_feature_key key; /* slots 0: no room for its patches */
@@ -52,7 +52,7 @@ typedef struct offer {
 typedef struct offers {
     const lw_network *e;
     int32_t n;
-    offer at[MAX_OFFERS];
+    offer at[LW_MAX_FEATURE_KEYS];
 } offers;
 
 /* Patches of side p in t. */
@@ -141,8 +141,6 @@ static int add_key(const offer *o, lw_feature_set *s)
     if (o->key.slots < 1)
         return lw_fail(LW_EUSAGE, "feature key '%s': a map of %dx%d has no room for its patches",
                        o->key.name, o->of.dim[1], o->of.dim[2]);
-    if (s->n == LW_MAX_FEATURE_KEYS)
-        return lw_fail(LW_EUSAGE, "more than %d feature keys", LW_MAX_FEATURE_KEYS);
     s->key[s->n++] = o->key;
     return 0;
 }

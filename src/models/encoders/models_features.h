@@ -26,7 +26,8 @@
 
 #include "models/models_network.h"
 
-enum { LW_MAX_FEATURE_KEYS = 256 };
+/* Every key of the picture, of all maps and of all vectors there may be. */
+enum { LW_MAX_FEATURE_KEYS = 6 + 7 * LW_MAX_MAPS + (LW_MAX_TAPS - LW_MAX_MAPS) };
 
 typedef struct lw_feature_key {
     char name[20];
