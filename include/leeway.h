@@ -132,7 +132,7 @@ typedef struct lw_session_options {
     size_t size;
     int batch;          /* rows of one run; 0: 1 */
     int height, width;  /* of the input pictures; 0: the size the model was made for */
-    const char *output; /* the one output to compute; NULL: the first; "*": all */
+    const char *output; /* what to compute, "pooled" or "pooled,s2"; NULL: the first; "*": all */
 } lw_session_options;
 
 typedef enum lw_element { LW_ELEMENT_F32 = 1, LW_ELEMENT_I32 = 2 } lw_element;

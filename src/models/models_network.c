@@ -82,7 +82,6 @@ static int check_size(const lw_network *n, int32_t h, int32_t w)
 int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w,
                      const char *want)
 {
-    LW_CLEANUP(lw_str_clear) lw_str names = {0};
     lw_val rows = LW_NOVAL;
     lw_taps taps;
     LW_TRY(check_size(n, h, w));
@@ -91,17 +90,8 @@ int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h,
         rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     append(n, n->store, g, in, rows, &taps);
     LW_TRY(lw_graph_error(g));
-    for (int32_t i = 0; i < taps.n; i++) {
-        const lw_tap *t = &taps.tap[i];
-        if (want ? lw_str_eq(want, "*") || lw_str_eq(want, t->name) : i == 0)
-            lw_graph_output_add(g, t->name, t->val, LW_NOVAL);
-    }
-    LW_TRY(lw_graph_error(g));
-    if (lw_graph_output_count(g) > 0)
-        return 0;
-    lw_tap_names(&taps, &names);
-    return lw_fail(LW_EUSAGE, "%s has no output '%s': there are %s", n->dir, want,
-                   lw_str_c(&names));
+    LW_TRY(lw_taps_offer(&taps, g, want, n->dir));
+    return lw_graph_error(g);
 }
 
 /* ---- declaring and loading ------------------------------------------------------------------- */

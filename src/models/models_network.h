@@ -101,7 +101,7 @@ int32_t lw_network_side(const lw_network *n, int32_t asked);
 /* Builds the network on values of g; names of parameters and of g's scope do not mix. */
 void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_taps *out);
 /* Declares inputs x f32[batch,h,w,C] (a generator: and t, class and latent where it has them; in
- * training rows) and outputs: every tap that `want` names, NULL the first, "*" all. LW_ESHAPE:
+ * training rows) and outputs: the taps that `want` names (lw_taps_offer). LW_ESHAPE:
  * pictures it cannot take; LW_EUSAGE: no such tap, naming those there are. */
 int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w,
                      const char *want);

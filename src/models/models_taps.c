@@ -40,3 +40,46 @@ void lw_tap_names(const lw_taps *t, lw_str *out)
     if (t->n == 0)
         lw_str_add(out, "none");
 }
+
+/* Whether the list has the tap's name. NULL: the first of all; "*": each. */
+static bool is_wanted(const lw_taps *t, int32_t i, const char *want)
+{
+    size_t n = strlen(t->tap[i].name), word;
+    if (!want || lw_str_eq(want, "*"))
+        return want || i == 0;
+    for (const char *at = want; *at; at += word + (at[word] == ',')) {
+        word = strcspn(at, ",");
+        if (word == n && strncmp(at, t->tap[i].name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_wanted(const lw_taps *t, const char *want, const char *where)
+{
+    LW_CLEANUP(lw_str_clear) lw_str word = {0}, names = {0};
+    lw_tap_names(t, &names);
+    for (const char *at = want, *end; at; at = *end ? end + 1 : NULL) {
+        end = at + strcspn(at, ",");
+        word.len = 0;
+        lw_str_add_n(&word, at, (size_t)(end - at));
+        if (word.failed || names.failed)
+            return LW_ENOMEM;
+        if (!lw_val_ok(lw_tap_find(t, lw_str_c(&word))))
+            return lw_fail(LW_EUSAGE, "%s has no output '%s': there are %s", where, lw_str_c(&word),
+                           lw_str_c(&names));
+    }
+    return 0;
+}
+
+int lw_taps_offer(const lw_taps *t, lw_graph *g, const char *want, const char *where)
+{
+    if (want && !lw_str_eq(want, "*"))
+        LW_TRY(check_wanted(t, want, where));
+    if (t->n == 0)
+        return lw_fail(LW_EUSAGE, "%s has no outputs", where);
+    for (int32_t i = 0; i < t->n; i++)
+        if (is_wanted(t, i, want))
+            lw_graph_output_add(g, t->tap[i].name, t->tap[i].val, LW_NOVAL);
+    return 0;
+}

@@ -36,5 +36,8 @@ void lw_tap_add_maps(lw_taps *t, const lw_val *map, int32_t n);
 lw_val lw_tap_find(const lw_taps *t, const char *name);
 /* "pooled, s0, s1", or "none", for messages. */
 void lw_tap_names(const lw_taps *t, lw_str *out);
+/* Outputs of g: every tap of the list `want` ("pooled,s2"), NULL the first, "*" all, in the order
+ * they have here. LW_EUSAGE: `where` has no such tap, naming those there are. */
+int lw_taps_offer(const lw_taps *t, lw_graph *g, const char *want, const char *where);
 
 #endif

@@ -17,7 +17,7 @@
 typedef struct lw_forward_opts {
     int32_t batch;         /* rows of a run */
     int32_t height, width; /* of the pictures; 0: what the network was made for */
-    const char *output;    /* the one wanted, "y", "logits", "s2"...; NULL: the first; "*": all */
+    const char *output;    /* those wanted, "y", "logits,s2"...; NULL: the first; "*": all */
     int32_t precision;     /* lw_num; S8 needs a quantised model folder */
     const char *ranges;    /* the folder that was quantised; NULL: the network's own */
 } lw_forward_opts;

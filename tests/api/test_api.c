@@ -256,6 +256,24 @@ static void encoders(void **state)
         assert_true(fabs(sum / 16 - (double)pooled[c]) < 1e-5);
     }
     lw_session_free(&s);
+    float again[32 * 4 * 4];
+    o.output = "s3,pooled"; /* some of them, the same bits */
+    assert_code(0, lw_session_new(device, m, &o, &s));
+    assert_int_equal(lw_session_tensors(s), 3);
+    assert_code(0, lw_session_set(s, "x", x, PIXELS * 4));
+    assert_code(0, lw_session_run(s));
+    assert_code(0, lw_session_get(s, "s3", again, sizeof map));
+    assert_memory_equal(again, map, sizeof map);
+    assert_code(0, lw_session_get(s, "pooled", again, sizeof pooled));
+    assert_memory_equal(again, pooled, sizeof pooled);
+    lw_session_free(&s);
+    static const char *const wrong[] = {"", ",", "pooled,", "pooled,s33", "s3 ,pooled"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        o.output = wrong[i];
+        assert_code(LW_ERROR_USAGE, lw_session_new(device, m, &o, &s));
+    }
+    assert_string_equal(strstr(lw_error_message(), "has no output"),
+                        "has no output 's3 ': there are logits, pooled, s0, s1, s2, s3");
     lw_model_close(&m);
 }
 

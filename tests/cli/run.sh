@@ -42,7 +42,11 @@ expect 2 run plain --input x.npy --class c.npy --output y.npy
 err_has "no input 'class'"
 expect 2 run enc --input x.npy --t t.npy --output y.npy
 expect 2 run enc --input x.npy --layer s9 --output y.npy
-err_has 'logits, pooled, s0, s1, s2, s3'
+err_has "no output 's9': there are logits, pooled, s0, s1, s2, s3"
+for several in pooled,s1 '*'; do
+    expect 2 run enc --input x.npy --layer "$several" --output y.npy
+    err_has 'an .npy holds one output'
+done
 expect 2 run net --input x.npy
 err_has '--output'
 expect 2 run net --input x.npy --output y.npy --batch-size 0

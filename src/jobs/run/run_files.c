@@ -51,6 +51,19 @@ static int load_x(run_state *s)
     return 0;
 }
 
+/* The last port, and the only output: what the file holds. */
+static int one_output(const run_state *s, const lw_port **out)
+{
+    int n = lw_forward_count(s->fwd);
+    if (n > 1 && lw_forward_port(s->fwd, n - 2)->output)
+        return lw_fail(LW_EUSAGE,
+                       "--layer %s: an .npy holds one output: name one (`leeway encode` writes "
+                       "several)",
+                       s->c->want);
+    *out = lw_forward_port(s->fwd, n - 1);
+    return 0;
+}
+
 /* [rows, row] floats of `port` from a file; one row serves all. */
 static int load_rows(const run_state *s, const char *path, const lw_port *port, lw_array *a)
 {
@@ -104,6 +117,7 @@ static int feed_input(run_state *s, const char *name, const char *path, const ch
 
 static int prepare(run_state *s, const lw_observer *obs)
 {
+    const lw_port *y = NULL;
     LW_TRY(lw_session_device_with(s->c->threads, s->c->conv, &s->dev));
     lw_pool_watch(s->dev->pool, obs);
     LW_TRY(lw_network_open(s->c->source, s->c->ema, &s->net));
@@ -116,12 +130,12 @@ static int prepare(run_state *s, const lw_observer *obs)
                                           .output = s->c->want,
                                           .precision = s->c->precision},
                        &s->fwd));
+    LW_TRY(one_output(s, &y));
     s->feed[s->n_feed++] = (lw_feed){.name = "x", .in = s->x.data};
     LW_TRY(feed_input(s, "t", s->c->t, "--t", &s->t));
     LW_TRY(feed_input(s, "class", s->c->classes, "--class", &s->classes));
     LW_TRY(feed_input(s, "latent", s->c->latent, "--latent", &s->latent));
-    const lw_port *y = lw_forward_port(s->fwd, lw_forward_count(s->fwd) - 1);
-    int64_t shape[4];
+    int64_t shape[LW_MAX_RANK];
     memcpy(shape, y->shape, sizeof shape);
     shape[0] = s->rows;
     LW_TRY(lw_array_init(&s->y, LW_ELEM_F32, y->rank, shape));
