@@ -10,9 +10,10 @@
  *   GELU        x (1 + erf(x / sqrt 2)) / 2
  *   GELU_TANH   x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
  *   QUICK_GELU  x / (1 + e^(-1.702 x))
+ *   RELU6       min(max(x, 0), 6)
  *
- * Hendrycks and Gimpel, arXiv 1606.08415. Beyond RELU all are curves, computed in a second pass
- * over a finished tile.
+ * Hendrycks and Gimpel, arXiv 1606.08415. Those between the two ReLUs are curves, computed in a
+ * second pass over a finished tile.
  */
 typedef enum lw_act {
     LW_ACT_NONE,
@@ -21,8 +22,13 @@ typedef enum lw_act {
     LW_ACT_GELU,
     LW_ACT_GELU_TANH,
     LW_ACT_QUICK_GELU,
+    LW_ACT_RELU6,
     LW_ACT_COUNT
 } lw_act;
+static inline int lw_act_is_curve(lw_act a)
+{
+    return a > LW_ACT_RELU && a < LW_ACT_RELU6;
+}
 
 /*
  * Element types of the operands of products and convolutions; sums and outputs are always f32.

@@ -55,8 +55,8 @@ int lw_op_fail(const lw_graph *g, const lw_node *n, const char *what)
 
 const char *lw_op_act_text(int32_t act)
 {
-    static const char *const text[LW_ACT_COUNT] = {"",      " relu",      " silu",
-                                                   " gelu", " gelu_tanh", " quick_gelu"};
+    static const char *const text[LW_ACT_COUNT] = {"",           " relu",       " silu", " gelu",
+                                                   " gelu_tanh", " quick_gelu", " relu6"};
     return text[act];
 }
 

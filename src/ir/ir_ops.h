@@ -100,6 +100,7 @@ lw_val lw_div(lw_graph *g, lw_val a, lw_val b);
 lw_val lw_scale(lw_graph *g, lw_val a, float k);   /* a * k */
 lw_val lw_add_f32(lw_graph *g, lw_val a, float k); /* a + k */
 lw_val lw_relu(lw_graph *g, lw_val a);
+lw_val lw_relu6(lw_graph *g, lw_val a);
 lw_val lw_silu(lw_graph *g, lw_val a);
 lw_val lw_sqr(lw_graph *g, lw_val a);
 lw_val lw_broadcast(lw_graph *g, lw_val a, lw_type type); /* a copy of a at the larger type */

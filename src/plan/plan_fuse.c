@@ -121,6 +121,8 @@ static lw_act act_of(int ewop)
         return LW_ACT_GELU_TANH;
     case LW_EW_quick_gelu:
         return LW_ACT_QUICK_GELU;
+    case LW_EW_relu6:
+        return LW_ACT_RELU6;
     default:
         return LW_ACT_NONE;
     }

@@ -16,6 +16,8 @@ static inline double activated(double x, lw_act act)
     switch (act) {
     case LW_ACT_RELU:
         return LW_MAX(x, 0.0);
+    case LW_ACT_RELU6:
+        return LW_MIN(LW_MAX(x, 0.0), 6.0);
     case LW_ACT_SILU:
         return x / (1.0 + exp(-x));
     case LW_ACT_GELU:

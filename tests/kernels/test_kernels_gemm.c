@@ -168,6 +168,8 @@ static void large(check *t)
         {.m = 3, .n = 33, .k = 25000, .accumulate = true, .act = LW_ACT_SILU},
         {.m = 700, .n = 130, .k = 64, .bias = true},
         {.m = 64, .n = 1030, .k = 200, .act = LW_ACT_RELU},
+        {.m = 40, .n = 70, .k = 300, .bias = true, .act = LW_ACT_RELU6}, /* sums beyond 6 */
+        {.m = 9, .n = 3, .k = 300, .act = LW_ACT_RELU6},
         {.m = 1, .n = 2050, .k = 300, .pad = 1},
     };
     for (size_t i = 0; i < LW_COUNT(p); i++)

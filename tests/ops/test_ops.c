@@ -309,6 +309,20 @@ static lw_val b_ew_minmax(op_ctx *c)
     lw_val x = X(-2, 2, 5, 21), y = X(-2, 2, 5, 21);
     return lw_sub(G, lw_ew2(G, LW_EW_max, x, y), lw_ew2(G, LW_EW_min, x, lw_scale(G, y, .5f)));
 }
+static lw_val b_relu6(op_ctx *c)
+{
+    lw_val x = X(-4, 10, 5, 21);
+    return lw_add(G, lw_sqr(G, lw_relu6(G, x)), lw_ew1(G, LW_EW_tanh, x));
+}
+/* As the epilogue of a product, a narrow one, and a convolution of each kind. */
+static lw_val b_relu6_fused(op_ctx *c)
+{
+    lw_val h = lw_relu6(
+        G, lw_conv2d_op(G, X(-1, 1, 2, 6, 6, 24), X(-1, 1, 24, 3, 3, 24), X(-1, 9, 24), 1, 1));
+    h = lw_relu6(G, lw_conv2d_op(G, h, X(-.3f, .3f, 18, 3, 3, 24), LW_NOVAL, 2, 0));
+    h = lw_relu6(G, lw_linear_op(G, h, X(-.6f, .9f, 20, 18), LW_NOVAL));
+    return lw_relu6(G, lw_linear_op(G, h, X(-.5f, .7f, 3, 20), LW_NOVAL));
+}
 static lw_val b_broadcast(op_ctx *c)
 {
     return lw_mul(G, lw_broadcast(G, X(-1, 1, 3, 5, 1), lw_type_of(LW_F32, 3, 3, 5, 7)),
@@ -512,6 +526,8 @@ static const op_case cases[] = {
     CASE("ew_chain", b_ew_chain, 1e-5, 5e-3),
     CASE("ew_unary", b_ew_unary, 1e-5, 5e-3),
     KINKS("ew_minmax", b_ew_minmax, 1e-5, 2e-2),
+    KINKS("relu6", b_relu6, 1e-5, 2e-2),
+    KINKS("relu6_fused", b_relu6_fused, 1e-4, 3e-2),
     CASE("broadcast", b_broadcast, 1e-5, 5e-3),
     CASE("sums", b_sums, 1e-5, 5e-3),
     CASE("big_sum", b_big_sum, 1e-5, 5e-3),

@@ -38,7 +38,8 @@ static void test_epilogue_activations(void **state)
                 {LW_EW_silu, LW_ACT_SILU},
                 {LW_EW_gelu, LW_ACT_GELU},
                 {LW_EW_gelu_tanh, LW_ACT_GELU_TANH},
-                {LW_EW_quick_gelu, LW_ACT_QUICK_GELU}};
+                {LW_EW_quick_gelu, LW_ACT_QUICK_GELU},
+                {LW_EW_relu6, LW_ACT_RELU6}};
     plan_lab *l = *state;
     lw_val h = LAB_X(l, "x", 2, 5, 5, 3);
     for (size_t i = 0; i < LW_COUNT(acts); i++) {

@@ -169,6 +169,10 @@ lw_val lw_relu(lw_graph *g, lw_val a)
 {
     return lw_ew1(g, LW_EW_relu, a);
 }
+lw_val lw_relu6(lw_graph *g, lw_val a)
+{
+    return lw_ew1(g, LW_EW_relu6, a);
+}
 lw_val lw_silu(lw_graph *g, lw_val a)
 {
     return lw_ew1(g, LW_EW_silu, a);
@@ -232,16 +236,17 @@ typedef struct ew_ctx {
     int i; /* which operand's derivative */
 } ew_ctx;
 
-static lw_val one_minus(lw_graph *g, lw_val x)
+static lw_val minus_from(lw_graph *g, float k, lw_val x)
 {
-    return lw_add_f32(g, lw_ew1(g, LW_EW_neg, x), 1.0f);
+    return lw_add_f32(g, lw_ew1(g, LW_EW_neg, x), k);
 }
 
 /* The words of slopes. */
 #define OF(name, x) lw_ew1(g, LW_EW_##name, x)
 #define NEG(x) OF(neg, x)
 #define STEP(x) OF(step, x)
-#define ONE_MINUS(x) one_minus(g, x)
+#define FROM(k, x) minus_from(g, k, x)
+#define ONE_MINUS(x) FROM(1.0f, x)
 #define SUB(x, z) lw_sub(g, x, z)
 #define MUL(x, z) lw_mul(g, x, z)
 #define DIV(x, z) lw_div(g, x, z)

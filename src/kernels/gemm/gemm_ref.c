@@ -37,6 +37,8 @@ double lw_act_ref(double v, lw_act act)
         return 0.5 * v * (1.0 + erf(v * M_SQRT1_2));
     case LW_ACT_GELU_TANH:
         return 0.5 * v * (1.0 + tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
+    case LW_ACT_RELU6:
+        return v < 0.0 ? 0.0 : v > 6.0 ? 6.0 : v;
     case LW_ACT_QUICK_GELU:
         return v / (1.0 + exp(-1.702 * v));
     default:
