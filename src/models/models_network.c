@@ -139,9 +139,9 @@ lw_network lw_network_of(const lw_network_def *def, void *arch, lw_store *s)
 static int load(lw_network *n, const lw_st_file *f)
 {
     LW_TRY(lw_store_new(true, &n->store));
-    lw_store_expect(n->store, f, n->def->weights);
+    lw_store_expect(n->store, f, n->def->namings);
     LW_TRY(lw_network_declare(n, n->store));
-    LW_TRY(lw_store_load_from(n->store, LW_SLAB_PARAM, f, n->def->weights));
+    LW_TRY(lw_store_load_from(n->store, LW_SLAB_PARAM, f, n->def->namings));
     for (int32_t i = 0; i < lw_store_count(n->store); i++)
         if (!lw_str_ends(lw_store_at(n->store, i)->name, "running_mean") &&
             !lw_str_ends(lw_store_at(n->store, i)->name, "running_var"))

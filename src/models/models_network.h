@@ -40,7 +40,7 @@ typedef struct lw_network_def {
     bool (*recognise)(const lw_st_file *f, void *arch);
     const char *tensors;             /* what it looks for, for messages */
     void (*describe)(lw_network *n); /* facts of n beside its arch; NULL: none */
-    const lw_load_opts *weights;     /* names of tensors in files; NULL: those of build */
+    const lw_naming *namings;        /* of tensors in files; NULL: build's names */
     /* What its pictures are made of where no file beside the weights says it; its numbers are ops
      * before build. NULL: [-1,1] as it is. */
     const lw_preparation *preparation;

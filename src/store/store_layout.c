@@ -1,67 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an entry is called in a file, and the permutation of convolution weights. */
+/* How the values of a tensor lie in a file and in the store. */
 #include "store/store_private.h"
 
 #include <string.h>
 
-static const char qkv_mark[] = ".to_qkv.";
-
-static const char *qkv_at(const lw_store_entry *e)
+/* dst[n][m] <- src[m][n] */
+static void transpose(const float *src, int64_t m, int64_t n, float *dst)
 {
-    const char *at = strstr(e->name, qkv_mark);
-    bool whole = at && e->type.rank <= 2 && e->type.dim[0] % 3 == 0;
-    return whole ? at : NULL;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < m; k++)
+            *dst++ = src[k * n + i];
 }
 
-store_disk lw_store_disk_of(const lw_store_entry *e)
+/* Rows of [KH,KW,C] from or to rows of [C,KH,KW]; others as they are. */
+static void move_rows(const store_piece *p, const float *src, float *dst, bool to_file)
 {
-    const lw_type *t = &e->type;
-    store_disk d = {.parts = qkv_at(e) ? 3 : 1, .permute = t->rank == 4, .rank = t->rank};
-    static const int to_file[4] = {0, 3, 1, 2};
-    for (int i = 0; i < t->rank; i++)
-        d.shape[i] = t->dim[d.permute ? to_file[i] : i];
-    if (d.rank == 0) /* a scalar is stored as one element */
-        d.shape[d.rank++] = 1;
-    d.shape[0] /= d.parts;
-    d.count = e->count / d.parts;
-    return d;
-}
-
-const char *lw_store_disk_name(lw_str *s, const lw_store_entry *e, int part)
-{
-    const char *at = qkv_at(e);
-    s->len = 0;
-    if (!at) {
-        lw_str_add(s, e->name);
-        return lw_str_c(s);
-    }
-    lw_str_add_n(s, e->name, (size_t)(at - e->name));
-    lw_str_addf(s, ".to_%c.%s", "qkv"[part], at + sizeof qkv_mark - 1);
-    return lw_str_c(s);
-}
-
-void lw_store_from_disk(const store_disk *d, const float *src, float *dst)
-{
-    if (!d->permute) {
-        memcpy(dst, src, sizeof(float) * (size_t)d->count);
+    const lw_type *t = &p->entry->type;
+    if (t->rank != 4) {
+        memcpy(dst, src, sizeof(float) * (size_t)p->count);
         return;
     }
-    int64_t c = d->shape[1], hw = d->shape[2] * d->shape[3];
-    for (int64_t o = 0; o < d->shape[0]; o++)
-        for (int64_t k = 0; k < hw; k++)
-            for (int64_t i = 0; i < c; i++)
-                *dst++ = src[(o * c + i) * hw + k];
+    int64_t c = t->dim[3], hw = (int64_t)t->dim[1] * t->dim[2], row = c * hw;
+    for (int64_t at = 0; at < p->count; at += row)
+        transpose(src + at, to_file ? hw : c, to_file ? c : hw, dst + at);
 }
 
-void lw_store_to_disk(const store_disk *d, const float *src, float *dst)
+/* One row of the store from columns of the file's [in,out]. */
+static void read_transposed(const store_piece *p, const float *src, float *dst)
 {
-    if (!d->permute) {
-        memcpy(dst, src, sizeof(float) * (size_t)d->count);
+    const int64_t *shape = p->shape + p->rule->ones;
+    int64_t in = shape[0], out = shape[1], first = p->skip / in;
+    for (int64_t i = 0; i < p->count / in; i++)
+        for (int64_t k = 0; k < in; k++)
+            *dst++ = src[k * out + first + i];
+}
+
+/* The middle of [O,C,H,W], rows of [KH,KW,C]. */
+static void read_centre(const store_piece *p, const lw_st_tensor *t, const float *src, float *dst)
+{
+    const int32_t *d = p->entry->type.dim;
+    int64_t h = d[1], w = d[2], c = d[3], sh = t->shape[2], sw = t->shape[3];
+    int64_t top = (sh - h) / 2, left = (sw - w) / 2;
+    for (int64_t o = 0; o < d[0]; o++)
+        for (int64_t y = 0; y < h; y++)
+            for (int64_t x = 0; x < w; x++)
+                for (int64_t i = 0; i < c; i++)
+                    *dst++ = src[((o * c + i) * sh + y + top) * sw + x + left];
+}
+
+void lw_store_piece_read(const store_piece *p, const lw_st_tensor *t, const float *src, float *dst)
+{
+    lw_values v = p->rule->values;
+    dst += p->at;
+    if (p->count == 0)
+        return;
+    if (v == LW_VALUES_TRANSPOSED && p->entry->type.rank == 2)
+        read_transposed(p, src, dst);
+    else if (v == LW_VALUES_CENTRE && p->entry->type.rank == 4)
+        read_centre(p, t, src, dst);
+    else
+        move_rows(p, src + p->skip, dst, false);
+}
+
+void lw_store_piece_write(const store_piece *p, const float *src, float *dst)
+{
+    src += p->at;
+    if (p->rule->values != LW_VALUES_TRANSPOSED || p->entry->type.rank != 2 || p->count == 0) {
+        move_rows(p, src, dst + p->skip, true);
         return;
     }
-    int64_t c = d->shape[1], hw = d->shape[2] * d->shape[3];
-    for (int64_t o = 0; o < d->shape[0]; o++)
-        for (int64_t i = 0; i < c; i++)
-            for (int64_t k = 0; k < hw; k++)
-                *dst++ = src[(o * hw + k) * c + i];
+    const int64_t *shape = p->shape + p->rule->ones;
+    int64_t in = shape[0], out = shape[1], first = p->skip / in;
+    for (int64_t i = 0; i < p->count / in; i++)
+        for (int64_t k = 0; k < in; k++)
+            dst[k * out + first + i] = *src++;
 }

@@ -136,8 +136,10 @@ int lw_store_fix(lw_store *s)
 {
     if (s->fixed)
         return 0;
-    if (s->source)
-        LW_TRY(lw_store_match(s, s->source, s->source_opts));
+    if (s->source) {
+        LW_CLEANUP(lw_store_match_clear) store_match m = {0};
+        LW_TRY(lw_store_match(s, s->source, "", s->source_namings, &m));
+    }
     s->source = NULL;
     for (int i = 0; i < LW_SLABS; i++) {
         if (!has_slab(s, i) || s->slab[i])

@@ -144,17 +144,22 @@ static void test_renaming(void **state)
         {"attn.key.bias", 1, {2}},        {"attn.value.bias", 1, {2}},
         {"norm.weight", 1, {7}},
     };
-    static const char *const pairs[] = {".query.", ".to_q.", ".key.", ".to_k.",
-                                        ".value.", ".to_v.", NULL};
-    const lw_load_opts opts = {.replace = pairs};
+    static const lw_name_rule rules[] = {
+        {.file = "*.query.*", .store = "*.to_qkv.*", .store_rows = {0, 1, 3}},
+        {.file = "*.key.*", .store = "*.to_qkv.*", .store_rows = {1, 1, 3}},
+        {.file = "*.value.*", .store = "*.to_qkv.*", .store_rows = {2, 1, 3}},
+        {0}};
+    const lw_naming namings[] = {{.name = "new"}, {.name = "old", .rules = rules}, {0}};
     lw_store *s = small_store(true);
     (void)state;
     write_rows(in_scratch("old.safetensors"), old, LW_COUNT(old), "", LW_ELEM_F32);
     assert_fails(LW_EFORMAT,
-                 "lacks 6 of this model's tensors: 'attn.to_q.weight', 'attn.to_k.weight', "
-                 "'attn.to_v.weight', ...",
+                 "missing key(s) (6): 'attn.to_q.weight', 'attn.to_k.weight', 'attn.to_v.weight', "
+                 "'attn.to_q.bias', 'attn.to_k.bias', ...; unexpected key(s) (6): "
+                 "'attn.key.bias', 'attn.key.weight', 'attn.query.bias', 'attn.query.weight', "
+                 "'attn.value.bias', ...",
                  lw_store_load(s, LW_SLAB_PARAM, in_scratch("old.safetensors"), NULL));
-    assert_ok(lw_store_load(s, LW_SLAB_PARAM, in_scratch("old.safetensors"), &opts));
+    assert_ok(lw_store_load(s, LW_SLAB_PARAM, in_scratch("old.safetensors"), namings));
     assert_true(lw_store_data(s, 2, LW_SLAB_PARAM)[4] == 1.5f);
     lw_store_free(&s);
 }
@@ -162,16 +167,18 @@ static void test_renaming(void **state)
 static void test_centre_crop(void **state)
 {
     static const wanted wide[] = {{"conv1.weight", 4, {2, 1, 7, 7}}};
-    const lw_load_opts opts = {.centre_crop = "conv1.weight"};
+    static const lw_name_rule rules[] = {
+        {.file = "conv1.weight", .store = "conv1.weight", .values = LW_VALUES_CENTRE}, {0}};
+    const lw_naming namings[] = {{.name = "cut", .rules = rules}, {0}};
     lw_store *s = NULL;
     (void)state;
     assert_ok(lw_store_new(true, &s));
     declare(s, "conv1.weight", lw_type_of(LW_F32, 4, 2, 3, 3, 1), (lw_init){0});
     assert_ok(lw_store_fix(s));
     write_rows(in_scratch("wide.safetensors"), wide, 1, "", LW_ELEM_F32);
-    assert_fails(LW_ESHAPE, "has shape [2,1,7,7], this model wants [2,1,3,3]",
+    assert_fails(LW_EFORMAT, "size mismatch (1): 'conv1.weight' (file [2,1,7,7], model [2,1,3,3])",
                  lw_store_load(s, LW_SLAB_PARAM, in_scratch("wide.safetensors"), NULL));
-    assert_ok(lw_store_load(s, LW_SLAB_PARAM, in_scratch("wide.safetensors"), &opts));
+    assert_ok(lw_store_load(s, LW_SLAB_PARAM, in_scratch("wide.safetensors"), namings));
     const float *w = lw_store_data(s, 0, LW_SLAB_PARAM);
     for (int y = 0; y < 3; y++)
         for (int x = 0; x < 3; x++) {
@@ -189,12 +196,14 @@ static void test_bad_files(void **state)
     const char *path = in_scratch("bad.safetensors");
     (void)state;
     write_rows(path, whole, LW_COUNT(whole) - 1, "", LW_ELEM_F32);
-    assert_fails(LW_EFORMAT, "lacks 1 of this model's tensors: 'norm.weight'",
+    assert_fails(LW_EFORMAT, "missing key(s) (1): 'norm.weight'",
                  lw_store_load(s, LW_SLAB_PARAM, path, NULL));
     memcpy(rows, whole, sizeof rows);
     rows[0].shape[0] = 6;
     write_rows(path, rows, LW_COUNT(rows), "", LW_ELEM_F32);
-    assert_fails(LW_ESHAPE, "tensor 'conv.weight' has shape [6,3,3,3], this model wants [5,3,3,3]",
+    assert_fails(LW_EFORMAT,
+                 "bad.safetensors: not the tensors of this model: size mismatch (1): 'conv.weight' "
+                 "(file [6,3,3,3], model [5,3,3,3])",
                  lw_store_load(s, LW_SLAB_PARAM, path, NULL));
     memcpy(rows, whole, sizeof rows);
     rows[8].rank = 2; /* [7,1] is a [7] with a tail of ones: taken */

@@ -172,8 +172,11 @@ static void build_resnet18(lw_builder *b, const void *arch, lw_network_in in, lw
     lw_tap_add_maps(out, map, 3);
 }
 
-static const char *const beyond[] = {"layer3.", "layer4.", "fc.", NULL};
-static const lw_load_opts cut = {.centre_crop = "conv1.weight", .ignore = beyond};
+static const char *const beyond[] = {"layer3.**", "layer4.**", "fc.**", NULL};
+static const lw_name_rule cut[] = {
+    {.file = "conv1.weight", .store = "conv1.weight", .values = LW_VALUES_CENTRE}, {0}};
+static const lw_naming cut_namings[] = {{.name = "torchvision", .rules = cut, .ignored = beyond},
+                                        {0}};
 
 /* conv1 is the centre 3x3 of the 7x7 kernel at stride 1; no max-pool; layer1, layer2. */
 const lw_network_def lw_network_def_resnet18 = {
@@ -181,7 +184,7 @@ const lw_network_def lw_network_def_resnet18 = {
     .kind = "encoder",
     .recognise = is_resnet18,
     .tensors = "torchvision's ResNet-18 (conv1.weight [64,3,7,7], layer1, layer2)",
-    .weights = &cut,
+    .namings = cut_namings,
     .preparation = &as_is,
     .build = build_resnet18,
 };

@@ -259,9 +259,15 @@ int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out)
 }
 
 /* Names that diffusers itself renames when it loads older folders. */
-static const char *const older_names[] = {
-    ".query.", ".to_q.", ".key.", ".to_k.", ".value.", ".to_v.", ".proj_attn.", ".to_out.0.", NULL};
-static const lw_load_opts weights = {.replace = older_names};
+static const lw_name_rule older[] = {
+    {.file = "**.query.*", .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},
+    {.file = "**.key.*", .store = "**.to_qkv.*", .store_rows = {1, 1, 3}},
+    {.file = "**.value.*", .store = "**.to_qkv.*", .store_rows = {2, 1, 3}},
+    {.file = "**.proj_attn.*", .store = "**.to_out.0.*"},
+    {0},
+};
+static const lw_naming namings[] = {
+    {.name = "diffusers"}, {.name = "diffusers before 0.15", .rules = older}, {0}};
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
@@ -293,6 +299,6 @@ const lw_network_def lw_network_def_unet = {
     .arch_bytes = sizeof(lw_unet_config),
     .read = read,
     .describe = describe,
-    .weights = &weights,
+    .namings = namings,
     .build = build,
 };

@@ -7,31 +7,25 @@
 
 #define EMBEDDER "features_extractor.embedder."
 
-static const char *const published_names[] = {EMBEDDER "constant_embedder.embedder.",
-                                              "constant_embedding.",
-                                              EMBEDDER "predicate_embedder.embedder.",
-                                              "predicate_embedding.",
-                                              EMBEDDER,
-                                              "",
-                                              "mlp_extractor.shared_network.",
-                                              "",
-                                              NULL};
+static const lw_name_rule published[] = {
+    {.file = EMBEDDER "constant_embedder.embedder.*", .store = "constant_embedding.*"},
+    {.file = EMBEDDER "predicate_embedder.embedder.*", .store = "predicate_embedding.*"},
+    {.file = EMBEDDER "atom_embedder.**", .store = "atom_embedder.**"},
+    {.file = EMBEDDER "state_embedder.**", .store = "state_embedder.**"},
+    {.file = "mlp_extractor.shared_network.**", .store = "**"},
+    {0},
+};
 /* The tables are there up to three times (pi_.., vf_..); two heads are never used. */
-static const char *const unused_names[] = {"pi_", "vf_", "action_net.", "value_net.", NULL};
-static const lw_load_opts load_opts = {.replace = published_names, .ignore = unused_names};
+static const char *const never_used[] = {"pi_**", "vf_**", "action_net.**", "value_net.**", NULL};
+static const lw_naming namings[] = {
+    {.name = "leeway", .ignored = never_used},
+    {.name = "stable-baselines3", .rules = published, .ignored = never_used},
+    {0}};
 
 /* A tensor under our name or the published one; NULL: absent. */
 static const lw_st_tensor *find(const lw_st_file *f, const char *name)
 {
-    const lw_st_tensor *t = lw_st_find_model(f, name);
-    for (const char *const *p = published_names; !t && *p; p += 2) {
-        LW_CLEANUP(lw_str_clear) lw_str s = {0};
-        if (!lw_str_starts(name, p[1]))
-            continue;
-        lw_str_addf(&s, "%s%s", p[0], name + strlen(p[1]));
-        t = lw_st_find_model(f, lw_str_c(&s));
-    }
-    return t;
+    return lw_naming_find(namings, f, name);
 }
 
 /* Rows and columns of a weight. */
@@ -118,9 +112,9 @@ static int fill(const lw_policy_config *c, bool frozen, const lw_st_file *f, lw_
 {
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     LW_TRY(lw_store_new(frozen, &s));
-    lw_store_expect(s, f, &load_opts);
+    lw_store_expect(s, f, namings);
     LW_TRY(lw_policy_declare(c, s));
-    LW_TRY(lw_store_load_from(s, LW_SLAB_PARAM, f, &load_opts));
+    LW_TRY(lw_store_load_from(s, LW_SLAB_PARAM, f, namings));
     lw_policy_clear_pads(s);
     *store = lw_steal(&s);
     return 0;
