@@ -155,8 +155,8 @@ static void compare_shape(const store_piece *p, const store_source *s, listing *
         lw_shape_text(want, p->rank, p->shape);
     }
     if (sizes->n++ < NAMED)
-        lw_str_addf(&sizes->text, "%s'%.120s' (file %s, model %s)", sizes->n > 1 ? ", " : "", t->name,
-                    lw_shape_text(have, t->rank, t->shape), want);
+        lw_str_addf(&sizes->text, "%s'%.120s' (file %s, model %s)", sizes->n > 1 ? ", " : "",
+                    t->name, lw_shape_text(have, t->rank, t->shape), want);
 }
 
 static bool is_float(lw_elem e)

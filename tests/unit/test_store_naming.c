@@ -71,11 +71,20 @@ static void test_patterns(void **state)
         const char *pattern, *text;
         bool fits;
     } rows[] = {
-        {"a.*.b", "a.12.b", true},   {"a.*.b", "a.1.2.b", false}, {"a.*.b", "a..b", false},
-        {"a.**.b", "a.1.2.b", true}, {"**x", "x", true},          {"**.x", "x", false},
-        {"*", "", false},            {"**", "", true},            {"a.*", "a.weight", true},
-        {"a.*", "a.b.weight", false}, {"a", "a.b", false},        {"a.b", "a", false},
-        {"**.q.*", "q.q.q.q", true}, {"pi_**", "pi_x.y", true},
+        {"a.*.b", "a.12.b", true},
+        {"a.*.b", "a.1.2.b", false},
+        {"a.*.b", "a..b", false},
+        {"a.**.b", "a.1.2.b", true},
+        {"**x", "x", true},
+        {"**.x", "x", false},
+        {"*", "", false},
+        {"**", "", true},
+        {"a.*", "a.weight", true},
+        {"a.*", "a.b.weight", false},
+        {"a", "a.b", false},
+        {"a.b", "a", false},
+        {"**.q.*", "q.q.q.q", true},
+        {"pi_**", "pi_x.y", true},
     };
     (void)state;
     for (size_t i = 0; i < LW_COUNT(rows); i++) {
@@ -254,9 +263,9 @@ static void test_no_way_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_patterns),     cmocka_unit_test(test_transformers),
-        cmocka_unit_test(test_timm),         cmocka_unit_test(test_what_differs),
-        cmocka_unit_test(test_i8),           cmocka_unit_test(test_no_way_back),
+        cmocka_unit_test(test_patterns), cmocka_unit_test(test_transformers),
+        cmocka_unit_test(test_timm),     cmocka_unit_test(test_what_differs),
+        cmocka_unit_test(test_i8),       cmocka_unit_test(test_no_way_back),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -115,11 +115,14 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
     lw_tap_add_maps(out, map, a->vit.depth + 1);
 }
 
-static const char *const separate[] = {".q_proj.", ".to_q.", ".k_proj.", ".to_k.",
-                                       ".v_proj.", ".to_v.", NULL};
-static const char *const text[] = {"text_model.", "text_projection.", "logit_scale",
-                                   "vision_model.embeddings.position_ids", NULL};
-static const lw_load_opts weights = {.replace = separate, .ignore = text};
+static const lw_name_rule rules[] = {
+    {.file = "**.q_proj.*", .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},
+    {.file = "**.k_proj.*", .store = "**.to_qkv.*", .store_rows = {1, 1, 3}},
+    {.file = "**.v_proj.*", .store = "**.to_qkv.*", .store_rows = {2, 1, 3}},
+    {0},
+};
+static const char *const text[] = {"text_model.**", "text_projection.**", "logit_scale", NULL};
+static const lw_naming namings[] = {{.name = "transformers", .rules = rules, .ignored = text}, {0}};
 
 static const lw_preparation preparation = {
     .fit = LW_FIT_SHORTEST, .filter = LW_FILTER_BICUBIC, LW_NUMBERS_CLIP};
@@ -131,7 +134,7 @@ const lw_network_def lw_network_def_clip = {
     .arch_bytes = sizeof(clip_arch),
     .read = read,
     .describe = describe,
-    .weights = &weights,
+    .namings = namings,
     .preparation = &preparation,
     .build = build,
 };
