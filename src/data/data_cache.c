@@ -24,9 +24,9 @@ const char *lw_data_cache_dir(char *buf, size_t size)
     return buf;
 }
 
-int64_t lw_data_block_rows(int32_t size)
+int64_t lw_data_block_rows(int32_t h, int32_t w)
 {
-    return LW_MAX(BLOCK_BYTES / ((int64_t)size * size * 3), 1);
+    return LW_MAX(BLOCK_BYTES / ((int64_t)h * w * 3), 1);
 }
 
 uint64_t lw_data_fold(uint64_t h, uint64_t row_hash)
@@ -52,7 +52,10 @@ uint64_t lw_data_fingerprint(const lw_data_job *job)
 int lw_data_cache_path(const lw_data_job *job, const char *dir, char **out)
 {
     LW_CLEANUP(lw_str_clear) lw_str s = {0};
-    lw_str_addf(&s, "%s/%s-%d-%016llx.data", dir, job->source->info.name, job->size,
+    lw_str_addf(&s, "%s/%s-%d", dir, job->source->info.name, job->w);
+    if (job->w != job->h)
+        lw_str_addf(&s, "x%d", job->h);
+    lw_str_addf(&s, "-%016llx.data",
                 (unsigned long long)lw_hash64(lw_str_c(&job->place), job->place.len));
     if (s.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for a path", job->spec);
@@ -63,15 +66,19 @@ int lw_data_cache_path(const lw_data_job *job, const char *dir, char **out)
 /* Sizes and places: each within bounds that keep the products below from overflowing. */
 static bool layout_holds(const lw_data_header *h, size_t size)
 {
-    if (h->size < 1 || h->size > LW_DATA_MAX_SIDE || h->classes < 1 ||
+    if (h->height < 1 || h->height > LW_DATA_MAX_SIDE || h->width < 1 ||
+        h->width > LW_DATA_MAX_SIDE || h->channels != 3 || h->classes < 1 ||
         h->classes > LW_DATA_MAX_CLASSES || h->n_train < 0 || h->n_train >= LW_DATA_NONE_BEFORE ||
-        h->n_heldout < 0 || h->n_heldout >= LW_DATA_NONE_BEFORE || h->labelled > 1 || h->flip > 1)
+        h->n_heldout < 0 || h->n_heldout >= LW_DATA_NONE_BEFORE || h->split_rows < 0 ||
+        h->labelled > 1 || h->flip > 1)
         return false;
     uint64_t rows = (uint64_t)(h->n_train + h->n_heldout);
-    uint64_t row = (uint64_t)h->size * (uint64_t)h->size * 3;
+    uint64_t row = (uint64_t)h->height * (uint64_t)h->width * 3;
+    if (rows > size / row)
+        return false;
     if (h->pixels_at != LW_DATA_PIXELS_AT || h->total_bytes != size || h->texts_bytes > size)
         return false;
-    uint64_t blocks = LW_CEIL_DIV(rows, (uint64_t)lw_data_block_rows(h->size));
+    uint64_t blocks = LW_CEIL_DIV(rows, (uint64_t)lw_data_block_rows(h->height, h->width));
     return h->labels_at == LW_ROUND_UP(h->pixels_at + rows * row, 64u) &&
            h->hashes_at == LW_ROUND_UP(h->labels_at + 4 * rows, 8u) &&
            h->texts_at == h->hashes_at + 8 * blocks &&
@@ -121,8 +128,8 @@ int lw_data_image_check(const char *what, const void *image, size_t size, lw_dat
 static bool block_holds(const uint8_t *image, const lw_data_header *h, int64_t b, uint64_t *content)
 {
     const int32_t *labels = (const int32_t *)(const void *)(image + h->labels_at);
-    size_t row = (size_t)h->size * (size_t)h->size * 3;
-    int64_t rows = lw_data_block_rows(h->size),
+    size_t row = (size_t)h->height * (size_t)h->width * 3;
+    int64_t rows = lw_data_block_rows(h->height, h->width),
             end = LW_MIN((b + 1) * rows, h->n_train + h->n_heldout);
     uint64_t want, fold = 0;
     memcpy(&want, image + h->hashes_at + 8 * (size_t)b, sizeof want);
@@ -138,9 +145,9 @@ static bool block_holds(const uint8_t *image, const lw_data_header *h, int64_t b
 int lw_data_image_pixels(const char *what, const void *image, const lw_data_header *h,
                          bool thorough)
 {
-    int64_t rows = h->n_train + h->n_heldout, each = lw_data_block_rows(h->size);
+    int64_t rows = h->n_train + h->n_heldout, each = lw_data_block_rows(h->height, h->width);
     int64_t n = LW_CEIL_DIV(rows, each), bad = 0, first = -1;
-    int64_t block = each * h->size * h->size * 3;
+    int64_t block = each * h->height * h->width * 3;
     int64_t k = thorough ? n : LW_MIN(n, LW_MAX(SAMPLE_BYTES / block, 2));
     double now = lw_wall_time();
     /* One of n / k neighbours each, which one is left to the clock: in time all are looked at. */

@@ -30,7 +30,7 @@ void lw_data_cache_list_clear(lw_cached_list *l)
     *l = (lw_cached_list){0};
 }
 
-/* SOURCE-SIZE-HASH.data and nothing else; *tail is what follows it. */
+/* SOURCE-SIDE-HASH.data or SOURCE-WIDTHxHEIGHT-HASH.data and nothing else; *tail is what follows it. */
 static bool is_cache_name(const char *name, const char **tail)
 {
     const char *p = NULL;
@@ -38,6 +38,10 @@ static bool is_cache_name(const char *name, const char **tail)
         if (lw_str_starts(name, i->name) && name[strlen(i->name)] == '-')
             p = name + strlen(i->name) + 1;
     size_t digits = p ? strspn(p, "0123456789") : 0;
+    if (digits > 0 && p[digits] == 'x') {
+        p += digits + 1;
+        digits = strspn(p, "0123456789");
+    }
     if (digits == 0 || p[digits] != '-')
         return false;
     p += digits + 1;
@@ -67,7 +71,8 @@ static int look_inside(const char *path, lw_cached *c)
     lw_free(&c->title);
     c->title = lw_strdup(text);
     c->rows = h.n_train + h.n_heldout;
-    c->size = h.size;
+    c->height = h.height;
+    c->width = h.width;
     return c->title ? 0 : LW_ENOMEM;
 }
 

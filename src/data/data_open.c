@@ -194,15 +194,12 @@ static int select_rows(const lw_data_job *job, lw_dataset *d, int64_t *at)
     int64_t begin = o->split == LW_SPLIT_TRAIN ? 0 : h->n_train;
     int64_t have = o->split == LW_SPLIT_TRAIN ? h->n_train : h->n_heldout;
     d->first = o->first;
-    d->split_rows = have;
+    d->split_rows = job->ranged ? h->split_rows : have;
     if (job->ranged) {
         *at = 0;
-        d->n = have;
-        d->split_rows = job->split_rows;
+        d->n = h->n_train + h->n_heldout;
         return 0;
     }
-    if (have == 0)
-        return lw_fail(LW_EFORMAT, "data '%s': no %s pictures", job->spec, lw_split_name(o->split));
     LW_TRY(lw_data_range_check(job, have));
     *at = begin + o->first;
     d->n = o->count ? o->count : have - o->first;
@@ -232,8 +229,9 @@ static int open_job(lw_data_job *job, lw_dataset *d)
     r->spec = lw_strdup(job->spec);
     if (!r->spec)
         return LW_ENOMEM;
-    size_t row = (size_t)h->size * (size_t)h->size * 3;
-    d->h = d->w = d->image_size = h->size;
+    size_t row = (size_t)h->height * (size_t)h->width * 3;
+    d->h = h->height;
+    d->w = h->width;
     d->classes = h->classes;
     d->labelled = h->labelled != 0;
     d->flip = h->flip != 0;

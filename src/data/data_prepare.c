@@ -89,14 +89,19 @@ int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst)
     return 0;
 }
 
-void lw_preparation_print(const lw_preparation *p, lw_str *out)
+void lw_preparation_print_pixels(const lw_preparation *p, lw_str *out)
 {
     static const char *const fits[] = {"shortest edge", "squash", "inside"};
-    lw_str_addf(out, "%s %dx%d, %s (%s), centre %dx%d%s, fill %d %d %d, (x %.17g - mean) / std",
-                fits[p->fit], p->resize_w, p->resize_h, lw_filter_name[p->filter],
-                lw_resample_form_name[p->form], p->width, p->height,
-                p->half_to_even ? " half to even" : "", p->fill[0], p->fill[1], p->fill[2],
-                p->scale);
+    lw_str_addf(out, "%s %dx%d, %s (%s), centre %dx%d%s, fill %d %d %d", fits[p->fit], p->resize_w,
+                p->resize_h, lw_filter_name[p->filter], lw_resample_form_name[p->form], p->width,
+                p->height, p->half_to_even ? " half to even" : "", p->fill[0], p->fill[1],
+                p->fill[2]);
+}
+
+void lw_preparation_print(const lw_preparation *p, lw_str *out)
+{
+    lw_preparation_print_pixels(p, out);
+    lw_str_addf(out, ", (x %.17g - mean) / std", p->scale);
     lw_str_addf(out, ", mean %.9g %.9g %.9g, std %.9g %.9g %.9g", (double)p->mean[0],
                 (double)p->mean[1], (double)p->mean[2], (double)p->std[0], (double)p->std[1],
                 (double)p->std[2]);

@@ -59,8 +59,10 @@ typedef struct lw_preparation {
 int lw_preparation_parse(const char *what, const char *text, size_t n, lw_preparation *out);
 /* A file, or a folder with preprocessor_config.json or config.json in it. */
 int lw_preparation_load(const char *path, lw_preparation *out);
-/* One line with everything that changes a pixel: for fingerprints and for reading. */
+/* One line with everything that changes a number the network sees: for fingerprints and for
+ * reading; and that part of it which says what lw_prepare does. */
 void lw_preparation_print(const lw_preparation *p, lw_str *out);
+void lw_preparation_print_pixels(const lw_preparation *p, lw_str *out);
 
 /* dst [height][width][3] (not 0) from a decoded picture. */
 int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst);

@@ -13,6 +13,8 @@
 typedef enum lw_split { LW_SPLIT_TRAIN, LW_SPLIT_HELDOUT, LW_SPLIT_COUNT } lw_split;
 const char *lw_split_name(lw_split s); /* "train", "held-out" */
 
+struct lw_preparation;
+
 /*
  * Specs (SOURCE[:ARGUMENT]):
  *   synth[:16|32][,seed=S]  drawn digits; default 32, seed 1 (the training pool). Training indices
@@ -32,10 +34,16 @@ const char *lw_split_name(lw_split s); /* "train", "held-out" */
  * when they must grow). The size of a folder's own: that of its pictures when the shorter side of
  * all is the same, else a power of two (see data_folder_size.c; the dataset's note says which and
  * why).
+ *
+ * With a preparation (data_prepare.h) rows are what lw_prepare makes of each source picture as it
+ * is: of cifar10 32x32, of mnist 28x28, of synth as drawn, of a folder as decoded. Only the rows
+ * asked for are prepared, and kept under a name of their own.
  */
 typedef struct lw_data_opts {
-    int32_t image_size;     /* side in pixels, 8..1024; 0: the source's own */
-    lw_split split;         /* default: training rows */
+    int32_t image_size;                       /* side in pixels, 8..1024; 0: the source's own */
+    const struct lw_preparation *preparation; /* instead of image_size: rows are height x width of
+                                                 it; read while opening only. NULL: squares */
+    lw_split split;                           /* default: training rows */
     int64_t first, count;   /* rows [first, first + count) of the split; count 0: all from first */
     const char *cache_dir;  /* NULL: lw_data_cache_dir; "": keep in memory, write nothing */
     lw_pool *pool;          /* decodes in parallel; NULL: this thread. Never changes a bit */
@@ -55,12 +63,13 @@ typedef struct lw_dataset {
     const char *spec;               /* as opened */
     const char *note;               /* what was decided for the data and why; "" when nothing */
     const char *cache_path;         /* "" when in memory */
-    int32_t image_size;
     lw_split split;
     int64_t first;        /* row of the split that row 0 is */
     int64_t split_rows;   /* rows the split has */
-    uint64_t fingerprint; /* of the source: spec, paths, sizes, times, image size */
-    uint64_t content; /* of all decoded rows and labels (both splits): equal data, equal number */
+    uint64_t fingerprint; /* of the source: spec, paths, sizes, times, image size,
+                             preparation */
+    uint64_t content; /* of all decoded rows and labels (both splits; of synth and of prepared rows
+                         those asked for): equal data, equal number */
     struct lw_data_rows *rows; /* private: owns what the pointers above point at */
 } lw_dataset;
 

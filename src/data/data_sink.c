@@ -17,8 +17,9 @@ struct lw_data_sink {
     size_t row_bytes;
     int32_t *labels; /* [n] */
     size_t labels_cap;
-    int64_t n, n_train; /* n_train -1: no held-out rows yet */
-    uint64_t *hashes;   /* [n_blocks], the last one still growing */
+    int64_t n, n_train;              /* n_train -1: no held-out rows yet */
+    int64_t offered[LW_SPLIT_COUNT]; /* pictures the source has had so far */
+    uint64_t *hashes;                /* [n_blocks], the last one still growing */
     size_t n_blocks, hashes_cap;
     int64_t block_rows;
     uint64_t content;
@@ -64,8 +65,8 @@ int lw_data_sink_new(const lw_data_job *job, int fd, lw_data_sink **out)
     static const char page[LW_DATA_PIXELS_AT];
     s->job = job;
     s->fd = fd;
-    s->row_bytes = (size_t)job->size * (size_t)job->size * 3;
-    s->block_rows = lw_data_block_rows(job->size);
+    s->row_bytes = (size_t)job->h * (size_t)job->w * 3;
+    s->block_rows = lw_data_block_rows(job->h, job->w);
     s->n_train = -1;
     int rc = emit(s, page, sizeof page);
     /* Keep a failing sink for the caller, who asks it whether writing was what failed. */
@@ -81,6 +82,16 @@ void lw_data_sink_free(lw_data_sink **pp)
     lw_free(&(*pp)->labels);
     lw_free(&(*pp)->hashes);
     lw_free(pp);
+}
+
+bool lw_data_sink_wants(lw_data_sink *s)
+{
+    const lw_data_opts *o = &s->job->opts;
+    lw_split split = s->n_train < 0 ? LW_SPLIT_TRAIN : LW_SPLIT_HELDOUT;
+    int64_t i = s->offered[split]++;
+    if (!s->job->ranged)
+        return true;
+    return split == o->split && i >= o->first && (o->count == 0 || i - o->first < o->count);
 }
 
 int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labels, int64_t k)
@@ -105,8 +116,7 @@ int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labe
 
 void lw_data_sink_heldout(lw_data_sink *s)
 {
-    LW_ASSERT(s->n_train < 0 && !s->job->ranged, "data source %s cut twice",
-              s->job->source->info.name);
+    LW_ASSERT(s->n_train < 0, "data source %s cut twice", s->job->source->info.name);
     s->n_train = s->n;
 }
 
@@ -145,8 +155,8 @@ int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint)
 {
     const lw_data_job *job = s->job;
     int64_t n_train = s->n_train < 0 ? s->n : s->n_train;
-    if (job->ranged && job->opts.split == LW_SPLIT_HELDOUT)
-        n_train = 0;
+    if (job->ranged)
+        LW_TRY(lw_data_range_check(job, s->offered[job->opts.split]));
     LW_TRY(pad_to(s, 64));
     LW_CLEANUP(lw_str_clear) lw_str tail = {0};
     size_t hashes = 0, texts = 0;
@@ -160,7 +170,10 @@ int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint)
         .content = s->content,
         .n_train = n_train,
         .n_heldout = s->n - n_train,
-        .size = job->size,
+        .split_rows = job->ranged ? s->offered[job->opts.split] : 0,
+        .height = job->h,
+        .width = job->w,
+        .channels = 3,
         .classes = job->classes,
         .labelled = job->labelled,
         .flip = job->flip,

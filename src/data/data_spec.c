@@ -58,9 +58,21 @@ static int unknown_source(const char *spec, size_t len)
 
 static int check_opts(const char *spec, const lw_data_opts *o)
 {
-    if (o->image_size != 0 && (o->image_size < 8 || o->image_size > LW_DATA_MAX_SIDE))
+    if (o->image_size != 0 && (o->image_size < 8 || o->image_size > LW_DATA_MAX_SQUARE))
         return lw_fail(LW_EUSAGE, "data '%s': image size %d is not within 8..%d", spec,
-                       o->image_size, LW_DATA_MAX_SIDE);
+                       o->image_size, LW_DATA_MAX_SQUARE);
+    if (o->image_size != 0 && o->preparation)
+        return lw_fail(LW_EUSAGE,
+                       "data '%s': image size %d beside a preparation, which says the size: leave "
+                       "one out",
+                       spec, o->image_size);
+    const lw_preparation *p = o->preparation;
+    if (p && (p->height < 1 || p->height > LW_DATA_MAX_SIDE || p->width < 1 ||
+              p->width > LW_DATA_MAX_SIDE))
+        return lw_fail(LW_EUNSUPPORTED,
+                       "data '%s': pictures prepared as %dx%d pixels: sides are 1 to %d, as of "
+                       "networks",
+                       spec, p->width, p->height, LW_DATA_MAX_SIDE);
     if (o->split != LW_SPLIT_TRAIN && o->split != LW_SPLIT_HELDOUT)
         return lw_fail(LW_EUSAGE, "data '%s': split %d is neither train nor held-out", spec,
                        (int)o->split);
@@ -70,6 +82,18 @@ static int check_opts(const char *spec, const lw_data_opts *o)
                        " of them: must not be negative",
                        spec, o->first, o->count);
     return 0;
+}
+
+/* What names the cache file, behind what the plan said. */
+static void add_place(lw_data_job *job)
+{
+    const lw_data_opts *o = &job->opts;
+    lw_str_addf(&job->place, "%s %d", job->source->info.name, job->w);
+    if (!o->preparation)
+        return;
+    lw_str_addf(&job->place, "x%d\n%s %" PRId64 "+%" PRId64 "\n", job->h, lw_split_name(o->split),
+                o->first, o->count);
+    lw_preparation_print_pixels(o->preparation, &job->place);
 }
 
 int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opts)
@@ -86,8 +110,10 @@ int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opt
     if (!job->source)
         return unknown_source(spec, len);
     job->arg = colon ? colon + 1 : NULL;
+    job->ranged =
+        job->opts.preparation; /* many times the bytes of its pictures: what is asked for */
     LW_TRY(job->source->plan(job));
-    lw_str_addf(&job->place, "%s %d", job->source->info.name, job->size);
+    add_place(job);
     if (job->place.failed || job->state.failed || job->names.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for its description", spec);
     return 0;
@@ -107,7 +133,7 @@ void lw_data_job_clear(lw_data_job *job)
 
 int lw_data_job_settle(lw_data_job *job)
 {
-    if (job->size == 0)
+    if (job->h == 0)
         LW_TRY(job->source->settle(job));
     if (job->note.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for a note", job->spec);
@@ -117,11 +143,28 @@ int lw_data_job_settle(lw_data_job *job)
 void lw_data_job_title(const lw_data_job *job, lw_str *out)
 {
     const char *place = lw_str_c(&job->place);
-    if (job->ranged)
-        lw_str_addf(out, "%s %s rows %" PRId64 "+%" PRId64, job->spec,
-                    lw_split_name(job->opts.split), job->opts.first, job->opts.count);
-    else
+    if (*place == '/')
         lw_str_addf(out, "%s:%.*s", job->source->info.name, (int)strcspn(place, "\n"), place);
+    else
+        lw_str_add(out, job->spec);
+    if (job->ranged)
+        lw_str_addf(out, " %s rows", lw_split_name(job->opts.split));
+    if (job->ranged && (job->opts.first || job->opts.count))
+        lw_str_addf(out, " %" PRId64 "+%" PRId64, job->opts.first, job->opts.count);
+    if (job->opts.preparation) {
+        lw_str_add(out, ", prepared: ");
+        lw_preparation_print_pixels(job->opts.preparation, out);
+    }
+}
+
+void lw_data_job_size(lw_data_job *job, int32_t own)
+{
+    const lw_data_opts *o = &job->opts;
+    job->h = job->w = o->image_size ? o->image_size : own;
+    if (o->preparation) {
+        job->h = o->preparation->height;
+        job->w = o->preparation->width;
+    }
 }
 
 int lw_data_job_class(lw_data_job *job, const char *name)
@@ -168,6 +211,8 @@ int lw_data_job_path(const lw_data_job *job, const char **out)
 int lw_data_range_check(const lw_data_job *job, int64_t have)
 {
     const lw_data_opts *o = &job->opts;
+    if (have == 0)
+        return lw_fail(LW_EFORMAT, "data '%s': no %s pictures", job->spec, lw_split_name(o->split));
     if (o->first < have && o->count <= have - o->first)
         return 0;
     return lw_fail(LW_EUSAGE,

@@ -65,6 +65,17 @@ expect 0 data check folder:one --json
 out_has '"image_size": 16'
 out_has '"note": "pictures of several sizes'
 err_has 'resized to 16x16'
+# As a network wants them.
+echo '{"image_processor_type": "ViTImageProcessor", "size": {"height": 12, "width": 20}}' >preprocessor_config.json
+expect 0 data check folder:one --preparation . --json
+out_has '"height": 12'
+out_has '"width": 20'
+expect 0 data sheet folder:one --preparation preprocessor_config.json --lines 1 --columns 1 --zoom 1 --output prepared.png
+out_has '24 x 16 pixels'
+expect 2 data check folder:one --preparation . --image-size 16
+expect 4 data check folder:one --preparation nowhere
+expect 0 data cache list
+out_has 'prepared: squash 20x12, bilinear (pillow)'
 
 mkdir pictures
 printf 'not a picture' >pictures/a.png

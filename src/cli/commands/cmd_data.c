@@ -42,7 +42,7 @@ const lw_command lw_cmd_data_list = {
 /* ---- data check ------------------------------------------------------------------------- */
 
 typedef struct look_cli {
-    const char *spec, *output;
+    const char *spec, *output, *preparation;
     int32_t split, image_size, lines, columns, zoom;
 } look_cli;
 
@@ -52,9 +52,19 @@ typedef struct look_cli {
      .required = true,       .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},     \
         {LW_OPT(look_cli, split), .name = "split", .choices = "train|held-out",                    \
          .fallback = "train",     .group = "Data", .help = "which part"},                          \
+        {LW_OPT(look_cli, image_size),                                                             \
+         .name = "image-size",                                                                     \
+         .fallback = "0",                                                                          \
+         .max = 1024,                                                                              \
+         .unit = "pixels",                                                                         \
+         .group = "Data",                                                                          \
+         .help = LW_DATA_SIZE_HELP},                                                               \
     {                                                                                              \
-        LW_OPT(look_cli, image_size), .name = "image-size", .fallback = "0", .max = 1024,          \
-                                      .unit = "pixels", .group = "Data", .help = LW_DATA_SIZE_HELP \
+        LW_OPT(look_cli, preparation), .name = "preparation", .path = LW_PATH_IN, .unit = "file",  \
+                                       .group = "Data",                                            \
+                                       .help = "pictures as a published network is fed them: a "   \
+                                               "preprocessor_config.json or timm config.json, or " \
+                                               "the folder with it"                                \
     }
 
 static const lw_option check_options[] = {LOOK_OPTIONS, {.name = NULL}};
@@ -75,7 +85,10 @@ static json_t *report_json(const look_cli *o, const lw_data_report *r)
                                                   "reason", r->problems[i].reason));
     if (r->set) {
         json_object_set_new(j, "pictures", json_integer((json_int_t)r->set->n));
-        json_object_set_new(j, "image_size", json_integer(r->set->h));
+        if (r->set->h == r->set->w)
+            json_object_set_new(j, "image_size", json_integer(r->set->h));
+        json_object_set_new(j, "height", json_integer(r->set->h));
+        json_object_set_new(j, "width", json_integer(r->set->w));
         if (*r->set->note)
             json_object_set_new(j, "note", json_string(r->set->note));
         json_object_set_new(j, "labelled", json_boolean(r->set->labelled));
@@ -117,10 +130,23 @@ static void print_report(const lw_data_report *r)
         lw_cli_print("%s: %s\n", r->problems[i].path, r->problems[i].reason);
 }
 
+/* *p is what opts may point at. */
+static int look_opts(const look_cli *o, lw_preparation *p, lw_data_opts *opts)
+{
+    *opts = (lw_data_opts){.image_size = o->image_size, .split = (lw_split)o->split};
+    if (o->preparation) {
+        LW_TRY(lw_preparation_load(o->preparation, p));
+        opts->preparation = p;
+    }
+    return 0;
+}
+
 static int check(const lw_cli *cli, const look_cli *o, lw_data_report *r)
 {
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-    const lw_data_opts opts = {.image_size = o->image_size, .split = (lw_split)o->split};
+    lw_preparation p;
+    lw_data_opts opts;
+    LW_TRY(look_opts(o, &p, &opts));
     LW_TRY(lw_data_check(o->spec, &opts, r));
     if (cli->global.json) {
         j = report_json(o, r);
@@ -194,8 +220,10 @@ static int run_sheet(const lw_cli *cli, const void *config)
     const look_cli *o = config;
     /* A sheet shows the first rows of each class: of what is drawn, a few thousand hold
      * them all. */
-    lw_data_opts opts = {.image_size = o->image_size, .split = (lw_split)o->split};
+    lw_preparation p;
+    lw_data_opts opts;
     LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    LW_TRY(look_opts(o, &p, &opts));
     if (lw_str_starts(o->spec, "synth"))
         opts.count = LW_MIN((int64_t)o->lines * o->columns * 10, 10000);
     LW_TRY(lw_data_open(o->spec, &opts, &d));

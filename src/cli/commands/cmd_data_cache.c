@@ -35,7 +35,10 @@ static json_t *row_json(const lw_cached *c)
     if (*c->title) {
         json_object_set_new(j, "data", json_string(c->title));
         json_object_set_new(j, "pictures", json_integer((json_int_t)c->rows));
-        json_object_set_new(j, "image_size", json_integer(c->size));
+        if (c->height == c->width)
+            json_object_set_new(j, "image_size", json_integer(c->height));
+        json_object_set_new(j, "height", json_integer(c->height));
+        json_object_set_new(j, "width", json_integer(c->width));
     }
     return j;
 }
@@ -46,7 +49,8 @@ static void print_row(const lw_cached *c, const char *tail)
     lw_cli_print("%10s  %10s  %-13s  %s\n", lw_fmt_bytes(bytes, c->bytes), lw_fmt_time(age, c->age),
                  lw_cached_state_name(c->state), c->path);
     if (*c->title)
-        lw_cli_print("%39s%s, %lld of %dx%d\n", "", c->title, (long long)c->rows, c->size, c->size);
+        lw_cli_print("%39s%s, %lld of %dx%d\n", "", c->title, (long long)c->rows, c->width,
+                     c->height);
     if (*tail)
         lw_cli_print("%39s%s\n", "", tail);
 }

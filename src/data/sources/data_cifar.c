@@ -10,7 +10,7 @@
 #include "data/sources/data_source.h"
 #include "formats/formats.h"
 
-enum { SIDE = 32, PLANE = SIDE * SIDE, CLASSES = 10, BLOCK = 1000 };
+enum { SIDE = 32, PLANE = SIDE * SIDE, CLASSES = 10 };
 
 static int cifar_plan(lw_data_job *job)
 {
@@ -23,7 +23,7 @@ static int cifar_plan(lw_data_job *job)
     if (!set)
         return LW_ENOMEM;
     LW_TRY(lw_cifar_find(job, path, set));
-    job->size = job->opts.image_size ? job->opts.image_size : SIDE;
+    lw_data_job_size(job, SIDE);
     job->labelled = job->flip = true;
     for (int c = 0; c < CLASSES; c++)
         LW_TRY(lw_data_job_class(job, names[c]));
@@ -37,39 +37,25 @@ static void cifar_clear(lw_data_job *job)
     lw_free(&job->priv);
 }
 
-static int one_record(const lw_data_job *job, const uint8_t *record, uint8_t *dst)
-{
-    uint8_t rgb[PLANE * 3];
-    for (int i = 0; i < PLANE; i++)
-        for (int c = 0; c < 3; c++)
-            rgb[3 * i + c] = record[1 + c * PLANE + i];
-    return lw_data_fit(rgb, SIDE, SIDE, job->size, dst);
-}
+/* Records of a file. */
+typedef struct records {
+    const char *what;
+    const uint8_t *bytes;
+} records;
 
-static int put_file(lw_data_job *job, lw_data_sink *sink, const char *what, const char *bytes,
-                    size_t len)
+static int get_record(const void *from, int64_t i, lw_image *im, int32_t *label)
 {
-    int64_t n = (int64_t)(len / CIFAR_RECORD);
-    size_t row = (size_t)job->size * (size_t)job->size * 3;
-    LW_CLEANUP(lw_free) uint8_t *pixels = lw_calloc(BLOCK, row);
-    LW_CLEANUP(lw_free) int32_t *labels = lw_calloc(BLOCK, sizeof *labels);
-    if (!pixels || !labels)
-        return LW_ENOMEM;
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t k = LW_MIN((int64_t)BLOCK, n - at);
-        for (int64_t i = 0; i < k; i++) {
-            const uint8_t *record = (const uint8_t *)bytes + (size_t)(at + i) * CIFAR_RECORD;
-            if (record[0] >= CLASSES)
-                return lw_fail(LW_EFORMAT,
-                               "data '%s': %s: record %lld (byte %lld) has label %d, not 0..9: the "
-                               "file is damaged",
-                               job->spec, what, (long long)(at + i),
-                               (long long)(at + i) * CIFAR_RECORD, record[0]);
-            labels[i] = record[0];
-            LW_TRY(one_record(job, record, pixels + (size_t)i * row));
-        }
-        LW_TRY(lw_data_sink_put(sink, pixels, labels, k));
-    }
+    const records *r = from;
+    const uint8_t *record = r->bytes + (size_t)i * CIFAR_RECORD;
+    if (record[0] >= CLASSES)
+        return lw_fail(LW_EFORMAT,
+                       "%s: record %lld (byte %lld) has label %d, not 0..9: the file is damaged",
+                       r->what, (long long)i, (long long)i * CIFAR_RECORD, record[0]);
+    LW_TRY(lw_image_init(im, SIDE, SIDE));
+    *label = record[0];
+    for (int k = 0; k < PLANE; k++)
+        for (int c = 0; c < 3; c++)
+            im->rgb[3 * k + c] = record[1 + c * PLANE + k];
     return 0;
 }
 
@@ -93,7 +79,10 @@ static int put_batch(lw_data_job *job, lw_data_sink *sink, cifar_set *set, size_
     LW_TRY(lw_cifar_whole(job, b)); /* a file may have changed since it was looked at */
     b->hash = lw_hash64(b->bytes, b->len);
     LW_TRY(check_twice(job, set, i));
-    LW_TRY(put_file(job, sink, b->what, b->bytes, b->len));
+    const records r = {b->what, (const uint8_t *)b->bytes};
+    const lw_data_pictures all = {
+        .n = (int64_t)(b->len / CIFAR_RECORD), .from = &r, .get = get_record};
+    LW_TRY(lw_data_fill(job, sink, &all));
     lw_free(&b->bytes);
     return 0;
 }

@@ -31,23 +31,25 @@ static size_t read_sides(const folder_list *l, int32_t *side)
 
 static void settle_same(lw_data_job *job, int32_t side)
 {
-    job->size = LW_MIN(LW_MAX(side, (int32_t)SMALLEST), LW_DATA_MAX_SIDE);
-    if (job->size != side)
+    int32_t size = LW_MIN(LW_MAX(side, (int32_t)SMALLEST), LW_DATA_MAX_SQUARE);
+    if (size != side)
         lw_str_addf(&job->note, "pictures of %dx%d are resized to %dx%d: sizes are %d to %d", side,
-                    side, job->size, job->size, SMALLEST, LW_DATA_MAX_SIDE);
+                    side, size, size, SMALLEST, LW_DATA_MAX_SQUARE);
+    lw_data_job_size(job, size);
 }
 
 /* A power of two suits every network; not above the median, so that most pictures shrink. */
 static void settle_mixed(lw_data_job *job, const int32_t *side, size_t n)
 {
-    int32_t median = side[(n - 1) / 2];
-    for (job->size = SMALLEST; 2 * job->size <= LW_MIN(median, (int32_t)MIXED_SIDE);)
-        job->size *= 2;
+    int32_t median = side[(n - 1) / 2], size = SMALLEST;
+    while (2 * size <= LW_MIN(median, (int32_t)MIXED_SIDE))
+        size *= 2;
+    lw_data_job_size(job, size);
     lw_str_addf(&job->note,
                 "pictures of several sizes (shorter side %d to %d pixels, median %d) are resized "
                 "to %dx%d: the largest power of two within the median and %d; --image-size N "
                 "chooses another",
-                side[0], side[n - 1], median, job->size, job->size, MIXED_SIDE);
+                side[0], side[n - 1], median, size, size, MIXED_SIDE);
 }
 
 int lw_folder_settle(lw_data_job *job)
@@ -58,7 +60,7 @@ int lw_folder_settle(lw_data_job *job)
         return LW_ENOMEM;
     size_t n = read_sides(l, side);
     if (n == 0) { /* nothing can be decoded either: building says so */
-        job->size = SMALLEST;
+        lw_data_job_size(job, SMALLEST);
         return 0;
     }
     qsort(side, n, sizeof *side, ascending);

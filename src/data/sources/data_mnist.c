@@ -58,7 +58,7 @@ static int mnist_plan(lw_data_job *job)
         return LW_ENOMEM;
     for (int i = 0; i < FILES; i++)
         LW_TRY(find_file(job, path, stems[i], &f->path[i]));
-    job->size = job->opts.image_size ? job->opts.image_size : PADDED;
+    lw_data_job_size(job, PADDED);
     job->labelled = true;
     for (int c = 0; c < CLASSES; c++)
         LW_TRY(lw_data_job_class(job, names[c]));
@@ -173,37 +173,47 @@ static int next_images(const lw_data_job *job, images *f, int64_t at, int64_t k,
                    more ? "longer" : "cut short");
 }
 
-static int one_picture(const lw_data_job *job, const uint8_t *gray, uint8_t *dst)
+/* A block of them, and their labels. */
+typedef struct digits {
+    const uint8_t *gray;
+    const char *marks;
+    const char *label_path;
+    int64_t at;
+    int32_t border;
+} digits;
+
+static int get_digit(const void *from, int64_t i, lw_image *im, int32_t *label)
 {
-    uint8_t rgb[PADDED * PADDED * 3] = {0};
-    int32_t border = job->size == SIDE ? 0 : BORDER, side = SIDE + 2 * border;
+    const digits *d = from;
+    const uint8_t *gray = d->gray + i * SIDE * SIDE;
+    int32_t side = SIDE + 2 * d->border;
+    *label = (uint8_t)d->marks[d->at + i];
+    if (*label >= CLASSES)
+        return lw_fail(LW_EFORMAT, "%s: label %lld is %d, not 0..9", d->label_path,
+                       (long long)(d->at + i), *label);
+    LW_TRY(lw_image_init(im, side, side));
     for (int32_t y = 0; y < SIDE; y++)
         for (int32_t x = 0; x < SIDE; x++)
-            memset(rgb + 3 * ((y + border) * side + x + border), gray[y * SIDE + x], 3);
-    return lw_data_fit(rgb, side, side, job->size, dst);
+            memset(im->rgb + 3 * ((y + d->border) * side + x + d->border), gray[y * SIDE + x], 3);
+    return 0;
 }
 
 static int put_rows(lw_data_job *job, lw_data_sink *sink, images *f, const char *marks,
                     const char *label_path)
 {
-    size_t row = (size_t)job->size * (size_t)job->size * 3;
-    LW_CLEANUP(lw_free) uint8_t *pixels = lw_calloc(BLOCK, row);
-    LW_CLEANUP(lw_free) int32_t *labels = lw_calloc(BLOCK, sizeof *labels);
     LW_CLEANUP(lw_free) char *gray = lw_calloc(BLOCK, SIDE * SIDE);
-    if (!pixels || !labels || !gray)
+    if (!gray)
         return LW_ENOMEM;
     for (int64_t at = 0; at < f->n; at += BLOCK) {
         int64_t k = LW_MIN((int64_t)BLOCK, f->n - at);
         LW_TRY(next_images(job, f, at, k, gray));
-        for (int64_t i = 0; i < k; i++) {
-            labels[i] = (uint8_t)marks[at + i];
-            if (labels[i] >= CLASSES)
-                return lw_fail(LW_EFORMAT, "data '%s': %s: label %lld is %d, not 0..9", job->spec,
-                               label_path, (long long)(at + i), labels[i]);
-            LW_TRY(one_picture(job, (const uint8_t *)gray + i * SIDE * SIDE,
-                               pixels + (size_t)i * row));
-        }
-        LW_TRY(lw_data_sink_put(sink, pixels, labels, k));
+        const digits d = {.gray = (const uint8_t *)gray,
+                          .marks = marks,
+                          .label_path = label_path,
+                          .at = at,
+                          .border = job->opts.preparation || job->h == SIDE ? 0 : BORDER};
+        const lw_data_pictures block = {.n = k, .from = &d, .get = get_digit};
+        LW_TRY(lw_data_fill(job, sink, &block));
     }
     return 0;
 }

@@ -14,9 +14,13 @@
 
 #include "base/base.h"
 #include "data/data_check.h"
+#include "data/data_prepare.h"
 #include "data/data_set.h"
+#include "formats/formats.h"
 
-#define LW_DATA_MAX_SIDE 1024
+/* Of a row: what the configs of networks may name as their picture's side ends there, too. */
+#define LW_DATA_MAX_SIDE 4096
+#define LW_DATA_MAX_SQUARE 1024 /* of image_size */
 #define LW_DATA_MAX_CLASSES 65536
 #define LW_DATA_NONE_BEFORE ((int64_t)1 << 40) /* more rows than any dataset has */
 
@@ -31,18 +35,18 @@ typedef struct lw_data_job {
     const char *arg;  /* what follows the colon; NULL when there is no colon */
     lw_data_opts opts;
     /* set by plan */
-    int32_t size; /* side of a row; 0: settle decides before the build */
+    int32_t h, w; /* of a row; 0: settle decides before the build */
     int32_t classes;
     bool labelled, flip;
-    bool
-        ranged; /* the build holds opts.count rows from opts.first of opts.split, not both splits */
-    int64_t split_rows; /* ranged: rows the whole split has */
-    uint64_t seed;      /* of sources that draw */
-    lw_str names;       /* [classes] */
-    lw_str place;       /* what names the cache file: source, real path, size, range */
-    lw_str state;       /* what a change of makes the cache stale: files, sizes, times */
-    lw_str note;        /* set by settle: what was decided and why, for people; may stay empty */
-    void *priv;         /* the source's own, freed by its clear */
+    bool ranged;   /* the build keeps opts.count rows from opts.first of opts.split (count 0: all
+                           from there), not both splits */
+    uint64_t seed; /* of sources that draw */
+    int32_t side;  /* of what they draw */
+    lw_str names;  /* [classes] */
+    lw_str place;  /* what names the cache file: source, real path, size, range, preparation */
+    lw_str state;  /* what a change of makes the cache stale: files, sizes, times */
+    lw_str note;   /* set by settle: what was decided and why, for people; may stay empty */
+    void *priv;    /* the source's own, freed by its clear */
     /* of the cache, for a check */
     bool thorough;  /* compare every pixel with its hash, not a sample */
     lw_str damaged; /* set by opening: what was wrong with the cache that was there; it is built
@@ -52,7 +56,7 @@ typedef struct lw_data_job {
 struct lw_data_source {
     lw_data_info info;
     int (*plan)(lw_data_job *job);
-    /* Decides job->size from the files, before a build or scan of a job planned with 0. */
+    /* Decides the size from the files, before a build or scan of a job planned with 0. */
     int (*settle)(lw_data_job *job);
     int (*build)(lw_data_job *job, lw_data_sink *sink);
     /* Looks at every file by itself and adds what is wrong to the report; NULL: opening's message
@@ -68,8 +72,10 @@ extern const lw_data_source lw_data_source_synth, lw_data_source_cifar, lw_data_
 /* Finds the source and plans. Clear in any case. */
 int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opts);
 void lw_data_job_clear(lw_data_job *job);
-/* For plans: adds one class name; one line of state for a file (path, size, mtime; LW_EIO when
+/* For plans: the size of a row, as the preparation or image_size says, else a square of side `own`;
+ * adds one class name; one line of state for a file (path, size, mtime; LW_EIO when
  * missing); an existing path made absolute, put into place. */
+void lw_data_job_size(lw_data_job *job, int32_t own);
 int lw_data_job_class(lw_data_job *job, const char *name);
 int lw_data_job_file(lw_data_job *job, const char *path);
 int lw_data_job_place(lw_data_job *job, const char *path);
@@ -85,9 +91,12 @@ int lw_data_report_add(lw_data_report *r, const char *path, const char *reason);
 /* fd -1: memory. */
 int lw_data_sink_new(const lw_data_job *job, int fd, lw_data_sink **out);
 void lw_data_sink_free(lw_data_sink **pp);
-/* Appends k rows [k][size][size][3] and their labels. */
+/* Whether the next picture of the source is one of the rows to keep; asked once of each, in
+ * order. */
+bool lw_data_sink_wants(lw_data_sink *s);
+/* Appends k rows [k][h][w][3] and their labels. */
 int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labels, int64_t k);
-/* Rows from here on are held out (call once; a ranged build never does). */
+/* Rows from here on are held out (call once). */
 void lw_data_sink_heldout(lw_data_sink *s);
 /* Labels, names, header. */
 int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint);
@@ -95,13 +104,27 @@ bool lw_data_sink_write_failed(
     const lw_data_sink *s); /* the cache could not be written, not the source read */
 uint8_t *lw_data_sink_take(lw_data_sink *s, size_t *size); /* the finished memory image, lw_free */
 
+/* ---- data_fill.c: pictures of a source become rows, by the threads of the pool ---- */
+typedef struct lw_data_pictures {
+    int64_t n;
+    const void *from;
+    /* Picture i and its label, for many threads at once; *im is empty before. */
+    int (*get)(const void *from, int64_t i, lw_image *im, int32_t *label);
+    const char *(*path)(const void *from, int64_t i); /* for a scan */
+} lw_data_pictures;
+/* Appends those that the sink wants; stops at the first that cannot be read. */
+int lw_data_fill(const lw_data_job *job, lw_data_sink *sink, const lw_data_pictures *p);
+/* Reads every picture and keeps none; what is wrong becomes problems. */
+int lw_data_scan(const lw_data_job *job, const lw_data_pictures *p, lw_data_report *report);
+
 /* ---- data_cache.c: the file ---- */
 typedef struct lw_data_header {
     char magic[8]; /* LW_DATA_MAGIC */
     uint32_t version, header_bytes;
     uint64_t fingerprint, content;
     int64_t n_train, n_heldout;
-    int32_t size, classes;
+    int64_t split_rows; /* rows of the whole split when the file has a part of one; else 0 */
+    int32_t height, width, channels, classes;
     uint32_t labelled, flip;
     uint64_t pixels_at, labels_at;
     uint64_t hashes_at; /* one per block of rows: lw_data_fold over the hashes of its rows */
@@ -111,11 +134,11 @@ typedef struct lw_data_header {
     uint64_t header_hash; /* all fields above */
 } lw_data_header;
 #define LW_DATA_MAGIC "LWDATA\n\0"
-#define LW_DATA_VERSION 3u
+#define LW_DATA_VERSION 4u
 #define LW_DATA_PIXELS_AT 4096u
 
 /* Rows of a block: as many whole rows as 64 KiB hold, at least one. */
-int64_t lw_data_block_rows(int32_t size);
+int64_t lw_data_block_rows(int32_t h, int32_t w);
 /* h = 0 for the first row of a block; then the result for the row before. */
 uint64_t lw_data_fold(uint64_t h, uint64_t row_hash);
 /* What `content` becomes with one row more; 0 before the first. */
@@ -131,7 +154,8 @@ int lw_data_image_check(const char *what, const void *image, size_t size, lw_dat
  * MiB of blocks spread evenly, others at each call. LW_EFORMAT names the rows. */
 int lw_data_image_pixels(const char *what, const void *image, const lw_data_header *h,
                          bool thorough);
-/* "cifar10:/real/path", "synth:16 train rows 0+100": what stands in the cache, for people. */
+/* "cifar10:/real/path", "synth:16 train rows 0+100", and the preparation: what stands in the cache,
+ * for people. */
 void lw_data_job_title(const lw_data_job *job, lw_str *out);
 /* ---- data_open.c ---- */
 int lw_data_job_open(lw_data_job *job, lw_dataset **out);

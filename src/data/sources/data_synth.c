@@ -14,7 +14,7 @@
 #define SEGMENTS 26 /* the largest digit has 24 */
 #define MAX_SIDE 32
 
-enum { TRAIN_ROWS = 50000, HELDOUT_ROWS = 10000, TRAINING_SEED = 1, BLOCK = 2048, TASK = 64 };
+enum { TRAIN_ROWS = 50000, HELDOUT_ROWS = 10000, TRAINING_SEED = 1 };
 
 /* A piece of a stroke: an arc (n segments; cx cy rx ry a0 a1 in degrees) or, with n == 0, `points`
  * points. */
@@ -256,10 +256,10 @@ static int synth_plan(lw_data_job *job)
     int64_t have = split_rows(job);
     LW_TRY(lw_data_range_check(job, have));
     o->count = o->count ? o->count : have - o->first;
-    job->size = size;
+    lw_data_job_size(job, size);
+    job->side = size;
     job->labelled = true;
     job->ranged = true;
-    job->split_rows = have;
     for (int c = 0; c < 10; c++)
         LW_TRY(lw_data_job_class(job, names[c]));
     lw_str_addf(&job->place, "seed %" PRIu64 " %s %" PRId64 "+%" PRId64 "\n", seed,
@@ -269,48 +269,33 @@ static int synth_plan(lw_data_job *job)
     return 0;
 }
 
-typedef struct synth_block {
+/* Pictures of one split. */
+typedef struct drawn {
     uint64_t seed, first;
-    int64_t n;
-    int32_t size;
-    uint8_t *pixels;
-    int32_t *labels;
-} synth_block;
+    int32_t side;
+} drawn;
 
-static void synth_task(void *arg, int64_t task, int worker)
+static int get_drawn(const void *from, int64_t i, lw_image *im, int32_t *label)
 {
-    synth_block *b = arg;
+    const drawn *d = from;
+    uint64_t index = d->first + (uint64_t)i;
     float unit_pixels[MAX_SIDE * MAX_SIDE * 3];
-    int32_t row = b->size * b->size * 3;
-    (void)worker;
-    for (int64_t i = task * TASK; i < LW_MIN(b->n, (task + 1) * TASK); i++) {
-        uint64_t index = b->first + (uint64_t)i;
-        synth_unit(b->seed, index, b->size, unit_pixels);
-        for (int32_t j = 0; j < row; j++)
-            b->pixels[i * row + j] = (uint8_t)(unit_pixels[j] * 255.0f + .5f);
-        b->labels[i] = (int32_t)(index % 10);
-    }
+    LW_TRY(lw_image_init(im, d->side, d->side));
+    synth_unit(d->seed, index, d->side, unit_pixels);
+    for (int32_t j = 0; j < d->side * d->side * 3; j++)
+        im->rgb[j] = (uint8_t)(unit_pixels[j] * 255.0f + .5f);
+    *label = (int32_t)(index % 10);
+    return 0;
 }
 
 static int synth_build(lw_data_job *job, lw_data_sink *sink)
 {
-    size_t row = (size_t)job->size * (size_t)job->size * 3;
-    LW_CLEANUP(lw_free) uint8_t *pixels = lw_calloc(BLOCK, row);
-    LW_CLEANUP(lw_free) int32_t *labels = lw_calloc(BLOCK, sizeof *labels);
-    if (!pixels || !labels)
-        return LW_ENOMEM;
-    int64_t base = job->opts.first + (job->opts.split == LW_SPLIT_TRAIN ? 0 : TRAIN_ROWS);
-    for (int64_t at = 0; at < job->opts.count; at += BLOCK) {
-        synth_block b = {.seed = job->seed,
-                         .first = (uint64_t)(base + at),
-                         .n = LW_MIN((int64_t)BLOCK, job->opts.count - at),
-                         .size = job->size,
-                         .pixels = pixels,
-                         .labels = labels};
-        lw_pool_run(job->opts.pool, LW_CEIL_DIV(b.n, TASK), synth_task, &b);
-        LW_TRY(lw_data_sink_put(sink, pixels, labels, b.n));
-    }
-    return 0;
+    const drawn train = {job->seed, 0, job->side}, held = {job->seed, TRAIN_ROWS, job->side};
+    LW_TRY(lw_data_fill(job, sink,
+                        &(lw_data_pictures){.n = TRAIN_ROWS, .from = &train, .get = get_drawn}));
+    lw_data_sink_heldout(sink);
+    return lw_data_fill(job, sink,
+                        &(lw_data_pictures){.n = HELDOUT_ROWS, .from = &held, .get = get_drawn});
 }
 
 const lw_data_source lw_data_source_synth = {

@@ -121,7 +121,7 @@ int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
 {
     LW_CLEANUP(lw_heldout_free) lw_heldout *v = lw_calloc(1, sizeof *v);
     const lw_data_opts o = {
-        .image_size = train->image_size, .split = LW_SPLIT_HELDOUT, .pool = dev->pool, .obs = obs};
+        .image_size = train->h, .split = LW_SPLIT_HELDOUT, .pool = dev->pool, .obs = obs};
     LW_CLEANUP(lw_data_close) lw_dataset *held = NULL;
     if (!v)
         return LW_ENOMEM;
