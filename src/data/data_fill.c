@@ -76,9 +76,8 @@ static int put_rows(block *b, lw_data_sink *sink)
     for (int64_t i = 0; i < b->n; i++)
         if (b->rc[i] < 0)
             return lw_fail(b->rc[i], "data '%s': %s%s", b->job->spec, b->reason[i],
-                           b->job->source->scan
-                               ? " (`leeway data check` lists every such file)"
-                               : "");
+                           b->job->source->scan ? " (`leeway data check` lists every such file)"
+                                                : "");
     return lw_data_sink_put(sink, b->pixels, b->labels, b->n);
 }
 
