@@ -47,6 +47,17 @@ typedef enum lw_conv_mode {
     LW_CONV_MODE_WINOGRAD,
 } lw_conv_mode;
 
+/* What lies between pixels, and how wide it reaches; formulas in kernels/resample. */
+typedef enum lw_filter {
+    LW_FILTER_BOX,
+    LW_FILTER_BILINEAR,
+    LW_FILTER_HAMMING,
+    LW_FILTER_BICUBIC,
+    LW_FILTER_LANCZOS,
+    LW_FILTERS
+} lw_filter;
+extern const char *const lw_filter_name[LW_FILTERS];
+
 /* How far apart two rows are; formulas in kernels/pairs/pairs.h. */
 typedef enum lw_distance { LW_DISTANCE_L1, LW_DISTANCE_L2, LW_DISTANCE_MODULUS } lw_distance;
 

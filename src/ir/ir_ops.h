@@ -231,11 +231,30 @@ lw_val lw_pad(lw_graph *g, lw_val x, const int lo[3], const int hi[3]);
 
 typedef struct lw_attr_factor {
     int32_t k;
-    int32_t h, w; /* subsample_grad, resize, resize_grad: the space made */
+    int32_t h, w; /* subsample_grad: the space made */
 } lw_attr_factor;
 lw_val lw_subsample(lw_graph *g, lw_val x, int stride);
 lw_val lw_upsample(lw_graph *g, lw_val x, int factor);
-lw_val lw_resize(lw_graph *g, lw_val x, int h, int w);
+
+/*
+ * torch.nn.functional.interpolate of [B,H,W,C] with align_corners=False; weights in
+ * kernels/resample/resample_axis.h. An explicit scale is its scale_factor: the coordinates follow
+ * it instead of h / H, w / W, where h = floor(H scale[0]), w = floor(W scale[1]). Differentiable;
+ * x may be a parameter.
+ *
+ *   size=(h, w), bilinear        lw_resize(g, x, (lw_attr_resize){.h = h, .w = w, .filter = LW_FILTER_BILINEAR})
+ *   antialias=True               .. .antialias = true
+ *   scale_factor=(a, b)          .. .h = floor(H a), .w = floor(W b), .scale = {a, b}
+ *
+ * Bicubic has a = -0.75, antialiased -0.5, as there.
+ */
+typedef struct lw_attr_resize {
+    int32_t h, w;      /* the space made */
+    int32_t filter;    /* lw_filter; without antialias bilinear or bicubic */
+    int32_t antialias; /* 0 or 1: the filter widens where the picture shrinks */
+    double scale[2];   /* of h and of w, both or neither; 0: none given */
+} lw_attr_resize;
+lw_val lw_resize(lw_graph *g, lw_val x, lw_attr_resize to);
 
 typedef struct lw_attr_pool {
     int32_t k, stride, pad;

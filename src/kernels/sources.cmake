@@ -88,7 +88,6 @@ set(SOURCES
   resample/resample_axis.c
   resample/resample_pass_ref.c
   resample/resample_picture.c
-  resample/resample_ref.c
   reverse/reverse_ref.c
   ew/ew_avx2.c
   ew/ew_avx512.c
@@ -98,8 +97,6 @@ set(SOURCES
   optim/optim_avx512.c
   pooling/pooling_avx2.c
   pooling/pooling_avx512.c
-  resample/resample_avx2.c
-  resample/resample_avx512.c
   resample/resample_f32_avx2.c
   resample/resample_f32_avx512.c
   resample/resample_u8_avx2.c

@@ -117,9 +117,45 @@ static lw_val b_maxpool3(lw_graph *g, const lw_val *v, int k)
 {
     return lw_pool2d(g, v[0], k, 2, 1, true);
 }
+/* hw: 100 h + w */
+static lw_attr_resize to(int hw, lw_filter filter, bool antialias)
+{
+    return (lw_attr_resize){
+        .h = hw / 100, .w = hw % 100, .filter = (int32_t)filter, .antialias = antialias};
+}
 static lw_val b_resize(lw_graph *g, const lw_val *v, int hw)
 {
-    return lw_resize(g, v[0], hw / 100, hw % 100);
+    return lw_resize(g, v[0], to(hw, LW_FILTER_BILINEAR, false));
+}
+static lw_val b_bilinear_aa(lw_graph *g, const lw_val *v, int hw)
+{
+    return lw_resize(g, v[0], to(hw, LW_FILTER_BILINEAR, true));
+}
+static lw_val b_bicubic(lw_graph *g, const lw_val *v, int hw)
+{
+    return lw_resize(g, v[0], to(hw, LW_FILTER_BICUBIC, false));
+}
+static lw_val b_bicubic_aa(lw_graph *g, const lw_val *v, int hw)
+{
+    return lw_resize(g, v[0], to(hw, LW_FILTER_BICUBIC, true));
+}
+/* The position table of DINOv2, one axis smaller and one larger. */
+static lw_attr_resize offset(bool antialias)
+{
+    lw_attr_resize a = to(205, LW_FILTER_BICUBIC, antialias);
+    a.scale[0] = (2 + 0.1) / 3;
+    a.scale[1] = (5 + 0.1) / 4;
+    return a;
+}
+static lw_val b_bicubic_scale(lw_graph *g, const lw_val *v, int n)
+{
+    (void)n;
+    return lw_resize(g, v[0], offset(false));
+}
+static lw_val b_bicubic_aa_scale(lw_graph *g, const lw_val *v, int n)
+{
+    (void)n;
+    return lw_resize(g, v[0], offset(true));
 }
 static lw_val b_stat(lw_graph *g, const lw_val *v, int which)
 {
@@ -210,6 +246,17 @@ static const layer_case cases[] = {
     {"bilinear.down", b_resize, 403, {X}, IMAGE},
     {"bilinear.x2", b_resize, 1216, {X}, IMAGE},
     {"bilinear.mixed", b_resize, 1405, {X}, IMAGE},
+    {"bilinear_aa.up", b_bilinear_aa, 917, {X}, IMAGE},
+    {"bilinear_aa.down", b_bilinear_aa, 403, {X}, IMAGE},
+    {"bilinear_aa.wide", b_bilinear_aa, 305, {X}, IMAGE},
+    {"bicubic.up", b_bicubic, 917, {X}, IMAGE},
+    {"bicubic.down", b_bicubic, 403, {X}, IMAGE},
+    {"bicubic.wide", b_bicubic, 703, {X}, IMAGE},
+    {"bicubic.scale", b_bicubic_scale, 0, {X}, IMAGE},
+    {"bicubic_aa.up", b_bicubic_aa, 917, {X}, IMAGE},
+    {"bicubic_aa.down", b_bicubic_aa, 403, {X}, IMAGE},
+    {"bicubic_aa.wide", b_bicubic_aa, 204, {X}, IMAGE},
+    {"bicubic_aa.scale", b_bicubic_aa_scale, 0, {X}, IMAGE},
     {"key.mean", b_stat, LW_STAT_MEAN, {X}, AS_IS},
     {"key.std", b_stat, LW_STAT_STD, {X}, AS_IS},
     {"key.mean_2", b_stat, LW_STAT_MEAN2, {X}, AS_IS},

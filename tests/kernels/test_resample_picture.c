@@ -194,8 +194,8 @@ static void lines(check *t)
     struct lw_resample_kernels k = table(t);
     lw_resample_axis a = {0};
     enum { H = 37, W = 50, C = 3, TO = 21 };
-    assert_int_equal(lw_resample_axis_init(&a, LW_RESAMPLE_PILLOW, LW_FILTER_LANCZOS, W, TO, 0, TO),
-                     0);
+    lw_resample_axis_spec s = {LW_RESAMPLE_PILLOW, LW_FILTER_LANCZOS, .from = W, .to = TO};
+    assert_int_equal(lw_resample_axis_init(&a, &s), 0);
     lw_resample_pass p = {&a, C, W * C, TO * C + 5};
     uint8_t *x = check_bytes(t, H * W * C, 0), *all = check_bytes(t, H * (TO * C + 5), 0);
     uint8_t *one = check_bytes(t, H * (TO * C + 5), 0);
@@ -216,7 +216,8 @@ static void lines(check *t)
 static void check_axis(check *t, lw_filter filter, int from, int to)
 {
     lw_resample_axis a = {0};
-    assert_int_equal(lw_resample_axis_init(&a, LW_RESAMPLE_PILLOW, filter, from, to, 0, to), 0);
+    lw_resample_axis_spec s = {LW_RESAMPLE_PILLOW, filter, .from = from, .to = to};
+    assert_int_equal(lw_resample_axis_init(&a, &s), 0);
     for (ptrdiff_t o = 0; o < a.n && !a.copy; o++) {
         int64_t sum = 0, magnitude = 0;
         for (ptrdiff_t j = 0; j < a.count[o]; j++) {

@@ -332,6 +332,14 @@ static lw_val add_reshape(random_graph *r)
     return LW_NOVAL;
 }
 
+static lw_val add_resize(random_graph *r, lw_val x)
+{
+    lw_attr_resize to = {.h = 2 + (int)random_below(r, 6), .w = 2 + (int)random_below(r, 6)};
+    to.filter = random_below(r, 2) ? LW_FILTER_BICUBIC : LW_FILTER_BILINEAR;
+    to.antialias = (int)random_below(r, 2);
+    return lw_resize(r->g, x, to);
+}
+
 static lw_val add_space(random_graph *r)
 {
     lw_val x = random_pick(r, 4);
@@ -348,7 +356,7 @@ static lw_val add_space(random_graph *r)
     case 3:
         return t.dim[1] > 1 && t.dim[2] > 1 ? lw_pool2d(r->g, x, 2, 2, 0, true) : LW_NOVAL;
     case 4:
-        return lw_resize(r->g, x, 2 + (int)random_below(r, 6), 2 + (int)random_below(r, 6));
+        return add_resize(r, x);
     default:
         return lw_pad(r->g, x, (int[3]){1, 0, (int)random_below(r, 2)},
                       (int[3]){0, t.dim[2] > 2 ? -1 : 1, 1});

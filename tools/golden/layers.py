@@ -102,6 +102,10 @@ def simple(c):
     c.add("cross_entropy", lambda x: F.cross_entropy(x, torch.from_numpy(labels).long()), x=(6, 10))
 
 
+def resize(mode, antialias, **to):
+    return lambda x: F.interpolate(x, mode=mode, align_corners=False, antialias=antialias, **to)
+
+
 def resampling(c):
     sh = (2, 5, 6, 8)
     c.add("upsample_nearest2", lambda x: F.interpolate(x, scale_factor=2.0, mode="nearest"), x=sh)
@@ -110,8 +114,17 @@ def resampling(c):
     c.add("maxpool3s2p1", lambda x: F.max_pool2d(x, 3, 2, 1), x=sh)
     c.add("maxpool2", lambda x: F.max_pool2d(x, 2), x=sh)
     for tag, size in (("up", (9, 17)), ("down", (4, 3)), ("x2", (12, 16)), ("mixed", (14, 5))):
-        c.add("bilinear." + tag, lambda x, s=size: F.interpolate(
-            x, size=s, mode="bilinear", align_corners=False, antialias=False), x=sh)
+        c.add("bilinear." + tag, resize("bilinear", False, size=size), x=sh)
+    narrow, wide = (1, 2, 6, 8), (1, 17, 3, 4)
+    for mode, antialias, tag, sizes in (
+            ("bilinear", True, "bilinear_aa", ((narrow, 9, 17), (narrow, 4, 3), (wide, 3, 5))),
+            ("bicubic", False, "bicubic", ((narrow, 9, 17), (narrow, 4, 3), (wide, 7, 3))),
+            ("bicubic", True, "bicubic_aa", ((narrow, 9, 17), (narrow, 4, 3), (wide, 2, 4)))):
+        for name, (shape, h, w) in zip(("up", "down", "wide"), sizes):
+            c.add("%s.%s" % (tag, name), resize(mode, antialias, size=(h, w)), x=shape)
+        if mode == "bicubic":  # DINOv2's position table
+            scale = (2 + 0.1) / 3, (5 + 0.1) / 4
+            c.add(tag + ".scale", resize(mode, antialias, scale_factor=scale), x=wide)
 
 
 def keys(c):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving and resampling images: concat, slice, pad, subsample, upsample, pooling, resize. */
+/* Moving and resampling images: concat, slice, pad, subsample, upsample, pooling. */
 #include "backend/cpu/cpu_private.h"
 
 /* ---- concat and slice: rows of the dimensions before the axis -------------------------------- */
@@ -91,7 +91,6 @@ typedef struct image_arg {
     ptrdiff_t h, w, c, factor;
     lw_pad_shape pad;
     lw_pooling_shape pool;
-    lw_resize_shape resize;
     bool max;
 } image_arg;
 
@@ -141,8 +140,6 @@ IMAGE_TASK(pool_task,
            (a->max ? a->k->pooling.max : a->k->pooling.avg)(t->out[0], t->in[0], &a->pool, b, e))
 IMAGE_TASK(avg_grad_task, a->k->pooling.avg_grad(t->out[0], t->in[0], &a->pool, b, e))
 IMAGE_TASK(max_grad_task, a->k->pooling.max_grad(t->out[0], t->in[0], t->in[1], &a->pool, b, e))
-IMAGE_TASK(resize_task, a->k->resample.bilinear(t->out[0], t->in[0], &a->resize, b, e))
-IMAGE_TASK(resize_grad_task, a->k->resample.bilinear_grad(t->out[0], t->in[0], &a->resize, b, e))
 
 static int finish(cpu_lower *c, image_arg *a, lw_task_fn *fn)
 {
@@ -228,22 +225,4 @@ int lw_cpu_lower_pool_grad(cpu_lower *c)
     if (a)
         a->pool = pool_shape(at, cpu_in(c, 0));
     return finish(c, a, at->max ? max_grad_task : avg_grad_task);
-}
-
-int lw_cpu_lower_resize(cpu_lower *c)
-{
-    lw_type x = cpu_in(c, 0), y = cpu_out(c, 0);
-    image_arg *a = image_record(c, image_rows(y), row_floats(y));
-    if (a)
-        a->resize = (lw_resize_shape){x.dim[1], x.dim[2], x.dim[3], y.dim[1], y.dim[2]};
-    return finish(c, a, resize_task);
-}
-
-int lw_cpu_lower_resize_grad(cpu_lower *c)
-{
-    lw_type dy = cpu_in(c, 0), dx = cpu_out(c, 0);
-    image_arg *a = image_record(c, dx.dim[0], lw_type_count(dy) / dy.dim[0]);
-    if (a)
-        a->resize = (lw_resize_shape){dx.dim[1], dx.dim[2], dx.dim[3], dy.dim[1], dy.dim[2]};
-    return finish(c, a, resize_grad_task);
 }

@@ -159,7 +159,10 @@ int lw_bench_build_avg_pool(lw_builder *b, const void *what)
 int lw_bench_build_resize(lw_builder *b, const void *what)
 {
     int32_t side = 2 * ((const lw_bench_op *)what)->p[1];
-    return give(b->g, lw_resize(b->g, pictures(b, what, "x"), side, side));
+    lw_val x = pictures(b, what, "x");
+    return give(
+        b->g,
+        lw_resize(b->g, x, (lw_attr_resize){.h = side, .w = side, .filter = LW_FILTER_BILINEAR}));
 }
 
 int lw_bench_build_stats(lw_builder *b, const void *what)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing the resolution of [B,H,W,C]: subsample, nearest upsample, pooling, bilinear resize. */
+/* Changing the resolution of [B,H,W,C]: subsample, nearest upsample, pooling, resize. */
 #include "ir/ops/ops.h"
+
+#include <math.h>
 
 static int need_image(const lw_graph *g, const lw_node *n, lw_type *t)
 {
@@ -138,37 +140,101 @@ lw_val lw_upsample(lw_graph *g, lw_val x, int factor)
     return factor == 1 ? x : factor_op(g, LW_OP_UPSAMPLE, x, factor, 0, 0);
 }
 
-/* ---- bilinear resize ------------------------------------------------------------------------- */
+/* ---- resize ---------------------------------------------------------------------------------- */
+
+static bool resize_keeps(lw_type t, const lw_attr_resize *a)
+{
+    bool scaled = a->filter == LW_FILTER_BICUBIC && !a->antialias && a->scale[0] > 0.0;
+    return t.rank == 4 && t.dim[1] == a->h && t.dim[2] == a->w && !scaled;
+}
+
+static bool scale_fits(double scale, int32_t from, int32_t to)
+{
+    return scale == 0.0 || (scale > 0.0 && floor(from * scale) == to);
+}
+
+/* Of x to h x w. */
+static int check_resize(const lw_graph *g, const lw_node *n, lw_type x, int32_t h, int32_t w)
+{
+    const lw_attr_resize *a = n->attr;
+    if (h < 1 || w < 1)
+        return lw_op_fail(g, n, "size must be positive");
+    bool filter = a->antialias ? a->filter >= 0 && a->filter < LW_FILTERS
+                               : a->filter == LW_FILTER_BILINEAR || a->filter == LW_FILTER_BICUBIC;
+    if (!filter)
+        return lw_op_fail(g, n, "without antialias the filter is bilinear or bicubic");
+    if (resize_keeps(x, &(lw_attr_resize){h, w, a->filter, a->antialias, {a->scale[0]}}))
+        return lw_op_fail(g, n, "the size stays");
+    if ((a->scale[0] == 0.0) != (a->scale[1] == 0.0) || !scale_fits(a->scale[0], x.dim[1], h) ||
+        !scale_fits(a->scale[1], x.dim[2], w))
+        return lw_op_fail(g, n, "scales make another size: floor(size * scale)");
+    return 0;
+}
+
+static int infer_resize(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    const lw_attr_resize *a = n->attr;
+    lw_type t;
+    LW_TRY(need_image(g, n, &t));
+    LW_TRY(check_resize(g, n, t, a->h, a->w));
+    t.dim[1] = a->h;
+    t.dim[2] = a->w;
+    return lw_op_one(out, t);
+}
+
+/* input: dy; the attributes are those of the resize but for h, w, which are the size of dx */
+static int infer_resize_grad(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    const lw_attr_resize *a = n->attr;
+    lw_type t;
+    LW_TRY(need_image(g, n, &t));
+    lw_type x = t;
+    x.dim[1] = a->h;
+    x.dim[2] = a->w;
+    LW_TRY(check_resize(g, n, x, t.dim[1], t.dim[2]));
+    return lw_op_one(out, x);
+}
 
 static void grad_resize(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
                         lw_val *din)
 {
     lw_type t = in_type(g, n, 0);
+    lw_attr_resize a = *(const lw_attr_resize *)n->attr;
+    a.h = t.dim[1];
+    a.w = t.dim[2];
     if (need[0])
-        din[0] = factor_op(g, LW_OP_RESIZE_GRAD, dout[0], 1, t.dim[1], t.dim[2]);
+        din[0] = lw_graph_op(g, LW_OP_RESIZE_GRAD, dout, 1, &a, sizeof a);
+}
+
+static void print_resize(lw_str *s, const lw_node *n)
+{
+    const lw_attr_resize *a = n->attr;
+    lw_str_addf(s, "%s%s to %dx%d", lw_filter_name[a->filter], a->antialias ? " antialias" : "",
+                a->h, a->w);
+    if (a->scale[0] > 0.0)
+        lw_str_addf(s, " scale %g, %g", a->scale[0], a->scale[1]);
 }
 
 const lw_op_def lw_op_resize = {
     .name = "resize",
-    .infer = infer_to_space,
+    .infer = infer_resize,
     .grad = grad_resize,
     .cost = lw_cost_bytes,
-    .print = print_factor,
+    .print = print_resize,
 };
 const lw_op_def lw_op_resize_grad = {
     .name = "resize_grad",
-    .infer = infer_to_space,
+    .infer = infer_resize_grad,
     .grad = lw_grad_none,
     .cost = lw_cost_bytes,
-    .print = print_factor,
+    .print = print_resize,
 };
 
-lw_val lw_resize(lw_graph *g, lw_val x, int h, int w)
+lw_val lw_resize(lw_graph *g, lw_val x, lw_attr_resize to)
 {
-    lw_type t = lw_val_type(g, x);
-    if (t.rank == 4 && t.dim[1] == h && t.dim[2] == w)
+    if (!lw_val_ok(x) || resize_keeps(lw_val_type(g, x), &to))
         return x;
-    return factor_op(g, LW_OP_RESIZE, x, 1, h, w);
+    return lw_graph_op(g, LW_OP_RESIZE, &x, 1, &to, sizeof to);
 }
 
 /* ---- pooling --------------------------------------------------------------------------------- */

@@ -1,41 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resample: pictures at another size, channels last.
+ * resample: pictures at another size, channels last. Any form and filter of resample_axis.h, one
+ * pass along the lines of a picture (across), one over them (down).
  *
- * Inside networks: bilinear, with its gradient, as
- * torch.nn.functional.interpolate(mode="bilinear", align_corners=False, antialias=False):
- * half-pixel centres, coordinates clamped at the border.
+ *   y[o] = sum of weight[o][j] x[start[o] + j]      j < count[o]
  *
- *   source = max(0, (o + 1/2) H / OH - 1/2)
- *   i0 = floor(source), i1 = min(i0 + 1, H - 1), t = source - i0; j0, j1, u across likewise
- *   y = (1-t) ((1-u) x[i0,j0] + u x[i0,j1]) + t ((1-u) x[i1,j0] + u x[i1,j1])
- *
- * Before networks: any form and filter of resample_axis.h, one pass along the lines of a picture
- * (across), then one over them (down), through resample_picture.h. The u8 passes are exact: the
- * same bits at every level and as Pillow's,
+ * Inside networks the two f32 passes, and under transposed weights their gradient. Before networks
+ * all of them, through resample_picture.h. The u8 passes are exact: the same bits at every level
+ * and as Pillow's,
  *
  *   y = clip((2^21 + sum of fixed weight * x) >> 22, 0, 255)
  *
- * Cost: bilinear: four reads, mostly from a cache, and 4 bytes written an output element; bound by
- * memory, without a figure of its own. Passes: a product and a sum a tap and an output element,
- * bound by these: 500 x 375 pixels to 299 x 224, bicubic, are 0.3 ms on one thread with AVX-512.
+ * Cost: a product and a sum a tap and an output element, bound by these: 500 x 375 pixels to
+ * 299 x 224, bicubic, are 0.3 ms on one thread with AVX-512.
  */
 #ifndef LW_KERNELS_RESAMPLE_H
 #define LW_KERNELS_RESAMPLE_H
 
 #include "kernels/resample/resample_axis.h"
-
-typedef struct lw_resize_shape {
-    ptrdiff_t h, w, c; /* x [B, h, w, c] */
-    ptrdiff_t oh, ow;  /* y [B, oh, ow, c] */
-} lw_resize_shape;
-
-/* y from x; range over the B * OH rows of y. */
-typedef void lw_resize_fn(float *y, const float *x, const lw_resize_shape *s, ptrdiff_t begin,
-                          ptrdiff_t end);
-/* dx from dy, overwritten; range over samples (each is summed in row order of dy). */
-typedef void lw_resize_grad_fn(float *dx, const float *dy, const lw_resize_shape *s,
-                               ptrdiff_t begin, ptrdiff_t end);
 
 /* One pass over lines of pixels. The pointer x is that of the first input that the axis uses. */
 typedef struct lw_resample_pass {
@@ -60,8 +42,6 @@ static inline size_t lw_resample_across_scratch(const lw_resample_axis *a, ptrdi
 }
 
 struct lw_resample_kernels {
-    lw_resize_fn *bilinear;
-    lw_resize_grad_fn *bilinear_grad;
     lw_resample_across_fn *across_u8, *across_f32;
     lw_resample_down_fn *down_u8, *down_f32;
 };

@@ -7,7 +7,6 @@
 
 const char *const lw_resample_form_name[LW_RESAMPLE_FORMS] = {"pillow", "pillow-13", "float-aa",
                                                               "torch", "tf-inception"};
-const char *const lw_filter_name[LW_FILTERS] = {"box", "bilinear", "hamming", "bicubic", "lanczos"};
 
 /* ---- filters: value at a distance ------------------------------------------------------------ */
 
@@ -74,17 +73,24 @@ typedef struct window {
     double *weight;
 } window;
 
-static void antialiased(window *w, lw_filter filter, ptrdiff_t from, ptrdiff_t to, ptrdiff_t o)
+/* Inputs an output: the scale, inverted. */
+static double stride_of(const lw_resample_axis_spec *s)
 {
-    double scale = (double)from / (double)to, wide = scale < 1.0 ? 1.0 : scale;
-    double support = filters[filter].support * wide, narrow = 1.0 / wide, sum = 0.0;
+    return s->scale > 0.0 ? 1.0 / s->scale : (double)s->from / (double)s->to;
+}
+
+static void antialiased(window *w, const lw_resample_axis_spec *s, ptrdiff_t o)
+{
+    double (*filter)(double) = filters[s->filter].at;
+    double scale = stride_of(s), wide = scale < 1.0 ? 1.0 : scale;
+    double support = filters[s->filter].support * wide, narrow = 1.0 / wide, sum = 0.0;
     double centre = ((double)o + 0.5) * scale;
     ptrdiff_t first = (ptrdiff_t)(centre - support + 0.5);
     ptrdiff_t end = (ptrdiff_t)(centre + support + 0.5);
     w->first = LW_MAX(first, 0);
-    w->count = LW_MIN(end, from) - w->first;
+    w->count = LW_MIN(end, s->from) - w->first;
     for (ptrdiff_t j = 0; j < w->count; j++) {
-        w->weight[j] = filters[filter].at(((double)(j + w->first) - centre + 0.5) * narrow);
+        w->weight[j] = filter(((double)(j + w->first) - centre + 0.5) * narrow);
         sum += w->weight[j];
     }
     for (ptrdiff_t j = 0; j < w->count && sum != 0.0; j++)
@@ -109,19 +115,20 @@ static double linear(double x, double a)
     return triangle(x);
 }
 
-static void as_torch(window *w, lw_filter filter, ptrdiff_t from, ptrdiff_t to, ptrdiff_t o)
+static void as_torch(window *w, const lw_resample_axis_spec *s, ptrdiff_t o)
 {
-    float at = (float)from / (float)to * ((float)o + 0.5f) - 0.5f;
-    if (filter == LW_FILTER_BICUBIC)
-        interpolated(w, (double)at, from, 2, cubic);
+    float stride = s->scale > 0.0 ? (float)(1.0 / s->scale) : (float)s->from / (float)s->to;
+    float at = stride * ((float)o + 0.5f) - 0.5f;
+    if (s->filter == LW_FILTER_BICUBIC)
+        interpolated(w, (double)at, s->from, 2, cubic);
     else
-        interpolated(w, at < 0.0f ? 0.0 : (double)at, from, 1, linear);
+        interpolated(w, at < 0.0f ? 0.0 : (double)at, s->from, 1, linear);
 }
 
-static void as_tf_inception(window *w, ptrdiff_t from, ptrdiff_t to, ptrdiff_t o)
+static void as_tf_inception(window *w, const lw_resample_axis_spec *s, ptrdiff_t o)
 {
-    double at = (double)o * ((double)from / (double)to);
-    interpolated(w, LW_MIN(at, (double)(from - 1)), from, 1, linear);
+    double at = (double)o * stride_of(s);
+    interpolated(w, LW_MIN(at, (double)(s->from - 1)), s->from, 1, linear);
 }
 
 /* ---- the axis -------------------------------------------------------------------------------- */
@@ -134,14 +141,14 @@ static bool has_filter(lw_resample_form form, lw_filter filter)
 }
 
 /* The most inputs an output can have. */
-static ptrdiff_t most_taps(lw_resample_form form, lw_filter filter, ptrdiff_t from, ptrdiff_t to)
+static ptrdiff_t most_taps(const lw_resample_axis_spec *s)
 {
     ptrdiff_t most = 4;
-    if (form != LW_RESAMPLE_TORCH && form != LW_RESAMPLE_TF_INCEPTION) {
-        double scale = (double)from / (double)to;
-        most = (ptrdiff_t)ceil(filters[filter].support * (scale < 1.0 ? 1.0 : scale)) * 2 + 1;
+    if (s->form != LW_RESAMPLE_TORCH && s->form != LW_RESAMPLE_TF_INCEPTION) {
+        double scale = stride_of(s);
+        most = (ptrdiff_t)ceil(filters[s->filter].support * (scale < 1.0 ? 1.0 : scale)) * 2 + 1;
     }
-    return LW_MIN(most, from);
+    return LW_MIN(most, s->from);
 }
 
 static void put(lw_resample_axis *a, ptrdiff_t o, const window *w)
@@ -158,34 +165,38 @@ static void put(lw_resample_axis *a, ptrdiff_t o, const window *w)
     }
 }
 
-static int allocate(lw_resample_axis *a, bool fixed)
+static int allocate_windows(lw_resample_axis *a)
 {
-    size_t n = (size_t)a->n, weights;
-    if (!lw_mul_size(n, (size_t)a->taps, &weights))
+    a->start = lw_calloc((size_t)a->n, sizeof *a->start);
+    a->count = lw_calloc((size_t)a->n, sizeof *a->count);
+    return a->start && a->count ? 0 : LW_ENOMEM;
+}
+
+static int allocate_weights(lw_resample_axis *a, bool fixed)
+{
+    size_t weights;
+    if (!lw_mul_size((size_t)a->n, (size_t)a->taps, &weights))
         weights = SIZE_MAX;
-    a->start = lw_calloc(n, sizeof *a->start);
-    a->count = lw_calloc(n, sizeof *a->count);
     if (fixed)
         a->fixed = lw_calloc(weights, sizeof *a->fixed);
     else
         a->weight = lw_calloc(weights, sizeof *a->weight);
-    return a->start && a->count && (a->fixed || a->weight) ? 0 : LW_ENOMEM;
+    return a->fixed || a->weight ? 0 : LW_ENOMEM;
 }
 
-static int fill(lw_resample_axis *a, lw_resample_form form, lw_filter filter, ptrdiff_t from,
-                ptrdiff_t to, ptrdiff_t at)
+static int fill(lw_resample_axis *a, const lw_resample_axis_spec *s)
 {
     LW_CLEANUP(lw_free) double *weight = lw_calloc((size_t)a->taps, sizeof *weight);
     if (!weight)
         return LW_ENOMEM;
     window w = {.weight = weight};
     for (ptrdiff_t o = 0; o < a->n; o++) {
-        if (form == LW_RESAMPLE_TORCH)
-            as_torch(&w, filter, from, to, at + o);
-        else if (form == LW_RESAMPLE_TF_INCEPTION)
-            as_tf_inception(&w, from, to, at + o);
+        if (s->form == LW_RESAMPLE_TORCH)
+            as_torch(&w, s, s->at + o);
+        else if (s->form == LW_RESAMPLE_TF_INCEPTION)
+            as_tf_inception(&w, s, s->at + o);
         else
-            antialiased(&w, filter, from, to, at + o);
+            antialiased(&w, s, s->at + o);
         put(a, o, &w);
     }
     a->first = a->start[0];
@@ -195,25 +206,58 @@ static int fill(lw_resample_axis *a, lw_resample_form form, lw_filter filter, pt
     return 0;
 }
 
-int lw_resample_axis_init(lw_resample_axis *a, lw_resample_form form, lw_filter filter,
-                          ptrdiff_t from, ptrdiff_t to, ptrdiff_t at, ptrdiff_t n)
+static int take(lw_resample_axis *a, lw_resample_axis *made, int rc)
 {
-    if (!has_filter(form, filter))
-        return lw_fail(LW_EUNSUPPORTED, "resize '%s' has no filter '%s': use %s",
-                       lw_resample_form_name[form], lw_filter_name[filter],
-                       form == LW_RESAMPLE_TORCH ? "bilinear or bicubic" : "bilinear");
-    lw_resample_axis made = {.n = n, .first = at, .span = n, .copy = from == to};
-    int rc = 0;
-    if (!made.copy) {
-        made.taps = most_taps(form, filter, from, to);
-        rc = allocate(&made, lw_resample_is_u8(form));
-        rc = rc < 0 ? rc : fill(&made, form, filter, from, to, at);
-    }
     if (rc < 0)
-        lw_resample_axis_clear(&made);
+        lw_resample_axis_clear(made);
     else
-        *a = made;
+        *a = *made;
     return rc;
+}
+
+int lw_resample_axis_init(lw_resample_axis *a, const lw_resample_axis_spec *s)
+{
+    if (!has_filter(s->form, s->filter))
+        return lw_fail(LW_EUNSUPPORTED, "resize '%s' has no filter '%s': use %s",
+                       lw_resample_form_name[s->form], lw_filter_name[s->filter],
+                       s->form == LW_RESAMPLE_TORCH ? "bilinear or bicubic" : "bilinear");
+    bool scaled = s->scale > 0.0 && s->form == LW_RESAMPLE_TORCH && s->filter == LW_FILTER_BICUBIC;
+    ptrdiff_t n = s->n ? s->n : s->to;
+    lw_resample_axis made = {
+        .n = n, .first = s->at, .span = n, .copy = s->from == s->to && !scaled};
+    if (made.copy)
+        return take(a, &made, 0);
+    made.taps = most_taps(s);
+    int rc = allocate_windows(&made);
+    rc = rc < 0 ? rc : allocate_weights(&made, lw_resample_is_u8(s->form));
+    return take(a, &made, rc < 0 ? rc : fill(&made, s));
+}
+
+static int fill_transpose(lw_resample_axis *t, const lw_resample_axis *a)
+{
+    LW_TRY(allocate_windows(t));
+    t->taps = 1;
+    for (ptrdiff_t o = 0; o < a->n; o++)
+        for (ptrdiff_t j = 0; j < a->count[o]; j++) {
+            ptrdiff_t i = a->first + a->start[o] + j;
+            if (t->count[i]++ == 0)
+                t->start[i] = (int32_t)o;
+            t->taps = LW_MAX(t->taps, t->count[i]);
+        }
+    LW_TRY(allocate_weights(t, false));
+    for (ptrdiff_t o = 0; o < a->n; o++)
+        for (ptrdiff_t j = 0; j < a->count[o]; j++) {
+            ptrdiff_t i = a->first + a->start[o] + j;
+            t->weight[i * t->taps + o - t->start[i]] = a->weight[o * a->taps + j];
+        }
+    return 0;
+}
+
+int lw_resample_axis_transpose(lw_resample_axis *t, const lw_resample_axis *a, ptrdiff_t from)
+{
+    LW_ASSERT(!a->fixed, "the transpose of fixed weights");
+    lw_resample_axis made = {.n = from, .span = a->n, .copy = a->copy};
+    return take(t, &made, made.copy ? 0 : fill_transpose(&made, a));
 }
 
 void lw_resample_axis_clear(lw_resample_axis *a)

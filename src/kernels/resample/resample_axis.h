@@ -23,6 +23,9 @@
  *   centre = (o + 1/2) s        inputs i with |i + 1/2 - centre| < support f
  *   weight = filter((i + 1/2 - centre) / f), divided by the sum of the weights
  *
+ * A scale given explicitly (torch's scale_factor) replaces from / to by its inverse; an axis that
+ * keeps its size still copies, but under bicubic of torch: PyTorch 2 does so.
+ *
  * pillow rounds weights to 22 bits behind the point. All arithmetic is in double, as Pillow's is;
  * the coordinates of torch are float, as torch's are.
  */
@@ -40,17 +43,7 @@ typedef enum lw_resample_form {
     LW_RESAMPLE_FORMS
 } lw_resample_form;
 
-typedef enum lw_filter {
-    LW_FILTER_BOX,
-    LW_FILTER_BILINEAR,
-    LW_FILTER_HAMMING,
-    LW_FILTER_BICUBIC,
-    LW_FILTER_LANCZOS,
-    LW_FILTERS
-} lw_filter;
-
 extern const char *const lw_resample_form_name[LW_RESAMPLE_FORMS];
-extern const char *const lw_filter_name[LW_FILTERS];
 
 enum { LW_RESAMPLE_BITS = 22 }; /* behind the point of fixed weights */
 
@@ -64,15 +57,30 @@ static inline bool lw_resample_is_u8(lw_resample_form form)
 typedef struct lw_resample_axis {
     ptrdiff_t n, first, span; /* inputs [first, first + span) are used */
     ptrdiff_t taps;           /* pitch of the weights */
-    bool copy;                /* from = to: output o is input o, there are no weights */
+    bool copy;                /* output o is input o, there are no weights */
     int32_t *start, *count;   /* [n]: output o sums inputs first + start[o] + j, j < count[o] */
     int32_t *fixed;           /* [n][taps], in 2^-22: forms of u8 */
     float *weight;            /* [n][taps]: the others */
 } lw_resample_axis;
 
-/* 1 <= from, to; 0 <= at, at + n <= to. LW_EUNSUPPORTED: the form has no such filter; LW_ENOMEM. */
-int lw_resample_axis_init(lw_resample_axis *a, lw_resample_form form, lw_filter filter,
-                          ptrdiff_t from, ptrdiff_t to, ptrdiff_t at, ptrdiff_t n);
+typedef struct lw_resample_axis_spec {
+    lw_resample_form form;
+    lw_filter filter;
+    ptrdiff_t from, to; /* at least 1 */
+    ptrdiff_t at, n;    /* the outputs wanted; 0, 0: all */
+    double scale;       /* 0: to / from; else to = floor(from scale) */
+} lw_resample_axis_spec;
+
+/* LW_EUNSUPPORTED: the form has no such filter; LW_ENOMEM. */
+int lw_resample_axis_init(lw_resample_axis *a, const lw_resample_axis_spec *s);
+/*
+ * The transpose of a, all of whose outputs are wanted, over `from` inputs: what the gradient of the
+ * inputs is summed from. Input i counts in consecutive outputs, because starts and ends ascend; in
+ * none where pixels are left out, its gradient is 0.
+ *
+ *   t.weight[i][o] = a.weight[o][i]
+ */
+int lw_resample_axis_transpose(lw_resample_axis *t, const lw_resample_axis *a, ptrdiff_t from);
 void lw_resample_axis_clear(lw_resample_axis *a);
 
 #endif

@@ -17,8 +17,10 @@ int lw_resample_init(lw_resample *r, const lw_resample_spec *s)
     lw_resample made = {.u8 = lw_resample_is_u8(s->form), .w = s->w, .c = s->c};
     made.down_first = s->form == LW_RESAMPLE_PILLOW_13 &&
                       s->h - s->to_h > LW_MAX(0, 2 * (s->w - s->to_w));
-    LW_TRY(lw_resample_axis_init(&made.across, s->form, s->filter, s->w, s->to_w, s->x, out_w));
-    int rc = lw_resample_axis_init(&made.down, s->form, s->filter, s->h, s->to_h, s->y, out_h);
+    lw_resample_axis_spec across = {s->form, s->filter, s->w, s->to_w, s->x, out_w, 0.0};
+    lw_resample_axis_spec down = {s->form, s->filter, s->h, s->to_h, s->y, out_h, 0.0};
+    LW_TRY(lw_resample_axis_init(&made.across, &across));
+    int rc = lw_resample_axis_init(&made.down, &down);
     if (rc < 0)
         lw_resample_clear(&made);
     else
