@@ -13,6 +13,7 @@
  * The stride of a bottleneck lies in its 3x3 convolution ("v1.5"); transformers' config.json may put
  * it into the first 1x1.
  */
+#include "models/encoders/models_transformers.h"
 #include "models/models_private.h"
 
 #include <stdio.h>
@@ -158,12 +159,20 @@ static int read_widths(const json_t *j, const char *where, resnet *a)
     return 0;
 }
 
+static const char *const keys[] = {"depths",       "downsample_in_bottleneck",
+                                   "hidden_act",   "downsample_in_first_stage",
+                                   "hidden_sizes", "embedding_size",
+                                   "layer_type",   "num_channels",
+                                   "out_features", "out_indices", /* what a caller is given */
+                                   "stage_names",  NULL};
+
 static int read(const json_t *j, const char *where, void *arch)
 {
     resnet *a = arch;
     const char *layer = "bottleneck", *act = "relu";
     int32_t channels = 3;
     a->hf = true;
+    LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_json_opt_str(j, where, "layer_type", &layer));
     LW_TRY(lw_json_opt_str(j, where, "hidden_act", &act));
     if (json_object_get(j, "num_channels"))

@@ -4,7 +4,7 @@
 #ifndef LW_MODELS_UNET_BLOCKS_H
 #define LW_MODELS_UNET_BLOCKS_H
 
-#include "ir/ir.h"
+#include "models/models_taps.h"
 
 typedef struct lw_block_style {
     int32_t norm_groups;
