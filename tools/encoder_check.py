@@ -78,12 +78,59 @@ def clip(**sizes):
     return net, taps, net.save_pretrained
 
 
+def siglip(**sizes):
+    from transformers import SiglipVisionConfig, SiglipVisionModel
+    net = draw(SiglipVisionModel(SiglipVisionConfig(**sizes)))
+
+    def taps(net, x):
+        out = net(x, output_hidden_states=True)
+        side = sizes["image_size"] // sizes["patch_size"]
+        found = {"pooled": out.pooler_output, "tokens": out.last_hidden_state}
+        for i in (0, 1, len(out.hidden_states) - 1):
+            found["s%d" % i] = grid(out.hidden_states[i], side, side, 0)
+        return found
+    return net, taps, net.save_pretrained
+
+
+def dinov2(registers=0, **sizes):
+    import transformers as t
+    sizes = dict(image_size=518, patch_size=14, **sizes)
+    if registers:
+        net = t.Dinov2WithRegistersModel(
+            t.Dinov2WithRegistersConfig(num_register_tokens=registers, **sizes))
+    else:
+        net = t.Dinov2Model(t.Dinov2Config(**sizes))
+    draw(net)
+
+    def taps(net, x):
+        out = net(x, output_hidden_states=True)
+        h, w = x.shape[2] // 14, x.shape[3] // 14
+        found = {"pooled": out.pooler_output, "tokens": out.last_hidden_state}
+        for i in (0, 1, len(out.hidden_states) - 1):
+            found["s%d" % i] = grid(out.hidden_states[i], h, w, 1 + registers)
+        return found
+    return net, taps, net.save_pretrained
+
+
+SMALL = dict(hidden_size=384, num_attention_heads=6)
 LARGE = dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
-# name: (build, side of pictures, mean and deviation)
+LARGE_DINO = dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16)
+SO400M = dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16)
+# name: (build, sides of pictures, mean and deviation)
 CASES = {
     "clip-b32": (lambda: clip(patch_size=32, projection=512), (224, 224), CLIP_NUMBERS),
     "clip-b16": (lambda: clip(patch_size=16, projection=512), (224, 224), CLIP_NUMBERS),
     "clip-l14": (lambda: clip(patch_size=14, projection=768, **LARGE), (224, 224), CLIP_NUMBERS),
+    "siglip-b16": (lambda: siglip(patch_size=16, image_size=224), (224, 224), HALF),
+    "siglip-so400m": (lambda: siglip(patch_size=14, image_size=384, **SO400M), (384, 384), HALF),
+    "dinov2-s": (lambda: dinov2(**SMALL), (224, 224), IMAGENET),
+    "dinov2-b": (dinov2, (224, 224), IMAGENET),
+    "dinov2-b-oblong": (dinov2, (140, 308), IMAGENET),
+    "dinov2-b-518": (dinov2, (518, 518), IMAGENET),
+    "dinov2-l": (lambda: dinov2(**LARGE_DINO), (224, 224), IMAGENET),
+    "dinov2-s-reg": (lambda: dinov2(registers=4, **SMALL), (224, 224), IMAGENET),
+    "dinov2-b-reg": (lambda: dinov2(registers=4), (224, 224), IMAGENET),
+    "dinov2-l-reg": (lambda: dinov2(registers=4, **LARGE_DINO), (224, 224), IMAGENET),
 }
 
 # ---- running ------------------------------------------------------------------------------------

@@ -42,12 +42,12 @@ def prepare(data):
     part.make(data)
 
 
-def networks(data, only):
-    """Apart, because they alone need diffusers, timm and transformers."""
-    from golden import networks as part  # pylint: disable=import-outside-toplevel
-    for name in only or part.CASES:
-        tensors, meta = part.CASES[name]()
-        store.save(data, "network_" + name, tensors, meta, 0)
+def vit(data):
+    """Apart, because it alone needs transformers, timm and open_clip."""
+    from golden import vit as part  # pylint: disable=import-outside-toplevel
+    tensors, meta = part.make(data)
+    meta["torch"] = torch.__version__.split("+", maxsplit=1)[0]
+    store.save(data, "vit", tensors, meta, 4096)
 
 
 def parts(data):
@@ -91,10 +91,9 @@ def main():
     torch.use_deterministic_algorithms(True)
     os.makedirs(o.directory, exist_ok=True)
     todo = parts(o.directory)
-    if o.only == "prepare":
-        return prepare(o.directory)
-    if o.only.startswith("networks"):  # networks, or networks:NAME,NAME
-        return networks(o.directory, o.only[9:].split(",") if o.only[8:] else None)
+    apart = {"prepare": prepare, "vit": vit}
+    if o.only in apart:
+        return apart[o.only](o.directory)
     for name in o.only.split(",") if o.only else todo:
         start = time.time()
         todo[name]()

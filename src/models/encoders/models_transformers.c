@@ -119,7 +119,7 @@ int lw_transformers_count(const json_t *config, const char *where, const char *k
     return given(config, key) ? lw_json_get_i32_in(config, where, key, 1, hi, out) : 0;
 }
 
-int lw_transformers_side(const json_t *config, const char *where, const char *key, int32_t *out)
+static int read_side(const json_t *config, const char *where, const char *key, int32_t *out)
 {
     enum { MOST = 16384 };
     int32_t side[2];
@@ -183,11 +183,30 @@ int lw_transformers_vit(const json_t *config, const char *where, lw_vit *out)
         lw_transformers_count(config, where, "num_hidden_layers", LW_VIT_MAX_DEPTH, &out->depth));
     LW_TRY(lw_transformers_count(config, where, "num_attention_heads", 1024, &out->heads));
     LW_TRY(lw_transformers_count(config, where, "num_channels", 1024, &channels));
-    LW_TRY(lw_transformers_side(config, where, "patch_size", &out->patch));
+    LW_TRY(read_side(config, where, "image_size", &out->image_size));
+    LW_TRY(read_side(config, where, "patch_size", &out->patch));
     LW_TRY(read_act(config, where, &out->act));
     LW_TRY(read_eps(config, where, &out->eps));
-    return channels == 3
-               ? 0
-               : lw_fail(LW_EUNSUPPORTED, "%s: 'num_channels' is %d, only 3 are built here", where,
-                         (int)channels);
+    if (channels != 3)
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'num_channels' is %d, only 3 are built here", where,
+                       (int)channels);
+    return lw_vit_check(out, where);
+}
+
+/* Where a folder says it twice, vision_config_dict counts: transformers reads it so. */
+int lw_transformers_vision(const json_t **config, const char **where, const char *const *own,
+                           lw_str *in)
+{
+    const char *const keys[] = {"vision_config_dict", "vision_config"};
+    for (size_t i = 0; i < LW_COUNT(keys); i++) {
+        const json_t *v = json_object_get(*config, keys[i]);
+        if (!json_is_object(v))
+            continue;
+        LW_TRY(lw_transformers_check(*config, *where, own));
+        lw_str_addf(in, "%s: %s", *where, keys[i]);
+        *config = v;
+        *where = lw_str_c(in);
+        return in->failed ? LW_ENOMEM : 0;
+    }
+    return 0;
 }

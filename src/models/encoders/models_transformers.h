@@ -12,14 +12,16 @@
 int lw_transformers_check(const json_t *config, const char *where, const char *const *own);
 /* Is `name` one of its "architectures"? */
 bool lw_transformers_class(const json_t *config, const char *name);
-/* The side of a square of 1 to 16,384, one number or two that agree; absent: *out stays. */
-int lw_transformers_side(const json_t *config, const char *where, const char *key, int32_t *out);
-/* The numbers of a transformer that most families name alike: hidden_size, intermediate_size,
- * num_hidden_layers, num_attention_heads, num_channels (3), patch_size, hidden_act, layer_norm_eps.
- * Those absent stay. */
-int lw_transformers_vit(const json_t *config, const char *where, lw_vit *out);
 /* An integer in [1, hi]; absent: *out stays. */
 int lw_transformers_count(const json_t *config, const char *where, const char *key, int32_t hi,
                           int32_t *out);
+/* The numbers of a transformer that most families name alike: hidden_size, intermediate_size,
+ * num_hidden_layers, num_attention_heads, num_channels (3), image_size and patch_size (squares),
+ * hidden_act, layer_norm_eps. Those absent stay. LW_EFORMAT: they contradict each other. */
+int lw_transformers_vit(const json_t *config, const char *where, lw_vit *out);
+/* Steps from the config of a whole model (of the keys `own`) into its vision_config, or stays where
+ * there is none. in: memory for *where. */
+int lw_transformers_vision(const json_t **config, const char **where, const char *const *own,
+                           lw_str *in);
 
 #endif

@@ -2,14 +2,15 @@
 /* Blocks and trunk of vision transformers. */
 #include "models/encoders/models_vit.h"
 
-int lw_vit_check(const lw_vit *c, const char *where)
+int lw_vit_check(lw_vit *c, const char *where)
 {
+    c->grid = c->image_size / c->patch;
     if (c->width % c->heads != 0)
         return lw_fail(LW_EFORMAT, "%s: a width of %d is not divisible into %d heads", where,
                        (int)c->width, (int)c->heads);
     if (c->grid < 1)
-        return lw_fail(LW_EFORMAT, "%s: a patch of %d is larger than the picture", where,
-                       (int)c->patch);
+        return lw_fail(LW_EFORMAT, "%s: patches of %d are larger than pictures of %d", where,
+                       (int)c->patch, (int)c->image_size);
     return 0;
 }
 
@@ -47,24 +48,39 @@ static lw_val class_token(lw_builder *b, const lw_vit *c, const lw_vit_names *n)
     return lw_reshape(b->g, v, lw_type_of(LW_F32, 2, 1, c->width));
 }
 
-/* The grid's rows [h w,C] of the table. */
-static lw_val positions(lw_builder *b, const lw_vit *c, lw_val grid, int32_t h, int32_t w)
+/* The grid's rows [h w,C] of positions [cells,C]. square: of a picture of equal sides, whose table is
+ * taken as it is where it fits; that of others is interpolated even then. */
+static lw_val positions(lw_builder *b, const lw_vit *c, lw_val at, int32_t h, int32_t w,
+                        bool square)
 {
-    if (h != c->grid || w != c->grid)
-        return lw_graph_fail(b->g, LW_ESHAPE, "pictures of %dx%d patches, the network has %dx%d",
+    lw_graph *g = b->g;
+    double side = (double)c->grid;
+    lw_attr_resize to = {.h = h,
+                         .w = w,
+                         .filter = LW_FILTER_BICUBIC,
+                         .antialias = c->resize == LW_VIT_RESIZE_ANTIALIAS};
+    if (square && h == c->grid)
+        return at;
+    if (c->resize == LW_VIT_RESIZE_NONE)
+        return lw_graph_fail(g, LW_ESHAPE, "pictures of %dx%d patches, the network has %dx%d",
                              (int)h, (int)w, (int)c->grid, (int)c->grid);
-    return grid;
+    if (c->resize == LW_VIT_RESIZE_OFFSET) {
+        to.scale[0] = ((double)h + 0.1) / side;
+        to.scale[1] = ((double)w + 0.1) / side;
+    }
+    at = lw_reshape(g, at, lw_type_of(LW_F32, 4, 1, c->grid, c->grid, c->width));
+    return lw_reshape(g, lw_resize(g, at, to), lw_type_of(LW_F32, 2, h * w, c->width));
 }
 
-/* Class token with its position, registers: [B,n,C]; absent where there are none. Depends on
- * parameters alone, so plans make it once. */
+/* Class token with its position, registers: [B,n,C]. Depends on parameters alone, so plans make it
+ * once. */
 static lw_val front(lw_builder *b, const lw_vit *c, const lw_vit_names *n, lw_val at, int32_t batch)
 {
     lw_graph *g = b->g;
     int32_t rows = lw_vit_prefix(c, n);
-    if (!n->class_token)
-        return LW_NOVAL;
-    lw_val v = lw_add(g, class_token(b, c, n), at);
+    lw_val v = class_token(b, c, n);
+    if (lw_val_ok(at))
+        v = lw_add(g, v, at);
     if (rows > 1)
         v = lw_concat(g, v, table(b, n->registers, n->batched, c->registers, c->width), 0);
     v = lw_reshape(g, v, lw_type_of(LW_F32, 1, rows * c->width));
@@ -77,19 +93,22 @@ static lw_val embed(lw_builder *b, const lw_vit *c, const lw_vit_names *n, lw_va
                     int32_t w)
 {
     lw_graph *g = b->g;
-    int32_t batch = lw_val_type(g, x).dim[0], own = n->class_token ? 1 : 0;
-    int32_t cells = c->grid * c->grid;
+    lw_type t = lw_val_type(g, x);
+    int32_t batch = t.dim[0], cells = c->grid * c->grid;
+    int32_t placed = n->class_token && !c->class_unplaced ? 1 : 0;
     lw_conv_opts o = {.kernel = c->patch, .stride = c->patch, .no_bias = !n->patch_bias};
     x = lw_conv2d(b, n->patch, x, c->width, o);
-    lw_val pos = table(b, n->positions, n->batched, own + cells, c->width);
-    lw_val grid = positions(b, c, own ? lw_slice(g, pos, 0, own, own + cells) : pos, h, w);
+    lw_val all = table(b, n->positions, n->batched, placed + cells, c->width);
+    lw_val at = placed ? lw_slice(g, all, 0, placed, placed + cells) : all;
+    at = positions(b, c, at, h, w, t.dim[1] == t.dim[2]);
     /* a row per picture, so that positions repeat over the batch */
     x = lw_reshape(g, x, lw_type_of(LW_F32, 2, batch, h * w * c->width));
-    x = lw_add(g, x, lw_reshape(g, grid, lw_type_of(LW_F32, 1, h * w * c->width)));
+    x = lw_add(g, x, lw_reshape(g, at, lw_type_of(LW_F32, 1, h * w * c->width)));
     x = lw_reshape(g, x, lw_type_of(LW_F32, 3, batch, h * w, c->width));
-    if (own) {
-        lw_val first = front(b, c, n, lw_slice(g, pos, 0, 0, 1), batch);
-        x = lw_concat(g, first, x, 1);
+    if (n->class_token) {
+        lw_val own = placed ? lw_slice(g, all, 0, 0, 1) : LW_NOVAL;
+        own = front(b, c, n, own, batch);
+        x = lw_concat(g, own, x, 1);
     }
     return n->norm ? lw_layer_norm(b, n->norm, x, c->eps, LW_NOVAL) : x;
 }

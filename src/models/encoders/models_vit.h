@@ -13,14 +13,25 @@
 
 enum { LW_VIT_MAX_DEPTH = LW_MAX_MAPS - 1 };
 
+/* What becomes of the table of positions when the picture has other patches than the table: all are
+ * torch's bicubic interpolation, and differ in the last digits that show. */
+typedef enum lw_vit_resize {
+    LW_VIT_RESIZE_NONE,      /* such pictures are refused */
+    LW_VIT_RESIZE_SIZE,      /* size=(h, w) */
+    LW_VIT_RESIZE_ANTIALIAS, /* size=(h, w), antialias=True */
+    LW_VIT_RESIZE_OFFSET     /* scale_factor=((h + 0.1) / grid, (w + 0.1) / grid) */
+} lw_vit_resize;
+
 typedef struct lw_vit {
     int32_t width, hidden; /* of tokens; between the two layers of the mlp */
     int32_t depth, heads;
-    int32_t patch,
-        grid; /* side of a patch in pixels, of the learned table of positions in patches */
+    int32_t image_size, patch; /* sides in pixels: of pictures it was made for, of a patch */
+    int32_t grid;              /* side of its table of positions, in patches */
     int32_t registers;
     lw_ewop act;
     float eps; /* of all norms */
+    lw_vit_resize resize;
+    bool class_unplaced; /* the class token has no position */
     bool no_qkv_bias;
     bool swiglu; /* the first half of the hidden layer, through silu, times the second */
 } lw_vit;
@@ -36,8 +47,8 @@ typedef struct lw_vit_names {
     const char *norm1, *qkv, *out, *scale1, *norm2, *fc1, *fc2, *scale2; /* of a block */
 } lw_vit_names;
 
-/* LW_EFORMAT: sizes that contradict each other. */
-int lw_vit_check(const lw_vit *c, const char *where);
+/* Sets grid. LW_EFORMAT: sizes that contradict each other. */
+int lw_vit_check(lw_vit *c, const char *where);
 
 /* Tokens before the grid's: class token and registers. */
 int32_t lw_vit_prefix(const lw_vit *c, const lw_vit_names *n);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DINOv2, with and without registers: LayerScale behind attention and mlp, a norm behind the blocks
+ * on all tokens; the feature is the class token. Takes pictures of any size. How its table of
+ * positions follows them depends on whose files they are (lw_vit_resize):
+ *
+ *   transformers, dinov2                  SIZE         (its versions before 4.44: OFFSET)
+ *   transformers, dinov2_with_registers   ANTIALIAS
+ *   the authors' files                    OFFSET; with registers ANTIALIAS
+ *   timm                                  ANTIALIAS
+ */
+#include "models/encoders/models_transformers.h"
+#include "models/encoders/models_vit.h"
+#include "models/models.h"
+
+typedef struct dinov2_arch {
+    lw_vit vit;
+    int32_t classes; /* of a linear head on class token and mean of patches; 0: none */
+} dinov2_arch;
+
+/* ---- config.json ----------------------------------------------------------------------------- */
+
+static const char *const keys[] = {"apply_layernorm",
+                                   "attention_probs_dropout_prob",
+                                   "drop_path_rate",
+                                   "hidden_act",
+                                   "hidden_dropout_prob",
+                                   "hidden_size",
+                                   "image_size",
+                                   "layer_norm_eps",
+                                   "layerscale_value",
+                                   "mlp_ratio",
+                                   "num_attention_heads",
+                                   "num_channels",
+                                   "num_hidden_layers",
+                                   "num_register_tokens",
+                                   "out_features",
+                                   "out_indices",
+                                   "patch_size",
+                                   "qkv_bias",
+                                   "reshape_hidden_states",
+                                   "stage_names",
+                                   "use_mask_token",
+                                   "use_swiglu_ffn",
+                                   NULL};
+
+/* Two thirds of the gated form's hidden layer, rounded up to a multiple of 8. */
+static int32_t gated(int32_t hidden)
+{
+    return ((int32_t)((int64_t)hidden * 2 / 3) + 7) / 8 * 8;
+}
+
+static int read_classes(const json_t *j, const char *where, int32_t *out)
+{
+    const json_t *labels = json_object_get(j, "id2label");
+    int32_t n = json_is_object(labels) ? (int32_t)json_object_size(labels) : 2;
+    LW_TRY(lw_transformers_count(j, where, "num_labels", 1 << 20, &n));
+    *out = n;
+    return 0;
+}
+
+static int read(const json_t *j, const char *where, void *arch)
+{
+    bool registers = lw_str_eq(json_string_value(json_object_get(j, "model_type")),
+                               "dinov2_with_registers");
+    dinov2_arch a = {.vit = {.width = 768,
+                             .depth = 12,
+                             .heads = 12,
+                             .image_size = 224,
+                             .patch = registers ? 16 : 14,
+                             .registers = registers ? 4 : 0,
+                             .act = LW_EW_gelu,
+                             .eps = 1e-6f,
+                             .resize = registers ? LW_VIT_RESIZE_ANTIALIAS : LW_VIT_RESIZE_SIZE}};
+    bool bias = true;
+    int32_t ratio = 4;
+    LW_TRY(lw_transformers_check(j, where, keys));
+    LW_TRY(lw_transformers_vit(j, where, &a.vit));
+    LW_TRY(lw_transformers_count(j, where, "mlp_ratio", 64, &ratio));
+    LW_TRY(lw_json_opt_bool(j, where, "qkv_bias", &bias));
+    LW_TRY(lw_json_opt_bool(j, where, "use_swiglu_ffn", &a.vit.swiglu));
+    if (registers)
+        LW_TRY(lw_transformers_count(j, where, "num_register_tokens", 1024, &a.vit.registers));
+    a.vit.no_qkv_bias = !bias;
+    a.vit.hidden = a.vit.swiglu ? gated(ratio * a.vit.width) : ratio * a.vit.width;
+    if (lw_transformers_class(j, "Dinov2ForImageClassification") ||
+        lw_transformers_class(j, "Dinov2WithRegistersForImageClassification"))
+        LW_TRY(read_classes(j, where, &a.classes));
+    *(dinov2_arch *)arch = a;
+    return 0;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+#define NAMES(first, second)                                                                       \
+    {                                                                                              \
+        .patch = "embeddings.patch_embeddings.projection", .patch_bias = true,                     \
+        .class_token = "embeddings.cls_token", .registers = "embeddings.register_tokens",          \
+        .positions = "embeddings.position_embeddings", .batched = true, .blocks = "encoder.layer", \
+        .norm1 = "norm1", .qkv = "attention.to_qkv", .out = "attention.output.dense",              \
+        .scale1 = "layer_scale1.lambda1", .norm2 = "norm2", .fc1 = (first), .fc2 = (second),       \
+        .scale2 = "layer_scale2.lambda1"                                                           \
+    }
+static const lw_vit_names plain = NAMES("mlp.fc1", "mlp.fc2");
+static const lw_vit_names gated_names = NAMES("mlp.weights_in", "mlp.weights_out");
+
+static const lw_name_rule transformers[] = {
+    {.file = "**.attention.query.*", .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},
+    {.file = "**.attention.key.*", .store = "**.to_qkv.*", .store_rows = {1, 1, 3}},
+    {.file = "**.attention.value.*", .store = "**.to_qkv.*", .store_rows = {2, 1, 3}},
+    {.file = "classifier.*", .store = "classifier.*", .bare = true},
+    {0},
+};
+static const char *const unused[] = {"**.mask_token", NULL};
+
+#define BLOCKS                                                                                 \
+    {.file = "patch_embed.proj.*", .store = "embeddings.patch_embeddings.projection.*"},       \
+        {.file = "pos_embed", .store = "embeddings.position_embeddings"},                      \
+        {.file = "cls_token", .store = "embeddings.cls_token"},                                \
+        {.file = "blocks.*.attn.qkv.*", .store = "encoder.layer.*.attention.to_qkv.*"},        \
+        {.file = "blocks.*.attn.proj.*", .store = "encoder.layer.*.attention.output.dense.*"}, \
+        {.file = "blocks.*.ls1.gamma", .store = "encoder.layer.*.layer_scale1.lambda1"},       \
+        {.file = "blocks.*.ls2.gamma", .store = "encoder.layer.*.layer_scale2.lambda1"},       \
+    {                                                                                          \
+        .file = "norm.*", .store = "layernorm.*"                                               \
+    }
+static const lw_name_rule authors[] = {
+    BLOCKS,
+    {.file = "register_tokens", .store = "embeddings.register_tokens"},
+    {.file = "blocks.*.mlp.w12.*", .store = "encoder.layer.*.mlp.weights_in.*"},
+    {.file = "blocks.*.mlp.w3.*", .store = "encoder.layer.*.mlp.weights_out.*"},
+    {.file = "blocks.*.*.*", .store = "encoder.layer.*.*.*"},
+    {.file = "blocks.*.mlp.*.*", .store = "encoder.layer.*.mlp.*.*"},
+    {0},
+};
+static const lw_name_rule timm[] = {
+    BLOCKS,
+    {.file = "reg_token", .store = "embeddings.register_tokens"},
+    {.file = "blocks.*.mlp.fc1.*", .store = "encoder.layer.*.mlp.weights_in.*"},
+    {.file = "blocks.*.mlp.fc2.*", .store = "encoder.layer.*.mlp.weights_out.*"},
+    {.file = "blocks.*.*.*", .store = "encoder.layer.*.*.*"},
+    {.file = "blocks.*.mlp.*.*", .store = "encoder.layer.*.mlp.*.*"},
+    {0},
+};
+
+static const lw_naming namings[] = {
+    {"transformers", NULL, transformers, unused},
+    {"transformers", "dinov2.", transformers, unused},
+    {"transformers", "dinov2_with_registers.", transformers, unused},
+    {"facebookresearch", NULL, authors, unused},
+    {"timm", NULL, timm, unused},
+    {0},
+};
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+/* On the class token beside the mean of the grid's tokens, all behind the norm. */
+static lw_val classify(lw_builder *b, const dinov2_arch *a, lw_val tokens, lw_val cls)
+{
+    lw_graph *g = b->g;
+    if (a->classes == 0 || !lw_val_ok(tokens))
+        return LW_NOVAL;
+    int32_t before = lw_vit_prefix(&a->vit, &plain), n = lw_val_type(g, tokens).dim[1];
+    lw_val mean = lw_mean(g, lw_slice(g, tokens, 1, before, n), LW_OVER_MIDDLE);
+    return lw_linear(b, "classifier", lw_concat(g, cls, mean, -1), a->classes, true);
+}
+
+static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    const dinov2_arch *a = arch;
+    lw_val map[LW_MAX_MAPS] = {{0}};
+    lw_val tokens = lw_vit_build(b, &a->vit, a->vit.swiglu ? &gated_names : &plain, in.x, map);
+    tokens = lw_layer_norm(b, "layernorm", tokens, a->vit.eps, LW_NOVAL);
+    lw_val cls = lw_vit_token(b->g, tokens, 0);
+    lw_tap_add(out, "pooled", cls);
+    lw_tap_add(out, "logits", classify(b, a, tokens, cls));
+    lw_tap_add(out, "cls", cls);
+    lw_tap_add(out, "tokens", tokens);
+    lw_tap_add_maps(out, map, a->vit.depth + 1);
+}
+
+static const lw_preparation preparation = {.fit = LW_FIT_SHORTEST,
+                                           .filter = LW_FILTER_BICUBIC,
+                                           .resize_h = 256,
+                                           .resize_w = 256,
+                                           .height = 224,
+                                           .width = 224,
+                                           LW_NUMBERS_IMAGENET};
+
+const lw_network_def lw_network_def_dinov2 = {
+    .name = "dinov2",
+    .kind = "encoder",
+    .class_name = "dinov2 dinov2_with_registers",
+    .arch_bytes = sizeof(dinov2_arch),
+    .read = read,
+    .namings = namings,
+    .preparation = &preparation,
+    .build = build,
+};
