@@ -16,6 +16,7 @@ enum { BLOCK_ROWS = 256, REASON = 256 };
 typedef struct block {
     const lw_data_job *job;
     const lw_data_pictures *from;
+    lw_preparation preparation;
     size_t row;
     int64_t n, cap;
     uint8_t *pixels; /* [cap][row] */
@@ -40,6 +41,7 @@ static int block_new(const lw_data_job *job, const lw_data_pictures *from, block
         return LW_ENOMEM;
     b->job = job;
     b->from = from;
+    b->preparation = job->opts.preparation ? *job->opts.preparation : lw_preparation_square(job->h);
     b->row = (size_t)job->h * (size_t)job->w * 3;
     int64_t threads = job->opts.pool ? lw_pool_size(job->opts.pool) : 1;
     b->cap = LW_MAX((int64_t)(BLOCK_BYTES / b->row), threads);
@@ -53,13 +55,9 @@ static int block_new(const lw_data_job *job, const lw_data_pictures *from, block
 
 static int make_row(block *b, int64_t k)
 {
-    const lw_data_job *job = b->job;
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
-    uint8_t *dst = b->pixels + (size_t)k * b->row;
     LW_TRY(b->from->get(b->from->from, b->index[k], &im, &b->labels[k]));
-    if (job->opts.preparation)
-        return lw_prepare(job->opts.preparation, &im, dst);
-    return lw_data_fit(im.rgb, im.height, im.width, job->h, dst);
+    return lw_prepare(&b->preparation, &im, b->pixels + (size_t)k * b->row);
 }
 
 static void row_task(void *arg, int64_t task, int worker)

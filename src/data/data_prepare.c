@@ -89,6 +89,21 @@ int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst)
     return 0;
 }
 
+lw_preparation lw_preparation_square(int32_t side)
+{
+    return (lw_preparation){.fit = LW_FIT_SHORTEST,
+                            .form = LW_RESAMPLE_PILLOW,
+                            .filter = LW_FILTER_BILINEAR,
+                            .resize_h = side,
+                            .resize_w = side,
+                            .height = side,
+                            .width = side,
+                            .half_to_even = true,
+                            .scale = 1 / 127.5,
+                            .mean = {1, 1, 1},
+                            .std = {1, 1, 1}};
+}
+
 void lw_preparation_print_pixels(const lw_preparation *p, lw_str *out)
 {
     static const char *const fits[] = {"shortest edge", "squash", "inside"};

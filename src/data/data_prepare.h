@@ -51,6 +51,11 @@ typedef struct lw_preparation {
     float mean[3], std[3];
 } lw_preparation;
 
+/* The shorter edge becomes `side`, the central square stays: torchvision's Resize(side, bilinear) and
+ * CenterCrop(side) of a Pillow picture, which the training scripts of diffusers do. What networks of
+ * Leeway are trained on; a square of that size stays as it is. */
+lw_preparation lw_preparation_square(int32_t side);
+
 /*
  * From the text of a preprocessor_config.json (or a processor_config.json around it), of a timm
  * pretrained_cfg, or of a config.json that has one. `what` names it in messages. LW_EFORMAT: not

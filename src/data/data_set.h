@@ -30,8 +30,8 @@ struct lw_preparation;
  *                           them, in every class picture 9, 19, 29, ... by name (the last one of a
  *                           class of 2 to 9) is held out
  *
- * Pictures are cut to the central square and brought to the image size by area averaging (bilinear
- * when they must grow). The size of a folder's own: that of its pictures when the shorter side of
+ * The shorter edge of a picture becomes the image size, and the central square is kept
+ * (lw_preparation_square). The size of a folder's own: that of its pictures when the shorter side of
  * all is the same, else a power of two (see data_folder_size.c; the dataset's note says which and
  * why).
  *

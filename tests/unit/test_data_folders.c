@@ -54,9 +54,9 @@ static void folders_are_classes(void **state)
     assert_int_equal(d->labels[1], 1);
     const uint8_t *dog = d->pixels + 300; /* the square x 10..29 of 40x20, halved */
     assert_int_equal(dog[0], 100);
-    assert_int_equal(dog[1], 11); /* (10 + 11) / 2, halves up */
+    assert_int_equal(dog[1], 11); /* (9 + 3 10 + 3 11 + 12) / 8: the cut comes last */
     assert_int_equal(dog[3 * 99 + 1], 29);
-    assert_int_equal(dog[3 * 99 + 2], 19);
+    assert_int_equal(dog[3 * 99 + 2], 18); /* (3 19 + 3 18 + 17) / 7 */
     lw_data_close(&d);
     o.split = LW_SPLIT_HELDOUT;
     ok(lw_data_open(spec_of("folder", in_scratch("f")), &o, &d));

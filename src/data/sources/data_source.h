@@ -160,8 +160,4 @@ void lw_data_job_title(const lw_data_job *job, lw_str *out);
 /* ---- data_open.c ---- */
 int lw_data_job_open(lw_data_job *job, lw_dataset **out);
 
-/* ---- data_resize.c ---- */
-/* Central square of rgb [h][w][3] to [size][size][3]. */
-int lw_data_fit(const uint8_t *rgb, int32_t h, int32_t w, int32_t size, uint8_t *dst);
-
 #endif
