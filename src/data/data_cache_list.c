@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "data/data_cache_list.h"
+#include "data/data_features.h"
 #include "data/sources/data_source.h"
 
 #define UNFINISHED ".tmp"
@@ -34,6 +35,8 @@ void lw_data_cache_list_clear(lw_cached_list *l)
 static bool is_cache_name(const char *name, const char **tail)
 {
     const char *p = NULL;
+    if (lw_features_named(name, tail))
+        return true;
     for (const lw_data_info *i = lw_data_sources(); i->name && !p; i++)
         if (lw_str_starts(name, i->name) && name[strlen(i->name)] == '-')
             p = name + strlen(i->name) + 1;
@@ -51,29 +54,44 @@ static bool is_cache_name(const char *name, const char **tail)
     return true;
 }
 
-/* Header and texts of a mapped file. A file that does not begin as a cache is none of ours: 1. */
-static int look_inside(const char *path, lw_cached *c)
+/* What looking came to, but for 1. */
+static int note_state(int rc, lw_cached *c)
 {
-    LW_CLEANUP(lw_map_close) lw_map map = {0};
-    lw_data_header h;
-    LW_TRY(lw_map_open(&map, path));
-    if (map.size < sizeof h.magic || memcmp(map.data, LW_DATA_MAGIC, sizeof h.magic) != 0)
-        return 1;
-    int rc = lw_data_image_check(path, map.data, map.size, &h);
+    if (rc == LW_EUNSUPPORTED)
+        c->state = LW_CACHED_OTHER;
+    else if (rc == LW_EFORMAT)
+        c->state = LW_CACHED_DAMAGED;
+    else
+        return rc;
     lw_errclear();
-    if (rc < 0) {
-        c->state = rc == LW_EUNSUPPORTED ? LW_CACHED_OTHER : LW_CACHED_DAMAGED;
-        return 0;
-    }
-    const char *text = (const char *)map.data + h.texts_at;
+    return 0;
+}
+
+static int look_at_pictures(const char *path, const lw_map *map, lw_cached *c)
+{
+    lw_data_header h;
+    if (map->size < sizeof h.magic || memcmp(map->data, LW_DATA_MAGIC, sizeof h.magic) != 0)
+        return 1;
+    LW_TRY(lw_data_image_check(path, map->data, map->size, &h));
+    const char *text = (const char *)map->data + h.texts_at;
     for (int32_t i = 0; i < h.classes; i++)
         text += strlen(text) + 1;
-    lw_free(&c->title);
     c->title = lw_strdup(text);
     c->rows = h.n_train + h.n_heldout;
     c->height = h.height;
     c->width = h.width;
     return c->title ? 0 : LW_ENOMEM;
+}
+
+/* Header and texts. A file that begins as none of these is none of ours: 1. */
+static int look_inside(const char *path, lw_cached *c)
+{
+    LW_CLEANUP(lw_map_close) lw_map map = {0};
+    LW_TRY(lw_map_open(&map, path));
+    int rc = lw_features_look(path, map.data, map.size, &c->rows, &c->title);
+    if (rc == 1)
+        rc = look_at_pictures(path, &map, c);
+    return note_state(rc, c);
 }
 
 static int take(lw_cached_list *l, const char *dir, const char *name)
@@ -92,13 +110,16 @@ static int take(lw_cached_list *l, const char *dir, const char *name)
     LW_TRY(lw_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at));
     lw_cached *c = &l->at[l->n++];
     *c = (lw_cached){.path = lw_strdup(path.s),
-                     .title = lw_strdup(""),
                      .bytes = (uint64_t)st.st_size,
                      .age = LW_MAX(lw_wall_time() - (double)st.st_mtim.tv_sec, 0.0),
                      .state = *tail ? LW_CACHED_UNFINISHED : LW_CACHED_WHOLE};
-    if (!c->path || !c->title)
+    if (!c->path)
         return LW_ENOMEM;
     int rc = *tail ? 0 : look_inside(path.s, c);
+    if (rc <= 0 && !c->title)
+        c->title = lw_strdup("");
+    if (rc <= 0 && !c->title)
+        return LW_ENOMEM;
     if (rc <= 0)
         return rc == LW_EIO ? 0 : rc; /* cannot be read: listed by its name */
     l->n--;

@@ -15,11 +15,12 @@ typedef enum lw_cached_state {
 const char *lw_cached_state_name(lw_cached_state s); /* "whole", ... */
 
 typedef struct lw_cached {
-    char *path, *title; /* title: what stands in it, as "folder:/real/path"; "" when not known */
+    char *path,
+        *title; /* title: what stands in it, as "folder:/real/path" or "features of ..."; "" when not known */
     uint64_t bytes;
     double age;            /* seconds since it was written */
     int64_t rows;          /* 0 when not known */
-    int32_t height, width; /* of its pictures; 0 when not known */
+    int32_t height, width; /* of its pictures; 0 of features (data_features.h), or when not known */
     lw_cached_state state;
 } lw_cached;
 typedef struct lw_cached_list {

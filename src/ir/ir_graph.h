@@ -160,6 +160,10 @@ const char *lw_scope_name(lw_graph *g, const char *name); /* scope.name in the a
 /* Are nodes appended from now on part of the backward pass? Returns the former answer. */
 bool lw_graph_backward(lw_graph *g, bool backward);
 
+/* Of ops, attributes, types, constants, names of inputs, parameters and outputs; not of scopes, nor of
+ * what parameters hold: graphs that compute the same the same way have the same number. */
+uint64_t lw_graph_hash(const lw_graph *g);
+
 /* One line per node: %12 = conv2d(%3, %4) {stride 1} : f32[...]  ; scope */
 void lw_graph_print(lw_str *s, const lw_graph *g);
 void lw_node_print(lw_str *s, const lw_graph *g, const lw_node *n);

@@ -21,5 +21,6 @@
 #include "train/pictures/train_generator.h"
 #include "train/pictures/train_heldout.h"
 #include "train/pictures/train_pictures.h"
+#include "train/pictures/train_real_features.h"
 
 #endif

@@ -48,6 +48,8 @@ bool lw_path_is_dir(const char *path);
 /* *found: whether there is anything at path. LW_EIO with the cause when that cannot be told. */
 int lw_path_look(const char *path, bool *found);
 int lw_file_size(const char *path, uint64_t *out);
+/* Bytes that may still be written in the file system of `path`, which is there. */
+int lw_disk_free(const char *path, uint64_t *out);
 int lw_mkdirs(const char *path);      /* like mkdir -p */
 int lw_remove_tree(const char *path); /* like rm -rf; missing is fine */
 int lw_fsync_path(const char *path);
@@ -71,6 +73,8 @@ typedef struct lw_map {
 int lw_map_open(lw_map *out, const char *path); /* read-only */
 /* `size` zero bytes, writable, on the file system of `path` but without a name. */
 int lw_map_scratch(lw_map *out, const char *path, size_t size);
+/* The same with a name, which nothing may have yet. */
+int lw_map_make(lw_map *out, const char *path, size_t size);
 int lw_map_sync(lw_map *m);
 void lw_map_close(lw_map *m);
 

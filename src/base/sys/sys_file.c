@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -129,6 +130,15 @@ int lw_fsync_path(const char *path)
     /* Some file systems cannot sync a directory (EINVAL): nothing to be done there. */
     if (fsync(fd) != 0 && errno != EINVAL)
         return fail_errno("sync", path);
+    return 0;
+}
+
+int lw_disk_free(const char *path, uint64_t *out)
+{
+    struct statvfs v;
+    if (statvfs(path, &v) != 0)
+        return fail_errno("look at", path);
+    *out = (uint64_t)v.f_bavail * (uint64_t)v.f_frsize;
     return 0;
 }
 

@@ -42,10 +42,9 @@ int lw_map_open(lw_map *out, const char *path)
     return map_fd(out, fd, path, (size_t)st.st_size, false);
 }
 
-int lw_map_scratch(lw_map *out, const char *path, size_t size)
+/* Closes fd in any case. */
+static int map_reserved(lw_map *out, int fd, const char *path, size_t size)
 {
-    int fd;
-    LW_TRY(lw_scratch_open(path, &fd));
     /* Reserve the blocks now: a full disk is an error here, not a bus error at some later store. */
     int why = size > 0 ? posix_fallocate(fd, 0, (off_t)size) : 0;
     if (why == EOPNOTSUPP || why == EINVAL)
@@ -56,6 +55,24 @@ int lw_map_scratch(lw_map *out, const char *path, size_t size)
                        strerror(why));
     }
     return map_fd(out, fd, path, size, true);
+}
+
+int lw_map_scratch(lw_map *out, const char *path, size_t size)
+{
+    int fd;
+    LW_TRY(lw_scratch_open(path, &fd));
+    return map_reserved(out, fd, path, size);
+}
+
+int lw_map_make(lw_map *out, const char *path, size_t size)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return lw_fail(lw_errno_code(errno), "%s: cannot create: %s", path, strerror(errno));
+    int rc = map_reserved(out, fd, path, size);
+    if (rc < 0)
+        unlink(path);
+    return rc;
 }
 
 int lw_map_sync(lw_map *m)

@@ -35,6 +35,8 @@ static json_t *row_json(const lw_cached *c)
     if (*c->title) {
         json_object_set_new(j, "data", json_string(c->title));
         json_object_set_new(j, "pictures", json_integer((json_int_t)c->rows));
+    }
+    if (c->height > 0) {
         if (c->height == c->width)
             json_object_set_new(j, "image_size", json_integer(c->height));
         json_object_set_new(j, "height", json_integer(c->height));
@@ -48,7 +50,9 @@ static void print_row(const lw_cached *c, const char *tail)
     char bytes[32], age[32];
     lw_cli_print("%10s  %10s  %-13s  %s\n", lw_fmt_bytes(bytes, c->bytes), lw_fmt_time(age, c->age),
                  lw_cached_state_name(c->state), c->path);
-    if (*c->title)
+    if (*c->title && c->height == 0)
+        lw_cli_print("%39s%s, of %lld pictures\n", "", c->title, (long long)c->rows);
+    else if (*c->title)
         lw_cli_print("%39s%s, %lld of %dx%d\n", "", c->title, (long long)c->rows, c->width,
                      c->height);
     if (*tail)
@@ -89,7 +93,7 @@ static int run_list(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_data_cache_list = {
     .name = "data cache list",
-    .summary = "the decoded data that is kept on disk",
+    .summary = "the decoded data and features that are kept on disk",
     .usage = "",
     .notes =
         "The folder is $LW_CACHE, else $XDG_CACHE_HOME/leeway, else ~/.cache/leeway. \"whole\" "
@@ -142,7 +146,7 @@ static int run_clear(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_data_cache_clear = {
     .name = "data cache clear",
-    .summary = "remove decoded data from disk; it is made again when needed",
+    .summary = "remove decoded data and features from disk; they are made again when needed",
     .usage = "[options]",
     .notes = "Removes what `leeway data cache list` shows and nothing else: files named and "
              "written as caches are, never links. Does not ask. Programs that use one keep it "

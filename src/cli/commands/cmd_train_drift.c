@@ -49,6 +49,10 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, feature_cache_mb), .name = "feature-cache", .resume = LW_RESUME_FREE,
      .min = 0, .max = 1e6, .fallback = "2048", .unit = "MiB", .group = "Drift",
      .help = "keep features of real pictures when they fit and flips are off"},
+    {LW_OPT(lw_drift_config, feature_disk_mb), .name = "feature-disk", .resume = LW_RESUME_FREE,
+     .min = 0, .max = 1e7, .fallback = "8192", .unit = "MiB", .group = "Drift",
+     .help = "what is kept lies in the cache directory, for later runs; so much of all runs "
+             "together, those longest unused go; 0: in memory"},
     {LW_OPT(lw_drift_config, feature_type), .name = "feature-type", .choices = "f32|bf16",
      .fallback = "f32", .group = "Drift",
      .help = "of real pictures' features: bf16 rounds them, and twice as many fit"},

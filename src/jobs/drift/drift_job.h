@@ -22,6 +22,7 @@ typedef struct lw_drift_config {
     int32_t groups, negatives_per_group, positives_per_group, unconditional_per_group;
     double uncond_weight;     /* weight of each unconditional negative */
     int32_t feature_cache_mb; /* real features are kept when they fit; 0: never */
+    int32_t feature_disk_mb;  /* of those that runs keep on disk, together; 0: kept in memory */
     int32_t feature_type;     /* of real features: 0 f32, 1 bf16 */
     lw_heldout_config heldout;
 } lw_drift_config;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "jobs/drift/drift_real_features.h"
 #include "jobs/drift/drift_job.h"
 
 typedef struct drift_run {
@@ -19,7 +18,7 @@ typedef struct drift_run {
     lw_network *encoder;
     lw_feature_set keys;
     lw_real_features *real;
-    char features_note[200];
+    char features_note[320];
     lw_class_sampler *classes;
     int32_t groups, n, np, nu;         /* groups: of a leaf */
     int64_t drawn;                     /* step of what follows, -1: none */
@@ -233,8 +232,8 @@ static void note_real_features(drift_run *r, bool flip, lw_train_job *job)
     long long mib = (long long)((c.bytes + (1 << 20) - 1) >> 20);
     lw_fmt_bytes(size, c.bytes);
     if (c.kept)
-        snprintf(r->features_note, sizeof r->features_note, "%s, of %lld pictures, kept", size,
-                 (long long)r->g.p.data->n);
+        snprintf(r->features_note, sizeof r->features_note, "%s, of %lld pictures, kept %s", size,
+                 (long long)r->g.p.data->n, c.where);
     else
         snprintf(r->features_note, sizeof r->features_note,
                  "encoded again in every step, for %s of %lld pictures are not kept; "
@@ -250,6 +249,8 @@ static int open_real_features(drift_run *r, lw_train_job *job)
 {
     const lw_drift_config *c = &r->c;
     const lw_real_features_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
+                                     .disk_bytes = (int64_t)c->feature_disk_mb << 20,
+                                     .conv = c->train.conv,
                                      .batch = 64,
                                      .seed = (uint64_t)c->train.seed,
                                      .precision = c->train.precision,

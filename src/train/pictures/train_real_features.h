@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Features of real pictures for the drift loss: computed once and kept when they fit and pictures
- * are not changed at load, else computed for the rows of each step.
+ * What a frozen encoder makes of real pictures: computed once and kept when it fits and pictures are
+ * not changed at load, else computed for the rows of each step. What is kept lies in a file of the
+ * cache directory, so that a later run starts at once, or in memory; the bits are the same.
  */
-#ifndef LW_DRIFT_REAL_FEATURES_H
-#define LW_DRIFT_REAL_FEATURES_H
+#ifndef LW_TRAIN_REAL_FEATURES_H
+#define LW_TRAIN_REAL_FEATURES_H
 
 #include "data/data.h"
 #include "session/session_forward.h"
@@ -13,10 +14,12 @@ typedef struct lw_real_features lw_real_features;
 
 typedef struct lw_real_features_opts {
     int64_t cache_bytes; /* keep all features when they take no more */
+    int64_t disk_bytes;  /* those of all runs together, on disk; 0: in memory */
     uint64_t seed;
     bool flip;         /* mirror rows at random: nothing is kept */
     int32_t batch;     /* rows encoded at a time */
     int32_t precision; /* lw_num: that of the generated pictures' features */
+    int32_t conv;      /* lw_conv_mode of the device */
     lw_dtype type;     /* features are LW_F32, or rounded to LW_BF16, kept or not */
 } lw_real_features_opts;
 
@@ -26,6 +29,7 @@ typedef struct lw_real_features_cost {
     size_t bytes;
     bool kept;
     double flops;
+    char where[160]; /* kept: "in memory", or the file's name and whether it is there */
 } lw_real_features_cost;
 
 /* Borrows device, data, encoder, keys. Encodes nothing yet. */
@@ -33,7 +37,7 @@ int lw_real_features_new(lw_device *dev, const lw_dataset *d, const lw_network *
                          const lw_feature_set *keys, const lw_real_features_opts *o,
                          lw_real_features **out);
 lw_real_features_cost lw_real_features_get_cost(const lw_real_features *r, int64_t rows);
-/* Encodes what is kept. LW_ESTOPPED when the observer asks to stop. */
+/* Finds or encodes what is kept. LW_ESTOPPED when the observer asks to stop. */
 int lw_real_features_fill(lw_real_features *r, const lw_observer *obs);
 void lw_real_features_free(lw_real_features **pp);
 /* Features of rows [n] of the data, draws first, first + 1, ... of `step`: dst[k] is [n][slots][c]

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Encoding real pictures, and keeping what was encoded. */
+#include "train/pictures/train_real_features.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "data/data_features.h"
+
+struct lw_real_features {
+    lw_device *dev;
+    const lw_dataset *data;
+    const lw_feature_set *keys;
+    lw_real_features_opts o;
+    lw_forward *encode;
+    const void *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
+    size_t bytes;                          /* of all features */
+    bool keeps;
+    /* where they are kept */
+    lw_str title, path;
+    uint64_t key;
+    size_t row[LW_MAX_FEATURE_KEYS]; /* bytes of a picture's */
+    lw_features_file file;
+    void *memory[LW_MAX_FEATURE_KEYS]; /* or all NULL */
+    const lw_observer *obs;            /* of filling */
+    /* the fetch or encoding going on */
+    const int64_t *rows;
+    int64_t first, step, draws; /* draws of the step before rows[0] */
+    void *const *dst;
+    float *images; /* of rows from `first` on */
+};
+
+/* Of all that the bits of features follow from, but for the batch they are encoded in. */
+static uint64_t key_of(const lw_real_features *r, const lw_network *e, const lw_graph *g)
+{
+    const lw_dataset *d = r->data;
+    const uint64_t part[] = {d->content,
+                             (uint64_t)d->split,
+                             (uint64_t)d->first,
+                             (uint64_t)d->n,
+                             (uint64_t)d->h << 32 | (uint64_t)d->w,
+                             e->store ? lw_store_hash(e->store, LW_SLAB_PARAM) : 0,
+                             lw_graph_hash(g),
+                             (uint64_t)r->o.precision,
+                             (uint64_t)r->o.conv,
+                             lw_hash_name(r->dev->isa),
+                             lw_hash_name(lw_build_version()),
+                             lw_hash_name(lw_build_commit())};
+    return lw_hash64(part, sizeof part);
+}
+
+static int describe(lw_real_features *r, const lw_network *e)
+{
+    const lw_dataset *d = r->data;
+    lw_str_addf(&r->title, "features of %s %s pictures of %dx%d by %s%s%s%s:", d->spec,
+                lw_split_name(d->split), (int)d->h, (int)d->w, e->name, e->dir ? " of " : "",
+                e->dir ? e->dir : "", r->o.type == LW_F32 ? "" : " in bf16");
+    for (int k = 0; k < r->keys->n; k++) {
+        const lw_feature_key *key = &r->keys->key[k];
+        lw_str_addf(&r->title, " %s", key->name);
+        r->row[k] = (size_t)key->slots * (size_t)key->c * lw_dtype_size(r->o.type);
+    }
+    return r->title.failed ? lw_fail(LW_ENOMEM, "no memory for a name of features") : 0;
+}
+
+static lw_features_spec spec_of(const lw_real_features *r)
+{
+    return (lw_features_spec){.key = r->key,
+                              .title = lw_str_c(&r->title),
+                              .rows = r->data->n,
+                              .row = r->row,
+                              .arrays = r->keys->n,
+                              .together = r->o.disk_bytes,
+                              .pool = r->dev->pool};
+}
+
+static int build(lw_real_features *r, const lw_network *e)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    LW_TRY(lw_graph_new(&g));
+    lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, r->o.batch, r->data->h, r->data->w, 3));
+    lw_taps taps;
+    lw_val v[LW_MAX_FEATURE_KEYS];
+    lw_network_append(e, g, (lw_network_in){.x = x}, &taps);
+    lw_features_build(g, r->keys, x, &taps, v);
+    for (int k = 0; k < r->keys->n; k++)
+        lw_graph_output_add(g, r->keys->key[k].name,
+                            r->o.type == LW_F32 ? v[k] : lw_cast(g, v[k], r->o.type, LW_NOVAL),
+                            LW_NOVAL);
+    LW_TRY(lw_graph_error(g));
+    r->key = key_of(r, e, g);
+    const lw_compile_opts o = {.opt = 1, .precision = (lw_num)r->o.precision};
+    return lw_forward_of(r->dev, &g, &o, LW_SLAB_PARAM, e->name, &r->encode);
+}
+
+/* ---- encoding a batch of rows ---------------------------------------------------------------- */
+
+static void load_task(void *arg, int64_t i, int worker)
+{
+    lw_real_features *r = arg;
+    int64_t at = r->first + i, row = r->rows ? r->rows[at] : at;
+    bool flip = r->o.flip && lw_rng_word(lw_rng_key_of(r->o.seed, lw_hash_name("drift.flip")),
+                                         (uint32_t)r->step, (uint64_t)(r->draws + at), 0) &
+                                 1u;
+    (void)worker;
+    lw_data_get(r->data, row, flip, r->images + i * r->data->h * r->data->w * 3);
+}
+
+static int load(void *self, int64_t first, int64_t n, void *images)
+{
+    lw_real_features *r = self;
+    r->first = first;
+    r->images = images;
+    lw_pool_run(r->dev->pool, n, load_task, r);
+    return 0;
+}
+
+static int encode_all(lw_real_features *r, const int64_t *rows, int64_t n, void *const *dst,
+                      const lw_observer *obs)
+{
+    lw_feed feed[1 + LW_MAX_FEATURE_KEYS] = {{.name = "images", .fill = load, .self = r}};
+    for (int k = 0; k < r->keys->n; k++)
+        feed[1 + k] = (lw_feed){.name = r->keys->key[k].name, .out = dst[k]};
+    r->rows = rows;
+    return lw_forward_rows(r->encode, "encode", n, feed, 1 + r->keys->n, obs);
+}
+
+/* ---- keeping --------------------------------------------------------------------------------- */
+
+static int make_all(void *self, void *const *array)
+{
+    lw_real_features *r = self;
+    return encode_all(r, NULL, r->data->n, array, r->obs);
+}
+
+static int fill_memory(lw_real_features *r)
+{
+    for (int k = 0; k < r->keys->n; k++) {
+        r->memory[k] = lw_bulk_alloc((size_t)r->data->n * r->row[k]);
+        if (!r->memory[k])
+            return LW_ENOMEM;
+    }
+    LW_TRY(make_all(r, r->memory));
+    memcpy(r->kept, r->memory, sizeof r->kept);
+    return 0;
+}
+
+int lw_real_features_fill(lw_real_features *r, const lw_observer *obs)
+{
+    const lw_features_spec spec = spec_of(r);
+    r->obs = obs;
+    if (!r->keeps)
+        return 0;
+    int rc = r->o.disk_bytes > 0 ? lw_features_keep(&spec, make_all, r, &r->file) : 1;
+    if (rc == 1 && r->o.disk_bytes > 0)
+        lw_log(LW_LOG_WARN, "data", "features are kept in memory, not on disk: %s", lw_errmsg());
+    if (rc == 1)
+        lw_errclear();
+    if (rc != 0)
+        return rc < 0 ? rc : fill_memory(r);
+    memcpy(r->kept, r->file.array, (size_t)r->keys->n * sizeof r->kept[0]);
+    return 0;
+}
+
+int lw_real_features_new(lw_device *dev, const lw_dataset *d, const lw_network *e,
+                         const lw_feature_set *keys, const lw_real_features_opts *o,
+                         lw_real_features **out)
+{
+    LW_CLEANUP(lw_real_features_free) lw_real_features *r = lw_calloc(1, sizeof *r);
+    if (!r)
+        return LW_ENOMEM;
+    r->dev = dev;
+    r->data = d;
+    r->keys = keys;
+    r->o = *o;
+    LW_TRY(describe(r, e));
+    LW_TRY(build(r, e));
+    r->bytes = (size_t)(lw_features_floats(keys) * d->n) * lw_dtype_size(o->type);
+    r->keeps = !o->flip && (int64_t)r->bytes <= o->cache_bytes;
+    const lw_features_spec spec = spec_of(r);
+    lw_features_path(&spec, &r->path);
+    *out = lw_steal(&r);
+    return 0;
+}
+
+void lw_real_features_free(lw_real_features **pp)
+{
+    lw_real_features *r = *pp;
+    if (!r)
+        return;
+    for (int k = 0; k < r->keys->n; k++)
+        if (r->memory[k])
+            lw_bulk_free(&r->memory[k], (size_t)r->data->n * r->row[k]);
+    lw_features_close(&r->file);
+    lw_str_clear(&r->title);
+    lw_str_clear(&r->path);
+    lw_forward_free(&r->encode);
+    lw_free(pp);
+}
+
+static void say_where(const lw_real_features *r, char *buf, size_t size)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    const char *path = lw_str_c(&r->path), *slash = strrchr(path, '/');
+    char left[32];
+    uint64_t bytes;
+    if (r->o.disk_bytes < (int64_t)r->bytes || !slash) {
+        snprintf(buf, size, "in memory");
+        return;
+    }
+    lw_path_parent(path, &dir);
+    if (lw_path_exists(path))
+        snprintf(buf, size, "on disk as %s, made before", slash + 1);
+    else if (lw_disk_free(lw_str_c(&dir), &bytes) == 0)
+        snprintf(buf, size, "on disk as %s, to be made (%s free)", slash + 1,
+                 lw_fmt_bytes(left, bytes));
+    else
+        snprintf(buf, size, "on disk as %s, to be made", slash + 1);
+    lw_errclear();
+}
+
+lw_real_features_cost lw_real_features_get_cost(const lw_real_features *r, int64_t rows)
+{
+    int64_t batches = (rows + r->o.batch - 1) / r->o.batch;
+    lw_real_features_cost c = {r->bytes, r->keeps,
+                               lw_forward_info(r->encode).flops * (double)batches, ""};
+    if (r->keeps)
+        say_where(r, c.where, sizeof c.where);
+    return c;
+}
+
+/* ---- fetching -------------------------------------------------------------------------------- */
+
+static void copy_task(void *arg, int64_t i, int worker)
+{
+    lw_real_features *r = arg;
+    (void)worker;
+    for (int k = 0; k < r->keys->n; k++) {
+        size_t row = r->row[k];
+        memcpy((char *)r->dst[k] + (size_t)i * row,
+               (const char *)r->kept[k] + (size_t)r->rows[i] * row, row);
+    }
+}
+
+int lw_real_features_fetch(lw_real_features *r, int64_t step, int64_t first, const int64_t *rows,
+                           int64_t n, void *const *dst)
+{
+    r->step = step;
+    r->draws = first;
+    if (!r->keeps)
+        return encode_all(r, rows, n, dst, NULL);
+    r->rows = rows;
+    r->dst = dst;
+    lw_pool_run(r->dev->pool, n, copy_task, r);
+    return 0;
+}
