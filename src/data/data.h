@@ -12,7 +12,7 @@
  *                                   --> lw_junk (pictures a judge must refuse)
  *
  * Read: data_set.h (open, the dataset), data_loader.h, data_classes.h, data_check.h, data_junk.h,
- * data_prepare.h (what published networks want done to a picture); then data_source.h (private: how
+ * data_prepare.h (what published networks want done to a picture), data_features.h (what they make of it); then data_source.h (private: how
  * a source is written) and one source, e.g. data_mnist.c.
  *
  * Every source is 8-bit RGB, channels last; networks see x / 127.5 - 1. Synthetic pictures are
@@ -26,6 +26,7 @@
 #include "data/data_cache_list.h"
 #include "data/data_check.h"
 #include "data/data_classes.h"
+#include "data/data_features.h"
 #include "data/data_junk.h"
 #include "data/data_loader.h"
 #include "data/data_prepare.h"

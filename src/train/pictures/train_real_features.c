@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/data_features.h"
-
 struct lw_real_features {
     lw_device *dev;
     const lw_dataset *data;
