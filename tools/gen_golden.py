@@ -42,6 +42,14 @@ def prepare(data):
     part.make(data)
 
 
+def networks(data, only):
+    """Apart, because they alone need diffusers, timm and transformers."""
+    from golden import networks as part  # pylint: disable=import-outside-toplevel
+    for name in only or part.CASES:
+        tensors, meta = part.CASES[name]()
+        store.save(data, "network_" + name, tensors, meta, 0)
+
+
 def vit(data):
     """Apart, because it alone needs transformers, timm and open_clip."""
     from golden import vit as part  # pylint: disable=import-outside-toplevel
@@ -94,6 +102,8 @@ def main():
     apart = {"prepare": prepare, "vit": vit}
     if o.only in apart:
         return apart[o.only](o.directory)
+    if o.only.startswith("networks"):  # networks, or networks:NAME,NAME
+        return networks(o.directory, o.only[9:].split(",") if o.only[8:] else None)
     for name in o.only.split(",") if o.only else todo:
         start = time.time()
         todo[name]()

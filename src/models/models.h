@@ -9,6 +9,7 @@
  *    models_taps     what a network offers by name
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into convolutions)
+ *    models_resnet_imagenet  ResNets of full size in names of torchvision, timm and transformers
  *    models_encoder  Leeway's own encoder (MAE or classifier)
  *    models_features images and taps -> the values [B,T,C] the drift field compares
  *    models_kge      embeddings of knowledge graphs: TransE, RotatE, ComplEx, DistMult

@@ -62,7 +62,8 @@ static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int
 
 int32_t lw_network_side(const lw_network *n, int32_t asked)
 {
-    int32_t own = n->image_size > 0 ? n->image_size : 32;
+    int32_t usual = n->prepared && n->preparation.height > 0 ? n->preparation.height : 32;
+    int32_t own = n->image_size > 0 ? n->image_size : usual;
     return asked > 0 ? asked : own;
 }
 
@@ -173,10 +174,17 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-static const lw_network_def *def_of_class(const char *class_name)
+/* Which records a source may be of. */
+typedef struct choice {
+    const lw_network_def *def; /* this one; NULL: any */
+    bool decoder;              /* those that decode; else, where records share files, the other */
+} choice;
+
+static const lw_network_def *def_of_class(const char *class_name, bool decoder)
 {
     const lw_network_def *const *d = defs;
-    while (*d && !((*d)->class_name && class_name && has_word((*d)->class_name, class_name)))
+    while (*d && !((*d)->class_name && class_name && has_word((*d)->class_name, class_name) &&
+                   (*d)->decoder == decoder))
         d++;
     return *d;
 }
@@ -189,29 +197,29 @@ static int use(lw_network *n, const lw_network_def *def)
     return n->arch ? 0 : LW_ENOMEM;
 }
 
-static int unrecognised(const lw_st_file *f, const lw_network_def *want, const char *class_name)
+static int unrecognised(const lw_st_file *f, choice want, const char *class_name)
 {
     LW_CLEANUP(lw_str_clear) lw_str have = {0};
     for (const lw_network_def *const *d = defs; *d; d++)
-        if ((*d)->class_name || (*d)->recognise)
+        if (((*d)->class_name || (*d)->recognise) && (*d)->decoder == want.decoder)
             lw_str_addf(&have, "%s%s", have.len ? ", " : "",
                         (*d)->class_name ? (*d)->class_name : (*d)->name);
-    if (want)
-        return lw_fail(LW_EFORMAT, "%s: not %s", lw_st_path(f), want->tensors);
+    if (want.def)
+        return lw_fail(LW_EFORMAT, "%s: not %s", lw_st_path(f), want.def->tensors);
     if (class_name)
-        return lw_fail(LW_EUNSUPPORTED, "%s: its config.json says %s; known are %s", lw_st_path(f),
-                       class_name, lw_str_c(&have));
+        return lw_fail(LW_EUNSUPPORTED, "%s: its config.json says %s; %s are %s", lw_st_path(f),
+                       class_name, want.decoder ? "those with a decoder" : "known",
+                       lw_str_c(&have));
     return lw_fail(LW_EFORMAT,
                    "%s: its tensors are of no network known here (%s), and no config.json says "
                    "what it is",
                    lw_st_path(f), lw_str_c(&have));
 }
 
-static int recognise(lw_network *n, const lw_st_file *f, const lw_network_def *want,
-                     const char *class_name)
+static int recognise(lw_network *n, const lw_st_file *f, choice want, const char *class_name)
 {
     for (const lw_network_def *const *d = defs; *d; d++) {
-        if (!(*d)->recognise || (want && want != *d))
+        if (!(*d)->recognise || (want.def && want.def != *d) || (want.decoder && !(*d)->decoder))
             continue;
         LW_TRY(use(n, *d));
         if ((*d)->recognise(f, n->arch))
@@ -233,19 +241,19 @@ static int find_preparation(lw_network *n)
     return 0;
 }
 
-/* want: the only record it may be of; NULL: any. */
-static int open_place(lw_network *n, lw_model_place *p, const lw_network_def *want)
+static int open_place(lw_network *n, lw_model_place *p, choice want)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
     const char *type = json_string_value(json_object_get(p->config, "model_type"));
     const char *class_name = p->network ? p->network : type;
-    const lw_network_def *def = def_of_class(class_name);
+    const lw_network_def *def = def_of_class(class_name, want.decoder);
     n->dir = lw_strdup(lw_str_c(&p->path));
     if (!n->dir)
         return LW_ENOMEM;
-    if (def && want && def != want)
-        return lw_fail(LW_EFORMAT, "%s: this is a %s, not %s", n->dir, class_name, want->tensors);
+    if (def && want.def && def != want.def)
+        return lw_fail(LW_EFORMAT, "%s: this is a %s, not %s", n->dir, class_name,
+                       want.def->tensors);
     if (def) {
         LW_TRY(use(n, def));
         LW_TRY(def->read(p->config, lw_path_join(&path, n->dir, "config.json"), n->arch));
@@ -254,27 +262,30 @@ static int open_place(lw_network *n, lw_model_place *p, const lw_network_def *wa
     LW_TRY(lw_st_open(lw_str_c(&path), &f));
     if (!def)
         LW_TRY(recognise(n, f, want, class_name));
+    else if (def->recognise && !def->recognise(f, n->arch))
+        return unrecognised(f, (choice){.def = def}, NULL);
     n->config = lw_steal(&p->config);
     describe(n);
     LW_TRY(find_preparation(n));
     return load(n, f);
 }
 
-static int open_source(const char *source, bool ema, const lw_network_def *want, lw_network **out)
+/* A folder of diffusers has its autoencoder in vae/. */
+static int open_source(const char *source, bool ema, choice want, lw_network **out)
 {
+    LW_CLEANUP(lw_str_clear) lw_str vae = {0};
     LW_CLEANUP(lw_model_place_clear) lw_model_place p = {0};
     LW_CLEANUP(lw_network_close) lw_network *n = lw_calloc(1, sizeof *n);
+    lw_place_kind kind;
     if (!n)
         return LW_ENOMEM;
+    LW_TRY(lw_place_look(source, &kind));
+    if (want.decoder && kind == LW_PLACE_PIPELINE)
+        source = lw_path_join(&vae, source, "vae");
     LW_TRY(lw_model_find(source, ema, &p));
     LW_TRY(open_place(n, &p, want));
     *out = lw_steal(&n);
     return 0;
-}
-
-int lw_network_open(const char *source, bool ema, lw_network **out)
-{
-    return open_source(source, ema, NULL, out);
 }
 
 void lw_network_close(lw_network **pp)
@@ -289,11 +300,43 @@ void lw_network_close(lw_network **pp)
     lw_free(pp);
 }
 
-/* ---- specs of encoders ----------------------------------------------------------------------- */
+/* ---- specs ----------------------------------------------------------------------------------- */
 
 static bool is_word(const lw_network_def *d)
 {
     return d->recognise || !d->class_name;
+}
+
+/* Does spec begin with a word, "decoder" or a record's? Then what it chooses, and where in spec the
+ * word ends. */
+static bool find_word(const char *spec, choice *want, size_t *end)
+{
+    static const char decoder[] = "decoder";
+    size_t n = strcspn(spec, ":");
+    *end = n;
+    *want = (choice){.decoder = n == strlen(decoder) && strncmp(spec, decoder, n) == 0};
+    for (const lw_network_def *const *d = defs; *d && !want->def; d++)
+        if (is_word(*d) && strncmp(spec, (*d)->name, n) == 0 && !(*d)->name[n])
+            want->def = *d;
+    return want->def != NULL || want->decoder;
+}
+
+/* WORD:FILE */
+static int open_word(const char *spec, size_t end, bool ema, choice want, lw_network **out)
+{
+    if (spec[end] && spec[end + 1])
+        return open_source(spec + end + 1, ema, want, out);
+    return lw_fail(LW_EUSAGE, "%.*s needs its weights: %.*s:FILE.safetensors, or a folder",
+                   (int)end, spec, (int)end, spec);
+}
+
+int lw_network_open(const char *source, bool ema, lw_network **out)
+{
+    choice want;
+    size_t end;
+    if (find_word(source, &want, &end) && source[end] && want.def != &lw_network_def_none)
+        return open_word(source, end, ema, want, out);
+    return open_source(source, ema, (choice){0}, out);
 }
 
 static int open_none(lw_network **out)
@@ -320,26 +363,20 @@ static int unknown_word(const char *spec)
 
 static int open_encoder(const char *spec, lw_network **out)
 {
-    size_t n = strcspn(spec, ":");
-    for (const lw_network_def *const *d = defs; *d; d++) {
-        const char *word = (*d)->name;
-        if (!is_word(*d) || strncmp(spec, word, n) != 0 || word[n])
-            continue;
-        if (!(*d)->recognise)
-            return spec[n] ? unknown_word(spec) : open_none(out);
-        if (!spec[n] || !spec[n + 1])
-            return lw_fail(LW_EUSAGE, "encoder %s needs its weights: %s:FILE.safetensors", word,
-                           word);
-        return open_source(spec + n + 1, true, *d, out);
-    }
-    return lw_path_exists(spec) ? open_source(spec, true, NULL, out) : unknown_word(spec);
+    choice want;
+    size_t end;
+    if (!find_word(spec, &want, &end))
+        return lw_path_exists(spec) ? open_source(spec, true, want, out) : unknown_word(spec);
+    if (want.def && !want.def->recognise)
+        return spec[end] ? unknown_word(spec) : open_none(out);
+    return open_word(spec, end, true, want, out);
 }
 
 int lw_encoder_open(const char *spec, lw_network **out)
 {
     LW_CLEANUP(lw_network_close) lw_network *n = NULL;
     LW_TRY(open_encoder(spec, &n));
-    if (n->generator || n->channels != 3)
+    if (n->generator || n->def->decoder || n->channels != 3)
         return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
     *out = lw_steal(&n);
     return 0;

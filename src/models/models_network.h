@@ -32,13 +32,16 @@ typedef struct lw_network_in {
 typedef struct lw_network_def {
     const char *name; /* with `recognise` also a word of specs: NAME:FILE.safetensors */
     const char *kind; /* "encoder", "unet", ...: for lw_model_describe */
+    /* Latents to pictures: where two records share a class name, the one of decoder:SOURCE. */
+    bool decoder;
     /* config.json's "_class_name", or "model_type" there: one, or several with spaces between;
      * NULL: none */
     const char *class_name;
     size_t arch_bytes; /* of its configuration, a plain struct */
     /* config.json -> arch; `where` names the file in messages. */
     int (*read)(const json_t *config, const char *where, void *arch);
-    /* Are these its tensors? Sets arch. NULL: a folder's config.json must say it. */
+    /* Are these its tensors? Sets arch, or what `read` left open. NULL: a folder's config.json must
+     * say it. */
     bool (*recognise)(const lw_st_file *f, void *arch);
     const char *tensors;             /* what it looks for, for messages */
     void (*describe)(lw_network *n); /* facts of n beside its arch; NULL: none */
@@ -82,11 +85,12 @@ struct lw_network {
 };
 
 /* source: a run (its newest checkpoint), a checkpoint or model folder, or weights alone that are
- * recognised. ema: the averaged weights of a checkpoint. LW_EIO, LW_EFORMAT: what is missing or
- * wrong; LW_EUNSUPPORTED: config.json names another network. */
+ * recognised; behind "NAME:" such a file or folder of that record, behind "decoder:" its half that
+ * decodes (of a folder of diffusers that in vae/). ema: the averaged weights of a checkpoint. LW_EIO,
+ * LW_EFORMAT: what is missing or wrong; LW_EUNSUPPORTED: config.json names another network. */
 int lw_network_open(const char *source, bool ema, lw_network **out);
-/* spec: none | NAME:FILE (or folder) | a source. LW_EUSAGE: an unknown word (nearest named) or a
- * missing file part; LW_EFORMAT: a network that takes more than pictures. */
+/* spec: none | a source. LW_EUSAGE: an unknown word (nearest named) or a missing file part;
+ * LW_EFORMAT: a network that takes more than pictures. */
 int lw_encoder_open(const char *spec, lw_network **out);
 void lw_network_close(lw_network **pp);
 /* A network without files, as trainers have it, built on the parameters of s. Borrows both; facts of
@@ -98,7 +102,8 @@ int lw_network_declare(lw_network *n, lw_store *s);
  * a generator. */
 int lw_network_train(lw_network *n);
 
-/* Side of pictures to build it for: `asked`; when that is 0 its own, 32 where it takes any. */
+/* Side of pictures to build it for: `asked`; when that is 0 its own; where it takes any that of its
+ * preparation, or 32. */
 int32_t lw_network_side(const lw_network *n, int32_t asked);
 /* Builds the network on values of g; names of parameters and of g's scope do not mix. */
 void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_taps *out);

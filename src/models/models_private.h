@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to models: what a feature key is made of. */
+/* Private to models: what a feature key is made of, what families share. */
 #ifndef LW_MODELS_PRIVATE_H
 #define LW_MODELS_PRIVATE_H
 
@@ -11,5 +11,10 @@ typedef enum lw_key_kind {
     LW_KEY_NORM_X, /* root mean square per channel */
     LW_KEY_STAT,   /* one of LW_STAT_* of the picture (tap -1) or of a map */
 } lw_key_kind;
+
+/* A kxk convolution (padding k / 2, no bias) of scope `conv` and the BatchNorm of scope `norm` in
+ * inference form. */
+lw_val lw_conv_bn(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o, int k,
+                  int stride);
 
 #endif

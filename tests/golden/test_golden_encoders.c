@@ -233,9 +233,9 @@ static void check_resnet(lw_isa isa, bool cut)
     assert_ok(lw_store_new(true, &s));
     lw_val x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, batch, 32, 32, 3)), gx = LW_NOVAL;
     lw_val gy = lw_input(r.g, "gy", lw_type_of(LW_F32, 2, batch, f));
-    const lw_network n = {.def = cut ? &lw_network_def_resnet18 : &lw_network_def_resnet_cifar10,
-                          .arch = &(int32_t){3}, /* blocks of a stage: ResNet-20 */
-                          .store = s};
+    const lw_network n = lw_network_of(cut ? &lw_network_def_resnet18
+                                           : &lw_network_def_resnet_cifar10,
+                                       &(int32_t){3}, s); /* blocks of a stage: ResNet-20 */
     lw_network_append(&n, r.g, (lw_network_in){.x = x}, &taps);
     assert_ok(lw_store_fix(s));
     fill_resnet(s, cut);

@@ -305,8 +305,46 @@ static void test_registry_resnet18(void **state)
             assert_memory_equal(cut + (o * 3 + y) * 9, wide + ((o * 7 + y + 2) * 7 + 2) * 3,
                                 9 * sizeof(float));
     lw_network_close(&e);
+    assert_ok(lw_network_open(spec, true, &e)); /* the words are those of any SOURCE */
+    assert_ptr_equal(e->def, &lw_network_def_resnet18);
+    lw_network_close(&e);
+    snprintf(spec, sizeof spec, "resnet:%s", in_scratch("r18.safetensors")); /* no layer4 in it */
+    assert_fails(LW_EFORMAT, "not a ResNet of torchvision", lw_network_open(spec, true, &e));
+    snprintf(spec, sizeof spec, "decoder:%s", in_scratch("r18.safetensors"));
+    assert_fails(LW_EFORMAT, "no network known here", lw_network_open(spec, true, &e));
     lw_store_free(&s);
     lw_store_free(&file);
+}
+
+/* transformers' config.json: what is not honoured is refused by name. */
+static void test_resnet_config(void **state)
+{
+    static const struct {
+        const char *more, *says;
+        int code;
+    } bad[] = {
+        {"\"depths\": [1], \"hidden_act\": \"gelu\"", "'hidden_act' is gelu", LW_EUNSUPPORTED},
+        {"\"depths\": [1], \"layer_type\": \"odd\"", "'layer_type' is odd", LW_EUNSUPPORTED},
+        {"\"depths\": [1], \"num_channels\": 4", "'num_channels' is 4", LW_EUNSUPPORTED},
+        {"\"depths\": [1], \"dilation\": 2", "'dilation' is not honoured", LW_EUNSUPPORTED},
+        {"\"depths\": [1, 1]", "'depths' has 2", LW_EFORMAT},
+        {"\"depths\": [1], \"downsample_in_bottleneck\": 3", "downsample_in_bottleneck",
+         LW_EFORMAT}};
+    lw_network *e = NULL;
+    lw_store *s = small_store(true);
+    (void)state;
+    assert_ok(lw_mkdirs(in_scratch("hf")));
+    assert_ok(lw_store_save(s, LW_SLAB_PARAM, in_scratch("hf/model.safetensors"), NULL, 0));
+    for (size_t i = 0; i < LW_COUNT(bad); i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "{\"model_type\": \"resnet\", \"embedding_size\": 8, \"hidden_sizes\": [8], "
+                 "%s}",
+                 bad[i].more);
+        put_file(in_scratch("hf/config.json"), text, strlen(text));
+        assert_fails(bad[i].code, bad[i].says, lw_network_open(in_scratch("hf"), true, &e));
+    }
+    lw_store_free(&s);
 }
 
 static void test_registry_errors(void **state)
@@ -528,6 +566,7 @@ int main(void)
         cmocka_unit_test(test_registry_cifar),
         cmocka_unit_test(test_registry_preparation),
         cmocka_unit_test(test_registry_resnet18),
+        cmocka_unit_test(test_resnet_config),
         cmocka_unit_test(test_registry_errors),
         cmocka_unit_test(test_key_sets),
         cmocka_unit_test(test_key_errors),

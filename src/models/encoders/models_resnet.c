@@ -1,55 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Frozen ResNets with BatchNorm in inference form. gamma / sqrt(var + eps) is multiplied into the
- * convolution's weights by graph ops that depend on parameters only, so plans do it once, in their
- * prepare segment.
- */
-#include "models/models.h"
+/* Frozen ResNets for small pictures: the CIFAR ones, and torchvision's ResNet-18 cut down. */
+#include "models/models_private.h"
 
 #include <stdio.h>
 
 /* Pictures of any size. */
 static const lw_preparation as_is = {LW_NUMBERS_IMAGENET};
-
-/* ---- convolution and BatchNorm --------------------------------------------------------------- */
-
-typedef struct bn {
-    lw_val scale, shift; /* [O]: y = x scale + shift */
-} bn;
-
-/* Inference form (Ioffe and Szegedy 2015): scale = gamma / sqrt(var + eps), shift = beta - mean
- * scale. */
-static bn batch_norm(lw_builder *b, const char *name, int32_t o)
-{
-    lw_graph *g = b->g;
-    lw_type t = lw_type_of(LW_F32, 1, o);
-    const lw_init one = {LW_INIT_ONES, 0}, zero = {LW_INIT_ZEROS, 0};
-    const char *up = lw_scope_push(g, name);
-    lw_val gamma = lw_param(b, "weight", t, one), beta = lw_param(b, "bias", t, zero);
-    lw_val mean = lw_param(b, "running_mean", t, zero), var = lw_param(b, "running_var", t, one);
-    lw_scope_set(g, up);
-    bn n;
-    n.scale = lw_div(g, gamma, lw_ew1(g, LW_EW_sqrt, lw_add_f32(g, var, 1e-5f)));
-    n.shift = lw_sub(g, beta, lw_mul(g, mean, n.scale));
-    return n;
-}
-
-/* BN(conv(x)) = conv'(x) + shift with every output channel's weights scaled. */
-static lw_val conv_bn(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o, int k,
-                      int stride)
-{
-    lw_graph *g = b->g;
-    if (!lw_val_ok(x))
-        return x;
-    int32_t c = lw_type_last(lw_val_type(g, x));
-    const char *up = lw_scope_push(g, conv);
-    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, o, k, k, c),
-                        (lw_init){LW_INIT_UNIFORM, 0.1f});
-    lw_scope_set(g, up);
-    bn n = batch_norm(b, norm, o);
-    w = lw_mul(g, w, lw_reshape(g, n.scale, lw_type_of(LW_F32, 2, o, 1)));
-    return lw_conv2d_op(g, x, w, n.shift, stride, k / 2);
-}
 
 /* Option A (He et al. 2016): every second pixel, new channels are zeros on both sides. */
 static lw_val shortcut_a(lw_graph *g, lw_val x, int32_t o)
@@ -64,18 +20,18 @@ static lw_val shortcut_a(lw_graph *g, lw_val x, int32_t o)
 static lw_val cifar_block(lw_builder *b, lw_val x, int32_t o, int stride)
 {
     lw_graph *g = b->g;
-    lw_val h = lw_relu(g, conv_bn(b, "conv1", "bn1", x, o, 3, stride));
-    h = conv_bn(b, "conv2", "bn2", h, o, 3, 1);
+    lw_val h = lw_relu(g, lw_conv_bn(b, "conv1", "bn1", x, o, 3, stride));
+    h = lw_conv_bn(b, "conv2", "bn2", h, o, 3, 1);
     return lw_relu(g, lw_add(g, h, shortcut_a(g, x, o)));
 }
 
 static lw_val torch_block(lw_builder *b, lw_val x, int32_t o, int stride)
 {
     lw_graph *g = b->g;
-    lw_val h = lw_relu(g, conv_bn(b, "conv1", "bn1", x, o, 3, stride));
-    h = conv_bn(b, "conv2", "bn2", h, o, 3, 1);
+    lw_val h = lw_relu(g, lw_conv_bn(b, "conv1", "bn1", x, o, 3, stride));
+    h = lw_conv_bn(b, "conv2", "bn2", h, o, 3, 1);
     if (stride != 1)
-        x = conv_bn(b, "downsample.0", "downsample.1", x, o, 1, stride);
+        x = lw_conv_bn(b, "downsample.0", "downsample.1", x, o, 1, stride);
     return lw_relu(g, lw_add(g, h, x));
 }
 
@@ -95,7 +51,7 @@ static lw_val stage(lw_builder *b, block_fn *block, int s, lw_val x, int32_t o, 
 static lw_val trunk(lw_builder *b, block_fn *block, lw_val x, int32_t base, int32_t stages,
                     int32_t n, lw_val *map)
 {
-    map[0] = lw_relu(b->g, conv_bn(b, "conv1", "bn1", x, base, 3, 1));
+    map[0] = lw_relu(b->g, lw_conv_bn(b, "conv1", "bn1", x, base, 3, 1));
     for (int32_t s = 1; s <= stages; s++)
         map[s] = stage(b, block, s, map[s - 1], base << (s - 1), n);
     return lw_mean(b->g, map[stages], LW_OVER_MIDDLE);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shared U-Net. Names and order of operations are those of diffusers' UNet2DModel. */
+#include "models/image/models_unet_blocks.h"
 #include "models/models.h"
 
 #include <math.h>
@@ -8,36 +9,15 @@ typedef struct unet {
     lw_builder *b;
     lw_graph *g;
     const lw_unet_config *c;
-    lw_val temb; /* silu of the embedding: [1,4 base], or [B,4 base] once rows differ */
+    lw_block_style style;
     int32_t batch;
     lw_val stack[LW_UNET_MAX_LEVELS * 20]; /* what the way up concatenates */
     int n_stack;
 } unet;
 
-/* ---- small pieces ---------------------------------------------------------------------------- */
-
-/* A linear layer whose parameters start at zero, or at PyTorch's default. */
-static lw_val linear_init(lw_builder *b, const char *name, lw_val x, int out, bool zero)
-{
-    if (!zero || !lw_val_ok(x))
-        return lw_linear(b, name, x, out, true);
-    int32_t in = lw_type_last(lw_val_type(b->g, x));
-    const char *up = lw_scope_push(b->g, name);
-    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 2, out, in), (lw_init){0});
-    lw_val bias = lw_param(b, "bias", lw_type_of(LW_F32, 1, out), (lw_init){0});
-    lw_val y = lw_linear_op(b->g, x, w, bias);
-    lw_scope_set(b->g, up);
-    return y;
-}
-
 static lw_val conv3(unet *u, const char *name, lw_val x, int out, bool zero)
 {
     return lw_conv2d(u->b, name, x, out, (lw_conv_opts){.kernel = 3, .pad = 1, .zero_init = zero});
-}
-
-static lw_norm_opts norm_opts(const unet *u, lw_act act)
-{
-    return (lw_norm_opts){.groups = u->c->norm_groups, .eps = u->c->norm_eps, .act = act};
 }
 
 /* ---- embedding ------------------------------------------------------------------------------- */
@@ -68,8 +48,8 @@ static lw_val sinusoid(unet *u, lw_val t)
     return u->c->sin_first ? lw_concat(g, s, c, 1) : lw_concat(g, c, s, 1);
 }
 
-/* Time, class and latent vector, added up; sets u->temb. */
-static void embed(unet *u, const lw_network_in *in)
+/* Time, class and latent vector, added up: [1,4 base], or [B,4 base] once rows differ. */
+static lw_val embed(unet *u, const lw_network_in *in)
 {
     lw_builder *b = u->b;
     const lw_unet_config *c = u->c;
@@ -87,93 +67,10 @@ static void embed(unet *u, const lw_network_in *in)
     }
     if (c->latent_dim > 0)
         e = lw_add(u->g, lw_linear(b, "latent_embedding", in->latent, width, true), e);
-    u->temb = lw_silu(u->g, e);
+    return lw_silu(u->g, e);
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
-
-/* Columns [from, to) of the projected embedding, one row per sample. */
-static lw_val rows_of(unet *u, lw_val e, int32_t from, int32_t to)
-{
-    lw_val v = lw_slice(u->g, e, 1, from, to);
-    return lw_broadcast(u->g, v, lw_type_of(LW_F32, 2, u->batch, to - from));
-}
-
-static lw_val res_block(unet *u, lw_val x, int32_t out)
-{
-    lw_builder *b = u->b;
-    const lw_unet_config *c = u->c;
-    bool zero = !c->default_res_init;
-    int32_t in = lw_type_last(lw_val_type(u->g, x));
-    lw_val h = conv3(u, "conv1", lw_group_norm(b, "norm1", x, norm_opts(u, LW_ACT_SILU)), out,
-                     false);
-    lw_val e = lw_linear(b, "time_emb_proj", u->temb, c->shift_only ? out : 2 * out, true);
-    lw_norm_opts n = norm_opts(u, LW_ACT_SILU);
-    if (c->shift_only) {
-        h = lw_add(u->g, h, rows_of(u, e, 0, out));
-    } else {
-        n.scale = rows_of(u, e, 0, out);
-        n.shift = rows_of(u, e, out, 2 * out);
-    }
-    h = lw_group_norm(b, "norm2", h, n);
-    if (b->training && c->dropout > 0)
-        h = lw_dropout(u->g, h, b->rows, c->dropout);
-    h = conv3(u, "conv2", h, out, zero);
-    if (in != out)
-        x = lw_conv2d(b, "conv_shortcut", x, out, (lw_conv_opts){.kernel = 1});
-    return lw_add(u->g, h, x);
-}
-
-static lw_val attention_block(unet *u, lw_val x)
-{
-    lw_graph *g = u->g;
-    lw_type t = lw_val_type(g, x);
-    if (!lw_val_ok(x))
-        return x;
-    int32_t c = t.dim[3], heads = u->c->heads > 0 ? u->c->heads : LW_MAX(c / u->c->head_dim, 1);
-    lw_type tokens = lw_type_of(LW_F32, 3, t.dim[0], t.dim[1] * t.dim[2], c);
-    lw_val h = lw_group_norm(u->b, "group_norm", x, norm_opts(u, LW_ACT_NONE));
-    h = lw_linear(u->b, "to_qkv", lw_reshape(g, h, tokens), 3 * c, true);
-    h = linear_init(u->b, "to_out.0", lw_attention(g, h, heads), c, !u->c->default_res_init);
-    return lw_add(g, lw_reshape(g, h, t), x);
-}
-
-static lw_val scoped_res(unet *u, int j, lw_val x, int32_t out)
-{
-    const char *up = lw_scope_pushf(u->g, "resnets.%d", j);
-    x = res_block(u, x, out);
-    lw_scope_set(u->g, up);
-    return x;
-}
-
-static lw_val scoped_attention(unet *u, int j, lw_val x)
-{
-    const char *up = lw_scope_pushf(u->g, "attentions.%d", j);
-    x = attention_block(u, x);
-    lw_scope_set(u->g, up);
-    return x;
-}
-
-static lw_val downsample(unet *u, lw_val x, int32_t out)
-{
-    const char *up = lw_scope_push(u->g, "downsamplers.0");
-    if (u->c->pad_end)
-        x = lw_pad(u->g, x, (const int[3]){0, 0, 0}, (const int[3]){1, 1, 0});
-    lw_conv_opts o = {.kernel = 3, .stride = 2, .pad = u->c->pad_end ? 0 : 1};
-    x = lw_conv2d(u->b, "conv", x, out, o);
-    lw_scope_set(u->g, up);
-    return x;
-}
-
-static lw_val upsample(unet *u, lw_val x, int32_t out)
-{
-    const char *up = lw_scope_push(u->g, "upsamplers.0");
-    x = conv3(u, "conv", lw_upsample(u->g, x, 2), out, false);
-    lw_scope_set(u->g, up);
-    return x;
-}
-
-/* ---- the way down, the middle, the way up ---------------------------------------------------- */
+/* ---- the way down, the way up ---------------------------------------------------- */
 
 static lw_val go_down(unet *u, lw_val h)
 {
@@ -182,36 +79,17 @@ static lw_val go_down(unet *u, lw_val h)
     for (int i = 0; i < c->levels; i++) {
         const char *up = lw_scope_pushf(u->g, "down_blocks.%d", i);
         for (int j = 0; j < c->blocks; j++) {
-            h = scoped_res(u, j, h, c->channels[i]);
+            h = lw_block_res(u->b, &u->style, j, h, c->channels[i]);
             if (c->attn[i])
-                h = scoped_attention(u, j, h);
+                h = lw_block_attention(u->b, &u->style, j, h);
             u->stack[u->n_stack++] = h;
         }
         if (i + 1 < c->levels) {
-            h = downsample(u, h, c->channels[i]);
+            h = lw_block_down(u->b, &u->style, h, c->channels[i]);
             u->stack[u->n_stack++] = h;
         }
         lw_scope_set(u->g, up);
     }
-    return h;
-}
-
-/* What leaves a block of the middle, residual and all. */
-static lw_val scaled(const unet *u, lw_val h)
-{
-    float k = u->c->mid_scale;
-    return k == 0.0f || k == 1.0f ? h : lw_scale(u->g, h, 1.0f / k);
-}
-
-static lw_val middle(unet *u, lw_val h)
-{
-    int32_t width = u->c->channels[u->c->levels - 1];
-    const char *up = lw_scope_push(u->g, "mid_block");
-    h = scaled(u, scoped_res(u, 0, h, width));
-    if (u->c->mid_attn)
-        h = scaled(u, scoped_attention(u, 0, h));
-    h = scaled(u, scoped_res(u, 1, h, width));
-    lw_scope_set(u->g, up);
     return h;
 }
 
@@ -222,12 +100,13 @@ static lw_val go_up(unet *u, lw_val h)
         int level = c->levels - 1 - i;
         const char *up = lw_scope_pushf(u->g, "up_blocks.%d", i);
         for (int j = 0; j <= c->blocks; j++) {
-            h = scoped_res(u, j, lw_concat(u->g, h, u->stack[--u->n_stack], 3), c->channels[level]);
+            h = lw_concat(u->g, h, u->stack[--u->n_stack], 3);
+            h = lw_block_res(u->b, &u->style, j, h, c->channels[level]);
             if (c->attn[level])
-                h = scoped_attention(u, j, h);
+                h = lw_block_attention(u->b, &u->style, j, h);
         }
         if (level > 0)
-            h = upsample(u, h, c->channels[level]);
+            h = lw_block_up(u->b, h, c->channels[level]);
         lw_scope_set(u->g, up);
     }
     return h;
@@ -271,10 +150,18 @@ lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in)
     if (!lw_val_ok(x))
         return x;
     u.batch = lw_val_type(b->g, x).dim[0];
-    embed(&u, &in);
-    lw_val h = conv3(&u, "conv_in", x, c->channels[0], false);
-    h = go_up(&u, middle(&u, go_down(&u, h)));
-    h = lw_group_norm(b, "conv_norm_out", h, norm_opts(&u, LW_ACT_SILU));
+    u.style = (lw_block_style){.norm_groups = c->norm_groups,
+                               .norm_eps = c->norm_eps,
+                               .heads = c->heads,
+                               .head_dim = c->head_dim,
+                               .shift_only = c->shift_only,
+                               .pad_end = c->pad_end,
+                               .zero_init = !c->default_res_init,
+                               .dropout = c->dropout,
+                               .temb = embed(&u, &in)};
+    lw_val h = go_down(&u, conv3(&u, "conv_in", x, c->channels[0], false));
+    h = go_up(&u, lw_block_middle(b, &u.style, h, c->mid_attn, c->mid_scale));
+    h = lw_block_norm(b, &u.style, "conv_norm_out", h, LW_ACT_SILU);
     return conv3(&u, "conv_out", h, c->out_channels, !c->default_out_init);
 }
 

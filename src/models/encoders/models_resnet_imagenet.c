@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ResNets (He et al. 2016) of full size: 7x7 stem at stride 2, 3x3 max-pool at stride 2, stages of
+ * basic or bottleneck blocks, head. torchvision's and timm's files tell their architecture by their
+ * tensors; those of transformers by config.json, and have names of their own:
+ *
+ *   torchvision, timm                    transformers ("resnet." in front, but for the head)
+ *   conv1, bn1                           embedder.embedder.convolution, .normalization
+ *   layer2.0.conv1, .bn1                 encoder.stages.1.layers.0.layer.0.convolution, ...
+ *   layer2.0.downsample.0, .1            encoder.stages.1.layers.0.shortcut.convolution, ...
+ *   fc                                   classifier.1
+ *
+ * The stride of a bottleneck lies in its 3x3 convolution ("v1.5"); transformers' config.json may put
+ * it into the first 1x1.
+ */
+#include "models/encoders/models_transformers.h"
+#include "models/models_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_STAGES = 8, MAX_DEPTH = 256, MAX_WIDTH = 65536 };
+
+typedef struct resnet {
+    int32_t stem, stages;
+    int32_t depth[MAX_STAGES];
+    int32_t inner[MAX_STAGES]; /* channels of the 3x3 convolutions */
+    int32_t width[MAX_STAGES]; /* of the stage's result */
+    int32_t classes;           /* 0: no head */
+    bool bottleneck;
+    bool halve_first; /* stage 1 halves too */
+    bool stride_in_1x1;
+    bool hf;     /* transformers' names */
+    bool prefix; /* "resnet." in front of them */
+} resnet;
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+/* Convolution number k of a block, counted from 1. */
+static lw_val numbered(lw_builder *b, const resnet *a, lw_val x, int k, int32_t o, int kernel,
+                       int stride)
+{
+    char conv[32], norm[32];
+    snprintf(conv, sizeof conv, a->hf ? "layer.%d.convolution" : "conv%d", a->hf ? k - 1 : k);
+    snprintf(norm, sizeof norm, a->hf ? "layer.%d.normalization" : "bn%d", a->hf ? k - 1 : k);
+    return lw_conv_bn(b, conv, norm, x, o, kernel, stride);
+}
+
+static lw_val block(lw_builder *b, const resnet *a, lw_val x, int s, int stride)
+{
+    lw_graph *g = b->g;
+    int32_t o = a->width[s], inner = a->inner[s], c = lw_type_last(lw_val_type(g, x));
+    lw_val h = x;
+    if (a->bottleneck) {
+        int first = a->stride_in_1x1 ? stride : 1;
+        h = lw_relu(g, numbered(b, a, h, 1, inner, 1, first));
+        h = lw_relu(g, numbered(b, a, h, 2, inner, 3, stride / first));
+        h = numbered(b, a, h, 3, o, 1, 1);
+    } else {
+        h = lw_relu(g, numbered(b, a, h, 1, o, 3, stride));
+        h = numbered(b, a, h, 2, o, 3, 1);
+    }
+    if (stride != 1 || c != o)
+        x = lw_conv_bn(b, a->hf ? "shortcut.convolution" : "downsample.0",
+                       a->hf ? "shortcut.normalization" : "downsample.1", x, o, 1, stride);
+    return lw_relu(g, lw_add(g, h, x));
+}
+
+static lw_val stem(lw_builder *b, const resnet *a, lw_val x)
+{
+    x = lw_conv_bn(b, a->hf ? "embedder.embedder.convolution" : "conv1",
+                   a->hf ? "embedder.embedder.normalization" : "bn1", x, a->stem, 7, 2);
+    return lw_pool2d(b->g, lw_relu(b->g, x), 3, 2, 1, true);
+}
+
+static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    const resnet *a = arch;
+    lw_val map[1 + MAX_STAGES];
+    const char *top = a->prefix ? lw_scope_push(b->g, "resnet") : NULL;
+    map[0] = stem(b, a, in.x);
+    for (int s = 0; s < a->stages; s++) {
+        lw_val x = map[s];
+        for (int32_t i = 0; i < a->depth[s] && lw_val_ok(x); i++) {
+            const char *up = a->hf ? lw_scope_pushf(b->g, "encoder.stages.%d.layers.%d", s, (int)i)
+                                   : lw_scope_pushf(b->g, "layer%d.%d", s + 1, (int)i);
+            x = block(b, a, x, s, i == 0 && (s > 0 || a->halve_first) ? 2 : 1);
+            lw_scope_set(b->g, up);
+        }
+        map[s + 1] = x;
+    }
+    if (top)
+        lw_scope_set(b->g, top);
+    lw_val pooled = lw_mean(b->g, map[a->stages], LW_OVER_MIDDLE);
+    if (a->classes > 0)
+        lw_tap_add(out, "logits",
+                   lw_linear(b, a->hf ? "classifier.1" : "fc", pooled, a->classes, true));
+    lw_tap_add(out, "pooled", pooled);
+    lw_tap_add_maps(out, map, a->stages + 1);
+}
+
+/* ---- torchvision's and timm's tensors -------------------------------------------------------- */
+
+/* A rank-4 tensor layer<s + 1>.<i>.<name>.weight, or NULL. */
+static const lw_st_tensor *find(const lw_st_file *f, int s, int i, const char *name)
+{
+    char full[64];
+    snprintf(full, sizeof full, "layer%d.%d.%s.weight", s + 1, i, name);
+    const lw_st_tensor *t = lw_st_find_model(f, full);
+    return t && t->rank == 4 && t->shape[0] >= 1 && t->shape[0] <= MAX_WIDTH ? t : NULL;
+}
+
+static bool read_stage(const lw_st_file *f, int s, resnet *a)
+{
+    const lw_st_tensor *conv = find(f, s, 0, a->bottleneck ? "conv2" : "conv1"),
+                       *last = find(f, s, 0, a->bottleneck ? "conv3" : "conv2");
+    if (!conv || !last || conv->shape[2] != 3 || conv->shape[3] != 3)
+        return false;
+    a->inner[s] = (int32_t)conv->shape[0];
+    a->width[s] = (int32_t)last->shape[0];
+    while (a->depth[s] < MAX_DEPTH && find(f, s, a->depth[s], "conv1"))
+        a->depth[s]++;
+    return true;
+}
+
+static bool of_torchvision(const lw_st_file *f, resnet *a)
+{
+    const lw_st_tensor *first = lw_st_find_model(f, "conv1.weight"),
+                       *head = lw_st_find_model(f, "fc.weight");
+    if (!first || first->rank != 4 || first->shape[2] != 7 || first->shape[0] > MAX_WIDTH)
+        return false;
+    a->stem = (int32_t)first->shape[0];
+    a->bottleneck = find(f, 0, 0, "conv3") != NULL;
+    while (a->stages < 4 && read_stage(f, a->stages, a))
+        a->stages++;
+    if (head && head->rank == 2 && head->shape[0] <= INT32_MAX)
+        a->classes = (int32_t)head->shape[0];
+    return a->stages == 4;
+}
+
+/* ---- transformers' config.json --------------------------------------------------------------- */
+
+static int read_widths(const json_t *j, const char *where, resnet *a)
+{
+    int n = 0, n_depth = 0;
+    LW_TRY(lw_json_get_i32s(j, where, "hidden_sizes", MAX_STAGES, a->width, &n));
+    LW_TRY(lw_json_get_i32s(j, where, "depths", MAX_STAGES, a->depth, &n_depth));
+    if (n < 1 || n != n_depth)
+        return lw_fail(LW_EFORMAT, "%s: 'hidden_sizes' has %d entries, 'depths' has %d", where, n,
+                       n_depth);
+    a->stages = n;
+    for (int s = 0; s < n; s++) {
+        if (a->width[s] < 4 || a->width[s] > MAX_WIDTH || a->depth[s] < 1 ||
+            a->depth[s] > MAX_DEPTH)
+            return lw_fail(LW_EFORMAT, "%s: stage %d has %d channels and %d blocks", where, s,
+                           (int)a->width[s], (int)a->depth[s]);
+        a->inner[s] = a->bottleneck ? a->width[s] / 4 : a->width[s];
+    }
+    return 0;
+}
+
+static const char *const keys[] = {"depths",       "downsample_in_bottleneck",
+                                   "hidden_act",   "downsample_in_first_stage",
+                                   "hidden_sizes", "embedding_size",
+                                   "layer_type",   "num_channels",
+                                   "out_features", "out_indices", /* what a caller is given */
+                                   "stage_names",  NULL};
+
+static int read(const json_t *j, const char *where, void *arch)
+{
+    resnet *a = arch;
+    const char *layer = "bottleneck", *act = "relu";
+    int32_t channels = 3;
+    a->hf = true;
+    LW_TRY(lw_transformers_check(j, where, keys));
+    LW_TRY(lw_json_opt_str(j, where, "layer_type", &layer));
+    LW_TRY(lw_json_opt_str(j, where, "hidden_act", &act));
+    if (json_object_get(j, "num_channels"))
+        LW_TRY(lw_json_get_i32_in(j, where, "num_channels", 1, 1024, &channels));
+    LW_TRY(lw_json_get_i32_in(j, where, "embedding_size", 1, MAX_WIDTH, &a->stem));
+    LW_TRY(lw_json_opt_bool(j, where, "downsample_in_first_stage", &a->halve_first));
+    LW_TRY(lw_json_opt_bool(j, where, "downsample_in_bottleneck", &a->stride_in_1x1));
+    a->bottleneck = strcmp(layer, "bottleneck") == 0;
+    if (!a->bottleneck && strcmp(layer, "basic") != 0)
+        return lw_fail(LW_EUNSUPPORTED,
+                       "%s: 'layer_type' is %s, only basic and bottleneck are "
+                       "built here",
+                       where, layer);
+    if (strcmp(act, "relu") != 0)
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'hidden_act' is %s, only relu is built here", where,
+                       act);
+    if (channels != 3)
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'num_channels' is %d, only 3 is built here", where,
+                       (int)channels);
+    return read_widths(j, where, a);
+}
+
+/* Of a folder whose config.json was read: what it does not say. */
+static bool recognise(const lw_st_file *f, void *arch)
+{
+    resnet *a = arch;
+    if (!a->hf)
+        return of_torchvision(f, a);
+    const lw_st_tensor *head = lw_st_find_model(f, "classifier.1.weight");
+    a->prefix = lw_st_find_model(f, "resnet.embedder.embedder.convolution.weight") != NULL;
+    if (head && head->rank == 2 && head->shape[0] <= INT32_MAX)
+        a->classes = (int32_t)head->shape[0];
+    return true;
+}
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+static void describe(lw_network *n)
+{
+    static const struct {
+        int32_t depth[4];
+        bool bottleneck;
+        const char *name;
+    } known[] = {{{2, 2, 2, 2}, false, "resnet18"},  {{3, 4, 6, 3}, false, "resnet34"},
+                 {{3, 4, 6, 3}, true, "resnet50"},   {{3, 4, 23, 3}, true, "resnet101"},
+                 {{3, 8, 36, 3}, true, "resnet152"}, {{2, 2, 2, 2}, true, "resnet26"}};
+    const resnet *a = n->arch;
+    for (size_t i = 0; i < LW_COUNT(known); i++)
+        if (a->stages == 4 && known[i].bottleneck == a->bottleneck &&
+            memcmp(known[i].depth, a->depth, sizeof known[i].depth) == 0)
+            n->name = known[i].name;
+}
+
+/* torchvision's ImageNet-1k weights, first edition. */
+static const lw_preparation imagenet = {.fit = LW_FIT_SHORTEST,
+                                        .form = LW_RESAMPLE_PILLOW,
+                                        .filter = LW_FILTER_BILINEAR,
+                                        .resize_h = 256,
+                                        .resize_w = 256,
+                                        .height = 224,
+                                        .width = 224,
+                                        .half_to_even = true,
+                                        LW_NUMBERS_IMAGENET};
+
+const lw_network_def lw_network_def_resnet = {
+    .name = "resnet",
+    .kind = "encoder",
+    .class_name = "resnet",
+    .arch_bytes = sizeof(resnet),
+    .read = read,
+    .recognise = recognise,
+    .tensors = "a ResNet of torchvision, timm or transformers (7x7 stem, four stages)",
+    .describe = describe,
+    .preparation = &imagenet,
+    .build = build,
+};

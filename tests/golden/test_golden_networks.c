@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Families of networks against the libraries that publish them, by tiny configurations. A file of
+ * tests/golden/data holds everything: `names` (tensors and shapes, whose values are the formula's)
+ * and `config` become a model folder, which is opened as a user would; the formula's x goes in; every
+ * tap.NAME and sketch.NAME is compared, and for the tap `gradient` that of sum(tap * gy) with respect
+ * to every picture.
+ */
+#include "golden/golden.h"
+
+#include <math.h>
+
+#include "base/base.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "formats/formats.h"
+#include "store/store.h"
+
+static char scratch[64];
+
+/* ---- a folder as its authors would write it -------------------------------------------------- */
+
+/* "3x4x5" -> rank */
+static int read_shape(const char *text, int64_t shape[4], int64_t *count)
+{
+    char *at;
+    int rank = 0;
+    *count = 1;
+    for (;; text = at + 1) {
+        assert_true(rank < 4);
+        shape[rank] = strtoll(text, &at, 10);
+        *count *= shape[rank++];
+        if (*at != 'x')
+            return rank;
+    }
+}
+
+/* Declares or writes the tensor of a line of `names`: NAME 3x4x5 */
+static void write_tensor(lw_st_writer *w, const char *line, size_t n, bool values)
+{
+    char text[256];
+    int64_t shape[4], count;
+    assert_true(n < sizeof text);
+    snprintf(text, sizeof text, "%.*s", (int)n, line);
+    char *at = strchr(text, ' ');
+    assert_non_null(at);
+    *at = '\0';
+    int rank = read_shape(at + 1, shape, &count);
+    if (!values) {
+        assert_ok(lw_st_writer_add(w, text, LW_ELEM_F32, rank, shape));
+        return;
+    }
+    float *v = malloc(sizeof *v * (size_t)count);
+    golden_parameter(text, rank, shape, v);
+    assert_ok(lw_st_writer_put(w, v, sizeof *v * (size_t)count));
+    free(v);
+}
+
+static void write_tensors(lw_st_writer *w, const char *names, bool values)
+{
+    assert_non_null(names);
+    while (*names) {
+        size_t n = strcspn(names, "\n");
+        write_tensor(w, names, n, values);
+        names += n + (names[n] == '\n');
+    }
+}
+
+static void write_model(const lw_st_file *f, const char *dir)
+{
+    char path[128];
+    lw_st_writer *w = NULL;
+    const char *config = lw_st_meta(f, "config");
+    assert_ok(lw_mkdirs(dir));
+    snprintf(path, sizeof path, "%s/config.json", dir);
+    if (config)
+        assert_ok(lw_file_write(path, config, strlen(config)));
+    snprintf(path, sizeof path, "%s/%s", dir, LW_WEIGHTS_HF);
+    assert_ok(lw_st_writer_new(path, &w));
+    write_tensors(w, lw_st_meta(f, "names"), false);
+    write_tensors(w, lw_st_meta(f, "names"), true);
+    assert_ok(lw_st_writer_finish(w));
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+/* An output of the exec in PyTorch's layout. */
+static float *read_nchw(lw_exec *e, const char *name, int64_t *n)
+{
+    lw_type t = lw_exec_type(e, name);
+    const float *have = lw_exec_read(e, name);
+    *n = lw_type_count(t);
+    float *v = malloc(sizeof *v * (size_t)*n);
+    if (t.rank == 4)
+        golden_to_nchw(have, t.dim[0], t.dim[3], (int64_t)t.dim[1] * t.dim[2], v);
+    else
+        memcpy(v, have, sizeof *v * (size_t)*n);
+    return v;
+}
+
+static void check_tap(lw_exec *e, const lw_st_file *f, const char *key)
+{
+    bool sketch = lw_str_starts(key, "sketch.");
+    const char *name = strchr(key, '.') + 1;
+    int64_t n, n_want;
+    float *have = read_nchw(e, name, &n);
+    double *want = golden_get(f, key, &n_want);
+    assert_true(sketch || n == n_want);
+    double err = sketch ? golden_sketch_error(name, have, n, want, 1e-12)
+                        : golden_relative(have, want, n, 1e-12);
+    printf("  %-10s %.1e\n", name, err);
+    golden_check(key, err, sketch ? 1e-5 : 5e-6);
+    free(have);
+    free(want);
+}
+
+/* A ReLU whose input is within rounding of zero may switch and move the gradient of its picture a
+ * little: every picture but one must agree closely. */
+static void check_gradient(lw_exec *e, const lw_st_file *f)
+{
+    int64_t n, batch = lw_exec_type(e, "gx").dim[0];
+    float *have = read_nchw(e, "gx", &n);
+    int switched = 0;
+    for (int64_t b = 0; b < batch; b++) {
+        char key[16];
+        snprintf(key, sizeof key, "gx.%d", (int)b);
+        double *want = golden_get(f, key, NULL);
+        double err = golden_sketch_error("gx", have + b * (n / batch), n / batch, want, 0);
+        printf("  %-10s %.1e\n", key, err);
+        golden_check(key, err, 1e-2);
+        switched += err > 2e-5;
+        free(want);
+    }
+    assert_true(switched <= (batch > 1));
+    free(have);
+}
+
+/* The formula's numbers: of variance 1 for a gradient, in [-1, 1) for pictures. */
+static void fill_input(lw_exec *e, const char *name, bool unit)
+{
+    lw_type t = lw_exec_type(e, name);
+    int64_t n = lw_type_count(t);
+    float *v = malloc(sizeof *v * (size_t)n), *to = lw_exec_write(e, name);
+    golden_fill(name, 0.0, unit ? sqrt(3.0) : 1.0, n, v);
+    if (t.rank == 4)
+        golden_to_nhwc(v, t.dim[0], t.dim[3], (int64_t)t.dim[1] * t.dim[2], to);
+    else
+        memcpy(to, v, sizeof *v * (size_t)n);
+    free(v);
+}
+
+/* x, every tap, and gx, in a graph of their own. */
+static void build(const lw_network *net, const lw_st_file *f, lw_graph *g)
+{
+    int64_t s[4], count;
+    lw_taps taps;
+    assert_int_equal(read_shape(lw_st_meta(f, "x"), s, &count), 4);
+    assert_int_equal(s[1], net->channels);
+    lw_type type = lw_type_of(LW_F32, 4, (int)s[0], (int)s[2], (int)s[3], (int)s[1]);
+    lw_val x = lw_input(g, "x", type), gx = LW_NOVAL;
+    lw_network_append(net, g, (lw_network_in){.x = x}, &taps);
+    assert_ok(lw_graph_error(g));
+    for (int32_t i = 0; i < taps.n; i++)
+        lw_graph_output_add(g, taps.tap[i].name, taps.tap[i].val, LW_NOVAL);
+    lw_val y = lw_tap_find(&taps, lw_st_meta(f, "gradient"));
+    lw_val gy = lw_input(g, "gy", lw_val_type(g, y));
+    lw_grad(g, &y, &gy, 1, &x, &gx, 1);
+    lw_graph_output_add(g, "gx", gx, LW_NOVAL);
+    assert_ok(lw_graph_error(g));
+}
+
+static void check_level(const lw_network *net, const lw_st_file *f, lw_isa isa)
+{
+    lw_device *dev = golden_device(isa, 2);
+    lw_graph *g = NULL;
+    lw_plan *plan = NULL;
+    lw_exec *e = NULL;
+    int compared = 0;
+    assert_ok(lw_graph_new(&g));
+    build(net, f, g);
+    assert_ok(lw_compile(g, dev, NULL, &plan));
+    assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
+    fill_input(e, "x", false);
+    fill_input(e, "gy", true);
+    assert_ok(lw_exec_run(e, &(lw_tick){0}));
+    for (size_t i = 0; i < lw_st_count(f); i++) {
+        const char *key = lw_st_at(f, i)->name;
+        if (!lw_str_starts(key, "tap.") && !lw_str_starts(key, "sketch."))
+            continue;
+        check_tap(e, f, key);
+        compared++;
+    }
+    assert_true(compared > 0);
+    check_gradient(e, f);
+    lw_exec_free(&e);
+    lw_plan_free(&plan);
+    lw_graph_free(&g);
+    lw_backend_close(&dev);
+}
+
+static void test_network(void **state)
+{
+    const char *name = *state, *word;
+    char dir[96], spec[128];
+    lw_network *net = NULL;
+    int n;
+    const lw_isa *isa = golden_isas(&n);
+    lw_st_file *f = golden_open(name);
+    snprintf(dir, sizeof dir, "%s/%s", scratch, name);
+    write_model(f, dir);
+    word = lw_st_meta(f, "word"); /* before the folder: "decoder:" */
+    snprintf(spec, sizeof spec, "%s%s", word ? word : "", dir);
+    assert_ok(lw_network_open(spec, true, &net));
+    for (int i = 0; i < n; i++) {
+        printf("%s %s\n", name, lw_isa_name(isa[i]));
+        check_level(net, f, isa[i]);
+    }
+    lw_network_close(&net);
+    lw_st_close(&f);
+}
+
+static int make_scratch(void **state)
+{
+    (void)state;
+    snprintf(scratch, sizeof scratch, "/tmp/lw_networks_XXXXXX");
+    return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int remove_scratch(void **state)
+{
+    (void)state;
+    return lw_remove_tree(scratch);
+}
+
+#define NETWORK_TEST(file) cmocka_unit_test_prestate(test_network, file)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NETWORK_TEST("network_resnet_timm"),
+        NETWORK_TEST("network_resnet_bottleneck"),
+        NETWORK_TEST("network_resnet_basic"),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Families of networks as tiny configurations of the libraries that publish them.
+
+Everything a test needs is in one file: the names and shapes of the tensors and the shape of the input (their values
+are the formula's), the config.json, every tap (whole up to 512 numbers, else a sketch) and sketches of the gradient of
+sum(tap * gy) with respect to every picture. Apart, because it needs transformers, timm and diffusers.
+"""
+import json
+
+import numpy as np
+import torch
+
+from . import formula
+
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def fill(net):
+    """Formula weights, double, evaluation mode."""
+    for n, p in list(net.named_parameters()) + list(net.named_buffers()):
+        if p.is_floating_point():
+            p.data.copy_(torch.from_numpy(formula.parameter(n, tuple(p.shape))))
+    return net.double().eval()
+
+
+def names(net):
+    return "\n".join("%s %s" % (n, "x".join(map(str, t.shape))) for n, t in net.state_dict().items()
+                     if t.dim() > 0)
+
+
+def normalised(x):
+    mean, std = (torch.tensor(v).double()[None, :, None, None] for v in IMAGENET)
+    return ((x + 1) / 2 - mean) / std
+
+
+def case(net, taps, shape, gradient, **meta):
+    """taps: x -> {name: tensor}."""
+    x = torch.from_numpy(formula.values("x", shape)).double().requires_grad_()
+    out = taps(x)
+    gy = torch.from_numpy(formula.unit("gy", tuple(out[gradient].shape))).double()
+    gx, = torch.autograd.grad((out[gradient] * gy).sum(), x)
+    res = {"gx.%d" % i: formula.sketch("gx", g) for i, g in enumerate(gx)}
+    for k, v in out.items():
+        v = v.detach()
+        res.update({"tap." + k: v.numpy()} if v.numel() <= 512
+                   else {"sketch." + k: formula.sketch(k, v)})
+    return res, dict(meta, names=names(net), x="x".join(map(str, shape)), gradient=gradient)
+
+
+def resnet_timm():
+    """torchvision's and timm's names; narrow bottlenecks behind the stem of 64."""
+    from timm.models.resnet import Bottleneck, ResNet  # pylint: disable=import-outside-toplevel
+    net = fill(ResNet(Bottleneck, [1, 2, 1, 1], num_classes=7, channels=(4, 4, 6, 6)))
+
+    def taps(x):
+        h = net.maxpool(net.act1(net.bn1(net.conv1(normalised(x)))))
+        out = {"s0": h}
+        for i, layer in enumerate((net.layer1, net.layer2, net.layer3, net.layer4), 1):
+            out["s%d" % i] = h = layer(h)
+        out["pooled"] = net.global_pool(h)
+        out["logits"] = net.fc(out["pooled"])
+        return out
+    return case(net, taps, (2, 3, 41, 50), "pooled")
+
+
+def resnet_hf(kind, head, **more):
+    from transformers import ResNetConfig, ResNetForImageClassification, ResNetModel  # pylint: disable=import-outside-toplevel
+    config = ResNetConfig(embedding_size=8, hidden_sizes=[12, 16, 24], depths=[1, 2, 1],
+                          layer_type=kind, num_labels=5, **more)
+    net = fill((ResNetForImageClassification if head else ResNetModel)(config))
+    body = net.resnet if head else net
+
+    def taps(x):
+        res = body(normalised(x), output_hidden_states=True)
+        out = {"s%d" % i: h for i, h in enumerate(res.hidden_states)}
+        out["pooled"] = res.pooler_output.flatten(1)
+        if head:
+            out["logits"] = net.classifier(res.pooler_output)
+        return out
+    text = json.loads(config.to_json_string(use_diff=False))
+    return case(net, taps, (2, 3, 41, 50), "pooled",
+                config=json.dumps(text, sort_keys=True))
+
+
+CASES = {
+    "resnet_timm": resnet_timm,
+    "resnet_bottleneck": lambda: resnet_hf("bottleneck", True, downsample_in_bottleneck=True),
+    "resnet_basic": lambda: resnet_hf("basic", False, downsample_in_first_stage=True),
+}
