@@ -154,6 +154,9 @@ typedef struct lw_attr_conv {
 lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad);
 /* pad: top, left, bottom, right. */
 lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4]);
+/* Every channel with its own filter, w [C,KH,KW,1]; inputs and attributes as those of conv2d and
+ * conv2d_dx (o = c; no quant, no image bias). */
+lw_val lw_depthwise_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4]);
 /* One direction of what TensorFlow calls SAME padding: as much as makes ceil(in / stride) outputs,
  * the odd one behind (of an even size at stride 2: all of it). */
 void lw_conv_pads_same(int32_t in, int32_t kernel, int32_t stride, int32_t *before, int32_t *after);

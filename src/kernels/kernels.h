@@ -18,6 +18,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/cast/cast.h"
 #include "kernels/conv/conv.h"
+#include "kernels/conv/conv_depthwise.h"
 #include "kernels/conv/conv_winograd.h"
 #include "kernels/drift/drift.h"
 #include "kernels/ew/ew.h"
@@ -40,6 +41,7 @@ typedef struct lw_kernels {
     struct lw_attention_kernels attention;
     struct lw_cast_kernels cast;
     struct lw_conv_kernels conv;
+    struct lw_depthwise_kernels depthwise;
     struct lw_drift_kernels drift;
     struct lw_ew_kernels ew;
     struct lw_gemm_kernels gemm;

@@ -6,6 +6,10 @@ set(SOURCES
   conv/conv_avx2.c
   conv/conv_avx512.c
   conv/conv_bf16_ref.c
+  conv/conv_depthwise_avx2.c
+  conv/conv_depthwise_avx512.c
+  conv/conv_depthwise_ref.c
+  conv/conv_depthwise_shape.c
   conv/conv_low_avx2.c
   conv/conv_low_avx512.c
   conv/conv_low_avx512bf16.c

@@ -109,6 +109,40 @@ static lw_val b_upconv_weight(op_ctx *c)
     return lw_sqr(G, lw_graph_op(G, LW_OP_UPCONV_WEIGHT, &w, 1, NULL, 0));
 }
 
+static lw_val depthwise(op_ctx *c, lw_val x, int k, int stride, int top, int left, int bottom,
+                        int right)
+{
+    int32_t n = lw_type_last(lw_val_type(G, x));
+    lw_val w = X(-.5f, .5f, n, k, k, 1), bias = X(-1, 1, n);
+    return lw_depthwise_op(G, x, w, bias, stride, (const int[4]){top, left, bottom, right});
+}
+static lw_val b_depthwise(op_ctx *c)
+{
+    return depthwise(c, X(-1, 1, 2, 7, 9, 37), 3, 1, 1, 1, 1, 1);
+}
+static lw_val b_depthwise_same(op_ctx *c) /* stride 2 of an even and an odd size */
+{
+    return depthwise(c, X(-1, 1, 3, 8, 7, 24), 3, 2, 0, 1, 1, 1);
+}
+static lw_val b_depthwise5(op_ctx *c)
+{
+    return depthwise(c, X(-1, 1, 2, 5, 6, 70), 5, 2, 2, 2, 2, 2);
+}
+/* The weight and its residual an output beside the block's: everything fused that can be, and a
+ * weight that plans pack beforehand. */
+static lw_val b_depthwise_block(op_ctx *c)
+{
+    float w[40 * 9];
+    for (int i = 0; i < (int)LW_COUNT(w); i++)
+        w[i] = (float)(i * 37 % 101) / 50.5f - 1.0f;
+    lw_val x = X(-1, 1, 2, 6, 6, 16);
+    lw_val h = lw_relu6(G, lw_conv2d_op(G, x, X(-1, 2, 40, 1, 1, 16), X(-1, 1, 40), 1, 0));
+    h = lw_depthwise_op(G, h, lw_const(G, lw_type_of(LW_F32, 4, 40, 3, 3, 1), w), X(-1, 1, 40), 1,
+                        (const int[4]){1, 1, 1, 1});
+    h = lw_conv2d_op(G, lw_relu6(G, h), X(-.3f, .3f, 16, 1, 1, 40), LW_NOVAL, 1, 0);
+    return lw_add(G, h, x);
+}
+
 /* ---- narrow operands: rounded once, then the same numbers everywhere */
 
 static lw_val bf16(op_ctx *c, lw_val x)
@@ -519,6 +553,10 @@ static const op_case cases[] = {
     CASE("conv1", b_conv1, 2e-5, 3e-3),
     KINKS("conv_residual", b_conv_residual, 2e-5, 2e-2),
     CASE("conv_to_rgb", b_conv_to_rgb, 2e-5, 3e-3),
+    CASE("depthwise", b_depthwise, 2e-5, 3e-3),
+    CASE("depthwise_same", b_depthwise_same, 2e-5, 3e-3),
+    CASE("depthwise5", b_depthwise5, 2e-5, 3e-3),
+    KINKS("depthwise_block", b_depthwise_block, 5e-5, 3e-2),
     CASE("cast", b_cast, 0, 0),
     CASE("linear_bf16", b_linear_bf16, 2e-5, 0),
     CASE("matmul_tn_bf16", b_matmul_tn_bf16, 2e-5, 0),

@@ -173,6 +173,13 @@ static lw_val add_conv(random_graph *r)
         memcpy(pad, (int[4]){0, 0, 1, 1}, sizeof pad);
     if (t.dim[1] + pad[0] + pad[2] < k || t.dim[2] + pad[1] + pad[3] < k)
         return LW_NOVAL;
+    if (k == 3 && random_chance(r, 20)) {
+        o = t.dim[3];
+        lw_val shift = random_chance(r, 70) ? random_param(r, lw_type_of(LW_F32, 1, o), 0.5f)
+                                            : LW_NOVAL;
+        return lw_depthwise_op(r->g, x, weight(r, lw_type_of(LW_F32, 4, o, k, k, 1), 0.3f), shift,
+                               stride, pad);
+    }
     lw_val bias = random_chance(r, 70) ? random_param(r, lw_type_of(LW_F32, 1, o), 0.5f) : LW_NOVAL;
     return lw_conv2d_pad(r->g, x, weight(r, lw_type_of(LW_F32, 4, o, k, k, t.dim[3]), 0.3f), bias,
                          stride, pad);

@@ -63,6 +63,21 @@ static void test_epilogue_activations(void **state)
     lab_same_numbers(l);
 }
 
+/* A depthwise convolution takes a residual and an activation, and its weight is packed. */
+static void test_epilogue_depthwise(void **state)
+{
+    plan_lab *l = *state;
+    lw_val x = LAB_X(l, "x", 2, 5, 4, 6), w = LAB_P(l, "w", 6, 3, 3, 1);
+    lw_val h = lw_depthwise_op(l->g, x, w, LAB_P(l, "b", 6), 1, (const int[4]){1, 1, 1, 1});
+    lab_output(l, "y", lw_relu6(l->g, lw_add(l->g, h, x)));
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "pack");
+    const lw_node *n = lab_node(g, LW_OP_DEPTHWISE, 0);
+    assert_int_equal(lab_count(g, LW_OP_EW), 0);
+    assert_int_equal(((const lw_attr_conv *)n->attr)->act, LW_ACT_RELU6);
+    assert_true(lw_val_ok(n->in[3]) && lw_val_node(g, n->in[1])->op == LW_OP_PACK);
+    lab_same_numbers(l);
+}
+
 static void test_epilogue_conv_and_dx(void **state)
 {
     plan_lab *l = *state;
@@ -405,6 +420,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LAB_CASE(test_epilogue_linear),
         LAB_CASE(test_epilogue_activations),
+        LAB_CASE(test_epilogue_depthwise),
         LAB_CASE(test_epilogue_conv_and_dx),
         LAB_CASE(test_no_residual_behind_activation),
         LAB_CASE(test_one_epilogue_each),

@@ -219,6 +219,10 @@ WRONG(w_conv_channels, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 6), L
 WRONG(w_conv_small, lw_conv2d_op(g, X("a", 2, 2, 2, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 0))
 WRONG(w_conv_pad,
       lw_conv2d_pad(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, (int[4]){0, 0, -1, 0}))
+WRONG(w_depthwise,
+      lw_depthwise_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 1), LW_NOVAL, 1, (int[4]){0}))
+WRONG(w_depthwise_weight,
+      lw_depthwise_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 3), LW_NOVAL, 1, (int[4]){0}))
 WRONG(w_conv_bias, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), X("b", 3), 1, 1))
 WRONG(w_norm_groups,
       lw_group_norm_op(g, X("a", 2, 5, 6), X("s", 6), X("t", 6), LW_NOVAL, LW_NOVAL, 4, 1e-5f, 0))
@@ -278,6 +282,8 @@ static void test_shape_errors(void **state)
         {w_conv_channels, "[B,H,W,C]"},
         {w_conv_small, "smaller than the kernel"},
         {w_conv_pad, "padding must not be negative"},
+        {w_depthwise, "[B,H,W,C]"},
+        {w_depthwise_weight, "[C,KH,KW,1]"},
         {w_conv_bias, "bias"},
         {w_norm_groups, "groups"},
         {w_norm_gamma, "gamma"},

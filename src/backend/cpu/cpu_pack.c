@@ -172,6 +172,8 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
 {
     if (i != 1)
         return false;
+    if (n->op == LW_OP_DEPTHWISE || n->op == LW_OP_DEPTHWISE_DX)
+        return lw_cpu_wants_pack_depthwise(n->attr, pack);
     lw_num num = lw_cpu_num(lw_val_type(g, n->in[0]).dtype);
     int tile = 0;
     if (n->op == LW_OP_MATMUL) {
@@ -197,6 +199,8 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
 
 int lw_cpu_lower_pack(cpu_lower *c)
 {
+    if (((const lw_attr_pack *)c->n->attr)->kind == CPU_PACK_DEPTHWISE)
+        return lw_cpu_lower_pack_depthwise(c);
     cpu_pack *p = lw_cpu_arg(c, sizeof *p);
     if (!p)
         return LW_ENOMEM;

@@ -10,10 +10,13 @@ static bool product_pitched(const lw_node *n, int i)
         return !((const lw_attr_matmul *)n->attr)->trans_a &&
                (i == OUTPUT || i == 0 || i == RESULT_LIKE);
     case LW_OP_CONV2D:
+    case LW_OP_DEPTHWISE:
         return i == OUTPUT || i == 0 || i == RESULT_LIKE;
     case LW_OP_CONV2D_DX:
+    case LW_OP_DEPTHWISE_DX:
         return i == OUTPUT || i == 0 || i == RESULT_LIKE_DX;
     case LW_OP_CONV2D_DW:
+    case LW_OP_DEPTHWISE_DW:
         return i == 0 || i == 1;
     default:
         return false;

@@ -30,9 +30,11 @@ typedef int cpu_lower_fn(cpu_lower *c);
 #undef OP
 
 /* Layouts this device packs weights into (lw_attr_pack.kind). */
-enum { CPU_PACK_MATMUL = 1, CPU_PACK_CONV, CPU_PACK_CONV_DX };
+enum { CPU_PACK_MATMUL = 1, CPU_PACK_CONV, CPU_PACK_CONV_DX, CPU_PACK_DEPTHWISE };
 bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, lw_attr_pack *pack,
                        void *attr);
+bool lw_cpu_wants_pack_depthwise(const lw_attr_conv *at, lw_attr_pack *out);
+int lw_cpu_lower_pack_depthwise(cpu_lower *c);
 lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
 /* Side of the Winograd tiles that the device computes this pass with, 0: directly. */
 int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass);

@@ -7,7 +7,7 @@ static int32_t out_size(int32_t in, int32_t lo, int32_t hi, int32_t k, int32_t s
     return (in + lo + hi - k) / stride + 1;
 }
 
-static lw_type conv_out(const lw_attr_conv *a, int32_t batch)
+lw_type lw_op_conv_out(const lw_attr_conv *a, int32_t batch)
 {
     return lw_type_of(LW_F32, 4, batch, out_size(a->h, a->pad_t, a->pad_b, a->kh, a->stride),
                       out_size(a->w, a->pad_l, a->pad_r, a->kw, a->stride), a->o);
@@ -18,7 +18,7 @@ static bool is_weight(lw_type t, const lw_attr_conv *a)
     return lw_type_count(t) == (int64_t)a->o * a->kh * a->kw * a->c;
 }
 
-static int check_extras(const lw_graph *g, const lw_node *n, int bias, int residual, lw_type y)
+int lw_op_conv_extras(const lw_graph *g, const lw_node *n, int bias, int residual, lw_type y)
 {
     if (bias && has_in(n, bias) && lw_type_count(in_type(g, n, bias)) != lw_type_last(y))
         return lw_op_fail(g, n, "bias must have one element per output channel");
@@ -28,28 +28,35 @@ static int check_extras(const lw_graph *g, const lw_node *n, int bias, int resid
 }
 
 /* A packed weight (from a pack node) is a flat f32 buffer of the device's own size. */
-static bool packed(const lw_graph *g, lw_val w)
+bool lw_op_packed(const lw_graph *g, lw_val v)
 {
-    return lw_val_node(g, w)->op == LW_OP_PACK;
+    return lw_val_node(g, v)->op == LW_OP_PACK;
 }
 
-static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
+int lw_op_conv_check(const lw_graph *g, const lw_node *n)
 {
     const lw_attr_conv *a = n->attr;
     lw_type x = in_type(g, n, 0);
     if (x.rank != 4 || x.dim[1] != a->h || x.dim[2] != a->w || x.dim[3] != a->c)
         return lw_op_fail(g, n, "input must be [B,H,W,C]");
-    LW_TRY(lw_op_check_operand(g, n, 0, 4));
-    if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
-        return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     if (a->stride < 1 || a->kh < 1 || a->kw < 1)
         return lw_op_fail(g, n, "kernel and stride must be positive");
     if (a->pad_t < 0 || a->pad_l < 0 || a->pad_b < 0 || a->pad_r < 0)
         return lw_op_fail(g, n, "padding must not be negative");
     if (a->h + a->pad_t + a->pad_b < a->kh || a->w + a->pad_l + a->pad_r < a->kw)
         return lw_op_fail(g, n, "the image is smaller than the kernel");
-    lw_type y = conv_out(a, x.dim[0]);
-    LW_TRY(check_extras(g, n, 2, 3, y));
+    return 0;
+}
+
+static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    const lw_attr_conv *a = n->attr;
+    LW_TRY(lw_op_conv_check(g, n));
+    LW_TRY(lw_op_check_operand(g, n, 0, 4));
+    if (!lw_op_packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
+        return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
+    lw_type y = lw_op_conv_out(a, in_type(g, n, 0).dim[0]);
+    LW_TRY(lw_op_conv_extras(g, n, 2, 3, y));
     if (has_in(n, 5) && lw_type_count(in_type(g, n, 5)) != (int64_t)y.dim[0] * a->o)
         return lw_op_fail(g, n, "image bias must be [B,O]");
     return lw_op_one(out, y);
@@ -59,13 +66,13 @@ static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_conv *a = n->attr;
     lw_type dy = in_type(g, n, 0);
-    if (dy.rank != 4 || !lw_op_same_shape(dy, conv_out(a, dy.dim[0])))
+    if (dy.rank != 4 || !lw_op_same_shape(dy, lw_op_conv_out(a, dy.dim[0])))
         return lw_op_fail(g, n, "dy must have the convolution's output shape");
     LW_TRY(lw_op_check_operand(g, n, 0, 4));
-    if (!packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
+    if (!lw_op_packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
     lw_type dx = lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c);
-    LW_TRY(check_extras(g, n, 3, 2, dx));
+    LW_TRY(lw_op_conv_extras(g, n, 3, 2, dx));
     return lw_op_one(out, dx);
 }
 
@@ -73,7 +80,7 @@ static int infer_dw(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_conv *a = n->attr;
     lw_type dy = in_type(g, n, 0), x = in_type(g, n, 1);
-    if (dy.rank != 4 || !lw_op_same_shape(dy, conv_out(a, dy.dim[0])) ||
+    if (dy.rank != 4 || !lw_op_same_shape(dy, lw_op_conv_out(a, dy.dim[0])) ||
         !lw_type_eq(x, lw_type_of(dy.dtype, 4, dy.dim[0], a->h, a->w, a->c)))
         return lw_op_fail(g, n, "dy and x must belong to one convolution");
     LW_TRY(lw_op_check_operand(g, n, 0, -1));
@@ -86,7 +93,7 @@ static void grad_conv(lw_graph *g, const lw_node *n, const lw_val *dout, const b
                       lw_val *din)
 {
     const lw_attr_conv *a = n->attr;
-    if (a->act != LW_ACT_NONE || packed(g, n->in[1])) {
+    if (a->act != LW_ACT_NONE || lw_op_packed(g, n->in[1])) {
         lw_graph_fail(g, LW_EUNSUPPORTED, "gradient of a fused convolution");
         return;
     }
@@ -116,17 +123,21 @@ static double valid_taps(int32_t in, int32_t lo, int32_t hi, int32_t k, int32_t 
     return n;
 }
 
+double lw_op_conv_taps(const lw_attr_conv *a)
+{
+    return valid_taps(a->h, a->pad_t, a->pad_b, a->kh, a->stride) *
+           valid_taps(a->w, a->pad_l, a->pad_r, a->kw, a->stride);
+}
+
 static void cost_conv(const lw_graph *g, const lw_node *n, lw_cost *out)
 {
     const lw_attr_conv *a = n->attr;
     double batch = in_type(g, n, 0).dim[0];
     lw_cost_bytes(g, n, out);
-    out->flops = 2.0 * batch * a->c * a->o *
-                 valid_taps(a->h, a->pad_t, a->pad_b, a->kh, a->stride) *
-                 valid_taps(a->w, a->pad_l, a->pad_r, a->kw, a->stride);
+    out->flops = 2.0 * batch * a->c * a->o * lw_op_conv_taps(a);
 }
 
-static void print_conv(lw_str *s, const lw_node *n)
+void lw_op_conv_print(lw_str *s, const lw_node *n)
 {
     const lw_attr_conv *a = n->attr;
     lw_str_addf(s, "%dx%d %d->%d", a->kh, a->kw, a->c, a->o);
@@ -172,7 +183,7 @@ const lw_op_def lw_op_conv2d = {
     .grad = grad_conv,
     .cost = cost_conv,
     .product = product_conv,
-    .print = print_conv,
+    .print = lw_op_conv_print,
 };
 const lw_op_def lw_op_conv2d_dx = {
     .name = "conv2d_dx",
@@ -180,7 +191,7 @@ const lw_op_def lw_op_conv2d_dx = {
     .grad = lw_grad_none,
     .cost = cost_conv,
     .product = product_dx,
-    .print = print_conv,
+    .print = lw_op_conv_print,
 };
 const lw_op_def lw_op_conv2d_dw = {
     .name = "conv2d_dw",
@@ -188,7 +199,7 @@ const lw_op_def lw_op_conv2d_dw = {
     .grad = lw_grad_none,
     .cost = cost_conv,
     .product = product_dw,
-    .print = print_conv,
+    .print = lw_op_conv_print,
 };
 
 lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4])

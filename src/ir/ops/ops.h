@@ -28,6 +28,17 @@ bool lw_op_same_shape(lw_type a, lw_type b);
 const char *lw_op_act_text(int32_t act);
 int lw_op_check_act(const lw_graph *g, const lw_node *n, int32_t act, lw_act last);
 
+/* What convolutions share (op_conv.c): the result's type; is x its picture, are kernel, stride and
+ * pads possible; bias and residual (inputs of these numbers) of a result y. */
+lw_type lw_op_conv_out(const lw_attr_conv *a, int32_t batch);
+int lw_op_conv_check(const lw_graph *g, const lw_node *n);
+int lw_op_conv_extras(const lw_graph *g, const lw_node *n, int bias, int residual, lw_type y);
+/* Pairs of output pixel and tap inside the image. */
+double lw_op_conv_taps(const lw_attr_conv *a);
+void lw_op_conv_print(lw_str *s, const lw_node *n);
+/* Does v come from a pack node? */
+bool lw_op_packed(const lw_graph *g, lw_val v);
+
 static inline lw_type in_type(const lw_graph *g, const lw_node *n, int i)
 {
     return lw_val_type(g, n->in[i]);
