@@ -37,8 +37,8 @@ static size_t weight_bytes(const lw_conv_shape *s)
 /* p of the attributes: channels, kh, kw. One packing serves both passes of every size. */
 bool lw_cpu_wants_pack_depthwise(const lw_attr_conv *at, lw_attr_pack *out)
 {
-    *out = (lw_attr_pack){CPU_PACK_DEPTHWISE, {at->c, at->kh, at->kw},
-                          (int64_t)at->c * at->kh * at->kw};
+    *out = (lw_attr_pack){
+        CPU_PACK_DEPTHWISE, {at->c, at->kh, at->kw}, (int64_t)at->c * at->kh * at->kw};
     return true;
 }
 

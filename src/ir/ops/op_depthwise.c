@@ -44,8 +44,8 @@ static int infer_dw(const lw_graph *g, const lw_node *n, lw_infer *out)
     if (dy.rank != 4 || !lw_type_eq(dy, lw_op_conv_out(a, dy.dim[0])) ||
         !lw_type_eq(x, lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c)))
         return lw_op_fail(g, n, "dy and x must belong to one convolution");
-    *out = (lw_infer){
-        2, {lw_type_of(LW_F32, 4, a->c, a->kh, a->kw, 1), lw_type_of(LW_F32, 1, a->c)}};
+    *out = (lw_infer){2,
+                      {lw_type_of(LW_F32, 4, a->c, a->kh, a->kw, 1), lw_type_of(LW_F32, 1, a->c)}};
     return 0;
 }
 

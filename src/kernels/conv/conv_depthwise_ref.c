@@ -9,8 +9,7 @@ static double forward_sum(const float *x, const float *w, const lw_conv_shape *s
     double sum = 0.0;
     for (ptrdiff_t ky = 0; ky < s->KH; ky++)
         for (ptrdiff_t kx = 0; kx < s->KW; kx++) {
-            ptrdiff_t iy = oy * s->stride - s->pad_top + ky,
-                      ix = ox * s->stride - s->pad_left + kx;
+            ptrdiff_t iy = oy * s->stride - s->pad_top + ky, ix = ox * s->stride - s->pad_left + kx;
             if (iy >= 0 && iy < s->H && ix >= 0 && ix < s->W)
                 sum += (double)x[((b * s->H + iy) * s->W + ix) * s->ldx + c] *
                        (double)w[(ky * s->KW + kx) * s->C + c];
