@@ -16,7 +16,8 @@ int lw_batch_init(lw_batch *out, int32_t size, int32_t h, int32_t w)
     b.labels = lw_calloc(n, sizeof *b.labels);
     b.rows = lw_calloc(n, sizeof *b.rows);
     b.index = lw_calloc(n, sizeof *b.index);
-    if (!b.images || !b.labels || !b.rows || !b.index)
+    b.flip = lw_calloc(n, sizeof *b.flip);
+    if (!b.images || !b.labels || !b.rows || !b.index || !b.flip)
         return LW_ENOMEM;
     *out = b;
     b = (lw_batch){0};
@@ -29,6 +30,7 @@ void lw_batch_clear(lw_batch *b)
     lw_free(&b->labels);
     lw_free(&b->rows);
     lw_free(&b->index);
+    lw_free(&b->flip);
     *b = (lw_batch){0};
 }
 
@@ -64,6 +66,7 @@ void lw_loader_fill(const lw_dataset *d, const lw_loader_opts *o, int64_t step, 
         dst->labels[i] = d->labels[row];
         dst->rows[i] = g;
         dst->index[i] = row;
+        dst->flip[i] = flip;
     }
 }
 

@@ -21,6 +21,7 @@ typedef struct lw_batch {
     int32_t *labels; /* [size] */
     int64_t *rows;   /* [size] global sample number step * size + i */
     int64_t *index;  /* [size] row of the dataset */
+    bool *flip;      /* [size] mirrored */
 } lw_batch;
 
 int lw_batch_init(lw_batch *out, int32_t size, int32_t h, int32_t w);

@@ -2,6 +2,9 @@
 /* Features of real pictures on disk: the bits that are computed, found again by later runs. */
 #include "jobs/train_fixture.h"
 
+#include "cpu_device.h"
+#include "train/train.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,13 +106,58 @@ static void test_listed_and_cleared(void **state)
     assert_non_null(strstr(lab_out, "to be made"));
 }
 
+/* Rows behind the last are the mirror images, kept or encoded when asked for. */
+static void test_mirrored(void **state)
+{
+    enum { N = 70, S = 8, ROW = S * S * 3 };
+    static uint8_t pixels[N * ROW];
+    static int32_t labels[N];
+    static float got[2][5][ROW];
+    const lw_dataset d = {.n = N,
+                          .h = S,
+                          .w = S,
+                          .classes = 1,
+                          .labels = labels,
+                          .pixels = pixels,
+                          .spec = "none",
+                          .content = 5};
+    const int64_t rows[] = {3, N + 3, 2 * N - 1, 0, N};
+    lw_device *dev = NULL;
+    lw_network *none = NULL;
+    lw_feature_set keys;
+    (void)state;
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (uint8_t)(i * 31 + i / 7);
+    assert_int_equal(cpu_device(2, lw_isa_best(), &dev), 0);
+    assert_int_equal(lw_encoder_open("none", &none), 0);
+    assert_int_equal(lw_features_parse("pix,pix.mean", none, S, &keys), 0);
+    for (int kept = 0; kept < 2; kept++) {
+        lw_real_features_opts o = {
+            .cache_bytes = kept << 20, .flip = true, .batch = 64, .type = LW_F32};
+        lw_real_features *r = NULL;
+        assert_int_equal(lw_real_features_new(dev, &d, none, &keys, &o, &r), 0);
+        lw_real_features_cost cost = lw_real_features_get_cost(r, 5);
+        assert_true(cost.kept == kept && cost.bytes == 2 * N * (ROW + 3) * sizeof(float));
+        assert_int_equal(lw_real_features_fill(r, NULL), 0);
+        assert_int_equal(lw_real_features_fetch(r, rows, 5, (void *[]){got[kept], NULL}), 0);
+        lw_real_features_free(&r);
+    }
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        float want[ROW];
+        lw_data_get(&d, rows[i] % N, rows[i] >= N, want);
+        assert_memory_equal(got[0][i], want, sizeof want);
+        assert_memory_equal(got[1][i], want, sizeof want);
+    }
+    lw_network_close(&none);
+    lw_backend_close(&dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again),
-        cmocka_unit_test(test_told_apart),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_listed_and_cleared),
+        cmocka_unit_test(test_found_again), cmocka_unit_test(test_told_apart),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_listed_and_cleared),
+        cmocka_unit_test(test_mirrored),
     };
     return cmocka_run_group_tests(tests, enter, lab_leave);
 }

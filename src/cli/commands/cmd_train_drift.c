@@ -48,7 +48,7 @@ static const lw_option drift_options[] = {
      .fallback = "1", .group = "Drift", .help = "weight of each of those"},
     {LW_OPT(lw_drift_config, feature_cache_mb), .name = "feature-cache", .resume = LW_RESUME_FREE,
      .min = 0, .max = 1e6, .fallback = "2048", .unit = "MiB", .group = "Drift",
-     .help = "keep features of real pictures when they fit and flips are off"},
+     .help = "keep features of real pictures, and of their mirror images, when they fit"},
     {LW_OPT(lw_drift_config, feature_disk_mb), .name = "feature-disk", .resume = LW_RESUME_FREE,
      .min = 0, .max = 1e7, .fallback = "8192", .unit = "MiB", .group = "Drift",
      .help = "what is kept lies in the cache directory, for later runs; so much of all runs "

@@ -24,6 +24,8 @@ typedef struct drift_run {
     int64_t drawn;                     /* step of what follows, -1: none */
     int32_t *group_class;              /* of a step's groups */
     int64_t *positive, *unconditional; /* rows */
+    bool flip;                         /* they may be mirrored */
+    int64_t *wanted;                   /* of a leaf: those rows, or their mirror images */
 } drift_run;
 
 static const char loss_note[] = "the drift loss is flat by construction (every temperature is "
@@ -113,17 +115,25 @@ static int build_step(const drift_run *r, lw_graph *g)
 
 /* ---- callbacks of the training loop ---------------------------------------------------------- */
 
-/* Features of leaf i of a step: n of its rows. */
+/* Features of leaf i of a step: n of its rows, mirrored by one word of (seed, "drift.flip", step,
+ * draw). */
 static int fetch(drift_run *r, const char *what, int64_t step, int64_t i, const int64_t *rows,
                  int64_t n)
 {
+    const lw_rng_key flips = lw_rng_key_of((uint64_t)r->c.train.seed, lw_hash_name("drift.flip"));
     void *dst[LW_MAX_FEATURE_KEYS];
+    for (int64_t k = 0; k < n; k++)
+        r->wanted[k] = rows[i * n + k] +
+                       (r->flip &&
+                                (lw_rng_word(flips, (uint32_t)step, (uint64_t)(i * n + k), 0) & 1u)
+                            ? r->g.p.data->n
+                            : 0);
     for (int k = 0; k < r->keys.n; k++) {
         char name[40];
         snprintf(name, sizeof name, "%s/%s", what, r->keys.key[k].name);
         dst[k] = lw_exec_write(r->g.p.exec, name);
     }
-    return lw_real_features_fetch(r->real, step, i * n, rows + i * n, n, dst);
+    return lw_real_features_fetch(r->real, r->wanted, n, dst);
 }
 
 static int feed(void *self, int64_t leaf)
@@ -210,7 +220,8 @@ static int choose_groups(drift_run *r)
     r->group_class = lw_calloc((size_t)all, sizeof *r->group_class);
     r->positive = lw_calloc((size_t)all * (size_t)r->np, sizeof *r->positive);
     r->unconditional = lw_calloc((size_t)all * (size_t)r->nu + 1u, sizeof *r->unconditional);
-    if (!r->group_class || !r->positive || !r->unconditional)
+    r->wanted = lw_calloc((size_t)r->groups * (size_t)LW_MAX(r->np, r->nu), sizeof *r->wanted);
+    if (!r->group_class || !r->positive || !r->unconditional || !r->wanted)
         return LW_ENOMEM;
     return lw_class_sampler_new(r->g.p.data, &o, &r->classes);
 }
@@ -224,21 +235,23 @@ static int open_features(drift_run *r)
 }
 
 /* Kept features are memory, others are time: both are part of the prediction. */
-static void note_real_features(drift_run *r, bool flip, lw_train_job *job)
+static void note_real_features(drift_run *r, lw_train_job *job)
 {
     const lw_real_features_cost c = lw_real_features_get_cost(r->real, (int64_t)r->groups * r->np),
                                 u = lw_real_features_get_cost(r->real, (int64_t)r->groups * r->nu);
+    const char *mirrored = r->flip ? " and their mirror images" : "";
     char size[32];
     long long mib = (long long)((c.bytes + (1 << 20) - 1) >> 20);
     lw_fmt_bytes(size, c.bytes);
     if (c.kept)
-        snprintf(r->features_note, sizeof r->features_note, "%s, of %lld pictures, kept %s", size,
-                 (long long)r->g.p.data->n, c.where);
+        snprintf(r->features_note, sizeof r->features_note, "%s, of %lld pictures%s, kept %s", size,
+                 (long long)r->g.p.data->n, mirrored, c.where);
     else
         snprintf(r->features_note, sizeof r->features_note,
-                 "encoded again in every step, for %s of %lld pictures are not kept; "
-                 "%s--feature-cache %lld would keep them%s",
-                 size, (long long)r->g.p.data->n, flip ? "--no-flip and " : "", mib,
+                 "encoded again in every step, for %s of %lld pictures%s are not kept; "
+                 "--feature-cache %lld would keep them%s%s",
+                 size, (long long)r->g.p.data->n, mirrored, mib,
+                 r->flip ? ", half of it with --no-flip" : "",
                  type_of_real_features(r) == LW_F32 ? ", half of it with --feature-type bf16" : "");
     job->note = r->features_note;
     job->kept_bytes = c.kept ? c.bytes : 0;
@@ -252,12 +265,11 @@ static int open_real_features(drift_run *r, lw_train_job *job)
                                      .disk_bytes = (int64_t)c->feature_disk_mb << 20,
                                      .conv = c->train.conv,
                                      .batch = 64,
-                                     .seed = (uint64_t)c->train.seed,
                                      .precision = c->train.precision,
                                      .type = type_of_real_features(r),
-                                     .flip = c->pictures.flip && r->g.p.data->flip};
+                                     .flip = r->flip};
     LW_TRY(lw_real_features_new(r->g.p.dev, r->g.p.data, r->encoder, &r->keys, &o, &r->real));
-    note_real_features(r, o.flip, job);
+    note_real_features(r, job);
     return 0;
 }
 
@@ -279,6 +291,7 @@ static void close_run(void *self)
     lw_free(&r->group_class);
     lw_free(&r->positive);
     lw_free(&r->unconditional);
+    lw_free(&r->wanted);
     lw_generator_clear(&r->g);
     lw_network_close(&r->encoder);
     lw_free(&r);
@@ -294,6 +307,7 @@ static int set_up(void *self, lw_train_job *job)
                "tau-times-dim reproduces an early port whose kernel is nearly flat: for "
                "parity studies, not for good pictures");
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->net));
+    r->flip = c->pictures.flip && r->g.p.data->flip;
     LW_TRY(choose_groups(r));
     LW_TRY(open_features(r));
     LW_TRY(lw_graph_new(&g));

@@ -12,6 +12,7 @@ struct lw_real_features {
     lw_real_features_opts o;
     lw_forward *encode;
     const void *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
+    int64_t n;                             /* rows, mirrored ones too */
     size_t bytes;                          /* of all features */
     bool keeps;
     /* where they are kept */
@@ -22,8 +23,8 @@ struct lw_real_features {
     void *memory[LW_MAX_FEATURE_KEYS]; /* or all NULL */
     const lw_observer *obs;            /* of filling */
     /* the fetch or encoding going on */
-    const int64_t *rows;
-    int64_t first, step, draws; /* draws of the step before rows[0] */
+    const int64_t *rows; /* NULL: all, in order */
+    int64_t first;
     void *const *dst;
     float *images; /* of rows from `first` on */
 };
@@ -36,6 +37,7 @@ static uint64_t key_of(const lw_real_features *r, const lw_network *e, const lw_
                              (uint64_t)d->split,
                              (uint64_t)d->first,
                              (uint64_t)d->n,
+                             (uint64_t)r->o.flip,
                              (uint64_t)d->h << 32 | (uint64_t)d->w,
                              e->store ? lw_store_hash(e->store, LW_SLAB_PARAM) : 0,
                              lw_graph_hash(g),
@@ -65,7 +67,7 @@ static lw_features_spec spec_of(const lw_real_features *r)
 {
     return (lw_features_spec){.key = r->key,
                               .title = lw_str_c(&r->title),
-                              .rows = r->data->n,
+                              .rows = r->n,
                               .row = r->row,
                               .arrays = r->keys->n,
                               .together = r->o.disk_bytes,
@@ -96,12 +98,9 @@ static int build(lw_real_features *r, const lw_network *e)
 static void load_task(void *arg, int64_t i, int worker)
 {
     lw_real_features *r = arg;
-    int64_t at = r->first + i, row = r->rows ? r->rows[at] : at;
-    bool flip = r->o.flip && lw_rng_word(lw_rng_key_of(r->o.seed, lw_hash_name("drift.flip")),
-                                         (uint32_t)r->step, (uint64_t)(r->draws + at), 0) &
-                                 1u;
+    int64_t at = r->first + i, row = r->rows ? r->rows[at] : at, n = r->data->n;
     (void)worker;
-    lw_data_get(r->data, row, flip, r->images + i * r->data->h * r->data->w * 3);
+    lw_data_get(r->data, row % n, row >= n, r->images + i * r->data->h * r->data->w * 3);
 }
 
 static int load(void *self, int64_t first, int64_t n, void *images)
@@ -128,13 +127,13 @@ static int encode_all(lw_real_features *r, const int64_t *rows, int64_t n, void 
 static int make_all(void *self, void *const *array)
 {
     lw_real_features *r = self;
-    return encode_all(r, NULL, r->data->n, array, r->obs);
+    return encode_all(r, NULL, r->n, array, r->obs);
 }
 
 static int fill_memory(lw_real_features *r)
 {
     for (int k = 0; k < r->keys->n; k++) {
-        r->memory[k] = lw_bulk_alloc((size_t)r->data->n * r->row[k]);
+        r->memory[k] = lw_bulk_alloc((size_t)r->n * r->row[k]);
         if (!r->memory[k])
             return LW_ENOMEM;
     }
@@ -173,8 +172,9 @@ int lw_real_features_new(lw_device *dev, const lw_dataset *d, const lw_network *
     r->o = *o;
     LW_TRY(describe(r, e));
     LW_TRY(build(r, e));
-    r->bytes = (size_t)(lw_features_floats(keys) * d->n) * lw_dtype_size(o->type);
-    r->keeps = !o->flip && (int64_t)r->bytes <= o->cache_bytes;
+    r->n = o->flip ? 2 * d->n : d->n;
+    r->bytes = (size_t)(lw_features_floats(keys) * r->n) * lw_dtype_size(o->type);
+    r->keeps = (int64_t)r->bytes <= o->cache_bytes;
     const lw_features_spec spec = spec_of(r);
     lw_features_path(&spec, &r->path);
     *out = lw_steal(&r);
@@ -188,7 +188,7 @@ void lw_real_features_free(lw_real_features **pp)
         return;
     for (int k = 0; k < r->keys->n; k++)
         if (r->memory[k])
-            lw_bulk_free(&r->memory[k], (size_t)r->data->n * r->row[k]);
+            lw_bulk_free(&r->memory[k], (size_t)r->n * r->row[k]);
     lw_features_close(&r->file);
     lw_str_clear(&r->title);
     lw_str_clear(&r->path);
@@ -235,16 +235,15 @@ static void copy_task(void *arg, int64_t i, int worker)
     (void)worker;
     for (int k = 0; k < r->keys->n; k++) {
         size_t row = r->row[k];
+        if (!r->dst[k])
+            continue;
         memcpy((char *)r->dst[k] + (size_t)i * row,
                (const char *)r->kept[k] + (size_t)r->rows[i] * row, row);
     }
 }
 
-int lw_real_features_fetch(lw_real_features *r, int64_t step, int64_t first, const int64_t *rows,
-                           int64_t n, void *const *dst)
+int lw_real_features_fetch(lw_real_features *r, const int64_t *rows, int64_t n, void *const *dst)
 {
-    r->step = step;
-    r->draws = first;
     if (!r->keeps)
         return encode_all(r, rows, n, dst, NULL);
     r->rows = rows;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a frozen encoder makes of real pictures: computed once and kept when it fits and pictures are
- * not changed at load, else computed for the rows of each step. What is kept lies in a file of the
- * cache directory, so that a later run starts at once, or in memory; the bits are the same.
+ * What a frozen encoder makes of real pictures, and where they may be mirrored of their mirror images
+ * too: computed once and kept when it fits, else computed for the rows of each step. What is kept
+ * lies in a file of the cache directory, so that a later run starts at once, or in memory; the bits
+ * are the same.
  */
 #ifndef LW_TRAIN_REAL_FEATURES_H
 #define LW_TRAIN_REAL_FEATURES_H
@@ -15,15 +16,14 @@ typedef struct lw_real_features lw_real_features;
 typedef struct lw_real_features_opts {
     int64_t cache_bytes; /* keep all features when they take no more */
     int64_t disk_bytes;  /* those of all runs together, on disk; 0: in memory */
-    uint64_t seed;
-    bool flip;         /* mirror rows at random: nothing is kept */
-    int32_t batch;     /* rows encoded at a time */
-    int32_t precision; /* lw_num: that of the generated pictures' features */
-    int32_t conv;      /* lw_conv_mode of the device */
-    lw_dtype type;     /* features are LW_F32, or rounded to LW_BF16, kept or not */
+    bool flip;           /* mirrored pictures are wanted: rows n .. 2 n - 1 of data of n */
+    int32_t batch;       /* rows encoded at a time */
+    int32_t precision;   /* lw_num: that of the generated pictures' features */
+    int32_t conv;        /* lw_conv_mode of the device */
+    lw_dtype type;       /* features are LW_F32, or rounded to LW_BF16, kept or not */
 } lw_real_features_opts;
 
-/* What features of all pictures take, whether they are kept, and the arithmetic of encoding `rows`
+/* What features of all rows take, whether they are kept, and the arithmetic of encoding `rows`
  * pictures at a time. */
 typedef struct lw_real_features_cost {
     size_t bytes;
@@ -40,9 +40,7 @@ lw_real_features_cost lw_real_features_get_cost(const lw_real_features *r, int64
 /* Finds or encodes what is kept. LW_ESTOPPED when the observer asks to stop. */
 int lw_real_features_fill(lw_real_features *r, const lw_observer *obs);
 void lw_real_features_free(lw_real_features **pp);
-/* Features of rows [n] of the data, draws first, first + 1, ... of `step`: dst[k] is [n][slots][c]
- * of key k, of the type asked for. */
-int lw_real_features_fetch(lw_real_features *r, int64_t step, int64_t first, const int64_t *rows,
-                           int64_t n, void *const *dst);
+/* Features of rows [n]: dst[k] is [n][slots][c] of key k, of the type asked for; NULL: not wanted. */
+int lw_real_features_fetch(lw_real_features *r, const int64_t *rows, int64_t n, void *const *dst);
 
 #endif
