@@ -115,7 +115,10 @@ void lw_preparation_print_pixels(const lw_preparation *p, lw_str *out)
 
 void lw_preparation_print(const lw_preparation *p, lw_str *out)
 {
-    lw_preparation_print_pixels(p, out);
+    if (p->height > 0)
+        lw_preparation_print_pixels(p, out);
+    else
+        lw_str_add(out, "pictures as they are");
     lw_str_addf(out, ", (x %.17g - mean) / std", p->scale);
     lw_str_addf(out, ", mean %.9g %.9g %.9g, std %.9g %.9g %.9g", (double)p->mean[0],
                 (double)p->mean[1], (double)p->mean[2], (double)p->std[0], (double)p->std[1],

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/str.h"
 #include "formats/formats_elem.h"
 
 int lw_npy_parse(const char *what, const void *bytes, size_t n, lw_array *out);
@@ -17,6 +18,9 @@ int lw_npy_load(const char *path, lw_array *out);
 int lw_npy_load_f32(const char *path, lw_array *out); /* any element type, converted */
 /* Atomic (temporary name, fsync, rename). type must not be BF16, which numpy has no name for. */
 int lw_npy_save(const char *path, lw_elem type, int rank, const int64_t *shape, const void *data);
+/* What stands before the data, appended: for those who write the data themselves. */
+int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t *shape,
+                        lw_str *out);
 
 /* A named array of an .npz (names without ".npy"). */
 typedef struct lw_npz_entry {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading and writing .npy headers (numpy/lib/format.py describes them). */
+#include "formats/formats_npy.h"
 #include "formats/formats_npy_header.h"
 
 #include <ctype.h>

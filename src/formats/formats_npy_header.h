@@ -22,8 +22,5 @@ int lw_npy_header_read(const char *what, const void *bytes, size_t n, lw_npy_hea
 int lw_npy_wrong_size(const char *what, const lw_npy_header *h, size_t need, size_t have);
 /* Data in Fortran order, in a's memory, to C order. */
 int lw_npy_from_fortran(lw_array *a);
-/* Appends magic, version 1.0 and the padded header. */
-int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t *shape,
-                        lw_str *out);
 
 #endif

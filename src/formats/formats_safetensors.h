@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/str.h"
 #include "formats/formats_elem.h"
 
 typedef struct lw_st_tensor {
@@ -59,6 +60,8 @@ int lw_st_writer_new(const char *path, lw_st_writer **out);
 int lw_st_writer_meta(lw_st_writer *w, const char *key, const char *value);
 int lw_st_writer_add(lw_st_writer *w, const char *name, lw_elem type, int rank,
                      const int64_t *shape);
+/* What stands before the data, appended: for those who write the data themselves. */
+int lw_st_writer_header(const lw_st_writer *w, lw_str *out);
 int lw_st_writer_put(lw_st_writer *w, const void *bytes, size_t n);
 int lw_st_writer_finish(lw_st_writer *w);
 void lw_st_writer_free(lw_st_writer **pp);

@@ -86,7 +86,7 @@ int lw_st_writer_add(lw_st_writer *w, const char *name, lw_elem type, int rank,
 }
 
 /* Length, header, blanks up to a multiple of DATA_ALIGN. */
-static int begin(lw_st_writer *w)
+int lw_st_writer_header(const lw_st_writer *w, lw_str *out)
 {
     LW_CLEANUP(lw_json_drop) json_t *root = json_object();
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
@@ -99,12 +99,20 @@ static int begin(lw_st_writer *w)
     lw_json_dump(root, 0, &text);
     while ((text.len + sizeof(uint64_t)) % DATA_ALIGN && !text.failed)
         lw_str_add(&text, " ");
-    if (text.failed || text.len > LW_ST_MAX_HEADER)
-        return lw_fail(LW_ENOMEM, "%s: header too large", lw_str_c(&w->path));
     uint64_t len = text.len;
+    lw_str_add_n(out, (const char *)&len, sizeof len);
+    lw_str_add_n(out, lw_str_c(&text), text.len);
+    return text.failed || out->failed || text.len > LW_ST_MAX_HEADER
+               ? lw_fail(LW_ENOMEM, "%s: header too large", lw_str_c(&w->path))
+               : 0;
+}
+
+static int begin(lw_st_writer *w)
+{
+    LW_CLEANUP(lw_str_clear) lw_str head = {0};
+    LW_TRY(lw_st_writer_header(w, &head));
     LW_TRY(lw_new_file_begin(&w->file, lw_str_c(&w->path)));
-    LW_TRY(lw_new_file_put(&w->file, &len, sizeof len));
-    return lw_new_file_put(&w->file, text.s, text.len);
+    return lw_new_file_put(&w->file, head.s, head.len);
 }
 
 int lw_st_writer_put(lw_st_writer *w, const void *bytes, size_t n)

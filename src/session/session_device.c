@@ -9,6 +9,14 @@ int lw_session_device_with(int threads, int32_t conv, lw_device **out)
     return lw_backend_open(lw_backend_chosen(), &o, out);
 }
 
+const char *lw_conv_mode_name(int32_t conv)
+{
+    static const char *const names[] = {[LW_CONV_MODE_AUTO] = "auto",
+                                        [LW_CONV_MODE_DIRECT] = "direct",
+                                        [LW_CONV_MODE_WINOGRAD] = "winograd"};
+    return names[conv];
+}
+
 int lw_session_device(int threads, lw_device **out)
 {
     return lw_session_device_with(threads, LW_CONV_MODE_AUTO, out);

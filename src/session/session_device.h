@@ -9,6 +9,7 @@
 int lw_session_device(int threads, lw_device **out);
 /* The same; conv (lw_conv_mode) says where f32 convolutions use Winograd's tiles. */
 int lw_session_device_with(int threads, int32_t conv, lw_device **out);
+const char *lw_conv_mode_name(int32_t conv); /* "auto", "direct", "winograd" */
 /* Rate of a plain f32 product on all threads, FLOP per second; a few milliseconds. */
 double lw_session_flops(lw_device *dev);
 

@@ -319,6 +319,45 @@ static void locks_exclude_other_processes(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void part_files_outlive_their_writer(void **state)
+{
+    (void)state;
+    char path[96], *text = NULL;
+    size_t n = 0;
+    snprintf(path, sizeof path, "%s/whole", dir);
+    put(path, "old");
+    lw_part_file f = {.fd = -1}, g = {.fd = -1};
+    assert_int_equal(lw_part_file_open(&f, path, false, 0), LW_EIO); /* none to go on with */
+    assert_int_equal(lw_part_file_open(&f, path, true, 6), 0);
+    assert_int_equal(lw_part_file_open(&g, path, false, 0), LW_EUSAGE);
+    assert_non_null(strstr(lw_errmsg(), "another process"));
+    assert_int_equal(lw_part_file_put(&f, 4, "ef", 2), 0);
+    assert_int_equal(lw_part_file_sync(&f), 0);
+    lw_part_file_close(&f);
+    assert_int_equal(lw_file_read(path, 0, &text, &n), 0);
+    assert_string_equal(text, "old"); /* as it was until the end */
+    lw_free(&text);
+    assert_int_equal(lw_part_file_open(&f, path, false, 0), 0);
+    assert_int_equal(lw_part_file_put(&f, 0, "abcd", 4), 0);
+    assert_int_equal(lw_part_file_finish(&f), 0);
+    lw_part_file_close(&f);
+    assert_int_equal(lw_file_read(path, 0, &text, &n), 0);
+    assert_string_equal(text, "abcdef");
+    lw_free(&text);
+    assert_int_equal(lw_part_file_open(&f, path, false, 0), LW_EIO);
+    assert_int_equal(lw_part_file_open(&f, path, true, 3), 0);
+    assert_int_equal(lw_part_file_remove(&f), 0);
+    lw_part_file_close(&f);
+    assert_int_equal(lw_part_file_open(&f, in_dir("no/such"), true, 3), LW_EIO);
+    lw_part_file_close(&f);
+    /* more than any disk has: refused, and nothing is left */
+    assert_int_equal(lw_part_file_open(&f, path, true, (uint64_t)1 << 60), LW_EIO);
+    assert_non_null(strstr(lw_errmsg(), "cannot reserve"));
+    lw_part_file_close(&f);
+    assert_int_equal(lw_part_file_open(&f, path, false, 0), LW_EIO);
+    lw_part_file_close(&f);
+}
+
 static void clocks_move(void **state)
 {
     (void)state;
@@ -452,6 +491,7 @@ int main(void)
         cmocka_unit_test(directories_are_made_listed_and_removed),
         cmocka_unit_test(maps_share_the_file),
         cmocka_unit_test(locks_exclude_other_processes),
+        cmocka_unit_test(part_files_outlive_their_writer),
         cmocka_unit_test(clocks_move),
         cmocka_unit_test(cpu_count_follows_affinity),
         cmocka_unit_test(cgroup_2_limits_are_found_on_the_way_up),

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/str.h"
 
@@ -37,6 +38,28 @@ void lw_new_file_drop(lw_new_file *f);  /* also after finish, also of {0} */
 int lw_file_write(const char *path, const void *bytes, size_t n);
 /* A file without a name, open for reading and writing, on the file system of `path`. */
 int lw_scratch_open(const char *path, int *fd);
+
+/*
+ * A file of known size that is written in any order, perhaps by several processes one after the
+ * other: `PATH.partial` beside PATH until finish renames it. One process has it at a time. Closed
+ * unfinished, it stays.
+ *
+ *   LW_CLEANUP(lw_part_file_close) lw_part_file f = {.fd = -1};
+ */
+#define LW_PART_SUFFIX ".partial"
+typedef struct lw_part_file {
+    int fd; /* -1: none */
+    lw_str path, part;
+} lw_part_file;
+
+/* Opens PATH.partial, or with `anew` makes one of `size` bytes of zeros whose room on the disk is
+ * reserved. LW_EIO: the cause; LW_EUSAGE: another process writes it. */
+int lw_part_file_open(lw_part_file *f, const char *path, bool anew, uint64_t size);
+int lw_part_file_put(lw_part_file *f, uint64_t at, const void *bytes, size_t n);
+int lw_part_file_sync(lw_part_file *f);   /* what was put is on the disk */
+int lw_part_file_finish(lw_part_file *f); /* it is PATH */
+int lw_part_file_remove(lw_part_file *f);
+void lw_part_file_close(lw_part_file *f);
 
 /* A pipe, a device, a socket, /dev/stdout: written to as it stands. */
 bool lw_path_is_special(const char *path);

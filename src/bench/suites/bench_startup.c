@@ -104,9 +104,6 @@ static void read_all(int fd, char *text, size_t size)
 
 static int spawn(const startup *s, int out, pid_t *pid)
 {
-    static const char *const modes[] = {[LW_CONV_MODE_AUTO] = "auto",
-                                        [LW_CONV_MODE_DIRECT] = "direct",
-                                        [LW_CONV_MODE_WINOGRAD] = "winograd"};
     char threads[16], since[40];
     posix_spawn_file_actions_t io;
     snprintf(threads, sizeof threads, "%d", lw_pool_size(s->r->dev->pool));
@@ -121,7 +118,7 @@ static int spawn(const startup *s, int out, pid_t *pid)
                           "--threads",
                           threads,
                           "--conv",
-                          modes[s->r->config->conv],
+                          lw_conv_mode_name(s->r->config->conv),
                           NULL};
     int rc = posix_spawn_file_actions_init(&io);
     if (rc == 0)
