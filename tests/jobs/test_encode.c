@@ -276,7 +276,8 @@ static void what_was_done_is_kept(void **state)
         c.output = in_dir(part);
         keep_older_state(&c, note);
         c.resume = false;
-        expect_failure(&c, LW_EUSAGE, "10 of 37 rows of an interrupted encode: go on with --resume");
+        expect_failure(&c, LW_EUSAGE,
+                       "10 of 37 rows of an interrupted encode: go on with --resume");
         c.resume = true;
         c.batch = 7; /* need not be the same */
         assert_int_equal(lw_job_encode(&c, NULL, &r), 0);
