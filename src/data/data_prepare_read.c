@@ -12,27 +12,12 @@ enum { MAX_SIDE = 16384 };
 
 /* ---- what both have -------------------------------------------------------------------------- */
 
-static bool in_list(const char *const *list, const char *word)
-{
-    for (; *list; list++)
-        if (lw_str_eq(*list, word))
-            return true;
-    return false;
-}
-
 static int check_keys(const json_t *o, const char *what, const char *const *honoured,
                       const char *const *about_other_things)
 {
-    const char *key;
-    json_t *v;
-    json_object_foreach((json_t *)o, key, v)
-    {
-        if (json_is_null(v) || json_is_false(v) || in_list(honoured, key) ||
-            in_list(about_other_things, key))
-            continue;
-        return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is not honoured", what, key);
-    }
-    return 0;
+    static const lw_json_only off[] = {{"*", "false"}, {0}};
+    const char *const *const known[] = {honoured, about_other_things, NULL};
+    return lw_json_check_known(o, what, known, off);
 }
 
 static int read_side(const char *what, const char *key, const json_t *v, int32_t *out)
@@ -253,11 +238,9 @@ static int read_transformers(const json_t *o, const char *what, lw_preparation *
                                            "crop_pct",
                                            "feature_extractor_type",
                                            NULL};
-    static const char *const about_other_things[] = {"processor_class",       "_processor_class",
-                                                     "_valid_processor_keys", "do_convert_rgb",
-                                                     "data_format",           "input_data_format",
-                                                     "return_tensors",        "device",
-                                                     "image_seq_length",      NULL};
+    static const char *const about_other_things[] = {
+        "processor_class", "do_convert_rgb", "data_format",      "input_data_format",
+        "return_tensors",  "device",         "image_seq_length", NULL};
     const processor *kind = &processors[0];
     LW_TRY(find_processor(o, what, &kind));
     LW_TRY(check_keys(o, what, honoured, about_other_things));

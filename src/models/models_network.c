@@ -165,12 +165,30 @@ int lw_network_train(lw_network *n)
 
 /* ---- which network is it? -------------------------------------------------------------------- */
 
-static bool has_word(const char *words, const char *word)
+const char *lw_network_class(const json_t *config)
 {
-    size_t n = strlen(word);
-    for (const char *at = words; n && (at = strstr(at, word)) != NULL; at += n)
-        if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+    const json_t *tower = json_object_get(json_object_get(config, "model_cfg"), "vision_cfg");
+    const json_t *said[] = {
+        json_object_get(config, "_class_name"), json_object_get(config, "architecture"),
+        json_object_get(config, "model_type"), json_object_get(tower, "timm_model_name"),
+        json_array_get(json_object_get(config, "architectures"), 0)};
+    for (size_t i = 0; i < LW_COUNT(said); i++)
+        if (json_is_string(said[i]))
+            return json_string_value(said[i]);
+    return json_is_object(tower) ? "open_clip" : NULL;
+}
+
+static bool is_of_class(const lw_network_def *d, const char *class_name)
+{
+    const char *at = d->class_name;
+    while (class_name && at && *at) {
+        LW_CLEANUP(lw_str_clear) lw_str pattern = {0};
+        size_t n = strcspn(at, " ");
+        lw_str_add_n(&pattern, at, n);
+        if (lw_naming_fits(lw_str_c(&pattern), class_name))
             return true;
+        at += n + (at[n] == ' ');
+    }
     return false;
 }
 
@@ -180,11 +198,12 @@ typedef struct choice {
     bool decoder;              /* those that decode; else, where records share files, the other */
 } choice;
 
-static const lw_network_def *def_of_class(const char *class_name, bool decoder)
+static const lw_network_def *def_of_class(const char *class_name, choice want)
 {
     const lw_network_def *const *d = defs;
-    while (*d && !((*d)->class_name && class_name && has_word((*d)->class_name, class_name) &&
-                   (*d)->decoder == decoder))
+    if (want.def && is_of_class(want.def, class_name))
+        return want.def;
+    while (*d && !(is_of_class(*d, class_name) && (*d)->decoder == want.decoder))
         d++;
     return *d;
 }
@@ -202,8 +221,7 @@ static int unrecognised(const lw_st_file *f, choice want, const char *class_name
     LW_CLEANUP(lw_str_clear) lw_str have = {0};
     for (const lw_network_def *const *d = defs; *d; d++)
         if (((*d)->class_name || (*d)->recognise) && (*d)->decoder == want.decoder)
-            lw_str_addf(&have, "%s%s", have.len ? ", " : "",
-                        (*d)->class_name ? (*d)->class_name : (*d)->name);
+            lw_str_addf(&have, "%s%s", have.len ? ", " : "", (*d)->name);
     if (want.def)
         return lw_fail(LW_EFORMAT, "%s: not %s", lw_st_path(f), want.def->tensors);
     if (class_name)
@@ -245,9 +263,8 @@ static int open_place(lw_network *n, lw_model_place *p, choice want)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
-    const char *type = json_string_value(json_object_get(p->config, "model_type"));
-    const char *class_name = p->network ? p->network : type;
-    const lw_network_def *def = def_of_class(class_name, want.decoder);
+    const char *class_name = lw_network_class(p->config);
+    const lw_network_def *def = def_of_class(class_name, want);
     n->dir = lw_strdup(lw_str_c(&p->path));
     if (!n->dir)
         return LW_ENOMEM;
@@ -256,7 +273,7 @@ static int open_place(lw_network *n, lw_model_place *p, choice want)
                        want.def->tensors);
     if (def) {
         LW_TRY(use(n, def));
-        LW_TRY(def->read(p->config, lw_path_join(&path, n->dir, "config.json"), n->arch));
+        LW_TRY(def->read(p->config, lw_str_c(&p->config_path), n->arch));
     }
     LW_TRY(lw_model_weights_find(n->dir, &path));
     LW_TRY(lw_st_open(lw_str_c(&path), &f));

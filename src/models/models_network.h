@@ -34,11 +34,12 @@ typedef struct lw_network_def {
     const char *kind; /* "encoder", "unet", ...: for lw_model_describe */
     /* Latents to pictures: where two records share a class name, the one of decoder:SOURCE. */
     bool decoder;
-    /* config.json's "_class_name", or "model_type" there: one, or several with spaces between;
-     * NULL: none */
+    /* What configurations call it (lw_network_class): patterns (lw_naming_fits) with spaces between.
+     * Of several records of one class the first is meant where no word says which. NULL: none. */
     const char *class_name;
     size_t arch_bytes; /* of its configuration, a plain struct */
-    /* config.json -> arch; `where` names the file in messages. */
+    /* config.json or open_clip_config.json -> arch; `where` names the file in messages. Refuses keys
+     * that it does not honour (lw_json_check_known). */
     int (*read)(const json_t *config, const char *where, void *arch);
     /* Are these its tensors? Sets arch, or what `read` left open. NULL: a folder's config.json must
      * say it. */
@@ -93,6 +94,10 @@ int lw_network_open(const char *source, bool ema, lw_network **out);
  * LW_EFORMAT: a network that takes more than pictures. */
 int lw_encoder_open(const char *spec, lw_network **out);
 void lw_network_close(lw_network **pp);
+/* What a configuration says a network is: diffusers' and our "_class_name", timm's "architecture",
+ * transformers' "model_type", open_clip's "timm_model_name", the first of "architectures"; without
+ * any of them "open_clip" where it is open_clip's; NULL: nothing. */
+const char *lw_network_class(const json_t *config);
 /* A network without files, as trainers have it, built on the parameters of s. Borrows both; facts of
  * its taps are not set. */
 lw_network lw_network_of(const lw_network_def *def, void *arch, lw_store *s);

@@ -69,10 +69,10 @@ typedef enum lw_place_kind {
 int lw_place_look(const char *path, lw_place_kind *out);
 
 typedef struct lw_model_place {
-    lw_place_kind kind;  /* of SOURCE */
-    lw_str path;         /* its model folder, or the file */
-    json_t *config;      /* its config.json; NULL: weights alone */
-    const char *network; /* "_class_name" of the config (borrowed from it), or NULL */
+    lw_place_kind kind; /* of SOURCE */
+    lw_str path;        /* its model folder, or the file */
+    json_t *config;     /* its config.json or open_clip_config.json; NULL: weights alone */
+    lw_str config_path;
 } lw_model_place;
 /* SOURCE of the command line -> model: the newest checkpoint of a run, and with `ema` the averaged
  * weights where there are any. */

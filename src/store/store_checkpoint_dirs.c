@@ -35,7 +35,7 @@ int lw_model_weights_find(const char *dir, lw_str *path)
 {
     static const char *const names[] = {LW_WEIGHTS_DIFFUSERS, LW_WEIGHTS_HF,
                                         LW_WEIGHTS_DIFFUSERS ".index.json",
-                                        LW_WEIGHTS_HF ".index.json"};
+                                        LW_WEIGHTS_HF ".index.json", "open_clip_model.safetensors"};
     if (!lw_path_is_dir(dir)) {
         path->len = 0;
         lw_str_add(path, dir);
@@ -177,6 +177,16 @@ int lw_checkpoint_prune(const char *run, int keep)
 
 /* ---- SOURCE -> model ------------------------------------------------------------------------- */
 
+/* The name of a model folder's configuration; NULL: it has none. */
+static const char *config_of(const char *dir)
+{
+    static const char *const names[] = {"config.json", "open_clip_config.json"};
+    for (size_t i = 0; i < LW_COUNT(names); i++)
+        if (has_file(dir, names[i]))
+            return names[i];
+    return NULL;
+}
+
 int lw_place_look(const char *path, lw_place_kind *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str weights = {0};
@@ -188,7 +198,7 @@ int lw_place_look(const char *path, lw_place_kind *out)
         *out = LW_PLACE_FILE;
     else if (has_file(path, "checkpoints"))
         *out = LW_PLACE_RUN;
-    else if (has_file(path, "config.json"))
+    else if (config_of(path))
         *out = LW_PLACE_MODEL;
     else if (has_file(path, "model_index.json"))
         *out = LW_PLACE_PIPELINE;
@@ -204,7 +214,6 @@ int lw_place_look(const char *path, lw_place_kind *out)
 
 int lw_model_find(const char *source, bool ema, lw_model_place *out)
 {
-    LW_CLEANUP(lw_str_clear) lw_str config = {0};
     LW_CLEANUP(lw_model_place_clear) lw_model_place p = {0};
     LW_TRY(lw_place_look(source, &p.kind));
     lw_str_add(&p.path, source);
@@ -215,11 +224,11 @@ int lw_model_find(const char *source, bool ema, lw_model_place *out)
     if (p.kind != LW_PLACE_FILE && p.kind != LW_PLACE_WEIGHTS) {
         if (ema && has_file(lw_str_c(&p.path), "ema/config.json"))
             lw_str_add(&p.path, "/ema");
-        lw_path_join(&config, lw_str_c(&p.path), "config.json");
-        LW_TRY(lw_json_load(lw_str_c(&config), &p.config));
-        LW_TRY(lw_json_opt_str(p.config, lw_str_c(&config), "_class_name", &p.network));
+        const char *name = config_of(lw_str_c(&p.path));
+        lw_path_join(&p.config_path, lw_str_c(&p.path), name ? name : "config.json");
+        LW_TRY(lw_json_load(lw_str_c(&p.config_path), &p.config));
     }
-    if (p.path.failed)
+    if (p.path.failed || p.config_path.failed)
         return LW_ENOMEM;
     *out = p;
     p = (lw_model_place){0};
@@ -229,6 +238,7 @@ int lw_model_find(const char *source, bool ema, lw_model_place *out)
 void lw_model_place_clear(lw_model_place *p)
 {
     lw_str_clear(&p->path);
+    lw_str_clear(&p->config_path);
     lw_json_drop(&p->config);
     *p = (lw_model_place){0};
 }

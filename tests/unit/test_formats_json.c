@@ -144,6 +144,35 @@ static void json_fields_name_file_and_key(void **state)
     json_decref(o);
 }
 
+static void json_passes_nothing_over(void **state)
+{
+    static const char *const honoured[] = {"width", NULL}, *const about[] = {"license", NULL};
+    const char *const *const known[] = {honoured, about, NULL};
+    static const lw_json_only only[] = {
+        {"act", "\"relu\""}, {"act", "\"gelu\""}, {"pruned", "{}"}, {"decoder", "false"}, {0}};
+    static const struct {
+        const char *json, *error;
+    } rows[] = {
+        {"{\"width\": 3, \"license\": [], \"_who\": 1, \"act\": \"gelu\", \"pruned\": {}}", NULL},
+        {"{\"decoder\": null}", NULL},
+        {"{\"act\": \"tanh\"}", "c.json: 'act' is \"tanh\", which is not honoured here"},
+        {"{\"pruned\": {\"1\": [2]}}", "'pruned' is {\"1\":[2]}, which"},
+        {"{\"widths\": null}", "'widths' is null, which"},
+        {"{\"decoder\": true}", "'decoder' is true, which"},
+    };
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        json_t *j = NULL;
+        assert_ok(lw_json_parse("c.json", rows[i].json, strlen(rows[i].json), &j));
+        if (rows[i].error)
+            assert_fails(LW_EUNSUPPORTED, rows[i].error,
+                         lw_json_check_known(j, "c.json", known, only));
+        else
+            assert_ok(lw_json_check_known(j, "c.json", known, only));
+        json_decref(j);
+    }
+}
+
 static void json_hashes_are_hexadecimal(void **state)
 {
     (void)state;
@@ -265,6 +294,7 @@ int main(void)
         cmocka_unit_test(json_numbers_come_back_bit_for_bit),
         cmocka_unit_test(json_text_is_pretty_and_stable),
         cmocka_unit_test(json_fields_name_file_and_key),
+        cmocka_unit_test(json_passes_nothing_over),
         cmocka_unit_test(json_hashes_are_hexadecimal),
         cmocka_unit_test(yaml_scalars_follow_the_core_schema),
         cmocka_unit_test(yaml_refuses_what_is_not_configuration),

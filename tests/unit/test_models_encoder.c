@@ -29,6 +29,10 @@ static void test_encoder_config(void **state)
     json_object_set_new(j, "leeway_judged_classes", json_integer(10));
     json_object_set_new(j, "width", json_integer(0));
     assert_fails(LW_EFORMAT, "width", lw_encoder_from_json(j, "config.json", &back));
+    json_object_set_new(j, "leeway_heads", json_integer(2));
+    assert_fails(LW_EUNSUPPORTED, "'leeway_heads' is 2, which is not honoured here",
+                 lw_encoder_from_json(j, "config.json", &back));
+    json_object_del(j, "leeway_heads");
     json_object_set_new(j, "width", json_integer(16));
     json_object_set_new(j, "image_size", json_integer(18));
     assert_fails(LW_EFORMAT, "18 cannot be halved 2 times",
@@ -220,7 +224,7 @@ static void test_registry_preparation(void **state)
     assert_float_equal(e->preparation.mean[0], 0.48145466f, 0);
     lw_network_close(&e);
     put_file(in_scratch("prepared/preprocessor_config.json"), odd, sizeof odd - 1);
-    assert_fails(LW_EUNSUPPORTED, "'do_flip' is not honoured",
+    assert_fails(LW_EUNSUPPORTED, "'do_flip' is true, which is not honoured",
                  lw_network_open(in_scratch("prepared"), true, &e));
     assert_int_equal(remove(in_scratch("prepared/preprocessor_config.json")), 0);
     put_file(in_scratch("prepared/config.json"), timm, sizeof timm - 1);
@@ -326,7 +330,8 @@ static void test_resnet_config(void **state)
         {"\"depths\": [1], \"hidden_act\": \"gelu\"", "'hidden_act' is gelu", LW_EUNSUPPORTED},
         {"\"depths\": [1], \"layer_type\": \"odd\"", "'layer_type' is odd", LW_EUNSUPPORTED},
         {"\"depths\": [1], \"num_channels\": 4", "'num_channels' is 4", LW_EUNSUPPORTED},
-        {"\"depths\": [1], \"dilation\": 2", "'dilation' is not honoured", LW_EUNSUPPORTED},
+        {"\"depths\": [1], \"dilation\": 2", "'dilation' is 2, which is not honoured",
+         LW_EUNSUPPORTED},
         {"\"depths\": [1, 1]", "'depths' has 2", LW_EFORMAT},
         {"\"depths\": [1], \"downsample_in_bottleneck\": 3", "downsample_in_bottleneck",
          LW_EFORMAT}};
@@ -345,6 +350,33 @@ static void test_resnet_config(void **state)
         assert_fails(bad[i].code, bad[i].says, lw_network_open(in_scratch("hf"), true, &e));
     }
     lw_store_free(&s);
+}
+
+/* What each library's file says a network is. */
+static void test_class(void **state)
+{
+    static const struct {
+        const char *json, *want;
+    } rows[] = {
+        {"{\"_class_name\": \"AutoencoderKL\"}", "AutoencoderKL"},
+        {"{\"model_type\": \"clip\", \"architectures\": [\"CLIPModel\"]}", "clip"},
+        {"{\"architecture\": \"resnet18\", \"model_type\": \"timm_wrapper\"}", "resnet18"},
+        {"{\"architectures\": [\"Dinov2Model\"]}", "Dinov2Model"},
+        {"{\"model_cfg\": {\"vision_cfg\": {\"timm_model_name\": \"vit_x\"}}}", "vit_x"},
+        {"{\"model_cfg\": {\"vision_cfg\": {\"layers\": 12}}}", "open_clip"},
+        {"{\"model_type\": 3}", NULL},
+        {"[]", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        json_t *j = NULL;
+        assert_ok(lw_json_parse("test", rows[i].json, strlen(rows[i].json), &j));
+        const char *have = lw_network_class(j);
+        if (have ? !lw_str_eq(have, rows[i].want) : rows[i].want != NULL)
+            fail_msg("%s: %s", rows[i].json, have ? have : "nothing");
+        json_decref(j);
+    }
+    assert_null(lw_network_class(NULL));
 }
 
 static void test_registry_errors(void **state)
@@ -568,6 +600,7 @@ int main(void)
         cmocka_unit_test(test_registry_resnet18),
         cmocka_unit_test(test_resnet_config),
         cmocka_unit_test(test_registry_errors),
+        cmocka_unit_test(test_class),
         cmocka_unit_test(test_key_sets),
         cmocka_unit_test(test_key_errors),
         cmocka_unit_test(test_key_values),

@@ -90,4 +90,17 @@ typedef struct lw_json_rule {
 int lw_json_check_fields(const json_t *o, const char *where, const lw_json_rule *rules,
                          const char *own);
 
+typedef struct lw_json_only {
+    const char *key;   /* "*": every one that is not known; NULL ends a list */
+    const char *value; /* as one line of JSON; null is taken too. Several rows: any of them */
+} lw_json_only;
+/*
+ * The same without passing anything over but keys that start with '_': every key of o is in one of
+ * the lists `known` (read by the caller, or without meaning for it; each NULL-ended, and so is their
+ * list), or has the one value of `only` (may be NULL). LW_EUNSUPPORTED names file, key and value of
+ * what is not honoured.
+ */
+int lw_json_check_known(const json_t *o, const char *where, const char *const *const *known,
+                        const lw_json_only *only);
+
 #endif

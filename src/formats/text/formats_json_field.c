@@ -169,3 +169,43 @@ int lw_json_check_fields(const json_t *o, const char *where, const lw_json_rule 
     }
     return 0;
 }
+
+static bool in_lists(const char *const *const *lists, const char *key)
+{
+    for (; *lists; lists++)
+        for (const char *const *word = *lists; *word; word++)
+            if (lw_str_eq(*word, key))
+                return true;
+    return false;
+}
+
+static bool in_only(const lw_json_only *only, const char *key, const json_t *v, const char *value)
+{
+    for (; only && only->key; only++)
+        if ((lw_str_eq(only->key, "*") || lw_str_eq(only->key, key)) &&
+            (json_is_null(v) || lw_str_eq(only->value, value)))
+            return true;
+    return false;
+}
+
+int lw_json_check_known(const json_t *o, const char *where, const char *const *const *known,
+                        const lw_json_only *only)
+{
+    const char *key;
+    json_t *v;
+    if (!json_is_object(o))
+        return lw_fail(LW_EFORMAT, "%s: must be an object", where);
+    json_object_foreach((json_t *)(uintptr_t)o, key, v)
+    {
+        LW_CLEANUP(lw_str_clear) lw_str value = {0};
+        if (key[0] == '_' || in_lists(known, key))
+            continue;
+        lw_json_dump(v, 0, &value);
+        if (value.failed)
+            return LW_ENOMEM;
+        if (!in_only(only, key, v, lw_str_c(&value)))
+            return lw_fail(LW_EUNSUPPORTED, "%s: '%.80s' is %.80s, which is not honoured here",
+                           where, key, lw_str_c(&value));
+    }
+    return 0;
+}

@@ -45,6 +45,11 @@ json_t *lw_encoder_to_json(const lw_encoder_config *c)
 int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out)
 {
     lw_encoder_config c = {0};
+    static const char *const keys[] = {"_class_name", "image_size",       "width",
+                                       "stages",      "blocks_per_stage", "norm_num_groups",
+                                       "num_classes", "decoder",          "leeway_judged_classes",
+                                       NULL};
+    const char *const *const known[] = {keys, NULL};
     const char *class_name;
     LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
     if (strcmp(class_name, "LeewayEncoder") != 0)
@@ -52,6 +57,7 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
             LW_EFORMAT,
             "%s: this is a %s; known are LeewayEncoder, ResNet and UNet2DModel (a generator)",
             where, class_name);
+    LW_TRY(lw_json_check_known(j, where, known, NULL));
     LW_TRY(lw_json_get_i32_in(j, where, "image_size", 1, 4096, &c.image_size));
     LW_TRY(lw_json_get_i32_in(j, where, "width", 1, 4096, &c.width));
     LW_TRY(lw_json_get_i32_in(j, where, "stages", 1, LW_MAX_STAGES, &c.stages));

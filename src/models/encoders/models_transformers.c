@@ -62,39 +62,19 @@ static const char *const without_effect[] = {"architectures",
                                              "use_bfloat16",
                                              NULL};
 
-/* What every configuration may hold and would change the network: only "off" is built. */
-static const char *const only_off[] = {
-    "add_cross_attention", "cross_attention_hidden_size", "is_decoder", "is_encoder_decoder",
-    "pruned_heads",        "quantization_config",         NULL};
-
-static bool among(const char *const *list, const char *word)
-{
-    while (*list && !lw_str_eq(*list, word))
-        list++;
-    return *list != NULL;
-}
-
-static bool is_off(const json_t *v)
-{
-    return json_is_null(v) || json_is_false(v) || (json_is_object(v) && json_object_size(v) == 0);
-}
+/* What every configuration may hold and would change the network: only this is built. */
+static const lw_json_only only_off[] = {{"add_cross_attention", "false"},
+                                        {"cross_attention_hidden_size", "null"},
+                                        {"is_decoder", "false"},
+                                        {"is_encoder_decoder", "false"},
+                                        {"pruned_heads", "{}"},
+                                        {"quantization_config", "null"},
+                                        {0}};
 
 int lw_transformers_check(const json_t *config, const char *where, const char *const *own)
 {
-    const char *key;
-    json_t *v;
-    if (!json_is_object(config))
-        return lw_fail(LW_EFORMAT, "%s: must be an object", where);
-    json_object_foreach((json_t *)(uintptr_t)config, key, v)
-    {
-        if (key[0] == '_') /* who wrote the file, and how it was loaded */
-            continue;
-        if (among(only_off, key) && !is_off(v))
-            return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is set, which is not built here", where, key);
-        if (!among(own, key) && !among(without_effect, key) && !among(only_off, key))
-            return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is not honoured here", where, key);
-    }
-    return 0;
+    const char *const *const known[] = {own, without_effect, NULL};
+    return lw_json_check_known(config, where, known, only_off);
 }
 
 bool lw_transformers_class(const json_t *config, const char *name)
