@@ -190,6 +190,7 @@ lw_val lw_layer_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val
  * -> [B,Tq,C]; head h is channels h C / heads and on. */
 typedef struct lw_attr_attention {
     int32_t heads;
+    int32_t num; /* lw_num of both products' operands, which stay f32 in memory: F32 or BF16 */
 } lw_attr_attention;
 lw_val lw_attention(lw_graph *g, lw_val qkv, int heads);
 lw_val lw_cross_attention(lw_graph *g, lw_val q, lw_val kv, int heads);

@@ -55,6 +55,9 @@ set(SOURCES
   kernels_init.c
   attention/attention_avx2.c
   attention/attention_avx512.c
+  attention/attention_low_avx2.c
+  attention/attention_low_avx512.c
+  attention/attention_low_avx512bf16.c
   attention/attention_ref.c
   drift/drift_avx2.c
   drift/drift_avx512.c

@@ -15,8 +15,9 @@
  * One cast per value however many read it, right behind the value, on this side of reshapes:
  * forward and weight gradient share it. Where the f32 value is kept for the backward pass anyway,
  * that pass casts it again instead of keeping both. A group norm or an elementwise program read by
- * products only writes the narrow type itself; a LayerNorm read both ways writes both. Must not
- * change anything else.
+ * products only writes the narrow type itself; a LayerNorm read both ways writes both. Attention
+ * without a gradient multiplies bf16, from operands that are f32 in memory. Must not change anything
+ * else.
  */
 #include "plan/plan_pass.h"
 
@@ -285,6 +286,21 @@ static bool emit_both(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     return true;
 }
 
+/* Attention that nothing differentiates rounds its operands itself, as it packs them. With a gradient
+ * it stays f32: that pass makes the scores again and must meet the same ones. */
+static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    lw_val in[LW_MAX_IN] = {{0}};
+    if (n->op != LW_OP_ATTENTION || p->val[n->out[1].id].f32)
+        return false;
+    lw_attr_attention a = *(const lw_attr_attention *)n->attr;
+    a.num = LW_NUM_BF16;
+    for (int i = 0; i < n->n_in; i++)
+        in[i] = lw_rewrite_map(r, n->in[i]);
+    *rc = lw_rewrite_emit(r, n, n->op, in, n->n_in, &a, sizeof a);
+    return true;
+}
+
 /* The bf16 of an old value that node n of the backward pass reads, when it is made there. */
 static bool cast_again(lw_rewrite *r, const lw_node *n, lw_val old, precision *p, lw_val *out)
 {
@@ -332,7 +348,8 @@ static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
     lw_num num = operand_num(p, r->from, n);
     if (num != LW_NUM_F32)
         rc = emit_product(r, n, num, p);
-    else if (!emit_narrow(r, n, p, &rc) && !emit_both(r, n, p, &rc))
+    else if (!emit_narrow(r, n, p, &rc) && !emit_both(r, n, p, &rc) &&
+             !emit_attention(r, n, p, &rc))
         rc = lw_rewrite_copy(r, n, NULL);
     return rc < 0 ? rc : add_casts(r, n, p);
 }

@@ -228,6 +228,63 @@ static void long_rows(check *t)
     }
 }
 
+/*
+ * bf16 against the reference that rounds the same operands. The scores are equal but for their sums'
+ * order; what differs is where probabilities are rounded, relative to the maximum so far or of all:
+ * half a unit of bf16 each, 2^-9, of the average of |v|.
+ */
+static void low(check *t)
+{
+    static const ptrdiff_t hd[] = {64, 72, 80, 96, 128, 5, 17};
+    static const ptrdiff_t tokens[][2] = {{50, 50}, {1, 300}, {33, 7}, {270, 3}};
+    const lw_attention_kernels *k = kernels_of(t->isa), *ref = kernels_of(LW_ISA_REF);
+    for (int i = 0; i < 7; i++)
+        for (int j = 0; j < 4; j++) {
+            lw_attention_shape s = {.tq = tokens[j][0], .tk = tokens[j][1], .heads = 1 + j % 2};
+            s.hd = hd[i];
+            s.q_pitch = s.heads * s.hd + i;
+            s.k_pitch = s.v_pitch = s.heads * s.hd + j;
+            problem p = problem_new(t, s, 1, 1.5);
+            float *o = check_out(t, p.no, 0), *lse = check_out(t, s.heads * s.tq, 0);
+            for (ptrdiff_t task = lw_attention_tasks(&p.s) - 1; task >= 0; task--) {
+                k->forward_bf16(p.o, p.lse, p.x[0], p.x[1], p.x[2], &p.s, task, p.scratch);
+                ref->forward_bf16(o, lse, p.x[0], p.x[1], p.x[2], &p.s, task, NULL);
+            }
+            const check_tol tol = {.abs = 1.5 / 512};
+            for (ptrdiff_t r = 0; r < s.tq; r++)
+                check_close_f(t, p.o + r * p.s.o_pitch, o + r * p.s.o_pitch, p.c, tol,
+                              "row %td of %td, %td keys, hd %td", r, s.tq, s.tk, s.hd);
+            check_close_f(t, p.lse, lse, s.heads * s.tq, (check_tol){.abs = 2e-5}, "lse hd %td",
+                          s.hd);
+            check_next(t);
+        }
+}
+
+/* What rounding the operands does to the result, against f64: the bound that docs give. */
+static void low_error(check *t)
+{
+    static const ptrdiff_t tokens[] = {50, 257}, hd[] = {64, 72};
+    const lw_attention_kernels *k = kernels_of(t->isa);
+    for (int i = 0; i < 2; i++) {
+        problem p = problem_new(
+            t, (lw_attention_shape){.tq = tokens[i], .tk = tokens[i], .heads = 2, .hd = hd[i]}, 0,
+            1.5);
+        oracle_forward(&p);
+        double err = 0, norm = 0;
+        for (ptrdiff_t task = lw_attention_tasks(&p.s) - 1; task >= 0; task--)
+            k->forward_bf16(p.o, p.lse, PART(&p, p.x, 0), PART(&p, p.x, 1), PART(&p, p.x, 2), &p.s,
+                            task, p.scratch);
+        for (int64_t j = 0; j < p.no; j++) {
+            err += ((double)p.o[j] - p.o_d[j]) * ((double)p.o[j] - p.o_d[j]);
+            norm += p.o_d[j] * p.o_d[j];
+        }
+        t->compared++;
+        if (!(sqrt(err / norm) < 5e-3))
+            fail_msg("bf16 is off by %g", sqrt(err / norm));
+        check_next(t);
+    }
+}
+
 static double objective(problem *p)
 {
     double sum = 0;
@@ -263,10 +320,9 @@ static void differences(check *t)
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"shapes", shapes},
-                                       {"cross", cross},
-                                       {"parts", parts},
-                                       {"long_rows", long_rows},
-                                       {"differences", differences}};
+    static const check_case cases[] = {
+        {"shapes", shapes},          {"cross", cross}, {"parts", parts},
+        {"long_rows", long_rows},    {"low", low},     {"low_error", low_error},
+        {"differences", differences}};
     return check_main(argc, argv, "attention", cases, LW_COUNT(cases));
 }

@@ -271,6 +271,46 @@ static void test_bits(void **state)
         }
 }
 
+/* A block of tokens; the type that its attention multiplies. */
+static lw_num attend(float *y, int64_t n, lw_isa isa, lw_num num, bool train)
+{
+    plan_lab l;
+    lab_open(&l, 2, isa);
+    lw_val x = LAB_X(&l, "x", 2, 50, 48);
+    lw_val h = lw_attention(l.g, lw_linear(&l.b, "qkv", x, 3 * 48, true), 2);
+    h = lw_linear(&l.b, "out", h, 48, true);
+    lab_output(&l, "y", h);
+    if (train)
+        assert_int_equal(lw_grad_params(l.g, lw_mean(l.g, lw_sqr(l.g, h), LW_OVER_ALL), LW_NOVAL),
+                         0);
+    settle(&l);
+    compile(&l, &(lw_compile_opts){.opt = 1, .precision = num});
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
+    memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * (size_t)n);
+    const lw_node *node = lab_node(l.plan->graph, LW_OP_ATTENTION, 0);
+    lw_num got = (lw_num)((const lw_attr_attention *)node->attr)->num;
+    lab_close(&l);
+    return got;
+}
+
+/* Narrow where nothing differentiates it, at every level within what rounding explains. */
+static void test_attention(void **state)
+{
+    (void)state;
+    enum { N = 2 * 50 * 48 };
+    static float want[N], y[N], train[N];
+    assert_int_equal(attend(want, N, LW_ISA_REF, LW_NUM_F32, false), LW_NUM_F32);
+    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
+        assert_int_equal(attend(y, N, (lw_isa)isa, LW_NUM_BF16, false), LW_NUM_BF16);
+        assert_int_equal(attend(train, N, (lw_isa)isa, LW_NUM_BF16, true), LW_NUM_F32);
+        double far = distance(want, y, N), between = distance(train, y, N);
+        print_message("attention at %s: relative difference to f32 %.2g, to training's %.2g\n",
+                      lw_isa_name((lw_isa)isa), far, between);
+        assert_true(far > 1e-4 && far < 1e-2 && between > 1e-5 && between < 1e-2);
+    }
+}
+
 /* One convolution that 4x4 tiles fit: does it read bytes? */
 static bool reads_bytes(lw_isa isa, lw_conv_mode mode)
 {
@@ -422,11 +462,11 @@ int main(int argc, char **argv)
 {
     update = argc > 1 && strcmp(argv[1], "--update") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dumps),     cmocka_unit_test(test_shared_casts),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_bits),      cmocka_unit_test(test_tiles_or_bytes),
-        cmocka_unit_test(test_upsampled), cmocka_unit_test(test_wide_bits),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_dumps),          cmocka_unit_test(test_shared_casts),
+        cmocka_unit_test(test_memory),         cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_bits),           cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_tiles_or_bytes), cmocka_unit_test(test_upsampled),
+        cmocka_unit_test(test_wide_bits),      cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ typedef struct attention_part {
 typedef struct attention_arg {
     const lw_kernels *k;
     lw_attention_shape s;
+    lw_attention_forward_fn *forward;
     attention_part part[3]; /* q, k, v */
     int n;                  /* operands */
     int64_t o_sample, lse_sample, per_sample;
@@ -75,9 +76,9 @@ static void forward_part(const lw_task *t, int64_t index)
     const attention_arg *a = t->arg;
     int64_t b = index / a->per_sample;
     float *lse = t->out[1] ? t->out[1] : t->work;
-    a->k->attention.forward((float *)t->out[0] + b * a->o_sample, lse + b * a->lse_sample,
-                            part_of(t->in, a, 0, b), part_of(t->in, a, 1, b),
-                            part_of(t->in, a, 2, b), &a->s, index % a->per_sample, t->scratch);
+    a->forward((float *)t->out[0] + b * a->o_sample, lse + b * a->lse_sample,
+               part_of(t->in, a, 0, b), part_of(t->in, a, 1, b), part_of(t->in, a, 2, b), &a->s,
+               index % a->per_sample, t->scratch);
 }
 
 static void forward_task(const lw_task *t)
@@ -94,6 +95,8 @@ int lw_cpu_lower_attention(cpu_lower *c)
     attention_arg *a = attention_record(c, o, 0, c->n->n_in, 0);
     if (!a)
         return LW_ENOMEM;
+    bool low = ((const lw_attr_attention *)c->n->attr)->num == LW_NUM_BF16;
+    a->forward = low ? c->k->attention.forward_bf16 : c->k->attention.forward;
     c->out->work_bytes = sizeof(float) * (size_t)(o.dim[0] * a->lse_sample);
     lw_cpu_phase(c, forward_task, attention_tasks(a));
     return 0;

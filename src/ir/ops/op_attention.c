@@ -12,7 +12,8 @@ static int check_qkv(const lw_graph *g, const lw_node *n, int at, int n_x, lw_ty
     const lw_attr_attention *a = n->attr;
     lw_type q = in_type(g, n, at), last = in_type(g, n, at + n_x - 1);
     int32_t c = n_x == 1 ? q.dim[2] / 3 : q.dim[2];
-    bool fit = a->heads > 0 && c > 0 && c % a->heads == 0;
+    bool fit = a->heads > 0 && (a->num == LW_NUM_F32 || a->num == LW_NUM_BF16) && c > 0 &&
+               c % a->heads == 0;
     for (int i = 0; i < n_x; i++) {
         lw_type t = in_type(g, n, at + i);
         int32_t parts = i < n_x - 1 ? 1 : 4 - n_x, tokens = i ? last.dim[1] : q.dim[1];
@@ -75,7 +76,8 @@ static void cost_attention(const lw_graph *g, const lw_node *n, lw_cost *out)
 
 static void print_attention(lw_str *s, const lw_node *n)
 {
-    lw_str_addf(s, "heads %d", ((const lw_attr_attention *)n->attr)->heads);
+    const lw_attr_attention *a = n->attr;
+    lw_str_addf(s, "heads %d%s", a->heads, a->num == LW_NUM_BF16 ? " bf16" : "");
 }
 
 const lw_op_def lw_op_attention = {
@@ -99,7 +101,7 @@ static lw_val attention(lw_graph *g, const lw_val *x, int n, int heads)
     for (int i = 0; i < n; i++)
         if (!lw_val_ok(x[i]))
             return LW_NOVAL;
-    return lw_graph_op(g, LW_OP_ATTENTION, x, n, &(lw_attr_attention){heads},
+    return lw_graph_op(g, LW_OP_ATTENTION, x, n, &(lw_attr_attention){.heads = heads},
                        sizeof(lw_attr_attention));
 }
 

@@ -7,6 +7,9 @@
  * are [Tk, k_pitch] and [Tk, v_pitch]; head h is at channels h * hd. In one packed buffer q | k | v
  * of C = heads * hd channels each, that is buf, buf + C and buf + 2 C with pitches of 3 C.
  *
+ * forward_bf16 rounds the operands of both products, q, scale k, v and the probabilities before they
+ * are divided by their sum (2^-9 each, to nearest even); sums, scores and the softmax are f32.
+ *
  * Cost: 4 Tq Tk hd FLOP a head forward, 10 Tq Tk hd backward (scores are made again). One thread
  * reaches 24 % of the peak at 16 tokens, where the softmax of single vectors dominates, and 73 to
  * 83 % from 64 on (docs/performance.md).
@@ -39,10 +42,12 @@ typedef struct lw_attention_shape {
               ptrdiff_t head, int add, float *scratch)
 
 typedef LW_ATTENTION_FORWARD(lw_attention_forward_fn, float);
+typedef LW_ATTENTION_FORWARD(lw_attention_forward_bf16_fn, float);
 typedef LW_ATTENTION_BACKWARD(lw_attention_backward_fn, float);
 
 typedef struct lw_attention_kernels {
     lw_attention_forward_fn *forward;
+    lw_attention_forward_bf16_fn *forward_bf16;
     lw_attention_backward_fn *backward;
 } lw_attention_kernels;
 

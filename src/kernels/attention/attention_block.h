@@ -11,9 +11,10 @@
 #define LW_ATTENTION_NR 32    /* keys of a packed panel */
 
 /* tq, tk: tokens rounded up to 64, d: channels of a head rounded up to 32.
- * Forward: k transposed, v, one tile of scores and of output, two values per row of it. */
+ * Forward: k transposed, v, one tile of scores and of output, two values per row of it; of bf16
+ * also probabilities and queries, two in a word. */
 #define LW_ATTENTION_FORWARD_FLOATS(tk, d) \
-    (2 * (tk) * (d) + LW_ATTENTION_QF * ((d) + LW_ATTENTION_KF + 2))
+    (2 * (tk) * (d) + LW_ATTENTION_QF * ((d) + LW_ATTENTION_KF + 2 + ((d) + LW_ATTENTION_KF) / 2))
 /* Backward: k and v transposed, k, dk, dv, and q, dO, dq; two tiles; one value per row of q. */
 #define LW_ATTENTION_BACKWARD_FLOATS(tq, tk, d) \
     ((5 * (tk) + 3 * (tq)) * (d) + 2 * LW_ATTENTION_B * LW_ATTENTION_B + (tq))

@@ -7,12 +7,18 @@
  * A(i, k) = a[i * ars + k * aks] is read one float at a time, so it may be transposed; B and C have
  * unit column stride. Each element is one chain of fused multiply-adds over k in order (starting at
  * 0 or at the old C), so its bits do not depend on how a caller cuts rows and columns.
+ *
+ * After gemm_elem_bf16.h everything is counted in words of two bf16: k in pairs, A and B are words.
  */
 #ifndef LW_KERNELS_TILE_H
 #define LW_KERNELS_TILE_H
 
 #include "kernels/simd/simd.h"
 #include "kernels/tile/unroll.h"
+
+#ifndef EL
+#include "kernels/gemm/gemm_elem_f32.h"
+#endif
 
 #if VL == 16
 #define TILE_MR 8
@@ -41,16 +47,19 @@ LW_WORD void tile_block(const tile_arg *t, const float *a, const float *b, float
             s[i][v] = t->add ? v_load(c + i * ldc + v * VL) : v_zero();
     }
     for (ptrdiff_t k = t->k; k > 0; k--) {
-        vf bv[2];
         LW_UNROLL_UP_TO(2)
-        for (int v = 0; v < nv; v++)
-            bv[v] = v_load(b + v * VL);
-        LW_UNROLL_UP_TO(8)
-        for (int i = 0; i < mr; i++) {
-            vf ai = v_set1(a[i * ars]);
+        for (int part = 0; part < EL_PARTS; part++) {
+            el_vec bv[2];
             LW_UNROLL_UP_TO(2)
             for (int v = 0; v < nv; v++)
-                s[i][v] = v_fma(ai, bv[v], s[i][v]);
+                bv[v] = el_panel(b + v * VL, part);
+            LW_UNROLL_UP_TO(8)
+            for (int i = 0; i < mr; i++) {
+                el_vec ai = el_row(a + i * ars, part);
+                LW_UNROLL_UP_TO(2)
+                for (int v = 0; v < nv; v++)
+                    s[i][v] = el_mac(s[i][v], ai, bv[v]);
+            }
         }
         a += aks;
         b += bks;
@@ -100,8 +109,8 @@ static void tile_product(const tile_arg *t, ptrdiff_t m, ptrdiff_t n)
 }
 
 /* to[c][i] = scale from[i][c] for m rows and n columns of `from`. */
-static void tile_transpose(float *to, ptrdiff_t to_pitch, const float *from, ptrdiff_t pitch,
-                           ptrdiff_t m, ptrdiff_t n, float scale)
+static inline void tile_transpose(float *to, ptrdiff_t to_pitch, const float *from, ptrdiff_t pitch,
+                                  ptrdiff_t m, ptrdiff_t n, float scale)
 {
     ptrdiff_t whole_m = m / VL * VL, whole_n = n / VL * VL;
     for (ptrdiff_t i = 0; i < whole_m; i += VL)

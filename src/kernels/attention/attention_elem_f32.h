@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What attention needs to know of the elements of its products (this file: floats;
+ * attention_elem_bf16.h: pairs of bf16). A word holds AT_PER of them; a row operand (A of tile.h)
+ * has words along its channels or keys, a panel or column operand (B) words of AT_PER steps.
+ */
+#ifndef LW_KERNELS_ATTENTION_ELEM_F32_H
+#define LW_KERNELS_ATTENTION_ELEM_F32_H
+
+#include "kernels/attention/attention_block.h"
+#include "kernels/tile/tile.h"
+
+#define AT(name) LWV(name)
+enum { AT_PER = 1 };
+
+/* [t, pitch] columns 0..hd-1 to rows of dp floats, zeros behind. */
+static void pack_rows(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
+                      ptrdiff_t dp)
+{
+    for (ptrdiff_t i = 0; i < t; i++, to += dp, from += pitch) {
+        ptrdiff_t c = 0;
+        for (; c + VL <= hd; c += VL)
+            v_store(to + c, v_load(from + c));
+        if (c < dp)
+            v_store(to + c, v_load_n(from + c, hd - c));
+    }
+}
+
+/* The same as steps of a product over tokens. */
+static void pack_steps(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
+                       ptrdiff_t dp)
+{
+    pack_rows(to, from, pitch, t, hd, dp);
+}
+
+/* [t, pitch] to panels [t / NR][hd][NR] of from times scale, zeros behind the last token. */
+static void pack_panels(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
+                        float scale)
+{
+    enum { NR = LW_ATTENTION_NR };
+    for (ptrdiff_t j0 = 0; j0 < t; j0 += NR, to += NR * hd) {
+        ptrdiff_t n = t - j0 < NR ? t - j0 : NR;
+        if (n < NR)
+            memset(to, 0, (size_t)(NR * hd) * sizeof *to);
+        tile_transpose(to, NR, from + j0 * pitch, pitch, n, hd, scale);
+    }
+}
+
+/* m rows of queries as row operands: here they lie so. */
+static const float *query_rows(float *room, const float *q, ptrdiff_t *pitch, ptrdiff_t m,
+                               ptrdiff_t hd)
+{
+    (void)room, (void)pitch, (void)m, (void)hd;
+    return q;
+}
+
+/* Probabilities j .. j + VL - 1 of a row. */
+LW_WORD void put_probabilities(float *row, ptrdiff_t j, vf e)
+{
+    v_store(row + j, e);
+}
+
+#endif
