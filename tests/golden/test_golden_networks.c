@@ -240,6 +240,11 @@ int main(void)
         NETWORK_TEST("network_resnet_timm"),
         NETWORK_TEST("network_resnet_bottleneck"),
         NETWORK_TEST("network_resnet_basic"),
+        NETWORK_TEST("network_kl_encoder"),
+        NETWORK_TEST("network_kl_decoder"),
+        NETWORK_TEST("network_kl_older_encoder"),
+        NETWORK_TEST("network_kl_plain_encoder"),
+        NETWORK_TEST("network_kl_plain_decoder"),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -15,17 +15,17 @@ from . import formula
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-def fill(net):
-    """Formula weights, double, evaluation mode."""
+def fill(net, named=str):
+    """Formula weights of the names in the file, double, evaluation mode."""
     for n, p in list(net.named_parameters()) + list(net.named_buffers()):
         if p.is_floating_point():
-            p.data.copy_(torch.from_numpy(formula.parameter(n, tuple(p.shape))))
+            p.data.copy_(torch.from_numpy(formula.parameter(named(n), tuple(p.shape))))
     return net.double().eval()
 
 
-def names(net):
-    return "\n".join("%s %s" % (n, "x".join(map(str, t.shape))) for n, t in net.state_dict().items()
-                     if t.dim() > 0)
+def names(net, named=str):
+    return "\n".join("%s %s" % (named(n), "x".join(map(str, t.shape)))
+                     for n, t in net.state_dict().items() if t.dim() > 0)
 
 
 def normalised(x):
@@ -33,7 +33,7 @@ def normalised(x):
     return ((x + 1) / 2 - mean) / std
 
 
-def case(net, taps, shape, gradient, **meta):
+def case(net, taps, shape, gradient, named=str, **meta):
     """taps: x -> {name: tensor}."""
     x = torch.from_numpy(formula.values("x", shape)).double().requires_grad_()
     out = taps(x)
@@ -44,7 +44,7 @@ def case(net, taps, shape, gradient, **meta):
         v = v.detach()
         res.update({"tap." + k: v.numpy()} if v.numel() <= 512
                    else {"sketch." + k: formula.sketch(k, v)})
-    return res, dict(meta, names=names(net), x="x".join(map(str, shape)), gradient=gradient)
+    return res, dict(meta, names=names(net, named), x="x".join(map(str, shape)), gradient=gradient)
 
 
 def resnet_timm():
@@ -82,7 +82,53 @@ def resnet_hf(kind, head, **more):
                 config=json.dumps(text, sort_keys=True))
 
 
+def kl_encoder(net, x):
+    out, h = {}, net.encoder.conv_in(x)
+    for i, block in enumerate(net.encoder.down_blocks):
+        for res in block.resnets:
+            h = res(h, None)
+        out["s%d" % i] = h
+        for down in block.downsamplers or []:
+            h = down(h)
+    dist = net.encode(x).latent_dist
+    c = net.config
+    return dict(out, mean=dist.mean, logvar=dist.logvar,
+                latent=(dist.mean - (c.shift_factor or 0)) * c.scaling_factor)
+
+
+def kl_decoder(net, z):
+    c = net.config
+    return {"y": net.decode(z / c.scaling_factor + (c.shift_factor or 0)).sample}
+
+
+def older(name):
+    """What diffusers called the middle's attention before version 0.15."""
+    for new, old in (("to_q", "query"), ("to_k", "key"), ("to_v", "value"), ("to_out.0", "proj_attn")):
+        name = name.replace("attentions.0.%s." % new, "attentions.0.%s." % old)
+    return name
+
+
+def kl(decode, named=str, **more):
+    from diffusers import AutoencoderKL  # pylint: disable=import-outside-toplevel
+    net = AutoencoderKL(block_out_channels=(8, 12), down_block_types=("DownEncoderBlock2D",) * 2,
+                        up_block_types=("UpDecoderBlock2D",) * 2, norm_num_groups=4,
+                        **dict({"latent_channels": 3, "layers_per_block": 1}, **more))
+    fill(net, named)
+    config = json.dumps(dict(net.config, _class_name="AutoencoderKL"), sort_keys=True)
+    if decode:
+        return case(net, lambda z: kl_decoder(net, z), (2, net.config.latent_channels, 5, 7), "y",
+                    named, config=config, word="decoder:")
+    return case(net, lambda x: kl_encoder(net, x), (2, 3, 14, 10), "latent", named, config=config)
+
+
 CASES = {
+    "kl_encoder": lambda: kl(False),
+    "kl_decoder": lambda: kl(True),
+    "kl_older_encoder": lambda: kl(False, older, scaling_factor=0.5, shift_factor=0.25),
+    "kl_plain_encoder": lambda: kl(False, use_quant_conv=False, mid_block_add_attention=False,
+                                   latent_channels=4),
+    "kl_plain_decoder": lambda: kl(True, use_post_quant_conv=False, mid_block_add_attention=False,
+                                   layers_per_block=2, scaling_factor=0.5, shift_factor=0.25),
     "resnet_timm": resnet_timm,
     "resnet_bottleneck": lambda: resnet_hf("bottleneck", True, downsample_in_bottleneck=True),
     "resnet_basic": lambda: resnet_hf("basic", False, downsample_in_first_stage=True),

@@ -99,7 +99,7 @@ static int feed_input(run_state *s, const char *name, const char *path, const ch
                       lw_array *a)
 {
     const lw_port *port = NULL;
-    if (lw_forward_find(s->fwd, name, &port) < 0) {
+    if (lw_forward_find(s->fwd, name, &port) < 0 || port->output) {
         if (!path)
             return 0;
         return lw_fail(LW_EUSAGE, "%s: %s has no input '%s'", option, s->net->dir, name);

@@ -142,3 +142,13 @@ lw_val lw_block_middle(lw_builder *b, const lw_block_style *s, lw_val x, bool at
     lw_scope_set(b->g, up);
     return x;
 }
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+const lw_name_rule lw_block_older_names[] = {
+    {.file = "**.query.*", .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},
+    {.file = "**.key.*", .store = "**.to_qkv.*", .store_rows = {1, 1, 3}},
+    {.file = "**.value.*", .store = "**.to_qkv.*", .store_rows = {2, 1, 3}},
+    {.file = "**.proj_attn.*", .store = "**.to_out.0.*"},
+    {0},
+};

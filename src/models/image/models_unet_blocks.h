@@ -30,4 +30,7 @@ lw_val lw_block_middle(lw_builder *b, const lw_block_style *s, lw_val x, bool at
 lw_val lw_block_norm(lw_builder *b, const lw_block_style *s, const char *name, lw_val x,
                      lw_act act);
 
+/* Names that diffusers itself renames when it loads older folders. */
+extern const lw_name_rule lw_block_older_names[];
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a UNet2DModel's config.json and weights. */
+#include "models/image/models_unet_blocks.h"
 #include "models/models.h"
 
 #include <math.h>
@@ -258,16 +259,8 @@ int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out)
     return 0;
 }
 
-/* Names that diffusers itself renames when it loads older folders. */
-static const lw_name_rule older[] = {
-    {.file = "**.query.*", .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},
-    {.file = "**.key.*", .store = "**.to_qkv.*", .store_rows = {1, 1, 3}},
-    {.file = "**.value.*", .store = "**.to_qkv.*", .store_rows = {2, 1, 3}},
-    {.file = "**.proj_attn.*", .store = "**.to_out.0.*"},
-    {0},
-};
 static const lw_naming namings[] = {
-    {.name = "diffusers"}, {.name = "diffusers before 0.15", .rules = older}, {0}};
+    {.name = "diffusers"}, {.name = "diffusers before 0.15", .rules = lw_block_older_names}, {0}};
 
 /* ---- the record ------------------------------------------------------------------------------ */
 

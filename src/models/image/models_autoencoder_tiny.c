@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TAESD and its kin (taef1, taef2), which diffusers calls AutoencoderTiny: a picture in [0,1] to a
+ * latent of an eighth of its sides and back, one record for each half.
+ *
+ *   encode  conv ─► blocks ─► (conv of stride 2 ─► blocks) for every level ─► conv ─► latent
+ *   decode  3 tanh(latent / 3) ─► conv, ReLU ─► (blocks ─► twice the sides ─► conv) ─► block ─► conv
+ *   block   ReLU(conv(ReLU(conv(ReLU(conv(x))))) + x); one with a pool first adds
+ *           conv1x1(ReLU(GroupNorm4(conv1x1(x)))) to x
+ *
+ * Parameters are called by their place in the sequence, where whatever has none counts as well; in
+ * the authors' decoders the bound on the latent is the first. The maps s0, s1, ... are the levels of
+ * the encoder.
+ */
+#include "models/image/models_autoencoder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "models/models.h"
+
+enum { MAX_LEVELS = 6, MAX_BLOCKS = 64, MAX_WIDTH = 65536 };
+
+typedef struct sequence {
+    int32_t first; /* place of the first convolution */
+    int32_t channels, width, out;
+    int32_t levels, blocks[MAX_LEVELS];
+    bool pool[MAX_LEVELS]; /* blocks of this level have one */
+} sequence;
+
+typedef struct tiny {
+    sequence half;
+    /* What config.json says; levels 0: there is none. */
+    struct {
+        int32_t levels, blocks[MAX_LEVELS], width, latent;
+    } said;
+    lw_latent_scale scale;
+} tiny;
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+/* Parameters at place `at` of the sequence. */
+static lw_val conv3(lw_builder *b, int at, lw_val x, int32_t o, int stride, bool bias)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d", at);
+    return lw_conv2d(b, name, x, o,
+                     (lw_conv_opts){.kernel = 3, .pad = 1, .stride = stride, .no_bias = !bias});
+}
+
+static lw_val pool(lw_builder *b, lw_val x, int32_t width)
+{
+    const lw_conv_opts one = {.kernel = 1, .no_bias = true};
+    const char *up = lw_scope_push(b->g, "pool");
+    lw_val h = lw_conv2d(b, "0", x, 4 * width, one);
+    h = lw_group_norm(b, "1", h, (lw_norm_opts){.groups = 4, .act = LW_ACT_RELU});
+    h = lw_conv2d(b, "3", h, width, one);
+    lw_scope_set(b->g, up);
+    return lw_add(b->g, h, x);
+}
+
+static lw_val block(lw_builder *b, int at, lw_val x, int32_t width, bool pooled)
+{
+    const char *up = lw_scope_pushf(b->g, "%d", at);
+    if (pooled)
+        x = pool(b, x, width);
+    const char *in = lw_scope_push(b->g, "conv");
+    lw_val h = x;
+    for (int i = 0; i < 3; i++)
+        h = conv3(b, 2 * i, i ? lw_relu(b->g, h) : h, width, 1, true);
+    lw_scope_set(b->g, in);
+    lw_scope_set(b->g, up);
+    return lw_relu(b->g, lw_add(b->g, h, x));
+}
+
+static lw_val blocks(lw_builder *b, const sequence *s, int level, int *at, lw_val x)
+{
+    for (int32_t i = 0; i < s->blocks[level]; i++)
+        x = block(b, (*at)++, x, s->width, s->pool[level]);
+    return x;
+}
+
+static void build_encoder(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    const tiny *a = arch;
+    const sequence *s = &a->half;
+    lw_val map[MAX_LEVELS], x = in.x;
+    int at = s->first;
+    if (lw_latent_sides(b->g, x, 1 << (s->levels - 1)) < 0)
+        return;
+    x = lw_add_f32(b->g, lw_scale(b->g, x, 0.5f), 0.5f);
+    for (int i = 0; i < s->levels; i++) {
+        x = conv3(b, at++, x, s->width, i ? 2 : 1, i == 0);
+        map[i] = x = blocks(b, s, i, &at, x);
+    }
+    lw_val raw = conv3(b, at, x, s->out, 1, true);
+    lw_tap_add(out, "latent", lw_latent_of(b->g, &a->scale, raw));
+    lw_tap_add_maps(out, map, s->levels);
+}
+
+static void build_decoder(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    const tiny *a = arch;
+    const sequence *s = &a->half;
+    lw_graph *g = b->g;
+    int at = s->first;
+    lw_val x = lw_scale(g, lw_latent_raw(g, &a->scale, in.x), (float)(1.0 / 3.0));
+    x = lw_scale(g, lw_ew1(g, LW_EW_tanh, x), 3.0f);
+    x = lw_relu(g, conv3(b, at, x, s->width, 1, true));
+    at += 2;
+    for (int i = 0; i < s->levels; i++) {
+        bool last = i + 1 == s->levels;
+        x = blocks(b, s, i, &at, x);
+        x = conv3(b, last ? at : at + 1, last ? x : lw_upsample(g, x, 2), last ? s->out : s->width,
+                  1, last);
+        at += 2;
+    }
+    lw_tap_add(out, "y", lw_add_f32(g, lw_scale(g, x, 2.0f), -1.0f));
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+static const lw_naming of_encoder[] = {{.name = "taesd"},
+                                       {.name = "taesd, whole",
+                                        .prefix = "encoder.",
+                                        .ignored = (const char *const[]){"decoder.**", NULL}},
+                                       {.name = "diffusers",
+                                        .prefix = "encoder.layers.",
+                                        .ignored = (const char *const[]){"decoder.**", NULL}},
+                                       {0}};
+static const lw_naming of_decoder[] = {{.name = "taesd"},
+                                       {.name = "taesd, whole",
+                                        .prefix = "decoder.",
+                                        .ignored = (const char *const[]){"encoder.**", NULL}},
+                                       {.name = "diffusers",
+                                        .prefix = "decoder.layers.",
+                                        .ignored = (const char *const[]){"encoder.**", NULL}},
+                                       {0}};
+
+typedef struct reading {
+    const lw_st_file *f;
+    const lw_naming *names;
+    int at;
+} reading;
+
+static const lw_st_tensor *find(const reading *r, int at, const char *rest)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%d.%s", at, rest);
+    return lw_naming_find(r->names, r->f, name);
+}
+
+/* The weight of a convolution at this place, or NULL. */
+static const lw_st_tensor *conv_at(const reading *r, int at)
+{
+    const lw_st_tensor *t = find(r, at, "weight");
+    return t && t->rank == 4 && t->shape[0] >= 1 && t->shape[0] <= MAX_WIDTH && t->shape[1] >= 1 &&
+                   t->shape[1] <= MAX_WIDTH
+               ? t
+               : NULL;
+}
+
+/* The blocks of one level; false: some have a pool and some have none. */
+static bool read_blocks(reading *r, sequence *s)
+{
+    int level = s->levels++;
+    s->pool[level] = find(r, r->at, "pool.0.weight") != NULL;
+    for (; s->blocks[level] < MAX_BLOCKS && find(r, r->at, "conv.0.weight"); r->at++) {
+        if ((find(r, r->at, "pool.0.weight") != NULL) != s->pool[level])
+            return false;
+        s->blocks[level]++;
+    }
+    return true;
+}
+
+/* From the place of the first convolution on. decoder: a ReLU stands behind that, an upsampling
+ * before those of the next levels. */
+static bool read_sequence(reading *r, bool decoder, sequence *s)
+{
+    const lw_st_tensor *conv = conv_at(r, r->at);
+    if (!conv || !find(r, r->at, "bias"))
+        return false;
+    *s = (sequence){
+        .first = r->at, .channels = (int32_t)conv->shape[1], .width = (int32_t)conv->shape[0]};
+    r->at += decoder ? 2 : 1;
+    while (s->levels < MAX_LEVELS && read_blocks(r, s)) {
+        int next = r->at;
+        conv = conv_at(r, next);
+        if (!conv && decoder)
+            conv = conv_at(r, ++next);
+        if (!conv)
+            return false;
+        s->out = (int32_t)conv->shape[0];
+        if (find(r, next, "bias"))
+            return true;
+        r->at = next + 1;
+    }
+    return false;
+}
+
+/* Is the half as config.json says, where there is one? */
+static bool as_said(const tiny *a, int32_t latent)
+{
+    return a->said.levels == 0 ||
+           (a->said.levels == a->half.levels && a->said.width == a->half.width &&
+            a->said.latent == latent &&
+            memcmp(a->said.blocks, a->half.blocks, sizeof a->said.blocks) == 0);
+}
+
+static bool is_encoder(const lw_st_file *f, void *arch)
+{
+    tiny *a = arch;
+    reading r = {f, of_encoder, 0};
+    if (a->said.levels == 0)
+        a->scale.factor = 1.0;
+    return read_sequence(&r, false, &a->half) && a->half.levels > 1 && as_said(a, a->half.out);
+}
+
+static bool is_decoder(const lw_st_file *f, void *arch)
+{
+    tiny *a = arch;
+    reading r = {f, of_decoder, 1};
+    if (a->said.levels == 0)
+        a->scale.factor = 1.0;
+    if (!conv_at(&r, 1)) { /* without a place for the bound */
+        r.at = 0;
+        r.names = of_decoder + 2;
+    }
+    return read_sequence(&r, true, &a->half) && a->half.levels > 1 && as_said(a, a->half.channels);
+}
+
+/* ---- config.json ----------------------------------------------------------------------------- */
+
+static const lw_json_rule rules[] = {
+    {"in_channels", LW_JSON_INT},
+    {"out_channels", LW_JSON_INT},
+    {"encoder_block_out_channels", LW_JSON_ARRAY},
+    {"decoder_block_out_channels", LW_JSON_ARRAY},
+    {"block_out_channels", LW_JSON_ARRAY}, /* again those of the decoder */
+    {"act_fn", LW_JSON_STRING},
+    {"upsample_fn", LW_JSON_STRING},
+    {"latent_channels", LW_JSON_INT},
+    {"upsampling_scaling_factor", LW_JSON_INT},
+    {"num_encoder_blocks", LW_JSON_ARRAY},
+    {"num_decoder_blocks", LW_JSON_ARRAY},
+    {"latent_magnitude", LW_JSON_NUMBER}, /* of pictures of latents */
+    {"latent_shift", LW_JSON_NUMBER},
+    {"force_upcast", LW_JSON_BOOL}, /* of half precision */
+    {"scaling_factor", LW_JSON_NUMBER},
+    {"shift_factor", LW_JSON_NUMBER | LW_JSON_NULL},
+    {NULL, 0},
+};
+
+static int read_half(const json_t *j, const char *where, bool decoder, tiny *a)
+{
+    const char *key = decoder ? "decoder_block_out_channels" : "encoder_block_out_channels";
+    int32_t width[MAX_LEVELS];
+    int n = 0, n_blocks = 0;
+    LW_TRY(lw_json_get_i32s(j, where, key, MAX_LEVELS, width, &n));
+    LW_TRY(lw_json_get_i32s(j, where, decoder ? "num_decoder_blocks" : "num_encoder_blocks",
+                            MAX_LEVELS, a->said.blocks, &n_blocks));
+    if (n < 2 || n != n_blocks)
+        return lw_fail(LW_EFORMAT, "%s: '%s' has %d entries for %d levels of blocks", where, key, n,
+                       n_blocks);
+    for (int i = 1; i < n; i++)
+        if (width[i] != width[0])
+            return lw_fail(LW_EUNSUPPORTED, "%s: '%s' must be the same for all levels", where, key);
+    a->said.levels = n;
+    a->said.width = width[0];
+    return lw_json_get_i32_in(j, where, "latent_channels", 1, 1024, &a->said.latent);
+}
+
+static int only(const json_t *j, const char *where, const char *key, const char *want)
+{
+    const char *have = want;
+    LW_TRY(lw_json_opt_str(j, where, key, &have));
+    return strcmp(have, want) == 0
+               ? 0
+               : lw_fail(LW_EUNSUPPORTED, "%s: '%s' is %s, only %s is built here", where, key, have,
+                         want);
+}
+
+static int read(const json_t *j, const char *where, bool decoder, tiny *a)
+{
+    int64_t twice = 2;
+    *a = (tiny){.scale = {.factor = 1.0}};
+    LW_TRY(lw_json_check_fields(j, where, rules, "leeway_"));
+    LW_TRY(only(j, where, "act_fn", "relu"));
+    LW_TRY(only(j, where, "upsample_fn", "nearest"));
+    LW_TRY(lw_json_opt_i64(j, where, "upsampling_scaling_factor", &twice));
+    if (twice != 2)
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'upsampling_scaling_factor' must be 2 here", where);
+    LW_TRY(lw_latent_scale_read(j, where, &a->scale));
+    return read_half(j, where, decoder, a);
+}
+
+static int read_encoder(const json_t *j, const char *where, void *arch)
+{
+    return read(j, where, false, arch);
+}
+
+static int read_decoder(const json_t *j, const char *where, void *arch)
+{
+    return read(j, where, true, arch);
+}
+
+/* ---- the records ----------------------------------------------------------------------------- */
+
+static void describe(lw_network *n)
+{
+    n->channels = ((const tiny *)n->arch)->half.channels;
+}
+
+const lw_network_def lw_network_def_taesd = {
+    .name = "taesd",
+    .kind = "encoder",
+    .class_name = "AutoencoderTiny",
+    .arch_bytes = sizeof(tiny),
+    .read = read_encoder,
+    .recognise = is_encoder,
+    .tensors = "the encoder of a TAESD, as its config.json says where it has one",
+    .describe = describe,
+    .namings = of_encoder,
+    .build = build_encoder,
+};
+
+const lw_network_def lw_network_def_taesd_decoder = {
+    .name = "taesd_decoder",
+    .kind = "decoder",
+    .decoder = true,
+    .class_name = "AutoencoderTiny",
+    .arch_bytes = sizeof(tiny),
+    .read = read_decoder,
+    .recognise = is_decoder,
+    .tensors = "the decoder of a TAESD, as its config.json says where it has one",
+    .describe = describe,
+    .namings = of_decoder,
+    .build = build_decoder,
+};
