@@ -8,6 +8,7 @@
  *    models_network  records, networks.def their one list; SOURCE or encoder spec -> lw_network
  *    models_taps     what a network offers by name
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
+ *    models_autoencoder_kl, _tiny  diffusers' AutoencoderKL and AutoencoderTiny, a record for each half
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into convolutions)
  *    models_resnet_imagenet  ResNets of full size in names of torchvision, timm and transformers
  *    models_encoder  Leeway's own encoder (MAE or classifier)

@@ -11,7 +11,7 @@
  *    x [t class latent] ──lw_network_append──► taps
  *
  * Families that are still to come were held against it (docs/howto/add-an-encoder.md): ViT (token
- * grids are maps, then cls, pooled, tokens), ConvNeXt, Inception, the encoder of a VAE, DiT.
+ * grids are maps, then cls, pooled, tokens), ConvNeXt, Inception, DiT.
  */
 #ifndef LW_MODELS_NETWORK_H
 #define LW_MODELS_NETWORK_H

@@ -219,6 +219,87 @@ static void test_network(void **state)
     lw_st_close(&f);
 }
 
+/* ---- published weights ----------------------------------------------------------------------- */
+
+/* One picture or latent [C,h,w] through a network; its first tap, in PyTorch's layout. */
+static float *run_one(const char *path, const lw_st_tensor *t, const float *x, int64_t *n)
+{
+    lw_device *dev = golden_device(lw_isa_best(), 2);
+    lw_network *net = NULL;
+    lw_graph *g = NULL;
+    lw_plan *plan = NULL;
+    lw_exec *e = NULL;
+    assert_ok(lw_network_open(path, true, &net));
+    assert_ok(lw_graph_new(&g));
+    assert_ok(lw_network_build(net, g, 1, (int32_t)t->shape[2], (int32_t)t->shape[3], NULL));
+    assert_ok(lw_compile(g, dev, NULL, &plan));
+    assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
+    golden_to_nhwc(x, 1, t->shape[1], t->shape[2] * t->shape[3], lw_exec_write(e, "x"));
+    assert_ok(lw_exec_run(e, &(lw_tick){0}));
+    float *y = read_nchw(e, lw_graph_output_at(g, 0)->name, n);
+    lw_exec_free(&e);
+    lw_plan_free(&plan);
+    lw_graph_free(&g);
+    lw_network_close(&net);
+    lw_backend_close(&dev);
+    return y;
+}
+
+static void check_against(const char *what, const float *have, const lw_st_tensor *t)
+{
+    double *want = malloc(sizeof *want * (size_t)t->count);
+    for (int64_t i = 0; i < t->count; i++)
+        want[i] = (double)((const float *)t->data)[i];
+    double err = golden_relative(have, want, t->count, 0);
+    printf("  taef2 %s %.1e\n", what, err);
+    golden_check(what, err, 1e-5);
+    free(want);
+}
+
+/* taef2: one picture to its latent and back. */
+static void test_taef2(void **state)
+{
+    const char *dir = getenv("LW_TEST_DATA");
+    char path[512];
+    lw_st_file *f = NULL;
+    const lw_st_tensor *latent, *decoded, *input;
+    int64_t n;
+    double error = 0;
+    (void)state;
+    snprintf(path, sizeof path, "%s/encoders/taef2/golden1.safetensors", dir ? dir : "");
+    if (!dir || !lw_path_exists(path)) {
+        print_message("skipped: LW_TEST_DATA names no folder with encoders/taef2\n");
+        skip();
+    }
+    assert_ok(lw_st_open(path, &f));
+    assert_ok(lw_st_get(f, "input_rgb_u8_hwc", &input));
+    assert_ok(lw_st_get(f, "latent", &latent));
+    assert_ok(lw_st_get(f, "decoded", &decoded));
+    const uint8_t *byte = input->data;
+    float *x = malloc(sizeof *x * (size_t)input->count);
+    for (int64_t i = 0; i < input->count; i++)
+        x[i % 3 * (input->count / 3) + i / 3] = (float)byte[i] / 127.5f - 1.0f;
+    snprintf(path, sizeof path, "%s/encoders/taef2/taef2_encoder.safetensors", dir);
+    float *z = run_one(path, decoded, x, &n);
+    assert_true(n == latent->count);
+    check_against("latent", z, latent);
+    snprintf(path, sizeof path, "decoder:%s/encoders/taef2/taef2_decoder.safetensors", dir);
+    float *y = run_one(path, latent, z, &n);
+    assert_true(n == decoded->count);
+    for (int64_t i = 0; i < n; i++) {
+        double d = fmin(fmax((double)y[i], -1.0), 1.0) - (double)x[i];
+        error += d * d / 4 / (double)n;
+        y[i] = (y[i] + 1.0f) / 2.0f;
+    }
+    check_against("decoded", y, decoded);
+    printf("  taef2 there and back %.2f dB\n", -10 * log10(error));
+    assert_true(-10 * log10(error) > 35.6 && -10 * log10(error) < 35.7);
+    free(x);
+    free(y);
+    free(z);
+    lw_st_close(&f);
+}
+
 static int make_scratch(void **state)
 {
     (void)state;
@@ -237,13 +318,12 @@ static int remove_scratch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        NETWORK_TEST("network_resnet_timm"),
-        NETWORK_TEST("network_resnet_bottleneck"),
-        NETWORK_TEST("network_resnet_basic"),
-        NETWORK_TEST("network_kl_encoder"),
-        NETWORK_TEST("network_kl_decoder"),
-        NETWORK_TEST("network_kl_older_encoder"),
-        NETWORK_TEST("network_kl_plain_encoder"),
+        NETWORK_TEST("network_resnet_timm"),      NETWORK_TEST("network_resnet_bottleneck"),
+        NETWORK_TEST("network_resnet_basic"),     cmocka_unit_test(test_taef2),
+        NETWORK_TEST("network_taesd_encoder"),    NETWORK_TEST("network_taesd_decoder"),
+        NETWORK_TEST("network_tiny_encoder"),     NETWORK_TEST("network_tiny_decoder"),
+        NETWORK_TEST("network_kl_encoder"),       NETWORK_TEST("network_kl_decoder"),
+        NETWORK_TEST("network_kl_older_encoder"), NETWORK_TEST("network_kl_plain_encoder"),
         NETWORK_TEST("network_kl_plain_decoder"),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -121,7 +121,65 @@ def kl(decode, named=str, **more):
     return case(net, lambda x: kl_encoder(net, x), (2, 3, 14, 10), "latent", named, config=config)
 
 
+class TinyBlock(torch.nn.Module):
+    """Of taef2: with a pool, which adds what a grouped norm of its own sees."""
+
+    def __init__(self, n, pool):
+        super().__init__()
+        nn = torch.nn
+        three = lambda: nn.Conv2d(n, n, 3, padding=1)
+        self.conv = nn.Sequential(three(), nn.ReLU(), three(), nn.ReLU(), three())
+        self.pool = nn.Sequential(nn.Conv2d(n, 4 * n, 1, bias=False), nn.GroupNorm(4, 4 * n), nn.ReLU(),
+                                  nn.Conv2d(4 * n, n, 1, bias=False)) if pool else None
+
+    def forward(self, x):
+        if self.pool is not None:
+            x = x + self.pool(x)
+        return torch.relu(self.conv(x) + x)
+
+
+class Bound(torch.nn.Module):
+    def forward(self, x):
+        return torch.tanh(x / 3) * 3
+
+
+def tiny_plain(decode):
+    """The authors' names: places in one sequence."""
+    nn, n = torch.nn, 6
+    block, up = lambda pool: TinyBlock(n, pool), nn.Upsample(scale_factor=2)
+    three = lambda i, o, **more: nn.Conv2d(i, o, 3, padding=1, **more)
+    if decode:
+        net = fill(nn.Sequential(Bound(), three(5, n), nn.ReLU(), block(True), block(True), up,
+                                 three(n, n, bias=False), block(False), three(n, 3)))
+        return case(net, lambda z: {"y": net(z) * 2 - 1}, (2, 5, 4, 6), "y")
+    net = fill(nn.Sequential(three(3, n), block(False), three(n, n, stride=2, bias=False), block(True),
+                             block(True), three(n, 5)))
+
+    def taps(x):
+        x = (x + 1) / 2
+        return {"s0": net[:2](x), "s1": net[:5](x), "latent": net(x)}
+    return case(net, taps, (2, 3, 8, 12), "latent")
+
+
+def tiny(decode):
+    """diffusers' names, both halves in one file."""
+    from diffusers import AutoencoderTiny  # pylint: disable=import-outside-toplevel
+    net = fill(AutoencoderTiny(encoder_block_out_channels=(6, 6), decoder_block_out_channels=(6, 6),
+                               num_encoder_blocks=(1, 2), num_decoder_blocks=(2, 1),
+                               latent_channels=5, scaling_factor=0.5, shift_factor=0.25))
+    config = json.dumps(dict(net.config, _class_name="AutoencoderTiny"), sort_keys=True)
+    if decode:
+        return case(net, lambda z: {"y": net.decode(z / 0.5 + 0.25).sample}, (2, 5, 4, 6), "y",
+                    config=config, word="decoder:")
+    return case(net, lambda x: {"latent": (net.encode(x).latents - 0.25) * 0.5}, (2, 3, 8, 12),
+                "latent", config=config)
+
+
 CASES = {
+    "taesd_encoder": lambda: tiny_plain(False),
+    "taesd_decoder": lambda: tiny_plain(True),
+    "tiny_encoder": lambda: tiny(False),
+    "tiny_decoder": lambda: tiny(True),
     "kl_encoder": lambda: kl(False),
     "kl_decoder": lambda: kl(True),
     "kl_older_encoder": lambda: kl(False, older, scaling_factor=0.5, shift_factor=0.25),

@@ -189,7 +189,7 @@ static int read(const json_t *j, const char *where, void *arch)
                        .quant = true,
                        .post_quant = true,
                        .scale = {.factor = 0.18215}};
-    LW_TRY(lw_json_check_fields(j, where, rules, "leeway_"));
+    LW_TRY(lw_autoencoder_check(j, where, rules));
     LW_TRY(count(j, where, "in_channels", 1024, &a->in_channels));
     LW_TRY(count(j, where, "out_channels", 1024, &a->out_channels));
     LW_TRY(count(j, where, "latent_channels", 1024, &a->latent));

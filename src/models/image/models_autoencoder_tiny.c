@@ -284,7 +284,7 @@ static int read(const json_t *j, const char *where, bool decoder, tiny *a)
 {
     int64_t twice = 2;
     *a = (tiny){.scale = {.factor = 1.0}};
-    LW_TRY(lw_json_check_fields(j, where, rules, "leeway_"));
+    LW_TRY(lw_autoencoder_check(j, where, rules));
     LW_TRY(only(j, where, "act_fn", "relu"));
     LW_TRY(only(j, where, "upsample_fn", "nearest"));
     LW_TRY(lw_json_opt_i64(j, where, "upsampling_scaling_factor", &twice));
