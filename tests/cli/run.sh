@@ -83,6 +83,6 @@ cp -r plain noweights && rm noweights/diffusion_pytorch_model.safetensors
 expect 3 run noweights --input x.npy --output y.npy
 cp -r plain words && printf 'no json' >words/config.json
 expect 3 run words --input x.npy --output y.npy
-cp -r plain foreign && printf '{"_class_name": "AutoencoderKL"}' >foreign/config.json
+cp -r plain foreign && printf '{"_class_name": "VQModel"}' >foreign/config.json
 expect 3 run foreign --input x.npy --output y.npy
-err_has 'AutoencoderKL'
+err_has 'VQModel'
