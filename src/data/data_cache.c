@@ -70,19 +70,50 @@ static bool layout_holds(const lw_data_header *h, size_t size)
         h->width > LW_DATA_MAX_SIDE || h->channels != 3 || h->classes < 1 ||
         h->classes > LW_DATA_MAX_CLASSES || h->n_train < 0 || h->n_train >= LW_DATA_NONE_BEFORE ||
         h->n_heldout < 0 || h->n_heldout >= LW_DATA_NONE_BEFORE || h->split_rows < 0 ||
-        h->labelled > 1 || h->flip > 1)
+        h->skipped < 0 || h->labelled > 1 || h->flip > 1)
         return false;
     uint64_t rows = (uint64_t)(h->n_train + h->n_heldout);
     uint64_t row = (uint64_t)h->height * (uint64_t)h->width * 3;
     if (rows > size / row)
         return false;
-    if (h->pixels_at != LW_DATA_PIXELS_AT || h->total_bytes != size || h->texts_bytes > size)
+    if (h->pixels_at != LW_DATA_PIXELS_AT || h->total_bytes != size || h->texts_bytes > size ||
+        h->names_bytes > size)
         return false;
     uint64_t blocks = LW_CEIL_DIV(rows, (uint64_t)lw_data_block_rows(h->height, h->width));
     return h->labels_at == LW_ROUND_UP(h->pixels_at + rows * row, 64u) &&
            h->hashes_at == LW_ROUND_UP(h->labels_at + 4 * rows, 8u) &&
-           h->texts_at == h->hashes_at + 8 * blocks &&
+           h->numbers_at == h->hashes_at + 8 * blocks && h->names_at == h->numbers_at + 8 * rows &&
+           (h->names_bytes == 0 || h->names_bytes / 8 > rows) &&
+           h->texts_at == h->names_at + h->names_bytes &&
            h->total_bytes == h->texts_at + h->texts_bytes;
+}
+
+/* Each name within the bytes behind the places, and ended. */
+static bool names_hold(const lw_data_header *h, const uint8_t *image)
+{
+    uint64_t rows = (uint64_t)(h->n_train + h->n_heldout), before = 0;
+    if (h->names_bytes == 0)
+        return true;
+    const uint64_t *at = (const uint64_t *)(const void *)(image + h->names_at);
+    const uint8_t *bytes = (const uint8_t *)(at + rows + 1);
+    uint64_t end = h->names_bytes - 8 * (rows + 1);
+    if (at[0] != 0 || at[rows] != end)
+        return false;
+    for (uint64_t i = 1; i <= rows; i++) {
+        if (at[i] <= before || at[i] > end || bytes[at[i] - 1] != 0)
+            return false;
+        before = at[i];
+    }
+    return true;
+}
+
+static bool numbers_hold(const lw_data_header *h, const uint8_t *image)
+{
+    const int64_t *number = (const int64_t *)(const void *)(image + h->numbers_at);
+    for (int64_t i = 0; i < h->n_train + h->n_heldout; i++)
+        if (number[i] < 0 || number[i] >= LW_DATA_NONE_BEFORE)
+            return false;
+    return true;
 }
 
 static bool tail_holds(const lw_data_header *h, const uint8_t *image)
@@ -93,6 +124,8 @@ static bool tail_holds(const lw_data_header *h, const uint8_t *image)
     for (int64_t i = 0; i < h->n_train + h->n_heldout; i++)
         if (labels[i] < 0 || labels[i] >= h->classes)
             return false;
+    if (!numbers_hold(h, image) || !names_hold(h, image))
+        return false;
     int64_t ends = 0;
     for (uint64_t i = 0; i < h->texts_bytes; i++)
         ends += image[h->texts_at + i] == 0;

@@ -20,8 +20,9 @@ typedef struct block {
     size_t row;
     int64_t n, cap;
     uint8_t *pixels; /* [cap][row] */
-    int64_t index[BLOCK_ROWS];
+    int64_t index[BLOCK_ROWS], numbers[BLOCK_ROWS];
     int32_t labels[BLOCK_ROWS];
+    const char *names[BLOCK_ROWS];
     int rc[BLOCK_ROWS];
     char reason[BLOCK_ROWS][REASON];
 } block;
@@ -69,14 +70,39 @@ static void row_task(void *arg, int64_t task, int worker)
         snprintf(b->reason[task], REASON, "%s", lw_errmsg());
 }
 
+/* Row i could not be made. */
+static int refuse(const block *b, lw_data_sink *sink, int64_t i)
+{
+    const lw_data_job *job = b->job;
+    if (job->opts.on_error == LW_ON_ERROR_SKIP && b->rc[i] == LW_EFORMAT) {
+        lw_log(LW_LOG_WARN, "data", "%s: left out: %s", job->spec, b->reason[i]);
+        lw_data_sink_skip(sink, b->reason[i]);
+        return 0;
+    }
+    const char *more = " (`leeway data check` lists every such file)";
+    return lw_fail(b->rc[i], "data '%s': %s%s", job->spec, b->reason[i],
+                   job->source->scan && b->rc[i] == LW_EFORMAT ? more : "");
+}
+
 static int put_rows(block *b, lw_data_sink *sink)
 {
-    for (int64_t i = 0; i < b->n; i++)
-        if (b->rc[i] < 0)
-            return lw_fail(b->rc[i], "data '%s': %s%s", b->job->spec, b->reason[i],
-                           b->job->source->scan ? " (`leeway data check` lists every such file)"
-                                                : "");
-    return lw_data_sink_put(sink, b->pixels, b->labels, b->n);
+    int64_t n = 0;
+    for (int64_t i = 0; i < b->n; i++) {
+        if (b->rc[i] < 0) {
+            LW_TRY(refuse(b, sink, i));
+            continue;
+        }
+        if (n < i)
+            memcpy(b->pixels + (size_t)n * b->row, b->pixels + (size_t)i * b->row, b->row);
+        b->labels[n] = b->labels[i];
+        b->numbers[n] = b->numbers[i];
+        b->names[n++] = b->from->name ? b->from->name(b->from->from, b->index[i]) : NULL;
+    }
+    return lw_data_sink_put(sink, &(lw_data_block){.n = n,
+                                                   .pixels = b->pixels,
+                                                   .labels = b->labels,
+                                                   .numbers = b->numbers,
+                                                   .names = b->from->name ? b->names : NULL});
 }
 
 static int report_rows(block *b, lw_data_report *report)
@@ -107,7 +133,7 @@ static int run(const lw_data_job *job, const lw_data_pictures *p, lw_data_sink *
         return 0;
     LW_TRY(block_new(job, p, &b));
     for (int64_t i = 0; i < p->n; i++) {
-        if (sink && !lw_data_sink_wants(sink))
+        if (sink && !lw_data_sink_wants(sink, &b->numbers[b->n]))
             continue;
         b->index[b->n++] = i;
         if (b->n == b->cap)

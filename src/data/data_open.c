@@ -20,8 +20,9 @@ struct lw_data_rows {
     const uint8_t *image;
     size_t bytes;
     lw_data_header header;
+    int64_t at; /* row of the file that the dataset's first one is */
     const char **names, *note;
-    char *spec, *path;
+    char *spec, *path, *root;
 };
 
 static void rows_free(struct lw_data_rows **pp)
@@ -32,6 +33,7 @@ static void rows_free(struct lw_data_rows **pp)
     lw_free(&(*pp)->mem);
     lw_free(&(*pp)->names);
     lw_free(&(*pp)->spec);
+    lw_free(&(*pp)->root);
     lw_free(&(*pp)->path);
     lw_free(pp);
 }
@@ -194,6 +196,11 @@ static int select_rows(const lw_data_job *job, lw_dataset *d, int64_t *at)
     int64_t begin = o->split == LW_SPLIT_TRAIN ? 0 : h->n_train;
     int64_t have = o->split == LW_SPLIT_TRAIN ? h->n_train : h->n_heldout;
     d->first = o->first;
+    d->skipped = h->skipped;
+    if (o->split == LW_SPLIT_ALL) {
+        begin = 0;
+        have = h->n_train + h->n_heldout;
+    }
     d->split_rows = job->ranged ? h->split_rows : have;
     if (job->ranged) {
         *at = 0;
@@ -227,7 +234,8 @@ static int open_job(lw_data_job *job, lw_dataset *d)
     LW_TRY(select_rows(job, d, &at));
     LW_TRY(fill_texts(r));
     r->spec = lw_strdup(job->spec);
-    if (!r->spec)
+    r->root = lw_strdup(lw_str_c(&job->root));
+    if (!r->spec || !r->root)
         return LW_ENOMEM;
     size_t row = (size_t)h->height * (size_t)h->width * 3;
     d->h = h->height;
@@ -238,8 +246,10 @@ static int open_job(lw_data_job *job, lw_dataset *d)
     d->cached = r->mem == NULL;
     d->class_names = r->names;
     d->labels = (const int32_t *)(const void *)(r->image + h->labels_at) + at;
+    r->at = at;
     d->pixels = r->image + h->pixels_at + (size_t)at * row;
     d->spec = r->spec;
+    d->root = r->root;
     d->note = r->note;
     d->cache_path = r->path;
     d->split = job->opts.split;
@@ -254,7 +264,8 @@ int lw_data_job_open(lw_data_job *job, lw_dataset **out)
     if (!d)
         return LW_ENOMEM;
     LW_TRY(open_job(job, d));
-    if (*d->note && d->split == LW_SPLIT_TRAIN) /* once, though held-out rows are opened too */
+    if (*d->note && (d->split != LW_SPLIT_HELDOUT ||
+                     d->skipped)) /* once, though held-out rows are opened too */
         lw_log(LW_LOG_WARN, "data", "%s: %s", job->spec, d->note);
     *out = lw_steal(&d);
     return 0;
@@ -265,6 +276,26 @@ int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out)
     LW_CLEANUP(lw_data_job_clear) lw_data_job job;
     LW_TRY(lw_data_job_init(&job, spec, opts));
     return lw_data_job_open(&job, out);
+}
+
+int64_t lw_data_row_number(const lw_dataset *d, int64_t i)
+{
+    const struct lw_data_rows *r = d->rows;
+    return ((const int64_t *)(const void *)(r->image + r->header.numbers_at))[r->at + i];
+}
+
+void lw_data_row_name(const lw_dataset *d, int64_t i, lw_str *out)
+{
+    const struct lw_data_rows *r = d->rows;
+    const lw_data_header *h = &r->header;
+    if (h->names_bytes) {
+        const uint64_t *at = (const uint64_t *)(const void *)(r->image + h->names_at);
+        lw_str_add(out, (const char *)(at + h->n_train + h->n_heldout + 1) + at[r->at + i]);
+        return;
+    }
+    lw_split split = r->at + i < h->n_train ? LW_SPLIT_TRAIN : LW_SPLIT_HELDOUT;
+    lw_str_addf(out, "%.*s %s %lld", (int)strcspn(d->spec, ":"), d->spec, lw_split_name(split),
+                (long long)lw_data_row_number(d, i));
 }
 
 void lw_data_close(lw_dataset **pp)

@@ -8,10 +8,13 @@
 #include <stdint.h>
 
 #include "base/observer.h"
+#include "base/str.h"
 #include "base/thread/pool.h"
 
-typedef enum lw_split { LW_SPLIT_TRAIN, LW_SPLIT_HELDOUT, LW_SPLIT_COUNT } lw_split;
-const char *lw_split_name(lw_split s); /* "train", "held-out" */
+typedef enum lw_split { LW_SPLIT_TRAIN, LW_SPLIT_HELDOUT, LW_SPLIT_ALL, LW_SPLIT_COUNT } lw_split;
+const char *lw_split_name(lw_split s); /* "train", "held-out", "all" (one behind the other) */
+
+typedef enum lw_on_error { LW_ON_ERROR_FAIL, LW_ON_ERROR_SKIP } lw_on_error;
 
 struct lw_preparation;
 
@@ -29,6 +32,9 @@ struct lw_preparation;
  *                           DIR/test, val, valid, validation or heldout are the splits; without
  *                           them, in every class picture 9, 19, 29, ... by name (the last one of a
  *                           class of 2 to 9) is held out
+ *   manifest:FILE[,root=DIR] the pictures that {"num_images": N, "root": DIR, "paths": [...]} lists,
+ *                           in its order, all of them training rows; relative paths begin at DIR of
+ *                           the spec, else at "root", else at the file's folder; class = parent folder
  *
  * The shorter edge of a picture becomes the image size, and the central square is kept
  * (lw_preparation_square). The size of a folder's own: that of its pictures when the shorter side of
@@ -44,7 +50,12 @@ typedef struct lw_data_opts {
     const struct lw_preparation *preparation; /* instead of image_size: rows are height x width of
                                                  it; read while opening only. NULL: squares */
     lw_split split;                           /* default: training rows */
-    int64_t first, count;   /* rows [first, first + count) of the split; count 0: all from first */
+    int64_t first, count; /* rows [first, first + count) of the split; count 0: all from first */
+    int64_t num_images;   /* so many of these drawn without replacement, in the order of the data;
+                               0: all */
+    uint64_t seed;        /* of that draw */
+    lw_on_error
+        on_error; /* a picture that cannot be read: LW_EFORMAT, or left out with a warning */
     const char *cache_dir;  /* NULL: lw_data_cache_dir; "": keep in memory, write nothing */
     lw_pool *pool;          /* decodes in parallel; NULL: this thread. Never changes a bit */
     const lw_observer *obs; /* may stop the decoding (LW_ESTOPPED); NULL: nobody */
@@ -61,11 +72,13 @@ typedef struct lw_dataset {
     const int32_t *labels;          /* [n], 0..classes-1 */
     const uint8_t *pixels;          /* [n][h][w][3] */
     const char *spec;               /* as opened */
+    const char *root;               /* of files: the folder that names of rows begin at; else "" */
     const char *note;               /* what was decided for the data and why; "" when nothing */
     const char *cache_path;         /* "" when in memory */
     lw_split split;
     int64_t first;        /* row of the split that row 0 is */
     int64_t split_rows;   /* rows the split has */
+    int64_t skipped;      /* pictures left out, as on_error asked for (of both splits) */
     uint64_t fingerprint; /* of the source: spec, paths, sizes, times, image size,
                              preparation */
     uint64_t content; /* of all decoded rows and labels (both splits; of synth and of prepared rows
@@ -73,7 +86,12 @@ typedef struct lw_dataset {
     struct lw_data_rows *rows; /* private: owns what the pointers above point at */
 } lw_dataset;
 
-/* What image_size 0 means, for help texts. */
+/* For help texts. */
+#define LW_DATA_SPEC_HELP "synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR or manifest:FILE"
+#define LW_DATA_DRAW_HELP \
+    "so many, drawn with --seed without replacement, in the order of the data; 0: all"
+#define LW_DATA_ON_ERROR "fail|skip"
+#define LW_DATA_ON_ERROR_HELP "a picture that cannot be read ends it, or is named and left out"
 #define LW_DATA_SIZE_HELP                                                                  \
     "side of the pictures; 0: as they are (a folder of several sizes: a power of two, at " \
     "most 64, and a warning that says which)"
@@ -82,6 +100,14 @@ typedef struct lw_dataset {
  * a file is damaged (its name, the place and the reason are in the message). */
 int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out);
 void lw_data_close(lw_dataset **pp);
+
+/* Which picture of its split row i is; and its name: of files the path below the folder of the spec,
+ * else "cifar10 train 17". */
+int64_t lw_data_row_number(const lw_dataset *d, int64_t i);
+void lw_data_row_name(const lw_dataset *d, int64_t i, lw_str *out);
+
+/* Writes the rows as a manifest, which `manifest:` opens. LW_EUSAGE: they are no files. */
+int lw_data_manifest_save(const lw_dataset *d, const char *path);
 
 /* Row i as floats in [-1, 1] (x / 127.5 - 1), [h][w][3], mirrored left-right when flip. */
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst);

@@ -10,11 +10,8 @@
 
 /* Every source there is. A new one is a file with its record, and a row here. */
 static const lw_data_source *const sources[] = {
-    &lw_data_source_synth,
-    &lw_data_source_cifar,
-    &lw_data_source_mnist,
-    &lw_data_source_folder,
-    NULL,
+    &lw_data_source_synth,  &lw_data_source_cifar,    &lw_data_source_mnist,
+    &lw_data_source_folder, &lw_data_source_manifest, NULL,
 };
 
 const lw_data_info *lw_data_sources(void)
@@ -23,11 +20,6 @@ const lw_data_info *lw_data_sources(void)
     for (size_t i = 0; sources[i]; i++)
         list[i] = sources[i]->info;
     return list;
-}
-
-const char *lw_split_name(lw_split s)
-{
-    return s == LW_SPLIT_TRAIN ? "train" : "held-out";
 }
 
 /* The first `len` bytes of spec name no source. */
@@ -73,15 +65,7 @@ static int check_opts(const char *spec, const lw_data_opts *o)
                        "data '%s': pictures prepared as %dx%d pixels: sides are 1 to %d, as of "
                        "networks",
                        spec, p->width, p->height, LW_DATA_MAX_SIDE);
-    if (o->split != LW_SPLIT_TRAIN && o->split != LW_SPLIT_HELDOUT)
-        return lw_fail(LW_EUSAGE, "data '%s': split %d is neither train nor held-out", spec,
-                       (int)o->split);
-    if (o->first < 0 || o->count < 0)
-        return lw_fail(LW_EUSAGE,
-                       "data '%s': rows from %" PRId64 ", %" PRId64
-                       " of them: must not be negative",
-                       spec, o->first, o->count);
-    return 0;
+    return lw_data_range_opts(spec, o);
 }
 
 /* What names the cache file, behind what the plan said. */
@@ -89,11 +73,16 @@ static void add_place(lw_data_job *job)
 {
     const lw_data_opts *o = &job->opts;
     lw_str_addf(&job->place, "%s %d", job->source->info.name, job->w);
-    if (!o->preparation)
-        return;
-    lw_str_addf(&job->place, "x%d\n%s %" PRId64 "+%" PRId64 "\n", job->h, lw_split_name(o->split),
-                o->first, o->count);
-    lw_preparation_print_pixels(o->preparation, &job->place);
+    if (job->ranged) {
+        lw_str_add(&job->place, "\n");
+        lw_data_range_print(job, &job->place);
+    }
+    if (o->preparation) {
+        lw_str_addf(&job->place, "\n%dx%d ", job->w, job->h);
+        lw_preparation_print_pixels(o->preparation, &job->place);
+    }
+    if (o->on_error == LW_ON_ERROR_SKIP)
+        lw_str_add(&job->place, "\nskip");
 }
 
 int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opts)
@@ -110,11 +99,11 @@ int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opt
     if (!job->source)
         return unknown_source(spec, len);
     job->arg = colon ? colon + 1 : NULL;
-    job->ranged =
-        job->opts.preparation; /* many times the bytes of its pictures: what is asked for */
+    /* Prepared rows may have many times the bytes of their pictures: only those asked for. */
+    job->ranged = job->opts.preparation || job->opts.num_images;
     LW_TRY(job->source->plan(job));
     add_place(job);
-    if (job->place.failed || job->state.failed || job->names.failed)
+    if (job->place.failed || job->state.failed || job->root.failed || job->names.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for its description", spec);
     return 0;
 }
@@ -127,6 +116,7 @@ void lw_data_job_clear(lw_data_job *job)
     lw_str_clear(&job->place);
     lw_str_clear(&job->state);
     lw_str_clear(&job->note);
+    lw_str_clear(&job->root);
     lw_str_clear(&job->damaged);
     *job = (lw_data_job){0};
 }
@@ -147,10 +137,10 @@ void lw_data_job_title(const lw_data_job *job, lw_str *out)
         lw_str_addf(out, "%s:%.*s", job->source->info.name, (int)strcspn(place, "\n"), place);
     else
         lw_str_add(out, job->spec);
-    if (job->ranged)
-        lw_str_addf(out, " %s rows", lw_split_name(job->opts.split));
-    if (job->ranged && (job->opts.first || job->opts.count))
-        lw_str_addf(out, " %" PRId64 "+%" PRId64, job->opts.first, job->opts.count);
+    if (job->ranged) {
+        lw_str_add(out, " ");
+        lw_data_range_print(job, out);
+    }
     if (job->opts.preparation) {
         lw_str_add(out, ", prepared: ");
         lw_preparation_print_pixels(job->opts.preparation, out);
@@ -199,6 +189,18 @@ int lw_data_job_place(lw_data_job *job, const char *path)
     return 0;
 }
 
+int lw_data_job_root(lw_data_job *job)
+{
+    char *real = realpath(lw_str_c(&job->root), NULL);
+    if (!real)
+        return lw_fail(lw_errno_code(errno), "data '%s': %s: %s", job->spec, lw_str_c(&job->root),
+                       strerror(errno));
+    job->root.len = 0;
+    lw_str_add(&job->root, real);
+    free(real);
+    return 0;
+}
+
 int lw_data_job_path(const lw_data_job *job, const char **out)
 {
     if (!job->arg || !*job->arg)
@@ -206,19 +208,6 @@ int lw_data_job_path(const lw_data_job *job, const char **out)
                        job->source->info.usage);
     *out = job->arg;
     return 0;
-}
-
-int lw_data_range_check(const lw_data_job *job, int64_t have)
-{
-    const lw_data_opts *o = &job->opts;
-    if (have == 0)
-        return lw_fail(LW_EFORMAT, "data '%s': no %s pictures", job->spec, lw_split_name(o->split));
-    if (o->first < have && o->count <= have - o->first)
-        return 0;
-    return lw_fail(LW_EUSAGE,
-                   "data '%s': %" PRId64 " rows from row %" PRId64
-                   " on are asked for, but the %s split has %" PRId64,
-                   job->spec, LW_MAX(o->count, 1), o->first, lw_split_name(o->split), have);
 }
 
 int lw_data_report_add(lw_data_report *r, const char *path, const char *reason)

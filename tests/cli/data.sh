@@ -81,4 +81,18 @@ mkdir pictures
 printf 'not a picture' >pictures/a.png
 expect 3 data check folder:pictures
 out_has 'a.png'
+expect 3 data check folder:pictures --on-error skip
+cp pictures/a.png one/broken.png
+expect 3 data check folder:one --split all
+expect 0 data check folder:one --split all --on-error skip --json
+out_has '"pictures": 2'
+out_has '"skipped": 1'
+err_has 'left out: one/broken.png: neither PNG nor JPEG'
+rm one/broken.png
+echo '{"num_images": 1, "paths": ["one/b.png"]}' >list.json
+expect 0 data check manifest:list.json
+out_has '1 train pictures of 38x38'
+expect 0 data check synth:16 --num-images 7 --seed 3
+out_has '7 train pictures'
+expect 2 data check folder:one --num-images 2
 expect 4 data check cifar10:nowhere

@@ -47,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         lw_data_image_pixels("fuzz", image, &h, false);
         lw_data_image_pixels("fuzz", image, &h, true);
         fuzz_touch(image + h.texts_at, h.texts_bytes);
+        fuzz_touch(image + h.names_at, h.names_bytes);
         const char *text = (const char *)image + h.texts_at;
         for (int32_t i = 0; i < h.classes + 2; i++)
             text += strlen(text) + 1;

@@ -43,15 +43,25 @@ const lw_command lw_cmd_data_list = {
 
 typedef struct look_cli {
     const char *spec, *output, *preparation;
-    int32_t split, image_size, lines, columns, zoom;
+    int32_t split, image_size, on_error, lines, columns, zoom;
+    int64_t num_images;
 } look_cli;
 
 #define LOOK_OPTIONS                                                                               \
-    {LW_OPT(look_cli, spec), .name = "spec",                                                       \
-     .path = LW_PATH_IN,     .positional = true,                                                   \
-     .required = true,       .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},     \
-        {LW_OPT(look_cli, split), .name = "split", .choices = "train|held-out",                    \
+    {LW_OPT(look_cli, spec), .name = "spec",   .path = LW_PATH_IN,                                 \
+     .positional = true,     .required = true, .help = LW_DATA_SPEC_HELP},                         \
+        {LW_OPT(look_cli, split), .name = "split", .choices = "train|held-out|all",                \
          .fallback = "train",     .group = "Data", .help = "which part"},                          \
+        {LW_OPT(look_cli, num_images),                                                             \
+         .name = "num-images",                                                                     \
+         .aliases = "n",                                                                           \
+         .max = 1e12,                                                                              \
+         .fallback = "0",                                                                          \
+         .unit = "pictures",                                                                       \
+         .group = "Data",                                                                          \
+         .help = LW_DATA_DRAW_HELP},                                                               \
+        {LW_OPT(look_cli, on_error), .name = "on-error", .choices = LW_DATA_ON_ERROR,              \
+         .fallback = "fail",         .group = "Data",    .help = LW_DATA_ON_ERROR_HELP},           \
         {LW_OPT(look_cli, image_size),                                                             \
          .name = "image-size",                                                                     \
          .fallback = "0",                                                                          \
@@ -89,6 +99,7 @@ static json_t *report_json(const look_cli *o, const lw_data_report *r)
             json_object_set_new(j, "image_size", json_integer(r->set->h));
         json_object_set_new(j, "height", json_integer(r->set->h));
         json_object_set_new(j, "width", json_integer(r->set->w));
+        json_object_set_new(j, "skipped", json_integer((json_int_t)r->set->skipped));
         if (*r->set->note)
             json_object_set_new(j, "note", json_string(r->set->note));
         json_object_set_new(j, "labelled", json_boolean(r->set->labelled));
@@ -131,9 +142,13 @@ static void print_report(const lw_data_report *r)
 }
 
 /* *p is what opts may point at. */
-static int look_opts(const look_cli *o, lw_preparation *p, lw_data_opts *opts)
+static int look_opts(const lw_cli *cli, const look_cli *o, lw_preparation *p, lw_data_opts *opts)
 {
-    *opts = (lw_data_opts){.image_size = o->image_size, .split = (lw_split)o->split};
+    *opts = (lw_data_opts){.image_size = o->image_size,
+                           .split = (lw_split)o->split,
+                           .num_images = o->num_images,
+                           .seed = (uint64_t)cli->global.seed,
+                           .on_error = (lw_on_error)o->on_error};
     if (o->preparation) {
         LW_TRY(lw_preparation_load(o->preparation, p));
         opts->preparation = p;
@@ -146,7 +161,7 @@ static int check(const lw_cli *cli, const look_cli *o, lw_data_report *r)
     LW_CLEANUP(lw_json_drop) json_t *j = NULL;
     lw_preparation p;
     lw_data_opts opts;
-    LW_TRY(look_opts(o, &p, &opts));
+    LW_TRY(look_opts(cli, o, &p, &opts));
     LW_TRY(lw_data_check(o->spec, &opts, r));
     if (cli->global.json) {
         j = report_json(o, r);
@@ -223,8 +238,8 @@ static int run_sheet(const lw_cli *cli, const void *config)
     lw_preparation p;
     lw_data_opts opts;
     LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
-    LW_TRY(look_opts(o, &p, &opts));
-    if (lw_str_starts(o->spec, "synth"))
+    LW_TRY(look_opts(cli, o, &p, &opts));
+    if (lw_str_starts(o->spec, "synth") && o->num_images == 0)
         opts.count = LW_MIN((int64_t)o->lines * o->columns * 10, 10000);
     LW_TRY(lw_data_open(o->spec, &opts, &d));
     return sheet(cli, o, d);

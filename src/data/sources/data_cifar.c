@@ -90,7 +90,11 @@ static int put_batch(lw_data_job *job, lw_data_sink *sink, cifar_set *set, size_
 static int cifar_build(lw_data_job *job, lw_data_sink *sink)
 {
     cifar_set *set = job->priv;
+    int64_t rows[2] = {0, 0};
     LW_TRY(lw_cifar_load(job, set));
+    for (size_t i = 0; i < set->n; i++)
+        rows[i + 1 == set->n] += (int64_t)(set->at[i].len / CIFAR_RECORD);
+    LW_TRY(lw_data_sink_expect(sink, rows[0], rows[1]));
     for (size_t i = 0; i < set->n; i++) {
         if (i + 1 == set->n)
             lw_data_sink_heldout(sink);

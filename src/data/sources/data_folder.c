@@ -4,6 +4,22 @@
 #include "data/sources/data_source.h"
 #include "formats/formats.h"
 
+/* What follows from the list, for `manifest` too. */
+int lw_folder_plan(lw_data_job *job)
+{
+    const folder_list *l = job->priv;
+    lw_data_job_size(job, 0);
+    job->flip = true;
+    job->labelled = l->n_classes > 1;
+    for (size_t c = 0; c < l->n_classes; c++)
+        LW_TRY(lw_data_job_class(job, *l->classes[c] ? l->classes[c] : "."));
+    for (size_t i = 0; i < l->n; i++) {
+        LW_TRY(lw_data_job_file(job, l->at[i].path));
+        lw_str_addf(&job->state, "%d %d\n", l->at[i].label, l->at[i].heldout);
+    }
+    return lw_data_job_root(job);
+}
+
 static int folder_plan(lw_data_job *job)
 {
     const char *dir;
@@ -17,19 +33,11 @@ static int folder_plan(lw_data_job *job)
     int rc = lw_folder_list(dir, l);
     if (rc < 0)
         return lw_fail_in(rc, "data '%s': ", job->spec);
-    lw_data_job_size(job, 0);
-    job->flip = true;
-    job->labelled = l->n_classes > 1;
-    for (size_t c = 0; c < l->n_classes; c++)
-        LW_TRY(lw_data_job_class(job, *l->classes[c] ? l->classes[c] : "."));
-    for (size_t i = 0; i < l->n; i++) {
-        LW_TRY(lw_data_job_file(job, l->at[i].path));
-        lw_str_addf(&job->state, "%d %d\n", l->at[i].label, l->at[i].heldout);
-    }
-    return 0;
+    lw_str_add(&job->root, dir);
+    return lw_folder_plan(job);
 }
 
-static void folder_clear(lw_data_job *job)
+void lw_folder_clear(lw_data_job *job)
 {
     if (job->priv)
         lw_folder_list_clear(job->priv);
@@ -48,22 +56,32 @@ static const char *path_of(const void *from, int64_t i)
     return ((const folder_file *)from)[i].path;
 }
 
-static lw_data_pictures files(const folder_list *l, size_t begin, size_t end)
+static const char *name_of(const void *from, int64_t i)
 {
-    return (lw_data_pictures){
-        .n = (int64_t)(end - begin), .from = l->at + begin, .get = get_file, .path = path_of};
+    const folder_file *f = (const folder_file *)from + i;
+    return f->path + f->name_at;
 }
 
-static int folder_build(lw_data_job *job, lw_data_sink *sink)
+static lw_data_pictures files(const folder_list *l, size_t begin, size_t end)
+{
+    return (lw_data_pictures){.n = (int64_t)(end - begin),
+                              .from = l->at + begin,
+                              .get = get_file,
+                              .path = path_of,
+                              .name = name_of};
+}
+
+int lw_folder_build(lw_data_job *job, lw_data_sink *sink)
 {
     const folder_list *l = job->priv;
     lw_data_pictures train = files(l, 0, l->n_train), held = files(l, l->n_train, l->n);
+    LW_TRY(lw_data_sink_expect(sink, train.n, held.n));
     LW_TRY(lw_data_fill(job, sink, &train));
     lw_data_sink_heldout(sink);
     return lw_data_fill(job, sink, &held);
 }
 
-static int folder_scan(lw_data_job *job, lw_data_report *report)
+int lw_folder_scan(lw_data_job *job, lw_data_report *report)
 {
     const folder_list *l = job->priv;
     lw_data_pictures all = files(l, 0, l->n);
@@ -76,7 +94,7 @@ const lw_data_source lw_data_source_folder = {
              "every tenth held out"},
     .plan = folder_plan,
     .settle = lw_folder_settle,
-    .build = folder_build,
-    .scan = folder_scan,
-    .clear = folder_clear,
+    .build = lw_folder_build,
+    .scan = lw_folder_scan,
+    .clear = lw_folder_clear,
 };

@@ -9,6 +9,7 @@
 
 typedef struct folder_file {
     char *path;
+    size_t name_at;   /* in path: what follows the folder of the spec */
     char *class_name; /* directory relative to its root; "" for the root itself */
     int32_t label;
     bool heldout;
@@ -26,8 +27,22 @@ typedef struct folder_list {
 int lw_folder_list(const char *dir, folder_list *out);
 void lw_folder_list_clear(folder_list *l);
 
-/* ---- data_folder_size.c ---- */
+/* What `folder` and `manifest` share, with a folder_list as job->priv. */
 struct lw_data_job;
+struct lw_data_sink;
+struct lw_data_report;
+int lw_folder_plan(struct lw_data_job *job);
+int lw_folder_build(struct lw_data_job *job, struct lw_data_sink *sink);
+int lw_folder_scan(struct lw_data_job *job, struct lw_data_report *report);
+void lw_folder_clear(struct lw_data_job *job);
+
+/* ---- data_manifest.c ---- */
+struct lw_str;
+/* Reads a list; root ("": none was said) becomes what its relative paths begin at. LW_EFORMAT: no
+ * such file of JSON. Whether the pictures are there is not looked at. */
+int lw_manifest_list(const char *file, struct lw_str *root, folder_list *out);
+
+/* ---- data_folder_size.c ---- */
 /* Size and note from the headers of all pictures. */
 int lw_folder_settle(struct lw_data_job *job);
 

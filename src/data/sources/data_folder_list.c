@@ -152,6 +152,10 @@ int lw_folder_list(const char *dir, folder_list *out)
         hold_out(&l);
     qsort(l.at, l.n, sizeof *l.at, by_split_then_order);
     LW_TRY(number_classes(&l, dir));
+    for (size_t i = 0; i < l.n; i++) {
+        const char *name = l.at[i].path + strlen(dir);
+        l.at[i].name_at = (size_t)(name + strspn(name, "/") - l.at[i].path);
+    }
     *out = l;
     l = (folder_list){0};
     return 0;

@@ -198,9 +198,35 @@ static int get_digit(const void *from, int64_t i, lw_image *im, int32_t *label)
     return 0;
 }
 
-static int put_rows(lw_data_job *job, lw_data_sink *sink, images *f, const char *marks,
-                    const char *label_path)
+/* Pictures and labels of a split. */
+typedef struct pair {
+    images pictures;
+    const char *label_path;
+    char *marks;
+} pair;
+
+static void pair_close(pair *p)
 {
+    images_close(&p->pictures);
+    lw_free(&p->marks);
+}
+
+static int pair_open(const lw_data_job *job, const char *image_path, const char *label_path,
+                     pair *p)
+{
+    uint32_t n = 0;
+    p->label_path = label_path;
+    LW_TRY(open_images(job, image_path, &p->pictures));
+    LW_TRY(load_labels(job, label_path, &p->marks, &n));
+    if (p->pictures.n != n)
+        return lw_fail(LW_EFORMAT, "data '%s': %s has %u pictures, %s has %u labels", job->spec,
+                       image_path, p->pictures.n, label_path, n);
+    return 0;
+}
+
+static int put_rows(lw_data_job *job, lw_data_sink *sink, pair *p)
+{
+    images *f = &p->pictures;
     LW_CLEANUP(lw_free) char *gray = lw_calloc(BLOCK, SIDE * SIDE);
     if (!gray)
         return LW_ENOMEM;
@@ -208,8 +234,8 @@ static int put_rows(lw_data_job *job, lw_data_sink *sink, images *f, const char 
         int64_t k = LW_MIN((int64_t)BLOCK, f->n - at);
         LW_TRY(next_images(job, f, at, k, gray));
         const digits d = {.gray = (const uint8_t *)gray,
-                          .marks = marks,
-                          .label_path = label_path,
+                          .marks = p->marks + LABEL_HEAD,
+                          .label_path = p->label_path,
                           .at = at,
                           .border = job->opts.preparation || job->h == SIDE ? 0 : BORDER};
         const lw_data_pictures block = {.n = k, .from = &d, .get = get_digit};
@@ -218,26 +244,17 @@ static int put_rows(lw_data_job *job, lw_data_sink *sink, images *f, const char 
     return 0;
 }
 
-static int put_pair(lw_data_job *job, lw_data_sink *sink, const char *image_path,
-                    const char *label_path)
-{
-    LW_CLEANUP(images_close) images f = {0};
-    LW_CLEANUP(lw_free) char *marks = NULL;
-    uint32_t n = 0;
-    LW_TRY(open_images(job, image_path, &f));
-    LW_TRY(load_labels(job, label_path, &marks, &n));
-    if (f.n != n)
-        return lw_fail(LW_EFORMAT, "data '%s': %s has %u pictures, %s has %u labels", job->spec,
-                       image_path, f.n, label_path, n);
-    return put_rows(job, sink, &f, marks + LABEL_HEAD, label_path);
-}
-
 static int mnist_build(lw_data_job *job, lw_data_sink *sink)
 {
     const mnist_files *f = job->priv;
-    LW_TRY(put_pair(job, sink, f->path[0], f->path[1]));
+    LW_CLEANUP(pair_close) pair train = {0};
+    LW_CLEANUP(pair_close) pair held = {0};
+    LW_TRY(pair_open(job, f->path[0], f->path[1], &train));
+    LW_TRY(pair_open(job, f->path[2], f->path[3], &held));
+    LW_TRY(lw_data_sink_expect(sink, train.pictures.n, held.pictures.n));
+    LW_TRY(put_rows(job, sink, &train));
     lw_data_sink_heldout(sink);
-    return put_pair(job, sink, f->path[2], f->path[3]);
+    return put_rows(job, sink, &held);
 }
 
 const lw_data_source lw_data_source_mnist = {

@@ -38,14 +38,14 @@ typedef struct lw_data_job {
     int32_t h, w; /* of a row; 0: settle decides before the build */
     int32_t classes;
     bool labelled, flip;
-    bool ranged;   /* the build keeps opts.count rows from opts.first of opts.split (count 0: all
-                           from there), not both splits */
+    bool ranged;   /* the build keeps the rows asked for (data_range.c), not both splits */
     uint64_t seed; /* of sources that draw */
     int32_t side;  /* of what they draw */
     lw_str names;  /* [classes] */
     lw_str place;  /* what names the cache file: source, real path, size, range, preparation */
     lw_str state;  /* what a change of makes the cache stale: files, sizes, times */
     lw_str note;   /* set by settle: what was decided and why, for people; may stay empty */
+    lw_str root;   /* of files: the folder that names of rows begin at; else empty */
     void *priv;    /* the source's own, freed by its clear */
     /* of the cache, for a check */
     bool thorough;  /* compare every pixel with its hash, not a sample */
@@ -66,7 +66,7 @@ struct lw_data_source {
 };
 
 extern const lw_data_source lw_data_source_synth, lw_data_source_cifar, lw_data_source_mnist,
-    lw_data_source_folder;
+    lw_data_source_folder, lw_data_source_manifest;
 
 /* ---- data_spec.c ---- */
 /* Finds the source and plans. Clear in any case. */
@@ -79,23 +79,41 @@ void lw_data_job_size(lw_data_job *job, int32_t own);
 int lw_data_job_class(lw_data_job *job, const char *name);
 int lw_data_job_file(lw_data_job *job, const char *path);
 int lw_data_job_place(lw_data_job *job, const char *path);
+/* root made absolute. */
+int lw_data_job_root(lw_data_job *job);
 /* The path argument, or LW_EUSAGE naming the source's usage. */
 int lw_data_job_path(const lw_data_job *job, const char **out);
 /* Size and note, where plan left them open. */
 int lw_data_job_settle(lw_data_job *job);
+int lw_data_report_add(lw_data_report *r, const char *path, const char *reason);
+
+/* ---- data_range.c: which pictures become rows ---- */
+int lw_data_range_opts(const char *spec, const lw_data_opts *o);
 /* LW_EUSAGE when the rows asked for reach beyond those the split has. */
 int lw_data_range_check(const lw_data_job *job, int64_t have);
-int lw_data_report_add(lw_data_report *r, const char *path, const char *reason);
+/* Whether picture i of the `have` of the split is asked for. */
+bool lw_data_range_has(const lw_data_job *job, int64_t have, int64_t i);
+void lw_data_range_print(const lw_data_job *job, lw_str *out);
 
 /* ---- data_sink.c: rows into a file or memory, laid out as data_cache.c reads them ---- */
 /* fd -1: memory. */
 int lw_data_sink_new(const lw_data_job *job, int fd, lw_data_sink **out);
 void lw_data_sink_free(lw_data_sink **pp);
-/* Whether the next picture of the source is one of the rows to keep; asked once of each, in
- * order. */
-bool lw_data_sink_wants(lw_data_sink *s);
-/* Appends k rows [k][h][w][3] and their labels. */
-int lw_data_sink_put(lw_data_sink *s, const uint8_t *pixels, const int32_t *labels, int64_t k);
+/* What the source has of each split; before the first picture. */
+int lw_data_sink_expect(lw_data_sink *s, int64_t n_train, int64_t n_heldout);
+/* Whether the next picture of the source is one of the rows to keep, and its number in its split;
+ * asked once of each, in order. */
+bool lw_data_sink_wants(lw_data_sink *s, int64_t *number);
+typedef struct lw_data_block {
+    int64_t n;
+    uint8_t *pixels; /* [n][h][w][3] */
+    int32_t *labels;
+    int64_t *numbers;
+    const char **names; /* of files; NULL */
+} lw_data_block;
+int lw_data_sink_put(lw_data_sink *s, const lw_data_block *b);
+/* A picture that was wanted is left out; the first reason is kept. */
+void lw_data_sink_skip(lw_data_sink *s, const char *reason);
 /* Rows from here on are held out (call once). */
 void lw_data_sink_heldout(lw_data_sink *s);
 /* Labels, names, header. */
@@ -110,9 +128,12 @@ typedef struct lw_data_pictures {
     const void *from;
     /* Picture i and its label, for many threads at once; *im is empty before. */
     int (*get)(const void *from, int64_t i, lw_image *im, int32_t *label);
-    const char *(*path)(const void *from, int64_t i); /* for a scan */
+    /* Of files: where it is; the name of its row. NULL: rows are known by their number. */
+    const char *(*path)(const void *from, int64_t i);
+    const char *(*name)(const void *from, int64_t i);
 } lw_data_pictures;
-/* Appends those that the sink wants; stops at the first that cannot be read. */
+/* Appends those that the sink wants; the first that cannot be read ends it or is left out, as
+ * opts.on_error says. */
 int lw_data_fill(const lw_data_job *job, lw_data_sink *sink, const lw_data_pictures *p);
 /* Reads every picture and keeps none; what is wrong becomes problems. */
 int lw_data_scan(const lw_data_job *job, const lw_data_pictures *p, lw_data_report *report);
@@ -124,17 +145,21 @@ typedef struct lw_data_header {
     uint64_t fingerprint, content;
     int64_t n_train, n_heldout;
     int64_t split_rows; /* rows of the whole split when the file has a part of one; else 0 */
+    int64_t skipped;    /* pictures that could not be read and are left out */
     int32_t height, width, channels, classes;
     uint32_t labelled, flip;
     uint64_t pixels_at, labels_at;
-    uint64_t hashes_at; /* one per block of rows: lw_data_fold over the hashes of its rows */
+    uint64_t hashes_at;  /* one per block of rows: lw_data_fold over the hashes of its rows */
+    uint64_t numbers_at; /* i64 per row: which picture of its split it is */
+    uint64_t names_at, names_bytes; /* of files: u64 per row and one more, where its name begins in
+                                       the bytes behind; each ends with a NUL. Else 0 bytes */
     uint64_t texts_at, texts_bytes; /* class names, title, note; each ends with a NUL */
     uint64_t total_bytes;
-    uint64_t tail_hash;   /* labels, hashes and texts */
+    uint64_t tail_hash;   /* all behind the pixels */
     uint64_t header_hash; /* all fields above */
 } lw_data_header;
 #define LW_DATA_MAGIC "LWDATA\n\0"
-#define LW_DATA_VERSION 4u
+#define LW_DATA_VERSION 5u
 #define LW_DATA_PIXELS_AT 4096u
 
 /* Rows of a block: as many whole rows as 64 KiB hold, at least one. */

@@ -209,7 +209,9 @@ void lw_synth_draw(uint64_t seed, uint64_t index, int32_t size, float *dst)
 
 static int64_t split_rows(const lw_data_job *job)
 {
-    return job->opts.split == LW_SPLIT_TRAIN ? TRAIN_ROWS : HELDOUT_ROWS;
+    static const int64_t rows[LW_SPLIT_COUNT] = {TRAIN_ROWS, HELDOUT_ROWS,
+                                                 TRAIN_ROWS + HELDOUT_ROWS};
+    return rows[job->opts.split];
 }
 
 /* "[16|32][,seed=S]" */
@@ -262,8 +264,7 @@ static int synth_plan(lw_data_job *job)
     job->ranged = true;
     for (int c = 0; c < 10; c++)
         LW_TRY(lw_data_job_class(job, names[c]));
-    lw_str_addf(&job->place, "seed %" PRIu64 " %s %" PRId64 "+%" PRId64 "\n", seed,
-                lw_split_name(o->split), o->first, o->count);
+    lw_str_addf(&job->place, "seed %" PRIu64 "\n", seed);
     lw_str_add(&job->state, "drawing 1\n"); /* raise when the pictures change */
     job->seed = seed;
     return 0;
@@ -291,6 +292,7 @@ static int get_drawn(const void *from, int64_t i, lw_image *im, int32_t *label)
 static int synth_build(lw_data_job *job, lw_data_sink *sink)
 {
     const drawn train = {job->seed, 0, job->side}, held = {job->seed, TRAIN_ROWS, job->side};
+    LW_TRY(lw_data_sink_expect(sink, TRAIN_ROWS, HELDOUT_ROWS));
     LW_TRY(lw_data_fill(job, sink,
                         &(lw_data_pictures){.n = TRAIN_ROWS, .from = &train, .get = get_drawn}));
     lw_data_sink_heldout(sink);
