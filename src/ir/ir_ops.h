@@ -154,6 +154,11 @@ typedef struct lw_attr_conv {
 lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad);
 /* pad: top, left, bottom, right. */
 lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4]);
+/* PyTorch's ConvTranspose2d: x [B,H,W,C], w [C,KH,KW,O], as its [C,O,KH,KW] lies in a store;
+ * out = (in - 1) stride - 2 pad + k + output_pad. It is the conv2d_dx of the convolution that leads
+ * from the result back to x. */
+lw_val lw_conv_transpose2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad,
+                              int output_pad);
 /* Every channel with its own filter, w [C,KH,KW,1]; inputs and attributes as those of conv2d and
  * conv2d_dx (o = c; no quant, no image bias). */
 lw_val lw_depthwise_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4]);

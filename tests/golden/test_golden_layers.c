@@ -40,6 +40,16 @@ static lw_val b_conv1(lw_graph *g, const lw_val *v, int s)
 {
     return lw_conv2d_op(g, v[0], v[1], v[2], s, 0);
 }
+/* how: 100 stride + 10 pad + output padding */
+static lw_val b_conv_transpose(lw_graph *g, const lw_val *v, int how)
+{
+    return lw_conv_transpose2d_op(g, v[0], v[1], v[2], how / 100, how / 10 % 10, how % 10);
+}
+static lw_val b_depthwise(lw_graph *g, const lw_val *v, int stride)
+{
+    int pad = lw_val_type(g, v[1]).dim[1] / 2;
+    return lw_depthwise_op(g, v[0], v[1], v[2], stride, (const int[4]){pad, pad, pad, pad});
+}
 static lw_val b_gn(lw_graph *g, const lw_val *v, int n)
 {
     return lw_group_norm_op(g, v[0], v[1], v[2], LW_NOVAL, LW_NOVAL, n, 1e-5f, LW_ACT_NONE);
@@ -209,6 +219,13 @@ static const layer_case cases[] = {
     {"conv1x1s2.odd", b_conv1, 2, {CONV}, IMAGE},
     {"conv1x1s2.c16", b_conv1, 2, {CONV}, IMAGE},
     {"conv1x1s2.c3", b_conv1, 2, {CONV}, IMAGE},
+    {"conv_transpose.k3s2", b_conv_transpose, 211, {CONV}, IMAGE},
+    {"conv_transpose.k4s2", b_conv_transpose, 210, {CONV}, IMAGE},
+    {"conv_transpose.k2s3", b_conv_transpose, 302, {CONV}, IMAGE},
+    {"conv_transpose.k5s1", b_conv_transpose, 120, {CONV}, IMAGE},
+    {"depthwise.k3", b_depthwise, 1, {CONV}, IMAGE},
+    {"depthwise.k3s2", b_depthwise, 2, {CONV}, IMAGE},
+    {"depthwise.k5s2", b_depthwise, 2, {CONV}, IMAGE},
     {"groupnorm.odd", b_gn, 4, {NORM}, IMAGE},
     {"groupnorm.c32", b_gn, 8, {NORM}, IMAGE},
     {"groupnorm.c64g32", b_gn, 32, {NORM}, IMAGE},
@@ -232,6 +249,7 @@ static const layer_case cases[] = {
     {"linear.k64", b_linear, 0, {LINEAR}, AS_IS},
     {"silu", b_ew, LW_EW_silu, {{"input", AS_IS, true}}, AS_IS},
     {"relu", b_ew, LW_EW_relu, {{"input", AS_IS, true}}, AS_IS},
+    {"relu6", b_ew, LW_EW_relu6, {{"input", AS_IS, true}}, AS_IS},
     {"tanh", b_ew, LW_EW_tanh, {{"input", AS_IS, true}}, AS_IS},
     {"sigmoid", b_ew, LW_EW_sigmoid, {{"input", AS_IS, true}}, AS_IS},
     {"softmax", b_softmax, 0, {{"x", AS_IS, true}}, AS_IS},

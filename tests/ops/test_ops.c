@@ -109,6 +109,11 @@ static lw_val b_upconv_weight(op_ctx *c)
     return lw_sqr(G, lw_graph_op(G, LW_OP_UPCONV_WEIGHT, &w, 1, NULL, 0));
 }
 
+static lw_val b_conv_transpose(op_ctx *c)
+{
+    return lw_conv_transpose2d_op(G, X(-1, 1, 2, 4, 5, 18), X(-.4f, .4f, 18, 3, 3, 21),
+                                  X(-1, 1, 21), 2, 1, 1);
+}
 static lw_val depthwise(op_ctx *c, lw_val x, int k, int stride, int top, int left, int bottom,
                         int right)
 {
@@ -553,6 +558,7 @@ static const op_case cases[] = {
     CASE("conv1", b_conv1, 2e-5, 3e-3),
     KINKS("conv_residual", b_conv_residual, 2e-5, 2e-2),
     CASE("conv_to_rgb", b_conv_to_rgb, 2e-5, 3e-3),
+    CASE("conv_transpose", b_conv_transpose, 2e-5, 3e-3),
     CASE("depthwise", b_depthwise, 2e-5, 3e-3),
     CASE("depthwise_same", b_depthwise_same, 2e-5, 3e-3),
     CASE("depthwise5", b_depthwise5, 2e-5, 3e-3),

@@ -219,6 +219,10 @@ WRONG(w_conv_channels, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 6), L
 WRONG(w_conv_small, lw_conv2d_op(g, X("a", 2, 2, 2, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, 0))
 WRONG(w_conv_pad,
       lw_conv2d_pad(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 1, (int[4]){0, 0, -1, 0}))
+WRONG(w_transpose,
+      lw_conv_transpose2d_op(g, X("a", 2, 1, 1, 3), X("w", 3, 3, 3, 5), LW_NOVAL, 1, 2, 0))
+WRONG(w_output_pad,
+      lw_conv_transpose2d_op(g, X("a", 2, 5, 5, 3), X("w", 3, 3, 3, 5), LW_NOVAL, 2, 1, 2))
 WRONG(w_depthwise,
       lw_depthwise_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 1), LW_NOVAL, 1, (int[4]){0}))
 WRONG(w_depthwise_weight,
@@ -282,6 +286,8 @@ static void test_shape_errors(void **state)
         {w_conv_channels, "[B,H,W,C]"},
         {w_conv_small, "smaller than the kernel"},
         {w_conv_pad, "padding must not be negative"},
+        {w_transpose, "leaves nothing"},
+        {w_output_pad, "output padding below it"},
         {w_depthwise, "[B,H,W,C]"},
         {w_depthwise_weight, "[C,KH,KW,1]"},
         {w_conv_bias, "bias"},

@@ -46,6 +46,17 @@ def convolutions(c):
                   w=formula.parameter("w%s.%s" % (kind, tag), (co, ci, k, k)), b=(co,))
 
 
+    for tag, k, s, p, more in (("k3s2", 3, 2, 1, 1), ("k4s2", 4, 2, 1, 0), ("k2s3", 2, 3, 0, 2),
+                               ("k5s1", 5, 1, 2, 0)):
+        c.add("conv_transpose." + tag, lambda x, w, b, s=s, p=p, more=more: F.conv_transpose2d(
+            x, w, b, stride=s, padding=p, output_padding=more), x=(2, 6, 4, 5),
+            w=formula.parameter("wt." + tag, (6, 9, k, k)), b=(9,))
+    for tag, k, s in (("k3", 3, 1), ("k3s2", 3, 2), ("k5s2", 5, 2)):
+        c.add("depthwise." + tag, lambda x, w, b, k=k, s=s: F.conv2d(
+            x, w, b, stride=s, padding=k // 2, groups=19), x=(2, 19, 7, 6),
+            w=formula.parameter("wd." + tag, (19, 1, k, k)), b=(19,))
+
+
 def norms(c):
     def ada(groups, silu):
         def fn(x, gamma, beta, scale, shift):
@@ -92,6 +103,7 @@ def simple(c):
     for name, fn in (("silu", F.silu), ("relu", F.relu), ("tanh", torch.tanh),
                      ("sigmoid", torch.sigmoid)):
         c.add(name, fn, input=(3, 37))
+    c.add("relu6", F.relu6, input=formula.values("relu6.input", (3, 37), 3.0, 9.0))
     c.add("softmax", lambda x: torch.softmax(x, -1), x=(4, 11))
     ids = np.array([2, 0, 2, 4, 1], dtype=np.int32)
     c.out["embedding.ids"] = ids

@@ -112,6 +112,28 @@ static void grad_conv(lw_graph *g, const lw_node *n, const lw_val *dout, const b
         din[3] = dy;
 }
 
+/* dy -> dx is linear, and the convolution is what leads back. */
+static void grad_dx(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                    lw_val *din)
+{
+    const lw_attr_conv *a = n->attr;
+    lw_val d = dout[0];
+    if (a->act != LW_ACT_NONE || lw_op_packed(g, n->in[1])) {
+        lw_graph_fail(g, LW_EUNSUPPORTED, "gradient of a fused convolution");
+        return;
+    }
+    if (need[0])
+        din[0] = lw_graph_op(g, LW_OP_CONV2D, (lw_val[]){d, n->in[1]}, 2, a, sizeof *a);
+    if (need[1]) {
+        lw_val dw = lw_graph_op(g, LW_OP_CONV2D_DW, (lw_val[]){n->in[0], d}, 2, a, sizeof *a);
+        din[1] = lw_reshape(g, dw, in_type(g, n, 1));
+    }
+    if (n->n_in > 2 && need[2])
+        din[2] = d;
+    if (n->n_in > 3 && need[3])
+        din[3] = lw_sum_to(g, d, in_type(g, n, 3));
+}
+
 /* Multiplications by the zero border are not counted: (valid taps over rows) x (over columns). */
 static double valid_taps(int32_t in, int32_t lo, int32_t hi, int32_t k, int32_t stride)
 {
@@ -188,7 +210,7 @@ const lw_op_def lw_op_conv2d = {
 const lw_op_def lw_op_conv2d_dx = {
     .name = "conv2d_dx",
     .infer = infer_dx,
-    .grad = lw_grad_none,
+    .grad = grad_dx,
     .cost = cost_conv,
     .product = product_dx,
     .print = lw_op_conv_print,
@@ -228,6 +250,36 @@ lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, c
 lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad)
 {
     return lw_conv2d_pad(g, x, w, bias, stride, (const int[4]){pad, pad, pad, pad});
+}
+
+lw_val lw_conv_transpose2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad,
+                              int output_pad)
+{
+    if (!lw_val_ok(x) || !lw_val_ok(w))
+        return LW_NOVAL;
+    lw_type tx = lw_val_type(g, x), tw = lw_val_type(g, w);
+    if (tx.rank != 4 || tw.rank != 4)
+        return lw_graph_fail(g, LW_ESHAPE, "conv_transpose2d needs [B,H,W,C] and [C,KH,KW,O]");
+    if (stride < 1 || output_pad < 0 || output_pad >= stride)
+        return lw_graph_fail(
+            g, LW_ESHAPE, "conv_transpose2d: stride must be positive and output padding below it");
+    lw_attr_conv a = {
+        .kh = tw.dim[1],
+        .kw = tw.dim[2],
+        .stride = stride,
+        .pad_t = pad,
+        .pad_l = pad,
+        .pad_b = pad,
+        .pad_r = pad,
+        .h = (tx.dim[1] - 1) * stride - 2 * pad + tw.dim[1] + output_pad,
+        .w = (tx.dim[2] - 1) * stride - 2 * pad + tw.dim[2] + output_pad,
+        .c = tw.dim[3],
+        .o = tw.dim[0],
+    };
+    if (pad < 0 || a.h < 1 || a.w < 1)
+        return lw_graph_fail(g, LW_ESHAPE, "conv_transpose2d: padding %d leaves nothing of %dx%d",
+                             pad, tx.dim[1], tx.dim[2]);
+    return lw_graph_op(g, LW_OP_CONV2D_DX, (lw_val[]){x, w, LW_NOVAL, bias}, 4, &a, sizeof a);
 }
 
 void lw_conv_pads_same(int32_t in, int32_t kernel, int32_t stride, int32_t *before, int32_t *after)
