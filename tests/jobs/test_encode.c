@@ -345,7 +345,7 @@ static void rows_are_drawn_and_sorted(void **state)
     assert_int_equal(lw_json_load(in_dir("more.npz.json"), &k), 0);
     assert_false(json_equal(rows, json_object_get(k, "rows")));
     c.num_images = ROWS + 1;
-    expect_failure(&c, LW_EUSAGE, "--num-images 38: synth:16 has 37 train pictures");
+    expect_failure(&c, LW_EUSAGE, "38 pictures are to be drawn, but there are 37");
 }
 
 /* ---- real weights ---------------------------------------------------------------------------- */

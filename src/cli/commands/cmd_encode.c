@@ -16,16 +16,20 @@ static const lw_option options[] = {
     {LW_OPT(encode_cli, c.source), .name = "model", .path = LW_PATH_IN, .positional = true,
      .required = true,
      .help = "run directory, checkpoint, model folder, or the weights file of a known encoder"},
-    {LW_OPT(encode_cli, c.data), .name = "data", .path = LW_PATH_IN, .required = true,
-     .unit = "spec", .group = "Data",
-     .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},
-    {LW_OPT(encode_cli, c.split), .name = "split", .choices = "train|held-out", .fallback = "train",
-     .group = "Data", .help = "which part"},
+    {LW_OPT(encode_cli, c.data), .name = "data", .path = LW_PATH_IN, .unit = "spec",
+     .group = "Data", .help = LW_DATA_SPEC_HELP},
+    {LW_OPT(encode_cli, c.manifest), .name = "manifest", .path = LW_PATH_IN, .unit = "file",
+     .group = "Data",
+     .help = "JSON with the paths of pictures, read in its order: manifest:FILE, below the folder "
+             "of --data folder:DIR if that is given"},
+    {LW_OPT(encode_cli, c.split), .name = "split", .choices = "train|held-out|all",
+     .fallback = "all", .group = "Data", .help = "which part"},
     {LW_OPT(encode_cli, c.limit), .name = "limit", .max = 1e12, .fallback = "0", .unit = "pictures",
      .group = "Data", .help = "use only the first so many; 0: all"},
     {LW_OPT(encode_cli, c.num_images), .name = "num-images", .aliases = "n", .max = 1e12,
-     .fallback = "0", .unit = "pictures", .group = "Data",
-     .help = "so many, drawn with --seed without replacement, in the order of the data; 0: all"},
+     .fallback = "0", .unit = "pictures", .group = "Data", .help = LW_DATA_DRAW_HELP},
+    {LW_OPT(encode_cli, c.on_error), .name = "on-error", .choices = LW_DATA_ON_ERROR,
+     .fallback = "fail", .group = "Data", .help = LW_DATA_ON_ERROR_HELP},
     {LW_OPT(encode_cli, c.image_size), .name = "image-size", .max = 1024, .fallback = "0",
      .unit = "pixels", .group = "Data",
      .help = "side of the pictures, for networks that take any; 0: the data's own"},
@@ -65,14 +69,14 @@ static json_t *taps_json(const lw_encode_result *r)
 static void print_json(const lw_cli *cli, const lw_encode_config *c, const lw_encode_result *r)
 {
     LW_CLEANUP(lw_json_drop)
-    json_t *j =
-        json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:[i,i], s:s, s:o, s:I, s:I, s:I, s:o}", "output",
-                  c->output, "model", c->source, "network", r->network, "parameters",
-                  (json_int_t)r->parameters, "data", c->data, "rows", (json_int_t)r->rows,
-                  "picture", (int)r->height, (int)r->width, "preparation", r->preparation, "layers",
-                  taps_json(r), "file_bytes", (json_int_t)r->file_bytes, "disk_bytes",
-                  (json_int_t)r->disk_bytes, "memory_bytes", (json_int_t)r->memory_bytes,
-                  cli->global.dry_run ? "predicted_seconds" : "seconds", lw_json_real(r->seconds));
+    json_t *j = json_pack(
+        "{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:[i,i], s:s, s:o, s:I, s:I, s:I, s:o}", "output",
+        c->output, "model", c->source, "network", r->network, "parameters",
+        (json_int_t)r->parameters, "data", r->data, "rows", (json_int_t)r->rows, "skipped",
+        (json_int_t)r->skipped, "picture", (int)r->height, (int)r->width, "preparation",
+        r->preparation, "layers", taps_json(r), "file_bytes", (json_int_t)r->file_bytes,
+        "disk_bytes", (json_int_t)r->disk_bytes, "memory_bytes", (json_int_t)r->memory_bytes,
+        cli->global.dry_run ? "predicted_seconds" : "seconds", lw_json_real(r->seconds));
     int64_t now = r->rows - r->done_before;
     if (!cli->global.dry_run) {
         json_object_set_new(j, "rows_done_before", json_integer((json_int_t)r->done_before));
@@ -106,6 +110,8 @@ static void print_text(const lw_cli *cli, const lw_encode_config *c, const lw_en
     lw_cli_print("%s (%lld parameters): %lld pictures of %dx%d\n%s\n", r->network,
                  (long long)r->parameters, (long long)r->rows, (int)r->width, (int)r->height,
                  r->preparation);
+    if (r->skipped)
+        lw_cli_print("%lld could not be read\n", (long long)r->skipped);
     for (int k = 0; k < r->n_taps; k++)
         lw_cli_print("  %-10s %s\n", r->tap[k].name,
                      lw_shape_text(shape, r->tap[k].rank, r->tap[k].shape));

@@ -9,13 +9,15 @@
 enum { LW_ENCODE_TAPS = 16 };
 
 typedef struct lw_encode_config {
-    const char *source; /* a run, checkpoint, model folder or weights file of an encoder */
-    bool ema;           /* averaged weights of a checkpoint */
-    const char *data;   /* data spec */
-    int32_t split;      /* lw_split */
-    int32_t image_size; /* 0: what the network says, else the data's own */
-    int64_t limit;      /* the first so many rows only; 0: all */
-    int64_t num_images; /* so many rows, drawn without replacement and sorted; 0: all */
+    const char *source;   /* a run, checkpoint, model folder or weights file of an encoder */
+    bool ema;             /* averaged weights of a checkpoint */
+    const char *data;     /* data spec; NULL: the manifest's */
+    const char *manifest; /* a JSON file that lists pictures, below the folder of data; or NULL */
+    int32_t on_error;     /* lw_on_error */
+    int32_t split;        /* lw_split */
+    int32_t image_size;   /* 0: what the network says, else the data's own */
+    int64_t limit;        /* the first so many rows only; 0: all */
+    int64_t num_images;   /* so many rows, drawn without replacement and sorted; 0: all */
     const char *layers[LW_ENCODE_TAPS];
     int32_t n_layers;  /* 0: pooled, or the first there is */
     bool l2_normalize; /* rows of vectors have length 1 */
@@ -37,7 +39,9 @@ typedef struct lw_encode_tap {
 typedef struct lw_encode_result {
     char network[32];
     int64_t parameters, rows, done_before; /* done_before: by the encode that was interrupted */
+    int64_t skipped;                       /* pictures that could not be read */
     int32_t height, width;
+    char data[1024];       /* the spec as it was opened, perhaps cut */
     char preparation[256]; /* of the pictures, in words */
     lw_encode_tap tap[LW_ENCODE_TAPS];
     int32_t n_taps;

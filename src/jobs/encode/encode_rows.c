@@ -2,12 +2,31 @@
 /* Which pictures are encoded, and how they are found again. */
 #include "jobs/encode/encode_rows.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* --data, --manifest, or a manifest of files below the folder of --data. */
+static int make_spec(const lw_encode_config *c, lw_str *out)
+{
+    static const char folder[] = "folder:";
+    if (!c->data && !c->manifest)
+        return lw_fail(LW_EUSAGE, "no pictures given: --data SPEC or --manifest FILE says which");
+    if (c->manifest && c->data && !lw_str_starts(c->data, folder))
+        return lw_fail(LW_EUSAGE,
+                       "--manifest lists files: --data %s is no folder:DIR that they lie in",
+                       c->data);
+    if (!c->manifest)
+        lw_str_add(out, c->data);
+    else if (!c->data)
+        lw_str_addf(out, "manifest:%s", c->manifest);
+    else
+        lw_str_addf(out, "manifest:%s,root=%s", c->manifest, c->data + strlen(folder));
+    return out->failed ? LW_ENOMEM : 0;
+}
+
 static int open_data(const lw_encode_config *c, const lw_network *net, lw_pool *pool,
-                     const lw_observer *obs, lw_dataset **out)
+                     const lw_observer *obs, lw_encode_rows *r)
 {
     const lw_preparation *p = net->prepared && net->preparation.height > 0 ? &net->preparation
                                                                            : NULL;
@@ -17,78 +36,83 @@ static int open_data(const lw_encode_config *c, const lw_network *net, lw_pool *
                             .preparation = p,
                             .split = (lw_split)c->split,
                             .count = c->limit,
+                            .num_images = c->num_images,
+                            .seed = c->seed,
+                            .on_error = (lw_on_error)c->on_error,
                             .pool = pool,
                             .obs = obs};
     if (p && c->image_size)
         return lw_fail(LW_EUSAGE, "--image-size %d: %s says itself that its pictures are %dx%d",
                        (int)c->image_size, net->dir, (int)p->width, (int)p->height);
-    return lw_data_open(c->data, &o, out);
+    LW_TRY(make_spec(c, &r->spec));
+    return lw_data_open(lw_str_c(&r->spec), &o, &r->data);
 }
 
-static int ascending(const void *a, const void *b)
+/* ---- what is said of them -------------------------------------------------------------------- */
+
+static int add_path(const lw_dataset *d, int64_t i, lw_str *name, json_t *paths)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    name->len = 0;
+    lw_data_row_name(d, i, name);
+    if (json_array_append_new(paths, json_string(lw_str_c(name))) == 0)
+        return 0;
+    return lw_fail(LW_EUNSUPPORTED, "the name of '%s' is not UTF-8, as OUTPUT.json must be",
+                   lw_str_c(name));
 }
 
-static void draw(const lw_encode_config *c, lw_encode_rows *r)
+/* {num_images, root, paths, rows, labels, class_names}: root and paths of files only. */
+static int list_rows(lw_encode_rows *r)
 {
-    lw_rng_key key = lw_rng_key_of(c->seed, lw_hash_name("encode.rows"));
-    for (int64_t i = 0; i < r->n; i++)
-        r->row[i] = c->num_images
-                        ? (int64_t)lw_rng_permute(key, 0, (uint64_t)r->data->n, (uint64_t)i)
-                        : i;
-    qsort(r->row, (size_t)r->n, sizeof *r->row, ascending);
+    const lw_dataset *d = r->data;
+    LW_CLEANUP(lw_str_clear) lw_str name = {0};
+    json_t *paths = *d->root ? json_array() : NULL, *rows = json_array(), *labels = json_array(),
+           *names = json_array();
+    r->list = json_pack("{s:I, s:s*, s:o*, s:o, s:o, s:o}", "num_images", (json_int_t)d->n, "root",
+                        *d->root ? d->root : NULL, "paths", paths, "rows", rows, "labels", labels,
+                        "class_names", names);
+    if (!r->list)
+        return lw_fail(LW_EUNSUPPORTED, "'%s' is not UTF-8, as OUTPUT.json must be", d->root);
+    for (int64_t i = 0; i < d->n; i++) {
+        if (paths)
+            LW_TRY(add_path(d, i, &name, paths));
+        json_array_append_new(rows, json_integer((json_int_t)lw_data_row_number(d, i)));
+        json_array_append_new(labels, json_integer(d->labels[i]));
+    }
+    for (int32_t k = 0; k < d->classes; k++)
+        json_array_append_new(names, json_string(d->class_names[k]));
+    return 0;
+}
+
+static uint64_t hash_rows(const lw_dataset *d)
+{
+    uint64_t part[2] = {0, 0};
+    for (int64_t i = 0; i < d->n; i++) {
+        part[1] = (uint64_t)lw_data_row_number(d, i);
+        part[0] = lw_hash64(part, sizeof part);
+    }
+    return part[0];
 }
 
 int lw_encode_rows_open(const lw_encode_config *c, const lw_network *net, lw_pool *pool,
                         const lw_observer *obs, lw_encode_rows *out)
 {
-    LW_TRY(open_data(c, net, pool, obs, &out->data));
-    out->n = c->num_images ? c->num_images : out->data->n;
-    if (out->n > out->data->n)
-        return lw_fail(LW_EUSAGE, "--num-images %lld: %s has %lld %s pictures",
-                       (long long)c->num_images, c->data, (long long)out->data->n,
-                       lw_split_name((lw_split)c->split));
-    out->row = lw_calloc((size_t)out->n, sizeof *out->row);
-    out->label = lw_calloc((size_t)out->n, sizeof *out->label);
-    if (!out->row || !out->label)
-        return LW_ENOMEM;
-    draw(c, out);
-    for (int64_t i = 0; i < out->n; i++)
-        out->label[i] = out->data->labels[out->row[i]];
-    out->hash = lw_hash64(out->row, (size_t)out->n * sizeof *out->row);
-    return 0;
+    LW_TRY(open_data(c, net, pool, obs, out));
+    out->hash = hash_rows(out->data);
+    return list_rows(out);
 }
 
 void lw_encode_rows_clear(lw_encode_rows *r)
 {
+    json_decref(r->list);
     lw_data_close(&r->data);
-    lw_free(&r->row);
-    lw_free(&r->label);
+    lw_str_clear(&r->spec);
 }
 
-/* ---- OUTPUT.json ----------------------------------------------------------------------------- */
-
-static json_t *list(const lw_encode_rows *r, bool labels)
-{
-    json_t *a = json_array();
-    for (int64_t i = 0; i < r->n; i++)
-        json_array_append_new(
-            a, json_integer(labels ? r->label[i] : (json_int_t)(r->data->first + r->row[i])));
-    return a;
-}
-
-int lw_encode_rows_save(const lw_encode_rows *r, const lw_encode_file *f)
+int lw_encode_rows_save(lw_encode_rows *r, const lw_encode_file *f)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    json_t *names = json_array();
-    for (int32_t k = 0; k < r->data->classes; k++)
-        json_array_append_new(names, json_string(r->data->class_names[k]));
-    LW_CLEANUP(lw_json_drop)
-    json_t *j = json_pack("{s:I, s:o, s:o, s:o, s:O}", "num_images", (json_int_t)r->n, "rows",
-                          list(r, false), "labels", list(r, true), "class_names", names, "about",
-                          f->about);
     lw_str_addf(&path, "%s.json", f->path);
-    return j && !path.failed ? lw_json_save(lw_str_c(&path), j) : LW_ENOMEM;
+    if (path.failed || json_object_set(r->list, "about", (json_t *)f->about) < 0)
+        return LW_ENOMEM;
+    return lw_json_save(lw_str_c(&path), r->list);
 }

@@ -6,18 +6,18 @@
 #include "jobs/encode/encode_file.h"
 
 typedef struct lw_encode_rows {
+    lw_str spec; /* as the data is opened */
     lw_dataset *data;
-    int64_t *row;   /* of the dataset, [n], in the order they are encoded */
-    int32_t *label; /* [n] */
-    int64_t n;
-    uint64_t hash; /* of row */
+    uint64_t hash; /* of their numbers in the split */
+    json_t *list;  /* what OUTPUT.json says of them */
 } lw_encode_rows;
 
-/* Opens the data as the network wants it and draws its rows. LW_EUSAGE: more than there are. */
+/* Opens the data as the network wants it. LW_EUSAGE: neither data nor a manifest, or both of
+ * different kinds. */
 int lw_encode_rows_open(const lw_encode_config *c, const lw_network *net, lw_pool *pool,
                         const lw_observer *obs, lw_encode_rows *out);
 void lw_encode_rows_clear(lw_encode_rows *r);
-/* Writes OUTPUT.json. */
-int lw_encode_rows_save(const lw_encode_rows *r, const lw_encode_file *f);
+/* Writes OUTPUT.json, which is a manifest where rows are files. */
+int lw_encode_rows_save(lw_encode_rows *r, const lw_encode_file *f);
 
 #endif

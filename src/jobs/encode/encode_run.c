@@ -87,7 +87,7 @@ static int open_forward(encode_state *s)
     LW_CLEANUP(lw_str_clear) lw_str layers = {0};
     const lw_encode_config *c = s->c;
     LW_TRY(list_layers(s, &layers));
-    s->batch = (int32_t)LW_MIN(s->rows.n, (int64_t)c->batch);
+    s->batch = (int32_t)LW_MIN(s->rows.data->n, (int64_t)c->batch);
     LW_TRY(lw_forward_new(s->dev, s->net,
                           &(lw_forward_opts){.batch = s->batch,
                                              .height = s->rows.data->h,
@@ -120,23 +120,23 @@ static int describe(encode_state *s)
     char number[3][32];
     for (int k = 0; k < s->out->n_taps; k++)
         lw_str_addf(&layers, "%s%s", k ? "," : "", s->tap[k]->name);
-    snprintf(number[0], sizeof number[0], "%" PRId64, s->rows.n);
+    snprintf(number[0], sizeof number[0], "%" PRId64, s->rows.data->n);
     snprintf(number[1], sizeof number[1], "%" PRIu64, c->seed);
     snprintf(number[2], sizeof number[2], "%dx%d", (int)s->rows.data->h, (int)s->rows.data->w);
     s->about = json_pack(
         "{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
         "leeway", lw_build_version(), "model", c->source, "model_hash",
-        hex(lw_store_hash(s->net->store, LW_SLAB_PARAM)), "network", s->net->name, "data", c->data,
-        "data_hash", hex(s->rows.data->content), "rows_hash", hex(s->rows.hash), "split",
-        lw_split_name((lw_split)c->split), "rows", number[0], "seed", number[1], "pictures",
-        number[2], "preparation", s->out->preparation, "layer", lw_str_c(&layers), "precision",
-        lw_precision_name(c->precision), "conv", lw_conv_mode_name(c->conv), "l2_normalize",
-        c->l2_normalize ? "true" : "false");
+        hex(lw_store_hash(s->net->store, LW_SLAB_PARAM)), "network", s->net->name, "data",
+        lw_str_c(&s->rows.spec), "data_hash", hex(s->rows.data->content), "rows_hash",
+        hex(s->rows.hash), "split", lw_split_name((lw_split)c->split), "rows", number[0], "seed",
+        number[1], "pictures", number[2], "preparation", s->out->preparation, "layer",
+        lw_str_c(&layers), "precision", lw_precision_name(c->precision), "conv",
+        lw_conv_mode_name(c->conv), "l2_normalize", c->l2_normalize ? "true" : "false");
     return s->about ? 0
                     : lw_fail(LW_EFORMAT,
                               "%s or %s is not UTF-8: no file can say where its rows "
                               "are from",
-                              c->source, c->data);
+                              c->source, lw_str_c(&s->rows.spec));
 }
 
 static int lay_out(encode_state *s)
@@ -146,7 +146,7 @@ static int lay_out(encode_state *s)
                           .about = s->about,
                           .isa = s->dev->isa,
                           .f32 = s->c->precision == LW_NUM_F32,
-                          .rows = s->rows.n,
+                          .rows = s->rows.data->n,
                           .part.fd = -1};
     LW_TRY(lw_encode_kind_of(f->path, &f->kind));
     if (f->kind == LW_ENCODE_NPY && s->out->n_taps > 1)
@@ -157,11 +157,11 @@ static int lay_out(encode_state *s)
         *a = (lw_encode_array){.name = s->tap[k]->name, .type = LW_ELEM_F32};
         a->rank = s->tap[k]->rank;
         memcpy(a->shape, s->tap[k]->shape, sizeof s->tap[k]->shape);
-        a->shape[0] = s->rows.n;
+        a->shape[0] = s->rows.data->n;
     }
     if (f->kind != LW_ENCODE_NPY)
         f->array[f->n++] = (lw_encode_array){
-            .name = "labels", .type = LW_ELEM_I32, .rank = 1, .shape = {s->rows.n}};
+            .name = "labels", .type = LW_ELEM_I32, .rank = 1, .shape = {s->rows.data->n}};
     return lw_encode_file_layout(f);
 }
 
@@ -170,10 +170,12 @@ static void report(encode_state *s)
     lw_plan_info i = lw_forward_info(s->fwd);
     lw_encode_result *r = s->out;
     snprintf(r->network, sizeof r->network, "%s", s->net->name);
+    snprintf(r->data, sizeof r->data, "%s", lw_str_c(&s->rows.spec));
     r->parameters = s->net->parameters;
-    r->rows = s->rows.n;
+    r->rows = s->rows.data->n;
     r->height = s->rows.data->h;
     r->width = s->rows.data->w;
+    r->skipped = s->rows.data->skipped;
     r->memory_bytes = lw_store_bytes(s->net->store) + i.frame_bytes + i.derived_bytes;
     for (int k = 0; k < r->n_taps; k++) {
         const lw_encode_array *a = &s->file.array[k];
@@ -208,7 +210,7 @@ static void load_task(void *arg, int64_t i, int worker)
     const encode_state *s = arg;
     const lw_dataset *d = s->rows.data;
     (void)worker;
-    lw_data_get(d, s->rows.row[s->first + i], false, s->images + i * d->h * d->w * 3);
+    lw_data_get(d, s->first + i, false, s->images + i * d->h * d->w * 3);
 }
 
 /* As torch.nn.functional.normalize: of length 1, or zeros as they were. */
@@ -271,7 +273,7 @@ static int encode_rows(encode_state *s)
 {
     lw_encode_file *f = &s->file;
     if (f->kind != LW_ENCODE_NPY && f->done == 0)
-        LW_TRY(lw_encode_file_put(f, f->n - 1, 0, f->rows, s->rows.label));
+        LW_TRY(lw_encode_file_put(f, f->n - 1, 0, f->rows, s->rows.data->labels));
     for (s->first = f->done; s->first < f->rows; s->first = f->done) {
         int64_t n = LW_MIN((int64_t)s->batch, f->rows - s->first);
         int rc = encode_batch(s, n);
@@ -294,7 +296,7 @@ static int predict(encode_state *s)
     LW_TRY(lw_forward_run(s->fwd, NULL));
     double t = lw_now();
     LW_TRY(lw_forward_run(s->fwd, NULL));
-    s->out->seconds = (lw_now() - t) * (double)LW_CEIL_DIV(s->rows.n, (int64_t)s->batch);
+    s->out->seconds = (lw_now() - t) * (double)LW_CEIL_DIV(s->rows.data->n, (int64_t)s->batch);
     return 0;
 }
 
@@ -305,7 +307,7 @@ static int run(encode_state *s)
     if (s->c->dry_run)
         return predict(s);
     if (s->c->resume && lw_encode_state_whole(&s->file)) {
-        s->out->done_before = s->rows.n;
+        s->out->done_before = s->rows.data->n;
         return 0;
     }
     LW_TRY(lw_encode_file_open(&s->file, s->c->resume));
