@@ -43,19 +43,12 @@ def prepare(data):
 
 
 def networks(data, only):
-    """Apart, because they alone need diffusers, timm and transformers."""
-    from golden import networks as part  # pylint: disable=import-outside-toplevel
-    for name in only or part.CASES:
-        tensors, meta = part.CASES[name]()
+    """Apart, because they alone need diffusers, timm, transformers and open_clip."""
+    from golden import networks as part, vit  # pylint: disable=import-outside-toplevel
+    cases = {**part.CASES, **vit.CASES}
+    for name in only or cases:
+        tensors, meta = cases[name]()
         store.save(data, "network_" + name, tensors, meta, 0)
-
-
-def vit(data):
-    """Apart, because it alone needs transformers, timm and open_clip."""
-    from golden import vit as part  # pylint: disable=import-outside-toplevel
-    tensors, meta = part.make(data)
-    meta["torch"] = torch.__version__.split("+", maxsplit=1)[0]
-    store.save(data, "vit", tensors, meta, 4096)
 
 
 def parts(data):
@@ -99,9 +92,8 @@ def main():
     torch.use_deterministic_algorithms(True)
     os.makedirs(o.directory, exist_ok=True)
     todo = parts(o.directory)
-    apart = {"prepare": prepare, "vit": vit}
-    if o.only in apart:
-        return apart[o.only](o.directory)
+    if o.only == "prepare":
+        return prepare(o.directory)
     if o.only.startswith("networks"):  # networks, or networks:NAME,NAME
         return networks(o.directory, o.only[9:].split(",") if o.only[8:] else None)
     for name in o.only.split(",") if o.only else todo:

@@ -13,6 +13,8 @@
  *   (transformers)
  *   pretrained_cfg (timm, so      Pillow             offset rounded half         black; crop_mode
  *   torchvision's evaluation)                        to even                     border: the mean
+ *   preprocess_cfg (open_clip)    Pillow             offset rounded half         none
+ *                                                    to even
  *
  * Nothing in these files is passed over in silence: what changes pixels is honoured or refused by
  * name.
@@ -58,11 +60,11 @@ lw_preparation lw_preparation_square(int32_t side);
 
 /*
  * From the text of a preprocessor_config.json (or a processor_config.json around it), of a timm
- * pretrained_cfg, or of a config.json that has one. `what` names it in messages. LW_EFORMAT: not
+ * pretrained_cfg, of a config.json that has one, or of an open_clip_config.json. `what` names it in messages. LW_EFORMAT: not
  * such a file, or a value of the wrong kind; LW_EUNSUPPORTED: a key or value that is not honoured.
  */
 int lw_preparation_parse(const char *what, const char *text, size_t n, lw_preparation *out);
-/* A file, or a folder with preprocessor_config.json or config.json in it. */
+/* A file, or a folder with preprocessor_config.json, config.json or open_clip_config.json in it. */
 int lw_preparation_load(const char *path, lw_preparation *out);
 /* One line with everything that changes a number the network sees: for fingerprints and for
  * reading; and that part of it which says what lw_prepare does. */

@@ -363,6 +363,38 @@ static int read_timm(const json_t *o, const char *what, lw_preparation *out)
     return 0;
 }
 
+/* ---- open_clip ------------------------------------------------------------------------------- */
+
+/* preprocess_cfg of an open_clip_config.json; its size is the vision tower's where it has none. */
+static int read_open_clip(const json_t *root, const char *what, lw_preparation *out)
+{
+    static const char *const honoured[] = {"size",          "mean",        "std",
+                                           "interpolation", "resize_mode", NULL};
+    static const char *const about_other_things[] = {"fill_color", NULL}; /* of mode longest */
+    static const char *const modes[] = {"shortest", "squash"};            /* as in lw_fit */
+    static const lw_json_only only[] = {{"mode", "\"RGB\""}, {0}};
+    const char *const *const known[] = {honoured, about_other_things, NULL};
+    const json_t *o = json_object_get(root, "preprocess_cfg"), *size = json_object_get(o, "size");
+    const json_t *model = json_object_get(root, "model_cfg");
+    lw_preparation p = {.form = LW_RESAMPLE_PILLOW, .half_to_even = true, LW_NUMBERS_CLIP};
+    int filter = LW_FILTER_BICUBIC, mode = LW_FIT_SHORTEST;
+    LW_TRY(lw_json_check_known(o, what, known, only));
+    if (!size || json_is_null(size))
+        size = json_object_get(json_object_get(model, "vision_cfg"), "image_size");
+    if (json_array_size(size) == 2 && json_equal(json_array_get(size, 0), json_array_get(size, 1)))
+        size = json_array_get(size, 0);
+    LW_TRY(read_side(what, "size", size, &p.height));
+    p.width = p.resize_h = p.resize_w = p.height;
+    LW_TRY(read_word(o, what, "interpolation", lw_filter_name, LW_FILTERS, &filter));
+    LW_TRY(read_word(o, what, "resize_mode", modes, LW_COUNT(modes), &mode));
+    p.filter = (lw_filter)filter;
+    p.fit = (lw_fit)mode;
+    LW_TRY(read_channels(o, what, "mean", false, p.mean));
+    LW_TRY(read_channels(o, what, "std", true, p.std));
+    *out = p;
+    return 0;
+}
+
 /* ---- either ---------------------------------------------------------------------------------- */
 
 static int read_tree(const json_t *root, const char *what, lw_preparation *out)
@@ -372,16 +404,17 @@ static int read_tree(const json_t *root, const char *what, lw_preparation *out)
     const json_t *own = json_is_object(inner) ? inner : root;
     if (json_is_object(timm))
         return read_timm(timm, what, out);
+    if (json_is_object(json_object_get(root, "preprocess_cfg")))
+        return read_open_clip(root, what, out);
     if (json_object_get(own, "image_processor_type") ||
         json_object_get(own, "feature_extractor_type"))
         return read_transformers(own, what, out);
     if (json_object_get(root, "input_size"))
         return read_timm(root, what, out);
-    return lw_fail(
-        LW_EFORMAT,
-        "%s: says nothing about pictures: no 'image_processor_type' (transformers) and no "
-        "'pretrained_cfg' (timm)",
-        what);
+    return lw_fail(LW_EFORMAT,
+                   "%s: says nothing about pictures: no 'image_processor_type' (transformers), "
+                   "'pretrained_cfg' (timm) or 'preprocess_cfg' (open_clip)",
+                   what);
 }
 
 int lw_preparation_parse(const char *what, const char *text, size_t n, lw_preparation *out)
@@ -396,8 +429,15 @@ int lw_preparation_load(const char *path, lw_preparation *out)
     LW_CLEANUP(lw_str_clear) lw_str in_folder = {0};
     LW_CLEANUP(lw_json_drop) json_t *root = NULL;
     if (lw_path_is_dir(path)) {
-        const char *file = lw_path_join(&in_folder, path, "preprocessor_config.json");
-        path = lw_path_exists(file) ? file : lw_path_join(&in_folder, path, "config.json");
+        static const char *const files[] = {"preprocessor_config.json", "config.json",
+                                            "open_clip_config.json"};
+        const char *folder = path;
+        size_t i = 0;
+        do
+            path = lw_path_join(&in_folder, folder, files[i]);
+        while (!lw_path_exists(path) && ++i < LW_COUNT(files));
+        if (i == LW_COUNT(files))
+            path = lw_path_join(&in_folder, folder, files[1]);
     }
     LW_TRY(lw_json_load(path, &root));
     return read_tree(root, path, out);

@@ -251,7 +251,8 @@ static int find_preparation(lw_network *n)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     bool said = lw_path_exists(lw_path_join(&path, n->dir, "preprocessor_config.json")) ||
-                json_object_get(n->config, "pretrained_cfg");
+                json_object_get(n->config, "pretrained_cfg") ||
+                json_object_get(n->config, "preprocess_cfg");
     if (!said || n->generator)
         return 0;
     LW_TRY(lw_preparation_load(n->dir, &n->preparation));

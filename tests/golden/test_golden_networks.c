@@ -70,9 +70,9 @@ static void write_model(const lw_st_file *f, const char *dir)
 {
     char path[128];
     lw_st_writer *w = NULL;
-    const char *config = lw_st_meta(f, "config");
+    const char *config = lw_st_meta(f, "config"), *file = lw_st_meta(f, "config_name");
     assert_ok(lw_mkdirs(dir));
-    snprintf(path, sizeof path, "%s/config.json", dir);
+    snprintf(path, sizeof path, "%s/%s", dir, file ? file : "config.json");
     if (config)
         assert_ok(lw_file_write(path, config, strlen(config)));
     snprintf(path, sizeof path, "%s/%s", dir, LW_WEIGHTS_HF);
@@ -324,7 +324,14 @@ int main(void)
         NETWORK_TEST("network_tiny_encoder"),     NETWORK_TEST("network_tiny_decoder"),
         NETWORK_TEST("network_kl_encoder"),       NETWORK_TEST("network_kl_decoder"),
         NETWORK_TEST("network_kl_older_encoder"), NETWORK_TEST("network_kl_plain_encoder"),
-        NETWORK_TEST("network_kl_plain_decoder"),
+        NETWORK_TEST("network_kl_plain_decoder"), NETWORK_TEST("network_clip"),
+        NETWORK_TEST("network_clip_vision"),      NETWORK_TEST("network_clip_open"),
+        NETWORK_TEST("network_clip_open_gelu"),   NETWORK_TEST("network_siglip"),
+        NETWORK_TEST("network_siglip_vision"),    NETWORK_TEST("network_siglip_timm"),
+        NETWORK_TEST("network_dinov2"),           NETWORK_TEST("network_dinov2_oblong"),
+        NETWORK_TEST("network_dinov2_gated"),     NETWORK_TEST("network_dinov2_registers"),
+        NETWORK_TEST("network_dinov2_authors"),   NETWORK_TEST("network_dinov2_authors_registers"),
+        NETWORK_TEST("network_dinov2_timm"),      NETWORK_TEST("network_dinov2_timm_registers"),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

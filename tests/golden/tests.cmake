@@ -8,7 +8,6 @@ lw_test(test_golden_layers golden/test_golden_layers.c models store backend form
 lw_test(test_golden_policy golden/test_golden_policy.c models store backend formats base)
 lw_test(test_golden_transformer golden/test_golden_transformer.c models store backend formats base)
 lw_test(test_golden_resample golden/test_golden_resample.c models store backend formats base kernels)
-lw_test(test_golden_vit golden/test_golden_vit.c models store backend formats base)
-foreach(name networks vit policy resample transformer unet train encoders layers)
+foreach(name networks policy resample transformer unet train encoders layers)
   target_sources(test_golden_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 endforeach()

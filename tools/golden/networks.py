@@ -28,13 +28,13 @@ def names(net, named=str):
                      for n, t in net.state_dict().items() if t.dim() > 0)
 
 
-def normalised(x):
-    mean, std = (torch.tensor(v).double()[None, :, None, None] for v in IMAGENET)
+def normalised(x, numbers=IMAGENET):
+    mean, std = (torch.tensor(v).double()[None, :, None, None] for v in numbers)
     return ((x + 1) / 2 - mean) / std
 
 
-def case(net, taps, shape, gradient, named=str, **meta):
-    """taps: x -> {name: tensor}."""
+def answers(taps, shape, gradient):
+    """taps: x -> {name: tensor}; what a file holds of them, and what it says of x."""
     x = torch.from_numpy(formula.values("x", shape)).double().requires_grad_()
     out = taps(x)
     gy = torch.from_numpy(formula.unit("gy", tuple(out[gradient].shape))).double()
@@ -44,7 +44,12 @@ def case(net, taps, shape, gradient, named=str, **meta):
         v = v.detach()
         res.update({"tap." + k: v.numpy()} if v.numel() <= 512
                    else {"sketch." + k: formula.sketch(k, v)})
-    return res, dict(meta, names=names(net, named), x="x".join(map(str, shape)), gradient=gradient)
+    return res, {"x": "x".join(map(str, shape)), "gradient": gradient}
+
+
+def case(net, taps, shape, gradient, named=str, **meta):
+    res, about = answers(taps, shape, gradient)
+    return res, dict(meta, names=names(net, named), **about)
 
 
 def resnet_timm():

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prepared pictures by the libraries themselves, as hashes of their bytes: prepare.json.
 
-transformers' processors that run on Pillow (...ImageProcessorPil) without rescaling and normalising; timm's evaluation
-transforms without tensors. Pillow before version 13 is needed: from then on it takes the passes of some pictures in the
+transformers' processors that run on Pillow (...ImageProcessorPil) without rescaling and normalising; timm's and
+open_clip's evaluation transforms without tensors. Pillow before version 13 is needed: from then on it takes the passes of some pictures in the
 other order, and published numbers are older.
 """
 import json
 import os
 
 import numpy as np
+import open_clip.transform
 import PIL
 import timm.data
 import torchvision.transforms as T
@@ -60,6 +61,17 @@ TIMM = {
 }
 
 
+OPEN_CLIP = {
+    "open_clip": {"model_cfg": {"embed_dim": 512, "vision_cfg": {"image_size": 224}},
+                  "preprocess_cfg": {"mode": "RGB", "fill_color": 0}},
+    "open_clip-siglip2": {"model_cfg": {"vision_cfg": {"image_size": 256}},
+                          "preprocess_cfg": {"size": [224, 224], "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5],
+                                             "interpolation": "bicubic", "resize_mode": "squash"}},
+    "open_clip-odd": {"model_cfg": {"vision_cfg": {"image_size": 225}},
+                      "preprocess_cfg": {"interpolation": "bilinear", **IMAGENET}},
+}
+
+
 def image(h, w):
     return Image.fromarray(formula.picture(h, w, 3))
 
@@ -95,9 +107,22 @@ def by_timm(name, config):
     return row, lambda h, w: np.asarray(steps(image(h, w)))
 
 
+def by_open_clip(config):
+    c = {"size": config["model_cfg"]["vision_cfg"]["image_size"], **config["preprocess_cfg"]}
+    size = c["size"] if isinstance(c["size"], int) else c["size"][0]
+    t = open_clip.transform.image_transform(size, False, c.get("mean"), c.get("std"), c.get("resize_mode"),
+                                            c.get("interpolation"))
+    steps = T.Compose([s for s in t.transforms if type(s).__name__ not in ("MaybeToTensor", "Normalize")])
+    row = {"scale": 1 / 255, "mean": list(t.transforms[-1].mean), "std": list(t.transforms[-1].std)}
+    return row, lambda h, w: np.asarray(steps(image(h, w)))
+
+
 def rows():
-    for name, config in list(HF.items()) + list(TIMM.items()):
-        row, run = by_timm(name, config) if name in TIMM else by_transformers(config)
+    for name, config in list(HF.items()) + list(TIMM.items()) + list(OPEN_CLIP.items()):
+        if name in OPEN_CLIP:
+            row, run = by_open_clip(config)
+        else:
+            row, run = by_timm(name, config) if name in TIMM else by_transformers(config)
         pictures = []
         for h, w in PICTURES:
             y = np.ascontiguousarray(run(h, w))

@@ -4,6 +4,7 @@
  * on the class token, then a projection without bias where the folder has one. The text tower is
  * not built.
  */
+#include "models/encoders/models_timm.h"
 #include "models/encoders/models_transformers.h"
 #include "models/encoders/models_vit.h"
 #include "models/models.h"
@@ -45,6 +46,11 @@ static int read(const json_t *whole, const char *file, void *arch)
                            .patch = 32,
                            .act = LW_EW_quick_gelu,
                            .eps = 1e-5f}};
+    if (lw_open_clip_is(whole)) {
+        LW_TRY(lw_open_clip_vit(whole, file, &a.vit, &a.projection));
+        *(clip_arch *)arch = a;
+        return 0;
+    }
     LW_TRY(lw_transformers_vision(&j, &where, whole_keys, &in));
     LW_TRY(lw_transformers_check(j, where, vision_keys));
     LW_TRY(lw_transformers_vit(j, where, &a.vit));
@@ -138,7 +144,7 @@ static const lw_preparation preparation = {
 const lw_network_def lw_network_def_clip = {
     .name = "clip",
     .kind = "encoder",
-    .class_name = "clip clip_vision_model",
+    .class_name = "clip clip_vision_model open_clip",
     .arch_bytes = sizeof(clip_arch),
     .read = read,
     .describe = describe,

@@ -9,9 +9,14 @@
  *   the authors' files                    OFFSET; with registers ANTIALIAS
  *   timm                                  ANTIALIAS
  */
+#include "models/encoders/models_timm.h"
 #include "models/encoders/models_transformers.h"
 #include "models/encoders/models_vit.h"
 #include "models/models.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct dinov2_arch {
     lw_vit vit;
@@ -59,10 +64,25 @@ static int read_classes(const json_t *j, const char *where, int32_t *out)
     return 0;
 }
 
+/* Of timm, whose class token has its position in it where there are registers. */
+static int read_timm(const json_t *j, const char *where, dinov2_arch *a)
+{
+    const char *name = json_string_value(json_object_get(j, "architecture"));
+    const char *registers = strstr(name, "_reg");
+    a->vit = (lw_vit){.image_size = 518,
+                      .act = LW_EW_gelu,
+                      .eps = 1e-6f,
+                      .resize = LW_VIT_RESIZE_ANTIALIAS,
+                      .class_unplaced = registers != NULL};
+    if (registers)
+        a->vit.registers = (int32_t)LW_MIN(LW_MAX(strtol(registers + 4, NULL, 10), 0), 1024);
+    return lw_timm_vit(j, where, "token", &a->vit);
+}
+
 static int read(const json_t *j, const char *where, void *arch)
 {
-    bool registers = lw_str_eq(json_string_value(json_object_get(j, "model_type")),
-                               "dinov2_with_registers");
+    const char *type = json_string_value(json_object_get(j, "model_type"));
+    bool registers = type && lw_str_eq(type, "dinov2_with_registers");
     dinov2_arch a = {.vit = {.width = 768,
                              .depth = 12,
                              .heads = 12,
@@ -74,6 +94,8 @@ static int read(const json_t *j, const char *where, void *arch)
                              .resize = registers ? LW_VIT_RESIZE_ANTIALIAS : LW_VIT_RESIZE_SIZE}};
     bool bias = true;
     int32_t ratio = 4;
+    if (lw_timm_is(j))
+        return read_timm(j, where, arch);
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_transformers_vit(j, where, &a.vit));
     LW_TRY(lw_transformers_count(j, where, "mlp_ratio", 64, &ratio));
@@ -111,7 +133,7 @@ static const lw_name_rule transformers[] = {
     {.file = "classifier.*", .store = "classifier.*", .bare = true},
     {0},
 };
-static const char *const unused[] = {"**.mask_token", NULL};
+static const char *const unused[] = {"**.mask_token", "mask_token", NULL};
 
 #define BLOCKS                                                                                 \
     {.file = "patch_embed.proj.*", .store = "embeddings.patch_embeddings.projection.*"},       \
@@ -152,6 +174,73 @@ static const lw_naming namings[] = {
     {0},
 };
 
+/* ---- weights alone --------------------------------------------------------------------------- */
+
+static int32_t count_blocks(const lw_st_file *f)
+{
+    char name[64];
+    int32_t n = 0;
+    do
+        snprintf(name, sizeof name, "encoder.layer.%d.norm1.weight", (int)n);
+    while (lw_naming_find(namings, f, name) && ++n < LW_VIT_MAX_DEPTH);
+    return n;
+}
+
+/* The side of a table of n positions; 0: n is no square. */
+static int32_t side_of(int64_t n)
+{
+    int32_t side = 1;
+    while (side < 1024 && (int64_t)side * side < n)
+        side++;
+    return (int64_t)side * side == n ? side : 0;
+}
+
+/* Whose names they are says how positions follow the picture. timm leaves the mask token out. */
+static lw_vit_resize resize_of(const lw_st_file *f, bool registers)
+{
+    bool original = lw_st_find_model(f, "blocks.0.ls1.gamma");
+    bool of_timm = original && !lw_st_find_model(f, "mask_token");
+    if (registers || of_timm)
+        return LW_VIT_RESIZE_ANTIALIAS;
+    return original ? LW_VIT_RESIZE_OFFSET : LW_VIT_RESIZE_SIZE;
+}
+
+/* Sizes of a network whose tensors are there and have the right ranks. */
+static lw_vit sizes_of(const lw_st_file *f, const lw_st_tensor *patch, const lw_st_tensor *at)
+{
+    const lw_st_tensor *more = lw_naming_find(namings, f, "embeddings.register_tokens");
+    lw_vit v = {.width = (int32_t)patch->shape[0],
+                .patch = (int32_t)patch->shape[2],
+                .depth = count_blocks(f),
+                .heads = (int32_t)patch->shape[0] / 64,
+                .registers = more && more->rank == 3 ? (int32_t)more->shape[1] : 0,
+                .act = LW_EW_gelu,
+                .eps = 1e-6f,
+                .resize = resize_of(f, more != NULL),
+                .class_unplaced = side_of(at->shape[1]) > 0};
+    v.image_size = v.patch * side_of(at->shape[1] - (v.class_unplaced ? 0 : 1));
+    return v;
+}
+
+static bool recognise(const lw_st_file *f, void *arch)
+{
+    dinov2_arch *a = arch;
+    if (a->vit.width > 0)
+        return true; /* a configuration said it */
+    const lw_st_tensor *patch = lw_naming_find(namings, f,
+                                               "embeddings.patch_embeddings.projection.weight");
+    const lw_st_tensor *at = lw_naming_find(namings, f, "embeddings.position_embeddings");
+    const lw_st_tensor *fc1 = lw_naming_find(namings, f, "encoder.layer.0.mlp.fc1.weight");
+    const lw_st_tensor *gate = lw_naming_find(namings, f, "encoder.layer.0.mlp.weights_in.weight");
+    if (!patch || patch->rank != 4 || patch->shape[0] % 64 || !at || at->rank != 3 ||
+        !(fc1 || gate) || !lw_naming_find(namings, f, "encoder.layer.0.layer_scale1.lambda1"))
+        return false;
+    a->vit = sizes_of(f, patch, at);
+    a->vit.swiglu = !fc1; /* timm's names of the gated form are those of the other */
+    a->vit.hidden = (int32_t)(fc1 ? fc1->shape[0] : gate->shape[0] / 2);
+    return a->vit.depth > 0 && lw_vit_check(&a->vit, lw_st_path(f)) == 0;
+}
+
 /* ---- the record ------------------------------------------------------------------------------ */
 
 /* On the class token beside the mean of the grid's tokens, all behind the norm. */
@@ -190,9 +279,11 @@ static const lw_preparation preparation = {.fit = LW_FIT_SHORTEST,
 const lw_network_def lw_network_def_dinov2 = {
     .name = "dinov2",
     .kind = "encoder",
-    .class_name = "dinov2 dinov2_with_registers",
+    .class_name = "dinov2 dinov2_with_registers vit_*_dinov2",
     .arch_bytes = sizeof(dinov2_arch),
     .read = read,
+    .recognise = recognise,
+    .tensors = "DINOv2 (LayerScale, a class token, heads of 64)",
     .namings = namings,
     .preparation = &preparation,
     .build = build,

@@ -7,6 +7,7 @@
  * Files of transformers mean GELU's tanh form (hidden_act says it), timm's registrations of B/16 and
  * so400m/14 the exact one: their features are 1e-3 apart.
  */
+#include "models/encoders/models_timm.h"
 #include "models/encoders/models_transformers.h"
 #include "models/encoders/models_vit.h"
 #include "models/models.h"
@@ -36,6 +37,12 @@ static int read(const json_t *j, const char *where, void *arch)
                              .act = LW_EW_gelu_tanh,
                              .eps = 1e-6f}};
     bool head = true;
+    if (lw_timm_is(j) || lw_open_clip_is(j)) {
+        a.vit.act = LW_EW_gelu;
+        LW_TRY(lw_timm_vit(j, where, "map", &a.vit));
+        *(siglip_arch *)arch = a;
+        return 0;
+    }
     LW_TRY(lw_transformers_vision(&j, &where, whole_keys, &in));
     LW_TRY(lw_transformers_check(j, where, vision_keys));
     LW_TRY(lw_transformers_vit(j, where, &a.vit));
@@ -148,7 +155,7 @@ static const lw_preparation preparation = {
 const lw_network_def lw_network_def_siglip = {
     .name = "siglip",
     .kind = "encoder",
-    .class_name = "siglip siglip_vision_model",
+    .class_name = "siglip siglip_vision_model vit_*_siglip_*",
     .arch_bytes = sizeof(siglip_arch),
     .read = read,
     .describe = describe,

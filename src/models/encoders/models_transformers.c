@@ -80,11 +80,12 @@ int lw_transformers_check(const json_t *config, const char *where, const char *c
 bool lw_transformers_class(const json_t *config, const char *name)
 {
     const json_t *list = json_object_get(config, "architectures");
-    size_t i = 0;
-    while (i < json_array_size(list) &&
-           !lw_str_eq(json_string_value(json_array_get(list, i)), name))
-        i++;
-    return i < json_array_size(list);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *have = json_string_value(json_array_get(list, i));
+        if (have && lw_str_eq(have, name))
+            return true;
+    }
+    return false;
 }
 
 static bool given(const json_t *config, const char *key)

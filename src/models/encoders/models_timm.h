@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vision transformers as timm's config.json and open_clip's open_clip_config.json describe them. timm
+ * names an architecture, whose numbers are a registration in its source: here they are a table. */
+#ifndef LW_MODELS_TIMM_H
+#define LW_MODELS_TIMM_H
+
+#include "formats/formats.h"
+#include "models/encoders/models_vit.h"
+
+/* Has a configuration an "architecture", as timm writes it? */
+bool lw_timm_is(const json_t *config);
+/* Is it open_clip's? */
+bool lw_open_clip_is(const json_t *config);
+
+/* timm's, of an architecture vit_SIZE_patchN_.., pooled by `pool` and without a classifier; or an
+ * open_clip tower of such an architecture. Fields that neither says stay. LW_EUNSUPPORTED names what
+ * is not honoured. */
+int lw_timm_vit(const json_t *config, const char *where, const char *pool, lw_vit *out);
+/* open_clip's own transformer. projection: of its vectors. */
+int lw_open_clip_vit(const json_t *config, const char *where, lw_vit *out, int32_t *projection);
+
+#endif
