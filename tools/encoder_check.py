@@ -9,11 +9,17 @@
 Each case builds a network of the named library from a configuration of the published size, draws
 weights from a seed at the scale of trained ones, saves the folder as that library does, and compares
 `leeway run` on random pictures with the library: per tap the largest error over the largest value
-(max) and the norm of the error over the norm (rms). f32 must agree to 1e-4 in both.
+(max) and the norm of the error over the norm (rms). f32 must agree to 1e-4 in both. --gradient also
+compares the gradient of sum(pooled * random) with respect to the picture, which encoder_gradient
+beside leeway computes.
+
+Published weights, where they are at hand: --published NAME=FOLDER (--list names them) compares
+`leeway encode` of the pictures that GOLDEN speaks of with the embeddings that others published.
 
 Needs torch and transformers; cases of timm and open_clip need those.
 """
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -30,24 +36,27 @@ HALF = ((0.5,) * 3, (0.5,) * 3)
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
+LINEAR = ("q_proj", "k_proj", "query", "key", "qkv", "in_proj", "attn_pool.q", "attn_pool.kv")
+TABLES = ("position_embedding", "positional_embedding", "pos_embed", "token", "class_embedding", "probe",
+          "latent")
+
+
 def draw(net, seed=1):
     """Weights at the scale of trained ones: nothing is zero, one or alike, attention is peaked."""
     gen = torch.Generator().manual_seed(seed)
     for name, p in net.named_parameters():
         r = torch.randn(p.shape, generator=gen)
-        if p.dim() >= 2 and "embedding" not in name and "token" not in name and "pos" not in name:
-            fan = p[0].numel()
-            sharp = 1.5 if any(k in name for k in ("q_proj", "k_proj", "query", "key", "qkv",
-                                                   "in_proj")) else 1.0
-            p.data = r * sharp / fan ** 0.5
-        elif p.dim() == 1 and name.endswith(("lambda1", "gamma")):
-            p.data = 0.3 + 0.1 * r
-        elif p.dim() == 1 and name.endswith("weight"):
-            p.data = 1 + 0.3 * r
-        elif p.dim() == 1:
-            p.data = 0.1 * r
-        else:
+        if any(k in name for k in TABLES):
             p.data = 0.3 * r
+        elif p.dim() >= 2:
+            fan = p.shape[0] if name.endswith("visual.proj") else p[0].numel()
+            p.data = r * (1.5 if any(k in name for k in LINEAR) else 1.0) / fan ** 0.5
+        elif name.endswith(("lambda1", "gamma")):
+            p.data = 0.3 + 0.1 * r
+        elif name.endswith("weight"):
+            p.data = 1 + 0.3 * r
+        else:
+            p.data = 0.1 * r
     return net.eval()
 
 
@@ -112,6 +121,85 @@ def dinov2(registers=0, **sizes):
     return net, taps, net.save_pretrained
 
 
+def states_of(blocks, run):
+    """Tokens before the first and behind every block, while run() runs; and what it returns."""
+    states = []
+    hooks = [blocks[0].register_forward_pre_hook(lambda m, args: states.append(args[0]))]
+    hooks += [b.register_forward_hook(lambda m, args, out: states.append(out)) for b in blocks]
+    out = run()
+    for h in hooks:
+        h.remove()
+    return out, states
+
+
+def some_maps(states, h, w, before):
+    return {"s%d" % i: grid(states[i], h, w, before) for i in (0, 1, len(states) - 1)}
+
+
+def write_json(folder, name, content):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        json.dump(content, f)
+
+
+def save_weights(net, folder, name):
+    from safetensors.torch import save_file
+    os.makedirs(folder)
+    save_file({k: v.float().contiguous() for k, v in net.state_dict().items()},
+              os.path.join(folder, name))
+
+
+def timm_vit(architecture, before):
+    """As on the hub: config.json with the registration's name, model.safetensors."""
+    import timm
+    free = {"dynamic_img_size": True} if "dinov2" in architecture else {}
+    net = draw(timm.create_model(architecture, num_classes=0, **free))
+
+    def taps(net, x):
+        p = net.patch_embed.patch_size[0]
+        out, states = states_of(net.blocks, lambda: net(x))
+        return {"pooled": out, "tokens": net.norm(states[-1]),
+                **some_maps(states, x.shape[2] // p, x.shape[3] // p, before)}
+
+    def save(folder):
+        save_weights(net, folder, "model.safetensors")
+        about = {k: v for k, v in net.pretrained_cfg.items() if k != "url"}
+        write_json(folder, "config.json", {
+            "architecture": architecture, "num_classes": 0, "num_features": net.num_features,
+            "global_pool": net.global_pool, "pretrained_cfg": about})
+    return net, taps, save
+
+
+def open_clip(name):
+    """As on the hub: open_clip_config.json, open_clip_model.safetensors."""
+    import open_clip as lib
+    cfg = lib.get_model_config(name)
+    cfg["text_cfg"] = {k: v for k, v in cfg["text_cfg"].items() if not k.startswith("hf_")}
+    cfg["text_cfg"].update(vocab_size=64, width=64, heads=1, layers=1, context_length=8)
+    kind = lib.CustomTextCLIP if cfg.pop("custom_text", False) else lib.CLIP
+    net = draw(kind(**cfg))
+
+    def taps(net, x):
+        v = net.visual
+        trunk = getattr(v, "trunk", None)
+        blocks = trunk.blocks if trunk is not None else v.transformer.resblocks
+        p = (trunk.patch_embed.patch_size if trunk is not None else v.patch_size)[0]
+        out, states = states_of(blocks, lambda: net.encode_image(x))
+        found = {"pooled": out}
+        if trunk is None:
+            found["cls"] = v.ln_post(states[-1][:, 0])
+        found["tokens"] = states[-1] if trunk is None else trunk.norm(states[-1])
+        return dict(found, **some_maps(states, x.shape[2] // p, x.shape[3] // p, trunk is None))
+
+    def save(folder):
+        save_weights(net, folder, "open_clip_model.safetensors")
+        squash = {"mean": [0.5] * 3, "std": [0.5] * 3, "interpolation": "bicubic",
+                  "resize_mode": "squash"}
+        write_json(folder, "open_clip_config.json", {
+            "model_cfg": lib.get_model_config(name),
+            "preprocess_cfg": squash if "SigLIP" in name else {}})
+    return net, taps, save
+
+
 SMALL = dict(hidden_size=384, num_attention_heads=6)
 LARGE = dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
 LARGE_DINO = dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16)
@@ -123,6 +211,13 @@ CASES = {
     "clip-l14": (lambda: clip(patch_size=14, projection=768, **LARGE), (224, 224), CLIP_NUMBERS),
     "siglip-b16": (lambda: siglip(patch_size=16, image_size=224), (224, 224), HALF),
     "siglip-so400m": (lambda: siglip(patch_size=14, image_size=384, **SO400M), (384, 384), HALF),
+    "clip-b32-open": (lambda: open_clip("ViT-B-32-quickgelu"), (224, 224), CLIP_NUMBERS),
+    "clip-l14-open": (lambda: open_clip("ViT-L-14"), (224, 224), CLIP_NUMBERS),
+    "siglip-b16-timm": (lambda: timm_vit("vit_base_patch16_siglip_224", 0), (224, 224), HALF),
+    "siglip2-b16-open": (lambda: open_clip("ViT-B-16-SigLIP2"), (224, 224), HALF),
+    "siglip2-so400m-open": (lambda: open_clip("ViT-SO400M-14-SigLIP2-378"), (378, 378), HALF),
+    "dinov2-s-timm": (lambda: timm_vit("vit_small_patch14_dinov2", 1), (224, 224), IMAGENET),
+    "dinov2-b-reg-timm": (lambda: timm_vit("vit_base_patch14_reg4_dinov2", 5), (224, 280), IMAGENET),
     "dinov2-s": (lambda: dinov2(**SMALL), (224, 224), IMAGENET),
     "dinov2-b": (dinov2, (224, 224), IMAGENET),
     "dinov2-b-oblong": (dinov2, (140, 308), IMAGENET),
@@ -143,14 +238,20 @@ def errors(have, want):
     return np.abs(d).max() / np.abs(want).max(), np.linalg.norm(d) / np.linalg.norm(want)
 
 
-def reference(net, taps, x, numbers, double):
-    """The library's taps of pictures in [-1, 1]."""
+def reference(net, taps, x, numbers, o):
+    """The library's taps of pictures in [-1, 1]; g and the gradient of sum(first tap * g)."""
     mean, std = (torch.tensor(v, dtype=torch.float64)[:, None, None] for v in numbers)
-    net = net.double() if double else net.float()
-    pixels = ((torch.from_numpy(x).double() + 1) / 2 - mean) / std
-    with torch.no_grad():
-        found = taps(net, pixels if double else pixels.float())
-    return {k: v.numpy() for k, v in found.items()}
+    net = net.double() if o.double else net.float()
+    x = torch.from_numpy(x).double().requires_grad_(o.gradient)
+    pixels = ((x + 1) / 2 - mean) / std
+    net.requires_grad_(False)
+    found = taps(net, pixels if o.double else pixels.float())
+    first = next(iter(found.values()))
+    g = torch.randn(first.shape, generator=torch.Generator().manual_seed(3))
+    if o.gradient:
+        (first * g).sum().backward()
+    return ({k: v.detach().numpy() for k, v in found.items()}, g.numpy(),
+            x.grad.numpy() if o.gradient else None)
 
 
 def run(command, folder, tap, precision, scratch):
@@ -159,6 +260,14 @@ def run(command, folder, tap, precision, scratch):
                               tap, "--precision", precision, "--output", out, "--quiet"],
                    check=True, stdout=sys.stderr)
     return np.load(out)
+
+
+def run_gradient(o, folder, tap, g, scratch):
+    path = lambda n: os.path.join(scratch, n + ".npy")
+    np.save(path("g"), g)
+    program = os.path.join(os.path.dirname(o.leeway), "encoder_gradient")
+    subprocess.run([program, folder, tap, path("x"), path("g"), path("gx")], check=True)
+    return np.load(path("gx"))
 
 
 def line(case, what, precision, err):
@@ -177,16 +286,75 @@ def check(name, o, scratch):
     x = np.random.default_rng(2).uniform(-1, 1, (o.batch, 3, h, w)).astype(np.float32)
     np.save(os.path.join(scratch, "x.npy"), x)
     start = time.time()
-    want = reference(net, taps, x, numbers, o.double)
-    del net
+    want, g, gx = reference(net, taps, x, numbers, o)
+    del net, taps, save
     print("%s: the reference took %.0f s" % (name, time.time() - start), file=sys.stderr)
     ok = True
     for precision in o.precision.split(","):
         for tap in want if precision == "f32" else list(want)[:1]:
             got = run([o.leeway], folder, tap, precision, scratch)
             ok &= line(name, tap, precision, errors(got, want[tap]))
+    if o.gradient:
+        tap = next(iter(want))
+        ok &= line(name, "d " + tap, "f32", errors(run_gradient(o, folder, tap, g, scratch), gx))
     shutil.rmtree(folder)
     return ok
+
+
+# ---- published weights ---------------------------------------------------------------------------
+
+# The first numbers of the L2-normalised embedding of 16 x 16 red pixels, written as JPEG by Pillow
+# (stored as float16 by those who published them); of DINOv2, last_hidden_state[0, :3, :3] of COCO's
+# picture 000000039769.
+RED = {
+    "clip-vit-base-patch32": (-0.0030384, -0.0146561, -0.0303497),
+    "clip-vit-large-patch14": (0.0099792, 0.0163727, 0.0226898),
+    "siglip2-base-patch16-224": (0.0188141, -0.0336609, -0.0021324),
+    "siglip-so400m-patch14-384": (0.0096054, -0.0045624, -0.0090027),
+}
+COCO = {"dinov2-base": ((-2.1747, -0.4729, 1.0936), (-3.2780, -0.8269, -0.9210),
+                        (-2.9129, 1.1284, -0.7306))}
+
+
+def encode(o, folder, picture, layer, scratch):
+    data, out = os.path.join(scratch, "pictures"), os.path.join(scratch, "e.npy")
+    os.makedirs(data, exist_ok=True)
+    shutil.copy(picture, data)
+    subprocess.run([o.leeway, "encode", "--model", folder, "--data", data, "--layer", layer,
+                    "--output", out, "--quiet"], check=True, stdout=sys.stderr)
+    shutil.rmtree(data)
+    return np.load(out)[0].astype(np.float64)
+
+
+def check_published(o, name, folder, scratch):
+    if name in RED:
+        from PIL import Image
+        picture = os.path.join(scratch, "red.jpg")
+        Image.new("RGB", (16, 16), (255, 0, 0)).save(picture)
+        y = encode(o, folder, picture, "pooled", scratch)
+        have, want, limit = y[:3] / np.linalg.norm(y), np.array(RED[name]), 1e-4
+    elif not o.coco:
+        print("%-28s needs --coco 000000039769.jpg" % name)
+        return False
+    else:
+        have = encode(o, folder, o.coco, "tokens", scratch)[:3, :3]
+        want, limit = np.array(COCO[name]), 1e-3
+    worst = np.abs(have - want).max()
+    print("%-28s largest difference %.1e (%.0e allowed)" % (name, worst, limit))
+    return worst <= limit
+
+
+def published(o, scratch):
+    given = dict(p.split("=", 1) for p in o.published)
+    good = True
+    for name in list(RED) + list(COCO):
+        if name in given:
+            good &= check_published(o, name, given.pop(name), scratch)
+        else:
+            print("%-28s not at hand" % name)
+    if given:
+        sys.exit("no published embedding is known of %s" % ", ".join(given))
+    return good
 
 
 def main():
@@ -197,14 +365,20 @@ def main():
     p.add_argument("--precision", default="f32,bf16")
     p.add_argument("--batch", type=int, default=2)
     p.add_argument("--double", action="store_true", help="the reference in double")
+    p.add_argument("--gradient", action="store_true", help="also the gradient to the picture")
+    p.add_argument("--published", nargs="*", metavar="NAME=FOLDER",
+                   help="instead: published weights against published embeddings")
+    p.add_argument("--coco", help="COCO's picture 000000039769.jpg, for --published")
     p.add_argument("--threads", type=int, default=1, help="of the reference")
     p.add_argument("--scratch", help="where folders of weights go (default: a temporary folder)")
     o = p.parse_args()
     if o.list:
-        print("\n".join(CASES))
+        print("\n".join(list(CASES) + ["published: " + n for n in list(RED) + list(COCO)]))
         return 0
     torch.set_num_threads(o.threads)
     with tempfile.TemporaryDirectory(dir=o.scratch) as scratch:
+        if o.published is not None:
+            return 0 if published(o, scratch) else 1
         good = [check(n, o, scratch) for n in (o.only.split(",") if o.only else CASES)]
     return 0 if all(good) else 1
 

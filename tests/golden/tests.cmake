@@ -11,3 +11,5 @@ lw_test(test_golden_resample golden/test_golden_resample.c models store backend 
 foreach(name networks policy resample transformer unet train encoders layers)
   target_sources(test_golden_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 endforeach()
+add_executable(encoder_gradient ${CMAKE_SOURCE_DIR}/tests/golden/encoder_gradient.c) # of tools/encoder_check.py
+target_link_libraries(encoder_gradient PRIVATE lw_models lw_store lw_backend lw_formats lw_base)
