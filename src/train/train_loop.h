@@ -43,7 +43,7 @@ typedef struct lw_train_result {
     double flops_per_step;
     size_t bytes_slabs, bytes_frame, bytes_derived; /* predicted before anything runs */
     size_t bytes_kept;                              /* that the job keeps beside these */
-    char note[320];                                 /* what it keeps, or why not; "" */
+    char note[384];                                 /* what it keeps, or why not; "" */
     double predicted_step_seconds;
     const char *best_metric; /* NULL: no checkpoint was kept as the best */
     int64_t best_step;

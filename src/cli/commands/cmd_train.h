@@ -142,6 +142,17 @@
      .help = "keep the checkpoint with the least of these as checkpoints/best, chosen on one half " \
              "of the held-out pictures and reported on the other"}
 
+/* Rows over a struct T with feature_cache_mb and feature_disk_mb: an encoder's features of real
+ * pictures. */
+#define LW_FEATURE_OPTIONS(T, in)                                                                  \
+    {LW_OPT(T, feature_cache_mb), .name = "feature-cache", .resume = LW_RESUME_FREE,               \
+     .min = 0, .max = 1e6, .fallback = "2048", .unit = "MiB", .group = in,                         \
+     .help = "keep features of real pictures, and of their mirror images, when they fit"},         \
+    {LW_OPT(T, feature_disk_mb), .name = "feature-disk", .resume = LW_RESUME_FREE,                 \
+     .min = 0, .max = 1e7, .fallback = "8192", .unit = "MiB", .group = in,                         \
+     .help = "what is kept lies in the cache directory, for later runs; so much of all runs "      \
+             "together, those longest unused go; 0: in memory"}
+
 /* clang-format on */
 
 /* Runs `train(config copy, observer, result)` with what the command line adds, prints

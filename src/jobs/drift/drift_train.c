@@ -18,7 +18,7 @@ typedef struct drift_run {
     lw_network *encoder;
     lw_feature_set keys;
     lw_real_features *real;
-    char features_note[320];
+    char features_note[LW_REAL_FEATURES_NOTE + 64];
     lw_class_sampler *classes;
     int32_t groups, n, np, nu;         /* groups: of a leaf */
     int64_t drawn;                     /* step of what follows, -1: none */
@@ -239,20 +239,11 @@ static void note_real_features(drift_run *r, lw_train_job *job)
 {
     const lw_real_features_cost c = lw_real_features_get_cost(r->real, (int64_t)r->groups * r->np),
                                 u = lw_real_features_get_cost(r->real, (int64_t)r->groups * r->nu);
-    const char *mirrored = r->flip ? " and their mirror images" : "";
-    char size[32];
-    long long mib = (long long)((c.bytes + (1 << 20) - 1) >> 20);
-    lw_fmt_bytes(size, c.bytes);
-    if (c.kept)
-        snprintf(r->features_note, sizeof r->features_note, "%s, of %lld pictures%s, kept %s", size,
-                 (long long)r->g.p.data->n, mirrored, c.where);
-    else
-        snprintf(r->features_note, sizeof r->features_note,
-                 "encoded again in every step, for %s of %lld pictures%s are not kept; "
-                 "--feature-cache %lld would keep them%s%s",
-                 size, (long long)r->g.p.data->n, mirrored, mib,
-                 r->flip ? ", half of it with --no-flip" : "",
-                 type_of_real_features(r) == LW_F32 ? ", half of it with --feature-type bf16" : "");
+    char note[LW_REAL_FEATURES_NOTE];
+    lw_real_features_note(r->real, note);
+    snprintf(r->features_note, sizeof r->features_note, "%s%s", note,
+             !c.kept && type_of_real_features(r) == LW_F32 ? ", half of it with --feature-type bf16"
+                                                           : "");
     job->note = r->features_note;
     job->kept_bytes = c.kept ? c.bytes : 0;
     job->side_flops = c.kept ? 0.0 : c.flops + u.flops;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * train encoder: Leeway's own encoder, by reconstruction (mae) or by labels (classify), and the judge: a classifier
- * that may also say "this is no picture of the data". The judge's network, seed and data are its own; no training of
+ * train encoder: Leeway's own encoder, by reconstruction (mae), by labels (classify) or from a frozen network whose
+ * features it learns to predict (distill), and the judge: a classifier that may also say "this is no picture of the
+ * data". The judge's network, seed and data are its own; no training of
  * a generator ever sees it.
  */
 #ifndef LW_ENCODER_JOB_H
@@ -12,7 +13,8 @@
 typedef enum lw_objective {
     LW_OBJECTIVE_MAE,
     LW_OBJECTIVE_CLASSIFY,
-    LW_OBJECTIVE_JUDGE
+    LW_OBJECTIVE_JUDGE,
+    LW_OBJECTIVE_DISTILL
 } lw_objective;
 
 typedef struct lw_train_encoder_config {
@@ -23,6 +25,10 @@ typedef struct lw_train_encoder_config {
     double mask_ratio;
     int32_t mask_patch;
     double input_noise; /* classify, judge: standard deviation up to this, uniform per picture */
+    /* distill */
+    const char *teacher;      /* spec of a frozen encoder */
+    const char *teacher_keys; /* feature keys that are predicted; NULL: pooled, or cls */
+    int32_t feature_cache_mb, feature_disk_mb; /* as those of drift */
 } lw_train_encoder_config;
 
 /* Trains, or with dry_run only predicts. A judge has classes + 1 outputs: a quarter of every leaf is junk of the last

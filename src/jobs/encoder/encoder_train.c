@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Training Leeway's own encoder: `mae` hides cells of the picture and reconstructs them (He et al.
- * 2022, as scaled down for drifting by Deng et al. 2026), `classify` predicts the label.
+ * 2022, as scaled down for drifting by Deng et al. 2026), `classify` predicts the label, `distill` the
+ * features of another network.
  */
 
 #include "data/data.h"
 #include "models/models.h"
 #include "jobs/encoder/encoder_job.h"
+#include "jobs/encoder/encoder_distill.h"
 #include "jobs/encoder/encoder_judge.h"
 #include "session/session_forward.h"
 
@@ -14,7 +16,8 @@ typedef struct encoder_run {
     const lw_train_encoder_config *c;
     lw_picture_run p;
     lw_encoder_config net;
-    lw_junk *junk;    /* of a judge */
+    lw_junk *junk; /* of a judge */
+    lw_distill *distill;
     lw_dataset *held; /* of a classifier, as what follows */
     int64_t *drawn;   /* its rows, lw_data_drawn */
     lw_forward *test;
@@ -54,6 +57,9 @@ static int build_step(const encoder_run *r, lw_graph *g)
         lw_val mask = lw_mae_mask(&b, batch, r->p.data->h, (float)r->c->mask_ratio);
         lw_encoder_net(&b, &r->net, lw_mae_hide(g, x, mask), &taps);
         loss = lw_mae_loss(g, lw_encoder_decode(&b, &r->net, &taps), x, mask);
+    } else if (r->distill) {
+        lw_encoder_net(&b, &r->net, x, &taps);
+        loss = lw_distill_loss(r->distill, &b, &taps);
     } else {
         lw_val labels = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
         lw_encoder_net(&b, &r->net, add_noise(r, g, x, rows), &taps);
@@ -67,6 +73,8 @@ static int build_step(const encoder_run *r, lw_graph *g)
 static int feed(void *self, int64_t leaf)
 {
     encoder_run *r = self;
+    if (r->distill)
+        return lw_distill_feed(r->distill, leaf);
     return r->junk ? lw_judge_feed(&r->p, r->junk, leaf)
                    : lw_picture_run_feed(&r->p, leaf, r->c->objective != LW_OBJECTIVE_MAE);
 }
@@ -81,6 +89,8 @@ static int prepare(void *self, lw_train_job *job)
                             .split = LW_SPLIT_HELDOUT,
                             .pool = r->p.dev->pool,
                             .obs = r->p.obs};
+    if (r->distill)
+        return lw_distill_prepare(r->distill, r->c->train.eval_every > 0);
     if (!job->evaluate)
         return 0;
     LW_TRY(lw_data_open(r->c->train.data, &o, &r->held));
@@ -105,6 +115,8 @@ static int load(void *self, int64_t first, int64_t n, void *images)
 static int evaluate(void *self, int64_t step, json_t *row)
 {
     encoder_run *r = self;
+    if (r->distill)
+        return lw_distill_evaluate(r->distill, row);
     int32_t k = r->net.classes;
     int64_t n = LW_MIN(r->held->n, 2000), right = 0;
     LW_CLEANUP(lw_free) float *y = lw_calloc((size_t)(n * k), sizeof *y);
@@ -133,7 +145,8 @@ static int init(encoder_run *r)
     bool judge = c->objective == LW_OBJECTIVE_JUDGE;
     LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &p->leaves));
     LW_TRY(lw_picture_run_open(p));
-    if (c->objective != LW_OBJECTIVE_MAE && !p->data->labelled)
+    bool labels = c->objective == LW_OBJECTIVE_CLASSIFY || judge;
+    if (labels && !p->data->labelled)
         return lw_fail(LW_EUSAGE, "--objective %s: %s has no labels", judge ? "judge" : "classify",
                        p->data->spec);
     if (judge)
@@ -144,9 +157,11 @@ static int init(encoder_run *r)
     r->net.blocks = c->blocks;
     r->net.norm_groups = c->norm_groups;
     r->net.decoder = c->objective == LW_OBJECTIVE_MAE;
-    r->net.classes = r->net.decoder ? 0 : p->data->classes + judge;
+    r->net.classes = labels ? p->data->classes + judge : 0;
     r->net.judged = judge ? p->data->classes : 0;
     LW_TRY(lw_encoder_check(&r->net));
+    if (c->objective == LW_OBJECTIVE_DISTILL)
+        LW_TRY(lw_distill_open(c, p, &r->net, &r->distill));
     LW_TRY(lw_encoder_declare(&r->net, p->store));
     lw_store_init(p->store, (uint64_t)c->train.seed);
     p->model = lw_encoder_to_json(&r->net);
@@ -160,31 +175,52 @@ static int set_up(void *self, lw_train_job *job)
     LW_TRY(init(r));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
-    return lw_picture_run_job(&r->p, g, job);
+    LW_TRY(lw_picture_run_job(&r->p, g, job));
+    return r->distill ? lw_distill_job(r->distill, job) : 0;
 }
 
 static void close_run(void *self)
 {
     encoder_run *r = self;
     lw_junk_free(&r->junk);
+    lw_distill_free(&r->distill);
     lw_forward_free(&r->test);
     lw_data_close(&r->held);
     lw_free(&r->drawn);
     lw_picture_run_clear(&r->p);
 }
 
+static const lw_train_curve distill_curves[] = {
+    {.column = "loss", .title = "loss"},
+    {.column = "heldout_loss", .title = "loss of held-out pictures", .sparse = true},
+    {.column = "heldout_neighbours",
+     .title = "share of the ten nearest training pictures that the teacher has too",
+     .from_zero = true,
+     .sparse = true},
+    {.column = "heldout_knn",
+     .title = "accuracy of the ten nearest training pictures' vote, and the teacher's",
+     .from_zero = true,
+     .sparse = true,
+     .beside = "teacher_knn"},
+    {.column = NULL}};
+
 int lw_train_encoder(const lw_train_encoder_config *c, const lw_observer *obs, lw_train_result *out)
 {
     encoder_run r = {.c = c, .p = {.c = &c->train, .pictures = &c->pictures, .obs = obs}};
-    const lw_train_job job = {.name = c->objective == LW_OBJECTIVE_JUDGE ? "train judge"
-                                                                         : "train encoder",
-                              .self = &r,
-                              .set_up = set_up,
-                              .prepare = prepare,
-                              .close = close_run,
-                              .feed = feed,
-                              .evaluate = c->objective == LW_OBJECTIVE_CLASSIFY ? evaluate : NULL,
-                              .unit = "pictures",
-                              .weights = LW_WEIGHTS_HF};
+    bool distills = c->objective == LW_OBJECTIVE_DISTILL;
+    const lw_train_job job = {
+        .name = c->objective == LW_OBJECTIVE_JUDGE ? "train judge" : "train encoder",
+        .self = &r,
+        .set_up = set_up,
+        .prepare = prepare,
+        .close = close_run,
+        .feed = feed,
+        .evaluate = distills || c->objective == LW_OBJECTIVE_CLASSIFY ? evaluate : NULL,
+        .tell = distills ? lw_distill_tell : NULL,
+        .curves = distills ? distill_curves : NULL,
+        .unit = "pictures",
+        .weights = LW_WEIGHTS_HF};
+    if (!distills && (c->teacher || c->teacher_keys))
+        return lw_fail(LW_EUSAGE, "--teacher: only --objective distill has one");
     return lw_train_run(&job, &c->train, obs, out);
 }

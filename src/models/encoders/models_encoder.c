@@ -104,6 +104,21 @@ lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_tap
     return lw_conv2d(b, "head", h, 3, (lw_conv_opts){.kernel = 1});
 }
 
+lw_val lw_encoder_predict(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps, int32_t i)
+{
+    lw_graph *g = b->g;
+    const lw_predicted *p = &c->predicted[i];
+    lw_val x = p->stage < 0 ? lw_tap_find(taps, "pooled") : map_of(taps, p->stage);
+    char name[24];
+    if (!lw_val_ok(x))
+        return lw_graph_fail(g, LW_ESHAPE, "this encoder has no map to predict from");
+    lw_type t = lw_val_type(g, x);
+    int32_t places = t.rank == 4 ? t.dim[1] * t.dim[2] : 1;
+    x = lw_reshape(g, x, lw_type_of(LW_F32, 3, t.dim[0], places, lw_type_last(t)));
+    snprintf(name, sizeof name, "predict.%d", (int)i);
+    return lw_linear(b, name, x, p->width, true);
+}
+
 /* ---- masked reconstruction ------------------------------------------------------------------- */
 
 lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, float p)

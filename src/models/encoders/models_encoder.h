@@ -11,6 +11,14 @@
  * from the second stage on), GroupNorm with up to norm_groups groups. Head fc on the pooled last
  * map; decoder for masked reconstruction: nearest x2, concat with the skip, conv3-ReLU down to full
  * resolution, 1x1 to 3 channels. */
+enum { LW_MAX_STAGES = 8, LW_MAX_PREDICTED = 8 };
+
+/* A linear layer from a value of the encoder to `width` numbers of another network. */
+typedef struct lw_predicted {
+    int32_t stage; /* from every place of map s<stage>; -1: from the pooled feature */
+    int32_t width;
+} lw_predicted;
+
 typedef struct lw_encoder_config {
     int32_t image_size;
     int32_t width, stages, blocks;
@@ -18,9 +26,10 @@ typedef struct lw_encoder_config {
     int32_t classes; /* outputs of fc; 0: no head */
     int32_t judged;  /* real classes of a judge, the others are junk; 0: not a judge */
     bool decoder;    /* has the decoder's parameters */
+    /* Layers predict.0, predict.1, ... of an encoder that was distilled. */
+    int32_t n_predicted;
+    lw_predicted predicted[LW_MAX_PREDICTED];
 } lw_encoder_config;
-
-enum { LW_MAX_STAGES = 8 };
 
 /* width 16, 3 stages, 1 block, 8 groups: demo size. */
 lw_encoder_config lw_encoder_default(int32_t image_size);
@@ -29,6 +38,9 @@ int lw_encoder_check(const lw_encoder_config *c);
 void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_taps *out);
 /* Reconstruction f32[B,H,W,3] from the maps of an (masked) image. Needs c->decoder. */
 lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps);
+/* Prediction i of a distilled encoder, f32[B,T,width]: T places of its map, or 1. */
+lw_val lw_encoder_predict(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps,
+                          int32_t i);
 /* Per image: sum((rec - x)^2 mask) / (sum(mask) + 1e-8), mask f32[B,H,W,1] counted once per pixel
  * -> f32[B]. */
 lw_val lw_mae_loss(lw_graph *g, lw_val rec, lw_val x, lw_val mask);

@@ -2,6 +2,7 @@
 /* The encoder's configuration and its config.json. */
 #include "models/models.h"
 
+#include <stdio.h>
 #include <string.h>
 
 lw_encoder_config lw_encoder_default(int32_t image_size)
@@ -31,6 +32,46 @@ int lw_encoder_check(const lw_encoder_config *c)
     return 0;
 }
 
+/* [{"from": "pooled" or "s2", "width": 64}, ...] */
+static json_t *predicted_to_json(const lw_encoder_config *c)
+{
+    json_t *all = json_array();
+    for (int32_t i = 0; i < c->n_predicted; i++) {
+        char from[16] = "pooled";
+        if (c->predicted[i].stage >= 0)
+            snprintf(from, sizeof from, "s%d", (int)c->predicted[i].stage);
+        json_array_append_new(
+            all, json_pack("{s:s, s:i}", "from", from, "width", (int)c->predicted[i].width));
+    }
+    return all;
+}
+
+static int predicted_from_json(const json_t *all, const char *where, lw_encoder_config *c)
+{
+    char from[16];
+    size_t n = json_array_size(all);
+    if (!json_is_array(all) || n > LW_MAX_PREDICTED)
+        return lw_fail(LW_EFORMAT, "%s: 'leeway_predicts' is no list of at most %d", where,
+                       LW_MAX_PREDICTED);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *j = json_array_get(all, i);
+        const char *name;
+        lw_predicted *p = &c->predicted[i];
+        LW_TRY(lw_json_get_str(j, where, "from", &name));
+        LW_TRY(lw_json_get_i32_in(j, where, "width", 1, 1 << 20, &p->width));
+        p->stage = -1;
+        for (int32_t s = 0; s <= c->stages; s++) {
+            snprintf(from, sizeof from, "s%d", (int)s);
+            p->stage = lw_str_eq(name, from) ? s : p->stage;
+        }
+        if (p->stage < 0 && !lw_str_eq(name, "pooled"))
+            return lw_fail(LW_EFORMAT, "%s: 'leeway_predicts' from '%s', which it does not have",
+                           where, name);
+    }
+    c->n_predicted = (int32_t)n;
+    return 0;
+}
+
 json_t *lw_encoder_to_json(const lw_encoder_config *c)
 {
     json_t *j = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b}", "_class_name",
@@ -38,6 +79,9 @@ json_t *lw_encoder_to_json(const lw_encoder_config *c)
                           c->stages, "blocks_per_stage", c->blocks, "norm_num_groups",
                           c->norm_groups, "num_classes", c->classes, "decoder", c->decoder);
     if (c->judged && json_object_set_new(j, "leeway_judged_classes", json_integer(c->judged)) < 0)
+        lw_json_drop(&j);
+    if (c->n_predicted &&
+        (!j || json_object_set_new(j, "leeway_predicts", predicted_to_json(c)) < 0))
         lw_json_drop(&j);
     return j;
 }
@@ -67,6 +111,8 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
     LW_TRY(lw_json_get_bool(j, where, "decoder", &c.decoder));
     if (json_object_get(j, "leeway_judged_classes"))
         LW_TRY(lw_json_get_i32_in(j, where, "leeway_judged_classes", 0, c.classes, &c.judged));
+    if (json_object_get(j, "leeway_predicts"))
+        LW_TRY(predicted_from_json(json_object_get(j, "leeway_predicts"), where, &c));
     if (lw_encoder_check(&c) < 0)
         return lw_fail(LW_EFORMAT, "%s: %s", where, lw_errmsg());
     *out = c;
@@ -84,6 +130,8 @@ int lw_encoder_declare(const lw_encoder_config *c, lw_store *s)
         &b, c, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, 3)), &taps);
     if (c->decoder)
         lw_encoder_decode(&b, c, &taps);
+    for (int32_t i = 0; i < c->n_predicted; i++)
+        lw_encoder_predict(&b, c, &taps, i);
     LW_TRY(lw_graph_error(g));
     return lw_store_fix(s);
 }
@@ -102,7 +150,7 @@ static void describe(lw_network *n)
     n->judged = c->judged;
 }
 
-/* The decoder stands in the file, and nobody asks a frozen encoder for it. */
+/* The decoder and the predictions stand in the file, and nobody asks a frozen encoder for them. */
 static int declare(const void *arch, lw_store *s)
 {
     return lw_encoder_declare(arch, s);

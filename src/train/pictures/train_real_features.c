@@ -227,6 +227,24 @@ lw_real_features_cost lw_real_features_get_cost(const lw_real_features *r, int64
     return c;
 }
 
+void lw_real_features_note(const lw_real_features *r, char note[LW_REAL_FEATURES_NOTE])
+{
+    const lw_real_features_cost c = lw_real_features_get_cost(r, 0);
+    const char *mirrored = r->o.flip ? " and their mirror images" : "";
+    char size[32];
+    long long mib = (long long)((c.bytes + (1 << 20) - 1) >> 20);
+    lw_fmt_bytes(size, c.bytes);
+    if (c.kept)
+        snprintf(note, LW_REAL_FEATURES_NOTE, "%s, of %lld pictures%s, kept %s", size,
+                 (long long)r->data->n, mirrored, c.where);
+    else
+        snprintf(note, LW_REAL_FEATURES_NOTE,
+                 "encoded again in every step, for %s of %lld pictures%s are not kept; "
+                 "--feature-cache %lld would keep them%s",
+                 size, (long long)r->data->n, mirrored, mib,
+                 r->o.flip ? ", half of it with --no-flip" : "");
+}
+
 /* ---- fetching -------------------------------------------------------------------------------- */
 
 static void copy_task(void *arg, int64_t i, int worker)

@@ -37,6 +37,10 @@ int lw_real_features_new(lw_device *dev, const lw_dataset *d, const lw_network *
                          const lw_feature_set *keys, const lw_real_features_opts *o,
                          lw_real_features **out);
 lw_real_features_cost lw_real_features_get_cost(const lw_real_features *r, int64_t rows);
+/* Bytes, pictures, and whether and where they are kept or which --feature-cache would keep them, for
+ * --dry-run and the start of training. */
+enum { LW_REAL_FEATURES_NOTE = 320 };
+void lw_real_features_note(const lw_real_features *r, char note[LW_REAL_FEATURES_NOTE]);
 /* Finds or encodes what is kept. LW_ESTOPPED when the observer asks to stop. */
 int lw_real_features_fill(lw_real_features *r, const lw_observer *obs);
 void lw_real_features_free(lw_real_features **pp);
