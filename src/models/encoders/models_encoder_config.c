@@ -89,10 +89,10 @@ json_t *lw_encoder_to_json(const lw_encoder_config *c)
 int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out)
 {
     lw_encoder_config c = {0};
-    static const char *const keys[] = {"_class_name", "image_size",       "width",
-                                       "stages",      "blocks_per_stage", "norm_num_groups",
-                                       "num_classes", "decoder",          "leeway_judged_classes",
-                                       NULL};
+    static const char *const keys[] = {
+        "_class_name",           "image_size",      "width",       "stages",
+        "blocks_per_stage",      "norm_num_groups", "num_classes", "decoder",
+        "leeway_judged_classes", "leeway_predicts", NULL};
     const char *const *const known[] = {keys, NULL};
     const char *class_name;
     LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
