@@ -29,6 +29,14 @@ typedef struct lw_network_in {
     lw_val latent;  /* f32[B,latent] */
 } lw_network_in;
 
+/* Pictures of any other size become h x w inside the graph, as torch's interpolate makes them, so that
+ * gradients flow through it. */
+typedef struct lw_network_fit {
+    int32_t h, w;   /* 0: no picture is resized */
+    int32_t filter; /* lw_filter: bilinear or bicubic */
+    bool antialias;
+} lw_network_fit;
+
 typedef struct lw_network_def {
     const char *name; /* with `recognise` also a word of specs: NAME:FILE.safetensors */
     const char *kind; /* "encoder", "unet", ...: for lw_model_describe */
@@ -75,6 +83,7 @@ struct lw_network {
     bool prepared;              /* pictures in [-1,1] become the numbers of `preparation` */
     lw_preparation preparation; /* preprocessor_config.json, config.json's pretrained_cfg, or the
                                    record's, whose sizes describe may set */
+    lw_network_fit fit;         /* of encoders (lw_encoder_open) */
     /* set by describe */
     const char *name;   /* "resnet56"; def->name unless set */
     int32_t image_size; /* side it was made for; 0: any */
@@ -90,9 +99,16 @@ struct lw_network {
  * decodes (of a folder of diffusers that in vae/). ema: the averaged weights of a checkpoint. LW_EIO,
  * LW_EFORMAT: what is missing or wrong; LW_EUNSUPPORTED: config.json names another network. */
 int lw_network_open(const char *source, bool ema, lw_network **out);
-/* spec: none | a source. LW_EUSAGE: an unknown word (nearest named) or a missing file part;
+/* spec: none | a source. Pictures of another size than that of its preparation, where it has one, are
+ * resized to it in the graph, bilinear and without antialias. LW_EUSAGE: an unknown word (nearest named) or a missing file part;
  * LW_EFORMAT: a network that takes more than pictures. */
 int lw_encoder_open(const char *spec, lw_network **out);
+/* Another fit: size x size pictures (0: as it was), by number `resize` of the names. LW_EUSAGE: the
+ * network takes one size only. */
+#define LW_ENCODER_RESIZES "bilinear|bicubic|bilinear-antialias|bicubic-antialias"
+int lw_encoder_fit(lw_network *n, int32_t size, int32_t resize);
+/* "resized to 224x224 (bilinear)" for pictures of h x w, or "": they stay as they are. */
+const char *lw_encoder_fit_text(const lw_network *n, int32_t h, int32_t w, char buf[64]);
 void lw_network_close(lw_network **pp);
 /* What a configuration says a network is: diffusers' and our "_class_name", timm's "architecture",
  * transformers' "model_type", open_clip's "timm_model_name", the first of "architectures"; without

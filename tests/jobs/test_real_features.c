@@ -23,6 +23,14 @@ static int count_files(void)
     return files;
 }
 
+/* Of the prediction in lab_out. */
+static double features_bytes(void)
+{
+    const char *at = strstr(lab_out, "\"bytes_features\":");
+    assert_non_null(at);
+    return atof(at + strlen("\"bytes_features\":"));
+}
+
 static int enter(void **state)
 {
     int rc = lab_enter(state);
@@ -90,6 +98,34 @@ static void test_limits(void **state)
     lab_same_checkpoint("full", "first");
 }
 
+/* An encoder whose preparation has another size than the data: in training and in measures. */
+static void test_resized(void **state)
+{
+    static const char said[] = "{\"image_processor_type\": \"ViTImageProcessor\", \"size\": "
+                               "{\"height\": 24, \"width\": 24}, "
+                               "\"resample\": 2}";
+    static const char file[] = "large/checkpoints/step_0000002/ema/preprocessor_config.json";
+    (void)state;
+    lab_expect(0, TINY_ENCODER " --steps 2 --output-dir large");
+    lab_expect(0, TINY_DRIFT " --encoder large --dry-run --json --output-dir dry");
+    double bytes = features_bytes();
+    assert_int_equal(lw_file_write(file, said, sizeof said - 1), 0);
+    lab_expect(0, TINY_DRIFT " --encoder large --feature-keys s1.loc --dry-run --output-dir dry");
+    assert_non_null(strstr(lab_err, "for the encoder pictures are resized to 24x24 (bilinear)"));
+    lab_expect(0, TINY_DRIFT " --encoder large --dry-run --json --output-dir dry");
+    assert_true(features_bytes() > 1.4 * bytes);
+    lab_expect(0,
+               TINY_DRIFT " --encoder large --encoder-size 20 --encoder-resize bicubic-antialias "
+                          "--dry-run --output-dir dry");
+    assert_non_null(strstr(lab_err, "resized to 20x20 (bicubic-antialias)"));
+    lab_expect(0, TINY_DRIFT " --encoder large --eval-encoder large --steps 2 --eval-every 2 "
+                             "--eval-samples 64 --output-dir resized");
+    assert_true(lab_metric("resized", "eval_fd", 0) == lab_metric("resized", "fd", 0));
+    lab_expect(0, TINY_DRIFT " --encoder large --eval-encoder large --steps 2 --eval-every 2 "
+                             "--eval-samples 64 --feature-cache 0 --output-dir again");
+    lab_same_checkpoint("resized", "again");
+}
+
 /* Listed and cleared with the decoded pictures. */
 static void test_listed_and_cleared(void **state)
 {
@@ -132,8 +168,7 @@ static void test_mirrored(void **state)
     assert_int_equal(lw_encoder_open("none", &none), 0);
     assert_int_equal(lw_features_parse("pix,pix.mean", none, S, &keys), 0);
     for (int kept = 0; kept < 2; kept++) {
-        lw_real_features_opts o = {
-            .cache_bytes = kept << 20, .flip = true, .batch = 64, .type = LW_F32};
+        lw_real_features_opts o = {.cache_bytes = kept << 20, .flip = true, .type = LW_F32};
         lw_real_features *r = NULL;
         assert_int_equal(lw_real_features_new(dev, &d, none, &keys, &o, &r), 0);
         lw_real_features_cost cost = lw_real_features_get_cost(r, 5);
@@ -155,8 +190,11 @@ static void test_mirrored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again), cmocka_unit_test(test_told_apart),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_listed_and_cleared),
+        cmocka_unit_test(test_found_again),
+        cmocka_unit_test(test_told_apart),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_resized),
+        cmocka_unit_test(test_listed_and_cleared),
         cmocka_unit_test(test_mirrored),
     };
     return cmocka_run_group_tests(tests, enter, lab_leave);

@@ -36,6 +36,7 @@ lw_test(test_models_kge unit/test_models_kge.c models store formats backend base
 lw_test(test_models_encoder unit/test_models_encoder.c models store formats backend base)
 lw_test(test_models_autoencoder unit/test_models_autoencoder.c models store formats backend base)
 lw_test(test_models_cut unit/test_models_cut.c models store formats backend base)
+lw_test(test_models_fit unit/test_models_fit.c models store formats backend base)
 lw_test(test_models_policy unit/test_models_policy.c models store formats backend base)
 lw_test(test_models_policy_plans unit/test_models_policy_plans.c models store formats backend base)
 lw_test(test_bench unit/test_bench.c bench formats base)

@@ -13,8 +13,14 @@ static const lw_option options[] = {
 static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, encoder), .name = "encoder", .path = LW_PATH_IN, .fallback = "none",
      .unit = "spec", .group = "Drift",
-     .help = "frozen features: none (pixels), a run or folder of `train encoder`, resnet18:FILE, "
-             "resnet_cifar10:FILE"},
+     .help = "frozen features: none (pixels), a run of `train encoder`, or a folder or file of any "
+             "encoder (docs/encoders.md)"},
+    {LW_OPT(lw_drift_config, encoder_size), .name = "encoder-size", .min = 0, .max = 4096,
+     .fallback = "0", .unit = "pixels", .group = "Drift",
+     .help = "side to which pictures are resized for it; 0: that of its preparation, or none"},
+    {LW_OPT(lw_drift_config, encoder_resize), .name = "encoder-resize",
+     .choices = LW_ENCODER_RESIZES, .fallback = "bilinear", .group = "Drift",
+     .help = "how, in the graph, generated and real pictures alike"},
     {LW_OPT(lw_drift_config, feature_keys), .name = "feature-keys", .unit = "list",
      .group = "Drift",
      .help = "keys or sets (col, maps, all, pixels); default col, pixels without an encoder"},

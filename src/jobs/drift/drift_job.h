@@ -12,7 +12,9 @@ typedef struct lw_drift_config {
     lw_train_config train;
     lw_picture_config pictures;
     lw_net_config net;
-    const char *encoder; /* spec of models_encoder.h: none, resnet18:FILE, a run, folder or file */
+    const char *encoder;  /* spec of models_encoder.h: none, resnet18:FILE, a run, folder or file */
+    int32_t encoder_size; /* side of the pictures it sees; 0: its own */
+    int32_t encoder_resize;   /* of LW_ENCODER_RESIZES */
     const char *feature_keys; /* names or a set's name, comma separated */
     float temperatures[8];
     int32_t n_temperatures;

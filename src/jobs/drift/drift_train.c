@@ -229,7 +229,11 @@ static int choose_groups(drift_run *r)
 static int open_features(drift_run *r)
 {
     const lw_drift_config *c = &r->c;
+    char fit[64];
     LW_TRY(lw_encoder_open(c->encoder ? c->encoder : "none", &r->encoder));
+    LW_TRY(lw_encoder_fit(r->encoder, c->encoder_size, c->encoder_resize));
+    if (*lw_encoder_fit_text(r->encoder, r->g.net.image_size, r->g.net.image_size, fit))
+        lw_observe_say(r->g.p.obs, "for the encoder pictures are %s", fit);
     const char *keys = c->feature_keys ? c->feature_keys : r->encoder->dir ? "col" : "pixels";
     return lw_features_parse(keys, r->encoder, r->g.net.image_size, &r->keys);
 }
@@ -255,7 +259,6 @@ static int open_real_features(drift_run *r, lw_train_job *job)
     const lw_real_features_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
                                      .disk_bytes = (int64_t)c->feature_disk_mb << 20,
                                      .conv = c->train.conv,
-                                     .batch = 64,
                                      .precision = c->train.precision,
                                      .type = type_of_real_features(r),
                                      .flip = r->flip};

@@ -157,7 +157,6 @@ int lw_distill_features(const lw_distill *d, const lw_dataset *data, bool flip,
     const lw_train_encoder_config *c = d->c;
     const lw_real_features_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
                                      .disk_bytes = (int64_t)c->feature_disk_mb << 20,
-                                     .batch = CHUNK,
                                      .precision = c->train.precision,
                                      .conv = c->train.conv,
                                      .type = LW_F32,

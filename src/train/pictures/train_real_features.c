@@ -12,6 +12,7 @@ struct lw_real_features {
     lw_real_features_opts o;
     lw_forward *encode;
     const void *kept[LW_MAX_FEATURE_KEYS]; /* [data->n][slots * c], or all NULL */
+    int32_t batch;                         /* rows encoded at a time */
     int64_t n;                             /* rows, mirrored ones too */
     size_t bytes;                          /* of all features */
     bool keeps;
@@ -52,9 +53,11 @@ static uint64_t key_of(const lw_real_features *r, const lw_network *e, const lw_
 static int describe(lw_real_features *r, const lw_network *e)
 {
     const lw_dataset *d = r->data;
-    lw_str_addf(&r->title, "features of %s %s pictures of %dx%d by %s%s%s%s:", d->spec,
-                lw_split_name(d->split), (int)d->h, (int)d->w, e->name, e->dir ? " of " : "",
-                e->dir ? e->dir : "", r->o.type == LW_F32 ? "" : " in bf16");
+    char fit[64];
+    lw_encoder_fit_text(e, d->h, d->w, fit);
+    lw_str_addf(&r->title, "features of %s %s pictures of %dx%d%s%s by %s%s%s%s:", d->spec,
+                lw_split_name(d->split), (int)d->h, (int)d->w, *fit ? " " : "", fit, e->name,
+                e->dir ? " of " : "", e->dir ? e->dir : "", r->o.type == LW_F32 ? "" : " in bf16");
     for (int k = 0; k < r->keys->n; k++) {
         const lw_feature_key *key = &r->keys->key[k];
         lw_str_addf(&r->title, " %s", key->name);
@@ -78,7 +81,7 @@ static int build(lw_real_features *r, const lw_network *e)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_TRY(lw_graph_new(&g));
-    lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, r->o.batch, r->data->h, r->data->w, 3));
+    lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, r->batch, r->data->h, r->data->w, 3));
     lw_taps taps;
     lw_val v[LW_MAX_FEATURE_KEYS];
     lw_network_append(e, g, (lw_network_in){.x = x}, &taps);
@@ -170,6 +173,8 @@ int lw_real_features_new(lw_device *dev, const lw_dataset *d, const lw_network *
     r->data = d;
     r->keys = keys;
     r->o = *o;
+    int32_t h = e->fit.h > 0 ? e->fit.h : d->h, w = e->fit.w > 0 ? e->fit.w : d->w;
+    r->batch = h * w < 128 * 128 ? 64 : 16;
     LW_TRY(describe(r, e));
     LW_TRY(build(r, e));
     r->n = o->flip ? 2 * d->n : d->n;
@@ -219,7 +224,7 @@ static void say_where(const lw_real_features *r, char *buf, size_t size)
 
 lw_real_features_cost lw_real_features_get_cost(const lw_real_features *r, int64_t rows)
 {
-    int64_t batches = (rows + r->o.batch - 1) / r->o.batch;
+    int64_t batches = (rows + r->batch - 1) / r->batch;
     lw_real_features_cost c = {r->bytes, r->keeps,
                                lw_forward_info(r->encode).flops * (double)batches, ""};
     if (r->keeps)
