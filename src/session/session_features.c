@@ -4,14 +4,24 @@
 
 #include <math.h>
 
-enum { BATCH = 64 };
+enum { BATCH = 64, BATCH_PREPARED = 8 }; /* prepared pictures are mostly of 224x224 and more */
+
+/* NULL: pictures go in as they are. */
+static const lw_preparation *preparation(const lw_score_net *s)
+{
+    const lw_network *n = s->encoder;
+    return n->prepared && n->preparation.height > 0 ? &n->preparation : NULL;
+}
 
 static int compile(lw_score_net *s, lw_device *dev)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    const lw_preparation *p = preparation(s);
+    const lw_type type = p ? lw_type_of(LW_F32, 4, BATCH_PREPARED, p->height, p->width, 3)
+                           : lw_type_of(LW_F32, 4, BATCH, s->side, s->side, 3);
     lw_taps taps;
     LW_TRY(lw_graph_new(&g));
-    lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, BATCH, s->side, s->side, 3));
+    lw_val x = lw_input(g, "images", type);
     lw_network_append(s->encoder, g, (lw_network_in){.x = x}, &taps);
     lw_graph_output_add(g, "pooled", lw_tap_find(&taps, "pooled"), LW_NOVAL);
     if (s->outputs)
@@ -28,6 +38,7 @@ int lw_score_net_open(lw_device *dev, const char *spec, int32_t side, lw_score_n
     if (s->encoder->features == 0)
         return lw_fail(LW_EUSAGE, "encoder %s has no features to measure distances in", spec);
     s->side = side;
+    s->pool = dev->pool;
     s->dim = s->encoder->features;
     s->outputs = s->encoder->classes;
     s->judged = s->encoder->judged;
@@ -58,9 +69,56 @@ static void softmax(float *p, int32_t n)
         p[k] = (float)(exp((double)p[k] - top) / sum);
 }
 
+/* ---- pictures as an encoder's files say ------------------------------------------------------ */
+
+typedef struct prepare_rows {
+    const lw_score_net *s;
+    const float *x; /* all of them, [n][side][side][3] */
+    int64_t first;
+    float *dst; /* of this batch */
+    int rc[BATCH_PREPARED];
+} prepare_rows;
+
+static int prepare_one(const lw_score_net *s, const float *x, float *dst)
+{
+    const lw_preparation *p = preparation(s);
+    int64_t n = (int64_t)s->side * s->side * 3, m = (int64_t)p->height * p->width * 3;
+    LW_CLEANUP(lw_free) uint8_t *bytes = lw_calloc((size_t)(n + m), 1);
+    if (!bytes)
+        return LW_ENOMEM;
+    const lw_image im = {.width = s->side, .height = s->side, .rgb = bytes};
+    lw_data_to_u8(x, n, bytes);
+    LW_TRY(lw_prepare(p, &im, bytes + n));
+    lw_data_from_u8(bytes + n, m, dst);
+    return 0;
+}
+
+static void prepare_task(void *arg, int64_t i, int worker)
+{
+    prepare_rows *r = arg;
+    const lw_preparation *p = preparation(r->s);
+    int64_t from = (r->first + i) * r->s->side * r->s->side * 3;
+    (void)worker;
+    r->rc[i] = prepare_one(r->s, r->x + from, r->dst + i * p->height * p->width * 3);
+}
+
+static int fill_prepared(void *self, int64_t first, int64_t n, void *dst)
+{
+    prepare_rows *r = self;
+    r->first = first;
+    r->dst = dst;
+    lw_pool_run(r->s->pool, n, prepare_task, r);
+    for (int64_t i = 0; i < n; i++)
+        LW_TRY(r->rc[i]);
+    return 0;
+}
+
 int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features, float *probs)
 {
-    const lw_feed feed[] = {{.name = "images", .in = x},
+    prepare_rows rows = {.s = s, .x = x};
+    const lw_feed as_is = {.name = "images", .in = x},
+                  prepared = {.name = "images", .fill = fill_prepared, .self = &rows};
+    const lw_feed feed[] = {preparation(s) ? prepared : as_is,
                             {.name = "pooled", .out = features},
                             {.name = "logits", .out = probs}};
     LW_ASSERT(!probs || s->outputs > 0, "%s has no head", s->encoder->name);

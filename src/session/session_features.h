@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A frozen network that looks at pictures: features for Frechet distances, and a judge's
- * probabilities. */
+/*
+ * A frozen network that looks at pictures: features for Frechet distances, and a judge's
+ * probabilities.
+ *
+ * An encoder whose files say what its pictures go through (lw_preparation, with a size) sees just
+ * that: a picture is rounded to bytes, as one that lies in a file is (rows of a dataset keep their
+ * own), and prepared by lw_prepare. Any other sees the numbers as they are.
+ */
 #ifndef LW_SESSION_FEATURES_H
 #define LW_SESSION_FEATURES_H
 
+#include "data/data.h"
 #include "session/session_forward.h"
 
 typedef struct lw_score_net {
     lw_network *encoder;
     lw_forward *forward;
-    int32_t side, dim, outputs; /* outputs 0: no head */
+    lw_pool *pool;        /* of the device */
+    int32_t side;         /* of the pictures it is given */
+    int32_t dim, outputs; /* outputs 0: no head */
     int32_t judged; /* real classes of a judge; the outputs after them are junk. 0: not a judge */
 } lw_score_net;
 

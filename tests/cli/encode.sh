@@ -38,7 +38,7 @@ few='--data synth:16 --limit 40'
     # only said
     expect 0 encode enc $few --layer s0 --output dry.npz --dry-run
     out_has 'dry.npz would have 320.2 KiB'
-    out_has '(640.3 KiB of disk while it is written)'
+    out_has '(640.3 KiB of disk while it is written, and 30.0 KiB of decoded pictures in the cache)'
     expect 0 encode enc $few --layer s0 --output dry.npz --dry-run --json
     out_has '"predicted_seconds": '
     [ -z "$(find . -name 'dry.npz*')" ] || fails 'a dry run wrote something'

@@ -348,6 +348,50 @@ static void rows_are_drawn_and_sorted(void **state)
     expect_failure(&c, LW_EUSAGE, "38 pictures are to be drawn, but there are 37");
 }
 
+/* ---- prepared pictures ----------------------------------------------------------------------- */
+
+static void pictures_are_prepared_as_the_folder_says(void **state)
+{
+    static const char said[] =
+        "{\"image_processor_type\": \"CLIPImageProcessor\", \"size\": {\"shortest_edge\": 20},"
+        " \"crop_size\": {\"height\": 16, \"width\": 16}, \"resample\": 3}";
+    (void)state;
+    LW_CLEANUP(lw_score_net_close) lw_score_net *score = NULL;
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    LW_CLEANUP(lw_array_clear) lw_array a = {0};
+    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)ROWS * 32 * 32 * 3, sizeof *x);
+    float features[ROWS * 16];
+    save_net("prepared", 3);
+    assert_int_equal(
+        lw_file_write(in_dir("prepared/preprocessor_config.json"), said, sizeof said - 1), 0);
+    char net[128];
+    snprintf(net, sizeof net, "%s", in_dir("prepared"));
+    lw_encode_config c = config_of("prepared.npy");
+    c.source = net;
+    c.data = "synth:32";
+    c.n_layers = 1;
+    encode(&c);
+    assert_int_equal(lw_npy_load(c.output, &a), 0);
+    /* measures see the same: rows of the data, which became floats, are bytes again */
+    const lw_data_opts o = {.count = ROWS};
+    assert_int_equal(lw_data_open("synth:32", &o, &d), 0);
+    lw_data_from_u8(d->pixels, (int64_t)ROWS * 32 * 32 * 3, x);
+    assert_int_equal(lw_score_net_open(dev, net, 32, &score), 0);
+    assert_int_equal(lw_score_net_run(score, x, ROWS, features, NULL), 0);
+    assert_memory_equal(features, a.data, sizeof features);
+    lw_encode_result r; /* what would be, without decoding it */
+    c.dry_run = true;
+    c.limit = 0;
+    c.split = LW_SPLIT_ALL;
+    assert_int_equal(lw_job_encode(&c, NULL, &r), 0);
+    assert_true(r.rows == 60000 && r.tap[0].shape[0] == 60000 && r.seconds > 0.0);
+    assert_true(r.file_bytes == 128 + 60000 * 64 && r.decode < 1.0);
+    c.num_images = 70000;
+    assert_int_equal(lw_job_encode(&c, NULL, &r), LW_EUSAGE);
+    c.image_size = 24;
+    expect_failure(&c, LW_EUSAGE, "says itself that its pictures are 16x16");
+}
+
 /* ---- real weights ---------------------------------------------------------------------------- */
 
 static void real_logits(void **state)
@@ -396,6 +440,7 @@ int main(void)
         cmocka_unit_test(what_was_done_is_kept),
         cmocka_unit_test(what_is_of_another_call_is_refused),
         cmocka_unit_test(rows_are_drawn_and_sorted),
+        cmocka_unit_test(pictures_are_prepared_as_the_folder_says),
         cmocka_unit_test(real_logits),
     };
     return cmocka_run_group_tests_name("encode", tests, enter, leave);

@@ -70,12 +70,13 @@ static void print_json(const lw_cli *cli, const lw_encode_config *c, const lw_en
 {
     LW_CLEANUP(lw_json_drop)
     json_t *j = json_pack(
-        "{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:[i,i], s:s, s:o, s:I, s:I, s:I, s:o}", "output",
+        "{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:[i,i], s:s, s:o, s:I, s:I, s:I, s:I, s:o}", "output",
         c->output, "model", c->source, "network", r->network, "parameters",
         (json_int_t)r->parameters, "data", r->data, "rows", (json_int_t)r->rows, "skipped",
         (json_int_t)r->skipped, "picture", (int)r->height, (int)r->width, "preparation",
         r->preparation, "layers", taps_json(r), "file_bytes", (json_int_t)r->file_bytes,
-        "disk_bytes", (json_int_t)r->disk_bytes, "memory_bytes", (json_int_t)r->memory_bytes,
+        "disk_bytes", (json_int_t)r->disk_bytes, "picture_bytes", (json_int_t)r->picture_bytes,
+        "memory_bytes", (json_int_t)r->memory_bytes,
         cli->global.dry_run ? "predicted_seconds" : "seconds", lw_json_real(r->seconds));
     int64_t now = r->rows - r->done_before;
     if (!cli->global.dry_run) {
@@ -106,7 +107,7 @@ static void print_speed(const lw_encode_result *r)
 
 static void print_text(const lw_cli *cli, const lw_encode_config *c, const lw_encode_result *r)
 {
-    char shape[192], bytes[3][32], time[32];
+    char shape[192], bytes[4][32], time[32];
     lw_cli_print("%s (%lld parameters): %lld pictures of %dx%d\n%s\n", r->network,
                  (long long)r->parameters, (long long)r->rows, (int)r->width, (int)r->height,
                  r->preparation);
@@ -116,11 +117,12 @@ static void print_text(const lw_cli *cli, const lw_encode_config *c, const lw_en
         lw_cli_print("  %-10s %s\n", r->tap[k].name,
                      lw_shape_text(shape, r->tap[k].rank, r->tap[k].shape));
     if (cli->global.dry_run)
-        lw_cli_print("%s would have %s (%s of disk while it is written), take %s of memory and "
-                     "about %s\n",
+        lw_cli_print("%s would have %s (%s of disk while it is written, and %s of decoded pictures "
+                     "in the cache), take %s of memory and about %s\n",
                      c->output, lw_fmt_bytes(bytes[0], r->file_bytes),
-                     lw_fmt_bytes(bytes[1], r->disk_bytes), lw_fmt_bytes(bytes[2], r->memory_bytes),
-                     lw_fmt_time(time, r->seconds));
+                     lw_fmt_bytes(bytes[1], r->disk_bytes),
+                     lw_fmt_bytes(bytes[2], r->picture_bytes),
+                     lw_fmt_bytes(bytes[3], r->memory_bytes), lw_fmt_time(time, r->seconds));
     else
         print_speed(r);
     if (!cli->global.dry_run)

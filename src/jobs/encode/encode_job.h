@@ -46,6 +46,7 @@ typedef struct lw_encode_result {
     lw_encode_tap tap[LW_ENCODE_TAPS];
     int32_t n_taps;
     uint64_t file_bytes, disk_bytes; /* the output; what the disk must have while it is written */
+    uint64_t picture_bytes;          /* as they are decoded, in the cache of the data */
     uint64_t memory_bytes;           /* weights, frame, prepared data, a batch of results */
     double seconds;                  /* of all rows of this call; predicted by a dry run */
     double decode, prepare, forward, write; /* its parts */

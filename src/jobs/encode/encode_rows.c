@@ -25,18 +25,31 @@ static int make_spec(const lw_encode_config *c, lw_str *out)
     return out->failed ? LW_ENOMEM : 0;
 }
 
+/* Rows of a split of `have`. */
+static int expect_rows(const lw_encode_config *c, int64_t have, lw_encode_rows *r)
+{
+    int64_t most = c->limit ? c->limit : have;
+    r->n = c->num_images ? c->num_images : most;
+    return most <= have && r->n <= most
+               ? 0
+               : lw_fail(LW_EUSAGE, "data '%s': %lld pictures are asked for, there are %lld",
+                         lw_str_c(&r->spec), (long long)LW_MAX(most, r->n),
+                         (long long)LW_MIN(most, have));
+}
+
 static int open_data(const lw_encode_config *c, const lw_network *net, lw_pool *pool,
                      const lw_observer *obs, lw_encode_rows *r)
 {
     const lw_preparation *p = net->prepared && net->preparation.height > 0 ? &net->preparation
                                                                            : NULL;
+    bool guess = c->dry_run && p; /* prepared pictures are made for this call: one will do */
     const lw_data_opts o = {.image_size = p               ? 0
                                           : c->image_size ? c->image_size
                                                           : net->image_size,
                             .preparation = p,
                             .split = (lw_split)c->split,
-                            .count = c->limit,
-                            .num_images = c->num_images,
+                            .count = guess ? 1 : c->limit,
+                            .num_images = guess ? 0 : c->num_images,
                             .seed = c->seed,
                             .on_error = (lw_on_error)c->on_error,
                             .pool = pool,
@@ -45,7 +58,9 @@ static int open_data(const lw_encode_config *c, const lw_network *net, lw_pool *
         return lw_fail(LW_EUSAGE, "--image-size %d: %s says itself that its pictures are %dx%d",
                        (int)c->image_size, net->dir, (int)p->width, (int)p->height);
     LW_TRY(make_spec(c, &r->spec));
-    return lw_data_open(lw_str_c(&r->spec), &o, &r->data);
+    LW_TRY(lw_data_open(lw_str_c(&r->spec), &o, &r->data));
+    r->n = r->data->n;
+    return guess ? expect_rows(c, r->data->split_rows, r) : 0;
 }
 
 /* ---- what is said of them -------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 typedef struct lw_encode_rows {
     lw_str spec; /* as the data is opened */
     lw_dataset *data;
+    int64_t n;     /* rows of data; of a dry run those there would be */
     uint64_t hash; /* of their numbers in the split */
     json_t *list;  /* what OUTPUT.json says of them */
 } lw_encode_rows;

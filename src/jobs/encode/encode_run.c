@@ -87,7 +87,7 @@ static int open_forward(encode_state *s)
     LW_CLEANUP(lw_str_clear) lw_str layers = {0};
     const lw_encode_config *c = s->c;
     LW_TRY(list_layers(s, &layers));
-    s->batch = (int32_t)LW_MIN(s->rows.data->n, (int64_t)c->batch);
+    s->batch = (int32_t)LW_MIN(s->rows.n, (int64_t)c->batch);
     LW_TRY(lw_forward_new(s->dev, s->net,
                           &(lw_forward_opts){.batch = s->batch,
                                              .height = s->rows.data->h,
@@ -120,7 +120,7 @@ static int describe(encode_state *s)
     char number[3][32];
     for (int k = 0; k < s->out->n_taps; k++)
         lw_str_addf(&layers, "%s%s", k ? "," : "", s->tap[k]->name);
-    snprintf(number[0], sizeof number[0], "%" PRId64, s->rows.data->n);
+    snprintf(number[0], sizeof number[0], "%" PRId64, s->rows.n);
     snprintf(number[1], sizeof number[1], "%" PRIu64, c->seed);
     snprintf(number[2], sizeof number[2], "%dx%d", (int)s->rows.data->h, (int)s->rows.data->w);
     s->about = json_pack(
@@ -146,7 +146,7 @@ static int lay_out(encode_state *s)
                           .about = s->about,
                           .isa = s->dev->isa,
                           .f32 = s->c->precision == LW_NUM_F32,
-                          .rows = s->rows.data->n,
+                          .rows = s->rows.n,
                           .part.fd = -1};
     LW_TRY(lw_encode_kind_of(f->path, &f->kind));
     if (f->kind == LW_ENCODE_NPY && s->out->n_taps > 1)
@@ -157,11 +157,11 @@ static int lay_out(encode_state *s)
         *a = (lw_encode_array){.name = s->tap[k]->name, .type = LW_ELEM_F32};
         a->rank = s->tap[k]->rank;
         memcpy(a->shape, s->tap[k]->shape, sizeof s->tap[k]->shape);
-        a->shape[0] = s->rows.data->n;
+        a->shape[0] = s->rows.n;
     }
     if (f->kind != LW_ENCODE_NPY)
         f->array[f->n++] = (lw_encode_array){
-            .name = "labels", .type = LW_ELEM_I32, .rank = 1, .shape = {s->rows.data->n}};
+            .name = "labels", .type = LW_ELEM_I32, .rank = 1, .shape = {s->rows.n}};
     return lw_encode_file_layout(f);
 }
 
@@ -172,7 +172,7 @@ static void report(encode_state *s)
     snprintf(r->network, sizeof r->network, "%s", s->net->name);
     snprintf(r->data, sizeof r->data, "%s", lw_str_c(&s->rows.spec));
     r->parameters = s->net->parameters;
-    r->rows = s->rows.data->n;
+    r->rows = s->rows.n;
     r->height = s->rows.data->h;
     r->width = s->rows.data->w;
     r->skipped = s->rows.data->skipped;
@@ -184,6 +184,7 @@ static void report(encode_state *s)
         memcpy(r->tap[k].shape, a->shape, sizeof r->tap[k].shape);
         r->memory_bytes += (uint64_t)s->batch * a->row;
     }
+    r->picture_bytes = (uint64_t)r->rows * (uint64_t)r->height * (uint64_t)r->width * 3;
     r->file_bytes = s->file.bytes;
     r->disk_bytes = lw_encode_file_disk(&s->file);
 }
@@ -296,7 +297,7 @@ static int predict(encode_state *s)
     LW_TRY(lw_forward_run(s->fwd, NULL));
     double t = lw_now();
     LW_TRY(lw_forward_run(s->fwd, NULL));
-    s->out->seconds = (lw_now() - t) * (double)LW_CEIL_DIV(s->rows.data->n, (int64_t)s->batch);
+    s->out->seconds = (lw_now() - t) * (double)LW_CEIL_DIV(s->rows.n, (int64_t)s->batch);
     return 0;
 }
 
@@ -307,7 +308,7 @@ static int run(encode_state *s)
     if (s->c->dry_run)
         return predict(s);
     if (s->c->resume && lw_encode_state_whole(&s->file)) {
-        s->out->done_before = s->rows.data->n;
+        s->out->done_before = s->rows.n;
         return 0;
     }
     LW_TRY(lw_encode_file_open(&s->file, s->c->resume));
