@@ -144,7 +144,12 @@ class Files:
             return self.path("train_%s_b%d_compiled_t%d.txt" % (row.precision, row.batch, threads))
         if row.kind == "field":
             return self.field(row, name)
+        if row.kind == "encoder":
+            return self.encoder(row.net, "%s_b%d_%s" % (row.precision, row.batch, name))
         return self.path("%s_b%d_%s" % (row.precision, row.batch, name))
+
+    def encoder(self, net, *parts):
+        return os.path.join(self.work, "encoders", net, *parts)
 
     def inductor(self):
         return os.path.join(self.work, "inductor")

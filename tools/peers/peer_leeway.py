@@ -132,6 +132,17 @@ class Leeway:
         return self.bench("sampling", "one_step_b1" if row.steps == 1 else
                           "ddim%d_b1" % row.steps, row)
 
+    def measure_encoder(self, row):
+        """A median of its runs counts as one sample; profile times the network as a whole."""
+        args = ["profile", self.files.encoder(row.net, "model"), "--json", "--batch-size",
+                str(row.batch), "--precision", row.precision, "--runs", str(row.samples),
+                "--no-compare-precisions"]
+        self.commands[row.name] = "leeway " + " ".join(args)
+        said = self.json(args)
+        whole = said["precisions"][0]
+        return [whole["ms"]], (whole["value_bytes"] + whole["prepared_bytes"]
+                               + said["weight_bytes"])
+
     def startup(self, out):
         return self.command + ["sample", self.model, "--n", "1", "--batch-size", "1", "--sampler",
                                "ddim", "--steps", "1", "--output", out, "--threads",
@@ -152,6 +163,12 @@ class Leeway:
                 more = self.need(row, "run")
                 model = self.int8_model if row.precision == "int8" else self.model
                 self.call(["run", model, "--input", x, "--t", t, "--output", out] + more)
+            elif row.kind == "encoder":
+                want = np.load(self.files.encoder(row.net, "y64.npy"))
+                x = os.path.join(d, "x.npy")
+                np.save(x, np.load(self.files.encoder(row.net, "x.npy"))[:len(want)])
+                self.call(["run", self.files.encoder(row.net, "model"), "--input", x, "--layer",
+                           "pooled", "--output", out] + self.need(row, "run"))
             elif row.kind == "field":
                 want = np.load(self.files.field(row, "want.npy"))
                 args = ["field", "--gen", self.files.field(row, "x.npy"), "--pos",

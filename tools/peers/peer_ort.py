@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX Runtime's side: the exported U-Net, f32 and int8, one session per setting and batch."""
+"""ONNX Runtime's side: the exported U-Net, f32 and int8, and encoders, one session per setting and batch."""
 import os
 
 import numpy as np
@@ -57,6 +57,18 @@ class Variants:
         x, t = (np.load(self.files.path(n + ".npy"))[:self.row.batch] for n in "xt")
         return lambda: s.run(None, {"x": x, "t": t})[0]
 
+    def encoder(self):
+        if self.row.precision == "bf16":
+            self.skipped["bf16"] = "ONNX Runtime has no bf16 kernels for x86 CPUs"
+            return
+        path = self.files.encoder(self.row.net, "net.onnx")
+        if not os.path.exists(path):
+            self.skipped["f32"] = "net.onnx was not made"
+            return
+        s = session(path, self.threads, self.row.batch)
+        x = np.load(self.files.encoder(self.row.net, "x.npy"))[:self.row.batch]
+        self.run["f32"] = lambda: s.run(None, {"x": x})[0]
+
     def train(self):
         self.skipped["train"] = "the onnxruntime package does not train"
 
@@ -77,6 +89,9 @@ class Variants:
         if self.row.kind == "sample" and self.row.steps > 1:
             return None
         y = self.run[name]()
+        if self.row.kind == "encoder":
+            want = np.load(self.files.encoder(self.row.net, "y64.npy"))
+            return relative(y[:len(want)], want)
         if self.row.kind != "forward":
             return None
         want = np.load(self.files.path("y64.npy"))[:self.row.batch]

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 import peer_common as peer
+import encoder_peer
 import peer_rows
 import unet_peer
 from field_peer import Field, arrays
@@ -142,6 +143,37 @@ def prepare_field(files, row):
     make(files.field(row, "want.npy"), "%s in double" % row.name, save(want))
 
 
+# ---- encoders --------------------------------------------------------------------------------
+
+def export_encoder(files, net, path):
+    module = encoder_peer.load(net, files.encoder(net, "model"))
+    x = torch.from_numpy(np.load(files.encoder(net, "x.npy"))[:2])
+    with torch.inference_mode():
+        torch.onnx.export(module, (x,), path, input_names=["x"], output_names=["y"],
+                          dynamic_axes={n: {0: "batch"} for n in "xy"}, opset_version=17,
+                          dynamo=False)
+
+
+def encoder_reference(files, net):
+    module = encoder_peer.load(net, files.encoder(net, "model")).double()
+    x = torch.from_numpy(np.load(files.encoder(net, "x.npy"))[:CHECKED])
+    with torch.inference_mode():
+        return torch.cat([module(x[i:i + 1].double()) for i in range(len(x))]).numpy()
+
+
+def prepare_encoder(files, row):
+    net, side = row.net, encoder_peer.NETS[row.net].side
+    os.makedirs(files.encoder(net), exist_ok=True)
+    make(files.encoder(net, "model"), net, lambda path: encoder_peer.write(net, path))
+    make(files.encoder(net, "x.npy"), net + "'s pictures",
+         save(lambda: np.random.default_rng(2).uniform(
+             -1, 1, (row.batch, 3, side, side)).astype(np.float32)))
+    make(files.encoder(net, "y64.npy"), net + " in double",
+         save(lambda: encoder_reference(files, net)))
+    attempt(files.encoder(net, "net.onnx"), net + "'s ONNX export",
+            lambda path: export_encoder(files, net, path))
+
+
 # ---- ahead-of-time compilation ---------------------------------------------------------------
 
 def compile_step(o, files, row, path):
@@ -161,6 +193,11 @@ def compile_row(o, files, row, path):
         return compile_step(o, files, row, path)
     if row.kind == "field":
         module, inputs = Field(), tuple(arrays(files, row))
+    elif row.kind == "encoder":
+        dtype = torch.bfloat16 if row.precision == "bf16" else torch.float32
+        module = encoder_peer.load(row.net, files.encoder(row.net, "model")).to(dtype)
+        x = torch.from_numpy(np.load(files.encoder(row.net, "x.npy"))[:row.batch])
+        inputs = (x.to(dtype),)
     else:
         dtype = torch.bfloat16 if row.precision == "bf16" else torch.float32
         net = unet_peer.load(files.model).to(dtype=dtype, memory_format=unet_peer.LAST)
@@ -181,7 +218,7 @@ def main():
     files = peer.Files(o["work"], o["model"])
     os.makedirs(files.unet, exist_ok=True)
     rows = [r for r in peer_rows.ROWS if r.name in o["rows"]]
-    if any(r.kind != "field" for r in rows):
+    if any(r.kind not in ("field", "encoder") for r in rows):
         prepare_unet(files)
     kinds = {r.kind for r in rows}
     if kinds & {"forward", "sample", "startup"}:
@@ -189,6 +226,8 @@ def main():
     for r in rows:
         if r.kind == "field":
             prepare_field(files, r)
+        if r.kind == "encoder":
+            prepare_encoder(files, r)
     for r in rows if o["compile"] else ():
         if r.precision != "int8":
             attempt(files.compiled(r, o["threads"]), "compilation of " + r.name,

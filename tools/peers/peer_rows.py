@@ -7,6 +7,8 @@ take about ten minutes on two cores of about 120 GFLOP/s each.
 import math
 from dataclasses import dataclass
 
+from encoder_peer import NETS
+
 PARAMETERS = 38307203
 SIZE, BASE, MULT, BLOCKS, ATTENTION_AT = 32, 128, (1, 2, 2, 2), 2, (16,)
 TEMPERATURES = (0.02, 0.05, 0.2)
@@ -15,10 +17,11 @@ TEMPERATURES = (0.02, 0.05, 0.2)
 @dataclass
 class Row:
     name: str
-    kind: str            # forward, train, field, sample, startup
+    kind: str            # forward, train, field, sample, startup, encoder
     title: str
     precision: str = "f32"
     batch: int = 1
+    net: str = ""        # encoder: of encoder_peer.NETS
     shape: tuple = ()    # field: groups * slots, generated, unconditional, positive, channels
     steps: int = 0       # sample: evaluations per picture
     samples: int = 1     # per variant and round
@@ -47,6 +50,12 @@ def drift(name, title, shape, samples, warm, must, stretch, share=1.0):
                must=must, stretch=stretch, share=share)
 
 
+def encoder(net, precision, batch, samples, must, stretch, share=1.0):
+    return Row("%s_%s" % (net, precision), "encoder",
+               "%s forward, %s, batch %d" % (NETS[net].title, precision, batch), precision, batch,
+               net, samples=samples, warm=1, must=must, stretch=stretch, share=share)
+
+
 ROWS = [
     forward("f32", 1, 8, 2, 1.3, 1.6),
     forward("f32", 8, 2, 1, 1.5, 2.0, share=0.8),
@@ -65,6 +74,12 @@ ROWS = [
           (1, 4096, 0, 4096, 768), 1, 0, 3, 4, share=0.6),
     Row("sample_1", "sample", "one step, batch 1", steps=1, samples=10, warm=2, share=0.6),
     Row("sample_50", "sample", "DDIM, 50 steps, batch 1", steps=50, share=0.6),
+    encoder("clip_b32", "f32", 8, 5, 1.05, 1.2),
+    encoder("clip_b32", "bf16", 8, 8, 1.1, 1.3),
+    encoder("dinov2_b14", "f32", 8, 1, 1.05, 1.2),
+    encoder("dinov2_b14", "bf16", 8, 2, 1.1, 1.3),
+    encoder("so400m", "bf16", 1, 1, 1.1, 1.3),
+    encoder("resnet50", "f32", 8, 5, 1.4, 1.8),
     Row("startup", "startup", "start to first picture", share=0.4, must=500,
         stretch=200),
 ]
@@ -168,6 +183,8 @@ def flops(row):
     if row.kind == "field":
         b, n, nu, npos, c = row.shape
         return 2.0 * b * n * (n + nu + npos) * c * (1 + len(TEMPERATURES))
+    if row.kind == "encoder":
+        return NETS[row.net].flops * row.batch
     per = float(count_unet().real)
     if row.kind == "sample":
         return per * row.steps
@@ -175,4 +192,4 @@ def flops(row):
 
 
 def type_of(row):
-    return row.precision if row.kind in ("forward", "train") else "f32"
+    return row.precision if row.kind in ("forward", "train", "encoder") else "f32"

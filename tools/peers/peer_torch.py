@@ -7,6 +7,7 @@ import os
 import numpy as np
 import torch
 
+import encoder_peer
 import unet_peer
 from field_peer import Field, OneExponential, arrays
 from peer_common import alpha_bars, ddim, relative
@@ -91,6 +92,39 @@ class Variants:
                 return call(x, t)
         return run
 
+    # ---- encoders
+
+    def encoder(self):
+        bf16 = self.row.precision == "bf16"
+        for name, fmt in (("nchw", NCHW), ("channels_last", LAST)):
+            self.add(name, lambda fmt=fmt: self.encode(bf16, fmt, False))
+        if bf16:
+            self.add("autocast", lambda: self.encode(False, NCHW, True))
+        self.add("compiled", lambda: self.encode_ahead(bf16))
+
+    def picture(self, bf16, fmt):
+        x = np.load(self.files.encoder(self.row.net, "x.npy"))[:self.row.batch]
+        x = torch.from_numpy(x).contiguous(memory_format=fmt)
+        return x.bfloat16() if bf16 else x
+
+    def encode(self, bf16, fmt, autocast):
+        net = encoder_peer.load(self.row.net, self.files.encoder(self.row.net, "model"))
+        net = net.to(dtype=torch.bfloat16 if bf16 else torch.float32, memory_format=fmt)
+        x = self.picture(bf16, fmt)
+
+        def run():
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+                return net(x)
+        return run
+
+    def encode_ahead(self, bf16):
+        call, x = self.ahead(), self.picture(bf16, NCHW)
+
+        def run():
+            with torch.inference_mode():
+                return call(x)
+        return run
+
     # ---- training
 
     def train(self):
@@ -164,6 +198,9 @@ class Variants:
         y = self.run[name]()
         if self.row.kind == "forward":
             want = np.load(self.files.path("y64.npy"))[:self.row.batch]
+            return relative(y[:len(want)].double().numpy(), want)
+        if self.row.kind == "encoder":
+            want = np.load(self.files.encoder(self.row.net, "y64.npy"))
             return relative(y[:len(want)].double().numpy(), want)
         if self.row.kind == "field":
             return relative(y.double().numpy(), np.load(self.files.field(self.row, "want.npy")))

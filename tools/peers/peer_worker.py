@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer in a process of its own: peer_worker.py torch|ort OPTIONS. Started by run.py, which sends
+"""A peer in a process of its own: peer_worker.py torch|ort|openvino OPTIONS. Started by run.py, which sends
 requests as lines of JSON: about, open (a row), measure, check, close."""
 import importlib
 import json

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published encoders with random weights, in folders as transformers writes them: the work of the encoder rows.
+
+Inputs are what the network's first layer reads: the folders say mean 0.5 and deviation 0.5, with which Leeway's pictures
+in [-1, 1] stay what they are. A result is one vector a picture.
+"""
+import json
+import os
+from dataclasses import dataclass
+
+# resize, crop and numbers do not matter here, only that they are known
+PREPARATION = {"image_processor_type": "ViTImageProcessor", "resample": 3, "do_rescale": True,
+               "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+
+
+@dataclass
+class Net:
+    title: str
+    side: int
+    make: object         # -> a network of transformers with random weights
+    result: str          # name of the vector in its output
+    flops: float         # multiplications and additions of a picture
+
+
+def vit(width, hidden, depth, side, patch, more=0):
+    """Products of a vision transformer: patches, four and two linear layers, attention."""
+    grid = (side // patch) ** 2
+    tokens = grid + more
+    block = tokens * (8 * width * width + 4 * width * hidden) + 4 * tokens * tokens * width
+    return 2.0 * grid * 3 * patch * patch * width + depth * block
+
+
+def clip():
+    import transformers as t
+    return t.CLIPVisionModelWithProjection(t.CLIPVisionConfig(
+        hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12,
+        image_size=224, patch_size=32, projection_dim=512))
+
+
+def dinov2():
+    import transformers as t
+    return t.Dinov2Model(t.Dinov2Config(hidden_size=768, num_hidden_layers=12,
+                                        num_attention_heads=12, image_size=518, patch_size=14))
+
+
+def siglip():
+    import transformers as t
+    return t.SiglipVisionModel(t.SiglipVisionConfig(
+        hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16,
+        image_size=384, patch_size=14))
+
+
+def resnet50():
+    import transformers as t
+    return t.ResNetModel(t.ResNetConfig())
+
+
+NETS = {
+    "clip_b32": Net("CLIP B/32", 224, clip, "image_embeds", vit(768, 3072, 12, 224, 32, 1)),
+    "dinov2_b14": Net("DINOv2 B/14", 224, dinov2, "pooler_output", vit(768, 3072, 12, 224, 14, 1)),
+    "so400m": Net("SigLIP so400m/14", 384, siglip, "pooler_output",
+                  vit(1152, 4304, 27, 384, 14) + 8 * 729 * 1152 ** 2 / 2),  # k, v of the head
+    "resnet50": Net("ResNet-50", 224, resnet50, "pooler_output", 8.178e9),
+}
+
+
+def write(name, folder):
+    """The folder, seeded."""
+    import torch
+    torch.manual_seed(0)
+    side = NETS[name].side
+    NETS[name].make().eval().save_pretrained(folder)
+    with open(os.path.join(folder, "preprocessor_config.json"), "w") as f:
+        json.dump(dict(PREPARATION, size={"height": side, "width": side}), f)
+
+
+def load(name, folder):
+    """Pictures [N,3,H,W] to vectors [N,C]."""
+    import torch
+    import transformers as t
+
+    class Vector(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            kind = getattr(t, json.load(open(os.path.join(folder, "config.json")))
+                           ["architectures"][0])
+            self.net = kind.from_pretrained(folder).eval()
+
+        def forward(self, x):
+            return self.net(pixel_values=x)[NETS[name].result].flatten(1)
+
+    return Vector().eval()
