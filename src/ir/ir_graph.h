@@ -132,11 +132,12 @@ lw_type lw_val_type(const lw_graph *g, lw_val v);
 lw_node *lw_val_node(const lw_graph *g, lw_val v);
 int lw_val_slot(const lw_graph *g, lw_val v); /* which output of its node */
 
-/* A value may live inside the rows of a wider one: columns [at, at + C) of `of`. The plan decides
- * that; a device's lowering asks for pitches. */
+/* A value may live inside the rows of a wider one, columns [at, at + C) of `of`, or have gaps behind
+ * its own. The plan decides that; a device's lowering asks for pitches. */
 typedef struct lw_view {
     lw_val of; /* invalid: memory of its own */
     int32_t at;
+    int32_t pitch; /* of memory of its own; 0: rows lie close */
 } lw_view;
 void lw_val_set_view(lw_graph *g, lw_val v, lw_view view);
 lw_view lw_val_view(const lw_graph *g, lw_val v);

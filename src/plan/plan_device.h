@@ -97,6 +97,9 @@ typedef struct lw_device {
     /* Can node n read input i (i < 0: write output 0) with a pitch between rows that is larger than
      * a row? NULL: nothing can. */
     bool (*pitched)(void *self, const lw_graph *g, const lw_node *n, int i);
+    /* Elements between rows of a value of this type with which products read it fastest, at least a
+     * row. NULL: a row. */
+    int32_t (*pitch)(void *self, lw_type t);
     /* n: a 3x3 convolution behind nearest upsampling by two, or its data gradient, on operands of
      * type `num`: is the transposed convolution on summed weights faster? NULL: yes. */
     bool (*upconv)(void *self, const lw_node *n, lw_num num);

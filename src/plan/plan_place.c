@@ -4,7 +4,8 @@
  * into the result, and read there by everyone else, so that nothing is copied. Input: steps and
  * slots, before lowering, since lowerings ask for pitches. It happens when the producer can write
  * and all readers can read with a pitch between rows, as the device says, and the caller cannot see
- * the value. The result's memory then lives from its first part to the last reader of any. A pure
+ * the value. Rows that the device reads faster with gaps between them get gaps, on the same terms.
+ * The result's memory then lives from its first part to the last reader of any. A pure
  * function of the graph: never of the batch.
  */
 #include "plan/plan_pass.h"
@@ -71,13 +72,27 @@ static void place_operand(lw_plan *p, int step, int i, int32_t at)
         lw_type_last(lw_val_type(g, v)) != lw_type_last(lw_val_type(g, cat->in[i])) ||
         !pitched(p, lw_val_node(g, v), -1) || !readers_agree(p, v, cat))
         return;
-    set_views(g, v, (lw_view){cat->out[0], at});
+    set_views(g, v, (lw_view){.of = cat->out[0], .at = at});
     s->place = LW_PLACE_VIEW;
     s->base = base;
     s->offset = (size_t)at * lw_dtype_size(lw_val_type(g, v).dtype);
     b->first = LW_MIN(b->first, s->first);
     b->last = LW_MAX(b->last, s->last);
     p->step[step].cost.bytes -= 2.0 * (double)s->bytes; /* neither read nor written here */
+}
+
+/* Gaps between the rows of v where the device wants them, and nobody else reads them dense. */
+static void space_rows(lw_plan *p, lw_val v)
+{
+    lw_graph *g = p->graph;
+    lw_type t = lw_val_type(g, v);
+    lw_slot *s = &p->slot[p->slot_of[v.id]];
+    int32_t row = lw_type_last(t), pitch = p->dev->pitch ? p->dev->pitch(p->dev->self, t) : row;
+    if (pitch == row || t.rank < 3 || !private_slot(s) || lw_val_ok(lw_val_view(g, v).of) ||
+        !pitched(p, lw_val_node(g, v), -1) || !readers_agree(p, v, NULL))
+        return;
+    set_views(g, v, (lw_view){.pitch = pitch});
+    s->bytes = s->bytes / (size_t)row * (size_t)pitch;
 }
 
 int lw_pass_place(lw_plan *p)
@@ -91,5 +106,7 @@ int lw_pass_place(lw_plan *p)
         place_operand(p, k, 0, 0);
         place_operand(p, k, 1, lw_type_last(lw_val_type(p->graph, n->in[0])));
     }
+    for (int k = p->n_prepare; k < p->n_steps; k++)
+        space_rows(p, p->step[k].node->out[0]);
     return 0;
 }

@@ -120,6 +120,38 @@ static void test_concatenations_that_stay(void **state)
     lab_close(&l);
 }
 
+/* Rows of 1,024 floats get gaps where only products touch them, and no bit changes. */
+static void test_rows_with_gaps(void **state)
+{
+    (void)state;
+    enum { N = 2 * 13 * 24 };
+    static float y[2][N];
+    for (int gaps = 0; gaps < 2; gaps++) {
+        plan_lab l;
+        lab_open(&l, 2, lw_isa_best());
+        l.dev->pitch = gaps ? l.dev->pitch : NULL;
+        lw_val x = LAB_X(&l, "x", 2, 13, 24), w = LAB_P(&l, "w", 1024, 24);
+        lw_val h = lw_silu(l.g, lw_linear_op(l.g, x, w, LW_NOVAL));
+        lw_val dense = lw_linear_op(l.g, lw_sqr(l.g, x), w, LW_NOVAL);
+        lw_val out = lw_linear_op(l.g, h, LAB_P(&l, "u", 24, 1024), LW_NOVAL);
+        lab_output(&l, "y", out);
+        lab_output(&l, "z", lw_softmax(l.g, dense));
+        lab_compile(&l, 1);
+        assert_proved(l.plan);
+        const lw_graph *g = l.plan->graph;
+        lw_val wide = lab_node(g, LW_OP_MATMUL, 2)->in[0];
+        wide = lw_type_last(lw_val_type(g, wide)) == 1024 ? wide
+                                                          : lab_node(g, LW_OP_MATMUL, 1)->in[0];
+        assert_int_equal(lw_val_pitch(g, wide), gaps ? 1040 : 1024);
+        assert_int_equal(lw_val_pitch(g, lab_node(g, LW_OP_SOFTMAX, 0)->in[0]), 1024);
+        lab_fill(&l);
+        assert_int_equal(lw_exec_run(l.exec, &(lw_tick){0}), 0);
+        memcpy(y[gaps], lw_exec_read(l.exec, "y"), sizeof y[0]);
+        lab_close(&l);
+    }
+    assert_memory_equal(y[0], y[1], sizeof y[0]);
+}
+
 /* Making cheap values again: a smaller frame, every gradient bit the same. */
 static void test_recompute_keeps_bits(void **state)
 {
@@ -211,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_memory_of_shared_unet),
         cmocka_unit_test(test_concatenations_are_placed),
         cmocka_unit_test(test_concatenations_that_stay),
+        cmocka_unit_test(test_rows_with_gaps),
         cmocka_unit_test(test_recompute_keeps_bits),
         cmocka_unit_test(test_prover_sees_overlap),
         cmocka_unit_test(test_large_drift_field),

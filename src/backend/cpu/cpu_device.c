@@ -66,6 +66,7 @@ int lw_cpu_open(const lw_backend_options *o, lw_device **out)
                          .lower = lower,
                          .pack = lw_cpu_wants_pack,
                          .pitched = lw_cpu_pitched,
+                         .pitch = lw_cpu_pitch,
                          .upconv = lw_cpu_upconv_pays,
                          .wide = lw_cpu_wide,
                          .run = lw_cpu_run,

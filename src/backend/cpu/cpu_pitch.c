@@ -23,6 +23,16 @@ static bool product_pitched(const lw_node *n, int i)
     }
 }
 
+/* A tile reads twelve rows side by side: when they start a multiple of a page apart, all meet in one
+ * set of the first-level cache, which holds eight lines. 400 x 768 x 3072 takes 1.11 times as long. */
+int32_t lw_cpu_pitch(void *self, lw_type t)
+{
+    enum { PAGE = 4096, LINE = 64 };
+    (void)self;
+    int32_t row = lw_type_last(t), size = (int32_t)lw_dtype_size(t.dtype);
+    return row > 0 && (int64_t)row * size % PAGE == 0 ? row + LINE / size : row;
+}
+
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i)
 {
     (void)self;

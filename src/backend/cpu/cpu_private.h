@@ -41,6 +41,7 @@ int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_
 
 bool lw_cpu_upconv_pays(void *self, const lw_node *n, lw_num num);
 bool lw_cpu_wide(void *self, const lw_node *n, lw_num num);
+int32_t lw_cpu_pitch(void *self, lw_type t);
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i);
 
 int lw_cpu_run(void *self, const lw_launch *l);
