@@ -4,6 +4,7 @@
  *
  *   formats_elem         element types and conversions to and from f32
  *   formats_safetensors  safetensors files (mapped reader, shards, streaming writer)
+ *   formats_torch        torch.save's files as the same view, without running their pickle
  *   formats_npy          .npy and .npz arrays
  *   formats_image        PNG and JPEG <-> 8-bit RGB, text in PNG files
  *   formats_archive      members of tar/zip archives, decompressed files

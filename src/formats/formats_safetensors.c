@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/formats_safetensors_file.h"
+#include "formats/torch/formats_torch.h"
 
 int lw_st_file_new(const char *path, lw_st_file **out)
 {
@@ -34,11 +35,16 @@ void lw_st_close(lw_st_file **pp)
     lw_free(pp);
 }
 
+static int read_bytes(lw_st_file *f, const unsigned char *bytes, size_t n)
+{
+    return lw_torch_is(bytes, n) ? lw_torch_read(f, bytes, n) : lw_st_read_header(f, bytes, n);
+}
+
 int lw_st_parse(const char *what, const void *bytes, size_t n, lw_st_file **out)
 {
     LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
     LW_TRY(lw_st_file_new(what, &f));
-    LW_TRY(lw_st_read_header(f, bytes, n));
+    LW_TRY(read_bytes(f, bytes, n));
     *out = lw_steal(&f);
     return 0;
 }
@@ -50,7 +56,7 @@ int lw_st_open(const char *path, lw_st_file **out)
     LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
     LW_TRY(lw_st_file_new(path, &f));
     LW_TRY(lw_map_open(&f->map, path));
-    LW_TRY(lw_st_read_header(f, f->map.data, f->map.size));
+    LW_TRY(read_bytes(f, f->map.data, f->map.size));
     *out = lw_steal(&f);
     return 0;
 }

@@ -30,7 +30,8 @@ typedef struct lw_st_tensor {
 
 typedef struct lw_st_file lw_st_file;
 
-/* path: a .safetensors file, or a *.safetensors.index.json whose shards lie beside it (plain file
+/* path: a .safetensors file, a file of torch.save (formats_torch.h; known by its first bytes), or an
+ * *.index.json whose shards lie beside it (plain file
  * names only; every name of weight_map must be in the shard it names). */
 int lw_st_open(const char *path, lw_st_file **out);
 /* Same checks on bytes in memory, which must outlive the result. `what` names them in messages. */

@@ -10,10 +10,11 @@
 /* The shard called file, opened on first use. */
 static int open_shard(lw_st_file *f, const char *file, lw_st_file **out)
 {
-    if (strchr(file, '/') || !lw_str_ends(file, ".safetensors"))
+    bool weights = lw_str_ends(file, ".safetensors") || lw_str_ends(file, ".bin");
+    if (strchr(file, '/') || !weights)
         return lw_fail(LW_EFORMAT,
-                       "%s: shard '%s' must be a .safetensors file name without a folder", f->path,
-                       file);
+                       "%s: shard '%s' must be a .safetensors or .bin file name without a folder",
+                       f->path, file);
     const char *slash = strrchr(f->path, '/');
     int dir = slash ? (int)(slash - f->path + 1) : 0;
     const char *path = lw_arena_printf(f->arena, "%.*s%s", dir, f->path, file);

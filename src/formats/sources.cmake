@@ -12,6 +12,9 @@ set(SOURCES
   formats_safetensors_header.c
   formats_safetensors_shards.c
   formats_safetensors_write.c
+  torch/formats_torch.c
+  torch/formats_torch_pickle.c
+  torch/formats_torch_zip.c
   formats_npy.c
   formats_npy_header.c
   formats_npz.c

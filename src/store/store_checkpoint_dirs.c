@@ -33,9 +33,15 @@ static bool has_file(const char *dir, const char *name)
 
 int lw_model_weights_find(const char *dir, lw_str *path)
 {
-    static const char *const names[] = {LW_WEIGHTS_DIFFUSERS, LW_WEIGHTS_HF,
+    static const char *const names[] = {LW_WEIGHTS_DIFFUSERS,
+                                        LW_WEIGHTS_HF,
                                         LW_WEIGHTS_DIFFUSERS ".index.json",
-                                        LW_WEIGHTS_HF ".index.json", "open_clip_model.safetensors"};
+                                        LW_WEIGHTS_HF ".index.json",
+                                        "open_clip_model.safetensors",
+                                        "diffusion_pytorch_model.bin",
+                                        "pytorch_model.bin",
+                                        "pytorch_model.bin.index.json",
+                                        "open_clip_pytorch_model.bin"};
     if (!lw_path_is_dir(dir)) {
         path->len = 0;
         lw_str_add(path, dir);

@@ -34,6 +34,7 @@ add_library(fuzz_folder STATIC ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_folder.c) # l
 target_include_directories(fuzz_folder PUBLIC ${CMAKE_SOURCE_DIR}/tests)
 target_link_libraries(fuzz_folder PUBLIC lw_formats lw_base)
 lw_fuzz(safetensors safetensors formats base)
+lw_fuzz(torch torch formats base)
 lw_fuzz(npy npy formats base)
 lw_fuzz(json json formats base)
 lw_fuzz(yaml "yaml;json" formats base)

@@ -332,6 +332,11 @@ static void test_source(void **state)
     expect_model(path, true, LW_PLACE_MODEL, "/model");
     assert_int_equal(unlink(other), 0);
     expect_model(path, true, LW_PLACE_WEIGHTS, "/model");
+    snprintf(other, sizeof other, "%s/model/pytorch_model.bin", run);
+    assert_int_equal(rename(lw_str_c(&dir), other), 0);
+    expect_model(path, true, LW_PLACE_WEIGHTS, "/model");
+    assert_ok(lw_model_weights_find(path, &dir));
+    assert_true(lw_str_ends(lw_str_c(&dir), "model/pytorch_model.bin"));
     snprintf(path, sizeof path, "%s/pipe/unet", run);
     assert_ok(lw_model_folder_save(path, s, LW_SLAB_PARAM, c, NULL));
     snprintf(path, sizeof path, "%s/pipe/model_index.json", run);

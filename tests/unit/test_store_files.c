@@ -164,6 +164,21 @@ static void test_renaming(void **state)
     lw_store_free(&s);
 }
 
+/* A state_dict of torch.save is as good as safetensors. */
+static void test_torch_file(void **state)
+{
+    lw_store *s = NULL;
+    (void)state;
+    assert_ok(lw_store_new(true, &s));
+    declare(s, "weight", lw_type_of(LW_F32, 2, 2, 2), (lw_init){0});
+    declare(s, "bias", lw_type_of(LW_F32, 1, 2), (lw_init){0});
+    assert_ok(lw_store_fix(s));
+    assert_ok(lw_store_load(s, LW_SLAB_PARAM, CORPUS "torch/wrapped.pth", NULL));
+    assert_true(lw_store_data(s, 0, LW_SLAB_PARAM)[3] == 4.0f);
+    assert_true(lw_store_data(s, 1, LW_SLAB_PARAM)[1] == 6.0f);
+    lw_store_free(&s);
+}
+
 static void test_centre_crop(void **state)
 {
     static const wanted wide[] = {{"conv1.weight", 4, {2, 1, 7, 7}}};
@@ -240,8 +255,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_save_is_pytorch),    cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_prefixes_and_types), cmocka_unit_test(test_renaming),
-        cmocka_unit_test(test_centre_crop),        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_centre_crop),        cmocka_unit_test(test_torch_file),
+        cmocka_unit_test(test_bad_files),          cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

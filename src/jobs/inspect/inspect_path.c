@@ -96,7 +96,7 @@ static int inspect_npz(const char *path, bool stats, json_t *o)
     return 0;
 }
 
-static int inspect_safetensors(const char *path, bool stats, json_t *o)
+static int inspect_tensors(const char *path, const char *kind, bool stats, json_t *o)
 {
     LW_CLEANUP(lw_st_close) lw_st_file *f = NULL;
     LW_TRY(lw_st_open(path, &f));
@@ -114,7 +114,7 @@ static int inspect_safetensors(const char *path, bool stats, json_t *o)
         lw_st_meta_at(f, i, &key, &value);
         put(meta, key, json_string(value));
     }
-    put(o, "kind", json_string("safetensors"));
+    put(o, "kind", json_string(kind));
     put(o, "metadata", meta);
     put_int(o, "count", (int64_t)lw_st_count(f));
     put_int(o, "elements", count);
@@ -140,6 +140,11 @@ static int inspect_image(const char *path, bool png, json_t *o)
     return 0;
 }
 
+static bool is_torch(const char *path)
+{
+    return lw_str_ends(path, ".pth") || lw_str_ends(path, ".pt") || lw_str_ends(path, ".bin");
+}
+
 static int inspect_file(const char *path, bool stats, json_t *o)
 {
     LW_CLEANUP(lw_free) char *head = NULL;
@@ -155,6 +160,8 @@ static int inspect_file(const char *path, bool stats, json_t *o)
         return LW_ENOMEM;
     if (n >= 6 && memcmp(head, "\x93NUMPY", 6) == 0)
         return inspect_npy(path, stats, o);
+    if (is_torch(path))
+        return inspect_tensors(path, "torch", stats, o);
     if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0)
         return inspect_npz(path, stats, o);
     if (n >= 4 && memcmp(head, "\x89PNG", 4) == 0)
@@ -162,8 +169,10 @@ static int inspect_file(const char *path, bool stats, json_t *o)
     if (n >= 3 && memcmp(head, "\xff\xd8\xff", 3) == 0)
         return inspect_image(path, false, o);
     if (lw_str_ends(path, ".safetensors") || lw_str_ends(path, ".safetensors.index.json"))
-        return inspect_safetensors(path, stats, o);
-    return lw_fail(LW_EFORMAT, "%s: neither safetensors, npy, npz, PNG nor JPEG", path);
+        return inspect_tensors(path, "safetensors", stats, o);
+    return lw_fail(LW_EFORMAT,
+                   "%s: neither safetensors, torch (.pth, .pt, .bin), npy, npz, PNG nor JPEG",
+                   path);
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */
@@ -195,7 +204,7 @@ static int inspect_model(const char *dir, bool stats, json_t *o)
     LW_TRY(put_json_file(o, "state", dir, "state.json"));
     LW_TRY(put_json_file(o, "config", dir, "config.json"));
     LW_TRY(lw_model_weights_find(dir, &weights));
-    LW_TRY(inspect_safetensors(lw_str_c(&weights), stats, file));
+    LW_TRY(inspect_tensors(lw_str_c(&weights), "weights", stats, file));
     put(o, "weights", json_string(lw_str_c(&weights)));
     put(o, "elements", json_incref(json_object_get(file, "elements")));
     put(o, "bytes", json_incref(json_object_get(file, "bytes")));
