@@ -96,33 +96,31 @@ static void refuses_what_is_no_weights(void **state)
 
 /* ---- state.pth with other bytes -------------------------------------------------------------- */
 
-typedef struct patch {
-    const char *from, *to; /* of n bytes */
-    size_t n;
-    const char *part; /* of the message */
-} patch;
+#define BYTES(text) text, sizeof text - 1 /* which may hold zeros */
 
-#define PATCH(from, to, part)      \
-    {                              \
-        from, to, sizeof from, part \
-    }
+typedef struct patch {
+    const char *from;
+    size_t n;
+    const char *to;   /* as many bytes */
+    const char *part; /* of the message; NULL: none */
+} patch;
 
 static void refuses_damage(void **state)
 {
     static const patch patches[] = {
-        PATCH("collections\nOrderedDic", "collectionz\nOrderedDic",
-              "wants 'collectionz.OrderedDict'"),
-        PATCH("ctorch._utils\n_rebuild", "Gtorch._utils\n_rebuild", "opcode 0x"),
-        PATCH("X\x0c\0\0\0plain.weigh", "i\x0c\0\0\0plain.weigh", "opcode 0x69"),
-        PATCH("K\2K\3K\4", "K\2K\3K\5", "tensor 'plain.weight' reaches beyond its storage"),
-        PATCH("X\x0b\0\0\0half.weigh", "X\x0b\0\0\0bf16.weigh", "'bf16.weight' is there twice"),
-        PATCH("X\x0b\0\0\0half.weigh", "X\x0b\0\0\0ha\0f.weigh", "a zero in a name"),
-        PATCH("X\x0b\0\0\0half.weigh", "X\x0b\xff\xff\x7fhalf.weigh", "it ends too early"),
-        PATCH("HalfStorag", "LongStorag", "a storage that is shorter than it says"),
-        PATCH("state/data/3", "state/data/X", NULL), /* the local name: nobody asks it */
-        PATCH("littl", "biggg", "big-endian"),
-        PATCH("PK\5", "PX\5", "its end is missing"),
-        PATCH("PK\1", "PX\1", "its directory is damaged"),
+        {BYTES("collections\nOrderedDic"), "collectionz\nOrderedDic",
+         "wants 'collectionz.OrderedDict'"},
+        {BYTES("ctorch._utils\n_rebuild"), "Gtorch._utils\n_rebuild", "opcode 0x"},
+        {BYTES("X\x0c\0\0\0plain.weigh"), "i\x0c\0\0\0plain.weigh", "opcode 0x69"},
+        {BYTES("K\2K\3K\4"), "K\2K\3K\5", "tensor 'plain.weight' reaches beyond its storage"},
+        {BYTES("X\x0b\0\0\0half.weigh"), "X\x0b\0\0\0bf16.weigh", "'bf16.weight' is there twice"},
+        {BYTES("X\x0b\0\0\0half.weigh"), "X\x0b\0\0\0ha\0f.weigh", "a zero in a name"},
+        {BYTES("X\x0b\0\0\0half.weigh"), "X\x0b\xff\xff\x7fhalf.weigh", "it ends too early"},
+        {BYTES("HalfStorag"), "LongStorag", "a storage that is shorter than it says"},
+        {BYTES("state/data/3"), "state/data/X", NULL}, /* the local name: nobody asks it */
+        {BYTES("littl"), "biggg", "big-endian"},
+        {BYTES("PK\5"), "PX\5", "its end is missing"},
+        {BYTES("PK\1"), "PX\1", "its directory is damaged"},
     };
     (void)state;
     char *bytes = NULL;
@@ -131,16 +129,16 @@ static void refuses_damage(void **state)
     for (size_t i = 0; i < LW_COUNT(patches); i++) {
         const patch *p = &patches[i];
         lw_st_file *f = NULL;
-        char *at = memmem(bytes, size, p->from, p->n - 1);
+        char *at = memmem(bytes, size, p->from, p->n);
         if (!at)
             fail_msg("patch %zu: not there", i);
-        memcpy(at, p->to, p->n - 1);
+        memcpy(at, p->to, p->n);
         if (p->part)
             assert_fails(LW_EFORMAT, p->part, lw_st_parse("t.pth", bytes, size, &f));
         else
             assert_ok(lw_st_parse("t.pth", bytes, size, &f));
         lw_st_close(&f);
-        memcpy(at, p->from, p->n - 1);
+        memcpy(at, p->from, p->n);
     }
     lw_free(&bytes);
 }
