@@ -169,6 +169,17 @@ def timm_vit(architecture, before):
     return net, taps, save
 
 
+def mobilenet():
+    from torchvision.models import mobilenet_v2
+    net = draw(mobilenet_v2(weights=None))
+
+    def taps(net, x):
+        pooled = net.features(x).mean((2, 3))
+        return {"logits": net.classifier(pooled), "pooled": pooled, "s1": net.features[:2](x),
+                "s4": net.features[:11](x), "s7": net.features[:18](x)}
+    return net, taps, lambda folder: save_weights(net, folder, "model.safetensors")
+
+
 def open_clip(name):
     """As on the hub: open_clip_config.json, open_clip_model.safetensors."""
     import open_clip as lib
@@ -206,6 +217,7 @@ LARGE_DINO = dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16
 SO400M = dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16)
 # name: (build, sides of pictures, mean and deviation)
 CASES = {
+    "mobilenet-v2": (mobilenet, (224, 224), IMAGENET),
     "clip-b32": (lambda: clip(patch_size=32, projection=512), (224, 224), CLIP_NUMBERS),
     "clip-b16": (lambda: clip(patch_size=16, projection=512), (224, 224), CLIP_NUMBERS),
     "clip-l14": (lambda: clip(patch_size=14, projection=768, **LARGE), (224, 224), CLIP_NUMBERS),

@@ -12,8 +12,17 @@ typedef enum lw_key_kind {
     LW_KEY_STAT,   /* one of LW_STAT_* of the picture (tap -1) or of a map */
 } lw_key_kind;
 
-/* A kxk convolution (padding k / 2, no bias) of scope `conv` and the BatchNorm of scope `norm` in
- * inference form. */
+/* A convolution (no bias) of scope `conv` and the BatchNorm of scope `norm` in inference form; norm
+ * NULL: it is folded in, the convolution has a bias. */
+typedef struct lw_conv_bn_opts {
+    int kernel, stride;
+    bool same;      /* padded as TensorFlow's SAME; else kernel / 2 on all sides */
+    bool depthwise; /* a filter for every channel; o is their number */
+    float eps;
+} lw_conv_bn_opts;
+lw_val lw_conv_bn_as(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o,
+                     lw_conv_bn_opts how);
+/* With padding k / 2 and eps 1e-5. */
 lw_val lw_conv_bn(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o, int k,
                   int stride);
 

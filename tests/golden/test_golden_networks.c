@@ -300,6 +300,57 @@ static void test_taef2(void **state)
     lw_st_close(&f);
 }
 
+/* MobileNetV2's published weights, bytes with scales, on four pictures. */
+static void test_mobilenet(void **state)
+{
+    static const char *const taps[][2] = {{"pooled", "features"}, {"logits", "logits"}};
+    const char *base = getenv("LW_TEST_DATA");
+    char path[512], key[64];
+    lw_st_file *f = NULL;
+    lw_network *net = NULL;
+    lw_graph *g = NULL;
+    lw_plan *plan = NULL;
+    lw_exec *e = NULL;
+    const lw_st_tensor *input;
+    int64_t n, count;
+    (void)state;
+    snprintf(path, sizeof path, "%s/encoders/golden_imagenet4.safetensors", base ? base : "");
+    if (!base || !lw_path_exists(path)) {
+        print_message("skipped: LW_TEST_DATA names no folder with encoders/golden_imagenet4\n");
+        skip();
+    }
+    lw_device *dev = golden_device(lw_isa_best(), 2);
+    assert_ok(lw_st_open(path, &f));
+    assert_ok(lw_st_get(f, "input_rgb_u8_nhwc", &input));
+    snprintf(path, sizeof path, "%s/encoders/mobilenet_v2/mobilenet_v2_1.0_224.safetensors", base);
+    assert_ok(lw_network_open(path, true, &net));
+    assert_ok(lw_graph_new(&g));
+    assert_ok(lw_network_build(net, g, 4, 224, 224, "pooled,logits"));
+    assert_ok(lw_compile(g, dev, NULL, &plan));
+    assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
+    float *x = lw_exec_write(e, "x");
+    for (int64_t i = 0; i < input->count; i++)
+        x[i] = (float)((const uint8_t *)input->data)[i] / 127.5f - 1.0f;
+    assert_ok(lw_exec_run(e, &(lw_tick){0}));
+    for (size_t k = 0; k < LW_COUNT(taps); k++) {
+        snprintf(key, sizeof key, "mobilenet_v2.%s", taps[k][1]);
+        double *want = golden_get(f, key, &count);
+        float *have = read_nchw(e, taps[k][0], &n);
+        assert_true(n == count);
+        double err = golden_relative(have, want, n, 0);
+        printf("  mobilenet_v2 %s %.1e\n", taps[k][0], err);
+        golden_check(key, err, 1e-5);
+        free(want);
+        free(have);
+    }
+    lw_exec_free(&e);
+    lw_plan_free(&plan);
+    lw_graph_free(&g);
+    lw_network_close(&net);
+    lw_backend_close(&dev);
+    lw_st_close(&f);
+}
+
 static int make_scratch(void **state)
 {
     (void)state;
@@ -332,6 +383,9 @@ int main(void)
         NETWORK_TEST("network_dinov2_gated"),     NETWORK_TEST("network_dinov2_registers"),
         NETWORK_TEST("network_dinov2_authors"),   NETWORK_TEST("network_dinov2_authors_registers"),
         NETWORK_TEST("network_dinov2_timm"),      NETWORK_TEST("network_dinov2_timm_registers"),
+        NETWORK_TEST("network_mobilenet_timm"),   NETWORK_TEST("network_mobilenet_torchvision"),
+        NETWORK_TEST("network_mobilenet_hf"),     NETWORK_TEST("network_mobilenet_hf_body"),
+        cmocka_unit_test(test_mobilenet),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

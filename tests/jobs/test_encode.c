@@ -431,6 +431,76 @@ static void real_logits(void **state)
     }
 }
 
+/* Every 111th of the crops, in dir/crops; their class and the class that MobileNetV2 says by
+ * PyTorch. Returns how many the encoder will find (the last is held out). */
+static int copy_crops(const char *base, int *label, int *said)
+{
+    char crops[400], from[512], line[256], file[64];
+    int n = 0, row = 0;
+    snprintf(crops, sizeof crops, "%s/images/imagenet1k_sample_224", base);
+    snprintf(from, sizeof from, "%s/index.tsv", crops);
+    FILE *index = fopen(from, "r");
+    snprintf(from, sizeof from, "%s/top1.tsv", crops);
+    FILE *top = fopen(from, "r");
+    assert_true(index && top);
+    assert_int_equal(lw_mkdirs(in_dir("crops")), 0);
+    assert_true(fgets(line, sizeof line, index) && fgets(line, sizeof line, top));
+    while (fgets(line, sizeof line, index)) {
+        char *name = strrchr(line, '\t');
+        assert_true(name && sscanf(name + 1, "%63s", file) == 1 && fgets(line, sizeof line, top));
+        if (row++ % 111)
+            continue;
+        LW_CLEANUP(lw_free) char *bytes = NULL;
+        size_t size;
+        assert_int_equal(sscanf(line, "%d %d", &label[n], &said[n]), 2);
+        snprintf(from, sizeof from, "%s/%s", crops, file);
+        assert_int_equal(lw_file_read(from, 1 << 20, &bytes, &size), 0);
+        snprintf(from, sizeof from, "%s/%s", in_dir("crops"), file);
+        assert_int_equal(lw_file_write(from, bytes, size), 0);
+        n++;
+    }
+    fclose(index);
+    fclose(top);
+    return n - (n == 10);
+}
+
+/* From JPEG files to classes. All thousand, by hand: tools/imagenet_check.py. */
+static void real_classes(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_st_close) lw_st_file *got = NULL;
+    const char *base = getenv("LW_TEST_DATA");
+    enum { CLASSES = 1001 };
+    int label[16], said[16], right = 0;
+    char net[512], data[512];
+    snprintf(net, sizeof net, "%s/encoders/mobilenet_v2/mobilenet_v2_1.0_224.safetensors",
+             base ? base : "");
+    snprintf(data, sizeof data, "%s/images/imagenet1k_sample_224/top1.tsv", base ? base : "");
+    if (!base || !lw_path_exists(net) || !lw_path_exists(data)) {
+        print_message("skipped: LW_TEST_DATA names no folder with images and encoders\n");
+        return;
+    }
+    int n = copy_crops(base, label, said);
+    snprintf(data, sizeof data, "folder:%s", in_dir("crops"));
+    lw_encode_config c = config_of("classes.safetensors");
+    c.source = net;
+    c.data = data;
+    c.limit = n;
+    c.layers[0] = "logits";
+    c.n_layers = 1;
+    encode(&c);
+    assert_int_equal(lw_st_open(c.output, &got), 0);
+    const float *logits = tensor(got, "logits", (size_t)n * CLASSES);
+    for (int i = 0; i < n; i++) {
+        int best = 0;
+        for (int k = 1; k < CLASSES; k++)
+            best = logits[i * CLASSES + k] > logits[i * CLASSES + best] ? k : best;
+        assert_int_equal(best - 1, said[i]);
+        right += best - 1 == label[i];
+    }
+    assert_true(right >= n - 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +512,7 @@ int main(void)
         cmocka_unit_test(rows_are_drawn_and_sorted),
         cmocka_unit_test(pictures_are_prepared_as_the_folder_says),
         cmocka_unit_test(real_logits),
+        cmocka_unit_test(real_classes),
     };
     return cmocka_run_group_tests_name("encode", tests, enter, leave);
 }

@@ -180,6 +180,57 @@ def tiny(decode):
                 "latent", config=config)
 
 
+def mobilenet_torchvision():
+    """torchvision's names, padding on both sides; a quarter of the width."""
+    from torchvision.models import MobileNetV2  # pylint: disable=import-outside-toplevel
+    net = fill(MobileNetV2(num_classes=7, width_mult=0.25))
+
+    def taps(x):
+        ends, h, out = (1, 3, 6, 10, 13, 16, 17), normalised(x), {}
+        for i, layer in enumerate(net.features):
+            h = layer(h)
+            if i == 0 or i in ends:
+                out["s%d" % (ends.index(i) + 1 if i else 0)] = h
+        out["pooled"] = h.mean((2, 3))
+        out["logits"] = net.classifier(out["pooled"])
+        return out
+    return case(net, taps, (2, 3, 41, 50), "pooled")
+
+
+def mobilenet_timm():
+    from timm.models.efficientnet import mobilenetv2_035  # pylint: disable=import-outside-toplevel
+    net = fill(mobilenetv2_035(num_classes=7))
+
+    def taps(x):
+        h = net.bn1(net.conv_stem(normalised(x)))
+        out = {"s0": h}
+        for i, stage in enumerate(net.blocks, 1):
+            out["s%d" % i] = h = stage(h)
+        out["pooled"] = net.global_pool(net.bn2(net.conv_head(h)))
+        out["logits"] = net.classifier(out["pooled"])
+        return out
+    return case(net, taps, (2, 3, 33, 40), "pooled")
+
+
+def mobilenet_hf(head, **more):
+    """TensorFlow's padding, unless config.json says otherwise; numbers in [-1,1]."""
+    from transformers import MobileNetV2Config, MobileNetV2ForImageClassification, MobileNetV2Model  # pylint: disable=import-outside-toplevel
+    config = MobileNetV2Config(depth_multiplier=0.35, num_labels=5, **more)
+    net = fill((MobileNetV2ForImageClassification if head else MobileNetV2Model)(config))
+    body = net.mobilenet_v2 if head else net
+
+    def taps(x):
+        res = body(x, output_hidden_states=True)
+        out = {"s%d" % i: res.hidden_states[k]
+               for i, k in zip(range(2, 8), (1, 4, 8, 11, 14, 15))}
+        out["pooled"] = res.pooler_output
+        if head:
+            out["logits"] = net.classifier(res.pooler_output)
+        return out
+    text = json.loads(config.to_json_string(use_diff=False))
+    return case(net, taps, (2, 3, 42, 51), "pooled", config=json.dumps(text, sort_keys=True))
+
+
 CASES = {
     "taesd_encoder": lambda: tiny_plain(False),
     "taesd_decoder": lambda: tiny_plain(True),
@@ -195,4 +246,8 @@ CASES = {
     "resnet_timm": resnet_timm,
     "resnet_bottleneck": lambda: resnet_hf("bottleneck", True, downsample_in_bottleneck=True),
     "resnet_basic": lambda: resnet_hf("basic", False, downsample_in_first_stage=True),
+    "mobilenet_torchvision": mobilenet_torchvision,
+    "mobilenet_timm": mobilenet_timm,
+    "mobilenet_hf": lambda: mobilenet_hf(True),
+    "mobilenet_hf_body": lambda: mobilenet_hf(False, tf_padding=False, layer_norm_eps=1e-4),
 }

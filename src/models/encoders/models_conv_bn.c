@@ -12,7 +12,7 @@ typedef struct bn {
 
 /* Inference form (Ioffe and Szegedy 2015): scale = gamma / sqrt(var + eps), shift = beta - mean
  * scale. */
-static bn batch_norm(lw_builder *b, const char *name, int32_t o)
+static bn batch_norm(lw_builder *b, const char *name, int32_t o, float eps)
 {
     lw_graph *g = b->g;
     lw_type t = lw_type_of(LW_F32, 1, o);
@@ -22,24 +22,47 @@ static bn batch_norm(lw_builder *b, const char *name, int32_t o)
     lw_val mean = lw_param(b, "running_mean", t, zero), var = lw_param(b, "running_var", t, one);
     lw_scope_set(g, up);
     bn n;
-    n.scale = lw_div(g, gamma, lw_ew1(g, LW_EW_sqrt, lw_add_f32(g, var, 1e-5f)));
+    n.scale = lw_div(g, gamma, lw_ew1(g, LW_EW_sqrt, lw_add_f32(g, var, eps)));
     n.shift = lw_sub(g, beta, lw_mul(g, mean, n.scale));
     return n;
 }
 
+/* Top, left, bottom, right. */
+static void find_pads(lw_conv_bn_opts how, lw_type x, int pad[4])
+{
+    for (int i = 0; i < 4; i++)
+        pad[i] = how.kernel / 2;
+    for (int i = 0; i < 2 && how.same; i++)
+        lw_conv_pads_same(x.dim[1 + i], how.kernel, how.stride, &pad[i], &pad[2 + i]);
+}
+
 /* BN(conv(x)) = conv'(x) + shift with every output channel's weights scaled. */
-lw_val lw_conv_bn(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o, int k,
-                  int stride)
+lw_val lw_conv_bn_as(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o,
+                     lw_conv_bn_opts how)
 {
     lw_graph *g = b->g;
     if (!lw_val_ok(x))
         return x;
-    int32_t c = lw_type_last(lw_val_type(g, x));
+    lw_type t = lw_val_type(g, x);
+    int32_t c = how.depthwise ? 1 : lw_type_last(t);
+    int pad[4];
+    find_pads(how, t, pad);
     const char *up = lw_scope_push(g, conv);
-    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, o, k, k, c),
+    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, o, how.kernel, how.kernel, c),
                         (lw_init){LW_INIT_UNIFORM, 0.1f});
+    bn n = {.shift = norm ? LW_NOVAL : lw_param(b, "bias", lw_type_of(LW_F32, 1, o), (lw_init){0})};
     lw_scope_set(g, up);
-    bn n = batch_norm(b, norm, o);
-    w = lw_mul(g, w, lw_reshape(g, n.scale, lw_type_of(LW_F32, 2, o, 1)));
-    return lw_conv2d_op(g, x, w, n.shift, stride, k / 2);
+    if (norm) {
+        n = batch_norm(b, norm, o, how.eps);
+        w = lw_mul(g, w, lw_reshape(g, n.scale, lw_type_of(LW_F32, 2, o, 1)));
+    }
+    return how.depthwise ? lw_depthwise_op(g, x, w, n.shift, how.stride, pad)
+                         : lw_conv2d_pad(g, x, w, n.shift, how.stride, pad);
+}
+
+lw_val lw_conv_bn(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o, int k,
+                  int stride)
+{
+    return lw_conv_bn_as(b, conv, norm, x, o,
+                         (lw_conv_bn_opts){.kernel = k, .stride = stride, .eps = 1e-5f});
 }
