@@ -51,18 +51,18 @@ static void test_config(void **state)
         const char *base, *changes, *says;
         int code;
     } bad[] = {
-        {kl, "{\"act_fn\": \"gelu\"}", "'act_fn' is gelu", LW_EUNSUPPORTED},
+        {kl, "{\"act_fn\": \"gelu\"}", "'act_fn' is \"gelu\"", LW_EUNSUPPORTED},
         {kl, "{\"down_block_types\": [\"DownEncoderBlock2D\", \"AttnDownEncoderBlock2D\"]}",
          "'down_block_types' holds others", LW_EUNSUPPORTED},
         {kl, "{\"up_block_types\": [\"UpDecoderBlock2D\"]}", "'up_block_types' has 1", LW_EFORMAT},
-        {kl, "{\"latents_mean\": [0.5]}", "latents_mean", LW_EFORMAT},
+        {kl, "{\"latents_mean\": [0.5]}", "'latents_mean' is [0.5]", LW_EUNSUPPORTED},
         {kl, "{\"norm_num_groups\": 3}", "8 channels cannot be split into 3", LW_EFORMAT},
         {kl, "{\"scaling_factor\": 0}", "cannot be scaled by 0", LW_EFORMAT},
         {kl, "{\"latent_channels\": 0}", "latent_channels", LW_EFORMAT},
-        {kl, "{\"later\": 1}", "'later' is not honoured", LW_EUNSUPPORTED},
-        {tiny, "{\"act_fn\": \"silu\"}", "'act_fn' is silu", LW_EUNSUPPORTED},
-        {tiny, "{\"upsample_fn\": \"bilinear\"}", "'upsample_fn' is bilinear", LW_EUNSUPPORTED},
-        {tiny, "{\"upsampling_scaling_factor\": 3}", "must be 2", LW_EUNSUPPORTED},
+        {kl, "{\"later\": 1}", "'later' is 1, which is not honoured", LW_EUNSUPPORTED},
+        {tiny, "{\"act_fn\": \"silu\"}", "'act_fn' is \"silu\"", LW_EUNSUPPORTED},
+        {tiny, "{\"upsample_fn\": \"bilinear\"}", "'upsample_fn' is", LW_EUNSUPPORTED},
+        {tiny, "{\"upsampling_scaling_factor\": 3}", "factor' is 3", LW_EUNSUPPORTED},
         {tiny, "{\"encoder_block_out_channels\": [8, 16]}", "must be the same", LW_EUNSUPPORTED},
         {tiny, "{\"num_encoder_blocks\": [1]}", "2 entries for 1 levels", LW_EFORMAT},
     };

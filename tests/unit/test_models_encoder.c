@@ -320,6 +320,21 @@ static void test_registry_resnet18(void **state)
     lw_store_free(&file);
 }
 
+/* timm has networks with the tensors of a ResNet and other operations between them. */
+static void test_resnet_timm(void **state)
+{
+    static const char aa[] = "{\"architecture\": \"resnetaa50\"}",
+                      args[] = "{\"architecture\": \"resnet50\", \"model_args\": {\"x\": 1}}";
+    lw_network *e = NULL;
+    (void)state;
+    assert_ok(lw_mkdirs(in_scratch("timm")));
+    put_file(in_scratch("timm/config.json"), aa, sizeof aa - 1);
+    assert_fails(LW_EUNSUPPORTED, "'architecture' is resnetaa50",
+                 lw_network_open(in_scratch("timm"), true, &e));
+    put_file(in_scratch("timm/config.json"), args, sizeof args - 1);
+    assert_fails(LW_EUNSUPPORTED, "'model_args' is", lw_network_open(in_scratch("timm"), true, &e));
+}
+
 /* transformers' config.json: what is not honoured is refused by name. */
 static void test_resnet_config(void **state)
 {
@@ -598,6 +613,7 @@ int main(void)
         cmocka_unit_test(test_registry_cifar),
         cmocka_unit_test(test_registry_preparation),
         cmocka_unit_test(test_registry_resnet18),
+        cmocka_unit_test(test_resnet_timm),
         cmocka_unit_test(test_resnet_config),
         cmocka_unit_test(test_registry_errors),
         cmocka_unit_test(test_class),

@@ -2,7 +2,8 @@
 /*
  * ResNets (He et al. 2016) of full size: 7x7 stem at stride 2, 3x3 max-pool at stride 2, stages of
  * basic or bottleneck blocks, head. torchvision's and timm's files tell their architecture by their
- * tensors; those of transformers by config.json, and have names of their own:
+ * tensors (timm's config.json must say one of it: others have the same tensors and other operations);
+ * those of transformers by config.json, and have names of their own:
  *
  *   torchvision, timm                    transformers ("resnet." in front, but for the head)
  *   conv1, bn1                           embedder.embedder.convolution, .normalization
@@ -30,8 +31,7 @@ typedef struct resnet {
     bool bottleneck;
     bool halve_first; /* stage 1 halves too */
     bool stride_in_1x1;
-    bool hf;     /* transformers' names */
-    bool prefix; /* "resnet." in front of them */
+    bool hf; /* transformers' names */
 } resnet;
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -77,7 +77,6 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
 {
     const resnet *a = arch;
     lw_val map[1 + MAX_STAGES];
-    const char *top = a->prefix ? lw_scope_push(b->g, "resnet") : NULL;
     map[0] = stem(b, a, in.x);
     for (int s = 0; s < a->stages; s++) {
         lw_val x = map[s];
@@ -89,8 +88,6 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
         }
         map[s + 1] = x;
     }
-    if (top)
-        lw_scope_set(b->g, top);
     lw_val pooled = lw_mean(b->g, map[a->stages], LW_OVER_MIDDLE);
     if (a->classes > 0)
         lw_tap_add(out, "logits",
@@ -166,11 +163,35 @@ static const char *const keys[] = {"depths",       "downsample_in_bottleneck",
                                    "out_features", "out_indices", /* what a caller is given */
                                    "stage_names",  NULL};
 
+static int read_timm(const json_t *j, const char *where)
+{
+    static const char *const timm[] = {"architecture", "num_classes", "num_features",
+                                       "pretrained_cfg", NULL};
+    static const char *const *const known[] = {timm, NULL};
+    static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {"model_args", "{}"}, {0}};
+    static const char *const built[] = {"resnet18",     "resnet26",        "resnet34",
+                                        "resnet50",     "resnet101",       "resnet152",
+                                        "tv_resnet34",  "tv_resnet50",     "tv_resnet101",
+                                        "tv_resnet152", "wide_resnet50_2", "wide_resnet101_2"};
+    const char *name;
+    LW_TRY(lw_json_get_str(j, where, "architecture", &name));
+    LW_TRY(lw_json_check_known(j, where, known, only));
+    for (size_t i = 0; i < LW_COUNT(built); i++)
+        if (lw_str_eq(built[i], name))
+            return 0;
+    return lw_fail(LW_EUNSUPPORTED,
+                   "%s: 'architecture' is %s, whose tensors may be those of a ResNet "
+                   "but whose operations are not; built are resnet18 to resnet152 and wide_resnet",
+                   where, name);
+}
+
 static int read(const json_t *j, const char *where, void *arch)
 {
     resnet *a = arch;
     const char *layer = "bottleneck", *act = "relu";
     int32_t channels = 3;
+    if (json_object_get(j, "architecture"))
+        return read_timm(j, where);
     a->hf = true;
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_json_opt_str(j, where, "layer_type", &layer));
@@ -195,14 +216,20 @@ static int read(const json_t *j, const char *where, void *arch)
     return read_widths(j, where, a);
 }
 
+static const lw_name_rule head_alone[] = {
+    {.file = "classifier.1.*", .store = "classifier.1.*", .bare = true}, {0}};
+static const lw_naming namings[] = {
+    {.name = "torchvision, timm, or transformers without a head"},
+    {.name = "transformers", .prefix = "resnet.", .rules = head_alone},
+    {0}};
+
 /* Of a folder whose config.json was read: what it does not say. */
 static bool recognise(const lw_st_file *f, void *arch)
 {
     resnet *a = arch;
     if (!a->hf)
         return of_torchvision(f, a);
-    const lw_st_tensor *head = lw_st_find_model(f, "classifier.1.weight");
-    a->prefix = lw_st_find_model(f, "resnet.embedder.embedder.convolution.weight") != NULL;
+    const lw_st_tensor *head = lw_naming_find(namings, f, "classifier.1.weight");
     if (head && head->rank == 2 && head->shape[0] <= INT32_MAX)
         a->classes = (int32_t)head->shape[0];
     return true;
@@ -240,12 +267,13 @@ static const lw_preparation imagenet = {.fit = LW_FIT_SHORTEST,
 const lw_network_def lw_network_def_resnet = {
     .name = "resnet",
     .kind = "encoder",
-    .class_name = "resnet",
+    .class_name = "**resnet** **resnext**",
     .arch_bytes = sizeof(resnet),
     .read = read,
     .recognise = recognise,
     .tensors = "a ResNet of torchvision, timm or transformers (7x7 stem, four stages)",
     .describe = describe,
+    .namings = namings,
     .preparation = &imagenet,
     .build = build,
 };

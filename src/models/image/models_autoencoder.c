@@ -3,21 +3,6 @@
 
 #include <math.h>
 
-int lw_autoencoder_check(const json_t *config, const char *where, const lw_json_rule *rules)
-{
-    const char *key;
-    json_t *v;
-    json_object_foreach((json_t *)(uintptr_t)config, key, v)
-    {
-        const lw_json_rule *r = rules;
-        while (r->key && !lw_str_eq(r->key, key))
-            r++;
-        if (!r->key && key[0] != '_')
-            return lw_fail(LW_EUNSUPPORTED, "%s: '%s' is not honoured here", where, key);
-    }
-    return lw_json_check_fields(config, where, rules, "leeway_");
-}
-
 int lw_latent_scale_read(const json_t *config, const char *where, lw_latent_scale *s)
 {
     lw_latent_scale read = *s;

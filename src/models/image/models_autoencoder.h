@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What autoencoders have in common: their config.json, the scale of latents, sides of pictures. */
+/* What autoencoders have in common: the scale of their latents, the sides of their pictures. */
 #ifndef LW_MODELS_AUTOENCODER_H
 #define LW_MODELS_AUTOENCODER_H
 
@@ -10,9 +10,6 @@ typedef struct lw_latent_scale {
     double factor, shift;
 } lw_latent_scale;
 
-/* Every key of a diffusers config.json is one of `rules`, of its type, or begins with '_' (who wrote
- * it). LW_EUNSUPPORTED names one that is none. */
-int lw_autoencoder_check(const json_t *config, const char *where, const lw_json_rule *rules);
 /* "scaling_factor" and "shift_factor" of a config.json; absent: *s stays. */
 int lw_latent_scale_read(const json_t *config, const char *where, lw_latent_scale *s);
 lw_val lw_latent_of(lw_graph *g, const lw_latent_scale *s, lw_val raw);

@@ -12,7 +12,6 @@
 #include "models/image/models_autoencoder.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "models/image/models_unet_blocks.h"
 #include "models/models.h"
@@ -118,27 +117,28 @@ static void build_decoder(lw_builder *b, const void *arch, lw_network_in in, lw_
 
 /* ---- config.json ----------------------------------------------------------------------------- */
 
-static const lw_json_rule rules[] = {
-    {"in_channels", LW_JSON_INT},
-    {"out_channels", LW_JSON_INT},
-    {"down_block_types", LW_JSON_ARRAY},
-    {"up_block_types", LW_JSON_ARRAY},
-    {"block_out_channels", LW_JSON_ARRAY},
-    {"layers_per_block", LW_JSON_INT},
-    {"act_fn", LW_JSON_STRING},
-    {"latent_channels", LW_JSON_INT},
-    {"norm_num_groups", LW_JSON_INT},
-    {"sample_size", LW_JSON_INT | LW_JSON_ARRAY}, /* of the pictures it was trained on */
-    {"scaling_factor", LW_JSON_NUMBER},
-    {"shift_factor", LW_JSON_NUMBER | LW_JSON_NULL},
-    {"latents_mean", LW_JSON_NULL},
-    {"latents_std", LW_JSON_NULL},
-    {"force_upcast", LW_JSON_BOOL}, /* of half precision */
-    {"use_quant_conv", LW_JSON_BOOL},
-    {"use_post_quant_conv", LW_JSON_BOOL},
-    {"mid_block_add_attention", LW_JSON_BOOL},
-    {NULL, 0},
-};
+static const char *const honoured[] = {"in_channels",
+                                       "out_channels",
+                                       "down_block_types",
+                                       "up_block_types",
+                                       "block_out_channels",
+                                       "layers_per_block",
+                                       "latent_channels",
+                                       "norm_num_groups",
+                                       "scaling_factor",
+                                       "shift_factor",
+                                       "use_quant_conv",
+                                       "use_post_quant_conv",
+                                       "mid_block_add_attention",
+                                       NULL};
+/* The side of the pictures it was trained on; half precision. */
+static const char *const without_effect[] = {"sample_size", "force_upcast", NULL};
+static const char *const *const known[] = {honoured, without_effect, NULL};
+static const lw_json_only only[] = {{"act_fn", "\"silu\""},
+                                    {"act_fn", "\"swish\""},
+                                    {"latents_mean", "null"},
+                                    {"latents_std", "null"},
+                                    {0}};
 
 /* Every level's type must be the one that is built. */
 static int check_types(const json_t *j, const char *where, const char *key, const char *want,
@@ -179,7 +179,6 @@ static int count(const json_t *j, const char *where, const char *key, int32_t mo
 static int read(const json_t *j, const char *where, void *arch)
 {
     autoencoder *a = arch;
-    const char *act = "silu";
     *a = (autoencoder){.in_channels = 3,
                        .out_channels = 3,
                        .latent = 4,
@@ -189,7 +188,7 @@ static int read(const json_t *j, const char *where, void *arch)
                        .quant = true,
                        .post_quant = true,
                        .scale = {.factor = 0.18215}};
-    LW_TRY(lw_autoencoder_check(j, where, rules));
+    LW_TRY(lw_json_check_known(j, where, known, only));
     LW_TRY(count(j, where, "in_channels", 1024, &a->in_channels));
     LW_TRY(count(j, where, "out_channels", 1024, &a->out_channels));
     LW_TRY(count(j, where, "latent_channels", 1024, &a->latent));
@@ -198,9 +197,6 @@ static int read(const json_t *j, const char *where, void *arch)
     LW_TRY(lw_json_opt_bool(j, where, "use_quant_conv", &a->quant));
     LW_TRY(lw_json_opt_bool(j, where, "use_post_quant_conv", &a->post_quant));
     LW_TRY(lw_json_opt_bool(j, where, "mid_block_add_attention", &a->attention));
-    LW_TRY(lw_json_opt_str(j, where, "act_fn", &act));
-    if (strcmp(act, "silu") != 0 && strcmp(act, "swish") != 0)
-        return lw_fail(LW_EUNSUPPORTED, "%s: 'act_fn' is %s, only silu is built here", where, act);
     LW_TRY(lw_latent_scale_read(j, where, &a->scale));
     return read_levels(j, where, a);
 }

@@ -231,25 +231,24 @@ static bool is_decoder(const lw_st_file *f, void *arch)
 
 /* ---- config.json ----------------------------------------------------------------------------- */
 
-static const lw_json_rule rules[] = {
-    {"in_channels", LW_JSON_INT},
-    {"out_channels", LW_JSON_INT},
-    {"encoder_block_out_channels", LW_JSON_ARRAY},
-    {"decoder_block_out_channels", LW_JSON_ARRAY},
-    {"block_out_channels", LW_JSON_ARRAY}, /* again those of the decoder */
-    {"act_fn", LW_JSON_STRING},
-    {"upsample_fn", LW_JSON_STRING},
-    {"latent_channels", LW_JSON_INT},
-    {"upsampling_scaling_factor", LW_JSON_INT},
-    {"num_encoder_blocks", LW_JSON_ARRAY},
-    {"num_decoder_blocks", LW_JSON_ARRAY},
-    {"latent_magnitude", LW_JSON_NUMBER}, /* of pictures of latents */
-    {"latent_shift", LW_JSON_NUMBER},
-    {"force_upcast", LW_JSON_BOOL}, /* of half precision */
-    {"scaling_factor", LW_JSON_NUMBER},
-    {"shift_factor", LW_JSON_NUMBER | LW_JSON_NULL},
-    {NULL, 0},
-};
+static const char *const honoured[] = {"in_channels",
+                                       "out_channels",
+                                       "encoder_block_out_channels",
+                                       "decoder_block_out_channels",
+                                       "latent_channels",
+                                       "num_encoder_blocks",
+                                       "num_decoder_blocks",
+                                       "scaling_factor",
+                                       "shift_factor",
+                                       NULL};
+/* The widths again; pictures of latents; half precision. */
+static const char *const without_effect[] = {"block_out_channels", "latent_magnitude",
+                                             "latent_shift", "force_upcast", NULL};
+static const char *const *const known[] = {honoured, without_effect, NULL};
+static const lw_json_only only[] = {{"act_fn", "\"relu\""},
+                                    {"upsample_fn", "\"nearest\""},
+                                    {"upsampling_scaling_factor", "2"},
+                                    {0}};
 
 static int read_half(const json_t *j, const char *where, bool decoder, tiny *a)
 {
@@ -270,26 +269,10 @@ static int read_half(const json_t *j, const char *where, bool decoder, tiny *a)
     return lw_json_get_i32_in(j, where, "latent_channels", 1, 1024, &a->said.latent);
 }
 
-static int only(const json_t *j, const char *where, const char *key, const char *want)
-{
-    const char *have = want;
-    LW_TRY(lw_json_opt_str(j, where, key, &have));
-    return strcmp(have, want) == 0
-               ? 0
-               : lw_fail(LW_EUNSUPPORTED, "%s: '%s' is %s, only %s is built here", where, key, have,
-                         want);
-}
-
 static int read(const json_t *j, const char *where, bool decoder, tiny *a)
 {
-    int64_t twice = 2;
     *a = (tiny){.scale = {.factor = 1.0}};
-    LW_TRY(lw_autoencoder_check(j, where, rules));
-    LW_TRY(only(j, where, "act_fn", "relu"));
-    LW_TRY(only(j, where, "upsample_fn", "nearest"));
-    LW_TRY(lw_json_opt_i64(j, where, "upsampling_scaling_factor", &twice));
-    if (twice != 2)
-        return lw_fail(LW_EUNSUPPORTED, "%s: 'upsampling_scaling_factor' must be 2 here", where);
+    LW_TRY(lw_json_check_known(j, where, known, only));
     LW_TRY(lw_latent_scale_read(j, where, &a->scale));
     return read_half(j, where, decoder, a);
 }
