@@ -16,7 +16,7 @@ beside leeway computes.
 Published weights, where they are at hand: --published NAME=FOLDER (--list names them) compares
 `leeway encode` of the pictures that GOLDEN speaks of with the embeddings that others published.
 
-Needs torch and transformers; cases of timm and open_clip need those.
+Needs torch and transformers; cases of torchvision, timm, open_clip and diffusers need those.
 """
 import argparse
 import json
@@ -211,11 +211,88 @@ def open_clip(name):
     return net, taps, save
 
 
+def statistics(net, seed=3):
+    """Running sums of BatchNorms that are not those of a fresh network."""
+    gen = torch.Generator().manual_seed(seed)
+    for m in net.modules():
+        if isinstance(m, torch.nn.BatchNorm2d):
+            m.running_mean = 0.2 * torch.randn(m.running_mean.shape, generator=gen)
+            m.running_var = 1 + 0.5 * torch.rand(m.running_var.shape, generator=gen)
+    return net
+
+
+def stages(net, x):
+    """Of torchvision's and timm's ResNets."""
+    relu = net.relu if hasattr(net, "relu") else net.act1
+    h = net.maxpool(relu(net.bn1(net.conv1(x))))
+    found = {"s0": h}
+    for i, layer in enumerate((net.layer1, net.layer2, net.layer3, net.layer4), 1):
+        found["s%d" % i] = h = layer(h)
+    pooled = h.mean((2, 3))
+    return dict({"pooled": pooled, "logits": net.fc(pooled)}, **found)
+
+
+def resnet_torchvision(name):
+    import torchvision
+    net = statistics(draw(getattr(torchvision.models, name)(weights=None)))
+    return net, stages, lambda folder: save_weights(net, folder, "model.safetensors")
+
+
+def resnet_timm(name):
+    import timm
+    net = statistics(draw(timm.create_model(name, pretrained=False)))
+
+    def save(folder):
+        save_weights(net, folder, "model.safetensors")
+        about = {k: v for k, v in net.pretrained_cfg.items() if k != "url"}
+        write_json(folder, "config.json", {
+            "architecture": name, "num_classes": 1000, "num_features": net.num_features,
+            "global_pool": net.global_pool.pool_type, "pretrained_cfg": about})
+    return net, stages, save
+
+
+def resnet_hf():
+    from transformers import ResNetConfig, ResNetForImageClassification
+    net = statistics(draw(ResNetForImageClassification(ResNetConfig(num_labels=1000))))
+
+    def taps(net, x):
+        out = net.resnet(x, output_hidden_states=True)
+        found = {"s%d" % i: h for i, h in enumerate(out.hidden_states)}
+        return dict({"pooled": out.pooler_output.flatten(1),
+                     "logits": net.classifier(out.pooler_output)}, **found)
+    return net, taps, net.save_pretrained
+
+
+def sd_vae(decode):
+    """The autoencoder of Stable Diffusion 1 and 2."""
+    from diffusers import AutoencoderKL
+    net = draw(AutoencoderKL(block_out_channels=(128, 256, 512, 512), layers_per_block=2,
+                             down_block_types=("DownEncoderBlock2D",) * 4,
+                             up_block_types=("UpDecoderBlock2D",) * 4, sample_size=256))
+    scale = net.config.scaling_factor
+
+    def encode(net, x):
+        dist = net.encode(x).latent_dist
+        return {"latent": dist.mean * scale, "mean": dist.mean, "logvar": dist.logvar}
+    return net, (lambda net, z: {"y": net.decode(z / scale).sample}) if decode else encode, \
+        net.save_pretrained
+
+
+def taesd(decode):
+    """diffusers' AutoencoderTiny as it stands for Stable Diffusion."""
+    from diffusers import AutoencoderTiny
+    net = draw(AutoencoderTiny())
+
+    def taps(net, x):
+        return {"y": net.decode(x).sample} if decode else {"latent": net.encode(x).latents}
+    return net, taps, net.save_pretrained
+
+
 SMALL = dict(hidden_size=384, num_attention_heads=6)
 LARGE = dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=24, num_attention_heads=16)
 LARGE_DINO = dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16)
 SO400M = dict(hidden_size=1152, intermediate_size=4304, num_hidden_layers=27, num_attention_heads=16)
-# name: (build, sides of pictures, mean and deviation)
+# name: (build, sides of pictures, mean and deviation); of a decoder: channels and sides of latents
 CASES = {
     "mobilenet-v2": (mobilenet, (224, 224), IMAGENET),
     "clip-b32": (lambda: clip(patch_size=32, projection=512), (224, 224), CLIP_NUMBERS),
@@ -237,6 +314,19 @@ CASES = {
     "dinov2-l": (lambda: dinov2(**LARGE_DINO), (224, 224), IMAGENET),
     "dinov2-s-reg": (lambda: dinov2(registers=4, **SMALL), (224, 224), IMAGENET),
     "dinov2-b-reg": (lambda: dinov2(registers=4), (224, 224), IMAGENET),
+    "resnet18": (lambda: resnet_torchvision("resnet18"), (224, 224), IMAGENET),
+    "resnet50": (lambda: resnet_torchvision("resnet50"), (224, 224), IMAGENET),
+    "resnet50-oblong": (lambda: resnet_torchvision("resnet50"), (225, 190), IMAGENET),
+    "resnet152": (lambda: resnet_torchvision("resnet152"), (224, 224), IMAGENET),
+    "wide-resnet50": (lambda: resnet_torchvision("wide_resnet50_2"), (224, 224), IMAGENET),
+    "resnet34-timm": (lambda: resnet_timm("resnet34"), (224, 224), IMAGENET),
+    "resnet50-timm": (lambda: resnet_timm("resnet50"), (224, 224), IMAGENET),
+    "resnet50-hf": (resnet_hf, (224, 224), IMAGENET),
+    "sd-vae-encode": (lambda: sd_vae(False), (256, 256), HALF),
+    "sd-vae-decode": (lambda: sd_vae(True), (4, 32, 32), HALF),
+    "sd-vae-decode-oblong": (lambda: sd_vae(True), (4, 24, 40), HALF),
+    "taesd-encode": (lambda: taesd(False), (256, 256), HALF),
+    "taesd-decode": (lambda: taesd(True), (4, 32, 32), HALF),
     "dinov2-l-reg": (lambda: dinov2(registers=4, **LARGE_DINO), (224, 224), IMAGENET),
 }
 
@@ -251,11 +341,12 @@ def errors(have, want):
 
 
 def reference(net, taps, x, numbers, o):
-    """The library's taps of pictures in [-1, 1]; g and the gradient of sum(first tap * g)."""
+    """The library's taps of pictures in [-1, 1], or of latents; g and the gradient of sum(first tap
+    * g)."""
     mean, std = (torch.tensor(v, dtype=torch.float64)[:, None, None] for v in numbers)
     net = net.double() if o.double else net.float()
     x = torch.from_numpy(x).double().requires_grad_(o.gradient)
-    pixels = ((x + 1) / 2 - mean) / std
+    pixels = x if numbers == HALF else ((x + 1) / 2 - mean) / std
     net.requires_grad_(False)
     found = taps(net, pixels if o.double else pixels.float())
     first = next(iter(found.values()))
@@ -290,12 +381,14 @@ def line(case, what, precision, err):
 
 
 def check(name, o, scratch):
-    build, (h, w), numbers = CASES[name]
+    build, sides, numbers = CASES[name]
     torch.manual_seed(0)
     net, taps, save = build()
     folder = os.path.join(scratch, name)
     save(folder)
-    x = np.random.default_rng(2).uniform(-1, 1, (o.batch, 3, h, w)).astype(np.float32)
+    decoder = len(sides) == 3
+    shape = (o.batch,) + (sides if decoder else (3,) + sides)
+    x = np.random.default_rng(2).uniform(-1, 1, shape).astype(np.float32)
     np.save(os.path.join(scratch, "x.npy"), x)
     start = time.time()
     want, g, gx = reference(net, taps, x, numbers, o)
@@ -304,11 +397,11 @@ def check(name, o, scratch):
     ok = True
     for precision in o.precision.split(","):
         for tap in want if precision == "f32" else list(want)[:1]:
-            got = run([o.leeway], folder, tap, precision, scratch)
+            got = run([o.leeway], "decoder:" * decoder + folder, tap, precision, scratch)
             ok &= line(name, tap, precision, errors(got, want[tap]))
     if o.gradient:
         tap = next(iter(want))
-        ok &= line(name, "d " + tap, "f32", errors(run_gradient(o, folder, tap, g, scratch), gx))
+        ok &= line(name, "d " + tap, "f32", errors(run_gradient(o, "decoder:" * decoder + folder, tap, g, scratch), gx))
     shutil.rmtree(folder)
     return ok
 
