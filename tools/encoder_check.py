@@ -401,7 +401,8 @@ def check(name, o, scratch):
             ok &= line(name, tap, precision, errors(got, want[tap]))
     if o.gradient:
         tap = next(iter(want))
-        ok &= line(name, "d " + tap, "f32", errors(run_gradient(o, "decoder:" * decoder + folder, tap, g, scratch), gx))
+        got = run_gradient(o, "decoder:" * decoder + folder, tap, g, scratch)
+        ok &= line(name, "d " + tap, "f32", errors(got, gx))
     shutil.rmtree(folder)
     return ok
 
