@@ -251,18 +251,45 @@ bool lw_graph_backward(lw_graph *g, bool backward)
     return was;
 }
 
-const char *lw_scope_name(lw_graph *g, const char *name)
+/* Behind "part:". */
+static const char *without_part(const char *scope)
 {
-    const char *s = g->scope[0] ? lw_arena_printf(g->arena, "%s.%s", g->scope, name)
-                                : lw_arena_strdup(g->arena, name);
+    const char *colon = strchr(scope, ':');
+    return colon ? colon + 1 : scope;
+}
+
+static const char *kept(lw_graph *g, const char *s)
+{
     if (!s)
         record_error(g, LW_ENOMEM, lw_errmsg());
     return s ? s : "";
 }
 
+static const char *join(lw_graph *g, const char *scope, const char *name)
+{
+    const char *dot = *without_part(scope) ? "." : "";
+    return kept(g, lw_arena_printf(g->arena, "%s%s%s", scope, dot, name));
+}
+
+const char *lw_scope_name(lw_graph *g, const char *name)
+{
+    return join(g, without_part(g->scope), name);
+}
+
 const char *lw_scope_push(lw_graph *g, const char *name)
 {
-    return lw_scope_set(g, lw_scope_name(g, name));
+    return lw_scope_set(g, join(g, g->scope, name));
+}
+
+const char *lw_scope_part(lw_graph *g, const char *part)
+{
+    return lw_scope_set(g, kept(g, lw_arena_printf(g->arena, "%s:", part)));
+}
+
+const char *lw_scope_top(lw_graph *g)
+{
+    int n = (int)(without_part(g->scope) - g->scope);
+    return lw_scope_set(g, kept(g, lw_arena_printf(g->arena, "%.*s", n, g->scope)));
 }
 
 const char *lw_scope_pushf(lw_graph *g, const char *fmt, ...)

@@ -149,7 +149,11 @@ void lw_graph_output_add(lw_graph *g, const char *name, lw_val v, lw_val into);
 int lw_graph_output_count(const lw_graph *g);
 lw_graph_output *lw_graph_output_at(const lw_graph *g, int i);
 
-/* Scopes: dotted names of parameters, RNG streams and messages. */
+/*
+ * Scopes: dotted names of parameters, RNG streams and messages. Before them a node's scope may have
+ * the part of the program it belongs to, "encoder:layer1.0": for messages and for telling where time
+ * goes, never in a name.
+ */
 const char *lw_scope(const lw_graph *g); /* "" at the top; arena memory */
 /* Enter a scope (may hold dots) and return the former one, to be given back to lw_scope_set:
  * `const char *up = lw_scope_push(g, "mid_block"); ... lw_scope_set(g, up);` */
@@ -157,6 +161,9 @@ const char *lw_scope_push(lw_graph *g, const char *name);
 const char *lw_scope_pushf(lw_graph *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *lw_scope_set(lw_graph *g, const char *scope); /* returns the former one */
 const char *lw_scope_name(lw_graph *g, const char *name); /* scope.name in the arena */
+/* Leave all scopes for a part, or for the top of the part one is in. Both return the former scope. */
+const char *lw_scope_part(lw_graph *g, const char *part);
+const char *lw_scope_top(lw_graph *g);
 
 /* Are nodes appended from now on part of the backward pass? Returns the former answer. */
 bool lw_graph_backward(lw_graph *g, bool backward);

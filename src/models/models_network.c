@@ -37,9 +37,12 @@ static lw_val fit(lw_graph *g, const lw_network_fit *f, lw_val x)
     lw_type t = lw_val_type(g, x);
     if (t.dim[1] == f->h && t.dim[2] == f->w)
         return x;
-    return lw_resize(
+    const char *up = lw_scope_part(g, "resize");
+    x = lw_resize(
         g, x,
         (lw_attr_resize){.h = f->h, .w = f->w, .filter = f->filter, .antialias = f->antialias});
+    lw_scope_set(g, up);
+    return x;
 }
 
 static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_network_in in,
@@ -47,7 +50,7 @@ static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_netwo
 {
     lw_builder b = {
         .g = g, .params = s ? lw_store_params(s) : NULL, .training = n->training, .rows = rows};
-    const char *up = lw_scope_set(g, ""); /* the frozen store has names of its own */
+    const char *up = lw_scope_top(g); /* the frozen store has names of its own */
     *out = (lw_taps){0};
     if (n->prepared)
         in.x = normalise(g, &n->preparation, in.x);

@@ -121,11 +121,13 @@ void lw_exec_run_alone(lw_exec *e, const lw_tick *tick);
 void lw_exec_profile(lw_exec *e, bool on);
 typedef struct lw_step_time {
     const char *op, *scope;
-    lw_type type; /* of its first result */
+    lw_type type;  /* of its first result */
+    bool backward; /* of the backward pass */
     double seconds, flops, bytes;
     int64_t tasks;
 } lw_step_time;
 int lw_exec_step_count(const lw_exec *e);
+int lw_exec_prepare_count(const lw_exec *e); /* of them, the first: run once for all */
 lw_step_time lw_exec_step_time(const lw_exec *e, int i);
 /* Bytes of the frame in use while step i runs: values alive and its workspace. Prepare steps come
  * first in the count of steps. */

@@ -356,11 +356,17 @@ int lw_exec_step_count(const lw_exec *e)
     return e->plan->n_steps;
 }
 
+int lw_exec_prepare_count(const lw_exec *e)
+{
+    return e->plan->n_prepare;
+}
+
 lw_step_time lw_exec_step_time(const lw_exec *e, int i)
 {
     const lw_plan_step *s = &e->plan->step[i];
     lw_step_time t = {.op = lw_op_get(s->node->op)->name,
                       .scope = s->node->scope,
+                      .backward = s->node->backward,
                       .type = lw_val_type(e->plan->graph, s->node->out[0]),
                       .flops = s->cost.flops,
                       .bytes = s->cost.bytes};

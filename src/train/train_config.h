@@ -45,6 +45,7 @@ typedef struct lw_train_config {
     int32_t threads; /* 0: all */
     int32_t conv;    /* lw_conv_mode */
     bool dry_run;
+    int32_t profile; /* > 0: so many steps are timed part by part, nothing is trained or written */
     const json_t *options; /* of the command, in the order of config.yaml; NULL: none is written */
     const char *command_line; /* written as command.txt */
 } lw_train_config;

@@ -221,6 +221,8 @@ static int open_loop(lw_training *l)
     if (j->set_up)
         LW_TRY(j->set_up(j->self, j));
     lw_train_predict(j, c, &l->result);
+    if (c->profile > 0)
+        return lw_loop_profile(l);
     if (c->dry_run)
         return j->predict ? j->predict(j->self, &l->result) : 0;
     LW_TRY(lw_train_resume(c, j, &l->state));
@@ -258,7 +260,7 @@ int lw_training_open(const lw_train_job *job, const lw_train_config *c, const lw
 
 int lw_training_run(lw_training **t, lw_train_result *out)
 {
-    int rc = (*t)->c->dry_run ? 0 : lw_training_advance(*t, INT64_MAX);
+    int rc = (*t)->c->dry_run || (*t)->c->profile > 0 ? 0 : lw_training_advance(*t, INT64_MAX);
     return lw_training_close(t, rc, out);
 }
 
@@ -267,7 +269,7 @@ int lw_train_run(const lw_train_job *job, const lw_train_config *c, const lw_obs
 {
     lw_training *t = NULL;
     bool over = false;
-    int rc = c->dry_run ? 0 : lw_train_check(c, job, obs, out, &over);
+    int rc = c->dry_run || c->profile > 0 ? 0 : lw_train_check(c, job, obs, out, &over);
     if (rc < 0 || over) {
         if (job->close)
             job->close(job->self);

@@ -34,6 +34,13 @@ typedef struct lw_train_curve {
     const char *beside;     /* sparse: a column drawn with it, to compare, or NULL */
 } lw_train_curve;
 
+/* What belongs together in a step of a leaf: a part of its graph, forward and backward. */
+typedef struct lw_train_part {
+    char name[48];               /* "encoder", "field s2.loc"; "" what is in none */
+    double flops[2], seconds[2]; /* forward, backward; seconds 0: not measured */
+} lw_train_part;
+enum { LW_TRAIN_PARTS = 64 }; /* what there is no room for is in the last */
+
 /* What a run needs and did. */
 typedef struct lw_train_result {
     const char *unit; /* what samples are: "pictures" */
@@ -44,8 +51,12 @@ typedef struct lw_train_result {
     size_t bytes_slabs, bytes_frame, bytes_derived; /* predicted before anything runs */
     size_t bytes_kept;                              /* that the job keeps beside these */
     char note[384];                                 /* what it keeps, or why not; "" */
+    size_t bytes_frozen;                            /* weights that are not trained: encoders */
     double predicted_step_seconds;
-    const char *best_metric; /* NULL: no checkpoint was kept as the best */
+    lw_train_part part[LW_TRAIN_PARTS];
+    int32_t n_parts;                 /* 0: the step has one */
+    double fed_seconds, run_seconds; /* of --profile: a leaf's feeding, and its plan */
+    const char *best_metric;         /* NULL: no checkpoint was kept as the best */
     int64_t best_step;
     double best_reporting;
     int64_t minutes_steps; /* steps that --minutes resolved to; 0: not asked */
@@ -74,6 +85,7 @@ struct lw_train_job {
     json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
     const lw_train_curve *curves; /* ended by a NULL column; NULL: the loss */
     size_t kept_bytes;            /* that the job keeps beside the loop */
+    size_t frozen_bytes;          /* of weights that it does not train */
     double side_flops;            /* of a leaf, beside those of the plan */
     const char *note;             /* what both are about, or NULL */
     const char *best;             /* metric whose least value's checkpoint is kept: its columns

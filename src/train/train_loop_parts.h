@@ -59,6 +59,13 @@ void lw_train_state_clear(lw_train_state *s);
 int lw_train_nothing_left(const lw_train_config *c, int64_t goal, const lw_observer *obs,
                           lw_train_result *out);
 
+/* ---- train_parts.c --------------------------------------------------------------------------- */
+
+/* Steps of an exec put together by part; times where it was profiled. 0: none has a part. */
+int32_t lw_train_parts(const lw_exec *e, lw_train_part part[LW_TRAIN_PARTS]);
+/* Prepares the job and times forward and backward of c->profile steps, behind one for warm-up. */
+int lw_loop_profile(lw_training *l);
+
 /* ---- train_step.c ---------------------------------------------------------------------------- */
 
 /* Feeds and replays all leaves of a step: gradients and loss, nothing is updated. */

@@ -5,6 +5,7 @@
 #include "cpu_device.h"
 #include "train/train.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,52 @@ static void test_resized(void **state)
     lab_same_checkpoint("resized", "again");
 }
 
+static double number_of(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+/* What a step costs, by part: each on its own line, together the whole; timed, nothing is written. */
+static void test_parts(void **state)
+{
+    static const char *const names[] = {"generator", "encoder", "resize", "field s1.loc",
+                                        "field pix"};
+    (void)state;
+    lab_expect(0, TINY_DRIFT " --encoder large --feature-keys s1.loc,pix --profile 2 --json "
+                             "--output-dir profiled");
+    assert_false(lw_path_exists("profiled"));
+    json_t *all = json_loads(lab_out, 0, NULL), *part;
+    const json_t *parts = json_object_get(all, "parts");
+    double flops = 0.0;
+    size_t i;
+    json_array_foreach(parts, i, part)
+    {
+        flops += number_of(part, "forward_flops") + number_of(part, "backward_flops");
+        assert_true(number_of(part, "forward_ms") + number_of(part, "backward_ms") > 0.0);
+    }
+    assert_true(fabs(flops - number_of(all, "flops_per_step")) <= 1e-9 * flops);
+    for (size_t k = 0; k < LW_COUNT(names); k++) {
+        bool found = false;
+        json_array_foreach(parts, i, part)
+        {
+            const char *name = json_string_value(json_object_get(part, "name"));
+            double back = number_of(part, "backward_flops");
+            if (!lw_str_eq(name, names[k]))
+                continue;
+            found = true;
+            /* a field gives its gradient with its value; resizing is counted in bytes */
+            assert_true(k < 2 ? back > 0.0 : back == 0.0);
+        }
+        if (!found)
+            fail_msg("no part %s in %s", names[k], lab_out);
+    }
+    json_decref(all);
+    lab_expect(0, TINY_DRIFT " --encoder large --dry-run --output-dir profiled");
+    assert_non_null(strstr(lab_out, "part of a step"));
+    assert_non_null(strstr(lab_out, "\nfield s2.loc "));
+    assert_non_null(strstr(lab_out, " of the encoder"));
+}
+
 /* Listed and cleared with the decoded pictures. */
 static void test_listed_and_cleared(void **state)
 {
@@ -190,11 +237,9 @@ static void test_mirrored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found_again),
-        cmocka_unit_test(test_told_apart),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_resized),
-        cmocka_unit_test(test_listed_and_cleared),
+        cmocka_unit_test(test_found_again), cmocka_unit_test(test_told_apart),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_resized),
+        cmocka_unit_test(test_parts),       cmocka_unit_test(test_listed_and_cleared),
         cmocka_unit_test(test_mirrored),
     };
     return cmocka_run_group_tests(tests, enter, lab_leave);

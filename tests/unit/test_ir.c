@@ -90,6 +90,14 @@ static void test_scopes(void **state)
     lw_val x = lw_input(g, "x", F(2));
     lw_scope_set(g, in);
     assert_string_equal(lw_scope(g), "down_blocks.0");
+    const char *before = lw_scope_part(g, "encoder"); /* parts are in scopes, not in names */
+    lw_scope_push(g, "layer1");
+    assert_string_equal(lw_scope(g), "encoder:layer1");
+    assert_string_equal(lw_scope_name(g, "w"), "layer1.w");
+    lw_scope_top(g);
+    assert_string_equal(lw_scope(g), "encoder:");
+    assert_string_equal(lw_scope_name(g, "w"), "w");
+    lw_scope_set(g, before);
     lw_scope_set(g, top);
     assert_string_equal(lw_scope(g), "");
     assert_string_equal(lw_val_node(g, x)->scope, "down_blocks.0.resnets.3");

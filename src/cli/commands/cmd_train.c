@@ -5,29 +5,75 @@
 
 #include <stdio.h>
 
+/* NULL: the step has one part. */
+static json_t *parts_json(const lw_train_result *r)
+{
+    json_t *all = r->n_parts ? json_array() : NULL;
+    for (int32_t i = 0; i < r->n_parts; i++) {
+        const lw_train_part *p = &r->part[i];
+        json_array_append_new(all, json_pack("{s:s, s:f, s:f, s:f, s:f}", "name", p->name,
+                                             "forward_flops", p->flops[0], "backward_flops",
+                                             p->flops[1], "forward_ms", 1e3 * p->seconds[0],
+                                             "backward_ms", 1e3 * p->seconds[1]));
+    }
+    return all;
+}
+
+/* Forward and backward of a leaf, with times where they were measured. */
+static void print_parts(const lw_train_result *r)
+{
+    bool timed = r->run_seconds > 0.0;
+    double whole = r->run_seconds + r->fed_seconds;
+    if (!r->n_parts)
+        return;
+    lw_cli_print("\n%-24s %12s %12s", "part of a step", "GFLOP", "backward");
+    lw_cli_print(timed ? " %10s %10s %8s\n" : "\n", "ms", "backward", "share");
+    for (int32_t i = 0; i < r->n_parts; i++) {
+        const lw_train_part *p = &r->part[i];
+        lw_cli_print("%-24s %12.4g %12.4g", *p->name ? p->name : "others", 1e-9 * p->flops[0],
+                     1e-9 * p->flops[1]);
+        if (timed)
+            lw_cli_print(" %10.4g %10.4g %7.1f%%", 1e3 * p->seconds[0], 1e3 * p->seconds[1],
+                         100.0 * (p->seconds[0] + p->seconds[1]) / whole);
+        lw_cli_print("\n");
+    }
+    if (timed)
+        lw_cli_print("%-24s %12s %12s %10.4g %10s %7.1f%%\n%.4g ms, without the update of the "
+                     "weights\n",
+                     "feeding", "", "", 1e3 * r->fed_seconds, "", 100.0 * r->fed_seconds / whole,
+                     1e3 * whole);
+}
+
 static void print_prediction(const lw_cli *cli, const lw_train_result *r)
 {
-    char slabs[32], frame[32], derived[32], total[32], time[32], kept[48] = "", bytes_text[32];
-    size_t bytes = r->bytes_slabs + r->bytes_frame + r->bytes_derived + r->bytes_kept;
+    char slabs[32], frame[32], derived[32], total[32], time[32], kept[48] = "", frozen[48] = "",
+                                                                 bytes_text[32];
+    size_t bytes = r->bytes_slabs + r->bytes_frame + r->bytes_derived + r->bytes_kept +
+                   r->bytes_frozen;
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop)
         json_t *j = json_pack(
-            "{s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:I}", "parameters", (json_int_t)r->parameters,
-            "flops_per_step", r->flops_per_step, "bytes_parameters", (json_int_t)r->bytes_slabs,
-            "bytes_activations", (json_int_t)r->bytes_frame, "bytes_packed",
-            (json_int_t)r->bytes_derived, "bytes_features", (json_int_t)r->bytes_kept,
-            "predicted_seconds_per_step", r->predicted_step_seconds, "steps", (json_int_t)r->steps);
+            "{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:o*}", "parameters",
+            (json_int_t)r->parameters, "flops_per_step", r->flops_per_step, "bytes_parameters",
+            (json_int_t)r->bytes_slabs, "bytes_activations", (json_int_t)r->bytes_frame,
+            "bytes_packed", (json_int_t)r->bytes_derived, "bytes_features",
+            (json_int_t)r->bytes_kept, "bytes_frozen", (json_int_t)r->bytes_frozen,
+            "predicted_seconds_per_step", r->predicted_step_seconds, "steps", (json_int_t)r->steps,
+            "parts", parts_json(r));
         lw_cli_print_json(j);
         return;
     }
     lw_cli_print("parameters         %lld\n", (long long)r->parameters);
     if (r->bytes_kept)
         snprintf(kept, sizeof kept, " + %s features", lw_fmt_bytes(bytes_text, r->bytes_kept));
+    if (r->bytes_frozen)
+        snprintf(frozen, sizeof frozen, " + %s of the encoder",
+                 lw_fmt_bytes(bytes_text, r->bytes_frozen));
     lw_cli_print("memory             %s = %s parameters, gradients, moments, average + %s "
-                 "activations + %s packed%s\n",
+                 "activations + %s packed%s%s\n",
                  lw_fmt_bytes(total, bytes), lw_fmt_bytes(slabs, r->bytes_slabs),
-                 lw_fmt_bytes(frame, r->bytes_frame), lw_fmt_bytes(derived, r->bytes_derived),
-                 kept);
+                 lw_fmt_bytes(frame, r->bytes_frame), lw_fmt_bytes(derived, r->bytes_derived), kept,
+                 frozen);
     if (*r->note)
         lw_cli_print("real features      %s\n", r->note);
     lw_cli_print("per step           %.4g GFLOP, about %.3g s\n", r->flops_per_step * 1e-9,
@@ -36,6 +82,7 @@ static void print_prediction(const lw_cli *cli, const lw_train_result *r)
         lw_cli_print("in all             %lld step%s, about %s\n", (long long)r->steps,
                      r->steps == 1 ? "" : "s",
                      lw_fmt_time(time, r->predicted_step_seconds * (double)r->steps));
+    print_parts(r);
 }
 
 static void print_outcome(const lw_cli *cli, const lw_train_config *t, const lw_train_result *r)
@@ -77,7 +124,7 @@ int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_tra
     int rc = call(config, &o.calls, &result);
     lw_cli_observer_close(&o);
     LW_TRY(rc);
-    if (t->dry_run)
+    if (t->dry_run || t->profile > 0)
         print_prediction(cli, &result);
     else
         print_outcome(cli, t, &result);

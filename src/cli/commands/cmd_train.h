@@ -58,6 +58,9 @@
     {LW_OPT(T, train.log_every), .name = "log-every", .resume = LW_RESUME_FREE, .min = 1, .max = 1e9, .fallback = "10",      \
      .unit = "steps", .group = "Run",                                                              \
      .help = "interval of metrics.jsonl, loss_log.csv and TensorBoard rows"},                      \
+    {LW_OPT(T, train.profile), .name = "profile", .min = 0, .max = 1000, .fallback = "0",          \
+     .unit = "steps", .group = "Run", .transient = true,                                           \
+     .help = "time so many steps part by part instead: nothing is trained or written"},            \
     {LW_OPT(T, train.sample_every), .name = "sample-every", .resume = LW_RESUME_FREE, .min = 0, .max = 1e12,                 \
      .fallback = "0", .unit = "steps", .group = "Run",                                             \
      .help = "interval of sample grids; 0: none"},                                                 \

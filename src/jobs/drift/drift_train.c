@@ -75,13 +75,16 @@ static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
 {
     lw_taps taps;
     lw_val v[LW_MAX_FEATURE_KEYS], total = LW_NOVAL, weight = LW_NOVAL;
+    const char *up = lw_scope_part(g, "encoder");
     lw_network_append(r->encoder, g, (lw_network_in){.x = images}, &taps);
     lw_features_build(g, &r->keys, images, &taps, v);
+    lw_scope_part(g, "field");
     if (r->nu)
         weight = lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups));
     for (int k = 0; k < r->keys.n; k++) {
         const lw_feature_key *key = &r->keys.key[k];
         lw_attr_drift a = field_of(r, key);
+        const char *field = lw_scope_push(g, key->name);
         lw_val pos = input_real_features(r, g, "pos", key, r->groups * r->np), unc = LW_NOVAL;
         if (r->nu)
             unc = input_real_features(r, g, "unc", key, r->groups * r->nu);
@@ -90,7 +93,9 @@ static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
         snprintf(name, sizeof name, "stats/%s", key->name);
         lw_graph_output_add(g, name, o.stats, LW_NOVAL);
         total = lw_val_ok(total) ? lw_add(g, total, o.loss) : o.loss;
+        lw_scope_set(g, field);
     }
+    lw_scope_set(g, up);
     return total;
 }
 
@@ -99,6 +104,7 @@ static int build_step(const drift_run *r, lw_graph *g)
     const lw_unet_config *u = &r->g.net;
     int32_t batch = r->groups * r->n, side = u->noise_h ? u->noise_h : u->image_size;
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_scope_part(g, "generator");
     lw_network_in in = {.x = lw_random(g, "drift.noise", LW_RANDOM_NORMAL, 0,
                                        lw_type_of(LW_F32, 4, batch, side, side, 3), rows)};
     if (u->latent_dim)
@@ -109,6 +115,7 @@ static int build_step(const drift_run *r, lw_graph *g)
     lw_builder b = {
         .g = g, .params = lw_store_params(r->g.p.store), .training = true, .rows = rows};
     lw_val loss = build_loss(r, g, lw_unet(&b, u, in));
+    lw_scope_set(g, "");
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
     return lw_grad_params(g, loss, LW_NOVAL);
 }
@@ -250,6 +257,7 @@ static void note_real_features(drift_run *r, lw_train_job *job)
                                                            : "");
     job->note = r->features_note;
     job->kept_bytes = c.kept ? c.bytes : 0;
+    job->frozen_bytes = r->encoder->store ? lw_store_bytes(r->encoder->store) : 0;
     job->side_flops = c.kept ? 0.0 : c.flops + u.flops;
 }
 

@@ -64,9 +64,12 @@ void lw_features_build(lw_graph *g, const lw_feature_set *set, lw_val images, co
         out[i] = LW_NOVAL;
         if (lw_graph_error(g) < 0 || !lw_val_ok(images))
             continue;
+        const char *up = lw_scope_part(g, "features");
+        lw_scope_push(g, k->name);
         lw_val v = build_key(g, k, images, taps, &s);
         int32_t b = lw_val_type(g, images).dim[0];
         out[i] = lw_reshape(g, v, lw_type_of(LW_F32, 3, b, k->slots, k->c));
+        lw_scope_set(g, up);
     }
 }
 
