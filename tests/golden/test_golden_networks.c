@@ -198,6 +198,25 @@ static void check_level(const lw_network *net, const lw_st_file *f, lw_isa isa)
     lw_backend_close(&dev);
 }
 
+/* Its weights under each of its namings, and back to the bit. */
+static void check_way_back(const lw_network *net, const char *dir)
+{
+    char path[128];
+    const lw_naming *own = net->def->namings;
+    snprintf(path, sizeof path, "%s/back.safetensors", dir);
+    for (; own && own->name; own++) {
+        const lw_naming only[] = {*own, {0}};
+        lw_store *s = NULL;
+        assert_ok(lw_store_save_as(net->store, LW_SLAB_PARAM, path, own, NULL, 0));
+        assert_ok(lw_store_new(true, &s));
+        lw_network again = lw_network_of(net->def, net->arch, s);
+        assert_ok(lw_network_declare(&again, s));
+        assert_ok(lw_store_load(s, LW_SLAB_PARAM, path, only));
+        assert_true(lw_store_hash(s, LW_SLAB_PARAM) == lw_store_hash(net->store, LW_SLAB_PARAM));
+        lw_store_free(&s);
+    }
+}
+
 static void test_network(void **state)
 {
     const char *name = *state, *word;
@@ -211,6 +230,7 @@ static void test_network(void **state)
     word = lw_st_meta(f, "word"); /* before the folder: "decoder:" */
     snprintf(spec, sizeof spec, "%s%s", word ? word : "", dir);
     assert_ok(lw_network_open(spec, true, &net));
+    check_way_back(net, dir);
     for (int i = 0; i < n; i++) {
         printf("%s %s\n", name, lw_isa_name(isa[i]));
         check_level(net, f, isa[i]);
