@@ -2,6 +2,8 @@
 /* Files that others name: rules from their tensors to the store's and back. */
 #include "unit/test_store_util.h"
 
+#include <math.h>
+
 #include "base/base.h"
 #include "formats/formats.h"
 #include "ir/ir.h"
@@ -216,10 +218,10 @@ static void test_what_differs(void **state)
 
 /* ---- I8 with scales -------------------------------------------------------------------------- */
 
-static void write_i8(const char *path, int64_t scales, lw_elem of)
+static void write_i8(const char *path, int64_t scales, lw_elem of, float first)
 {
     static const int8_t q[12] = {-128, 127, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-    static const float scale[4] = {0.5f, 2.0f, 0.25f, 1.0f};
+    const float scale[4] = {first, 2.0f, 0.25f, 1.0f};
     const lw_st_tensor t[2] = {
         {"c.weight_q", of, 4, {2, 3, 1, 2}, 12, 12, q},
         {"c.weight_scale", LW_ELEM_F32, 1, {scales}, scales, 4 * (size_t)scales, scale}};
@@ -234,14 +236,17 @@ static void test_i8(void **state)
     assert_ok(lw_store_new(true, &s));
     declare(s, "c.weight", lw_type_of(LW_F32, 4, 2, 1, 2, 3), (lw_init){0});
     assert_ok(lw_store_fix(s));
-    write_i8(path, 2, LW_ELEM_I8);
+    write_i8(path, 2, LW_ELEM_I8, 0.5f);
     assert_ok(lw_store_load(s, LW_SLAB_PARAM, path, NULL));
     static const float want[12] = {-64, 0.5f, 1.5f, 63.5f, 1, 2, 10, 14, 18, 12, 16, 20};
     assert_memory_equal(values(s, "c.weight"), want, sizeof want);
-    write_i8(path, 3, LW_ELEM_I8);
+    write_i8(path, 3, LW_ELEM_I8, 0.5f);
     assert_fails(LW_EFORMAT, "'c.weight_scale' (file [3], model [2])",
                  lw_store_load(s, LW_SLAB_PARAM, path, NULL));
-    write_i8(path, 2, LW_ELEM_U8);
+    write_i8(path, 2, LW_ELEM_I8, INFINITY);
+    assert_fails(LW_EFORMAT, "'c.weight_q' holds values that are not finite",
+                 lw_store_load(s, LW_SLAB_PARAM, path, NULL));
+    write_i8(path, 2, LW_ELEM_U8, 0.5f);
     assert_fails(LW_EFORMAT, "'c.weight_q' is U8", lw_store_load(s, LW_SLAB_PARAM, path, NULL));
     lw_store_free(&s);
 }
