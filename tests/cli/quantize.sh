@@ -55,6 +55,14 @@ expect 2 quantize enc --output-dir q-enc
 err_has '--calibration'
 expect 0 quantize enc --calibration synth:16 --n 8 --output-dir q-enc
 expect 0 run q-enc --input g.npy --precision int8 --output h.npy
+# what its pictures go through is part of the model
+"$make_model" encoder prepared || fails 'make_model encoder'
+echo '{"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 20}, "resample": 3,
+    "crop_size": {"height": 16, "width": 16}}' >prepared/preprocessor_config.json
+expect 0 quantize prepared --calibration synth:32 --n 8 --output-dir q-prepared
+expect 0 encode q-prepared --data synth:32 --limit 4 --precision int8 --output p.npy
+out_has 'shortest edge 20x20, bicubic (pillow), centre 16x16'
+expect 0 profile q-prepared --runs 1
 expect 2 run enc --input g.npy --precision int8 --output i.npy
 err_has 'leeway quantize'
 

@@ -5,14 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-int32_t lw_quantize_side(const lw_quantize_inputs *in)
-{
-    const lw_network *n = in->net;
-    if (n->generator && in->method == LW_METHOD_DRIFT && n->noise_size)
-        return n->noise_size;
-    return n->image_size ? n->image_size : in->data->h;
-}
-
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static int read_method(lw_quantize_inputs *in)
@@ -26,6 +18,20 @@ static int read_method(lw_quantize_inputs *in)
     return lw_diffusion_check_steps(in->diffusion, in->times);
 }
 
+/* Prepared pictures are made for this call: as many as are looked at, if there are so many. */
+static int draw_prepared(const lw_quantize_inputs *in, const char *spec, lw_data_opts *o)
+{
+    LW_CLEANUP(lw_data_close) lw_dataset *one = NULL;
+    o->image_size = 0;
+    o->preparation = &in->net->preparation;
+    o->count = 1;
+    LW_TRY(lw_data_open(spec, o, &one));
+    o->count = 0;
+    o->num_images = LW_MIN((int64_t)in->c->n, one->split_rows);
+    o->seed = in->c->seed;
+    return 0;
+}
+
 static int open_data(lw_quantize_inputs *in)
 {
     const char *spec = in->c->calibration;
@@ -35,10 +41,28 @@ static int open_data(lw_quantize_inputs *in)
                                             "%s is an encoder: say with --calibration DATA what "
                                             "pictures it reads",
                                             in->c->source);
-    const lw_data_opts o = {
-        .image_size = in->net->image_size, .pool = in->dev->pool, .obs = in->obs};
+    const lw_network *net = in->net;
+    if (net->channels != 3)
+        return lw_fail(LW_EFORMAT, "%s: a %s takes %d channels, no pictures", net->dir, net->name,
+                       (int)net->channels);
+    lw_data_opts o = {.image_size = net->image_size, .pool = in->dev->pool, .obs = in->obs};
+    if (net->prepared && net->preparation.height > 0)
+        LW_TRY(draw_prepared(in, spec, &o));
     LW_TRY(lw_data_open(spec, &o, &in->data));
     return lw_data_drawn(in->data, &in->drawn);
+}
+
+/* Of the pictures the network is compiled for. */
+static void choose_size(lw_quantize_inputs *in)
+{
+    const lw_network *n = in->net;
+    in->h = in->w = n->image_size;
+    if (n->generator && in->method == LW_METHOD_DRIFT && n->noise_size)
+        in->h = in->w = n->noise_size;
+    else if (!n->generator || in->h == 0) {
+        in->h = in->data->h;
+        in->w = in->data->w;
+    }
 }
 
 int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c, lw_device *dev,
@@ -52,11 +76,11 @@ int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c,
     LW_TRY(open_data(in));
     if (net->generator)
         LW_TRY(read_method(in));
-    int32_t side = lw_quantize_side(in);
-    lw_type image = lw_type_of(LW_F32, 4, c->batch, side, side, net->channels);
+    choose_size(in);
+    lw_type image = lw_type_of(LW_F32, 4, c->batch, in->h, in->w, net->channels);
     if (net->generator)
         LW_TRY(lw_noise_new(dev, image, net->latent, "quantize", &in->noise));
-    in->row = (int64_t)side * side * net->channels;
+    in->row = (int64_t)in->h * in->w * net->channels;
     in->x = lw_calloc((size_t)(c->batch * in->row), sizeof *in->x);
     return in->x ? 0 : LW_ENOMEM;
 }

@@ -20,6 +20,7 @@ typedef struct lw_quantize_inputs {
     lw_diffusion *diffusion; /* DDPM */
     lw_method method;
     int32_t times;    /* evaluations per picture */
+    int32_t h, w;     /* of the pictures the network is compiled for */
     int64_t row;      /* floats of a picture */
     float *x;         /* DDPM: the state between evaluations, [batch][row] */
     const char *what; /* a phrase for reports; static */
@@ -30,8 +31,6 @@ typedef struct lw_quantize_inputs {
 int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c, lw_device *dev,
                             const lw_network *net);
 void lw_quantize_inputs_clear(lw_quantize_inputs *in);
-/* Side of the pictures the network is compiled for. */
-int32_t lw_quantize_side(const lw_quantize_inputs *in);
 /* Fills the inputs for evaluation k of the pictures that start at `first`; after running it,
  * lw_quantize_inputs_next moves on (DDPM). */
 int lw_quantize_inputs_fill(lw_quantize_inputs *in, int64_t first, int32_t k);

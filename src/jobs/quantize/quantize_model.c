@@ -56,9 +56,8 @@ static int choose_output(quantizing *q)
 static int build(quantizing *q)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    int32_t side = lw_quantize_side(&q->in);
     LW_TRY(lw_graph_new(&g));
-    LW_TRY(lw_network_build(q->net, g, q->c->batch, side, side, NULL));
+    LW_TRY(lw_network_build(q->net, g, q->c->batch, q->in.h, q->in.w, NULL));
     LW_TRY(lw_calibration_outputs(g));
     q->n = lw_graph_output_count(g) - 1;
     if (q->n == 0)
@@ -135,7 +134,8 @@ static int copy_file(const char *from, const char *dir, const char *name)
 
 static bool is_model_file(const char *name)
 {
-    return lw_str_eq(name, "config.json") || lw_str_ends(name, ".safetensors.index.json") ||
+    return lw_str_eq(name, "config.json") || lw_str_eq(name, "preprocessor_config.json") ||
+           lw_str_ends(name, ".safetensors.index.json") ||
            (lw_str_ends(name, ".safetensors") && !lw_str_eq(name, "optimizer.safetensors"));
 }
 
@@ -178,9 +178,11 @@ static int write_folder(const quantizing *q, const char *dir)
 static int judge(const quantizing *q, const char *dir)
 {
     LW_CLEANUP(lw_forward_free) lw_forward *f = NULL;
-    int32_t side = lw_quantize_side(&q->in);
-    const lw_forward_opts o = {
-        .batch = q->c->batch, .height = side, .width = side, .precision = LW_NUM_S8, .ranges = dir};
+    const lw_forward_opts o = {.batch = q->c->batch,
+                               .height = q->in.h,
+                               .width = q->in.w,
+                               .precision = LW_NUM_S8,
+                               .ranges = dir};
     LW_TRY(lw_forward_new(q->dev, q->net, &o, &f));
     for (int i = 0; i < lw_forward_count(f); i++)
         if (!lw_forward_port(f, i)->output)
