@@ -105,7 +105,7 @@ static int check(const char *what, const uint8_t *image, size_t size, header *ou
                        VERSION);
     if (h.header_bytes != sizeof h || hash_of_header(&h) != h.header_hash)
         return lw_fail(LW_EFORMAT, "%s: damaged features: the header does not fit its hash", what);
-    if (h.total_bytes != size || h.hashes_at < PAGE || h.hashes_at > size || h.texts_at > size ||
+    if (h.total_bytes != size || h.hashes_at < PAGE || h.hashes_at > size || h.texts_at >= size ||
         h.texts_at != h.hashes_at + 8 * blocks_of(&h))
         return lw_fail(LW_EFORMAT, "%s: damaged features: %zu bytes, not %llu", what, size,
                        (unsigned long long)h.total_bytes);
