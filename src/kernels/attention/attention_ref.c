@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/base.h"
 #include "base/bf16.h"
 
 #include "kernels/attention/attention_block.h"
@@ -79,18 +80,25 @@ LW_ATTENTION_FORWARD(lw_attention_forward_bf16_ref, float)
     }
 }
 
+/* Tasks of a head: of about as many rows each. */
+static ptrdiff_t row_blocks(const lw_attention_shape *s)
+{
+    return LW_CEIL_DIV(s->tq, LW_ATTENTION_ROWS);
+}
+
 ptrdiff_t lw_attention_tasks(const lw_attention_shape *s)
 {
-    return s->heads * ((s->tq + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS);
+    return s->heads * row_blocks(s);
 }
 
 void lw_attention_range(const lw_attention_shape *s, ptrdiff_t task, ptrdiff_t *head, ptrdiff_t *r0,
                         ptrdiff_t *r1)
 {
-    ptrdiff_t blocks = (s->tq + LW_ATTENTION_ROWS - 1) / LW_ATTENTION_ROWS;
+    ptrdiff_t blocks = row_blocks(s);
+    ptrdiff_t rows = LW_ROUND_UP(LW_CEIL_DIV(s->tq, blocks), LW_ATTENTION_QF);
     *head = task / blocks;
-    *r0 = task % blocks * LW_ATTENTION_ROWS;
-    *r1 = *r0 + LW_ATTENTION_ROWS < s->tq ? *r0 + LW_ATTENTION_ROWS : s->tq;
+    *r0 = LW_MIN(task % blocks * rows, s->tq);
+    *r1 = LW_MIN(*r0 + rows, s->tq);
 }
 
 size_t lw_attention_scratch(const lw_attention_shape *s, int backward)
