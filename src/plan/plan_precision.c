@@ -16,7 +16,7 @@
  * forward and weight gradient share it. Where the f32 value is kept for the backward pass anyway,
  * that pass casts it again instead of keeping both. A group norm or an elementwise program read by
  * products only writes the narrow type itself; a LayerNorm read both ways writes both. Attention
- * without a gradient multiplies bf16, from operands that are f32 in memory. Must not change anything
+ * without a gradient multiplies bf16 (not under int8), from operands that are f32 in memory. Must not change anything
  * else.
  */
 #include "plan/plan_pass.h"
@@ -286,12 +286,12 @@ static bool emit_both(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     return true;
 }
 
-/* Attention that nothing differentiates rounds its operands itself, as it packs them. With a gradient
+/* Under bf16 attention that nothing differentiates rounds its operands itself, as it packs them. With a gradient
  * it stays f32: that pass makes the scores again and must meet the same ones. */
 static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
 {
     lw_val in[LW_MAX_IN] = {{0}};
-    if (n->op != LW_OP_ATTENTION || p->val[n->out[1].id].f32)
+    if (n->op != LW_OP_ATTENTION || p->num != LW_NUM_BF16 || p->val[n->out[1].id].f32)
         return false;
     lw_attr_attention a = *(const lw_attr_attention *)n->attr;
     a.num = LW_NUM_BF16;
