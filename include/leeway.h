@@ -139,15 +139,16 @@ typedef enum lw_element { LW_ELEMENT_F32 = 1, LW_ELEMENT_I32 = 2 } lw_element;
 
 /*
  * A U-Net has inputs x [N,C,H,W] and t [N] (time, f32), class [N] (i32) and latent [N,K] where the
- * model has them, and the output y [N,C,H,W]. An encoder has x [N,3,H,W] in [-1,1] and the outputs
- * logits [N,K] (when it has a head), pooled [N,F] and the maps s0, s1, ... [N,C,h,w].
+ * model has them, and the output y [N,C,H,W]. An encoder has x [N,3,H,W] in [-1,1] and, of these
+ * outputs, those its family offers: logits [N,K], pooled and cls [N,F], tokens [N,T,C], the maps s0,
+ * s1, ... [N,C,h,w] (docs/encoders.md).
  */
 typedef struct lw_tensor_info {
     size_t size;      /* set by the caller */
     const char *name; /* lives as long as the session */
     int is_output;
     lw_element element;
-    int rank;         /* 1, 2 or 4 */
+    int rank;         /* 1 to 4 */
     int64_t shape[4]; /* shape[0] is the batch */
     size_t bytes;     /* of the whole tensor */
 } lw_tensor_info;

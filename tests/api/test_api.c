@@ -16,7 +16,7 @@
 #include "plan/plan.h"
 
 /* Made by make_model before this program starts. */
-static const char *unet_dir, *encoder_dir;
+static const char *unet_dir, *encoder_dir, *clip_dir;
 static lw_device *device;
 
 #define assert_code(code, call) assert_int_equal((call), (code))
@@ -277,6 +277,35 @@ static void encoders(void **state)
     lw_model_close(&m);
 }
 
+/* tokens are [N,T,C]: the class token, then the map's places, row by row */
+static void tokens(void **state)
+{
+    (void)state;
+    lw_model *m = NULL;
+    lw_session *s = NULL;
+    lw_tensor_info info = {.size = sizeof info};
+    lw_session_options o = {.size = sizeof o, .output = "cls,tokens,s2", .batch = 2};
+    float cls[2 * 16], all[2 * 5 * 16], map[2 * 16 * 4];
+    assert_code(0, lw_model_open(clip_dir, &m));
+    assert_code(0, lw_session_new(device, m, &o, &s));
+    assert_int_equal(lw_session_tensors(s), 4);
+    assert_code(0, lw_session_tensor(s, 2, &info));
+    assert_string_equal(info.name, "tokens");
+    assert_true(info.rank == 3 && info.shape[0] == 2 && info.shape[1] == 5 && info.shape[2] == 16);
+    fill(x, 2 * PIXELS, 3);
+    assert_code(0, lw_session_set(s, "x", x, 2 * PIXELS * 4));
+    assert_code(0, lw_session_run(s));
+    assert_code(0, lw_session_get(s, "cls", cls, sizeof cls));
+    assert_code(0, lw_session_get(s, "tokens", all, sizeof all));
+    assert_code(0, lw_session_get(s, "s2", map, sizeof map));
+    for (int n = 0; n < 2; n++)
+        for (int i = 0; i < 4; i++)
+            for (int c = 0; c < 16; c++)
+                assert_true(all[(5 * n + 1 + i) * 16 + c] == map[(16 * n + c) * 4 + i]);
+    lw_session_free(&s);
+    lw_model_close(&m);
+}
+
 /* One temperature, no groups: loss 1; the gradient is the field, scaled; zero weight is
  * no weight. */
 static void field(void **state)
@@ -502,13 +531,15 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(callbacks),
                                        cmocka_unit_test(encoders),
+                                       cmocka_unit_test(tokens),
                                        cmocka_unit_test(field),
                                        cmocka_unit_test(null_pointers_are_named),
                                        cmocka_unit_test(sizes_of_sessions_are_checked),
                                        cmocka_unit_test(sizes_of_fields_are_checked)};
-    if (argc != 3)
+    if (argc != 4)
         return 2;
     unet_dir = argv[1];
     encoder_dir = argv[2];
+    clip_dir = argv[3];
     return cmocka_run_group_tests_name("api", tests, set_up, tear_down);
 }

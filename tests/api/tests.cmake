@@ -4,9 +4,9 @@ add_executable(test_api ${CMAKE_SOURCE_DIR}/tests/api/test_api.c)
 target_link_libraries(test_api PRIVATE lw_api ${CMOCKA_LIBRARY})
 set(models ${CMAKE_BINARY_DIR}/api)
 add_test(NAME api_models COMMAND sh -c "rm -rf '${models}' && mkdir -p '${models}' && \
-'$<TARGET_FILE:make_model>' unet '${models}/unet' && '$<TARGET_FILE:make_model>' encoder '${models}/encoder'")
+'$<TARGET_FILE:make_model>' unet '${models}/unet' && '$<TARGET_FILE:make_model>' encoder '${models}/encoder' && '$<TARGET_FILE:make_model>' clip '${models}/clip'")
 set_tests_properties(api_models PROPERTIES LABELS api FIXTURES_SETUP api_models)
-add_test(NAME test_api COMMAND test_api ${models}/unet ${models}/encoder)
+add_test(NAME test_api COMMAND test_api ${models}/unet ${models}/encoder ${models}/clip)
 set_tests_properties(test_api PROPERTIES LABELS api FIXTURES_REQUIRED api_models)
 if(NOT LW_SANITIZE) # an example built without the sanitizer cannot load a library built with it
   add_test(NAME api_install COMMAND sh ${CMAKE_SOURCE_DIR}/tests/api/install.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}

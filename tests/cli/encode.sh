@@ -104,6 +104,14 @@ few='--data synth:16 --limit 40'
     rm -f nan.npy.partial*
 }
 
+# every kind of output, of another family
+"$make_model" clip clip || fails 'make_model clip'
+expect 0 encode clip --data synth:32 --limit 5 --layer tokens,cls,pooled,s1 --output clip.npz
+out_has 'tokens     [5,5,16]'
+out_has 'cls        [5,16]'
+out_has 's1         [5,16,2,2]'
+out_has 'shortest edge 16x16, bicubic (pillow), centre 16x16'
+
 # files: found again by name, read in the order of a list, left out when they are broken
 expect 0 sample net --n 6 --steps 1 --output pictures
 [ -f pictures/000005.png ] || fails 'no pictures'

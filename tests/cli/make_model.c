@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * make_model KIND DIR: writes a small model folder with random weights, for tests. Kinds: unet
- * (16x16, 3 classes), plain (no classes), four (plain, of 4 channels), encoder.
+ * (16x16, 3 classes), plain (no classes), four (plain, of 4 channels), encoder, clip (a vision
+ * transformer for 16x16, of 2x2 patches).
  */
 #include <stdio.h>
 #include <string.h>
@@ -52,6 +53,28 @@ static int make_encoder(const char *dir)
     return lw_model_folder_save(dir, s, LW_SLAB_PARAM, config, LW_WEIGHTS_HF);
 }
 
+static int make_clip(const char *dir)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_store_free) lw_store *s = NULL;
+    LW_CLEANUP(lw_free) void *arch = lw_calloc(1, lw_network_def_clip.arch_bytes);
+    LW_CLEANUP(lw_json_drop)
+    json_t *config = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s}", "model_type",
+                               "clip_vision_model", "hidden_size", 16, "intermediate_size", 32,
+                               "num_hidden_layers", 2, "num_attention_heads", 2, "image_size", 16,
+                               "patch_size", 8, "projection_dim", 12, "hidden_act", "quick_gelu");
+    if (!arch || !config)
+        return LW_ENOMEM;
+    LW_TRY(lw_network_def_clip.read(config, dir, arch));
+    LW_TRY(lw_store_new(true, &s));
+    lw_network n = lw_network_of(&lw_network_def_clip, arch, s);
+    LW_TRY(lw_network_declare(&n, s));
+    fill(s);
+    LW_TRY(lw_model_folder_save(dir, s, LW_SLAB_PARAM, config, LW_WEIGHTS_HF));
+    return lw_store_save_as(s, LW_SLAB_PARAM, lw_path_join(&path, dir, LW_WEIGHTS_HF),
+                            lw_network_def_clip.namings, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     int rc = LW_EUSAGE;
@@ -63,8 +86,10 @@ int main(int argc, char **argv)
         rc = make_unet(argv[2], 0, 4);
     else if (argc == 3 && strcmp(argv[1], "encoder") == 0)
         rc = make_encoder(argv[2]);
+    else if (argc == 3 && strcmp(argv[1], "clip") == 0)
+        rc = make_clip(argv[2]);
     if (rc < 0)
         fprintf(stderr, "make_model: %s\n",
-                *lw_errmsg() ? lw_errmsg() : "unet|plain|four|encoder DIR");
+                *lw_errmsg() ? lw_errmsg() : "unet|plain|four|encoder|clip DIR");
     return rc < 0;
 }

@@ -36,6 +36,18 @@ out_has 'pooled [5,32]'
 expect 0 run enc --input x.npy --layer s1 --output y.npy
 out_has 's1 [5,8,16,16]'
 
+"$make_model" clip clip || fails 'make_model clip'
+expect 0 run clip --input x.npy --output y.npy
+out_has 'pooled [5,12]'
+expect 0 run clip --input x.npy --layer tokens --output y.npy --batch-size 2
+out_has 'tokens [5,5,16]'
+expect 0 run clip --input x.npy --layer tokens --output z.npy --batch-size 5
+cmp -s y.npy z.npy || fails 'tokens: another batch gave other bits'
+expect 0 run clip --input x.npy --layer cls --output y.npy
+out_has 'cls [5,16]'
+expect 0 run clip --input x.npy --layer s1 --output y.npy
+out_has 's1 [5,16,2,2]'
+
 expect 2 run net --input x.npy --t t.npy --output y.npy
 err_has 'needs --class'
 expect 2 run plain --input x.npy --class c.npy --output y.npy
