@@ -11,7 +11,9 @@ weights from a seed at the scale of trained ones, saves the folder as that libra
 `leeway run` on random pictures with the library: per tap the largest error over the largest value
 (max) and the norm of the error over the norm (rms). f32 must agree to 1e-4 in both. --gradient also
 compares the gradient of sum(pooled * random) with respect to the picture, which encoder_gradient
-beside leeway computes.
+beside leeway computes. Behind ReLUs and max-pools a gradient jumps where an input is within rounding
+of a kink: there all is compared with the library in double, and three times the error of the
+library's own f32 is allowed.
 
 Published weights, where they are at hand: --published NAME=FOLDER (--list names them) compares
 `leeway encode` of the pictures that GOLDEN speaks of with the embeddings that others published.
@@ -330,6 +332,8 @@ CASES = {
     "dinov2-l-reg": (lambda: dinov2(registers=4, **LARGE_DINO), (224, 224), IMAGENET),
 }
 
+KINKS = ("resnet", "wide-resnet", "taesd", "mobilenet")  # beginnings of cases
+
 # ---- running ------------------------------------------------------------------------------------
 
 
@@ -373,8 +377,8 @@ def run_gradient(o, folder, tap, g, scratch):
     return np.load(path("gx"))
 
 
-def line(case, what, precision, err):
-    ok = max(err) <= LIMIT[precision]
+def line(case, what, precision, err, limit=0):
+    ok = max(err) <= max(LIMIT[precision], limit)
     print("%-16s %-10s %-5s max %.1e  rms %.1e%s" % (case, what, precision, err[0], err[1],
                                                      "" if ok else "   TOO FAR"), flush=True)
     return ok
@@ -392,6 +396,12 @@ def check(name, o, scratch):
     np.save(os.path.join(scratch, "x.npy"), x)
     start = time.time()
     want, g, gx = reference(net, taps, x, numbers, o)
+    limit = 0
+    if o.gradient and name.startswith(KINKS):
+        own = gx
+        want, g, gx = reference(net, taps, x, numbers,
+                                argparse.Namespace(double=True, gradient=True))
+        limit = 3 * max(errors(own, gx))
     del net, taps, save
     print("%s: the reference took %.0f s" % (name, time.time() - start), file=sys.stderr)
     ok = True
@@ -402,7 +412,7 @@ def check(name, o, scratch):
     if o.gradient:
         tap = next(iter(want))
         got = run_gradient(o, "decoder:" * decoder + folder, tap, g, scratch)
-        ok &= line(name, "d " + tap, "f32", errors(got, gx))
+        ok &= line(name, "d " + tap, "f32", errors(got, gx), limit)
     shutil.rmtree(folder)
     return ok
 

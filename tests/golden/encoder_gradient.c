@@ -40,18 +40,18 @@ static int build(const lw_network *net, const char *tap, lw_type x_type, lw_grap
 static int run(lw_plan *plan, const lw_array *x, const lw_array *gy, const char *path)
 {
     LW_CLEANUP(lw_exec_free) lw_exec *e = NULL;
-    int64_t pixels = x->shape[2] * x->shape[3];
+    int64_t channels = x->shape[1], pixels = x->shape[2] * x->shape[3];
     LW_TRY(lw_exec_new(plan, LW_SLAB_PARAM, &e));
     lw_type want = lw_exec_type(e, "g");
     if (lw_type_count(want) != gy->count)
         return lw_fail(LW_ESHAPE, "g has %lld numbers, the tap %lld", (long long)gy->count,
                        (long long)lw_type_count(want));
     int64_t inner = want.rank == 4 ? want.dim[3] : 1;
-    swap(x->data, x->shape[0], 3, pixels, lw_exec_write(e, "x"));
+    swap(x->data, x->shape[0], channels, pixels, lw_exec_write(e, "x"));
     swap(gy->data, want.dim[0], inner, gy->count / want.dim[0] / inner, lw_exec_write(e, "g"));
     LW_TRY(lw_exec_run(e, &(lw_tick){0}));
     float *out = x->data;
-    swap(lw_exec_read(e, "gx"), x->shape[0], pixels, 3, out);
+    swap(lw_exec_read(e, "gx"), x->shape[0], pixels, channels, out);
     return lw_npy_save(path, LW_ELEM_F32, 4, x->shape, out);
 }
 
@@ -65,13 +65,15 @@ static int gradient(char **argv)
     LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
     LW_TRY(lw_npy_load_f32(argv[3], &x));
     LW_TRY(lw_npy_load_f32(argv[4], &gy));
-    if (x.rank != 4 || x.shape[1] != 3)
-        return lw_fail(LW_ESHAPE, "%s: pictures are [N,3,h,w]", argv[3]);
     LW_TRY(lw_backend_open("cpu", &(lw_backend_options){.isa = lw_isa_best()}, &dev));
-    LW_TRY(lw_encoder_open(argv[1], &net));
+    LW_TRY(lw_network_open(argv[1], true, &net));
+    if (x.rank != 4 || x.shape[1] != net->channels)
+        return lw_fail(LW_ESHAPE, "%s: must be [N,%d,h,w]", argv[3], (int)net->channels);
     LW_TRY(lw_graph_new(&g));
-    LW_TRY(build(net, argv[2],
-                 lw_type_of(LW_F32, 4, (int)x.shape[0], (int)x.shape[2], (int)x.shape[3], 3), g));
+    LW_TRY(build(
+        net, argv[2],
+        lw_type_of(LW_F32, 4, (int)x.shape[0], (int)x.shape[2], (int)x.shape[3], net->channels),
+        g));
     LW_TRY(lw_compile(g, dev, NULL, &plan));
     return run(plan, &x, &gy, argv[5]);
 }

@@ -30,7 +30,7 @@ static const lw_option options[] = {
     {LW_OPT(inspect_cli, batch), .name = "batch-size", .fallback = "1", .min = 1, .max = 65536,
      .group = "Networks", .help = "batch size of graph and plan"},
     {LW_OPT(inspect_cli, image_size), .name = "image-size", .max = 4096, .group = "Networks",
-     .help = "picture size, for networks that take any (default 32)"},
+     .help = "picture size, for networks that take any (default that of their preparation, or 32)"},
     {LW_OPT(inspect_cli, opt), .name = "opt", .fallback = "1", .max = 1, .group = "Networks",
      .help = "0: without simplification, fusion and reuse of memory"},
     {LW_OPT(inspect_cli, precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
