@@ -55,11 +55,17 @@ def resnet50():
     return t.ResNetModel(t.ResNetConfig())
 
 
+def mobilenet():
+    import transformers as t
+    return t.MobileNetV2Model(t.MobileNetV2Config())
+
+
 NETS = {
     "clip_b32": Net("CLIP B/32", 224, clip, "image_embeds", vit(768, 3072, 12, 224, 32, 1)),
     "dinov2_b14": Net("DINOv2 B/14", 224, dinov2, "pooler_output", vit(768, 3072, 12, 224, 14, 1)),
     "so400m": Net("SigLIP so400m/14", 384, siglip, "pooler_output",
                   vit(1152, 4304, 27, 384, 14) + 8 * 729 * 1152 ** 2 / 2),  # k, v of the head
+    "mobilenet_v2": Net("MobileNetV2", 224, mobilenet, "pooler_output", 0.599e9),
     "resnet50": Net("ResNet-50", 224, resnet50, "pooler_output", 8.178e9),
 }
 

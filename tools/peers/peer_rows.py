@@ -79,6 +79,7 @@ ROWS = [
     encoder("dinov2_b14", "f32", 8, 1, 1.05, 1.2),
     encoder("dinov2_b14", "bf16", 8, 2, 1.1, 1.3),
     encoder("so400m", "bf16", 1, 1, 1.1, 1.3),
+    encoder("mobilenet_v2", "f32", 8, 20, 1.0, 1.3),
     encoder("resnet50", "f32", 8, 5, 1.4, 1.8),
     Row("startup", "startup", "start to first picture", share=0.4, must=500,
         stretch=200),

@@ -12,6 +12,7 @@ static const struct {
               {"fuse", "--opt 1"},
               {"precision", "--precision bf16 or int8"},
               {"pack", NULL},
+              {"slices", NULL},
               {"outputs", NULL},
               {"recompute", "--recompute"}};
 
