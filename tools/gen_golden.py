@@ -42,6 +42,12 @@ def prepare(data):
     part.make(data)
 
 
+def pictures(data):
+    """Apart, because it alone needs a Pillow with WebP, and TurboJPEG."""
+    from golden import pictures as part  # pylint: disable=import-outside-toplevel
+    part.make(data)
+
+
 def networks(data, only):
     """Apart, because they alone need diffusers, timm, transformers and open_clip."""
     from golden import networks as part, vit  # pylint: disable=import-outside-toplevel
@@ -92,8 +98,9 @@ def main():
     torch.use_deterministic_algorithms(True)
     os.makedirs(o.directory, exist_ok=True)
     todo = parts(o.directory)
-    if o.only == "prepare":
-        return prepare(o.directory)
+    apart = {"prepare": prepare, "pictures": pictures}
+    if o.only in apart:
+        return apart[o.only](o.directory)
     if o.only.startswith("networks"):  # networks, or networks:NAME,NAME
         return networks(o.directory, o.only[9:].split(",") if o.only[8:] else None)
     for name in o.only.split(",") if o.only else todo:

@@ -12,7 +12,7 @@ foreach(folder ${LW_FOLDERS})
   endif()
 endforeach()
 set(outside PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PNG PkgConfig::TURBOJPEG PkgConfig::ARCHIVE
-  m Threads::Threads)
+  ${LW_WEBP_TARGET}   m Threads::Threads)
 
 # One object with everything, its hidden (private) symbols made local: nothing but leeway.h's names in libleeway.a.
 set(whole ${CMAKE_BINARY_DIR}/generated/leeway_whole.o)
@@ -36,6 +36,10 @@ target_include_directories(leeway_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_I
 # Objects alone carry no language for the linker.
 set_target_properties(leeway_static leeway_shared PROPERTIES LINKER_LANGUAGE C)
 
+if(LW_WEBP_LIB)
+  set(LW_WEBP_FLAG "-l${LW_WEBP_LIB} ")
+  set(LW_WEBP_LINK "${LW_WEBP_LIB};")
+endif()
 # From the folder of leeway.pc to the prefix, so that an installed tree may be moved.
 file(RELATIVE_PATH LW_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leeway)

@@ -121,7 +121,7 @@ int lw_data_check(const char *spec, const lw_data_opts *opts, lw_data_report *ou
     LW_TRY(rc);
     job.thorough = true;
     rc = lw_data_job_open(&job, &out->set);
-    if (rc == LW_EFORMAT)
+    if (rc == LW_EFORMAT || (rc == LW_EUNSUPPORTED && job.source->scan))
         return find_problems(&job, out);
     LW_TRY(rc);
     if (job.damaged.len > 0)

@@ -74,14 +74,15 @@ static void row_task(void *arg, int64_t task, int worker)
 static int refuse(const block *b, lw_data_sink *sink, int64_t i)
 {
     const lw_data_job *job = b->job;
-    if (job->opts.on_error == LW_ON_ERROR_SKIP && b->rc[i] == LW_EFORMAT) {
+    bool broken = b->rc[i] == LW_EFORMAT || b->rc[i] == LW_EUNSUPPORTED;
+    if (job->opts.on_error == LW_ON_ERROR_SKIP && broken) {
         lw_log(LW_LOG_WARN, "data", "%s: left out: %s", job->spec, b->reason[i]);
         lw_data_sink_skip(sink, b->reason[i]);
         return 0;
     }
     const char *more = " (`leeway data check` lists every such file)";
     return lw_fail(b->rc[i], "data '%s': %s%s", job->spec, b->reason[i],
-                   job->source->scan && b->rc[i] == LW_EFORMAT ? more : "");
+                   job->source->scan && broken ? more : "");
 }
 
 static int put_rows(block *b, lw_data_sink *sink)

@@ -28,7 +28,7 @@ struct lw_preparation;
  *                           of them
  *   mnist:PATH              directory with the four idx files, plain, .gz or .xz; gray becomes RGB,
  *                           28x28 gets a border of 2 to 32x32 (image size 28: no border)
- *   folder:DIR              PNG and JPEG; class = parent folder (sorted names). DIR/train with
+ *   folder:DIR              PNG, JPEG, BMP, WebP; class = parent folder (sorted names). DIR/train with
  *                           DIR/test, val, valid, validation or heldout are the splits; without
  *                           them, in every class picture 9, 19, 29, ... by name (the last one of a
  *                           class of 2 to 9) is held out

@@ -6,7 +6,7 @@
  *   formats_safetensors  safetensors files (mapped reader, shards, streaming writer)
  *   formats_torch        torch.save's files as the same view, without running their pickle
  *   formats_npy          .npy and .npz arrays
- *   formats_image        PNG and JPEG <-> 8-bit RGB, text in PNG files
+ *   formats_image        PNG, JPEG, BMP, WebP -> 8-bit RGB; PNG and JPEG back, text in PNG files
  *   formats_archive      members of tar/zip archives, decompressed files
  *   formats_json         JSON through jansson (whose json_t is the tree every caller uses)
  *   formats_yaml         YAML 1.2 core scalars <-> json_t

@@ -21,7 +21,7 @@ set(SOURCES
   image/formats_image.c
   image/formats_png_read.c
   image/formats_png_write.c
-  image/formats_jpeg.c
+  image/formats_jpeg.c image/formats_bmp.c image/formats_webp.c
   formats_archive.c
   formats_events.c
   text/formats_lines.c)

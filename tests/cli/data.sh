@@ -87,7 +87,7 @@ expect 3 data check folder:one --split all
 expect 0 data check folder:one --split all --on-error skip --json
 out_has '"pictures": 2'
 out_has '"skipped": 1'
-err_has 'left out: one/broken.png: neither PNG nor JPEG'
+err_has 'left out: one/broken.png: neither PNG, JPEG, BMP nor WebP'
 rm one/broken.png
 echo '{"num_images": 1, "paths": ["one/b.png"]}' >list.json
 expect 0 data check manifest:list.json

@@ -68,7 +68,7 @@ expect 3 inspect "$corpus/png/bad_crc.png"
 expect 3 inspect "$corpus/npy/truncated.npy"
 printf 'hello\n' >words.txt
 expect 3 inspect words.txt
-err_has 'neither safetensors, torch (.pth, .pt, .bin), npy, npz, PNG nor JPEG'
+err_has 'neither safetensors, torch (.pth, .pt, .bin), npy, npz nor a picture'
 : >empty
 expect 3 inspect empty
 mkdir bare

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes as a picture (PNG or JPEG), and the texts of a PNG. */
+/* Fuzz target: bytes as a picture (PNG, JPEG, BMP, WebP), and the texts of a PNG. */
 #include "fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* formats: PNG and JPEG against pixels that Pillow decoded (corpus/npz/pixels.npz). */
+/* formats: pictures against pixels that Pillow decoded (corpus/npz/pixels.npz). */
 #include "formats/image/formats_image_codec.h"
 #include "unit/test_formats_util.h"
 #include "base/base.h"
@@ -35,6 +35,73 @@ static void pixels_are_pillows(void **state)
     lw_npz_clear(&z);
 }
 
+/* Those of tools/golden/pictures.py: BMP, WebP, and rarer kinds of PNG and JPEG. */
+static void hashes_are_pillows(void **state)
+{
+    (void)state;
+    json_t *rows = NULL, *row;
+    size_t i, seen = 0;
+    assert_ok(lw_json_load("tests/golden/data/pictures.json", &rows));
+    json_array_foreach(rows, i, row)
+    {
+        char path[80], got[32];
+        lw_image im = {0};
+        int32_t w = 0, h = 0;
+        snprintf(path, sizeof path, CORPUS "%s", json_string_value(json_object_get(row, "file")));
+        if (!lw_webp_known() && lw_str_ends(path, ".webp")) {
+            assert_fails(LW_EUNSUPPORTED, "libwebp-dev", lw_image_load(path, &im));
+            print_message("%s: skipped, built without libwebp\n", path);
+            continue;
+        }
+        assert_ok(lw_image_load(path, &im));
+        assert_ok(lw_image_size(path, &w, &h));
+        assert_int_equal(w, json_integer_value(json_object_get(row, "w")));
+        assert_int_equal(h, json_integer_value(json_object_get(row, "h")));
+        assert_true(im.width == w && im.height == h);
+        snprintf(got, sizeof got, "%016llx",
+                 (unsigned long long)lw_hash64(im.rgb, (size_t)w * (size_t)h * 3));
+        if (strcmp(got, json_string_value(json_object_get(row, "hash"))) != 0)
+            fail_msg("%s: pixels differ from Pillow's", path);
+        lw_image_clear(&im);
+        seen++;
+    }
+    assert_true(seen >= 12);
+    json_decref(rows);
+}
+
+static void refuses_bad_webp(void **state)
+{
+    (void)state;
+    lw_image im = {0};
+    if (!lw_webp_known())
+        skip();
+    assert_fails(LW_EFORMAT, "bad WebP", lw_image_load(CORPUS "webp/truncated.webp", &im));
+    assert_fails(LW_EFORMAT, "16383x16383 pixels", lw_image_load(CORPUS "webp/huge.webp", &im));
+    assert_fails(LW_EUNSUPPORTED, "animated", lw_image_load(CORPUS "webp/animated.webp", &im));
+    assert_fails(LW_EFORMAT, "bad WebP", lw_image_parse("w", "RIFF\0\0\0\0WEBPVP8 ", 16, &im));
+}
+
+static void refuses_bad_bmp(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *part;
+        int code;
+    } bad[] = {
+        {"truncated", "truncated: 11x13 pixels of 24 bits", LW_EFORMAT},
+        {"huge", "truncated: 30000x30000 pixels", LW_EFORMAT},
+        {"short_palette", "colour 15 of a palette of 15", LW_EFORMAT},
+        {"rle", "compression 1 is not read", LW_EUNSUPPORTED},
+    };
+    lw_image im = {0};
+    for (size_t i = 0; i < LW_COUNT(bad); i++) {
+        char path[80];
+        snprintf(path, sizeof path, CORPUS "bmp/%s.bmp", bad[i].name);
+        assert_fails(bad[i].code, bad[i].part, lw_image_load(path, &im));
+    }
+    assert_fails(LW_EFORMAT, "truncated: 2 bytes", lw_image_parse("b", "BM", 2, &im));
+}
+
 static void refuses_bad_pictures(void **state)
 {
     (void)state;
@@ -44,7 +111,7 @@ static void refuses_bad_pictures(void **state)
         {"png/truncated.png", "bad PNG"},   {"png/bad_crc.png", "bad PNG"},
         {"png/huge.png", "bad PNG"},        {"png/wide.png", "32768x32768"},
         {"png/no_data.png", "bad PNG"},     {"png/zero.png", "bad PNG"},
-        {"jpeg/truncated.jpg", "bad JPEG"}, {"npy/u1.npy", "neither PNG nor JPEG"},
+        {"jpeg/truncated.jpg", "bad JPEG"}, {"npy/u1.npy", "neither PNG, JPEG, BMP nor WebP"},
     };
     for (size_t i = 0; i < LW_COUNT(bad); i++) {
         char path[80];
@@ -64,7 +131,8 @@ static void refuses_bad_pictures(void **state)
 static void every_cut_of_a_picture_is_refused(void **state)
 {
     (void)state;
-    static const char *const files[] = {CORPUS "png/palette.png", CORPUS "png/interlaced.png"};
+    static const char *const files[] = {CORPUS "png/palette.png", CORPUS "png/interlaced.png",
+                                        CORPUS "bmp/palette16.bmp", CORPUS "bmp/rgba.bmp"};
     for (size_t k = 0; k < LW_COUNT(files); k++) {
         char *bytes;
         size_t n;
@@ -232,6 +300,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pixels_are_pillows),
+        cmocka_unit_test(hashes_are_pillows),
+        cmocka_unit_test(refuses_bad_webp),
+        cmocka_unit_test(refuses_bad_bmp),
         cmocka_unit_test(refuses_bad_pictures),
         cmocka_unit_test(every_cut_of_a_picture_is_refused),
         cmocka_unit_test(png_comes_back_with_its_texts),

@@ -16,7 +16,7 @@ typedef struct inspect_cli {
 static const lw_option options[] = {
     {LW_OPT(inspect_cli, path), .name = "path", .path = LW_PATH_IN, .positional = true,
      .required = true,
-     .help = "run, checkpoint, model folder, .safetensors, .pth, .npy, .npz, PNG or JPEG"},
+     .help = "run, checkpoint, model folder, .safetensors, .pth, .npy, .npz or a picture"},
     {LW_OPT(inspect_cli, stats), .name = "stats", .group = "Arrays",
      .help = "range, RMS and number of values that are not finite, of every array"},
     {LW_OPT(inspect_cli, graph), .name = "graph", .group = "Networks",

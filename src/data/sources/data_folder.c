@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `folder`: PNG and JPEG files, class = parent folder, decoded once. */
+/* `folder`: PNG, JPEG, BMP and WebP files, class = parent folder, decoded once. */
 #include "data/sources/data_folder.h"
 #include "data/sources/data_source.h"
 #include "formats/formats.h"
@@ -90,7 +90,8 @@ int lw_folder_scan(lw_data_job *job, lw_data_report *report)
 
 const lw_data_source lw_data_source_folder = {
     .info = {"folder", "folder:DIR",
-             "PNG and JPEG files; class = parent folder; DIR/train with DIR/test (or val), or "
+             "PNG, JPEG, BMP and WebP files; class = parent folder; DIR/train with DIR/test (or "
+             "val), or "
              "every tenth held out"},
     .plan = folder_plan,
     .settle = lw_folder_settle,

@@ -2,10 +2,10 @@
 /* Which pictures a folder holds, of which class, and which of them are held out. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/base.h"
 #include "data/sources/data_folder.h"
+#include "formats/formats.h"
 
 #define MAX_DEPTH 8 /* also ends loops of links */
 
@@ -18,13 +18,6 @@ void lw_folder_list_clear(folder_list *l)
     lw_free(&l->at);
     lw_list_free(&l->classes, l->n_classes);
     *l = (folder_list){0};
-}
-
-static bool is_picture(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 ||
-                   strcasecmp(dot, ".jpeg") == 0);
 }
 
 static int add_file(folder_list *l, const char *path, const char *rel, bool heldout)
@@ -52,7 +45,7 @@ static int walk_names(folder_list *l, const char *dir, const char *rel, bool hel
             return lw_fail(LW_ENOMEM, "no memory for the path of %s", names[i]);
         if (lw_path_is_dir(path.s))
             LW_TRY(walk(l, path.s, below.s, heldout, depth + 1));
-        else if (is_picture(names[i]))
+        else if (lw_image_known(names[i]))
             LW_TRY(add_file(l, path.s, rel, heldout));
     }
     return 0;
@@ -146,7 +139,8 @@ int lw_folder_list(const char *dir, folder_list *out)
     if (split)
         LW_TRY(walk(&l, other.s, "", true, 0));
     if (l.n == 0)
-        return lw_fail(LW_EFORMAT, "%s: no .png, .jpg or .jpeg below this folder", dir);
+        return lw_fail(LW_EFORMAT, "%s: no .png, .jpg, .jpeg, .bmp or .webp below this folder",
+                       dir);
     qsort(l.at, l.n, sizeof *l.at, by_class_then_path);
     if (!split)
         hold_out(&l);

@@ -3,6 +3,7 @@
 #include "formats/image/formats_image.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/base.h"
 #include "formats/image/formats_image_codec.h"
@@ -27,13 +28,59 @@ void lw_image_clear(lw_image *im)
     *im = (lw_image){0};
 }
 
+/* Every kind of picture there is, known by how it begins: `n` bytes of text at `at`. */
+typedef struct codec {
+    const char *kind;
+    size_t at, n;
+    const char *text;
+    int (*parse)(const char *what, const void *bytes, size_t n, lw_image *out);
+    int (*size)(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height);
+} codec;
+
+static const codec codecs[] = {
+    {"png", 0, 4, "\x89PNG", lw_png_parse, lw_png_size},
+    {"jpeg", 0, 2, "\xff\xd8", lw_jpeg_parse, lw_jpeg_size},
+    {"bmp", 0, 2, "BM", lw_bmp_parse, lw_bmp_size},
+    {"webp", 8, 4, "WEBP", lw_webp_parse, lw_webp_size},
+};
+
+static const codec *codec_of(const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < LW_COUNT(codecs); i++) {
+        const codec *c = &codecs[i];
+        if (n >= c->at + c->n && memcmp((const char *)bytes + c->at, c->text, c->n) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+static int find_codec(const char *what, const void *bytes, size_t n, const codec **out)
+{
+    *out = codec_of(bytes, n);
+    return *out ? 0 : lw_fail(LW_EFORMAT, "%s: neither PNG, JPEG, BMP nor WebP", what);
+}
+
+const char *lw_image_kind(const void *bytes, size_t n)
+{
+    const codec *c = codec_of(bytes, n);
+    return c ? c->kind : NULL;
+}
+
+bool lw_image_known(const char *name)
+{
+    static const char *const ends[] = {".png", ".jpg", ".jpeg", ".bmp", ".webp"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < LW_COUNT(ends); i++)
+        if (strcasecmp(dot, ends[i]) == 0)
+            return true;
+    return false;
+}
+
 int lw_image_parse(const char *what, const void *bytes, size_t n, lw_image *out)
 {
-    if (n >= 4 && memcmp(bytes, "\x89PNG", 4) == 0)
-        return lw_png_parse(what, bytes, n, out);
-    if (n >= 2 && memcmp(bytes, "\xff\xd8", 2) == 0)
-        return lw_jpeg_parse(what, bytes, n, out);
-    return lw_fail(LW_EFORMAT, "%s: neither PNG nor JPEG", what);
+    const codec *c;
+    LW_TRY(find_codec(what, bytes, n, &c));
+    return c->parse(what, bytes, n, out);
 }
 
 int lw_image_load(const char *path, lw_image *out)
@@ -46,11 +93,9 @@ int lw_image_load(const char *path, lw_image *out)
 int lw_image_parse_size(const char *what, const void *bytes, size_t n, int32_t *width,
                         int32_t *height)
 {
-    if (n >= 4 && memcmp(bytes, "\x89PNG", 4) == 0)
-        return lw_png_size(what, bytes, n, width, height);
-    if (n >= 2 && memcmp(bytes, "\xff\xd8", 2) == 0)
-        return lw_jpeg_size(what, bytes, n, width, height);
-    return lw_fail(LW_EFORMAT, "%s: neither PNG nor JPEG", what);
+    const codec *c;
+    LW_TRY(find_codec(what, bytes, n, &c));
+    return c->size(what, bytes, n, width, height);
 }
 
 int lw_image_size(const char *path, int32_t *width, int32_t *height)

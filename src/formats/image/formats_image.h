@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Still pictures as 8-bit RGB, decoded as Pillow's convert("RGB") does: palette and gray expanded,
- * 16-bit PNG reduced to its high byte, alpha dropped without compositing, EXIF orientation and
- * gamma ignored.
+ * 16-bit PNG reduced to its high byte (of gray ones Pillow makes white what is above 255), alpha
+ * dropped without compositing, CMYK as Adobe writes it, EXIF orientation and gamma ignored.
  */
 #ifndef LW_FORMATS_IMAGE_H
 #define LW_FORMATS_IMAGE_H
@@ -30,7 +30,12 @@ typedef struct lw_image {
 int lw_image_init(lw_image *out, int32_t width, int32_t height); /* black */
 void lw_image_clear(lw_image *im);                               /* fits LW_CLEANUP */
 
-/* PNG or JPEG by content. `what` names the bytes in messages. */
+/* Whether a file's name ends as those of the kinds below: .png .jpg .jpeg .bmp .webp. */
+bool lw_image_known(const char *name);
+/* "png", "jpeg", "bmp" or "webp", by the first 12 bytes; NULL: none of these. */
+const char *lw_image_kind(const void *bytes, size_t n);
+/* One of these by content. `what` names the bytes in messages. LW_EFORMAT: damaged, or
+ * none of these; LW_EUNSUPPORTED: a kind of them that is not read. */
 int lw_image_parse(const char *what, const void *bytes, size_t n, lw_image *out);
 int lw_image_load(const char *path, lw_image *out);
 /* Width and height as the file's header says, nothing decoded. */

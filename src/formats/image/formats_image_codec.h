@@ -11,5 +11,10 @@ int lw_png_parse_texts(const char *what, const void *bytes, size_t n, json_t **o
 int lw_png_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height);
 int lw_jpeg_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height);
 int lw_jpeg_parse(const char *what, const void *bytes, size_t n, lw_image *out);
+int lw_bmp_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height);
+int lw_bmp_parse(const char *what, const void *bytes, size_t n, lw_image *out);
+int lw_webp_size(const char *what, const void *bytes, size_t n, int32_t *width, int32_t *height);
+int lw_webp_parse(const char *what, const void *bytes, size_t n, lw_image *out);
+bool lw_webp_known(void); /* this build has libwebp */
 
 #endif

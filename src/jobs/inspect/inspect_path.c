@@ -125,15 +125,15 @@ static int inspect_tensors(const char *path, const char *kind, bool stats, json_
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-static int inspect_image(const char *path, bool png, json_t *o)
+static int inspect_image(const char *path, const char *kind, json_t *o)
 {
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     LW_CLEANUP(lw_json_drop) json_t *texts = NULL;
     LW_TRY(lw_image_load(path, &im));
-    put(o, "kind", json_string(png ? "png" : "jpeg"));
+    put(o, "kind", json_string(kind));
     put_int(o, "width", im.width);
     put_int(o, "height", im.height);
-    if (!png)
+    if (strcmp(kind, "png") != 0)
         return 0;
     LW_TRY(lw_png_texts(path, &texts));
     put(o, "text", json_incref(texts));
@@ -151,8 +151,8 @@ static int inspect_file(const char *path, bool stats, json_t *o)
     size_t n = 0;
     lw_map map = {0};
     LW_TRY(lw_map_open(&map, path));
-    n = LW_MIN(map.size, (size_t)8);
-    head = lw_calloc(9, 1);
+    n = LW_MIN(map.size, (size_t)12);
+    head = lw_calloc(13, 1);
     if (head && n > 0)
         memcpy(head, map.data, n);
     lw_map_close(&map);
@@ -164,14 +164,12 @@ static int inspect_file(const char *path, bool stats, json_t *o)
         return inspect_tensors(path, "torch", stats, o);
     if (n >= 4 && memcmp(head, "PK\3\4", 4) == 0)
         return inspect_npz(path, stats, o);
-    if (n >= 4 && memcmp(head, "\x89PNG", 4) == 0)
-        return inspect_image(path, true, o);
-    if (n >= 3 && memcmp(head, "\xff\xd8\xff", 3) == 0)
-        return inspect_image(path, false, o);
     if (lw_str_ends(path, ".safetensors") || lw_str_ends(path, ".safetensors.index.json"))
         return inspect_tensors(path, "safetensors", stats, o);
+    if (lw_image_kind(head, n))
+        return inspect_image(path, lw_image_kind(head, n), o);
     return lw_fail(LW_EFORMAT,
-                   "%s: neither safetensors, torch (.pth, .pt, .bin), npy, npz, PNG nor JPEG",
+                   "%s: neither safetensors, torch (.pth, .pt, .bin), npy, npz nor a picture",
                    path);
 }
 
