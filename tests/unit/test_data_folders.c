@@ -154,7 +154,7 @@ static void unreadable_pictures_are_listed(void **state)
     fails(lw_data_open(spec_of("folder", in_scratch("nothing")), &o, &d), LW_EIO, "nothing");
     ok(lw_mkdirs(in_scratch("void/sub")));
     fails(lw_data_open(spec_of("folder", in_scratch("void")), &o, &d), LW_EFORMAT,
-          "no .png, .jpg or .jpeg");
+          "no .png, .jpg, .jpeg, .bmp or .webp");
     lw_data_report r;
     ok(lw_data_check(spec_of("folder", in_scratch("u")), &o, &r));
     assert_null(r.set);
