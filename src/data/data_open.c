@@ -66,7 +66,7 @@ static int rows_in_memory(lw_data_job *job, uint64_t fingerprint, struct lw_data
     if (!r)
         return LW_ENOMEM;
     LW_TRY(lw_data_job_settle(job));
-    LW_TRY(lw_data_sink_new(job, -1, &sink));
+    LW_TRY(lw_data_sink_new(job, -1, "", &sink));
     LW_TRY(job->source->build(job, sink));
     LW_TRY(lw_data_sink_finish(sink, fingerprint));
     r->mem = lw_data_sink_take(sink, &r->bytes);
@@ -101,7 +101,7 @@ static int build_file(lw_data_job *job, uint64_t fingerprint, const char *path)
         return 1;
     }
     LW_CLEANUP(lw_data_sink_free) lw_data_sink *sink = NULL;
-    int rc = lw_data_sink_new(job, fd, &sink);
+    int rc = lw_data_sink_new(job, fd, temp.s, &sink);
     if (rc == 0)
         rc = job->source->build(job, sink);
     if (rc == 0)

@@ -106,9 +106,6 @@ void lw_data_close(lw_dataset **pp);
 int64_t lw_data_row_number(const lw_dataset *d, int64_t i);
 void lw_data_row_name(const lw_dataset *d, int64_t i, lw_str *out);
 
-/* Writes the rows as a manifest, which `manifest:` opens. LW_EUSAGE: they are no files. */
-int lw_data_manifest_save(const lw_dataset *d, const char *path);
-
 /* Row i as floats in [-1, 1] (x / 127.5 - 1), [h][w][3], mirrored left-right when flip. */
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst);
 /* Bytes back from floats: round((x + 1) * 127.5), clamped. n numbers. */

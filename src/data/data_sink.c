@@ -13,6 +13,7 @@
 struct lw_data_sink {
     const lw_data_job *job;
     int fd; /* -1: memory */
+    const char *path;
     uint8_t *mem;
     size_t len, cap; /* of mem; len also counts file bytes */
     size_t row_bytes;
@@ -63,7 +64,7 @@ static int pad_to(lw_data_sink *s, size_t align)
     return emit(s, zeros, LW_ROUND_UP(s->len, align) - s->len);
 }
 
-int lw_data_sink_new(const lw_data_job *job, int fd, lw_data_sink **out)
+int lw_data_sink_new(const lw_data_job *job, int fd, const char *path, lw_data_sink **out)
 {
     LW_CLEANUP(lw_data_sink_free) lw_data_sink *s = lw_calloc(1, sizeof *s);
     if (!s)
@@ -71,6 +72,7 @@ int lw_data_sink_new(const lw_data_job *job, int fd, lw_data_sink **out)
     static const char page[LW_DATA_PIXELS_AT];
     s->job = job;
     s->fd = fd;
+    s->path = path;
     s->row_bytes = (size_t)job->h * (size_t)job->w * 3;
     s->block_rows = lw_data_block_rows(job->h, job->w);
     s->n_train = -1;
@@ -100,11 +102,44 @@ static int64_t have(const lw_data_sink *s)
     return split == LW_SPLIT_ALL ? s->expected[0] + s->expected[1] : s->expected[split];
 }
 
+static int64_t asked_for(const lw_data_sink *s)
+{
+    const lw_data_opts *o = &s->job->opts;
+    if (!s->job->ranged)
+        return s->expected[0] + s->expected[1];
+    return o->num_images ? o->num_images : o->count ? o->count : have(s) - o->first;
+}
+
+/* Hours of decoding must not end in a full disk. */
+static int check_room(lw_data_sink *s)
+{
+    char need[32], room[32];
+    int64_t rows = asked_for(s);
+    double bytes = (double)rows * (double)s->row_bytes;
+    LW_CLEANUP(lw_str_clear) lw_str what = {0};
+    uint64_t left = lw_memory_total();
+    bool disk = s->fd >= 0;
+    if ((disk && lw_disk_free(s->path, &left) < 0) || bytes < (double)left) {
+        lw_errclear();
+        return 0;
+    }
+    lw_str_addf(&what, "%lld pictures of %dx%d take %s", (long long)rows, s->job->w, s->job->h,
+                lw_fmt_bytes(need, bytes < 1e19 ? (uint64_t)bytes : UINT64_MAX));
+    s->write_failed = disk;
+    if (disk)
+        return lw_fail(LW_EIO, "%s: %s, and %s are free there: set LW_CACHE to a folder with room",
+                       s->path, lw_str_c(&what), lw_fmt_bytes(room, left));
+    return lw_fail(LW_ENOMEM, "data '%s': %s, and this process may use %s of memory", s->job->spec,
+                   lw_str_c(&what), lw_fmt_bytes(room, left));
+}
+
 int lw_data_sink_expect(lw_data_sink *s, int64_t n_train, int64_t n_heldout)
 {
     s->expected[LW_SPLIT_TRAIN] = n_train;
     s->expected[LW_SPLIT_HELDOUT] = n_heldout;
-    return s->job->ranged ? lw_data_range_check(s->job, have(s)) : 0;
+    if (s->job->ranged)
+        LW_TRY(lw_data_range_check(s->job, have(s)));
+    return check_room(s);
 }
 
 bool lw_data_sink_wants(lw_data_sink *s, int64_t *number)

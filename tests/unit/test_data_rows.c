@@ -138,7 +138,25 @@ static void draws_are_fair(void **state)
             fail_msg("picture %d was drawn %d times of %d", i, drawn[i], SEEDS);
 }
 
-/* Out and in again: the same rows, from another folder, with a root of its own, with none. */
+/* Names of rows as a list; root: where they begin, too. */
+static void put_manifest(const lw_dataset *d, bool root, const char *file)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    lw_str_add(&text, "{");
+    if (root)
+        lw_str_addf(&text, "\"num_images\": %lld, \"root\": \"%s\", ", (long long)d->n, d->root);
+    lw_str_add(&text, "\"paths\": [");
+    for (int64_t i = 0; i < d->n; i++) {
+        lw_str_add(&text, i ? ", \"" : "\"");
+        lw_data_row_name(d, i, &text);
+        lw_str_add(&text, "\"");
+    }
+    lw_str_add(&text, "]}");
+    ok(lw_file_write(in_scratch(file), text.s, text.len));
+}
+
+/* Names of rows, as a list, open the same rows: with their root in the list, in the spec, and from a
+ * list beside its pictures. */
 static void manifests_go_round(void **state)
 {
     (void)state;
@@ -146,24 +164,12 @@ static void manifests_go_round(void **state)
     lw_data_opts o = {.cache_dir = "", .num_images = 6, .seed = 3, .split = LW_SPLIT_ALL};
     lw_dataset *d = open_rows(spec_of("folder", in_scratch("f")), &o);
     ok(lw_mkdirs(in_scratch("elsewhere")));
-    ok(lw_data_manifest_save(d, in_scratch("elsewhere/m.json")));
     const lw_data_opts plain = {.cache_dir = in_scratch("manifests")};
     for (int round = 0; round < 3; round++) {
         const char *file = round < 2 ? "elsewhere/m.json" : "f/m.json";
+        put_manifest(d, round == 0, file);
         snprintf(spec, sizeof spec, "manifest:%s%s%s", in_scratch(file), round == 1 ? ",root=" : "",
                  round == 1 ? in_scratch("f") : "");
-        if (round == 2) { /* as another program writes it, beside its pictures */
-            lw_str text = {0};
-            lw_str_add(&text, "{\"paths\": [");
-            for (int64_t i = 0; i < d->n; i++) {
-                lw_str_add(&text, i ? ", \"" : "\"");
-                lw_data_row_name(d, i, &text);
-                lw_str_add(&text, "\"");
-            }
-            lw_str_add(&text, "]}");
-            ok(lw_file_write(in_scratch(file), text.s, text.len));
-            lw_str_clear(&text);
-        }
         lw_dataset *m = open_rows(spec, &plain);
         assert_int_equal(m->n, 6);
         assert_string_equal(m->root, d->root);
@@ -178,11 +184,6 @@ static void manifests_go_round(void **state)
         }
         lw_data_close(&m);
     }
-    lw_data_close(&d);
-    o.count = 5;
-    o.num_images = 0;
-    d = open_rows("synth:16", &o);
-    fails(lw_data_manifest_save(d, in_scratch("no.json")), LW_EUSAGE, "lists files");
     lw_data_close(&d);
 }
 
@@ -274,6 +275,26 @@ static void broken_pictures_fail_or_are_left_out(void **state)
           "none of 1 pictures can be read");
 }
 
+/* Said before anything is decoded; nothing of it stays in the cache. */
+static void rows_without_room_are_refused(void **state)
+{
+    (void)state;
+    lw_preparation p = lw_preparation_square(8);
+    p.height = p.width = 4096; /* 50 MB a picture */
+    p.resize_h = p.resize_w = 4096;
+    uint64_t left = 0;
+    ok(lw_disk_free(scratch, &left));
+    if (left >> 40 >= 2 || lw_memory_total() >> 40 >= 2)
+        skip(); /* there is room */
+    const lw_data_opts o = {.cache_dir = in_scratch("room"), .preparation = &p};
+    lw_dataset *d = NULL;
+    fails(lw_data_open("synth:16", &o, &d), LW_ENOMEM,
+          "50000 pictures of 4096x4096 take 2.3 TiB, and this process may use");
+    LW_CLEANUP(lw_data_cache_list_clear) lw_cached_list l = {0};
+    ok(lw_data_cache_list(in_scratch("room"), &l));
+    assert_int_equal(l.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +305,7 @@ int main(void)
         cmocka_unit_test(order_and_absolute_paths_are_kept),
         cmocka_unit_test(bad_manifests_are_named),
         cmocka_unit_test(broken_pictures_fail_or_are_left_out),
+        cmocka_unit_test(rows_without_room_are_refused),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -111,7 +111,8 @@ static void refuses_bad_pictures(void **state)
         {"png/truncated.png", "bad PNG"},   {"png/bad_crc.png", "bad PNG"},
         {"png/huge.png", "bad PNG"},        {"png/wide.png", "32768x32768"},
         {"png/no_data.png", "bad PNG"},     {"png/zero.png", "bad PNG"},
-        {"jpeg/truncated.jpg", "bad JPEG"}, {"npy/u1.npy", "neither PNG, JPEG, BMP nor WebP"},
+        {"jpeg/truncated.jpg", "bad JPEG"}, {"jpeg/huge.jpg", "65500x65500 pixels"},
+        {"jpeg/long.jpg", "bad JPEG"},      {"npy/u1.npy", "neither PNG, JPEG, BMP nor WebP"},
     };
     for (size_t i = 0; i < LW_COUNT(bad); i++) {
         char path[80];

@@ -94,6 +94,10 @@ def broken():
     yield "webp/truncated.webp", whole[:len(whole) * 2 // 3]
     yield "webp/animated.webp", saved(Image.fromarray(SMOOTH), "WEBP", save_all=True, append_images=[second])
     yield "webp/huge.webp", whole[:26] + struct.pack("<HH", 0x3fff, 0x3fff) + whole[30:]
+    jpeg = saved(SMOOTH, "JPEG")
+    size = jpeg.index(b"\xff\xc0") + 5
+    yield "jpeg/huge.jpg", jpeg[:size] + struct.pack(">HH", 65500, 65500) + jpeg[size + 4:]
+    yield "jpeg/long.jpg", jpeg[:size] + struct.pack(">HH", 4000, 37) + jpeg[size + 4:]
     rgb = saved(RGB, "BMP")
     yield "bmp/truncated.bmp", rgb[:-1]
     yield "bmp/huge.bmp", rgb[:18] + struct.pack("<ii", 30000, 30000) + rgb[26:]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `manifest`: the pictures a JSON file lists, in its order, {"num_images": N, "root": DIR, "paths":
- * [...]}; and writing one, so that other programs read the very same pictures.
+ * [...]}. What `encode` writes beside its features is one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -140,32 +140,6 @@ static int manifest_plan(lw_data_job *job)
     if (rc < 0)
         return lw_fail_in(rc, "data '%s': ", job->spec);
     return lw_folder_plan(job);
-}
-
-int lw_data_manifest_save(const lw_dataset *d, const char *path)
-{
-    LW_CLEANUP(lw_str_clear) lw_str name = {0};
-    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-    json_t *paths = json_array();
-    if (!*d->root) {
-        json_decref(paths);
-        return lw_fail(LW_EUSAGE, "%s: a manifest lists files, which '%s' is not made of", path,
-                       d->spec);
-    }
-    for (int64_t i = 0; i < d->n; i++) {
-        name.len = 0;
-        lw_data_row_name(d, i, &name);
-        json_t *text = json_string(lw_str_c(&name));
-        if (!text) {
-            json_decref(paths);
-            return lw_fail(LW_EUNSUPPORTED, "%s: the name of '%s' is not UTF-8, as JSON must be",
-                           path, lw_str_c(&name));
-        }
-        json_array_append_new(paths, text);
-    }
-    j = json_pack("{s:I, s:s, s:o}", "num_images", (json_int_t)d->n, "root", d->root, "paths",
-                  paths);
-    return j ? lw_json_save(path, j) : lw_fail(LW_ENOMEM, "%s: no memory for a manifest", path);
 }
 
 const lw_data_source lw_data_source_manifest = {

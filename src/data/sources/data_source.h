@@ -96,10 +96,11 @@ bool lw_data_range_has(const lw_data_job *job, int64_t have, int64_t i);
 void lw_data_range_print(const lw_data_job *job, lw_str *out);
 
 /* ---- data_sink.c: rows into a file or memory, laid out as data_cache.c reads them ---- */
-/* fd -1: memory. */
-int lw_data_sink_new(const lw_data_job *job, int fd, lw_data_sink **out);
+/* fd -1: memory; path: of fd, for messages and the room on its disk. */
+int lw_data_sink_new(const lw_data_job *job, int fd, const char *path, lw_data_sink **out);
 void lw_data_sink_free(lw_data_sink **pp);
-/* What the source has of each split; before the first picture. */
+/* What the source has of each split; before the first picture. Says so when the rows asked for have
+ * no room: the cache then cannot be written, or LW_ENOMEM. */
 int lw_data_sink_expect(lw_data_sink *s, int64_t n_train, int64_t n_heldout);
 /* Whether the next picture of the source is one of the rows to keep, and its number in its split;
  * asked once of each, in order. */
