@@ -70,6 +70,10 @@ few='--data synth:16 --limit 40'
     expect 4 encode enc --data folder:none --output x.npy
     expect 4 encode enc $few --output no/such/x.npy
     err_has 'no/such'
+    mkfifo pipe.npy
+    expect 2 encode enc $few --output pipe.npy
+    err_has 'not a pipe or device'
+    [ -p pipe.npy ] || fails 'a pipe was replaced by a file'
     mkdir x.npy.partial
     expect 4 encode enc $few --output x.npy
     err_has 'x.npy.partial'

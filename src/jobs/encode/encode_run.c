@@ -149,6 +149,9 @@ static int lay_out(encode_state *s)
                           .rows = s->rows.n,
                           .part.fd = -1};
     LW_TRY(lw_encode_kind_of(f->path, &f->kind));
+    if (lw_path_is_special(f->path))
+        return lw_fail(LW_EUSAGE, "--output %s: rows are put into a file, not a pipe or device",
+                       f->path);
     if (f->kind == LW_ENCODE_NPY && s->out->n_taps > 1)
         return lw_fail(LW_EUSAGE, "%s: an .npy holds one layer; .npz and .safetensors hold several",
                        f->path);
