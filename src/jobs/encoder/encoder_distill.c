@@ -100,9 +100,9 @@ static lw_val dot(lw_graph *g, lw_val a, lw_val b)
 /* 1 - cosine at each place, [B,T,1]. */
 static lw_val cosine_loss(lw_graph *g, lw_val p, lw_val z)
 {
-    lw_val norms = lw_mul(g, dot(g, p, p), dot(g, z, z));
-    lw_val inverse = lw_ew1(g, LW_EW_rsqrt, lw_add_f32(g, norms, 1e-12f));
-    lw_val cosine = lw_mul(g, dot(g, p, z), inverse);
+    lw_val pp = dot(g, p, p), zz = dot(g, z, z), pz = dot(g, p, z);
+    lw_val inverse = lw_ew1(g, LW_EW_rsqrt, lw_add_f32(g, lw_mul(g, pp, zz), 1e-12f));
+    lw_val cosine = lw_mul(g, pz, inverse);
     return lw_add_f32(g, lw_scale(g, cosine, -1.0f), 1.0f);
 }
 
