@@ -150,23 +150,23 @@ def save_weights(net, folder, name):
               os.path.join(folder, name))
 
 
-def timm_vit(architecture, before):
+def timm_vit(architecture, before, classes=0):
     """As on the hub: config.json with the registration's name, model.safetensors."""
     import timm
     free = {"dynamic_img_size": True} if "dinov2" in architecture else {}
-    net = draw(timm.create_model(architecture, num_classes=0, **free))
+    net = draw(timm.create_model(architecture, num_classes=classes, **free))
 
     def taps(net, x):
         p = net.patch_embed.patch_size[0]
         out, states = states_of(net.blocks, lambda: net(x))
-        return {"pooled": out, "tokens": net.norm(states[-1]),
+        return {"pooled": out, "tokens": states[-1] if classes else net.norm(states[-1]),
                 **some_maps(states, x.shape[2] // p, x.shape[3] // p, before)}
 
     def save(folder):
         save_weights(net, folder, "model.safetensors")
         about = {k: v for k, v in net.pretrained_cfg.items() if k != "url"}
         write_json(folder, "config.json", {
-            "architecture": architecture, "num_classes": 0, "num_features": net.num_features,
+            "architecture": architecture, "num_classes": classes, "num_features": net.num_features,
             "global_pool": net.global_pool, "pretrained_cfg": about})
     return net, taps, save
 
@@ -304,6 +304,8 @@ CASES = {
     "siglip-so400m": (lambda: siglip(patch_size=14, image_size=384, **SO400M), (384, 384), HALF),
     "clip-b32-open": (lambda: open_clip("ViT-B-32-quickgelu"), (224, 224), CLIP_NUMBERS),
     "clip-l14-open": (lambda: open_clip("ViT-L-14"), (224, 224), CLIP_NUMBERS),
+    "clip-b32-timm": (lambda: timm_vit("vit_base_patch32_clip_quickgelu_224", 1, 512), (224, 224),
+                      CLIP_NUMBERS),
     "siglip-b16-timm": (lambda: timm_vit("vit_base_patch16_siglip_224", 0), (224, 224), HALF),
     "siglip2-b16-open": (lambda: open_clip("ViT-B-16-SigLIP2"), (224, 224), HALF),
     "siglip2-so400m-open": (lambda: open_clip("ViT-SO400M-14-SigLIP2-378"), (378, 378), HALF),
@@ -436,7 +438,7 @@ def encode(o, folder, picture, layer, scratch):
     data, out = os.path.join(scratch, "pictures"), os.path.join(scratch, "e.npy")
     os.makedirs(data, exist_ok=True)
     shutil.copy(picture, data)
-    subprocess.run([o.leeway, "encode", "--model", folder, "--data", data, "--layer", layer,
+    subprocess.run([o.leeway, "encode", "--model", folder, "--data", "folder:" + data, "--layer", layer,
                     "--output", out, "--quiet"], check=True, stdout=sys.stderr)
     shutil.rmtree(data)
     return np.load(out)[0].astype(np.float64)

@@ -405,7 +405,7 @@ int main(void)
         NETWORK_TEST("network_dinov2_timm"),      NETWORK_TEST("network_dinov2_timm_registers"),
         NETWORK_TEST("network_mobilenet_timm"),   NETWORK_TEST("network_mobilenet_torchvision"),
         NETWORK_TEST("network_mobilenet_hf"),     NETWORK_TEST("network_mobilenet_hf_body"),
-        cmocka_unit_test(test_mobilenet),
+        cmocka_unit_test(test_mobilenet),         NETWORK_TEST("network_clip_timm"),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

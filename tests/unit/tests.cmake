@@ -34,6 +34,7 @@ lw_test(test_store_checkpoint unit/test_store_checkpoint.c store formats backend
 lw_test(test_models_unet_keys unit/test_models_unet_keys.c models store formats base)
 lw_test(test_models_unet unit/test_models_unet.c models store formats backend base)
 lw_test(test_models_kge unit/test_models_kge.c models store formats backend base)
+lw_test(test_models_vit unit/test_models_vit.c models data store formats base)
 lw_test(test_models_encoder unit/test_models_encoder.c models store formats backend base)
 lw_test(test_models_autoencoder unit/test_models_autoencoder.c models store formats backend base)
 lw_test(test_models_cut unit/test_models_cut.c models store formats backend base)

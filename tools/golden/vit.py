@@ -120,9 +120,9 @@ def dinov2(shape, registers=0, classes=0, **more):
 
 # ---- timm ----------------------------------------------------------------------------------------
 
-def timm_case(architecture, shape, numbers, prefix, **args):
+def timm_case(architecture, shape, numbers, prefix, classes=0, **args):
     import timm
-    net = fill(timm.create_model(architecture, num_classes=0, **args))
+    net = fill(timm.create_model(architecture, num_classes=classes, **args))
     if "dynamic_img_size" in args:
         args.pop("dynamic_img_size")  # of the module, not of what it computes
 
@@ -131,12 +131,13 @@ def timm_case(architecture, shape, numbers, prefix, **args):
         for block in net.blocks:
             states.append(block(states[-1]))
         last = net.norm(states[-1])
-        out = {"pooled": net.forward_head(last), "tokens": last, **maps(states, x, args["patch_size"])}
+        out = {"pooled": net.forward_head(last), "tokens": states[-1] if classes else last,
+               **maps(states, x, args["patch_size"])}
         if prefix:
             out["cls"] = last[:, 0]
         return out
     res, about = answers(taps, shape, "pooled")
-    config = {"architecture": architecture, "num_classes": 0, "num_features": net.num_features,
+    config = {"architecture": architecture, "num_classes": classes, "num_features": net.num_features,
               "global_pool": net.global_pool, "model_args": args,
               "pretrained_cfg": {"input_size": [3, args["img_size"], args["img_size"]], "crop_mode": "center", "crop_pct": 1.0,
                                  "interpolation": "bicubic", "mean": numbers[0], "std": numbers[1],
@@ -269,6 +270,8 @@ CASES = {
     "clip_vision": lambda: clip(False, "gelu"),
     "clip_open": lambda: open_clip_case(True),
     "clip_open_gelu": lambda: open_clip_case(False),
+    "clip_timm": lambda: timm_case("vit_base_patch32_clip_quickgelu_224", (1, 3, 32, 32), CLIP, True,
+                                   classes=12, img_size=32, num_heads=4, **SMALL),
     "siglip": lambda: siglip(True),
     "siglip_vision": lambda: siglip(False, hidden_act="gelu"),
     "siglip_timm": lambda: timm_case("vit_base_patch16_siglip_224", (1, 3, 30, 30), HALF, False,

@@ -12,6 +12,7 @@
 typedef struct clip_arch {
     lw_vit vit;
     int32_t projection; /* width of pooled; 0: none, pooled is the class token */
+    bool bias;          /* of the projection: timm has one */
 } clip_arch;
 
 /* ---- config.json ----------------------------------------------------------------------------- */
@@ -48,6 +49,13 @@ static int read(const json_t *whole, const char *file, void *arch)
                            .eps = 1e-5f}};
     if (lw_open_clip_is(whole)) {
         LW_TRY(lw_open_clip_vit(whole, file, &a.vit, &a.projection));
+        *(clip_arch *)arch = a;
+        return 0;
+    }
+    if (lw_timm_is(whole)) {
+        a.vit.act = LW_EW_gelu;
+        a.bias = true;
+        LW_TRY(lw_timm_vit(whole, file, "token", &a.vit, &a.projection));
         *(clip_arch *)arch = a;
         return 0;
     }
@@ -107,10 +115,19 @@ static const char *const text_open[] = {"text.**",     "transformer.**",  "token
                                         "ln_final.*",  "text_projection", "positional_embedding",
                                         "logit_scale", "logit_bias",      NULL};
 
+static const lw_name_rule timm[] = {
+    LW_TIMM_TOWER_RULES,
+    {.file = "cls_token", .store = "embeddings.class_embedding", .ones = 2},
+    {.file = "norm_pre.*", .store = "pre_layrnorm.*"},
+    {.file = "head.*", .store = "visual_projection.*"},
+    {0},
+};
+
 static const lw_naming namings[] = {
     {"transformers", "vision_model.", transformers, text},
     {"transformers", NULL, transformers, NULL}, /* the vision model saved alone */
     {"open_clip", "visual.", open_clip, text_open},
+    {"timm", NULL, timm, NULL},
     {0},
 };
 
@@ -132,7 +149,8 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
     lw_val cls = lw_vit_token(b->g, tokens, 0);
     cls = lw_layer_norm(b, "post_layernorm", cls, a->vit.eps, LW_NOVAL);
     lw_tap_add(out, "pooled",
-               a->projection ? lw_linear(b, "visual_projection", cls, a->projection, false) : cls);
+               a->projection ? lw_linear(b, "visual_projection", cls, a->projection, a->bias)
+                             : cls);
     lw_tap_add(out, "cls", cls);
     lw_tap_add(out, "tokens", tokens);
     lw_tap_add_maps(out, map, a->vit.depth + 1);
@@ -144,7 +162,7 @@ static const lw_preparation preparation = {
 const lw_network_def lw_network_def_clip = {
     .name = "clip",
     .kind = "encoder",
-    .class_name = "clip clip_vision_model open_clip",
+    .class_name = "clip clip_vision_model open_clip vit_*_clip_*",
     .arch_bytes = sizeof(clip_arch),
     .read = read,
     .describe = describe,

@@ -76,7 +76,7 @@ static int read_timm(const json_t *j, const char *where, dinov2_arch *a)
                       .class_unplaced = registers != NULL};
     if (registers)
         a->vit.registers = (int32_t)LW_MIN(LW_MAX(strtol(registers + 4, NULL, 10), 0), 1024);
-    return lw_timm_vit(j, where, "token", &a->vit);
+    return lw_timm_vit(j, where, "token", &a->vit, NULL);
 }
 
 static int read(const json_t *j, const char *where, void *arch)

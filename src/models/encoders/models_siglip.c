@@ -39,7 +39,7 @@ static int read(const json_t *j, const char *where, void *arch)
     bool head = true;
     if (lw_timm_is(j) || lw_open_clip_is(j)) {
         a.vit.act = LW_EW_gelu;
-        LW_TRY(lw_timm_vit(j, where, "map", &a.vit));
+        LW_TRY(lw_timm_vit(j, where, "map", &a.vit, NULL));
         *(siglip_arch *)arch = a;
         return 0;
     }
@@ -78,14 +78,7 @@ static const lw_name_rule transformers[] = {
 static const char *const beside[] = {"text_model.**", "logit_scale", "logit_bias", NULL};
 
 static const lw_name_rule timm[] = {
-    {.file = "patch_embed.proj.*", .store = "embeddings.patch_embedding.*"},
-    {.file = "pos_embed", .store = "embeddings.position_embedding.weight", .ones = 1},
-    {.file = "blocks.*.norm1.*", .store = "encoder.layers.*.layer_norm1.*"},
-    {.file = "blocks.*.attn.qkv.*", .store = "encoder.layers.*.self_attn.to_qkv.*"},
-    {.file = "blocks.*.attn.proj.*", .store = "encoder.layers.*.self_attn.out_proj.*"},
-    {.file = "blocks.*.norm2.*", .store = "encoder.layers.*.layer_norm2.*"},
-    {.file = "blocks.*.mlp.*.*", .store = "encoder.layers.*.mlp.*.*"},
-    {.file = "norm.*", .store = "post_layernorm.*"},
+    LW_TIMM_TOWER_RULES,
     {.file = "attn_pool.latent", .store = "head.probe"},
     {.file = "attn_pool.proj.*", .store = "head.attention.out_proj.*"},
     {.file = "attn_pool.*.*", .store = "head.attention.*.*"},

@@ -45,8 +45,9 @@ typedef struct registration {
 } registration;
 
 static const registration registrations[] = {
-    {"small", 384, 12, 6, 1536},    {"base", 768, 12, 12, 3072},   {"large", 1024, 24, 16, 4096},
-    {"so400m", 1152, 27, 16, 4304}, {"giant", 1536, 40, 24, 4096}, {"giantopt", 1536, 40, 16, 6144},
+    {"small", 384, 12, 6, 1536},      {"huge", 1280, 32, 16, 5120},   {"base", 768, 12, 12, 3072},
+    {"large", 1024, 24, 16, 4096},    {"so400m", 1152, 27, 16, 4304}, {"giant", 1536, 40, 24, 4096},
+    {"giantopt", 1536, 40, 16, 6144},
 };
 
 /* timm registers most of SigLIP's with GELU's exact form, these with its tanh form. */
@@ -62,7 +63,8 @@ static int read_architecture(const char *name, const char *where, lw_vit *out)
     while (r < registrations + LW_COUNT(registrations) &&
            (strlen(r->size) != n || strncmp(r->size, size, n) != 0))
         r++;
-    if (!patch || r == registrations + LW_COUNT(registrations) || strstr(name, "_gap_"))
+    bool known = patch && r < registrations + LW_COUNT(registrations) && !strstr(name, "_gap_");
+    if (!known || (lw_str_eq(r->size, "giant") && !strstr(name, "dinov2"))) /* CLIP's is another */
         return lw_fail(LW_EUNSUPPORTED, "%s: the architecture '%s' is not built here", where, name);
     out->width = r->width;
     out->depth = r->depth;
@@ -73,6 +75,8 @@ static int read_architecture(const char *name, const char *where, lw_vit *out)
     long side = strtol(strrchr(name, '_') + 1, NULL, 10);
     if (side > 0 && side <= LARGEST)
         out->image_size = (int32_t)side;
+    if (strstr(name, "_quickgelu"))
+        out->act = LW_EW_quick_gelu;
     for (const char *const *t = tanh_forms; *t; t++)
         if (lw_str_starts(name, *t))
             out->act = LW_EW_gelu_tanh;
@@ -102,18 +106,27 @@ static int read_args(const json_t *j, const char *where, lw_vit *out)
     return 0;
 }
 
-static int read_timm(const json_t *j, const char *where, const char *pool, lw_vit *out)
+static int read_timm(const json_t *j, const char *where, const char *pool, lw_vit *out,
+                     int32_t *classes)
 {
-    static const char *const keys[] = {"architecture", "num_features", "model_args",
-                                       "pretrained_cfg", NULL};
+    static const char *const keys[] = {"architecture", "num_features",   "num_classes",
+                                       "model_args",   "pretrained_cfg", NULL};
     const char *const *const known[] = {keys, NULL};
     char word[64];
     snprintf(word, sizeof word, "\"%s\"", pool);
-    const lw_json_only only[] = {{"num_classes", "0"}, {"global_pool", word}, {0}};
+    const lw_json_only only[] = {{"global_pool", word}, {0}};
     const json_t *made_for = json_object_get(j, "pretrained_cfg");
+    int32_t n = 0;
     LW_TRY(lw_json_check_known(j, where, known, only));
     LW_TRY(read_architecture(json_string_value(json_object_get(j, "architecture")), where, out));
     LW_TRY(opt_side(made_for, where, "input_size", &out->image_size));
+    if (json_object_get(j, "num_classes"))
+        LW_TRY(lw_json_get_i32_in(j, where, "num_classes", 0, WIDEST, &n));
+    if (n > 0 && !classes)
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'num_classes' is %d: its head is not built here",
+                       where, (int)n);
+    if (classes)
+        *classes = n;
     return read_args(json_object_get(j, "model_args"), where, out);
 }
 
@@ -164,9 +177,10 @@ static int read_trunk(const json_t *j, const char *where, const char *pool, lw_v
                          (int)side, name, (int)out->image_size);
 }
 
-int lw_timm_vit(const json_t *config, const char *where, const char *pool, lw_vit *out)
+int lw_timm_vit(const json_t *config, const char *where, const char *pool, lw_vit *out,
+                int32_t *classes)
 {
-    LW_TRY(lw_timm_is(config) ? read_timm(config, where, pool, out)
+    LW_TRY(lw_timm_is(config) ? read_timm(config, where, pool, out, classes)
                               : read_trunk(config, where, pool, out));
     return lw_vit_check(out, where);
 }

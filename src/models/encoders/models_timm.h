@@ -6,16 +6,32 @@
 
 #include "formats/formats.h"
 #include "models/encoders/models_vit.h"
+#include "store/store.h"
+
+/* What timm calls the blocks of towers whose names in transformers are CLIP's or SigLIP's, and what
+ * stands around them. */
+#define LW_TIMM_TOWER_RULES                                                                 \
+    {.file = "patch_embed.proj.*", .store = "embeddings.patch_embedding.*"},                \
+        {.file = "pos_embed", .store = "embeddings.position_embedding.weight", .ones = 1},  \
+        {.file = "blocks.*.norm1.*", .store = "encoder.layers.*.layer_norm1.*"},            \
+        {.file = "blocks.*.attn.qkv.*", .store = "encoder.layers.*.self_attn.to_qkv.*"},    \
+        {.file = "blocks.*.attn.proj.*", .store = "encoder.layers.*.self_attn.out_proj.*"}, \
+        {.file = "blocks.*.norm2.*", .store = "encoder.layers.*.layer_norm2.*"},            \
+        {.file = "blocks.*.mlp.*.*", .store = "encoder.layers.*.mlp.*.*"},                  \
+    {                                                                                       \
+        .file = "norm.*", .store = "post_layernorm.*"                                       \
+    }
 
 /* Has a configuration an "architecture", as timm writes it? */
 bool lw_timm_is(const json_t *config);
 /* Is it open_clip's? */
 bool lw_open_clip_is(const json_t *config);
 
-/* timm's, of an architecture vit_SIZE_patchN_.., pooled by `pool` and without a classifier; or an
- * open_clip tower of such an architecture. Fields that neither says stay. LW_EUNSUPPORTED names what
- * is not honoured. */
-int lw_timm_vit(const json_t *config, const char *where, const char *pool, lw_vit *out);
+/* timm's, of an architecture vit_SIZE_patchN_.., pooled by `pool`; or an open_clip tower of such an
+ * architecture. Fields that neither says stay. classes: of its head, 0: none; NULL: it must have
+ * none. LW_EUNSUPPORTED names what is not honoured. */
+int lw_timm_vit(const json_t *config, const char *where, const char *pool, lw_vit *out,
+                int32_t *classes);
 /* open_clip's own transformer. projection: of its vectors. */
 int lw_open_clip_vit(const json_t *config, const char *where, lw_vit *out, int32_t *projection);
 

@@ -2,6 +2,12 @@
 /* Blocks and trunk of vision transformers. */
 #include "models/encoders/models_vit.h"
 
+/* Do the tokens of one picture fit into a tensor's dimension? */
+static bool fits(const lw_vit *c, int32_t h, int32_t w)
+{
+    return ((int64_t)h * w + 1) * c->width <= INT32_MAX;
+}
+
 int lw_vit_check(lw_vit *c, const char *where)
 {
     c->grid = c->image_size / c->patch;
@@ -11,6 +17,9 @@ int lw_vit_check(lw_vit *c, const char *where)
     if (c->grid < 1)
         return lw_fail(LW_EFORMAT, "%s: patches of %d are larger than pictures of %d", where,
                        (int)c->patch, (int)c->image_size);
+    if (!fits(c, c->grid, c->grid))
+        return lw_fail(LW_EFORMAT, "%s: %dx%d tokens of %d numbers are more than a tensor has here",
+                       where, (int)c->grid, (int)c->grid, (int)c->width);
     return 0;
 }
 
@@ -174,6 +183,9 @@ lw_val lw_vit_build(lw_builder *b, const lw_vit *c, const lw_vit_names *n, lw_va
     lw_type grid = lw_type_of(LW_F32, 4, t.dim[0], h, w, c->width);
     if (h < 1 || w < 1)
         return lw_graph_fail(g, LW_ESHAPE, "pictures of %dx%d are smaller than a patch of %dx%d",
+                             (int)t.dim[1], (int)t.dim[2], (int)c->patch, (int)c->patch);
+    if (!fits(c, h, w))
+        return lw_graph_fail(g, LW_ESHAPE, "pictures of %dx%d have too many patches of %dx%d",
                              (int)t.dim[1], (int)t.dim[2], (int)c->patch, (int)c->patch);
     x = embed(b, c, n, x, h, w);
     for (int32_t i = 0; i <= c->depth; i++) {
