@@ -10,8 +10,8 @@
  *                             ──► arch, frozen store ──► lw_network
  *    x [t class latent] ──lw_network_append──► taps
  *
- * Families that are still to come were held against it (docs/howto/add-an-encoder.md): ViT (token
- * grids are maps, then cls, pooled, tokens), ConvNeXt, Inception, DiT.
+ * Families that are still to come were held against it (docs/howto/add-an-encoder.md): ConvNeXt,
+ * Inception, DiT.
  */
 #ifndef LW_MODELS_NETWORK_H
 #define LW_MODELS_NETWORK_H

@@ -4,7 +4,7 @@
  * on all tokens; the feature is the class token. Takes pictures of any size. How its table of
  * positions follows them depends on whose files they are (lw_vit_resize):
  *
- *   transformers, dinov2                  SIZE         (its versions before 4.44: OFFSET)
+ *   transformers, dinov2                  SIZE         (its older versions: OFFSET)
  *   transformers, dinov2_with_registers   ANTIALIAS
  *   the authors' files                    OFFSET; with registers ANTIALIAS
  *   timm                                  ANTIALIAS
