@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -127,9 +128,67 @@ static void test_sizes(void **state)
     }
 }
 
+/* ---- weights alone --------------------------------------------------------------------------- */
+
+static size_t add_tensor(lw_str *header, size_t at, const char *name, const char *shape,
+                         size_t count)
+{
+    const char *comma = header->len > 1 ? ", " : "";
+    lw_str_addf(header,
+                "%s\"%s\": {\"dtype\": \"F32\", \"shape\": %s, \"data_offsets\": [%zu, %zu]}",
+                comma, name, shape, at, at + 4 * count);
+    return at + 4 * count;
+}
+
+/* Does DINOv2's record take tensors of these sizes for its own? */
+static bool is_dinov2(size_t width, size_t patch, size_t places, size_t hidden)
+{
+    LW_CLEANUP(lw_str_clear) lw_str header = {0};
+    LW_CLEANUP(lw_free) void *arch = lw_calloc(1, dinov2->arch_bytes);
+    lw_st_file *f = NULL;
+    char shape[64];
+    size_t at = 0;
+    lw_str_add(&header, "{");
+    snprintf(shape, sizeof shape, "[%zu, 3, %zu, %zu]", width, patch, patch);
+    at = add_tensor(&header, at, "patch_embed.proj.weight", shape, width * 3 * patch * patch);
+    snprintf(shape, sizeof shape, "[1, %zu, %zu]", places, width);
+    at = add_tensor(&header, at, "pos_embed", shape, places * width);
+    snprintf(shape, sizeof shape, "[%zu]", width);
+    at = add_tensor(&header, at, "blocks.0.norm1.weight", shape, width);
+    at = add_tensor(&header, at, "blocks.0.ls1.gamma", shape, width);
+    snprintf(shape, sizeof shape, "[%zu, %zu]", hidden, width);
+    at = add_tensor(&header, at, "blocks.0.mlp.fc1.weight", shape, hidden * width);
+    lw_str_add(&header, "}");
+    uint64_t n = header.len;
+    char *bytes = calloc(8 + header.len + at, 1);
+    assert_non_null(bytes);
+    memcpy(bytes, &n, 8);
+    memcpy(bytes + 8, lw_str_c(&header), header.len);
+    if (lw_st_parse("test", bytes, 8 + header.len + at, &f) < 0)
+        fail_msg("%s", lw_errmsg());
+    bool is = dinov2->recognise(f, arch);
+    lw_st_close(&f);
+    free(bytes);
+    return is;
+}
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    assert_true(is_dinov2(64, 14, 5, 8));
+    assert_true(is_dinov2(64, 14, 4, 8)); /* no position of the class token: timm with registers */
+    assert_false(is_dinov2(0, 14, 5, 8));
+    assert_false(is_dinov2(64, 0, 5, 8));
+    assert_false(is_dinov2(64, 14, 0, 8));
+    assert_false(is_dinov2(64, 14, 7, 8)); /* neither 7 nor 6 is a square */
+    assert_false(is_dinov2(64, 14, 5, 0));
+    assert_false(is_dinov2(65, 14, 5, 8));
+    assert_false(is_dinov2((1 << 16) + 64, 1, 5, 1));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_sizes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,40 +205,45 @@ static lw_vit_resize resize_of(const lw_st_file *f, bool registers)
     return original ? LW_VIT_RESIZE_OFFSET : LW_VIT_RESIZE_SIZE;
 }
 
-/* Sizes of a network whose tensors are there and have the right ranks. */
-static lw_vit sizes_of(const lw_st_file *f, const lw_st_tensor *patch, const lw_st_tensor *at)
+/* A dimension that a network may have; 0: it may not. */
+static int32_t size_of(const lw_st_tensor *t, int rank, int at, int32_t most)
 {
+    return t && t->rank == rank && t->shape[at] <= most ? (int32_t)t->shape[at] : 0;
+}
+
+static lw_vit sizes_of(const lw_st_file *f)
+{
+    const lw_st_tensor *patch = lw_naming_find(namings, f,
+                                               "embeddings.patch_embeddings.projection.weight");
+    const lw_st_tensor *at = lw_naming_find(namings, f, "embeddings.position_embeddings");
     const lw_st_tensor *more = lw_naming_find(namings, f, "embeddings.register_tokens");
-    lw_vit v = {.width = (int32_t)patch->shape[0],
-                .patch = (int32_t)patch->shape[2],
+    const lw_st_tensor *fc1 = lw_naming_find(namings, f, "encoder.layer.0.mlp.fc1.weight");
+    const lw_st_tensor *gate = lw_naming_find(namings, f, "encoder.layer.0.mlp.weights_in.weight");
+    int32_t rows = size_of(at, 3, 1, 1 << 20);
+    lw_vit v = {.width = size_of(patch, 4, 0, 1 << 16),
+                .patch = size_of(patch, 4, 2, 1 << 14),
                 .depth = count_blocks(f),
-                .heads = (int32_t)patch->shape[0] / 64,
-                .registers = more && more->rank == 3 ? (int32_t)more->shape[1] : 0,
+                .registers = size_of(more, 3, 1, 1024),
                 .act = LW_EW_gelu,
                 .eps = 1e-6f,
                 .resize = resize_of(f, more != NULL),
-                .class_unplaced = side_of(at->shape[1]) > 0};
-    v.image_size = v.patch * side_of(at->shape[1] - (v.class_unplaced ? 0 : 1));
+                .class_unplaced = side_of(rows) > 0,
+                .swiglu = !fc1}; /* timm's names of the gated form are those of the other */
+    v.heads = v.width / 64;
+    v.hidden = fc1 ? size_of(fc1, 2, 0, 1 << 20) : size_of(gate, 2, 0, 1 << 20) / 2;
+    v.image_size = v.patch * side_of(rows - (v.class_unplaced ? 0 : 1));
     return v;
 }
 
 static bool recognise(const lw_st_file *f, void *arch)
 {
-    dinov2_arch *a = arch;
-    if (a->vit.width > 0)
+    lw_vit *v = &((dinov2_arch *)arch)->vit;
+    if (v->width > 0)
         return true; /* a configuration said it */
-    const lw_st_tensor *patch = lw_naming_find(namings, f,
-                                               "embeddings.patch_embeddings.projection.weight");
-    const lw_st_tensor *at = lw_naming_find(namings, f, "embeddings.position_embeddings");
-    const lw_st_tensor *fc1 = lw_naming_find(namings, f, "encoder.layer.0.mlp.fc1.weight");
-    const lw_st_tensor *gate = lw_naming_find(namings, f, "encoder.layer.0.mlp.weights_in.weight");
-    if (!patch || patch->rank != 4 || patch->shape[0] % 64 || !at || at->rank != 3 ||
-        !(fc1 || gate) || !lw_naming_find(namings, f, "encoder.layer.0.layer_scale1.lambda1"))
-        return false;
-    a->vit = sizes_of(f, patch, at);
-    a->vit.swiglu = !fc1; /* timm's names of the gated form are those of the other */
-    a->vit.hidden = (int32_t)(fc1 ? fc1->shape[0] : gate->shape[0] / 2);
-    return a->vit.depth > 0 && lw_vit_check(&a->vit, lw_st_path(f)) == 0;
+    *v = sizes_of(f);
+    return v->width > 0 && v->width % 64 == 0 && v->patch > 0 && v->depth > 0 && v->hidden > 0 &&
+           lw_naming_find(namings, f, "encoder.layer.0.layer_scale1.lambda1") &&
+           lw_vit_check(v, lw_st_path(f)) == 0;
 }
 
 /* ---- the record ------------------------------------------------------------------------------ */

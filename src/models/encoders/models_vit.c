@@ -10,6 +10,8 @@ static bool fits(const lw_vit *c, int32_t h, int32_t w)
 
 int lw_vit_check(lw_vit *c, const char *where)
 {
+    if (c->width < 1 || c->heads < 1 || c->patch < 1)
+        return lw_fail(LW_EFORMAT, "%s: a width, a number of heads or a patch of 0", where);
     c->grid = c->image_size / c->patch;
     if (c->width % c->heads != 0)
         return lw_fail(LW_EFORMAT, "%s: a width of %d is not divisible into %d heads", where,
