@@ -57,6 +57,33 @@ static void every_task_runs_once(void **state)
     run_rounds(5, 2000); /* more threads than many machines have CPUs */
 }
 
+/* More tasks than claims: these are of groups. */
+static void mark(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    ((uint8_t *)arg)[task]++;
+}
+
+static void many_tasks_run_once(void **state)
+{
+    enum { MANY = 200003 };
+    static uint8_t times[MANY];
+    static const int counts[] = {65533, 65534, 65535, 131069, MANY};
+    (void)state;
+    for (int threads = 2; threads <= 3; threads++) {
+        lw_pool *pool = NULL;
+        assert_int_equal(lw_pool_new(threads, &pool), 0);
+        for (size_t i = 0; i < LW_COUNT(counts); i++) {
+            memset(times, 0, sizeof times);
+            lw_pool_run(pool, counts[i], mark, times);
+            for (int k = 0; k < MANY; k++)
+                if (times[k] != (k < counts[i]))
+                    fail_msg("task %d of %d ran %d times", k, counts[i], times[k]);
+        }
+        lw_pool_free(&pool);
+    }
+}
+
 /* Pauses longer than the spin: workers sleep and must wake for the next job. */
 static void workers_wake_from_sleep(void **state)
 {
@@ -235,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_runs_once),
+        cmocka_unit_test(many_tasks_run_once),
         cmocka_unit_test(workers_wake_from_sleep),
         cmocka_unit_test(tasks_run_at_the_same_time),
         cmocka_unit_test(null_pool_is_serial),

@@ -2,14 +2,17 @@
 /*
  * The thread pool. One 64-bit word says everything workers need to claim a task:
  *
- *     claim = job number (high 32 bits) | next task (low 32 bits; CLOSED while a job is written)
+ *     claim = job number (32 bits) | claimed from the back (16) | claimed from the front (16)
  *
- * The caller closes the word with the next job's number, writes fn, arg and the task count, and
- * opens it at task 0. A worker loads the word, reads the job, and claims task i by compare-and-swap
- * of (job, i) to (job, i + 1). If the job had changed in between, the word had been closed before
- * its fields were written (release/acquire), so the swap fails. A job ends when its finished tasks
- * are counted up: a worker that never woke up is never waited for, which keeps an oversubscribed
- * machine from stalling.
+ * The caller closes the word (all claims set) with the next job's number, writes fn, arg and the
+ * task count, and opens it with no claims. A worker loads the word, reads the job, and claims a task
+ * by compare-and-swap of the word to the one with one claim more. If the job had changed in between,
+ * the word had been closed before its fields were written (release/acquire), so the swap fails. A
+ * job ends when its finished tasks are counted up: a worker that never woke up is never waited for,
+ * which keeps an oversubscribed machine from stalling.
+ *
+ * Every second worker begins at the back. Tasks are numbered along the data, so that of two workers
+ * each keeps one half of the pictures through all steps, in its own cache.
  *
  * Waiting: spin with `pause`, then with sched_yield, then sleep on a futex.
  */
@@ -32,7 +35,8 @@
 #include "base/sys/sys.h"
 
 static const double spin_seconds = 40e-6, yield_seconds = 400e-6;
-static const uint32_t closed = UINT32_MAX;
+enum { CLAIM_BITS = 16, MOST_CLAIMS = (1 << CLAIM_BITS) - 2 };
+static const uint64_t closed = ((uint64_t)1 << 2 * CLAIM_BITS) - 1;
 
 typedef struct pool_worker {
     lw_pool *pool;
@@ -44,7 +48,7 @@ struct lw_pool {
     alignas(64) _Atomic uint64_t claim;
     alignas(64) _Atomic(lw_pool_fn *) fn; /* the job: written only while claim is closed */
     _Atomic(void *) arg;
-    _Atomic uint32_t n_tasks;
+    _Atomic uint32_t n_tasks, group; /* a claim is of a group of tasks: 1, beyond 65,534 more */
     alignas(64) _Atomic uint32_t unfinished; /* tasks of the job; the caller's futex */
     alignas(64) _Atomic uint32_t bell;       /* the workers' futex: counts rings */
     _Atomic int sleepers;                    /* workers that sleep or are about to */
@@ -67,12 +71,17 @@ static inline void cpu_pause(void)
 
 static uint32_t job_of(uint64_t claim)
 {
-    return (uint32_t)(claim >> 32);
+    return (uint32_t)(claim >> 2 * CLAIM_BITS);
 }
 
-static uint64_t claim_of(uint32_t job, uint32_t task)
+static uint64_t claim_of(uint32_t job, uint64_t claims)
 {
-    return (uint64_t)job << 32 | task;
+    return (uint64_t)job << 2 * CLAIM_BITS | claims;
+}
+
+static bool is_closed(uint64_t claim)
+{
+    return (claim & closed) == closed;
 }
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t expected)
@@ -111,26 +120,33 @@ static bool wait_turn(waiter *w, const lw_pool *p)
  * newest job that this thread need not look at again. */
 static uint32_t work(lw_pool *p, int worker)
 {
+    const uint64_t mask = ((uint64_t)1 << CLAIM_BITS) - 1;
+    const bool back = worker % 2 != 0;
     uint32_t done = 0;
     uint64_t claim = atomic_load_explicit(&p->claim, memory_order_acquire);
     for (;;) {
-        uint32_t task = (uint32_t)claim;
+        uint64_t first = claim & mask, last = claim >> CLAIM_BITS & mask;
         lw_pool_fn *fn = atomic_load_explicit(&p->fn, memory_order_acquire);
         void *arg = atomic_load_explicit(&p->arg, memory_order_acquire);
-        if (task >= atomic_load_explicit(&p->n_tasks, memory_order_acquire))
+        uint64_t n = atomic_load_explicit(&p->n_tasks, memory_order_acquire);
+        uint64_t group = atomic_load_explicit(&p->group, memory_order_acquire);
+        uint64_t groups = LW_CEIL_DIV(n, group);
+        if (first + last >= groups)
             break;
-        if (!atomic_compare_exchange_weak_explicit(&p->claim, &claim, claim + 1,
-                                                   memory_order_acq_rel, memory_order_acquire))
+        uint64_t more = claim + (back ? (uint64_t)1 << CLAIM_BITS : 1);
+        if (!atomic_compare_exchange_weak_explicit(&p->claim, &claim, more, memory_order_acq_rel,
+                                                   memory_order_acquire))
             continue;
-        fn(arg, task, worker);
-        done++;
-        claim++;
+        uint64_t at = (back ? groups - 1 - last : first) * group;
+        for (uint64_t end = LW_MIN(at + group, n); at < end; at++, done++)
+            fn(arg, (int64_t)at, worker);
+        claim = more;
     }
     /* With tasks of ours uncounted the job cannot have been replaced, so this counts for it. */
     if (done > 0 && atomic_fetch_sub(&p->unfinished, done) == done &&
         atomic_load(&p->caller_sleeps) != 0)
         futex_wake(&p->unfinished, 1);
-    return (uint32_t)claim == closed ? job_of(claim) - 1 : job_of(claim);
+    return is_closed(claim) ? job_of(claim) - 1 : job_of(claim);
 }
 
 /* Waits for a job other than `seen` to be open; false when the pool closes. */
@@ -141,7 +157,7 @@ static bool wait_for_job(lw_pool *p, uint32_t seen)
         uint64_t claim = atomic_load(&p->claim);
         if (atomic_load_explicit(&p->stop, memory_order_acquire))
             return false;
-        if (job_of(claim) != seen && (uint32_t)claim != closed)
+        if (job_of(claim) != seen && !is_closed(claim))
             return true;
         if (wait_turn(&w, p))
             continue;
@@ -200,6 +216,8 @@ void lw_pool_run(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg)
     atomic_store_explicit(&p->fn, fn, memory_order_release);
     atomic_store_explicit(&p->arg, arg, memory_order_release);
     atomic_store_explicit(&p->n_tasks, (uint32_t)n_tasks, memory_order_release);
+    atomic_store_explicit(&p->group, (uint32_t)LW_CEIL_DIV(n_tasks, (int64_t)MOST_CLAIMS),
+                          memory_order_release);
     atomic_store_explicit(&p->unfinished, (uint32_t)n_tasks, memory_order_release);
     atomic_store(&p->claim, claim_of(job, 0));
     ring_bell(p, (int)LW_MIN(n_tasks - 1, (int64_t)p->size - 1));
@@ -273,6 +291,7 @@ int lw_pool_new(int threads, lw_pool **out)
     if (!p)
         return LW_ENOMEM;
     p->size = threads;
+    p->group = 1;
     /* More threads than CPUs: whoever spins keeps another from working. */
     bool crowded = threads > lw_core_count();
     p->spin = crowded ? 0.0 : spin_seconds;
