@@ -253,6 +253,7 @@ static int open_job(lw_data_job *job, lw_dataset *d)
     d->note = r->note;
     d->cache_path = r->path;
     d->split = job->opts.split;
+    d->on_error = job->opts.on_error;
     d->fingerprint = h->fingerprint;
     d->content = h->content;
     return 0;

@@ -78,7 +78,8 @@ typedef struct lw_dataset {
     lw_split split;
     int64_t first;        /* row of the split that row 0 is */
     int64_t split_rows;   /* rows the split has */
-    int64_t skipped;      /* pictures left out, as on_error asked for (of both splits) */
+    lw_on_error on_error; /* as opened */
+    int64_t skipped;      /* pictures left out (of both splits) */
     uint64_t fingerprint; /* of the source: spec, paths, sizes, times, image size,
                              preparation */
     uint64_t content; /* of all decoded rows and labels (both splits; of synth and of prepared rows

@@ -95,4 +95,13 @@ out_has '1 train pictures of 38x38'
 expect 0 data check synth:16 --num-images 7 --seed 3
 out_has '7 train pictures'
 expect 2 data check folder:one --num-images 2
+# A training with a broken picture: ends, or goes on without it.
+mkdir -p broken/x broken/y
+cp one/a.png broken/x/1.png && cp one/a.png broken/x/2.png && cp one/a.png broken/y/1.png && cp one/a.png broken/y/2.png
+printf 'not a picture' >broken/x/0.png
+set -- train encoder --objective classify --data folder:broken --image-size 16 --steps 1 --batch-size 2
+expect 3 "$@" --output-dir fails
+err_has 'broken/x/0.png'
+expect 0 "$@" --on-error skip --output-dir skips
+err_has '1 picture cannot be read and is left out; the first: broken/x/0.png'
 expect 4 data check cifar10:nowhere

@@ -29,9 +29,11 @@
 #define LW_TRAIN_OPTIONS(T, d_batch, d_lr, d_beta2, d_clip, d_warmup, d_schedule, d_floor,         \
                         d_ema, d_wd)                                                               \
     {LW_OPT(T, train.data), .name = "data", .path = LW_PATH_IN, .required = true, .unit = "spec", .group = "Data",     \
-     .help = "synth[:16|32], cifar10:PATH, mnist:PATH or folder:DIR"},                             \
+     .help = LW_DATA_SPEC_HELP},                                                                      \
     {LW_OPT(T, pictures.image_size), .name = "image-size", .min = 0, .max = 1024, .fallback = "0",    \
      .unit = "pixels", .group = "Data", .help = LW_DATA_SIZE_HELP},                                \
+    {LW_OPT(T, pictures.on_error), .name = "on-error", .choices = LW_DATA_ON_ERROR,                \
+     .fallback = "fail", .group = "Data", .help = LW_DATA_ON_ERROR_HELP},                          \
     {LW_OPT(T, pictures.limit), .name = "limit", .min = 0, .max = 1e12, .fallback = "0",              \
      .unit = "pictures", .group = "Data",                                                          \
      .help = "use only the first so many training pictures; 0: all"},                              \

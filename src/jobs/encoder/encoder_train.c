@@ -87,6 +87,7 @@ static int prepare(void *self, lw_train_job *job)
     encoder_run *r = self;
     const lw_data_opts o = {.image_size = r->c->pictures.image_size,
                             .split = LW_SPLIT_HELDOUT,
+                            .on_error = (lw_on_error)r->c->pictures.on_error,
                             .pool = r->p.dev->pool,
                             .obs = r->p.obs};
     if (r->distill)

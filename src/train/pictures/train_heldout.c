@@ -120,8 +120,11 @@ int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
                    const lw_heldout_config *c, const lw_observer *obs, lw_heldout **out)
 {
     LW_CLEANUP(lw_heldout_free) lw_heldout *v = lw_calloc(1, sizeof *v);
-    const lw_data_opts o = {
-        .image_size = train->h, .split = LW_SPLIT_HELDOUT, .pool = dev->pool, .obs = obs};
+    const lw_data_opts o = {.image_size = train->h,
+                            .split = LW_SPLIT_HELDOUT,
+                            .on_error = train->on_error,
+                            .pool = dev->pool,
+                            .obs = obs};
     LW_CLEANUP(lw_data_close) lw_dataset *held = NULL;
     if (!v)
         return LW_ENOMEM;

@@ -10,6 +10,7 @@ int lw_picture_run_open(lw_picture_run *r)
     LW_TRY(lw_session_device_with(c->threads, c->conv, &r->dev));
     const lw_data_opts data = {.image_size = r->pictures->image_size,
                                .count = r->pictures->limit,
+                               .on_error = (lw_on_error)r->pictures->on_error,
                                .pool = r->dev->pool,
                                .obs = r->obs};
     LW_TRY(lw_data_open(c->data, &data, &r->data));
