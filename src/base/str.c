@@ -68,9 +68,10 @@ void lw_str_clear(lw_str *s)
     *s = (lw_str){0};
 }
 
+/* NULL, as json_string_value gives for what is no text, equals nothing. */
 bool lw_str_eq(const char *a, const char *b)
 {
-    return strcmp(a, b) == 0;
+    return a && b && strcmp(a, b) == 0;
 }
 
 bool lw_str_starts(const char *s, const char *prefix)
