@@ -22,8 +22,8 @@ static bool readers_agree(const lw_plan *p, lw_val v, const lw_node *cat)
     int32_t row = lw_type_last(lw_val_type(g, v));
     for (uint32_t k = 0; k < lw_graph_node_count(g); k++) {
         const lw_node *n = lw_graph_node(g, k);
-        for (int i = 0; i < n->n_in; i++) {
-            if (n->in[i].id != v.id || n == cat)
+        for (int i = 0; n != cat && i < n->n_in; i++) {
+            if (n->in[i].id != v.id)
                 continue;
             bool ok = lw_node_is(n, LW_OPF_ALIAS)
                           ? lw_type_last(lw_val_type(g, n->out[0])) == row &&

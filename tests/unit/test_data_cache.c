@@ -95,6 +95,26 @@ static void damaged_pixels_of_large_caches_are_found(void **state)
     assert_memory_equal(d->pixels, good + LW_DATA_PIXELS_AT, 6000 * 768);
 }
 
+enum { LABELS_AT = LW_DATA_PIXELS_AT + 5 * 768 };
+
+static void damage_is_named(const lw_data_opts *o, const char *path, char *good, size_t n,
+                            uint64_t content)
+{
+    static const struct {
+        size_t at;
+        const char *says;
+    } told[] = {{0, "does not begin as one"},
+                {40, "its header"},
+                {LW_DATA_PIXELS_AT + 900, "rows 0 to 4"},
+                {LABELS_AT + 1, "its labels"}};
+    for (size_t i = 0; i < LW_COUNT(told); i++) {
+        good[told[i].at] ^= 0x41;
+        ok(lw_file_write(path, good, n));
+        good[told[i].at] ^= 0x41;
+        expect_reported(o, content, told[i].says);
+    }
+}
+
 /* Damage at any byte, any length: rebuilt, never believed, never a crash. Of small caches every
  * byte is looked at. LW_TEST_FULL: each of them is damaged once, not every third. */
 static void damaged_caches_are_rebuilt(void **state)
@@ -113,24 +133,12 @@ static void damaged_caches_are_rebuilt(void **state)
     size_t n;
     read_cache(path, &good, &n);
     int rebuilt = 0;
-    const size_t labels = LW_DATA_PIXELS_AT + 5 * 768;
-    static const struct {
-        size_t at;
-        const char *says;
-    } told[] = {{0, "does not begin as one"},
-                {40, "its header"},
-                {LW_DATA_PIXELS_AT + 900, "rows 0 to 4"},
-                {labels + 1, "its labels"}};
-    for (size_t i = 0; i < LW_COUNT(told); i++) {
-        good[told[i].at] ^= 0x41;
-        ok(lw_file_write(path, good, n));
-        good[told[i].at] ^= 0x41;
-        expect_reported(&o, content, told[i].says);
-    }
+    damage_is_named(&o, path, good, n, content);
     for (size_t at = 0; at < n; at++) {
         if (at >= sizeof(lw_data_header) && at < LW_DATA_PIXELS_AT)
             continue; /* padding of the header page */
-        if (!getenv("LW_TEST_FULL") && at % (at > LW_DATA_PIXELS_AT && at < labels ? 97 : 3) != 0)
+        if (!getenv("LW_TEST_FULL") &&
+            at % (at > LW_DATA_PIXELS_AT && at < LABELS_AT ? 97 : 3) != 0)
             continue;
         lw_data_close(&d);
         good[at] ^= 0x41;
