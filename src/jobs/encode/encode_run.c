@@ -297,10 +297,11 @@ static int encode_rows(encode_state *s)
 /* One batch of what lies in the input, timed when everything is warm. */
 static int predict(encode_state *s)
 {
+    int64_t batches = LW_CEIL_DIV(s->rows.n, (int64_t)s->batch);
     LW_TRY(lw_forward_run(s->fwd, NULL));
     double t = lw_now();
     LW_TRY(lw_forward_run(s->fwd, NULL));
-    s->out->seconds = (lw_now() - t) * (double)LW_CEIL_DIV(s->rows.n, (int64_t)s->batch);
+    s->out->seconds = (lw_now() - t) * (double)batches;
     return 0;
 }
 
