@@ -331,6 +331,7 @@ static void part_files_outlive_their_writer(void **state)
     assert_int_equal(lw_part_file_open(&f, path, true, 6), 0);
     assert_int_equal(lw_part_file_open(&g, path, false, 0), LW_EUSAGE);
     assert_non_null(strstr(lw_errmsg(), "another process"));
+    lw_part_file_close(&g);
     assert_int_equal(lw_part_file_put(&f, 4, "ef", 2), 0);
     assert_int_equal(lw_part_file_sync(&f), 0);
     lw_part_file_close(&f);
