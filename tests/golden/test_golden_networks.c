@@ -80,6 +80,7 @@ static void write_model(const lw_st_file *f, const char *dir)
     write_tensors(w, lw_st_meta(f, "names"), false);
     write_tensors(w, lw_st_meta(f, "names"), true);
     assert_ok(lw_st_writer_finish(w));
+    lw_st_writer_free(&w);
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */
