@@ -7,6 +7,16 @@
 
 #include "kernels/kernels.h"
 
+const lw_preparation lw_preparation_imagenet = {.fit = LW_FIT_SHORTEST,
+                                                .form = LW_RESAMPLE_PILLOW,
+                                                .filter = LW_FILTER_BILINEAR,
+                                                .resize_h = 256,
+                                                .resize_w = 256,
+                                                .height = 224,
+                                                .width = 224,
+                                                .half_to_even = true,
+                                                LW_NUMBERS_IMAGENET};
+
 /* The size a picture of h x w is resized to, with the roundings of the libraries. */
 static void resized(const lw_preparation *p, int64_t h, int64_t w, int64_t to[2])
 {

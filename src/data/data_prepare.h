@@ -53,6 +53,9 @@ typedef struct lw_preparation {
     float mean[3], std[3];
 } lw_preparation;
 
+/* torchvision's evaluation of its ImageNet weights, first edition: 256, centre 224. */
+extern const lw_preparation lw_preparation_imagenet;
+
 /* The shorter edge becomes `side`, the central square stays: torchvision's Resize(side, bilinear) and
  * CenterCrop(side) of a Pillow picture, which the training scripts of diffusers do. What networks of
  * Leeway are trained on; a square of that size stays as it is. */

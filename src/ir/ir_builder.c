@@ -62,7 +62,8 @@ lw_val lw_conv2d(lw_builder *b, const char *name, lw_val x, int out, lw_conv_opt
     const char *up = lw_scope_push(b->g, name);
     lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, out, k, k, c), init);
     lw_val bias = o.no_bias ? LW_NOVAL : lw_param(b, "bias", lw_type_of(LW_F32, 1, out), init);
-    lw_val y = lw_conv2d_op(b->g, x, w, bias, o.stride ? o.stride : 1, o.pad);
+    const int end = o.pad + o.pad_end, pad[4] = {o.pad, o.pad, end, end};
+    lw_val y = lw_conv2d_pad(b->g, x, w, bias, o.stride ? o.stride : 1, pad);
     lw_scope_set(b->g, up);
     return y;
 }

@@ -56,7 +56,7 @@ lw_val lw_param(lw_builder *b, const char *name, lw_type type, lw_init init);
  * (uniform +-1/sqrt(fan_in) for both). */
 lw_val lw_linear(lw_builder *b, const char *name, lw_val x, int out, bool bias);
 typedef struct lw_conv_opts {
-    int kernel, stride, pad;
+    int kernel, stride, pad, pad_end; /* pad_end: more zeros below and to the right */
     bool no_bias, zero_init;
 } lw_conv_opts;
 lw_val lw_conv2d(lw_builder *b, const char *name, lw_val x, int out, lw_conv_opts o);

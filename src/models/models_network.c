@@ -77,6 +77,13 @@ static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int
     return in;
 }
 
+void lw_network_square(lw_network *n, int32_t side)
+{
+    n->image_size = side;
+    n->preparation.resize_h = n->preparation.resize_w = side;
+    n->preparation.height = n->preparation.width = side;
+}
+
 int32_t lw_network_side(const lw_network *n, int32_t asked)
 {
     int32_t usual = n->prepared && n->preparation.height > 0 ? n->preparation.height : 32;

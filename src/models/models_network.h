@@ -123,6 +123,8 @@ int lw_network_declare(lw_network *n, lw_store *s);
  * a generator. */
 int lw_network_train(lw_network *n);
 
+/* For describe: its pictures are side x side, resized to that. */
+void lw_network_square(lw_network *n, int32_t side);
 /* Side of pictures to build it for: `asked`; when that is 0 its own; where it takes any that of its
  * preparation, or 32. */
 int32_t lw_network_side(const lw_network *n, int32_t asked);

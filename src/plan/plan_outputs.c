@@ -17,10 +17,9 @@ int lw_pass_outputs(lw_graph **g, lw_device *dev, const lw_compile_opts *opts)
     (void)opts;
     LW_TRY(lw_rewrite_graph(g, dev, lw_rewrite_copy, NULL));
     LW_CLEANUP(lw_free)
-    bool *params_only = lw_calloc(lw_graph_node_count(*g) + 1u, sizeof *params_only);
+    bool *params_only = lw_plan_params_only(*g);
     if (!params_only)
         return LW_ENOMEM;
-    lw_plan_mark_params_only(*g, params_only);
     int n = lw_graph_output_count(*g);
     for (int i = 0; i < n; i++) {
         lw_graph_output *o = lw_graph_output_at(*g, i);

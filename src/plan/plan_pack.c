@@ -40,9 +40,8 @@ int lw_pass_pack(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
     (void)o;
     LW_CLEANUP(lw_free)
-    bool *params_only = lw_calloc(lw_graph_node_count(*g) + 1u, sizeof *params_only);
+    bool *params_only = lw_plan_params_only(*g);
     if (!params_only)
         return LW_ENOMEM;
-    lw_plan_mark_params_only(*g, params_only);
     return lw_rewrite_graph(g, dev, pack_node, params_only);
 }

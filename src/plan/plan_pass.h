@@ -40,6 +40,8 @@ lw_val lw_rewrite_map(const lw_rewrite *r, lw_val v);
 /* mark[node]: no input and no random draw among its ancestors: made once per version of the
  * parameters. */
 void lw_plan_mark_params_only(const lw_graph *g, bool *mark);
+/* The same in memory of its own (lw_free), or NULL. */
+bool *lw_plan_params_only(const lw_graph *g);
 
 /* ---- the passes, in order -------------------------------------------------------------------- */
 

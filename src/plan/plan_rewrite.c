@@ -131,3 +131,11 @@ void lw_plan_mark_params_only(const lw_graph *g, bool *mark)
         mark[k] = yes;
     }
 }
+
+bool *lw_plan_params_only(const lw_graph *g)
+{
+    bool *mark = lw_calloc(lw_graph_node_count(g) + 1u, sizeof *mark);
+    if (mark)
+        lw_plan_mark_params_only(g, mark);
+    return mark;
+}

@@ -77,17 +77,23 @@ static bool is_inference(const lw_graph *g)
     return true;
 }
 
+/* Is what node i makes read by others than the first n nodes, or by the caller? */
+static bool crosses(const slices *s, int i, int n, const uint32_t *uses)
+{
+    lw_val v = s->node[i]->out[0];
+    uint32_t here = 0;
+    for (int k = i + 1; k < n; k++)
+        for (int j = 0; j < s->node[k]->n_in; j++)
+            here += s->node[k]->in[j].id == v.id;
+    return here < uses[v.id];
+}
+
 /* Bytes of the values that the first n nodes make and others, or the caller, read. */
 static int64_t crossing_bytes(const lw_graph *g, const slices *s, int n, const uint32_t *uses)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < n; i++) {
-        uint32_t here = 0;
-        for (int k = i + 1; k < n; k++)
-            for (int j = 0; j < s->node[k]->n_in; j++)
-                here += s->node[k]->in[j].id == s->node[i]->out[0].id;
-        bytes += here < uses[s->node[i]->out[0].id] ? value_bytes(g, s->node[i]->out[0]) : 0;
-    }
+    for (int i = 0; i < n; i++)
+        bytes += crosses(s, i, n, uses) ? value_bytes(g, s->node[i]->out[0]) : 0;
     return bytes;
 }
 
@@ -185,11 +191,7 @@ static int emit_slices(lw_rewrite *r, slices *s)
             of[i] = emit_node(r, s, i, of, xs, to - from);
     }
     for (int i = 0; i < s->n; i++) {
-        uint32_t here = 0;
-        for (int k = i + 1; k < s->n; k++)
-            for (int j = 0; j < s->node[k]->n_in; j++)
-                here += s->node[k]->in[j].id == s->node[i]->out[0].id;
-        if (here == r->uses[s->node[i]->out[0].id])
+        if (!crosses(s, i, s->n, r->uses))
             continue;
         for (int p = 0; p < parts; p++)
             part[p] = made[(ptrdiff_t)p * s->n + i];
@@ -221,10 +223,9 @@ int lw_pass_slices(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
 {
     (void)o;
     LW_CLEANUP(lw_free)
-    bool *params_only = lw_calloc(lw_graph_node_count(*g) + 1u, sizeof *params_only);
+    bool *params_only = lw_plan_params_only(*g);
     if (!params_only)
         return LW_ENOMEM;
-    lw_plan_mark_params_only(*g, params_only);
     slices s = {.params_only = params_only};
     int rc = lw_rewrite_graph(g, dev, slices_node, &s);
     lw_free(&s.inside);

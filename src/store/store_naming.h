@@ -39,6 +39,13 @@ typedef struct lw_name_rule {
     lw_rows file_rows;  /* out of which rows of the file's; {0, 1, 3}: q of a packed q|k|v */
     bool bare;          /* the file's name stands without the naming's prefix */
 } lw_name_rule;
+/* Three tensors of a file as the rows of one packed `to_qkv`. */
+#define LW_QKV_RULES(q, k, v)                                         \
+    {.file = q, .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},     \
+        {.file = k, .store = "**.to_qkv.*", .store_rows = {1, 1, 3}}, \
+    {                                                                 \
+        .file = v, .store = "**.to_qkv.*", .store_rows = { 2, 1, 3 }  \
+    }
 
 /* Lists of namings end with one without a name. The first whose tensors are all there is taken. */
 typedef struct lw_naming {

@@ -27,6 +27,19 @@ int lw_op_conv_extras(const lw_graph *g, const lw_node *n, int bias, int residua
     return 0;
 }
 
+int lw_op_conv_check_dy(const lw_graph *g, const lw_node *n)
+{
+    lw_type dy = in_type(g, n, 0);
+    if (dy.rank != 4 || !lw_op_same_shape(dy, lw_op_conv_out(n->attr, dy.dim[0])))
+        return lw_op_fail(g, n, "dy must have the convolution's output shape");
+    return 0;
+}
+
+lw_type lw_op_conv_in(const lw_attr_conv *a, int32_t batch)
+{
+    return lw_type_of(LW_F32, 4, batch, a->h, a->w, a->c);
+}
+
 /* A packed weight (from a pack node) is a flat f32 buffer of the device's own size. */
 bool lw_op_packed(const lw_graph *g, lw_val v)
 {
@@ -65,13 +78,11 @@ static int infer_conv(const lw_graph *g, const lw_node *n, lw_infer *out)
 static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
     const lw_attr_conv *a = n->attr;
-    lw_type dy = in_type(g, n, 0);
-    if (dy.rank != 4 || !lw_op_same_shape(dy, lw_op_conv_out(a, dy.dim[0])))
-        return lw_op_fail(g, n, "dy must have the convolution's output shape");
+    LW_TRY(lw_op_conv_check_dy(g, n));
     LW_TRY(lw_op_check_operand(g, n, 0, 4));
     if (!lw_op_packed(g, n->in[1]) && !is_weight(in_type(g, n, 1), a))
         return lw_op_fail(g, n, "weight must be [O,KH,KW,C]");
-    lw_type dx = lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c);
+    lw_type dx = lw_op_conv_in(a, in_type(g, n, 0).dim[0]);
     LW_TRY(lw_op_conv_extras(g, n, 3, 2, dx));
     return lw_op_one(out, dx);
 }
@@ -89,20 +100,19 @@ static int infer_dw(const lw_graph *g, const lw_node *n, lw_infer *out)
     return 0;
 }
 
-static void grad_conv(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
-                      lw_val *din)
+void lw_op_conv_grad(lw_graph *g, const lw_node *n, lw_op dx, lw_op dw, lw_val dy, const bool *need,
+                     lw_val *din)
 {
     const lw_attr_conv *a = n->attr;
     if (a->act != LW_ACT_NONE || lw_op_packed(g, n->in[1])) {
         lw_graph_fail(g, LW_EUNSUPPORTED, "gradient of a fused convolution");
         return;
     }
-    lw_val dy = dout[0];
     if (need[0])
-        din[0] = lw_graph_op(g, LW_OP_CONV2D_DX, (lw_val[]){dy, n->in[1]}, 2, a, sizeof *a);
+        din[0] = lw_graph_op(g, dx, (lw_val[]){dy, n->in[1]}, 2, a, sizeof *a);
     bool bias = n->n_in > 2 && need[2];
     if (need[1] || bias) {
-        lw_node *d = lw_graph_add(g, LW_OP_CONV2D_DW, (lw_val[]){dy, n->in[0]}, 2, a, sizeof *a);
+        lw_node *d = lw_graph_add(g, dw, (lw_val[]){dy, n->in[0]}, 2, a, sizeof *a);
         if (d && need[1])
             din[1] = lw_reshape(g, d->out[0], in_type(g, n, 1));
         if (d && bias)
@@ -110,6 +120,12 @@ static void grad_conv(lw_graph *g, const lw_node *n, const lw_val *dout, const b
     }
     if (n->n_in > 3 && need[3])
         din[3] = dy;
+}
+
+static void grad_conv(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                      lw_val *din)
+{
+    lw_op_conv_grad(g, n, LW_OP_CONV2D_DX, LW_OP_CONV2D_DW, dout[0], need, din);
 }
 
 /* dy -> dx is linear, and the convolution is what leads back. */
@@ -224,13 +240,10 @@ const lw_op_def lw_op_conv2d_dw = {
     .print = lw_op_conv_print,
 };
 
-lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4])
+lw_val lw_op_conv_of(lw_graph *g, lw_op op, lw_val x, lw_val w, lw_val bias, int32_t c, int stride,
+                     const int pad[4])
 {
-    if (!lw_val_ok(x) || !lw_val_ok(w))
-        return LW_NOVAL;
     lw_type tx = lw_val_type(g, x), tw = lw_val_type(g, w);
-    if (tx.rank != 4 || tw.rank != 4)
-        return lw_graph_fail(g, LW_ESHAPE, "conv2d needs [B,H,W,C] and [O,KH,KW,C]");
     lw_attr_conv a = {
         .kh = tw.dim[1],
         .kw = tw.dim[2],
@@ -241,10 +254,20 @@ lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, c
         .pad_r = pad[3],
         .h = tx.dim[1],
         .w = tx.dim[2],
-        .c = tw.dim[3],
+        .c = c,
         .o = tw.dim[0],
     };
-    return lw_graph_op(g, LW_OP_CONV2D, (lw_val[]){x, w, bias}, 3, &a, sizeof a);
+    return lw_graph_op(g, op, (lw_val[]){x, w, bias}, 3, &a, sizeof a);
+}
+
+lw_val lw_conv2d_pad(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, const int pad[4])
+{
+    if (!lw_val_ok(x) || !lw_val_ok(w))
+        return LW_NOVAL;
+    lw_type tw = lw_val_type(g, w);
+    if (lw_val_type(g, x).rank != 4 || tw.rank != 4)
+        return lw_graph_fail(g, LW_ESHAPE, "conv2d needs [B,H,W,C] and [O,KH,KW,C]");
+    return lw_op_conv_of(g, LW_OP_CONV2D, x, w, bias, tw.dim[3], stride, pad);
 }
 
 lw_val lw_conv2d_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride, int pad)

@@ -27,12 +27,9 @@ static int infer_depthwise(const lw_graph *g, const lw_node *n, lw_infer *out)
 
 static int infer_dx(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
-    const lw_attr_conv *a = n->attr;
-    lw_type dy = in_type(g, n, 0);
-    if (dy.rank != 4 || !lw_type_eq(dy, lw_op_conv_out(a, dy.dim[0])))
-        return lw_op_fail(g, n, "dy must have the convolution's output shape");
+    LW_TRY(lw_op_conv_check_dy(g, n));
     LW_TRY(check_weight(g, n));
-    lw_type dx = lw_type_of(LW_F32, 4, dy.dim[0], a->h, a->w, a->c);
+    lw_type dx = lw_op_conv_in(n->attr, in_type(g, n, 0).dim[0]);
     LW_TRY(lw_op_conv_extras(g, n, 3, 2, dx));
     return lw_op_one(out, dx);
 }
@@ -52,24 +49,7 @@ static int infer_dw(const lw_graph *g, const lw_node *n, lw_infer *out)
 static void grad_depthwise(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
                            lw_val *din)
 {
-    const lw_attr_conv *a = n->attr;
-    lw_val dy = dout[0];
-    if (a->act != LW_ACT_NONE || lw_op_packed(g, n->in[1])) {
-        lw_graph_fail(g, LW_EUNSUPPORTED, "gradient of a fused convolution");
-        return;
-    }
-    if (need[0])
-        din[0] = lw_graph_op(g, LW_OP_DEPTHWISE_DX, (lw_val[]){dy, n->in[1]}, 2, a, sizeof *a);
-    bool bias = n->n_in > 2 && need[2];
-    if (need[1] || bias) {
-        lw_node *d = lw_graph_add(g, LW_OP_DEPTHWISE_DW, (lw_val[]){dy, n->in[0]}, 2, a, sizeof *a);
-        if (d && need[1])
-            din[1] = lw_reshape(g, d->out[0], in_type(g, n, 1));
-        if (d && bias)
-            din[2] = lw_reshape(g, d->out[1], in_type(g, n, 2));
-    }
-    if (n->n_in > 3 && need[3])
-        din[3] = dy;
+    lw_op_conv_grad(g, n, LW_OP_DEPTHWISE_DX, LW_OP_DEPTHWISE_DW, dout[0], need, din);
 }
 
 static void cost_depthwise(const lw_graph *g, const lw_node *n, lw_cost *out)
@@ -134,21 +114,8 @@ lw_val lw_depthwise_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride,
 {
     if (!lw_val_ok(x) || !lw_val_ok(w))
         return LW_NOVAL;
-    lw_type tx = lw_val_type(g, x), tw = lw_val_type(g, w);
-    if (tx.rank != 4 || tw.rank != 4 || tw.dim[3] != 1)
+    lw_type tw = lw_val_type(g, w);
+    if (lw_val_type(g, x).rank != 4 || tw.rank != 4 || tw.dim[3] != 1)
         return lw_graph_fail(g, LW_ESHAPE, "depthwise needs [B,H,W,C] and [C,KH,KW,1]");
-    lw_attr_conv a = {
-        .kh = tw.dim[1],
-        .kw = tw.dim[2],
-        .stride = stride,
-        .pad_t = pad[0],
-        .pad_l = pad[1],
-        .pad_b = pad[2],
-        .pad_r = pad[3],
-        .h = tx.dim[1],
-        .w = tx.dim[2],
-        .c = tw.dim[0],
-        .o = tw.dim[0],
-    };
-    return lw_graph_op(g, LW_OP_DEPTHWISE, (lw_val[]){x, w, bias}, 3, &a, sizeof a);
+    return lw_op_conv_of(g, LW_OP_DEPTHWISE, x, w, bias, tw.dim[0], stride, pad);
 }

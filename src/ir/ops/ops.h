@@ -33,6 +33,15 @@ int lw_op_check_act(const lw_graph *g, const lw_node *n, int32_t act, lw_act las
 lw_type lw_op_conv_out(const lw_attr_conv *a, int32_t batch);
 int lw_op_conv_check(const lw_graph *g, const lw_node *n);
 int lw_op_conv_extras(const lw_graph *g, const lw_node *n, int bias, int residual, lw_type y);
+/* Is input 0 the cotangent of its result? The type of its picture. */
+int lw_op_conv_check_dy(const lw_graph *g, const lw_node *n);
+lw_type lw_op_conv_in(const lw_attr_conv *a, int32_t batch);
+/* A convolution of pictures x [B,H,W,C] with w [O,KH,KW,..] that has c input channels; its gradients,
+ * by ops dx and dw of (dy, w) and (dy, x). */
+lw_val lw_op_conv_of(lw_graph *g, lw_op op, lw_val x, lw_val w, lw_val bias, int32_t c, int stride,
+                     const int pad[4]);
+void lw_op_conv_grad(lw_graph *g, const lw_node *n, lw_op dx, lw_op dw, lw_val dy, const bool *need,
+                     lw_val *din);
 /* Pairs of output pixel and tap inside the image. */
 double lw_op_conv_taps(const lw_attr_conv *a);
 void lw_op_conv_print(lw_str *s, const lw_node *n);

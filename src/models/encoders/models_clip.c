@@ -87,9 +87,7 @@ static const lw_vit_names names = {
 };
 
 static const lw_name_rule transformers[] = {
-    {.file = "**.q_proj.*", .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},
-    {.file = "**.k_proj.*", .store = "**.to_qkv.*", .store_rows = {1, 1, 3}},
-    {.file = "**.v_proj.*", .store = "**.to_qkv.*", .store_rows = {2, 1, 3}},
+    LW_QKV_RULES("**.q_proj.*", "**.k_proj.*", "**.v_proj.*"),
     {.file = "visual_projection.*", .store = "visual_projection.*", .bare = true},
     {0},
 };
@@ -135,10 +133,7 @@ static const lw_naming namings[] = {
 
 static void describe(lw_network *n)
 {
-    const clip_arch *a = n->arch;
-    n->image_size = a->vit.image_size;
-    n->preparation.resize_h = n->preparation.resize_w = n->image_size;
-    n->preparation.height = n->preparation.width = n->image_size;
+    lw_network_square(n, ((const clip_arch *)n->arch)->vit.image_size);
 }
 
 static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)

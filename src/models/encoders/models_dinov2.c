@@ -127,9 +127,7 @@ static const lw_vit_names plain = NAMES("mlp.fc1", "mlp.fc2");
 static const lw_vit_names gated_names = NAMES("mlp.weights_in", "mlp.weights_out");
 
 static const lw_name_rule transformers[] = {
-    {.file = "**.attention.query.*", .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},
-    {.file = "**.attention.key.*", .store = "**.to_qkv.*", .store_rows = {1, 1, 3}},
-    {.file = "**.attention.value.*", .store = "**.to_qkv.*", .store_rows = {2, 1, 3}},
+    LW_QKV_RULES("**.attention.query.*", "**.attention.key.*", "**.attention.value.*"),
     {.file = "classifier.*", .store = "classifier.*", .bare = true},
     {0},
 };

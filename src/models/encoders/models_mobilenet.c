@@ -259,26 +259,21 @@ static const char *const keys[] = {"classifier_dropout_prob",
 static int read(const json_t *j, const char *where, void *arch)
 {
     mobilenet *a = arch;
-    const char *act = "relu6";
-    int32_t channels = 3, output_stride = 32;
+    int32_t output_stride = 32;
     bool first = true;
     double eps = 0.001;
     *a = (mobilenet){.names = TRANSFORMERS, .same = true};
     LW_TRY(lw_transformers_check(j, where, keys));
-    LW_TRY(lw_json_opt_str(j, where, "hidden_act", &act));
-    LW_TRY(lw_transformers_count(j, where, "num_channels", 1024, &channels));
+    LW_TRY(lw_transformers_act_is(j, where, "relu6"));
+    LW_TRY(lw_transformers_rgb(j, where));
     LW_TRY(lw_transformers_count(j, where, "output_stride", 1024, &output_stride));
     LW_TRY(lw_json_opt_bool(j, where, "tf_padding", &a->same));
     LW_TRY(lw_json_opt_bool(j, where, "first_layer_is_expansion", &first));
     LW_TRY(lw_json_opt_f64(j, where, "layer_norm_eps", &eps));
     a->eps = (float)eps;
-    if (!lw_str_eq(act, "relu6"))
-        return lw_fail(LW_EUNSUPPORTED, "%s: 'hidden_act' is %s, only relu6 is built here", where,
-                       act);
-    if (channels != 3 || output_stride != 32)
-        return lw_fail(LW_EUNSUPPORTED,
-                       "%s: 'num_channels' %d and 'output_stride' %d, only 3 and 32 are built here",
-                       where, (int)channels, (int)output_stride);
+    if (output_stride != 32)
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'output_stride' is %d, only 32 is built here", where,
+                       (int)output_stride);
     return first
                ? 0
                : lw_fail(LW_EUNSUPPORTED,
@@ -287,16 +282,6 @@ static int read(const json_t *j, const char *where, void *arch)
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-/* torchvision's ImageNet-1k weights, first edition. */
-static const lw_preparation imagenet = {.fit = LW_FIT_SHORTEST,
-                                        .form = LW_RESAMPLE_PILLOW,
-                                        .filter = LW_FILTER_BILINEAR,
-                                        .resize_h = 256,
-                                        .resize_w = 256,
-                                        .height = 224,
-                                        .width = 224,
-                                        .half_to_even = true,
-                                        LW_NUMBERS_IMAGENET};
 /* As transformers' processor does by itself. A folded file says nothing but the numbers: its
  * pictures are taken whole. */
 static const lw_preparation inception = {.fit = LW_FIT_SHORTEST,
@@ -327,6 +312,6 @@ const lw_network_def lw_network_def_mobilenet_v2 = {
     .recognise = recognise,
     .tensors = "a MobileNetV2 of torchvision, timm or transformers, or with BatchNorm folded in",
     .describe = describe,
-    .preparation = &imagenet,
+    .preparation = &lw_preparation_imagenet,
     .build = build,
 };

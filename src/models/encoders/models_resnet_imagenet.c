@@ -188,14 +188,14 @@ static int read_timm(const json_t *j, const char *where)
 static int read(const json_t *j, const char *where, void *arch)
 {
     resnet *a = arch;
-    const char *layer = "bottleneck", *act = "relu";
+    const char *layer = "bottleneck";
     int32_t channels = 3;
     if (json_object_get(j, "architecture"))
         return read_timm(j, where);
     a->hf = true;
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_json_opt_str(j, where, "layer_type", &layer));
-    LW_TRY(lw_json_opt_str(j, where, "hidden_act", &act));
+    LW_TRY(lw_transformers_act_is(j, where, "relu"));
     if (json_object_get(j, "num_channels"))
         LW_TRY(lw_json_get_i32_in(j, where, "num_channels", 1, 1024, &channels));
     LW_TRY(lw_json_get_i32_in(j, where, "embedding_size", 1, MAX_WIDTH, &a->stem));
@@ -207,9 +207,6 @@ static int read(const json_t *j, const char *where, void *arch)
                        "%s: 'layer_type' is %s, only basic and bottleneck are "
                        "built here",
                        where, layer);
-    if (strcmp(act, "relu") != 0)
-        return lw_fail(LW_EUNSUPPORTED, "%s: 'hidden_act' is %s, only relu is built here", where,
-                       act);
     if (channels != 3)
         return lw_fail(LW_EUNSUPPORTED, "%s: 'num_channels' is %d, only 3 is built here", where,
                        (int)channels);
@@ -253,17 +250,6 @@ static void describe(lw_network *n)
             n->name = known[i].name;
 }
 
-/* torchvision's ImageNet-1k weights, first edition. */
-static const lw_preparation imagenet = {.fit = LW_FIT_SHORTEST,
-                                        .form = LW_RESAMPLE_PILLOW,
-                                        .filter = LW_FILTER_BILINEAR,
-                                        .resize_h = 256,
-                                        .resize_w = 256,
-                                        .height = 224,
-                                        .width = 224,
-                                        .half_to_even = true,
-                                        LW_NUMBERS_IMAGENET};
-
 const lw_network_def lw_network_def_resnet = {
     .name = "resnet",
     .kind = "encoder",
@@ -274,6 +260,6 @@ const lw_network_def lw_network_def_resnet = {
     .tensors = "a ResNet of torchvision, timm or transformers (7x7 stem, four stages)",
     .describe = describe,
     .namings = namings,
-    .preparation = &imagenet,
+    .preparation = &lw_preparation_imagenet,
     .build = build,
 };

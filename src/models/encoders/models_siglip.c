@@ -68,9 +68,7 @@ static const lw_vit_names names = {
 };
 
 static const lw_name_rule transformers[] = {
-    {.file = "**.q_proj.*", .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},
-    {.file = "**.k_proj.*", .store = "**.to_qkv.*", .store_rows = {1, 1, 3}},
-    {.file = "**.v_proj.*", .store = "**.to_qkv.*", .store_rows = {2, 1, 3}},
+    LW_QKV_RULES("**.q_proj.*", "**.k_proj.*", "**.v_proj.*"),
     {.file = "head.attention.in_proj_*", .store = "head.attention.q.*", .file_rows = {0, 1, 3}},
     {.file = "head.attention.in_proj_*", .store = "head.attention.kv.*", .file_rows = {1, 2, 3}},
     {0},
@@ -120,10 +118,7 @@ static lw_val pool(lw_builder *b, const lw_vit *c, lw_val tokens)
 
 static void describe(lw_network *n)
 {
-    const siglip_arch *a = n->arch;
-    n->image_size = a->vit.image_size;
-    n->preparation.resize_h = n->preparation.resize_w = n->image_size;
-    n->preparation.height = n->preparation.width = n->image_size;
+    lw_network_square(n, ((const siglip_arch *)n->arch)->vit.image_size);
 }
 
 static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)

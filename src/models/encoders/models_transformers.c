@@ -154,23 +154,39 @@ static int read_eps(const json_t *config, const char *where, float *out)
                : lw_fail(LW_EFORMAT, "%s: 'layer_norm_eps' is %g", where, eps);
 }
 
+int lw_transformers_rgb(const json_t *config, const char *where)
+{
+    int32_t channels = 3;
+    LW_TRY(lw_transformers_count(config, where, "num_channels", 1024, &channels));
+    return channels == 3
+               ? 0
+               : lw_fail(LW_EUNSUPPORTED, "%s: 'num_channels' is %d, only 3 are built here", where,
+                         (int)channels);
+}
+
+int lw_transformers_act_is(const json_t *config, const char *where, const char *act)
+{
+    const char *name = act;
+    LW_TRY(lw_json_opt_str(config, where, "hidden_act", &name));
+    return lw_str_eq(name, act)
+               ? 0
+               : lw_fail(LW_EUNSUPPORTED, "%s: 'hidden_act' is %s, only %s is built here", where,
+                         name, act);
+}
+
 int lw_transformers_vit(const json_t *config, const char *where, lw_vit *out)
 {
     enum { WIDEST = 1 << 16 };
-    int32_t channels = 3;
     LW_TRY(lw_transformers_count(config, where, "hidden_size", WIDEST, &out->width));
     LW_TRY(lw_transformers_count(config, where, "intermediate_size", WIDEST, &out->hidden));
     LW_TRY(
         lw_transformers_count(config, where, "num_hidden_layers", LW_VIT_MAX_DEPTH, &out->depth));
     LW_TRY(lw_transformers_count(config, where, "num_attention_heads", 1024, &out->heads));
-    LW_TRY(lw_transformers_count(config, where, "num_channels", 1024, &channels));
     LW_TRY(read_side(config, where, "image_size", &out->image_size));
     LW_TRY(read_side(config, where, "patch_size", &out->patch));
     LW_TRY(read_act(config, where, &out->act));
     LW_TRY(read_eps(config, where, &out->eps));
-    if (channels != 3)
-        return lw_fail(LW_EUNSUPPORTED, "%s: 'num_channels' is %d, only 3 are built here", where,
-                       (int)channels);
+    LW_TRY(lw_transformers_rgb(config, where));
     return lw_vit_check(out, where);
 }
 

@@ -107,9 +107,7 @@ lw_val lw_block_attention(lw_builder *b, const lw_block_style *s, int j, lw_val 
 lw_val lw_block_down(lw_builder *b, const lw_block_style *s, lw_val x, int32_t out)
 {
     const char *up = lw_scope_push(b->g, "downsamplers.0");
-    if (s->pad_end)
-        x = lw_pad(b->g, x, (const int[3]){0, 0, 0}, (const int[3]){1, 1, 0});
-    lw_conv_opts o = {.kernel = 3, .stride = 2, .pad = s->pad_end ? 0 : 1};
+    lw_conv_opts o = {.kernel = 3, .stride = 2, .pad = !s->pad_end, .pad_end = s->pad_end};
     x = lw_conv2d(b, "conv", x, out, o);
     lw_scope_set(b->g, up);
     return x;
@@ -146,9 +144,7 @@ lw_val lw_block_middle(lw_builder *b, const lw_block_style *s, lw_val x, bool at
 /* ---- names ----------------------------------------------------------------------------------- */
 
 const lw_name_rule lw_block_older_names[] = {
-    {.file = "**.query.*", .store = "**.to_qkv.*", .store_rows = {0, 1, 3}},
-    {.file = "**.key.*", .store = "**.to_qkv.*", .store_rows = {1, 1, 3}},
-    {.file = "**.value.*", .store = "**.to_qkv.*", .store_rows = {2, 1, 3}},
+    LW_QKV_RULES("**.query.*", "**.key.*", "**.value.*"),
     {.file = "**.proj_attn.*", .store = "**.to_out.0.*"},
     {0},
 };
