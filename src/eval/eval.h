@@ -5,6 +5,7 @@
  *
  *   eval_stats      mean and covariance of features, streaming        -> lw_stats
  *   eval_frechet    Frechet distance of two Gaussians, bootstrap       -> one number, an interval
+ *   eval_frechet_gradient  the same distance as a loss of the rows   -> value and gradient
  *   eval_near       nearest neighbours, close pairs, precision/recall  -> distances, counts
  *   eval_pictures   diversity and colour against real pictures
  *   eval_judge      accepted and agreeing shares, class histogram
@@ -12,8 +13,8 @@
  *
  * All arrays are dense rows [n][dim]. Sums are in double and in row order, so results do not depend
  * on how rows were cut into calls, on the pool, on the number of threads or on the machine. Only
- * lw_stats and lw_auc_pr own memory (new/free); everything else fills the caller's arrays. What a
- * pool runs can be stopped through lw_pool_watch (LW_ESTOPPED).
+ * lw_stats, lw_frechet_loss and lw_auc_pr own memory (new/free); everything else fills the caller's
+ * arrays. What a pool runs can be stopped through lw_pool_watch (LW_ESTOPPED).
  */
 #ifndef LW_EVAL_H
 #define LW_EVAL_H
@@ -71,6 +72,21 @@ typedef struct lw_interval {
 int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference,
                          int32_t replicates, double level, uint64_t seed, lw_pool *pool,
                          lw_interval *out);
+
+/*
+ * The same distance as a loss of the rows, with its gradient by every number of them: 2 (mean -
+ * reference's mean) / n by the mean, 2 (I - Cr^1/2 (Cr^1/2 C Cr^1/2)^-1/2 Cr^1/2) (row - mean) /
+ * (n - 1) by the covariance. Singular values below about 1e-7 of the traces are smoothed, so that
+ * covariances of any rank have a gradient; the value is then lower than lw_frechet's by at most
+ * that for each of them. The work grows with the cube of the smaller of n and dim.
+ */
+typedef struct lw_frechet_loss lw_frechet_loss;
+int lw_frechet_loss_new(const lw_stats *reference, lw_frechet_loss **out);
+void lw_frechet_loss_free(lw_frechet_loss **pp);
+/* rows [n][dim], gradient [n][dim]. LW_EUSAGE below 2 rows; LW_ENUMERIC: a row is not finite. */
+int lw_frechet_gradient(const lw_frechet_loss *l, const float *rows, int64_t n, double *value,
+                        double *gradient);
+
 /* Wilson's score interval of a share k of n at z standard deviations (1.96: 95 %). */
 lw_interval lw_share_interval(int64_t k, int64_t n, double z);
 /* a - b of two independent estimates from their own intervals of one level, each side from the

@@ -34,6 +34,10 @@ extern const lw_dense lw_dense_avx2;
  * LW_ENUMERIC when C has a negative eigenvalue beyond rounding. */
 int lw_factor(double *c, int32_t d, int32_t *rank);
 
+/* Of a symmetric a [n][n]: values [n] in no order, rows of a become the eigenvectors, of length 1.
+ * LW_ENUMERIC: not finite. */
+int lw_eigen(double *a, int32_t n, double *values);
+
 /* Sum of the singular values of a [m][n], which is overwritten. */
 int lw_nuclear_norm(double *a, int32_t m, int32_t n, double *out);
 
