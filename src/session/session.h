@@ -9,6 +9,7 @@
 #ifndef LW_SESSION_H
 #define LW_SESSION_H
 
+#include "session/session_adversarial.h"
 #include "session/session_device.h"
 #include "session/session_diffusion.h"
 #include "session/session_features.h"

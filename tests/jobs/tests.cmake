@@ -18,4 +18,5 @@ lw_test(test_trainer jobs/test_trainer.c train store formats backend plan ir bas
 lw_test(test_latency jobs/test_latency.c jobs/compare formats base)
 lw_test(test_headline jobs/test_headline.c jobs/compare store formats backend base)
 lw_test(test_score jobs/test_score.c jobs/compare models data store formats backend base)
+lw_test(test_adversarial jobs/test_adversarial.c session eval models data store formats backend plan ir base)
 lw_test(test_encode jobs/test_encode.c jobs/encode session models data store formats backend plan ir base)

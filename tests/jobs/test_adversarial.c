@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pictures against one network's Frechet distance: they win that network and no other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu_device.h"
+#include "base/base.h"
+#include "data/data.h"
+#include "eval/eval.h"
+#include "formats/formats.h"
+#include "models/models.h"
+#include "session/session.h"
+#include "store/store.h"
+
+enum { SIDE = 16, FLOATS = SIDE * SIDE * 3, N = 150 };
+
+static char dir[64] = "/tmp/lw_adversarial_XXXXXX";
+static lw_device *dev;
+static lw_dataset *held;
+static int64_t *drawn;
+
+#define ok(expr)                                                \
+    do {                                                        \
+        int ok_rc_ = (expr);                                    \
+        if (ok_rc_ != 0)                                        \
+            fail_msg("%s: %d: %s", #expr, ok_rc_, lw_errmsg()); \
+    } while (0)
+
+/* An encoder with its first random weights. */
+static void save_net(const char *name, int32_t width, uint64_t seed)
+{
+    LW_CLEANUP(lw_store_free) lw_store *s = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    lw_encoder_config c = lw_encoder_default(SIDE);
+    c.width = width;
+    c.stages = 2;
+    LW_CLEANUP(lw_json_drop) json_t *config = lw_encoder_to_json(&c);
+    ok(lw_store_new(true, &s));
+    ok(lw_encoder_declare(&c, s));
+    lw_store_init(s, seed);
+    ok(lw_model_folder_save(lw_path_join(&path, dir, name), s, LW_SLAB_PARAM, config,
+                            LW_WEIGHTS_HF));
+}
+
+static int enter(void **state)
+{
+    (void)state;
+    const lw_data_opts o = {.split = LW_SPLIT_HELDOUT};
+    if (!mkdtemp(dir))
+        return -1;
+    setenv("LW_CACHE", dir, 1);
+    save_net("attacked", 8, 1);
+    save_net("other", 8, 2);
+    ok(lw_data_open("synth:16", &o, &held));
+    ok(lw_data_drawn(held, &drawn));
+    return cpu_device(2, lw_isa_best(), &dev);
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    lw_free(&drawn);
+    lw_data_close(&held);
+    lw_backend_close(&dev);
+    return lw_remove_tree(dir);
+}
+
+/* A network and the statistics of half of the pictures in it. */
+typedef struct looked {
+    lw_score_net *net;
+    lw_stats *reference;
+} looked;
+
+static float *real_pictures(int64_t first, int64_t n)
+{
+    float *x = malloc((size_t)(n * FLOATS) * sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        lw_data_get(held, drawn[first + i], false, x + i * FLOATS);
+    return x;
+}
+
+static double distance(const looked *l, const float *x, int64_t n)
+{
+    float *f = malloc((size_t)(n * l->net->dim) * sizeof *f);
+    double out;
+    ok(lw_score_net_run(l->net, x, n, f, NULL));
+    ok(lw_frechet_rows(f, n, l->reference, &out));
+    free(f);
+    return out;
+}
+
+static looked open_net(const char *name)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    looked l = {NULL, NULL};
+    float *x = real_pictures(0, 2 * N);
+    ok(lw_score_net_open(dev, lw_path_join(&path, dir, name), SIDE, &l.net));
+    float *f = malloc((size_t)(2 * N * l.net->dim) * sizeof *f);
+    ok(lw_score_net_run(l.net, x, 2 * N, f, NULL));
+    ok(lw_stats_new(l.net->dim, &l.reference));
+    ok(lw_stats_add(l.reference, f, 2 * N));
+    free(f);
+    free(x);
+    return l;
+}
+
+static void close_net(looked *l)
+{
+    lw_score_net_close(&l->net);
+    lw_stats_free(&l->reference);
+}
+
+/* The attacked network's distance falls below that of real pictures, another's does not. */
+static void one_network_is_won(void **state)
+{
+    (void)state;
+    looked a = open_net("attacked"), b = open_net("other");
+    float *real = real_pictures(2 * N, N), *x = real_pictures(3 * N, N);
+    LW_CLEANUP(lw_junk_free) lw_junk *junk = NULL;
+    ok(lw_junk_new(held, 3, &junk));
+    for (int64_t i = 0; i < N; i++)
+        lw_junk_make(junk, LW_JUNK_BLUR, i, x + i * FLOATS);
+    const double before_b = distance(&b, x, N), floor_a = distance(&a, real, N),
+                 floor_b = distance(&b, real, N);
+    lw_adversarial_result r;
+    const lw_adversarial_opts o = {.steps = 40};
+    ok(lw_adversarial_pictures(dev, a.net->encoder, SIDE, a.reference, &o, x, N, &r));
+    printf("attacked %.4g -> %.4g (real %.4g), other %.4g -> %.4g (real %.4g), moved %.3g\n",
+           r.before, r.after, floor_a, before_b, distance(&b, x, N), floor_b, r.moved);
+    assert_true(fabs(distance(&a, x, N) - r.after) < 1e-3 * r.before);
+    assert_true(r.after < floor_a && r.before > 10 * floor_a);
+    assert_true(distance(&b, x, N) > 3 * floor_b);
+    for (int64_t i = 0; i < N * FLOATS; i++)
+        assert_true(x[i] >= -1 && x[i] <= 1);
+    free(real);
+    free(x);
+    close_net(&a);
+    close_net(&b);
+}
+
+/* So few that their covariance has a low rank, on one thread and on two: the same bytes. */
+static void threads_change_no_bit(void **state)
+{
+    (void)state;
+    enum { FEW = 7 };
+    looked a = open_net("attacked");
+    float *x = real_pictures(2 * N, FEW), *y = real_pictures(2 * N, FEW);
+    const lw_adversarial_opts o = {.steps = 4};
+    lw_adversarial_result r, s;
+    lw_device *one;
+    ok(cpu_device(1, lw_isa_best(), &one));
+    ok(lw_adversarial_pictures(dev, a.net->encoder, SIDE, a.reference, &o, x, FEW, &r));
+    ok(lw_adversarial_pictures(one, a.net->encoder, SIDE, a.reference, &o, y, FEW, &s));
+    assert_memory_equal(x, y, FEW * FLOATS * sizeof *x);
+    assert_true(r.after < r.before && r.after == s.after);
+    assert_int_equal(lw_adversarial_pictures(dev, a.net->encoder, SIDE, a.reference, &o, x, 1, &r),
+                     LW_EUSAGE);
+    lw_backend_close(&one);
+    free(x);
+    free(y);
+    close_net(&a);
+}
+
+static int steps_seen;
+static void on_step(void *self, const char *what, int64_t done, int64_t total, const char *note)
+{
+    (void)self;
+    (void)what;
+    (void)note;
+    steps_seen = (int)done;
+    assert_int_equal(total, 30);
+}
+static bool after_two(void *self)
+{
+    (void)self;
+    return steps_seen == 2;
+}
+
+static void stops_when_asked(void **state)
+{
+    (void)state;
+    looked a = open_net("attacked");
+    float *x = real_pictures(0, 5);
+    const lw_observer obs = {.progress = on_step, .should_stop = after_two};
+    const lw_adversarial_opts o = {.steps = 30, .obs = &obs};
+    lw_adversarial_result r;
+    assert_int_equal(lw_adversarial_pictures(dev, a.net->encoder, SIDE, a.reference, &o, x, 5, &r),
+                     LW_ESTOPPED);
+    assert_int_equal(steps_seen, 2);
+    free(x);
+    close_net(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_network_is_won),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(stops_when_asked),
+    };
+    return cmocka_run_group_tests(tests, enter, leave);
+}
