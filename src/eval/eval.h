@@ -3,9 +3,13 @@
  * eval: how good is a set of pictures, how high does a true answer rank? Numbers from features,
  * pixels, a judge's probabilities and scores; knows no network and no file of ours.
  *
- *   eval_stats      mean and covariance of features, streaming        -> lw_stats
- *   eval_frechet    Frechet distance of two Gaussians, bootstrap       -> one number, an interval
- *   eval_frechet_gradient  the same distance as a loss of the rows   -> value and gradient
+ *   eval_stats      mean and covariance of features, streaming         -> lw_stats
+ *   eval_frechet    Frechet distance of two Gaussians                  -> one number
+ *   eval_frechet_gradient  the same distance as a loss of the rows     -> value and gradient
+ *   eval_sliced     sliced Wasserstein distance of two sets of rows    -> one number
+ *   eval_resample   rows drawn anew, intervals from replicates         -> an interval
+ *   eval_kid        kernel distance (KID)                              -> one number, its spread
+ *   eval_score      inception score of a classifier's answers          -> one number, its spread
  *   eval_near       nearest neighbours, close pairs, precision/recall  -> distances, counts
  *   eval_pictures   diversity and colour against real pictures
  *   eval_judge      accepted and agreeing shares, class histogram
@@ -32,7 +36,7 @@ int lw_stats_new(int32_t dim, lw_stats **out);
 void lw_stats_free(lw_stats **pp);
 /* Adds n rows [n][dim]. LW_ENUMERIC (row and column named) for a value that is not finite; rows
  * before it are in. */
-int lw_stats_add(lw_stats *s, const float *rows, int64_t n);
+int lw_stats_add(lw_pool *pool, lw_stats *s, const float *rows, int64_t n);
 int lw_stats_add_f64(lw_stats *s, const double *rows, int64_t n);
 int64_t lw_stats_count(const lw_stats *s);
 int32_t lw_stats_dim(const lw_stats *s);
@@ -52,26 +56,51 @@ int lw_stats_trace(const lw_stats *s, double *out);
  * pivoting, so that rank-deficient covariances (fewer rows than dimensions) lose no digits.
  * Never negative.
  */
-int lw_frechet(const lw_stats *a, const lw_stats *b, double *out);
+int lw_frechet(lw_pool *pool, const lw_stats *a, const lw_stats *b, double *out);
+/* The same with its parts. A rank below dim (fewer rows than features) is no approximation. */
+typedef struct lw_frechet_parts {
+    double distance, means, traces; /* distance = |m1 - m2|^2 + tr(..) */
+    int32_t dim, rank_a, rank_b;    /* of the covariances */
+} lw_frechet_parts;
+int lw_frechet_detail(lw_pool *pool, const lw_stats *a, const lw_stats *b, lw_frechet_parts *out);
 int lw_frechet_arrays(int32_t dim, const double *mean_a, const double *cov_a, const double *mean_b,
                       const double *cov_b, double *out);
 /* Distance of feature rows to a reference. */
 int lw_frechet_rows(const float *rows, int64_t n, const lw_stats *reference, double *out);
 
+/* ---- rows drawn anew: how far other draws of as many rows would move a number ---- */
+
 typedef struct lw_interval {
     double value, low, high; /* low <= value <= high */
 } lw_interval;
+
+/* How rows are drawn, with replacement: n of n rows, or, with labels, of each class as many as it
+ * has. A replicate's rows depend on seed, its number and the classes alone. */
+typedef struct lw_resampling {
+    int32_t replicates; /* 20 or more */
+    uint64_t seed;
+    const int32_t *labels; /* [n] in 0..classes-1, or NULL */
+    int32_t classes;
+} lw_resampling;
 /*
- * Distance of rows [n][dim] to a reference and how far other draws of n rows would move it: rows
- * resampled with replacement `replicates` (>= 20) times, keyed by seed; the quantiles of the
- * replicates, moved so that their median is the value (resampling adds to the upward bias that
+ * Interval of a number from its replicates [n]: their quantiles, linear between ranks, moved so
+ * that their median is the value, low not below zero. (Resampling adds to the upward bias that
  * every finite sample has; what is left in all three numbers is the bias of n rows, which a
- * real-against-real distance of n rows shares). level: e.g. 0.95. The pool runs replicates and
- * changes no bit.
+ * real-against-real distance of n rows shares.) level: e.g. 0.95.
  */
+int lw_interval_of_replicates(double value, const double *replicates, int32_t n, double level,
+                              lw_interval *out);
+
+/* Distance of rows [n][dim] to a reference, which stays as it is, and of each replicate of the
+ * rows: replicates [how->replicates]. The pool runs replicates and changes no bit. */
+int lw_frechet_replicates(lw_pool *pool, const float *rows, int64_t n, const lw_stats *reference,
+                          const lw_resampling *how, double *value, double *replicates);
+/* The two together, without classes. */
 int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference,
                          int32_t replicates, double level, uint64_t seed, lw_pool *pool,
                          lw_interval *out);
+
+/* ---- Frechet distance as a loss ---- */
 
 /*
  * The same distance as a loss of the rows, with its gradient by every number of them: 2 (mean -
@@ -86,6 +115,54 @@ void lw_frechet_loss_free(lw_frechet_loss **pp);
 /* rows [n][dim], gradient [n][dim]. LW_EUSAGE below 2 rows; LW_ENUMERIC: a row is not finite. */
 int lw_frechet_gradient(const lw_frechet_loss *l, const float *rows, int64_t n, double *value,
                         double *gradient);
+
+/* ---- sliced Wasserstein distance ---- */
+
+enum { LW_SLICED_DIRECTIONS = 1024 }; /* as usual */
+/*
+ * sqrt of the mean over `directions` unit vectors of W2^2 of the projections of a [n][dim] and b
+ * [m][dim] (Bonneel et al. 2015): the integral over p in 0..1 of the squared difference of the two
+ * empirical quantile functions, exact for n != m too. Directions are normal vectors of (seed,
+ * direction, feature) scaled to length 1, projections and sums are in double. Values of one seed
+ * and number of directions compare. LW_ENUMERIC when a row is not finite.
+ */
+int lw_sliced_wasserstein(lw_pool *pool, const float *a, int64_t n, const float *b, int64_t m,
+                          int32_t dim, int32_t directions, uint64_t seed, double *out);
+/* And of each replicate of a, b as it is: replicates [how->replicates]. Rows are projected and
+ * sorted once. */
+int lw_sliced_replicates(lw_pool *pool, const float *a, int64_t n, const float *b, int64_t m,
+                         int32_t dim, int32_t directions, uint64_t seed, const lw_resampling *how,
+                         double *value, double *replicates);
+
+/* ---- kernel distance ---- */
+
+/*
+ * KID (Binkowski et al. 2018): squared maximum mean discrepancy under the kernel (x y / dim + 1)^3,
+ * the unbiased estimate, which may be below zero: pairs of a row with itself are left out. Two ways:
+ *   all       of all rows, n (n-1) / 2 + m (m-1) / 2 + n m products; NAN when not asked for
+ *   mean, sd  of `subsets` draws of `rows` rows (min(rows, n, m)) from each set without
+ *             replacement, what torch-fidelity and clean-fid report (100 of 1,000); sd with
+ *             divisor `subsets`, as theirs
+ */
+typedef struct lw_kid_value {
+    double all, mean, sd;
+    int32_t subsets, rows;
+} lw_kid_value;
+int lw_kid(lw_pool *pool, const float *a, int64_t n, const float *b, int64_t m, int32_t dim,
+           int32_t subsets, int32_t rows, uint64_t seed, bool all, lw_kid_value *out);
+
+/* ---- inception score ---- */
+
+/*
+ * exp of the mean over rows of KL(p(y|x) || p(y)) (Salimans et al. 2016) for `splits` (usually 10)
+ * runs of rows, split i from i n / splits to (i+1) n / splits, in the order given; mean over the
+ * splits and deviation with divisor `splits`. logits [n][classes], softmax in double. LW_EUSAGE
+ * when there are fewer rows than splits.
+ */
+int lw_inception_score(const float *logits, int64_t n, int32_t classes, int32_t splits,
+                       double *mean, double *sd);
+
+/* ---- intervals ---- */
 
 /* Wilson's score interval of a share k of n at z standard deviations (1.96: 95 %). */
 lw_interval lw_share_interval(int64_t k, int64_t n, double z);
@@ -108,11 +185,17 @@ int lw_close_pairs(lw_pool *pool, const float *x, int64_t n, int32_t dim, double
                    int64_t *pairs, int64_t *rows);
 /*
  * Improved precision and recall (Kynkaanniemi et al. 2019): precision = share of generated rows
- * inside the ball of some real row, whose radius reaches that row's k-th nearest real row (k = 3);
- * recall the other way round. Up to some 10,000 rows each.
+ * inside the ball of some real row, whose radius reaches that row's k-th nearest other real row
+ * (k = 3); recall the other way round. With the same real balls, density = how many of them a
+ * generated row is in on average, by k, and coverage = share of real rows whose ball holds a
+ * generated one (Naeem et al. 2020). Exact; a row on the border is inside; a row met twice is its
+ * copy's nearest neighbour, at distance 0. No [m][n] matrix is kept.
  */
+typedef struct lw_manifold {
+    double precision, recall, density, coverage;
+} lw_manifold;
 int lw_precision_recall(lw_pool *pool, const float *gen, int64_t m, const float *real, int64_t n,
-                        int32_t dim, int32_t k, double *precision, double *recall);
+                        int32_t dim, int32_t k, lw_manifold *out);
 
 /* ---- pictures ---- */
 

@@ -91,7 +91,7 @@ static void pairs_task(void *arg, int64_t task, int worker)
         dense->dots(dots, R_BLOCK, p->q + i0 * p->dim, p->dim, ni, p->r + j0 * p->dim, p->dim, nj,
                     p->dim);
         for (int64_t i = 0; i < ni; i++)
-            job->fn(job->arg, i0 + i, j0, nj, dots + i * R_BLOCK);
+            job->fn(job->arg, i0 + i, j0, nj, dots + i * R_BLOCK, worker);
     }
 }
 

@@ -27,7 +27,8 @@ double lw_pairs_bound(const lw_pairs *p, int64_t i, int64_t j, float dot);
 
 /* Row i against rows j0..j0+nj-1, in order of j0 for each i; all calls of one i come from one
  * thread. */
-typedef void lw_pairs_fn(void *arg, int64_t i, int64_t j0, int64_t nj, const float *dots);
+typedef void lw_pairs_fn(void *arg, int64_t i, int64_t j0, int64_t nj, const float *dots,
+                         int worker);
 int lw_pairs_run(lw_pool *pool, const lw_pairs *p, lw_pairs_fn *fn, void *arg);
 
 #endif

@@ -5,11 +5,11 @@
  * L1^T L2. Taking square roots before multiplying keeps the digits that squaring would lose.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "eval/eval.h"
 #include "eval/eval_dense.h"
+#include "eval/eval_resample.h"
 
 /* One Gaussian: mean, trace and L^T [rank][dim]. */
 typedef struct gaussian {
@@ -58,7 +58,7 @@ static int gaussian_of_rows(gaussian *g, const float *rows, int64_t n, int32_t d
 {
     LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
     LW_TRY(lw_stats_new(dim, &s));
-    LW_TRY(lw_stats_add(s, rows, n));
+    LW_TRY(lw_stats_add(NULL, s, rows, n));
     return gaussian_of_stats(g, s);
 }
 
@@ -73,7 +73,7 @@ static int coupling(const gaussian *a, const gaussian *b, double *out)
     return lw_nuclear_norm(m, a->rank, b->rank, out);
 }
 
-static int distance(const gaussian *a, const gaussian *b, double *out)
+static int distance(const gaussian *a, const gaussian *b, lw_frechet_parts *out)
 {
     if (a->dim != b->dim)
         return lw_fail(LW_ESHAPE, "Frechet distance between %d and %d features", a->dim, b->dim);
@@ -81,17 +81,27 @@ static int distance(const gaussian *a, const gaussian *b, double *out)
     LW_TRY(coupling(a, b, &norm));
     for (int32_t i = 0; i < a->dim; i++)
         sum += (a->mean[i] - b->mean[i]) * (a->mean[i] - b->mean[i]);
-    *out = LW_MAX(sum + (a->trace + b->trace - 2 * norm), 0.0);
+    double rest = a->trace + b->trace - 2 * norm;
+    *out = (lw_frechet_parts){LW_MAX(sum + rest, 0.0), sum, rest, a->dim, a->rank, b->rank};
     return 0;
 }
 
-int lw_frechet(const lw_stats *a, const lw_stats *b, double *out)
+int lw_frechet_detail(lw_pool *pool, const lw_stats *a, const lw_stats *b, lw_frechet_parts *out)
 {
+    (void)pool;
     LW_CLEANUP(gaussian_clear) gaussian x = {0};
     LW_CLEANUP(gaussian_clear) gaussian y = {0};
     LW_TRY(gaussian_of_stats(&x, a));
     LW_TRY(gaussian_of_stats(&y, b));
     return distance(&x, &y, out);
+}
+
+int lw_frechet(lw_pool *pool, const lw_stats *a, const lw_stats *b, double *out)
+{
+    lw_frechet_parts parts;
+    LW_TRY(lw_frechet_detail(pool, a, b, &parts));
+    *out = parts.distance;
+    return 0;
 }
 
 int lw_frechet_arrays(int32_t dim, const double *mean_a, const double *cov_a, const double *mean_b,
@@ -101,25 +111,25 @@ int lw_frechet_arrays(int32_t dim, const double *mean_a, const double *cov_a, co
     LW_CLEANUP(lw_stats_free) lw_stats *b = NULL;
     LW_TRY(lw_stats_from(dim, 2, mean_a, cov_a, &a));
     LW_TRY(lw_stats_from(dim, 2, mean_b, cov_b, &b));
-    return lw_frechet(a, b, out);
+    return lw_frechet(NULL, a, b, out);
 }
 
 int lw_frechet_rows(const float *rows, int64_t n, const lw_stats *reference, double *out)
 {
     LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
     LW_TRY(lw_stats_new(lw_stats_dim(reference), &s));
-    LW_TRY(lw_stats_add(s, rows, n));
-    return lw_frechet(s, reference, out);
+    LW_TRY(lw_stats_add(NULL, s, rows, n));
+    return lw_frechet(NULL, s, reference, out);
 }
 
-/* ---- bootstrap ---- */
+/* ---- replicates ---- */
 
 typedef struct boot_job {
     const float *rows; /* [n][dim] */
     int64_t n;
     int32_t dim;
     const gaussian *reference;
-    lw_rng_key key;
+    const lw_draw *draw;
     double *value; /* [replicates] */
     int *rc;
 } boot_job;
@@ -129,13 +139,16 @@ static int replicate(const boot_job *job, int64_t which, double *out)
     size_t d = (size_t)job->dim;
     LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
     LW_CLEANUP(gaussian_clear) gaussian g = {0};
+    lw_frechet_parts parts;
     LW_TRY(lw_stats_new(job->dim, &s));
     for (int64_t i = 0; i < job->n; i++) {
-        uint32_t row = lw_rng_below(job->key, (uint32_t)which, (uint64_t)i, 0, (uint32_t)job->n);
-        LW_TRY(lw_stats_add(s, job->rows + (size_t)row * d, 1));
+        int64_t row = lw_draw_row(job->draw, (uint32_t)which, i);
+        LW_TRY(lw_stats_add(NULL, s, job->rows + (size_t)row * d, 1));
     }
     LW_TRY(gaussian_of_stats(&g, s));
-    return distance(&g, job->reference, out);
+    LW_TRY(distance(&g, job->reference, &parts));
+    *out = parts.distance;
+    return 0;
 }
 
 static void boot_task(void *arg, int64_t task, int worker)
@@ -145,49 +158,39 @@ static void boot_task(void *arg, int64_t task, int worker)
     job->rc[task] = replicate(job, task, &job->value[task]);
 }
 
-static int by_value(const void *a, const void *b)
+int lw_frechet_replicates(lw_pool *pool, const float *rows, int64_t n, const lw_stats *reference,
+                          const lw_resampling *how, double *value, double *replicates)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sorted v [n] at quantile p, linear between ranks. */
-static double quantile(const double *v, int32_t n, double p)
-{
-    double at = p * (n - 1);
-    int32_t low = (int32_t)at;
-    return low + 1 < n ? v[low] + (at - low) * (v[low + 1] - v[low]) : v[n - 1];
+    int32_t dim = lw_stats_dim(reference);
+    lw_frechet_parts parts;
+    LW_CLEANUP(lw_draw_clear) lw_draw draw = {0};
+    LW_CLEANUP(gaussian_clear) gaussian ref = {0};
+    LW_CLEANUP(gaussian_clear) gaussian g = {0};
+    LW_TRY(lw_draw_init(&draw, how, n));
+    LW_CLEANUP(lw_free) int *rc = lw_calloc((size_t)how->replicates, sizeof *rc);
+    if (!rc)
+        return LW_ENOMEM;
+    LW_TRY(gaussian_of_stats(&ref, reference));
+    LW_TRY(gaussian_of_rows(&g, rows, n, dim));
+    LW_TRY(distance(&g, &ref, &parts));
+    boot_job job = {rows, n, dim, &ref, &draw, replicates, rc};
+    LW_TRY(lw_pool_run_asking(pool, how->replicates, boot_task, &job));
+    for (int32_t i = 0; i < how->replicates; i++)
+        if (rc[i] < 0) /* the message stayed on the worker's thread */
+            return lw_fail(rc[i], "bootstrap: replicate %d failed: %s", i, lw_errname(rc[i]));
+    *value = parts.distance;
+    return 0;
 }
 
 int lw_frechet_bootstrap(const float *rows, int64_t n, const lw_stats *reference,
                          int32_t replicates, double level, uint64_t seed, lw_pool *pool,
                          lw_interval *out)
 {
-    int32_t dim = lw_stats_dim(reference);
-    if (replicates < 20 || !(level > 0 && level < 1) || n > UINT32_MAX)
-        return lw_fail(LW_EUSAGE,
-                       "bootstrap of %lld rows: %d replicates (20 or more), level %g (in 0..1)",
-                       (long long)n, replicates, level);
-    LW_CLEANUP(gaussian_clear) gaussian ref = {0};
-    LW_CLEANUP(gaussian_clear) gaussian g = {0};
-    LW_CLEANUP(lw_free) double *value = lw_calloc((size_t)replicates, sizeof *value);
-    LW_CLEANUP(lw_free) int *rc = lw_calloc((size_t)replicates, sizeof *rc);
-    if (!value || !rc)
+    lw_resampling how = {.replicates = replicates, .seed = seed};
+    double value;
+    LW_CLEANUP(lw_free) double *each = lw_calloc((size_t)LW_MAX(replicates, 1), sizeof *each);
+    if (!each)
         return LW_ENOMEM;
-    LW_TRY(gaussian_of_stats(&ref, reference));
-    LW_TRY(gaussian_of_rows(&g, rows, n, dim));
-    double v;
-    LW_TRY(distance(&g, &ref, &v));
-    boot_job job = {rows,  n, dim, &ref, lw_rng_key_of(seed, lw_hash_name("eval.bootstrap")),
-                    value, rc};
-    LW_TRY(lw_pool_run_asking(pool, replicates, boot_task, &job));
-    for (int32_t i = 0; i < replicates; i++)
-        if (rc[i] < 0) /* the message stayed on the worker's thread */
-            return lw_fail(rc[i], "bootstrap: replicate %d failed: %s", i, lw_errname(rc[i]));
-    qsort(value, (size_t)replicates, sizeof *value, by_value);
-    double q_lo = quantile(value, replicates, (1 - level) / 2),
-           q_hi = quantile(value, replicates, (1 + level) / 2);
-    double middle = quantile(value, replicates, .5);
-    *out = (lw_interval){v, LW_MAX(v + (q_lo - middle), 0.0), v + (q_hi - middle)};
-    return 0;
+    LW_TRY(lw_frechet_replicates(pool, rows, n, reference, &how, &value, each));
+    return lw_interval_of_replicates(value, each, replicates, level, out);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nearest rows, rows too close to each other, and precision and recall from both. */
 #include <math.h>
-#include <string.h>
 
 #include "eval/eval.h"
 #include "eval/eval_block.h"
@@ -14,8 +13,9 @@ typedef struct near_job {
     int64_t *index; /* [m][k] */
 } near_job;
 
-static void near_row(void *arg, int64_t i, int64_t j0, int64_t nj, const float *dots)
+static void near_row(void *arg, int64_t i, int64_t j0, int64_t nj, const float *dots, int worker)
 {
+    (void)worker;
     const near_job *job = arg;
     const lw_pairs *p = job->p;
     double *best = job->best + i * job->k;
@@ -63,8 +63,9 @@ typedef struct close_job {
     int64_t *count; /* [n] rows close to row i */
 } close_job;
 
-static void close_row(void *arg, int64_t i, int64_t j0, int64_t nj, const float *dots)
+static void close_row(void *arg, int64_t i, int64_t j0, int64_t nj, const float *dots, int worker)
 {
+    (void)worker;
     const close_job *job = arg;
     const lw_pairs *p = job->p;
     for (int64_t j = j0; j < j0 + nj; j++)
@@ -93,58 +94,88 @@ int lw_close_pairs(lw_pool *pool, const float *x, int64_t n, int32_t dim, double
     return 0;
 }
 
-typedef struct inside_job {
-    const lw_pairs *p;
-    const double *radius2; /* [n] of the balls around r */
-    uint8_t *inside;       /* [m] */
-} inside_job;
+/* Balls around rows, each reaching to its row's k-th neighbour, and who is in which. */
+typedef struct balls_job {
+    const lw_pairs *p;                 /* generated against real */
+    const double *around_r, *around_q; /* [n], [m] squared radii */
+    int32_t *in_real;                  /* [m] real balls that row i is in */
+    uint8_t *met;                      /* [workers][n] 1: the real ball holds a generated row,
+                                         2: a generated ball holds the real row */
+} balls_job;
 
-static void inside_row(void *arg, int64_t i, int64_t j0, int64_t nj, const float *dots)
+static void balls_row(void *arg, int64_t i, int64_t j0, int64_t nj, const float *dots, int worker)
 {
-    const inside_job *job = arg;
+    const balls_job *job = arg;
     const lw_pairs *p = job->p;
-    for (int64_t j = j0; j < j0 + nj && !job->inside[i]; j++)
-        if (lw_pairs_bound(p, i, j, dots[j - j0]) <= job->radius2[j])
-            job->inside[i] = lw_square_distance(p->q + i * p->dim, p->r + j * p->dim, p->dim) <=
-                             job->radius2[j];
+    uint8_t *met = job->met + (int64_t)worker * p->n;
+    for (int64_t j = j0; j < j0 + nj; j++) {
+        double most = LW_MAX(job->around_r[j], job->around_q[i]);
+        if (lw_pairs_bound(p, i, j, dots[j - j0]) > most)
+            continue;
+        double d = lw_square_distance(p->q + i * p->dim, p->r + j * p->dim, p->dim);
+        if (d <= job->around_r[j]) {
+            job->in_real[i]++;
+            met[j] |= 1;
+        }
+        if (d <= job->around_q[i])
+            met[j] |= 2;
+    }
 }
 
-/* Share of rows of q inside some ball around a row of r that reaches to its k-th neighbour in r. */
-static int covered_share(lw_pool *pool, const float *q, int64_t m, const float *r, int64_t n,
-                         int32_t dim, int32_t k, double *out)
+/* Squared distance of each row to its k-th nearest other row. */
+static int radii(lw_pool *pool, const float *x, int64_t n, int32_t dim, int32_t k, double *out)
 {
-    LW_CLEANUP(lw_free) double *near = lw_calloc((size_t)n * (size_t)k, sizeof *near);
-    LW_CLEANUP(lw_free) double *radius2 = lw_calloc((size_t)n, sizeof *radius2);
-    LW_CLEANUP(lw_free) int64_t *index = lw_calloc((size_t)n * (size_t)k, sizeof *index);
-    LW_CLEANUP(lw_free) uint8_t *inside = lw_calloc((size_t)m, 1);
-    if (!near || !radius2 || !index || !inside)
+    size_t size = (size_t)n * (size_t)k;
+    LW_CLEANUP(lw_free) double *near = lw_calloc(size, sizeof *near);
+    LW_CLEANUP(lw_free) int64_t *index = lw_calloc(size, sizeof *index);
+    if (!near || !index)
         return LW_ENOMEM;
-    LW_TRY(lw_nearest(pool, r, n, r, n, dim, k, true, near, index));
+    LW_TRY(lw_nearest(pool, x, n, x, n, dim, k, true, near, index));
     for (int64_t j = 0; j < n; j++) /* from the row itself: no rounding of a root and back */
-        radius2[j] = lw_square_distance(r + j * dim, r + index[j * k + k - 1] * dim, dim);
-    LW_CLEANUP(lw_pairs_clear) lw_pairs p = {0};
-    LW_TRY(lw_pairs_init(&p, q, m, r, n, dim));
-    inside_job job = {&p, radius2, inside};
-    LW_TRY(lw_pairs_run(pool, &p, inside_row, &job));
-    int64_t count = 0;
-    for (int64_t i = 0; i < m; i++)
-        count += inside[i];
-    *out = (double)count / (double)m;
+        out[j] = lw_square_distance(x + j * dim, x + index[j * k + k - 1] * dim, dim);
     return 0;
 }
 
-int lw_precision_recall(lw_pool *pool, const float *gen, int64_t m, const float *real, int64_t n,
-                        int32_t dim, int32_t k, double *precision, double *recall)
+static void count_balls(const balls_job *job, int workers, int32_t k, lw_manifold *out)
 {
-    double p, r;
+    int64_t m = job->p->m, n = job->p->n, inside = 0, pairs = 0, reached = 0, held = 0;
+    for (int64_t i = 0; i < m; i++) {
+        inside += job->in_real[i] > 0;
+        pairs += job->in_real[i];
+    }
+    for (int64_t j = 0; j < n; j++) {
+        uint8_t met = 0;
+        for (int w = 0; w < workers; w++)
+            met |= job->met[w * n + j];
+        held += met & 1;
+        reached += met >> 1;
+    }
+    *out = (lw_manifold){.precision = (double)inside / (double)m,
+                         .recall = (double)reached / (double)n,
+                         .density = (double)pairs / ((double)m * k),
+                         .coverage = (double)held / (double)n};
+}
+
+int lw_precision_recall(lw_pool *pool, const float *gen, int64_t m, const float *real, int64_t n,
+                        int32_t dim, int32_t k, lw_manifold *out)
+{
+    int workers = pool ? lw_pool_size(pool) : 1;
     if (k < 1 || m <= k || n <= k)
         return lw_fail(
             LW_EUSAGE,
             "precision and recall: %lld generated and %lld real rows are too few for k = %d",
             (long long)m, (long long)n, k);
-    LW_TRY(covered_share(pool, gen, m, real, n, dim, k, &p));
-    LW_TRY(covered_share(pool, real, n, gen, m, dim, k, &r));
-    *precision = p;
-    *recall = r;
+    LW_CLEANUP(lw_free) double *radius = lw_calloc((size_t)(n + m), sizeof *radius);
+    LW_CLEANUP(lw_free) int32_t *in_real = lw_calloc((size_t)m, sizeof *in_real);
+    LW_CLEANUP(lw_free) uint8_t *met = lw_calloc((size_t)n * (size_t)workers, 1);
+    if (!radius || !in_real || !met)
+        return LW_ENOMEM;
+    LW_TRY(radii(pool, real, n, dim, k, radius));
+    LW_TRY(radii(pool, gen, m, dim, k, radius + n));
+    LW_CLEANUP(lw_pairs_clear) lw_pairs p = {0};
+    LW_TRY(lw_pairs_init(&p, gen, m, real, n, dim));
+    balls_job job = {&p, radius, radius + n, in_real, met};
+    LW_TRY(lw_pairs_run(pool, &p, balls_row, &job));
+    count_balls(&job, workers, k, out);
     return 0;
 }

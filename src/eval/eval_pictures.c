@@ -107,7 +107,7 @@ int lw_colour_distance(const float *gen, int64_t m, const float *real, int64_t n
     double d, trace;
     LW_TRY(colour_stats(gen, m, pixels, &g));
     LW_TRY(colour_stats(real, n, pixels, &r));
-    LW_TRY(lw_frechet(g, r, &d));
+    LW_TRY(lw_frechet(NULL, g, r, &d));
     LW_TRY(lw_stats_trace(r, &trace));
     if (!(trace > 0))
         return lw_fail(LW_ENUMERIC, "colour distance: the real pictures all have the same colours");

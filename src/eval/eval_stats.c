@@ -137,8 +137,9 @@ static int add_rows(lw_stats *s, const float *f, const double *d, int64_t n)
     return 0;
 }
 
-int lw_stats_add(lw_stats *s, const float *rows, int64_t n)
+int lw_stats_add(lw_pool *pool, lw_stats *s, const float *rows, int64_t n)
 {
+    (void)pool;
     return add_rows(s, rows, NULL, n);
 }
 

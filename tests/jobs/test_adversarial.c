@@ -105,7 +105,7 @@ static looked open_net(const char *name)
     float *f = malloc((size_t)(2 * N * l.net->dim) * sizeof *f);
     ok(lw_score_net_run(l.net, x, 2 * N, f, NULL));
     ok(lw_stats_new(l.net->dim, &l.reference));
-    ok(lw_stats_add(l.reference, f, 2 * N));
+    ok(lw_stats_add(NULL, l.reference, f, 2 * N));
     free(f);
     free(x);
     return l;

@@ -18,7 +18,7 @@ static void statistics_equal_two_passes(void **state)
         x[i] += 1e4f * (float)(i % D); /* far from zero */
     LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
     ok(lw_stats_new(D, &s));
-    ok(lw_stats_add(s, x, N));
+    ok(lw_stats_add(NULL, s, x, N));
     double mean[D], cov[D * D];
     ok(lw_stats_get(s, mean, cov));
     assert_int_equal(lw_stats_count(s), N);
@@ -54,7 +54,7 @@ static void cuts_do_not_change_a_bit(void **state)
         LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
         ok(lw_stats_new(D, &s));
         for (int64_t at = 0; at < N; at += cuts[c]) {
-            ok(lw_stats_add(s, x + at * D, LW_MIN(cuts[c], N - at)));
+            ok(lw_stats_add(NULL, s, x + at * D, LW_MIN(cuts[c], N - at)));
             if (lw_stats_count(s) > 1)
                 ok(lw_stats_get(s, mean2, got)); /* looking changes nothing */
         }
@@ -76,11 +76,11 @@ static void bad_rows_are_named(void **state)
     ok(lw_stats_new(3, &t));
     fails(lw_stats_get(s, &out, NULL), LW_EUSAGE, "needs 2");
     const float rows[6] = {1, 2, 3, 4, 5, NAN};
-    fails(lw_stats_add(s, rows, 3), LW_ENUMERIC, "feature 1 of row 2");
+    fails(lw_stats_add(NULL, s, rows, 3), LW_ENUMERIC, "feature 1 of row 2");
     assert_int_equal(lw_stats_count(s), 2);
     const float more[6] = {1, 2, 3, 5, 5, 6};
-    ok(lw_stats_add(t, more, 2));
-    fails(lw_frechet(s, t, &out), LW_ESHAPE, "2 and 3");
+    ok(lw_stats_add(NULL, t, more, 2));
+    fails(lw_frechet(NULL, s, t, &out), LW_ESHAPE, "2 and 3");
     lw_stats *none = NULL;
     fails(lw_stats_new(0, &none), LW_EUSAGE, "0 features");
     const double mean[2] = {0, 0}, bad[4] = {1, 0, 0, -1}, inf[4] = {1, 0, 0, (double)INFINITY},
@@ -90,7 +90,7 @@ static void bad_rows_are_named(void **state)
     fails(lw_frechet_arrays(2, mean, inf, mean, good, &out), LW_ENUMERIC, "not finite");
     LW_CLEANUP(lw_stats_free) lw_stats *fixed = NULL;
     ok(lw_stats_from(2, 10, mean, good, &fixed));
-    fails(lw_stats_add(fixed, rows, 1), LW_EUSAGE, "no further rows");
+    fails(lw_stats_add(NULL, fixed, rows, 1), LW_EUSAGE, "no further rows");
 }
 
 static void closed_forms_hold(void **state)
@@ -157,7 +157,7 @@ static void rank_deficiency_costs_no_digits(void **state)
     LW_CLEANUP(lw_free) float *x = gauss_rows(7, N, D);
     LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
     ok(lw_stats_new(D, &s));
-    ok(lw_stats_add(s, x, N));
+    ok(lw_stats_add(NULL, s, x, N));
     ok(lw_frechet_rows(x, N, s, &out));
     near(out, 0, 1e-11);
     for (int i = 0; i < N * D; i++)
@@ -224,7 +224,7 @@ static void published_numbers_are_met(void **state)
     LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
     LW_CLEANUP(lw_stats_free) lw_stats *train = NULL;
     ok(lw_stats_new(64, &s));
-    ok(lw_stats_add(s, j->data, 5000));
+    ok(lw_stats_add(NULL, s, j->data, 5000));
     double got;
     ok(lw_frechet_rows(t->data, 5000, s, &got));
     near(got, 2.257799853783851, 1e-11);

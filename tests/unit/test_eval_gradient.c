@@ -50,7 +50,7 @@ static void check_gradient(int64_t n_ref, int64_t n, int32_t dim)
     for (int64_t i = 0; i < n * dim; i++)
         x[i] = 1.5f * x[i] + .25f * (float)(i % dim);
     ok(lw_stats_new(dim, &s));
-    ok(lw_stats_add(s, ref, n_ref));
+    ok(lw_stats_add(NULL, s, ref, n_ref));
     ok(lw_frechet_loss_new(s, &loss));
     ok(lw_frechet_gradient(loss, x, n, &value, g));
     ok(lw_frechet_rows(x, n, s, &want));
@@ -90,7 +90,7 @@ static void equal_rows_have_no_slope(void **state)
     LW_CLEANUP(lw_frechet_loss_free) lw_frechet_loss *loss = NULL;
     double value, g[N * D];
     ok(lw_stats_new(D, &s));
-    ok(lw_stats_add(s, x, N));
+    ok(lw_stats_add(NULL, s, x, N));
     ok(lw_frechet_loss_new(s, &loss));
     ok(lw_frechet_gradient(loss, x, N, &value, g));
     near(value, 0, 1e-8);
@@ -106,7 +106,7 @@ static void bad_rows_are_refused(void **state)
     const float rows[4] = {1, 2, 3, 5}, bad[4] = {1, 2, NAN, 4};
     double value, g[4];
     ok(lw_stats_new(2, &s));
-    ok(lw_stats_add(s, rows, 2));
+    ok(lw_stats_add(NULL, s, rows, 2));
     ok(lw_frechet_loss_new(s, &loss));
     fails(lw_frechet_gradient(loss, rows, 1, &value, g), LW_EUSAGE, "needs 2");
     fails(lw_frechet_gradient(loss, bad, 2, &value, g), LW_ENUMERIC, "feature 0 of row 1");

@@ -92,21 +92,13 @@ static void close_pairs_are_counted(void **state)
     assert_true(rows > 200 && rows < N);
 }
 
-static void precision_and_recall_are_the_definition(void **state)
+/* Distance of each row to its third nearest other row, by looking at all. */
+static void third_nearest(const float *x, int n, int dim, double *radius)
 {
-    (void)state;
-    enum { M = 150, N = 170, D = 6, K = 3 };
-    LW_CLEANUP(lw_free) float *g = gauss_rows(4, M, D);
-    LW_CLEANUP(lw_free) float *r = gauss_rows(5, N, D);
-    for (int i = 0; i < M * D; i++)
-        g[i] = g[i] * .6f + .5f;
-    double p, rec, radius[N];
-    ok(lw_precision_recall(NULL, g, M, r, N, D, K, &p, &rec));
-    int inside = 0;
-    for (int j = 0; j < N; j++) {
-        double best[K] = {1e9, 1e9, 1e9};
-        for (int k = 0; k < N; k++) {
-            double d = plain_distance(r + j * D, r + k * D, D);
+    for (int j = 0; j < n; j++) {
+        double best[3] = {1e9, 1e9, 1e9};
+        for (int k = 0; k < n; k++) {
+            double d = plain_distance(x + j * dim, x + k * dim, dim);
             if (j == k || d >= best[2])
                 continue;
             best[2] = d;
@@ -118,22 +110,57 @@ static void precision_and_recall_are_the_definition(void **state)
         }
         radius[j] = best[2];
     }
+}
+
+static void precision_and_recall_are_the_definition(void **state)
+{
+    (void)state;
+    enum { M = 150, N = 170, D = 6, K = 3 };
+    LW_CLEANUP(lw_free) float *g = gauss_rows(4, M, D);
+    LW_CLEANUP(lw_free) float *r = gauss_rows(5, N, D);
+    LW_CLEANUP(lw_pool_free) lw_pool *pool = NULL;
+    ok(lw_pool_new(3, &pool));
+    for (int i = 0; i < M * D; i++)
+        g[i] = g[i] * .6f + .5f;
+    double around_r[N], around_g[M];
+    lw_manifold v, w;
+    ok(lw_precision_recall(NULL, g, M, r, N, D, K, &v));
+    ok(lw_precision_recall(pool, g, M, r, N, D, K, &w));
+    assert_memory_equal(&v, &w, sizeof v);
+    third_nearest(r, N, D, around_r);
+    third_nearest(g, M, D, around_g);
+    int inside = 0, balls = 0, reached = 0, held = 0;
     for (int i = 0; i < M; i++) {
         int in = 0;
         for (int j = 0; j < N; j++)
-            in |= plain_distance(g + i * D, r + j * D, D) <= radius[j];
-        inside += in;
+            in += plain_distance(g + i * D, r + j * D, D) <= around_r[j];
+        inside += in > 0;
+        balls += in;
     }
-    near(p, (double)inside / M, 0);
-    print_message("narrower, shifted: precision %.3f recall %.3f\n", p, rec);
-    assert_true(p > rec && rec > 0);
-    ok(lw_precision_recall(NULL, r, N, r, N, D, K, &p, &rec));
-    assert_true(p == 1 && rec == 1);
+    for (int j = 0; j < N; j++) {
+        int by_real = 0, by_generated = 0;
+        for (int i = 0; i < M; i++) {
+            double d = plain_distance(g + i * D, r + j * D, D);
+            by_real |= d <= around_r[j];
+            by_generated |= d <= around_g[i];
+        }
+        held += by_real;
+        reached += by_generated;
+    }
+    near(v.precision, (double)inside / M, 0);
+    near(v.recall, (double)reached / N, 0);
+    near(v.density, (double)balls / (M * K), 1e-15);
+    near(v.coverage, (double)held / N, 0);
+    print_message("narrower, shifted: precision %.3f recall %.3f density %.3f coverage %.3f\n",
+                  v.precision, v.recall, v.density, v.coverage);
+    assert_true(v.precision > v.recall && v.recall > 0);
+    ok(lw_precision_recall(NULL, r, N, r, N, D, K, &v));
+    assert_true(v.precision == 1 && v.recall == 1 && v.coverage == 1);
     for (int i = 0; i < M * D; i++)
         g[i] += 100;
-    ok(lw_precision_recall(NULL, g, M, r, N, D, K, &p, &rec));
-    assert_true(p == 0 && rec == 0);
-    fails(lw_precision_recall(NULL, g, 3, r, N, D, K, &p, &rec), LW_EUSAGE, "too few");
+    ok(lw_precision_recall(NULL, g, M, r, N, D, K, &v));
+    assert_true(v.precision == 0 && v.recall == 0 && v.density == 0 && v.coverage == 0);
+    fails(lw_precision_recall(NULL, g, 3, r, N, D, K, &v), LW_EUSAGE, "too few");
 }
 
 static void spread_and_diversity(void **state)

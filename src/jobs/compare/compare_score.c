@@ -154,7 +154,7 @@ static int measure_reference(lw_scorer *s)
         int64_t m = LW_MIN(block, n - at);
         get_rows(d, rows + at, m, x, NULL);
         LW_TRY(lw_score_net_run(s->features, x, m, f, NULL));
-        LW_TRY(lw_stats_add(s->reference, f, m));
+        LW_TRY(lw_stats_add(s->pool, s->reference, f, m));
     }
     get_rows(d, rows, s->n_real, s->real, s->real_class);
     s->held_used = held ? n : 0;

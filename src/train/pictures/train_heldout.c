@@ -34,7 +34,7 @@ static int add_batch(lw_heldout *v, const view *w, int64_t n, lw_stats *to)
 {
     if (w->net) {
         LW_TRY(lw_score_net_run(w->net, v->pictures, n, v->features, NULL));
-        return lw_stats_add(to, v->features, n);
+        return lw_stats_add(NULL, to, v->features, n);
     }
     for (int64_t i = 0; i < n; i++) {
         double f[COLOURS];
@@ -73,8 +73,8 @@ static int measure_real(lw_heldout *v, const lw_dataset *train, const lw_dataset
     }
     LW_TRY(add_rows(v, train, 0, v->count, w, w->train));
     if (w == v->best)
-        LW_TRY(lw_frechet(w->train, w->half[1], &w->reporting_floor));
-    return lw_frechet(w->train, w->all, &w->floor);
+        LW_TRY(lw_frechet(NULL, w->train, w->half[1], &w->reporting_floor));
+    return lw_frechet(NULL, w->train, w->all, &w->floor);
 }
 
 static int add_view(lw_heldout *v, lw_device *dev, const char *name, const char *encoder,
@@ -202,7 +202,7 @@ static int put_distance(json_t *row, const char *name, const char *what, const l
                         const lw_stats *b)
 {
     double d;
-    LW_TRY(lw_frechet(a, b, &d));
+    LW_TRY(lw_frechet(NULL, a, b, &d));
     return put(row, name, what, d);
 }
 
