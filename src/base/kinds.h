@@ -58,6 +58,29 @@ typedef enum lw_filter {
 } lw_filter;
 extern const char *const lw_filter_name[LW_FILTERS];
 
+/* How a picture gets another size: what each is stands in kernels/resample/resample_axis.h. The first
+ * two are of 8-bit channels, the others of floats. */
+typedef enum lw_resample_form {
+    LW_RESAMPLE_PILLOW,
+    LW_RESAMPLE_PILLOW_13,
+    LW_RESAMPLE_FLOAT_AA,
+    LW_RESAMPLE_TORCH,
+    LW_RESAMPLE_TF_INCEPTION,
+    LW_RESAMPLE_FORMS
+} lw_resample_form;
+extern const char *const lw_resample_form_name[LW_RESAMPLE_FORMS];
+static inline int lw_resample_is_u8(lw_resample_form form)
+{
+    return form == LW_RESAMPLE_PILLOW || form == LW_RESAMPLE_PILLOW_13;
+}
+/* Float forms lack most filters: torch has bilinear and bicubic, tf-inception bilinear. */
+static inline int lw_resample_has(lw_resample_form form, lw_filter filter)
+{
+    if (form == LW_RESAMPLE_TORCH)
+        return filter == LW_FILTER_BILINEAR || filter == LW_FILTER_BICUBIC;
+    return form != LW_RESAMPLE_TF_INCEPTION || filter == LW_FILTER_BILINEAR;
+}
+
 /* How far apart two rows are; formulas in kernels/pairs/pairs.h. */
 typedef enum lw_distance { LW_DISTANCE_L1, LW_DISTANCE_L2, LW_DISTANCE_MODULUS } lw_distance;
 

@@ -36,20 +36,26 @@ static void resized(const lw_preparation *p, int64_t h, int64_t w, int64_t to[2]
     to[1] = LW_MAX((int64_t)rint((double)w / ratio), 1);
 }
 
-/* How an axis of `have` pixels becomes one of `want`. */
-typedef struct cut {
-    ptrdiff_t skip, keep, pad; /* pixels left out, kept, put before them */
-} cut;
-
-static cut cut_of(int64_t have, int64_t want, bool half_to_even)
+/* How axis i, of to[i] pixels, becomes one of `want`. */
+static void cut(lw_frame *f, int i, int32_t want, bool half_to_even)
 {
-    int64_t more = have - want;
-    if (more >= 0)
-        return (cut){half_to_even ? (ptrdiff_t)rint((double)more / 2) : more / 2, want, 0};
-    return (cut){0, have, half_to_even ? -more / 2 : (1 - more) / 2};
+    int64_t more = f->to[i] - want;
+    f->skip[i] = more < 0 ? 0
+                          : (int32_t)(half_to_even ? (int64_t)rint((double)more / 2) : more / 2);
+    f->keep[i] = more < 0 ? (int32_t)f->to[i] : want;
+    f->pad[i] = more < 0 ? (int32_t)(half_to_even ? -more / 2 : (1 - more) / 2) : 0;
 }
 
-static void frame(const lw_preparation *p, uint8_t *dst)
+lw_frame lw_preparation_frame(const lw_preparation *p, int64_t h, int64_t w)
+{
+    lw_frame f;
+    resized(p, h, w, f.to);
+    cut(&f, 0, p->height, p->half_to_even);
+    cut(&f, 1, p->width, p->half_to_even);
+    return f;
+}
+
+static void fill_colour(const lw_preparation *p, uint8_t *dst)
 {
     for (ptrdiff_t i = 0; i < (ptrdiff_t)p->height * p->width; i++)
         memcpy(dst + 3 * i, p->fill, 3);
@@ -70,31 +76,29 @@ static int resample(const lw_resample *r, const uint8_t *src, uint8_t *dst)
 
 int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst)
 {
-    int64_t to[2];
-    resized(p, im->height, im->width, to);
-    cut v = cut_of(to[0], p->height, p->half_to_even), u = cut_of(to[1], p->width, p->half_to_even);
+    lw_frame f = lw_preparation_frame(p, im->height, im->width);
     LW_CLEANUP(lw_resample_clear) lw_resample r = {0};
     LW_TRY(lw_resample_init(&r, &(lw_resample_spec){.form = p->form,
                                                     .filter = p->filter,
                                                     .h = im->height,
                                                     .w = im->width,
                                                     .c = 3,
-                                                    .to_h = (ptrdiff_t)to[0],
-                                                    .to_w = (ptrdiff_t)to[1],
-                                                    .y = v.skip,
-                                                    .x = u.skip,
-                                                    .out_h = v.keep,
-                                                    .out_w = u.keep}));
-    if (v.keep == p->height && u.keep == p->width)
+                                                    .to_h = (ptrdiff_t)f.to[0],
+                                                    .to_w = (ptrdiff_t)f.to[1],
+                                                    .y = f.skip[0],
+                                                    .x = f.skip[1],
+                                                    .out_h = f.keep[0],
+                                                    .out_w = f.keep[1]}));
+    if (f.keep[0] == p->height && f.keep[1] == p->width)
         return resample(&r, im->rgb, dst);
-    size_t line = 3 * (size_t)u.keep, pitch = 3 * (size_t)p->width;
-    LW_CLEANUP(lw_free) uint8_t *part = lw_calloc((size_t)v.keep, line);
+    size_t line = 3 * (size_t)f.keep[1], pitch = 3 * (size_t)p->width;
+    LW_CLEANUP(lw_free) uint8_t *part = lw_calloc((size_t)f.keep[0], line);
     if (!part)
         return LW_ENOMEM;
     LW_TRY(resample(&r, im->rgb, part));
-    frame(p, dst);
-    for (ptrdiff_t i = 0; i < v.keep; i++)
-        memcpy(dst + (size_t)(v.pad + i) * pitch + 3 * (size_t)u.pad, part + (size_t)i * line,
+    fill_colour(p, dst);
+    for (ptrdiff_t i = 0; i < f.keep[0]; i++)
+        memcpy(dst + (size_t)(f.pad[0] + i) * pitch + 3 * (size_t)f.pad[1], part + (size_t)i * line,
                line);
     return 0;
 }

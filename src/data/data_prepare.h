@@ -6,7 +6,8 @@
  *   pixel byte b of channel k  ->  (b scale - mean[k]) / std[k]
  *
  * lw_prepare does the part on bytes, with the bits of the library that the file is for (on Pillow
- * pictures); the numbers are ops of the network's graph.
+ * pictures); the numbers are ops of the network's graph. A form of floats (torch, float-aa,
+ * tf-inception) has no such part: its resize is an op of the graph too, and no file here says one.
  *
  *   read from                     resized with       centre crop                 padded
  *   preprocessor_config.json      Pillow             offset rounded down         black
@@ -42,7 +43,7 @@ typedef enum lw_fit {
 
 typedef struct lw_preparation {
     lw_fit fit;
-    lw_resample_form form; /* of u8 */
+    lw_resample_form form;
     lw_filter filter;
     int32_t resize_h, resize_w;
     int32_t height, width; /* of the result, cut out of the middle or padded around it; 0: every
@@ -74,7 +75,15 @@ int lw_preparation_load(const char *path, lw_preparation *out);
 void lw_preparation_print(const lw_preparation *p, lw_str *out);
 void lw_preparation_print_pixels(const lw_preparation *p, lw_str *out);
 
-/* dst [height][width][3] (not 0) from a decoded picture. */
+/* How a picture of h x w comes to lie: resized to to[2] (down, across), of which keep[2] pixels from
+ * skip[2] on stay, with pad[2] filled in before them. */
+typedef struct lw_frame {
+    int64_t to[2];
+    int32_t skip[2], keep[2], pad[2];
+} lw_frame;
+lw_frame lw_preparation_frame(const lw_preparation *p, int64_t h, int64_t w);
+
+/* dst [height][width][3] (not 0) from a decoded picture; of a form of u8. */
 int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst);
 
 #endif

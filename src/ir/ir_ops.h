@@ -246,22 +246,23 @@ lw_val lw_subsample(lw_graph *g, lw_val x, int stride);
 lw_val lw_upsample(lw_graph *g, lw_val x, int factor);
 
 /*
- * torch.nn.functional.interpolate of [B,H,W,C] with align_corners=False; weights in
- * kernels/resample/resample_axis.h. An explicit scale is its scale_factor: the coordinates follow
+ * torch.nn.functional.interpolate of [B,H,W,C] with align_corners=False, or TensorFlow 1's
+ * resize_bilinear; weights in kernels/resample/resample_axis.h. An explicit scale is its scale_factor: the coordinates follow
  * it instead of h / H, w / W, where h = floor(H scale[0]), w = floor(W scale[1]). Differentiable;
  * x may be a parameter.
  *
- *   size=(h, w), bilinear        lw_resize(g, x, (lw_attr_resize){.h = h, .w = w, .filter = LW_FILTER_BILINEAR})
- *   antialias=True               .. .antialias = true
+ *   size=(h, w), bilinear        lw_resize(g, x, (lw_attr_resize){.h = h, .w = w,
+ *                                          .form = LW_RESAMPLE_TORCH, .filter = LW_FILTER_BILINEAR})
+ *   antialias=True               .. .form = LW_RESAMPLE_FLOAT_AA
  *   scale_factor=(a, b)          .. .h = floor(H a), .w = floor(W b), .scale = {a, b}
  *
  * Bicubic has a = -0.75, antialiased -0.5, as there.
  */
 typedef struct lw_attr_resize {
-    int32_t h, w;      /* the space made */
-    int32_t filter;    /* lw_filter; without antialias bilinear or bicubic */
-    int32_t antialias; /* 0 or 1: the filter widens where the picture shrinks */
-    double scale[2];   /* of h and of w, both or neither; 0: none given */
+    int32_t h, w;    /* the space made */
+    int32_t form;    /* lw_resample_form: torch, float-aa or tf-inception */
+    int32_t filter;  /* lw_filter that the form has */
+    double scale[2]; /* of h and of w, both or neither; 0: none given */
 } lw_attr_resize;
 lw_val lw_resize(lw_graph *g, lw_val x, lw_attr_resize to);
 

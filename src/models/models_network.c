@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening and building any network that has a record. */
-#include "models/models.h"
+#include "models/models_private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,36 +15,6 @@ const lw_network_def lw_network_def_none = {.name = "none", .kind = "encoder"}; 
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* ((x + 1) 127.5 scale - mean) / std */
-static lw_val normalise(lw_graph *g, const lw_preparation *p, lw_val x)
-{
-    float scale[3], shift[3];
-    if (!lw_val_ok(x) || lw_type_last(lw_val_type(g, x)) != 3)
-        return lw_graph_fail(g, LW_ESHAPE, "an image encoder wants three channels");
-    for (int i = 0; i < 3; i++) {
-        double half = 127.5 * p->scale, deviation = (double)p->std[i];
-        scale[i] = (float)(half / deviation);
-        shift[i] = (float)((half - (double)p->mean[i]) / deviation);
-    }
-    lw_type three = lw_type_of(LW_F32, 1, 3);
-    return lw_add(g, lw_mul(g, x, lw_const(g, three, scale)), lw_const(g, three, shift));
-}
-
-static lw_val fit(lw_graph *g, const lw_network_fit *f, lw_val x)
-{
-    if (!lw_val_ok(x) || f->h == 0 || lw_val_type(g, x).rank != 4)
-        return x;
-    lw_type t = lw_val_type(g, x);
-    if (t.dim[1] == f->h && t.dim[2] == f->w)
-        return x;
-    const char *up = lw_scope_part(g, "resize");
-    x = lw_resize(
-        g, x,
-        (lw_attr_resize){.h = f->h, .w = f->w, .filter = f->filter, .antialias = f->antialias});
-    lw_scope_set(g, up);
-    return x;
-}
-
 static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_network_in in,
                    lw_val rows, lw_taps *out)
 {
@@ -52,9 +22,7 @@ static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_netwo
         .g = g, .params = s ? lw_store_params(s) : NULL, .training = n->training, .rows = rows};
     const char *up = lw_scope_top(g); /* the frozen store has names of its own */
     *out = (lw_taps){0};
-    if (n->prepared)
-        in.x = normalise(g, &n->preparation, in.x);
-    in.x = fit(g, &n->fit, in.x); /* behind the numbers: the same, of fewer pixels */
+    in.x = lw_network_see(n, g, in.x);
     if (n->def->build)
         n->def->build(&b, n->arch, in, out);
     lw_scope_set(g, up);
@@ -421,32 +389,7 @@ int lw_encoder_open(const char *spec, lw_network **out)
     if (n->generator || n->def->decoder || n->channels != 3)
         return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
     if (n->prepared)
-        n->fit = (lw_network_fit){n->preparation.height, n->preparation.width, LW_FILTER_BILINEAR,
-                                  false};
+        lw_network_fit_own(n);
     *out = lw_steal(&n);
     return 0;
-}
-
-int lw_encoder_fit(lw_network *n, int32_t size, int32_t resize)
-{
-    /* where describe gave its preparation the only size it takes */
-    if (size > 0 && size != n->image_size && n->prepared && n->image_size > 0 &&
-        n->image_size == n->preparation.height)
-        return lw_fail(LW_EUSAGE, "--encoder-size %d: %s takes pictures of %dx%d", (int)size,
-                       n->dir, (int)n->image_size, (int)n->image_size);
-    if (size > 0)
-        n->fit.h = n->fit.w = size;
-    n->fit.filter = resize % 2 ? LW_FILTER_BICUBIC : LW_FILTER_BILINEAR;
-    n->fit.antialias = resize >= 2;
-    return 0;
-}
-
-const char *lw_encoder_fit_text(const lw_network *n, int32_t h, int32_t w, char buf[64])
-{
-    const lw_network_fit *f = &n->fit;
-    buf[0] = '\0';
-    if (f->h > 0 && (f->h != h || f->w != w))
-        snprintf(buf, 64, "resized to %dx%d (%s%s)", (int)f->h, (int)f->w,
-                 lw_filter_name[f->filter], f->antialias ? "-antialias" : "");
-    return buf;
 }

@@ -29,12 +29,11 @@ typedef struct lw_network_in {
     lw_val latent;  /* f32[B,latent] */
 } lw_network_in;
 
-/* Pictures of any other size become h x w inside the graph, as torch's interpolate makes them, so that
- * gradients flow through it. */
+/* Pictures of any other size become h x w inside the graph, so that gradients flow through it. */
 typedef struct lw_network_fit {
     int32_t h, w;   /* 0: no picture is resized */
+    int32_t form;   /* lw_resample_form: torch, float-aa (antialiased), tf-inception */
     int32_t filter; /* lw_filter: bilinear or bicubic */
-    bool antialias;
 } lw_network_fit;
 
 typedef struct lw_network_def {
@@ -58,6 +57,9 @@ typedef struct lw_network_def {
     /* What its pictures are made of where no file beside the weights says it; its numbers are ops
      * before build. NULL: [-1,1] as it is. */
     const lw_preparation *preparation;
+    /* What else changes in a preparation whose form was just set (lw_encoder_resize): the filter and
+     * the numbers that go with it. NULL: nothing. */
+    void (*resize)(lw_preparation *p);
     /* Declares parameters that stand in files but not in build's graph, fixes s. NULL: build's. */
     int (*declare)(const void *arch, lw_store *s);
     /* NULL: no taps. */
@@ -103,6 +105,17 @@ int lw_network_open(const char *source, bool ema, lw_network **out);
  * resized to it in the graph, bilinear and without antialias. LW_EUSAGE: an unknown word (nearest named) or a missing file part;
  * LW_EFORMAT: a network that takes more than pictures. */
 int lw_encoder_open(const char *spec, lw_network **out);
+/*
+ * What a picture goes through before the graph: the preparation whose part on bytes lw_prepare does.
+ * NULL: it goes in as it is, at any size, in [-1,1] made of bytes; because nothing is said of sizes,
+ * or because the preparation's form is one of floats: then the graph resizes by itself, and rows of
+ * data keep their own size.
+ */
+const lw_preparation *lw_network_preparation(const lw_network *n);
+/* Another resize in its preparation, by name (lw_resample_form_name: pillow, float-aa, torch,
+ * tf-inception), with the filter and the numbers that its family has for it (def->resize). LW_EUSAGE:
+ * no such resize, one without the network's filter, or a network without a size. */
+int lw_encoder_resize(lw_network *n, const char *name);
 /* Another fit: size x size pictures (0: as it was), by number `resize` of the names. LW_EUSAGE: the
  * network takes one size only. */
 #define LW_ENCODER_RESIZES "bilinear|bicubic|bilinear-antialias|bicubic-antialias"

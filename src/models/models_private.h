@@ -12,6 +12,12 @@ typedef enum lw_key_kind {
     LW_KEY_STAT,   /* one of LW_STAT_* of the picture (tap -1) or of a map */
 } lw_key_kind;
 
+/* x as build sees it: resized as the preparation says where that is a matter of floats, its numbers,
+ * then n->fit. */
+lw_val lw_network_see(const lw_network *n, lw_graph *g, lw_val x);
+/* Sets n->fit to the size of its preparation. */
+void lw_network_fit_own(lw_network *n);
+
 /* A convolution (no bias) of scope `conv` and the BatchNorm of scope `norm` in inference form; norm
  * NULL: it is folded in, the convolution has a bias. */
 typedef struct lw_conv_bn_opts {

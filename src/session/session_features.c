@@ -6,19 +6,26 @@
 
 enum { BATCH = 64, BATCH_PREPARED = 8 }; /* prepared pictures are mostly of 224x224 and more */
 
-/* NULL: pictures go in as they are. */
-static const lw_preparation *preparation(const lw_score_net *s)
+/* Does the network say what its pictures go through? */
+static bool prepared(const lw_score_net *s)
 {
-    const lw_network *n = s->encoder;
-    return n->prepared && n->preparation.height > 0 ? &n->preparation : NULL;
+    return s->encoder->prepared && s->encoder->preparation.height > 0;
+}
+
+/* Of the pictures its graph takes. */
+static void size_of(const lw_score_net *s, int32_t *h, int32_t *w)
+{
+    const lw_preparation *p = lw_network_preparation(s->encoder);
+    *h = p ? p->height : s->side;
+    *w = p ? p->width : s->side;
 }
 
 static int compile(lw_score_net *s, lw_device *dev)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    const lw_preparation *p = preparation(s);
-    const lw_type type = p ? lw_type_of(LW_F32, 4, BATCH_PREPARED, p->height, p->width, 3)
-                           : lw_type_of(LW_F32, 4, BATCH, s->side, s->side, 3);
+    int32_t h, w;
+    size_of(s, &h, &w);
+    const lw_type type = lw_type_of(LW_F32, 4, prepared(s) ? BATCH_PREPARED : BATCH, h, w, 3);
     lw_taps taps;
     LW_TRY(lw_graph_new(&g));
     lw_val x = lw_input(g, "images", type);
@@ -81,25 +88,27 @@ typedef struct prepare_rows {
 
 static int prepare_one(const lw_score_net *s, const float *x, float *dst)
 {
-    const lw_preparation *p = preparation(s);
-    int64_t n = (int64_t)s->side * s->side * 3, m = (int64_t)p->height * p->width * 3;
+    const lw_preparation *p = lw_network_preparation(s->encoder);
+    int64_t n = (int64_t)s->side * s->side * 3, m = p ? (int64_t)p->height * p->width * 3 : 0;
     LW_CLEANUP(lw_free) uint8_t *bytes = lw_calloc((size_t)(n + m), 1);
     if (!bytes)
         return LW_ENOMEM;
     const lw_image im = {.width = s->side, .height = s->side, .rgb = bytes};
     lw_data_to_u8(x, n, bytes);
-    LW_TRY(lw_prepare(p, &im, bytes + n));
-    lw_data_from_u8(bytes + n, m, dst);
+    if (p)
+        LW_TRY(lw_prepare(p, &im, bytes + n));
+    lw_data_from_u8(p ? bytes + n : bytes, p ? m : n, dst);
     return 0;
 }
 
 static void prepare_task(void *arg, int64_t i, int worker)
 {
     prepare_rows *r = arg;
-    const lw_preparation *p = preparation(r->s);
     int64_t from = (r->first + i) * r->s->side * r->s->side * 3;
+    int32_t h, w;
+    size_of(r->s, &h, &w);
     (void)worker;
-    r->rc[i] = prepare_one(r->s, r->x + from, r->dst + i * p->height * p->width * 3);
+    r->rc[i] = prepare_one(r->s, r->x + from, r->dst + i * h * w * 3);
 }
 
 static int fill_prepared(void *self, int64_t first, int64_t n, void *dst)
@@ -117,8 +126,8 @@ int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features
 {
     prepare_rows rows = {.s = s, .x = x};
     const lw_feed as_is = {.name = "images", .in = x},
-                  prepared = {.name = "images", .fill = fill_prepared, .self = &rows};
-    const lw_feed feed[] = {preparation(s) ? prepared : as_is,
+                  made = {.name = "images", .fill = fill_prepared, .self = &rows};
+    const lw_feed feed[] = {prepared(s) ? made : as_is,
                             {.name = "pooled", .out = features},
                             {.name = "logits", .out = probs}};
     LW_ASSERT(!probs || s->outputs > 0, "%s has no head", s->encoder->name);

@@ -5,7 +5,8 @@
  *
  * An encoder whose files say what its pictures go through (lw_preparation, with a size) sees just
  * that: a picture is rounded to bytes, as one that lies in a file is (rows of a dataset keep their
- * own), and prepared by lw_prepare. Any other sees the numbers as they are.
+ * own), and prepared by lw_prepare, or by the graph where its resize is one of floats. Any other sees
+ * the numbers as they are.
  */
 #ifndef LW_SESSION_FEATURES_H
 #define LW_SESSION_FEATURES_H

@@ -128,31 +128,31 @@ static lw_val b_maxpool3(lw_graph *g, const lw_val *v, int k)
     return lw_pool2d(g, v[0], k, 2, 1, true);
 }
 /* hw: 100 h + w */
-static lw_attr_resize to(int hw, lw_filter filter, bool antialias)
+static lw_attr_resize to(int hw, lw_filter filter, lw_resample_form form)
 {
     return (lw_attr_resize){
-        .h = hw / 100, .w = hw % 100, .filter = (int32_t)filter, .antialias = antialias};
+        .h = hw / 100, .w = hw % 100, .form = (int32_t)form, .filter = (int32_t)filter};
 }
 static lw_val b_resize(lw_graph *g, const lw_val *v, int hw)
 {
-    return lw_resize(g, v[0], to(hw, LW_FILTER_BILINEAR, false));
+    return lw_resize(g, v[0], to(hw, LW_FILTER_BILINEAR, LW_RESAMPLE_TORCH));
 }
 static lw_val b_bilinear_aa(lw_graph *g, const lw_val *v, int hw)
 {
-    return lw_resize(g, v[0], to(hw, LW_FILTER_BILINEAR, true));
+    return lw_resize(g, v[0], to(hw, LW_FILTER_BILINEAR, LW_RESAMPLE_FLOAT_AA));
 }
 static lw_val b_bicubic(lw_graph *g, const lw_val *v, int hw)
 {
-    return lw_resize(g, v[0], to(hw, LW_FILTER_BICUBIC, false));
+    return lw_resize(g, v[0], to(hw, LW_FILTER_BICUBIC, LW_RESAMPLE_TORCH));
 }
 static lw_val b_bicubic_aa(lw_graph *g, const lw_val *v, int hw)
 {
-    return lw_resize(g, v[0], to(hw, LW_FILTER_BICUBIC, true));
+    return lw_resize(g, v[0], to(hw, LW_FILTER_BICUBIC, LW_RESAMPLE_FLOAT_AA));
 }
 /* The position table of DINOv2, one axis smaller and one larger. */
-static lw_attr_resize offset(bool antialias)
+static lw_attr_resize offset(lw_resample_form form)
 {
-    lw_attr_resize a = to(205, LW_FILTER_BICUBIC, antialias);
+    lw_attr_resize a = to(205, LW_FILTER_BICUBIC, form);
     a.scale[0] = (2 + 0.1) / 3;
     a.scale[1] = (5 + 0.1) / 4;
     return a;
@@ -160,12 +160,12 @@ static lw_attr_resize offset(bool antialias)
 static lw_val b_bicubic_scale(lw_graph *g, const lw_val *v, int n)
 {
     (void)n;
-    return lw_resize(g, v[0], offset(false));
+    return lw_resize(g, v[0], offset(LW_RESAMPLE_TORCH));
 }
 static lw_val b_bicubic_aa_scale(lw_graph *g, const lw_val *v, int n)
 {
     (void)n;
-    return lw_resize(g, v[0], offset(true));
+    return lw_resize(g, v[0], offset(LW_RESAMPLE_FLOAT_AA));
 }
 static lw_val b_stat(lw_graph *g, const lw_val *v, int which)
 {

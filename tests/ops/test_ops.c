@@ -412,29 +412,35 @@ static lw_val b_max_pool(op_ctx *c)
 {
     return lw_sqr(G, lw_pool2d(G, X(-1, 1, 2, 8, 7, 5), 2, 2, 0, true));
 }
-#define TO(high, wide, ...) \
-    ((lw_attr_resize){.h = high, .w = wide, .filter = LW_FILTER_##__VA_ARGS__})
+#define TO(high, wide, how, ...) \
+    ((lw_attr_resize){           \
+        .h = high, .w = wide, .form = LW_RESAMPLE_##how, .filter = LW_FILTER_##__VA_ARGS__})
 static lw_val b_resize(op_ctx *c)
 {
-    return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 5, 4, 3), TO(9, 7, BILINEAR)));
+    return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 5, 4, 3), TO(9, 7, TORCH, BILINEAR)));
 }
 static lw_val b_resize_bicubic(op_ctx *c)
 {
-    return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 7, 4, 3), TO(2, 9, BICUBIC)));
+    return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 7, 4, 3), TO(2, 9, TORCH, BICUBIC)));
 }
 static lw_val b_resize_aa(op_ctx *c)
 {
-    return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 7, 9, 18), TO(3, 4, BICUBIC, .antialias = 1)));
+    return lw_sqr(G, lw_resize(G, X(-1, 1, 2, 7, 9, 18), TO(3, 4, FLOAT_AA, BICUBIC)));
 }
 static lw_val b_resize_one_axis(op_ctx *c)
 {
-    lw_val across = lw_resize(G, X(-1, 1, 2, 5, 4, 3), TO(5, 7, BILINEAR, .antialias = 1));
-    return lw_sqr(G, lw_resize(G, across, TO(2, 7, LANCZOS, .antialias = 1)));
+    lw_val across = lw_resize(G, X(-1, 1, 2, 5, 4, 3), TO(5, 7, FLOAT_AA, BILINEAR));
+    return lw_sqr(G, lw_resize(G, across, TO(2, 7, FLOAT_AA, LANCZOS)));
+}
+static lw_val b_resize_tf(op_ctx *c)
+{
+    lw_val up = lw_resize(G, X(-1, 1, 2, 3, 9, 3), TO(7, 9, TF_INCEPTION, BILINEAR));
+    return lw_sqr(G, lw_resize(G, up, TO(5, 4, TF_INCEPTION, BILINEAR)));
 }
 static lw_val b_resize_scale(op_ctx *c)
 {
     lw_val x = X(-1, 1, 1, 9, 5, 20);
-    return lw_sqr(G, lw_resize(G, x, TO(4, 5, BICUBIC, .scale = {4.1 / 9, 5.1 / 5})));
+    return lw_sqr(G, lw_resize(G, x, TO(4, 5, TORCH, BICUBIC, .scale = {4.1 / 9, 5.1 / 5})));
 }
 /* LayerNorm and residual of rows of one slot. */
 static lw_val b_layer_norm(op_ctx *c)
@@ -605,6 +611,7 @@ static const op_case cases[] = {
     CASE("resize", b_resize, 1e-5, 5e-3),
     CASE("resize bicubic", b_resize_bicubic, 1e-5, 5e-3),
     CASE("resize antialias", b_resize_aa, 1e-5, 5e-3),
+    CASE("resize as tensorflow 1", b_resize_tf, 1e-5, 5e-3),
     CASE("resize one axis", b_resize_one_axis, 1e-5, 5e-3),
     CASE("resize scale", b_resize_scale, 1e-5, 5e-3),
     CASE("layer_norm", b_layer_norm, 1e-5, 1e-2),

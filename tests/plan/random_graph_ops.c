@@ -343,7 +343,7 @@ static lw_val add_resize(random_graph *r, lw_val x)
 {
     lw_attr_resize to = {.h = 2 + (int)random_below(r, 6), .w = 2 + (int)random_below(r, 6)};
     to.filter = random_below(r, 2) ? LW_FILTER_BICUBIC : LW_FILTER_BILINEAR;
-    to.antialias = (int)random_below(r, 2);
+    to.form = random_below(r, 2) ? LW_RESAMPLE_FLOAT_AA : LW_RESAMPLE_TORCH;
     return lw_resize(r->g, x, to);
 }
 

@@ -12,8 +12,9 @@
 
 #define F(...) lw_type_of(LW_F32, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), __VA_ARGS__)
 
-#define TO(high, wide, ...) \
-    ((lw_attr_resize){.h = high, .w = wide, .filter = LW_FILTER_##__VA_ARGS__})
+#define TO(high, wide, how, ...) \
+    ((lw_attr_resize){           \
+        .h = high, .w = wide, .form = LW_RESAMPLE_##how, .filter = LW_FILTER_##__VA_ARGS__})
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
@@ -148,7 +149,7 @@ static void test_invalid_operands_pass_through(void **state)
     assert_false(lw_val_ok(lw_slice(g, no, 0, 0, 1)) || lw_val_ok(lw_pad(g, no, zero, zero)) ||
                  lw_val_ok(lw_pool2d(g, no, 2, 2, 0, true)));
     assert_false(lw_val_ok(lw_upsample(g, no, 2)) || lw_val_ok(lw_subsample(g, no, 2)) ||
-                 lw_val_ok(lw_resize(g, no, TO(2, 2, BILINEAR))));
+                 lw_val_ok(lw_resize(g, no, TO(2, 2, TORCH, BILINEAR))));
     assert_false(lw_val_ok(lw_embedding(g, no, x)) || lw_val_ok(lw_dropout(g, no, no, 0.5f)));
     lw_feature_stats(g, no, out);
     assert_false(lw_val_ok(out[0]));
@@ -259,10 +260,14 @@ WRONG(w_upsample, lw_upsample(g, X("a", 2, 5), 2))
 WRONG(w_factor, lw_upsample(g, X("a", 2, 5, 5, 3), 0))
 WRONG(w_stride, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 0, 1))
 WRONG(w_every, lw_subsample(g, X("a", 2, 5, 5, 3), 0))
-WRONG(w_resize, lw_resize(g, X("a", 2, 5, 5, 3), TO(0, 4, BILINEAR)))
-WRONG(w_resize_filter, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, BOX)))
-WRONG(w_resize_scale, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, BICUBIC, .scale = {0.59, 0.8})))
-WRONG(w_resize_scales, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, BICUBIC, .scale = {0.61, 0})))
+WRONG(w_resize, lw_resize(g, X("a", 2, 5, 5, 3), TO(0, 4, TORCH, BILINEAR)))
+WRONG(w_resize_filter, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, TORCH, BOX)))
+WRONG(w_resize_form, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, PILLOW, BILINEAR)))
+WRONG(w_resize_tf, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, TF_INCEPTION, BICUBIC)))
+WRONG(w_resize_scale,
+      lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, TORCH, BICUBIC, .scale = {0.59, 0.8})))
+WRONG(w_resize_scales,
+      lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, TORCH, BICUBIC, .scale = {0.61, 0})))
 WRONG(w_embedding, lw_embedding(g, X("a", 2, 5), X("i", 3)))
 WRONG(w_rows, lw_random(g, "s", LW_RANDOM_NORMAL, 0, F(3, 4), I("i", 3)))
 WRONG(w_no_rows, lw_random(g, "s", LW_RANDOM_NORMAL, 0, F(3, 4), LW_NOVAL))
@@ -318,7 +323,9 @@ static void test_shape_errors(void **state)
         {w_stride, "stride"},
         {w_every, "factor"},
         {w_resize, "positive"},
-        {w_resize_filter, "bilinear or bicubic"},
+        {w_resize_filter, "no such filter"},
+        {w_resize_form, "torch, float-aa or tf-inception"},
+        {w_resize_tf, "no such filter"},
         {w_resize_scale, "floor(size * scale)"},
         {w_resize_scales, "floor(size * scale)"},
         {w_embedding, "i32 ids"},
@@ -369,7 +376,7 @@ static void test_shapes(void **state)
         {lw_subsample(g, x, 2), F(2, 5, 4, 6)},
         {lw_upsample(g, x, 3), F(2, 27, 21, 6)},
         {lw_pool2d(g, x, 3, 2, 1, true), F(2, 5, 4, 6)},
-        {lw_resize(g, x, TO(3, 4, BILINEAR)), F(2, 3, 4, 6)},
+        {lw_resize(g, x, TO(3, 4, TORCH, BILINEAR)), F(2, 3, 4, 6)},
         {lw_embedding(g, X("t", 10, 4), I("i", 3)), F(3, 4)},
         {lw_pad(g, x, (int[3]){1, 0, 2}, (int[3]){0, -1, 0}), F(2, 10, 6, 8)},
         {lw_cross_entropy(g, X("l", 3, 5), I("i", 3)), F(3)},
@@ -383,7 +390,7 @@ static void test_shapes(void **state)
     /* What changes nothing adds nothing. */
     assert_int_equal(lw_reshape(g, x, F(2, 9, 7, 6)).id, x.id);
     assert_int_equal(lw_broadcast(g, x, F(2, 9, 7, 6)).id, x.id);
-    assert_int_equal(lw_resize(g, x, TO(9, 7, BILINEAR)).id, x.id);
+    assert_int_equal(lw_resize(g, x, TO(9, 7, TORCH, BILINEAR)).id, x.id);
     assert_int_equal(lw_upsample(g, x, 1).id, x.id);
     assert_int_equal(lw_dropout(g, x, r, 0.0f).id, x.id);
 }

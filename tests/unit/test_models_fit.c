@@ -75,8 +75,11 @@ static void test_fit(void **state)
             assert_ok(lw_graph_new(&r.g));
             lw_val v = lw_input(r.g, "x", lw_type_of(LW_F32, 4, B, H, W, 3));
             if (explicitly) {
-                const lw_attr_resize to = {
-                    .h = FIT_H, .w = FIT_W, .filter = n.fit.filter, .antialias = how >= 2};
+                const lw_attr_resize to = {.h = FIT_H,
+                                           .w = FIT_W,
+                                           .form = how >= 2 ? LW_RESAMPLE_FLOAT_AA
+                                                            : LW_RESAMPLE_TORCH,
+                                           .filter = n.fit.filter};
                 v = lw_resize(r.g, v, to);
             }
             lw_network_append(&n, r.g, (lw_network_in){.x = v}, &taps);
@@ -94,13 +97,108 @@ static void test_fit(void **state)
         }
     }
     /* keys have the shapes of the maps behind it */
-    n.fit = (lw_network_fit){.h = FIT_H, .w = FIT_W, .filter = LW_FILTER_BILINEAR};
+    n.fit = (lw_network_fit){
+        .h = FIT_H, .w = FIT_W, .form = LW_RESAMPLE_TORCH, .filter = LW_FILTER_BILINEAR};
     assert_ok(lw_features_parse("s0.loc,s0.mean2", &n, 8, &keys));
     assert_true(keys.key[0].slots == 30 && keys.key[1].slots == 6);
     assert_string_equal(lw_encoder_fit_text(&n, 8, 8, text), "resized to 12x10 (bilinear)");
     assert_string_equal(lw_encoder_fit_text(&n, FIT_H, FIT_W, text), "");
     n.image_size = n.preparation.height = 12;
     assert_fails(LW_EUSAGE, "takes pictures of 12x12", lw_encoder_fit(&n, 14, 0));
+    lw_store_free(&r.store);
+    lw_backend_close(&r.dev);
+}
+
+/* A tap that is its input, so that the numbers themselves are compared. */
+static void build_seen(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
+{
+    (void)b;
+    (void)arch;
+    lw_tap_add(out, "s0", in.x);
+}
+static void numbers_of(lw_preparation *p)
+{
+    const float all[3] = {128, 128, 128};
+    p->filter = p->form == LW_RESAMPLE_FLOAT_AA ? LW_FILTER_BICUBIC : LW_FILTER_BILINEAR;
+    p->scale = 1;
+    memcpy(p->mean, all, sizeof all);
+    memcpy(p->std, all, sizeof all);
+}
+static const lw_preparation squash = {.fit = LW_FIT_SQUASH,
+                                      .form = LW_RESAMPLE_TORCH,
+                                      .filter = LW_FILTER_BILINEAR,
+                                      .resize_h = FIT_H,
+                                      .resize_w = FIT_W + 2,
+                                      .height = FIT_H,
+                                      .width = FIT_W,
+                                      .half_to_even = true,
+                                      LW_NUMBERS_HALF};
+static const lw_network_def seen = {.name = "seen",
+                                    .kind = "encoder",
+                                    .preparation = &squash,
+                                    .resize = numbers_of,
+                                    .build = build_seen};
+
+/* What the resampling of whole pictures gives, cut, clipped where it overshoots, and its numbers. */
+static void expect_seen(const lw_network *n, const float *x, float *out)
+{
+    const lw_preparation *p = &n->preparation;
+    LW_CLEANUP(lw_resample_clear) lw_resample r = {0};
+    lw_kernels k;
+    lw_kernels_init(&k, LW_ISA_REF);
+    assert_ok(lw_resample_init(&r, &(lw_resample_spec){.form = p->form,
+                                                       .filter = p->filter,
+                                                       .h = H,
+                                                       .w = W,
+                                                       .c = 3,
+                                                       .to_h = FIT_H,
+                                                       .to_w = FIT_W + 2,
+                                                       .x = 1,
+                                                       .out_h = FIT_H,
+                                                       .out_w = FIT_W}));
+    LW_CLEANUP(lw_free) char *room = lw_calloc(lw_resample_scratch(&r) + 1, 1);
+    for (int i = 0; i < B; i++)
+        lw_resample_f32(&k.resample, &r, out + i * FIT_H * FIT_W * 3, x + i * H * W * 3, room);
+    for (int i = 0; i < B * FIT_H * FIT_W * 3; i++) {
+        double byte = (fmin(fmax((double)out[i], -1.0), 1.0) + 1.0) * 127.5;
+        out[i] = (float)((byte * p->scale - (double)p->mean[0]) / (double)p->std[0]);
+    }
+}
+
+/* A preparation of floats is made in the graph, of pictures of any size. */
+static void test_float_resize(void **state)
+{
+    static const char *const names[] = {"torch", "float-aa", "tf-inception"};
+    rig r = {0};
+    lw_taps taps;
+    float x[PIXELS], want[B * FIT_H * FIT_W * 3];
+    char text[64];
+    (void)state;
+    for (int i = 0; i < PIXELS; i++)
+        x[i] = noise(i) > 0 ? 1.0f : -1.0f; /* so that bicubic overshoots */
+    assert_ok(cpu_device(2, lw_isa_best(), &r.dev));
+    assert_ok(lw_store_new(true, &r.store));
+    lw_network n = lw_network_of(&seen, NULL, r.store);
+    for (size_t k = 0; k < LW_COUNT(names); k++) {
+        assert_ok(lw_encoder_resize(&n, names[k]));
+        assert_null(lw_network_preparation(&n));
+        assert_ok(lw_graph_new(&r.g));
+        lw_val v = lw_input(r.g, "x", lw_type_of(LW_F32, 4, B, H, W, 3));
+        lw_network_append(&n, r.g, (lw_network_in){.x = v}, &taps);
+        lw_graph_output_add(r.g, "s0", lw_tap_find(&taps, "s0"), LW_NOVAL);
+        rig_run(&r, x);
+        expect_seen(&n, x, want);
+        const float *got = lw_exec_read(r.e, "s0");
+        for (size_t i = 0; i < LW_COUNT(want); i++)
+            assert_true(fabsf(got[i] - want[i]) < 2e-6f);
+        rig_drop(&r);
+    }
+    assert_string_equal(lw_encoder_fit_text(&n, 8, 8, text),
+                        "resized to 12x10 (bilinear, as tf-inception)");
+    assert_fails(LW_EUSAGE, "says itself", lw_encoder_fit(&n, 0, 1));
+    assert_fails(LW_EUSAGE, "pillow, pillow-13, float-aa", lw_encoder_resize(&n, "best"));
+    assert_ok(lw_encoder_resize(&n, "pillow"));
+    assert_ptr_equal(lw_network_preparation(&n), &n.preparation);
     lw_store_free(&r.store);
     lw_backend_close(&r.dev);
 }
@@ -119,7 +217,8 @@ static void test_gradient(void **state)
     lw_network n = lw_network_of(&tiny, NULL, r.store);
     assert_ok(lw_network_declare(&n, r.store));
     lw_store_init(r.store, 5);
-    n.fit = (lw_network_fit){.h = FIT_H, .w = FIT_W, .filter = LW_FILTER_BILINEAR};
+    n.fit = (lw_network_fit){
+        .h = FIT_H, .w = FIT_W, .form = LW_RESAMPLE_TORCH, .filter = LW_FILTER_BILINEAR};
     for (int k = -1; k <= 1; k++) {
         lw_val dx = LW_NOVAL;
         for (int i = 0; i < PIXELS; i++)
@@ -149,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_float_resize),
         cmocka_unit_test(test_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ static int axis_of(cpu_lower *c, lw_resample_axis *to, lw_type x, lw_type y, int
 {
     const lw_attr_resize *at = c->n->attr;
     LW_CLEANUP(lw_resample_axis_clear) lw_resample_axis axis = {0}, turned = {0};
-    lw_resample_axis_spec s = {.form = at->antialias ? LW_RESAMPLE_FLOAT_AA : LW_RESAMPLE_TORCH,
+    lw_resample_axis_spec s = {.form = (lw_resample_form)at->form,
                                .filter = (lw_filter)at->filter,
                                .from = x.dim[d],
                                .to = y.dim[d],

@@ -160,9 +160,11 @@ int lw_bench_build_resize(lw_builder *b, const void *what)
 {
     int32_t side = 2 * ((const lw_bench_op *)what)->p[1];
     lw_val x = pictures(b, what, "x");
-    return give(
-        b->g,
-        lw_resize(b->g, x, (lw_attr_resize){.h = side, .w = side, .filter = LW_FILTER_BILINEAR}));
+    return give(b->g, lw_resize(b->g, x,
+                                (lw_attr_resize){.h = side,
+                                                 .w = side,
+                                                 .form = LW_RESAMPLE_TORCH,
+                                                 .filter = LW_FILTER_BILINEAR}));
 }
 
 int lw_bench_build_stats(lw_builder *b, const void *what)

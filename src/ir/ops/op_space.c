@@ -144,7 +144,8 @@ lw_val lw_upsample(lw_graph *g, lw_val x, int factor)
 
 static bool resize_keeps(lw_type t, const lw_attr_resize *a)
 {
-    bool scaled = a->filter == LW_FILTER_BICUBIC && !a->antialias && a->scale[0] > 0.0;
+    bool scaled = a->filter == LW_FILTER_BICUBIC && a->form == LW_RESAMPLE_TORCH &&
+                  a->scale[0] > 0.0;
     return t.rank == 4 && t.dim[1] == a->h && t.dim[2] == a->w && !scaled;
 }
 
@@ -159,11 +160,12 @@ static int check_resize(const lw_graph *g, const lw_node *n, lw_type x, int32_t 
     const lw_attr_resize *a = n->attr;
     if (h < 1 || w < 1)
         return lw_op_fail(g, n, "size must be positive");
-    bool filter = a->antialias ? a->filter >= 0 && a->filter < LW_FILTERS
-                               : a->filter == LW_FILTER_BILINEAR || a->filter == LW_FILTER_BICUBIC;
-    if (!filter)
-        return lw_op_fail(g, n, "without antialias the filter is bilinear or bicubic");
-    if (resize_keeps(x, &(lw_attr_resize){h, w, a->filter, a->antialias, {a->scale[0]}}))
+    if (a->form < 0 || a->form >= LW_RESAMPLE_FORMS || lw_resample_is_u8((lw_resample_form)a->form))
+        return lw_op_fail(g, n, "the form must be torch, float-aa or tf-inception");
+    if (a->filter < 0 || a->filter >= LW_FILTERS ||
+        !lw_resample_has((lw_resample_form)a->form, (lw_filter)a->filter))
+        return lw_op_fail(g, n, "the form has no such filter");
+    if (resize_keeps(x, &(lw_attr_resize){h, w, a->form, a->filter, {a->scale[0]}}))
         return lw_op_fail(g, n, "the size stays");
     if ((a->scale[0] == 0.0) != (a->scale[1] == 0.0) || !scale_fits(a->scale[0], x.dim[1], h) ||
         !scale_fits(a->scale[1], x.dim[2], w))
@@ -209,7 +211,7 @@ static void grad_resize(lw_graph *g, const lw_node *n, const lw_val *dout, const
 static void print_resize(lw_str *s, const lw_node *n)
 {
     const lw_attr_resize *a = n->attr;
-    lw_str_addf(s, "%s%s to %dx%d", lw_filter_name[a->filter], a->antialias ? " antialias" : "",
+    lw_str_addf(s, "%s %s to %dx%d", lw_resample_form_name[a->form], lw_filter_name[a->filter],
                 a->h, a->w);
     if (a->scale[0] > 0.0)
         lw_str_addf(s, " scale %g, %g", a->scale[0], a->scale[1]);

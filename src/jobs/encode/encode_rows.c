@@ -40,8 +40,7 @@ static int expect_rows(const lw_encode_config *c, int64_t have, lw_encode_rows *
 static int open_data(const lw_encode_config *c, const lw_network *net, lw_pool *pool,
                      const lw_observer *obs, lw_encode_rows *r)
 {
-    const lw_preparation *p = net->prepared && net->preparation.height > 0 ? &net->preparation
-                                                                           : NULL;
+    const lw_preparation *p = lw_network_preparation(net);
     bool guess = c->dry_run && p; /* prepared pictures are made for this call: one will do */
     const lw_data_opts o = {.image_size = p               ? 0
                                           : c->image_size ? c->image_size

@@ -46,7 +46,7 @@ static int open_data(lw_quantize_inputs *in)
         return lw_fail(LW_EFORMAT, "%s: a %s takes %d channels, no pictures", net->dir, net->name,
                        (int)net->channels);
     lw_data_opts o = {.image_size = net->image_size, .pool = in->dev->pool, .obs = in->obs};
-    if (net->prepared && net->preparation.height > 0)
+    if (lw_network_preparation(net))
         LW_TRY(draw_prepared(in, spec, &o));
     LW_TRY(lw_data_open(spec, &o, &in->data));
     return lw_data_drawn(in->data, &in->drawn);

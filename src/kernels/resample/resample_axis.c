@@ -5,9 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-const char *const lw_resample_form_name[LW_RESAMPLE_FORMS] = {"pillow", "pillow-13", "float-aa",
-                                                              "torch", "tf-inception"};
-
 /* ---- filters: value at a distance ------------------------------------------------------------ */
 
 static double box(double x)
@@ -133,13 +130,6 @@ static void as_tf_inception(window *w, const lw_resample_axis_spec *s, ptrdiff_t
 
 /* ---- the axis -------------------------------------------------------------------------------- */
 
-static bool has_filter(lw_resample_form form, lw_filter filter)
-{
-    if (form == LW_RESAMPLE_TORCH)
-        return filter == LW_FILTER_BILINEAR || filter == LW_FILTER_BICUBIC;
-    return form != LW_RESAMPLE_TF_INCEPTION || filter == LW_FILTER_BILINEAR;
-}
-
 /* The most inputs an output can have. */
 static ptrdiff_t most_taps(const lw_resample_axis_spec *s)
 {
@@ -217,7 +207,7 @@ static int take(lw_resample_axis *a, lw_resample_axis *made, int rc)
 
 int lw_resample_axis_init(lw_resample_axis *a, const lw_resample_axis_spec *s)
 {
-    if (!has_filter(s->form, s->filter))
+    if (!lw_resample_has(s->form, s->filter))
         return lw_fail(LW_EUNSUPPORTED, "resize '%s' has no filter '%s': use %s",
                        lw_resample_form_name[s->form], lw_filter_name[s->filter],
                        s->form == LW_RESAMPLE_TORCH ? "bilinear or bicubic" : "bilinear");

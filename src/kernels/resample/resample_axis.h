@@ -34,24 +34,7 @@
 
 #include "base/base.h"
 
-typedef enum lw_resample_form {
-    LW_RESAMPLE_PILLOW,
-    LW_RESAMPLE_PILLOW_13,
-    LW_RESAMPLE_FLOAT_AA,
-    LW_RESAMPLE_TORCH,
-    LW_RESAMPLE_TF_INCEPTION,
-    LW_RESAMPLE_FORMS
-} lw_resample_form;
-
-extern const char *const lw_resample_form_name[LW_RESAMPLE_FORMS];
-
 enum { LW_RESAMPLE_BITS = 22 }; /* behind the point of fixed weights */
-
-/* Of 8-bit channels, with fixed weights; the others are float. */
-static inline bool lw_resample_is_u8(lw_resample_form form)
-{
-    return form == LW_RESAMPLE_PILLOW || form == LW_RESAMPLE_PILLOW_13;
-}
 
 /* Outputs [at, at + n) of an axis of `from` inputs and `to` outputs. */
 typedef struct lw_resample_axis {

@@ -68,8 +68,9 @@ static lw_val positions(lw_builder *b, const lw_vit *c, lw_val at, int32_t h, in
     double side = (double)c->grid;
     lw_attr_resize to = {.h = h,
                          .w = w,
-                         .filter = LW_FILTER_BICUBIC,
-                         .antialias = c->resize == LW_VIT_RESIZE_ANTIALIAS};
+                         .form = c->resize == LW_VIT_RESIZE_ANTIALIAS ? LW_RESAMPLE_FLOAT_AA
+                                                                      : LW_RESAMPLE_TORCH,
+                         .filter = LW_FILTER_BICUBIC};
     if (square && h == c->grid)
         return at;
     if (c->resize == LW_VIT_RESIZE_NONE)
