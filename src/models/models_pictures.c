@@ -67,8 +67,7 @@ static lw_val fit(lw_graph *g, const lw_network_fit *f, lw_val x)
     if (!lw_val_ok(x) || f->h == 0 || lw_val_type(g, x).rank != 4)
         return x;
     lw_type t = lw_val_type(g, x);
-    return t.dim[1] == f->h && t.dim[2] == f->w ? x
-                                                : resize(g, x, f->h, f->w, f->form, f->filter);
+    return t.dim[1] == f->h && t.dim[2] == f->w ? x : resize(g, x, f->h, f->w, f->form, f->filter);
 }
 
 lw_val lw_network_see(const lw_network *n, lw_graph *g, lw_val x)
@@ -97,7 +96,8 @@ static int fit_prepared(lw_network *n, int32_t size, int32_t resize)
 {
     lw_preparation *p = &n->preparation;
     if (resize != 0)
-        return lw_fail(LW_EUSAGE, "--encoder-resize: %s says itself how its pictures are resized (%s)",
+        return lw_fail(LW_EUSAGE,
+                       "--encoder-resize: %s says itself how its pictures are resized (%s)",
                        n->name, lw_resample_form_name[p->form]);
     if (size > 0)
         p->resize_h = p->resize_w = p->height = p->width = size;
