@@ -3,6 +3,7 @@
 #include "ir/ir.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A parameter named twice is one value, so that its gradients meet. */
 static lw_val find_param(const lw_graph *g, const lw_params *params, int32_t index)
@@ -40,6 +41,17 @@ static lw_init default_init(int64_t fan_in)
     return (lw_init){LW_INIT_UNIFORM, (float)(1.0 / sqrt((double)fan_in))};
 }
 
+lw_val lw_layer_done(lw_builder *b, const char *name, lw_val before, lw_val y)
+{
+    if (!b->hook || !lw_val_ok(y))
+        return y;
+    const char *up = name[0] ? lw_scope_push(b->g, name) : lw_scope(b->g);
+    const char *part = strchr(lw_scope(b->g), ':');
+    y = b->hook->output(b->hook->self, b, part ? part + 1 : lw_scope(b->g), before, y);
+    lw_scope_set(b->g, up);
+    return y;
+}
+
 lw_val lw_linear(lw_builder *b, const char *name, lw_val x, int out, bool bias)
 {
     if (!lw_val_ok(x))
@@ -50,7 +62,7 @@ lw_val lw_linear(lw_builder *b, const char *name, lw_val x, int out, bool bias)
     lw_val c = bias ? lw_param(b, "bias", lw_type_of(LW_F32, 1, out), default_init(in)) : LW_NOVAL;
     lw_val y = lw_linear_op(b->g, x, w, c);
     lw_scope_set(b->g, up);
-    return y;
+    return lw_layer_done(b, name, LW_NOVAL, y);
 }
 
 lw_val lw_conv2d(lw_builder *b, const char *name, lw_val x, int out, lw_conv_opts o)

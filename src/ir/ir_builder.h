@@ -42,12 +42,25 @@ typedef struct lw_params {
     uint64_t (*version)(void *self, lw_slab slab);
 } lw_params;
 
-typedef struct lw_builder {
+typedef struct lw_builder lw_builder;
+/* What becomes of a layer's output y before anything reads it. layer: its scope's name. before: what
+ * went into a residual block whose output y is; absent for other layers. */
+typedef struct lw_layer_hook {
+    void *self;
+    lw_val (*output)(void *self, lw_builder *b, const char *layer, lw_val before, lw_val y);
+} lw_layer_hook;
+
+struct lw_builder {
     lw_graph *g;
     const lw_params *params;
-    bool training; /* dropout live */
-    lw_val rows;   /* i64[B] row ids for random ops; may be absent when nothing draws */
-} lw_builder;
+    bool training;             /* dropout live */
+    lw_val rows;               /* i64[B] row ids for random ops; may be absent when nothing draws */
+    const lw_layer_hook *hook; /* NULL: outputs stay as they are */
+};
+/* y through the builder's hook, as the output of layer `name` of the current scope ("": of the scope
+ * itself). Linear layers do that themselves; models call it behind blocks, and where libraries have a
+ * Dropout module. */
+lw_val lw_layer_done(lw_builder *b, const char *name, lw_val before, lw_val y);
 
 /* Parameter `name` under the current scope. */
 lw_val lw_param(lw_builder *b, const char *name, lw_type type, lw_init init);

@@ -7,6 +7,7 @@
  *
  *    models_network  records, networks.def their one list; SOURCE or encoder spec -> lw_network
  *    models_taps     what a network offers by name
+ *    models_noise    noise at named sites of a frozen network, for Monte-Carlo uncertainty
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
  *    models_autoencoder_kl, _tiny  diffusers' AutoencoderKL and AutoencoderTiny, a record for each half
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into convolutions)
@@ -25,6 +26,7 @@
 #include "models/proof/models_kge.h"
 #include "models/image/models_unet.h"
 #include "models/models_network.h"
+#include "models/models_noise.h"
 #include "models/models_taps.h"
 #include "models/encoders/models_encoder.h"
 #include "models/encoders/models_features.h"

@@ -16,10 +16,13 @@ const lw_network_def lw_network_def_none = {.name = "none", .kind = "encoder"}; 
 /* ---- building -------------------------------------------------------------------------------- */
 
 static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_network_in in,
-                   lw_val rows, lw_taps *out)
+                   lw_taps *out)
 {
-    lw_builder b = {
-        .g = g, .params = s ? lw_store_params(s) : NULL, .training = n->training, .rows = rows};
+    lw_builder b = {.g = g,
+                    .params = s ? lw_store_params(s) : NULL,
+                    .training = n->training,
+                    .rows = in.rows,
+                    .hook = n->hook};
     const char *up = lw_scope_top(g); /* the frozen store has names of its own */
     *out = (lw_taps){0};
     in.x = lw_network_see(n, g, in.x);
@@ -30,7 +33,7 @@ static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_netwo
 
 void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_taps *out)
 {
-    append(n, n->store, g, in, LW_NOVAL, out);
+    append(n, n->store, g, in, out);
 }
 
 static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w)
@@ -75,13 +78,12 @@ static int check_size(const lw_network *n, int32_t h, int32_t w)
 int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w,
                      const char *want)
 {
-    lw_val rows = LW_NOVAL;
     lw_taps taps;
     LW_TRY(check_size(n, h, w));
     lw_network_in in = inputs(n, g, batch, h, w);
-    if (n->training)
-        rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
-    append(n, n->store, g, in, rows, &taps);
+    if (n->training || n->hook)
+        in.rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    append(n, n->store, g, in, &taps);
     LW_TRY(lw_graph_error(g));
     LW_TRY(lw_taps_offer(&taps, g, want, n->dir));
     return lw_graph_error(g);
@@ -103,7 +105,7 @@ int lw_network_declare(lw_network *n, lw_store *s)
     if (n->def->declare)
         LW_TRY(n->def->declare(n->arch, s));
     LW_TRY(lw_graph_new(&g));
-    append(n, s, g, inputs(n, g, 1, side, side), LW_NOVAL, &taps);
+    append(n, s, g, inputs(n, g, 1, side, side), &taps);
     LW_TRY(lw_graph_error(g));
     n->features = width_of(g, &taps, "pooled", 0);
     n->outputs = width_of(g, &taps, "y", 0);

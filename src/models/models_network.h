@@ -27,6 +27,7 @@ typedef struct lw_network_in {
     lw_val t;       /* f32[B]; absent: constant 0, so that its embedding is made when prepared */
     lw_val classes; /* i32[B] */
     lw_val latent;  /* f32[B,latent] */
+    lw_val rows;    /* i64[B]: row ids of what is drawn, in training and by a hook */
 } lw_network_in;
 
 /* Pictures of any other size become h x w inside the graph, so that gradients flow through it. */
@@ -72,12 +73,14 @@ typedef struct lw_network_def {
 
 struct lw_network {
     const lw_network_def *def;
-    char *dir;          /* the folder or file the weights came from; NULL: encoder none */
-    json_t *config;     /* config.json; NULL: weights alone */
-    void *arch;         /* [def->arch_bytes] */
-    lw_store *store;    /* frozen, or that of lw_network_train; NULL: encoder none */
-    int64_t parameters; /* trained numbers: BatchNorm's running statistics do not count */
-    bool training;      /* is built with dropout and the input rows */
+    char *dir;                 /* the folder or file the weights came from; NULL: encoder none */
+    json_t *config;            /* config.json; NULL: weights alone */
+    void *arch;                /* [def->arch_bytes] */
+    lw_store *store;           /* frozen, or that of lw_network_train; NULL: encoder none */
+    int64_t parameters;        /* trained numbers: BatchNorm's running statistics do not count */
+    bool training;             /* is built with dropout and the input rows */
+    const lw_layer_hook *hook; /* over its layers' outputs, and the input rows (models_noise.h);
+                                  borrowed, or NULL */
     /* of the taps */
     int32_t features;           /* width of pooled; 0: none */
     int32_t classes;            /* of logits, or of the input class; 0: none */

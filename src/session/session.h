@@ -14,6 +14,7 @@
 #include "session/session_diffusion.h"
 #include "session/session_features.h"
 #include "session/session_forward.h"
+#include "session/session_passes.h"
 #include "session/session_generator.h"
 #include "session/session_machine.h"
 #include "session/session_quantization.h"

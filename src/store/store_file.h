@@ -32,6 +32,11 @@ int lw_store_save(const lw_store *s, lw_slab slab, const char *path, const char 
 int lw_store_save_as(const lw_store *s, lw_slab slab, const char *path, const lw_naming *naming,
                      const char *const *meta, size_t n_meta);
 
+/* What a file of that naming (NULL: ours) calls entry `name` of s; names are copied to `arena`. *n 0:
+ * there is no such entry. */
+int lw_store_file_names(const lw_store *s, const lw_naming *naming, const char *name,
+                        lw_arena *arena, lw_file_name out[LW_MAX_FILE_NAMES], int *n);
+
 /* Does a file hold a tensor of this name (prefixes dropped)? For telling models apart. */
 const lw_st_tensor *lw_st_find_model(const lw_st_file *f, const char *name);
 

@@ -194,6 +194,27 @@ int lw_store_pieces_of(const lw_store *s, const lw_naming *naming, store_pieces 
     return 0;
 }
 
+int lw_store_file_names(const lw_store *s, const lw_naming *naming, const char *name,
+                        lw_arena *arena, lw_file_name out[LW_MAX_FILE_NAMES], int *n)
+{
+    LW_CLEANUP(lw_store_pieces_clear) store_pieces p = {0};
+    int32_t at = lw_store_find(s, name);
+    *n = 0;
+    if (at < 0)
+        return 0;
+    LW_TRY(lw_arena_new(&p.arena));
+    LW_TRY(add_entry(&p, naming, lw_store_at(s, at)));
+    LW_ASSERT(p.n <= LW_MAX_FILE_NAMES, "%s: %zu pieces", name, p.n);
+    for (size_t i = 0; i < p.n; i++) {
+        const lw_name_rule *r = p.of[i].rule;
+        const char *copy = lw_arena_strdup(arena, p.of[i].name);
+        if (!copy)
+            return LW_ENOMEM;
+        out[(*n)++] = (lw_file_name){copy, all_of(r->store_rows), all_of(r->file_rows), r->bare};
+    }
+    return 0;
+}
+
 /* ---- looking ahead --------------------------------------------------------------------------- */
 
 static const lw_st_tensor *find_by(const lw_naming *n, const lw_st_file *f, const char *name)

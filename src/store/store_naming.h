@@ -61,6 +61,14 @@ typedef struct lw_naming {
  * that has it; NULL: none has. For telling models apart, and their sizes. */
 const lw_st_tensor *lw_naming_find(const lw_naming *namings, const lw_st_file *f, const char *name);
 
+/* What a file of a naming calls a tensor of the store, or rows of one. */
+typedef struct lw_file_name {
+    const char *name;
+    lw_rows rows; /* of the store's tensor that it gives */
+    lw_rows of;   /* out of which rows of the file's own */
+    bool bare;    /* it stands beside what carries the prefix */
+} lw_file_name;
+enum { LW_MAX_FILE_NAMES = 4 };
 /* Does a name match a pattern? */
 bool lw_naming_fits(const char *pattern, const char *name);
 

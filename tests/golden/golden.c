@@ -240,3 +240,68 @@ const lw_isa *golden_isas(int *n)
     *n = levels[1] == LW_ISA_REF ? 1 : 2;
     return levels;
 }
+
+/* ---- a folder as its authors would write it -------------------------------------------------- */
+
+/* "3x4x5" -> rank */
+int golden_shape(const char *text, int64_t shape[4], int64_t *count)
+{
+    char *at;
+    int rank = 0;
+    *count = 1;
+    for (;; text = at + 1) {
+        assert_true(rank < 4);
+        shape[rank] = strtoll(text, &at, 10);
+        *count *= shape[rank++];
+        if (*at != 'x')
+            return rank;
+    }
+}
+
+/* Declares or writes the tensor of a line of `names`: NAME 3x4x5 */
+static void write_tensor(lw_st_writer *w, const char *line, size_t n, bool values)
+{
+    char text[256];
+    int64_t shape[4], count;
+    assert_true(n < sizeof text);
+    snprintf(text, sizeof text, "%.*s", (int)n, line);
+    char *at = strchr(text, ' ');
+    assert_non_null(at);
+    *at = '\0';
+    int rank = golden_shape(at + 1, shape, &count);
+    if (!values) {
+        assert_ok(lw_st_writer_add(w, text, LW_ELEM_F32, rank, shape));
+        return;
+    }
+    float *v = malloc(sizeof *v * (size_t)count);
+    golden_parameter(text, rank, shape, v);
+    assert_ok(lw_st_writer_put(w, v, sizeof *v * (size_t)count));
+    free(v);
+}
+
+static void write_tensors(lw_st_writer *w, const char *names, bool values)
+{
+    assert_non_null(names);
+    while (*names) {
+        size_t n = strcspn(names, "\n");
+        write_tensor(w, names, n, values);
+        names += n + (names[n] == '\n');
+    }
+}
+
+void golden_write_model(const lw_st_file *f, const char *dir)
+{
+    char path[128];
+    lw_st_writer *w = NULL;
+    const char *config = lw_st_meta(f, "config"), *file = lw_st_meta(f, "config_name");
+    assert_ok(lw_mkdirs(dir));
+    snprintf(path, sizeof path, "%s/%s", dir, file ? file : "config.json");
+    if (config)
+        assert_ok(lw_file_write(path, config, strlen(config)));
+    snprintf(path, sizeof path, "%s/%s", dir, LW_WEIGHTS_HF);
+    assert_ok(lw_st_writer_new(path, &w));
+    write_tensors(w, lw_st_meta(f, "names"), false);
+    write_tensors(w, lw_st_meta(f, "names"), true);
+    assert_ok(lw_st_writer_finish(w));
+    lw_st_writer_free(&w);
+}

@@ -52,6 +52,12 @@ double *golden_get(const lw_st_file *f, const char *name, int64_t *n); /* malloc
 float *golden_get_f32(const lw_st_file *f, const char *name, int64_t *n);
 bool golden_has(const lw_st_file *f, const char *name);
 
+/* "3x4x5" -> its rank. */
+int golden_shape(const char *text, int64_t shape[4], int64_t *count);
+/* What a fixture says of a model (`names`, `config`, `config_name`) as a folder that its authors would
+ * have written, its values by the formula. */
+void golden_write_model(const lw_st_file *f, const char *dir);
+
 /* ---- comparing ---- */
 double golden_relative(const float *have, const double *want, int64_t n, double floor);
 /* Estimated relative L2 error of a tensor from its sketch of 9 numbers. */

@@ -143,6 +143,7 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
     lw_val tokens = lw_vit_build(b, &a->vit, &names, in.x, map);
     lw_val cls = lw_vit_token(b->g, tokens, 0);
     cls = lw_layer_norm(b, "post_layernorm", cls, a->vit.eps, LW_NOVAL);
+    cls = lw_layer_done(b, "head_drop", LW_NOVAL, cls);
     lw_tap_add(out, "pooled",
                a->projection ? lw_linear(b, "visual_projection", cls, a->projection, a->bias)
                              : cls);

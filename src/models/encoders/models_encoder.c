@@ -66,14 +66,17 @@ void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_taps
         lw_val h = map[s - 1];
         for (int32_t i = 0; i < c->blocks; i++) {
             const char *up = lw_scope_pushf(g, "layer%d.%d", s, i);
-            h = block(b, c, h, c->width << (s - 1), i == 0 && s > 1 ? 2 : 1);
+            h = lw_layer_done(b, "", h,
+                              block(b, c, h, c->width << (s - 1), i == 0 && s > 1 ? 2 : 1));
             lw_scope_set(g, up);
         }
         map[s] = h;
     }
     lw_val pooled = lw_mean(g, map[c->stages], LW_OVER_MIDDLE);
     if (c->classes > 0)
-        lw_tap_add(out, "logits", lw_linear(b, "fc", pooled, c->classes, true));
+        lw_tap_add(
+            out, "logits",
+            lw_linear(b, "fc", lw_layer_done(b, "head", LW_NOVAL, pooled), c->classes, true));
     lw_tap_add(out, "pooled", pooled);
     lw_tap_add_maps(out, map, c->stages + 1);
 }

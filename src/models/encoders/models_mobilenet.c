@@ -156,8 +156,11 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
     const char *top = a->prefix ? lw_scope_push(b->g, "mobilenet_v2") : NULL;
     lw_val x = map[0] = convolve(b, a, STEM, 0, in.x, a->stem, 2);
     for (int s = 0, n = 1; s < STAGES; s++) {
-        for (int i = 0; i < stage_blocks[s]; i++, n++)
-            x = block(b, a, n, x, i == 0 ? stage_stride[s] : 1);
+        for (int i = 0; i < stage_blocks[s]; i++, n++) {
+            char name[24];
+            snprintf(name, sizeof name, "block.%d", n);
+            x = lw_layer_done(b, name, x, block(b, a, n, x, i == 0 ? stage_stride[s] : 1));
+        }
         map[1 + s] = x;
     }
     x = convolve(b, a, HEAD, 0, x, a->head, 1);
@@ -165,7 +168,9 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
         lw_scope_set(b->g, top);
     lw_val pooled = lw_mean(b->g, x, LW_OVER_MIDDLE);
     if (a->classes > 0)
-        lw_tap_add(out, "logits", lw_linear(b, classifier(a->names), pooled, a->classes, true));
+        lw_tap_add(out, "logits",
+                   lw_linear(b, classifier(a->names), lw_layer_done(b, "head", LW_NOVAL, pooled),
+                             a->classes, true));
     lw_tap_add(out, "pooled", pooled);
     lw_tap_add_maps(out, map, 1 + STAGES);
 }

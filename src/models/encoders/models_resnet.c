@@ -41,7 +41,7 @@ static lw_val stage(lw_builder *b, block_fn *block, int s, lw_val x, int32_t o, 
 {
     for (int32_t i = 0; i < n; i++) {
         const char *up = lw_scope_pushf(b->g, "layer%d.%d", s, i);
-        x = block(b, x, o, i == 0 && s > 1 ? 2 : 1);
+        x = lw_layer_done(b, "", x, block(b, x, o, i == 0 && s > 1 ? 2 : 1));
         lw_scope_set(b->g, up);
     }
     return x;
@@ -92,7 +92,8 @@ static void describe_cifar(lw_network *n)
 static void build_cifar(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
 {
     lw_val map[4], pooled = trunk(b, cifar_block, in.x, 16, 3, *(const int32_t *)arch, map);
-    lw_tap_add(out, "logits", lw_linear(b, "linear", pooled, 10, true));
+    lw_val seen = lw_layer_done(b, "head", LW_NOVAL, pooled);
+    lw_tap_add(out, "logits", lw_linear(b, "linear", seen, 10, true));
     lw_tap_add(out, "pooled", pooled);
     lw_tap_add_maps(out, map, 4);
 }

@@ -83,7 +83,8 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
         for (int32_t i = 0; i < a->depth[s] && lw_val_ok(x); i++) {
             const char *up = a->hf ? lw_scope_pushf(b->g, "encoder.stages.%d.layers.%d", s, (int)i)
                                    : lw_scope_pushf(b->g, "layer%d.%d", s + 1, (int)i);
-            x = block(b, a, x, s, i == 0 && (s > 0 || a->halve_first) ? 2 : 1);
+            lw_val y = block(b, a, x, s, i == 0 && (s > 0 || a->halve_first) ? 2 : 1);
+            x = lw_layer_done(b, "", x, y);
             lw_scope_set(b->g, up);
         }
         map[s + 1] = x;
@@ -91,7 +92,8 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
     lw_val pooled = lw_mean(b->g, map[a->stages], LW_OVER_MIDDLE);
     if (a->classes > 0)
         lw_tap_add(out, "logits",
-                   lw_linear(b, a->hf ? "classifier.1" : "fc", pooled, a->classes, true));
+                   lw_linear(b, a->hf ? "classifier.1" : "fc",
+                             lw_layer_done(b, "head", LW_NOVAL, pooled), a->classes, true));
     lw_tap_add(out, "pooled", pooled);
     lw_tap_add_maps(out, map, a->stages + 1);
 }

@@ -105,12 +105,16 @@ static lw_val pool(lw_builder *b, const lw_vit *c, lw_val tokens)
     int32_t batch = lw_val_type(g, tokens).dim[0], w = c->width;
     lw_val probe = lw_param(b, "probe", lw_type_of(LW_F32, 3, 1, 1, w),
                             (lw_init){LW_INIT_NORMAL, 0.02f});
+    lw_type rows = lw_type_of(LW_F32, 3, batch, 1, w);
+    if (b->hook) /* which may treat the queries of pictures differently */
+        probe = lw_broadcast(g, lw_reshape(g, probe, lw_type_of(LW_F32, 1, w)), rows);
     lw_val q = lw_linear(b, "attention.q", probe, w, true);
-    q = lw_broadcast(g, lw_reshape(g, q, lw_type_of(LW_F32, 1, w)),
-                     lw_type_of(LW_F32, 3, batch, 1, w));
+    if (!b->hook)
+        q = lw_broadcast(g, lw_reshape(g, q, lw_type_of(LW_F32, 1, w)), rows);
     lw_val kv = lw_linear(b, "attention.kv", tokens, 2 * w, true);
     lw_val y = lw_cross_attention(g, q, kv, c->heads);
     y = lw_linear(b, "attention.out_proj", y, w, true);
+    y = lw_layer_done(b, "proj_drop", LW_NOVAL, y);
     lw_val h = lw_layer_norm(b, "layernorm", y, c->eps, LW_NOVAL);
     y = lw_add(g, y, lw_vit_mlp(b, c, "mlp.fc1", "mlp.fc2", h));
     return lw_reshape(g, y, lw_type_of(LW_F32, 2, batch, w));
@@ -129,8 +133,9 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
     tokens = lw_layer_norm(b, "post_layernorm", tokens, a->vit.eps, LW_NOVAL);
     if (!a->no_head) {
         const char *up = lw_scope_push(b->g, "head");
-        lw_tap_add(out, "pooled", pool(b, &a->vit, tokens));
+        lw_val pooled = pool(b, &a->vit, tokens);
         lw_scope_set(b->g, up);
+        lw_tap_add(out, "pooled", lw_layer_done(b, "head_drop", LW_NOVAL, pooled));
     }
     lw_tap_add(out, "tokens", tokens);
     lw_tap_add_maps(out, map, a->vit.depth + 1);

@@ -122,6 +122,7 @@ static lw_val embed(lw_builder *b, const lw_vit *c, const lw_vit_names *n, lw_va
         own = front(b, c, n, own, batch);
         x = lw_concat(g, own, x, 1);
     }
+    x = lw_layer_done(b, "pos_drop", LW_NOVAL, x);
     return n->norm ? lw_layer_norm(b, n->norm, x, c->eps, LW_NOVAL) : x;
 }
 
@@ -138,6 +139,8 @@ static lw_val scaled_linear(lw_builder *b, const char *name, const char *scale, 
     const lw_init init = {LW_INIT_UNIFORM, 0.02f}, one = {LW_INIT_ONES, 0};
     int32_t in = lw_type_last(lw_val_type(g, x));
     lw_val k = lw_param(b, scale, lw_type_of(LW_F32, 1, out), one);
+    if (b->hook) /* it concerns the layer's own output */
+        return lw_mul(g, lw_linear(b, name, x, out, true), k);
     const char *up = lw_scope_push(g, name);
     lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 2, out, in), init);
     lw_val bias = lw_param(b, "bias", lw_type_of(LW_F32, 1, out), init);
@@ -158,7 +161,9 @@ static lw_val mlp(lw_builder *b, const lw_vit *c, const char *fc1, const char *f
     } else {
         h = lw_ew1(g, c->act, h);
     }
-    return scaled_linear(b, fc2, scale, h, c->width);
+    h = lw_layer_done(b, "mlp.drop1", LW_NOVAL, h);
+    h = scaled_linear(b, fc2, scale, h, c->width);
+    return lw_layer_done(b, "mlp.drop2", LW_NOVAL, h);
 }
 
 lw_val lw_vit_mlp(lw_builder *b, const lw_vit *c, const char *fc1, const char *fc2, lw_val x)
@@ -171,9 +176,13 @@ static lw_val block(lw_builder *b, const lw_vit *c, const lw_vit_names *n, lw_va
     lw_graph *g = b->g;
     lw_val h = lw_layer_norm(b, n->norm1, x, c->eps, LW_NOVAL);
     h = lw_attention(g, lw_linear(b, n->qkv, h, 3 * c->width, !c->no_qkv_bias), c->heads);
-    x = lw_add(g, x, scaled_linear(b, n->out, n->scale1, h, c->width));
+    h = scaled_linear(b, n->out, n->scale1, h, c->width);
+    h = lw_layer_done(b, "attn.proj_drop", LW_NOVAL, h);
+    lw_val before = x;
+    x = lw_add(g, x, h);
     h = lw_layer_norm(b, n->norm2, x, c->eps, LW_NOVAL);
-    return lw_add(g, x, mlp(b, c, n->fc1, n->fc2, n->scale2, h));
+    x = lw_add(g, x, mlp(b, c, n->fc1, n->fc2, n->scale2, h));
+    return lw_layer_done(b, "", before, x);
 }
 
 lw_val lw_vit_build(lw_builder *b, const lw_vit *c, const lw_vit_names *n, lw_val x, lw_val *map)
