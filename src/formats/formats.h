@@ -6,6 +6,7 @@
  *   formats_safetensors  safetensors files (mapped reader, shards, streaming writer)
  *   formats_torch        torch.save's files as the same view, without running their pickle
  *   formats_npy          .npy and .npz arrays
+ *   formats_moments      mean and covariance of features: .npz of pytorch-fid and others
  *   formats_image        PNG, JPEG, BMP, WebP -> 8-bit RGB; PNG and JPEG back, text in PNG files
  *   formats_archive      members of tar/zip archives, decompressed files
  *   formats_json         JSON through jansson (whose json_t is the tree every caller uses)
@@ -22,6 +23,7 @@
 #include "formats/formats_archive.h"
 #include "formats/formats_elem.h"
 #include "formats/formats_events.h"
+#include "formats/formats_moments.h"
 #include "formats/image/formats_image.h"
 #include "formats/text/formats_json.h"
 #include "formats/text/formats_lines.h"

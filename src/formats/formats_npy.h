@@ -36,6 +36,9 @@ typedef struct lw_npz {
  * ends the walk. */
 typedef int lw_npz_visit(void *arg, const char *name, lw_array *array);
 int lw_npz_each(const char *path, bool data, lw_npz_visit *visit, void *arg);
+/* Those of n (1 or more) names alone: the others' headers are not read either. */
+int lw_npz_pick(const char *path, const char *const *names, size_t n, bool data,
+                lw_npz_visit *visit, void *arg);
 int lw_npz_load(const char *path, lw_npz *out); /* members that are not .npy are skipped */
 void lw_npz_clear(lw_npz *z);
 lw_array *lw_npz_find(lw_npz *z, const char *name); /* NULL when absent */

@@ -96,10 +96,20 @@ static int read_data(const char *what, lw_archive *a, const lw_npy_header *h, co
 typedef struct walk {
     const char *path;
     bool data;
+    const char *const *wanted; /* [n_wanted] visited; n_wanted 0: all */
+    size_t n_wanted;
     lw_npz_visit *visit;
     void *arg;
     lw_npz seen; /* names only */
 } walk;
+
+static bool is_wanted(const walk *w, const char *name)
+{
+    for (size_t i = 0; i < w->n_wanted; i++)
+        if (lw_str_eq(w->wanted[i], name))
+            return true;
+    return w->n_wanted == 0;
+}
 
 static int visit_member(void *arg, lw_archive *a, const lw_archive_member *m)
 {
@@ -123,6 +133,8 @@ static int visit_member(void *arg, lw_archive *a, const lw_archive_member *m)
     if (lw_npz_find(&w->seen, lw_str_c(&name)))
         return lw_fail(LW_EFORMAT, "%s: two arrays called '%s'", w->path, lw_str_c(&name));
     LW_TRY(lw_npz_add(&w->seen, lw_str_c(&name), &array));
+    if (!is_wanted(w, lw_str_c(&name)))
+        return 0;
     LW_TRY(read_up_to(a, head, HEAD, &got));
     LW_TRY(lw_npy_header_read(lw_str_c(&what), head, got, &h));
     LW_TRY(data_bytes(lw_str_c(&what), &h, size, &bytes));
@@ -139,6 +151,16 @@ static int visit_member(void *arg, lw_archive *a, const lw_archive_member *m)
 int lw_npz_each(const char *path, bool data, lw_npz_visit *visit, void *arg)
 {
     walk w = {.path = path, .data = data, .visit = visit, .arg = arg};
+    int rc = lw_archive_each(path, visit_member, &w);
+    lw_npz_clear(&w.seen);
+    return rc;
+}
+
+int lw_npz_pick(const char *path, const char *const *names, size_t n, bool data,
+                lw_npz_visit *visit, void *arg)
+{
+    walk w = {
+        .path = path, .data = data, .wanted = names, .n_wanted = n, .visit = visit, .arg = arg};
     int rc = lw_archive_each(path, visit_member, &w);
     lw_npz_clear(&w.seen);
     return rc;

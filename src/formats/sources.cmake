@@ -18,6 +18,7 @@ set(SOURCES
   formats_npy.c
   formats_npy_header.c
   formats_npz.c
+  formats_moments.c
   image/formats_image.c
   image/formats_png_read.c
   image/formats_png_write.c
