@@ -19,8 +19,9 @@ struct lw_junk {
     float *scratch; /* two pictures */
 };
 
-static const char *const names[LW_JUNK_COUNT] = {
-    "average", "splice", "blur", "blur2", "warp", "tile", "noise", "noised", "mean", "repeated"};
+static const char *const names[LW_JUNK_COUNT] = {"average", "splice",   "blur",   "blur2",
+                                                 "warp",    "tile",     "noise",  "noised",
+                                                 "mean",    "repeated", "grained"};
 
 const char *lw_junk_name(lw_junk_kind k)
 {
@@ -188,6 +189,10 @@ int32_t lw_junk_make(lw_junk *j, lw_junk_kind kind, int64_t index, float *dst)
     case LW_JUNK_NOISED:
         lw_data_get(d, row, false, dst);
         add_noise(j, names[kind], index, .3, dst);
+        break;
+    case LW_JUNK_GRAINED:
+        lw_data_get(d, row, false, dst);
+        add_noise(j, names[kind], index, LW_JUNK_GRAIN, dst);
         break;
     default:
         from_pictures(j, kind, index, row, dst);

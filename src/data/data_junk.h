@@ -22,8 +22,10 @@ typedef enum lw_junk_kind {
     LW_JUNK_MEAN,     /* mean of the picture's class plus Gaussian noise, sd 0.05 */
     LW_JUNK_REPEATED, /* one of ten fixed pictures (of different classes while they last), for ever
                        */
+    LW_JUNK_GRAINED,  /* a picture plus Gaussian noise, sd LW_JUNK_GRAIN */
     LW_JUNK_COUNT
 } lw_junk_kind;
+#define LW_JUNK_GRAIN 0.1
 const char *lw_junk_name(lw_junk_kind k); /* "average", "splice", ... */
 
 /* Borrows the dataset; holds the class means and room for two pictures: one user at a time. */
@@ -34,7 +36,7 @@ void lw_junk_free(lw_junk **pp);
  * the class of the (first) real picture it is made of; index mod classes for LW_JUNK_NOISE. */
 int32_t lw_junk_make(lw_junk *j, lw_junk_kind kind, int64_t index, float *dst);
 /* For training a judge: AVERAGE, SPLICE, BLUR, WARP, TILE or NOISE, chosen by index. BLUR2, MEAN,
- * NOISED and REPEATED stay unseen, so that as controls they test more than memory. */
+ * NOISED, REPEATED and GRAINED stay unseen, so that as controls they test more than memory. */
 int32_t lw_junk_any(lw_junk *j, int64_t index, float *dst);
 
 /* The pixel functions, on [h][w][3]; dst must not overlap the sources. */

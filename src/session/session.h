@@ -17,6 +17,7 @@
 #include "session/session_passes.h"
 #include "session/session_generator.h"
 #include "session/session_machine.h"
+#include "session/session_planted.h"
 #include "session/session_quantization.h"
 #include "session/session_sampler.h"
 #include "session/session_sampler_turns.h"

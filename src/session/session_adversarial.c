@@ -36,13 +36,18 @@ static void attack_clear(attack *a)
     lw_free(&a->first);
 }
 
+static int32_t batch_of(const lw_network *net, int32_t side)
+{
+    return net->fit.h && net->fit.h != side ? BATCH_RESIZED : BATCH;
+}
+
 /* The network on a batch; with `back` also the gradient of pooled times a cotangent by the
  * pictures. */
 static int compile(lw_device *dev, const lw_network *net, int32_t side, bool back, lw_forward **out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     lw_taps taps;
-    const int32_t batch = net->fit.h && net->fit.h != side ? BATCH_RESIZED : BATCH;
+    const int32_t batch = batch_of(net, side);
     LW_TRY(lw_graph_new(&g));
     lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, batch, side, side, 3)), dx = LW_NOVAL;
     lw_network_append(net, g, (lw_network_in){.x = x}, &taps);
@@ -159,16 +164,57 @@ int lw_adversarial_pictures(lw_device *dev, const lw_network *attacked, int32_t 
     return 0;
 }
 
-int lw_adversarial_flops(lw_device *dev, const lw_network *attacked, int32_t side, int32_t steps,
-                         int64_t n, double *out)
+/* Seconds of the gradient of n rows, to a reference of independent features. */
+static int time_gradient(attack *a, int64_t n, double *seconds)
 {
-    LW_CLEANUP(lw_forward_free) lw_forward *forth = NULL;
-    LW_CLEANUP(lw_forward_free) lw_forward *back = NULL;
+    const lw_rng_key key = lw_rng_key_of(0, lw_hash_name("adversarial.forecast"));
+    const size_t count = (size_t)(n * a->net->features);
+    LW_CLEANUP(lw_free) float *rows = lw_calloc(count, sizeof *rows);
+    LW_CLEANUP(lw_free) double *gradient = lw_calloc(count, sizeof *gradient);
+    double value;
+    if (!rows || !gradient)
+        return LW_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (float)lw_rng_uniform(key, 0, (uint64_t)i, 0);
+    *seconds = lw_now();
+    LW_TRY(lw_frechet_gradient(a->loss, rows, n, &value, gradient));
+    *seconds = lw_now() - *seconds;
+    return 0;
+}
+
+static int unit_reference(int32_t dim, lw_stats **out)
+{
+    const size_t d = (size_t)dim;
+    LW_CLEANUP(lw_free) double *mean = lw_calloc(d, sizeof *mean);
+    LW_CLEANUP(lw_free) double *cov = lw_calloc(d * d, sizeof *cov);
+    if (!mean || !cov)
+        return LW_ENOMEM;
+    for (size_t i = 0; i < d; i++)
+        cov[i * d + i] = 1;
+    return lw_stats_from(dim, 2, mean, cov, out);
+}
+
+int lw_adversarial_forecast(lw_device *dev, const lw_network *attacked, int32_t side, int32_t steps,
+                            int64_t n, double *seconds)
+{
+    const int64_t picture = (int64_t)side * side * 3, few = LW_MIN(n, 2 * batch_of(attacked, side));
+    LW_CLEANUP(attack_clear)
+    attack a = {.dev = dev, .net = attacked, .n = few, .count = few * picture};
+    LW_CLEANUP(lw_stats_free) lw_stats *unit = NULL;
+    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)a.count, sizeof *x);
+    double gradient, step = 0, value;
+    if (!x)
+        return LW_ENOMEM;
     LW_TRY(check(attacked, n));
-    LW_TRY(compile(dev, attacked, side, false, &forth));
-    LW_TRY(compile(dev, attacked, side, true, &back));
-    const double rows = (double)lw_forward_port(forth, 0)->shape[0];
-    *out = (lw_forward_info(forth).flops + lw_forward_info(back).flops) * (double)n / rows *
-           (steps ? steps : LW_ADVERSARIAL_STEPS);
+    LW_TRY(unit_reference(attacked->features, &unit));
+    LW_TRY(attack_new(&a, side, unit, x));
+    for (int i = 1; i <= 2; i++) { /* the first run prepares weights */
+        step = lw_now();
+        LW_TRY(look(&a, x, &value));
+        LW_TRY(move(&a, x, i, LW_ADVERSARIAL_RATE));
+        step = lw_now() - step;
+    }
+    LW_TRY(time_gradient(&a, n, &gradient));
+    *seconds = (steps ? steps : LW_ADVERSARIAL_STEPS) * (step * (double)n / (double)few + gradient);
     return 0;
 }

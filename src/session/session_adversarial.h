@@ -37,8 +37,8 @@ typedef struct lw_adversarial_result {
 int lw_adversarial_pictures(lw_device *dev, const lw_network *attacked, int32_t side,
                             const lw_stats *reference, const lw_adversarial_opts *o, float *x,
                             int64_t n, lw_adversarial_result *out);
-/* Floating-point operations of all steps, for predictions. */
-int lw_adversarial_flops(lw_device *dev, const lw_network *attacked, int32_t side, int32_t steps,
-                         int64_t n, double *out);
+/* How long that will take: measured on two batches and on the gradient of n rows. */
+int lw_adversarial_forecast(lw_device *dev, const lw_network *attacked, int32_t side, int32_t steps,
+                            int64_t n, double *seconds);
 
 #endif

@@ -168,6 +168,59 @@ static void threads_change_no_bit(void **state)
     close_net(&a);
 }
 
+/* As a verdict gets them: bytes, classes, in words what they are; from a generator's pictures or from
+ * blurred ones; noise leaves no picture equal to one that was learnt. */
+static void both_are_planted(void **state)
+{
+    (void)state;
+    enum { FEW = 20 };
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_data_close) lw_dataset *train = NULL;
+    const lw_data_opts d = {.count = 300};
+    float *start = real_pictures(0, FEW);
+    int32_t labels[FEW] = {3, 1, 4};
+    double seconds = 0, noise = 0;
+    lw_planted p[LW_PLANTED], q[LW_PLANTED];
+    ok(lw_data_open("synth:16", &d, &train));
+    lw_planted_opts o = {.network = lw_path_join(&path, dir, "attacked"),
+                         .name = "attacked",
+                         .train = train,
+                         .start = start,
+                         .labels = labels,
+                         .n = FEW,
+                         .steps = 12};
+    ok(lw_planted_forecast(dev, &o, &seconds));
+    assert_true(seconds > 0 && seconds < 60);
+    ok(lw_planted_make(dev, &o, p));
+    assert_true(p[0].n == FEW && p[1].n == FEW && p[0].attack.after < .5 * p[0].attack.before);
+    assert_string_equal(p[0].name, "planted: against attacked");
+    assert_non_null(strstr(p[0].how, "12 steps"));
+    assert_memory_equal(p[0].labels, labels, sizeof labels);
+    for (int i = 0; i < FEW; i++) {
+        int64_t best = INT64_MAX;
+        for (int64_t r = 0; r < train->n; r++) {
+            int64_t sum = 0;
+            for (int k = 0; k < FLOATS; k++) {
+                int64_t off = p[1].rgb[i * FLOATS + k] - train->pixels[r * FLOATS + k];
+                sum += off * off;
+            }
+            best = LW_MIN(best, sum);
+        }
+        noise += sqrt((double)best / FLOATS) / FEW;
+    }
+    assert_true(noise > .5 * 127.5 * LW_JUNK_GRAIN && noise < 1.1 * 127.5 * LW_JUNK_GRAIN);
+    o.start = NULL;
+    ok(lw_planted_make(dev, &o, q));
+    assert_non_null(strstr(q[0].how, "blurred"));
+    assert_true(q[0].labels && memcmp(p[0].rgb, q[0].rgb, FEW * FLOATS) != 0);
+    assert_memory_equal(p[1].rgb, q[1].rgb, FEW * FLOATS);
+    for (int i = 0; i < LW_PLANTED; i++) {
+        lw_planted_clear(&p[i]);
+        lw_planted_clear(&q[i]);
+    }
+    free(start);
+}
+
 static int steps_seen;
 static void on_step(void *self, const char *what, int64_t done, int64_t total, const char *note)
 {
@@ -203,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_network_is_won),
         cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(both_are_planted),
         cmocka_unit_test(stops_when_asked),
     };
     return cmocka_run_group_tests(tests, enter, leave);
