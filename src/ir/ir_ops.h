@@ -135,6 +135,7 @@ typedef struct lw_attr_matmul {
     int32_t trans_a, trans_b;
     int32_t act;                /* lw_act */
     int32_t packed_n, packed_k; /* set when b is a packed weight: its N and K */
+    int32_t store;              /* lw_dtype of the result: 0 or f32, bf16 of bf16 operands */
 } lw_attr_matmul;
 lw_val lw_matmul(lw_graph *g, lw_val a, lw_val b, bool trans_a, bool trans_b);
 /* x [.., K], w [N,K], bias [N] or absent -> [.., N] */
@@ -195,7 +196,8 @@ lw_val lw_layer_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val
  * -> [B,Tq,C]; head h is channels h C / heads and on. */
 typedef struct lw_attr_attention {
     int32_t heads;
-    int32_t num; /* lw_num of both products' operands, which stay f32 in memory: F32 or BF16 */
+    int32_t num;   /* lw_num of both products' operands: F32, or BF16, which q, k and v are then */
+    int32_t store; /* lw_dtype of the result: 0 or f32; bf16 with num BF16 */
 } lw_attr_attention;
 lw_val lw_attention(lw_graph *g, lw_val qkv, int heads);
 lw_val lw_cross_attention(lw_graph *g, lw_val q, lw_val kv, int heads);

@@ -14,9 +14,10 @@
  *
  * One cast per value however many read it, right behind the value, on this side of reshapes:
  * forward and weight gradient share it. Where the f32 value is kept for the backward pass anyway,
- * that pass casts it again instead of keeping both. A group norm or an elementwise program read by
- * products only writes the narrow type itself; a LayerNorm read both ways writes both. Attention
- * without a gradient multiplies bf16 (not under int8), from operands that are f32 in memory. Must not change anything
+ * that pass casts it again instead of keeping both. A group norm, an elementwise program or a matrix
+ * product of bf16 read by products only writes the narrow type itself; a LayerNorm read both ways
+ * writes both. Attention without a gradient reads and writes bf16 likewise (not under int8); with one
+ * it stays f32: that pass makes the scores again and must meet the same ones. Must not change anything
  * else.
  */
 #include "plan/plan_pass.h"
@@ -143,13 +144,20 @@ static void note_gap(precision *p, const lw_graph *g, const lw_node *n)
         snprintf(p->gap, sizeof p->gap, "%s", name);
 }
 
+/* Attention whose operands are bf16: what reads it was marked before. */
+static bool low_attention(const precision *p, const lw_node *n)
+{
+    return n->op == LW_OP_ATTENTION && p->num == LW_NUM_BF16 && !p->val[n->out[1].id].f32;
+}
+
 static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
 {
-    lw_num num = operand_num(p, g, n);
+    bool attention = low_attention(p, n);
+    lw_num num = attention ? LW_NUM_BF16 : operand_num(p, g, n);
     note_gap(p, g, n);
     for (int i = 0; i < n->n_in; i++) {
         typed_val *v = &p->val[n->in[i].id];
-        lw_num as = is_activation(g, n, i) ? num : LW_NUM_F32;
+        lw_num as = attention || is_activation(g, n, i) ? num : LW_NUM_F32;
         v->f32 |= as == LW_NUM_F32;
         v->f32_again |= as == LW_NUM_F32 && n->backward;
         v->bf16 |= as == LW_NUM_BF16;
@@ -286,18 +294,20 @@ static bool emit_both(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
     return true;
 }
 
-/* Under bf16 attention that nothing differentiates rounds its operands itself, as it packs them. With a gradient
- * it stays f32: that pass makes the scores again and must meet the same ones. */
 static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
 {
     lw_val in[LW_MAX_IN] = {{0}};
-    if (n->op != LW_OP_ATTENTION || p->num != LW_NUM_BF16 || p->val[n->out[1].id].f32)
+    typed_val *v = &p->val[n->out[0].id];
+    if (!low_attention(p, n))
         return false;
     lw_attr_attention a = *(const lw_attr_attention *)n->attr;
     a.num = LW_NUM_BF16;
+    a.store = v->bf16 && !v->f32 ? LW_BF16 : 0;
     for (int i = 0; i < n->n_in; i++)
-        in[i] = lw_rewrite_map(r, n->in[i]);
+        in[i] = p->val[n->in[i].id].as_bf16;
     *rc = lw_rewrite_emit(r, n, n->op, in, n->n_in, &a, sizeof a);
+    if (*rc == 0 && a.store)
+        v->as_bf16 = r->map[n->out[0].id];
     return true;
 }
 
@@ -314,6 +324,14 @@ static bool cast_again(lw_rewrite *r, const lw_node *n, lw_val old, precision *p
     }
     *out = v->bf16_again;
     return true;
+}
+
+/* A matrix product of bf16 whose result is read as bf16 only. */
+static bool writes_bf16(const precision *p, const lw_node *n)
+{
+    const typed_val *v = &p->val[n->out[0].id];
+    return n->op == LW_OP_MATMUL && !((const lw_attr_matmul *)n->attr)->trans_a && v->bf16 &&
+           !v->f32 && !v->u8;
 }
 
 static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *p)
@@ -333,6 +351,13 @@ static int emit_product(lw_rewrite *r, const lw_node *n, lw_num num, precision *
     if (num == LW_NUM_S8) {
         in[QUANT] = quant_pair(p, r->to, p->val[n->in[0].id].edge);
         n_in = LW_MAX(n_in, QUANT + 1);
+    }
+    if (num == LW_NUM_BF16 && writes_bf16(p, n)) {
+        lw_attr_matmul a = *(const lw_attr_matmul *)n->attr;
+        a.store = LW_BF16;
+        LW_TRY(lw_rewrite_emit(r, n, n->op, in, n_in, &a, sizeof a));
+        p->val[n->out[0].id].as_bf16 = r->map[n->out[0].id];
+        return 0;
     }
     return lw_rewrite_emit(r, n, n->op, in, n_in, n->attr, n->attr_size);
 }

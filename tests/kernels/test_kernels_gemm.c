@@ -160,6 +160,47 @@ static void epilogues(check *t)
                                        .act = (lw_act)(i / 8)});
 }
 
+/* A product that writes bf16 writes what its floats would be rounded to, of whole vectors with
+ * denormals dropped where the instruction rounds; gaps between rows stay as they are. Curves may be
+ * approximated, each as good as bf16 can tell. */
+static void rounded_product(check *t, product p)
+{
+    static const lw_bf16 gap[] = {0x5a5a, 0x5a5a};
+    matrices o = make(t, p, LW_NUM_BF16);
+    lw_epilogue e = {.bias = o.bias, .residual = o.residual, .ld_residual = o.ldr, .act = p.act};
+    lw_bf16 *low = check_bytes(t, (size_t)(p.m * o.ldc) * sizeof *low, p.pad & 1);
+    float *got = check_out(t, p.n, 0);
+    memset(low, 0x5a, (size_t)(p.m * o.ldc) * sizeof *low);
+    e.store = LW_NUM_BF16;
+    forward(t, &o, (float *)(void *)low, o.a, p.m, &e);
+    check_tol tol = operand_tol(LW_NUM_BF16, p.k);
+    tol.rel += 1.0 / 256;
+    for (ptrdiff_t m = 0; m < p.m; m++) {
+        for (ptrdiff_t n = 0; n < p.n; n++)
+            got[n] = lw_bf16_to_f32(low[m * o.ldc + n]);
+        check_close(t, got, o.want + m * p.n, p.n, tol, "M=%td N=%td K=%td act %d row %td", p.m,
+                    p.n, p.k, p.act, m);
+        check_same(t, low + m * o.ldc + p.n, gap, (size_t)p.pad * sizeof *gap,
+                   "M=%td N=%td row %td: the gap", p.m, p.n, m);
+    }
+    check_next(t);
+}
+
+static void rounded(check *t)
+{
+    static const ptrdiff_t n[] = {1, 7, 16, 17, 31, 32, 33, 100};
+    for (size_t i = 0; i < LW_COUNT(n); i++)
+        for (int act = 0; act < LW_ACT_COUNT; act++)
+            rounded_product(t, (product){.m = 1 + check_below(t, 30),
+                                         .n = n[i],
+                                         .k = 2 + 2 * check_below(t, 40),
+                                         .pad = act % 3,
+                                         .bias = true,
+                                         .residual = true,
+                                         .act = (lw_act)act});
+    rounded_product(t, (product){.m = 15, .n = 40, .k = 14002, .bias = true, .residual = true});
+}
+
 /* Several tasks, several blocks of k, many column groups. */
 static void large(check *t)
 {
@@ -353,6 +394,7 @@ int main(int argc, char **argv)
     static const check_case cases[] = {
         {"sizes", sizes},
         {"epilogues", epilogues},
+        {"rounded", rounded},
         {"large", large},
         {"special_values", special_values},
         {"whole_numbers", whole_numbers},

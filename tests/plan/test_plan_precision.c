@@ -271,7 +271,19 @@ static void test_bits(void **state)
         }
 }
 
-/* A block of tokens; the type that its attention multiplies. */
+/* Casts of what is computed. */
+static int inner_casts(const lw_graph *g)
+{
+    int n = 0;
+    for (uint32_t i = 0; i < lw_graph_node_count(g); i++) {
+        const lw_node *node = lw_graph_node(g, i);
+        n += node->op == LW_OP_CAST && lw_val_node(g, node->in[0])->op != LW_OP_INPUT;
+    }
+    return n;
+}
+
+/* A block of tokens; the type that its attention multiplies. Without a gradient what makes a value
+ * that is read in bf16 writes it so. */
 static lw_num attend(float *y, int64_t n, lw_isa isa, lw_num num, bool train)
 {
     plan_lab l;
@@ -290,6 +302,8 @@ static lw_num attend(float *y, int64_t n, lw_isa isa, lw_num num, bool train)
     memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * (size_t)n);
     const lw_node *node = lab_node(l.plan->graph, LW_OP_ATTENTION, 0);
     lw_num got = (lw_num)((const lw_attr_attention *)node->attr)->num;
+    if (!train)
+        assert_int_equal(inner_casts(l.plan->graph), 0);
     lab_close(&l);
     return got;
 }

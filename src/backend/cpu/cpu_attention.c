@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Where q, k or v of a sample is: floats behind the start of an operand. */
+/* Where q, k or v of a sample is: elements behind the start of an operand. */
 typedef struct attention_part {
     int operand;
     int64_t at, sample; /* of sample 0; from one sample to the next */
@@ -13,7 +13,6 @@ typedef struct attention_part {
 typedef struct attention_arg {
     const lw_kernels *k;
     lw_attention_shape s;
-    lw_attention_forward_fn *forward;
     attention_part part[3]; /* q, k, v */
     int n;                  /* operands */
     int64_t o_sample, lse_sample, per_sample;
@@ -76,9 +75,35 @@ static void forward_part(const lw_task *t, int64_t index)
     const attention_arg *a = t->arg;
     int64_t b = index / a->per_sample;
     float *lse = t->out[1] ? t->out[1] : t->work;
-    a->forward((float *)t->out[0] + b * a->o_sample, lse + b * a->lse_sample,
-               part_of(t->in, a, 0, b), part_of(t->in, a, 1, b), part_of(t->in, a, 2, b), &a->s,
-               index % a->per_sample, t->scratch);
+    a->k->attention.forward((float *)t->out[0] + b * a->o_sample, lse + b * a->lse_sample,
+                            part_of(t->in, a, 0, b), part_of(t->in, a, 1, b),
+                            part_of(t->in, a, 2, b), &a->s, index % a->per_sample, t->scratch);
+}
+
+/* part_of operands of bf16. */
+static const lw_bf16 *part_of_bf16(const lw_task *t, int i, int64_t b)
+{
+    const attention_arg *a = t->arg;
+    const attention_part *p = &a->part[i];
+    return (const lw_bf16 *)t->in[p->operand] + b * p->sample + p->at;
+}
+
+static void forward_bf16_part(const lw_task *t, int64_t index)
+{
+    const attention_arg *a = t->arg;
+    int64_t b = index / a->per_sample, size = a->s.store == LW_NUM_BF16 ? 2 : 4;
+    float *lse = t->out[1] ? (float *)t->out[1] + b * a->lse_sample : NULL;
+    a->k->attention.forward_bf16((char *)t->out[0] + b * a->o_sample * size, lse,
+                                 part_of_bf16(t, 0, b), part_of_bf16(t, 1, b),
+                                 part_of_bf16(t, 2, b), &a->s, index % a->per_sample, t->scratch);
+}
+
+static void forward_bf16_task(const lw_task *t)
+{
+    const attention_arg *a = t->arg;
+    int64_t end = LW_MIN((t->index + 1) * a->share, a->parts);
+    for (int64_t i = t->index * a->share; i < end; i++)
+        forward_bf16_part(t, i);
 }
 
 static void forward_task(const lw_task *t)
@@ -96,9 +121,10 @@ int lw_cpu_lower_attention(cpu_lower *c)
     if (!a)
         return LW_ENOMEM;
     bool low = ((const lw_attr_attention *)c->n->attr)->num == LW_NUM_BF16;
-    a->forward = low ? c->k->attention.forward_bf16 : c->k->attention.forward;
-    c->out->work_bytes = sizeof(float) * (size_t)(o.dim[0] * a->lse_sample);
-    lw_cpu_phase(c, forward_task, attention_tasks(a));
+    a->s.store = o.dtype == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
+    if (!low)
+        c->out->work_bytes = sizeof(float) * (size_t)(o.dim[0] * a->lse_sample);
+    lw_cpu_phase(c, low ? forward_bf16_task : forward_task, attention_tasks(a));
     return 0;
 }
 

@@ -8,6 +8,7 @@ typedef struct matmul_arg {
     ptrdiff_t M, N, K; /* C [M][N] */
     ptrdiff_t lda, ldc, ld_residual;
     lw_act act;
+    lw_num store;
     bool packed;
 } matmul_arg;
 
@@ -40,6 +41,7 @@ static void forward_bf16_task(const lw_task *t)
 {
     const matmul_arg *a = t->arg;
     lw_epilogue e = epilogue(t);
+    e.store = a->store;
     kernels(t)->forward_bf16(t->out[0], a->ldc, t->in[0], a->lda, weights(t), a->M, a->N, a->K, &e,
                              t->index);
 }
@@ -100,6 +102,7 @@ int lw_cpu_lower_matmul(cpu_lower *c)
     if (!a)
         return LW_ENOMEM;
     a->act = (lw_act)at->act;
+    a->store = at->store == LW_BF16 ? LW_NUM_BF16 : LW_NUM_F32;
     a->packed = at->packed_n != 0;
     a->N = lw_type_last(cpu_out(c, 0));
     if (at->trans_a && at->trans_b)

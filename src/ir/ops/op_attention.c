@@ -17,24 +17,29 @@ static int check_qkv(const lw_graph *g, const lw_node *n, int at, int n_x, lw_ty
     for (int i = 0; i < n_x; i++) {
         lw_type t = in_type(g, n, at + i);
         int32_t parts = i < n_x - 1 ? 1 : 4 - n_x, tokens = i ? last.dim[1] : q.dim[1];
-        fit &= t.rank == 3 && t.dtype == LW_F32 && t.dim[0] == q.dim[0] && t.dim[1] == tokens &&
-               t.dim[2] == parts * c;
+        fit &= t.rank == 3 && t.dtype == (a->num == LW_NUM_BF16 ? LW_BF16 : LW_F32) &&
+               t.dim[0] == q.dim[0] && t.dim[1] == tokens && t.dim[2] == parts * c;
     }
     if (!fit)
-        return lw_op_fail(g, n,
-                          "attention needs f32 [B,T,3C], or [B,Tq,C] and [B,Tk,2C], or "
-                          "[B,Tq,C] and twice [B,Tk,C], with C a multiple of the heads");
+        return lw_op_fail(
+            g, n,
+            "attention needs f32 (under bf16: bf16) [B,T,3C], or [B,Tq,C] and [B,Tk,2C], or "
+            "[B,Tq,C] and twice [B,Tk,C], with C a multiple of the heads");
     *o = lw_type_of(LW_F32, 3, q.dim[0], q.dim[1], c);
     return 0;
 }
 
 static int infer_attention(const lw_graph *g, const lw_node *n, lw_infer *out)
 {
+    const lw_attr_attention *a = n->attr;
     lw_type o;
     LW_TRY(check_qkv(g, n, 0, n->n_in, &o));
-    *out = (lw_infer){2,
-                      {o, lw_type_of(LW_F32, 3, o.dim[0],
-                                     ((const lw_attr_attention *)n->attr)->heads, o.dim[1])}};
+    *out = (lw_infer){2, {o, lw_type_of(LW_F32, 3, o.dim[0], a->heads, o.dim[1])}};
+    if (a->store == LW_BF16) {
+        if (a->num != LW_NUM_BF16)
+            return lw_op_fail(g, n, "only attention of bf16 writes bf16");
+        out->out[0].dtype = LW_BF16;
+    }
     return 0;
 }
 
@@ -77,7 +82,8 @@ static void cost_attention(const lw_graph *g, const lw_node *n, lw_cost *out)
 static void print_attention(lw_str *s, const lw_node *n)
 {
     const lw_attr_attention *a = n->attr;
-    lw_str_addf(s, "heads %d%s", a->heads, a->num == LW_NUM_BF16 ? " bf16" : "");
+    lw_str_addf(s, "heads %d%s%s", a->heads, a->num == LW_NUM_BF16 ? " bf16" : "",
+                a->store == LW_BF16 ? " to bf16" : "");
 }
 
 const lw_op_def lw_op_attention = {

@@ -43,7 +43,9 @@ static int infer_matmul(const lw_graph *g, const lw_node *n, lw_infer *out)
         return lw_op_fail(g, n, "residual must have the result's shape");
     lw_type t = a->trans_a ? lw_type_of(LW_F32, 2, (int32_t)m, (int32_t)n1) : ta;
     t.dim[t.rank - 1] = (int32_t)n1;
-    t.dtype = LW_F32;
+    if (a->store == LW_BF16 && (a->trans_a || ta.dtype != LW_BF16))
+        return lw_op_fail(g, n, "only a product of bf16 writes bf16");
+    t.dtype = a->store == LW_BF16 ? LW_BF16 : LW_F32;
     return lw_op_one(out, t);
 }
 
@@ -86,8 +88,9 @@ static void cost_matmul(const lw_graph *g, const lw_node *n, lw_cost *out)
 static void print_matmul(lw_str *s, const lw_node *n)
 {
     const lw_attr_matmul *a = n->attr;
-    lw_str_addf(s, "%s%s%s%s", a->trans_a ? "a' " : "a ", a->trans_b ? "b'" : "b",
-                lw_op_act_text(a->act), a->packed_n ? " packed" : "");
+    lw_str_addf(s, "%s%s%s%s%s", a->trans_a ? "a' " : "a ", a->trans_b ? "b'" : "b",
+                lw_op_act_text(a->act), a->packed_n ? " packed" : "",
+                a->store == LW_BF16 ? " to bf16" : "");
 }
 
 /* With a transposed first operand it is a weight gradient, which has no epilogue. */

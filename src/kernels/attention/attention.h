@@ -7,8 +7,9 @@
  * are [Tk, k_pitch] and [Tk, v_pitch]; head h is at channels h * hd. In one packed buffer q | k | v
  * of C = heads * hd channels each, that is buf, buf + C and buf + 2 C with pitches of 3 C.
  *
- * forward_bf16 rounds the operands of both products, q, scale k, v and the probabilities before they
- * are divided by their sum (2^-9 each, to nearest even); sums, scores and the softmax are f32.
+ * forward_bf16 reads q, k and v of bf16 and rounds the probabilities before they are divided by their
+ * sum (2^-9, to nearest even); scores, their scaling, sums and the softmax are f32, the exponential to
+ * 3e-6. It writes f32, or bf16 where the shape says so; lse may be NULL. scale > 0.
  *
  * Cost: 4 Tq Tk hd FLOP a head forward, 10 Tq Tk hd backward (scores are made again). One thread
  * reaches 24 % of the peak at 16 tokens, where the softmax of single vectors dominates, and 73 to
@@ -19,18 +20,24 @@
 
 #include <stddef.h>
 
+#include "base/base.h"
+
 typedef struct lw_attention_shape {
     ptrdiff_t tq, tk; /* tokens of q, o; of k, v */
     ptrdiff_t heads, hd;
     /* elements between tokens of q and dq, of k and dk, of v and dv, of o and dO; >= heads * hd */
     ptrdiff_t q_pitch, k_pitch, v_pitch, o_pitch;
-    float scale; /* usually 1 / sqrt(hd) */
+    float scale;  /* usually 1 / sqrt(hd) */
+    lw_num store; /* LW_NUM_BF16: o is bf16; forward_bf16 only */
 } lw_attention_shape;
 
 /* o [Tq, o_pitch] and lse [heads, Tq] (log-sum-exp of the scaled scores) for the rows of
  * task `task`. */
 #define LW_ATTENTION_FORWARD(name, real)                                       \
     void name(real *o, real *lse, const real *q, const real *k, const real *v, \
+              const lw_attention_shape *s, ptrdiff_t task, float *scratch)
+#define LW_ATTENTION_FORWARD_BF16(name)                                                  \
+    void name(void *o, float *lse, const lw_bf16 *q, const lw_bf16 *k, const lw_bf16 *v, \
               const lw_attention_shape *s, ptrdiff_t task, float *scratch)
 /*
  * dq, dk, dv (as q, k, v; any may be NULL) of head `head` from dO [Tq, o_pitch], o, lse and the
@@ -42,7 +49,7 @@ typedef struct lw_attention_shape {
               ptrdiff_t head, int add, float *scratch)
 
 typedef LW_ATTENTION_FORWARD(lw_attention_forward_fn, float);
-typedef LW_ATTENTION_FORWARD(lw_attention_forward_bf16_fn, float);
+typedef LW_ATTENTION_FORWARD_BF16(lw_attention_forward_bf16_fn);
 typedef LW_ATTENTION_BACKWARD(lw_attention_backward_fn, float);
 
 typedef struct lw_attention_kernels {

@@ -1,94 +1,129 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See attention_elem_f32.h. Here: two bf16 in a word, the earlier one low. Where the instruction
- * rounds, denormal numbers become 0. */
+/* See attention_elem_f32.h. Here: two bf16 in a word, the earlier one low. Operands are words of
+ * memory as they are; scores are scaled in the softmax. Where the instruction rounds, denormal numbers
+ * become 0. */
 #ifndef LW_KERNELS_ATTENTION_ELEM_BF16_H
 #define LW_KERNELS_ATTENTION_ELEM_BF16_H
 
+#include <math.h>
+
 #include "kernels/gemm/gemm_elem_bf16.h"
 
+#include "kernels/attention/attention.h"
 #include "kernels/attention/attention_block.h"
 #include "kernels/tile/tile.h"
 
 #define AT(name) LWV_PASTE(name##_bf16, LW_SIMD_SUFFIX)
+#define AT_FORWARD(name) LW_ATTENTION_FORWARD_BF16(name)
 enum { AT_PER = 2 };
-
-#if defined(__AVX512BF16__)
-
-/* Word i: low[i], high[i]. */
-LW_WORD vi pair_up(vf low, vf high)
-{
-    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9,
-                                           24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1,
-                                           16, 0);
-    return _mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(high, low));
-}
-LW_WORD void store_halves(float *words, ptrdiff_t at, vf v)
-{
-    _mm256_storeu_si256((void *)((uint16_t *)(void *)words + at), (__m256i)_mm512_cvtneps_pbh(v));
-}
-
-#else
-
-LW_WORD vi pair_up(vf low, vf high)
-{
-    return vi_or(vi_bf16(low), vi_shl(vi_bf16(high), 16));
-}
-LW_WORD void store_halves(float *words, ptrdiff_t at, vf v)
-{
-    vi_store_u16((uint16_t *)(void *)words + at, vi_bf16(v));
-}
-
-#endif
+typedef lw_bf16 at_real;
+typedef void at_out;
 
 /* [t, pitch] columns 0..hd-1 to [t / 2][dp] words of two rows, zeros behind. */
-static void pack_steps(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
+static void pack_steps(float *to, const lw_bf16 *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
                        ptrdiff_t dp)
 {
     for (ptrdiff_t i = 0; i < t; i += 2, to += dp, from += 2 * pitch)
         for (ptrdiff_t c = 0; c < dp; c += VL) {
             ptrdiff_t n = LW_MIN(hd - c, VL);
-            vf second = i + 1 < t ? v_load_n(from + pitch + c, n) : v_zero();
-            vi_store(to + c, pair_up(v_load_n(from + c, n), second));
+            vi second = i + 1 < t ? vi_load_u16_n(from + pitch + c, n) : vi_set1(0);
+            vi_store(to + c, vi_or(vi_load_u16_n(from + c, n), vi_shl(second, 16)));
         }
 }
 
-/* [t, pitch] to panels [t / NR][hd / 2][NR] of from times scale, zeros behind the last token. */
-static void pack_panels(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
+/* Up to VL words of a row, its last n elements; zeros behind. */
+LW_WORD vi row_words(const lw_bf16 *row, ptrdiff_t n)
+{
+    lw_bf16 all[2 * VL] = {0};
+    if (n >= 2 * VL)
+        return vi_load(row);
+    if (n % 2 == 0)
+        return vi_load_n(row, n / 2);
+    memcpy(all, row, (size_t)n * sizeof *row);
+    return vi_load(all);
+}
+
+/* [t, pitch] to panels [t / NR][hd / 2][NR] of words, zeros behind the last token. */
+static void pack_panels(float *to, const lw_bf16 *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
                         float scale)
 {
     enum { NR = LW_ATTENTION_NR };
     ptrdiff_t words = (hd + 1) / 2;
+    (void)scale;
     for (ptrdiff_t j = 0; j < LW_ROUND_UP(t, NR); j += VL)
-        for (ptrdiff_t c = 0; c < hd; c += VL) {
+        for (ptrdiff_t c = 0; c < words; c += VL) {
             vf r[VL];
             LW_UNROLL_UP_TO(16)
-            for (int l = 0; l < VL; l++) {
-                vf x = j + l < t ? v_load_n(from + (j + l) * pitch + c, LW_MIN(hd - c, VL))
+            for (int l = 0; l < VL; l++)
+                r[l] = j + l < t ? v_as_f(row_words(from + (j + l) * pitch + 2 * c, hd - 2 * c))
                                  : v_zero();
-                r[l] = v_mul(x, v_set1(scale));
-            }
             v_transpose(r);
             float *panel = to + j / NR * NR * words + j % NR;
-            for (ptrdiff_t w = 0; w < LW_MIN(words - c / 2, VL / 2); w++)
-                vi_store(panel + (c / 2 + w) * NR, pair_up(r[2 * w], r[2 * w + 1]));
+            for (ptrdiff_t w = 0; w < LW_MIN(words - c, VL); w++)
+                v_store(panel + (c + w) * NR, r[w]);
         }
 }
 
-/* m rows of queries as row operands, in `room`. */
-static const float *query_rows(float *room, const float *q, ptrdiff_t *pitch, ptrdiff_t m,
+/* m rows of queries as row operands, in `room`, zeros behind. */
+static const float *query_rows(float *room, const lw_bf16 *q, ptrdiff_t *pitch, ptrdiff_t m,
                                ptrdiff_t hd)
 {
-    ptrdiff_t from = *pitch, to = LW_ROUND_UP(hd, VL) / 2;
+    ptrdiff_t from = *pitch, words = (hd + 1) / 2, to = LW_ROUND_UP(words, VL);
     for (ptrdiff_t i = 0; i < m; i++)
-        for (ptrdiff_t c = 0; c < hd; c += VL)
-            store_halves(room + i * to, c, v_load_n(q + i * from + c, LW_MIN(hd - c, VL)));
+        for (ptrdiff_t c = 0; c < words; c += VL)
+            vi_store(room + i * to + c, row_words(q + i * from + 2 * c, hd - 2 * c));
     *pitch = to;
     return room;
 }
 
-LW_WORD void put_probabilities(float *row, ptrdiff_t j, vf e)
+/* 2^x for x <= 0, to 3e-6; nothing below 2^-126: it counts for nothing beside 1 and denormal numbers
+ * are slow. */
+LW_WORD vf attention_exp2(vf x)
 {
-    store_halves(row, j, e);
+    x = v_max(x, v_set1(-126.0f));
+    vf t = v_sub(v_add(x, v_set1(LW_ROUND_MAGIC)), v_set1(LW_ROUND_MAGIC)), r = v_sub(x, t);
+    vf p = v_set1(9.583044560e-3f);
+    p = v_fma(p, r, v_set1(5.590644470e-2f));
+    p = v_fma(p, r, v_set1(2.402409405e-1f));
+    p = v_fma(p, r, v_set1(6.931241917e-1f));
+    return v_scale2(v_fma(p, r, v_set1(1.0f)), t);
+}
+
+/* As of floats, in powers of two, so that scaling the scores is part of taking the maximum off. */
+static float softmax_step(float *p, const float *s, ptrdiff_t n, float *top, float *sum,
+                          float scale)
+{
+    lw_bf16 *to = (lw_bf16 *)(void *)p;
+    vf m0 = v_load(s), acc = v_zero();
+    for (ptrdiff_t j = VL; j < n; j += VL)
+        m0 = v_max(m0, v_load(s + j));
+    float m = v_hmax(m0), old = *top, by = scale * 1.44269504f;
+    m = m > old ? m : old;
+    vf factor = v_set1(by), off = v_set1(m * by);
+    for (ptrdiff_t j = 0; j < n; j += VL) {
+        vf e = attention_exp2(v_fms(v_load(s + j), factor, off));
+        acc = v_add(acc, e);
+        store_halves(to + j, e);
+    }
+    float back = old > -HUGE_VALF ? exp2f((old - m) * by) : 0.0f;
+    *sum = *sum * back + v_hsum(acc);
+    *top = m;
+    return back;
+}
+
+static float log_sum(float top, float sum, float scale)
+{
+    return top * scale + logf(sum);
+}
+
+LW_WORD void put_output(at_out *o, ptrdiff_t at, vf v, ptrdiff_t n, const lw_attention_shape *s)
+{
+    if (s->store != LW_NUM_BF16)
+        v_store_n((float *)o + at, v, n);
+    else if (n == VL)
+        store_halves((lw_bf16 *)o + at, v);
+    else
+        vi_store_u16_n((lw_bf16 *)o + at, vi_bf16(v), n);
 }
 
 #endif

@@ -7,11 +7,17 @@
 #ifndef LW_KERNELS_ATTENTION_ELEM_F32_H
 #define LW_KERNELS_ATTENTION_ELEM_F32_H
 
+#include <math.h>
+
+#include "kernels/attention/attention.h"
 #include "kernels/attention/attention_block.h"
 #include "kernels/tile/tile.h"
 
 #define AT(name) LWV(name)
+#define AT_FORWARD(name) LW_ATTENTION_FORWARD(name, float)
 enum { AT_PER = 1 };
+typedef float at_real;
+typedef float at_out;
 
 /* [t, pitch] columns 0..hd-1 to rows of dp floats, zeros behind. */
 static void pack_rows(float *to, const float *from, ptrdiff_t pitch, ptrdiff_t t, ptrdiff_t hd,
@@ -54,10 +60,46 @@ static const float *query_rows(float *room, const float *q, ptrdiff_t *pitch, pt
     return q;
 }
 
-/* Probabilities j .. j + VL - 1 of a row. */
-LW_WORD void put_probabilities(float *row, ptrdiff_t j, vf e)
+/* e^x, but nothing below e^-87: it counts for nothing beside 1 and denormal numbers are slow. */
+LW_WORD vf attention_exp(vf x)
 {
-    v_store(row + j, e);
+    return v_exp_inside(v_max(x, v_set1(-87.3f)));
+}
+
+/* One row of scores to probabilities p, which may be s, relative to the new running maximum;
+ * returns the factor for what came before. Keys were scaled as they were packed. */
+static float softmax_step(float *p, const float *s, ptrdiff_t n, float *top, float *sum,
+                          float scale)
+{
+    (void)scale;
+    vf m0 = v_load(s), acc = v_zero();
+    for (ptrdiff_t j = VL; j < n; j += VL)
+        m0 = v_max(m0, v_load(s + j));
+    float m = v_hmax(m0), old = *top;
+    m = m > old ? m : old;
+    vf mv = v_set1(m);
+    for (ptrdiff_t j = 0; j < n; j += VL) {
+        vf e = attention_exp(v_sub(v_load(s + j), mv));
+        acc = v_add(acc, e);
+        v_store(p + j, e);
+    }
+    float back = old > -HUGE_VALF ? expf(old - m) : 0.0f;
+    *sum = *sum * back + v_hsum(acc);
+    *top = m;
+    return back;
+}
+
+static float log_sum(float top, float sum, float scale)
+{
+    (void)scale;
+    return top + logf(sum);
+}
+
+/* n lanes of an output row. */
+LW_WORD void put_output(at_out *o, ptrdiff_t at, vf v, ptrdiff_t n, const lw_attention_shape *s)
+{
+    (void)s;
+    v_store_n(o + at, v, n);
 }
 
 #endif

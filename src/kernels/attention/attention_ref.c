@@ -42,16 +42,15 @@ static double rounded(double x)
     return (double)lw_bf16_to_f32(lw_bf16_of_f32((float)x));
 }
 
-/* The score of rounded operands. */
-static double score_bf16(const float *q, const float *k, const lw_attention_shape *s)
+static double score_bf16(const lw_bf16 *q, const lw_bf16 *k, const lw_attention_shape *s)
 {
     double sum = 0;
     for (ptrdiff_t c = 0; c < s->hd; c++)
-        sum += rounded((double)q[c]) * rounded((double)(k[c] * s->scale));
-    return sum;
+        sum += (double)lw_bf16_to_f32(q[c]) * (double)lw_bf16_to_f32(k[c]);
+    return sum * attention_scale(s);
 }
 
-LW_ATTENTION_FORWARD(lw_attention_forward_bf16_ref, float)
+LW_ATTENTION_FORWARD_BF16(lw_attention_forward_bf16_ref)
 {
     ptrdiff_t h, r0, r1;
     (void)scratch;
@@ -59,23 +58,27 @@ LW_ATTENTION_FORWARD(lw_attention_forward_bf16_ref, float)
     k += h * s->hd;
     v += h * s->hd;
     for (ptrdiff_t i = r0; i < r1; i++) {
-        const float *row = q + i * s->q_pitch + h * s->hd;
+        const lw_bf16 *row = q + i * s->q_pitch + h * s->hd;
         double top = -HUGE_VAL, sum = 0;
         for (ptrdiff_t j = 0; j < s->tk; j++)
             top = fmax(top, score_bf16(row, k + j * s->k_pitch, s));
         for (ptrdiff_t j = 0; j < s->tk; j++)
             sum += exp(score_bf16(row, k + j * s->k_pitch, s) - top);
-        lse[h * s->tq + i] = (float)(top + log(sum));
+        if (lse)
+            lse[h * s->tq + i] = (float)(top + log(sum));
         for (ptrdiff_t c0 = 0; c0 < s->hd; c0 += REF_BLOCK) {
             ptrdiff_t n = s->hd - c0 < REF_BLOCK ? s->hd - c0 : REF_BLOCK;
             double acc[REF_BLOCK] = {0};
             for (ptrdiff_t j = 0; j < s->tk; j++) {
                 double p = rounded(exp(score_bf16(row, k + j * s->k_pitch, s) - top));
                 for (ptrdiff_t c = 0; c < n; c++)
-                    acc[c] += p * rounded((double)v[j * s->v_pitch + c0 + c]);
+                    acc[c] += p * (double)lw_bf16_to_f32(v[j * s->v_pitch + c0 + c]);
             }
-            for (ptrdiff_t c = 0; c < n; c++)
-                o[i * s->o_pitch + h * s->hd + c0 + c] = (float)(acc[c] / sum);
+            for (ptrdiff_t c = 0, at = i * s->o_pitch + h * s->hd + c0; c < n; c++)
+                if (s->store == LW_NUM_BF16)
+                    ((lw_bf16 *)o)[at + c] = lw_bf16_of_f32((float)(acc[c] / sum));
+                else
+                    ((float *)o)[at + c] = (float)(acc[c] / sum);
         }
     }
 }

@@ -27,7 +27,8 @@
  * bytes and so do their pitches (in elements of their own type). lw_num_fits says whether. dY and X
  * of a weight gradient need none of that, but must be finite. At the level ref, packed weights are
  * plain copies. At avx512bf16 the hardware takes denormal bf16 and sums as 0. Products of at most 4
- * columns have no narrow form here: f32 is as fast.
+ * columns have no narrow form here: f32 is as fast. A bf16 product may write bf16 (epilogue's
+ * store): what a cast would make of its f32, but for denormals (0 at avx512bf16).
  *
  * Cost: 2 M N K FLOP a product; A, C and the packed weights pass memory once. Linear layers reach
  * 84 to 98 % of one thread's peak (docs/performance.md); few rows are bound by reading weights.
@@ -69,6 +70,8 @@ typedef struct lw_epilogue {
     ptrdiff_t ld_residual;   /* floats between its rows */
     int accumulate;          /* 1: the old output is added (beta 1); 0: it is not read */
     lw_act act;
+    lw_num
+        store; /* LW_NUM_BF16, forward_bf16 only, not with accumulate: the output is rows of bf16 */
 } lw_epilogue;
 
 /* Elements in a 32-bit word: 1, 2 or 4. */
@@ -129,11 +132,12 @@ typedef void lw_gemm_weight_grad_combine_fn(float *dw, float *db, ptrdiff_t M, p
                                             ptrdiff_t K, int accumulate, const float *partials,
                                             int64_t task);
 
-/* As pack, forward and weight_grad, for bf16 operands; pack rounds. Weight gradients share tasks,
+/* As pack, forward and weight_grad, for bf16 operands; pack rounds. c is rows of floats, or of bf16
+ * where the epilogue says so (ldc in elements of it). Weight gradients share tasks,
  * partials and weight_grad_combine with f32; db is the sum of the rounded dy. */
 typedef void lw_gemm_pack_bf16_fn(void *packed, const float *b, ptrdiff_t N, ptrdiff_t K,
                                   ptrdiff_t stride_n, ptrdiff_t stride_k, int64_t task);
-typedef void lw_gemm_forward_bf16_fn(float *c, ptrdiff_t ldc, const lw_bf16 *a, ptrdiff_t lda,
+typedef void lw_gemm_forward_bf16_fn(void *c, ptrdiff_t ldc, const lw_bf16 *a, ptrdiff_t lda,
                                      const void *packed, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K,
                                      const lw_epilogue *e, int64_t task);
 typedef void lw_gemm_weight_grad_bf16_fn(float *dw, float *db, const lw_bf16 *dy, ptrdiff_t lddy,

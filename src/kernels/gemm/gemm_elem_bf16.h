@@ -31,6 +31,11 @@ LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
     return _mm512_dpbf16_ps(sum, panel, row);
 }
+/* VL halves from floats; where the instruction rounds, denormal numbers become 0. */
+LW_WORD void store_halves(lw_bf16 *to, vf v)
+{
+    _mm256_storeu_si256((void *)to, (__m256i)_mm512_cvtneps_pbh(v));
+}
 
 #else
 
@@ -52,6 +57,10 @@ LW_WORD el_vec el_panel(const float *b, int part)
 LW_WORD el_sum el_mac(el_sum sum, el_vec row, el_vec panel)
 {
     return v_fma(row, panel, sum);
+}
+LW_WORD void store_halves(lw_bf16 *to, vf v)
+{
+    vi_store_u16(to, vi_bf16(v));
 }
 
 #endif

@@ -5,15 +5,21 @@
 
 #include "kernels/gemm/gemm_tile.h"
 
+/* [rows][ld] of bf16 <- act of a tile's rows, LW_TILE_COLS floats apart. */
+typedef void lw_tile_round_fn(lw_bf16 *to, ptrdiff_t ld, const float *tile, ptrdiff_t rows,
+                              ptrdiff_t cols, lw_act act);
+
 typedef struct lw_gemm_job {
-    float *c;
+    float *c;                /* rows of floats, or */
+    lw_bf16 *low;            /* NULL, or rows of bf16, of pitch ldc too */
     const float *a, *packed; /* 32-bit words, see gemm_tile.h */
-    ptrdiff_t ldc, lda;      /* floats of c, words of a */
+    ptrdiff_t ldc, lda;      /* elements of c or low, words of a */
     ptrdiff_t M, N, K;       /* K in elements */
     const lw_epilogue *e;    /* or NULL */
     lw_num num;
-    lw_tile_fn *run;   /* the tile of that type */
-    const lw_quant *q; /* LW_NUM_S8 */
+    lw_tile_fn *run;         /* the tile of that type */
+    lw_tile_round_fn *round; /* with low */
+    const lw_quant *q;       /* LW_NUM_S8 */
 } lw_gemm_job;
 void LWV_BASE(lw_gemm_run)(lw_gemm_job j, int64_t task);
 
