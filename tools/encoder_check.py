@@ -32,6 +32,8 @@ import time
 import numpy as np
 import torch
 
+from golden import convnets
+
 LIMIT = {"f32": 1e-4, "bf16": 3e-2}
 CLIP_NUMBERS = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
 HALF = ((0.5,) * 3, (0.5,) * 3)
@@ -244,13 +246,7 @@ def resnet_timm(name):
     import timm
     net = statistics(draw(timm.create_model(name, pretrained=False)))
 
-    def save(folder):
-        save_weights(net, folder, "model.safetensors")
-        about = {k: v for k, v in net.pretrained_cfg.items() if k != "url"}
-        write_json(folder, "config.json", {
-            "architecture": name, "num_classes": 1000, "num_features": net.num_features,
-            "global_pool": net.global_pool.pool_type, "pretrained_cfg": about})
-    return net, stages, save
+    return net, stages, lambda folder: save_timm(net, name, folder)
 
 
 def resnet_hf():
@@ -263,6 +259,49 @@ def resnet_hf():
         return dict({"pooled": out.pooler_output.flatten(1),
                      "logits": net.classifier(out.pooler_output)}, **found)
     return net, taps, net.save_pretrained
+
+
+def save_timm(net, name, folder):
+    """As on the hub: config.json with the registration's name, model.safetensors."""
+    save_weights(net, folder, "model.safetensors")
+    about = {k: v for k, v in net.pretrained_cfg.items() if k != "url"}
+    write_json(folder, "config.json", {
+        "architecture": name, "num_classes": net.num_classes, "num_features": net.num_features,
+        "global_pool": "avg", "pretrained_cfg": about})
+
+
+def inception_fid():
+    """The network of Frechet Inception distances, of pictures of any size."""
+    from torchvision.models.inception import Inception3
+    net = Inception3(convnets.FID_CLASSES, aux_logits=False, init_weights=False)
+    net = statistics(draw(convnets.fid_form(net)))
+
+    def taps(net, x):
+        return convnets.inception_taps(net, convnets.fid_numbers(x))
+    return net, taps, lambda folder: save_weights(net, folder, "model.safetensors")
+
+
+def inception_torchvision():
+    from torchvision.models import inception_v3
+    net = statistics(draw(inception_v3(weights=None, transform_input=True, init_weights=False)))
+    return net, lambda net, x: convnets.inception_taps(net, net._transform_input(x)), \
+        lambda folder: save_weights(net, folder, "model.safetensors")
+
+
+def inception_timm(name):
+    import timm
+    net = statistics(draw(timm.create_model(name, pretrained=False)))
+
+    def taps(net, x):
+        found = {}
+        hooks = [getattr(net, n).register_forward_hook(
+            lambda m, args, out, k=k: found.__setitem__(k, out))
+                 for k, n in (("s0", "Pool1"), ("s1", "Pool2"), ("s2", "Mixed_6e"), ("s3", "Mixed_7c"))]
+        pooled = net.global_pool(net.forward_features(x))
+        for h in hooks:
+            h.remove()
+        return dict({"pooled": pooled, "logits": net.fc(pooled)}, **found)
+    return net, taps, lambda folder: save_timm(net, name, folder)
 
 
 def sd_vae(decode):
@@ -326,6 +365,11 @@ CASES = {
     "resnet34-timm": (lambda: resnet_timm("resnet34"), (224, 224), IMAGENET),
     "resnet50-timm": (lambda: resnet_timm("resnet50"), (224, 224), IMAGENET),
     "resnet50-hf": (resnet_hf, (224, 224), IMAGENET),
+    "inception-fid": (inception_fid, (299, 299), HALF),
+    "inception-fid-small": (inception_fid, (32, 32), HALF),
+    "inception-fid-oblong": (inception_fid, (375, 500), HALF),
+    "inception-tv": (inception_torchvision, (299, 299), IMAGENET),
+    "inception-timm": (lambda: inception_timm("inception_v3"), (299, 299), HALF),
     "sd-vae-encode": (lambda: sd_vae(False), (256, 256), HALF),
     "sd-vae-decode": (lambda: sd_vae(True), (4, 32, 32), HALF),
     "sd-vae-decode-oblong": (lambda: sd_vae(True), (4, 24, 40), HALF),
@@ -334,7 +378,7 @@ CASES = {
     "dinov2-l-reg": (lambda: dinov2(registers=4, **LARGE_DINO), (224, 224), IMAGENET),
 }
 
-KINKS = ("resnet", "wide-resnet", "taesd", "mobilenet")  # beginnings of cases
+KINKS = ("resnet", "wide-resnet", "taesd", "mobilenet", "inception")  # beginnings of cases
 
 # ---- running ------------------------------------------------------------------------------------
 

@@ -50,8 +50,8 @@ def pictures(data):
 
 def networks(data, only):
     """Apart, because they alone need diffusers, timm, transformers and open_clip."""
-    from golden import networks as part, vit  # pylint: disable=import-outside-toplevel
-    cases = {**part.CASES, **vit.CASES}
+    from golden import convnets, networks as part, vit  # pylint: disable=import-outside-toplevel
+    cases = {**part.CASES, **vit.CASES, **convnets.CASES}
     for name in only or cases:
         tensors, meta = cases[name]()
         store.save(data, "network_" + name, tensors, meta, 0)

@@ -270,10 +270,14 @@ lw_val lw_resize(lw_graph *g, lw_val x, lw_attr_resize to);
 
 typedef struct lw_attr_pool {
     int32_t k, stride, pad;
-    int32_t max;  /* 1 max, 0 average (always divides by k*k, as PyTorch's count_include_pad) */
-    int32_t h, w; /* the input space, for the gradient */
+    int32_t max;    /* 1 max, 0 average */
+    int32_t inside; /* of an average: 1 divides by the pixels inside the picture, 0 by k*k always
+                       (PyTorch's count_include_pad) */
+    int32_t h, w;   /* the input space, for the gradient */
 } lw_attr_pool;
 lw_val lw_pool2d(lw_graph *g, lw_val x, int k, int stride, int pad, bool max);
+/* The average of the pixels of a window that lie inside the picture. */
+lw_val lw_mean_inside(lw_graph *g, lw_val x, int k, int stride, int pad);
 
 lw_val lw_embedding(lw_graph *g, lw_val table, lw_val ids); /* [V,C], i32[B] -> [B,C] */
 

@@ -60,7 +60,7 @@ typedef struct lw_network_def {
     const lw_preparation *preparation;
     /* What else changes in a preparation whose form was just set (lw_encoder_resize): the filter and
      * the numbers that go with it. NULL: nothing. */
-    void (*resize)(lw_preparation *p);
+    void (*resize)(const void *arch, lw_preparation *p);
     /* Declares parameters that stand in files but not in build's graph, fixes s. NULL: build's. */
     int (*declare)(const void *arch, lw_store *s);
     /* NULL: no taps. */

@@ -151,7 +151,7 @@ int lw_encoder_resize(lw_network *n, const char *name)
         return lw_fail(LW_EUSAGE, "resize %s: %s takes pictures as they are", name, n->name);
     p.form = (lw_resample_form)form;
     if (n->def->resize)
-        n->def->resize(&p);
+        n->def->resize(n->arch, &p);
     if (!lw_resample_has(p.form, p.filter))
         return lw_fail(LW_EUSAGE, "resize %s has no filter '%s', which %s wants", name,
                        lw_filter_name[p.filter], n->name);

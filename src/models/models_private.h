@@ -22,7 +22,9 @@ void lw_network_fit_own(lw_network *n);
  * NULL: it is folded in, the convolution has a bias. */
 typedef struct lw_conv_bn_opts {
     int kernel, stride;
-    bool same;      /* padded as TensorFlow's SAME; else kernel / 2 on all sides */
+    int kernel_w;   /* where its width is another than `kernel` */
+    bool same;      /* padded as TensorFlow's SAME; else by half the kernel on all sides */
+    bool valid;     /* not padded */
     bool depthwise; /* a filter for every channel; o is their number */
     float eps;
 } lw_conv_bn_opts;

@@ -155,7 +155,7 @@ static void check_way_back(const lw_network *net, const char *dir)
 
 static void test_network(void **state)
 {
-    const char *name = *state, *word;
+    const char *name = *state, *word, *resize;
     char dir[96], spec[128];
     lw_network *net = NULL;
     int n;
@@ -163,9 +163,12 @@ static void test_network(void **state)
     lw_st_file *f = golden_open(name);
     snprintf(dir, sizeof dir, "%s/%s", scratch, name);
     golden_write_model(f, dir);
-    word = lw_st_meta(f, "word"); /* before the folder: "decoder:" */
+    word = lw_st_meta(f, "word");     /* before the folder: "decoder:" */
+    resize = lw_st_meta(f, "resize"); /* one of those it may be given */
     snprintf(spec, sizeof spec, "%s%s", word ? word : "", dir);
     assert_ok(lw_network_open(spec, true, &net));
+    if (resize)
+        assert_ok(lw_encoder_resize(net, resize));
     check_way_back(net, dir);
     for (int i = 0; i < n; i++) {
         printf("%s %s\n", name, lw_isa_name(isa[i]));
@@ -342,6 +345,8 @@ int main(void)
         NETWORK_TEST("network_mobilenet_timm"),   NETWORK_TEST("network_mobilenet_torchvision"),
         NETWORK_TEST("network_mobilenet_hf"),     NETWORK_TEST("network_mobilenet_hf_body"),
         cmocka_unit_test(test_mobilenet),         NETWORK_TEST("network_clip_timm"),
+        NETWORK_TEST("network_inception_v3"),     NETWORK_TEST("network_inception_v3_fid"),
+        NETWORK_TEST("network_inception_v3_tf"),  NETWORK_TEST("network_inception_v3_clean_fid"),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -42,6 +42,7 @@ static lw_pooling_shape random_shape(check *t)
                           .k = 1 + check_below(t, 3),
                           .stride = 1 + check_below(t, 3)};
     s.pad = check_below(t, 2) && s.k > 1 ? s.k / 2 : 0;
+    s.inside = check_below(t, 2);
     s.oh = (s.h + 2 * s.pad - s.k) / s.stride + 1;
     s.ow = (s.w + 2 * s.pad - s.k) / s.stride + 1;
     return s;

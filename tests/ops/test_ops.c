@@ -408,6 +408,11 @@ static lw_val b_avg_pool(op_ctx *c)
 {
     return lw_sqr(G, lw_pool2d(G, X(-1, 1, 2, 8, 7, 5), 3, 2, 1, false));
 }
+static lw_val b_mean_inside(op_ctx *c)
+{
+    lw_val half = lw_mean_inside(G, X(-1, 1, 2, 8, 7, 5), 3, 2, 1);
+    return lw_sqr(G, lw_mean_inside(G, half, 3, 1, 1));
+}
 static lw_val b_max_pool(op_ctx *c)
 {
     return lw_sqr(G, lw_pool2d(G, X(-1, 1, 2, 8, 7, 5), 2, 2, 0, true));
@@ -607,6 +612,7 @@ static const op_case cases[] = {
     CASE("subsample", b_subsample, 1e-5, 5e-3),
     CASE("upsample", b_upsample, 1e-5, 5e-3),
     CASE("avg_pool", b_avg_pool, 1e-5, 5e-3),
+    CASE("avg_pool inside", b_mean_inside, 1e-5, 5e-3),
     KINKS("max_pool", b_max_pool, 1e-5, 2e-2),
     CASE("resize", b_resize, 1e-5, 5e-3),
     CASE("resize bicubic", b_resize_bicubic, 1e-5, 5e-3),

@@ -83,6 +83,7 @@ static void refuses_what_is_no_weights(void **state)
         {"old.pth", "written by torch before 1.6"},
         {"expanded.pth", "tensor 'a' repeats values"},
         {"no_tensors.pth", "holds no state_dict"},
+        {"script.pt", "a TorchScript file is a program, which is not read"},
     };
     (void)state;
     for (size_t i = 0; i < LW_COUNT(bad); i++) {

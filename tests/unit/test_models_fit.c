@@ -116,8 +116,9 @@ static void build_seen(lw_builder *b, const void *arch, lw_network_in in, lw_tap
     (void)arch;
     lw_tap_add(out, "s0", in.x);
 }
-static void numbers_of(lw_preparation *p)
+static void numbers_of(const void *arch, lw_preparation *p)
 {
+    (void)arch;
     const float all[3] = {128, 128, 128};
     p->filter = p->form == LW_RESAMPLE_FLOAT_AA ? LW_FILTER_BICUBIC : LW_FILTER_BILINEAR;
     p->scale = 1;

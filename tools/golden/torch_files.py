@@ -53,6 +53,7 @@ def main():
     save("expanded.pth", {"a": torch.zeros(1).expand(1000)})
     save("whole_module.pth", layer)
     save("no_tensors.pth", {"epoch": 3})
+    torch.jit.save(torch.jit.script(layer), os.path.join(out, "script.pt"))
 
 
 if __name__ == "__main__":

@@ -201,7 +201,8 @@ static lw_pooling_shape pool_shape(const lw_attr_pool *at, lw_type y)
                               .ow = y.dim[2],
                               .k = at->k,
                               .stride = at->stride,
-                              .pad = at->pad};
+                              .pad = at->pad,
+                              .inside = at->inside};
 }
 
 int lw_cpu_lower_pool(cpu_lower *c)

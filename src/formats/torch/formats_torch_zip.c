@@ -123,6 +123,12 @@ static int read_entry(lw_st_file *f, const window *w, const unsigned char *p, en
         return broken(w, "an entry is outside of the file");
     const unsigned char *local = w->bytes + e->local;
     uint64_t at = e->local + LOCAL_SIZE + number(local + 26, 2) + number(local + 28, 2);
+    if (strstr(name, "/code/"))
+        return lw_fail(LW_EFORMAT,
+                       "%s: a TorchScript file is a program, which is not read; save its weights: "
+                       "torch.save(torch.jit.load(FILE).state_dict(), 'weights.pth'), or take the "
+                       "authors' file of weights",
+                       w->what);
     if (e->method != 0 || e->packed != e->size || (e->flags & ENCRYPTED))
         return lw_fail(LW_EFORMAT, "%s: '%s' is compressed or encrypted, torch.save does neither",
                        w->what, name);

@@ -277,8 +277,8 @@ static void grad_pool(lw_graph *g, const lw_node *n, const lw_val *dout, const b
 static void print_pool(lw_str *s, const lw_node *n)
 {
     const lw_attr_pool *a = n->attr;
-    lw_str_addf(s, "%s %dx%d stride %d pad %d", a->max ? "max" : "mean", a->k, a->k, a->stride,
-                a->pad);
+    lw_str_addf(s, "%s %dx%d stride %d pad %d%s", a->max ? "max" : "mean", a->k, a->k, a->stride,
+                a->pad, a->inside ? " inside" : "");
 }
 
 const lw_op_def lw_op_pool = {
@@ -296,11 +296,24 @@ const lw_op_def lw_op_pool_grad = {
     .print = print_pool,
 };
 
-lw_val lw_pool2d(lw_graph *g, lw_val x, int k, int stride, int pad, bool max)
+static lw_val pool(lw_graph *g, lw_val x, lw_attr_pool a)
 {
     if (!lw_val_ok(x))
         return x;
     lw_type t = lw_val_type(g, x);
-    lw_attr_pool a = {k, stride, pad, max, t.rank == 4 ? t.dim[1] : 0, t.rank == 4 ? t.dim[2] : 0};
+    if (t.rank == 4) {
+        a.h = t.dim[1];
+        a.w = t.dim[2];
+    }
     return lw_graph_op(g, LW_OP_POOL, &x, 1, &a, sizeof a);
+}
+
+lw_val lw_pool2d(lw_graph *g, lw_val x, int k, int stride, int pad, bool max)
+{
+    return pool(g, x, (lw_attr_pool){.k = k, .stride = stride, .pad = pad, .max = max});
+}
+
+lw_val lw_mean_inside(lw_graph *g, lw_val x, int k, int stride, int pad)
+{
+    return pool(g, x, (lw_attr_pool){.k = k, .stride = stride, .pad = pad, .inside = pad > 0});
 }

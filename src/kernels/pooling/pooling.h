@@ -8,7 +8,8 @@
  *   avg, max     k x k windows, stride, zero padding `pad` (max: -inf; NaN is handed on);
  *                OH = (H + 2 pad - k) / stride + 1
  *
- * The average divides by k * k always (PyTorch's count_include_pad). Global average pooling is
+ * The average divides by k * k (PyTorch's count_include_pad), or by what of the window lies inside
+ * the picture. Global average pooling is
  * reduce.mid_sum with scale 1 / (H W); its gradient is ew's mode BC.
  *
  * Cost: 4 bytes read and 4 written an element; windows add k^2 operations. Bound by memory; it has
@@ -24,6 +25,7 @@ typedef struct lw_pooling_shape {
     ptrdiff_t h, w, c; /* input */
     ptrdiff_t oh, ow;  /* output */
     ptrdiff_t k, stride, pad;
+    int inside; /* of averages: 0: divided by k * k; 1: by the pixels inside the picture */
 } lw_pooling_shape;
 
 /* y[b, oh, ow, c] from x[b, h, w, c]; range over the B * OH output rows. */

@@ -10,16 +10,16 @@ void lw_pooling_avg_ref(float *y, const float *x, const lw_pooling_shape *s, ptr
 {
     for (ptrdiff_t r = begin; r < end; r++) {
         const float *image = x + r / s->oh * s->h * s->w * s->c;
-        ptrdiff_t h0, h1, w0, w1;
-        window(s, r % s->oh, s->h, &h0, &h1);
+        ptrdiff_t box[4];
+        window(s, r % s->oh, s->h, &box[0], &box[1]);
         for (ptrdiff_t o = 0; o < s->ow; o++) {
-            window(s, o, s->w, &w0, &w1);
+            window(s, o, s->w, &box[2], &box[3]);
             for (ptrdiff_t c = 0; c < s->c; c++) {
                 double sum = 0.0;
-                for (ptrdiff_t i = h0; i < h1; i++)
-                    for (ptrdiff_t j = w0; j < w1; j++)
+                for (ptrdiff_t i = box[0]; i < box[1]; i++)
+                    for (ptrdiff_t j = box[2]; j < box[3]; j++)
                         sum += (double)image[(i * s->w + j) * s->c + c];
-                y[(r * s->ow + o) * s->c + c] = (float)(sum / (double)(s->k * s->k));
+                y[(r * s->ow + o) * s->c + c] = (float)(sum / (double)window_count(s, box));
             }
         }
     }
@@ -88,10 +88,11 @@ void lw_pooling_avg_grad_ref(float *dx, const float *dy, const lw_pooling_shape 
                     for (ptrdiff_t ow = 0; ow < s->ow; ow++) {
                         ptrdiff_t j0 = j + s->pad - ow * s->stride;
                         if (j0 >= 0 && j0 < s->k)
-                            sum += (double)image[(oh * s->ow + ow) * s->c + c];
+                            sum += (double)image[(oh * s->ow + ow) * s->c + c] /
+                                   (double)window_count_at(s, oh, ow);
                     }
                 }
-                dx[(r * s->w + j) * s->c + c] = (float)(sum / (double)(s->k * s->k));
+                dx[(r * s->w + j) * s->c + c] = (float)sum;
             }
         }
     }

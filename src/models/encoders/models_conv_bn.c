@@ -31,9 +31,10 @@ static bn batch_norm(lw_builder *b, const char *name, int32_t o, float eps)
 static void find_pads(lw_conv_bn_opts how, lw_type x, int pad[4])
 {
     for (int i = 0; i < 4; i++)
-        pad[i] = how.kernel / 2;
+        pad[i] = how.valid ? 0 : (i % 2 ? how.kernel_w : how.kernel) / 2;
     for (int i = 0; i < 2 && how.same; i++)
-        lw_conv_pads_same(x.dim[1 + i], how.kernel, how.stride, &pad[i], &pad[2 + i]);
+        lw_conv_pads_same(x.dim[1 + i], i ? how.kernel_w : how.kernel, how.stride, &pad[i],
+                          &pad[2 + i]);
 }
 
 /* BN(conv(x)) = conv'(x) + shift with every output channel's weights scaled. */
@@ -46,9 +47,10 @@ lw_val lw_conv_bn_as(lw_builder *b, const char *conv, const char *norm, lw_val x
     lw_type t = lw_val_type(g, x);
     int32_t c = how.depthwise ? 1 : lw_type_last(t);
     int pad[4];
+    how.kernel_w = how.kernel_w ? how.kernel_w : how.kernel;
     find_pads(how, t, pad);
     const char *up = lw_scope_push(g, conv);
-    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, o, how.kernel, how.kernel, c),
+    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, o, how.kernel, how.kernel_w, c),
                         (lw_init){LW_INIT_UNIFORM, 0.1f});
     bn n = {.shift = norm ? LW_NOVAL : lw_param(b, "bias", lw_type_of(LW_F32, 1, o), (lw_init){0})};
     lw_scope_set(g, up);

@@ -14,6 +14,7 @@
  * The stride of a bottleneck lies in its 3x3 convolution ("v1.5"); transformers' config.json may put
  * it into the first 1x1.
  */
+#include "models/encoders/models_timm.h"
 #include "models/encoders/models_transformers.h"
 #include "models/models_private.h"
 
@@ -165,35 +166,19 @@ static const char *const keys[] = {"depths",       "downsample_in_bottleneck",
                                    "out_features", "out_indices", /* what a caller is given */
                                    "stage_names",  NULL};
 
-static int read_timm(const json_t *j, const char *where)
-{
-    static const char *const timm[] = {"architecture", "num_classes", "num_features",
-                                       "pretrained_cfg", NULL};
-    static const char *const *const known[] = {timm, NULL};
-    static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {"model_args", "{}"}, {0}};
-    static const char *const built[] = {"resnet18",     "resnet26",        "resnet34",
-                                        "resnet50",     "resnet101",       "resnet152",
-                                        "tv_resnet34",  "tv_resnet50",     "tv_resnet101",
-                                        "tv_resnet152", "wide_resnet50_2", "wide_resnet101_2"};
-    const char *name;
-    LW_TRY(lw_json_get_str(j, where, "architecture", &name));
-    LW_TRY(lw_json_check_known(j, where, known, only));
-    for (size_t i = 0; i < LW_COUNT(built); i++)
-        if (lw_str_eq(built[i], name))
-            return 0;
-    return lw_fail(LW_EUNSUPPORTED,
-                   "%s: 'architecture' is %s, whose tensors may be those of a ResNet "
-                   "but whose operations are not; built are resnet18 to resnet152 and wide_resnet",
-                   where, name);
-}
+/* Others have these tensors and other operations. */
+static const char *const timm[] = {
+    "resnet18",        "resnet26",         "resnet34",    "resnet50",     "resnet101",
+    "resnet152",       "tv_resnet34",      "tv_resnet50", "tv_resnet101", "tv_resnet152",
+    "wide_resnet50_2", "wide_resnet101_2", NULL};
 
 static int read(const json_t *j, const char *where, void *arch)
 {
     resnet *a = arch;
     const char *layer = "bottleneck";
     int32_t channels = 3;
-    if (json_object_get(j, "architecture"))
-        return read_timm(j, where);
+    if (lw_timm_is(j))
+        return lw_timm_plain(j, where, timm);
     a->hf = true;
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_json_opt_str(j, where, "layer_type", &layer));

@@ -37,7 +37,29 @@ static int opt_side(const json_t *j, const char *where, const char *key, int32_t
     return 0;
 }
 
-/* ---- timm ------------------------------------------------------------------------------------ */
+/* ---- timm's convolutional networks ----------------------------------------------------------- */
+
+int lw_timm_plain(const json_t *config, const char *where, const char *const *built)
+{
+    static const char *const keys[] = {"architecture", "num_classes", "num_features",
+                                       "pretrained_cfg", NULL};
+    static const char *const *const known[] = {keys, NULL};
+    static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {"model_args", "{}"}, {0}};
+    LW_CLEANUP(lw_str_clear) lw_str have = {0};
+    const char *name;
+    LW_TRY(lw_json_get_str(config, where, "architecture", &name));
+    LW_TRY(lw_json_check_known(config, where, known, only));
+    for (const char *const *b = built; *b; b++) {
+        if (lw_str_eq(*b, name))
+            return 0;
+        lw_str_addf(&have, "%s%s", have.len ? ", " : "", *b);
+    }
+    return lw_fail(LW_EUNSUPPORTED,
+                   "%s: 'architecture' is %s, whose operations are not built; of its kind are %s",
+                   where, name, lw_str_c(&have));
+}
+
+/* ---- timm's vision transformers -------------------------------------------------------------- */
 
 typedef struct registration {
     const char *size; /* of vit_SIZE_patchN_... */

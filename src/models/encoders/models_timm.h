@@ -27,6 +27,9 @@ bool lw_timm_is(const json_t *config);
 /* Is it open_clip's? */
 bool lw_open_clip_is(const json_t *config);
 
+/* timm's config.json of a convolutional network whose tensors say the rest: its architecture is one
+ * of `built`, NULL-ended, pooled by the average. LW_EUNSUPPORTED names what is not honoured. */
+int lw_timm_plain(const json_t *config, const char *where, const char *const *built);
 /* timm's, of an architecture vit_SIZE_patchN_.., pooled by `pool`; or an open_clip tower of such an
  * architecture. Fields that neither says stay. classes: of its head, 0: none; NULL: it must have
  * none. LW_EUNSUPPORTED names what is not honoured. */
