@@ -10,8 +10,8 @@
 
 uint8_t lw_pixel_u8(float v)
 {
-    float s = v * 127.5f + 127.5f;
-    if (!(s > 0)) /* also NaN */
+    float s = (v + 1.0f) * 127.5f; /* as lw_data_to_u8: files hold what measures see */
+    if (!(s > 0))                  /* also NaN */
         return 0;
     return s >= 255 ? 255 : (uint8_t)(s + 0.5f);
 }
