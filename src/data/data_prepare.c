@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/data_set.h"
 #include "kernels/kernels.h"
 
 const lw_preparation lw_preparation_imagenet = {.fit = LW_FIT_SHORTEST,
@@ -74,21 +75,28 @@ static int resample(const lw_resample *r, const uint8_t *src, uint8_t *dst)
     return 0;
 }
 
+/* Only the part that is kept is computed. */
+static int plan_resample(const lw_preparation *p, const lw_image *im, const lw_frame *f,
+                         lw_resample *out)
+{
+    return lw_resample_init(out, &(lw_resample_spec){.form = p->form,
+                                                     .filter = p->filter,
+                                                     .h = im->height,
+                                                     .w = im->width,
+                                                     .c = 3,
+                                                     .to_h = (ptrdiff_t)f->to[0],
+                                                     .to_w = (ptrdiff_t)f->to[1],
+                                                     .y = f->skip[0],
+                                                     .x = f->skip[1],
+                                                     .out_h = f->keep[0],
+                                                     .out_w = f->keep[1]});
+}
+
 int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst)
 {
     lw_frame f = lw_preparation_frame(p, im->height, im->width);
     LW_CLEANUP(lw_resample_clear) lw_resample r = {0};
-    LW_TRY(lw_resample_init(&r, &(lw_resample_spec){.form = p->form,
-                                                    .filter = p->filter,
-                                                    .h = im->height,
-                                                    .w = im->width,
-                                                    .c = 3,
-                                                    .to_h = (ptrdiff_t)f.to[0],
-                                                    .to_w = (ptrdiff_t)f.to[1],
-                                                    .y = f.skip[0],
-                                                    .x = f.skip[1],
-                                                    .out_h = f.keep[0],
-                                                    .out_w = f.keep[1]}));
+    LW_TRY(plan_resample(p, im, &f, &r));
     if (f.keep[0] == p->height && f.keep[1] == p->width)
         return resample(&r, im->rgb, dst);
     size_t line = 3 * (size_t)f.keep[1], pitch = 3 * (size_t)p->width;
@@ -100,6 +108,37 @@ int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst)
     for (ptrdiff_t i = 0; i < f.keep[0]; i++)
         memcpy(dst + (size_t)(f.pad[0] + i) * pitch + 3 * (size_t)f.pad[1], part + (size_t)i * line,
                line);
+    return 0;
+}
+
+/* A filter that overshoots is cut off where bytes end, as clean-fid does. */
+static void cut_off(const lw_preparation *p, float *x, ptrdiff_t n)
+{
+    if (p->filter == LW_FILTER_BILINEAR || p->filter == LW_FILTER_BOX)
+        return;
+    for (ptrdiff_t i = 0; i < n; i++)
+        x[i] = x[i] < -1.0f ? -1.0f : x[i] > 1.0f ? 1.0f : x[i];
+}
+
+int lw_prepare_f32(const lw_preparation *p, const lw_image *im, float *dst)
+{
+    lw_frame f = lw_preparation_frame(p, im->height, im->width);
+    LW_CLEANUP(lw_resample_clear) lw_resample r = {0};
+    ptrdiff_t n = (ptrdiff_t)im->height * im->width * 3;
+    lw_isa isa;
+    lw_kernels k;
+    if (f.keep[0] < p->height || f.keep[1] < p->width)
+        return lw_fail(LW_EUNSUPPORTED, "pictures that are padded are resized as bytes");
+    LW_TRY(lw_isa_chosen(&isa));
+    lw_kernels_init(&k, isa);
+    LW_TRY(plan_resample(p, im, &f, &r));
+    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)n, sizeof *x);
+    LW_CLEANUP(lw_free) char *scratch = lw_calloc(lw_resample_scratch(&r) + 1, 1);
+    if (!x || !scratch)
+        return LW_ENOMEM;
+    lw_data_from_u8(im->rgb, n, x);
+    lw_resample_f32(&k.resample, &r, dst, x, scratch);
+    cut_off(p, dst, (ptrdiff_t)p->height * p->width * 3);
     return 0;
 }
 

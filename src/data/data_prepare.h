@@ -85,5 +85,8 @@ lw_frame lw_preparation_frame(const lw_preparation *p, int64_t h, int64_t w);
 
 /* dst [height][width][3] (not 0) from a decoded picture; of a form of u8. */
 int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst);
+/* The same of a form of floats, in [-1,1]: what the graph makes of a picture (that of a network whose
+ * form is another then does not resize), for pictures of several sizes. */
+int lw_prepare_f32(const lw_preparation *p, const lw_image *im, float *dst);
 
 #endif

@@ -44,18 +44,18 @@ int lw_data_range_check(const lw_data_job *job, int64_t have)
     return 0;
 }
 
-/* Some of n without replacement: those whose place in a shuffled order is among the first. No list
- * of them is needed, and they come in the order of the data. */
+bool lw_data_draws(uint64_t seed, int64_t n, int64_t want, int64_t i)
+{
+    lw_rng_key key = lw_rng_key_of(seed, lw_hash_name("data.rows"));
+    return want == 0 || lw_rng_permute(key, 0, (uint64_t)n, (uint64_t)i) < (uint64_t)want;
+}
+
 bool lw_data_range_has(const lw_data_job *job, int64_t have, int64_t i)
 {
     const lw_data_opts *o = &job->opts;
     int64_t n = o->count ? o->count : have - o->first;
     i -= o->first;
-    if (i < 0 || i >= n)
-        return false;
-    lw_rng_key key = lw_rng_key_of(o->seed, lw_hash_name("data.rows"));
-    return o->num_images == 0 ||
-           lw_rng_permute(key, 0, (uint64_t)n, (uint64_t)i) < (uint64_t)o->num_images;
+    return i >= 0 && i < n && lw_data_draws(o->seed, n, o->num_images, i);
 }
 
 void lw_data_range_print(const lw_data_job *job, lw_str *out)

@@ -107,6 +107,10 @@ void lw_data_close(lw_dataset **pp);
 int64_t lw_data_row_number(const lw_dataset *d, int64_t i);
 void lw_data_row_name(const lw_dataset *d, int64_t i, lw_str *out);
 
+/* num_images: whether row i of n is one of `want` drawn without replacement (0: all are). Those whose
+ * place in a shuffled order is among the first: no list of them is needed. */
+bool lw_data_draws(uint64_t seed, int64_t n, int64_t want, int64_t i);
+
 /* Row i as floats in [-1, 1] (x / 127.5 - 1), [h][w][3], mirrored left-right when flip. */
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst);
 /* Bytes back from floats: round((x + 1) * 127.5), clamped. n numbers. */
