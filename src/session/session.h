@@ -10,6 +10,7 @@
 #define LW_SESSION_H
 
 #include "session/session_adversarial.h"
+#include "session/session_contract.h"
 #include "session/session_device.h"
 #include "session/session_diffusion.h"
 #include "session/session_features.h"

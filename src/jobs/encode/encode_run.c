@@ -112,10 +112,22 @@ static json_t *hex(uint64_t v)
     return json_string(text);
 }
 
+/* What `leeway fid` compares; of several layers each array is called by its own. */
+static int describe_contract(encode_state *s, lw_str *out)
+{
+    lw_contract c;
+    lw_contract_of(s->net, s->c->precision, s->rows.data->h, s->rows.data->w, &c);
+    snprintf(c.value[LW_CONTRACT_LAYER], sizeof c.value[0], "%s",
+             s->out->n_taps == 1 ? s->tap[0]->name : "");
+    LW_CLEANUP(lw_json_drop) json_t *j = lw_contract_json(&c);
+    lw_json_dump(j, 0, out);
+    return out->failed ? LW_ENOMEM : 0;
+}
+
 /* All that decides a bit of the file, and whence it came. */
 static int describe(encode_state *s)
 {
-    LW_CLEANUP(lw_str_clear) lw_str layers = {0};
+    LW_CLEANUP(lw_str_clear) lw_str layers = {0}, contract = {0};
     const lw_encode_config *c = s->c;
     char number[3][32];
     for (int k = 0; k < s->out->n_taps; k++)
@@ -123,11 +135,12 @@ static int describe(encode_state *s)
     snprintf(number[0], sizeof number[0], "%" PRId64, s->rows.n);
     snprintf(number[1], sizeof number[1], "%" PRIu64, c->seed);
     snprintf(number[2], sizeof number[2], "%dx%d", (int)s->rows.data->h, (int)s->rows.data->w);
+    LW_TRY(describe_contract(s, &contract));
     s->about = json_pack(
-        "{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
-        "leeway", lw_build_version(), "model", c->source, "model_hash",
-        hex(lw_store_hash(s->net->store, LW_SLAB_PARAM)), "network", s->net->name, "data",
-        lw_str_c(&s->rows.spec), "data_hash", hex(s->rows.data->content), "rows_hash",
+        "{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
+        "leeway", lw_build_version(), "contract", lw_str_c(&contract), "model", c->source,
+        "model_hash", hex(lw_store_hash(s->net->store, LW_SLAB_PARAM)), "network", s->net->name,
+        "data", lw_str_c(&s->rows.spec), "data_hash", hex(s->rows.data->content), "rows_hash",
         hex(s->rows.hash), "split", lw_split_name((lw_split)c->split), "rows", number[0], "seed",
         number[1], "pictures", number[2], "preparation", s->out->preparation, "layer",
         lw_str_c(&layers), "precision", lw_precision_name(c->precision), "conv",

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway fid: distances between two sets of pictures, in the features of frozen networks. */
+#ifndef LW_FID_JOB_H
+#define LW_FID_JOB_H
+
+#include "data/data.h"
+#include "session/session.h"
+
+enum { LW_FID_ENCODERS = 32 };
+
+typedef struct lw_fid_config {
+    const char *set[2]; /* A and B; B may be NULL when statistics are to be written */
+    int32_t split[2];   /* lw_split, of data that has splits */
+    int32_t on_error;   /* lw_on_error */
+    int64_t num_images; /* of each set, drawn by seed; of a generator: made. 0: all */
+    int32_t image_size; /* side of pictures of data for networks that take any; 0: their own */
+    const char *encoders[LW_FID_ENCODERS];
+    int32_t n_encoders;
+    const char *resize; /* a name of lw_resample_form_name; NULL: the encoder's own */
+    bool precision_recall, kid, inception_score, sliced_wasserstein;
+    const char *save_stats; /* of the last set; or NULL */
+    bool force;             /* contracts may differ */
+    bool dry_run;
+    int32_t precision; /* lw_num of the encoders */
+    int32_t batch;     /* pictures at a time; results do not depend on it */
+    bool ema;          /* averaged weights of generators */
+    int32_t sampler;   /* lw_sampler_kind, and its evaluations, of generators */
+    int32_t steps;
+    uint64_t seed;
+    int32_t threads, conv;
+} lw_fid_config;
+
+/* What A or B turned out to be. */
+typedef struct lw_fid_side {
+    const char *source; /* as typed; NULL: not given */
+    char what[160];     /* "10000 pictures of 32x32, held-out" */
+    char kind[16];      /* "data", "array", "generator", "features", "statistics" */
+    int64_t count;      /* of pictures; 0: a file of statistics does not say */
+} lw_fid_side;
+
+enum { LW_FID_NOTES = 6 };
+typedef struct lw_fid_row {
+    lw_contract contract;
+    char distance[96]; /* what the Frechet distance is called */
+    int32_t dim;
+    int64_t count[2];
+    bool compared; /* frechet is there: two sets */
+    double frechet;
+    double precision, recall;
+    double kid, kid_sd;
+    int32_t kid_rows;       /* of each of its subsets */
+    double score, score_sd; /* Inception score of A */
+    double sliced;
+    char note[LW_FID_NOTES][256];
+    int32_t n_notes;
+    double seconds;
+} lw_fid_row;
+
+typedef struct lw_fid_result {
+    lw_fid_side side[2];
+    lw_fid_row row[LW_FID_ENCODERS];
+    int32_t n_rows;
+    double seconds;        /* predicted by a dry run */
+    uint64_t memory_bytes; /* most of it: pictures, features, one network */
+} lw_fid_result;
+
+/*
+ * One row for each encoder; without encoders one row, of two sets that are features or statistics
+ * already. LW_EUSAGE: an encoder is needed, or a measure that these sets do not have; LW_EFORMAT:
+ * what is wrong with a set, or contracts that differ.
+ */
+int lw_job_fid(const lw_fid_config *c, const lw_observer *obs, lw_fid_result *out);
+
+#endif

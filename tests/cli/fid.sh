@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway fid: every kind of set, its contract, and every refusal.
+
+LW_CACHE=$PWD/cache
+export LW_CACHE
+"$make_model" encoder enc || fails 'make_model encoder'
+"$make_model" clip clip || fails 'make_model clip'
+"$make_model" plain net || fails 'make_model plain'
+
+value() { # KEY: the first number of that name in $out
+    sed -n "s/.*\"$1\": \([^,]*\),*$/\1/p" "$out" | head -n 1
+}
+# same TEXT: all numbers of the last call are those of this text
+numbers() {
+    grep -E '"(frechet|kid|kid_sd|precision|recall|sliced_wasserstein|inception_score)":' "$out"
+}
+all='--precision-recall --kid --sw --is --json'
+
+# data against data, and the same value at any batch and number of threads
+# shellcheck disable=SC2086
+{
+    expect 0 fid synth:16 synth:16 --split-a held-out --split-b train --num-images 100 --encoder enc $all --batch-size 1 --threads 1
+    out_has '"name": "Frechet distance, leeway"'
+    out_has '"encoder": "leeway"'
+    out_has '"encoder_hash": "'
+    out_has '"resize": "none"'
+    out_has '"preparation": "byte / 127.5 - 1, pictures of 16x16"'
+    out_has '"dtype": "f32"'
+    out_has '"count_b": 100'
+    numbers >want
+    frechet=$(value frechet)
+    [ "$(wc -l <want)" -eq 7 ] || fails "$(cat want): not seven numbers"
+    for how in '--batch-size 64 --threads 2' '--batch-size 7 --threads 5'; do
+        expect 0 fid synth:16 synth:16 --split-a held-out --split-b train --num-images 100 --encoder enc $all $how
+        numbers | cmp -s - want || fails "$how: other numbers"
+    done
+}
+
+# the same pictures as features of `leeway encode`, as statistics of both formats
+for kind in npz npy safetensors; do
+    expect 0 encode enc --data synth:16 --split held-out --num-images 100 --output "a.$kind"
+    expect 0 encode enc --data synth:16 --split train --num-images 100 --output "b.$kind"
+    expect 0 fid "a.$kind" "b.$kind" --precision-recall --kid --sw --json
+    out_has '"name": "Frechet distance, leeway"'
+    [ "$(value frechet)" = "$frechet" ] || fails "a.$kind: $(value frechet), not $frechet"
+    out_has '"layer": "pooled"'
+done
+expect 0 fid a.npy synth:16 --split-b train --num-images 100 --encoder enc
+out_has 'Frechet distance, leeway'
+out_has 'contract resize: none'
+
+# pictures of a generator: made here, in an array of floats, in files
+expect 0 sample net --n 40 --steps 1 --seed 3 --output pictures
+expect 0 sample net --n 40 --steps 1 --seed 3 --output pictures.npy
+expect 0 fid net synth:16 --split-b held-out --num-images 40 --steps 1 --seed 3 --encoder clip --json
+made=$(value frechet)
+out_has '"kind": "generator"'
+out_has '"resize": "pillow"'
+expect 0 fid pictures.npy synth:16 --split-b held-out --num-images 40 --seed 3 --encoder clip --json
+[ "$(value frechet)" = "$made" ] || fails "an array of the same samples: $(value frechet), not $made"
+expect 0 fid pictures synth:16 --split-b held-out --num-images 40 --seed 3 --encoder clip --json
+case $(value frechet) in
+"${made%???}"*) ;; # the same rows in another order
+*) fails "a folder of the same samples: $(value frechet), not $made" ;;
+esac
+
+# statistics: saved, used again, refused where they are of something else
+ref="synth:16 --split-b train --num-images 100"
+for kind in npz safetensors; do
+    # shellcheck disable=SC2086
+    expect 0 fid a.npy $ref --encoder enc --save-stats "ref.$kind"
+    out_has "ref.$kind: statistics of B"
+    expect 0 fid synth:16 "ref.$kind" --split-a held-out --num-images 100 --encoder enc --json
+    [ "$(value frechet)" = "$frechet" ] || fails "ref.$kind: $(value frechet), not $frechet"
+    out_has '"count_b": 100'
+done
+expect 0 fid a.npy ref.npz
+out_has 'Frechet distance, leeway'
+expect 0 fid a.npy --save-stats a-stats.npz
+expect 0 fid a-stats.npz ref.npz --json
+[ "$(value frechet)" = "$frechet" ] || fails "statistics of both: $(value frechet), not $frechet"
+expect 0 inspect ref.npz
+out_has 'sigma'
+"$make_model" encoder other || fails 'make_model encoder'
+head -c 4 /dev/zero | dd of=other/model.safetensors bs=1 conv=notrunc \
+    seek=$(($(wc -c <other/model.safetensors) - 4)) 2>/dev/null
+expect 3 fid synth:16 ref.npz --num-images 100 --encoder other
+err_has "encoder_hash differs: '"
+err_has '--force'
+expect 0 fid synth:16 ref.npz --num-images 100 --encoder other --force
+out_has 'note: forced: encoder_hash differs'
+expect 3 fid synth:16 ref.npz --num-images 100 --encoder enc --precision bf16
+err_has "dtype differs: 'bf16' of the encoder, 'f32' of ref.npz"
+expect 3 fid synth:16 ref.npz --num-images 100 --encoder clip
+err_has 'widths differ'
+expect 0 fid pictures --encoder clip --save-stats pictures.npz
+expect 3 fid pictures pictures.npz --encoder clip --resize float-aa
+err_has "resize differs: 'float-aa' of the encoder, 'pillow' of pictures.npz"
+expect 2 fid pictures pictures.npz --encoder enc --resize pillow
+err_has 'takes pictures as they are'
+
+# files that do not say what made them
+expect 0 fid "$corpus/moments/clean_fid.npz" "$corpus/moments/pytorch_fid.npz"
+out_has 'clean_fid.npz does not say what made its features'
+expect 3 fid "$corpus/moments/clean_fid.npz" ref.npz
+err_has 'widths differ: '
+expect 3 fid "$corpus/moments/two.safetensors" ref.npz
+err_has 'name one of them: test, train'
+expect 3 fid "$corpus/moments/two.safetensors#nothing" ref.npz
+err_has 'there are test.cov [2,2], test.mu [2]'
+expect 0 fid "$corpus/moments/two.safetensors#train" "$corpus/moments/clean_fid.npz"
+expect 3 fid "$corpus/moments/nan.npz" "$corpus/moments/clean_fid.npz"
+
+# measures that a set does not have
+expect 2 fid a.npy ref.npz --kid
+err_has '--kid needs the features of every picture, ref.npz has mean and covariance only'
+expect 2 fid a.npy b.npy --is
+err_has '--is: A (a.npy) has no pictures'
+expect 2 fid synth:16 synth:16 --num-images 20 --encoder clip --is
+err_has '--is: clip has no classes'
+
+# few pictures, and pictures that are none
+expect 0 fid synth:16 synth:16 --split-a held-out --num-images 20 --encoder enc --json
+out_has 'has rank 19 of 32: the distance is exact for it'
+expect 2 fid synth:16 synth:16 --num-images 1 --encoder enc
+err_has 'A: synth:16 is one picture: a covariance needs two at least'
+nan='\000\000\300\177'
+one='\000\000\200\077'
+zero='\000\000\000\000'
+npy nan.npy '<f4' '2, 3, 1, 1' $zero $zero $zero $one $nan $one
+expect 3 fid nan.npy nan.npy --encoder clip
+err_has 'A: nan.npy: picture 1 has a number that is nan'
+npy far.npy '<f4' '2, 3, 1, 1' $zero $zero $zero $one '\000\000\177\103' $one
+expect 3 fid far.npy far.npy --encoder clip
+err_has 'picture 1 has a 255: pictures of floats are in [-1,1]'
+npy two.npy '|u1' '2, 1, 1, 3' abc xyz
+expect 0 fid two.npy two.npy --encoder clip
+out_has 'Frechet distance, clip                   0'
+npy gray.npy '|u1' '2, 1, 1, 1' ab
+expect 3 fid gray.npy two.npy --encoder clip
+err_has 'gray.npy: arr_0 of U8 [2,1,1,1] are no pictures'
+npy nan.npy '<f4' '2, 2' $zero $zero $one $nan
+expect 3 fid nan.npy nan.npy
+err_has 'nan.npy: feature 1 of row 1 is nan'
+
+# a folder of several sizes: resized one by one, as bytes or in floats; not where they stay as they are
+mkdir mixed
+cp pictures/*.png mixed
+cp "$corpus"/png/*.png mixed 2>/dev/null
+expect 0 fid pictures mixed --on-error skip --encoder clip
+expect 0 fid pictures mixed --on-error skip --encoder clip --resize float-aa --json
+out_has '"resize": "float-aa"'
+
+# what is asked for
+expect 2 fid pictures
+err_has 'one set has no distance'
+expect 2 fid pictures synth:16
+err_has '--encoder SPEC'
+expect 2 fid net synth:16 --encoder enc
+err_has 'A: net is a generator: --num-images N'
+expect 4 fid nothing synth:16 --encoder enc
+err_has 'A: nothing: no such file or folder, and no data spec'
+expect 2 fid enc/config.json synth:16 --encoder enc
+err_has 'a set is a folder, a data spec, a run, or a file of arrays'
+expect 2 fid pictures --encoder enc,clip --save-stats x.npz
+err_has 'one encoder, 2 are named'
+expect 2 fid pictures --encoder enc --save-stats x.txt
+err_has 'ends in .npz or .safetensors'
+expect 3 fid enc/model.safetensors synth:16 --encoder enc
+err_has 'neither pictures'
+head -c 300 ref.npz >cut.npz
+expect 3 fid cut.npz synth:16 --encoder enc
+expect 0 fid net synth:16 --num-images 50 --encoder enc,clip --dry-run
+out_has 'A  net: 50 pictures of 16x16, to be made'
+out_has 'about '
+expect 0 fid net synth:16 --num-images 50 --encoder enc,clip --dry-run --json
+out_has '"predicted_seconds": '
