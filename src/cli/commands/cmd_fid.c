@@ -42,7 +42,7 @@ static const lw_option options[] = {
     {LW_OPT(fid_cli, c.steps), .name = "steps", .fallback = "0", .max = 4000, .unit = "evaluations",
      .group = "Pictures", .help = "of a generator per picture, as in `leeway sample`"},
     {LW_OPT_LIST(fid_cli, c.encoders, c.n_encoders), .name = "encoder", .aliases = "encoders",
-     .unit = "spec", .group = "Encoders",
+     .path = LW_PATH_IN, .unit = "spec", .group = "Encoders",
      .help = "networks in whose features distances are measured, one row each; not needed for "
              "two sets of features or statistics"},
     {LW_OPT(fid_cli, c.resize), .name = "resize",
