@@ -167,6 +167,15 @@ lw_val lw_depthwise_op(lw_graph *g, lw_val x, lw_val w, lw_val bias, int stride,
  * the odd one behind (of an even size at stride 2: all of it). */
 void lw_conv_pads_same(int32_t in, int32_t kernel, int32_t stride, int32_t *before, int32_t *after);
 
+/* Convolutions (depthwise or not) one behind the other, each with a bias and an activation. Inputs: x,
+ * residual? (of the last), then for each packed w, bias?. The output is that of the last. */
+enum { LW_CHAIN_MAX = 3 };
+typedef struct lw_attr_conv_chain {
+    int32_t n;
+    int32_t depthwise[LW_CHAIN_MAX]; /* 0 or 1 */
+    lw_attr_conv stage[LW_CHAIN_MAX];
+} lw_attr_conv_chain;
+
 typedef struct lw_attr_pack {
     int32_t kind;   /* the device's own numbering */
     int32_t p[9];   /* what that kind needs to know; nine, so that the struct has no hole */

@@ -22,6 +22,7 @@ static const pass_row passes[] = {
     {"precision", NARROW, lw_pass_precision,
      NULL}, /* on what is fused, before weights are packed for it */
     {"pack", ALWAYS, lw_pass_pack, NULL},
+    {"chain", OPTIMISED, lw_pass_chain, NULL},
     {"slices", OPTIMISED, lw_pass_slices, NULL},
     {"outputs", ALWAYS, lw_pass_outputs, NULL},
     {"recompute", RECOMPUTED, lw_pass_recompute, NULL},

@@ -105,6 +105,10 @@ typedef struct lw_device {
     bool (*upconv)(void *self, const lw_node *n, lw_num num);
     /* Is product n faster in f32 than on operands of type `num`? NULL: no. */
     bool (*wide)(void *self, const lw_node *n, lw_num num);
+    /* Is this chain of convolutions on so many pictures faster strip by strip? NULL: no. */
+    bool (*chain)(void *self, const lw_attr_conv_chain *a, int32_t pictures);
+    /* Bytes of values that stay near: to one worker, to all of them. 0: nothing is nearer. */
+    int64_t near_one, near_all;
     /* Runs a phase; a full barrier at the end. LW_ESTOPPED: it was cut off. */
     int (*run)(void *self, const lw_launch *l);
     /* *grad_norm: global norm after grad_scale, before clipping. LW_ENUMERIC when it is not finite:

@@ -14,9 +14,7 @@
 #include <string.h>
 
 enum {
-    LARGE = 16 << 20, /* bytes that a step reads and writes: beyond, they leave the cache */
-    SLICE = 12 << 20, /* bytes of the widest step of a slice */
-    MIN_NODES = 6,    /* fewer are not worth two copies */
+    MIN_NODES = 6, /* fewer are not worth two copies */
     MAX_NODES = 256,
     LOOK_AHEAD = 4 /* nodes behind the last large one among which the cut is made */
 };
@@ -43,7 +41,8 @@ static bool takes_pictures(const lw_node *n, int i)
 {
     if (n->op == LW_OP_EW)
         return ((const lw_attr_ew *)n->attr)->mode[i] == LW_EW_FULL;
-    return i == 0 || (i == 3 && (n->op == LW_OP_CONV2D || n->op == LW_OP_DEPTHWISE));
+    return i == 0 || (i == 3 && (n->op == LW_OP_CONV2D || n->op == LW_OP_DEPTHWISE)) ||
+           (i == 1 && n->op == LW_OP_CONV_CHAIN);
 }
 
 /* Operands are pictures of the beginning, or prepared and the same for all pictures. */
@@ -51,7 +50,7 @@ static bool picture_by_picture(const lw_graph *g, const lw_node *n, const slices
 {
     bool any = false;
     if (n->op != LW_OP_CONV2D && n->op != LW_OP_DEPTHWISE && n->op != LW_OP_EW &&
-        n->op != LW_OP_POOL && n->op != LW_OP_CAST)
+        n->op != LW_OP_POOL && n->op != LW_OP_CAST && n->op != LW_OP_CONV_CHAIN)
         return false;
     for (int i = 0; i < n->n_in; i++) {
         lw_val v = n->in[i];
@@ -97,15 +96,16 @@ static int64_t crossing_bytes(const lw_graph *g, const slices *s, int n, const u
     return bytes;
 }
 
-/* Cuts behind the last large step, where least crosses; images of a slice. */
-static void cut(const lw_graph *g, slices *s, const uint32_t *uses)
+/* Cuts behind the last large step, where least crosses; images of a slice, whose widest step leaves
+ * a little of what is near. */
+static void cut(const lw_graph *g, slices *s, const uint32_t *uses, int64_t near_all)
 {
     int large = 0, all = s->n;
     int64_t most = 0, least = INT64_MAX;
     for (int i = 0; i < all; i++) {
         int64_t bytes = value_bytes(g, s->node[i]->out[0]) + value_bytes(g, s->node[i]->in[0]);
         most = LW_MAX(most, bytes);
-        large = bytes > LARGE ? i + 1 : large;
+        large = bytes > near_all / 2 ? i + 1 : large; /* beyond, they leave the cache */
     }
     s->n = 0;
     for (int n = large; large >= MIN_NODES && n < LW_MIN(all, large + LOOK_AHEAD); n++) {
@@ -113,13 +113,13 @@ static void cut(const lw_graph *g, slices *s, const uint32_t *uses)
         s->n = bytes < least ? n : s->n;
         least = LW_MIN(least, bytes);
     }
-    s->images = (int32_t)LW_MAX(SLICE / (most / s->batch), 1);
+    s->images = (int32_t)LW_MAX(near_all / 8 * 3 / (most / s->batch), 1);
 }
 
 static void find_beginning(const lw_rewrite *r, slices *s)
 {
     const lw_graph *g = r->from;
-    if (!is_inference(g))
+    if (!is_inference(g) || r->dev->near_all == 0)
         return;
     for (uint32_t k = 0; k < lw_graph_node_count(g) && s->n < MAX_NODES; k++) {
         const lw_node *n = lw_graph_node(g, k);
@@ -136,7 +136,7 @@ static void find_beginning(const lw_rewrite *r, slices *s)
         s->inside[n->out[0].id] = true;
     }
     if (s->n > 0)
-        cut(g, s, r->uses);
+        cut(g, s, r->uses, r->dev->near_all);
 }
 
 /* ---- rewriting ------------------------------------------------------------------------------- */

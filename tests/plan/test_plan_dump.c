@@ -122,7 +122,7 @@ static void test_one_pass(void **state)
 {
     (void)state;
     static const char *const passes[] = {"graph", "simplify", "upconv", "fuse",
-                                         "pack",  "slices",   "outputs"};
+                                         "pack",  "chain",    "slices", "outputs"};
     LW_CLEANUP(lw_str_clear) lw_str joined = {0}, all = {0};
     plan_lab l;
     lab_open(&l, 1, LW_ISA_REF);

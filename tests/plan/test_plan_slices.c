@@ -80,6 +80,7 @@ static void test_where_it_is_cut(void **state)
     (void)state;
     plan_lab l;
     lab_open(&l, 1, LW_ISA_REF);
+    l.dev->chain = NULL;
     build(&l, BATCH);
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(&l, "slices");
     assert_int_equal(lab_count(g, LW_OP_DEPTHWISE), 3); /* slices of 2, 2 and 1 pictures */

@@ -40,6 +40,7 @@ lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
 int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass);
 
 bool lw_cpu_upconv_pays(void *self, const lw_node *n, lw_num num);
+bool lw_cpu_chain_pays(void *self, const lw_attr_conv_chain *a, int32_t pictures);
 bool lw_cpu_wide(void *self, const lw_node *n, lw_num num);
 int32_t lw_cpu_pitch(void *self, lw_type t);
 bool lw_cpu_pitched(void *self, const lw_graph *g, const lw_node *n, int i);

@@ -177,7 +177,11 @@ static void cost_conv(const lw_graph *g, const lw_node *n, lw_cost *out)
 
 void lw_op_conv_print(lw_str *s, const lw_node *n)
 {
-    const lw_attr_conv *a = n->attr;
+    lw_op_conv_print_one(s, n->attr);
+}
+
+void lw_op_conv_print_one(lw_str *s, const lw_attr_conv *a)
+{
     lw_str_addf(s, "%dx%d %d->%d", a->kh, a->kw, a->c, a->o);
     if (a->stride != 1)
         lw_str_addf(s, " stride %d", a->stride);

@@ -45,6 +45,7 @@ void lw_op_conv_grad(lw_graph *g, const lw_node *n, lw_op dx, lw_op dw, lw_val d
 /* Pairs of output pixel and tap inside the image. */
 double lw_op_conv_taps(const lw_attr_conv *a);
 void lw_op_conv_print(lw_str *s, const lw_node *n);
+void lw_op_conv_print_one(lw_str *s, const lw_attr_conv *a);
 /* Does v come from a pack node? */
 bool lw_op_packed(const lw_graph *g, lw_val v);
 

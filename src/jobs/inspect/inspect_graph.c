@@ -12,6 +12,7 @@ static const struct {
               {"fuse", "--opt 1"},
               {"precision", "--precision bf16 or int8"},
               {"pack", NULL},
+              {"chain", "--opt 1"},
               {"slices", "--opt 1"},
               {"outputs", NULL},
               {"recompute", "--recompute"}};
