@@ -13,7 +13,6 @@ enum { BLOCK = 64 };
 typedef struct factoring {
     double *c;      /* [d][d]: rows of U above, the upper triangle of what is left below */
     double *left;   /* [d] diagonal of what is left */
-    double *turned; /* [d][BLOCK] the block's rows of U, transposed */
     double *row;    /* [d] */
     int32_t *order; /* [d] feature in place i */
     int64_t d;
@@ -22,7 +21,6 @@ typedef struct factoring {
 static void factoring_clear(factoring *f)
 {
     lw_free(&f->left);
-    lw_free(&f->turned);
     lw_free(&f->row);
     lw_free(&f->order);
 }
@@ -34,9 +32,8 @@ static void swap(double *a, double *b)
     *b = t;
 }
 
-/* Places j < p change, in rows of U, in the upper triangle of what is left, and in the block's
- * `done` transposed rows. */
-static void change_places(factoring *f, int64_t j, int64_t p, int64_t done)
+/* Places j < p change, in rows of U and in the upper triangle of what is left. */
+static void change_places(factoring *f, int64_t j, int64_t p)
 {
     int64_t d = f->d;
     double *c = f->c;
@@ -51,8 +48,6 @@ static void change_places(factoring *f, int64_t j, int64_t p, int64_t done)
         swap(&c[j * d + k], &c[k * d + p]);
     for (int64_t k = p + 1; k < d; k++)
         swap(&c[j * d + k], &c[p * d + k]);
-    for (int64_t t = 0; t < done; t++)
-        swap(&f->turned[j * BLOCK + t], &f->turned[p * BLOCK + t]);
 }
 
 /* Row j of U from what is left, whose rows j0.. lack the block's earlier rows. */
@@ -63,23 +58,21 @@ static void next_row(factoring *f, const lw_dense *dense, int64_t j0, int64_t j)
     for (int64_t t = j0; t < j; t++)
         dense->more(u + j + 1, -f->c[t * d + j], f->c + t * d + j + 1, n);
     u[j] = sqrt(f->left[j]);
-    f->turned[j * BLOCK + j - j0] = u[j];
     for (int64_t k = j + 1; k < d; k++) {
         u[k] /= u[j];
         f->left[k] -= u[k] * u[k];
-        f->turned[k * BLOCK + j - j0] = u[k];
     }
 }
 
 /* What is left from place `from` on, less the block's `done` rows; its diagonal too. */
-static void subtract_block(factoring *f, const lw_dense *dense, int64_t from, int64_t done)
+static int subtract_block(lw_pool *pool, factoring *f, int64_t from, int64_t done)
 {
-    int64_t d = f->d;
-    for (int64_t i = from; i < d; i += BLOCK)
-        dense->add_dots(f->c + i * d + i, d, -1, f->turned + i * BLOCK, BLOCK,
-                        LW_MIN((int64_t)BLOCK, d - i), f->turned + i * BLOCK, BLOCK, d - i, done);
+    int64_t d = f->d, left = d - from;
+    lw_operand u = LW_COLUMNS(f->c + (from - done) * d + from, d);
+    LW_TRY(lw_gemm(pool, f->c + from * d + from, d, -1, u, left, u, left, done, true));
     for (int64_t i = from; i < d; i++)
         f->left[i] = f->c[i * d + i];
+    return 0;
 }
 
 /* What is left must be zero but for rounding: an indefinite matrix leaves more. */
@@ -107,16 +100,15 @@ static void restore_order(factoring *f, int64_t rank)
     }
 }
 
-int lw_factor(double *c, int32_t d, int32_t *rank)
+int lw_factor(lw_pool *pool, double *c, int32_t d, int32_t *rank)
 {
     const lw_dense *dense = lw_dense_best();
     size_t n = (size_t)d;
     LW_CLEANUP(factoring_clear) factoring f = {.c = c, .d = d};
     f.left = lw_calloc(n, sizeof *f.left);
-    f.turned = lw_calloc(n * BLOCK, sizeof *f.turned);
     f.row = lw_calloc(n, sizeof *f.row);
     f.order = lw_calloc(n, sizeof *f.order);
-    if (!f.left || !f.turned || !f.row || !f.order)
+    if (!f.left || !f.row || !f.order)
         return LW_ENOMEM;
     double top = 0;
     for (int32_t i = 0; i < d; i++) {
@@ -127,7 +119,7 @@ int lw_factor(double *c, int32_t d, int32_t *rank)
     int64_t j = 0, j0 = 0;
     for (; j < d; j++) {
         if (j - j0 == BLOCK) {
-            subtract_block(&f, dense, j, BLOCK);
+            LW_TRY(subtract_block(pool, &f, j, BLOCK));
             j0 = j;
         }
         int64_t p = j;
@@ -136,10 +128,10 @@ int lw_factor(double *c, int32_t d, int32_t *rank)
         if (f.left[p] <= (double)d * DBL_EPSILON * top)
             break;
         if (p != j)
-            change_places(&f, j, p, j - j0);
+            change_places(&f, j, p);
         next_row(&f, dense, j0, j);
     }
-    subtract_block(&f, dense, j, j - j0);
+    LW_TRY(subtract_block(pool, &f, j, j - j0));
     LW_TRY(check_rest(&f, j, top));
     restore_order(&f, j);
     *rank = (int32_t)j;

@@ -25,7 +25,7 @@ static void gaussian_clear(gaussian *g)
 }
 
 /* Factors cov, which is in l and is overwritten by L^T. */
-static int factor(gaussian *g)
+static int factor(lw_pool *pool, gaussian *g)
 {
     size_t d = (size_t)g->dim;
     for (size_t i = 0; i < d * d; i++)
@@ -36,7 +36,7 @@ static int factor(gaussian *g)
     g->trace = 0;
     for (size_t i = 0; i < d; i++)
         g->trace += g->l[i * d + i];
-    return lw_factor(g->l, g->dim, &g->rank);
+    return lw_factor(pool, g->l, g->dim, &g->rank);
 }
 
 static int gaussian_alloc(gaussian *g, int32_t dim)
@@ -47,38 +47,39 @@ static int gaussian_alloc(gaussian *g, int32_t dim)
     return g->mean && g->l ? 0 : LW_ENOMEM;
 }
 
-static int gaussian_of_stats(gaussian *g, const lw_stats *s)
+static int gaussian_of_stats(lw_pool *pool, gaussian *g, const lw_stats *s)
 {
     LW_TRY(gaussian_alloc(g, lw_stats_dim(s)));
     LW_TRY(lw_stats_get(s, g->mean, g->l));
-    return factor(g);
+    return factor(pool, g);
 }
 
-static int gaussian_of_rows(gaussian *g, const float *rows, int64_t n, int32_t dim)
+static int gaussian_of_rows(lw_pool *pool, gaussian *g, const float *rows, int64_t n, int32_t dim)
 {
     LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
     LW_TRY(lw_stats_new(dim, &s));
-    LW_TRY(lw_stats_add(NULL, s, rows, n));
-    return gaussian_of_stats(g, s);
+    LW_TRY(lw_stats_add(pool, s, rows, n));
+    return gaussian_of_stats(pool, g, s);
 }
 
 /* Sum of the singular values of L1^T L2. */
-static int coupling(const gaussian *a, const gaussian *b, double *out)
+static int coupling(lw_pool *pool, const gaussian *a, const gaussian *b, double *out)
 {
     int64_t r1 = a->rank, r2 = b->rank;
     LW_CLEANUP(lw_free) double *m = lw_calloc((size_t)r1 * (size_t)r2, sizeof *m);
     if (!m)
         return LW_ENOMEM;
-    lw_dense_best()->add_dots(m, r2, 1, a->l, a->dim, r1, b->l, b->dim, r2, a->dim);
-    return lw_nuclear_norm(m, a->rank, b->rank, out);
+    LW_TRY(lw_gemm(pool, m, r2, 1, LW_ROWS(a->l, a->dim), r1, LW_ROWS(b->l, b->dim), r2, a->dim,
+                   false));
+    return lw_nuclear_norm(pool, m, a->rank, b->rank, out);
 }
 
-static int distance(const gaussian *a, const gaussian *b, lw_frechet_parts *out)
+static int distance(lw_pool *pool, const gaussian *a, const gaussian *b, lw_frechet_parts *out)
 {
     if (a->dim != b->dim)
         return lw_fail(LW_ESHAPE, "Frechet distance between %d and %d features", a->dim, b->dim);
     double norm, sum = 0;
-    LW_TRY(coupling(a, b, &norm));
+    LW_TRY(coupling(pool, a, b, &norm));
     for (int32_t i = 0; i < a->dim; i++)
         sum += (a->mean[i] - b->mean[i]) * (a->mean[i] - b->mean[i]);
     double rest = a->trace + b->trace - 2 * norm;
@@ -88,12 +89,11 @@ static int distance(const gaussian *a, const gaussian *b, lw_frechet_parts *out)
 
 int lw_frechet_detail(lw_pool *pool, const lw_stats *a, const lw_stats *b, lw_frechet_parts *out)
 {
-    (void)pool;
     LW_CLEANUP(gaussian_clear) gaussian x = {0};
     LW_CLEANUP(gaussian_clear) gaussian y = {0};
-    LW_TRY(gaussian_of_stats(&x, a));
-    LW_TRY(gaussian_of_stats(&y, b));
-    return distance(&x, &y, out);
+    LW_TRY(gaussian_of_stats(pool, &x, a));
+    LW_TRY(gaussian_of_stats(pool, &y, b));
+    return distance(pool, &x, &y, out);
 }
 
 int lw_frechet(lw_pool *pool, const lw_stats *a, const lw_stats *b, double *out)
@@ -145,8 +145,8 @@ static int replicate(const boot_job *job, int64_t which, double *out)
         int64_t row = lw_draw_row(job->draw, (uint32_t)which, i);
         LW_TRY(lw_stats_add(NULL, s, job->rows + (size_t)row * d, 1));
     }
-    LW_TRY(gaussian_of_stats(&g, s));
-    LW_TRY(distance(&g, job->reference, &parts));
+    LW_TRY(gaussian_of_stats(NULL, &g, s));
+    LW_TRY(distance(NULL, &g, job->reference, &parts));
     *out = parts.distance;
     return 0;
 }
@@ -170,9 +170,9 @@ int lw_frechet_replicates(lw_pool *pool, const float *rows, int64_t n, const lw_
     LW_CLEANUP(lw_free) int *rc = lw_calloc((size_t)how->replicates, sizeof *rc);
     if (!rc)
         return LW_ENOMEM;
-    LW_TRY(gaussian_of_stats(&ref, reference));
-    LW_TRY(gaussian_of_rows(&g, rows, n, dim));
-    LW_TRY(distance(&g, &ref, &parts));
+    LW_TRY(gaussian_of_stats(pool, &ref, reference));
+    LW_TRY(gaussian_of_rows(pool, &g, rows, n, dim));
+    LW_TRY(distance(pool, &g, &ref, &parts));
     boot_job job = {rows, n, dim, &ref, &draw, replicates, rc};
     LW_TRY(lw_pool_run_asking(pool, how->replicates, boot_task, &job));
     for (int32_t i = 0; i < how->replicates; i++)

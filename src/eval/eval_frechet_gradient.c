@@ -88,7 +88,7 @@ int lw_frechet_loss_new(const lw_stats *reference, lw_frechet_loss **out)
         return LW_ENOMEM;
     LW_TRY(lw_stats_get(reference, l->mean, l->lt));
     LW_TRY(lw_stats_trace(reference, &l->trace));
-    LW_TRY(lw_factor(l->lt, l->dim, &l->rank));
+    LW_TRY(lw_factor(NULL, l->lt, l->dim, &l->rank));
     turn(l->lt, l->rank, l->dim, l->l);
     *out = lw_steal(&l);
     return 0;
@@ -117,11 +117,12 @@ static int polar(const lw_frechet_loss *l, double eps, work *w, double *sum)
 {
     const lw_dense *dense = lw_dense_best();
     int64_t n = w->n, r = l->rank, d = l->dim, k = w->k;
-    dense->add_dots(w->q, r, 1, w->x, d, n, l->lt, d, r, d);
+    LW_TRY(lw_gemm(NULL, w->q, r, 1, LW_ROWS(w->x, d), n, LW_ROWS(l->lt, d), r, d, false));
     turn(w->q, n, r, w->qt);
     const double *small = r <= n ? w->qt : w->q; /* the side with fewer rows */
     int64_t across = r <= n ? n : r;
-    dense->add_dots(w->gram, k, 1, small, across, k, small, across, k, across);
+    lw_operand of_gram = LW_ROWS(small, across);
+    LW_TRY(lw_gemm(NULL, w->gram, k, 1, of_gram, k, of_gram, k, across, false));
     LW_TRY(lw_eigen(w->gram, (int32_t)k, w->values));
     *sum = 0;
     for (int64_t i = 0; i < k; i++) {
@@ -134,10 +135,8 @@ static int polar(const lw_frechet_loss *l, double eps, work *w, double *sum)
             dense->more(w->f + i * k, v[i] / w->root[t], v, k);
     }
     if (r <= n)
-        dense->add_dots(w->polar, r, 1, w->q, r, n, w->f, r, r, r);
-    else
-        dense->add_dots(w->polar, r, 1, w->f, n, n, w->qt, n, r, n);
-    return 0;
+        return lw_gemm(NULL, w->polar, r, 1, LW_ROWS(w->q, r), n, LW_ROWS(w->f, r), r, r, false);
+    return lw_gemm(NULL, w->polar, r, 1, LW_ROWS(w->f, n), n, LW_ROWS(w->qt, n), r, n, false);
 }
 
 int lw_frechet_gradient(const lw_frechet_loss *l, const float *rows, int64_t n, double *value,
@@ -159,7 +158,8 @@ int lw_frechet_gradient(const lw_frechet_loss *l, const float *rows, int64_t n, 
     double eps = LW_MAX(smallest * sqrt(trace * l->trace), 1e-150);
     LW_TRY(polar(l, eps, &w, &sum));
     memset(gradient, 0, (size_t)(n * d) * sizeof *gradient);
-    lw_dense_best()->add_dots(gradient, d, -2, w.polar, l->rank, n, l->l, l->rank, d, l->rank);
+    LW_TRY(lw_gemm(NULL, gradient, d, -2, LW_ROWS(w.polar, l->rank), n, LW_ROWS(l->l, l->rank), d,
+                   l->rank, false));
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < d; j++)
             gradient[i * d + j] = (gradient[i * d + j] + 2 * w.x[i * d + j]) /

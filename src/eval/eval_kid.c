@@ -6,7 +6,7 @@
 #include "eval/eval.h"
 #include "eval/eval_dense.h"
 
-enum { ROWS = 128 };
+enum { ROWS = 192 };
 
 /* Rows of one set, or some of them. */
 typedef struct side {
@@ -18,6 +18,7 @@ typedef struct side {
 typedef struct scratch {
     double *p, *q; /* [ROWS][dim] */
     double *dots;  /* [ROWS][ROWS] */
+    double *pack;  /* of a product */
 } scratch;
 
 static void take(const side *s, int64_t at, int64_t k, int32_t dim, double *to)
@@ -41,8 +42,9 @@ static double kernel_sum(const side *p, const side *q, bool same, int64_t p0, in
     for (int64_t q0 = same ? p0 : 0; q0 < q->n; q0 += ROWS) {
         int64_t nq = LW_MIN((int64_t)ROWS, q->n - q0);
         take(q, q0, nq, dim, s->q);
+        lw_operand x = LW_ROWS(s->p, dim), y = LW_ROWS(s->q, dim);
         memset(s->dots, 0, (size_t)(ROWS * ROWS) * sizeof *s->dots);
-        dense->add_dots(s->dots, ROWS, 1, s->p, dim, np, s->q, dim, nq, dim);
+        dense->gemm(s->dots, ROWS, 1, &x, np, &y, nq, dim, s->pack);
         for (int64_t i = 0; i < np; i++) {
             double row = 0;
             for (int64_t j = same && q0 == p0 ? i + 1 : 0; j < nq; j++) {
@@ -138,7 +140,7 @@ static int of_subsets(lw_pool *pool, kid_job *job, lw_kid_value *out)
 static int measure(lw_pool *pool, kid_job *job, bool all, lw_kid_value *out)
 {
     size_t workers = pool ? (size_t)lw_pool_size(pool) : 1, dim = (size_t)job->dim;
-    size_t block = ROWS * (2 * dim + ROWS);
+    size_t block = ROWS * (2 * dim + ROWS) + lw_gemm_doubles(ROWS, ROWS);
     LW_CLEANUP(lw_free) double *memory = lw_calloc(workers * block, sizeof *memory);
     LW_CLEANUP(lw_free) scratch *work = lw_calloc(workers, sizeof *work);
     LW_CLEANUP(lw_free)
@@ -147,7 +149,8 @@ static int measure(lw_pool *pool, kid_job *job, bool all, lw_kid_value *out)
         return LW_ENOMEM;
     for (size_t i = 0; i < workers; i++) {
         double *at = memory + i * block;
-        work[i] = (scratch){at, at + ROWS * dim, at + 2 * ROWS * dim};
+        double *dots = at + 2 * ROWS * dim;
+        work[i] = (scratch){at, at + ROWS * dim, dots, dots + ROWS * ROWS};
     }
     job->work = work;
     job->which = which;

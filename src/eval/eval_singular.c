@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sum of singular values: Householder reflections make the matrix bidiagonal, implicit QR steps
+ * Sum of singular values: reflections make the matrix a band and that bidiagonal, implicit QR steps
  * make that diagonal (Golub and Van Loan, Matrix Computations, 5.4.8 and 8.6). Errors are of the
  * order of rounding in the largest value: nothing is squared.
  */
@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "eval/eval_dense.h"
+#include "eval/eval_singular.h"
 
-/* x [n] and the reflection I - tau v v^T that takes it to (out, 0, ..): v [n] with v[0] = 1. */
-static double reflection(double *v, const double *x, int64_t n, double *out)
+double lw_reflection(double *v, const double *x, int64_t n, double *out)
 {
     double scale = 0, sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -28,48 +27,6 @@ static double reflection(double *v, const double *x, int64_t n, double *out)
     for (int64_t i = 1; i < n; i++)
         v[i] = x[i] / (x[0] - *out);
     return (*out - x[0]) / *out;
-}
-
-/*
- * a [m][n], m >= n, to diagonal and superdiagonal. Step k reflects column k from the left, with
- * v, then row k from the right, with u. One pass over the rest per step: a row loses tau v_i w^T,
- * then its part along u, and is added to the next step's w = (next column)^T a at once, before
- * that column is a reflection; the sum is put right for the difference afterwards.
- */
-static void bidiagonal(double *a, int64_t m, int64_t n, double *diagonal, double *above,
-                       double *scratch)
-{
-    const lw_dense *dense = lw_dense_best();
-    double *x = scratch, *v = x + m, *u = v + m, *w = u + n, *next = w + n;
-    for (int64_t i = 0; i < m; i++) {
-        x[i] = a[i * n];
-        dense->more(w, x[i], a + i * n, n); /* x^T a */
-    }
-    for (int64_t k = 0; k < n; k++) {
-        int64_t rest = n - k - 1;
-        double *row = a + k * n + k + 1, tau = reflection(v, x, m - k, &diagonal[k]);
-        if (rest == 0)
-            return;
-        /* v^T a = (x^T a - out * first row) / (x[0] - out) when x is not zero */
-        if (tau != 0) {
-            dense->more(w + 1, -diagonal[k], row, rest);
-            for (int64_t j = 1; j <= rest; j++)
-                w[j] /= x[0] - diagonal[k];
-        } else {
-            memset(w, 0, (size_t)n * sizeof *w);
-        }
-        dense->more(row, -tau, w + 1, rest);
-        double tau_u = reflection(u, row, rest, &above[k]);
-        memset(next, 0, (size_t)n * sizeof *next);
-        for (int64_t i = k + 1; i < m; i++) {
-            double *to = a + i * n + k + 1;
-            double z = dense->less(to, tau * v[i - k], w + 1, u, rest);
-            dense->more(to, -tau_u * z, u, rest);
-            x[i - k - 1] = to[0];
-            dense->more(next, to[0], to, rest);
-        }
-        memcpy(w, next, (size_t)rest * sizeof *w);
-    }
 }
 
 /* The rotation (c, s) that takes (y, z) to (r, 0). */
@@ -149,19 +106,19 @@ static double *transposed(const double *a, int64_t rows, int64_t columns)
     return t;
 }
 
-int lw_nuclear_norm(double *a, int32_t m, int32_t n, double *out)
+int lw_nuclear_norm(lw_pool *pool, double *a, int32_t m, int32_t n, double *out)
 {
     *out = 0;
     int64_t rows = LW_MAX(m, n), columns = LW_MIN(m, n);
     if (columns == 0)
         return 0;
     LW_CLEANUP(lw_free) double *turned = m < n ? transposed(a, m, n) : NULL;
-    LW_CLEANUP(lw_free)
-    double *scratch = lw_calloc((size_t)(2 * rows + 5 * columns), sizeof *scratch);
-    if ((m < n && !turned) || !scratch)
+    LW_CLEANUP(lw_free) double *d = lw_calloc(2 * (size_t)columns, sizeof *d);
+    if ((m < n && !turned) || !d)
         return LW_ENOMEM;
-    double *d = scratch + 2 * rows + 3 * columns, *e = d + columns, top = 0;
-    bidiagonal(turned ? turned : a, rows, columns, d, e, scratch);
+    double *e = d + columns, *full = turned ? turned : a, top = 0, sum = 0;
+    LW_TRY(lw_to_band(pool, full, rows, columns));
+    LW_TRY(lw_band_to_bidiagonal(full, columns, d, e));
     for (int64_t i = 0; i < columns; i++)
         top = LW_MAX(top, LW_MAX(fabs(d[i]), fabs(e[i])));
     if (top == 0)
@@ -171,7 +128,6 @@ int lw_nuclear_norm(double *a, int32_t m, int32_t n, double *out)
         e[i] /= top;
     }
     LW_TRY(diagonalise(d, e, columns));
-    double sum = 0;
     for (int64_t i = 0; i < columns; i++)
         sum += fabs(d[i]);
     *out = top * sum;

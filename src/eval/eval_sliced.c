@@ -11,7 +11,7 @@
 #include "eval/eval_dense.h"
 #include "eval/eval_resample.h"
 
-enum { GROUP = 32, ROWS = 64 }; /* directions and rows projected at once */
+enum { GROUP = 48 }; /* directions projected at once */
 
 /* A number and where it came from. */
 typedef struct place {
@@ -31,7 +31,7 @@ typedef struct sliced_job {
 
 /* What a worker needs. */
 typedef struct workspace {
-    double *rows;    /* [ROWS][dim] */
+    double *pack;    /* of a product */
     double *a, *b;   /* [GROUP][n], [GROUP][m] projections */
     place *pa, *pb;  /* [n], [m] of one direction, sorted */
     double *through; /* [n + 1] integral of b's quantile function up to i / n, times n */
@@ -68,16 +68,11 @@ static double *unit_vectors(int32_t directions, int32_t dim, uint64_t seed)
 
 /* out [group][n]: rows x along `group` directions. */
 static void project(const sliced_job *job, const float *x, int64_t n, const double *axes,
-                    int64_t group, double *rows, double *out)
+                    int64_t group, double *pack, double *out)
 {
-    const lw_dense *dense = lw_dense_best();
+    lw_operand a = LW_ROWS(axes, job->dim), b = {.f32 = x, .row = job->dim, .col = 1};
     memset(out, 0, (size_t)(group * n) * sizeof *out);
-    for (int64_t at = 0; at < n; at += ROWS) {
-        int64_t k = LW_MIN((int64_t)ROWS, n - at);
-        for (int64_t i = 0; i < k * job->dim; i++)
-            rows[i] = (double)x[at * job->dim + i];
-        dense->add_dots(out + at, n, 1, axes, job->dim, group, rows, job->dim, k, job->dim);
-    }
+    lw_dense_best()->gemm(out, n, 1, &a, group, &b, n, job->dim, pack);
 }
 
 static int by_place(const void *a, const void *b)
@@ -169,8 +164,8 @@ static void sliced_task(void *arg, int64_t task, int worker)
     workspace *w = &job->work[worker];
     int64_t first = task * GROUP, group = LW_MIN((int64_t)GROUP, job->directions - first);
     const double *axes = job->axes + first * job->dim;
-    project(job, job->a, job->n, axes, group, w->rows, w->a);
-    project(job, job->b, job->m, axes, group, w->rows, w->b);
+    project(job, job->a, job->n, axes, group, w->pack, w->a);
+    project(job, job->b, job->m, axes, group, w->pack, w->b);
     for (int64_t g = 0; g < group; g++) {
         double *square = job->square + (first + g) * (1 + job->replicates);
         sort_places(w->a + g * job->n, job->n, w->pa);
@@ -208,7 +203,7 @@ static int check(const sliced_job *job)
 
 static void workspace_clear(workspace *w)
 {
-    lw_free(&w->rows);
+    lw_free(&w->pack);
     lw_free(&w->a);
     lw_free(&w->b);
     lw_free(&w->pa);
@@ -219,13 +214,13 @@ static void workspace_clear(workspace *w)
 static int workspace_init(workspace *w, const sliced_job *job)
 {
     size_t n = (size_t)job->n, m = (size_t)job->m;
-    w->rows = lw_calloc((size_t)ROWS * (size_t)job->dim, sizeof *w->rows);
+    w->pack = lw_calloc(lw_gemm_doubles(GROUP, LW_GEMM_N), sizeof *w->pack);
     w->a = lw_calloc(GROUP * n, sizeof *w->a);
     w->b = lw_calloc(GROUP * m, sizeof *w->b);
     w->pa = lw_calloc(n, sizeof *w->pa);
     w->pb = lw_calloc(m, sizeof *w->pb);
     w->through = lw_calloc(n + 1, sizeof *w->through);
-    return w->rows && w->a && w->b && w->pa && w->pb && w->through ? 0 : LW_ENOMEM;
+    return w->pack && w->a && w->b && w->pa && w->pb && w->through ? 0 : LW_ENOMEM;
 }
 
 /* Every direction, then their means in order: out [1 + replicates]. */

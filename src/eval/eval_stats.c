@@ -10,7 +10,7 @@
 #include "eval/eval.h"
 #include "eval/eval_dense.h"
 
-enum { BLOCK = 128, MAX_DIM = 16384 };
+enum { BLOCK = LW_GEMM_DEPTH, MAX_DIM = 16384 };
 
 struct lw_stats {
     int32_t dim;
@@ -18,7 +18,7 @@ struct lw_stats {
     double *shift;  /* [dim] the first row */
     double *sum;    /* [dim] of shifted rows of whole blocks */
     double *square; /* [dim][dim] upper triangle of sum of x x^T, whole blocks */
-    double *block;  /* [dim][BLOCK] shifted rows waiting, a column each */
+    double *block;  /* [BLOCK][dim] shifted rows waiting */
     int32_t waiting;
     double *mean, *cov; /* set: given as they are (lw_stats_from) */
 };
@@ -95,22 +95,20 @@ int32_t lw_stats_dim(const lw_stats *s)
 }
 
 /* sum += rows, upper triangle of square += rows^T rows, of k shifted rows. */
-static void accumulate(const double *block, int32_t k, int64_t dim, double *sum, double *square)
+static int accumulate(lw_pool *pool, const double *block, int32_t k, int64_t dim, double *sum,
+                      double *square)
 {
-    enum { ROWS = 64 };
-    const lw_dense *dense = lw_dense_best();
-    for (int64_t i = 0; i < dim; i++)
-        for (int32_t r = 0; r < k; r++)
-            sum[i] += block[i * BLOCK + r];
-    for (int64_t i = 0; i < dim; i += ROWS)
-        dense->add_dots(square + i * dim + i, dim, 1, block + i * BLOCK, BLOCK,
-                        LW_MIN((int64_t)ROWS, dim - i), block + i * BLOCK, BLOCK, dim - i, k);
+    for (int32_t r = 0; r < k; r++)
+        for (int64_t i = 0; i < dim; i++)
+            sum[i] += block[r * dim + i];
+    lw_operand x = LW_COLUMNS(block, dim);
+    return lw_gemm(pool, square, dim, 1, x, dim, x, dim, k, true);
 }
 
 /* One row of either type: exactly one of f and d is given. */
-static int add_row(lw_stats *s, const float *f, const double *d)
+static int add_row(lw_pool *pool, lw_stats *s, const float *f, const double *d)
 {
-    double *to = s->block + s->waiting;
+    double *to = s->block + (size_t)s->waiting * (size_t)s->dim;
     for (int32_t i = 0; i < s->dim; i++) {
         double x = f ? (double)f[i] : d[i];
         if (!isfinite(x))
@@ -118,34 +116,33 @@ static int add_row(lw_stats *s, const float *f, const double *d)
                            (long long)s->n, x);
         if (s->n == 0)
             s->shift[i] = x;
-        to[(size_t)i * BLOCK] = x - s->shift[i];
+        to[i] = x - s->shift[i];
     }
     s->n++;
     if (++s->waiting == BLOCK) {
-        accumulate(s->block, BLOCK, s->dim, s->sum, s->square);
         s->waiting = 0;
+        return accumulate(pool, s->block, BLOCK, s->dim, s->sum, s->square);
     }
     return 0;
 }
 
-static int add_rows(lw_stats *s, const float *f, const double *d, int64_t n)
+static int add_rows(lw_pool *pool, lw_stats *s, const float *f, const double *d, int64_t n)
 {
     if (s->cov)
         return lw_fail(LW_EUSAGE, "statistics given as mean and covariance take no further rows");
     for (int64_t i = 0; i < n; i++)
-        LW_TRY(add_row(s, f ? f + i * s->dim : NULL, d ? d + i * s->dim : NULL));
+        LW_TRY(add_row(pool, s, f ? f + i * s->dim : NULL, d ? d + i * s->dim : NULL));
     return 0;
 }
 
 int lw_stats_add(lw_pool *pool, lw_stats *s, const float *rows, int64_t n)
 {
-    (void)pool;
-    return add_rows(s, rows, NULL, n);
+    return add_rows(pool, s, rows, NULL, n);
 }
 
 int lw_stats_add_f64(lw_stats *s, const double *rows, int64_t n)
 {
-    return add_rows(s, NULL, rows, n);
+    return add_rows(NULL, s, NULL, rows, n);
 }
 
 static int get_streamed(const lw_stats *s, double *mean, double *cov)
@@ -157,7 +154,7 @@ static int get_streamed(const lw_stats *s, double *mean, double *cov)
         return LW_ENOMEM;
     memcpy(sum, s->sum, d * sizeof *sum);
     memcpy(square, s->square, d * d * sizeof *square);
-    accumulate(s->block, s->waiting, s->dim, sum, square);
+    LW_TRY(accumulate(NULL, s->block, s->waiting, s->dim, sum, square));
     double n = (double)s->n;
     for (size_t i = 0; i < d; i++) {
         if (mean)

@@ -347,7 +347,8 @@ static double nuclear_naive(const double *from, int m, int n)
 static void singular_values_are_jacobis(void **state)
 {
     (void)state;
-    static const int sizes[][2] = {{1, 1}, {2, 2}, {3, 2}, {5, 5}, {17, 4}, {33, 32}, {40, 40}};
+    static const int sizes[][2] = {{1, 1},   {2, 2},   {3, 2},   {5, 5},   {17, 4},
+                                   {33, 32}, {40, 40}, {49, 49}, {131, 98}};
     double worst = 0;
     for (size_t c = 0; c < LW_COUNT(sizes); c++)
         for (int kind = 0; kind < 5; kind++) {
@@ -368,17 +369,17 @@ static void singular_values_are_jacobis(void **state)
                     a[i * n + j] = b[j * m + i] = v;
                 }
             double want = nuclear_naive(a, m, n), got, wide;
-            ok(lw_nuclear_norm(a, m, n, &got));
-            ok(lw_nuclear_norm(b, n, m, &wide));
+            ok(lw_nuclear_norm(NULL, a, m, n, &got));
+            ok(lw_nuclear_norm(NULL, b, n, m, &wide));
             near(got, want, 4e-15 * n * LW_MAX(want, 1e-30));
             near(wide, want, 4e-15 * n * LW_MAX(want, 1e-30));
             worst = LW_MAX(worst, want > 0 ? fabs(got - want) / want : 0);
         }
     print_message("singular values: off by %.2g of their sum at most\n", worst);
     double zero[6] = {0}, got = 1;
-    ok(lw_nuclear_norm(zero, 3, 2, &got));
+    ok(lw_nuclear_norm(NULL, zero, 3, 2, &got));
     assert_true(got == 0);
-    ok(lw_nuclear_norm(zero, 0, 2, &got));
+    ok(lw_nuclear_norm(NULL, zero, 0, 2, &got));
     assert_true(got == 0);
 }
 
@@ -398,7 +399,7 @@ static void factors_multiply_back(void **state)
                 l[i * D + j] = a[i * D + j];
             }
         int32_t rank;
-        ok(lw_factor(l, D, &rank));
+        ok(lw_factor(NULL, l, D, &rank));
         assert_int_equal(rank, ranks[c]);
         for (int i = 0; i < D; i++)
             for (int j = 0; j < D; j++) {
@@ -410,8 +411,8 @@ static void factors_multiply_back(void **state)
     }
     double off_diagonal[4] = {0, 1, 1, 0}, hidden[9] = {1, 1, 1, 1, 1, 0, 1, 0, 1};
     int32_t rank;
-    fails(lw_factor(off_diagonal, 2, &rank), LW_ENUMERIC, "not positive semidefinite");
-    fails(lw_factor(hidden, 3, &rank), LW_ENUMERIC, "not positive semidefinite");
+    fails(lw_factor(NULL, off_diagonal, 2, &rank), LW_ENUMERIC, "not positive semidefinite");
+    fails(lw_factor(NULL, hidden, 3, &rank), LW_ENUMERIC, "not positive semidefinite");
 }
 
 static void every_instruction_set_has_the_same_bits(void **state)
@@ -425,24 +426,34 @@ static void every_instruction_set_has_the_same_bits(void **state)
     LW_CLEANUP(lw_free) double *a = lw_calloc(N * K, sizeof *a);
     for (int i = 0; i < N * K; i++)
         a[i] = (double)x[i] * (1 + 1e-9 * i);
-    double c[2][M * N] = {{0}}, z[2], row[2][K];
-    float f[2][M * N];
-    const lw_dense *both[2] = {&lw_dense_plain, &lw_dense_avx2};
-    for (int w = 0; w < 2; w++) {
-        both[w]->dots(f[w], N, x, K, M, x, K, N, K);
-        both[w]->add_dots(c[w], N, -1, a, K, M, a, K, N, K);
+    static double c[3][M * N], z[3], row[3][K], part[3][N * K];
+    float f[3][M * N];
+    const lw_dense *each[3] = {&lw_dense_plain, &lw_dense_avx2, &lw_dense_avx512};
+    LW_CLEANUP(lw_free) double *memory = lw_calloc(lw_gemm_doubles(N, N), sizeof *memory);
+    lw_operand rows = LW_ROWS(a, K);
+    int levels = lw_isa_best() >= LW_ISA_AVX512 ? 3 : 2;
+    for (int w = 0; w < levels; w++) {
+        each[w]->dots(f[w], N, x, K, M, x, K, N, K);
+        each[w]->gemm(c[w], N, -1, &rows, M, &rows, N, K, memory);
         memcpy(row[w], a, sizeof row[w]);
-        z[w] = both[w]->less(row[w], 1.0 / 3, a + K, a + 2 * K, K);
-        both[w]->more(row[w], z[w], a + 3 * K, K);
+        z[w] = each[w]->dot(row[w], a + 2 * K, K);
+        each[w]->more(row[w], z[w], a + 3 * K, K);
+        memcpy(part[w], a, sizeof part[w]);
+        each[w]->reflect_left(part[w], K, N, K - 1, a + K, .01);
+        each[w]->reflect_right(part[w] + 2, K, N - 2, 47, a + 5, .02);
     }
-    assert_memory_equal(f[0], f[1], sizeof f[0]);
-    assert_memory_equal(c[0], c[1], sizeof c[0]);
-    assert_memory_equal(row[0], row[1], sizeof row[0]);
-    assert_true(z[0] == z[1]);
+    for (int w = 1; w < levels; w++) {
+        assert_memory_equal(f[0], f[w], sizeof f[0]);
+        assert_memory_equal(c[0], c[w], sizeof c[0]);
+        assert_memory_equal(row[0], row[w], sizeof row[0]);
+        assert_memory_equal(part[0], part[w], sizeof part[0]);
+        assert_true(z[0] == z[w]);
+    }
     for (int i = 0; i < M; i++) /* and one row is one row, in a tile or alone */
         for (int j = 0; j < N; j++) {
             double alone = 0;
-            lw_dense_avx2.add_dots(&alone, 1, -1, a + i * K, K, 1, a + j * K, K, 1, K);
+            lw_operand one = LW_ROWS(a + i * K, K), two = LW_ROWS(a + j * K, K);
+            lw_dense_avx2.gemm(&alone, 1, -1, &one, 1, &two, 1, K, memory);
             assert_true(alone == c[1][i * N + j]);
         }
 #else
