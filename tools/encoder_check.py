@@ -304,6 +304,33 @@ def inception_timm(name):
     return net, taps, lambda folder: save_timm(net, name, folder)
 
 
+def convnext_timm(name):
+    import timm
+    net = draw(timm.create_model(name, pretrained=False))
+    return net, convnets.convnext_timm_taps, lambda folder: save_timm(net, name, folder)
+
+
+def convnext_hf(**sizes):
+    from transformers import ConvNextV2Config, ConvNextV2ForImageClassification
+    net = draw(ConvNextV2ForImageClassification(ConvNextV2Config(num_labels=1000, **sizes)))
+
+    def taps(net, x):
+        found = convnets.convnext_hf_taps(net.convnextv2, x)
+        return dict(found, logits=net.classifier(found["pooled"]))
+    return net, taps, net.save_pretrained
+
+
+def convnext_torchvision():
+    from torchvision.models import convnext_tiny
+    net = draw(convnext_tiny(weights=None))
+
+    def taps(net, x):
+        h = net.features(x)
+        pooled = net.classifier[0](net.avgpool(h))
+        return {"pooled": pooled.flatten(1), "logits": net.classifier[1:](pooled), "s4": h}
+    return net, taps, lambda folder: save_weights(net, folder, "model.safetensors")
+
+
 def sd_vae(decode):
     """The autoencoder of Stable Diffusion 1 and 2."""
     from diffusers import AutoencoderKL
@@ -370,6 +397,12 @@ CASES = {
     "inception-fid-oblong": (inception_fid, (375, 500), HALF),
     "inception-tv": (inception_torchvision, (299, 299), IMAGENET),
     "inception-timm": (lambda: inception_timm("inception_v3"), (299, 299), HALF),
+    "convnextv2-atto-timm": (lambda: convnext_timm("convnextv2_atto"), (224, 224), IMAGENET),
+    "convnextv2-nano-timm": (lambda: convnext_timm("convnextv2_nano"), (224, 288), IMAGENET),
+    "convnextv2-base-timm": (lambda: convnext_timm("convnextv2_base"), (224, 224), IMAGENET),
+    "convnext-tiny-timm": (lambda: convnext_timm("convnext_tiny"), (224, 224), IMAGENET),
+    "convnext-tiny-tv": (convnext_torchvision, (224, 224), IMAGENET),
+    "convnextv2-tiny-hf": (convnext_hf, (224, 224), IMAGENET),
     "sd-vae-encode": (lambda: sd_vae(False), (256, 256), HALF),
     "sd-vae-decode": (lambda: sd_vae(True), (4, 32, 32), HALF),
     "sd-vae-decode-oblong": (lambda: sd_vae(True), (4, 24, 40), HALF),

@@ -12,6 +12,7 @@
  *    models_autoencoder_kl, _tiny  diffusers' AutoencoderKL and AutoencoderTiny, a record for each half
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into convolutions)
  *    models_resnet_imagenet  ResNets of full size in names of torchvision, timm and transformers
+ *    models_inception, models_convnext  Inception-v3 (FID's too), ConvNeXt and ConvNeXt-V2
  *    models_encoder  Leeway's own encoder (MAE or classifier)
  *    models_features images and taps -> the values [B,T,C] the drift field compares
  *    models_kge      embeddings of knowledge graphs: TransE, RotatE, ComplEx, DistMult

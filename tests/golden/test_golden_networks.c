@@ -347,6 +347,9 @@ int main(void)
         cmocka_unit_test(test_mobilenet),         NETWORK_TEST("network_clip_timm"),
         NETWORK_TEST("network_inception_v3"),     NETWORK_TEST("network_inception_v3_fid"),
         NETWORK_TEST("network_inception_v3_tf"),  NETWORK_TEST("network_inception_v3_clean_fid"),
+        NETWORK_TEST("network_convnext_timm"),    NETWORK_TEST("network_convnextv2_timm"),
+        NETWORK_TEST("network_convnextv2_hf"),    NETWORK_TEST("network_convnextv2_hf_body"),
+        NETWORK_TEST("network_convnext_tv"),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

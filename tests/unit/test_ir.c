@@ -263,7 +263,6 @@ WRONG(w_every, lw_subsample(g, X("a", 2, 5, 5, 3), 0))
 WRONG(w_resize, lw_resize(g, X("a", 2, 5, 5, 3), TO(0, 4, TORCH, BILINEAR)))
 WRONG(w_resize_filter, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, TORCH, BOX)))
 WRONG(w_resize_form, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, PILLOW, BILINEAR)))
-WRONG(w_resize_tf, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, TF_INCEPTION, BICUBIC)))
 WRONG(w_resize_scale,
       lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, TORCH, BICUBIC, .scale = {0.59, 0.8})))
 WRONG(w_resize_scales,
@@ -325,7 +324,6 @@ static void test_shape_errors(void **state)
         {w_resize, "positive"},
         {w_resize_filter, "no such filter"},
         {w_resize_form, "torch, float-aa or tf-inception"},
-        {w_resize_tf, "no such filter"},
         {w_resize_scale, "floor(size * scale)"},
         {w_resize_scales, "floor(size * scale)"},
         {w_embedding, "i32 ids"},

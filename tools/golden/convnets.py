@@ -14,20 +14,47 @@ FID_SIDE, FID_CLASSES = 299, 1008
 
 # ---- Inception-v3 --------------------------------------------------------------------------------
 
+def chain(block, x, *names):
+    for name in names:
+        x = getattr(block, name)(x)
+    return x
+
+
 def fid_form(net):
     """torchvision's Inception3 with the poolings of the network of Frechet distances, in place."""
+    from torchvision.models import inception as lib  # pylint: disable=import-outside-toplevel
+
     def inside(x):
         return F.avg_pool2d(x, 3, 1, 1, count_include_pad=False)
 
-    def largest(x):
-        return F.max_pool2d(x, 3, 1, 1)
+    class A(lib.InceptionA):
+        def _forward(self, x):
+            return [self.branch1x1(x), chain(self, x, "branch5x5_1", "branch5x5_2"),
+                    chain(self, x, "branch3x3dbl_1", "branch3x3dbl_2", "branch3x3dbl_3"),
+                    self.branch_pool(inside(x))]
+
+    class C(lib.InceptionC):
+        def _forward(self, x):
+            return [self.branch1x1(x), chain(self, x, "branch7x7_1", "branch7x7_2", "branch7x7_3"),
+                    chain(self, x, *("branch7x7dbl_%d" % i for i in range(1, 6))),
+                    self.branch_pool(inside(x))]
+
+    class E(lib.InceptionE):
+        pool = staticmethod(inside)
+
+        def _forward(self, x):
+            one, two = self.branch3x3_1(x), chain(self, x, "branch3x3dbl_1", "branch3x3dbl_2")
+            return [self.branch1x1(x), self.branch3x3_2a(one), self.branch3x3_2b(one),
+                    self.branch3x3dbl_3a(two), self.branch3x3dbl_3b(two), self.branch_pool(self.pool(x))]
+
+    class LastE(E):
+        @staticmethod
+        def pool(x):
+            return F.max_pool2d(x, 3, 1, 1)
     for name, block in net.named_children():
-        if hasattr(block, "branch_pool"):
-            seen, pool = [None], largest if name == "Mixed_7c" else inside
-            block.register_forward_pre_hook(
-                lambda m, args, seen=seen: seen.__setitem__(0, args[0]))
-            block.branch_pool.register_forward_pre_hook(
-                lambda m, args, seen=seen, pool=pool: (pool(seen[0]),))
+        kind = {lib.InceptionA: A, lib.InceptionC: C, lib.InceptionE: E}.get(type(block))
+        if kind:
+            block.__class__ = LastE if name == "Mixed_7c" else kind
     return net
 
 
@@ -138,7 +165,25 @@ def convnextv2_hf(head):
     return case(net, taps, (2, 3, 40, 52), "pooled", config=json.dumps(text, sort_keys=True))
 
 
+def convnext_tv():
+    """torchvision's: V1, its own places in a sequence."""
+    from torchvision.models.convnext import CNBlockConfig, ConvNeXt  # pylint: disable=import-outside-toplevel
+    sizes = [(8, 12, 1), (12, 16, 2), (16, 20, 1), (20, None, 1)]
+    net = fill(ConvNeXt([CNBlockConfig(*s) for s in sizes], layer_scale=0.5, num_classes=5))
+
+    def taps(x):
+        h, out = normalised(x), {}
+        for i, part in enumerate(net.features):
+            h = part(h)
+            if i == 0 or i % 2:
+                out["s%d" % ((i + 1) // 2)] = h
+        pooled = net.classifier[0](net.avgpool(h))
+        return dict({"pooled": pooled.flatten(1), "logits": net.classifier[1:](pooled)}, **out)
+    return case(net, taps, (2, 3, 40, 52), "pooled")
+
+
 CASES = {
+    "convnext_tv": convnext_tv,
     "inception_v3": inception,
     "inception_v3_fid": inception_fid,
     "inception_v3_clean_fid": lambda: inception_fid("float-aa"),

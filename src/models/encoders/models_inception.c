@@ -145,8 +145,10 @@ static lw_val build_block(lw_builder *b, const inception *a, int k, const int32_
     }
     if (d->pool == HALVE)
         y = beside(g, y, lw_pool2d(g, x, 3, 2, 0, true));
-    if (up)
+    if (up) {
+        y = lw_layer_done(b, "", LW_NOVAL, y);
         lw_scope_set(g, up);
+    }
     return d->pool == STEM_POOL ? lw_pool2d(g, y, 3, 2, 0, true) : y;
 }
 
@@ -162,7 +164,9 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
     }
     lw_val pooled = lw_mean(b->g, x, LW_OVER_MIDDLE);
     if (a->classes > 0)
-        lw_tap_add(out, "logits", lw_linear(b, "fc", pooled, a->classes, true));
+        lw_tap_add(
+            out, "logits",
+            lw_linear(b, "fc", lw_layer_done(b, "head", LW_NOVAL, pooled), a->classes, true));
     lw_tap_add(out, "pooled", pooled);
     lw_tap_add_maps(out, map, MAPS);
 }
