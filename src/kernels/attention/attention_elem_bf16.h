@@ -76,20 +76,8 @@ static const float *query_rows(float *room, const lw_bf16 *q, ptrdiff_t *pitch, 
     return room;
 }
 
-/* 2^x for x <= 0, to 3e-6; nothing below 2^-126: it counts for nothing beside 1 and denormal numbers
- * are slow. */
-LW_WORD vf attention_exp2(vf x)
-{
-    x = v_max(x, v_set1(-126.0f));
-    vf t = v_sub(v_add(x, v_set1(LW_ROUND_MAGIC)), v_set1(LW_ROUND_MAGIC)), r = v_sub(x, t);
-    vf p = v_set1(9.583044560e-3f);
-    p = v_fma(p, r, v_set1(5.590644470e-2f));
-    p = v_fma(p, r, v_set1(2.402409405e-1f));
-    p = v_fma(p, r, v_set1(6.931241917e-1f));
-    return v_scale2(v_fma(p, r, v_set1(1.0f)), t);
-}
-
-/* As of floats, in powers of two, so that scaling the scores is part of taking the maximum off. */
+/* As of floats, in powers of two, so that scaling the scores is part of taking the maximum off; nothing
+ * below 2^-126: it counts for nothing beside 1 and denormal numbers are slow. */
 static float softmax_step(float *p, const float *s, ptrdiff_t n, float *top, float *sum,
                           float scale)
 {
@@ -101,7 +89,7 @@ static float softmax_step(float *p, const float *s, ptrdiff_t n, float *top, flo
     m = m > old ? m : old;
     vf factor = v_set1(by), off = v_set1(m * by);
     for (ptrdiff_t j = 0; j < n; j += VL) {
-        vf e = attention_exp2(v_fms(v_load(s + j), factor, off));
+        vf e = v_exp2_low(v_max(v_fms(v_load(s + j), factor, off), v_set1(-126.0f)));
         acc = v_add(acc, e);
         store_halves(to + j, e);
     }

@@ -28,7 +28,8 @@
  * of a weight gradient need none of that, but must be finite. At the level ref, packed weights are
  * plain copies. At avx512bf16 the hardware takes denormal bf16 and sums as 0. Products of at most 4
  * columns have no narrow form here: f32 is as fast. A bf16 product may write bf16 (epilogue's
- * store): what a cast would make of its f32, but for denormals (0 at avx512bf16).
+ * store): what a cast would make of its f32, but for denormals (0 at avx512bf16) and curves, which are
+ * approximated to 5e-5 (simd_act.h).
  *
  * Cost: 2 M N K FLOP a product; A, C and the packed weights pass memory once. Linear layers reach
  * 84 to 98 % of one thread's peak (docs/performance.md); few rows are bound by reading weights.

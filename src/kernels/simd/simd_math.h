@@ -47,6 +47,17 @@ LW_WORD vf v_exp(vf x)
     return v_exp_inside(v_max(v_set1(-105.0f), x));
 }
 
+/* 2^x for x in [-126, 126], off by 3e-6 of itself; 1 at 0. For results that bf16 holds. */
+LW_WORD vf v_exp2_low(vf x)
+{
+    vf t = v_sub(v_add(x, v_set1(LW_ROUND_MAGIC)), v_set1(LW_ROUND_MAGIC)), r = v_sub(x, t);
+    vf p = v_set1(9.583044560e-3f);
+    p = v_fma(p, r, v_set1(5.590644470e-2f));
+    p = v_fma(p, r, v_set1(2.402409405e-1f));
+    p = v_fma(p, r, v_set1(6.931241917e-1f));
+    return v_scale2(v_fma(p, r, v_set1(1.0f)), t);
+}
+
 /* ln x. <= 0.9 ulp; -inf at 0, NaN below, inf at inf. x = 2^e (1 + f), 1 + f in [sqrt(1/2),
  * sqrt(2)). */
 LW_WORD vf v_log(vf x)
