@@ -93,6 +93,42 @@ static void bad_rows_are_named(void **state)
     fails(lw_stats_add(NULL, fixed, rows, 1), LW_EUSAGE, "no further rows");
 }
 
+/* No more rows than features: the rows are the factor. The same from the covariance alone. */
+static void few_rows_are_not_factored(void **state)
+{
+    (void)state;
+    enum { D = 300, M = 500 };
+    static const int few[] = {2, 40, 299, 300, 301};
+    LW_CLEANUP(lw_free) float *r = gauss_rows(82, M, D);
+    LW_CLEANUP(lw_free) double *mean = lw_calloc(D, sizeof *mean);
+    LW_CLEANUP(lw_free) double *cov = lw_calloc((size_t)D * D, sizeof *cov);
+    LW_CLEANUP(lw_pool_free) lw_pool *pool = NULL;
+    LW_CLEANUP(lw_stats_free) lw_stats *reference = NULL;
+    ok(lw_pool_new(3, &pool));
+    ok(lw_stats_new(D, &reference));
+    ok(lw_stats_add(pool, reference, r, M));
+    for (size_t c = 0; c < LW_COUNT(few); c++) {
+        LW_CLEANUP(lw_free) float *x = gauss_rows(81, few[c], D);
+        LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
+        LW_CLEANUP(lw_stats_free) lw_stats *given = NULL;
+        for (int i = 0; i < few[c] * D; i++)
+            x[i] += 1000; /* and nothing is lost to a large mean */
+        lw_frechet_parts one, three, by_cov;
+        ok(lw_stats_new(D, &s));
+        ok(lw_stats_add(NULL, s, x, few[c]));
+        ok(lw_stats_get(s, mean, cov));
+        ok(lw_stats_from(D, few[c], mean, cov, &given));
+        ok(lw_frechet_detail(NULL, s, reference, &one));
+        ok(lw_frechet_detail(pool, s, reference, &three));
+        ok(lw_frechet_detail(NULL, given, reference, &by_cov));
+        assert_true(one.distance == three.distance && one.traces == three.traces);
+        assert_int_equal(one.rank_a, LW_MIN(few[c] - 1, D));
+        assert_int_equal(by_cov.rank_a, one.rank_a);
+        near(one.traces, by_cov.traces, 1e-11 * by_cov.traces);
+        near(one.distance, by_cov.distance, 1e-11 * by_cov.distance);
+    }
+}
+
 static void closed_forms_hold(void **state)
 {
     (void)state;
@@ -467,6 +503,7 @@ int main(void)
         cmocka_unit_test(statistics_equal_two_passes),
         cmocka_unit_test(cuts_do_not_change_a_bit),
         cmocka_unit_test(bad_rows_are_named),
+        cmocka_unit_test(few_rows_are_not_factored),
         cmocka_unit_test(closed_forms_hold),
         cmocka_unit_test(rank_deficiency_costs_no_digits),
         cmocka_unit_test(singular_values_are_jacobis),

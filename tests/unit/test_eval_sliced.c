@@ -163,6 +163,38 @@ static void replicates_are_distances_of_drawn_rows(void **state)
     fails(lw_frechet_replicates(NULL, a, N, reference, &how, &x, y), LW_EUSAGE, "label 3 of row 7");
 }
 
+/* As many features as rows, more and fewer: replicates of fewer distinct rows than the reference's
+ * rank go another way than those of more. */
+static void replicates_of_few_rows_agree(void **state)
+{
+    (void)state;
+    enum { M = 90, R = 20 };
+    static const int sizes[][2] = {{30, 60}, {60, 40}, {40, 40}, {200, 12}};
+    for (size_t c = 0; c < LW_COUNT(sizes); c++) {
+        int n = sizes[c][0], dim = sizes[c][1];
+        LW_CLEANUP(lw_free) float *a = gauss_rows(71, n, dim);
+        LW_CLEANUP(lw_free) float *b = gauss_rows(72, M, dim);
+        LW_CLEANUP(lw_free) float *drawn = gauss_rows(73, n, dim);
+        LW_CLEANUP(lw_stats_free) lw_stats *reference = NULL;
+        ok(lw_stats_new(dim, &reference));
+        ok(lw_stats_add(NULL, reference, b, M));
+        lw_resampling how = {R, 5, NULL, 0};
+        lw_rng_key key = lw_rng_key_of(5, lw_hash_name("eval.bootstrap"));
+        double value, want, each[R];
+        ok(lw_frechet_replicates(NULL, a, n, reference, &how, &value, each));
+        ok(lw_frechet_rows(a, n, reference, &want));
+        near(value, want, 0);
+        for (uint32_t r = 0; r < R; r++) {
+            for (int i = 0; i < n; i++) {
+                uint32_t row = lw_rng_below(key, r, (uint64_t)i, 0, (uint32_t)n);
+                memcpy(drawn + i * dim, a + (int)row * dim, (size_t)dim * sizeof *a);
+            }
+            ok(lw_frechet_rows(drawn, n, reference, &want));
+            near(each[r], want, 1e-9 * want); /* rows drawn twice have no rank */
+        }
+    }
+}
+
 static double kernel(const float *x, const float *y, int dim)
 {
     double dot = 0;
@@ -264,6 +296,7 @@ int main(void)
         cmocka_unit_test(directions_are_unit_vectors),
         cmocka_unit_test(sliced_is_the_mean_over_directions),
         cmocka_unit_test(replicates_are_distances_of_drawn_rows),
+        cmocka_unit_test(replicates_of_few_rows_agree),
         cmocka_unit_test(kernel_distance_is_the_definition),
         cmocka_unit_test(inception_score_is_the_definition),
     };
