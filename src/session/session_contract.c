@@ -80,7 +80,14 @@ lw_contract_key lw_contract_differs(const lw_contract *a, const lw_contract *b)
 
 const char *lw_contract_frechet(const lw_contract *c, char buf[96])
 {
-    const char *encoder = c->value[LW_CONTRACT_ENCODER];
-    snprintf(buf, 96, *encoder ? "Frechet distance, %.64s" : "Frechet distance%.1s", encoder);
+    /* pytorch-fid's: the form and the resize that lw_network_def_inception_v3 opens its weights with */
+    static const char fid[] = "inception_v3_fid";
+    const char *encoder = c->value[LW_CONTRACT_ENCODER], *resize = c->value[LW_CONTRACT_RESIZE];
+    if (lw_str_eq(encoder, fid) && lw_str_eq(resize, lw_resample_form_name[LW_RESAMPLE_TORCH]))
+        snprintf(buf, 96, "FID");
+    else if (lw_str_eq(encoder, fid))
+        snprintf(buf, 96, "Frechet distance, %s, resize %.32s", fid, resize);
+    else
+        snprintf(buf, 96, *encoder ? "Frechet distance, %.64s" : "Frechet distance%.1s", encoder);
     return buf;
 }

@@ -36,8 +36,9 @@ int lw_contract_parse(const char *what, const json_t *j, lw_contract *out);
 lw_contract_key lw_contract_differs(const lw_contract *a, const lw_contract *b);
 
 /*
- * "Frechet distance, resnet56". Only one is called "FID": that of Inception-v3 in the form and with
- * the resize that published values have.
+ * "Frechet distance, resnet56". Only one is called "FID": that of Inception-v3 in pytorch-fid's form
+ * and with pytorch-fid's resize. With another resize it is "Frechet distance, inception_v3_fid, resize
+ * float-aa". In buf, which is returned.
  */
 const char *lw_contract_frechet(const lw_contract *c, char buf[96]);
 

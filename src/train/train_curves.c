@@ -132,13 +132,38 @@ int lw_curves_points(const char *run, const char *key, const char *beside, const
     return one_column(run, key, beside, p, true, svg);
 }
 
+/* What a run's config.yaml names as the encoder of a column, in short: "resnet56" of
+ * resnet_cifar10:nets/resnet56.safetensors; "" when it does not say. */
+static int encoder_of(const char *run, const char *key, char out[64])
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *config = NULL;
+    const char *spec = NULL;
+    *out = '\0';
+    if (!lw_path_exists(lw_path_join(&path, run, "config.yaml")))
+        return 0;
+    LW_TRY(lw_yaml_load(lw_str_c(&path), &config));
+    spec = json_string_value(json_object_get(config, key));
+    for (const char *c = spec ? spec : ""; *c; c++)
+        if ((*c == '/' || *c == ':') && c[1])
+            spec = c + 1;
+    snprintf(out, 64, "%.60s", spec && !lw_str_eq(spec, "none") ? spec : "colours");
+    char *end = strstr(out, ".safetensors");
+    if (end)
+        *end = '\0';
+    return 0;
+}
+
 int lw_curves_heldout(const char *run, const char *metric, lw_str *svg)
 {
     static const char *const parts[][2] = {
         {"", "fresh noises"}, {"_fixed", "fixed noises"}, {"_floor", "real pictures"}};
     bool outside = strcmp(metric, "eval_fd") == 0;
-    const lw_plot p = {.title = outside ? "Frechet distance while training, --eval-encoder"
-                                        : "Frechet distance while training",
+    char encoder[64], title[128];
+    LW_TRY(encoder_of(run, outside ? "eval-encoder" : "encoder", encoder));
+    snprintf(title, sizeof title, "Frechet distance%s%s, while training", *encoder ? ", " : "",
+             encoder);
+    const lw_plot p = {.title = title,
                        .x_label = "step",
                        .y_label = outside ? "in features that the loss does not see"
                                           : "in features of the loss, or colours",

@@ -9,12 +9,16 @@ net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 
 expect 0 train ddpm $data $net --batch-size 4 --steps 1 --output-dir ddpm
 expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-per-group 8 --noise-shape 2x2 \
     --latent-dim 4 --steps 1 --eval-every 1 --eval-samples 64 --keep-best fd --output-dir drift
+err_has 'fd: Frechet distance, colours'
+grep -q 'Frechet distance, colours, while training' drift/report.html || fails 'the page does not name the distance'
 expect 0 train encoder $data --objective judge --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir judge
 expect 0 train encoder $data --objective classify --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir reader
 
 few='--n-fid 60 --n-ddpm 55 --n-slow 50 --ddim-steps 4,40 --score-steps 1,2,8 --ancestral-steps 3 --latency-seconds 0.05 --no-progress'
 expect 0 compare --drift drift --ddpm ddpm --judge judge --reader reader $few --output-dir out --threads 1
-out_has 'Frechet distance  drift'
+out_has 'Frechet distance, plain classifier'
+out_has '                  drift '
+grep -q '"distance": "Frechet distance, plain classifier"' out/summary.json || fails 'summary.json does not name it'
 out_has 'out/report.html'
 out_has 'Training steps took drift'
 out_has 'the two were trained one apart from the other'

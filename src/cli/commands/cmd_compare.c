@@ -73,11 +73,12 @@ static void print_json(const lw_compare_config *c, const lw_compare_result *r)
 static void print_text(const lw_compare_config *c, const lw_compare_result *r)
 {
     lw_cli_print("%s\n\n", r->headline.text);
-    lw_cli_print("Frechet distance  drift %.3f [%.3f, %.3f]  DDPM-%d %.3f [%.3f, %.3f]  real %.3f  "
+    lw_cli_print("%s\n"
+                 "                  drift %.3f [%.3f, %.3f]  DDPM-%d %.3f [%.3f, %.3f]  real %.3f  "
                  "untrained %.3g\n",
-                 r->drift.fd.value, r->drift.fd.low, r->drift.fd.high, c->ddim_steps[0],
-                 r->ddpm.fd.value, r->ddpm.fd.low, r->ddpm.fd.high, r->real.fd.value,
-                 r->untrained_fd);
+                 r->distance, r->drift.fd.value, r->drift.fd.low, r->drift.fd.high,
+                 c->ddim_steps[0], r->ddpm.fd.value, r->ddpm.fd.low, r->ddpm.fd.high,
+                 r->real.fd.value, r->untrained_fd);
     if (r->judged)
         lw_cli_print("accepted          drift %.1f %%  DDPM-%d %.1f %%  real %.1f %%\n",
                      100 * r->drift.strict.accepted, c->ddim_steps[0],

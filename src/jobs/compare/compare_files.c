@@ -262,6 +262,7 @@ static int save_summary(const comparing *w)
     json_object_set_new(o, "drift", json_string(w->c->drift));
     json_object_set_new(o, "ddpm", json_string(w->c->ddpm));
     json_object_set_new(o, "data", json_string(w->data));
+    json_object_set_new(o, "distance", json_string(lw_scorer_distance(w->scorer)));
     json_object_set_new(o, "features", json_string(lw_scorer_features(w->scorer)));
     json_object_set_new(o, "reference", json_string(lw_scorer_reference(w->scorer)));
     set_int(o, "seed", w->c->seed);

@@ -134,6 +134,7 @@ typedef struct lw_headline {
 } lw_headline;
 
 typedef struct lw_compare_result {
+    char distance[96]; /* what the Frechet distance is called: "Frechet distance, resnet56" */
     lw_score real, drift, ddpm; /* floors have the size of drift's set */
     lw_score drift_few; /* drift, as many pictures as DDPM's set has: comparable distances */
     double floor_ddpm;  /* real against real with as many pictures as DDPM's set */

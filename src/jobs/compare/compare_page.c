@@ -66,12 +66,13 @@ static int add_quality(const comparing *w, lw_html *page)
         lw_compare_bar_table(w, page);
     }
     snprintf(text, sizeof text,
-             "Frechet distances (the formula of FID, but not in its features) are measured in %s "
-             "against %s; the interval holds 95 %% of resampled sets. Real pictures get **%.2f** "
+             "The **%s** is measured in %s against %s; the interval holds 95 %% of resampled sets. "
+             "Real pictures get **%.2f** "
              "with %lld pictures and an untrained generator %.3g. Distances of different numbers "
              "of pictures do not compare, so each stands beside what as many real ones get.",
-             lw_scorer_features(w->scorer), lw_scorer_reference(w->scorer), r->real.fd.value,
-             (long long)r->real.n, r->untrained_fd);
+             lw_scorer_distance(w->scorer), lw_scorer_features(w->scorer),
+             lw_scorer_reference(w->scorer), r->real.fd.value, (long long)r->real.n,
+             r->untrained_fd);
     lw_html_text(page, text);
     if (w->encoder_of_drift)
         lw_html_note(

@@ -296,6 +296,7 @@ static int score_ddpm(comparing *w)
     LW_TRY(score_setting(w, &how[0], &w->ddpm_set));
     w->out->ddpm = w->entry[w->n_entries - 1].score;
     w->out->drift_few = *lw_compare_sized(w, COMPARE_DRIFT, COMPARE_DRIFT_FEW, how[0].n);
+    snprintf(w->out->distance, sizeof w->out->distance, "%s", lw_scorer_distance(w->scorer));
     w->out->floor_ddpm = lw_compare_sized(w, COMPARE_REAL, COMPARE_REAL_FEW,
                                           LW_MIN(how[0].n, w->real_set.n))
                              ->fd.value;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "session/session.h"
 
 enum { NEAR_MAX = 1000, REAL_MAX = 1000, REPLICATES = 60, TRAIN_BLOCK = 4096 };
 static const double threshold = 0.9;
@@ -27,7 +28,7 @@ struct lw_scorer {
     int32_t *real_class;
     int64_t n_real;
     double copy_radius;
-    char feature_name[96], reference_name[64];
+    char feature_name[96], reference_name[64], distance_name[96];
 };
 
 /* ---- nearest training pictures ---------------------------------------------------------- */
@@ -173,6 +174,18 @@ int64_t lw_scorer_real(const lw_scorer *s, int64_t n, float *x, int32_t *classes
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
+/* Networks of the comparison are called by what they do in it, others by their own name. */
+static void name_distance(lw_scorer *s)
+{
+    lw_contract c;
+    lw_contract_of(s->features->encoder, LW_NUM_F32, s->side, s->side, &c);
+    if (s->own)
+        lw_contract_frechet(&c, s->distance_name);
+    else
+        snprintf(s->distance_name, sizeof s->distance_name, "Frechet distance, %s",
+                 s->reader ? "plain classifier" : "judge");
+}
+
 static int open_nets(lw_scorer *s, lw_device *dev)
 {
     const lw_scorer_opts *o = &s->o;
@@ -197,6 +210,7 @@ static int open_nets(lw_scorer *s, lw_device *dev)
              : s->reader ? "the plain classifier's"
                          : "the judge's",
              s->features->dim);
+    name_distance(s);
     return 0;
 }
 
@@ -268,6 +282,11 @@ const char *lw_scorer_features(const lw_scorer *s)
 {
     return s->feature_name;
 }
+const char *lw_scorer_distance(const lw_scorer *s)
+{
+    return s->distance_name;
+}
+
 const char *lw_scorer_reference(const lw_scorer *s)
 {
     return s->reference_name;

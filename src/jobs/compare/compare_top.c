@@ -69,7 +69,7 @@ static void frechet_cell(const comparing *w, lw_table *t, const lw_score *s)
 
 static void frechet_row(const comparing *w, const lw_compare_shown *shown, lw_table *t)
 {
-    lw_table_cell(t, "Frechet distance (as FID, in other features)");
+    lw_table_cell(t, "%s", lw_scorer_distance(w->scorer));
     lw_table_cell(t, "%s", ahead(w->out->headline.best.frechet));
     frechet_cell(w, t, &w->out->drift_few);
     for (int i = 0; i < shown->n; i++)

@@ -48,6 +48,8 @@ int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_
 {
     if (g->p.c->eval_every > 0)
         LW_TRY(lw_heldout_new(g->p.dev, g->p.data, encoder, c, g->p.obs, &g->heldout));
+    if (g->heldout)
+        lw_observe_say(g->p.obs, "%s", lw_heldout_names(g->heldout));
     job->best = lw_heldout_metric(c);
     job->best_measure = g->heldout ? lw_heldout_measure(g->heldout) : NULL;
     return 0;

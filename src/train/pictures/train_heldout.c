@@ -3,8 +3,10 @@
 #include "train/pictures/train_heldout.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "eval/eval.h"
+#include "session/session_contract.h"
 #include "session/session_features.h"
 
 enum { BATCH = 64, REFERENCE = 2000, COLOURS = 6 };
@@ -24,7 +26,7 @@ struct lw_heldout {
     int n_views;
     const view *best; /* NULL: none */
     float *pictures, *features;
-    char measure[256];
+    char measure[256], names[256];
 };
 
 /* ---- adding pictures ------------------------------------------------------------------------- */
@@ -105,6 +107,21 @@ static int open_views(lw_heldout *v, lw_device *dev, const char *encoder,
     return v->features && v->pictures ? 0 : LW_ENOMEM;
 }
 
+static void name_views(lw_heldout *v, int32_t side)
+{
+    for (int i = 0; i < v->n_views; i++) {
+        const view *w = &v->view[i];
+        lw_contract c;
+        char name[96] = "Frechet distance, colours";
+        if (w->net) {
+            lw_contract_of(w->net->encoder, LW_NUM_F32, side, side, &c);
+            lw_contract_frechet(&c, name);
+        }
+        size_t n = strlen(v->names);
+        snprintf(v->names + n, sizeof v->names - n, "%s%s: %s", i ? "; " : "", w->name, name);
+    }
+}
+
 int lw_heldout_check(const lw_heldout_config *c, int64_t eval_every)
 {
     if (c->keep_best != LW_BEST_NONE && eval_every <= 0)
@@ -131,6 +148,7 @@ int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
     v->count = LW_MIN(c->samples ? c->samples : LW_HELDOUT_SAMPLES, train->n);
     v->pixels = (int64_t)train->h * train->w;
     LW_TRY(open_views(v, dev, encoder, c, train->h));
+    name_views(v, train->h);
     LW_TRY(lw_data_open(train->spec, &o, &held));
     for (int i = 0; i < v->n_views; i++)
         LW_TRY(measure_real(v, train, held, &v->view[i]));
@@ -163,6 +181,11 @@ const char *lw_heldout_metric(const lw_heldout_config *c)
 {
     static const char *const names[] = {NULL, "fd", "eval_fd"};
     return names[c->keep_best];
+}
+
+const char *lw_heldout_names(const lw_heldout *v)
+{
+    return v->names;
 }
 
 const char *lw_heldout_measure(const lw_heldout *v)

@@ -40,6 +40,8 @@ void lw_heldout_free(lw_heldout **pp);
  * chosen by the first is not flattered by the second. LW_ESTOPPED: nothing was added.
  */
 int lw_heldout_run(lw_heldout *v, lw_sampler *s, int64_t step, const lw_observer *obs, json_t *row);
+/* What the columns are: "fd: Frechet distance, resnet56; eval_fd: Frechet distance, leeway". */
+const char *lw_heldout_names(const lw_heldout *v);
 /* The column of keep_best, or NULL; and all that its values depend on beside the weights. */
 const char *lw_heldout_metric(const lw_heldout_config *c);
 const char *lw_heldout_measure(const lw_heldout *v);
