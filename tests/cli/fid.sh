@@ -152,6 +152,10 @@ expect 0 fid pictures mixed --on-error skip --encoder clip
 expect 0 fid pictures mixed --on-error skip --encoder clip --resize float-aa --json
 out_has '"resize": "float-aa"'
 
+# two networks of one name
+expect 0 fid synth:16 synth:16 --split-b train --num-images 20 --encoder enc,other
+grep -q 'Frechet distance, leeway [0-9a-f]' "$out" || fails 'two rows have one name'
+
 # what is asked for
 expect 2 fid pictures
 err_has 'one set has no distance'

@@ -306,6 +306,22 @@ static int run_encoder(const fid_state *s, const char *spec, lw_fid_row *r)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
+/* Encoders trained here share a name: then their weights tell them apart. */
+static void tell_apart(lw_fid_result *r)
+{
+    bool again[LW_FID_ENCODERS] = {false};
+    for (int32_t i = 0; i < r->n_rows; i++)
+        for (int32_t k = 0; k < r->n_rows && !again[i]; k++)
+            again[i] = k != i && lw_str_eq(r->row[k].distance, r->row[i].distance);
+    for (int32_t i = 0; i < r->n_rows; i++) {
+        lw_fid_row *row = &r->row[i];
+        size_t n = strlen(row->distance);
+        if (again[i])
+            snprintf(row->distance + n, sizeof row->distance - n, " %.8s",
+                     row->contract.value[LW_CONTRACT_HASH]);
+    }
+}
+
 static int run(fid_state *s)
 {
     double t = lw_now();
@@ -324,6 +340,7 @@ static int run(fid_state *s)
         LW_TRY(run_encoder(s, s->c->n_encoders ? s->c->encoders[e] : NULL, &s->out->row[e]));
         s->out->seconds += s->out->row[e].seconds;
     }
+    tell_apart(s->out);
     if (!s->c->dry_run)
         s->out->seconds = lw_now() - t;
     return 0;
