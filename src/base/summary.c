@@ -11,12 +11,13 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of sorted values, linear between neighbours. */
-static double quantile(const double *sorted, int32_t n, double p)
+double lw_quantile(const double *sorted, size_t n, double q)
 {
-    double at = p * (n - 1);
-    int32_t i = LW_MIN((int32_t)at, n - 1), j = LW_MIN(i + 1, n - 1);
-    return sorted[i] + (at - i) * (sorted[j] - sorted[i]);
+    if (n == 0)
+        return (double)NAN;
+    double at = q * (double)(n - 1);
+    size_t i = LW_MIN((size_t)at, n - 1), j = LW_MIN(i + 1, n - 1);
+    return sorted[i] + (at - (double)i) * (sorted[j] - sorted[i]);
 }
 
 static void set_mean(const double *v, int32_t n, lw_summary *s)
@@ -42,14 +43,14 @@ lw_summary lw_summarize(const double *values, int32_t n)
     qsort(v, (size_t)n, sizeof *v, by_value);
     set_mean(v, n, &s);
     s.min = v[0];
-    s.p10 = quantile(v, n, 0.10);
-    s.p50 = quantile(v, n, 0.50);
-    s.p90 = quantile(v, n, 0.90);
-    s.p95 = quantile(v, n, 0.95);
-    s.p99 = quantile(v, n, 0.99);
+    s.p10 = lw_quantile(v, (size_t)n, 0.10);
+    s.p50 = lw_quantile(v, (size_t)n, 0.50);
+    s.p90 = lw_quantile(v, (size_t)n, 0.90);
+    s.p95 = lw_quantile(v, (size_t)n, 0.95);
+    s.p99 = lw_quantile(v, (size_t)n, 0.99);
     for (int32_t i = 0; i < n; i++)
         v[i] = fabs(values[i] - s.p50);
     qsort(v, (size_t)n, sizeof *v, by_value);
-    s.mad = quantile(v, n, 0.50);
+    s.mad = lw_quantile(v, (size_t)n, 0.50);
     return s;
 }

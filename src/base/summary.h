@@ -3,6 +3,7 @@
 #ifndef LW_SUMMARY_H
 #define LW_SUMMARY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct lw_summary {
@@ -12,5 +13,7 @@ typedef struct lw_summary {
     double mad;                          /* median distance from the median */
 } lw_summary;
 lw_summary lw_summarize(const double *values, int32_t n); /* in any order; in their unit */
+/* Quantile q in [0, 1] of sorted values, linear between neighbours; NaN when n is 0. */
+double lw_quantile(const double *sorted, size_t n, double q);
 
 #endif

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "eval/eval_passes.h"
 #include "eval/eval_rank.h"
 
 /* ---- statistics of features ---- */

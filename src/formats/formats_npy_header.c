@@ -4,6 +4,7 @@
 #include "formats/formats_npy_header.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -95,18 +96,31 @@ static const struct {
     {"i1", LW_ELEM_I8},  {"u1", LW_ELEM_U8},  {"b1", LW_ELEM_BOOL},
 };
 
-static int read_type(cursor *c, lw_elem *out)
+/* <U12: text of at most 12 characters of four bytes. */
+static int read_text(const cursor *c, const char *digits, lw_npy_header *h)
+{
+    int64_t n;
+    if (lw_parse_i64(digits, &n) < 0 || n < 1)
+        return lw_fail(LW_EFORMAT, "%s: text of '%s' characters", c->what, digits);
+    h->type = LW_ELEM_I32;
+    h->text = n;
+    return 0;
+}
+
+static int read_type(cursor *c, lw_npy_header *h)
 {
     char descr[32] = ""; /* zeroed: the text after the first character is looked at */
     blanks(c);
     if (*c->s == '[')
         return lw_fail(LW_EFORMAT, "%s: structured arrays are not supported", c->what);
     LW_TRY(quoted(c, descr, sizeof descr));
+    if (lw_str_starts(descr, "<U"))
+        return read_text(c, descr + 2, h);
     bool one_byte = strlen(descr) == 3 && descr[2] == '1';
     for (size_t i = 0; i < LW_COUNT(descrs); i++)
         if (strcmp(descr + 1, descrs[i].descr) == 0 &&
             (descr[0] == '<' || (descr[0] == '|' && one_byte))) {
-            *out = descrs[i].type;
+            h->type = descrs[i].type;
             return 0;
         }
     return lw_fail(LW_EFORMAT,
@@ -132,7 +146,7 @@ static int read_dict(cursor *c, lw_npy_header *h)
         if (!bit || seen & bit)
             return lw_fail(LW_EFORMAT, "%s: bad .npy header: key '%s'", c->what, key);
         seen |= bit;
-        LW_TRY(bit == 1   ? read_type(c, &h->type)
+        LW_TRY(bit == 1   ? read_type(c, h)
                : bit == 2 ? read_bool(c, &h->fortran)
                           : read_shape(c, h));
         if (!accept(c, ',')) {
@@ -174,18 +188,17 @@ int lw_npy_header_read(const char *what, const void *bytes, size_t n, lw_npy_hea
     lw_npy_header h = {.data_at = at + len};
     cursor c = {what, lw_str_c(&text)};
     LW_TRY(read_dict(&c, &h));
+    if (h.text && (h.rank == LW_ARRAY_MAX_RANK || (h.fortran && h.rank > 1)))
+        return lw_fail(LW_EFORMAT, "%s: text of so many dimensions is not read", what);
+    if (h.text)
+        h.shape[h.rank++] = h.text;
+    h.fortran = h.fortran && !h.text;
     *out = h;
     return 0;
 }
 
-int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t *shape, lw_str *out)
+static int write_header(const char *descr, int rank, const int64_t *shape, lw_str *out)
 {
-    const char *descr = NULL;
-    for (size_t i = 0; i < LW_COUNT(descrs); i++)
-        if (descrs[i].type == type)
-            descr = descrs[i].descr;
-    if (!descr)
-        return lw_fail(LW_EUNSUPPORTED, "%s: numpy has no %s", what, lw_elem_name(type));
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     lw_str_addf(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                 descr[1] == '1' ? '|' : '<', descr);
@@ -203,4 +216,22 @@ int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t 
     lw_str_add_n(out, start, sizeof start);
     lw_str_add_n(out, text.s, text.len);
     return out->failed ? LW_ENOMEM : 0;
+}
+
+int lw_npy_header_write(const char *what, lw_elem type, int rank, const int64_t *shape, lw_str *out)
+{
+    const char *descr = NULL;
+    for (size_t i = 0; i < LW_COUNT(descrs); i++)
+        if (descrs[i].type == type)
+            descr = descrs[i].descr;
+    if (!descr)
+        return lw_fail(LW_EUNSUPPORTED, "%s: numpy has no %s", what, lw_elem_name(type));
+    return write_header(descr, rank, shape, out);
+}
+
+int lw_npy_header_write_text(int rank, const int64_t *shape, lw_str *out)
+{
+    char descr[32];
+    snprintf(descr, sizeof descr, "U%lld", (long long)shape[rank - 1]);
+    return write_header(descr, rank - 1, shape, out);
 }

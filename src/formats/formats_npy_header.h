@@ -14,6 +14,7 @@ typedef struct lw_npy_header {
     bool fortran;
     int rank;
     int64_t shape[LW_ARRAY_MAX_RANK];
+    int64_t text;   /* <U: characters of an element, which are the last dimension; 0: numbers */
     size_t data_at; /* where the data begins */
 } lw_npy_header;
 

@@ -39,8 +39,46 @@ int lw_npz_add(lw_npz *z, const char *name, lw_array *array)
     char *copy = lw_strdup(name);
     if (!copy)
         return LW_ENOMEM;
-    z->entries[z->n++] = (lw_npz_entry){copy, *array};
+    z->entries[z->n++] = (lw_npz_entry){copy, *array, false};
     *array = (lw_array){0};
+    return 0;
+}
+
+/* Code points of UTF-8 into dst (NULL: they are counted). -1: it is not UTF-8. */
+static int64_t code_points(const char *s, int32_t *dst)
+{
+    static const unsigned char first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    int64_t k = 0;
+    for (size_t left = strlen(s), n; left > 0; left -= n, s += n, k++) {
+        const unsigned char *u = (const unsigned char *)s;
+        n = lw_utf8_size(u, left);
+        if (n == 0)
+            return -1;
+        uint32_t c = u[0] & first[n];
+        for (size_t i = 1; i < n; i++)
+            c = c << 6 | (u[i] & 0x3f);
+        if (dst)
+            dst[k] = (int32_t)c;
+    }
+    return k;
+}
+
+int lw_npz_add_text(lw_npz *z, const char *name, const char *const *text, int64_t n)
+{
+    LW_CLEANUP(lw_array_clear) lw_array a = {0};
+    int64_t width = 1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t k = code_points(text[i], NULL);
+        if (k < 0)
+            return lw_fail(LW_EFORMAT, "the name '%s' is not UTF-8, as text of an .npz must be",
+                           text[i]);
+        width = LW_MAX(width, k);
+    }
+    LW_TRY(lw_array_init(&a, LW_ELEM_I32, 2, (const int64_t[]){n, width}));
+    for (int64_t i = 0; i < n; i++)
+        code_points(text[i], (int32_t *)a.data + i * width);
+    LW_TRY(lw_npz_add(z, name, &a));
+    z->entries[z->n - 1].text = true;
     return 0;
 }
 
@@ -183,7 +221,11 @@ int lw_npz_load(const char *path, lw_npz *out)
 static int write_entry(struct archive *a, struct archive_entry *e, const lw_npz_entry *in)
 {
     LW_CLEANUP(lw_str_clear) lw_str head = {0}, name = {0};
-    LW_TRY(lw_npy_header_write(in->name, in->array.type, in->array.rank, in->array.shape, &head));
+    if (in->text)
+        LW_TRY(lw_npy_header_write_text(in->array.rank, in->array.shape, &head));
+    else
+        LW_TRY(
+            lw_npy_header_write(in->name, in->array.type, in->array.rank, in->array.shape, &head));
     lw_str_addf(&name, "%s.npy", in->name);
     if (name.failed)
         return LW_ENOMEM;

@@ -59,8 +59,6 @@ void lw_plot_cdf(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *
 /* Box: quartiles; line: median; whiskers: 5th and 95th percentile; dot: 99th. Horizontal. */
 void lw_plot_box(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *out);
 
-/* Quantile q in [0, 1] of sorted values, linear between neighbours; NaN when n is 0. */
-double lw_quantile(const double *sorted, size_t n, double q);
 /* New heap array (lw_free) of the finite values in rising order; NULL when out of memory. */
 double *lw_sorted(const double *v, size_t n, size_t *n_out);
 

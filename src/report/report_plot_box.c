@@ -31,17 +31,6 @@ double *lw_sorted(const double *v, size_t n, size_t *n_out)
     return s;
 }
 
-double lw_quantile(const double *sorted, size_t n, double q)
-{
-    if (n == 0)
-        return (double)NAN;
-    double at = q * (double)(n - 1);
-    size_t i = (size_t)at;
-    if (i + 1 >= n)
-        return sorted[n - 1];
-    return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
-}
-
 enum { P5, Q1, MEDIAN, Q3, P95, P99, N_MARKS };
 
 typedef struct box {

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether scores come out the same again: variances within and between, ranks. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "eval/eval_passes.h"
+
+typedef struct ranked {
+    double value;
+    int64_t at;
+} ranked;
+
+static int by_value(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+/* Ranks 1 .. n, ties at their mean; sorted is scratch [n]. */
+static void ranks(const double *x, int64_t n, ranked *sorted, double *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        sorted[i] = (ranked){x[i], i};
+    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+    for (int64_t i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && sorted[j].value == sorted[i].value; j++)
+            ;
+        for (int64_t k = i; k < j; k++)
+            out[sorted[k].at] = (double)(i + j + 1) / 2;
+    }
+}
+
+static double correlation(const double *a, const double *b, int64_t n)
+{
+    double ma = 0, mb = 0, aa = 0, bb = 0, ab = 0;
+    for (int64_t i = 0; i < n; i++) {
+        ma += a[i] / (double)n;
+        mb += b[i] / (double)n;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        aa += (a[i] - ma) * (a[i] - ma);
+        bb += (b[i] - mb) * (b[i] - mb);
+        ab += (a[i] - ma) * (b[i] - mb);
+    }
+    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : (double)NAN;
+}
+
+int lw_spearman(const double *a, const double *b, int64_t n, double *out)
+{
+    LW_CLEANUP(lw_free) ranked *sorted = lw_calloc((size_t)n + 1, sizeof *sorted);
+    LW_CLEANUP(lw_free) double *r = lw_calloc(2 * (size_t)n + 1, sizeof *r);
+    if (!sorted || !r)
+        return LW_ENOMEM;
+    ranks(a, n, sorted, r);
+    ranks(b, n, sorted, r + n);
+    *out = correlation(r, r + n, n);
+    return 0;
+}
+
+int lw_auroc(const double *score, const bool *positive, int64_t n, double *out)
+{
+    LW_CLEANUP(lw_free) ranked *sorted = lw_calloc((size_t)n + 1, sizeof *sorted);
+    LW_CLEANUP(lw_free) double *r = lw_calloc((size_t)n + 1, sizeof *r);
+    double sum = 0, p = 0;
+    if (!sorted || !r)
+        return LW_ENOMEM;
+    ranks(score, n, sorted, r);
+    for (int64_t i = 0; i < n; i++) {
+        sum += positive[i] ? r[i] : 0;
+        p += positive[i];
+    }
+    double q = (double)n - p;
+    *out = p > 0 && q > 0 ? (sum - p * (p + 1) / 2) / (p * q) : (double)NAN;
+    return 0;
+}
+
+static int upwards(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of every pair of trials. */
+static int rank_correlations(const double *s, int32_t trials, int64_t n, lw_reliability *r)
+{
+    int64_t pairs = (int64_t)trials * (trials - 1) / 2, k = 0;
+    bool bad = false;
+    LW_CLEANUP(lw_free) double *rho = lw_calloc((size_t)pairs + 1, sizeof *rho);
+    LW_CLEANUP(lw_free) double *rank = lw_calloc((size_t)(trials * n) + 1, sizeof *rank);
+    LW_CLEANUP(lw_free) ranked *sorted = lw_calloc((size_t)n + 1, sizeof *sorted);
+    if (!rho || !rank || !sorted)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < trials; i++)
+        ranks(s + i * n, n, sorted, rank + i * n);
+    for (int32_t i = 0; i < trials; i++)
+        for (int32_t j = i + 1; j < trials; j++, k++) {
+            rho[k] = correlation(rank + i * n, rank + j * n, n);
+            bad = bad || isnan(rho[k]);
+        }
+    if (pairs == 0 || bad)
+        return 0; /* not numbers, as they were set */
+    qsort(rho, (size_t)pairs, sizeof *rho, upwards);
+    r->rho_median = lw_quantile(rho, (size_t)pairs, 0.5);
+    r->rho_q25 = lw_quantile(rho, (size_t)pairs, 0.25);
+    r->rho_q75 = lw_quantile(rho, (size_t)pairs, 0.75);
+    r->rho_iqr = r->rho_q75 - r->rho_q25;
+    return 0;
+}
+
+int lw_reliability_of(const double *s, int32_t trials, int64_t n, lw_reliability *out)
+{
+    double k = trials, middle = 0, between = 0, within = 0;
+    LW_CLEANUP(lw_free) double *mean = lw_calloc((size_t)n + 1, sizeof *mean);
+    if (!mean)
+        return LW_ENOMEM;
+    *out = (lw_reliability){.trials = trials, .n = n, .rho_median = (double)NAN, .rho_iqr = (double)NAN,
+                            .rho_q25 = (double)NAN, .rho_q75 = (double)NAN};
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int32_t t = 0; t < trials; t++)
+            mean[i] += s[t * n + i] / k;
+        for (int32_t t = 0; t < trials; t++)
+            sum += (s[t * n + i] - mean[i]) * (s[t * n + i] - mean[i]);
+        within += sum / (k - 1) / (double)n;
+        middle += mean[i] / (double)n;
+    }
+    for (int64_t i = 0; i < n; i++)
+        between += (mean[i] - middle) * (mean[i] - middle) / (double)(n - 1);
+    out->signal = n > 1 ? between : (double)NAN;
+    out->noise = trials > 1 ? within : (double)NAN;
+    out->snr = out->noise > 0 ? out->signal / out->noise : (double)NAN;
+    double msb = k * out->signal, down = msb + (k - 1) * out->noise;
+    out->icc = down > 0 ? (msb - out->noise) / down : (double)NAN;
+    return rank_correlations(s, trials, n, out);
+}
+
+const char *lw_reliability_status(const lw_reliability *r)
+{
+    if (isnan(r->rho_median) || isnan(r->snr) || isnan(r->icc))
+        return "insufficient_trials";
+    if (r->rho_median >= 0.8 && r->snr >= 2 && r->icc >= 0.75)
+        return "usable";
+    return r->rho_median < 0.6 || r->snr < 1 ? "failed" : "marginal";
+}
