@@ -10,17 +10,17 @@
 #include "eval/eval_dense.h"
 
 const char *const lw_pass_score_name[LW_PASS_SCORES] = {
-    "trace_pre",        "trace_post",    "angular_var",      "max_dim_var",
-    "norm_var",         "mean_cosine_dev", "top_eigenvalue", "effective_rank",
-    "spectral_entropy", "top1_ratio",    "weighted_trace_pre", "topk64_trace_pre"};
+    "trace_pre",        "trace_post",      "angular_var",        "max_dim_var",
+    "norm_var",         "mean_cosine_dev", "top_eigenvalue",     "effective_rank",
+    "spectral_entropy", "top1_ratio",      "weighted_trace_pre", "topk64_trace_pre"};
 
 /* One picture's passes in f64, and what is made of them. */
 typedef struct passes {
     int32_t t, dim;
-    double *pre, *post;     /* [t][dim]; centred after moments() */
-    double *mean, *square;  /* [dim]: means, sums of squared deviations */
-    double *norm, *angle;   /* [t] */
-    double *gram, *values;  /* [t][t], [t] */
+    double *pre, *post;    /* [t][dim]; centred after moments() */
+    double *mean, *square; /* [dim]: means, sums of squared deviations */
+    double *norm, *angle;  /* [t] */
+    double *gram, *values; /* [t][t], [t] */
 } passes;
 
 static double dot(const double *a, const double *b, int64_t n)
@@ -48,8 +48,8 @@ static int make(passes *p, const float *x, double *block)
     p->gram = p->values + p->t;
     for (int64_t i = 0; i < n; i++) {
         if (!isfinite(x[i]))
-            return lw_fail(LW_ENUMERIC, "number %lld of pass %lld is %g",
-                           (long long)(i % p->dim), (long long)(i / p->dim), (double)x[i]);
+            return lw_fail(LW_ENUMERIC, "number %lld of pass %lld is %g", (long long)(i % p->dim),
+                           (long long)(i / p->dim), (double)x[i]);
         p->pre[i] = (double)x[i];
     }
     for (int32_t i = 0; i < p->t; i++) {
@@ -200,7 +200,8 @@ int lw_pass_scores(const float *x, int32_t t, int32_t dim, double out[LW_PASS_SC
     passes p = {.t = t, .dim = dim};
     if (t < 2)
         return lw_fail(LW_EUSAGE, "a variance needs at least 2 passes");
-    size_t n = 2 * (size_t)t * (size_t)dim + 2 * (size_t)dim + 3 * (size_t)t + (size_t)t * (size_t)t;
+    size_t n = 2 * (size_t)t * (size_t)dim + 2 * (size_t)dim + 3 * (size_t)t +
+               (size_t)t * (size_t)t;
     LW_CLEANUP(lw_free) double *block = lw_calloc(n, sizeof *block);
     if (!block)
         return LW_ENOMEM;

@@ -42,9 +42,9 @@ enum { LW_PASS_EIGS = 10, LW_PASS_TOPK = 64 };
 
 /* The covariance (T - 1) of a picture's passes. */
 typedef struct lw_pass_geometry {
-    double trace;               /* over D */
-    double offdiag;             /* Frobenius norm beside the diagonal over that of all */
-    double eigs[LW_PASS_EIGS];  /* the largest, downwards */
+    double trace;              /* over D */
+    double offdiag;            /* Frobenius norm beside the diagonal over that of all */
+    double eigs[LW_PASS_EIGS]; /* the largest, downwards */
 } lw_pass_geometry;
 
 /* out: the scores of one picture, but those across pictures; mean, variance (T - 1) [dim];

@@ -114,8 +114,12 @@ int lw_reliability_of(const double *s, int32_t trials, int64_t n, lw_reliability
     LW_CLEANUP(lw_free) double *mean = lw_calloc((size_t)n + 1, sizeof *mean);
     if (!mean)
         return LW_ENOMEM;
-    *out = (lw_reliability){.trials = trials, .n = n, .rho_median = (double)NAN, .rho_iqr = (double)NAN,
-                            .rho_q25 = (double)NAN, .rho_q75 = (double)NAN};
+    *out = (lw_reliability){.trials = trials,
+                            .n = n,
+                            .rho_median = (double)NAN,
+                            .rho_iqr = (double)NAN,
+                            .rho_q25 = (double)NAN,
+                            .rho_q75 = (double)NAN};
     for (int64_t i = 0; i < n; i++) {
         double sum = 0;
         for (int32_t t = 0; t < trials; t++)

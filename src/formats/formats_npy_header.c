@@ -201,7 +201,7 @@ static int write_header(const char *descr, int rank, const int64_t *shape, lw_st
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     lw_str_addf(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                descr[1] == '1' ? '|' : '<', descr);
+                descr[1] == '1' && descr[0] != 'U' ? '|' : '<', descr);
     for (int i = 0; i < rank; i++)
         lw_str_addf(&text, "%s%lld", i ? ", " : "", (long long)shape[i]);
     lw_str_add(&text, rank == 1 ? ",), }" : "), }");

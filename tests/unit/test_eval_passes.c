@@ -147,8 +147,8 @@ static void test_ranks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scores),      cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_refused),     cmocka_unit_test(test_reliability),
+        cmocka_unit_test(test_scores),  cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_reliability),
         cmocka_unit_test(test_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

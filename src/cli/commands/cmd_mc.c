@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway mc: Monte-Carlo uncertainty of frozen encoders. */
+#include "cli/cli.h"
+#include "cli/cli_observer.h"
+#include "data/data.h"
+#include "eval/eval.h"
+#include "formats/formats.h"
+#include "session/session.h"
+#include "jobs/mc/mc_job.h"
+
+typedef struct mc_cli {
+    lw_mc_config c;
+    int64_t memory; /* MiB */
+} mc_cli;
+
+static const lw_option options[] = {
+    {LW_OPT(mc_cli, c.data), .name = "data", .path = LW_PATH_IN, .positional = true,
+     .required = true, .unit = "spec", .group = "Data",
+     .help = "a folder of pictures, or " LW_DATA_SPEC_HELP},
+    {LW_OPT(mc_cli, c.split), .name = "split", .choices = "train|held-out|all", .fallback = "all",
+     .group = "Data", .help = "which part"},
+    {LW_OPT(mc_cli, c.num_images), .name = "num-images", .aliases = "n", .max = 1e12,
+     .fallback = "500", .unit = "pictures", .group = "Data", .help = LW_DATA_DRAW_HELP},
+    {LW_OPT(mc_cli, c.on_error), .name = "on-error", .choices = LW_DATA_ON_ERROR,
+     .fallback = "fail", .group = "Data", .help = LW_DATA_ON_ERROR_HELP},
+    {LW_OPT(mc_cli, c.image_size), .name = "image-size", .max = 1024, .fallback = "0",
+     .unit = "pixels", .group = "Data",
+     .help = "side of the pictures, for networks that take any; 0: the data's own"},
+    {LW_OPT_LIST(mc_cli, c.models, c.n_models), .name = "models", .required = true,
+     .group = "Models",
+     .help = "run directories, model folders or weights files of encoders; NAME=SOURCE gives the "
+             "name of its files"},
+    {LW_OPT(mc_cli, c.layer), .name = "layer", .group = "Models",
+     .help = "the output that is scored; default: pooled, or the first there is"},
+    {LW_OPT(mc_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
+     .fallback = "f32", .group = "Models",
+     .help = "operands of products; sums, masks and scores are wider"},
+    {LW_OPT_LIST(mc_cli, c.only, c.n_only), .name = "only", .group = "Noise",
+     .help = "experiments: exp0 (reliability of the scores), exp0b (shape of the covariance), exp4 "
+             "(trace and angle); default exp0"},
+    {LW_OPT_LIST(mc_cli, c.passes, c.n_passes), .name = "passes", .fallback = "4,16,64", .min = 2,
+     .max = LW_MC_MAX_PASSES - 1, .group = "Noise",
+     .help = "T, rising: scores of fewer passes are those of the first ones"},
+    {LW_OPT(mc_cli, c.trials), .name = "trials", .fallback = "10", .min = 1, .max = 100000,
+     .group = "Noise", .help = "K: how often all passes are made again, with other masks"},
+    {LW_OPT(mc_cli, c.dropout), .name = "dropout", .fallback = "0.01", .max = 100, .group = "Noise",
+     .help =
+         "probability; of gaussian and multiplicative noise the share of the standard deviation"},
+    {LW_OPT(mc_cli, c.perturb), .name = "perturb", .choices = LW_NOISE_KINDS, .fallback = "dropout",
+     .group = "Noise", .help = "what is done at a site"},
+    {LW_OPT(mc_cli, c.sites), .name = "sites", .group = "Noise",
+     .help =
+         "hf, open_clip, open_clip-2.24, timm: linear modules as that library has them; blocks, "
+         "depth, head; narrower attention, mlp, mlp-down, last:N, or a module; with commas "
+         "between. Default: hf, of convolutional networks blocks"},
+    {LW_OPT(mc_cli, c.batch), .name = "batch-size", .fallback = "0", .max = 4096, .group = "Speed",
+     .unit = "rows", .help = "pictures times passes at a time; 0: measured; never changes a bit"},
+    {LW_OPT(mc_cli, memory), .name = "memory-limit", .fallback = "0", .max = 1 << 24, .unit = "MiB",
+     .group = "Speed",
+     .help = "what is kept of pictures lies on the disk when it takes more; 0: half the memory"},
+    {LW_OPT(mc_cli, c.output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .required = true,
+     .unit = "dir", .group = "Output", .help = "EXPERIMENT/MODEL/.. .npz and .json"},
+    {LW_OPT(mc_cli, c.save_every), .name = "save-every", .fallback = "1", .min = 1, .max = 100000,
+     .unit = "trials", .group = "Output", .help = "how often what is done is kept for --resume"},
+    {LW_OPT(mc_cli, c.resume), .name = "resume", .fallback = "false", .group = "Output",
+     .transient = true, .help = "go on with trials that an interrupted call left"},
+    {.name = NULL}};
+
+/* ---- what is said ------------------------------------------------------------------------------ */
+
+static json_t *model_json(const lw_mc_config *c, const lw_mc_model_result *m)
+{
+    json_t *t = json_array();
+    for (int32_t i = 0; i < c->n_passes && !c->dry_run; i++)
+        json_array_append_new(t,
+                              json_pack("{s:i, s:o, s:o, s:o, s:o, s:s, s:s}", "passes",
+                                        (int)c->passes[i], "mean_pre", lw_json_real(m->mean_pre[i]),
+                                        "mean_post", lw_json_real(m->mean_post[i]), "rho_pre",
+                                        lw_json_real(m->pre[i].rho_median), "rho_post",
+                                        lw_json_real(m->post[i].rho_median), "status_pre",
+                                        lw_reliability_status(&m->pre[i]), "status_post",
+                                        lw_reliability_status(&m->post[i])));
+    return json_pack(
+        "{s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:[i,i], s:I, s:i, s:f, s:f, s:I, s:b, s:I, s:I, "
+        "s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:o}",
+        "name", m->name, "network", m->network, "sites", m->sites, "n_sites", (int)m->n_sites,
+        "live_sites", (int)m->live, "layer", m->layer, "dim", (int)m->dim, "num_images",
+        (json_int_t)m->pictures, "picture", (int)m->height, (int)m->width, "parameters",
+        (json_int_t)m->parameters, "batch_size", (int)m->batch, "once_flops", m->cut.prefix,
+        "pass_flops", m->cut.suffix, "kept_bytes", (json_int_t)m->cut.kept * m->pictures,
+        "kept_on_disk", m->cut.on_disk, "weight_bytes", (json_int_t)m->weights, "pixel_bytes",
+        (json_int_t)m->pixels, "pixel_bytes_f32", (json_int_t)m->pixels_f32, "decode_seconds",
+        m->decode, "compile_seconds", m->compile, "prefix_seconds", m->prefix, "pass_seconds",
+        m->passes, "score_seconds", m->scores, c->dry_run ? "predicted_seconds" : "seconds",
+        m->seconds, "trials_before", (int)m->trials_before, "results", t);
+}
+
+static void print_json(const lw_mc_config *c, const lw_mc_result *r)
+{
+    json_t *models = json_array();
+    for (int32_t i = 0; i < r->n; i++)
+        json_array_append_new(models, model_json(c, &r->model[i]));
+    lw_cli_print_json(json_pack("{s:s, s:i, s:f, s:o}", "output_dir", c->output_dir, "trials",
+                                (int)c->trials, "dropout", c->dropout, "models", models));
+}
+
+static void print_costs(const lw_mc_config *c, const lw_mc_model_result *m)
+{
+    char b[5][32], t[3][32];
+    double share = m->cut.prefix / (m->cut.prefix + m->cut.suffix);
+    lw_cli_print("%s: %s, %lld parameters (%s), %lld pictures of %dx%d (%s; %s as f32)\n", m->name,
+                 m->network, (long long)m->parameters, lw_fmt_bytes(b[0], m->weights),
+                 (long long)m->pictures, (int)m->width, (int)m->height,
+                 lw_fmt_bytes(b[1], m->pixels), lw_fmt_bytes(b[2], m->pixels_f32));
+    lw_cli_print("  sites %s: %d, %d live, %d dead; scored: %s of %d numbers\n", m->sites,
+                 (int)m->n_sites, (int)m->live, (int)(m->n_sites - m->live), m->layer, (int)m->dim);
+    lw_cli_print("  once a picture %.3g GFLOP (%.0f %%), kept %s %s; each pass %.3g GFLOP, %d rows "
+                 "at a time, %s\n",
+                 m->cut.prefix / 1e9, 100 * share,
+                 lw_fmt_bytes(b[3], m->cut.kept * (uint64_t)m->pictures),
+                 m->cut.on_disk ? "on disk" : "in memory", m->cut.suffix / 1e9, (int)m->batch,
+                 lw_fmt_bytes(b[4], m->cut.bytes));
+    lw_cli_print("  %s%s: decode %.2f s, compile %.2f s, once %s, passes %s, scores %.2f s\n",
+                 c->dry_run ? "would take about " : "", lw_fmt_time(t[0], m->seconds), m->decode,
+                 m->compile, lw_fmt_time(t[1], m->prefix), lw_fmt_time(t[2], m->passes), m->scores);
+}
+
+static void print_model(const lw_mc_config *c, const lw_mc_model_result *m)
+{
+    print_costs(c, m);
+    for (int32_t i = 0; i < c->n_passes && !c->dry_run; i++) {
+        const lw_reliability *a = &m->pre[i], *b = &m->post[i];
+        lw_cli_print("  T=%-4d pre  mean %.5g  rho %.3f  snr %.3g  icc %.3f  %s\n",
+                     (int)c->passes[i], m->mean_pre[i], a->rho_median, a->snr, a->icc,
+                     lw_reliability_status(a));
+        lw_cli_print("         post mean %.5g  rho %.3f  snr %.3g  icc %.3f  %s\n", m->mean_post[i],
+                     b->rho_median, b->snr, b->icc, lw_reliability_status(b));
+    }
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    static lw_mc_result r;
+    const mc_cli *o = config;
+    lw_mc_config c = o->c;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    c.seed = (uint64_t)cli->global.seed;
+    c.threads = cli->global.threads;
+    c.conv = cli->global.conv;
+    c.dry_run = cli->global.dry_run;
+    c.memory = (uint64_t)o->memory << 20;
+    lw_cli_observer_open(&obs, cli);
+    LW_TRY(lw_job_mc(&c, &obs.calls, &r));
+    if (cli->global.json) {
+        print_json(&c, &r);
+        return 0;
+    }
+    for (int32_t i = 0; i < r.n; i++)
+        print_model(&c, &r.model[i]);
+    if (!c.dry_run)
+        lw_cli_print("%s/exp0_nested_mc/exp0_overall_summary.json\n", c.output_dir);
+    return 0;
+}
+
+const lw_command lw_cmd_mc = {
+    .name = "mc",
+    .summary = "uncertainty of frozen encoders by noisy passes, and whether it comes out again",
+    .usage = "DATA --models SPEC,.. --output-dir DIR [options]",
+    .notes = "Every picture goes T times through the network with dropout on, K trials long; its "
+             "score is how much the features vary. What lies before the first site is computed "
+             "once. A score depends on the seed, the picture and the sites alone, on no batch, "
+             "order or number of threads. Interrupted, it goes on with --resume to the same "
+             "bits.",
+    .examples =
+        "leeway mc pictures --models clip_b32=models/clip-vit-base-patch32 --passes 4,16,64 "
+        "--trials 10 --num-images 500 --output-dir mc\n"
+        "leeway mc cifar10:data --split held-out --models resnet56.safetensors --sites blocks "
+        "--dropout 0.1 --output-dir mc --dry-run",
+    .options = {options},
+    .config_size = sizeof(mc_cli),
+    .run = run,
+};

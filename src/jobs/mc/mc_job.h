@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Monte-Carlo uncertainty of frozen encoders: every picture goes T times through the network with noise
+ * at its sites, K trials long, and is scored by how its features vary.
+ *
+ *   pictures, decoded once ─► prefix, once ─► K x T passes ─► scores [K][pictures] of every T
+ *                                                         ─► is it the same in each trial?
+ *
+ * Masks are keyed by (seed, trial, site, picture, pass, element): a score does not depend on batch,
+ * order, threads or the other pictures, and those of T = 4 are of the first four passes of T = 64.
+ */
+#ifndef LW_MC_JOB_H
+#define LW_MC_JOB_H
+
+#include "data/data.h"
+#include "eval/eval.h"
+#include "session/session.h"
+
+enum { LW_MC_MODELS = 16, LW_MC_PASSES = 8, LW_MC_MAX_PASSES = 1 << 20 };
+
+typedef struct lw_mc_config {
+    const char *data;                 /* data spec, or a folder of pictures */
+    const char *models[LW_MC_MODELS]; /* NAME=SOURCE or SOURCE */
+    int32_t n_models;
+    const char *output_dir;
+    const char *only[4]; /* exp0, exp0b, exp4; none: exp0 */
+    int32_t n_only;
+    int32_t passes[LW_MC_PASSES]; /* T, rising */
+    int32_t n_passes;
+    int32_t trials;
+    double dropout;    /* probability, or share of a standard deviation */
+    int32_t perturb;   /* lw_noise_kind */
+    const char *sites; /* NULL: the network's usual list */
+    const char *layer; /* NULL: pooled, or the first there is */
+    int32_t split, on_error;
+    int64_t num_images; /* 0: all */
+    int32_t image_size;
+    int32_t batch; /* rows of a run; 0: measured */
+    int32_t precision;
+    int32_t save_every; /* trials */
+    uint64_t memory;    /* kept values that take more lie on the disk; 0: half of the machine's */
+    uint64_t seed;
+    int32_t threads, conv;
+    bool resume, dry_run;
+} lw_mc_config;
+
+typedef struct lw_mc_model_result {
+    char name[64], network[32], sites[128], layer[16], preparation[128];
+    int64_t parameters;
+    int32_t n_sites, live, dim, batch;
+    int32_t height, width;
+    int64_t pictures;
+    lw_passes_info cut;
+    uint64_t weights, pixels,
+        pixels_f32; /* bytes: of the network, of all pictures as bytes, as f32 */
+    double decode, compile, prefix, passes, scores; /* seconds */
+    double seconds;                                 /* of all; of a dry run predicted */
+    int32_t trials_before;                          /* by the call that was interrupted */
+    lw_reliability pre[LW_MC_PASSES], post[LW_MC_PASSES];
+    double mean_pre[LW_MC_PASSES], mean_post[LW_MC_PASSES]; /* scores, over pictures and trials */
+} lw_mc_model_result;
+
+typedef struct lw_mc_result {
+    lw_mc_model_result model[LW_MC_MODELS];
+    int32_t n;
+} lw_mc_result;
+
+/* LW_EUSAGE: an unknown site, experiment or output; what is half done is of another call. LW_ESTOPPED:
+ * interrupted, trials that are done are kept for `resume`. */
+int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One model: opening it with its pictures, and its trials. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "jobs/mc/mc_parts.h"
+
+enum { PREFIX_BATCH = 8, ID_SHIFT = 20 };
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+/* "NAME=SOURCE"; without a name the last part of the path, without its ending. */
+static const char *name_of(const char *spec, char name[64])
+{
+    const char *equals = strchr(spec, '='), *slash = strchr(spec, '/');
+    if (equals && (!slash || equals < slash)) {
+        snprintf(name, 64, "%.*s", (int)(equals - spec), spec);
+        return equals + 1;
+    }
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    const char *colon = strrchr(spec, ':');
+    lw_str_add(&path, colon ? colon + 1 : spec);
+    while (path.len > 1 && path.s[path.len - 1] == '/')
+        path.s[--path.len] = '\0';
+    const char *last = strrchr(lw_str_c(&path), '/');
+    snprintf(name, 64, "%s", last ? last + 1 : lw_str_c(&path));
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name && (lw_str_eq(dot, ".safetensors") || lw_str_eq(dot, ".pth")))
+        *dot = '\0';
+    return spec;
+}
+
+static int open_network(mc_model *m, const char *source)
+{
+    LW_TRY(lw_network_open(source, true, &m->net));
+    const lw_network *n = m->net;
+    if (n->generator)
+        return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
+    LW_TRY(lw_sites_find(n, m->c->sites, &m->sites));
+    if (m->c->perturb == LW_NOISE_DEPTH && !lw_str_starts(m->sites.list, "depth"))
+        return lw_fail(LW_EUSAGE,
+                       "--perturb depth leaves out blocks: --sites depth, or a block of it");
+    m->noise = (lw_noise){(lw_noise_kind)m->c->perturb, (float)m->c->dropout, &m->sites};
+    m->hook = lw_noise_hook(&m->noise);
+    m->net->hook = &m->hook;
+    return 0;
+}
+
+/* A folder may be named without a word before it. */
+static int make_spec(mc_model *m)
+{
+    const char *data = m->c->data;
+    if (!strchr(data, ':') && lw_path_exists(data))
+        lw_str_addf(&m->spec, "%s:%s", lw_str_ends(data, ".json") ? "manifest" : "folder", data);
+    else
+        lw_str_add(&m->spec, data);
+    return m->spec.failed ? LW_ENOMEM : 0;
+}
+
+static int open_pictures(mc_model *m)
+{
+    const lw_preparation *p = lw_network_preparation(m->net);
+    const lw_data_opts o = {
+        .image_size = p ? 0 : LW_MAX(m->c->image_size, m->net->image_size),
+        .preparation = p,
+        .split = (lw_split)m->c->split,
+        .num_images = m->c->num_images,
+        .seed = m->c->seed,
+        .on_error = (lw_on_error)m->c->on_error,
+        .pool = m->dev->pool,
+        .obs = m->obs,
+    };
+    LW_TRY(make_spec(m));
+    double t = lw_now();
+    LW_TRY(lw_data_open(lw_str_c(&m->spec), &o, &m->data));
+    m->out->decode = lw_now() - t;
+    m->n = m->data->n;
+    m->name = lw_calloc((size_t)m->n, sizeof *m->name);
+    if (!m->name)
+        return LW_ENOMEM;
+    for (int64_t i = 0; i < m->n; i++) {
+        LW_CLEANUP(lw_str_clear) lw_str name = {0};
+        lw_data_row_name(m->data, i, &name);
+        m->name[i] = lw_strdup(lw_str_c(&name));
+        if (!m->name[i])
+            return LW_ENOMEM;
+    }
+    return 0;
+}
+
+static int open_passes(mc_model *m, int32_t rows)
+{
+    const lw_mc_config *c = m->c;
+    const lw_passes_opts o = {
+        .height = m->data->h,
+        .width = m->data->w,
+        .output = c->layer               ? c->layer
+                  : m->net->features > 0 ? "pooled"
+                                         : NULL,
+        .precision = c->precision,
+        .pictures = (int32_t)LW_MIN(m->n, (int64_t)PREFIX_BATCH),
+        .rows = rows,
+        .keep = m->n,
+        .memory = c->memory ? c->memory : (uint64_t)lw_memory_total() / 2,
+    };
+    double t = lw_now();
+    lw_passes_free(&m->passes);
+    LW_TRY(lw_passes_new(m->dev, m->net, &o, &m->passes));
+    m->out->compile += lw_now() - t;
+    m->out->cut = lw_passes_get_info(m->passes);
+    m->out->batch = rows;
+    m->dim = m->out->cut.dim;
+    snprintf(m->out->layer, sizeof m->out->layer, "%s", o.output ? o.output : "");
+    return 0;
+}
+
+/* Seconds of a run of so many rows, when everything is warm. */
+static int time_rows(mc_model *m, int32_t rows, double *seconds)
+{
+    LW_CLEANUP(lw_free) lw_pass_row *row = lw_calloc((size_t)rows, sizeof *row);
+    LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)rows * (size_t)m->dim, sizeof *x);
+    if (!row || !x)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < rows; i++)
+        row[i].id = i;
+    LW_TRY(lw_passes_run(m->passes, row, rows, &(lw_tick){0}, x));
+    double t = lw_now();
+    LW_TRY(lw_passes_run(m->passes, row, rows, &(lw_tick){0}, x));
+    *seconds = lw_now() - t;
+    return 0;
+}
+
+/* The batch with the most rows a second; a larger one must be worth 3 %. */
+static int choose_batch(mc_model *m)
+{
+    static const int32_t tried[] = {8, 16, 32, 64};
+    double best = 0, seconds;
+    int32_t rows = tried[0];
+    if (m->c->batch > 0)
+        return open_passes(m, m->c->batch);
+    for (size_t i = 0; i < LW_COUNT(tried); i++) {
+        if (i > 0 && (int64_t)tried[i] > m->n * m->most)
+            break;
+        LW_TRY(open_passes(m, tried[i]));
+        LW_TRY(time_rows(m, tried[i], &seconds));
+        double rate = tried[i] / seconds;
+        if (rate > 1.03 * best) {
+            best = rate;
+            rows = tried[i];
+        } else if (rate < 0.9 * best) {
+            break;
+        }
+    }
+    return rows == m->out->batch ? 0 : open_passes(m, rows);
+}
+
+static json_t *hex(uint64_t v)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%016" PRIx64, v);
+    return json_string(text);
+}
+
+/* All that decides a bit of a score, but the number of trials. */
+static int describe(mc_model *m)
+{
+    static const char *const kinds[] = {"dropout", "gaussian", "multiplicative", "depth"};
+    const lw_mc_config *c = m->c;
+    uint64_t rows[2] = {0, 0};
+    for (int64_t i = 0; i < m->n; i++) {
+        rows[1] = (uint64_t)lw_data_row_number(m->data, i);
+        rows[0] = lw_hash64(rows, sizeof rows);
+    }
+    m->about = json_pack(
+        "{s:s, s:o, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s}", "network",
+        m->net->name, "model_hash", hex(lw_store_hash(m->net->store, LW_SLAB_PARAM)), "sites",
+        m->sites.list, "perturb", kinds[c->perturb], "dropout", c->dropout, "layer", m->out->layer,
+        "data", lw_str_c(&m->spec), "data_hash", hex(m->data->content), "rows_hash", hex(rows[0]),
+        "num_images", (json_int_t)m->n, "seed", (json_int_t)c->seed, "precision",
+        lw_precision_name(c->precision), "conv", lw_conv_mode_name(c->conv), "isa", m->dev->isa);
+    if (!m->about)
+        return lw_fail(LW_EFORMAT, "%s is not UTF-8: no file can say where its pictures are from",
+                       lw_str_c(&m->spec));
+    json_t *passes = json_array();
+    for (int32_t i = 0; i < c->n_passes; i++)
+        json_array_append_new(passes, json_integer(c->passes[i]));
+    return json_object_set_new(m->about, "passes", passes) < 0 ? LW_ENOMEM : 0;
+}
+
+static void report(mc_model *m)
+{
+    lw_mc_model_result *r = m->out;
+    uint64_t numbers = (uint64_t)m->n * (uint64_t)m->data->h * (uint64_t)m->data->w * 3;
+    snprintf(r->network, sizeof r->network, "%s", m->net->name);
+    snprintf(r->sites, sizeof r->sites, "%s", m->sites.list);
+    r->parameters = m->net->parameters;
+    r->n_sites = m->sites.n;
+    r->live = m->sites.live;
+    r->dim = m->dim;
+    r->height = m->data->h;
+    r->width = m->data->w;
+    r->pictures = m->n;
+    r->weights = lw_store_bytes(m->net->store);
+    r->pixels = numbers;
+    r->pixels_f32 = 4 * numbers;
+}
+
+static int make_arrays(mc_model *m)
+{
+    size_t n = (size_t)m->n, t = (size_t)m->c->n_passes, k = (size_t)m->c->trials;
+    m->scores = lw_calloc(t * k * n, sizeof *m->scores);
+    m->mean = lw_calloc(t * n * (size_t)m->dim, sizeof *m->mean);
+    m->var = lw_calloc(t * n * (size_t)m->dim, sizeof *m->var);
+    if (m->experiments & MC_EXP0B)
+        m->geometry = lw_calloc(k * n, sizeof *m->geometry);
+    return m->scores && m->mean && m->var && (m->geometry || !(m->experiments & MC_EXP0B))
+               ? 0
+               : LW_ENOMEM;
+}
+
+int lw_mc_open(mc_model *m, const char *spec)
+{
+    const char *source = name_of(spec, m->out->name);
+    m->most = m->c->passes[m->c->n_passes - 1];
+    LW_TRY(open_network(m, source));
+    LW_TRY(open_pictures(m));
+    LW_TRY(choose_batch(m));
+    LW_TRY(describe(m));
+    report(m);
+    return make_arrays(m);
+}
+
+void lw_mc_close(mc_model *m)
+{
+    lw_passes_free(&m->passes);
+    for (int64_t i = 0; m->name && i < m->n; i++)
+        lw_free(&m->name[i]);
+    lw_free(&m->name);
+    lw_data_close(&m->data);
+    lw_sites_clear(&m->sites);
+    lw_network_close(&m->net);
+    lw_free(&m->scores);
+    lw_free(&m->geometry);
+    lw_free(&m->mean);
+    lw_free(&m->var);
+    lw_str_clear(&m->spec);
+    lw_json_drop(&m->about);
+}
+
+/* ---- passes ------------------------------------------------------------------------------------ */
+
+static void load_task(void *arg, int64_t i, int worker);
+
+typedef struct load {
+    const lw_dataset *data;
+    int64_t first;
+    float *dst;
+} load;
+
+static void load_task(void *arg, int64_t i, int worker)
+{
+    const load *l = arg;
+    (void)worker;
+    lw_data_get(l->data, l->first + i, false, l->dst + i * l->data->h * l->data->w * 3);
+}
+
+static int fill(void *self, int64_t first, int64_t n, float *dst)
+{
+    const mc_model *m = self;
+    load l = {m->data, first, dst};
+    lw_pool_run(m->dev->pool, n, load_task, &l);
+    return 0;
+}
+
+/* Rows of a trial: picture i in passes 0 .. most - 1, then picture i + 1. Features wait in a ring
+ * until their picture is whole. */
+typedef struct trial {
+    mc_model *m;
+    int32_t k;
+    int64_t ring;     /* pictures */
+    float *features;  /* [ring][most][dim] */
+    lw_pass_row *row; /* [batch] */
+    float *out;       /* [batch][dim] */
+    int64_t first;    /* picture of the first score_task */
+    int *rc;          /* [ring] */
+} trial;
+
+static void trial_clear(trial *t)
+{
+    lw_free(&t->features);
+    lw_free(&t->row);
+    lw_free(&t->out);
+    lw_free(&t->rc);
+}
+
+static int score_picture(const trial *t, int64_t i)
+{
+    mc_model *m = t->m;
+    const float *x = t->features + (i % t->ring) * m->most * m->dim;
+    for (int32_t p = 0; p < m->c->n_passes; p++) {
+        int64_t at = ((int64_t)p * m->n + i) * m->dim;
+        bool last = p + 1 == m->c->n_passes;
+        lw_pass_geometry *g = last && m->geometry ? m->geometry[t->k * m->n + i] : NULL;
+        int rc = lw_pass_scores(x, m->c->passes[p], m->dim, mc_at(m, p, t->k)[i], m->mean + at,
+                                m->var + at, g);
+        if (rc < 0)
+            return lw_fail_in(rc, "%s, trial %d: ", m->name[i], (int)t->k + 1);
+    }
+    return 0;
+}
+
+static void score_task(void *arg, int64_t i, int worker)
+{
+    trial *t = arg;
+    (void)worker;
+    t->rc[i] = score_picture(t, t->first + i);
+}
+
+/* Pictures first .. end - 1 are whole. */
+static int score_pictures(trial *t, int64_t first, int64_t end)
+{
+    double begin = lw_now();
+    t->first = first;
+    lw_pool_run(t->m->dev->pool, end - first, score_task, t);
+    t->m->out->scores += lw_now() - begin;
+    for (int64_t i = 0; i < end - first; i++)
+        if (t->rc[i] < 0) /* once more, for the message: those of other threads are gone */
+            return score_picture(t, first + i);
+    return 0;
+}
+
+static int run_rows(trial *t, int64_t from, int64_t n)
+{
+    mc_model *m = t->m;
+    for (int64_t r = 0; r < n; r++) {
+        int64_t picture = (from + r) / m->most, pass = (from + r) % m->most;
+        t->row[r] = (lw_pass_row){picture,
+                                  lw_data_row_number(m->data, picture) * (1 << ID_SHIFT) + pass};
+    }
+    double begin = lw_now();
+    const lw_tick tick = {.seed = m->c->seed, .step = (uint32_t)t->k};
+    LW_TRY(lw_passes_run(m->passes, t->row, (int32_t)n, &tick, t->out));
+    m->out->passes += lw_now() - begin;
+    for (int64_t r = 0; r < n; r++)
+        memcpy(t->features + (from + r) % (t->ring * m->most) * m->dim, t->out + r * m->dim,
+               sizeof *t->out * (size_t)m->dim);
+    return 0;
+}
+
+static int run_trial(mc_model *m, trial *t, int32_t k)
+{
+    char what[96];
+    int64_t rows = m->n * m->most, whole = 0;
+    snprintf(what, sizeof what, "%s T=%d K=%d/%d", m->out->name, (int)m->most, (int)k + 1,
+             (int)m->c->trials);
+    t->k = k;
+    for (int64_t at = 0; at < rows; at += m->out->batch) {
+        int64_t n = LW_MIN((int64_t)m->out->batch, rows - at);
+        LW_TRY(run_rows(t, at, n));
+        int64_t end = (at + n) / m->most;
+        LW_TRY(score_pictures(t, whole, end));
+        whole = end;
+        lw_observe_progress(m->obs, what, at + n, rows, NULL);
+        if (at + n < rows && lw_observe_stop(m->obs))
+            return lw_fail(LW_ESTOPPED,
+                           "interrupted after %d of %d trials of %s, which are kept: go on with "
+                           "--resume",
+                           (int)m->done, (int)m->c->trials, m->out->name);
+    }
+    for (int32_t p = 0; p < m->c->n_passes; p++) {
+        int64_t skip = (int64_t)p * m->n * m->dim;
+        LW_TRY(lw_pass_scores_across(m->mean + skip, m->var + skip, m->n, m->dim, mc_at(m, p, k)));
+    }
+    return 0;
+}
+
+static int trial_init(mc_model *m, trial *t)
+{
+    size_t batch = (size_t)m->out->batch, dim = (size_t)m->dim;
+    t->m = m;
+    t->ring = m->out->batch / m->most + 2;
+    t->features = lw_calloc((size_t)(t->ring * m->most) * dim, sizeof *t->features);
+    t->row = lw_calloc(batch, sizeof *t->row);
+    t->out = lw_calloc(batch * dim, sizeof *t->out);
+    t->rc = lw_calloc((size_t)t->ring, sizeof *t->rc);
+    return t->features && t->row && t->out && t->rc ? 0 : LW_ENOMEM;
+}
+
+int lw_mc_trials(mc_model *m)
+{
+    LW_CLEANUP(trial_clear) trial t = {0};
+    int rc = 0;
+    if (m->done == m->c->trials)
+        return 0;
+    LW_TRY(trial_init(m, &t));
+    double begin = lw_now();
+    LW_TRY(lw_passes_prefix(m->passes, 0, m->n, fill, m, m->obs));
+    m->out->prefix = lw_now() - begin;
+    for (int32_t k = m->done; k < m->c->trials && rc == 0; k++) {
+        rc = run_trial(m, &t, k);
+        m->done += rc == 0;
+        if (m->done > 0 && (rc < 0 || m->done % m->c->save_every == 0))
+            LW_TRY(lw_mc_state_write(m));
+    }
+    return rc;
+}
+
+int lw_mc_forecast(mc_model *m)
+{
+    double rows, prefix = lw_now();
+    int64_t some = LW_MIN(m->n, (int64_t)PREFIX_BATCH);
+    LW_TRY(time_rows(m, m->out->batch, &rows));
+    prefix = lw_now();
+    LW_TRY(lw_passes_prefix(m->passes, 0, some, fill, m, NULL));
+    m->out->prefix = (lw_now() - prefix) / (double)some * (double)m->n;
+    m->out->passes = rows / m->out->batch * (double)m->n * m->most * m->c->trials;
+    m->out->seconds = m->out->prefix + m->out->passes;
+    return 0;
+}

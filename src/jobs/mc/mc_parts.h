@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to this folder: one model's trials, and their files. */
+#ifndef LW_MC_PARTS_H
+#define LW_MC_PARTS_H
+
+#include "base/base.h"
+#include "formats/formats.h"
+#include "jobs/mc/mc_job.h"
+
+enum { MC_EXP0 = 1, MC_EXP0B = 2, MC_EXP4 = 4 };
+
+typedef double mc_scores[LW_PASS_SCORES];
+
+typedef struct mc_model {
+    const lw_mc_config *c;
+    const lw_observer *obs;
+    lw_mc_model_result *out;
+    lw_device *dev;
+    unsigned experiments; /* MC_EXP0 | .. */
+    lw_network *net;
+    lw_sites sites;
+    lw_noise noise;
+    lw_layer_hook hook;
+    lw_dataset *data;
+    lw_str spec; /* of the data */
+    lw_passes *passes;
+    json_t *about;                   /* all that decides a bit of the scores */
+    char **name;                     /* of every picture */
+    int64_t n;                       /* pictures */
+    int32_t dim, most;               /* the largest T */
+    int32_t done;                    /* trials */
+    mc_scores *scores;               /* [n_passes][trials][n] */
+    lw_pass_geometry (*geometry)[2]; /* [trials][n], of the largest T; NULL: not asked for */
+    double *mean, *var;              /* [n_passes][n][dim] of the trial that runs */
+} mc_model;
+
+static inline mc_scores *mc_at(const mc_model *m, int32_t passes, int32_t trial)
+{
+    return m->scores + ((int64_t)passes * m->c->trials + trial) * m->n;
+}
+
+/* ---- mc_model.c ---- */
+int lw_mc_open(mc_model *m, const char *spec);
+void lw_mc_close(mc_model *m);
+/* Trials from m->done on; each is kept as soon as it is done. */
+int lw_mc_trials(mc_model *m);
+/* Rows that a run takes, and how long all trials will. */
+int lw_mc_forecast(mc_model *m);
+
+/* ---- mc_state.c: trials that an interrupted call left ---- */
+int lw_mc_state_read(mc_model *m);
+int lw_mc_state_write(const mc_model *m);
+void lw_mc_state_remove(const mc_model *m);
+/* OUTPUT/EXPERIMENT/MODEL/NAME into s. */
+const char *lw_mc_path(const mc_model *m, const char *experiment, bool by_model, const char *name,
+                       lw_str *s);
+
+/* ---- mc_files.c ---- */
+int lw_mc_write(mc_model *m);
+json_t *lw_mc_reliability_json(const lw_reliability *r);
+
+#endif
