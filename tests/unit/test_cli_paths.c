@@ -32,9 +32,9 @@ static void each_text(visit *see)
 static bool is_word(const char *name)
 {
     static const char *const words[] = {
-        "classes", "corruption-modes", "feature-keys", "filter",   "layer",
-        "method",  "n-corruptions",    "noise-shape",  "pass",     "query",
-        "split",   "teacher-keys",     "title",        "precision"};
+        "classes",       "corruption-modes", "feature-keys", "filter",   "layer", "method",
+        "n-corruptions", "noise-shape",      "pass",         "query",    "only",  "sites",
+        "split",         "teacher-keys",     "title",        "precision"};
     for (size_t i = 0; i < LW_COUNT(words); i++)
         if (lw_str_eq(words[i], name))
             return true;

@@ -26,8 +26,8 @@ static const lw_option options[] = {
     {LW_OPT(mc_cli, c.image_size), .name = "image-size", .max = 1024, .fallback = "0",
      .unit = "pixels", .group = "Data",
      .help = "side of the pictures, for networks that take any; 0: the data's own"},
-    {LW_OPT_LIST(mc_cli, c.models, c.n_models), .name = "models", .required = true,
-     .group = "Models",
+    {LW_OPT_LIST(mc_cli, c.models, c.n_models), .name = "models", .path = LW_PATH_IN,
+     .required = true, .group = "Models",
      .help = "run directories, model folders or weights files of encoders; NAME=SOURCE gives the "
              "name of its files"},
     {LW_OPT(mc_cli, c.layer), .name = "layer", .group = "Models",
