@@ -17,8 +17,9 @@
  * that pass casts it again instead of keeping both. A group norm, an elementwise program or a matrix
  * product of bf16 read by products only writes the narrow type itself; a LayerNorm read both ways
  * writes both. Attention without a gradient reads and writes bf16 likewise (not under int8); with one
- * it stays f32: that pass makes the scores again and must meet the same ones. Must not change anything
- * else.
+ * it stays f32: that pass makes the scores again and must meet the same ones. Patches, a convolution
+ * whose stride is its kernel, of too few channels for a narrow one are the rows of a matrix product
+ * under bf16. Must not change anything else.
  */
 #include "plan/plan_pass.h"
 
@@ -126,6 +127,19 @@ static lw_num operand_num(const precision *p, const lw_graph *g, const lw_node *
     return p->dev->wide(p->dev->self, n, num) ? LW_NUM_F32 : num;
 }
 
+/* A forward convolution of patches that is no narrow product as it is, but one as a matrix product. */
+static bool low_patches(const precision *p, const lw_graph *g, const lw_node *n)
+{
+    const lw_attr_conv *a = n->attr;
+    if (n->op != LW_OP_CONV2D || p->num != LW_NUM_BF16 || possible_num(p, g, n) != LW_NUM_F32)
+        return false;
+    lw_type x = lw_val_type(g, n->in[0]);
+    bool plain = n->n_in < 5 || (!lw_val_ok(n->in[4]) && (n->n_in < 6 || !lw_val_ok(n->in[5])));
+    return plain && a->stride > 1 && a->kh == a->stride && a->kw == a->stride && !a->pad_t &&
+           !a->pad_l && !a->pad_b && !a->pad_r && x.dim[1] % a->kh == 0 && x.dim[2] % a->kw == 0 &&
+           a->kh * a->kw * x.dim[3] % 2 == 0 && a->o >= THIN;
+}
+
 /* Is input i of a product an activation? */
 static bool is_activation(const lw_graph *g, const lw_node *n, int i)
 {
@@ -153,7 +167,7 @@ static bool low_attention(const precision *p, const lw_node *n)
 static void mark_inputs(precision *p, const lw_graph *g, const lw_node *n)
 {
     bool attention = low_attention(p, n);
-    lw_num num = attention ? LW_NUM_BF16 : operand_num(p, g, n);
+    lw_num num = attention || low_patches(p, g, n) ? LW_NUM_BF16 : operand_num(p, g, n);
     note_gap(p, g, n);
     for (int i = 0; i < n->n_in; i++) {
         typed_val *v = &p->val[n->in[i].id];
@@ -311,6 +325,26 @@ static bool emit_attention(lw_rewrite *r, const lw_node *n, precision *p, int *r
     return true;
 }
 
+static bool emit_patches(lw_rewrite *r, const lw_node *n, precision *p, int *rc)
+{
+    if (!low_patches(p, r->from, n))
+        return false;
+    const lw_attr_conv *a = n->attr;
+    const char *up = enter_scope(r, n);
+    lw_val rows = lw_patches(r->to, p->val[n->in[0].id].as_bf16, a->kh), in[4] = {{0}};
+    lw_type w = lw_type_of(LW_F32, 2, a->o, lw_type_last(lw_val_type(r->to, rows)));
+    for (int i = 2; i < LW_MIN(n->n_in, 4); i++)
+        in[i] = lw_val_ok(n->in[i]) ? lw_rewrite_map(r, n->in[i]) : LW_NOVAL;
+    in[0] = rows;
+    in[1] = lw_reshape(r->to, lw_rewrite_map(r, n->in[1]), w);
+    lw_attr_matmul m = {.trans_b = 1, .act = a->act};
+    lw_val y = lw_graph_op(r->to, LW_OP_MATMUL, in, LW_MIN(n->n_in, 4), &m, sizeof m);
+    r->map[n->out[0].id] = lw_reshape(r->to, y, lw_val_type(r->from, n->out[0]));
+    lw_scope_set(r->to, up);
+    *rc = lw_graph_error(r->to);
+    return true;
+}
+
 /* The bf16 of an old value that node n of the backward pass reads, when it is made there. */
 static bool cast_again(lw_rewrite *r, const lw_node *n, lw_val old, precision *p, lw_val *out)
 {
@@ -374,7 +408,7 @@ static int precision_node(lw_rewrite *r, const lw_node *n, void *arg)
     if (num != LW_NUM_F32)
         rc = emit_product(r, n, num, p);
     else if (!emit_narrow(r, n, p, &rc) && !emit_both(r, n, p, &rc) &&
-             !emit_attention(r, n, p, &rc))
+             !emit_attention(r, n, p, &rc) && !emit_patches(r, n, p, &rc))
         rc = lw_rewrite_copy(r, n, NULL);
     return rc < 0 ? rc : add_casts(r, n, p);
 }

@@ -400,6 +400,10 @@ static lw_val b_subsample(op_ctx *c)
 {
     return lw_sqr(G, lw_subsample(G, X(-1, 1, 2, 5, 6, 7), 2));
 }
+static lw_val b_patches(op_ctx *c)
+{
+    return lw_sqr(G, lw_patches(G, X(-1, 1, 2, 4, 6, 3), 2));
+}
 static lw_val b_upsample(op_ctx *c)
 {
     return lw_sqr(G, lw_upsample(G, X(-1, 1, 2, 3, 4, 7), 2));
@@ -610,6 +614,7 @@ static const op_case cases[] = {
     CASE("concat", b_concat, 1e-5, 5e-3),
     CASE("pad", b_pad, 1e-5, 5e-3),
     CASE("subsample", b_subsample, 1e-5, 5e-3),
+    CASE("patches", b_patches, 1e-5, 5e-3),
     CASE("upsample", b_upsample, 1e-5, 5e-3),
     CASE("avg_pool", b_avg_pool, 1e-5, 5e-3),
     CASE("avg_pool inside", b_mean_inside, 1e-5, 5e-3),

@@ -325,6 +325,40 @@ static void test_attention(void **state)
     }
 }
 
+/* The patches of a picture are rows of a matrix product under bf16, in f32 a convolution. */
+static void embed(float *y, int64_t n, lw_isa isa, lw_num num)
+{
+    plan_lab l;
+    lab_open(&l, 2, isa);
+    lw_val x = LAB_X(&l, "x", 2, 8, 12, 3);
+    lab_output(&l, "y", lw_conv2d(&l.b, "stem", x, 24, (lw_conv_opts){.kernel = 4, .stride = 4}));
+    settle(&l);
+    compile(&l, &(lw_compile_opts){.opt = 1, .precision = num});
+    lab_fill(&l);
+    assert_int_equal(lw_exec_run(l.exec, &(lw_tick){1, 0}), 0);
+    memcpy(y, lw_exec_read(l.exec, "y"), sizeof *y * (size_t)n);
+    lw_op op = num == LW_NUM_BF16 ? LW_OP_MATMUL : LW_OP_CONV2D;
+    const lw_node *product = lab_node(l.plan->graph, op, 0);
+    assert_int_equal(lw_val_type(l.plan->graph, product->in[0]).dtype,
+                     num == LW_NUM_BF16 ? LW_BF16 : LW_F32);
+    lab_close(&l);
+}
+
+static void test_patches(void **state)
+{
+    (void)state;
+    enum { N = 2 * 2 * 3 * 24 };
+    float want[N], y[N];
+    embed(want, N, LW_ISA_REF, LW_NUM_F32);
+    for (int isa = LW_ISA_REF; isa <= (int)lw_isa_best(); isa++) {
+        embed(y, N, (lw_isa)isa, LW_NUM_BF16);
+        double far = distance(want, y, N);
+        print_message("patches at %s: relative difference to f32 %.2g\n", lw_isa_name((lw_isa)isa),
+                      far);
+        assert_true(far > 1e-5 && far < 1e-2);
+    }
+}
+
 /* One convolution that 4x4 tiles fit: does it read bytes? */
 static bool reads_bytes(lw_isa isa, lw_conv_mode mode)
 {
@@ -476,11 +510,12 @@ int main(int argc, char **argv)
 {
     update = argc > 1 && strcmp(argv[1], "--update") == 0;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dumps),          cmocka_unit_test(test_shared_casts),
-        cmocka_unit_test(test_memory),         cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_bits),           cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_tiles_or_bytes), cmocka_unit_test(test_upsampled),
-        cmocka_unit_test(test_wide_bits),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_dumps),     cmocka_unit_test(test_shared_casts),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_bits),      cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_patches),   cmocka_unit_test(test_tiles_or_bytes),
+        cmocka_unit_test(test_upsampled), cmocka_unit_test(test_wide_bits),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests_name("plan_precision", tests, NULL, NULL);
 }

@@ -149,6 +149,7 @@ static void test_invalid_operands_pass_through(void **state)
     assert_false(lw_val_ok(lw_slice(g, no, 0, 0, 1)) || lw_val_ok(lw_pad(g, no, zero, zero)) ||
                  lw_val_ok(lw_pool2d(g, no, 2, 2, 0, true)));
     assert_false(lw_val_ok(lw_upsample(g, no, 2)) || lw_val_ok(lw_subsample(g, no, 2)) ||
+                 lw_val_ok(lw_patches(g, no, 2)) ||
                  lw_val_ok(lw_resize(g, no, TO(2, 2, TORCH, BILINEAR))));
     assert_false(lw_val_ok(lw_embedding(g, no, x)) || lw_val_ok(lw_dropout(g, no, no, 0.5f)));
     lw_feature_stats(g, no, out);
@@ -260,6 +261,7 @@ WRONG(w_upsample, lw_upsample(g, X("a", 2, 5), 2))
 WRONG(w_factor, lw_upsample(g, X("a", 2, 5, 5, 3), 0))
 WRONG(w_stride, lw_conv2d_op(g, X("a", 2, 5, 5, 3), X("w", 4, 3, 3, 3), LW_NOVAL, 0, 1))
 WRONG(w_every, lw_subsample(g, X("a", 2, 5, 5, 3), 0))
+WRONG(w_patches, lw_patches(g, X("a", 2, 5, 6, 3), 3))
 WRONG(w_resize, lw_resize(g, X("a", 2, 5, 5, 3), TO(0, 4, TORCH, BILINEAR)))
 WRONG(w_resize_filter, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, TORCH, BOX)))
 WRONG(w_resize_form, lw_resize(g, X("a", 2, 5, 5, 3), TO(3, 4, PILLOW, BILINEAR)))
@@ -321,6 +323,7 @@ static void test_shape_errors(void **state)
         {w_factor, "factor"},
         {w_stride, "stride"},
         {w_every, "factor"},
+        {w_patches, "multiple of the factor"},
         {w_resize, "positive"},
         {w_resize_filter, "no such filter"},
         {w_resize_form, "torch, float-aa or tf-inception"},

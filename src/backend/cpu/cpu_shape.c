@@ -2,6 +2,8 @@
 /* Moving and resampling images: concat, slice, pad, subsample, upsample, pooling. */
 #include "backend/cpu/cpu_private.h"
 
+#include <string.h>
+
 /* ---- concat and slice: rows of the dimensions before the axis -------------------------------- */
 
 typedef struct rows_arg {
@@ -190,6 +192,45 @@ int lw_cpu_lower_upsample(cpu_lower *c)
 int lw_cpu_lower_upsample_grad(cpu_lower *c)
 {
     return lower_factor(c, cpu_out(c, 0), cpu_out(c, 0), up_grad_task);
+}
+
+/* ---- patches --------------------------------------------------------------------------------- */
+
+typedef struct patches_arg {
+    cpu_range r;            /* of rows of patches */
+    ptrdiff_t k, wide, run; /* patches of a row; bytes of a patch's row */
+    bool back;
+} patches_arg;
+
+/* A row of patches is k lines of the picture, `wide` runs each. */
+static void patches_task(const lw_task *t)
+{
+    const patches_arg *a = t->arg;
+    ptrdiff_t all = a->k * a->wide * a->run;
+    for (int64_t r = cpu_begin(a->r, t->index); r < cpu_end(a->r, t->index); r++) {
+        char *to = (char *)t->out[0] + r * all;
+        const char *from = (const char *)t->in[0] + r * all;
+        for (ptrdiff_t y = 0; y < a->k; y++)
+            for (ptrdiff_t x = 0; x < a->wide; x++) {
+                ptrdiff_t line = (y * a->wide + x) * a->run, patch = (x * a->k + y) * a->run;
+                memcpy(to + (a->back ? line : patch), from + (a->back ? patch : line),
+                       (size_t)a->run);
+            }
+    }
+}
+
+int lw_cpu_lower_patches(cpu_lower *c)
+{
+    const lw_attr_factor *at = c->n->attr;
+    lw_type t = at->h ? cpu_out(c, 0) : cpu_in(c, 0); /* the picture */
+    patches_arg *a = lw_cpu_arg(c, sizeof *a);
+    if (!a)
+        return LW_ENOMEM;
+    *a = (patches_arg){.k = at->k, .wide = t.dim[2] / at->k, .back = at->h != 0};
+    a->run = (ptrdiff_t)at->k * t.dim[3] * (ptrdiff_t)lw_dtype_size(t.dtype);
+    a->r = cpu_split((int64_t)t.dim[0] * (t.dim[1] / at->k), (int64_t)at->k * t.dim[2] * t.dim[3]);
+    lw_cpu_phase(c, patches_task, cpu_range_tasks(a->r));
+    return 0;
 }
 
 static lw_pooling_shape pool_shape(const lw_attr_pool *at, lw_type y)

@@ -87,6 +87,46 @@ lw_val lw_subsample(lw_graph *g, lw_val x, int stride)
     return factor_op(g, LW_OP_SUBSAMPLE, x, stride, 0, 0);
 }
 
+/* ---- patches --------------------------------------------------------------------------------- */
+
+static int infer_patches(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    const lw_attr_factor *a = n->attr;
+    lw_type t = in_type(g, n, 0);
+    if (a->k < 1 || t.rank != (a->h ? 3 : 4))
+        return lw_op_fail(g, n, "needs [B,H,W,C] or their rows, and a positive factor");
+    int32_t h = a->h ? a->h : t.dim[1], w = a->h ? a->w : t.dim[2];
+    int32_t rows = h / a->k * (w / a->k), kk = a->k * a->k;
+    if (h % a->k || w % a->k || (a->h && (t.dim[1] != rows || t.dim[2] % kk)))
+        return lw_op_fail(g, n, "space must be a multiple of the factor");
+    if (!a->h)
+        return lw_op_one(out, lw_type_of(t.dtype, 3, t.dim[0], rows, kk * t.dim[3]));
+    return lw_op_one(out, lw_type_of(t.dtype, 4, t.dim[0], h, w, t.dim[2] / kk));
+}
+
+static void grad_patches(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                         lw_val *din)
+{
+    const lw_attr_factor *a = n->attr;
+    lw_type t = in_type(g, n, 0);
+    if (need[0])
+        din[0] = factor_op(g, LW_OP_PATCHES, dout[0], a->k, a->h ? 0 : t.dim[1],
+                           a->h ? 0 : t.dim[2]);
+}
+
+const lw_op_def lw_op_patches = {
+    .name = "patches",
+    .infer = infer_patches,
+    .grad = grad_patches,
+    .cost = lw_cost_bytes,
+    .print = print_factor,
+};
+
+lw_val lw_patches(lw_graph *g, lw_val x, int k)
+{
+    return factor_op(g, LW_OP_PATCHES, x, k, 0, 0);
+}
+
 /* ---- nearest upsample ------------------------------------------------------------------------ */
 
 static int infer_upsample(const lw_graph *g, const lw_node *n, lw_infer *out)
