@@ -96,8 +96,8 @@ static int64_t crossing_bytes(const lw_graph *g, const slices *s, int n, const u
     return bytes;
 }
 
-/* Cuts behind the last large step, where least crosses; images of a slice, whose widest step leaves
- * a little of what is near. */
+/* Cuts behind the last large step, where least crosses; images of a slice: its widest step takes a
+ * fifth of what is near, because the next one reads what it wrote, and residuals wait. */
 static void cut(const lw_graph *g, slices *s, const uint32_t *uses, int64_t near_all)
 {
     int large = 0, all = s->n;
@@ -113,7 +113,7 @@ static void cut(const lw_graph *g, slices *s, const uint32_t *uses, int64_t near
         s->n = bytes < least ? n : s->n;
         least = LW_MIN(least, bytes);
     }
-    s->images = (int32_t)LW_MAX(near_all / 8 * 3 / (most / s->batch), 1);
+    s->images = (int32_t)LW_MAX(near_all / 16 * 3 / (most / s->batch), 1);
 }
 
 static void find_beginning(const lw_rewrite *r, slices *s)

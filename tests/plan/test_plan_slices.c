@@ -10,7 +10,7 @@
 
 #include "plan/plan_util.h"
 
-enum { BATCH = 5, SIDE = 128, PIXELS = SIDE * SIDE };
+enum { BATCH = 5, MANY = 9, SIDE = 128, PIXELS = SIDE * SIDE };
 
 static const int ones[4] = {1, 1, 1, 1};
 
@@ -81,14 +81,15 @@ static void test_where_it_is_cut(void **state)
     plan_lab l;
     lab_open(&l, 1, LW_ISA_REF);
     l.dev->chain = NULL;
-    build(&l, BATCH);
+    l.dev->near_all = 64 << 20; /* 12 MiB a slice, whose widest step takes 6 a picture */
+    build(&l, MANY);
     LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(&l, "slices");
-    assert_int_equal(lab_count(g, LW_OP_DEPTHWISE), 3); /* slices of 2, 2 and 1 pictures */
-    assert_int_equal(count_batch(g, LW_OP_DEPTHWISE, 2), 2);
-    assert_int_equal(lab_count(g, LW_OP_POOL), 3);
-    assert_int_equal(lab_count(g, LW_OP_PACK), 6);        /* every weight once */
-    assert_int_equal(lab_count(g, LW_OP_CONCAT), 4);      /* of `last`, and what is seen */
-    assert_int_equal(count_batch(g, LW_OP_EW, BATCH), 1); /* the square */
+    assert_int_equal(lab_count(g, LW_OP_DEPTHWISE), 5); /* slices of 2, 2, 2, 2 and 1 pictures */
+    assert_int_equal(count_batch(g, LW_OP_DEPTHWISE, 2), 4);
+    assert_int_equal(lab_count(g, LW_OP_POOL), 5);
+    assert_int_equal(lab_count(g, LW_OP_PACK), 6);       /* every weight once */
+    assert_int_equal(lab_count(g, LW_OP_CONCAT), 8);     /* of `last`, and what is seen */
+    assert_int_equal(count_batch(g, LW_OP_EW, MANY), 1); /* the square */
     lab_close(&l);
 }
 
