@@ -43,6 +43,10 @@ static int block_new(const lw_data_job *job, const lw_data_pictures *from, block
     b->job = job;
     b->from = from;
     b->preparation = job->opts.preparation ? *job->opts.preparation : lw_preparation_square(job->h);
+    if (job->opts.whole) {
+        b->preparation.resize_w = b->preparation.width = job->w;
+        b->preparation.fit = LW_FIT_SQUASH;
+    }
     b->row = (size_t)job->h * (size_t)job->w * 3;
     int64_t threads = job->opts.pool ? lw_pool_size(job->opts.pool) : 1;
     b->cap = LW_MAX((int64_t)(BLOCK_BYTES / b->row), threads);

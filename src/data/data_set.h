@@ -37,7 +37,7 @@ struct lw_preparation;
  *                           the spec, else at "root", else at the file's folder; class = parent folder
  *
  * The shorter edge of a picture becomes the image size, and the central square is kept
- * (lw_preparation_square). The size of a folder's own: that of its pictures when the shorter side of
+ * (lw_preparation_square), unless pictures are wanted whole. The size of a folder's own: that of its pictures when the shorter side of
  * all is the same, else a power of two (see data_folder_size.c; the dataset's note says which and
  * why).
  *
@@ -49,7 +49,10 @@ typedef struct lw_data_opts {
     int32_t image_size;                       /* side in pixels, 8..1024; 0: the source's own */
     const struct lw_preparation *preparation; /* instead of image_size: rows are height x width of
                                                  it; read while opening only. NULL: squares */
-    lw_split split;                           /* default: training rows */
+    bool
+        whole; /* instead of either: a folder's pictures as they are, of any one size; LW_EUSAGE when
+                   they have several. For networks that resize by themselves */
+    lw_split split;       /* default: training rows */
     int64_t first, count; /* rows [first, first + count) of the split; count 0: all from first */
     int64_t num_images;   /* so many of these drawn without replacement, in the order of the data;
                                0: all */

@@ -53,6 +53,9 @@ static int check_opts(const char *spec, const lw_data_opts *o)
     if (o->image_size != 0 && (o->image_size < 8 || o->image_size > LW_DATA_MAX_SQUARE))
         return lw_fail(LW_EUSAGE, "data '%s': image size %d is not within 8..%d", spec,
                        o->image_size, LW_DATA_MAX_SQUARE);
+    if (o->whole && (o->image_size != 0 || o->preparation))
+        return lw_fail(LW_EUSAGE, "data '%s': whole pictures are neither resized nor prepared",
+                       spec);
     if (o->image_size != 0 && o->preparation)
         return lw_fail(LW_EUSAGE,
                        "data '%s': image size %d beside a preparation, which says the size: leave "
@@ -81,6 +84,8 @@ static void add_place(lw_data_job *job)
         lw_str_addf(&job->place, "\n%dx%d ", job->w, job->h);
         lw_preparation_print_pixels(o->preparation, &job->place);
     }
+    if (o->whole)
+        lw_str_add(&job->place, "\nwhole");
     if (o->on_error == LW_ON_ERROR_SKIP)
         lw_str_add(&job->place, "\nskip");
 }
@@ -141,6 +146,8 @@ void lw_data_job_title(const lw_data_job *job, lw_str *out)
         lw_str_add(out, " ");
         lw_data_range_print(job, out);
     }
+    if (job->opts.whole)
+        lw_str_add(out, ", whole");
     if (job->opts.preparation) {
         lw_str_add(out, ", prepared: ");
         lw_preparation_print_pixels(job->opts.preparation, out);

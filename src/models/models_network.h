@@ -115,6 +115,8 @@ int lw_encoder_open(const char *spec, lw_network **out);
  * data keep their own size.
  */
 const lw_preparation *lw_network_preparation(const lw_network *n);
+/* Is it the latter? Then data is opened `whole`. */
+bool lw_network_resizes(const lw_network *n);
 /* Another resize in its preparation, by name (lw_resample_form_name: pillow, float-aa, torch,
  * tf-inception), with the filter and the numbers that its family has for it (def->resize). LW_EUSAGE:
  * no such resize, one without the network's filter, or a network without a size. */

@@ -5,16 +5,15 @@
 
 #include "models/models_private.h"
 
-/* Does the graph do all that the preparation says? */
-static bool resizes_in_graph(const lw_network *n)
+bool lw_network_resizes(const lw_network *n)
 {
     return n->prepared && n->preparation.height > 0 && !lw_resample_is_u8(n->preparation.form);
 }
 
 const lw_preparation *lw_network_preparation(const lw_network *n)
 {
-    return n->prepared && n->preparation.height > 0 && !resizes_in_graph(n) ? &n->preparation
-                                                                            : NULL;
+    return n->prepared && n->preparation.height > 0 && !lw_network_resizes(n) ? &n->preparation
+                                                                              : NULL;
 }
 
 /* ((x + 1) 127.5 scale - mean) / std */
@@ -72,7 +71,7 @@ static lw_val fit(lw_graph *g, const lw_network_fit *f, lw_val x)
 
 lw_val lw_network_see(const lw_network *n, lw_graph *g, lw_val x)
 {
-    if (resizes_in_graph(n))
+    if (lw_network_resizes(n))
         x = frame(g, &n->preparation, x);
     if (n->prepared)
         x = normalise(g, &n->preparation, x);
@@ -85,7 +84,7 @@ void lw_network_fit_own(lw_network *n)
 {
     const lw_preparation *p = &n->preparation;
     n->fit = (lw_network_fit){p->height, p->width, LW_RESAMPLE_TORCH, LW_FILTER_BILINEAR};
-    if (resizes_in_graph(n)) {
+    if (lw_network_resizes(n)) {
         n->fit.form = p->form;
         n->fit.filter = p->filter;
     }
@@ -112,7 +111,7 @@ int lw_encoder_fit(lw_network *n, int32_t size, int32_t resize)
         n->image_size == n->preparation.height)
         return lw_fail(LW_EUSAGE, "--encoder-size %d: %s takes pictures of %dx%d", (int)size,
                        n->dir, (int)n->image_size, (int)n->image_size);
-    if (resizes_in_graph(n))
+    if (lw_network_resizes(n))
         return fit_prepared(n, size, resize);
     if (size > 0)
         n->fit.h = n->fit.w = size;

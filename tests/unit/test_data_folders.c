@@ -107,6 +107,35 @@ static void folders_keep_their_size(void **state)
     }
 }
 
+/* For networks that resize by themselves: nothing is cut off or resized before. */
+static void folders_stay_whole(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    lw_data_opts o = {.cache_dir = in_scratch("whole"), .whole = true, .split = LW_SPLIT_ALL};
+    write_picture("w/1.png", 20, 12, 7);
+    write_picture("w/2.png", 20, 12, 8);
+    for (int round = 0; round < 2; round++) { /* built, then from the cache */
+        lw_data_close(&d);
+        ok(lw_data_open(spec_of("folder", in_scratch("w")), &o, &d));
+        assert_true(d->n == 2 && d->h == 12 && d->w == 20 && !*d->note);
+        assert_int_equal(d->pixels[0], 7);
+        assert_int_equal(d->pixels[12 * 20 * 3 - 2], 19); /* its column */
+        assert_int_equal(d->pixels[12 * 20 * 3], 8);
+    }
+    lw_data_close(&d);
+    o.whole = false; /* not the same rows */
+    ok(lw_data_open(spec_of("folder", in_scratch("w")), &o, &d));
+    assert_true(d->h == 12 && d->w == 12);
+    lw_data_close(&d);
+    o.whole = true;
+    write_picture("w/3.png", 12, 20, 8);
+    fails(lw_data_open(spec_of("folder", in_scratch("w")), &o, &d), LW_EUSAGE, "1.png is 20x12, ");
+    o.image_size = 16;
+    fails(lw_data_open(spec_of("folder", in_scratch("w")), &o, &d), LW_EUSAGE,
+          "neither resized nor prepared");
+}
+
 static void train_and_test_folders_are_splits(void **state)
 {
     (void)state;
@@ -194,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folders_are_classes),
         cmocka_unit_test(folders_keep_their_size),
+        cmocka_unit_test(folders_stay_whole),
         cmocka_unit_test(train_and_test_folders_are_splits),
         cmocka_unit_test(one_folder_has_no_labels),
         cmocka_unit_test(unreadable_pictures_are_listed),

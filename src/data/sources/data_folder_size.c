@@ -52,9 +52,39 @@ static void settle_mixed(lw_data_job *job, const int32_t *side, size_t n)
                 side[0], side[n - 1], median, size, size, MIXED_SIDE);
 }
 
+/* All pictures have the size of the first one whose header can be read. */
+static int settle_whole(lw_data_job *job)
+{
+    const folder_list *l = job->priv;
+    const char *first = NULL;
+    lw_data_job_size(job, SMALLEST);
+    for (size_t i = 0; i < l->n; i++) {
+        int32_t w, h;
+        if (lw_image_size(l->at[i].path, &w, &h) < 0)
+            continue;
+        if (!first && (h > LW_DATA_MAX_SIDE || w > LW_DATA_MAX_SIDE))
+            return lw_fail(LW_EUNSUPPORTED,
+                           "%s: %dx%d pixels: whole pictures have sides of up to %d", l->at[i].path,
+                           w, h, LW_DATA_MAX_SIDE);
+        if (first && (h != job->h || w != job->w))
+            return lw_fail(LW_EUSAGE,
+                           "data '%s': pictures of several sizes (%s is %dx%d, %s %dx%d), and what "
+                           "reads them resizes whole pictures itself: give those of one size, or "
+                           "say with --image-size N at which they are cut to squares before",
+                           job->spec, first, job->w, job->h, l->at[i].path, w, h);
+        first = first ? first : l->at[i].path;
+        job->h = h;
+        job->w = w;
+    }
+    lw_errclear();
+    return 0;
+}
+
 int lw_folder_settle(lw_data_job *job)
 {
     const folder_list *l = job->priv;
+    if (job->opts.whole)
+        return settle_whole(job);
     LW_CLEANUP(lw_free) int32_t *side = lw_calloc(l->n, sizeof *side);
     if (!side)
         return LW_ENOMEM;
