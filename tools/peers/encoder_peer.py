@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published encoders with random weights, in folders as transformers writes them: the work of the encoder rows.
+"""Published encoders with random weights, in folders as transformers (Inception: as safetensors) writes them: the work
+of the encoder rows.
 
 Inputs are what the network's first layer reads: the folders say mean 0.5 and deviation 0.5, with which Leeway's pictures
 in [-1, 1] stay what they are. A result is one vector a picture.
 """
 import json
 import os
+import sys
 from dataclasses import dataclass
 
 # resize, crop and numbers do not matter here, only that they are known
@@ -18,7 +20,7 @@ class Net:
     title: str
     side: int
     make: object         # -> a network of transformers with random weights
-    result: str          # name of the vector in its output
+    result: str          # name of the vector in its output; "": the network makes it
     flops: float         # multiplications and additions of a picture
 
 
@@ -60,12 +62,31 @@ def mobilenet():
     return t.MobileNetV2Model(t.MobileNetV2Config())
 
 
+def inception():
+    """That of Frechet Inception distances, from pictures of its size to 2,048 numbers."""
+    import torch
+    from torchvision.models.inception import Inception3
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    from golden import convnets
+    net = Inception3(convnets.FID_CLASSES, aux_logits=False, init_weights=False)
+    for p in net.parameters():
+        if p.dim() == 4:
+            torch.nn.init.kaiming_normal_(p)
+
+    class Pooled(type(net)):
+        def forward(self, x):
+            return convnets.inception_taps(self, x)["pooled"]
+    net.__class__ = Pooled
+    return convnets.fid_form(net)
+
+
 NETS = {
     "clip_b32": Net("CLIP B/32", 224, clip, "image_embeds", vit(768, 3072, 12, 224, 32, 1)),
     "dinov2_b14": Net("DINOv2 B/14", 224, dinov2, "pooler_output", vit(768, 3072, 12, 224, 14, 1)),
     "so400m": Net("SigLIP so400m/14", 384, siglip, "pooler_output",
                   vit(1152, 4304, 27, 384, 14) + 8 * 729 * 1152 ** 2 / 2),  # k, v of the head
     "mobilenet_v2": Net("MobileNetV2", 224, mobilenet, "pooler_output", 0.599e9),
+    "inception_fid": Net("Inception-v3 (FID)", 299, inception, "", 10.93e9),  # border taps not counted
     "resnet50": Net("ResNet-50", 224, resnet50, "pooler_output", 8.178e9),
 }
 
@@ -74,8 +95,13 @@ def write(name, folder):
     """The folder, seeded."""
     import torch
     torch.manual_seed(0)
-    side = NETS[name].side
-    NETS[name].make().eval().save_pretrained(folder)
+    side, net = NETS[name].side, NETS[name].make().eval()
+    if not NETS[name].result:
+        from safetensors.torch import save_file
+        os.makedirs(folder)
+        save_file(net.state_dict(), os.path.join(folder, "model.safetensors"))
+        return
+    net.save_pretrained(folder)
     with open(os.path.join(folder, "preprocessor_config.json"), "w") as f:
         json.dump(dict(PREPARATION, size={"height": side, "width": side}), f)
 
@@ -83,6 +109,11 @@ def write(name, folder):
 def load(name, folder):
     """Pictures [N,3,H,W] to vectors [N,C]."""
     import torch
+    if not NETS[name].result:
+        from safetensors.torch import load_file
+        net = NETS[name].make()
+        net.load_state_dict(load_file(os.path.join(folder, "model.safetensors")))
+        return net.eval()
     import transformers as t
 
     class Vector(torch.nn.Module):

@@ -81,6 +81,7 @@ ROWS = [
     encoder("so400m", "bf16", 1, 1, 1.1, 1.3),
     encoder("mobilenet_v2", "f32", 8, 20, 1.0, 1.3),
     encoder("resnet50", "f32", 8, 5, 1.4, 1.8),
+    encoder("inception_fid", "f32", 8, 3, 1.2, 1.6),
     Row("startup", "startup", "start to first picture", share=0.4, must=500,
         stretch=200),
 ]
