@@ -10,7 +10,7 @@ const lw_bench_suite lw_bench_suites[] = {
     {"resolution", lw_bench_suite_resolution}, {"train", lw_bench_suite_train},
     {"field", lw_bench_suite_field},           {"attention", lw_bench_suite_attention},
     {"sampling", lw_bench_suite_sampling},     {"startup", lw_bench_suite_startup},
-    {"prove", lw_bench_suite_prove},
+    {"prove", lw_bench_suite_prove},           {"eval", lw_bench_suite_eval},
 };
 const size_t lw_bench_n_suites = LW_COUNT(lw_bench_suites);
 

@@ -36,6 +36,7 @@ int lw_bench_suite_attention(lw_bench_run *r);
 int lw_bench_suite_sampling(lw_bench_run *r);
 int lw_bench_suite_startup(lw_bench_run *r);
 int lw_bench_suite_prove(lw_bench_run *r);
+int lw_bench_suite_eval(lw_bench_run *r);
 
 /* One case, ready to be called. */
 typedef struct lw_bench_work {

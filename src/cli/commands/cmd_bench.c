@@ -17,11 +17,12 @@ typedef struct bench_cli {
 
 static const lw_option options[] = {
     {LW_OPT(bench_cli, c.suite), .name = "suite", .positional = true,
-     .choices = "kernels|unet|resolution|train|field|attention|sampling|startup|prove",
+     .choices = "kernels|unet|resolution|train|field|attention|sampling|startup|prove|eval",
      .help = "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
              "32 to 256 pixels; train: training steps; field: the drift field; attention; "
              "sampling: one step and DDIM between prepared networks; startup: a fresh process to "
-             "its first result; prove: walks of proofs by a policy (default: all)"},
+             "its first result; prove: walks of proofs by a policy; eval: distances of sets of "
+             "features (default: all)"},
     {LW_OPT_LIST(bench_cli, c.batch, c.n_batch), .name = "batch-size", .min = 1, .max = 4096,
      .group = "Cases", .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64)"},
     {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .min = 8, .max = 4096,
