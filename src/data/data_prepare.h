@@ -33,6 +33,15 @@ typedef enum lw_fit {
     LW_FIT_INSIDE  /* it lies inside that size */
 } lw_fit;
 
+/* Whose files say it. */
+typedef enum lw_library {
+    LW_LIBRARY_HF, /* transformers */
+    LW_LIBRARY_TIMM,
+    LW_LIBRARY_OPEN_CLIP
+} lw_library;
+#define LW_LIBRARIES "hf|timm|open_clip"
+extern const char *const lw_library_name[]; /* "transformers", "timm", "open_clip" */
+
 /* A whole picture in numbers: scale, mean and std of a preparation. */
 #define LW_NUMBERS_IMAGENET \
     .scale = 1.0 / 255.0, .mean = {0.485f, 0.456f, 0.406f}, .std = {0.229f, 0.224f, 0.225f}
@@ -70,6 +79,10 @@ lw_preparation lw_preparation_square(int32_t side);
 int lw_preparation_parse(const char *what, const char *text, size_t n, lw_preparation *out);
 /* A file, or a folder with preprocessor_config.json, config.json or open_clip_config.json in it. */
 int lw_preparation_load(const char *path, lw_preparation *out);
+/* The same as that library's object: a preprocessor_config.json, a pretrained_cfg, a preprocess_cfg.
+ * The offset of a crop is from then on rounded as that library does. LW_EUNSUPPORTED: it has no words
+ * for something. */
+int lw_preparation_json(const lw_preparation *p, lw_library to, json_t **out);
 /* One line with everything that changes a number the network sees: for fingerprints and for
  * reading; and that part of it which says what lw_prepare does. */
 void lw_preparation_print(const lw_preparation *p, lw_str *out);

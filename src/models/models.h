@@ -6,6 +6,7 @@
  * [-1,1] everywhere.
  *
  *    models_network  records, networks.def their one list; SOURCE or encoder spec -> lw_network
+ *    models_form     a network as another library's folder
  *    models_taps     what a network offers by name
  *    models_noise    noise at named sites of a frozen network, for Monte-Carlo uncertainty
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
@@ -26,6 +27,7 @@
 
 #include "models/proof/models_kge.h"
 #include "models/image/models_unet.h"
+#include "models/models_form.h"
 #include "models/models_network.h"
 #include "models/models_noise.h"
 #include "models/models_taps.h"

@@ -20,6 +20,7 @@
 #include "models/models_taps.h"
 
 typedef struct lw_network lw_network;
+typedef struct lw_network_form lw_network_form;
 
 /* Values a network is built on; those it does not take are absent. */
 typedef struct lw_network_in {
@@ -52,7 +53,10 @@ typedef struct lw_network_def {
     /* Are these its tensors? Sets arch, or what `read` left open. NULL: a folder's config.json must
      * say it. */
     bool (*recognise)(const lw_st_file *f, void *arch);
-    const char *tensors;             /* what it looks for, for messages */
+    const char *tensors; /* what it looks for, for messages */
+    /* The other way: config, naming and notes of n in a library's folder (models_form.h); out is
+     * zero but for empty config and notes. NULL: its files are of one library. */
+    int (*write)(const lw_network *n, lw_library to, lw_network_form *out);
     void (*describe)(lw_network *n); /* facts of n beside its arch; NULL: none */
     const lw_naming *namings;        /* of tensors in files; NULL: build's names */
     /* What its pictures are made of where no file beside the weights says it; its numbers are ops

@@ -27,10 +27,17 @@ void lw_store_expect(lw_store *s, const lw_st_file *f, const lw_naming *namings)
  * temporary name, fsynced, renamed. meta: n_meta pairs key, value; may be NULL. */
 int lw_store_save(const lw_store *s, lw_slab slab, const char *path, const char *const *meta,
                   size_t n_meta);
-/* The same under others' names and in their layouts; naming NULL: ours. LW_EUNSUPPORTED: the rules
- * lead there but not back (the centre of a kernel), or give a part of a tensor only. */
+/* The same under others' names and in their layouts (naming NULL: ours), as F32, F16 or BF16; beside
+ * every running_var a num_batches_tracked of 0, which torch has there. LW_EUNSUPPORTED: the rules
+ * lead there but not back (the centre of a kernel), or give a part of a tensor only; a value is too
+ * large for the type. */
 int lw_store_save_as(const lw_store *s, lw_slab slab, const char *path, const lw_naming *naming,
-                     const char *const *meta, size_t n_meta);
+                     lw_elem as, const char *const *meta, size_t n_meta);
+/* What of a file that s was loaded from stands in no entry, or (kept may be NULL) in none that `kept`
+ * has by name; counters of batches aside: a new array of names, sorted. *widest: the narrowest type
+ * that holds all that does (F32 for wider ones and for bytes with scales). */
+int lw_store_left_out(const lw_store *s, const lw_store *kept, const lw_st_file *f,
+                      const lw_naming *namings, json_t **names, lw_elem *widest);
 
 /* What a file of that naming (NULL: ours) calls entry `name` of s; names are copied to `arena`. *n 0:
  * there is no such entry. */

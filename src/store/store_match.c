@@ -194,9 +194,11 @@ static int find_all(store_match *m, const lw_store *s, file_names *f, const lw_n
     return 0;
 }
 
+static const char counter[] = "**num_batches_tracked"; /* of BatchNorm */
+
 static bool ignored(const char *name, const lw_naming *naming)
 {
-    static const char *const always[] = {"**num_batches_tracked", "**position_ids"};
+    static const char *const always[] = {counter, "**position_ids"};
     for (size_t i = 0; i < LW_COUNT(always); i++)
         if (lw_naming_fits(always[i], name))
             return true;
@@ -260,6 +262,45 @@ static int choose(const lw_store *s, file_names *f, const lw_naming *namings, co
             *out = n;
         least = LW_MIN(least, lacking);
     }
+    return 0;
+}
+
+/* The one type that holds both. */
+static lw_elem wider(lw_elem a, lw_elem b)
+{
+    bool narrow = b == LW_ELEM_F16 || b == LW_ELEM_BF16;
+    return narrow && (a == b || a == LW_ELEM_COUNT) ? b : LW_ELEM_F32;
+}
+
+/* Sources of entries that `kept` has not are as if they were not used. */
+static void drop(store_match *m, file_names *f, const lw_store *kept)
+{
+    for (size_t i = 0; kept && i < m->pieces.n; i++)
+        if (m->source[i].tensor && lw_store_find(kept, m->pieces.of[i].entry->name) < 0)
+            find(f, m->pieces.of[i].name)->used = false;
+}
+
+int lw_store_left_out(const lw_store *s, const lw_store *kept, const lw_st_file *f,
+                      const lw_naming *namings, json_t **names, lw_elem *widest)
+{
+    LW_CLEANUP(names_clear) file_names have = {0};
+    LW_CLEANUP(lw_store_match_clear) store_match m = {0};
+    LW_CLEANUP(lw_json_drop) json_t *list = json_array();
+    const lw_naming *naming;
+    size_t lacking;
+    LW_TRY(names_init(&have, f, ""));
+    LW_TRY(choose(s, &have, namings, &naming));
+    LW_TRY(find_all(&m, s, &have, naming, &lacking));
+    drop(&m, &have, kept);
+    *widest = LW_ELEM_COUNT;
+    for (size_t i = 0; i < have.n; i++)
+        if (!have.of[i].used && !lw_naming_fits(counter, have.of[i].name) &&
+            json_array_append_new(list, json_string(have.of[i].name)) != 0)
+            return LW_ENOMEM;
+    for (size_t i = 0; i < m.pieces.n; i++)
+        if (m.source[i].tensor)
+            *widest = wider(*widest, m.source[i].tensor->type);
+    *names = lw_steal(&list);
     return 0;
 }
 

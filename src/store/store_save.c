@@ -2,6 +2,7 @@
 /* Slabs to safetensors. */
 #include "store/store_private.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Does an earlier piece give rows of the same tensor? */
@@ -13,7 +14,7 @@ static bool is_first(const store_pieces *p, size_t i)
     return true;
 }
 
-static int write_header(const store_pieces *p, const char *prefix, lw_st_writer *w)
+static int write_header(const store_pieces *p, const char *prefix, lw_elem as, lw_st_writer *w)
 {
     LW_CLEANUP(lw_str_clear) lw_str full = {0};
     for (size_t i = 0; i < p->n; i++) {
@@ -24,7 +25,7 @@ static int write_header(const store_pieces *p, const char *prefix, lw_st_writer 
         lw_str_addf(&full, "%s%s", prefix, q->name);
         if (full.failed)
             return LW_ENOMEM;
-        LW_TRY(lw_st_writer_add(w, lw_str_c(&full), LW_ELEM_F32, q->rank, q->shape));
+        LW_TRY(lw_st_writer_add(w, lw_str_c(&full), as, q->rank, q->shape));
     }
     return 0;
 }
@@ -69,39 +70,87 @@ static int check(const store_pieces *p, int64_t *largest)
     return 0;
 }
 
-static int write_data(const lw_store *s, lw_slab slab, const store_pieces *p, lw_st_writer *w)
+/* Values as the file's type into `to`, which may be x. */
+static int narrow(const store_piece *p, const float *x, int64_t n, lw_elem as, void *to)
+{
+    bool was = true, is = true;
+    for (int64_t i = 0; i < n; i++)
+        was = was && isfinite(x[i]);
+    LW_TRY(lw_elem_from_f32(as, x, n, to));
+    for (int64_t i = 0; i < n && was; i++) {
+        float back;
+        lw_elem_to_f32(as, (const char *)to + (size_t)i * lw_elem_size(as), 1, &back);
+        is = is && isfinite(back);
+    }
+    return is ? 0
+              : lw_fail(LW_EUNSUPPORTED, "tensor '%s' has values that do not fit into %s", p->name,
+                        lw_elem_name(as));
+}
+
+static int write_data(const lw_store *s, lw_slab slab, const store_pieces *p, lw_elem as,
+                      lw_st_writer *w)
 {
     int64_t largest;
     LW_TRY(check(p, &largest));
     LW_CLEANUP(lw_free) float *buf = lw_calloc((size_t)largest, sizeof *buf);
-    if (!buf)
+    LW_CLEANUP(lw_free)
+    void *other = as == LW_ELEM_F32 ? NULL : lw_calloc((size_t)largest, lw_elem_size(as));
+    if (!buf || (as != LW_ELEM_F32 && !other))
         return LW_ENOMEM;
     const float *data = lw_store_host(s, slab);
     for (size_t i = 0; i < p->n; i++) {
         if (!is_first(p, i))
             continue;
         LW_TRY(join(p, i, data, buf));
-        LW_TRY(lw_st_writer_put(w, buf, sizeof(float) * (size_t)values_of(&p->of[i])));
+        int64_t n = values_of(&p->of[i]);
+        if (other)
+            LW_TRY(narrow(&p->of[i], buf, n, as, other));
+        LW_TRY(lw_st_writer_put(w, other ? other : buf, lw_elem_size(as) * (size_t)n));
     }
     return 0;
 }
+
+/* ---- BatchNorm's counters ---------------------------------------------------------------------*/
+
+/* torch keeps a number of batches beside every running variance, and libraries miss it where a file
+ * has none. Nothing that is computed here reads it: it is 0. */
+static int add_counters(const store_pieces *p, lw_st_writer *w, bool values)
+{
+    static const char variance[] = "running_var";
+    LW_CLEANUP(lw_str_clear) lw_str name = {0};
+    const int64_t none = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (!lw_str_ends(p->of[i].name, variance))
+            continue;
+        name.len = 0;
+        lw_str_add_n(&name, p->of[i].name, strlen(p->of[i].name) - strlen(variance));
+        lw_str_add(&name, "num_batches_tracked");
+        if (name.failed)
+            return LW_ENOMEM;
+        LW_TRY(values ? lw_st_writer_put(w, &none, sizeof none)
+                      : lw_st_writer_add(w, lw_str_c(&name), LW_ELEM_I64, 0, NULL));
+    }
+    return 0;
+}
+
+/* ---- whole files ----------------------------------------------------------------------------- */
 
 int lw_store_write_header(const lw_store *s, const char *prefix, lw_st_writer *w)
 {
     LW_CLEANUP(lw_store_pieces_clear) store_pieces p = {0};
     LW_TRY(lw_store_pieces_of(s, NULL, &p));
-    return write_header(&p, prefix, w);
+    return write_header(&p, prefix, LW_ELEM_F32, w);
 }
 
 int lw_store_write_data(const lw_store *s, lw_slab slab, lw_st_writer *w)
 {
     LW_CLEANUP(lw_store_pieces_clear) store_pieces p = {0};
     LW_TRY(lw_store_pieces_of(s, NULL, &p));
-    return write_data(s, slab, &p, w);
+    return write_data(s, slab, &p, LW_ELEM_F32, w);
 }
 
 int lw_store_save_as(const lw_store *s, lw_slab slab, const char *path, const lw_naming *naming,
-                     const char *const *meta, size_t n_meta)
+                     lw_elem as, const char *const *meta, size_t n_meta)
 {
     LW_CLEANUP(lw_store_pieces_clear) store_pieces p = {0};
     LW_CLEANUP(lw_st_writer_free) lw_st_writer *w = NULL;
@@ -116,13 +165,15 @@ int lw_store_save_as(const lw_store *s, lw_slab slab, const char *path, const lw
     LW_TRY(lw_st_writer_meta(w, "format", "pt"));
     for (size_t i = 0; i < n_meta; i++)
         LW_TRY(lw_st_writer_meta(w, meta[2 * i], meta[2 * i + 1]));
-    LW_TRY(write_header(&p, "", w));
-    LW_TRY(write_data(s, slab, &p, w));
+    LW_TRY(write_header(&p, "", as, w));
+    LW_TRY(add_counters(&p, w, false));
+    LW_TRY(write_data(s, slab, &p, as, w));
+    LW_TRY(add_counters(&p, w, true));
     return lw_st_writer_finish(w);
 }
 
 int lw_store_save(const lw_store *s, lw_slab slab, const char *path, const char *const *meta,
                   size_t n_meta)
 {
-    return lw_store_save_as(s, slab, path, NULL, meta, n_meta);
+    return lw_store_save_as(s, slab, path, NULL, LW_ELEM_F32, meta, n_meta);
 }

@@ -72,7 +72,7 @@ static int make_clip(const char *dir)
     fill(s);
     LW_TRY(lw_model_folder_save(dir, s, LW_SLAB_PARAM, config, LW_WEIGHTS_HF));
     return lw_store_save_as(s, LW_SLAB_PARAM, lw_path_join(&path, dir, LW_WEIGHTS_HF),
-                            lw_network_def_clip.namings, NULL, 0);
+                            lw_network_def_clip.namings, LW_ELEM_F32, NULL, 0);
 }
 
 int main(int argc, char **argv)

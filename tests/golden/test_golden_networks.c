@@ -143,7 +143,7 @@ static void check_way_back(const lw_network *net, const char *dir)
     for (; own && own->name; own++) {
         const lw_naming only[] = {*own, {0}};
         lw_store *s = NULL;
-        assert_ok(lw_store_save_as(net->store, LW_SLAB_PARAM, path, own, NULL, 0));
+        assert_ok(lw_store_save_as(net->store, LW_SLAB_PARAM, path, own, LW_ELEM_F32, NULL, 0));
         assert_ok(lw_store_new(true, &s));
         lw_network again = lw_network_of(net->def, net->arch, s);
         assert_ok(lw_network_declare(&again, s));

@@ -23,3 +23,5 @@ lw_test(test_fid jobs/test_fid.c session models data store formats backend plan 
 lw_test(test_encode jobs/test_encode.c jobs/encode session models data store formats backend plan ir base)
 lw_test(test_passes jobs/test_passes.c session models store formats backend plan ir base)
 target_sources(test_passes PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
+lw_test(test_convert jobs/test_convert.c jobs/convert models data store formats backend plan ir base)
+target_sources(test_convert PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)

@@ -163,12 +163,56 @@ static void what_changes_nothing(void **state)
     lw_str_clear(&line);
 }
 
+/* In the words of each library and back: the same, or refused. */
+static void the_way_back(void **state)
+{
+    lw_preparation half = {.fit = LW_FIT_SQUASH,
+                           .filter = LW_FILTER_BILINEAR,
+                           .resize_h = 384,
+                           .resize_w = 384,
+                           .height = 384,
+                           .width = 384,
+                           LW_NUMBERS_HALF};
+    lw_preparation odd = lw_preparation_imagenet, clip = half, inside = half, wide = half;
+    lw_preparation bytes = half, none = half, tall = half;
+    (void)state;
+    odd.resize_h = odd.resize_w = 248; /* 224 / 0.9, of which timm takes the whole part */
+    clip.fit = LW_FIT_SHORTEST;
+    inside.fit = LW_FIT_INSIDE;
+    memset(inside.fill, 128, sizeof inside.fill);
+    wide.form = LW_RESAMPLE_TORCH;
+    bytes.scale = 1.0;
+    none.height = none.width = 0;
+    tall.resize_h = tall.height = 256;
+    const struct {
+        const lw_preparation *p;
+        bool said[3]; /* by transformers, timm, open_clip */
+    } rows[] = {
+        {&lw_preparation_imagenet, {true, true, false}}, /* it never crops what it resized */
+        {&odd, {true, true, false}},
+        {&half, {true, true, true}},
+        {&clip, {true, true, true}},
+        {&inside, {false, true, false}},
+        {&wide, {false, false, false}},
+        {&bytes, {true, false, false}},
+        {&tall, {true, true, false}},
+        {&none, {false, false, false}}};
+    for (size_t i = 0; i < LW_COUNT(rows); i++)
+        for (int to = 0; to < 3; to++) {
+            LW_CLEANUP(lw_json_drop) json_t *o = NULL;
+            int rc = lw_preparation_json(rows[i].p, (lw_library)to, &o);
+            if (rc != (rows[i].said[to] ? 0 : LW_EUNSUPPORTED))
+                fail_msg("row %zu, %s: code %d", i, lw_library_name[to], rc);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_preparations),
         cmocka_unit_test(refusals),
         cmocka_unit_test(what_changes_nothing),
+        cmocka_unit_test(the_way_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,7 +121,7 @@ static void test_transformers(void **state)
     lw_st_file *f = NULL;
     const char *path = in_scratch("hf.safetensors");
     (void)state;
-    assert_ok(lw_store_save_as(s, LW_SLAB_PARAM, path, &namings[0], NULL, 0));
+    assert_ok(lw_store_save_as(s, LW_SLAB_PARAM, path, &namings[0], LW_ELEM_F32, NULL, 0));
     assert_ok(lw_st_open(path, &f));
     assert_int_equal(lw_st_count(f), 19);
     const lw_st_tensor *t = tensor(f, "vision.layers.10.k_proj.weight", 2, D, D);
@@ -149,7 +149,7 @@ static void test_timm(void **state)
     lw_st_file *f = NULL;
     const char *path = in_scratch("timm.safetensors");
     (void)state;
-    assert_ok(lw_store_save_as(s, LW_SLAB_PARAM, path, &namings[1], NULL, 0));
+    assert_ok(lw_store_save_as(s, LW_SLAB_PARAM, path, &namings[1], LW_ELEM_F32, NULL, 0));
     assert_ok(lw_st_open(path, &f));
     tensor(f, "cls_token", 3, 1, D);
     tensor(f, "pos_embed", 3, 1, D);
@@ -259,9 +259,10 @@ static void test_no_way_back(void **state)
     const lw_naming part = {.name = "part", .rules = q_only};
     lw_store *s = transformer(1);
     (void)state;
-    assert_fails(LW_EUNSUPPORTED,
-                 "tensor 'head.in_proj_weight' cannot be made from this model in the names of part",
-                 lw_store_save_as(s, LW_SLAB_PARAM, in_scratch("part"), &part, NULL, 0));
+    assert_fails(
+        LW_EUNSUPPORTED,
+        "tensor 'head.in_proj_weight' cannot be made from this model in the names of part",
+        lw_store_save_as(s, LW_SLAB_PARAM, in_scratch("part"), &part, LW_ELEM_F32, NULL, 0));
     lw_store_free(&s);
 }
 

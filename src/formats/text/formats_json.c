@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -71,6 +73,19 @@ void lw_json_drop(json_t **pp)
 json_t *lw_json_real(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *lw_json_float(float x)
+{
+    double v = (double)x;
+    for (int digits = 1; digits <= 9 && isfinite(x); digits++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.*g", digits, (double)x);
+        v = strtod(text, NULL);
+        if ((float)v == x)
+            break;
+    }
+    return lw_json_real(v);
 }
 
 int lw_json_save(const char *path, const json_t *v)

@@ -35,6 +35,9 @@ json_t *lw_json_decode(const char *text, size_t len, json_error_t *err);
 
 /* A number, or JSON null for NaN and infinities (JSON has no word for them). */
 json_t *lw_json_real(double x);
+/* The same of the shortest number that is x when it is rounded to a float: 1e-05, not
+ * 9.999999747378752e-06. */
+json_t *lw_json_float(float x);
 
 /* Appends to *out. indent 0: one line; else pretty, with arrays of scalars kept on one line. Reals
  * are the shortest text that reads back to the same double; keys keep insertion order; NULL is

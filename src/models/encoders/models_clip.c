@@ -128,6 +128,69 @@ static const lw_naming namings[] = {
     {"timm", NULL, timm, NULL},
     {0},
 };
+static const lw_naming *const naming_of[] = {[LW_LIBRARY_HF] = &namings[0],
+                                             [LW_LIBRARY_OPEN_CLIP] = &namings[2],
+                                             [LW_LIBRARY_TIMM] = &namings[3]};
+
+/* ---- other libraries' folders ---------------------------------------------------------------- */
+
+static const lw_vit timm_usual = {.act = LW_EW_gelu, .eps = 1e-5f};
+
+static bool is_zero(const lw_store *s, const char *name)
+{
+    int32_t k = lw_store_find(s, name);
+    const float *v = k >= 0 ? lw_store_data(s, k, LW_SLAB_PARAM) : NULL;
+    for (int64_t i = 0; v && i < lw_store_at(s, k)->count; i++)
+        if (v[i] != 0)
+            return false;
+    return true;
+}
+
+static int write_transformers(const lw_network *n, const clip_arch *a, json_t *config)
+{
+    const char *class_name = a->projection ? "CLIPVisionModelWithProjection" : "CLIPVisionModel";
+    json_object_set_new(config, "model_type", json_string("clip_vision_model"));
+    json_object_set_new(config, "architectures", json_pack("[s]", class_name));
+    lw_transformers_put_vit(&a->vit, config);
+    json_object_set_new(config, "intermediate_size", json_integer(a->vit.hidden));
+    json_object_set_new(config, "projection_dim",
+                        json_integer(a->projection ? a->projection : a->vit.width));
+    (void)n;
+    return 0;
+}
+
+static int write_timm(const lw_network *n, const clip_arch *a, json_t *config)
+{
+    bool quick = a->vit.act == LW_EW_quick_gelu;
+    LW_TRY(lw_timm_write(n, &a->vit, quick ? "_clip_quickgelu_" : "_clip_", &timm_usual, config));
+    json_object_set_new(config, "num_classes", json_integer(a->projection));
+    json_object_set_new(config, "global_pool", json_string("token"));
+    return 0;
+}
+
+/* Only timm's projection has a bias, and weights of CLIP have zeros there. */
+static int write(const lw_network *n, lw_library to, lw_network_form *out)
+{
+    const clip_arch *a = n->arch;
+    bool bias = to == LW_LIBRARY_TIMM && a->projection;
+    LW_TRY(lw_network_form_only(n, to, bias || is_zero(n->store, "visual_projection.bias"),
+                                "a projection with a bias that is not zero"));
+    out->naming = naming_of[to];
+    if (bias != a->bias) {
+        clip_arch *there = out->arch = lw_calloc(1, sizeof *there);
+        if (!there)
+            return LW_ENOMEM;
+        *there = *a;
+        there->bias = bias;
+    }
+    if (to == LW_LIBRARY_HF)
+        return write_transformers(n, a, out->config);
+    if (to == LW_LIBRARY_TIMM)
+        return write_timm(n, a, out->config);
+    LW_TRY(lw_open_clip_write(n, &a->vit, a->projection, out->config));
+    return lw_network_form_note(out, "open_clip builds a text tower too, which is not in these "
+                                     "files: load them into model.visual");
+}
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
@@ -161,6 +224,7 @@ const lw_network_def lw_network_def_clip = {
     .class_name = "clip clip_vision_model open_clip vit_*_clip_*",
     .arch_bytes = sizeof(clip_arch),
     .read = read,
+    .write = write,
     .describe = describe,
     .namings = namings,
     .preparation = &preparation,

@@ -64,19 +64,16 @@ static int read_classes(const json_t *j, const char *where, int32_t *out)
     return 0;
 }
 
+static const lw_vit timm_usual = {
+    .image_size = 518, .act = LW_EW_gelu, .eps = 1e-6f, .resize = LW_VIT_RESIZE_ANTIALIAS};
+
 /* Of timm, whose class token has its position in it where there are registers. */
 static int read_timm(const json_t *j, const char *where, dinov2_arch *a)
 {
-    const char *name = json_string_value(json_object_get(j, "architecture"));
-    const char *registers = strstr(name, "_reg");
-    a->vit = (lw_vit){.image_size = 518,
-                      .act = LW_EW_gelu,
-                      .eps = 1e-6f,
-                      .resize = LW_VIT_RESIZE_ANTIALIAS,
-                      .class_unplaced = registers != NULL};
-    if (registers)
-        a->vit.registers = (int32_t)LW_MIN(LW_MAX(strtol(registers + 4, NULL, 10), 0), 1024);
-    return lw_timm_vit(j, where, "token", &a->vit, NULL);
+    a->vit = timm_usual;
+    LW_TRY(lw_timm_vit(j, where, "token", &a->vit, NULL));
+    a->vit.class_unplaced = a->vit.registers > 0;
+    return 0;
 }
 
 static int read(const json_t *j, const char *where, void *arch)
@@ -171,6 +168,107 @@ static const lw_naming namings[] = {
     {"timm", NULL, timm, unused},
     {0},
 };
+
+/* ---- other libraries' folders ---------------------------------------------------------------- */
+
+static float *values(lw_store *s, const char *name)
+{
+    return lw_store_edit(s, lw_store_find(s, name), LW_SLAB_PARAM);
+}
+
+/* Where there are registers, timm's class token has its position in it and its table begins with the
+ * patches; back again its position is zero. */
+static void place_class(const lw_network *n, lw_store *to)
+{
+    const lw_vit *v = &((const dinov2_arch *)n->arch)->vit;
+    int32_t w = v->width;
+    size_t patches = sizeof(float) * (size_t)v->grid * (size_t)v->grid * (size_t)w;
+    const float *at = lw_store_data(n->store, lw_store_find(n->store, plain.positions),
+                                    LW_SLAB_PARAM);
+    float *dst = values(to, plain.positions), *token = values(to, plain.class_token);
+    if (v->class_unplaced) {
+        memcpy(dst + w, at, patches);
+        return;
+    }
+    memcpy(dst, at + w, patches);
+    for (int32_t i = 0; i < w; i++)
+        token[i] += at[i];
+}
+
+static int write_transformers(const lw_network *n, const dinov2_arch *a, json_t *config)
+{
+    const lw_vit *v = &a->vit;
+    bool registers = v->registers > 0;
+    int32_t ratio = 1;
+    while (ratio < 64 && (v->swiglu ? gated(ratio * v->width) : ratio * v->width) != v->hidden)
+        ratio++;
+    LW_TRY(lw_network_form_only(n, LW_LIBRARY_HF, ratio < 64, "this width of the mlp"));
+    const char *name = registers ? "Dinov2WithRegisters" : "Dinov2";
+    LW_CLEANUP(lw_str_clear) lw_str class_name = {0};
+    lw_str_addf(&class_name, "%s%s", name, a->classes ? "ForImageClassification" : "Model");
+    json_object_set_new(config, "model_type",
+                        json_string(registers ? "dinov2_with_registers" : "dinov2"));
+    json_object_set_new(config, "architectures", json_pack("[s]", lw_str_c(&class_name)));
+    lw_transformers_put_vit(v, config);
+    json_object_set_new(config, "mlp_ratio", json_integer(ratio));
+    json_object_set_new(config, "qkv_bias", json_boolean(!v->no_qkv_bias));
+    json_object_set_new(config, "use_swiglu_ffn", json_boolean(v->swiglu));
+    if (registers)
+        json_object_set_new(config, "num_register_tokens", json_integer(v->registers));
+    if (a->classes)
+        json_object_set_new(config, "num_labels", json_integer(a->classes));
+    return 0;
+}
+
+static int note_resize(const lw_vit *v, lw_vit_resize there, lw_library to, lw_network_form *out)
+{
+    return v->resize == there
+               ? 0
+               : lw_network_form_note(out,
+                                      "%s interpolates the table of positions in another way: "
+                                      "features are the same at %dx%d, about 1e-3 apart at others",
+                                      lw_library_name[to], (int)(v->grid * v->patch),
+                                      (int)(v->grid * v->patch));
+}
+
+/* The same with the library's table of positions, without a classifier where it has none. */
+static int rearrange(const lw_network *n, bool unplaced, bool keep_head, lw_network_form *out)
+{
+    const dinov2_arch *a = n->arch;
+    if (unplaced == a->vit.class_unplaced && (keep_head || a->classes == 0))
+        return 0;
+    dinov2_arch *there = out->arch = lw_calloc(1, sizeof *there);
+    if (!there)
+        return LW_ENOMEM;
+    *there = *a;
+    there->vit.class_unplaced = unplaced;
+    there->classes = keep_head ? a->classes : 0;
+    if (unplaced == a->vit.class_unplaced)
+        return 0;
+    out->fill = place_class;
+    return unplaced
+               ? lw_network_form_note(out, "timm adds the class token's position to the token: "
+                                           "on the way back that position is zero")
+               : 0;
+}
+
+static int write(const lw_network *n, lw_library to, lw_network_form *out)
+{
+    const dinov2_arch *a = n->arch;
+    bool registers = a->vit.registers > 0, hf = to == LW_LIBRARY_HF;
+    LW_TRY(lw_network_form_only(n, to, to != LW_LIBRARY_OPEN_CLIP,
+                                "DINOv2, which has no text tower,"));
+    out->naming = hf ? &namings[a->classes == 0 ? 0 : registers ? 2 : 1] : &namings[4];
+    LW_TRY(rearrange(n, registers && !hf, hf, out));
+    LW_TRY(note_resize(&a->vit, hf && !registers ? LW_VIT_RESIZE_SIZE : LW_VIT_RESIZE_ANTIALIAS, to,
+                       out));
+    if (hf)
+        return write_transformers(n, a, out->config);
+    LW_TRY(lw_timm_write(n, &a->vit, "_dinov2", &timm_usual, out->config));
+    json_object_set_new(out->config, "num_classes", json_integer(0));
+    json_object_set_new(out->config, "global_pool", json_string("token"));
+    return 0;
+}
 
 /* ---- weights alone --------------------------------------------------------------------------- */
 
@@ -285,6 +383,7 @@ const lw_network_def lw_network_def_dinov2 = {
     .class_name = "dinov2 dinov2_with_registers vit_*_dinov2",
     .arch_bytes = sizeof(dinov2_arch),
     .read = read,
+    .write = write,
     .recognise = recognise,
     .tensors = "DINOv2 (LayerScale, a class token, heads of 64)",
     .namings = namings,

@@ -206,7 +206,7 @@ static int read(const json_t *j, const char *where, void *arch)
     static const char *const built[] = {"inception_v3", "tf_inception_v3", "adv_inception_v3",
                                         "gluon_inception_v3", NULL};
     (void)arch;
-    return lw_timm_plain(j, where, built);
+    return lw_timm_plain(j, where, built, NULL);
 }
 
 /* ---- the record ------------------------------------------------------------------------------ */

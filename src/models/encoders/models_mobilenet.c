@@ -26,6 +26,7 @@ typedef enum naming { FOLDED, TORCHVISION, TRANSFORMERS, TIMM, NAMINGS } naming;
 
 typedef struct mobilenet {
     naming names;
+    bool said;                   /* by a config.json: names, padding and eps */
     bool prefix;                 /* transformers': "mobilenet_v2." before all but the classifier */
     bool same;                   /* TensorFlow's padding */
     float eps;                   /* of BatchNorm */
@@ -225,8 +226,8 @@ static int32_t read_classes(const lw_st_file *f, naming names)
 static bool recognise(const lw_st_file *f, void *arch)
 {
     mobilenet *a = arch;
-    bool read = a->names == TRANSFORMERS; /* by its config.json, which says no widths */
-    for (int k = read ? TRANSFORMERS : FOLDED; k < NAMINGS; k++) {
+    bool read = a->said; /* which says no widths */
+    for (int k = read ? (int)a->names : FOLDED; k < NAMINGS; k++) {
         mobilenet try = {.names = (naming)k, .same = k == FOLDED, .eps = 1e-5f};
         if (read)
             try = *a;
@@ -261,13 +262,37 @@ static const char *const keys[] = {"classifier_dropout_prob",
                                    "tf_padding",
                                    NULL};
 
+static int read_timm(const json_t *j, const char *where, mobilenet *a)
+{
+    static const char *const timm[] = {"architecture",   "num_classes", "num_features",
+                                       "pretrained_cfg", "model_args",  NULL};
+    static const char *const more[] = {"bn_eps", NULL};
+    static const char *const *const known[] = {timm, NULL}, *const *const args[] = {more, NULL};
+    static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {0}};
+    static const lw_json_only pads[] = {{"pad_type", "\"\""}, {"pad_type", "\"same\""}, {0}};
+    const json_t *o = json_object_get(j, "model_args");
+    const char *pad = "";
+    double eps = 1e-5;
+    LW_TRY(lw_json_check_known(j, where, known, only));
+    if (json_is_object(o)) {
+        LW_TRY(lw_json_check_known(o, where, args, pads));
+        LW_TRY(lw_json_opt_f64(o, where, "bn_eps", &eps));
+        LW_TRY(lw_json_opt_str(o, where, "pad_type", &pad));
+    }
+    *a =
+        (mobilenet){.names = TIMM, .said = true, .same = lw_str_eq(pad, "same"), .eps = (float)eps};
+    return 0;
+}
+
 static int read(const json_t *j, const char *where, void *arch)
 {
     mobilenet *a = arch;
     int32_t output_stride = 32;
     bool first = true;
     double eps = 0.001;
-    *a = (mobilenet){.names = TRANSFORMERS, .same = true};
+    if (json_object_get(j, "architecture"))
+        return read_timm(j, where, a);
+    *a = (mobilenet){.names = TRANSFORMERS, .said = true, .same = true};
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_transformers_act_is(j, where, "relu6"));
     LW_TRY(lw_transformers_rgb(j, where));
@@ -283,6 +308,85 @@ static int read(const json_t *j, const char *where, void *arch)
                ? 0
                : lw_fail(LW_EUNSUPPORTED,
                          "%s: 'first_layer_is_expansion' is false, only true is built here", where);
+}
+
+/* ---- other libraries' folders ---------------------------------------------------------------- */
+
+/* Channels at a multiplier, to a multiple of 8 that takes no more than a tenth away. */
+static int32_t times(int32_t channels, double by)
+{
+    double want = channels * by;
+    int32_t n = LW_MAX((int32_t)(want + 4) / 8 * 8, 8);
+    return n < 0.9 * want ? n + 8 : n;
+}
+
+static bool has_widths(const mobilenet *a, double by)
+{
+    static const int32_t width[STAGES] = {16, 24, 32, 64, 96, 160, 320};
+    int32_t c = times(32, by);
+    if (a->stem != c || a->head != LW_MAX(times(1280, by), 1280))
+        return false;
+    for (int s = 0, n = 1; s < STAGES; s++)
+        for (int i = 0; i < stage_blocks[s]; i++, n++) {
+            if (a->inner[n - 1] != (n == 1 ? c : 6 * c) || a->width[n - 1] != times(width[s], by))
+                return false;
+            c = a->width[n - 1];
+        }
+    return true;
+}
+
+static void write_transformers(const mobilenet *a, double by, json_t *config)
+{
+    const char *class_name = a->classes ? "MobileNetV2ForImageClassification" : "MobileNetV2Model";
+    json_object_set_new(config, "model_type", json_string("mobilenet_v2"));
+    json_object_set_new(config, "architectures", json_pack("[s]", class_name));
+    json_object_set_new(config, "depth_multiplier", json_real(by));
+    json_object_set_new(config, "hidden_act", json_string("relu6"));
+    json_object_set_new(config, "tf_padding", json_boolean(a->same));
+    json_object_set_new(config, "layer_norm_eps", lw_json_float(a->eps));
+    if (a->classes)
+        json_object_set_new(config, "num_labels", json_integer(a->classes));
+}
+
+static void write_timm(const mobilenet *a, double by, json_t *config)
+{
+    LW_CLEANUP(lw_str_clear) lw_str name = {0};
+    json_t *args = json_object();
+    lw_str_addf(&name, "mobilenetv2_%03d", (int)(100 * by + 0.5));
+    if (a->eps != 1e-5f)
+        json_object_set_new(args, "bn_eps", lw_json_float(a->eps));
+    if (a->same)
+        json_object_set_new(args, "pad_type", json_string("same"));
+    json_object_set_new(config, "architecture", json_string(lw_str_c(&name)));
+    json_object_set_new(config, "num_classes", json_integer(a->classes));
+    json_object_set_new(config, "num_features", json_integer(a->head));
+    json_object_set_new(config, "global_pool", json_string("avg"));
+    json_object_set_new(config, "model_args", args);
+}
+
+static int write(const lw_network *n, lw_library to, lw_network_form *out)
+{
+    static const double multipliers[] = {0.35, 0.5, 0.75, 1.0, 1.4};
+    const mobilenet *a = n->arch;
+    bool hf = to == LW_LIBRARY_HF;
+    size_t i = 0;
+    while (i < LW_COUNT(multipliers) && !has_widths(a, multipliers[i]))
+        i++;
+    LW_TRY(lw_network_form_only(n, to, to != LW_LIBRARY_OPEN_CLIP, "a MobileNetV2"));
+    LW_TRY(lw_network_form_only(n, to, a->names != FOLDED, "a network with BatchNorm folded in"));
+    LW_TRY(lw_network_form_only(n, to, i < LW_COUNT(multipliers), "a MobileNetV2 of these widths"));
+    mobilenet *there = out->arch = lw_calloc(1, sizeof *there);
+    if (!there)
+        return LW_ENOMEM;
+    *there = *a;
+    there->names = hf ? TRANSFORMERS : TIMM;
+    there->prefix = hf && a->classes > 0;
+    out->by_place = true;
+    if (hf)
+        write_transformers(a, multipliers[i], out->config);
+    else
+        write_timm(a, multipliers[i], out->config);
+    return 0;
 }
 
 /* ---- the record ------------------------------------------------------------------------------ */
@@ -311,9 +415,10 @@ static void describe(lw_network *n)
 const lw_network_def lw_network_def_mobilenet_v2 = {
     .name = "mobilenet_v2",
     .kind = "encoder",
-    .class_name = "mobilenet_v2",
+    .class_name = "mobilenet_v2 mobilenetv2_*",
     .arch_bytes = sizeof(mobilenet),
     .read = read,
+    .write = write,
     .recognise = recognise,
     .tensors = "a MobileNetV2 of torchvision, timm or transformers, or with BatchNorm folded in",
     .describe = describe,

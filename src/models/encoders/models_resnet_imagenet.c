@@ -171,6 +171,8 @@ static const char *const timm[] = {
     "resnet18",        "resnet26",         "resnet34",    "resnet50",     "resnet101",
     "resnet152",       "tv_resnet34",      "tv_resnet50", "tv_resnet101", "tv_resnet152",
     "wide_resnet50_2", "wide_resnet101_2", NULL};
+/* Arguments that the tensors say too. */
+static const char *const timm_args[] = {"layers", "channels", "base_width", NULL};
 
 static int read(const json_t *j, const char *where, void *arch)
 {
@@ -178,7 +180,7 @@ static int read(const json_t *j, const char *where, void *arch)
     const char *layer = "bottleneck";
     int32_t channels = 3;
     if (lw_timm_is(j))
-        return lw_timm_plain(j, where, timm);
+        return lw_timm_plain(j, where, timm, timm_args);
     a->hf = true;
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_json_opt_str(j, where, "layer_type", &layer));
@@ -219,6 +221,94 @@ static bool recognise(const lw_st_file *f, void *arch)
     return true;
 }
 
+/* ---- other libraries' folders ---------------------------------------------------------------- */
+
+static json_t *integers(const int32_t *v, int n, int32_t divisor)
+{
+    json_t *a = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(a, json_integer(v[i] / divisor));
+    return a;
+}
+
+/* timm counts the channels of the 3x3 convolutions at a base width of 64: of a bottleneck a quarter
+ * of the result. What that width
+ * is, the same in all stages; 0: in none of timm's ways. */
+static int32_t base_width(const resnet *a)
+{
+    int32_t quarter = a->bottleneck ? 4 : 1, planes = a->width[0] / quarter;
+    int32_t base = planes > 0 ? a->inner[0] * 64 / planes : 0;
+    for (int s = 0; s < a->stages; s++)
+        if (a->width[s] % quarter != 0 || a->width[s] / quarter * base != a->inner[s] * 64)
+            return 0;
+    return base;
+}
+
+static int write_timm(const lw_network *n, const resnet *a, json_t *config)
+{
+    static const int32_t usual[] = {64, 128, 256, 512};
+    int32_t quarter = a->bottleneck ? 4 : 1, base = base_width(a);
+    bool own_depth = lw_str_eq(n->name, n->def->name), own_width = false; /* not registered */
+    LW_TRY(lw_network_form_only(n, LW_LIBRARY_TIMM, a->stages == 4 && base > 0 && a->stem == 64,
+                                "this number of stages or channels"));
+    LW_TRY(lw_network_form_only(n, LW_LIBRARY_TIMM, !a->halve_first && !a->stride_in_1x1,
+                                "'downsample_in_first_stage' or 'downsample_in_bottleneck'"));
+    for (int s = 0; s < 4; s++)
+        own_width = own_width || a->width[s] != usual[s] * quarter;
+    json_t *args = json_object();
+    if (own_depth)
+        json_object_set_new(args, "layers", integers(a->depth, 4, 1));
+    if (own_width)
+        json_object_set_new(args, "channels", integers(a->width, 4, quarter));
+    if (base != 64)
+        json_object_set_new(args, "base_width", json_integer(base));
+    const char *nearest = a->bottleneck ? "resnet50" : "resnet18";
+    json_object_set_new(config, "architecture", json_string(own_depth ? nearest : n->name));
+    json_object_set_new(config, "num_classes", json_integer(a->classes));
+    json_object_set_new(config, "num_features", json_integer(a->width[3]));
+    json_object_set_new(config, "global_pool", json_string("avg"));
+    json_object_set_new(config, "model_args", args);
+    return 0;
+}
+
+static int write_transformers(const lw_network *n, const resnet *a, json_t *config)
+{
+    const char *class_name = a->classes ? "ResNetForImageClassification" : "ResNetModel";
+    bool quarters = true;
+    for (int s = 0; s < a->stages; s++)
+        quarters = quarters && a->inner[s] == a->width[s] / (a->bottleneck ? 4 : 1);
+    LW_TRY(lw_network_form_only(n, LW_LIBRARY_HF, quarters, "a wide ResNet"));
+    json_object_set_new(config, "model_type", json_string("resnet"));
+    json_object_set_new(config, "architectures", json_pack("[s]", class_name));
+    json_object_set_new(config, "embedding_size", json_integer(a->stem));
+    json_object_set_new(config, "hidden_sizes", integers(a->width, a->stages, 1));
+    json_object_set_new(config, "depths", integers(a->depth, a->stages, 1));
+    json_object_set_new(config, "layer_type", json_string(a->bottleneck ? "bottleneck" : "basic"));
+    json_object_set_new(config, "hidden_act", json_string("relu"));
+    json_object_set_new(config, "downsample_in_first_stage", json_boolean(a->halve_first));
+    json_object_set_new(config, "downsample_in_bottleneck", json_boolean(a->stride_in_1x1));
+    if (a->classes)
+        json_object_set_new(config, "num_labels", json_integer(a->classes));
+    return 0;
+}
+
+static int write(const lw_network *n, lw_library to, lw_network_form *out)
+{
+    const resnet *a = n->arch;
+    bool hf = to == LW_LIBRARY_HF;
+    LW_TRY(lw_network_form_only(n, to, to != LW_LIBRARY_OPEN_CLIP, "a ResNet of this kind"));
+    out->naming = &namings[hf && a->classes > 0];
+    if (a->hf != hf) {
+        resnet *there = out->arch = lw_calloc(1, sizeof *there);
+        if (!there)
+            return LW_ENOMEM;
+        *there = *a;
+        there->hf = hf;
+        out->by_place = true;
+    }
+    return hf ? write_transformers(n, a, out->config) : write_timm(n, a, out->config);
+}
+
 /* ---- the record ------------------------------------------------------------------------------ */
 
 static void describe(lw_network *n)
@@ -243,6 +333,7 @@ const lw_network_def lw_network_def_resnet = {
     .class_name = "**resnet** **resnext**",
     .arch_bytes = sizeof(resnet),
     .read = read,
+    .write = write,
     .recognise = recognise,
     .tensors = "a ResNet of torchvision, timm or transformers (7x7 stem, four stages)",
     .describe = describe,

@@ -93,6 +93,64 @@ static const lw_naming namings[] = {
     {"open_clip", "visual.trunk.", timm, beside_trunk},
     {0},
 };
+static const lw_naming *const naming_of[] = {[LW_LIBRARY_HF] = &namings[0],
+                                             [LW_LIBRARY_TIMM] = &namings[2],
+                                             [LW_LIBRARY_OPEN_CLIP] = &namings[3]};
+
+/* ---- other libraries' folders ---------------------------------------------------------------- */
+
+static const lw_vit timm_usual = {.act = LW_EW_gelu, .eps = 1e-6f};
+
+static void write_transformers(const lw_vit *v, bool no_head, json_t *config)
+{
+    json_object_set_new(config, "model_type", json_string("siglip_vision_model"));
+    json_object_set_new(config, "architectures", json_pack("[s]", "SiglipVisionModel"));
+    lw_transformers_put_vit(v, config);
+    json_object_set_new(config, "intermediate_size", json_integer(v->hidden));
+    if (no_head)
+        json_object_set_new(config, "vision_use_head", json_false());
+}
+
+/* open_clip builds what timm registers, by its name alone. */
+static int write_open_clip(const lw_network *n, const lw_vit *v, lw_network_form *out)
+{
+    lw_vit found = {0};
+    const char *name = lw_timm_find(v, "_siglip_", &timm_usual, &found);
+    LW_TRY(lw_network_form_only(n, LW_LIBRARY_OPEN_CLIP, name && v->eps == timm_usual.eps,
+                                "a tower of sizes that timm does not register"));
+    json_object_set_new(out->config, "model_cfg",
+                        json_pack("{s:i, s:f, s:b, s:{s:i, s:s, s:b, s:s, s:s}, s:{}}", "embed_dim",
+                                  (int)v->width, "init_logit_bias", -10.0, "custom_text", 1,
+                                  "vision_cfg", "image_size", (int)v->image_size, "timm_model_name",
+                                  name, "timm_model_pretrained", 0, "timm_pool", "map", "timm_proj",
+                                  "none", "text_cfg"));
+    if (found.act != v->act)
+        LW_TRY(lw_network_form_note(out,
+                                    "open_clip's %s computes GELU in the other form (%s) than "
+                                    "these weights' configuration says: features are about 1e-3 "
+                                    "apart",
+                                    name, lw_timm_act(found.act)));
+    return lw_network_form_note(out, "open_clip builds a text tower too, which is not in these "
+                                     "files: load them into model.visual");
+}
+
+static int write(const lw_network *n, lw_library to, lw_network_form *out)
+{
+    const siglip_arch *a = n->arch;
+    out->naming = naming_of[to];
+    LW_TRY(lw_network_form_only(n, to, to == LW_LIBRARY_HF || !a->no_head,
+                                "a network without a pooling head"));
+    if (to == LW_LIBRARY_OPEN_CLIP)
+        return write_open_clip(n, &a->vit, out);
+    if (to == LW_LIBRARY_TIMM) {
+        LW_TRY(lw_timm_write(n, &a->vit, "_siglip_", &timm_usual, out->config));
+        json_object_set_new(out->config, "num_classes", json_integer(0));
+        json_object_set_new(out->config, "global_pool", json_string("map"));
+        return 0;
+    }
+    write_transformers(&a->vit, a->no_head, out->config);
+    return 0;
+}
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
@@ -151,6 +209,7 @@ const lw_network_def lw_network_def_siglip = {
     .class_name = "siglip siglip_vision_model vit_*_siglip_*",
     .arch_bytes = sizeof(siglip_arch),
     .read = read,
+    .write = write,
     .describe = describe,
     .namings = namings,
     .preparation = &preparation,

@@ -39,16 +39,21 @@ static int opt_side(const json_t *j, const char *where, const char *key, int32_t
 
 /* ---- timm's convolutional networks ----------------------------------------------------------- */
 
-int lw_timm_plain(const json_t *config, const char *where, const char *const *built)
+int lw_timm_plain(const json_t *config, const char *where, const char *const *built,
+                  const char *const *said)
 {
-    static const char *const keys[] = {"architecture", "num_classes", "num_features",
-                                       "pretrained_cfg", NULL};
+    static const char *const keys[] = {"architecture",   "num_classes", "num_features",
+                                       "pretrained_cfg", "model_args",  NULL};
     static const char *const *const known[] = {keys, NULL};
-    static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {"model_args", "{}"}, {0}};
+    static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {0}};
+    const char *const *const known_args[] = {said, NULL};
+    const json_t *args = json_object_get(config, "model_args");
     LW_CLEANUP(lw_str_clear) lw_str have = {0};
     const char *name;
     LW_TRY(lw_json_get_str(config, where, "architecture", &name));
     LW_TRY(lw_json_check_known(config, where, known, only));
+    if (json_is_object(args))
+        LW_TRY(lw_json_check_known(args, where, known_args, NULL));
     for (const char *const *b = built; *b; b++) {
         if (lw_str_eq(*b, name))
             return 0;
@@ -76,8 +81,8 @@ static const registration registrations[] = {
 static const char *const tanh_forms[] = {"vit_base_patch32_siglip_", "vit_large_patch16_siglip_512",
                                          "vit_so400m_patch16_siglip_", "vit_giantopt_", NULL};
 
-/* vit_SIZE_patchN_...[_SIDE] */
-static int read_architecture(const char *name, const char *where, lw_vit *out)
+/* vit_SIZE_patchN_...[_regN]...[_SIDE] */
+int lw_timm_architecture(const char *name, const char *where, lw_vit *out)
 {
     const char *size = lw_str_starts(name, "vit_") ? name + 4 : "", *patch = strstr(size, "_patch");
     const registration *r = registrations;
@@ -97,6 +102,9 @@ static int read_architecture(const char *name, const char *where, lw_vit *out)
     long side = strtol(strrchr(name, '_') + 1, NULL, 10);
     if (side > 0 && side <= LARGEST)
         out->image_size = (int32_t)side;
+    if (strstr(name, "_reg"))
+        out->registers = (int32_t)LW_MIN(
+            LW_MAX(strtol(strstr(name, "_reg") + strlen("_reg"), NULL, 10), 0), 1024);
     if (strstr(name, "_quickgelu"))
         out->act = LW_EW_quick_gelu;
     for (const char *const *t = tanh_forms; *t; t++)
@@ -105,13 +113,47 @@ static int read_architecture(const char *name, const char *where, lw_vit *out)
     return 0;
 }
 
+static const struct {
+    const char *name;
+    lw_ewop op;
+} acts[] = {{"gelu", LW_EW_gelu},
+            {"gelu_tanh", LW_EW_gelu_tanh},
+            {"quick_gelu", LW_EW_quick_gelu},
+            {"relu", LW_EW_relu},
+            {"silu", LW_EW_silu}};
+
+const char *lw_timm_act(lw_ewop op)
+{
+    for (size_t i = 0; i < LW_COUNT(acts); i++)
+        if (acts[i].op == op)
+            return acts[i].name;
+    return NULL;
+}
+
+static int read_act(const json_t *j, const char *where, lw_vit *out)
+{
+    const char *name = NULL;
+    LW_TRY(lw_json_opt_str(j, where, "act_layer", &name));
+    for (size_t i = 0; name && i < LW_COUNT(acts); i++)
+        if (lw_str_eq(acts[i].name, name)) {
+            out->act = acts[i].op;
+            return 0;
+        }
+    return name ? lw_fail(LW_EUNSUPPORTED,
+                          "%s: 'act_layer' is %s, known are gelu, gelu_tanh, "
+                          "quick_gelu, relu and silu",
+                          where, name)
+                : 0;
+}
+
 static int read_args(const json_t *j, const char *where, lw_vit *out)
 {
     static const char *const keys[] = {"img_size",  "patch_size", "embed_dim",        "depth",
                                        "num_heads", "mlp_ratio",  "dynamic_img_size", "init_values",
-                                       NULL};
+                                       "act_layer", "qkv_bias",   "reg_tokens",       NULL};
     const char *const *const known[] = {keys, NULL};
     double ratio = 0;
+    bool bias = true;
     if (!j || json_is_null(j))
         return 0;
     LW_TRY(lw_json_check_known(j, where, known, NULL));
@@ -120,7 +162,11 @@ static int read_args(const json_t *j, const char *where, lw_vit *out)
     LW_TRY(opt_count(j, where, "embed_dim", WIDEST, &out->width));
     LW_TRY(opt_count(j, where, "depth", LW_VIT_MAX_DEPTH, &out->depth));
     LW_TRY(opt_count(j, where, "num_heads", 1024, &out->heads));
+    LW_TRY(opt_count(j, where, "reg_tokens", 1024, &out->registers));
+    LW_TRY(lw_json_opt_bool(j, where, "qkv_bias", &bias));
+    LW_TRY(read_act(j, where, out));
     LW_TRY(lw_json_opt_f64(j, where, "mlp_ratio", &ratio));
+    out->no_qkv_bias = !bias;
     if (json_object_get(j, "mlp_ratio") && !(ratio > 0 && ratio <= 64))
         return lw_fail(LW_EFORMAT, "%s: 'mlp_ratio' is %g", where, ratio);
     if (ratio > 0) /* of the gated form it counts both halves */
@@ -140,7 +186,7 @@ static int read_timm(const json_t *j, const char *where, const char *pool, lw_vi
     const json_t *made_for = json_object_get(j, "pretrained_cfg");
     int32_t n = 0;
     LW_TRY(lw_json_check_known(j, where, known, only));
-    LW_TRY(read_architecture(json_string_value(json_object_get(j, "architecture")), where, out));
+    LW_TRY(lw_timm_architecture(json_string_value(json_object_get(j, "architecture")), where, out));
     LW_TRY(opt_side(made_for, where, "input_size", &out->image_size));
     if (json_object_get(j, "num_classes"))
         LW_TRY(lw_json_get_i32_in(j, where, "num_classes", 0, WIDEST, &n));
@@ -191,7 +237,7 @@ static int read_trunk(const json_t *j, const char *where, const char *pool, lw_v
     LW_TRY(read_model(j, where, &tower));
     LW_TRY(lw_json_check_known(tower, where, known, only));
     LW_TRY(lw_json_get_str(tower, where, "timm_model_name", &name));
-    LW_TRY(read_architecture(name, where, out));
+    LW_TRY(lw_timm_architecture(name, where, out));
     LW_TRY(opt_side(tower, where, "image_size", &side));
     return side == 0 || side == out->image_size
                ? 0

@@ -6,6 +6,7 @@
 
 #include "formats/formats.h"
 #include "models/encoders/models_vit.h"
+#include "models/models_network.h"
 #include "store/store.h"
 
 /* What timm calls the blocks of towers whose names in transformers are CLIP's or SigLIP's, and what
@@ -28,13 +29,29 @@ bool lw_timm_is(const json_t *config);
 bool lw_open_clip_is(const json_t *config);
 
 /* timm's config.json of a convolutional network whose tensors say the rest: its architecture is one
- * of `built`, NULL-ended, pooled by the average. LW_EUNSUPPORTED names what is not honoured. */
-int lw_timm_plain(const json_t *config, const char *where, const char *const *built);
+ * of `built`, pooled by the average, of the arguments `said` or none; both NULL-ended, said may be
+ * NULL. LW_EUNSUPPORTED names what is not honoured. */
+int lw_timm_plain(const json_t *config, const char *where, const char *const *built,
+                  const char *const *said);
 /* timm's, of an architecture vit_SIZE_patchN_.., pooled by `pool`; or an open_clip tower of such an
  * architecture. Fields that neither says stay. classes: of its head, 0: none; NULL: it must have
  * none. LW_EUNSUPPORTED names what is not honoured. */
 int lw_timm_vit(const json_t *config, const char *where, const char *pool, lw_vit *out,
                 int32_t *classes);
+/* The numbers of one of timm's registrations, by its name. LW_EUNSUPPORTED: not built. */
+int lw_timm_architecture(const char *name, const char *where, lw_vit *out);
+/* What timm calls an activation; NULL: it has no name there. */
+const char *lw_timm_act(lw_ewop op);
+
+/* The other way. `family` stands in the names of its registrations ("_clip_"); `usual` has the fields
+ * that no name says. config gets "architecture" and "model_args". LW_EUNSUPPORTED: timm has no words
+ * for a field of v. */
+int lw_timm_write(const lw_network *n, const lw_vit *v, const char *family, const lw_vit *usual,
+                  json_t *config);
+/* The registration that is v but for its activation, whose numbers *found becomes; NULL: none is. */
+const char *lw_timm_find(const lw_vit *v, const char *family, const lw_vit *usual, lw_vit *found);
+/* open_clip's own transformer, the other way. */
+int lw_open_clip_write(const lw_network *n, const lw_vit *v, int32_t projection, json_t *config);
 /* open_clip's own transformer. projection: of its vectors. */
 int lw_open_clip_vit(const json_t *config, const char *where, lw_vit *out, int32_t *projection);
 

@@ -115,19 +115,21 @@ static int read_side(const json_t *config, const char *where, const char *key, i
     return 0;
 }
 
+/* Of several names of one, the first is written. */
+static const struct {
+    const char *name;
+    lw_ewop op;
+} known[] = {{"gelu", LW_EW_gelu},
+             {"gelu_python", LW_EW_gelu},
+             {"gelu_pytorch_tanh", LW_EW_gelu_tanh},
+             {"gelu_new", LW_EW_gelu_tanh},
+             {"quick_gelu", LW_EW_quick_gelu},
+             {"relu", LW_EW_relu},
+             {"silu", LW_EW_silu},
+             {"swish", LW_EW_silu}};
+
 static int read_act(const json_t *config, const char *where, lw_ewop *out)
 {
-    static const struct {
-        const char *name;
-        lw_ewop op;
-    } known[] = {{"gelu", LW_EW_gelu},
-                 {"gelu_python", LW_EW_gelu},
-                 {"gelu_new", LW_EW_gelu_tanh},
-                 {"gelu_pytorch_tanh", LW_EW_gelu_tanh},
-                 {"quick_gelu", LW_EW_quick_gelu},
-                 {"relu", LW_EW_relu},
-                 {"silu", LW_EW_silu},
-                 {"swish", LW_EW_silu}};
     const char *name = NULL;
     LW_TRY(lw_json_opt_str(config, where, "hidden_act", &name));
     if (!name)
@@ -188,6 +190,23 @@ int lw_transformers_vit(const json_t *config, const char *where, lw_vit *out)
     LW_TRY(read_eps(config, where, &out->eps));
     LW_TRY(lw_transformers_rgb(config, where));
     return lw_vit_check(out, where);
+}
+
+void lw_transformers_put_vit(const lw_vit *v, json_t *config)
+{
+    const struct {
+        const char *key;
+        int32_t value;
+    } counts[] = {{"hidden_size", v->width},         {"num_hidden_layers", v->depth},
+                  {"num_attention_heads", v->heads}, {"image_size", v->image_size},
+                  {"patch_size", v->patch},          {"num_channels", 3}};
+    size_t act = 0;
+    for (size_t i = 0; i < LW_COUNT(counts); i++)
+        json_object_set_new(config, counts[i].key, json_integer(counts[i].value));
+    while (known[act].op != v->act)
+        act++;
+    json_object_set_new(config, "hidden_act", json_string(known[act].name));
+    json_object_set_new(config, "layer_norm_eps", lw_json_float(v->eps));
 }
 
 /* Where a folder says it twice, vision_config_dict counts: transformers reads it so. */

@@ -22,6 +22,8 @@ int lw_transformers_act_is(const json_t *config, const char *where, const char *
  * num_hidden_layers, num_attention_heads, num_channels (3), image_size and patch_size (squares),
  * hidden_act, layer_norm_eps. Those absent stay. LW_EFORMAT: they contradict each other. */
 int lw_transformers_vit(const json_t *config, const char *where, lw_vit *out);
+/* The other way: all but intermediate_size, which not all families have. */
+void lw_transformers_put_vit(const lw_vit *v, json_t *config);
 /* Steps from the config of a whole model (of the keys `own`) into its vision_config, or stays where
  * there is none. in: memory for *where. */
 int lw_transformers_vision(const json_t **config, const char **where, const char *const *own,
