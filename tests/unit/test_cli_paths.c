@@ -64,13 +64,14 @@ static int call(const lw_command *c, const lw_option *asked, const char *value)
         snprintf(word[n++], ROOM, "%.*s", (int)strcspn(p, " "), p);
     for (size_t t = 0; t < LW_COUNT(c->options) && c->options[t]; t++)
         for (const lw_option *row = c->options[t]; row->name && n < MOST; row++) {
-            const char *text = row == asked ? value : dir;
+            const char *text = row == asked ? value : row->choices ? row->choices : dir;
             if (row != asked && !row->required)
                 continue;
             if (row != asked && row->path == LW_PATH_OUT)
                 text = "/dev/null";
-            snprintf(word[n++], ROOM, "%s%s%s%s", row->positional ? "" : "--",
-                     row->positional ? "" : row->name, row->positional ? "" : "=", text);
+            int length = (int)strcspn(text, row->choices ? "|" : "");
+            snprintf(word[n++], ROOM, "%s%s%s%.*s", row->positional ? "" : "--",
+                     row->positional ? "" : row->name, row->positional ? "" : "=", length, text);
         }
     for (int i = 0; i < n; i++)
         argv[i] = word[i];
