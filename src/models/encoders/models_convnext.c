@@ -252,7 +252,7 @@ static int read(const json_t *j, const char *where, void *arch)
     convnext *a = arch;
     double eps = 1e-12;
     if (lw_timm_is(j))
-        return lw_timm_plain(j, where, timm);
+        return lw_timm_plain(j, where, timm, NULL);
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_transformers_act_is(j, where, "gelu"));
     LW_TRY(lw_transformers_rgb(j, where));
