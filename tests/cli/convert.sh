@@ -45,4 +45,11 @@ err_has 'is not converted; families that are: resnet, mobilenet_v2, clip, siglip
 expect 4 convert nowhere --to hf --output-dir k
 expect 3 convert "$corpus/torch/runs.pth" --to hf --output-dir k
 err_has 'nothing was run'
+# what is hostile is refused with one line, and nothing of it runs
+for f in "$corpus"/torch/hostile_*.pth; do
+    expect 3 convert "$f" --to hf --output-dir k
+    [ "$(wc -l <"$err")" -eq 1 ] || fails "$f: more or less than one line"
+done
+err_has 'hostile'
+[ ! -e pwned ] || fails 'something ran'
 [ ! -e k ] || fails 'a refused conversion wrote'

@@ -79,6 +79,12 @@ static void refuses_what_is_no_weights(void **state)
         const char *file, *part;
     } bad[] = {
         {"runs.pth", "its pickle wants 'posix.getcwd', which is no part of weights"},
+        {"hostile_system.pth", "its pickle wants 'posix.system', which is no part of weights"},
+        {"hostile_eval.pth", "its pickle wants '__builtin__.eval'"},
+        {"hostile_chain.pth", "its pickle wants '__builtin__.getattr'"},
+        {"hostile_key.pth", "its pickle wants 'posix.system'"},
+        {"hostile_protocol4.pth", "its pickle wants 'posix.system'"},
+        {"hostile_bomb.pth", "is compressed or encrypted"},
         {"whole_module.pth", "its pickle wants 'torch.nn.modules.linear.Linear'"},
         {"old.pth", "written by torch before 1.6"},
         {"expanded.pth", "tensor 'a' repeats values"},

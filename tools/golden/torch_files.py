@@ -7,6 +7,7 @@ usage: torch_files.py DIRECTORY      (needs torch)
 import collections
 import os
 import sys
+import zipfile
 
 import torch
 
@@ -16,6 +17,23 @@ class Runs:
 
     def __reduce__(self):
         return os.getcwd, ()
+
+
+class Calls:
+    """Pickled, it calls `what` with `args` when it is loaded: hostile files leave a file `pwned`."""
+
+    def __init__(self, what, *args):
+        self.call = what, args
+
+    def __reduce__(self):
+        return self.call
+
+
+def compressed(path, to):
+    """The same archive, its entries compressed: a few bytes that would become many."""
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
 
 
 def main():
@@ -50,6 +68,15 @@ def main():
     save("protocol5.pt", layer.state_dict(), pickle_protocol=5)
     save("old.pth", layer.state_dict(), _use_new_zipfile_serialization=False)
     save("runs.pth", {"a": torch.zeros(1), "b": Runs()})
+    one = torch.zeros(1)
+    save("hostile_system.pth", {"a": one, "b": Calls(os.system, "touch pwned")})
+    save("hostile_eval.pth", {"a": one, "b": Calls(eval, "open('pwned', 'w')")})
+    save("hostile_chain.pth", {"a": Calls(getattr, Calls(__import__, "os"), "system")})
+    save("hostile_key.pth", {Calls(os.system, "touch pwned"): one})
+    save("hostile_protocol4.pth", {"a": Calls(os.system, "touch pwned")}, pickle_protocol=4)
+    save("bomb.pth", {"a": torch.zeros(1 << 20)})
+    compressed(os.path.join(out, "bomb.pth"), os.path.join(out, "hostile_bomb.pth"))
+    os.remove(os.path.join(out, "bomb.pth"))
     save("expanded.pth", {"a": torch.zeros(1).expand(1000)})
     save("whole_module.pth", layer)
     save("no_tensors.pth", {"epoch": 3})
