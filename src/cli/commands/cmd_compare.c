@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
 #include "cli/commands/cmd_sample.h"
+#include "data/data.h"
 #include "formats/formats.h"
 #include "session/session.h"
 #include "jobs/compare/compare_job.h"
@@ -34,11 +35,14 @@ static const lw_option options[] = {
      .group = "Measured",
      .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the reader's, the "
              "judge's, else the drift run's"},
-    {LW_OPT(lw_compare_config, n_fid), .name = "n-fid", .fallback = "1000", .min = 50, .max = 1e6,
-     .unit = "pictures", .group = "Measured", .help = "pictures scored of each method"},
+    {LW_OPT(lw_compare_config, n_fid), .name = "num-images", .aliases = "n-fid|n",
+     .fallback = "1000", .min = 50, .max = 1e6, .unit = "pictures", .group = "Measured",
+     .help = "pictures scored of each method"},
+    {LW_OPT(lw_compare_config, on_error), .name = "on-error", .choices = LW_DATA_ON_ERROR,
+     .fallback = "fail", .group = "Measured", .help = LW_DATA_ON_ERROR_HELP},
     {LW_OPT(lw_compare_config, n_ddpm), .name = "n-ddpm", .fallback = "0", .max = 1e6,
      .unit = "pictures", .group = "Measured",
-     .help = "of DDPM, when that many take too long; 0: --n-fid"},
+     .help = "of DDPM, when that many take too long; 0: --num-images"},
     {LW_OPT_LIST(lw_compare_config, ddim_steps, n_ddim_steps), .name = "ddim-steps",
      .fallback = "50,100,1000", .min = 1, .max = 4000, .group = "Measured",
      .help = "evaluations a DDPM is timed with; the first is also scored"},
@@ -129,7 +133,7 @@ const lw_command lw_cmd_compare = {
     .examples = "leeway compare --drift runs/drift --ddpm runs/ddpm --judge runs/judge "
                 "--output-dir compare\n"
                 "leeway compare --drift c/drift --ddpm c/ddpm --encoder "
-                "resnet_cifar10:resnet56.safetensors --n-fid 10000 "
+                "resnet_cifar10:resnet56.safetensors --num-images 10000 "
                 "--ddim-steps 50 --output-dir compare",
     .options = {options},
     .config_size = sizeof(lw_compare_config),

@@ -2,6 +2,7 @@
 /* leeway quantize: ranges for int8, and the model folder that holds them. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "data/data.h"
 #include "formats/formats.h"
 #include "jobs/quantize/quantize_job.h"
 
@@ -18,8 +19,11 @@ static const lw_option options[] = {
      .group = "Calibration",
      .help = "pictures an encoder reads, or a DDPM with noise on them; default: a generator's own "
              "inputs"},
-    {LW_OPT(quantize_cli, c.n), .name = "n", .fallback = "64", .min = 1, .max = 1e6,
-     .unit = "pictures", .group = "Calibration", .help = "how many (rounded up to whole batches)"},
+    {LW_OPT(quantize_cli, c.n), .name = "num-images", .aliases = "n", .fallback = "64", .min = 1,
+     .max = 1e6, .unit = "pictures", .group = "Calibration",
+     .help = "how many (rounded up to whole batches)"},
+    {LW_OPT(quantize_cli, c.on_error), .name = "on-error", .choices = LW_DATA_ON_ERROR,
+     .fallback = "fail", .group = "Calibration", .help = LW_DATA_ON_ERROR_HELP},
     {LW_OPT(quantize_cli, c.steps), .name = "steps", .fallback = "20", .min = 1, .max = 4000,
      .unit = "evaluations", .group = "Calibration",
      .help = "of a DDPM per picture, spread over its times"},

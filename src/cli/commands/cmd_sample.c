@@ -17,8 +17,8 @@ typedef struct sample_cli {
 static const lw_option options[] = {
     {LW_OPT(sample_cli, c.source), .name = "source", .path = LW_PATH_IN, .positional = true,
      .required = true, .help = "run directory (its newest checkpoint), checkpoint or model folder"},
-    {LW_OPT(sample_cli, c.n), .name = "n", .fallback = "64", .min = 1, .max = 1e9,
-     .unit = "pictures", .group = "Samples", .help = "how many"},
+    {LW_OPT(sample_cli, c.n), .name = "num-images", .aliases = "n", .fallback = "64", .min = 1,
+     .max = 1e9, .unit = "pictures", .group = "Samples", .help = "how many"},
     {LW_OPT(sample_cli, c.classes), .name = "classes", .fallback = "all", .unit = "list",
      .group = "Samples",
      .help = "class names or numbers, gone through in turn; all: every class in turn"},

@@ -29,6 +29,7 @@ typedef struct lw_compare_config {
                             run's encoder */
     const char *data;    /* NULL: what the drift run was trained on */
     int64_t limit;       /* training rows the runs saw; 0: as its config.yaml says */
+    int32_t on_error;    /* lw_on_error, of pictures that cannot be read */
     int64_t n_fid;       /* pictures of drift; also of DDPM unless n_ddpm */
     int64_t n_ddpm;      /* 0: n_fid */
     int32_t ddim_steps[LW_COMPARE_MAX_STEPS],

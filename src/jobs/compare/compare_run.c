@@ -157,6 +157,7 @@ static int open_all(comparing *w)
                               .judge = c->judge,
                               .reader = c->reader,
                               .encoder = w->encoder,
+                              .on_error = c->on_error,
                               .n = c->n_fid,
                               .seed = (uint64_t)c->seed,
                               .obs = w->obs};
@@ -420,7 +421,8 @@ static int check_config(const lw_compare_config *c)
     if (c->n_ddim_steps < 1)
         return lw_fail(LW_EUSAGE, "--ddim-steps: name at least one number of evaluations");
     if (c->n_fid < 50 || (c->n_ddpm && c->n_ddpm < 50))
-        return lw_fail(LW_EUSAGE, "--n-fid, --n-ddpm: at least 50 pictures, fewer say nothing");
+        return lw_fail(LW_EUSAGE,
+                       "--num-images, --n-ddpm: at least 50 pictures, fewer say nothing");
     if (c->n_slow && c->n_slow < 20)
         return lw_fail(LW_EUSAGE, "--n-slow: at least 20 pictures, fewer say nothing");
     return 0;

@@ -216,12 +216,15 @@ static int open_nets(lw_scorer *s, lw_device *dev)
 
 static int open_scorer(lw_scorer *s, lw_device *dev)
 {
+    const lw_on_error on_error = (lw_on_error)s->o.on_error;
     const lw_data_opts train = {.image_size = s->o.image_size,
                                 .count = s->o.limit,
+                                .on_error = on_error,
                                 .pool = dev->pool,
                                 .obs = s->o.obs},
                        held = {.image_size = s->o.image_size,
                                .split = LW_SPLIT_HELDOUT,
+                               .on_error = on_error,
                                .pool = dev->pool,
                                .obs = s->o.obs};
     s->pool = dev->pool;

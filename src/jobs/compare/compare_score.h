@@ -27,6 +27,7 @@ typedef struct lw_scorer_opts {
     const char *judge;   /* run of a judge, or NULL */
     const char *reader;  /* run of a classifier of the same classes, or NULL */
     const char *encoder; /* spec for Frechet distances, or NULL: the reader's or judge's features */
+    int32_t on_error;    /* lw_on_error, of pictures that cannot be read */
     int64_t n;           /* pictures of the largest set to be scored: sizes the reference */
     uint64_t seed;
     const lw_observer *obs; /* may stop opening and scoring between two blocks; NULL: nobody */

@@ -320,12 +320,12 @@ static int compare(demo *d, lw_compare_result *out)
         .title = "Pictures in one step: a drifting generator beside DDPM",
         .stages = stages,
         .n_stages = 3};
-    lw_str_addf(&d->commands,
-                "leeway compare --drift %s --ddpm %s --judge %s --reader %s \\\n    --n-fid %lld "
-                "--n-ddpm %lld --score-steps 1,2,5,10,20,100,200 \\\n    "
-                "--ancestral-steps 10,20,50,100,250 --output-dir %s\n",
-                c.drift, c.ddpm, c.judge, c.reader, (long long)c.n_fid, (long long)c.n_ddpm,
-                c.output_dir);
+    lw_str_addf(
+        &d->commands,
+        "leeway compare --drift %s --ddpm %s --judge %s --reader %s \\\n    --num-images %lld "
+        "--n-ddpm %lld --score-steps 1,2,5,10,20,100,200 \\\n    "
+        "--ancestral-steps 10,20,50,100,250 --output-dir %s\n",
+        c.drift, c.ddpm, c.judge, c.reader, (long long)c.n_fid, (long long)c.n_ddpm, c.output_dir);
     c.commands = lw_str_c(&d->commands);
     snprintf(d->what, sizeof d->what, "6/6 compare");
     const lw_observer obs = {

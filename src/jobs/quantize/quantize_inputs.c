@@ -45,7 +45,10 @@ static int open_data(lw_quantize_inputs *in)
     if (net->channels != 3)
         return lw_fail(LW_EFORMAT, "%s: a %s takes %d channels, no pictures", net->dir, net->name,
                        (int)net->channels);
-    lw_data_opts o = {.image_size = net->image_size, .pool = in->dev->pool, .obs = in->obs};
+    lw_data_opts o = {.image_size = net->image_size,
+                      .on_error = (lw_on_error)in->c->on_error,
+                      .pool = in->dev->pool,
+                      .obs = in->obs};
     if (lw_network_preparation(net))
         LW_TRY(draw_prepared(in, spec, &o));
     LW_TRY(lw_data_open(spec, &o, &in->data));

@@ -16,6 +16,7 @@ typedef struct lw_quantize_config {
     const char *output_dir;  /* NULL: source with "-int8" behind */
     bool ema;                /* averaged weights of a checkpoint */
     int32_t n, batch;        /* pictures; at a time */
+    int32_t on_error;        /* lw_on_error, of pictures that cannot be read */
     int32_t steps;           /* DDPM: evaluations per picture, times spread over the schedule */
     int32_t rule;            /* lw_range_rule */
     double percentile;       /* of the values kept, in per cent */
