@@ -26,6 +26,7 @@
 #include "data/data_cache_list.h"
 #include "data/data_check.h"
 #include "data/data_classes.h"
+#include "data/data_export.h"
 #include "data/data_features.h"
 #include "data/data_junk.h"
 #include "data/data_loader.h"

@@ -35,6 +35,7 @@ struct lw_preparation;
  *   manifest:FILE[,root=DIR] the pictures that {"num_images": N, "root": DIR, "paths": [...]} lists,
  *                           in its order, all of them training rows; relative paths begin at DIR of
  *                           the spec, else at "root", else at the file's folder; class = parent folder
+ *   tensor:FILE             bytes [N][H][W][C] in .npy or .npz, C 1 or 3 (data_tensor.c)
  *
  * The shorter edge of a picture becomes the image size, and the central square is kept
  * (lw_preparation_square), unless pictures are wanted whole. The size of a folder's own: that of its pictures when the shorter side of
@@ -91,7 +92,8 @@ typedef struct lw_dataset {
 } lw_dataset;
 
 /* For help texts. */
-#define LW_DATA_SPEC_HELP "synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR or manifest:FILE"
+#define LW_DATA_SPEC_HELP \
+    "synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR, manifest:FILE or tensor:FILE"
 #define LW_DATA_DRAW_HELP \
     "so many, drawn with --seed without replacement, in the order of the data; 0: all"
 #define LW_DATA_ON_ERROR "fail|skip"

@@ -105,3 +105,21 @@ err_has 'broken/x/0.png'
 expect 0 "$@" --on-error skip --output-dir skips
 err_has '1 picture cannot be read and is left out; the first: broken/x/0.png'
 expect 4 data check cifar10:nowhere
+
+# rows as arrays and pictures, and arrays as data
+expect 0 data export synth:16 --num-images 30 --output export.npz
+out_has '30 pictures of 16x16'
+expect 0 data check tensor:export.npz --split all --json
+out_has '"pictures": 30'
+out_has '"labelled": true'
+expect 0 data export tensor:export.npz --output export/dir --json
+out_has '"pictures": 27'
+expect 2 data export tensor:export.npz --output export/dir
+err_has 'holds something already'
+expect 0 data check folder:export/dir --split all
+expect 0 data sheet tensor:export.npz --output sheet_of_array.png
+expect 3 data export "tensor:$corpus/npy/f4_v1.npy" --output x.npy
+err_has 'pictures are U8'
+[ ! -e x.npy ] || fails 'a refused export wrote'
+expect 4 data export tensor:none.npy --output x.npy
+expect 2 data export synth:16

@@ -12,9 +12,9 @@
 #define TEXT1(n, text) "X" n "\0\0\0" text
 #define CALL(module, name) "c" module "\n" name "\n"
 #define TENSOR CALL("torch._utils", "_rebuild_tensor_v2")
-#define STORAGE(kind, key_size, key, count)                                                    \
+#define STORAGE(kind, key_size, key, count)                                                      \
     "(" TEXT1("\7", "storage") CALL("torch", kind) TEXT1(key_size, key) TEXT1("\3", "cpu") count \
-                                                                        "tQ"
+        "tQ"
 #define GOOD_STORAGE STORAGE("FloatStorage", "\1", "0", "K\20")
 /* {'w': a tensor of a storage, an offset, a size and strides} */
 #define WEIGHTS(storage, offset, size, stride) \

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/cli_observer.h"
 #include "data/data.h"
 #include "formats/formats.h"
 
@@ -253,4 +254,51 @@ const lw_command lw_cmd_data_sheet = {
     .options = {sheet_options},
     .config_size = sizeof(look_cli),
     .run = run_sheet,
+};
+
+/* ---- data export ------------------------------------------------------------------------ */
+
+static const lw_option export_options[] = {
+    LOOK_OPTIONS,
+    {LW_OPT(look_cli, output), .name = "output", .path = LW_PATH_OUT_ANY, .required = true,
+     .unit = "file|dir", .group = "Export",
+     .help =
+         "x.npy (u8 [N,H,W,3]), x.npz (arr_0, and labels as arr_1) or a folder of PNG by class"},
+    {.name = NULL}};
+
+static int run_export(const lw_cli *cli, const void *config)
+{
+    const look_cli *o = config;
+    lw_preparation p;
+    lw_data_opts opts;
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    lw_cli_observer_open(&obs, cli);
+    LW_TRY(look_opts(cli, o, &p, &opts));
+    opts.obs = &obs.calls;
+    LW_TRY(lw_data_open(o->spec, &opts, &d));
+    LW_TRY(lw_data_export(d, o->output, &obs.calls));
+    if (cli->global.json) {
+        LW_CLEANUP(lw_json_drop)
+        json_t *j = json_pack("{s:s, s:I, s:i, s:i, s:b}", "output", o->output, "pictures",
+                              (json_int_t)d->n, "height", (int)d->h, "width", (int)d->w, "labelled",
+                              (int)d->labelled);
+        lw_cli_print_json(j);
+    } else {
+        lw_cli_print("%s: %lld pictures of %dx%d\n", o->output, (long long)d->n, (int)d->w,
+                     (int)d->h);
+    }
+    return 0;
+}
+
+const lw_command lw_cmd_data_export = {
+    .name = "data export",
+    .summary = "pictures of a dataset as an array or as files",
+    .usage = "SPEC --output x.npy|x.npz|DIR [options]",
+    .notes = "tensor:FILE and folder:DIR read them again.",
+    .examples = "leeway data export cifar10:data --split held-out --output real.npz\n"
+                "leeway data export folder:photos --num-images 100 --image-size 64 --output small",
+    .options = {export_options},
+    .config_size = sizeof(look_cli),
+    .run = run_export,
 };

@@ -66,7 +66,7 @@ struct lw_data_source {
 };
 
 extern const lw_data_source lw_data_source_synth, lw_data_source_cifar, lw_data_source_mnist,
-    lw_data_source_folder, lw_data_source_manifest;
+    lw_data_source_folder, lw_data_source_manifest, lw_data_source_tensor;
 
 /* ---- data_spec.c ---- */
 /* Finds the source and plans. Clear in any case. */

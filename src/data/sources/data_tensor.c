@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `tensor`: pictures in an array of bytes [N][H][W][C], .npy or .npz, C 1 (gray becomes RGB) or 3.
+ *
+ *   .npy                        pictures
+ *   .npz  arr_0 [, arr_1]       ADM's: pictures [, labels]
+ *         images [, labels]     the same by name
+ *         x_train, y_train, x_test, y_test   as Keras has MNIST and CIFAR: their own split
+ *
+ * Without a split of their own every tenth picture (9, 19, 29, ...) is held out, as in a folder.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "data/sources/data_source.h"
+#include "formats/formats.h"
+
+enum { TENTH = 10 };
+
+typedef struct tensor_part {
+    lw_array pixels, labels; /* labels: rank 0 when there are none */
+} tensor_part;
+
+typedef struct tensor_file {
+    char *path;
+    tensor_part train, held; /* held: rank 0 when every tenth is */
+    int32_t h, w, c, classes;
+    int64_t n; /* of pictures of train */
+} tensor_file;
+
+static void tensor_clear(lw_data_job *job)
+{
+    tensor_file *f = job->priv;
+    if (f) {
+        lw_array_clear(&f->train.pixels);
+        lw_array_clear(&f->train.labels);
+        lw_array_clear(&f->held.pixels);
+        lw_array_clear(&f->held.labels);
+        lw_free(&f->path);
+    }
+    lw_free(&job->priv);
+}
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+static const char *const names[][4] = {
+    {"x_train", "y_train", "x_test", "y_test"}, {"images", "labels"}, {"arr_0", "arr_1"}};
+
+/* Where an array of this name belongs; NULL: nowhere. */
+static lw_array *slot_of(tensor_file *f, size_t set, const char *name)
+{
+    lw_array *const slots[4] = {&f->train.pixels, &f->train.labels, &f->held.pixels,
+                                &f->held.labels};
+    for (size_t k = 0; k < 4 && names[set][k]; k++)
+        if (lw_str_eq(names[set][k], name))
+            return slots[k];
+    return NULL;
+}
+
+typedef struct seen {
+    tensor_file *f;
+    size_t set;
+    bool there[LW_COUNT(names)];
+} seen;
+
+static int look(void *arg, const char *name, lw_array *array)
+{
+    seen *s = arg;
+    (void)array;
+    for (size_t k = 0; k < LW_COUNT(names); k++)
+        s->there[k] = s->there[k] || lw_str_eq(names[k][0], name);
+    return 0;
+}
+
+static int take(void *arg, const char *name, lw_array *array)
+{
+    seen *s = arg;
+    lw_array *to = slot_of(s->f, s->set, name);
+    if (!to)
+        return 0;
+    *to = *array;
+    *array = (lw_array){0};
+    return 0;
+}
+
+static int load_npz(tensor_file *f)
+{
+    seen s = {.f = f};
+    LW_TRY(lw_npz_each(f->path, false, look, &s));
+    while (s.set < LW_COUNT(names) && !s.there[s.set])
+        s.set++;
+    if (s.set == LW_COUNT(names))
+        return lw_fail(LW_EFORMAT, "%s: no array arr_0, images or x_train", f->path);
+    size_t n = 0;
+    while (n < 4 && names[s.set][n])
+        n++;
+    return lw_npz_pick(f->path, names[s.set], n, true, take, &s);
+}
+
+/* ---- is it pictures -------------------------------------------------------------------------- */
+
+/* [N,H,W] is gray. */
+static int check_pixels(const tensor_file *f, const lw_array *a, int32_t *h, int32_t *w, int32_t *c)
+{
+    char text[192];
+    int64_t channels = a->rank == 4 ? a->shape[3] : 1;
+    if (a->type != LW_ELEM_U8 || a->rank < 3 || a->rank > 4 || a->count == 0)
+        return lw_fail(LW_EFORMAT, "%s: an array %s of %s, pictures are U8 [N,H,W,C] or [N,H,W]",
+                       f->path, lw_shape_text(text, a->rank, a->shape), lw_elem_name(a->type));
+    if (channels != 1 && channels != 3)
+        return lw_fail(LW_EUNSUPPORTED,
+                       "%s: pictures of %lld channels; 1 (gray) and 3 (RGB) are read", f->path,
+                       (long long)channels);
+    if (a->shape[1] > LW_DATA_MAX_SIDE || a->shape[2] > LW_DATA_MAX_SIDE)
+        return lw_fail(LW_EFORMAT, "%s: pictures of %lldx%lld, sides are 1 to %d", f->path,
+                       (long long)a->shape[2], (long long)a->shape[1], LW_DATA_MAX_SIDE);
+    *h = (int32_t)a->shape[1];
+    *w = (int32_t)a->shape[2];
+    *c = (int32_t)channels;
+    return 0;
+}
+
+static int64_t label_at(const lw_array *a, int64_t i)
+{
+    switch (a->type) {
+    case LW_ELEM_I64:
+        return ((const int64_t *)a->data)[i];
+    case LW_ELEM_I32:
+        return ((const int32_t *)a->data)[i];
+    case LW_ELEM_I16:
+        return ((const int16_t *)a->data)[i];
+    case LW_ELEM_U8:
+        return ((const uint8_t *)a->data)[i];
+    default:
+        return -1;
+    }
+}
+
+/* As many as pictures; [N,1] is taken too. */
+static int check_labels(tensor_file *f, const tensor_part *p)
+{
+    const lw_array *a = &p->labels;
+    if (!a->data)
+        return 0;
+    if (a->count != p->pixels.shape[0])
+        return lw_fail(LW_EFORMAT, "%s: %lld labels of %lld pictures", f->path, (long long)a->count,
+                       (long long)p->pixels.shape[0]);
+    for (int64_t i = 0; i < a->count; i++) {
+        int64_t l = label_at(a, i);
+        if (l < 0 || l >= LW_DATA_MAX_CLASSES)
+            return lw_fail(LW_EFORMAT, "%s: label %lld is %lld, not a whole number of 0 to %d",
+                           f->path, (long long)i, (long long)l, LW_DATA_MAX_CLASSES - 1);
+        f->classes = LW_MAX(f->classes, (int32_t)l + 1);
+    }
+    return 0;
+}
+
+static int check(tensor_file *f)
+{
+    int32_t h = 0, w = 0, c = 0;
+    bool held = f->held.pixels.data != NULL;
+    LW_TRY(check_pixels(f, &f->train.pixels, &f->h, &f->w, &f->c));
+    if (held)
+        LW_TRY(check_pixels(f, &f->held.pixels, &h, &w, &c));
+    if (held && (h != f->h || w != f->w || c != f->c))
+        return lw_fail(LW_EFORMAT, "%s: held-out pictures of %dx%d of %d, others of %dx%d of %d",
+                       f->path, (int)w, (int)h, (int)c, (int)f->w, (int)f->h, (int)f->c);
+    if (held && (f->train.labels.data != NULL) != (f->held.labels.data != NULL))
+        return lw_fail(LW_EFORMAT, "%s: only one of its two splits has labels", f->path);
+    LW_TRY(check_labels(f, &f->train));
+    return check_labels(f, &f->held);
+}
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+static int load(lw_data_job *job)
+{
+    tensor_file *f = job->priv;
+    int rc = lw_str_ends(f->path, ".npz") ? load_npz(f) : lw_npy_load(f->path, &f->train.pixels);
+    if (rc == 0)
+        rc = check(f);
+    if (rc < 0)
+        return lw_fail_in(rc, "data '%s': ", job->spec);
+    f->n = f->train.pixels.shape[0];
+    return 0;
+}
+
+/* Headers do not say how many classes there are: the file is read when it is planned, too. */
+static int tensor_plan(lw_data_job *job)
+{
+    const char *path;
+    char name[16];
+    tensor_file *f = job->priv = lw_calloc(1, sizeof *f);
+    if (!f)
+        return LW_ENOMEM;
+    LW_TRY(lw_data_job_path(job, &path));
+    LW_TRY(lw_data_job_place(job, path));
+    LW_TRY(lw_data_job_file(job, path));
+    f->path = lw_strdup(path);
+    if (!f->path)
+        return LW_ENOMEM;
+    LW_TRY(load(job));
+    lw_data_job_size(job, LW_MIN(f->h, f->w));
+    job->labelled = f->classes > 0;
+    job->flip = false; /* nobody says what they show */
+    for (int32_t c = 0; c < LW_MAX(f->classes, 1); c++) {
+        snprintf(name, sizeof name, "%d", (int)c);
+        LW_TRY(lw_data_job_class(job, name));
+    }
+    return 0;
+}
+
+/* Of a part all pictures; or every tenth; or those between. */
+typedef struct pick {
+    const tensor_file *f;
+    const tensor_part *part;
+    bool tenths, held;
+} pick;
+
+static int64_t index_of(const pick *p, int64_t i)
+{
+    if (!p->tenths)
+        return i;
+    return p->held ? i * TENTH + TENTH - 1 : i + i / (TENTH - 1);
+}
+
+static int get(const void *from, int64_t i, lw_image *im, int32_t *label)
+{
+    const pick *p = from;
+    const tensor_file *f = p->f;
+    int64_t at = index_of(p, i), pixels = (int64_t)f->h * f->w;
+    const uint8_t *src = (const uint8_t *)p->part->pixels.data + at * pixels * f->c;
+    *label = p->part->labels.data ? (int32_t)label_at(&p->part->labels, at) : 0;
+    LW_TRY(lw_image_init(im, f->w, f->h));
+    for (int64_t k = 0; f->c == 1 && k < pixels; k++)
+        memset(im->rgb + 3 * k, src[k], 3);
+    if (f->c == 3)
+        memcpy(im->rgb, src, (size_t)pixels * 3);
+    return 0;
+}
+
+static int tensor_build(lw_data_job *job, lw_data_sink *sink)
+{
+    const tensor_file *f = job->priv;
+    bool tenths = !f->held.pixels.data;
+    int64_t n_held = tenths ? f->n / TENTH : f->held.pixels.shape[0];
+    int64_t n_train = tenths ? f->n - n_held : f->n;
+    const pick train = {f, &f->train, tenths, false},
+               held = {f, tenths ? &f->train : &f->held, tenths, true};
+    LW_TRY(lw_data_sink_expect(sink, n_train, n_held));
+    LW_TRY(lw_data_fill(job, sink, &(lw_data_pictures){.n = n_train, .from = &train, .get = get}));
+    lw_data_sink_heldout(sink);
+    return n_held == 0 ? 0
+                       : lw_data_fill(job, sink,
+                                      &(lw_data_pictures){.n = n_held, .from = &held, .get = get});
+}
+
+const lw_data_source lw_data_source_tensor = {
+    .info = {"tensor", "tensor:FILE",
+             "bytes [N,H,W,C] in .npy or .npz (arr_0, images, x_train), gray or RGB; labels arr_1, "
+             "labels, y_train; every tenth held out, or x_test"},
+    .plan = tensor_plan,
+    .build = tensor_build,
+    .clear = tensor_clear,
+};
