@@ -87,12 +87,18 @@ static bool crosses(const slices *s, int i, int n, const uint32_t *uses)
     return here < uses[v.id];
 }
 
-/* Bytes of the values that the first n nodes make and others, or the caller, read. */
+/* Bytes of the values that the first n nodes make and others, or the caller, read; INT64_MAX where
+ * one of them is narrow, which cannot be joined. */
 static int64_t crossing_bytes(const lw_graph *g, const slices *s, int n, const uint32_t *uses)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < n; i++)
-        bytes += crosses(s, i, n, uses) ? value_bytes(g, s->node[i]->out[0]) : 0;
+    for (int i = 0; i < n; i++) {
+        if (!crosses(s, i, n, uses))
+            continue;
+        if (lw_val_type(g, s->node[i]->out[0]).dtype != LW_F32)
+            return INT64_MAX;
+        bytes += value_bytes(g, s->node[i]->out[0]);
+    }
     return bytes;
 }
 

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -93,6 +94,30 @@ static void test_where_it_is_cut(void **state)
     lab_close(&l);
 }
 
+/* Behind the last wide step the next product's operand would be least to join, but it is narrow. */
+static void test_narrow_operands(void **state)
+{
+    (void)state;
+    plan_lab l;
+    lab_open(&l, 1, lw_isa_best());
+    lw_graph *g = l.g;
+    lw_val h = LAB_X(&l, "x", 4, SIDE, SIDE, 8);
+    for (int i = 0; i < 3; i++) {
+        char wide[8], back[8];
+        snprintf(wide, sizeof wide, "w%d", i);
+        snprintf(back, sizeof back, "b%d", i);
+        h = lw_relu(g, lw_conv2d_op(g, h, LAB_P(&l, wide, 48, 1, 1, 8), LW_NOVAL, 1, 0));
+        h = lw_pool2d(g, h, 3, 1, 1, true);
+        h = lw_conv2d_op(g, h, LAB_P(&l, back, 8, 1, 1, 48), LW_NOVAL, 1, 0);
+    }
+    lab_output(&l, "y", lw_conv2d_op(g, h, LAB_P(&l, "last", 16, 1, 1, 8), LW_NOVAL, 2, 0));
+    assert_int_equal(lw_store_fix(l.store), 0);
+    const lw_compile_opts o = {.opt = 1, .precision = LW_NUM_BF16};
+    if (lw_compile(l.g, l.dev, &o, &l.plan) < 0)
+        fail_msg("%s", lw_errmsg());
+    lab_close(&l);
+}
+
 static int slices_of(lw_graph *g)
 {
     int n = lab_count(g, LW_OP_SLICE);
@@ -121,8 +146,8 @@ static void test_where_nothing_is(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits),
-                                       cmocka_unit_test(test_where_it_is_cut),
-                                       cmocka_unit_test(test_where_nothing_is)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_where_it_is_cut),
+        cmocka_unit_test(test_narrow_operands), cmocka_unit_test(test_where_nothing_is)};
     return cmocka_run_group_tests_name("plan_slices", tests, NULL, NULL);
 }
