@@ -137,14 +137,15 @@ static int describe(encode_state *s)
     snprintf(number[2], sizeof number[2], "%dx%d", (int)s->rows.data->h, (int)s->rows.data->w);
     LW_TRY(describe_contract(s, &contract));
     s->about = json_pack(
-        "{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
-        "leeway", lw_build_version(), "contract", lw_str_c(&contract), "model", c->source,
-        "model_hash", hex(lw_store_hash(s->net->store, LW_SLAB_PARAM)), "network", s->net->name,
-        "data", lw_str_c(&s->rows.spec), "data_hash", hex(s->rows.data->content), "rows_hash",
+        "{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
+        "leeway", lw_build_version(), "model", c->source, "model_hash",
+        hex(lw_store_hash(s->net->store, LW_SLAB_PARAM)), "network", s->net->name, "data",
+        lw_str_c(&s->rows.spec), "data_hash", hex(s->rows.data->content), "rows_hash",
         hex(s->rows.hash), "split", lw_split_name((lw_split)c->split), "rows", number[0], "seed",
         number[1], "pictures", number[2], "preparation", s->out->preparation, "layer",
         lw_str_c(&layers), "precision", lw_precision_name(c->precision), "conv",
-        lw_conv_mode_name(c->conv), "l2_normalize", c->l2_normalize ? "true" : "false");
+        lw_conv_mode_name(c->conv), "l2_normalize", c->l2_normalize ? "true" : "false", "contract",
+        lw_str_c(&contract));
     return s->about ? 0
                     : lw_fail(LW_EFORMAT,
                               "%s or %s is not UTF-8: no file can say where its rows "
