@@ -240,6 +240,23 @@ static int recognise(lw_network *n, const lw_st_file *f, choice want, const char
     return unrecognised(f, want, class_name);
 }
 
+int lw_network_of_config(const json_t *config, const char *where, lw_network **out)
+{
+    LW_CLEANUP(lw_network_close) lw_network *n = lw_calloc(1, sizeof *n);
+    const char *class_name = lw_network_class(config);
+    const lw_network_def *def = def_of_class(class_name, (choice){0});
+    if (!n)
+        return LW_ENOMEM;
+    if (!def)
+        return lw_fail(LW_EUNSUPPORTED, "%s: %s is no network known here", where,
+                       class_name ? class_name : "it");
+    LW_TRY(use(n, def));
+    LW_TRY(def->read(config, where, n->arch));
+    describe(n);
+    *out = lw_steal(&n);
+    return 0;
+}
+
 /* What the files beside the weights say goes before the record's word. */
 static int find_preparation(lw_network *n)
 {

@@ -41,6 +41,9 @@ typedef struct lw_network_fit {
 typedef struct lw_network_def {
     const char *name; /* with `recognise` also a word of specs: NAME:FILE.safetensors */
     const char *kind; /* "encoder", "unet", ...: for lw_model_describe */
+    /* Another record of which this one is a form (of the same weights); NULL: none. And what its
+     * published weights were trained for and on ("classify", "imagenet"); NULL: not known. */
+    const char *family, *objective, *trained_on;
     /* Latents to pictures: where two records share a class name, the one of decoder:SOURCE. */
     bool decoder;
     /* What configurations call it (lw_network_class): patterns (lw_naming_fits) with spaces between.
@@ -139,6 +142,8 @@ const char *lw_network_class(const json_t *config);
 /* A network without files, as trainers have it, built on the parameters of s. Borrows both; facts of
  * its taps are not set. */
 lw_network lw_network_of(const lw_network_def *def, void *arch, lw_store *s);
+/* The network that a config.json describes, without weights; `where` names it in messages. */
+int lw_network_of_config(const json_t *config, const char *where, lw_network **out);
 /* Declares its parameters in a fresh store and fixes it. */
 int lw_network_declare(lw_network *n, lw_store *s);
 /* Parameters with gradients (without values) instead of the file's, and `training`. LW_EUSAGE: not

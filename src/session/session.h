@@ -10,14 +10,15 @@
 #define LW_SESSION_H
 
 #include "session/session_adversarial.h"
+#include "session/session_battery.h"
 #include "session/session_contract.h"
 #include "session/session_device.h"
 #include "session/session_diffusion.h"
 #include "session/session_features.h"
 #include "session/session_forward.h"
-#include "session/session_passes.h"
 #include "session/session_generator.h"
 #include "session/session_machine.h"
+#include "session/session_passes.h"
 #include "session/session_planted.h"
 #include "session/session_quantization.h"
 #include "session/session_sampler.h"

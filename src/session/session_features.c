@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { BATCH = 64, BATCH_PREPARED = 8 }; /* prepared pictures are mostly of 224x224 and more */
+enum { BATCH = 64, BATCH_LARGE = 8, LARGE = 64 }; /* pictures of over LARGE x LARGE */
 
 /* Does the network say what its pictures go through? */
 static bool prepared(const lw_score_net *s)
@@ -20,12 +20,18 @@ static void size_of(const lw_score_net *s, int32_t *h, int32_t *w)
     *w = p ? p->width : s->side;
 }
 
+int32_t lw_score_net_batch(const lw_score_net *s)
+{
+    const lw_preparation *p = &s->encoder->preparation;
+    return prepared(s) && LW_MAX(p->height, p->width) > LARGE ? BATCH_LARGE : BATCH;
+}
+
 static int compile(lw_score_net *s, lw_device *dev)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     int32_t h, w;
     size_of(s, &h, &w);
-    const lw_type type = lw_type_of(LW_F32, 4, prepared(s) ? BATCH_PREPARED : BATCH, h, w, 3);
+    const lw_type type = lw_type_of(LW_F32, 4, lw_score_net_batch(s), h, w, 3);
     lw_taps taps;
     LW_TRY(lw_graph_new(&g));
     lw_val x = lw_input(g, "images", type);
@@ -33,6 +39,8 @@ static int compile(lw_score_net *s, lw_device *dev)
     lw_graph_output_add(g, "pooled", lw_tap_find(&taps, "pooled"), LW_NOVAL);
     if (s->outputs)
         lw_graph_output_add(g, "logits", lw_tap_find(&taps, "logits"), LW_NOVAL);
+    LW_TRY(lw_graph_error(g));
+    s->graph = lw_graph_hash(g);
     return lw_forward_of(dev, &g, NULL, LW_SLAB_PARAM, s->encoder->name, &s->forward);
 }
 
@@ -80,35 +88,71 @@ static void softmax(float *p, int32_t n)
 
 typedef struct prepare_rows {
     const lw_score_net *s;
-    const float *x; /* all of them, [n][side][side][3] */
-    int64_t first;
+    const float *x;       /* all of them, [n][side][side][3]; or NULL, and */
+    const lw_pictures *p; /* these, from picture `offset` on */
+    int64_t first, offset;
     float *dst; /* of this batch */
-    int rc[BATCH_PREPARED];
+    int rc[BATCH];
 } prepare_rows;
 
-static int prepare_one(const lw_score_net *s, const float *x, float *dst)
+/* Bytes as the network sees them, as numbers in [-1,1]. */
+static int prepare_image(const lw_score_net *s, const lw_image *im, const char *what, int64_t i,
+                         float *dst)
 {
     const lw_preparation *p = lw_network_preparation(s->encoder);
-    int64_t n = (int64_t)s->side * s->side * 3, m = p ? (int64_t)p->height * p->width * 3 : 0;
-    LW_CLEANUP(lw_free) uint8_t *bytes = lw_calloc((size_t)(n + m), 1);
+    if (!p && (im->width != s->side || im->height != s->side))
+        return lw_fail(LW_ESHAPE,
+                       "%s: picture %lld is %dx%d, and %s takes pictures of %dx%d as they are",
+                       what, (long long)i, (int)im->width, (int)im->height, s->encoder->name,
+                       (int)s->side, (int)s->side);
+    int64_t m = p ? (int64_t)p->height * p->width * 3 : (int64_t)s->side * s->side * 3;
+    LW_CLEANUP(lw_free) uint8_t *bytes = p ? lw_calloc((size_t)m, 1) : NULL;
+    if (p && !bytes)
+        return LW_ENOMEM;
+    if (p)
+        LW_TRY(lw_prepare(p, im, bytes));
+    lw_data_from_u8(p ? bytes : im->rgb, m, dst);
+    return 0;
+}
+
+static int prepare_floats(const lw_score_net *s, const float *x, int64_t i, float *dst)
+{
+    int64_t n = (int64_t)s->side * s->side * 3;
+    LW_CLEANUP(lw_free) uint8_t *bytes = lw_calloc((size_t)n, 1);
     if (!bytes)
         return LW_ENOMEM;
     const lw_image im = {.width = s->side, .height = s->side, .rgb = bytes};
-    lw_data_to_u8(x, n, bytes);
-    if (p)
-        LW_TRY(lw_prepare(p, &im, bytes + n));
-    lw_data_from_u8(p ? bytes + n : bytes, p ? m : n, dst);
-    return 0;
+    lw_data_to_u8(x + i * n, n, bytes);
+    return prepare_image(s, &im, "pictures", i, dst);
+}
+
+static int prepare_picture(const lw_score_net *s, const lw_pictures *p, int64_t i, float *dst)
+{
+    LW_CLEANUP(lw_image_clear) lw_image made = {0};
+    if (!p->rgb) {
+        LW_TRY(p->decode(p->self, i, &made));
+        return prepare_image(s, &made, p->name, i, dst);
+    }
+    const uint8_t *at = p->rgb + i * p->side * p->side * 3;
+    const lw_image im = {.width = p->side, .height = p->side, .rgb = (uint8_t *)(uintptr_t)at};
+    return prepare_image(s, &im, p->name, i, dst);
+}
+
+static int prepare_row(const prepare_rows *r, int64_t i)
+{
+    int32_t h, w;
+    int64_t row = r->first + i;
+    size_of(r->s, &h, &w);
+    float *dst = r->dst + i * h * w * 3;
+    return r->x ? prepare_floats(r->s, r->x, row, dst)
+                : prepare_picture(r->s, r->p, r->offset + row, dst);
 }
 
 static void prepare_task(void *arg, int64_t i, int worker)
 {
     prepare_rows *r = arg;
-    int64_t from = (r->first + i) * r->s->side * r->s->side * 3;
-    int32_t h, w;
-    size_of(r->s, &h, &w);
     (void)worker;
-    r->rc[i] = prepare_one(r->s, r->x + from, r->dst + i * h * w * 3);
+    r->rc[i] = prepare_row(r, i);
 }
 
 static int fill_prepared(void *self, int64_t first, int64_t n, void *dst)
@@ -118,8 +162,28 @@ static int fill_prepared(void *self, int64_t first, int64_t n, void *dst)
     r->dst = dst;
     lw_pool_run(r->s->pool, n, prepare_task, r);
     for (int64_t i = 0; i < n; i++)
-        LW_TRY(r->rc[i]);
+        if (r->rc[i] < 0) /* again, so that this thread has the message */
+            LW_TRY(prepare_row(r, i));
     return 0;
+}
+
+static int run_rows(lw_score_net *s, lw_feed images, int64_t n, float *features, float *probs)
+{
+    const lw_feed feed[] = {
+        images, {.name = "pooled", .out = features}, {.name = "logits", .out = probs}};
+    LW_ASSERT(!probs || s->outputs > 0, "%s has no head", s->encoder->name);
+    LW_TRY(lw_forward_rows(s->forward, "encode", n, feed, probs ? 3 : 2, NULL));
+    for (int64_t i = 0; probs && i < n; i++)
+        softmax(probs + i * s->outputs, s->outputs);
+    return 0;
+}
+
+int lw_score_net_pictures(lw_score_net *s, const lw_pictures *p, int64_t first, int64_t n,
+                          float *features, float *probs)
+{
+    prepare_rows rows = {.s = s, .p = p, .offset = first};
+    const lw_feed feed = {.name = "images", .fill = fill_prepared, .self = &rows};
+    return run_rows(s, feed, n, features, probs);
 }
 
 int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features, float *probs)
@@ -127,12 +191,5 @@ int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features
     prepare_rows rows = {.s = s, .x = x};
     const lw_feed as_is = {.name = "images", .in = x},
                   made = {.name = "images", .fill = fill_prepared, .self = &rows};
-    const lw_feed feed[] = {prepared(s) ? made : as_is,
-                            {.name = "pooled", .out = features},
-                            {.name = "logits", .out = probs}};
-    LW_ASSERT(!probs || s->outputs > 0, "%s has no head", s->encoder->name);
-    LW_TRY(lw_forward_rows(s->forward, "encode", n, feed, probs ? 3 : 2, NULL));
-    for (int64_t i = 0; probs && i < n; i++)
-        softmax(probs + i * s->outputs, s->outputs);
-    return 0;
+    return run_rows(s, prepared(s) ? made : as_is, n, features, probs);
 }

@@ -14,12 +14,31 @@
 #include "data/data.h"
 #include "session/session_forward.h"
 
+/*
+ * A set of pictures as bytes, as they lie in files; read by several threads at once.
+ *
+ *    rgb [n][side][side][3]   in memory; or NULL, and
+ *    decode(self, i, &image)  makes picture i, of any size where side is 0
+ */
+typedef struct lw_pictures {
+    const char *name; /* for messages */
+    int64_t n;
+    int32_t side; /* all are side x side; 0: of any sizes, for networks that prepare them */
+    const uint8_t *rgb;
+    int (*decode)(void *self, int64_t i, lw_image *out);
+    void *self;
+    /* A number of all that the pictures are (equal data, equal number): what networks make of them
+     * is kept in the cache directory. 0: it is not. */
+    uint64_t content;
+} lw_pictures;
+
 typedef struct lw_score_net {
     lw_network *encoder;
     lw_forward *forward;
     lw_pool *pool;        /* of the device */
     int32_t side;         /* of the pictures it is given */
     int32_t dim, outputs; /* outputs 0: no head */
+    uint64_t graph;       /* hash of what is computed */
     int32_t judged; /* real classes of a judge; the outputs after them are junk. 0: not a judge */
 } lw_score_net;
 
@@ -29,5 +48,10 @@ void lw_score_net_close(lw_score_net **pp);
 /* Pictures x [n][side][side][3] -> features [n][dim], probabilities [n][outputs] (softmax); either
  * may be NULL. */
 int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features, float *probs);
+/* Pictures first .. first + n - 1 of a set. LW_ESHAPE: a picture of a size that it cannot take. */
+int lw_score_net_pictures(lw_score_net *s, const lw_pictures *p, int64_t first, int64_t n,
+                          float *features, float *probs);
+/* Compiled for so many pictures at a time. */
+int32_t lw_score_net_batch(const lw_score_net *s);
 
 #endif

@@ -220,6 +220,8 @@ static const lw_preparation preparation = {
 
 const lw_network_def lw_network_def_clip = {
     .name = "clip",
+    .objective = "contrast text",
+    .trained_on = "web pairs",
     .kind = "encoder",
     .class_name = "clip clip_vision_model open_clip vit_*_clip_*",
     .arch_bytes = sizeof(clip_arch),

@@ -379,6 +379,8 @@ static const lw_preparation preparation = {.fit = LW_FIT_SHORTEST,
 
 const lw_network_def lw_network_def_dinov2 = {
     .name = "dinov2",
+    .objective = "self-distill",
+    .trained_on = "lvd142m",
     .kind = "encoder",
     .class_name = "dinov2 dinov2_with_registers vit_*_dinov2",
     .arch_bytes = sizeof(dinov2_arch),

@@ -414,6 +414,8 @@ static void describe(lw_network *n)
 
 const lw_network_def lw_network_def_mobilenet_v2 = {
     .name = "mobilenet_v2",
+    .objective = "classify",
+    .trained_on = "imagenet",
     .kind = "encoder",
     .class_name = "mobilenet_v2 mobilenetv2_*",
     .arch_bytes = sizeof(mobilenet),

@@ -100,6 +100,8 @@ static void build_cifar(lw_builder *b, const void *arch, lw_network_in in, lw_ta
 
 const lw_network_def lw_network_def_resnet_cifar10 = {
     .name = "resnet_cifar10",
+    .objective = "classify",
+    .trained_on = "cifar10",
     .kind = "encoder",
     .arch_bytes = sizeof(int32_t),
     .recognise = is_cifar,
@@ -138,6 +140,9 @@ static const lw_naming cut_namings[] = {{.name = "torchvision", .rules = cut, .i
 /* conv1 is the centre 3x3 of the 7x7 kernel at stride 1; no max-pool; layer1, layer2. */
 const lw_network_def lw_network_def_resnet18 = {
     .name = "resnet18",
+    .family = "resnet",
+    .objective = "classify",
+    .trained_on = "imagenet",
     .kind = "encoder",
     .recognise = is_resnet18,
     .tensors = "torchvision's ResNet-18 (conv1.weight [64,3,7,7], layer1, layer2)",

@@ -329,6 +329,8 @@ static void describe(lw_network *n)
 
 const lw_network_def lw_network_def_resnet = {
     .name = "resnet",
+    .objective = "classify",
+    .trained_on = "imagenet",
     .kind = "encoder",
     .class_name = "**resnet** **resnext**",
     .arch_bytes = sizeof(resnet),

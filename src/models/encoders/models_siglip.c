@@ -205,6 +205,8 @@ static const lw_preparation preparation = {
 
 const lw_network_def lw_network_def_siglip = {
     .name = "siglip",
+    .objective = "contrast text",
+    .trained_on = "web pairs",
     .kind = "encoder",
     .class_name = "siglip siglip_vision_model vit_*_siglip_*",
     .arch_bytes = sizeof(siglip_arch),
