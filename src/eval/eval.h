@@ -12,6 +12,7 @@
  *   eval_score      inception score of a classifier's answers          -> one number, its spread
  *   eval_near       nearest neighbours, close pairs, precision/recall  -> distances, counts
  *   eval_pictures   diversity and colour against real pictures
+ *   eval_verdict    what several networks say of several sets, and of cheaters
  *   eval_judge      accepted and agreeing shares, class histogram
  *   eval_rank       ranks of true answers among false ones, average precision
  *
@@ -238,5 +239,7 @@ typedef struct lw_verdict {
  */
 int lw_judge(const float *probs, int64_t n, int32_t outputs, int32_t classes, const int32_t *asked,
              double threshold, int64_t *histogram, lw_verdict *out);
+
+#include "eval/eval_verdict.h" /* built on the above */
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "eval/eval.h"
 #include "eval/eval_dense.h"
+#include "eval/eval_resample.h"
 
 struct lw_frechet_loss {
     int32_t dim, rank;
@@ -168,5 +169,77 @@ int lw_frechet_gradient(const lw_frechet_loss *l, const float *rows, int64_t n, 
     for (int64_t j = 0; j < d; j++)
         apart += (w.mean[j] - l->mean[j]) * (w.mean[j] - l->mean[j]);
     *value = LW_MAX(apart + trace + l->trace - 2 * sum, 0.0);
+    return 0;
+}
+
+/* ---- replicates by the influence of rows ------------------------------------------------------ */
+
+/* influence [n], from the gradient [n][dim] by the rows: there G (x - mean) is its part that the
+ * covariance gives, times (n - 1) / 2, and 2 (mean - mean_r) / n its mean over the rows. */
+static void find_influence(const float *rows, int64_t n, int32_t dim, const double *gradient,
+                           const double *mean, double *influence)
+{
+    double total = 0;
+    LW_ASSERT(n > 1, "%lld rows", (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        double shift = 0, square = 0;
+        for (int32_t k = 0; k < dim; k++) {
+            double x = (double)rows[i * dim + k] - mean[k], by_mean = mean[dim + k];
+            shift += (double)n * by_mean * x;
+            square += 0.5 * (double)(n - 1) * (gradient[i * dim + k] - by_mean) * x;
+        }
+        influence[i] = shift + square;
+        total += square / (double)n;
+    }
+    for (int64_t i = 0; i < n; i++)
+        influence[i] -= total;
+}
+
+/* mean [2][dim]: of the rows, of their gradients. */
+static void find_means(const float *rows, int64_t n, int32_t dim, const double *gradient,
+                       double *mean)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < dim; k++) {
+            mean[k] += (double)rows[i * dim + k] / (double)n;
+            mean[dim + k] += gradient[i * dim + k] / (double)n;
+        }
+}
+
+static int draw_all(const lw_resampling *how, int64_t n, double value, const double *influence,
+                    double *replicates)
+{
+    LW_CLEANUP(lw_draw_clear) lw_draw d = {0};
+    LW_CLEANUP(lw_free) int32_t *counts = lw_calloc((size_t)n, sizeof *counts);
+    if (!counts)
+        return LW_ENOMEM;
+    LW_TRY(lw_draw_init(&d, how, n));
+    for (int32_t r = 0; r < how->replicates; r++) {
+        double sum = 0;
+        lw_draw_counts(&d, (uint32_t)r, counts);
+        for (int64_t i = 0; i < n; i++)
+            sum += (counts[i] - 1) * influence[i];
+        replicates[r] = fmax(value + sum / (double)n, 0);
+    }
+    return 0;
+}
+
+int lw_frechet_linear(const float *rows, int64_t n, const lw_stats *reference,
+                      const lw_frechet_loss *loss, const lw_resampling *how, double *value,
+                      double *replicates)
+{
+    int32_t dim = lw_stats_dim(reference);
+    double smooth, exact;
+    LW_TRY(lw_frechet_rows(rows, n, reference, &exact));
+    LW_CLEANUP(lw_free) double *gradient = lw_calloc((size_t)(n * dim), sizeof *gradient);
+    LW_CLEANUP(lw_free) double *mean = lw_calloc(2 * (size_t)dim, sizeof *mean);
+    LW_CLEANUP(lw_free) double *influence = lw_calloc((size_t)n, sizeof *influence);
+    if (!gradient || !mean || !influence)
+        return LW_ENOMEM;
+    LW_TRY(lw_frechet_gradient(loss, rows, n, &smooth, gradient));
+    find_means(rows, n, dim, gradient, mean);
+    find_influence(rows, n, dim, gradient, mean, influence);
+    LW_TRY(draw_all(how, n, exact, influence, replicates));
+    *value = exact;
     return 0;
 }

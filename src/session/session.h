@@ -24,5 +24,6 @@
 #include "session/session_sampler.h"
 #include "session/session_sampler_turns.h"
 #include "session/session_unet.h"
+#include "session/session_verdict.h"
 
 #endif

@@ -311,6 +311,121 @@ static void test_left_out_is_not_run(void **state)
     assert_true(cost.seconds > 1000 * cost.per_picture[1]);
 }
 
+/* ---- a verdict ------------------------------------------------------------------------------- */
+
+enum { ROWS = 4, EACH = 200 };
+
+/* Other real pictures, blurred ones, noise, and the first again in other company. */
+static void make_rows(uint8_t *rgb, lw_verdict_set rows[ROWS])
+{
+    static const char *const names[ROWS] = {"real", "blurred", "noise", "planted"};
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    const lw_data_opts o = {.split = LW_SPLIT_TRAIN, .count = EACH, .cache_dir = ""};
+    float x[BYTES], y[BYTES];
+    ok(lw_data_open("synth:16", &o, &d));
+    for (int64_t r = 0; r < ROWS; r++)
+        for (int64_t i = 0; i < EACH; i++) {
+            uint8_t *to = rgb + (r * EACH + i) * BYTES;
+            lw_data_get(d, i, false, x);
+            lw_junk_blur(x, SIDE, SIDE, 2, y);
+            memcpy(to, d->pixels + i * BYTES, BYTES);
+            if (r == 1)
+                lw_data_to_u8(y, BYTES, to);
+            for (int k = 0; k < BYTES && r == 2; k++)
+                to[k] = (uint8_t)(lw_hash64(&(int64_t){i * BYTES + k}, 8) & 255);
+        }
+    for (int r = 0; r < ROWS; r++)
+        rows[r] = (lw_verdict_set){.name = names[r],
+                                   .part = r == 3 ? LW_VERDICT_PLANTED : LW_VERDICT_MADE,
+                                   .rgb = rgb + r * EACH * BYTES,
+                                   .n = EACH};
+}
+
+static void open_real(lw_verdict_real *out)
+{
+    LW_CLEANUP(lw_data_close) lw_dataset *d = NULL;
+    const lw_data_opts o = {.split = LW_SPLIT_HELDOUT, .count = 600, .cache_dir = ""};
+    ok(lw_data_open("synth:16", &o, &d));
+    ok(lw_verdict_split(d, EACH, out));
+    assert_int_equal(out->unseen, EACH);
+    assert_int_equal(out->reference, 600 - EACH);
+}
+
+static void test_verdict(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_battery_free) lw_battery *b = NULL;
+    LW_CLEANUP(lw_verdict_real_clear) lw_verdict_real real = {0};
+    LW_CLEANUP(lw_free) uint8_t *rgb = lw_calloc((size_t)ROWS * EACH * BYTES, 1);
+    LW_CLEANUP(lw_free) lw_verdict_result *r = NULL;
+    LW_CLEANUP(lw_free) lw_verdict_result *one = NULL;
+    const lw_verdict_opts o = {.replicates = 20, .directions = 64};
+    lw_verdict_set rows[ROWS];
+    lw_device *single = NULL;
+    double seconds = 0;
+    make_rows(rgb, rows);
+    open_real(&real);
+    ok(open_battery("a/m,c/m,r1,r2", &b));
+    ok(lw_battery_leave_out(b, &lw_battery_at(b, 3)->lineage, "drift"));
+    ok(lw_verdict_run(dev, b, &real, rows, ROWS, &o, NULL, &r));
+    assert_int_equal(r->networks, 3);
+    assert_int_equal(r->families, 2);
+    assert_int_equal(r->network[2], 2);
+    assert_int_equal(r->rule.sets, 28);
+    assert_true(r->row[0].number.value < 0.4); /* as far as other real pictures */
+    assert_true(r->row[1].number.value > r->row[0].number.high);
+    assert_true(r->row[2].number.value > r->row[1].number.high);
+    assert_true(r->row[1].number.low < r->row[1].number.value);
+    assert_false(r->row[0].suspect || r->row[1].suspect);
+    assert_memory_equal(&r->value[3], &r->value[0], sizeof r->value[0]);
+    assert_true(r->row[3].judged);
+    ok(lw_verdict_forecast(dev, b, SIDE, real.reference, real.unseen, rows, ROWS, &o, &seconds));
+    assert_true(seconds > 0);
+
+    /* another number of threads; a row alone */
+    ok(cpu_device(1, lw_isa_best(), &single));
+    lw_battery_free(&b);
+    lw_device *two = dev;
+    dev = single;
+    ok(open_battery("a/m,c/m,r1", &b));
+    ok(lw_verdict_run(dev, b, &real, rows + 1, 1, &o, NULL, &one));
+    assert_memory_equal(&one->value[0], &r->value[1], sizeof r->value[0]);
+    assert_memory_equal(&one->row[0].number, &r->row[1].number, sizeof r->row[1].number);
+    assert_true(one->row[0].shortfall == r->row[1].shortfall);
+    lw_battery_free(&b);
+    dev = two;
+    lw_backend_close(&single);
+}
+
+static void test_verdict_refused(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_battery_free) lw_battery *b = NULL;
+    LW_CLEANUP(lw_battery_free) lw_battery *pair = NULL;
+    LW_CLEANUP(lw_verdict_real_clear) lw_verdict_real real = {0};
+    LW_CLEANUP(lw_data_close) lw_dataset *few = NULL;
+    LW_CLEANUP(lw_free) uint8_t *rgb = lw_calloc((size_t)ROWS * EACH * BYTES, 1);
+    LW_CLEANUP(lw_free) lw_verdict_result *r = NULL;
+    const lw_data_opts small = {.split = LW_SPLIT_HELDOUT, .count = 99, .cache_dir = ""};
+    const lw_verdict_opts o = {.replicates = 20, .directions = 16};
+    lw_verdict_set rows[ROWS];
+    lw_verdict_real none;
+    make_rows(rgb, rows);
+    open_real(&real);
+    ok(open_battery("r1", &b));
+    ok(lw_battery_leave_out(b, &lw_battery_at(b, 0)->lineage, "drift"));
+    fails(lw_verdict_run(dev, b, &real, rows, ROWS, &o, NULL, &r), LW_EUSAGE, "is kin");
+    ok(lw_data_open("synth:16", &small, &few));
+    fails(lw_verdict_split(few, 50, &none), LW_EUSAGE, "too few");
+    ok(open_battery("r1,r2", &pair)); /* two cannot outvote one: numbers, and no verdict */
+    ok(lw_verdict_run(dev, pair, &real, rows, ROWS, &o, NULL, &r));
+    assert_int_equal(r->rule.sets, 0);
+    assert_false(r->row[1].judged || r->row[1].suspect);
+    rows[0].n = 1;
+    lw_free(&r);
+    fails(lw_verdict_run(dev, pair, &real, rows, 1, &o, NULL, &r), LW_EUSAGE, "2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +436,8 @@ int main(void)
         cmocka_unit_test(test_kin_of_run),
         cmocka_unit_test(test_features),
         cmocka_unit_test(test_left_out_is_not_run),
+        cmocka_unit_test(test_verdict),
+        cmocka_unit_test(test_verdict_refused),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
