@@ -6,6 +6,11 @@
 
 /* ---- the pictures ---------------------------------------------------------------------------- */
 
+/* Fixed: a rule learnt from other kinds is another rule. */
+static const lw_junk_kind kinds[VERDICT_KINDS] = {
+    LW_JUNK_AVERAGE, LW_JUNK_SPLICE, LW_JUNK_BLUR,   LW_JUNK_BLUR2, LW_JUNK_WARP,
+    LW_JUNK_TILE,    LW_JUNK_NOISE,  LW_JUNK_NOISED, LW_JUNK_MEAN,  LW_JUNK_REPEATED};
+
 verdict_sizes verdict_sizes_of(int64_t reference, int64_t unseen)
 {
     return (verdict_sizes){reference, unseen, LW_MIN(LW_MAX(unseen / 2, 1), LW_VERDICT_HONEST)};
@@ -13,7 +18,7 @@ verdict_sizes verdict_sizes_of(int64_t reference, int64_t unseen)
 
 int64_t verdict_picture_count(const verdict_sizes *s)
 {
-    return s->reference + s->unseen + LW_JUNK_COUNT * s->honest;
+    return s->reference + s->unseen + VERDICT_KINDS * s->honest;
 }
 
 int verdict_pictures(const lw_verdict_real *real, const verdict_sizes *s, uint8_t **out)
@@ -33,9 +38,9 @@ int verdict_pictures(const lw_verdict_real *real, const verdict_sizes *s, uint8_
         return LW_ENOMEM;
     memcpy(rgb, real->pixels, (size_t)whole * row);
     LW_TRY(lw_junk_new(&unseen, 2024, &junk));
-    for (int kind = 0; kind < LW_JUNK_COUNT; kind++)
+    for (int kind = 0; kind < VERDICT_KINDS; kind++)
         for (int64_t i = 0; i < s->honest; i++) {
-            lw_junk_make(junk, (lw_junk_kind)kind, i, x);
+            lw_junk_make(junk, kinds[kind], i, x);
             lw_data_to_u8(x, (int64_t)row, rgb + (size_t)(whole + kind * s->honest + i) * row);
         }
     *out = lw_steal(&rgb);

@@ -6,10 +6,11 @@
 #include "data/data.h"
 #include "session/session_verdict.h"
 
-/* Honest sets: every kind of junk in two shares; draws of undamaged pictures. */
+/* Honest sets: ten kinds of junk in two shares; draws of undamaged pictures. */
 enum {
+    VERDICT_KINDS = 10, /* of junk */
     VERDICT_SHARES = 2,
-    VERDICT_DAMAGED = VERDICT_SHARES * LW_JUNK_COUNT,
+    VERDICT_DAMAGED = VERDICT_SHARES * VERDICT_KINDS,
     VERDICT_WHOLE = 8,
     VERDICT_SLICED_ROWS = 2000 /* of the reference, in sliced distances */
 };
