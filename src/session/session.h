@@ -25,5 +25,6 @@
 #include "session/session_sampler_turns.h"
 #include "session/session_unet.h"
 #include "session/session_verdict.h"
+#include "session/session_verdict_text.h"
 
 #endif

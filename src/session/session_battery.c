@@ -65,12 +65,9 @@ void lw_battery_free(lw_battery **pp)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Published networks have names of their own; what was made here is called as its folder is. */
-static void name_net(lw_battery *b, lw_battery_net *net)
+static void name_net(const lw_battery *b, lw_battery_net *net)
 {
-    const lw_link *l = &net->lineage.link[0];
-    const char *slash = strrchr(net->spec, '/');
-    const char *base = l->origin == LW_ORIGIN_PUBLISHED ? l->name : slash ? slash + 1 : net->spec;
+    const char *base = net->lineage.link[0].name;
     int same = 1;
     snprintf(net->name, sizeof net->name, "%.40s", base);
     for (int32_t i = 0; i < b->n; i++)

@@ -100,14 +100,23 @@ static const char *own_objective(const json_t *config)
     return json_integer_value(json_object_get(config, "num_classes")) > 0 ? "classify" : "";
 }
 
-static void describe(const lw_network *n, const json_t *yaml, lw_link *l)
+/* The last part of a path. */
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Published networks have names of their own; what was made here is called as its folder is. */
+static void describe(const lw_network *n, const char *folder, const json_t *yaml, lw_link *l)
 {
     bool ours = n->def == &lw_network_def_leeway;
     *l = (lw_link){.family = n->def->family ? n->def->family : n->def->name,
                    .origin = ours ? LW_ORIGIN_HERE : LW_ORIGIN_PUBLISHED,
                    .weights = n->store ? lw_store_hash(n->store, LW_SLAB_PARAM) : 0};
-    snprintf(l->name, sizeof l->name, "%s", n->name);
-    if (json_object_get(n->config, RANDOM_KEY)) {
+    bool drawn = json_object_get(n->config, RANDOM_KEY) != NULL;
+    snprintf(l->name, sizeof l->name, "%.40s", ours || drawn ? base_of(folder) : n->name);
+    if (drawn) {
         l->origin = LW_ORIGIN_RANDOM;
         return;
     }
@@ -131,7 +140,7 @@ static int add_links(const char *spec, const lw_network *n, lw_lineage *out)
         if (run.len > 0)
             LW_TRY(read_yaml(lw_str_c(&run), &yaml));
     }
-    describe(n, yaml, l);
+    describe(n, run.len > 0 ? lw_str_c(&run) : path_of(spec), yaml, l);
     if (l->origin != LW_ORIGIN_HERE || !lw_str_eq(l->objective, "distill"))
         return 0;
     const char *teacher = text_of(yaml, "teacher");

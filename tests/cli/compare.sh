@@ -15,7 +15,11 @@ expect 0 train encoder $data --objective judge --width 8 --stages 2 --batch-size
 expect 0 train encoder $data --objective classify --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir reader
 
 few='--n-fid 60 --n-ddpm 55 --n-slow 50 --ddim-steps 4,40 --score-steps 1,2,8 --ancestral-steps 3 --latency-seconds 0.05 --no-progress'
-expect 0 compare --drift drift --ddpm ddpm --judge judge --reader reader $few --output-dir out --threads 1
+battery='--battery judge,reader'
+expect 0 compare --drift drift --ddpm ddpm --judge judge --reader reader $few $battery --output-dir out --threads 1
+out_has 'verdict of 2 networks of 1 family'
+out_has 'no verdict on cheating: 2 networks, 3 are needed'
+grep -q 'Verdict of networks no training saw' out/report.html || fails 'the page has no verdict'
 out_has 'Frechet distance, plain classifier'
 out_has '                  drift '
 grep -q '"distance": "Frechet distance, plain classifier"' out/summary.json || fails 'summary.json does not name it'
@@ -57,10 +61,10 @@ for word in frechet_floor frechet_untrained '"uniform noise"' '"ten pictures rep
 done
 
 # scores are a function of weights and seed
-expect 0 compare --drift drift --ddpm ddpm --judge judge --reader reader $few --output-dir again --threads 3 --json
+expect 0 compare --drift drift --ddpm ddpm --judge judge --reader reader $few $battery --output-dir again --threads 3 --json
 out_has '"frechet_drift"'
 for dir in out again; do
-    grep -E '"(frechet|accepted|diversity|colour|nearest|duplicates)' $dir/summary.json >$dir.numbers
+    grep -E '"(frechet|accepted|diversity|colour|nearest|duplicates|sliced|level|shortfall)' $dir/summary.json >$dir.numbers
 done
 cmp -s out.numbers again.numbers || fails 'another number of threads gives other scores'
 cmp -s out/side_by_side.png again/side_by_side.png || fails 'another number of threads gives other pictures'
@@ -83,6 +87,27 @@ grep -q '"rms_drift"' plain/summary.json || fails 'no error of pictures beside f
 expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --precision int8 --output-dir x
 err_has 'leeway quantize'
 grep -q 'accepted by' plain/report.html && fails 'acceptance without a judge'
+
+expect 0 compare --drift drift --ddpm ddpm --encoder reader $few $battery --output-dir dry --dry-run --json
+out_has '"verdict_seconds": '
+[ ! -e dry ] || fails 'a dry run wrote something'
+
+# kin of an encoder that a training used count for no row; bad batteries
+expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-per-group 8 --encoder reader --steps 1 \
+    --output-dir taught
+mkdir battery
+cp -r judge reader battery
+expect 0 compare --drift taught --ddpm ddpm --encoder reader $few --score-steps 1 --ancestral-steps= --output-dir kin
+out_has 'verdict of 1 network of 1 family'
+out_has 'left out: reader: it has the weights of reader; drift was trained with reader'
+grep -q '"left_out": "it has the weights' kin/summary.json || fails 'summary.json does not say who is left out'
+expect 2 compare --drift taught --ddpm ddpm --encoder reader $few --battery reader --output-dir x
+err_has 'every network is kin of an encoder'
+expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --battery judge,judge --output-dir x
+err_has 'same weights'
+expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --battery judge,none --output-dir x
+err_has 'no pooled feature'
+rm -r battery
 
 expect 2 compare --drift ddpm --ddpm drift $few --output-dir x
 err_has 'is a DDPM'

@@ -23,6 +23,11 @@ for run in encoder judge reader drift ddpm; do
     grep -q 'href="../report.html"' "d/$run/report.html" || fails "the page of $run does not lead back"
 done
 grep -q 'leeway train drift --data synth:16' d/report.html || fails 'the page lacks the commands'
+# six networks of other seeds and architectures, none of them kin of drift's encoder
+grep -q '"networks_counted": 6' d/summary.json || fails 'the verdict is not of six networks'
+grep -q '"families_counted": 4' d/summary.json || fails 'the six networks are not of four families'
+grep -q '"honest_sets": 28' d/summary.json || fails 'the verdict has no rule'
+out_has 'verdict of 6 networks of 4 families'
 
 # what is finished stays as it is; a stage that was killed behind its last step has nothing left to do
 before=$(cksum <d/drift/metrics.jsonl)

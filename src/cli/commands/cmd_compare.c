@@ -35,6 +35,10 @@ static const lw_option options[] = {
      .group = "Measured",
      .help = "features of Frechet distances, e.g. resnet_cifar10:FILE; default: the reader's, the "
              "judge's, else the drift run's"},
+    {LW_OPT(lw_compare_config, battery), .name = "battery", .path = LW_PATH_IN, .unit = "spec,...",
+     .group = "Measured",
+     .help = "encoders and folders of them for a verdict of networks that no training saw; "
+             "default: the folder battery beside the drift run, where there is one"},
     {LW_OPT(lw_compare_config, n_fid), .name = "num-images", .aliases = "n-fid|n",
      .fallback = "1000", .min = 50, .max = 1e6, .unit = "pictures", .group = "Measured",
      .help = "pictures scored of each method"},
@@ -59,6 +63,8 @@ static const lw_option options[] = {
     {LW_OPT(lw_compare_config, latency_seconds), .name = "latency-seconds", .fallback = "3",
      .min = 0.05, .max = 3600, .unit = "s", .group = "Measured",
      .help = "time for each timed cell; much slower ones are extrapolated"},
+    {LW_OPT(lw_compare_config, dry_run), .name = "dry-run", .group = "Output",
+     .help = "open everything, say how long the battery's verdict will take, write nothing"},
     {LW_OPT(lw_compare_config, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR,
      .required = true, .unit = "dir", .group = "Output",
      .help = "report.html, pictures, latency.csv, summary.json"},
@@ -96,11 +102,23 @@ static void print_text(const lw_compare_config *c, const lw_compare_result *r)
     LW_CLEANUP(lw_str_clear) lw_str work = {0};
     lw_compare_work_text(&r->work, &work);
     lw_cli_print("%s\n", lw_str_c(&work));
+    lw_cli_print("%s", r->verdict);
     char t[3][32];
     lw_cli_print("faster            %s at 1, %s at 8, %s at 64 pictures%s\n%s\n",
                  lw_compare_times(t[0], r->speedup[0]), lw_compare_times(t[1], r->speedup[1]),
                  lw_compare_times(t[2], r->speedup[2]), r->busy ? "; the machine was busy" : "",
                  r->report);
+}
+
+static void print_forecast(const lw_cli *cli, const lw_compare_result *r)
+{
+    char time[32];
+    LW_CLEANUP(lw_json_drop) json_t *j = json_pack("{s:f}", "verdict_seconds", r->verdict_seconds);
+    if (cli->global.json)
+        lw_cli_print_json(j);
+    else
+        lw_cli_print("the battery's verdict takes about %s\n",
+                     lw_fmt_time(time, r->verdict_seconds));
 }
 
 static int run(const lw_cli *cli, const void *config)
@@ -116,7 +134,9 @@ static int run(const lw_cli *cli, const void *config)
     c.conv = cli->global.conv;
     lw_cli_observer_open(&o, cli);
     LW_TRY(lw_job_compare(&c, &o.calls, &r));
-    if (cli->global.json)
+    if (c.dry_run)
+        print_forecast(cli, &r);
+    else if (cli->global.json)
         print_json(&c, &r);
     else
         print_text(&c, &r);

@@ -61,7 +61,7 @@ static void print_text(const lw_demo_result *d)
                  r->busy ? "; the machine was busy" : "");
     LW_CLEANUP(lw_str_clear) lw_str work = {0};
     lw_compare_work_text(&r->work, &work);
-    lw_cli_print("%s\n\n", lw_str_c(&work));
+    lw_cli_print("%s\n\n%s", lw_str_c(&work), r->verdict);
     if (!d->barred)
         lw_cli_print(
             "The conditions were set for synth:16; on other data they are for information:\n");

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "jobs/compare/compare_parts.h"
+#include "jobs/compare/compare_verdict.h"
 
 /* ---- pictures --------------------------------------------------------------------------- */
 
@@ -292,6 +292,8 @@ static int save_summary(const comparing *w)
     set_int(o, "controls_that_pass", r->controls_passed);
     json_object_set_new(o, "real_passes", json_boolean(r->real_passes));
     json_object_set_new(o, "scores", scores);
+    if (w->verdict)
+        json_object_set_new(o, "verdict", lw_compare_verdict_json(w));
     json_object_set_new(o, "latency", latency_json(w));
     json_object_set_new(o, "precision", json_string(lw_precision_name(w->c->precision)));
     if (r->paired_drift.n)

@@ -27,6 +27,8 @@ typedef struct lw_compare_config {
         *reader;         /* runs of a judge and of a plain classifier, or NULL; compare_score.h */
     const char *encoder; /* for Frechet distances; NULL: the reader's, the judge's, else the drift
                             run's encoder */
+    const char *battery; /* specs of networks for a verdict (session_battery.h); NULL: the folder
+                            `battery` beside the drift run where there is one */
     const char *data;    /* NULL: what the drift run was trained on */
     int64_t limit;       /* training rows the runs saw; 0: as its config.yaml says */
     int32_t on_error;    /* lw_on_error, of pictures that cannot be read */
@@ -47,6 +49,7 @@ typedef struct lw_compare_config {
     int64_t seed;
     int32_t threads;
     int32_t conv;                   /* lw_conv_mode */
+    bool dry_run;                   /* opens everything and says how long the verdict takes */
     const char *title;              /* of the page; NULL: a plain one */
     const char *caveat;             /* one more sentence on what this does not show, or NULL */
     const char *commands;           /* shell lines that make all of it again; NULL: none shown */
@@ -151,7 +154,9 @@ typedef struct lw_compare_result {
     double speedup[3]; /* at 1, 8, 64 pictures against ddim_steps[0]; NAN: not measured */
     bool busy;         /* while latency was timed, others used the processors */
     lw_compare_work work;
-    char report[512]; /* path of report.html */
+    double verdict_seconds; /* of a dry run: forecast; 0: there is no battery */
+    char verdict[8192];     /* of the battery, in lines; "": there was none */
+    char report[512];       /* path of report.html */
 } lw_compare_result;
 
 int lw_job_compare(const lw_compare_config *c, const lw_observer *obs, lw_compare_result *out);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "jobs/compare/compare_parts.h"
+#include "jobs/compare/compare_verdict.h"
 
 /* ---- the top ---------------------------------------------------------------------------- */
 
@@ -159,6 +159,7 @@ int lw_compare_page(comparing *w)
     lw_compare_top(w, page);
     LW_TRY(lw_compare_pictures_part(w, page));
     LW_TRY(add_quality(w, page));
+    lw_compare_verdict_page(w, page);
     lw_compare_steps_part(w, page);
     lw_compare_latency_part(w, page);
     lw_compare_curves(w, page);

@@ -46,7 +46,8 @@ typedef struct comparing {
     lw_device *dev;
     lw_source *drift, *ddpm;
     lw_scorer *scorer;
-    json_t *drift_yaml; /* config.yaml of the run; NULL: a bare model folder */
+    struct compare_verdict *verdict; /* NULL: no battery (compare_verdict.h) */
+    json_t *drift_yaml;              /* config.yaml of the run; NULL: a bare model folder */
     const char *data, *encoder;
     bool encoder_of_drift; /* Frechet distances in the encoder drift was trained with */
     int64_t limit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The comparison: open both, sample, score, time, write. */
-#include "jobs/compare/compare_parts.h"
+#include "jobs/compare/compare_verdict.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -163,7 +163,7 @@ static int open_all(comparing *w)
                               .obs = w->obs};
     LW_TRY(lw_scorer_new(w->dev, &o, &w->scorer));
     w->classes = lw_scorer_classes(w->scorer);
-    return 0;
+    return lw_compare_verdict_open(w);
 }
 
 /* ---- sampling and scoring --------------------------------------------------------------- */
@@ -223,6 +223,10 @@ static int score(comparing *w, compare_kind kind, lw_compare_setting how, const 
     *e = (compare_entry){.kind = kind, .how = how};
     lw_compare_progress(w, 0, name);
     LW_TRY(lw_scorer_score(w->scorer, name, s->x, s->classes, n, &e->score));
+    if (kind == COMPARE_DRIFT || kind == COMPARE_DDPM || kind == COMPARE_UNTRAINED)
+        LW_TRY(lw_compare_verdict_add(
+            w, name, kind == COMPARE_UNTRAINED ? LW_VERDICT_CONTROL : LW_VERDICT_MADE, s->x,
+            s->classes, n));
     w->n_entries++;
     w->done += SCORE_UNITS * n;
     return lw_observe_stop(w->obs) ? lw_fail(LW_ESTOPPED, "stopped while scoring") : 0;
@@ -392,10 +396,25 @@ const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare
 
 /* ---- all of it -------------------------------------------------------------------------- */
 
+/* The rows that a verdict will have: drift, DDPM's settings, the untrained generator. */
+static int forecast(comparing *w)
+{
+    setting how[SETTINGS_MAX];
+    lw_verdict_set rows[LW_VERDICT_ROWS] = {0};
+    int n = settings_of(w->c, how), r = 0;
+    rows[r++].n = w->c->n_fid;
+    for (int i = 0; i < n; i++)
+        rows[r++].n = how[i].n;
+    rows[r++].n = w->c->n_fid;
+    return lw_compare_verdict_forecast(w, rows, r, &w->out->verdict_seconds);
+}
+
 static int run(comparing *w)
 {
     w->total = total_units(w);
     LW_TRY(open_all(w));
+    if (w->c->dry_run)
+        return forecast(w);
     lw_compare_work_of(w);
     LW_TRY(score_real(w));
     LW_TRY(score_drift(w));
@@ -404,6 +423,7 @@ static int run(comparing *w)
     LW_TRY(score_controls(w));
     check_all(w);
     lw_compare_headline(w);
+    LW_TRY(lw_compare_verdict_run(w));
     LW_TRY(lw_compare_paired(w));
     LW_TRY(lw_compare_latency(w));
     lw_compare_headline_say(w);
@@ -440,6 +460,7 @@ int lw_job_compare(const lw_compare_config *c, const lw_observer *obs, lw_compar
     clear_set(&w.ddpm_set);
     for (int i = 0; i < w.n_entries; i++)
         clear_set(&w.entry[i].first);
+    lw_compare_verdict_close(&w);
     lw_scorer_free(&w.scorer);
     lw_source_close(&w.drift);
     lw_source_close(&w.ddpm);

@@ -72,6 +72,28 @@ int lw_scorer_nearest(const lw_scorer *s, const float *x, int64_t n, float *near
     return 0;
 }
 
+int lw_scorer_two_nearest(const lw_scorer *s, const float *x, int64_t n, double *two)
+{
+    int64_t block = LW_MIN(s->train->n, TRAIN_BLOCK);
+    LW_CLEANUP(lw_free) float *rows = lw_calloc((size_t)(block * s->floats), sizeof *rows);
+    LW_CLEANUP(lw_free) double *d = lw_calloc((size_t)n * 2, sizeof *d);
+    if (!rows || !d)
+        return LW_ENOMEM;
+    for (int64_t i = 0; i < 2 * n; i++)
+        two[i] = INFINITY;
+    for (int64_t at = 0; at < s->train->n; at += block) {
+        int64_t m = LW_MIN(block, s->train->n - at), k = LW_MIN(m, 2);
+        lw_data_from_u8(s->train->pixels + at * s->floats, m * s->floats, rows);
+        LW_TRY(lw_nearest(s->pool, x, n, rows, m, (int32_t)s->floats, (int32_t)k, false, d, NULL));
+        for (int64_t i = 0; i < n * k; i++) {
+            double *best = two + 2 * (i / k), v = d[i] / sqrt((double)s->floats);
+            best[1] = fmin(best[1], fmax(best[0], v));
+            best[0] = fmin(best[0], v);
+        }
+    }
+    return 0;
+}
+
 static int compare_double(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -78,6 +78,8 @@ int lw_scorer_score(lw_scorer *s, const char *name, const float *x, const int32_
 /* The training picture nearest to each of n pictures (pixels, root mean square): pictures into near
  * [n][h][w][3], distance [n]. */
 int lw_scorer_nearest(const lw_scorer *s, const float *x, int64_t n, float *near, double *distance);
+/* Distances of each of n pictures to its two nearest training pictures, likewise: two [n][2]. */
+int lw_scorer_two_nearest(const lw_scorer *s, const float *x, int64_t n, double *two);
 /* Probability that the judge gives the class asked for, of each picture; needs a judge. */
 int lw_scorer_own(lw_scorer *s, const float *x, const int32_t *asked, int64_t n, float *own);
 

@@ -61,6 +61,16 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
 json_t *lw_demo_options(const lw_demo_settings *s, lw_demo_stage_id id);
 /* "leeway train drift --data ..." appended, from those options. */
 void lw_demo_command(const json_t *options, lw_str *out);
+/* The options of a `train encoder`; new reference. */
+json_t *lw_demo_encoder_options(const lw_train_encoder_config *e);
+
+/* ---- demo_battery.c: the networks of the verdict ---------------------------------- */
+
+/* Makes those that are not there yet in `dir`, two of them in `minutes` of training each, and appends
+ * their commands. A dry run only says how long. */
+int lw_demo_battery(const lw_demo_config *c, const lw_demo_settings *s, const char *dir, int side,
+                    double minutes, const lw_observer *obs, lw_str *commands);
+
 const char *lw_demo_stage_name(
     lw_demo_stage_id id); /* "encoder", "judge", "reader", "drift", "ddpm" */
 

@@ -208,6 +208,18 @@ static int run_pair(demo *d)
     return rc;
 }
 
+/* Some seconds each for two, none for the others. */
+static int make_battery(demo *d)
+{
+    static const double share = 0.03, most = 10.0 / 60;
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    const lw_observer obs = {
+        .self = d, .progress = on_progress, .say = on_say, .should_stop = on_stop};
+    snprintf(d->what, sizeof d->what, "networks of the verdict");
+    return lw_demo_battery(d->c, &d->s, lw_path_join(&dir, d->c->output_dir, "battery"), d->side,
+                           LW_MIN(share * d->minutes, most), &obs, &d->commands);
+}
+
 /* ---- settings --------------------------------------------------------------------------- */
 
 /* Side and labels of the data, from a look at it. Judge and reader learn from other pools of drawn
@@ -351,6 +363,7 @@ static int run(demo *d, lw_demo_result *out)
                 d->c->data, d->minutes, (long long)d->c->seed, d->c->output_dir);
     for (int i = 0; i < (d->c->dry_run ? LW_DEMO_STAGES : LW_DEMO_DRIFT); i++)
         LW_TRY(run_stage(d, (lw_demo_stage_id)i));
+    LW_TRY(make_battery(d));
     if (!d->c->dry_run)
         LW_TRY(run_pair(d));
     out->minutes = d->minutes;

@@ -208,6 +208,14 @@ static void encoder_options(json_t *o, const lw_train_encoder_config *e)
     set_real(o, "input-noise", e->input_noise);
 }
 
+json_t *lw_demo_encoder_options(const lw_train_encoder_config *e)
+{
+    json_t *o = json_object();
+    set_text(o, "command", "train encoder");
+    encoder_options(o, e);
+    return o;
+}
+
 static void drift_options(json_t *o, const lw_drift_config *d)
 {
     json_t *tau = json_array();
@@ -242,13 +250,11 @@ json_t *lw_demo_options(const lw_demo_settings *s, lw_demo_stage_id id)
                                   : "train encoder");
     switch (id) {
     case LW_DEMO_ENCODER:
-        encoder_options(o, &s->encoder);
-        break;
     case LW_DEMO_JUDGE:
-        encoder_options(o, &s->judge);
-        break;
     case LW_DEMO_READER:
-        encoder_options(o, &s->reader);
+        encoder_options(o, id == LW_DEMO_ENCODER ? &s->encoder
+                           : id == LW_DEMO_JUDGE ? &s->judge
+                                                 : &s->reader);
         break;
     case LW_DEMO_DRIFT:
         drift_options(o, &s->drift);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verdict of networks that no training of the table saw, on the pictures of a comparison. */
+#ifndef LW_COMPARE_VERDICT_H
+#define LW_COMPARE_VERDICT_H
+
+#include "jobs/compare/compare_parts.h"
+
+/* Opens the battery asked for, or that beside the drift run, and leaves out kin; w->verdict stays
+ * NULL when there is none. */
+int lw_compare_verdict_open(comparing *w);
+void lw_compare_verdict_close(comparing *w);
+/* One more row: n pictures [n][side][side][3] in [-1,1], rounded to bytes as in a file; classes [n]
+ * or NULL. Without a battery nothing happens. LW_ENUMERIC: a picture is not finite. */
+int lw_compare_verdict_add(comparing *w, const char *name, lw_verdict_part part, const float *x,
+                           const int32_t *classes, int64_t n);
+/* All rows through all networks. */
+int lw_compare_verdict_run(comparing *w);
+/* The section of the page; "verdict" of summary.json (new reference; NULL: none was given). */
+void lw_compare_verdict_page(const comparing *w, lw_html *page);
+json_t *lw_compare_verdict_json(const comparing *w);
+/* Seconds it will take; 0 without a battery. */
+int lw_compare_verdict_forecast(comparing *w, const lw_verdict_set *rows, int32_t n,
+                                double *seconds);
+
+/* What a verdict holds, for those who plant rows. */
+typedef struct compare_verdict {
+    lw_battery *battery;
+    lw_verdict_real real;
+    lw_verdict_set row[LW_VERDICT_ROWS];
+    lw_copying copies[LW_VERDICT_ROWS];
+    char name[LW_VERDICT_ROWS][64];
+    int32_t rows;
+    double *unseen; /* [NEAR][2] nearest two training pictures of unseen real ones */
+    int64_t n_unseen;
+    lw_verdict_result *result;
+} compare_verdict;
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The networks that judge the demonstration beside its judge: two classifiers of other widths, depths
+ * and seeds, trained for some seconds, and four of random weights and other architectures. None of
+ * them, nor kin of them, is used in a training here.
+ */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "formats/formats.h"
+#include "jobs/demo/demo_job.h"
+#include "session/session.h"
+
+enum { TRAINED = 2, RANDOM = 4 };
+
+/* Small networks see pictures of at least 32 x 32: those with a stem of stride 4 need them. */
+static json_t *square(const char *processor, int side)
+{
+    return json_pack("{s:s, s:{s:i, s:i}, s:b, s:i}", "image_processor_type", processor, "size",
+                     "height", side, "width", side, "do_resize", 1, "resample", 2);
+}
+
+static json_t *resnet(const char *layer, const char *sizes, const char *depths)
+{
+    json_t *j = json_pack("{s:s, s:i, s:s, s:s}", "model_type", "resnet", "embedding_size", 16,
+                          "layer_type", layer, "hidden_act", "relu");
+    if (j) {
+        json_object_set_new(j, "hidden_sizes", json_loads(sizes, 0, NULL));
+        json_object_set_new(j, "depths", json_loads(depths, 0, NULL));
+    }
+    return j;
+}
+
+static json_t *transformer(const char *type, int width, int depth, int side, int patch)
+{
+    return json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "model_type", type, "hidden_size",
+                     width, "num_hidden_layers", depth, "num_attention_heads", 4,
+                     "intermediate_size", 2 * width, "image_size", side, "patch_size", patch);
+}
+
+/* Network i of random weights: its folder's name, config.json and preprocessor_config.json. */
+static const char *random_one(int i, int side, json_t **config, json_t **preparation)
+{
+    static const char *const names[RANDOM] = {"random_resnet", "random_bottleneck", "random_dinov2",
+                                              "random_siglip"};
+    int large = LW_MAX(side, 32);
+    if (i < 2) {
+        *config = i == 0 ? resnet("basic", "[16, 32, 64]", "[1, 1, 1]")
+                         : resnet("bottleneck", "[64, 128]", "[2, 2]");
+        *preparation = square("ViTImageProcessor", large);
+    } else {
+        *config = i == 2 ? transformer("dinov2", 48, 3, side, 4)
+                         : transformer("siglip_vision_model", 64, 2, side, 4);
+        *preparation = square("ViTImageProcessor", side);
+    }
+    if (i == 2 && *config)
+        json_object_del(*config, "intermediate_size");
+    return names[i];
+}
+
+static int draw_random(const lw_demo_config *c, const char *dir, int side)
+{
+    for (int i = 0; i < RANDOM; i++) {
+        LW_CLEANUP(lw_json_drop) json_t *config = NULL;
+        LW_CLEANUP(lw_json_drop) json_t *preparation = NULL;
+        LW_CLEANUP(lw_str_clear) lw_str path = {0}, weights = {0};
+        lw_path_join(&path, dir, random_one(i, side, &config, &preparation));
+        if (!config || !preparation || path.failed)
+            return lw_fail(LW_ENOMEM, "out of memory for a network's configuration");
+        if (!lw_path_exists(lw_path_join(&weights, lw_str_c(&path), LW_WEIGHTS_HF)))
+            LW_TRY(lw_random_network(lw_str_c(&path), config, preparation,
+                                     (uint64_t)(c->seed + 40 + i)));
+    }
+    return 0;
+}
+
+/* Like the reader, but of another width, depth and seed. */
+static lw_train_encoder_config trained_one(const lw_demo_settings *s, int i, double minutes)
+{
+    lw_train_encoder_config e = s->reader;
+    e.width = i == 0 ? 12 : 20;
+    e.blocks = i == 0 ? 2 : 1;
+    e.stages = s->reader.stages - i;
+    e.train.seed = s->reader.train.seed + 1 + i;
+    e.train.minutes = minutes;
+    return e;
+}
+
+int lw_demo_battery(const lw_demo_config *c, const lw_demo_settings *s, const char *dir, int side,
+                    double minutes, const lw_observer *obs, lw_str *commands)
+{
+    static const char *const names[TRAINED] = {"classifier_12", "classifier_20"};
+    for (int i = 0; i < TRAINED; i++) {
+        LW_CLEANUP(lw_str_clear) lw_str path = {0}, summary = {0}, command = {0};
+        lw_train_encoder_config e = trained_one(s, i, minutes);
+        e.train.output_dir = lw_path_join(&path, dir, names[i]);
+        LW_CLEANUP(lw_json_drop) json_t *options = lw_demo_encoder_options(&e);
+        lw_train_result r;
+        if (!options)
+            return lw_fail(LW_ENOMEM, "out of memory for a network's options");
+        lw_demo_command(options, &command);
+        lw_str_add(commands, lw_str_c(&command));
+        if (lw_path_exists(lw_path_join(&summary, e.train.output_dir, "summary.json")))
+            continue;
+        if (!c->dry_run)
+            LW_TRY(lw_remove_tree(e.train.output_dir));
+        e.train.options = options;
+        e.train.command_line = lw_str_c(&command);
+        e.train.part_of = "../../report.html";
+        LW_TRY(lw_train_encoder(&e, obs, &r));
+        if (c->dry_run)
+            lw_observe_say(obs, "battery, %s: %.2f minutes", names[i], minutes);
+    }
+    return c->dry_run ? 0 : draw_random(c, dir, side);
+}
