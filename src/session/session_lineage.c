@@ -285,7 +285,7 @@ int lw_random_network(const char *dir, const json_t *config, const json_t *prepa
     LW_TRY(lw_mkdirs(dir));
     LW_TRY(lw_json_save(lw_path_join(&path, dir, "config.json"), said));
     LW_TRY(lw_store_save_as(s, LW_SLAB_PARAM, lw_path_join(&path, dir, LW_WEIGHTS_HF),
-                            n->def->namings, NULL, 0));
+                            n->def->namings, LW_ELEM_F32, NULL, 0));
     return preparation
                ? lw_json_save(lw_path_join(&path, dir, "preprocessor_config.json"), preparation)
                : 0;

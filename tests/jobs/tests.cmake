@@ -25,5 +25,4 @@ lw_test(test_passes jobs/test_passes.c session models store formats backend plan
 target_sources(test_passes PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 lw_test(test_convert jobs/test_convert.c jobs/convert models data store formats backend plan ir base)
 target_sources(test_convert PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
-lw_test(test_battery jobs/test_battery.c session models data store formats backend plan ir base)
 lw_test(test_battery jobs/test_battery.c session eval models data store formats backend plan ir base)

@@ -63,8 +63,6 @@ static const lw_option options[] = {
     {LW_OPT(lw_compare_config, latency_seconds), .name = "latency-seconds", .fallback = "3",
      .min = 0.05, .max = 3600, .unit = "s", .group = "Measured",
      .help = "time for each timed cell; much slower ones are extrapolated"},
-    {LW_OPT(lw_compare_config, dry_run), .name = "dry-run", .group = "Output",
-     .help = "open everything, say how long the battery's verdict will take, write nothing"},
     {LW_OPT(lw_compare_config, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR,
      .required = true, .unit = "dir", .group = "Output",
      .help = "report.html, pictures, latency.csv, summary.json"},
@@ -132,6 +130,7 @@ static int run(const lw_cli *cli, const void *config)
     c.seed = cli->global.seed;
     c.threads = cli->global.threads;
     c.conv = cli->global.conv;
+    c.dry_run = cli->global.dry_run;
     lw_cli_observer_open(&o, cli);
     LW_TRY(lw_job_compare(&c, &o.calls, &r));
     if (c.dry_run)

@@ -283,6 +283,8 @@ static void describe(lw_network *n)
 
 const lw_network_def lw_network_def_convnext = {
     .name = "convnext",
+    .objective = "classify",
+    .trained_on = "imagenet",
     .kind = "encoder",
     .class_name = "convnext** ConvNext**",
     .arch_bytes = sizeof(convnext),

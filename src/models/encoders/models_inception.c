@@ -267,6 +267,8 @@ static const lw_naming namings[] = {{.name = "torchvision, timm, pytorch-fid", .
 
 const lw_network_def lw_network_def_inception_v3 = {
     .name = "inception_v3",
+    .objective = "classify",
+    .trained_on = "imagenet",
     .kind = "encoder",
     .class_name = "inception_v3 *_inception_v3",
     .arch_bytes = sizeof(inception),
