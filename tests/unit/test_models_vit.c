@@ -128,6 +128,36 @@ static void test_sizes(void **state)
     }
 }
 
+/* timm's registrations in timm's words: what they mean is their name, and the side of pictures. */
+static void test_registered(void **state)
+{
+    static const struct {
+        const lw_network_def *const *def;
+        const char *name;
+        int side;
+    } cases[] = {{&dinov2, "vit_small_patch14_dinov2", 518},
+                 {&siglip, "vit_base_patch16_siglip_384", 384},
+                 {&siglip, "vit_so400m_patch14_siglip_378", 378}};
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+        char text[96];
+        lw_network n = {0};
+        lw_network_form f = {0};
+        snprintf(text, sizeof text, "{\"architecture\": \"%s\"}", cases[i].name);
+        assert_int_equal(read_config(*cases[i].def, text, &n), 0);
+        if (lw_network_form_of(&n, LW_LIBRARY_TIMM, &f) < 0)
+            fail_msg("%s: %s", text, lw_errmsg());
+        const json_t *args = json_object_get(f.config, "model_args");
+        assert_string_equal(json_string_value(json_object_get(f.config, "architecture")),
+                            cases[i].name);
+        assert_int_equal(json_integer_value(json_object_get(args, "img_size")), cases[i].side);
+        assert_null(json_object_get(args, "embed_dim"));
+        assert_null(json_object_get(args, "act_layer"));
+        lw_network_form_clear(&f);
+        lw_free(&n.arch);
+    }
+}
+
 /* ---- weights alone --------------------------------------------------------------------------- */
 
 static size_t add_tensor(lw_str *header, size_t at, const char *name, const char *shape,
@@ -189,6 +219,7 @@ static void test_shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_registered),
                                        cmocka_unit_test(test_shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

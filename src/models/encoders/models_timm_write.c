@@ -106,12 +106,14 @@ static void put_args(const lw_vit *v, const lw_vit *base, json_t *args)
     const struct {
         const char *key;
         int32_t have, base;
-    } counts[] = {{"img_size", v->image_size, base->image_size},
-                  {"patch_size", v->patch, base->patch},
+    } counts[] = {{"patch_size", v->patch, base->patch},
                   {"embed_dim", v->width, base->width},
                   {"depth", v->depth, base->depth},
                   {"num_heads", v->heads, base->heads},
                   {"reg_tokens", v->registers, base->registers}};
+    /* Said even where it is the registration's: timm takes that from a pretrained_cfg of its own
+     * alone, and would make another table of positions. */
+    json_object_set_new(args, "img_size", json_integer(v->image_size));
     for (size_t i = 0; i < LW_COUNT(counts); i++)
         if (counts[i].have != counts[i].base)
             json_object_set_new(args, counts[i].key, json_integer(counts[i].have));
