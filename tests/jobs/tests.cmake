@@ -20,6 +20,7 @@ lw_test(test_headline jobs/test_headline.c jobs/compare store formats backend ba
 lw_test(test_score jobs/test_score.c jobs/compare models data store formats backend base)
 lw_test(test_adversarial jobs/test_adversarial.c session eval models data store formats backend plan ir base)
 lw_test(test_fid jobs/test_fid.c session models data store formats backend plan ir base)
+lw_test(test_cheaters jobs/test_cheaters.c session eval models data store formats backend plan ir base)
 lw_test(test_encode jobs/test_encode.c jobs/encode session models data store formats backend plan ir base)
 lw_test(test_passes jobs/test_passes.c session models store formats backend plan ir base)
 target_sources(test_passes PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
