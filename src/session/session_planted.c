@@ -92,7 +92,7 @@ static int against_network(lw_device *dev, const lw_planted_opts *o, lw_planted 
     LW_TRY(training_stats(o, net, &training));
     LW_TRY(lw_adversarial_pictures(dev, net->encoder, o->train->h, training, &how, x, n,
                                    &out->attack));
-    snprintf(out->name, sizeof out->name, "planted: against %s", o->name);
+    snprintf(out->name, sizeof out->name, "against %s", o->name);
     snprintf(out->how, sizeof out->how,
              "%s moved by %d steps down the gradient of %s's Frechet distance to training "
              "pictures: from %.3g to %.3g, a number in [-1, 1] by %.2g",
@@ -110,7 +110,7 @@ static int memory(const lw_planted_opts *o, lw_planted *out)
     if (!x || !labels)
         return LW_ENOMEM;
     LW_TRY(damaged(o, LW_JUNK_GRAINED, x, labels));
-    snprintf(out->name, sizeof out->name, "planted: training + noise");
+    snprintf(out->name, sizeof out->name, "training + noise");
     snprintf(out->how, sizeof out->how,
              "training pictures with Gaussian noise of sd %g in [-1, 1]: equal to none of them, "
              "and nothing new",

@@ -19,7 +19,7 @@
 enum { LW_PLANTED = 2, LW_PLANTED_PICTURES = 500, LW_PLANTED_TRAINING = 5000 };
 
 typedef struct lw_planted {
-    char name[96];   /* "planted: against resnet20" */
+    char name[96];   /* "against resnet20" */
     uint8_t *rgb;    /* [n][side][side][3] */
     int32_t *labels; /* [n]; NULL: none */
     int64_t n;

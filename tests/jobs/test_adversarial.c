@@ -193,7 +193,7 @@ static void both_are_planted(void **state)
     assert_true(seconds > 0 && seconds < 60);
     ok(lw_planted_make(dev, &o, p));
     assert_true(p[0].n == FEW && p[1].n == FEW && p[0].attack.after < .5 * p[0].attack.before);
-    assert_string_equal(p[0].name, "planted: against attacked");
+    assert_string_equal(p[0].name, "against attacked");
     assert_non_null(strstr(p[0].how, "12 steps"));
     assert_memory_equal(p[0].labels, labels, sizeof labels);
     for (int i = 0; i < FEW; i++) {

@@ -39,6 +39,14 @@ static const lw_option options[] = {
      .group = "Measured",
      .help = "encoders and folders of them for a verdict of networks that no training saw; "
              "default: the folder battery beside the drift run, where there is one"},
+    {LW_OPT(lw_compare_config, planted_steps), .name = "planted-steps", .fallback = "100",
+     .max = 100000, .unit = "steps", .group = "Measured",
+     .help = "two cheaters are planted among the rows of the verdict, which must expose them: "
+             "drift's pictures moved by so many steps against one network of the battery, and "
+             "training pictures with noise; 0: none"},
+    {LW_OPT(lw_compare_config, planted_network), .name = "planted-network", .unit = "name",
+     .group = "Measured",
+     .help = "that network; default: of those that count the one of the fewest parameters"},
     {LW_OPT(lw_compare_config, n_fid), .name = "num-images", .aliases = "n-fid|n",
      .fallback = "1000", .min = 50, .max = 1e6, .unit = "pictures", .group = "Measured",
      .help = "pictures scored of each method"},

@@ -294,6 +294,8 @@ static int save_summary(const comparing *w)
     json_object_set_new(o, "scores", scores);
     if (w->verdict)
         json_object_set_new(o, "verdict", lw_compare_verdict_json(w));
+    if (w->verdict)
+        json_object_set_new(o, "planted", lw_compare_planted_json(w));
     json_object_set_new(o, "latency", latency_json(w));
     json_object_set_new(o, "precision", json_string(lw_precision_name(w->c->precision)));
     if (r->paired_drift.n)

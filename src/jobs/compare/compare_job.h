@@ -29,6 +29,9 @@ typedef struct lw_compare_config {
                             run's encoder */
     const char *battery; /* specs of networks for a verdict (session_battery.h); NULL: the folder
                             `battery` beside the drift run where there is one */
+    const char *planted_network; /* of the battery, by name, that a planted cheater is made against;
+                                    NULL: that of the fewest parameters */
+    int32_t planted_steps;       /* of its gradient; 0: no cheaters are planted */
     const char *data;    /* NULL: what the drift run was trained on */
     int64_t limit;       /* training rows the runs saw; 0: as its config.yaml says */
     int32_t on_error;    /* lw_on_error, of pictures that cannot be read */

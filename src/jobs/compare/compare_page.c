@@ -160,6 +160,7 @@ int lw_compare_page(comparing *w)
     LW_TRY(lw_compare_pictures_part(w, page));
     LW_TRY(add_quality(w, page));
     lw_compare_verdict_page(w, page);
+    LW_TRY(lw_compare_planted_page(w, page));
     lw_compare_steps_part(w, page);
     lw_compare_latency_part(w, page);
     lw_compare_curves(w, page);

@@ -396,7 +396,7 @@ const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare
 
 /* ---- all of it -------------------------------------------------------------------------- */
 
-/* The rows that a verdict will have: drift, DDPM's settings, the untrained generator. */
+/* The rows that a verdict will have: drift, DDPM's settings, the untrained generator, those planted. */
 static int forecast(comparing *w)
 {
     setting how[SETTINGS_MAX];
@@ -406,7 +406,13 @@ static int forecast(comparing *w)
     for (int i = 0; i < n; i++)
         rows[r++].n = how[i].n;
     rows[r++].n = w->c->n_fid;
-    return lw_compare_verdict_forecast(w, rows, r, &w->out->verdict_seconds);
+    double planted;
+    LW_TRY(lw_compare_planted_forecast(w, &planted));
+    for (int i = 0; planted > 0 && i < LW_PLANTED; i++)
+        rows[r++].n = LW_MIN(w->c->n_fid, (int64_t)LW_PLANTED_PICTURES);
+    LW_TRY(lw_compare_verdict_forecast(w, rows, r, &w->out->verdict_seconds));
+    w->out->verdict_seconds += planted;
+    return 0;
 }
 
 static int run(comparing *w)
@@ -423,6 +429,7 @@ static int run(comparing *w)
     LW_TRY(score_controls(w));
     check_all(w);
     lw_compare_headline(w);
+    LW_TRY(lw_compare_planted(w));
     LW_TRY(lw_compare_verdict_run(w));
     LW_TRY(lw_compare_paired(w));
     LW_TRY(lw_compare_latency(w));

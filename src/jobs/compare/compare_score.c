@@ -324,6 +324,10 @@ const lw_dataset *lw_scorer_heldout(const lw_scorer *s)
 {
     return s->held;
 }
+const lw_dataset *lw_scorer_training(const lw_scorer *s)
+{
+    return s->train;
+}
 
 /* ---- one set ---------------------------------------------------------------------------- */
 

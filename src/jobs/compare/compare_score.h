@@ -67,6 +67,7 @@ const char *lw_scorer_reference(const lw_scorer *s); /* "5,000 held-out pictures
 const char *lw_scorer_distance(const lw_scorer *s);  /* "Frechet distance, resnet56" */
 double lw_scorer_copy_radius(const lw_scorer *s);
 const lw_dataset *lw_scorer_heldout(const lw_scorer *s);
+const lw_dataset *lw_scorer_training(const lw_scorer *s);
 /* Up to n held-out pictures that are not in the reference; x [n][h][w][3], classes [n]. Returns how
  * many. */
 int64_t lw_scorer_real(const lw_scorer *s, int64_t n, float *x, int32_t *classes);

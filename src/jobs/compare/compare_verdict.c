@@ -75,6 +75,7 @@ void lw_compare_verdict_close(comparing *w)
         lw_free(&rgb);
         lw_free(&labels);
     }
+    lw_compare_planted_clear(v);
     lw_free(&v->unseen);
     lw_free(&v->result);
     lw_verdict_real_clear(&v->real);

@@ -33,6 +33,16 @@ typedef struct compare_verdict {
     double *unseen; /* [NEAR][2] nearest two training pictures of unseen real ones */
     int64_t n_unseen;
     lw_verdict_result *result;
+    lw_planted planted[LW_PLANTED];
+    int32_t n_planted, planted_row, attacked; /* 0 or LW_PLANTED; row of the first; network */
 } compare_verdict;
+
+/* compare_planted.c. Two rows that the verdict must expose, made of drift's pictures and training
+ * pictures; none where no verdict on cheaters is given. */
+int lw_compare_planted(comparing *w);
+int lw_compare_planted_forecast(comparing *w, double *seconds); /* 0: none are planted */
+int lw_compare_planted_page(const comparing *w, lw_html *page);
+json_t *lw_compare_planted_json(const comparing *w); /* "planted" of summary.json; new reference */
+void lw_compare_planted_clear(compare_verdict *v);
 
 #endif

@@ -312,6 +312,7 @@ static int compare(demo *d, lw_compare_result *out)
         .judge = lw_str_c(&d->dir[LW_DEMO_JUDGE]),
         .reader = lw_str_c(&d->dir[LW_DEMO_READER]),
         .encoder = d->c->encoder,
+        .planted_steps = LW_ADVERSARIAL_STEPS,
         .n_fid = d->c->n_fid ? d->c->n_fid : 1000,
         .n_ddpm = d->c->n_ddpm ? d->c->n_ddpm : 500,
         .ddim_steps = {50, 100, 1000},
