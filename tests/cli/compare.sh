@@ -92,6 +92,20 @@ expect 0 compare --drift drift --ddpm ddpm --encoder reader $few $battery --outp
 out_has '"verdict_seconds": '
 [ ! -e dry ] || fails 'a dry run wrote something'
 
+# two cheaters are planted where three networks judge; what became of them is said
+expect 0 train encoder $data --objective mae --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir third
+expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --score-steps 1 --ancestral-steps= --battery judge,reader,third \
+    --planted-network third --planted-steps 3 --output-dir planted
+out_has 'against third'
+out_has 'planted; suspect: 100 %'
+grep -q '3 steps down the gradient of third' planted/report.html || fails 'the page does not say what was planted'
+for word in '"network": "third"' frechet_before frechet_over_real '"part": "planted"'; do
+    grep -qF -- "$word" planted/summary.json || fails "summary.json lacks $word of the planted"
+done
+expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --battery judge,reader,third --planted-network x \
+    --output-dir x --dry-run
+err_has '--planted-network x'
+
 # kin of an encoder that a training used count for no row; bad batteries
 expect 0 train drift $data $net --groups 2 --negatives-per-group 4 --positives-per-group 8 --encoder reader --steps 1 \
     --output-dir taught

@@ -32,11 +32,11 @@ typedef struct lw_compare_config {
     const char *planted_network; /* of the battery, by name, that a planted cheater is made against;
                                     NULL: that of the fewest parameters */
     int32_t planted_steps;       /* of its gradient; 0: no cheaters are planted */
-    const char *data;    /* NULL: what the drift run was trained on */
-    int64_t limit;       /* training rows the runs saw; 0: as its config.yaml says */
-    int32_t on_error;    /* lw_on_error, of pictures that cannot be read */
-    int64_t n_fid;       /* pictures of drift; also of DDPM unless n_ddpm */
-    int64_t n_ddpm;      /* 0: n_fid */
+    const char *data;            /* NULL: what the drift run was trained on */
+    int64_t limit;               /* training rows the runs saw; 0: as its config.yaml says */
+    int32_t on_error;            /* lw_on_error, of pictures that cannot be read */
+    int64_t n_fid;               /* pictures of drift; also of DDPM unless n_ddpm */
+    int64_t n_ddpm;              /* 0: n_fid */
     int32_t ddim_steps[LW_COMPARE_MAX_STEPS],
         n_ddim_steps; /* timed, beside what the headline names; the first is scored with n_ddpm
                          pictures */
