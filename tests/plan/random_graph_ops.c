@@ -353,7 +353,7 @@ static lw_val add_space(random_graph *r)
     if (!lw_val_ok(x))
         return x;
     lw_type t = random_type(r, x);
-    switch (random_below(r, 6)) {
+    switch (random_below(r, 7)) {
     case 0:
         return lw_subsample(r->g, x, 2);
     case 1:
@@ -364,6 +364,8 @@ static lw_val add_space(random_graph *r)
         return t.dim[1] > 1 && t.dim[2] > 1 ? lw_pool2d(r->g, x, 2, 2, 0, true) : LW_NOVAL;
     case 4:
         return add_resize(r, x);
+    case 5:
+        return lw_patches(r->g, x, t.dim[1] % 2 || t.dim[2] % 2 ? 1 : 2);
     default:
         return lw_pad(r->g, x, (int[3]){1, 0, (int)random_below(r, 2)},
                       (int[3]){0, t.dim[2] > 2 ? -1 : 1, 1});

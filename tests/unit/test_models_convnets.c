@@ -21,7 +21,7 @@ static void test_configs(void **state)
         int code;
     } bad[] = {
         {"{\"architecture\": \"inception_v3\", \"model_args\": {\"aux_logits\": true}}",
-         "'model_args' is", LW_EUNSUPPORTED},
+         "'aux_logits' is true", LW_EUNSUPPORTED},
         {"{\"architecture\": \"inception_v3\", \"drop\": 1}", "'drop' is 1", LW_EUNSUPPORTED},
         {"{\"architecture\": \"odd_inception_v3\"}", "'architecture' is odd_inception_v3",
          LW_EUNSUPPORTED},

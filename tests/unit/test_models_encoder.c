@@ -332,7 +332,7 @@ static void test_resnet_timm(void **state)
     assert_fails(LW_EUNSUPPORTED, "'architecture' is resnetaa50",
                  lw_network_open(in_scratch("timm"), true, &e));
     put_file(in_scratch("timm/config.json"), args, sizeof args - 1);
-    assert_fails(LW_EUNSUPPORTED, "'model_args' is", lw_network_open(in_scratch("timm"), true, &e));
+    assert_fails(LW_EUNSUPPORTED, "'x' is 1", lw_network_open(in_scratch("timm"), true, &e));
 }
 
 /* transformers' config.json: what is not honoured is refused by name. */
