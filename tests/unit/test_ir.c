@@ -287,67 +287,68 @@ WRONG(w_tau,
                      &(lw_attr_drift){.groups = 2, .n = 2, .np = 4, .slots = 2, .c = 3, .n_tau = 1})
           .loss)
 
+static const struct {
+    void (*build)(lw_graph *g);
+    const char *says; /* part of the message; shapes of the operands are in it too */
+} shape_errors[] = {
+    {w_inner, "f32[2,3], f32[4,5]): inner"},
+    {w_bias, "bias"},
+    {w_conv_rank, "[B,H,W,C]"},
+    {w_conv_channels, "[B,H,W,C]"},
+    {w_conv_small, "smaller than the kernel"},
+    {w_conv_pad, "padding must not be negative"},
+    {w_transpose, "leaves nothing"},
+    {w_output_pad, "output padding below it"},
+    {w_depthwise, "[B,H,W,C]"},
+    {w_depthwise_weight, "[C,KH,KW,1]"},
+    {w_conv_bias, "bias"},
+    {w_norm_groups, "groups"},
+    {w_norm_gamma, "gamma"},
+    {w_norm_scale, "[B,C]"},
+    {w_attention, "heads"},
+    {w_attention_batch, "[B,Tk,2C]"},
+    {w_attention_keys, "twice [B,Tk,C]"},
+    {w_attention_width, "twice [B,Tk,C]"},
+    {w_labels, "i32 [M]"},
+    {w_concat, "outside the axis"},
+    {w_concat_axis, "one rank"},
+    {w_slice, "outside its dimension"},
+    {w_slice_empty, "outside its dimension"},
+    {w_pad, "nothing left"},
+    {w_pool, "does not fit"},
+    {w_upsample, "[B,H,W,C]"},
+    {w_factor, "factor"},
+    {w_stride, "stride"},
+    {w_every, "factor"},
+    {w_patches, "multiple of the factor"},
+    {w_resize, "positive"},
+    {w_resize_filter, "no such filter"},
+    {w_resize_form, "torch, float-aa or tf-inception"},
+    {w_resize_scale, "floor(size * scale)"},
+    {w_resize_scales, "floor(size * scale)"},
+    {w_embedding, "i32 ids"},
+    {w_rows, "i64"},
+    {w_no_rows, "row ids"},
+    {w_random_type, "i32"},
+    {w_dropout, "0 <= p < 1"},
+    {w_ew_type, "must be f32"},
+    {w_middle, "[B,..,C]"},
+    {w_drift, "pos [G*Np,T,C]"},
+    {w_tau, "positive"},
+};
+
 static void test_shape_errors(void **state)
 {
     (void)state;
-    static const struct {
-        void (*build)(lw_graph *g);
-        const char *says; /* part of the message; shapes of the operands are in it too */
-    } rows[] = {
-        {w_inner, "f32[2,3], f32[4,5]): inner"},
-        {w_bias, "bias"},
-        {w_conv_rank, "[B,H,W,C]"},
-        {w_conv_channels, "[B,H,W,C]"},
-        {w_conv_small, "smaller than the kernel"},
-        {w_conv_pad, "padding must not be negative"},
-        {w_transpose, "leaves nothing"},
-        {w_output_pad, "output padding below it"},
-        {w_depthwise, "[B,H,W,C]"},
-        {w_depthwise_weight, "[C,KH,KW,1]"},
-        {w_conv_bias, "bias"},
-        {w_norm_groups, "groups"},
-        {w_norm_gamma, "gamma"},
-        {w_norm_scale, "[B,C]"},
-        {w_attention, "heads"},
-        {w_attention_batch, "[B,Tk,2C]"},
-        {w_attention_keys, "twice [B,Tk,C]"},
-        {w_attention_width, "twice [B,Tk,C]"},
-        {w_labels, "i32 [M]"},
-        {w_concat, "outside the axis"},
-        {w_concat_axis, "one rank"},
-        {w_slice, "outside its dimension"},
-        {w_slice_empty, "outside its dimension"},
-        {w_pad, "nothing left"},
-        {w_pool, "does not fit"},
-        {w_upsample, "[B,H,W,C]"},
-        {w_factor, "factor"},
-        {w_stride, "stride"},
-        {w_every, "factor"},
-        {w_patches, "multiple of the factor"},
-        {w_resize, "positive"},
-        {w_resize_filter, "no such filter"},
-        {w_resize_form, "torch, float-aa or tf-inception"},
-        {w_resize_scale, "floor(size * scale)"},
-        {w_resize_scales, "floor(size * scale)"},
-        {w_embedding, "i32 ids"},
-        {w_rows, "i64"},
-        {w_no_rows, "row ids"},
-        {w_random_type, "i32"},
-        {w_dropout, "0 <= p < 1"},
-        {w_ew_type, "must be f32"},
-        {w_middle, "[B,..,C]"},
-        {w_drift, "pos [G*Np,T,C]"},
-        {w_tau, "positive"},
-    };
-    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+    for (size_t i = 0; i < LW_COUNT(shape_errors); i++) {
         lw_graph *g = NULL;
         assert_int_equal(lw_graph_new(&g), 0);
         lw_scope_push(g, "here");
-        rows[i].build(g);
+        shape_errors[i].build(g);
         if (lw_graph_error(g) != LW_ESHAPE)
-            fail_msg("row %zu (%s): code %d", i, rows[i].says, lw_graph_error(g));
-        if (!strstr(lw_errmsg(), rows[i].says) || !lw_str_starts(lw_errmsg(), "here: "))
-            fail_msg("row %zu (%s): '%s'", i, rows[i].says, lw_errmsg());
+            fail_msg("row %zu (%s): code %d", i, shape_errors[i].says, lw_graph_error(g));
+        if (!strstr(lw_errmsg(), shape_errors[i].says) || !lw_str_starts(lw_errmsg(), "here: "))
+            fail_msg("row %zu (%s): '%s'", i, shape_errors[i].says, lw_errmsg());
         lw_graph_free(&g);
     }
 }
