@@ -67,7 +67,7 @@ typedef struct verdict_job {
 
 static void job_clear(verdict_job *j)
 {
-    verdict_network_clear(&j->now);
+    lw_verdict_network_clear(&j->now);
     lw_free(&j->damaged);
     lw_free(&j->whole);
     lw_free(&j->draws);
@@ -96,8 +96,8 @@ static int measure_row(verdict_job *j, int32_t r, const float *f)
     int64_t at = (int64_t)r * j->out->networks + j->k;
     double *frechet = j->draws + at * 2 * j->o.replicates, *sliced = frechet + j->o.replicates;
     double level;
-    LW_TRY(verdict_floor(&j->now, s->n, &v->frechet_real, &v->sliced_real));
-    LW_TRY(verdict_distances(&j->now, f, s->n, &how, v, frechet, sliced));
+    LW_TRY(lw_verdict_floor(&j->now, s->n, &v->frechet_real, &v->sliced_real));
+    LW_TRY(lw_verdict_distances(&j->now, f, s->n, &how, v, frechet, sliced));
     if (lw_verdict_level(v->frechet, v->sliced, v->frechet_real, v->sliced_real, &level) < 0)
         return lw_fail_in(LW_ENUMERIC, "%s in %s: ", s->name, j->now.name);
     LW_TRY(ratio_of(&j->o, v->frechet, v->frechet_real, frechet, &v->frechet_ratio));
@@ -116,9 +116,10 @@ static int on_features(void *self, int32_t i, int32_t s, float **f)
         return measure_row(j, s - 1, *f);
     while (j->out->network[j->k] != i)
         j->k++;
-    verdict_network_clear(&j->now);
-    LW_TRY(verdict_network_open(j->dev->pool, net->name, net->dim, &j->sizes, &j->o, f, &j->now));
-    return verdict_honest(&j->now, j->out->networks, j->damaged + j->k, j->whole + j->k);
+    lw_verdict_network_clear(&j->now);
+    LW_TRY(
+        lw_verdict_network_open(j->dev->pool, net->name, net->dim, &j->sizes, &j->o, f, &j->now));
+    return lw_verdict_honest(&j->now, j->out->networks, j->damaged + j->k, j->whole + j->k);
 }
 
 static int job_open(verdict_job *j)
@@ -181,14 +182,14 @@ int lw_verdict_run(lw_device *dev, lw_battery *b, const lw_verdict_real *real,
                      .rows = rows,
                      .n_rows = n_rows,
                      .o = filled(o),
-                     .sizes = verdict_sizes_of(real->reference, real->unseen)};
+                     .sizes = lw_verdict_sizes_of(real->reference, real->unseen)};
     lw_pictures sets[1 + LW_VERDICT_ROWS];
     double start = lw_now();
     LW_ASSERT(n_rows <= LW_VERDICT_ROWS, "%d rows", n_rows);
     LW_TRY(job_open(&j));
-    LW_TRY(verdict_pictures(real, &j.sizes, &pixels));
+    LW_TRY(lw_verdict_pictures(real, &j.sizes, &pixels));
     sets[0] = (lw_pictures){.name = "real pictures, whole and damaged",
-                            .n = verdict_picture_count(&j.sizes),
+                            .n = lw_verdict_picture_count(&j.sizes),
                             .side = real->side,
                             .rgb = pixels};
     sets[0].content =
@@ -210,16 +211,16 @@ int lw_verdict_forecast(lw_device *dev, lw_battery *b, int32_t side, int64_t ref
                         const lw_verdict_opts *o, double *seconds)
 {
     lw_verdict_opts f = filled(o);
-    verdict_sizes sizes = verdict_sizes_of(reference, unseen);
+    verdict_sizes sizes = lw_verdict_sizes_of(reference, unseen);
     lw_battery_cost cost;
-    int64_t pictures = verdict_picture_count(&sizes);
+    int64_t pictures = lw_verdict_picture_count(&sizes);
     for (int32_t i = 0; i < n_rows; i++)
         pictures += rows[i].n;
     LW_TRY(lw_battery_forecast(b, side, pictures, &cost));
     for (int32_t i = 0; i < lw_battery_count(b); i++) {
         const lw_battery_net *net = lw_battery_at(b, i);
         if (!net->left_out)
-            LW_TRY(verdict_time(dev->pool, net->dim, &sizes, &f, rows, n_rows, &cost.seconds));
+            LW_TRY(lw_verdict_time(dev->pool, net->dim, &sizes, &f, rows, n_rows, &cost.seconds));
     }
     *seconds = cost.seconds;
     return 0;

@@ -11,22 +11,22 @@ static const lw_junk_kind kinds[VERDICT_KINDS] = {
     LW_JUNK_AVERAGE, LW_JUNK_SPLICE, LW_JUNK_BLUR,   LW_JUNK_BLUR2, LW_JUNK_WARP,
     LW_JUNK_TILE,    LW_JUNK_NOISE,  LW_JUNK_NOISED, LW_JUNK_MEAN,  LW_JUNK_REPEATED};
 
-verdict_sizes verdict_sizes_of(int64_t reference, int64_t unseen)
+verdict_sizes lw_verdict_sizes_of(int64_t reference, int64_t unseen)
 {
     return (verdict_sizes){reference, unseen, LW_MIN(LW_MAX(unseen / 2, 1), LW_VERDICT_HONEST)};
 }
 
-int64_t verdict_picture_count(const verdict_sizes *s)
+int64_t lw_verdict_picture_count(const verdict_sizes *s)
 {
     return s->reference + s->unseen + VERDICT_KINDS * s->honest;
 }
 
-int verdict_pictures(const lw_verdict_real *real, const verdict_sizes *s, uint8_t **out)
+int lw_verdict_pictures(const lw_verdict_real *real, const verdict_sizes *s, uint8_t **out)
 {
     size_t row = (size_t)real->side * (size_t)real->side * 3;
     int64_t whole = s->reference + s->unseen;
     LW_CLEANUP(lw_junk_free) lw_junk *junk = NULL;
-    LW_CLEANUP(lw_free) uint8_t *rgb = lw_calloc((size_t)verdict_picture_count(s) * row, 1);
+    LW_CLEANUP(lw_free) uint8_t *rgb = lw_calloc((size_t)lw_verdict_picture_count(s) * row, 1);
     LW_CLEANUP(lw_free) float *x = lw_calloc(row, sizeof *x);
     const lw_dataset unseen = {.n = s->unseen,
                                .h = real->side,
@@ -49,10 +49,10 @@ int verdict_pictures(const lw_verdict_real *real, const verdict_sizes *s, uint8_
 
 /* ---- distances ------------------------------------------------------------------------------- */
 
-int verdict_network_open(lw_pool *pool, const char *name, int32_t dim, const verdict_sizes *s,
-                         const lw_verdict_opts *o, float **features, verdict_network *out)
+int lw_verdict_network_open(lw_pool *pool, const char *name, int32_t dim, const verdict_sizes *s,
+                            const lw_verdict_opts *o, float **features, verdict_network *out)
 {
-    LW_CLEANUP(verdict_network_clear)
+    LW_CLEANUP(lw_verdict_network_clear)
     verdict_network n = {.pool = pool, .name = name, .dim = dim, .sizes = *s, .o = *o};
     n.features = lw_steal(features);
     LW_TRY(lw_stats_new(dim, &n.reference));
@@ -63,7 +63,7 @@ int verdict_network_open(lw_pool *pool, const char *name, int32_t dim, const ver
     return 0;
 }
 
-void verdict_network_clear(verdict_network *n)
+void lw_verdict_network_clear(verdict_network *n)
 {
     lw_free(&n->features);
     lw_stats_free(&n->reference);
@@ -83,7 +83,7 @@ static const float *unseen(const verdict_network *n)
     return n->features + n->sizes.reference * n->dim;
 }
 
-int verdict_floor(verdict_network *n, int64_t rows, double *frechet, double *out)
+int lw_verdict_floor(verdict_network *n, int64_t rows, double *frechet, double *out)
 {
     rows = LW_MIN(rows, n->sizes.unseen);
     if (n->floor_n != rows) {
@@ -96,9 +96,9 @@ int verdict_floor(verdict_network *n, int64_t rows, double *frechet, double *out
     return 0;
 }
 
-int verdict_distances(const verdict_network *n, const float *f, int64_t rows,
-                      const lw_resampling *how, lw_verdict_value *v, double *frechet,
-                      double *sliced_draws)
+int lw_verdict_distances(const verdict_network *n, const float *f, int64_t rows,
+                         const lw_resampling *how, lw_verdict_value *v, double *frechet,
+                         double *sliced_draws)
 {
     LW_TRY(lw_frechet_linear(f, rows, n->reference, n->loss, how, &v->frechet, frechet));
     return lw_sliced_replicates(n->pool, f, rows, n->features,
@@ -153,7 +153,7 @@ static void honest_task(void *arg, int64_t i, int worker)
     j->rc[i] = measure_honest(j, i);
 }
 
-int verdict_honest(verdict_network *n, int32_t stride, double *damaged, double *whole)
+int lw_verdict_honest(verdict_network *n, int32_t stride, double *damaged, double *whole)
 {
     const int32_t last = SETS - 1;
     size_t set = (size_t)(n->sizes.honest * n->dim);
@@ -190,8 +190,8 @@ static int time_row(verdict_network *n, int64_t rows, bool floor, double *second
     if (!draws)
         return LW_ENOMEM;
     if (floor)
-        LW_TRY(verdict_floor(n, rows, &v.frechet_real, &v.sliced_real));
-    LW_TRY(verdict_distances(n, n->features, rows, &how, &v, draws, draws + how.replicates));
+        LW_TRY(lw_verdict_floor(n, rows, &v.frechet_real, &v.sliced_real));
+    LW_TRY(lw_verdict_distances(n, n->features, rows, &how, &v, draws, draws + how.replicates));
     *seconds += lw_now() - start;
     return 0;
 }
@@ -206,21 +206,21 @@ static float *drawn_features(int64_t n, int32_t dim)
     return f;
 }
 
-int verdict_time(lw_pool *pool, int32_t dim, const verdict_sizes *s, const lw_verdict_opts *o,
-                 const lw_verdict_set *rows, int32_t n_rows, double *seconds)
+int lw_verdict_time(lw_pool *pool, int32_t dim, const verdict_sizes *s, const lw_verdict_opts *o,
+                    const lw_verdict_set *rows, int32_t n_rows, double *seconds)
 {
     double damaged[VERDICT_DAMAGED], whole[VERDICT_WHOLE], start = lw_now();
     int64_t most = 0, last = -1;
     for (int32_t i = 0; i < n_rows; i++)
         most = LW_MAX(most, rows[i].n);
-    int64_t count = LW_MAX(verdict_picture_count(s), most);
+    int64_t count = LW_MAX(lw_verdict_picture_count(s), most);
     LW_CLEANUP(lw_free) float *f = drawn_features(count, dim);
-    LW_CLEANUP(verdict_network_clear) verdict_network n = {0};
+    LW_CLEANUP(lw_verdict_network_clear) verdict_network n = {0};
     if (!f)
         return LW_ENOMEM;
     start = lw_now();
-    LW_TRY(verdict_network_open(pool, "drawn features", dim, s, o, &f, &n));
-    LW_TRY(verdict_honest(&n, 1, damaged, whole));
+    LW_TRY(lw_verdict_network_open(pool, "drawn features", dim, s, o, &f, &n));
+    LW_TRY(lw_verdict_honest(&n, 1, damaged, whole));
     *seconds += lw_now() - start;
     double one = 0;
     for (int32_t i = 0; i < n_rows; i++) {

@@ -18,10 +18,10 @@ enum {
 typedef struct verdict_sizes {
     int64_t reference, unseen, honest; /* pictures; of each honest set */
 } verdict_sizes;
-verdict_sizes verdict_sizes_of(int64_t reference, int64_t unseen);
+verdict_sizes lw_verdict_sizes_of(int64_t reference, int64_t unseen);
 /* Reference, unseen, and `honest` of each kind of junk, one behind the other. */
-int64_t verdict_picture_count(const verdict_sizes *s);
-int verdict_pictures(const lw_verdict_real *real, const verdict_sizes *s, uint8_t **out);
+int64_t lw_verdict_picture_count(const verdict_sizes *s);
+int lw_verdict_pictures(const lw_verdict_real *real, const verdict_sizes *s, uint8_t **out);
 
 typedef struct verdict_network {
     lw_pool *pool;
@@ -29,7 +29,7 @@ typedef struct verdict_network {
     int32_t dim;
     verdict_sizes sizes;
     lw_verdict_opts o;
-    float *features; /* of verdict_pictures, [count][dim] */
+    float *features; /* of lw_verdict_pictures, [count][dim] */
     lw_stats *reference;
     lw_frechet_loss *loss;
     int64_t floor_n; /* the floor last asked for */
@@ -37,19 +37,19 @@ typedef struct verdict_network {
 } verdict_network;
 
 /* Takes *features. */
-int verdict_network_open(lw_pool *pool, const char *name, int32_t dim, const verdict_sizes *s,
-                         const lw_verdict_opts *o, float **features, verdict_network *out);
-void verdict_network_clear(verdict_network *n);
+int lw_verdict_network_open(lw_pool *pool, const char *name, int32_t dim, const verdict_sizes *s,
+                            const lw_verdict_opts *o, float **features, verdict_network *out);
+void lw_verdict_network_clear(verdict_network *n);
 /* Distances of the first n unseen pictures (of all when there are fewer). */
-int verdict_floor(verdict_network *n, int64_t rows, double *frechet, double *sliced);
+int lw_verdict_floor(verdict_network *n, int64_t rows, double *frechet, double *sliced);
 /* Sets frechet and sliced of v, and replicates of both. */
-int verdict_distances(const verdict_network *n, const float *f, int64_t rows,
-                      const lw_resampling *how, lw_verdict_value *v, double *frechet,
-                      double *sliced);
+int lw_verdict_distances(const verdict_network *n, const float *f, int64_t rows,
+                         const lw_resampling *how, lw_verdict_value *v, double *frechet,
+                         double *sliced);
 /* Levels of the honest sets: damaged[i * stride], whole[i * stride]. */
-int verdict_honest(verdict_network *n, int32_t stride, double *damaged, double *whole);
+int lw_verdict_honest(verdict_network *n, int32_t stride, double *damaged, double *whole);
 /* Adds the seconds that all of this takes, measured on drawn features. */
-int verdict_time(lw_pool *pool, int32_t dim, const verdict_sizes *s, const lw_verdict_opts *o,
-                 const lw_verdict_set *rows, int32_t n_rows, double *seconds);
+int lw_verdict_time(lw_pool *pool, int32_t dim, const verdict_sizes *s, const lw_verdict_opts *o,
+                    const lw_verdict_set *rows, int32_t n_rows, double *seconds);
 
 #endif

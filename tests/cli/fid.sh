@@ -180,3 +180,26 @@ out_has 'A  net: 50 pictures of 16x16, to be made'
 out_has 'about '
 expect 0 fid net synth:16 --num-images 50 --encoder enc,clip --dry-run --json
 out_has '"predicted_seconds": '
+
+# a battery's verdict instead of one network's distance
+both='--split-a train --split-b held-out --num-images 120 --battery enc,other,clip'
+# shellcheck disable=SC2086
+{
+    expect 0 fid synth:16 synth:16 $both --threads 2
+    out_has 'verdict of 3 networks of 2 families'
+    cp "$out" first
+    expect 0 fid synth:16 synth:16 $both --threads 1
+    cmp -s first "$out" || fails 'another verdict by one thread'
+    expect 0 fid synth:16 synth:16 $both --encoder enc --json
+    out_has '"verdict": {'
+    out_has '"frechet": '
+    expect 0 fid pictures.npy synth:16 --split-b held-out --battery enc,other,clip
+    expect 0 fid synth:16 synth:16 $both --dry-run
+    out_has 'verdict: about'
+    expect 2 fid a.npz synth:16 --split-b held-out --battery enc,other,clip
+    err_has 'has no pictures that networks could look at'
+    expect 2 fid synth:16 --battery enc,other,clip --save-stats x.npz
+    err_has 'name B'
+    expect 2 fid synth:16 pictures.npy --battery enc,other,clip
+    err_has 'B must be data'
+}

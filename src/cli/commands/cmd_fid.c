@@ -41,6 +41,10 @@ static const lw_option options[] = {
      .fallback = "auto", .group = "Pictures", .help = "of a generator, as in `leeway sample`"},
     {LW_OPT(fid_cli, c.steps), .name = "steps", .fallback = "0", .max = 4000, .unit = "evaluations",
      .group = "Pictures", .help = "of a generator per picture, as in `leeway sample`"},
+    {LW_OPT(fid_cli, c.battery), .name = "battery", .path = LW_PATH_IN, .unit = "specs",
+     .group = "Encoders",
+     .help = "networks, or folders of them, with commas between: their verdict on A, beside real "
+             "pictures of B that no training of A saw (docs/verdict.md)"},
     {LW_OPT_LIST(fid_cli, c.encoders, c.n_encoders), .name = "encoder", .aliases = "encoders",
      .path = LW_PATH_IN, .unit = "spec", .group = "Encoders",
      .help = "networks in whose features distances are measured, one row each; not needed for "
@@ -130,6 +134,8 @@ static void print_json(const lw_fid_config *c, const lw_fid_result *r)
                           c->dry_run ? "predicted_seconds" : "seconds", lw_json_real(r->seconds));
     if (c->dry_run)
         json_object_set_new(j, "memory_bytes", json_integer((json_int_t)r->memory_bytes));
+    if (r->verdict_json)
+        json_object_set(j, "verdict", r->verdict_json);
     lw_cli_print_json(j);
 }
 
@@ -174,7 +180,11 @@ static void print_text(const lw_fid_config *c, const lw_fid_result *r)
             lw_cli_print("%c  %s: %s\n", 'A' + i, r->side[i].source, r->side[i].what);
     for (int i = 0; i < r->n_rows && !c->dry_run; i++)
         print_row(c, &r->row[i]);
+    if (*r->verdict)
+        lw_cli_print("\n%s", r->verdict);
     if (c->dry_run) {
+        if (c->battery)
+            lw_cli_print("verdict: about %s\n", lw_fmt_time(time, r->verdict_seconds));
         for (int i = 0; i < r->n_rows; i++)
             lw_cli_print("%s: about %s\n", r->row[i].distance,
                          lw_fmt_time(time, r->row[i].seconds));
@@ -209,13 +219,14 @@ static int run(const lw_cli *cli, const void *config)
         print_json(&c, r);
     else
         print_text(&c, r);
+    lw_json_drop(&r->verdict_json);
     return 0;
 }
 
 const lw_command lw_cmd_fid = {
     .name = "fid",
     .summary = "distances between two sets of pictures, in the features of frozen networks",
-    .usage = "A B --encoder SPEC[,SPEC...] [options]",
+    .usage = "A B --encoder SPEC[,SPEC...] | --battery SPECS [options]",
     .notes =
         "Each distance is called by its encoder; only that of Inception-v3 in its published form "
         "and with its own resize is called FID. What decides a number beside the pictures (encoder "

@@ -4,6 +4,7 @@
 #define LW_FID_JOB_H
 
 #include "data/data.h"
+#include "formats/formats.h"
 #include "session/session.h"
 
 enum { LW_FID_ENCODERS = 32 };
@@ -16,7 +17,8 @@ typedef struct lw_fid_config {
     int32_t image_size; /* side of pictures of data for networks that take any; 0: their own */
     const char *encoders[LW_FID_ENCODERS];
     int32_t n_encoders;
-    const char *resize; /* a name of lw_resample_form_name; NULL: the encoder's own */
+    const char *battery; /* encoders, or folders of them, that judge A together; NULL: none */
+    const char *resize;  /* a name of lw_resample_form_name; NULL: the encoder's own */
     bool precision_recall, kid, inception_score, sliced_wasserstein;
     const char *save_stats; /* of the last set; or NULL */
     bool force;             /* contracts may differ */
@@ -60,12 +62,15 @@ typedef struct lw_fid_result {
     lw_fid_side side[2];
     lw_fid_row row[LW_FID_ENCODERS];
     int32_t n_rows;
+    char verdict[8192];   /* of the battery, in lines; "": there was none */
+    json_t *verdict_json; /* the object "verdict" of docs/formats.md, the caller's; or NULL */
+    double verdict_seconds;
     double seconds;        /* predicted by a dry run */
     uint64_t memory_bytes; /* most of it: pictures, features, one network */
 } lw_fid_result;
 
 /*
- * One row for each encoder; without encoders one row, of two sets that are features or statistics
+ * One row for each encoder; with a battery its verdict on A, beside the real pictures of B; without encoders one row, of two sets that are features or statistics
  * already. LW_EUSAGE: an encoder is needed, or a measure that these sets do not have; LW_EFORMAT:
  * what is wrong with a set, or contracts that differ.
  */

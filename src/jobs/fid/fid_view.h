@@ -39,6 +39,9 @@ void lw_fid_view_clear(fid_view *v);
 int lw_fid_view_run(fid_view *v, lw_device *dev, bool logits, const lw_observer *obs);
 /* Seconds that takes, by a batch of it; memory of it. */
 int lw_fid_view_predict(const fid_view *v, lw_device *dev, double *seconds, uint64_t *bytes);
+/* Of c->battery: A beside real pictures of B (fid_verdict.c). */
+int lw_fid_verdict(const lw_fid_config *c, const fid_set set[2], lw_device *dev,
+                   const lw_observer *obs, lw_fid_result *out);
 /* Statistics and contract into a file. */
 int lw_fid_save(const fid_view *v, const char *path);
 
