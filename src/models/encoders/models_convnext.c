@@ -80,12 +80,12 @@ static lw_val block(lw_builder *b, const convnext *a, lw_val x)
     return lw_add(b->g, h, x);
 }
 
-static lw_val stage(lw_builder *b, const convnext *a, int s, lw_val x)
+static lw_val stage(lw_builder *b, const convnext *a, int s, int32_t width, lw_val x)
 {
     const char *up = lw_scope_pushf(b->g, "stages.%d", s);
     if (s > 0) {
         x = lw_layer_norm(b, "downsample.0", x, 1e-6f, LW_NOVAL);
-        x = lw_conv2d(b, "downsample.1", x, a->width[s], (lw_conv_opts){.kernel = 2, .stride = 2});
+        x = lw_conv2d(b, "downsample.1", x, width, (lw_conv_opts){.kernel = 2, .stride = 2});
     }
     for (int32_t i = 0; i < a->depth[s]; i++) {
         const char *out = lw_scope_pushf(b->g, "blocks.%d", (int)i);
@@ -104,7 +104,7 @@ static void build(lw_builder *b, const void *arch, lw_network_in in, lw_taps *ou
                          (lw_conv_opts){.kernel = a->patch, .stride = a->patch});
     map[0] = lw_layer_norm(b, "stem.1", x, 1e-6f, LW_NOVAL);
     for (int s = 0; s < a->stages; s++)
-        map[s + 1] = stage(b, a, s, map[s]);
+        map[s + 1] = stage(b, a, s, a->width[s], map[s]);
     lw_val pooled = lw_mean(b->g, map[a->stages], LW_OVER_MIDDLE);
     pooled = lw_layer_norm(b, "head.norm", pooled, a->last_eps, LW_NOVAL);
     if (a->classes > 0)
