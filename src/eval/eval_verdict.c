@@ -58,7 +58,7 @@ static double median_but(const double *x, int32_t n, int32_t but)
 static double shortfall(const lw_verdict_rule *r, const double *level, int32_t *lowest)
 {
     static const double chance = 4;
-    double z[LW_VERDICT_MOST], worst = -INFINITY;
+    double z[LW_VERDICT_MOST], worst = -(double)INFINITY;
     for (int32_t k = 0; k < r->networks; k++)
         z[k] = level[k] / r->scale[k];
     for (int32_t k = 0; k < r->networks; k++) {
@@ -101,7 +101,8 @@ int lw_verdict_learn(int32_t networks, const double *damaged, int32_t n_damaged,
 {
     enum { LEAST_DAMAGED = 10, LEAST_WHOLE = 5 };
     static const double one_in_thousand = 3.09;
-    lw_verdict_rule r = {.networks = networks, .sets = n_damaged + n_whole, .worst = -INFINITY};
+    lw_verdict_rule r = {
+        .networks = networks, .sets = n_damaged + n_whole, .worst = -(double)INFINITY};
     double sum = 0, square = 0;
     int32_t lowest = 0;
     if (networks < LW_VERDICT_LEAST || networks > LW_VERDICT_MOST)

@@ -23,8 +23,8 @@ static void levels(void **state)
     near(l, 0, 0);
     ok(lw_verdict_level(0, 1, 1, 1, &l)); /* not minus infinity */
     near(l, 0.25 * log(1e-6), 1e-12);
-    fails(lw_verdict_level(NAN, 1, 1, 1, &l), LW_ENUMERIC, "nan");
-    fails(lw_verdict_level(1, INFINITY, 1, 1, &l), LW_ENUMERIC, "inf");
+    fails(lw_verdict_level((double)NAN, 1, 1, 1, &l), LW_ENUMERIC, "nan");
+    fails(lw_verdict_level(1, (double)INFINITY, 1, 1, &l), LW_ENUMERIC, "inf");
     fails(lw_verdict_level(-1, 1, 1, 1, &l), LW_ENUMERIC, "from 0 on");
     fails(lw_verdict_level(1, 1, 1, 0, &l), LW_ENUMERIC, "tells nothing apart");
 }
@@ -158,7 +158,7 @@ static void intervals(void **state)
     near(row.number.value, 0, 1e-12);
     near(row.number.low, -0.0475, 1e-9); /* moved so that the middle is the value */
     near(row.number.high, 0.0475, 1e-9);
-    s[1][3] = NAN;
+    s[1][3] = (double)NAN;
     fails(lw_verdict_rows(2, 1, cells, NULL, R, 0.95, NULL, &row), LW_ENUMERIC, "nan");
     fails(lw_verdict_rows(0, 1, cells, NULL, R, 0.95, NULL, &row), LW_EUSAGE, "0 networks");
 }

@@ -115,7 +115,7 @@ static double over_real(const compare_verdict *v, int i)
             const lw_verdict_value *x = &v->result->value[v->planted_row + i][k];
             return x->frechet / x->frechet_real;
         }
-    return NAN;
+    return (double)NAN;
 }
 
 static bool exposed(const compare_verdict *v, int i)

@@ -80,7 +80,7 @@ int lw_scorer_two_nearest(const lw_scorer *s, const float *x, int64_t n, double 
     if (!rows || !d)
         return LW_ENOMEM;
     for (int64_t i = 0; i < 2 * n; i++)
-        two[i] = INFINITY;
+        two[i] = (double)INFINITY;
     for (int64_t at = 0; at < s->train->n; at += block) {
         int64_t m = LW_MIN(block, s->train->n - at), k = LW_MIN(m, 2);
         lw_data_from_u8(s->train->pixels + at * s->floats, m * s->floats, rows);
