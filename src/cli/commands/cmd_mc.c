@@ -100,8 +100,10 @@ static void print_json(const lw_mc_config *c, const lw_mc_result *r)
     json_t *models = json_array();
     for (int32_t i = 0; i < r->n; i++)
         json_array_append_new(models, model_json(c, &r->model[i]));
-    lw_cli_print_json(json_pack("{s:s, s:i, s:f, s:o}", "output_dir", c->output_dir, "trials",
-                                (int)c->trials, "dropout", c->dropout, "models", models));
+    LW_CLEANUP(lw_json_drop)
+    json_t *j = json_pack("{s:s, s:i, s:f, s:o}", "output_dir", c->output_dir, "trials",
+                          (int)c->trials, "dropout", c->dropout, "models", models);
+    lw_cli_print_json(j);
 }
 
 static void print_costs(const lw_mc_config *c, const lw_mc_model_result *m)
