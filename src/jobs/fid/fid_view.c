@@ -276,7 +276,8 @@ int lw_fid_view_predict(const fid_view *v, lw_device *dev, double *seconds, uint
     *bytes += info.frame_bytes + info.derived_bytes + lw_store_bytes(v->encoder->net->store) +
               (uint64_t)v->n * (uint64_t)v->dim * sizeof(float);
     LW_TRY(time_batch(v, dev, forward, seconds));
-    *seconds *= (double)LW_CEIL_DIV(v->n, LW_MIN((int64_t)v->set->c->batch, v->n));
+    int64_t batches = LW_CEIL_DIV(v->n, LW_MIN((int64_t)v->set->c->batch, v->n));
+    *seconds *= (double)batches;
     return 0;
 }
 
