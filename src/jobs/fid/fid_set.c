@@ -167,6 +167,7 @@ int lw_fid_set_make(fid_set *s, lw_device *dev, const lw_observer *obs, double *
     LW_TRY(lw_source_open(s->source, s->c->ema, &source));
     LW_TRY(open_sampler(s, dev, source, &sampler));
     int64_t few = s->c->dry_run ? LW_MIN((int64_t)s->c->batch, s->n) : s->n;
+    int64_t batches = LW_CEIL_DIV(s->n, few);
     double t = lw_now();
     LW_TRY(sample(s, sampler, few, obs));
     if (s->c->dry_run)
