@@ -171,7 +171,6 @@ int lw_fid_set_make(fid_set *s, lw_device *dev, const lw_observer *obs, double *
     double t = lw_now();
     LW_TRY(sample(s, sampler, few, obs));
     if (s->c->dry_run)
-        int64_t batches = LW_CEIL_DIV(s->n, few);
-    *seconds += (lw_now() - t) * (double)batches;
+        *seconds += (lw_now() - t) * (double)batches;
     return 0;
 }
