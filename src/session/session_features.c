@@ -92,7 +92,6 @@ typedef struct prepare_rows {
     const lw_pictures *p; /* these, from picture `offset` on */
     int64_t first, offset;
     float *dst; /* of this batch */
-    int rc[BATCH];
 } prepare_rows;
 
 /* Bytes as the network sees them, as numbers in [-1,1]. */
@@ -138,9 +137,11 @@ static int prepare_picture(const lw_score_net *s, const lw_pictures *p, int64_t 
     return prepare_image(s, &im, p->name, i, dst);
 }
 
-static int prepare_row(const prepare_rows *r, int64_t i)
+static int prepare_row(void *arg, int64_t i, int worker)
 {
+    const prepare_rows *r = arg;
     int32_t h, w;
+    (void)worker;
     int64_t row = r->first + i;
     size_of(r->s, &h, &w);
     float *dst = r->dst + i * h * w * 3;
@@ -148,23 +149,12 @@ static int prepare_row(const prepare_rows *r, int64_t i)
                 : prepare_picture(r->s, r->p, r->offset + row, dst);
 }
 
-static void prepare_task(void *arg, int64_t i, int worker)
-{
-    prepare_rows *r = arg;
-    (void)worker;
-    r->rc[i] = prepare_row(r, i);
-}
-
 static int fill_prepared(void *self, int64_t first, int64_t n, void *dst)
 {
     prepare_rows *r = self;
     r->first = first;
     r->dst = dst;
-    lw_pool_run(r->s->pool, n, prepare_task, r);
-    for (int64_t i = 0; i < n; i++)
-        if (r->rc[i] < 0) /* again, so that this thread has the message */
-            LW_TRY(prepare_row(r, i));
-    return 0;
+    return lw_pool_try(r->s->pool, n, prepare_row, r);
 }
 
 static int run_rows(lw_score_net *s, lw_feed images, int64_t n, float *features, float *probs)

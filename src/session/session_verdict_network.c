@@ -114,7 +114,6 @@ typedef struct honest_job {
     const verdict_network *n;
     float *rows; /* [SETS][honest][dim] */
     double frechet[SETS], sliced[SETS];
-    int rc[SETS];
 } honest_job;
 
 /* Set i of a share of damaged pictures, the others as they are. */
@@ -137,20 +136,15 @@ static void fill_whole(const verdict_network *n, int32_t i, float *dst)
     }
 }
 
-static int measure_honest(honest_job *j, int64_t i)
+static int measure_honest(void *arg, int64_t i, int worker)
 {
+    honest_job *j = arg;
+    (void)worker;
     const verdict_network *n = j->n;
     const float *f = j->rows + i * n->sizes.honest * n->dim;
     int32_t directions = LW_MAX(n->o.directions / COARSE, 1);
     LW_TRY(lw_frechet_rows(f, n->sizes.honest, n->reference, &j->frechet[i]));
     return sliced(n, NULL, f, n->sizes.honest, directions, &j->sliced[i]);
-}
-
-static void honest_task(void *arg, int64_t i, int worker)
-{
-    honest_job *j = arg;
-    (void)worker;
-    j->rc[i] = measure_honest(j, i);
 }
 
 int lw_verdict_honest(verdict_network *n, int32_t stride, double *damaged, double *whole)
@@ -166,10 +160,7 @@ int lw_verdict_honest(verdict_network *n, int32_t stride, double *damaged, doubl
     for (int32_t i = 0; i < VERDICT_WHOLE; i++)
         fill_whole(n, i, rows + (size_t)(VERDICT_DAMAGED + i) * set);
     memcpy(rows + (size_t)last * set, unseen(n), set * sizeof *rows);
-    lw_pool_run(n->pool, SETS, honest_task, &j);
-    for (int32_t i = 0; i < SETS; i++)
-        if (j.rc[i] < 0) /* again, so that this thread has the message */
-            LW_TRY(measure_honest(&j, i));
+    LW_TRY(lw_pool_try(n->pool, SETS, measure_honest, &j));
     for (int32_t i = 0; i < last; i++)
         if (lw_verdict_level(j.frechet[i], j.sliced[i], j.frechet[last], j.sliced[last],
                              i < VERDICT_DAMAGED ? &damaged[i * stride]

@@ -57,6 +57,31 @@ static void every_task_runs_once(void **state)
     run_rounds(5, 2000); /* more threads than many machines have CPUs */
 }
 
+/* Every third task fails: the first of them is what the caller hears of, however many threads. */
+static int every_third(void *arg, int64_t task, int worker)
+{
+    job *j = arg;
+    (void)worker;
+    j->times[task]++;
+    return task % 3 == 2 ? lw_fail(LW_EFORMAT, "task %lld", (long long)task) : 0;
+}
+
+static void the_first_failure_is_told(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 5; threads += 2) {
+        lw_pool *pool = NULL;
+        job j = {.size = threads};
+        assert_int_equal(lw_pool_new(threads, &pool), 0);
+        assert_int_equal(lw_pool_try(pool, 2, every_third, &j), 0);
+        assert_int_equal(lw_pool_try(pool, MOST_TASKS, every_third, &j), LW_EFORMAT);
+        assert_string_equal(lw_errmsg(), "task 2");
+        for (int i = 0; i < MOST_TASKS; i++) /* all were run, that one again */
+            assert_int_equal(j.times[i], 1 + (i < 2) + (i == 2));
+        lw_pool_free(&pool);
+    }
+}
+
 /* More tasks than claims: these are of groups. */
 static void mark(void *arg, int64_t task, int worker)
 {
@@ -262,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_runs_once),
+        cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(many_tasks_run_once),
         cmocka_unit_test(workers_wake_from_sleep),
         cmocka_unit_test(tasks_run_at_the_same_time),

@@ -225,6 +225,30 @@ void lw_pool_run(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg)
     wait_for_tasks(p);
 }
 
+typedef struct trial {
+    lw_pool_try_fn *fn;
+    void *arg;
+    _Atomic int64_t failed; /* the lowest number of a task that failed */
+} trial;
+
+static void try_task(void *arg, int64_t i, int worker)
+{
+    trial *t = arg;
+    int64_t lowest = atomic_load_explicit(&t->failed, memory_order_relaxed);
+    if (t->fn(t->arg, i, worker) >= 0)
+        return;
+    while (i < lowest && !atomic_compare_exchange_weak(&t->failed, &lowest, i))
+        ;
+}
+
+int lw_pool_try(lw_pool *p, int64_t n_tasks, lw_pool_try_fn *fn, void *arg)
+{
+    trial t = {.fn = fn, .arg = arg, .failed = n_tasks};
+    lw_pool_run(p, n_tasks, try_task, &t);
+    int64_t failed = atomic_load(&t.failed);
+    return failed < n_tasks ? fn(arg, failed, 0) : 0;
+}
+
 void lw_pool_watch(lw_pool *p, const lw_observer *obs)
 {
     p->obs = obs;

@@ -24,6 +24,11 @@ int lw_pool_size(const lw_pool *p);
 /* Runs all tasks, returns when all are done (full barrier). One caller at a time. NULL pool:
  * serial. */
 void lw_pool_run(lw_pool *p, int64_t n_tasks, lw_pool_fn *fn, void *arg);
+/* The same of tasks that may fail. All are run; the result is that of the failing one of lowest number,
+ * which is run once more by the caller: messages are a thread's own. So a task must bear to be run
+ * twice. */
+typedef int lw_pool_try_fn(void *arg, int64_t task, int worker);
+int lw_pool_try(lw_pool *p, int64_t n_tasks, lw_pool_try_fn *fn, void *arg);
 /* From here on runs that may be stopped ask this observer, which outlives them (NULL: nobody):
  * lw_pool_run_asking before a task of the calling thread, plans' steps among them. For work whose
  * parts can be thrown away. */

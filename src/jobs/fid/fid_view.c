@@ -159,15 +159,14 @@ typedef struct filling {
     int64_t first;
     bool same; /* the first picture again and again: for timing */
     float *dst;
-    int *rc; /* of each picture of a batch */
 } filling;
 
-static void fill_task(void *arg, int64_t i, int worker)
+static int fill_one(void *arg, int64_t i, int worker)
 {
-    filling *f = arg;
+    const filling *f = arg;
     float *dst = f->dst + i * f->v->h * f->v->w * 3;
     (void)worker;
-    f->rc[i] = prepare_one(f->v, f->same ? 0 : f->first + i, dst);
+    return prepare_one(f->v, f->same ? 0 : f->first + i, dst);
 }
 
 static int fill(void *self, int64_t first, int64_t n, void *dst)
@@ -175,11 +174,7 @@ static int fill(void *self, int64_t first, int64_t n, void *dst)
     filling *f = self;
     f->first = first;
     f->dst = dst;
-    lw_pool_run(f->pool, n, fill_task, f);
-    for (int64_t i = 0; i < n; i++)
-        if (f->rc[i] < 0) /* again: the message stayed on the worker's thread */
-            return prepare_one(f->v, first + i, f->dst + i * f->v->h * f->v->w * 3);
-    return 0;
+    return lw_pool_try(f->pool, n, fill_one, f);
 }
 
 static int check_rows(const fid_view *v)
@@ -208,13 +203,12 @@ static int open_forward(const fid_view *v, lw_device *dev, bool logits, lw_forwa
 static int run_network(fid_view *v, lw_device *dev, bool logits, const lw_observer *obs)
 {
     LW_CLEANUP(lw_forward_free) lw_forward *forward = NULL;
-    LW_CLEANUP(lw_free) int *rc = lw_calloc((size_t)v->set->c->batch, sizeof *rc);
-    filling f = {.v = v, .pool = dev->pool, .rc = rc};
+    filling f = {.v = v, .pool = dev->pool};
     v->rows = lw_calloc((size_t)v->n * (size_t)v->dim, sizeof *v->rows);
     if (logits)
         v->logits = lw_calloc((size_t)v->n * (size_t)LW_MAX(v->encoder->net->classes, 1),
                               sizeof *v->logits);
-    if (!rc || !v->rows || (logits && !v->logits))
+    if (!v->rows || (logits && !v->logits))
         return LW_ENOMEM;
     LW_TRY(open_forward(v, dev, logits, &forward));
     const lw_feed feed[] = {{.name = "x", .fill = fill, .self = &f},
@@ -251,10 +245,7 @@ int lw_fid_view_run(fid_view *v, lw_device *dev, bool logits, const lw_observer 
 static int time_batch(const fid_view *v, lw_device *dev, lw_forward *forward, double *seconds)
 {
     const int64_t batch = LW_MIN((int64_t)v->set->c->batch, v->n);
-    LW_CLEANUP(lw_free) int *rc = lw_calloc((size_t)batch, sizeof *rc);
-    filling f = {.v = v, .pool = dev->pool, .same = true, .rc = rc};
-    if (!rc)
-        return LW_ENOMEM;
+    filling f = {.v = v, .pool = dev->pool, .same = true};
     for (int i = 0; i < 2; i++) {
         double t = lw_now();
         if (v->data || v->set->rgb)

@@ -283,8 +283,7 @@ typedef struct trial {
     float *features;  /* [ring][most][dim] */
     lw_pass_row *row; /* [batch] */
     float *out;       /* [batch][dim] */
-    int64_t first;    /* picture of the first score_task */
-    int *rc;          /* [ring] */
+    int64_t first;    /* picture of the first task that scores */
 } trial;
 
 static void trial_clear(trial *t)
@@ -292,12 +291,14 @@ static void trial_clear(trial *t)
     lw_free(&t->features);
     lw_free(&t->row);
     lw_free(&t->out);
-    lw_free(&t->rc);
 }
 
-static int score_picture(const trial *t, int64_t i)
+static int score_picture(void *arg, int64_t task, int worker)
 {
+    const trial *t = arg;
     mc_model *m = t->m;
+    int64_t i = t->first + task;
+    (void)worker;
     const float *x = t->features + (i % t->ring) * m->most * m->dim;
     for (int32_t p = 0; p < m->c->n_passes; p++) {
         int64_t at = ((int64_t)p * m->n + i) * m->dim;
@@ -311,24 +312,14 @@ static int score_picture(const trial *t, int64_t i)
     return 0;
 }
 
-static void score_task(void *arg, int64_t i, int worker)
-{
-    trial *t = arg;
-    (void)worker;
-    t->rc[i] = score_picture(t, t->first + i);
-}
-
 /* Pictures first .. end - 1 are whole. */
 static int score_pictures(trial *t, int64_t first, int64_t end)
 {
     double begin = lw_now();
     t->first = first;
-    lw_pool_run(t->m->dev->pool, end - first, score_task, t);
+    int rc = lw_pool_try(t->m->dev->pool, end - first, score_picture, t);
     t->m->out->scores += lw_now() - begin;
-    for (int64_t i = 0; i < end - first; i++)
-        if (t->rc[i] < 0) /* once more, for the message: those of other threads are gone */
-            return score_picture(t, first + i);
-    return 0;
+    return rc;
 }
 
 static int run_rows(trial *t, int64_t from, int64_t n)
@@ -384,8 +375,7 @@ static int trial_init(mc_model *m, trial *t)
     t->features = lw_calloc((size_t)(t->ring * m->most) * dim, sizeof *t->features);
     t->row = lw_calloc(batch, sizeof *t->row);
     t->out = lw_calloc(batch * dim, sizeof *t->out);
-    t->rc = lw_calloc((size_t)t->ring, sizeof *t->rc);
-    return t->features && t->row && t->out && t->rc ? 0 : LW_ENOMEM;
+    return t->features && t->row && t->out ? 0 : LW_ENOMEM;
 }
 
 int lw_mc_trials(mc_model *m)
