@@ -57,7 +57,7 @@ void lw_network_square(lw_network *n, int32_t side)
 
 int32_t lw_network_side(const lw_network *n, int32_t asked)
 {
-    int32_t usual = n->prepared && n->preparation.height > 0 ? n->preparation.height : 32;
+    int32_t usual = lw_network_sized(n) ? n->preparation.height : 32;
     int32_t own = n->image_size > 0 ? n->image_size : usual;
     return asked > 0 ? asked : own;
 }

@@ -122,6 +122,11 @@ int lw_encoder_open(const char *spec, lw_network **out);
  * data keep their own size.
  */
 const lw_preparation *lw_network_preparation(const lw_network *n);
+/* Does its preparation say a size? Else pictures go in as large as they are. */
+static inline bool lw_network_sized(const lw_network *n)
+{
+    return n->prepared && n->preparation.height > 0;
+}
 /* Is it the latter? Then data is opened `whole`. */
 bool lw_network_resizes(const lw_network *n);
 /* Another resize in its preparation, by name (lw_resample_form_name: pillow, float-aa, torch,

@@ -7,13 +7,12 @@
 
 bool lw_network_resizes(const lw_network *n)
 {
-    return n->prepared && n->preparation.height > 0 && !lw_resample_is_u8(n->preparation.form);
+    return lw_network_sized(n) && !lw_resample_is_u8(n->preparation.form);
 }
 
 const lw_preparation *lw_network_preparation(const lw_network *n)
 {
-    return n->prepared && n->preparation.height > 0 && !lw_network_resizes(n) ? &n->preparation
-                                                                              : NULL;
+    return lw_network_sized(n) && !lw_network_resizes(n) ? &n->preparation : NULL;
 }
 
 /* ((x + 1) 127.5 scale - mean) / std */

@@ -83,7 +83,7 @@ static int check_net(const lw_battery *b, const lw_battery_net *net, const lw_ne
     if (n->features == 0)
         return lw_fail(LW_EUSAGE, "battery: %s has no pooled feature to measure distances in",
                        net->spec);
-    if (b->side == 0 && !(n->prepared && n->preparation.height > 0))
+    if (b->side == 0 && !lw_network_sized(n))
         return lw_fail(LW_EUSAGE,
                        "battery: %s takes pictures as they are, and these are of several sizes",
                        net->spec);

@@ -19,7 +19,7 @@ static void set(lw_contract *c, lw_contract_key key, const char *value)
 void lw_contract_of(const lw_network *n, int32_t precision, int32_t h, int32_t w, lw_contract *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
-    bool sized = n->prepared && n->preparation.height > 0;
+    bool sized = lw_network_sized(n);
     char hash[32];
     *out = (lw_contract){0};
     if (n->prepared)

@@ -6,12 +6,6 @@
 
 enum { BATCH = 64, BATCH_LARGE = 8, LARGE = 64 }; /* pictures of over LARGE x LARGE */
 
-/* Does the network say what its pictures go through? */
-static bool prepared(const lw_score_net *s)
-{
-    return s->encoder->prepared && s->encoder->preparation.height > 0;
-}
-
 /* Of the pictures its graph takes. */
 static void size_of(const lw_score_net *s, int32_t *h, int32_t *w)
 {
@@ -23,7 +17,8 @@ static void size_of(const lw_score_net *s, int32_t *h, int32_t *w)
 int32_t lw_score_net_batch(const lw_score_net *s)
 {
     const lw_preparation *p = &s->encoder->preparation;
-    return prepared(s) && LW_MAX(p->height, p->width) > LARGE ? BATCH_LARGE : BATCH;
+    return lw_network_sized(s->encoder) && LW_MAX(p->height, p->width) > LARGE ? BATCH_LARGE
+                                                                               : BATCH;
 }
 
 static int compile(lw_score_net *s, lw_device *dev)
@@ -181,5 +176,5 @@ int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features
     prepare_rows rows = {.s = s, .x = x};
     const lw_feed as_is = {.name = "images", .in = x},
                   made = {.name = "images", .fill = fill_prepared, .self = &rows};
-    return run_rows(s, prepared(s) ? made : as_is, n, features, probs);
+    return run_rows(s, lw_network_sized(s->encoder) ? made : as_is, n, features, probs);
 }

@@ -21,7 +21,7 @@ int lw_fid_encoder_open(const lw_fid_config *c, const char *spec, fid_encoder *o
         return lw_fail(LW_EUSAGE, "encoder %s has no features to measure distances in", spec);
     if (c->resize)
         LW_TRY(lw_encoder_resize(n, c->resize));
-    out->sized = n->prepared && n->preparation.height > 0;
+    out->sized = lw_network_sized(n);
     out->preparation = n->preparation;
     out->floats = out->sized && !lw_network_preparation(n);
     if (out->sized)
