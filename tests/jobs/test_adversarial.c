@@ -18,6 +18,7 @@
 #include "models/models.h"
 #include "session/session.h"
 #include "store/store.h"
+#include "results.h"
 
 enum { SIDE = 16, FLOATS = SIDE * SIDE * 3, N = 150 };
 
@@ -25,13 +26,6 @@ static char dir[64] = "/tmp/lw_adversarial_XXXXXX";
 static lw_device *dev;
 static lw_dataset *held;
 static int64_t *drawn;
-
-#define ok(expr)                                                \
-    do {                                                        \
-        int ok_rc_ = (expr);                                    \
-        if (ok_rc_ != 0)                                        \
-            fail_msg("%s: %d: %s", #expr, ok_rc_, lw_errmsg()); \
-    } while (0)
 
 /* An encoder with its first random weights. */
 static void save_net(const char *name, int32_t width, uint64_t seed)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cpu_device.h"
+#include "results.h"
 #include "session/session.h"
 
 static char dir[64] = "/tmp/lw_battery_XXXXXX";
@@ -21,21 +22,6 @@ static const char *in_dir(const char *name)
     at = (at + 1) % 4;
     return lw_path_join(&s[at], dir, name);
 }
-
-#define ok(expr)                                                \
-    do {                                                        \
-        int ok_rc_ = (expr);                                    \
-        if (ok_rc_ != 0)                                        \
-            fail_msg("%s: %d: %s", #expr, ok_rc_, lw_errmsg()); \
-    } while (0)
-
-#define fails(expr, code, text)                                                                  \
-    do {                                                                                         \
-        lw_errclear();                                                                           \
-        int fails_rc_ = (expr);                                                                  \
-        if (fails_rc_ != (code) || !strstr(lw_errmsg(), text))                                   \
-            fail_msg("%s: %d, not %d with '%s': %s", #expr, fails_rc_, code, text, lw_errmsg()); \
-    } while (0)
 
 /* ---- networks -------------------------------------------------------------------------------- */
 

@@ -20,6 +20,7 @@
 #include "models/models.h"
 #include "session/session.h"
 #include "store/store.h"
+#include "results.h"
 
 enum { SIDE = 16, FLOATS = SIDE * SIDE * 3, N = 150, NETS = 5, UNSEEN = 200, TRAIN = 1000 };
 
@@ -29,13 +30,6 @@ static lw_dataset *train, *held;
 static lw_battery *battery;
 static lw_verdict_real real;
 static lw_planted planted[LW_PLANTED];
-
-#define ok(expr)                                                \
-    do {                                                        \
-        int ok_rc_ = (expr);                                    \
-        if (ok_rc_ != 0)                                        \
-            fail_msg("%s: %d: %s", #expr, ok_rc_, lw_errmsg()); \
-    } while (0)
 
 static void save_net(int i, lw_str *specs)
 {

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "data/data.h"
+#include "results.h"
 
 static char scratch[64]; /* the folder of this test program */
 
@@ -31,22 +32,6 @@ static int scratch_remove(void **state)
     (void)state;
     return lw_remove_tree(scratch);
 }
-
-#define ok(expr)                                                \
-    do {                                                        \
-        int ok_rc_ = (expr);                                    \
-        if (ok_rc_ != 0)                                        \
-            fail_msg("%s: %d: %s", #expr, ok_rc_, lw_errmsg()); \
-    } while (0)
-
-/* expr fails with code, and the message holds text. */
-#define fails(expr, code, text)                                                                  \
-    do {                                                                                         \
-        lw_errclear();                                                                           \
-        int fails_rc_ = (expr);                                                                  \
-        if (fails_rc_ != (code) || !strstr(lw_errmsg(), text))                                   \
-            fail_msg("%s: %d, not %d with '%s': %s", #expr, fails_rc_, code, text, lw_errmsg()); \
-    } while (0)
 
 /* scratch/a/b... in one of four static buffers. */
 __attribute__((unused)) static const char *in_scratch(const char *name)

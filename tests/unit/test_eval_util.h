@@ -15,21 +15,7 @@
 
 #include "base/base.h"
 #include "eval/eval.h"
-
-#define ok(expr)                                                \
-    do {                                                        \
-        int ok_rc_ = (expr);                                    \
-        if (ok_rc_ != 0)                                        \
-            fail_msg("%s: %d: %s", #expr, ok_rc_, lw_errmsg()); \
-    } while (0)
-
-#define fails(expr, code, text)                                                                  \
-    do {                                                                                         \
-        lw_errclear();                                                                           \
-        int fails_rc_ = (expr);                                                                  \
-        if (fails_rc_ != (code) || !strstr(lw_errmsg(), text))                                   \
-            fail_msg("%s: %d, not %d with '%s': %s", #expr, fails_rc_, code, text, lw_errmsg()); \
-    } while (0)
+#include "results.h"
 
 #define near(got, want, tolerance)                                                  \
     do {                                                                            \

@@ -15,25 +15,7 @@
 
 #include "base/base.h"
 #include "logic/logic.h"
-
-static inline void ok_at(int rc, const char *what, int line)
-{
-    if (rc != 0) {
-        print_error("line %d: %s: code %d, message '%s'\n", line, what, rc, lw_errmsg());
-        fail();
-    }
-}
-#define ok(expr) ok_at((expr), #expr, __LINE__)
-
-static inline void fails_at(int rc, int code, const char *part, const char *what, int line)
-{
-    if (rc != code || !strstr(lw_errmsg(), part)) {
-        print_error("line %d: %s: code %d (wanted %d), message '%s' (wanted '%s')\n", line, what,
-                    rc, code, lw_errmsg(), part);
-        fail();
-    }
-}
-#define fails(expr, code, part) fails_at((expr), (code), (part), #expr, __LINE__)
+#include "results.h"
 
 static inline void same_file(const char *a, const char *b)
 {
