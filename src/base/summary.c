@@ -11,6 +11,11 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void lw_sort(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_value);
+}
+
 double lw_quantile(const double *sorted, size_t n, double q)
 {
     if (n == 0)
@@ -40,7 +45,7 @@ lw_summary lw_summarize(const double *values, int32_t n)
         return s;
     for (int32_t i = 0; i < n; i++)
         v[i] = values[i];
-    qsort(v, (size_t)n, sizeof *v, by_value);
+    lw_sort(v, (size_t)n);
     set_mean(v, n, &s);
     s.min = v[0];
     s.p10 = lw_quantile(v, (size_t)n, 0.10);
@@ -50,7 +55,7 @@ lw_summary lw_summarize(const double *values, int32_t n)
     s.p99 = lw_quantile(v, (size_t)n, 0.99);
     for (int32_t i = 0; i < n; i++)
         v[i] = fabs(values[i] - s.p50);
-    qsort(v, (size_t)n, sizeof *v, by_value);
+    lw_sort(v, (size_t)n);
     s.mad = lw_quantile(v, (size_t)n, 0.50);
     return s;
 }

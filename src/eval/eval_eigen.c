@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "eval/eval_dense.h"
+#include "eval/eval_singular.h"
 
 /* a less what the reflection I - tau v v^T on places from..n-1 takes on both sides; p [n] is lost. */
 static void reflect(double *a, int64_t n, int64_t from, const double *v, double tau, double *p)
@@ -31,27 +31,6 @@ static void reflect(double *a, int64_t n, int64_t from, const double *v, double 
     }
 }
 
-/* The reflection that takes x [m] to (out, 0, ..): v [m] with v[0] = 1 over x; its tau. */
-static double reflection(double *x, int64_t m, double *out)
-{
-    double scale = 0, sum = 0;
-    for (int64_t i = 0; i < m; i++)
-        scale = LW_MAX(scale, fabs(x[i]));
-    *out = x[0];
-    if (scale == 0) {
-        x[0] = 1;
-        return 0;
-    }
-    for (int64_t i = 0; i < m; i++)
-        sum += x[i] / scale * (x[i] / scale);
-    *out = -copysign(scale * sqrt(sum), x[0]);
-    double first = x[0] - *out, tau = -first / *out;
-    for (int64_t i = 1; i < m; i++)
-        x[i] /= first;
-    x[0] = 1;
-    return tau;
-}
-
 /* a [n][n] to diagonal d and subdiagonal e; its rows become those of Q^T: Q T Q^T was a. */
 static void tridiagonal(double *a, int64_t n, double *d, double *e, double *scratch)
 {
@@ -59,7 +38,8 @@ static void tridiagonal(double *a, int64_t n, double *d, double *e, double *scra
     double *tau = scratch, *p = scratch + n;
     for (int64_t k = 0; k + 1 < n; k++) {
         double *v = a + k * n + k + 1; /* the row is the column */
-        tau[k] = reflection(v, n - k - 1, &e[k]);
+        tau[k] = lw_reflection(p, v, n - k - 1, &e[k]);
+        memcpy(v, p, (size_t)(n - k - 1) * sizeof *v);
         reflect(a, n, k + 1, v, tau[k], p);
     }
     for (int64_t k = 0; k < n; k++)

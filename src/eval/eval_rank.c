@@ -3,7 +3,6 @@
 #include "eval/eval_rank.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -69,12 +68,6 @@ struct lw_auc_pr {
     int64_t n;
 };
 
-static int ascending(const void *va, const void *vb)
-{
-    double a = *(const double *)va, b = *(const double *)vb;
-    return (a > b) - (a < b);
-}
-
 int lw_auc_pr_new(const double *positive, int64_t n, lw_auc_pr **out)
 {
     LW_CLEANUP(lw_auc_pr_free) lw_auc_pr *a = lw_calloc(1, sizeof *a);
@@ -90,7 +83,7 @@ int lw_auc_pr_new(const double *positive, int64_t n, lw_auc_pr **out)
             return no_number();
         a->positive[i] = positive[i];
     }
-    qsort(a->positive, (size_t)n, sizeof *a->positive, ascending);
+    lw_sort(a->positive, (size_t)n);
     *out = lw_steal(&a);
     return 0;
 }

@@ -75,12 +75,6 @@ int lw_auroc(const double *score, const bool *positive, int64_t n, double *out)
     return 0;
 }
 
-static int upwards(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of every pair of trials. */
 static int rank_correlations(const double *s, int32_t trials, int64_t n, lw_reliability *r)
 {
@@ -100,7 +94,7 @@ static int rank_correlations(const double *s, int32_t trials, int64_t n, lw_reli
         }
     if (pairs == 0 || bad)
         return 0; /* not numbers, as they were set */
-    qsort(rho, (size_t)pairs, sizeof *rho, upwards);
+    lw_sort(rho, (size_t)pairs);
     r->rho_median = lw_quantile(rho, (size_t)pairs, 0.5);
     r->rho_q25 = lw_quantile(rho, (size_t)pairs, 0.25);
     r->rho_q75 = lw_quantile(rho, (size_t)pairs, 0.75);

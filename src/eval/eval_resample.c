@@ -2,7 +2,6 @@
 /* Rows drawn anew, and what their numbers say (Efron 1979). */
 #include "eval/eval_resample.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void lw_draw_clear(lw_draw *d)
@@ -71,20 +70,6 @@ void lw_draw_counts(const lw_draw *d, uint32_t replicate, int32_t *counts)
         counts[lw_draw_row(d, replicate, i)]++;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sorted v [n] at quantile p, linear between ranks. */
-static double quantile(const double *v, int32_t n, double p)
-{
-    double at = p * (n - 1);
-    int32_t low = (int32_t)at;
-    return low + 1 < n ? v[low] + (at - low) * (v[low + 1] - v[low]) : v[n - 1];
-}
-
 int lw_interval_of_replicates(double value, const double *replicates, int32_t n, double level,
                               lw_interval *out)
 {
@@ -96,9 +81,9 @@ int lw_interval_of_replicates(double value, const double *replicates, int32_t n,
     if (!v)
         return LW_ENOMEM;
     memcpy(v, replicates, (size_t)n * sizeof *v);
-    qsort(v, (size_t)n, sizeof *v, by_value);
-    double low = quantile(v, n, (1 - level) / 2), high = quantile(v, n, (1 + level) / 2),
-           middle = quantile(v, n, .5);
+    lw_sort(v, (size_t)n);
+    double low = lw_quantile(v, (size_t)n, (1 - level) / 2), middle = lw_quantile(v, (size_t)n, .5);
+    double high = lw_quantile(v, (size_t)n, (1 + level) / 2);
     *out = (lw_interval){value, LW_MAX(value + (low - middle), 0.0), value + (high - middle)};
     return 0;
 }

@@ -3,7 +3,6 @@
 #include "eval/eval_verdict.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -35,12 +34,6 @@ int lw_verdict_level(double frechet, double sliced, double frechet_real, double 
     return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of x [n], less entry `but` (n: none). */
 static double median_but(const double *x, int32_t n, int32_t but)
 {
@@ -49,7 +42,7 @@ static double median_but(const double *x, int32_t n, int32_t but)
     for (int32_t i = 0; i < n; i++)
         if (i != but)
             v[m++] = x[i];
-    qsort(v, (size_t)m, sizeof *v, compare);
+    lw_sort(v, (size_t)m);
     return m == 0 ? 0 : m % 2 ? v[m / 2] : 0.5 * (v[m / 2 - 1] + v[m / 2]);
 }
 
@@ -254,7 +247,7 @@ int lw_copying_of(const double *made, int64_t n, const double *unseen, int64_t m
                        (long long)m, LEAST);
     for (int64_t i = 0; i < m; i++)
         ratio[i] = ratio_of(unseen + 2 * i);
-    qsort(ratio, (size_t)m, sizeof *ratio, compare);
+    lw_sort(ratio, (size_t)m);
     c.ratio = ratio[m / ONE_IN];
     for (int64_t i = 0; i < n; i++)
         c.near += ratio_of(made + 2 * i) < c.ratio;

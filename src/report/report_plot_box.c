@@ -2,7 +2,6 @@
 /* Distributions of samples: box plots, and cumulative curves drawn by lw_plot_lines. */
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -10,12 +9,6 @@
 
 #define BOX 20
 #define STEP 34
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 double *lw_sorted(const double *v, size_t n, size_t *n_out)
 {
@@ -26,7 +19,7 @@ double *lw_sorted(const double *v, size_t n, size_t *n_out)
     for (size_t i = 0; i < n; i++)
         if (isfinite(v[i]))
             s[m++] = v[i];
-    qsort(s, m, sizeof *s, by_value);
+    lw_sort(s, m);
     *n_out = m;
     return s;
 }

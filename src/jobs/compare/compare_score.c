@@ -3,7 +3,6 @@
 #include "jobs/compare/compare_score.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,12 +93,6 @@ int lw_scorer_two_nearest(const lw_scorer *s, const float *x, int64_t n, double 
     return 0;
 }
 
-static int compare_double(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int score_near(const lw_scorer *s, const float *x, lw_score *out)
 {
     int64_t m = LW_MIN(out->n, NEAR_MAX), pairs;
@@ -107,7 +100,7 @@ static int score_near(const lw_scorer *s, const float *x, lw_score *out)
     if (!near)
         return LW_ENOMEM;
     LW_TRY(nearest_training(s, x, m, near, NULL));
-    qsort(near, (size_t)m, sizeof *near, compare_double);
+    lw_sort(near, (size_t)m);
     out->near_n = m;
     out->near_min = near[0];
     out->near_median = m % 2 ? near[m / 2] : 0.5 * (near[m / 2 - 1] + near[m / 2]);
@@ -129,7 +122,7 @@ static int measure_radius(lw_scorer *s)
         return LW_ENOMEM;
     m = lw_scorer_real(s, m, x, c);
     LW_TRY(nearest_training(s, x, m, near, NULL));
-    qsort(near, (size_t)m, sizeof *near, compare_double);
+    lw_sort(near, (size_t)m);
     s->copy_radius = 0.5 * near[m / 100];
     return 0;
 }
