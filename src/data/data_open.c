@@ -285,6 +285,16 @@ int64_t lw_data_row_number(const lw_dataset *d, int64_t i)
     return ((const int64_t *)(const void *)(r->image + r->header.numbers_at))[r->at + i];
 }
 
+uint64_t lw_data_rows_hash(const lw_dataset *d)
+{
+    uint64_t part[2] = {0, 0};
+    for (int64_t i = 0; i < d->n; i++) {
+        part[1] = (uint64_t)lw_data_row_number(d, i);
+        part[0] = lw_hash64(part, sizeof part);
+    }
+    return part[0];
+}
+
 void lw_data_row_name(const lw_dataset *d, int64_t i, lw_str *out)
 {
     const struct lw_data_rows *r = d->rows;

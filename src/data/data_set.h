@@ -110,6 +110,8 @@ void lw_data_close(lw_dataset **pp);
 /* Which picture of its split row i is; and its name: of files the path below the folder of the spec,
  * else "cifar10 train 17". */
 int64_t lw_data_row_number(const lw_dataset *d, int64_t i);
+/* Of the numbers of all rows in their order: which pictures of the data these are. */
+uint64_t lw_data_rows_hash(const lw_dataset *d);
 void lw_data_row_name(const lw_dataset *d, int64_t i, lw_str *out);
 
 /* num_images: whether row i of n is one of `want` drawn without replacement (0: all are). Those whose

@@ -3,6 +3,7 @@
 #include "formats/text/formats_json.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,23 @@ json_t *lw_json_float(float x)
             break;
     }
     return lw_json_real(v);
+}
+
+json_t *lw_json_hash(uint64_t hash)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    return json_string(text);
+}
+
+const char *lw_json_difference(const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)a, key,
+                        value) if (!json_equal(value, json_object_get(b, key))) return key;
+    json_object_foreach((json_t *)b, key, value) if (!json_object_get(a, key)) return key;
+    return NULL;
 }
 
 int lw_json_save(const char *path, const json_t *v)

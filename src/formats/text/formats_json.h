@@ -35,6 +35,10 @@ json_t *lw_json_decode(const char *text, size_t len, json_error_t *err);
 
 /* A number, or JSON null for NaN and infinities (JSON has no word for them). */
 json_t *lw_json_real(double x);
+/* A hash, as 16 hexadecimal digits: numbers of JSON end at 2^53. */
+json_t *lw_json_hash(uint64_t hash);
+/* The first key whose value is not the same in both objects, or is in one of them only; NULL: none. */
+const char *lw_json_difference(const json_t *a, const json_t *b);
 /* The same of the shortest number that is x when it is rounded to a float: 1e-05, not
  * 9.999999747378752e-06. */
 json_t *lw_json_float(float x);

@@ -98,21 +98,11 @@ static int list_rows(lw_encode_rows *r)
     return 0;
 }
 
-static uint64_t hash_rows(const lw_dataset *d)
-{
-    uint64_t part[2] = {0, 0};
-    for (int64_t i = 0; i < d->n; i++) {
-        part[1] = (uint64_t)lw_data_row_number(d, i);
-        part[0] = lw_hash64(part, sizeof part);
-    }
-    return part[0];
-}
-
 int lw_encode_rows_open(const lw_encode_config *c, const lw_network *net, lw_pool *pool,
                         const lw_observer *obs, lw_encode_rows *out)
 {
     LW_TRY(open_data(c, net, pool, obs, out));
-    out->hash = hash_rows(out->data);
+    out->hash = lw_data_rows_hash(out->data);
     return list_rows(out);
 }
 

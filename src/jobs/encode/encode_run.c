@@ -105,13 +105,6 @@ static int open_forward(encode_state *s)
 
 /* ---- what is written ------------------------------------------------------------------------- */
 
-static json_t *hex(uint64_t v)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%016" PRIx64, v);
-    return json_string(text);
-}
-
 /* What `leeway fid` compares; of several layers each array is called by its own. */
 static int describe_contract(encode_state *s, lw_str *out)
 {
@@ -139,10 +132,10 @@ static int describe(encode_state *s)
     s->about = json_pack(
         "{s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}",
         "leeway", lw_build_version(), "model", c->source, "model_hash",
-        hex(lw_store_hash(s->net->store, LW_SLAB_PARAM)), "network", s->net->name, "data",
-        lw_str_c(&s->rows.spec), "data_hash", hex(s->rows.data->content), "rows_hash",
-        hex(s->rows.hash), "split", lw_split_name((lw_split)c->split), "rows", number[0], "seed",
-        number[1], "pictures", number[2], "preparation", s->out->preparation, "layer",
+        lw_json_hash(lw_store_hash(s->net->store, LW_SLAB_PARAM)), "network", s->net->name, "data",
+        lw_str_c(&s->rows.spec), "data_hash", lw_json_hash(s->rows.data->content), "rows_hash",
+        lw_json_hash(s->rows.hash), "split", lw_split_name((lw_split)c->split), "rows", number[0],
+        "seed", number[1], "pictures", number[2], "preparation", s->out->preparation, "layer",
         lw_str_c(&layers), "precision", lw_precision_name(c->precision), "conv",
         lw_conv_mode_name(c->conv), "l2_normalize", c->l2_normalize ? "true" : "false", "contract",
         lw_str_c(&contract));

@@ -4,17 +4,6 @@
 
 #include <string.h>
 
-/* The first entry in which two descriptions differ; NULL: none. */
-static const char *difference(const json_t *now, const json_t *then)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)now, key,
-                        value) if (!json_equal(value, json_object_get(then, key))) return key;
-    json_object_foreach((json_t *)then, key, value) if (!json_object_get(now, key)) return key;
-    return NULL;
-}
-
 static const char *text_of(const json_t *about, const char *key)
 {
     const char *text = json_string_value(json_object_get(about, key));
@@ -23,7 +12,7 @@ static const char *text_of(const json_t *about, const char *key)
 
 static int check_same(const lw_encode_file *f, const json_t *then)
 {
-    const char *key = difference(f->about, then);
+    const char *key = lw_json_difference(f->about, then);
     return key ? lw_fail(LW_EUSAGE,
                          "%s" LW_PART_SUFFIX " is of another call (%s: %s, now %s): remove it to "
                          "start again",

@@ -3,7 +3,6 @@
  * know (exp0_nested_mc, exp0b_norm_geometry, exp4_subset_recipe). */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "jobs/mc/mc_parts.h"
@@ -170,12 +169,6 @@ static int add_geometry(const mc_model *m, lw_npz *z, const char *name, int post
     return lw_npz_add(z, name, &a);
 }
 
-static int upwards(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of values of pictures [n], which are sorted. */
 static json_t *spread_json(double *v, int64_t n)
 {
@@ -184,7 +177,7 @@ static json_t *spread_json(double *v, int64_t n)
         mean += v[i] / (double)n;
     for (int64_t i = 0; i < n; i++)
         square += (v[i] - mean) * (v[i] - mean) / (double)n;
-    qsort(v, (size_t)n, sizeof *v, upwards);
+    lw_sort(v, (size_t)n);
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "mean", lw_json_real(mean), "std",
                      lw_json_real(sqrt(square)), "median",
                      lw_json_real(lw_quantile(v, (size_t)n, 0.5)), "p25",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One model: opening it with its pictures, and its trials. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,30 +155,19 @@ static int choose_batch(mc_model *m)
     return rows == m->out->batch ? 0 : open_passes(m, rows);
 }
 
-static json_t *hex(uint64_t v)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%016" PRIx64, v);
-    return json_string(text);
-}
-
 /* All that decides a bit of a score, but the number of trials. */
 static int describe(mc_model *m)
 {
     static const char *const kinds[] = {"dropout", "gaussian", "multiplicative", "depth"};
     const lw_mc_config *c = m->c;
-    uint64_t rows[2] = {0, 0};
-    for (int64_t i = 0; i < m->n; i++) {
-        rows[1] = (uint64_t)lw_data_row_number(m->data, i);
-        rows[0] = lw_hash64(rows, sizeof rows);
-    }
     m->about = json_pack(
         "{s:s, s:o, s:s, s:s, s:f, s:s, s:s, s:o, s:o, s:I, s:I, s:s, s:s, s:s}", "network",
-        m->net->name, "model_hash", hex(lw_store_hash(m->net->store, LW_SLAB_PARAM)), "sites",
-        m->sites.list, "perturb", kinds[c->perturb], "dropout", c->dropout, "layer", m->out->layer,
-        "data", lw_str_c(&m->spec), "data_hash", hex(m->data->content), "rows_hash", hex(rows[0]),
-        "num_images", (json_int_t)m->n, "seed", (json_int_t)c->seed, "precision",
-        lw_precision_name(c->precision), "conv", lw_conv_mode_name(c->conv), "isa", m->dev->isa);
+        m->net->name, "model_hash", lw_json_hash(lw_store_hash(m->net->store, LW_SLAB_PARAM)),
+        "sites", m->sites.list, "perturb", kinds[c->perturb], "dropout", c->dropout, "layer",
+        m->out->layer, "data", lw_str_c(&m->spec), "data_hash", lw_json_hash(m->data->content),
+        "rows_hash", lw_json_hash(lw_data_rows_hash(m->data)), "num_images", (json_int_t)m->n,
+        "seed", (json_int_t)c->seed, "precision", lw_precision_name(c->precision), "conv",
+        lw_conv_mode_name(c->conv), "isa", m->dev->isa);
     if (!m->about)
         return lw_fail(LW_EFORMAT, "%s is not UTF-8: no file can say where its pictures are from",
                        lw_str_c(&m->spec));

@@ -106,25 +106,19 @@ static int check_about(const mc_model *m, lw_npz *z, const char *path)
 {
     LW_CLEANUP(lw_json_drop) json_t *there = NULL;
     lw_array *text;
-    const char *key;
-    json_t *value;
+    LW_CLEANUP(lw_str_clear) lw_str then = {0}, now = {0};
     LW_TRY(find(z, path, "about", LW_ELEM_U8, 1, &text));
     LW_TRY(lw_json_parse(path, text->data, (size_t)text->count, &there));
-    json_object_foreach(m->about, key, value)
-    {
-        const json_t *other = json_object_get(there, key);
-        if (json_equal(value, other))
-            continue;
-        LW_CLEANUP(lw_str_clear) lw_str a = {0};
-        LW_CLEANUP(lw_str_clear) lw_str b = {0};
-        lw_json_dump(other, 0, &a);
-        lw_json_dump(value, 0, &b);
-        return lw_fail(LW_EUSAGE,
-                       "%s is of another call: its %s is %s, now it is %s; name another "
-                       "--output-dir, or remove it",
-                       path, key, lw_str_c(&a), lw_str_c(&b));
-    }
-    return 0;
+    const char *key = lw_json_difference(m->about, there);
+    if (!key)
+        return 0;
+    lw_json_dump(json_object_get(there, key), 0, &then);
+    lw_json_dump(json_object_get(m->about, key), 0, &now);
+    return lw_fail(
+        LW_EUSAGE,
+        "%s is of another call: its %s is %s, now it is %s; name another --output-dir, or "
+        "remove it",
+        path, key, lw_str_c(&then), lw_str_c(&now));
 }
 
 /* Trials of one T; *n: how many. */
