@@ -51,6 +51,9 @@ lw_array *lw_npz_find(lw_npz *z, const char *name); /* NULL when absent */
 int lw_npz_add(lw_npz *z, const char *name, lw_array *array);
 /* n texts of UTF-8 as an array of text, as numpy.asarray of a list of strings. LW_EFORMAT: not UTF-8. */
 int lw_npz_add_text(lw_npz *z, const char *name, const char *const *text, int64_t n);
+/* The other way: text i of such an array [n][characters], appended as UTF-8. LW_EFORMAT: the array is
+ * none of text, or has no text i; what is no character becomes U+FFFD. */
+int lw_npz_text_at(const lw_array *a, int64_t i, lw_str *out);
 int lw_npz_save(const char *path, const lw_npz *z); /* stored, not deflated; atomic */
 
 #endif

@@ -82,6 +82,30 @@ int lw_npz_add_text(lw_npz *z, const char *name, const char *const *text, int64_
     return 0;
 }
 
+/* A code point as UTF-8 (RFC 3629). */
+static void add_code_point(lw_str *out, uint32_t c)
+{
+    char s[4];
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        s[i] = (char)(0x80 | (c & 0x3f));
+    s[0] = (char)(lead[n] | c);
+    lw_str_add_n(out, s, n);
+}
+
+int lw_npz_text_at(const lw_array *a, int64_t i, lw_str *out)
+{
+    if (a->type != LW_ELEM_I32 || a->rank != 2 || i < 0 || i >= a->shape[0])
+        return lw_fail(LW_EFORMAT, "no array of texts, or one without text %lld", (long long)i);
+    const int32_t *c = (const int32_t *)a->data + i * a->shape[1];
+    for (int64_t k = 0; k < a->shape[1] && c[k] != 0; k++) {
+        bool is_character = c[k] > 0 && c[k] < 0x110000 && (c[k] < 0xd800 || c[k] > 0xdfff);
+        add_code_point(out, is_character ? (uint32_t)c[k] : 0xfffd);
+    }
+    return out->failed ? LW_ENOMEM : 0;
+}
+
 /* Exactly n bytes, or fewer at the member's end. */
 static int read_up_to(lw_archive *a, void *buf, size_t n, size_t *got)
 {

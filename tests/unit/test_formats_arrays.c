@@ -254,6 +254,37 @@ static void npz_headers_are_read_alone(void **state)
     lw_npz_clear(&z);
 }
 
+static void texts_come_back(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a/b.png", "", "\u00e9\u4e2d\U0001f600",
+                                        "\x7f\u07ff\u0800\uffff"};
+    lw_npz z = {0};
+    assert_ok(lw_npz_add_text(&z, "paths", names, 4));
+    assert_ok(lw_npz_save(in_scratch("text.npz"), &z));
+    lw_npz_clear(&z);
+    assert_ok(lw_npz_load(in_scratch("text.npz"), &z));
+    lw_array *a = lw_npz_find(&z, "paths");
+    for (int64_t i = 0; i < 4; i++) {
+        LW_CLEANUP(lw_str_clear) lw_str s = {0};
+        assert_ok(lw_npz_text_at(a, i, &s));
+        assert_string_equal(lw_str_c(&s), names[i]);
+    }
+    lw_str out = {0};
+    assert_fails(LW_EFORMAT, "without text 4", lw_npz_text_at(a, 4, &out));
+    assert_fails(LW_EFORMAT, "without text -1", lw_npz_text_at(a, -1, &out));
+    int32_t *c = a->data; /* negative, a surrogate, beyond the last plane */
+    c[0] = -5;
+    c[1] = 0xd800;
+    c[2] = 0x110000;
+    assert_ok(lw_npz_text_at(a, 0, &out));
+    assert_string_equal(lw_str_c(&out), "\ufffd\ufffd\ufffd.png");
+    a->type = LW_ELEM_F32;
+    assert_fails(LW_EFORMAT, "no array of texts", lw_npz_text_at(a, 0, &out));
+    lw_str_clear(&out);
+    lw_npz_clear(&z);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +297,7 @@ int main(void)
         cmocka_unit_test(npy_comes_back),
         cmocka_unit_test(npz_reads_and_writes),
         cmocka_unit_test(npz_headers_are_read_alone),
+        cmocka_unit_test(texts_come_back),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
