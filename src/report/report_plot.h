@@ -56,6 +56,8 @@ typedef struct lw_samples {
 } lw_samples;
 /* Share of samples at or below x, one curve each. */
 void lw_plot_cdf(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *out);
+/* Share of samples in equal bins (log_x: of equal ratio) over all of them, one outline each. */
+void lw_plot_histogram(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *out);
 /* Box: quartiles; line: median; whiskers: 5th and 95th percentile; dot: 99th. Horizontal. */
 void lw_plot_box(const lw_plot *p, const lw_samples *samples, size_t n, lw_str *out);
 

@@ -9,5 +9,6 @@ set(SOURCES
   report_plot_box.c
   report_plot_bars.c
   report_plot_frame.c
+  report_plot_histogram.c
   report_plot_lines.c
   report_table.c)

@@ -3,6 +3,7 @@
 #include "unit/test_formats_util.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "report/report.h"
 #include "report/report_plot_frame.h"
@@ -302,6 +303,53 @@ static void quantiles_and_distributions(void **state)
     lw_str_clear(&cdf);
 }
 
+/* The curve's points, of which the k-th coordinate is wanted: "M12.0 200.0L.." */
+static double coordinate(const char *svg, int k)
+{
+    const char *d = strstr(strstr(svg, "fill=\"none\""), " d=\"") + 4;
+    for (; k > 0; k--) {
+        d += strcspn(d + 1, "ML ") + 1;
+        assert_true(*d != '\0');
+    }
+    return atof(d + 1);
+}
+
+static void histograms_count_all_samples(void **state)
+{
+    (void)state;
+    double v[64], middle[64];
+    for (int i = 0; i < 64; i++) {
+        v[i] = i < 32 ? 0.5 : i - 16.0; /* half of them in the first bin, then one in every other */
+        middle[i] = i % 2 ? 1 : 100;
+    }
+    const lw_samples samples = {"a", v, 64, 0}, two = {"b", middle, 64, 0};
+    const lw_plot p = {.title = "h"}, log = {.title = "h", .log_x = true};
+    lw_str s = {0}, l = {0};
+    lw_plot_histogram(&p, &samples, 1, &s);
+    assert_markup(lw_str_c(&s));
+    assert_non_null(strstr(lw_str_c(&s), "% of samples"));
+    assert_non_null(strstr(lw_str_c(&s), ">50</text>")); /* the first bin's share is on the axis */
+    double bottom = coordinate(lw_str_c(&s), 1), top = coordinate(lw_str_c(&s), 3);
+    assert_true(bottom > top + 100);                             /* up at the left edge */
+    assert_true(coordinate(lw_str_c(&s), 5) == top);             /* along the first bin */
+    assert_true(coordinate(lw_str_c(&s), 7) > top + 100);        /* and down to the next */
+    assert_true(coordinate(lw_str_c(&s), 2 * 65 + 1) == bottom); /* the last ends at 0 */
+    lw_plot_histogram(&log, &two, 1, &l);
+    assert_markup(lw_str_c(&l));
+    assert_true(coordinate(lw_str_c(&l), 3) == coordinate(lw_str_c(&l), 2 * 64 + 1)); /* halves */
+    lw_str_clear(&s);
+    lw_str_clear(&l);
+    const double far[] = {1e308, -1e308, (double)NAN, 3}, none[] = {(double)NAN};
+    const lw_samples odd[] = {{"far", far, 4, 0}, {"none", none, 1, 0}, {"empty", far, 0, 0}};
+    lw_plot_histogram(&p, odd, 3, &s);
+    lw_plot_histogram(&log, odd + 1, 2, &l);
+    assert_markup(lw_str_c(&s));
+    assert_null(strstr(lw_str_c(&s), "nan"));
+    assert_non_null(strstr(lw_str_c(&l), "no data"));
+    lw_str_clear(&s);
+    lw_str_clear(&l);
+}
+
 static void empty_plots_say_so(void **state)
 {
     (void)state;
@@ -338,6 +386,7 @@ int main(void)
         cmocka_unit_test(long_series_stay_small_and_keep_their_extremes),
         cmocka_unit_test(bars_are_as_long_as_their_values),
         cmocka_unit_test(quantiles_and_distributions),
+        cmocka_unit_test(histograms_count_all_samples),
         cmocka_unit_test(empty_plots_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
