@@ -19,10 +19,10 @@ trials=exp0_nested_mc/enc
     for f in exp0_nested_mc/exp0_overall_summary.json $trials/exp0_summary.json $trials/exp0_trials_T3.npz \
         $trials/exp0_trials_T8.npz exp0b_norm_geometry/enc/exp0b_geometry_trials.npz \
         exp0b_norm_geometry/enc/exp0b_summary.json exp4_subset_recipe/exp4_subset_enc_trials.npz \
-        exp4_subset_recipe/exp4_subset_enc_summary.json; do
+        exp4_subset_recipe/exp4_subset_enc_summary.json $trials/exp0_run.json $trials/exp0_pictures.npz report.html; do
         [ -s a/$f ] || fails "a/$f is not there"
     done
-    [ "$(find a -type f | wc -l)" -eq 8 ] || fails "left behind: $(find a -type f)"
+    [ "$(find a -type f | wc -l)" -eq 11 ] || fails "left behind: $(find a -type f)"
     grep -q '"live_modules": \["layer1.0", ' a/$trials/exp0_summary.json || fails 'sites are not named'
 
     # any batch, any threads; T = 3 of 8 as T = 3 alone; a directory on the disk for what is kept

@@ -80,19 +80,10 @@ static json_t *model_json(const lw_mc_config *c, const lw_mc_model_result *m)
                                         lw_json_real(m->post[i].rho_median), "status_pre",
                                         lw_reliability_status(&m->pre[i]), "status_post",
                                         lw_reliability_status(&m->post[i])));
-    return json_pack(
-        "{s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:I, s:[i,i], s:I, s:i, s:f, s:f, s:I, s:b, s:I, s:I, "
-        "s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:o}",
-        "name", m->name, "network", m->network, "sites", m->sites, "n_sites", (int)m->n_sites,
-        "live_sites", (int)m->live, "layer", m->layer, "dim", (int)m->dim, "num_images",
-        (json_int_t)m->pictures, "picture", (int)m->height, (int)m->width, "parameters",
-        (json_int_t)m->parameters, "batch_size", (int)m->batch, "once_flops", m->cut.prefix,
-        "pass_flops", m->cut.suffix, "kept_bytes", (json_int_t)m->cut.kept * m->pictures,
-        "kept_on_disk", m->cut.on_disk, "weight_bytes", (json_int_t)m->weights, "pixel_bytes",
-        (json_int_t)m->pixels, "pixel_bytes_f32", (json_int_t)m->pixels_f32, "decode_seconds",
-        m->decode, "compile_seconds", m->compile, "prefix_seconds", m->prefix, "pass_seconds",
-        m->passes, "score_seconds", m->scores, c->dry_run ? "predicted_seconds" : "seconds",
-        m->seconds, "trials_before", (int)m->trials_before, "results", t);
+    json_t *j = lw_mc_costs_json(m);
+    json_object_set_new(j, c->dry_run ? "predicted_seconds" : "seconds", lw_json_real(m->seconds));
+    json_object_set_new(j, "results", t);
+    return j;
 }
 
 static void print_json(const lw_mc_config *c, const lw_mc_result *r)
@@ -101,8 +92,8 @@ static void print_json(const lw_mc_config *c, const lw_mc_result *r)
     for (int32_t i = 0; i < r->n; i++)
         json_array_append_new(models, model_json(c, &r->model[i]));
     LW_CLEANUP(lw_json_drop)
-    json_t *j = json_pack("{s:s, s:i, s:f, s:o}", "output_dir", c->output_dir, "trials",
-                          (int)c->trials, "dropout", c->dropout, "models", models);
+    json_t *j = json_pack("{s:s, s:s, s:i, s:f, s:o}", "output_dir", c->output_dir, "page", r->page,
+                          "trials", (int)c->trials, "dropout", c->dropout, "models", models);
     lw_cli_print_json(j);
 }
 
@@ -146,6 +137,9 @@ static int run(const lw_cli *cli, const void *config)
     const mc_cli *o = config;
     lw_mc_config c = o->c;
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    LW_CLEANUP(lw_str_clear) lw_str command = {0};
+    lw_cli_command_line(cli, &command);
+    c.command = lw_str_c(&command);
     c.seed = (uint64_t)cli->global.seed;
     c.threads = cli->global.threads;
     c.conv = cli->global.conv;
@@ -160,7 +154,7 @@ static int run(const lw_cli *cli, const void *config)
     for (int32_t i = 0; i < r.n; i++)
         print_model(&c, &r.model[i]);
     if (!c.dry_run)
-        lw_cli_print("%s/exp0_nested_mc/exp0_overall_summary.json\n", c.output_dir);
+        lw_cli_print("%s\n", *r.page ? r.page : c.output_dir);
     return 0;
 }
 

@@ -42,10 +42,12 @@ typedef struct lw_mc_config {
     uint64_t seed;
     int32_t threads, conv;
     bool resume, dry_run;
+    const char *command; /* as it was called, for the page; NULL: unknown */
 } lw_mc_config;
 
 typedef struct lw_mc_model_result {
     char name[64], network[32], sites[128], layer[16], preparation[128];
+    char stored_dropout[160]; /* what the network's own files say: "attention_dropout 0" */
     int64_t parameters;
     int32_t n_sites, live, dim, batch;
     int32_t height, width;
@@ -63,10 +65,16 @@ typedef struct lw_mc_model_result {
 typedef struct lw_mc_result {
     lw_mc_model_result model[LW_MC_MODELS];
     int32_t n;
+    char page[512]; /* report.html; "": it could not be made, as the log says */
 } lw_mc_result;
 
 /* LW_EUSAGE: an unknown site, experiment or output; what is half done is of another call. LW_ESTOPPED:
  * interrupted, trials that are done are kept for `resume`. */
 int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out);
+/* Where and what a model's run was, and its costs, as an object. */
+json_t *lw_mc_costs_json(const lw_mc_model_result *m);
+/* OUTPUT/report.html from the files in OUTPUT, of whatever calls; its path into *path. LW_EIO: no
+ * such directory; LW_EUSAGE: no model there is finished; LW_EFORMAT: a file is damaged. */
+int lw_job_mc_page(const char *output_dir, lw_str *path);
 
 #endif

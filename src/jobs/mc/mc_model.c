@@ -183,6 +183,7 @@ static void report(mc_model *m)
     uint64_t numbers = (uint64_t)m->n * (uint64_t)m->data->h * (uint64_t)m->data->w * 3;
     snprintf(r->network, sizeof r->network, "%s", m->net->name);
     snprintf(r->sites, sizeof r->sites, "%s", m->sites.list);
+    lw_mc_stored_dropout(m->net, r->stored_dropout, sizeof r->stored_dropout);
     r->parameters = m->net->parameters;
     r->n_sites = m->sites.n;
     r->live = m->sites.live;

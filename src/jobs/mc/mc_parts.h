@@ -59,4 +59,11 @@ const char *lw_mc_path(const mc_model *m, const char *experiment, bool by_model,
 int lw_mc_write(mc_model *m);
 json_t *lw_mc_reliability_json(const lw_reliability *r);
 
+/* ---- mc_sheets.c: the most and least certain pictures ---- */
+int lw_mc_sheets_write(const mc_model *m);
+
+/* ---- mc_record.c ---- */
+int lw_mc_record_write(const mc_model *m);
+void lw_mc_stored_dropout(const lw_network *n, char *out, size_t size);
+
 #endif

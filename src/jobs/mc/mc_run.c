@@ -57,8 +57,9 @@ static int run_model(mc_model *m, const char *spec, const lw_mc_result *all)
     LW_TRY(lw_mc_state_read(m));
     LW_TRY(lw_mc_trials(m));
     LW_TRY(lw_mc_write(m));
+    LW_TRY(lw_mc_sheets_write(m));
     m->out->seconds = lw_now() - begin;
-    return 0;
+    return lw_mc_record_write(m);
 }
 
 static int write_overall(const lw_mc_config *c, const lw_mc_result *r)
@@ -91,6 +92,19 @@ static int write_overall(const lw_mc_config *c, const lw_mc_result *r)
     return path.failed || !j ? LW_ENOMEM : lw_json_save(lw_str_c(&path), j);
 }
 
+/* Hours of passes are not lost to a page: files of other calls may lie beside theirs, damaged. */
+static int write_page(const lw_mc_config *c, lw_mc_result *r)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    int rc = lw_job_mc_page(c->output_dir, &path);
+    if (rc == LW_EFORMAT || rc == LW_EUSAGE)
+        lw_log(LW_LOG_WARN, "mc", "no page: %s", lw_errmsg());
+    else
+        LW_TRY(rc);
+    snprintf(r->page, sizeof r->page, "%s", rc == 0 ? lw_str_c(&path) : "");
+    return 0;
+}
+
 int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out)
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
@@ -109,5 +123,8 @@ int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out)
                       .experiments = experiments};
         LW_TRY(run_model(&m, c->models[i], out));
     }
-    return c->dry_run ? 0 : write_overall(c, out);
+    if (c->dry_run)
+        return 0;
+    LW_TRY(write_overall(c, out));
+    return write_page(c, out);
 }

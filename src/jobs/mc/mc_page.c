@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page as a whole. */
+#include "jobs/mc/mc_page.h"
+
+static int fill(mc_page *p)
+{
+    lw_mc_page_facts(p);
+    lw_mc_page_answer(p);
+    lw_mc_page_reliability(p);
+    LW_TRY(lw_mc_page_pictures(p));
+    lw_mc_page_validity(p);
+    LW_TRY(lw_mc_page_scores(p));
+    lw_mc_page_geometry(p);
+    lw_mc_page_errors(p);
+    lw_mc_page_one_pass(p);
+    lw_mc_page_ambiguity(p);
+    lw_mc_page_costs(p);
+    lw_mc_page_meaning(p);
+    lw_mc_page_again(p);
+    return 0;
+}
+
+int lw_job_mc_page(const char *output_dir, lw_str *path)
+{
+    LW_CLEANUP(lw_mc_page_clear) mc_page p = {0};
+    LW_TRY(lw_mc_page_read(output_dir, &p));
+    LW_TRY(lw_html_new("Uncertainty of frozen encoders",
+                       "Noisy passes score every picture by how much its features vary. Are the "
+                       "scores the same again, and are they of anything?",
+                       &p.html));
+    LW_TRY(fill(&p));
+    lw_path_join(path, output_dir, "report.html");
+    return path->failed ? LW_ENOMEM : lw_html_save(p.html, lw_str_c(path));
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files of an output directory, read for its page. They may be of an earlier version, of another
+ * call or damaged: nothing of them is trusted. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs/mc/mc_page.h"
+
+/* ---- fields ------------------------------------------------------------------------------------ */
+
+/* What no measurement is, is no number: sums and products of the others are finite. */
+static double number_of(const json_t *j)
+{
+    double v = json_is_number(j) ? json_number_value(j) : (double)NAN;
+    return fabs(v) < 1e30 ? v : (double)NAN;
+}
+
+double lw_mc_number(const json_t *j, const char *const *keys)
+{
+    for (; *keys; keys++)
+        j = json_object_get(j, *keys);
+    return number_of(j);
+}
+
+bool lw_mc_interval(const json_t *j, double out[2])
+{
+    const json_t *a = json_object_get(j, "interval");
+    for (size_t i = 0; i < 2; i++)
+        out[i] = number_of(json_array_get(a, i));
+    return isfinite(out[0]) && isfinite(out[1]);
+}
+
+const char *lw_mc_text(const json_t *j, const char *key, const char *otherwise)
+{
+    const char *s = json_string_value(json_object_get(j, key));
+    return s && *s ? s : otherwise;
+}
+
+const json_t *lw_mc_reliability_at(const mc_shown *m, int32_t t, const char *score)
+{
+    char key[24];
+    snprintf(key, sizeof key, "T=%d", (int)m->passes[t]);
+    const json_t *one = json_object_get(json_object_get(m->exp0, "results"), key);
+    return json_object_get(json_object_get(one, "scores"), score);
+}
+
+/* ---- arrays ------------------------------------------------------------------------------------ */
+
+static const char *array_name(int score)
+{
+    return score == LW_PASS_TRACE_PRE    ? "trial_pre"
+           : score == LW_PASS_TRACE_POST ? "trial_post"
+                                         : lw_pass_score_name[score];
+}
+
+/* Of scores [trials][n]; *n 0: it is not known yet. */
+static int mean_of(const char *path, const char *name, lw_array *a, int64_t *n, double **out)
+{
+    if (a->rank != 2 || a->shape[0] < 1 || a->shape[1] < 1 || (*n && a->shape[1] != *n))
+        return lw_fail(LW_EFORMAT, "%s: '%s' is no array of trials and pictures", path, name);
+    LW_TRY(lw_array_make_f32(a));
+    *n = a->shape[1];
+    LW_CLEANUP(lw_free) double *mean = lw_calloc((size_t)*n, sizeof *mean);
+    if (!mean)
+        return LW_ENOMEM;
+    for (int64_t i = 0; i < a->count; i++)
+        mean[i % *n] += (double)((const float *)a->data)[i] / (double)a->shape[0];
+    for (int64_t i = 0; i < *n; i++)
+        if (!isfinite(mean[i]))
+            return lw_fail(LW_EFORMAT, "%s: '%s' of picture %lld is not finite", path, name,
+                           (long long)i);
+    *out = lw_steal(&mean);
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const mc_named *)a)->name, ((const mc_named *)b)->name);
+}
+
+static int read_names(const char *path, lw_npz *z, mc_shown *m)
+{
+    const lw_array *a = lw_npz_find(z, "paths");
+    if (!a || a->rank != 2 || a->shape[0] < 1)
+        return lw_fail(LW_EFORMAT, "%s: no array 'paths'", path);
+    size_t n = (size_t)a->shape[0];
+    m->sorted = lw_calloc(n, sizeof *m->sorted);
+    m->name = lw_calloc(n, sizeof *m->name);
+    if (!m->sorted || !m->name)
+        return LW_ENOMEM;
+    m->n = a->shape[0];
+    for (int64_t i = 0; i < m->n; i++) {
+        LW_CLEANUP(lw_str_clear) lw_str s = {0};
+        LW_TRY(lw_npz_text_at(a, i, &s));
+        m->sorted[i] = (mc_named){lw_strdup(lw_str_c(&s)), i};
+        m->name[i] = m->sorted[i].name;
+        if (!m->name[i])
+            return LW_ENOMEM;
+    }
+    qsort(m->sorted, n, sizeof *m->sorted, by_name);
+    return 0;
+}
+
+typedef struct picked {
+    const char *path;
+    int64_t n;
+    double *mean;
+} picked;
+
+static int pick_trace(void *arg, const char *name, lw_array *a)
+{
+    picked *p = arg;
+    return p->mean ? 0 : mean_of(p->path, name, a, &p->n, &p->mean);
+}
+
+static const char *file_of(const mc_page *p, const mc_shown *m, const char *experiment,
+                           const char *file, lw_str *path)
+{
+    path->len = 0;
+    lw_str_addf(path, "%s/%s/%s/%s", p->dir, experiment, m->folder, file);
+    return lw_str_c(path);
+}
+
+/* All scores of the most passes, trace_pre of the others. */
+static int read_trials(const mc_page *p, mc_shown *m)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    char file[64];
+    for (int32_t t = m->n_passes - 1; t >= 0; t--) {
+        LW_CLEANUP(lw_npz_clear) lw_npz z = {0};
+        snprintf(file, sizeof file, "exp0_trials_T%d.npz", (int)m->passes[t]);
+        if (!lw_path_exists(file_of(p, m, "exp0_nested_mc", file, &path)))
+            continue;
+        if (t < m->n_passes - 1) {
+            if (m->n == 0)
+                continue;
+            static const char *const names[] = {"trial_pre"};
+            picked one = {.path = lw_str_c(&path), .n = m->n};
+            int rc = lw_npz_pick(lw_str_c(&path), names, 1, true, pick_trace, &one);
+            m->trace[t] = one.mean;
+            LW_TRY(rc);
+            continue;
+        }
+        LW_TRY(lw_npz_load(lw_str_c(&path), &z));
+        LW_TRY(read_names(lw_str_c(&path), &z, m));
+        for (int s = 0; s < LW_PASS_SCORES; s++) {
+            lw_array *a = lw_npz_find(&z, array_name(s));
+            if (a)
+                LW_TRY(mean_of(lw_str_c(&path), array_name(s), a, &m->n, &m->mean[s]));
+        }
+    }
+    return 0;
+}
+
+/* ---- models ------------------------------------------------------------------------------------ */
+
+static int load(const mc_page *p, const mc_shown *m, const char *experiment, const char *file,
+                json_t **out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    file_of(p, m, experiment, file, &path);
+    return lw_path_exists(lw_str_c(&path)) ? lw_json_load(lw_str_c(&path), out) : 0;
+}
+
+static int read_passes(const mc_page *p, mc_shown *m)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    int n = 0;
+    file_of(p, m, "exp0_nested_mc", "exp0_summary.json", &path);
+    LW_TRY(lw_json_get_i32s(m->exp0, lw_str_c(&path), "passes", LW_MC_PASSES, m->passes, &n));
+    LW_TRY(lw_json_get_i32_in(m->exp0, lw_str_c(&path), "trials", 1, 1 << 30, &m->trials));
+    for (int i = 0; i < n; i++)
+        if (m->passes[i] < 2 || (i && m->passes[i] <= m->passes[i - 1]))
+            return lw_fail(LW_EFORMAT, "%s: 'passes' are no rising numbers", lw_str_c(&path));
+    if (n < 1)
+        return lw_fail(LW_EFORMAT, "%s: 'passes' has none", lw_str_c(&path));
+    m->n_passes = n;
+    return 0;
+}
+
+static int read_model(const mc_page *p, mc_shown *m)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_TRY(read_passes(p, m));
+    LW_TRY(load(p, m, "exp0_nested_mc", "exp0_run.json", &m->run));
+    LW_TRY(load(p, m, "exp0b_norm_geometry", "exp0b_summary.json", &m->exp0b));
+    LW_TRY(load(p, m, "exp5_zero_shot", "exp5_summary.json", &m->exp5));
+    LW_TRY(load(p, m, "validity", "validity_summary.json", &m->validity));
+    LW_TRY(load(p, m, "errors", "errors_summary.json", &m->errors));
+    LW_TRY(load(p, m, "one_pass", "laplace_summary.json", &m->laplace));
+    LW_TRY(read_trials(p, m));
+    file_of(p, m, "exp0_nested_mc", "exp0_pictures.npz", &path);
+    return lw_path_exists(lw_str_c(&path)) ? lw_npz_load(lw_str_c(&path), &m->pictures) : 0;
+}
+
+/* A model that was finished; of another there is nothing to show. */
+static int add_model(mc_page *p, size_t *cap, const char *folder)
+{
+    LW_CLEANUP(lw_json_drop) json_t *exp0 = NULL;
+    const mc_shown one = {.folder = (char *)folder};
+    LW_TRY(load(p, &one, "exp0_nested_mc", "exp0_summary.json", &exp0));
+    if (!exp0)
+        return 0;
+    LW_TRY(lw_grow(&p->model, cap, p->n + 1, sizeof *p->model));
+    mc_shown *m = &p->model[p->n++];
+    *m = (mc_shown){.folder = lw_strdup(folder), .exp0 = lw_steal(&exp0)};
+    if (!m->folder)
+        return LW_ENOMEM;
+    lw_clean(m->label, sizeof m->label, folder);
+    return read_model(p, m);
+}
+
+int lw_mc_page_read(const char *dir, mc_page *p)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    char **names = NULL;
+    size_t n = 0, cap = 0;
+    int rc = 0;
+    *p = (mc_page){.dir = dir};
+    if (!lw_path_is_dir(dir))
+        return lw_fail(LW_EIO, "%s: no such directory", dir);
+    lw_path_join(&path, dir, "exp0_nested_mc");
+    if (lw_path_is_dir(lw_str_c(&path)))
+        LW_TRY(lw_list_dir(lw_str_c(&path), &names, &n));
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = add_model(p, &cap, names[i]);
+    lw_list_free(&names, n);
+    if (rc == 0 && p->n == 0)
+        return lw_fail(LW_EUSAGE,
+                       "%s: no output of `leeway mc`: exp0_nested_mc/MODEL/exp0_summary.json is "
+                       "not there; an interrupted call goes on with --resume",
+                       dir);
+    return rc;
+}
+
+static void clear_model(mc_shown *m)
+{
+    json_t **const trees[] = {&m->exp0,   &m->exp0b,   &m->exp5, &m->validity,
+                              &m->errors, &m->laplace, &m->run};
+    for (size_t i = 0; i < LW_COUNT(trees); i++)
+        lw_json_drop(trees[i]);
+    for (int64_t i = 0; m->sorted && i < m->n; i++)
+        lw_free(&m->sorted[i].name);
+    for (int s = 0; s < LW_PASS_SCORES; s++)
+        lw_free(&m->mean[s]);
+    for (int t = 0; t < LW_MC_PASSES; t++)
+        lw_free(&m->trace[t]);
+    lw_free(&m->sorted);
+    lw_free(&m->name);
+    lw_free(&m->folder);
+    lw_npz_clear(&m->pictures);
+}
+
+void lw_mc_page_clear(mc_page *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        clear_model(&p->model[i]);
+    lw_free(&p->model);
+    lw_html_free(&p->html);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page's parts on scores by themselves: do they come out again, how do they lie, which of them are
+ * the same, what does the covariance look like. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "jobs/mc/mc_page.h"
+
+enum { LINES = 6, REFERENCES = 2 };
+
+/* ---- does it come out again? ------------------------------------------------------------------- */
+
+typedef struct measure {
+    const char *key, *title;
+    bool log;
+    double usable, failed; /* bounds of the verdicts; NaN: none */
+    const char *usable_name, *failed_name;
+} measure;
+
+/* One line per model of trace_pre; of a single model one per score. */
+static void plot_measure(const mc_page *p, const measure *w, lw_str *svg)
+{
+    static const char *const scores[] = {"trace_pre", "trace_post", "angular_var"};
+    double x[LW_MC_PASSES], y[LINES][LW_MC_PASSES], ends[2], bound[REFERENCES][2];
+    const mc_shown *first = &p->model[0];
+    size_t lines = p->n == 1 ? LW_COUNT(scores) : LW_MIN(p->n, (size_t)LINES), n = lines;
+    lw_series s[LINES + REFERENCES];
+    ends[0] = first->passes[0];
+    ends[1] = first->passes[first->n_passes - 1];
+    for (int32_t t = 0; t < first->n_passes; t++)
+        x[t] = first->passes[t];
+    for (size_t k = 0; k < lines; k++) {
+        const mc_shown *m = p->n == 1 ? first : &p->model[k];
+        for (int32_t t = 0; t < first->n_passes; t++) {
+            int32_t at = 0;
+            while (at < m->n_passes && m->passes[at] != first->passes[t])
+                at++;
+            y[k][t] =
+                at < m->n_passes
+                    ? MC_NUMBER(lw_mc_reliability_at(m, at, p->n == 1 ? scores[k] : scores[0]),
+                                w->key)
+                    : (double)NAN;
+        }
+        s[k] = (lw_series){.name = p->n == 1 ? scores[k] : m->label,
+                           .x = x,
+                           .y = y[k],
+                           .n = (size_t)first->n_passes,
+                           .dots = true};
+    }
+    for (int r = 0; r < REFERENCES; r++) {
+        bound[r][0] = bound[r][1] = r ? w->failed : w->usable;
+        if (isfinite(bound[r][0]))
+            s[n++] = (lw_series){.name = r ? w->failed_name : w->usable_name,
+                                 .x = ends,
+                                 .y = bound[r],
+                                 .n = 2,
+                                 .dashed = true,
+                                 .color = r ? 5 : 3};
+    }
+    lw_plot_lines(&(lw_plot){.title = w->title,
+                             .x_label = "passes T",
+                             .log_x = true,
+                             .log_y = w->log,
+                             .from_zero = !w->log,
+                             .no_ends = true},
+                  s, n, svg);
+}
+
+static void plot_reliability(mc_page *p)
+{
+    static const measure measures[] = {
+        {"pairwise_spearman_median", "Rank correlation of two trials (rho)", false, 0.8, 0.6,
+         "usable from .8", "failed below .6"},
+        {"snr", "Signal to noise (snr)", true, 2, 1, "usable from 2", "failed below 1"},
+        {"icc", "Share of variance between pictures (icc)", false, 0.75, (double)NAN,
+         "usable from .75", NULL}};
+    lw_str svg[LW_COUNT(measures)] = {{0}};
+    const char *svgs[LW_COUNT(measures)];
+    for (size_t i = 0; i < LW_COUNT(measures); i++) {
+        plot_measure(p, &measures[i], &svg[i]);
+        svgs[i] = lw_str_c(&svg[i]);
+    }
+    lw_html_plots(p->html, svgs, NULL, LW_COUNT(measures));
+    for (size_t i = 0; i < LW_COUNT(measures); i++)
+        lw_str_clear(&svg[i]);
+}
+
+static lw_mark mark_of(const char *status)
+{
+    return lw_str_eq(status, "usable")   ? LW_MARK_GOOD
+           : lw_str_eq(status, "failed") ? LW_MARK_BAD
+                                         : LW_MARK_WARN;
+}
+
+static void reliability_cells(const json_t *r, lw_table *t)
+{
+    char status[32];
+    lw_clean(status, sizeof status, lw_mc_text(r, "status", "unknown"));
+    lw_table_number(t, MC_NUMBER(r, "mean"), 4);
+    lw_table_number(t, MC_NUMBER(r, "pairwise_spearman_median"), 3);
+    double q25 = MC_NUMBER(r, "pairwise_spearman_q25");
+    double q75 = MC_NUMBER(r, "pairwise_spearman_q75");
+    if (isfinite(q25) && isfinite(q75))
+        lw_table_cell(t, "%.2f .. %.2f", q25, q75);
+    else
+        lw_table_cell(t, "-");
+    lw_table_mark(t, LW_MARK_MUTED);
+    lw_table_number(t, MC_NUMBER(r, "snr"), 3);
+    lw_table_number(t, MC_NUMBER(r, "icc"), 3);
+    lw_table_cell(t, "%s", status);
+    lw_table_mark(t, mark_of(status));
+}
+
+static void table_of_passes(mc_page *p)
+{
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    static const char *const names[] = {"model",     "score", "T",   "mean",   "rho",
+                                        "quartiles", "snr",   "icc", "status", NULL};
+    static const char *const scores[] = {"trace_pre", "trace_post"};
+    lw_table_columns(&t, names, 2);
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t s = 0; s < LW_COUNT(scores); s++)
+            for (int32_t k = 0; k < p->model[i].n_passes; k++) {
+                const json_t *r = lw_mc_reliability_at(&p->model[i], k, scores[s]);
+                if (!r)
+                    continue;
+                lw_table_cell(&t, "%s", p->model[i].label);
+                lw_table_cell(&t, "%s", scores[s]);
+                lw_table_cell(&t, "%d", (int)p->model[i].passes[k]);
+                reliability_cells(r, &t);
+            }
+    lw_html_table(p->html, &t, NULL,
+                  "rho: median rank correlation of every pair of trials, and its quartiles; snr: "
+                  "variance between pictures over that between trials; icc: share of one trial's "
+                  "variance that is between pictures. usable: rho at least .8, snr 2, icc .75; "
+                  "failed: rho below .6 or snr below 1; else marginal.");
+}
+
+static void table_of_scores(mc_page *p)
+{
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    static const char *const names[] = {"model", "score", "mean",   "rho", "quartiles",
+                                        "snr",   "icc",   "status", NULL};
+    lw_table_columns(&t, names, 2);
+    for (size_t i = 0; i < p->n; i++)
+        for (int s = 0; s < LW_PASS_SCORES; s++) {
+            const mc_shown *m = &p->model[i];
+            const json_t *r = lw_mc_reliability_at(m, m->n_passes - 1, lw_pass_score_name[s]);
+            if (!r)
+                continue;
+            lw_table_cell(&t, "%s", m->label);
+            lw_table_cell(&t, "%s", lw_pass_score_name[s]);
+            reliability_cells(r, &t);
+        }
+    if (lw_table_rows(&t) == 0)
+        return;
+    lw_html_fold_begin(p->html, "Every score, at the most passes");
+    lw_html_table(p->html, &t, NULL, NULL);
+    lw_html_fold_end(p->html);
+}
+
+void lw_mc_page_reliability(mc_page *p)
+{
+    bool several = p->model[0].n_passes > 1;
+    lw_html_section(p->html, "Does it come out again?");
+    lw_html_text(p->html,
+                 "Every trial draws all masks anew. If a score is of the picture and not of the "
+                 "masks, trials agree on which pictures are uncertain.");
+    if (several)
+        plot_reliability(p);
+    if (several && p->n > LINES)
+        lw_html_text(p->html, "The plots show the first six models; the table has all of them.");
+    table_of_passes(p);
+    table_of_scores(p);
+}
+
+/* ---- how scores lie ---------------------------------------------------------------------------- */
+
+/* Of one model: trace_pre at every T. */
+static size_t samples_of_model(const mc_shown *m, char names[LW_MC_PASSES][24], lw_samples *out)
+{
+    size_t n = 0;
+    for (int32_t t = 0; t < m->n_passes; t++) {
+        const double *v = t + 1 < m->n_passes ? m->trace[t] : m->mean[LW_PASS_TRACE_PRE];
+        if (!v)
+            continue;
+        snprintf(names[t], 24, "T = %d", (int)m->passes[t]);
+        out[n++] = (lw_samples){.name = names[t], .v = v, .n = (size_t)m->n};
+    }
+    return n;
+}
+
+/* Whether values are over more than a decade, so that their logarithms are drawn. */
+static bool wide(const lw_samples *s, size_t n)
+{
+    double lo = INFINITY, hi = 0;
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < s[k].n; i++) {
+            lo = fmin(lo, s[k].v[i]);
+            hi = fmax(hi, s[k].v[i]);
+        }
+    return lo > 0 && hi > 10 * lo;
+}
+
+static void plot_histograms(mc_page *p)
+{
+    enum { MOST = 6 };
+    lw_str svg[MOST] = {{0}};
+    const char *svgs[MOST];
+    size_t n = 0;
+    for (size_t i = 0; i < p->n && n < MOST; i++) {
+        const mc_shown *m = &p->model[i];
+        char names[LW_MC_PASSES][24], title[128];
+        lw_samples samples[LW_MC_PASSES];
+        size_t k = samples_of_model(m, names, samples);
+        if (k == 0)
+            continue;
+        snprintf(title, sizeof title, "%s: trace_pre of %lld pictures", m->label, (long long)m->n);
+        const lw_plot plot = {.title = title,
+                              .x_label = "score, mean over trials",
+                              .y_label = "% of pictures",
+                              .log_x = wide(samples, k)};
+        lw_plot_histogram(&plot, samples, k, &svg[n]);
+        svgs[n] = lw_str_c(&svg[n]);
+        n++;
+    }
+    if (n)
+        lw_html_plots(p->html, svgs, NULL, n);
+    for (size_t i = 0; i < n; i++)
+        lw_str_clear(&svg[i]);
+}
+
+/* ---- which scores are the same ----------------------------------------------------------------- */
+
+static void correlation_cell(double rho, lw_table *t)
+{
+    if (isfinite(rho))
+        lw_table_cell(t, "%.2f", rho);
+    else
+        lw_table_cell(t, "-");
+    lw_table_mark(t, fabs(rho) >= 0.8 ? LW_MARK_STRONG : LW_MARK_NONE);
+}
+
+static int table_of_one(const mc_shown *m, lw_table *t)
+{
+    lw_table_column(t, "score", LW_LEFT);
+    for (int b = 0; b < LW_PASS_SCORES; b++)
+        if (m->mean[b])
+            lw_table_column(t, lw_pass_score_name[b], LW_RIGHT);
+    for (int a = 0; a < LW_PASS_SCORES; a++) {
+        if (!m->mean[a])
+            continue;
+        lw_table_cell(t, "%s", lw_pass_score_name[a]);
+        for (int b = 0; b < LW_PASS_SCORES; b++) {
+            double rho;
+            if (!m->mean[b])
+                continue;
+            LW_TRY(lw_spearman(m->mean[a], m->mean[b], m->n, &rho));
+            correlation_cell(rho, t);
+        }
+    }
+    return 0;
+}
+
+/* Spearman's correlation of trace_pre over the pictures that two models share. */
+static int between(const mc_shown *a, const mc_shown *b, double *rho, int64_t *shared)
+{
+    LW_CLEANUP(lw_free) double *x = lw_calloc(2 * (size_t)LW_MAX(a->n, b->n) + 1, sizeof *x);
+    double *y = x ? x + LW_MAX(a->n, b->n) : NULL;
+    *rho = (double)NAN;
+    *shared = 0;
+    if (!x)
+        return LW_ENOMEM;
+    if (!a->mean[0] || !b->mean[0])
+        return 0;
+    for (int64_t i = 0, k = 0; i < a->n && k < b->n;) {
+        int order = strcmp(a->sorted[i].name, b->sorted[k].name);
+        if (order == 0) {
+            x[*shared] = a->mean[0][a->sorted[i].at];
+            y[(*shared)++] = b->mean[0][b->sorted[k].at];
+        }
+        i += order <= 0;
+        k += order >= 0;
+    }
+    return *shared > 2 ? lw_spearman(x, y, *shared, rho) : 0;
+}
+
+static int table_of_models(mc_page *p)
+{
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    int64_t fewest = INT64_MAX;
+    char note[192];
+    lw_table_column(&t, "trace_pre of", LW_LEFT);
+    for (size_t b = 0; b < p->n; b++)
+        lw_table_column(&t, p->model[b].label, LW_RIGHT);
+    for (size_t a = 0; a < p->n; a++) {
+        lw_table_cell(&t, "%s", p->model[a].label);
+        for (size_t b = 0; b < p->n; b++) {
+            double rho;
+            int64_t shared;
+            LW_TRY(between(&p->model[a], &p->model[b], &rho, &shared));
+            correlation_cell(rho, &t);
+            fewest = LW_MIN(fewest, shared);
+        }
+    }
+    snprintf(note, sizeof note,
+             "Rank correlation over the pictures that both have seen (at least %lld). Near 1: what "
+             "is uncertain to one is to the other, so it is a property of the picture.",
+             (long long)fewest);
+    lw_html_table(p->html, &t, "Do models agree?", note);
+    return 0;
+}
+
+int lw_mc_page_scores(mc_page *p)
+{
+    bool any = false;
+    for (size_t i = 0; i < p->n; i++)
+        any = any || p->model[i].mean[LW_PASS_TRACE_PRE];
+    if (!any)
+        return 0;
+    lw_html_section(p->html, "How the scores lie");
+    plot_histograms(p);
+    if (p->n > 1)
+        LW_TRY(table_of_models(p));
+    for (size_t i = 0; i < p->n; i++) {
+        LW_CLEANUP(lw_table_clear) lw_table t = {0};
+        char title[128];
+        LW_TRY(table_of_one(&p->model[i], &t));
+        if (t.columns < 3)
+            continue;
+        snprintf(title, sizeof title, "%s: which scores are the same", p->model[i].label);
+        lw_html_fold_begin(p->html, title);
+        lw_html_table(p->html, &t, NULL,
+                      "Rank correlation of pictures' means over trials, at the most passes. Scores "
+                      "that correlate by .8 or more say the same.");
+        lw_html_fold_end(p->html);
+    }
+    return 0;
+}
+
+/* ---- the covariance's shape -------------------------------------------------------------------- */
+
+static void plot_spectrum(const mc_page *p, lw_str *svg)
+{
+    static const char *const parts[] = {"pre_norm", "post_norm"};
+    double y[2 * LINES][LW_PASS_EIGS], x[LW_PASS_EIGS];
+    char names[2 * LINES][80];
+    lw_series s[2 * LINES];
+    size_t n = 0;
+    for (int e = 0; e < LW_PASS_EIGS; e++)
+        x[e] = e + 1;
+    for (size_t i = 0; i < p->n && i < LINES; i++)
+        for (int post = 0; post < (p->n == 1 ? 2 : 1); post++) {
+            const json_t *eigs = json_object_get(json_object_get(p->model[i].exp0b, parts[post]),
+                                                 "eigs_top10_mean");
+            double first = json_number_value(json_array_get(eigs, 0));
+            if (!(first > 0))
+                continue;
+            for (size_t e = 0; e < LW_PASS_EIGS; e++) {
+                const json_t *v = json_array_get(eigs, e);
+                y[n][e] = json_is_number(v) ? json_number_value(v) / first : (double)NAN;
+            }
+            snprintf(names[n], sizeof names[n], "%s%s", p->model[i].label,
+                     p->n > 1 ? ""
+                     : post   ? ", length 1"
+                              : ", as it is");
+            s[n] =
+                (lw_series){.name = names[n], .x = x, .y = y[n], .n = LW_PASS_EIGS, .dots = true};
+            n++;
+        }
+    lw_plot_lines(&(lw_plot){.title = "Spectrum: eigenvalues over the largest",
+                             .x_label = "number of the eigenvalue",
+                             .log_y = true,
+                             .no_ends = true},
+                  s, n, svg);
+}
+
+static void geometry_cells(const mc_shown *m, lw_table *t)
+{
+    const json_t *g = m->exp0b;
+    double rank = MC_NUMBER(lw_mc_reliability_at(m, m->n_passes - 1, "effective_rank"), "mean");
+    lw_table_cell(t, "%s", m->label);
+    lw_table_number(t, MC_NUMBER(g, "pre_norm", "trace_per_dim", "mean"), 3);
+    lw_table_number(t, MC_NUMBER(g, "post_norm", "trace_per_dim", "mean"), 3);
+    lw_table_number(t, MC_NUMBER(g, "angular", "angular_var", "mean"), 3);
+    lw_table_number(t, MC_NUMBER(g, "pre_norm", "offdiag_mass_ratio", "mean"), 3);
+    if (isfinite(rank))
+        lw_table_cell(t, "%.1f of %d", rank, (int)m->passes[m->n_passes - 1] - 1);
+    else
+        lw_table_cell(t, "-");
+    correlation_cell(MC_NUMBER(g, "spearman", "pre_post"), t);
+    correlation_cell(MC_NUMBER(g, "spearman", "pre_angular"), t);
+    correlation_cell(MC_NUMBER(g, "spearman", "post_angular"), t);
+}
+
+void lw_mc_page_geometry(mc_page *p)
+{
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    LW_CLEANUP(lw_str_clear) lw_str svg = {0};
+    static const char *const names[] = {"model",
+                                        "trace / D",
+                                        "trace / D, length 1",
+                                        "angular variance",
+                                        "off the diagonal",
+                                        "effective rank",
+                                        "pre, post",
+                                        "pre, angular",
+                                        "post, angular",
+                                        NULL};
+    lw_table_columns(&t, names, 1);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->model[i].exp0b)
+            geometry_cells(&p->model[i], &t);
+    if (lw_table_rows(&t) == 0)
+        return;
+    plot_spectrum(p, &svg);
+    const char *const svgs[] = {lw_str_c(&svg)};
+    lw_html_section(p->html, "Shape of the covariance");
+    lw_html_plots(p->html, svgs, NULL, 1);
+    lw_html_table(p->html, &t, NULL,
+                  "Of the covariance of a picture's passes (divisor T - 1), mean over pictures and "
+                  "trials: variance per dimension before and behind normalisation; share of its "
+                  "Frobenius norm beside the diagonal; (sum l)^2 / sum l^2 of its eigenvalues, of "
+                  "at most T - 1; rank correlations between the scores.");
+}
