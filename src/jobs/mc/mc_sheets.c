@@ -5,6 +5,7 @@
  *
  *   exp0_pictures.npz   row [2][k] places in `paths`, pixels [2][k][h][w][3]; 0: least certain
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
