@@ -14,12 +14,13 @@
  *   eval_pictures   diversity and colour against real pictures
  *   eval_verdict    what several networks say of several sets, and of cheaters
  *   eval_judge      accepted and agreeing shares, class histogram
+ *   eval_laplace    uncertainty in one pass, from a network's last layer
  *   eval_rank       ranks of true answers among false ones, average precision
  *
  * All arrays are dense rows [n][dim]. Sums are in double and in row order, so results do not depend
  * on how rows were cut into calls, on the pool, on the number of threads or on the machine. Only
- * lw_stats, lw_frechet_loss and lw_auc_pr own memory (new/free); everything else fills the caller's
- * arrays. What a pool runs can be stopped through lw_pool_watch (LW_ESTOPPED).
+ * lw_stats, lw_frechet_loss, lw_laplace and lw_auc_pr own memory (new/free); everything else
+ * fills the caller's arrays. What a pool runs can be stopped through lw_pool_watch (LW_ESTOPPED).
  */
 #ifndef LW_EVAL_H
 #define LW_EVAL_H
@@ -28,6 +29,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "eval/eval_laplace.h"
 #include "eval/eval_passes.h"
 #include "eval/eval_rank.h"
 

@@ -17,6 +17,7 @@
 #include "session/session_features.h"
 #include "session/session_forward.h"
 #include "session/session_generator.h"
+#include "session/session_last_layer.h"
 #include "session/session_machine.h"
 #include "session/session_passes.h"
 #include "session/session_planted.h"

@@ -81,6 +81,26 @@ trials=exp0_nested_mc/enc
     out_has 'would take about'
     [ ! -e g/exp0_nested_mc ] || fails 'a dry run wrote something'
 
+    # one pass beside them: of any batch, threads and of a resumed call the same bytes
+    one="mc $common --models enc --passes 3 --trials 2 --one-pass laplace"
+    scores=one_pass/enc/laplace.npz
+    expect 0 $one --output-dir h --threads 1
+    out_has 'one pass: fc.weight 5x'
+    out_has 'laplace_mutual_information'
+    tr -d ' \n' <h/${scores%.npz}_summary.json | grep -q '"spearman_with_mc":{"laplace_logit_var":{"trace_pre":{"T=3":' ||
+        fails 'nothing beside the many passes'
+    expect 0 $one --output-dir i --threads 3 --batch-size 5
+    cmp -s h/$scores i/$scores || fails 'threads change one pass'
+    expect 0 $one --output-dir j --calibration synth:16,seed=9 --calibration-images 20 --json
+    out_has '"calibration_images": 20'
+    if cmp -s h/$scores j/$scores; then fails 'calibration changes nothing'; fi
+    expect 0 $one --output-dir k --prior-precision 2.5
+    out_has 'prior precision 2.5, 11 calibration pictures'
+    expect 2 $one --output-dir x --prior-precision -1
+    expect 2 $clip --one-pass laplace --output-dir x
+    err_has 'has no classifier'
+    [ ! -e x ] || fails 'a refusal wrote something'
+
     # refusals
     expect 2 $clip --sites mlp-dwn --output-dir x
     err_has "did you mean 'mlp-down'"

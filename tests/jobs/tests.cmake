@@ -24,6 +24,8 @@ lw_test(test_cheaters jobs/test_cheaters.c session eval models data store format
 lw_test(test_encode jobs/test_encode.c jobs/encode session models data store formats backend plan ir base)
 lw_test(test_passes jobs/test_passes.c session models store formats backend plan ir base)
 target_sources(test_passes PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
+lw_test(test_last_layer jobs/test_last_layer.c session models store formats backend plan ir base)
+target_sources(test_last_layer PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 lw_test(test_convert jobs/test_convert.c jobs/convert models data store formats backend plan ir base)
 target_sources(test_convert PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 lw_test(test_battery jobs/test_battery.c session eval models data store formats backend plan ir base)

@@ -53,6 +53,19 @@ static const lw_option options[] = {
          "hf, open_clip, open_clip-2.24, timm: linear modules as that library has them; blocks, "
          "depth, head; narrower attention, mlp, mlp-down, last:N, or a module; with commas "
          "between. Default: hf, of convolutional networks blocks"},
+    {LW_OPT(mc_cli, c.one_pass), .name = "one-pass", .choices = LW_MC_METHODS, .fallback = "none",
+     .group = "One pass",
+     .help = "beside the passes: laplace, a distribution over the last layer's weights whose "
+             "uncertainty takes one pass"},
+    {LW_OPT(mc_cli, c.calibration), .name = "calibration", .path = LW_PATH_IN, .unit = "spec",
+     .group = "One pass",
+     .help = "the pictures it is made from, a data spec's training rows, labels play no part; "
+             "default: those that are scored"},
+    {LW_OPT(mc_cli, c.calibration_images), .name = "calibration-images", .max = 1e12,
+     .fallback = "2000", .unit = "pictures", .group = "One pass",
+     .help = "so many of them, drawn with --seed; 0: all"},
+    {LW_OPT(mc_cli, c.prior), .name = "prior-precision", .fallback = "0", .max = 1e30,
+     .group = "One pass", .help = "of each weight of the last layer; 0: that of largest evidence"},
     {LW_OPT(mc_cli, c.batch), .name = "batch-size", .fallback = "0", .max = 4096, .group = "Speed",
      .unit = "rows", .help = "pictures times passes at a time; 0: measured; never changes a bit"},
     {LW_OPT(mc_cli, memory), .name = "memory-limit", .fallback = "0", .max = 1 << 24, .unit = "MiB",
@@ -68,6 +81,23 @@ static const lw_option options[] = {
 
 /* ---- what is said ------------------------------------------------------------------------------ */
 
+/* What has been compared with trace_pre stands in the file for every score. */
+static json_t *one_pass_json(const lw_mc_config *c, const lw_mc_model_result *m)
+{
+    const lw_mc_one_pass_result *r = &m->one_pass;
+    json_t *scores = json_object();
+    for (int s = 0; s < LW_LAPLACE_SCORES; s++)
+        json_object_set_new(scores, lw_laplace_score_name[s],
+                            json_pack("{s:o, s:o}", "mean", lw_json_real(r->mean[s]),
+                                      "spearman_trace_pre",
+                                      lw_json_real(r->rho[s][LW_PASS_TRACE_PRE][c->n_passes - 1])));
+    return json_pack("{s:s, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:o}", "weight", r->weight, "in",
+                     (int)r->in, "out", (int)r->out, "calibration_images",
+                     (json_int_t)r->fit.pictures, "prior_precision", r->fit.prior,
+                     "effective_weights", r->fit.gamma, "calibrate_seconds", r->calibrate,
+                     "score_seconds", r->score, "scores", scores);
+}
+
 static json_t *model_json(const lw_mc_config *c, const lw_mc_model_result *m)
 {
     json_t *t = json_array();
@@ -82,6 +112,8 @@ static json_t *model_json(const lw_mc_config *c, const lw_mc_model_result *m)
                                         lw_reliability_status(&m->post[i])));
     json_t *j = lw_mc_costs_json(m);
     json_object_set_new(j, c->dry_run ? "predicted_seconds" : "seconds", lw_json_real(m->seconds));
+    if (m->one_pass.done)
+        json_object_set_new(j, "one_pass", one_pass_json(c, m));
     json_object_set_new(j, "results", t);
     return j;
 }
@@ -118,6 +150,23 @@ static void print_costs(const lw_mc_config *c, const lw_mc_model_result *m)
                  m->compile, lw_fmt_time(t[1], m->prefix), lw_fmt_time(t[2], m->passes), m->scores);
 }
 
+static void print_one_pass(const lw_mc_config *c, const lw_mc_model_result *m)
+{
+    const lw_mc_one_pass_result *r = &m->one_pass;
+    lw_cli_print("  one pass: %s %dx%d%s, prior precision %.4g%s, %lld calibration pictures tell "
+                 "%.1f of %lld weights; calibrated in %.2f s, scored in %.2f s\n",
+                 r->weight, (int)r->out, (int)r->in, r->bias ? " and bias" : "", r->fit.prior,
+                 c->prior > 0 ? "" : " (largest evidence)", (long long)r->fit.pictures,
+                 r->fit.gamma, (long long)r->out * (r->in + r->bias), r->calibrate, r->score);
+    for (int s = 0; s < LW_LAPLACE_SCORES; s++) {
+        lw_cli_print("    %-26s  mean %-10.5g rho with trace_pre", lw_laplace_score_name[s],
+                     r->mean[s]);
+        for (int32_t i = 0; i < c->n_passes; i++)
+            lw_cli_print(" %.3f (T=%d)", r->rho[s][LW_PASS_TRACE_PRE][i], (int)c->passes[i]);
+        lw_cli_print("\n");
+    }
+}
+
 static void print_model(const lw_mc_config *c, const lw_mc_model_result *m)
 {
     print_costs(c, m);
@@ -129,6 +178,8 @@ static void print_model(const lw_mc_config *c, const lw_mc_model_result *m)
         lw_cli_print("         post mean %.5g  rho %.3f  snr %.3g  icc %.3f  %s\n", m->mean_post[i],
                      b->rho_median, b->snr, b->icc, lw_reliability_status(b));
     }
+    if (m->one_pass.done)
+        print_one_pass(c, m);
 }
 
 static int run(const lw_cli *cli, const void *config)

@@ -20,13 +20,13 @@ static int add_score(const mc_model *m, lw_npz *z, const char *name, int32_t p, 
     return lw_npz_add(z, name, &a);
 }
 
-static int add_paths(const mc_model *m, lw_npz *z)
+int lw_mc_add_paths(const mc_model *m, lw_npz *z)
 {
     return lw_npz_add_text(z, "paths", (const char *const *)m->name, m->n);
 }
 
-static int save(const mc_model *m, const char *experiment, bool by_model, const char *name,
-                const lw_npz *z)
+int lw_mc_save(const mc_model *m, const char *experiment, bool by_model, const char *name,
+               const lw_npz *z)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
@@ -35,8 +35,8 @@ static int save(const mc_model *m, const char *experiment, bool by_model, const 
     return path.failed ? LW_ENOMEM : lw_npz_save(lw_str_c(&path), z);
 }
 
-static int save_json(const mc_model *m, const char *experiment, bool by_model, const char *name,
-                     const json_t *j)
+int lw_mc_save_json(const mc_model *m, const char *experiment, bool by_model, const char *name,
+                    const json_t *j)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     lw_mc_path(m, experiment, by_model, name, &path);
@@ -139,16 +139,16 @@ static int write_exp0(mc_model *m, json_t *results)
     for (int32_t p = 0; p < m->c->n_passes; p++) {
         LW_CLEANUP(lw_npz_clear) lw_npz z = {0};
         snprintf(name, sizeof name, "exp0_trials_T%d.npz", (int)m->c->passes[p]);
-        LW_TRY(add_paths(m, &z));
+        LW_TRY(lw_mc_add_paths(m, &z));
         LW_TRY(add_score(m, &z, "trial_pre", p, LW_PASS_TRACE_PRE));
         LW_TRY(add_score(m, &z, "trial_post", p, LW_PASS_TRACE_POST));
         for (int s = LW_PASS_ANGULAR_VAR; s < LW_PASS_SCORES; s++)
             LW_TRY(add_score(m, &z, lw_pass_score_name[s], p, (lw_pass_score)s));
-        LW_TRY(save(m, "exp0_nested_mc", true, name, &z));
+        LW_TRY(lw_mc_save(m, "exp0_nested_mc", true, name, &z));
     }
     LW_CLEANUP(lw_json_drop) json_t *j = summary_json(m, "exp0_nested_mc");
     json_object_set(j, "results", results);
-    return save_json(m, "exp0_nested_mc", true, "exp0_summary.json", j);
+    return lw_mc_save_json(m, "exp0_nested_mc", true, "exp0_summary.json", j);
 }
 
 /* ---- exp0b: the covariance's shape, before and behind normalisation ---------------------------- */
@@ -254,14 +254,14 @@ static int write_exp0b(mc_model *m)
     } arrays[] = {{"trace_pre", 0, 0},    {"trace_post", 1, 0}, {"offdiag_pre", 0, 1},
                   {"offdiag_post", 1, 1}, {"eigs_pre", 0, 2},   {"eigs_post", 1, 2}};
     LW_CLEANUP(lw_npz_clear) lw_npz z = {0};
-    LW_TRY(add_paths(m, &z));
+    LW_TRY(lw_mc_add_paths(m, &z));
     for (size_t i = 0; i < LW_COUNT(arrays); i++)
         LW_TRY(add_geometry(m, &z, arrays[i].name, arrays[i].post, arrays[i].field));
     LW_TRY(add_score(m, &z, "angular_var", m->c->n_passes - 1, LW_PASS_ANGULAR_VAR));
-    LW_TRY(save(m, "exp0b_norm_geometry", true, "exp0b_geometry_trials.npz", &z));
+    LW_TRY(lw_mc_save(m, "exp0b_norm_geometry", true, "exp0b_geometry_trials.npz", &z));
     LW_CLEANUP(lw_json_drop) json_t *j = summary_json(m, "exp0b_norm_geometry");
     LW_TRY(geometry_summary(m, j));
-    return save_json(m, "exp0b_norm_geometry", true, "exp0b_summary.json", j);
+    return lw_mc_save_json(m, "exp0b_norm_geometry", true, "exp0b_summary.json", j);
 }
 
 /* ---- exp4: trace and angle side by side -------------------------------------------------------- */
@@ -273,11 +273,11 @@ static int write_exp4(mc_model *m)
     int32_t last = m->c->n_passes - 1;
     lw_reliability trace, angular;
     double means[2];
-    LW_TRY(add_paths(m, &z));
+    LW_TRY(lw_mc_add_paths(m, &z));
     LW_TRY(add_score(m, &z, "trace_pre", last, LW_PASS_TRACE_PRE));
     LW_TRY(add_score(m, &z, "angular_var", last, LW_PASS_ANGULAR_VAR));
     snprintf(name, sizeof name, "exp4_subset_%s_trials.npz", m->out->name);
-    LW_TRY(save(m, "exp4_subset_recipe", false, name, &z));
+    LW_TRY(lw_mc_save(m, "exp4_subset_recipe", false, name, &z));
     LW_TRY(reliability(m, last, LW_PASS_TRACE_PRE, &trace, &means[0]));
     LW_TRY(reliability(m, last, LW_PASS_ANGULAR_VAR, &angular, &means[1]));
     LW_CLEANUP(lw_json_drop) json_t *j = summary_json(m, "exp4_subset_recipe");
@@ -286,7 +286,7 @@ static int write_exp4(mc_model *m)
     json_object_set_new(j, "trace_mean", lw_json_real(means[0]));
     json_object_set_new(j, "angular_mean", lw_json_real(means[1]));
     snprintf(name, sizeof name, "exp4_subset_%s_summary.json", m->out->name);
-    return save_json(m, "exp4_subset_recipe", false, name, j);
+    return lw_mc_save_json(m, "exp4_subset_recipe", false, name, j);
 }
 
 int lw_mc_write(mc_model *m)

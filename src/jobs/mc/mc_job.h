@@ -42,8 +42,28 @@ typedef struct lw_mc_config {
     uint64_t seed;
     int32_t threads, conv;
     bool resume, dry_run;
-    const char *command; /* as it was called, for the page; NULL: unknown */
+    const char *command;        /* as it was called, for the page; NULL: unknown */
+    int32_t one_pass;           /* lw_mc_method */
+    const char *calibration;    /* data spec, its training rows; NULL: the pictures themselves */
+    int64_t calibration_images; /* so many of them; 0: all */
+    double prior;               /* precision of the last layer's weights; 0: of largest evidence */
 } lw_mc_config;
+
+typedef enum lw_mc_method { LW_MC_NO_METHOD, LW_MC_LAPLACE } lw_mc_method;
+#define LW_MC_METHODS "none|laplace"
+
+/* What one pass says beside the many. */
+typedef struct lw_mc_one_pass_result {
+    bool done;
+    char weight[96]; /* of the last layer */
+    int32_t in, out;
+    bool bias;
+    lw_laplace_info fit;
+    double calibrate, score; /* seconds */
+    double mean[LW_LAPLACE_SCORES];
+    /* Rank correlation with scores of T passes, means over trials. */
+    double rho[LW_LAPLACE_SCORES][LW_PASS_SCORES][LW_MC_PASSES];
+} lw_mc_one_pass_result;
 
 typedef struct lw_mc_model_result {
     char name[64], network[32], sites[128], layer[16], preparation[128];
@@ -60,6 +80,7 @@ typedef struct lw_mc_model_result {
     int32_t trials_before;                          /* by the call that was interrupted */
     lw_reliability pre[LW_MC_PASSES], post[LW_MC_PASSES];
     double mean_pre[LW_MC_PASSES], mean_post[LW_MC_PASSES]; /* scores, over pictures and trials */
+    lw_mc_one_pass_result one_pass;
 } lw_mc_model_result;
 
 typedef struct lw_mc_result {

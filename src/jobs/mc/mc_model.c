@@ -48,32 +48,35 @@ static int open_network(mc_model *m, const char *source)
 }
 
 /* A folder may be named without a word before it. */
-static int make_spec(mc_model *m)
+static int make_spec(const char *data, lw_str *out)
 {
-    const char *data = m->c->data;
     if (!strchr(data, ':') && lw_path_exists(data))
-        lw_str_addf(&m->spec, "%s:%s", lw_str_ends(data, ".json") ? "manifest" : "folder", data);
+        lw_str_addf(out, "%s:%s", lw_str_ends(data, ".json") ? "manifest" : "folder", data);
     else
-        lw_str_add(&m->spec, data);
-    return m->spec.failed ? LW_ENOMEM : 0;
+        lw_str_add(out, data);
+    return out->failed ? LW_ENOMEM : 0;
+}
+
+int lw_mc_data_open(const mc_model *m, const char *spec, lw_data_opts o, lw_dataset **out)
+{
+    const lw_preparation *p = lw_network_preparation(m->net);
+    LW_CLEANUP(lw_str_clear) lw_str whole = {0};
+    o.image_size = p ? 0 : LW_MAX(m->c->image_size, m->net->image_size);
+    o.preparation = p;
+    o.seed = m->c->seed;
+    o.on_error = (lw_on_error)m->c->on_error;
+    o.pool = m->dev->pool;
+    o.obs = m->obs;
+    LW_TRY(make_spec(spec, &whole));
+    return lw_data_open(lw_str_c(&whole), &o, out);
 }
 
 static int open_pictures(mc_model *m)
 {
-    const lw_preparation *p = lw_network_preparation(m->net);
-    const lw_data_opts o = {
-        .image_size = p ? 0 : LW_MAX(m->c->image_size, m->net->image_size),
-        .preparation = p,
-        .split = (lw_split)m->c->split,
-        .num_images = m->c->num_images,
-        .seed = m->c->seed,
-        .on_error = (lw_on_error)m->c->on_error,
-        .pool = m->dev->pool,
-        .obs = m->obs,
-    };
-    LW_TRY(make_spec(m));
+    const lw_data_opts o = {.split = (lw_split)m->c->split, .num_images = m->c->num_images};
+    LW_TRY(make_spec(m->c->data, &m->spec));
     double t = lw_now();
-    LW_TRY(lw_data_open(lw_str_c(&m->spec), &o, &m->data));
+    LW_TRY(lw_mc_data_open(m, m->c->data, o, &m->data));
     m->out->decode = lw_now() - t;
     m->n = m->data->n;
     m->name = lw_calloc((size_t)m->n, sizeof *m->name);
@@ -217,6 +220,8 @@ int lw_mc_open(mc_model *m, const char *spec)
     LW_TRY(open_pictures(m));
     LW_TRY(choose_batch(m));
     LW_TRY(describe(m));
+    if (m->c->one_pass)
+        LW_TRY(lw_mc_one_pass_open(m));
     report(m);
     return make_arrays(m);
 }
@@ -224,6 +229,7 @@ int lw_mc_open(mc_model *m, const char *spec)
 void lw_mc_close(mc_model *m)
 {
     lw_passes_free(&m->passes);
+    lw_mc_one_pass_close(&m->one_pass);
     for (int64_t i = 0; m->name && i < m->n; i++)
         lw_free(&m->name[i]);
     lw_free(&m->name);
@@ -240,8 +246,6 @@ void lw_mc_close(mc_model *m)
 
 /* ---- passes ------------------------------------------------------------------------------------ */
 
-static void load_task(void *arg, int64_t i, int worker);
-
 typedef struct load {
     const lw_dataset *data;
     int64_t first;
@@ -255,9 +259,9 @@ static void load_task(void *arg, int64_t i, int worker)
     lw_data_get(l->data, l->first + i, false, l->dst + i * l->data->h * l->data->w * 3);
 }
 
-static int fill(void *self, int64_t first, int64_t n, float *dst)
+int lw_mc_fill(void *model, int64_t first, int64_t n, float *dst)
 {
-    const mc_model *m = self;
+    const mc_model *m = model;
     load l = {m->data, first, dst};
     lw_pool_run(m->dev->pool, n, load_task, &l);
     return 0;
@@ -375,7 +379,7 @@ int lw_mc_trials(mc_model *m)
         return 0;
     LW_TRY(trial_init(m, &t));
     double begin = lw_now();
-    LW_TRY(lw_passes_prefix(m->passes, 0, m->n, fill, m, m->obs));
+    LW_TRY(lw_passes_prefix(m->passes, 0, m->n, lw_mc_fill, m, m->obs));
     m->out->prefix = lw_now() - begin;
     for (int32_t k = m->done; k < m->c->trials && rc == 0; k++) {
         rc = run_trial(m, &t, k);
@@ -392,7 +396,7 @@ int lw_mc_forecast(mc_model *m)
     int64_t some = LW_MIN(m->n, (int64_t)PREFIX_BATCH);
     LW_TRY(time_rows(m, m->out->batch, &rows));
     prefix = lw_now();
-    LW_TRY(lw_passes_prefix(m->passes, 0, some, fill, m, NULL));
+    LW_TRY(lw_passes_prefix(m->passes, 0, some, lw_mc_fill, m, NULL));
     m->out->prefix = (lw_now() - prefix) / (double)some * (double)m->n;
     m->out->passes = rows / m->out->batch * (double)m->n * m->most * m->c->trials;
     m->out->seconds = m->out->prefix + m->out->passes;

@@ -32,6 +32,7 @@ typedef struct mc_model {
     mc_scores *scores;               /* [n_passes][trials][n] */
     lw_pass_geometry (*geometry)[2]; /* [trials][n], of the largest T; NULL: not asked for */
     double *mean, *var;              /* [n_passes][n][dim] of the trial that runs */
+    struct mc_one_pass *one_pass;    /* NULL: not asked for */
 } mc_model;
 
 static inline mc_scores *mc_at(const mc_model *m, int32_t passes, int32_t trial)
@@ -46,6 +47,21 @@ void lw_mc_close(mc_model *m);
 int lw_mc_trials(mc_model *m);
 /* Rows that a run takes, and how long all trials will. */
 int lw_mc_forecast(mc_model *m);
+/* Pictures of a spec as m's network takes them; o says which rows and how many. */
+int lw_mc_data_open(const mc_model *m, const char *spec, lw_data_opts o, lw_dataset **out);
+/* lw_passes_fill of a model's pictures. */
+int lw_mc_fill(void *model, int64_t first, int64_t n, float *dst);
+
+/* ---- mc_laplace.c: --one-pass laplace ---- */
+
+/* Finds the last layer, opens the calibration pictures; in lw_mc_open. */
+int lw_mc_one_pass_open(mc_model *m);
+void lw_mc_one_pass_close(struct mc_one_pass **pp);
+/* Scores [n] of m's pictures, also of a copy of m with others. The first call sweeps the calibration
+ * pictures. Only where m->one_pass is there. */
+int lw_mc_one_pass(const mc_model *m, double (*scores)[LW_LAPLACE_SCORES]);
+/* Scores of m's own pictures into OUTPUT/one_pass/MODEL. */
+int lw_mc_one_pass_write(mc_model *m);
 
 /* ---- mc_state.c: trials that an interrupted call left ---- */
 int lw_mc_state_read(mc_model *m);
@@ -57,6 +73,11 @@ const char *lw_mc_path(const mc_model *m, const char *experiment, bool by_model,
 
 /* ---- mc_files.c ---- */
 int lw_mc_write(mc_model *m);
+int lw_mc_add_paths(const mc_model *m, lw_npz *z);
+int lw_mc_save(const mc_model *m, const char *experiment, bool by_model, const char *name,
+               const lw_npz *z);
+int lw_mc_save_json(const mc_model *m, const char *experiment, bool by_model, const char *name,
+                    const json_t *j);
 json_t *lw_mc_reliability_json(const lw_reliability *r);
 
 /* ---- mc_sheets.c: the most and least certain pictures ---- */

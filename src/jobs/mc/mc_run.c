@@ -58,6 +58,8 @@ static int run_model(mc_model *m, const char *spec, const lw_mc_result *all)
     LW_TRY(lw_mc_trials(m));
     LW_TRY(lw_mc_write(m));
     LW_TRY(lw_mc_sheets_write(m));
+    if (m->one_pass)
+        LW_TRY(lw_mc_one_pass_write(m));
     m->out->seconds = lw_now() - begin;
     return lw_mc_record_write(m);
 }
