@@ -20,6 +20,9 @@ typedef struct lw_plot {
     bool from_zero; /* the value axis includes 0 (linear axes) */
     bool dots;      /* of lw_plot_bars: dots on a line, where a length would say nothing (log_x) */
     bool no_ends;   /* of lw_plot_lines: no values where lines end */
+    const double
+        *x_ticks; /* of lw_plot_lines: the x axis is labelled there; NULL: where it suits */
+    size_t n_x_ticks;
 } lw_plot;
 
 typedef struct lw_series {

@@ -194,6 +194,13 @@ static void choose_x(lw_axis *a, const lw_plot *p, const lw_series *series, size
     int want = whole && r.x1 - r.x0 < 6 ? (int)(r.x1 - r.x0) : 6;
     lw_axis_init(a, r.x0, r.x1, p->log_x, want);
     tighten_x(a, &r);
+    if (!p->x_ticks)
+        return;
+    a->n_ticks = 0;
+    a->step = a->log ? 0 : a->step;
+    for (size_t i = 0; i < p->n_x_ticks && a->n_ticks < LW_AXIS_MAX_TICKS; i++)
+        if (p->x_ticks[i] >= a->lo && p->x_ticks[i] <= a->hi)
+            a->ticks[a->n_ticks++] = p->x_ticks[i];
 }
 
 /* ---- what stands where a line ends ------------------------------------------------------ */

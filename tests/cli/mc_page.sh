@@ -43,7 +43,7 @@ for part in 'Does it come out again?' 'Least and most certain pictures' 'How the
     'Do models agree?' 'Shape of the covariance' 'What it cost' 'What this shows, and what it does not' \
     'How to do it again' 'enc: least certain' 'enc: names and scores' 'Rank correlation of two trials' \
     '12 pictures are few' '<dt>Seed</dt><dd>5</dd>' 'no dropout' 'live and 0 dead' 'data:image/png;base64,' \
-    'GFLOP once' 'mc pictures --image-size 16' '<dt>Passes</dt><dd>[2,4,8]</dd>'; do
+    'GFLOP, front' 'mc pictures --image-size 16' '<dt>Passes</dt><dd>2, 4, 8</dd>' '<dt>Trials</dt><dd>3</dd>'; do
     page_has "$part"
 done
 for part in 'worse?' 'Does it find errors?' 'One pass beside many' '<script' 'onload="' '"onload' \
@@ -68,7 +68,7 @@ out_has '"page": "out/report.html"'
 cmp -s out/report.html first.html || fails 'the page differs without data and networks'
 
 # files of other parts, as they are written
-mkdir -p out/validity/enc out/errors/enc out/one_pass/enc
+mkdir -p out/validity/enc out/errors/enc out/one_pass/enc out/exp5_zero_shot/enc
 cat >out/validity/enc/validity_summary.json <<'J'
 {"passes": 8, "trials": 3, "num_images": 12, "degradations": {
  "blur_r5": {"trace_pre": {"rises": 0.75, "interval": [0.6, 0.9], "mean": 2.0, "clean_mean": 1.0}},
@@ -85,8 +85,14 @@ cat >out/one_pass/enc/laplace_summary.json <<'J'
 {"seconds": {"sweep": 1.5, "scores": 0.5}, "scores": {"laplace_mutual_information": {"mean": 0.1}},
  "spearman_with_mc": {"laplace_mutual_information": {"trace_pre": {"T=8": 0.417}}}}
 J
+cat >out/exp5_zero_shot/enc/exp5_summary.json <<'J'
+{"accuracy": 0.5, "num_classes": 4, "scores": {"trace_pre": {
+ "metrics": {"rho_uncertainty_vs_entropy": 0.12, "auroc_low_margin": 0.62, "auroc_high_entropy": null},
+ "intervals": {"rho_uncertainty_vs_entropy": [-0.1, 0.3], "auroc_low_margin": [0.55, 0.7]}}}}
+J
 expect 0 report out
-for part in 'it falls where it should rise' 'Does it rise when a picture is made worse?' '75 % [60, 90]' \
+for part in 'Does it know what is ambiguous?' 'enc: 4 classes, 50.0 % right' '0.12 [-0.10, 0.30]' \
+    '0.62 [0.55, 0.70]' 'it falls where it should rise' 'Does it rise when a picture is made worse?' '75 % [60, 90]' \
     'enc: mean score against blur' 'Does it find errors?' '0.810' '0.700 .. 0.900' '0.501' '0.330' \
     'enc: 75.0 % right, 3 wrong' '&lt;b&gt;human.npy' 'One pass beside many' '0.417' '>2s<' \
     'probability <strong>0.81</strong>'; do
@@ -96,12 +102,17 @@ no_nan
 
 # parts of any other shape are left out, damaged files are named
 echo '{"degradations": 7}' >out/validity/enc/validity_summary.json
-echo '[1]' >out/errors/enc/errors_summary.json
+echo '{"scores": [1], "reference": "x"}' >out/errors/enc/errors_summary.json
 echo '{"scores": {"a": 1, "b": {}}, "seconds": []}' >out/one_pass/enc/laplace_summary.json
-echo '"x"' >out/exp0_nested_mc/enc/exp0_run.json
+echo '{"parameters": "x"}' >out/exp0_nested_mc/enc/exp0_run.json
+echo '{"scores": {"a": 1, "b": {"metrics": 3}}}' >out/exp5_zero_shot/enc/exp5_summary.json
 expect 0 report out
 page_lacks 'Does it find errors?'
 no_nan
+echo '[1]' >out/exp0_nested_mc/enc/exp0_run.json
+expect 3 report out
+err_has 'exp0_run.json: no JSON object'
+rm out/exp0_nested_mc/enc/exp0_run.json
 echo '{' >out/errors/enc/errors_summary.json
 expect 3 report out
 err_has 'errors_summary.json'

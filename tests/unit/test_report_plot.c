@@ -102,6 +102,22 @@ static void steps_have_whole_ticks(void **state)
     lw_str_clear(&s);
 }
 
+static void ticks_stand_where_they_are_wanted(void **state)
+{
+    (void)state;
+    const double x[] = {4, 16, 64}, y[] = {1, 2, 3}, ticks[] = {1, 4, 16, 64, 1000};
+    const lw_plot p = {.log_x = true, .x_ticks = ticks, .n_x_ticks = 5, .no_ends = true};
+    const lw_series series = {.x = x, .y = y, .n = 3};
+    lw_str s = {0};
+    lw_plot_lines(&p, &series, 1, &s);
+    assert_int_equal(count(lw_str_c(&s), ">4</text>"), 1);
+    assert_int_equal(count(lw_str_c(&s), ">16</text>"), 1);
+    assert_int_equal(count(lw_str_c(&s), ">64</text>"), 1);
+    assert_null(strstr(lw_str_c(&s), ">10</text>"));
+    assert_null(strstr(lw_str_c(&s), ">1k</text>"));
+    lw_str_clear(&s);
+}
+
 static void labels_are_short(void **state)
 {
     (void)state;
@@ -378,6 +394,7 @@ int main(void)
         cmocka_unit_test(log_axes_have_decades),
         cmocka_unit_test(narrow_log_axes_have_ticks_too),
         cmocka_unit_test(steps_have_whole_ticks),
+        cmocka_unit_test(ticks_stand_where_they_are_wanted),
         cmocka_unit_test(labels_are_short),
         cmocka_unit_test(lines_skip_what_cannot_be_drawn),
         cmocka_unit_test(ends_and_lone_points_are_named),

@@ -12,7 +12,7 @@ static int fill(mc_page *p)
     LW_TRY(lw_mc_page_scores(p));
     lw_mc_page_geometry(p);
     lw_mc_page_errors(p);
-    lw_mc_page_one_pass(p);
+    LW_TRY(lw_mc_page_one_pass(p));
     lw_mc_page_ambiguity(p);
     lw_mc_page_costs(p);
     lw_mc_page_meaning(p);

@@ -49,12 +49,12 @@ void lw_mc_page_clear(mc_page *p);
 /* A number of nested objects, by its keys; NaN: it is not there. */
 #define MC_NUMBER(j, ...) lw_mc_number(j, (const char *const[]){__VA_ARGS__, NULL})
 double lw_mc_number(const json_t *j, const char *const *keys);
-/* [0] and [1] of "interval" of j, if they are there. */
+/* [low, high], if it is that; of "interval" of j. */
+bool lw_mc_pair(const json_t *a, double out[2]);
 bool lw_mc_interval(const json_t *j, double out[2]);
 const char *lw_mc_text(const json_t *j, const char *key, const char *otherwise);
 /* The reliability of a score at T number t, by its name in exp0_summary.json; NULL: none. */
 const json_t *lw_mc_reliability_at(const mc_shown *m, int32_t t, const char *score);
-const char *lw_mc_score_label(const char *key); /* "trace_pre" */
 
 /* ---- parts, in the order of the page ---- */
 void lw_mc_page_answer(mc_page *p); /* mc_page_top.c */
@@ -68,7 +68,7 @@ void lw_mc_page_geometry(mc_page *p);
 int lw_mc_page_pictures(mc_page *p);  /* mc_sheets.c */
 void lw_mc_page_validity(mc_page *p); /* mc_page_worth.c */
 void lw_mc_page_errors(mc_page *p);
-void lw_mc_page_one_pass(mc_page *p);
+int lw_mc_page_one_pass(mc_page *p);
 void lw_mc_page_ambiguity(mc_page *p);
 
 #endif

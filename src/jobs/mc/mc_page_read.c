@@ -24,12 +24,16 @@ double lw_mc_number(const json_t *j, const char *const *keys)
     return number_of(j);
 }
 
-bool lw_mc_interval(const json_t *j, double out[2])
+bool lw_mc_pair(const json_t *a, double out[2])
 {
-    const json_t *a = json_object_get(j, "interval");
     for (size_t i = 0; i < 2; i++)
         out[i] = number_of(json_array_get(a, i));
     return isfinite(out[0]) && isfinite(out[1]);
+}
+
+bool lw_mc_interval(const json_t *j, double out[2])
+{
+    return lw_mc_pair(json_object_get(j, "interval"), out);
 }
 
 const char *lw_mc_text(const json_t *j, const char *key, const char *otherwise)
@@ -161,7 +165,10 @@ static int load(const mc_page *p, const mc_shown *m, const char *experiment, con
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     file_of(p, m, experiment, file, &path);
-    return lw_path_exists(lw_str_c(&path)) ? lw_json_load(lw_str_c(&path), out) : 0;
+    if (!lw_path_exists(lw_str_c(&path)))
+        return 0;
+    LW_TRY(lw_json_load(lw_str_c(&path), out));
+    return json_is_object(*out) ? 0 : lw_fail(LW_EFORMAT, "%s: no JSON object", lw_str_c(&path));
 }
 
 static int read_passes(const mc_page *p, mc_shown *m)

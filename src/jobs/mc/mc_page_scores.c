@@ -18,36 +18,49 @@ typedef struct measure {
     const char *usable_name, *failed_name;
 } measure;
 
+/* Numbers of one score of one model against T, at the T's of the plot. */
+static void numbers_at(const mc_shown *m, const char *score, const char *key, const double *x,
+                       size_t n, double *y)
+{
+    for (size_t t = 0; t < n; t++) {
+        int32_t at = 0;
+        while (at < m->n_passes && m->passes[at] != (int32_t)x[t])
+            at++;
+        y[t] = at < m->n_passes ? MC_NUMBER(lw_mc_reliability_at(m, at, score), key) : (double)NAN;
+    }
+}
+
 /* One line per model of trace_pre; of a single model one per score. */
-static void plot_measure(const mc_page *p, const measure *w, lw_str *svg)
+static size_t add_lines(const mc_page *p, const char *key, const double *x, size_t n,
+                        double y[LINES][LW_MC_PASSES], lw_series *s)
 {
     static const char *const scores[] = {"trace_pre", "trace_post", "angular_var"};
-    double x[LW_MC_PASSES], y[LINES][LW_MC_PASSES], ends[2], bound[REFERENCES][2];
-    const mc_shown *first = &p->model[0];
-    size_t lines = p->n == 1 ? LW_COUNT(scores) : LW_MIN(p->n, (size_t)LINES), n = lines;
-    lw_series s[LINES + REFERENCES];
-    ends[0] = first->passes[0];
-    ends[1] = first->passes[first->n_passes - 1];
-    for (int32_t t = 0; t < first->n_passes; t++)
-        x[t] = first->passes[t];
+    size_t lines = p->n == 1 ? LW_COUNT(scores) : LW_MIN(p->n, (size_t)LINES);
     for (size_t k = 0; k < lines; k++) {
-        const mc_shown *m = p->n == 1 ? first : &p->model[k];
-        for (int32_t t = 0; t < first->n_passes; t++) {
-            int32_t at = 0;
-            while (at < m->n_passes && m->passes[at] != first->passes[t])
-                at++;
-            y[k][t] =
-                at < m->n_passes
-                    ? MC_NUMBER(lw_mc_reliability_at(m, at, p->n == 1 ? scores[k] : scores[0]),
-                                w->key)
-                    : (double)NAN;
-        }
-        s[k] = (lw_series){.name = p->n == 1 ? scores[k] : m->label,
-                           .x = x,
-                           .y = y[k],
-                           .n = (size_t)first->n_passes,
-                           .dots = true};
+        const mc_shown *m = &p->model[p->n == 1 ? 0 : k];
+        const char *score = scores[p->n == 1 ? k : 0];
+        numbers_at(m, score, key, x, n, y[k]);
+        s[k] = (lw_series){
+            .name = p->n == 1 ? score : m->label, .x = x, .y = y[k], .n = n, .dots = true};
     }
+    return lines;
+}
+
+/* The T's of the first model. */
+static size_t passes_of(const mc_page *p, double x[LW_MC_PASSES])
+{
+    for (int32_t t = 0; t < p->model[0].n_passes; t++)
+        x[t] = p->model[0].passes[t];
+    return (size_t)p->model[0].n_passes;
+}
+
+static void plot_measure(const mc_page *p, const measure *w, lw_str *svg)
+{
+    double x[LW_MC_PASSES], y[LINES][LW_MC_PASSES], bound[REFERENCES][2];
+    size_t t = passes_of(p, x);
+    const double ends[2] = {x[0], x[t - 1]};
+    lw_series s[LINES + REFERENCES];
+    size_t n = add_lines(p, w->key, x, t, y, s);
     for (int r = 0; r < REFERENCES; r++) {
         bound[r][0] = bound[r][1] = r ? w->failed : w->usable;
         if (isfinite(bound[r][0]))
@@ -56,15 +69,40 @@ static void plot_measure(const mc_page *p, const measure *w, lw_str *svg)
                                  .y = bound[r],
                                  .n = 2,
                                  .dashed = true,
-                                 .color = r ? 5 : 3};
+                                 .color = r ? 5 : 7};
     }
     lw_plot_lines(&(lw_plot){.title = w->title,
                              .x_label = "passes T",
                              .log_x = true,
                              .log_y = w->log,
                              .from_zero = !w->log,
-                             .no_ends = true},
+                             .no_ends = true,
+                             .x_ticks = x,
+                             .n_x_ticks = t},
                   s, n, svg);
+}
+
+/* Means over that of the most passes: the divisor T makes those of few passes smaller. */
+static void plot_means(const mc_page *p, lw_str *svg)
+{
+    double x[LW_MC_PASSES], y[LINES + 1][LW_MC_PASSES];
+    lw_series s[LINES + 1];
+    size_t t = passes_of(p, x), n = add_lines(p, "mean", x, t, y, s);
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < t; i++)
+            y[k][i] /= y[k][t - 1];
+    for (size_t i = 0; i < t; i++)
+        y[n][i] = (x[i] - 1) / x[i] / ((x[t - 1] - 1) / x[t - 1]);
+    s[n] =
+        (lw_series){.name = "(T - 1) / T", .x = x, .y = y[n], .n = t, .dashed = true, .color = 7};
+    lw_plot_lines(&(lw_plot){.title = "Mean score, over that of the most passes",
+                             .x_label = "passes T",
+                             .log_x = true,
+                             .from_zero = true,
+                             .no_ends = true,
+                             .x_ticks = x,
+                             .n_x_ticks = t},
+                  s, n + 1, svg);
 }
 
 static void plot_reliability(mc_page *p)
@@ -75,14 +113,18 @@ static void plot_reliability(mc_page *p)
         {"snr", "Signal to noise (snr)", true, 2, 1, "usable from 2", "failed below 1"},
         {"icc", "Share of variance between pictures (icc)", false, 0.75, (double)NAN,
          "usable from .75", NULL}};
-    lw_str svg[LW_COUNT(measures)] = {{0}};
-    const char *svgs[LW_COUNT(measures)];
-    for (size_t i = 0; i < LW_COUNT(measures); i++) {
-        plot_measure(p, &measures[i], &svg[i]);
+    enum { MEASURES = LW_COUNT(measures) };
+    lw_str svg[MEASURES + 1] = {{0}};
+    const char *svgs[MEASURES + 1];
+    for (size_t i = 0; i <= MEASURES; i++) {
+        if (i < MEASURES)
+            plot_measure(p, &measures[i], &svg[i]);
+        else
+            plot_means(p, &svg[i]);
         svgs[i] = lw_str_c(&svg[i]);
     }
-    lw_html_plots(p->html, svgs, NULL, LW_COUNT(measures));
-    for (size_t i = 0; i < LW_COUNT(measures); i++)
+    lw_html_plots(p->html, svgs, NULL, MEASURES + 1);
+    for (size_t i = 0; i <= MEASURES; i++)
         lw_str_clear(&svg[i]);
 }
 

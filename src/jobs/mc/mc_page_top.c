@@ -25,26 +25,49 @@ static void common(const mc_page *p, const char *key, lw_str *out)
         }
     if (json_is_string(first))
         lw_str_add_clean(out, json_string_value(first), "");
-    else if (first)
+    else if (json_is_array(first)) {
+        size_t i;
+        const json_t *one;
+        json_array_foreach(first, i, one)
+        {
+            lw_str_add(out, i ? ", " : "");
+            lw_json_dump(one, 0, out);
+        }
+    } else if (first)
         lw_json_dump(first, 0, out);
     else
         lw_str_add(out, "unknown");
 }
 
+/* How often, of all models. */
+static void common_trials(const mc_page *p, lw_str *out)
+{
+    bool equal = true;
+    for (size_t i = 1; i < p->n; i++)
+        equal = equal && p->model[i].trials == p->model[0].trials;
+    if (equal)
+        lw_str_addf(out, "%d", (int)p->model[0].trials);
+    else
+        lw_str_add(out, "differs by model");
+}
+
 void lw_mc_page_facts(mc_page *p)
 {
-    enum { DATA, PICTURES, NOISE, RATE, PASSES, SEED, PRECISION, FACTS };
-    static const char *const keys[FACTS] = {"data",   "num_images", "perturb",  "dropout",
-                                            "passes", "seed",       "precision"};
-    static const char *const names[FACTS] = {"Data",   "Pictures", "Noise",    "Rate",
-                                             "Passes", "Seed",     "Precision"};
+    enum { DATA, PICTURES, NOISE, RATE, PASSES, SEED, PRECISION, TRIALS, FACTS };
+    static const char *const keys[FACTS] = {"data",   "num_images", "perturb",   "dropout",
+                                            "passes", "seed",       "precision", NULL};
+    static const char *const names[FACTS] = {"Data",   "Pictures", "Noise",     "Rate",
+                                             "Passes", "Seed",     "Precision", "Trials"};
     const json_t *run = p->model[0].run;
     lw_str value[FACTS] = {{0}};
     const char *pairs[2 * FACTS + 6];
     size_t n = 0;
     char machine[128], version[64], commit[64];
     for (int i = 0; i < FACTS; i++) {
-        common(p, keys[i], &value[i]);
+        if (keys[i])
+            common(p, keys[i], &value[i]);
+        else
+            common_trials(p, &value[i]);
         pairs[n++] = names[i];
         pairs[n++] = lw_str_c(&value[i]);
     }
@@ -182,6 +205,14 @@ void lw_mc_page_answer(mc_page *p)
 
 /* ---- what it cost ------------------------------------------------------------------------------ */
 
+static void number_cell(double v, const char *unit, lw_table *t)
+{
+    if (isfinite(v))
+        lw_table_cell(t, "%.4g%s", v, unit);
+    else
+        lw_table_cell(t, "-");
+}
+
 static void cost_cells(const mc_shown *m, lw_table *t)
 {
     char b[2][32], s[5][32];
@@ -189,7 +220,7 @@ static void cost_cells(const mc_shown *m, lw_table *t)
     static const char *const seconds[] = {"decode_seconds", "prefix_seconds", "pass_seconds",
                                           "score_seconds", "seconds"};
     lw_table_cell(t, "%s", m->label);
-    lw_table_number(t, MC_NUMBER(m->run, "parameters") / 1e6, 3);
+    number_cell(MC_NUMBER(m->run, "parameters") / 1e6, " M", t);
     lw_table_number(t, once / 1e9, 3);
     lw_table_number(t, pass / 1e9, 3);
     lw_table_percent(t, once / (once + pass), 0);
@@ -201,19 +232,16 @@ static void cost_cells(const mc_shown *m, lw_table *t)
     lw_table_cell(t, "%s", kept >= 0 && kept < 1e18 ? lw_fmt_bytes(b[0], (uint64_t)kept) : "-");
     lw_table_cell(t, "%s",
                   pixels >= 0 && pixels < 1e18 ? lw_fmt_bytes(b[1], (uint64_t)pixels) : "-");
-    lw_table_number(t, MC_NUMBER(m->run, "batch_size"), 4);
+    number_cell(MC_NUMBER(m->run, "batch_size"), "", t);
 }
 
 void lw_mc_page_costs(mc_page *p)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    static const char *const names[] = {"model",        "M parameters",
-                                        "GFLOP once",   "GFLOP a pass",
-                                        "once",         "decode",
-                                        "once, all",    "passes",
-                                        "scores",       "whole",
-                                        "kept",         "pixels",
-                                        "rows a batch", NULL};
+    static const char *const names[] = {
+        "model",          "parameters", "GFLOP, front", "GFLOP, a pass", "in front", "decode",
+        "front",          "passes",     "scores",       "all",           "kept",     "pixels",
+        "rows at a time", NULL};
     double pictures = 0, passes = 0;
     lw_table_columns(&t, names, 1);
     for (size_t i = 0; i < p->n; i++) {
@@ -235,10 +263,10 @@ void lw_mc_page_costs(mc_page *p)
     lw_html_section(p->html, "What it cost");
     lw_html_text(p->html, text);
     lw_html_table(p->html, &t, NULL,
-                  "once: the part in front of the first live site, computed once per picture and "
-                  "kept; decode and once are paid once, passes with every trial. Times are of the "
-                  "last call on its machine; a call that went on with another's trials made fewer "
-                  "passes.");
+                  "front: the part of the network before the first live site, computed once per "
+                  "picture and kept. Decode and front are paid once, passes with every trial. "
+                  "Times are of the last call on its machine; a call that went on with another's "
+                  "trials made fewer passes.");
 }
 
 /* ---- what it means ----------------------------------------------------------------------------- */

@@ -166,11 +166,18 @@ static void value_cells(const json_t *one, const char *key, double chance, lw_ta
     lw_table_mark(t, LW_MARK_MUTED);
 }
 
+/* NULL unless it is an object. */
+static const json_t *object_of(const json_t *j, const char *key)
+{
+    const json_t *one = json_object_get(j, key);
+    return json_is_object(one) ? one : NULL;
+}
+
 static void table_of_errors(mc_page *p, const mc_shown *m)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    const json_t *scores = json_object_get(m->errors, "scores");
-    const json_t *reference = json_object_get(json_object_get(m->errors, "reference"), "scores");
+    const json_t *scores = object_of(m->errors, "scores");
+    const json_t *reference = object_of(object_of(m->errors, "reference"), "scores");
     const char *score;
     json_t *one;
     char title[192], name[64];
@@ -220,8 +227,8 @@ void lw_mc_page_errors(mc_page *p)
     bool begun = false;
     for (size_t i = 0; i < p->n; i++) {
         const mc_shown *m = &p->model[i];
-        if (!json_is_object(json_object_get(m->errors, "scores")) &&
-            !json_object_get(m->errors, "reference"))
+        if (!object_of(m->errors, "scores") &&
+            !object_of(object_of(m->errors, "reference"), "scores"))
             continue;
         if (!begun) {
             lw_html_section(p->html, "Does it find errors?");
@@ -257,7 +264,7 @@ static void method_cells(const mc_shown *m, const char *score, double seconds, l
         value_cells(json_object_get(json_object_get(m->errors, "scores"), score), "auroc", 0.5, t);
 }
 
-static void table_of_methods(mc_page *p, const mc_shown *m)
+static int table_of_methods(mc_page *p, const mc_shown *m)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     static const char *const scores[] = {"trace_pre", "trace_post", "angular_var"};
@@ -280,14 +287,17 @@ static void table_of_methods(mc_page *p, const mc_shown *m)
         lw_table_column(&t, "95 %", LW_RIGHT);
     }
     lw_table_column(&t, "with trace_pre", LW_RIGHT);
+    lw_table_column(&t, "with trace_post", LW_RIGHT);
     for (size_t s = 0; s < LW_COUNT(scores); s++) {
-        double rho = (double)NAN;
-        if (m->mean[0] && m->mean[s] && lw_spearman(m->mean[0], m->mean[s], m->n, &rho) < 0)
-            return;
         lw_table_cell(&t, "%s", scores[s]);
         lw_table_cell(&t, "%d", (int)m->passes[m->n_passes - 1]);
         method_cells(m, scores[s], trial, &t);
-        lw_table_number(&t, rho, 3);
+        for (int with = 0; with < 2; with++) {
+            double rho = (double)NAN;
+            if (m->mean[with] && m->mean[s])
+                LW_TRY(lw_spearman(m->mean[with], m->mean[s], m->n, &rho));
+            lw_table_number(&t, rho, 3);
+        }
     }
     json_object_foreach(json_object_get(m->laplace, "scores"), score, one)
     {
@@ -296,11 +306,13 @@ static void table_of_methods(mc_page *p, const mc_shown *m)
         lw_table_cell(&t, "1");
         method_cells(m, score, once, &t);
         lw_table_number(&t, with_mc(m, score, "trace_pre"), 3);
+        lw_table_number(&t, with_mc(m, score, "trace_post"), 3);
     }
     lw_html_table(p->html, &t, m->label, NULL);
+    return 0;
 }
 
-void lw_mc_page_one_pass(mc_page *p)
+int lw_mc_page_one_pass(mc_page *p)
 {
     bool begun = false;
     for (size_t i = 0; i < p->n; i++) {
@@ -316,16 +328,79 @@ void lw_mc_page_one_pass(mc_page *p)
                          "confidence are of the network as it is and cost nothing.");
             begun = true;
         }
-        table_of_methods(p, m);
+        LW_TRY(table_of_methods(p, m));
     }
     if (begun)
         lw_html_text(p->html, "Time of Monte Carlo: one trial of the most passes; of one pass: the "
-                              "sweep and all pictures. With trace_pre: rank correlation with it.");
+                              "sweep and all pictures, for all of its scores together. With "
+                              "trace_pre, with trace_post: rank correlations.");
+    return 0;
 }
 
 /* ---- zero-shot ambiguity ----------------------------------------------------------------------- */
 
+static void ambiguity_cell(const json_t *one, const char *key, double chance, lw_table *t)
+{
+    double v = MC_NUMBER(one, "metrics", key), at[2];
+    if (!isfinite(v) || !lw_mc_pair(json_object_get(json_object_get(one, "intervals"), key), at)) {
+        lw_table_cell(t, "-");
+        return;
+    }
+    lw_table_cell(t, "%.2f [%.2f, %.2f]", v, at[0], at[1]);
+    lw_table_mark(t, mark_of(at, chance));
+}
+
+static void table_of_ambiguity(mc_page *p, const mc_shown *m)
+{
+    static const struct {
+        const char *key, *column;
+        double chance;
+    } kept[] = {{"rho_uncertainty_vs_negative_margin", "with - margin", 0},
+                {"rho_uncertainty_vs_entropy", "with entropy", 0},
+                {"rho_uncertainty_vs_prompt_sensitivity", "with prompts", 0},
+                {"auroc_low_margin", "AUROC, low margin", 0.5},
+                {"auroc_high_entropy", "AUROC, high entropy", 0.5}};
+    LW_CLEANUP(lw_table_clear) lw_table t = {0};
+    double right = MC_NUMBER(m->exp5, "accuracy"), classes = MC_NUMBER(m->exp5, "num_classes");
+    const char *score;
+    json_t *one;
+    char name[64], title[192];
+    lw_table_column(&t, "score", LW_LEFT);
+    for (size_t k = 0; k < LW_COUNT(kept); k++)
+        lw_table_column(&t, kept[k].column, LW_RIGHT);
+    json_object_foreach(json_object_get(m->exp5, "scores"), score, one)
+    {
+        lw_clean(name, sizeof name, score);
+        lw_table_cell(&t, "%s", name);
+        for (size_t k = 0; k < LW_COUNT(kept); k++)
+            ambiguity_cell(one, kept[k].key, kept[k].chance, &t);
+    }
+    snprintf(title, sizeof title, "%s", m->label);
+    if (isfinite(classes))
+        snprintf(title, sizeof title, "%s: %.0f classes", m->label, classes);
+    if (isfinite(classes) && isfinite(right))
+        snprintf(title, sizeof title, "%s: %.0f classes, %.1f %% right", m->label, classes,
+                 100 * right);
+    lw_html_table(p->html, &t, title, NULL);
+}
+
 void lw_mc_page_ambiguity(mc_page *p)
 {
-    (void)p;
+    bool begun = false;
+    for (size_t i = 0; i < p->n; i++) {
+        const mc_shown *m = &p->model[i];
+        if (!json_is_object(json_object_get(m->exp5, "scores")))
+            continue;
+        if (!begun) {
+            lw_html_section(p->html, "Does it know what is ambiguous?");
+            lw_html_text(
+                p->html,
+                "Every picture beside the texts of all classes: its margin (first answer "
+                "over the second), the entropy of its answers, and how much they depend on "
+                "the wording. Rank correlations of a score with these, 0 being chance, and "
+                "how well it finds the most ambiguous pictures, .5 being chance.");
+            begun = true;
+        }
+        table_of_ambiguity(p, m);
+    }
 }
