@@ -267,7 +267,6 @@ static void method_cells(const mc_shown *m, const char *score, double seconds, l
 static int table_of_methods(mc_page *p, const mc_shown *m)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    static const char *const scores[] = {"trace_pre", "trace_post", "angular_var"};
     const char *score;
     json_t *one;
     char name[64];
@@ -288,10 +287,10 @@ static int table_of_methods(mc_page *p, const mc_shown *m)
     }
     lw_table_column(&t, "with trace_pre", LW_RIGHT);
     lw_table_column(&t, "with trace_post", LW_RIGHT);
-    for (size_t s = 0; s < LW_COUNT(scores); s++) {
-        lw_table_cell(&t, "%s", scores[s]);
+    for (int s = 0; s < LW_PASS_SCORES; s++) {
+        lw_table_cell(&t, "%s", lw_pass_score_name[s]);
         lw_table_cell(&t, "%d", (int)m->passes[m->n_passes - 1]);
-        method_cells(m, scores[s], trial, &t);
+        method_cells(m, lw_pass_score_name[s], trial, &t);
         for (int with = 0; with < 2; with++) {
             double rho = (double)NAN;
             if (m->mean[with] && m->mean[s])
