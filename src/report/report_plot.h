@@ -47,8 +47,10 @@ typedef struct lw_bar {
     double low, high; /* an error range when low < high */
     const char *text; /* what to write at the bar; NULL: the value */
     int color;        /* 1..8; 0: 1 */
+    bool muted;       /* in grey: it is there, and does not count */
 } lw_bar;
-/* Horizontal bars, top to bottom; log_x for values over several decades. */
+/* Horizontal bars, top to bottom; log_x for values over several decades. An error range is drawn in
+ * the axis or cut at its end, with an arrow: a logarithmic one reaches two decades below the values. */
 void lw_plot_bars(const lw_plot *p, const lw_bar *bars, size_t n, lw_str *out);
 
 typedef struct lw_samples {

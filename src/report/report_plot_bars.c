@@ -26,22 +26,37 @@ static const char *bar_text(const lw_bar *b, char buf[32])
     return isfinite(b->value) ? lw_axis_label(&exact, buf, b->value) : "n/a";
 }
 
+static bool has_range(const lw_bar *b)
+{
+    return b->low < b->high;
+}
+
 static void choose_axis(lw_frame *f, const lw_bar *bars, size_t n)
 {
-    double lo = DBL_MAX, hi = -DBL_MAX;
+    static const double decades = 100;
+    const bool log = f->plot->log_x;
+    double lo = DBL_MAX, hi = -DBL_MAX, low = DBL_MAX;
     for (size_t i = 0; i < n; i++) {
-        if (!isfinite(bars[i].value) || (f->plot->log_x && bars[i].value <= 0))
+        const lw_bar *b = &bars[i];
+        if (!isfinite(b->value) || (log && b->value <= 0))
             continue;
-        lo = fmin(lo, bars[i].value);
-        hi = fmax(hi, bars[i].low < bars[i].high ? bars[i].high : bars[i].value);
+        lo = fmin(lo, b->value);
+        hi = fmax(hi, has_range(b) && isfinite(b->high) ? fmax(b->value, b->high) : b->value);
+        if (has_range(b) && isfinite(b->low) && (!log || b->low > 0))
+            low = fmin(low, b->low);
     }
-    if (lo <= hi && f->plot->log_x)
-        lo /= 2; /* the smallest bar keeps a visible length */
+    if (lo <= hi && log) /* the smallest bar keeps a visible length */
+        lo = fmin(lo / 2, fmax(low, lo / decades));
     else if (lo <= hi) {
-        lo = fmin(lo, 0);
+        lo = fmin(fmin(lo, low), 0);
         hi = fmax(hi, 0);
     }
-    lw_axis_init(&f->x, lo, hi, f->plot->log_x, 5);
+    lw_axis_init(&f->x, lo, hi, log, 5);
+}
+
+static const char *color_of(const lw_bar *b)
+{
+    return b->muted ? "muted" : lw_svg_color(b->color, 0);
 }
 
 /* The bar from x0 to x1, or the dot at x1. */
@@ -58,29 +73,48 @@ static void draw_value(lw_frame *f, const lw_bar *b, double x0, double x1, doubl
         lw_str_addf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"2\"",
                     fmin(x0, x1), y, fmax(fabs(x1 - x0), 1), BAR);
     }
-    lw_svg_paint(out, "fill", lw_svg_color(b->color, 0));
+    lw_svg_paint(out, "fill", color_of(b));
     lw_str_addf(out, "><title>%.9g</title></%s>", b->value, dots ? "circle" : "rect");
+}
+
+/* An end of a range: a tick, or the tip of an arrow where the axis does not reach it. side: -1, 1. */
+static double draw_end(lw_frame *f, double v, int side, double y)
+{
+    bool cut = !lw_axis_has(&f->x, v) || (side < 0 ? v < f->x.lo : v > f->x.hi);
+    double x = !cut ? lw_frame_at_x(f, v) : side < 0 ? f->left : f->right;
+    if (cut)
+        lw_str_addf(f->out, "M%.1f %.1fL%.1f %.1fL%.1f %.1f", x - 6 * side, y - 4, x, y,
+                    x - 6 * side, y + 4);
+    else
+        lw_str_addf(f->out, "M%.1f %.1fv8", x, y - 4);
+    return x;
+}
+
+/* Returns where it ends. */
+static double draw_range(lw_frame *f, const lw_bar *b, double y)
+{
+    lw_str_add(f->out, "<path fill=\"none\" stroke-width=\"1.5\" d=\"");
+    double x0 = draw_end(f, b->low, -1, y), x1 = draw_end(f, b->high, 1, y);
+    lw_str_addf(f->out, "M%.1f %.1fH%.1f\"", x0, y, x1);
+    lw_svg_paint(f->out, "stroke", b->muted ? "muted" : "fg");
+    lw_str_addf(f->out, "><title>%.9g to %.9g</title></path>", b->low, b->high);
+    return x1;
 }
 
 static void draw_bar(lw_frame *f, const lw_bar *b, double y)
 {
     char buf[32];
     lw_str *out = f->out;
-    lw_svg_text(out, f->left - 10, y + BAR / 2.0 + 4, "end", "fg", 12, false, b->name);
+    const char *text = b->muted ? "muted" : "fg";
+    lw_svg_text(out, f->left - 10, y + BAR / 2.0 + 4, "end", text, 12, false, b->name);
     double zero = lw_frame_at_x(f, f->x.log ? f->x.lo : 0), end = zero;
     if (lw_axis_has(&f->x, b->value)) {
         end = lw_frame_at_x(f, b->value);
         draw_value(f, b, zero, end, y);
+        if (has_range(b))
+            end = fmax(end, draw_range(f, b, y + BAR / 2.0));
     }
-    if (b->low < b->high && lw_axis_has(&f->x, b->low)) {
-        double x0 = lw_frame_at_x(f, b->low), x1 = lw_frame_at_x(f, b->high), m = y + BAR / 2.0;
-        lw_str_addf(out, "<path d=\"M%.1f %.1fH%.1fM%.1f %.1fv8M%.1f %.1fv8\" stroke-width=\"1.5\"",
-                    x0, m, x1, x0, m - 4, x1, m - 4);
-        lw_svg_paint(out, "stroke", "fg");
-        lw_str_add(out, "/>");
-        end = fmax(end, x1);
-    }
-    lw_svg_text(out, fmax(zero, end) + (f->plot->dots ? 10 : 6), y + BAR / 2.0 + 4, "start", "fg",
+    lw_svg_text(out, fmax(zero, end) + (f->plot->dots ? 10 : 6), y + BAR / 2.0 + 4, "start", text,
                 12, false, bar_text(b, buf));
 }
 

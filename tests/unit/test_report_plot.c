@@ -294,6 +294,52 @@ static void bars_are_as_long_as_their_values(void **state)
     lw_str_clear(&s);
 }
 
+/* All coordinates of paths: x of M, L and H. */
+static void x_of_paths(const char *svg, double *least, double *most)
+{
+    *least = 1e9;
+    *most = -1e9;
+    for (const char *d = svg; (d = strstr(d, " d=\""));)
+        for (d += 4; *d != '"'; d++)
+            if (strchr("MLH", *d)) {
+                double x = strtod(d + 1, NULL);
+                *least = fmin(*least, x);
+                *most = fmax(*most, x);
+            }
+}
+
+/* Ranges far below the values, down to what a logarithm does not have, above the axis, without end. */
+static void ranges_stay_in_the_plot(void **state)
+{
+    (void)state;
+    const lw_bar far[] = {{.name = "a", .value = 2, .low = 0.3, .high = 9},
+                          {.name = "b", .value = 3, .low = 1e-9, .high = 4},             /* cut */
+                          {.name = "c", .value = 1, .low = 0, .high = 2},                /* cut */
+                          {.name = "d", .value = 5, .low = 4, .high = (double)INFINITY}, /* cut */
+                          {.name = "e", .value = 1, .low = -7, .high = 2}};
+    const lw_bar near[] = {{.name = "a", .value = 2, .low = 0.3, .high = 9},
+                           {.name = "b", .value = 5, .low = 1, .high = 7, .muted = true}};
+    for (int k = 0; k < 3; k++) {
+        const lw_plot p = {.width = 600, .log_x = k != 1, .dots = k == 2};
+        lw_str s = {0};
+        double least, most;
+        lw_plot_bars(&p, far, LW_COUNT(far), &s);
+        assert_markup(lw_str_c(&s));
+        x_of_paths(lw_str_c(&s), &least, &most);
+        assert_true(least >= 14 && most <= 586);
+        /* ends are ticks but for those cut: three of low ends by the logarithm, one high end */
+        assert_int_equal(count(lw_str_c(&s), "v8"), p.log_x ? 6 : 9);
+        lw_str_clear(&s);
+        lw_plot_bars(&p, near, LW_COUNT(near), &s);
+        x_of_paths(lw_str_c(&s), &least, &most);
+        assert_true(least >= 14 && most <= 586);
+        assert_int_equal(count(lw_str_c(&s), "v8"), 4);
+        /* of the muted one: name, value, text, range */
+        assert_true(count(lw_str_c(&s), "var(--muted") >= 4);
+        lw_str_clear(&s);
+    }
+}
+
 static void quantiles_and_distributions(void **state)
 {
     (void)state;
@@ -402,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_lone_point_is_a_dot),
         cmocka_unit_test(long_series_stay_small_and_keep_their_extremes),
         cmocka_unit_test(bars_are_as_long_as_their_values),
+        cmocka_unit_test(ranges_stay_in_the_plot),
         cmocka_unit_test(quantiles_and_distributions),
         cmocka_unit_test(histograms_count_all_samples),
         cmocka_unit_test(empty_plots_say_so),
