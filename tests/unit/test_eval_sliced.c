@@ -248,6 +248,54 @@ static void kernel_distance_is_the_definition(void **state)
     fails(lw_kid(NULL, a, 1, b, M, D, 3, 1000, 7, true, &v), LW_EUSAGE, "1 and 261 rows");
 }
 
+/* Mean over subsets of so many rows, each by the definition, of the rows that are drawn. */
+static double plain_subsets(const float *a, int n, const float *b, int m, int dim, int subsets,
+                            int rows, uint64_t seed)
+{
+    const lw_rng_key key = lw_rng_key_of(seed, lw_hash_name("eval.kid"));
+    const lw_rng_key other = {{key.k[0] ^ 1, key.k[1]}};
+    float *x = malloc((size_t)(2 * rows * dim) * sizeof *x), *y = x + rows * dim;
+    double sum = 0;
+    for (int s = 0; s < subsets; s++) {
+        for (int i = 0; i < rows; i++) {
+            uint64_t ra = lw_rng_permute(key, (uint32_t)s, (uint64_t)n, (uint64_t)i),
+                     rb = lw_rng_permute(other, (uint32_t)s, (uint64_t)m, (uint64_t)i);
+            memcpy(x + i * dim, a + (int64_t)ra * dim, (size_t)dim * sizeof *x);
+            memcpy(y + i * dim, b + (int64_t)rb * dim, (size_t)dim * sizeof *x);
+        }
+        sum += plain_kid(x, rows, y, rows, dim);
+    }
+    free(x);
+    return sum / subsets;
+}
+
+/* Pairs of all rows once, or each subset's: the same draws, the same numbers. Blocks of both ways are
+ * whole and not. */
+static void kernel_distance_of_subsets(void **state)
+{
+    (void)state;
+    enum { N = 700, M = 420, D = 19 };
+    static const struct {
+        int subsets, rows;
+    } cases[] = {{2, 390}, {60, 130}, {7, 200}, {390, 50}};
+    LW_CLEANUP(lw_free) float *a = gauss_rows(31, N, D);
+    LW_CLEANUP(lw_free) float *b = gauss_rows(32, M, D);
+    LW_CLEANUP(lw_pool_free) lw_pool *pool = NULL;
+    ok(lw_pool_new(3, &pool));
+    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+        lw_kid_value v, w;
+        const int s = cases[i].subsets, r = cases[i].rows;
+        double want = plain_subsets(a, N, b, M, D, s, r, 5);
+        ok(lw_kid(NULL, a, N, b, M, D, s, r, 5, false, &v));
+        ok(lw_kid(pool, a, N, b, M, D, s, r, 5, false, &w));
+        assert_true(v.mean == w.mean && v.sd == w.sd);
+        near(v.mean, want, 1e-12);
+        ok(lw_kid(pool, a, N, b, M, D, s, r, 5, true, &w)); /* through all pairs */
+        near(w.mean, want, 1e-12);
+        near(w.sd, v.sd, 1e-10);
+    }
+}
+
 static void inception_score_is_the_definition(void **state)
 {
     (void)state;
@@ -298,6 +346,7 @@ int main(void)
         cmocka_unit_test(replicates_are_distances_of_drawn_rows),
         cmocka_unit_test(replicates_of_few_rows_agree),
         cmocka_unit_test(kernel_distance_is_the_definition),
+        cmocka_unit_test(kernel_distance_of_subsets),
         cmocka_unit_test(inception_score_is_the_definition),
     };
     return cmocka_run_group_tests_name("eval sliced", tests, NULL, NULL);
