@@ -21,6 +21,7 @@ typedef struct view {
 } view;
 
 struct lw_heldout {
+    lw_pool *pool;         /* of the device */
     int64_t pixels, count; /* samples, and training pictures */
     view view[2];
     int n_views;
@@ -36,7 +37,7 @@ static int add_batch(lw_heldout *v, const view *w, int64_t n, lw_stats *to)
 {
     if (w->net) {
         LW_TRY(lw_score_net_run(w->net, v->pictures, n, v->features, NULL));
-        return lw_stats_add(NULL, to, v->features, n);
+        return lw_stats_add(v->pool, to, v->features, n);
     }
     for (int64_t i = 0; i < n; i++) {
         double f[COLOURS];
@@ -75,8 +76,8 @@ static int measure_real(lw_heldout *v, const lw_dataset *train, const lw_dataset
     }
     LW_TRY(add_rows(v, train, 0, v->count, w, w->train));
     if (w == v->best)
-        LW_TRY(lw_frechet(NULL, w->train, w->half[1], &w->reporting_floor));
-    return lw_frechet(NULL, w->train, w->all, &w->floor);
+        LW_TRY(lw_frechet(v->pool, w->train, w->half[1], &w->reporting_floor));
+    return lw_frechet(v->pool, w->train, w->all, &w->floor);
 }
 
 static int add_view(lw_heldout *v, lw_device *dev, const char *name, const char *encoder,
@@ -145,6 +146,7 @@ int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
     LW_CLEANUP(lw_data_close) lw_dataset *held = NULL;
     if (!v)
         return LW_ENOMEM;
+    v->pool = dev->pool;
     v->count = LW_MIN(c->samples ? c->samples : LW_HELDOUT_SAMPLES, train->n);
     v->pixels = (int64_t)train->h * train->w;
     LW_TRY(open_views(v, dev, encoder, c, train->h));
@@ -221,25 +223,25 @@ static int put(json_t *row, const char *name, const char *what, double value)
                : lw_fail(LW_ENOMEM, "out of memory for a log row");
 }
 
-static int put_distance(json_t *row, const char *name, const char *what, const lw_stats *a,
-                        const lw_stats *b)
+static int put_distance(lw_pool *pool, json_t *row, const char *name, const char *what,
+                        const lw_stats *a, const lw_stats *b)
 {
     double d;
-    LW_TRY(lw_frechet(NULL, a, b, &d));
+    LW_TRY(lw_frechet(pool, a, b, &d));
     return put(row, name, what, d);
 }
 
 static int put_view(const lw_heldout *v, const view *w, const lw_stats *fresh,
                     const lw_stats *fixed, json_t *row)
 {
-    LW_TRY(put_distance(row, w->name, "", fresh, w->all));
-    LW_TRY(put_distance(row, w->name, "_fixed", fixed, w->all));
+    LW_TRY(put_distance(v->pool, row, w->name, "", fresh, w->all));
+    LW_TRY(put_distance(v->pool, row, w->name, "_fixed", fixed, w->all));
     LW_TRY(put(row, w->name, "_floor", w->floor));
     if (w != v->best)
         return 0;
-    LW_TRY(put_distance(row, w->name, "_choosing", fresh, w->half[0]));
+    LW_TRY(put_distance(v->pool, row, w->name, "_choosing", fresh, w->half[0]));
     LW_TRY(put(row, w->name, "_reporting_floor", w->reporting_floor));
-    return put_distance(row, w->name, "_reporting", fixed, w->half[1]);
+    return put_distance(v->pool, row, w->name, "_reporting", fixed, w->half[1]);
 }
 
 int lw_heldout_run(lw_heldout *v, lw_sampler *s, int64_t step, const lw_observer *obs, json_t *row)
