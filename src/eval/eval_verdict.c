@@ -228,30 +228,72 @@ int lw_verdict_rows(int32_t networks, int32_t rows, const lw_verdict_cell *cells
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* 1 where both distances are 0: duplicates among the training pictures say nothing. */
-static double ratio_of(const double d[2])
+/* 1 where both distances are 0: what is in the training set and in the reference says nothing. */
+static double ratio_of(const lw_nearness *d)
 {
-    return d[1] > 0 ? d[0] / d[1] : 1;
+    return d->reference > 0 ? d->training / d->reference : 1;
 }
 
-int lw_copying_of(const double *made, int64_t n, const double *unseen, int64_t m, lw_copying *out)
+/* What unseen pictures say: the ratio of one in ten, and the distance that nine in ten keep. */
+static int copy_limits(const lw_nearness *unseen, int64_t m, double *ratio, double *far)
 {
-    enum { LEAST = 20, ONE_IN = 10 };
-    static const double sure = 3.29, limit = 0.30;
-    lw_copying c = {.n = n};
-    LW_CLEANUP(lw_free) double *ratio = lw_calloc((size_t)LW_MAX(m, 1), sizeof *ratio);
-    if (!ratio)
+    enum { ONE_IN = 10 };
+    LW_CLEANUP(lw_free) double *x = lw_calloc((size_t)m, sizeof *x);
+    if (!x)
         return LW_ENOMEM;
+    for (int64_t i = 0; i < m; i++)
+        x[i] = ratio_of(unseen + i);
+    lw_sort(x, (size_t)m);
+    *ratio = x[m / ONE_IN];
+    for (int64_t i = 0; i < m; i++)
+        x[i] = unseen[i].training;
+    lw_sort(x, (size_t)m);
+    *far = x[m - 1 - m / ONE_IN];
+    return 0;
+}
+
+typedef struct copy_vote {
+    int64_t which;
+    bool copy;
+} copy_vote;
+
+static int compare_votes(const void *a, const void *b)
+{
+    const copy_vote *x = a, *y = b;
+    return (x->which > y->which) - (x->which < y->which);
+}
+
+static void count_votes(copy_vote *v, int64_t n, lw_copying *c)
+{
+    qsort(v, (size_t)n, sizeof *v, compare_votes);
+    for (int64_t i = 0, end; i < n; i = end) {
+        int64_t copies = 0;
+        for (end = i; end < n && v[end].which == v[i].which; end++)
+            copies += v[end].copy;
+        c->near += copies;
+        c->voters++;
+        c->ayes += 2 * copies > end - i;
+    }
+}
+
+int lw_copying_of(const lw_nearness *made, int64_t n, const lw_nearness *unseen, int64_t m,
+                  lw_copying *out)
+{
+    enum { LEAST = 20 };
+    static const double sure = 3.29, limit = 0.30;
+    double far;
+    lw_copying c = {.n = n};
     if (m < LEAST)
         return lw_fail(LW_EUSAGE, "copies: %lld unseen real pictures are too few, %d are needed",
                        (long long)m, LEAST);
-    for (int64_t i = 0; i < m; i++)
-        ratio[i] = ratio_of(unseen + 2 * i);
-    lw_sort(ratio, (size_t)m);
-    c.ratio = ratio[m / ONE_IN];
+    LW_CLEANUP(lw_free) copy_vote *v = lw_calloc((size_t)LW_MAX(n, 1), sizeof *v);
+    if (!v)
+        return LW_ENOMEM;
+    LW_TRY(copy_limits(unseen, m, &c.ratio, &far));
     for (int64_t i = 0; i < n; i++)
-        c.near += ratio_of(made + 2 * i) < c.ratio;
-    c.share = lw_share_interval(c.near, n, sure);
+        v[i] = (copy_vote){made[i].which, made[i].training <= far && ratio_of(made + i) < c.ratio};
+    count_votes(v, n, &c);
+    c.share = lw_share_interval(c.ayes, c.voters, sure);
     c.suspect = c.share.low > limit;
     *out = c;
     return 0;

@@ -35,12 +35,21 @@
  * LW_VERDICT_LEAST networks give no verdict on cheaters at all: two cannot outvote one. A row made
  * against half of the networks or more is not found by it.
  *
- * COPIES. A copied picture, with noise on it too, has one training picture distinctly nearer than
- * the second nearest: the ratio of the two distances (in pixels) is small, whereas pictures that are
- * new lie about as far from both; blur brings a picture nearer to all alike. A row's pictures are
- * counted whose ratio is below that of one in ten unseen real pictures (data sets have near
- * duplicates of their own): suspect when surely (Wilson's interval at 3.29 sd) over 30 % are, three
- * times as many as among unseen real pictures.
+ * COPIES. A copied picture, with noise on it too, lies near a picture that was learnt and not as near
+ * to any that was not: its ratio
+ *
+ *    r = distance to the nearest training picture / distance to the nearest picture of the reference
+ *
+ * (in pixels) is small. What is near everything, a blur or a grey, is near both alike; what is far
+ * from everything is no copy. How r falls for new pictures is learnt from unseen real ones:
+ *
+ *    copy         r < that of one in ten unseen pictures (data sets have near duplicates of their
+ *                 own), and no farther from training pictures than nine in ten unseen pictures
+ *    vote         of each training picture that is the nearest of some: are most of those copies?
+ *                 Pictures nearly equal share their nearest one: else a single coincidence would
+ *                 count as often as it is repeated
+ *    suspect      surely (Wilson's interval at 3.29 sd) over 30 % of the votes: three times as many
+ *                 as among unseen real pictures, and five votes at least
  */
 #ifndef LW_EVAL_VERDICT_H
 #define LW_EVAL_VERDICT_H
@@ -104,14 +113,22 @@ int lw_verdict_rows(int32_t networks, int32_t rows, const lw_verdict_cell *cells
                     const bool *counted, int32_t replicates, double level,
                     const lw_verdict_rule *rule, lw_verdict_row *out);
 
+/* A picture's distances, in the unit of pixels, to the nearest training picture and to the nearest
+ * picture of the reference. */
+typedef struct lw_nearness {
+    double training, reference;
+    int64_t which; /* the training picture */
+} lw_nearness;
 typedef struct lw_copying {
-    int64_t n, near; /* pictures; those with a ratio below `ratio` */
-    double ratio;    /* that of one in ten unseen real pictures */
-    lw_interval share;
+    int64_t n, near; /* pictures; copies among them */
+    int64_t voters,
+        ayes;          /* training pictures that are the nearest of some; those that were copied */
+    double ratio;      /* limit of r */
+    lw_interval share; /* ayes of voters */
     bool suspect;
 } lw_copying;
-/* made [n][2], unseen [m][2]: distances to the nearest and second nearest training picture. LW_EUSAGE
- * below 20 unseen pictures. */
-int lw_copying_of(const double *made, int64_t n, const double *unseen, int64_t m, lw_copying *out);
+/* made [n], unseen [m], which none of the reference is. LW_EUSAGE below 20 unseen pictures. */
+int lw_copying_of(const lw_nearness *made, int64_t n, const lw_nearness *unseen, int64_t m,
+                  lw_copying *out);
 
 #endif

@@ -3,6 +3,7 @@
 #include "session/session_verdict_text.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -10,6 +11,29 @@ void lw_verdict_count(const lw_verdict_result *r, lw_str *out)
 {
     lw_str_addf(out, "%d network%s of %d famil%s", (int)r->networks, r->networks == 1 ? "" : "s",
                 (int)r->families, r->families == 1 ? "y" : "ies");
+}
+
+bool lw_verdict_suspect(const lw_verdict_result *r, int32_t row, const lw_copying *copies)
+{
+    return r->row[row].suspect || (copies && copies->n > 0 && copies->suspect);
+}
+
+static bool has_place(const lw_verdict_set *rows, const lw_copying *copies,
+                      const lw_verdict_result *r, int32_t row)
+{
+    return rows[row].part == LW_VERDICT_MADE &&
+           !lw_verdict_suspect(r, row, copies ? &copies[row] : NULL);
+}
+
+int32_t lw_verdict_place(const lw_verdict_set *rows, const lw_copying *copies,
+                         const lw_verdict_result *r, int32_t row)
+{
+    int32_t place = 1;
+    if (!has_place(rows, copies, r, row))
+        return 0;
+    for (int32_t i = 0; i < r->rows; i++)
+        place += has_place(rows, copies, r, i) && r->row[i].number.value < r->row[row].number.value;
+    return place;
 }
 
 static const char *name_of(const lw_battery *b, const lw_verdict_result *r, int32_t k)
@@ -25,8 +49,8 @@ void lw_verdict_honesty(const lw_battery *b, const lw_verdict_result *r, int32_t
     if (v->suspect)
         lw_str_addf(out, "suspect: %s alone sees it near real pictures", name_of(b, r, v->lowest));
     if (copied)
-        lw_str_addf(out, "%ssuspect: %.0f %% lie on training pictures", v->suspect ? "; " : "",
-                    100 * c->share.value);
+        lw_str_addf(out, "%ssuspect: %lld of %lld lie on training pictures", v->suspect ? "; " : "",
+                    (long long)c->near, (long long)c->n);
     if (v->suspect || copied)
         return;
     if (!v->judged)
@@ -38,15 +62,26 @@ void lw_verdict_honesty(const lw_battery *b, const lw_verdict_result *r, int32_t
         lw_str_add(out, "nothing suspicious");
 }
 
+/* The number, in parentheses where it counts for nothing. */
+static void print_number(const lw_interval *number, bool counts, lw_str *out)
+{
+    char text[24];
+    snprintf(text, sizeof text, counts ? "%.2f" : "(%.2f)", exp(number->value));
+    lw_str_addf(out, "%8s [%.2f, %.2f]  ", text, exp(number->low), exp(number->high));
+}
+
 static void print_row(const lw_battery *b, const lw_verdict_set *s, const lw_copying *c,
                       const lw_verdict_result *r, int32_t i, lw_str *out)
 {
     const lw_verdict_row *v = &r->row[i];
-    lw_str_addf(out, "  %-32s %6.2f [%.2f, %.2f]  ", s->name, exp(v->number.value),
-                exp(v->number.low), exp(v->number.high));
+    const bool suspect = lw_verdict_suspect(r, i, c);
+    lw_str_addf(out, "  %-32s ", s->name);
+    print_number(&v->number, !suspect, out);
     if (s->part == LW_VERDICT_PLANTED)
         lw_str_add(out, "planted; ");
     lw_verdict_honesty(b, r, i, c, out);
+    if (suspect)
+        lw_str_add(out, "; its number does not count");
     if (v->apart >= 0)
         lw_str_addf(out, "; %s disagrees: rank %g there, %g elsewhere", name_of(b, r, v->apart),
                     v->rank, v->rank_rest);
@@ -150,16 +185,22 @@ static json_t *copies_json(const lw_copying *c)
         return json_null();
     json_t *o = json_object();
     set_int(o, "n", c->n);
+    set_int(o, "near", c->near);
+    set_int(o, "training_pictures", c->voters);
+    set_int(o, "copied", c->ayes);
     set_interval(o, "share", c->share);
     set_real(o, "ratio", c->ratio);
     json_object_set_new(o, "suspect", json_boolean(c->suspect));
     return o;
 }
 
-static json_t *row_json(const lw_battery *b, const lw_verdict_set *s, const lw_copying *c,
+static json_t *row_json(const lw_battery *b, const lw_verdict_set *rows, const lw_copying *copies,
                         const lw_verdict_result *r, int32_t i)
 {
     const lw_verdict_row *v = &r->row[i];
+    const lw_verdict_set *s = &rows[i];
+    const lw_copying *c = copies ? &copies[i] : NULL;
+    const int32_t place = lw_verdict_place(rows, copies, r, i);
     const lw_interval times = {exp(v->number.value), exp(v->number.low), exp(v->number.high)};
     json_t *o = json_object();
     set_text(o, "name", s->name);
@@ -167,6 +208,8 @@ static json_t *row_json(const lw_battery *b, const lw_verdict_set *s, const lw_c
     set_int(o, "n", s->n);
     set_interval(o, "level", v->number);
     set_interval(o, "times_real", times);
+    json_object_set_new(o, "counts", json_boolean(!lw_verdict_suspect(r, i, c)));
+    json_object_set_new(o, "place", place ? json_integer(place) : json_null());
     set_text(o, "disagrees", v->apart < 0 ? NULL : name_of(b, r, v->apart));
     set_real(o, "rank", v->apart < 0 ? (double)NAN : v->rank);
     set_real(o, "rank_elsewhere", v->apart < 0 ? (double)NAN : v->rank_rest);
@@ -186,7 +229,7 @@ json_t *lw_verdict_json(const lw_battery *b, const lw_verdict_set *rows, const l
     for (int32_t i = 0; i < lw_battery_count(b); i++)
         json_array_append_new(networks, network_json(lw_battery_at(b, i)));
     for (int32_t i = 0; i < r->rows; i++)
-        json_array_append_new(all, row_json(b, &rows[i], copies ? &copies[i] : NULL, r, i));
+        json_array_append_new(all, row_json(b, rows, copies, r, i));
     set_int(o, "networks_counted", r->networks);
     set_int(o, "families_counted", r->families);
     json_object_set_new(o, "networks", networks);

@@ -133,37 +133,77 @@ static void one_network_is_won_and_the_verdict_lost(void **state)
     free(bad);
 }
 
-/* Distances to the nearest and second nearest training picture, [n][2]. */
-static double *nearest(const uint8_t *rgb, int64_t n)
+/* Held-out pictures: sets of so many, the reference behind them. */
+enum { SETS = 6, EACH = 100, REFERENCE = SETS * EACH };
+
+static float *floats_of(const uint8_t *rgb, int64_t n)
 {
-    double *d = malloc((size_t)n * 2 * sizeof *d);
-    float *x = malloc((size_t)(n * FLOATS) * sizeof *x),
-          *t = malloc((size_t)TRAIN * FLOATS * sizeof *t);
+    float *x = malloc((size_t)(n * FLOATS) * sizeof *x);
+    assert_non_null(x);
     lw_data_from_u8(rgb, n * FLOATS, x);
-    lw_data_from_u8(train->pixels, (int64_t)TRAIN * FLOATS, t);
-    ok(lw_nearest(dev->pool, x, n, t, TRAIN, FLOATS, 2, false, d, NULL));
-    free(x);
+    return x;
+}
+
+static void nearest(const float *x, int64_t n, const uint8_t *rgb, int64_t m, double *d,
+                    int64_t *which)
+{
+    float *t = floats_of(rgb, m);
+    ok(lw_nearest(dev->pool, x, n, t, m, FLOATS, 1, false, d, which));
     free(t);
-    return d;
+}
+
+static lw_nearness *nearness(const float *x, int64_t n)
+{
+    lw_nearness *near = calloc((size_t)n, sizeof *near);
+    double *d = malloc((size_t)n * 2 * sizeof *d);
+    int64_t *which = malloc((size_t)n * 2 * sizeof *which);
+    nearest(x, n, train->pixels, TRAIN, d, which);
+    nearest(x, n, held->pixels + (int64_t)REFERENCE * FLOATS, TRAIN, d + n, which + n);
+    for (int64_t i = 0; i < n; i++)
+        near[i] = (lw_nearness){d[i], d[n + i], which[i]};
+    free(d);
+    free(which);
+    return near;
+}
+
+static lw_copying copying(const char *name, float *x, int64_t n)
+{
+    float *fresh = floats_of(held->pixels, EACH);
+    lw_nearness *unseen = nearness(fresh, EACH), *made = nearness(x, n);
+    lw_copying c;
+    ok(lw_copying_of(made, n, unseen, EACH, &c));
+    printf("%-24s %lld of %lld copies, %lld of %lld training pictures%s\n", name, (long long)c.near,
+           (long long)c.n, (long long)c.ayes, (long long)c.voters, c.suspect ? ": suspect" : "");
+    free(fresh);
+    free(unseen);
+    free(made);
+    free(x);
+    return c;
 }
 
 static void memory_is_told_by_its_copies(void **state)
 {
     (void)state;
-    double *unseen = nearest(real.pixels + real.reference * FLOATS, UNSEEN / 2),
-           *fresh = nearest(real.pixels + (real.reference + UNSEEN / 2) * FLOATS, UNSEEN / 2),
-           *noisy = nearest(planted[1].rgb, N), *moved = nearest(planted[0].rgb, N);
-    lw_copying c;
-    ok(lw_copying_of(noisy, N, unseen, UNSEEN / 2, &c));
-    assert_true(c.suspect);
-    ok(lw_copying_of(fresh, UNSEEN / 2, unseen, UNSEEN / 2, &c));
-    assert_false(c.suspect);
-    ok(lw_copying_of(moved, N, unseen, UNSEEN / 2, &c));
-    printf("moved: %lld of %lld near\n", (long long)c.near, (long long)c.n);
-    free(unseen);
-    free(fresh);
-    free(noisy);
-    free(moved);
+    lw_copying c = copying("training and noise", floats_of(planted[1].rgb, N), N);
+    assert_true(c.suspect && c.near == N && c.ayes == c.voters);
+    copying("moved", floats_of(planted[0].rgb, N), N); /* blurred training pictures: some are */
+    for (int64_t i = 1; i < SETS; i++) /* five sets of pictures that were not learnt */
+        assert_false(
+            copying("held out", floats_of(held->pixels + i * EACH * FLOATS, EACH), EACH).suspect);
+}
+
+/* A generator that learnt nothing: grey, nearly equal. */
+static void greys_are_no_copies(void **state)
+{
+    (void)state;
+    const lw_rng_key key = lw_rng_key_of(3, 0);
+    for (int level = -1; level <= 1; level++) {
+        float *x = malloc((size_t)N * FLOATS * sizeof *x);
+        assert_non_null(x);
+        for (int64_t i = 0; i < (int64_t)N * FLOATS; i++)
+            x[i] = 0.4F * (float)level + 0.05F * (float)lw_rng_uniform(key, 0, (uint64_t)i, 0);
+        assert_false(copying("grey", x, N).suspect);
+    }
 }
 
 int main(void)
@@ -171,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_network_is_won_and_the_verdict_lost),
         cmocka_unit_test(memory_is_told_by_its_copies),
+        cmocka_unit_test(greys_are_no_copies),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

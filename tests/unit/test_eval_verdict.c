@@ -165,31 +165,63 @@ static void intervals(void **state)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
+enum { SEEN = 200 };
+
+/* New pictures: about as far from what was learnt as from what was not. */
+static void make_fresh(uint32_t seed, lw_nearness *out)
+{
+    for (int i = 0; i < SEEN; i++) {
+        double d = 1 + 0.1 * (double)gauss(seed, i);
+        out[i] = (lw_nearness){d * (1 - 0.1 * fabs((double)gauss(seed + 1, i))), d, i};
+    }
+}
+
 static void copies(void **state)
 {
     (void)state;
-    enum { N = 200 };
-    double fresh[N][2], blurred[N][2], copied[N][2];
+    lw_nearness fresh[SEEN], other[SEEN], made[SEEN];
     lw_copying c;
-    for (int i = 0; i < N; i++) {
-        double d = 1 + 0.1 * (double)gauss(1, i);
-        fresh[i][1] = d;
-        fresh[i][0] = d * (0.97 - 0.1 * fabs((double)gauss(2, i)));
-        blurred[i][0] = 0.5 * fresh[i][0]; /* nearer to all alike */
-        blurred[i][1] = 0.5 * fresh[i][1];
-        copied[i][0] = i % 2 ? 0.3 : fresh[i][0]; /* every second one, with noise on it */
-        copied[i][1] = sqrt(0.09 * (i % 2) + d * d);
-    }
-    ok(lw_copying_of(blurred[0], N, fresh[0], N, &c));
+    make_fresh(1, fresh);
+    make_fresh(5, other);
+    ok(lw_copying_of(other, SEEN, fresh, SEEN, &c));
     assert_false(c.suspect);
-    assert_int_equal(c.near, N / 10);
-    ok(lw_copying_of(copied[0], N, fresh[0], N, &c));
-    assert_true(c.suspect && c.near >= N / 2);
-    for (int i = 0; i < N; i++)
-        copied[i][0] = copied[i][1] = 0; /* duplicates there */
-    ok(lw_copying_of(copied[0], N, fresh[0], N, &c));
+    for (int i = 0; i < SEEN; i++) /* blurred: nearer to all alike */
+        made[i] = (lw_nearness){0.5 * fresh[i].training, 0.5 * fresh[i].reference, i};
+    ok(lw_copying_of(made, SEEN, fresh, SEEN, &c));
+    assert_false(c.suspect);
+    assert_int_equal(c.near, SEEN / 10);
+    for (int i = 0; i < SEEN; i += 2) { /* every second one copied, with noise on it */
+        made[i].training = 0.3;
+        made[i].reference = sqrt(0.09 + fresh[i].reference * fresh[i].reference);
+    }
+    ok(lw_copying_of(made, SEEN, fresh, SEEN, &c));
+    assert_true(c.suspect && c.near >= SEEN / 2 && c.ayes == c.near);
+    fails(lw_copying_of(made, SEEN, fresh, 19, &c), LW_EUSAGE, "too few");
+}
+
+/* What looks like copying and is none. */
+static void copies_that_are_none(void **state)
+{
+    (void)state;
+    lw_nearness fresh[SEEN], made[SEEN];
+    lw_copying c;
+    make_fresh(1, fresh);
+    for (int i = 0; i < SEEN; i++) /* learnt and held out: nobody can tell */
+        made[i] = (lw_nearness){0, 0, i};
+    ok(lw_copying_of(made, SEEN, fresh, SEEN, &c));
     assert_int_equal(c.near, 0);
-    fails(lw_copying_of(copied[0], N, fresh[0], 19, &c), LW_EUSAGE, "too few");
+    for (int i = 0; i < SEEN; i++) /* grey, nearly equal: all lie nearest to one grey picture */
+        made[i] = (lw_nearness){0.1 + 1e-3 * (double)gauss(9, i), 0.2, i % 2};
+    ok(lw_copying_of(made, SEEN, fresh, SEEN, &c));
+    assert_true(c.near == SEEN && c.voters == 2 && c.ayes == 2 && !c.suspect);
+    for (int i = 0; i < SEEN; i++) /* ten pictures by heart are ten coincidences */
+        made[i].which = i % 10;
+    ok(lw_copying_of(made, SEEN, fresh, SEEN, &c));
+    assert_true(c.voters == 10 && c.suspect);
+    for (int i = 0; i < SEEN; i++) /* noise: far from everything */
+        made[i] = (lw_nearness){4, 5, i};
+    ok(lw_copying_of(made, SEEN, fresh, SEEN, &c));
+    assert_int_equal(c.near, 0);
 }
 
 /* ---- replicates to first order ---------------------------------------------------------------- */
@@ -228,10 +260,15 @@ static void linear_replicates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels),         cmocka_unit_test(rule_of_honest_sets),
-        cmocka_unit_test(a_cheater),      cmocka_unit_test(near_real),
-        cmocka_unit_test(ties_and_ranks), cmocka_unit_test(intervals),
-        cmocka_unit_test(copies),         cmocka_unit_test(linear_replicates),
+        cmocka_unit_test(levels),
+        cmocka_unit_test(rule_of_honest_sets),
+        cmocka_unit_test(a_cheater),
+        cmocka_unit_test(near_real),
+        cmocka_unit_test(ties_and_ranks),
+        cmocka_unit_test(intervals),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(copies_that_are_none),
+        cmocka_unit_test(linear_replicates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

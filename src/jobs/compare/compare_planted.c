@@ -121,7 +121,7 @@ static double over_real(const compare_verdict *v, int i)
 static bool exposed(const compare_verdict *v, int i)
 {
     const int32_t row = v->planted_row + i;
-    return v->result->row[row].suspect || v->copies[row].suspect;
+    return lw_verdict_suspect(v->result, row, &v->copies[row]);
 }
 
 json_t *lw_compare_planted_json(const comparing *w)

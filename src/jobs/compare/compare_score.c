@@ -32,20 +32,18 @@ struct lw_scorer {
 
 /* ---- nearest training pictures ---------------------------------------------------------- */
 
-/* RMS distance per number from each of m pictures to the training pictures, block by block; row [m]
- * (or NULL): which. */
-static int nearest_training(const lw_scorer *s, const float *x, int64_t m, double *near,
-                            int64_t *row)
+int lw_scorer_nearest_of(const lw_scorer *s, const uint8_t *pixels, int64_t count, const float *x,
+                         int64_t m, double *near, int64_t *row)
 {
-    int64_t block = LW_MIN(s->train->n, TRAIN_BLOCK);
+    int64_t block = LW_MIN(count, TRAIN_BLOCK);
     LW_CLEANUP(lw_free) float *rows = lw_calloc((size_t)(block * s->floats), sizeof *rows);
     LW_CLEANUP(lw_free) double *d = lw_calloc((size_t)m, sizeof *d);
     LW_CLEANUP(lw_free) int64_t *index = lw_calloc((size_t)m, sizeof *index);
     if (!rows || !d || !index)
         return LW_ENOMEM;
-    for (int64_t at = 0; at < s->train->n; at += block) {
-        int64_t n = LW_MIN(block, s->train->n - at);
-        lw_data_from_u8(s->train->pixels + at * s->floats, n * s->floats, rows);
+    for (int64_t at = 0; at < count; at += block) {
+        int64_t n = LW_MIN(block, count - at);
+        lw_data_from_u8(pixels + at * s->floats, n * s->floats, rows);
         LW_TRY(lw_nearest(s->pool, x, m, rows, n, (int32_t)s->floats, 1, false, d, index));
         for (int64_t i = 0; i < m; i++) {
             if (at > 0 && d[i] >= near[i])
@@ -60,6 +58,12 @@ static int nearest_training(const lw_scorer *s, const float *x, int64_t m, doubl
     return 0;
 }
 
+static int nearest_training(const lw_scorer *s, const float *x, int64_t m, double *near,
+                            int64_t *row)
+{
+    return lw_scorer_nearest_of(s, s->train->pixels, s->train->n, x, m, near, row);
+}
+
 int lw_scorer_nearest(const lw_scorer *s, const float *x, int64_t n, float *near, double *distance)
 {
     LW_CLEANUP(lw_free) int64_t *row = lw_calloc((size_t)n, sizeof *row);
@@ -68,28 +72,6 @@ int lw_scorer_nearest(const lw_scorer *s, const float *x, int64_t n, float *near
     LW_TRY(nearest_training(s, x, n, distance, row));
     for (int64_t i = 0; i < n; i++)
         lw_data_from_u8(s->train->pixels + row[i] * s->floats, s->floats, near + i * s->floats);
-    return 0;
-}
-
-int lw_scorer_two_nearest(const lw_scorer *s, const float *x, int64_t n, double *two)
-{
-    int64_t block = LW_MIN(s->train->n, TRAIN_BLOCK);
-    LW_CLEANUP(lw_free) float *rows = lw_calloc((size_t)(block * s->floats), sizeof *rows);
-    LW_CLEANUP(lw_free) double *d = lw_calloc((size_t)n * 2, sizeof *d);
-    if (!rows || !d)
-        return LW_ENOMEM;
-    for (int64_t i = 0; i < 2 * n; i++)
-        two[i] = (double)INFINITY;
-    for (int64_t at = 0; at < s->train->n; at += block) {
-        int64_t m = LW_MIN(block, s->train->n - at), k = LW_MIN(m, 2);
-        lw_data_from_u8(s->train->pixels + at * s->floats, m * s->floats, rows);
-        LW_TRY(lw_nearest(s->pool, x, n, rows, m, (int32_t)s->floats, (int32_t)k, false, d, NULL));
-        for (int64_t i = 0; i < n * k; i++) {
-            double *best = two + 2 * (i / k), v = d[i] / sqrt((double)s->floats);
-            best[1] = fmin(best[1], fmax(best[0], v));
-            best[0] = fmin(best[0], v);
-        }
-    }
     return 0;
 }
 

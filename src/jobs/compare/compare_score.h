@@ -79,8 +79,10 @@ int lw_scorer_score(lw_scorer *s, const char *name, const float *x, const int32_
 /* The training picture nearest to each of n pictures (pixels, root mean square): pictures into near
  * [n][h][w][3], distance [n]. */
 int lw_scorer_nearest(const lw_scorer *s, const float *x, int64_t n, float *near, double *distance);
-/* Distances of each of n pictures to its two nearest training pictures, likewise: two [n][2]. */
-int lw_scorer_two_nearest(const lw_scorer *s, const float *x, int64_t n, double *two);
+/* Distance of each of m pictures to the nearest of `count` pictures of bytes, likewise: near [m];
+ * row [m] (or NULL): which. */
+int lw_scorer_nearest_of(const lw_scorer *s, const uint8_t *pixels, int64_t count, const float *x,
+                         int64_t m, double *near, int64_t *row);
 /* Probability that the judge gives the class asked for, of each picture; needs a judge. */
 int lw_scorer_own(lw_scorer *s, const float *x, const int32_t *asked, int64_t n, float *own);
 

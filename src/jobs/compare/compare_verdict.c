@@ -33,16 +33,34 @@ static void find_battery(const comparing *w, lw_str *out)
         out->len = 0;
 }
 
+/* Of each of n pictures: how near what was learnt, how near what nobody saw. New heap array. */
+static int find_nearness(const comparing *w, const compare_verdict *v, const float *x, int64_t n,
+                         lw_nearness **out)
+{
+    const lw_dataset *train = lw_scorer_training(w->scorer);
+    LW_CLEANUP(lw_free) lw_nearness *near = lw_calloc((size_t)n, sizeof *near);
+    LW_CLEANUP(lw_free) double *learnt = lw_calloc((size_t)n, sizeof *learnt);
+    LW_CLEANUP(lw_free) double *fresh = lw_calloc((size_t)n, sizeof *fresh);
+    LW_CLEANUP(lw_free) int64_t *row = lw_calloc((size_t)n, sizeof *row);
+    if (!near || !learnt || !fresh || !row)
+        return LW_ENOMEM;
+    LW_TRY(lw_scorer_nearest_of(w->scorer, train->pixels, train->n, x, n, learnt, row));
+    LW_TRY(lw_scorer_nearest_of(w->scorer, v->real.pixels, v->real.reference, x, n, fresh, NULL));
+    for (int64_t i = 0; i < n; i++)
+        near[i] = (lw_nearness){learnt[i], fresh[i], row[i]};
+    *out = lw_steal(&near);
+    return 0;
+}
+
 static int measure_unseen(comparing *w, compare_verdict *v)
 {
     int64_t floats = (int64_t)w->side * w->side * 3, n = LW_MIN(v->real.unseen, NEAR);
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(n * floats), sizeof *x);
-    v->unseen = lw_calloc((size_t)n * 2, sizeof *v->unseen);
-    if (!x || !v->unseen)
+    if (!x)
         return LW_ENOMEM;
     v->n_unseen = n;
     lw_data_from_u8(v->real.pixels + v->real.reference * floats, n * floats, x);
-    return lw_scorer_two_nearest(w->scorer, x, n, v->unseen);
+    return find_nearness(w, v, x, n, &v->unseen);
 }
 
 static int open_verdict(comparing *w, const char *specs, compare_verdict *v)
@@ -94,14 +112,13 @@ static int check_finite(const char *name, const float *x, int64_t n, int64_t flo
     return 0;
 }
 
-static int find_copies(comparing *w, compare_verdict *v, const float *x, int64_t n, lw_copying *out)
+static int find_copies(const comparing *w, const compare_verdict *v, const float *x, int64_t n,
+                       lw_copying *out)
 {
     int64_t m = LW_MIN(n, NEAR);
-    LW_CLEANUP(lw_free) double *two = lw_calloc((size_t)m * 2, sizeof *two);
-    if (!two)
-        return LW_ENOMEM;
-    LW_TRY(lw_scorer_two_nearest(w->scorer, x, m, two));
-    return lw_copying_of(two, m, v->unseen, v->n_unseen, out);
+    LW_CLEANUP(lw_free) lw_nearness *near = NULL;
+    LW_TRY(find_nearness(w, v, x, m, &near));
+    return lw_copying_of(near, m, v->unseen, v->n_unseen, out);
 }
 
 int lw_compare_verdict_add(comparing *w, const char *name, lw_verdict_part part, const float *x,

@@ -30,7 +30,7 @@ typedef struct compare_verdict {
     lw_copying copies[LW_VERDICT_ROWS];
     char name[LW_VERDICT_ROWS][64];
     int32_t rows;
-    double *unseen; /* [NEAR][2] nearest two training pictures of unseen real ones */
+    lw_nearness *unseen; /* [n_unseen] of unseen real pictures */
     int64_t n_unseen;
     lw_verdict_result *result;
     lw_planted planted[LW_PLANTED];

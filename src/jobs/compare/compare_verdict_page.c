@@ -17,14 +17,20 @@ static const char *name_of(const compare_verdict *v, int32_t k)
 
 static bool is_suspect(const compare_verdict *v, int32_t i)
 {
-    return v->result->row[i].suspect || v->copies[i].suspect;
+    return lw_verdict_suspect(v->result, i, &v->copies[i]);
 }
 
 static void number_cells(const compare_verdict *v, int32_t i, lw_table *t)
 {
     const lw_verdict_row *r = &v->result->row[i];
-    lw_table_cell(t, "%.2f", exp(r->number.value));
-    lw_table_mark(t, LW_MARK_STRONG);
+    const int32_t place = lw_verdict_place(v->row, v->copies, v->result, i);
+    const bool counts = !is_suspect(v, i);
+    if (place)
+        lw_table_cell(t, "%d", (int)place);
+    else
+        lw_table_cell(t, "-");
+    lw_table_cell(t, counts ? "%.2f" : "(%.2f)", exp(r->number.value));
+    lw_table_mark(t, counts ? LW_MARK_STRONG : LW_MARK_MUTED);
     lw_table_cell(t, "%.2f .. %.2f", exp(r->number.low), exp(r->number.high));
     lw_table_mark(t, LW_MARK_MUTED);
 }
@@ -66,6 +72,7 @@ static void add_rows(const compare_verdict *v, lw_html *page)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
     lw_table_column(&t, "pictures", LW_LEFT);
+    lw_table_column(&t, "place", LW_RIGHT);
     lw_table_column(&t, "times real", LW_RIGHT);
     lw_table_column(&t, "95 %", LW_RIGHT);
     lw_table_column(&t, "honest?", LW_LEFT);
@@ -74,29 +81,33 @@ static void add_rows(const compare_verdict *v, lw_html *page)
         lw_table_column(&t, name_of(v, k), LW_RIGHT);
     for (int32_t i = 0; i < v->rows; i++)
         row_cells(v, i, &t);
-    lw_html_table(page, &t, "Verdict",
-                  "How many times as far from real pictures as other real pictures are: 1 cannot "
-                  "be told from them. **times real** is the mean over the networks and over two "
-                  "measures (the root of the Frechet distance, and sliced Wasserstein), of "
-                  "logarithms; its interval is of other pictures from the same generators. **who "
-                  "disagrees**: under which network the row's rank is farthest from its rank under "
-                  "the others.");
+    lw_html_table(
+        page, &t, "Verdict",
+        "How many times as far from real pictures as other real pictures are: 1 cannot "
+        "be told from them. **times real** is the mean over the networks and over two "
+        "measures (the root of the Frechet distance, and sliced Wasserstein), of "
+        "logarithms; its interval is of other pictures from the same generators; in grey and "
+        "parentheses it counts for nothing, because the row is suspect. **place** is among "
+        "the generators' rows that count. **who "
+        "disagrees**: under which network the row's rank is farthest from its rank under "
+        "the others.");
 }
 
 static void add_bars(const compare_verdict *v, lw_html *page)
 {
     LW_CLEANUP(lw_str_clear) lw_str svg = {0};
     lw_bar bars[LW_VERDICT_ROWS];
-    char text[LW_VERDICT_ROWS][32];
+    char text[LW_VERDICT_ROWS][48];
     for (int32_t i = 0; i < v->rows; i++) {
         const lw_verdict_row *r = &v->result->row[i];
         snprintf(text[i], sizeof text[i], "%.2f%s", exp(r->number.value),
-                 is_suspect(v, i) ? " suspect" : "");
+                 is_suspect(v, i) ? " suspect, does not count" : "");
         bars[i] = (lw_bar){.name = v->name[i],
                            .value = exp(r->number.value),
                            .low = exp(r->number.low),
                            .high = exp(r->number.high),
                            .text = text[i],
+                           .muted = is_suspect(v, i),
                            .color = v->row[i].part == LW_VERDICT_MADE ? 1 : 3};
     }
     const lw_plot p = {.title = "Times as far as real pictures, all networks",
@@ -154,8 +165,9 @@ static void add_rule(const compare_verdict *v, lw_html *page)
                  "and draws of whole ones; %lld pictures each): its shortfall is over %.2f, the "
                  "larger of their largest (%.2f) and what one normal value in a thousand exceeds "
                  "(mean %.2f, sd %.2f). The rule was learnt from these alone.%s Suspect is also a "
-                 "row of which surely over 30 %% of the pictures have one training picture "
-                 "distinctly nearer than any other, as one in ten unseen real pictures has.",
+                 "row whose pictures lie on training pictures: nearer, over their distance to "
+                 "the nearest held-out picture, than nine in ten unseen real ones, and that for "
+                 "surely over 30 %% of the training pictures they lie nearest to.",
                  (int)r->sets, (long long)v->result->honest, r->limit, r->worst, r->mean, r->sd,
                  r->blind ? " On this battery it can expose **nobody**: the networks disagree too "
                             "much by themselves."
