@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`leeway fid` beside the programs whose numbers it is compared with.
 
-    python3 tools/fid_check.py build/leeway                     # formulas, and the code of others
-    python3 tools/fid_check.py build/leeway --only formula --data DATA
+    python3 tools/fid_check.py build/leeway --data DATA         # all of it: some minutes
+    python3 tools/fid_check.py build/leeway --only others
 
 formula   features drawn here, with more and with fewer rows than dimensions: numpy and scipy's two symmetric roots
           (1e-6); KID of all pairs, precision and recall by their definitions, where --data is given also the six
@@ -12,7 +12,8 @@ others    Inception-v3 in the FID form with drawn weights: folders of drawn pict
           of clean-fid (its modes clean and legacy_pytorch) and through `leeway fid` with that resize (1e-3).
           Their covariances are of fewer pictures than dimensions.
 
-DATA is a folder with encoders/resnet_cifar10 and cifar10 (LW_TEST_DATA of the tests). Needs numpy, scipy, safetensors;
+DATA is a folder with encoders/resnet_cifar10 and cifar10 (LW_TEST_DATA of the tests, which is also used without
+--data). Each line says how many seconds have passed. Needs numpy, scipy, safetensors;
 `others` also torch, torchvision, Pillow, pytorch_fid and cleanfid (pip install clean-fid pytorch-fid --no-deps).
 """
 import argparse
@@ -21,12 +22,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
 SIX = {("train", "test"): 0.0499603208, ("train", "testjpeg"): 2.5311777057, ("test", "testjpeg"): 2.2703029213,
        ("test5k.features", "testjpeg5k.features"): 2.2577997839, ("train", "test5k.features"): 0.0640489119}
+BEGIN = time.time()
 HALVES = 0.0151900117  # first 25,000 training pictures against the last
 
 
@@ -36,7 +39,7 @@ def fid(o, *args):
 
 
 def line(ok, text):
-    print(text + ("" if ok else "   WRONG"), flush=True)
+    print("%4.0f s  %s%s" % (time.time() - BEGIN, text, "" if ok else "   WRONG"), flush=True)
     return ok
 
 
@@ -64,8 +67,8 @@ def moments(x):
 
 
 def neighbours(x, y):
-    d = np.sqrt(np.maximum(((x[:, None].astype(np.float64) - y[None]) ** 2).sum(2), 0))
-    return d
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    return np.sqrt(np.stack([((row - y) ** 2).sum(1) for row in x]))
 
 
 def manifold(a, b, k=3):
@@ -85,7 +88,7 @@ def kid_all(a, b):
 def formula(o, scratch):
     ok = True
     rng = np.random.default_rng(1)
-    print("%-44s %-14s %-14s %s" % ("features", "leeway", "numpy, scipy", "off by"))
+    print("        %-44s %-14s %-14s %s" % ("features", "leeway", "numpy, scipy", "off by"), flush=True)
     for n, m, d in ((500, 400, 64), (300, 350, 128), (40, 60, 256), (2000, 2500, 32)):
         mix = rng.standard_normal((d, d)) / np.sqrt(d)
         a = (rng.standard_normal((n, d)) @ mix).astype(np.float32)
@@ -108,7 +111,10 @@ def formula(o, scratch):
             np.save(names[0], a[:len(b[:n])])
             got = fid(o, *names, "--kid")
             ok &= close("  KID of equal counts", got["kid"], kid_all(a[:len(b[:n])], b[:n]), 1e-6)
-    return ok & six(o, scratch) if o.data else ok
+    if o.data:
+        return ok & six(o, scratch)
+    print("        the six distances are left out: neither --data nor LW_TEST_DATA", flush=True)
+    return ok
 
 
 def six(o, scratch):
@@ -192,7 +198,7 @@ def others(o, scratch):
         return clean.compare_folders(*folders, seen, mode, device=torch.device("cpu"), verbose=False)
 
     ok = True
-    print("%-44s %-14s %-14s %s" % ("Inception-v3 with drawn weights", "leeway", "theirs", "off by"))
+    print("        %-44s %-14s %-14s %s" % ("Inception-v3 with drawn weights", "leeway", "theirs", "off by"), flush=True)
     for name, theirs, how in (("pytorch-fid", path_fid, []), ("clean-fid, legacy_pytorch", lambda: clean_fid("legacy_pytorch"), []),
                               ("clean-fid, clean", lambda: clean_fid("clean"), ["--resize", "float-aa"])):
         got = fid(o, *folders, "--encoder", weights, *how)
@@ -203,7 +209,7 @@ def others(o, scratch):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("leeway")
-    p.add_argument("--data", help="folder with encoders/resnet_cifar10 and cifar10")
+    p.add_argument("--data", default=os.environ.get("LW_TEST_DATA"), help="folder with encoders/resnet_cifar10 and cifar10")
     p.add_argument("--only", choices=("formula", "others"))
     p.add_argument("--pictures", type=int, default=32, help="in each folder of `others`")
     p.add_argument("--threads", type=int, default=1, help="of torch")

@@ -37,6 +37,7 @@ int lw_bench_suite_sampling(lw_bench_run *r);
 int lw_bench_suite_startup(lw_bench_run *r);
 int lw_bench_suite_prove(lw_bench_run *r);
 int lw_bench_suite_eval(lw_bench_run *r);
+int lw_bench_whole_verdict(lw_bench_run *r); /* the last case of eval */
 
 /* One case, ready to be called. */
 typedef struct lw_bench_work {
@@ -78,6 +79,9 @@ void lw_bench_set_share(const lw_bench_run *r, lw_num num, lw_bench_case *c);
 size_t lw_bench_memory_limit(const lw_bench_run *r);
 /* Time per kind of op over a few runs, into c->part, longest first. */
 int lw_bench_profile(lw_bench_case *c, const lw_bench_work *w);
+
+/* A new directory where temporary files go, its path into *dir (empty where it failed). */
+int lw_bench_temp_dir(lw_str *dir);
 
 /* ---- methods --------------------------------------------------------------------------------- */
 

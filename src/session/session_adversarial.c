@@ -164,57 +164,85 @@ int lw_adversarial_pictures(lw_device *dev, const lw_network *attacked, int32_t 
     return 0;
 }
 
-/* Seconds of the gradient of n rows, to a reference of independent features. */
-static int time_gradient(attack *a, int64_t n, double *seconds)
+/* ---- how long -------------------------------------------------------------------------------- */
+
+static int drawn_rows(int64_t n, int32_t dim, float **out)
 {
     const lw_rng_key key = lw_rng_key_of(0, lw_hash_name("adversarial.forecast"));
-    const size_t count = (size_t)(n * a->net->features);
-    LW_CLEANUP(lw_free) float *rows = lw_calloc(count, sizeof *rows);
-    LW_CLEANUP(lw_free) double *gradient = lw_calloc(count, sizeof *gradient);
-    double value;
-    if (!rows || !gradient)
-        return LW_ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        rows[i] = (float)lw_rng_uniform(key, 0, (uint64_t)i, 0);
-    *seconds = lw_now();
-    LW_TRY(lw_frechet_gradient(a->loss, rows, n, &value, gradient));
-    *seconds = lw_now() - *seconds;
+    *out = lw_calloc((size_t)(n * dim), sizeof **out);
+    for (int64_t i = 0; *out && i < n * dim; i++)
+        (*out)[i] = (float)lw_rng_uniform(key, 0, (uint64_t)i, 0);
+    return *out ? 0 : LW_ENOMEM;
+}
+
+/* Of drawn features, of full rank. */
+static int drawn_reference(lw_pool *pool, int32_t dim, lw_stats **out)
+{
+    LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
+    LW_CLEANUP(lw_free) float *rows = NULL;
+    LW_TRY(drawn_rows(2 * (int64_t)dim, dim, &rows));
+    LW_TRY(lw_stats_new(dim, &s));
+    LW_TRY(lw_stats_add(pool, s, rows, 2 * (int64_t)dim));
+    *out = lw_steal(&s);
     return 0;
 }
 
-static int unit_reference(int32_t dim, lw_stats **out)
+static int time_gradient(attack *a, int64_t n, double *seconds)
 {
-    const size_t d = (size_t)dim;
-    LW_CLEANUP(lw_free) double *mean = lw_calloc(d, sizeof *mean);
-    LW_CLEANUP(lw_free) double *cov = lw_calloc(d * d, sizeof *cov);
-    if (!mean || !cov)
+    LW_CLEANUP(lw_free) float *rows = NULL;
+    LW_CLEANUP(lw_free)
+    double *gradient = lw_calloc((size_t)(n * a->net->features), sizeof *gradient);
+    double value, start;
+    if (!gradient)
         return LW_ENOMEM;
-    for (size_t i = 0; i < d; i++)
-        cov[i * d + i] = 1;
-    return lw_stats_from(dim, 2, mean, cov, out);
+    LW_TRY(drawn_rows(n, a->net->features, &rows));
+    start = lw_now();
+    LW_TRY(lw_frechet_gradient(a->loss, rows, n, &value, gradient));
+    *seconds = lw_now() - start;
+    return 0;
+}
+
+/* The network forwards, backwards and Adam on the few pictures of a: after a first time, which
+ * prepares weights, for half a second or three times. */
+static int time_pictures(attack *a, float *x, double *seconds)
+{
+    enum { LEAST = 3, MOST = 32 };
+    static const double enough = 0.5;
+    const lw_feed feed[] = {{.name = "images", .in = x}, {.name = "pooled", .out = a->features}};
+    double start = 0, spent = 0;
+    int done = -1;
+    for (; done < LEAST || (spent < enough && done < MOST); done++) {
+        if (done == 0)
+            start = lw_now();
+        LW_TRY(lw_forward_rows(a->look, "encode", a->n, feed, 2, NULL));
+        LW_TRY(move(a, x, done + 2, LW_ADVERSARIAL_RATE));
+        spent = done < 0 ? 0 : lw_now() - start;
+    }
+    *seconds = spent / done;
+    return 0;
 }
 
 int lw_adversarial_forecast(lw_device *dev, const lw_network *attacked, int32_t side, int32_t steps,
-                            int64_t n, double *seconds)
+                            int64_t n, lw_adversarial_cost *out)
 {
-    const int64_t picture = (int64_t)side * side * 3, few = LW_MIN(n, 2 * batch_of(attacked, side));
+    const int32_t batch = batch_of(attacked, side);
+    const int64_t picture = (int64_t)side * side * 3, few = LW_MIN(n, (int64_t)batch);
     LW_CLEANUP(attack_clear)
     attack a = {.dev = dev, .net = attacked, .n = few, .count = few * picture};
-    LW_CLEANUP(lw_stats_free) lw_stats *unit = NULL;
+    LW_CLEANUP(lw_stats_free) lw_stats *drawn = NULL;
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)a.count, sizeof *x);
-    double gradient, step = 0, value;
+    lw_adversarial_cost c = {.steps = steps ? steps : LW_ADVERSARIAL_STEPS,
+                             .batches = LW_CEIL_DIV(n, (int64_t)batch)};
     if (!x)
         return LW_ENOMEM;
     LW_TRY(check(attacked, n));
-    LW_TRY(unit_reference(attacked->features, &unit));
-    LW_TRY(attack_new(&a, side, unit, x));
-    for (int i = 1; i <= 2; i++) { /* the first run prepares weights */
-        step = lw_now();
-        LW_TRY(look(&a, x, &value));
-        LW_TRY(move(&a, x, i, LW_ADVERSARIAL_RATE));
-        step = lw_now() - step;
-    }
-    LW_TRY(time_gradient(&a, n, &gradient));
-    *seconds = (steps ? steps : LW_ADVERSARIAL_STEPS) * (step * (double)n / (double)few + gradient);
+    LW_TRY(drawn_reference(dev->pool, attacked->features, &drawn));
+    c.open = lw_now();
+    LW_TRY(attack_new(&a, side, drawn, x));
+    c.open = lw_now() - c.open;
+    LW_TRY(time_pictures(&a, x, &c.per_batch));
+    LW_TRY(time_gradient(&a, n, &c.gradient));
+    c.seconds = c.open + c.steps * ((double)c.batches * c.per_batch + c.gradient) + c.gradient;
+    *out = c;
     return 0;
 }

@@ -37,8 +37,17 @@ typedef struct lw_adversarial_result {
 int lw_adversarial_pictures(lw_device *dev, const lw_network *attacked, int32_t side,
                             const lw_stats *reference, const lw_adversarial_opts *o, float *x,
                             int64_t n, lw_adversarial_result *out);
-/* How long that will take: measured on two batches and on the gradient of n rows. */
+/* seconds = open + steps (batches per_batch + gradient) + gradient */
+typedef struct lw_adversarial_cost {
+    double seconds;
+    double open;      /* compiling, and the reference's decomposition */
+    double per_batch; /* a step of it: forwards, backwards, Adam */
+    double gradient;  /* of the distance, by the features of all pictures */
+    int64_t batches;
+    int32_t steps;
+} lw_adversarial_cost;
+/* How long that will take, measured on a batch and on the gradient of n drawn rows. */
 int lw_adversarial_forecast(lw_device *dev, const lw_network *attacked, int32_t side, int32_t steps,
-                            int64_t n, double *seconds);
+                            int64_t n, lw_adversarial_cost *out);
 
 #endif

@@ -287,6 +287,26 @@ static uint64_t key_of(const job *j)
     return lw_hash64(part, sizeof part);
 }
 
+static lw_features_spec kept_as(const job *j, const char *title, const size_t *row)
+{
+    return (lw_features_spec){.key = key_of(j),
+                              .title = title,
+                              .rows = j->set->n,
+                              .row = row,
+                              .arrays = 1,
+                              .together = (int64_t)1 << DISK_BYTES_LOG2,
+                              .pool = j->b->dev->pool};
+}
+
+static bool is_kept(const job *j)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    const size_t row = (size_t)j->net->dim * sizeof(float);
+    const lw_features_spec spec = kept_as(j, "", &row);
+    lw_features_path(&spec, &path);
+    return j->set->content && path.len > 0 && lw_path_exists(lw_str_c(&path));
+}
+
 /* From the cache, or into it where there is room. 1: it cannot be there. */
 static int encode_kept(job *j, float *out)
 {
@@ -294,13 +314,7 @@ static int encode_kept(job *j, float *out)
     LW_CLEANUP(lw_features_close) lw_features_file f = {0};
     const size_t row = (size_t)j->net->dim * sizeof(float);
     lw_str_addf(&title, "battery: pooled features of %s by %s", j->set->name, j->net->spec);
-    const lw_features_spec spec = {.key = key_of(j),
-                                   .title = lw_str_c(&title),
-                                   .rows = j->set->n,
-                                   .row = &row,
-                                   .arrays = 1,
-                                   .together = (int64_t)1 << DISK_BYTES_LOG2,
-                                   .pool = j->b->dev->pool};
+    const lw_features_spec spec = kept_as(j, lw_str_c(&title), &row);
     int rc = lw_features_keep(&spec, make, j, &f);
     if (rc == 0)
         memcpy(out, f.array[0], (size_t)j->set->n * row);
@@ -347,44 +361,58 @@ int lw_battery_run(lw_battery *b, const lw_pictures *sets, int32_t n_sets, lw_ba
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
-/* A picture's seconds: batches after the first, for a fifth of a second or four of them. */
-static int time_net(lw_score_net *s, const lw_pictures *grey, float *features, double *out)
+/* Seconds of the first batch, which prepares the weights, and of one of those behind it. */
+static int time_net(lw_score_net *s, const lw_pictures *p, double *first, double *each)
 {
-    int64_t n = lw_score_net_batch(s), done = 0;
-    LW_TRY(lw_score_net_pictures(s, grey, 0, n, features, NULL));
+    enum { LEAST = 3, MOST = 64 };
+    static const double enough = 0.5;
+    const int64_t n = LW_MIN((int64_t)lw_score_net_batch(s), p->n), sets = p->n / n;
+    LW_CLEANUP(lw_free) float *f = lw_calloc((size_t)n * (size_t)s->dim, sizeof *f);
+    if (!f)
+        return LW_ENOMEM;
     double start = lw_now(), spent = 0;
-    while (done < 4 * n || (spent < 0.2 && done < 64 * n)) {
-        LW_TRY(lw_score_net_pictures(s, grey, 0, n, features, NULL));
-        done += n;
+    LW_TRY(lw_score_net_pictures(s, p, 0, n, f, NULL));
+    *first = lw_now() - start;
+    start = lw_now();
+    int64_t done = 0;
+    for (; done < LEAST || (spent < enough && done < MOST); done++) {
+        LW_TRY(lw_score_net_pictures(s, p, done % sets * n, n, f, NULL));
         spent = lw_now() - start;
     }
-    *out = spent / (double)done;
+    *each = spent / (double)done;
     return 0;
 }
 
-int lw_battery_forecast(lw_battery *b, int32_t side, int64_t pictures, lw_battery_cost *out)
+static int forecast_net(lw_battery *b, int32_t i, const lw_pictures *sets, int32_t n_sets,
+                        lw_battery_cost *cost)
 {
-    enum { MOST = 64 };
+    LW_CLEANUP(lw_score_net_close) lw_score_net *open = NULL;
+    job j = {.b = b, .net = &b->net[i]};
+    double first, start = lw_now();
+    LW_TRY(lw_score_net_open(b->dev, b->net[i].spec, b->side, &open));
+    cost->open[i] = lw_now() - start;
+    j.open = open;
+    for (int32_t s = 0; s < n_sets; s++) {
+        j.set = &sets[s];
+        if (!is_kept(&j))
+            cost->batches[i] += LW_CEIL_DIV(sets[s].n, (int64_t)lw_score_net_batch(open));
+    }
+    if (cost->batches[i] == 0)
+        return 0;
+    LW_TRY(time_net(open, &sets[0], &first, &cost->per_batch[i]));
+    cost->open[i] += first > cost->per_batch[i] ? first - cost->per_batch[i] : 0;
+    return 0;
+}
+
+int lw_battery_forecast(lw_battery *b, const lw_pictures *sets, int32_t n_sets,
+                        lw_battery_cost *out)
+{
     lw_battery_cost cost = {0};
-    LW_CLEANUP(lw_free) uint8_t *rgb = lw_calloc((size_t)side * (size_t)side * 3 * MOST, 1);
-    if (!rgb)
-        return LW_ENOMEM;
-    for (size_t i = 0; i < (size_t)side * (size_t)side * 3 * MOST; i++)
-        rgb[i] = (uint8_t)(lw_hash64(&i, sizeof i) & 255);
-    const lw_pictures grey = {
-        .name = "pictures drawn for timing", .n = MOST, .side = side, .rgb = rgb};
     for (int32_t i = 0; i < b->n; i++) {
-        LW_CLEANUP(lw_score_net_close) lw_score_net *open = NULL;
-        double start = lw_now();
         if (b->net[i].left_out)
             continue;
-        LW_TRY(lw_score_net_open(b->dev, b->net[i].spec, b->side, &open));
-        cost.seconds += lw_now() - start;
-        LW_CLEANUP(lw_free) float *f = lw_calloc((size_t)MOST * (size_t)b->net[i].dim, sizeof *f);
-        if (!f)
-            return LW_ENOMEM;
-        LW_TRY(time_net(open, &grey, f, &cost.per_picture[i]));
-        cost.seconds += cost.per_picture[i] * (double)pictures;
+        LW_TRY(forecast_net(b, i, sets, n_sets, &cost));
+        cost.seconds += cost.open[i] + (double)cost.batches[i] * cost.per_batch[i];
     }
     *out = cost;
     return 0;

@@ -57,12 +57,16 @@ typedef int lw_battery_take(void *self, int32_t i, int32_t s, float **features);
 int lw_battery_run(lw_battery *b, const lw_pictures *sets, int32_t n_sets, lw_battery_take *take,
                    void *self, const lw_observer *obs);
 
+/* seconds = sum over networks of open + batches per_batch */
 typedef struct lw_battery_cost {
-    double seconds; /* opening all that count, and `pictures` pictures through each */
-    double per_picture[LW_BATTERY_MOST]; /* seconds of network i */
+    double seconds;
+    double open[LW_BATTERY_MOST];      /* seconds until network i is ready for its first batch */
+    double per_batch[LW_BATTERY_MOST]; /* seconds, pictures prepared */
+    int64_t batches[LW_BATTERY_MOST];  /* of all sets whose features are not in the cache */
 } lw_battery_cost;
-/* Measured: each network that counts is opened and sees some batches of grey pictures of side x
- * side. */
-int lw_battery_forecast(lw_battery *b, int32_t side, int64_t pictures, lw_battery_cost *out);
+/* What lw_battery_run of these sets takes. Measured: each network that counts is opened and sees some
+ * batches of the first set; the others give n and content alone. */
+int lw_battery_forecast(lw_battery *b, const lw_pictures *sets, int32_t n_sets,
+                        lw_battery_cost *out);
 
 #endif

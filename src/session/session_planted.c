@@ -46,12 +46,16 @@ static int keep(const lw_planted_opts *o, const float *x, bool labelled, int32_t
     return 0;
 }
 
-/* What the network makes of training pictures, drawn over all classes. */
-static int training_stats(const lw_planted_opts *o, lw_score_net *net, lw_stats **out)
+static int64_t training_pictures(const lw_planted_opts *o)
+{
+    return LW_MIN(o->train->n, (int64_t)LW_PLANTED_TRAINING);
+}
+
+/* What the network makes of n training pictures, drawn over all classes. */
+static int training_stats(const lw_planted_opts *o, lw_score_net *net, int64_t n, lw_stats **out)
 {
     enum { BLOCK = 256 };
     const lw_dataset *d = o->train;
-    const int64_t n = LW_MIN(d->n, (int64_t)LW_PLANTED_TRAINING);
     LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
     LW_CLEANUP(lw_free) int64_t *row = NULL;
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(BLOCK * floats(d)), sizeof *x);
@@ -89,7 +93,7 @@ static int against_network(lw_device *dev, const lw_planted_opts *o, lw_planted 
         LW_TRY(damaged(o, LW_JUNK_BLUR2, x, labels));
     }
     LW_TRY(lw_score_net_open(dev, o->network, o->train->h, &net));
-    LW_TRY(training_stats(o, net, &training));
+    LW_TRY(training_stats(o, net, training_pictures(o), &training));
     LW_TRY(lw_adversarial_pictures(dev, net->encoder, o->train->h, training, &how, x, n,
                                    &out->attack));
     snprintf(out->name, sizeof out->name, "against %s", o->name);
@@ -132,9 +136,31 @@ int lw_planted_make(lw_device *dev, const lw_planted_opts *o, lw_planted out[LW_
     return rc;
 }
 
-int lw_planted_forecast(lw_device *dev, const lw_planted_opts *o, double *seconds)
+/* Statistics of a batch of training pictures, once to prepare the weights and once timed. */
+static int time_training(const lw_planted_opts *o, lw_score_net *net, lw_planted_cost *c)
 {
-    LW_CLEANUP(lw_network_close) lw_network *net = NULL;
-    LW_TRY(lw_encoder_open(o->network, &net));
-    return lw_adversarial_forecast(dev, net, o->train->h, o->steps, pictures(o), seconds);
+    const int64_t batch = lw_score_net_batch(net), all = training_pictures(o);
+    const int64_t few = LW_MIN(all, batch);
+    c->batches = LW_CEIL_DIV(all, batch);
+    for (int i = 0; i < 2; i++) {
+        LW_CLEANUP(lw_stats_free) lw_stats *s = NULL;
+        double start = lw_now();
+        LW_TRY(training_stats(o, net, few, &s));
+        c->per_batch = lw_now() - start;
+    }
+    return 0;
+}
+
+int lw_planted_forecast(lw_device *dev, const lw_planted_opts *o, lw_planted_cost *out)
+{
+    LW_CLEANUP(lw_score_net_close) lw_score_net *net = NULL;
+    lw_planted_cost c = {.open = lw_now()};
+    LW_TRY(lw_score_net_open(dev, o->network, o->train->h, &net));
+    c.open = lw_now() - c.open;
+    LW_TRY(time_training(o, net, &c));
+    LW_TRY(
+        lw_adversarial_forecast(dev, net->encoder, o->train->h, o->steps, pictures(o), &c.attack));
+    c.seconds = c.open + (double)c.batches * c.per_batch + c.attack.seconds;
+    *out = c;
+    return 0;
 }

@@ -44,7 +44,14 @@ typedef struct lw_planted_opts {
  * training pictures: a cheater has no others. */
 int lw_planted_make(lw_device *dev, const lw_planted_opts *o, lw_planted out[LW_PLANTED]);
 void lw_planted_clear(lw_planted *p);
+/* seconds = open + batches per_batch + attack.seconds */
+typedef struct lw_planted_cost {
+    double seconds, open;
+    double per_batch; /* of training pictures */
+    int64_t batches;
+    lw_adversarial_cost attack;
+} lw_planted_cost;
 /* How long that will take, measured on pieces of it. */
-int lw_planted_forecast(lw_device *dev, const lw_planted_opts *o, double *seconds);
+int lw_planted_forecast(lw_device *dev, const lw_planted_opts *o, lw_planted_cost *out);
 
 #endif

@@ -171,6 +171,26 @@ static int conclude(verdict_job *j)
                            r->networks >= LW_VERDICT_LEAST ? &r->rule : NULL, r->row);
 }
 
+/* Set 0: real pictures, whole and damaged, into *pixels; behind it the rows. */
+static int make_sets(const lw_verdict_real *real, const verdict_sizes *sizes,
+                     const lw_verdict_set *rows, int32_t n_rows, bool afresh, uint8_t **pixels,
+                     lw_pictures sets[1 + LW_VERDICT_ROWS])
+{
+    LW_ASSERT(n_rows <= LW_VERDICT_ROWS, "%d rows", n_rows);
+    LW_TRY(lw_verdict_pictures(real, sizes, pixels));
+    sets[0] = (lw_pictures){.name = "real pictures, whole and damaged",
+                            .n = lw_verdict_picture_count(sizes),
+                            .side = real->side,
+                            .rgb = *pixels};
+    if (!afresh)
+        sets[0].content =
+            lw_hash64(*pixels, (size_t)sets[0].n * (size_t)real->side * (size_t)real->side * 3) | 1;
+    for (int32_t i = 0; i < n_rows; i++)
+        sets[1 + i] = (lw_pictures){
+            .name = rows[i].name, .n = rows[i].n, .side = real->side, .rgb = rows[i].rgb};
+    return 0;
+}
+
 int lw_verdict_run(lw_device *dev, lw_battery *b, const lw_verdict_real *real,
                    const lw_verdict_set *rows, int32_t n_rows, const lw_verdict_opts *o,
                    const lw_observer *obs, lw_verdict_result **out)
@@ -185,18 +205,8 @@ int lw_verdict_run(lw_device *dev, lw_battery *b, const lw_verdict_real *real,
                      .sizes = lw_verdict_sizes_of(real->reference, real->unseen)};
     lw_pictures sets[1 + LW_VERDICT_ROWS];
     double start = lw_now();
-    LW_ASSERT(n_rows <= LW_VERDICT_ROWS, "%d rows", n_rows);
     LW_TRY(job_open(&j));
-    LW_TRY(lw_verdict_pictures(real, &j.sizes, &pixels));
-    sets[0] = (lw_pictures){.name = "real pictures, whole and damaged",
-                            .n = lw_verdict_picture_count(&j.sizes),
-                            .side = real->side,
-                            .rgb = pixels};
-    sets[0].content =
-        lw_hash64(pixels, (size_t)sets[0].n * (size_t)real->side * (size_t)real->side * 3) | 1;
-    for (int32_t i = 0; i < n_rows; i++)
-        sets[1 + i] = (lw_pictures){
-            .name = rows[i].name, .n = rows[i].n, .side = real->side, .rgb = rows[i].rgb};
+    LW_TRY(make_sets(real, &j.sizes, rows, n_rows, o->afresh, &pixels, sets));
     LW_TRY(lw_battery_run(b, sets, 1 + n_rows, on_features, &j, obs));
     LW_TRY(conclude(&j));
     j.out->seconds = lw_now() - start;
@@ -206,22 +216,24 @@ int lw_verdict_run(lw_device *dev, lw_battery *b, const lw_verdict_real *real,
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
-int lw_verdict_forecast(lw_device *dev, lw_battery *b, int32_t side, int64_t reference,
-                        int64_t unseen, const lw_verdict_set *rows, int32_t n_rows,
-                        const lw_verdict_opts *o, double *seconds)
+int lw_verdict_forecast(lw_device *dev, lw_battery *b, const lw_verdict_real *real,
+                        const lw_verdict_set *rows, int32_t n_rows, const lw_verdict_opts *o,
+                        double *seconds)
 {
-    lw_verdict_opts f = filled(o);
-    verdict_sizes sizes = lw_verdict_sizes_of(reference, unseen);
+    LW_CLEANUP(lw_free) uint8_t *pixels = NULL;
+    const lw_verdict_opts f = filled(o);
+    const verdict_sizes sizes = lw_verdict_sizes_of(real->reference, real->unseen);
+    lw_pictures sets[1 + LW_VERDICT_ROWS];
     lw_battery_cost cost;
-    int64_t pictures = lw_verdict_picture_count(&sizes);
-    for (int32_t i = 0; i < n_rows; i++)
-        pictures += rows[i].n;
-    LW_TRY(lw_battery_forecast(b, side, pictures, &cost));
+    double sum = -lw_now();
+    LW_TRY(make_sets(real, &sizes, rows, n_rows, o->afresh, &pixels, sets));
+    sum += lw_now();
+    LW_TRY(lw_battery_forecast(b, sets, 1 + n_rows, &cost));
     for (int32_t i = 0; i < lw_battery_count(b); i++) {
         const lw_battery_net *net = lw_battery_at(b, i);
         if (!net->left_out)
-            LW_TRY(lw_verdict_time(dev->pool, net->dim, &sizes, &f, rows, n_rows, &cost.seconds));
+            LW_TRY(lw_verdict_time(dev->pool, net->dim, &sizes, &f, rows, n_rows, &sum));
     }
-    *seconds = cost.seconds;
+    *seconds = sum + cost.seconds;
     return 0;
 }

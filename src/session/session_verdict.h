@@ -54,6 +54,7 @@ typedef struct lw_verdict_opts {
     int32_t directions; /* of sliced distances; 0: LW_SLICED_DIRECTIONS */
     double level;       /* of intervals; 0: 0.95 */
     uint64_t seed;
+    bool afresh; /* features of real pictures are neither looked for nor kept in the cache */
 } lw_verdict_opts;
 
 /* Row r in network number k of those that count. */
@@ -78,9 +79,10 @@ typedef struct lw_verdict_result {
 int lw_verdict_run(lw_device *dev, lw_battery *b, const lw_verdict_real *real,
                    const lw_verdict_set *rows, int32_t n_rows, const lw_verdict_opts *o,
                    const lw_observer *obs, lw_verdict_result **out);
-/* How long that will take, measured on pieces of it: rows give n alone. */
-int lw_verdict_forecast(lw_device *dev, lw_battery *b, int32_t side, int64_t reference,
-                        int64_t unseen, const lw_verdict_set *rows, int32_t n_rows,
-                        const lw_verdict_opts *o, double *seconds);
+/* How long that will take, measured on pieces of it: rows give n alone. Features of real pictures that
+ * are in the cache cost nothing. */
+int lw_verdict_forecast(lw_device *dev, lw_battery *b, const lw_verdict_real *real,
+                        const lw_verdict_set *rows, int32_t n_rows, const lw_verdict_opts *o,
+                        double *seconds);
 
 #endif

@@ -173,7 +173,8 @@ static void both_are_planted(void **state)
     const lw_data_opts d = {.count = 300};
     float *start = real_pictures(0, FEW);
     int32_t labels[FEW] = {3, 1, 4};
-    double seconds = 0, noise = 0;
+    double noise = 0;
+    lw_planted_cost c;
     lw_planted p[LW_PLANTED], q[LW_PLANTED];
     ok(lw_data_open("synth:16", &d, &train));
     lw_planted_opts o = {.network = lw_path_join(&path, dir, "attacked"),
@@ -183,8 +184,14 @@ static void both_are_planted(void **state)
                          .labels = labels,
                          .n = FEW,
                          .steps = 12};
-    ok(lw_planted_forecast(dev, &o, &seconds));
-    assert_true(seconds > 0 && seconds < 60);
+    ok(lw_planted_forecast(dev, &o, &c));
+    /* 20 pictures are a batch, 300 training pictures five; a look more than steps */
+    assert_true(c.batches == 5 && c.attack.batches == 1 && c.attack.steps == 12);
+    assert_true(c.open > 0 && c.per_batch > 0 && c.attack.per_batch > 0 && c.attack.gradient > 0);
+    double attack = c.attack.open + 12 * (c.attack.per_batch + c.attack.gradient) +
+                    c.attack.gradient;
+    assert_true(fabs(c.attack.seconds - attack) <= 1e-9 * attack);
+    assert_true(fabs(c.seconds - (c.open + 5 * c.per_batch + attack)) <= 1e-9 * c.seconds);
     ok(lw_planted_make(dev, &o, p));
     assert_true(p[0].n == FEW && p[1].n == FEW && p[0].attack.after < .5 * p[0].attack.before);
     assert_string_equal(p[0].name, "against attacked");

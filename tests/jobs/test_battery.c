@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -284,7 +285,6 @@ static void test_left_out_is_not_run(void **state)
     (void)state;
     LW_CLEANUP(lw_battery_free) lw_battery *b = NULL;
     LW_CLEANUP(lw_free) seen *x = lw_calloc(1, sizeof *x);
-    lw_battery_cost cost;
     draw_pixels();
     const lw_pictures set = {.name = "made", .n = N, .side = SIDE, .rgb = pixels[1][0]};
     ok(open_battery("r1,r2", &b));
@@ -292,9 +292,37 @@ static void test_left_out_is_not_run(void **state)
     ok(lw_battery_run(b, &set, 1, take, x, NULL));
     assert_int_equal(x->n, 1);
     assert_int_equal(x->order[0], 10);
-    ok(lw_battery_forecast(b, SIDE, 1000, &cost));
-    assert_true(cost.per_picture[0] == 0.0 && cost.per_picture[1] > 0.0);
-    assert_true(cost.seconds > 1000 * cost.per_picture[1]);
+}
+
+/* Seconds are those of opening and of whole batches, of what must be computed: not of networks left
+ * out, nor of features that are kept. */
+static void test_forecast(void **state)
+{
+    (void)state;
+    LW_CLEANUP(lw_battery_free) lw_battery *b = NULL;
+    LW_CLEANUP(lw_free) seen *x = lw_calloc(1, sizeof *x);
+    lw_battery_cost c;
+    draw_pixels();
+    const lw_pictures sets[] = {
+        {.name = "kept", .n = N, .side = SIDE, .rgb = pixels[1][0], .content = 81},
+        {.name = "other", .n = 1000, .side = SIDE},
+        {.name = "third", .n = 65, .side = SIDE, .content = 83}};
+    ok(open_battery("r1,r2,a/m", &b));
+    ok(lw_battery_leave_out(b, &lw_battery_at(b, 0)->lineage, "drift"));
+    for (int kept = 0; kept < 2; kept++) {
+        ok(lw_battery_forecast(b, sets, LW_COUNT(sets), &c));
+        assert_true(c.batches[0] == 0 && c.open[0] == 0 && c.per_batch[0] == 0);
+        for (int i = 1; i < 3; i++) { /* batches of 64: 1000 pictures are 16, 65 are 2 */
+            assert_int_equal(c.batches[i], (kept ? 0 : LW_CEIL_DIV(N, 64)) + 16 + 2);
+            assert_true(c.open[i] > 0 && c.per_batch[i] > 0);
+        }
+        double sum = c.open[1] + c.open[2] + (double)c.batches[1] * c.per_batch[1] +
+                     (double)c.batches[2] * c.per_batch[2];
+        assert_true(fabs(sum - c.seconds) <= 1e-9 * sum);
+        ok(lw_battery_run(b, sets, 1, take, x, NULL));
+    }
+    ok(lw_battery_forecast(b, sets, 1, &c)); /* nothing to compute: no batch is timed */
+    assert_true(c.batches[1] == 0 && c.per_batch[1] == 0 && c.seconds > 0);
 }
 
 /* ---- a verdict ------------------------------------------------------------------------------- */
@@ -365,7 +393,7 @@ static void test_verdict(void **state)
     assert_false(r->row[0].suspect || r->row[1].suspect);
     assert_memory_equal(&r->value[3], &r->value[0], sizeof r->value[0]);
     assert_true(r->row[3].judged);
-    ok(lw_verdict_forecast(dev, b, SIDE, real.reference, real.unseen, rows, ROWS, &o, &seconds));
+    ok(lw_verdict_forecast(dev, b, &real, rows, ROWS, &o, &seconds));
     assert_true(seconds > 0);
 
     /* another number of threads; a row alone */
@@ -422,6 +450,7 @@ int main(void)
         cmocka_unit_test(test_kin_of_run),
         cmocka_unit_test(test_features),
         cmocka_unit_test(test_left_out_is_not_run),
+        cmocka_unit_test(test_forecast),
         cmocka_unit_test(test_verdict),
         cmocka_unit_test(test_verdict_refused),
     };

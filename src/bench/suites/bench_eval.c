@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Distances between sets of features, at Inception's 2,048: sums of a covariance, the Frechet
- * distance of two full covariances and of 1,000 rows each, the sliced Wasserstein distance. The
+ * distance of two full covariances and of 1,000 rows each, the sliced Wasserstein distance, the kernel
+ * distance; and a whole verdict (bench_verdict.c). The
  * second set is twice the first one, so that Frechet's answer is known: |mean|^2 + the trace of the
  * covariance.
  */
@@ -70,6 +71,16 @@ static int sliced_call(void *self)
                                  LW_SLICED_DIRECTIONS, 0, &c->value);
 }
 
+/* What `fid --kid` asks for, of as many rows: every pair is computed once. */
+static int kid_call(void *self)
+{
+    distance_case *c = self;
+    lw_kid_value v;
+    LW_TRY(lw_kid(c->pool, c->a, ROWS, c->b, ROWS, DIM, 100, 1000, 0, false, &v));
+    c->value = v.mean;
+    return 0;
+}
+
 static int measure(lw_bench_run *r, distance_case *c, const char *name, int (*call)(void *),
                    double flops, double error)
 {
@@ -115,14 +126,15 @@ static int measure_sliced(lw_bench_run *r, distance_case *c, const char *name)
                    none);
 }
 
-int lw_bench_suite_eval(lw_bench_run *r)
+static int measure_distances(lw_bench_run *r)
 {
     const double d = DIM, n = FEW, none = (double)__builtin_nan("");
     bool cov = lw_bench_wants(r, "covariance_4096x2048"),
          full = lw_bench_wants(r, "frechet_2048_full"),
-         few = lw_bench_wants(r, "frechet_2048_of_1000"), sliced = lw_bench_wants(r, "sliced_2000");
+         few = lw_bench_wants(r, "frechet_2048_of_1000"), sliced = lw_bench_wants(r, "sliced_2000"),
+         kid = lw_bench_wants(r, "kid_2048_of_4096");
     LW_CLEANUP(distance_case_clear) distance_case c = {.pool = r->dev->pool};
-    if (!cov && !full && !few && !sliced)
+    if (!cov && !full && !few && !sliced && !kid)
         return 0;
     LW_TRY(distance_case_init(&c));
     if (cov)
@@ -132,5 +144,13 @@ int lw_bench_suite_eval(lw_bench_run *r)
             measure_frechet(r, &c, "frechet_2048_full", ROWS, d * d * d * (2. / 3 + 2 + 8. / 3)));
     if (few)
         LW_TRY(measure_frechet(r, &c, "frechet_2048_of_1000", FEW, n * n * (2 * d + n * 8 / 3)));
-    return sliced ? measure_sliced(r, &c, "sliced_2000") : 0;
+    if (sliced)
+        LW_TRY(measure_sliced(r, &c, "sliced_2000"));
+    return kid ? measure(r, &c, "kid_2048_of_4096", kid_call, 4.0 * ROWS * ROWS * d, none) : 0;
+}
+
+int lw_bench_suite_eval(lw_bench_run *r)
+{
+    LW_TRY(measure_distances(r));
+    return lw_bench_whole_verdict(r);
 }

@@ -232,19 +232,23 @@ static int measure(startup *s, const bool wanted[5])
     return run_starts(s);
 }
 
+int lw_bench_temp_dir(lw_str *dir)
+{
+    const char *tmp = getenv("TMPDIR");
+    lw_str_addf(dir, "%s/leeway-bench-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!dir->failed && mkdtemp(dir->s))
+        return 0;
+    lw_str_clear(dir);
+    return lw_fail(lw_errno_code(errno), "no directory for temporary files: %s", strerror(errno));
+}
+
 /* The shared U-Net with random weights, written where temporary files go. */
 static int write_model(const lw_bench_run *r, lw_str *dir)
 {
-    const char *tmp = getenv("TMPDIR");
     LW_CLEANUP(lw_store_free) lw_store *store = NULL;
     LW_CLEANUP(lw_json_drop) json_t *json = NULL;
     lw_unet_config c = lw_workload_unet_config(r->config->large);
-    lw_str_addf(dir, "%s/leeway-bench-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (dir->failed || !mkdtemp(dir->s)) {
-        lw_str_clear(dir);
-        return lw_fail(lw_errno_code(errno), "no directory for temporary files: %s",
-                       strerror(errno));
-    }
+    LW_TRY(lw_bench_temp_dir(dir));
     LW_TRY(lw_store_new(true, &store));
     LW_TRY(lw_unet_declare(&c, store));
     lw_store_init(store, 1);

@@ -86,8 +86,10 @@ int lw_compare_planted(comparing *w)
         return 0;
     LW_TRY(choose(w, v->battery, &v->attacked));
     lw_planted_opts o = planted_opts(w);
+    const double start = lw_now();
     o.obs = &obs;
     LW_TRY(lw_planted_make(w->dev, &o, v->planted));
+    v->spent += lw_now() - start;
     v->planted_row = v->rows;
     v->n_planted = LW_PLANTED;
     for (int i = 0; i < LW_PLANTED; i++)
@@ -102,7 +104,10 @@ int lw_compare_planted_forecast(comparing *w, double *seconds)
         return 0;
     LW_TRY(choose(w, w->verdict->battery, &w->verdict->attacked));
     const lw_planted_opts o = planted_opts(w);
-    return lw_planted_forecast(w->dev, &o, seconds);
+    lw_planted_cost cost;
+    LW_TRY(lw_planted_forecast(w->dev, &o, &cost));
+    *seconds = cost.seconds;
+    return 0;
 }
 
 /* ---- telling --------------------------------------------------------------------------------- */

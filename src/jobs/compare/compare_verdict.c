@@ -60,16 +60,22 @@ static int measure_unseen(comparing *w, compare_verdict *v)
         return LW_ENOMEM;
     v->n_unseen = n;
     lw_data_from_u8(v->real.pixels + v->real.reference * floats, n * floats, x);
-    return find_nearness(w, v, x, n, &v->unseen);
+    double start = lw_now();
+    LW_TRY(find_nearness(w, v, x, n, &v->unseen));
+    v->near_seconds = lw_now() - start;
+    return 0;
 }
 
 static int open_verdict(comparing *w, const char *specs, compare_verdict *v)
 {
+    double start = lw_now();
     LW_TRY(lw_battery_open(w->dev, w->c->conv, specs, w->side, &v->battery));
     LW_TRY(lw_battery_leave_out_run(v->battery, w->c->drift, "drift"));
     LW_TRY(lw_battery_leave_out_run(v->battery, w->c->ddpm, "DDPM"));
     LW_TRY(lw_verdict_split(lw_scorer_heldout(w->scorer), w->c->n_fid, &v->real));
-    return measure_unseen(w, v);
+    LW_TRY(measure_unseen(w, v));
+    v->spent = v->open_seconds = lw_now() - start;
+    return 0;
 }
 
 int lw_compare_verdict_open(comparing *w)
@@ -129,6 +135,7 @@ int lw_compare_verdict_add(comparing *w, const char *name, lw_verdict_part part,
     if (!v)
         return 0;
     LW_ASSERT(v->rows < LW_VERDICT_ROWS, "%d rows of a verdict", v->rows);
+    double start = lw_now();
     LW_TRY(check_finite(name, x, n, floats));
     LW_TRY(find_copies(w, v, x, n, &v->copies[v->rows]));
     LW_CLEANUP(lw_free) uint8_t *rgb = lw_calloc((size_t)(n * floats), 1);
@@ -147,6 +154,7 @@ int lw_compare_verdict_add(comparing *w, const char *name, lw_verdict_part part,
                                        .labels = lw_steal(&labels),
                                        .classes = w->classes};
     v->rows++;
+    v->spent += lw_now() - start;
     return 0;
 }
 
@@ -175,6 +183,7 @@ int lw_compare_verdict_run(comparing *w)
     if (!v)
         return 0;
     LW_TRY(lw_verdict_run(w->dev, v->battery, &v->real, v->row, v->rows, &o, &obs, &v->result));
+    v->result->seconds += v->spent;
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     lw_verdict_print(v->battery, v->row, v->copies, v->result, &text);
     snprintf(w->out->verdict, sizeof w->out->verdict, "%s", lw_str_c(&text));
@@ -187,9 +196,13 @@ int lw_compare_verdict_forecast(comparing *w, const lw_verdict_set *rows, int32_
     const compare_verdict *v = w->verdict;
     const lw_verdict_opts o = verdict_opts(w);
     *seconds = 0;
-    return v ? lw_verdict_forecast(w->dev, v->battery, w->side, v->real.reference, v->real.unseen,
-                                   rows, n, &o, seconds)
-             : 0;
+    if (!v)
+        return 0;
+    LW_TRY(lw_verdict_forecast(w->dev, v->battery, &v->real, rows, n, &o, seconds));
+    *seconds += v->open_seconds;
+    for (int32_t i = 0; i < n; i++)
+        *seconds += v->near_seconds * (double)LW_MIN(rows[i].n, NEAR) / (double)v->n_unseen;
+    return 0;
 }
 
 json_t *lw_compare_verdict_json(const comparing *w)

@@ -32,6 +32,8 @@ typedef struct compare_verdict {
     int32_t rows;
     lw_nearness *unseen; /* [n_unseen] of unseen real pictures */
     int64_t n_unseen;
+    double open_seconds, near_seconds; /* opening; of it, the n_unseen pictures' distances */
+    double spent;                      /* until the networks look: opening, copies, planting */
     lw_verdict_result *result;
     lw_planted planted[LW_PLANTED];
     int32_t n_planted, planted_row, attacked; /* 0 or LW_PLANTED; row of the first; network */

@@ -96,8 +96,7 @@ static int judge(verdict_state *v, const fid_set set[2], lw_device *dev, const l
         }
     if (v->c->dry_run) {
         double seconds = 0;
-        LW_TRY(lw_verdict_forecast(dev, v->battery, side, v->real.reference, v->real.unseen,
-                                   &v->row, 1, &o, &seconds));
+        LW_TRY(lw_verdict_forecast(dev, v->battery, &v->real, &v->row, 1, &o, &seconds));
         out->verdict_seconds = seconds;
         return 0;
     }
