@@ -3,6 +3,7 @@
 #include "eval/eval_verdict.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
