@@ -83,8 +83,7 @@ static int measure(lw_bench_run *r, verdict_case *c, const char *name)
                                   .classes = 10,
                                   .pixels = c->rgb + (int64_t)ROWS * PICTURE,
                                   .labels = c->labels};
-    const lw_verdict_set row = {
-        .name = "drawn", .part = LW_VERDICT_MADE, .rgb = c->rgb, .n = ROWS};
+    const lw_verdict_set row = {.name = "drawn", .part = LW_VERDICT_MADE, .rgb = c->rgb, .n = ROWS};
     const lw_verdict_opts o = {.replicates = 60, .directions = 256, .afresh = true};
     LW_CLEANUP(lw_free) lw_verdict_result *result = NULL;
     lw_bench_case *out;
