@@ -236,7 +236,7 @@ static size_t samples_of_model(const mc_shown *m, char names[LW_MC_PASSES][24], 
 /* Whether values are over more than a decade, so that their logarithms are drawn. */
 static bool wide(const lw_samples *s, size_t n)
 {
-    double lo = INFINITY, hi = 0;
+    double lo = (double)INFINITY, hi = 0;
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < s[k].n; i++) {
             lo = fmin(lo, s[k].v[i]);

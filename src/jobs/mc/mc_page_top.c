@@ -301,7 +301,7 @@ void lw_mc_page_costs(mc_page *p)
 
 static int64_t fewest(const mc_page *p)
 {
-    double n = INFINITY;
+    double n = (double)INFINITY;
     for (size_t i = 0; i < p->n; i++)
         n = fmin(n, MC_NUMBER(p->model[i].exp0, "num_images"));
     return isfinite(n) && n < 1e15 ? (int64_t)n : 0;
