@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/data_degrade.h"
 #include "data/sources/data_source.h"
 #include "formats/formats.h"
 
@@ -62,6 +63,8 @@ static int make_row(block *b, int64_t k)
 {
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     LW_TRY(b->from->get(b->from->from, b->index[k], &im, &b->labels[k]));
+    if (b->job->opts.degradation)
+        LW_TRY(lw_degrade(b->job->opts.degradation, &im));
     return lw_prepare(&b->preparation, &im, b->pixels + (size_t)k * b->row);
 }
 

@@ -17,6 +17,7 @@ const char *lw_split_name(lw_split s); /* "train", "held-out", "all" (one behind
 typedef enum lw_on_error { LW_ON_ERROR_FAIL, LW_ON_ERROR_SKIP } lw_on_error;
 
 struct lw_preparation;
+struct lw_degradation;
 
 /*
  * Specs (SOURCE[:ARGUMENT]):
@@ -53,7 +54,9 @@ typedef struct lw_data_opts {
     bool
         whole; /* instead of either: a folder's pictures as they are, of any one size; LW_EUSAGE when
                    they have several. For networks that resize by themselves */
-    lw_split split;       /* default: training rows */
+    const struct lw_degradation
+        *degradation; /* pictures are made worse as decoded; read while opening only. NULL: not */
+    lw_split split;   /* default: training rows */
     int64_t first, count; /* rows [first, first + count) of the split; count 0: all from first */
     int64_t num_images;   /* so many of these drawn without replacement, in the order of the data;
                                0: all */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "data/data_degrade.h"
 #include "data/sources/data_source.h"
 
 /* Every source there is. A new one is a file with its record, and a row here. */
@@ -91,6 +92,8 @@ static void add_place(lw_data_job *job)
     }
     if (o->whole)
         lw_str_add(&job->place, "\nwhole");
+    if (o->degradation)
+        lw_str_addf(&job->place, "\n%s", o->degradation->name);
     if (o->on_error == LW_ON_ERROR_SKIP)
         lw_str_add(&job->place, "\nskip");
 }
@@ -153,6 +156,8 @@ void lw_data_job_title(const lw_data_job *job, lw_str *out)
     }
     if (job->opts.whole)
         lw_str_add(out, ", whole");
+    if (job->opts.degradation)
+        lw_str_addf(out, ", %s", job->opts.degradation->name);
     if (job->opts.preparation) {
         lw_str_add(out, ", prepared: ");
         lw_preparation_print_pixels(job->opts.preparation, out);

@@ -16,6 +16,8 @@
  *   eval_judge      accepted and agreeing shares, class histogram
  *   eval_laplace    uncertainty in one pass, from a network's last layer
  *   eval_rank       ranks of true answers among false ones, average precision
+ *   eval_zero_shot  how ambiguous a picture is against texts
+ *   eval_ranks      rank correlation and area under the curve, with intervals
  *
  * All arrays are dense rows [n][dim]. Sums are in double and in row order, so results do not depend
  * on how rows were cut into calls, on the pool, on the number of threads or on the machine. Only
@@ -32,6 +34,7 @@
 #include "eval/eval_laplace.h"
 #include "eval/eval_passes.h"
 #include "eval/eval_rank.h"
+#include "eval/eval_zero_shot.h"
 
 /* ---- statistics of features ---- */
 
@@ -173,6 +176,24 @@ lw_interval lw_share_interval(int64_t k, int64_t n, double z);
 /* a - b of two independent estimates from their own intervals of one level, each side from the
  * bounds that make it: no symmetry is supposed (MOVER; of two Wilson intervals: Newcombe 1998). */
 lw_interval lw_interval_difference(lw_interval a, lw_interval b);
+
+/* ---- what a score knows ---- */
+
+/*
+ * lw_spearman and lw_auroc (eval_passes.h) with their 95 % intervals over the rows: quantiles of
+ * 1,000 draws of n of the n rows with replacement, those left out in which there is no value. All
+ * three are NaN where there is none; the interval alone where most draws have none.
+ */
+int lw_spearman_interval(const double *a, const double *b, int64_t n, uint64_t seed,
+                         lw_interval *out);
+int lw_auroc_interval(const double *score, const bool *positive, int64_t n, uint64_t seed,
+                      lw_interval *out);
+/* The area when the positives are dealt out anew, 200 times: mean, and the middle 95 %, which is
+ * where the area of a score that knows nothing lies. */
+int lw_auroc_shuffled(const double *score, const bool *positive, int64_t n, uint64_t seed,
+                      lw_interval *out);
+/* Share of rows whose number is larger than before, with its 95 % interval (Wilson's). */
+lw_interval lw_share_rising(const double *before, const double *after, int64_t n);
 
 /* ---- neighbours ---- */
 

@@ -4,76 +4,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "eval/eval_passes.h"
-
-typedef struct ranked {
-    double value;
-    int64_t at;
-} ranked;
-
-static int by_value(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    return (x->value > y->value) - (x->value < y->value);
-}
-
-/* Ranks 1 .. n, ties at their mean; sorted is scratch [n]. */
-static void ranks(const double *x, int64_t n, ranked *sorted, double *out)
-{
-    for (int64_t i = 0; i < n; i++)
-        sorted[i] = (ranked){x[i], i};
-    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
-    for (int64_t i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && sorted[j].value == sorted[i].value; j++)
-            ;
-        for (int64_t k = i; k < j; k++)
-            out[sorted[k].at] = (double)(i + j + 1) / 2;
-    }
-}
-
-static double correlation(const double *a, const double *b, int64_t n)
-{
-    double ma = 0, mb = 0, aa = 0, bb = 0, ab = 0;
-    for (int64_t i = 0; i < n; i++) {
-        ma += a[i] / (double)n;
-        mb += b[i] / (double)n;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        aa += (a[i] - ma) * (a[i] - ma);
-        bb += (b[i] - mb) * (b[i] - mb);
-        ab += (a[i] - ma) * (b[i] - mb);
-    }
-    return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : (double)NAN;
-}
-
-int lw_spearman(const double *a, const double *b, int64_t n, double *out)
-{
-    LW_CLEANUP(lw_free) ranked *sorted = lw_calloc((size_t)n + 1, sizeof *sorted);
-    LW_CLEANUP(lw_free) double *r = lw_calloc(2 * (size_t)n + 1, sizeof *r);
-    if (!sorted || !r)
-        return LW_ENOMEM;
-    ranks(a, n, sorted, r);
-    ranks(b, n, sorted, r + n);
-    *out = correlation(r, r + n, n);
-    return 0;
-}
-
-int lw_auroc(const double *score, const bool *positive, int64_t n, double *out)
-{
-    LW_CLEANUP(lw_free) ranked *sorted = lw_calloc((size_t)n + 1, sizeof *sorted);
-    LW_CLEANUP(lw_free) double *r = lw_calloc((size_t)n + 1, sizeof *r);
-    double sum = 0, p = 0;
-    if (!sorted || !r)
-        return LW_ENOMEM;
-    ranks(score, n, sorted, r);
-    for (int64_t i = 0; i < n; i++) {
-        sum += positive[i] ? r[i] : 0;
-        p += positive[i];
-    }
-    double q = (double)n - p;
-    *out = p > 0 && q > 0 ? (sum - p * (p + 1) / 2) / (p * q) : (double)NAN;
-    return 0;
-}
+#include "eval/eval_ranks.h"
 
 /* Of every pair of trials. */
 static int rank_correlations(const double *s, int32_t trials, int64_t n, lw_reliability *r)
@@ -82,14 +13,16 @@ static int rank_correlations(const double *s, int32_t trials, int64_t n, lw_reli
     bool bad = false;
     LW_CLEANUP(lw_free) double *rho = lw_calloc((size_t)pairs + 1, sizeof *rho);
     LW_CLEANUP(lw_free) double *rank = lw_calloc((size_t)(trials * n) + 1, sizeof *rank);
-    LW_CLEANUP(lw_free) ranked *sorted = lw_calloc((size_t)n + 1, sizeof *sorted);
-    if (!rho || !rank || !sorted)
+    if (!rho || !rank)
         return LW_ENOMEM;
-    for (int32_t i = 0; i < trials; i++)
-        ranks(s + i * n, n, sorted, rank + i * n);
+    for (int32_t i = 0; i < trials; i++) {
+        LW_CLEANUP(lw_ranking_clear) lw_ranking order = {0};
+        LW_TRY(lw_ranking_init(&order, s + i * n, n));
+        lw_ranking_ranks(&order, NULL, rank + i * n);
+    }
     for (int32_t i = 0; i < trials; i++)
         for (int32_t j = i + 1; j < trials; j++, k++) {
-            rho[k] = correlation(rank + i * n, rank + j * n, n);
+            rho[k] = lw_correlation(rank + i * n, rank + j * n, NULL, n);
             bad = bad || isnan(rho[k]);
         }
     if (pairs == 0 || bad)

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "kernels/attention/attention.h"
+#include "kernels/blur/blur.h"
 #include "kernels/cast/cast.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/conv_depthwise.h"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
+  blur/blur.c
   cast/cast_avx2.c
   cast/cast_avx512.c
   cast/cast_ref.c

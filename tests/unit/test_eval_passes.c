@@ -144,12 +144,59 @@ static void test_ranks(void **state)
     assert_true(isnan(v));
 }
 
+/* Scores that go with the truth in part: numpy and scipy, 20,000 draws of their own. */
+static void test_intervals(void **state)
+{
+    enum { M = 150 };
+    double x[M], y[M];
+    bool positive[M];
+    lw_interval v;
+    (void)state;
+    for (int i = 0; i < M; i++) {
+        x[i] = i * 7919 % 997 / 997.0;
+        y[i] = floor((x[i] + 1.3 * ((i * 104729 + 71) % 1009) / 1009.0) * 40) / 40;
+        positive[i] = y[i] + i * 613 % 101 / 101.0 > 1.9;
+    }
+    assert_int_equal(lw_spearman_interval(x, y, M, 5, &v), 0);
+    close_to(v.value, 0.611688236976109);
+    near(v.low, 0.49938394, 0.02);
+    near(v.high, 0.70217283, 0.02);
+    assert_int_equal(lw_auroc_interval(x, positive, M, 5, &v), 0);
+    close_to(v.value, 0.754317111459969);
+    near(v.low, 0.67068497, 0.02);
+    near(v.high, 0.82967257, 0.02);
+    assert_int_equal(lw_auroc_shuffled(x, positive, M, 5, &v), 0);
+    near(v.value, 0.5, 0.012);
+    near(v.low, 0.40344878, 0.03);
+    near(v.high, 0.59851354, 0.03);
+}
+
+/* Few positives: most draws have none. Ties: as the value itself has them. */
+static void test_no_interval(void **state)
+{
+    static const double a[] = {1, 2, 3, 4}, flat[4] = {0}, up[] = {2, 2, 4, 3};
+    static const bool none[4] = {false}, all[] = {true, true, true, false};
+    lw_interval v;
+    (void)state;
+    assert_int_equal(lw_auroc_interval(a, none, 4, 1, &v), 0);
+    assert_true(isnan(v.value) && isnan(v.low) && isnan(v.high));
+    assert_int_equal(lw_spearman_interval(a, flat, 4, 1, &v), 0);
+    assert_true(isnan(v.value) && isnan(v.low) && isnan(v.high));
+    assert_int_equal(lw_auroc_interval(flat, all, 4, 1, &v), 0);
+    assert_true(v.value == 0.5 && v.low == 0.5 && v.high == 0.5);
+    v = lw_share_rising(a, up, 4); /* up, the same, up, down; Wilson's bounds of 2 in 4 */
+    close_to(v.value, 0.5);
+    close_to(v.low, 0.150035867988205);
+    close_to(v.high, 0.849964132011795);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scores),  cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_reliability),
-        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_scores),      cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_refused),     cmocka_unit_test(test_reliability),
+        cmocka_unit_test(test_ranks),       cmocka_unit_test(test_intervals),
+        cmocka_unit_test(test_no_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

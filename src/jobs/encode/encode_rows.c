@@ -65,45 +65,12 @@ static int open_data(const lw_encode_config *c, const lw_network *net, lw_pool *
 
 /* ---- what is said of them -------------------------------------------------------------------- */
 
-static int add_path(const lw_dataset *d, int64_t i, lw_str *name, json_t *paths)
-{
-    name->len = 0;
-    lw_data_row_name(d, i, name);
-    if (json_array_append_new(paths, json_string(lw_str_c(name))) == 0)
-        return 0;
-    return lw_fail(LW_EUNSUPPORTED, "the name of '%s' is not UTF-8, as OUTPUT.json must be",
-                   lw_str_c(name));
-}
-
-/* {num_images, root, paths, rows, labels, class_names}: root and paths of files only. */
-static int list_rows(lw_encode_rows *r)
-{
-    const lw_dataset *d = r->data;
-    LW_CLEANUP(lw_str_clear) lw_str name = {0};
-    json_t *paths = *d->root ? json_array() : NULL, *rows = json_array(), *labels = json_array(),
-           *names = json_array();
-    r->list = json_pack("{s:I, s:s*, s:o*, s:o, s:o, s:o}", "num_images", (json_int_t)d->n, "root",
-                        *d->root ? d->root : NULL, "paths", paths, "rows", rows, "labels", labels,
-                        "class_names", names);
-    if (!r->list)
-        return lw_fail(LW_EUNSUPPORTED, "'%s' is not UTF-8, as OUTPUT.json must be", d->root);
-    for (int64_t i = 0; i < d->n; i++) {
-        if (paths)
-            LW_TRY(add_path(d, i, &name, paths));
-        json_array_append_new(rows, json_integer((json_int_t)lw_data_row_number(d, i)));
-        json_array_append_new(labels, json_integer(d->labels[i]));
-    }
-    for (int32_t k = 0; k < d->classes; k++)
-        json_array_append_new(names, json_string(d->class_names[k]));
-    return 0;
-}
-
 int lw_encode_rows_open(const lw_encode_config *c, const lw_network *net, lw_pool *pool,
                         const lw_observer *obs, lw_encode_rows *out)
 {
     LW_TRY(open_data(c, net, pool, obs, out));
     out->hash = lw_data_rows_hash(out->data);
-    return list_rows(out);
+    return lw_data_listing(out->data, &out->list);
 }
 
 void lw_encode_rows_clear(lw_encode_rows *r)
