@@ -16,7 +16,8 @@ const lw_option lw_global_options[] = {
     {LW_OPT(lw_cli_globals, device), .name = "device", .resume = LW_RESUME_FREE, .fallback = "cpu",
      .group = "Global options",
      .help =
-         "cpu, or auto: the best there is, which in this build is the CPU; cuda[:N] is refused"},
+         "cpu, or auto: the best there is, which in this build is the CPU; cuda[:N] and mps are "
+         "refused"},
     {LW_OPT(lw_cli_globals, config), .name = "config", .path = LW_PATH_IN,
      .group = "Global options", .transient = true,
      .help = "YAML file with option names as keys; argv wins over it"},

@@ -87,7 +87,9 @@ static int check_device(const char *device)
         return 0;
     if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:"))
         return lw_fail(LW_EDEVICE, "--device %s: this build computes on the CPU only", device);
-    return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto or cuda[:N]", device);
+    if (lw_str_eq(device, "mps"))
+        return lw_fail(LW_EDEVICE, "--device mps: Apple's GPUs are not computed on, only the CPU");
+    return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", device);
 }
 
 /* Tables of the command and the globals over fresh structs, all at their defaults. */

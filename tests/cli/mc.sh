@@ -22,7 +22,13 @@ trials=exp0_nested_mc/enc
         exp4_subset_recipe/exp4_subset_enc_summary.json $trials/exp0_run.json $trials/exp0_pictures.npz report.html; do
         [ -s a/$f ] || fails "a/$f is not there"
     done
-    [ "$(find a -type f | wc -l)" -eq 11 ] || fails "left behind: $(find a -type f)"
+    for f in manifest_exp0.json manifest_exp0b.json manifest_exp4.json $trials/exp0_progress_T3.json \
+        $trials/exp0_progress_T8.json; do
+        [ -s a/$f ] || fails "a/$f is not there"
+    done
+    [ "$(find a -type f | wc -l)" -eq 16 ] || fails "left behind: $(find a -type f)"
+    grep -q '"completed_trials": 3' a/$trials/exp0_progress_T3.json || fails 'no progress'
+    out_has "the network's own files say: no dropout"
     grep -q '"live_modules": \["layer1.0", ' a/$trials/exp0_summary.json || fails 'sites are not named'
 
     # any batch, any threads; T = 3 of 8 as T = 3 alone; a directory on the disk for what is kept
@@ -81,20 +87,94 @@ trials=exp0_nested_mc/enc
     out_has 'would take about'
     [ ! -e g/exp0_nested_mc ] || fails 'a dry run wrote something'
 
+    # validity: by any threads and batch, and gone on with
+    more='--passes 2,24 --trials 5 --num-images 12 --only validity'
+    expect 0 mc $common $more --models enc --output-dir whole2 --threads 1
+    for d in blur_r5 blur_r15 down_4x down_8x; do
+        grep -q "\"$d\": {" whole2/validity/enc/validity_summary.json || fails "no $d"
+    done
+    grep -q '"passes": 24' whole2/validity/enc/validity_summary.json || fails 'which passes?'
+    [ "$(grep -c '"rises"' whole2/validity/enc/validity_summary.json)" -eq 48 ] || fails '4 x 12 shares'
+    "$program" mc $common $more --models enc --output-dir cut2 >"$out" 2>"$err" &
+    pid=$!
+    i=0
+    while [ ! -e cut2/validity/enc/blur_r15_T24_partial.npz ] && kill -0 $pid 2>/dev/null && [ $i -lt 600 ]; do
+        sleep 0.02
+        i=$((i + 1))
+    done
+    kill -KILL $pid 2>/dev/null || fails "it ended by itself: $(cat "$err")"
+    wait $pid
+    expect 0 mc $common $more --models enc --output-dir cut2 --resume --batch-size 5 --threads 3
+    for f in validity.npz validity_summary.json; do
+        cmp -s whole2/validity/enc/$f cut2/validity/enc/$f || fails "validity/enc/$f has other bytes"
+    done
+    [ -z "$(find cut2 -name '*_partial*')" ] || fails 'partial files stay'
+
+    # errors, and numbers from elsewhere
+    printf '{"0": 0, "1": 1, "2": 2, "3": 3, "4": 4, "5": 0, "6": 1, "7": 2, "8": 3, "9": 4}\n' >map.json
+    npy_noise ref.npy '11, 3' 33
+    few='--passes 3 --trials 2 --models enc'
+    expect 0 mc $common $few --only errors --class-map map.json --reference ref.npy --output-dir h
+    grep -q '"accuracy": 0\.' h/errors/enc/errors_summary.json || fails 'no accuracy'
+    [ "$(grep -c '"shuffled"' h/errors/enc/errors_summary.json)" -eq 12 ] || fails 'an AUROC of each score'
+    [ "$(grep -c '"spearman"' h/errors/enc/errors_summary.json)" -eq 12 ] || fails 'a correlation of each score'
+    expect 2 mc $common $few --only errors --output-dir x
+    err_has 'enc has 5 classes, synth:16 has 10: --class-map F says which is which'
+    printf '{"0": 0, "1": 1}\n' >map.json
+    expect 3 mc $common $few --only errors --class-map map.json --output-dir x
+    err_has 'map.json: no entry for'
+    npy_noise ref.npy '12' 12
+    expect 3 mc $common $few --only errors --reference ref.npy --output-dir x
+    err_has '12 rows of rank 1 for 11 pictures'
+    expect 2 $clip --only errors --output-dir x
+    err_has 'c has no classes'
+
+    # ambiguity against texts
+    npy_noise text.npy '2, 5, 12' 120
+    expect 0 $clip --only exp0,exp5 --text-embeddings text.npy --output-dir k
+    err_has 'no logit_scale in its file'
+    for f in manifest_exp5.json exp5_zero_shot/c/exp5.npz exp5_zero_shot/c/exp5_summary.json; do
+        [ -s k/$f ] || fails "k/$f is not there"
+    done
+    for key in rho_uncertainty_vs_negative_margin rho_uncertainty_vs_entropy auroc_low_margin auroc_high_entropy \
+        rho_uncertainty_vs_prompt_sensitivity '"num_templates": 2'; do
+        grep -q "$key" k/exp5_zero_shot/c/exp5_summary.json || fails "no $key"
+    done
+    expect 0 $clip --only exp5 --text-embeddings text.npy --templates 1 --quantile 0.3 --output-dir l
+    expect 0 $clip --only exp5 --text-embeddings text.npy --exp5-templates 'a {}|one {}' --output-dir m
+    expect 2 $clip --only exp5 --text-embeddings text.npy --templates 3 --output-dir x
+    err_has 'text.npy has 2'
+    expect 2 $clip --only exp5 --output-dir x
+    err_has '--text-embeddings F'
+    npy_noise text.npy '5, 11' 55
+    expect 3 $clip --only exp5 --text-embeddings text.npy --output-dir x
+    err_has "embeddings of 11 numbers, 'pooled' of c has 12"
+    [ ! -e x ] || fails 'refusals leave files'
+
+    # an experiment with settings of its own; words of other programs
+    expect 0 $clip --only exp0,exp0b,exp4 --exp0b-trials 3 --exp0b-num-images 4 --exp0b-passes 5 --exp4-num-images 5 \
+        --exp0b-model d=clip --output-dir n --batch-size auto --num-workers 4 --no-half
+    err_has '--num-workers has no effect'
+    grep -q '"trials": 3' n/exp0b_norm_geometry/d/exp0b_summary.json || fails 'trials of exp0b'
+    grep -q '"num_images": 4' n/manifest_exp0b.json || fails 'pictures of exp0b'
+    grep -q '"num_images": 5' n/manifest_exp4.json || fails 'pictures of exp4'
+    [ ! -e n/exp0_nested_mc/d ] || fails 'exp0 ran with a model of exp0b'
+    cmp -s d/exp0_nested_mc/c/exp0_trials_T6.npz n/exp0_nested_mc/c/exp0_trials_T6.npz || fails 'exp0 changed'
+
     # one pass beside them: of any batch, threads and of a resumed call the same bytes
     one="mc $common --models enc --passes 3 --trials 2 --one-pass laplace"
     scores=one_pass/enc/laplace.npz
-    expect 0 $one --output-dir h --threads 1
+    expect 0 $one --output-dir o1 --threads 1
     out_has 'one pass: fc.weight 5x'
     out_has 'laplace_mutual_information'
-    tr -d ' \n' <h/${scores%.npz}_summary.json | grep -q '"spearman_with_mc":{"laplace_logit_var":{"trace_pre":{"T=3":' ||
+    tr -d ' \n' <o1/${scores%.npz}_summary.json | grep -q '"spearman_with_mc":{"laplace_logit_var":{"trace_pre":{"T=3":' ||
         fails 'nothing beside the many passes'
-    expect 0 $one --output-dir i --threads 3 --batch-size 5
-    cmp -s h/$scores i/$scores || fails 'threads change one pass'
-    expect 0 $one --output-dir j --calibration synth:16,seed=9 --calibration-images 20 --json
+    expect 0 $one --output-dir o2 --threads 3 --batch-size 5
+    cmp -s o1/$scores o2/$scores || fails 'threads change one pass'
+    expect 0 $one --output-dir o3 --calibration synth:16,seed=9 --calibration-images 20 --json
     out_has '"calibration_images": 20'
-    if cmp -s h/$scores j/$scores; then fails 'calibration changes nothing'; fi
-    expect 0 $one --output-dir k --prior-precision 2.5
+    if cmp -s o1/$scores o3/$scores; then fails 'calibration changes nothing'; fi
+    expect 0 $one --output-dir o4 --prior-precision 2.5
     out_has 'prior precision 2.5, 11 calibration pictures'
     expect 2 $one --output-dir x --prior-precision -1
     expect 2 $clip --one-pass laplace --output-dir x
@@ -102,6 +182,16 @@ trials=exp0_nested_mc/enc
     [ ! -e x ] || fails 'a refusal wrote something'
 
     # refusals
+    expect 2 $clip --batch-size some --output-dir x
+    err_has 'auto, or 1 to 4096'
+    expect 6 $clip --device mps --output-dir x
+    err_has '--device mps: '
+    expect 2 mc synth:32 --output-dir x
+    err_has 'exp0 has no models'
+    mkdir -p pictures/one
+    printf '{"paths": ["one/gone.png"]}\n' >list.json
+    expect 4 mc pictures --manifest list.json --models c=clip --output-dir x
+    err_has 'one/gone.png'
     expect 2 $clip --sites mlp-dwn --output-dir x
     err_has "did you mean 'mlp-down'"
     expect 2 $clip --sites depth,attention --output-dir x

@@ -10,13 +10,41 @@
 
 typedef struct mc_cli {
     lw_mc_config c;
-    int64_t memory; /* MiB */
+    int64_t memory;    /* MiB */
+    const char *batch; /* a number, or auto */
+    bool half;
+    int32_t workers;
 } mc_cli;
+
+/* Settings of one experiment where they are not those of all. */
+#define OWN(k, word, more)                                                                     \
+    {LW_OPT(mc_cli, c.own[k].num_images),                                                      \
+     .name = word "-num-images",                                                               \
+     .max = 1e12,                                                                              \
+     .unit = "pictures",                                                                       \
+     .group = "Of one experiment",                                                             \
+     .help = "--num-images of " word},                                                         \
+        {LW_OPT(mc_cli, c.own[k].trials), .name = word "-trials",     .min = 1, .max = 100000, \
+         .group = "Of one experiment",    .help = "--trials of " word},                        \
+        {LW_OPT_LIST(mc_cli, c.own[k].passes, c.own[k].n_passes),                              \
+         .name = word "-passes",                                                               \
+         .min = 2,                                                                             \
+         .max = LW_MC_MAX_PASSES - 1,                                                          \
+         .group = "Of one experiment",                                                         \
+         .help = "--passes of " word},                                                         \
+    {                                                                                          \
+        LW_OPT_LIST(mc_cli, c.own[k].models, c.own[k].n_models),                               \
+            .name = word "-models", .aliases = more, .path = LW_PATH_IN,                       \
+            .group = "Of one experiment", .help = "--models of " word                          \
+    }
 
 static const lw_option options[] = {
     {LW_OPT(mc_cli, c.data), .name = "data", .path = LW_PATH_IN, .positional = true,
      .required = true, .unit = "spec", .group = "Data",
      .help = "a folder of pictures, or " LW_DATA_SPEC_HELP},
+    {LW_OPT(mc_cli, c.manifest), .name = "manifest", .path = LW_PATH_IN, .unit = "file",
+     .group = "Data",
+     .help = "the pictures of this JSON file, {\"paths\": [..]}, that lie in the folder DATA"},
     {LW_OPT(mc_cli, c.split), .name = "split", .choices = "train|held-out|all", .fallback = "all",
      .group = "Data", .help = "which part"},
     {LW_OPT(mc_cli, c.num_images), .name = "num-images", .aliases = "n", .max = 1e12,
@@ -27,7 +55,7 @@ static const lw_option options[] = {
      .unit = "pixels", .group = "Data",
      .help = "side of the pictures, for networks that take any; 0: the data's own"},
     {LW_OPT_LIST(mc_cli, c.models, c.n_models), .name = "models", .path = LW_PATH_IN,
-     .required = true, .group = "Models",
+     .group = "Models",
      .help = "run directories, model folders or weights files of encoders; NAME=SOURCE gives the "
              "name of its files"},
     {LW_OPT(mc_cli, c.layer), .name = "layer", .group = "Models",
@@ -35,9 +63,13 @@ static const lw_option options[] = {
     {LW_OPT(mc_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
      .fallback = "f32", .group = "Models",
      .help = "operands of products; sums, masks and scores are wider"},
+    {LW_OPT(mc_cli, half), .name = "half", .fallback = "false", .group = "Models",
+     .help = "--precision bf16; --no-half: f32"},
     {LW_OPT_LIST(mc_cli, c.only, c.n_only), .name = "only", .group = "Noise",
      .help = "experiments: exp0 (reliability of the scores), exp0b (shape of the covariance), exp4 "
-             "(trace and angle); default exp0"},
+             "(trace and angle), exp5 (ambiguity against texts), validity (does a score rise when "
+             "pictures are blurred or lose their detail? Four times the passes more), errors (does "
+             "it know what the network is wrong about?); default exp0"},
     {LW_OPT_LIST(mc_cli, c.passes, c.n_passes), .name = "passes", .fallback = "4,16,64", .min = 2,
      .max = LW_MC_MAX_PASSES - 1, .group = "Noise",
      .help = "T, rising: scores of fewer passes are those of the first ones"},
@@ -66,8 +98,35 @@ static const lw_option options[] = {
      .help = "so many of them, drawn with --seed; 0: all"},
     {LW_OPT(mc_cli, c.prior), .name = "prior-precision", .fallback = "0", .max = 1e30,
      .group = "One pass", .help = "of each weight of the last layer; 0: that of largest evidence"},
-    {LW_OPT(mc_cli, c.batch), .name = "batch-size", .fallback = "0", .max = 4096, .group = "Speed",
-     .unit = "rows", .help = "pictures times passes at a time; 0: measured; never changes a bit"},
+
+    {LW_OPT(mc_cli, c.class_map), .name = "class-map", .aliases = "exp5-class-map",
+     .path = LW_PATH_IN, .unit = "file", .group = "Answers",
+     .help = "JSON {\"NAME\": number}: which output of the network, or row of the texts, is right "
+             "for a picture or a class (folder) of that name; default: labels, where there are as "
+             "many classes"},
+    {LW_OPT(mc_cli, c.reference), .name = "reference", .path = LW_PATH_IN, .unit = "file",
+     .group = "Answers",
+     .help =
+         "errors: a number of each picture, or counts of answers, whose entropy is taken; .npy, "
+         ".npz or .safetensors with a row for each picture or each one of the split"},
+    {LW_OPT(mc_cli, c.text_embeddings), .name = "text-embeddings", .path = LW_PATH_IN,
+     .unit = "file", .group = "Answers",
+     .help = "exp5: [classes, D] or [templates, classes, D], .npy, .npz or .safetensors"},
+    {LW_OPT(mc_cli, c.templates), .name = "templates", .aliases = "exp5-templates",
+     .group = "Answers",
+     .help = "exp5: so many of its templates, or their names with | between; default: all"},
+    {LW_OPT(mc_cli, c.quantile), .name = "quantile", .fallback = "0.1", .min = 0.001, .max = 0.5,
+     .group = "Answers", .help = "exp5: the share of pictures that counts as ambiguous"},
+    OWN(LW_MC_EXP0, "exp0", NULL),
+    OWN(LW_MC_EXP0B, "exp0b", "exp0b-model"),
+    OWN(LW_MC_EXP4, "exp4", NULL),
+    OWN(LW_MC_EXP5, "exp5", NULL),
+    {LW_OPT(mc_cli, batch), .name = "batch-size", .fallback = "auto", .group = "Speed",
+     .unit = "rows",
+     .help = "pictures times passes at a time, 1 to 4096; auto or 0: measured; never changes a "
+             "bit"},
+    {LW_OPT(mc_cli, workers), .name = "num-workers", .max = 4096, .group = "Speed",
+     .transient = true, .help = "accepted and without effect: --threads decode pictures"},
     {LW_OPT(mc_cli, memory), .name = "memory-limit", .fallback = "0", .max = 1 << 24, .unit = "MiB",
      .group = "Speed",
      .help = "what is kept of pictures lies on the disk when it takes more; 0: half the memory"},
@@ -101,15 +160,14 @@ static json_t *one_pass_json(const lw_mc_config *c, const lw_mc_model_result *m)
 static json_t *model_json(const lw_mc_config *c, const lw_mc_model_result *m)
 {
     json_t *t = json_array();
-    for (int32_t i = 0; i < c->n_passes && !c->dry_run; i++)
-        json_array_append_new(t,
-                              json_pack("{s:i, s:o, s:o, s:o, s:o, s:s, s:s}", "passes",
-                                        (int)c->passes[i], "mean_pre", lw_json_real(m->mean_pre[i]),
-                                        "mean_post", lw_json_real(m->mean_post[i]), "rho_pre",
-                                        lw_json_real(m->pre[i].rho_median), "rho_post",
-                                        lw_json_real(m->post[i].rho_median), "status_pre",
-                                        lw_reliability_status(&m->pre[i]), "status_post",
-                                        lw_reliability_status(&m->post[i])));
+    for (int32_t i = 0; i < m->n_t && !c->dry_run; i++)
+        json_array_append_new(t, json_pack("{s:i, s:o, s:o, s:o, s:o, s:s, s:s}", "passes",
+                                           (int)m->t[i], "mean_pre", lw_json_real(m->mean_pre[i]),
+                                           "mean_post", lw_json_real(m->mean_post[i]), "rho_pre",
+                                           lw_json_real(m->pre[i].rho_median), "rho_post",
+                                           lw_json_real(m->post[i].rho_median), "status_pre",
+                                           lw_reliability_status(&m->pre[i]), "status_post",
+                                           lw_reliability_status(&m->post[i])));
     json_t *j = lw_mc_costs_json(m);
     json_object_set_new(j, c->dry_run ? "predicted_seconds" : "seconds", lw_json_real(m->seconds));
     if (m->one_pass.done)
@@ -139,6 +197,8 @@ static void print_costs(const lw_mc_config *c, const lw_mc_model_result *m)
                  lw_fmt_bytes(b[1], m->pixels), lw_fmt_bytes(b[2], m->pixels_f32));
     lw_cli_print("  sites %s: %d, %d live, %d dead; scored: %s of %d numbers\n", m->sites,
                  (int)m->n_sites, (int)m->live, (int)(m->n_sites - m->live), m->layer, (int)m->dim);
+    lw_cli_print("  rate %g at these; the network's own files say: %s\n", c->dropout,
+                 m->stored_dropout);
     lw_cli_print("  once a picture %.3g GFLOP (%.0f %%), kept %s %s; each pass %.3g GFLOP, %d rows "
                  "at a time, %s\n",
                  m->cut.prefix / 1e9, 100 * share,
@@ -170,16 +230,25 @@ static void print_one_pass(const lw_mc_config *c, const lw_mc_model_result *m)
 static void print_model(const lw_mc_config *c, const lw_mc_model_result *m)
 {
     print_costs(c, m);
-    for (int32_t i = 0; i < c->n_passes && !c->dry_run; i++) {
+    for (int32_t i = 0; i < m->n_t && !c->dry_run; i++) {
         const lw_reliability *a = &m->pre[i], *b = &m->post[i];
-        lw_cli_print("  T=%-4d pre  mean %.5g  rho %.3f  snr %.3g  icc %.3f  %s\n",
-                     (int)c->passes[i], m->mean_pre[i], a->rho_median, a->snr, a->icc,
-                     lw_reliability_status(a));
+        lw_cli_print("  T=%-4d pre  mean %.5g  rho %.3f  snr %.3g  icc %.3f  %s\n", (int)m->t[i],
+                     m->mean_pre[i], a->rho_median, a->snr, a->icc, lw_reliability_status(a));
         lw_cli_print("         post mean %.5g  rho %.3f  snr %.3g  icc %.3f  %s\n", m->mean_post[i],
                      b->rho_median, b->snr, b->icc, lw_reliability_status(b));
     }
     if (m->one_pass.done)
         print_one_pass(c, m);
+}
+
+static int set_batch(const char *text, int32_t *out)
+{
+    int64_t n = 0;
+    bool number = lw_str_eq(text, "auto") || lw_parse_i64(text, &n) == 0;
+    if (!number || n < 0 || n > 4096)
+        return lw_fail(LW_EUSAGE, "--batch-size %s: auto, or 1 to 4096", text);
+    *out = (int32_t)n;
+    return 0;
 }
 
 static int run(const lw_cli *cli, const void *config)
@@ -191,12 +260,18 @@ static int run(const lw_cli *cli, const void *config)
     LW_CLEANUP(lw_str_clear) lw_str command = {0};
     lw_cli_command_line(cli, &command);
     c.command = lw_str_c(&command);
+    LW_TRY(set_batch(o->batch, &c.batch));
+    if (lw_cli_given(cli, "half"))
+        c.precision = o->half ? LW_NUM_BF16 : LW_NUM_F32;
     c.seed = (uint64_t)cli->global.seed;
     c.threads = cli->global.threads;
     c.conv = cli->global.conv;
     c.dry_run = cli->global.dry_run;
     c.memory = (uint64_t)o->memory << 20;
     lw_cli_observer_open(&obs, cli);
+    if (lw_cli_given(cli, "num-workers"))
+        lw_observe_say(&obs.calls, "--num-workers has no effect: %d threads decode",
+                       (int)c.threads);
     LW_TRY(lw_job_mc(&c, &obs.calls, &r));
     if (cli->global.json) {
         print_json(&c, &r);

@@ -25,6 +25,14 @@ int lw_mc_add_paths(const mc_model *m, lw_npz *z)
     return lw_npz_add_text(z, "paths", (const char *const *)m->name, m->n);
 }
 
+int lw_mc_add_f64(const mc_model *m, lw_npz *z, const char *name, const double *values)
+{
+    LW_CLEANUP(lw_array_clear) lw_array a = {0};
+    LW_TRY(lw_array_init(&a, LW_ELEM_F64, 1, &m->n));
+    memcpy(a.data, values, a.bytes);
+    return lw_npz_add(z, name, &a);
+}
+
 int lw_mc_save(const mc_model *m, const char *experiment, bool by_model, const char *name,
                const lw_npz *z)
 {
@@ -56,11 +64,16 @@ json_t *lw_mc_reliability_json(const lw_reliability *r)
                      lw_json_real(r->rho_q75), "status", lw_reliability_status(r));
 }
 
-/* Of score s at T number p; *mean over pictures and trials. */
-static int reliability(const mc_model *m, int32_t p, lw_pass_score s, lw_reliability *out,
-                       double *mean)
+json_t *lw_mc_interval_json(lw_interval v)
 {
-    int64_t n = m->c->trials * m->n;
+    return json_pack("[o, o]", lw_json_real(v.low), lw_json_real(v.high));
+}
+
+/* Of score s at T number p, of the first trials; *mean over pictures and trials. */
+static int reliability(const mc_model *m, int32_t p, lw_pass_score s, int32_t trials,
+                       lw_reliability *out, double *mean)
+{
+    int64_t n = trials * m->n;
     LW_CLEANUP(lw_free) double *v = lw_calloc((size_t)n, sizeof *v);
     if (!v)
         return LW_ENOMEM;
@@ -69,7 +82,29 @@ static int reliability(const mc_model *m, int32_t p, lw_pass_score s, lw_reliabi
         v[i] = mc_at(m, p, 0)[i][s];
         *mean += v[i] / (double)n;
     }
-    return lw_reliability_of(v, m->c->trials, m->n, out);
+    return lw_reliability_of(v, trials, m->n, out);
+}
+
+/* Of the trials that are done. */
+int lw_mc_progress(const mc_model *m)
+{
+    static const lw_pass_score of[] = {LW_PASS_TRACE_PRE, LW_PASS_TRACE_POST};
+    lw_reliability r[2];
+    double mean;
+    char name[64];
+    for (int32_t p = 0; p < m->c->n_passes; p++) {
+        for (int k = 0; k < 2; k++)
+            LW_TRY(reliability(m, p, of[k], m->done, &r[k], &mean));
+        LW_CLEANUP(lw_json_drop)
+        json_t *j = json_pack("{s:s, s:i, s:i, s:i, s:I, s:o, s:o}", "model", m->out->name,
+                              "passes", (int)m->c->passes[p], "completed_trials", (int)m->done,
+                              "total_trials", (int)m->c->trials, "num_images", (json_int_t)m->n,
+                              "pre_norm", lw_mc_reliability_json(&r[0]), "post_norm",
+                              lw_mc_reliability_json(&r[1]));
+        snprintf(name, sizeof name, "exp0_progress_T%d.json", (int)m->c->passes[p]);
+        LW_TRY(lw_mc_save_json(m, "exp0_nested_mc", true, name, j));
+    }
+    return 0;
 }
 
 /* The sites, by name: what was disturbed must be said. */
@@ -94,7 +129,7 @@ static int results_json(const mc_model *m, json_t **out)
         for (int s = 0; s < LW_PASS_SCORES; s++) {
             lw_reliability r;
             double mean;
-            int rc = reliability(m, p, (lw_pass_score)s, &r, &mean);
+            int rc = reliability(m, p, (lw_pass_score)s, m->c->trials, &r, &mean);
             if (rc < 0) {
                 json_decref(scores);
                 return rc;
@@ -119,16 +154,17 @@ static int results_json(const mc_model *m, json_t **out)
     return *out ? 0 : LW_ENOMEM;
 }
 
-static json_t *summary_json(const mc_model *m, const char *experiment)
+json_t *lw_mc_summary_json(const mc_model *m, const char *experiment)
 {
     json_t *passes = json_array();
     for (int32_t i = 0; i < m->c->n_passes; i++)
         json_array_append_new(passes, json_integer(m->c->passes[i]));
-    return json_pack("{s:s, s:s, s:f, s:i, s:o, s:I, s:i, s:b, s:o, s:O}", "experiment", experiment,
-                     "model", m->out->name, "dropout", m->c->dropout, "trials", (int)m->c->trials,
-                     "passes", passes, "num_images", (json_int_t)m->n,
-                     "injected_linear_dropout_wrappers", (int)m->sites.n, "nested_extraction", 1,
-                     "sites", sites_json(&m->sites), "contract", m->about);
+    return json_pack("{s:s, s:s, s:f, s:o, s:i, s:o, s:I, s:i, s:b, s:o, s:O}", "experiment",
+                     experiment, "model", m->out->name, "dropout", m->c->dropout, "stored_dropout",
+                     json_string(m->out->stored_dropout), "trials", (int)m->c->trials, "passes", passes,
+                     "num_images", (json_int_t)m->n, "injected_linear_dropout_wrappers",
+                     (int)m->sites.n, "nested_extraction", 1, "sites", sites_json(&m->sites),
+                     "contract", m->about);
 }
 
 /* ---- exp0: the same scores again? -------------------------------------------------------------- */
@@ -146,7 +182,7 @@ static int write_exp0(mc_model *m, json_t *results)
             LW_TRY(add_score(m, &z, lw_pass_score_name[s], p, (lw_pass_score)s));
         LW_TRY(lw_mc_save(m, "exp0_nested_mc", true, name, &z));
     }
-    LW_CLEANUP(lw_json_drop) json_t *j = summary_json(m, "exp0_nested_mc");
+    LW_CLEANUP(lw_json_drop) json_t *j = lw_mc_summary_json(m, "exp0_nested_mc");
     json_object_set(j, "results", results);
     return lw_mc_save_json(m, "exp0_nested_mc", true, "exp0_summary.json", j);
 }
@@ -259,7 +295,7 @@ static int write_exp0b(mc_model *m)
         LW_TRY(add_geometry(m, &z, arrays[i].name, arrays[i].post, arrays[i].field));
     LW_TRY(add_score(m, &z, "angular_var", m->c->n_passes - 1, LW_PASS_ANGULAR_VAR));
     LW_TRY(lw_mc_save(m, "exp0b_norm_geometry", true, "exp0b_geometry_trials.npz", &z));
-    LW_CLEANUP(lw_json_drop) json_t *j = summary_json(m, "exp0b_norm_geometry");
+    LW_CLEANUP(lw_json_drop) json_t *j = lw_mc_summary_json(m, "exp0b_norm_geometry");
     LW_TRY(geometry_summary(m, j));
     return lw_mc_save_json(m, "exp0b_norm_geometry", true, "exp0b_summary.json", j);
 }
@@ -278,9 +314,9 @@ static int write_exp4(mc_model *m)
     LW_TRY(add_score(m, &z, "angular_var", last, LW_PASS_ANGULAR_VAR));
     snprintf(name, sizeof name, "exp4_subset_%s_trials.npz", m->out->name);
     LW_TRY(lw_mc_save(m, "exp4_subset_recipe", false, name, &z));
-    LW_TRY(reliability(m, last, LW_PASS_TRACE_PRE, &trace, &means[0]));
-    LW_TRY(reliability(m, last, LW_PASS_ANGULAR_VAR, &angular, &means[1]));
-    LW_CLEANUP(lw_json_drop) json_t *j = summary_json(m, "exp4_subset_recipe");
+    LW_TRY(reliability(m, last, LW_PASS_TRACE_PRE, m->c->trials, &trace, &means[0]));
+    LW_TRY(reliability(m, last, LW_PASS_ANGULAR_VAR, m->c->trials, &angular, &means[1]));
+    LW_CLEANUP(lw_json_drop) json_t *j = lw_mc_summary_json(m, "exp4_subset_recipe");
     json_object_set_new(j, "trace_pre", lw_mc_reliability_json(&trace));
     json_object_set_new(j, "angular_var", lw_mc_reliability_json(&angular));
     json_object_set_new(j, "trace_mean", lw_json_real(means[0]));
@@ -293,11 +329,10 @@ int lw_mc_write(mc_model *m)
 {
     LW_CLEANUP(lw_json_drop) json_t *results = NULL;
     LW_TRY(results_json(m, &results));
-    LW_TRY(write_exp0(m, results)); /* the trials themselves, whatever was asked for */
+    if (lw_str_eq(m->experiment,
+                  "exp0_nested_mc")) /* the trials themselves, whatever was asked for */
+        LW_TRY(write_exp0(m, results));
     if (m->experiments & MC_EXP0B)
         LW_TRY(write_exp0b(m));
-    if (m->experiments & MC_EXP4)
-        LW_TRY(write_exp4(m));
-    lw_mc_state_remove(m);
-    return 0;
+    return m->experiments & MC_EXP4 ? write_exp4(m) : 0;
 }

@@ -16,15 +16,30 @@
 #include "eval/eval.h"
 #include "session/session.h"
 
-enum { LW_MC_MODELS = 16, LW_MC_PASSES = 8, LW_MC_MAX_PASSES = 1 << 20 };
+enum { LW_MC_MODELS = 16, LW_MC_PASSES = 8, LW_MC_MAX_PASSES = 1 << 20, LW_MC_RESULTS = 96 };
+
+/* Experiments; those up to exp5 may have settings of their own. */
+#define LW_MC_EXPERIMENTS "exp0, exp0b, exp4, exp5, validity, errors"
+enum { LW_MC_EXP0, LW_MC_EXP0B, LW_MC_EXP4, LW_MC_EXP5, LW_MC_OWN };
+
+/* Of one experiment, where they differ from the others'; 0: as theirs. */
+typedef struct lw_mc_own {
+    const char *models[LW_MC_MODELS];
+    int32_t n_models;
+    int32_t passes[LW_MC_PASSES];
+    int32_t n_passes, trials;
+    int64_t num_images;
+} lw_mc_own;
 
 typedef struct lw_mc_config {
     const char *data;                 /* data spec, or a folder of pictures */
+    const char *manifest;             /* a JSON file that lists pictures of that folder; or NULL */
     const char *models[LW_MC_MODELS]; /* NAME=SOURCE or SOURCE */
     int32_t n_models;
     const char *output_dir;
-    const char *only[4]; /* exp0, exp0b, exp4; none: exp0 */
+    const char *only[8]; /* of LW_MC_EXPERIMENTS; none: exp0 */
     int32_t n_only;
+    lw_mc_own own[LW_MC_OWN];
     int32_t passes[LW_MC_PASSES]; /* T, rising */
     int32_t n_passes;
     int32_t trials;
@@ -35,7 +50,12 @@ typedef struct lw_mc_config {
     int32_t split, on_error;
     int64_t num_images; /* 0: all */
     int32_t image_size;
-    int32_t batch; /* rows of a run; 0: measured */
+    const char *class_map;       /* JSON {picture or class: output or row of texts}; or NULL */
+    const char *reference;       /* errors: a number, or counts, of each picture; or NULL */
+    const char *text_embeddings; /* exp5: [classes, D] or [templates, classes, D] */
+    const char *templates; /* exp5: how many of them, or their names with '|' between; NULL: all */
+    double quantile;       /* exp5: share of pictures that is a tail */
+    int32_t batch;         /* rows of a run; 0: measured */
     int32_t precision;
     int32_t save_every; /* trials */
     uint64_t memory;    /* kept values that take more lie on the disk; 0: half of the machine's */
@@ -66,7 +86,7 @@ typedef struct lw_mc_one_pass_result {
 } lw_mc_one_pass_result;
 
 typedef struct lw_mc_model_result {
-    char name[64], network[32], sites[128], layer[16], preparation[128];
+    char name[64], network[32], sites[128], layer[16], preparation[128], experiments[64];
     char stored_dropout[160]; /* what the network's own files say: "attention_dropout 0" */
     int64_t parameters;
     int32_t n_sites, live, dim, batch;
@@ -77,14 +97,15 @@ typedef struct lw_mc_model_result {
         pixels_f32; /* bytes: of the network, of all pictures as bytes, as f32 */
     double decode, compile, prefix, passes, scores; /* seconds */
     double seconds;                                 /* of all; of a dry run predicted */
-    int32_t trials_before;                          /* by the call that was interrupted */
+    int32_t trials, trials_before;                  /* before: by the call that was interrupted */
+    int32_t n_t, t[LW_MC_PASSES];
     lw_reliability pre[LW_MC_PASSES], post[LW_MC_PASSES];
     double mean_pre[LW_MC_PASSES], mean_post[LW_MC_PASSES]; /* scores, over pictures and trials */
     lw_mc_one_pass_result one_pass;
 } lw_mc_model_result;
 
 typedef struct lw_mc_result {
-    lw_mc_model_result model[LW_MC_MODELS];
+    lw_mc_model_result model[LW_MC_RESULTS]; /* once for each of the settings it ran with */
     int32_t n;
     char page[512]; /* report.html; "": it could not be made, as the log says */
 } lw_mc_result;

@@ -71,12 +71,31 @@ int lw_mc_data_open(const mc_model *m, const char *spec, lw_data_opts o, lw_data
     return lw_data_open(lw_str_c(&whole), &o, out);
 }
 
+int lw_mc_pictures(const mc_model *m, const lw_degradation *worse, lw_dataset **out)
+{
+    const lw_data_opts o = {
+        .split = (lw_split)m->c->split, .num_images = m->c->num_images, .degradation = worse};
+    return lw_mc_data_open(m, lw_str_c(&m->spec), o, out);
+}
+
+/* Those of a manifest, or all. */
+static int make_own_spec(mc_model *m)
+{
+    const char *data = m->c->data, *dir = lw_str_starts(data, "folder:") ? data + 7 : data;
+    if (!m->c->manifest)
+        return make_spec(data, &m->spec);
+    if (strchr(dir, ':'))
+        return lw_fail(LW_EUSAGE, "--manifest lists files: DATA %s is no folder that they lie in",
+                       data);
+    lw_str_addf(&m->spec, "manifest:%s,root=%s", m->c->manifest, dir);
+    return m->spec.failed ? LW_ENOMEM : 0;
+}
+
 static int open_pictures(mc_model *m)
 {
-    const lw_data_opts o = {.split = (lw_split)m->c->split, .num_images = m->c->num_images};
-    LW_TRY(make_spec(m->c->data, &m->spec));
+    LW_TRY(make_own_spec(m));
     double t = lw_now();
-    LW_TRY(lw_mc_data_open(m, m->c->data, o, &m->data));
+    LW_TRY(lw_mc_pictures(m, NULL, &m->data));
     m->out->decode = lw_now() - t;
     m->n = m->data->n;
     m->name = lw_calloc((size_t)m->n, sizeof *m->name);
@@ -194,6 +213,9 @@ static void report(mc_model *m)
     r->height = m->data->h;
     r->width = m->data->w;
     r->pictures = m->n;
+    r->trials = m->c->trials;
+    r->n_t = m->c->n_passes;
+    memcpy(r->t, m->c->passes, sizeof r->t);
     r->weights = lw_store_bytes(m->net->store);
     r->pixels = numbers;
     r->pixels_f32 = 4 * numbers;
@@ -337,8 +359,9 @@ static int run_trial(mc_model *m, trial *t, int32_t k)
 {
     char what[96];
     int64_t rows = m->n * m->most, whole = 0;
-    snprintf(what, sizeof what, "%s T=%d K=%d/%d", m->out->name, (int)m->most, (int)k + 1,
-             (int)m->c->trials);
+    bool plain = lw_str_eq(m->stem, "exp0_trials");
+    snprintf(what, sizeof what, "%s%s%s T=%d K=%d/%d", m->out->name, plain ? "" : " ",
+             plain ? "" : m->stem, (int)m->most, (int)k + 1, (int)m->c->trials);
     t->k = k;
     for (int64_t at = 0; at < rows; at += m->out->batch) {
         int64_t n = LW_MIN((int64_t)m->out->batch, rows - at);

@@ -7,7 +7,15 @@
 #include "formats/formats.h"
 #include "jobs/mc/mc_job.h"
 
-enum { MC_EXP0 = 1, MC_EXP0B = 2, MC_EXP4 = 4 };
+/* In the order of LW_MC_EXPERIMENTS. */
+enum {
+    MC_EXP0 = 1 << LW_MC_EXP0,
+    MC_EXP0B = 1 << LW_MC_EXP0B,
+    MC_EXP4 = 1 << LW_MC_EXP4,
+    MC_EXP5 = 1 << LW_MC_EXP5,
+    MC_VALIDITY = 16,
+    MC_ERRORS = 32
+};
 
 typedef double mc_scores[LW_PASS_SCORES];
 
@@ -16,7 +24,9 @@ typedef struct mc_model {
     const lw_observer *obs;
     lw_mc_model_result *out;
     lw_device *dev;
-    unsigned experiments; /* MC_EXP0 | .. */
+    unsigned experiments;   /* MC_EXP0 | .. */
+    const char *experiment; /* whose folder keeps trials that an interrupted call leaves */
+    const char *stem;       /* NAME_T4_partial.npz: what the trials are of */
     lw_network *net;
     lw_sites sites;
     lw_noise noise;
@@ -40,9 +50,17 @@ static inline mc_scores *mc_at(const mc_model *m, int32_t passes, int32_t trial)
     return m->scores + ((int64_t)passes * m->c->trials + trial) * m->n;
 }
 
+/* Whether its trials are those whose scores, pictures and costs are written as exp0's. */
+static inline bool mc_is_exp0(const mc_model *m)
+{
+    return lw_str_eq(m->experiment, "exp0_nested_mc");
+}
+
 /* ---- mc_model.c ---- */
 int lw_mc_open(mc_model *m, const char *spec);
 void lw_mc_close(mc_model *m);
+/* The pictures as the network wants them, made worse before (NULL: not). */
+int lw_mc_pictures(const mc_model *m, const lw_degradation *worse, lw_dataset **out);
 /* Trials from m->done on; each is kept as soon as it is done. */
 int lw_mc_trials(mc_model *m);
 /* Rows that a run takes, and how long all trials will. */
@@ -73,12 +91,47 @@ const char *lw_mc_path(const mc_model *m, const char *experiment, bool by_model,
 
 /* ---- mc_files.c ---- */
 int lw_mc_write(mc_model *m);
+json_t *lw_mc_reliability_json(const lw_reliability *r);
+/* exp0_progress_T{T}.json: trials that are done, and whether they agree so far. */
+int lw_mc_progress(const mc_model *m);
+/* What every summary begins with. */
+json_t *lw_mc_summary_json(const mc_model *m, const char *experiment);
 int lw_mc_add_paths(const mc_model *m, lw_npz *z);
+/* f64 [n] */
+int lw_mc_add_f64(const mc_model *m, lw_npz *z, const char *name, const double *values);
+/* Into OUTPUT/EXPERIMENT/MODEL/NAME, or without MODEL. */
 int lw_mc_save(const mc_model *m, const char *experiment, bool by_model, const char *name,
                const lw_npz *z);
 int lw_mc_save_json(const mc_model *m, const char *experiment, bool by_model, const char *name,
                     const json_t *j);
-json_t *lw_mc_reliability_json(const lw_reliability *r);
+json_t *lw_mc_interval_json(lw_interval v);
+
+/* ---- mc_validity.c: does a score rise when a picture gets worse? ---- */
+/* Scores of the largest T, means over trials: [LW_PASS_SCORES][n]. */
+void lw_mc_means(const mc_model *m, double *out);
+int lw_mc_validity(mc_model *m);
+
+/* ---- mc_plain.c: the network without its noise ---- */
+/* One of its outputs, of all pictures: [n][width], heap. */
+int lw_mc_plain(mc_model *m, const char *output, float **out, int32_t *width);
+/* The output that is right for each picture: by --class-map, or its label where the data has as many
+ * classes as there are outputs; else *have is false. */
+int lw_mc_labels(const mc_model *m, int32_t outputs, int32_t *want, bool *have);
+
+/* ---- mc_errors.c: does a score know anything? ---- */
+int lw_mc_errors_check(const mc_model *m); /* of what the user gave, before the passes */
+int lw_mc_errors(mc_model *m);
+
+/* ---- mc_zero_shot.c: exp5 ---- */
+int lw_mc_zero_shot_check(const mc_model *m);
+int lw_mc_zero_shot(mc_model *m);
+
+/* ---- mc_arrays.c: what others made ---- */
+/* An array of one to three dimensions as f64 (heap): of .npy; of .npz, safetensors and torch's files the
+ * one called `word`, else the only one. LW_EFORMAT: there is none, or a number is not finite. */
+int lw_mc_read_array(const char *path, const char *word, double **out, int *rank, int64_t shape[3]);
+/* A number beside the weights in the model's file ("logit_scale"); *have: there is one. */
+int lw_mc_model_scalar(const lw_network *n, const char *name, double *out, bool *have);
 
 /* ---- mc_sheets.c: the most and least certain pictures ---- */
 int lw_mc_sheets_write(const mc_model *m);

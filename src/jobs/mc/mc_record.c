@@ -9,9 +9,9 @@
 json_t *lw_mc_costs_json(const lw_mc_model_result *m)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:I, s:[i,i], s:I, s:i, s:f, s:f, s:I, s:b, s:I, "
+        "{s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:I, s:[i,i], s:I, s:i, s:f, s:f, s:I, s:b, s:I, "
         "s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i}",
-        "name", m->name, "network", m->network, "sites", m->sites, "n_sites", (int)m->n_sites,
+        "name", m->name, "experiments", m->experiments, "trials", (int)m->trials, "network", m->network, "sites", m->sites, "n_sites", (int)m->n_sites,
         "live_sites", (int)m->live, "stored_dropout", m->stored_dropout, "layer", m->layer, "dim",
         (int)m->dim, "num_images", (json_int_t)m->pictures, "picture", (int)m->height,
         (int)m->width, "parameters", (json_int_t)m->parameters, "batch_size", (int)m->batch,

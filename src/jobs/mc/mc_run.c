@@ -1,24 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models in turn, and what is said of all of them. */
+/*
+ * Experiments are run in rounds: those with the same pictures, models, passes and trials share them.
+ * In a round models come in turn.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "jobs/mc/mc_parts.h"
 
+typedef struct experiment {
+    const char *name, *dir; /* dir: of its files */
+} experiment;
+
+/* In the order of the bits. Only the first LW_MC_OWN have settings of their own. */
+static const experiment experiments[] = {
+    {"exp0", "exp0_nested_mc"}, {"exp0b", "exp0b_norm_geometry"}, {"exp4", "exp4_subset_recipe"},
+    {"exp5", "exp5_zero_shot"}, {"validity", "validity"},         {"errors", "errors"}};
+enum { EXPERIMENTS = LW_COUNT(experiments) };
+
+typedef struct mc_round {
+    lw_mc_config c;
+    unsigned experiments;
+} mc_round;
+
+/* ---- what is asked for ------------------------------------------------------------------------- */
+
 static int find_experiments(const lw_mc_config *c, unsigned *out)
 {
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } known[] = {{"exp0", MC_EXP0}, {"exp0b", MC_EXP0B}, {"exp4", MC_EXP4}};
     *out = c->n_only ? 0 : MC_EXP0;
     for (int32_t i = 0; i < c->n_only; i++) {
         unsigned bit = 0;
-        for (size_t k = 0; k < LW_COUNT(known); k++)
-            bit |= lw_str_eq(c->only[i], known[k].name) ? known[k].bit : 0;
+        for (int k = 0; k < EXPERIMENTS; k++)
+            bit |= lw_str_eq(c->only[i], experiments[k].name) ? 1u << k : 0;
         if (!bit)
-            return lw_fail(LW_EUSAGE, "--only %s: experiments are exp0, exp0b and exp4",
-                           c->only[i]);
+            return lw_fail(LW_EUSAGE, "--only %s: experiments are " LW_MC_EXPERIMENTS, c->only[i]);
         *out |= bit;
     }
     return 0;
@@ -37,42 +52,134 @@ static int check(const lw_mc_config *c)
     return 0;
 }
 
-/* Two models of one name would write the same files. */
-static int check_names(const lw_mc_result *r)
+/* The settings of experiment k. */
+static lw_mc_config settings(const lw_mc_config *c, int k)
 {
-    for (int32_t i = 0; i + 1 < r->n; i++)
-        if (lw_str_eq(r->model[i].name, r->model[r->n - 1].name))
-            return lw_fail(LW_EUSAGE, "--models: two are called %s; NAME=SOURCE gives names",
-                           r->model[i].name);
+    lw_mc_config s = *c;
+    if (k >= LW_MC_OWN)
+        return s;
+    const lw_mc_own *own = &c->own[k];
+    if (own->n_models) {
+        memcpy(s.models, own->models, sizeof s.models);
+        s.n_models = own->n_models;
+    }
+    if (own->n_passes) {
+        memcpy(s.passes, own->passes, sizeof s.passes);
+        s.n_passes = own->n_passes;
+    }
+    s.trials = own->trials ? own->trials : s.trials;
+    s.num_images = own->num_images ? own->num_images : s.num_images;
+    return s;
+}
+
+static bool same(const lw_mc_config *a, const lw_mc_config *b)
+{
+    bool equal = a->n_models == b->n_models && a->n_passes == b->n_passes &&
+                 a->trials == b->trials && a->num_images == b->num_images;
+    for (int32_t i = 0; equal && i < a->n_models; i++)
+        equal = lw_str_eq(a->models[i], b->models[i]);
+    for (int32_t i = 0; equal && i < a->n_passes; i++)
+        equal = a->passes[i] == b->passes[i];
+    return equal;
+}
+
+static int plan_rounds(const lw_mc_config *c, mc_round round[EXPERIMENTS], int *n)
+{
+    unsigned wanted;
+    LW_TRY(find_experiments(c, &wanted));
+    *n = 0;
+    for (int k = 0; k < EXPERIMENTS; k++) {
+        if (!(wanted & 1u << k))
+            continue;
+        lw_mc_config s = settings(c, k);
+        int at = 0;
+        if (s.n_models == 0)
+            return lw_fail(LW_EUSAGE, "%s has no models: --models SPEC,..", experiments[k].name);
+        LW_TRY(check(&s));
+        while (at < *n && !same(&round[at].c, &s))
+            at++;
+        if (at == *n)
+            round[(*n)++] = (mc_round){.c = s};
+        round[at].experiments |= 1u << k;
+    }
     return 0;
 }
 
-static int run_model(mc_model *m, const char *spec, const lw_mc_result *all)
+/* ---- one model --------------------------------------------------------------------------------- */
+
+/* Two models of one name would write the same files. */
+static int check_names(const lw_mc_model_result *r, int32_t n)
+{
+    for (int32_t i = 0; i + 1 < n; i++)
+        if (lw_str_eq(r[i].name, r[n - 1].name))
+            return lw_fail(LW_EUSAGE, "--models: two are called %s; NAME=SOURCE gives names",
+                           r[i].name);
+    return 0;
+}
+
+/* OUTPUT/manifest_EXPERIMENT.json of every experiment: the pictures it uses. */
+static int write_manifests(const mc_model *m)
+{
+    LW_CLEANUP(lw_json_drop) json_t *list = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_TRY(lw_mkdirs(m->c->output_dir));
+    LW_TRY(lw_data_listing(m->data, &list));
+    json_object_set_new(list, "data", json_string(lw_str_c(&m->spec)));
+    for (int k = 0; k < EXPERIMENTS; k++) {
+        path.len = 0;
+        lw_str_addf(&path, "%s/manifest_%s.json", m->c->output_dir, experiments[k].name);
+        if (m->experiments & 1u << k)
+            LW_TRY(path.failed ? LW_ENOMEM : lw_json_save(lw_str_c(&path), list));
+    }
+    return 0;
+}
+
+/* What cannot work is said before the passes, which take long. */
+static int check_inputs(mc_model *m)
+{
+    if (m->experiments & MC_EXP5)
+        LW_TRY(lw_mc_zero_shot_check(m));
+    return m->experiments & MC_ERRORS ? lw_mc_errors_check(m) : 0;
+}
+
+static int run_model(mc_model *m, const char *spec, const lw_mc_model_result *all, int32_t n)
 {
     LW_TRY(lw_mc_open(m, spec));
-    LW_TRY(check_names(all));
+    LW_TRY(check_names(all, n));
+    LW_TRY(check_inputs(m));
     if (m->c->dry_run)
         return lw_mc_forecast(m);
     double begin = lw_now();
     LW_TRY(lw_mc_state_read(m));
+    LW_TRY(write_manifests(m));
     LW_TRY(lw_mc_trials(m));
     LW_TRY(lw_mc_write(m));
-    LW_TRY(lw_mc_sheets_write(m));
-    if (m->one_pass)
+    if (mc_is_exp0(m))
+        LW_TRY(lw_mc_sheets_write(m));
+    if (m->one_pass && mc_is_exp0(m))
         LW_TRY(lw_mc_one_pass_write(m));
+    if (m->experiments & MC_EXP5)
+        LW_TRY(lw_mc_zero_shot(m));
+    if (m->experiments & MC_ERRORS)
+        LW_TRY(lw_mc_errors(m));
+    if (m->experiments & MC_VALIDITY)
+        LW_TRY(lw_mc_validity(m));
+    lw_mc_state_remove(m);
     m->out->seconds = lw_now() - begin;
-    return lw_mc_record_write(m);
+    return mc_is_exp0(m) ? lw_mc_record_write(m) : 0;
 }
 
-static int write_overall(const lw_mc_config *c, const lw_mc_result *r)
+/* ---- a round ----------------------------------------------------------------------------------- */
+
+static int write_overall(const lw_mc_config *c, const lw_mc_model_result *r, int32_t n)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *results = json_object();
     json_t *models = json_array(), *passes = json_array();
     for (int32_t p = 0; p < c->n_passes; p++)
         json_array_append_new(passes, json_integer(c->passes[p]));
-    for (int32_t i = 0; i < r->n; i++) {
-        const lw_mc_model_result *m = &r->model[i];
+    for (int32_t i = 0; i < n; i++) {
+        const lw_mc_model_result *m = &r[i];
         json_t *one = json_object();
         json_array_append_new(models, json_string(m->name));
         json_object_set_new(results, m->name, one);
@@ -88,8 +195,8 @@ static int write_overall(const lw_mc_config *c, const lw_mc_result *r)
     LW_CLEANUP(lw_json_drop)
     json_t *j = json_pack("{s:s, s:o, s:o, s:f, s:i, s:I, s:O}", "experiment", "exp0_nested_mc",
                           "models", models, "passes", passes, "dropout", c->dropout, "trials",
-                          (int)c->trials, "num_images",
-                          (json_int_t)(r->n ? r->model[0].pictures : 0), "results", results);
+                          (int)c->trials, "num_images", (json_int_t)(n ? r[0].pictures : 0),
+                          "results", results);
     lw_str_addf(&path, "%s/exp0_nested_mc/exp0_overall_summary.json", c->output_dir);
     return path.failed || !j ? LW_ENOMEM : lw_json_save(lw_str_c(&path), j);
 }
@@ -107,26 +214,50 @@ static int write_page(const lw_mc_config *c, lw_mc_result *r)
     return 0;
 }
 
-int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out)
+static void name_experiments(unsigned set, char out[64])
 {
-    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
-    unsigned experiments;
-    *out = (lw_mc_result){0};
-    LW_TRY(check(c));
-    LW_TRY(find_experiments(c, &experiments));
-    LW_TRY(lw_session_device_with(c->threads, c->conv, &dev));
-    lw_pool_watch(dev->pool, obs);
+    int len = 0;
+    for (int k = 0; k < EXPERIMENTS; k++)
+        if (set & 1u << k)
+            len += snprintf(out + len, 64 - (size_t)len, "%s%s", len ? ", " : "",
+                            experiments[k].name);
+}
+
+/* The trials of the first round are those of exp0, whatever was asked for. */
+static int run_round(const mc_round *round, bool first, lw_device *dev, const lw_observer *obs,
+                     lw_mc_result *out)
+{
+    const lw_mc_config *c = &round->c;
+    lw_mc_model_result *r = out->model + out->n;
+    int home = 0;
+    while (!first && !(round->experiments & 1u << home))
+        home++;
     for (int32_t i = 0; i < c->n_models; i++) {
         LW_CLEANUP(lw_mc_close)
         mc_model m = {.c = c,
                       .obs = obs,
-                      .out = &out->model[out->n++],
+                      .out = &r[i],
                       .dev = dev,
-                      .experiments = experiments};
-        LW_TRY(run_model(&m, c->models[i], out));
+                      .experiments = round->experiments,
+                      .experiment = experiments[home].dir,
+                      .stem = "exp0_trials"};
+        name_experiments(round->experiments, r[i].experiments);
+        out->n++;
+        LW_TRY(run_model(&m, c->models[i], r, i + 1));
     }
-    if (c->dry_run)
-        return 0;
-    LW_TRY(write_overall(c, out));
-    return write_page(c, out);
+    return c->dry_run || !first ? 0 : write_overall(c, r, c->n_models);
+}
+
+int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out)
+{
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
+    mc_round round[EXPERIMENTS];
+    int n;
+    *out = (lw_mc_result){0};
+    LW_TRY(plan_rounds(c, round, &n));
+    LW_TRY(lw_session_device_with(c->threads, c->conv, &dev));
+    lw_pool_watch(dev->pool, obs);
+    for (int i = 0; i < n; i++)
+        LW_TRY(run_round(&round[i], i == 0, dev, obs, out));
+    return c->dry_run ? 0 : write_page(c, out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trials that are done, for a call that goes on: exp0_trials_T{T}_partial.npz, one for each T, every
+ * Trials that are done, for a call that goes on: STEM_T{T}_partial.npz, one for each T, every
  * one replaced at once. Whoever goes on takes as many trials as all of them have.
  */
 #include <stdio.h>
@@ -20,8 +20,8 @@ const char *lw_mc_path(const mc_model *m, const char *experiment, bool by_model,
 static const char *partial_path(const mc_model *m, int32_t p, lw_str *s)
 {
     char name[64];
-    snprintf(name, sizeof name, "exp0_trials_T%d_partial.npz", (int)m->c->passes[p]);
-    return lw_mc_path(m, "exp0_nested_mc", true, name, s);
+    snprintf(name, sizeof name, "%s_T%d_partial.npz", m->stem, (int)m->c->passes[p]);
+    return lw_mc_path(m, m->experiment, true, name, s);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------- */
@@ -77,10 +77,10 @@ static int write_one(const mc_model *m, int32_t p)
 int lw_mc_state_write(const mc_model *m)
 {
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
-    LW_TRY(lw_mkdirs(lw_mc_path(m, "exp0_nested_mc", true, "", &dir)));
+    LW_TRY(lw_mkdirs(lw_mc_path(m, m->experiment, true, "", &dir)));
     for (int32_t p = 0; p < m->c->n_passes; p++)
         LW_TRY(write_one(m, p));
-    return 0;
+    return mc_is_exp0(m) ? lw_mc_progress(m) : 0;
 }
 
 void lw_mc_state_remove(const mc_model *m)
