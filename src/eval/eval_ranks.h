@@ -11,7 +11,7 @@ typedef struct lw_ranking {
     struct lw_ranked {
         double value;
         int64_t at;
-    } *sorted;
+    } * sorted;
 } lw_ranking;
 int lw_ranking_init(lw_ranking *r, const double *x, int64_t n);
 void lw_ranking_clear(lw_ranking *r);

@@ -11,11 +11,14 @@ static void test_pillow(void **state)
     static const struct {
         int h, w;
         uint64_t hash[LW_DEGRADATIONS];
-    } want[] = {{224, 224, {0x5982a1af321e01e8, 0x3a3f773ce83bdca8, 0x01d44e14db654bc3, 0xaff730bf89f82585}},
-{32, 32, {0x12c23204764345e5, 0x6003849e59526d75, 0x922fd9b9973e250c, 0xc248e28d17a6d7d4}},
-{61, 47, {0x5c7e68ac61df6c86, 0x1a1194f2a4ccbc04, 0x6d08fd81c0903f7f, 0xc2663b7f56fd9342}},
-{5, 90, {0x68a2497333b9be54, 0xf2c6f6894029eb09, 0x3956a6aade812bc9, 0x7d9238e031577e95}},
-{1, 3, {0x90bb82c65b9b00a4, 0xafb14f2ddb549568, 0x6fb88dbc6c318321, 0x6fb88dbc6c318321}}};
+    } want[] = {
+        {224,
+         224,
+         {0x5982a1af321e01e8, 0x3a3f773ce83bdca8, 0x01d44e14db654bc3, 0xaff730bf89f82585}},
+        {32, 32, {0x12c23204764345e5, 0x6003849e59526d75, 0x922fd9b9973e250c, 0xc248e28d17a6d7d4}},
+        {61, 47, {0x5c7e68ac61df6c86, 0x1a1194f2a4ccbc04, 0x6d08fd81c0903f7f, 0xc2663b7f56fd9342}},
+        {5, 90, {0x68a2497333b9be54, 0xf2c6f6894029eb09, 0x3956a6aade812bc9, 0x7d9238e031577e95}},
+        {1, 3, {0x90bb82c65b9b00a4, 0xafb14f2ddb549568, 0x6fb88dbc6c318321, 0x6fb88dbc6c318321}}};
     (void)state;
     for (size_t i = 0; i < LW_COUNT(want); i++)
         for (int d = 0; d < LW_DEGRADATIONS; d++) {

@@ -186,8 +186,8 @@ static void test_no_interval(void **state)
     assert_true(v.value == 0.5 && v.low == 0.5 && v.high == 0.5);
     v = lw_share_rising(a, up, 4); /* up, the same, up, down; Wilson's bounds of 2 in 4 */
     close_to(v.value, 0.5);
-    close_to(v.low, 0.150035867988205);
-    close_to(v.high, 0.849964132011795);
+    close_to(v.low, 0.15003898915215);
+    close_to(v.high, 0.84996101084785);
 }
 
 int main(void)

@@ -19,14 +19,19 @@ static void make(double *text, float *features)
 /* numpy: logits of unit vectors, softmax, var(ddof=1) over templates. */
 static void test_numpy(void **state)
 {
-    static const double margins[N] = {0.804859461478145, 3.60545106565285, 1.23285079499924, 3.54583902379297, 0.803434477025005, 0.857315123688466};
-    static const double entropies[N] = {1.01385078255295, 0.180820721552699, 0.69842390148356, 0.181529224503851, 0.938954350428021, 0.792284173635458};
-    static const double sensitivities[N] = {0.0514547456908069, 0.0356507931986817, 0.0166156833592218, 0.0520777685423475, 0.0112188006281922, 0.00113868130440159};
+    static const double margins[N] = {0.804859461478145, 3.60545106565285,  1.23285079499924,
+                                      3.54583902379297,  0.803434477025005, 0.857315123688466};
+    static const double entropies[N] = {1.01385078255295,  0.180820721552699, 0.69842390148356,
+                                        0.181529224503851, 0.938954350428021, 0.792284173635458};
+    static const double sensitivities[N] = {0.0514547456908069, 0.0356507931986817,
+                                            0.0166156833592218, 0.0520777685423475,
+                                            0.0112188006281922, 0.00113868130440159};
     static const int32_t bests[N] = {1, 3, 0, 3, 3, 3};
     double text[T * C * D], margin[N], entropy[N], sensitivity[N];
     float features[N * D];
     int32_t best[N];
-    lw_zero_shot z = {.dim = D, .classes = C, .templates = T, .text = text, .scale = 1.7, .bias = -0.5};
+    lw_zero_shot z = {
+        .dim = D, .classes = C, .templates = T, .text = text, .scale = 1.7, .bias = -0.5};
     (void)state;
     make(text, features);
     ok(lw_zero_shot_of(&z, features, N, margin, entropy, sensitivity, best));

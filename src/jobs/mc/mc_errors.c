@@ -92,8 +92,9 @@ static int number_of(const char *path, const double *row, int64_t width, int64_t
     double sum = 0;
     if (width == 1) {
         *out = row[0];
-        return isfinite(*out) ? 0 : lw_fail(LW_ENUMERIC, "%s: row %lld is no number", path,
-                                            (long long)at);
+        return isfinite(*out)
+                   ? 0
+                   : lw_fail(LW_ENUMERIC, "%s: row %lld is no number", path, (long long)at);
     }
     for (int64_t k = 0; k < width; k++) {
         if (!(row[k] >= 0))
@@ -120,11 +121,12 @@ static int read_reference(const mc_model *m, double *out)
     int64_t rows = shape[0], width = rank == 1 ? 1 : shape[1];
     bool own = rows == m->n, split = rows == m->data->split_rows && m->c->split != LW_SPLIT_ALL;
     if (rank > 2 || (!own && !split))
-        return lw_fail(LW_EFORMAT,
-                       "%s: %lld rows of rank %d for %lld pictures of %lld in the %s split: one row "
-                       "for each of either, a number or counts",
-                       path, (long long)rows, rank, (long long)m->n,
-                       (long long)m->data->split_rows, lw_split_name((lw_split)m->c->split));
+        return lw_fail(
+            LW_EFORMAT,
+            "%s: %lld rows of rank %d for %lld pictures of %lld in the %s split: one row "
+            "for each of either, a number or counts",
+            path, (long long)rows, rank, (long long)m->n, (long long)m->data->split_rows,
+            lw_split_name((lw_split)m->c->split));
     for (int64_t i = 0; i < m->n; i++) {
         int64_t at = own ? i : lw_data_row_number(m->data, i);
         LW_TRY(number_of(path, x + at * width, width, at, &out[i]));

@@ -91,13 +91,13 @@ static int open_texts(const mc_model *m, texts *t)
                        (long long)shape[0]);
     int64_t dim = shape[rank - 1], classes = shape[rank - 2], n = rank == 3 ? shape[0] : 1;
     if (dim != m->dim)
-        return lw_fail(LW_EFORMAT,
-                       "%s: embeddings of %lld numbers, '%s' of %s has %d: they are of another model",
-                       path, (long long)dim, m->out->layer, m->out->name, (int)m->dim);
+        return lw_fail(
+            LW_EFORMAT,
+            "%s: embeddings of %lld numbers, '%s' of %s has %d: they are of another model", path,
+            (long long)dim, m->out->layer, m->out->name, (int)m->dim);
     if (classes < 2 || classes > INT32_MAX || n < 1 || n > TEMPLATES)
-        return lw_fail(LW_EFORMAT,
-                       "%s: %lld templates of %lld classes: at most %d, of at least 2", path,
-                       (long long)n, (long long)classes, (int)TEMPLATES);
+        return lw_fail(LW_EFORMAT, "%s: %lld templates of %lld classes: at most %d, of at least 2",
+                       path, (long long)n, (long long)classes, (int)TEMPLATES);
     t->in_file = (int32_t)n;
     t->z = (lw_zero_shot){.dim = m->dim, .classes = (int32_t)classes, .text = t->text};
     LW_TRY(count_templates(m, t));
