@@ -161,8 +161,8 @@ json_t *lw_mc_summary_json(const mc_model *m, const char *experiment)
         json_array_append_new(passes, json_integer(m->c->passes[i]));
     return json_pack("{s:s, s:s, s:f, s:o, s:i, s:o, s:I, s:i, s:b, s:o, s:O}", "experiment",
                      experiment, "model", m->out->name, "dropout", m->c->dropout, "stored_dropout",
-                     json_string(m->out->stored_dropout), "trials", (int)m->c->trials, "passes", passes,
-                     "num_images", (json_int_t)m->n, "injected_linear_dropout_wrappers",
+                     json_string(m->out->stored_dropout), "trials", (int)m->c->trials, "passes",
+                     passes, "num_images", (json_int_t)m->n, "injected_linear_dropout_wrappers",
                      (int)m->sites.n, "nested_extraction", 1, "sites", sites_json(&m->sites),
                      "contract", m->about);
 }
@@ -329,8 +329,7 @@ int lw_mc_write(mc_model *m)
 {
     LW_CLEANUP(lw_json_drop) json_t *results = NULL;
     LW_TRY(results_json(m, &results));
-    if (lw_str_eq(m->experiment,
-                  "exp0_nested_mc")) /* the trials themselves, whatever was asked for */
+    if (mc_is_exp0(m)) /* whatever was asked for */
         LW_TRY(write_exp0(m, results));
     if (m->experiments & MC_EXP0B)
         LW_TRY(write_exp0b(m));

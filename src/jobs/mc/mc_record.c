@@ -9,18 +9,19 @@
 json_t *lw_mc_costs_json(const lw_mc_model_result *m)
 {
     return json_pack(
-        "{s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:I, s:[i,i], s:I, s:i, s:f, s:f, s:I, s:b, s:I, "
+        "{s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:I, s:[i,i], s:I, s:i, s:f, s:f, s:I, "
+        "s:b, s:I, "
         "s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i}",
-        "name", m->name, "experiments", m->experiments, "trials", (int)m->trials, "network", m->network, "sites", m->sites, "n_sites", (int)m->n_sites,
-        "live_sites", (int)m->live, "stored_dropout", m->stored_dropout, "layer", m->layer, "dim",
-        (int)m->dim, "num_images", (json_int_t)m->pictures, "picture", (int)m->height,
-        (int)m->width, "parameters", (json_int_t)m->parameters, "batch_size", (int)m->batch,
-        "once_flops", m->cut.prefix, "pass_flops", m->cut.suffix, "kept_bytes",
-        (json_int_t)m->cut.kept * m->pictures, "kept_on_disk", m->cut.on_disk, "weight_bytes",
-        (json_int_t)m->weights, "pixel_bytes", (json_int_t)m->pixels, "pixel_bytes_f32",
-        (json_int_t)m->pixels_f32, "decode_seconds", m->decode, "compile_seconds", m->compile,
-        "prefix_seconds", m->prefix, "pass_seconds", m->passes, "score_seconds", m->scores,
-        "trials_before", (int)m->trials_before);
+        "name", m->name, "experiments", m->experiments, "trials", (int)m->trials, "network",
+        m->network, "sites", m->sites, "n_sites", (int)m->n_sites, "live_sites", (int)m->live,
+        "stored_dropout", m->stored_dropout, "layer", m->layer, "dim", (int)m->dim, "num_images",
+        (json_int_t)m->pictures, "picture", (int)m->height, (int)m->width, "parameters",
+        (json_int_t)m->parameters, "batch_size", (int)m->batch, "once_flops", m->cut.prefix,
+        "pass_flops", m->cut.suffix, "kept_bytes", (json_int_t)m->cut.kept * m->pictures,
+        "kept_on_disk", m->cut.on_disk, "weight_bytes", (json_int_t)m->weights, "pixel_bytes",
+        (json_int_t)m->pixels, "pixel_bytes_f32", (json_int_t)m->pixels_f32, "decode_seconds",
+        m->decode, "compile_seconds", m->compile, "prefix_seconds", m->prefix, "pass_seconds",
+        m->passes, "score_seconds", m->scores, "trials_before", (int)m->trials_before);
 }
 
 /* Rates of dropout that a configuration says, of the vision tower too: "attention_dropout 0". */
