@@ -256,11 +256,11 @@ static int run(const lw_cli *cli, const void *config)
     static lw_mc_result r;
     const mc_cli *o = config;
     lw_mc_config c = o->c;
+    LW_TRY(set_batch(o->batch, &c.batch));
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     LW_CLEANUP(lw_str_clear) lw_str command = {0};
     lw_cli_command_line(cli, &command);
     c.command = lw_str_c(&command);
-    LW_TRY(set_batch(o->batch, &c.batch));
     if (lw_cli_given(cli, "half"))
         c.precision = o->half ? LW_NUM_BF16 : LW_NUM_F32;
     c.seed = (uint64_t)cli->global.seed;
