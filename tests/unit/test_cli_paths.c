@@ -31,15 +31,25 @@ static void each_text(visit *see)
 /* Texts that name nothing on disk. Whoever adds another puts it here, or says what it names. */
 static bool is_word(const char *name)
 {
-    static const char *const words[] = {"classes",        "corruption-modes",
-                                        "feature-keys",   "filter",
-                                        "layer",          "method",
-                                        "n-corruptions",  "noise-shape",
-                                        "pass",           "query",
-                                        "only",           "sites",
-                                        "split",          "teacher-keys",
-                                        "title",          "precision",
-                                        "planted-network"};
+    static const char *const words[] = {"classes",
+                                        "corruption-modes",
+                                        "feature-keys",
+                                        "filter",
+                                        "layer",
+                                        "method",
+                                        "n-corruptions",
+                                        "noise-shape",
+                                        "pass",
+                                        "query",
+                                        "only",
+                                        "sites",
+                                        "split",
+                                        "teacher-keys",
+                                        "title",
+                                        "precision",
+                                        "planted-network",
+                                        "templates",
+                                        "batch-size"};
     for (size_t i = 0; i < LW_COUNT(words); i++)
         if (lw_str_eq(words[i], name))
             return true;
