@@ -112,7 +112,9 @@ trials=exp0_nested_mc/enc
 
     # errors, and numbers from elsewhere
     printf '{"0": 0, "1": 1, "2": 2, "3": 3, "4": 4, "5": 0, "6": 1, "7": 2, "8": 3, "9": 4}\n' >map.json
+    cp map.json five.json
     npy_noise ref.npy '11, 3' 33
+    cp ref.npy three.npy
     few='--passes 3 --trials 2 --models enc'
     expect 0 mc $common $few --only errors --class-map map.json --reference ref.npy --output-dir h
     grep -q '"accuracy": 0\.' h/errors/enc/errors_summary.json || fails 'no accuracy'
@@ -177,8 +179,21 @@ trials=exp0_nested_mc/enc
     expect 0 $one --output-dir o4 --prior-precision 2.5
     out_has 'prior precision 2.5, 11 calibration pictures'
     expect 2 $one --output-dir x --prior-precision -1
+    # its scores stand in every table, spoilt pictures' included; against texts
+    expect 0 $one --only errors,validity --reference three.npy --class-map five.json --output-dir o5
+    [ "$(grep -c '"rises"' o5/validity/enc/validity_summary.json)" -eq 68 ] || fails '4 x (12 + 5) shares'
+    for f in errors validity; do
+        grep -q '"laplace_entropy"' o5/$f/enc/${f}_summary.json || fails "one pass is not in $f"
+    done
+    npy_noise text.npy '2, 5, 12' 120
+    expect 0 $clip --one-pass laplace --only exp0,exp5 --text-embeddings text.npy --output-dir o6
+    out_has 'one pass: visual_projection.weight 12x16, prior'
+    grep -q '"num_classes": 5' o6/one_pass/c/laplace_summary.json || fails 'texts are not counted'
+    grep -q '"least_confidence"' o6/exp5_zero_shot/c/exp5_summary.json || fails 'one pass is not in exp5'
     expect 2 $clip --one-pass laplace --output-dir x
-    err_has 'has no classifier'
+    err_has 'has no classifier: --text-embeddings F says'
+    npy_noise text.npy '5, 11' 55
+    expect 3 $clip --one-pass laplace --text-embeddings text.npy --output-dir x
     [ ! -e x ] || fails 'a refusal wrote something'
 
     # refusals

@@ -94,7 +94,7 @@ static const lw_option options[] = {
      .help = "the pictures it is made from, a data spec's training rows, labels play no part; "
              "default: those that are scored"},
     {LW_OPT(mc_cli, c.calibration_images), .name = "calibration-images", .max = 1e12,
-     .fallback = "2000", .unit = "pictures", .group = "One pass",
+     .fallback = "0", .unit = "pictures", .group = "One pass",
      .help = "so many of them, drawn with --seed; 0: all"},
     {LW_OPT(mc_cli, c.prior), .name = "prior-precision", .fallback = "0", .max = 1e30,
      .group = "One pass", .help = "of each weight of the last layer; 0: that of largest evidence"},

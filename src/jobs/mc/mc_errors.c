@@ -33,11 +33,11 @@ static int aurocs_json(const mc_model *m, const double *means, const bool *wrong
 {
     json_t *all = json_object();
     json_object_set_new(into, "scores", all);
-    for (int s = 0; s < LW_PASS_SCORES; s++) {
+    for (int32_t s = 0; s < lw_mc_score_count(m); s++) {
         lw_interval v, chance;
         LW_TRY(lw_auroc_interval(means + s * m->n, wrong, m->n, m->c->seed, &v));
         LW_TRY(lw_auroc_shuffled(means + s * m->n, wrong, m->n, m->c->seed, &chance));
-        json_object_set_new(all, lw_pass_score_name[s],
+        json_object_set_new(all, lw_mc_score_name(s),
                             json_pack("{s:o, s:o, s:o, s:o}", "auroc", lw_json_real(v.value),
                                       "interval", lw_mc_interval_json(v), "shuffled",
                                       lw_json_real(chance.value), "shuffled_interval",
@@ -143,10 +143,10 @@ static int add_reference(const mc_model *m, const double *means, json_t *j)
     json_t *all = json_object();
     json_object_set_new(j, "reference",
                         json_pack("{s:s, s:o}", "file", m->c->reference, "scores", all));
-    for (int s = 0; s < LW_PASS_SCORES; s++) {
+    for (int32_t s = 0; s < lw_mc_score_count(m); s++) {
         lw_interval v;
         LW_TRY(lw_spearman_interval(means + s * m->n, number, m->n, m->c->seed, &v));
-        json_object_set_new(all, lw_pass_score_name[s],
+        json_object_set_new(all, lw_mc_score_name(s),
                             json_pack("{s:o, s:o}", "spearman", lw_json_real(v.value), "interval",
                                       lw_mc_interval_json(v)));
     }
@@ -167,12 +167,12 @@ int lw_mc_errors_check(const mc_model *m)
 int lw_mc_errors(mc_model *m)
 {
     LW_CLEANUP(lw_free)
-    double *means = lw_calloc(LW_PASS_SCORES * (size_t)m->n, sizeof *means);
+    double *means = lw_calloc((size_t)lw_mc_score_count(m) * (size_t)m->n, sizeof *means);
     LW_CLEANUP(lw_json_drop) json_t *j = lw_mc_summary_json(m, "errors");
     LW_CLEANUP(lw_str_clear) lw_str dir = {0};
     if (!means)
         return LW_ENOMEM;
-    lw_mc_means(m, means);
+    LW_TRY(lw_mc_means(m, means));
     json_object_set_new(j, "passes", json_integer(m->most)); /* the largest alone */
     LW_TRY(add_errors(m, means, j));
     if (m->c->reference)

@@ -78,6 +78,9 @@ typedef struct lw_mc_one_pass_result {
     char weight[96]; /* of the last layer */
     int32_t in, out;
     bool bias;
+    int32_t texts; /* that pictures are compared with; 0: a classifier */
+    double scale;
+    bool sigmoid;
     lw_laplace_info fit;
     double calibrate, score; /* seconds */
     double mean[LW_LAPLACE_SCORES];

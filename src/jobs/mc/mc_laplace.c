@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --one-pass laplace: a distribution over the last layer's weights, from one sweep over calibration
  * pictures, and the same pictures' scores from one pass each (eval_laplace.h). */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,19 +16,55 @@ typedef struct mc_one_pass {
     lw_dataset *data;   /* calibration pictures */
     lw_mc_one_pass_result *out;
     bool fitted;
+    const lw_dataset *own;             /* the model's pictures */
+    double (*kept)[LW_LAPLACE_SCORES]; /* their scores, once they are known */
 } mc_one_pass;
 
 /* ---- opening ----------------------------------------------------------------------------------- */
 
+/* A vector for each class: the mean over the templates of its texts, each of length 1. */
+static int mean_texts(const lw_zero_shot *z, double **out)
+{
+    double *mean = lw_calloc((size_t)z->classes * (size_t)z->dim, sizeof *mean);
+    *out = mean;
+    if (!mean)
+        return LW_ENOMEM;
+    for (int64_t t = 0; t < (int64_t)z->templates * z->classes; t++) {
+        const double *from = z->text + t * z->dim;
+        double *to = mean + t % z->classes * z->dim, square = 0;
+        for (int32_t d = 0; d < z->dim; d++)
+            square += from[d] * from[d];
+        for (int32_t d = 0; d < z->dim && square > 0; d++)
+            to[d] += from[d] / sqrt(square);
+    }
+    return 0;
+}
+
 static int open_laplace(const mc_model *m, mc_one_pass *o)
 {
     const lw_last_layer_info i = lw_last_layer_get_info(o->layer);
+    LW_CLEANUP(lw_mc_texts_clear) mc_texts t = {0};
+    LW_CLEANUP(lw_free) double *text = NULL;
     lw_laplace_opts l = {
         .in = i.in, .out = i.out, .bias = i.bias, .squares = i.squares, .prior = m->c->prior};
-    if (!lw_str_eq(i.output, "logits"))
-        return lw_fail(LW_EUSAGE,
-                       "--one-pass laplace: %s has no classifier whose answers could be uncertain",
-                       m->net->dir);
+    if (!lw_str_eq(i.output, "logits")) {
+        if (!m->c->text_embeddings)
+            return lw_fail(
+                LW_EUSAGE,
+                "--one-pass laplace: %s has no classifier: --text-embeddings F says what "
+                "its pictures are compared with",
+                m->net->dir);
+        LW_TRY(lw_mc_texts_open(m, i.out, &t));
+        LW_TRY(mean_texts(&t.z, &text));
+        l.texts = t.z.classes;
+        l.text = text;
+        l.scale = exp(t.z.scale);
+        l.shift = t.z.bias;
+        l.sigmoid = t.sigmoid;
+    }
+    m->out->one_pass.texts = l.texts;
+    m->out->one_pass.scale = l.scale;
+    m->out->one_pass.sigmoid = l.sigmoid;
     return lw_laplace_new(&l, &o->laplace);
 }
 
@@ -47,7 +84,7 @@ int lw_mc_one_pass_open(mc_model *m)
     r->out = i.out;
     r->bias = i.bias;
     LW_TRY(open_laplace(m, o));
-    o->data = m->data;
+    o->own = o->data = m->data;
     if (!m->c->calibration)
         return 0;
     LW_TRY(lw_mc_data_open(m, m->c->calibration,
@@ -64,6 +101,7 @@ void lw_mc_one_pass_close(mc_one_pass **pp)
     lw_laplace_free(&o->laplace);
     lw_last_layer_free(&o->layer);
     lw_data_close(&o->opened);
+    lw_free(&o->kept);
     lw_free(pp);
 }
 
@@ -133,19 +171,36 @@ static int score_rows(void *self, int64_t first, int64_t n, const float *f, cons
     return lw_pool_try(s->m->dev->pool, n, score_task, s);
 }
 
-int lw_mc_one_pass(const mc_model *m, double (*scores)[LW_LAPLACE_SCORES])
+static int score_pictures(const mc_model *m, double (*scores)[LW_LAPLACE_SCORES])
 {
     const mc_one_pass *o = m->one_pass;
     LW_CLEANUP(scoring_clear) scoring s = {.m = m, .scores = scores};
     char what[96];
-    if (!o->fitted)
-        LW_TRY(calibrate(m));
     s.doubles = lw_laplace_doubles(o->laplace);
     s.scratch = lw_calloc((size_t)lw_pool_size(m->dev->pool) * s.doubles, sizeof *s.scratch);
     if (!s.scratch)
         return LW_ENOMEM;
     snprintf(what, sizeof what, "%s one pass", m->out->name);
     return lw_last_layer_rows(o->layer, m->n, lw_mc_fill, (void *)m, score_rows, &s, what, m->obs);
+}
+
+int lw_mc_one_pass(const mc_model *m, double (*scores)[LW_LAPLACE_SCORES])
+{
+    mc_one_pass *o = m->one_pass;
+    size_t bytes = (size_t)m->n * sizeof *scores;
+    if (!o->fitted)
+        LW_TRY(calibrate(m));
+    if (m->data != o->own)
+        return score_pictures(m, scores);
+    if (!o->kept) {
+        LW_CLEANUP(lw_free) double(*kept)[LW_LAPLACE_SCORES] = lw_calloc(1, bytes);
+        if (!kept)
+            return LW_ENOMEM;
+        LW_TRY(score_pictures(m, kept));
+        o->kept = lw_steal(&kept);
+    }
+    memcpy(scores, o->kept, bytes);
+    return 0;
 }
 
 /* ---- beside the many passes -------------------------------------------------------------------- */
@@ -213,20 +268,24 @@ static json_t *summary_json(const mc_model *m)
     json_t *calibration = json_pack("{s:s, s:I}", "data",
                                     m->c->calibration ? m->c->calibration : lw_str_c(&m->spec),
                                     "num_images", (json_int_t)r->fit.pictures);
+    json_t *texts = r->texts ? json_pack("{s:i, s:f, s:b}", "num_classes", (int)r->texts, "scale",
+                                         r->scale, "sigmoid", (int)r->sigmoid)
+                             : NULL;
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:I, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:O}",
+        "{s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:I, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:O, s:o*}",
         "experiment", "one_pass", "method", "laplace", "model", m->out->name, "weight", r->weight,
         "in", (int)r->in, "out", (int)r->out, "bias", (int)r->bias, "num_images", (json_int_t)m->n,
         "calibration", calibration, "prior_chosen", m->c->prior == 0, "prior_precision",
         lw_json_real(r->fit.prior), "effective_weights", lw_json_real(r->fit.gamma), "seconds",
-        seconds, "spearman_with_mc", all, "scores", scores, "contract", m->about);
+        seconds, "spearman_with_mc", all, "scores", scores, "contract", m->about, "texts", texts);
 }
 
 int lw_mc_one_pass_write(mc_model *m)
 {
     LW_CLEANUP(lw_free) one_scores *scores = lw_calloc((size_t)m->n, sizeof *scores);
+    LW_CLEANUP(lw_free) double *one = lw_calloc((size_t)m->n, sizeof *one);
     LW_CLEANUP(lw_npz_clear) lw_npz z = {0};
-    if (!scores)
+    if (!scores || !one)
         return LW_ENOMEM;
     double begin = lw_now() - m->out->one_pass.calibrate; /* 0, or another has needed it */
     LW_TRY(lw_mc_one_pass(m, scores));
@@ -234,11 +293,9 @@ int lw_mc_one_pass_write(mc_model *m)
     LW_TRY(compare(m, scores));
     LW_TRY(lw_mc_add_paths(m, &z));
     for (int s = 0; s < LW_LAPLACE_SCORES; s++) {
-        LW_CLEANUP(lw_array_clear) lw_array a = {0};
-        LW_TRY(lw_array_init(&a, LW_ELEM_F64, 1, &m->n));
         for (int64_t i = 0; i < m->n; i++)
-            ((double *)a.data)[i] = scores[i][s];
-        LW_TRY(lw_npz_add(&z, lw_laplace_score_name[s], &a));
+            one[i] = scores[i][s];
+        LW_TRY(lw_mc_add_f64(m, &z, lw_laplace_score_name[s], one));
     }
     LW_TRY(lw_mc_save(m, "one_pass", true, "laplace.npz", &z));
     LW_CLEANUP(lw_json_drop) json_t *j = summary_json(m);

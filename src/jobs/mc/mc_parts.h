@@ -107,8 +107,11 @@ int lw_mc_save_json(const mc_model *m, const char *experiment, bool by_model, co
 json_t *lw_mc_interval_json(lw_interval v);
 
 /* ---- mc_validity.c: does a score rise when a picture gets worse? ---- */
-/* Scores of the largest T, means over trials: [LW_PASS_SCORES][n]. */
-void lw_mc_means(const mc_model *m, double *out);
+/* Scores by number: those of passes, behind them those of one pass where it was asked for. */
+int32_t lw_mc_score_count(const mc_model *m);
+const char *lw_mc_score_name(int32_t score);
+/* Of the largest T, means over trials, and of one pass: [lw_mc_score_count][n]. */
+int lw_mc_means(const mc_model *m, double *out);
 int lw_mc_validity(mc_model *m);
 
 /* ---- mc_plain.c: the network without its noise ---- */
@@ -123,6 +126,16 @@ int lw_mc_errors_check(const mc_model *m); /* of what the user gave, before the 
 int lw_mc_errors(mc_model *m);
 
 /* ---- mc_zero_shot.c: exp5 ---- */
+/* --text-embeddings, of vectors as wide as dim numbers of the model. */
+typedef struct mc_texts {
+    lw_zero_shot z;
+    double *text;
+    int32_t in_file;   /* templates */
+    const char *scale; /* where it is from */
+    bool sigmoid;      /* the model was trained by one for each text */
+} mc_texts;
+int lw_mc_texts_open(const mc_model *m, int32_t dim, mc_texts *t);
+void lw_mc_texts_clear(mc_texts *t);
 int lw_mc_zero_shot_check(const mc_model *m);
 int lw_mc_zero_shot(mc_model *m);
 

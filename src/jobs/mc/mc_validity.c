@@ -9,7 +9,32 @@
 
 #include "jobs/mc/mc_parts.h"
 
-void lw_mc_means(const mc_model *m, double *out)
+int32_t lw_mc_score_count(const mc_model *m)
+{
+    return LW_PASS_SCORES + (m->one_pass ? LW_LAPLACE_SCORES : 0);
+}
+
+const char *lw_mc_score_name(int32_t score)
+{
+    return score < LW_PASS_SCORES ? lw_pass_score_name[score]
+                                  : lw_laplace_score_name[score - LW_PASS_SCORES];
+}
+
+/* Behind those of passes. */
+static int add_one_pass(const mc_model *m, double *out)
+{
+    LW_CLEANUP(lw_free)
+    double(*scores)[LW_LAPLACE_SCORES] = lw_calloc((size_t)m->n, sizeof *scores);
+    if (!scores)
+        return LW_ENOMEM;
+    LW_TRY(lw_mc_one_pass(m, scores));
+    for (int s = 0; s < LW_LAPLACE_SCORES; s++)
+        for (int64_t i = 0; i < m->n; i++)
+            out[(LW_PASS_SCORES + s) * m->n + i] = scores[i][s];
+    return 0;
+}
+
+int lw_mc_means(const mc_model *m, double *out)
 {
     for (int s = 0; s < LW_PASS_SCORES; s++)
         for (int64_t i = 0; i < m->n; i++) {
@@ -18,6 +43,7 @@ void lw_mc_means(const mc_model *m, double *out)
                 sum += mc_at(m, m->c->n_passes - 1, k)[i][s];
             out[s * m->n + i] = sum / m->c->trials;
         }
+    return m->one_pass ? add_one_pass(m, out) : 0;
 }
 
 /* The model of other pictures: borrows all but these and their scores. */
@@ -59,8 +85,7 @@ static int run_worse(const mc_model *m, const lw_degradation *d, double *means)
                        (long long)w.m.data->n, d->name, (long long)m->n);
     LW_TRY(lw_mc_state_read(&w.m));
     LW_TRY(lw_mc_trials(&w.m));
-    lw_mc_means(&w.m, means);
-    return 0;
+    return lw_mc_means(&w.m, means);
 }
 
 static double mean_of(const double *v, int64_t n)
@@ -75,10 +100,10 @@ static double mean_of(const double *v, int64_t n)
 static json_t *rises_json(const mc_model *m, const double *clean, const double *after)
 {
     json_t *all = json_object();
-    for (int s = 0; s < LW_PASS_SCORES; s++) {
+    for (int32_t s = 0; s < lw_mc_score_count(m); s++) {
         const double *a = clean + s * m->n, *b = after + s * m->n;
         lw_interval share = lw_share_rising(a, b, m->n);
-        json_object_set_new(all, lw_pass_score_name[s],
+        json_object_set_new(all, lw_mc_score_name(s),
                             json_pack("{s:o, s:o, s:o, s:o}", "rises", lw_json_real(share.value),
                                       "interval", lw_mc_interval_json(share), "mean",
                                       lw_json_real(mean_of(b, m->n)), "clean_mean",
@@ -90,8 +115,8 @@ static json_t *rises_json(const mc_model *m, const double *clean, const double *
 static int add_scores(const mc_model *m, lw_npz *z, const char *of, const double *means)
 {
     char name[64];
-    for (int s = 0; s < LW_PASS_SCORES; s++) {
-        snprintf(name, sizeof name, "%s_%s", of, lw_pass_score_name[s]);
+    for (int32_t s = 0; s < lw_mc_score_count(m); s++) {
+        snprintf(name, sizeof name, "%s_%s", of, lw_mc_score_name(s));
         LW_TRY(lw_mc_add_f64(m, z, name, means + s * m->n));
     }
     return 0;
@@ -100,7 +125,7 @@ static int add_scores(const mc_model *m, lw_npz *z, const char *of, const double
 /* means [1 + LW_DEGRADATIONS][scores][n] */
 static int write_all(const mc_model *m, const double *means)
 {
-    int64_t step = LW_PASS_SCORES * m->n;
+    int64_t step = lw_mc_score_count(m) * m->n;
     LW_CLEANUP(lw_npz_clear) lw_npz z = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = lw_mc_summary_json(m, "validity");
     json_t *all = json_object();
@@ -119,12 +144,12 @@ static int write_all(const mc_model *m, const double *means)
 
 int lw_mc_validity(mc_model *m)
 {
-    size_t step = LW_PASS_SCORES * (size_t)m->n;
+    size_t step = (size_t)lw_mc_score_count(m) * (size_t)m->n;
     LW_CLEANUP(lw_free)
     double *means = lw_calloc((1 + LW_DEGRADATIONS) * step, sizeof *means);
     if (!means)
         return LW_ENOMEM;
-    lw_mc_means(m, means);
+    LW_TRY(lw_mc_means(m, means));
     for (int d = 0; d < LW_DEGRADATIONS; d++)
         LW_TRY(run_worse(m, &lw_degradations[d], means + (size_t)(d + 1) * step));
     LW_TRY(write_all(m, means));

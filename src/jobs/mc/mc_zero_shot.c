@@ -8,13 +8,6 @@
 
 enum { TEMPLATES = 64 };
 
-typedef struct texts {
-    lw_zero_shot z;
-    double *text;
-    int32_t in_file;   /* templates */
-    const char *scale; /* where it is from */
-} texts;
-
 typedef struct ambiguity {
     double *margin, *entropy, *sensitivity, *uncertainty;
     bool *low_margin, *high_entropy;
@@ -23,7 +16,7 @@ typedef struct ambiguity {
     bool labels;
 } ambiguity;
 
-static void texts_clear(texts *t)
+void lw_mc_texts_clear(mc_texts *t)
 {
     lw_free(&t->text);
 }
@@ -43,7 +36,7 @@ static void ambiguity_clear(ambiguity *a)
 /* ---- texts ------------------------------------------------------------------------------------- */
 
 /* --templates: so many of the file's, or a name of each, '|' between them. */
-static int count_templates(const mc_model *m, texts *t)
+static int count_templates(const mc_model *m, mc_texts *t)
 {
     const char *said = m->c->templates;
     int64_t n = 1;
@@ -62,12 +55,12 @@ static int count_templates(const mc_model *m, texts *t)
 }
 
 /* The model's own, else that of CLIP. */
-static int find_scale(const mc_model *m, texts *t)
+static int find_scale(const mc_model *m, mc_texts *t)
 {
-    bool have, bias;
+    bool have;
     t->z.scale = log(100);
     LW_TRY(lw_mc_model_scalar(m->net, "logit_scale", &t->z.scale, &have));
-    LW_TRY(lw_mc_model_scalar(m->net, "logit_bias", &t->z.bias, &bias));
+    LW_TRY(lw_mc_model_scalar(m->net, "logit_bias", &t->z.bias, &t->sigmoid));
     t->scale = have ? "model" : "assumed";
     if (!have)
         lw_log(LW_LOG_WARN, "mc",
@@ -77,7 +70,7 @@ static int find_scale(const mc_model *m, texts *t)
     return 0;
 }
 
-static int open_texts(const mc_model *m, texts *t)
+int lw_mc_texts_open(const mc_model *m, int32_t dim, mc_texts *t)
 {
     const char *path = m->c->text_embeddings;
     int64_t shape[3];
@@ -89,17 +82,17 @@ static int open_texts(const mc_model *m, texts *t)
     if (rank < 2)
         return lw_fail(LW_EFORMAT, "%s: %lld numbers: rows of classes are meant", path,
                        (long long)shape[0]);
-    int64_t dim = shape[rank - 1], classes = shape[rank - 2], n = rank == 3 ? shape[0] : 1;
-    if (dim != m->dim)
+    int64_t width = shape[rank - 1], classes = shape[rank - 2], n = rank == 3 ? shape[0] : 1;
+    if (width != dim)
         return lw_fail(
             LW_EFORMAT,
             "%s: embeddings of %lld numbers, '%s' of %s has %d: they are of another model", path,
-            (long long)dim, m->out->layer, m->out->name, (int)m->dim);
+            (long long)width, m->out->layer, m->out->name, (int)dim);
     if (classes < 2 || classes > INT32_MAX || n < 1 || n > TEMPLATES)
         return lw_fail(LW_EFORMAT, "%s: %lld templates of %lld classes: at most %d, of at least 2",
                        path, (long long)n, (long long)classes, (int)TEMPLATES);
     t->in_file = (int32_t)n;
-    t->z = (lw_zero_shot){.dim = m->dim, .classes = (int32_t)classes, .text = t->text};
+    t->z = (lw_zero_shot){.dim = dim, .classes = (int32_t)classes, .text = t->text};
     LW_TRY(count_templates(m, t));
     return find_scale(m, t);
 }
@@ -112,7 +105,7 @@ static int ambiguity_init(const mc_model *m, ambiguity *a)
     a->margin = lw_calloc(n, sizeof *a->margin);
     a->entropy = lw_calloc(n, sizeof *a->entropy);
     a->sensitivity = lw_calloc(n, sizeof *a->sensitivity);
-    a->uncertainty = lw_calloc(LW_PASS_SCORES * n, sizeof *a->uncertainty);
+    a->uncertainty = lw_calloc((size_t)lw_mc_score_count(m) * n, sizeof *a->uncertainty);
     a->low_margin = lw_calloc(n, sizeof *a->low_margin);
     a->high_entropy = lw_calloc(n, sizeof *a->high_entropy);
     a->best = lw_calloc(n, sizeof *a->best);
@@ -134,7 +127,7 @@ static int quantile(const double *v, int64_t n, double q, double *out)
     return 0;
 }
 
-static int measure(mc_model *m, const texts *t, ambiguity *a)
+static int measure(mc_model *m, const mc_texts *t, ambiguity *a)
 {
     LW_CLEANUP(lw_free) float *features = NULL;
     int32_t width;
@@ -148,8 +141,7 @@ static int measure(mc_model *m, const texts *t, ambiguity *a)
         a->low_margin[i] = a->margin[i] <= a->low;
         a->high_entropy[i] = a->entropy[i] >= a->high;
     }
-    lw_mc_means(m, a->uncertainty);
-    return 0;
+    return lw_mc_means(m, a->uncertainty);
 }
 
 /* ---- files ------------------------------------------------------------------------------------- */
@@ -193,9 +185,9 @@ static int compare_all(const mc_model *m, const ambiguity *a, json_t *j)
 {
     json_t *all = json_object();
     json_object_set_new(j, "scores", all);
-    for (int s = 0; s < LW_PASS_SCORES; s++) {
+    for (int32_t s = 0; s < lw_mc_score_count(m); s++) {
         json_t *values = json_object(), *intervals = json_object();
-        json_object_set_new(all, lw_pass_score_name[s],
+        json_object_set_new(all, lw_mc_score_name(s),
                             json_pack("{s:o, s:o}", "metrics", values, "intervals", intervals));
         LW_TRY(compare(m, a, a->uncertainty + s * m->n, values, intervals));
         if (s == LW_PASS_TRACE_PRE) {
@@ -239,7 +231,7 @@ static int write_arrays(const mc_model *m, const ambiguity *a)
     return lw_mc_save(m, "exp5_zero_shot", true, "exp5.npz", &z);
 }
 
-static void add_facts(const mc_model *m, const texts *t, const ambiguity *a, json_t *j)
+static void add_facts(const mc_model *m, const mc_texts *t, const ambiguity *a, json_t *j)
 {
     int64_t right = 0;
     for (int64_t i = 0; i < m->n; i++)
@@ -263,16 +255,16 @@ static void add_facts(const mc_model *m, const texts *t, const ambiguity *a, jso
 
 int lw_mc_zero_shot_check(const mc_model *m)
 {
-    LW_CLEANUP(texts_clear) texts t = {0};
-    return open_texts(m, &t);
+    LW_CLEANUP(lw_mc_texts_clear) mc_texts t = {0};
+    return lw_mc_texts_open(m, m->dim, &t);
 }
 
 int lw_mc_zero_shot(mc_model *m)
 {
-    LW_CLEANUP(texts_clear) texts t = {0};
+    LW_CLEANUP(lw_mc_texts_clear) mc_texts t = {0};
     LW_CLEANUP(ambiguity_clear) ambiguity a = {0};
     LW_CLEANUP(lw_json_drop) json_t *j = lw_mc_summary_json(m, "exp5_zero_shot");
-    LW_TRY(open_texts(m, &t));
+    LW_TRY(lw_mc_texts_open(m, m->dim, &t));
     LW_TRY(measure(m, &t, &a));
     add_facts(m, &t, &a, j);
     LW_TRY(compare_all(m, &a, j));
