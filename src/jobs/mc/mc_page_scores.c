@@ -60,16 +60,16 @@ static void plot_measure(const mc_page *p, const measure *w, lw_str *svg)
     size_t t = passes_of(p, x);
     const double ends[2] = {x[0], x[t - 1]};
     lw_series s[LINES + REFERENCES];
-    size_t n = add_lines(p, w->key, x, t, y, s);
+    size_t lines = add_lines(p, w->key, x, t, y, s);
     for (int r = 0; r < REFERENCES; r++) {
         bound[r][0] = bound[r][1] = r ? w->failed : w->usable;
         if (isfinite(bound[r][0]))
-            s[n++] = (lw_series){.name = r ? w->failed_name : w->usable_name,
-                                 .x = ends,
-                                 .y = bound[r],
-                                 .n = 2,
-                                 .dashed = true,
-                                 .color = r ? 5 : 7};
+            s[lines++] = (lw_series){.name = r ? w->failed_name : w->usable_name,
+                                     .x = ends,
+                                     .y = bound[r],
+                                     .n = 2,
+                                     .dashed = true,
+                                     .color = r ? 5 : 7};
     }
     lw_plot_lines(&(lw_plot){.title = w->title,
                              .x_label = "passes T",
@@ -79,7 +79,7 @@ static void plot_measure(const mc_page *p, const measure *w, lw_str *svg)
                              .no_ends = true,
                              .x_ticks = x,
                              .n_x_ticks = t},
-                  s, n, svg);
+                  s, lines, svg);
 }
 
 /* Means over that of the most passes: the divisor T makes those of few passes smaller. */
@@ -222,15 +222,15 @@ void lw_mc_page_reliability(mc_page *p)
 /* Of one model: trace_pre at every T. */
 static size_t samples_of_model(const mc_shown *m, char names[LW_MC_PASSES][24], lw_samples *out)
 {
-    size_t n = 0;
+    size_t found = 0;
     for (int32_t t = 0; t < m->n_passes; t++) {
         const double *v = t + 1 < m->n_passes ? m->trace[t] : m->mean[LW_PASS_TRACE_PRE];
         if (!v)
             continue;
         snprintf(names[t], 24, "T = %d", (int)m->passes[t]);
-        out[n++] = (lw_samples){.name = names[t], .v = v, .n = (size_t)m->n};
+        out[found++] = (lw_samples){.name = names[t], .v = v, .n = (size_t)m->n};
     }
-    return n;
+    return found;
 }
 
 /* Whether values are over more than a decade, so that their logarithms are drawn. */
