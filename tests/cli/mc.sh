@@ -15,7 +15,9 @@ trials=exp0_nested_mc/enc
 {
     expect 0 mc $common --models enc --passes 3,8 --trials 3 --only exp0,exp0b,exp4 --output-dir a --threads 1
     out_has 'sites blocks: 3, 3 live, 0 dead; scored: pooled of'
-    out_has 'T=8    pre  mean 0.'
+    out_has '  T     score       mean        rho     snr      icc'
+    out_has '  8     trace_pre   0.'
+    out_has 'enc: its scores '
     for f in exp0_nested_mc/exp0_overall_summary.json $trials/exp0_summary.json $trials/exp0_trials_T3.npz \
         $trials/exp0_trials_T8.npz exp0b_norm_geometry/enc/exp0b_geometry_trials.npz \
         exp0b_norm_geometry/enc/exp0b_summary.json exp4_subset_recipe/exp4_subset_enc_trials.npz \

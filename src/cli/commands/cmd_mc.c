@@ -65,16 +65,17 @@ static const lw_option options[] = {
      .help = "operands of products; sums, masks and scores are wider"},
     {LW_OPT(mc_cli, half), .name = "half", .fallback = "false", .group = "Models",
      .help = "--precision bf16; --no-half: f32"},
-    {LW_OPT_LIST(mc_cli, c.only, c.n_only), .name = "only", .group = "Noise",
-     .help = "experiments: exp0 (reliability of the scores), exp0b (shape of the covariance), exp4 "
-             "(trace and angle), exp5 (ambiguity against texts), validity (does a score rise when "
-             "pictures are blurred or lose their detail? Four times the passes more), errors (does "
-             "it know what the network is wrong about?); default exp0"},
+    {LW_OPT_LIST(mc_cli, c.only, c.n_only), .name = "only", .group = "Experiments",
+     .help =
+         "exp0: do scores come out again? exp0b: shape of the covariance; exp4: trace and angle; "
+         "exp5: ambiguity against texts; validity: do scores rise when pictures are blurred or "
+         "made small? (four times the passes more); errors: do they find what the network gets "
+         "wrong? Default exp0"},
     {LW_OPT_LIST(mc_cli, c.passes, c.n_passes), .name = "passes", .fallback = "4,16,64", .min = 2,
-     .max = LW_MC_MAX_PASSES - 1, .group = "Noise",
+     .max = LW_MC_MAX_PASSES - 1, .group = "Experiments",
      .help = "T, rising: scores of fewer passes are those of the first ones"},
     {LW_OPT(mc_cli, c.trials), .name = "trials", .fallback = "10", .min = 1, .max = 100000,
-     .group = "Noise", .help = "K: how often all passes are made again, with other masks"},
+     .group = "Experiments", .help = "K: how often all passes are made again, with other masks"},
     {LW_OPT(mc_cli, c.dropout), .name = "dropout", .fallback = "0.01", .max = 100, .group = "Noise",
      .help =
          "probability; of gaussian and multiplicative noise the share of the standard deviation"},
@@ -131,7 +132,8 @@ static const lw_option options[] = {
      .group = "Speed",
      .help = "what is kept of pictures lies on the disk when it takes more; 0: half the memory"},
     {LW_OPT(mc_cli, c.output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .required = true,
-     .unit = "dir", .group = "Output", .help = "EXPERIMENT/MODEL/.. .npz and .json"},
+     .unit = "dir", .group = "Output",
+     .help = "report.html, the page; EXPERIMENT/MODEL/.. .npz and .json"},
     {LW_OPT(mc_cli, c.save_every), .name = "save-every", .fallback = "1", .min = 1, .max = 100000,
      .unit = "trials", .group = "Output", .help = "how often what is done is kept for --resume"},
     {LW_OPT(mc_cli, c.resume), .name = "resume", .fallback = "false", .group = "Output",
@@ -182,8 +184,9 @@ static void print_json(const lw_mc_config *c, const lw_mc_result *r)
     for (int32_t i = 0; i < r->n; i++)
         json_array_append_new(models, model_json(c, &r->model[i]));
     LW_CLEANUP(lw_json_drop)
-    json_t *j = json_pack("{s:s, s:s, s:i, s:f, s:o}", "output_dir", c->output_dir, "page", r->page,
-                          "trials", (int)c->trials, "dropout", c->dropout, "models", models);
+    json_t *j = json_pack("{s:s, s:s, s:s, s:i, s:f, s:o}", "output_dir", c->output_dir, "page",
+                          r->page, "answer", lw_str_c(&r->answer), "trials", (int)c->trials,
+                          "dropout", c->dropout, "models", models);
     lw_cli_print_json(j);
 }
 
@@ -227,15 +230,23 @@ static void print_one_pass(const lw_mc_config *c, const lw_mc_model_result *m)
     }
 }
 
+static void print_reliability(const char *t, const char *score, double mean,
+                              const lw_reliability *r)
+{
+    lw_cli_print("  %-4s  %-10s  %-10.4g  %6.3f  %-7.3g  %6.3f  %s\n", t, score, mean,
+                 r->rho_median, r->snr, r->icc, lw_reliability_status(r));
+}
+
 static void print_model(const lw_mc_config *c, const lw_mc_model_result *m)
 {
     print_costs(c, m);
+    if (!c->dry_run)
+        lw_cli_print("  T     score       mean        rho     snr      icc\n");
     for (int32_t i = 0; i < m->n_t && !c->dry_run; i++) {
-        const lw_reliability *a = &m->pre[i], *b = &m->post[i];
-        lw_cli_print("  T=%-4d pre  mean %.5g  rho %.3f  snr %.3g  icc %.3f  %s\n", (int)m->t[i],
-                     m->mean_pre[i], a->rho_median, a->snr, a->icc, lw_reliability_status(a));
-        lw_cli_print("         post mean %.5g  rho %.3f  snr %.3g  icc %.3f  %s\n", m->mean_post[i],
-                     b->rho_median, b->snr, b->icc, lw_reliability_status(b));
+        char t[16];
+        snprintf(t, sizeof t, "%d", (int)m->t[i]);
+        print_reliability(t, "trace_pre", m->mean_pre[i], &m->pre[i]);
+        print_reliability("", "trace_post", m->mean_post[i], &m->post[i]);
     }
     if (m->one_pass.done)
         print_one_pass(c, m);
@@ -273,14 +284,13 @@ static int run(const lw_cli *cli, const void *config)
         lw_observe_say(&obs.calls, "--num-workers has no effect: %d threads decode",
                        (int)c.threads);
     LW_TRY(lw_job_mc(&c, &obs.calls, &r));
-    if (cli->global.json) {
+    if (cli->global.json)
         print_json(&c, &r);
-        return 0;
-    }
-    for (int32_t i = 0; i < r.n; i++)
+    for (int32_t i = 0; i < r.n && !cli->global.json; i++)
         print_model(&c, &r.model[i]);
-    if (!c.dry_run)
-        lw_cli_print("%s\n", *r.page ? r.page : c.output_dir);
+    if (!c.dry_run && !cli->global.json)
+        lw_cli_print("%s%s\n", lw_str_c(&r.answer), *r.page ? r.page : c.output_dir);
+    lw_str_clear(&r.answer);
     return 0;
 }
 
@@ -288,16 +298,20 @@ const lw_command lw_cmd_mc = {
     .name = "mc",
     .summary = "uncertainty of frozen encoders by noisy passes, and whether it comes out again",
     .usage = "DATA --models SPEC,.. --output-dir DIR [options]",
-    .notes = "Every picture goes T times through the network with dropout on, K trials long; its "
-             "score is how much the features vary. What lies before the first site is computed "
-             "once. A score depends on the seed, the picture and the sites alone, on no batch, "
-             "order or number of threads. Interrupted, it goes on with --resume to the same "
-             "bits.",
+    .notes =
+        "Every picture goes T times through the network with dropout on, K trials long; its "
+        "score is how much the features vary. The answer is OUTPUT/report.html: are the scores "
+        "usable, from which T on, and of anything? What lies before the first site is computed "
+        "once: --sites last:3 is fast. A score depends on the seed, the picture and the sites "
+        "alone, on no batch, order or number of threads. Interrupted, it goes on with --resume "
+        "to the same bits.",
     .examples =
+        "leeway mc pictures --models clip_b32=models/clip-vit-base-patch32 --output-dir mc "
+        "--dry-run\n"
         "leeway mc pictures --models clip_b32=models/clip-vit-base-patch32 --passes 4,16,64 "
         "--trials 10 --num-images 500 --output-dir mc\n"
-        "leeway mc cifar10:data --split held-out --models resnet56.safetensors --sites blocks "
-        "--dropout 0.1 --output-dir mc --dry-run",
+        "leeway mc cifar10:data --split held-out --models resnet56.safetensors --sites last:2 "
+        "--dropout 0.2 --only exp0,validity,errors --one-pass laplace --output-dir mc",
     .options = {options},
     .config_size = sizeof(mc_cli),
     .run = run,

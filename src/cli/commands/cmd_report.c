@@ -17,13 +17,14 @@ static const lw_option options[] = {{LW_OPT(report_cli, dir), .name = "dir", .pa
 static int run(const lw_cli *cli, const void *config)
 {
     const report_cli *o = config;
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_TRY(lw_job_mc_page(o->dir, &path));
+    LW_CLEANUP(lw_str_clear) lw_str path = {0}, answer = {0};
+    LW_TRY(lw_job_mc_page(o->dir, &path, &answer));
     if (cli->global.json) {
-        LW_CLEANUP(lw_json_drop) json_t *j = json_pack("{s:s}", "page", lw_str_c(&path));
+        LW_CLEANUP(lw_json_drop)
+        json_t *j = json_pack("{s:s, s:s}", "page", lw_str_c(&path), "answer", lw_str_c(&answer));
         lw_cli_print_json(j);
     } else {
-        lw_cli_print("%s\n", lw_str_c(&path));
+        lw_cli_print("%s%s\n", lw_str_c(&answer), lw_str_c(&path));
     }
     return 0;
 }

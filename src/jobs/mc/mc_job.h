@@ -111,6 +111,7 @@ typedef struct lw_mc_result {
     lw_mc_model_result model[LW_MC_RESULTS]; /* once for each of the settings it ran with */
     int32_t n;
     char page[512]; /* report.html; "": it could not be made, as the log says */
+    lw_str answer;  /* what it says first, a line for each model; cleared by the caller */
 } lw_mc_result;
 
 /* LW_EUSAGE: an unknown site, experiment or output; what is half done is of another call. LW_ESTOPPED:
@@ -118,8 +119,9 @@ typedef struct lw_mc_result {
 int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out);
 /* Where and what a model's run was, and its costs, as an object. */
 json_t *lw_mc_costs_json(const lw_mc_model_result *m);
-/* OUTPUT/report.html from the files in OUTPUT, of whatever calls; its path into *path. LW_EIO: no
+/* OUTPUT/report.html from the files in OUTPUT, of whatever calls; its path into *path, what it says
+ * first appended to *answer, a line for each model. LW_EIO: no
  * such directory; LW_EUSAGE: no model there is finished; LW_EFORMAT: a file is damaged. */
-int lw_job_mc_page(const char *output_dir, lw_str *path);
+int lw_job_mc_page(const char *output_dir, lw_str *path, lw_str *answer);
 
 #endif

@@ -2,10 +2,10 @@
 /* The page as a whole. */
 #include "jobs/mc/mc_page.h"
 
-static int fill(mc_page *p)
+static int fill(mc_page *p, lw_str *answer)
 {
     lw_mc_page_facts(p);
-    lw_mc_page_answer(p);
+    lw_mc_page_answer(p, answer);
     lw_mc_page_reliability(p);
     LW_TRY(lw_mc_page_pictures(p));
     lw_mc_page_validity(p);
@@ -20,7 +20,7 @@ static int fill(mc_page *p)
     return 0;
 }
 
-int lw_job_mc_page(const char *output_dir, lw_str *path)
+int lw_job_mc_page(const char *output_dir, lw_str *path, lw_str *answer)
 {
     LW_CLEANUP(lw_mc_page_clear) mc_page p = {0};
     LW_TRY(lw_mc_page_read(output_dir, &p));
@@ -28,7 +28,7 @@ int lw_job_mc_page(const char *output_dir, lw_str *path)
                        "Noisy passes score every picture by how much its features vary. Are the "
                        "scores the same again, and are they of anything?",
                        &p.html));
-    LW_TRY(fill(&p));
+    LW_TRY(fill(&p, answer));
     lw_path_join(path, output_dir, "report.html");
     return path->failed ? LW_ENOMEM : lw_html_save(p.html, lw_str_c(path));
 }

@@ -57,7 +57,8 @@ const char *lw_mc_text(const json_t *j, const char *key, const char *otherwise);
 const json_t *lw_mc_reliability_at(const mc_shown *m, int32_t t, const char *score);
 
 /* ---- parts, in the order of the page ---- */
-void lw_mc_page_answer(mc_page *p); /* mc_page_top.c */
+/* plain: the same as lines of text, appended. */
+void lw_mc_page_answer(mc_page *p, lw_str *plain); /* mc_page_top.c */
 void lw_mc_page_facts(mc_page *p);
 void lw_mc_page_costs(mc_page *p);
 void lw_mc_page_meaning(mc_page *p);

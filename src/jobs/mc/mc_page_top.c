@@ -216,7 +216,16 @@ static void say_sites(const mc_shown *m, lw_str *s)
     }
 }
 
-void lw_mc_page_answer(mc_page *p)
+/* For a terminal: without the marks of bold and of code. */
+static void add_plain(lw_str *out, const char *marked)
+{
+    for (const char *c = marked; *c; c++)
+        if (*c != '*' && *c != '`')
+            lw_str_add_n(out, c, 1);
+    lw_str_add(out, "\n");
+}
+
+void lw_mc_page_answer(mc_page *p, lw_str *plain)
 {
     for (size_t i = 0; i < p->n; i++) {
         const mc_shown *m = &p->model[i];
@@ -225,6 +234,7 @@ void lw_mc_page_answer(mc_page *p)
         lw_mark again = say_reliability(m, &s), about = say_validity(m, &s);
         say_errors(m, &s);
         say_sites(m, &s);
+        add_plain(plain, lw_str_c(&s));
         bool bad = again == LW_MARK_BAD || about == LW_MARK_BAD;
         bool warn = again == LW_MARK_WARN || about == LW_MARK_WARN;
         lw_html_note(p->html, bad ? LW_MARK_BAD : warn ? LW_MARK_WARN : LW_MARK_GOOD, lw_str_c(&s));

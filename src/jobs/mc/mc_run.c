@@ -205,7 +205,7 @@ static int write_overall(const lw_mc_config *c, const lw_mc_model_result *r, int
 static int write_page(const lw_mc_config *c, lw_mc_result *r)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    int rc = lw_job_mc_page(c->output_dir, &path);
+    int rc = lw_job_mc_page(c->output_dir, &path, &r->answer);
     if (rc == LW_EFORMAT || rc == LW_EUSAGE)
         lw_log(LW_LOG_WARN, "mc", "no page: %s", lw_errmsg());
     else
