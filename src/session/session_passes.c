@@ -9,6 +9,7 @@ enum { MAX_KEPT = 16 };
 
 typedef struct kept_value {
     lw_val val;       /* in a graph of the whole network */
+    lw_type type;     /* there, of one picture */
     char name[16];    /* of the prefix's output and the suffix's input */
     size_t bytes, at; /* per picture; where in a place */
 } kept_value;
@@ -21,7 +22,8 @@ struct lw_passes {
     lw_passes_info info;
     kept_value kept[MAX_KEPT];
     int n_kept;
-    lw_forward *prefix, *suffix;
+    lw_forward *prefix, *suffix; /* prefix NULL: the picture itself is kept */
+    uint64_t prefix_bytes;
     unsigned char *place; /* [keep][info.kept] */
     lw_map file;          /* where place is when it does not fit into memory */
 };
@@ -47,6 +49,11 @@ static int build(lw_passes *p, lw_graph *g, int32_t rows, lw_val *tap)
                                      lw_str_c(&have));
 }
 
+static bool is_input(const lw_node *n, const char *name)
+{
+    return n->op == LW_OP_INPUT && lw_str_eq(((const lw_attr_input *)n->attr)->name, name);
+}
+
 /* Which values depend on an input of this name. */
 static int find_dependent(const lw_graph *g, const char *input, bool **out)
 {
@@ -55,7 +62,7 @@ static int find_dependent(const lw_graph *g, const char *input, bool **out)
         return LW_ENOMEM;
     for (uint32_t i = 0; i < lw_graph_node_count(g); i++) {
         const lw_node *n = lw_graph_node(g, i);
-        bool any = n->op == LW_OP_INPUT && lw_str_eq(((const lw_attr_input *)n->attr)->name, input);
+        bool any = is_input(n, input);
         for (int k = 0; k < n->n_in; k++)
             any = any || on[n->in[k].id];
         for (int k = 0; k < n->n_out; k++)
@@ -78,7 +85,9 @@ static int keep_value(lw_passes *p, const lw_graph *g, lw_val v)
     LW_ASSERT(t.dtype == LW_F32 && t.dim[0] % p->o.pictures == 0, "value %u has no rows", v.id);
     snprintf(k->name, sizeof k->name, "kept%d", p->n_kept++);
     k->val = v;
-    k->bytes = lw_type_bytes(t) / (size_t)p->o.pictures;
+    k->type = t;
+    k->type.dim[0] /= p->o.pictures;
+    k->bytes = lw_type_bytes(k->type);
     k->at = p->info.kept;
     p->info.kept += k->bytes;
     return 0;
@@ -95,6 +104,9 @@ static int find_kept(lw_passes *p, const lw_graph *g, lw_val tap)
         return lw_fail(LW_EUSAGE,
                        "%s: no live site lies before '%s', so every pass would give the same",
                        p->network->dir, p->output);
+    for (uint32_t i = 0; i < lw_graph_node_count(g) && p->o.whole; i++)
+        if (is_input(lw_graph_node(g, i), "x"))
+            return keep_value(p, g, lw_graph_node(g, i)->out[0]);
     for (uint32_t i = 0; i < lw_graph_node_count(g); i++) {
         const lw_node *n = lw_graph_node(g, i);
         for (int k = 0; k < n->n_in && n->n_out > 0 && noisy[n->out[0].id]; k++)
@@ -104,13 +116,15 @@ static int find_kept(lw_passes *p, const lw_graph *g, lw_val tap)
     return 0;
 }
 
-static int compile(lw_passes *p, lw_graph **g, lw_forward **out)
+static int compile(lw_passes *p, lw_graph **g, lw_forward **out, uint64_t *bytes)
 {
-    const lw_compile_opts c = {.opt = 1, .precision = (lw_num)p->o.precision};
+    const lw_compile_opts c = {.opt = !p->o.unfused, .precision = (lw_num)p->o.precision};
+    double begin = lw_now();
     LW_TRY(lw_graph_error(*g));
     LW_TRY(lw_forward_of(p->dev, g, &c, LW_SLAB_PARAM, p->network->dir, out));
     lw_plan_info i = lw_forward_info(*out);
-    p->info.bytes += i.frame_bytes + i.derived_bytes;
+    *bytes = i.frame_bytes + i.derived_bytes;
+    p->info.compile += lw_now() - begin;
     return 0;
 }
 
@@ -122,27 +136,27 @@ static int make_prefix(lw_passes *p)
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build(p, g, p->o.pictures, &tap));
     LW_TRY(find_kept(p, g, tap));
+    if (p->o.whole)
+        return 0;
     for (int i = 0; i < p->n_kept; i++)
         lw_graph_output_add(g, p->kept[i].name, p->kept[i].val, LW_NOVAL);
-    LW_TRY(compile(p, &g, &p->prefix));
+    LW_TRY(compile(p, &g, &p->prefix, &p->prefix_bytes));
     p->info.prefix = lw_forward_info(p->prefix).flops / p->o.pictures;
     return 0;
 }
 
 /* The network of so many rows behind inputs that stand for what is kept: declared first, so that
  * every value's number is that of the prefix's graph plus how many they are. */
-static int make_suffix(lw_passes *p)
+static int build_suffix(lw_passes *p, int32_t rows, lw_graph *g, lw_val *tap)
 {
-    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    LW_CLEANUP(lw_graph_free) lw_graph *plain = NULL;
-    lw_val in[MAX_KEPT] = {{0}}, tap;
+    lw_val in[MAX_KEPT] = {{0}};
     uint32_t shift = (uint32_t)p->n_kept;
-    LW_TRY(lw_graph_new(&plain));
-    LW_TRY(build(p, plain, p->o.rows, &tap));
-    LW_TRY(lw_graph_new(&g));
-    for (int i = 0; i < p->n_kept; i++)
-        in[i] = lw_input(g, p->kept[i].name, lw_val_type(plain, p->kept[i].val));
-    LW_TRY(build(p, g, p->o.rows, &tap));
+    for (int i = 0; i < p->n_kept; i++) {
+        lw_type t = p->kept[i].type;
+        t.dim[0] *= rows;
+        in[i] = lw_input(g, p->kept[i].name, t);
+    }
+    LW_TRY(build(p, g, rows, tap));
     for (uint32_t i = shift; i < lw_graph_node_count(g); i++) {
         lw_node *n = lw_graph_node(g, i);
         for (int k = 0; k < n->n_in; k++)
@@ -150,10 +164,26 @@ static int make_suffix(lw_passes *p)
                 if (n->in[k].id == p->kept[m].val.id + shift)
                     n->in[k] = in[m];
     }
-    p->info.dim = (int32_t)(lw_type_count(lw_val_type(g, tap)) / p->o.rows);
+    return 0;
+}
+
+int lw_passes_set_rows(lw_passes *p, int32_t rows)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    lw_val tap;
+    uint64_t bytes;
+    LW_ASSERT(rows > 0, "%d rows", (int)rows);
+    if (p->suffix && rows == p->o.rows)
+        return 0;
+    lw_forward_free(&p->suffix); /* first: two of them may not fit */
+    LW_TRY(lw_graph_new(&g));
+    LW_TRY(build_suffix(p, rows, g, &tap));
+    p->info.dim = (int32_t)(lw_type_count(lw_val_type(g, tap)) / rows);
     lw_graph_output_add(g, p->output, tap, LW_NOVAL);
-    LW_TRY(compile(p, &g, &p->suffix));
-    p->info.suffix = lw_forward_info(p->suffix).flops / p->o.rows;
+    LW_TRY(compile(p, &g, &p->suffix, &bytes));
+    p->o.rows = rows;
+    p->info.suffix = lw_forward_info(p->suffix).flops / rows;
+    p->info.bytes = p->prefix_bytes + bytes;
     return 0;
 }
 
@@ -187,7 +217,7 @@ int lw_passes_new(lw_device *dev, const lw_network *n, const lw_passes_opts *o, 
     p->dev = dev;
     p->o = *o;
     LW_TRY(make_prefix(p));
-    LW_TRY(make_suffix(p));
+    LW_TRY(lw_passes_set_rows(p, o->rows));
     LW_TRY(make_places(p));
     *out = lw_steal(&p);
     return 0;
@@ -231,9 +261,13 @@ int lw_passes_prefix(lw_passes *p, int64_t first, int64_t n, lw_passes_fill *fil
                        (long long)p->o.keep);
     for (int64_t at = 0; at < n; at += p->o.pictures) {
         int64_t m = LW_MIN((int64_t)p->o.pictures, n - at);
-        LW_TRY(fill(self, first + at, m, lw_forward_input(p->prefix, "x")));
-        LW_TRY(lw_forward_run(p->prefix, NULL));
-        keep_batch(p, at, m);
+        if (p->prefix) {
+            LW_TRY(fill(self, first + at, m, lw_forward_input(p->prefix, "x")));
+            LW_TRY(lw_forward_run(p->prefix, NULL));
+            keep_batch(p, at, m);
+        } else {
+            LW_TRY(fill(self, first + at, m, (float *)(void *)(p->place + (uint64_t)at * p->info.kept)));
+        }
         lw_observe_progress(obs, "prefix", at + m, n, NULL);
         if (at + m < n && lw_observe_stop(obs))
             return lw_fail(LW_ESTOPPED, "interrupted after %lld of %lld pictures",
@@ -273,8 +307,12 @@ int lw_passes_run(lw_passes *p, const lw_pass_row *row, int32_t n, const lw_tick
                   (long long)row[i].place);
         ids[i] = row[i].id;
     }
+    double begin = lw_now(), fed;
     lw_pool_run(p->dev->pool, n, feed_task, &f);
+    fed = lw_now();
     LW_TRY(lw_forward_run(p->suffix, tick));
+    p->info.feed += fed - begin;
+    p->info.forward += lw_now() - fed;
     memcpy(out, lw_forward_output(p->suffix, p->output),
            (size_t)n * (size_t)p->info.dim * sizeof *out);
     return 0;

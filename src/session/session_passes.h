@@ -25,6 +25,8 @@ typedef struct lw_passes_opts {
     int32_t rows;          /* in a batch of the suffix */
     int64_t keep;          /* pictures whose kept values there is room for */
     uint64_t memory; /* kept values that take more lie in a file without a name; 0: in memory */
+    bool whole;      /* not cut: every row is computed from the picture on (how much does it save?) */
+    bool unfused;    /* one step for each op, as it is written */
 } lw_passes_opts;
 
 typedef struct lw_passes_info {
@@ -32,6 +34,8 @@ typedef struct lw_passes_info {
     uint64_t kept;         /* bytes per picture */
     double prefix, suffix; /* operations per picture, per row */
     uint64_t bytes;        /* frames and derived data of both halves */
+    double compile;        /* seconds, all in all */
+    double feed, forward;  /* seconds of lw_passes_run: copying rows in, the rest */
     bool on_disk;
 } lw_passes_info;
 
@@ -41,6 +45,8 @@ typedef struct lw_passes lw_passes;
 int lw_passes_new(lw_device *dev, const lw_network *n, const lw_passes_opts *o, lw_passes **out);
 void lw_passes_free(lw_passes **pp);
 lw_passes_info lw_passes_get_info(const lw_passes *p);
+/* Another number of rows at once: compiles the suffix again, and nothing else. What is kept stays. */
+int lw_passes_set_rows(lw_passes *p, int32_t rows);
 
 /* Writes pictures first .. first + n - 1 as the network takes them, [n,h,w,C]. */
 typedef int lw_passes_fill(void *self, int64_t first, int64_t n, float *dst);

@@ -127,9 +127,18 @@ static int fill(void *self, int64_t first, int64_t n, float *dst)
     return 0;
 }
 
+static void open_noisy_how(noisy *t, const char *network, const char *list, lw_noise noise,
+                           lw_passes_opts how);
+
 /* Both pictures are kept. */
 static void open_noisy(noisy *t, const char *network, const char *list, lw_noise noise,
                        int pictures, int rows)
+{
+    open_noisy_how(t, network, list, noise, (lw_passes_opts){.pictures = pictures, .rows = rows});
+}
+
+static void open_noisy_how(noisy *t, const char *network, const char *list, lw_noise noise,
+                           lw_passes_opts o)
 {
     t->net = open_network(network);
     assert_ok(lw_sites_find(t->net, list, &t->sites));
@@ -139,12 +148,9 @@ static void open_noisy(noisy *t, const char *network, const char *list, lw_noise
     t->net->hook = &t->hook;
     int32_t side = lw_network_side(t->net, 0);
     side = LW_MIN(side, SIDE);
-    const lw_passes_opts o = {.height = side,
-                              .width = side,
-                              .output = "pooled",
-                              .pictures = pictures,
-                              .rows = rows,
-                              .keep = 2};
+    o.height = o.width = side;
+    o.output = "pooled";
+    o.keep = 2;
     assert_ok(lw_passes_new(dev, t->net, &o, &t->passes));
     assert_ok(lw_passes_prefix(t->passes, 0, 2, fill, &side, NULL));
 }
@@ -228,6 +234,38 @@ static void check_bits(const char *network, const char *list, lw_noise noise)
     close_noisy(&b);
 }
 
+/* Another number of rows keeps what is kept; without the cut, and without fusion where no product is
+ * fused with a curve, the bits are the same. */
+static void test_other_plans(void **state)
+{
+    enum { T = 7 };
+    static float want[MOST], got[MOST];
+    const lw_noise noise = {.p = 0.1f};
+    noisy a, b, c;
+    (void)state;
+    open_noisy(&a, "network_clip", "mlp-down,last:1", noise, 1, 3);
+    open_noisy_how(&b, "network_clip", "mlp-down,last:1", noise,
+                   (lw_passes_opts){.pictures = 1, .rows = 4, .whole = true});
+    open_noisy_how(&c, "network_clip", "mlp-down,last:1", noise,
+                   (lw_passes_opts){.pictures = 2, .rows = 2, .unfused = true});
+    size_t bytes = sizeof *want * (size_t)(T * lw_passes_get_info(a.passes).dim);
+    run(&a, 1, T, 3, want);
+    for (int rows = 1; rows < 6; rows += 4) {
+        assert_ok(lw_passes_set_rows(a.passes, rows));
+        run(&a, 1, T, rows, got);
+        assert_memory_equal(want, got, bytes);
+    }
+    run(&b, 1, T, 4, got);
+    assert_memory_equal(want, got, bytes);
+    run(&c, 1, T, 2, got);
+    assert_memory_equal(want, got, bytes);
+    lw_passes_info whole = lw_passes_get_info(b.passes), cut = lw_passes_get_info(a.passes);
+    assert_true(whole.prefix == 0 && whole.suffix > 2 * cut.suffix);
+    close_noisy(&a);
+    close_noisy(&b);
+    close_noisy(&c);
+}
+
 static void test_bits(void **state)
 {
     (void)state;
@@ -280,6 +318,7 @@ int main(void)
         cmocka_unit_test(test_lists),    cmocka_unit_test(test_names),
         cmocka_unit_test(test_variance), cmocka_unit_test(test_bits),
         cmocka_unit_test(test_cut),      cmocka_unit_test(test_nothing_live),
+        cmocka_unit_test(test_other_plans),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

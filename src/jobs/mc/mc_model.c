@@ -126,13 +126,8 @@ static int open_passes(mc_model *m, int32_t rows)
         .keep = m->n,
         .memory = c->memory ? c->memory : (uint64_t)lw_memory_total() / 2,
     };
-    double t = lw_now();
-    lw_passes_free(&m->passes);
     LW_TRY(lw_passes_new(m->dev, m->net, &o, &m->passes));
-    m->out->compile += lw_now() - t;
-    m->out->cut = lw_passes_get_info(m->passes);
-    m->out->batch = rows;
-    m->dim = m->out->cut.dim;
+    m->dim = lw_passes_get_info(m->passes).dim;
     snprintf(m->out->layer, sizeof m->out->layer, "%s", o.output ? o.output : "");
     return 0;
 }
@@ -154,27 +149,36 @@ static int time_rows(mc_model *m, int32_t rows, double *seconds)
 }
 
 /* The batch with the most rows a second; a larger one must be worth 3 %. */
-static int choose_batch(mc_model *m)
+static int choose_batch(mc_model *m, int32_t *rows)
 {
     static const int32_t tried[] = {8, 16, 32, 64};
     double best = 0, seconds;
-    int32_t rows = tried[0];
-    if (m->c->batch > 0)
-        return open_passes(m, m->c->batch);
     for (size_t i = 0; i < LW_COUNT(tried); i++) {
         if (i > 0 && (int64_t)tried[i] > m->n * m->most)
             break;
-        LW_TRY(open_passes(m, tried[i]));
+        LW_TRY(lw_passes_set_rows(m->passes, tried[i]));
         LW_TRY(time_rows(m, tried[i], &seconds));
         double rate = tried[i] / seconds;
         if (rate > 1.03 * best) {
             best = rate;
-            rows = tried[i];
+            *rows = tried[i];
         } else if (rate < 0.9 * best) {
             break;
         }
     }
-    return rows == m->out->batch ? 0 : open_passes(m, rows);
+    return lw_passes_set_rows(m->passes, *rows);
+}
+
+static int make_passes(mc_model *m)
+{
+    int32_t rows = m->c->batch > 0 ? m->c->batch : 8;
+    LW_TRY(open_passes(m, rows));
+    if (m->c->batch == 0)
+        LW_TRY(choose_batch(m, &rows));
+    m->out->batch = rows;
+    m->out->cut = lw_passes_get_info(m->passes);
+    m->out->compile = m->out->cut.compile;
+    return 0;
 }
 
 /* All that decides a bit of a score, but the number of trials. */
@@ -240,7 +244,7 @@ int lw_mc_open(mc_model *m, const char *spec)
     m->most = m->c->passes[m->c->n_passes - 1];
     LW_TRY(open_network(m, source));
     LW_TRY(open_pictures(m));
-    LW_TRY(choose_batch(m));
+    LW_TRY(make_passes(m));
     LW_TRY(describe(m));
     if (m->c->one_pass)
         LW_TRY(lw_mc_one_pass_open(m));
@@ -415,7 +419,7 @@ int lw_mc_trials(mc_model *m)
 
 int lw_mc_forecast(mc_model *m)
 {
-    double rows, prefix = lw_now();
+    double rows, prefix;
     int64_t some = LW_MIN(m->n, (int64_t)PREFIX_BATCH);
     LW_TRY(time_rows(m, m->out->batch, &rows));
     prefix = lw_now();
