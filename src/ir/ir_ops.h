@@ -136,6 +136,9 @@ typedef struct lw_attr_matmul {
     int32_t act;                /* lw_act */
     int32_t packed_n, packed_k; /* set when b is a packed weight: its N and K */
     int32_t store;              /* lw_dtype of the result: 0 or f32, bf16 of bf16 operands */
+    uint64_t drop_stream;       /* with input 5, row ids: dropout of the sums, behind the bias */
+    float drop;                 /* its probability */
+    int32_t hole;
 } lw_attr_matmul;
 lw_val lw_matmul(lw_graph *g, lw_val a, lw_val b, bool trans_a, bool trans_b);
 /* x [.., K], w [N,K], bias [N] or absent -> [.., N] */

@@ -3,7 +3,8 @@
  * fuse: chains of elementwise nodes become one tile program; a lone add or activation behind a
  * product or convolution becomes its epilogue, also where reshapes stand between (attention's
  * tokens and pixels); so does the add of a row per image ([B,C] over [B,H,W,C], an embedding)
- * behind a convolution. A producer is absorbed only when nothing else reads it. The fused node
+ * behind a convolution; so does dropout behind a matrix product, where no gradient will draw the same
+ * again. A producer is absorbed only when nothing else reads it. The fused node
  * stands where the last of its parts stood, so every operand is already computed there.
  *
  * What depends on parameters only and what does not are never fused: the former has no rows of a
@@ -51,16 +52,15 @@ typedef struct product {
     int n_in;
 } product;
 
-static bool find_product(const lw_rewrite *r, const lw_node *n, int k, product *p)
+static bool find_product(const lw_rewrite *r, const lw_node *n, int k, lw_type type, product *p)
 {
-    const lw_attr_ew *ew = n->attr;
     lw_val old = lone_operand(r, n, k), v = lw_rewrite_map(r, old);
-    if (ew->n_step != 1 || ew->mode[k] != LW_EW_FULL || !lw_val_ok(v))
+    if (!lw_val_ok(v))
         return false;
     p->node = lw_val_node(r->to, v);
     p->type = lw_val_type(r->to, v);
     if (!p->node->attr_size || p->node->attr_size > sizeof p->attr ||
-        lw_type_count(p->type) != lw_type_count(ew->type))
+        lw_type_count(p->type) != lw_type_count(type))
         return false;
     memcpy(&p->attr, p->node->attr, p->node->attr_size);
     if (!lw_node_product(r->to, p->node, &p->facts) || p->facts.residual < 0)
@@ -137,7 +137,7 @@ static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, const bool *pa
     for (int i = 0; i < n->n_in; i++)
         if (prepared(r, params_only, n->in[i]) != params_only[n->index])
             return false;
-    if (!find_product(r, n, k, &p))
+    if (ew->n_step != 1 || ew->mode[k] != LW_EW_FULL || !find_product(r, n, k, ew->type, &p))
         return false;
     if (ew->step[0].op == LW_EW_add && n->n_in == 2 && n->in[0].id != n->in[1].id) {
         if (!put_addend(r, n, k, &p))
@@ -150,6 +150,26 @@ static bool fuse_epilogue(lw_rewrite *r, const lw_node *n, int k, const bool *pa
     *rc = lw_rewrite_emit(r, n, p.node->op, p.in, p.n_in, &p.attr, p.node->attr_size);
     lw_val *out = &r->map[n->out[0].id];
     *out = lw_reshape(r->to, *out, ew->type);
+    return true;
+}
+
+/* n drops what a matrix product makes, behind its bias: emit the product with that. */
+static bool fuse_dropout(lw_rewrite *r, const lw_node *n, int *rc)
+{
+    enum { IDS = 5 };
+    lw_type type = lw_val_type(r->from, n->out[0]);
+    const lw_attr_dropout *drop = n->attr;
+    product p;
+    if (!find_product(r, n, 0, type, &p) || p.node->op != LW_OP_MATMUL || p.attr.matmul.trans_a ||
+        lw_val_ok(p.in[p.facts.residual]) || p.facts.results % 4 || p.facts.results <= 4 ||
+        (lw_type_count(p.type) / p.facts.results) % type.dim[0] ||
+        !put_operand(&p, IDS, lw_rewrite_map(r, n->in[1])))
+        return false;
+    p.attr.matmul.drop = drop->p;
+    p.attr.matmul.drop_stream = drop->stream;
+    *rc = lw_rewrite_emit(r, n, p.node->op, p.in, p.n_in, &p.attr, p.node->attr_size);
+    lw_val *out = &r->map[n->out[0].id];
+    *out = lw_reshape(r->to, *out, type);
     return true;
 }
 
@@ -245,12 +265,20 @@ static bool build_chain(const lw_rewrite *r, const lw_node *n, const lw_node *co
     return true;
 }
 
+typedef struct fusing {
+    const bool *params_only;
+    bool backward; /* there are gradients */
+} fusing;
+
 static int fuse_node(lw_rewrite *r, const lw_node *n, void *arg)
 {
-    const bool *params_only = arg;
+    const fusing *f = arg;
+    const bool *params_only = f->params_only;
+    int rc = 0;
+    if (n->op == LW_OP_DROPOUT && !f->backward && fuse_dropout(r, n, &rc))
+        return rc;
     if (n->op != LW_OP_EW)
         return lw_rewrite_copy(r, n, NULL);
-    int rc = 0;
     for (int k = 0; k < n->n_in; k++)
         if (fuse_epilogue(r, n, k, params_only, &rc))
             return rc;
@@ -282,7 +310,10 @@ int lw_pass_fuse(lw_graph **g, lw_device *dev, const lw_compile_opts *o)
     (void)o;
     LW_CLEANUP(lw_free)
     bool *params_only = lw_plan_params_only(*g);
+    fusing f = {.params_only = params_only};
     if (!params_only)
         return LW_ENOMEM;
-    return lw_rewrite_graph(g, dev, fuse_node, params_only);
+    for (uint32_t i = 0; i < lw_graph_node_count(*g); i++)
+        f.backward = f.backward || lw_graph_node(*g, i)->backward;
+    return lw_rewrite_graph(g, dev, fuse_node, &f);
 }

@@ -19,7 +19,29 @@ typedef struct product {
     bool transposed;        /* w is [k][n] */
     bool bias, residual, accumulate;
     lw_act act;
+    ptrdiff_t per; /* rows that are one row of draws, of which sums are dropped; 0: none */
 } product;
+
+/* Of draws that are every product's. */
+static lw_drop drop_of(const check *t, product p)
+{
+    static int64_t ids[64];
+    for (size_t i = 0; i < LW_COUNT(ids); i++)
+        ids[i] = (int64_t)(i * i) << (i % 40);
+    return (lw_drop){.key = lw_rng_key_of(t->seed, 7),
+                     .step = 3,
+                     .p = 0.3f,
+                     .per = p.per,
+                     .width = p.n,
+                     .ids = ids};
+}
+
+static double kept(const lw_drop *d, ptrdiff_t m, ptrdiff_t n)
+{
+    uint64_t e = (uint64_t)(m % d->per * d->width + n);
+    double u = lw_rng_uniform(d->key, d->step, (uint64_t)d->ids[m / d->per], e);
+    return u >= (double)d->p ? 1.0 / (1.0 - (double)d->p) : 0.0;
+}
 
 /* Operands of one product and what it should give. */
 typedef struct matrices {
@@ -95,12 +117,14 @@ static matrices make(check *t, product p, lw_num num)
     o.old = check_in(t, p.m * p.n, 0, -1, 1);
     o.c = check_out(t, (p.m - 1) * o.ldc + p.n, shift);
     o.want = check_doubles(t, p.m * p.n);
+    lw_drop d = drop_of(t, p);
     for (ptrdiff_t m = 0; m < p.m; m++)
         for (ptrdiff_t n = 0; n < p.n; n++) {
             double sum = p.accumulate ? (double)o.old[m * p.n + n] : 0.0;
             for (ptrdiff_t i = 0; i < p.k; i++)
                 sum += a[m * o.lda + i] * w[n * p.k + i];
             sum += p.bias ? (double)o.bias[n] : 0.0;
+            sum *= p.per ? kept(&d, m, n) : 1.0;
             sum += p.residual ? (double)o.residual[m * o.ldr + n] : 0.0;
             o.want[m * p.n + n] = activated(sum, p.act);
             if (p.accumulate)
@@ -116,12 +140,14 @@ static void check_product(check *t, product p)
         product q = p;
         q.k = LW_ROUND_UP(p.k, lw_num_per_word(num));
         matrices o = make(t, q, num);
+        lw_drop d = drop_of(t, q);
         lw_epilogue e = {.bias = q.bias ? o.bias : NULL,
+                         .drop = q.per ? &d : NULL,
                          .residual = q.residual ? o.residual : NULL,
                          .ld_residual = o.ldr,
                          .accumulate = q.accumulate,
                          .act = q.act};
-        bool plain = !q.bias && !q.residual && !q.accumulate && !q.act;
+        bool plain = !q.bias && !q.residual && !q.accumulate && !q.act && !q.per;
         forward(t, &o, o.c, o.a, q.m, plain ? NULL : &e);
         for (ptrdiff_t m = 0; m < q.m; m++) {
             check_close(t, o.c + m * o.ldc, o.want + m * q.n, q.n, operand_tol(num, q.k),
@@ -158,6 +184,36 @@ static void epilogues(check *t)
                                        .residual = i & 2,
                                        .accumulate = i & 4,
                                        .act = (lw_act)(i / 8)});
+}
+
+/* Sums that are dropped, in every type and around vector widths; of f32 the bits are those of the
+ * dropout kernel behind the product. */
+static void dropped(check *t)
+{
+    static const ptrdiff_t n[] = {8, 12, 16, 20, 32, 36, 48, 64, 100, 132};
+    lw_kernels all;
+    lw_kernels_init(&all, t->isa);
+    for (size_t i = 0; i < LW_COUNT(n); i++) {
+        product p = {.per = 1 + (ptrdiff_t)i % 3 * 3, .n = n[i], .k = 2 + check_below(t, 40)};
+        p.m = p.per * (1 + check_below(t, 12));
+        p.bias = i & 1;
+        p.residual = i & 2;
+        p.act = i & 4 ? LW_ACT_QUICK_GELU : LW_ACT_NONE;
+        check_product(t, p);
+        p.pad = 0;
+        p.bias = p.residual = false;
+        p.act = LW_ACT_NONE;
+        matrices o = make(t, p, LW_NUM_F32);
+        lw_drop d = drop_of(t, p);
+        float *plain = check_out(t, p.m * p.n, 0);
+        forward(t, &o, o.c, o.a, p.m, &(lw_epilogue){.drop = &d});
+        forward(t, &o, plain, o.a, p.m, NULL);
+        all.random.dropout(plain, plain, d.p, d.ids, d.key, d.step, p.per * p.n, 0, p.m / p.per);
+        if (t->isa != LW_ISA_REF) /* there sums are doubles until they are stored */
+            check_same(t, o.c, plain, sizeof *plain * (size_t)(p.m * p.n), "N=%td", p.n);
+        check_next(t);
+    }
+    check_product(t, (product){.m = 100, .n = 64, .k = 14002, .per = 50, .bias = true});
 }
 
 /* A product that writes bf16 writes what its floats would be rounded to, of whole vectors with
@@ -425,6 +481,7 @@ int main(int argc, char **argv)
     static const check_case cases[] = {
         {"sizes", sizes},
         {"epilogues", epilogues},
+        {"dropped", dropped},
         {"rounded", rounded},
         {"low_curves", low_curves},
         {"large", large},

@@ -94,6 +94,44 @@ static void test_epilogue_conv_and_dx(void **state)
     lab_same_numbers(l);
 }
 
+/* Dropout goes into the product before it, and what follows goes there too; a second one and one with a
+ * gradient, which draws the same again, stay. */
+static void test_epilogue_dropout(void **state)
+{
+    plan_lab *l = *state;
+    lw_val ids = lw_input(l->g, "rows", lw_type_of(LW_I64, 1, 3));
+    lw_val x = LAB_X(l, "x", 3, 4, 8);
+    lw_val h = lw_linear_op(l->g, x, LAB_P(l, "w", 12, 8), LAB_P(l, "b", 12));
+    h = lw_ew1(l->g, LW_EW_quick_gelu, lw_dropout(l->g, h, ids, 0.4f));
+    h = lw_linear_op(l->g, h, LAB_P(l, "v", 8, 12), LW_NOVAL);
+    h = lw_dropout(l->g, lw_add(l->g, lw_dropout(l->g, h, ids, 0.3f), x), ids, 0.2f);
+    lab_output(l, "y", h);
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
+    assert_int_equal(lab_count(g, LW_OP_EW), 0);
+    assert_int_equal(lab_count(g, LW_OP_DROPOUT), 1);
+    for (int i = 0; i < 2; i++) {
+        const lw_node *n = lab_node(g, LW_OP_MATMUL, i);
+        assert_true(((const lw_attr_matmul *)n->attr)->drop == (i ? 0.3f : 0.4f));
+        assert_true(lw_val_ok(n->in[5]) && lw_val_ok(n->in[3]) == (i == 1));
+    }
+    lab_same_numbers(l);
+}
+
+static void test_dropout_with_gradient_stays(void **state)
+{
+    plan_lab *l = *state;
+    lw_val ids = lw_input(l->g, "rows", lw_type_of(LW_I64, 1, 3));
+    lw_val x = LAB_X(l, "x", 3, 8), w = LAB_P(l, "w", 8, 8), dx;
+    lw_val h = lw_dropout(l->g, lw_linear_op(l->g, x, w, LW_NOVAL), ids, 0.4f);
+    lw_val dh = LAB_X(l, "dh", 3, 8);
+    lw_grad(l->g, &h, &dh, 1, &x, &dx, 1);
+    lab_output(l, "h", h);
+    lab_output(l, "y", dx);
+    LW_CLEANUP(lw_graph_free) lw_graph *g = lab_passes(l, "fuse");
+    assert_int_equal(lab_count(g, LW_OP_DROPOUT), 2);
+    lab_same_numbers(l);
+}
+
 /* The activation is applied last: relu(conv) + x must stay an add behind the product. */
 static void test_no_residual_behind_activation(void **state)
 {
@@ -422,6 +460,8 @@ int main(void)
         LAB_CASE(test_epilogue_activations),
         LAB_CASE(test_epilogue_depthwise),
         LAB_CASE(test_epilogue_conv_and_dx),
+        LAB_CASE(test_epilogue_dropout),
+        LAB_CASE(test_dropout_with_gradient_stays),
         LAB_CASE(test_no_residual_behind_activation),
         LAB_CASE(test_one_epilogue_each),
         LAB_CASE(test_shared_product_is_not_absorbed),

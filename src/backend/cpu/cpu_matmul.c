@@ -10,6 +10,8 @@ typedef struct matmul_arg {
     lw_act act;
     lw_num store;
     bool packed;
+    lw_drop drop; /* what does not change from run to run; per 0: none */
+    uint64_t stream;
 } matmul_arg;
 
 static const struct lw_gemm_kernels *kernels(const lw_task *t)
@@ -22,17 +24,27 @@ static const void *weights(const lw_task *t)
     return ((const matmul_arg *)t->arg)->packed ? t->in[1] : t->work;
 }
 
-static lw_epilogue epilogue(const lw_task *t)
+/* room: of what the epilogue points to. */
+static lw_epilogue epilogue(const lw_task *t, lw_drop *room)
 {
     const matmul_arg *a = t->arg;
-    return (lw_epilogue){
+    lw_epilogue e = {
         .bias = t->in[2], .residual = t->in[3], .ld_residual = a->ld_residual, .act = a->act};
+    if (a->drop.per) {
+        *room = a->drop;
+        room->key = lw_rng_key_of(t->tick->seed, a->stream);
+        room->step = t->tick->step;
+        room->ids = t->in[5];
+        e.drop = room;
+    }
+    return e;
 }
 
 static void forward_task(const lw_task *t)
 {
     const matmul_arg *a = t->arg;
-    lw_epilogue e = epilogue(t);
+    lw_drop room;
+    lw_epilogue e = epilogue(t, &room);
     kernels(t)->forward(t->out[0], a->ldc, t->in[0], a->lda, weights(t), a->M, a->N, a->K, &e,
                         t->index);
 }
@@ -40,7 +52,8 @@ static void forward_task(const lw_task *t)
 static void forward_bf16_task(const lw_task *t)
 {
     const matmul_arg *a = t->arg;
-    lw_epilogue e = epilogue(t);
+    lw_drop room;
+    lw_epilogue e = epilogue(t, &room);
     e.store = a->store;
     kernels(t)->forward_bf16(t->out[0], a->ldc, t->in[0], a->lda, weights(t), a->M, a->N, a->K, &e,
                              t->index);
@@ -49,7 +62,8 @@ static void forward_bf16_task(const lw_task *t)
 static void forward_u8_task(const lw_task *t)
 {
     const matmul_arg *a = t->arg;
-    lw_epilogue e = epilogue(t);
+    lw_drop room;
+    lw_epilogue e = epilogue(t, &room);
     lw_quant q = lw_cpu_quant(&a->pack, t->in[4], weights(t));
     kernels(t)->forward_u8(t->out[0], a->ldc, t->in[0], a->lda, weights(t), &q, a->M, a->N, a->K,
                            &e, t->index);
@@ -116,6 +130,11 @@ int lw_cpu_lower_matmul(cpu_lower *c)
     /* A residual of another shape with the same elements is dense. */
     a->ld_residual = cpu_has(c, 3) && lw_type_last(cpu_in(c, 3)) == a->N ? cpu_in_pitch(c, 3)
                                                                          : a->N;
+    if (cpu_has(c, 5)) {
+        a->drop = (lw_drop){
+            .p = at->drop, .per = a->M / lw_type_count(cpu_in(c, 5)), .width = a->N};
+        a->stream = at->drop_stream;
+    }
     a->pack = lw_cpu_pack_product(c->k, num, a->N, a->K, at->trans_b);
     if (!a->packed)
         lw_cpu_pack_in_step(c, &a->pack);

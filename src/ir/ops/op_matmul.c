@@ -41,6 +41,9 @@ static int infer_matmul(const lw_graph *g, const lw_node *n, lw_infer *out)
         return lw_op_fail(g, n, "bias must have one element per column");
     if (has_in(n, 3) && lw_type_count(in_type(g, n, 3)) != m * n1)
         return lw_op_fail(g, n, "residual must have the result's shape");
+    if (has_in(n, 5) && (in_type(g, n, 5).dtype != LW_I64 || n1 % 4 || n1 <= 4 || a->trans_a ||
+                         m % LW_MAX(lw_type_count(in_type(g, n, 5)), 1)))
+        return lw_op_fail(g, n, "rows that are dropped need ids, and a multiple of 4 columns");
     lw_type t = a->trans_a ? lw_type_of(LW_F32, 2, (int32_t)m, (int32_t)n1) : ta;
     t.dim[t.rank - 1] = (int32_t)n1;
     if (a->store == LW_BF16 && (a->trans_a || ta.dtype != LW_BF16))
@@ -54,7 +57,7 @@ static void grad_matmul(lw_graph *g, const lw_node *n, const lw_val *dout, const
                         lw_val *din)
 {
     const lw_attr_matmul *a = n->attr;
-    if (a->act != LW_ACT_NONE || a->packed_n) {
+    if (a->act != LW_ACT_NONE || a->packed_n || has_in(n, 5)) {
         lw_graph_fail(g, LW_EUNSUPPORTED, "gradient of a fused matmul");
         return;
     }
@@ -91,6 +94,8 @@ static void print_matmul(lw_str *s, const lw_node *n)
     lw_str_addf(s, "%s%s%s%s%s", a->trans_a ? "a' " : "a ", a->trans_b ? "b'" : "b",
                 lw_op_act_text(a->act), a->packed_n ? " packed" : "",
                 a->store == LW_BF16 ? " to bf16" : "");
+    if (has_in(n, 5))
+        lw_str_addf(s, " drop %g", (double)a->drop);
 }
 
 /* With a transposed first operand it is a weight gradient, which has no epilogue. */

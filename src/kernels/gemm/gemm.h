@@ -56,9 +56,19 @@
 
 #include "base/base.h"
 
+/* Dropout of a product's sums: each is kept when its element is drawn at or above p, and divided by
+ * 1 - p (kernels/random/random.h). Every `per` rows of the output are one row of draws. */
+typedef struct lw_drop {
+    lw_rng_key key;
+    uint32_t step;
+    float p; /* 0 <= p < 1 */
+    ptrdiff_t per, width; /* width: N */
+    const int64_t *ids;   /* [M / per] */
+} lw_drop;
+
 /*
  * What happens to a finished sum s before it is stored, in this order:
- *   s (+ old output if accumulate) + bias[n] + image_bias[b][n] + residual[m][n], then act.
+ *   s (+ old output if accumulate) + bias[n] + image_bias[b][n], drop, + residual[m][n], then act.
  *
  * A zeroed struct stores s as it is. None of the inputs may overlap the output (to add to the
  * output in place use accumulate).
@@ -71,6 +81,7 @@ typedef struct lw_epilogue {
     ptrdiff_t ld_residual;   /* floats between its rows */
     int accumulate;          /* 1: the old output is added (beta 1); 0: it is not read */
     lw_act act;
+    const lw_drop *drop; /* or NULL; matrix products of N % 4 == 0, N > 4 only */
     lw_num
         store; /* LW_NUM_BF16, forward_bf16 only, not with accumulate: the output is rows of bf16 */
 } lw_epilogue;

@@ -9,6 +9,14 @@
 #define REF_WEIGHT(v) ((double)(v))
 #include "kernels/gemm/gemm_ref.inc"
 
+/* What dropout multiplies the sum at (row, n) by. */
+static double dropped(const lw_drop *d, ptrdiff_t row, ptrdiff_t n)
+{
+    uint64_t id = (uint64_t)d->ids[row / d->per], e = (uint64_t)(row % d->per * d->width + n);
+    bool keep = lw_rng_uniform(d->key, d->step, id, e) >= (double)d->p;
+    return keep ? 1.0 / (1.0 - (double)d->p) : 0.0;
+}
+
 float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t image, ptrdiff_t row,
                       ptrdiff_t n)
 {
@@ -21,6 +29,8 @@ float lw_epilogue_ref(double sum, float old, const lw_epilogue *e, ptrdiff_t ima
         v += (double)e->bias[n];
     if (e->image_bias)
         v += (double)e->image_bias[image * e->ld_image_bias + n];
+    if (e->drop)
+        v *= dropped(e->drop, row, n);
     if (e->residual)
         v += (double)e->residual[row * e->ld_residual + n];
     return (float)lw_act_ref(v, e->act);

@@ -54,6 +54,9 @@ typedef struct lw_tile {
                           that no cut into blocks rounds; 0: as floats that c accumulates */
     const float *bias; /* [cols] or NULL */
     const float *const *add[2]; /* [rows] each, or NULL: image bias rows and residual rows */
+    const uint32_t *keep; /* [rows][LW_TILE_COLS] or NULL: ones, or 0 where a sum becomes 0, behind
+                             the bias; the others are multiplied by keep_scale */
+    float keep_scale;
     lw_act act;
     ptrdiff_t narrow; /* 0, or: b is [cols][narrow steps] (see lw_tile_is_narrow), f32 only */
     const struct lw_tile_quant *quant; /* u8 only */

@@ -32,7 +32,7 @@ typedef void lw_random_fill_fn(float *out, ptrdiff_t pitch, const int64_t *rows,
 typedef void lw_random_below_fn(int32_t *out, ptrdiff_t pitch, const int64_t *rows, lw_rng_key key,
                                 uint32_t step, uint32_t limit, ptrdiff_t n, ptrdiff_t begin,
                                 ptrdiff_t end);
-/* y = x / (1 - p) where kept, else 0, on dense rows of n. y may be x. Called with dy it is its own
+/* y = x / (1 - p) where kept, else 0, on dense rows of n; 0 <= p < 1. y may be x. Called with dy it is its own
  * gradient. */
 typedef void lw_random_dropout_fn(float *y, const float *x, float p, const int64_t *rows,
                                   lw_rng_key key, uint32_t step, ptrdiff_t n, ptrdiff_t begin,

@@ -30,6 +30,9 @@
  *   vi_gt (signed) vi_eq vi_ltu (unsigned) -> vm;  vi_sel(m,x,y)
  *   vi_block_iota, vi_interleave4(w[4]): when lane l of w[k] belongs to 4-word block
  *       vi_block_iota[l], leaves the 4 VL words in block order, w[0] first
+ *   Not in plain C, of VL / 2 lanes of 64 bits whose upper halves do not matter:
+ *   v_mul_even_u32 (the whole products), vi_high (upper halves moved down), vi_even_block_iota,
+ *   vi_interleave_even4(w[4], out[2]): as above, 2 VL words of VL / 2 blocks;  vi_xor3
  *   v_gather(base, vi index): base[index[lane]]
  *   v_load_u8(p) v_load_u8_n(p,n): bytes to floats 0..255
  *   vi_load_u16(p) vi_load_u16_n(p,n): halves to lanes; vi_load_u8, vi_load_u8_n: bytes to lanes

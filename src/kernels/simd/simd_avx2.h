@@ -278,6 +278,29 @@ LW_WORD void v_mulwide_u32(vi a, vi b, vi *hi, vi *lo)
     *hi = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
     *lo = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
+LW_WORD vi v_mul_even_u32(vi a, vi b)
+{
+    return _mm256_mul_epu32(a, b);
+}
+LW_WORD vi vi_high(vi a)
+{
+    return _mm256_srli_epi64(a, 32);
+}
+LW_WORD vi vi_xor3(vi a, vi b, vi c)
+{
+    return vi_xor(vi_xor(a, b), c);
+}
+LW_WORD vi vi_even_block_iota(void)
+{
+    return _mm256_setr_epi32(0, 0, 2, 0, 1, 0, 3, 0);
+}
+LW_WORD void vi_interleave_even4(const vi w[4], vi out[2])
+{
+    vi a = _mm256_blend_epi32(w[0], _mm256_slli_epi64(w[1], 32), 0xaa);
+    vi b = _mm256_blend_epi32(w[2], _mm256_slli_epi64(w[3], 32), 0xaa);
+    out[0] = _mm256_unpacklo_epi64(a, b);
+    out[1] = _mm256_unpackhi_epi64(a, b);
+}
 LW_WORD vi v_mullo_u32(vi a, vi b)
 {
     return _mm256_mullo_epi32(a, b);

@@ -293,6 +293,29 @@ LW_WORD void v_mulwide_u32(vi a, vi b, vi *hi, vi *lo)
     *hi = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
     *lo = _mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32));
 }
+LW_WORD vi v_mul_even_u32(vi a, vi b)
+{
+    return _mm512_mul_epu32(a, b);
+}
+LW_WORD vi vi_high(vi a)
+{
+    return _mm512_srli_epi64(a, 32);
+}
+LW_WORD vi vi_xor3(vi a, vi b, vi c)
+{
+    return _mm512_ternarylogic_epi64(a, b, c, 0x96);
+}
+LW_WORD vi vi_even_block_iota(void)
+{
+    return _mm512_setr_epi32(0, 0, 4, 0, 1, 0, 5, 0, 2, 0, 6, 0, 3, 0, 7, 0);
+}
+LW_WORD void vi_interleave_even4(const vi w[4], vi out[2])
+{
+    vi a = _mm512_mask_shuffle_epi32(w[0], 0xaaaa, w[1], _MM_PERM_CCAA);
+    vi b = _mm512_mask_shuffle_epi32(w[2], 0xaaaa, w[3], _MM_PERM_CCAA);
+    out[0] = _mm512_unpacklo_epi64(a, b);
+    out[1] = _mm512_unpackhi_epi64(a, b);
+}
 LW_WORD vi v_mullo_u32(vi a, vi b)
 {
     return _mm512_mullo_epi32(a, b);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which elements dropout keeps, in vector words: for the kernel of that name, and for products that
+ * drop their own results. Element e of a row survives when its word is at least lw_keep_limit(p),
+ * which is the same as uniform >= p (random.h).
+ */
+#ifndef LW_KERNELS_RANDOM_KEEP_H
+#define LW_KERNELS_RANDOM_KEEP_H
+
+#include "kernels/random/random.h"
+#include "kernels/simd/simd.h"
+
+/* 0 <= p < 1 */
+LW_WORD uint32_t lw_keep_limit(float p)
+{
+    return (uint32_t)ceil((double)p * 0x1p24) << 8;
+}
+
+#if VL > 1
+/*
+ * keep[0], keep[1]: lanes of ones where elements 4 block .. 4 block + 2 VL - 1 of a row survive, else 0.
+ *
+ * Ten rounds of Philox with a block in every lane of 64 bits: a product of 32 bits comes out whole
+ * there, its lower half where the next round reads it, so that nothing is moved between lanes, and what
+ * is left in upper halves is never read.
+ */
+LW_WORD void lw_keep_words(vi keep[2], lw_rng_key key, uint32_t step, uint64_t row, uint32_t block,
+                           vi limit)
+{
+    const vi m0 = vi_set1(0xD2511F53u), m1 = vi_set1(0xCD9E8D57u);
+    vi c[4] = {vi_add(vi_set1(block), vi_even_block_iota()), vi_set1(step), vi_set1((uint32_t)row),
+               vi_set1((uint32_t)(row >> 32))};
+    uint32_t k0 = key.k[0], k1 = key.k[1];
+    for (int round = 0; round < 10; round++) {
+        vi p0 = v_mul_even_u32(c[0], m0), p1 = v_mul_even_u32(c[2], m1);
+        c[0] = vi_xor3(vi_high(p1), c[1], vi_set1(k0));
+        c[2] = vi_xor3(vi_high(p0), c[3], vi_set1(k1));
+        c[1] = p1;
+        c[3] = p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    vi_interleave_even4(c, keep);
+    for (int j = 0; j < 2; j++)
+        keep[j] = vi_sel(vi_ltu(keep[j], limit), vi_set1(0), vi_set1(~0u));
+}
+#endif
+
+#endif
