@@ -6,11 +6,17 @@
 #include "session/session_device.h"
 
 const lw_bench_suite lw_bench_suites[] = {
-    {"kernels", lw_bench_suite_kernels},       {"unet", lw_bench_suite_unet},
-    {"resolution", lw_bench_suite_resolution}, {"train", lw_bench_suite_train},
-    {"field", lw_bench_suite_field},           {"attention", lw_bench_suite_attention},
-    {"sampling", lw_bench_suite_sampling},     {"startup", lw_bench_suite_startup},
-    {"prove", lw_bench_suite_prove},           {"eval", lw_bench_suite_eval},
+    {"kernels", lw_bench_suite_kernels},
+    {"unet", lw_bench_suite_unet},
+    {"resolution", lw_bench_suite_resolution},
+    {"train", lw_bench_suite_train},
+    {"field", lw_bench_suite_field},
+    {"attention", lw_bench_suite_attention},
+    {"sampling", lw_bench_suite_sampling},
+    {"startup", lw_bench_suite_startup},
+    {"prove", lw_bench_suite_prove},
+    {"eval", lw_bench_suite_eval},
+    {"mc", lw_bench_suite_mc},
 };
 const size_t lw_bench_n_suites = LW_COUNT(lw_bench_suites);
 

@@ -266,7 +266,8 @@ int lw_passes_prefix(lw_passes *p, int64_t first, int64_t n, lw_passes_fill *fil
             LW_TRY(lw_forward_run(p->prefix, NULL));
             keep_batch(p, at, m);
         } else {
-            LW_TRY(fill(self, first + at, m, (float *)(void *)(p->place + (uint64_t)at * p->info.kept)));
+            LW_TRY(fill(self, first + at, m,
+                        (float *)(void *)(p->place + (uint64_t)at * p->info.kept)));
         }
         lw_observe_progress(obs, "prefix", at + m, n, NULL);
         if (at + m < n && lw_observe_stop(obs))

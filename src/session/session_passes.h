@@ -25,8 +25,8 @@ typedef struct lw_passes_opts {
     int32_t rows;          /* in a batch of the suffix */
     int64_t keep;          /* pictures whose kept values there is room for */
     uint64_t memory; /* kept values that take more lie in a file without a name; 0: in memory */
-    bool whole;      /* not cut: every row is computed from the picture on (how much does it save?) */
-    bool unfused;    /* one step for each op, as it is written */
+    bool whole;   /* not cut: every row is computed from the picture on (how much does it save?) */
+    bool unfused; /* one step for each op, as it is written */
 } lw_passes_opts;
 
 typedef struct lw_passes_info {

@@ -90,6 +90,21 @@ expect 0 bench startup --model model --child 0 --conv winograd
 grep '"hash"' "$out" >winograd
 cmp -s direct winograd && fails 'startup: --conv makes no difference'
 
+# the ladder: every rung runs, decodes are counted, f32 rungs give one score
+"$make_model" clip clip || fails 'make_model clip'
+expect 0 bench mc --ladder --models c=clip --num-images 3 --passes 2
+for rung in 'decode each pass +6 +6 ' 'pixels kept +6 +3 ' 'bf16 +6 +3 ' 'larger batch +6 +3 ' 'prefix once +6 +3 ' \
+    'passes folded +6 +3 ' 'unfused +6 +3 '; do
+    grep -Eq "$rung" "$out" || fails "no rung '$rung'"
+done
+out_has 'Drawn pictures: times are real, scores are not'
+out_has 'a prediction checked: 24 rows'
+expect 0 bench mc --ladder --models c=clip --num-images 3 --passes 2 --sites last:1 --save ladder.json --json
+[ "$(grep -c '"mean_trace_pre"' ladder.json)" -eq 7 ] || fails 'not every rung ran'
+[ "$(grep '"mean_trace_pre"' ladder.json | head -2 | sort -u | wc -l)" -eq 1 ] || fails 'rungs compute different scores'
+expect 2 bench unet --ladder
+expect 4 bench mc --ladder --models c=clip --data nowhere
+
 expect 0 bench --list --filter unet.
 out_has 'unet.forward_b128'
 expect 2 bench kernel

@@ -315,9 +315,9 @@ static void test_nothing_live(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists),    cmocka_unit_test(test_names),
-        cmocka_unit_test(test_variance), cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_cut),      cmocka_unit_test(test_nothing_live),
+        cmocka_unit_test(test_lists),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_variance),    cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_cut),         cmocka_unit_test(test_nothing_live),
         cmocka_unit_test(test_other_plans),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

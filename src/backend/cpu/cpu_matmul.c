@@ -131,8 +131,8 @@ int lw_cpu_lower_matmul(cpu_lower *c)
     a->ld_residual = cpu_has(c, 3) && lw_type_last(cpu_in(c, 3)) == a->N ? cpu_in_pitch(c, 3)
                                                                          : a->N;
     if (cpu_has(c, 5)) {
-        a->drop = (lw_drop){
-            .p = at->drop, .per = a->M / lw_type_count(cpu_in(c, 5)), .width = a->N};
+        a->drop =
+            (lw_drop){.p = at->drop, .per = a->M / lw_type_count(cpu_in(c, 5)), .width = a->N};
         a->stream = at->drop_stream;
     }
     a->pack = lw_cpu_pack_product(c->k, num, a->N, a->K, at->trans_b);

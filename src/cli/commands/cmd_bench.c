@@ -13,16 +13,18 @@ typedef struct bench_cli {
     int32_t n_compare;
     double limit_gib, child; /* child: when a parent started this process; < 0: nobody did */
     bool force;
+    bool ladder; /* instead of cases */
+    lw_ladder_config steps;
 } bench_cli;
 
 static const lw_option options[] = {
     {LW_OPT(bench_cli, c.suite), .name = "suite", .positional = true,
-     .choices = "kernels|unet|resolution|train|field|attention|sampling|startup|prove|eval",
+     .choices = "kernels|unet|resolution|train|field|attention|sampling|startup|prove|eval|mc",
      .help = "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
              "32 to 256 pixels; train: training steps; field: the drift field; attention; "
              "sampling: one step and DDIM between prepared networks; startup: a fresh process to "
              "its first result; prove: walks of proofs by a policy; eval: distances of sets of "
-             "features (default: all)"},
+             "features; mc: passes of an encoder with dropout, and without (default: all)"},
     {LW_OPT_LIST(bench_cli, c.batch, c.n_batch), .name = "batch-size", .min = 1, .max = 4096,
      .group = "Cases", .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64)"},
     {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .min = 8, .max = 4096,
@@ -35,6 +37,21 @@ static const lw_option options[] = {
     {LW_OPT(bench_cli, c.model), .name = "model", .path = LW_PATH_IN, .unit = "dir",
      .group = "Cases",
      .help = "model folder of startup (default: the shared U-Net with random weights)"},
+    {LW_OPT(bench_cli, ladder), .name = "ladder", .group = "Ladder of mc",
+     .help =
+         "instead of cases: a loop over noisy passes step by step, from decoding pictures in each "
+         "pass to all passes in one batch; times of whole experiments predicted from it"},
+    {LW_OPT_LIST(bench_cli, steps.models, steps.n_models), .name = "models", .path = LW_PATH_IN,
+     .group = "Ladder of mc",
+     .help = "encoders, as for `leeway mc` (default: CLIP B/32 with random weights)"},
+    {LW_OPT(bench_cli, steps.data), .name = "data", .path = LW_PATH_IN, .unit = "dir",
+     .group = "Ladder of mc", .help = "a folder of pictures (default: some are drawn)"},
+    {LW_OPT(bench_cli, steps.sites), .name = "sites", .group = "Ladder of mc",
+     .help = "as for `leeway mc`"},
+    {LW_OPT(bench_cli, steps.pictures), .name = "num-images", .fallback = "32", .min = 1,
+     .max = 10000, .unit = "pictures", .group = "Ladder of mc", .help = "of each rung"},
+    {LW_OPT(bench_cli, steps.passes), .name = "passes", .fallback = "4", .min = 2, .max = 4096,
+     .group = "Ladder of mc", .help = "of each rung"},
     {LW_OPT(bench_cli, c.filter), .name = "filter", .unit = "text", .group = "Cases",
      .help = "only cases whose SUITE.NAME contains this"},
     {LW_OPT(bench_cli, c.list), .name = "list", .group = "Cases",
@@ -189,9 +206,35 @@ static int run_cases(const lw_cli *cli, const bench_cli *o)
     return 0;
 }
 
+static int run_ladder(const lw_cli *cli, const bench_cli *o)
+{
+    static lw_ladder ladder;
+    lw_ladder_config c = o->steps;
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    if (!o->c.suite || !lw_str_eq(o->c.suite, "mc"))
+        return lw_fail(LW_EUSAGE, "--ladder is of `leeway bench mc`");
+    c.threads = (int32_t)cli->global.threads;
+    c.conv = cli->global.conv;
+    c.seed = (uint64_t)cli->global.seed;
+    lw_cli_observer_open(&obs, cli);
+    LW_TRY(lw_job_ladder(&c, &obs.calls, &ladder));
+    LW_CLEANUP(lw_json_drop) json_t *tree = lw_ladder_json(&ladder);
+    if (o->save)
+        LW_TRY(lw_json_save(o->save, tree));
+    lw_ladder_text(&ladder, &text);
+    if (cli->global.json)
+        lw_cli_print_json(tree);
+    else
+        lw_cli_print("%s", lw_str_c(&text));
+    return text.failed ? LW_ENOMEM : 0;
+}
+
 static int run(const lw_cli *cli, const void *config)
 {
     const bench_cli *o = config;
+    if (o->ladder)
+        return run_ladder(cli, o);
     if (o->child >= 0)
         return run_child(cli, o);
     return o->n_compare == 2 ? compare_files(cli, o) : run_cases(cli, o);
@@ -211,11 +254,13 @@ const lw_command lw_cmd_bench = {
         "comparison calls a case better or worse only when both its minimum and its median "
         "moved by more than 3 % and three times the median deviation. docs/benchmarks.md says "
         "how to read all of it.",
-    .examples = "leeway bench unet --threads 2\n"
-                "leeway bench kernels --filter conv3x3 --seconds 1\n"
-                "leeway bench unet --batch-size 1,8 --save before.json\n"
-                "leeway bench unet --batch-size 1,8 --compare before.json\n"
-                "leeway bench --compare before.json,after.json",
+    .examples =
+        "leeway bench unet --threads 2\n"
+        "leeway bench kernels --filter conv3x3 --seconds 1\n"
+        "leeway bench unet --batch-size 1,8 --save before.json\n"
+        "leeway bench unet --batch-size 1,8 --compare before.json\n"
+        "leeway bench --compare before.json,after.json\n"
+        "leeway bench mc --ladder --models clip_b32=models/clip-vit-base-patch32 --data pictures",
     .options = {options},
     .config_size = sizeof(bench_cli),
     .run = run,

@@ -61,7 +61,7 @@
 typedef struct lw_drop {
     lw_rng_key key;
     uint32_t step;
-    float p; /* 0 <= p < 1 */
+    float p;              /* 0 <= p < 1 */
     ptrdiff_t per, width; /* width: N */
     const int64_t *ids;   /* [M / per] */
 } lw_drop;
