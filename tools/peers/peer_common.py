@@ -144,6 +144,8 @@ class Files:
             return self.path("train_%s_b%d_compiled_t%d.txt" % (row.precision, row.batch, threads))
         if row.kind == "field":
             return self.field(row, name)
+        if row.kind == "mc":
+            return self.encoder(row.net, "%s_compiled_t%d.txt" % (row.name, threads))
         if row.kind == "encoder":
             return self.encoder(row.net, "%s_b%d_%s" % (row.precision, row.batch, name))
         return self.path("%s_b%d_%s" % (row.precision, row.batch, name))

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import tempfile
+import time
 
 from peer_common import PeerError, clean_env, relative
 
@@ -24,6 +25,7 @@ class Leeway:
         self.help = {}
         self.peak = {}
         self.commands = {}  # row -> what was typed
+        self.trace = {}     # row -> mean score of an mc row
         self.about = self.json(["info", "--json"])
 
     # ---- running it
@@ -143,6 +145,34 @@ class Leeway:
         return [whole["ms"]], (whole["value_bytes"] + whole["prepared_bytes"]
                                + said["weight_bytes"])
 
+    def mc(self, row, folder, out):
+        """`leeway mc` of one trial in a fresh folder; what it said."""
+        args = ["mc", "folder:" + folder, "--models",
+                "clip=" + self.files.encoder(row.net, "model"), "--sites",
+                row.sites if row.sites == "hf" else "hf," + row.sites, "--passes", str(row.passes),
+                "--trials", "1", "--num-images", "0", "--precision", row.precision, "--dropout",
+                "0.01", "--output-dir", out, "--json"]
+        self.commands[row.name] = "leeway " + " ".join(args)
+        return self.json(args)["models"][0]
+
+    def measure_mc(self, row):
+        """Prefix, passes and scores; loading and compiling are not counted for anybody."""
+        with tempfile.TemporaryDirectory() as d:
+            said = self.mc(row, self.files.encoder(row.net, "pictures%d" % row.batch), d)
+            self.trace[row.name] = said["results"][0]["mean_pre"] * row.passes / (row.passes - 1)
+        spent = said["prefix_seconds"] + said["pass_seconds"] + said["score_seconds"]
+        return [1e3 * spent], said["weight_bytes"] + said["kept_bytes"]
+
+    def measure_mc_note(self, row):
+        """The whole process: start, weights, decoding, files."""
+        with tempfile.TemporaryDirectory() as d:
+            os.environ["LW_CACHE"] = os.path.join(d, "cache")
+            began = time.perf_counter()
+            said = self.mc(row, self.files.encoder(row.net, "photos%d" % row.batch), d)
+            spent = time.perf_counter() - began
+            del os.environ["LW_CACHE"]
+        return [1e3 * spent], said["weight_bytes"] + said["kept_bytes"]
+
     def startup(self, out):
         return self.command + ["sample", self.model, "--n", "1", "--batch-size", "1", "--sampler",
                                "ddim", "--steps", "1", "--output", out, "--threads",
@@ -169,6 +199,10 @@ class Leeway:
                 np.save(x, np.load(self.files.encoder(row.net, "x.npy"))[:len(want)])
                 self.call(["run", self.files.encoder(row.net, "model"), "--input", x, "--layer",
                            "pooled", "--output", out] + self.need(row, "run"))
+            elif row.kind == "mc":
+                self.measure_mc(row)
+                want = np.load(self.files.encoder(row.net, row.name + "_want.npy"))
+                return abs(self.trace[row.name] / float(want) - 1)
             elif row.kind == "field":
                 want = np.load(self.files.field(row, "want.npy"))
                 args = ["field", "--gen", self.files.field(row, "x.npy"), "--pos",

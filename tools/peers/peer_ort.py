@@ -69,6 +69,11 @@ class Variants:
         x = np.load(self.files.encoder(self.row.net, "x.npy"))[:self.row.batch]
         self.run["f32"] = lambda: s.run(None, {"x": x})[0]
 
+    def mc(self):
+        self.skipped[self.row.kind] = "an exported network draws no masks"
+
+    mc_note = mc
+
     def train(self):
         self.skipped["train"] = "the onnxruntime package does not train"
 

@@ -14,6 +14,7 @@ import torch
 
 import peer_common as peer
 import encoder_peer
+import mc_peer
 import peer_rows
 import unet_peer
 from field_peer import Field, arrays
@@ -174,6 +175,44 @@ def prepare_encoder(files, row):
             lambda path: export_encoder(files, net, path))
 
 
+# ---- noisy passes ----------------------------------------------------------------------------
+
+def mc_reference(files, row):
+    net = encoder_peer.load(mc_peer.NET, files.encoder(mc_peer.NET, "model"))
+    count = mc_peer.disturb(net, row.sites)
+    torch.manual_seed(1)
+    with torch.inference_mode():
+        trace = mc_peer.folded(net, mc_peer.pixels(
+            files.encoder(mc_peer.NET, "pictures%d" % row.batch)), mc_peer.WANT_PASSES)
+    peer.note("%s: %d sites, mean score %.4g" % (row.name, count, trace.mean()))
+    return np.float64(mc_peer.unbiased(trace, mc_peer.WANT_PASSES))
+
+
+def prepare_mc(files, row):
+    net, note = mc_peer.NET, row.kind == "mc_note"
+    os.makedirs(files.encoder(net), exist_ok=True)
+    make(files.encoder(net, "model"), net, lambda path: encoder_peer.write(net, path))
+    folder = files.encoder(net, ("photos%d" if note else "pictures%d") % row.batch)
+    height, width = (375, 500) if note else (mc_peer.SIDE, mc_peer.SIDE)
+    make(folder, "pictures", lambda path: mc_peer.write_pictures(
+        path, row.batch, height, width, "jpg" if note else "png"))
+    if not note:
+        make(files.encoder(net, row.name + "_want.npy"), row.name + "'s score",
+             save(lambda: mc_reference(files, row)))
+
+
+def compile_passes(files, row, path):
+    """Into inductor's cache: both forms of the loop."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = files.inductor()
+    net = encoder_peer.load(mc_peer.NET, files.encoder(mc_peer.NET, "model")).bfloat16()
+    mc_peer.disturb(net, row.sites)
+    net = mc_peer.compiled(net)
+    x = mc_peer.pixels(files.encoder(mc_peer.NET, "pictures%d" % row.batch)).bfloat16()
+    with torch.inference_mode(), open(path, "w") as f:
+        for loop in (mc_peer.one_by_one, mc_peer.folded):
+            f.write("%s\n" % loop(net, x, row.passes).mean())
+
+
 # ---- ahead-of-time compilation ---------------------------------------------------------------
 
 def compile_step(o, files, row, path):
@@ -191,6 +230,8 @@ def compile_step(o, files, row, path):
 def compile_row(o, files, row, path):
     if row.kind == "train":
         return compile_step(o, files, row, path)
+    if row.kind == "mc":
+        return compile_passes(files, row, path)
     if row.kind == "field":
         module, inputs = Field(), tuple(arrays(files, row))
     elif row.kind == "encoder":
@@ -218,7 +259,7 @@ def main():
     files = peer.Files(o["work"], o["model"])
     os.makedirs(files.unet, exist_ok=True)
     rows = [r for r in peer_rows.ROWS if r.name in o["rows"]]
-    if any(r.kind not in ("field", "encoder") for r in rows):
+    if any(r.kind not in ("field", "encoder", "mc", "mc_note") for r in rows):
         prepare_unet(files)
     kinds = {r.kind for r in rows}
     if kinds & {"forward", "sample", "startup"}:
@@ -228,8 +269,10 @@ def main():
             prepare_field(files, r)
         if r.kind == "encoder":
             prepare_encoder(files, r)
+        if r.kind in ("mc", "mc_note"):
+            prepare_mc(files, r)
     for r in rows if o["compile"] else ():
-        if r.precision != "int8":
+        if r.precision != "int8" and r.kind != "mc_note":
             attempt(files.compiled(r, o["threads"]), "compilation of " + r.name,
                     lambda path: compile_row(o, files, r, path))
 

@@ -24,6 +24,8 @@ class Row:
     net: str = ""        # encoder: of encoder_peer.NETS
     shape: tuple = ()    # field: groups * slots, generated, unconditional, positive, channels
     steps: int = 0       # sample: evaluations per picture
+    passes: int = 0      # mc: of each of `batch` pictures
+    sites: str = ""      # mc: where dropout lies
     samples: int = 1     # per variant and round
     warm: int = 0        # calls before them that are not counted, each round
     share: float = 1     # of the rounds that this row takes
@@ -56,6 +58,12 @@ def encoder(net, precision, batch, samples, must, stretch, share=1.0):
                net, samples=samples, warm=1, must=must, stretch=stretch, share=share)
 
 
+def mc(name, title, pictures, passes, sites, must, stretch):
+    return Row("mc_" + name, "mc", "%s: %d pictures x %d passes, bf16" % (title, pictures, passes),
+               "bf16", pictures, "clip_b32", passes=passes, sites=sites, warm=0, must=must,
+               stretch=stretch, share=0.6)
+
+
 ROWS = [
     forward("f32", 1, 8, 2, 1.3, 1.6),
     forward("f32", 8, 2, 1, 1.5, 2.0, share=0.8),
@@ -82,6 +90,10 @@ ROWS = [
     encoder("mobilenet_v2", "f32", 8, 20, 1.0, 1.3),
     encoder("resnet50", "f32", 8, 5, 1.4, 1.8),
     encoder("inception_fid", "f32", 8, 3, 1.2, 1.6),
+    mc("clip_b32_bf16", "CLIP B/32 with dropout at every linear module", 8, 16, "hf", 1.3, 1.6),
+    mc("last3", "the same in the last 3 of 12 blocks", 4, 64, "last:3", 4.4, 5.4),
+    Row("mc_note_loop", "mc_note", "decoding each pass: 200 pictures x 16 passes of CLIP B/32",
+        "bf16", 200, "clip_b32", passes=16, sites="hf", share=0.2, must=10, stretch=30),
     Row("startup", "startup", "start to first picture", share=0.4, must=500,
         stretch=200),
 ]
@@ -187,6 +199,9 @@ def flops(row):
         return 2.0 * b * n * (n + nu + npos) * c * (1 + len(TEMPERATURES))
     if row.kind == "encoder":
         return NETS[row.net].flops * row.batch
+    if row.kind in ("mc", "mc_note"):
+        late = int(row.sites[5:]) / 12 if row.sites.startswith("last:") else 1.0
+        return NETS[row.net].flops * row.batch * (row.passes * late + 1 - late)
     per = float(count_unet().real)
     if row.kind == "sample":
         return per * row.steps
@@ -194,4 +209,4 @@ def flops(row):
 
 
 def type_of(row):
-    return row.precision if row.kind in ("forward", "train", "encoder") else "f32"
+    return row.precision if row.kind in ("forward", "train", "encoder", "mc", "mc_note") else "f32"

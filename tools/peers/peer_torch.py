@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 import encoder_peer
+import mc_peer
 import unet_peer
 from field_peer import Field, OneExponential, arrays
 from peer_common import alpha_bars, ddim, relative
@@ -125,6 +126,43 @@ class Variants:
                 return call(x)
         return run
 
+    # ---- noisy passes
+
+    def noisy(self):
+        net = encoder_peer.load(mc_peer.NET, self.files.encoder(mc_peer.NET, "model"))
+        mc_peer.disturb(net, self.row.sites)
+        return net
+
+    def mc(self):
+        for name, loop in (("pass by pass", mc_peer.one_by_one), ("folded", mc_peer.folded)):
+            self.add("bf16 " + name, lambda loop=loop: self.passes(loop, True, False))
+            self.add("compiled bf16 " + name, lambda loop=loop: self.passes(loop, True, False, True))
+        self.add("autocast folded", lambda: self.passes(mc_peer.folded, False, True))
+
+    def passes(self, loop, bf16, autocast, compiled=False):
+        net = self.noisy().to(torch.bfloat16 if bf16 else torch.float32)
+        x = mc_peer.pixels(self.files.encoder(mc_peer.NET, "pictures%d" % self.row.batch))
+        x = x.bfloat16() if bf16 else x
+        if compiled:
+            if not os.path.exists(self.files.compiled(self.row, self.options["threads"])):
+                raise FileNotFoundError("not compiled: run --prepare first")
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = self.files.inductor()
+            net = mc_peer.compiled(net)
+
+        def run():
+            with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+                return loop(net, x, self.row.passes)
+        return run
+
+    def mc_note(self):
+        def make():
+            from transformers import ViTImageProcessor
+            folder = self.files.encoder(mc_peer.NET, "model")
+            net, processor = self.noisy(), ViTImageProcessor.from_pretrained(folder)
+            pictures = self.files.encoder(mc_peer.NET, "photos%d" % self.row.batch)
+            return lambda: mc_peer.note_loop(net, processor, pictures, self.row.passes)
+        self.add("f32, PIL each pass", make)
+
     # ---- training
 
     def train(self):
@@ -195,7 +233,12 @@ class Variants:
         """Runs it once, which also warms it up; the error where the row has one."""
         if self.row.kind == "sample" and self.row.steps > 1:
             return None  # long, and warm enough from its own first step on
+        if self.row.kind == "mc_note":
+            return None  # minutes, and its time is of a loop with cold caches
         y = self.run[name]()
+        if self.row.kind == "mc":
+            want = np.load(self.files.encoder(mc_peer.NET, self.row.name + "_want.npy"))
+            return abs(mc_peer.unbiased(y, self.row.passes) / float(want) - 1)
         if self.row.kind == "forward":
             want = np.load(self.files.path("y64.npy"))[:self.row.batch]
             return relative(y[:len(want)].double().numpy(), want)
