@@ -63,8 +63,9 @@ static int open_model(ladder_model *m, const char *source, const char *data)
     lw_str_addf(&spec, "%s%s", strchr(data, ':') ? "" : "folder:", data);
     LW_TRY(spec.failed ? LW_ENOMEM : lw_data_open(lw_str_c(&spec), &o, &m->data));
     if (!m->data->root[0] || m->data->n < m->c->pictures)
-        return lw_fail(LW_EUSAGE, "--data %s: the ladder needs a folder of at least %d picture files",
-                       data, (int)m->c->pictures);
+        return lw_fail(LW_EUSAGE,
+                       "--data %s: the ladder needs a folder of at least %d picture files", data,
+                       (int)m->c->pictures);
     m->pixels = lw_calloc((size_t)m->data->n, (size_t)m->data->h * (size_t)m->data->w * 3);
     return m->pixels ? 0 : LW_ENOMEM;
 }

@@ -40,16 +40,16 @@ typedef struct lw_ladder_config {
 } lw_ladder_config;
 
 typedef struct lw_ladder_rung {
-    const char *name;  /* "decode each pass" */
-    char skipped[120]; /* why it did not run; "" */
-    int32_t rows;      /* at once */
-    int64_t passes;    /* rows that were run */
-    int64_t decodes;   /* pictures that were decoded, counted */
+    const char *name;                      /* "decode each pass" */
+    char skipped[120];                     /* why it did not run; "" */
+    int32_t rows;                          /* at once */
+    int64_t passes;                        /* rows that were run */
+    int64_t decodes;                       /* pictures that were decoded, counted */
     double part[LW_LADDER_PARTS], seconds; /* without compiling */
     double compile;
-    double mean;  /* trace_pre over pictures */
-    double once;  /* seconds for each picture, however many passes */
-    double every; /* seconds for each row */
+    double mean;                /* trace_pre over pictures */
+    double once;                /* seconds for each picture, however many passes */
+    double every;               /* seconds for each row */
     double job[LW_LADDER_JOBS]; /* predicted seconds of each job */
 } lw_ladder_rung;
 

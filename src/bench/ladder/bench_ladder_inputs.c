@@ -20,12 +20,12 @@ int lw_ladder_scratch(lw_str *dir)
 int lw_ladder_draw_model(const char *dir)
 {
     LW_CLEANUP(lw_json_drop)
-    json_t *config = json_pack(
-        "{s:s, s:[s], s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f}", "model_type",
-        "clip_vision_model", "architectures", "CLIPVisionModelWithProjection", "hidden_size", 768,
-        "intermediate_size", 3072, "num_hidden_layers", 12, "num_attention_heads", 12,
-        "image_size", 224, "patch_size", 32, "projection_dim", 512, "hidden_act", "quick_gelu",
-        "layer_norm_eps", 1e-5);
+    json_t *config =
+        json_pack("{s:s, s:[s], s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:f}", "model_type",
+                  "clip_vision_model", "architectures", "CLIPVisionModelWithProjection",
+                  "hidden_size", 768, "intermediate_size", 3072, "num_hidden_layers", 12,
+                  "num_attention_heads", 12, "image_size", 224, "patch_size", 32, "projection_dim",
+                  512, "hidden_act", "quick_gelu", "layer_norm_eps", 1e-5);
     LW_CLEANUP(lw_network_close) lw_network *n = NULL;
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     if (!config)

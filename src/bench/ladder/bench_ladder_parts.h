@@ -23,11 +23,11 @@ typedef struct ladder_model {
 
 typedef struct ladder_rung {
     const char *name;
-    bool again;    /* decodes in each pass */
+    bool again; /* decodes in each pass */
     bool bf16;
-    int32_t rows;  /* at once; 0: measured before */
-    bool whole;    /* not cut in front of the first site */
-    bool folded;   /* passes and pictures in one batch, else one pass after the other */
+    int32_t rows; /* at once; 0: measured before */
+    bool whole;   /* not cut in front of the first site */
+    bool folded;  /* passes and pictures in one batch, else one pass after the other */
     bool unfused;
 } ladder_rung;
 

@@ -174,8 +174,8 @@ static int score_task(void *arg, int64_t i, int worker)
     (void)worker;
     if (!room)
         return LW_ENOMEM;
-    LW_TRY(lw_pass_scores(r->features + i * r->t * r->dim, r->t, r->dim, score, room,
-                          room + r->dim, NULL));
+    LW_TRY(lw_pass_scores(r->features + i * r->t * r->dim, r->t, r->dim, score, room, room + r->dim,
+                          NULL));
     r->trace[i] = score[LW_PASS_TRACE_PRE];
     return 0;
 }

@@ -56,9 +56,11 @@ static void jobs_table(const lw_ladder_model *m, lw_str *s)
 void lw_ladder_text(const lw_ladder *l, lw_str *s)
 {
     if (l->random || l->drawn)
-        lw_str_addf(s, "%s%s%s: times are real, scores are not.\n", l->random ? "Random weights" : "",
-                    l->random && l->drawn ? ", " : "",
-                    !l->drawn ? "" : l->random ? "drawn pictures" : "Drawn pictures");
+        lw_str_addf(s, "%s%s%s: times are real, scores are not.\n",
+                    l->random ? "Random weights" : "", l->random && l->drawn ? ", " : "",
+                    !l->drawn   ? ""
+                    : l->random ? "drawn pictures"
+                                : "Drawn pictures");
     for (int32_t k = 0; k < l->n; k++) {
         const lw_ladder_model *m = &l->model[k];
         lw_str_addf(s, "%s: sites %s, %d, %d live; %d pictures of %dx%d, %d passes of each\n",
@@ -90,10 +92,10 @@ static json_t *rung_json(const lw_ladder_rung *r)
     return json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                      r->name, "skipped", r->skipped, "batch_size", (int)r->rows, "rows",
                      (json_int_t)r->passes, "decodes", (json_int_t)r->decodes, "compile_seconds",
-                     lw_json_real(r->compile), "seconds", lw_json_real(r->seconds),
-                     "part_seconds", parts, "picture_seconds", lw_json_real(r->once),
-                     "row_seconds", lw_json_real(r->every), "mean_trace_pre",
-                     lw_json_real(r->mean), "predicted_seconds", jobs);
+                     lw_json_real(r->compile), "seconds", lw_json_real(r->seconds), "part_seconds",
+                     parts, "picture_seconds", lw_json_real(r->once), "row_seconds",
+                     lw_json_real(r->every), "mean_trace_pre", lw_json_real(r->mean),
+                     "predicted_seconds", jobs);
 }
 
 json_t *lw_ladder_json(const lw_ladder *l)
@@ -110,8 +112,7 @@ json_t *lw_ladder_json(const lw_ladder *l)
                       "sites", m->sites, "n_sites", (int)m->n_sites, "live_sites", (int)m->live,
                       "picture", (int)m->height, (int)m->width, "rungs", all, "check", "rows",
                       (json_int_t)m->check_passes, "predicted_seconds",
-                      lw_json_real(m->check_predicted), "seconds",
-                      lw_json_real(m->check_seconds)));
+                      lw_json_real(m->check_predicted), "seconds", lw_json_real(m->check_seconds)));
     }
     return json_pack("{s:b, s:b, s:i, s:i, s:o}", "random_weights", l->random, "drawn_pictures",
                      l->drawn, "pictures", (int)l->pictures, "passes", (int)l->passes, "models",
