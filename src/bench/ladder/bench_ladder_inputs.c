@@ -28,13 +28,17 @@ int lw_ladder_draw_model(const char *dir)
                   512, "hidden_act", "quick_gelu", "layer_norm_eps", 1e-5);
     LW_CLEANUP(lw_network_close) lw_network *n = NULL;
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
     if (!config)
         return LW_ENOMEM;
     LW_TRY(lw_network_of_config(config, "a drawn network", &n));
     LW_TRY(lw_store_new(true, &s));
     LW_TRY(lw_network_declare(n, s));
     lw_store_init(s, 1);
-    return lw_model_folder_save(dir, s, LW_SLAB_PARAM, config, NULL);
+    LW_TRY(lw_mkdirs(dir));
+    LW_TRY(lw_json_save(lw_path_join(&path, dir, "config.json"), config));
+    return lw_store_save_as(s, LW_SLAB_PARAM, lw_path_join(&path, dir, "model.safetensors"),
+                            n->def->namings, LW_ELEM_F32, NULL, 0);
 }
 
 /* Smooth shapes under a little noise: as large a file as a photograph's, decoded as slowly. */
