@@ -211,9 +211,9 @@ static int run_ladder(const lw_cli *cli, const bench_cli *o)
     static lw_ladder ladder;
     lw_ladder_config c = o->steps;
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
-    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     if (!o->c.suite || !lw_str_eq(o->c.suite, "mc"))
         return lw_fail(LW_EUSAGE, "--ladder is of `leeway bench mc`");
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     c.threads = (int32_t)cli->global.threads;
     c.conv = cli->global.conv;
     c.seed = (uint64_t)cli->global.seed;
@@ -260,7 +260,7 @@ const lw_command lw_cmd_bench = {
         "leeway bench unet --batch-size 1,8 --save before.json\n"
         "leeway bench unet --batch-size 1,8 --compare before.json\n"
         "leeway bench --compare before.json,after.json\n"
-        "leeway bench mc --ladder --models clip_b32=models/clip-vit-base-patch32 --data pictures",
+        "leeway bench mc --ladder --models clip=models/clip-vit-base-patch32 --data pictures",
     .options = {options},
     .config_size = sizeof(bench_cli),
     .run = run,
