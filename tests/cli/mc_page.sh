@@ -97,7 +97,7 @@ for part in 'Does it know what is ambiguous?' 'enc: 4 classes, 50.0 % right' '0.
     '0.62 [0.55, 0.70]' 'it falls where it should rise' 'Does it rise when a picture is made worse?' '75 % [60, 90]' \
     'enc: mean score against blur' 'Does it find errors?' '0.810' '0.700 .. 0.900' '0.501' '0.330' \
     'enc: 75.0 % right, 3 wrong' '&lt;b&gt;human.npy' 'One pass beside many' '0.417' '>2s<' \
-    'probability <strong>0.81</strong>' 'best of the 3 scores there, norm_var, reaches 0.88 [0.80, 0.95].'; do
+    'probability <strong>0.81</strong>' 'of the 3 scores measured, norm_var does best: 0.88 [0.80, 0.95].'; do
     page_has "$part"
 done
 no_nan

@@ -146,7 +146,7 @@ static lw_mark say_validity(const mc_shown *m, lw_str *s)
         double share = MC_NUMBER(one, "rises"), at[2];
         if (!isfinite(share) || !lw_mc_interval(one, at))
             continue;
-        lw_str_addf(s, " When pictures are %s it rises on **%.0f %%** of them [%.0f, %.0f]",
+        lw_str_addf(s, " When pictures are %s, trace_pre rises on **%.0f %%** of them [%.0f, %.0f]",
                     kinds[i][1], 100 * share, 100 * at[0], 100 * at[1]);
         if (at[1] < 0.5) {
             lw_str_add(s, ": **it falls where it should rise**, and so is no measure of how hard a "
@@ -190,10 +190,10 @@ static void say_errors(const mc_shown *m, lw_str *s)
                 auroc, at[0], at[1]);
     const json_t *best = best_of(scores, &name);
     if (best && best != one && lw_mc_interval(best, at)) {
-        lw_str_add(s, "; the best of the ");
-        lw_str_addf(s, "%zu scores there, ", json_object_size(scores));
+        lw_str_add(s, "; of the ");
+        lw_str_addf(s, "%zu scores measured, ", json_object_size(scores));
         lw_str_add_clean(s, name, "");
-        lw_str_addf(s, ", reaches %.2f [%.2f, %.2f]", MC_NUMBER(best, "auroc"), at[0], at[1]);
+        lw_str_addf(s, " does best: %.2f [%.2f, %.2f]", MC_NUMBER(best, "auroc"), at[0], at[1]);
     }
     lw_str_add(s, ".");
 }

@@ -59,8 +59,10 @@ static void table_of_rises(mc_page *p, const mc_shown *m)
         for (size_t k = 0; k < LW_COUNT(kinds); k++)
             rise_cell(rise_of(m, k, score), &t);
     }
-    snprintf(title, sizeof title, "%s: pictures whose score rises", m->label);
-    lw_html_table(p->html, &t, title, NULL);
+    snprintf(title, sizeof title, "%s: pictures whose score rises, every score", m->label);
+    lw_html_fold_begin(p->html, title);
+    lw_html_table(p->html, &t, NULL, NULL);
+    lw_html_fold_end(p->html);
 }
 
 static void plot_rises(const mc_shown *m, lw_str *svg)
@@ -143,9 +145,8 @@ void lw_mc_page_validity(mc_page *p)
         table_of_rises(p, m);
     }
     if (begun)
-        lw_html_text(p->html,
-                     "In brackets the interval that holds 95 % of resampled sets of "
-                     "pictures. Marked are intervals that lie wholly above 50 % or below.");
+        lw_html_text(p->html, "In brackets the interval of 95 %. Marked are those that lie wholly "
+                              "above 50 % or below.");
 }
 
 /* ---- errors, and numbers from elsewhere -------------------------------------------------------- */
