@@ -28,6 +28,7 @@
 #include "kernels/optim/optim.h"
 #include "kernels/pairs/pairs.h"
 #include "kernels/peak/peak.h"
+#include "kernels/pixels/pixels.h"
 #include "kernels/pooling/pooling.h"
 #include "kernels/random/random.h"
 #include "kernels/reduce/reduce.h"
@@ -50,6 +51,7 @@ typedef struct lw_kernels {
     struct lw_optim_kernels optim;
     struct lw_pairs_kernels pairs;
     struct lw_peak_kernels peak;
+    struct lw_pixels_kernels pixels;
     struct lw_pooling_kernels pooling;
     struct lw_random_kernels random;
     struct lw_reduce_kernels reduce;

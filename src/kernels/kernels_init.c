@@ -25,6 +25,7 @@ static void fill(lw_kernels *k, int level)
 #include "kernels/optim/optim.def"
 #include "kernels/pairs/pairs.def"
 #include "kernels/peak/peak.def"
+#include "kernels/pixels/pixels.def"
 #include "kernels/pooling/pooling.def"
 #include "kernels/random/random.def"
 #include "kernels/reduce/reduce.def"

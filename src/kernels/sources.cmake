@@ -85,6 +85,10 @@ set(SOURCES
   peak/peak_avx512.c
   peak/peak_avx512bf16.c
   peak/peak_ref.c
+  pixels/pixels_avx2.c
+  pixels/pixels_avx512.c
+  pixels/pixels_form.c
+  pixels/pixels_ref.c
   pooling/pooling_bag.c
   pooling/pooling_copy.c
   pooling/pooling_ref.c

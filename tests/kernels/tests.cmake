@@ -26,12 +26,13 @@ lw_test(test_winograd kernels/test_winograd.c kernels check base)
 lw_test(test_depthwise kernels/test_depthwise.c kernels check base)
 lw_test(test_pairs kernels/test_pairs.c kernels check base)
 lw_test(test_peak kernels/test_peak.c kernels check base)
+lw_test(test_pixels kernels/test_pixels.c kernels check base)
 
 # leeway-check: all of the above in one program beside `leeway`, for `leeway check`. A family is a test_<family>.c whose
 # main is renamed.
 set(list "")
 set(objects "")
-foreach(family cast ew norm kernels_gemm kernels_conv reduce optim attention random pooling resample resample_picture blur simd drift drift_laws drift_low softmax stats pairs peak winograd depthwise)
+foreach(family cast ew norm kernels_gemm kernels_conv reduce optim attention random pooling resample resample_picture blur simd drift drift_laws drift_low softmax stats pairs peak pixels winograd depthwise)
   if(EXISTS ${CMAKE_SOURCE_DIR}/tests/kernels/test_${family}.c)
     add_library(check_${family} OBJECT ${CMAKE_SOURCE_DIR}/tests/kernels/test_${family}.c)
     target_compile_definitions(check_${family} PRIVATE main=lw_check_${family})

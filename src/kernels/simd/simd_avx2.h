@@ -410,6 +410,40 @@ LW_WORD vi v_mulhi_u32(vi a, vi b)
     return hi;
 }
 
+LW_WORD vi vi_load_u24(const uint8_t *p)
+{
+    __m128i lo = _mm_loadu_si128((const __m128i *)(const void *)p);
+    __m128i hi = _mm_loadl_epi64((const __m128i *)(const void *)(p + 16));
+    vi v = _mm256_inserti128_si256(_mm256_castsi128_si256(lo), hi, 1);
+    v = _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5));
+    return _mm256_shuffle_epi8(v, _mm256_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11,
+                                                   -1, 0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10,
+                                                   11, -1));
+}
+LW_WORD void vi_store_u24(uint8_t *p, vi v)
+{
+    v = _mm256_shuffle_epi8(v, _mm256_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1,
+                                                -1, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1,
+                                                -1, -1));
+    v = _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
+    _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(v));
+    _mm_storel_epi64((__m128i *)(void *)(p + 16), _mm256_extracti128_si256(v, 1));
+}
+LW_WORD void vi_zip(vi a, vi b, vi *lo, vi *hi)
+{
+    vi x = _mm256_unpacklo_epi32(a, b), y = _mm256_unpackhi_epi32(a, b);
+    *lo = _mm256_permute2x128_si256(x, y, 0x20);
+    *hi = _mm256_permute2x128_si256(x, y, 0x31);
+}
+LW_WORD void vi_unzip(vi lo, vi hi, vi *even, vi *odd)
+{
+    vf x = _mm256_castsi256_ps(lo), y = _mm256_castsi256_ps(hi);
+    vi e = _mm256_castps_si256(_mm256_shuffle_ps(x, y, 0x88));
+    vi o = _mm256_castps_si256(_mm256_shuffle_ps(x, y, 0xdd));
+    *even = _mm256_permute4x64_epi64(e, 0xd8);
+    *odd = _mm256_permute4x64_epi64(o, 0xd8);
+}
+
 LW_WORD vi vi_block_iota(void)
 {
     return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);

@@ -402,6 +402,37 @@ LW_WORD vi v_mulhi_u32(vi a, vi b)
     return hi;
 }
 
+LW_WORD vi vi_load_u24(const uint8_t *p)
+{
+    vi v = _mm512_maskz_loadu_epi8(0xffffffffffffu, p);
+    v = _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11), v);
+    return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(_mm_setr_epi8(
+                                      0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1)));
+}
+LW_WORD void vi_store_u24(uint8_t *p, vi v)
+{
+    v = _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12,
+                                                                    13, 14, -1, -1, -1, -1)));
+    v = _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 3, 3, 3), v);
+    _mm512_mask_storeu_epi8(p, 0xffffffffffffu, v);
+}
+LW_WORD void vi_zip(vi a, vi b, vi *lo, vi *hi)
+{
+    *lo = _mm512_permutex2var_epi32(
+        a, _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), b);
+    *hi = _mm512_permutex2var_epi32(
+        a, _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31), b);
+}
+LW_WORD void vi_unzip(vi lo, vi hi, vi *even, vi *odd)
+{
+    *even = _mm512_permutex2var_epi32(
+        lo, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), hi);
+    *odd = _mm512_permutex2var_epi32(
+        lo, _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31), hi);
+}
+
 LW_WORD vi vi_block_iota(void)
 {
     return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);

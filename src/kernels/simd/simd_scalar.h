@@ -327,6 +327,27 @@ LW_WORD vf v_load_u8_n(const uint8_t *p, ptrdiff_t n)
     return n > 0 ? (float)*p : 0.0f;
 }
 
+LW_WORD vi vi_load_u24(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
+}
+LW_WORD void vi_store_u24(uint8_t *p, vi v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+}
+LW_WORD void vi_zip(vi a, vi b, vi *lo, vi *hi)
+{
+    *lo = a;
+    *hi = b;
+}
+LW_WORD void vi_unzip(vi lo, vi hi, vi *even, vi *odd)
+{
+    *even = lo;
+    *odd = hi;
+}
+
 LW_WORD vi vi_block_iota(void)
 {
     return 0;
