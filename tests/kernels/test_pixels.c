@@ -165,9 +165,7 @@ static void round_trip(check *t)
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = {{"sizes", sizes},
-                                       {"formula", formula},
-                                       {"known", known},
-                                       {"round_trip", round_trip}};
+    static const check_case cases[] = {
+        {"sizes", sizes}, {"formula", formula}, {"known", known}, {"round_trip", round_trip}};
     return check_main(argc, argv, "pixels", cases, LW_COUNT(cases));
 }

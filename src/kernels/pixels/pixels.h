@@ -44,11 +44,11 @@ typedef enum lw_pixels_matrix { LW_MATRIX_601, LW_MATRIX_709 } lw_pixels_matrix;
 typedef struct lw_pixels {
     lw_pixels_form form;
     ptrdiff_t w, h;
-    ptrdiff_t bands; /* of lines that share differences: 2 lines in 4:2:0, else 1 */
-    int32_t lines;   /* of a band */
-    int32_t black, gray;                    /* 16 or 0, 128 */
-    int32_t yy, rv, gu, gv, bu;             /* to RGB, times 2^16 */
-    int32_t y_of[3], u_of[3], v_of[3];      /* of r, g, b, times 2^16 */
+    ptrdiff_t bands;            /* of lines that share differences: 2 lines in 4:2:0, else 1 */
+    int32_t lines;              /* of a band */
+    int32_t black, gray;        /* 16 or 0, 128 */
+    int32_t yy, rv, gu, gv, bu; /* to RGB, times 2^16 */
+    int32_t y_of[3], u_of[3], v_of[3]; /* of r, g, b, times 2^16 */
 } lw_pixels;
 
 /* w, h at least 1 and w * h at most 2^28. */

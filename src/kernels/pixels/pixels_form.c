@@ -37,10 +37,15 @@ size_t lw_pixels_bytes(const lw_pixels *p)
     const size_t w = (size_t)p->w, h = (size_t)p->h, half = (w + 1) / 2;
     switch (p->form) {
     case LW_PIXELS_420:
-    case LW_PIXELS_NV12: return w * h + 2 * half * ((h + 1) / 2);
-    case LW_PIXELS_422: return w * h + 2 * half * h;
-    case LW_PIXELS_YUYV: return 4 * half * h;
-    case LW_PIXELS_GRAY: return w * h;
-    default: return 3 * w * h;
+    case LW_PIXELS_NV12:
+        return w * h + 2 * half * ((h + 1) / 2);
+    case LW_PIXELS_422:
+        return w * h + 2 * half * h;
+    case LW_PIXELS_YUYV:
+        return 4 * half * h;
+    case LW_PIXELS_GRAY:
+        return w * h;
+    default:
+        return 3 * w * h;
     }
 }
