@@ -4,7 +4,8 @@
  *
  * Read in this order: error (codes and messages), log, arena and str (memory for set-up),
  * rng (Philox, counter based), bf16 (the storage type), sys (clock, files, memory maps, CPU flags),
- * pool (the one thread pool), ring (bounded queue between two threads).
+ * pool (the one thread pool), ring (bounded queue between two threads), mailbox (one
+ * slot between them, in which the newest wins).
  *
  * Ownership: whoever calls *_new / *_open frees with *_free / *_close, which take T **, accept NULL
  * and half-built objects, and null the pointer. Arenas own everything allocated from them.
@@ -19,6 +20,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/observer.h"
+#include "base/thread/mailbox.h"
 #include "base/thread/pool.h"
 #include "base/thread/ring.h"
 #include "base/rng.h"
