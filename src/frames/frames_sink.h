@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a kind of sink is. */
+#ifndef LW_FRAMES_SINK_H
+#define LW_FRAMES_SINK_H
+
+#include "frames/frames.h"
+
+typedef struct lw_frame_sink_def {
+    const char *word, *spoken; /* as of sources */
+    bool timed;
+    int (*open)(lw_frame_sink *s, const char *spec); /* may change format */
+    int (*put)(lw_frame_sink *s, const uint8_t *rgb);
+    int (*finish)(lw_frame_sink *s, char text[64]);
+    void (*close)(lw_frame_sink *s);
+} lw_frame_sink_def;
+
+extern const lw_frame_sink_def lw_frames_to_y4m, lw_frames_to_pipe, lw_frames_to_mjpeg,
+    lw_frames_to_folder, lw_frames_to_md5, lw_frames_to_null;
+
+/* A frame appended to a file; one that cannot be written whole is cut off again, and what is there is
+ * finished, so that the frames before it are kept. LW_EIO. */
+typedef struct lw_frame_file {
+    lw_new_file file;
+    uint64_t size; /* of whole frames */
+} lw_frame_file;
+int lw_frame_file_put(lw_frame_file *f, const void *bytes, size_t n);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* frames: the test pattern reads back, every sink is a source again, headers that lie and files that
+ * are cut off say where. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "formats/formats.h"
+#include "frames/frames.h"
+
+static char dir[64];
+static lw_kernels kernels;
+static const lw_frame_options plain = {0};
+
+static const char *at(const char *name)
+{
+    static char path[4][160];
+    static int k;
+    k = (k + 1) % 4;
+    snprintf(path[k], sizeof path[k], "%s%s/%s", lw_str_starts(name, "folder:") ? "folder:" : "",
+             dir, lw_str_starts(name, "folder:") ? name + 7 : name);
+    return path[k];
+}
+
+static void pattern_reads_back(void **state)
+{
+    (void)state;
+    static const int16_t sizes[][2] = {{64, 32}, {65, 33}, {320, 240}, {131, 97}};
+    for (size_t i = 0; i < LW_COUNT(sizes); i++) {
+        const int32_t w = sizes[i][0], h = sizes[i][1];
+        uint8_t *rgb = calloc((size_t)w * (size_t)h, 3);
+        assert_non_null(rgb);
+        assert_int_equal(lw_frame_test_read(rgb, w, h), -1); /* black is no number */
+        for (int64_t n = 0; n < 1 << 24; n = n * 3 + 1) {
+            lw_frame_test_draw(rgb, w, h, n);
+            assert_int_equal(lw_frame_test_read(rgb, w, h), n);
+        }
+        free(rgb);
+    }
+}
+
+/* Draws frames 0..n-1 into a sink. */
+static void write_frames(const char *spec, int32_t w, int32_t h, int n, lw_pixels_form form,
+                         char text[64])
+{
+    const lw_frame_format like = {.form = form,
+                                  .matrix = LW_MATRIX_709,
+                                  .full_range = true,
+                                  .w = w,
+                                  .h = h,
+                                  .rate = 30000,
+                                  .per = 1001};
+    lw_frame_sink *s = NULL;
+    uint8_t *rgb = calloc((size_t)w * (size_t)h, 3);
+    assert_non_null(rgb);
+    assert_int_equal(lw_frame_sink_open(spec, &like, &kernels, &s), 0);
+    for (int i = 0; i < n; i++) {
+        lw_frame_test_draw(rgb, w, h, i);
+        assert_int_equal(lw_frame_sink_put(s, rgb), 0);
+    }
+    assert_int_equal(lw_frame_sink_finish(s, text), 0);
+    lw_frame_sink_close(&s);
+    free(rgb);
+}
+
+/* All frames of a source: numbers 0, 1, ..; how many; *rc what ended them. */
+static int read_frames(const char *spec, lw_frame_format *format, int *rc)
+{
+    lw_frame_source *s = NULL;
+    double captured;
+    int n = 0;
+    *rc = lw_frame_source_open(spec, &plain, &s);
+    if (*rc != 0)
+        return -1;
+    *format = s->format;
+    uint8_t *bytes = calloc(lw_pixels_bytes(&s->pixels), 1);
+    uint8_t *rgb = calloc((size_t)s->format.w * (size_t)s->format.h, 3);
+    assert_true(bytes && rgb);
+    for (; (*rc = lw_frame_source_next(s, bytes, &captured)) == 0; n++) {
+        kernels.pixels.to_u8(rgb, bytes, &s->pixels, 0, s->pixels.bands);
+        assert_int_equal(lw_frame_test_read(rgb, s->format.w, s->format.h), n);
+    }
+    if (*rc == 1) {
+        assert_int_equal(lw_frame_source_rewind(s), 0);
+        assert_int_equal(lw_frame_source_next(s, bytes, &captured), n > 0 ? 0 : 1);
+    }
+    free(bytes);
+    free(rgb);
+    lw_frame_source_close(&s);
+    return n;
+}
+
+static void sinks_are_sources(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        lw_pixels_form form, back;
+    } rows[] = {
+        {"a.y4m", LW_PIXELS_420, LW_PIXELS_420},   {"b.y4m", LW_PIXELS_422, LW_PIXELS_422},
+        {"c.y4m", LW_PIXELS_444, LW_PIXELS_444},   {"d.y4m", LW_PIXELS_GRAY, LW_PIXELS_GRAY},
+        {"e.y4m", LW_PIXELS_YUYV, LW_PIXELS_420},  {"f.mjpeg", LW_PIXELS_RGB, LW_PIXELS_RGB},
+        {"folder:g", LW_PIXELS_RGB, LW_PIXELS_RGB}};
+    char text[64];
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        lw_frame_format f = {0};
+        int rc;
+        write_frames(at(rows[i].name), 97, 65, 7, rows[i].form, text);
+        assert_int_equal(read_frames(at(rows[i].name), &f, &rc), 7);
+        assert_int_equal(rc, 1);
+        assert_int_equal(f.form, rows[i].back);
+        assert_true(f.w == 97 && f.h == 65);
+        if (lw_str_ends(rows[i].name, ".y4m"))
+            assert_true(f.full_range && f.rate == 30000 && f.per == 1001);
+    }
+}
+
+/* Lengths on both sides of what fits a block with its padding. */
+static void md5_of_frames(void **state)
+{
+    (void)state;
+    /* as md5sum says of so many zeros: 192, 3, 0, 57 and 333 bytes */
+    static const struct {
+        int32_t w, frames;
+        const char *sum;
+    } rows[] = {{64, 1, "b7dd5e0194ee0ac08a4b802cb73d867f"},
+                {1, 1, "693e9af84d3dfcc71e640e005bdc5e2e"},
+                {1, 0, "d41d8cd98f00b204e9800998ecf8427e"},
+                {19, 1, "ab9d8ef2ffa9145d6c325cefa41d5d4e"},
+                {37, 3, "8e9d6c6d61e72b094ff58e3d75a99a83"}};
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        const lw_frame_format like = {
+            .form = LW_PIXELS_RGB, .w = rows[i].w, .h = 1, .rate = 1, .per = 1};
+        lw_frame_sink *s = NULL;
+        static const uint8_t zeros[192];
+        char text[64];
+        assert_int_equal(lw_frame_sink_open("md5", &like, &kernels, &s), 0);
+        for (int k = 0; k < rows[i].frames; k++)
+            assert_int_equal(lw_frame_sink_put(s, zeros), 0);
+        assert_int_equal(lw_frame_sink_finish(s, text), 0);
+        assert_string_equal(text, rows[i].sum);
+        lw_frame_sink_close(&s);
+    }
+}
+
+static void put_file(const char *name, const char *text)
+{
+    assert_int_equal(lw_file_write(at(name), text, strlen(text)), 0);
+}
+
+static void headers_that_lie(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int rc;
+        const char *says;
+    } rows[] = {
+        {"", LW_EFORMAT, "empty"},
+        {"RIFF....AVI \n", LW_EFORMAT, "no YUV4MPEG2 header"},
+        {"YUV4MPEG2 W0 H4 F25:1\n", LW_EFORMAT, "0x4"},
+        {"YUV4MPEG2 W-4 H4 F25:1\n", LW_EFORMAT, "-4x4"},
+        {"YUV4MPEG2 W99999 H4 F25:1\n", LW_EFORMAT, "99999x4"},
+        {"YUV4MPEG2 W16384 H16384 F25:1\n", LW_EFORMAT, "16384x16384"},
+        {"YUV4MPEG2 W99999999999999999999 H4\n", LW_EFORMAT, "bad word"},
+        {"YUV4MPEG2 W4x H4 F25:1\n", LW_EFORMAT, "bad word 'W4x'"},
+        {"YUV4MPEG2 W4 H4 F25:\n", LW_EFORMAT, "bad word 'F25:'"},
+        {"YUV4MPEG2 W4 H4 F25:-1\n", LW_EFORMAT, "25/-1"},
+        {"YUV4MPEG2 H4 F25:1\n", LW_EFORMAT, "0x4"},
+        {"YUV4MPEG2 W4 H4 C420p10\n", LW_EUNSUPPORTED, "C420p10"},
+        {"YUV4MPEG2 W4 H4 F25:1", LW_EFORMAT, "cut off in its header"},
+    };
+    for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        lw_frame_format f;
+        int rc;
+        put_file("x.y4m", rows[i].text);
+        read_frames(at("x.y4m"), &f, &rc);
+        assert_int_equal(rc, rows[i].rc);
+        if (!strstr(lw_errmsg(), rows[i].says) || !strstr(lw_errmsg(), "x.y4m"))
+            fail_msg("%s: \"%s\" lacks \"%s\"", rows[i].text, lw_errmsg(), rows[i].says);
+    }
+}
+
+/* Whatever is missing at the end, what is whole before it is given, and the message names the frame. */
+static void files_cut_off(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cut.y4m", "cut.mjpeg"};
+    char text[64];
+    for (int k = 0; k < 2; k++) {
+        char *all = NULL;
+        size_t n, frame;
+        write_frames(at(names[k]), 64, 32, 3, LW_PIXELS_420, text);
+        assert_int_equal(lw_file_read(at(names[k]), 0, &all, &n), 0);
+        frame = n / 3;
+        for (size_t cut = 1; cut < frame - 100; cut += 97) {
+            lw_frame_format f;
+            int rc;
+            assert_int_equal(lw_file_write(at(names[k]), all, n - cut), 0);
+            assert_int_equal(read_frames(at(names[k]), &f, &rc), 2);
+            assert_int_equal(rc, LW_EFORMAT);
+            assert_non_null(strstr(lw_errmsg(), "frame 2: cut off"));
+        }
+        lw_free(&all);
+    }
+}
+
+/* A picture within a picture, as cameras put into EXIF, is no frame. */
+static void thumbnails_are_no_frames(void **state)
+{
+    (void)state;
+    char text[64], *one = NULL;
+    size_t n;
+    write_frames(at("one.mjpeg"), 64, 32, 1, LW_PIXELS_RGB, text);
+    assert_int_equal(lw_file_read(at("one.mjpeg"), 0, &one, &n), 0);
+    LW_CLEANUP(lw_str_clear) lw_str all = {0};
+    for (int i = 0; i < 1; i++) {
+        const size_t size = n + 2;
+        const char segment[4] = {(char)0xff, (char)0xe1, (char)(size >> 8), (char)size};
+        lw_str_add_n(&all, one, 2);
+        lw_str_add_n(&all, segment, 4);
+        lw_str_add_n(&all, one, n);
+        lw_str_add_n(&all, one + 2, n - 2);
+    }
+    assert_int_equal(lw_file_write(at("exif.mjpeg"), all.s, all.len), 0);
+    lw_frame_format f;
+    int rc;
+    assert_int_equal(read_frames(at("exif.mjpeg"), &f, &rc), 1);
+    assert_int_equal(rc, 1);
+    lw_free(&one);
+}
+
+static void folders_of_other_things(void **state)
+{
+    (void)state;
+    char text[64];
+    lw_frame_format f;
+    int rc;
+    write_frames(at("folder:h"), 64, 32, 2, LW_PIXELS_RGB, text);
+    put_file("h/notes.txt", "no picture");
+    assert_int_equal(read_frames(at("folder:h"), &f, &rc), 2);
+    put_file("h/frame_000001.png", "no picture either");
+    assert_int_equal(read_frames(at("folder:h"), &f, &rc), 1);
+    assert_int_equal(rc, LW_EFORMAT);
+    assert_int_equal(lw_mkdirs(at("empty")), 0);
+    read_frames(at("folder:empty"), &f, &rc);
+    assert_int_equal(rc, LW_EFORMAT);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    lw_isa isa;
+    strcpy(dir, "/tmp/test_frames.XXXXXX");
+    if (!mkdtemp(dir) || lw_isa_chosen(&isa) < 0)
+        return -1;
+    lw_kernels_init(&kernels, isa);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return lw_remove_tree(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pattern_reads_back),      cmocka_unit_test(sinks_are_sources),
+        cmocka_unit_test(md5_of_frames),           cmocka_unit_test(headers_that_lie),
+        cmocka_unit_test(files_cut_off),           cmocka_unit_test(thumbnails_are_no_frames),
+        cmocka_unit_test(folders_of_other_things),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
