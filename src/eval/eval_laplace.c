@@ -27,7 +27,7 @@ struct lw_laplace {
     double *apart;            /* [BLOCK][out]: rows whose squares B lacks */
     double *left, *right;     /* [BLOCK][out] of texts */
     double *z;                /* [3][answers]: of the picture that is added */
-    double *va, *vb;          /* [in], [out]: eigenvalues over sqrt(n) */
+    double *va, *vb;          /* [in], [out]: a_i, b_j */
     double *along;            /* [out][answers]: v_j, or v_j t_c */
     double *inverse;          /* [out][in]: 1 / (a_i b_j + prior) */
     double prior, gamma;
@@ -246,15 +246,15 @@ static int finish_b(lw_pool *pool, lw_laplace *l)
     return 0;
 }
 
-/* Eigenvalues of x / sqrt(n), none below 0; x [d][d], of which the upper triangle counts. */
-static int decompose(double *x, int32_t d, int64_t n, double *values)
+/* Eigenvalues of x, none below 0, times scale; x [d][d], of which the upper triangle counts. */
+static int decompose(double *x, int32_t d, double scale, double *values)
 {
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j < i; j++)
             x[i * d + j] = x[j * d + i];
     LW_TRY(lw_eigen(x, d, values));
     for (int64_t i = 0; i < d; i++)
-        values[i] = LW_MAX(values[i], 0) / sqrt((double)n);
+        values[i] = LW_MAX(values[i], 0) * scale;
     return 0;
 }
 
@@ -297,8 +297,9 @@ int lw_laplace_fit(lw_pool *pool, lw_laplace *l)
         return lw_fail(LW_EUSAGE, "no calibration pictures");
     LW_TRY(sum_block(pool, l));
     LW_TRY(finish_b(pool, l));
-    LW_TRY(decompose(l->a, l->in, l->n, l->va));
-    LW_TRY(decompose(l->b, l->out, l->n, l->vb));
+    double n = (double)l->n, scale = sqrt(l->o.pictures > 0 ? l->o.pictures : n) / n;
+    LW_TRY(decompose(l->a, l->in, scale, l->va));
+    LW_TRY(decompose(l->b, l->out, scale, l->vb));
     l->prior = l->o.prior;
     if (l->prior == 0)
         LW_TRY(choose_prior(l, &l->prior));

@@ -10,11 +10,13 @@
  *    A = sum f f^T    B = sum H    H [out][out]: second derivatives of the loss with respect to g,
  *                                  Gauss-Newton: nothing of how g bends the answers
  *
- *    precision of W = A (x) B / N + prior I          (Kronecker factors: Ritter et al. 2018)
+ *    precision of W = T / N  A (x) B / N + prior I    (Kronecker factors: Ritter et al. 2018)
+ *
+ * where they stand for T pictures that the network was trained on (T = N: for themselves).
  *
  * It is the Gauss-Newton matrix sum f f^T (x) H itself when there is one picture, or when f f^T and
- * H do not vary together. With A / sqrt(N) = sum a_i u_i u_i^T and B / sqrt(N) = sum b_j v_j v_j^T,
- * no damping of the factors, g of a picture has the covariance
+ * H do not vary together. With sqrt(T) / N  A = sum a_i u_i u_i^T, and b_j, v_j likewise of B, no
+ * damping of the factors, g of a picture has the covariance
  *
  *    S = sum_j s_j v_j v_j^T    s_j = sum_i (u_i f)^2 / (a_i b_j + prior)
  *
@@ -73,6 +75,7 @@ typedef struct lw_laplace_opts {
     bool bias;
     double squares;     /* |W|^2, the bias's included */
     double prior;       /* precision of each weight; 0: that of largest evidence */
+    double pictures;    /* that the calibration pictures stand for; 0: themselves */
     int32_t texts;      /* 0: a classifier */
     const double *text; /* [texts][out], of any length but 0; copied */
     double scale, shift;

@@ -178,8 +178,9 @@ trials=exp0_nested_mc/enc
     expect 0 $one --output-dir o3 --calibration synth:16,seed=9 --calibration-images 20 --json
     out_has '"calibration_images": 20'
     if cmp -s o1/$scores o3/$scores; then fails 'calibration changes nothing'; fi
-    expect 0 $one --output-dir o4 --prior-precision 2.5
+    expect 0 $one --output-dir o4 --prior-precision 2.5 --training-images 1000
     out_has 'prior precision 2.5, 11 calibration pictures'
+    grep -q '"stands_for": 1000' o4/${scores%.npz}_summary.json || fails 'what do they stand for?'
     expect 2 $one --output-dir x --prior-precision -1
     # its scores stand in every table, spoilt pictures' included; against texts
     expect 0 $one --only errors,validity --reference three.npy --class-map five.json --output-dir o5

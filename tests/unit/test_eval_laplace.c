@@ -53,7 +53,8 @@ static lw_laplace *fit(const char *name, int64_t rows)
                                   .text = text ? text->data : NULL,
                                   .scale = o[3],
                                   .shift = o[4],
-                                  .sigmoid = o[5] > 0};
+                                  .sigmoid = o[5] > 0,
+                                  .pictures = o[6]};
     assert_int_equal(lw_laplace_new(&opts, &l), 0);
     for (int64_t i = 0; i < f->shape[0]; i += rows) {
         int64_t n = LW_MIN(rows, f->shape[0] - i);
@@ -103,8 +104,8 @@ static void check_case(const char *name)
 
 static void test_dense(void **state)
 {
-    static const char *const names[] = {"classes1", "classes", "narrow", "clip1",
-                                        "clip",     "siglip1", "siglip"};
+    static const char *const names[] = {"classes1", "classes", "few",     "narrow",
+                                        "clip1",    "clip",    "siglip1", "siglip"};
     (void)state;
     for (size_t i = 0; i < LW_COUNT(names); i++)
         check_case(names[i]);

@@ -76,7 +76,8 @@ def sampled_information(mean, cov, n, g):
     return float(-(q * q.log()).sum() + (p * p.log()).sum(1).mean())
 
 
-def one(name, seed, n, width, out, texts=0, bias=True, prior=0.0, sigmoid=False, information=False):
+def one(name, seed, n, width, out, texts=0, bias=True, prior=0.0, sigmoid=False, information=False,
+        pictures=0):
     r = torch.Generator().manual_seed(seed)
     case = {"text": eighths(r, texts, out) if texts else None, "scale": 4.5, "shift": -2.0 if sigmoid else 0.0,
             "sigmoid": sigmoid}
@@ -90,6 +91,7 @@ def one(name, seed, n, width, out, texts=0, bias=True, prior=0.0, sigmoid=False,
         h = torch.kron(b, a) / n
         dense = sum(by_weights(w, x, case) for x in with_one[0])
         print("%s: factors against the whole matrix: %.2f of its norm" % (name, (h - dense).norm() / dense.norm()))
+    h = h * (pictures / n if pictures else 1)
     chosen = prior or evidence_prior(h, w)
     eye = torch.eye(len(h), dtype=torch.float64)
     inverse = torch.linalg.inv(h + chosen * eye)
@@ -112,7 +114,8 @@ def one(name, seed, n, width, out, texts=0, bias=True, prior=0.0, sigmoid=False,
     put = {"f": f.float(), "g": (with_one[0] @ w.T).float(), "test_f": test.float(),
            "test_g": (with_one[1] @ w.T).float(), "mean": torch.stack(means), "variance": torch.stack(variances),
            "scores": torch.stack(all_scores),
-           "options": torch.tensor([bias, float((w ** 2).sum()), prior, case["scale"], case["shift"], sigmoid]),
+           "options": torch.tensor([bias, float((w ** 2).sum()), prior, case["scale"], case["shift"], sigmoid,
+                                     pictures]),
            "fit": torch.tensor([chosen, gamma], dtype=torch.float64)}
     put["options"] = put["options"].double()
     if texts:
@@ -128,6 +131,7 @@ def make():
     return {
         **one("classes1", 1, 1, 4, 3, prior=0.75),
         **one("classes", 2, 41, 5, 4),
+        **one("few", 8, 20, 5, 4, pictures=900),
         **one("narrow", 3, 300, 3, 3, bias=False, prior=40.0, information=True),
         **one("clip1", 4, 1, 3, 4, texts=5, bias=False, prior=0.5),
         **one("clip", 5, 37, 4, 5, texts=3, bias=False),

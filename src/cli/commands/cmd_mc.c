@@ -97,6 +97,11 @@ static const lw_option options[] = {
     {LW_OPT(mc_cli, c.calibration_images), .name = "calibration-images", .max = 1e12,
      .fallback = "0", .unit = "pictures", .group = "One pass",
      .help = "so many of them, drawn with --seed; 0: all"},
+    {LW_OPT(mc_cli, c.training_images), .name = "training-images", .max = 1e12, .fallback = "0",
+     .unit = "pictures", .group = "One pass",
+     .help =
+         "how many the network was trained on, if those of --calibration stand for them; 0: for "
+         "themselves"},
     {LW_OPT(mc_cli, c.prior), .name = "prior-precision", .fallback = "0", .max = 1e30,
      .group = "One pass", .help = "of each weight of the last layer; 0: that of largest evidence"},
 

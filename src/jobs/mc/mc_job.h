@@ -66,6 +66,7 @@ typedef struct lw_mc_config {
     int32_t one_pass;           /* lw_mc_method */
     const char *calibration;    /* data spec, its training rows; NULL: the pictures themselves */
     int64_t calibration_images; /* so many of them; 0: all */
+    int64_t training_images;    /* that they stand for; 0: for themselves */
     double prior;               /* precision of the last layer's weights; 0: of largest evidence */
 } lw_mc_config;
 

@@ -45,8 +45,12 @@ static int open_laplace(const mc_model *m, mc_one_pass *o)
     const lw_last_layer_info i = lw_last_layer_get_info(o->layer);
     LW_CLEANUP(lw_mc_texts_clear) mc_texts t = {0};
     LW_CLEANUP(lw_free) double *text = NULL;
-    lw_laplace_opts l = {
-        .in = i.in, .out = i.out, .bias = i.bias, .squares = i.squares, .prior = m->c->prior};
+    lw_laplace_opts l = {.in = i.in,
+                         .out = i.out,
+                         .bias = i.bias,
+                         .squares = i.squares,
+                         .prior = m->c->prior,
+                         .pictures = (double)m->c->training_images};
     if (!lw_str_eq(i.output, "logits")) {
         if (!m->c->text_embeddings)
             return lw_fail(
@@ -265,9 +269,10 @@ static json_t *summary_json(const mc_model *m)
         json_object_set_new(all, lw_laplace_score_name[s], correlations_json(m, s));
     }
     json_t *seconds = json_pack("{s:f, s:f}", "calibrate", r->calibrate, "score", r->score);
-    json_t *calibration = json_pack("{s:s, s:I}", "data",
-                                    m->c->calibration ? m->c->calibration : lw_str_c(&m->spec),
-                                    "num_images", (json_int_t)r->fit.pictures);
+    json_t *calibration = json_pack(
+        "{s:s, s:I, s:I}", "data", m->c->calibration ? m->c->calibration : lw_str_c(&m->spec),
+        "num_images", (json_int_t)r->fit.pictures, "stands_for",
+        (json_int_t)(m->c->training_images ? m->c->training_images : r->fit.pictures));
     json_t *texts = r->texts ? json_pack("{s:i, s:f, s:b}", "num_classes", (int)r->texts, "scale",
                                          r->scale, "sigmoid", (int)r->sigmoid)
                              : NULL;
