@@ -15,7 +15,7 @@
  * where they stand for T pictures that the network was trained on (T = N: for themselves).
  *
  * It is the Gauss-Newton matrix sum f f^T (x) H itself when there is one picture, or when f f^T and
- * H do not vary together. With sqrt(T) / N  A = sum a_i u_i u_i^T, and b_j, v_j likewise of B, no
+ * H do not vary together. With sqrt(T) / N A = sum a_i u_i u_i^T, and b_j, v_j likewise of B, no
  * damping of the factors, g of a picture has the covariance
  *
  *    S = sum_j s_j v_j v_j^T    s_j = sum_i (u_i f)^2 / (a_i b_j + prior)
