@@ -420,12 +420,13 @@ int lw_mc_trials(mc_model *m)
 int lw_mc_forecast(mc_model *m)
 {
     double rows, prefix;
+    int32_t times = 1 + (m->experiments & MC_VALIDITY ? LW_DEGRADATIONS : 0);
     int64_t some = LW_MIN(m->n, (int64_t)PREFIX_BATCH);
     LW_TRY(time_rows(m, m->out->batch, &rows));
     prefix = lw_now();
     LW_TRY(lw_passes_prefix(m->passes, 0, some, lw_mc_fill, m, NULL));
-    m->out->prefix = (lw_now() - prefix) / (double)some * (double)m->n;
-    m->out->passes = rows / m->out->batch * (double)m->n * m->most * m->c->trials;
+    m->out->prefix = (lw_now() - prefix) / (double)some * (double)m->n * times;
+    m->out->passes = rows / m->out->batch * (double)m->n * m->most * m->c->trials * times;
     m->out->seconds = m->out->prefix + m->out->passes;
     return 0;
 }
