@@ -118,6 +118,7 @@ static void plot_blur(const mc_shown *m, lw_str *svg)
     lw_plot_lines(&(lw_plot){.title = title,
                              .x_label = "radius of the blur, pixels of the picture",
                              .y_label = "times that of the picture as it is",
+                             .from_zero = true,
                              .no_ends = true},
                   s, LW_COUNT(s), svg);
 }
