@@ -11,10 +11,11 @@ formula   features drawn here, with more and with fewer rows than dimensions: nu
 others    Inception-v3 in the FID form with drawn weights: folders of drawn pictures through the code of pytorch-fid and
           of clean-fid (its modes clean and legacy_pytorch) and through `leeway fid` with that resize (1e-3).
           Their covariances are of fewer pictures than dimensions.
+adm       the same network behind TensorFlow 1's resize, written here in numpy, and files in ADM's layout (1e-3).
 
 DATA is a folder with encoders/resnet_cifar10 and cifar10 (LW_TEST_DATA of the tests, which is also used without
 --data). Each line says how many seconds have passed. Needs numpy, scipy, safetensors;
-`others` also torch, torchvision, Pillow, pytorch_fid and cleanfid (pip install clean-fid pytorch-fid --no-deps).
+`others` and `adm` also torch, torchvision, Pillow, pytorch_fid, `others` cleanfid (pip install clean-fid pytorch-fid --no-deps).
 """
 import argparse
 import json
@@ -165,10 +166,10 @@ def draw_pictures(folder, n, side, seed):
         Image.fromarray(x.clip(0, 255).astype(np.uint8)).save(os.path.join(folder, "%03d.png" % i))
 
 
-def others(o, scratch):
+def drawn_inception(o, scratch):
+    """pytorch-fid's network with drawn weights, and a file of them."""
     import torch
-    from cleanfid import fid as clean
-    from pytorch_fid import fid_score, inception
+    from pytorch_fid import inception
     torch.set_num_threads(o.threads)
     load = torch.nn.Module.load_state_dict
     inception.load_state_dict_from_url = lambda *a, **k: {}  # no download: weights are drawn
@@ -180,10 +181,23 @@ def others(o, scratch):
     weights = os.path.join(scratch, "inception.safetensors")
     save_file({k: v.numpy() for k, v in net.state_dict().items() if "num_batches" not in k}, weights)
     inception.fid_inception_v3 = lambda: net
-    model = inception.InceptionV3().eval()
+    return inception.InceptionV3().eval(), weights
+
+
+def both_folders(o, scratch):
     folders = [os.path.join(scratch, x) for x in ("one", "two")]
     for i, folder in enumerate(folders):
-        draw_pictures(folder, o.pictures, 64, i)
+        if not os.path.exists(folder):
+            draw_pictures(folder, o.pictures, 64, i)
+    return folders
+
+
+def others(o, scratch):
+    import torch
+    from cleanfid import fid as clean
+    from pytorch_fid import fid_score
+    model, weights = drawn_inception(o, scratch)
+    folders = both_folders(o, scratch)
 
     def path_fid():
         m = [fid_score.compute_statistics_of_path(f, model, 8, 2048, "cpu", 0) for f in folders]
@@ -206,18 +220,60 @@ def others(o, scratch):
     return ok
 
 
+def tf1_axis(to, of):
+    """TensorFlow 1's resize_bilinear, corners not aligned: output o lies on input o * of / to."""
+    at = np.arange(to, dtype=np.float32) * (np.float32(of) / np.float32(to))
+    low = at.astype(np.int64)
+    return low, np.minimum(low + 1, of - 1), (at - low).astype(np.float32)[:, None, None]
+
+
+def tf1_resize(x, side):
+    x = x.astype(np.float32)
+    low, high, part = tf1_axis(side, x.shape[0])
+    x = x[low] + (x[high] - x[low]) * part
+    x = x.transpose(1, 0, 2)
+    low, high, part = tf1_axis(side, x.shape[0])
+    return (x[low] + (x[high] - x[low]) * part).transpose(1, 0, 2)
+
+
+def adm(o, scratch):
+    """ADM's evaluator: samples in arr_0 [N,H,W,3] beside labels; a reference whose mu and sigma, where it has them,
+    stand for its pictures, and whose mu_s and sigma_s are of other features."""
+    import torch
+    from PIL import Image
+    model, weights = drawn_inception(o, scratch)
+    files = [os.path.join(scratch, x) for x in ("samples.npz", "plain.npz", "reference.npz")]
+    seen = []
+    for folder, file in zip(both_folders(o, scratch), files):
+        x = np.stack([np.asarray(Image.open(os.path.join(folder, f))) for f in sorted(os.listdir(folder))])
+        np.savez(file, arr_0=x, arr_1=np.arange(len(x)))
+        ready = torch.from_numpy(np.stack([(tf1_resize(p, 299) - 128) / 128 for p in x]).transpose(0, 3, 1, 2))
+        with torch.no_grad():
+            for b in model.blocks:
+                ready = b(ready)
+        seen.append(moments(ready.flatten(1).numpy()))
+        last = x
+    (ma, ca), (mb, cb) = seen
+    np.savez(files[2], arr_0=last, mu=mb + 0.01, sigma=1.1 * cb, mu_s=np.zeros(2023), sigma_s=np.eye(2023))
+    how = ["--encoder", weights, "--resize", "tf-inception"]
+    ok = close("ADM's layout, of pictures", fid(o, files[0], files[1], *how)["frechet"],
+               frechet((ma, ca), (mb, cb)), 1e-3)
+    return ok & close("ADM's layout, of mu and sigma", fid(o, files[0], files[2], *how)["frechet"],
+                      frechet((ma, ca), (mb + 0.01, 1.1 * cb)), 1e-3)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("leeway")
     p.add_argument("--data", default=os.environ.get("LW_TEST_DATA"), help="folder with encoders/resnet_cifar10 and cifar10")
-    p.add_argument("--only", choices=("formula", "others"))
+    p.add_argument("--only", choices=("formula", "adm", "others"))
     p.add_argument("--pictures", type=int, default=32, help="in each folder of `others`")
     p.add_argument("--threads", type=int, default=1, help="of torch")
     o = p.parse_args()
     o.leeway = os.path.abspath(o.leeway)
     ok = True
     with tempfile.TemporaryDirectory() as scratch:
-        for what in (formula, others):
+        for what in (formula, adm, others):
             if o.only in (None, what.__name__):
                 ok &= what(o, scratch)
     return 0 if ok else 1

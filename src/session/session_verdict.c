@@ -122,17 +122,23 @@ static int on_features(void *self, int32_t i, int32_t s, float **f)
     return lw_verdict_honest(&j->now, j->out->networks, j->damaged + j->k, j->whole + j->k);
 }
 
+static int check_counted(const lw_battery *b)
+{
+    return lw_battery_counted(b) > 0
+               ? 0
+               : lw_fail(LW_EUSAGE,
+                         "battery: every network is kin of an encoder that a training used");
+}
+
 static int job_open(verdict_job *j)
 {
+    LW_TRY(check_counted(j->b));
     lw_verdict_result *r = j->out = lw_calloc(1, sizeof *r);
     if (!r)
         return LW_ENOMEM;
     for (int32_t i = 0; i < lw_battery_count(j->b); i++)
         if (!lw_battery_at(j->b, i)->left_out)
             r->network[r->networks++] = i;
-    if (r->networks == 0)
-        return lw_fail(LW_EUSAGE,
-                       "battery: every network is kin of an encoder that a training used");
     r->rows = j->n_rows;
     r->families = lw_battery_families(j->b);
     r->reference = j->sizes.reference;
@@ -226,6 +232,7 @@ int lw_verdict_forecast(lw_device *dev, lw_battery *b, const lw_verdict_real *re
     lw_pictures sets[1 + LW_VERDICT_ROWS];
     lw_battery_cost cost;
     double sum = -lw_now();
+    LW_TRY(check_counted(b));
     LW_TRY(make_sets(real, &sizes, rows, n_rows, o->afresh, &pixels, sets));
     sum += lw_now();
     LW_TRY(lw_battery_forecast(b, sets, 1 + n_rows, &cost));

@@ -117,6 +117,8 @@ out_has 'left out: reader: it has the weights of reader; drift was trained with 
 grep -q '"left_out": "it has the weights' kin/summary.json || fails 'summary.json does not say who is left out'
 expect 2 compare --drift taught --ddpm ddpm --encoder reader $few --battery reader --output-dir x
 err_has 'every network is kin of an encoder'
+expect 2 compare --drift taught --ddpm ddpm --encoder reader $few --battery reader --output-dir x --dry-run
+err_has 'every network is kin of an encoder'
 expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --battery judge,judge --output-dir x
 err_has 'same weights'
 expect 2 compare --drift drift --ddpm ddpm --encoder reader $few --battery judge,none --output-dir x
