@@ -68,6 +68,13 @@ expect 0 report out --json
 out_has '"page": "out/report.html"'
 cmp -s out/report.html first.html || fails 'the page differs without data and networks'
 
+# too little to say anything
+expect 0 mc synth:16 --num-images 5 --models gone-enc --passes 3 --trials 1 --dropout 0.1 --output-dir once
+out_has 'takes more than 1 trial of 5 pictures: --trials 2 or more'
+page=once/report.html
+no_nan
+page=out/report.html
+
 # files of other parts, as they are written
 mkdir -p out/validity/enc out/errors/enc out/one_pass/enc out/exp5_zero_shot/enc
 cat >out/validity/enc/validity_summary.json <<'J'

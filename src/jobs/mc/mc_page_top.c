@@ -130,8 +130,11 @@ static lw_mark say_reliability(const mc_shown *m, lw_str *s)
                     numbers);
         return LW_MARK_BAD;
     }
-    lw_str_addf(s, "%d trial%s cannot say whether its scores come out again: `--trials 2` or more.",
-                (int)m->trials, m->trials == 1 ? "" : "s");
+    double n = MC_NUMBER(m->exp0, "num_images");
+    lw_str_addf(s,
+                "whether its scores come out again takes more than %d trial%s of %.0f picture%s: "
+                "`--trials 2` or more, and pictures that differ.",
+                (int)m->trials, m->trials == 1 ? "" : "s", isfinite(n) ? n : 0, n == 1 ? "" : "s");
     return LW_MARK_WARN;
 }
 
