@@ -199,6 +199,18 @@ trials=exp0_nested_mc/enc
     expect 3 $clip --one-pass laplace --text-embeddings text.npy --output-dir x
     [ ! -e x ] || fails 'a refusal wrote something'
 
+    # what does not fit is said before any pass is made, with its size
+    (
+        # shellcheck disable=SC3045
+        ulimit -v 600000 || exit 99
+        exec "$program" $clip --trials 90000 --passes 2,3,4,5,6,7,8,9 --num-images 11 --batch-size 8 --output-dir huge
+    ) >"$out" 2>"$err"
+    code=$?
+    # the sanitizers' own address space is larger than any limit
+    if [ $code -ne 5 ] && ! grep -q Sanitizer "$err"; then fails "too much memory: exit code $code"; fi
+    [ $code -ne 5 ] || err_has 'and 90000 trials'
+    [ ! -e huge/exp0_nested_mc ] || fails 'it began all the same'
+
     # refusals
     expect 2 $clip --batch-size some --output-dir x
     err_has 'auto, or 1 to 4096'

@@ -213,6 +213,9 @@ static void print_costs(const lw_mc_config *c, const lw_mc_model_result *m)
                  lw_fmt_bytes(b[3], m->cut.kept * (uint64_t)m->pictures),
                  m->cut.on_disk ? "on disk" : "in memory", m->cut.suffix / 1e9, (int)m->batch,
                  lw_fmt_bytes(b[4], m->cut.bytes));
+    lw_cli_print("  memory %s beside what is mapped from files: weights %s, scores %s\n",
+                 lw_fmt_bytes(b[0], m->need), lw_fmt_bytes(b[1], m->weights),
+                 lw_fmt_bytes(b[2], m->arrays));
     lw_cli_print("  %s%s: decode %.2f s, compile %.2f s, once %s, passes %s, scores %.2f s\n",
                  c->dry_run ? "would take about " : "", lw_fmt_time(t[0], m->seconds), m->decode,
                  m->compile, lw_fmt_time(t[1], m->prefix), lw_fmt_time(t[2], m->passes), m->scores);

@@ -98,7 +98,8 @@ typedef struct lw_mc_model_result {
     int64_t pictures;
     lw_passes_info cut;
     uint64_t weights, pixels,
-        pixels_f32; /* bytes: of the network, of all pictures as bytes, as f32 */
+        pixels_f32;        /* bytes: of the network, of all pictures as bytes, as f32 */
+    uint64_t arrays, need; /* bytes: of scores, of all but what is mapped from files */
     double decode, compile, prefix, passes, scores; /* seconds */
     double seconds;                                 /* of all; of a dry run predicted */
     int32_t trials, trials_before;                  /* before: by the call that was interrupted */

@@ -132,8 +132,7 @@ static int open_passes(mc_model *m, int32_t rows)
     return 0;
 }
 
-/* Seconds of a run of so many rows, when everything is warm. */
-static int time_rows(mc_model *m, int32_t rows, double *seconds)
+int lw_mc_time_rows(mc_model *m, int32_t rows, double *seconds)
 {
     LW_CLEANUP(lw_free) lw_pass_row *row = lw_calloc((size_t)rows, sizeof *row);
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)rows * (size_t)m->dim, sizeof *x);
@@ -157,7 +156,7 @@ static int choose_batch(mc_model *m, int32_t *rows)
         if (i > 0 && (int64_t)tried[i] > m->n * m->most)
             break;
         LW_TRY(lw_passes_set_rows(m->passes, tried[i]));
-        LW_TRY(time_rows(m, tried[i], &seconds));
+        LW_TRY(lw_mc_time_rows(m, tried[i], &seconds));
         double rate = tried[i] / seconds;
         if (rate > 1.03 * best) {
             best = rate;
@@ -249,6 +248,7 @@ int lw_mc_open(mc_model *m, const char *spec)
     if (m->c->one_pass)
         LW_TRY(lw_mc_one_pass_open(m));
     report(m);
+    LW_TRY(lw_mc_check_memory(m));
     return make_arrays(m);
 }
 
@@ -415,18 +415,4 @@ int lw_mc_trials(mc_model *m)
             LW_TRY(lw_mc_state_write(m));
     }
     return rc;
-}
-
-int lw_mc_forecast(mc_model *m)
-{
-    double rows, prefix;
-    int32_t times = 1 + (m->experiments & MC_VALIDITY ? LW_DEGRADATIONS : 0);
-    int64_t some = LW_MIN(m->n, (int64_t)PREFIX_BATCH);
-    LW_TRY(time_rows(m, m->out->batch, &rows));
-    prefix = lw_now();
-    LW_TRY(lw_passes_prefix(m->passes, 0, some, lw_mc_fill, m, NULL));
-    m->out->prefix = (lw_now() - prefix) / (double)some * (double)m->n * times;
-    m->out->passes = rows / m->out->batch * (double)m->n * m->most * m->c->trials * times;
-    m->out->seconds = m->out->prefix + m->out->passes;
-    return 0;
 }

@@ -63,8 +63,14 @@ void lw_mc_close(mc_model *m);
 int lw_mc_pictures(const mc_model *m, const lw_degradation *worse, lw_dataset **out);
 /* Trials from m->done on; each is kept as soon as it is done. */
 int lw_mc_trials(mc_model *m);
-/* Rows that a run takes, and how long all trials will. */
-int lw_mc_forecast(mc_model *m);
+/* Seconds of a run of so many rows, when everything is warm. */
+int lw_mc_time_rows(mc_model *m, int32_t rows, double *seconds);
+/* ---- mc_forecast.c ---- */
+/* LW_ENOMEM names what is needed, and what of; sets out->arrays and out->need. */
+int lw_mc_check_memory(mc_model *m);
+/* How long all of it will take; opened: the seconds that have gone already. */
+int lw_mc_forecast(mc_model *m, double opened);
+/* ---- mc_model.c ---- */
 /* Pictures of a spec as m's network takes them; o says which rows and how many. */
 int lw_mc_data_open(const mc_model *m, const char *spec, lw_data_opts o, lw_dataset **out);
 /* lw_passes_fill of a model's pictures. */

@@ -11,7 +11,7 @@ json_t *lw_mc_costs_json(const lw_mc_model_result *m)
     return json_pack(
         "{s:s, s:s, s:i, s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:I, s:[i,i], s:I, s:i, s:f, s:f, s:I, "
         "s:b, s:I, "
-        "s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i}",
+        "s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i, s:I, s:I}",
         "name", m->name, "experiments", m->experiments, "trials", (int)m->trials, "network",
         m->network, "sites", m->sites, "n_sites", (int)m->n_sites, "live_sites", (int)m->live,
         "stored_dropout", m->stored_dropout, "layer", m->layer, "dim", (int)m->dim, "num_images",
@@ -21,7 +21,8 @@ json_t *lw_mc_costs_json(const lw_mc_model_result *m)
         "kept_on_disk", m->cut.on_disk, "weight_bytes", (json_int_t)m->weights, "pixel_bytes",
         (json_int_t)m->pixels, "pixel_bytes_f32", (json_int_t)m->pixels_f32, "decode_seconds",
         m->decode, "compile_seconds", m->compile, "prefix_seconds", m->prefix, "pass_seconds",
-        m->passes, "score_seconds", m->scores, "trials_before", (int)m->trials_before);
+        m->passes, "score_seconds", m->scores, "trials_before", (int)m->trials_before,
+        "frame_bytes", (json_int_t)m->cut.bytes, "memory_bytes", (json_int_t)m->need);
 }
 
 /* Rates of dropout that a configuration says, of the vision tower too: "attention_dropout 0". */

@@ -144,12 +144,12 @@ static int check_inputs(mc_model *m)
 
 static int run_model(mc_model *m, const char *spec, const lw_mc_model_result *all, int32_t n)
 {
+    double begin = lw_now();
     LW_TRY(lw_mc_open(m, spec));
     LW_TRY(check_names(all, n));
     LW_TRY(check_inputs(m));
     if (m->c->dry_run)
-        return lw_mc_forecast(m);
-    double begin = lw_now();
+        return lw_mc_forecast(m, lw_now() - begin);
     LW_TRY(lw_mc_state_read(m));
     LW_TRY(write_manifests(m));
     LW_TRY(lw_mc_trials(m));
