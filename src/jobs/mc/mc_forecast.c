@@ -34,14 +34,15 @@ int lw_mc_check_memory(mc_model *m)
     if (need <= total && !limited)
         return 0;
     char b[6][32];
-    return lw_fail(LW_ENOMEM,
-                   "out of memory: %s needs %s (weights %s, plans %s, scores of %lld pictures and %d "
-                   "trials %s), there are %s: take fewer of them, a smaller --batch-size, or "
-                   "--memory-limit, which puts what is kept of pictures on the disk",
-                   m->out->name, lw_fmt_bytes(b[0], limited ? need + mapped : need),
-                   lw_fmt_bytes(b[1], weights), lw_fmt_bytes(b[2], cut.bytes), (long long)m->n,
-                   (int)m->c->trials, lw_fmt_bytes(b[3], arrays),
-                   lw_fmt_bytes(b[4], limited ? (uint64_t)space.rlim_cur : total));
+    return lw_fail(
+        LW_ENOMEM,
+        "out of memory: %s needs %s (weights %s, plans %s, scores of %lld pictures and %d "
+        "trials %s), there are %s: take fewer of them, a smaller --batch-size, or "
+        "--memory-limit, which puts what is kept of pictures on the disk",
+        m->out->name, lw_fmt_bytes(b[0], limited ? need + mapped : need),
+        lw_fmt_bytes(b[1], weights), lw_fmt_bytes(b[2], cut.bytes), (long long)m->n,
+        (int)m->c->trials, lw_fmt_bytes(b[3], arrays),
+        lw_fmt_bytes(b[4], limited ? (uint64_t)space.rlim_cur : total));
 }
 
 /* ---- time -------------------------------------------------------------------------------------- */
