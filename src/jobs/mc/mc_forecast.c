@@ -5,7 +5,7 @@
 
 #include "jobs/mc/mc_parts.h"
 
-enum { SOME = 8, DEGRADED = 4 };
+enum { SOME = 8 };
 
 /* ---- memory ------------------------------------------------------------------------------------ */
 
@@ -84,11 +84,11 @@ int lw_mc_forecast(mc_model *m, double opened)
     LW_TRY(lw_mc_time_rows(m, m->out->batch, &second));
     LW_TRY(time_prefix(m, some, &prefix));
     LW_TRY(time_scores(m, &score));
-    m->out->prefix = prefix / (double)some * n;
-    m->out->passes = (first + second) / 2 / m->out->batch * n * m->most * trials;
-    m->out->scores = score * n * trials / LW_MIN(lw_pool_size(m->dev->pool), whole);
-    double again = m->experiments & MC_VALIDITY ? DEGRADED : 0;
-    m->out->seconds = opened + again * m->out->decode +
-                      (1 + again) * (m->out->prefix + m->out->passes + m->out->scores);
+    int32_t times = 1 + (m->experiments & MC_VALIDITY ? LW_DEGRADATIONS : 0);
+    m->out->prefix = prefix / (double)some * n * times;
+    m->out->passes = (first + second) / 2 / m->out->batch * n * m->most * trials * times;
+    m->out->scores = score * n * trials * times / LW_MIN(lw_pool_size(m->dev->pool), whole);
+    m->out->seconds = opened + (times - 1) * m->out->decode + m->out->prefix + m->out->passes +
+                      m->out->scores;
     return 0;
 }
