@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway stream: frames in, frames out, and how long each took. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/cli_observer.h"
+#include "formats/formats.h"
+#include "jobs/stream/stream_job.h"
+
+typedef struct stream_cli {
+    lw_stream_config c;
+    bool realtime, as_fast;
+} stream_cli;
+
+static const lw_option options[] = {
+    {LW_OPT(stream_cli, c.input), .name = "input", .required = true, .unit = "source",
+     .group = "Frames",
+     .help = "FILE.y4m, FILE.mjpeg, folder:DIR of pictures, - (y4m on standard input) or "
+             "test[:WxH@FPS], a moving pattern with its frame number"},
+    {LW_OPT_LIST(stream_cli, c.output, c.n_outputs), .name = "output", .fallback = "null",
+     .unit = "sinks", .group = "Frames",
+     .help = "FILE.y4m, FILE.mjpeg, folder:DIR, - (y4m on standard output), md5 (of all frames as "
+             "RGB) or null; several with commas"},
+    {LW_OPT(stream_cli, c.raw), .name = "raw", .unit = "WxH:FORMAT", .group = "Frames",
+     .help = "the input has no header: yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray or rgb24"},
+    {LW_OPT(stream_cli, c.matrix), .name = "matrix", .choices = "auto|bt601|bt709",
+     .fallback = "auto", .group = "Frames",
+     .help = "colours of video; auto: bt709 from 720 lines on, else bt601"},
+    {LW_OPT(stream_cli, c.range), .name = "range", .choices = "auto|limited|full",
+     .fallback = "auto", .group = "Frames",
+     .help = "of its bytes; auto: as the input says, else limited"},
+    {LW_OPT(stream_cli, c.model), .name = "model", .fallback = "identity", .group = "Model",
+     .help = "identity: frames as they are"},
+    {LW_OPT(stream_cli, c.fps), .name = "fps", .fallback = "0", .max = 1000, .unit = "frames/s",
+     .group = "Time", .help = "rate of the input; 0: as it says"},
+    {LW_OPT(stream_cli, c.every_frame), .name = "every-frame", .fallback = "false", .group = "Time",
+     .help = "drop nothing, as fast as it goes: the output does not depend on time or threads"},
+    {LW_OPT(stream_cli, realtime), .name = "realtime", .fallback = "false", .group = "Time",
+     .help = "frames come when they are due; the default, but for pipes and --every-frame"},
+    {LW_OPT(stream_cli, as_fast), .name = "as-fast", .fallback = "false", .group = "Time",
+     .help = "frames come as fast as they are read"},
+    {LW_OPT(stream_cli, c.loop), .name = "loop", .fallback = "false", .group = "Time",
+     .help = "begin again at the end of the input"},
+    {LW_OPT(stream_cli, c.num_frames), .name = "num-frames", .fallback = "0", .max = 1e15,
+     .unit = "frames", .group = "Time", .help = "read so many and end; 0: all"},
+    {.name = NULL}};
+
+static json_t *latency_json(const lw_stream_report *r)
+{
+    json_t *all = json_object();
+    for (int k = 0; k < LW_STREAM_PARTS; k++) {
+        const lw_stream_latency *l = &r->latency[k];
+        json_object_set_new(all, lw_stream_part_names[k],
+                            json_pack("{s:o, s:o, s:o, s:o, s:o}", "p50", lw_json_real(l->p50),
+                                      "p95", lw_json_real(l->p95), "p99", lw_json_real(l->p99),
+                                      "max", lw_json_real(l->max), "mean", lw_json_real(l->mean)));
+    }
+    return all;
+}
+
+static json_t *report_json(const lw_stream_report *r)
+{
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "seconds",
+                     lw_json_real(r->seconds), "frames_in", (json_int_t)r->read, "frames_network",
+                     (json_int_t)r->computed, "frames_out", (json_int_t)r->written, "dropped_in",
+                     (json_int_t)r->dropped_in, "dropped_out", (json_int_t)r->dropped_out,
+                     "repeated", (json_int_t)r->repeated, "fps_in", lw_json_real(r->fps_in),
+                     "fps_network", lw_json_real(r->fps_network), "fps_out",
+                     lw_json_real(r->fps_out), "latency_ms", latency_json(r));
+}
+
+/* One line, at once: who reads follows it while it runs. */
+static void on_second(void *self, const lw_stream_report *r)
+{
+    (void)self;
+    LW_CLEANUP(lw_json_drop) json_t *j = report_json(r);
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    lw_json_dump(j, 0, &text);
+    lw_cli_print("%s\n", lw_str_c(&text));
+    fflush(stdout);
+}
+
+static void print_summary(const stream_cli *o, const lw_stream_config *c, const lw_stream_report *r)
+{
+    (void)o;
+    char time[32];
+    lw_cli_print("%s: %s\n%s\n", c->input, r->input, c->model);
+    lw_cli_print("%lld frames read, %lld computed, %lld written in %s; dropped %lld before the "
+                 "network, %lld behind it; %lld repeated\n",
+                 (long long)r->read, (long long)r->computed, (long long)r->written,
+                 lw_fmt_time(time, r->seconds), (long long)r->dropped_in, (long long)r->dropped_out,
+                 (long long)r->repeated);
+    lw_cli_print("frames a second: %.4g in, %.4g network, %.4g out\n", r->fps_in, r->fps_network,
+                 r->fps_out);
+    lw_cli_print("%-16s %9s %9s %9s %9s   ms\n", "latency", "p50", "p95", "p99", "max");
+    for (int k = 0; k < LW_STREAM_PARTS; k++) {
+        const lw_stream_latency *l = &r->latency[k];
+        lw_cli_print("%-16s %9.3f %9.3f %9.3f %9.3f\n", lw_stream_part_names[k], l->p50, l->p95,
+                     l->p99, l->max);
+    }
+    for (int i = 0; i < c->n_outputs; i++)
+        lw_cli_print("%s%s%s\n", c->output[i], r->sums[i][0] ? " " : "", r->sums[i]);
+}
+
+static void print_json(const lw_stream_config *c, const lw_stream_report *r)
+{
+    LW_CLEANUP(lw_json_drop) json_t *j = report_json(r);
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    json_t *outputs = json_array();
+    for (int i = 0; i < c->n_outputs; i++) {
+        json_t *one = json_pack("{s:s}", "output", c->output[i]);
+        if (r->sums[i][0])
+            json_object_set_new(one, "md5", json_string(r->sums[i]));
+        json_array_append_new(outputs, one);
+    }
+    json_object_set_new(j, "input", json_string(c->input));
+    json_object_set_new(j, "format", json_string(r->input));
+    json_object_set_new(j, "model", json_string(c->model));
+    json_object_set_new(j, "outputs", outputs);
+    json_object_set_new(j, "summary", json_true());
+    lw_json_dump(j, 0, &text);
+    lw_cli_print("%s\n", lw_str_c(&text));
+}
+
+static int run(const lw_cli *cli, const void *config)
+{
+    const stream_cli *o = config;
+    lw_stream_config c = o->c;
+    lw_stream_report r;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    bool pipe = false;
+    for (int i = 0; i < c.n_outputs; i++)
+        pipe = pipe || strcmp(c.output[i], "-") == 0;
+    if (o->realtime && o->as_fast)
+        return lw_fail(LW_EUSAGE, "--realtime and --as-fast exclude each other");
+    if (pipe && cli->global.json)
+        return lw_fail(LW_EUSAGE, "--json and --output - would both write to standard output");
+    c.pace = o->realtime ? LW_PACE_REALTIME : o->as_fast ? LW_PACE_FAST : LW_PACE_BY_SOURCE;
+    c.second = cli->global.json ? on_second : NULL;
+    lw_cli_observer_open(&obs, cli);
+    int rc = lw_job_stream(&c, &obs.calls, &r);
+    if (r.computed == 0 || pipe)
+        return rc;
+    if (cli->global.json)
+        print_json(&c, &r);
+    else
+        print_summary(o, &c, &r);
+    return rc;
+}
+
+const lw_command lw_cmd_stream = {
+    .name = "stream",
+    .summary = "moving pictures in, through a network, out, on time",
+    .usage = "--input SOURCE [--output SINK,..] [options]",
+    .notes = "Between the threads that read, compute and write lies one frame each: the newest "
+             "wins, older ones are dropped and counted, and files repeat the last frame in their "
+             "place. With --json a line of JSON is printed every second and a last one with the "
+             "summary. SIGINT closes what was written, so that it plays; input that is damaged or "
+             "cut off costs no frame before that place.",
+    .examples = "leeway stream --input test --num-frames 300 --json\n"
+                "leeway stream --input clip.y4m --every-frame --output folder:frames,md5\n"
+                "ffmpeg -v error -i clip.mp4 -f yuv4mpegpipe - | leeway stream --input - --output "
+                "out.mjpeg",
+    .options = {options},
+    .config_size = sizeof(stream_cli),
+    .run = run,
+};

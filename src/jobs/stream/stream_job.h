@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leeway stream: frames in, through a network, frames out, while time passes. */
+#ifndef LW_STREAM_JOB_H
+#define LW_STREAM_JOB_H
+
+#include "base/base.h"
+
+enum { LW_STREAM_OUTPUTS = 8 };
+
+/* Between the stamps of a frame: captured (before it is decoded), read, taken by the network,
+ * computed, handed out. */
+typedef enum lw_stream_part {
+    LW_STREAM_READ,
+    LW_STREAM_WAIT,
+    LW_STREAM_COMPUTE,
+    LW_STREAM_OUT,
+    LW_STREAM_GLASS, /* captured to handed out */
+    LW_STREAM_PARTS
+} lw_stream_part;
+extern const char *const lw_stream_part_names[LW_STREAM_PARTS];
+
+typedef struct lw_stream_latency {
+    double p50, p95, p99, max, mean; /* ms; quantiles to 1 % */
+} lw_stream_latency;
+
+typedef struct lw_stream_report {
+    double seconds;                  /* since the first frame was asked for */
+    int64_t read, computed, written; /* frames; written: without repeated ones */
+    int64_t dropped_in, dropped_out; /* before the network, behind it */
+    int64_t repeated;                /* in files, for those dropped: time goes on */
+    double fps_in, fps_network, fps_out;
+    lw_stream_latency latency[LW_STREAM_PARTS];
+    char input[96], sums[LW_STREAM_OUTPUTS][64]; /* of the source; what sinks say: md5 */
+} lw_stream_report;
+
+typedef enum lw_stream_pace { LW_PACE_BY_SOURCE, LW_PACE_REALTIME, LW_PACE_FAST } lw_stream_pace;
+
+typedef struct lw_stream_config {
+    const char *input, *raw, *model; /* model: "identity" */
+    const char *output[LW_STREAM_OUTPUTS];
+    int32_t n_outputs;
+    double fps;            /* 0: the source's */
+    int32_t matrix, range; /* lw_frame_options */
+    int32_t pace;     /* lw_stream_pace; by source: a pipe as it comes, what is kept whole fast,
+                              the rest in real time */
+    bool every_frame; /* nothing is dropped; the result does not depend on time */
+    bool loop;
+    int64_t num_frames; /* then it ends; 0: with the source */
+    /* Once a second while frames go out, from another thread than the caller's; or NULL. The report
+     * is of this second, but for the counts. */
+    void (*second)(void *self, const lw_stream_report *r);
+    void *self;
+} lw_stream_config;
+
+/*
+ * Three threads, two slots of one frame: source, network (the caller's), sinks. *out is filled also
+ * when it fails once frames went through, for what was written is closed and whole then:
+ * LW_ESTOPPED (interrupted), LW_EFORMAT (input damaged or cut off), LW_EIO. Else out->computed is 0.
+ */
+int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_report *out);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pipeline: a thread reads, the caller's computes, a thread writes; between them a slot of one frame
+ * each. Which thread owns what is written at the fields. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "frames/frames.h"
+#include "jobs/stream/stream_times.h"
+
+#define WAIT 0.05 /* seconds between two questions whether to stop */
+
+const char *const lw_stream_part_names[LW_STREAM_PARTS] = {"read", "wait", "compute", "out",
+                                                           "glass_to_glass"};
+
+/* A frame on its way: before the network as its source has it, behind it as RGB. */
+typedef struct frame {
+    uint8_t *bytes;
+    int64_t number;
+    double captured, read, taken, computed; /* lw_now() */
+} frame;
+
+typedef struct pipe {
+    const lw_stream_config *c;
+    const lw_observer *obs;
+    lw_kernels kernels;
+    lw_frame_options options;
+    lw_frame_source *source;
+    lw_frame_sink *sink[LW_STREAM_OUTPUTS];
+    lw_mailbox *in, *out;
+    frame before[LW_MAILBOX_BUFFERS], behind[LW_MAILBOX_BUFFERS];
+    bool running, paced;
+    double start;
+    /* the source's thread */
+    int64_t number;
+    /* the sinks' thread, until it has ended */
+    uint8_t *held; /* the last frame written */
+    int64_t last, repeated;
+    lw_times all[LW_STREAM_PARTS], second[LW_STREAM_PARTS];
+    double said;
+    lw_stream_report then; /* counts when a second was told last */
+} pipe;
+
+/* ---- the source's thread --------------------------------------------------------------------- */
+
+/* The frame is due: frames of a file come at its rate. */
+static int wait_until_due(pipe *p)
+{
+    const lw_frame_format *f = &p->source->format;
+    const double due = p->start + (double)p->number * f->per / f->rate;
+    for (double left; (left = due - lw_now()) > 0;) {
+        if (lw_mailbox_stopped(p->in))
+            return LW_MAILBOX_END;
+        lw_sleep(fmin(left, WAIT));
+    }
+    return 0;
+}
+
+static int read_frame(void *arg, int buffer)
+{
+    pipe *p = arg;
+    frame *f = &p->before[buffer];
+    if (p->c->num_frames && p->number == p->c->num_frames)
+        return LW_MAILBOX_END;
+    int rc = p->paced ? wait_until_due(p) : 0;
+    if (rc != 0)
+        return rc;
+    rc = lw_frame_source_next(p->source, f->bytes, &f->captured);
+    if (rc == 1 && p->c->loop) {
+        LW_TRY(lw_frame_source_rewind(p->source));
+        rc = lw_frame_source_next(p->source, f->bytes, &f->captured);
+    }
+    if (rc != 0)
+        return rc == 1 ? LW_MAILBOX_END : rc;
+    f->read = lw_now();
+    f->number = p->number++;
+    return 0;
+}
+
+/* ---- the sinks' thread ----------------------------------------------------------------------- */
+
+static void report_counts(pipe *p, lw_stream_report *r)
+{
+    lw_mailbox_counts in = lw_mailbox_counted(p->in), out = lw_mailbox_counted(p->out);
+    r->read = in.put;
+    r->computed = in.taken;
+    r->written = out.taken;
+    r->dropped_in = in.dropped;
+    r->dropped_out = out.dropped;
+    r->repeated = p->repeated;
+}
+
+static void report_rates(lw_stream_report *r, const lw_stream_report *since, double seconds)
+{
+    const double per = seconds > 0 ? 1 / seconds : 0;
+    r->fps_in = (double)(r->read - since->read) * per;
+    r->fps_network = (double)(r->computed - since->computed) * per;
+    r->fps_out = (double)(r->written - since->written) * per;
+}
+
+static void tell_second(pipe *p, double now)
+{
+    if (!p->c->second || now - p->said < 1)
+        return;
+    lw_stream_report r = {.seconds = now - p->start};
+    report_counts(p, &r);
+    report_rates(&r, &p->then, now - p->said);
+    for (int k = 0; k < LW_STREAM_PARTS; k++)
+        r.latency[k] = lw_times_latency(&p->second[k]);
+    memset(p->second, 0, sizeof p->second);
+    p->then = r;
+    p->said = now;
+    p->c->second(p->c->self, &r);
+}
+
+static void count_times(pipe *p, const frame *f, double handed)
+{
+    const double part[LW_STREAM_PARTS] = {f->read - f->captured, f->taken - f->read,
+                                          f->computed - f->taken, handed - f->computed,
+                                          handed - f->captured};
+    for (int k = 0; k < LW_STREAM_PARTS; k++) {
+        lw_times_add(&p->all[k], part[k]);
+        lw_times_add(&p->second[k], part[k]);
+    }
+}
+
+/* In files time passes with frames: the last one stands for those that were dropped, the first for
+ * those before it. */
+static int repeat_last(pipe *p, const frame *f)
+{
+    const uint8_t *rgb = p->last < 0 ? f->bytes : p->held;
+    for (int64_t gap = f->number - p->last - 1; gap > 0; gap--) {
+        for (int i = 0; i < p->c->n_outputs; i++)
+            if (lw_frame_sink_timed(p->sink[i]))
+                LW_TRY(lw_frame_sink_put(p->sink[i], rgb));
+        p->repeated++;
+    }
+    return 0;
+}
+
+static int write_frame(void *arg, int buffer)
+{
+    pipe *p = arg;
+    const frame *f = &p->behind[buffer];
+    LW_TRY(repeat_last(p, f));
+    for (int i = 0; i < p->c->n_outputs; i++)
+        LW_TRY(lw_frame_sink_put(p->sink[i], f->bytes));
+    const double handed = lw_now();
+    count_times(p, f, handed);
+    if (!p->c->every_frame)
+        memcpy(p->held, f->bytes, (size_t)p->source->pixels.w * (size_t)p->source->pixels.h * 3);
+    p->last = f->number;
+    tell_second(p, handed);
+    return 0;
+}
+
+/* ---- the caller's thread --------------------------------------------------------------------- */
+
+static bool stopped(void *self)
+{
+    pipe *p = self;
+    return p->running ? lw_mailbox_stopped(p->in) : lw_observe_stop(p->obs);
+}
+
+static void pipe_clear(pipe *p)
+{
+    lw_mailbox_free(&p->in); /* first the threads */
+    lw_mailbox_free(&p->out);
+    lw_frame_source_close(&p->source);
+    for (int i = 0; i < LW_STREAM_OUTPUTS; i++)
+        lw_frame_sink_close(&p->sink[i]);
+    for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
+        lw_free(&p->before[i].bytes);
+        lw_free(&p->behind[i].bytes);
+    }
+    lw_free(&p->held);
+}
+
+static void pipe_free(pipe **pp)
+{
+    if (*pp)
+        pipe_clear(*pp);
+    lw_free(pp);
+}
+
+static int pipe_open(pipe *p)
+{
+    const lw_stream_config *c = p->c;
+    lw_isa isa;
+    LW_TRY(lw_isa_chosen(&isa));
+    lw_kernels_init(&p->kernels, isa);
+    p->options = (lw_frame_options){.raw = c->raw,
+                                    .fps = c->fps,
+                                    .matrix = c->matrix,
+                                    .range = c->range,
+                                    .stopped = stopped,
+                                    .self = p};
+    LW_TRY(lw_frame_source_open(c->input, &p->options, &p->source));
+    for (int i = 0; i < c->n_outputs; i++)
+        LW_TRY(lw_frame_sink_open(c->output[i], &p->source->format, &p->kernels, &p->sink[i]));
+    const size_t rgb = (size_t)p->source->pixels.w * (size_t)p->source->pixels.h * 3;
+    for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
+        p->before[i].bytes = lw_calloc(lw_pixels_bytes(&p->source->pixels), 1);
+        p->behind[i].bytes = lw_calloc(rgb, 1);
+        if (!p->before[i].bytes || !p->behind[i].bytes)
+            return LW_ENOMEM;
+    }
+    p->held = lw_calloc(rgb, 1);
+    p->last = -1;
+    p->paced = c->pace == LW_PACE_REALTIME || (c->pace == LW_PACE_BY_SOURCE && !c->every_frame &&
+                                               !lw_frame_source_paces(p->source));
+    LW_TRY(p->held ? 0 : LW_ENOMEM);
+    LW_TRY(lw_mailbox_new(c->every_frame, &p->in));
+    return lw_mailbox_new(c->every_frame, &p->out);
+}
+
+/* One frame through the network. */
+static void compute(pipe *p, const frame *from, frame *to)
+{
+    to->number = from->number;
+    to->captured = from->captured;
+    to->read = from->read;
+    to->taken = lw_now();
+    p->kernels.pixels.to_u8(to->bytes, from->bytes, &p->source->pixels, 0, p->source->pixels.bands);
+    to->computed = lw_now();
+}
+
+/* Until there are no more frames, or one of the threads fails, or we are to stop. */
+static int pump(pipe *p)
+{
+    for (;;) {
+        int buffer, rc;
+        do {
+            if (lw_observe_stop(p->obs))
+                return lw_fail(LW_ESTOPPED, "interrupted");
+            rc = lw_mailbox_take(p->in, WAIT, &buffer);
+        } while (rc == LW_MAILBOX_NOT_YET);
+        if (rc != 0)
+            return rc == LW_MAILBOX_END ? 0 : rc;
+        compute(p, &p->before[buffer], &p->behind[lw_mailbox_buffer(p->out)]);
+        while ((rc = lw_mailbox_put(p->out, WAIT)) == LW_MAILBOX_NOT_YET)
+            if (lw_observe_stop(p->obs))
+                return lw_fail(LW_ESTOPPED, "interrupted");
+        LW_TRY(rc);
+    }
+}
+
+/* Has both threads end, closes what was written; the first error stays. */
+static int finish(pipe *p, int rc, lw_stream_report *out)
+{
+    char why[1024];
+    snprintf(why, sizeof why, "%s", rc < 0 ? lw_errmsg() : "");
+    int end = lw_mailbox_end(p->out);
+    for (int i = 0; i < p->c->n_outputs; i++) {
+        int closed = lw_frame_sink_finish(p->sink[i], out->sums[i]);
+        end = end < 0 ? end : closed;
+    }
+    out->seconds = lw_now() - p->start;
+    report_counts(p, out);
+    report_rates(out, &(lw_stream_report){0}, out->seconds);
+    for (int k = 0; k < LW_STREAM_PARTS; k++)
+        out->latency[k] = lw_times_latency(&p->all[k]);
+    if (rc < 0)
+        return lw_fail(rc, "%s", why);
+    return end;
+}
+
+static int check(const lw_stream_config *c)
+{
+    if (strcmp(c->model, "identity") != 0)
+        return lw_fail(LW_EUSAGE, "--model %s: there is identity", c->model);
+    int pipes = 0;
+    for (int i = 0; i < c->n_outputs; i++)
+        pipes += strcmp(c->output[i], "-") == 0;
+    if (pipes > 1)
+        return lw_fail(LW_EUSAGE, "--output - is there twice");
+    if (c->every_frame && c->loop && c->num_frames == 0)
+        return lw_fail(LW_EUSAGE, "--every-frame with --loop never ends: add --num-frames");
+    return 0;
+}
+
+int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_report *out)
+{
+    *out = (lw_stream_report){0};
+    LW_TRY(check(c));
+    LW_CLEANUP(pipe_free) pipe *p = lw_calloc(1, sizeof *p);
+    if (!p)
+        return LW_ENOMEM;
+    p->c = c;
+    p->obs = obs;
+    LW_TRY(pipe_open(p));
+    lw_frame_format_text(out->input, &p->source->format);
+    p->running = true;
+    p->start = p->said = lw_now();
+    LW_TRY(lw_mailbox_start_taker(p->out, write_frame, p));
+    LW_TRY(lw_mailbox_start_giver(p->in, read_frame, p));
+    int rc = pump(p);
+    rc = finish(p, rc, out);
+    lw_mailbox_free(
+        &p->in); /* its thread may still wait for the source, whose error nobody asks for */
+    return rc;
+}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# leeway stream: the same frames by every way in and out, what is kept when input ends badly, and every refusal.
+
+# a file, a pipe, a folder and what threads do not change: bit for bit
+expect 0 stream --input test:96x64@25 --num-frames 12 --every-frame --output a.y4m,folder:a,a.mjpeg,md5
+out_has '12 frames read, 12 computed, 12 written'
+out_has 'dropped 0 before the network, 0 behind it; 0 repeated'
+out_has 'glass_to_glass'
+out_has '96x64 rgb24, 25 fps'
+sum=$(sed -n 's/^md5 //p' "$out")
+[ ${#sum} -eq 32 ] || fails "no sum in the summary: '$sum'"
+expect 0 stream --input folder:a --every-frame --output md5
+out_has "md5 $sum"
+expect 0 stream --input a.y4m --every-frame --output md5,b.y4m
+out_has 'yuv420p, BT.601, full range, 25 fps'
+sum=$(sed -n 's/^md5 //p' "$out")
+for n in 1 3; do
+    expect 0 stream --input a.y4m --every-frame --threads $n --output md5
+    out_has "md5 $sum"
+done
+"$program" stream --input - --every-frame --output - <a.y4m >c.y4m 2>"$err" || fails 'a pipe'
+cmp -s b.y4m c.y4m || fails 'a pipe gives other frames'
+[ ! -s "$err" ] || fails 'a pipe: stderr is not empty'
+expect 0 stream --input a.mjpeg --every-frame
+out_has '12 written'
+
+# every frame of another rate, again and again
+expect 0 stream --input a.y4m --every-frame --loop --num-frames 30 --fps 50 --output d.y4m --json
+out_has '"frames_out":30'
+out_has '"summary":true'
+head -n 1 d.y4m | grep -q 'F50:1' || fails 'the rate of d.y4m'
+
+# in real time: frames come when they are due
+expect 0 stream --input test:64x32@40 --num-frames 60 --output e.y4m --json
+[ "$(wc -l <"$out")" -ge 2 ] || fails 'no line after a second'
+expect 0 stream --input e.y4m --every-frame
+out_has '60 written' # whatever was dropped, time went on
+
+# raw frames, without a header
+head -c 144 /dev/zero >zeros
+expect 0 stream --input zeros --raw 8x4:yuv420p --every-frame
+out_has '3 written'
+expect 0 stream --input zeros --raw 4x4:rgb24 --every-frame --output md5
+out_has "md5 $(md5sum <zeros | cut -c1-32)"
+
+# cut off: what was whole is kept
+head -c "$(($(wc -c <a.y4m) - 100))" a.y4m >cut.y4m
+expect 3 stream --input cut.y4m --every-frame --output kept.y4m
+err_has 'cut.y4m: frame 11: cut off after 9116 of 9216 bytes'
+out_has '11 written'
+[ "$(wc -l <"$err")" -eq 1 ] || fails 'more than a line on stderr'
+expect 0 stream --input kept.y4m --every-frame
+out_has '11 written'
+
+# interrupted: what was written plays
+"$program" stream --input test:64x32@50 --output int.y4m,int.mjpeg >"$out" 2>"$err" </dev/null &
+pid=$!
+sleep 1
+kill -INT $pid
+wait $pid
+[ $? -eq 130 ] || fails 'SIGINT is exit code 130'
+out_has 'frames a second'
+expect 0 stream --input int.y4m --every-frame
+expect 0 stream --input int.mjpeg --every-frame
+# also where nothing comes
+mkfifo silent
+"$program" stream --input silent --raw 8x4:gray >"$out" 2>"$err" </dev/null &
+pid=$!
+exec 9>silent
+sleep 1
+kill -INT $pid
+wait $pid
+[ $? -eq 130 ] || fails 'SIGINT while a pipe says nothing'
+exec 9>&-
+
+# a full disk and a reader that went away
+if [ -c /dev/full ]; then
+    "$program" stream --input a.y4m --every-frame --output - <a.y4m >/dev/full 2>"$err"
+    [ $? -eq 4 ] || fails 'a full disk is exit code 4'
+fi
+expect 4 stream --input a.y4m --output no/such/dir.y4m
+expect 4 stream --input missing.y4m
+err_has 'missing.y4m: cannot open'
+printf 'YUV4MPEG2 W9 H9 C420p10\n' >deep.y4m
+expect 3 stream --input deep.y4m
+err_has 'ffmpeg'
+expect 3 stream --input clip.mp4
+err_has 'ffmpeg -v error -i FILE -f yuv4mpegpipe - | leeway stream --input -'
+
+expect 2 stream
+expect 2 stream --input clip.wav
+err_has 'there are - (y4m, or --raw WxH:FORMAT), test[:WxH@FPS], folder:DIR'
+expect 2 stream --input test:10x10
+expect 2 stream --input test:axb
+expect 2 stream --input a.y4m --output x.gif
+expect 2 stream --input a.y4m --output -,-
+expect 2 stream --input a.y4m --output - --json
+expect 2 stream --input a.y4m --realtime --as-fast
+expect 2 stream --input a.y4m --model none
+expect 2 stream --input zeros --raw 8x4:yuv9
+expect 2 stream --input test --raw 8x4:gray
+expect 2 stream --input test --loop --every-frame
+
+# Largest difference between the bytes of two files.
+largest() {
+    cmp -l "$1" "$2" | awk '{ a = oct($2) - oct($3); if (a < 0) a = -a; if (a > m) m = a } END { print m + 0 }
+        function oct(s, i, v) { v = 0; for (i = 1; i <= length(s); i++) v = 8 * v + substr(s, i, 1); return v }'
+}
+
+# FORMAT RANGE MATRIX: pixels of YUV as ffmpeg and as we make them differ by a level at most, both ways.
+judge() {
+    words="scale=flags=neighbor+accurate_rnd+full_chroma_int"
+    case $2 in limited) r=tv ;; *) r=pc ;; esac
+    ffmpeg -v error -y -i bbb.y4m -frames:v 3 -vf scale=out_range=$r -pix_fmt "$1" -f rawvideo in.raw || fails ffmpeg
+    ffmpeg -v error -y -f rawvideo -s 256x144 -pix_fmt "$1" -i in.raw \
+        -vf "$words:in_range=$r:in_color_matrix=$3" -pix_fmt rgb24 -f rawvideo want.raw || fails ffmpeg
+    expect 0 stream --input in.raw --raw "256x144:$1" --range "$2" --matrix "$3" --every-frame --output folder:judged
+    ffmpeg -v error -y -i judged/frame_%06d.png -pix_fmt rgb24 -f rawvideo got.raw || fails ffmpeg
+    most=$(largest want.raw got.raw)
+    [ "$(wc -c <want.raw)" = "$(wc -c <got.raw)" ] || fails "$*: other sizes"
+    [ "$most" -le 1 ] || fails "$*: $most levels from ffmpeg"
+}
+
+# real clips, and ffmpeg as a judge, where they are
+if ! command -v ffmpeg >/dev/null; then
+    echo 'skipped: no ffmpeg to compare with'
+elif [ -z "${LW_TEST_DATA-}" ] || [ ! -f "$LW_TEST_DATA/video/bbb_256x144_132f.y4m.zst" ]; then
+    echo 'skipped: LW_TEST_DATA has no video'
+else
+    zstd -dcq "$LW_TEST_DATA/video/bbb_256x144_132f.y4m.zst" | head -c 1106124 >bbb.y4m # 20 frames
+    for form in yuv420p yuv422p yuv444p nv12 yuyv422; do
+        judge $form limited bt601
+        judge $form full bt709
+    done
+fi
