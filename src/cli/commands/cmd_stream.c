@@ -14,8 +14,8 @@ typedef struct stream_cli {
 } stream_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(stream_cli, c.input), .name = "input", .required = true, .unit = "source",
-     .group = "Frames",
+    {LW_OPT(stream_cli, c.input), .name = "input", .path = LW_PATH_IN, .required = true,
+     .unit = "source", .group = "Frames",
      .help = "FILE.y4m, FILE.mjpeg, folder:DIR of pictures, - (y4m on standard input) or "
              "test[:WxH@FPS], a moving pattern with its frame number"},
     {LW_OPT_LIST(stream_cli, c.output, c.n_outputs), .name = "output", .fallback = "null",
@@ -30,8 +30,8 @@ static const lw_option options[] = {
     {LW_OPT(stream_cli, c.range), .name = "range", .choices = "auto|limited|full",
      .fallback = "auto", .group = "Frames",
      .help = "of its bytes; auto: as the input says, else limited"},
-    {LW_OPT(stream_cli, c.model), .name = "model", .fallback = "identity", .group = "Model",
-     .help = "identity: frames as they are"},
+    {LW_OPT(stream_cli, c.model), .name = "model", .path = LW_PATH_IN, .fallback = "identity",
+     .group = "Model", .help = "identity: frames as they are"},
     {LW_OPT(stream_cli, c.fps), .name = "fps", .fallback = "0", .max = 1000, .unit = "frames/s",
      .group = "Time", .help = "rate of the input; 0: as it says"},
     {LW_OPT(stream_cli, c.every_frame), .name = "every-frame", .fallback = "false", .group = "Time",
