@@ -15,7 +15,8 @@
  * data_prepare.h (what published networks want done to a picture), data_features.h (what they make of it); then data_source.h (private: how
  * a source is written) and one source, e.g. data_mnist.c.
  *
- * Every source is 8-bit RGB, channels last; networks see x / 127.5 - 1. Synthetic pictures are
+ * Every source is 8-bit, channels last, gray or RGB as is asked for, or of as many channels as its
+ * pictures have (data_pixels.h); networks see x / 127.5 - 1. Synthetic pictures are
  * rounded to 8 bits like all others, so that there is one path. Order, flips and draws are pure
  * functions of a seed and a step: nothing here has state that a checkpoint would need. A dataset is
  * read-only once open and may be shared by threads; loaders borrow it.
@@ -32,6 +33,7 @@
 #include "data/data_junk.h"
 #include "data/data_listing.h"
 #include "data/data_loader.h"
+#include "data/data_pixels.h"
 #include "data/data_prepare.h"
 #include "data/data_set.h"
 

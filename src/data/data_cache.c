@@ -24,9 +24,14 @@ const char *lw_data_cache_dir(char *buf, size_t size)
     return buf;
 }
 
-int64_t lw_data_block_rows(int32_t h, int32_t w)
+int64_t lw_data_block_rows(size_t row)
 {
-    return LW_MAX(BLOCK_BYTES / ((int64_t)h * w * 3), 1);
+    return LW_MAX(BLOCK_BYTES / (int64_t)row, 1);
+}
+
+size_t lw_data_header_row(const lw_data_header *h)
+{
+    return (size_t)h->height * (size_t)h->width * (size_t)h->channels;
 }
 
 uint64_t lw_data_fold(uint64_t h, uint64_t row_hash)
@@ -67,19 +72,20 @@ int lw_data_cache_path(const lw_data_job *job, const char *dir, char **out)
 static bool layout_holds(const lw_data_header *h, size_t size)
 {
     if (h->height < 1 || h->height > LW_DATA_MAX_SIDE || h->width < 1 ||
-        h->width > LW_DATA_MAX_SIDE || h->channels != 3 || h->classes < 1 ||
-        h->classes > LW_DATA_MAX_CLASSES || h->n_train < 0 || h->n_train >= LW_DATA_NONE_BEFORE ||
-        h->n_heldout < 0 || h->n_heldout >= LW_DATA_NONE_BEFORE || h->split_rows < 0 ||
-        h->skipped < 0 || h->labelled > 1 || h->flip > 1)
+        h->width > LW_DATA_MAX_SIDE || h->channels < 1 || h->channels > LW_MAX_CHANNELS ||
+        h->classes < 1 || h->classes > LW_DATA_MAX_CLASSES || h->n_train < 0 ||
+        h->n_train >= LW_DATA_NONE_BEFORE || h->n_heldout < 0 ||
+        h->n_heldout >= LW_DATA_NONE_BEFORE || h->split_rows < 0 || h->skipped < 0 ||
+        h->labelled > 1 || h->flip > 1)
         return false;
     uint64_t rows = (uint64_t)(h->n_train + h->n_heldout);
-    uint64_t row = (uint64_t)h->height * (uint64_t)h->width * 3;
+    uint64_t row = lw_data_header_row(h);
     if (rows > size / row)
         return false;
     if (h->pixels_at != LW_DATA_PIXELS_AT || h->total_bytes != size || h->texts_bytes > size ||
         h->names_bytes > size)
         return false;
-    uint64_t blocks = LW_CEIL_DIV(rows, (uint64_t)lw_data_block_rows(h->height, h->width));
+    uint64_t blocks = LW_CEIL_DIV(rows, (uint64_t)lw_data_block_rows(row));
     return h->labels_at == LW_ROUND_UP(h->pixels_at + rows * row, 64u) &&
            h->hashes_at == LW_ROUND_UP(h->labels_at + 4 * rows, 8u) &&
            h->numbers_at == h->hashes_at + 8 * blocks && h->names_at == h->numbers_at + 8 * rows &&
@@ -161,9 +167,8 @@ int lw_data_image_check(const char *what, const void *image, size_t size, lw_dat
 static bool block_holds(const uint8_t *image, const lw_data_header *h, int64_t b, uint64_t *content)
 {
     const int32_t *labels = (const int32_t *)(const void *)(image + h->labels_at);
-    size_t row = (size_t)h->height * (size_t)h->width * 3;
-    int64_t rows = lw_data_block_rows(h->height, h->width),
-            end = LW_MIN((b + 1) * rows, h->n_train + h->n_heldout);
+    size_t row = lw_data_header_row(h);
+    int64_t rows = lw_data_block_rows(row), end = LW_MIN((b + 1) * rows, h->n_train + h->n_heldout);
     uint64_t want, fold = 0;
     memcpy(&want, image + h->hashes_at + 8 * (size_t)b, sizeof want);
     for (int64_t i = b * rows; i < end; i++) {
@@ -178,9 +183,10 @@ static bool block_holds(const uint8_t *image, const lw_data_header *h, int64_t b
 int lw_data_image_pixels(const char *what, const void *image, const lw_data_header *h,
                          bool thorough)
 {
-    int64_t rows = h->n_train + h->n_heldout, each = lw_data_block_rows(h->height, h->width);
+    size_t row = lw_data_header_row(h);
+    int64_t rows = h->n_train + h->n_heldout, each = lw_data_block_rows(row);
     int64_t n = LW_CEIL_DIV(rows, each), bad = 0, first = -1;
-    int64_t block = each * h->height * h->width * 3;
+    int64_t block = each * (int64_t)row;
     int64_t k = thorough ? n : LW_MIN(n, LW_MAX(SAMPLE_BYTES / block, 2));
     double now = lw_wall_time();
     /* One of n / k neighbours each, which one is left to the clock: in time all are looked at. */

@@ -80,6 +80,7 @@ static int look_at_pictures(const char *path, const lw_map *map, lw_cached *c)
     c->rows = h.n_train + h.n_heldout;
     c->height = h.height;
     c->width = h.width;
+    c->channels = h.channels;
     return c->title ? 0 : LW_ENOMEM;
 }
 

@@ -18,9 +18,10 @@ typedef struct lw_cached {
     char *path,
         *title; /* title: what stands in it, as "folder:/real/path" or "features of ..."; "" when not known */
     uint64_t bytes;
-    double age;            /* seconds since it was written */
-    int64_t rows;          /* 0 when not known */
-    int32_t height, width; /* of its pictures; 0 of features (data_features.h), or when not known */
+    double age;   /* seconds since it was written */
+    int64_t rows; /* 0 when not known */
+    int32_t height, width,
+        channels; /* of its pictures; 0 of features (data_features.h), or when not known */
     lw_cached_state state;
 } lw_cached;
 typedef struct lw_cached_list {

@@ -23,17 +23,17 @@ void lw_data_report_clear(lw_data_report *r)
 static int measure(lw_data_report *r)
 {
     const lw_dataset *d = r->set;
-    LW_CLEANUP(lw_free) int64_t *bins = lw_calloc((size_t)3 * 256, sizeof *bins);
+    LW_CLEANUP(lw_free) int64_t *bins = lw_calloc((size_t)d->channels * 256, sizeof *bins);
     r->class_counts = lw_calloc((size_t)d->classes, sizeof *r->class_counts);
     if (!bins || !r->class_counts)
         return LW_ENOMEM;
     int64_t pixels = d->n * d->h * d->w;
     for (int64_t i = 0; i < pixels; i++)
-        for (int c = 0; c < 3; c++)
-            bins[c * 256 + d->pixels[3 * i + c]]++;
+        for (int c = 0; c < d->channels; c++)
+            bins[c * 256 + d->pixels[d->channels * i + c]]++;
     for (int64_t i = 0; i < d->n; i++)
         r->class_counts[d->labels[i]]++;
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < d->channels; c++) {
         double sum = 0, square = 0;
         int lo = 255, hi = 0;
         for (int v = 0; v < 256; v++) {
@@ -67,7 +67,7 @@ static int by_hash_then_row(const void *a, const void *b)
 static int find_duplicates(lw_data_report *r)
 {
     const lw_dataset *d = r->set;
-    size_t bytes = (size_t)d->h * (size_t)d->w * 3;
+    size_t bytes = (size_t)lw_data_row_size(d);
     LW_CLEANUP(lw_free) row_hash *h = lw_calloc((size_t)d->n, sizeof *h);
     if (!h)
         return LW_ENOMEM;

@@ -12,12 +12,13 @@ typedef struct lw_data_problem {
 } lw_data_problem;
 
 typedef struct lw_data_report {
-    lw_dataset *set;                       /* NULL when the data could not be opened */
-    int64_t *class_counts;                 /* [set->classes] */
-    double mean[3], sd[3], min[3], max[3]; /* per channel, of values in [-1, 1] */
-    int64_t duplicates;                    /* rows equal, byte for byte, to an earlier row */
-    int64_t duplicate_a, duplicate_b;      /* the first such pair, rows; -1 when none */
-    lw_data_problem *problems; /* what is wrong, by file; folder: every unreadable picture */
+    lw_dataset *set;       /* NULL when the data could not be opened */
+    int64_t *class_counts; /* [set->classes] */
+    /* per channel, of values in [-1, 1] */
+    double mean[LW_MAX_CHANNELS], sd[LW_MAX_CHANNELS], min[LW_MAX_CHANNELS], max[LW_MAX_CHANNELS];
+    int64_t duplicates;               /* rows equal, byte for byte, to an earlier row */
+    int64_t duplicate_a, duplicate_b; /* the first such pair, rows; -1 when none */
+    lw_data_problem *problems;        /* what is wrong, by file; folder: every unreadable picture */
     size_t n_problems, cap_problems;
     int64_t files_read; /* files looked at one by one (only when opening failed) */
 } lw_data_report;
@@ -36,7 +37,7 @@ void lw_data_report_clear(lw_data_report *r);
  */
 void lw_data_sheet_rows(const lw_dataset *d, int32_t lines, int32_t columns, int64_t *rows);
 /* One RGB picture [*height][*width][3] of those rows, each enlarged `zoom` times, `gap` gray pixels
- * between them. Heap, lw_free. */
+ * between them. Of several channels that are not RGB the first three, of one or two the first. Heap, lw_free. */
 int lw_data_sheet(const lw_dataset *d, int32_t lines, int32_t columns, int32_t zoom, int32_t gap,
                   int32_t *width, int32_t *height, uint8_t **rgb);
 

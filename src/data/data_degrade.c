@@ -8,36 +8,37 @@
 const lw_degradation lw_degradations[LW_DEGRADATIONS] = {
     {"blur_r5", 5, 0}, {"blur_r15", 15, 0}, {"down_4x", 0, 4}, {"down_8x", 0, 8}};
 
-static int blur(lw_image *im, int32_t radius)
+static int blur(lw_pixels *im, int32_t radius)
 {
-    size_t bytes = (size_t)im->height * (size_t)im->width * 3;
+    size_t bytes = (size_t)im->height * (size_t)im->width * (size_t)im->channels;
     LW_CLEANUP(lw_free) uint8_t *between = lw_calloc(bytes, 1);
     if (!between)
         return LW_ENOMEM;
-    lw_blur_u8(im->rgb, between, im->height, im->width, 3, (float)radius);
+    lw_blur_u8(im->at, between, im->height, im->width, im->channels, (float)radius);
     return 0;
 }
 
 /* A squash to h x w, by the preparation that does just that. */
-static int resize(lw_image *im, int32_t h, int32_t w)
+static int resize(lw_pixels *im, int32_t h, int32_t w)
 {
-    LW_CLEANUP(lw_image_clear) lw_image to = {0};
+    LW_CLEANUP(lw_pixels_clear) lw_pixels to = {0};
     const lw_preparation p = {.fit = LW_FIT_SQUASH,
                               .form = LW_RESAMPLE_PILLOW,
                               .filter = LW_FILTER_BILINEAR,
                               .resize_h = h,
                               .resize_w = w,
                               .height = h,
-                              .width = w};
-    LW_TRY(lw_image_init(&to, w, h));
-    LW_TRY(lw_prepare(&p, im, to.rgb));
-    lw_image_clear(im);
+                              .width = w,
+                              .channels = im->channels};
+    LW_TRY(lw_pixels_init(&to, h, w, im->channels));
+    LW_TRY(lw_prepare_pixels(&p, *im, to.at));
+    lw_pixels_clear(im);
     *im = to;
-    to = (lw_image){0};
+    to = (lw_pixels){0};
     return 0;
 }
 
-int lw_degrade(const lw_degradation *d, lw_image *im)
+int lw_degrade(const lw_degradation *d, lw_pixels *im)
 {
     int32_t h = im->height, w = im->width;
     if (d->blur > 0)

@@ -9,7 +9,7 @@
 #ifndef LW_DATA_DEGRADE_H
 #define LW_DATA_DEGRADE_H
 
-#include "formats/formats.h"
+#include "data/data_pixels.h"
 
 typedef struct lw_degradation {
     const char *name; /* "blur_r5", "down_4x" */
@@ -21,6 +21,6 @@ enum { LW_DEGRADATIONS = 4 };
 extern const lw_degradation lw_degradations[LW_DEGRADATIONS];
 
 /* im is replaced. */
-int lw_degrade(const lw_degradation *d, lw_image *im);
+int lw_degrade(const lw_degradation *d, lw_pixels *im);
 
 #endif

@@ -10,7 +10,7 @@
 
 static size_t row_bytes(const lw_dataset *d)
 {
-    return (size_t)d->h * (size_t)d->w * 3;
+    return (size_t)lw_data_row_size(d);
 }
 
 static int progress(const lw_observer *obs, int64_t done, int64_t n)
@@ -24,7 +24,7 @@ static int write_npy(const lw_dataset *d, const char *path, const lw_observer *o
     enum { BLOCK = 256 };
     LW_CLEANUP(lw_new_file_drop) lw_new_file f = {0};
     LW_CLEANUP(lw_str_clear) lw_str head = {0};
-    const int64_t shape[4] = {d->n, d->h, d->w, 3};
+    const int64_t shape[4] = {d->n, d->h, d->w, d->channels};
     LW_TRY(lw_npy_header_write(path, LW_ELEM_U8, 4, shape, &head));
     LW_TRY(lw_new_file_begin(&f, path));
     LW_TRY(lw_new_file_put(&f, lw_str_c(&head), head.len));
@@ -46,7 +46,7 @@ static int write_npz(const lw_dataset *d, const char *path)
     lw_npz_entry e[] = {{.name = (char *)"arr_0",
                          .array = {.type = LW_ELEM_U8,
                                    .rank = 4,
-                                   .shape = {d->n, d->h, d->w, 3},
+                                   .shape = {d->n, d->h, d->w, d->channels},
                                    .count = d->n * (int64_t)row_bytes(d),
                                    .bytes = (size_t)d->n * row_bytes(d),
                                    .data = (void *)d->pixels}},
@@ -83,8 +83,10 @@ static int write_picture(const lw_dataset *d, const char *dir, int64_t i)
 {
     LW_CLEANUP(lw_str_clear) lw_str folder = {0}, path = {0}, bytes = {0};
     char name[32];
-    const lw_image im = {
-        .width = d->w, .height = d->h, .rgb = (uint8_t *)d->pixels + (size_t)i * row_bytes(d)};
+    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    LW_TRY(lw_image_init(&im, d->w, d->h));
+    lw_channels_convert(d->pixels + (size_t)i * row_bytes(d), (int64_t)d->h * d->w, d->channels, 3,
+                        im.rgb);
     if (d->labelled) {
         dir = class_folder(d, dir, d->labels[i], &folder);
         LW_TRY(lw_mkdirs(dir));
@@ -109,6 +111,7 @@ static int check_empty(const char *dir)
 static int write_pictures(const lw_dataset *d, const char *dir, const lw_observer *obs)
 {
     LW_CLEANUP(lw_new_dir_drop) lw_new_dir out = {0};
+    LW_TRY(lw_channels_check(dir, d->channels, 3));
     LW_TRY(check_empty(dir));
     LW_TRY(lw_new_dir_begin(&out, dir, false));
     for (int64_t i = 0; i < d->n; i++) {

@@ -48,7 +48,8 @@ static int block_new(const lw_data_job *job, const lw_data_pictures *from, block
         b->preparation.resize_w = b->preparation.width = job->w;
         b->preparation.fit = LW_FIT_SQUASH;
     }
-    b->row = (size_t)job->h * (size_t)job->w * 3;
+    b->preparation.channels = job->channels;
+    b->row = lw_data_job_row(job);
     int64_t threads = job->opts.pool ? lw_pool_size(job->opts.pool) : 1;
     b->cap = LW_MAX((int64_t)(BLOCK_BYTES / b->row), threads);
     b->cap = LW_MIN(LW_MIN(b->cap, from->n), (int64_t)BLOCK_ROWS);
@@ -61,11 +62,11 @@ static int block_new(const lw_data_job *job, const lw_data_pictures *from, block
 
 static int make_row(block *b, int64_t k)
 {
-    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    LW_CLEANUP(lw_pixels_clear) lw_pixels im = {0};
     LW_TRY(b->from->get(b->from->from, b->index[k], &im, &b->labels[k]));
     if (b->job->opts.degradation)
         LW_TRY(lw_degrade(b->job->opts.degradation, &im));
-    return lw_prepare(&b->preparation, &im, b->pixels + (size_t)k * b->row);
+    return lw_prepare_pixels(&b->preparation, im, b->pixels + (size_t)k * b->row);
 }
 
 static void row_task(void *arg, int64_t task, int worker)

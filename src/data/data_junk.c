@@ -13,7 +13,7 @@ enum { REPEATED = 10, OTHER_CLASS_TRIES = 32 };
 struct lw_junk {
     const lw_dataset *set;
     uint64_t seed;
-    float *means; /* [classes][h][w][3] */
+    float *means; /* [classes][h][w][channels] */
     int64_t repeated[REPEATED];
     size_t row;     /* numbers of a picture */
     float *scratch; /* two pictures */
@@ -77,7 +77,7 @@ int lw_junk_new(const lw_dataset *d, uint64_t seed, lw_junk **out)
     LW_CLEANUP(lw_junk_free) lw_junk *j = lw_calloc(1, sizeof *j);
     if (!j)
         return LW_ENOMEM;
-    *j = (lw_junk){.set = d, .seed = seed, .row = (size_t)d->h * (size_t)d->w * 3};
+    *j = (lw_junk){.set = d, .seed = seed, .row = (size_t)lw_data_row_size(d)};
     LW_TRY(class_means(j));
     j->scratch = lw_calloc(2 * j->row, sizeof *j->scratch);
     if (!j->scratch)
@@ -147,22 +147,22 @@ static void from_pictures(lw_junk *j, lw_junk_kind kind, int64_t index, int64_t 
         lw_data_get(d, pick_other(j, names[kind], index, row), false, b);
     switch (kind) {
     case LW_JUNK_AVERAGE:
-        lw_junk_average(a, b, d->h, d->w, dst);
+        lw_junk_average(a, b, d->h, d->w, d->channels, dst);
         break;
     case LW_JUNK_SPLICE:
-        lw_junk_splice(a, b, d->h, d->w, index & 1, dst);
+        lw_junk_splice(a, b, d->h, d->w, d->channels, index & 1, dst);
         break;
     case LW_JUNK_BLUR:
-        lw_junk_blur(a, d->h, d->w, LW_MAX(d->h / 4, 2), dst);
+        lw_junk_blur(a, d->h, d->w, d->channels, LW_MAX(d->h / 4, 2), dst);
         break;
     case LW_JUNK_BLUR2:
-        lw_junk_blur(a, d->h, d->w, 2, dst);
+        lw_junk_blur(a, d->h, d->w, d->channels, 2, dst);
         break;
     case LW_JUNK_WARP:
-        lw_junk_warp(a, d->h, d->w, j->seed, index, dst);
+        lw_junk_warp(a, d->h, d->w, d->channels, j->seed, index, dst);
         break;
     case LW_JUNK_TILE:
-        lw_junk_tile(a, d->h, d->w, dst);
+        lw_junk_tile(a, d->h, d->w, d->channels, dst);
         break;
     default:
         memcpy(dst, a, j->row * sizeof *dst);

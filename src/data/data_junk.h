@@ -32,18 +32,20 @@ const char *lw_junk_name(lw_junk_kind k); /* "average", "splice", ... */
 typedef struct lw_junk lw_junk;
 int lw_junk_new(const lw_dataset *d, uint64_t seed, lw_junk **out);
 void lw_junk_free(lw_junk **pp);
-/* Picture `index` of a kind into dst [h][w][3], in [-1, 1]. Returns the class it pretends to be:
+/* Picture `index` of a kind into dst [h][w][channels], in [-1, 1]. Returns the class it pretends to be:
  * the class of the (first) real picture it is made of; index mod classes for LW_JUNK_NOISE. */
 int32_t lw_junk_make(lw_junk *j, lw_junk_kind kind, int64_t index, float *dst);
 /* For training a judge: AVERAGE, SPLICE, BLUR, WARP, TILE or NOISE, chosen by index. BLUR2, MEAN,
  * NOISED, REPEATED and GRAINED stay unseen, so that as controls they test more than memory. */
 int32_t lw_junk_any(lw_junk *j, int64_t index, float *dst);
 
-/* The pixel functions, on [h][w][3]; dst must not overlap the sources. */
-void lw_junk_average(const float *a, const float *b, int32_t h, int32_t w, float *dst);
-void lw_junk_splice(const float *a, const float *b, int32_t h, int32_t w, int vertical, float *dst);
-void lw_junk_blur(const float *a, int32_t h, int32_t w, int32_t cell, float *dst);
-void lw_junk_warp(const float *a, int32_t h, int32_t w, uint64_t seed, int64_t index, float *dst);
-void lw_junk_tile(const float *a, int32_t h, int32_t w, float *dst);
+/* The pixel functions, on [h][w][c]; dst must not overlap the sources. */
+void lw_junk_average(const float *a, const float *b, int32_t h, int32_t w, int32_t c, float *dst);
+void lw_junk_splice(const float *a, const float *b, int32_t h, int32_t w, int32_t c, int vertical,
+                    float *dst);
+void lw_junk_blur(const float *a, int32_t h, int32_t w, int32_t c, int32_t cell, float *dst);
+void lw_junk_warp(const float *a, int32_t h, int32_t w, int32_t c, uint64_t seed, int64_t index,
+                  float *dst);
+void lw_junk_tile(const float *a, int32_t h, int32_t w, int32_t c, float *dst);
 
 #endif

@@ -8,11 +8,16 @@
 
 enum { DEFAULT_SLOTS = 3 };
 
-int lw_batch_init(lw_batch *out, int32_t size, int32_t h, int32_t w)
+static size_t image_bytes(const lw_batch *b)
 {
-    LW_CLEANUP(lw_batch_clear) lw_batch b = {.size = size, .h = h, .w = w};
+    return (size_t)b->size * (size_t)lw_batch_row_size(b) * sizeof *b->images;
+}
+
+int lw_batch_init(lw_batch *out, int32_t size, int32_t h, int32_t w, int32_t channels)
+{
+    LW_CLEANUP(lw_batch_clear) lw_batch b = {.size = size, .h = h, .w = w, .channels = channels};
     size_t n = (size_t)size;
-    b.images = lw_bulk_alloc(n * (size_t)h * (size_t)w * 3 * sizeof(float));
+    b.images = lw_bulk_alloc(image_bytes(&b));
     b.labels = lw_calloc(n, sizeof *b.labels);
     b.rows = lw_calloc(n, sizeof *b.rows);
     b.index = lw_calloc(n, sizeof *b.index);
@@ -26,7 +31,7 @@ int lw_batch_init(lw_batch *out, int32_t size, int32_t h, int32_t w)
 
 void lw_batch_clear(lw_batch *b)
 {
-    lw_bulk_free(&b->images, (size_t)b->size * (size_t)b->h * (size_t)b->w * 3 * sizeof(float));
+    lw_bulk_free(&b->images, image_bytes(b));
     lw_free(&b->labels);
     lw_free(&b->rows);
     lw_free(&b->index);
@@ -52,17 +57,17 @@ void lw_loader_place(const lw_dataset *d, const lw_loader_opts *o, int64_t g, in
 
 void lw_loader_fill(const lw_dataset *d, const lw_loader_opts *o, int64_t step, lw_batch *dst)
 {
-    LW_ASSERT(dst->size == o->batch_size && dst->h == d->h && dst->w == d->w,
-              "batch of %d x %dx%d for data of %d x %dx%d", dst->size, dst->h, dst->w,
-              o->batch_size, d->h, d->w);
+    LW_ASSERT(dst->size == o->batch_size && dst->h == d->h && dst->w == d->w &&
+                  dst->channels == d->channels,
+              "batch of %d x %dx%dx%d for data of %d x %dx%dx%d", dst->size, dst->h, dst->w,
+              dst->channels, o->batch_size, d->h, d->w, d->channels);
     lw_rng_key flips = lw_rng_key_of(o->seed, lw_hash_name("data.flip"));
-    size_t row_floats = (size_t)d->h * (size_t)d->w * 3;
     dst->step = step;
     for (int32_t i = 0; i < dst->size; i++) {
         int64_t g = step * dst->size + i, epoch, row;
         lw_loader_place(d, o, g, &epoch, &row);
         bool flip = o->flip && (lw_rng_word(flips, (uint32_t)epoch, (uint64_t)row, 0) & 1);
-        lw_data_get(d, row, flip, dst->images + (size_t)i * row_floats);
+        lw_data_get(d, row, flip, dst->images + i * lw_data_row_size(d));
         dst->labels[i] = d->labels[row];
         dst->rows[i] = g;
         dst->index[i] = row;
@@ -104,7 +109,7 @@ int lw_loader_new(const lw_dataset *d, const lw_loader_opts *o, lw_loader **out)
     if (!l->slots)
         return LW_ENOMEM;
     for (int32_t i = 0; i < l->opts.slots; i++)
-        LW_TRY(lw_batch_init(&l->slots[i], o->batch_size, d->h, d->w));
+        LW_TRY(lw_batch_init(&l->slots[i], o->batch_size, d->h, d->w, d->channels));
     LW_TRY(lw_ring_new(l->opts.slots, fill_slot, l, &l->ring));
     *out = lw_steal(&l);
     return 0;

@@ -16,15 +16,20 @@
 
 typedef struct lw_batch {
     int64_t step;
-    int32_t size, h, w;
-    float *images;   /* [size][h][w][3] in [-1, 1] */
+    int32_t size, h, w, channels;
+    float *images;   /* [size][h][w][channels] in [-1, 1] */
     int32_t *labels; /* [size] */
     int64_t *rows;   /* [size] global sample number step * size + i */
     int64_t *index;  /* [size] row of the dataset */
     bool *flip;      /* [size] mirrored */
 } lw_batch;
 
-int lw_batch_init(lw_batch *out, int32_t size, int32_t h, int32_t w);
+int lw_batch_init(lw_batch *out, int32_t size, int32_t h, int32_t w, int32_t channels);
+/* Numbers of a picture. */
+static inline int64_t lw_batch_row_size(const lw_batch *b)
+{
+    return (int64_t)b->h * b->w * b->channels;
+}
 void lw_batch_clear(lw_batch *b);
 
 typedef struct lw_loader_opts {

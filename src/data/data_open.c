@@ -237,9 +237,9 @@ static int open_job(lw_data_job *job, lw_dataset *d)
     r->root = lw_strdup(lw_str_c(&job->root));
     if (!r->spec || !r->root)
         return LW_ENOMEM;
-    size_t row = (size_t)h->height * (size_t)h->width * 3;
     d->h = h->height;
     d->w = h->width;
+    d->channels = h->channels;
     d->classes = h->classes;
     d->labelled = h->labelled != 0;
     d->flip = h->flip != 0;
@@ -247,7 +247,7 @@ static int open_job(lw_data_job *job, lw_dataset *d)
     d->class_names = r->names;
     d->labels = (const int32_t *)(const void *)(r->image + h->labels_at) + at;
     r->at = at;
-    d->pixels = r->image + h->pixels_at + (size_t)at * row;
+    d->pixels = r->image + h->pixels_at + (size_t)at * lw_data_header_row(h);
     d->spec = r->spec;
     d->root = r->root;
     d->note = r->note;
@@ -333,14 +333,13 @@ void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst)
 
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst)
 {
-    size_t line = (size_t)d->w * 3;
-    const uint8_t *src = d->pixels + (size_t)i * (size_t)d->h * line;
+    const int64_t c = d->channels, line = d->w * c;
+    const uint8_t *src = d->pixels + i * lw_data_row_size(d);
     if (!flip) {
-        lw_data_from_u8(src, (int64_t)d->h * d->w * 3, dst);
+        lw_data_from_u8(src, lw_data_row_size(d), dst);
         return;
     }
     for (int32_t y = 0; y < d->h; y++)
         for (int32_t x = 0; x < d->w; x++)
-            lw_data_from_u8(src + (size_t)y * line + 3 * (size_t)(d->w - 1 - x), 3,
-                            dst + (size_t)y * line + 3 * (size_t)x);
+            lw_data_from_u8(src + y * line + c * (d->w - 1 - x), c, dst + y * line + c * x);
 }

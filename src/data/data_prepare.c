@@ -59,7 +59,7 @@ lw_frame lw_preparation_frame(const lw_preparation *p, int64_t h, int64_t w)
 static void fill_colour(const lw_preparation *p, uint8_t *dst)
 {
     for (ptrdiff_t i = 0; i < (ptrdiff_t)p->height * p->width; i++)
-        memcpy(dst + 3 * i, p->fill, 3);
+        memcpy(dst + p->channels * i, p->fill, (size_t)p->channels);
 }
 
 static int resample(const lw_resample *r, const uint8_t *src, uint8_t *dst)
@@ -76,14 +76,14 @@ static int resample(const lw_resample *r, const uint8_t *src, uint8_t *dst)
 }
 
 /* Only the part that is kept is computed. */
-static int plan_resample(const lw_preparation *p, const lw_image *im, const lw_frame *f,
+static int plan_resample(const lw_preparation *p, const lw_pixels *im, const lw_frame *f,
                          lw_resample *out)
 {
     return lw_resample_init(out, &(lw_resample_spec){.form = p->form,
                                                      .filter = p->filter,
                                                      .h = im->height,
                                                      .w = im->width,
-                                                     .c = 3,
+                                                     .c = p->channels,
                                                      .to_h = (ptrdiff_t)f->to[0],
                                                      .to_w = (ptrdiff_t)f->to[1],
                                                      .y = f->skip[0],
@@ -92,21 +92,36 @@ static int plan_resample(const lw_preparation *p, const lw_image *im, const lw_f
                                                      .out_w = f->keep[1]});
 }
 
-int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst)
+/* *im with the channels of p; *made holds them where they had to be made. */
+static int convert(const lw_preparation *p, lw_pixels *im, lw_pixels *made)
 {
-    lw_frame f = lw_preparation_frame(p, im->height, im->width);
+    LW_TRY(lw_channels_check("a picture", im->channels, p->channels));
+    if (im->channels == p->channels)
+        return 0;
+    LW_TRY(lw_pixels_init(made, im->height, im->width, p->channels));
+    lw_channels_convert(im->at, (int64_t)im->height * im->width, im->channels, p->channels,
+                        made->at);
+    *im = *made;
+    return 0;
+}
+
+int lw_prepare_pixels(const lw_preparation *p, lw_pixels im, uint8_t *dst)
+{
+    lw_frame f = lw_preparation_frame(p, im.height, im.width);
     LW_CLEANUP(lw_resample_clear) lw_resample r = {0};
-    LW_TRY(plan_resample(p, im, &f, &r));
+    LW_CLEANUP(lw_pixels_clear) lw_pixels made = {0};
+    LW_TRY(convert(p, &im, &made));
+    LW_TRY(plan_resample(p, &im, &f, &r));
     if (f.keep[0] == p->height && f.keep[1] == p->width)
-        return resample(&r, im->rgb, dst);
-    size_t line = 3 * (size_t)f.keep[1], pitch = 3 * (size_t)p->width;
+        return resample(&r, im.at, dst);
+    size_t c = (size_t)p->channels, line = c * (size_t)f.keep[1], pitch = c * (size_t)p->width;
     LW_CLEANUP(lw_free) uint8_t *part = lw_calloc((size_t)f.keep[0], line);
     if (!part)
         return LW_ENOMEM;
-    LW_TRY(resample(&r, im->rgb, part));
+    LW_TRY(resample(&r, im.at, part));
     fill_colour(p, dst);
     for (ptrdiff_t i = 0; i < f.keep[0]; i++)
-        memcpy(dst + (size_t)(f.pad[0] + i) * pitch + 3 * (size_t)f.pad[1], part + (size_t)i * line,
+        memcpy(dst + (size_t)(f.pad[0] + i) * pitch + c * (size_t)f.pad[1], part + (size_t)i * line,
                line);
     return 0;
 }
@@ -120,25 +135,27 @@ static void cut_off(const lw_preparation *p, float *x, ptrdiff_t n)
         x[i] = x[i] < -1.0f ? -1.0f : x[i] > 1.0f ? 1.0f : x[i];
 }
 
-int lw_prepare_f32(const lw_preparation *p, const lw_image *im, float *dst)
+int lw_prepare_f32(const lw_preparation *p, lw_pixels im, float *dst)
 {
-    lw_frame f = lw_preparation_frame(p, im->height, im->width);
+    lw_frame f = lw_preparation_frame(p, im.height, im.width);
     LW_CLEANUP(lw_resample_clear) lw_resample r = {0};
-    ptrdiff_t n = (ptrdiff_t)im->height * im->width * 3;
+    LW_CLEANUP(lw_pixels_clear) lw_pixels made = {0};
+    ptrdiff_t n = (ptrdiff_t)im.height * im.width * p->channels;
     lw_isa isa;
     lw_kernels k;
     if (f.keep[0] < p->height || f.keep[1] < p->width)
         return lw_fail(LW_EUNSUPPORTED, "pictures that are padded are resized as bytes");
     LW_TRY(lw_isa_chosen(&isa));
     lw_kernels_init(&k, isa);
-    LW_TRY(plan_resample(p, im, &f, &r));
+    LW_TRY(convert(p, &im, &made));
+    LW_TRY(plan_resample(p, &im, &f, &r));
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)n, sizeof *x);
     LW_CLEANUP(lw_free) char *scratch = lw_calloc(lw_resample_scratch(&r) + 1, 1);
     if (!x || !scratch)
         return LW_ENOMEM;
-    lw_data_from_u8(im->rgb, n, x);
+    lw_data_from_u8(im.at, n, x);
     lw_resample_f32(&k.resample, &r, dst, x, scratch);
-    cut_off(p, dst, (ptrdiff_t)p->height * p->width * 3);
+    cut_off(p, dst, (ptrdiff_t)p->height * p->width * p->channels);
     return 0;
 }
 
@@ -152,18 +169,37 @@ lw_preparation lw_preparation_square(int32_t side)
                             .height = side,
                             .width = side,
                             .half_to_even = true,
+                            .channels = 3,
                             .scale = 1 / 127.5,
                             .mean = {1, 1, 1},
                             .std = {1, 1, 1}};
 }
 
+int lw_preparation_for(lw_preparation *p, const char *what, int32_t channels)
+{
+    for (int32_t i = 1; i < p->channels && channels != p->channels; i++)
+        if (p->mean[i] != p->mean[0] || p->std[i] != p->std[0] || p->fill[i] != p->fill[0])
+            return lw_fail(LW_EUNSUPPORTED,
+                           "%s: mean and std are of %d channels, its pictures have %d: a "
+                           "preprocessor_config.json or pretrained_cfg must say those",
+                           what, (int)p->channels, (int)channels);
+    for (int32_t i = p->channels; i < channels; i++) {
+        p->mean[i] = p->mean[0];
+        p->std[i] = p->std[0];
+        p->fill[i] = p->fill[0];
+    }
+    p->channels = channels;
+    return 0;
+}
+
 void lw_preparation_print_pixels(const lw_preparation *p, lw_str *out)
 {
     static const char *const fits[] = {"shortest edge", "squash", "inside"};
-    lw_str_addf(out, "%s %dx%d, %s (%s), centre %dx%d%s, fill %d %d %d", fits[p->fit], p->resize_w,
+    lw_str_addf(out, "%s %dx%d, %s (%s), centre %dx%d%s, fill", fits[p->fit], p->resize_w,
                 p->resize_h, lw_filter_name[p->filter], lw_resample_form_name[p->form], p->width,
-                p->height, p->half_to_even ? " half to even" : "", p->fill[0], p->fill[1],
-                p->fill[2]);
+                p->height, p->half_to_even ? " half to even" : "");
+    for (int32_t c = 0; c < p->channels; c++)
+        lw_str_addf(out, " %d", p->fill[c]);
 }
 
 void lw_preparation_print(const lw_preparation *p, lw_str *out)
@@ -173,7 +209,10 @@ void lw_preparation_print(const lw_preparation *p, lw_str *out)
     else
         lw_str_add(out, "pictures as they are");
     lw_str_addf(out, ", (x %.17g - mean) / std", p->scale);
-    lw_str_addf(out, ", mean %.9g %.9g %.9g, std %.9g %.9g %.9g", (double)p->mean[0],
-                (double)p->mean[1], (double)p->mean[2], (double)p->std[0], (double)p->std[1],
-                (double)p->std[2]);
+    lw_str_add(out, ", mean");
+    for (int32_t c = 0; c < p->channels; c++)
+        lw_str_addf(out, " %.9g", (double)p->mean[c]);
+    lw_str_add(out, ", std");
+    for (int32_t c = 0; c < p->channels; c++)
+        lw_str_addf(out, " %.9g", (double)p->std[c]);
 }

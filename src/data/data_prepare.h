@@ -24,6 +24,7 @@
 #define LW_DATA_PREPARE_H
 
 #include "base/base.h"
+#include "data/data_pixels.h"
 #include "formats/formats.h"
 #include "kernels/resample/resample_picture.h"
 
@@ -43,12 +44,14 @@ typedef enum lw_library {
 extern const char *const lw_library_name[]; /* "transformers", "timm", "open_clip" */
 
 /* A whole picture in numbers: scale, mean and std of a preparation. */
-#define LW_NUMBERS_IMAGENET \
-    .scale = 1.0 / 255.0, .mean = {0.485f, 0.456f, 0.406f}, .std = {0.229f, 0.224f, 0.225f}
-#define LW_NUMBERS_CLIP                                                   \
-    .scale = 1.0 / 255.0, .mean = {0.48145466f, 0.4578275f, 0.40821073f}, \
+#define LW_NUMBERS_IMAGENET                                                \
+    .channels = 3, .scale = 1.0 / 255.0, .mean = {0.485f, 0.456f, 0.406f}, \
+    .std = {0.229f, 0.224f, 0.225f}
+#define LW_NUMBERS_CLIP                                                                  \
+    .channels = 3, .scale = 1.0 / 255.0, .mean = {0.48145466f, 0.4578275f, 0.40821073f}, \
     .std = {0.26862954f, 0.26130258f, 0.27577711f}
-#define LW_NUMBERS_HALF .scale = 1.0 / 255.0, .mean = {0.5f, 0.5f, 0.5f}, .std = {0.5f, 0.5f, 0.5f}
+#define LW_NUMBERS_HALF \
+    .channels = 3, .scale = 1.0 / 255.0, .mean = {0.5f, 0.5f, 0.5f}, .std = {0.5f, 0.5f, 0.5f}
 
 typedef struct lw_preparation {
     lw_fit fit;
@@ -58,9 +61,10 @@ typedef struct lw_preparation {
     int32_t height, width; /* of the result, cut out of the middle or padded around it; 0: every
                               picture stays as it is, and only its numbers are said */
     bool half_to_even;     /* torchvision's rounding of the offset; else transformers' */
-    uint8_t fill[3];
+    int32_t channels;      /* of the picture it makes: the numbers of fill, mean and std */
+    uint8_t fill[LW_MAX_CHANNELS];
     double scale;
-    float mean[3], std[3];
+    float mean[LW_MAX_CHANNELS], std[LW_MAX_CHANNELS];
 } lw_preparation;
 
 /* torchvision's evaluation of its ImageNet weights, first edition: 256, centre 224. */
@@ -70,6 +74,10 @@ extern const lw_preparation lw_preparation_imagenet;
  * CenterCrop(side) of a Pillow picture, which the training scripts of diffusers do. What networks of
  * Leeway are trained on; a square of that size stays as it is. */
 lw_preparation lw_preparation_square(int32_t side);
+
+/* The same for pictures of so many channels. LW_EUNSUPPORTED: its numbers differ by channel, and so
+ * say nothing of others; `what` names whose they are. */
+int lw_preparation_for(lw_preparation *p, const char *what, int32_t channels);
 
 /*
  * From the text of a preprocessor_config.json (or a processor_config.json around it), of a timm
@@ -96,10 +104,15 @@ typedef struct lw_frame {
 } lw_frame;
 lw_frame lw_preparation_frame(const lw_preparation *p, int64_t h, int64_t w);
 
-/* dst [height][width][3] (not 0) from a decoded picture; of a form of u8. */
-int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst);
+/* dst [height][width][channels] (not 0) from a decoded picture, which becomes gray or RGB first
+ * where it is not (LW_EUNSUPPORTED: it cannot); of a form of u8. */
+int lw_prepare_pixels(const lw_preparation *p, lw_pixels im, uint8_t *dst);
+static inline int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst)
+{
+    return lw_prepare_pixels(p, lw_pixels_of(im), dst);
+}
 /* The same of a form of floats, in [-1,1]: what the graph makes of a picture (that of a network whose
  * form is another then does not resize), for pictures of several sizes. */
-int lw_prepare_f32(const lw_preparation *p, const lw_image *im, float *dst);
+int lw_prepare_f32(const lw_preparation *p, lw_pixels im, float *dst);
 
 #endif

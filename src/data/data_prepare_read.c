@@ -28,24 +28,49 @@ static int read_side(const char *what, const char *key, const json_t *v, int32_t
     return 0;
 }
 
-/* Three numbers, or one for all; absent or null leaves out as it was. */
+/* Out becomes one number for each of n channels where it is one for all of RGB. */
+static int repeat(const char *what, const char *key, int32_t n, float *out)
+{
+    if (n != 3 && (out[1] != out[0] || out[2] != out[0]))
+        return lw_fail(LW_EFORMAT, "%s: '%s' is missing: nothing is usual for %d channel%s", what,
+                       key, (int)n, n == 1 ? "" : "s");
+    for (int32_t i = 3; i < n; i++)
+        out[i] = out[0];
+    return 0;
+}
+
+/* A number for each of n channels, or one for all; absent or null leaves out as it was of RGB. */
 static int read_channels(const json_t *o, const char *what, const char *key, bool positive,
-                         float out[3])
+                         int32_t n, float *out)
 {
     const json_t *v = json_object_get(o, key);
-    bool list = json_is_array(v);
+    size_t given = json_array_size(v);
     if (!v || json_is_null(v))
-        return 0;
-    for (size_t i = 0; i < 3; i++) {
-        const json_t *one = list ? json_array_get(v, i) : v;
+        return repeat(what, key, n, out);
+    for (size_t i = 0; i < (size_t)n; i++) {
+        const json_t *one = given == 1 ? json_array_get(v, 0) : given ? json_array_get(v, i) : v;
         float x = (float)json_number_value(one);
-        if (!json_is_number(one) || (list && json_array_size(v) != 3) || !isfinite(x) ||
+        if (!json_is_number(one) || (given > 1 && given != (size_t)n) || !isfinite(x) ||
             (positive && x <= 0))
-            return lw_fail(LW_EFORMAT, "%s: '%s' must be three %snumbers", what, key,
-                           positive ? "positive " : "");
+            return lw_fail(LW_EFORMAT, "%s: '%s' must be %d %snumber%s", what, key, (int)n,
+                           positive ? "positive " : "", n == 1 ? "" : "s");
         out[i] = x;
     }
     return 0;
+}
+
+/* Mean and std, after which p has as many channels as `said`; 0: as the longer of the lists. */
+static int read_mean_std(const json_t *o, const char *what, const char *mean, const char *std,
+                         int32_t said, lw_preparation *p)
+{
+    size_t n = LW_MAX(json_array_size(json_object_get(o, mean)),
+                      json_array_size(json_object_get(o, std)));
+    if (n > LW_MAX_CHANNELS)
+        return lw_fail(LW_EFORMAT, "%s: '%s' has numbers for %zu channels, %d are the most", what,
+                       mean, n, LW_MAX_CHANNELS);
+    p->channels = said > 0 ? said : n > 0 ? (int32_t)n : 3;
+    LW_TRY(read_channels(o, what, mean, false, p->channels, p->mean));
+    return read_channels(o, what, std, true, p->channels, p->std);
 }
 
 /* ---- transformers ---------------------------------------------------------------------------- */
@@ -209,12 +234,11 @@ static int read_numbers(const json_t *o, const char *what, lw_preparation *p)
     LW_TRY(lw_json_opt_bool(o, what, "do_rescale", &rescale));
     LW_TRY(lw_json_opt_bool(o, what, "do_normalize", &normalize));
     LW_TRY(lw_json_opt_f64(o, what, "rescale_factor", &p->scale));
-    LW_TRY(read_channels(o, what, "image_mean", false, p->mean));
-    LW_TRY(read_channels(o, what, "image_std", true, p->std));
+    LW_TRY(read_mean_std(o, what, "image_mean", "image_std", 0, p));
     if (!(p->scale > 0 && isfinite(p->scale)))
         return lw_fail(LW_EFORMAT, "%s: 'rescale_factor' must be positive", what);
     p->scale = rescale ? p->scale : 1.0;
-    for (int i = 0; i < 3 && !normalize; i++) {
+    for (int32_t i = 0; i < p->channels && !normalize; i++) {
         p->mean[i] = 0;
         p->std[i] = 1;
     }
@@ -283,13 +307,17 @@ static int read_word(const json_t *o, const char *what, const char *key, const c
 static int read_input_size(const json_t *o, const char *what, lw_preparation *p)
 {
     const json_t *v = json_object_get(o, "input_size");
+    int64_t channels = json_integer_value(json_array_get(v, 0));
     p->height = p->width = 224;
+    p->channels = 0;
     if (!v || json_is_null(v))
         return 0;
     if (!json_is_array(v) || json_array_size(v) != 3)
         return lw_fail(LW_EFORMAT, "%s: 'input_size' must be [channels, height, width]", what);
-    if (json_integer_value(json_array_get(v, 0)) != 3)
-        return lw_fail(LW_EUNSUPPORTED, "%s: 'input_size' has not 3 channels", what);
+    if (channels < 1 || channels > LW_MAX_CHANNELS)
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'input_size' has not 1 to %d channels", what,
+                       LW_MAX_CHANNELS);
+    p->channels = (int32_t)channels;
     LW_TRY(read_side(what, "input_size", json_array_get(v, 1), &p->height));
     return read_side(what, "input_size", json_array_get(v, 2), &p->width);
 }
@@ -355,9 +383,8 @@ static int read_timm(const json_t *o, const char *what, lw_preparation *out)
     p.filter = (lw_filter)filter;
     LW_TRY(read_input_size(o, what, &p));
     LW_TRY(read_crop_pct(o, what, &p));
-    LW_TRY(read_channels(o, what, "mean", false, p.mean));
-    LW_TRY(read_channels(o, what, "std", true, p.std));
-    for (int i = 0; i < 3 && p.fit == LW_FIT_INSIDE; i++)
+    LW_TRY(read_mean_std(o, what, "mean", "std", p.channels, &p));
+    for (int32_t i = 0; i < p.channels && p.fit == LW_FIT_INSIDE; i++)
         p.fill[i] = (uint8_t)LW_MIN(LW_MAX(rint(255.0 * (double)p.mean[i]), 0.0), 255.0);
     *out = p;
     return 0;
@@ -389,8 +416,7 @@ static int read_open_clip(const json_t *root, const char *what, lw_preparation *
     LW_TRY(read_word(o, what, "resize_mode", modes, LW_COUNT(modes), &mode));
     p.filter = (lw_filter)filter;
     p.fit = (lw_fit)mode;
-    LW_TRY(read_channels(o, what, "mean", false, p.mean));
-    LW_TRY(read_channels(o, what, "std", true, p.std));
+    LW_TRY(read_mean_std(o, what, "mean", "std", 3, &p));
     *out = p;
     return 0;
 }

@@ -7,10 +7,10 @@
 
 const char *const lw_library_name[] = {"transformers", "timm", "open_clip"};
 
-static json_t *channels(const float v[3])
+static json_t *channels(const lw_preparation *p, const float *v)
 {
     json_t *a = json_array();
-    for (int i = 0; i < 3; i++)
+    for (int32_t i = 0; i < p->channels; i++)
         json_array_append_new(a, lw_json_float(v[i]));
     return a;
 }
@@ -39,8 +39,8 @@ static json_t *for_transformers(const lw_preparation *p)
     json_object_set_new(o, "do_rescale", json_true());
     json_object_set_new(o, "rescale_factor", lw_json_real(p->scale));
     json_object_set_new(o, "do_normalize", json_true());
-    json_object_set_new(o, "image_mean", channels(p->mean));
-    json_object_set_new(o, "image_std", channels(p->std));
+    json_object_set_new(o, "image_mean", channels(p, p->mean));
+    json_object_set_new(o, "image_std", channels(p, p->std));
     return o;
 }
 
@@ -54,17 +54,17 @@ static double crop_pct(int32_t side, int32_t resized)
 static json_t *for_timm(const lw_preparation *p)
 {
     static const char *const modes[] = {"center", "squash", "border"}; /* in the order of lw_fit */
-    return json_pack("{s:[i, i, i], s:s, s:o, s:s, s:o, s:o}", "input_size", 3, (int)p->height,
-                     (int)p->width, "interpolation", lw_filter_name[p->filter], "crop_pct",
-                     lw_json_real(crop_pct(p->height, p->resize_h)), "crop_mode", modes[p->fit],
-                     "mean", channels(p->mean), "std", channels(p->std));
+    return json_pack("{s:[i, i, i], s:s, s:o, s:s, s:o, s:o}", "input_size", (int)p->channels,
+                     (int)p->height, (int)p->width, "interpolation", lw_filter_name[p->filter],
+                     "crop_pct", lw_json_real(crop_pct(p->height, p->resize_h)), "crop_mode",
+                     modes[p->fit], "mean", channels(p, p->mean), "std", channels(p, p->std));
 }
 
 static json_t *for_open_clip(const lw_preparation *p)
 {
     static const char *const modes[] = {"shortest", "squash", "longest"};
     return json_pack("{s:i, s:s, s:o, s:o, s:s, s:s}", "size", (int)p->height, "mode", "RGB",
-                     "mean", channels(p->mean), "std", channels(p->std), "interpolation",
+                     "mean", channels(p, p->mean), "std", channels(p, p->std), "interpolation",
                      lw_filter_name[p->filter], "resize_mode", modes[p->fit]);
 }
 

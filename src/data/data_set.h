@@ -10,6 +10,7 @@
 #include "base/observer.h"
 #include "base/str.h"
 #include "base/thread/pool.h"
+#include "data/data_pixels.h"
 
 typedef enum lw_split { LW_SPLIT_TRAIN, LW_SPLIT_HELDOUT, LW_SPLIT_ALL, LW_SPLIT_COUNT } lw_split;
 const char *lw_split_name(lw_split s); /* "train", "held-out", "all" (one behind the other) */
@@ -27,8 +28,7 @@ struct lw_degradation;
  *   cifar10:PATH            directory with data_batch_*.bin and test_batch.bin (or a sub-directory
  *                           cifar-10-batches-bin, or one cifar-10*.tar*), or a tar, tar.gz, tar.xz
  *                           of them
- *   mnist:PATH              directory with the four idx files, plain, .gz or .xz; gray becomes RGB,
- *                           28x28 gets a border of 2 to 32x32 (image size 28: no border)
+ *   mnist:PATH              directory with the four idx files, plain, .gz or .xz; gray, 28x28 gets a border of 2 to 32x32 (image size 28: no border)
  *   folder:DIR              PNG, JPEG, BMP, WebP; class = parent folder (sorted names). DIR/train with
  *                           DIR/test, val, valid, validation or heldout are the splits; without
  *                           them, in every class picture 9, 19, 29, ... by name (the last one of a
@@ -36,7 +36,7 @@ struct lw_degradation;
  *   manifest:FILE[,root=DIR] the pictures that {"num_images": N, "root": DIR, "paths": [...]} lists,
  *                           in its order, all of them training rows; relative paths begin at DIR of
  *                           the spec, else at "root", else at the file's folder; class = parent folder
- *   tensor:FILE             bytes [N][H][W][C] in .npy or .npz, C 1 or 3 (data_tensor.c)
+ *   tensor:FILE             bytes [N][H][W][C] in .npy or .npz (data_tensor.c)
  *
  * The shorter edge of a picture becomes the image size, and the central square is kept
  * (lw_preparation_square), unless pictures are wanted whole. The size of a folder's own: that of its pictures when the shorter side of
@@ -56,6 +56,8 @@ typedef struct lw_data_opts {
                    they have several. For networks that resize by themselves */
     const struct lw_degradation
         *degradation; /* pictures are made worse as decoded; read while opening only. NULL: not */
+    int32_t channels; /* of a row, 1..LW_MAX_CHANNELS: pictures become gray or RGB where they are
+                         not (data_pixels.h); 0: those of the preparation, else 3 */
     lw_split split;   /* default: training rows */
     int64_t first, count; /* rows [first, first + count) of the split; count 0: all from first */
     int64_t num_images;   /* so many of these drawn without replacement, in the order of the data;
@@ -70,14 +72,14 @@ typedef struct lw_data_opts {
 
 typedef struct lw_dataset {
     int64_t n;
-    int32_t h, w;    /* 3 channels */
+    int32_t h, w, channels;
     int32_t classes; /* >= 1; 1 when the data has no labels */
     bool labelled;   /* labels say something (class-conditional training makes sense) */
     bool flip;       /* mirrored pictures are still of their class */
     bool cached;     /* rows lie in a mapped cache file, not in memory of this process */
     const char *const *class_names; /* [classes] */
     const int32_t *labels;          /* [n], 0..classes-1 */
-    const uint8_t *pixels;          /* [n][h][w][3] */
+    const uint8_t *pixels;          /* [n][h][w][channels] */
     const char *spec;               /* as opened */
     const char *root;               /* of files: the folder that names of rows begin at; else "" */
     const char *note;               /* what was decided for the data and why; "" when nothing */
@@ -105,6 +107,9 @@ typedef struct lw_dataset {
     "side of the pictures; 0: as they are (a folder of several sizes: a power of two, at " \
     "most 64, and a warning that says which)"
 
+#define LW_DATA_CHANNELS_HELP \
+    "of the pictures: 1 is gray, 3 RGB (each made of the other where need be), others as they are"
+
 /* Opens one split. opts NULL: defaults. LW_EUSAGE: the spec; LW_EIO: a file is missing; LW_EFORMAT:
  * a file is damaged (its name, the place and the reason are in the message). */
 int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out);
@@ -121,7 +126,13 @@ void lw_data_row_name(const lw_dataset *d, int64_t i, lw_str *out);
  * place in a shuffled order is among the first: no list of them is needed. */
 bool lw_data_draws(uint64_t seed, int64_t n, int64_t want, int64_t i);
 
-/* Row i as floats in [-1, 1] (x / 127.5 - 1), [h][w][3], mirrored left-right when flip. */
+/* Numbers of a row, and as many bytes. */
+static inline int64_t lw_data_row_size(const lw_dataset *d)
+{
+    return (int64_t)d->h * d->w * d->channels;
+}
+
+/* Row i as floats in [-1, 1] (x / 127.5 - 1), [h][w][channels], mirrored left-right when flip. */
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst);
 /* Bytes back from floats: round((x + 1) * 127.5), clamped. n numbers. */
 void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst);

@@ -26,11 +26,13 @@ void lw_data_sheet_rows(const lw_dataset *d, int32_t lines, int32_t columns, int
 
 static void paste(const lw_dataset *d, int64_t row, int32_t zoom, uint8_t *to, size_t line)
 {
-    const uint8_t *src = d->pixels + (size_t)row * (size_t)d->h * (size_t)d->w * 3;
+    const uint8_t *src = d->pixels + row * lw_data_row_size(d);
     for (int32_t y = 0; y < d->h * zoom; y++)
         for (int32_t x = 0; x < d->w * zoom; x++)
-            memcpy(to + (size_t)y * line + 3 * (size_t)x,
-                   src + 3 * ((size_t)(y / zoom) * (size_t)d->w + (size_t)(x / zoom)), 3);
+            for (int c = 0; c < 3; c++)
+                to[(size_t)y * line + 3 * (size_t)x + (size_t)c] =
+                    src[((int64_t)(y / zoom) * d->w + x / zoom) * d->channels +
+                        lw_shown_channel(d->channels, c)];
 }
 
 int lw_data_sheet(const lw_dataset *d, int32_t lines, int32_t columns, int32_t zoom, int32_t gap,

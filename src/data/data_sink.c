@@ -73,8 +73,8 @@ int lw_data_sink_new(const lw_data_job *job, int fd, const char *path, lw_data_s
     s->job = job;
     s->fd = fd;
     s->path = path;
-    s->row_bytes = (size_t)job->h * (size_t)job->w * 3;
-    s->block_rows = lw_data_block_rows(job->h, job->w);
+    s->row_bytes = lw_data_job_row(job);
+    s->block_rows = lw_data_block_rows(s->row_bytes);
     s->n_train = -1;
     int rc = emit(s, page, sizeof page);
     /* Keep a failing sink for the caller, who asks it whether writing was what failed. */
@@ -290,7 +290,7 @@ int lw_data_sink_finish(lw_data_sink *s, uint64_t fingerprint)
         .skipped = s->skipped,
         .height = job->h,
         .width = job->w,
-        .channels = 3,
+        .channels = job->channels,
         .classes = job->classes,
         .labelled = job->labelled,
         .flip = job->flip,

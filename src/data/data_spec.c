@@ -54,8 +54,21 @@ static int unknown_source(const char *spec, size_t len)
                    word, nearest, lw_str_c(&known));
 }
 
+static int check_channels(const char *spec, const lw_data_opts *o)
+{
+    const lw_preparation *p = o->preparation;
+    if (o->channels < 0 || o->channels > LW_MAX_CHANNELS)
+        return lw_fail(LW_EUSAGE, "data '%s': %d channels are not within 1..%d", spec, o->channels,
+                       LW_MAX_CHANNELS);
+    if (p && o->channels != 0 && o->channels != p->channels)
+        return lw_fail(LW_EUSAGE, "data '%s': %d channels beside a preparation of pictures of %d",
+                       spec, o->channels, p->channels);
+    return 0;
+}
+
 static int check_opts(const char *spec, const lw_data_opts *o)
 {
+    LW_TRY(check_channels(spec, o));
     if (o->image_size != 0 && (o->image_size < 8 || o->image_size > LW_DATA_MAX_SQUARE))
         return lw_fail(LW_EUSAGE, "data '%s': image size %d is not within 8..%d", spec,
                        o->image_size, LW_DATA_MAX_SQUARE);
@@ -94,8 +107,21 @@ static void add_place(lw_data_job *job)
         lw_str_add(&job->place, "\nwhole");
     if (o->degradation)
         lw_str_addf(&job->place, "\n%s", o->degradation->name);
+    if (job->channels != 3) /* as those written before there was a choice are called */
+        lw_str_addf(&job->place, "\nchannels %d", job->channels);
     if (o->on_error == LW_ON_ERROR_SKIP)
         lw_str_add(&job->place, "\nskip");
+}
+
+static int plan(lw_data_job *job)
+{
+    const lw_data_opts *o = &job->opts;
+    LW_CLEANUP(lw_str_clear) lw_str what = {0};
+    job->own = 3;
+    job->channels = o->preparation ? o->preparation->channels : o->channels ? o->channels : 3;
+    LW_TRY(job->source->plan(job));
+    lw_str_addf(&what, "data '%s'", job->spec);
+    return lw_channels_check(lw_str_c(&what), job->own, job->channels);
 }
 
 int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opts)
@@ -114,7 +140,7 @@ int lw_data_job_init(lw_data_job *job, const char *spec, const lw_data_opts *opt
     job->arg = colon ? colon + 1 : NULL;
     /* Prepared rows may have many times the bytes of their pictures: only those asked for. */
     job->ranged = job->opts.preparation || job->opts.num_images;
-    LW_TRY(job->source->plan(job));
+    LW_TRY(plan(job));
     add_place(job);
     if (job->place.failed || job->state.failed || job->root.failed || job->names.failed)
         return lw_fail(LW_ENOMEM, "data '%s': no memory for its description", spec);
@@ -143,6 +169,11 @@ int lw_data_job_settle(lw_data_job *job)
     return 0;
 }
 
+size_t lw_data_job_row(const lw_data_job *job)
+{
+    return (size_t)job->h * (size_t)job->w * (size_t)job->channels;
+}
+
 void lw_data_job_title(const lw_data_job *job, lw_str *out)
 {
     const char *place = lw_str_c(&job->place);
@@ -158,6 +189,8 @@ void lw_data_job_title(const lw_data_job *job, lw_str *out)
         lw_str_add(out, ", whole");
     if (job->opts.degradation)
         lw_str_addf(out, ", %s", job->opts.degradation->name);
+    if (job->channels != 3)
+        lw_str_addf(out, ", %d channel%s", job->channels, job->channels == 1 ? "" : "s");
     if (job->opts.preparation) {
         lw_str_add(out, ", prepared: ");
         lw_preparation_print_pixels(job->opts.preparation, out);

@@ -31,6 +31,7 @@ int lw_verdict_pictures(const lw_verdict_real *real, const verdict_sizes *s, uin
     const lw_dataset unseen = {.n = s->unseen,
                                .h = real->side,
                                .w = real->side,
+                               .channels = 3,
                                .classes = real->classes,
                                .labels = real->labels + s->reference,
                                .pixels = real->pixels + (size_t)s->reference * row};

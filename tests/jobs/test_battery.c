@@ -341,7 +341,7 @@ static void make_rows(uint8_t *rgb, lw_verdict_set rows[ROWS])
         for (int64_t i = 0; i < EACH; i++) {
             uint8_t *to = rgb + (r * EACH + i) * BYTES;
             lw_data_get(d, i, false, x);
-            lw_junk_blur(x, SIDE, SIDE, 2, y);
+            lw_junk_blur(x, SIDE, SIDE, 3, 2, y);
             memcpy(to, d->pixels + i * BYTES, BYTES);
             if (r == 1)
                 lw_data_to_u8(y, BYTES, to);

@@ -199,6 +199,7 @@ static void test_mirrored(void **state)
     const lw_dataset d = {.n = N,
                           .h = S,
                           .w = S,
+                          .channels = 3,
                           .classes = 1,
                           .labels = labels,
                           .pixels = pixels,
@@ -213,7 +214,7 @@ static void test_mirrored(void **state)
         pixels[i] = (uint8_t)(i * 31 + i / 7);
     assert_int_equal(cpu_device(2, lw_isa_best(), &dev), 0);
     assert_int_equal(lw_encoder_open("none", &none), 0);
-    assert_int_equal(lw_features_parse("pix,pix.mean", none, S, &keys), 0);
+    assert_int_equal(lw_features_parse("pix,pix.mean", none, S, 3, &keys), 0);
     for (int kept = 0; kept < 2; kept++) {
         lw_real_features_opts o = {.cache_bytes = kept << 20, .flip = true, .type = LW_F32};
         lw_real_features *r = NULL;

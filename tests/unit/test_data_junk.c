@@ -105,22 +105,22 @@ static void pixel_functions_do_the_stated_arithmetic(void **state)
         a[i] = (float)(i / 3);
         b[i] = 100;
     }
-    lw_junk_average(a, b, 4, 4, out);
+    lw_junk_average(a, b, 4, 4, 3, out);
     assert_true(out[3 * 7] == 53.5f);
-    lw_junk_splice(a, b, 4, 4, 1, out);
+    lw_junk_splice(a, b, 4, 4, 3, 1, out);
     assert_true(out[3 * 5] == 5 && out[3 * 6] == 100);
-    lw_junk_splice(a, b, 4, 4, 0, out);
+    lw_junk_splice(a, b, 4, 4, 3, 0, out);
     assert_true(out[3 * 7] == 7 && out[3 * 8] == 100);
-    lw_junk_blur(a, 4, 4, 2, out); /* cells 2.5 4.5 10.5 12.5 */
+    lw_junk_blur(a, 4, 4, 3, 2, out); /* cells 2.5 4.5 10.5 12.5 */
     assert_true(out[0] == 2.5f && out[3 * 15] == 12.5f);
     assert_true(fabsf(out[3 * 5] - (.5625f * 2.5f + .1875f * (4.5f + 10.5f) + .0625f * 12.5f)) <
                 1e-5f);
-    lw_junk_blur(b, 4, 4, 3, out);
+    lw_junk_blur(b, 4, 4, 3, 3, out);
     assert_true(fabsf(out[20] - 100) < 1e-4f);
-    lw_junk_tile(a, 4, 4, out);
+    lw_junk_tile(a, 4, 4, 3, out);
     assert_true(out[0] == 2.5f && out[3 * 1] == 4.5f && out[3 * 2] == 2.5f && out[3 * 10] == 2.5f &&
                 out[3 * 15] == 12.5f);
-    lw_junk_warp(b, 4, 4, 1, 2, out);
+    lw_junk_warp(b, 4, 4, 3, 1, 2, out);
     assert_true(fabsf(out[20] - 100) < 1e-4f);
 }
 

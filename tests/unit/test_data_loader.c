@@ -39,7 +39,7 @@ static void thread_gives_the_pure_function(void **state)
     (void)state;
     lw_loader_opts o = {.batch_size = 16, .seed = 5, .flip = true, .start_step = 0, .end_step = 20};
     LW_CLEANUP(lw_batch_clear) lw_batch want = {0};
-    ok(lw_batch_init(&want, 16, 16, 16));
+    ok(lw_batch_init(&want, 16, 16, 16, 3));
     for (int64_t start = 0; start < 20; start += 7) { /* resuming at 0, 7, 14 */
         LW_CLEANUP(lw_loader_free) lw_loader *l = NULL;
         o.start_step = start;
@@ -60,7 +60,7 @@ static void images_are_the_rows_mirrored_or_not(void **state)
     (void)state;
     lw_loader_opts o = {.batch_size = 50, .seed = 11, .flip = true};
     LW_CLEANUP(lw_batch_clear) lw_batch b = {0};
-    ok(lw_batch_init(&b, 50, 16, 16));
+    ok(lw_batch_init(&b, 50, 16, 16, 3));
     int flipped = 0, total = 0;
     for (int64_t s = 0; s < 8; s++) {
         lw_loader_fill(set, &o, s, &b);
@@ -125,8 +125,8 @@ static void seeds_differ_and_repeat(void **state)
     lw_loader_opts o = {.batch_size = 64, .seed = 1};
     LW_CLEANUP(lw_batch_clear) lw_batch a = {0};
     LW_CLEANUP(lw_batch_clear) lw_batch b = {0};
-    ok(lw_batch_init(&a, 64, 16, 16));
-    ok(lw_batch_init(&b, 64, 16, 16));
+    ok(lw_batch_init(&a, 64, 16, 16, 3));
+    ok(lw_batch_init(&b, 64, 16, 16, 3));
     lw_loader_fill(set, &o, 3, &a);
     lw_loader_fill(set, &o, 3, &b);
     same_batch(&a, &b);

@@ -18,6 +18,7 @@ static const lw_preparation tall = {.fit = LW_FIT_SHORTEST,
                                     .resize_w = 40,
                                     .height = 40,
                                     .width = 24,
+                                    .channels = 3,
                                     .scale = 1 / 255.0,
                                     .std = {1, 1, 1}};
 static const lw_preparation wide = {.fit = LW_FIT_INSIDE,
@@ -26,6 +27,7 @@ static const lw_preparation wide = {.fit = LW_FIT_INSIDE,
                                     .resize_w = 50,
                                     .height = 21,
                                     .width = 50,
+                                    .channels = 3,
                                     .fill = {9, 90, 200},
                                     .scale = 1,
                                     .std = {1, 1, 1}};
@@ -256,7 +258,7 @@ static void batches_and_sheets_of_any_shape(void **state)
     size_t row = (size_t)(d->h * d->w * 3);
     float *want = lw_calloc(row, sizeof *want);
     lw_batch b = {0};
-    ok(lw_batch_init(&b, 5, d->h, d->w));
+    ok(lw_batch_init(&b, 5, d->h, d->w, 3));
     lw_loader_fill(d, &lo, 0, &b);
     int flipped = 0;
     for (int i = 0; i < 5; i++) {

@@ -75,7 +75,7 @@ static lw_plan *loss_plan(const subject *s, const char *keys)
     lw_feature_set set;
     lw_taps taps;
     lw_val v[LW_MAX_FEATURE_KEYS], total = LW_NOVAL, dx = LW_NOVAL;
-    assert_ok(lw_features_parse(keys, &s->net, SIDE, &set));
+    assert_ok(lw_features_parse(keys, &s->net, SIDE, 3, &set));
     assert_ok(lw_graph_new(&g));
     lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, GROUPS * N, SIDE, SIDE, 3));
     lw_network_append(&s->net, g, (lw_network_in){.x = x}, &taps);
@@ -180,9 +180,9 @@ static void test_all_keys_of_the_deepest(void **state)
     lw_feature_set set;
     (void)state;
     open_subject(&s, &chain, LW_MAX_MAPS);
-    assert_ok(lw_features_parse("all", &s.net, SIDE, &set));
+    assert_ok(lw_features_parse("all", &s.net, SIDE, 3, &set));
     assert_int_equal(set.n, 6 + 2 + 7 * LW_MAX_MAPS);
-    assert_ok(lw_features_parse("s99.mean4,s99.loc,s10.std2", &s.net, SIDE, &set));
+    assert_ok(lw_features_parse("s99.mean4,s99.loc,s10.std2", &s.net, SIDE, 3, &set));
     assert_true(set.key[0].slots == 2 && set.key[1].slots == 50 && set.key[2].slots == 10);
     close_subject(&s);
 }

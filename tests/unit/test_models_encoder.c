@@ -181,7 +181,7 @@ static void test_registry_own(void **state)
 /* The parameters of a network without files. */
 static void declare_network(const lw_network_def *def, void *arch, lw_store *s)
 {
-    const lw_network n = {.def = def, .arch = arch, .store = s};
+    const lw_network n = {.def = def, .arch = arch, .store = s, .channels = 3};
     lw_graph *g = NULL;
     lw_taps taps;
     assert_ok(lw_graph_new(&g));
@@ -268,7 +268,7 @@ static void expect_keys(const char *list, const lw_network *e, int32_t size, con
 {
     lw_feature_set s = {0};
     lw_str got = {0};
-    assert_ok(lw_features_parse(list, e, size, &s));
+    assert_ok(lw_features_parse(list, e, size, 3, &s));
     for (int32_t i = 0; i < s.n; i++)
         lw_str_addf(&got, "%s%s:%dx%d", i ? " " : "", s.key[i].name, s.key[i].slots, s.key[i].c);
     assert_string_equal(lw_str_c(&got), names);
@@ -344,7 +344,7 @@ static void test_resnet_config(void **state)
     } bad[] = {
         {"\"depths\": [1], \"hidden_act\": \"gelu\"", "'hidden_act' is gelu", LW_EUNSUPPORTED},
         {"\"depths\": [1], \"layer_type\": \"odd\"", "'layer_type' is odd", LW_EUNSUPPORTED},
-        {"\"depths\": [1], \"num_channels\": 4", "'num_channels' is 4", LW_EUNSUPPORTED},
+        {"\"depths\": [1], \"num_channels\": 65", "'num_channels' is 65", LW_EFORMAT},
         {"\"depths\": [1], \"dilation\": 2", "'dilation' is 2, which is not honoured",
          LW_EUNSUPPORTED},
         {"\"depths\": [1, 1]", "'depths' has 2", LW_EFORMAT},
@@ -439,11 +439,11 @@ static void test_key_sets(void **state)
         "col", e, 16,
         "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3 s1.mean:1x16 s1.std:1x16 "
         "s2.loc:64x32 s2.mean:1x32 s2.std:1x32 s3.loc:16x64 s3.mean:1x64 s3.std:1x64");
-    assert_ok(lw_features_parse("all", e, 16, &s)); /* every word there is, with room for all */
+    assert_ok(lw_features_parse("all", e, 16, 3, &s)); /* every word there is, with room for all */
     assert_int_equal(s.n, 7 + 4 * 7);
     expect_keys("all", &none, 16,
                 "pix:1x768 pix.p4:16x48 pix.mean:1x3 pix.std:1x3 pix.m4:16x3 norm_x:1x3");
-    assert_ok(lw_features_parse("maps", e, 16, &s));
+    assert_ok(lw_features_parse("maps", e, 16, 3, &s));
     assert_int_equal(s.n, 2 + 3 * 7);
     assert_true(lw_features_floats(&s) == 768 + 3 + (256 + 2 + 128 + 32) * 16 +
                                               (64 + 2 + 32 + 8) * 32 + (16 + 2 + 8 + 2) * 64);
@@ -453,9 +453,9 @@ static void test_key_sets(void **state)
                 "pooled:1x64 s0.mean4:16x16 norm_x:1x3 pix:1x768");
     lw_network_close(&e);
     e = open_own(4); /* the last map is 2x2: no 4x4 patches in it */
-    assert_ok(lw_features_parse("maps", e, 16, &s));
+    assert_ok(lw_features_parse("maps", e, 16, 3, &s));
     assert_int_equal(s.n, 2 + 3 * 7 + 5);
-    assert_fails(LW_ESHAPE, "multiples of 8", lw_features_parse("maps", e, 12, &s));
+    assert_fails(LW_ESHAPE, "multiples of 8", lw_features_parse("maps", e, 12, 3, &s));
     lw_network_close(&e);
 }
 
@@ -465,20 +465,20 @@ static void test_key_errors(void **state)
     lw_feature_set s = {.n = -1};
     (void)state;
     assert_fails(LW_EUSAGE, "unknown feature key 's2.maen' (did you mean 's2.mean'?)",
-                 lw_features_parse("pix,s2.maen", e, 16, &s));
-    assert_fails(LW_EUSAGE, "did you mean 'pix.p4'", lw_features_parse("pix.p5", e, 16, &s));
-    assert_fails(LW_EUSAGE, "did you mean 'col'", lw_features_parse("cols", e, 16, &s));
+                 lw_features_parse("pix,s2.maen", e, 16, 3, &s));
+    assert_fails(LW_EUSAGE, "did you mean 'pix.p4'", lw_features_parse("pix.p5", e, 16, 3, &s));
+    assert_fails(LW_EUSAGE, "did you mean 'col'", lw_features_parse("cols", e, 16, 3, &s));
     assert_fails(LW_EUSAGE,
                  "encoder 'leeway' has the maps and vectors: logits, pooled, s0, s1, s2, s3",
-                 lw_features_parse("s4.mean", e, 16, &s));
+                 lw_features_parse("s4.mean", e, 16, 3, &s));
     assert_fails(LW_EUSAGE, "encoder 'none' has the maps and vectors: none",
-                 lw_features_parse("s1.mean", &none, 16, &s));
-    assert_fails(LW_EUSAGE, "key 'pooled'", lw_features_parse("pooled", &none, 16, &s));
-    assert_fails(LW_EUSAGE, "key 'logits'", lw_features_parse("logits", e, 16, &s));
-    assert_fails(LW_EUSAGE, "no room", lw_features_parse("pix.p4", &none, 18, &s));
-    assert_fails(LW_EUSAGE, "no feature keys", lw_features_parse("", e, 16, &s));
-    assert_fails(LW_EUSAGE, "comma", lw_features_parse("pix,", e, 16, &s));
-    assert_fails(LW_EUSAGE, "empty", lw_features_parse(",pix", e, 16, &s));
+                 lw_features_parse("s1.mean", &none, 16, 3, &s));
+    assert_fails(LW_EUSAGE, "key 'pooled'", lw_features_parse("pooled", &none, 16, 3, &s));
+    assert_fails(LW_EUSAGE, "key 'logits'", lw_features_parse("logits", e, 16, 3, &s));
+    assert_fails(LW_EUSAGE, "no room", lw_features_parse("pix.p4", &none, 18, 3, &s));
+    assert_fails(LW_EUSAGE, "no feature keys", lw_features_parse("", e, 16, 3, &s));
+    assert_fails(LW_EUSAGE, "comma", lw_features_parse("pix,", e, 16, 3, &s));
+    assert_fails(LW_EUSAGE, "empty", lw_features_parse(",pix", e, 16, 3, &s));
     assert_int_equal(s.n, -1);
     lw_network_close(&e);
 }
@@ -521,16 +521,16 @@ static void build_odd(lw_builder *b, const void *arch, lw_network_in in, lw_taps
 static void test_key_odd_shapes(void **state)
 {
     static const lw_network_def odd = {.name = "odd", .kind = "encoder", .build = build_odd};
-    const lw_network e = {.def = &odd, .name = "odd"};
+    const lw_network e = {.def = &odd, .name = "odd", .channels = 3};
     lw_feature_set s;
     (void)state;
     expect_keys("cls,tokens,s12.loc,s12.mean2,s11.loc,s11.std2,s0.mean4", &e, 12,
                 "cls:1x3 tokens:48x9 s12.loc:144x3 s12.mean2:32x3 s11.loc:36x12 s11.std2:9x12 "
                 "s0.mean4:8x3");
     assert_fails(LW_EUSAGE, "'s11.mean4': a map of 18x2 has no room",
-                 lw_features_parse("s11.mean4", &e, 12, &s));
-    assert_fails(LW_EUSAGE, "s12.mean'?)", lw_features_parse("s12.maen", &e, 12, &s));
-    assert_ok(lw_features_parse("all", &e, 12, &s)); /* no 4x4 patches in 18x2 */
+                 lw_features_parse("s11.mean4", &e, 12, 3, &s));
+    assert_fails(LW_EUSAGE, "s12.mean'?)", lw_features_parse("s12.maen", &e, 12, 3, &s));
+    assert_ok(lw_features_parse("all", &e, 12, 3, &s)); /* no 4x4 patches in 18x2 */
     assert_int_equal(s.n, 6 + 2 + 13 * 7 - 6 * 2);
     assert_shapes(&e, &s, 12);
 }
@@ -547,7 +547,7 @@ static void test_key_values(void **state)
     rig r;
     (void)state;
     rig_open(&r);
-    assert_ok(lw_features_parse("pix,pix.p4,pix.mean,pix.std,pix.m4,norm_x", &none, S, &set));
+    assert_ok(lw_features_parse("pix,pix.p4,pix.mean,pix.std,pix.m4,norm_x", &none, S, 3, &set));
     lw_val x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, B, S, S, C));
     lw_features_build(r.g, &set, x, &taps, key);
     for (int32_t i = 0; i < set.n; i++)
@@ -598,7 +598,7 @@ static void test_key_shapes(void **state)
     (void)state;
     save_encoder(in_scratch("own2"), 8, 3, 0);
     assert_ok(lw_encoder_open(in_scratch("own2"), &e));
-    assert_ok(lw_features_parse("all,col,pooled,s0.loc", e, 16, &set));
+    assert_ok(lw_features_parse("all,col,pooled,s0.loc", e, 16, 3, &set));
     assert_shapes(e, &set, 16);
     lw_network_close(&e);
 }

@@ -99,7 +99,7 @@ static void test_fit(void **state)
     /* keys have the shapes of the maps behind it */
     n.fit = (lw_network_fit){
         .h = FIT_H, .w = FIT_W, .form = LW_RESAMPLE_TORCH, .filter = LW_FILTER_BILINEAR};
-    assert_ok(lw_features_parse("s0.loc,s0.mean2", &n, 8, &keys));
+    assert_ok(lw_features_parse("s0.loc,s0.mean2", &n, 8, 3, &keys));
     assert_true(keys.key[0].slots == 30 && keys.key[1].slots == 6);
     assert_string_equal(lw_encoder_fit_text(&n, 8, 8, text), "resized to 12x10 (bilinear)");
     assert_string_equal(lw_encoder_fit_text(&n, FIT_H, FIT_W, text), "");

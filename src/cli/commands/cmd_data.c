@@ -44,7 +44,7 @@ const lw_command lw_cmd_data_list = {
 
 typedef struct look_cli {
     const char *spec, *output, *preparation;
-    int32_t split, image_size, on_error, lines, columns, zoom;
+    int32_t split, image_size, channels, on_error, lines, columns, zoom;
     int64_t num_images;
 } look_cli;
 
@@ -70,6 +70,9 @@ typedef struct look_cli {
          .unit = "pixels",                                                                         \
          .group = "Data",                                                                          \
          .help = LW_DATA_SIZE_HELP},                                                               \
+        {LW_OPT(look_cli, channels),   .name = "channels", .min = 0,                               \
+         .max = LW_MAX_CHANNELS,       .fallback = "0",    .group = "Data",                        \
+         .help = LW_DATA_CHANNELS_HELP},                                                           \
     {                                                                                              \
         LW_OPT(look_cli, preparation), .name = "preparation", .path = LW_PATH_IN, .unit = "file",  \
                                        .group = "Data",                                            \
@@ -80,9 +83,12 @@ typedef struct look_cli {
 
 static const lw_option check_options[] = {LOOK_OPTIONS, {.name = NULL}};
 
-static json_t *three(const double v[3])
+static json_t *numbers(const lw_dataset *d, const double *v)
 {
-    return json_pack("[f, f, f]", v[0], v[1], v[2]);
+    json_t *a = json_array();
+    for (int32_t c = 0; c < d->channels; c++)
+        json_array_append_new(a, json_real(v[c]));
+    return a;
 }
 
 static json_t *report_json(const look_cli *o, const lw_data_report *r)
@@ -100,14 +106,15 @@ static json_t *report_json(const look_cli *o, const lw_data_report *r)
             json_object_set_new(j, "image_size", json_integer(r->set->h));
         json_object_set_new(j, "height", json_integer(r->set->h));
         json_object_set_new(j, "width", json_integer(r->set->w));
+        json_object_set_new(j, "channels", json_integer(r->set->channels));
         json_object_set_new(j, "skipped", json_integer((json_int_t)r->set->skipped));
         if (*r->set->note)
             json_object_set_new(j, "note", json_string(r->set->note));
         json_object_set_new(j, "labelled", json_boolean(r->set->labelled));
-        json_object_set_new(j, "mean", three(r->mean));
-        json_object_set_new(j, "sd", three(r->sd));
-        json_object_set_new(j, "min", three(r->min));
-        json_object_set_new(j, "max", three(r->max));
+        json_object_set_new(j, "mean", numbers(r->set, r->mean));
+        json_object_set_new(j, "sd", numbers(r->set, r->sd));
+        json_object_set_new(j, "min", numbers(r->set, r->min));
+        json_object_set_new(j, "max", numbers(r->set, r->max));
         json_object_set_new(j, "duplicates", json_integer((json_int_t)r->duplicates));
         for (int32_t c = 0; c < r->set->classes; c++)
             json_object_set_new(counts, r->set->class_names[c],
@@ -119,16 +126,39 @@ static json_t *report_json(const look_cli *o, const lw_data_report *r)
     return j;
 }
 
+/* " of 1 channel"; nothing of RGB. */
+static const char *of_channels(const lw_dataset *d, char buf[32])
+{
+    buf[0] = '\0';
+    if (d->channels != 3)
+        snprintf(buf, 32, " of %d channel%s", d->channels, d->channels == 1 ? "" : "s");
+    return buf;
+}
+
+static void print_numbers(const lw_data_report *r)
+{
+    double lo = r->min[0], hi = r->max[0];
+    lw_cli_print("mean ");
+    for (int32_t c = 0; c < r->set->channels; c++)
+        lw_cli_print(" %.4f", r->mean[c]);
+    lw_cli_print("   sd");
+    for (int32_t c = 0; c < r->set->channels; c++) {
+        lw_cli_print(" %.4f", r->sd[c]);
+        lo = LW_MIN(lo, r->min[c]);
+        hi = LW_MAX(hi, r->max[c]);
+    }
+    lw_cli_print("   range %.3f .. %.3f\n", lo, hi);
+}
+
 static void print_report(const lw_data_report *r)
 {
+    char channels[32];
     if (r->set) {
         const lw_dataset *d = r->set;
-        lw_cli_print("%s: %lld %s pictures of %dx%d, %d class%s\n", d->spec, (long long)d->n,
-                     lw_split_name(d->split), d->w, d->h, d->classes, d->classes == 1 ? "" : "es");
-        lw_cli_print("mean  %.4f %.4f %.4f   sd %.4f %.4f %.4f   range %.3f .. %.3f\n", r->mean[0],
-                     r->mean[1], r->mean[2], r->sd[0], r->sd[1], r->sd[2],
-                     LW_MIN(LW_MIN(r->min[0], r->min[1]), r->min[2]),
-                     LW_MAX(LW_MAX(r->max[0], r->max[1]), r->max[2]));
+        lw_cli_print("%s: %lld %s pictures of %dx%d%s, %d class%s\n", d->spec, (long long)d->n,
+                     lw_split_name(d->split), d->w, d->h, of_channels(d, channels), d->classes,
+                     d->classes == 1 ? "" : "es");
+        print_numbers(r);
         for (int32_t c = 0; c < d->classes && d->labelled; c++)
             lw_cli_print("  %-16s %lld\n", d->class_names[c], (long long)r->class_counts[c]);
         if (r->duplicates)
@@ -146,6 +176,7 @@ static void print_report(const lw_data_report *r)
 static int look_opts(const lw_cli *cli, const look_cli *o, lw_preparation *p, lw_data_opts *opts)
 {
     *opts = (lw_data_opts){.image_size = o->image_size,
+                           .channels = o->channels,
                            .split = (lw_split)o->split,
                            .num_images = o->num_images,
                            .seed = (uint64_t)cli->global.seed,
@@ -226,7 +257,10 @@ static int sheet(const lw_cli *cli, const look_cli *o, const lw_dataset *d)
                               "height", (int)im.height);
         lw_cli_print_json(j);
     } else {
-        lw_cli_print("%s: %d x %d pixels\n", o->output, (int)im.width, (int)im.height);
+        lw_cli_print("%s: %d x %d pixels%s\n", o->output, (int)im.width, (int)im.height,
+                     d->channels > 3    ? ", of the first three channels"
+                     : d->channels == 2 ? ", of the first channel"
+                                        : "");
     }
     return 0;
 }
@@ -262,8 +296,8 @@ static const lw_option export_options[] = {
     LOOK_OPTIONS,
     {LW_OPT(look_cli, output), .name = "output", .path = LW_PATH_OUT_ANY, .required = true,
      .unit = "file|dir", .group = "Export",
-     .help =
-         "x.npy (u8 [N,H,W,3]), x.npz (arr_0, and labels as arr_1) or a folder of PNG by class"},
+     .help = "x.npy (u8 [N,H,W,channels]), x.npz (arr_0, and labels as arr_1) or a folder of PNG "
+             "by class"},
     {.name = NULL}};
 
 static int run_export(const lw_cli *cli, const void *config)
@@ -283,10 +317,12 @@ static int run_export(const lw_cli *cli, const void *config)
         json_t *j = json_pack("{s:s, s:I, s:i, s:i, s:b}", "output", o->output, "pictures",
                               (json_int_t)d->n, "height", (int)d->h, "width", (int)d->w, "labelled",
                               (int)d->labelled);
+        json_object_set_new(j, "channels", json_integer(d->channels));
         lw_cli_print_json(j);
     } else {
-        lw_cli_print("%s: %lld pictures of %dx%d\n", o->output, (long long)d->n, (int)d->w,
-                     (int)d->h);
+        char channels[32];
+        lw_cli_print("%s: %lld pictures of %dx%d%s\n", o->output, (long long)d->n, (int)d->w,
+                     (int)d->h, of_channels(d, channels));
     }
     return 0;
 }

@@ -40,6 +40,7 @@ static json_t *row_json(const lw_cached *c)
         if (c->height == c->width)
             json_object_set_new(j, "image_size", json_integer(c->height));
         json_object_set_new(j, "height", json_integer(c->height));
+        json_object_set_new(j, "channels", json_integer(c->channels));
         json_object_set_new(j, "width", json_integer(c->width));
     }
     return j;

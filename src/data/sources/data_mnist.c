@@ -182,7 +182,7 @@ typedef struct digits {
     int32_t border;
 } digits;
 
-static int get_digit(const void *from, int64_t i, lw_image *im, int32_t *label)
+static int get_digit(const void *from, int64_t i, lw_pixels *im, int32_t *label)
 {
     const digits *d = from;
     const uint8_t *gray = d->gray + i * SIDE * SIDE;
@@ -191,10 +191,9 @@ static int get_digit(const void *from, int64_t i, lw_image *im, int32_t *label)
     if (*label >= CLASSES)
         return lw_fail(LW_EFORMAT, "%s: label %lld is %d, not 0..9", d->label_path,
                        (long long)(d->at + i), *label);
-    LW_TRY(lw_image_init(im, side, side));
+    LW_TRY(lw_pixels_init(im, side, side, 1));
     for (int32_t y = 0; y < SIDE; y++)
-        for (int32_t x = 0; x < SIDE; x++)
-            memset(im->rgb + 3 * ((y + d->border) * side + x + d->border), gray[y * SIDE + x], 3);
+        memcpy(im->at + (y + d->border) * side + d->border, gray + y * SIDE, SIDE);
     return 0;
 }
 
@@ -259,7 +258,7 @@ static int mnist_build(lw_data_job *job, lw_data_sink *sink)
 
 const lw_data_source lw_data_source_mnist = {
     .info = {"mnist", "mnist:PATH",
-             "MNIST as four idx files, plain, .gz or .xz; padded to 32x32, gray as RGB"},
+             "MNIST as four idx files, plain, .gz or .xz; padded to 32x32, gray"},
     .plan = mnist_plan,
     .build = mnist_build,
     .clear = mnist_clear,

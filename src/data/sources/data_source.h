@@ -35,7 +35,9 @@ typedef struct lw_data_job {
     const char *arg;  /* what follows the colon; NULL when there is no colon */
     lw_data_opts opts;
     /* set by plan */
-    int32_t h, w; /* of a row; 0: settle decides before the build */
+    int32_t h, w;     /* of a row; 0: settle decides before the build */
+    int32_t channels; /* of a row: set before the plan */
+    int32_t own;      /* channels that its pictures have; 3 unless the plan says so */
     int32_t classes;
     bool labelled, flip;
     bool ranged;   /* the build keeps the rows asked for (data_range.c), not both splits */
@@ -83,6 +85,8 @@ int lw_data_job_place(lw_data_job *job, const char *path);
 int lw_data_job_root(lw_data_job *job);
 /* The path argument, or LW_EUSAGE naming the source's usage. */
 int lw_data_job_path(const lw_data_job *job, const char **out);
+/* Bytes of a row. */
+size_t lw_data_job_row(const lw_data_job *job);
 /* Size and note, where plan left them open. */
 int lw_data_job_settle(lw_data_job *job);
 int lw_data_report_add(lw_data_report *r, const char *path, const char *reason);
@@ -107,7 +111,7 @@ int lw_data_sink_expect(lw_data_sink *s, int64_t n_train, int64_t n_heldout);
 bool lw_data_sink_wants(lw_data_sink *s, int64_t *number);
 typedef struct lw_data_block {
     int64_t n;
-    uint8_t *pixels; /* [n][h][w][3] */
+    uint8_t *pixels; /* [n][h][w][channels] */
     int32_t *labels;
     int64_t *numbers;
     const char **names; /* of files; NULL */
@@ -128,7 +132,7 @@ typedef struct lw_data_pictures {
     int64_t n;
     const void *from;
     /* Picture i and its label, for many threads at once; *im is empty before. */
-    int (*get)(const void *from, int64_t i, lw_image *im, int32_t *label);
+    int (*get)(const void *from, int64_t i, lw_pixels *im, int32_t *label);
     /* Of files: where it is; the name of its row. NULL: rows are known by their number. */
     const char *(*path)(const void *from, int64_t i);
     const char *(*name)(const void *from, int64_t i);
@@ -163,8 +167,10 @@ typedef struct lw_data_header {
 #define LW_DATA_VERSION 5u
 #define LW_DATA_PIXELS_AT 4096u
 
-/* Rows of a block: as many whole rows as 64 KiB hold, at least one. */
-int64_t lw_data_block_rows(int32_t h, int32_t w);
+/* Bytes of a row. */
+size_t lw_data_header_row(const lw_data_header *h);
+/* Rows of a block: as many whole rows of so many bytes as 64 KiB hold, at least one. */
+int64_t lw_data_block_rows(size_t row);
 /* h = 0 for the first row of a block; then the result for the row before. */
 uint64_t lw_data_fold(uint64_t h, uint64_t row_hash);
 /* What `content` becomes with one row more; 0 before the first. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `tensor`: pictures in an array of bytes [N][H][W][C], .npy or .npz, C 1 (gray becomes RGB) or 3.
+ * `tensor`: pictures in an array of bytes [N][H][W][C], .npy or .npz. [N][H][W] and [N][1][H][W]
+ * are gray.
  *
  *   .npy                        pictures
  *   .npz  arr_0 [, arr_1]       ADM's: pictures [, labels]
@@ -99,23 +100,27 @@ static int load_npz(tensor_file *f)
 
 /* ---- is it pictures -------------------------------------------------------------------------- */
 
-/* [N,H,W] is gray. */
 static int check_pixels(const tensor_file *f, const lw_array *a, int32_t *h, int32_t *w, int32_t *c)
 {
     char text[192];
-    int64_t channels = a->rank == 4 ? a->shape[3] : 1;
+    /* [N,1,H,W]: nobody's pictures are one line of pixels */
+    bool plane = a->rank == 4 && a->shape[1] == 1 && a->shape[2] > 1;
+    int64_t channels = a->rank == 4 && !plane ? a->shape[3] : 1;
+    const int64_t *side = a->shape + 1 + plane;
     if (a->type != LW_ELEM_U8 || a->rank < 3 || a->rank > 4 || a->count == 0)
         return lw_fail(LW_EFORMAT, "%s: an array %s of %s, pictures are U8 [N,H,W,C] or [N,H,W]",
                        f->path, lw_shape_text(text, a->rank, a->shape), lw_elem_name(a->type));
-    if (channels != 1 && channels != 3)
+    if (channels > LW_MAX_CHANNELS)
         return lw_fail(LW_EUNSUPPORTED,
-                       "%s: pictures of %lld channels; 1 (gray) and 3 (RGB) are read", f->path,
-                       (long long)channels);
-    if (a->shape[1] > LW_DATA_MAX_SIDE || a->shape[2] > LW_DATA_MAX_SIDE)
+                       "%s: an array %s: pictures of %lld channels, which come last; up to %d are "
+                       "read",
+                       f->path, lw_shape_text(text, a->rank, a->shape), (long long)channels,
+                       LW_MAX_CHANNELS);
+    if (side[0] > LW_DATA_MAX_SIDE || side[1] > LW_DATA_MAX_SIDE)
         return lw_fail(LW_EFORMAT, "%s: pictures of %lldx%lld, sides are 1 to %d", f->path,
-                       (long long)a->shape[2], (long long)a->shape[1], LW_DATA_MAX_SIDE);
-    *h = (int32_t)a->shape[1];
-    *w = (int32_t)a->shape[2];
+                       (long long)side[1], (long long)side[0], LW_DATA_MAX_SIDE);
+    *h = (int32_t)side[0];
+    *w = (int32_t)side[1];
     *c = (int32_t)channels;
     return 0;
 }
@@ -201,6 +206,7 @@ static int tensor_plan(lw_data_job *job)
         return LW_ENOMEM;
     LW_TRY(load(job));
     lw_data_job_size(job, LW_MIN(f->h, f->w));
+    job->own = f->c;
     job->labelled = f->classes > 0;
     job->flip = false; /* nobody says what they show */
     for (int32_t c = 0; c < LW_MAX(f->classes, 1); c++) {
@@ -224,18 +230,14 @@ static int64_t index_of(const pick *p, int64_t i)
     return p->held ? i * TENTH + TENTH - 1 : i + i / (TENTH - 1);
 }
 
-static int get(const void *from, int64_t i, lw_image *im, int32_t *label)
+static int get(const void *from, int64_t i, lw_pixels *im, int32_t *label)
 {
     const pick *p = from;
     const tensor_file *f = p->f;
-    int64_t at = index_of(p, i), pixels = (int64_t)f->h * f->w;
-    const uint8_t *src = (const uint8_t *)p->part->pixels.data + at * pixels * f->c;
+    int64_t at = index_of(p, i), bytes = (int64_t)f->h * f->w * f->c;
     *label = p->part->labels.data ? (int32_t)label_at(&p->part->labels, at) : 0;
-    LW_TRY(lw_image_init(im, f->w, f->h));
-    for (int64_t k = 0; f->c == 1 && k < pixels; k++)
-        memset(im->rgb + 3 * k, src[k], 3);
-    if (f->c == 3)
-        memcpy(im->rgb, src, (size_t)pixels * 3);
+    LW_TRY(lw_pixels_init(im, f->h, f->w, f->c));
+    memcpy(im->at, (const uint8_t *)p->part->pixels.data + at * bytes, (size_t)bytes);
     return 0;
 }
 
@@ -256,9 +258,10 @@ static int tensor_build(lw_data_job *job, lw_data_sink *sink)
 }
 
 const lw_data_source lw_data_source_tensor = {
-    .info = {"tensor", "tensor:FILE",
-             "bytes [N,H,W,C] in .npy or .npz (arr_0, images, x_train), gray or RGB; labels arr_1, "
-             "labels, y_train; every tenth held out, or x_test"},
+    .info =
+        {"tensor", "tensor:FILE",
+         "bytes [N,H,W,C] in .npy or .npz (arr_0, images, x_train), [N,H,W] or [N,1,H,W]; labels "
+         "arr_1, labels, y_train; every tenth held out, or x_test"},
     .plan = tensor_plan,
     .build = tensor_build,
     .clear = tensor_clear,

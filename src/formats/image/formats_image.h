@@ -27,6 +27,12 @@ typedef struct lw_image {
     uint8_t clear[3];
 } lw_image;
 
+/* Which channel of a picture of so many is shown as red, green or blue (c 0, 1, 2). */
+static inline int lw_shown_channel(int32_t channels, int c)
+{
+    return channels >= 3 ? c : 0;
+}
+
 int lw_image_init(lw_image *out, int32_t width, int32_t height); /* black */
 void lw_image_clear(lw_image *im);                               /* fits LW_CLEANUP */
 

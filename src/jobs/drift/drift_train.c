@@ -106,7 +106,8 @@ static int build_step(const drift_run *r, lw_graph *g)
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_scope_part(g, "generator");
     lw_network_in in = {.x = lw_random(g, "drift.noise", LW_RANDOM_NORMAL, 0,
-                                       lw_type_of(LW_F32, 4, batch, side, side, 3), rows)};
+                                       lw_type_of(LW_F32, 4, batch, side, side, u->in_channels),
+                                       rows)};
     if (u->latent_dim)
         in.latent = lw_random(g, "drift.latent", LW_RANDOM_NORMAL, 0,
                               lw_type_of(LW_F32, 2, batch, u->latent_dim), rows);
@@ -242,7 +243,8 @@ static int open_features(drift_run *r)
     if (*lw_encoder_fit_text(r->encoder, r->g.net.image_size, r->g.net.image_size, fit))
         lw_observe_say(r->g.p.obs, "for the encoder pictures are %s", fit);
     const char *keys = c->feature_keys ? c->feature_keys : r->encoder->dir ? "col" : "pixels";
-    return lw_features_parse(keys, r->encoder, r->g.net.image_size, &r->keys);
+    return lw_features_parse(keys, r->encoder, r->g.net.image_size, r->g.net.out_channels,
+                             &r->keys);
 }
 
 /* Kept features are memory, others are time: both are part of the prediction. */

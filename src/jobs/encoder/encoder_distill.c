@@ -59,7 +59,7 @@ int lw_distill_open(const lw_train_encoder_config *c, lw_picture_run *p, lw_enco
         return lw_fail(LW_EUSAGE, "--objective distill: needs --teacher SPEC");
     LW_TRY(lw_encoder_open(c->teacher, &d->teacher));
     const char *keys = c->teacher_keys ? c->teacher_keys : d->teacher->features ? "pooled" : "cls";
-    LW_TRY(lw_features_parse(keys, d->teacher, p->data->h, &d->keys));
+    LW_TRY(lw_features_parse(keys, d->teacher, p->data->h, p->data->channels, &d->keys));
     LW_TRY(choose_predictions(d, net));
     d->wanted = lw_calloc((size_t)p->leaves.size, sizeof *d->wanted);
     if (!d->wanted)

@@ -9,12 +9,12 @@
  * softness, would pass for one. */
 static void make_junk(lw_junk *junk, const lw_batch *b, int64_t index, float *dst)
 {
-    int64_t floats = (int64_t)b->h * b->w * 3, first = index % b->size;
+    int64_t floats = lw_batch_row_size(b), first = index % b->size;
     for (int32_t k = 1; index % 20 == 0 && k < b->size; k++) {
         int64_t other = (first + k) % b->size;
         if (b->labels[other] == b->labels[first]) {
             lw_junk_average(b->images + first * floats, b->images + other * floats, b->h, b->w,
-                            dst);
+                            b->channels, dst);
             return;
         }
     }
@@ -23,7 +23,7 @@ static void make_junk(lw_junk *junk, const lw_batch *b, int64_t index, float *ds
 
 int lw_judge_feed(lw_picture_run *p, lw_junk *junk, int64_t leaf)
 {
-    int64_t n = p->leaves.size, n_junk = n / 4, floats = (int64_t)p->data->h * p->data->w * 3;
+    int64_t n = p->leaves.size, n_junk = n / 4, floats = lw_data_row_size(p->data);
     float *x = lw_exec_write(p->exec, "images");
     int32_t *labels = lw_exec_write(p->exec, "labels");
     int64_t *rows = lw_exec_write(p->exec, "rows");

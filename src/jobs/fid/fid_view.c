@@ -69,6 +69,7 @@ static int open_data(fid_view *v, lw_pool *pool, const lw_observer *obs)
     const bool guess = c->dry_run && bytes; /* they are prepared for this call: one will do */
     const lw_data_opts o = {.image_size = side_of_data(v),
                             .preparation = bytes ? &e->preparation : NULL,
+                            .channels = e->net->channels,
                             .split = (lw_split)s->split,
                             .count = guess ? 1 : 0,
                             .num_images = guess ? 0 : c->num_images,
@@ -110,25 +111,23 @@ int lw_fid_view_open(const fid_set *s, const fid_encoder *e, lw_pool *pool, cons
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Picture i as it is: of a file decoded into *file, else borrowed. */
-static int raw_picture(const fid_view *v, int64_t i, lw_image *file, lw_image *out)
+static int raw_picture(const fid_view *v, int64_t i, lw_image *file, lw_pixels *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str name = {0}, path = {0};
     const fid_set *s = v->set;
     if (!v->data) {
-        *out =
-            (lw_image){.width = s->w, .height = s->h, .rgb = s->rgb + i * (int64_t)s->h * s->w * 3};
+        *out = (lw_pixels){s->h, s->w, 3, s->rgb + i * (int64_t)s->h * s->w * 3};
         return 0;
     }
     if (!by_name(v)) {
-        const int64_t row = (int64_t)v->data->h * v->data->w * 3;
-        *out = (lw_image){.width = v->data->w,
-                          .height = v->data->h,
-                          .rgb = (uint8_t *)(uintptr_t)(v->data->pixels + i * row)};
+        const lw_dataset *d = v->data;
+        const uint8_t *at = d->pixels + i * lw_data_row_size(d);
+        *out = (lw_pixels){d->h, d->w, d->channels, (uint8_t *)(uintptr_t)at};
         return 0;
     }
     lw_data_row_name(v->data, i, &name);
     LW_TRY(lw_image_load(lw_path_join(&path, v->data->root, lw_str_c(&name)), file));
-    *out = *file;
+    *out = lw_pixels_of(file);
     return 0;
 }
 
@@ -136,19 +135,25 @@ static int prepare_one(const fid_view *v, int64_t i, float *dst)
 {
     LW_CLEANUP(lw_image_clear) lw_image file = {0};
     const fid_encoder *e = v->encoder;
-    int64_t n = (int64_t)v->h * v->w * 3;
-    lw_image im;
+    const int32_t channels = e->net->channels;
+    const int64_t n = (int64_t)v->h * v->w * channels;
+    lw_pixels im;
     LW_TRY(raw_picture(v, i, &file, &im));
     if (e->floats)
-        return lw_prepare_f32(&e->preparation, &im, dst);
-    if (!e->sized || v->data) { /* rows of data are prepared already */
-        lw_data_from_u8(im.rgb, n, dst);
+        return lw_prepare_f32(&e->preparation, im, dst);
+    if (v->data) { /* rows of data are prepared already */
+        lw_data_from_u8(im.at, n, dst);
         return 0;
     }
     LW_CLEANUP(lw_free) uint8_t *bytes = lw_calloc((size_t)n, 1);
     if (!bytes)
         return LW_ENOMEM;
-    LW_TRY(lw_prepare(&e->preparation, &im, bytes));
+    if (e->sized) {
+        LW_TRY(lw_prepare_pixels(&e->preparation, im, bytes));
+    } else {
+        LW_TRY(lw_channels_check(e->net->name, im.channels, channels));
+        lw_channels_convert(im.at, (int64_t)im.height * im.width, im.channels, channels, bytes);
+    }
     lw_data_from_u8(bytes, n, dst);
     return 0;
 }
@@ -164,7 +169,7 @@ typedef struct filling {
 static int fill_one(void *arg, int64_t i, int worker)
 {
     const filling *f = arg;
-    float *dst = f->dst + i * f->v->h * f->v->w * 3;
+    float *dst = f->dst + i * f->v->h * f->v->w * f->v->encoder->net->channels;
     (void)worker;
     return prepare_one(f->v, f->same ? 0 : f->first + i, dst);
 }

@@ -18,7 +18,7 @@ typedef struct fid_view {
     const fid_set *set;
     const fid_encoder *encoder; /* NULL: the set is features or statistics */
     lw_dataset *data;           /* pictures of data: prepared, as they are, or only their names */
-    int32_t h, w;               /* of the pictures its graph takes */
+    int32_t h, w;               /* of the pictures its graph takes, as many channels as it has */
     int64_t n;                  /* pictures; 0: a file of statistics does not say */
     int32_t dim;
     lw_contract contract; /* nothing said: by a file of another program */

@@ -117,12 +117,12 @@ static void add_all(offers *o, const lw_graph *g, lw_val x, const lw_taps *taps)
     }
 }
 
-static int look(const lw_network *e, int32_t size, offers *o, lw_str *names)
+static int look(const lw_network *e, int32_t size, int32_t channels, offers *o, lw_str *names)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     lw_taps taps;
     LW_TRY(lw_graph_new(&g));
-    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 1, size, size, 3));
+    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 1, size, size, channels));
     lw_network_append(e, g, (lw_network_in){.x = x}, &taps);
     LW_TRY(lw_graph_error(g));
     o->e = e;
@@ -192,7 +192,7 @@ static int add_list(const offers *o, const char *list, const char *taps, lw_feat
     return s->n ? 0 : lw_fail(LW_EUSAGE, "no feature keys");
 }
 
-int lw_features_parse(const char *list, const lw_network *e, int32_t image_size,
+int lw_features_parse(const char *list, const lw_network *e, int32_t image_size, int32_t channels,
                       lw_feature_set *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str taps = {0};
@@ -200,7 +200,7 @@ int lw_features_parse(const char *list, const lw_network *e, int32_t image_size,
     lw_feature_set set = {0};
     if (!o)
         return LW_ENOMEM;
-    LW_TRY(look(e, image_size, o, &taps));
+    LW_TRY(look(e, image_size, channels, o, &taps));
     LW_TRY(add_list(o, list, lw_str_c(&taps), &set));
     *out = set;
     return 0;

@@ -46,7 +46,7 @@ typedef struct lw_feature_set {
  * given, each key once. Shapes are those of a graph built for the purpose. LW_EUSAGE: an unknown key
  * (the nearest named, and what the encoder has), a map with no room for the patch. The sets skip
  * what has no room; an empty result is an error. */
-int lw_features_parse(const char *list, const lw_network *e, int32_t image_size,
+int lw_features_parse(const char *list, const lw_network *e, int32_t image_size, int32_t channels,
                       lw_feature_set *out);
 /* Floats per image over all keys. */
 int64_t lw_features_floats(const lw_feature_set *s);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 8-bit pictures of any number of channels, and the two ways from one number to another:
+ *
+ *   1 -> 3   gray becomes RGB: the channel three times
+ *   3 -> 1   RGB becomes luma, as Pillow's convert("L") has it (ITU-R 601-2):
+ *            (19595 r + 38470 g + 7471 b + 32768) >> 16
+ *
+ * Of gray stored as RGB the second gives back the first's very bytes. Nothing else is made of
+ * anything else.
+ */
+#ifndef LW_DATA_PIXELS_H
+#define LW_DATA_PIXELS_H
+
+#include "base/base.h"
+#include "formats/formats.h"
+
+enum { LW_MAX_CHANNELS = 64 };
+
+typedef struct lw_pixels {
+    int32_t height, width, channels;
+    uint8_t *at; /* [height][width][channels] */
+} lw_pixels;
+
+int lw_pixels_init(lw_pixels *out, int32_t height, int32_t width, int32_t channels); /* zeros */
+void lw_pixels_clear(lw_pixels *p); /* fits LW_CLEANUP */
+/* The same bytes, borrowed. */
+static inline lw_pixels lw_pixels_of(const lw_image *im)
+{
+    return (lw_pixels){im->height, im->width, 3, im->rgb};
+}
+/* LW_EUNSUPPORTED when pictures of `from` channels cannot become such of `to`; `what` names them. */
+int lw_channels_check(const char *what, int32_t from, int32_t to);
+/* n pixels of `from` channels as n of `to`, between which there is a way. */
+void lw_channels_convert(const uint8_t *src, int64_t n, int32_t from, int32_t to, uint8_t *dst);
+/* n gray floats in x become n RGB pixels, [3 n]. */
+void lw_gray_to_rgb(float *x, int64_t n);
+
+#endif
