@@ -37,6 +37,9 @@ from golden import convnets
 LIMIT = {"f32": 1e-4, "bf16": 3e-2}
 CLIP_NUMBERS = ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711))
 HALF = ((0.5,) * 3, (0.5,) * 3)
+GRAY = ((0.1307,), (0.3081,))
+GRAY_HALF = ((0.5,), (0.5,))
+FIVE = ((0.1, 0.2, 0.3, 0.4, 0.5), (0.5, 0.4, 0.3, 0.2, 0.1))
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
@@ -152,11 +155,26 @@ def save_weights(net, folder, name):
               os.path.join(folder, name))
 
 
-def timm_vit(architecture, before, classes=0):
+def timm_numbers(net, numbers):
+    """pretrained_cfg and model_args of a network whose pictures are not RGB; timm leaves mean and
+    std of RGB in it."""
+    about = {k: v for k, v in net.pretrained_cfg.items() if k != "url"}
+    if numbers is None:
+        return {"pretrained_cfg": about}
+    n = len(numbers[0])
+    about.update(input_size=[n] + list(about["input_size"])[1:], mean=numbers[0], std=numbers[1])
+    return {"pretrained_cfg": about, "model_args": {"in_chans": n}}
+
+
+def in_chans(numbers):
+    return {} if numbers is None else {"in_chans": len(numbers[0])}
+
+
+def timm_vit(architecture, before, classes=0, numbers=None):
     """As on the hub: config.json with the registration's name, model.safetensors."""
     import timm
     free = {"dynamic_img_size": True} if "dinov2" in architecture else {}
-    net = draw(timm.create_model(architecture, num_classes=classes, **free))
+    net = draw(timm.create_model(architecture, num_classes=classes, **free, **in_chans(numbers)))
 
     def taps(net, x):
         p = net.patch_embed.patch_size[0]
@@ -166,10 +184,9 @@ def timm_vit(architecture, before, classes=0):
 
     def save(folder):
         save_weights(net, folder, "model.safetensors")
-        about = {k: v for k, v in net.pretrained_cfg.items() if k != "url"}
         write_json(folder, "config.json", {
             "architecture": architecture, "num_classes": classes, "num_features": net.num_features,
-            "global_pool": net.global_pool, "pretrained_cfg": about})
+            "global_pool": net.global_pool, **timm_numbers(net, numbers)})
     return net, taps, save
 
 
@@ -242,11 +259,11 @@ def resnet_torchvision(name):
     return net, stages, lambda folder: save_weights(net, folder, "model.safetensors")
 
 
-def resnet_timm(name):
+def resnet_timm(name, numbers=None):
     import timm
-    net = statistics(draw(timm.create_model(name, pretrained=False)))
+    net = statistics(draw(timm.create_model(name, pretrained=False, **in_chans(numbers))))
 
-    return net, stages, lambda folder: save_timm(net, name, folder)
+    return net, stages, lambda folder: save_timm(net, name, folder, numbers)
 
 
 def resnet_hf():
@@ -261,13 +278,12 @@ def resnet_hf():
     return net, taps, net.save_pretrained
 
 
-def save_timm(net, name, folder):
+def save_timm(net, name, folder, numbers=None):
     """As on the hub: config.json with the registration's name, model.safetensors."""
     save_weights(net, folder, "model.safetensors")
-    about = {k: v for k, v in net.pretrained_cfg.items() if k != "url"}
     write_json(folder, "config.json", {
         "architecture": name, "num_classes": net.num_classes, "num_features": net.num_features,
-        "global_pool": "avg", "pretrained_cfg": about})
+        "global_pool": "avg", **timm_numbers(net, numbers)})
 
 
 def inception_fid():
@@ -391,6 +407,12 @@ CASES = {
     "wide-resnet50": (lambda: resnet_torchvision("wide_resnet50_2"), (224, 224), IMAGENET),
     "resnet34-timm": (lambda: resnet_timm("resnet34"), (224, 224), IMAGENET),
     "resnet50-timm": (lambda: resnet_timm("resnet50"), (224, 224), IMAGENET),
+    "resnet18-gray-timm": (lambda: resnet_timm("resnet18", GRAY), (224, 224), GRAY),
+    "resnet18-five-timm": (lambda: resnet_timm("resnet18", FIVE), (224, 224), FIVE),
+    "dinov2-s-gray-timm": (lambda: timm_vit("vit_small_patch14_dinov2", 1, numbers=GRAY), (224, 224),
+                           GRAY),
+    "siglip-b16-gray": (lambda: siglip(patch_size=16, image_size=224, num_channels=1), (224, 224),
+                        GRAY_HALF),
     "resnet50-hf": (resnet_hf, (224, 224), IMAGENET),
     "inception-fid": (inception_fid, (299, 299), HALF),
     "inception-fid-small": (inception_fid, (32, 32), HALF),
@@ -470,7 +492,7 @@ def check(name, o, scratch):
     folder = os.path.join(scratch, name)
     save(folder)
     decoder = len(sides) == 3
-    shape = (o.batch,) + (sides if decoder else (3,) + sides)
+    shape = (o.batch,) + (sides if decoder else (len(numbers[0]),) + sides)
     x = np.random.default_rng(2).uniform(-1, 1, shape).astype(np.float32)
     np.save(os.path.join(scratch, "x.npy"), x)
     start = time.time()

@@ -3,6 +3,7 @@
 """Compares `leeway run MODEL_DIR` with diffusers' UNet2DModel in double.
 
     python3 tools/unet_check.py build/leeway --config tiny|demo|small   # formula weights, new folder
+    python3 tools/unet_check.py build/leeway --config tiny --channels 1    # of gray pictures
     python3 tools/unet_check.py build/leeway --model RUN/checkpoints/last   # a folder leeway wrote
 
 The second form also shows that diffusers reads what leeway writes. Needs torch and diffusers.
@@ -23,10 +24,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from golden import formula, unet  # noqa: E402
 
 
-def make_folder(directory, name):
+def make_folder(directory, name, channels):
     """A model folder as diffusers writes it, with formula weights."""
-    net = unet.build(name, torch.float32)
-    unet.write_config(os.path.join(directory, "config.json"), name)
+    net = unet.build(name, torch.float32, channels)
+    unet.write_config(os.path.join(directory, "config.json"), name, channels)
     save_file({n: p.detach().contiguous() for n, p in net.named_parameters()},
               os.path.join(directory, "diffusion_pytorch_model.safetensors"),
               metadata={"format": "pt"})
@@ -64,12 +65,13 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("leeway")
     p.add_argument("--config", default="tiny", choices=sorted(unet.CONFIGS))
+    p.add_argument("--channels", type=int, default=3, help="of pictures, with --config")
     p.add_argument("--model", help="an existing model folder")
     p.add_argument("--batch", type=int, default=3)
     p.add_argument("--tolerance", type=float, default=2e-5)
     o = p.parse_args()
     with tempfile.TemporaryDirectory() as d:
-        folder = o.model or make_folder(d, o.config)
+        folder = o.model or make_folder(d, o.config, o.channels)
         err = check(shlex.split(o.leeway), folder, o.batch, d)
     print("relative L2 error %.2e, tolerance %.1e: %s"
           % (err, o.tolerance, "ok" if err <= o.tolerance else "FAILED"))

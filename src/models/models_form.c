@@ -57,6 +57,8 @@ static int make_store(const lw_network *n, lw_network_form *f)
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     LW_TRY(lw_store_new(true, &s));
     lw_network there = lw_network_of(n->def, f->arch, s);
+    there.channels = n->channels;
+    there.preparation = n->preparation;
     LW_TRY(lw_network_declare(&there, s));
     copy_store(n, f, s);
     if (f->fill)
@@ -92,6 +94,20 @@ static int add_preparation(const lw_network *n, lw_library to, lw_network_form *
     return 0;
 }
 
+/* Each library's word for pictures that are not RGB. */
+static int put_channels(const lw_network *n, lw_library to, json_t *config)
+{
+    json_t *args = json_object_get(config, "model_args");
+    if (n->channels == 3)
+        return 0;
+    LW_TRY(lw_network_form_only(n, to, to != LW_LIBRARY_OPEN_CLIP, "pictures that are not RGB"));
+    if (to == LW_LIBRARY_HF)
+        return json_object_set_new(config, "num_channels", json_integer(n->channels));
+    if (!args)
+        json_object_set_new(config, "model_args", args = json_object());
+    return json_object_set_new(args, "in_chans", json_integer(n->channels)) == 0 ? 0 : LW_ENOMEM;
+}
+
 int lw_network_form_of(const lw_network *n, lw_library to, lw_network_form *out)
 {
     bool open_clip = to == LW_LIBRARY_OPEN_CLIP;
@@ -105,6 +121,7 @@ int lw_network_form_of(const lw_network *n, lw_library to, lw_network_form *out)
     if (!n->def->write)
         return unwritten(n);
     LW_TRY(n->def->write(n, to, out));
+    LW_TRY(put_channels(n, to, out->config));
     LW_TRY(add_preparation(n, to, out));
     return out->arch ? make_store(n, out) : 0;
 }

@@ -253,6 +253,8 @@ int lw_network_of_config(const json_t *config, const char *where, lw_network **o
     LW_TRY(use(n, def));
     LW_TRY(def->read(config, where, n->arch));
     describe(n);
+    n->config = json_deep_copy(config);
+    LW_TRY(lw_network_channels(n, where, NULL));
     *out = lw_steal(&n);
     return 0;
 }
@@ -296,6 +298,7 @@ static int open_place(lw_network *n, lw_model_place *p, choice want)
     n->config = lw_steal(&p->config);
     describe(n);
     LW_TRY(find_preparation(n));
+    LW_TRY(lw_network_channels(n, n->dir, f));
     return load(n, f);
 }
 
@@ -405,7 +408,7 @@ int lw_encoder_open(const char *spec, lw_network **out)
 {
     LW_CLEANUP(lw_network_close) lw_network *n = NULL;
     LW_TRY(open_encoder(spec, &n));
-    if (n->generator || n->def->decoder || n->channels != 3)
+    if (n->generator || n->def->decoder)
         return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
     if (n->prepared)
         lw_network_fit_own(n);

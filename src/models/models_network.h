@@ -24,7 +24,7 @@ typedef struct lw_network_form lw_network_form;
 
 /* Values a network is built on; those it does not take are absent. */
 typedef struct lw_network_in {
-    lw_val x;       /* f32[B,h,w,C], pictures in [-1,1] */
+    lw_val x;       /* f32[B,h,w,C], pictures in [-1,1]; gray for RGB and RGB for gray, too */
     lw_val t;       /* f32[B]; absent: constant 0, so that its embedding is made when prepared */
     lw_val classes; /* i32[B] */
     lw_val latent;  /* f32[B,latent] */
@@ -61,7 +61,10 @@ typedef struct lw_network_def {
      * zero but for empty config and notes. NULL: its files are of one library. */
     int (*write)(const lw_network *n, lw_library to, lw_network_form *out);
     void (*describe)(lw_network *n); /* facts of n beside its arch; NULL: none */
-    const lw_naming *namings;        /* of tensors in files; NULL: build's names */
+    /* Names (one, or several with spaces between) of the weight [O,C,h,w] that pictures meet first: it
+     * says their channels. NULL: describe says them, where they are not 3. */
+    const char *stem;
+    const lw_naming *namings; /* of tensors in files; NULL: build's names */
     /* What its pictures are made of where no file beside the weights says it; its numbers are ops
      * before build. NULL: [-1,1] as it is. */
     const lw_preparation *preparation;
@@ -99,7 +102,7 @@ struct lw_network {
     /* set by describe */
     const char *name;   /* "resnet56"; def->name unless set */
     int32_t image_size; /* side it was made for; 0: any */
-    int32_t channels;   /* of its pictures; 3 unless set */
+    int32_t channels;   /* of its pictures; 3 unless set, or as its stem says */
     int32_t latent;     /* width of the input latent; 0: none */
     int32_t noise_size; /* side of smaller noise that x may be as well; 0: none */
     int32_t judged;     /* real classes of a judge, the others are junk; 0: not a judge */

@@ -18,16 +18,16 @@ const lw_preparation *lw_network_preparation(const lw_network *n)
 /* ((x + 1) 127.5 scale - mean) / std */
 static lw_val normalise(lw_graph *g, const lw_preparation *p, lw_val x)
 {
-    float scale[3], shift[3];
-    if (!lw_val_ok(x) || lw_type_last(lw_val_type(g, x)) != 3)
-        return lw_graph_fail(g, LW_ESHAPE, "an image encoder wants three channels");
-    for (int i = 0; i < 3; i++) {
+    float scale[LW_MAX_CHANNELS], shift[LW_MAX_CHANNELS];
+    if (!lw_val_ok(x) || lw_type_last(lw_val_type(g, x)) != p->channels)
+        return lw_graph_fail(g, LW_ESHAPE, "an image encoder wants %d channels", (int)p->channels);
+    for (int32_t i = 0; i < p->channels; i++) {
         double half = 127.5 * p->scale, deviation = (double)p->std[i];
         scale[i] = (float)(half / deviation);
         shift[i] = (float)((half - (double)p->mean[i]) / deviation);
     }
-    lw_type three = lw_type_of(LW_F32, 1, 3);
-    return lw_add(g, lw_mul(g, x, lw_const(g, three, scale)), lw_const(g, three, shift));
+    lw_type each = lw_type_of(LW_F32, 1, p->channels);
+    return lw_add(g, lw_mul(g, x, lw_const(g, each, scale)), lw_const(g, each, shift));
 }
 
 static lw_val resize(lw_graph *g, lw_val x, int32_t h, int32_t w, int32_t form, int32_t filter)
@@ -70,6 +70,7 @@ static lw_val fit(lw_graph *g, const lw_network_fit *f, lw_val x)
 
 lw_val lw_network_see(const lw_network *n, lw_graph *g, lw_val x)
 {
+    x = lw_network_gray(n, g, x);
     if (lw_network_resizes(n))
         x = frame(g, &n->preparation, x);
     if (n->prepared)

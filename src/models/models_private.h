@@ -15,6 +15,13 @@ typedef enum lw_key_kind {
 /* x as build sees it: resized as the preparation says where that is a matter of floats, its numbers,
  * then n->fit. */
 lw_val lw_network_see(const lw_network *n, lw_graph *g, lw_val x);
+/* Sets n->channels, and fits its preparation to them, by the weights in f (NULL: it has none) and
+ * n->config. LW_EFORMAT: these contradict each other; LW_EUNSUPPORTED: more than LW_MAX_CHANNELS, or
+ * mean and std of other channels. */
+int lw_network_channels(lw_network *n, const char *where, const lw_st_file *f);
+/* x as it is; before a network of RGB each channel of gray pictures is the gray one, before one of
+ * gray RGB becomes luma by the weights of data_pixels.h, which nothing rounds here. */
+lw_val lw_network_gray(const lw_network *n, lw_graph *g, lw_val x);
 /* Sets n->fit to the size of its preparation. */
 void lw_network_fit_own(lw_network *n);
 

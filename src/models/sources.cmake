@@ -8,4 +8,4 @@ set(SOURCES
   image/models_unet_config.c image/models_unet_json.c image/models_unet_read.c proof/models_kge.c
   proof/models_kge_files.c proof/models_policy.c proof/models_policy_atoms.c
   proof/models_policy_config.c proof/models_policy_load.c proof/models_policy_state.c
-  proof/models_policy_weights.c models_form.c models_network.c models_noise.c models_pictures.c models_sites.c models_taps.c)
+  proof/models_policy_weights.c models_form.c models_network.c models_channels.c models_noise.c models_pictures.c models_sites.c models_taps.c)

@@ -146,6 +146,8 @@ static void check_way_back(const lw_network *net, const char *dir)
         assert_ok(lw_store_save_as(net->store, LW_SLAB_PARAM, path, own, LW_ELEM_F32, NULL, 0));
         assert_ok(lw_store_new(true, &s));
         lw_network again = lw_network_of(net->def, net->arch, s);
+        again.channels = net->channels;
+        again.preparation = net->preparation;
         assert_ok(lw_network_declare(&again, s));
         assert_ok(lw_store_load(s, LW_SLAB_PARAM, path, only));
         assert_true(lw_store_hash(s, LW_SLAB_PARAM) == lw_store_hash(net->store, LW_SLAB_PARAM));
@@ -328,6 +330,7 @@ static int remove_scratch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        NETWORK_TEST("network_resnet_gray"),      NETWORK_TEST("network_dinov2_timm_five"),
         NETWORK_TEST("network_resnet_timm"),      NETWORK_TEST("network_resnet_bottleneck"),
         NETWORK_TEST("network_resnet_basic"),     cmocka_unit_test(test_taef2),
         NETWORK_TEST("network_taesd_encoder"),    NETWORK_TEST("network_taesd_decoder"),

@@ -201,37 +201,39 @@ static void test_small(void **state)
 
 static double variant_error(const lw_st_file *f, const char *name, const json_t *config)
 {
-    enum { BATCH = 2, PIXELS = 64 };
+    enum { BATCH = 2, PIXELS = 64, CHANNELS = 8 /* at most */ };
     lw_unet_config c;
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
     LW_CLEANUP(lw_exec_free) lw_exec *e = NULL;
     lw_device *dev = golden_device(LW_ISA_REF, 1);
-    float nchw[BATCH * 3 * PIXELS];
+    float nchw[BATCH * CHANNELS * PIXELS];
     int32_t t[BATCH];
     char key[64];
     assert_ok(lw_unet_from_json(config, name, &c));
+    assert_true(c.in_channels == c.out_channels && c.in_channels <= CHANNELS);
+    const int32_t n = c.in_channels;
     assert_ok(lw_store_new(true, &s));
     assert_ok(lw_unet_declare(&c, s));
     golden_fill_store(s);
     assert_ok(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_network_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, BATCH, 8, 8, 3)),
+    lw_network_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, BATCH, 8, 8, n)),
                         .t = lw_input(g, "t", lw_type_of(LW_F32, 1, BATCH))};
     lw_graph_output_add(g, "y", lw_unet(&b, &c, in), LW_NOVAL);
     assert_ok(lw_compile(g, dev, NULL, &plan));
     assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
-    golden_unit("variants.x", BATCH * 3 * PIXELS, nchw);
-    golden_to_nhwc(nchw, BATCH, 3, PIXELS, lw_exec_write(e, "x"));
+    golden_unit("variants.x", (int64_t)BATCH * n * PIXELS, nchw);
+    golden_to_nhwc(nchw, BATCH, n, PIXELS, lw_exec_write(e, "x"));
     golden_integers("variants.t", BATCH, 1000, t);
     for (int i = 0; i < BATCH; i++)
         ((float *)lw_exec_write(e, "t"))[i] = (float)t[i];
     assert_ok(lw_exec_run(e, &(lw_tick){0}));
-    golden_to_nchw(lw_exec_read(e, "y"), BATCH, 3, PIXELS, nchw);
+    golden_to_nchw(lw_exec_read(e, "y"), BATCH, n, PIXELS, nchw);
     snprintf(key, sizeof key, "%s.y", name);
     double *want = golden_get(f, key, NULL),
-           error = golden_relative(nchw, want, BATCH * 3 * PIXELS, 0.0);
+           error = golden_relative(nchw, want, (int64_t)BATCH * n * PIXELS, 0.0);
     free(want);
     lw_exec_free(&e);
     lw_plan_free(&plan);

@@ -33,8 +33,6 @@ static void test_configs(void **state)
          LW_EUNSUPPORTED},
         {"{\"model_type\": \"convnextv2\", \"hidden_act\": \"relu\"}", "'hidden_act' is relu",
          LW_EUNSUPPORTED},
-        {"{\"model_type\": \"convnextv2\", \"num_channels\": 1}", "'num_channels' is 1",
-         LW_EUNSUPPORTED},
         {"{\"model_type\": \"convnextv2\", \"dilation\": 2}", "'dilation' is 2", LW_EUNSUPPORTED},
         {"{\"model_type\": \"convnextv2\", \"layer_norm_eps\": -1}", "'layer_norm_eps' is -1",
          LW_EFORMAT},

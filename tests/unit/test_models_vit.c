@@ -51,7 +51,6 @@ static void test_refused(void **state)
         {clip, "{\"hidden_size\": \"wide\"}", LW_EFORMAT, "'hidden_size'"},
         {clip, "{\"num_hidden_layers\": 100}", LW_EFORMAT, "'num_hidden_layers'"},
         {clip, "{\"num_attention_heads\": 0}", LW_EFORMAT, "'num_attention_heads'"},
-        {clip, "{\"num_channels\": 1}", LW_EUNSUPPORTED, "'num_channels' is 1"},
         {clip, "{\"layer_norm_eps\": 0}", LW_EFORMAT, "'layer_norm_eps'"},
         {clip, "{\"image_size\": [32, 48]}", LW_EUNSUPPORTED, "'image_size' must be a square"},
         {clip, "{\"image_size\": 32, \"patch_size\": 33}", LW_EFORMAT, "larger than pictures"},

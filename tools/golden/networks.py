@@ -12,6 +12,7 @@ import torch
 
 from . import formula
 
+GRAY = (0.1307,), (0.3081,)
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -52,20 +53,29 @@ def case(net, taps, shape, gradient, named=str, **meta):
     return res, dict(meta, names=names(net, named), **about)
 
 
-def resnet_timm():
+def resnet_timm(in_chans=3, numbers=IMAGENET, **meta):
     """torchvision's and timm's names; narrow bottlenecks behind the stem of 64."""
     from timm.models.resnet import Bottleneck, ResNet  # pylint: disable=import-outside-toplevel
-    net = fill(ResNet(Bottleneck, [1, 2, 1, 1], num_classes=7, channels=(4, 4, 6, 6)))
+    net = fill(ResNet(Bottleneck, [1, 2, 1, 1], num_classes=7, channels=(4, 4, 6, 6), in_chans=in_chans))
 
     def taps(x):
-        h = net.maxpool(net.act1(net.bn1(net.conv1(normalised(x)))))
+        h = net.maxpool(net.act1(net.bn1(net.conv1(normalised(x, numbers)))))
         out = {"s0": h}
         for i, layer in enumerate((net.layer1, net.layer2, net.layer3, net.layer4), 1):
             out["s%d" % i] = h = layer(h)
         out["pooled"] = net.global_pool(h)
         out["logits"] = net.fc(out["pooled"])
         return out
-    return case(net, taps, (2, 3, 41, 50), "pooled")
+    return case(net, taps, (2, in_chans, 41, 50), "pooled", **meta)
+
+
+def resnet_gray():
+    """timm's in_chans, with the mean and deviation of one channel."""
+    config = {"architecture": "resnet50", "num_classes": 7, "global_pool": "avg",
+              "model_args": {"in_chans": 1, "layers": [1, 2, 1, 1], "channels": [4, 4, 6, 6]},
+              "pretrained_cfg": {"input_size": [1, 41, 50], "interpolation": "bilinear",
+                                 "crop_pct": 1.0, "mean": GRAY[0], "std": GRAY[1]}}
+    return resnet_timm(1, GRAY, config=json.dumps(config, sort_keys=True))
 
 
 def resnet_hf(kind, head, **more):
@@ -244,6 +254,7 @@ CASES = {
     "kl_plain_decoder": lambda: kl(True, use_post_quant_conv=False, mid_block_add_attention=False,
                                    layers_per_block=2, scaling_factor=0.5, shift_factor=0.25),
     "resnet_timm": resnet_timm,
+    "resnet_gray": resnet_gray,
     "resnet_bottleneck": lambda: resnet_hf("bottleneck", True, downsample_in_bottleneck=True),
     "resnet_basic": lambda: resnet_hf("basic", False, downsample_in_first_stage=True),
     "mobilenet_torchvision": mobilenet_torchvision,

@@ -38,7 +38,7 @@ class TimeProj(torch.nn.Module):
         return torch.cat([a.cos(), a.sin()] if self.cos_first else [a.sin(), a.cos()], 1)
 
 
-def config(name):
+def config(name, channels=3):
     """UNet2DModel keywords. Heads are given as attention_head_dim, so every level that has
     attention (and the middle) must have the same width."""
     base, mult, blocks, attn, heads, groups, size, classes = CONFIGS[name]
@@ -46,7 +46,7 @@ def config(name):
     widths = {m * base for m, a in zip(mult, has) if a} | {mult[-1] * base}
     assert len(widths) == 1, widths
     return dict(
-        sample_size=size, in_channels=3, out_channels=3, layers_per_block=blocks,
+        sample_size=size, in_channels=channels, out_channels=channels, layers_per_block=blocks,
         block_out_channels=tuple(m * base for m in mult),
         down_block_types=tuple("AttnDownBlock2D" if a else "DownBlock2D" for a in has),
         up_block_types=tuple("AttnUpBlock2D" if a else "UpBlock2D" for a in reversed(has)),
@@ -56,9 +56,9 @@ def config(name):
         num_class_embeds=classes or None)
 
 
-def build(name, dtype):
+def build(name, dtype, channels=3):
     """The model with formula weights (also in the tensors that training starts at zero)."""
-    net = UNet2DModel(**config(name))
+    net = UNet2DModel(**config(name, channels))
     for pname, p in net.named_parameters():
         p.data.copy_(torch.from_numpy(formula.parameter(pname, tuple(p.shape))))
     net = net.to(dtype)
@@ -166,13 +166,14 @@ VARIANTS = {
                       freq_shift=1, norm_eps=1e-6),
     "square": dict(sample_size=[8, 8], time_embedding_dim=32, act_fn="swish",
                    num_train_timesteps=1000),
+    "gray": dict(in_channels=1, out_channels=1),
+    "five": dict(in_channels=5, out_channels=5),
 }
 
 
 def variants(directory):
     """y of each by formula weights; its configuration as diffusers writes it."""
     res, configs = {}, {}
-    x = torch.from_numpy(formula.unit("variants.x", (2, 3, 8, 8))).double()
     t = torch.from_numpy(formula.integers("variants.t", 2, 1000))
     for name, change in VARIANTS.items():
         net = UNet2DModel(**{**BASE, **change})
@@ -181,6 +182,8 @@ def variants(directory):
             p.data.copy_(torch.from_numpy(formula.parameter(pname, tuple(p.shape))))
         net = net.double().eval()
         net.time_proj = TimeProj(8, net.config.flip_sin_to_cos, net.config.freq_shift)
+        shape = (2, net.config.in_channels, 8, 8)
+        x = torch.from_numpy(formula.unit("variants.x", shape)).double()
         with torch.no_grad():
             res[name + ".y"] = call(net, x, t, None).numpy()
     with open(os.path.join(directory, "unet_variants.json"), "w") as f:
@@ -274,10 +277,10 @@ def write_names(path, name):
             f.write("%s %s\n" % (n, "x".join(map(str, p.shape))))
 
 
-def write_config(path, name):
+def write_config(path, name, channels=3):
     """config.json as diffusers writes it (without its version, which would date the file)."""
     with torch.device("meta"):
-        cfg = {k: v for k, v in dict(UNet2DModel(**config(name)).config).items()
+        cfg = {k: v for k, v in dict(UNet2DModel(**config(name, channels)).config).items()
                if not k.startswith("_")}
     with open(path, "w") as f:
         json.dump(dict(_class_name="UNet2DModel", **cfg), f, indent=2, sort_keys=True)

@@ -139,7 +139,7 @@ def timm_case(architecture, shape, numbers, prefix, classes=0, **args):
     res, about = answers(taps, shape, "pooled")
     config = {"architecture": architecture, "num_classes": classes, "num_features": net.num_features,
               "global_pool": net.global_pool, "model_args": args,
-              "pretrained_cfg": {"input_size": [3, args["img_size"], args["img_size"]], "crop_mode": "center", "crop_pct": 1.0,
+              "pretrained_cfg": {"input_size": [len(numbers[0]), args["img_size"], args["img_size"]], "crop_mode": "center", "crop_pct": 1.0,
                                  "interpolation": "bicubic", "mean": numbers[0], "std": numbers[1],
                                  "num_classes": 0, "first_conv": "patch_embed.proj",
                                  "classifier": "head", "tag": "", "custom_load": False,
@@ -264,6 +264,7 @@ def authors(shape, registers):
     return res, dict(about, names=names(net))
 
 
+FIVE = (0.1, 0.2, 0.3, 0.4, 0.5), (0.5, 0.4, 0.3, 0.2, 0.1)
 SMALL = dict(embed_dim=36, depth=2, patch_size=8, mlp_ratio=2)
 CASES = {
     "clip": lambda: clip(True, "quick_gelu"),
@@ -284,6 +285,8 @@ CASES = {
     "dinov2_authors_registers": lambda: authors((1, 3, 32, 48), 4),
     "dinov2_timm": lambda: timm_case("vit_small_patch14_dinov2", (1, 3, 32, 48), IMAGENET, True,
                                      img_size=40, dynamic_img_size=True, **SMALL),
+    "dinov2_timm_five": lambda: timm_case("vit_small_patch14_dinov2", (1, 5, 16, 24), FIVE, True,
+                                          img_size=24, in_chans=5, dynamic_img_size=True, **SMALL),
     "dinov2_timm_registers": lambda: timm_case("vit_small_patch14_reg4_dinov2", (1, 3, 48, 32),
                                                IMAGENET, True, img_size=40, dynamic_img_size=True,
                                                **SMALL),

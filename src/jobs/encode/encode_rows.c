@@ -46,6 +46,7 @@ static int open_data(const lw_encode_config *c, const lw_network *net, lw_pool *
                                           : c->image_size ? c->image_size
                                                           : net->image_size,
                             .preparation = p,
+                            .channels = net->channels,
                             .whole = !c->image_size && lw_network_resizes(net),
                             .split = (lw_split)c->split,
                             .count = guess ? 1 : c->limit,

@@ -44,7 +44,7 @@ static int open_network(encode_state *s)
 {
     LW_TRY(lw_network_open(s->c->source, s->c->ema, &s->net));
     const lw_network *n = s->net;
-    if (n->generator || n->channels != 3)
+    if (n->generator || n->def->decoder || n->channels > LW_MAX_CHANNELS)
         return lw_fail(LW_EFORMAT, "%s: a %s is no encoder of pictures", n->dir, n->name);
     if (n->prepared) {
         LW_CLEANUP(lw_str_clear) lw_str text = {0};
@@ -194,7 +194,7 @@ static void report(encode_state *s)
         memcpy(r->tap[k].shape, a->shape, sizeof r->tap[k].shape);
         r->memory_bytes += (uint64_t)s->batch * a->row;
     }
-    r->picture_bytes = (uint64_t)r->rows * (uint64_t)r->height * (uint64_t)r->width * 3;
+    r->picture_bytes = (uint64_t)r->rows * (uint64_t)lw_data_row_size(s->rows.data);
     r->file_bytes = s->file.bytes;
     r->disk_bytes = lw_encode_file_disk(&s->file);
 }
@@ -221,7 +221,7 @@ static void load_task(void *arg, int64_t i, int worker)
     const encode_state *s = arg;
     const lw_dataset *d = s->rows.data;
     (void)worker;
-    lw_data_get(d, s->first + i, false, s->images + i * d->h * d->w * 3);
+    lw_data_get(d, s->first + i, false, s->images + i * lw_data_row_size(d));
 }
 
 /* As torch.nn.functional.normalize: of length 1, or zeros as they were. */

@@ -63,6 +63,7 @@ int lw_mc_data_open(const mc_model *m, const char *spec, lw_data_opts o, lw_data
     LW_CLEANUP(lw_str_clear) lw_str whole = {0};
     o.image_size = p ? 0 : LW_MAX(m->c->image_size, m->net->image_size);
     o.preparation = p;
+    o.channels = m->net->channels;
     o.seed = m->c->seed;
     o.on_error = (lw_on_error)m->c->on_error;
     o.pool = m->dev->pool;
@@ -205,7 +206,7 @@ static int describe(mc_model *m)
 static void report(mc_model *m)
 {
     lw_mc_model_result *r = m->out;
-    uint64_t numbers = (uint64_t)m->n * (uint64_t)m->data->h * (uint64_t)m->data->w * 3;
+    uint64_t numbers = (uint64_t)m->n * (uint64_t)lw_data_row_size(m->data);
     snprintf(r->network, sizeof r->network, "%s", m->net->name);
     snprintf(r->sites, sizeof r->sites, "%s", m->sites.list);
     lw_mc_stored_dropout(m->net, r->stored_dropout, sizeof r->stored_dropout);
@@ -282,7 +283,7 @@ static void load_task(void *arg, int64_t i, int worker)
 {
     const load *l = arg;
     (void)worker;
-    lw_data_get(l->data, l->first + i, false, l->dst + i * l->data->h * l->data->w * 3);
+    lw_data_get(l->data, l->first + i, false, l->dst + i * lw_data_row_size(l->data));
 }
 
 int lw_mc_fill(void *model, int64_t first, int64_t n, float *dst)

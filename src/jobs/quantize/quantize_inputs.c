@@ -42,10 +42,11 @@ static int open_data(lw_quantize_inputs *in)
                                             "pictures it reads",
                                             in->c->source);
     const lw_network *net = in->net;
-    if (net->channels != 3)
+    if (net->channels > LW_MAX_CHANNELS || net->def->decoder)
         return lw_fail(LW_EFORMAT, "%s: a %s takes %d channels, no pictures", net->dir, net->name,
                        (int)net->channels);
     lw_data_opts o = {.image_size = net->image_size,
+                      .channels = net->channels,
                       .on_error = (lw_on_error)in->c->on_error,
                       .pool = in->dev->pool,
                       .obs = in->obs};

@@ -255,7 +255,6 @@ static int read(const json_t *j, const char *where, void *arch)
         return lw_timm_plain(j, where, timm, NULL);
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_transformers_act_is(j, where, "gelu"));
-    LW_TRY(lw_transformers_rgb(j, where));
     LW_TRY(lw_json_opt_f64(j, where, "layer_norm_eps", &eps));
     if (!(eps > 0.0 && eps < 1.0))
         return lw_fail(LW_EFORMAT, "%s: 'layer_norm_eps' is %g", where, eps);
@@ -294,6 +293,7 @@ const lw_network_def lw_network_def_convnext = {
         "a ConvNeXt of timm, transformers, torchvision or its authors (7x7 depthwise blocks)",
     .describe = describe,
     .namings = namings,
+    .stem = "stem.0.weight",
     .preparation = &preparation,
     .build = build,
 };

@@ -389,6 +389,7 @@ const lw_network_def lw_network_def_dinov2 = {
     .recognise = recognise,
     .tensors = "DINOv2 (LayerScale, a class token, heads of 64)",
     .namings = namings,
+    .stem = "embeddings.patch_embeddings.projection.weight",
     .preparation = &preparation,
     .build = build,
 };

@@ -46,7 +46,7 @@ static lw_val block(lw_builder *b, const lw_encoder_config *c, lw_val x, int32_t
 static bool size_fits(const lw_encoder_config *c, lw_type t)
 {
     int32_t cell = 1 << (c->stages - 1);
-    return t.rank == 4 && t.dim[3] == 3 && t.dim[1] % cell == 0 && t.dim[2] % cell == 0;
+    return t.rank == 4 && t.dim[3] == c->channels && t.dim[1] % cell == 0 && t.dim[2] % cell == 0;
 }
 
 void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_taps *out)
@@ -57,8 +57,8 @@ void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_taps
         return;
     if (!size_fits(c, lw_val_type(g, x))) {
         lw_graph_fail(g, LW_ESHAPE,
-                      "this encoder wants images [B,H,W,3] with H and W multiples of %d",
-                      1 << (c->stages - 1));
+                      "this encoder wants images [B,H,W,%d] with H and W multiples of %d",
+                      (int)c->channels, 1 << (c->stages - 1));
         return;
     }
     map[0] = norm(b, c, "norm1", conv(b, "conv1", x, c->width, 3, 1), LW_ACT_RELU);
@@ -104,7 +104,7 @@ lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_tap
         h = lw_relu(g, lw_conv2d(b, name, h, c->width << (s - 1), o));
         lw_scope_set(g, up);
     }
-    return lw_conv2d(b, "head", h, 3, (lw_conv_opts){.kernel = 1});
+    return lw_conv2d(b, "head", h, c->channels, (lw_conv_opts){.kernel = 1});
 }
 
 lw_val lw_encoder_predict(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps, int32_t i)

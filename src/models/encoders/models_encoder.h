@@ -10,7 +10,7 @@
 /* conv3-GN-ReLU, then `stages` stages of `blocks` residual blocks at widths width * 2^s (stride 2
  * from the second stage on), GroupNorm with up to norm_groups groups. Head fc on the pooled last
  * map; decoder for masked reconstruction: nearest x2, concat with the skip, conv3-ReLU down to full
- * resolution, 1x1 to 3 channels. */
+ * resolution, 1x1 to the picture's channels. */
 enum { LW_MAX_STAGES = 8, LW_MAX_PREDICTED = 8 };
 
 /* A linear layer from a value of the encoder to `width` numbers of another network. */
@@ -20,7 +20,7 @@ typedef struct lw_predicted {
 } lw_predicted;
 
 typedef struct lw_encoder_config {
-    int32_t image_size;
+    int32_t image_size, channels; /* of its pictures */
     int32_t width, stages, blocks;
     int32_t norm_groups;
     int32_t classes; /* outputs of fc; 0: no head */
@@ -36,7 +36,7 @@ lw_encoder_config lw_encoder_default(int32_t image_size);
 int lw_encoder_check(const lw_encoder_config *c);
 /* Taps logits (with a head), pooled, s0 .. s<stages>. */
 void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_taps *out);
-/* Reconstruction f32[B,H,W,3] from the maps of an (masked) image. Needs c->decoder. */
+/* Reconstruction f32[B,H,W,channels] from the maps of an (masked) image. Needs c->decoder. */
 lw_val lw_encoder_decode(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps);
 /* Prediction i of a distilled encoder, f32[B,T,width]: T places of its map, or 1. */
 lw_val lw_encoder_predict(lw_builder *b, const lw_encoder_config *c, const lw_taps *taps,

@@ -7,8 +7,12 @@
 
 lw_encoder_config lw_encoder_default(int32_t image_size)
 {
-    return (lw_encoder_config){
-        .image_size = image_size, .width = 16, .stages = 3, .blocks = 1, .norm_groups = 8};
+    return (lw_encoder_config){.image_size = image_size,
+                               .channels = 3,
+                               .width = 16,
+                               .stages = 3,
+                               .blocks = 1,
+                               .norm_groups = 8};
 }
 
 static int in_range(const char *what, int32_t v, int32_t lo, int32_t hi)
@@ -21,6 +25,7 @@ static int in_range(const char *what, int32_t v, int32_t lo, int32_t hi)
 int lw_encoder_check(const lw_encoder_config *c)
 {
     LW_TRY(in_range("image size", c->image_size, 1, 4096));
+    LW_TRY(in_range("channels", c->channels, 1, LW_MAX_CHANNELS));
     LW_TRY(in_range("width", c->width, 1, 4096));
     LW_TRY(in_range("stages", c->stages, 1, LW_MAX_STAGES));
     LW_TRY(in_range("blocks per stage", c->blocks, 1, 64));
@@ -78,6 +83,8 @@ json_t *lw_encoder_to_json(const lw_encoder_config *c)
                           "LeewayEncoder", "image_size", c->image_size, "width", c->width, "stages",
                           c->stages, "blocks_per_stage", c->blocks, "norm_num_groups",
                           c->norm_groups, "num_classes", c->classes, "decoder", c->decoder);
+    if (c->channels != 3 && json_object_set_new(j, "in_channels", json_integer(c->channels)) < 0)
+        lw_json_drop(&j);
     if (c->judged && json_object_set_new(j, "leeway_judged_classes", json_integer(c->judged)) < 0)
         lw_json_drop(&j);
     if (c->n_predicted &&
@@ -88,11 +95,11 @@ json_t *lw_encoder_to_json(const lw_encoder_config *c)
 
 int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out)
 {
-    lw_encoder_config c = {0};
+    lw_encoder_config c = {.channels = 3};
     static const char *const keys[] = {
         "_class_name",           "image_size",      "width",       "stages",
         "blocks_per_stage",      "norm_num_groups", "num_classes", "decoder",
-        "leeway_judged_classes", "leeway_predicts", NULL};
+        "leeway_judged_classes", "leeway_predicts", "in_channels", NULL};
     const char *const *const known[] = {keys, NULL};
     const char *class_name;
     LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
@@ -109,6 +116,8 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
     LW_TRY(lw_json_get_i32_in(j, where, "norm_num_groups", 1, 4096, &c.norm_groups));
     LW_TRY(lw_json_get_i32_in(j, where, "num_classes", 0, 1 << 20, &c.classes));
     LW_TRY(lw_json_get_bool(j, where, "decoder", &c.decoder));
+    if (json_object_get(j, "in_channels"))
+        LW_TRY(lw_json_get_i32_in(j, where, "in_channels", 1, LW_MAX_CHANNELS, &c.channels));
     if (json_object_get(j, "leeway_judged_classes"))
         LW_TRY(lw_json_get_i32_in(j, where, "leeway_judged_classes", 0, c.classes, &c.judged));
     if (json_object_get(j, "leeway_predicts"))
@@ -127,7 +136,9 @@ int lw_encoder_declare(const lw_encoder_config *c, lw_store *s)
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
     lw_encoder_net(
-        &b, c, lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, 3)), &taps);
+        &b, c,
+        lw_input(g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, c->channels)),
+        &taps);
     if (c->decoder)
         lw_encoder_decode(&b, c, &taps);
     for (int32_t i = 0; i < c->n_predicted; i++)
@@ -147,6 +158,7 @@ static void describe(lw_network *n)
 {
     const lw_encoder_config *c = n->arch;
     n->image_size = c->image_size;
+    n->channels = c->channels;
     n->judged = c->judged;
 }
 

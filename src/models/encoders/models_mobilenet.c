@@ -266,7 +266,7 @@ static int read_timm(const json_t *j, const char *where, mobilenet *a)
 {
     static const char *const timm[] = {"architecture",   "num_classes", "num_features",
                                        "pretrained_cfg", "model_args",  NULL};
-    static const char *const more[] = {"bn_eps", NULL};
+    static const char *const more[] = {"bn_eps", "in_chans", NULL};
     static const char *const *const known[] = {timm, NULL}, *const *const args[] = {more, NULL};
     static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {0}};
     static const lw_json_only pads[] = {{"pad_type", "\"\""}, {"pad_type", "\"same\""}, {0}};
@@ -295,7 +295,6 @@ static int read(const json_t *j, const char *where, void *arch)
     *a = (mobilenet){.names = TRANSFORMERS, .said = true, .same = true};
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_transformers_act_is(j, where, "relu6"));
-    LW_TRY(lw_transformers_rgb(j, where));
     LW_TRY(lw_transformers_count(j, where, "output_stride", 1024, &output_stride));
     LW_TRY(lw_json_opt_bool(j, where, "tf_padding", &a->same));
     LW_TRY(lw_json_opt_bool(j, where, "first_layer_is_expansion", &first));
@@ -424,6 +423,9 @@ const lw_network_def lw_network_def_mobilenet_v2 = {
     .recognise = recognise,
     .tensors = "a MobileNetV2 of torchvision, timm or transformers, or with BatchNorm folded in",
     .describe = describe,
+    .stem = "stem.weight_q stem.weight features.0.0.weight conv_stem.weight "
+            "conv_stem.first_conv.convolution.weight "
+            "mobilenet_v2.conv_stem.first_conv.convolution.weight",
     .preparation = &lw_preparation_imagenet,
     .build = build,
 };

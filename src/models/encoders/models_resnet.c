@@ -107,6 +107,7 @@ const lw_network_def lw_network_def_resnet_cifar10 = {
     .recognise = is_cifar,
     .tensors = "a CIFAR ResNet (16-channel stem, three stages, 'linear' head)",
     .describe = describe_cifar,
+    .stem = "conv1.weight",
     .preparation = &as_is,
     .build = build_cifar,
 };
@@ -146,6 +147,7 @@ const lw_network_def lw_network_def_resnet18 = {
     .kind = "encoder",
     .recognise = is_resnet18,
     .tensors = "torchvision's ResNet-18 (conv1.weight [64,3,7,7], layer1, layer2)",
+    .stem = "conv1.weight",
     .namings = cut_namings,
     .preparation = &as_is,
     .build = build_resnet18,

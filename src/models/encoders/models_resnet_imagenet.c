@@ -178,15 +178,12 @@ static int read(const json_t *j, const char *where, void *arch)
 {
     resnet *a = arch;
     const char *layer = "bottleneck";
-    int32_t channels = 3;
     if (lw_timm_is(j))
         return lw_timm_plain(j, where, timm, timm_args);
     a->hf = true;
     LW_TRY(lw_transformers_check(j, where, keys));
     LW_TRY(lw_json_opt_str(j, where, "layer_type", &layer));
     LW_TRY(lw_transformers_act_is(j, where, "relu"));
-    if (json_object_get(j, "num_channels"))
-        LW_TRY(lw_json_get_i32_in(j, where, "num_channels", 1, 1024, &channels));
     LW_TRY(lw_json_get_i32_in(j, where, "embedding_size", 1, MAX_WIDTH, &a->stem));
     LW_TRY(lw_json_opt_bool(j, where, "downsample_in_first_stage", &a->halve_first));
     LW_TRY(lw_json_opt_bool(j, where, "downsample_in_bottleneck", &a->stride_in_1x1));
@@ -196,9 +193,6 @@ static int read(const json_t *j, const char *where, void *arch)
                        "%s: 'layer_type' is %s, only basic and bottleneck are "
                        "built here",
                        where, layer);
-    if (channels != 3)
-        return lw_fail(LW_EUNSUPPORTED, "%s: 'num_channels' is %d, only 3 is built here", where,
-                       (int)channels);
     return read_widths(j, where, a);
 }
 
@@ -340,6 +334,7 @@ const lw_network_def lw_network_def_resnet = {
     .tensors = "a ResNet of torchvision, timm or transformers (7x7 stem, four stages)",
     .describe = describe,
     .namings = namings,
+    .stem = "conv1.weight embedder.embedder.convolution.weight",
     .preparation = &lw_preparation_imagenet,
     .build = build,
 };

@@ -214,6 +214,7 @@ const lw_network_def lw_network_def_siglip = {
     .write = write,
     .describe = describe,
     .namings = namings,
+    .stem = "embeddings.patch_embedding.weight",
     .preparation = &preparation,
     .build = build,
 };

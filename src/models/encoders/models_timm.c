@@ -46,7 +46,8 @@ int lw_timm_plain(const json_t *config, const char *where, const char *const *bu
                                        "pretrained_cfg", "model_args",  NULL};
     static const char *const *const known[] = {keys, NULL};
     static const lw_json_only only[] = {{"global_pool", "\"avg\""}, {0}};
-    const char *const *const known_args[] = {said, NULL};
+    static const char *const usual[] = {"in_chans", NULL}; /* lw_network_channels reads it */
+    const char *const *const known_args[] = {usual, said, NULL};
     const json_t *args = json_object_get(config, "model_args");
     LW_CLEANUP(lw_str_clear) lw_str have = {0};
     const char *name;
@@ -150,7 +151,8 @@ static int read_args(const json_t *j, const char *where, lw_vit *out)
 {
     static const char *const keys[] = {"img_size",  "patch_size", "embed_dim",        "depth",
                                        "num_heads", "mlp_ratio",  "dynamic_img_size", "init_values",
-                                       "act_layer", "qkv_bias",   "reg_tokens",       NULL};
+                                       "act_layer", "qkv_bias",   "reg_tokens",       "in_chans",
+                                       NULL};
     const char *const *const known[] = {keys, NULL};
     double ratio = 0;
     bool bias = true;

@@ -156,16 +156,6 @@ static int read_eps(const json_t *config, const char *where, float *out)
                : lw_fail(LW_EFORMAT, "%s: 'layer_norm_eps' is %g", where, eps);
 }
 
-int lw_transformers_rgb(const json_t *config, const char *where)
-{
-    int32_t channels = 3;
-    LW_TRY(lw_transformers_count(config, where, "num_channels", 1024, &channels));
-    return channels == 3
-               ? 0
-               : lw_fail(LW_EUNSUPPORTED, "%s: 'num_channels' is %d, only 3 are built here", where,
-                         (int)channels);
-}
-
 int lw_transformers_act_is(const json_t *config, const char *where, const char *act)
 {
     const char *name = act;
@@ -188,7 +178,6 @@ int lw_transformers_vit(const json_t *config, const char *where, lw_vit *out)
     LW_TRY(read_side(config, where, "patch_size", &out->patch));
     LW_TRY(read_act(config, where, &out->act));
     LW_TRY(read_eps(config, where, &out->eps));
-    LW_TRY(lw_transformers_rgb(config, where));
     return lw_vit_check(out, where);
 }
 

@@ -15,11 +15,10 @@ bool lw_transformers_class(const json_t *config, const char *name);
 /* An integer in [1, hi]; absent: *out stays. */
 int lw_transformers_count(const json_t *config, const char *where, const char *key, int32_t hi,
                           int32_t *out);
-/* num_channels is 3 or absent; hidden_act is `act` or absent: else LW_EUNSUPPORTED. */
-int lw_transformers_rgb(const json_t *config, const char *where);
+/* hidden_act is `act` or absent: else LW_EUNSUPPORTED. */
 int lw_transformers_act_is(const json_t *config, const char *where, const char *act);
 /* The numbers of a transformer that most families name alike: hidden_size, intermediate_size,
- * num_hidden_layers, num_attention_heads, num_channels (3), image_size and patch_size (squares),
+ * num_hidden_layers, num_attention_heads, image_size and patch_size (squares),
  * hidden_act, layer_norm_eps. Those absent stay. LW_EFORMAT: they contradict each other. */
 int lw_transformers_vit(const json_t *config, const char *where, lw_vit *out);
 /* The other way: all but intermediate_size, which not all families have. */
