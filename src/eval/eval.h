@@ -237,8 +237,8 @@ int lw_diversity(lw_pool *pool, const float *gen, int64_t m, const int32_t *gen_
  * 1: gray collapse. */
 int lw_colour_distance(const float *gen, int64_t m, const float *real, int64_t n, int64_t pixels,
                        double *out);
-/* The six numbers of one picture: mean R G B, sd R G B (divisor: pixels). */
-void lw_colour_numbers(const float *picture, int64_t pixels, double out[6]);
+/* Two numbers for each channel of one picture, six of RGB: mean R G B, sd R G B (divisor: pixels). */
+void lw_colour_numbers(const float *picture, int64_t pixels, int32_t channels, double *out);
 
 /* ---- a judge's answers ---- */
 

@@ -72,17 +72,18 @@ int lw_diversity(lw_pool *pool, const float *gen, int64_t m, const int32_t *gen_
     return 0;
 }
 
-void lw_colour_numbers(const float *picture, int64_t pixels, double out[6])
+void lw_colour_numbers(const float *picture, int64_t pixels, int32_t channels, double *out)
 {
-    for (int c = 0; c < 3; c++) {
+    for (int32_t c = 0; c < channels; c++) {
         double sum = 0, square = 0;
         for (int64_t i = 0; i < pixels; i++)
-            sum += (double)picture[3 * i + c];
+            sum += (double)picture[channels * i + c];
         double mean = sum / (double)pixels;
         for (int64_t i = 0; i < pixels; i++)
-            square += ((double)picture[3 * i + c] - mean) * ((double)picture[3 * i + c] - mean);
+            square += ((double)picture[channels * i + c] - mean) *
+                      ((double)picture[channels * i + c] - mean);
         out[c] = mean;
-        out[3 + c] = sqrt(square / (double)pixels);
+        out[channels + c] = sqrt(square / (double)pixels);
     }
 }
 
@@ -92,7 +93,7 @@ static int colour_stats(const float *pictures, int64_t n, int64_t pixels, lw_sta
     LW_TRY(lw_stats_new(6, &s));
     for (int64_t i = 0; i < n; i++) {
         double six[6];
-        lw_colour_numbers(pictures + 3 * i * pixels, pixels, six);
+        lw_colour_numbers(pictures + 3 * i * pixels, pixels, 3, six);
         LW_TRY(lw_stats_add_f64(s, six, 1));
     }
     *out = lw_steal(&s);

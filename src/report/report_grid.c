@@ -106,11 +106,25 @@ static void draw_labels(const lw_grid *g, const layout *l, lw_image *im)
     }
 }
 
+/* Pixel p of the samples. */
+static void show(const lw_grid *g, const float *f, const uint8_t *u, int64_t p, uint8_t rgb[3])
+{
+    static const uint8_t magenta[3] = {255, 0, 255};
+    int32_t channels = g->channels ? g->channels : 3;
+    bool number = true;
+    for (int c = 0; c < 3; c++) {
+        int64_t at = channels * p + lw_shown_channel(channels, c);
+        rgb[c] = u ? u[at] : lw_pixel_u8(f[at]);
+        number = number && (u || !isnan(f[at]));
+    }
+    if (!number)
+        memcpy(rgb, magenta, 3);
+}
+
 /* Exactly one of f and u holds the samples. */
 static int compose(const lw_grid *g, const float *f, const uint8_t *u, int32_t n, int32_t h,
                    int32_t w, lw_image *out)
 {
-    static const uint8_t magenta[3] = {255, 0, 255};
     layout l = {0};
     LW_TRY(plan(g, n, h, w, &l));
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
@@ -125,10 +139,7 @@ static int compose(const lw_grid *g, const float *f, const uint8_t *u, int32_t n
         int32_t x0 = l.left + l.pad + sample % l.columns * l.cell_w + x * l.scale;
         int32_t y0 = l.top + l.pad + sample / l.columns * l.cell_h + y * l.scale;
         uint8_t rgb[3];
-        for (int c = 0; c < 3; c++)
-            rgb[c] = u ? u[3 * p + c] : lw_pixel_u8(f[3 * p + c]);
-        if (f && (isnan(f[3 * p]) || isnan(f[3 * p + 1]) || isnan(f[3 * p + 2])))
-            memcpy(rgb, magenta, 3);
+        show(g, f, u, p, rgb);
         if (g->see_through && memcmp(rgb, clear_colour, 3) == 0)
             rgb[1]--;
         for (int32_t v = 0; v < l.scale; v++)

@@ -10,6 +10,8 @@
 typedef struct lw_grid {
     int32_t columns;                  /* 0: the squarest grid */
     int32_t padding;                  /* pixels around every sample, before scaling; may be 0 */
+    int32_t channels;                 /* of the samples; 0 means 3. Of one or two the first is shown
+                                         as gray, of more than three the first three */
     int32_t scale;                    /* every sample pixel becomes scale x scale; 0 means 1 */
     uint8_t background[3];            /* of the padding; black when zeroed */
     bool see_through;                 /* the padding is transparent instead, for pages */
@@ -17,7 +19,7 @@ typedef struct lw_grid {
     const char *const *column_labels; /* one per column, or NULL */
 } lw_grid;
 
-/* x: [n][h][w][3] in [-1, 1], values outside are clipped, NaN is drawn magenta. n >= 1. */
+/* x: [n][h][w][channels] in [-1, 1], values outside are clipped, NaN is drawn magenta. n >= 1. */
 int lw_grid_f32(const lw_grid *g, const float *x, int32_t n, int32_t h, int32_t w, lw_image *out);
 int lw_grid_u8(const lw_grid *g, const uint8_t *x, int32_t n, int32_t h, int32_t w, lw_image *out);
 /* One value: -1 -> 0, 0 -> 128, 1 -> 255. */

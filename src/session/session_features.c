@@ -6,12 +6,12 @@
 
 enum { BATCH = 64, BATCH_LARGE = 8, LARGE = 64 }; /* pictures of over LARGE x LARGE */
 
-/* Of the pictures its graph takes. */
-static void size_of(const lw_score_net *s, int32_t *h, int32_t *w)
+/* Of the pictures its graph takes: [h,w,c]. */
+static lw_type size_of(const lw_score_net *s)
 {
     const lw_preparation *p = lw_network_preparation(s->encoder);
-    *h = p ? p->height : s->side;
-    *w = p ? p->width : s->side;
+    return p ? lw_type_of(LW_F32, 3, p->height, p->width, p->channels)
+             : lw_type_of(LW_F32, 3, s->side, s->side, s->channels);
 }
 
 int32_t lw_score_net_batch(const lw_score_net *s)
@@ -24,9 +24,8 @@ int32_t lw_score_net_batch(const lw_score_net *s)
 static int compile(lw_score_net *s, lw_device *dev)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    int32_t h, w;
-    size_of(s, &h, &w);
-    const lw_type type = lw_type_of(LW_F32, 4, lw_score_net_batch(s), h, w, 3);
+    const lw_type one = size_of(s), type = lw_type_of(LW_F32, 4, lw_score_net_batch(s), one.dim[0],
+                                                      one.dim[1], one.dim[2]);
     lw_taps taps;
     LW_TRY(lw_graph_new(&g));
     lw_val x = lw_input(g, "images", type);
@@ -39,7 +38,8 @@ static int compile(lw_score_net *s, lw_device *dev)
     return lw_forward_of(dev, &g, NULL, LW_SLAB_PARAM, s->encoder->name, &s->forward);
 }
 
-int lw_score_net_open(lw_device *dev, const char *spec, int32_t side, lw_score_net **out)
+int lw_score_net_new(lw_device *dev, const char *spec, int32_t side, int32_t channels,
+                     lw_score_net **out)
 {
     LW_CLEANUP(lw_score_net_close) lw_score_net *s = lw_calloc(1, sizeof *s);
     if (!s)
@@ -48,6 +48,7 @@ int lw_score_net_open(lw_device *dev, const char *spec, int32_t side, lw_score_n
     if (s->encoder->features == 0)
         return lw_fail(LW_EUSAGE, "encoder %s has no features to measure distances in", spec);
     s->side = side;
+    s->channels = channels;
     s->pool = dev->pool;
     s->dim = s->encoder->features;
     s->outputs = s->encoder->classes;
@@ -83,41 +84,44 @@ static void softmax(float *p, int32_t n)
 
 typedef struct prepare_rows {
     const lw_score_net *s;
-    const float *x;       /* all of them, [n][side][side][3]; or NULL, and */
+    const float *x;       /* all of them, [n][side][side][channels]; or NULL, and */
     const lw_pictures *p; /* these, from picture `offset` on */
     int64_t first, offset;
     float *dst; /* of this batch */
 } prepare_rows;
 
 /* Bytes as the network sees them, as numbers in [-1,1]. */
-static int prepare_image(const lw_score_net *s, const lw_image *im, const char *what, int64_t i,
+static int prepare_image(const lw_score_net *s, lw_pixels im, const char *what, int64_t i,
                          float *dst)
 {
     const lw_preparation *p = lw_network_preparation(s->encoder);
-    if (!p && (im->width != s->side || im->height != s->side))
+    if (!p && (im.width != s->side || im.height != s->side))
         return lw_fail(LW_ESHAPE,
                        "%s: picture %lld is %dx%d, and %s takes pictures of %dx%d as they are",
-                       what, (long long)i, (int)im->width, (int)im->height, s->encoder->name,
+                       what, (long long)i, (int)im.width, (int)im.height, s->encoder->name,
                        (int)s->side, (int)s->side);
-    int64_t m = p ? (int64_t)p->height * p->width * 3 : (int64_t)s->side * s->side * 3;
-    LW_CLEANUP(lw_free) uint8_t *bytes = p ? lw_calloc((size_t)m, 1) : NULL;
-    if (p && !bytes)
+    const int64_t m = lw_type_count(size_of(s));
+    LW_CLEANUP(lw_free) uint8_t *bytes = lw_calloc((size_t)m, 1);
+    if (!bytes)
         return LW_ENOMEM;
-    if (p)
-        LW_TRY(lw_prepare(p, im, bytes));
-    lw_data_from_u8(p ? bytes : im->rgb, m, dst);
+    if (p) {
+        LW_TRY(lw_prepare_pixels(p, im, bytes));
+    } else {
+        LW_TRY(lw_channels_check(what, im.channels, s->channels));
+        lw_channels_convert(im.at, (int64_t)im.height * im.width, im.channels, s->channels, bytes);
+    }
+    lw_data_from_u8(bytes, m, dst);
     return 0;
 }
 
 static int prepare_floats(const lw_score_net *s, const float *x, int64_t i, float *dst)
 {
-    int64_t n = (int64_t)s->side * s->side * 3;
+    int64_t n = (int64_t)s->side * s->side * s->channels;
     LW_CLEANUP(lw_free) uint8_t *bytes = lw_calloc((size_t)n, 1);
     if (!bytes)
         return LW_ENOMEM;
-    const lw_image im = {.width = s->side, .height = s->side, .rgb = bytes};
     lw_data_to_u8(x + i * n, n, bytes);
-    return prepare_image(s, &im, "pictures", i, dst);
+    return prepare_image(s, (lw_pixels){s->side, s->side, s->channels, bytes}, "pictures", i, dst);
 }
 
 static int prepare_picture(const lw_score_net *s, const lw_pictures *p, int64_t i, float *dst)
@@ -125,21 +129,19 @@ static int prepare_picture(const lw_score_net *s, const lw_pictures *p, int64_t 
     LW_CLEANUP(lw_image_clear) lw_image made = {0};
     if (!p->rgb) {
         LW_TRY(p->decode(p->self, i, &made));
-        return prepare_image(s, &made, p->name, i, dst);
+        return prepare_image(s, lw_pixels_of(&made), p->name, i, dst);
     }
     const uint8_t *at = p->rgb + i * p->side * p->side * 3;
-    const lw_image im = {.width = p->side, .height = p->side, .rgb = (uint8_t *)(uintptr_t)at};
-    return prepare_image(s, &im, p->name, i, dst);
+    const lw_pixels im = {p->side, p->side, 3, (uint8_t *)(uintptr_t)at};
+    return prepare_image(s, im, p->name, i, dst);
 }
 
 static int prepare_row(void *arg, int64_t i, int worker)
 {
     const prepare_rows *r = arg;
-    int32_t h, w;
     (void)worker;
     int64_t row = r->first + i;
-    size_of(r->s, &h, &w);
-    float *dst = r->dst + i * h * w * 3;
+    float *dst = r->dst + i * lw_type_count(size_of(r->s));
     return r->x ? prepare_floats(r->s, r->x, row, dst)
                 : prepare_picture(r->s, r->p, r->offset + row, dst);
 }

@@ -35,17 +35,25 @@ typedef struct lw_pictures {
 typedef struct lw_score_net {
     lw_network *encoder;
     lw_forward *forward;
-    lw_pool *pool;        /* of the device */
-    int32_t side;         /* of the pictures it is given */
-    int32_t dim, outputs; /* outputs 0: no head */
-    uint64_t graph;       /* hash of what is computed */
+    lw_pool *pool;          /* of the device */
+    int32_t side, channels; /* of the pictures it is given */
+    int32_t dim, outputs;   /* outputs 0: no head */
+    uint64_t graph;         /* hash of what is computed */
     int32_t judged; /* real classes of a judge; the outputs after them are junk. 0: not a judge */
 } lw_score_net;
 
-/* spec: of models_encoder.h (not none), or a judge's run. Borrows the device. */
-int lw_score_net_open(lw_device *dev, const char *spec, int32_t side, lw_score_net **out);
+/* spec: of models_encoder.h (not none), or a judge's run. Borrows the device. A network of RGB takes
+ * gray pictures, too. */
+int lw_score_net_new(lw_device *dev, const char *spec, int32_t side, int32_t channels,
+                     lw_score_net **out);
+/* Of RGB pictures. */
+static inline int lw_score_net_open(lw_device *dev, const char *spec, int32_t side,
+                                    lw_score_net **out)
+{
+    return lw_score_net_new(dev, spec, side, 3, out);
+}
 void lw_score_net_close(lw_score_net **pp);
-/* Pictures x [n][side][side][3] -> features [n][dim], probabilities [n][outputs] (softmax); either
+/* Pictures x [n][side][side][channels] -> features [n][dim], probabilities [n][outputs] (softmax); either
  * may be NULL. */
 int lw_score_net_run(lw_score_net *s, const float *x, int64_t n, float *features, float *probs);
 /* Pictures first .. first + n - 1 of a set. LW_ESHAPE: a picture of a size that it cannot take. */

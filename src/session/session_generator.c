@@ -55,10 +55,11 @@ static int open_into(lw_source *s, const char *source, bool ema)
     if (!n->generator || n->outputs == 0)
         return lw_fail(LW_EFORMAT, "%s: this is no generator but %s, which makes no pictures",
                        n->dir, n->name);
-    if (n->channels != 3 || n->outputs != 3)
+    if (n->channels != n->outputs || n->channels > LW_MAX_CHANNELS)
         return lw_fail(LW_EUNSUPPORTED,
-                       "%s: 'in_channels' is %d and 'out_channels' %d: only pictures of 3 are made",
-                       n->dir, (int)n->channels, (int)n->outputs);
+                       "%s: 'in_channels' is %d and 'out_channels' %d: pictures are made by models "
+                       "of as many, at most %d",
+                       n->dir, (int)n->channels, (int)n->outputs, LW_MAX_CHANNELS);
     LW_TRY(lw_network_method(n, &s->method, &s->diffusion));
     s->averaged = lw_str_ends(n->dir, "/ema");
     s->hash = lw_store_hash(n->store, LW_SLAB_PARAM);

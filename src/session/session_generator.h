@@ -32,7 +32,7 @@ typedef struct lw_source {
 } lw_source;
 
 /* ema: prefer the averaged weights. LW_EIO, LW_EFORMAT: what is missing or damaged;
- * LW_EUNSUPPORTED: a model of other things than pictures of 3 channels. */
+ * LW_EUNSUPPORTED: a model whose output has other channels than its input. */
 int lw_source_open(const char *source, bool ema, lw_source **out);
 void lw_source_close(lw_source **pp);
 /* How a network makes pictures; *diffusion (lw_free) stays NULL for drift. */

@@ -42,6 +42,7 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
         u.blocks = c->num_res_blocks;
         u.heads = c->heads;
     }
+    u.in_channels = u.out_channels = d->channels;
     u.norm_groups = c->norm_groups;
     u.dropout = (float)c->dropout;
     u.classes = labels ? d->classes : 0;

@@ -191,7 +191,7 @@ static void colour_distance_sees_gray(void **state)
     enum { N = 300, PIXELS = 16 };
     double six[6], out;
     const float picture[6] = {0, 1, 2, 4, 1, 0};
-    lw_colour_numbers(picture, 2, six);
+    lw_colour_numbers(picture, 2, 3, six);
     static const double want[6] = {2, 1, 1, 2, 0, 1};
     for (int i = 0; i < 6; i++)
         near(six[i], want[i], 1e-15);

@@ -32,6 +32,8 @@
      .help = LW_DATA_SPEC_HELP},                                                                      \
     {LW_OPT(T, pictures.image_size), .name = "image-size", .min = 0, .max = 1024, .fallback = "0",    \
      .unit = "pixels", .group = "Data", .help = LW_DATA_SIZE_HELP},                                \
+    {LW_OPT(T, pictures.channels), .name = "channels", .min = 1, .max = LW_MAX_CHANNELS,           \
+     .fallback = "3", .group = "Data", .help = LW_DATA_CHANNELS_HELP},                             \
     {LW_OPT(T, pictures.on_error), .name = "on-error", .choices = LW_DATA_ON_ERROR,                \
      .fallback = "fail", .group = "Data", .help = LW_DATA_ON_ERROR_HELP},                          \
     {LW_OPT(T, pictures.limit), .name = "limit", .min = 0, .max = 1e12, .fallback = "0",              \

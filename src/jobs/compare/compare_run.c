@@ -105,6 +105,11 @@ static int check_pair(const comparing *w)
         return lw_fail(LW_EUSAGE, "--drift %s: is a DDPM", w->c->drift);
     if (w->ddpm->method != LW_METHOD_DDPM)
         return lw_fail(LW_EUSAGE, "--ddpm %s: is a drifting generator", w->c->ddpm);
+    LW_TRY(lw_channels_check(w->c->drift, a->channels, 3));
+    LW_TRY(lw_channels_check(w->c->ddpm, b->channels, 3));
+    if (a->channels == 1 || b->channels == 1)
+        lw_observe_say(w->obs, "gray pictures are compared as RGB: networks see the channel three "
+                               "times");
     if (a->image_size != b->image_size)
         return lw_fail(
             LW_ESHAPE, "%s makes pictures of %dx%d, %s of %dx%d: there is nothing to compare",
@@ -211,6 +216,8 @@ static int sample(comparing *w, const lw_source *from, lw_store *store, lw_compa
     LW_TRY(lw_sampler_new(w->dev, &net, &o, &sampler));
     p.evaluations = lw_sampler_evaluations(sampler);
     LW_TRY(lw_sampler_run(sampler, 0, s->n, s->classes, &obs, s->x));
+    if (net.channels == 1)
+        lw_gray_to_rgb(s->x, s->n * w->side * w->side);
     w->done += s->n * p.evaluations;
     return 0;
 }

@@ -34,7 +34,7 @@ static int build_step(ddpm_run *r, lw_graph *g)
         table[T + i] = (float)sqrt(1.0 - d.alpha_bar[i]);
         table[2 * T + i] = (float)i;
     }
-    lw_type image = lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size, 3);
+    lw_type image = lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size, u->in_channels);
     lw_val x = lw_input(g, "images", image),
            rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_val t = lw_random(g, "ddpm.t", LW_RANDOM_BELOW, T, lw_type_of(LW_I32, 1, batch), rows);

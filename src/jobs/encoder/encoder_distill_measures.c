@@ -109,7 +109,7 @@ static int load_images(void *self, int64_t first, int64_t n, void *images)
     const source *s = self;
     for (int64_t i = 0; i < n; i++)
         lw_data_get(s->data, s->rows[first + i], false,
-                    (float *)images + i * s->data->h * s->data->w * 3);
+                    (float *)images + i * lw_data_row_size(s->data));
     return 0;
 }
 
@@ -161,7 +161,9 @@ static int compile_student(lw_distill *d)
     char name[40];
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(d->p->store)};
-    lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, BATCH, d->p->data->h, d->p->data->w, 3));
+    lw_val x =
+        lw_input(g, "images",
+                 lw_type_of(LW_F32, 4, BATCH, d->p->data->h, d->p->data->w, d->p->data->channels));
     lw_encoder_net(&b, d->net, x, &taps);
     lw_graph_output_add(g, "pooled", lw_tap_find(&taps, "pooled"), LW_NOVAL);
     lw_graph_output_add(g, "loss", lw_distill_loss(d, &b, &taps), LW_NOVAL);

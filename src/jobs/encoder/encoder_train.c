@@ -25,7 +25,8 @@ typedef struct encoder_run {
 
 static lw_type image_type(const encoder_run *r)
 {
-    return lw_type_of(LW_F32, 4, (int32_t)r->p.leaves.size, r->p.data->h, r->p.data->w, 3);
+    return lw_type_of(LW_F32, 4, (int32_t)r->p.leaves.size, r->p.data->h, r->p.data->w,
+                      r->p.data->channels);
 }
 
 /* x + s e with s uniform in [0, input_noise] per picture: makes a classifier look past
@@ -86,6 +87,7 @@ static int prepare(void *self, lw_train_job *job)
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     encoder_run *r = self;
     const lw_data_opts o = {.image_size = r->c->pictures.image_size,
+                            .channels = r->c->pictures.channels,
                             .split = LW_SPLIT_HELDOUT,
                             .on_error = (lw_on_error)r->c->pictures.on_error,
                             .pool = r->p.dev->pool,
@@ -109,7 +111,7 @@ static int load(void *self, int64_t first, int64_t n, void *images)
     const encoder_run *r = self;
     const lw_dataset *d = r->held;
     for (int64_t i = 0; i < n; i++)
-        lw_data_get(d, r->drawn[first + i], false, (float *)images + i * d->h * d->w * 3);
+        lw_data_get(d, r->drawn[first + i], false, (float *)images + i * lw_data_row_size(d));
     return 0;
 }
 
@@ -153,6 +155,7 @@ static int init(encoder_run *r)
     if (judge)
         LW_TRY(lw_junk_new(p->data, (uint64_t)c->train.seed, &r->junk));
     r->net = lw_encoder_default(p->data->h);
+    r->net.channels = p->data->channels;
     r->net.width = c->width;
     r->net.stages = c->stages;
     r->net.blocks = c->blocks;

@@ -4,7 +4,7 @@
  *
  *   mu [d], sigma [d,d]; mu, cov    statistics
  *   arr_0, or the only one          pictures: u8 [N,H,W,3] (ADM) or [N,3,H,W]; floats in [-1,1]
- *                                   [N,3,H,W] (leeway sample)
+ *                                   [N,3,H,W] (leeway sample); gray ones with 1 in the place of 3
  *   pooled, or the only one         features
  *
  * FILE#NAME says which of several: NAME of an array, or of statistics NAME.mu, NAME.cov.
@@ -179,12 +179,13 @@ static int read_contents(contents *k)
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-/* One picture of floats, [3][h][w] in [-1,1], to bytes [h][w][3]. */
-static int bytes_of(const fid_set *s, int64_t i, const float *x, float *turned, uint8_t *out)
+/* One picture of floats, [n][h][w] in [-1,1], to bytes [h][w][n]. */
+static int bytes_of(const fid_set *s, int64_t i, const float *x, int64_t n, float *turned,
+                    uint8_t *out)
 {
     int64_t plane = (int64_t)s->h * s->w;
     for (int64_t p = 0; p < plane; p++)
-        for (int64_t c = 0; c < 3; c++) {
+        for (int64_t c = 0; c < n; c++) {
             float v = x[c * plane + p];
             if (!isfinite(v))
                 return lw_fail(LW_EFORMAT, "%c: %s: picture %lld has a number that is %g",
@@ -194,62 +195,77 @@ static int bytes_of(const fid_set *s, int64_t i, const float *x, float *turned, 
                                "%c: %s: picture %lld has a %g: pictures of floats are in [-1,1], "
                                "those of 0 to 255 are u8",
                                s->letter, s->source, (long long)i, (double)v);
-            turned[p * 3 + c] = v;
+            turned[p * n + c] = v;
         }
-    lw_data_to_u8(turned, plane * 3, out);
+    lw_data_to_u8(turned, plane * n, out);
     return 0;
 }
 
-static int float_pictures(lw_array *a, fid_set *s)
+static int float_pictures(lw_array *a, int32_t channels, fid_set *s)
 {
-    int64_t row = (int64_t)s->h * s->w * 3;
+    const int64_t plane = (int64_t)s->h * s->w, row = plane * channels;
     LW_CLEANUP(lw_free) float *turned = lw_calloc((size_t)row, sizeof *turned);
+    LW_CLEANUP(lw_free) uint8_t *bytes = lw_calloc((size_t)row, 1);
     LW_TRY(lw_array_make_f32(a));
-    s->rgb = lw_calloc((size_t)s->n, (size_t)row);
-    if (!turned || !s->rgb)
+    s->rgb = lw_calloc((size_t)s->n, (size_t)plane * 3);
+    if (!turned || !bytes || !s->rgb)
         return LW_ENOMEM;
-    for (int64_t i = 0; i < s->n; i++)
-        LW_TRY(bytes_of(s, i, (const float *)a->data + i * row, turned, s->rgb + i * row));
+    for (int64_t i = 0; i < s->n; i++) {
+        LW_TRY(bytes_of(s, i, (const float *)a->data + i * row, channels, turned, bytes));
+        lw_channels_convert(bytes, plane, channels, 3, s->rgb + i * plane * 3);
+    }
     return 0;
 }
 
-static int byte_pictures(lw_array *a, bool planes, fid_set *s)
+static int byte_pictures(lw_array *a, bool planes, int32_t channels, fid_set *s)
 {
-    int64_t plane = (int64_t)s->h * s->w;
-    if (!planes) {
+    const int64_t plane = (int64_t)s->h * s->w;
+    if (!planes && channels == 3) {
         s->rgb = a->data;
         a->data = NULL;
         return 0;
     }
     const uint8_t *x = a->data;
     s->rgb = lw_calloc((size_t)s->n, (size_t)plane * 3);
-    for (int64_t i = 0; s->rgb && i < s->n; i++)
+    if (s->rgb && channels == 1)
+        lw_channels_convert(x, s->n * plane, 1, 3, s->rgb);
+    for (int64_t i = 0; s->rgb && channels == 3 && i < s->n; i++)
         for (int64_t p = 0; p < plane; p++)
             for (int64_t c = 0; c < 3; c++)
                 s->rgb[(i * plane + p) * 3 + c] = x[(i * 3 + c) * plane + p];
     return s->rgb ? 0 : LW_ENOMEM;
 }
 
+static bool gray_or_rgb(int64_t channels)
+{
+    return channels == 1 || channels == 3;
+}
+
 static int take_pictures(contents *k, fid_set *s)
 {
     const entry *e = k->pictures;
-    bool u8 = e->type == LW_ELEM_U8, planes = e->shape[1] == 3 && !(u8 && e->shape[3] == 3);
+    bool u8 = e->type == LW_ELEM_U8, last = u8 && gray_or_rgb(e->shape[3]),
+         planes = !last && gray_or_rgb(e->shape[1]);
     bool floats = e->type == LW_ELEM_F32 || e->type == LW_ELEM_F16 || e->type == LW_ELEM_F64 ||
                   e->type == LW_ELEM_BF16;
     char shape[192];
     const int64_t *side = e->shape + (planes ? 2 : 1);
-    if (!(u8 ? planes || e->shape[3] == 3 : floats && planes) || e->shape[0] < 1 || side[0] < 1 ||
+    const int32_t channels = (int32_t)e->shape[planes ? 1 : 3];
+    if (!(u8 ? planes || last : floats && planes) || e->shape[0] < 1 || side[0] < 1 ||
         side[1] < 1 || side[0] > 4096 || side[1] > 4096)
         return lw_fail(LW_EFORMAT,
                        "%s: %s of %s %s are no pictures: these are u8 [N,H,W,3] or [N,3,H,W], or "
-                       "floats in [-1,1] [N,3,H,W], with sides up to 4096",
+                       "floats in [-1,1] [N,3,H,W], gray ones with a 1 for the 3, with sides up to "
+                       "4096",
                        k->path, e->name, lw_elem_name(e->type),
                        lw_shape_text(shape, e->rank, e->shape));
     s->kind = FID_ARRAY;
+    s->gray = channels == 1;
     s->n = e->shape[0];
     s->h = (int32_t)side[0];
     s->w = (int32_t)side[1];
-    return u8 ? byte_pictures(&k->array, planes, s) : float_pictures(&k->array, s);
+    return u8 ? byte_pictures(&k->array, planes, channels, s)
+              : float_pictures(&k->array, channels, s);
 }
 
 /* ---- features -------------------------------------------------------------------------------- */

@@ -115,6 +115,13 @@ static int check_contracts(const fid_state *s, const fid_view *a, const fid_view
     return 0;
 }
 
+static void note_gray(const fid_view *v, lw_fid_row *r)
+{
+    if (v->set->gray && v->encoder && v->encoder->net->channels == 3)
+        add_note(r, "%c: its pictures are gray: %s, a network of RGB, sees the channel three times",
+                 v->set->letter, v->encoder->net->name);
+}
+
 /* A set without a contract is taken at its word. */
 static void note_unsaid(const fid_view *v, lw_fid_row *r)
 {
@@ -251,8 +258,10 @@ static int compare_views(const fid_state *s, const fid_encoder *e, fid_view v[2]
         LW_TRY(check_encoder(s, e, &v[i], r));
     r->dim = v[0].dim;
     lw_contract_frechet(&r->contract, r->distance);
-    for (int i = 0; i < s->n; i++)
+    for (int i = 0; i < s->n; i++) {
         note_unsaid(&v[i], r);
+        note_gray(&v[i], r);
+    }
     if (s->n < 2)
         return 0;
     LW_TRY(check_width(&v[0], &v[1]));

@@ -116,20 +116,23 @@ static int check_finite(const fid_set *s, const float *x, int64_t first, int64_t
     return 0;
 }
 
-/* The first `made` of s->n. */
-static int sample(fid_set *s, lw_sampler *sampler, int64_t made, const lw_observer *obs)
+/* The first `made` of s->n, of a generator of gray or RGB. */
+static int sample(fid_set *s, lw_sampler *sampler, int32_t channels, int64_t made,
+                  const lw_observer *obs)
 {
     enum { BLOCK = 256 };
-    int64_t row = (int64_t)s->h * s->w * 3;
+    const int64_t pixels = (int64_t)s->h * s->w, row = pixels * channels;
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)(LW_MIN(made, BLOCK) * row), sizeof *x);
-    s->rgb = lw_calloc((size_t)s->n, (size_t)row);
-    if (!x || !s->rgb)
+    LW_CLEANUP(lw_free) uint8_t *bytes = lw_calloc((size_t)BLOCK, (size_t)row);
+    s->rgb = lw_calloc((size_t)s->n, (size_t)pixels * 3);
+    if (!x || !s->rgb || !bytes)
         return LW_ENOMEM;
     for (int64_t at = 0; at < made; at += BLOCK) {
         int64_t n = LW_MIN(made - at, BLOCK);
         LW_TRY(lw_sampler_run(sampler, at, n, NULL, NULL, x));
         LW_TRY(check_finite(s, x, at, n, row));
-        lw_data_to_u8(x, n * row, s->rgb + at * row);
+        lw_data_to_u8(x, n * row, bytes);
+        lw_channels_convert(bytes, n * pixels, channels, 3, s->rgb + at * pixels * 3);
         lw_observe_progress(obs, "sample", at + n, made, NULL);
         if (at + n < made && lw_observe_stop(obs))
             return lw_fail(LW_ESTOPPED, "stopped after %lld of %lld samples", (long long)(at + n),
@@ -145,6 +148,8 @@ static int open_sampler(fid_set *s, lw_device *dev, const lw_source *source, lw_
         return lw_fail(LW_EUSAGE,
                        "%c: %s is a generator: --num-images N says how many pictures it makes",
                        s->letter, s->source);
+    LW_TRY(lw_channels_check(s->source, source->net->channels, 3));
+    s->gray = source->net->channels == 1;
     s->n = c->num_images;
     s->h = s->w = source->net->image_size;
     return lw_sampler_new(dev, source->net,
@@ -167,16 +172,16 @@ int lw_fid_set_make(fid_set *s, lw_device *dev, const lw_observer *obs, double *
     LW_TRY(lw_source_open(s->source, s->c->ema, &source));
     LW_TRY(open_sampler(s, dev, source, &sampler));
     if (!s->c->dry_run)
-        return sample(s, sampler, s->n, obs);
+        return sample(s, sampler, source->net->channels, s->n, obs);
     const int64_t few = LW_MIN((int64_t)s->c->batch, s->n), batches = LW_CEIL_DIV(s->n, few);
     double start = lw_now();
-    LW_TRY(sample(s, sampler, few, obs));
+    LW_TRY(sample(s, sampler, source->net->channels, few, obs));
     *seconds += lw_now() - start; /* the first prepares the weights */
     if (batches == 1)
         return 0;
     lw_free(&s->rgb);
     start = lw_now();
-    LW_TRY(sample(s, sampler, few, obs));
+    LW_TRY(sample(s, sampler, source->net->channels, few, obs));
     *seconds += (lw_now() - start) * (double)(batches - 1);
     return 0;
 }

@@ -26,6 +26,7 @@ typedef struct fid_set {
     int64_t n;       /* pictures or rows; 0: not known yet, or not said */
     int32_t h, w;    /* of pictures in memory */
     uint8_t *rgb;    /* [n][h][w][3] */
+    bool gray;       /* the three are one */
     float *rows;     /* [n][dim] features */
     int32_t dim;     /* of features and statistics */
     lw_stats *stats; /* of FID_STATS; beside pictures those that an ADM reference has of all its

@@ -17,8 +17,8 @@ typedef struct sampling {
     lw_sampler *sampler;
     int32_t *list, n_list; /* classes gone through in turn */
     int32_t *classes;      /* [n] */
-    float *x;              /* [n][side][side][3] */
-    int32_t side;
+    float *x;              /* [n][side][side][channels] */
+    int32_t side, channels;
 } sampling;
 
 /* ---- writing ---------------------------------------------------------------------------- */
@@ -46,6 +46,7 @@ static int write_grid(const sampling *s)
     int32_t columns = classes && s->n_list > 1 && s->n_list <= 16 ? s->n_list : 0;
     const lw_grid g = {.columns = columns,
                        .padding = 1,
+                       .channels = s->channels,
                        .scale = s->side <= 16   ? 4
                                 : s->side <= 64 ? 2
                                                 : 1};
@@ -55,14 +56,15 @@ static int write_grid(const sampling *s)
 
 static int write_npy(const sampling *s)
 {
-    int64_t plane = (int64_t)s->side * s->side, shape[4] = {s->c->n, 3, s->side, s->side};
-    LW_CLEANUP(lw_free) float *y = lw_calloc((size_t)(s->c->n * plane * 3), sizeof *y);
+    int64_t plane = (int64_t)s->side * s->side, c = s->channels;
+    const int64_t shape[4] = {s->c->n, c, s->side, s->side};
+    LW_CLEANUP(lw_free) float *y = lw_calloc((size_t)(s->c->n * plane * c), sizeof *y);
     if (!y)
         return LW_ENOMEM;
     for (int64_t i = 0; i < s->c->n; i++)
         for (int64_t p = 0; p < plane; p++)
-            for (int64_t k = 0; k < 3; k++)
-                y[(i * 3 + k) * plane + p] = s->x[(i * plane + p) * 3 + k];
+            for (int64_t k = 0; k < c; k++)
+                y[(i * c + k) * plane + p] = s->x[(i * plane + p) * c + k];
     return lw_npy_save(s->c->output, LW_ELEM_F32, 4, shape, y);
 }
 
@@ -72,14 +74,15 @@ static int write_folder(const sampling *s, const lw_observer *obs)
     LW_CLEANUP(lw_new_dir_drop) lw_new_dir d = {0};
     LW_CLEANUP(lw_str_clear) lw_str path = {0}, csv = {0};
     LW_CLEANUP(lw_json_drop) json_t *texts = notes(s);
-    const lw_grid g = {.columns = 1};
+    const lw_grid g = {.columns = 1, .channels = s->channels};
     char name[32], buf[16];
     LW_TRY(lw_new_dir_begin(&d, s->c->output, false));
     lw_str_add(&csv, "file,class\n");
     for (int64_t i = 0; i < s->c->n; i++) {
         LW_CLEANUP(lw_image_clear) lw_image im = {0};
         snprintf(name, sizeof name, "%06lld.png", (long long)i);
-        LW_TRY(lw_grid_f32(&g, s->x + i * s->side * s->side * 3, 1, s->side, s->side, &im));
+        LW_TRY(
+            lw_grid_f32(&g, s->x + i * s->side * s->side * s->channels, 1, s->side, s->side, &im));
         LW_TRY(lw_png_save(lw_path_join(&path, lw_str_c(&d.tmp), name), &im, texts));
         const char *const cells[] = {name, lw_source_class(s->source, s->classes[i], buf)};
         lw_csv_row(&csv, cells, LW_COUNT(cells));
@@ -135,8 +138,9 @@ static int open_all(sampling *s, const lw_observer *obs)
     opts.diffusion = s->source->diffusion;
     opts.calibration = lw_quantization_ranges(s->source->quant);
     s->side = s->source->net->image_size;
+    s->channels = s->source->net->channels;
     s->classes = lw_calloc((size_t)c->n, sizeof *s->classes);
-    s->x = lw_calloc((size_t)(c->n * s->side * s->side * 3), sizeof *s->x);
+    s->x = lw_calloc((size_t)(c->n * s->side * s->side * s->channels), sizeof *s->x);
     if (!s->classes || !s->x)
         return LW_ENOMEM;
     for (int64_t i = 0; i < c->n; i++)

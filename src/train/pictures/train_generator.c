@@ -96,11 +96,14 @@ static int grid(void *self, int64_t step, const char *path)
      * eight. */
     for (int i = 0; i < N; i++)
         classes[i] = g->net.classes ? (i % COLUMNS + i / COLUMNS) % g->net.classes : 0;
-    float *x = lw_calloc((size_t)N * (size_t)(side * side * 3), sizeof *x);
+    float *x = lw_calloc((size_t)N * (size_t)(side * side * g->net.out_channels), sizeof *x);
     if (!x)
         return LW_ENOMEM;
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
-    const lw_grid grid = {.columns = COLUMNS, .padding = 1, .scale = side <= 16 ? 4 : 2};
+    const lw_grid grid = {.columns = COLUMNS,
+                          .padding = 1,
+                          .channels = g->net.out_channels,
+                          .scale = side <= 16 ? 4 : 2};
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)step);
     int rc = lw_sampler_run(s, 0, N, classes, NULL, x);

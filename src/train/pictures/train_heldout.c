@@ -9,7 +9,7 @@
 #include "session/session_contract.h"
 #include "session/session_features.h"
 
-enum { BATCH = 64, REFERENCE = 2000, COLOURS = 6 };
+enum { BATCH = 64, REFERENCE = 2000 };
 
 /* One space of features and the real pictures in it. */
 typedef struct view {
@@ -23,6 +23,7 @@ typedef struct view {
 struct lw_heldout {
     lw_pool *pool;         /* of the device */
     int64_t pixels, count; /* samples, and training pictures */
+    int32_t channels;
     view view[2];
     int n_views;
     const view *best; /* NULL: none */
@@ -40,8 +41,8 @@ static int add_batch(lw_heldout *v, const view *w, int64_t n, lw_stats *to)
         return lw_stats_add(v->pool, to, v->features, n);
     }
     for (int64_t i = 0; i < n; i++) {
-        double f[COLOURS];
-        lw_colour_numbers(v->pictures + i * v->pixels * 3, v->pixels, f);
+        double f[2 * LW_MAX_CHANNELS];
+        lw_colour_numbers(v->pictures + i * v->pixels * v->channels, v->pixels, v->channels, f);
         LW_TRY(lw_stats_add_f64(to, f, 1));
     }
     return 0;
@@ -56,7 +57,7 @@ static int add_rows(lw_heldout *v, const lw_dataset *d, int64_t first, int64_t e
     for (int64_t at = first; at < end; at += BATCH) {
         int64_t m = LW_MIN(end - at, BATCH);
         for (int64_t i = 0; i < m; i++)
-            lw_data_get(d, drawn[at + i], false, v->pictures + i * v->pixels * 3);
+            lw_data_get(d, drawn[at + i], false, v->pictures + i * v->pixels * v->channels);
         LW_TRY(add_batch(v, w, m, to));
     }
     return 0;
@@ -85,10 +86,10 @@ static int add_view(lw_heldout *v, lw_device *dev, const char *name, const char 
 {
     view *w = &v->view[v->n_views++];
     w->name = name;
-    w->dim = COLOURS;
+    w->dim = 2 * v->channels;
     if (!encoder || lw_str_eq(encoder, "none"))
         return 0;
-    LW_TRY(lw_score_net_open(dev, encoder, side, &w->net));
+    LW_TRY(lw_score_net_new(dev, encoder, side, v->channels, &w->net));
     w->dim = w->net->dim;
     return 0;
 }
@@ -96,7 +97,7 @@ static int add_view(lw_heldout *v, lw_device *dev, const char *name, const char 
 static int open_views(lw_heldout *v, lw_device *dev, const char *encoder,
                       const lw_heldout_config *c, int32_t side)
 {
-    int32_t most = COLOURS;
+    int32_t most = 2 * v->channels;
     LW_TRY(add_view(v, dev, "fd", encoder, side));
     if (c->eval_encoder)
         LW_TRY(add_view(v, dev, "eval_fd", c->eval_encoder, side));
@@ -104,7 +105,7 @@ static int open_views(lw_heldout *v, lw_device *dev, const char *encoder,
         most = LW_MAX(most, v->view[i].dim);
     v->best = c->keep_best == LW_BEST_NONE ? NULL : &v->view[c->keep_best - LW_BEST_FD];
     v->features = lw_calloc((size_t)BATCH * (size_t)most, sizeof *v->features);
-    v->pictures = lw_calloc((size_t)(BATCH * v->pixels * 3), sizeof *v->pictures);
+    v->pictures = lw_calloc((size_t)(BATCH * v->pixels * v->channels), sizeof *v->pictures);
     return v->features && v->pictures ? 0 : LW_ENOMEM;
 }
 
@@ -139,6 +140,7 @@ int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
 {
     LW_CLEANUP(lw_heldout_free) lw_heldout *v = lw_calloc(1, sizeof *v);
     const lw_data_opts o = {.image_size = train->h,
+                            .channels = train->channels,
                             .split = LW_SPLIT_HELDOUT,
                             .on_error = train->on_error,
                             .pool = dev->pool,
@@ -149,6 +151,7 @@ int lw_heldout_new(lw_device *dev, const lw_dataset *train, const char *encoder,
     v->pool = dev->pool;
     v->count = LW_MIN(c->samples ? c->samples : LW_HELDOUT_SAMPLES, train->n);
     v->pixels = (int64_t)train->h * train->w;
+    v->channels = train->channels;
     LW_TRY(open_views(v, dev, encoder, c, train->h));
     name_views(v, train->h);
     LW_TRY(lw_data_open(train->spec, &o, &held));

@@ -9,6 +9,7 @@ int lw_picture_run_open(lw_picture_run *r)
     const lw_train_config *c = r->c;
     LW_TRY(lw_session_device_with(c->threads, c->conv, &r->dev));
     const lw_data_opts data = {.image_size = r->pictures->image_size,
+                               .channels = r->pictures->channels,
                                .count = r->pictures->limit,
                                .on_error = (lw_on_error)r->pictures->on_error,
                                .pool = r->dev->pool,

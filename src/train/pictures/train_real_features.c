@@ -81,7 +81,8 @@ static int build(lw_real_features *r, const lw_network *e)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_TRY(lw_graph_new(&g));
-    lw_val x = lw_input(g, "images", lw_type_of(LW_F32, 4, r->batch, r->data->h, r->data->w, 3));
+    lw_val x = lw_input(g, "images",
+                        lw_type_of(LW_F32, 4, r->batch, r->data->h, r->data->w, r->data->channels));
     lw_taps taps;
     lw_val v[LW_MAX_FEATURE_KEYS];
     lw_network_append(e, g, (lw_network_in){.x = x}, &taps);
@@ -103,7 +104,7 @@ static void load_task(void *arg, int64_t i, int worker)
     lw_real_features *r = arg;
     int64_t at = r->first + i, row = r->rows ? r->rows[at] : at, n = r->data->n;
     (void)worker;
-    lw_data_get(r->data, row % n, row >= n, r->images + i * r->data->h * r->data->w * 3);
+    lw_data_get(r->data, row % n, row >= n, r->images + i * lw_data_row_size(r->data));
 }
 
 static int load(void *self, int64_t first, int64_t n, void *images)
