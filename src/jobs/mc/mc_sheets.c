@@ -34,16 +34,17 @@ static int by_score(const void *a, const void *b)
 /* One picture as the network sees it, but not larger than `side`. */
 static int keep_pixels(const lw_dataset *d, int64_t i, int32_t h, int32_t w, uint8_t *to)
 {
-    const size_t bytes = (size_t)d->h * (size_t)d->w * 3;
-    const uint8_t *from = d->pixels + (size_t)i * bytes;
-    if (h == d->h && w == d->w) {
-        memcpy(to, from, bytes);
-        return 0;
-    }
+    const uint8_t *from = d->pixels + i * lw_data_row_size(d);
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
     const lw_preparation small = lw_preparation_square(SIDE);
     LW_TRY(lw_image_init(&im, d->w, d->h));
-    memcpy(im.rgb, from, bytes);
+    for (int64_t k = 0; k < (int64_t)d->h * d->w; k++)
+        for (int c = 0; c < 3; c++)
+            im.rgb[3 * k + c] = from[k * d->channels + lw_shown_channel(d->channels, c)];
+    if (h == d->h && w == d->w) {
+        memcpy(to, im.rgb, (size_t)h * (size_t)w * 3);
+        return 0;
+    }
     return lw_prepare(&small, &im, to);
 }
 
