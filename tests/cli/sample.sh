@@ -70,8 +70,9 @@ expect 3 sample pipe --output x.png
 err_has "'thresholding' is true"
 
 "$make_model" four four || fails 'make_model four'
-expect 3 sample four --output x.png
-err_has "'in_channels' is 4"
+expect 0 sample four --n 2 --steps 2 --output four.npy
+expect 0 inspect four.npy
+out_has '[2,4,16,16]'
 "$make_model" encoder enc || fails 'make_model encoder'
 expect 3 sample enc --n 1 --output enc.npy
 err_has 'enc: this is no generator but leeway, which makes no pictures'
