@@ -32,8 +32,8 @@ static json_t *for_transformers(const lw_preparation *p)
                                              : sides(p->resize_h, p->resize_w);
     json_t *o = json_pack("{s:s, s:b, s:b, s:o, s:i, s:b}", "image_processor_type",
                           whole ? "SiglipImageProcessor" : "CLIPImageProcessor", "do_convert_rgb",
-                          p->channels == 3, "do_resize", 1, "size", size, "resample", of_pillow[p->filter],
-                          "do_center_crop", !whole);
+                          p->channels == 3, "do_resize", 1, "size", size, "resample",
+                          of_pillow[p->filter], "do_center_crop", !whole);
     if (!whole)
         json_object_set_new(o, "crop_size", sides(p->height, p->width));
     json_object_set_new(o, "do_rescale", json_true());
