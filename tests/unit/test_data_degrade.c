@@ -39,7 +39,8 @@ static void test_pillow(void **state)
 /* Row by row the picture of the plain opening, made worse and then prepared; names and labels stay. */
 static void test_rows(void **state)
 {
-    const lw_preparation p = {.fit = LW_FIT_SHORTEST,
+    const lw_preparation p = {.channels = 3,
+                              .fit = LW_FIT_SHORTEST,
                               .filter = LW_FILTER_BICUBIC,
                               .resize_h = 24,
                               .resize_w = 24,
