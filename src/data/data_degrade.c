@@ -8,7 +8,7 @@
 const lw_degradation lw_degradations[LW_DEGRADATIONS] = {
     {"blur_r5", 5, 0}, {"blur_r15", 15, 0}, {"down_4x", 0, 4}, {"down_8x", 0, 8}};
 
-static int blur(lw_pixels *im, int32_t radius)
+static int blur(lw_raster *im, int32_t radius)
 {
     size_t bytes = (size_t)im->height * (size_t)im->width * (size_t)im->channels;
     LW_CLEANUP(lw_free) uint8_t *between = lw_calloc(bytes, 1);
@@ -19,9 +19,9 @@ static int blur(lw_pixels *im, int32_t radius)
 }
 
 /* A squash to h x w, by the preparation that does just that. */
-static int resize(lw_pixels *im, int32_t h, int32_t w)
+static int resize(lw_raster *im, int32_t h, int32_t w)
 {
-    LW_CLEANUP(lw_pixels_clear) lw_pixels to = {0};
+    LW_CLEANUP(lw_raster_clear) lw_raster to = {0};
     const lw_preparation p = {.fit = LW_FIT_SQUASH,
                               .form = LW_RESAMPLE_PILLOW,
                               .filter = LW_FILTER_BILINEAR,
@@ -30,15 +30,15 @@ static int resize(lw_pixels *im, int32_t h, int32_t w)
                               .height = h,
                               .width = w,
                               .channels = im->channels};
-    LW_TRY(lw_pixels_init(&to, h, w, im->channels));
+    LW_TRY(lw_raster_init(&to, h, w, im->channels));
     LW_TRY(lw_prepare_pixels(&p, *im, to.at));
-    lw_pixels_clear(im);
+    lw_raster_clear(im);
     *im = to;
-    to = (lw_pixels){0};
+    to = (lw_raster){0};
     return 0;
 }
 
-int lw_degrade(const lw_degradation *d, lw_pixels *im)
+int lw_degrade(const lw_degradation *d, lw_raster *im)
 {
     int32_t h = im->height, w = im->width;
     if (d->blur > 0)

@@ -21,6 +21,6 @@ enum { LW_DEGRADATIONS = 4 };
 extern const lw_degradation lw_degradations[LW_DEGRADATIONS];
 
 /* im is replaced. */
-int lw_degrade(const lw_degradation *d, lw_pixels *im);
+int lw_degrade(const lw_degradation *d, lw_raster *im);
 
 #endif

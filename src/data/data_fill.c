@@ -62,7 +62,7 @@ static int block_new(const lw_data_job *job, const lw_data_pictures *from, block
 
 static int make_row(block *b, int64_t k)
 {
-    LW_CLEANUP(lw_pixels_clear) lw_pixels im = {0};
+    LW_CLEANUP(lw_raster_clear) lw_raster im = {0};
     LW_TRY(b->from->get(b->from->from, b->index[k], &im, &b->labels[k]));
     if (b->job->opts.degradation)
         LW_TRY(lw_degrade(b->job->opts.degradation, &im));

@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-int lw_pixels_init(lw_pixels *out, int32_t height, int32_t width, int32_t channels)
+int lw_raster_init(lw_raster *out, int32_t height, int32_t width, int32_t channels)
 {
     uint8_t *at = lw_calloc((size_t)height * (size_t)width, (size_t)channels);
     if (!at)
         return LW_ENOMEM;
-    *out = (lw_pixels){height, width, channels, at};
+    *out = (lw_raster){height, width, channels, at};
     return 0;
 }
 
-void lw_pixels_clear(lw_pixels *p)
+void lw_raster_clear(lw_raster *p)
 {
     lw_free(&p->at);
-    *p = (lw_pixels){0};
+    *p = (lw_raster){0};
 }
 
 int lw_channels_check(const char *what, int32_t from, int32_t to)

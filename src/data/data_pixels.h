@@ -17,17 +17,17 @@
 
 enum { LW_MAX_CHANNELS = 64 };
 
-typedef struct lw_pixels {
+typedef struct lw_raster {
     int32_t height, width, channels;
     uint8_t *at; /* [height][width][channels] */
-} lw_pixels;
+} lw_raster;
 
-int lw_pixels_init(lw_pixels *out, int32_t height, int32_t width, int32_t channels); /* zeros */
-void lw_pixels_clear(lw_pixels *p); /* fits LW_CLEANUP */
+int lw_raster_init(lw_raster *out, int32_t height, int32_t width, int32_t channels); /* zeros */
+void lw_raster_clear(lw_raster *p); /* fits LW_CLEANUP */
 /* The same bytes, borrowed. */
-static inline lw_pixels lw_pixels_of(const lw_image *im)
+static inline lw_raster lw_raster_of(const lw_image *im)
 {
-    return (lw_pixels){im->height, im->width, 3, im->rgb};
+    return (lw_raster){im->height, im->width, 3, im->rgb};
 }
 /* LW_EUNSUPPORTED when pictures of `from` channels cannot become such of `to`; `what` names them. */
 int lw_channels_check(const char *what, int32_t from, int32_t to);

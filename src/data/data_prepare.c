@@ -76,7 +76,7 @@ static int resample(const lw_resample *r, const uint8_t *src, uint8_t *dst)
 }
 
 /* Only the part that is kept is computed. */
-static int plan_resample(const lw_preparation *p, const lw_pixels *im, const lw_frame *f,
+static int plan_resample(const lw_preparation *p, const lw_raster *im, const lw_frame *f,
                          lw_resample *out)
 {
     return lw_resample_init(out, &(lw_resample_spec){.form = p->form,
@@ -93,23 +93,23 @@ static int plan_resample(const lw_preparation *p, const lw_pixels *im, const lw_
 }
 
 /* *im with the channels of p; *made holds them where they had to be made. */
-static int convert(const lw_preparation *p, lw_pixels *im, lw_pixels *made)
+static int convert(const lw_preparation *p, lw_raster *im, lw_raster *made)
 {
     LW_TRY(lw_channels_check("a picture", im->channels, p->channels));
     if (im->channels == p->channels)
         return 0;
-    LW_TRY(lw_pixels_init(made, im->height, im->width, p->channels));
+    LW_TRY(lw_raster_init(made, im->height, im->width, p->channels));
     lw_channels_convert(im->at, (int64_t)im->height * im->width, im->channels, p->channels,
                         made->at);
     *im = *made;
     return 0;
 }
 
-int lw_prepare_pixels(const lw_preparation *p, lw_pixels im, uint8_t *dst)
+int lw_prepare_pixels(const lw_preparation *p, lw_raster im, uint8_t *dst)
 {
     lw_frame f = lw_preparation_frame(p, im.height, im.width);
     LW_CLEANUP(lw_resample_clear) lw_resample r = {0};
-    LW_CLEANUP(lw_pixels_clear) lw_pixels made = {0};
+    LW_CLEANUP(lw_raster_clear) lw_raster made = {0};
     LW_TRY(convert(p, &im, &made));
     LW_TRY(plan_resample(p, &im, &f, &r));
     if (f.keep[0] == p->height && f.keep[1] == p->width)
@@ -135,11 +135,11 @@ static void cut_off(const lw_preparation *p, float *x, ptrdiff_t n)
         x[i] = x[i] < -1.0f ? -1.0f : x[i] > 1.0f ? 1.0f : x[i];
 }
 
-int lw_prepare_f32(const lw_preparation *p, lw_pixels im, float *dst)
+int lw_prepare_f32(const lw_preparation *p, lw_raster im, float *dst)
 {
     lw_frame f = lw_preparation_frame(p, im.height, im.width);
     LW_CLEANUP(lw_resample_clear) lw_resample r = {0};
-    LW_CLEANUP(lw_pixels_clear) lw_pixels made = {0};
+    LW_CLEANUP(lw_raster_clear) lw_raster made = {0};
     ptrdiff_t n = (ptrdiff_t)im.height * im.width * p->channels;
     lw_isa isa;
     lw_kernels k;

@@ -106,13 +106,13 @@ lw_frame lw_preparation_frame(const lw_preparation *p, int64_t h, int64_t w);
 
 /* dst [height][width][channels] (not 0) from a decoded picture, which becomes gray or RGB first
  * where it is not (LW_EUNSUPPORTED: it cannot); of a form of u8. */
-int lw_prepare_pixels(const lw_preparation *p, lw_pixels im, uint8_t *dst);
+int lw_prepare_pixels(const lw_preparation *p, lw_raster im, uint8_t *dst);
 static inline int lw_prepare(const lw_preparation *p, const lw_image *im, uint8_t *dst)
 {
-    return lw_prepare_pixels(p, lw_pixels_of(im), dst);
+    return lw_prepare_pixels(p, lw_raster_of(im), dst);
 }
 /* The same of a form of floats, in [-1,1]: what the graph makes of a picture (that of a network whose
  * form is another then does not resize), for pictures of several sizes. */
-int lw_prepare_f32(const lw_preparation *p, lw_pixels im, float *dst);
+int lw_prepare_f32(const lw_preparation *p, lw_raster im, float *dst);
 
 #endif

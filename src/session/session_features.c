@@ -91,7 +91,7 @@ typedef struct prepare_rows {
 } prepare_rows;
 
 /* Bytes as the network sees them, as numbers in [-1,1]. */
-static int prepare_image(const lw_score_net *s, lw_pixels im, const char *what, int64_t i,
+static int prepare_image(const lw_score_net *s, lw_raster im, const char *what, int64_t i,
                          float *dst)
 {
     const lw_preparation *p = lw_network_preparation(s->encoder);
@@ -121,7 +121,7 @@ static int prepare_floats(const lw_score_net *s, const float *x, int64_t i, floa
     if (!bytes)
         return LW_ENOMEM;
     lw_data_to_u8(x + i * n, n, bytes);
-    return prepare_image(s, (lw_pixels){s->side, s->side, s->channels, bytes}, "pictures", i, dst);
+    return prepare_image(s, (lw_raster){s->side, s->side, s->channels, bytes}, "pictures", i, dst);
 }
 
 static int prepare_picture(const lw_score_net *s, const lw_pictures *p, int64_t i, float *dst)
@@ -129,10 +129,10 @@ static int prepare_picture(const lw_score_net *s, const lw_pictures *p, int64_t 
     LW_CLEANUP(lw_image_clear) lw_image made = {0};
     if (!p->rgb) {
         LW_TRY(p->decode(p->self, i, &made));
-        return prepare_image(s, lw_pixels_of(&made), p->name, i, dst);
+        return prepare_image(s, lw_raster_of(&made), p->name, i, dst);
     }
     const uint8_t *at = p->rgb + i * p->side * p->side * 3;
-    const lw_pixels im = {p->side, p->side, 3, (uint8_t *)(uintptr_t)at};
+    const lw_raster im = {p->side, p->side, 3, (uint8_t *)(uintptr_t)at};
     return prepare_image(s, im, p->name, i, dst);
 }
 

@@ -116,14 +116,14 @@ static void floats_one_by_one_are_those_of_the_graph(void **state)
                             .resize_w = TO,
                             .height = TO,
                             .width = TO};
-        assert_int_equal(lw_prepare_f32(&p, lw_pixels_of(&im), have), 0);
+        assert_int_equal(lw_prepare_f32(&p, lw_raster_of(&im), have), 0);
         through_graph(&p, &im, want);
         for (int i = 0; i < TO * TO * 3; i++)
             if (fabsf(have[i] - want[i]) > 1e-6f)
                 fail_msg("%s: number %d is %g, the graph's %g", lw_resample_form_name[p.form], i,
                          (double)have[i], (double)want[i]);
         p.height = TO + 1; /* one line more than there is */
-        assert_int_equal(lw_prepare_f32(&p, lw_pixels_of(&im), have), LW_EUNSUPPORTED);
+        assert_int_equal(lw_prepare_f32(&p, lw_raster_of(&im), have), LW_EUNSUPPORTED);
     }
 }
 

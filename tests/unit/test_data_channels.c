@@ -107,7 +107,7 @@ static void each_channel_alone(void **state)
     for (int c = 0; c < 5; c++) {
         uint8_t made[8 * 8], five_made[9 * 12 * 5], one_made[9 * 12], x[SIDE * SIDE];
         lw_preparation square = lw_preparation_square(8), single = padded;
-        const lw_pixels im = {SIDE, SIDE, 1, x};
+        const lw_raster im = {SIDE, SIDE, 1, x};
         square.channels = single.channels = 1;
         single.fill[0] = (uint8_t)(c + 1);
         for (int i = 0; i < SIDE * SIDE; i++)
@@ -116,12 +116,12 @@ static void each_channel_alone(void **state)
         for (int i = 0; i < 8 * 8; i++)
             assert_int_equal(d->pixels[5 * i + c], made[i]);
         ok(lw_prepare_pixels(
-            &padded, (lw_pixels){SIDE, SIDE, 5, (uint8_t *)(uintptr_t)whole->pixels}, five_made));
+            &padded, (lw_raster){SIDE, SIDE, 5, (uint8_t *)(uintptr_t)whole->pixels}, five_made));
         ok(lw_prepare_pixels(&single, im, one_made));
         for (int i = 0; i < 9 * 12; i++)
             assert_int_equal(five_made[5 * i + c], one_made[i]);
     }
-    fails(lw_prepare_pixels(&padded, (lw_pixels){SIDE, SIDE, 1, (uint8_t *)a.data}, a.data),
+    fails(lw_prepare_pixels(&padded, (lw_raster){SIDE, SIDE, 1, (uint8_t *)a.data}, a.data),
           LW_EUNSUPPORTED, "a picture: pictures of 1 channel, and such of 5");
     lw_data_close(&d);
     lw_data_close(&whole);

@@ -22,8 +22,8 @@ static void test_pillow(void **state)
     (void)state;
     for (size_t i = 0; i < LW_COUNT(want); i++)
         for (int d = 0; d < LW_DEGRADATIONS; d++) {
-            lw_pixels im = {0};
-            ok(lw_pixels_init(&im, want[i].h, want[i].w, 3));
+            lw_raster im = {0};
+            ok(lw_raster_init(&im, want[i].h, want[i].w, 3));
             formula_picture(im.at, want[i].h, want[i].w, 3);
             ok(lw_degrade(&lw_degradations[d], &im));
             assert_int_equal(im.height, want[i].h);
@@ -32,7 +32,7 @@ static void test_pillow(void **state)
             if (have != want[i].hash[d])
                 fail_msg("%s of %dx%d: %016llx", lw_degradations[d].name, want[i].w, want[i].h,
                          (unsigned long long)have);
-            lw_pixels_clear(&im);
+            lw_raster_clear(&im);
         }
 }
 
@@ -61,15 +61,15 @@ static void test_rows(void **state)
     ok(lw_data_open("synth:32", &prepared, &b));
     assert_int_equal(a->n, b->n);
     for (int64_t i = 0; i < a->n; i++) {
-        lw_pixels im = {0};
-        ok(lw_pixels_init(&im, 32, 32, 3));
+        lw_raster im = {0};
+        ok(lw_raster_init(&im, 32, 32, 3));
         memcpy(im.at, a->pixels + i * 32 * 32 * 3, 32 * 32 * 3);
         ok(lw_degrade(&lw_degradations[0], &im));
         ok(lw_prepare_pixels(&p, im, want));
         assert_memory_equal(b->pixels + i * (int64_t)sizeof want, want, sizeof want);
         assert_int_equal(lw_data_row_number(a, i), lw_data_row_number(b, i));
         assert_int_equal(a->labels[i], b->labels[i]);
-        lw_pixels_clear(&im);
+        lw_raster_clear(&im);
     }
     assert_true(a->fingerprint != b->fingerprint);
     lw_data_close(&a);

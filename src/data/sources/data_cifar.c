@@ -43,7 +43,7 @@ typedef struct records {
     const uint8_t *bytes;
 } records;
 
-static int get_record(const void *from, int64_t i, lw_pixels *im, int32_t *label)
+static int get_record(const void *from, int64_t i, lw_raster *im, int32_t *label)
 {
     const records *r = from;
     const uint8_t *record = r->bytes + (size_t)i * CIFAR_RECORD;
@@ -51,7 +51,7 @@ static int get_record(const void *from, int64_t i, lw_pixels *im, int32_t *label
         return lw_fail(LW_EFORMAT,
                        "%s: record %lld (byte %lld) has label %d, not 0..9: the file is damaged",
                        r->what, (long long)i, (long long)i * CIFAR_RECORD, record[0]);
-    LW_TRY(lw_pixels_init(im, SIDE, SIDE, 3));
+    LW_TRY(lw_raster_init(im, SIDE, SIDE, 3));
     *label = record[0];
     for (int k = 0; k < PLANE; k++)
         for (int c = 0; c < 3; c++)

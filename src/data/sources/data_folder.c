@@ -44,13 +44,13 @@ void lw_folder_clear(lw_data_job *job)
     lw_free(&job->priv);
 }
 
-static int get_file(const void *from, int64_t i, lw_pixels *im, int32_t *label)
+static int get_file(const void *from, int64_t i, lw_raster *im, int32_t *label)
 {
     const folder_file *f = (const folder_file *)from + i;
     lw_image read = {0};
     *label = f->label;
     LW_TRY(lw_image_load(f->path, &read));
-    *im = lw_pixels_of(&read);
+    *im = lw_raster_of(&read);
     return 0;
 }
 

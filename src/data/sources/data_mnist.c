@@ -182,7 +182,7 @@ typedef struct digits {
     int32_t border;
 } digits;
 
-static int get_digit(const void *from, int64_t i, lw_pixels *im, int32_t *label)
+static int get_digit(const void *from, int64_t i, lw_raster *im, int32_t *label)
 {
     const digits *d = from;
     const uint8_t *gray = d->gray + i * SIDE * SIDE;
@@ -191,7 +191,7 @@ static int get_digit(const void *from, int64_t i, lw_pixels *im, int32_t *label)
     if (*label >= CLASSES)
         return lw_fail(LW_EFORMAT, "%s: label %lld is %d, not 0..9", d->label_path,
                        (long long)(d->at + i), *label);
-    LW_TRY(lw_pixels_init(im, side, side, 1));
+    LW_TRY(lw_raster_init(im, side, side, 1));
     for (int32_t y = 0; y < SIDE; y++)
         memcpy(im->at + (y + d->border) * side + d->border, gray + y * SIDE, SIDE);
     return 0;

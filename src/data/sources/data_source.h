@@ -132,7 +132,7 @@ typedef struct lw_data_pictures {
     int64_t n;
     const void *from;
     /* Picture i and its label, for many threads at once; *im is empty before. */
-    int (*get)(const void *from, int64_t i, lw_pixels *im, int32_t *label);
+    int (*get)(const void *from, int64_t i, lw_raster *im, int32_t *label);
     /* Of files: where it is; the name of its row. NULL: rows are known by their number. */
     const char *(*path)(const void *from, int64_t i);
     const char *(*name)(const void *from, int64_t i);

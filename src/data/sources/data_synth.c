@@ -276,12 +276,12 @@ typedef struct drawn {
     int32_t side;
 } drawn;
 
-static int get_drawn(const void *from, int64_t i, lw_pixels *im, int32_t *label)
+static int get_drawn(const void *from, int64_t i, lw_raster *im, int32_t *label)
 {
     const drawn *d = from;
     uint64_t index = d->first + (uint64_t)i;
     float unit_pixels[MAX_SIDE * MAX_SIDE * 3];
-    LW_TRY(lw_pixels_init(im, d->side, d->side, 3));
+    LW_TRY(lw_raster_init(im, d->side, d->side, 3));
     synth_unit(d->seed, index, d->side, unit_pixels);
     for (int32_t j = 0; j < d->side * d->side * 3; j++)
         im->at[j] = (uint8_t)(unit_pixels[j] * 255.0f + .5f);

@@ -230,13 +230,13 @@ static int64_t index_of(const pick *p, int64_t i)
     return p->held ? i * TENTH + TENTH - 1 : i + i / (TENTH - 1);
 }
 
-static int get(const void *from, int64_t i, lw_pixels *im, int32_t *label)
+static int get(const void *from, int64_t i, lw_raster *im, int32_t *label)
 {
     const pick *p = from;
     const tensor_file *f = p->f;
     int64_t at = index_of(p, i), bytes = (int64_t)f->h * f->w * f->c;
     *label = p->part->labels.data ? (int32_t)label_at(&p->part->labels, at) : 0;
-    LW_TRY(lw_pixels_init(im, f->h, f->w, f->c));
+    LW_TRY(lw_raster_init(im, f->h, f->w, f->c));
     memcpy(im->at, (const uint8_t *)p->part->pixels.data + at * bytes, (size_t)bytes);
     return 0;
 }

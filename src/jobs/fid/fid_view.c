@@ -111,23 +111,23 @@ int lw_fid_view_open(const fid_set *s, const fid_encoder *e, lw_pool *pool, cons
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Picture i as it is: of a file decoded into *file, else borrowed. */
-static int raw_picture(const fid_view *v, int64_t i, lw_image *file, lw_pixels *out)
+static int raw_picture(const fid_view *v, int64_t i, lw_image *file, lw_raster *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str name = {0}, path = {0};
     const fid_set *s = v->set;
     if (!v->data) {
-        *out = (lw_pixels){s->h, s->w, 3, s->rgb + i * (int64_t)s->h * s->w * 3};
+        *out = (lw_raster){s->h, s->w, 3, s->rgb + i * (int64_t)s->h * s->w * 3};
         return 0;
     }
     if (!by_name(v)) {
         const lw_dataset *d = v->data;
         const uint8_t *at = d->pixels + i * lw_data_row_size(d);
-        *out = (lw_pixels){d->h, d->w, d->channels, (uint8_t *)(uintptr_t)at};
+        *out = (lw_raster){d->h, d->w, d->channels, (uint8_t *)(uintptr_t)at};
         return 0;
     }
     lw_data_row_name(v->data, i, &name);
     LW_TRY(lw_image_load(lw_path_join(&path, v->data->root, lw_str_c(&name)), file));
-    *out = lw_pixels_of(file);
+    *out = lw_raster_of(file);
     return 0;
 }
 
@@ -137,7 +137,7 @@ static int prepare_one(const fid_view *v, int64_t i, float *dst)
     const fid_encoder *e = v->encoder;
     const int32_t channels = e->net->channels;
     const int64_t n = (int64_t)v->h * v->w * channels;
-    lw_pixels im;
+    lw_raster im;
     LW_TRY(raw_picture(v, i, &file, &im));
     if (e->floats)
         return lw_prepare_f32(&e->preparation, im, dst);
