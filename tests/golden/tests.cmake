@@ -4,11 +4,12 @@ lw_test(test_golden_unet golden/test_golden_unet.c models store backend formats 
 lw_test(test_golden_train golden/test_golden_train.c models store backend formats base)
 lw_test(test_golden_encoders golden/test_golden_encoders.c models store backend formats base)
 lw_test(test_golden_networks golden/test_golden_networks.c models store backend formats base)
+lw_test(test_golden_channels golden/test_golden_channels.c models store backend formats base)
 lw_test(test_golden_layers golden/test_golden_layers.c models store backend formats base)
 lw_test(test_golden_policy golden/test_golden_policy.c models store backend formats base)
 lw_test(test_golden_transformer golden/test_golden_transformer.c models store backend formats base)
 lw_test(test_golden_resample golden/test_golden_resample.c models store backend formats base kernels)
-foreach(name networks policy resample transformer unet train encoders layers)
+foreach(name networks channels policy resample transformer unet train encoders layers)
   target_sources(test_golden_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 endforeach()
 add_executable(encoder_gradient ${CMAKE_SOURCE_DIR}/tests/golden/encoder_gradient.c) # of tools/encoder_check.py
