@@ -152,7 +152,8 @@ static void what_folders_say(void **state)
             "'in_chans' is 3, but 'conv1.weight' takes pictures of 1 channels");
     changed("\"in_chans\": 1, ", "", 0, "");
     changed("\"in_chans\": 1", "\"in_chans\": 65", LW_EFORMAT, "'in_chans' is 65");
-    changed("\"mean\": [0.1307]", "\"mean\": [0.1, 0.2, 0.3]", LW_EFORMAT, "'mean' must be 1 number");
+    changed("\"mean\": [0.1307]", "\"mean\": [0.1, 0.2, 0.3]", LW_EFORMAT,
+            "'mean' must be 1 number");
     changed("\"input_size\": [1, ", "\"input_size\": [3, ", 0, ""); /* one number is one for all */
     changed("\"mean\": [0.1307], ", "", LW_EFORMAT,
             "'mean' is missing: nothing is usual for 1 channel");
@@ -187,8 +188,9 @@ static int remove_scratch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gray_for_rgb),     cmocka_unit_test(rgb_for_gray), cmocka_unit_test(no_way),
-        cmocka_unit_test(what_folders_say), cmocka_unit_test(weights_alone),
+        cmocka_unit_test(gray_for_rgb),  cmocka_unit_test(rgb_for_gray),
+        cmocka_unit_test(no_way),        cmocka_unit_test(what_folders_say),
+        cmocka_unit_test(weights_alone),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
