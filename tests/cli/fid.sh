@@ -138,8 +138,11 @@ npy two.npy '|u1' '2, 1, 1, 3' abc xyz
 expect 0 fid two.npy two.npy --encoder clip
 out_has 'Frechet distance, clip                   0'
 npy gray.npy '|u1' '2, 1, 1, 1' ab
-expect 3 fid gray.npy two.npy --encoder clip
-err_has 'gray.npy: arr_0 of U8 [2,1,1,1] are no pictures'
+expect 0 fid gray.npy two.npy --encoder clip
+out_has 'its pictures are gray: clip, a network of RGB, sees the channel three times'
+npy five.npy '|u1' '1, 2, 2, 5' abcdefghijklmnopqrst
+expect 3 fid five.npy two.npy --encoder clip
+err_has 'five.npy: arr_0 of U8 [1,2,2,5] are no pictures'
 npy nan.npy '<f4' '2, 2' $zero $zero $one $nan
 expect 3 fid nan.npy nan.npy
 err_has 'nan.npy: feature 1 of row 1 is nan'

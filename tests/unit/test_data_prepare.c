@@ -83,69 +83,68 @@ static void published_preparations(void **state)
 #define CLIP "\"image_processor_type\": \"CLIPImageProcessor\""
 #define TIMM "\"input_size\": [3, 224, 224]"
 
+static const struct {
+    const char *text;
+    int code;
+    const char *message;
+} refused[] = {
+    {"{}", LW_EFORMAT, "says nothing about pictures"},
+    {"[1]", LW_EFORMAT, "says nothing about pictures"},
+    {"{\"image_processor_type\": 3}", LW_EFORMAT, "image_processor_type"},
+    {"{\"image_processor_type\": \"Siglip2ImageProcessor\"}", LW_EUNSUPPORTED,
+     "'Siglip2ImageProcessor' is not known"},
+    {"{" CLIP ", \"do_pad\": true}", LW_EUNSUPPORTED,
+     "'do_pad' is true, which is not honoured here"},
+    {"{" CLIP ", \"do_flip_channel_order\": true}", LW_EUNSUPPORTED, "'do_flip_channel_order'"},
+    {"{" CLIP ", \"do_resize\": false}", LW_EUNSUPPORTED, "'do_resize'"},
+    {"{" CLIP ", \"do_center_crop\": false}", LW_EUNSUPPORTED, "different shapes"},
+    {"{" CLIP ", \"do_rescale\": 1}", LW_EFORMAT, "'do_rescale'"},
+    {"{" CLIP ", \"resample\": 0}", LW_EUNSUPPORTED, "'resample'"},
+    {"{" CLIP ", \"resample\": 6}", LW_EUNSUPPORTED, "'resample'"},
+    {"{" CLIP ", \"crop_pct\": 0.9}", LW_EUNSUPPORTED, "'crop_pct'"},
+    {"{" CLIP ", \"size\": {\"longest_edge\": 5}}", LW_EUNSUPPORTED, "'longest_edge'"},
+    {"{" CLIP ", \"size\": {\"shortest_edge\": 5, \"height\": 5, \"width\": 5}}", LW_EUNSUPPORTED,
+     "'size'"},
+    {"{" CLIP ", \"size\": {\"height\": 5}}", LW_EFORMAT, "'width'"},
+    {"{" CLIP ", \"size\": 0}", LW_EFORMAT, "'size' must be 1 to"},
+    {"{" CLIP ", \"size\": \"big\"}", LW_EFORMAT, "'size' must be 1 to"},
+    {"{" CLIP ", \"crop_size\": {\"shortest_edge\": 5}}", LW_EUNSUPPORTED, "'crop_size'"},
+    {"{" CLIP ", \"image_mean\": [1, 2]}", LW_EFORMAT,
+     "'image_std' is missing: nothing is usual for 2 channels"},
+    {"{" CLIP ", \"image_mean\": [1, 2], \"image_std\": [1, 1, 1]}", LW_EFORMAT,
+     "'image_mean' must be 3 numbers"},
+    {"{" CLIP ", \"image_std\": [1, 0, 1]}", LW_EFORMAT, "'image_std' must be 3 positive numbers"},
+    {"{" CLIP ", \"rescale_factor\": 0}", LW_EFORMAT, "'rescale_factor'"},
+    {"{\"image_processor_type\": \"ConvNextImageProcessor\"}", LW_EUNSUPPORTED, "'resample'"},
+    {"{\"image_processor_type\": \"ConvNextImageProcessor\", \"crop_pct\": 1e-9, \"size\": 64}",
+     LW_EFORMAT, "'crop_pct'"},
+    {"{" TIMM ", \"mixup\": 0.5}", LW_EUNSUPPORTED, "'mixup' is 0.5, which is not honoured here"},
+    {"{" TIMM ", \"interpolation\": \"random\"}", LW_EUNSUPPORTED, "interpolation 'random'"},
+    {"{" TIMM ", \"crop_mode\": \"corner\"}", LW_EUNSUPPORTED, "crop_mode 'corner'"},
+    {"{" TIMM ", \"crop_pct\": 0}", LW_EFORMAT, "'crop_pct'"},
+    {"{" TIMM ", \"std\": \"one\"}", LW_EFORMAT, "'std'"},
+    {"{\"preprocess_cfg\": {\"size\": 9, \"resize_mode\": \"longest\"}}", LW_EUNSUPPORTED,
+     "resize_mode 'longest'"},
+    {"{\"preprocess_cfg\": {\"size\": [9, 8]}}", LW_EFORMAT, "'size' must be 1 to"},
+    {"{\"preprocess_cfg\": {\"size\": 9, \"mode\": \"L\"}}", LW_EUNSUPPORTED, "'mode' is"},
+    {"{\"preprocess_cfg\": {}}", LW_EFORMAT, "'size' must be 1 to"},
+    {"{\"input_size\": [0, 224, 224]}", LW_EUNSUPPORTED, "'input_size' has not 1 to 64"},
+    {"{\"input_size\": [65, 224, 224]}", LW_EUNSUPPORTED, "'input_size' has not 1 to 64"},
+    {"{\"input_size\": [1, 224, 224]}", LW_EFORMAT,
+     "'mean' is missing: nothing is usual for 1 channel"},
+    {"{\"input_size\": [1, 9, 9], \"mean\": [1, 2, 3]}", LW_EFORMAT, "'mean' must be 1 number"},
+    {"{\"input_size\": [3, 224]}", LW_EFORMAT, "'input_size'"},
+    {"{\"input_size\": [3, 224, 1e9]}", LW_EFORMAT, "'input_size'"},
+};
+
 static void refusals(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        int code;
-        const char *message;
-    } cases[] = {
-        {"{}", LW_EFORMAT, "says nothing about pictures"},
-        {"[1]", LW_EFORMAT, "says nothing about pictures"},
-        {"{\"image_processor_type\": 3}", LW_EFORMAT, "image_processor_type"},
-        {"{\"image_processor_type\": \"Siglip2ImageProcessor\"}", LW_EUNSUPPORTED,
-         "'Siglip2ImageProcessor' is not known"},
-        {"{" CLIP ", \"do_pad\": true}", LW_EUNSUPPORTED,
-         "'do_pad' is true, which is not honoured here"},
-        {"{" CLIP ", \"do_flip_channel_order\": true}", LW_EUNSUPPORTED, "'do_flip_channel_order'"},
-        {"{" CLIP ", \"do_resize\": false}", LW_EUNSUPPORTED, "'do_resize'"},
-        {"{" CLIP ", \"do_center_crop\": false}", LW_EUNSUPPORTED, "different shapes"},
-        {"{" CLIP ", \"do_rescale\": 1}", LW_EFORMAT, "'do_rescale'"},
-        {"{" CLIP ", \"resample\": 0}", LW_EUNSUPPORTED, "'resample'"},
-        {"{" CLIP ", \"resample\": 6}", LW_EUNSUPPORTED, "'resample'"},
-        {"{" CLIP ", \"crop_pct\": 0.9}", LW_EUNSUPPORTED, "'crop_pct'"},
-        {"{" CLIP ", \"size\": {\"longest_edge\": 5}}", LW_EUNSUPPORTED, "'longest_edge'"},
-        {"{" CLIP ", \"size\": {\"shortest_edge\": 5, \"height\": 5, \"width\": 5}}",
-         LW_EUNSUPPORTED, "'size'"},
-        {"{" CLIP ", \"size\": {\"height\": 5}}", LW_EFORMAT, "'width'"},
-        {"{" CLIP ", \"size\": 0}", LW_EFORMAT, "'size' must be 1 to"},
-        {"{" CLIP ", \"size\": \"big\"}", LW_EFORMAT, "'size' must be 1 to"},
-        {"{" CLIP ", \"crop_size\": {\"shortest_edge\": 5}}", LW_EUNSUPPORTED, "'crop_size'"},
-        {"{" CLIP ", \"image_mean\": [1, 2]}", LW_EFORMAT,
-         "'image_std' is missing: nothing is usual for 2 channels"},
-        {"{" CLIP ", \"image_mean\": [1, 2], \"image_std\": [1, 1, 1]}", LW_EFORMAT,
-         "'image_mean' must be 3 numbers"},
-        {"{" CLIP ", \"image_std\": [1, 0, 1]}", LW_EFORMAT,
-         "'image_std' must be 3 positive numbers"},
-        {"{" CLIP ", \"rescale_factor\": 0}", LW_EFORMAT, "'rescale_factor'"},
-        {"{\"image_processor_type\": \"ConvNextImageProcessor\"}", LW_EUNSUPPORTED, "'resample'"},
-        {"{\"image_processor_type\": \"ConvNextImageProcessor\", \"crop_pct\": 1e-9, \"size\": 64}",
-         LW_EFORMAT, "'crop_pct'"},
-        {"{" TIMM ", \"mixup\": 0.5}", LW_EUNSUPPORTED,
-         "'mixup' is 0.5, which is not honoured here"},
-        {"{" TIMM ", \"interpolation\": \"random\"}", LW_EUNSUPPORTED, "interpolation 'random'"},
-        {"{" TIMM ", \"crop_mode\": \"corner\"}", LW_EUNSUPPORTED, "crop_mode 'corner'"},
-        {"{" TIMM ", \"crop_pct\": 0}", LW_EFORMAT, "'crop_pct'"},
-        {"{" TIMM ", \"std\": \"one\"}", LW_EFORMAT, "'std'"},
-        {"{\"preprocess_cfg\": {\"size\": 9, \"resize_mode\": \"longest\"}}", LW_EUNSUPPORTED,
-         "resize_mode 'longest'"},
-        {"{\"preprocess_cfg\": {\"size\": [9, 8]}}", LW_EFORMAT, "'size' must be 1 to"},
-        {"{\"preprocess_cfg\": {\"size\": 9, \"mode\": \"L\"}}", LW_EUNSUPPORTED, "'mode' is"},
-        {"{\"preprocess_cfg\": {}}", LW_EFORMAT, "'size' must be 1 to"},
-        {"{\"input_size\": [0, 224, 224]}", LW_EUNSUPPORTED, "'input_size' has not 1 to 64"},
-        {"{\"input_size\": [65, 224, 224]}", LW_EUNSUPPORTED, "'input_size' has not 1 to 64"},
-        {"{\"input_size\": [1, 224, 224]}", LW_EFORMAT,
-         "'mean' is missing: nothing is usual for 1 channel"},
-        {"{\"input_size\": [1, 9, 9], \"mean\": [1, 2, 3]}", LW_EFORMAT, "'mean' must be 1 number"},
-        {"{\"input_size\": [3, 224]}", LW_EFORMAT, "'input_size'"},
-        {"{\"input_size\": [3, 224, 1e9]}", LW_EFORMAT, "'input_size'"},
-    };
-    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+    for (size_t i = 0; i < LW_COUNT(refused); i++) {
         lw_preparation p = {.height = 7};
-        int rc = lw_preparation_parse("file", cases[i].text, strlen(cases[i].text), &p);
-        if (rc != cases[i].code || !strstr(lw_errmsg(), cases[i].message) || p.height != 7)
-            fail_msg("%s: code %d, '%s'", cases[i].text, rc, lw_errmsg());
+        int rc = lw_preparation_parse("file", refused[i].text, strlen(refused[i].text), &p);
+        if (rc != refused[i].code || !strstr(lw_errmsg(), refused[i].message) || p.height != 7)
+            fail_msg("%s: code %d, '%s'", refused[i].text, rc, lw_errmsg());
     }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leeway stream: frames in, frames out, and how long each took. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
@@ -123,19 +122,31 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
     lw_cli_print("%s\n", lw_str_c(&text));
 }
 
+static bool writes_to_pipe(const lw_stream_config *c)
+{
+    for (int i = 0; i < c->n_outputs; i++)
+        if (lw_str_eq(c->output[i], "-"))
+            return true;
+    return false;
+}
+
+static int check(const lw_cli *cli, const stream_cli *o, bool pipe)
+{
+    if (o->realtime && o->as_fast)
+        return lw_fail(LW_EUSAGE, "--realtime and --as-fast exclude each other");
+    if (pipe && cli->global.json)
+        return lw_fail(LW_EUSAGE, "--json and --output - would both write to standard output");
+    return 0;
+}
+
 static int run(const lw_cli *cli, const void *config)
 {
     const stream_cli *o = config;
     lw_stream_config c = o->c;
     lw_stream_report r;
+    const bool pipe = writes_to_pipe(&c);
+    LW_TRY(check(cli, o, pipe));
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
-    bool pipe = false;
-    for (int i = 0; i < c.n_outputs; i++)
-        pipe = pipe || strcmp(c.output[i], "-") == 0;
-    if (o->realtime && o->as_fast)
-        return lw_fail(LW_EUSAGE, "--realtime and --as-fast exclude each other");
-    if (pipe && cli->global.json)
-        return lw_fail(LW_EUSAGE, "--json and --output - would both write to standard output");
     c.pace = o->realtime ? LW_PACE_REALTIME : o->as_fast ? LW_PACE_FAST : LW_PACE_BY_SOURCE;
     c.second = cli->global.json ? on_second : NULL;
     lw_cli_observer_open(&obs, cli);
