@@ -18,7 +18,7 @@
  * THE RULE ON CHEATERS. A set that was made to look good to one network lies nearer to real pictures
  * there than the others say. How much networks differ when nobody cheats is learnt from honest bad
  * sets: real pictures damaged in ways that look at no network, in several shares, and draws of
- * undamaged ones (lw_verdict_learn). Never from cheaters, never from the rows judged.
+ * undamaged ones with as many of each class (lw_verdict_learn). Never from cheaters, never from the rows judged.
  *
  *    relative level   z[k] = level[k] / scale[k]     scale: how strongly network k answers to the
  *                                                    honest sets, mean 1 over the networks

@@ -53,6 +53,7 @@ int lw_verdict_split(const lw_dataset *d, int64_t unseen, lw_verdict_real *out)
 typedef struct verdict_job {
     lw_device *dev;
     const lw_battery *b;
+    const lw_verdict_real *real;
     const lw_verdict_set *rows;
     int32_t n_rows;
     lw_verdict_opts o;
@@ -119,7 +120,8 @@ static int on_features(void *self, int32_t i, int32_t s, float **f)
     lw_verdict_network_clear(&j->now);
     LW_TRY(
         lw_verdict_network_open(j->dev->pool, net->name, net->dim, &j->sizes, &j->o, f, &j->now));
-    return lw_verdict_honest(&j->now, j->out->networks, j->damaged + j->k, j->whole + j->k);
+    return lw_verdict_honest(&j->now, j->real, j->out->networks, j->damaged + j->k,
+                             j->whole + j->k);
 }
 
 static int check_counted(const lw_battery *b)
@@ -205,6 +207,7 @@ int lw_verdict_run(lw_device *dev, lw_battery *b, const lw_verdict_real *real,
     LW_CLEANUP(job_clear)
     verdict_job j = {.dev = dev,
                      .b = b,
+                     .real = real,
                      .rows = rows,
                      .n_rows = n_rows,
                      .o = filled(o),
@@ -239,7 +242,7 @@ int lw_verdict_forecast(lw_device *dev, lw_battery *b, const lw_verdict_real *re
     for (int32_t i = 0; i < lw_battery_count(b); i++) {
         const lw_battery_net *net = lw_battery_at(b, i);
         if (!net->left_out)
-            LW_TRY(lw_verdict_time(dev->pool, net->dim, &sizes, &f, rows, n_rows, &sum));
+            LW_TRY(lw_verdict_time(dev->pool, net->dim, real, &f, rows, n_rows, &sum));
     }
     *seconds = sum + cost.seconds;
     return 0;

@@ -127,14 +127,35 @@ static void fill_damaged(const verdict_network *n, int32_t i, float *dst)
     memcpy(dst + bad * d, unseen(n) + bad * d, (size_t)((h - bad) * d) * sizeof *dst);
 }
 
-/* A draw of undamaged ones. */
-static void fill_whole(const verdict_network *n, int32_t i, float *dst)
+/*
+ * A draw of undamaged ones, of each class as many as their floor has: a trained classifier sees little
+ * but classes, and shares of them that chance made unequal would look to it like damage. Row r takes
+ * the place of picture r, so a class is drawn from within itself: at[c] is how many it gave so far.
+ */
+static int fill_whole(const verdict_network *n, const int32_t *label, int32_t classes, int32_t i,
+                      float *dst)
 {
     lw_rng_key key = lw_rng_key_of(n->o.seed, lw_hash_name("verdict.whole"));
+    LW_CLEANUP(lw_free) int64_t *order = lw_calloc((size_t)n->sizes.unseen, sizeof *order);
+    LW_CLEANUP(lw_free) int64_t *first = lw_calloc((size_t)classes + 2, sizeof *first);
+    LW_CLEANUP(lw_free) int64_t *at = lw_calloc((size_t)classes + 1, sizeof *at);
+    if (!order || !first || !at)
+        return LW_ENOMEM;
+    for (int64_t r = 0; r < n->sizes.unseen; r++)
+        first[label[r] + 1]++;
+    for (int32_t c = 0; c < classes; c++)
+        first[c + 1] += first[c];
+    for (int64_t r = 0; r < n->sizes.unseen; r++)
+        order[first[label[r]] + at[label[r]]++] = r;
+    memset(at, 0, ((size_t)classes + 1) * sizeof *at);
     for (int64_t r = 0; r < n->sizes.honest; r++) {
-        uint64_t from = lw_rng_permute(key, (uint32_t)i, (uint64_t)n->sizes.unseen, (uint64_t)r);
-        memcpy(dst + r * n->dim, unseen(n) + (int64_t)from * n->dim, (size_t)n->dim * sizeof *dst);
+        int32_t c = label[r];
+        uint64_t size = (uint64_t)(first[c + 1] - first[c]);
+        uint64_t k = lw_rng_permute(key, (uint32_t)(i * classes + c), size, (uint64_t)at[c]++);
+        memcpy(dst + r * n->dim, unseen(n) + order[first[c] + (int64_t)k] * n->dim,
+               (size_t)n->dim * sizeof *dst);
     }
+    return 0;
 }
 
 static int measure_honest(void *arg, int64_t i, int worker)
@@ -148,7 +169,8 @@ static int measure_honest(void *arg, int64_t i, int worker)
     return sliced(n, NULL, f, n->sizes.honest, directions, &j->sliced[i]);
 }
 
-int lw_verdict_honest(verdict_network *n, int32_t stride, double *damaged, double *whole)
+int lw_verdict_honest(verdict_network *n, const lw_verdict_real *real, int32_t stride,
+                      double *damaged, double *whole)
 {
     const int32_t last = SETS - 1;
     size_t set = (size_t)(n->sizes.honest * n->dim);
@@ -159,7 +181,8 @@ int lw_verdict_honest(verdict_network *n, int32_t stride, double *damaged, doubl
     for (int32_t i = 0; i < VERDICT_DAMAGED; i++)
         fill_damaged(n, i, rows + (size_t)i * set);
     for (int32_t i = 0; i < VERDICT_WHOLE; i++)
-        fill_whole(n, i, rows + (size_t)(VERDICT_DAMAGED + i) * set);
+        LW_TRY(fill_whole(n, real->labels + n->sizes.reference, real->classes, i,
+                          rows + (size_t)(VERDICT_DAMAGED + i) * set));
     memcpy(rows + (size_t)last * set, unseen(n), set * sizeof *rows);
     LW_TRY(lw_pool_try(n->pool, SETS, measure_honest, &j));
     for (int32_t i = 0; i < last; i++)
@@ -198,21 +221,23 @@ static float *drawn_features(int64_t n, int32_t dim)
     return f;
 }
 
-int lw_verdict_time(lw_pool *pool, int32_t dim, const verdict_sizes *s, const lw_verdict_opts *o,
-                    const lw_verdict_set *rows, int32_t n_rows, double *seconds)
+int lw_verdict_time(lw_pool *pool, int32_t dim, const lw_verdict_real *real,
+                    const lw_verdict_opts *o, const lw_verdict_set *rows, int32_t n_rows,
+                    double *seconds)
 {
+    const verdict_sizes s = lw_verdict_sizes_of(real->reference, real->unseen);
     double damaged[VERDICT_DAMAGED], whole[VERDICT_WHOLE], start = lw_now();
     int64_t most = 0, last = -1;
     for (int32_t i = 0; i < n_rows; i++)
         most = LW_MAX(most, rows[i].n);
-    int64_t count = LW_MAX(lw_verdict_picture_count(s), most);
+    int64_t count = LW_MAX(lw_verdict_picture_count(&s), most);
     LW_CLEANUP(lw_free) float *f = drawn_features(count, dim);
     LW_CLEANUP(lw_verdict_network_clear) verdict_network n = {0};
     if (!f)
         return LW_ENOMEM;
     start = lw_now();
-    LW_TRY(lw_verdict_network_open(pool, "drawn features", dim, s, o, &f, &n));
-    LW_TRY(lw_verdict_honest(&n, 1, damaged, whole));
+    LW_TRY(lw_verdict_network_open(pool, "drawn features", dim, &s, o, &f, &n));
+    LW_TRY(lw_verdict_honest(&n, real, 1, damaged, whole));
     *seconds += lw_now() - start;
     double one = 0;
     for (int32_t i = 0; i < n_rows; i++) {

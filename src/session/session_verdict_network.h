@@ -46,10 +46,12 @@ int lw_verdict_floor(verdict_network *n, int64_t rows, double *frechet, double *
 int lw_verdict_distances(const verdict_network *n, const float *f, int64_t rows,
                          const lw_resampling *how, lw_verdict_value *v, double *frechet,
                          double *sliced);
-/* Levels of the honest sets: damaged[i * stride], whole[i * stride]. */
-int lw_verdict_honest(verdict_network *n, int32_t stride, double *damaged, double *whole);
+/* Levels of the honest sets of real: damaged[i * stride], whole[i * stride]. */
+int lw_verdict_honest(verdict_network *n, const lw_verdict_real *real, int32_t stride,
+                      double *damaged, double *whole);
 /* Adds the seconds that all of this takes, measured on drawn features. */
-int lw_verdict_time(lw_pool *pool, int32_t dim, const verdict_sizes *s, const lw_verdict_opts *o,
-                    const lw_verdict_set *rows, int32_t n_rows, double *seconds);
+int lw_verdict_time(lw_pool *pool, int32_t dim, const lw_verdict_real *real,
+                    const lw_verdict_opts *o, const lw_verdict_set *rows, int32_t n_rows,
+                    double *seconds);
 
 #endif

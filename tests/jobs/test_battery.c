@@ -12,6 +12,7 @@
 #include "cpu_device.h"
 #include "results.h"
 #include "session/session.h"
+#include "session/session_verdict_network.h"
 
 static char dir[64] = "/tmp/lw_battery_XXXXXX";
 static lw_device *dev;
@@ -440,6 +441,36 @@ static void test_verdict_refused(void **state)
     fails(lw_verdict_run(dev, pair, &real, rows, 1, &o, NULL, &r), LW_EUSAGE, "2");
 }
 
+/* A network that sees classes and hardly anything else: undamaged sets are as near as their floor, for
+ * they have its share of every class. Sets drawn across classes lie e^1 times as far and more. */
+static void test_whole_sets_have_all_classes(void **state)
+{
+    enum { REFERENCE = 1000, UNSEEN = 400, CLASSES = 10 };
+    static int32_t labels[REFERENCE + UNSEEN];
+    const lw_verdict_real real = {
+        .reference = REFERENCE, .unseen = UNSEEN, .classes = CLASSES, .labels = labels};
+    const verdict_sizes sizes = lw_verdict_sizes_of(REFERENCE, UNSEEN);
+    const lw_verdict_opts o = {.replicates = 20, .directions = 64, .level = 0.95};
+    const int64_t count = lw_verdict_picture_count(&sizes);
+    const lw_rng_key key = lw_rng_key_of(5, lw_hash_name("test.whole"));
+    LW_CLEANUP(lw_verdict_network_clear) verdict_network n = {0};
+    double damaged[VERDICT_DAMAGED], whole[VERDICT_WHOLE];
+    float *f = lw_calloc((size_t)(count * CLASSES), sizeof *f);
+    (void)state;
+    assert_non_null(f);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t k = 0; k < CLASSES; k++)
+            f[i * CLASSES + k] = (float)(k == i % CLASSES) +
+                                 0.01f * (float)lw_rng_uniform(key, 0, (uint64_t)i, (uint64_t)k);
+    for (int32_t i = 0; i < REFERENCE + UNSEEN; i++)
+        labels[i] = i % CLASSES;
+    ok(lw_verdict_network_open(dev->pool, "classes", CLASSES, &sizes, &o, &f, &n));
+    ok(lw_verdict_honest(&n, &real, 1, damaged, whole));
+    for (int i = 0; i < VERDICT_WHOLE; i++)
+        if (fabs(whole[i]) > 0.5)
+            fail_msg("undamaged set %d has level %g", i, whole[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_left_out_is_not_run),
         cmocka_unit_test(test_forecast),
         cmocka_unit_test(test_verdict),
+        cmocka_unit_test(test_whole_sets_have_all_classes),
         cmocka_unit_test(test_verdict_refused),
     };
     return cmocka_run_group_tests(tests, enter, leave);
