@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/bench_case.h"
 #include "bench/ladder/bench_ladder_parts.h"
 
 enum { SMALL_BATCH = 8, LARGE_BATCH = 64, UNFUSED_BATCH = 16, CHECK_TIMES = 4 };
@@ -164,7 +165,7 @@ int lw_job_ladder(const lw_ladder_config *c, const lw_observer *obs, lw_ladder *
                        .random = c->n_models == 0,
                        .pictures = c->pictures,
                        .passes = c->passes};
-    LW_TRY(lw_ladder_scratch(&dir));
+    LW_TRY(lw_bench_temp_dir(&dir));
     int rc = run_models(c, obs, lw_str_c(&dir), out);
     lw_remove_tree(lw_str_c(&dir));
     return rc;

@@ -1,21 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A network and pictures for the ladder where none are given: sizes are real, contents are not. */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bench/ladder/bench_ladder_parts.h"
-
-int lw_ladder_scratch(lw_str *dir)
-{
-    const char *tmp = getenv("TMPDIR");
-    lw_str_addf(dir, "%s/leeway-bench-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!dir->failed && mkdtemp(dir->s))
-        return 0;
-    lw_str_clear(dir);
-    return lw_fail(lw_errno_code(errno), "no directory for temporary files: %s", strerror(errno));
-}
 
 int lw_ladder_draw_model(const char *dir)
 {

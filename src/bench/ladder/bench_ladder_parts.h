@@ -36,8 +36,6 @@ typedef struct ladder_rung {
 int lw_ladder_run(ladder_model *m, const ladder_rung *r, int32_t passes, lw_ladder_rung *out);
 
 /* ---- bench_ladder_inputs.c: where nothing is at hand ---- */
-/* A new folder for temporary files. */
-int lw_ladder_scratch(lw_str *dir);
 /* A folder with a network of CLIP B/32's shape, and one of pictures, below dir. */
 int lw_ladder_draw_model(const char *dir);
 int lw_ladder_draw_pictures(const char *dir, int32_t n);

@@ -112,7 +112,7 @@ int lw_bench_suite_mc(lw_bench_run *r)
         if (!lw_bench_wants(r, cases[i].name))
             continue;
         if (dir.len == 0) {
-            LW_TRY(lw_ladder_scratch(&dir));
+            LW_TRY(lw_bench_temp_dir(&dir));
             rc = lw_ladder_draw_model(lw_path_join(&model, lw_str_c(&dir), "clip_b32"));
         }
         if (rc == 0)
