@@ -343,3 +343,22 @@ void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst)
         for (int32_t x = 0; x < d->w; x++)
             lw_data_from_u8(src + y * line + c * (d->w - 1 - x), c, dst + y * line + c * x);
 }
+
+typedef struct get_rows {
+    const lw_dataset *data;
+    int64_t first;
+    float *dst;
+} get_rows;
+
+static void get_task(void *arg, int64_t i, int worker)
+{
+    const get_rows *g = arg;
+    (void)worker;
+    lw_data_get(g->data, g->first + i, false, g->dst + i * lw_data_row_size(g->data));
+}
+
+void lw_data_get_rows(const lw_dataset *d, lw_pool *pool, int64_t first, int64_t n, float *dst)
+{
+    get_rows g = {d, first, dst};
+    lw_pool_run(pool, n, get_task, &g);
+}

@@ -1,47 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last linear layer of each family: which one it is, and that its weights make the network's output
  * of what is said to go into it. */
-#include "golden/golden.h"
-
 #include <math.h>
 
+#include "jobs/frozen_fixture.h"
 #include "session/session_last_layer.h"
 
-enum { SIDE = 32, N = 3 };
-
-static char scratch[64];
-static lw_device *dev;
-static float picture[N][SIDE * SIDE * 3];
-
-static int open_all(void **state)
-{
-    (void)state;
-    snprintf(scratch, sizeof scratch, "/tmp/lw_last_layer_XXXXXX");
-    assert_non_null(mkdtemp(scratch));
-    dev = golden_device(lw_isa_best(), 2);
-    for (int i = 0; i < N; i++)
-        golden_fill((const char *[]){"a", "b", "c"}[i], 0.0, 1.0, SIDE * SIDE * 3, picture[i]);
-    return 0;
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    lw_backend_close(&dev);
-    return lw_remove_tree(scratch);
-}
-
-static lw_network *open_network(const char *name)
-{
-    char dir[128];
-    lw_network *net = NULL;
-    lw_st_file *f = golden_open(name);
-    snprintf(dir, sizeof dir, "%s/%s", scratch, name);
-    golden_write_model(f, dir);
-    assert_ok(lw_network_open(dir, true, &net));
-    lw_st_close(&f);
-    return net;
-}
+enum { N = PICTURES };
 
 static int fill(void *self, int64_t first, int64_t n, float *dst)
 {

@@ -3,47 +3,12 @@
  * Noise in frozen networks: which modules are sites by each library's list, what dropout at one of them
  * does to the output, and that a row's bits depend on its picture and its id alone.
  */
-#include "golden/golden.h"
-
 #include <math.h>
 
+#include "jobs/frozen_fixture.h"
 #include "session/session_passes.h"
 
-enum { SIDE = 32, MOST = 16384 };
-
-static char scratch[64];
-static lw_device *dev;
-static float picture[2][SIDE * SIDE * 3];
-
-static int open_all(void **state)
-{
-    (void)state;
-    snprintf(scratch, sizeof scratch, "/tmp/lw_passes_XXXXXX");
-    assert_non_null(mkdtemp(scratch));
-    dev = golden_device(lw_isa_best(), 2);
-    for (int i = 0; i < 2; i++)
-        golden_fill(i ? "b" : "a", 0.0, 1.0, SIDE * SIDE * 3, picture[i]);
-    return 0;
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    lw_backend_close(&dev);
-    return lw_remove_tree(scratch);
-}
-
-static lw_network *open_network(const char *name)
-{
-    char dir[96];
-    lw_network *net = NULL;
-    lw_st_file *f = golden_open(name);
-    snprintf(dir, sizeof dir, "%s/%s", scratch, name);
-    golden_write_model(f, dir);
-    assert_ok(lw_network_open(dir, true, &net));
-    lw_st_close(&f);
-    return net;
-}
+enum { MOST = 16384 };
 
 /* ---- lists ------------------------------------------------------------------------------------ */
 

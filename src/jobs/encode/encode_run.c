@@ -23,7 +23,6 @@ typedef struct encode_state {
     lw_encode_file file;
     /* the batch being filled */
     int64_t first;
-    float *images;
 } encode_state;
 
 static void clear_state(encode_state *s)
@@ -216,14 +215,6 @@ static int prepare(encode_state *s)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void load_task(void *arg, int64_t i, int worker)
-{
-    const encode_state *s = arg;
-    const lw_dataset *d = s->rows.data;
-    (void)worker;
-    lw_data_get(d, s->first + i, false, s->images + i * lw_data_row_size(d));
-}
-
 /* As torch.nn.functional.normalize: of length 1, or zeros as they were. */
 static void normalise(float *x, int64_t rows, int64_t n)
 {
@@ -252,8 +243,7 @@ static int encode_batch(encode_state *s, int64_t n)
 {
     double t[4];
     t[0] = lw_now();
-    s->images = lw_forward_input(s->fwd, "x");
-    lw_pool_run(s->dev->pool, n, load_task, s);
+    lw_data_get_rows(s->rows.data, s->dev->pool, s->first, n, lw_forward_input(s->fwd, "x"));
     t[1] = lw_now();
     LW_TRY(lw_forward_run(s->fwd, NULL));
     t[2] = lw_now();

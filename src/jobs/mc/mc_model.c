@@ -273,24 +273,10 @@ void lw_mc_close(mc_model *m)
 
 /* ---- passes ------------------------------------------------------------------------------------ */
 
-typedef struct load {
-    const lw_dataset *data;
-    int64_t first;
-    float *dst;
-} load;
-
-static void load_task(void *arg, int64_t i, int worker)
-{
-    const load *l = arg;
-    (void)worker;
-    lw_data_get(l->data, l->first + i, false, l->dst + i * lw_data_row_size(l->data));
-}
-
 int lw_mc_fill(void *model, int64_t first, int64_t n, float *dst)
 {
     const mc_model *m = model;
-    load l = {m->data, first, dst};
-    lw_pool_run(m->dev->pool, n, load_task, &l);
+    lw_data_get_rows(m->data, m->dev->pool, first, n, dst);
     return 0;
 }
 
