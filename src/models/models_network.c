@@ -45,6 +45,10 @@ static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, batch));
     if (n->latent > 0)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, batch, n->latent));
+    if (n->condition > 0)
+        in.condition =
+            lw_input(g, "condition",
+                     lw_type_of(LW_F32, 4, batch, n->image_size, n->image_size, n->condition));
     return in;
 }
 

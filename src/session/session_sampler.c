@@ -101,6 +101,10 @@ static int build_net(lw_sampler *s, lw_device *dev)
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, n));
     if (s->net.latent)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, n, s->net.latent));
+    if (s->net.condition)
+        in.condition = lw_input(
+            g, "condition",
+            lw_type_of(LW_F32, 4, n, s->net.image_size, s->net.image_size, s->net.condition));
     lw_network_append(&s->net, g, in, &taps);
     lw_val y = lw_tap_find(&taps, "y"), noise = LW_NOVAL;
     if (m.noisy)
@@ -112,6 +116,17 @@ static int build_net(lw_sampler *s, lw_device *dev)
     const lw_compile_opts o = {
         .opt = 1, .precision = (lw_num)s->o.precision, .calibration = s->o.calibration};
     return lw_forward_of(dev, &g, &o, s->o.weights, "sampler", &s->network);
+}
+
+static int check_condition(const lw_sampler *s)
+{
+    if (s->net.condition == 0 || s->o.conditioned)
+        return 0;
+    return lw_fail(
+        LW_EUSAGE,
+        "%s makes pictures from frames ('leeway_condition' of its config.json), and there "
+        "are none here: `leeway stream --model` gives it some",
+        s->net.dir);
 }
 
 static int choose_kind(lw_sampler *s)
@@ -159,6 +174,7 @@ int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts 
         return LW_ENOMEM;
     s->net = *net;
     s->o = *o;
+    LW_TRY(check_condition(s));
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
     s->pixels = (int64_t)net->image_size * net->image_size * net->channels;
@@ -202,6 +218,11 @@ lw_plan_info lw_sampler_network(const lw_sampler *s)
 double lw_sampler_network_seconds(const lw_sampler *s)
 {
     return s->network_seconds;
+}
+
+float *lw_sampler_condition(lw_sampler *s)
+{
+    return lw_forward_input(s->network, "condition");
 }
 
 /* ---- one batch -------------------------------------------------------------------------- */

@@ -28,10 +28,11 @@ typedef struct lw_sampler_opts {
     const lw_diffusion *diffusion; /* noise schedule of a DDPM, borrowed by lw_sampler_new; NULL:
                                       ours with `timesteps`, where 0 is 1000 */
     int32_t timesteps;
-    int32_t spacing; /* of the times; 0: as the schedule says, else 1 + lw_spacing */
-    bool keep_eps;   /* DDIM: go on with the noise estimate as it is where the picture it implies
+    int32_t spacing;  /* of the times; 0: as the schedule says, else 1 + lw_spacing */
+    bool keep_eps;    /* DDIM: go on with the noise estimate as it is where the picture it implies
                         was clipped, as diffusers does by default; lw_diffusion_move */
-    int32_t batch;   /* capacity of the plan */
+    int32_t batch;    /* capacity of the plan */
+    bool conditioned; /* the caller fills lw_sampler_condition: networks with a condition need it */
     uint64_t seed;
     lw_slab weights;
     int32_t precision;                 /* lw_num of the network's products */
@@ -49,6 +50,9 @@ size_t lw_sampler_bytes(const lw_sampler *s);             /* of its plans' frame
 lw_plan_info lw_sampler_network(const lw_sampler *s);     /* one evaluation and move of a batch */
 /* Spent in evaluations and moves so far; what lw_sampler_run takes beyond it is the first noise. */
 double lw_sampler_network_seconds(const lw_sampler *s);
+/* Where the frames of the next batch go, of a network with a condition: [batch][H][W][condition] in
+ * [-1, 1]. Then lw_sampler_run makes at most a batch. */
+float *lw_sampler_condition(lw_sampler *s);
 /* Samples first .. first + n - 1 into out [n][H][W][C] in [-1, 1]. classes [n], or NULL: sample i
  * gets class (first + i) mod classes. */
 int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,

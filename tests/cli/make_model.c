@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * make_model KIND DIR: writes a small model folder with random weights, for tests. Kinds: unet
- * (16x16, 3 classes), plain (no classes), four (plain, of 4 channels), encoder, clip (a vision
- * transformer for 16x16, of 2x2 patches).
+ * (16x16, 3 classes), plain (no classes), four (plain, of 4 channels), frames (plain, conditioned on
+ * a frame and a previous answer), encoder, clip (a vision transformer for 16x16, of 2x2 patches).
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static void fill(lw_store *s)
     }
 }
 
-static int make_unet(const char *dir, int32_t classes, int32_t channels)
+/* previous: of a network with a condition, the current frame first; -1: none. */
+static int make_unet(const char *dir, int32_t classes, int32_t channels, int32_t previous)
 {
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     lw_unet_config c = lw_unet_small();
@@ -33,6 +34,9 @@ static int make_unet(const char *dir, int32_t classes, int32_t channels)
     c.blocks = 1;
     c.classes = classes;
     c.in_channels = c.out_channels = channels;
+    c.frame = previous >= 0;
+    c.previous = LW_MAX(previous, 0);
+    c.in_channels = channels * (2 + previous);
     LW_TRY(lw_store_new(true, &s));
     LW_TRY(lw_unet_declare(&c, s));
     fill(s);
@@ -79,17 +83,19 @@ int main(int argc, char **argv)
 {
     int rc = LW_EUSAGE;
     if (argc == 3 && strcmp(argv[1], "unet") == 0)
-        rc = make_unet(argv[2], 3, 3);
+        rc = make_unet(argv[2], 3, 3, -1);
     else if (argc == 3 && strcmp(argv[1], "plain") == 0)
-        rc = make_unet(argv[2], 0, 3);
+        rc = make_unet(argv[2], 0, 3, -1);
     else if (argc == 3 && strcmp(argv[1], "four") == 0)
-        rc = make_unet(argv[2], 0, 4);
+        rc = make_unet(argv[2], 0, 4, -1);
+    else if (argc == 3 && strcmp(argv[1], "frames") == 0)
+        rc = make_unet(argv[2], 0, 3, 1);
     else if (argc == 3 && strcmp(argv[1], "encoder") == 0)
         rc = make_encoder(argv[2]);
     else if (argc == 3 && strcmp(argv[1], "clip") == 0)
         rc = make_clip(argv[2]);
     if (rc < 0)
         fprintf(stderr, "make_model: %s\n",
-                *lw_errmsg() ? lw_errmsg() : "unet|plain|four|encoder|clip DIR");
+                *lw_errmsg() ? lw_errmsg() : "unet|plain|four|frames|encoder|clip DIR");
     return rc < 0;
 }

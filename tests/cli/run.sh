@@ -29,6 +29,30 @@ mkdir pipe && cp -r plain pipe/unet && echo '{}' >pipe/model_index.json
 expect 0 run pipe --input x.npy --t t.npy --output z.npy
 cmp -s y.npy z.npy || fails "a pipeline's folder runs another network than its unet"
 
+# frames behind the picture: the answer follows them
+"$make_model" frames frames || fails 'make_model frames'
+npy_noise frames.npy '5, 6, 16, 16' 7680
+{ npy_head others.npy '<f4' '5, 6, 16, 16' && tail -c 30720 frames.npy | tr 'ab>' 'cde'; } >others.npy
+expect 0 inspect frames
+out_has 'leeway_condition'
+expect 0 run frames --input x.npy --condition frames.npy --output y.npy --batch-size 2
+expect 0 run frames --input x.npy --condition frames.npy --output z.npy --batch-size 5
+cmp -s y.npy z.npy || fails 'a condition: another batch gave other bits'
+expect 0 run frames --input x.npy --condition others.npy --output z.npy
+cmp -s y.npy z.npy && fails 'the condition changed nothing'
+expect 2 run frames --input x.npy --output z.npy
+err_has "needs --condition: it has an input 'condition'"
+expect 3 run frames --input x.npy --condition x.npy --output z.npy
+expect 2 run plain --input x.npy --condition frames.npy --output z.npy
+err_has "no input 'condition'"
+cp -r frames odd && sed -i 's/"previous": 1/"previous": 3/' odd/config.json
+expect 3 run odd --input x.npy --condition frames.npy --output z.npy
+err_has '9 input channels are not 5 pictures'
+expect 2 sample frames --n 2 --steps 2 --output s.npy
+err_has 'makes pictures from frames'
+expect 3 quantize frames --calibration noise --output-dir q
+err_has 'its ranges depend on frames'
+
 expect 0 run enc --input x.npy --output y.npy
 out_has 'logits [5,5]'
 expect 0 run enc --input x.npy --layer pooled --output y.npy

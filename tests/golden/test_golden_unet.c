@@ -199,9 +199,18 @@ static void test_small(void **state)
 
 /* ---- variants of published folders: config.json as diffusers wrote it ---- */
 
+/* Channels first .. first + n - 1 of [2][all][8][8] to [2][8][8][n]. */
+static void put_channels(const float *nchw, int32_t all, int32_t first, int32_t n, float *nhwc)
+{
+    for (int32_t b = 0; b < 2; b++)
+        for (int32_t p = 0; p < 64; p++)
+            for (int32_t k = 0; k < n; k++)
+                nhwc[(b * 64 + p) * n + k] = nchw[(b * all + first + k) * 64 + p];
+}
+
 static double variant_error(const lw_st_file *f, const char *name, const json_t *config)
 {
-    enum { BATCH = 2, PIXELS = 64, CHANNELS = 8 /* at most */ };
+    enum { BATCH = 2, PIXELS = 64, CHANNELS = 12 /* at most */ };
     lw_unet_config c;
     LW_CLEANUP(lw_store_free) lw_store *s = NULL;
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
@@ -212,8 +221,8 @@ static double variant_error(const lw_st_file *f, const char *name, const json_t 
     int32_t t[BATCH];
     char key[64];
     assert_ok(lw_unet_from_json(config, name, &c));
-    assert_true(c.in_channels == c.out_channels && c.in_channels <= CHANNELS);
-    const int32_t n = c.in_channels;
+    const int32_t n = c.out_channels, more = lw_unet_condition_channels(&c);
+    assert_true(c.in_channels == n + more && c.in_channels <= CHANNELS);
     assert_ok(lw_store_new(true, &s));
     assert_ok(lw_unet_declare(&c, s));
     golden_fill_store(s);
@@ -221,11 +230,15 @@ static double variant_error(const lw_st_file *f, const char *name, const json_t 
     lw_builder b = {.g = g, .params = lw_store_params(s)};
     lw_network_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, BATCH, 8, 8, n)),
                         .t = lw_input(g, "t", lw_type_of(LW_F32, 1, BATCH))};
+    if (more)
+        in.condition = lw_input(g, "condition", lw_type_of(LW_F32, 4, BATCH, 8, 8, more));
     lw_graph_output_add(g, "y", lw_unet(&b, &c, in), LW_NOVAL);
     assert_ok(lw_compile(g, dev, NULL, &plan));
     assert_ok(lw_exec_new(plan, LW_SLAB_PARAM, &e));
-    golden_unit("variants.x", (int64_t)BATCH * n * PIXELS, nchw);
-    golden_to_nhwc(nchw, BATCH, n, PIXELS, lw_exec_write(e, "x"));
+    golden_unit("variants.x", (int64_t)BATCH * c.in_channels * PIXELS, nchw);
+    put_channels(nchw, c.in_channels, 0, n, lw_exec_write(e, "x"));
+    if (more)
+        put_channels(nchw, c.in_channels, n, more, lw_exec_write(e, "condition"));
     golden_integers("variants.t", BATCH, 1000, t);
     for (int i = 0; i < BATCH; i++)
         ((float *)lw_exec_write(e, "t"))[i] = (float)t[i];

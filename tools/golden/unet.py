@@ -168,7 +168,12 @@ VARIANTS = {
                    num_train_timesteps=1000),
     "gray": dict(in_channels=1, out_channels=1),
     "five": dict(in_channels=5, out_channels=5),
+    "condition": dict(in_channels=12, out_channels=3),
 }
+
+
+# What diffusers' network is told of its channels: nothing. Ours: noise, a frame, two previous answers.
+OURS = {"condition": dict(leeway_condition=dict(frame=True, previous=2))}
 
 
 def variants(directory):
@@ -177,7 +182,7 @@ def variants(directory):
     t = torch.from_numpy(formula.integers("variants.t", 2, 1000))
     for name, change in VARIANTS.items():
         net = UNet2DModel(**{**BASE, **change})
-        configs[name] = json.loads(net.to_json_string())
+        configs[name] = {**json.loads(net.to_json_string()), **OURS.get(name, {})}
         for pname, p in net.named_parameters():
             p.data.copy_(torch.from_numpy(formula.parameter(pname, tuple(p.shape))))
         net = net.double().eval()

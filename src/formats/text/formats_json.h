@@ -82,7 +82,8 @@ enum {
     LW_JSON_BOOL = 4,
     LW_JSON_STRING = 8,
     LW_JSON_ARRAY = 16,
-    LW_JSON_NULL = 32
+    LW_JSON_NULL = 32,
+    LW_JSON_OBJECT = 64
 };
 typedef struct lw_json_rule {
     const char *key; /* NULL ends a list of rules */

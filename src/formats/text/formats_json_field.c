@@ -123,22 +123,18 @@ int lw_json_get_i32s(const json_t *o, const char *where, const char *key, int ma
 static unsigned types_of(const json_t *v)
 {
     static const unsigned types[] = {
-        [JSON_OBJECT] = 0,
-        [JSON_ARRAY] = LW_JSON_ARRAY,
-        [JSON_STRING] = LW_JSON_STRING,
-        [JSON_INTEGER] = LW_JSON_INT | LW_JSON_NUMBER,
-        [JSON_REAL] = LW_JSON_NUMBER,
-        [JSON_TRUE] = LW_JSON_BOOL,
-        [JSON_FALSE] = LW_JSON_BOOL,
-        [JSON_NULL] = LW_JSON_NULL,
+        [JSON_OBJECT] = LW_JSON_OBJECT, [JSON_ARRAY] = LW_JSON_ARRAY,
+        [JSON_STRING] = LW_JSON_STRING, [JSON_INTEGER] = LW_JSON_INT | LW_JSON_NUMBER,
+        [JSON_REAL] = LW_JSON_NUMBER,   [JSON_TRUE] = LW_JSON_BOOL,
+        [JSON_FALSE] = LW_JSON_BOOL,    [JSON_NULL] = LW_JSON_NULL,
     };
     return types[json_typeof(v)];
 }
 
 static int wrong_types(const json_t *v, const char *where, const lw_json_rule *rule)
 {
-    static const char *const names[] = {"an integer", "a number", "true or false",
-                                        "a string",   "an array", "null"};
+    static const char *const names[] = {"an integer", "a number", "true or false", "a string",
+                                        "an array",   "null",     "an object"};
     LW_CLEANUP(lw_str_clear) lw_str wanted = {0};
     for (unsigned i = 0; i < LW_COUNT(names); i++)
         if (rule->types >> i & 1)

@@ -77,6 +77,11 @@ int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c,
     in->net = net;
     in->times = 1;
     in->what = "pictures";
+    if (net->condition > 0)
+        return lw_fail(LW_EUNSUPPORTED,
+                       "%s: its ranges depend on frames ('leeway_condition' of its config.json), "
+                       "which quantize has none of: --precision bf16 needs no ranges",
+                       net->dir);
     LW_TRY(open_data(in));
     if (net->generator)
         LW_TRY(read_method(in));

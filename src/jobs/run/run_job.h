@@ -7,16 +7,17 @@
 #include "base/observer.h"
 
 typedef struct lw_run_config {
-    const char *source;  /* a run, checkpoint, model folder, or ResNet weights file */
-    bool ema;            /* averaged weights of a checkpoint */
-    const char *input;   /* npy [N,C,H,W] */
-    const char *t;       /* npy [N] or one number; NULL: 0 */
-    const char *classes; /* npy [N] or one integer; required by class-conditional models */
-    const char *latent;  /* npy [N,K]; required by models with a latent */
-    const char *want;    /* output's name; NULL: the first */
-    const char *output;  /* npy */
-    int32_t batch;       /* rows at a time; results do not depend on it */
-    int32_t precision;   /* lw_num */
+    const char *source;    /* a run, checkpoint, model folder, or ResNet weights file */
+    bool ema;              /* averaged weights of a checkpoint */
+    const char *input;     /* npy [N,C,H,W] */
+    const char *t;         /* npy [N] or one number; NULL: 0 */
+    const char *classes;   /* npy [N] or one integer; required by class-conditional models */
+    const char *latent;    /* npy [N,K]; required by models with a latent */
+    const char *condition; /* npy [N,K,H,W]; required by models with a condition */
+    const char *want;      /* output's name; NULL: the first */
+    const char *output;    /* npy */
+    int32_t batch;         /* rows at a time; results do not depend on it */
+    int32_t precision;     /* lw_num */
     int threads;
     int32_t conv; /* lw_conv_mode */
 } lw_run_config;

@@ -116,15 +116,28 @@ static lw_val go_up(unet *u, lw_val h)
 static lw_val full_size(lw_graph *g, const lw_unet_config *c, lw_val x)
 {
     lw_type t = lw_val_type(g, x);
-    if (t.rank != 4 || t.dim[3] != c->in_channels)
+    if (t.rank != 4 || t.dim[3] != lw_unet_picture_channels(c))
         return lw_graph_fail(g, LW_ESHAPE, "the U-Net wants images [B,%d,%d,%d]", c->image_size,
-                             c->image_size, c->in_channels);
+                             c->image_size, lw_unet_picture_channels(c));
     if (c->noise_h > 0 && t.dim[1] == c->noise_h && t.dim[2] == c->noise_w)
         return lw_upsample(g, x, c->image_size / c->noise_h);
     if (t.dim[1] != c->image_size || t.dim[2] != c->image_size)
         return lw_graph_fail(g, LW_ESHAPE, "the U-Net was made for %dx%d images, not %dx%d",
                              c->image_size, c->image_size, t.dim[1], t.dim[2]);
     return x;
+}
+
+/* x and the frames it is made for, of one size, along the channels. */
+static lw_val with_condition(lw_graph *g, const lw_unet_config *c, lw_val x, lw_val condition)
+{
+    if (lw_unet_condition_channels(c) == 0 || !lw_val_ok(x))
+        return x;
+    lw_type have = lw_val_type(g, condition), want = lw_val_type(g, x);
+    want.dim[3] = lw_unet_condition_channels(c);
+    if (!lw_type_eq(have, want))
+        return lw_graph_fail(g, LW_ESHAPE, "the U-Net wants a condition [%d,%d,%d,%d]", want.dim[0],
+                             want.dim[1], want.dim[2], want.dim[3]);
+    return lw_concat(g, x, condition, 3);
 }
 
 static int check_inputs(const lw_unet_config *c, const lw_network_in *in)
@@ -135,6 +148,11 @@ static int check_inputs(const lw_unet_config *c, const lw_network_in *in)
     if (c->latent_dim > 0 && !lw_val_ok(in->latent))
         return lw_fail(LW_EUSAGE, "this U-Net wants a latent vector of %d numbers per image",
                        c->latent_dim);
+    if (lw_unet_condition_channels(c) > 0 && !lw_val_ok(in->condition))
+        return lw_fail(
+            LW_EUSAGE,
+            "this U-Net is conditioned on frames: it wants %d channels of them per image",
+            lw_unet_condition_channels(c));
     return 0;
 }
 
@@ -146,7 +164,7 @@ lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in)
     int rc = check_inputs(c, &in);
     if (rc < 0)
         return lw_graph_fail(b->g, rc, "%s", lw_errmsg());
-    lw_val x = full_size(b->g, c, in.x);
+    lw_val x = with_condition(b->g, c, full_size(b->g, c, in.x), in.condition);
     if (!lw_val_ok(x))
         return x;
     u.batch = lw_val_type(b->g, x).dim[0];

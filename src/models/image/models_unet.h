@@ -5,11 +5,11 @@
 
 #include "models/models_network.h"
 
-enum { LW_UNET_MAX_LEVELS = 8 };
+enum { LW_UNET_MAX_LEVELS = 8, LW_UNET_MAX_PREVIOUS = 16 };
 
 typedef struct lw_unet_config {
-    int32_t image_size; /* H = W */
-    int32_t in_channels, out_channels;
+    int32_t image_size;                           /* H = W */
+    int32_t in_channels, out_channels;            /* in: those of x and of its condition */
     int32_t levels, channels[LW_UNET_MAX_LEVELS]; /* width per resolution; channels[0] is `base` */
     bool attn[LW_UNET_MAX_LEVELS];                /* attention behind every block of this level */
     bool mid_attn;
@@ -24,6 +24,10 @@ typedef struct lw_unet_config {
                            none */
     int32_t noise_h,
         noise_w; /* structured noise (nearest-upsampled to the image); 0: full resolution */
+    /* Frames behind x along the channels, as many channels each: the current one, then `previous`
+     * answers of the network, the newest first. */
+    bool frame;
+    int32_t previous; /* 0..LW_UNET_MAX_PREVIOUS */
     /* Variants that published diffusers folders use; zero is ours. */
     bool shift_only; /* resnet_time_scale_shift "default": h + temb instead of h (1 + scale) + shift
                       */
@@ -50,7 +54,17 @@ int lw_unet_set_levels(lw_unet_config *c, int32_t image_size, int32_t base, cons
 /* LW_EUSAGE with the field and the bound that does not hold. */
 int lw_unet_check(const lw_unet_config *c);
 
-/* f32[B,H,W,out_channels]; classes and latent are required where the configuration has them, x may be
+/* Channels of x alone, and of what is concatenated behind it (0: nothing). */
+static inline int32_t lw_unet_picture_channels(const lw_unet_config *c)
+{
+    return c->in_channels / (1 + (c->frame ? 1 : 0) + c->previous);
+}
+static inline int32_t lw_unet_condition_channels(const lw_unet_config *c)
+{
+    return c->in_channels - lw_unet_picture_channels(c);
+}
+
+/* f32[B,H,W,out_channels]; classes, latent and condition are required where the configuration has them, x may be
  * the small noise, which is upsampled inside. Dropout is live when b->training (and needs b->rows). */
 lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in);
 

@@ -110,6 +110,16 @@ static int check_noise(const lw_unet_config *c)
     return 0;
 }
 
+static int check_condition(const lw_unet_config *c)
+{
+    int32_t pictures = 1 + (c->frame ? 1 : 0) + c->previous;
+    LW_TRY(in_range("previous frames", c->previous, 0, LW_UNET_MAX_PREVIOUS));
+    if (c->in_channels % pictures)
+        return lw_fail(LW_EUSAGE, "U-Net: %d input channels are not %d pictures of as many each",
+                       c->in_channels, pictures);
+    return 0;
+}
+
 int lw_unet_check(const lw_unet_config *c)
 {
     LW_TRY(in_range("image size", c->image_size, 1, MAX_SIZE));
@@ -137,5 +147,6 @@ int lw_unet_check(const lw_unet_config *c)
                        c->channels[0]);
     for (int32_t i = 0; i < c->levels; i++)
         LW_TRY(check_level(c, i));
+    LW_TRY(check_condition(c));
     return check_noise(c);
 }

@@ -43,6 +43,10 @@ static void put_extras(json_t *j, const lw_unet_config *c)
         json_object_set_new(j, "leeway_latent_dim", json_integer(c->latent_dim));
     if (c->noise_h > 0)
         json_object_set_new(j, "leeway_noise_shape", json_pack("[i, i]", c->noise_h, c->noise_w));
+    if (lw_unet_condition_channels(c) > 0)
+        json_object_set_new(
+            j, "leeway_condition",
+            json_pack("{s:b, s:i}", "frame", (int)c->frame, "previous", c->previous));
 }
 
 /* The double whose shortest text is the float's: 1e-5f is written as 1e-05. */

@@ -53,6 +53,7 @@ static const lw_json_rule rules[] = {
     {"leeway_attention_heads", LW_JSON_INT},
     {"leeway_latent_dim", LW_JSON_INT},
     {"leeway_noise_shape", LW_JSON_ARRAY},
+    {"leeway_condition", LW_JSON_OBJECT},
     {"leeway_method", LW_JSON_STRING},
     {"leeway_timesteps", LW_JSON_INT},
     {"leeway_class_names", LW_JSON_ARRAY},
@@ -207,6 +208,23 @@ static int read_time(const reading *r, lw_unet_config *c)
     return 0;
 }
 
+/* {"frame": true, "previous": K}: what in_channels holds beside x. */
+static int read_condition(const reading *r, lw_unet_config *c)
+{
+    static const lw_json_rule keys[] = {{"frame", LW_JSON_BOOL}, {"previous", LW_JSON_INT}, {0}};
+    const json_t *j = json_object_get(r->j, "leeway_condition");
+    if (!j)
+        return 0;
+    LW_TRY(lw_json_check_fields(j, r->where, keys, "leeway_"));
+    LW_TRY(lw_json_opt_bool(j, r->where, "frame", &c->frame));
+    if (json_object_get(j, "previous"))
+        LW_TRY(lw_json_get_i32_in(j, r->where, "previous", 0, LW_UNET_MAX_PREVIOUS, &c->previous));
+    return c->frame || c->previous > 0
+               ? 0
+               : lw_fail(LW_EFORMAT, "%s: 'leeway_condition' names neither frame nor previous",
+                         r->where);
+}
+
 static int read_rest(const reading *r, lw_unet_config *c)
 {
     bool centre = false;
@@ -231,7 +249,7 @@ static int read_rest(const reading *r, lw_unet_config *c)
     }
     c->noise_h = noise[0];
     c->noise_w = noise[1];
-    return 0;
+    return read_condition(r, c);
 }
 
 int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out)
@@ -273,7 +291,8 @@ static void describe(lw_network *n)
 {
     const lw_unet_config *c = n->arch;
     n->image_size = c->image_size;
-    n->channels = c->in_channels;
+    n->channels = lw_unet_picture_channels(c);
+    n->condition = lw_unet_condition_channels(c);
     n->classes = c->classes;
     n->latent = c->latent_dim;
     n->noise_size = c->noise_h;
