@@ -21,6 +21,7 @@ int lw_diffusion_init(lw_diffusion *d, int32_t timesteps)
     }
     d->prediction = LW_PREDICT_EPSILON;
     d->spacing = LW_SPACING_LEADING;
+    d->spaced = false;
     d->steps_offset = 0;
     d->ddim_clip = 1.0;
     d->ancestral_clip = (double)INFINITY;
@@ -54,6 +55,43 @@ int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n)
     return 0;
 }
 
+static lw_spacing solver_spacing(const lw_diffusion *d)
+{
+    return d->spaced ? d->spacing : LW_SPACING_LINSPACE;
+}
+
+/* diffusers' DPMSolverMultistepScheduler has its end, no noise, where the others have the lowest of
+ * their times. */
+static int32_t solver_time_of(const lw_diffusion *d, int32_t n, int32_t k)
+{
+    int32_t T = d->timesteps;
+    if (solver_spacing(d) == LW_SPACING_TRAILING)
+        return time_of(d, n, k);
+    if (solver_spacing(d) == LW_SPACING_LINSPACE)
+        return (int32_t)rint((n - k) * ((double)(T - 1) / n));
+    return (n - k) * (T / (n + 1)) + d->steps_offset;
+}
+
+int lw_solver_check_steps(const lw_diffusion *d, int32_t n)
+{
+    if (n < 1 || n > d->timesteps)
+        return lw_diffusion_check_steps(d, n);
+    if (solver_time_of(d, n, 0) >= d->timesteps)
+        return lw_fail(LW_EUSAGE,
+                       "--steps %d: with the schedule's steps_offset of %d the first time of "
+                       "dpm-solver would be %d, beyond the last, %d",
+                       (int)n, (int)d->steps_offset, (int)solver_time_of(d, n, 0),
+                       (int)d->timesteps - 1);
+    for (int32_t k = 1; k < n; k++)
+        if (solver_time_of(d, n, k) >= solver_time_of(d, n, k - 1))
+            return lw_fail(LW_EUSAGE,
+                           "--steps %d: with --timestep-spacing %s two evaluations of dpm-solver "
+                           "would be at time %d; take fewer",
+                           (int)n, solver_spacing(d) == LW_SPACING_LEADING ? "leading" : "linspace",
+                           (int)solver_time_of(d, n, k));
+    return 0;
+}
+
 /* The signal left (alpha_bar) where a move leads; `end` behind the last time. */
 static double signal_at(const lw_diffusion *d, int32_t t, double end)
 {
@@ -63,9 +101,9 @@ static double signal_at(const lw_diffusion *d, int32_t t, double end)
 /* ---- moves ------------------------------------------------------------------------------ */
 
 /* The last of n moves makes a picture: its values are bounded. */
-static lw_diffusion_move move_at(const lw_diffusion *d, int32_t n, int32_t k, double clip)
+static lw_diffusion_move move_at(const lw_diffusion *d, int32_t n, int32_t k, int32_t t,
+                                 double clip)
 {
-    int32_t t = time_of(d, n, k);
     double here = d->alpha_bar[t];
     return (lw_diffusion_move){.t = t,
                                .prediction = d->prediction,
@@ -77,7 +115,7 @@ static lw_diffusion_move move_at(const lw_diffusion *d, int32_t n, int32_t k, do
 
 lw_diffusion_move lw_ddim_move(const lw_diffusion *d, int32_t n, int32_t k)
 {
-    lw_diffusion_move m = move_at(d, n, k, d->ddim_clip);
+    lw_diffusion_move m = move_at(d, n, k, time_of(d, n, k), d->ddim_clip);
     /* Not the next time: where the times are not even, diffusers' DDIM does not lead there. */
     double next = signal_at(d, m.t - d->timesteps / n, d->ddim_end);
     m.by.c0 = sqrt(next);
@@ -87,7 +125,7 @@ lw_diffusion_move lw_ddim_move(const lw_diffusion *d, int32_t n, int32_t k)
 
 lw_diffusion_move lw_ancestral_move(const lw_diffusion *d, int32_t n, int32_t k)
 {
-    lw_diffusion_move m = move_at(d, n, k, d->ancestral_clip);
+    lw_diffusion_move m = move_at(d, n, k, time_of(d, n, k), d->ancestral_clip);
     int32_t to = k + 1 < n ? time_of(d, n, k + 1) : -1;
     double here = d->alpha_bar[m.t], next = signal_at(d, to, 1.0);
     /* The table's own beta where the ratio would be that, but for its rounding. */
@@ -102,6 +140,55 @@ lw_diffusion_move lw_ancestral_move(const lw_diffusion *d, int32_t n, int32_t k)
         m.by.c3 = root * (1.0 - next) / (1.0 - here);
     }
     return m;
+}
+
+/* sqrt(alpha_bar) and sqrt(1 - alpha_bar) before move k of n; {1, 0} behind the last. diffusers'
+ * least alpha_bar, where a schedule ends in noise alone, stands in for 0, whose lambda no line goes
+ * through. */
+typedef struct level {
+    double a, s, lambda; /* log(a / s) */
+} level;
+
+static level level_at(const lw_diffusion *d, int32_t n, int32_t k)
+{
+    if (k >= n)
+        return (level){1.0, 0.0, (double)INFINITY};
+    double here = d->alpha_bar[solver_time_of(d, n, k)];
+    if (here <= 0.0)
+        here = 0x1p-24;
+    level l = {sqrt(here), sqrt(1.0 - here), 0.0};
+    l.lambda = log(l.a / l.s);
+    return l;
+}
+
+/* Lu et al. 2022, algorithm 2: with h = lambda_next - lambda, h1 = lambda - lambda_before and
+ * K = a_next - s_next a / s = a_next (1 - exp(-h)),
+ *
+ *   x_next = s_next / s x + K (x0 + h / (2 h1) (x0 - x0_before))
+ *
+ * The first move has nothing before it, and the last has no finite h: both are of first order. */
+lw_diffusion_move lw_solver_move(const lw_diffusion *d, int32_t n, int32_t k)
+{
+    lw_diffusion_move m = move_at(d, n, k, solver_time_of(d, n, k), d->ddim_clip);
+    const level here = level_at(d, n, k), next = level_at(d, n, k + 1);
+    double gain = next.a - next.s * here.a / here.s, slope = 0.0;
+    if (k > 0 && k + 1 < n)
+        slope = 0.5 * (next.lambda - here.lambda) / (here.lambda - level_at(d, n, k - 1).lambda);
+    m.by.a = here.a;
+    m.by.s = here.s;
+    m.by.c0 = gain * (1.0 + slope);
+    m.by.c2 = -gain * slope;
+    m.by.c3 = next.s / here.s;
+    return m;
+}
+
+lw_diffusion_move lw_picture_move(const lw_diffusion_move *m)
+{
+    lw_diffusion_move to = *m;
+    to.by.c0 = 1.0;
+    to.by.c1 = to.by.c2 = to.by.c3 = 0.0;
+    to.by.limit = (double)INFINITY;
+    return to;
 }
 
 void lw_diffusion_apply(const lw_diffusion_move *m, float *x, const float *y, const float *noise,

@@ -193,6 +193,7 @@ static int read_words(const reading *r, lw_diffusion *d)
     word = 0;
     LW_TRY(choose(r, "timestep_spacing", spacings, &word));
     d->spacing = (lw_spacing)word;
+    d->spaced = json_object_get(r->j, "timestep_spacing") != NULL;
     return read_variance(r, d);
 }
 

@@ -17,7 +17,7 @@ struct lw_sampler {
 
 const char *lw_sampler_kind_name(lw_sampler_kind k)
 {
-    static const char *const names[] = {"auto", "one-step", "ddim", "ancestral"};
+    static const char *const names[] = {"auto", "one-step", "ddim", "ancestral", "dpm-solver"};
     return names[k];
 }
 
@@ -58,30 +58,64 @@ static lw_type noise_type(const lw_sampler *s)
  * first noise. */
 typedef struct moves {
     lw_val t, numbers;
+    lw_val picture; /* DPM-Solver: numbers of the move to x0, which the next move reads */
     lw_prediction prediction;
     bool noisy; /* some add noise */
 } moves;
+
+/* The moves of each sampler; NULL: it makes none. */
+static lw_diffusion_move (*const move_of[])(const lw_diffusion *, int32_t, int32_t) = {
+    [LW_SAMPLER_DDIM] = lw_ddim_move,
+    [LW_SAMPLER_ANCESTRAL] = lw_ancestral_move,
+    [LW_SAMPLER_DPM_SOLVER] = lw_solver_move,
+};
+
+static lw_val numbers_at_step(lw_graph *g, const lw_reverse *by, int32_t rows)
+{
+    return lw_at_step(g, lw_const(g, lw_type_of(LW_I64, 2, rows, 8), by));
+}
 
 static int add_moves(const lw_sampler *s, lw_graph *g, moves *m)
 {
     int32_t rows = s->o.steps + 1;
     LW_CLEANUP(lw_free) float *t = lw_calloc((size_t)rows, sizeof *t);
     LW_CLEANUP(lw_free) lw_reverse *by = lw_calloc((size_t)rows, sizeof *by);
-    if (!t || !by)
+    LW_CLEANUP(lw_free) lw_reverse *to_picture = lw_calloc((size_t)rows, sizeof *by);
+    bool solver = s->o.kind == LW_SAMPLER_DPM_SOLVER;
+    if (!t || !by || !to_picture)
         return LW_ENOMEM;
     for (int32_t k = 0; k < s->o.steps; k++) {
-        lw_diffusion_move move = (s->o.kind == LW_SAMPLER_ANCESTRAL
-                                      ? lw_ancestral_move
-                                      : lw_ddim_move)(&s->d, s->o.steps, k);
+        lw_diffusion_move move = move_of[s->o.kind](&s->d, s->o.steps, k);
         t[k + 1] = (float)move.t;
         by[k + 1] = move.by;
-        m->noisy |= move.by.c2 != 0.0;
+        to_picture[k + 1] = lw_picture_move(&move).by;
+        m->noisy |= !solver && move.by.c2 != 0.0;
     }
     m->prediction = s->d.prediction;
     m->t = lw_broadcast(g, lw_at_step(g, lw_const(g, lw_type_of(LW_F32, 1, rows), t)),
                         lw_type_of(LW_F32, 1, s->o.batch));
-    m->numbers = lw_at_step(g, lw_const(g, lw_type_of(LW_I64, 2, rows, 8), by));
+    m->numbers = numbers_at_step(g, by, rows);
+    if (solver && s->o.steps > 2) /* below, no move has one before it and one behind it */
+        m->picture = numbers_at_step(g, to_picture, rows);
     return 0;
+}
+
+/* What the network's answer makes of x. Of DPM-Solver the picture is a state, "before" of the next
+ * run. */
+static lw_val add_step(const lw_sampler *s, lw_graph *g, const moves *m, lw_val x, lw_val answer)
+{
+    lw_val added = LW_NOVAL;
+    if (m->noisy)
+        added = lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, noise_type(s),
+                          lw_input(g, "rows", lw_type_of(LW_I64, 1, s->o.batch)));
+    if (lw_val_ok(m->picture)) {
+        added = lw_input(g, "before", noise_type(s));
+        lw_graph_output_add(
+            g, "picture",
+            lw_reverse_step_op(g, x, answer, m->picture, LW_NOVAL, m->prediction, s->o.keep_eps),
+            added);
+    }
+    return lw_reverse_step_op(g, x, answer, m->numbers, added, m->prediction, s->o.keep_eps);
 }
 
 /* Inputs "x", "class", "latent", "rows" of samples; output "y". Of many steps x is a state, and y
@@ -106,12 +140,9 @@ static int build_net(lw_sampler *s, lw_device *dev)
             g, "condition",
             lw_type_of(LW_F32, 4, n, s->net.image_size, s->net.image_size, s->net.condition));
     lw_network_append(&s->net, g, in, &taps);
-    lw_val y = lw_tap_find(&taps, "y"), noise = LW_NOVAL;
-    if (m.noisy)
-        noise = lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, noise_type(s),
-                          lw_input(g, "rows", lw_type_of(LW_I64, 1, n)));
+    lw_val y = lw_tap_find(&taps, "y");
     if (lw_val_ok(m.t))
-        y = lw_reverse_step_op(g, in.x, y, m.numbers, noise, m.prediction, s->o.keep_eps);
+        y = add_step(s, g, &m, in.x, y);
     lw_graph_output_add(g, "y", y, lw_val_ok(m.t) ? in.x : LW_NOVAL);
     const lw_compile_opts o = {
         .opt = 1, .precision = (lw_num)s->o.precision, .calibration = s->o.calibration};
@@ -142,7 +173,8 @@ static int choose_kind(lw_sampler *s)
     if (o->method == LW_METHOD_DDPM && o->kind == LW_SAMPLER_ONE_STEP)
         return lw_fail(
             LW_EUSAGE,
-            "a DDPM needs --sampler ddim or ancestral (one step: --sampler ddim --steps 1)");
+            "a DDPM needs --sampler ddim, ancestral or dpm-solver (one step: --sampler ddim "
+            "--steps 1)");
     if (s->net.noise_size && o->kind != LW_SAMPLER_ONE_STEP)
         return lw_fail(LW_EUSAGE, "structured noise belongs to one-step generators");
     return 0;
@@ -159,11 +191,16 @@ static int choose_steps(lw_sampler *s)
         s->d = *o->diffusion;
     else
         LW_TRY(lw_diffusion_init(&s->d, o->timesteps ? o->timesteps : 1000));
-    if (o->spacing)
+    bool solver = o->kind == LW_SAMPLER_DPM_SOLVER;
+    if (o->spacing) {
         s->d.spacing = (lw_spacing)(o->spacing - 1);
+        s->d.spaced = true;
+    }
     if (o->steps == 0)
-        o->steps = o->kind == LW_SAMPLER_DDIM ? LW_MIN(50, s->d.timesteps) : s->d.timesteps;
-    return lw_diffusion_check_steps(&s->d, o->steps);
+        o->steps = o->kind == LW_SAMPLER_ANCESTRAL
+                       ? s->d.timesteps
+                       : LW_MAX(LW_MIN(solver ? 20 : 50, s->d.timesteps - solver), 1);
+    return (solver ? lw_solver_check_steps : lw_diffusion_check_steps)(&s->d, o->steps);
 }
 
 int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts *o,

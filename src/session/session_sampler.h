@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pictures from a generator: one evaluation (drift), or DDIM or ancestral sampling (DDPM) with any
- * number of evaluations.
+ * Pictures from a generator: one evaluation (drift), or DDIM, ancestral sampling or DPM-Solver
+ * (DDPM) with any number of evaluations.
  * Sample number i is a pure function of (weights, seed, i, its class): never of the batch it was
  * made in.
  */
@@ -16,7 +16,8 @@ typedef enum lw_sampler_kind {
     LW_SAMPLER_AUTO,
     LW_SAMPLER_ONE_STEP,
     LW_SAMPLER_DDIM,
-    LW_SAMPLER_ANCESTRAL
+    LW_SAMPLER_ANCESTRAL,
+    LW_SAMPLER_DPM_SOLVER
 } lw_sampler_kind;
 const char *lw_sampler_kind_name(lw_sampler_kind k); /* as users type it */
 
@@ -24,11 +25,12 @@ typedef struct lw_sampler_opts {
     lw_method method;
     int32_t kind;  /* lw_sampler_kind; auto: one step for drift, DDIM for ddpm */
     int32_t steps; /* evaluations, at most those of the schedule; 0: 1 for drift, 50 (or all of a
-                      shorter schedule) for DDIM, all for ancestral */
+                      shorter schedule) for DDIM, 20 for DPM-Solver, all for ancestral */
     const lw_diffusion *diffusion; /* noise schedule of a DDPM, borrowed by lw_sampler_new; NULL:
                                       ours with `timesteps`, where 0 is 1000 */
     int32_t timesteps;
-    int32_t spacing;  /* of the times; 0: as the schedule says, else 1 + lw_spacing */
+    int32_t spacing;  /* of the times; 0: as the schedule says (DPM-Solver where it says nothing:
+                         linspace), else 1 + lw_spacing */
     bool keep_eps;    /* DDIM: go on with the noise estimate as it is where the picture it implies
                         was clipped, as diffusers does by default; lw_diffusion_move */
     int32_t batch;    /* capacity of the plan */

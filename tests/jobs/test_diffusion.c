@@ -57,22 +57,28 @@ static double follow(const lw_st_file *f, const char *name, const noisy_model *m
                      const lw_diffusion *d)
 {
     int64_t n, n_x;
-    float x[N], y[N], noise[N];
+    float x[N], y[N], noise[N], before[N], picture[N];
     double worst = 0.0, *t = get(f, name, "t", &n), *want = get(f, name, "x", &n_x);
     assert_int_equal(n_x, (n + 1) * N);
-    assert_ok(lw_diffusion_check_steps(d, (int32_t)n));
+    bool solver = lw_str_starts(name, "solver");
+    assert_ok((solver ? lw_solver_check_steps : lw_diffusion_check_steps)(d, (int32_t)n));
     for (int i = 0; i < N; i++)
         x[i] = (float)m->start[i];
     for (int32_t k = 0; k < n; k++) {
         char key[32];
-        lw_diffusion_move move = (lw_str_starts(name, "ddpm") ? lw_ancestral_move
-                                                              : lw_ddim_move)(d, (int32_t)n, k);
+        lw_diffusion_move move = (solver                        ? lw_solver_move
+                                  : lw_str_starts(name, "ddpm") ? lw_ancestral_move
+                                                                : lw_ddim_move)(d, (int32_t)n, k);
         assert_int_equal(move.t, (int)t[k]);
         estimate(m, d, move.t, x, y);
         snprintf(key, sizeof key, "ancestral.noise%d", (int)move.t);
         golden_unit(key, N, noise);
+        memcpy(picture, x, sizeof x);
+        lw_diffusion_move to_picture = lw_picture_move(&move);
+        lw_diffusion_apply(&to_picture, picture, y, NULL, N);
         move.by.limit = (double)INFINITY; /* diffusers does not bound its last state */
-        lw_diffusion_apply(&move, x, y, noise, N);
+        lw_diffusion_apply(&move, x, y, solver ? before : noise, N);
+        memcpy(before, picture, sizeof before);
         for (int i = 0; i < N; i++)
             worst = fmax(worst, fabs((double)x[i] - want[(k + 1) * N + i]) /
                                     fmax(1.0, fabs(want[(k + 1) * N + i])));
@@ -103,7 +109,7 @@ static void test_as_diffusers(void **state)
         assert_true(worst < 2e-5);
         followed++;
     }
-    assert_true(followed >= 19);
+    assert_true(followed >= 28);
     free(m.mu);
     free(m.s);
     free(m.start);
@@ -246,6 +252,28 @@ static void test_steps(void **state)
     assert_ok(lw_diffusion_check_steps(&d, 1000));
 }
 
+/* DPM-Solver's times differ: its lines go through two of them. */
+static void test_solver_steps(void **state)
+{
+    static lw_diffusion d;
+    (void)state;
+    assert_ok(lw_diffusion_init(&d, 1000));
+    assert_ok(lw_solver_check_steps(&d, 1));
+    assert_ok(lw_solver_check_steps(&d, 999));
+    assert_int_equal(lw_solver_check_steps(&d, 0), LW_EUSAGE);
+    assert_int_equal(lw_solver_check_steps(&d, 1000), LW_EUSAGE);
+    assert_int_equal(lw_solver_check_steps(&d, 1001), LW_EUSAGE);
+    d.spaced = true; /* leading, as lw_diffusion_init has it */
+    assert_ok(lw_solver_check_steps(&d, 499));
+    assert_ok(lw_solver_check_steps(&d, 999));
+    assert_int_equal(lw_solver_check_steps(&d, 1000), LW_EUSAGE);
+    d.steps_offset = 400;
+    assert_int_equal(lw_solver_check_steps(&d, 2), LW_EUSAGE);
+    assert_non_null(strstr(lw_errmsg(), "steps_offset"));
+    d.spacing = LW_SPACING_TRAILING;
+    assert_ok(lw_solver_check_steps(&d, 1000));
+}
+
 static char scratch[64];
 
 static int scratch_make(void **state)
@@ -306,9 +334,13 @@ static void test_where_it_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_diffusers), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_types),        cmocka_unit_test(test_all_of_diffusers),
-        cmocka_unit_test(test_steps),        cmocka_unit_test(test_where_it_is_found),
+        cmocka_unit_test(test_as_diffusers),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_all_of_diffusers),
+        cmocka_unit_test(test_solver_steps),
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_where_it_is_found),
     };
     return cmocka_run_group_tests_name("diffusion", tests, scratch_make, scratch_remove);
 }

@@ -314,6 +314,13 @@ static void test_ddim_batches(void **state)
         .method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DDIM, .steps = 5, .seed = 3});
 }
 
+static void test_solver_batches(void **state)
+{
+    (void)state;
+    check_batches((lw_sampler_opts){
+        .method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DPM_SOLVER, .steps = 5, .seed = 3});
+}
+
 static void test_ancestral_batches(void **state)
 {
     (void)state;
@@ -352,47 +359,77 @@ static void test_ancestral_counts(void **state)
     lab_close(&l);
 }
 
-/* The oracle of a whole run: network and noise from plans without passes, DDIM in double from the
- * paper. */
+/* A network and the first noise from a plan without passes: what the oracles of a whole run stand
+ * on. */
+typedef struct oracle {
+    lw_graph *g;
+    lw_plan *plan;
+    lw_exec *e;
+    int32_t n; /* pictures */
+    lw_tick tick;
+} oracle;
+
+static void oracle_open(oracle *o, const lab *l, int32_t n, uint64_t seed, double *x)
+{
+    *o = (oracle){.n = n, .tick = {seed, 0}};
+    assert_ok(lw_graph_new(&o->g));
+    lw_builder b = {.g = o->g, .params = lw_store_params(l->store)};
+    lw_type image = lw_type_of(LW_F32, 4, n, 8, 8, 3);
+    lw_val rows = lw_input(o->g, "rows", lw_type_of(LW_I64, 1, n));
+    lw_network_in in = {.x = lw_input(o->g, "x", image),
+                        .t = lw_input(o->g, "t", lw_type_of(LW_F32, 1, n)),
+                        .classes = lw_input(o->g, "classes", lw_type_of(LW_I32, 1, n))};
+    lw_graph_output_add(o->g, "eps", lw_unet(&b, &l->net, in), LW_NOVAL);
+    lw_graph_output_add(
+        o->g, "noise", lw_random(o->g, "sample.noise", LW_RANDOM_NORMAL, 0, image, rows), LW_NOVAL);
+    assert_ok(lw_compile(o->g, l->dev, &(lw_compile_opts){.opt = 0}, &o->plan));
+    assert_ok(lw_exec_new(o->plan, LW_SLAB_EMA, &o->e));
+    for (int32_t i = 0; i < n; i++) {
+        ((int64_t *)lw_exec_write(o->e, "rows"))[i] = i;
+        ((int32_t *)lw_exec_write(o->e, "classes"))[i] = i % 4;
+    }
+    lw_exec_run(o->e, &o->tick);
+    for (int i = 0; i < n * PIXELS; i++)
+        x[i] = (double)((const float *)lw_exec_read(o->e, "noise"))[i];
+}
+
+static const float *oracle_eps(oracle *o, const double *x, int32_t t)
+{
+    for (int i = 0; i < o->n * PIXELS; i++)
+        ((float *)lw_exec_write(o->e, "x"))[i] = (float)x[i];
+    for (int i = 0; i < o->n; i++)
+        ((float *)lw_exec_write(o->e, "t"))[i] = (float)t;
+    lw_exec_run(o->e, &o->tick);
+    return lw_exec_read(o->e, "eps");
+}
+
+static void oracle_close(oracle *o)
+{
+    lw_exec_free(&o->e);
+    lw_plan_free(&o->plan);
+    lw_graph_free(&o->g);
+}
+
+static double signal_left(int32_t t)
+{
+    double abar = 1.0;
+    for (int32_t s = 0; s <= t; s++)
+        abar *= 1.0 - (1e-4 + (0.02 - 1e-4) * s / 999.0);
+    return abar;
+}
+
+/* DDIM in double from the paper. */
 static void ddim_oracle(const lab *l, int32_t steps, bool keep_eps, int32_t n, uint64_t seed,
                         double *x)
 {
-    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    LW_CLEANUP(lw_plan_free) lw_plan *plan = NULL;
-    LW_CLEANUP(lw_exec_free) lw_exec *e = NULL;
-    assert_ok(lw_graph_new(&g));
-    lw_builder b = {.g = g, .params = lw_store_params(l->store)};
-    lw_type image = lw_type_of(LW_F32, 4, n, 8, 8, 3);
-    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, n));
-    lw_network_in in = {.x = lw_input(g, "x", image),
-                        .t = lw_input(g, "t", lw_type_of(LW_F32, 1, n)),
-                        .classes = lw_input(g, "classes", lw_type_of(LW_I32, 1, n))};
-    lw_graph_output_add(g, "eps", lw_unet(&b, &l->net, in), LW_NOVAL);
-    lw_graph_output_add(g, "noise", lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, image, rows),
-                        LW_NOVAL);
-    assert_ok(lw_compile(g, l->dev, &(lw_compile_opts){.opt = 0}, &plan));
-    assert_ok(lw_exec_new(plan, LW_SLAB_EMA, &e));
-    for (int32_t i = 0; i < n; i++) {
-        ((int64_t *)lw_exec_write(e, "rows"))[i] = i;
-        ((int32_t *)lw_exec_write(e, "classes"))[i] = i % 4;
-    }
-    lw_exec_run(e, &(lw_tick){seed, 0});
-    for (int i = 0; i < n * PIXELS; i++)
-        x[i] = (double)((const float *)lw_exec_read(e, "noise"))[i];
+    oracle o;
+    oracle_open(&o, l, n, seed, x);
     for (int32_t k = steps; k-- > 0;) {
-        int32_t t = k * (1000 / steps), before = t - 1000 / steps;
-        double abar = 1.0, prev = 1.0;
-        for (int32_t s = 0; s <= t; s++) {
-            abar *= 1.0 - (1e-4 + (0.02 - 1e-4) * s / 999.0);
-            prev = s == before ? abar : prev;
-        }
-        for (int i = 0; i < n * PIXELS; i++)
-            ((float *)lw_exec_write(e, "x"))[i] = (float)x[i];
-        for (int i = 0; i < n; i++)
-            ((float *)lw_exec_write(e, "t"))[i] = (float)t;
-        lw_exec_run(e, &(lw_tick){seed, 0});
+        int32_t t = k * (1000 / steps);
+        double abar = signal_left(t), prev = k ? signal_left(t - 1000 / steps) : 1.0;
+        const float *said = oracle_eps(&o, x, t);
         for (int i = 0; i < n * PIXELS; i++) {
-            double eps = (double)((const float *)lw_exec_read(e, "eps"))[i];
+            double eps = (double)said[i];
             double x0 = fmin(fmax((x[i] - sqrt(1.0 - abar) * eps) / sqrt(abar), -1.0), 1.0);
             if (!keep_eps)
                 eps = (x[i] - sqrt(abar) * x0) / sqrt(1.0 - abar);
@@ -401,6 +438,44 @@ static void ddim_oracle(const lab *l, int32_t steps, bool keep_eps, int32_t n, u
                 x[i] = fmin(fmax(x[i], -1.0), 1.0);
         }
     }
+    oracle_close(&o);
+}
+
+/* DPM-Solver++(2M) in double, as the paper's algorithm 2 is written: D = (1 + 1 / 2r) x0 - 1 / 2r
+ * x0_before. */
+static void solver_oracle(const lab *l, int32_t steps, int32_t n, uint64_t seed, double *x)
+{
+    oracle o;
+    static double before[6 * PIXELS];
+    double lambda_before = 0.0;
+    oracle_open(&o, l, n, seed, x);
+    for (int32_t k = 0; k < steps; k++) {
+        int32_t t = (int32_t)rint((steps - k) * 999.0 / steps),
+                to = (int32_t)rint((steps - k - 1) * 999.0 / steps);
+        double abar = signal_left(t), next = k + 1 < steps ? signal_left(to) : 1.0;
+        double lambda = 0.5 * log(abar / (1.0 - abar)), h = 0.5 * log(next / (1.0 - next)) - lambda;
+        double r = (lambda - lambda_before) / h;
+        const float *said = oracle_eps(&o, x, t);
+        for (int i = 0; i < n * PIXELS; i++) {
+            double x0 = (x[i] - sqrt(1.0 - abar) * (double)said[i]) / sqrt(abar), D;
+            x0 = fmin(fmax(x0, -1.0), 1.0);
+            D = k && k + 1 < steps ? (1.0 + 0.5 / r) * x0 - 0.5 / r * before[i] : x0;
+            x[i] = sqrt(1.0 - next) / sqrt(1.0 - abar) * x[i] - sqrt(next) * expm1(-h) * D;
+            before[i] = x0;
+        }
+        lambda_before = lambda;
+    }
+    oracle_close(&o);
+}
+
+/* An untrained network as noise estimate makes the process chaotic: a rounding grows to 0.2 in 50
+ * steps. */
+static void calm(lab *l)
+{
+    float *w = lw_store_edit(l->store, lw_store_find(l->store, "conv_out.weight"), LW_SLAB_EMA);
+    for (int i = 0; i < 3 * 3 * 3 * 8; i++)
+        w[i] *= 0.02f;
+    lw_store_touch(l->store, LW_SLAB_EMA);
 }
 
 static void test_ddim_of_a_network(void **state)
@@ -410,12 +485,7 @@ static void test_ddim_of_a_network(void **state)
     static float have[6 * PIXELS];
     static double want[6 * PIXELS];
     lab_open(&l, LW_METHOD_DDPM, 1);
-    /* An untrained network as noise estimate makes the process chaotic: a rounding grows to 0.2 in
-     * 50 steps. */
-    float *w = lw_store_edit(l.store, lw_store_find(l.store, "conv_out.weight"), LW_SLAB_EMA);
-    for (int i = 0; i < 3 * 3 * 3 * 8; i++)
-        w[i] *= 0.02f;
-    lw_store_touch(l.store, LW_SLAB_EMA);
+    calm(&l);
     static const int32_t counts[] = {1, 4, 50};
     for (size_t c = 0; c < 2 * LW_COUNT(counts); c++) {
         double worst = 0.0;
@@ -431,6 +501,36 @@ static void test_ddim_of_a_network(void **state)
         print_message("DDIM-%d%s against double: %.2g\n", (int)o.steps,
                       o.keep_eps ? ", eps kept," : "", worst);
         assert_true(worst < 2e-4);
+    }
+    lab_close(&l);
+}
+
+static void test_solver_of_a_network(void **state)
+{
+    (void)state;
+    lab l;
+    static float have[6 * PIXELS], ddim[6 * PIXELS];
+    static double want[6 * PIXELS];
+    static const int32_t counts[] = {1, 2, 3, 10, 40};
+    lab_open(&l, LW_METHOD_DDPM, 1);
+    calm(&l);
+    for (size_t c = 0; c < LW_COUNT(counts); c++) {
+        double worst = 0.0, apart = 0.0;
+        lw_sampler_opts o = {
+            .method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DPM_SOLVER, .steps = counts[c], .seed = 9};
+        make(&l, o, 6, 0, 6, NULL, have);
+        solver_oracle(&l, o.steps, 6, 9, want);
+        o.kind = LW_SAMPLER_DDIM;
+        o.spacing = 1 + LW_SPACING_LINSPACE;
+        make(&l, o, 6, 0, 6, NULL, ddim);
+        for (int i = 0; i < 6 * PIXELS; i++) {
+            worst = fmax(worst, fabs((double)have[i] - want[i]));
+            apart = fmax(apart, fabs((double)have[i] - (double)ddim[i]));
+        }
+        print_message("DPM-Solver-%d against double: %.2g, against DDIM: %.2g\n", (int)o.steps,
+                      worst, apart);
+        assert_true(worst < 2e-4);
+        assert_true(apart > 1e-3); /* nobody mistakes one for the other */
     }
     lab_close(&l);
 }
@@ -472,6 +572,8 @@ static void test_what_does_not_go_together(void **state)
         {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ONE_STEP, .batch = 1},
         {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .steps = 1001, .batch = 1},
         {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_ANCESTRAL, .steps = -1, .batch = 1},
+        {.method = LW_METHOD_DRIFT, .kind = LW_SAMPLER_DPM_SOLVER, .batch = 1},
+        {.method = LW_METHOD_DDPM, .kind = LW_SAMPLER_DPM_SOLVER, .steps = 1000, .batch = 1},
         {.method = LW_METHOD_DDPM, .steps = 1001, .batch = 1},
         {.method = LW_METHOD_DDPM, .steps = -1, .batch = 1},
     };
@@ -489,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_ancestral_counts),  cmocka_unit_test(test_ancestral_moves),
         cmocka_unit_test(test_one_step_batches),  cmocka_unit_test(test_ddim_batches),
         cmocka_unit_test(test_ancestral_batches), cmocka_unit_test(test_ddim_of_a_network),
+        cmocka_unit_test(test_solver_batches),    cmocka_unit_test(test_solver_of_a_network),
         cmocka_unit_test(test_spacing),           cmocka_unit_test(test_what_does_not_go_together),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);

@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 import torch
-from diffusers import DDIMScheduler, DDPMScheduler
+from diffusers import DDIMScheduler, DDPMScheduler, DPMSolverMultistepScheduler
 from diffusers.schedulers import scheduling_ddpm
 
 from . import formula
@@ -82,6 +82,29 @@ FOLDERS = {  # name: scheduler, its settings, evaluations
 }
 
 
+# DPM-Solver++(2M) on schedules that are written as DDIM's. Where these clip the picture, diffusers'
+# thresholding does so too: with its sample_max_value of 1 the threshold is 1 always.
+SOLVERS = {  # name: settings of DDIMScheduler, evaluations
+    "solver_defaults": ({}, 10),
+    "solver_one": ({}, 1),
+    "solver_two": ({}, 2),
+    "solver_free": (dict(clip_sample=False), 20),
+    "solver_leading": (dict(timestep_spacing="leading", steps_offset=1, clip_sample=False,
+                            beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012), 25),
+    "solver_trailing": (dict(timestep_spacing="trailing", beta_schedule="squaredcos_cap_v2"), 7),
+    "solver_sample": (dict(prediction_type="sample", timestep_spacing="linspace"), 5),
+    "solver_v": (dict(prediction_type="v_prediction", rescale_betas_zero_snr=True,
+                      timestep_spacing="trailing", clip_sample=False), 10),
+    "solver_trained": (dict(trained_betas=TRAINED, num_train_timesteps=20), 6),
+}
+
+
+def solver_of(settings):
+    settings = dict(settings)
+    clipped = settings.pop("clip_sample", True)
+    return build_in_double(DPMSolverMultistepScheduler, dict(settings, thresholding=clipped))
+
+
 def build_in_double(cls, settings):
     """diffusers writes float32 into its constructors; that name stands for double meanwhile."""
     single = torch.float32
@@ -94,11 +117,11 @@ def build_in_double(cls, settings):
         torch.set_default_dtype(single)
 
 
-def follow(scheduler, steps, noise):
+def follow(scheduler, abar, steps, noise):
     """Like trajectory, with the estimate that the scheduler's prediction_type asks for: eps as
     there, and a picture that is half too bright."""
     mu, s, _, _ = model()
-    s2, abar = np.float64(s) ** 2, scheduler.alphas_cumprod.numpy()
+    s2 = np.float64(s) ** 2
     how = {"use_clipped_model_output": True} if isinstance(scheduler, DDIMScheduler) else {}
     scheduler.set_timesteps(steps)
     x = np.float64(formula.unit("ddim.xT", (N,)))
@@ -109,8 +132,8 @@ def follow(scheduler, steps, noise):
         x0 = 1.5 * (mu + np.sqrt(a) * s2 / v * (x - np.sqrt(a) * mu))
         y = {"epsilon": e, "sample": x0, "v_prediction": np.sqrt(a) * e - np.sqrt(1 - a) * x0}
         scheduling_ddpm.randn_tensor = lambda *a, **o: torch.from_numpy(noise(t))[None]
-        x = scheduler.step(torch.from_numpy(y[scheduler.config.prediction_type])[None], t,
-                           torch.from_numpy(x)[None], **how).prev_sample[0].numpy()
+        x = scheduler.step(torch.from_numpy(y[scheduler.config.prediction_type])[None, None], t,
+                           torch.from_numpy(x)[None, None], **how).prev_sample[0, 0].numpy()
         rows.append(x)
     return scheduler.timesteps.numpy(), np.array(rows)
 
@@ -122,8 +145,16 @@ def folders(directory):
     for name, (cls, settings, steps) in FOLDERS.items():
         scheduler = build_in_double(cls, settings)
         configs[name] = json.loads(cls(**settings).to_json_string())
-        out[name + ".t"], out[name + ".x"] = follow(scheduler, steps, noise)
-        out[name + ".alpha_bar"] = scheduler.alphas_cumprod.numpy()[::29]
+        abar = scheduler.alphas_cumprod.numpy()
+        out[name + ".t"], out[name + ".x"] = follow(scheduler, abar, steps, noise)
+        out[name + ".alpha_bar"] = abar[::29]
+    for name, (settings, steps) in SOLVERS.items():
+        abar = build_in_double(DDIMScheduler, settings).alphas_cumprod.numpy()
+        configs[name] = json.loads(DDIMScheduler(**settings).to_json_string())
+        if "timestep_spacing" not in settings:
+            del configs[name]["timestep_spacing"]  # then the solver's own default holds
+        out[name + ".t"], out[name + ".x"] = follow(solver_of(settings), abar, steps, noise)
+        out[name + ".alpha_bar"] = abar[::29]
     with open(os.path.join(directory, "schedulers.json"), "w") as f:
         json.dump(configs, f, indent=1, sort_keys=True)
         f.write("\n")

@@ -12,6 +12,8 @@
  *   eps = (x - a x0) / s             where x0 was clamped, unless keep_eps
  *   out = clamp(c0 x0 + c1 eps + c2 noise + c3 x, -limit, limit)
  *
+ * "noise" is whatever the move adds: in DPM-Solver the picture x0 of the move before.
+ *
  * Without keep_eps, eps is the noise that x holds beside the picture that is believed; with it, the
  * noise of the picture that was not believed, which moves x towards grey wherever x0 was clamped.
  *
