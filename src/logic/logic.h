@@ -31,6 +31,7 @@
 #include "logic/search/logic_env.h"
 #include "logic/kb/logic_kb.h"
 #include "logic/kb/logic_queries.h"
+#include "logic/search/logic_least_model.h"
 #include "logic/search/logic_search.h"
 #include "logic/search/logic_survey.h"
 #include "logic/kb/logic_symbols.h"

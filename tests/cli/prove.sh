@@ -25,6 +25,10 @@ out_has '"depth": 4'
 out_has '"end": "no proof"'
 out_has '"equal": 3'
 out_has '"steps_per_second"'
+out_has '"least_model": {'
+expect 0 prove depths family --least-model-memory 0 --json
+out_has '"least_model": null'
+out_has '"end": "no proof"'
 expect 0 prove depths family --max-depth 2
 out_has '2 queries with states left at max-depth'
 out_has 'published beyond --max-depth, not compared: 1'

@@ -103,6 +103,68 @@ static void proofs_and_refusals_are_those_of_the_model(void **state)
     assert_true(proved > 50 && refuted > 50);
 }
 
+/* ---- the least model ----------------------------------------------------------------------- */
+
+/* One query: proved or not as by forward chaining, its depth that of the search where it came to an end. */
+static void expect_asked(lw_least_asker *with, lw_least_asker *without, lw_search *s, lw_atom query,
+                         int counts[3])
+{
+    int32_t depth, proved;
+    lw_search_result r;
+    ok(lw_least_ask(with, query, &depth));
+    ok(lw_least_ask(without, query, &proved));
+    const bool wanted = n_in_model(&program);
+    assert_int_equal(depth >= 0, wanted);
+    assert_int_equal(proved, wanted ? 0 : -1);
+    ok(lw_search_run(s, query, &r));
+    if (r.depth >= 0 && r.atoms_cut == 0)
+        assert_int_equal(depth, r.depth);
+    else if (r.depth >= 0)
+        assert_true(depth <= r.depth);
+    counts[wanted]++;
+    counts[2] += r.depth > 2 && r.atoms_cut == 0;
+}
+
+static void the_least_model_is_what_search_proves(void **state)
+{
+    (void)state;
+    const lw_search_options o = {
+        .max_depth = 40, .max_atoms = 12, .max_states = 3000, .memory = 64 << 20};
+    int of_facts[3] = {0}, of_others[3] = {0};
+    for (uint64_t seed = 0; seed < PROGRAMS; seed++) {
+        random_program(&program, seed + 31415);
+        LW_CLEANUP(lw_kb_free) lw_kb *kb = program_kb(&program);
+        LW_CLEANUP(lw_search_free) lw_search *s = NULL;
+        LW_CLEANUP(lw_least_model_free) lw_least_model *m = NULL, *plain = NULL;
+        LW_CLEANUP(lw_least_asker_free) lw_least_asker *with = NULL, *without = NULL;
+        ok(lw_search_new(kb, &o, &s));
+        ok(lw_least_model_new(kb, &(lw_least_options){.depths = true, .memory = 64 << 20}, &m));
+        ok(lw_least_model_new(kb, &(lw_least_options){.memory = 64 << 20}, &plain));
+        ok(lw_least_asker_new(m, &with));
+        ok(lw_least_asker_new(plain, &without));
+        for (int q = 0; q < NP * NC * NC; q++) {
+            bool known;
+            program.query = (natom){q % NP, {q / NP % NC, q / NP / NC}};
+            lw_atom query = engine_query(kb, program.query, &known);
+            if (known)
+                expect_asked(with, without, s, query,
+                             n_is_fact(&program, program.query) ? of_facts : of_others);
+        }
+    }
+    for (int k = 0; k < 3; k++) /* refuted, proved, by three steps or more */
+        assert_true(of_facts[k] > 100 && of_others[k] > 100);
+}
+
+static void a_model_that_does_not_fit_is_done_without(void **state)
+{
+    (void)state;
+    random_program(&program, 7);
+    LW_CLEANUP(lw_kb_free) lw_kb *kb = program_kb(&program);
+    LW_CLEANUP(lw_least_model_free) lw_least_model *m = NULL;
+    ok(lw_least_model_new(kb, &(lw_least_options){.depths = true, .memory = 1000}, &m));
+    assert_null(m);
+}
+
 /* ---- moves of the environment, as strings -------------------------------------------------- */
 
 enum { MOST_MOVES = 64, TEXT = 400, ATOMS = 3, STATES = 7 };
@@ -281,6 +343,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(depths_are_those_of_the_resolver),
                                        cmocka_unit_test(proofs_and_refusals_are_those_of_the_model),
+                                       cmocka_unit_test(the_least_model_is_what_search_proves),
+                                       cmocka_unit_test(a_model_that_does_not_fit_is_done_without),
                                        cmocka_unit_test(moves_are_those_of_the_resolver)};
     return cmocka_run_group_tests_name("proof random", tests, NULL, NULL);
 }

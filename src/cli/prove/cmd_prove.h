@@ -12,8 +12,8 @@ typedef struct lw_prove_cli {
     const char *dataset, *query, *rules, *facts_file, *domains_file, *split;
     bool filter_queries_by_rules, skip_unknown;
     int64_t n_queries;
-    int32_t max_depth, padding_atoms, max_fact_pairs; /* of the search */
-    int64_t max_states, memory_limit, query_memory;   /* memory in MiB */
+    int32_t max_depth, padding_atoms, max_fact_pairs;                   /* of the search */
+    int64_t max_states, memory_limit, query_memory, least_model_memory; /* memory in MiB */
     int32_t format;
     lw_env_options env; /* numbering: parity says */
     bool parity;

@@ -6,19 +6,40 @@
 
 typedef struct depth_job {
     const lw_queries *q;
-    lw_search **search; /* [threads] */
+    lw_search **search;     /* [threads] */
+    lw_least_asker **asker; /* [threads], NULL: there is no model */
     lw_search_result *of;
     int *error;    /* [threads], of the first query that failed there */
     int32_t first; /* query of task 0 */
     const lw_depths_options *o;
 } depth_job;
 
+static int decide(depth_job *j, int worker, lw_atom query, lw_search_result *out)
+{
+    lw_least_asker *model = j->asker[worker];
+    int32_t depth = 0;
+    if (model)
+        LW_TRY(lw_least_ask(model, query, &depth));
+    if (depth < 0 || depth > j->o->search.max_depth) {
+        *out = (lw_search_result){
+            .end = depth < 0 ? LW_SEARCH_NONE : LW_SEARCH_DEPTH, .depth = -1, .by_model = true};
+        return 0;
+    }
+    LW_TRY(lw_search_run(j->search[worker], query, out));
+    if (!model || out->end == LW_SEARCH_PROVED)
+        return 0;
+    out->end = LW_SEARCH_PROVED;
+    out->depth = depth;
+    out->by_model = true;
+    return 0;
+}
+
 static void run_query(void *arg, int64_t task, int worker)
 {
     depth_job *j = arg;
     int32_t i = j->first + (int32_t)task;
     if (j->error[worker] == 0)
-        j->error[worker] = lw_search_run(j->search[worker], j->q->atom[i], &j->of[i]);
+        j->error[worker] = decide(j, worker, j->q->atom[i], &j->of[i]);
 }
 
 static bool stops(void *self)
@@ -59,6 +80,7 @@ static int summarise(const lw_queries *q, int32_t max_depth, lw_depths *d)
     for (int32_t i = 0; i < d->n; i++) {
         d->most_depth = LW_MAX(d->most_depth, d->of[i].depth);
         d->ends[d->of[i].end]++;
+        d->by_model += d->of[i].by_model;
         add_up(&d->sum, &d->of[i]);
         if (q->published[i] == LW_DEPTH_UNKNOWN)
             continue;
@@ -83,8 +105,11 @@ static int search_all(const lw_kb *kb, const lw_queries *q, const lw_depths_opti
     LW_CLEANUP(lw_pool_free) lw_pool *pool = NULL;
     lw_search_options so = o->search;
     so.memory = d->query_memory;
-    for (int32_t t = 0; t < d->threads; t++)
+    for (int32_t t = 0; t < d->threads; t++) {
         LW_TRY(lw_search_new(kb, &so, &j->search[t]));
+        if (o->model && so.max_fact_pairs == 0)
+            LW_TRY(lw_least_asker_new(o->model, &j->asker[t]));
+    }
     LW_TRY(lw_pool_new(d->threads, &pool));
     double began = lw_now();
     LW_TRY(run_blocks(j, pool, o));
@@ -99,14 +124,18 @@ int lw_depths_run(const lw_kb *kb, const lw_queries *q, const lw_depths_options 
     d.threads = (int32_t)LW_MAX((size_t)1, LW_MIN((size_t)LW_MAX(o->threads, 1),
                                                   o->memory_limit / LW_MAX(d.query_memory, 1u)));
     LW_CLEANUP(lw_free) lw_search **search = lw_calloc((size_t)d.threads, sizeof(lw_search *));
+    LW_CLEANUP(lw_free)
+    lw_least_asker **asker = lw_calloc((size_t)d.threads, sizeof(lw_least_asker *));
     LW_CLEANUP(lw_free) int *error = lw_calloc((size_t)d.threads, sizeof(int));
     d.of = lw_calloc((size_t)q->n + 1, sizeof *d.of);
-    if (!search || !error || !d.of)
+    if (!search || !asker || !error || !d.of)
         return LW_ENOMEM;
-    depth_job j = {.q = q, .search = search, .of = d.of, .error = error, .o = o};
+    depth_job j = {.q = q, .search = search, .asker = asker, .of = d.of, .error = error, .o = o};
     int rc = search_all(kb, q, o, &d, &j);
-    for (int32_t t = 0; t < d.threads; t++)
+    for (int32_t t = 0; t < d.threads; t++) {
         lw_search_free(&search[t]);
+        lw_least_asker_free(&asker[t]);
+    }
     LW_TRY(rc);
     *out = d;
     d = (lw_depths){0};

@@ -35,6 +35,7 @@ typedef struct lw_search_result {
     int64_t successors; /* derived */
     int64_t states;     /* kept */
     int64_t atoms_cut, facts_cut;
+    bool by_model; /* the least model says so (logic_depths.h), no search did */
 } lw_search_result;
 
 typedef struct lw_search lw_search;
