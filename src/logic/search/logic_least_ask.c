@@ -5,8 +5,9 @@
 #include <string.h>
 
 struct lw_least_asker {
-    lw_settling s; /* first: `reach` gets it; its costs are those of the model between two queries */
-    uint8_t *in;   /* [labels] stands on the query */
+    lw_settling
+        s;       /* first: `reach` gets it; its costs are those of the model between two queries */
+    uint8_t *in; /* [labels] stands on the query */
     uint32_t *list;
     size_t n_list, cap_list;
 };
@@ -22,8 +23,8 @@ static int reach(lw_settling *s, lw_atom head, lw_pattern pattern, int32_t cost,
     lw_least_asker *q = (lw_least_asker *)s;
     (void)rule;
     (void)body;
-    const uint32_t label =
-        lw_least_find(s->m, head) * (uint32_t)s->m->rules.patterns + (uint32_t)pattern;
+    const uint32_t label = lw_least_find(s->m, head) * (uint32_t)s->m->rules.patterns +
+                           (uint32_t)pattern;
     if (!q->in[label] || cost >= s->cost[label])
         return 0;
     s->cost[label] = cost;

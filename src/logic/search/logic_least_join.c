@@ -60,9 +60,9 @@ typedef struct instance {
     const lw_atom *body;
     const int8_t *order;
     int32_t n_order;
-    uint8_t heads;                        /* patterns of the head that are asked for: bits */
-    int32_t value[LW_PROOF_MOST_VARS];    /* 0: not known */
-    uint32_t number[LW_PROOF_MOST_BODY];  /* of its atoms */
+    uint8_t heads;                       /* patterns of the head that are asked for: bits */
+    int32_t value[LW_PROOF_MOST_VARS];   /* 0: not known */
+    uint32_t number[LW_PROOF_MOST_BODY]; /* of its atoms */
 } instance;
 
 static int32_t value_of(const instance *x, int32_t arg)
@@ -204,8 +204,7 @@ int lw_settling_fire_head(lw_settling *s, uint32_t label)
     const lw_atom a = s->m->atom[label / patterns];
     for (int32_t k = kb->rule_first[a.p]; k < kb->rule_first[a.p + 1]; k++) {
         int32_t r = kb->rule_order[k];
-        LW_TRY(start(s, r, kb->rules[r].n_body, a, LW_NO_ATOM,
-                     (uint8_t)(1U << label % patterns)));
+        LW_TRY(start(s, r, kb->rules[r].n_body, a, LW_NO_ATOM, (uint8_t)(1U << label % patterns)));
     }
     return 0;
 }

@@ -26,8 +26,8 @@ typedef struct lw_use {
 } lw_use;
 
 typedef struct lw_least_rules {
-    int32_t patterns; /* LW_GOAL_PATTERNS, or 1: all goals count as known */
-    lw_use *use;      /* by predicate */
+    int32_t patterns;   /* LW_GOAL_PATTERNS, or 1: all goals count as known */
+    lw_use *use;        /* by predicate */
     int32_t *use_first; /* [n_predicates + 2] */
     /* Of rule r, body of n: at order_first[r], n + 1 rows of n: the atoms to be joined when atom i is given,
      * those with most known arguments first (row n: when the head is). At pattern_first[r], a row of n for
@@ -54,13 +54,14 @@ struct lw_least_model {
     lw_least_rules rules;
     size_t memory;
     lw_atom *atom;
-    uint32_t *next[3]; /* [n] number + 1 of the next in the chain by first, by second argument, of the predicate */
+    uint32_t *next
+        [3]; /* [n] number + 1 of the next in the chain by first, by second argument, of the predicate */
     size_t n, cap, cap_next[3];
     uint32_t *slot; /* number + 1 of an atom */
     size_t n_slots;
     lw_chain *chain[2];
     size_t n_chains[2], n_used[2];
-    lw_chain *of; /* [n_predicates + 1] of a predicate */
+    lw_chain *of;    /* [n_predicates + 1] of a predicate */
     int32_t *cost;   /* [n * patterns] */
     uint32_t *proof; /* [n * patterns] its place in `body`; 0: none, or a fact */
     size_t cap_cost, cap_proof;
