@@ -25,12 +25,18 @@ double lw_quantile(const double *sorted, size_t n, double q)
     return sorted[i] + (at - (double)i) * (sorted[j] - sorted[i]);
 }
 
-static void set_mean(const double *v, int32_t n, lw_summary *s)
+double lw_mean_of(const double *v, size_t n)
 {
-    double sum = 0, squares = 0;
-    for (int32_t i = 0; i < n; i++)
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
         sum += v[i];
-    s->mean = sum / n;
+    return sum / (double)n;
+}
+
+static void set_spread(const double *v, int32_t n, lw_summary *s)
+{
+    double squares = 0;
+    s->mean = lw_mean_of(v, (size_t)n);
     for (int32_t i = 0; i < n; i++)
         squares += (v[i] - s->mean) * (v[i] - s->mean);
     s->std = n > 1 ? sqrt(squares / (n - 1)) : (double)NAN;
@@ -46,7 +52,7 @@ lw_summary lw_summarize(const double *values, int32_t n)
     for (int32_t i = 0; i < n; i++)
         v[i] = values[i];
     lw_sort(v, (size_t)n);
-    set_mean(v, n, &s);
+    set_spread(v, n, &s);
     s.min = v[0];
     s.p10 = lw_quantile(v, (size_t)n, 0.10);
     s.p50 = lw_quantile(v, (size_t)n, 0.50);

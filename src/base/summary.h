@@ -13,6 +13,8 @@ typedef struct lw_summary {
     double mad;                          /* median distance from the median */
 } lw_summary;
 lw_summary lw_summarize(const double *values, int32_t n); /* in any order; in their unit */
+/* Of at least one number, summed in their order. */
+double lw_mean_of(const double *v, size_t n);
 /* Upwards; numbers only, no NaN. */
 void lw_sort(double *v, size_t n);
 /* Quantile q in [0, 1] of sorted values, linear between neighbours; NaN when n is 0. */

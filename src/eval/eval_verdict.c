@@ -133,19 +133,11 @@ static int fill_levels(int32_t networks, const lw_verdict_cell *c, double *out)
     return 0;
 }
 
-static double mean_of(const double *x, int32_t n)
-{
-    double sum = 0;
-    for (int32_t i = 0; i < n; i++)
-        sum += x[i];
-    return sum / n;
-}
-
 static int fill_number(int32_t networks, const lw_verdict_cell *c, int32_t replicates, double level,
                        lw_verdict_row *out)
 {
     static const double above = 100; /* intervals of replicates end at 0, levels do not */
-    double value = mean_of(out->level, networks), l;
+    double value = lw_mean_of(out->level, (size_t)networks), l;
     bool drawn = replicates > 0;
     for (int32_t k = 0; k < networks; k++)
         drawn = drawn && c[k].frechet_draws && c[k].sliced_draws;

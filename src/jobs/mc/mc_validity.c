@@ -88,14 +88,6 @@ static int run_worse(const mc_model *m, const lw_degradation *d, double *means)
     return lw_mc_means(&w.m, means);
 }
 
-static double mean_of(const double *v, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += v[i];
-    return sum / (double)n;
-}
-
 /* clean, after [scores][n] -> {SCORE: {rises, interval, ..}} */
 static json_t *rises_json(const mc_model *m, const double *clean, const double *after)
 {
@@ -106,8 +98,8 @@ static json_t *rises_json(const mc_model *m, const double *clean, const double *
         json_object_set_new(all, lw_mc_score_name(s),
                             json_pack("{s:o, s:o, s:o, s:o}", "rises", lw_json_real(share.value),
                                       "interval", lw_mc_interval_json(share), "mean",
-                                      lw_json_real(mean_of(b, m->n)), "clean_mean",
-                                      lw_json_real(mean_of(a, m->n))));
+                                      lw_json_real(lw_mean_of(b, (size_t)m->n)), "clean_mean",
+                                      lw_json_real(lw_mean_of(a, (size_t)m->n))));
     }
     return all;
 }
