@@ -145,6 +145,13 @@ int lw_encoder_fit(lw_network *n, int32_t size, int32_t resize);
 /* "resized to 224x224 (bilinear)" for pictures of h x w, or "": they stay as they are. */
 const char *lw_encoder_fit_text(const lw_network *n, int32_t h, int32_t w, char buf[64]);
 void lw_network_close(lw_network **pp);
+/* The same without its hook, for graphs without noise. Borrows all of n: it is not closed. */
+static inline lw_network lw_network_plain(const lw_network *n)
+{
+    lw_network plain = *n;
+    plain.hook = NULL;
+    return plain;
+}
 /* What a configuration says a network is: diffusers' and our "_class_name", timm's "architecture",
  * transformers' "model_type", open_clip's "timm_model_name", the first of "architectures"; without
  * any of them "open_clip" where it is open_clip's; NULL: nothing. */

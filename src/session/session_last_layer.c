@@ -69,8 +69,7 @@ int lw_last_layer_new(lw_device *dev, const lw_network *n, int32_t height, int32
     lw_val f, y;
     if (!l)
         return LW_ENOMEM;
-    l->network = *n;
-    l->network.hook = NULL;
+    l->network = lw_network_plain(n);
     l->batch = batch;
     LW_TRY(lw_graph_new(&g));
     lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, batch, height, width, n->channels));

@@ -11,25 +11,16 @@ static int fill(void *self, int64_t first, int64_t n, void *dst)
     return lw_mc_fill(self, first, n, dst);
 }
 
-static int open_plain(mc_model *m, const char *output, lw_forward **out)
-{
-    const lw_layer_hook *hook = m->net->hook;
-    m->net->hook = NULL;
-    int rc = lw_forward_new(m->dev, m->net,
-                            &(lw_forward_opts){.batch = (int32_t)LW_MIN(m->n, (int64_t)BATCH),
-                                               .height = m->data->h,
-                                               .width = m->data->w,
-                                               .output = output,
-                                               .precision = m->c->precision},
-                            out);
-    m->net->hook = hook;
-    return rc;
-}
-
 int lw_mc_plain(mc_model *m, const char *output, float **out, int32_t *width)
 {
     LW_CLEANUP(lw_forward_free) lw_forward *f = NULL;
-    LW_TRY(open_plain(m, output, &f));
+    const lw_network plain = lw_network_plain(m->net);
+    const lw_forward_opts o = {.batch = (int32_t)LW_MIN(m->n, (int64_t)BATCH),
+                               .height = m->data->h,
+                               .width = m->data->w,
+                               .output = output,
+                               .precision = m->c->precision};
+    LW_TRY(lw_forward_new(m->dev, &plain, &o, &f));
     const lw_port *p = lw_forward_port(f, lw_forward_count(f) - 1);
     LW_CLEANUP(lw_free) float *x = lw_calloc((size_t)m->n * (size_t)p->row, sizeof *x);
     if (!x)
