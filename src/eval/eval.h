@@ -13,6 +13,7 @@
  *   eval_near       nearest neighbours, close pairs, precision/recall  -> distances, counts
  *   eval_pictures   diversity and colour against real pictures
  *   eval_verdict    what several networks say of several sets, and of cheaters
+ *   eval_answers    what a row of logits says
  *   eval_judge      accepted and agreeing shares, class histogram
  *   eval_laplace    uncertainty in one pass, from a network's last layer
  *   eval_rank       ranks of true answers among false ones, average precision
@@ -31,6 +32,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "eval/eval_answers.h"
 #include "eval/eval_laplace.h"
 #include "eval/eval_passes.h"
 #include "eval/eval_rank.h"

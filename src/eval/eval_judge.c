@@ -19,15 +19,6 @@ static int check_row(const float *p, int32_t outputs, int64_t row)
     return 0;
 }
 
-static int32_t largest(const float *p, int32_t n)
-{
-    int32_t best = 0;
-    for (int32_t k = 1; k < n; k++)
-        if (p[k] > p[best])
-            best = k;
-    return best;
-}
-
 typedef struct tally {
     int64_t own, any, agree, junk;
 } tally;
@@ -35,7 +26,7 @@ typedef struct tally {
 static void count_row(const float *p, int32_t outputs, int32_t classes, int32_t asked,
                       double threshold, tally *t, int64_t *histogram)
 {
-    int32_t real = largest(p, classes), top = largest(p, outputs);
+    int32_t real = lw_argmax(p, classes), top = lw_argmax(p, outputs);
     double limit = threshold - 1e-6; /* 0.9f is below 0.9 */
     histogram[real]++;
     t->junk += top >= classes;

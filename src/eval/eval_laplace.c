@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "eval/eval_answers.h"
 #include "eval/eval_dense.h"
 
 enum { BLOCK = LW_GEMM_DEPTH }; /* rows that are summed together */
@@ -112,25 +113,6 @@ static int widen(const float *x, int64_t n, const char *what, double *out)
     return 0;
 }
 
-static void softmax(const double *z, int64_t n, double *p)
-{
-    double top = z[0], sum = 0;
-    for (int64_t i = 1; i < n; i++)
-        top = LW_MAX(top, z[i]);
-    for (int64_t i = 0; i < n; i++)
-        sum += p[i] = exp(z[i] - top);
-    for (int64_t i = 0; i < n; i++)
-        p[i] /= sum;
-}
-
-static double entropy(const double *p, int64_t n)
-{
-    double h = 0;
-    for (int64_t i = 0; i < n; i++)
-        h -= p[i] > 0 ? p[i] * log(p[i]) : 0;
-    return h;
-}
-
 /* g [out] becomes a vector of length 1; cosine [answers] with the texts. */
 static int compare(const lw_laplace *l, double *g, double *cosine, double *length)
 {
@@ -154,7 +136,7 @@ static void cosine_logits(const lw_laplace *l, const double *cosine, double *z)
 
 static void add_classes(lw_laplace *l, const double *g, double *p)
 {
-    softmax(g, l->out, p);
+    lw_softmax_of(g, l->out, p);
     for (int64_t c = 0; c < l->answers; c++)
         l->weight[c] += p[c];
 }
@@ -173,7 +155,7 @@ static int add_texts(lw_laplace *l, double *left, double *right, double *apart)
         for (int64_t c = 0; c < l->answers; c++)
             p[c] = 1 / (1 + exp(-z[c])) * (1 / (1 + exp(z[c])));
     else
-        softmax(z, l->answers, p);
+        lw_softmax_of(z, l->answers, p);
     double w = l->o.scale * l->o.scale / (length * length);
     memset(left, 0, sizeof *left * (size_t)l->out);
     memset(apart, 0, sizeof *apart * (size_t)l->out);
@@ -340,7 +322,7 @@ static int answer(const lw_laplace *l, double *g, const double *s, double *mean,
         for (int64_t j = 0; j < l->out; j++)
             wide += s[j];
         cosine_logits(l, mean, var);
-        softmax(var, l->answers, p);
+        lw_softmax_of(var, l->answers, p);
         double r = sqrt(length * length + wide);
         for (int64_t c = 0; c < l->answers; c++)
             mean[c] *= length / r;
@@ -348,7 +330,7 @@ static int answer(const lw_laplace *l, double *g, const double *s, double *mean,
         *factor = l->o.scale * l->o.scale / (r * r);
     } else {
         memcpy(mean, g, sizeof *mean * (size_t)l->answers);
-        softmax(mean, l->answers, p);
+        lw_softmax_of(mean, l->answers, p);
     }
     memset(var, 0, sizeof *var * (size_t)l->answers);
     for (int64_t j = 0; j < l->out; j++)
@@ -364,7 +346,7 @@ static void probit(const double *mean, const double *var, int64_t n, double *z, 
 {
     for (int64_t c = 0; c < n; c++)
         z[c] = mean[c] / sqrt(1 + M_PI / 8 * var[c]);
-    softmax(z, n, p);
+    lw_softmax_of(z, n, p);
 }
 
 int lw_laplace_scores(const lw_laplace *l, const float *f, const float *g, double *scratch,
@@ -397,9 +379,9 @@ int lw_laplace_scores(const lw_laplace *l, const float *f, const float *g, doubl
     }
     out[LW_LAPLACE_LOGIT_VAR] = var_mean;
     out[LW_LAPLACE_MUTUAL_INFORMATION] = LW_MAX(information, 0) / 2;
-    out[LW_LAPLACE_PLAIN_ENTROPY] = entropy(p, k);
+    out[LW_LAPLACE_PLAIN_ENTROPY] = lw_entropy_of(p, k);
     out[LW_LAPLACE_LEAST_CONFIDENCE] = 1 - top;
     probit(mean, var, k, z, p);
-    out[LW_LAPLACE_ENTROPY] = entropy(p, k);
+    out[LW_LAPLACE_ENTROPY] = lw_entropy_of(p, k);
     return 0;
 }

@@ -5,20 +5,16 @@
 
 #include "eval/eval.h"
 
-/* log p of a row: logits less the logarithm of their exponentials' sum. */
-static int log_softmax(const float *logits, int32_t classes, int64_t row, double *out)
+/* log p of a row. */
+static int read_row(const float *logits, int32_t classes, int64_t row, double *out)
 {
-    double top = -(double)INFINITY, sum = 0;
     for (int32_t c = 0; c < classes; c++) {
         if (!isfinite(logits[c]))
             return lw_fail(LW_ENUMERIC, "inception score: logit %d of row %lld is not finite", c,
                            (long long)row);
-        top = LW_MAX(top, (double)logits[c]);
+        out[c] = (double)logits[c];
     }
-    for (int32_t c = 0; c < classes; c++)
-        sum += exp((double)logits[c] - top);
-    for (int32_t c = 0; c < classes; c++)
-        out[c] = (double)logits[c] - top - log(sum);
+    lw_log_softmax_of(out, classes, out);
     return 0;
 }
 
@@ -30,7 +26,7 @@ static int score_of(const float *logits, int64_t from, int64_t to, int32_t class
     double own = 0, all = 0, n = (double)(to - from);
     memset(mean, 0, (size_t)classes * sizeof *mean);
     for (int64_t i = from; i < to; i++) {
-        LW_TRY(log_softmax(logits + i * classes, classes, i, log_p));
+        LW_TRY(read_row(logits + i * classes, classes, i, log_p));
         for (int32_t c = 0; c < classes; c++) {
             double p = exp(log_p[c]);
             mean[c] += p;

@@ -2,7 +2,7 @@
 /* Features and probabilities of pictures, batch by batch. */
 #include "session/session_features.h"
 
-#include <math.h>
+#include "eval/eval.h"
 
 enum { BATCH = 64, BATCH_LARGE = 8, LARGE = 64 }; /* pictures of over LARGE x LARGE */
 
@@ -68,16 +68,20 @@ void lw_score_net_close(lw_score_net **pp)
     lw_free(pp);
 }
 
-/* Logits become probabilities. */
-static void softmax(float *p, int32_t n)
+/* Logits of n rows become probabilities. */
+static int to_probabilities(float *p, int64_t n, int32_t outputs)
 {
-    double top = (double)p[0], sum = 0.0;
-    for (int32_t k = 1; k < n; k++)
-        top = fmax(top, (double)p[k]);
-    for (int32_t k = 0; k < n; k++)
-        sum += exp((double)p[k] - top);
-    for (int32_t k = 0; k < n; k++)
-        p[k] = (float)(exp((double)p[k] - top) / sum);
+    LW_CLEANUP(lw_free) double *row = lw_calloc((size_t)outputs, sizeof *row);
+    if (!row)
+        return LW_ENOMEM;
+    for (int64_t i = 0; i < n; i++) {
+        for (int32_t k = 0; k < outputs; k++)
+            row[k] = (double)p[i * outputs + k];
+        lw_softmax_of(row, outputs, row);
+        for (int32_t k = 0; k < outputs; k++)
+            p[i * outputs + k] = (float)row[k];
+    }
+    return 0;
 }
 
 /* ---- pictures as an encoder's files say ------------------------------------------------------ */
@@ -160,9 +164,7 @@ static int run_rows(lw_score_net *s, lw_feed images, int64_t n, float *features,
         images, {.name = "pooled", .out = features}, {.name = "logits", .out = probs}};
     LW_ASSERT(!probs || s->outputs > 0, "%s has no head", s->encoder->name);
     LW_TRY(lw_forward_rows(s->forward, "encode", n, feed, probs ? 3 : 2, NULL));
-    for (int64_t i = 0; probs && i < n; i++)
-        softmax(probs + i * s->outputs, s->outputs);
-    return 0;
+    return probs ? to_probabilities(probs, n, s->outputs) : 0;
 }
 
 int lw_score_net_pictures(lw_score_net *s, const lw_pictures *p, int64_t first, int64_t n,

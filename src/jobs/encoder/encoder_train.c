@@ -6,6 +6,7 @@
  */
 
 #include "data/data.h"
+#include "eval/eval.h"
 #include "models/models.h"
 #include "jobs/encoder/encoder_job.h"
 #include "jobs/encoder/encoder_distill.h"
@@ -129,12 +130,8 @@ static int evaluate(void *self, int64_t step, json_t *row)
     if (!y)
         return LW_ENOMEM;
     LW_TRY(lw_forward_rows(r->test, "evaluate", n, feed, 2, NULL));
-    for (int64_t i = 0; i < n; i++) {
-        int32_t best = 0;
-        for (int32_t c = 1; c < k; c++)
-            best = y[i * k + c] > y[i * k + best] ? c : best;
-        right += best == r->held->labels[r->drawn[i]];
-    }
+    for (int64_t i = 0; i < n; i++)
+        right += lw_argmax(y + i * k, k) == r->held->labels[r->drawn[i]];
     json_object_set_new(row, "heldout_accuracy", lw_json_real((double)right / (double)n));
     return 0;
 }
