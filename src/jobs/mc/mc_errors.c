@@ -11,18 +11,14 @@
 
 /* ---- errors ------------------------------------------------------------------------------------ */
 
-static int find_errors(mc_model *m, const int32_t *want, bool *wrong, int64_t *n_wrong)
+static int find_errors(mc_model *m, bool *wrong, int64_t *n_wrong)
 {
     LW_CLEANUP(lw_free) float *logits = NULL;
     int32_t width;
     LW_TRY(lw_mc_plain(m, "logits", &logits, &width));
     *n_wrong = 0;
     for (int64_t i = 0; i < m->n; i++) {
-        const float *x = logits + i * width;
-        int32_t best = 0;
-        for (int32_t k = 1; k < width; k++)
-            best = x[k] > x[best] ? k : best;
-        wrong[i] = best != want[i];
+        wrong[i] = lw_argmax(logits + i * width, width) != m->right[i];
         *n_wrong += wrong[i];
     }
     return 0;
@@ -46,37 +42,13 @@ static int aurocs_json(const mc_model *m, const double *means, const bool *wrong
     return 0;
 }
 
-/* Whose errors cannot be known, for want of classes or labels, is compared with --reference alone. */
-static int find_labels(const mc_model *m, int32_t *want, bool *have)
-{
-    *have = false;
-    if (m->net->classes == 0 && !m->c->reference)
-        return lw_fail(LW_EUSAGE,
-                       "--only errors: %s has no classes; --reference F compares its scores with a "
-                       "number of each picture",
-                       m->out->name);
-    if (m->net->classes > 0)
-        LW_TRY(lw_mc_labels(m, m->net->classes, want, have));
-    if (*have || m->c->reference)
-        return 0;
-    return lw_fail(LW_EUSAGE,
-                   "--only errors: %s has %d classes, %s has %d: --class-map F says which is which",
-                   m->out->name, (int)m->net->classes, lw_str_c(&m->spec),
-                   m->data->labelled ? (int)m->data->classes : 0);
-}
-
 static int add_errors(mc_model *m, const double *means, json_t *j)
 {
-    LW_CLEANUP(lw_free) int32_t *want = lw_calloc((size_t)m->n, sizeof *want);
     LW_CLEANUP(lw_free) bool *wrong = lw_calloc((size_t)m->n, sizeof *wrong);
-    bool have;
     int64_t n_wrong;
-    if (!want || !wrong)
+    if (!wrong)
         return LW_ENOMEM;
-    LW_TRY(find_labels(m, want, &have));
-    if (!have)
-        return 0;
-    LW_TRY(find_errors(m, want, wrong, &n_wrong));
+    LW_TRY(find_errors(m, wrong, &n_wrong));
     lw_interval accuracy = lw_share_interval(m->n - n_wrong, m->n, 1.959963984540054);
     json_object_set_new(j, "accuracy", lw_json_real(accuracy.value));
     json_object_set_new(j, "accuracy_interval", lw_mc_interval_json(accuracy));
@@ -87,7 +59,7 @@ static int add_errors(mc_model *m, const double *means, json_t *j)
 /* ---- a number from elsewhere ------------------------------------------------------------------- */
 
 /* Of one row: the number itself, or the entropy of its counts. */
-static int number_of(const char *path, const double *row, int64_t width, int64_t at, double *out)
+static int number_of(const char *path, double *row, int64_t width, int64_t at, double *out)
 {
     double sum = 0;
     if (width == 1) {
@@ -104,9 +76,9 @@ static int number_of(const char *path, const double *row, int64_t width, int64_t
     }
     if (!(sum > 0))
         return lw_fail(LW_EFORMAT, "%s: row %lld has no counts", path, (long long)at);
-    *out = 0;
     for (int64_t k = 0; k < width; k++)
-        *out -= row[k] > 0 ? row[k] / sum * log(row[k] / sum) : 0;
+        row[k] /= sum;
+    *out = lw_entropy_of(row, width);
     return 0;
 }
 
@@ -136,16 +108,12 @@ static int read_reference(const mc_model *m, double *out)
 
 static int add_reference(const mc_model *m, const double *means, json_t *j)
 {
-    LW_CLEANUP(lw_free) double *number = lw_calloc((size_t)m->n, sizeof *number);
-    if (!number)
-        return LW_ENOMEM;
-    LW_TRY(read_reference(m, number));
     json_t *all = json_object();
     json_object_set_new(j, "reference",
                         json_pack("{s:s, s:o}", "file", m->c->reference, "scores", all));
     for (int32_t s = 0; s < lw_mc_score_count(m); s++) {
         lw_interval v;
-        LW_TRY(lw_spearman_interval(means + s * m->n, number, m->n, m->c->seed, &v));
+        LW_TRY(lw_spearman_interval(means + s * m->n, m->reference, m->n, m->c->seed, &v));
         json_object_set_new(all, lw_mc_score_name(s),
                             json_pack("{s:o, s:o}", "spearman", lw_json_real(v.value), "interval",
                                       lw_mc_interval_json(v)));
@@ -153,16 +121,43 @@ static int add_reference(const mc_model *m, const double *means, json_t *j)
     return 0;
 }
 
-int lw_mc_errors_check(const mc_model *m)
+/* ---- both, before the passes ------------------------------------------------------------------- */
+
+/* Whose errors cannot be known, for want of classes or labels, is compared with --reference alone. */
+static int find_right(const mc_model *m, int32_t *right, bool *have)
 {
-    LW_CLEANUP(lw_free) int32_t *want = lw_calloc((size_t)m->n, sizeof *want);
-    LW_CLEANUP(lw_free) double *number = lw_calloc((size_t)m->n, sizeof *number);
-    bool have;
-    if (!want || !number)
-        return LW_ENOMEM;
-    LW_TRY(find_labels(m, want, &have));
-    return m->c->reference ? read_reference(m, number) : 0;
+    *have = false;
+    if (m->net->classes == 0 && !m->c->reference)
+        return lw_fail(LW_EUSAGE,
+                       "--only errors: %s has no classes; --reference F compares its scores with a "
+                       "number of each picture",
+                       m->out->name);
+    if (m->net->classes > 0)
+        LW_TRY(lw_mc_labels(m, m->net->classes, right, have));
+    if (*have || m->c->reference)
+        return 0;
+    return lw_fail(LW_EUSAGE,
+                   "--only errors: %s has %d classes, %s has %d: --class-map F says which is which",
+                   m->out->name, (int)m->net->classes, lw_str_c(&m->spec),
+                   m->data->labelled ? (int)m->data->classes : 0);
 }
+
+int lw_mc_errors_open(mc_model *m)
+{
+    LW_CLEANUP(lw_free) int32_t *right = lw_calloc((size_t)m->n, sizeof *right);
+    LW_CLEANUP(lw_free) double *reference = lw_calloc((size_t)m->n, sizeof *reference);
+    bool have;
+    if (!right || !reference)
+        return LW_ENOMEM;
+    LW_TRY(find_right(m, right, &have));
+    if (m->c->reference)
+        LW_TRY(read_reference(m, reference));
+    m->right = have ? lw_steal(&right) : NULL;
+    m->reference = m->c->reference ? lw_steal(&reference) : NULL;
+    return 0;
+}
+
+/* ---- what is said ------------------------------------------------------------------------------ */
 
 int lw_mc_errors(mc_model *m)
 {
@@ -174,8 +169,9 @@ int lw_mc_errors(mc_model *m)
         return LW_ENOMEM;
     LW_TRY(lw_mc_means(m, means));
     json_object_set_new(j, "passes", json_integer(m->most)); /* the largest alone */
-    LW_TRY(add_errors(m, means, j));
-    if (m->c->reference)
+    if (m->right)
+        LW_TRY(add_errors(m, means, j));
+    if (m->reference)
         LW_TRY(add_reference(m, means, j));
     LW_TRY(lw_mkdirs(lw_mc_path(m, "errors", true, "", &dir)));
     return lw_mc_save_json(m, "errors", true, "errors_summary.json", j);

@@ -267,6 +267,8 @@ void lw_mc_close(mc_model *m)
     lw_free(&m->geometry);
     lw_free(&m->mean);
     lw_free(&m->var);
+    lw_free(&m->right);
+    lw_free(&m->reference);
     lw_str_clear(&m->spec);
     lw_json_drop(&m->about);
 }

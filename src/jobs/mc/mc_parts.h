@@ -43,6 +43,8 @@ typedef struct mc_model {
     lw_pass_geometry (*geometry)[2]; /* [trials][n], of the largest T; NULL: not asked for */
     double *mean, *var;              /* [n_passes][n][dim] of the trial that runs */
     struct mc_one_pass *one_pass;    /* NULL: not asked for */
+    int32_t *right;                  /* [n] answers, for errors; NULL: not known */
+    double *reference;               /* [n]; NULL: not asked for */
 } mc_model;
 
 static inline mc_scores *mc_at(const mc_model *m, int32_t passes, int32_t trial)
@@ -128,7 +130,8 @@ int lw_mc_plain(mc_model *m, const char *output, float **out, int32_t *width);
 int lw_mc_labels(const mc_model *m, int32_t outputs, int32_t *want, bool *have);
 
 /* ---- mc_errors.c: does a score know anything? ---- */
-int lw_mc_errors_check(const mc_model *m); /* of what the user gave, before the passes */
+/* Reads what the user gave, into m->right and m->reference, before the passes. */
+int lw_mc_errors_open(mc_model *m);
 int lw_mc_errors(mc_model *m);
 
 /* ---- mc_zero_shot.c: exp5 ---- */

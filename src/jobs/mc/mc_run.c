@@ -139,7 +139,7 @@ static int check_inputs(mc_model *m)
 {
     if (m->experiments & MC_EXP5)
         LW_TRY(lw_mc_zero_shot_check(m));
-    return m->experiments & MC_ERRORS ? lw_mc_errors_check(m) : 0;
+    return m->experiments & MC_ERRORS ? lw_mc_errors_open(m) : 0;
 }
 
 static int run_model(mc_model *m, const char *spec, const lw_mc_model_result *all, int32_t n)
