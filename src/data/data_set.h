@@ -37,6 +37,8 @@ struct lw_degradation;
  *                           in its order, all of them training rows; relative paths begin at DIR of
  *                           the spec, else at "root", else at the file's folder; class = parent folder
  *   tensor:FILE             bytes [N][H][W][C] in .npy or .npz (data_tensor.c)
+ *   video:FILE              frames of a clip in order, or of video:folder:DIR, pictures in the order
+ *                           of their names; the last tenth is held out (data_video.c)
  *
  * The shorter edge of a picture becomes the image size, and the central square is kept
  * (lw_preparation_square), unless pictures are wanted whole. The size of a folder's own: that of its pictures when the shorter side of
@@ -52,7 +54,7 @@ typedef struct lw_data_opts {
     const struct lw_preparation *preparation; /* instead of image_size: rows are height x width of
                                                  it; read while opening only. NULL: squares */
     bool
-        whole; /* instead of either: a folder's pictures as they are, of any one size; LW_EUSAGE when
+        whole; /* instead of either: pictures of a folder or clip as they are, of any one size; LW_EUSAGE when
                    they have several. For networks that resize by themselves */
     const struct lw_degradation
         *degradation; /* pictures are made worse as decoded; read while opening only. NULL: not */
@@ -97,8 +99,9 @@ typedef struct lw_dataset {
 } lw_dataset;
 
 /* For help texts. */
-#define LW_DATA_SPEC_HELP \
-    "synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR, manifest:FILE or tensor:FILE"
+#define LW_DATA_SPEC_HELP                                                                 \
+    "synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR, manifest:FILE, tensor:FILE or " \
+    "video:FILE"
 #define LW_DATA_DRAW_HELP \
     "so many, drawn with --seed without replacement, in the order of the data; 0: all"
 #define LW_DATA_ON_ERROR "fail|skip"

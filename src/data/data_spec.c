@@ -17,6 +17,7 @@ static const lw_data_source *const sources[] = {
     &lw_data_source_folder,
     &lw_data_source_manifest,
     &lw_data_source_tensor,
+    &lw_data_source_video,
     NULL,
 };
 
