@@ -65,7 +65,7 @@ static int make_row(block *b, int64_t k)
     LW_CLEANUP(lw_raster_clear) lw_raster im = {0};
     LW_TRY(b->from->get(b->from->from, b->index[k], &im, &b->labels[k]));
     if (b->job->opts.degradation)
-        LW_TRY(lw_degrade(b->job->opts.degradation, &im));
+        LW_TRY(lw_degrade(b->job->opts.degradation, b->job->opts.seed, b->numbers[k], &im));
     return lw_prepare_pixels(&b->preparation, im, b->pixels + (size_t)k * b->row);
 }
 

@@ -25,7 +25,7 @@ static void test_pillow(void **state)
             lw_raster im = {0};
             ok(lw_raster_init(&im, want[i].h, want[i].w, 3));
             formula_picture(im.at, want[i].h, want[i].w, 3);
-            ok(lw_degrade(&lw_degradations[d], &im));
+            ok(lw_degrade(&lw_degradations[d], 0, 0, &im));
             assert_int_equal(im.height, want[i].h);
             assert_int_equal(im.width, want[i].w);
             uint64_t have = lw_hash64(im.at, (size_t)(want[i].h * want[i].w * 3));
@@ -64,7 +64,7 @@ static void test_rows(void **state)
         lw_raster im = {0};
         ok(lw_raster_init(&im, 32, 32, 3));
         memcpy(im.at, a->pixels + i * 32 * 32 * 3, 32 * 32 * 3);
-        ok(lw_degrade(&lw_degradations[0], &im));
+        ok(lw_degrade(&lw_degradations[0], 0, 0, &im));
         ok(lw_prepare_pixels(&p, im, want));
         assert_memory_equal(b->pixels + i * (int64_t)sizeof want, want, sizeof want);
         assert_int_equal(lw_data_row_number(a, i), lw_data_row_number(b, i));
