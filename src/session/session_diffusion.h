@@ -40,6 +40,9 @@ int lw_diffusion_from_json(const json_t *scheduler, const char *where, lw_diffus
 /* Of a model folder with config.json `config`: scheduler_config.json beside it or, where the folder
  * is part of a pipeline, in ../scheduler; else ours with "leeway_timesteps" of config. */
 int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out);
+/* Ours as a scheduler_config.json, whose one clip_sample holds for ancestral sampling too. New
+ * reference; NULL: no memory. */
+json_t *lw_diffusion_to_json(int32_t timesteps);
 /* LW_EUSAGE: n evaluations have no times in this schedule. */
 int lw_diffusion_check_steps(const lw_diffusion *d, int32_t n);
 /* The same of DPM-Solver, whose times must differ. */

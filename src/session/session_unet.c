@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/session_diffusion.h"
+
 static const char *const methods[] = {"ddpm", "drift"};
 
 const char *lw_method_name(lw_method m)
@@ -42,6 +44,10 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
         u.blocks = c->num_res_blocks;
         u.heads = c->heads;
     }
+    if (c->head_dim > 0) {
+        u.head_dim = c->head_dim;
+        u.heads = 0;
+    }
     u.in_channels = u.out_channels = d->channels;
     u.norm_groups = c->norm_groups;
     u.dropout = (float)c->dropout;
@@ -68,6 +74,20 @@ json_t *lw_net_json(const lw_unet_config *u, lw_method m, const lw_dataset *d)
     json_object_set_new(j, "leeway_class_names", names);
     json_object_set_new(j, "leeway_data", json_string(d->spec));
     return j;
+}
+
+int lw_net_pipeline(const lw_unet_config *u, int32_t timesteps, json_t **out)
+{
+    if (!lw_unet_is_diffusers(u) || u->in_channels != u->out_channels || u->noise_h > 0)
+        return 0;
+    json_t *j = json_pack("{s:{s:s, s:[s, s], s:[s, s]}, s:o}", "model_index.json", "_class_name",
+                          "DDPMPipeline", "unet", "diffusers", "UNet2DModel", "scheduler",
+                          "diffusers", "DDPMScheduler", "scheduler_config.json",
+                          lw_diffusion_to_json(timesteps));
+    if (!j)
+        return lw_fail(LW_ENOMEM, "out of memory for scheduler_config.json");
+    *out = j;
+    return 0;
 }
 
 lw_method lw_net_method(const json_t *config)

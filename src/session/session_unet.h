@@ -14,7 +14,7 @@ typedef struct lw_net_config {
     int32_t channel_mult[8], n_channel_mult;
     int32_t num_res_blocks;
     int32_t attn_resolutions[8], n_attn_resolutions;
-    int32_t heads, norm_groups;
+    int32_t heads, head_dim, norm_groups; /* head_dim > 0: instead of heads */
     double dropout;
     bool large; /* base 256, 3 blocks, attention at 16 and 8, 8 heads */
     bool zero_init_output;
@@ -32,6 +32,9 @@ const char *lw_method_name(lw_method m);
 int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out);
 /* config.json of a model folder: the U-Net's keys, the method, class names. New reference. */
 json_t *lw_net_json(const lw_unet_config *u, lw_method m, const lw_dataset *d);
+/* What makes such a folder a DDPMPipeline of diffusers, {name: content}: a schedule of `timesteps`
+ * and the index. *out stays NULL where its pipeline would compute something else. */
+int lw_net_pipeline(const lw_unet_config *u, int32_t timesteps, json_t **out);
 /* Method and (borrowed) class names of a config.json; a folder that does not say is a DDPM. */
 lw_method lw_net_method(const json_t *config);
 

@@ -59,12 +59,24 @@ static int save_state(const char *path, const lw_store *s, const lw_checkpoint *
     return lw_json_save(path, j);
 }
 
+static int write_files(const char *dir, const json_t *files)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    const char *name;
+    json_t *content;
+    json_object_foreach((json_t *)(uintptr_t)files, name, content)
+        LW_TRY(lw_json_save(lw_path_join(&path, dir, name), content));
+    return 0;
+}
+
 static int write_all(const char *dir, const lw_store *s, const lw_checkpoint *c)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_TRY(write_model(dir, s, LW_SLAB_PARAM, c->config, c->weights));
+    LW_TRY(write_files(dir, c->files));
     LW_TRY(lw_mkdir_own(lw_path_join(&path, dir, "ema")));
     LW_TRY(write_model(lw_str_c(&path), s, LW_SLAB_EMA, c->config, c->weights));
+    LW_TRY(write_files(lw_str_c(&path), c->files));
     LW_TRY(lw_fsync_path(lw_str_c(&path)));
     LW_TRY(save_optimizer(lw_path_join(&path, dir, "optimizer.safetensors"), s));
     return save_state(lw_path_join(&path, dir, "state.json"), s, c);

@@ -2,7 +2,8 @@
 /*
  * Checkpoints: RUN/checkpoints/step_0010000/{config.json, WEIGHTS, ema/{config.json, WEIGHTS},
  * optimizer.safetensors, state.json} and RUN/checkpoints/last -> step_0010000. WEIGHTS is
- * diffusion_pytorch_model.safetensors unless said otherwise.
+ * diffusion_pytorch_model.safetensors unless said otherwise; beside config.json may be files that
+ * other programs look for.
  *
  * A step directory is written under a temporary name, every file and directory fsynced, then
  * renamed, then `last` is replaced: at any moment `last` names a whole checkpoint or does not
@@ -31,6 +32,7 @@ typedef struct lw_checkpoint {
     json_t *extra;   /* any object under "extra" of state.json, or NULL; as config */
     json_t *state;   /* load: the whole state.json, owned */
     const char *weights; /* file name of the weights; NULL: LW_WEIGHTS_DIFFUSERS */
+    const json_t *files; /* save: {name: content} of JSON files beside config.json; NULL: none */
 } lw_checkpoint;
 
 /* Writes run/checkpoints/step_<step>. Leftovers of interrupted saves are removed first. An existing

@@ -82,6 +82,7 @@ struct lw_train_job {
     const char *unit;             /* what samples are, in the plural; NULL: samples */
     json_t *model;                /* config.json of the checkpoint's model folder */
     const char *weights;          /* its weights file; NULL: diffusers' name */
+    json_t *files;                /* {name: content} beside config.json, or NULL */
     json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
     const lw_train_curve *curves; /* ended by a NULL column; NULL: the loss */
     size_t kept_bytes;            /* that the job keeps beside the loop */

@@ -91,7 +91,8 @@ int lw_loop_save(lw_training *l, int64_t step)
                        .isa = l->job.dev->isa,
                        .config = l->job.model,
                        .extra = extra,
-                       .weights = l->job.weights};
+                       .weights = l->job.weights,
+                       .files = l->job.files};
     int rc = lw_checkpoint_save(l->dir.path, l->job.store, &s);
     json_decref(extra);
     LW_TRY(rc);

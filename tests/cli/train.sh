@@ -60,11 +60,32 @@ cmp -s ema.npy model.npy && fails 'averaged and last weights are the same'
 expect 0 run whole/checkpoints/step_0000004/ema --input x.npy --class c.npy --output folder.npy
 cmp -s ema.npy folder.npy || fails 'a run and its newest averaged weights differ'
 
+# a pipeline of diffusers, whose schedule is that of the run
+for dir in whole/checkpoints/last whole/checkpoints/last/ema; do
+    grep -q '"DDPMPipeline"' $dir/model_index.json || fails "no model_index.json in $dir"
+    grep -q '"clip_sample": true' $dir/scheduler_config.json || fails "no scheduler_config.json in $dir"
+done
+expect 0 sample whole --n 2 --steps 3 --output run.npy
+cp -r whole/checkpoints/last/ema alone
+expect 0 sample alone --n 2 --steps 3 --output alone.npy
+cmp -s run.npy alone.npy || fails 'a folder taken out of a run samples otherwise'
+rm alone/scheduler_config.json alone/model_index.json # as before they were written
+expect 0 sample alone --n 2 --steps 3 --output before.npy
+cmp -s run.npy before.npy || fails 'DDIM depends on the files of the pipeline'
+
 # encoder and drift
 expect 0 train encoder $data --width 4 --stages 2 --batch-size 4 --steps 2 --output-dir enc --json
 out_has '"steps": 2'
 expect 0 train drift $data $net --encoder enc --groups 2 --negatives-per-group 2 --positives-per-group 3 --steps 2 \
     --log-every 1 --output-dir drift
+[ -s drift/checkpoints/last/ema/diffusion_pytorch_model.safetensors ] || fails 'a drift run has no weights'
+[ ! -e drift/checkpoints/last/model_index.json ] || fails 'a drifting generator calls itself a DDPMPipeline'
+expect 0 train drift $data $net --encoder none --groups 2 --negatives-per-group 2 --positives-per-group 3 --steps 2 \
+    --latent-dim 3 --output-dir latent
+[ ! -e latent/checkpoints/last/ema/diffusion_pytorch_model.safetensors ] || fails 'diffusers opens a network with a latent vector'
+expect 0 sample latent --n 2 --output latent.npy
+expect 0 train drift $data $net --encoder none --groups 2 --negatives-per-group 2 --positives-per-group 3 --steps 3 \
+    --latent-dim 3 --output-dir latent --resume
 grep -q 'raw_drift' drift/metrics.jsonl || fails 'no raw drift in metrics.jsonl'
 expect 0 run enc --input x.npy --layer pooled --output f.npy
 out_has 'pooled [2,8]'

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include "session/session_diffusion.h"
+#include "session/session_unet.h"
 #include "unit/config_keys.h"
 #include "base/base.h"
 
@@ -331,6 +332,61 @@ static void test_where_it_is_found(void **state)
     json_decref(ours);
 }
 
+/* What training writes beside its config.json means what it was trained with, and has one word for
+ * the clipping of both samplers. */
+static void test_own(void **state)
+{
+    static lw_diffusion ours, read;
+    (void)state;
+    for (int32_t n = 1; n <= LW_DDPM_MAX_STEPS; n = n * 7 + 3) {
+        json_t *j = lw_diffusion_to_json(n);
+        assert_ok(lw_diffusion_init(&ours, n));
+        assert_ok(lw_diffusion_from_json(j, "scheduler_config.json", &read));
+        ours.ancestral_clip = ours.ddim_clip;
+        assert_memory_equal(ours.beta, read.beta, (size_t)n * sizeof *ours.beta);
+        assert_memory_equal(ours.alpha_bar, read.alpha_bar, (size_t)n * sizeof *ours.alpha_bar);
+        for (int32_t k = 0; k < n; k++) {
+            lw_diffusion_move a = lw_ddim_move(&ours, n, k), b = lw_ddim_move(&read, n, k);
+            assert_true(a.t == b.t && memcmp(&a.by, &b.by, sizeof a.by) == 0);
+            a = lw_ancestral_move(&ours, n, k);
+            b = lw_ancestral_move(&read, n, k);
+            assert_true(a.t == b.t && memcmp(&a.by, &b.by, sizeof a.by) == 0);
+        }
+        json_decref(j);
+    }
+}
+
+/* Only what diffusers would compute alike has the files of a pipeline. */
+static void test_pipeline(void **state)
+{
+    lw_unet_config u = lw_unet_small(), other;
+    json_t *files = NULL, *none = NULL;
+    (void)state;
+    u.heads = 0;
+    u.head_dim = 16;
+    assert_ok(lw_net_pipeline(&u, 500, &files));
+    assert_int_equal(json_object_size(files), 2);
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_object_get(files, "scheduler_config.json"), "num_train_timesteps")),
+                     500);
+    json_decref(files);
+    other = u;
+    other.latent_dim = 4;
+    assert_false(lw_unet_is_diffusers(&other));
+    assert_ok(lw_net_pipeline(&other, 500, &none));
+    other = u;
+    other.head_dim = 0;
+    other.heads = 4;
+    other.channels[0] = 64; /* attention at two widths */
+    other.attn[0] = true;
+    assert_false(lw_unet_is_diffusers(&other));
+    assert_ok(lw_net_pipeline(&other, 500, &none));
+    other = u;
+    other.in_channels = 6;
+    assert_ok(lw_net_pipeline(&other, 500, &none));
+    assert_null(none);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +397,8 @@ int main(void)
         cmocka_unit_test(test_solver_steps),
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_where_it_is_found),
+        cmocka_unit_test(test_own),
+        cmocka_unit_test(test_pipeline),
     };
     return cmocka_run_group_tests_name("diffusion", tests, scratch_make, scratch_remove);
 }

@@ -9,7 +9,7 @@ MODES = {"head": 0, "tail": 1, "both": 2}
 
 
 def philox(counter, key):
-    """First word of each row: counter [4, N] and key [2] of uint64 that hold 32 bits."""
+    """The four words of each row: counter [4, N] and key [2] of uint64 that hold 32 bits."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     low = np.uint64(0xFFFFFFFF)
@@ -18,7 +18,7 @@ def philox(counter, key):
         c0, c2 = (p1 >> np.uint64(32)) ^ c1 ^ k0, (p0 >> np.uint64(32)) ^ c3 ^ k1
         c1, c3 = p1 & low, p0 & low
         k0, k1 = (k0 + np.uint64(0x9E3779B9)) & low, (k1 + np.uint64(0xBB67AE85)) & low
-    return c0
+    return c0, c1, c2, c3
 
 
 def name_hash(name):
@@ -29,14 +29,31 @@ def name_hash(name):
     return h ^ (h >> 33)
 
 
+def stream_key(seed, stream):
+    mixed = int(splitmix64(np.array([seed ^ name_hash(stream)], np.uint64))[0])
+    return np.uint64(mixed & 0xFFFFFFFF), np.uint64(mixed >> 32)
+
+
+def normals(stream, step, row, count, seed=0):
+    """[count] normal numbers: what a network's stream draws for a row at a step."""
+    blocks = np.arange((count + 3) // 4, dtype=np.uint64)
+    same = np.ones_like(blocks)
+    counter = (blocks, same * np.uint64(step), same * np.uint64(row & 0xFFFFFFFF),
+               same * np.uint64(row >> 32))
+    words = np.stack(philox(counter, stream_key(seed, stream)), -1).reshape(-1, 2)
+    u = ((words[:, 0] >> np.uint64(1)) | np.uint64(1)).astype(np.float64) * 2.0 ** -31
+    angle = words[:, 1].astype(np.float64) * (2.0 * np.pi * 2.0 ** -32)
+    pairs = np.sqrt(-2.0 * np.log(u))[:, None] * np.stack([np.cos(angle), np.sin(angle)], -1)
+    return pairs.reshape(-1)[:count]
+
+
 def uniforms(ids, steps, seed=0):
     """[N, steps] in [0, 1): what walk ids[n] draws at each choice."""
-    mixed = int(splitmix64(np.array([seed ^ name_hash("walks")], np.uint64))[0])
-    key = (np.uint64(mixed & 0xFFFFFFFF), np.uint64(mixed >> 32))
+    key = stream_key(seed, "walks")
     rows = np.repeat(np.array(ids, np.uint64), steps)
     step = np.tile(np.arange(steps, dtype=np.uint64), len(ids))
     counter = (np.zeros_like(rows), step, rows & np.uint64(0xFFFFFFFF), rows >> np.uint64(32))
-    words = philox(counter, key) >> np.uint64(8)
+    words = philox(counter, key)[0] >> np.uint64(8)
     return (words.astype(np.float64) * 2.0 ** -24).reshape(len(ids), steps)
 
 

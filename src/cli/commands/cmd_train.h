@@ -118,6 +118,9 @@
      .help = "levels with attention, by their side in pixels"},                                    \
     {LW_OPT(T, net.heads), .name = "heads", .min = 1, .max = 64, .fallback = "4",                  \
      .group = "Network", .help = "attention heads"},                                               \
+    {LW_OPT(T, net.head_dim), .name = "attention-head-dim", .min = 0, .max = 4096,                 \
+     .fallback = "0", .unit = "channels", .group = "Network",                                      \
+     .help = "of a head, at every level, as diffusers has it; 0: as --heads says"},                \
     {LW_OPT(T, net.norm_groups), .name = "norm-groups", .min = 1, .max = 256,                      \
      .fallback = d_groups, .group = "Network", .help = "groups of GroupNorm"},                     \
     {LW_OPT(T, net.dropout), .name = "dropout", .min = 0, .max = 0.95, .fallback = d_dropout,      \

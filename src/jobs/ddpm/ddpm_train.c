@@ -78,6 +78,7 @@ static int set_up(void *self, lw_train_job *job)
     r->g.timesteps = c->timesteps;
     if (json_object_set_new(r->g.p.model, "leeway_timesteps", json_integer(c->timesteps)) != 0)
         return lw_fail(LW_ENOMEM, "out of memory for config.json");
+    LW_TRY(lw_net_pipeline(&r->g.net, c->timesteps, &r->g.p.files));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     return lw_picture_run_job(&r->g.p, g, job);

@@ -135,6 +135,7 @@ static int copy_file(const char *from, const char *dir, const char *name)
 static bool is_model_file(const char *name)
 {
     return lw_str_eq(name, "config.json") || lw_str_eq(name, "preprocessor_config.json") ||
+           lw_str_eq(name, "scheduler_config.json") ||
            lw_str_ends(name, ".safetensors.index.json") ||
            (lw_str_ends(name, ".safetensors") && !lw_str_eq(name, "optimizer.safetensors"));
 }

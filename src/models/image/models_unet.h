@@ -71,6 +71,9 @@ lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in);
 /* config.json in diffusers' keys; what they cannot say is under leeway_* (docs/formats.md). New
  * reference. */
 json_t *lw_unet_to_json(const lw_unet_config *c);
+/* Does diffusers' UNet2DModel compute the same from config.json and weights? Not with a latent
+ * vector, nor with one number of heads over several widths. */
+bool lw_unet_is_diffusers(const lw_unet_config *c);
 /* LW_EFORMAT: missing or wrong fields; LW_EUNSUPPORTED: a UNet2DModel variant that we do not build.
  * `where` names the file in messages. */
 int lw_unet_from_json(const json_t *j, const char *where, lw_unet_config *out);

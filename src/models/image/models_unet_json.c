@@ -104,6 +104,11 @@ static void put_semantics(json_t *j, const lw_unet_config *c)
                         json_string(c->shift_only ? "default" : "scale_shift"));
 }
 
+bool lw_unet_is_diffusers(const lw_unet_config *c)
+{
+    return c->latent_dim == 0 && common_head_dim(c) > 0;
+}
+
 json_t *lw_unet_to_json(const lw_unet_config *c)
 {
     json_t *j = json_object();

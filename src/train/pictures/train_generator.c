@@ -16,6 +16,8 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
     LW_TRY(lw_unet_declare(&g->net, p->store));
     lw_store_init(p->store, (uint64_t)p->c->seed);
     p->model = lw_net_json(&g->net, m, p->data);
+    if (!lw_unet_is_diffusers(&g->net)) /* it would open this, and compute something else */
+        p->weights = LW_WEIGHTS_HF;
     return p->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 

@@ -27,6 +27,7 @@ void lw_picture_run_clear(lw_picture_run *r)
     lw_data_close(&r->data);
     lw_backend_close(&r->dev);
     lw_json_drop(&r->model);
+    lw_json_drop(&r->files);
 }
 
 int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job)
@@ -38,6 +39,9 @@ int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job)
     job->plan = r->plan;
     job->leaves = r->leaves;
     job->model = r->model;
+    job->files = r->files;
+    if (r->weights)
+        job->weights = r->weights;
     return 0;
 }
 

@@ -22,7 +22,8 @@ typedef struct lw_picture_run {
     lw_device *dev;
     lw_dataset *data;
     lw_store *store;
-    json_t *model;
+    json_t *model, *files; /* lw_train_job */
+    const char *weights;
     lw_plan *plan;
     lw_exec *exec;
     lw_loader *loader;
