@@ -42,6 +42,9 @@ static int set_key(const lw_opts *o, const char *path, const char *key, const js
     lw_opt_ref ref = lw_opts_find(o, key, strlen(key));
     if (!ref.row) {
         const char *near = lw_opts_nearest(o, key);
+        lw_opts_familiar(o, key, &text);
+        if (text.len)
+            return lw_fail(LW_EUSAGE, "%s: unknown key: %s", what, lw_str_c(&text));
         return lw_fail(LW_EUSAGE, *near ? "%s: unknown key: did you mean %s?" : "%s: unknown key%s",
                        what, near);
     }

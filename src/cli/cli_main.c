@@ -54,15 +54,27 @@ static void try_program_beside(char **argv)
     lw_signal_writes(true);
 }
 
-static int fail_command(const char *word)
+/* `next` (or NULL) stands behind a word that is none by itself. */
+static int fail_command(const char *word, const char *next)
 {
     LW_CLEANUP(lw_str_clear) lw_str group = {0}, text = {0};
     const char *near = "";
     int least = 3;
     lw_str_addf(&group, "%s ", word);
-    for (const lw_command *const *c = lw_commands; *c; c++)
-        if (lw_str_starts((*c)->name, lw_str_c(&group)))
-            lw_str_addf(&text, "%s%s", text.len ? ", " : "", (*c)->name + group.len);
+    for (const lw_command *const *c = lw_commands; *c; c++) {
+        const char *rest = (*c)->name + group.len;
+        if (!lw_str_starts((*c)->name, lw_str_c(&group)))
+            continue;
+        lw_str_addf(&text, "%s%s", text.len ? ", " : "", rest);
+        int d = next ? lw_str_distance(next, rest) : least;
+        if (d < least) {
+            least = d;
+            near = rest;
+        }
+    }
+    if (*near)
+        return lw_fail(LW_EUSAGE, "unknown command '%s %s': did you mean '%s %s'?", word, next,
+                       word, near);
     if (text.len > 0)
         return lw_fail(LW_EUSAGE, "'%s' needs one of %s behind it: see leeway %s --help", word,
                        lw_str_c(&text), word);
@@ -190,7 +202,8 @@ static int run_help(int argc, char **argv, int from)
         lw_help_prefix(&text, argv[from]);
     else
         lw_help_program(&text);
-    return text.len > 0 ? print_text(&text) : fail_command(argv[from]);
+    return text.len > 0 ? print_text(&text)
+                        : fail_command(argv[from], from + 1 < argc ? argv[from + 1] : NULL);
 }
 
 static int dispatch(lw_cli *cli, lw_arena *arena)
@@ -212,7 +225,7 @@ static int dispatch(lw_cli *cli, lw_arena *arena)
     if (asks_help)
         return run_help(cli->argc, cli->argv, at);
     try_program_beside(cli->argv + at);
-    return fail_command(cli->argv[at]);
+    return fail_command(cli->argv[at], at + 1 < cli->argc ? cli->argv[at + 1] : NULL);
 }
 
 /* A command ends with its first error: one behind a failed allocation is named after it, whatever a

@@ -82,6 +82,40 @@ const char *lw_opts_nearest(const lw_opts *o, const char *name)
     return best;
 }
 
+typedef struct familiar {
+    const char *theirs, *ours, *note;
+} familiar;
+
+static bool is_familiar(const familiar *f, const char *name)
+{
+    size_t n = strlen(name);
+    return strlen(f->theirs) == n && same_name(f->theirs, name, n);
+}
+
+void lw_opts_familiar(const lw_opts *o, const char *name, lw_str *out)
+{
+    static const familiar names[] = {
+#define FAMILIAR(theirs, ours, note) {theirs, ours, note},
+#include "cli/cli_familiar.def"
+#undef FAMILIAR
+    };
+    const familiar *found = NULL;
+    bool here = false;
+    for (size_t i = 0; i < LW_COUNT(names) && !here; i++) {
+        const familiar *f = &names[i];
+        if (!is_familiar(f, name))
+            continue;
+        here = f->ours && lw_opts_find(o, f->ours, strlen(f->ours)).row;
+        found = !found || here ? f : found;
+    }
+    if (!found)
+        return;
+    if (found->ours)
+        lw_str_addf(out, here ? "that is --%s here" : "elsewhere here that is --%s", found->ours);
+    if (found->note)
+        lw_str_addf(out, "%s%s", found->ours ? ": " : "", found->note);
+}
+
 bool lw_opts_given(const lw_opts *o, const char *name)
 {
     lw_opt_ref ref = lw_opts_find(o, name, strlen(name));

@@ -101,6 +101,9 @@ int lw_opts_add(lw_opts *o, const lw_option *rows, void *base);
 lw_opt_ref lw_opts_find(const lw_opts *o, const char *name, size_t n);
 /* The name nearest to a wrong one, "" when none is near. */
 const char *lw_opts_nearest(const lw_opts *o, const char *name);
+/* What a name of diffusers, timm or accelerate is here, in words: "that is --batch-size here";
+ * appended, nothing where none of them has that name. */
+void lw_opts_familiar(const lw_opts *o, const char *name, lw_str *out);
 /* True when config or argv set the option. The name must exist. */
 bool lw_opts_given(const lw_opts *o, const char *name);
 

@@ -25,6 +25,10 @@ static argument take_apart(const char *text)
 static int fail_unknown(const lw_opts *o, const argument *a)
 {
     const char *name = a->shown + 2, *prefix = "", *near = "";
+    LW_CLEANUP(lw_str_clear) lw_str known = {0};
+    lw_opts_familiar(o, name, &known);
+    if (known.len)
+        return lw_fail(LW_EUSAGE, "unknown option %s: %s", a->shown, lw_str_c(&known));
     if (lw_str_starts(name, "no-") || lw_str_starts(name, "disable-")) {
         prefix = "no-";
         near = lw_opts_nearest(o, strchr(name, '-') + 1);

@@ -94,3 +94,25 @@ expect 3 sample cache --output x.png
 expect 2 sample drift
 err_has '--output'
 [ ! -f x.png ] || fails 'a failed request left a file'
+
+# To stdout and to pipes; as ADM's evaluator wants it.
+expect 0 sample drift --n 2 --output file.npy
+expect 0 sample drift --n 2 --output -
+cmp -s "$out" file.npy || fails 'stdout does not carry the array'
+[ ! -e - ] || fails 'a folder named - was made'
+expect 0 sample drift --n 2 --output /dev/stdout
+cmp -s "$out" file.npy || fails '/dev/stdout does not carry the array'
+"$program" sample drift --n 2 --output - 2>"$err" | cmp -s - file.npy || fails 'a pipe does not carry the array'
+mkfifo fifo
+cat fifo >through.npy &
+expect 0 sample drift --n 2 --output fifo
+wait
+cmp -s through.npy file.npy || fails 'a named pipe does not carry the array'
+expect 2 sample drift --n 2 --output - --json
+err_has '--json: stdout carries the pictures'
+expect 4 sample drift --n 2 --output /dev/full
+expect 0 sample drift --n 3 --output adm.npz
+expect 0 inspect adm.npz
+out_has 'arr_0'
+out_has '[3,16,16,3]'
+out_has 'arr_1'

@@ -80,3 +80,60 @@ LW_ISA=mmx "$program" info >"$out" 2>"$err" && fails 'LW_ISA=mmx was accepted'
 err_has 'LW_ISA=mmx is unknown'
 "$program" info >/dev/full 2>"$err"
 [ $? -eq 4 ] || fails 'a full stdout is exit code 4'
+
+# Names of diffusers, timm and accelerate are answered with ours, here and in a config file.
+for name in train_batch_size max_train_steps mixed_precision resolution max_grad_norm train_data_dir checkpointing_steps \
+    resume_from_checkpoint checkpoints_total_limit use_ema logger epochs num_epochs gradient_accumulation_steps \
+    lr_scheduler lr_warmup_steps adam_weight_decay adam_epsilon ddpm_num_steps dataset_name random_flip workers amp \
+    clip-grad model-ema-decay log-interval checkpoint-hist img-size report_to push_to_hub num_processes; do
+    expect 2 train ddpm "--$name" 1
+    err_has "unknown option --$name: "
+    grep -q 'see --help\|did you mean\|elsewhere' "$err" && fails "--$name gets no answer"
+done
+expect 2 sample x --num_inference_steps 20
+err_has 'unknown option --num_inference_steps: that is --steps here'
+expect 2 sample x --num-images-per-prompt 4
+err_has 'that is --num-images here'
+expect 2 train ddpm --ddpm_num_inference_steps=20
+err_has 'that is --ddim-steps here'
+expect 2 info --train_batch_size 4
+err_has 'elsewhere here that is --batch-size'
+printf 'train_batch_size: 4\n' >theirs.yaml
+expect 2 train ddpm --config theirs.yaml
+err_has 'theirs.yaml: train_batch_size: unknown key: that is --batch-size here'
+expect 2 train drfit
+err_has "unknown command 'train drfit': did you mean 'train drift'?"
+expect 2 train zzzzzz
+err_has "'train' needs one of ddpm, drift, encoder behind it"
+
+# Completion says what the tables say.
+expect 2 completion tcsh
+expect 0 completion zsh
+out_has "'train drift '*) _arguments"
+expect 0 completion fish
+out_has "complete -c leeway -n '__leeway_in train ddpm' -l scheduler -x -a 'constant cosine'"
+expect 0 completion bash
+if command -v bash >/dev/null; then
+    cp "$out" complete.bash
+    cat >complete.sh <<'END'
+. ./complete.bash
+try() { # WORDS...: what is offered for the last of them
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+    _leeway
+    echo "$*: ${COMPREPLY[*]}"
+}
+try leeway tr
+try leeway train ''
+try leeway data cache ''
+try leeway train ddpm --sched
+try leeway --quiet train ddpm --scheduler ''
+try leeway completion f
+END
+    bash complete.sh >"$out" 2>"$err" || fails 'the completion of bash does not run'
+    out_has 'leeway tr: train'
+    out_has 'leeway train : ddpm drift encoder'
+    out_has 'leeway data cache : list clear'
+    out_has 'leeway train ddpm --sched: --scheduler'
+    out_has 'leeway --quiet train ddpm --scheduler : constant cosine'
+    out_has 'leeway completion f: fish'
+fi

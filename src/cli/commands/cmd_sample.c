@@ -8,6 +8,7 @@
 #include "jobs/sample/sample_job.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 typedef struct sample_cli {
     lw_sample_config c;
@@ -44,7 +45,10 @@ static const lw_option options[] = {
      .group = "Model", .help = "pictures at a time; never changes them"},
     {LW_OPT(sample_cli, c.output), .name = "output", .path = LW_PATH_OUT_ANY, .required = true,
      .unit = "path", .group = "Output",
-     .help = "x.png: one grid; x.npy: [N,3,H,W] f32 in [-1,1]; else a folder of pictures"},
+     .help =
+         "x.png: one grid; x.npy, or - for stdout: [N,3,H,W] f32 in [-1,1]; x.npz: u8 [N,H,W,3] "
+         "as arr_0 and classes as arr_1, as evaluators of ADM read it; else a folder of "
+         "pictures"},
     {.name = NULL}};
 
 static void print_json(const lw_sample_config *c, const lw_sample_result *r)
@@ -64,44 +68,73 @@ static void print_json(const lw_sample_config *c, const lw_sample_result *r)
     lw_cli_print_json(j);
 }
 
+/* Pictures on stdout leave no room there for anything else. */
+static int to_stdout(const lw_cli *cli, lw_sample_config *c, bool *yes)
+{
+    *yes = lw_str_eq(c->output, "-") || lw_str_eq(c->output, "/dev/stdout");
+    if (!*yes)
+        return 0;
+    if (cli->global.json)
+        return lw_fail(LW_EUSAGE, "--json: stdout carries the pictures; leave it out, or give "
+                                  "--output a file");
+    if (isatty(STDOUT_FILENO))
+        return lw_fail(LW_EUSAGE,
+                       "--output %s: stdout is a terminal; pipe the array, or give "
+                       "--output a file",
+                       c->output);
+    c->output = "/dev/stdout";
+    return 0;
+}
+
+static void print_text(const lw_sample_config *c, const lw_sample_result *r)
+{
+    char step[40] = "";
+    if (r->step >= 0)
+        snprintf(step, sizeof step, " of step %lld", (long long)r->step);
+    lw_cli_print("%lld pictures %dx%d by %s, %s, %d evaluation%s each, %s weights%s, %s\n"
+                 "%.3f s, %.4g pictures/s\n%s\n",
+                 (long long)r->n, (int)r->image_size, (int)r->image_size, r->method, r->sampler,
+                 (int)r->evaluations, r->evaluations == 1 ? "" : "s",
+                 r->averaged ? "averaged" : "model", step, r->precision, r->seconds,
+                 r->images_per_second, c->output);
+}
+
 static int run(const lw_cli *cli, const void *config)
 {
     const sample_cli *o = config;
     lw_sample_config c = o->c;
     lw_sample_result r;
-    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs = {0};
     c.ema = o->weights == 1;
     c.seed = (uint64_t)cli->global.seed;
     c.threads = cli->global.threads;
     c.conv = cli->global.conv;
-    char step[40] = "";
+    bool piped = false;
+    LW_TRY(to_stdout(cli, &c, &piped));
     lw_cli_observer_open(&obs, cli);
     LW_TRY(lw_job_sample(&c, &obs.calls, &r));
-    if (r.step >= 0)
-        snprintf(step, sizeof step, " of step %lld", (long long)r.step);
+    if (piped)
+        return 0;
     if (cli->global.json)
         print_json(&c, &r);
     else
-        lw_cli_print("%lld pictures %dx%d by %s, %s, %d evaluation%s each, %s weights%s, %s\n"
-                     "%.3f s, %.4g pictures/s\n%s\n",
-                     (long long)r.n, (int)r.image_size, (int)r.image_size, r.method, r.sampler,
-                     (int)r.evaluations, r.evaluations == 1 ? "" : "s",
-                     r.averaged ? "averaged" : "model", step, r.precision, r.seconds,
-                     r.images_per_second, c.output);
+        print_text(&c, &r);
     return 0;
 }
 
 const lw_command lw_cmd_sample = {
     .name = "sample",
     .summary = "pictures from a trained generator",
-    .usage = "SOURCE --output x.png|x.npy|DIR [options]",
+    .usage = "SOURCE --output x.png|x.npy|x.npz|DIR|- [options]",
     .notes = "Picture number i depends on the weights, --seed, i and its class only: a larger --n "
              "or another "
              "--batch-size never changes it.",
     .examples = "leeway sample runs/drift --output grid.png\n"
                 "leeway sample runs/ddpm --sampler ddim --steps 100 --n 1000 --output samples/\n"
                 "leeway sample runs/ddpm --sampler ancestral --steps 250 --output grid.png\n"
-                "leeway sample runs/drift --classes 3,7 --n 16 --output x.npy --json",
+                "leeway sample runs/drift --classes 3,7 --n 16 --output x.npy --json\n"
+                "leeway sample runs/drift --n 16 --output - | python3 -c 'import io, sys, numpy; "
+                "print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).shape)'",
     .options = {options},
     .config_size = sizeof(sample_cli),
     .run = run,

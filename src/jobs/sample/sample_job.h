@@ -10,7 +10,9 @@
 typedef struct lw_sample_config {
     const char *source;
     const char *classes; /* "all": in turn; or a list that is gone through in turn */
-    const char *output;  /* x.png: grid; x.npy: [n,3,H,W] f32; else a folder of pictures */
+    /* x.png: grid; x.npy, a pipe or a device: [n,C,H,W] f32 in [-1,1]; x.npz: u8 [n,H,W,C] as arr_0
+     * and classes as arr_1, as ADM's evaluator reads it; else a folder of pictures. */
+    const char *output;
     int64_t n;
     int32_t steps, kind;           /* lw_sampler_kind */
     int32_t spacing;               /* lw_sampler_opts.spacing */

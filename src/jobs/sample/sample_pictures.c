@@ -21,6 +21,16 @@ typedef struct sampling {
     int32_t side, channels;
 } sampling;
 
+typedef enum form { FORM_FOLDER, FORM_GRID, FORM_NPY, FORM_NPZ } form;
+
+static form form_of(const char *output)
+{
+    return lw_str_ends(output, ".png")                                 ? FORM_GRID
+           : lw_str_ends(output, ".npz")                               ? FORM_NPZ
+           : lw_str_ends(output, ".npy") || lw_path_is_special(output) ? FORM_NPY
+                                                                       : FORM_FOLDER;
+}
+
 /* ---- writing ---------------------------------------------------------------------------- */
 
 static json_t *notes(const sampling *s)
@@ -68,6 +78,26 @@ static int write_npy(const sampling *s)
     return lw_npy_save(s->c->output, LW_ELEM_F32, 4, shape, y);
 }
 
+/* What guided-diffusion's scripts write and its evaluator reads. */
+static int write_npz(const sampling *s)
+{
+    const int64_t n = s->c->n, shape[4] = {n, s->side, s->side, s->channels};
+    bool classes = s->source->net->classes > 0;
+    LW_CLEANUP(lw_npz_clear) lw_npz z = {0};
+    LW_CLEANUP(lw_array_clear) lw_array a = {0}, labels = {0};
+    LW_TRY(lw_array_init(&a, LW_ELEM_U8, 4, shape));
+    for (int64_t i = 0; i < a.count; i++)
+        ((uint8_t *)a.data)[i] = lw_pixel_u8(s->x[i]);
+    LW_TRY(lw_npz_add(&z, "arr_0", &a));
+    if (classes) {
+        LW_TRY(lw_array_init(&labels, LW_ELEM_I64, 1, &n));
+        for (int64_t i = 0; i < n; i++)
+            ((int64_t *)labels.data)[i] = s->classes[i];
+        LW_TRY(lw_npz_add(&z, "arr_1", &labels));
+    }
+    return lw_npz_save(s->c->output, &z);
+}
+
 /* 000000.png, 000001.png, ... and labels.csv, which says their classes. */
 static int write_folder(const sampling *s, const lw_observer *obs)
 {
@@ -96,9 +126,16 @@ static int write_folder(const sampling *s, const lw_observer *obs)
 
 static int write_output(const sampling *s, const lw_observer *obs)
 {
-    if (lw_str_ends(s->c->output, ".png"))
+    switch (form_of(s->c->output)) {
+    case FORM_GRID:
         return write_grid(s);
-    return lw_str_ends(s->c->output, ".npy") ? write_npy(s) : write_folder(s, obs);
+    case FORM_NPY:
+        return write_npy(s);
+    case FORM_NPZ:
+        return write_npz(s);
+    default:
+        return write_folder(s, obs);
+    }
 }
 
 /* ---- making ----------------------------------------------------------------------------- */
@@ -107,12 +144,13 @@ static int write_output(const sampling *s, const lw_observer *obs)
 static int check_output(const char *path)
 {
     LW_CLEANUP(lw_str_clear) lw_str parent = {0};
-    if (lw_str_ends(path, ".png") || lw_str_ends(path, ".npy")) {
+    if (form_of(path) != FORM_FOLDER) {
         lw_path_parent(path, &parent);
         return lw_mkdirs(lw_str_c(&parent));
     }
     if (lw_path_exists(path) && !lw_path_is_dir(path))
-        return lw_fail(LW_EUSAGE, "--output %s: is a file; give a .png, a .npy or a folder", path);
+        return lw_fail(LW_EUSAGE, "--output %s: is a file; give a .png, a .npy, a .npz or a folder",
+                       path);
     return 0;
 }
 
