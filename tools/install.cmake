@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # libleeway.a and libleeway.so from the objects of all folders below the command line, and `cmake --install`:
-# program, libraries, header, pkg-config file, CMake package (leeway::leeway shared, leeway::static).
+# program, its modules, libraries, header, pkg-config file, CMake package (leeway::leeway shared, leeway::static).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -50,7 +50,15 @@ configure_package_config_file(${CMAKE_SOURCE_DIR}/tools/leeway-config.cmake.in
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/leeway-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 
+# Where the program looks for its modules, seen from its own folder.
+file(RELATIVE_PATH LW_MODULE_FOLDER /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR}/leeway)
+set_source_files_properties(src/base/sys/sys_module.c PROPERTIES
+  COMPILE_DEFINITIONS "LW_MODULE_FOLDER=\"${LW_MODULE_FOLDER}\"")
+
 install(TARGETS leeway RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(LW_MODULES)
+  install(TARGETS ${LW_MODULES} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/leeway)
+endif()
 install(TARGETS leeway_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS leeway_shared EXPORT leeway-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT leeway-targets NAMESPACE leeway:: DESTINATION ${package_dir})

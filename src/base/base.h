@@ -3,8 +3,8 @@
  * base: what every other folder stands on. Knows libc and POSIX, nothing of ours.
  *
  * Read in this order: error (codes and messages), log, arena and str (memory for set-up),
- * rng (Philox, counter based), bf16 (the storage type), sys (clock, files, memory maps, CPU flags),
- * pool (the one thread pool), ring (bounded queue between two threads), mailbox (one
+ * rng (Philox, counter based), bf16 (the storage type), sys (clock, files, memory maps, CPU flags,
+ * modules), pool (the one thread pool), ring (bounded queue between two threads), mailbox (one
  * slot between them, in which the newest wins).
  *
  * Ownership: whoever calls *_new / *_open frees with *_free / *_close, which take T **, accept NULL
@@ -27,6 +27,7 @@
 #include "base/str.h"
 #include "base/summary.h"
 #include "base/sys/sys.h"
+#include "base/sys/sys_module.h"
 #include "base/sys/sys_output.h"
 
 #endif

@@ -11,8 +11,9 @@
  * A kind of source or sink is a const record (frames_source.h, frames_sink.h), chosen by the word or
  * the ending of what the user typed:
  *
- *   sources   FILE.y4m, FILE.mjpeg, folder:DIR, test[:WxH@FPS], - (y4m, or raw frames)
- *   sinks     FILE.y4m, FILE.mjpeg, folder:DIR, - (y4m), md5, null
+ *   sources   FILE.y4m, FILE.mjpeg, FILE.mp4 (.mkv .mov .webm .avi), folder:DIR, test[:WxH@FPS],
+ *             - (y4m, or raw frames)
+ *   sinks     FILE.y4m, FILE.mjpeg, FILE.mp4, folder:DIR, - (y4m), md5, null
  *
  * Everything read is hostile: sizes are checked before use, and what is damaged or cut off is
  * LW_EFORMAT with one line that names file, frame and reason; the frames before it were given.

@@ -8,20 +8,19 @@
 
 #include "frames/frames_source.h"
 
-static const lw_frame_sink_def *const kinds[] = {&lw_frames_to_pipe,   &lw_frames_to_null,
-                                                 &lw_frames_to_md5,    &lw_frames_to_y4m,
-                                                 &lw_frames_to_folder, &lw_frames_to_mjpeg};
+static const lw_frame_sink_def *const kinds[] = {
+    &lw_frames_to_pipe,   &lw_frames_to_null,  &lw_frames_to_md5, &lw_frames_to_y4m,
+    &lw_frames_to_folder, &lw_frames_to_mjpeg, &lw_frames_to_mp4};
 
 static int no_kind(const char *spec)
 {
     LW_CLEANUP(lw_str_clear) lw_str all = {0};
     for (size_t i = 0; i < LW_COUNT(kinds); i++)
         lw_str_addf(&all, "%s%s", i ? ", " : "", kinds[i]->spoken);
-    if (lw_str_ends(spec, ".mp4") || lw_str_ends(spec, ".mkv"))
-        return lw_fail(
-            LW_EUNSUPPORTED,
-            "%s: not written here: type `leeway stream ... --output - | ffmpeg -i - FILE`", spec);
-    return lw_fail(LW_EUSAGE, "--output %s: no sink of frames; there are %s", spec, lw_str_c(&all));
+    return lw_fail(LW_EUSAGE,
+                   "--output %s: no sink of frames; there are %s (other files: `leeway stream ... "
+                   "--output - | ffmpeg -i - FILE`)",
+                   spec, lw_str_c(&all));
 }
 
 int lw_frame_sink_open(const char *spec, const lw_frame_format *like, const lw_kernels *k,
@@ -74,7 +73,7 @@ void lw_frame_sink_close(lw_frame_sink **pp)
     lw_free(pp);
 }
 
-int lw_frame_file_put(lw_frame_file *f, const void *bytes, size_t n)
+int lw_frame_file_add(lw_frame_file *f, const void *bytes, size_t n)
 {
     int rc = lw_new_file_put(&f->file, bytes, n);
     if (rc == 0) {
@@ -85,8 +84,20 @@ int lw_frame_file_put(lw_frame_file *f, const void *bytes, size_t n)
         return rc;
     char why[512];
     snprintf(why, sizeof why, "%s", lw_errmsg());
-    bool kept = ftruncate(f->file.fd, (off_t)f->size) == 0 && lw_new_file_finish(&f->file) == 0;
+    bool kept = ftruncate(f->file.fd, (off_t)f->whole) == 0 && lw_new_file_finish(&f->file) == 0;
     return lw_fail(rc, "%s%s", why, kept ? " (the frames before it are kept)" : "");
+}
+
+void lw_frame_file_whole(lw_frame_file *f)
+{
+    f->whole = f->size;
+}
+
+int lw_frame_file_put(lw_frame_file *f, const void *bytes, size_t n)
+{
+    LW_TRY(lw_frame_file_add(f, bytes, n));
+    lw_frame_file_whole(f);
+    return 0;
 }
 
 /* ---- null ------------------------------------------------------------------------------------ */

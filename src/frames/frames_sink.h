@@ -15,14 +15,17 @@ typedef struct lw_frame_sink_def {
 } lw_frame_sink_def;
 
 extern const lw_frame_sink_def lw_frames_to_y4m, lw_frames_to_pipe, lw_frames_to_mjpeg,
-    lw_frames_to_folder, lw_frames_to_md5, lw_frames_to_null;
+    lw_frames_to_mp4, lw_frames_to_folder, lw_frames_to_md5, lw_frames_to_null;
 
 /* A frame appended to a file; one that cannot be written whole is cut off again, and what is there is
  * finished, so that the frames before it are kept. LW_EIO. */
 typedef struct lw_frame_file {
     lw_new_file file;
-    uint64_t size; /* of whole frames */
+    uint64_t size, whole; /* written; of whole frames */
 } lw_frame_file;
 int lw_frame_file_put(lw_frame_file *f, const void *bytes, size_t n);
+/* The same in pieces: each added, then what is there is whole. */
+int lw_frame_file_add(lw_frame_file *f, const void *bytes, size_t n);
+void lw_frame_file_whole(lw_frame_file *f);
 
 #endif

@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const lw_frame_source_def *const kinds[] = {&lw_frames_from_pipe, &lw_frames_from_test,
-                                                   &lw_frames_from_folder, &lw_frames_from_y4m,
-                                                   &lw_frames_from_mjpeg};
+static const lw_frame_source_def *const kinds[] = {
+    &lw_frames_from_pipe,  &lw_frames_from_test, &lw_frames_from_folder, &lw_frames_from_y4m,
+    &lw_frames_from_mjpeg, &lw_frames_from_mp4,  &lw_frames_from_mkv,    &lw_frames_from_mov,
+    &lw_frames_from_webm,  &lw_frames_from_avi};
 
 /* ".y4m" ends a spec, "folder:" begins it, "-" and "test" are it; "test" may go on with a colon. */
 bool lw_frame_named(const char *word, const char *spec)
@@ -67,15 +68,11 @@ static int no_kind(const char *spec)
     LW_CLEANUP(lw_str_clear) lw_str all = {0};
     for (size_t i = 0; i < LW_COUNT(kinds); i++)
         lw_str_addf(&all, "%s%s", i ? ", " : "", kinds[i]->spoken);
-    if (lw_str_ends(spec, ".mp4") || lw_str_ends(spec, ".mkv") || lw_str_ends(spec, ".webm") ||
-        lw_str_ends(spec, ".mov") || lw_str_ends(spec, ".avi"))
-        return lw_fail(
-            LW_EUNSUPPORTED,
-            "%s: not read here: type `ffmpeg -v error -i FILE -f yuv4mpegpipe - | leeway stream "
-            "--input - ...`",
-            spec);
-    return lw_fail(LW_EUSAGE, "--input %s: no source of frames; there are %s", spec,
-                   lw_str_c(&all));
+    return lw_fail(
+        LW_EUSAGE,
+        "--input %s: no source of frames; there are %s (other files: `ffmpeg -v error -i "
+        "FILE -f yuv4mpegpipe - | leeway stream --input - ...`)",
+        spec, lw_str_c(&all));
 }
 
 int lw_frame_source_open(const char *spec, const lw_frame_options *o, lw_frame_source **out)

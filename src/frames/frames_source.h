@@ -16,7 +16,8 @@ typedef struct lw_frame_source_def {
 } lw_frame_source_def;
 
 extern const lw_frame_source_def lw_frames_from_y4m, lw_frames_from_pipe, lw_frames_from_mjpeg,
-    lw_frames_from_folder, lw_frames_from_test;
+    lw_frames_from_folder, lw_frames_from_test, lw_frames_from_mp4, lw_frames_from_mkv,
+    lw_frames_from_mov, lw_frames_from_webm, lw_frames_from_avi;
 
 /* Whether a spec is of the kind with this word. */
 bool lw_frame_named(const char *word, const char *spec);

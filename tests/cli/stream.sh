@@ -85,8 +85,53 @@ err_has 'missing.y4m: cannot open'
 printf 'YUV4MPEG2 W9 H9 C420p10\n' >deep.y4m
 expect 3 stream --input deep.y4m
 err_has 'ffmpeg'
-expect 3 stream --input clip.mp4
+# video files: the module that reads and writes them, and what is said without it
+cp "$program" alone
+./alone stream --input clip.mp4 2>"$err"
+[ $? -eq 3 ] || fails 'no module is exit code 3'
+err_has 'leeway-libav.so'
 err_has 'ffmpeg -v error -i FILE -f yuv4mpegpipe - | leeway stream --input -'
+./alone stream --input a.y4m --every-frame --output x.mp4 >"$out" 2>"$err"
+[ $? -eq 3 ] || fails 'no module for an output is exit code 3'
+err_has '--output - | ffmpeg -i - FILE'
+./alone info | grep -q '^without.* video' || fails 'info without a module'
+[ ! -e x.mp4 ] || fails 'x.mp4 is there'
+rm alone
+if "$program" info | grep -q '^with .* video'; then
+    expect 4 stream --input clip.mp4
+    err_has 'clip.mp4: '
+    head -c 3000 /dev/zero >none.mkv
+    expect 3 stream --input none.mkv
+    err_has 'none.mkv: frame 0: no video file'
+    cp "$corpus/video/list.m3u8" list.mp4 # a list of files is no video
+    expect 3 stream --input list.mp4
+    expect 0 stream --input a.y4m --every-frame --output v.mp4 --record w.mp4
+    cmp -s v.mp4 w.mp4 || fails '--record gives another file'
+    expect 0 stream --input v.mp4 --every-frame --loop --num-frames 20
+    out_has '96x64 yuv420p, BT.601, limited range, 25 fps'
+    out_has '20 written'
+    head -c "$(($(wc -c <v.mp4) / 2))" v.mp4 >cut.mp4
+    expect 3 stream --input cut.mp4 --every-frame --output kept.mp4
+    err_has 'cut off'
+    expect 0 stream --input kept.mp4 --every-frame
+    "$program" stream --input test:64x32@50 --output int.mp4 >"$out" 2>"$err" </dev/null &
+    pid=$!
+    sleep 1
+    kill -INT $pid
+    wait $pid
+    [ $? -eq 130 ] || fails 'SIGINT is exit code 130'
+    expect 0 stream --input int.mp4 --every-frame
+    clip=${LW_TEST_DATA-}/video/bigbuckbunny.mp4
+    if [ -f "$clip" ] && command -v ffmpeg >/dev/null; then # the file is what ffmpeg pipes
+        expect 0 stream --input "$clip" --every-frame --num-frames 9 --output md5
+        sum=$(sed -n 's/^md5 //p' "$out")
+        ffmpeg -v error -i "$clip" -frames:v 9 -f yuv4mpegpipe - |
+            "$program" stream --input - --every-frame --output md5 >"$out" 2>"$err" || fails 'a pipe of ffmpeg'
+        out_has "md5 $sum"
+    fi
+else
+    echo 'skipped: no leeway-libav.so'
+fi
 
 expect 2 stream
 expect 2 stream --input clip.wav

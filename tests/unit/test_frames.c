@@ -104,12 +104,14 @@ static void sinks_are_sources(void **state)
         const char *name;
         lw_pixels_form form, back;
     } rows[] = {
-        {"a.y4m", LW_PIXELS_420, LW_PIXELS_420},   {"b.y4m", LW_PIXELS_422, LW_PIXELS_422},
-        {"c.y4m", LW_PIXELS_444, LW_PIXELS_444},   {"d.y4m", LW_PIXELS_GRAY, LW_PIXELS_GRAY},
-        {"e.y4m", LW_PIXELS_YUYV, LW_PIXELS_420},  {"f.mjpeg", LW_PIXELS_RGB, LW_PIXELS_RGB},
-        {"folder:g", LW_PIXELS_RGB, LW_PIXELS_RGB}};
+        {"a.y4m", LW_PIXELS_420, LW_PIXELS_420},    {"b.y4m", LW_PIXELS_422, LW_PIXELS_422},
+        {"c.y4m", LW_PIXELS_444, LW_PIXELS_444},    {"d.y4m", LW_PIXELS_GRAY, LW_PIXELS_GRAY},
+        {"e.y4m", LW_PIXELS_YUYV, LW_PIXELS_420},   {"f.mjpeg", LW_PIXELS_RGB, LW_PIXELS_RGB},
+        {"folder:g", LW_PIXELS_RGB, LW_PIXELS_RGB}, {"h.mp4", LW_PIXELS_RGB, LW_PIXELS_420}};
     char text[64];
     for (size_t i = 0; i < LW_COUNT(rows); i++) {
+        if (lw_str_ends(rows[i].name, ".mp4") && !lw_module_there("libav"))
+            continue;
         lw_frame_format f = {0};
         int rc;
         write_frames(at(rows[i].name), 97, 65, 7, rows[i].form, text);
@@ -118,7 +120,9 @@ static void sinks_are_sources(void **state)
         assert_int_equal(f.form, rows[i].back);
         assert_true(f.w == 97 && f.h == 65);
         if (lw_str_ends(rows[i].name, ".y4m"))
-            assert_true(f.full_range && f.rate == 30000 && f.per == 1001);
+            assert_true(f.full_range);
+        if (lw_str_ends(rows[i].name, ".y4m") || lw_str_ends(rows[i].name, ".mp4"))
+            assert_true(f.rate == 30000 && f.per == 1001);
     }
 }
 
@@ -212,6 +216,73 @@ static void files_cut_off(void **state)
     }
 }
 
+/* An mp4 plays up to where it is cut: what is whole before it is given. */
+static void videos_cut_off(void **state)
+{
+    (void)state;
+    char text[64], *all = NULL;
+    size_t n;
+    int before = 99, given = 0;
+    if (!lw_module_there("libav")) {
+        print_message("skipped: no leeway-libav.so\n");
+        skip();
+    }
+    const void *calls = NULL;
+    assert_int_equal(lw_module_open("libav", 999, &calls), LW_EUNSUPPORTED);
+    assert_non_null(strstr(lw_errmsg(), "leeway-libav.so is of another version of leeway"));
+    assert_null(calls);
+    write_frames(at("cut.mp4"), 64, 32, 40, LW_PIXELS_420, text); /* more than a second */
+    assert_int_equal(lw_file_read(at("cut.mp4"), 0, &all, &n), 0);
+    for (size_t cut = 0; cut < n; cut += 1 + n / 23) {
+        lw_frame_format f = {0};
+        int rc;
+        assert_int_equal(lw_file_write(at("cut.mp4"), all, n - cut), 0);
+        int whole = read_frames(at("cut.mp4"), &f, &rc);
+        assert_true(whole <= before && (cut > 0 || whole == 40));
+        assert_true(rc == LW_EFORMAT || (rc == 1 && whole > 0));
+        if (rc == LW_EFORMAT)
+            assert_non_null(strstr(lw_errmsg(), "cut.mp4: frame "));
+        before = whole;
+        given += whole > 0 && whole < 40 && rc == LW_EFORMAT;
+    }
+    assert_true(given > 5);
+    lw_free(&all);
+}
+
+/* A real file, bit for bit as `ffmpeg -i FILE -f rawvideo` decodes it. */
+static void videos_are_ffmpegs(void **state)
+{
+    (void)state;
+    const char *data = getenv("LW_TEST_DATA");
+    char path[512], text[64];
+    snprintf(path, sizeof path, "%s/video/bigbuckbunny.mp4", data ? data : "");
+    if (!data || !lw_path_exists(path) || !lw_module_there("libav")) {
+        print_message("skipped: no bigbuckbunny.mp4 in LW_TEST_DATA, or no leeway-libav.so\n");
+        skip();
+    }
+    lw_frame_source *s = NULL;
+    lw_frame_sink *sum = NULL;
+    double captured;
+    int n = 0;
+    assert_int_equal(lw_frame_source_open(path, &plain, &s), 0);
+    assert_true(s->format.w == 1280 && s->format.h == 720 && s->format.form == LW_PIXELS_420);
+    assert_true(s->format.rate == 25 && s->format.per == 1 && !s->format.full_range);
+    /* its bytes as if they were pixels */
+    const lw_frame_format bytes_as = {
+        .form = LW_PIXELS_RGB, .w = 1280, .h = 360, .rate = 1, .per = 1};
+    assert_int_equal(lw_pixels_bytes(&s->pixels), 1280 * 360 * 3);
+    assert_int_equal(lw_frame_sink_open("md5", &bytes_as, &kernels, &sum), 0);
+    uint8_t *bytes = calloc(lw_pixels_bytes(&s->pixels), 1);
+    for (; lw_frame_source_next(s, bytes, &captured) == 0; n++)
+        assert_int_equal(lw_frame_sink_put(sum, bytes), 0);
+    assert_int_equal(n, 132);
+    assert_int_equal(lw_frame_sink_finish(sum, text), 0);
+    assert_string_equal(text, "057c217d990a09ddf9e6834ef7776052");
+    free(bytes);
+    lw_frame_sink_close(&sum);
+    lw_frame_source_close(&s);
+}
+
 /* A picture within a picture, as cameras put into EXIF, is no frame. */
 static void thumbnails_are_no_frames(void **state)
 {
@@ -277,7 +348,8 @@ int main(void)
         cmocka_unit_test(pattern_reads_back),      cmocka_unit_test(sinks_are_sources),
         cmocka_unit_test(md5_of_frames),           cmocka_unit_test(headers_that_lie),
         cmocka_unit_test(files_cut_off),           cmocka_unit_test(thumbnails_are_no_frames),
-        cmocka_unit_test(folders_of_other_things),
+        cmocka_unit_test(folders_of_other_things), cmocka_unit_test(videos_cut_off),
+        cmocka_unit_test(videos_are_ffmpegs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -12,10 +12,17 @@ typedef struct info_config {
 static const struct {
     const char *name;
     bool present;
+    const char *module; /* that has it, where it is one */
 } features[] = {
-    {"png", true},  {"jpeg", true},   {"archives", true}, {"cuda", false},
-    {"mpi", false}, {"video", false}, {"web", false},
+    {"png", true, NULL},   {"jpeg", true, NULL}, {"archives", true, NULL},
+    {"cuda", false, NULL}, {"mpi", false, NULL}, {"video", false, "libav"},
+    {"web", false, NULL},
 };
+
+static bool is_present(size_t i)
+{
+    return features[i].present || (features[i].module && lw_module_there(features[i].module));
+}
 
 static json_t *build_tree(const lw_cli *cli, lw_isa isa)
 {
@@ -23,7 +30,7 @@ static json_t *build_tree(const lw_cli *cli, lw_isa isa)
     json_object_set_new(tree, "isa_best", json_string(lw_isa_name(lw_isa_best())));
     json_object_set_new(tree, "devices", json_pack("[s]", "cpu"));
     for (size_t i = 0; i < LW_COUNT(features); i++)
-        json_object_set_new(on, features[i].name, json_boolean(features[i].present));
+        json_object_set_new(on, features[i].name, json_boolean(is_present(i)));
     json_object_set_new(tree, "features", on);
     return tree;
 }
@@ -31,7 +38,7 @@ static json_t *build_tree(const lw_cli *cli, lw_isa isa)
 static void print_features(bool present)
 {
     for (size_t i = 0; i < LW_COUNT(features); i++)
-        if (features[i].present == present)
+        if (is_present(i) == present)
             lw_cli_print(" %s", features[i].name);
     lw_cli_print("\n");
 }

@@ -9,18 +9,23 @@
 
 typedef struct stream_cli {
     lw_stream_config c;
+    const char *record;
     bool realtime, as_fast;
 } stream_cli;
 
 static const lw_option options[] = {
     {LW_OPT(stream_cli, c.input), .name = "input", .path = LW_PATH_IN, .required = true,
      .unit = "source", .group = "Frames",
-     .help = "FILE.y4m, FILE.mjpeg, folder:DIR of pictures, - (y4m on standard input) or "
-             "test[:WxH@FPS], a moving pattern with its frame number"},
+     .help =
+         "FILE.y4m, FILE.mjpeg, FILE.mp4 (.mkv .mov .webm .avi), folder:DIR of pictures, - (y4m "
+         "on standard input) or "
+         "test[:WxH@FPS], a moving pattern with its frame number"},
     {LW_OPT_LIST(stream_cli, c.output, c.n_outputs), .name = "output", .fallback = "null",
      .unit = "sinks", .group = "Frames",
-     .help = "FILE.y4m, FILE.mjpeg, folder:DIR, - (y4m on standard output), md5 (of all frames as "
-             "RGB) or null; several with commas"},
+     .help = "FILE.y4m, FILE.mjpeg, FILE.mp4, folder:DIR, - (y4m on standard output), md5 (of all "
+             "frames as RGB) or null; several with commas"},
+    {LW_OPT(stream_cli, record), .name = "record", .path = LW_PATH_OUT, .unit = "file",
+     .group = "Frames", .help = "one more output: FILE.mp4, FILE.y4m or FILE.mjpeg"},
     {LW_OPT(stream_cli, c.raw), .name = "raw", .unit = "WxH:FORMAT", .group = "Frames",
      .help = "the input has no header: yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray or rgb24"},
     {LW_OPT(stream_cli, c.matrix), .name = "matrix", .choices = "auto|bt601|bt709",
@@ -139,6 +144,17 @@ static int check(const lw_cli *cli, const stream_cli *o, bool pipe)
     return 0;
 }
 
+static int add_output(lw_stream_config *c, const char *sink)
+{
+    if (!sink)
+        return 0;
+    if (c->n_outputs == LW_STREAM_OUTPUTS)
+        return lw_fail(LW_EUSAGE, "--record %s: there are %d outputs already", sink,
+                       LW_STREAM_OUTPUTS);
+    c->output[c->n_outputs++] = sink;
+    return 0;
+}
+
 static int run(const lw_cli *cli, const void *config)
 {
     const stream_cli *o = config;
@@ -146,6 +162,7 @@ static int run(const lw_cli *cli, const void *config)
     lw_stream_report r;
     const bool pipe = writes_to_pipe(&c);
     LW_TRY(check(cli, o, pipe));
+    LW_TRY(add_output(&c, o->record));
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     c.pace = o->realtime ? LW_PACE_REALTIME : o->as_fast ? LW_PACE_FAST : LW_PACE_BY_SOURCE;
     c.second = cli->global.json ? on_second : NULL;
@@ -170,8 +187,8 @@ const lw_command lw_cmd_stream = {
              "summary. SIGINT closes what was written, so that it plays; input that is damaged or "
              "cut off costs no frame before that place.",
     .examples = "leeway stream --input test --num-frames 300 --json\n"
-                "leeway stream --input clip.y4m --every-frame --output folder:frames,md5\n"
-                "ffmpeg -v error -i clip.mp4 -f yuv4mpegpipe - | leeway stream --input - --output "
+                "leeway stream --input clip.mp4 --every-frame --output folder:frames,out.mp4\n"
+                "ffmpeg -v error -i rtsp://.. -f yuv4mpegpipe - | leeway stream --input - --output "
                 "out.mjpeg",
     .options = {options},
     .config_size = sizeof(stream_cli),
