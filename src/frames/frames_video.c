@@ -43,7 +43,8 @@ static int video_open(lw_frame_source *s, const char *spec, const lw_frame_optio
     LW_TRY(load(name, "ffmpeg -v error -i FILE -f yuv4mpegpipe - | leeway stream --input - ...",
                 &v->calls));
     if (lw_path_is_special(spec))
-        return lw_fail(LW_EUSAGE, "%s: no file: pipes and devices are read as - (y4m or --raw)", name);
+        return lw_fail(LW_EUSAGE, "%s: no file: pipes and devices are read as - (y4m or --raw)",
+                       name);
     LW_TRY(lw_file_size(spec, &size)); /* says what is missing */
     int rc = v->calls->open(spec, &s->format, &said, &v->reader, why);
     if (rc < 0)
@@ -55,7 +56,8 @@ static int video_open(lw_frame_source *s, const char *spec, const lw_frame_optio
     if (said.converted[0])
         lw_log(LW_LOG_INFO, "stream", "%s: pixels %s are read as 8 bits", name, said.converted);
     if (said.turned < -1 || said.turned > 1)
-        lw_log(LW_LOG_WARN, "stream", "%s: is to be turned by %.0f degrees when shown, which is not done", name,
+        lw_log(LW_LOG_WARN, "stream",
+               "%s: is to be turned by %.0f degrees when shown, which is not done", name,
                said.turned);
     return 0;
 }
@@ -85,8 +87,8 @@ static void video_close(lw_frame_source *s)
     lw_free(&s->self);
 }
 
-#define SOURCE(name, word)                                                                       \
-    const lw_frame_source_def name = {word,       "FILE" word,  video_open,                      \
+#define SOURCE(name, word)                                                  \
+    const lw_frame_source_def name = {word,       "FILE" word,  video_open, \
                                       video_next, video_rewind, video_close}
 SOURCE(lw_frames_from_mp4, ".mp4");
 SOURCE(lw_frames_from_mkv, ".mkv");

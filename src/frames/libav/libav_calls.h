@@ -15,9 +15,9 @@
 enum { LW_LIBAV_VERSION = 1, LW_LIBAV_WHY = 200 };
 
 typedef struct lw_libav_said {
-    int32_t matrix;    /* as of lw_frame_options: 0: nothing */
+    int32_t matrix; /* as of lw_frame_options: 0: nothing */
     bool full_range;
-    double turned;     /* degrees that the picture is to be turned by when shown */
+    double turned;      /* degrees that the picture is to be turned by when shown */
     char converted[32]; /* FFmpeg's name of pixels that are none of lw_pixels_form; else "" */
 } lw_libav_said;
 
@@ -27,7 +27,8 @@ typedef int lw_libav_write_fn(void *self, const uint8_t *bytes, size_t n, bool b
 typedef struct lw_libav_calls {
     int32_t version;
     /* A regular file. Of *f all but matrix and range are filled. */
-    int (*open)(const char *path, lw_frame_format *f, lw_libav_said *said, void **reader, char *why);
+    int (*open)(const char *path, lw_frame_format *f, lw_libav_said *said, void **reader,
+                char *why);
     /* 1: no more. Frames before a damaged or missing place are given first. */
     int (*next)(void *reader, uint8_t *bytes, char *why);
     int (*rewind)(void *reader, char *why);

@@ -48,11 +48,16 @@ static enum AVPixelFormat target_of(enum AVPixelFormat from)
     case AV_PIX_FMT_NV12:
     case AV_PIX_FMT_YUYV422:
     case AV_PIX_FMT_GRAY8:
-    case AV_PIX_FMT_RGB24: return from;
-    case AV_PIX_FMT_YUVJ420P: return AV_PIX_FMT_YUV420P;
-    case AV_PIX_FMT_YUVJ422P: return AV_PIX_FMT_YUV422P;
-    case AV_PIX_FMT_YUVJ444P: return AV_PIX_FMT_YUV444P;
-    default: break;
+    case AV_PIX_FMT_RGB24:
+        return from;
+    case AV_PIX_FMT_YUVJ420P:
+        return AV_PIX_FMT_YUV420P;
+    case AV_PIX_FMT_YUVJ422P:
+        return AV_PIX_FMT_YUV422P;
+    case AV_PIX_FMT_YUVJ444P:
+        return AV_PIX_FMT_YUV444P;
+    default:
+        break;
     }
     if (!d || d->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_HWACCEL))
         return AV_PIX_FMT_RGB24;
@@ -66,20 +71,27 @@ static enum AVPixelFormat target_of(enum AVPixelFormat from)
 static lw_pixels_form form_of(enum AVPixelFormat to)
 {
     switch (to) {
-    case AV_PIX_FMT_YUV422P: return LW_PIXELS_422;
-    case AV_PIX_FMT_YUV444P: return LW_PIXELS_444;
-    case AV_PIX_FMT_NV12: return LW_PIXELS_NV12;
-    case AV_PIX_FMT_YUYV422: return LW_PIXELS_YUYV;
-    case AV_PIX_FMT_GRAY8: return LW_PIXELS_GRAY;
-    case AV_PIX_FMT_RGB24: return LW_PIXELS_RGB;
-    default: return LW_PIXELS_420;
+    case AV_PIX_FMT_YUV422P:
+        return LW_PIXELS_422;
+    case AV_PIX_FMT_YUV444P:
+        return LW_PIXELS_444;
+    case AV_PIX_FMT_NV12:
+        return LW_PIXELS_NV12;
+    case AV_PIX_FMT_YUYV422:
+        return LW_PIXELS_YUYV;
+    case AV_PIX_FMT_GRAY8:
+        return LW_PIXELS_GRAY;
+    case AV_PIX_FMT_RGB24:
+        return LW_PIXELS_RGB;
+    default:
+        return LW_PIXELS_420;
     }
 }
 
 static bool is_full(enum AVPixelFormat from, enum AVColorRange range)
 {
-    return range == AVCOL_RANGE_JPEG || from == AV_PIX_FMT_YUVJ420P || from == AV_PIX_FMT_YUVJ422P ||
-           from == AV_PIX_FMT_YUVJ444P;
+    return range == AVCOL_RANGE_JPEG || from == AV_PIX_FMT_YUVJ420P ||
+           from == AV_PIX_FMT_YUVJ422P || from == AV_PIX_FMT_YUVJ444P;
 }
 
 /* Deeper or rarer pixels become 8 bits of the nearest layout; range and matrix stay what they are. */
@@ -91,7 +103,8 @@ static int open_convert(reader *r, lw_libav_said *said, char *why)
         return 0;
     snprintf(said->converted, sizeof said->converted, "%s", av_get_pix_fmt_name(r->from));
     r->convert = sws_getContext(r->w, r->h, r->from, r->w, r->h, r->to,
-                                SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, NULL, NULL, NULL);
+                                SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, NULL, NULL,
+                                NULL);
     if (!r->convert) {
         snprintf(why, LW_LIBAV_WHY, "pixels %s cannot be converted", said->converted);
         return LW_EUNSUPPORTED;
@@ -170,7 +183,8 @@ static void describe(reader *r, lw_frame_format *f, lw_libav_said *said)
     said->turned = matrix ? av_display_rotation_get((const int32_t *)matrix) : 0;
 }
 
-static int read_open(const char *path, lw_frame_format *f, lw_libav_said *said, void **out, char *why)
+static int read_open(const char *path, lw_frame_format *f, lw_libav_said *said, void **out,
+                     char *why)
 {
     reader *r = *out = av_mallocz(sizeof *r);
     int rc;
@@ -241,12 +255,13 @@ static int copy(reader *r, uint8_t *bytes, char *why)
         return LW_EFORMAT;
     }
     if (!r->convert)
-        return av_image_copy_to_buffer(bytes, n, (const uint8_t *const *)f->data, f->linesize, r->to,
-                                       r->w, r->h, 1);
+        return av_image_copy_to_buffer(bytes, n, (const uint8_t *const *)f->data, f->linesize,
+                                       r->to, r->w, r->h, 1);
     uint8_t *plane[4];
     int line[4], rc = av_image_fill_arrays(plane, line, bytes, r->to, r->w, r->h, 1);
     if (rc >= 0)
-        rc = sws_scale(r->convert, (const uint8_t *const *)f->data, f->linesize, 0, r->h, plane, line);
+        rc = sws_scale(r->convert, (const uint8_t *const *)f->data, f->linesize, 0, r->h, plane,
+                       line);
     return rc;
 }
 

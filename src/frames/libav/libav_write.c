@@ -171,8 +171,8 @@ int lw_libav_put(void *self, const uint8_t *bytes, char *why)
     int line[4], rc = av_frame_make_writable(w->frame);
     why[0] = '\0';
     if (rc >= 0) /* copied from, whatever the type says */
-        rc = av_image_fill_arrays((uint8_t **)plane, line, bytes, AV_PIX_FMT_YUV420P, w->frame->width,
-                                  w->frame->height, 1);
+        rc = av_image_fill_arrays((uint8_t **)plane, line, bytes, AV_PIX_FMT_YUV420P,
+                                  w->frame->width, w->frame->height, 1);
     if (rc < 0)
         return bad(why, "a frame", rc);
     av_image_copy(w->frame->data, w->frame->linesize, plane, line, AV_PIX_FMT_YUV420P,
@@ -196,7 +196,8 @@ int lw_libav_finish(void *self, char *why)
     return rc < 0 ? bad(why, "cannot end", rc) : 0;
 }
 
-static int hand_nothing(void *self, uint8_t *bytes, int n, enum AVIODataMarkerType what, int64_t time)
+static int hand_nothing(void *self, uint8_t *bytes, int n, enum AVIODataMarkerType what,
+                        int64_t time)
 {
     (void)self;
     (void)bytes;
