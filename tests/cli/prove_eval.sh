@@ -17,13 +17,15 @@ expect 0 prove eval land --no-end-proof-action --corruption-modes tail --n-corru
 out_has 'land, test: 2 queries by uniform'
 out_has 'rank realistic: 1 + higher + ties/2'
 out_has 'tail            2  1.0000  1.0000  1.0000   1.0000       1.00  1.0000      100.0 %            4         0.0 %'
+out_has 'ceiling: 2 of 2 queries and 0 of 4 corruptions have a proof at all; a prover that finds every one has MRR 1.0000'
 expect 0 prove eval land --no-end-proof-action --n-corruptions all --no-filtered --json --output-dir all
 for key in candidates query_steps states_scored seconds MRR Hits@1 Hits@3 Hits@10 per_mode rank_rule cuts AUC-PR \
-    by_predicate by_published_depth by_depth_walked interrupted cache_hit_rate; do
+    by_predicate by_published_depth by_depth_walked ceiling interrupted cache_hit_rate; do
     out_has "\"$key\":"
 done
 out_has '"candidates": 14' # 2 + 4 tails, 2 + 6 heads
 out_has '"rank_rule": "realistic"'
+out_has '"true_provable": 1.0'
 out_has '"interrupted": false'
 for file in summary.json per_query.csv report.html; do
     [ -s all/$file ] || fails "no $file"

@@ -132,6 +132,7 @@ static void same(const lw_prove_eval *a, const lw_prove_eval *b)
         assert_true(x->score == y->score && x->end == y->end && x->depth == y->depth);
         assert_true(x->rank.higher == y->rank.higher && x->rank.ties == y->rank.ties);
         assert_true(x->negatives == y->negatives && x->known == y->known);
+        assert_true(x->provable == y->provable && x->ceiling.higher == y->ceiling.higher);
     }
     for (int32_t m = 0; m < a->n_modes; m++)
         assert_true(a->auc_pr[m] == b->auc_pr[m]);
@@ -145,6 +146,7 @@ static const lw_prove_eval_options *variant(lw_prove_eval_options *o, int k)
     o->mode[LW_CORRUPT_BOTH] = k % 2 == 0;
     o->walks.seed = 11;
     o->walks.rows = 16;
+    o->least_model_memory = 16 << 20;
     if (k >= 4)
         o->kge = (lw_prove_kge){
             .name = "test", .log_score = log_score, .weight = 2, .bonus = 1, .penalty = 0.5};
@@ -199,6 +201,47 @@ static void evaluations_are_the_obvious_one(void **state)
                   (long long)candidates, (long long)proved, (long long)saved);
     assert_true(saved > 100);
     assert_true(proved > 100 && candidates - proved > 100);
+}
+
+/* A chain: x is older than all behind it. Of most queries and corruptions there is no proof. */
+static void the_ceiling_is_where_finding_every_proof_ranks(void **state)
+{
+    (void)state;
+    enum { CHAIN = 12 };
+    LW_CLEANUP(lw_str_clear) lw_str facts = {0};
+    LW_CLEANUP(lw_prove_eval_clear) lw_prove_eval e = {0};
+    LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
+    lw_problems problems = {0};
+    lw_queries q = {0};
+    lw_prove_eval_options o = lw_prove_eval_defaults();
+    for (int i = 0; i + 1 < CHAIN; i++)
+        lw_str_addf(&facts, "parent(p%02d,p%02d).\n", i, i + 1);
+    LW_CLEANUP(lw_kb_free)
+    lw_kb *kb = kb_of(lw_str_c(&facts), "r0:1:parent(x,y) -> older(x,y)\n"
+                                        "r1:1:parent(x,z), older(z,y) -> older(x,y)\n"
+                                        "r2:1:older(x,y) -> parent(x,y)\n");
+    ok(lw_queries_parse(kb, &(lw_query_options){.split = "test"},
+                        lw_span_of("older(p02,p09).\nolder(p07,p03).\nparent(p04,p05).\n"),
+                        lw_span_of(""), &problems, &q));
+    o.corrupt = (lw_corrupt_options){.n = 0};
+    o.least_model_memory = 1 << 20;
+    ok(lw_session_device(1, &dev));
+    ok(lw_prove_eval_run(kb, &q, NULL, 0, dev, NULL, &o, NULL, &e));
+    /* head modes: older(x,p09) for 8 other x; older(x,p03) for 3; parent(x,p05): 4 others prove, and
+     * parent(p04,p05) without itself does not: no other rule leads to it */
+    static const bool provable[] = {true, false, false};
+    static const int64_t head[] = {8, 3, 4}, tail[] = {8, 4, 6};
+    assert_int_equal(e.n_lists, 6);
+    assert_int_equal(e.least_atoms, (CHAIN - 1) * CHAIN);
+    for (int32_t i = 0; i < 6; i++) {
+        const lw_prove_list *l = &e.list[i];
+        const int64_t proved = (l->mode == LW_CORRUPT_HEAD ? head : tail)[l->query];
+        assert_int_equal(l->provable, provable[l->query]);
+        assert_int_equal(l->provable ? l->ceiling.ties : l->ceiling.higher, proved);
+        assert_int_equal(l->ceiling.higher + l->ceiling.ties + l->ceiling.lower, CHAIN - 1);
+    }
+    lw_queries_clear(&q);
+    lw_problems_clear(&problems);
 }
 
 static void modes_and_means(void **state)
@@ -384,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_of_steps_do_not_go_back),
         cmocka_unit_test(evaluations_are_the_obvious_one),
+        cmocka_unit_test(the_ceiling_is_where_finding_every_proof_ranks),
         cmocka_unit_test(modes_and_means),
         cmocka_unit_test(saved_scores_are_all_of_them),
         cmocka_unit_test(interrupted_lists_are_whole_or_left_out),

@@ -82,6 +82,10 @@ static const lw_option eval_options[] = {
     {LW_OPT(eval_cli, memory_limit), .name = "memory-limit", .fallback = "0", .max = 1 << 24,
      .unit = "MiB", .group = "Work",
      .help = "for the whole process, 0: none; cache and batch are made as small as it asks"},
+    {LW_OPT(eval_cli, prove.least_model_memory), .name = "least-model-memory", .fallback = "128",
+     .max = 1 << 24, .unit = "MiB", .group = "Work",
+     .help = "for everything that follows from facts and rules, which says what any prover could "
+             "reach; 0, or when it does not fit: that is not said"},
     {LW_OPT(eval_cli, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR, .unit = "dir",
      .group = "Output", .help = "summary.json, per_query.csv, report.html"},
     {LW_OPT(eval_cli, save_scores), .name = "save-scores", .path = LW_PATH_OUT, .unit = "csv",
@@ -108,6 +112,7 @@ static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_option
     e.penalty = o->penalty;
     e.memory_limit = (size_t)o->memory_limit << 20;
     e.ranks_only = o->ranks_only;
+    e.least_model_memory = (size_t)o->prove.least_model_memory << 20;
     e.save_scores = o->save_scores;
     e.kge.weight = o->kge_weight;
     e.kge.bonus = o->kge_bonus;

@@ -59,6 +59,7 @@ static int make_lists(lw_prove_run *w)
 static size_t own_bytes(const lw_prove_run *w)
 {
     return sizeof *w + lw_corruptor_bytes(w->corruptor) +
+           (w->least ? 2 * lw_least_model_bytes(w->least) : 0) +
            (size_t)w->e->n_lists * (sizeof(lw_prove_list) + 3 * sizeof(double)) +
            (size_t)w->most_waiting * sizeof *w->waiting;
 }
@@ -119,6 +120,40 @@ static int open_scores(lw_prove_run *w)
     return lw_map_scratch(&w->saved, lw_str_c(&beside), bytes);
 }
 
+/* What any prover could reach. */
+static int open_ceiling(lw_prove_run *w)
+{
+    lw_least_options o = {.memory = w->o->least_model_memory, .obs = w->obs};
+    const double began = lw_now();
+    if (w->o->memory_limit > 0)
+        o.memory = LW_MIN(o.memory, w->o->memory_limit / 4);
+    if (o.memory == 0 || w->o->walks.env.max_fact_pairs > 0)
+        return 0;
+    int rc = lw_least_model_new(w->kb, &o, &w->least);
+    if (rc == LW_ESTOPPED) { /* what has been ranked by then, which is nothing, is the result */
+        w->stop = true;
+        lw_errclear();
+        return 0;
+    }
+    LW_TRY(rc);
+    if (!w->least)
+        return 0;
+    LW_TRY(lw_least_asker_new(w->least, &w->asker));
+    w->e->least_atoms = lw_least_model_atoms(w->least);
+    for (int32_t i = 0; i < w->e->n_lists; i++)
+        LW_TRY(lw_prove_provable(w, w->q->atom[w->e->list[i].query], &w->e->list[i].provable));
+    w->e->least_seconds = lw_now() - began;
+    return 0;
+}
+
+int lw_prove_provable(lw_prove_run *w, lw_atom a, bool *out)
+{
+    int32_t depth;
+    LW_TRY(lw_least_ask(w->asker, a, &depth));
+    *out = depth >= 0;
+    return 0;
+}
+
 static int evaluate(lw_prove_run *w, const lw_queries *const *known, int32_t n_known,
                     lw_device *dev, const lw_policy_source *policy)
 {
@@ -128,6 +163,7 @@ static int evaluate(lw_prove_run *w, const lw_queries *const *known, int32_t n_k
         c.memory = w->o->memory_limit / 4;
     LW_TRY(lw_corruptor_new(w->kb, &c, known, n_known, &w->corruptor));
     LW_TRY(make_lists(w));
+    LW_TRY(open_ceiling(w));
     w->most_waiting = w->o->most_waiting > 0 ? w->o->most_waiting : WAITING;
     w->most_waiting += (int64_t)w->o->walks.fixed_batch_size + LW_PROVE_PENDING + 1;
     w->waiting = lw_calloc((size_t)w->most_waiting, sizeof *w->waiting);
@@ -159,6 +195,8 @@ int lw_prove_eval_run(const lw_kb *kb, const lw_queries *q, const lw_queries *co
     lw_map_close(&w.saved);
     lw_walks_free(&w.walks);
     lw_corruptor_free(&w.corruptor);
+    lw_least_asker_free(&w.asker);
+    lw_least_model_free(&w.least);
     lw_free(&w.waiting);
     for (int m = 0; m < LW_CORRUPT_MODES; m++)
         lw_auc_pr_free(&w.auc[m]);

@@ -51,6 +51,18 @@ static double give_up_below(const lw_prove_run *w, const lw_prove_list *l)
     return decides ? LW_MIN(l->score, -DBL_TRUE_MIN) : 0;
 }
 
+/* A prover that finds every proof scores this corruption, too. */
+static void count_ceiling(lw_prove_run *w, lw_prove_list *l, lw_atom corruption)
+{
+    bool provable = false;
+    if (!w->asker || w->error < 0)
+        return;
+    w->error = lw_prove_provable(w, corruption, &provable);
+    l->ceiling.higher += provable && !l->provable;
+    l->ceiling.ties += provable == l->provable;
+    l->ceiling.lower += !provable && l->provable;
+}
+
 /* The next corruption of the lists in order, false: there are no more. */
 static bool draw(lw_prove_run *w, lw_walk *out)
 {
@@ -67,6 +79,7 @@ static bool draw(lw_prove_run *w, lw_walk *out)
             out->id = id_of(l, ++w->ordinal);
             out->give_up = give_up_below(w, l);
             w->first++;
+            count_ceiling(w, l, out->query);
             return true;
         }
         l->negatives = w->cursor.given;

@@ -20,17 +20,35 @@ static double share(int64_t n, int64_t of)
     return of > 0 ? (double)n / (double)of : (double)NAN;
 }
 
-static void set_means(json_t *o, const lw_prove_means *m)
+static void set_ranks(json_t *o, const lw_rank_metrics *m)
 {
     static const char *const hits[] = {"Hits@1", "Hits@3", "Hits@10"};
-    set_real(o, "MRR", m->rank.mrr);
+    set_real(o, "MRR", m->mrr);
     for (int k = 0; k < LW_RANK_HITS; k++)
-        set_real(o, hits[k], m->rank.hits[k]);
-    set_real(o, "mean_rank", m->rank.mean_rank);
+        set_real(o, hits[k], m->hits[k]);
+    set_real(o, "mean_rank", m->mean_rank);
+}
+
+static void set_means(json_t *o, const lw_prove_means *m)
+{
+    set_ranks(o, &m->rank);
     set_int(o, "ranked", m->lists);
     set_real(o, "true_proved", share(m->positives_proved, m->lists));
     set_int(o, "corruptions", m->negatives);
     set_real(o, "false_proved", m->false_proved);
+}
+
+static json_t *ceiling_json(const lw_prove_eval *e, const lw_prove_means *m)
+{
+    if (e->least_atoms == 0)
+        return json_null();
+    json_t *o = json_object();
+    set_ranks(o, &m->ceiling);
+    set_real(o, "true_provable", share(m->positives_provable, m->lists));
+    set_real(o, "false_provable", share(m->negatives_provable, m->negatives));
+    set_int(o, "least_model_atoms", e->least_atoms);
+    set_real(o, "seconds", e->least_seconds);
+    return o;
 }
 
 static json_t *modes_json(const lw_prove_context *c, const lw_prove_eval *e)
@@ -165,6 +183,7 @@ json_t *lw_prove_eval_json(const lw_prove_context *c, const lw_prove_eval *e)
     set_real(o, "AUC-PR", m.auc_pr);
     set_int(o, "known", m.known);
     set_int(o, "missing", m.missing);
+    json_object_set_new(o, "ceiling", ceiling_json(e, &m));
     json_object_set_new(o, "per_mode", modes_json(c, e));
     if (set_groups(c, e, LW_PROVE_BY_PREDICATE, "by_predicate", "predicate", o) < 0 ||
         set_groups(c, e, LW_PROVE_BY_PUBLISHED, "by_published_depth", "depth", o) < 0 ||
@@ -223,6 +242,7 @@ int lw_prove_eval_text(const lw_prove_context *c, const lw_prove_eval *e, lw_str
         lw_table_text(&depths, out);
     }
     lw_str_add(out, "\n");
+    lw_prove_ceiling(c, e, out);
     if (known > 0)
         lw_str_addf(out, "passed over: %lld known positives\n", (long long)known);
     if (missing > 0)

@@ -18,7 +18,7 @@ static lw_prove_means of_mode(const lw_prove_eval *e, int32_t rule, int32_t slot
                               const void *self)
 {
     lw_prove_means m = {.auc_pr = of ? (double)NAN : e->auc_pr[slot]};
-    lw_rank_sum sum = {0};
+    lw_rank_sum sum = {0}, ceiling = {0};
     for (int32_t i = 0; i < e->n_queries; i++) {
         const lw_prove_list *l = &e->list[slot * e->n_queries + i];
         if (!l->whole || (of && !of(self, l)))
@@ -30,21 +30,33 @@ static lw_prove_means of_mode(const lw_prove_eval *e, int32_t rule, int32_t slot
         m.negatives_proved += l->proved;
         m.known += l->known;
         m.missing += l->missing;
+        lw_rank_sum_add(&ceiling, lw_rank_value(&l->ceiling, (lw_rank_rule)rule));
+        m.positives_provable += l->provable;
+        m.negatives_provable += l->provable ? l->ceiling.ties : l->ceiling.higher;
     }
     m.rank = lw_rank_sum_means(&sum);
+    m.ceiling = lw_rank_sum_means(&ceiling);
     m.false_proved = share_proved(e, &m);
     return m;
 }
 
 /* Counts are added, ranks averaged over the modes that have any. */
+static void join_ranks(lw_rank_metrics *all, const lw_rank_metrics *one, double share)
+{
+    all->n += one->n;
+    all->mrr += share * one->mrr;
+    all->mean_rank += share * one->mean_rank;
+    for (int k = 0; k < LW_RANK_HITS; k++)
+        all->hits[k] += share * one->hits[k];
+}
+
 static void join(lw_prove_means *all, const lw_prove_means *one, int32_t modes)
 {
     double share = 1.0 / modes;
-    all->rank.n += one->rank.n;
-    all->rank.mrr += share * one->rank.mrr;
-    all->rank.mean_rank += share * one->rank.mean_rank;
-    for (int k = 0; k < LW_RANK_HITS; k++)
-        all->rank.hits[k] += share * one->rank.hits[k];
+    join_ranks(&all->rank, &one->rank, share);
+    join_ranks(&all->ceiling, &one->ceiling, share);
+    all->positives_provable += one->positives_provable;
+    all->negatives_provable += one->negatives_provable;
     all->auc_pr += share * one->auc_pr;
     all->lists += one->lists;
     all->positives_proved += one->positives_proved;

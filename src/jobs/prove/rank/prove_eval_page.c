@@ -65,6 +65,10 @@ static void add_rules(const lw_prove_context *c, const lw_prove_eval *e, lw_html
         lw_str_add(&text, " Corruptions are a **sample**: these numbers are higher than those of a "
                           "full filtered evaluation and not comparable with them.");
     lw_html_text(h, lw_str_c(&text));
+    lw_str_clear(&text);
+    lw_prove_ceiling(c, e, &text);
+    if (text.len > 0)
+        lw_html_text(h, lw_str_c(&text));
     if (e->interrupted) {
         lw_str_clear(&text);
         lw_str_addf(&text, "**Partial**: the evaluation was interrupted. %d of %d are ranked.",

@@ -27,6 +27,8 @@ typedef struct lw_prove_run {
     const lw_observer *obs;
     lw_prove_eval *e;
     lw_corruptor *corruptor;
+    lw_least_model *least; /* NULL: not asked for, or it does not fit */
+    lw_least_asker *asker; /* of it */
     lw_walks *walks;
     /* the stream: the queries of all lists, then the corruptions of list after list */
     bool queries_given, stop, paused;
@@ -51,6 +53,8 @@ typedef struct lw_prove_run {
 /* Walks everything: prove_eval_count.c. */
 int lw_prove_run_all(lw_prove_run *w);
 /* Corruptions of one list that there can be. */
+/* The least model has it, without itself as a fact. */
+int lw_prove_provable(lw_prove_run *w, lw_atom a, bool *out);
 int64_t lw_prove_most(const lw_prove_run *w, const lw_prove_list *l);
 /* The CSV of every candidate from w->saved: prove_eval_scores.c. */
 int lw_prove_save_scores(const lw_prove_run *w, const char *path);

@@ -148,6 +148,19 @@ void lw_prove_score_rule(const lw_prove_eval_options *o, lw_str *out)
         lw_str_addf(out, "log-probability of the walk, -%g unless it proved", o->penalty);
 }
 
+void lw_prove_ceiling(const lw_prove_context *c, const lw_prove_eval *e, lw_str *out)
+{
+    const lw_prove_means m = lw_prove_eval_means(e, c->o->rank_rule, -1, NULL, NULL);
+    if (e->least_atoms == 0 || m.lists == 0)
+        return;
+    lw_str_addf(out,
+                "ceiling: %lld of %lld queries and %lld of %lld corruptions have a proof at all; a "
+                "prover that finds every one has MRR %.4f, Hits@1 %.4f, Hits@10 %.4f\n",
+                (long long)m.positives_provable, (long long)m.lists,
+                (long long)m.negatives_provable, (long long)m.negatives, m.ceiling.mrr,
+                m.ceiling.hits[0], m.ceiling.hits[2]);
+}
+
 void lw_prove_candidates_rule(const lw_prove_context *c, const lw_prove_eval *e, lw_str *out)
 {
     const lw_corrupt_options *k = &c->o->corrupt;

@@ -35,6 +35,8 @@ int lw_prove_cut_table(const lw_prove_eval *e, bool all, lw_table *t);
 /* What a score is, in one line. */
 void lw_prove_score_rule(const lw_prove_eval_options *o, lw_str *out);
 /* What was ranked against what, in one line. */
+/* A line on what a prover that finds every proof would reach, or nothing. */
+void lw_prove_ceiling(const lw_prove_context *c, const lw_prove_eval *e, lw_str *out);
 void lw_prove_candidates_rule(const lw_prove_context *c, const lw_prove_eval *e, lw_str *out);
 /* Share of looked-up states that were there, NaN when none was looked up. */
 double lw_prove_hit_rate(const lw_prove_eval *e);

@@ -58,6 +58,9 @@ typedef struct lw_prove_eval_options {
     int64_t most_waiting; /* results kept while their query is still walked, 0: 32768; no more are
                              begun when it is reached */
     lw_prove_kge kge;
+    /* Bytes for the least model, which says what any prover could reach; 0, or max_fact_pairs: it is not
+     * asked. */
+    size_t least_model_memory;
 } lw_prove_eval_options;
 
 #define LW_PROVE_ENDS 6 /* of lw_proof_end */
@@ -74,6 +77,8 @@ typedef struct lw_prove_list {
     int64_t missing;   /* wanted and not to be had */
     int64_t first;     /* negatives of the lists before */
     bool whole;        /* every candidate was walked */
+    bool provable;     /* the query has a proof, of any length (with a least model) */
+    lw_rank ceiling;   /* where a prover that finds every proof ranks it: provable above not */
 } lw_prove_list;
 
 /* Proofs by their end and their depth. */
@@ -93,6 +98,8 @@ typedef struct lw_prove_eval {
     int64_t candidates; /* ranked */
     int64_t unwalked;   /* of these, decided by their plausibility alone (ranks_only) */
     bool ranks_only;
+    int64_t least_atoms; /* of the least model; 0: there was none */
+    double least_seconds;
     lw_walks_counts walks;
     lw_walks_options used; /* batch, rows and cache as the memory limit made them */
     size_t bytes;          /* of the evaluation beside knowledge base and weights */
@@ -125,6 +132,8 @@ typedef struct lw_prove_means {
     double auc_pr;       /* mean over modes; NaN for parts */
     double false_proved; /* share of the corruptions; NaN: not known */
     int64_t lists, positives_proved, negatives, negatives_proved, known, missing;
+    lw_rank_metrics ceiling; /* of a prover that finds every proof; with a least model */
+    int64_t positives_provable, negatives_provable;
 } lw_prove_means;
 
 /* Lists of one mode (-1: all) for which `of(self, list)` holds (NULL: all). */
