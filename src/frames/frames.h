@@ -12,11 +12,13 @@
  * the ending of what the user typed:
  *
  *   sources   FILE.y4m, FILE.mjpeg, FILE.mp4 (.mkv .mov .webm .avi), folder:DIR, test[:WxH@FPS],
- *             - (y4m, or raw frames)
- *   sinks     FILE.y4m, FILE.mjpeg, FILE.mp4, folder:DIR, - (y4m), md5, null
+ *             - (y4m, JPEGs, or raw frames), v4l2:/dev/videoN[:WxH]
+ *   sinks     FILE.y4m, FILE.mjpeg, FILE.mp4, folder:DIR, - (y4m), v4l2:/dev/videoN, md5, null
  *
  * Everything read is hostile: sizes are checked before use, and what is damaged or cut off is
  * LW_EFORMAT with one line that names file, frame and reason; the frames before it were given.
+ * JPEGs of cameras and pipes are passed over instead, and counted. A frame costs no allocation but
+ * those of libraries (FFmpeg's, libpng).
  */
 #ifndef LW_FRAMES_H
 #define LW_FRAMES_H
@@ -43,6 +45,7 @@ const char *lw_frame_format_text(char buf[96], const lw_frame_format *f);
 typedef struct lw_frame_options {
     const char *raw; /* "WxH:FORMAT": the source has no headers; NULL: it has */
     double fps;      /* instead of the source's own; 0: that */
+    int32_t buffers; /* of a camera, 1 to 4; 0: 4 */
     int32_t matrix;  /* 0: BT.709 from 720 lines on, else BT.601; 1: BT.601; 2: BT.709 */
     int32_t range;   /* 0: as the source says, else limited; 1: limited; 2: full */
     bool (*stopped)(void *self); /* asked while waiting for a pipe; NULL: never */
@@ -54,7 +57,9 @@ typedef struct lw_frame_source {
     lw_frame_format format;
     lw_pixels pixels; /* of its frames */
     lw_str name;
-    int64_t number; /* of the next frame */
+    int64_t number;  /* of the next frame */
+    bool live;       /* a camera or a pipe: what is damaged is passed over */
+    int64_t skipped; /* such frames; read it when nobody reads frames */
     void *self;
 } lw_frame_source;
 
@@ -65,7 +70,7 @@ int lw_frame_source_open(const char *spec, const lw_frame_options *o, lw_frame_s
 int lw_frame_source_next(lw_frame_source *s, uint8_t *bytes, double *captured);
 /* From the first frame on. LW_EUSAGE: a pipe. */
 int lw_frame_source_rewind(lw_frame_source *s);
-/* Whether frames come at a pace of their own: a pipe's. */
+/* Whether frames come at a pace of their own: those of pipes and cameras. */
 bool lw_frame_source_paces(const lw_frame_source *s);
 void lw_frame_source_close(lw_frame_source **pp);
 

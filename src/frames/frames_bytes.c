@@ -67,14 +67,15 @@ static int read_some(lw_frame_bytes *b, const char *name, void *to, size_t n, si
 
 int lw_frame_bytes_want(lw_frame_bytes *b, const char *name, size_t n, size_t *have)
 {
-    if (b->begin > 0 && b->begin + n > b->cap) {
+    if (b->begin > 0 &&
+        b->end - b->begin < n) { /* what is left to the front: it grows no further */
         memmove(b->buf, b->buf + b->begin, b->end - b->begin);
         b->end -= b->begin;
         b->begin = 0;
     }
     while (b->end - b->begin < n) {
         size_t got;
-        LW_TRY(lw_grow(&b->buf, &b->cap, b->begin + LW_MAX(n, (size_t)READ_AHEAD), 1));
+        LW_TRY(lw_grow(&b->buf, &b->cap, LW_MAX(n, (size_t)READ_AHEAD), 1));
         LW_TRY(read_some(b, name, b->buf + b->end, b->cap - b->end, &got));
         if (got == 0)
             break;

@@ -110,12 +110,12 @@ static int out_open(lw_frame_sink *s, const char *spec)
 static int out_put(lw_frame_sink *s, const uint8_t *rgb)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    const lw_image im = {.width = s->format.w,
+                         .height = s->format.h,
+                         .rgb = (uint8_t *)(uintptr_t)rgb}; /* only read */
     lw_str_addf(&path, "%s/frame_%06lld.png", lw_str_c(s->self), (long long)s->n);
     if (path.failed)
         return LW_ENOMEM;
-    LW_TRY(lw_image_init(&im, s->format.w, s->format.h));
-    memcpy(im.rgb, rgb, (size_t)im.width * (size_t)im.height * 3);
     return lw_png_save(lw_str_c(&path), &im, NULL);
 }
 

@@ -11,8 +11,9 @@ enum { MOST_JPEG = 64 << 20, QUALITY = 90 };
 
 typedef struct mjpeg {
     lw_frame_bytes bytes;
-    lw_image first; /* decoded when opened, to know the size */
-    bool has_first;
+    lw_jpeg *jpeg;
+    size_t found; /* bytes of the picture that begins here, where that is known; else 0 */
+    int bad;      /* damaged pictures in a row */
 } mjpeg;
 
 /* The byte at `at` of the picture that begins here: 0..255, -1 where the file ends, LW_E* below. */
@@ -71,82 +72,123 @@ static int jpeg_size(mjpeg *m, const char *name, long long number, size_t *out)
     return 0;
 }
 
-/* The next picture; what lies between two (padding) is passed over. 1: there is none. */
-static int next_picture(lw_frame_source *s, lw_image *out, double *captured)
+/* To where the next picture begins: what lies before it (padding) is passed over. 1: there is none. */
+static int pass_to_picture(lw_frame_source *s)
 {
     mjpeg *m = s->self;
     const char *name = lw_str_c(&s->name);
-    char what[96];
-    size_t passed = 0, size = 0;
-    for (;; passed++) {
+    for (size_t passed = 0;; passed++) {
         int a, b;
         LW_TRY(byte_at(m, name, 0, &a));
         LW_TRY(byte_at(m, name, 1, &b));
         if (a == NO_BYTE)
-            return s->number == 0 && passed > 0 ? lw_fail(LW_EFORMAT, "%s: no JPEG in it", name)
-                                                : 1;
+            return s->number == 0 && passed > 0 && s->skipped == 0
+                       ? lw_fail(LW_EFORMAT, "%s: no JPEG in it", name)
+                       : 1;
         if (a == 0xff && b == 0xd8)
-            break;
+            return 0;
         if (passed == MOST_JPEG)
             return lw_fail(LW_EFORMAT, "%s: frame %lld: no JPEG begins within %d MiB", name,
                            (long long)s->number, MOST_JPEG >> 20);
         m->bytes.begin++;
     }
-    *captured = lw_now();
-    LW_TRY(jpeg_size(m, name, (long long)s->number, &size));
-    lw_clean(what, sizeof what - 32, name);
+}
+
+/* Finds the next picture, m->found bytes from m->bytes.begin on. 1: there is none. */
+static int find_picture(lw_frame_source *s, double *captured)
+{
+    mjpeg *m = s->self;
+    while (m->found == 0) {
+        int rc = pass_to_picture(s);
+        if (rc != 0)
+            return rc;
+        *captured = lw_now();
+        rc = jpeg_size(m, lw_str_c(&s->name), (long long)s->number, &m->found);
+        if (rc == LW_EFORMAT && s->live) { /* the next one begins behind this marker, or further */
+            m->bytes.begin += 2;
+            rc = lw_frame_skip(s, &m->bad);
+        }
+        LW_TRY(rc);
+    }
+    return 0;
+}
+
+static void pass_picture(mjpeg *m)
+{
+    m->bytes.begin += m->found;
+    m->found = 0;
+}
+
+/* Its size, or with rgb its pixels, of that size. */
+static int read_picture(lw_frame_source *s, int32_t *w, int32_t *h, uint8_t *rgb)
+{
+    mjpeg *m = s->self;
+    const char *bytes = m->bytes.buf + m->bytes.begin;
+    char what[96];
+    lw_clean(what, sizeof what - 32, lw_str_c(&s->name));
     snprintf(what + strlen(what), 32, ": frame %lld", (long long)s->number);
-    int rc = lw_image_parse(what, m->bytes.buf + m->bytes.begin, size, out);
-    m->bytes.begin += size;
-    return rc;
+    return rgb ? lw_jpeg_read(m->jpeg, what, bytes, m->found, *w, *h, rgb)
+               : lw_jpeg_read_size(m->jpeg, what, bytes, m->found, w, h);
+}
+
+/* The next picture that is whole, as above; damaged ones of a live source are passed over. */
+static int next_picture(lw_frame_source *s, int32_t *w, int32_t *h, uint8_t *rgb, double *captured)
+{
+    mjpeg *m = s->self;
+    for (;;) {
+        int rc = find_picture(s, captured);
+        if (rc != 0)
+            return rc;
+        rc = read_picture(s, w, h, rgb);
+        if (rc == 0) {
+            m->bad = 0;
+            if (rgb)
+                pass_picture(m);
+            return 0;
+        }
+        pass_picture(m);
+        if (rc != LW_EFORMAT || !s->live)
+            return rc;
+        LW_TRY(lw_frame_skip(s, &m->bad));
+    }
+}
+
+int lw_frame_mjpeg_begin(lw_frame_source *s, lw_frame_bytes *bytes)
+{
+    mjpeg *m = s->self = lw_calloc(1, sizeof *m);
+    double captured;
+    int32_t w, h;
+    s->def = &lw_frames_from_mjpeg;
+    if (!m)
+        return LW_ENOMEM;
+    m->bytes = *bytes;
+    *bytes = (lw_frame_bytes){0};
+    s->live = !m->bytes.regular;
+    LW_TRY(lw_jpeg_new(&m->jpeg));
+    int rc = next_picture(s, &w, &h, NULL, &captured);
+    if (rc != 0)
+        return rc < 0 ? rc : lw_fail(LW_EFORMAT, "%s: empty: no frames", lw_str_c(&s->name));
+    s->format = (lw_frame_format){
+        .form = LW_PIXELS_RGB, .full_range = true, .w = w, .h = h, .rate = 25, .per = 1};
+    return 0;
 }
 
 static int mjpeg_open(lw_frame_source *s, const char *spec, const lw_frame_options *o)
 {
-    mjpeg *m = s->self = lw_calloc(1, sizeof *m);
-    double captured;
-    if (!m)
-        return LW_ENOMEM;
-    LW_TRY(lw_frame_bytes_open(&m->bytes, spec, o));
-    int rc = next_picture(s, &m->first, &captured);
-    if (rc != 0)
-        return rc < 0 ? rc : lw_fail(LW_EFORMAT, "%s: empty: no frames", lw_str_c(&s->name));
-    m->has_first = true;
-    s->format = (lw_frame_format){.form = LW_PIXELS_RGB,
-                                  .full_range = true,
-                                  .w = m->first.width,
-                                  .h = m->first.height,
-                                  .rate = 25,
-                                  .per = 1};
-    return 0;
+    LW_CLEANUP(lw_frame_bytes_close) lw_frame_bytes bytes = {0};
+    LW_TRY(lw_frame_bytes_open(&bytes, spec, o));
+    return lw_frame_mjpeg_begin(s, &bytes);
 }
 
 static int mjpeg_next(lw_frame_source *s, uint8_t *bytes, double *captured)
 {
-    mjpeg *m = s->self;
-    LW_CLEANUP(lw_image_clear) lw_image im = {0};
-    if (m->has_first) {
-        im = m->first;
-        m->first = (lw_image){0};
-        m->has_first = false;
-    } else {
-        int rc = next_picture(s, &im, captured);
-        if (rc != 0)
-            return rc;
-    }
-    if (im.width != s->format.w || im.height != s->format.h)
-        return lw_fail(LW_EFORMAT, "%s: frame %lld: %dx%d pixels, those before it have %dx%d",
-                       lw_str_c(&s->name), (long long)s->number, im.width, im.height, s->format.w,
-                       s->format.h);
-    memcpy(bytes, im.rgb, (size_t)im.width * (size_t)im.height * 3);
-    return 0;
+    return next_picture(s, &s->format.w, &s->format.h, bytes, captured);
 }
 
 static int mjpeg_rewind(lw_frame_source *s)
 {
     mjpeg *m = s->self;
-    lw_image_clear(&m->first);
-    m->has_first = false;
+    m->found = 0;
     return lw_frame_bytes_rewind(&m->bytes, lw_str_c(&s->name));
 }
 
@@ -156,7 +198,7 @@ static void mjpeg_close(lw_frame_source *s)
     if (!m)
         return;
     lw_frame_bytes_close(&m->bytes);
-    lw_image_clear(&m->first);
+    lw_jpeg_free(&m->jpeg);
     lw_free(&s->self);
 }
 
@@ -167,8 +209,7 @@ const lw_frame_source_def lw_frames_from_mjpeg = {".mjpeg",   "FILE.mjpeg", mjpe
 
 typedef struct mjpeg_out {
     lw_frame_file out;
-    lw_image im;
-    lw_str jpeg;
+    lw_jpeg *jpeg;
 } mjpeg_out;
 
 static int out_open(lw_frame_sink *s, const char *spec)
@@ -177,17 +218,17 @@ static int out_open(lw_frame_sink *s, const char *spec)
     s->format.form = LW_PIXELS_RGB;
     if (!o)
         return LW_ENOMEM;
-    LW_TRY(lw_image_init(&o->im, s->format.w, s->format.h));
+    LW_TRY(lw_jpeg_new(&o->jpeg));
     return lw_new_file_begin(&o->out.file, spec);
 }
 
 static int out_put(lw_frame_sink *s, const uint8_t *rgb)
 {
     mjpeg_out *o = s->self;
-    memcpy(o->im.rgb, rgb, (size_t)o->im.width * (size_t)o->im.height * 3);
-    o->jpeg.len = 0;
-    LW_TRY(lw_jpeg_encode(&o->im, QUALITY, &o->jpeg));
-    return lw_frame_file_put(&o->out, o->jpeg.s, o->jpeg.len);
+    const uint8_t *bytes;
+    size_t n;
+    LW_TRY(lw_jpeg_write(o->jpeg, rgb, s->format.w, s->format.h, QUALITY, &bytes, &n));
+    return lw_frame_file_put(&o->out, bytes, n);
 }
 
 static int out_finish(lw_frame_sink *s, char text[64])
@@ -203,8 +244,7 @@ static void out_close(lw_frame_sink *s)
     if (!o)
         return;
     lw_new_file_drop(&o->out.file);
-    lw_image_clear(&o->im);
-    lw_str_clear(&o->jpeg);
+    lw_jpeg_free(&o->jpeg);
     lw_free(&s->self);
 }
 

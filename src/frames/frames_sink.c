@@ -10,7 +10,7 @@
 
 static const lw_frame_sink_def *const kinds[] = {
     &lw_frames_to_pipe,   &lw_frames_to_null,  &lw_frames_to_md5, &lw_frames_to_y4m,
-    &lw_frames_to_folder, &lw_frames_to_mjpeg, &lw_frames_to_mp4};
+    &lw_frames_to_folder, &lw_frames_to_mjpeg, &lw_frames_to_mp4, &lw_frames_to_v4l2};
 
 static int no_kind(const char *spec)
 {

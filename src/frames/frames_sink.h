@@ -15,7 +15,7 @@ typedef struct lw_frame_sink_def {
 } lw_frame_sink_def;
 
 extern const lw_frame_sink_def lw_frames_to_y4m, lw_frames_to_pipe, lw_frames_to_mjpeg,
-    lw_frames_to_mp4, lw_frames_to_folder, lw_frames_to_md5, lw_frames_to_null;
+    lw_frames_to_mp4, lw_frames_to_v4l2, lw_frames_to_folder, lw_frames_to_md5, lw_frames_to_null;
 
 /* A frame appended to a file; one that cannot be written whole is cut off again, and what is there is
  * finished, so that the frames before it are kept. LW_EIO. */

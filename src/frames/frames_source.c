@@ -9,7 +9,7 @@
 static const lw_frame_source_def *const kinds[] = {
     &lw_frames_from_pipe,  &lw_frames_from_test, &lw_frames_from_folder, &lw_frames_from_y4m,
     &lw_frames_from_mjpeg, &lw_frames_from_mp4,  &lw_frames_from_mkv,    &lw_frames_from_mov,
-    &lw_frames_from_webm,  &lw_frames_from_avi};
+    &lw_frames_from_webm,  &lw_frames_from_avi,  &lw_frames_from_v4l2};
 
 /* ".y4m" ends a spec, "folder:" begins it, "-" and "test" are it; "test" may go on with a colon. */
 bool lw_frame_named(const char *word, const char *spec)
@@ -95,7 +95,8 @@ int lw_frame_source_open(const char *spec, const lw_frame_options *o, lw_frame_s
         return LW_ENOMEM;
     s->format = (lw_frame_format){.rate = 25, .per = 1};
     LW_TRY(s->def->open(s, spec, o));
-    set_rate(&s->format, o->fps);
+    if (s->def != &lw_frames_from_v4l2) /* which says what rate came of it */
+        set_rate(&s->format, o->fps);
     const lw_frame_format *f = &s->format;
     LW_TRY(lw_frame_format_check(lw_str_c(&s->name), f->w, f->h, f->rate, f->per));
     lw_pixels_init(&s->pixels, f->form, f->matrix, f->full_range, f->w, f->h);
@@ -111,6 +112,15 @@ int lw_frame_source_next(lw_frame_source *s, uint8_t *bytes, double *captured)
     return rc;
 }
 
+int lw_frame_skip(lw_frame_source *s, int *bad)
+{
+    s->skipped++;
+    lw_log(LW_LOG_INFO, "stream", "a damaged frame is passed over: %s", lw_errmsg());
+    if (++*bad < LW_FRAME_MOST_BAD)
+        return 0;
+    return lw_fail_in(LW_EFORMAT, "%s: %d damaged frames in a row: ", lw_str_c(&s->name), *bad);
+}
+
 int lw_frame_source_rewind(lw_frame_source *s)
 {
     s->number = 0;
@@ -119,7 +129,7 @@ int lw_frame_source_rewind(lw_frame_source *s)
 
 bool lw_frame_source_paces(const lw_frame_source *s)
 {
-    return s->def == &lw_frames_from_pipe;
+    return s->live || s->def == &lw_frames_from_pipe;
 }
 
 void lw_frame_source_close(lw_frame_source **pp)

@@ -17,10 +17,14 @@ typedef struct lw_frame_source_def {
 
 extern const lw_frame_source_def lw_frames_from_y4m, lw_frames_from_pipe, lw_frames_from_mjpeg,
     lw_frames_from_folder, lw_frames_from_test, lw_frames_from_mp4, lw_frames_from_mkv,
-    lw_frames_from_mov, lw_frames_from_webm, lw_frames_from_avi;
+    lw_frames_from_mov, lw_frames_from_webm, lw_frames_from_avi, lw_frames_from_v4l2;
 
 /* Whether a spec is of the kind with this word. */
 bool lw_frame_named(const char *word, const char *spec);
+/* A damaged frame of a live source is passed over: counted; LW_EFORMAT with the last one's reason after
+ * LW_FRAME_MOST_BAD (*bad) in a row. */
+enum { LW_FRAME_MOST_BAD = 100 };
+int lw_frame_skip(lw_frame_source *s, int *bad);
 /* Matrix and range as the options say; `full`: what the source says. */
 void lw_frame_colours(lw_frame_format *f, const lw_frame_options *o, bool full);
 
@@ -41,5 +45,8 @@ int lw_frame_bytes_want(lw_frame_bytes *b, const char *name, size_t n, size_t *h
 /* The next n into `to`; *got: fewer at the end. */
 int lw_frame_bytes_get(lw_frame_bytes *b, const char *name, void *to, size_t n, size_t *got);
 int lw_frame_bytes_rewind(lw_frame_bytes *b, const char *name);
+
+/* The source as one of JPEGs in these bytes, which become its own: standard input may be that. */
+int lw_frame_mjpeg_begin(lw_frame_source *s, lw_frame_bytes *bytes);
 
 #endif

@@ -171,6 +171,16 @@ static int y4m_open(lw_frame_source *s, const char *spec, const lw_frame_options
         return LW_ENOMEM;
     LW_TRY(lw_frame_bytes_open(&y->bytes, spec, o));
     y->raw = o->raw != NULL;
+    s->live = !y->bytes.regular;
+    if (!y->raw && s->def == &lw_frames_from_pipe) {
+        size_t have;
+        LW_TRY(lw_frame_bytes_want(&y->bytes, lw_str_c(&s->name), 2, &have));
+        if (have >= 2 && memcmp(y->bytes.buf + y->bytes.begin, "\xff\xd8", 2) == 0) {
+            LW_CLEANUP(lw_frame_bytes_close) lw_frame_bytes bytes = y->bytes;
+            lw_free(&s->self);
+            return lw_frame_mjpeg_begin(s, &bytes);
+        }
+    }
     LW_TRY(y->raw ? read_raw(s, o) : read_header(s, o));
     lw_pixels p;
     lw_pixels_init(&p, s->format.form, s->format.matrix, false, s->format.w, s->format.h);
@@ -224,7 +234,7 @@ static void y4m_close(lw_frame_source *s)
 const lw_frame_source_def lw_frames_from_y4m = {".y4m",   "FILE.y4m", y4m_open,
                                                 y4m_next, y4m_rewind, y4m_close};
 const lw_frame_source_def lw_frames_from_pipe = {
-    "-", "- (y4m, or --raw WxH:FORMAT)", y4m_open, y4m_next, y4m_rewind, y4m_close};
+    "-", "- (y4m, JPEGs, or --raw WxH:FORMAT)", y4m_open, y4m_next, y4m_rewind, y4m_close};
 
 /* ---- written --------------------------------------------------------------------------------- */
 

@@ -74,6 +74,19 @@ wait $pid
 [ $? -eq 130 ] || fails 'SIGINT while a pipe says nothing'
 exec 9>&-
 
+# a camera that is not there; JPEGs through a pipe, one of them damaged
+expect 4 stream --input v4l2:/dev/video99
+err_has 'v4l2:/dev/video99: cannot open'
+expect 4 stream --input a.y4m --every-frame --output v4l2:/dev/video99
+cat a.mjpeg a.mjpeg | "$program" stream --input - --every-frame --output j.y4m >"$out" 2>"$err" || fails 'JPEGs on standard input'
+out_has '24 written'
+{ cat a.mjpeg; head -c 900 a.mjpeg; cat a.mjpeg; } >hole.mjpeg
+cat hole.mjpeg | "$program" stream --input - --every-frame >"$out" 2>"$err" || fails 'a hole in a pipe'
+out_has '1 damaged frames were passed over'
+out_has '24 written'
+expect 3 stream --input hole.mjpeg --every-frame
+out_has '12 written'
+
 # a full disk and a reader that went away
 if [ -c /dev/full ]; then
     "$program" stream --input a.y4m --every-frame --output - <a.y4m >/dev/full 2>"$err"

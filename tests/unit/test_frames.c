@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "formats/formats.h"
 #include "frames/frames.h"
@@ -283,6 +285,130 @@ static void videos_are_ffmpegs(void **state)
     lw_frame_source_close(&s);
 }
 
+/* JPEGs with holes: a file names the first and ends, a pipe passes over them and counts. */
+static void damaged_jpegs(void **state)
+{
+    (void)state;
+    char text[64], *one[5] = {NULL};
+    size_t n[5];
+    LW_CLEANUP(lw_str_clear) lw_str all = {0};
+    for (int i = 0; i < 5; i++) {
+        char name[32];
+        lw_frame_sink *s = NULL;
+        static uint8_t rgb[64 * 32 * 3];
+        const lw_frame_format like = {
+            .form = LW_PIXELS_RGB, .w = 64, .h = 32, .rate = 25, .per = 1};
+        snprintf(name, sizeof name, "one%d.mjpeg", i);
+        assert_int_equal(lw_frame_sink_open(at(name), &like, &kernels, &s), 0);
+        lw_frame_test_draw(rgb, 64, 32, i);
+        assert_int_equal(lw_frame_sink_put(s, rgb), 0);
+        assert_int_equal(lw_frame_sink_finish(s, text), 0);
+        lw_frame_sink_close(&s);
+        assert_int_equal(lw_file_read(at(name), 0, &one[i], &n[i]), 0);
+    }
+    lw_str_add_n(&all, one[0], n[0]);
+    memcpy(one[1] + n[1] * 2 / 3, "\xff\xd9", 2); /* an end where none is */
+    lw_str_add_n(&all, one[1], n[1]);
+    lw_str_add_n(&all, one[2], n[2] - 300); /* a piece lost */
+    lw_str_add_n(&all, one[3], n[3]);
+    lw_str_add_n(&all, one[4], n[4]);
+    assert_int_equal(lw_file_write(at("bad.mjpeg"), all.s, all.len), 0);
+    lw_frame_format f;
+    int rc;
+    assert_int_equal(read_frames(at("bad.mjpeg"), &f, &rc), 1);
+    assert_int_equal(rc, LW_EFORMAT);
+    assert_non_null(strstr(lw_errmsg(), "bad.mjpeg: frame 1: bad JPEG"));
+
+    assert_int_equal(mkfifo(at("pipe.mjpeg"), 0600), 0);
+    int fd = open(at("pipe.mjpeg"), O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0 && all.len < 60000);
+    assert_int_equal(write(fd, all.s, all.len), all.len);
+    lw_frame_source *s = NULL;
+    static uint8_t rgb[64 * 32 * 3];
+    double captured;
+    int64_t seen = -1;
+    assert_int_equal(lw_frame_source_open(at("pipe.mjpeg"), &plain, &s), 0);
+    assert_true(lw_frame_source_paces(s));
+    close(fd); /* who wrote is gone */
+    while ((rc = lw_frame_source_next(s, rgb, &captured)) == 0) {
+        const int64_t now = lw_frame_test_read(rgb, 64, 32);
+        assert_true(now > seen && now != 1 && now != 2);
+        seen = now;
+    }
+    assert_int_equal(rc, 1);
+    assert_int_equal(seen, 4);
+    assert_true(s->skipped >= 2);
+    lw_frame_source_close(&s);
+    for (int i = 0; i < 5; i++)
+        lw_free(&one[i]);
+}
+
+/* Few bytes that promise many pixels are refused by their header. */
+static void jpegs_that_promise_much(void **state)
+{
+    (void)state;
+    char text[64], *all = NULL;
+    size_t n;
+    lw_frame_format f;
+    int rc;
+    write_frames(at("much.mjpeg"), 64, 32, 2, LW_PIXELS_RGB, text);
+    assert_int_equal(lw_file_read(at("much.mjpeg"), 0, &all, &n), 0);
+    for (int from = 0; from < 2; from++) { /* in the first picture, in the last */
+        char *size = NULL;
+        for (size_t i = from ? n / 2 : 0; i + 9 < n && !size; i++)
+            if (memcmp(all + i, "\xff\xc0\x00\x11\x08\x00\x20\x00\x40", 9) == 0)
+                size = all + i + 5;
+        assert_non_null(size);
+        memcpy(size, "\x1f\x40\x1f\x40", 4); /* 8000x8000 */
+        assert_int_equal(lw_file_write(at("much.mjpeg"), all, n), 0);
+        read_frames(at("much.mjpeg"), &f, &rc);
+        assert_int_equal(rc, LW_EFORMAT);
+        assert_non_null(strstr(lw_errmsg(), "bytes that promise 8000x8000 pixels"));
+        memcpy(size, "\x00\x20\x00\x40", 4);
+    }
+    lw_free(&all);
+}
+
+/* From the third frame on nothing is allocated. */
+static void frames_allocate_nothing(void **state)
+{
+    (void)state;
+    static const char *const from[] = {"test:64x32", "al.y4m", "al.mjpeg", "al.raw"};
+    static const char *const to[] = {"null", "md5", "to.y4m", "to.mjpeg"};
+    char text[64];
+    write_frames(at("al.y4m"), 64, 32, 40, LW_PIXELS_420, text);
+    write_frames(at("al.mjpeg"), 64, 32, 40, LW_PIXELS_RGB, text);
+    char *all = NULL;
+    size_t n;
+    assert_int_equal(lw_file_read(at("al.y4m"), 0, &all, &n), 0);
+    assert_int_equal(lw_file_write(at("al.raw"), all, n), 0);
+    lw_free(&all);
+    for (size_t i = 0; i < LW_COUNT(from) * LW_COUNT(to); i++) {
+        const char *in = from[i / LW_COUNT(to)], *out = to[i % LW_COUNT(to)];
+        const lw_frame_options o = {.raw = lw_str_ends(in, ".raw") ? "64x32:gray" : NULL};
+        static uint8_t bytes[64 * 32 * 3], rgb[64 * 32 * 3];
+        lw_frame_source *s = NULL;
+        lw_frame_sink *k = NULL;
+        double captured;
+        uint64_t before = 0;
+        assert_int_equal(lw_frame_source_open(strchr(in, ':') ? in : at(in), &o, &s), 0);
+        assert_int_equal(
+            lw_frame_sink_open(strchr(out, '.') ? at(out) : out, &s->format, &kernels, &k), 0);
+        for (int frame = 0; frame < 35; frame++) {
+            if (frame == 2)
+                before = lw_alloc_count();
+            assert_int_equal(lw_frame_source_next(s, bytes, &captured), 0);
+            kernels.pixels.to_u8(rgb, bytes, &s->pixels, 0, s->pixels.bands);
+            assert_int_equal(lw_frame_sink_put(k, rgb), 0);
+        }
+        if (lw_alloc_count() != before)
+            fail_msg("%s to %s: %d allocations in 33 frames", in, out,
+                     (int)(lw_alloc_count() - before));
+        lw_frame_sink_close(&k);
+        lw_frame_source_close(&s);
+    }
+}
+
 /* A picture within a picture, as cameras put into EXIF, is no frame. */
 static void thumbnails_are_no_frames(void **state)
 {
@@ -349,7 +475,8 @@ int main(void)
         cmocka_unit_test(md5_of_frames),           cmocka_unit_test(headers_that_lie),
         cmocka_unit_test(files_cut_off),           cmocka_unit_test(thumbnails_are_no_frames),
         cmocka_unit_test(folders_of_other_things), cmocka_unit_test(videos_cut_off),
-        cmocka_unit_test(videos_are_ffmpegs),
+        cmocka_unit_test(videos_are_ffmpegs),      cmocka_unit_test(damaged_jpegs),
+        cmocka_unit_test(jpegs_that_promise_much), cmocka_unit_test(frames_allocate_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -18,14 +18,18 @@ static const lw_option options[] = {
      .unit = "source", .group = "Frames",
      .help =
          "FILE.y4m, FILE.mjpeg, FILE.mp4 (.mkv .mov .webm .avi), folder:DIR of pictures, - (y4m "
-         "on standard input) or "
+         "on standard input), v4l2:/dev/videoN[:WxH] or "
          "test[:WxH@FPS], a moving pattern with its frame number"},
     {LW_OPT_LIST(stream_cli, c.output, c.n_outputs), .name = "output", .fallback = "null",
      .unit = "sinks", .group = "Frames",
-     .help = "FILE.y4m, FILE.mjpeg, FILE.mp4, folder:DIR, - (y4m on standard output), md5 (of all "
-             "frames as RGB) or null; several with commas"},
+     .help =
+         "FILE.y4m, FILE.mjpeg, FILE.mp4, folder:DIR, v4l2:/dev/videoN (virtual camera), - (y4m "
+         "on standard output), md5 (of all frames as RGB) or null; several with commas"},
     {LW_OPT(stream_cli, record), .name = "record", .path = LW_PATH_OUT, .unit = "file",
      .group = "Frames", .help = "one more output: FILE.mp4, FILE.y4m or FILE.mjpeg"},
+    {LW_OPT(stream_cli, c.buffers), .name = "buffers", .fallback = "4", .min = 1, .max = 4,
+     .unit = "frames", .group = "Frames",
+     .help = "of a camera; with one it waits until a frame was read, which some do not like"},
     {LW_OPT(stream_cli, c.raw), .name = "raw", .unit = "WxH:FORMAT", .group = "Frames",
      .help = "the input has no header: yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray or rgb24"},
     {LW_OPT(stream_cli, c.matrix), .name = "matrix", .choices = "auto|bt601|bt709",
@@ -95,6 +99,8 @@ static void print_summary(const stream_cli *o, const lw_stream_config *c, const 
                  (long long)r->read, (long long)r->computed, (long long)r->written,
                  lw_fmt_time(time, r->seconds), (long long)r->dropped_in, (long long)r->dropped_out,
                  (long long)r->repeated);
+    if (r->skipped > 0)
+        lw_cli_print("%lld damaged frames were passed over\n", (long long)r->skipped);
     lw_cli_print("frames a second: %.4g in, %.4g network, %.4g out\n", r->fps_in, r->fps_network,
                  r->fps_out);
     lw_cli_print("%-16s %9s %9s %9s %9s   ms\n", "latency", "p50", "p95", "p99", "max");
@@ -122,6 +128,7 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
     json_object_set_new(j, "format", json_string(r->input));
     json_object_set_new(j, "model", json_string(c->model));
     json_object_set_new(j, "outputs", outputs);
+    json_object_set_new(j, "skipped", json_integer(r->skipped));
     json_object_set_new(j, "summary", json_true());
     lw_json_dump(j, 0, &text);
     lw_cli_print("%s\n", lw_str_c(&text));

@@ -59,4 +59,22 @@ int lw_png_texts(const char *path, json_t **out);
 int lw_jpeg_encode(const lw_image *im, int quality,
                    lw_str *out); /* 4:2:0 below quality 90, else 4:4:4 */
 
+/* JPEGs one after the other: what a coder needs is kept from one to the next, so that none of them
+ * costs an allocation but those that libjpeg makes itself. */
+typedef struct lw_jpeg lw_jpeg;
+int lw_jpeg_new(lw_jpeg **out);
+void lw_jpeg_free(lw_jpeg **pp);
+/* No picture has more pixels a byte: one colour in progressive scans has a third of it. A header that
+ * promises more is refused before anything is made for it. */
+#define LW_JPEG_MOST_PIXELS_A_BYTE 2048
+/* LW_EFORMAT: damaged, or no such promise is kept. */
+int lw_jpeg_read_size(lw_jpeg *j, const char *what, const void *bytes, size_t n, int32_t *w,
+                      int32_t *h);
+/* LW_EFORMAT: also of another size than w x h. */
+int lw_jpeg_read(lw_jpeg *j, const char *what, const void *bytes, size_t n, int32_t w, int32_t h,
+                 uint8_t *rgb);
+/* *bytes is valid until the next one. */
+int lw_jpeg_write(lw_jpeg *j, const uint8_t *rgb, int32_t w, int32_t h, int quality,
+                  const uint8_t **bytes, size_t *n);
+
 #endif

@@ -28,6 +28,7 @@ typedef struct lw_stream_report {
     int64_t read, computed, written; /* frames; written: without repeated ones */
     int64_t dropped_in, dropped_out; /* before the network, behind it */
     int64_t repeated;                /* in files, for those dropped: time goes on */
+    int64_t skipped;                 /* damaged ones of cameras and pipes; of the whole only */
     double fps_in, fps_network, fps_out;
     lw_stream_latency latency[LW_STREAM_PARTS];
     char input[96], sums[LW_STREAM_OUTPUTS][64]; /* of the source; what sinks say: md5 */
@@ -40,6 +41,7 @@ typedef struct lw_stream_config {
     const char *output[LW_STREAM_OUTPUTS];
     int32_t n_outputs;
     double fps;            /* 0: the source's */
+    int32_t buffers;       /* of a camera */
     int32_t matrix, range; /* lw_frame_options */
     int32_t pace;     /* lw_stream_pace; by source: a pipe as it comes, what is kept whole fast,
                               the rest in real time */

@@ -191,6 +191,7 @@ static int pipe_open(pipe *p)
     lw_kernels_init(&p->kernels, isa);
     p->options = (lw_frame_options){.raw = c->raw,
                                     .fps = c->fps,
+                                    .buffers = c->buffers,
                                     .matrix = c->matrix,
                                     .range = c->range,
                                     .stopped = stopped,
@@ -298,5 +299,6 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
     rc = finish(p, rc, out);
     lw_mailbox_free(
         &p->in); /* its thread may still wait for the source, whose error nobody asks for */
+    out->skipped = p->source->skipped;
     return rc;
 }
