@@ -37,6 +37,21 @@ expect 0 stream --input test:64x32@40 --num-frames 60 --output e.y4m --json
 expect 0 stream --input e.y4m --every-frame
 out_has '60 written' # whatever was dropped, time went on
 
+# numbers of the frames: a moving picture is stable, one that fades is not
+expect 0 stream --input test:64x32 --num-frames 120 --every-frame --drift-metrics drift
+out_has 'drift/report.html: stable: variance of the last tenth 0.8'
+[ "$(wc -l <drift/metrics.csv)" -eq 121 ] || fails 'rows of metrics.csv'
+head -n 1 drift/metrics.csv | grep -qx 'frame,variance,temporal,colour,repetition,detail,spread' || fails 'metrics.csv'
+for file in frame_000000.png frame_000100.png variance.svg spread.svg metrics.json report.html; do
+    [ -s "drift/$file" ] || fails "no drift/$file"
+done
+[ ! -e drift/frame_000250.png ] || fails 'a frame that was not there'
+expect 0 stream --input folder:a --every-frame --drift-metrics drift2 --drift-beside drift --json
+out_has '"stable":true'
+grep -q 'this run' drift2/variance.svg || fails 'nothing beside'
+expect 2 stream --input folder:a --drift-beside drift
+expect 4 stream --input folder:a --every-frame --drift-metrics drift3 --drift-beside none
+
 # raw frames, without a header
 head -c 144 /dev/zero >zeros
 expect 0 stream --input zeros --raw 8x4:yuv420p --every-frame

@@ -30,6 +30,12 @@ static const lw_option options[] = {
     {LW_OPT(stream_cli, c.buffers), .name = "buffers", .fallback = "4", .min = 1, .max = 4,
      .unit = "frames", .group = "Frames",
      .help = "of a camera; with one it waits until a frame was read, which some do not like"},
+    {LW_OPT(stream_cli, c.drift_metrics), .name = "drift-metrics", .path = LW_PATH_OUT,
+     .unit = "dir", .group = "Frames",
+     .help = "do the frames decay? Six numbers of each as CSV, JSON and plots, frames 0, 100, 250 "
+             "and 499, a page and a verdict"},
+    {LW_OPT(stream_cli, c.drift_beside), .name = "drift-beside", .path = LW_PATH_IN, .unit = "dir",
+     .group = "Frames", .help = "such a folder of another run, in the same plots"},
     {LW_OPT(stream_cli, c.raw), .name = "raw", .unit = "WxH:FORMAT", .group = "Frames",
      .help = "the input has no header: yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray or rgb24"},
     {LW_OPT(stream_cli, c.matrix), .name = "matrix", .choices = "auto|bt601|bt709",
@@ -109,6 +115,11 @@ static void print_summary(const stream_cli *o, const lw_stream_config *c, const 
         lw_cli_print("%-16s %9.3f %9.3f %9.3f %9.3f\n", lw_stream_part_names[k], l->p50, l->p95,
                      l->p99, l->max);
     }
+    if (c->drift_metrics)
+        lw_cli_print("%s/report.html: %s: variance of the last tenth %.3g of the first's (> 0.7), "
+                     "standard deviation %.3g (> 0.1)\n",
+                     c->drift_metrics, r->drift.stable ? "stable" : "decays", r->drift.ratio,
+                     r->drift.deviation);
     for (int i = 0; i < c->n_outputs; i++)
         lw_cli_print("%s%s%s\n", c->output[i], r->sums[i][0] ? " " : "", r->sums[i]);
 }
@@ -128,6 +139,11 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
     json_object_set_new(j, "format", json_string(r->input));
     json_object_set_new(j, "model", json_string(c->model));
     json_object_set_new(j, "outputs", outputs);
+    if (c->drift_metrics)
+        json_object_set_new(j, "drift",
+                            json_pack("{s:o, s:o, s:b}", "variance_ratio",
+                                      lw_json_real(r->drift.ratio), "std",
+                                      lw_json_real(r->drift.deviation), "stable", r->drift.stable));
     json_object_set_new(j, "skipped", json_integer(r->skipped));
     json_object_set_new(j, "summary", json_true());
     lw_json_dump(j, 0, &text);

@@ -4,6 +4,7 @@
 #define LW_STREAM_JOB_H
 
 #include "base/base.h"
+#include "eval/eval.h"
 
 enum { LW_STREAM_OUTPUTS = 8 };
 
@@ -31,6 +32,7 @@ typedef struct lw_stream_report {
     int64_t skipped;                 /* damaged ones of cameras and pipes; of the whole only */
     double fps_in, fps_network, fps_out;
     lw_stream_latency latency[LW_STREAM_PARTS];
+    lw_series_verdict drift;                     /* with drift_metrics */
     char input[96], sums[LW_STREAM_OUTPUTS][64]; /* of the source; what sinks say: md5 */
 } lw_stream_report;
 
@@ -40,9 +42,10 @@ typedef struct lw_stream_config {
     const char *input, *raw, *model; /* model: "identity" */
     const char *output[LW_STREAM_OUTPUTS];
     int32_t n_outputs;
-    double fps;            /* 0: the source's */
-    int32_t buffers;       /* of a camera */
-    int32_t matrix, range; /* lw_frame_options */
+    const char *drift_metrics, *drift_beside; /* folders (stream_drift.h), or NULL */
+    double fps;                               /* 0: the source's */
+    int32_t buffers;                          /* of a camera */
+    int32_t matrix, range;                    /* lw_frame_options */
     int32_t pace;     /* lw_stream_pace; by source: a pipe as it comes, what is kept whole fast,
                               the rest in real time */
     bool every_frame; /* nothing is dropped; the result does not depend on time */

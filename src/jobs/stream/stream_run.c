@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "frames/frames.h"
+#include "jobs/stream/stream_drift.h"
 #include "jobs/stream/stream_times.h"
 
 #define WAIT 0.05 /* seconds between two questions whether to stop */
@@ -35,6 +36,7 @@ typedef struct pipe {
     int64_t number;
     /* the sinks' thread, until it has ended */
     uint8_t *held; /* the last frame written */
+    lw_stream_drift *drift;
     int64_t last, repeated;
     lw_times all[LW_STREAM_PARTS], second[LW_STREAM_PARTS];
     double said;
@@ -149,6 +151,8 @@ static int write_frame(void *arg, int buffer)
     count_times(p, f, handed);
     if (!p->c->every_frame)
         memcpy(p->held, f->bytes, (size_t)p->source->pixels.w * (size_t)p->source->pixels.h * 3);
+    if (p->drift)
+        LW_TRY(lw_stream_drift_add(p->drift, f->bytes));
     p->last = f->number;
     tell_second(p, handed);
     return 0;
@@ -174,6 +178,7 @@ static void pipe_clear(pipe *p)
         lw_free(&p->behind[i].bytes);
     }
     lw_free(&p->held);
+    lw_stream_drift_free(&p->drift);
 }
 
 static void pipe_free(pipe **pp)
@@ -246,6 +251,16 @@ static int pump(pipe *p)
     }
 }
 
+/* Numbers of the frames that went out, into their folder. */
+static int finish_drift(pipe *p, lw_stream_report *out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str what = {0};
+    if (!p->drift)
+        return 0;
+    lw_str_addf(&what, "%s through %s", p->c->input, p->c->model);
+    return what.failed ? LW_ENOMEM : lw_stream_drift_finish(p->drift, lw_str_c(&what), &out->drift);
+}
+
 /* Has both threads end, closes what was written; the first error stays. */
 static int finish(pipe *p, int rc, lw_stream_report *out)
 {
@@ -256,6 +271,8 @@ static int finish(pipe *p, int rc, lw_stream_report *out)
         int closed = lw_frame_sink_finish(p->sink[i], out->sums[i]);
         end = end < 0 ? end : closed;
     }
+    int drift = finish_drift(p, out);
+    end = end < 0 ? end : drift;
     out->seconds = lw_now() - p->start;
     report_counts(p, out);
     report_rates(out, &(lw_stream_report){0}, out->seconds);
@@ -273,6 +290,8 @@ static int check(const lw_stream_config *c)
     int pipes = 0;
     for (int i = 0; i < c->n_outputs; i++)
         pipes += strcmp(c->output[i], "-") == 0;
+    if (c->drift_beside && !c->drift_metrics)
+        return lw_fail(LW_EUSAGE, "--drift-beside is of the plots of --drift-metrics DIR");
     if (pipes > 1)
         return lw_fail(LW_EUSAGE, "--output - is there twice");
     if (c->every_frame && c->loop && c->num_frames == 0)
@@ -290,6 +309,9 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
     p->c = c;
     p->obs = obs;
     LW_TRY(pipe_open(p));
+    if (c->drift_metrics) /* of frames as they go out */
+        LW_TRY(lw_stream_drift_new(c->drift_metrics, c->drift_beside, p->sink[0]->format.w,
+                                   p->sink[0]->format.h, &p->drift));
     lw_frame_format_text(out->input, &p->source->format);
     p->running = true;
     p->start = p->said = lw_now();
