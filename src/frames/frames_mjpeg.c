@@ -59,7 +59,9 @@ static int jpeg_size(mjpeg *m, const char *name, long long number, size_t *out)
         at += 2;
         if (b == 0xd9)
             break;
-        if ((b >= 0xd0 && b <= 0xd8) || b == 1)
+        if (b == 0xd8) /* another begins where this one has no end */
+            return cut_off(name, number);
+        if ((b >= 0xd0 && b <= 0xd7) || b == 1)
             continue;
         LW_TRY(byte_at(m, name, at, &c));
         LW_TRY(byte_at(m, name, at + 1, &d));

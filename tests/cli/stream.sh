@@ -163,7 +163,7 @@ fi
 
 expect 2 stream
 expect 2 stream --input clip.wav
-err_has 'there are - (y4m, or --raw WxH:FORMAT), test[:WxH@FPS], folder:DIR'
+err_has 'there are - (y4m, JPEGs, or --raw WxH:FORMAT), test[:WxH@FPS], folder:DIR'
 expect 2 stream --input test:10x10
 expect 2 stream --input test:axb
 expect 2 stream --input a.y4m --output x.gif
