@@ -44,28 +44,48 @@ int64_t lw_prove_most(const lw_prove_run *w, const lw_prove_list *l)
     return most;
 }
 
-/* A walk's log-probability only falls, and its score is no higher. */
-static double give_up_below(const lw_prove_run *w, const lw_prove_list *l)
+/* A walk's log-probability only falls, and its score is no higher; of what has no proof it is lower by the
+ * penalty. Scores are rounded: below means by more than that. */
+static double give_up_below(const lw_prove_run *w, const lw_prove_list *l, bool provable)
 {
+    const double penalty = provable ? 0 : w->o->penalty, rounding = 1e-12 * penalty;
     bool decides = w->o->ranks_only && !w->o->kge.log_score;
-    return decides ? LW_MIN(l->score, -DBL_TRUE_MIN) : 0;
+    return decides ? LW_MIN(l->score + penalty - rounding, -DBL_TRUE_MIN - rounding) : 0;
 }
 
-/* A prover that finds every proof scores this corruption, too. */
-static void count_ceiling(lw_prove_run *w, lw_prove_list *l, lw_atom corruption)
+/* A corruption without a proof, whose query is above it before its first step. */
+static bool sure_below(const lw_prove_run *w, const lw_prove_list *l, bool provable)
 {
-    bool provable = false;
+    return w->o->ranks_only && !w->o->kge.log_score && !provable && -w->o->penalty < l->score;
+}
+
+/* Whether this corruption may have a proof, and where a prover that finds every proof ranks it. */
+static bool count_ceiling(lw_prove_run *w, lw_prove_list *l, lw_atom corruption)
+{
+    bool provable = true;
     if (!w->asker || w->error < 0)
-        return;
+        return true;
     w->error = lw_prove_provable(w, corruption, &provable);
     l->ceiling.higher += provable && !l->provable;
     l->ceiling.ties += provable == l->provable;
     l->ceiling.lower += !provable && l->provable;
+    return provable;
+}
+
+/* A corruption whose score lies between these, on one side of its query's or on it. */
+static void count_unwalked(lw_prove_run *w, lw_prove_list *l, double least, double most)
+{
+    l->rank.higher += least > l->score;
+    l->rank.lower += most < l->score;
+    l->rank.ties += least == l->score && most == l->score;
+    w->e->candidates++;
+    w->e->unwalked++;
 }
 
 /* The next corruption of the lists in order, false: there are no more. */
 static bool draw(lw_prove_run *w, lw_walk *out)
 {
+    enum { SEEN = 4096 }; /* between two looks at the observer */
     for (; w->at < w->e->n_lists; w->at++) {
         lw_prove_list *l = list_given(w, w->at);
         if (!w->begun) {
@@ -75,13 +95,19 @@ static bool draw(lw_prove_run *w, lw_walk *out)
             w->ordinal = 0;
             l->first = w->first;
         }
-        if (lw_corruptions_next(w->corruptor, &w->cursor, &out->query)) {
+        while (!w->stop && lw_corruptions_next(w->corruptor, &w->cursor, &out->query)) {
+            const bool provable = count_ceiling(w, l, out->query);
             out->id = id_of(l, ++w->ordinal);
-            out->give_up = give_up_below(w, l);
+            out->give_up = give_up_below(w, l, provable);
             w->first++;
-            count_ceiling(w, l, out->query);
-            return true;
+            if (!sure_below(w, l, provable))
+                return true;
+            count_unwalked(w, l, -(double)INFINITY, -w->o->penalty);
+            if (w->e->unwalked % SEEN == 0)
+                observe(w);
         }
+        if (w->stop)
+            return false;
         l->negatives = w->cursor.given;
         l->known = w->cursor.known;
         l->missing = w->cursor.missing;
@@ -90,7 +116,7 @@ static bool draw(lw_prove_run *w, lw_walk *out)
     return false;
 }
 
-/* Whether a corruption of this plausibility is sure to stand above or below its query; then it is
+/* Whether a corruption of this plausibility is sure to stand above, below or beside its query; then it is
  * counted. */
 static bool decided(lw_prove_run *w, const lw_walk *walk, double log_score)
 {
@@ -98,12 +124,14 @@ static bool decided(lw_prove_run *w, const lw_walk *walk, double log_score)
     lw_prove_list *l = list_of(w, walk->id);
     double least = kge->weight * log_score - kge->penalty,
            most = kge->weight * log_score + kge->bonus;
-    if (!(least > l->score || most < l->score)) /* nor when it is not a number */
+    bool provable = true;
+    if (w->asker && w->error == 0)
+        w->error = lw_prove_provable(w, walk->query, &provable);
+    if (!provable) /* the score that a walk would end with */
+        most = least;
+    if (!(least > l->score || most < l->score || least == most)) /* nor when it is not a number */
         return false;
-    l->rank.higher += least > l->score;
-    l->rank.lower += most < l->score;
-    w->e->candidates++;
-    w->e->unwalked++;
+    count_unwalked(w, l, least, most);
     return true;
 }
 

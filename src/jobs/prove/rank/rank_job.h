@@ -17,8 +17,9 @@
  *
  * With `ranks_only` a corruption is walked no further once it is sure to stand above or below its
  * query: a walk whose log-probability has fallen below the query's score can only end below it, and
- * a plausibility may decide before the first step. Ranks are the same; what needs whole walks (the
- * area under the curve, how many corruptions are proved) is left out.
+ * a plausibility may decide before the first step. What the least model has not cannot be proved, whatever
+ * the policy: it pays the penalty in any case, which mostly decides before the first step, too. Ranks are
+ * the same; what needs whole walks (the area under the curve, how many corruptions are proved) is left out.
  *
  * Memory. All queries are walked first; from then on a score is compared and forgotten. What is
  * kept is a few words a list, so that a whole filtered evaluation (hundreds of millions of
