@@ -37,7 +37,7 @@ int lw_data_range_check(const lw_data_job *job, int64_t have)
                        " on are asked for, but the %s split has %" PRId64,
                        job->spec, LW_MAX(o->count, 1), o->first, split, have);
     int64_t n = o->count ? o->count : have - o->first;
-    if (o->num_images > n)
+    if (o->num_images > n && !o->at_most)
         return lw_fail(LW_EUSAGE,
                        "data '%s': %" PRId64 " pictures are to be drawn, but there are %" PRId64,
                        job->spec, o->num_images, n);

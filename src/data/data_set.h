@@ -64,6 +64,7 @@ typedef struct lw_data_opts {
     int64_t first, count; /* rows [first, first + count) of the split; count 0: all from first */
     int64_t num_images;   /* so many of these drawn without replacement, in the order of the data;
                                0: all */
+    bool at_most;         /* num_images: all of them where there are fewer */
     uint64_t seed;        /* of that draw */
     lw_on_error
         on_error; /* a picture that cannot be read: LW_EFORMAT, or left out with a warning */

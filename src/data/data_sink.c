@@ -107,7 +107,8 @@ static int64_t asked_for(const lw_data_sink *s)
     const lw_data_opts *o = &s->job->opts;
     if (!s->job->ranged)
         return s->expected[0] + s->expected[1];
-    return o->num_images ? o->num_images : o->count ? o->count : have(s) - o->first;
+    int64_t all = o->count ? o->count : have(s) - o->first;
+    return o->num_images ? LW_MIN(o->num_images, all) : all;
 }
 
 /* Hours of decoding must not end in a full disk. */

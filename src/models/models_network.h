@@ -134,6 +134,9 @@ static inline bool lw_network_sized(const lw_network *n)
 }
 /* Is it the latter? Then data is opened `whole`. */
 bool lw_network_resizes(const lw_network *n);
+/* How data is opened for it: preparation, channels, and the side of squares (image_size, or its own
+ * where that is 0) or whole pictures; all else is the caller's. */
+lw_data_opts lw_network_data(const lw_network *n, int32_t image_size);
 /* Another resize in its preparation, by name (lw_resample_form_name: pillow, float-aa, torch,
  * tf-inception), with the filter and the numbers that its family has for it (def->resize). LW_EUSAGE:
  * no such resize, one without the network's filter, or a network without a size. */

@@ -15,6 +15,18 @@ const lw_preparation *lw_network_preparation(const lw_network *n)
     return lw_network_sized(n) && !lw_network_resizes(n) ? &n->preparation : NULL;
 }
 
+lw_data_opts lw_network_data(const lw_network *n, int32_t image_size)
+{
+    const lw_preparation *p = lw_network_preparation(n);
+    bool whole = !image_size && lw_network_resizes(n);
+    return (lw_data_opts){.preparation = p,
+                          .whole = whole,
+                          .channels = n->channels,
+                          .image_size = p || whole   ? 0
+                                        : image_size ? image_size
+                                                     : n->image_size};
+}
+
 /* ((x + 1) 127.5 scale - mean) / std */
 static lw_val normalise(lw_graph *g, const lw_preparation *p, lw_val x)
 {

@@ -21,15 +21,38 @@ trials=exp0_nested_mc/enc
     for f in exp0_nested_mc/exp0_overall_summary.json $trials/exp0_summary.json $trials/exp0_trials_T3.npz \
         $trials/exp0_trials_T8.npz exp0b_norm_geometry/enc/exp0b_geometry_trials.npz \
         exp0b_norm_geometry/enc/exp0b_summary.json exp4_subset_recipe/exp4_subset_enc_trials.npz \
-        exp4_subset_recipe/exp4_subset_enc_summary.json $trials/exp0_run.json $trials/exp0_pictures.npz report.html; do
+        exp4_subset_recipe/exp4_subset_enc_summary.json exp4_subset_recipe/exp4_subset_summary.json $trials/exp0_run.json $trials/exp0_pictures.npz report.html; do
         [ -s a/$f ] || fails "a/$f is not there"
     done
     for f in manifest_exp0.json manifest_exp0b.json manifest_exp4.json $trials/exp0_progress_T3.json \
         $trials/exp0_progress_T8.json; do
         [ -s a/$f ] || fails "a/$f is not there"
     done
-    [ "$(find a -type f | wc -l)" -eq 16 ] || fails "left behind: $(find a -type f)"
+    [ "$(find a -type f | wc -l)" -eq 17 ] || fails "left behind: $(find a -type f)"
     grep -q '"completed_trials": 3' a/$trials/exp0_progress_T3.json || fails 'no progress'
+    # what programs of the method's authors read: arrays of files, keys of summaries
+    has_all() { # FILE WORD..
+        file=a/$1
+        shift
+        for word; do grep -aqF -- "$word" "$file" || fails "$file has no $word"; done
+    }
+    for t in 3 8; do
+        has_all $trials/exp0_trials_T$t.npz paths.npy trial_pre.npy trial_post.npy
+        has_all $trials/exp0_progress_T$t.json '"experiment"' '"model"' '"passes"' '"completed_trials"' '"total_trials"'
+    done
+    reliability='"num_trials" "num_images" "signal" "noise" "snr" "icc" "pairwise_spearman_median" "pairwise_spearman_iqr"
+        "pairwise_spearman_q25" "pairwise_spearman_q75" "status"'
+    has_all $trials/exp0_summary.json '"experiment"' '"model"' '"dropout"' '"trials"' '"passes"' '"num_images"' \
+        '"injected_linear_dropout_wrappers"' '"nested_extraction"' '"T=3"' '"T=8"' '"pre_norm"' '"post_norm"' $reliability
+    has_all exp0_nested_mc/exp0_overall_summary.json '"models"' '"results"' '"enc"' '"T=8"' $reliability
+    has_all exp0b_norm_geometry/enc/exp0b_geometry_trials.npz paths.npy trace_pre.npy trace_post.npy angular_var.npy \
+        offdiag_pre.npy offdiag_post.npy eigs_pre.npy eigs_post.npy
+    has_all exp0b_norm_geometry/enc/exp0b_summary.json '"trace_per_dim"' '"offdiag_mass_ratio"' '"eigs_top10_mean"' \
+        '"angular_var"' '"median"' '"p25"' '"p75"'
+    has_all exp4_subset_recipe/exp4_subset_enc_trials.npz paths.npy trace_pre.npy angular_var.npy
+    has_all exp4_subset_recipe/exp4_subset_summary.json '"models"' '"passes": 8' '"results"' '"trace_pre"' \
+        '"angular_var"' '"trace_mean"' '"angular_mean"' $reliability
+    has_all manifest_exp0.json '"num_images"'
     out_has "the network's own files say: no dropout"
     grep -q '"live_modules": \["layer1.0", ' a/$trials/exp0_summary.json || fails 'sites are not named'
 
@@ -64,6 +87,9 @@ trials=exp0_nested_mc/enc
         kill -$signal $pid 2>/dev/null || fails "it ended by itself: $(cat "$err")"
         wait $pid
         code=$?
+        for word in trial_pre.npy trial_post.npy completed_trials.npy total_trials.npy passes.npy; do
+            grep -aq $word cut/$trials/exp0_trials_T32_partial.npz || fails "what is half done has no $word"
+        done
         [ $signal = KILL ] || [ $code -eq 130 ] || fails "SIGINT: exit code $code"
         expect 2 mc $common $more --models enc --only exp0,exp0b --output-dir cut
         err_has '--resume goes on with them'
@@ -88,6 +114,14 @@ trials=exp0_nested_mc/enc
     expect 0 $clip --sites last:1 --output-dir g --dry-run
     out_has 'would take about'
     [ ! -e g/exp0_nested_mc ] || fails 'a dry run wrote something'
+    expect 0 $clip --models c=clip,d=clip --output-dir g --dry-run
+    out_has 'all in turn: about'
+    # pictures that several models want alike are decoded once
+    rm -rf once && mkdir once
+    expect 0 data export synth:32 --split train --n 6 --output alike
+    LW_CACHE=$PWD/once LW_LOG=info "$program" mc alike --models c=clip,d=clip --passes 2 --trials 1 --output-dir g2 \
+        >"$out" 2>"$err" || fails 'two models'
+    [ "$(grep -c 'decoded into' "$err")" -eq 1 ] || fails "decoded $(grep -c 'decoded into' "$err") times, not once"
 
     # validity: by any threads and batch, and gone on with
     more='--passes 2,24 --trials 5 --num-images 12 --only validity'
@@ -137,12 +171,16 @@ trials=exp0_nested_mc/enc
     npy_noise text.npy '2, 5, 12' 120
     expect 0 $clip --only exp0,exp5 --text-embeddings text.npy --output-dir k
     err_has 'no logit_scale in its file'
-    for f in manifest_exp5.json exp5_zero_shot/c/exp5.npz exp5_zero_shot/c/exp5_summary.json; do
+    exp5=exp5_subset_ambiguity/exp5_subset_c
+    for f in manifest_exp5.json $exp5.npz ${exp5}_summary.json exp5_subset_ambiguity/exp5_subset_overall_summary.json; do
         [ -s k/$f ] || fails "k/$f is not there"
     done
     for key in rho_uncertainty_vs_negative_margin rho_uncertainty_vs_entropy auroc_low_margin auroc_high_entropy \
-        rho_uncertainty_vs_prompt_sensitivity '"num_templates": 2'; do
-        grep -q "$key" k/exp5_zero_shot/c/exp5_summary.json || fails "no $key"
+        rho_uncertainty_vs_prompt_sensitivity '"num_templates": 2' '"num_classes"' '"quantile"' '"thresholds"'; do
+        grep -q "$key" k/${exp5}_summary.json || fails "no $key"
+    done
+    for word in paths uncertainty_trials uncertainty margin entropy prompt_sensitivity low_margin high_entropy; do
+        grep -aq $word.npy k/$exp5.npz || fails "no array $word"
     done
     expect 0 $clip --only exp5 --text-embeddings text.npy --templates 1 --quantile 0.3 --output-dir l
     expect 0 $clip --only exp5 --text-embeddings text.npy --exp5-templates 'a {}|one {}' --output-dir m
@@ -150,6 +188,15 @@ trials=exp0_nested_mc/enc
     err_has 'text.npy has 2'
     expect 2 $clip --only exp5 --output-dir x
     err_has '--text-embeddings F'
+    # its own pictures, trials and passes, where none are given: all of a folder that has fewer
+    expect 0 data export synth:32 --split train --n 3 --output few
+    expect 0 mc few --models c=clip --dropout 0.1 --only exp5 --text-embeddings text.npy --output-dir own --json
+    [ "$(grep -c '"passes": 64,' own/${exp5}_summary.json)" -eq 1 ] || fails 'exp5 has 64 passes'
+    grep -q '"trials": 1,' own/${exp5}_summary.json || fails 'exp5 has one trial'
+    grep -q '"num_images": 3' own/manifest_exp5.json || fails 'a folder with fewer pictures'
+    grep -q '"paths": \[' own/manifest_exp5.json || fails 'a manifest without paths'
+    expect 2 mc few --models c=clip --only exp5 --num-images 4 --text-embeddings text.npy --output-dir x
+    err_has '4 pictures are to be drawn, but there are 3'
     npy_noise text.npy '5, 11' 55
     expect 3 $clip --only exp5 --text-embeddings text.npy --output-dir x
     err_has "embeddings of 11 numbers, 'pooled' of c has 12"
@@ -192,7 +239,7 @@ trials=exp0_nested_mc/enc
     expect 0 $clip --one-pass laplace --only exp0,exp5 --text-embeddings text.npy --output-dir o6
     out_has 'one pass: visual_projection.weight 12x16, prior'
     grep -q '"num_classes": 5' o6/one_pass/c/laplace_summary.json || fails 'texts are not counted'
-    grep -q '"least_confidence"' o6/exp5_zero_shot/c/exp5_summary.json || fails 'one pass is not in exp5'
+    grep -q '"least_confidence"' o6/${exp5}_summary.json || fails 'one pass is not in exp5'
     expect 2 $clip --one-pass laplace --output-dir x
     err_has 'has no classifier: --text-embeddings F says'
     npy_noise text.npy '5, 11' 55
@@ -210,6 +257,14 @@ trials=exp0_nested_mc/enc
     if [ $code -ne 5 ] && ! grep -q Sanitizer "$err"; then fails "too much memory: exit code $code"; fi
     [ $code -ne 5 ] || err_has 'and 90000 trials'
     [ ! -e huge/exp0_nested_mc ] || fails 'it began all the same'
+
+    # no variable changes what is computed
+    MCDO_SIGLIP2_BACKEND=open_clip
+    export MCDO_SIGLIP2_BACKEND
+    expect 2 $clip --output-dir x
+    err_has 'say --sites open_clip, or unset it'
+    expect 0 $clip --sites open_clip --output-dir g --dry-run
+    unset MCDO_SIGLIP2_BACKEND
 
     # refusals
     expect 2 $clip --batch-size some --output-dir x

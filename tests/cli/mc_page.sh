@@ -76,7 +76,7 @@ no_nan
 page=out/report.html
 
 # files of other parts, as they are written
-mkdir -p out/validity/enc out/errors/enc out/one_pass/enc out/exp5_zero_shot/enc
+mkdir -p out/validity/enc out/errors/enc out/one_pass/enc out/exp5_subset_ambiguity
 cat >out/validity/enc/validity_summary.json <<'J'
 {"passes": 8, "trials": 3, "num_images": 12, "degradations": {
  "blur_r5": {"trace_pre": {"rises": 0.75, "interval": [0.6, 0.9], "mean": 2.0, "clean_mean": 1.0}},
@@ -94,7 +94,7 @@ cat >out/one_pass/enc/laplace_summary.json <<'J'
 {"seconds": {"sweep": 1.5, "scores": 0.5}, "scores": {"laplace_mutual_information": {"mean": 0.1}},
  "spearman_with_mc": {"laplace_mutual_information": {"trace_pre": {"T=8": 0.417}}}}
 J
-cat >out/exp5_zero_shot/enc/exp5_summary.json <<'J'
+cat >out/exp5_subset_ambiguity/exp5_subset_enc_summary.json <<'J'
 {"accuracy": 0.5, "num_classes": 4, "scores": {"trace_pre": {
  "metrics": {"rho_uncertainty_vs_entropy": 0.12, "auroc_low_margin": 0.62, "auroc_high_entropy": null},
  "intervals": {"rho_uncertainty_vs_entropy": [-0.1, 0.3], "auroc_low_margin": [0.55, 0.7]}}}}
@@ -114,7 +114,7 @@ echo '{"degradations": 7}' >out/validity/enc/validity_summary.json
 echo '{"scores": [1], "reference": "x"}' >out/errors/enc/errors_summary.json
 echo '{"scores": {"a": 1, "b": {}}, "seconds": []}' >out/one_pass/enc/laplace_summary.json
 echo '{"parameters": "x"}' >out/exp0_nested_mc/enc/exp0_run.json
-echo '{"scores": {"a": 1, "b": {"metrics": 3}}}' >out/exp5_zero_shot/enc/exp5_summary.json
+echo '{"scores": {"a": 1, "b": {"metrics": 3}}}' >out/exp5_subset_ambiguity/exp5_subset_enc_summary.json
 expect 0 report out
 page_lacks 'Does it find errors?'
 no_nan
@@ -137,6 +137,21 @@ echo '{"passes": [4, 2], "trials": 1}' >out/exp0_nested_mc/enc/exp0_summary.json
 expect 3 report out
 err_has 'no rising numbers'
 rm -r out/exp0_nested_mc
+# what experiments say that had models of their own
+echo '{"passes": [4, 8], "trials": 3, "num_images": 12, "trace_mean": 0.5, "angular_mean": 0.25, "trace_pre":
+ {"pairwise_spearman_median": 0.875, "status": "usable"}, "angular_var": {"status": "failed"}}' >new.json
+mkdir -p out/exp4_subset_recipe
+mv new.json 'out/exp4_subset_recipe/exp4_subset_a<b_summary.json'
+echo '{"results": {}}' >out/exp4_subset_recipe/exp4_subset_summary.json
+echo '{"results": {}}' >out/exp5_subset_ambiguity/exp5_subset_overall_summary.json
+expect 0 report out
+for part in 'Trace and angle' 'a&lt;b' 'angular_var' '0.875' 'usable'; do page_has "$part"; done
+page_lacks 'Does it come out again?'
+page_lacks overall
+no_nan
+echo '[]' >out/exp4_subset_recipe/exp4_subset_x_summary.json
+expect 3 report out
+rm -r out/exp4_subset_recipe out/exp5_subset_ambiguity out/exp0b_norm_geometry
 expect 2 report out
 err_has 'no output of `leeway mc`'
 expect 2 report

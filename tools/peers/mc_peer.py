@@ -25,7 +25,7 @@ def dropped(linear):
             self.linear = linear
 
         def forward(self, x):
-            return torch.nn.functional.dropout(self.linear(x), RATE, training=True)
+            return torch.nn.functional.dropout(self.linear(x), RATE, training=True, inplace=True)
     return Dropped()
 
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leeway mc: Monte-Carlo uncertainty of frozen encoders. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
 #include "data/data.h"
@@ -48,7 +51,8 @@ static const lw_option options[] = {
     {LW_OPT(mc_cli, c.split), .name = "split", .choices = "train|held-out|all", .fallback = "all",
      .group = "Data", .help = "which part"},
     {LW_OPT(mc_cli, c.num_images), .name = "num-images", .aliases = "n", .max = 1e12,
-     .fallback = "500", .unit = "pictures", .group = "Data", .help = LW_DATA_DRAW_HELP},
+     .fallback = "500", .unit = "pictures", .group = "Data",
+     .help = LW_DATA_DRAW_HELP "; where it is not given all if there are fewer"},
     {LW_OPT(mc_cli, c.on_error), .name = "on-error", .choices = LW_DATA_ON_ERROR,
      .fallback = "fail", .group = "Data", .help = LW_DATA_ON_ERROR_HELP},
     {LW_OPT(mc_cli, c.image_size), .name = "image-size", .max = 1024, .fallback = "0",
@@ -68,7 +72,9 @@ static const lw_option options[] = {
     {LW_OPT_LIST(mc_cli, c.only, c.n_only), .name = "only", .group = "Experiments",
      .help =
          "exp0: do scores come out again? exp0b: shape of the covariance; exp4: trace and angle; "
-         "exp5: ambiguity against texts; validity: do scores rise when pictures are blurred or "
+         "exp5: ambiguity against texts, of 5000 pictures, 1 trial of 64 passes where these are "
+         "not "
+         "given; validity: do scores rise when pictures are blurred or "
          "made small? (four times the passes more); errors: do they find what the network gets "
          "wrong? Default exp0"},
     {LW_OPT_LIST(mc_cli, c.passes, c.n_passes), .name = "passes", .fallback = "4,16,64", .min = 2,
@@ -260,6 +266,23 @@ static void print_model(const lw_mc_config *c, const lw_mc_model_result *m)
         print_one_pass(c, m);
 }
 
+/* What running in turn saves, and that it costs nothing. */
+static void print_together(const lw_mc_result *r)
+{
+    uint64_t most = 0, all = 0;
+    double seconds = 0;
+    char b[2][32], t[32];
+    for (int32_t i = 0; i < r->n; i++) {
+        most = LW_MAX(most, r->model[i].need);
+        all += r->model[i].need;
+        seconds += r->model[i].seconds;
+    }
+    if (r->n > 1)
+        lw_cli_print("all in turn: about %s, at most %s of memory at a time (together %s, in no "
+                     "less time); pictures that are prepared alike are decoded once\n",
+                     lw_fmt_time(t, seconds), lw_fmt_bytes(b[0], most), lw_fmt_bytes(b[1], all));
+}
+
 static int set_batch(const char *text, int32_t *out)
 {
     int64_t n = 0;
@@ -270,12 +293,42 @@ static int set_batch(const char *text, int32_t *out)
     return 0;
 }
 
+/* exp5 is about more pictures and one trial, where nothing else is said: as its authors have it. */
+static void set_exp5(const lw_cli *cli, lw_mc_config *c)
+{
+    enum { PICTURES = 5000, TRIALS = 1, PASSES = 64 };
+    lw_mc_own *own = &c->own[LW_MC_EXP5];
+    c->at_most = !lw_cli_given(cli, "num-images");
+    if (!own->num_images && c->at_most) {
+        own->num_images = PICTURES;
+        own->at_most = true;
+    }
+    if (!own->trials && !lw_cli_given(cli, "trials"))
+        own->trials = TRIALS;
+    if (!own->n_passes && !lw_cli_given(cli, "passes"))
+        own->passes[own->n_passes++] = PASSES;
+}
+
+/* The origin chooses SigLIP's modules by a variable; here no variable changes what is computed. */
+static int check_backend(const lw_cli *cli)
+{
+    const char *said = getenv("MCDO_SIGLIP2_BACKEND");
+    if (!said || !*said || lw_cli_given(cli, "sites"))
+        return 0;
+    return lw_fail(LW_EUSAGE,
+                   "MCDO_SIGLIP2_BACKEND=%s is set, and no variable changes results here: say "
+                   "--sites %s, or unset it",
+                   said, strstr(said, "clip") ? "open_clip" : "hf");
+}
+
 static int run(const lw_cli *cli, const void *config)
 {
     static lw_mc_result r;
     const mc_cli *o = config;
     lw_mc_config c = o->c;
     LW_TRY(set_batch(o->batch, &c.batch));
+    LW_TRY(check_backend(cli));
+    set_exp5(cli, &c);
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     LW_CLEANUP(lw_str_clear) lw_str command = {0};
     lw_cli_command_line(cli, &command);
@@ -296,6 +349,8 @@ static int run(const lw_cli *cli, const void *config)
         print_json(&c, &r);
     for (int32_t i = 0; i < r.n && !cli->global.json; i++)
         print_model(&c, &r.model[i]);
+    if (c.dry_run && !cli->global.json)
+        print_together(&r);
     if (!c.dry_run && !cli->global.json)
         lw_cli_print("%s%s\n", lw_str_c(&r.answer), *r.page ? r.page : c.output_dir);
     lw_str_clear(&r.answer);

@@ -40,21 +40,16 @@ static int expect_rows(const lw_encode_config *c, int64_t have, lw_encode_rows *
 static int open_data(const lw_encode_config *c, const lw_network *net, lw_pool *pool,
                      const lw_observer *obs, lw_encode_rows *r)
 {
-    const lw_preparation *p = lw_network_preparation(net);
+    lw_data_opts o = lw_network_data(net, c->image_size);
+    const lw_preparation *p = o.preparation;
     bool guess = c->dry_run && p; /* prepared pictures are made for this call: one will do */
-    const lw_data_opts o = {.image_size = p               ? 0
-                                          : c->image_size ? c->image_size
-                                                          : net->image_size,
-                            .preparation = p,
-                            .channels = net->channels,
-                            .whole = !c->image_size && lw_network_resizes(net),
-                            .split = (lw_split)c->split,
-                            .count = guess ? 1 : c->limit,
-                            .num_images = guess ? 0 : c->num_images,
-                            .seed = c->seed,
-                            .on_error = (lw_on_error)c->on_error,
-                            .pool = pool,
-                            .obs = obs};
+    o.split = (lw_split)c->split;
+    o.count = guess ? 1 : c->limit;
+    o.num_images = guess ? 0 : c->num_images;
+    o.seed = c->seed;
+    o.on_error = (lw_on_error)c->on_error;
+    o.pool = pool;
+    o.obs = obs;
     if (p && c->image_size)
         return lw_fail(LW_EUSAGE, "--image-size %d: %s says itself that its pictures are %dx%d",
                        (int)c->image_size, net->dir, (int)p->width, (int)p->height);

@@ -9,15 +9,21 @@
 
 /* ---- arrays ------------------------------------------------------------------------------------ */
 
-/* Score s of one T as f32 [trials][n]. */
-static int add_score(const mc_model *m, lw_npz *z, const char *name, int32_t p, lw_pass_score s)
+int lw_mc_add_score(const mc_model *m, lw_npz *z, const char *name, int32_t p, lw_pass_score s,
+                    int32_t trials)
 {
     LW_CLEANUP(lw_array_clear) lw_array a = {0};
-    const int64_t shape[] = {m->c->trials, m->n};
+    const int64_t shape[] = {trials, m->n};
     LW_TRY(lw_array_init(&a, LW_ELEM_F32, 2, shape));
     for (int64_t i = 0; i < a.count; i++)
         ((float *)a.data)[i] = (float)mc_at(m, p, 0)[i][s];
     return lw_npz_add(z, name, &a);
+}
+
+/* Of all trials. */
+static int add_score(const mc_model *m, lw_npz *z, const char *name, int32_t p, lw_pass_score s)
+{
+    return lw_mc_add_score(m, z, name, p, s, m->c->trials);
 }
 
 int lw_mc_add_paths(const mc_model *m, lw_npz *z)
@@ -96,11 +102,11 @@ int lw_mc_progress(const mc_model *m)
         for (int k = 0; k < 2; k++)
             LW_TRY(reliability(m, p, of[k], m->done, &r[k], &mean));
         LW_CLEANUP(lw_json_drop)
-        json_t *j = json_pack("{s:s, s:i, s:i, s:i, s:I, s:o, s:o}", "model", m->out->name,
-                              "passes", (int)m->c->passes[p], "completed_trials", (int)m->done,
-                              "total_trials", (int)m->c->trials, "num_images", (json_int_t)m->n,
-                              "pre_norm", lw_mc_reliability_json(&r[0]), "post_norm",
-                              lw_mc_reliability_json(&r[1]));
+        json_t *j = json_pack(
+            "{s:s, s:s, s:i, s:i, s:i, s:I, s:o, s:o}", "experiment", "exp0_nested_mc", "model",
+            m->out->name, "passes", (int)m->c->passes[p], "completed_trials", (int)m->done,
+            "total_trials", (int)m->c->trials, "num_images", (json_int_t)m->n, "pre_norm",
+            lw_mc_reliability_json(&r[0]), "post_norm", lw_mc_reliability_json(&r[1]));
         snprintf(name, sizeof name, "exp0_progress_T%d.json", (int)m->c->passes[p]);
         LW_TRY(lw_mc_save_json(m, "exp0_nested_mc", true, name, j));
     }

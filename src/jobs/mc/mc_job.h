@@ -29,6 +29,7 @@ typedef struct lw_mc_own {
     int32_t passes[LW_MC_PASSES];
     int32_t n_passes, trials;
     int64_t num_images;
+    bool at_most; /* of num_images */
 } lw_mc_own;
 
 typedef struct lw_mc_config {
@@ -49,6 +50,7 @@ typedef struct lw_mc_config {
     const char *layer; /* NULL: pooled, or the first there is */
     int32_t split, on_error;
     int64_t num_images; /* 0: all */
+    bool at_most;       /* all where there are fewer */
     int32_t image_size;
     const char *class_map;       /* JSON {picture or class: output or row of texts}; or NULL */
     const char *reference;       /* errors: a number, or counts, of each picture; or NULL */

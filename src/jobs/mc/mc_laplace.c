@@ -91,8 +91,9 @@ int lw_mc_one_pass_open(mc_model *m)
     o->own = o->data = m->data;
     if (!m->c->calibration)
         return 0;
-    LW_TRY(lw_mc_data_open(m, m->c->calibration,
-                           (lw_data_opts){.num_images = m->c->calibration_images}, &o->opened));
+    lw_data_opts rows = lw_mc_data_opts(m);
+    rows.num_images = m->c->calibration_images;
+    LW_TRY(lw_mc_data_open(m->c->calibration, &rows, &o->opened));
     o->data = o->opened;
     return 0;
 }

@@ -57,26 +57,31 @@ static int make_spec(const char *data, lw_str *out)
     return out->failed ? LW_ENOMEM : 0;
 }
 
-int lw_mc_data_open(const mc_model *m, const char *spec, lw_data_opts o, lw_dataset **out)
+lw_data_opts lw_mc_data_opts(const mc_model *m)
 {
-    const lw_preparation *p = lw_network_preparation(m->net);
-    LW_CLEANUP(lw_str_clear) lw_str whole = {0};
-    o.image_size = p ? 0 : LW_MAX(m->c->image_size, m->net->image_size);
-    o.preparation = p;
-    o.channels = m->net->channels;
+    lw_data_opts o = lw_network_data(m->net, m->c->image_size);
     o.seed = m->c->seed;
     o.on_error = (lw_on_error)m->c->on_error;
     o.pool = m->dev->pool;
     o.obs = m->obs;
+    return o;
+}
+
+int lw_mc_data_open(const char *spec, const lw_data_opts *o, lw_dataset **out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str whole = {0};
     LW_TRY(make_spec(spec, &whole));
-    return lw_data_open(lw_str_c(&whole), &o, out);
+    return lw_data_open(lw_str_c(&whole), o, out);
 }
 
 int lw_mc_pictures(const mc_model *m, const lw_degradation *worse, lw_dataset **out)
 {
-    const lw_data_opts o = {
-        .split = (lw_split)m->c->split, .num_images = m->c->num_images, .degradation = worse};
-    return lw_mc_data_open(m, lw_str_c(&m->spec), o, out);
+    lw_data_opts o = lw_mc_data_opts(m);
+    o.split = (lw_split)m->c->split;
+    o.num_images = m->c->num_images;
+    o.at_most = m->c->at_most;
+    o.degradation = worse;
+    return lw_data_open(lw_str_c(&m->spec), &o, out);
 }
 
 /* Those of a manifest, or all. */
@@ -153,8 +158,10 @@ static int choose_batch(mc_model *m, int32_t *rows)
 {
     static const int32_t tried[] = {8, 16, 32, 64};
     double best = 0, seconds;
+    if (m->n * m->most <= tried[0]) /* all at once, and no row for nothing */
+        return lw_passes_set_rows(m->passes, *rows = (int32_t)(m->n * m->most));
     for (size_t i = 0; i < LW_COUNT(tried); i++) {
-        if (i > 0 && (int64_t)tried[i] > m->n * m->most)
+        if ((int64_t)tried[i] > m->n * m->most)
             break;
         LW_TRY(lw_passes_set_rows(m->passes, tried[i]));
         LW_TRY(lw_mc_time_rows(m, tried[i], &seconds));

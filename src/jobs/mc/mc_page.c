@@ -2,20 +2,29 @@
 /* The page as a whole. */
 #include "jobs/mc/mc_page.h"
 
-static int fill(mc_page *p, lw_str *answer)
+/* Of exp0's trials. */
+static int fill_scores(mc_page *p, lw_str *answer)
 {
     lw_mc_page_facts(p);
     lw_mc_page_answer(p, answer);
     lw_mc_page_reliability(p);
     LW_TRY(lw_mc_page_pictures(p));
     lw_mc_page_validity(p);
-    LW_TRY(lw_mc_page_scores(p));
+    return lw_mc_page_scores(p);
+}
+
+static int fill(mc_page *p, lw_str *answer)
+{
+    if (p->n)
+        LW_TRY(fill_scores(p, answer));
     lw_mc_page_geometry(p);
+    lw_mc_page_angle(p);
     lw_mc_page_errors(p);
     LW_TRY(lw_mc_page_one_pass(p));
     lw_mc_page_ambiguity(p);
     lw_mc_page_costs(p);
-    lw_mc_page_meaning(p);
+    if (p->n)
+        lw_mc_page_meaning(p);
     lw_mc_page_again(p);
     return 0;
 }

@@ -24,7 +24,7 @@ typedef struct mc_named {
 typedef struct mc_shown {
     char *folder;   /* its name in files */
     char label[64]; /* the same for people */
-    json_t *exp0, *exp0b, *exp5, *validity, *errors, *laplace, *run;
+    json_t *exp0, *exp0b, *exp4, *exp5, *validity, *errors, *laplace, *run;
     int32_t passes[LW_MC_PASSES], n_passes;
     int32_t trials;
     int64_t n;                    /* pictures */
@@ -37,8 +37,8 @@ typedef struct mc_shown {
 
 typedef struct mc_page {
     const char *dir;
-    mc_shown *model;
-    size_t n;
+    mc_shown *model; /* those of exp0 first */
+    size_t n, all;   /* of exp0; with those that other experiments alone had */
     lw_html *html;
 } mc_page;
 
@@ -52,6 +52,8 @@ double lw_mc_number(const json_t *j, const char *const *keys);
 /* [low, high], if it is that; of "interval" of j. */
 bool lw_mc_pair(const json_t *a, double out[2]);
 bool lw_mc_interval(const json_t *j, double out[2]);
+/* Number i of an array; NaN. */
+double lw_mc_entry(const json_t *a, size_t i);
 const char *lw_mc_text(const json_t *j, const char *key, const char *otherwise);
 /* The reliability of a score at T number t, by its name in exp0_summary.json; NULL: none. */
 const json_t *lw_mc_reliability_at(const mc_shown *m, int32_t t, const char *score);
@@ -65,7 +67,10 @@ void lw_mc_page_meaning(mc_page *p);
 void lw_mc_page_again(mc_page *p);
 void lw_mc_page_reliability(mc_page *p); /* mc_page_scores.c */
 int lw_mc_page_scores(mc_page *p);
-void lw_mc_page_geometry(mc_page *p);
+void lw_mc_page_reliability_cells(const json_t *r, double mean, lw_table *t);
+void lw_mc_page_correlation_cell(double rho, lw_table *t);
+void lw_mc_page_geometry(mc_page *p); /* mc_page_geometry.c */
+void lw_mc_page_angle(mc_page *p);
 int lw_mc_page_pictures(mc_page *p);  /* mc_sheets.c */
 void lw_mc_page_validity(mc_page *p); /* mc_page_worth.c */
 void lw_mc_page_errors(mc_page *p);

@@ -24,10 +24,15 @@ double lw_mc_number(const json_t *j, const char *const *keys)
     return number_of(j);
 }
 
+double lw_mc_entry(const json_t *a, size_t i)
+{
+    return number_of(json_array_get(a, i));
+}
+
 bool lw_mc_pair(const json_t *a, double out[2])
 {
     for (size_t i = 0; i < 2; i++)
-        out[i] = number_of(json_array_get(a, i));
+        out[i] = lw_mc_entry(a, i);
     return isfinite(out[0]) && isfinite(out[1]);
 }
 
@@ -160,15 +165,26 @@ static int read_trials(const mc_page *p, mc_shown *m)
 
 /* ---- models ------------------------------------------------------------------------------------ */
 
+#define SUMMARY "_summary.json"
+typedef struct subset {
+    const char *dir, *prefix;
+} subset;
+static const subset exp4 = {"exp4_subset_recipe", "exp4_subset_"};
+static const subset exp5 = {"exp5_subset_ambiguity", "exp5_subset_"};
+
+static int load_file(const char *path, json_t **out)
+{
+    if (!lw_path_exists(path))
+        return 0;
+    LW_TRY(lw_json_load(path, out));
+    return json_is_object(*out) ? 0 : lw_fail(LW_EFORMAT, "%s: no JSON object", path);
+}
+
 static int load(const mc_page *p, const mc_shown *m, const char *experiment, const char *file,
                 json_t **out)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    file_of(p, m, experiment, file, &path);
-    if (!lw_path_exists(lw_str_c(&path)))
-        return 0;
-    LW_TRY(lw_json_load(lw_str_c(&path), out));
-    return json_is_object(*out) ? 0 : lw_fail(LW_EFORMAT, "%s: no JSON object", lw_str_c(&path));
+    return load_file(file_of(p, m, experiment, file, &path), out);
 }
 
 static int read_passes(const mc_page *p, mc_shown *m)
@@ -187,13 +203,30 @@ static int read_passes(const mc_page *p, mc_shown *m)
     return 0;
 }
 
+/* Of an experiment whose files have the model in their name. */
+static int load_subset(const mc_page *p, const mc_shown *m, const subset *s, json_t **out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    lw_str_addf(&path, "%s/%s/%s%s" SUMMARY, p->dir, s->dir, s->prefix, m->folder);
+    return load_file(lw_str_c(&path), out);
+}
+
+/* Experiments that may have models of their own. */
+static int read_own(const mc_page *p, mc_shown *m)
+{
+    LW_TRY(load(p, m, "exp0b_norm_geometry", "exp0b_summary.json", &m->exp0b));
+    LW_TRY(load_subset(p, m, &exp4, &m->exp4));
+    return load_subset(p, m, &exp5, &m->exp5);
+}
+
 static int read_model(const mc_page *p, mc_shown *m)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_TRY(read_own(p, m));
+    if (!m->exp0)
+        return 0;
     LW_TRY(read_passes(p, m));
     LW_TRY(load(p, m, "exp0_nested_mc", "exp0_run.json", &m->run));
-    LW_TRY(load(p, m, "exp0b_norm_geometry", "exp0b_summary.json", &m->exp0b));
-    LW_TRY(load(p, m, "exp5_zero_shot", "exp5_summary.json", &m->exp5));
     LW_TRY(load(p, m, "validity", "validity_summary.json", &m->validity));
     LW_TRY(load(p, m, "errors", "errors_summary.json", &m->errors));
     LW_TRY(load(p, m, "one_pass", "laplace_summary.json", &m->laplace));
@@ -202,16 +235,17 @@ static int read_model(const mc_page *p, mc_shown *m)
     return lw_path_exists(lw_str_c(&path)) ? lw_npz_load(lw_str_c(&path), &m->pictures) : 0;
 }
 
-/* A model that was finished; of another there is nothing to show. */
+/* A model of some experiment that was finished, unless it is there already. */
 static int add_model(mc_page *p, size_t *cap, const char *folder)
 {
     LW_CLEANUP(lw_json_drop) json_t *exp0 = NULL;
     const mc_shown one = {.folder = (char *)folder};
+    for (size_t i = 0; i < p->all; i++)
+        if (lw_str_eq(p->model[i].folder, folder))
+            return 0;
     LW_TRY(load(p, &one, "exp0_nested_mc", "exp0_summary.json", &exp0));
-    if (!exp0)
-        return 0;
-    LW_TRY(lw_grow(&p->model, cap, p->n + 1, sizeof *p->model));
-    mc_shown *m = &p->model[p->n++];
+    LW_TRY(lw_grow(&p->model, cap, p->all + 1, sizeof *p->model));
+    mc_shown *m = &p->model[p->all++];
     *m = (mc_shown){.folder = lw_strdup(folder), .exp0 = lw_steal(&exp0)};
     if (!m->folder)
         return LW_ENOMEM;
@@ -219,33 +253,65 @@ static int add_model(mc_page *p, size_t *cap, const char *folder)
     return read_model(p, m);
 }
 
+/* NAME of PREFIX NAME SUMMARY; of a folder of models (prefix NULL) the entry itself. "": none, or all
+ * models together. */
+static void name_in(const char *entry, const char *prefix, lw_str *out)
+{
+    out->len = 0;
+    if (!prefix)
+        lw_str_add(out, entry);
+    else if (lw_str_starts(entry, prefix) && lw_str_ends(entry, SUMMARY) &&
+             !lw_str_ends(entry, "_overall" SUMMARY) &&
+             strlen(entry) > strlen(prefix) + strlen(SUMMARY))
+        lw_str_add_n(out, entry + strlen(prefix), strlen(entry) - strlen(prefix) - strlen(SUMMARY));
+}
+
+/* Models of OUTPUT/dir. file: what one that was finished has in its folder. */
+static int add_models(mc_page *p, size_t *cap, const char *dir, const char *prefix,
+                      const char *file)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0}, name = {0}, done = {0};
+    char **entry = NULL;
+    size_t n = 0;
+    int rc = 0;
+    lw_path_join(&path, p->dir, dir);
+    if (!lw_path_is_dir(lw_str_c(&path)))
+        return 0;
+    LW_TRY(lw_list_dir(lw_str_c(&path), &entry, &n));
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        name_in(entry[i], prefix, &name);
+        done.len = 0;
+        lw_str_addf(&done, "%s/%s/%s", lw_str_c(&path), entry[i], file ? file : "");
+        if (name.len && (!file || lw_path_exists(lw_str_c(&done))))
+            rc = add_model(p, cap, lw_str_c(&name));
+    }
+    lw_list_free(&entry, n);
+    return rc;
+}
+
 int lw_mc_page_read(const char *dir, mc_page *p)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    char **names = NULL;
-    size_t n = 0, cap = 0;
-    int rc = 0;
+    size_t cap = 0;
     *p = (mc_page){.dir = dir};
     if (!lw_path_is_dir(dir))
         return lw_fail(LW_EIO, "%s: no such directory", dir);
-    lw_path_join(&path, dir, "exp0_nested_mc");
-    if (lw_path_is_dir(lw_str_c(&path)))
-        LW_TRY(lw_list_dir(lw_str_c(&path), &names, &n));
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = add_model(p, &cap, names[i]);
-    lw_list_free(&names, n);
-    if (rc == 0 && p->n == 0)
+    LW_TRY(add_models(p, &cap, "exp0_nested_mc", NULL, "exp0_summary.json"));
+    p->n = p->all;
+    LW_TRY(add_models(p, &cap, "exp0b_norm_geometry", NULL, "exp0b_summary.json"));
+    LW_TRY(add_models(p, &cap, exp4.dir, exp4.prefix, NULL));
+    LW_TRY(add_models(p, &cap, exp5.dir, exp5.prefix, NULL));
+    if (p->all == 0)
         return lw_fail(LW_EUSAGE,
                        "%s: no output of `leeway mc`: exp0_nested_mc/MODEL/exp0_summary.json is "
                        "not there; an interrupted call goes on with --resume",
                        dir);
-    return rc;
+    return 0;
 }
 
 static void clear_model(mc_shown *m)
 {
-    json_t **const trees[] = {&m->exp0,   &m->exp0b,   &m->exp5, &m->validity,
-                              &m->errors, &m->laplace, &m->run};
+    json_t **const trees[] = {&m->exp0,     &m->exp0b,  &m->exp4,    &m->exp5,
+                              &m->validity, &m->errors, &m->laplace, &m->run};
     for (size_t i = 0; i < LW_COUNT(trees); i++)
         lw_json_drop(trees[i]);
     for (int64_t i = 0; m->sorted && i < m->n; i++)
@@ -262,7 +328,7 @@ static void clear_model(mc_shown *m)
 
 void lw_mc_page_clear(mc_page *p)
 {
-    for (size_t i = 0; i < p->n; i++)
+    for (size_t i = 0; i < p->all; i++)
         clear_model(&p->model[i]);
     lw_free(&p->model);
     lw_html_free(&p->html);

@@ -135,11 +135,11 @@ static lw_mark mark_of(const char *status)
                                          : LW_MARK_WARN;
 }
 
-static void reliability_cells(const json_t *r, lw_table *t)
+void lw_mc_page_reliability_cells(const json_t *r, double mean, lw_table *t)
 {
     char status[32];
     lw_clean(status, sizeof status, lw_mc_text(r, "status", "unknown"));
-    lw_table_number(t, MC_NUMBER(r, "mean"), 4);
+    lw_table_number(t, mean, 4);
     lw_table_number(t, MC_NUMBER(r, "pairwise_spearman_median"), 3);
     double q25 = MC_NUMBER(r, "pairwise_spearman_q25");
     double q75 = MC_NUMBER(r, "pairwise_spearman_q75");
@@ -170,7 +170,7 @@ static void table_of_passes(mc_page *p)
                 lw_table_cell(&t, "%s", p->model[i].label);
                 lw_table_cell(&t, "%s", scores[s]);
                 lw_table_cell(&t, "%d", (int)p->model[i].passes[k]);
-                reliability_cells(r, &t);
+                lw_mc_page_reliability_cells(r, MC_NUMBER(r, "mean"), &t);
             }
     lw_html_table(p->html, &t, NULL,
                   "rho: median rank correlation of every pair of trials, and its quartiles; snr: "
@@ -193,7 +193,7 @@ static void table_of_scores(mc_page *p)
                 continue;
             lw_table_cell(&t, "%s", m->label);
             lw_table_cell(&t, "%s", lw_pass_score_name[s]);
-            reliability_cells(r, &t);
+            lw_mc_page_reliability_cells(r, MC_NUMBER(r, "mean"), &t);
         }
     if (lw_table_rows(&t) == 0)
         return;
@@ -275,7 +275,7 @@ static void plot_histograms(mc_page *p)
 
 /* ---- which scores are the same ----------------------------------------------------------------- */
 
-static void correlation_cell(double rho, lw_table *t)
+void lw_mc_page_correlation_cell(double rho, lw_table *t)
 {
     if (isfinite(rho))
         lw_table_cell(t, "%.2f", rho);
@@ -299,7 +299,7 @@ static int table_of_one(const mc_shown *m, lw_table *t)
             if (!m->mean[b])
                 continue;
             LW_TRY(lw_spearman(m->mean[a], m->mean[b], m->n, &rho));
-            correlation_cell(rho, t);
+            lw_mc_page_correlation_cell(rho, t);
         }
     }
     return 0;
@@ -342,7 +342,7 @@ static int table_of_models(mc_page *p)
             double rho;
             int64_t shared;
             LW_TRY(between(&p->model[a], &p->model[b], &rho, &shared));
-            correlation_cell(rho, &t);
+            lw_mc_page_correlation_cell(rho, &t);
             fewest = LW_MIN(fewest, shared);
         }
     }
@@ -379,90 +379,4 @@ int lw_mc_page_scores(mc_page *p)
         lw_html_fold_end(p->html);
     }
     return 0;
-}
-
-/* ---- the covariance's shape -------------------------------------------------------------------- */
-
-static void plot_spectrum(const mc_page *p, lw_str *svg)
-{
-    static const char *const parts[] = {"pre_norm", "post_norm"};
-    double y[2 * LINES][LW_PASS_EIGS], x[LW_PASS_EIGS];
-    char names[2 * LINES][80];
-    lw_series s[2 * LINES];
-    size_t n = 0;
-    for (int e = 0; e < LW_PASS_EIGS; e++)
-        x[e] = e + 1;
-    for (size_t i = 0; i < p->n && i < LINES; i++)
-        for (int post = 0; post < (p->n == 1 ? 2 : 1); post++) {
-            const json_t *eigs = json_object_get(json_object_get(p->model[i].exp0b, parts[post]),
-                                                 "eigs_top10_mean");
-            double first = json_number_value(json_array_get(eigs, 0));
-            if (!(first > 0))
-                continue;
-            for (size_t e = 0; e < LW_PASS_EIGS; e++) {
-                const json_t *v = json_array_get(eigs, e);
-                y[n][e] = json_is_number(v) ? json_number_value(v) / first : (double)NAN;
-            }
-            snprintf(names[n], sizeof names[n], "%s%s", p->model[i].label,
-                     p->n > 1 ? ""
-                     : post   ? ", length 1"
-                              : ", as it is");
-            s[n] =
-                (lw_series){.name = names[n], .x = x, .y = y[n], .n = LW_PASS_EIGS, .dots = true};
-            n++;
-        }
-    lw_plot_lines(&(lw_plot){.title = "Spectrum: eigenvalues over the largest",
-                             .x_label = "number of the eigenvalue",
-                             .log_y = true,
-                             .no_ends = true},
-                  s, n, svg);
-}
-
-static void geometry_cells(const mc_shown *m, lw_table *t)
-{
-    const json_t *g = m->exp0b;
-    double rank = MC_NUMBER(lw_mc_reliability_at(m, m->n_passes - 1, "effective_rank"), "mean");
-    lw_table_cell(t, "%s", m->label);
-    lw_table_number(t, MC_NUMBER(g, "pre_norm", "trace_per_dim", "mean"), 3);
-    lw_table_number(t, MC_NUMBER(g, "post_norm", "trace_per_dim", "mean"), 3);
-    lw_table_number(t, MC_NUMBER(g, "angular", "angular_var", "mean"), 3);
-    lw_table_number(t, MC_NUMBER(g, "pre_norm", "offdiag_mass_ratio", "mean"), 3);
-    if (isfinite(rank))
-        lw_table_cell(t, "%.1f of %d", rank, (int)m->passes[m->n_passes - 1] - 1);
-    else
-        lw_table_cell(t, "-");
-    correlation_cell(MC_NUMBER(g, "spearman", "pre_post"), t);
-    correlation_cell(MC_NUMBER(g, "spearman", "pre_angular"), t);
-    correlation_cell(MC_NUMBER(g, "spearman", "post_angular"), t);
-}
-
-void lw_mc_page_geometry(mc_page *p)
-{
-    LW_CLEANUP(lw_table_clear) lw_table t = {0};
-    LW_CLEANUP(lw_str_clear) lw_str svg = {0};
-    static const char *const names[] = {"model",
-                                        "trace / D",
-                                        "trace / D, length 1",
-                                        "angular variance",
-                                        "off the diagonal",
-                                        "effective rank",
-                                        "pre, post",
-                                        "pre, angular",
-                                        "post, angular",
-                                        NULL};
-    lw_table_columns(&t, names, 1);
-    for (size_t i = 0; i < p->n; i++)
-        if (p->model[i].exp0b)
-            geometry_cells(&p->model[i], &t);
-    if (lw_table_rows(&t) == 0)
-        return;
-    plot_spectrum(p, &svg);
-    const char *const svgs[] = {lw_str_c(&svg)};
-    lw_html_section(p->html, "Shape of the covariance");
-    lw_html_plots(p->html, svgs, NULL, 1);
-    lw_html_table(p->html, &t, NULL,
-                  "Of the covariance of a picture's passes (divisor T - 1), mean over pictures and "
-                  "trials: variance per dimension before and behind normalisation; share of its "
-                  "Frobenius norm beside the diagonal; (sum l)^2 / sum l^2 of its eigenvalues, of "
-                  "at most T - 1; rank correlations between the scores.");
 }

@@ -388,7 +388,7 @@ static void table_of_ambiguity(mc_page *p, const mc_shown *m)
 void lw_mc_page_ambiguity(mc_page *p)
 {
     bool begun = false;
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->all; i++) {
         const mc_shown *m = &p->model[i];
         if (!json_is_object(json_object_get(m->exp5, "scores")))
             continue;

@@ -73,8 +73,10 @@ int lw_mc_check_memory(mc_model *m);
 /* How long all of it will take; opened: the seconds that have gone already. */
 int lw_mc_forecast(mc_model *m, double opened);
 /* ---- mc_model.c ---- */
-/* Pictures of a spec as m's network takes them; o says which rows and how many. */
-int lw_mc_data_open(const mc_model *m, const char *spec, lw_data_opts o, lw_dataset **out);
+/* Pictures as m's network takes them; which rows and how many is the caller's. */
+lw_data_opts lw_mc_data_opts(const mc_model *m);
+/* A folder may be named without a word before it. */
+int lw_mc_data_open(const char *spec, const lw_data_opts *o, lw_dataset **out);
 /* lw_passes_fill of a model's pictures. */
 int lw_mc_fill(void *model, int64_t first, int64_t n, float *dst);
 
@@ -105,6 +107,9 @@ int lw_mc_progress(const mc_model *m);
 /* What every summary begins with. */
 json_t *lw_mc_summary_json(const mc_model *m, const char *experiment);
 int lw_mc_add_paths(const mc_model *m, lw_npz *z);
+/* Score s of T number p as f32 [trials][n], of the first trials. */
+int lw_mc_add_score(const mc_model *m, lw_npz *z, const char *name, int32_t p, lw_pass_score s,
+                    int32_t trials);
 /* f64 [n] */
 int lw_mc_add_f64(const mc_model *m, lw_npz *z, const char *name, const double *values);
 /* Into OUTPUT/EXPERIMENT/MODEL/NAME, or without MODEL. */
@@ -113,6 +118,10 @@ int lw_mc_save(const mc_model *m, const char *experiment, bool by_model, const c
 int lw_mc_save_json(const mc_model *m, const char *experiment, bool by_model, const char *name,
                     const json_t *j);
 json_t *lw_mc_interval_json(lw_interval v);
+
+/* ---- mc_overall.c: the models of a round beside each other ---- */
+int lw_mc_write_overall(const lw_mc_config *c, const lw_mc_model_result *r, unsigned experiments,
+                        bool exp0);
 
 /* ---- mc_validity.c: does a score rise when a picture gets worse? ---- */
 /* Scores by number: those of passes, behind them those of one pass where it was asked for. */

@@ -14,8 +14,9 @@ typedef struct experiment {
 
 /* In the order of the bits. Only the first LW_MC_OWN have settings of their own. */
 static const experiment experiments[] = {
-    {"exp0", "exp0_nested_mc"}, {"exp0b", "exp0b_norm_geometry"}, {"exp4", "exp4_subset_recipe"},
-    {"exp5", "exp5_zero_shot"}, {"validity", "validity"},         {"errors", "errors"}};
+    {"exp0", "exp0_nested_mc"},     {"exp0b", "exp0b_norm_geometry"},
+    {"exp4", "exp4_subset_recipe"}, {"exp5", "exp5_subset_ambiguity"},
+    {"validity", "validity"},       {"errors", "errors"}};
 enum { EXPERIMENTS = LW_COUNT(experiments) };
 
 typedef struct mc_round {
@@ -68,7 +69,10 @@ static lw_mc_config settings(const lw_mc_config *c, int k)
         s.n_passes = own->n_passes;
     }
     s.trials = own->trials ? own->trials : s.trials;
-    s.num_images = own->num_images ? own->num_images : s.num_images;
+    if (own->num_images) {
+        s.num_images = own->num_images;
+        s.at_most = own->at_most;
+    }
     return s;
 }
 
@@ -169,37 +173,7 @@ static int run_model(mc_model *m, const char *spec, const lw_mc_model_result *al
     return mc_is_exp0(m) ? lw_mc_record_write(m) : 0;
 }
 
-/* ---- a round ----------------------------------------------------------------------------------- */
-
-static int write_overall(const lw_mc_config *c, const lw_mc_model_result *r, int32_t n)
-{
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    LW_CLEANUP(lw_json_drop) json_t *results = json_object();
-    json_t *models = json_array(), *passes = json_array();
-    for (int32_t p = 0; p < c->n_passes; p++)
-        json_array_append_new(passes, json_integer(c->passes[p]));
-    for (int32_t i = 0; i < n; i++) {
-        const lw_mc_model_result *m = &r[i];
-        json_t *one = json_object();
-        json_array_append_new(models, json_string(m->name));
-        json_object_set_new(results, m->name, one);
-        for (int32_t p = 0; p < c->n_passes; p++) {
-            char key[24];
-            snprintf(key, sizeof key, "T=%d", (int)c->passes[p]);
-            json_object_set_new(one, key,
-                                json_pack("{s:o, s:o}", "pre_norm",
-                                          lw_mc_reliability_json(&m->pre[p]), "post_norm",
-                                          lw_mc_reliability_json(&m->post[p])));
-        }
-    }
-    LW_CLEANUP(lw_json_drop)
-    json_t *j = json_pack("{s:s, s:o, s:o, s:f, s:i, s:I, s:O}", "experiment", "exp0_nested_mc",
-                          "models", models, "passes", passes, "dropout", c->dropout, "trials",
-                          (int)c->trials, "num_images", (json_int_t)(n ? r[0].pictures : 0),
-                          "results", results);
-    lw_str_addf(&path, "%s/exp0_nested_mc/exp0_overall_summary.json", c->output_dir);
-    return path.failed || !j ? LW_ENOMEM : lw_json_save(lw_str_c(&path), j);
-}
+/* ---- a round ---------------------------------------------------------------------------------- */
 
 /* Hours of passes are not lost to a page: files of other calls may lie beside theirs, damaged. */
 static int write_page(const lw_mc_config *c, lw_mc_result *r)
@@ -245,7 +219,7 @@ static int run_round(const mc_round *round, bool first, lw_device *dev, const lw
         out->n++;
         LW_TRY(run_model(&m, c->models[i], r, i + 1));
     }
-    return c->dry_run || !first ? 0 : write_overall(c, r, c->n_models);
+    return c->dry_run ? 0 : lw_mc_write_overall(c, r, round->experiments, first);
 }
 
 int lw_job_mc(const lw_mc_config *c, const lw_observer *obs, lw_mc_result *out)

@@ -68,6 +68,8 @@ static int write_one(const mc_model *m, int32_t p)
     LW_TRY(add_i64(&z, "total_trials", m->c->trials));
     LW_TRY(add_i64(&z, "passes", m->c->passes[p]));
     LW_TRY(add_f64(&z, "scores", 3, scores, mc_at(m, p, 0)));
+    LW_TRY(lw_mc_add_score(m, &z, "trial_pre", p, LW_PASS_TRACE_PRE, m->done));
+    LW_TRY(lw_mc_add_score(m, &z, "trial_post", p, LW_PASS_TRACE_POST, m->done));
     if (last && m->geometry)
         LW_TRY(add_f64(&z, "geometry", 4, geometry, m->geometry));
     partial_path(m, p, &path);
@@ -88,6 +90,7 @@ void lw_mc_state_remove(const mc_model *m)
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     for (int32_t p = 0; p < m->c->n_passes; p++)
         remove(partial_path(m, p, &path));
+    remove(lw_mc_path(m, m->experiment, true, "", &path)); /* the folder, where it is empty now */
 }
 
 /* ---- reading ----------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exp5: is a picture uncertain that lies between classes? Ambiguity against embeddings of texts. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,7 +229,9 @@ static int write_arrays(const mc_model *m, const ambiguity *a)
     LW_TRY(lw_mc_add_f64(m, &z, "prompt_sensitivity", a->sensitivity));
     LW_TRY(add_i64s(m, &z, "low_margin", a->low_margin));
     LW_TRY(add_i64s(m, &z, "high_entropy", a->high_entropy));
-    return lw_mc_save(m, "exp5_zero_shot", true, "exp5.npz", &z);
+    char name[128];
+    snprintf(name, sizeof name, "exp5_subset_%s.npz", m->out->name);
+    return lw_mc_save(m, "exp5_subset_ambiguity", false, name, &z);
 }
 
 static void add_facts(const mc_model *m, const mc_texts *t, const ambiguity *a, json_t *j)
@@ -263,11 +266,13 @@ int lw_mc_zero_shot(mc_model *m)
 {
     LW_CLEANUP(lw_mc_texts_clear) mc_texts t = {0};
     LW_CLEANUP(ambiguity_clear) ambiguity a = {0};
-    LW_CLEANUP(lw_json_drop) json_t *j = lw_mc_summary_json(m, "exp5_zero_shot");
+    char name[128];
+    LW_CLEANUP(lw_json_drop) json_t *j = lw_mc_summary_json(m, "exp5_subset_ambiguity");
     LW_TRY(lw_mc_texts_open(m, m->dim, &t));
     LW_TRY(measure(m, &t, &a));
     add_facts(m, &t, &a, j);
     LW_TRY(compare_all(m, &a, j));
     LW_TRY(write_arrays(m, &a));
-    return lw_mc_save_json(m, "exp5_zero_shot", true, "exp5_summary.json", j);
+    snprintf(name, sizeof name, "exp5_subset_%s_summary.json", m->out->name);
+    return lw_mc_save_json(m, "exp5_subset_ambiguity", false, name, j);
 }
