@@ -167,6 +167,16 @@ static void expect_seen(const lw_network *n, const float *x, float *out)
 }
 
 /* A preparation of floats is made in the graph, of pictures of any size. */
+/* Data for it: prepared as bytes, whole because the graph resizes, or squares. */
+static void expect_data(const lw_network *n, bool prepared, bool whole, int32_t asked, int32_t size)
+{
+    lw_data_opts o = lw_network_data(n, asked);
+    assert_true((o.preparation != NULL) == prepared);
+    assert_true(o.whole == whole);
+    assert_int_equal(o.image_size, size);
+    assert_int_equal(o.channels, n->channels);
+}
+
 static void test_float_resize(void **state)
 {
     static const char *const names[] = {"torch", "float-aa", "tf-inception"};
@@ -182,6 +192,8 @@ static void test_float_resize(void **state)
     lw_network n = lw_network_of(&seen, NULL, r.store);
     for (size_t k = 0; k < LW_COUNT(names); k++) {
         assert_ok(lw_encoder_resize(&n, names[k]));
+        expect_data(&n, false, true, 0, 0);
+        expect_data(&n, false, false, 48, 48);
         assert_null(lw_network_preparation(&n));
         assert_ok(lw_graph_new(&r.g));
         lw_val v = lw_input(r.g, "x", lw_type_of(LW_F32, 4, B, H, W, 3));
@@ -199,6 +211,7 @@ static void test_float_resize(void **state)
     assert_fails(LW_EUSAGE, "says itself", lw_encoder_fit(&n, 0, 1));
     assert_fails(LW_EUSAGE, "pillow, pillow-13, float-aa", lw_encoder_resize(&n, "best"));
     assert_ok(lw_encoder_resize(&n, "pillow"));
+    expect_data(&n, true, false, 48, 0);
     assert_ptr_equal(lw_network_preparation(&n), &n.preparation);
     lw_store_free(&r.store);
     lw_backend_close(&r.dev);
