@@ -51,6 +51,23 @@ same() {
     done
 }
 
+# frames through a pipeline: 40 more of them cost nothing (a thread may, now and then)
+counted() {
+    LW_COUNT_ALLOC=$dir/count LD_PRELOAD=$shim "$program" stream "$@" --every-frame >"$out" 2>"$err" || fails "stream $*"
+    cat "$dir/count"
+}
+counted --input test:64x32 --num-frames 70 --output frames.y4m >"$dir/all"
+head -c 90000 /dev/zero >frames.raw
+for from in test:64x32 frames.y4m 'frames.raw --raw 20x20:yuv420p'; do
+    for to in null to.y4m md5; do
+        # shellcheck disable=SC2086
+        few=$(counted --input $from --num-frames 20 --output $to)
+        # shellcheck disable=SC2086
+        many=$(counted --input $from --num-frames 60 --output $to)
+        [ "$many" -lt $((few + 20)) ] || fails "stream $from to $to: $few allocations for 20 frames, $many for 60"
+    done
+done
+
 "$make_model" encoder model && "$make_model" unet unet || fails 'make_model'
 npy_noise x.npy '2, 3, 16, 16' 1536
 npy_noise g.npy '8, 6' 48
