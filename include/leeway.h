@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libleeway: runs model folders and computes drift fields on the CPU.
+ * libleeway: runs model folders, makes pictures with them, computes drift fields, on the CPU.
  *
  *   lw_device   threads and kernels of this machine
  *   lw_model    the network and weights of a model folder
  *   lw_session  a model compiled for one batch size: set inputs, run, get outputs, by name
+ *   lw_sampler  pictures of a generator: DDPM or drift, with progress, preview and cancel
  *   lw_field_*  the drift field of arrays
  *
  * Return values: functions that can fail return 0 or a negative LW_ERROR_*; the reason is then in
  * lw_error_message() of the same thread. Nothing is written through an output pointer on failure.
  *
  * Ownership: whoever opens an object closes it. *_close and *_free take the address of the pointer,
- * accept a null pointer inside, and set it to NULL. A session borrows its device and its model:
- * free it first.
+ * accept a null pointer inside, and set it to NULL. A session and a sampler borrow their device and
+ * their model: free them first.
  *
  * Threads: any object may be used by one thread at a time; different devices are independent.
  *
  * Memory: a session allocates when it is made; lw_session_run, _set and _get do not allocate.
  *
  * Layouts are PyTorch's: pictures are [N,C,H,W], row-major, 32-bit floats (little-endian x86-64).
+ *
+ * Functions were added with the LW_API_VERSION that stands at them; none: 1.
  *
  * Results are the same bits for any number of threads and any batch size at one instruction set
  * level.
@@ -43,7 +46,7 @@ extern "C" {
 
 /* Grows whenever functions or fields are added; the shared library's soname changes when old
  * programs break. */
-#define LW_API_VERSION 1
+#define LW_API_VERSION 2
 
 #define LW_API __attribute__((visibility("default")))
 
@@ -82,6 +85,11 @@ typedef struct lw_callbacks {
     /* Not 0: stop. The call under way returns LW_ERROR_STOPPED; rows finished so far are
      * in place. */
     int (*cancel)(void *self);
+    /* Of lw_sampler_pictures, since 2: `step` of `steps` evaluations are made of pictures number
+     * first .. first + count - 1; pixels [count,C,H,W] are what they are so far, noise and all,
+     * until the call returns. */
+    void (*preview)(void *self, int64_t first, int64_t count, int step, int steps,
+                    const float *pixels);
 } lw_callbacks;
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -115,6 +123,9 @@ typedef struct lw_model_info {
     int image_size; /* height and width it was made for; 0: any */
     int classes;    /* a U-Net's class labels, an encoder's logits; 0: none */
     int latent;     /* length of the latent vector; 0: none */
+    /* since 2 */
+    const char *method; /* how it makes pictures: "ddpm", "drift"; NULL: it makes none */
+    int noise_size;     /* side of the noise that x may be as well, for it is upsampled; 0: none */
 } lw_model_info;
 
 /* path: a model folder (config.json and safetensors weights, as diffusers and Leeway write them), a
@@ -123,6 +134,9 @@ typedef struct lw_model_info {
 LW_API int lw_model_open(const char *path, lw_model **model);
 LW_API void lw_model_close(lw_model **model);
 LW_API int lw_model_describe(const lw_model *model, lw_model_info *info);
+/* Since 2. What the folder calls a class; NULL: no name, or no such class. Lives as long as the
+ * model. */
+LW_API const char *lw_model_class_name(const lw_model *model, int label);
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
@@ -179,6 +193,47 @@ typedef struct lw_session_rows {
  * callbacks may be NULL. */
 LW_API int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows *tensors,
                                int count, const lw_callbacks *callbacks);
+
+/* ---- pictures (since 2) ---------------------------------------------------------------------- */
+
+typedef struct lw_sampler lw_sampler;
+
+typedef struct lw_sampler_options {
+    size_t size;
+    int batch; /* pictures at a time; 0: 16. Never changes them */
+    int steps; /* evaluations of the network a picture; 0: as the sampler has it */
+    /* "one-step" (drift), "ddim", "ancestral" or "dpm-solver" (DDPM); NULL: the model's own, one
+     * step or DDIM */
+    const char *sampler;
+    uint64_t seed;
+    const char *precision; /* "f32", "bf16", or "int8" of a folder made by `leeway quantize`;
+                              NULL: f32 */
+} lw_sampler_options;
+
+typedef struct lw_sampler_info {
+    size_t size;         /* set by the caller */
+    const char *sampler; /* the one that was chosen; static memory */
+    int evaluations;     /* a picture */
+    int channels, height, width;
+    int classes; /* 0: unconditional */
+} lw_sampler_info;
+
+/* Compiles the model for sampling. options may be NULL. LW_ERROR_FORMAT: the model makes no
+ * pictures; LW_ERROR_USAGE: a sampler or steps that it does not have. */
+LW_API int lw_sampler_open(lw_device *device, const lw_model *model,
+                           const lw_sampler_options *options, lw_sampler **sampler);
+LW_API void lw_sampler_close(lw_sampler **sampler);
+LW_API int lw_sampler_describe(const lw_sampler *sampler, lw_sampler_info *info);
+/*
+ * Pictures number first .. first + count - 1 into pixels [count,C,H,W], in [-1,1]: those of `leeway
+ * sample` with the same options. A picture is a function of weights, seed, its number and its class
+ * alone. classes [count], or NULL: number i gets class i modulo classes. callbacks may be NULL;
+ * cancel is asked behind every evaluation (the picture under way is not finished then), progress
+ * called behind every batch. LW_ERROR_FORMAT: a class out of range.
+ */
+LW_API int lw_sampler_pictures(lw_sampler *sampler, int64_t first, int64_t count,
+                               const int32_t *classes, const lw_callbacks *callbacks,
+                               float *pixels);
 
 /* ---- the drift field ------------------------------------------------------------------------- */
 

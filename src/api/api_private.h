@@ -9,6 +9,10 @@
 #include "base/base.h"
 #include "leeway.h"
 
+struct lw_model {
+    struct lw_network *net;
+};
+
 /* A struct of the caller's: reads as much of it as both sides know, the rest stays zero. LW_EUSAGE
  * when `size` is missing. */
 #define API_READ(own, theirs) lw_api_read(&(own), sizeof(own), (theirs), #theirs)

@@ -5,10 +5,6 @@
 #include "plan/plan.h"
 #include "session/session.h"
 
-struct lw_model {
-    lw_network *net;
-};
-
 struct lw_session {
     lw_forward *forward;
 };
@@ -46,8 +42,20 @@ int lw_model_describe(const lw_model *model, lw_model_info *info)
                        .channels = n->channels,
                        .image_size = n->image_size,
                        .classes = n->classes,
-                       .latent = n->latent};
+                       .latent = n->latent,
+                       .method = n->generator ? lw_method_name(lw_net_method(n->config)) : NULL,
+                       .noise_size = n->noise_size};
     return API_WRITE(info, i);
+}
+
+const char *lw_model_class_name(const lw_model *model, int label)
+{
+    if (!model) {
+        lw_fail(LW_EUSAGE, "lw_model_class_name: model is NULL");
+        return NULL;
+    }
+    const json_t *names = json_object_get(model->net->config, "leeway_class_names");
+    return label < 0 ? NULL : json_string_value(json_array_get(names, (size_t)label));
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */

@@ -45,13 +45,8 @@ int lw_network_method(const lw_network *n, lw_method *method, lw_diffusion **dif
     return 0;
 }
 
-static int open_into(lw_source *s, const char *source, bool ema)
+int lw_generator_check(const lw_network *n)
 {
-    s->name = lw_strdup(source);
-    if (!s->name)
-        return LW_ENOMEM;
-    LW_TRY(lw_network_open(source, ema, &s->net));
-    const lw_network *n = s->net;
     if (!n->generator || n->outputs == 0)
         return lw_fail(LW_EFORMAT, "%s: this is no generator but %s, which makes no pictures",
                        n->dir, n->name);
@@ -60,6 +55,17 @@ static int open_into(lw_source *s, const char *source, bool ema)
                        "%s: 'in_channels' is %d and 'out_channels' %d: pictures are made by models "
                        "of as many, at most %d",
                        n->dir, (int)n->channels, (int)n->outputs, LW_MAX_CHANNELS);
+    return 0;
+}
+
+static int open_into(lw_source *s, const char *source, bool ema)
+{
+    s->name = lw_strdup(source);
+    if (!s->name)
+        return LW_ENOMEM;
+    LW_TRY(lw_network_open(source, ema, &s->net));
+    const lw_network *n = s->net;
+    LW_TRY(lw_generator_check(n));
     LW_TRY(lw_network_method(n, &s->method, &s->diffusion));
     s->averaged = lw_str_ends(n->dir, "/ema");
     s->hash = lw_store_hash(n->store, LW_SLAB_PARAM);

@@ -35,6 +35,8 @@ typedef struct lw_source {
  * LW_EUNSUPPORTED: a model whose output has other channels than its input. */
 int lw_source_open(const char *source, bool ema, lw_source **out);
 void lw_source_close(lw_source **pp);
+/* LW_EFORMAT: it makes no pictures; LW_EUNSUPPORTED: of other channels than it takes. */
+int lw_generator_check(const lw_network *n);
 /* How a network makes pictures; *diffusion (lw_free) stays NULL for drift. */
 int lw_network_method(const lw_network *n, lw_method *method, lw_diffusion **diffusion);
 /* Name of class c, "3" when the folder has no names; into buf when it has to be made. */

@@ -13,6 +13,8 @@ struct lw_sampler {
     lw_forward *network, *noise;
     int64_t pixels; /* floats per picture */
     double network_seconds;
+    lw_sampler_look *look;
+    void *look_self;
 };
 
 const char *lw_sampler_kind_name(lw_sampler_kind k)
@@ -262,6 +264,22 @@ float *lw_sampler_condition(lw_sampler *s)
     return lw_forward_input(s->network, "condition");
 }
 
+void lw_sampler_watch(lw_sampler *s, lw_sampler_look *look, void *self)
+{
+    s->look = look;
+    s->look_self = self;
+}
+
+const lw_network *lw_sampler_net(const lw_sampler *s)
+{
+    return &s->net;
+}
+
+int32_t lw_sampler_batch(const lw_sampler *s)
+{
+    return s->o.batch;
+}
+
 /* ---- one batch -------------------------------------------------------------------------- */
 
 static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes)
@@ -283,6 +301,10 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
         if (k > 0)
             lw_forward_advance(s->network);
         LW_TRY(lw_forward_run(s->network, &(lw_tick){s->o.seed, (uint32_t)k + 1}));
+        if (s->look &&
+            s->look(s->look_self, first, n, k + 1, lw_forward_output(s->network, "y")) != 0)
+            return lw_fail(LW_ESTOPPED, "sampling stopped after %d of %d evaluations", (int)k + 1,
+                           (int)s->o.steps);
     }
     s->network_seconds += lw_now() - t;
     memcpy(out, lw_forward_output(s->network, "y"), (size_t)(n * s->pixels) * sizeof *out);

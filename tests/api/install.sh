@@ -57,5 +57,7 @@ fi
 cmake -G Ninja -S "$source/examples" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >"$dir/cmake.log"
 cmake --build "$dir/cmake" >>"$dir/cmake.log"
 check "$dir/cmake/drift_points"
+LD_LIBRARY_PATH=$lib "$dir/cmake/sample_preview" "$dir/model" 3 >"$dir/out" || fails "sample_preview: status $?"
+grep -q 'evaluation 3 of 3' "$dir/out" || fails 'sample_preview: no last preview'
 check "$dir/cmake/drift_points_static"
 printf 'ok: installed, moved, built by pkg-config and CMake\n'

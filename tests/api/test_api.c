@@ -229,6 +229,142 @@ static void callbacks(void **state)
     lw_model_close(&m);
 }
 
+/* ---- pictures ---- */
+
+enum { PICTURES = 5, STEPS = 4 };
+
+typedef struct show {
+    int calls, last, progress, stop_at;
+    int64_t first;
+    float seen[2 * PIXELS]; /* of the last preview */
+} show;
+
+static void on_preview(void *self, int64_t first, int64_t count, int step, int steps,
+                       const float *pixels)
+{
+    show *s = self;
+    assert_true(steps == STEPS && step >= 1 && step <= steps && count >= 1 && count <= 2);
+    s->calls++;
+    s->last = step;
+    s->first = first;
+    memcpy(s->seen, pixels, (size_t)count * PIXELS * sizeof *pixels);
+}
+
+static void on_pictures(void *self, int64_t done, int64_t total)
+{
+    show *s = self;
+    assert_int_equal(total, PICTURES);
+    assert_true(done > s->progress);
+    s->progress = (int)done;
+}
+
+static int after(void *self)
+{
+    const show *s = self;
+    return s->stop_at > 0 && s->calls >= s->stop_at;
+}
+
+static void samplers(void **state)
+{
+    (void)state;
+    lw_model *m = NULL;
+    lw_sampler *one = NULL, *s = NULL;
+    lw_sampler_info i = {.size = sizeof i};
+    lw_model_info about = {.size = sizeof about};
+    lw_sampler_options o = {.size = sizeof o, .batch = 2, .steps = STEPS, .seed = 7};
+    static const int32_t wanted[PICTURES] = {2, 0, 1, 1, 2};
+    static float a[PICTURES * PIXELS], b[PICTURES * PIXELS];
+    show w = {0};
+    lw_callbacks c = {.size = sizeof c,
+                      .self = &w,
+                      .progress = on_pictures,
+                      .cancel = after,
+                      .preview = on_preview};
+    assert_code(0, lw_model_open(unet_dir, &m));
+    assert_code(0, lw_model_describe(m, &about));
+    assert_string_equal(about.method, "ddpm");
+    assert_null(lw_model_class_name(m, 99));
+    assert_code(0, lw_sampler_open(device, m, &o, &s));
+    assert_code(0, lw_sampler_describe(s, &i));
+    assert_string_equal(i.sampler, "ddim");
+    assert_true(i.evaluations == STEPS && i.channels == 3 && i.height == 16 && i.width == 16 &&
+                i.classes == 3);
+    assert_code(0, lw_sampler_pictures(s, 0, PICTURES, wanted, &c, a));
+    assert_true(w.calls == 3 * STEPS && w.last == STEPS && w.first == 4 && w.progress == PICTURES);
+    assert_memory_equal(w.seen, a + 4 * PIXELS, PIXELS * sizeof *a); /* the last is the picture */
+    for (int k = 0; k < PICTURES * PIXELS; k++)
+        assert_true(a[k] >= -1.0f && a[k] <= 1.0f);
+    o.batch = 1; /* one by one, each by its number */
+    assert_code(0, lw_sampler_open(device, m, &o, &one));
+    for (int k = PICTURES - 1; k >= 0; k--)
+        assert_code(0, lw_sampler_pictures(one, k, 1, wanted + k, NULL, b + k * PIXELS));
+    assert_memory_equal(a, b, sizeof a);
+    /* stopped within the second batch: the first is there; the sampler goes on as if new */
+    memset(b, 0, sizeof b);
+    w = (show){.stop_at = STEPS + 2};
+    assert_code(LW_ERROR_STOPPED, lw_sampler_pictures(s, 0, PICTURES, wanted, &c, b));
+    assert_true(w.calls == STEPS + 2 && w.progress == 2);
+    assert_memory_equal(a, b, 2 * PIXELS * sizeof *a);
+    assert_true(b[2 * PIXELS] == 0.0f);
+    assert_code(0, lw_sampler_pictures(s, 0, PICTURES, wanted, NULL, b));
+    assert_memory_equal(a, b, sizeof a);
+    c.size = offsetof(lw_callbacks, preview); /* an older caller's struct ends before it */
+    w = (show){0};
+    assert_code(0, lw_sampler_pictures(s, 0, PICTURES, wanted, &c, b));
+    assert_int_equal(w.calls, 0);
+    lw_sampler_close(&one);
+    lw_sampler_close(&s);
+    assert_null(s);
+    lw_sampler_close(&s);
+    lw_sampler_close(NULL);
+    lw_model_close(&m);
+}
+
+static void sampler_refusals(void **state)
+{
+    (void)state;
+    lw_model *m = NULL, *encoder = NULL;
+    lw_sampler *s = NULL;
+    lw_sampler_options o = {.size = sizeof o, .steps = 1};
+    const int32_t wrong = 3;
+    float p[PIXELS];
+    assert_code(0, lw_model_open(unet_dir, &m));
+    assert_code(0, lw_model_open(encoder_dir, &encoder));
+    assert_code(LW_ERROR_USAGE, lw_sampler_open(NULL, m, &o, &s));
+    assert_code(LW_ERROR_USAGE, lw_sampler_open(device, NULL, &o, &s));
+    assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, NULL));
+    assert_code(LW_ERROR_FORMAT, lw_sampler_open(device, encoder, NULL, &s));
+    o.sampler = "euler";
+    assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
+    assert_non_null(strstr(lw_error_message(), "ancestral"));
+    o.sampler = "one-step";
+    assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
+    o = (lw_sampler_options){.size = sizeof o, .steps = 1001};
+    assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
+    o = (lw_sampler_options){.size = sizeof o, .steps = -1};
+    assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
+    o = (lw_sampler_options){.size = sizeof o, .batch = 1 << 30};
+    assert_code(LW_ERROR_USAGE, lw_sampler_open(device, m, &o, &s));
+    o = (lw_sampler_options){.size = sizeof o, .precision = "int8"}; /* it was not quantised */
+    assert_true(lw_sampler_open(device, m, &o, &s) < 0);
+    assert_null(s);
+    o = (lw_sampler_options){.size = sizeof o, .batch = 1, .steps = 1};
+    assert_code(0, lw_sampler_open(device, m, &o, &s));
+    assert_code(LW_ERROR_USAGE, lw_sampler_pictures(NULL, 0, 1, NULL, NULL, p));
+    assert_code(LW_ERROR_USAGE, lw_sampler_pictures(s, 0, 1, NULL, NULL, NULL));
+    assert_code(LW_ERROR_USAGE, lw_sampler_pictures(s, -1, 1, NULL, NULL, p));
+    assert_code(LW_ERROR_USAGE, lw_sampler_pictures(s, 0, -1, NULL, NULL, p));
+    assert_code(LW_ERROR_USAGE, lw_sampler_pictures(s, 0, INT64_MAX, NULL, NULL, p));
+    assert_code(LW_ERROR_USAGE, lw_sampler_pictures(s, INT64_MAX, 1, NULL, NULL, p));
+    assert_code(LW_ERROR_FORMAT, lw_sampler_pictures(s, 0, 1, &wrong, NULL, p));
+    assert_non_null(strstr(lw_error_message(), "0 .. 2"));
+    assert_code(LW_ERROR_USAGE, lw_sampler_pictures(s, 0, 1, NULL, &(lw_callbacks){0}, p));
+    assert_code(0, lw_sampler_pictures(s, 0, 0, NULL, NULL, p));
+    lw_sampler_close(&s);
+    lw_model_close(&encoder);
+    lw_model_close(&m);
+}
+
 static void encoders(void **state)
 {
     (void)state;
@@ -530,6 +666,8 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(sessions),
                                        cmocka_unit_test(refusals),
                                        cmocka_unit_test(callbacks),
+                                       cmocka_unit_test(samplers),
+                                       cmocka_unit_test(sampler_refusals),
                                        cmocka_unit_test(encoders),
                                        cmocka_unit_test(tokens),
                                        cmocka_unit_test(field),

@@ -8,6 +8,16 @@ add_test(NAME api_models COMMAND sh -c "rm -rf '${models}' && mkdir -p '${models
 set_tests_properties(api_models PROPERTIES LABELS api FIXTURES_SETUP api_models)
 add_test(NAME test_api COMMAND test_api ${models}/unet ${models}/encoder ${models}/clip)
 set_tests_properties(test_api PROPERTIES LABELS api FIXTURES_REQUIRED api_models)
+if(NOT LW_SANITIZE) # a program that is not built with the sanitizer cannot load a library that is
+  find_program(LW_PYTHON python3)
+  if(LW_PYTHON)
+    add_test(NAME api_python COMMAND ${LW_PYTHON} ${CMAKE_SOURCE_DIR}/tests/api/test_python.py)
+    set_tests_properties(api_python PROPERTIES LABELS api FIXTURES_REQUIRED api_models SKIP_RETURN_CODE 77
+      ENVIRONMENT "LEEWAY=$<TARGET_FILE:leeway>;MODELS=${models};PYTHONPATH=${CMAKE_SOURCE_DIR}/python;LEEWAY_LIBRARY=$<TARGET_FILE:leeway_shared>;PYTHONDONTWRITEBYTECODE=1")
+  else()
+    message(STATUS "api_python is not tested: there is no python3")
+  endif()
+endif()
 if(NOT LW_SANITIZE) # an example built without the sanitizer cannot load a library built with it
   add_test(NAME api_install COMMAND sh ${CMAKE_SOURCE_DIR}/tests/api/install.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}
     ${CMAKE_BINARY_DIR}/api_install ${CMAKE_C_COMPILER})

@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leeway from Python: ctypes and numpy over libleeway, no compiler.
+
+    import leeway
+
+    model = leeway.load("runs/ddpm")                  # a run, a checkpoint, a model folder
+    pictures = model.sample(16, steps=50, seed=1)     # float32 [16,C,H,W] in [-1,1]
+    eps = model.run(x, t=t, classes=labels)           # one forward pass
+    drift = leeway.field(gen, pos, temperatures=[0.05, 0.2]).field
+
+Arrays are anything numpy takes, tensors of PyTorch on the CPU included; results are numpy arrays
+(`torch.from_numpy` shares their memory). A picture is the one `leeway sample` makes with the same
+seed and number, to the bit.
+
+The library is $LEEWAY_LIBRARY, else libleeway.so.0 in this package, else the system's.
+"""
+import collections
+import ctypes
+import ctypes.util
+import os
+import threading
+
+import numpy as np
+
+__all__ = ["Device", "Error", "Field", "Model", "Sampler", "field", "load", "version"]
+
+_SONAME = "libleeway.so.0"
+_NEEDED = 2  # LW_API_VERSION
+
+
+class Error(RuntimeError):
+    """What the library refused or could not do; `code` is its number (LW_ERROR_* of leeway.h)."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+# ---- the library ---------------------------------------------------------------------------------
+
+_PROGRESS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_CANCEL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_PREVIEW = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int,
+                            ctypes.c_int, ctypes.POINTER(ctypes.c_float))
+
+
+class _Sized(ctypes.Structure):
+    """A struct of leeway.h whose first field is its size."""
+
+    def __init__(self, **fields):
+        super().__init__(size=ctypes.sizeof(type(self)), **fields)
+
+
+class _Callbacks(_Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("self", ctypes.c_void_p), ("progress", _PROGRESS),
+                ("cancel", _CANCEL), ("preview", _PREVIEW)]
+
+
+class _DeviceOptions(_Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_int), ("isa", ctypes.c_char_p)]
+
+
+class _ModelInfo(_Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("kind", ctypes.c_char_p), ("network", ctypes.c_char_p),
+                ("parameters", ctypes.c_int64), ("channels", ctypes.c_int),
+                ("image_size", ctypes.c_int), ("classes", ctypes.c_int), ("latent", ctypes.c_int),
+                ("method", ctypes.c_char_p), ("noise_size", ctypes.c_int)]
+
+
+class _SessionOptions(_Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("batch", ctypes.c_int), ("height", ctypes.c_int),
+                ("width", ctypes.c_int), ("output", ctypes.c_char_p)]
+
+
+class _TensorInfo(_Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("is_output", ctypes.c_int),
+                ("element", ctypes.c_int), ("rank", ctypes.c_int), ("shape", ctypes.c_int64 * 4),
+                ("bytes", ctypes.c_size_t)]
+
+
+class _Rows(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("in_", ctypes.c_void_p), ("out", ctypes.c_void_p)]
+
+
+class _SamplerOptions(_Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("batch", ctypes.c_int), ("steps", ctypes.c_int),
+                ("sampler", ctypes.c_char_p), ("seed", ctypes.c_uint64),
+                ("precision", ctypes.c_char_p)]
+
+
+class _SamplerInfo(_Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("sampler", ctypes.c_char_p),
+                ("evaluations", ctypes.c_int), ("channels", ctypes.c_int),
+                ("height", ctypes.c_int), ("width", ctypes.c_int), ("classes", ctypes.c_int)]
+
+
+class _FieldRequest(_Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("groups", ctypes.c_int64), ("slots", ctypes.c_int64),
+                ("channels", ctypes.c_int64), ("generated", ctypes.c_int64),
+                ("positives", ctypes.c_int64), ("unconditional", ctypes.c_int64),
+                ("x", ctypes.c_void_p), ("positive", ctypes.c_void_p), ("uncond", ctypes.c_void_p),
+                ("uncond_weight", ctypes.c_void_p), ("temperatures", ctypes.c_void_p),
+                ("temperature_count", ctypes.c_int), ("rows_only", ctypes.c_int),
+                ("variant", ctypes.c_int), ("field", ctypes.c_void_p),
+                ("gradient", ctypes.c_void_p)]
+
+
+class _FieldReport(_Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("temperature_count", ctypes.c_int),
+                ("scale", ctypes.c_double), ("sigma", ctypes.c_double), ("loss", ctypes.c_double),
+                ("lambdas", ctypes.c_double * 8), ("raw_mean_v2", ctypes.c_double * 8)]
+
+
+def _open():
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), _SONAME)
+    asked = os.environ.get("LEEWAY_LIBRARY")
+    for path in [asked] if asked else [beside, _SONAME, ctypes.util.find_library("leeway")]:
+        try:
+            library = ctypes.CDLL(path) if path else None
+        except OSError as e:
+            why = e
+            continue
+        if library:
+            break
+    else:
+        raise ImportError("%s is not found: set LEEWAY_LIBRARY to it (%s)" % (_SONAME, why))
+    library.lw_api_release.restype = ctypes.c_char_p
+    library.lw_error_message.restype = ctypes.c_char_p
+    library.lw_model_class_name.restype = ctypes.c_char_p
+    library.lw_device_isa.restype = ctypes.c_char_p
+    if library.lw_api_version() < _NEEDED:
+        raise ImportError("%s has version %d of its interface, %d is needed"
+                          % (library._name, library.lw_api_version(), _NEEDED))
+    return library
+
+
+_lib = _open()
+
+
+def _check(code):
+    if code < 0:
+        raise Error(code, _lib.lw_error_message().decode("utf-8", "replace"))
+    return code
+
+
+def _text(value):
+    return None if value is None else os.fspath(value).encode()
+
+
+def version():
+    """Release and commit of the library in use."""
+    return _lib.lw_api_release().decode()
+
+
+def _array(value, dtype, what, rank=None):
+    """Dense, of that type; tensors of PyTorch without a copy where numpy can."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    out = np.ascontiguousarray(value, dtype=dtype)
+    if rank is not None and out.ndim != rank:
+        raise ValueError("%s has shape %s: %d dimensions are wanted" % (what, out.shape, rank))
+    return out
+
+
+def _address(array):
+    return None if array is None else array.ctypes.data
+
+
+class _Owned:
+    """One object of the library, closed once."""
+
+    _close = None
+
+    def __init__(self):
+        self._handle = ctypes.c_void_p()
+
+    def close(self):
+        """Frees it now; otherwise when nobody refers to it."""
+        if self._handle:
+            getattr(_lib, self._close)(ctypes.byref(self._handle))
+
+    def _open_handle(self):
+        if not self._handle:
+            raise ValueError("%s is closed" % type(self).__name__)
+        return self._handle
+
+    def __del__(self):
+        if getattr(self, "_handle", None) and _lib:
+            self.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+
+class _Calls:
+    """Python functions as callbacks. What one raises stops the call and is raised from it."""
+
+    def __init__(self, progress=None, preview=None, shape=None):
+        self.failure = None
+
+        def on_progress(_self, done, total):
+            self._guard(progress, done, total)
+
+        def on_preview(_self, first, count, step, steps, pixels):
+            shown = np.ctypeslib.as_array(pixels, (count,) + shape).copy()
+            self._guard(preview, first, step, steps, shown)
+
+        self.c = _Callbacks(progress=_PROGRESS(on_progress if progress else 0),
+                            cancel=_CANCEL(lambda _self: self.failure is not None),
+                            preview=_PREVIEW(on_preview if preview else 0))
+
+    def _guard(self, function, *values):
+        if self.failure is None:
+            try:
+                function(*values)
+            except BaseException as e:  # also an interrupt: it must not pass through C
+                self.failure = e
+
+    def check(self, code):
+        if self.failure is not None:
+            raise self.failure
+        return _check(code)
+
+
+# ---- devices -------------------------------------------------------------------------------------
+
+class Device(_Owned):
+    """Threads and kernels. threads 0: all processors this process may use; isa: "ref", "avx2",
+    "avx512", "avx512bf16" or None, the best there is. Used by one thread at a time."""
+
+    _close = "lw_device_close"
+
+    def __init__(self, threads=0, isa=None):
+        super().__init__()
+        options = _DeviceOptions(threads=threads, isa=_text(isa))
+        _check(_lib.lw_device_open(ctypes.byref(options), ctypes.byref(self._handle)))
+        self.threads = _check(_lib.lw_device_threads(self._handle))
+        self.isa = _lib.lw_device_isa(self._handle).decode()
+
+
+_local = threading.local()
+
+
+def _device(device):
+    """The one given, else one of this thread's own."""
+    if device is None:
+        if getattr(_local, "device", None) is None:
+            _local.device = Device()
+        device = _local.device
+    return device
+
+
+# ---- models --------------------------------------------------------------------------------------
+
+class Model(_Owned):
+    """A network and its weights: kind ("unet", "encoder"), network, parameters, channels,
+    image_size, classes, class_names, latent, method ("ddpm", "drift", None), noise_size."""
+
+    _close = "lw_model_close"
+
+    def __init__(self, path):
+        super().__init__()
+        _check(_lib.lw_model_open(_text(path), ctypes.byref(self._handle)))
+        info = _ModelInfo()
+        _check(_lib.lw_model_describe(self._handle, ctypes.byref(info)))
+        for name, _ in _ModelInfo._fields_[1:]:
+            value = getattr(info, name)
+            setattr(self, name, value.decode() if isinstance(value, bytes) else value)
+        names = [_lib.lw_model_class_name(self._handle, i) for i in range(self.classes)]
+        self.class_names = [n.decode() if n else str(i) for i, n in enumerate(names)]
+
+    def __repr__(self):
+        return "<leeway.Model %s, %d parameters>" % (self.network, self.parameters)
+
+    def run(self, x, t=None, classes=None, latent=None, output=None, batch=16, device=None,
+            progress=None):
+        """One forward pass of any number of rows: x [N,C,H,W], t [N] times, classes [N], latent
+        [N,K] where the network has them; what is not given is zero. output: None, the first
+        ("y" of a U-Net); a name; or "a,b" or "*", then a dict. progress(done, total)."""
+        device = _device(device)
+        x = _array(x, np.float32, "x", 4)
+        given = {"x": x}
+        for name, value, dtype in (("t", t, np.float32), ("class", classes, np.int32),
+                                   ("latent", latent, np.float32)):
+            if value is not None:
+                given[name] = _array(value, dtype, name)
+        options = _SessionOptions(batch=max(1, min(batch, len(x))), height=x.shape[2],
+                                  width=x.shape[3], output=_text(output))
+        session = ctypes.c_void_p()
+        _check(_lib.lw_session_new(device._open_handle(), self._open_handle(),
+                                   ctypes.byref(options), ctypes.byref(session)))
+        try:
+            results = self._run_rows(session, given, progress)
+        finally:
+            _lib.lw_session_free(ctypes.byref(session))
+        several = output is not None and ("," in output or output == "*")
+        return results if several else next(iter(results.values()))
+
+    def _run_rows(self, session, given, progress):
+        rows, results, waiting = [], {}, dict(given)
+        n = len(given["x"])
+        for i in range(_check(_lib.lw_session_tensors(session))):
+            info = _TensorInfo()
+            _check(_lib.lw_session_tensor(session, i, ctypes.byref(info)))
+            name, shape = info.name.decode(), (n,) + tuple(info.shape[1:info.rank])
+            if info.is_output:
+                results[name] = np.empty(shape, np.float32)
+                rows.append(_Rows(info.name, None, _address(results[name])))
+            elif name in waiting:
+                value = waiting.pop(name)
+                if value.shape != shape:
+                    raise ValueError("%s has shape %s: %s is wanted" % (name, value.shape, shape))
+                rows.append(_Rows(info.name, _address(value), None))
+        if waiting:
+            raise ValueError("%s does not take %s" % (self.network, ", ".join(waiting)))
+        calls = _Calls(progress)
+        calls.check(_lib.lw_session_run_rows(session, ctypes.c_int64(n),
+                                             (_Rows * len(rows))(*rows), len(rows),
+                                             ctypes.byref(calls.c)))
+        return results
+
+    def sampler(self, steps=0, sampler=None, seed=0, precision=None, batch=16, device=None):
+        """A Sampler, to be asked for pictures more than once. steps: evaluations of the network a
+        picture, 0: as the sampler has it; sampler: "one-step", "ddim", "ancestral", "dpm-solver",
+        None: the model's own; precision: "f32", "bf16", "int8"; batch never changes a picture."""
+        return Sampler(self, steps, sampler, seed, precision, batch, device)
+
+    def sample(self, n=16, first=0, classes=None, progress=None, preview=None, **options):
+        """Pictures number first .. first + n - 1, float32 [n,C,H,W] in [-1,1]; options are those of
+        sampler(), the rest those of Sampler.pictures()."""
+        with self.sampler(**options) as s:
+            return s.pictures(n, first, classes, progress, preview)
+
+
+class Sampler(_Owned):
+    """Makes pictures of a generator: sampler (its name), evaluations, shape (C, H, W), classes."""
+
+    _close = "lw_sampler_close"
+
+    def __init__(self, model, steps=0, sampler=None, seed=0, precision=None, batch=16,
+                 device=None):
+        super().__init__()
+        self._model, self._device = model, _device(device)  # which it borrows
+        options = _SamplerOptions(batch=batch, steps=steps, sampler=_text(sampler), seed=seed,
+                                  precision=_text(precision))
+        _check(_lib.lw_sampler_open(self._device._open_handle(), model._open_handle(),
+                                    ctypes.byref(options), ctypes.byref(self._handle)))
+        info = _SamplerInfo()
+        _check(_lib.lw_sampler_describe(self._handle, ctypes.byref(info)))
+        self.sampler, self.evaluations = info.sampler.decode(), info.evaluations
+        self.shape, self.classes = (info.channels, info.height, info.width), info.classes
+
+    def pictures(self, n=16, first=0, classes=None, progress=None, preview=None):
+        """Pictures number first .. first + n - 1, float32 [n,C,H,W] in [-1,1]. classes: numbers or
+        names, gone through in turn; None: number i is of class i modulo classes.
+        progress(done, total) behind every batch, preview(first, step, steps, pixels) behind every
+        evaluation; what they raise ends the sampling."""
+        if n < 0:
+            raise ValueError("%d pictures" % n)
+        labels = None
+        if classes is not None:
+            names = self._model.class_names
+            which = [names.index(c) if isinstance(c, str) and c in names else int(c)
+                     for c in ([classes] if isinstance(classes, (str, int)) else classes)]
+            labels = np.resize(np.array(which, np.int32), n)
+        out = np.empty((n,) + self.shape, np.float32)
+        calls = _Calls(progress, preview, self.shape)
+        calls.check(_lib.lw_sampler_pictures(self._open_handle(), ctypes.c_int64(first),
+                                             ctypes.c_int64(n), ctypes.c_void_p(_address(labels)),
+                                             ctypes.byref(calls.c), ctypes.c_void_p(_address(out))))
+        return out
+
+
+def load(path):
+    """Opens a run directory, a checkpoint, a model folder or a file of weights."""
+    return Model(path)
+
+
+# ---- the drift field -----------------------------------------------------------------------------
+
+Field = collections.namedtuple("Field", "field gradient scale sigma loss lambdas raw_mean_v2")
+Field.__doc__ = """The drift field and what is said of it (docs/drifting.md): field F in units of
+sigma, gradient of the loss or None, scale S, sigma, loss, and for each temperature lambda and the
+mean of V^2."""
+
+_VARIANTS = {"official": 0, "plain": 1, "tau-times-dim": 2}
+
+
+def _dense(value, what):
+    """[N,C], [G,N,C] or [G,N,T,C] as the last."""
+    x = _array(value, np.float32, what)
+    if x.ndim not in (2, 3, 4):
+        raise ValueError("%s has shape %s: [N,C], [G,N,C] or [G,N,T,C] is wanted"
+                         % (what, x.shape))
+    return x.reshape({2: (1,) + x.shape[:1] + (1,) + x.shape[1:],
+                      3: x.shape[:2] + (1,) + x.shape[2:], 4: x.shape}[x.ndim])
+
+
+def field(gen, pos, temperatures=(0.02, 0.05, 0.2), uncond=None, uncond_weight=0.0,
+          variant="official", rows_only=False, gradient=False, device=None):
+    """The drift field of generated samples `gen` towards positives `pos`, both [N,C], [G,N,C] or
+    [G,N,T,C], and away from `uncond` with a weight, a number or one for each group. Result has the
+    shape of gen. From PyTorch:
+
+        f = leeway.field(generated, real, [0.05, 0.2])
+        goal = generated.detach() + f.sigma * torch.from_numpy(f.field)
+        loss = ((generated - goal) / f.sigma).square().mean()
+    """
+    x, positive = _dense(gen, "gen"), _dense(pos, "pos")
+    away = None if uncond is None else _dense(uncond, "uncond")
+    for what, other in (("pos", positive), ("uncond", away)):
+        if other is not None and (other.shape[0], other.shape[2:]) != (x.shape[0], x.shape[2:]):
+            raise ValueError("gen is %s and %s is %s as [G,N,T,C]: only N may differ"
+                             % (x.shape, what, other.shape))
+    if variant not in _VARIANTS:
+        raise ValueError("variant %r: one of %s" % (variant, ", ".join(_VARIANTS)))
+    weight = np.full(x.shape[0], uncond_weight, np.float32) if np.ndim(uncond_weight) == 0 \
+        else _array(uncond_weight, np.float32, "uncond_weight", 1)
+    if len(weight) != x.shape[0]:
+        raise ValueError("%d weights for %d groups" % (len(weight), x.shape[0]))
+    taus = _array(temperatures, np.float64, "temperatures", 1)
+    out = np.empty_like(x)
+    slope = np.empty_like(x) if gradient else None
+    request = _FieldRequest(
+        groups=x.shape[0], generated=x.shape[1], slots=x.shape[2], channels=x.shape[3],
+        positives=positive.shape[1], unconditional=0 if away is None else away.shape[1],
+        x=_address(x), positive=_address(positive), uncond=_address(away),
+        uncond_weight=_address(weight), temperatures=_address(taus), temperature_count=len(taus),
+        rows_only=int(rows_only), variant=_VARIANTS[variant], field=_address(out),
+        gradient=_address(slope))
+    report = _FieldReport()
+    _check(_lib.lw_field_run(_device(device)._open_handle(), ctypes.byref(request),
+                             ctypes.byref(report)))
+    shape = np.shape(gen)
+    return Field(out.reshape(shape), None if slope is None else slope.reshape(shape),
+                 report.scale, report.sigma, report.loss, list(report.lambdas[:len(taus)]),
+                 list(report.raw_mean_v2[:len(taus)]))
