@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -192,6 +193,49 @@ int lw_events_image(lw_events *e, const char *tag, int64_t step, const void *png
     put_message(&v, 4, &image);
     v.failed = v.failed || image.failed;
     return write_value(e, step, &v);
+}
+
+/* google.protobuf.Value: number 2, string 3, bool 4. */
+static void put_option(lw_str *out, const json_t *v)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    if (json_is_boolean(v)) {
+        put_int(out, 4, json_is_true(v));
+    } else if (json_is_number(v)) {
+        put_double(out, 2, json_number_value(v));
+    } else if (json_is_string(v)) {
+        put_text(out, 3, json_string_value(v));
+    } else {
+        char *dump = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+        put_text(out, 3, dump ? dump : "");
+        free(dump);
+    }
+}
+
+/* HParamsPluginData { session_start_info (3) { hparams (1): map of texts to values } }, as metadata of
+ * a tag that the plugin looks for (tensorboard/plugins/hparams/plugin_data.proto). */
+int lw_events_hparams(lw_events *e, const json_t *options)
+{
+    LW_CLEANUP(lw_str_clear) lw_str info = {0}, data = {0}, plugin = {0}, meta = {0}, v = {0};
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)options, key, value)
+    {
+        LW_CLEANUP(lw_str_clear) lw_str pair = {0}, one = {0};
+        put_option(&one, value);
+        put_text(&pair, 1, key);
+        put_message(&pair, 2, &one);
+        put_message(&info, 1, &pair);
+        info.failed = info.failed || pair.failed || one.failed;
+    }
+    put_message(&data, 3, &info);
+    put_text(&plugin, 1, "hparams");
+    put_message(&plugin, 2, &data);
+    put_message(&meta, 1, &plugin);
+    put_text(&v, 1, "_hparams_/session_start_info");
+    put_message(&v, 9, &meta);
+    v.failed = v.failed || info.failed || data.failed || plugin.failed || meta.failed;
+    return write_value(e, 0, &v);
 }
 
 int lw_events_text(lw_events *e, const char *tag, int64_t step, const char *markdown)

@@ -7,6 +7,7 @@
 #ifndef LW_FORMATS_EVENTS_H
 #define LW_FORMATS_EVENTS_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,8 @@ const char *lw_events_path(const lw_events *e);
 int lw_events_scalar(lw_events *e, const char *tag, int64_t step, double value);
 int lw_events_image(lw_events *e, const char *tag, int64_t step, const void *png, size_t n,
                     int32_t width, int32_t height);
+/* Options as hyperparameters of the run: numbers, booleans, texts; lists as texts. */
+int lw_events_hparams(lw_events *e, const json_t *options);
 int lw_events_text(lw_events *e, const char *tag, int64_t step, const char *markdown);
 
 /* CRC-32C (Castagnoli), e.g. 0xe3069283 for "123456789". */

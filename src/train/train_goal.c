@@ -90,7 +90,7 @@ int lw_loop_note_schedule(lw_training *l)
 
 /* The steps that --minutes came to are part of what makes the run again, and so are changes of its
  * schedule. */
-int lw_loop_write_config(const lw_training *l)
+int lw_loop_write_config(lw_training *l)
 {
     LW_CLEANUP(lw_str_clear) lw_str out = {0}, path = {0};
     LW_CLEANUP(lw_json_drop) json_t *options = NULL;
@@ -113,5 +113,6 @@ int lw_loop_write_config(const lw_training *l)
     if (!options)
         return lw_fail(LW_ENOMEM, "out of memory for config.yaml");
     LW_TRY(lw_yaml_dump(options, &out));
-    return lw_file_write(lw_run_dir_file(&l->dir, &path, "config.yaml"), lw_str_c(&out), out.len);
+    LW_TRY(lw_file_write(lw_run_dir_file(&l->dir, &path, "config.yaml"), lw_str_c(&out), out.len));
+    return lw_run_dir_describe(&l->dir, options, lw_str_c(&out));
 }

@@ -92,6 +92,6 @@ int lw_loop_resolve_minutes(lw_training *l);
 /* Notes a schedule that changes here: from now on it is part of what made the run. */
 int lw_loop_note_schedule(lw_training *l);
 /* config.yaml, with the steps that --minutes came to and the changes of the schedule. */
-int lw_loop_write_config(const lw_training *l);
+int lw_loop_write_config(lw_training *l);
 
 #endif

@@ -54,7 +54,7 @@ int lw_loop_grid(lw_training *l, int64_t step)
     if (rc == 0)
         rc = l->job.grid(l->job.self, step, lw_run_dir_file(&l->dir, &path, name));
     lw_str_clear(&path);
-    return rc;
+    return rc == 0 ? lw_run_dir_picture(&l->dir, step, name) : rc;
 }
 
 /* NULL: not known. */

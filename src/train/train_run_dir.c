@@ -155,6 +155,48 @@ static int log_csv(const lw_run_dir *d, int64_t step, const json_t *row)
     return rc;
 }
 
+int lw_run_dir_describe(lw_run_dir *d, const json_t *options, const char *yaml)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    lw_str_addf(&text, "```yaml\n%s```\n", yaml); /* Markdown */
+    if (text.failed)
+        return lw_fail(LW_ENOMEM, "out of memory for the configuration");
+    LW_TRY(lw_events_text(d->events, "config.yaml", 0, lw_str_c(&text)));
+    return lw_events_hparams(d->events, options);
+}
+
+int lw_run_dir_picture(lw_run_dir *d, int64_t step, const char *name)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_free) char *bytes = NULL;
+    size_t n;
+    int32_t w, h;
+    LW_TRY(lw_image_size(lw_run_dir_file(d, &path, name), &w, &h));
+    LW_TRY(lw_file_read(lw_str_c(&path), 0, &bytes, &n));
+    return lw_events_image(d->events, "samples", step, bytes, n, w, h);
+}
+
+/* The group that TensorBoard shows a column in. */
+static const char *group_of(const char *column)
+{
+    static const struct {
+        const char *begins, *group;
+    } rules[] = {{"fd", "eval"},         {"eval_", "eval"},   {"heldout", "eval"},
+                 {"teacher_", "eval"},   {"valid", "eval"},   {"S", "drift"},
+                 {"raw_drift", "drift"}, {"scale/", "drift"}, {"lambda/", "drift"}};
+    for (size_t i = 0; i < LW_COUNT(rules); i++)
+        if (lw_str_starts(column, rules[i].begins))
+            return rules[i].group;
+    return "train";
+}
+
+static int log_scalar(lw_run_dir *d, int64_t step, const char *column, double value)
+{
+    LW_CLEANUP(lw_str_clear) lw_str tag = {0};
+    lw_str_addf(&tag, "%s/%s", group_of(column), column);
+    return tag.failed ? LW_ENOMEM : lw_events_scalar(d->events, lw_str_c(&tag), step, value);
+}
+
 int lw_run_dir_log(lw_run_dir *d, int64_t step, const json_t *row)
 {
     const char *key;
@@ -167,7 +209,7 @@ int lw_run_dir_log(lw_run_dir *d, int64_t step, const json_t *row)
     json_object_foreach((json_t *)(uintptr_t)row, key, value)
     {
         if (json_is_number(value) && strcmp(key, "step") != 0)
-            LW_TRY(lw_events_scalar(d->events, key, step, json_number_value(value)));
+            LW_TRY(log_scalar(d, step, key, json_number_value(value)));
     }
     return 0;
 }

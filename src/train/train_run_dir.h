@@ -25,7 +25,12 @@ int lw_run_dir_open(const lw_train_config *c, const char *job, int threads, cons
                     int64_t step, lw_run_dir *out);
 void lw_run_dir_close(lw_run_dir *d);
 
-/* One row: {"step": .., "loss": .., ...} into metrics.jsonl and TensorBoard (numbers only); the
+/* What the run was asked for, for TensorBoard: its config.yaml and each option by itself. */
+int lw_run_dir_describe(lw_run_dir *d, const json_t *options, const char *yaml);
+/* A picture that was written, name of the directory's, for TensorBoard. */
+int lw_run_dir_picture(lw_run_dir *d, int64_t step, const char *name);
+/* One row: {"step": .., "loss": .., ...} into metrics.jsonl and TensorBoard (numbers only, grouped as
+ * train/, eval/ and drift/); the
  * note's columns step,loss,time_s,images_per_sec into loss_log.csv when row has a "loss". */
 int lw_run_dir_log(lw_run_dir *d, int64_t step, const json_t *row);
 /* path/name into s. */

@@ -32,6 +32,10 @@ ls whole/tb/events.out.tfevents.* >ls.txt || fails 'no TensorBoard events'
 grep -q '"grad_norm"' whole/metrics.jsonl || fails 'no gradient norm in metrics.jsonl'
 grep -q 'gradient norm' whole/report.html || fails 'no curves in report.html'
 
+for tag in train/loss train/grad_norm config.yaml _hparams_/session_start_info; do
+    grep -aq "$tag" whole/tb/events.out.tfevents.* || fails "no $tag for TensorBoard"
+done
+
 # another thread count; 2 + 2 steps; a replay of the written config: the same bits
 expect 0 $ddpm --steps 4 --output-dir threads --threads 3
 same whole/checkpoints/last threads/checkpoints/last

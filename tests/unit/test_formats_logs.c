@@ -73,6 +73,19 @@ static void event_files_are_framed_and_encoded(void **state)
         "\x10\xf4\x03\x3a\x02\x08\x01"; /* step 500, session_log { status: START } */
     assert_memory_equal(data + 9, start, sizeof start - 1);
     lw_free(&bytes);
+    json_t *options = json_pack("{s:f, s:b}", "lr", 0.5, "flip", 1);
+    assert_ok(lw_events_hparams(second, options));
+    json_decref(options);
+    assert_ok(lw_file_read(lw_events_path(second), 0, &bytes, &n));
+    assert_int_equal(count_frames(bytes, n, &data, &len), 3);
+    /* summary { value { tag; metadata { plugin_data { "hparams", session_start_info { hparams } } } } } */
+    const char hparams[] =
+        "\x2a\x4e\x0a\x4c\x0a\x1c_hparams_/session_start_info\x4a\x2c\x0a\x2a\x0a\x07hparams"
+        "\x12\x1f\x1a\x1d\x0a\x0f\x0a\x02lr\x12\x09\x11\0\0\0\0\0\0\xe0\x3f\x0a\x0a\x0a\x04"
+        "flip\x12\x02\x20\x01";
+    assert_int_equal(len, 9 + sizeof hparams - 1);
+    assert_memory_equal(data + 9, hparams, sizeof hparams - 1);
+    lw_free(&bytes);
     lw_events_close(&e);
     lw_events_close(&second);
     assert_int_equal(lw_events_open("/proc/nope", 0, &e), LW_EIO);
