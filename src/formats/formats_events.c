@@ -198,7 +198,6 @@ int lw_events_image(lw_events *e, const char *tag, int64_t step, const void *png
 /* google.protobuf.Value: number 2, string 3, bool 4. */
 static void put_option(lw_str *out, const json_t *v)
 {
-    LW_CLEANUP(lw_str_clear) lw_str text = {0};
     if (json_is_boolean(v)) {
         put_int(out, 4, json_is_true(v));
     } else if (json_is_number(v)) {
