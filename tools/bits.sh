@@ -60,6 +60,6 @@ if [ -n "$kg" ]; then
     quiet prove kge "$kg/countries_s3" --steps 40 --output-dir kge
     weights kge
     quiet prove eval "$kg/family" --rules rules.txt --policy formula --temperature 30 --no-deterministic \
-        --n-test-queries 2 --save-scores scores.csv
+        --n-queries 2 --query-order first --save-scores scores.csv
     hash 'prove eval' scores.csv
 fi

@@ -32,6 +32,22 @@ out_has '"end": "no proof"'
 expect 0 prove depths family --max-depth 2
 out_has '1 queries with states left at max-depth' # the other has no proof at all
 out_has 'published beyond --max-depth, not compared: 1'
+# a limit is spread over the file, unless the first are asked for
+mkdir many
+cp family/train.txt family/rules.txt many
+for name in ann bob cid dan eve; do printf 'grand(ann,%s).\n' $name; done >many/test.txt
+for name in ann bob cid dan eve; do printf 'great(ann,%s).\n' $name; done >>many/test.txt
+expect 0 prove depths many --n-queries 2 --json
+out_has '"query": "grand(ann,ann)"'
+out_has '"query": "great(ann,ann)"'
+expect 0 prove depths many --n-queries 2 --query-order first --json
+out_has '"query": "grand(ann,bob)"'
+err_has 'of 2 predicates 1 have no query among the 2 of 10'
+expect 0 prove depths many --n-queries 4 --query-order random --query-seed 3 --json
+cp "$out" random
+expect 0 prove depths many --n-queries 4 --query-order random --query-seed 3 --json
+grep '"query"' random >before
+grep '"query"' "$out" | cmp -s - before || fails 'other queries by the same seed'
 expect 0 prove depths family --split train --json
 out_has '"no_rule": 4'
 expect 4 prove depths family --split valid

@@ -170,7 +170,7 @@ static void test_countries(void **state)
                    data, args[i], i);
         lab_expect(0,
                    "prove rank %s/kg/dprl/countries_s3 --kge countries%zu --split train "
-                   "--n-queries 200 --json",
+                   "--n-queries 200 --query-order first --json",
                    data, i);
         double known = number_of("MRR");
         lab_expect(0, "prove rank %s/kg/dprl/countries_s3 --kge countries%zu --json", data, i);

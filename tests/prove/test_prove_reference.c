@@ -246,8 +246,9 @@ static void compare_dataset(const char *name, int32_t n_queries, int64_t corrupt
     const lw_env_options env = lw_env_defaults();
     lw_str_addf(&dir, "%s/kg/dprl/%s", data, name);
     ok(lw_kb_open(&(lw_kb_options){.dir = lw_str_c(&dir)}, &problems, &kb));
-    ok(lw_queries_open(kb, &(lw_query_options){.split = "test", .limit = n_queries}, &problems,
-                       &q));
+    ok(lw_queries_open(
+        kb, &(lw_query_options){.split = "test", .limit = n_queries, .order = LW_QUERY_FIRST},
+        &problems, &q));
     ok(lw_corruptor_new(kb, &(lw_corrupt_options){.n = corruptions, .seed = 5}, NULL, 0,
                         &corruptor));
     make_policy(kb, &env, &c, &s);

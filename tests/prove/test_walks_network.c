@@ -248,8 +248,9 @@ static void family_walks_depend_on_the_walk_alone(void **state)
     LW_CLEANUP(lw_kb_free) lw_kb *kb = NULL;
     LW_CLEANUP(lw_store_free) lw_store *store = NULL;
     ok(lw_kb_open(&(lw_kb_options){.dir = dir}, &problems, &kb));
-    ok(lw_queries_open(kb, &(lw_query_options){.split = "test", .limit = 20}, &problems,
-                       &family_queries));
+    ok(lw_queries_open(kb,
+                       &(lw_query_options){.split = "test", .limit = 20, .order = LW_QUERY_FIRST},
+                       &problems, &family_queries));
     lw_policy_config config = lw_policy_default(kb->n_constants, lw_kb_endf(kb));
     ok(lw_store_new(true, &store));
     ok(lw_policy_declare(&config, store));

@@ -102,7 +102,9 @@ static bool open_family(lw_kb **kb, lw_queries *q)
         if (p == (*kb)->n_predicates)
             (*kb)->rule_first[p + 1] = to;
     }
-    ok(lw_queries_open(*kb, &(lw_query_options){.split = "test", .limit = QUERIES}, &problems, q));
+    ok(lw_queries_open(
+        *kb, &(lw_query_options){.split = "test", .limit = QUERIES, .order = LW_QUERY_FIRST},
+        &problems, q));
     lw_problems_clear(&problems);
     return true;
 }

@@ -36,7 +36,7 @@ def arguments(o):
         more += ["--temperature", "%g" % o.temperature]
     if o.autocast:
         more += ["--precision", "bf16"]
-    return [o.leeway, "prove", "eval", o.dataset, "--n-test-queries", str(o.queries),
+    return [o.leeway, "prove", "eval", o.dataset, "--n-queries", str(o.queries), "--query-order", "first",
             "--n-corruptions", str(o.corruptions), "--corruption-modes", o.mode,
             "--policy", "formula:%d" % o.seed, "--max-depth", str(o.max_depth),
             "--fixed-batch-size", str(o.fixed_batch_size), "--threads", str(o.threads),

@@ -19,6 +19,18 @@ const lw_option lw_prove_data_options[] = {
              "it they are errors"},
     {.name = NULL}};
 
+const lw_option lw_prove_limit_options[] = {
+    {LW_OPT(lw_prove_cli, n_queries), .name = "n-queries", .aliases = "n-test-queries",
+     .fallback = "0", .max = 1e9, .unit = "queries", .group = "Data",
+     .help = "only so many (--query-order), 0: all"},
+    {LW_OPT(lw_prove_cli, query_order), .name = "query-order", .choices = "spaced|first|random",
+     .fallback = "spaced", .group = "Data",
+     .help = "which ones --n-queries takes: evenly spaced over the file, which is often sorted by "
+             "predicate; the first; drawn by --query-seed"},
+    {LW_OPT(lw_prove_cli, seed), .name = "query-seed", .fallback = "0", .max = 9e15,
+     .group = "Data", .help = "of --query-order random"},
+    {.name = NULL}};
+
 const lw_option lw_prove_search_options[] = {
     {LW_OPT(lw_prove_cli, max_depth), .name = "max-depth", .fallback = "20", .min = 1,
      .max = 1000000, .unit = "steps", .group = "Search", .help = "longest proof looked for"},
@@ -72,7 +84,9 @@ int lw_prove_open_queries(const lw_prove_cli *o, lw_problems *problems, lw_kb **
     const lw_query_options q = {.split = o->split,
                                 .filter_by_rules = o->filter_queries_by_rules,
                                 .skip_unknown = o->skip_unknown,
-                                .limit = o->n_queries};
+                                .limit = o->n_queries,
+                                .order = o->query_order,
+                                .seed = (uint64_t)o->seed};
     LW_TRY(lw_prove_open(o, problems, kb));
     LW_TRY(lw_queries_open(*kb, &q, problems, queries));
     lw_prove_warn(problems);

@@ -12,6 +12,8 @@ typedef struct lw_prove_cli {
     const char *dataset, *query, *rules, *facts_file, *domains_file, *split;
     bool filter_queries_by_rules, skip_unknown;
     int64_t n_queries;
+    int32_t query_order;                                                /* lw_query_order */
+    int64_t seed;                                                       /* of it */
     int32_t max_depth, padding_atoms, max_fact_pairs;                   /* of the search */
     int64_t max_states, memory_limit, query_memory, least_model_memory; /* memory in MiB */
     int32_t format;
@@ -50,6 +52,7 @@ typedef struct lw_prove_cli {
 /* clang-format on */
 
 extern const lw_option lw_prove_data_options[];   /* DATASET and its files */
+extern const lw_option lw_prove_limit_options[];  /* how many of the queries, and which */
 extern const lw_option lw_prove_search_options[]; /* limits of the breadth-first search */
 extern const lw_option lw_prove_env_options[];    /* the environment that a policy walks */
 

@@ -8,9 +8,6 @@
 static const lw_option depth_options[] = {
     {LW_OPT(lw_prove_cli, split), .name = "split", .fallback = "test", .group = "Data",
      .unit = "name", .help = "queries: test, valid or train"},
-    {LW_OPT(lw_prove_cli, n_queries), .name = "n-queries", .aliases = "n-test-queries",
-     .fallback = "0", .max = 1e9, .unit = "queries", .group = "Data",
-     .help = "only the first ones, 0: all"},
     {LW_OPT(lw_prove_cli, filter_queries_by_rules), .name = "filter-queries-by-rules",
      .group = "Data",
      .help = "leave out, and count, queries whose predicate heads no rule (train: always, unless "
@@ -230,7 +227,9 @@ static int open_and_run(const lw_cli *cli, const lw_prove_cli *o, lw_problems *p
     const lw_query_options qo = {.split = o->split,
                                  .filter_by_rules = by_rules,
                                  .skip_unknown = o->skip_unknown,
-                                 .limit = o->n_queries};
+                                 .limit = o->n_queries,
+                                 .order = o->query_order,
+                                 .seed = (uint64_t)o->seed};
     LW_TRY(lw_prove_open(o, problems, &kb));
     LW_TRY(lw_queries_open(kb, &qo, problems, &q));
     lw_prove_warn(problems);
@@ -258,7 +257,8 @@ const lw_command lw_cmd_prove_depths = {
     .examples = "leeway prove depths data/countries_s3\n"
                 "leeway prove depths data/wn18rr --max-depth 3 --json\n"
                 "leeway prove depths data/family --rules rules_amie.txt --max-depth 2",
-    .options = {lw_prove_data_options, depth_options, lw_prove_search_options},
+    .options = {lw_prove_data_options, lw_prove_limit_options, depth_options,
+                lw_prove_search_options},
     .config_size = sizeof(lw_prove_cli),
     .run = run,
 };

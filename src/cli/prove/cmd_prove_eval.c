@@ -25,9 +25,6 @@ typedef struct eval_cli {
 static const lw_option eval_options[] = {
     {LW_OPT(eval_cli, prove.split), .name = "split", .fallback = "test", .group = "Data",
      .unit = "name", .help = "queries: test, valid or train"},
-    {LW_OPT(eval_cli, prove.n_queries), .name = "n-queries", .aliases = "n-test-queries",
-     .fallback = "0", .max = 1e9, .unit = "queries", .group = "Data",
-     .help = "only the first ones, 0: all"},
     {LW_OPT(eval_cli, prove.filter_queries_by_rules), .name = "filter-queries-by-rules",
      .group = "Data", .help = "leave out, and count, queries whose predicate heads no rule"},
     {LW_OPT(eval_cli, n_corruptions), .name = "n-corruptions", .fallback = "100", .unit = "number",
@@ -234,10 +231,10 @@ const lw_command lw_cmd_prove_eval = {
         "leeway prove eval data/countries_s3 --policy runs/ppo --corruption-modes tail "
         "--n-corruptions all\n"
         "leeway prove eval data/family --policy formula --corruption-modes both "
-        "--n-test-queries 100 --json\n"
+        "--n-queries 100 --query-order first --json\n"
         "leeway prove eval data/wn18rr --policy runs/ppo --n-corruptions all --memory-limit 512 "
         "--output-dir eval",
-    .options = {lw_prove_data_options, eval_options, lw_prove_env_options},
+    .options = {lw_prove_data_options, lw_prove_limit_options, eval_options, lw_prove_env_options},
     .config_size = sizeof(eval_cli),
     .run = run,
 };

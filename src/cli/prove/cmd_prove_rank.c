@@ -19,9 +19,6 @@ static const lw_option options[] = {
      .group = "Model", .help = "run of `prove kge`, checkpoint or model folder"},
     {LW_OPT(rank_cli, data.split), .name = "split", .fallback = "test", .unit = "name",
      .group = "Queries", .help = "test, valid or train"},
-    {LW_OPT(rank_cli, data.n_queries), .name = "n-queries", .aliases = "n-test-queries",
-     .fallback = "0", .max = 1e9, .unit = "queries", .group = "Queries",
-     .help = "only the first ones, 0: all"},
     {LW_OPT(rank_cli, n_corruptions), .name = "n-corruptions", .fallback = "all", .unit = "number",
      .group = "Queries",
      .help = "false answers of each query in each mode: all, or so many drawn without replacement"},
@@ -176,7 +173,7 @@ const lw_command lw_cmd_prove_rank = {
                 "leeway prove rank data/family --kge runs/rotate --n-corruptions 100 "
                 "--corruption-modes both\n"
                 "leeway prove rank data/wn18rr --kge runs/complex --split valid --json",
-    .options = {lw_prove_data_options, options},
+    .options = {lw_prove_data_options, lw_prove_limit_options, options},
     .config_size = sizeof(rank_cli),
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "logic/kb/logic_load.h"
 
 typedef struct annotated {
@@ -73,7 +74,7 @@ static int read_queries(const lw_kb *kb, const lw_query_options *o, const char *
                            (int)LW_MIN(what->n, (size_t)60), what->s);
         } else if (o->filter_by_rules && kb->rule_first[a.p] == kb->rule_first[a.p + 1]) {
             q->no_rule++;
-        } else if (o->limit == 0 || q->n < o->limit) {
+        } else {
             LW_TRY(lw_grow(&q->atom, &cap, (size_t)q->n + 1, sizeof *q->atom));
             q->atom[q->n++] = a;
         }
@@ -125,6 +126,91 @@ static int annotate(const lw_kb *kb, const char *path, lw_lines lines, lw_proble
     return 0;
 }
 
+/* ---- a limit --------------------------------------------------------------------------------- */
+
+static int by_number(const void *va, const void *vb)
+{
+    const int32_t a = *(const int32_t *)va, b = *(const int32_t *)vb;
+    return (a > b) - (a < b);
+}
+
+static void choose(int32_t all, int32_t n, lw_query_order order, uint64_t seed, int32_t *out)
+{
+    const lw_rng_key key = lw_rng_key_of(seed, lw_hash_name("prove.queries"));
+    for (int32_t i = 0; i < n; i++)
+        out[i] = order == LW_QUERY_FIRST ? i
+                 : order == LW_QUERY_SPACED
+                     ? (int32_t)((int64_t)i * all / n)
+                     : (int32_t)lw_rng_permute(key, 0, (uint64_t)all, (uint64_t)i);
+    if (order == LW_QUERY_RANDOM)
+        qsort(out, (size_t)n, sizeof *out, by_number);
+}
+
+/* Predicates of the queries, and those of which none is left. */
+static int count_predicates(const lw_queries *all, lw_queries *out)
+{
+    int32_t most = 0;
+    for (int32_t i = 0; i < all->n; i++)
+        most = LW_MAX(most, all->atom[i].p);
+    LW_CLEANUP(lw_free) uint8_t *seen = lw_calloc((size_t)most + 1, 1);
+    if (!seen)
+        return LW_ENOMEM;
+    for (int32_t i = 0; i < all->n; i++)
+        seen[all->atom[i].p] = 1;
+    for (int32_t i = 0; i < out->n; i++)
+        seen[out->atom[i].p] = 2;
+    for (int32_t p = 0; p <= most; p++) {
+        out->predicates += seen[p] > 0;
+        out->predicates_cut += seen[p] == 1;
+    }
+    return 0;
+}
+
+static int choose_from(const lw_queries *all, lw_query_order order, uint64_t seed, lw_queries *out)
+{
+    LW_CLEANUP(lw_free) int32_t *at = lw_calloc((size_t)out->n + 1, sizeof *at);
+    out->atom = lw_calloc((size_t)out->n + 1, sizeof *out->atom);
+    out->published = lw_calloc((size_t)out->n + 1, sizeof *out->published);
+    if (!at || !out->atom || !out->published)
+        return LW_ENOMEM;
+    choose(all->n, out->n, order, seed, at);
+    for (int32_t i = 0; i < out->n; i++) {
+        out->atom[i] = all->atom[at[i]];
+        out->published[i] = all->published[at[i]];
+        out->annotated += out->published[i] != LW_DEPTH_UNKNOWN;
+    }
+    return count_predicates(all, out);
+}
+
+int lw_queries_choose(const lw_queries *all, int64_t n, lw_query_order order, uint64_t seed,
+                      lw_queries *out)
+{
+    LW_CLEANUP(lw_queries_clear) lw_queries q = *all;
+    q.atom = NULL;
+    q.published = NULL;
+    q.annotated = q.predicates = q.predicates_cut = 0;
+    q.uncut = all->n;
+    q.n = n > 0 && n < all->n ? (int32_t)n : all->n;
+    LW_TRY(choose_from(all, order, seed, &q));
+    *out = q;
+    q = (lw_queries){0};
+    return 0;
+}
+
+/* What was read becomes what was asked for. */
+static int cut(const lw_query_options *o, lw_problems *problems, lw_queries *all, lw_queries *out)
+{
+    LW_TRY(lw_queries_choose(all, o->limit, (lw_query_order)o->order, o->seed, out));
+    if (out->predicates_cut > 0)
+        lw_problem_add(&problems->warnings, o->split, 0,
+                       "of %d predicates %d have no query among the %d of %lld that are taken "
+                       "(--query-order)",
+                       out->predicates, out->predicates_cut, out->n, (long long)out->uncut);
+    return 0;
+}
+
+/* ---- a split --------------------------------------------------------------------------------- */
+
 int lw_queries_open(const lw_kb *kb, const lw_query_options *o, lw_problems *problems,
                     lw_queries *out)
 {
@@ -146,9 +232,7 @@ int lw_queries_open(const lw_kb *kb, const lw_query_options *o, lw_problems *pro
     LW_TRY(read_queries(kb, o, lw_str_c(&path), lines, problems, &q));
     LW_TRY(annotate(kb, lw_str_c(&depths_path), depth_lines, problems, &q));
     LW_TRY(lw_problems_fail(problems));
-    *out = q;
-    q = (lw_queries){0};
-    return 0;
+    return cut(o, problems, &q, out);
 }
 
 int lw_queries_parse(const lw_kb *kb, const lw_query_options *o, lw_span queries, lw_span depths,
@@ -158,9 +242,7 @@ int lw_queries_parse(const lw_kb *kb, const lw_query_options *o, lw_span queries
     LW_TRY(read_queries(kb, o, "queries", lw_lines_of(queries), problems, &q));
     LW_TRY(annotate(kb, "depths", lw_lines_of(depths), problems, &q));
     LW_TRY(lw_problems_fail(problems));
-    *out = q;
-    q = (lw_queries){0};
-    return 0;
+    return cut(o, problems, &q, out);
 }
 
 void lw_queries_clear(lw_queries *q)

@@ -45,23 +45,6 @@ static int add_means(lw_ppo_run *r, int64_t step, const lw_prove_eval *e, json_t
     return keep_best(r, step, m.rank.mrr);
 }
 
-/* `n` of the queries, evenly spaced: files are often sorted by predicate. */
-static int choose(const lw_queries *all, int64_t n, lw_queries *out)
-{
-    out->n = (int32_t)(n > 0 ? LW_MIN((int64_t)all->n, n) : all->n);
-    out->annotated = all->annotated;
-    out->atom = lw_calloc((size_t)out->n, sizeof *out->atom);
-    out->published = lw_calloc((size_t)out->n, sizeof *out->published);
-    if (!out->atom || !out->published)
-        return LW_ENOMEM;
-    for (int32_t i = 0; i < out->n; i++) {
-        int64_t at = (int64_t)i * all->n / out->n;
-        out->atom[i] = all->atom[at];
-        out->published[i] = all->published[at];
-    }
-    return 0;
-}
-
 static int rank(lw_ppo_run *r, lw_prove_eval *e)
 {
     LW_CLEANUP(lw_queries_clear) lw_queries q = {0};
@@ -76,7 +59,7 @@ static int rank(lw_ppo_run *r, lw_prove_eval *e)
     o.corrupt.domains = c->domains;
     for (int i = 0; i < LW_CORRUPT_MODES; i++)
         o.mode[i] = r->mode[i];
-    LW_TRY(choose(&r->valid, c->n_eval_queries, &q));
+    LW_TRY(lw_queries_choose(&r->valid, c->n_eval_queries, LW_QUERY_SPACED, 0, &q));
     /* of the observer only the wish to stop: the bar is the trainer's */
     const lw_observer obs = {.self = r->obs ? r->obs->self : NULL,
                              .should_stop = r->obs ? r->obs->should_stop : NULL};
