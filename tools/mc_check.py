@@ -184,10 +184,10 @@ def check_scores(o, name, folder):
     for sites, wanted in (("hf", lambda n: True), ("hf,mlp-down", lambda n: n.endswith("fc2"))):
         with tempfile.TemporaryDirectory(dir=o.scratch) as out:
             leeway(o, [name + "=" + folder], data, out, "--sites", sites, "--passes", str(passes),
-                   "--dropout", str(RATE), "--trials", str(blocks))
+                   "--dropout", str(RATE), "--trials", str(blocks), "--seed", str(o.seed))
             have = np.load(os.path.join(out, "exp0_nested_mc", name, "exp0_trials_T%d.npz" % passes))
             ours = have["trial_pre"][:, 0].astype(np.float64) * passes / (passes - 1)
-        torch.manual_seed(0)
+        torch.manual_seed(o.seed)
         ref = Reference(name, folder, wanted)
         theirs = np.array([ref.passes(x, passes)[0] for _ in range(blocks)])
         within("%s, %s (%d sites)" % (name, sites, sum(map(wanted, ref.sites))), ours, theirs)
@@ -239,6 +239,7 @@ def main():
     p.add_argument("--only", default="", help="comma-separated models")
     p.add_argument("--parts", default=",".join(PARTS) + ",models")
     p.add_argument("--blocks", type=int, default=24, help="of 8 passes, on each side of `scores`")
+    p.add_argument("--seed", type=int, default=0, help="of the masks of `scores`, on both sides")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--scratch", help="where folders of weights go, and stay (default: a temporary one)")
     o = p.parse_args()

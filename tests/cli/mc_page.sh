@@ -145,7 +145,7 @@ mv new.json 'out/exp4_subset_recipe/exp4_subset_a<b_summary.json'
 echo '{"results": {}}' >out/exp4_subset_recipe/exp4_subset_summary.json
 echo '{"results": {}}' >out/exp5_subset_ambiguity/exp5_subset_overall_summary.json
 expect 0 report out
-for part in 'Trace and angle' 'a&lt;b' 'angular_var' '0.875' 'usable'; do page_has "$part"; done
+for part in 'Trace and angle' 'a&lt;b' 'angular_var' '0.875' 'usable' '>12<'; do page_has "$part"; done
 page_lacks 'Does it come out again?'
 page_lacks overall
 no_nan

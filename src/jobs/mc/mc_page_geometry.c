@@ -6,7 +6,8 @@
 
 #include "jobs/mc/mc_page.h"
 
-enum { LINES = 6 }; /* of a plot; tables have all models */
+enum { LINES = 6 };               /* of a plot; tables have all models */
+static const double RANK = 1e-12; /* T passes have T - 1 eigenvalues: others are rounding */
 
 /* ---- the covariance's shape -------------------------------------------------------------------- */
 
@@ -28,7 +29,8 @@ static void plot_spectrum(const mc_page *p, lw_str *svg)
                 continue;
             for (size_t e = 0; e < LW_PASS_EIGS; e++) {
                 const json_t *v = json_array_get(eigs, e);
-                y[n][e] = json_is_number(v) ? json_number_value(v) / first : (double)NAN;
+                double share = json_number_value(v) / first;
+                y[n][e] = share > RANK ? share : (double)NAN;
             }
             snprintf(names[n], sizeof names[n], "%s%s", p->model[i].label,
                      p->all > 1 ? ""
@@ -98,6 +100,14 @@ void lw_mc_page_geometry(mc_page *p)
 
 /* ---- trace and angle --------------------------------------------------------------------------- */
 
+static void count_cell(double v, lw_table *t)
+{
+    if (isfinite(v))
+        lw_table_cell(t, "%.0f", v);
+    else
+        lw_table_cell(t, "-");
+}
+
 void lw_mc_page_angle(mc_page *p)
 {
     LW_CLEANUP(lw_table_clear) lw_table t = {0};
@@ -114,9 +124,9 @@ void lw_mc_page_angle(mc_page *p)
             if (!json_is_object(r))
                 continue;
             lw_table_cell(&t, "%s", m->label);
-            lw_table_number(&t, MC_NUMBER(m->exp4, "num_images"), 6);
-            lw_table_number(&t, lw_mc_entry(passes, json_array_size(passes) - 1), 6);
-            lw_table_number(&t, MC_NUMBER(m->exp4, "trials"), 6);
+            count_cell(MC_NUMBER(m->exp4, "num_images"), &t);
+            count_cell(lw_mc_entry(passes, json_array_size(passes) - 1), &t);
+            count_cell(MC_NUMBER(m->exp4, "trials"), &t);
             lw_table_cell(&t, "%s", of[s][0]);
             lw_mc_page_reliability_cells(r, MC_NUMBER(m->exp4, of[s][1]), &t);
         }
