@@ -47,6 +47,7 @@ typedef struct lw_option {
     const char *name;                /* "batch-size"; NULL ends a table */
     const char *aliases;             /* "temps|temperatures", or NULL */
     const char *fallback;            /* default as text, or NULL */
+    const char *alone;               /* the value of a name without one; NULL: it needs one */
     double min, max;                 /* inclusive, for each number; both 0: any */
     const char *choices;             /* "official|plain": the values a text or enum may take */
     const char *unit, *group, *help; /* help: an imperative where the default is true */

@@ -90,6 +90,8 @@ static int parse_option(const lw_opts *o, int argc, char **argv, int *i)
         return lw_opt_set_text(o, ref, a.shown, a.value ? a.value : negated ? "false" : "true");
     if (!a.value && three_way(ref.row) && (negated || *i >= argc || !is_choice(argv[*i])))
         a.value = negated ? "no" : "yes";
+    if (!a.value && ref.row->alone && (*i >= argc || strncmp(argv[*i], "--", 2) == 0))
+        a.value = ref.row->alone;
     if (!a.value) {
         if (*i >= argc || strncmp(argv[*i], "--", 2) == 0)
             return lw_fail(LW_EUSAGE, "%s needs a value: %s", a.shown, ref.row->help);

@@ -195,6 +195,21 @@ judge() {
     [ "$most" -le 1 ] || fails "$*: $most levels from ffmpeg"
 }
 
+# the page: who else may reach it is said, and a port in use is one line
+expect 2 stream --input test --num-frames 2 --insecure
+err_has '--insecure is for --serve'
+if "$LEEWAY" info | grep -q '^with .* web'; then
+    expect 2 stream --input test --num-frames 2 --serve 0.0.0.0:0
+    err_has 'add --tls CERT,KEY, or --insecure'
+    expect 4 stream --input test --num-frames 2 --serve 127.0.0.1:0 --tls none.pem,none.key
+    err_has 'none.pem: No such file'
+    expect 0 stream --input test --num-frames 5 --serve 127.0.0.1:0
+    err_has 'page: http://127.0.0.1:'
+else
+    echo 'skipped: built without libwebsockets'
+    expect 3 stream --input test --num-frames 2 --serve
+fi
+
 # real clips, and ffmpeg as a judge, where they are
 if ! command -v ffmpeg >/dev/null; then
     echo 'skipped: no ffmpeg to compare with'

@@ -16,7 +16,7 @@ static const struct {
 } features[] = {
     {"png", true, NULL},   {"jpeg", true, NULL}, {"archives", true, NULL},
     {"cuda", false, NULL}, {"mpi", false, NULL}, {"video", false, "libav"},
-    {"web", false, NULL},
+    {"web", false, "lws"},
 };
 
 static bool is_present(size_t i)

@@ -58,37 +58,20 @@ static const lw_option options[] = {
      .help = "begin again at the end of the input"},
     {LW_OPT(stream_cli, c.num_frames), .name = "num-frames", .fallback = "0", .max = 1e15,
      .unit = "frames", .group = "Time", .help = "read so many and end; 0: all"},
+    {LW_OPT(stream_cli, c.serve), .name = "serve", .alone = "127.0.0.1:8080", .unit = "HOST:PORT",
+     .group = "Page", .help = "show frames and settings to a browser; alone: on 127.0.0.1:8080"},
+    {LW_OPT_LIST(stream_cli, c.tls, c.n_tls), .name = "tls", .unit = "CERT,KEY", .path = LW_PATH_IN,
+     .group = "Page",
+     .help = "https with these files (PEM); an address that others reach needs it"},
+    {LW_OPT(stream_cli, c.insecure), .name = "insecure", .fallback = "false", .group = "Page",
+     .help = "http on an address that others reach, all the same"},
     {.name = NULL}};
-
-static json_t *latency_json(const lw_stream_report *r)
-{
-    json_t *all = json_object();
-    for (int k = 0; k < LW_STREAM_PARTS; k++) {
-        const lw_stream_latency *l = &r->latency[k];
-        json_object_set_new(all, lw_stream_part_names[k],
-                            json_pack("{s:o, s:o, s:o, s:o, s:o}", "p50", lw_json_real(l->p50),
-                                      "p95", lw_json_real(l->p95), "p99", lw_json_real(l->p99),
-                                      "max", lw_json_real(l->max), "mean", lw_json_real(l->mean)));
-    }
-    return all;
-}
-
-static json_t *report_json(const lw_stream_report *r)
-{
-    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "seconds",
-                     lw_json_real(r->seconds), "frames_in", (json_int_t)r->read, "frames_network",
-                     (json_int_t)r->computed, "frames_out", (json_int_t)r->written, "dropped_in",
-                     (json_int_t)r->dropped_in, "dropped_out", (json_int_t)r->dropped_out,
-                     "repeated", (json_int_t)r->repeated, "fps_in", lw_json_real(r->fps_in),
-                     "fps_network", lw_json_real(r->fps_network), "fps_out",
-                     lw_json_real(r->fps_out), "latency_ms", latency_json(r));
-}
 
 /* One line, at once: who reads follows it while it runs. */
 static void on_second(void *self, const lw_stream_report *r)
 {
     (void)self;
-    LW_CLEANUP(lw_json_drop) json_t *j = report_json(r);
+    LW_CLEANUP(lw_json_drop) json_t *j = lw_stream_report_json(r);
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     lw_json_dump(j, 0, &text);
     lw_cli_print("%s\n", lw_str_c(&text));
@@ -126,7 +109,7 @@ static void print_summary(const stream_cli *o, const lw_stream_config *c, const 
 
 static void print_json(const lw_stream_config *c, const lw_stream_report *r)
 {
-    LW_CLEANUP(lw_json_drop) json_t *j = report_json(r);
+    LW_CLEANUP(lw_json_drop) json_t *j = lw_stream_report_json(r);
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     json_t *outputs = json_array();
     for (int i = 0; i < c->n_outputs; i++) {

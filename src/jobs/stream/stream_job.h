@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "eval/eval.h"
+#include "formats/formats.h"
 
 enum { LW_STREAM_OUTPUTS = 8 };
 
@@ -50,6 +51,10 @@ typedef struct lw_stream_config {
                               the rest in real time */
     bool every_frame; /* nothing is dropped; the result does not depend on time */
     bool loop;
+    const char *serve;  /* address of the page (serve/serve.h); NULL: none */
+    const char *tls[2]; /* certificate and key */
+    int32_t n_tls;
+    bool insecure;
     int64_t num_frames; /* then it ends; 0: with the source */
     /* Once a second while frames go out, from another thread than the caller's; or NULL. The report
      * is of this second, but for the counts. */
@@ -63,5 +68,7 @@ typedef struct lw_stream_config {
  * LW_ESTOPPED (interrupted), LW_EFORMAT (input damaged or cut off), LW_EIO. Else out->computed is 0.
  */
 int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_report *out);
+
+json_t *lw_stream_report_json(const lw_stream_report *r);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "frames/frames.h"
 #include "jobs/stream/stream_drift.h"
+#include "jobs/stream/stream_live.h"
 #include "jobs/stream/stream_times.h"
 
 #define WAIT 0.05 /* seconds between two questions whether to stop */
@@ -28,6 +29,7 @@ typedef struct pipe {
     lw_frame_options options;
     lw_frame_source *source;
     lw_frame_sink *sink[LW_STREAM_OUTPUTS];
+    lw_stream_live live;
     lw_mailbox *in, *out;
     frame before[LW_MAILBOX_BUFFERS], behind[LW_MAILBOX_BUFFERS];
     bool running, paced;
@@ -102,7 +104,7 @@ static void report_rates(lw_stream_report *r, const lw_stream_report *since, dou
 
 static void tell_second(pipe *p, double now)
 {
-    if (!p->c->second || now - p->said < 1)
+    if ((!p->c->second && !p->live.serve) || now - p->said < 1)
         return;
     lw_stream_report r = {.seconds = now - p->start};
     report_counts(p, &r);
@@ -112,7 +114,9 @@ static void tell_second(pipe *p, double now)
     memset(p->second, 0, sizeof p->second);
     p->then = r;
     p->said = now;
-    p->c->second(p->c->self, &r);
+    lw_stream_live_second(&p->live, &r);
+    if (p->c->second)
+        p->c->second(p->c->self, &r);
 }
 
 static void count_times(pipe *p, const frame *f, double handed)
@@ -170,6 +174,7 @@ static void pipe_clear(pipe *p)
 {
     lw_mailbox_free(&p->in); /* first the threads */
     lw_mailbox_free(&p->out);
+    lw_stream_live_close(&p->live);
     lw_frame_source_close(&p->source);
     for (int i = 0; i < LW_STREAM_OUTPUTS; i++)
         lw_frame_sink_close(&p->sink[i]);
@@ -201,6 +206,7 @@ static int pipe_open(pipe *p)
                                     .range = c->range,
                                     .stopped = stopped,
                                     .self = p};
+    LW_TRY(lw_stream_live_open(&p->live, c));
     LW_TRY(lw_frame_source_open(c->input, &p->options, &p->source));
     for (int i = 0; i < c->n_outputs; i++)
         LW_TRY(lw_frame_sink_open(c->output[i], &p->source->format, &p->kernels, &p->sink[i]));
@@ -231,11 +237,29 @@ static void compute(pipe *p, const frame *from, frame *to)
     to->computed = lw_now();
 }
 
+static void show(pipe *p, const frame *from, const frame *to)
+{
+    const lw_stream_stamps stamps = {to->number, to->captured, to->taken, to->computed};
+    lw_stream_live_show(&p->live, from->bytes, to->bytes, &stamps);
+}
+
+/* What the page asks for; waits while that is a pause. */
+static int obey(pipe *p)
+{
+    while (lw_stream_live_asked(&p->live), p->live.asked.paused) {
+        if (lw_observe_stop(p->obs))
+            return lw_fail(LW_ESTOPPED, "interrupted");
+        lw_sleep(WAIT);
+    }
+    return 0;
+}
+
 /* Until there are no more frames, or one of the threads fails, or we are to stop. */
 static int pump(pipe *p)
 {
     for (;;) {
         int buffer, rc;
+        LW_TRY(obey(p));
         do {
             if (lw_observe_stop(p->obs))
                 return lw_fail(LW_ESTOPPED, "interrupted");
@@ -243,7 +267,9 @@ static int pump(pipe *p)
         } while (rc == LW_MAILBOX_NOT_YET);
         if (rc != 0)
             return rc == LW_MAILBOX_END ? 0 : rc;
-        compute(p, &p->before[buffer], &p->behind[lw_mailbox_buffer(p->out)]);
+        frame *to = &p->behind[lw_mailbox_buffer(p->out)];
+        compute(p, &p->before[buffer], to);
+        show(p, &p->before[buffer], to);
         while ((rc = lw_mailbox_put(p->out, WAIT)) == LW_MAILBOX_NOT_YET)
             if (lw_observe_stop(p->obs))
                 return lw_fail(LW_ESTOPPED, "interrupted");
@@ -294,6 +320,10 @@ static int check(const lw_stream_config *c)
         return lw_fail(LW_EUSAGE, "--drift-beside is of the plots of --drift-metrics DIR");
     if (pipes > 1)
         return lw_fail(LW_EUSAGE, "--output - is there twice");
+    if (!c->serve && (c->n_tls || c->insecure))
+        return lw_fail(LW_EUSAGE, "--%s is for --serve", c->n_tls ? "tls" : "insecure");
+    if (c->n_tls == 1)
+        return lw_fail(LW_EUSAGE, "--tls %s: name a certificate and its key", c->tls[0]);
     if (c->every_frame && c->loop && c->num_frames == 0)
         return lw_fail(LW_EUSAGE, "--every-frame with --loop never ends: add --num-frames");
     return 0;
@@ -314,6 +344,8 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
                                    p->sink[0]->format.h, &p->drift));
     lw_frame_format_text(out->input, &p->source->format);
     p->running = true;
+    LW_TRY(lw_stream_live_start(&p->live, &p->kernels, &p->source->pixels, p->source->format.w,
+                                p->source->format.h, obs));
     p->start = p->said = lw_now();
     LW_TRY(lw_mailbox_start_taker(p->out, write_frame, p));
     LW_TRY(lw_mailbox_start_giver(p->in, read_frame, p));

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jobs/stream/stream_live.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c)
+{
+    if (!c->serve)
+        return 0;
+    snprintf(l->title, sizeof l->title, "%s, %s", c->input, c->model);
+    const lw_serve_options o = {.address = c->serve,
+                                .cert = c->n_tls ? c->tls[0] : NULL,
+                                .key = c->n_tls ? c->tls[1] : NULL,
+                                .insecure = c->insecure,
+                                .title = l->title};
+    return lw_serve_new(&o, &l->serve);
+}
+
+int lw_stream_live_start(lw_stream_live *l, const lw_kernels *k, const lw_pixels *in, int32_t w,
+                         int32_t h, const lw_observer *obs)
+{
+    const lw_serve_size size = {.in_w = in->w, .in_h = in->h, .out_w = w, .out_h = h};
+    if (!l->serve)
+        return 0;
+    l->kernels = k;
+    l->pixels = in;
+    l->w = w;
+    l->h = h;
+    LW_TRY(lw_serve_start(l->serve, &size));
+    lw_observe_say(obs, "page: %s", lw_serve_url(l->serve));
+    return 0;
+}
+
+void lw_stream_live_close(lw_stream_live *l)
+{
+    lw_serve_close(&l->serve);
+}
+
+bool lw_stream_live_asked(lw_stream_live *l)
+{
+    const int64_t before = l->asked.resets;
+    if (l->serve)
+        lw_serve_control(l->serve, &l->asked);
+    return l->asked.resets != before;
+}
+
+void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *out,
+                         const lw_stream_stamps *f)
+{
+    lw_serve_frame *to = l->serve ? lw_serve_frame_begin(l->serve) : NULL;
+    if (!to)
+        return;
+    l->kernels->pixels.to_u8(to->in, in, l->pixels, 0, l->pixels->bands);
+    memcpy(to->out, out, (size_t)l->w * (size_t)l->h * 3);
+    to->number = f->number;
+    to->captured = f->captured;
+    to->taken = f->taken;
+    to->computed = f->computed;
+    lw_serve_frame_give(l->serve);
+}
+
+void lw_stream_live_second(lw_stream_live *l, const lw_stream_report *r)
+{
+    if (!l->serve)
+        return;
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    json_t *j = lw_stream_report_json(r);
+    lw_json_dump(j, 0, &text);
+    json_decref(j);
+    lw_serve_stats(l->serve, lw_str_c(&text));
+}

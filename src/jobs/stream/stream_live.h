@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pipeline's side of the page (serve/serve.h); without --serve every call does nothing. */
+#ifndef LW_STREAM_LIVE_H
+#define LW_STREAM_LIVE_H
+
+#include "frames/frames.h"
+#include "jobs/stream/stream_job.h"
+#include "serve/serve.h"
+
+typedef struct lw_stream_live {
+    lw_serve *serve;
+    const lw_kernels *kernels;
+    const lw_pixels *pixels; /* of frames before the network */
+    lw_serve_asked asked;
+    int32_t w, h; /* of those behind it */
+    char title[128];
+} lw_stream_live;
+
+/* What a frame says of itself when it is shown. */
+typedef struct lw_stream_stamps {
+    int64_t number;
+    double captured, taken, computed;
+} lw_stream_stamps;
+
+int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c);
+/* From here on the page answers; w, h: of the frames shown as output. */
+int lw_stream_live_start(lw_stream_live *l, const lw_kernels *k, const lw_pixels *in, int32_t w,
+                         int32_t h, const lw_observer *obs);
+void lw_stream_live_close(lw_stream_live *l);
+/* What the page asks for now. true: reset was pressed since. */
+bool lw_stream_live_asked(lw_stream_live *l);
+void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *out,
+                         const lw_stream_stamps *f);
+void lw_stream_live_second(lw_stream_live *l, const lw_stream_report *r);
+
+#endif
