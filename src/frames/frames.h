@@ -12,7 +12,7 @@
  * the ending of what the user typed:
  *
  *   sources   FILE.y4m, FILE.mjpeg, FILE.mp4 (.mkv .mov .webm .avi), folder:DIR, test[:WxH@FPS],
- *             - (y4m, JPEGs, or raw frames), v4l2:/dev/videoN[:WxH]
+ *             browser, - (y4m, JPEGs, or raw frames), v4l2:/dev/videoN[:WxH]
  *   sinks     FILE.y4m, FILE.mjpeg, FILE.mp4, folder:DIR, - (y4m), v4l2:/dev/videoN, md5, null
  *
  * Everything read is hostile: sizes are checked before use, and what is damaged or cut off is
@@ -42,6 +42,15 @@ int lw_frame_format_check(const char *what, int64_t w, int64_t h, int64_t rate, 
 /* "256x144 yuv420p, BT.601, limited range, 25 fps" into buf, which is returned. */
 const char *lw_frame_format_text(char buf[96], const lw_frame_format *f);
 
+/* A picture of a page's camera, and what the page wrote on it. */
+enum { LW_FRAME_MARK = 16 };
+typedef struct lw_frame_picture {
+    const void *jpeg;
+    size_t n;
+    double received; /* lw_now() */
+    uint8_t mark[LW_FRAME_MARK];
+} lw_frame_picture;
+
 typedef struct lw_frame_options {
     const char *raw; /* "WxH:FORMAT": the source has no headers; NULL: it has */
     double fps;      /* instead of the source's own; 0: that */
@@ -49,6 +58,9 @@ typedef struct lw_frame_options {
     int32_t matrix;  /* 0: BT.709 from 720 lines on, else BT.601; 1: BT.601; 2: BT.709 */
     int32_t range;   /* 0: as the source says, else limited; 1: limited; 2: full */
     bool (*stopped)(void *self); /* asked while waiting for a pipe; NULL: never */
+    /* For `browser`: the newest picture, valid until the next call, waiting for at most `seconds`: 0,
+     * LW_MAILBOX_NOT_YET, LW_MAILBOX_END. NULL: there is no page. */
+    int (*camera)(void *self, double seconds, lw_frame_picture *out);
     void *self;
 } lw_frame_options;
 
@@ -57,9 +69,10 @@ typedef struct lw_frame_source {
     lw_frame_format format;
     lw_pixels pixels; /* of its frames */
     lw_str name;
-    int64_t number;  /* of the next frame */
-    bool live;       /* a camera or a pipe: what is damaged is passed over */
-    int64_t skipped; /* such frames; read it when nobody reads frames */
+    int64_t number;              /* of the next frame */
+    bool live;                   /* a camera or a pipe: what is damaged is passed over */
+    int64_t skipped;             /* such frames; read it when nobody reads frames */
+    uint8_t mark[LW_FRAME_MARK]; /* of the last frame, as its page wrote it; else zeros */
     void *self;
 } lw_frame_source;
 
@@ -72,6 +85,7 @@ int lw_frame_source_next(lw_frame_source *s, uint8_t *bytes, double *captured);
 int lw_frame_source_rewind(lw_frame_source *s);
 /* Whether frames come at a pace of their own: those of pipes and cameras. */
 bool lw_frame_source_paces(const lw_frame_source *s);
+bool lw_frame_source_of_page(const lw_frame_source *s); /* `browser` */
 void lw_frame_source_close(lw_frame_source **pp);
 
 typedef struct lw_frame_sink {

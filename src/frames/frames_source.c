@@ -9,7 +9,7 @@
 static const lw_frame_source_def *const kinds[] = {
     &lw_frames_from_pipe,  &lw_frames_from_test, &lw_frames_from_folder, &lw_frames_from_y4m,
     &lw_frames_from_mjpeg, &lw_frames_from_mp4,  &lw_frames_from_mkv,    &lw_frames_from_mov,
-    &lw_frames_from_webm,  &lw_frames_from_avi,  &lw_frames_from_v4l2};
+    &lw_frames_from_webm,  &lw_frames_from_avi,  &lw_frames_from_v4l2,   &lw_frames_from_browser};
 
 /* ".y4m" ends a spec, "folder:" begins it, "-" and "test" are it; "test" may go on with a colon. */
 bool lw_frame_named(const char *word, const char *spec)
@@ -130,6 +130,11 @@ int lw_frame_source_rewind(lw_frame_source *s)
 bool lw_frame_source_paces(const lw_frame_source *s)
 {
     return s->live || s->def == &lw_frames_from_pipe;
+}
+
+bool lw_frame_source_of_page(const lw_frame_source *s)
+{
+    return s->def == &lw_frames_from_browser;
 }
 
 void lw_frame_source_close(lw_frame_source **pp)

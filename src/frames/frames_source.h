@@ -17,8 +17,11 @@ typedef struct lw_frame_source_def {
 
 extern const lw_frame_source_def lw_frames_from_y4m, lw_frames_from_pipe, lw_frames_from_mjpeg,
     lw_frames_from_folder, lw_frames_from_test, lw_frames_from_mp4, lw_frames_from_mkv,
-    lw_frames_from_mov, lw_frames_from_webm, lw_frames_from_avi, lw_frames_from_v4l2;
+    lw_frames_from_mov, lw_frames_from_webm, lw_frames_from_avi, lw_frames_from_v4l2,
+    lw_frames_from_browser;
 
+/* "320x240@30", "320x240" or "": what is missing stays. -1: none of these. */
+int lw_frame_size_read(const char *text, int64_t *w, int64_t *h, int64_t *fps);
 /* Whether a spec is of the kind with this word. */
 bool lw_frame_named(const char *word, const char *spec);
 /* A damaged frame of a live source is passed over: counted; LW_EFORMAT with the last one's reason after

@@ -85,8 +85,7 @@ int64_t lw_frame_test_read(const uint8_t *rgb, int32_t w, int32_t h)
 
 /* ---- the source ------------------------------------------------------------------------------ */
 
-/* "320x240@30", "320x240" or "": what is missing stays. */
-static int read_size(const char *text, int64_t *w, int64_t *h, int64_t *fps)
+int lw_frame_size_read(const char *text, int64_t *w, int64_t *h, int64_t *fps)
 {
     char part[3][16] = {"", "", ""};
     const size_t x = strcspn(text, "x"), at = strcspn(text, "@"), n = strlen(text);
@@ -107,7 +106,7 @@ static int test_open(lw_frame_source *s, const char *spec, const lw_frame_option
 {
     (void)o;
     int64_t w = 320, h = 240, fps = 30;
-    if (read_size(spec[4] == ':' ? spec + 5 : "", &w, &h, &fps) < 0)
+    if (lw_frame_size_read(spec[4] == ':' ? spec + 5 : "", &w, &h, &fps) < 0)
         return lw_fail(LW_EUSAGE, "--input %s: not test:WxH@FPS", spec);
     if (w < LW_FRAME_TEST_MIN_W || h < LW_FRAME_TEST_MIN_H)
         return lw_fail(LW_EUSAGE, "--input %s: the pattern needs %dx%d pixels", spec,

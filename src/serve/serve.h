@@ -36,11 +36,9 @@ typedef struct lw_serve_knob {
 } lw_serve_knob;
 
 typedef struct lw_serve_options {
-    const char *address;    /* "HOST:PORT", "HOST", ":PORT" or PORT; port 0: any that is free */
-    const char *cert, *key; /* files; NULL: http */
-    bool insecure;          /* http on an address that others reach, all the same */
-    int32_t camera[3];      /* pictures that the page's camera is to send: w, h, frames a second;
-                                 0: none */
+    const char *address;        /* "HOST:PORT", "HOST", ":PORT" or PORT; port 0: any that is free */
+    const char *cert, *key;     /* files; NULL: http */
+    bool insecure;              /* http on an address that others reach, all the same */
     const lw_serve_knob *knobs; /* LW_SERVE_KNOBS at most; outlive the server, as texts do */
     int32_t n_knobs;
     const char *title; /* "test, identity" */
@@ -55,6 +53,8 @@ typedef struct lw_serve_asked {
 
 typedef struct lw_serve_size {
     int32_t in_w, in_h, out_w, out_h;
+    int32_t
+        camera_fps; /* pictures of in_w x in_h that a page's camera is to send a second; 0: none */
 } lw_serve_size;
 
 typedef struct lw_serve_frame {

@@ -152,7 +152,8 @@ static int get(lw_serve *s, lw_serve_client *c, const char *path)
     if (strcmp(path, "/stats") == 0)
         return answer_json(s, c, HTTP_STATUS_OK, lw_serve_stats_json(s));
     if (strcmp(path, "/settings") == 0)
-        return answer_json(s, c, HTTP_STATUS_OK, lw_serve_settings_json(&s->o, &s->asked));
+        return answer_json(s, c, HTTP_STATUS_OK,
+                           lw_serve_settings_json(&s->o, &s->size, &s->asked));
     if (strcmp(path, "/snapshot") == 0)
         return get_snapshot(s, c);
     if (strcmp(path, "/stream.mjpg") == 0)
@@ -172,8 +173,9 @@ static int post_settings(lw_serve *s, lw_serve_client *c)
         return refuse(s, c, HTTP_STATUS_BAD_REQUEST, lw_errmsg());
     s->asked = asked;
     lw_serve_ask(s);
-    lw_serve_tell(s, json_pack("{s:o}", "settings", lw_serve_settings_json(&s->o, &s->asked)));
-    return answer_json(s, c, HTTP_STATUS_OK, lw_serve_settings_json(&s->o, &s->asked));
+    lw_serve_tell(
+        s, json_pack("{s:o}", "settings", lw_serve_settings_json(&s->o, &s->size, &s->asked)));
+    return answer_json(s, c, HTTP_STATUS_OK, lw_serve_settings_json(&s->o, &s->size, &s->asked));
 }
 
 /* ---- a request ------------------------------------------------------------------------------- */

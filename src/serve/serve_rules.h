@@ -36,6 +36,7 @@ bool lw_serve_cookie(const char *header, const char *name, char *buf, size_t siz
  * LW_EFORMAT names the key. */
 int lw_serve_settings_read(const char *text, size_t n, const lw_serve_knob *knobs, int32_t n_knobs,
                            lw_serve_asked *asked);
-json_t *lw_serve_settings_json(const lw_serve_options *o, const lw_serve_asked *asked);
+json_t *lw_serve_settings_json(const lw_serve_options *o, const lw_serve_size *size,
+                               const lw_serve_asked *asked);
 
 #endif

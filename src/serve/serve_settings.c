@@ -51,7 +51,8 @@ int lw_serve_settings_read(const char *text, size_t n, const lw_serve_knob *knob
     return 0;
 }
 
-json_t *lw_serve_settings_json(const lw_serve_options *o, const lw_serve_asked *asked)
+json_t *lw_serve_settings_json(const lw_serve_options *o, const lw_serve_size *size,
+                               const lw_serve_asked *asked)
 {
     json_t *knobs = json_array(), *all;
     for (int32_t i = 0; i < o->n_knobs; i++) {
@@ -65,9 +66,9 @@ json_t *lw_serve_settings_json(const lw_serve_options *o, const lw_serve_asked *
     all = json_pack("{s:b, s:o}", "paused", asked->paused, "knobs", knobs);
     if (o->title)
         json_object_set_new(all, "title", json_string(o->title));
-    if (o->camera[0])
+    if (size->camera_fps)
         json_object_set_new(all, "camera",
-                            json_pack("{s:i, s:i, s:i}", "width", o->camera[0], "height",
-                                      o->camera[1], "fps", o->camera[2]));
+                            json_pack("{s:i, s:i, s:i}", "width", size->in_w, "height", size->in_h,
+                                      "fps", size->camera_fps));
     return all;
 }

@@ -191,7 +191,7 @@ static int on_text(lw_serve *s, lw_serve_client *c)
 
 static int on_picture(lw_serve *s, lw_serve_client *c)
 {
-    if (!s->o.camera[0])
+    if (!s->size.camera_fps)
         return refuse(s); /* no camera is asked for */
     if (c->body.len <= LW_SERVE_MARK)
         return refuse(s); /* no picture */

@@ -17,7 +17,7 @@ static void read_settings(const char *text, size_t n)
         abort(); /* all or nothing */
     if (!(asked.value[0] >= 0 && asked.value[0] <= 1 && asked.value[1] >= 1 && asked.value[1] <= 8))
         abort();
-    json_t *j = lw_serve_settings_json(&o, &asked);
+    json_t *j = lw_serve_settings_json(&o, &(lw_serve_size){0}, &asked);
     json_decref(j);
 }
 

@@ -28,13 +28,9 @@ static const lw_serve_knob knobs[] = {{"strength", "strength", 0, 1, 0.01, 0.5, 
 
 static lw_serve *open_at(const char *address, bool insecure)
 {
-    const lw_serve_options o = {.address = address,
-                                .insecure = insecure,
-                                .camera = {W, H, 30},
-                                .knobs = knobs,
-                                .n_knobs = 2,
-                                .title = "a test"};
-    const lw_serve_size size = {W, H, W, H};
+    const lw_serve_options o = {
+        .address = address, .insecure = insecure, .knobs = knobs, .n_knobs = 2, .title = "a test"};
+    const lw_serve_size size = {W, H, W, H, 30};
     lw_serve *s = NULL;
     assert_int_equal(lw_serve_new(&o, &s), 0);
     assert_int_equal(lw_serve_start(s, &size), 0);
@@ -455,6 +451,58 @@ static void sockets_go_both_ways(void **state)
     close(fd);
 }
 
+static int camera(void *self, double seconds, lw_frame_picture *out)
+{
+    lw_serve_picture p;
+    int rc = lw_serve_camera(self, seconds, &p);
+    if (rc != 0)
+        return rc;
+    *out = (lw_frame_picture){.jpeg = p.jpeg, .n = p.n, .received = p.received};
+    memcpy(out->mark, p.mark, sizeof out->mark);
+    return 0;
+}
+
+/* A camera's message: mark, JPEG of a test frame. */
+static void send_picture(int fd, int32_t w, int32_t h, int64_t number)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    assert_int_equal(lw_image_init(&im, w, h), 0);
+    lw_frame_test_draw(im.rgb, w, h, number);
+    lw_str_add(&text, "0123456789abcdef");
+    assert_int_equal(lw_jpeg_encode(&im, 90, &text), 0);
+    say(fd, 2, text.s, text.len);
+    lw_sleep(0.05);
+}
+
+/* The newest picture is the next frame; what is no picture of the size is passed over. */
+static void cameras_are_sources(void **state)
+{
+    lw_serve *s = server_of(state);
+    const lw_frame_options o = {.camera = camera, .self = s}, none = {0};
+    lw_frame_source *in = NULL;
+    static uint8_t bytes[W * H * 3];
+    double captured;
+    assert_int_equal(lw_frame_source_open("browser", &none, &in), LW_EUSAGE);
+    assert_has(lw_errmsg(), "add --serve");
+    assert_int_equal(lw_frame_source_open("browser:160x96@30", &o, &in), 0);
+    assert_true(lw_frame_source_of_page(in) && lw_frame_source_paces(in));
+    int fd = upgrade(s);
+    say(fd, 2, "0123456789abcdefno JPEG", 23);
+    lw_sleep(0.05);
+    send_picture(fd, W, H, 7);
+    assert_int_equal(lw_frame_source_next(in, bytes, &captured), 0);
+    assert_int_equal(lw_frame_test_read(bytes, W, H), 7);
+    assert_memory_equal(in->mark, "0123456789abcdef", LW_FRAME_MARK);
+    assert_true(captured > 0 && captured < lw_now());
+    send_picture(fd, W, H, 8);
+    send_picture(fd, W, H, 9);
+    assert_int_equal(lw_frame_source_next(in, bytes, &captured), 0);
+    assert_int_equal(lw_frame_test_read(bytes, W, H), 9);
+    lw_frame_source_close(&in);
+    close(fd);
+}
+
 /* Whether the other side closes within 2 s of these bytes. */
 static bool closes(int fd, const void *bytes, size_t n)
 {
@@ -508,6 +556,7 @@ int main(void)
                                        WITH_SERVER(stalled_clients_stall_nobody),
                                        WITH_SERVER(clients_have_a_limit),
                                        WITH_SERVER(sockets_go_both_ways),
+                                       WITH_SERVER(cameras_are_sources),
                                        WITH_SERVER(hostile_clients_are_dropped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

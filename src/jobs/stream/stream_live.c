@@ -17,14 +17,20 @@ int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c)
     return lw_serve_new(&o, &l->serve);
 }
 
-int lw_stream_live_start(lw_stream_live *l, const lw_kernels *k, const lw_pixels *in, int32_t w,
-                         int32_t h, const lw_observer *obs)
+int lw_stream_live_start(lw_stream_live *l, const lw_kernels *k, const lw_frame_source *in,
+                         int32_t w, int32_t h, const lw_observer *obs)
 {
-    const lw_serve_size size = {.in_w = in->w, .in_h = in->h, .out_w = w, .out_h = h};
+    const lw_frame_format *f = &in->format;
+    const lw_serve_size size = {
+        .in_w = f->w,
+        .in_h = f->h,
+        .out_w = w,
+        .out_h = h,
+        .camera_fps = lw_frame_source_of_page(in) ? LW_MAX(f->rate / f->per, 1) : 0};
     if (!l->serve)
         return 0;
     l->kernels = k;
-    l->pixels = in;
+    l->pixels = &in->pixels;
     l->w = w;
     l->h = h;
     LW_TRY(lw_serve_start(l->serve, &size));
@@ -57,6 +63,7 @@ void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *ou
     to->captured = f->captured;
     to->taken = f->taken;
     to->computed = f->computed;
+    memcpy(to->mark, f->mark, sizeof to->mark);
     lw_serve_frame_give(l->serve);
 }
 
@@ -69,4 +76,15 @@ void lw_stream_live_second(lw_stream_live *l, const lw_stream_report *r)
     lw_json_dump(j, 0, &text);
     json_decref(j);
     lw_serve_stats(l->serve, lw_str_c(&text));
+}
+
+int lw_stream_live_camera(lw_stream_live *l, double seconds, lw_frame_picture *out)
+{
+    lw_serve_picture p;
+    int rc = lw_serve_camera(l->serve, seconds, &p);
+    if (rc != 0)
+        return rc;
+    *out = (lw_frame_picture){.jpeg = p.jpeg, .n = p.n, .received = p.received};
+    memcpy(out->mark, p.mark, sizeof out->mark);
+    return 0;
 }

@@ -20,17 +20,20 @@ typedef struct lw_stream_live {
 typedef struct lw_stream_stamps {
     int64_t number;
     double captured, taken, computed;
+    const uint8_t *mark; /* LW_FRAME_MARK bytes: what its page wrote on it */
 } lw_stream_stamps;
 
 int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c);
 /* From here on the page answers; w, h: of the frames shown as output. */
-int lw_stream_live_start(lw_stream_live *l, const lw_kernels *k, const lw_pixels *in, int32_t w,
-                         int32_t h, const lw_observer *obs);
+int lw_stream_live_start(lw_stream_live *l, const lw_kernels *k, const lw_frame_source *in,
+                         int32_t w, int32_t h, const lw_observer *obs);
 void lw_stream_live_close(lw_stream_live *l);
 /* What the page asks for now. true: reset was pressed since. */
 bool lw_stream_live_asked(lw_stream_live *l);
 void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *out,
                          const lw_stream_stamps *f);
+/* As lw_frame_options.camera. */
+int lw_stream_live_camera(lw_stream_live *l, double seconds, lw_frame_picture *out);
 void lw_stream_live_second(lw_stream_live *l, const lw_stream_report *r);
 
 #endif

@@ -20,6 +20,7 @@ typedef struct frame {
     uint8_t *bytes;
     int64_t number;
     double captured, read, taken, computed; /* lw_now() */
+    uint8_t mark[LW_FRAME_MARK];
 } frame;
 
 typedef struct pipe {
@@ -77,6 +78,7 @@ static int read_frame(void *arg, int buffer)
     if (rc != 0)
         return rc == 1 ? LW_MAILBOX_END : rc;
     f->read = lw_now();
+    memcpy(f->mark, p->source->mark, sizeof f->mark);
     f->number = p->number++;
     return 0;
 }
@@ -193,6 +195,12 @@ static void pipe_free(pipe **pp)
     lw_free(pp);
 }
 
+static int camera(void *self, double seconds, lw_frame_picture *out)
+{
+    pipe *p = self;
+    return lw_stream_live_camera(&p->live, seconds, out);
+}
+
 static int pipe_open(pipe *p)
 {
     const lw_stream_config *c = p->c;
@@ -205,6 +213,7 @@ static int pipe_open(pipe *p)
                                     .matrix = c->matrix,
                                     .range = c->range,
                                     .stopped = stopped,
+                                    .camera = c->serve ? camera : NULL,
                                     .self = p};
     LW_TRY(lw_stream_live_open(&p->live, c));
     LW_TRY(lw_frame_source_open(c->input, &p->options, &p->source));
@@ -239,7 +248,7 @@ static void compute(pipe *p, const frame *from, frame *to)
 
 static void show(pipe *p, const frame *from, const frame *to)
 {
-    const lw_stream_stamps stamps = {to->number, to->captured, to->taken, to->computed};
+    const lw_stream_stamps stamps = {to->number, to->captured, to->taken, to->computed, from->mark};
     lw_stream_live_show(&p->live, from->bytes, to->bytes, &stamps);
 }
 
@@ -344,7 +353,7 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
                                    p->sink[0]->format.h, &p->drift));
     lw_frame_format_text(out->input, &p->source->format);
     p->running = true;
-    LW_TRY(lw_stream_live_start(&p->live, &p->kernels, &p->source->pixels, p->source->format.w,
+    LW_TRY(lw_stream_live_start(&p->live, &p->kernels, p->source, p->source->format.w,
                                 p->source->format.h, obs));
     p->start = p->said = lw_now();
     LW_TRY(lw_mailbox_start_taker(p->out, write_frame, p));
