@@ -11,6 +11,7 @@
 #ifndef LW_BENCH_H
 #define LW_BENCH_H
 
+#include "bench/bench_doctor.h"
 #include "bench/ladder/bench_ladder.h"
 #include "bench/profile/bench_profile.h"
 #include "formats/formats.h"

@@ -3,11 +3,10 @@
  * Who may speak to the server. Functions of texts alone: they are fuzzed.
  *
  * On this machine's own address nobody needs a token, but a browser there also runs pages of other
- * sites. They are kept out by two headers that scripts cannot change:
- *   Host    names this machine: a name that was made to resolve to it (DNS rebinding) does not
- *   Origin  if there is one, it is this server's own page; browsers send it with every POST and
- *           WebSocket, and only these change anything
- * An address that others reach asks for a token as well.
+ * sites. They are kept out by two headers that scripts cannot change. Host has to name this machine:
+ * a name that was made to resolve to it (DNS rebinding) does not. Origin, if there is one, has to be
+ * this server's own page; browsers send it with every POST and WebSocket, and only these change
+ * anything. An address that others reach asks for a token as well.
  */
 #ifndef LW_SERVE_RULES_H
 #define LW_SERVE_RULES_H

@@ -210,6 +210,18 @@ else
     expect 3 stream --input test --num-frames 2 --serve
 fi
 
+# what a machine can do; plain C reaches its end early
+LW_ISA=ref
+export LW_ISA
+expect 0 stream --doctor --json
+out_has '"side_at_15_fps":'
+out_has '"isa":"ref"'
+unset LW_ISA
+expect 2 stream
+err_has '--input is missing'
+expect 2 stream --input browser
+err_has 'add --serve'
+
 # real clips, and ffmpeg as a judge, where they are
 if ! command -v ffmpeg >/dev/null; then
     echo 'skipped: no ffmpeg to compare with'

@@ -4,18 +4,19 @@
 
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/commands/cmd_stream_doctor.h"
 #include "formats/formats.h"
 #include "jobs/stream/stream_job.h"
 
 typedef struct stream_cli {
     lw_stream_config c;
     const char *record;
-    bool realtime, as_fast;
+    bool realtime, as_fast, doctor;
 } stream_cli;
 
 static const lw_option options[] = {
-    {LW_OPT(stream_cli, c.input), .name = "input", .path = LW_PATH_IN, .required = true,
-     .unit = "source", .group = "Frames",
+    {LW_OPT(stream_cli, c.input), .name = "input", .path = LW_PATH_IN, .unit = "source",
+     .group = "Frames",
      .help =
          "FILE.y4m, FILE.mjpeg, FILE.mp4 (.mkv .mov .webm .avi), folder:DIR of pictures, - (y4m "
          "on standard input), v4l2:/dev/videoN[:WxH], "
@@ -66,6 +67,10 @@ static const lw_option options[] = {
      .help = "https with these files (PEM); an address that others reach needs it"},
     {LW_OPT(stream_cli, c.insecure), .name = "insecure", .fallback = "false", .group = "Page",
      .help = "http on an address that others reach, all the same"},
+    {LW_OPT(stream_cli, doctor), .name = "doctor", .fallback = "false", .transient = true,
+     .group = "Page",
+     .help = "say what this machine can do: cameras, browser, and which size of "
+             "which network reaches 15 and 25 frames a second (half a minute)"},
     {.name = NULL}};
 
 /* One line, at once: who reads follows it while it runs. */
@@ -144,6 +149,8 @@ static bool writes_to_pipe(const lw_stream_config *c)
 
 static int check(const lw_cli *cli, const stream_cli *o, bool pipe)
 {
+    if (!o->c.input)
+        return lw_fail(LW_EUSAGE, "--input is missing: a file, folder:DIR, -, test or browser");
     if (o->realtime && o->as_fast)
         return lw_fail(LW_EUSAGE, "--realtime and --as-fast exclude each other");
     if (pipe && cli->global.json)
@@ -168,12 +175,15 @@ static int run(const lw_cli *cli, const void *config)
     lw_stream_config c = o->c;
     lw_stream_report r;
     const bool pipe = writes_to_pipe(&c);
-    LW_TRY(check(cli, o, pipe));
+    if (!o->doctor)
+        LW_TRY(check(cli, o, pipe));
     LW_TRY(add_output(&c, o->record));
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     c.pace = o->realtime ? LW_PACE_REALTIME : o->as_fast ? LW_PACE_FAST : LW_PACE_BY_SOURCE;
     c.second = cli->global.json ? on_second : NULL;
     lw_cli_observer_open(&obs, cli);
+    if (o->doctor)
+        return lw_cli_stream_doctor(cli, &obs.calls);
     int rc = lw_job_stream(&c, &obs.calls, &r);
     if (r.computed == 0 || pipe)
         return rc;
@@ -187,7 +197,7 @@ static int run(const lw_cli *cli, const void *config)
 const lw_command lw_cmd_stream = {
     .name = "stream",
     .summary = "moving pictures in, through a network, out, on time",
-    .usage = "--input SOURCE [--output SINK,..] [options]",
+    .usage = "--input SOURCE [--output SINK,..] [--serve] [options] | --doctor",
     .notes = "Between the threads that read, compute and write lies one frame each: the newest "
              "wins, older ones are dropped and counted, and files repeat the last frame in their "
              "place. With --json a line of JSON is printed every second and a last one with the "
