@@ -198,7 +198,8 @@ judge() {
 # the page: who else may reach it is said, and a port in use is one line
 expect 2 stream --input test --num-frames 2 --insecure
 err_has '--insecure is for --serve'
-if "$LEEWAY" info | grep -q '^with .* web'; then
+expect 0 info
+if grep -q "^with .* web" "$out"; then
     expect 2 stream --input test --num-frames 2 --serve 0.0.0.0:0
     err_has 'add --tls CERT,KEY, or --insecure'
     expect 4 stream --input test --num-frames 2 --serve 127.0.0.1:0 --tls none.pem,none.key

@@ -40,7 +40,8 @@ static bool is_word(const char *name)
                                         "split",         "teacher-keys",
                                         "title",         "precision",
                                         "raw",           "planted-network",
-                                        "templates",     "batch-size"};
+                                        "templates",     "batch-size",
+                                        "serve"};
     for (size_t i = 0; i < LW_COUNT(words); i++)
         if (lw_str_eq(words[i], name))
             return true;
