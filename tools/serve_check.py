@@ -41,8 +41,7 @@ READER = r"""
     if (seen.number >= 0) {
       const n = number(views.output);
       if (n !== before) {
-        const s = stamps[stamps.length - 1];
-        reads.push({ pixels: n, told: seen.number, glass: s && s.glass, model: s && s.model, transport: s && s.transport });
+        reads.push(n);
       }
       before = n;
     }
@@ -171,16 +170,22 @@ def measure(a, page, port):
         page.run("settings.camera ? $('camera').click() : null")
         time.sleep(3)
     page.run("stamps = []; " + READER % (a.bars, a.bits, a.sum))
-    end = time.monotonic() + a.seconds
+    began = time.monotonic()
+    end = began + a.seconds
     while time.monotonic() < end:
         drain(others[:a.clients])
         time.sleep(.05)
-    reads = page.run("reads")
-    result = {"frames": len(reads), "fps": round(len(reads) / a.seconds, 2)}
+    time.sleep(.2)  # stamps follow pixels
+    reads, painted = page.run("[reads, stamps]")
+    seconds = time.monotonic() - began
+    if not a.camera:  # the stamps of frames that the pixels name; the first may be from before
+        by_number = {s["number"]: s for s in painted}
+        painted = [by_number[n] for n in reads[1:] if n in by_number]
+    result = {"frames": len(painted), "fps": round(len(painted) / seconds, 2)}
     if not a.camera:
-        result["wrong"] = sum(r["pixels"] != r["told"] for r in reads)
+        result["wrong"] = len(reads[1:]) - len(painted)
     for key in "glass", "model", "transport":
-        result[key + "_ms"] = quantiles([r.get(key) for r in reads])
+        result[key + "_ms"] = quantiles([s.get(key) for s in painted])
     result["stats"] = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/stats", timeout=20))
     if a.shots:
         shots(page, a.shots)

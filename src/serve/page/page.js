@@ -50,7 +50,7 @@ function stampFrame(f) {
   }
   if (f.own) s.glass = (painted - f.stamp) * 1e3; // its own clock: exact
   stamps.push(s);
-  if (stamps.length > 600) stamps.splice(0, 300);
+  if (stamps.length > 1800) stamps.splice(0, 900);
 }
 
 async function onFrame(buffer) {
