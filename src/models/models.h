@@ -11,6 +11,7 @@
  *    models_noise    noise at named sites of a frozen network, for Monte-Carlo uncertainty
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
  *    models_autoencoder_kl, _tiny  diffusers' AutoencoderKL and AutoencoderTiny, a record for each half
+ *    models_rehearsal  networks without published weights, for benches: random ones, by name
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into convolutions)
  *    models_resnet_imagenet  ResNets of full size in names of torchvision, timm and transformers
  *    models_inception, models_convnext  Inception-v3 (FID's too), ConvNeXt and ConvNeXt-V2
@@ -26,6 +27,7 @@
 #define LW_MODELS_H
 
 #include "models/proof/models_kge.h"
+#include "models/image/models_rehearsal.h"
 #include "models/image/models_unet.h"
 #include "models/models_form.h"
 #include "models/models_network.h"

@@ -135,16 +135,21 @@ lw_network lw_network_of(const lw_network_def *def, void *arch, lw_store *s)
     return n;
 }
 
+static void count_parameters(lw_network *n)
+{
+    for (int32_t i = 0; i < lw_store_count(n->store); i++)
+        if (!lw_str_ends(lw_store_at(n->store, i)->name, "running_mean") &&
+            !lw_str_ends(lw_store_at(n->store, i)->name, "running_var"))
+            n->parameters += lw_store_at(n->store, i)->count;
+}
+
 static int load(lw_network *n, const lw_st_file *f)
 {
     LW_TRY(lw_store_new(true, &n->store));
     lw_store_expect(n->store, f, n->def->namings);
     LW_TRY(lw_network_declare(n, n->store));
     LW_TRY(lw_store_load_from(n->store, LW_SLAB_PARAM, f, n->def->namings));
-    for (int32_t i = 0; i < lw_store_count(n->store); i++)
-        if (!lw_str_ends(lw_store_at(n->store, i)->name, "running_mean") &&
-            !lw_str_ends(lw_store_at(n->store, i)->name, "running_var"))
-            n->parameters += lw_store_at(n->store, i)->count;
+    count_parameters(n);
     return 0;
 }
 
@@ -259,6 +264,24 @@ int lw_network_of_config(const json_t *config, const char *where, lw_network **o
     describe(n);
     n->config = json_deep_copy(config);
     LW_TRY(lw_network_channels(n, where, NULL));
+    *out = lw_steal(&n);
+    return 0;
+}
+
+int lw_network_blank(const lw_network_def *def, const void *arch, lw_network **out)
+{
+    LW_CLEANUP(lw_network_close) lw_network *n = lw_calloc(1, sizeof *n);
+    if (!n)
+        return LW_ENOMEM;
+    LW_TRY(use(n, def));
+    memcpy(n->arch, arch, def->arch_bytes);
+    describe(n);
+    n->dir = lw_strdup(n->name);
+    if (!n->dir)
+        return LW_ENOMEM;
+    LW_TRY(lw_store_new(true, &n->store));
+    LW_TRY(lw_network_declare(n, n->store));
+    count_parameters(n);
     *out = lw_steal(&n);
     return 0;
 }

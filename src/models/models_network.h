@@ -164,6 +164,8 @@ const char *lw_network_class(const json_t *config);
 lw_network lw_network_of(const lw_network_def *def, void *arch, lw_store *s);
 /* The network that a config.json describes, without weights; `where` names it in messages. */
 int lw_network_of_config(const json_t *config, const char *where, lw_network **out);
+/* One of arch (copied), whose parameters are zeros until lw_store_init. */
+int lw_network_blank(const lw_network_def *def, const void *arch, lw_network **out);
 /* Declares its parameters in a fresh store and fixes it. */
 int lw_network_declare(lw_network *n, lw_store *s);
 /* Parameters with gradients (without values) instead of the file's, and `training`. LW_EUSAGE: not

@@ -25,7 +25,7 @@ lw_val lw_network_gray(const lw_network *n, lw_graph *g, lw_val x);
 /* Sets n->fit to the size of its preparation. */
 void lw_network_fit_own(lw_network *n);
 
-/* A convolution (no bias) of scope `conv` and the BatchNorm of scope `norm` in inference form; norm
+/* A convolution (no bias, unless asked for) of scope `conv` and the BatchNorm of scope `norm` in inference form; norm
  * NULL: it is folded in, the convolution has a bias. */
 typedef struct lw_conv_bn_opts {
     int kernel, stride;
@@ -33,6 +33,7 @@ typedef struct lw_conv_bn_opts {
     bool same;      /* padded as TensorFlow's SAME; else by half the kernel on all sides */
     bool valid;     /* not padded */
     bool depthwise; /* a filter for every channel; o is their number */
+    bool bias; /* the convolution has one besides its BatchNorm; initial values are PyTorch's */
     float eps;
 } lw_conv_bn_opts;
 lw_val lw_conv_bn_as(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o,

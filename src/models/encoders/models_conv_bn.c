@@ -6,6 +6,8 @@
  */
 #include "models/models_private.h"
 
+#include <math.h>
+
 typedef struct bn {
     lw_val scale, shift; /* [O]: y = x scale + shift */
 } bn;
@@ -49,13 +51,19 @@ lw_val lw_conv_bn_as(lw_builder *b, const char *conv, const char *norm, lw_val x
     int pad[4];
     how.kernel_w = how.kernel_w ? how.kernel_w : how.kernel;
     find_pads(how, t, pad);
+    float bound = 1.0f / sqrtf((float)(c * how.kernel * how.kernel_w));
+    const lw_init init = {LW_INIT_UNIFORM, how.bias ? bound : 0.1f},
+                  of_bias = how.bias ? init : (lw_init){0};
     const char *up = lw_scope_push(g, conv);
-    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, o, how.kernel, how.kernel_w, c),
-                        (lw_init){LW_INIT_UNIFORM, 0.1f});
-    bn n = {.shift = norm ? LW_NOVAL : lw_param(b, "bias", lw_type_of(LW_F32, 1, o), (lw_init){0})};
+    lw_val w = lw_param(b, "weight", lw_type_of(LW_F32, 4, o, how.kernel, how.kernel_w, c), init);
+    lw_val bias = norm && !how.bias ? LW_NOVAL
+                                    : lw_param(b, "bias", lw_type_of(LW_F32, 1, o), of_bias);
+    bn n = {.shift = bias};
     lw_scope_set(g, up);
     if (norm) {
         n = batch_norm(b, norm, o, how.eps);
+        if (how.bias)
+            n.shift = lw_add(g, n.shift, lw_mul(g, bias, n.scale));
         w = lw_mul(g, w, lw_reshape(g, n.scale, lw_type_of(LW_F32, 2, o, 1)));
     }
     return how.depthwise ? lw_depthwise_op(g, x, w, n.shift, how.stride, pad)
