@@ -17,6 +17,7 @@ const lw_bench_suite lw_bench_suites[] = {
     {"prove", lw_bench_suite_prove},
     {"eval", lw_bench_suite_eval},
     {"mc", lw_bench_suite_mc},
+    {"stream", lw_bench_suite_stream},
 };
 const size_t lw_bench_n_suites = LW_COUNT(lw_bench_suites);
 

@@ -33,7 +33,11 @@ typedef struct lw_bench_config {
     bool profile;               /* time per kind of op, from further runs */
     bool list;                  /* only name the cases */
     double memory_limit;        /* bytes a case may take; 0: the machine's */
-    const char *model;          /* startup: model folder; NULL: the U-Net, random weights */
+    const char *model;          /* startup: model folder; NULL: the U-Net, random weights.
+                                     stream: the network; NULL: a small and a middle one */
+    int32_t scale[16],
+        n_scale;       /* of stream: widths, of each of its networks; none: as model says */
+    int32_t precision; /* of stream: lw_num of the products */
 } lw_bench_config;
 
 /* What one kind of op took in a run. */
@@ -60,6 +64,8 @@ typedef struct lw_bench_case {
     char base[40];       /* that way: "plain loop", "one call per temperature" */
     int32_t evaluations; /* of a network, to make a picture; 0: not a matter of evaluations */
     double outside_ms;   /* of a run that is no evaluation: noise, moves, copies */
+    int64_t parameters;  /* of the network of a frame; 0: no frame */
+    int32_t side;        /* of its pictures */
     double base_cpu_ms;  /* processor time of the base, where evaluations are counted */
     double difference;   /* largest absolute difference between the two ways */
     char skipped[120];   /* why there are no samples; "" */

@@ -39,6 +39,7 @@ int lw_bench_suite_prove(lw_bench_run *r);
 int lw_bench_suite_eval(lw_bench_run *r);
 int lw_bench_whole_verdict(lw_bench_run *r); /* the last case of eval */
 int lw_bench_suite_mc(lw_bench_run *r);
+int lw_bench_suite_stream(lw_bench_run *r);
 
 /* One case, ready to be called. */
 typedef struct lw_bench_work {

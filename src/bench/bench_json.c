@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "bench/bench.h"
+#include "bench/bench_targets.h"
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -84,6 +84,7 @@ static json_t *case_json(const lw_bench_case *c)
     if (c->n > 0) {
         add_times(o, c, &s);
         add_merit(o, c, &s);
+        lw_bench_targets_json(c, o);
     }
     json_object_set_new(o, "memory_bytes", json_integer((json_int_t)c->memory));
     if (c->n_part > 0)

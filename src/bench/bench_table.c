@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/base.h"
-#include "bench/bench.h"
+#include "bench/bench_targets.h"
 #include "report/report.h"
 
 static void error_cell(lw_table *t, double error)
@@ -212,6 +212,8 @@ int lw_bench_text(const lw_bench *b, lw_str *out)
             LW_TRY(base_table(b, suite, out));
         if (any_evaluations(b, suite))
             LW_TRY(evaluations_table(b, suite, out));
+        if (lw_str_eq(suite, "stream"))
+            LW_TRY(lw_bench_targets_text(b, out));
         LW_TRY(profile_tables(b, suite, out));
     }
     return out->failed ? lw_fail(LW_ENOMEM, "no memory for the table") : 0;

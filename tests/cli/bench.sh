@@ -77,6 +77,28 @@ out_has '"evaluations": 1'
 out_has '"outside_ms"'
 ! grep -q '"ratio"' "$out" || fails 'one step has nothing to be a multiple of'
 
+# frames of live video: one evaluation and five, their targets, the fields of mirage-hello's own files
+# shellcheck disable=SC2086
+expect 0 bench stream --model gpu-intensive-lsd:8 $quick --duration 0.02 --save frames.json
+out_has 'ms outside it'
+out_has 'needs TFLOP/s'
+out_has 'gpu-intensive-lsd:8_5x'
+grep -q '"frame_time_p99"' frames.json || fails 'frames.json lacks the times of frames'
+grep -q '"vs_mirage_next_gen"' frames.json || fails 'frames.json lacks its targets'
+# shellcheck disable=SC2086
+expect 0 bench stream --model simple-optimized-unet:16 --precision bf16 $quick --json
+out_has '"simple-optimized-unet:16_bf16_1x"'
+out_has '"parameters": 237843'
+expect 0 bench stream --scale 92,96 --list
+out_has 'gpu-intensive-lsd:92_1x'
+out_has 'gpu-stress:96_5x'
+! grep -q 'gpu-stress:92' "$out" || fails 'gpu-stress takes multiples of 16'
+expect 2 bench stream --model tiny
+err_has 'lightweight, medium, heavy'
+# shellcheck disable=SC2086
+expect 0 bench stream --model heavy --memory-limit 0.1 $quick --json
+out_has '"skipped": "out of memory: needs'
+
 # fresh processes, with bits as here
 "$make_model" unet model || fails 'make_model'
 # shellcheck disable=SC2086

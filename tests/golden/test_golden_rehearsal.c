@@ -48,24 +48,23 @@ static double error_at(const lw_network *net, lw_isa isa, const double *want)
 
 static void test_as_pytorch(void **state)
 {
-    static const char *const names[] = {"gpu-stress", "gpu-intensive-lsd", "simple-optimized-unet"};
+    static const char *const specs[] = {"gpu-stress:16", "gpu-intensive-lsd:16",
+                                        "gpu-intensive-lsd:12", "simple-optimized-unet:16"};
     lw_st_file *f = golden_open("rehearsal");
     int n_isa;
     const lw_isa *isa = golden_isas(&n_isa);
     (void)state;
-    for (size_t i = 0; i < LW_COUNT(names); i++) {
-        char spec[40];
+    for (size_t i = 0; i < LW_COUNT(specs); i++) {
         lw_network *net = NULL;
         int64_t n;
-        double *want = golden_get(f, names[i], &n);
+        double *want = golden_get(f, specs[i], &n);
         assert_int_equal(n, BATCH * 3 * SIDE * SIDE);
-        snprintf(spec, sizeof spec, "%s:16", names[i]);
-        assert_ok(lw_rehearsal_open(spec, SIDE, &net));
+        assert_ok(lw_rehearsal_open(specs[i], SIDE, &net));
         golden_fill_store(net->store);
         for (int k = 0; k < n_isa; k++) {
             double err = error_at(net, isa[k], want);
-            printf("  %s %s %.1e\n", spec, lw_isa_name(isa[k]), err);
-            golden_check(spec, err, 5e-6);
+            printf("  %s %s %.1e\n", specs[i], lw_isa_name(isa[k]), err);
+            golden_check(specs[i], err, 5e-6);
         }
         free(want);
         lw_network_close(&net);
@@ -127,6 +126,8 @@ static void test_names(void **state)
     assert_int_equal(lw_rehearsal_open("gpu-stress:16", 24, &net), LW_EUSAGE);
     assert_non_null(strstr(lw_errmsg(), "multiples of 16"));
     assert_int_equal(lw_rehearsal_open("gpu-intensive-lsd:16", 4, &net), LW_EUSAGE);
+    assert_int_equal(lw_rehearsal_check("gpu-stress:92", 0), LW_EUSAGE);
+    assert_ok(lw_rehearsal_check("gpu-intensive-lsd:92", 0));
     assert_null(net);
     assert_true(lw_rehearsal_is("gpu-stress:16"));
     assert_false(lw_rehearsal_is("gpu-stres:16") || lw_rehearsal_is("runs/ddpm"));

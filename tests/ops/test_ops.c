@@ -507,6 +507,10 @@ static lw_val b_dropout(op_ctx *c)
     lw_val x = X(-1, 1, 4, 5, 7);
     return lw_sqr(G, lw_dropout(G, x, op_rows(c, 4), .3f));
 }
+static lw_val b_dropout2d(op_ctx *c)
+{
+    return lw_sqr(G, lw_dropout2d(G, X(-1, 1, 4, 3, 5, 7), op_rows(c, 4), .3f));
+}
 static lw_val b_stats(op_ctx *c)
 {
     lw_val s[LW_STATS], y = LW_NOVAL;
@@ -633,6 +637,7 @@ static const op_case cases[] = {
     CASE("embedding_bag_plain", b_embedding_bag_plain, 1e-5, 5e-3),
     CASE("random", b_random, 1e-6, 0),
     CASE("dropout", b_dropout, 1e-5, 5e-3),
+    CASE("dropout2d", b_dropout2d, 1e-5, 5e-3),
     CASE("stats", b_stats, 2e-5, 5e-3),
     CASE("drift_field", b_drift, 1e-4, 0),
     CASE("resblock", b_unet_like, 5e-5, 2e-2),

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from . import formula
 from .networks import fill
 
-SIDE = 32
+SIDE, BATCH = 32, 2
 
 
 def conv3(c, o, stride=1):
@@ -103,6 +103,10 @@ class Stress(nn.Module):
 
 # ---- gpu-intensive-lsd ---------------------------------------------------------------------------
 
+def parts_of(c):
+    return next(n for n in range(8, 0, -1) if c % n == 0)
+
+
 class Inner(nn.Module):
     def __init__(self, c):
         super().__init__()
@@ -116,14 +120,15 @@ class Places(nn.Module):
 
     def forward(self, x):
         h = self.norm(x).flatten(2).transpose(1, 2)
-        h = self.attention.proj(attention(*self.attention.qkv(h).chunk(3, -1), 8))
+        qkv = self.attention.qkv(h).chunk(3, -1)
+        h = self.attention.proj(attention(*qkv, parts_of(x.shape[1])))
         return x + h.transpose(1, 2).reshape(x.shape)
 
 
 class Res(nn.Module):
     def __init__(self, c):
         super().__init__()
-        groups = 8 if c % 8 == 0 else c
+        groups = parts_of(c)
         self.conv1, self.conv2 = conv3(c, c), conv3(c, c)
         self.norm1, self.norm2 = nn.GroupNorm(groups, c), nn.GroupNorm(groups, c)
         self.attention = Places(c, groups)
@@ -153,7 +158,7 @@ class LSD(nn.Module):
                 setattr(self, "time_proj%d" % (i + 1), nn.Linear(4 * b, w))
         self.bottleneck = nn.ModuleList(Res(8 * b) for _ in range(6))
         last = b if published else 2 * b
-        self.out_conv = nn.Sequential(nn.GroupNorm(8, last), nn.SiLU(), conv3(last, 3))
+        self.out_conv = nn.Sequential(nn.GroupNorm(parts_of(last), last), nn.SiLU(), conv3(last, 3))
         if published:
             self.context_memory = three(3)
             self.temporal_blend = nn.Sequential(conv3(6, b), Res(b), Res(b), conv3(b, 1))
@@ -212,12 +217,17 @@ class Simple(nn.Module):
 NETWORKS = {"gpu-stress": Stress, "gpu-intensive-lsd": LSD, "simple-optimized-unet": Simple}
 
 
+# Width 12 has no 8 groups and heads at the first level.
+CASES = ("gpu-stress:16", "gpu-intensive-lsd:16", "gpu-intensive-lsd:12", "simple-optimized-unet:16")
+
+
 def make():
     out = {}
-    for name, cls in NETWORKS.items():
-        net = fill(cls(16))
-        x = formula.values("x", (2, 3, SIDE, SIDE))
-        c = formula.values("condition", (2, max(cls.condition, 1), SIDE, SIDE))
+    for name in CASES:
+        cls = NETWORKS[name.split(":")[0]]
+        net = fill(cls(int(name.split(":")[1])))
+        x = formula.values("x", (BATCH, 3, SIDE, SIDE))
+        c = formula.values("condition", (BATCH, max(cls.condition, 1), SIDE, SIDE))
         with torch.no_grad():
             y = net(torch.from_numpy(x).double(), torch.tensor([10.0, 40.0]).double(),
                     torch.from_numpy(c).double())

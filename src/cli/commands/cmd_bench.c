@@ -19,12 +19,15 @@ typedef struct bench_cli {
 
 static const lw_option options[] = {
     {LW_OPT(bench_cli, c.suite), .name = "suite", .positional = true,
-     .choices = "kernels|unet|resolution|train|field|attention|sampling|startup|prove|eval|mc",
+     .choices = "kernels|unet|resolution|train|field|attention|sampling|startup|prove|eval|mc|"
+                "stream",
      .help = "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
              "32 to 256 pixels; train: training steps; field: the drift field; attention; "
              "sampling: one step and DDIM between prepared networks; startup: a fresh process to "
              "its first result; prove: walks of proofs by a policy; eval: distances of sets of "
-             "features; mc: passes of an encoder with dropout, and without (default: all)"},
+             "features; mc: passes of an encoder with dropout, and without; stream: networks of "
+             "live video, frame "
+             "by frame (default: all)"},
     {LW_OPT_LIST(bench_cli, c.batch, c.n_batch), .name = "batch-size", .min = 1, .max = 4096,
      .group = "Cases", .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64)"},
     {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .min = 8, .max = 4096,
@@ -36,7 +39,13 @@ static const lw_option options[] = {
      .group = "Cases", .help = "dropout of training steps"},
     {LW_OPT(bench_cli, c.model), .name = "model", .path = LW_PATH_IN, .unit = "dir",
      .group = "Cases",
-     .help = "model folder of startup (default: the shared U-Net with random weights)"},
+     .help = "model folder of startup (default: the shared U-Net with random weights); of stream "
+             "lightweight, medium, heavy, or NAME:WIDTH as in docs/live.md"},
+    {LW_OPT_LIST(bench_cli, c.scale, c.n_scale), .name = "scale", .min = 4, .max = 512,
+     .unit = "widths", .group = "Cases",
+     .help = "of stream: gpu-stress and gpu-intensive-lsd at these widths, instead of --model"},
+    {LW_OPT(bench_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
+     .fallback = "f32", .group = "Cases", .help = "of stream: operands of products"},
     {LW_OPT(bench_cli, ladder), .name = "ladder", .group = "Ladder of mc",
      .help =
          "instead of cases: a loop over noisy passes step by step, from decoding pictures in each "
@@ -64,8 +73,8 @@ static const lw_option options[] = {
      .group = "Timing", .help = "runs that are not timed"},
     {LW_OPT(bench_cli, c.samples), .name = "samples", .fallback = "100", .min = 1, .max = 100000,
      .group = "Timing", .help = "timed runs (startup: at most 20)"},
-    {LW_OPT(bench_cli, c.seconds), .name = "seconds", .fallback = "60", .max = 86400, .unit = "s",
-     .group = "Timing",
+    {LW_OPT(bench_cli, c.seconds), .name = "seconds", .aliases = "duration", .fallback = "60",
+     .max = 86400, .unit = "s", .group = "Timing",
      .help = "no further samples of a case after this long (and at least 3); 0: no limit"},
     {LW_OPT(bench_cli, c.reference), .name = "reference", .fallback = "true", .group = "Timing",
      .help = "compare results with the reference kernels, or for large work with those of another "
@@ -260,6 +269,7 @@ const lw_command lw_cmd_bench = {
         "leeway bench unet --batch-size 1,8 --save before.json\n"
         "leeway bench unet --batch-size 1,8 --compare before.json\n"
         "leeway bench --compare before.json,after.json\n"
+        "leeway bench stream --model lightweight --duration 30 --save before.json\n"
         "leeway bench mc --ladder --models clip=models/clip-vit-base-patch32 --data pictures",
     .options = {options},
     .config_size = sizeof(bench_cli),

@@ -100,7 +100,7 @@ static const struct {
     const lw_network_def *def;
     int32_t width, side;
 } rehearsals[] = {
-    {&lw_rehearsal_stress, 16, 16}, {&lw_rehearsal_lsd, 8, 8}, {&lw_rehearsal_simple, 8, 4}};
+    {&lw_rehearsal_stress, 16, 16}, {&lw_rehearsal_lsd, 4, 8}, {&lw_rehearsal_simple, 8, 4}};
 
 enum { MAX_WIDTH = 512, MAX_SIDE = 1024, SIDE = 64 };
 
@@ -141,6 +141,13 @@ static int read_spec(const char *spec, int32_t side, size_t *at, lw_rehearsal *o
         return lw_fail(LW_EUSAGE, "%s: pictures of %dx%d; it takes multiples of %d up to %d", spec,
                        (int)out->side, (int)out->side, (int)sides, MAX_SIDE);
     return 0;
+}
+
+int lw_rehearsal_check(const char *spec, int32_t side)
+{
+    lw_rehearsal arch;
+    size_t at;
+    return read_spec(spec, side, &at, &arch);
 }
 
 int lw_rehearsal_open(const char *spec, int32_t side, lw_network **out)

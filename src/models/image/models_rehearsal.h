@@ -20,6 +20,8 @@
 /* "gpu-stress:192" for pictures of side x side (0: 64), with zeros until lw_store_init. LW_EUSAGE: no
  * such network, naming those there are, or a width or side that it does not take. */
 int lw_rehearsal_open(const char *spec, int32_t side, lw_network **out);
+/* The same refusals, and nothing made. */
+int lw_rehearsal_check(const char *spec, int32_t side);
 /* Is it the name of one? */
 bool lw_rehearsal_is(const char *spec);
 

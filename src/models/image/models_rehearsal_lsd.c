@@ -18,11 +18,23 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { LEVELS = 3, BLOCKS = 3, HEADS = 8, GROUPS = 8 };
+enum { LEVELS = 3, BLOCKS = 3 };
+
+/* Heads and groups of c channels: 8, or the largest number below that divides them. */
+static int32_t parts_of(int32_t c)
+{
+    int32_t n = 8;
+    while (c % n)
+        n--;
+    return n;
+}
 
 static lw_val grouped(lw_builder *b, const char *name, lw_val x, lw_act act)
 {
-    return lw_group_norm(b, name, x, (lw_norm_opts){.groups = GROUPS, .eps = 1e-5f, .act = act});
+    if (!lw_val_ok(x))
+        return x;
+    int32_t groups = parts_of(lw_type_last(lw_val_type(b->g, x)));
+    return lw_group_norm(b, name, x, (lw_norm_opts){.groups = groups, .eps = 1e-5f, .act = act});
 }
 
 static lw_val attend(lw_builder *b, lw_val x)
@@ -34,7 +46,7 @@ static lw_val attend(lw_builder *b, lw_val x)
     const char *up = lw_scope_push(g, "attention");
     lw_val h = lw_rehearsal_tokens(g, grouped(b, "norm", x, LW_ACT_NONE));
     const char *in = lw_scope_push(g, "attention");
-    h = lw_attention(g, lw_linear(b, "qkv", h, 3 * t.dim[3], false), HEADS);
+    h = lw_attention(g, lw_linear(b, "qkv", h, 3 * t.dim[3], false), parts_of(t.dim[3]));
     h = lw_linear(b, "proj", h, t.dim[3], true);
     lw_scope_set(g, in);
     lw_scope_set(g, up);
