@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
 #include "formats/formats.h"
+#include "session/session.h"
 #include "bench/bench.h"
 
 typedef struct bench_cli {
