@@ -89,6 +89,20 @@ static void close_frames(frames *f)
     lw_free(&f->out);
 }
 
+/* Values for the parameters, once there is known to be room: the largest are 3.5 GB of them. */
+static int fill(lw_bench_run *r, lw_network *net, bool *filled, size_t *need)
+{
+    char needs[32], have[32];
+    *need = lw_store_bytes(net->store);
+    if (*need > lw_bench_memory_limit(r))
+        return lw_fail(LW_ENOMEM, "out of memory: needs %s, there are %s",
+                       lw_fmt_bytes(needs, *need), lw_fmt_bytes(have, lw_bench_memory_limit(r)));
+    if (!*filled)
+        lw_store_init(net->store, 1);
+    *filled = true;
+    return 0;
+}
+
 static int open_frames(lw_bench_run *r, lw_network *net, int32_t batch, const lw_bench_method *m,
                        frames *f)
 {
@@ -145,11 +159,13 @@ static int measure(lw_bench_run *r, frames *f, const lw_bench_method *m, const c
 
 /* A network by one method, with one evaluation and with five. */
 static int run_method(lw_bench_run *r, lw_network *net, const char *spec, int32_t batch,
-                      const lw_bench_method *m, const bool wanted[2])
+                      const lw_bench_method *m, const bool wanted[2], bool *filled)
 {
     static const int32_t evaluations[] = {1, TIMES};
     LW_CLEANUP(close_frames) frames f = {0};
-    int rc = open_frames(r, net, batch, m, &f);
+    int rc = fill(r, net, filled, &f.w.bytes);
+    if (rc == 0)
+        rc = open_frames(r, net, batch, m, &f);
     for (int i = 0; i < 2; i++) {
         char name[64];
         name_of(spec, m, batch, evaluations[i], name);
@@ -177,6 +193,7 @@ static bool asked_for(const lw_bench_run *r, const lw_bench_method *m)
 static int run_network(lw_bench_run *r, const char *spec, int32_t batch)
 {
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
+    bool filled = false;
     for (size_t i = 0; i < lw_bench_n_methods; i++) {
         const lw_bench_method *m = &lw_bench_methods[i];
         char name[64];
@@ -189,11 +206,9 @@ static int run_network(lw_bench_run *r, const char *spec, int32_t batch)
         wanted[1] = lw_bench_wants(r, name);
         if (!wanted[0] && !wanted[1])
             continue;
-        if (!net) {
+        if (!net)
             LW_TRY(lw_rehearsal_open(spec, 0, &net));
-            lw_store_init(net->store, 1);
-        }
-        LW_TRY(run_method(r, net, spec, batch, m, wanted));
+        LW_TRY(run_method(r, net, spec, batch, m, wanted, &filled));
     }
     return 0;
 }
