@@ -220,14 +220,15 @@ int lw_diffusion_from_json(const json_t *scheduler, const char *where, lw_diffus
     return 0;
 }
 
+/* Without timestep_spacing: each scheduler has the times that are its own default, leading in DDPM and DDIM,
+ * linspace in DPM-Solver. */
 json_t *lw_diffusion_to_json(int32_t timesteps)
 {
-    return json_pack("{s:s, s:i, s:f, s:f, s:s, s:n, s:s, s:s, s:b, s:f, s:b, s:s, s:i}",
-                     "_class_name", "DDPMScheduler", "num_train_timesteps", (int)timesteps,
-                     "beta_start", 1e-4, "beta_end", 0.02, "beta_schedule", "linear",
-                     "trained_betas", "prediction_type", "epsilon", "variance_type", "fixed_large",
-                     "clip_sample", 1, "clip_sample_range", 1.0, "thresholding", 0,
-                     "timestep_spacing", "leading", "steps_offset", 0);
+    return json_pack("{s:s, s:i, s:f, s:f, s:s, s:n, s:s, s:s, s:b, s:f, s:b, s:i}", "_class_name",
+                     "DDPMScheduler", "num_train_timesteps", (int)timesteps, "beta_start", 1e-4,
+                     "beta_end", 0.02, "beta_schedule", "linear", "trained_betas",
+                     "prediction_type", "epsilon", "variance_type", "fixed_large", "clip_sample", 1,
+                     "clip_sample_range", 1.0, "thresholding", 0, "steps_offset", 0);
 }
 
 /* ---- folders ---------------------------------------------------------------------------- */
