@@ -3,6 +3,8 @@
 #ifndef LW_BASE_KINDS_H
 #define LW_BASE_KINDS_H
 
+#include <stddef.h>
+
 /*
  * The activation fused behind a product or a convolution; behind a normalisation up to SILU.
  *   RELU        max(x, 0)
@@ -80,6 +82,22 @@ static inline int lw_resample_has(lw_resample_form form, lw_filter filter)
         return filter == LW_FILTER_BILINEAR || filter == LW_FILTER_BICUBIC;
     return form != LW_RESAMPLE_TF_INCEPTION || filter == LW_FILTER_BILINEAR;
 }
+
+/* How the samples of a frame of video lie in memory; colours in kernels/pixels. Planes follow each
+ * other without gaps; a half of an odd side is rounded up. */
+typedef enum lw_pixels_form {
+    LW_PIXELS_420,  /* planes Y, U, V; differences for 2 x 2 pixels */
+    LW_PIXELS_422,  /* planes; for 2 pixels of a line */
+    LW_PIXELS_444,  /* planes; for each pixel */
+    LW_PIXELS_NV12, /* plane Y, then U V in turns; for 2 x 2 pixels */
+    LW_PIXELS_YUYV, /* Y U Y V; for 2 pixels of a line; odd widths are padded by a Y and V */
+    LW_PIXELS_GRAY, /* Y alone */
+    LW_PIXELS_RGB,  /* [h][w][3], no luma: range and matrix do not matter */
+    LW_PIXELS_FORMS
+} lw_pixels_form;
+typedef enum lw_pixels_matrix { LW_MATRIX_601, LW_MATRIX_709 } lw_pixels_matrix;
+/* Of a frame of w x h pixels. */
+size_t lw_pixels_form_bytes(lw_pixels_form form, size_t w, size_t h);
 
 /* How far apart two rows are; formulas in kernels/pairs/pairs.h. */
 typedef enum lw_distance { LW_DISTANCE_L1, LW_DISTANCE_L2, LW_DISTANCE_MODULUS } lw_distance;

@@ -283,6 +283,18 @@ typedef struct lw_attr_resize {
 } lw_attr_resize;
 lw_val lw_resize(lw_graph *g, lw_val x, lw_attr_resize to);
 
+/* A frame of video of w x h pixels; kernels/pixels/pixels.h says how it becomes RGB and how RGB
+ * becomes one. Neither is differentiable. */
+typedef struct lw_attr_pixels {
+    int32_t form, matrix; /* lw_pixels_form, lw_pixels_matrix */
+    int32_t full_range;   /* 0 or 1 */
+    int32_t w, h;
+    int32_t to; /* frame_to_rgb: lw_dtype, f32 in [-1,1] or the bytes themselves */
+} lw_attr_pixels;
+/* u8[B, lw_pixels_form_bytes] -> [B,h,w,3], and f32[B,h,w,3] back. */
+lw_val lw_frame_to_rgb(lw_graph *g, lw_val frames, lw_attr_pixels a);
+lw_val lw_rgb_to_frame(lw_graph *g, lw_val rgb, lw_attr_pixels a);
+
 typedef struct lw_attr_pool {
     int32_t k, stride, pad;
     int32_t max;    /* 1 max, 0 average */

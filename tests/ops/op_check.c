@@ -35,6 +35,10 @@ lw_val op_i32(op_ctx *c, int32_t below, int32_t n)
 {
     return add_input(c, lw_type_of(LW_I32, 1, n), false, 0, 0, below);
 }
+lw_val op_u8(op_ctx *c, int32_t rows, int32_t n)
+{
+    return add_input(c, lw_type_of(LW_U8, 2, rows, n), false, 0, 0, 256);
+}
 lw_val op_rows(op_ctx *c, int32_t n)
 {
     return add_input(c, lw_type_of(LW_I64, 1, n), false, 0, 0, 0);
@@ -74,6 +78,8 @@ static void fill_input(runner *r, int i)
             ((float *)p)[e] = r->c.in[i].lo + (r->c.in[i].hi - r->c.in[i].lo) * (float)u;
         else if (t.dtype == LW_I32)
             ((int32_t *)p)[e] = (int32_t)(u * r->c.in[i].below);
+        else if (t.dtype == LW_U8)
+            ((uint8_t *)p)[e] = (uint8_t)(u * r->c.in[i].below);
         else
             ((int64_t *)p)[e] = 1000 + e;
     }

@@ -18,7 +18,7 @@ typedef struct op_ctx {
         lw_val val;
         bool grad;     /* differentiate with respect to it */
         float lo, hi;  /* f32: uniform range */
-        int32_t below; /* i32: uniform in [0, below) */
+        int32_t below; /* i32, u8: uniform in [0, below) */
     } in[12];
 } op_ctx;
 typedef lw_val op_build(op_ctx *c);
@@ -33,7 +33,8 @@ typedef struct op_case {
 
 lw_val op_f32(op_ctx *c, bool grad, float lo, float hi, int rank, const int32_t *dim);
 lw_val op_i32(op_ctx *c, int32_t below, int32_t n);
-lw_val op_rows(op_ctx *c, int32_t n); /* i64 row ids 1000, 1001, ... */
+lw_val op_u8(op_ctx *c, int32_t rows, int32_t n); /* any bytes */
+lw_val op_rows(op_ctx *c, int32_t n);             /* i64 row ids 1000, 1001, ... */
 #define DIMS(...) \
     ((int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))), ((const int32_t[]){__VA_ARGS__})
 

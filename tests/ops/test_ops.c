@@ -464,6 +464,29 @@ static lw_val b_layer_norm_rows(op_ctx *c)
 }
 
 /* The rows of runs 0 .. 3; the harness' runs have step 3. */
+/* Two frames of 37 x 11 pixels: their RGB, and that of what is made of it again. */
+static lw_val b_frame(op_ctx *c, lw_pixels_form form)
+{
+    const lw_attr_pixels a = {
+        .form = form, .matrix = LW_MATRIX_709, .w = 37, .h = 11, .to = LW_F32};
+    lw_val rgb = lw_frame_to_rgb(
+        G, op_u8(c, 2, (int32_t)lw_pixels_form_bytes(form, (size_t)a.w, (size_t)a.h)), a);
+    lw_val noisy = lw_add(G, rgb, op_f32(c, false, -2, 2, DIMS(2, 11, 37, 3)));
+    return lw_concat(G, rgb, lw_frame_to_rgb(G, lw_rgb_to_frame(G, noisy, a), a), 3);
+}
+#define FRAME(name, form)                    \
+    static lw_val b_frame_##name(op_ctx *c)  \
+    {                                        \
+        return b_frame(c, LW_PIXELS_##form); \
+    }
+FRAME(420, 420)
+FRAME(422, 422)
+FRAME(444, 444)
+FRAME(nv12, NV12)
+FRAME(yuyv, YUYV)
+FRAME(gray, GRAY)
+FRAME(rgb, RGB)
+
 static lw_val b_reverse_step(op_ctx *c)
 {
     enum { N = 700 };
@@ -631,6 +654,13 @@ static const op_case cases[] = {
     CASE("resize scale", b_resize_scale, 1e-5, 5e-3),
     CASE("layer_norm", b_layer_norm, 1e-5, 1e-2),
     CASE("layer_norm_rows", b_layer_norm_rows, 1e-5, 1e-2),
+    CASE("frame 420", b_frame_420, 0, 0),
+    CASE("frame 422", b_frame_422, 0, 0),
+    CASE("frame 444", b_frame_444, 0, 0),
+    CASE("frame nv12", b_frame_nv12, 0, 0),
+    CASE("frame yuyv", b_frame_yuyv, 0, 0),
+    CASE("frame gray", b_frame_gray, 0, 0),
+    CASE("frame rgb", b_frame_rgb, 0, 0),
     CASE("reverse_step", b_reverse_step, 1e-7, 0),
     CASE("embedding", b_embedding, 1e-5, 5e-3),
     CASE("embedding_bag", b_embedding_bag, 1e-5, 5e-3),

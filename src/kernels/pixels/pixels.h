@@ -27,20 +27,6 @@
 
 #include "base/base.h"
 
-/* How the samples of a frame lie in memory. Planes follow each other without gaps; a half of an odd
- * side is rounded up. */
-typedef enum lw_pixels_form {
-    LW_PIXELS_420,  /* planes Y, U, V; differences for 2 x 2 pixels */
-    LW_PIXELS_422,  /* planes; for 2 pixels of a line */
-    LW_PIXELS_444,  /* planes; for each pixel */
-    LW_PIXELS_NV12, /* plane Y, then U V in turns; for 2 x 2 pixels */
-    LW_PIXELS_YUYV, /* Y U Y V; for 2 pixels of a line; odd widths are padded by a Y and V */
-    LW_PIXELS_GRAY, /* Y alone */
-    LW_PIXELS_RGB,  /* [h][w][3], no luma: range and matrix do not matter */
-    LW_PIXELS_FORMS
-} lw_pixels_form;
-typedef enum lw_pixels_matrix { LW_MATRIX_601, LW_MATRIX_709 } lw_pixels_matrix;
-
 typedef struct lw_pixels {
     lw_pixels_form form;
     ptrdiff_t w, h;
@@ -54,7 +40,11 @@ typedef struct lw_pixels {
 /* w, h at least 1 and w * h at most 2^28. */
 void lw_pixels_init(lw_pixels *p, lw_pixels_form form, lw_pixels_matrix matrix, bool full_range,
                     ptrdiff_t w, ptrdiff_t h);
-size_t lw_pixels_bytes(const lw_pixels *p); /* of a frame */
+/* Of a frame. */
+static inline size_t lw_pixels_bytes(const lw_pixels *p)
+{
+    return lw_pixels_form_bytes(p->form, (size_t)p->w, (size_t)p->h);
+}
 
 /* Bands [begin, end) of a picture rgb [h][w][3] from a frame, or of the frame from the picture. The
  * two do not overlap. */

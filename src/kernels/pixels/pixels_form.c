@@ -31,21 +31,3 @@ void lw_pixels_init(lw_pixels *p, lw_pixels_form form, lw_pixels_matrix matrix, 
     p->v_of[2] = -(int32_t)lrint(one * c * kb / (2 * (1 - kr)));
     p->v_of[1] = -p->v_of[0] - p->v_of[2];
 }
-
-size_t lw_pixels_bytes(const lw_pixels *p)
-{
-    const size_t w = (size_t)p->w, h = (size_t)p->h, half = (w + 1) / 2;
-    switch (p->form) {
-    case LW_PIXELS_420:
-    case LW_PIXELS_NV12:
-        return w * h + 2 * half * ((h + 1) / 2);
-    case LW_PIXELS_422:
-        return w * h + 2 * half * h;
-    case LW_PIXELS_YUYV:
-        return 4 * half * h;
-    case LW_PIXELS_GRAY:
-        return w * h;
-    default:
-        return 3 * w * h;
-    }
-}
