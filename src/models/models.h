@@ -12,6 +12,7 @@
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
  *    models_autoencoder_kl, _tiny  diffusers' AutoencoderKL and AutoencoderTiny, a record for each half
  *    models_rehearsal  networks without published weights, for benches: random ones, by name
+ *    models_autoencoder_pair  both halves of one, whatever files hold them
  *    models_resnet   CIFAR ResNets, ResNet-18 cut after layer2 (BatchNorm folded into convolutions)
  *    models_resnet_imagenet  ResNets of full size in names of torchvision, timm and transformers
  *    models_inception, models_convnext  Inception-v3 (FID's too), ConvNeXt and ConvNeXt-V2
@@ -28,6 +29,7 @@
 
 #include "models/proof/models_kge.h"
 #include "models/image/models_rehearsal.h"
+#include "models/image/models_autoencoder_pair.h"
 #include "models/image/models_unet.h"
 #include "models/models_form.h"
 #include "models/models_network.h"

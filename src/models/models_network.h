@@ -103,6 +103,7 @@ struct lw_network {
     /* set by describe */
     const char *name;   /* "resnet56"; def->name unless set */
     int32_t image_size; /* side it was made for; 0: any */
+    int32_t multiple;   /* sides of its pictures are multiples of it; 0: any */
     int32_t channels;   /* of its pictures; 3 unless set, or as its stem says */
     int32_t latent;     /* width of the input latent; 0: none */
     int32_t condition;  /* channels of the input condition, of frames as large as y; 0: none */

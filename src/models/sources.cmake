@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set(SOURCES
   encoders/models_conv_bn.c encoders/models_resnet_imagenet.c image/models_unet_blocks.c
-  image/models_autoencoder.c image/models_autoencoder_kl.c image/models_autoencoder_tiny.c
+  image/models_autoencoder.c image/models_autoencoder_kl.c image/models_autoencoder_pair.c image/models_autoencoder_tiny.c
   encoders/models_clip.c encoders/models_convnext.c encoders/models_dinov2.c encoders/models_encoder.c encoders/models_encoder_config.c
   encoders/models_feature_list.c encoders/models_features.c encoders/models_inception.c encoders/models_mobilenet.c encoders/models_resnet.c encoders/models_siglip.c
   encoders/models_timm.c encoders/models_timm_write.c encoders/models_transformers.c encoders/models_vit.c image/models_unet.c

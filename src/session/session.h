@@ -4,7 +4,8 @@
  * with its sampler, features of pictures batch by batch. Jobs and trainers stand on it.
  *
  * Read: session_device.h, session_forward.h (rows through any network, batch by batch), then
- * session_generator.h and session_sampler.h (pictures from a trained generator).
+ * session_generator.h and session_sampler.h (pictures from a trained generator),
+ * session_translator.h (frames of video through a network).
  */
 #ifndef LW_SESSION_H
 #define LW_SESSION_H
@@ -24,6 +25,7 @@
 #include "session/session_quantization.h"
 #include "session/session_sampler.h"
 #include "session/session_sampler_turns.h"
+#include "session/session_translator.h"
 #include "session/session_unet.h"
 #include "session/session_verdict.h"
 #include "session/session_verdict_text.h"

@@ -2,11 +2,13 @@
 /*
  * make_model KIND DIR: writes a small model folder with random weights, for tests. Kinds: unet
  * (16x16, 3 classes), plain (no classes), four (plain, of 4 channels), frames (plain, conditioned on
- * a frame and a previous answer), encoder, clip (a vision transformer for 16x16, of 2x2 patches).
+ * a frame and a previous answer), encoder, clip (a vision transformer for 16x16, of 2x2 patches),
+ * autoencoder (both halves of an AutoencoderKL).
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "autoencoder_fixture.h"
 #include "models/models.h"
 #include "store/store.h"
 
@@ -94,8 +96,10 @@ int main(int argc, char **argv)
         rc = make_encoder(argv[2]);
     else if (argc == 3 && strcmp(argv[1], "clip") == 0)
         rc = make_clip(argv[2]);
+    else if (argc == 3 && strcmp(argv[1], "autoencoder") == 0)
+        rc = autoencoder_make(argv[2]);
     if (rc < 0)
         fprintf(stderr, "make_model: %s\n",
-                *lw_errmsg() ? lw_errmsg() : "unet|plain|four|frames|encoder|clip DIR");
+                *lw_errmsg() ? lw_errmsg() : "unet|plain|four|frames|encoder|clip|autoencoder DIR");
     return rc < 0;
 }

@@ -59,6 +59,34 @@ out_has '3 written'
 expect 0 stream --input zeros --raw 4x4:rgb24 --every-frame --output md5
 out_has "md5 $(md5sum <zeros | cut -c1-32)"
 
+# through a network: the same bits for any number of threads and on a device with memory of its own
+"$make_model" autoencoder kl || fails 'make_model autoencoder'
+"$make_model" encoder enc || fails 'make_model encoder'
+expect 0 stream --input a.y4m --every-frame --model kl --output md5,folder:kl-out --json
+out_has '"model":"kl"'
+out_has '"size":[96,64]'
+sum=$(sed -n 's/.*"md5":"\([0-9a-f]*\)".*/\1/p' "$out" | tail -n 1)
+[ ${#sum} -eq 32 ] || fails "no sum in the summary: '$sum'"
+expect 0 stream --input a.y4m --every-frame --model kl --threads 1 --output md5
+out_has "md5 $sum"
+LW_DEVICE=cpu-discrete
+export LW_DEVICE
+expect 0 stream --input a.y4m --every-frame --model sd-vae:kl --threads 3 --output md5
+unset LW_DEVICE
+out_has "md5 $sum"
+expect 0 stream --input a.y4m --every-frame --model kl --size 32x32 --output f.y4m
+out_has 'kl, 32x32'
+head -n 1 f.y4m | grep -q 'W32 H32' || fails 'the size of f.y4m'
+expect 0 stream --input a.y4m --every-frame --model kl --size 32x32 --fit border --output-size input --output g.y4m
+head -n 1 g.y4m | grep -q 'W96 H64' || fails 'the size of g.y4m'
+expect 0 stream --input a.y4m --every-frame --model kl --precision bf16
+expect 2 stream --input a.y4m --model kl --size 33x32
+err_has 'multiples of 2: 34x32 is nearest to 33x32'
+expect 2 stream --input a.y4m --size 33
+expect 3 stream --input a.y4m --model enc
+err_has 'no autoencoder: it makes no latents'
+expect 4 stream --input a.y4m --model taef2:none
+
 # cut off: what was whole is kept
 head -c "$(($(wc -c <a.y4m) - 100))" a.y4m >cut.y4m
 expect 3 stream --input cut.y4m --every-frame --output kept.y4m
@@ -170,7 +198,7 @@ expect 2 stream --input a.y4m --output x.gif
 expect 2 stream --input a.y4m --output -,-
 expect 2 stream --input a.y4m --output - --json
 expect 2 stream --input a.y4m --realtime --as-fast
-expect 2 stream --input a.y4m --model none
+expect 4 stream --input a.y4m --model none
 expect 2 stream --input zeros --raw 8x4:yuv9
 expect 2 stream --input test --raw 8x4:gray
 expect 2 stream --input test --loop --every-frame

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 add_executable(make_model ${CMAKE_SOURCE_DIR}/tests/cli/make_model.c)
+target_include_directories(make_model PRIVATE ${CMAKE_SOURCE_DIR}/tests)
 target_link_libraries(make_model PRIVATE lw_models lw_store lw_formats lw_base)
 # lw_cli_test(NAME): runs cli/NAME.sh with LEEWAY (the program) and an empty directory as working directory.
 function(lw_cli_test name)

@@ -11,6 +11,7 @@
 typedef struct stream_cli {
     lw_stream_config c;
     const char *record;
+    const char *size;
     bool realtime, as_fast, doctor;
 } stream_cli;
 
@@ -46,8 +47,21 @@ static const lw_option options[] = {
     {LW_OPT(stream_cli, c.range), .name = "range", .choices = "auto|limited|full",
      .fallback = "auto", .group = "Frames",
      .help = "of its bytes; auto: as the input says, else limited"},
-    {LW_OPT(stream_cli, c.model), .name = "model", .path = LW_PATH_IN, .fallback = "identity",
-     .group = "Model", .help = "identity: frames as they are"},
+    {LW_OPT(stream_cli, c.network.model), .name = "model", .path = LW_PATH_IN,
+     .fallback = "identity", .group = "Model",
+     .help = "identity: frames as they are; or an autoencoder: taef2:DIR, sd-vae:DIR, a folder of "
+             "diffusers"},
+    {LW_OPT(stream_cli, size), .name = "size", .unit = "WxH", .group = "Model",
+     .help = "of the network's pictures; default: the input's, or what the network takes nearest "
+             "below"},
+    {LW_OPT(stream_cli, c.network.fit), .name = "fit", .choices = LW_FRAME_FIT_CHOICES,
+     .fallback = "crop", .group = "Model",
+     .help = "frames of other proportions: cut off, black borders, or stretched"},
+    {LW_OPT(stream_cli, c.network.at_input), .name = "output-size", .choices = "model|input",
+     .fallback = "model", .group = "Model",
+     .help = "of the frames that go out; input: its scale, without borders"},
+    {LW_OPT(stream_cli, c.network.precision), .name = "precision", .choices = "f32|bf16",
+     .fallback = "f32", .group = "Model", .help = "element type of products"},
     {LW_OPT(stream_cli, c.fps), .name = "fps", .fallback = "0", .max = 1000, .unit = "frames/s",
      .group = "Time", .help = "rate of the input; 0: as it says"},
     {LW_OPT(stream_cli, c.every_frame), .name = "every-frame", .fallback = "false", .group = "Time",
@@ -84,11 +98,23 @@ static void on_second(void *self, const lw_stream_report *r)
     fflush(stdout);
 }
 
+/* "256x144"; NULL: none. */
+static int parse_size(const char *text, lw_translator_opts *o)
+{
+    char rest;
+    if (!text)
+        return 0;
+    if (sscanf(text, "%5dx%5d%c", &o->w, &o->h, &rest) == 2 && o->w > 0 && o->h > 0)
+        return 0;
+    return lw_fail(LW_EUSAGE, "--size %s: not WxH, as in 256x144", text);
+}
+
 static void print_summary(const stream_cli *o, const lw_stream_config *c, const lw_stream_report *r)
 {
     (void)o;
     char time[32];
-    lw_cli_print("%s: %s\n%s\n", c->input, r->input, c->model);
+    lw_cli_print("%s: %s\n%s, %dx%d\n", c->input, r->input, c->network.model, (int)r->network_w,
+                 (int)r->network_h);
     lw_cli_print("%lld frames read, %lld computed, %lld written in %s; dropped %lld before the "
                  "network, %lld behind it; %lld repeated\n",
                  (long long)r->read, (long long)r->computed, (long long)r->written,
@@ -126,7 +152,8 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
     }
     json_object_set_new(j, "input", json_string(c->input));
     json_object_set_new(j, "format", json_string(r->input));
-    json_object_set_new(j, "model", json_string(c->model));
+    json_object_set_new(j, "model", json_string(c->network.model));
+    json_object_set_new(j, "size", json_pack("[i, i]", r->network_w, r->network_h));
     json_object_set_new(j, "outputs", outputs);
     if (c->drift_metrics)
         json_object_set_new(j, "drift",
@@ -181,6 +208,9 @@ static int run(const lw_cli *cli, const void *config)
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     c.pace = o->realtime ? LW_PACE_REALTIME : o->as_fast ? LW_PACE_FAST : LW_PACE_BY_SOURCE;
     c.second = cli->global.json ? on_second : NULL;
+    c.threads = (int32_t)cli->global.threads;
+    c.conv = cli->global.conv;
+    LW_TRY(parse_size(o->size, &c.network));
     lw_cli_observer_open(&obs, cli);
     if (o->doctor)
         return lw_cli_stream_doctor(cli, &obs.calls);

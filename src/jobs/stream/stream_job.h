@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "eval/eval.h"
 #include "formats/formats.h"
+#include "session/session.h"
 
 enum { LW_STREAM_OUTPUTS = 8 };
 
@@ -34,13 +35,16 @@ typedef struct lw_stream_report {
     double fps_in, fps_network, fps_out;
     lw_stream_latency latency[LW_STREAM_PARTS];
     lw_series_verdict drift;                     /* with drift_metrics */
+    int32_t network_w, network_h;                /* of the network's pictures */
     char input[96], sums[LW_STREAM_OUTPUTS][64]; /* of the source; what sinks say: md5 */
 } lw_stream_report;
 
 typedef enum lw_stream_pace { LW_PACE_BY_SOURCE, LW_PACE_REALTIME, LW_PACE_FAST } lw_stream_pace;
 
 typedef struct lw_stream_config {
-    const char *input, *raw, *model; /* model: "identity" */
+    const char *input, *raw;
+    lw_translator_opts network;
+    int32_t threads, conv; /* of the device; lw_conv_mode */
     const char *output[LW_STREAM_OUTPUTS];
     int32_t n_outputs;
     const char *drift_metrics, *drift_beside; /* folders (stream_drift.h), or NULL */

@@ -8,7 +8,7 @@ int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c)
 {
     if (!c->serve)
         return 0;
-    snprintf(l->title, sizeof l->title, "%s, %s", c->input, c->model);
+    snprintf(l->title, sizeof l->title, "%s, %s", c->input, c->network.model);
     const lw_serve_options o = {.address = c->serve,
                                 .cert = c->n_tls ? c->tls[0] : NULL,
                                 .key = c->n_tls ? c->tls[1] : NULL,

@@ -8,6 +8,7 @@
 #include "frames/frames.h"
 #include "jobs/stream/stream_drift.h"
 #include "jobs/stream/stream_live.h"
+#include "jobs/stream/stream_network.h"
 #include "jobs/stream/stream_times.h"
 
 #define WAIT 0.05 /* seconds between two questions whether to stop */
@@ -26,7 +27,7 @@ typedef struct frame {
 typedef struct pipe {
     const lw_stream_config *c;
     const lw_observer *obs;
-    lw_kernels kernels;
+    lw_stream_network network;
     lw_frame_options options;
     lw_frame_source *source;
     lw_frame_sink *sink[LW_STREAM_OUTPUTS];
@@ -146,6 +147,11 @@ static int repeat_last(pipe *p, const frame *f)
     return 0;
 }
 
+static size_t rgb_bytes(const pipe *p)
+{
+    return (size_t)p->network.w * (size_t)p->network.h * 3;
+}
+
 static int write_frame(void *arg, int buffer)
 {
     pipe *p = arg;
@@ -156,7 +162,7 @@ static int write_frame(void *arg, int buffer)
     const double handed = lw_now();
     count_times(p, f, handed);
     if (!p->c->every_frame)
-        memcpy(p->held, f->bytes, (size_t)p->source->pixels.w * (size_t)p->source->pixels.h * 3);
+        memcpy(p->held, f->bytes, rgb_bytes(p));
     if (p->drift)
         LW_TRY(lw_stream_drift_add(p->drift, f->bytes));
     p->last = f->number;
@@ -186,6 +192,7 @@ static void pipe_clear(pipe *p)
     }
     lw_free(&p->held);
     lw_stream_drift_free(&p->drift);
+    lw_stream_network_close(&p->network);
 }
 
 static void pipe_free(pipe **pp)
@@ -201,12 +208,35 @@ static int camera(void *self, double seconds, lw_frame_picture *out)
     return lw_stream_live_camera(&p->live, seconds, out);
 }
 
+/* Frames of the network's size and the source's rate and colours. */
+static int open_sinks(pipe *p)
+{
+    const lw_stream_config *c = p->c;
+    lw_frame_format like = p->source->format;
+    like.w = p->network.w;
+    like.h = p->network.h;
+    for (int i = 0; i < c->n_outputs; i++)
+        LW_TRY(lw_frame_sink_open(c->output[i], &like, p->network.dev->kernels, &p->sink[i]));
+    return 0;
+}
+
+static int open_slots(pipe *p)
+{
+    for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
+        p->before[i].bytes = lw_calloc(lw_pixels_bytes(&p->source->pixels), 1);
+        p->behind[i].bytes = lw_calloc(rgb_bytes(p), 1);
+        if (!p->before[i].bytes || !p->behind[i].bytes)
+            return LW_ENOMEM;
+    }
+    p->held = lw_calloc(rgb_bytes(p), 1);
+    LW_TRY(p->held ? 0 : LW_ENOMEM);
+    LW_TRY(lw_mailbox_new(p->c->every_frame, &p->in));
+    return lw_mailbox_new(p->c->every_frame, &p->out);
+}
+
 static int pipe_open(pipe *p)
 {
     const lw_stream_config *c = p->c;
-    lw_isa isa;
-    LW_TRY(lw_isa_chosen(&isa));
-    lw_kernels_init(&p->kernels, isa);
     p->options = (lw_frame_options){.raw = c->raw,
                                     .fps = c->fps,
                                     .buffers = c->buffers,
@@ -217,33 +247,24 @@ static int pipe_open(pipe *p)
                                     .self = p};
     LW_TRY(lw_stream_live_open(&p->live, c));
     LW_TRY(lw_frame_source_open(c->input, &p->options, &p->source));
-    for (int i = 0; i < c->n_outputs; i++)
-        LW_TRY(lw_frame_sink_open(c->output[i], &p->source->format, &p->kernels, &p->sink[i]));
-    const size_t rgb = (size_t)p->source->pixels.w * (size_t)p->source->pixels.h * 3;
-    for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
-        p->before[i].bytes = lw_calloc(lw_pixels_bytes(&p->source->pixels), 1);
-        p->behind[i].bytes = lw_calloc(rgb, 1);
-        if (!p->before[i].bytes || !p->behind[i].bytes)
-            return LW_ENOMEM;
-    }
-    p->held = lw_calloc(rgb, 1);
+    LW_TRY(lw_stream_network_open(&p->network, c, &p->source->pixels));
+    LW_TRY(open_sinks(p));
     p->last = -1;
     p->paced = c->pace == LW_PACE_REALTIME || (c->pace == LW_PACE_BY_SOURCE && !c->every_frame &&
                                                !lw_frame_source_paces(p->source));
-    LW_TRY(p->held ? 0 : LW_ENOMEM);
-    LW_TRY(lw_mailbox_new(c->every_frame, &p->in));
-    return lw_mailbox_new(c->every_frame, &p->out);
+    return open_slots(p);
 }
 
 /* One frame through the network. */
-static void compute(pipe *p, const frame *from, frame *to)
+static int compute(pipe *p, const frame *from, frame *to)
 {
     to->number = from->number;
     to->captured = from->captured;
     to->read = from->read;
     to->taken = lw_now();
-    p->kernels.pixels.to_u8(to->bytes, from->bytes, &p->source->pixels, 0, p->source->pixels.bands);
+    LW_TRY(lw_translator_run(p->network.translator, from->bytes, to->bytes));
     to->computed = lw_now();
+    return 0;
 }
 
 static void show(pipe *p, const frame *from, const frame *to)
@@ -277,7 +298,7 @@ static int pump(pipe *p)
         if (rc != 0)
             return rc == LW_MAILBOX_END ? 0 : rc;
         frame *to = &p->behind[lw_mailbox_buffer(p->out)];
-        compute(p, &p->before[buffer], to);
+        LW_TRY(compute(p, &p->before[buffer], to));
         show(p, &p->before[buffer], to);
         while ((rc = lw_mailbox_put(p->out, WAIT)) == LW_MAILBOX_NOT_YET)
             if (lw_observe_stop(p->obs))
@@ -292,7 +313,7 @@ static int finish_drift(pipe *p, lw_stream_report *out)
     LW_CLEANUP(lw_str_clear) lw_str what = {0};
     if (!p->drift)
         return 0;
-    lw_str_addf(&what, "%s through %s", p->c->input, p->c->model);
+    lw_str_addf(&what, "%s through %s", p->c->input, p->c->network.model);
     return what.failed ? LW_ENOMEM : lw_stream_drift_finish(p->drift, lw_str_c(&what), &out->drift);
 }
 
@@ -320,8 +341,6 @@ static int finish(pipe *p, int rc, lw_stream_report *out)
 
 static int check(const lw_stream_config *c)
 {
-    if (strcmp(c->model, "identity") != 0)
-        return lw_fail(LW_EUSAGE, "--model %s: there is identity", c->model);
     int pipes = 0;
     for (int i = 0; i < c->n_outputs; i++)
         pipes += strcmp(c->output[i], "-") == 0;
@@ -352,9 +371,10 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
         LW_TRY(lw_stream_drift_new(c->drift_metrics, c->drift_beside, p->sink[0]->format.w,
                                    p->sink[0]->format.h, &p->drift));
     lw_frame_format_text(out->input, &p->source->format);
+    lw_translator_network_size(p->network.translator, &out->network_w, &out->network_h);
     p->running = true;
-    LW_TRY(lw_stream_live_start(&p->live, &p->kernels, p->source, p->source->format.w,
-                                p->source->format.h, obs));
+    LW_TRY(lw_stream_live_start(&p->live, p->network.dev->kernels, p->source, p->network.w,
+                                p->network.h, obs));
     p->start = p->said = lw_now();
     LW_TRY(lw_mailbox_start_taker(p->out, write_frame, p));
     LW_TRY(lw_mailbox_start_giver(p->in, read_frame, p));

@@ -29,6 +29,8 @@
 
 typedef struct lw_pixels {
     lw_pixels_form form;
+    lw_pixels_matrix matrix;
+    bool full_range;
     ptrdiff_t w, h;
     ptrdiff_t bands;            /* of lines that share differences: 2 lines in 4:2:0, else 1 */
     int32_t lines;              /* of a band */

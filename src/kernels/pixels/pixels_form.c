@@ -13,7 +13,13 @@ void lw_pixels_init(lw_pixels *p, lw_pixels_form form, lw_pixels_matrix matrix, 
     const double kg = 1 - kr - kb, one = 65536;
     const double y = full_range ? 1 : 219.0 / 255, c = full_range ? 1 : 224.0 / 255;
     const int lines = form == LW_PIXELS_420 || form == LW_PIXELS_NV12 ? 2 : 1;
-    *p = (lw_pixels){.form = form, .w = w, .h = h, .lines = lines, .gray = 128};
+    *p = (lw_pixels){.form = form,
+                     .matrix = matrix,
+                     .full_range = full_range,
+                     .w = w,
+                     .h = h,
+                     .lines = lines,
+                     .gray = 128};
     p->bands = (h + lines - 1) / lines;
     p->black = full_range ? 0 : 16;
     p->yy = (int32_t)lrint(one / y);

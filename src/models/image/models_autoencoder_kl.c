@@ -205,7 +205,9 @@ static int read(const json_t *j, const char *where, void *arch)
 
 static void describe_encoder(lw_network *n)
 {
-    n->channels = ((const autoencoder *)n->arch)->in_channels;
+    const autoencoder *a = n->arch;
+    n->channels = a->in_channels;
+    n->multiple = 1 << (a->levels - 1);
 }
 
 static void describe_decoder(lw_network *n)

@@ -291,7 +291,9 @@ static int read_decoder(const json_t *j, const char *where, void *arch)
 
 static void describe(lw_network *n)
 {
-    n->channels = ((const tiny *)n->arch)->half.channels;
+    const sequence *s = &((const tiny *)n->arch)->half;
+    n->channels = s->channels;
+    n->multiple = n->def->decoder ? 0 : 1 << (s->levels - 1);
 }
 
 const lw_network_def lw_network_def_taesd = {

@@ -293,6 +293,7 @@ static void describe(lw_network *n)
     n->image_size = c->image_size;
     n->channels = lw_unet_picture_channels(c);
     n->condition = lw_unet_condition_channels(c);
+    n->multiple = 1 << (c->levels - 1);
     n->classes = c->classes;
     n->latent = c->latent_dim;
     n->noise_size = c->noise_h;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The network between the two slots: what a frame becomes, and where. The caller's thread only. */
+#ifndef LW_STREAM_NETWORK_H
+#define LW_STREAM_NETWORK_H
+
+#include "jobs/stream/stream_job.h"
+#include "session/session.h"
+
+typedef struct lw_stream_network {
+    lw_device *dev;
+    lw_translator *translator;
+    int32_t w, h; /* of its RGB pictures */
+} lw_stream_network;
+
+/* in: the source's frames. As lw_translator_new. */
+int lw_stream_network_open(lw_stream_network *n, const lw_stream_config *c, const lw_pixels *in);
+void lw_stream_network_close(lw_stream_network *n); /* accepts a zeroed struct */
+
+#endif
