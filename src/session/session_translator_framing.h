@@ -18,7 +18,8 @@ typedef struct lw_framing {
     lw_framing_box window, inner;
 } lw_framing;
 
-lw_framing lw_framing_of(lw_frame_fit how, int32_t source_w, int32_t source_h, int32_t w, int32_t h);
+lw_framing lw_framing_of(lw_frame_fit how, int32_t source_w, int32_t source_h, int32_t w,
+                         int32_t h);
 /* Does the frame stay as it is? */
 bool lw_framing_same(const lw_framing *f);
 /* f32[B,H,W,3] of the source -> [B,h,w,3], and of the picture -> that of the window at its own size. */
