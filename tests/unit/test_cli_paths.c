@@ -41,7 +41,8 @@ static bool is_word(const char *name)
                                         "title",         "precision",
                                         "raw",           "planted-network",
                                         "templates",     "batch-size",
-                                        "serve"};
+                                        "serve",         "size",
+                                        "output-size"};
     for (size_t i = 0; i < LW_COUNT(words); i++)
         if (lw_str_eq(words[i], name))
             return true;
