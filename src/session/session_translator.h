@@ -2,13 +2,19 @@
 /*
  * A frame of video through a network, as one plan from bytes to bytes:
  *
- *   frame u8 ─► frame_to_rgb ─► crop ─► resize ─► border ─► encoder ─► decoder ─► undo ─► rgb_to_frame ─► RGB u8
- *               YUV or gray     `fit`, to the size of       the network           `at_input`
+ *   frame u8 ─► frame_to_rgb ─► crop ─► resize ─► border ─► network ─► undo ─► rgb_to_frame ─► RGB u8
+ *               YUV or gray     `fit`, to the size of                  `at_input`
  *               or RGB          the network's pictures
+ *
+ *   network   identity          nothing
+ *             an autoencoder    encoder ─► decoder
+ *             a U-Net           [encoder ─►] + noise ─► (U-Net ─► move) x steps [─► decoder]
+ *                                                        ▲ frame, former answers
  *
  * Shapes are fixed when it is made, and a frame allocates nothing. What a size does not need is not
  * there: `identity` at the source's size is frame_to_rgb on bytes alone. A frame's result depends on
- * the frame alone, with the same bits for any number of threads.
+ * the frame, and where the network is conditioned on former answers on those (one state of the plan,
+ * zeros at first); with the same bits for any number of threads.
  *
  * Cost beside the network: the bytes of the frame and some floats a pixel, less than a millisecond for
  * 1280 x 720 to 256 x 144. taef2 itself is 66 GFLOP a frame at 256 x 256.
@@ -29,14 +35,24 @@ typedef enum lw_frame_fit {
 #define LW_FRAME_FIT_CHOICES "crop|border|stretch"
 
 typedef struct lw_translator_opts {
-    const char *model; /* "identity", or an autoencoder (lw_autoencoder_open); borrowed during the
-                          call */
-    int32_t w, h;      /* of the network's pictures; 0, 0: as large as the source's, or a little
-                          smaller where the network wants multiples */
+    const char *model; /* "identity", an autoencoder (lw_autoencoder_open), or a U-Net (a SOURCE) */
+    const char *latents; /* the autoencoder of a U-Net in latents; NULL: it is in pixels. Both are
+                            borrowed during the call */
+    int32_t w, h;      /* of the network's pictures; 0, 0: those it was made for, or as large as the
+                            source's, a little smaller where it wants multiples */
     int32_t fit;       /* lw_frame_fit */
     int32_t at_input;  /* 1: the result has the source's scale: resized back, without the border;
-                          what was cropped stays away. 0: it is as large as the network's picture */
+                            what was cropped stays away. 0: it is as large as the network's picture */
     int32_t precision; /* lw_num of the network's products: f32 or bf16 */
+    /* of a U-Net */
+    double strength; /* share of the noise schedule that is undone and done again; 1: all of it;
+                         0: a half, and all of a conditioned network's */
+    int32_t steps;   /* evaluations a frame; 0: 1 */
+    int32_t sampler; /* lw_sampler_kind: ddim or dpm-solver; auto: ddim, and one step for drift */
+    uint64_t seed;   /* of the noise */
+    int32_t fresh_noise; /* 1: other noise for each frame; 0: every frame has that of `leeway
+                            sample`'s first picture */
+    int32_t label;       /* class, of a network that has some */
 } lw_translator_opts;
 
 typedef struct lw_translator lw_translator;
@@ -51,5 +67,10 @@ void lw_translator_network_size(const lw_translator *t, int32_t *w, int32_t *h);
 lw_plan_info lw_translator_info(const lw_translator *t);
 /* A frame as the source has it -> rgb [h][w][3]. LW_ESTOPPED: the device was asked to stop. */
 int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb);
+/* Former answers are forgotten: the next frame is as the first one was. */
+void lw_translator_reset(lw_translator *t);
+/* From the next frame on; nothing is compiled. */
+void lw_translator_set_strength(lw_translator *t, double strength);
+void lw_translator_set_seed(lw_translator *t, uint64_t seed);
 
 #endif

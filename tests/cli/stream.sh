@@ -87,6 +87,30 @@ expect 3 stream --input a.y4m --model enc
 err_has 'no autoencoder: it makes no latents'
 expect 4 stream --input a.y4m --model taef2:none
 
+# through a U-Net: in pixels, in latents, conditioned on frames
+for kind in plain four frames; do
+    "$make_model" $kind $kind || fails "make_model $kind"
+done
+expect 0 stream --input a.y4m --every-frame --model plain --steps 2 --strength .5 --output md5
+out_has 'plain, 16x16'
+sum=$(sed -n 's/^md5 //p' "$out")
+expect 0 stream --input a.y4m --every-frame --model plain --steps 2 --strength .5 --threads 1 --output md5
+out_has "md5 $sum"
+expect 0 stream --input a.y4m --every-frame --model plain --steps 2 --strength .9 --output md5
+grep -q "$sum" "$out" && fails 'the strength changed nothing'
+expect 0 stream --input a.y4m --every-frame --model plain --steps 2 --strength .5 --noise fresh --output md5
+grep -q "$sum" "$out" && fails 'fresh noise is the fixed one'
+expect 0 stream --input a.y4m --every-frame --model plain --size 24x16 --sampler dpm-solver --steps 4 --seed 3
+out_has 'plain, 24x16'
+expect 0 stream --input a.y4m --every-frame --model four --latents kl --steps 2
+out_has 'four, 32x32'
+expect 0 stream --input a.y4m --every-frame --model frames --output-size input --output h.y4m
+head -n 1 h.y4m | grep -q 'W64 H64' || fails 'the size of h.y4m'
+expect 2 stream --input a.y4m --model four
+err_has 'name the autoencoder'
+expect 2 stream --input a.y4m --model plain --sampler ancestral
+expect 2 stream --input a.y4m --model plain --size 17x16
+
 # cut off: what was whole is kept
 head -c "$(($(wc -c <a.y4m) - 100))" a.y4m >cut.y4m
 expect 3 stream --input cut.y4m --every-frame --output kept.y4m

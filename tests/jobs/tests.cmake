@@ -30,3 +30,4 @@ lw_test(test_convert jobs/test_convert.c jobs/convert models data store formats 
 target_sources(test_convert PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 lw_test(test_battery jobs/test_battery.c session eval models data store formats backend plan ir base)
 lw_test(test_translator jobs/test_translator.c session models data store formats backend plan ir base)
+lw_test(test_translator_unet jobs/test_translator_unet.c session models data store formats backend plan ir base)

@@ -49,8 +49,25 @@ static const lw_option options[] = {
      .help = "of its bytes; auto: as the input says, else limited"},
     {LW_OPT(stream_cli, c.network.model), .name = "model", .path = LW_PATH_IN,
      .fallback = "identity", .group = "Model",
-     .help = "identity: frames as they are; or an autoencoder: taef2:DIR, sd-vae:DIR, a folder of "
-             "diffusers"},
+     .help = "identity: frames as they are; an autoencoder: taef2:DIR, sd-vae:DIR, a folder of "
+             "diffusers; or a U-Net: a run, checkpoint or model folder"},
+    {LW_OPT(stream_cli, c.network.latents), .name = "latents", .path = LW_PATH_IN,
+     .unit = "autoencoder", .group = "Model",
+     .help = "the U-Net is in latents of this one: taef2:DIR, sd-vae:DIR, a folder"},
+    {LW_OPT(stream_cli, c.network.strength), .name = "strength", .fallback = "0", .max = 1,
+     .group = "Model",
+     .help = "share of the noise schedule that a frame goes through again; 0: a half, and all of a "
+             "network conditioned on frames"},
+    {LW_OPT(stream_cli, c.network.steps), .name = "steps", .fallback = "1", .min = 1, .max = 64,
+     .group = "Model", .help = "evaluations of the U-Net for a frame"},
+    {LW_OPT(stream_cli, c.network.sampler), .name = "sampler",
+     .choices = "auto|one-step|ddim|ancestral|dpm-solver", .fallback = "auto", .group = "Model",
+     .help = "ddim or dpm-solver; auto: ddim, one-step for a drifting generator"},
+    {LW_OPT(stream_cli, c.network.fresh_noise), .name = "noise", .choices = "fixed|fresh",
+     .fallback = "fixed", .group = "Model",
+     .help = "the same for every frame, or other for each: the picture flickers"},
+    {LW_OPT(stream_cli, c.network.label), .name = "class", .fallback = "0", .max = 1e6,
+     .group = "Model", .help = "number of the class, of a network that has some"},
     {LW_OPT(stream_cli, size), .name = "size", .unit = "WxH", .group = "Model",
      .help = "of the network's pictures; default: the input's, or what the network takes nearest "
              "below"},
@@ -210,6 +227,7 @@ static int run(const lw_cli *cli, const void *config)
     c.second = cli->global.json ? on_second : NULL;
     c.threads = (int32_t)cli->global.threads;
     c.conv = cli->global.conv;
+    c.network.seed = (uint64_t)cli->global.seed;
     LW_TRY(parse_size(o->size, &c.network));
     lw_cli_observer_open(&obs, cli);
     if (o->doctor)

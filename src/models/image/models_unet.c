@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shared U-Net. Names and order of operations are those of diffusers' UNet2DModel. */
+/* The shared U-Net. Names and order of operations are those of diffusers'
+ * UNet2DModel. */
 #include "models/image/models_unet_blocks.h"
 #include "models/models.h"
 
@@ -20,7 +21,9 @@ static lw_val conv3(unet *u, const char *name, lw_val x, int out, bool zero)
     return lw_conv2d(u->b, name, x, out, (lw_conv_opts){.kernel = 3, .pad = 1, .zero_init = zero});
 }
 
-/* ---- embedding ------------------------------------------------------------------------------- */
+/* ---- embedding
+ * -------------------------------------------------------------------------------
+ */
 
 /* Frequencies exp(-ln(1e4) k / (half - freq_shift)). */
 static lw_val frequencies(unet *u, int32_t half)
@@ -33,7 +36,8 @@ static lw_val frequencies(unet *u, int32_t half)
     return lw_const(u->g, lw_type_of(LW_F32, 1, half), f);
 }
 
-/* cos | sin of t * frequency: [B, base]; without t the constant row of t = 0. */
+/* cos | sin of t * frequency: [B, base]; without t the constant row of t = 0.
+ */
 static lw_val sinusoid(unet *u, lw_val t)
 {
     lw_graph *g = u->g;
@@ -48,7 +52,8 @@ static lw_val sinusoid(unet *u, lw_val t)
     return u->c->sin_first ? lw_concat(g, s, c, 1) : lw_concat(g, c, s, 1);
 }
 
-/* Time, class and latent vector, added up: [1,4 base], or [B,4 base] once rows differ. */
+/* Time, class and latent vector, added up: [1,4 base], or [B,4 base] once rows
+ * differ. */
 static lw_val embed(unet *u, const lw_network_in *in)
 {
     lw_builder *b = u->b;
@@ -70,7 +75,8 @@ static lw_val embed(unet *u, const lw_network_in *in)
     return lw_silu(u->g, e);
 }
 
-/* ---- the way down, the way up ---------------------------------------------------- */
+/* ---- the way down, the way up
+ * ---------------------------------------------------- */
 
 static lw_val go_down(unet *u, lw_val h)
 {
@@ -112,7 +118,8 @@ static lw_val go_up(unet *u, lw_val h)
     return h;
 }
 
-/* Structured noise [B,h,w,C] -> [B,size,size,C]; an image passes. */
+/* Structured noise [B,h,w,C] -> [B,size,size,C]; an image passes, of any sides
+ * that halve evenly. */
 static lw_val full_size(lw_graph *g, const lw_unet_config *c, lw_val x)
 {
     lw_type t = lw_val_type(g, x);
@@ -121,9 +128,15 @@ static lw_val full_size(lw_graph *g, const lw_unet_config *c, lw_val x)
                              c->image_size, lw_unet_picture_channels(c));
     if (c->noise_h > 0 && t.dim[1] == c->noise_h && t.dim[2] == c->noise_w)
         return lw_upsample(g, x, c->image_size / c->noise_h);
-    if (t.dim[1] != c->image_size || t.dim[2] != c->image_size)
-        return lw_graph_fail(g, LW_ESHAPE, "the U-Net was made for %dx%d images, not %dx%d",
-                             c->image_size, c->image_size, t.dim[1], t.dim[2]);
+    const int32_t multiple = 1 << (c->levels - 1);
+    if (t.dim[1] % multiple || t.dim[2] % multiple || c->noise_h > 0)
+        return t.dim[1] == c->image_size && t.dim[2] == c->image_size
+                   ? x
+                   : lw_graph_fail(g, LW_ESHAPE,
+                                   "the U-Net was made for %dx%d images, not %dx%d "
+                                   "(whose sides "
+                                   "would have to be multiples of %d)",
+                                   c->image_size, c->image_size, t.dim[1], t.dim[2], multiple);
     return x;
 }
 
@@ -149,10 +162,10 @@ static int check_inputs(const lw_unet_config *c, const lw_network_in *in)
         return lw_fail(LW_EUSAGE, "this U-Net wants a latent vector of %d numbers per image",
                        c->latent_dim);
     if (lw_unet_condition_channels(c) > 0 && !lw_val_ok(in->condition))
-        return lw_fail(
-            LW_EUSAGE,
-            "this U-Net is conditioned on frames: it wants %d channels of them per image",
-            lw_unet_condition_channels(c));
+        return lw_fail(LW_EUSAGE,
+                       "this U-Net is conditioned on frames: it wants %d channels "
+                       "of them per image",
+                       lw_unet_condition_channels(c));
     return 0;
 }
 

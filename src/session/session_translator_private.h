@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the translator: what it is made of, and who builds which part of its graph. */
+#ifndef LW_SESSION_TRANSLATOR_PRIVATE_H
+#define LW_SESSION_TRANSLATOR_PRIVATE_H
+
+#include "session/session_diffusion.h"
+#include "session/session_translator.h"
+#include "session/session_translator_framing.h"
+#include "session/session_unet.h"
+
+struct lw_translator {
+    lw_translator_opts o;
+    lw_pixels in;
+    lw_autoencoder coder; /* NULL halves: none, the network is in pixels */
+    lw_network *net;      /* NULL: `coder` alone, or identity */
+    lw_method method;
+    lw_diffusion *schedule; /* NULL: `net` makes its picture in one step, of noise alone */
+    lw_diffusion *part;     /* of the schedule, what is undone and done again */
+    int32_t previous;       /* answers that `net` is shown again */
+    lw_framing framing;
+    int32_t out_w, out_h;
+    lw_forward *plan;
+    int64_t frames; /* since the start or a reset */
+};
+
+/* session_translator_open.c: networks, method, sizes. */
+int lw_translator_open(lw_translator *t);
+/* session_translator_graph.c: inputs and outputs of the plan. */
+int lw_translator_build(lw_translator *t, lw_graph *g);
+/* session_translator_moves.c: z, a picture or latent f32[1,h,w,C], as `net` makes it anew. */
+lw_val lw_translator_generate(lw_translator *t, lw_graph *g, lw_val z);
+/* The numbers of its moves into the plan's inputs, as strength says. */
+void lw_translator_set_moves(lw_translator *t);
+
+#endif
