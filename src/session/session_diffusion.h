@@ -34,6 +34,12 @@ typedef struct lw_diffusion {
 /* Ours: beta linear from 1e-4 to 0.02 over `timesteps` (1000), leading times, x0 in [-1, 1] in DDIM
  * and never clipped in ancestral sampling, the upper bound of the variance. */
 int lw_diffusion_init(lw_diffusion *d, int32_t timesteps);
+/* For networks conditioned on frames, which run with few steps: the first time is the last of the
+ * schedule, where the picture is noise alone. */
+static inline void lw_diffusion_condition(lw_diffusion *d)
+{
+    d->spacing = LW_SPACING_TRAILING;
+}
 /* A diffusers scheduler's configuration. LW_EFORMAT, LW_EUNSUPPORTED: the key that is wrong or not
  * computed here; `where` names the file. */
 int lw_diffusion_from_json(const json_t *scheduler, const char *where, lw_diffusion *out);

@@ -249,6 +249,21 @@ static const char *find_scheduler(const char *dir, lw_str *path)
     return NULL;
 }
 
+/* What training writes beside the number of steps. */
+static int read_ours(const json_t *config, const char *where, lw_diffusion *out)
+{
+    const char *prediction = "epsilon";
+    LW_TRY(lw_json_opt_str(config, where, "leeway_prediction", &prediction));
+    if (lw_str_eq(prediction, "sample"))
+        out->prediction = LW_PREDICT_SAMPLE;
+    else if (!lw_str_eq(prediction, "epsilon"))
+        return lw_fail(LW_EUNSUPPORTED, "%s: 'leeway_prediction' is %s; known: epsilon, sample",
+                       where, prediction);
+    if (json_object_get(config, "leeway_condition"))
+        lw_diffusion_condition(out);
+    return 0;
+}
+
 int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0}, own = {0};
@@ -259,8 +274,10 @@ int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out)
     if (json_object_get(config, "leeway_timesteps"))
         LW_TRY(lw_json_get_i32_in(config, lw_str_c(&own), "leeway_timesteps", 1, LW_DDPM_MAX_STEPS,
                                   &n));
-    if (!file)
-        return lw_diffusion_init(out, n);
+    if (!file) {
+        LW_TRY(lw_diffusion_init(out, n));
+        return read_ours(config, lw_str_c(&own), out);
+    }
     LW_TRY(lw_json_load(file, &scheduler));
     LW_TRY(lw_diffusion_from_json(scheduler, file, out));
     if (json_object_get(config, "leeway_timesteps") && n != out->timesteps)

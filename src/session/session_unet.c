@@ -29,6 +29,35 @@ static int parse_noise_shape(const char *text, lw_unet_config *u)
     return 0;
 }
 
+int lw_condition_parse(const char *text, bool *frame, int32_t *previous)
+{
+    static const char window[] = "previous:";
+    LW_CLEANUP(lw_free) char *words = lw_strdup(text);
+    int64_t k = 0;
+    *frame = false;
+    *previous = 0;
+    if (!words)
+        return LW_ENOMEM;
+    for (char *word = words, *next; word; word = next) {
+        next = strchr(word, ',');
+        if (next)
+            *next++ = '\0';
+        if (!*frame && strcmp(word, "frame") == 0)
+            *frame = true;
+        else if (!*previous && strcmp(word, "previous") == 0)
+            *previous = 1;
+        else if (!*previous && lw_str_starts(word, window) &&
+                 lw_parse_i64(word + strlen(window), &k) == 0 && k >= 1 &&
+                 k <= LW_UNET_MAX_PREVIOUS)
+            *previous = (int32_t)k;
+        else
+            return lw_fail(LW_EUSAGE,
+                           "--condition %s: frame, previous[:K] with K of 1 to %d, or both", text,
+                           LW_UNET_MAX_PREVIOUS);
+    }
+    return 0;
+}
+
 int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out)
 {
     static const int32_t large_at[] = {16, 8};
@@ -48,7 +77,11 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
         u.head_dim = c->head_dim;
         u.heads = 0;
     }
-    u.in_channels = u.out_channels = d->channels;
+    u.frame = c->frame;
+    u.previous = c->previous;
+    u.residual = c->residual;
+    u.out_channels = d->channels;
+    u.in_channels = d->channels * (1 + (c->frame ? 1 : 0) + c->previous);
     u.norm_groups = c->norm_groups;
     u.dropout = (float)c->dropout;
     u.classes = labels ? d->classes : 0;

@@ -21,12 +21,17 @@ typedef struct lw_net_config {
     int32_t latent_dim;
     const char *noise_shape;   /* "full" or "HxW" */
     int32_t class_conditional; /* lw_auto: when the data has labels */
+    /* Set by trainers: lw_unet_config's. */
+    bool frame, residual;
+    int32_t previous;
 } lw_net_config;
 
 /* How a trained generator makes pictures. Stands in config.json as "leeway_method". */
 typedef enum lw_method { LW_METHOD_DDPM, LW_METHOD_DRIFT } lw_method;
 const char *lw_method_name(lw_method m);
 
+/* "frame", "previous", "previous:K", or frame and previous with a comma. LW_EUSAGE. */
+int lw_condition_parse(const char *text, bool *frame, int32_t *previous);
 /* The U-Net of a config for a dataset's size and classes. LW_EUSAGE names the option that does not
  * fit. */
 int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out);

@@ -86,6 +86,124 @@ static void test_cut(void **state)
     fails(lw_data_open("video:/etc/passwd", NULL, &d), LW_EUSAGE, "no source of frames");
 }
 
+/* ---- samples of clips ------------------------------------------------------------------------- */
+
+enum { CLIP = 6, CH = 20, CW = 24, SIDE = 16, PREVIOUS = 2 };
+
+static lw_dataset *noisy_clip(void)
+{
+    static uint8_t rgb[CH * CW * 3];
+    lw_kernels k;
+    lw_frame_sink *s = NULL;
+    lw_dataset *d = NULL;
+    char spec[600], text[64];
+    LW_CLEANUP(lw_str_clear) lw_str folder = {0};
+    const lw_frame_format f = {.form = LW_PIXELS_RGB, .w = CW, .h = CH, .rate = 25, .per = 1};
+    lw_str_addf(&folder, "folder:%s", in_scratch("noise"));
+    lw_kernels_init(&k, LW_ISA_REF);
+    ok(lw_frame_sink_open(lw_str_c(&folder), &f, &k, &s));
+    for (int i = 0; i < CLIP; i++) {
+        formula_picture(rgb, CH, CW, 3);
+        for (int j = 0; j < CH * CW * 3; j++)
+            rgb[j] = (uint8_t)(rgb[j] * (i + 1) + j * i);
+        ok(lw_frame_sink_put(s, rgb));
+    }
+    ok(lw_frame_sink_finish(s, text));
+    lw_frame_sink_close(&s);
+    snprintf(spec, sizeof spec, "video:%s", lw_str_c(&folder));
+    ok(lw_data_open(spec, &(lw_data_opts){.cache_dir = "", .whole = true}, &d));
+    return d;
+}
+
+static bool is_crop(const lw_dataset *d, int64_t row, int y, int x, bool flip, const float *at,
+                    int pitch)
+{
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++)
+            for (int k = 0; k < 3; k++) {
+                int column = x + (flip ? SIDE - 1 - j : j);
+                uint8_t want = d->pixels[((row * CH + y + i) * CW + column) * 3 + k];
+                double have = ((double)at[(i * SIDE + j) * pitch + k] + 1) * 127.5;
+                if (have < want - 0.01 || have > want + 0.01)
+                    return false;
+            }
+    return true;
+}
+
+/* Where a clean crop is from; false: nowhere. */
+static bool find_crop(const lw_dataset *d, const float *at, int64_t *row, int *y, int *x,
+                      bool *flip)
+{
+    for (*row = 0; *row < d->n; (*row)++)
+        for (*y = 0; *y <= CH - SIDE; (*y)++)
+            for (*x = 0; *x <= CW - SIDE; (*x)++)
+                for (int f = 0; f < 2; f++) {
+                    *flip = f;
+                    if (is_crop(d, *row, *y, *x, *flip, at, 3))
+                        return true;
+                }
+    return false;
+}
+
+static bool is_zero(const float *at, int pitch)
+{
+    for (int i = 0; i < SIDE * SIDE; i++)
+        if (at[i * pitch] != 0.0f || at[i * pitch + 1] != 0.0f || at[i * pitch + 2] != 0.0f)
+            return false;
+    return true;
+}
+
+/* Clean pictures are crops of frames; so are, in the same place, the frames before. */
+static void test_samples(void **state)
+{
+    enum { SAMPLES = 24, PITCH = 3 * (1 + PREVIOUS) };
+    static float clean[SAMPLES][SIDE * SIDE * 3], condition[SAMPLES][SIDE * SIDE * PITCH],
+        again[SIDE * SIDE * PITCH];
+    lw_dataset *d = noisy_clip();
+    lw_clips *c = NULL;
+    lw_clip_opts o = {
+        .side = SIDE, .frame = true, .previous = PREVIOUS, .flip = true, .batch = 4, .seed = 3};
+    int64_t row, rows = 0;
+    int y, x, begins = 0, mirrored = 0;
+    bool flip;
+    (void)state;
+    ok(lw_clips_new(d, &o, &c));
+    ok(lw_clips_fill(c, 0, SAMPLES, clean[0], condition[0]));
+    for (int i = 0; i < SAMPLES; i++) {
+        assert_true(find_crop(d, clean[i], &row, &y, &x, &flip));
+        assert_true(is_crop(d, row, y, x, flip, condition[i], PITCH));
+        for (int k = 0; k < PREVIOUS; k++)
+            assert_true(row > k
+                            ? is_crop(d, row - k - 1, y, x, flip, condition[i] + 3 * (k + 1), PITCH)
+                            : is_zero(condition[i] + 3 * (k + 1), PITCH));
+        rows |= 1 << row;
+        begins += row == 0;
+        mirrored += flip;
+    }
+    assert_int_equal(rows, (1 << d->n) - 1);
+    assert_true(begins > 0 && mirrored > 0 && mirrored < SAMPLES);
+    /* a sample by itself; history as a network's answers; none at all */
+    ok(lw_clips_fill(c, 7, 1, clean[0], again));
+    assert_memory_equal(again, condition[7], sizeof again);
+    lw_clips_free(&c);
+    o.noise = 20;
+    ok(lw_clips_new(d, &o, &c));
+    ok(lw_clips_fill(c, 0, SAMPLES, clean[0], condition[0]));
+    for (int i = 0; i < SAMPLES; i++)
+        if (find_crop(d, clean[i], &row, &y, &x, &flip) && row > 0)
+            assert_false(is_crop(d, row - 1, y, x, flip, condition[i] + 3, PITCH));
+    lw_clips_free(&c);
+    o.drop = 1;
+    ok(lw_clips_new(d, &o, &c));
+    ok(lw_clips_fill(c, 0, SAMPLES, clean[0], condition[0]));
+    for (int i = 0; i < SAMPLES; i++)
+        assert_true(is_zero(condition[i] + 3, PITCH) && !is_zero(condition[i], PITCH));
+    lw_clips_free(&c);
+    o.side = 32;
+    fails(lw_clips_new(d, &o, &c), LW_EUSAGE, "hold no crop of 32x32");
+    lw_data_close(&d);
+}
+
 /* ---- made worse ------------------------------------------------------------------------------ */
 
 static uint64_t hash_of(const char *text, int h, int w, uint64_t seed, int64_t row)
@@ -172,9 +290,9 @@ static void test_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clip),    cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_degrade), cmocka_unit_test(test_sizes_of_harm),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_clip),          cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_samples),       cmocka_unit_test(test_degrade),
+        cmocka_unit_test(test_sizes_of_harm), cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

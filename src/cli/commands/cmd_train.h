@@ -138,6 +138,22 @@
      .fallback = "auto", .group = "Network",                                                       \
      .help = "a class embedding; auto: when the data has labels"}
 
+/* Rows over a struct T with `lw_picture_config pictures`: frames that the network depends on. */
+#define LW_CLIP_OPTIONS(T)                                                                         \
+    {LW_OPT(T, pictures.clip.condition), .name = "condition", .unit = "list", .group = "Frames",   \
+     .help = "restore clips: frame (the current one, made worse), previous[:K] (K frames before "  \
+             "it); --data is video:FILE or folder:DIR, --image-size the side of crops"},           \
+    {LW_OPT(T, pictures.clip.degrade), .name = "degrade", .unit = "list", .group = "Frames",       \
+     .help = LW_DEGRADE_HELP},                                                                     \
+    {LW_OPT(T, pictures.clip.history_noise), .name = "history-noise", .min = 0, .max = 255,        \
+     .fallback = "10", .unit = "levels", .group = "Frames",                                        \
+     .help = "previous frames get noise of up to so much: answers of a network are never perfect"}, \
+    {LW_OPT(T, pictures.clip.history_blur), .name = "history-blur", .min = 0, .max = 100,          \
+     .fallback = "1", .unit = "pixels", .group = "Frames", .help = "and are blurred by up to so much"}, \
+    {LW_OPT(T, pictures.clip.history_drop), .name = "history-drop", .min = 0, .max = 1,            \
+     .fallback = "0.1", .group = "Frames",                                                         \
+     .help = "share of samples without any, as when a stream begins"}
+
 /* Rows over a struct T with `lw_heldout_config heldout`: what --eval-every measures. */
 #define LW_HELDOUT_OPTIONS(T, features)                                                            \
     {LW_OPT(T, heldout.samples), .name = "eval-samples", .resume = LW_RESUME_FREE, .min = 16,      \

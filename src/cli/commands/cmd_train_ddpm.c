@@ -11,9 +11,14 @@ static const lw_option options[] = {
     {LW_OPT(lw_ddpm_config, timesteps), .name = "timesteps", .min = 1, .max = 4000,
      .fallback = "1000", .group = "Diffusion",
      .help = "steps of the noise schedule, beta linear from 1e-4 to 0.02"},
-    {LW_OPT(lw_ddpm_config, eval_steps), .name = "ddim-steps", .resume = LW_RESUME_FREE, .min = 1,
-     .max = 1000, .fallback = "50", .group = "Diffusion",
-     .help = "network evaluations per picture in sample grids and held-out measures"},
+    {LW_OPT(lw_ddpm_config, eval_steps), .name = "ddim-steps", .resume = LW_RESUME_FREE, .min = 0,
+     .max = 1000, .fallback = "0", .group = "Diffusion",
+     .help = "network evaluations per picture in sample grids and held-out measures; 0: 50, with "
+             "--condition 1"},
+    {LW_OPT(lw_ddpm_config, prediction), .name = "prediction", .choices = "auto|epsilon|sample",
+     .fallback = "auto", .group = "Diffusion",
+     .help = "what the network answers: the noise, or the picture; auto: sample with --condition"},
+    LW_CLIP_OPTIONS(lw_ddpm_config),
     LW_HELDOUT_OPTIONS(lw_ddpm_config, "the colours"),
     {.name = NULL}};
 

@@ -52,6 +52,11 @@ static const lw_option drift_options[] = {
      .help = "real pictures of any class that push away"},
     {LW_OPT(lw_drift_config, uncond_weight), .name = "uncond-weight", .min = 0, .max = 1e6,
      .fallback = "1", .group = "Drift", .help = "weight of each of those"},
+    LW_CLIP_OPTIONS(lw_drift_config),
+    {LW_OPT(lw_drift_config, pixel_weight), .name = "pixel-weight", .min = 0, .max = 1e9,
+     .fallback = "100", .group = "Frames",
+     .help = "with --condition: of the mean squared difference to the clean frame, beside the "
+             "fields, whose loss is about 1 for each key and temperature"},
     LW_FEATURE_OPTIONS(lw_drift_config, "Drift"),
     {LW_OPT(lw_drift_config, feature_type), .name = "feature-type", .choices = "f32|bf16",
      .fallback = "f32", .group = "Drift",

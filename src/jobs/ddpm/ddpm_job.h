@@ -13,7 +13,9 @@ typedef struct lw_ddpm_config {
     lw_picture_config pictures;
     lw_net_config net;
     int32_t timesteps;
-    int32_t eval_steps; /* DDIM steps of sample grids and held-out measures */
+    int32_t
+        eval_steps; /* DDIM steps of sample grids and held-out measures; 0: 50, with a condition 1 */
+    int32_t prediction; /* 0: sample with a condition, else epsilon; 1 epsilon, 2 sample */
     lw_heldout_config heldout;
 } lw_ddpm_config;
 

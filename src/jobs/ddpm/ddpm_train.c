@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training a DDPM (Ho et al. 2020): predict the noise of a noised picture, mean squared error. */
+/* Training a DDPM (Ho et al. 2020): predict the noise of a noised picture, or the picture, mean squared
+ * error; on frames of a clip where there is a condition. */
 #include "train/pictures/train_generator.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static lw_val look_up(lw_graph *g, const float *table, int32_t n, lw_val t, int3
     return lw_reshape(g, v, lw_type_of(LW_F32, 4, batch, 1, 1, 1));
 }
 
-/* loss = mean (eps - unet(sqrt(ab) x + sqrt(1 - ab) eps, t))^2 with t, eps drawn per row. */
+/* loss = mean (eps - unet(sqrt(ab) x + sqrt(1 - ab) eps, t))^2, or of x, with t, eps drawn per row. */
 static int build_step(ddpm_run *r, lw_graph *g)
 {
     const lw_unet_config *u = &r->g.net;
@@ -34,7 +35,7 @@ static int build_step(ddpm_run *r, lw_graph *g)
         table[T + i] = (float)sqrt(1.0 - d.alpha_bar[i]);
         table[2 * T + i] = (float)i;
     }
-    lw_type image = lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size, u->in_channels);
+    lw_type image = lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size, u->out_channels);
     lw_val x = lw_input(g, "images", image),
            rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_val t = lw_random(g, "ddpm.t", LW_RANDOM_BELOW, T, lw_type_of(LW_I32, 1, batch), rows);
@@ -48,7 +49,12 @@ static int build_step(ddpm_run *r, lw_graph *g)
         .t = lw_reshape(g, look_up(g, table + 2 * T, T, t, batch), lw_type_of(LW_F32, 1, batch))};
     if (u->classes)
         in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
-    lw_val loss = lw_mean(g, lw_sqr(g, lw_sub(g, lw_unet(&b, u, in), eps)), LW_OVER_ALL);
+    if (lw_unet_condition_channels(u))
+        in.condition = lw_input(g, "condition",
+                                lw_type_of(LW_F32, 4, batch, u->image_size, u->image_size,
+                                           lw_unet_condition_channels(u)));
+    lw_val wanted = r->g.prediction == LW_PREDICT_SAMPLE ? x : eps;
+    lw_val loss = lw_mean(g, lw_sqr(g, lw_sub(g, lw_unet(&b, u, in), wanted)), LW_OVER_ALL);
     lw_free(&table);
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
     return lw_grad_params(g, loss, LW_NOVAL);
@@ -73,12 +79,20 @@ static int set_up(void *self, lw_train_job *job)
     ddpm_run *r = self;
     const lw_ddpm_config *c = &r->c;
     LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &r->g.p.leaves));
+    bool clips = c->pictures.clip.condition != NULL;
+    r->g.prediction = c->prediction == 2 || (c->prediction == 0 && clips) ? LW_PREDICT_SAMPLE
+                                                                          : LW_PREDICT_EPSILON;
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DDPM, &c->net));
-    r->g.grid_steps = LW_MIN(c->eval_steps, c->timesteps);
+    if (clips)
+        LW_TRY(lw_picture_run_clips(&r->g.p, 1));
+    r->g.grid_steps = LW_MIN(c->eval_steps ? c->eval_steps : clips ? 1 : 50, c->timesteps);
     r->g.timesteps = c->timesteps;
     if (json_object_set_new(r->g.p.model, "leeway_timesteps", json_integer(c->timesteps)) != 0)
         return lw_fail(LW_ENOMEM, "out of memory for config.json");
-    LW_TRY(lw_net_pipeline(&r->g.net, c->timesteps, &r->g.p.files));
+    if (r->g.prediction == LW_PREDICT_EPSILON)
+        LW_TRY(lw_net_pipeline(&r->g.net, c->timesteps, &r->g.p.files));
+    else if (json_object_set_new(r->g.p.model, "leeway_prediction", json_string("sample")) != 0)
+        return lw_fail(LW_ENOMEM, "out of memory for config.json");
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     return lw_picture_run_job(&r->g.p, g, job);
@@ -130,7 +144,7 @@ int lw_train_ddpm(const lw_ddpm_config *c, const lw_observer *obs, lw_train_resu
 {
     lw_train_job job;
     LW_TRY(check_net(&c->net));
-    LW_TRY(lw_heldout_check(&c->heldout, c->train.eval_every));
+    LW_TRY(lw_generator_config_check(&c->pictures, &c->heldout, c->train.eval_every));
     LW_TRY(begin(c, obs, &job));
     return lw_train_run(&job, &c->train, obs, out);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * train drift: a one-step generator that follows the drift field of docs/drifting.md in feature space.
+ * train drift: a one-step generator that follows the drift field of docs/drifting.md in feature space; or,
+ * with a condition, a one-step student that restores the frames of a clip.
  */
 #ifndef LW_DRIFT_JOB_H
 #define LW_DRIFT_JOB_H
@@ -26,6 +27,7 @@ typedef struct lw_drift_config {
     int32_t feature_cache_mb; /* real features are kept when they fit; 0: never */
     int32_t feature_disk_mb;  /* of those that runs keep on disk, together; 0: kept in memory */
     int32_t feature_type;     /* of real features: 0 f32, 1 bf16 */
+    double pixel_weight; /* with a condition: of the mean squared difference to the clean frame */
     lw_heldout_config heldout;
 } lw_drift_config;
 

@@ -2,7 +2,9 @@
 /*
  * Training a drifting generator (Deng et al. 2026): pictures in one evaluation, pushed along the
  * drift field in the features of a frozen encoder. Groups are classes; negatives are the group's
- * own pictures. A leaf is whole groups: the field's S and lambda are those of its groups.
+ * own pictures. A leaf is whole groups: the field's S and lambda are those of its groups. With a
+ * condition a group is one crop of a clip: its only positive is the clean crop, its negatives are what
+ * several noises make of the same damaged one.
  */
 #include "train/pictures/train_generator.h"
 
@@ -31,6 +33,11 @@ typedef struct drift_run {
 static const char loss_note[] = "the drift loss is flat by construction (every temperature is "
                                 "scaled to unit size); watch raw_drift_*, "
                                 "S, grad_norm and the Frechet distance instead";
+
+static bool of_clips(const drift_run *r)
+{
+    return r->c.pictures.clip.condition != NULL;
+}
 
 static int32_t classes_of(const drift_run *r)
 {
@@ -70,14 +77,24 @@ static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
     return a;
 }
 
-/* Sum over keys of the field's loss; each key's statistics become an output. */
-static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
+static void build_features(const drift_run *r, lw_graph *g, lw_val images,
+                           lw_val v[LW_MAX_FEATURE_KEYS])
 {
     lw_taps taps;
-    lw_val v[LW_MAX_FEATURE_KEYS], total = LW_NOVAL, weight = LW_NOVAL;
-    const char *up = lw_scope_part(g, "encoder");
     lw_network_append(r->encoder, g, (lw_network_in){.x = images}, &taps);
     lw_features_build(g, &r->keys, images, &taps, v);
+}
+
+/* Sum over keys of the field's loss; each key's statistics become an output. real: the positives;
+ * without them their features are inputs. */
+static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images, lw_val real)
+{
+    lw_val v[LW_MAX_FEATURE_KEYS], p[LW_MAX_FEATURE_KEYS] = {{0}}, total = LW_NOVAL,
+                                   weight = LW_NOVAL;
+    const char *up = lw_scope_part(g, "encoder");
+    build_features(r, g, images, v);
+    if (lw_val_ok(real))
+        build_features(r, g, real, p);
     lw_scope_part(g, "field");
     if (r->nu)
         weight = lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups));
@@ -85,7 +102,9 @@ static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
         const lw_feature_key *key = &r->keys.key[k];
         lw_attr_drift a = field_of(r, key);
         const char *field = lw_scope_push(g, key->name);
-        lw_val pos = input_real_features(r, g, "pos", key, r->groups * r->np), unc = LW_NOVAL;
+        lw_val pos = lw_val_ok(real) ? p[k]
+                                     : input_real_features(r, g, "pos", key, r->groups * r->np);
+        lw_val unc = LW_NOVAL;
         if (r->nu)
             unc = input_real_features(r, g, "unc", key, r->groups * r->nu);
         lw_drift_out o = lw_drift_field(g, v[k], pos, unc, weight, &a);
@@ -99,6 +118,28 @@ static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images)
     return total;
 }
 
+/* Of each group the one picture, as often as it has negatives: [G,..] -> [G n,..]. */
+static lw_val for_each(const drift_run *r, lw_graph *g, lw_val x)
+{
+    lw_type t = lw_val_type(g, x);
+    lw_val one = lw_reshape(g, x, lw_type_of(LW_F32, 2, t.dim[0], t.dim[1] * t.dim[2] * t.dim[3]));
+    lw_val all = one;
+    for (int32_t i = 1; i < r->n; i++)
+        all = lw_concat(g, all, one, 1);
+    t.dim[0] *= r->n;
+    return lw_reshape(g, all, t);
+}
+
+/* Beside the field, which finds where the clean frames are, the way there by least squares. */
+static lw_val add_pixels(const drift_run *r, lw_graph *g, lw_val loss, lw_val images, lw_val real)
+{
+    if (r->c.pixel_weight <= 0)
+        return loss;
+    lw_val error = lw_mean(g, lw_sqr(g, lw_sub(g, images, for_each(r, g, real))), LW_OVER_ALL);
+    lw_graph_output_add(g, "stats/pixel_error", error, LW_NOVAL);
+    return lw_add(g, loss, lw_scale(g, error, (float)r->c.pixel_weight));
+}
+
 static int build_step(const drift_run *r, lw_graph *g)
 {
     const lw_unet_config *u = &r->g.net;
@@ -106,7 +147,7 @@ static int build_step(const drift_run *r, lw_graph *g)
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_scope_part(g, "generator");
     lw_network_in in = {.x = lw_random(g, "drift.noise", LW_RANDOM_NORMAL, 0,
-                                       lw_type_of(LW_F32, 4, batch, side, side, u->in_channels),
+                                       lw_type_of(LW_F32, 4, batch, side, side, u->out_channels),
                                        rows)};
     if (u->latent_dim)
         in.latent = lw_random(g, "drift.latent", LW_RANDOM_NORMAL, 0,
@@ -115,8 +156,17 @@ static int build_step(const drift_run *r, lw_graph *g)
         in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
     lw_builder b = {
         .g = g, .params = lw_store_params(r->g.p.store), .training = true, .rows = rows};
-    lw_val loss = build_loss(r, g, lw_unet(&b, u, in));
+    lw_val real = LW_NOVAL;
+    if (of_clips(r)) {
+        lw_type t = lw_type_of(LW_F32, 4, r->groups, u->image_size, u->image_size, u->out_channels);
+        real = lw_input(g, "images", t);
+        t.dim[3] = lw_unet_condition_channels(u);
+        in.condition = for_each(r, g, lw_input(g, "condition", t));
+    }
+    lw_val images = lw_unet(&b, u, in), loss = build_loss(r, g, images, real);
     lw_scope_set(g, "");
+    if (lw_val_ok(real))
+        loss = add_pixels(r, g, loss, images, real);
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
     return lw_grad_params(g, loss, LW_NOVAL);
 }
@@ -149,6 +199,8 @@ static int feed(void *self, int64_t leaf)
     drift_run *r = self;
     int64_t step = leaf / r->g.p.leaves.n, part = leaf % r->g.p.leaves.n,
             batch = r->g.p.leaves.size;
+    if (of_clips(r))
+        return lw_picture_run_feed(&r->g.p, leaf, false);
     int64_t *rows = lw_exec_write(r->g.p.exec, "rows");
     if (r->drawn != step)
         lw_class_sampler_draw(r->classes, step, r->group_class, r->positive, r->unconditional);
@@ -189,6 +241,10 @@ static int report(void *self, json_t *row)
         json_object_set_new(row, name, lw_json_real((double)s[3 + k_tau - 1]));
     }
     json_object_set_new(row, "S", lw_json_real(scale));
+    if (of_clips(r) && r->c.pixel_weight > 0)
+        json_object_set_new(
+            row, "pixel_error",
+            lw_json_real((double)*(const float *)lw_exec_read(r->g.p.exec, "stats/pixel_error")));
     for (int32_t t = 0; t < k_tau; t++) {
         snprintf(name, sizeof name, "raw_drift_%g", (double)r->c.temperatures[t]);
         json_object_set_new(row, name, lw_json_real(raw[t]));
@@ -198,11 +254,34 @@ static int report(void *self, json_t *row)
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
+/* Groups are samples of the clip. */
+static int choose_clip_groups(drift_run *r)
+{
+    const lw_drift_config *c = &r->c;
+    int32_t groups = c->groups ? c->groups : 8;
+    r->n = c->negatives_per_group ? c->negatives_per_group : 4;
+    r->np = 1;
+    if (c->positives_per_group > 1 || c->unconditional_per_group > 0)
+        return lw_fail(LW_EUSAGE,
+                       "--condition: a group has one positive, its clean frame: leave out "
+                       "--positives-per-group and --unconditional-per-group");
+    if (r->n < 2)
+        return lw_fail(LW_EUSAGE,
+                       "--negatives-per-group %d: at least 2, so that samples repel each other",
+                       r->n);
+    LW_TRY(lw_train_leaves(&c->train, (int64_t)groups * r->n, r->n,
+                           "--groups times --negatives-per-group", &r->g.p.leaves));
+    r->groups = (int32_t)(r->g.p.leaves.size / r->n);
+    return lw_picture_run_clips(&r->g.p, r->n);
+}
+
 /* Groups default to the classes the batch has room for; without labels there is one group. */
 static int choose_groups(drift_run *r)
 {
     const lw_drift_config *c = &r->c;
     bool labels = classes_of(r) > 0;
+    if (of_clips(r))
+        return choose_clip_groups(r);
     int32_t groups = c->groups ? c->groups : labels ? LW_MIN(classes_of(r), 8) : 1;
     r->n = c->negatives_per_group ? c->negatives_per_group : labels ? 16 : 128;
     r->np = c->positives_per_group ? c->positives_per_group : labels ? 64 : 128;
@@ -259,13 +338,15 @@ static void note_real_features(drift_run *r, lw_train_job *job)
                                                            : "");
     job->note = r->features_note;
     job->kept_bytes = c.kept ? c.bytes : 0;
-    job->frozen_bytes = r->encoder->store ? lw_store_bytes(r->encoder->store) : 0;
     job->side_flops = c.kept ? 0.0 : c.flops + u.flops;
 }
 
 static int open_real_features(drift_run *r, lw_train_job *job)
 {
     const lw_drift_config *c = &r->c;
+    job->frozen_bytes = r->encoder->store ? lw_store_bytes(r->encoder->store) : 0;
+    if (of_clips(r)) /* are part of the step */
+        return 0;
     const lw_real_features_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
                                      .disk_bytes = (int64_t)c->feature_disk_mb << 20,
                                      .conv = c->train.conv,
@@ -282,8 +363,10 @@ static int prepare(void *self, lw_train_job *job)
 {
     drift_run *r = self;
     const lw_drift_config *c = &r->c;
-    lw_observe_say(r->g.p.obs, "real features: %s", r->features_note);
-    LW_TRY(lw_real_features_fill(r->real, r->g.p.obs));
+    if (r->real) {
+        lw_observe_say(r->g.p.obs, "real features: %s", r->features_note);
+        LW_TRY(lw_real_features_fill(r->real, r->g.p.obs));
+    }
     return lw_generator_measure(&r->g, c->encoder, &c->heldout, job);
 }
 
@@ -310,6 +393,7 @@ static int set_up(void *self, lw_train_job *job)
         lw_log(LW_LOG_WARN, "drift",
                "tau-times-dim reproduces an early port whose kernel is nearly flat: for "
                "parity studies, not for good pictures");
+    r->g.prediction = LW_PREDICT_SAMPLE;
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->net));
     r->flip = c->pictures.flip && r->g.p.data->flip;
     LW_TRY(choose_groups(r));
@@ -346,7 +430,7 @@ int lw_train_drift_open(const lw_drift_config *c, const lw_observer *obs, lw_tra
 int lw_train_drift(const lw_drift_config *c, const lw_observer *obs, lw_train_result *out)
 {
     lw_train_job job;
-    LW_TRY(lw_heldout_check(&c->heldout, c->train.eval_every));
+    LW_TRY(lw_generator_config_check(&c->pictures, &c->heldout, c->train.eval_every));
     LW_TRY(begin(c, obs, &job));
     return lw_train_run(&job, &c->train, obs, out);
 }

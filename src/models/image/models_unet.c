@@ -193,7 +193,8 @@ lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in)
     lw_val h = go_down(&u, conv3(&u, "conv_in", x, c->channels[0], false));
     h = go_up(&u, lw_block_middle(b, &u.style, h, c->mid_attn, c->mid_scale));
     h = lw_block_norm(b, &u.style, "conv_norm_out", h, LW_ACT_SILU);
-    return conv3(&u, "conv_out", h, c->out_channels, !c->default_out_init);
+    h = conv3(&u, "conv_out", h, c->out_channels, !c->default_out_init);
+    return c->residual ? lw_add(b->g, h, lw_slice(b->g, in.condition, 3, 0, c->out_channels)) : h;
 }
 
 int lw_unet_declare(const lw_unet_config *c, lw_store *s)

@@ -28,6 +28,7 @@ typedef struct lw_unet_config {
      * answers of the network, the newest first. */
     bool frame;
     int32_t previous; /* 0..LW_UNET_MAX_PREVIOUS */
+    bool residual;    /* what the layers give is added to the current frame */
     /* Variants that published diffusers folders use; zero is ours. */
     bool shift_only; /* resnet_time_scale_shift "default": h + temb instead of h (1 + scale) + shift
                       */

@@ -117,6 +117,9 @@ static int check_condition(const lw_unet_config *c)
     if (c->in_channels % pictures)
         return lw_fail(LW_EUSAGE, "U-Net: %d input channels are not %d pictures of as many each",
                        c->in_channels, pictures);
+    if (c->residual && (!c->frame || c->in_channels / pictures != c->out_channels))
+        return lw_fail(LW_EUSAGE,
+                       "U-Net: residual wants a frame with as many channels as the output");
     return 0;
 }
 

@@ -44,9 +44,9 @@ static void put_extras(json_t *j, const lw_unet_config *c)
     if (c->noise_h > 0)
         json_object_set_new(j, "leeway_noise_shape", json_pack("[i, i]", c->noise_h, c->noise_w));
     if (lw_unet_condition_channels(c) > 0)
-        json_object_set_new(
-            j, "leeway_condition",
-            json_pack("{s:b, s:i}", "frame", (int)c->frame, "previous", c->previous));
+        json_object_set_new(j, "leeway_condition",
+                            json_pack("{s:b, s:i, s:b}", "frame", (int)c->frame, "previous",
+                                      c->previous, "residual", (int)c->residual));
 }
 
 /* The double whose shortest text is the float's: 1e-5f is written as 1e-05. */
@@ -106,7 +106,7 @@ static void put_semantics(json_t *j, const lw_unet_config *c)
 
 bool lw_unet_is_diffusers(const lw_unet_config *c)
 {
-    return c->latent_dim == 0 && common_head_dim(c) > 0;
+    return c->latent_dim == 0 && common_head_dim(c) > 0 && lw_unet_condition_channels(c) == 0;
 }
 
 json_t *lw_unet_to_json(const lw_unet_config *c)

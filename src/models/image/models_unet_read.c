@@ -56,6 +56,7 @@ static const lw_json_rule rules[] = {
     {"leeway_condition", LW_JSON_OBJECT},
     {"leeway_method", LW_JSON_STRING},
     {"leeway_timesteps", LW_JSON_INT},
+    {"leeway_prediction", LW_JSON_STRING},
     {"leeway_class_names", LW_JSON_ARRAY},
     {"leeway_data", LW_JSON_STRING},
     {NULL, 0},
@@ -211,12 +212,14 @@ static int read_time(const reading *r, lw_unet_config *c)
 /* {"frame": true, "previous": K}: what in_channels holds beside x. */
 static int read_condition(const reading *r, lw_unet_config *c)
 {
-    static const lw_json_rule keys[] = {{"frame", LW_JSON_BOOL}, {"previous", LW_JSON_INT}, {0}};
+    static const lw_json_rule keys[] = {
+        {"frame", LW_JSON_BOOL}, {"previous", LW_JSON_INT}, {"residual", LW_JSON_BOOL}, {NULL, 0}};
     const json_t *j = json_object_get(r->j, "leeway_condition");
     if (!j)
         return 0;
     LW_TRY(lw_json_check_fields(j, r->where, keys, "leeway_"));
     LW_TRY(lw_json_opt_bool(j, r->where, "frame", &c->frame));
+    LW_TRY(lw_json_opt_bool(j, r->where, "residual", &c->residual));
     if (json_object_get(j, "previous"))
         LW_TRY(lw_json_get_i32_in(j, r->where, "previous", 0, LW_UNET_MAX_PREVIOUS, &c->previous));
     return c->frame || c->previous > 0

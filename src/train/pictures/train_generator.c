@@ -7,12 +7,31 @@
 #include "report/report.h"
 #include "train/train_curves.h"
 
+int lw_generator_config_check(const lw_picture_config *p, const lw_heldout_config *h,
+                              int64_t eval_every)
+{
+    LW_TRY(lw_clip_check(p));
+    if (p->clip.condition && (h->keep_best || h->eval_encoder))
+        return lw_fail(LW_EUSAGE,
+                       "--condition: --eval-every measures PSNR, no Frechet distance: leave "
+                       "out --keep-best and --eval-encoder");
+    return lw_heldout_check(h, eval_every);
+}
+
 int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
 {
     lw_picture_run *p = &g->p;
     g->method = m;
     LW_TRY(lw_picture_run_open(p));
-    LW_TRY(lw_net_unet(n, p->data, &g->net));
+    lw_net_config net = *n;
+    lw_dataset seen = *p->data;
+    if (p->pictures->clip.condition) {
+        seen.h = seen.w = p->clip.side;
+        net.frame = p->clip.frame;
+        net.previous = p->clip.previous;
+        net.residual = p->clip.frame && g->prediction == LW_PREDICT_SAMPLE;
+    }
+    LW_TRY(lw_net_unet(&net, &seen, &g->net));
     LW_TRY(lw_unet_declare(&g->net, p->store));
     lw_store_init(p->store, (uint64_t)p->c->seed);
     p->model = lw_net_json(&g->net, m, p->data);
@@ -25,6 +44,8 @@ void lw_generator_clear(lw_generator *g)
 {
     lw_sampler_free(&g->grid);
     lw_heldout_free(&g->heldout);
+    lw_restored_free(&g->restored);
+    lw_free(&g->diffusion);
     lw_picture_run_clear(&g->p);
 }
 
@@ -34,7 +55,9 @@ static int open_sampler(lw_generator *g, lw_sampler **out)
     lw_sampler_opts o = {.method = g->method,
                          .steps = g->grid_steps,
                          .timesteps = g->timesteps,
-                         .batch = 64,
+                         .diffusion = g->diffusion,
+                         .batch = g->restored ? lw_restored_crops(g->restored) : 64,
+                         .conditioned = g->restored != NULL,
                          .seed = (uint64_t)g->p.c->seed,
                          .precision = g->p.c->precision,
                          .weights = LW_SLAB_EMA};
@@ -45,9 +68,54 @@ static int open_sampler(lw_generator *g, lw_sampler **out)
     return 0;
 }
 
+/* The schedule that a folder with this config.json would have (lw_diffusion_find). */
+static int choose_diffusion(lw_generator *g)
+{
+    bool usual = g->prediction == LW_PREDICT_EPSILON && !g->p.pictures->clip.condition;
+    if (g->method == LW_METHOD_DRIFT || usual)
+        return 0;
+    g->diffusion = lw_calloc(1, sizeof *g->diffusion);
+    if (!g->diffusion)
+        return LW_ENOMEM;
+    LW_TRY(lw_diffusion_init(g->diffusion, g->timesteps));
+    g->diffusion->prediction = g->prediction;
+    if (g->p.pictures->clip.condition)
+        lw_diffusion_condition(g->diffusion);
+    return 0;
+}
+
+static int plot_restored(const char *run, lw_str svg[LW_TRAIN_PLOTS])
+{
+    const lw_plot p = {.title = "Held-out PSNR, and that of the best filter",
+                       .x_label = "step",
+                       .y_label = "dB"},
+                  q = {.title = "Held-out PSNR, and that of answers to mirrored frames",
+                       .x_label = "step",
+                       .y_label = "dB"},
+                  w = {.title = "Held-out PSNR, and that of the damaged frames",
+                       .x_label = "step",
+                       .y_label = "dB"};
+    LW_TRY(lw_curves_points(run, "psnr", "psnr_best", &p, &svg[0]));
+    LW_TRY(lw_curves_points(run, "psnr", "psnr_swapped", &q, &svg[1]));
+    return lw_curves_points(run, "psnr", "psnr_input", &w, &svg[2]);
+}
+
+static int measure_restored(lw_generator *g, lw_train_job *job)
+{
+    job->plot = plot_restored;
+    if (g->p.c->eval_every == 0 && g->p.c->sample_every == 0)
+        return 0;
+    LW_TRY(lw_restored_new(g->p.data, &g->p.clip, g->p.obs, &g->restored));
+    lw_observe_say(g->p.obs, "held-out frames: %s", lw_restored_filters(g->restored));
+    return 0;
+}
+
 int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_config *c,
                          lw_train_job *job)
 {
+    LW_TRY(choose_diffusion(g));
+    if (g->p.pictures->clip.condition)
+        return measure_restored(g, job);
     if (g->p.c->eval_every > 0)
         LW_TRY(lw_heldout_new(g->p.dev, g->p.data, encoder, c, g->p.obs, &g->heldout));
     if (g->heldout)
@@ -65,13 +133,20 @@ static int evaluate(void *self, int64_t step, json_t *row)
     const lw_observer obs = {.self = g->p.obs ? g->p.obs->self : NULL,
                              .should_stop = g->p.obs ? g->p.obs->should_stop : NULL};
     LW_TRY(open_sampler(g, &s));
-    return lw_heldout_run(g->heldout, s, step, &obs, row);
+    return g->restored ? lw_restored_run(g->restored, s, &obs, row)
+                       : lw_heldout_run(g->heldout, s, step, &obs, row);
 }
 
 static void tell(const json_t *row, lw_str *out)
 {
     static const char *const names[] = {"fd", "eval_fd"};
     char floor[32];
+    if (json_object_get(row, "psnr"))
+        lw_str_addf(out, "psnr %.2f dB (input %.2f, best filter %.2f, condition mirrored %.2f)",
+                    json_number_value(json_object_get(row, "psnr")),
+                    json_number_value(json_object_get(row, "psnr_input")),
+                    json_number_value(json_object_get(row, "psnr_best")),
+                    json_number_value(json_object_get(row, "psnr_swapped")));
     for (size_t i = 0; i < LW_COUNT(names); i++) {
         snprintf(floor, sizeof floor, "%s_floor", names[i]);
         if (json_object_get(row, names[i]))
@@ -87,12 +162,33 @@ static int plot(const char *run, lw_str svg[LW_TRAIN_PLOTS])
     return lw_curves_drift(run, &svg[0], &svg[1]);
 }
 
+static int save_grid(const lw_generator *g, int64_t step, const lw_image *im, const char *path)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)step);
+    LW_CLEANUP(lw_json_drop)
+    json_t *notes = json_pack("{s:s, s:s, s:s}", "Software", "leeway", "step", text, "method",
+                              lw_method_name(g->method));
+    return lw_png_save(path, im, notes);
+}
+
+static int grid_restored(lw_generator *g, int64_t step, const char *path)
+{
+    LW_CLEANUP(lw_image_clear) lw_image im = {0};
+    lw_sampler *s;
+    LW_TRY(open_sampler(g, &s));
+    LW_TRY(lw_restored_grid(g->restored, s, &im));
+    return save_grid(g, step, &im, path);
+}
+
 static int grid(void *self, int64_t step, const char *path)
 {
     enum { N = 64, COLUMNS = 8 };
     lw_generator *g = self;
     int32_t side = g->net.image_size, classes[N];
     lw_sampler *s;
+    if (g->restored)
+        return grid_restored(g, step, path);
     LW_TRY(open_sampler(g, &s));
     /* One class a column keeps the eye on one digit; with ten classes the columns hold the first
      * eight. */
@@ -106,16 +202,11 @@ static int grid(void *self, int64_t step, const char *path)
                           .padding = 1,
                           .channels = g->net.out_channels,
                           .scale = side <= 16 ? 4 : 2};
-    char text[32];
-    snprintf(text, sizeof text, "%lld", (long long)step);
     int rc = lw_sampler_run(s, 0, N, classes, NULL, x);
     if (rc == 0)
         rc = lw_grid_f32(&grid, x, N, side, side, &im);
-    json_t *notes = json_pack("{s:s, s:s, s:s}", "Software", "leeway", "step", text, "method",
-                              lw_method_name(g->method));
     if (rc == 0)
-        rc = lw_png_save(path, &im, notes);
-    json_decref(notes);
+        rc = save_grid(g, step, &im, path);
     lw_free(&x);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include "train/pictures/train_heldout.h"
 #include "session/session_sampler.h"
 #include "train/pictures/train_pictures.h"
+#include "train/pictures/train_restored.h"
 
 typedef struct lw_generator {
     lw_picture_run p;
@@ -13,9 +14,15 @@ typedef struct lw_generator {
     lw_method method;
     lw_sampler *grid;              /* made when first used */
     int32_t grid_steps, timesteps; /* evaluations per picture of grids; of the noise schedule */
-    lw_heldout *heldout;           /* NULL: nothing is measured */
+    lw_prediction prediction;
+    lw_diffusion *diffusion; /* of grids, where it is not the usual one */
+    lw_heldout *heldout;     /* NULL: nothing is measured */
+    lw_restored *restored;   /* likewise, of networks with a condition */
 } lw_generator;
 
+/* LW_EUSAGE: options of generators that do not go together. */
+int lw_generator_config_check(const lw_picture_config *p, const lw_heldout_config *h,
+                              int64_t eval_every);
 /* Opens g->p, declares and initialises the U-Net. Cleared by lw_generator_clear in any case. */
 int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n);
 void lw_generator_clear(lw_generator *g);

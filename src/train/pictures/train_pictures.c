@@ -4,10 +4,65 @@
 
 #include "session/session_device.h"
 
+int lw_clip_check(const lw_picture_config *c)
+{
+    if (!c->clip.condition)
+        return c->clip.degrade ? lw_fail(LW_EUSAGE, "--degrade makes pairs for --condition frame")
+                               : 0;
+    if (c->image_size == 0)
+        return lw_fail(LW_EUSAGE, "--condition: say with --image-size how large crops are");
+    return c->channels == 0 || c->channels == 3
+               ? 0
+               : lw_fail(LW_EUSAGE, "--condition wants --channels 3, not %d", c->channels);
+}
+
+static int read_clip(lw_picture_run *r)
+{
+    const lw_clip_config *c = &r->pictures->clip;
+    r->clip = (lw_clip_opts){.side = r->pictures->image_size,
+                             .noise = c->history_noise,
+                             .blur = c->history_blur,
+                             .drop = c->history_drop,
+                             .flip = r->pictures->flip,
+                             .seed = (uint64_t)r->c->seed,
+                             .pool = r->dev->pool};
+    LW_TRY(lw_condition_parse(c->condition, &r->clip.frame, &r->clip.previous));
+    if (c->degrade)
+        LW_TRY(lw_degradation_parse(c->degrade, &r->clip.degradation));
+    else if (r->clip.frame)
+        return lw_fail(LW_EUSAGE,
+                       "--condition frame: say with --degrade what is wrong with it (%s)",
+                       LW_DEGRADE_HELP);
+    return 0;
+}
+
+/* Frames as they are; those of a folder in order. */
+static int open_clip(lw_picture_run *r)
+{
+    LW_CLEANUP(lw_str_clear) lw_str spec = {0};
+    const lw_data_opts data = {.whole = true,
+                               .count = r->pictures->limit,
+                               .on_error = (lw_on_error)r->pictures->on_error,
+                               .pool = r->dev->pool,
+                               .obs = r->obs};
+    LW_TRY(read_clip(r));
+    lw_str_addf(&spec, "%s%s", lw_str_starts(r->c->data, "folder:") ? "video:" : "", r->c->data);
+    if (!lw_str_starts(lw_str_c(&spec), "video:"))
+        return lw_fail(LW_EUSAGE,
+                       "--condition: data '%s' has no frames in order; write video:FILE, or "
+                       "folder:DIR",
+                       r->c->data);
+    return lw_data_open(lw_str_c(&spec), &data, &r->data);
+}
+
 int lw_picture_run_open(lw_picture_run *r)
 {
     const lw_train_config *c = r->c;
     LW_TRY(lw_session_device_with(c->threads, c->conv, &r->dev));
+    if (r->pictures->clip.condition) {
+        LW_TRY(open_clip(r));
+        return lw_store_new(false, &r->store);
+    }
     const lw_data_opts data = {.image_size = r->pictures->image_size,
                                .channels = r->pictures->channels,
                                .count = r->pictures->limit,
@@ -21,6 +76,7 @@ int lw_picture_run_open(lw_picture_run *r)
 void lw_picture_run_clear(lw_picture_run *r)
 {
     lw_loader_free(&r->loader);
+    lw_clips_free(&r->clips);
     lw_exec_free(&r->exec);
     lw_plan_free(&r->plan);
     lw_store_free(&r->store);
@@ -42,6 +98,8 @@ int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job)
     job->files = r->files;
     if (r->weights)
         job->weights = r->weights;
+    if (r->pictures->clip.condition) /* frames made worse */
+        job->kept_bytes = (size_t)(r->data->n * lw_data_row_size(r->data));
     return 0;
 }
 
@@ -60,9 +118,26 @@ int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_bat
     return 0;
 }
 
+int lw_picture_run_clips(lw_picture_run *r, int64_t unit)
+{
+    r->clip.batch = (int32_t)(r->leaves.size / unit);
+    return lw_clips_new(r->data, &r->clip, &r->clips);
+}
+
+static int feed_clips(lw_picture_run *r, int64_t leaf)
+{
+    int64_t *rows = lw_exec_write(r->exec, "rows");
+    for (int64_t i = 0; i < r->leaves.size; i++)
+        rows[i] = leaf * r->leaves.size + i;
+    return lw_clips_fill(r->clips, leaf * r->clip.batch, r->clip.batch,
+                         lw_exec_write(r->exec, "images"), lw_exec_write(r->exec, "condition"));
+}
+
 int lw_picture_run_feed(lw_picture_run *r, int64_t leaf, bool labels)
 {
     const lw_batch *b;
+    if (r->clips)
+        return feed_clips(r, leaf);
     LW_TRY(lw_picture_run_next(r, leaf, r->leaves.size, &b));
     LW_TRY(lw_exec_bind(r->exec, "images", b->images));
     LW_TRY(lw_exec_bind(r->exec, "rows", b->rows));

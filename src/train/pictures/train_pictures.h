@@ -6,12 +6,20 @@
 #include "data/data.h"
 #include "train/train_loop.h"
 
+/* Pairs for networks conditioned on the frames of a clip. */
+typedef struct lw_clip_config {
+    const char *condition; /* lw_condition_parse; NULL: none, and nothing else counts */
+    const char *degrade;   /* lw_degradation_parse; NULL: not */
+    double history_noise, history_blur, history_drop; /* lw_clip_opts: noise, blur, drop */
+} lw_clip_config;
+
 typedef struct lw_picture_config {
     int64_t limit;      /* rows of the training split used; 0: all */
     int32_t image_size; /* 0: the data's own */
     int32_t channels;   /* 0: 3 */
     int32_t on_error;   /* lw_on_error */
     bool flip;          /* mirrored copies, where the data allows them */
+    lw_clip_config clip;
 } lw_picture_config;
 
 typedef struct lw_picture_run {
@@ -21,6 +29,8 @@ typedef struct lw_picture_run {
     lw_leaves leaves;
     lw_device *dev;
     lw_dataset *data;
+    lw_clip_opts clip; /* of clips */
+    lw_clips *clips;   /* NULL: without a condition */
     lw_store *store;
     json_t *model, *files; /* lw_train_job */
     const char *weights;
@@ -30,6 +40,8 @@ typedef struct lw_picture_run {
     int64_t next; /* leaf that the loader gives next */
 } lw_picture_run;
 
+/* LW_EUSAGE: options that do not go together. */
+int lw_clip_check(const lw_picture_config *c);
 /* Opens device, data (obs may stop its decoding) and an empty store. Cleared in any case. */
 int lw_picture_run_open(lw_picture_run *r);
 void lw_picture_run_clear(lw_picture_run *r);
@@ -37,7 +49,10 @@ void lw_picture_run_clear(lw_picture_run *r);
 int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job);
 /* The first n samples of a leaf, which all leaves have; valid until the next call. */
 int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_batch **out);
-/* Gives the step's plan a leaf of pictures, with labels where it takes them. */
+/* The same of clips, once leaves are known: samples of `unit` go together, and only the first has frames. */
+int lw_picture_run_clips(lw_picture_run *r, int64_t unit);
+/* Gives the step's plan a leaf of pictures, with labels where it takes them; of clips clean ones as
+ * images, and condition. */
 int lw_picture_run_feed(lw_picture_run *r, int64_t leaf, bool labels);
 
 #endif
