@@ -42,7 +42,8 @@ static bool is_word(const char *name)
                                         "raw",           "planted-network",
                                         "templates",     "batch-size",
                                         "serve",         "size",
-                                        "output-size"};
+                                        "output-size",   "condition",
+                                        "degrade"};
     for (size_t i = 0; i < LW_COUNT(words); i++)
         if (lw_str_eq(words[i], name))
             return true;
