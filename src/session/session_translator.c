@@ -15,17 +15,20 @@ static void set_inputs(lw_translator *t)
     lw_translator_set_moves(t);
 }
 
-static int make(lw_translator *t, lw_device *dev)
+static int make_plan(lw_translator *t, lw_forward **out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    LW_TRY(lw_translator_open(t));
+    LW_CLEANUP(lw_quantization_free) lw_quantization *quant = NULL;
+    const char *name = t->net ? t->net->dir : t->coder.encoder ? t->coder.encoder->dir : "identity";
+    if (t->net)
+        LW_TRY(lw_quantization_find(name, &quant));
+    LW_TRY(lw_precision_check(t->o.precision, quant, name));
     LW_TRY(lw_graph_new(&g));
     LW_TRY(lw_translator_build(t, g));
-    const lw_compile_opts o = {.opt = 1, .precision = (lw_num)t->o.precision};
-    const char *name = t->net ? t->net->dir : t->coder.encoder ? t->coder.encoder->dir : "identity";
-    LW_TRY(lw_forward_of(dev, &g, &o, LW_SLAB_PARAM, name, &t->plan));
-    set_inputs(t);
-    return 0;
+    const lw_compile_opts o = {.opt = 1,
+                               .precision = (lw_num)t->o.precision,
+                               .calibration = lw_quantization_ranges(quant)};
+    return lw_forward_of(t->dev, &g, &o, LW_SLAB_PARAM, name, out);
 }
 
 int lw_translator_new(lw_device *dev, const lw_translator_opts *o, const lw_pixels *in,
@@ -34,9 +37,14 @@ int lw_translator_new(lw_device *dev, const lw_translator_opts *o, const lw_pixe
     LW_CLEANUP(lw_translator_free) lw_translator *t = lw_calloc(1, sizeof *t);
     if (!t)
         return LW_ENOMEM;
+    t->dev = dev;
     t->o = *o;
     t->in = *in;
-    LW_TRY(make(t, dev));
+    LW_TRY(lw_translator_open(t));
+    LW_TRY(make_plan(t, &t->plan));
+    t->o.model = t->net || t->coder.encoder ? "the network" : "identity"; /* the caller's is gone */
+    t->o.latents = NULL;
+    set_inputs(t);
     *out = lw_steal(&t);
     return 0;
 }
@@ -91,12 +99,49 @@ void lw_translator_set_seed(lw_translator *t, uint64_t seed)
     t->o.seed = seed;
 }
 
+static void set_fed_back(lw_translator *t)
+{
+    float *own = lw_forward_input(t->plan, "own"), *given = lw_forward_input(t->plan, "given");
+    if (!own || !given)
+        return;
+    *own = t->frames > 0 ? 1.0f : 0.0f;
+    *given = 1.0f - *own;
+}
+
+static int change(lw_translator *t, int32_t steps, int32_t w, int32_t h)
+{
+    lw_forward *plan = NULL;
+    t->o.steps = steps;
+    t->o.w = w;
+    t->o.h = h;
+    LW_TRY(lw_translator_fits(t));
+    LW_TRY(make_plan(t, &plan));
+    lw_forward_free(&t->plan); /* now: the new one has taken over its prepared weights */
+    t->plan = plan;
+    t->frames = 0;
+    set_inputs(t);
+    return 0;
+}
+
+int lw_translator_change(lw_translator *t, int32_t steps, int32_t w, int32_t h)
+{
+    const lw_translator_opts o = t->o;
+    const lw_framing framing = t->framing;
+    const int rc = change(t, steps, w, h);
+    if (rc < 0) {
+        t->o = o;
+        t->framing = framing;
+    }
+    return rc;
+}
+
 int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb)
 {
     const lw_tick tick = {t->o.seed, t->o.fresh_noise ? (uint32_t)t->frames : 0};
     if (t->frames > 0)
         lw_forward_advance(t->plan);
     memcpy(lw_forward_input(t->plan, "frame"), frame, lw_pixels_bytes(&t->in));
+    set_fed_back(t);
     LW_TRY(lw_forward_run(t->plan, &tick));
     t->frames++;
     memcpy(rgb, lw_forward_output(t->plan, "rgb"), (size_t)t->out_w * (size_t)t->out_h * 3);

@@ -43,7 +43,9 @@ typedef struct lw_translator_opts {
     int32_t fit;       /* lw_frame_fit */
     int32_t at_input;  /* 1: the result has the source's scale: resized back, without the border;
                             what was cropped stays away. 0: it is as large as the network's picture */
-    int32_t precision; /* lw_num of the network's products: f32 or bf16 */
+    int32_t precision; /* lw_num of products; S8: of a U-Net's, from a quantised folder */
+    bool feed_back; /* from the second frame on (also behind a reset) the network is given its own
+                          last picture instead of the frame */
     /* of a U-Net */
     double strength; /* share of the noise schedule that is undone and done again; 1: all of it;
                          0: a half, and all of a conditioned network's */
@@ -72,5 +74,9 @@ void lw_translator_reset(lw_translator *t);
 /* From the next frame on; nothing is compiled. */
 void lw_translator_set_strength(lw_translator *t, double strength);
 void lw_translator_set_seed(lw_translator *t, uint64_t seed);
+/* Other evaluations a frame, another size of the network's pictures: the networks stay, a plan is
+ * compiled, former answers are forgotten, and the result keeps its size. Where it fails (as
+ * lw_translator_new) everything is as before. */
+int lw_translator_change(lw_translator *t, int32_t steps, int32_t w, int32_t h);
 
 #endif

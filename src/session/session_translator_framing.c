@@ -49,8 +49,10 @@ static lw_val cut(lw_graph *g, lw_val x, const lw_framing_box *b, int32_t w, int
 }
 
 /* Antialiased where it becomes smaller; bilinear does not overshoot. */
-static lw_val resize(lw_graph *g, lw_val x, int32_t w, int32_t h)
+lw_val lw_framing_resize(lw_graph *g, lw_val x, int32_t w, int32_t h)
 {
+    if (!lw_val_ok(x))
+        return x;
     const lw_type t = lw_val_type(g, x);
     if (t.dim[1] == h && t.dim[2] == w)
         return x;
@@ -74,11 +76,14 @@ lw_val lw_framing_in(lw_graph *g, const lw_framing *f, lw_val x)
 {
     if (!lw_val_ok(x))
         return x;
-    x = resize(g, cut(g, x, &f->window, f->source_w, f->source_h), f->inner.w, f->inner.h);
+    x = lw_framing_resize(g, cut(g, x, &f->window, f->source_w, f->source_h), f->inner.w,
+                          f->inner.h);
     return frame_black(g, x, &f->inner, f->w, f->h);
 }
 
 lw_val lw_framing_out(lw_graph *g, const lw_framing *f, lw_val y)
 {
-    return lw_val_ok(y) ? resize(g, cut(g, y, &f->inner, f->w, f->h), f->window.w, f->window.h) : y;
+    return lw_val_ok(y)
+               ? lw_framing_resize(g, cut(g, y, &f->inner, f->w, f->h), f->window.w, f->window.h)
+               : y;
 }

@@ -24,6 +24,8 @@ lw_framing lw_framing_of(lw_frame_fit how, int32_t source_w, int32_t source_h, i
 bool lw_framing_same(const lw_framing *f);
 /* f32[B,H,W,3] of the source -> [B,h,w,3], and of the picture -> that of the window at its own size. */
 lw_val lw_framing_in(lw_graph *g, const lw_framing *f, lw_val x);
+/* [B,h,w,C] at another size; as it is where that is its own. */
+lw_val lw_framing_resize(lw_graph *g, lw_val x, int32_t w, int32_t h);
 lw_val lw_framing_out(lw_graph *g, const lw_framing *f, lw_val y);
 
 #endif

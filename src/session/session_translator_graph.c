@@ -30,18 +30,43 @@ static lw_val translate(lw_translator *t, lw_graph *g, lw_val x)
     return t->coder.decoder ? through(t->coder.decoder, g, "decoder", "y", x) : x;
 }
 
+/* The frame, or where "own" is 1 and "given" 0 the picture that came of the last one: a state. */
+static lw_val feed_back(lw_graph *g, lw_val x, lw_val *last)
+{
+    const lw_type one = lw_type_of(LW_F32, 1, 1);
+    if (!lw_val_ok(x))
+        return x;
+    *last = lw_input(g, "last", lw_val_type(g, x));
+    return lw_add(g, lw_mul(g, x, lw_input(g, "given", one)),
+                  lw_mul(g, *last, lw_input(g, "own", one)));
+}
+
+static void keep_picture(lw_graph *g, lw_val y, lw_val last)
+{
+    if (!lw_val_ok(last))
+        return;
+    y = lw_ew2(g, LW_EW_max, y, lw_const_f32(g, -1.0f));
+    y = lw_ew2(g, LW_EW_min, y, lw_const_f32(g, 1.0f));
+    lw_graph_output_add(g, "picture", y, last);
+}
+
 int lw_translator_build(lw_translator *t, lw_graph *g)
 {
     lw_val frame = lw_input(g, "frame", lw_type_of(LW_U8, 2, 1, (int32_t)lw_pixels_bytes(&t->in)));
-    if (!t->coder.encoder && !t->net && lw_framing_same(&t->framing)) {
+    if (!t->coder.encoder && !t->net && !t->o.feed_back && lw_framing_same(&t->framing)) {
         lw_graph_output_add(g, "rgb", lw_frame_to_rgb(g, frame, pixels_of(&t->in, LW_U8)),
                             LW_NOVAL);
         return lw_graph_error(g);
     }
-    lw_val x = lw_frame_to_rgb(g, frame, pixels_of(&t->in, LW_F32));
-    lw_val y = translate(t, g, lw_framing_in(g, &t->framing, x));
+    lw_val x = lw_frame_to_rgb(g, frame, pixels_of(&t->in, LW_F32)), last = LW_NOVAL;
+    x = lw_framing_in(g, &t->framing, x);
+    if (t->o.feed_back)
+        x = feed_back(g, x, &last);
+    lw_val y = translate(t, g, x);
+    keep_picture(g, y, last);
     if (t->o.at_input)
         y = lw_framing_out(g, &t->framing, y);
+    y = lw_framing_resize(g, y, t->out_w, t->out_h);
     y = lw_rgb_to_frame(g, y,
                         (lw_attr_pixels){.form = LW_PIXELS_RGB, .w = t->out_w, .h = t->out_h});
     lw_graph_output_add(g, "rgb", y, LW_NOVAL);

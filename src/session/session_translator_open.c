@@ -25,9 +25,6 @@ static int check_sampler(lw_translator *t)
         o->sampler = LW_SAMPLER_DDIM;
     if (o->sampler != LW_SAMPLER_DDIM && o->sampler != LW_SAMPLER_DPM_SOLVER)
         return lw_fail(LW_EUSAGE, "frames are sampled by ddim or dpm-solver");
-    if (o->steps > MOST_STEPS || o->steps > t->schedule->timesteps)
-        return lw_fail(LW_EUSAGE, "--steps %d: at most %d a frame", (int)o->steps,
-                       (int)LW_MIN(MOST_STEPS, t->schedule->timesteps));
     t->part = lw_calloc(1, sizeof *t->part);
     return t->part ? 0 : LW_ENOMEM;
 }
@@ -118,13 +115,24 @@ static int choose_size(lw_translator *t)
     }
     LW_TRY(check_size(t, multiple, own));
     t->framing = lw_framing_of((lw_frame_fit)o->fit, w, h, o->w, o->h);
-    t->out_w = o->at_input ? t->framing.window.w : o->w;
-    t->out_h = o->at_input ? t->framing.window.h : o->h;
+    if (t->out_w == 0) {
+        t->out_w = o->at_input ? t->framing.window.w : o->w;
+        t->out_h = o->at_input ? t->framing.window.h : o->h;
+    }
     return 0;
+}
+
+int lw_translator_fits(lw_translator *t)
+{
+    const int32_t most = t->schedule ? LW_MIN(MOST_STEPS, t->schedule->timesteps) : 1;
+    if (t->net && (t->o.steps < 1 || t->o.steps > most))
+        return lw_fail(LW_EUSAGE, "--steps %d: %s makes a frame in 1 to %d", (int)t->o.steps,
+                       t->o.model, (int)most);
+    return choose_size(t);
 }
 
 int lw_translator_open(lw_translator *t)
 {
     LW_TRY(open_networks(t));
-    return choose_size(t);
+    return lw_translator_fits(t);
 }

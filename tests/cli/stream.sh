@@ -102,10 +102,35 @@ expect 0 stream --input a.y4m --every-frame --model plain --steps 2 --strength .
 grep -q "$sum" "$out" && fails 'fresh noise is the fixed one'
 expect 0 stream --input a.y4m --every-frame --model plain --size 24x16 --sampler dpm-solver --steps 4 --seed 3
 out_has 'plain, 24x16'
+expect 2 stream --input a.y4m --model plain --precision int8
+err_has 'leeway quantize'
+expect 0 quantize plain --n 4 --batch-size 2 --output-dir plain-int8
+for n in 1 3; do
+    expect 0 stream --input a.y4m --every-frame --model plain-int8 --precision int8 --threads $n --output md5
+    sed -n 's/^md5 //p' "$out" >>int8
+done
+[ "$(sort -u int8 | wc -l)" -eq 1 ] || fails 'int8: threads change bits'
 expect 0 stream --input a.y4m --every-frame --model four --latents kl --steps 2
 out_has 'four, 32x32'
 expect 0 stream --input a.y4m --every-frame --model frames --output-size input --output h.y4m
 head -n 1 h.y4m | grep -q 'W64 H64' || fails 'the size of h.y4m'
+expect 0 stream --input a.y4m --every-frame --num-frames 5 --model frames --loop --reset-every 1 --output md5
+sum=$(sed -n 's/^md5 //p' "$out")
+expect 0 stream --input a.y4m --every-frame --num-frames 5 --model frames --output md5
+grep -q "$sum" "$out" && fails 'former answers changed nothing'
+head -c 3840 /dev/zero >still # 30 frames
+expect 0 stream --input still --raw 16x8:gray --every-frame --model frames --reset-every 2 --output folder:still-out
+cmp -s still-out/frame_000000.png still-out/frame_000001.png && fails 'the second answer is the first'
+cmp -s still-out/frame_000000.png still-out/frame_000002.png || fails 'a reset leaves something'
+expect 0 stream --input still --raw 16x8:gray --every-frame --similarity 0.98
+out_has '30 frames read, 30 computed, 30 written'
+out_has '27 of those computed were similar'
+expect 0 stream --input test:96x64@25 --num-frames 30 --every-frame --similarity 0.9999 --json
+grep -q '"similar":29' "$out" && fails 'everything was skipped'
+expect 0 stream --input a.y4m --every-frame --model kl --feed-back --output md5
+sum=$(sed -n 's/^md5 //p' "$out")
+expect 0 stream --input a.y4m --every-frame --model kl --output md5
+grep -q "$sum" "$out" && fails 'feeding back changed nothing'
 expect 2 stream --input a.y4m --model four
 err_has 'name the autoencoder'
 expect 2 stream --input a.y4m --model plain --sampler ancestral

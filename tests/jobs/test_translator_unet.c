@@ -11,6 +11,7 @@
 #include "autoencoder_fixture.h"
 #include "cpu_device.h"
 #include "session/session.h"
+#include "unet_fixture.h"
 
 enum { W = 24, H = 16, BYTES = W * H * 3, MOST = 32 * W * H };
 
@@ -22,26 +23,8 @@ static char coder[160], plain[160], latent[160], shown[160];
 static void make_unet(char *dir, const char *name, int32_t channels, int32_t previous,
                       const char *method)
 {
-    lw_store *s = NULL;
-    lw_unet_config c = lw_unet_small();
     snprintf(dir, 160, "%s", in_scratch(name));
-    assert_ok(lw_unet_set_levels(&c, 16, 8, (const int32_t[]){1, 2}, 2, (const int32_t[]){8}, 1));
-    c.norm_groups = 4;
-    c.heads = 2;
-    c.blocks = 1;
-    c.frame = previous >= 0;
-    c.previous = LW_MAX(previous, 0);
-    c.in_channels = channels * (2 + previous);
-    c.out_channels = channels;
-    c.default_out_init = c.default_res_init = true;
-    assert_ok(lw_store_new(true, &s));
-    assert_ok(lw_unet_declare(&c, s));
-    lw_store_init(s, 5);
-    json_t *config = lw_unet_to_json(&c);
-    json_object_set_new(config, "leeway_method", json_string(method));
-    assert_ok(lw_model_folder_save(dir, s, LW_SLAB_PARAM, config, NULL));
-    lw_json_drop(&config);
-    lw_store_free(&s);
+    assert_ok(unet_make(dir, channels, previous, method));
 }
 
 static int make_all(void **state)
@@ -311,6 +294,62 @@ static void test_condition(void **state)
     lw_translator_free(&t);
 }
 
+/* The second frame's answer is that of the first one's picture. */
+static void test_feed_back(void **state)
+{
+    static uint8_t second[BYTES];
+    int most = 0;
+    lw_translator *t = translator((lw_translator_opts){.model = coder, .feed_back = true});
+    lw_translator *u = translator((lw_translator_opts){.model = coder});
+    (void)state;
+    assert_ok(lw_translator_run(u, frame, want));
+    assert_ok(lw_translator_run(t, frame, got));
+    assert_memory_equal(got, want, BYTES);
+    assert_ok(lw_translator_run(t, other, second));
+    lw_translator_reset(t);
+    assert_ok(lw_translator_run(t, frame, got));
+    assert_memory_equal(got, want, BYTES);
+    assert_ok(lw_translator_run(t, frame, got));
+    assert_memory_equal(got, second, BYTES); /* whatever frame came */
+    assert_ok(lw_translator_run(u, want, second));
+    for (int i = 0; i < BYTES; i++) /* of bytes, which are the floats but for a rounding */
+        most = LW_MAX(most, abs(got[i] - second[i]));
+    assert_true(most <= 6);
+    lw_translator_free(&t);
+    lw_translator_free(&u);
+}
+
+/* Other steps and another size of the same networks: as one that was made so, in the old result's size;
+ * what is refused changes nothing. */
+static void test_change(void **state)
+{
+    lw_translator *t = translator((lw_translator_opts){.model = plain, .seed = 4});
+    lw_translator *u = translator((lw_translator_opts){.model = plain, .seed = 4, .steps = 3});
+    int32_t w, h;
+    (void)state;
+    assert_ok(lw_translator_run(t, frame, want));
+    assert_int_equal(lw_translator_change(t, 65, W, H), LW_EUSAGE);
+    assert_int_equal(lw_translator_change(t, 1, W + 1, H), LW_EUSAGE);
+    assert_ok(lw_translator_run(t, frame, got));
+    assert_memory_equal(got, want, BYTES);
+    assert_ok(lw_translator_change(t, 3, W, H));
+    assert_ok(lw_translator_run(t, frame, got));
+    assert_ok(lw_translator_run(u, frame, want));
+    assert_memory_equal(got, want, BYTES);
+    assert_ok(lw_translator_change(t, 3, 2 * W, 2 * H));
+    lw_translator_network_size(t, &w, &h);
+    assert_true(w == 2 * W && h == 2 * H);
+    lw_translator_size(t, &w, &h);
+    assert_true(w == W && h == H);
+    assert_ok(lw_translator_run(t, frame, got));
+    assert_true(memcmp(got, want, BYTES) != 0);
+    assert_ok(lw_translator_change(t, 3, W, H));
+    assert_ok(lw_translator_run(t, frame, got));
+    assert_memory_equal(got, want, BYTES);
+    lw_translator_free(&t);
+    lw_translator_free(&u);
+}
+
 /* ---- refusals
  * --------------------------------------------------------------------------------
  */
@@ -336,7 +375,7 @@ static void test_refusals(void **state)
                   LW_EUSAGE, "multiples of 4: 24x20 is nearest to 24x18");
     check_refused((lw_translator_opts){.model = alone}, LW_EUSAGE, "noise alone");
     check_refused((lw_translator_opts){.model = shown, .steps = 2}, LW_EUSAGE, "one step");
-    check_refused((lw_translator_opts){.model = plain, .steps = 65}, LW_EUSAGE, "at most 64");
+    check_refused((lw_translator_opts){.model = plain, .steps = 65}, LW_EUSAGE, "1 to 64");
     check_refused((lw_translator_opts){.model = coder, .latents = coder}, LW_EUSAGE, "generators");
 }
 
@@ -345,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),       cmocka_unit_test(test_settings),
         cmocka_unit_test(test_fresh_noise), cmocka_unit_test(test_condition),
+        cmocka_unit_test(test_feed_back),   cmocka_unit_test(test_change),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, make_all, free_all);

@@ -77,8 +77,20 @@ static const lw_option options[] = {
     {LW_OPT(stream_cli, c.network.at_input), .name = "output-size", .choices = "model|input",
      .fallback = "model", .group = "Model",
      .help = "of the frames that go out; input: its scale, without borders"},
-    {LW_OPT(stream_cli, c.network.precision), .name = "precision", .choices = "f32|bf16",
-     .fallback = "f32", .group = "Model", .help = "element type of products"},
+    {LW_OPT(stream_cli, c.network.feed_back), .name = "feed-back", .fallback = "false",
+     .group = "Model",
+     .help =
+         "the network is given its own last picture instead of the frame, but for the first one"},
+    {LW_OPT(stream_cli, c.reset_every), .name = "reset-every", .fallback = "0", .max = 1e9,
+     .unit = "frames", .group = "Model",
+     .help = "forget former answers and pictures after so many; 0: never"},
+    {LW_OPT(stream_cli, c.similarity), .name = "similarity", .fallback = "0", .max = 0.9999,
+     .group = "Model",
+     .help = "frames whose cosine to the last one computed is above this are skipped most of the "
+             "time, at most 10 in a row (0.98); 0: none"},
+    {LW_OPT(stream_cli, c.network.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
+     .fallback = "f32", .group = "Model",
+     .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
     {LW_OPT(stream_cli, c.fps), .name = "fps", .fallback = "0", .max = 1000, .unit = "frames/s",
      .group = "Time", .help = "rate of the input; 0: as it says"},
     {LW_OPT(stream_cli, c.every_frame), .name = "every-frame", .fallback = "false", .group = "Time",
@@ -139,6 +151,9 @@ static void print_summary(const stream_cli *o, const lw_stream_config *c, const 
                  (long long)r->repeated);
     if (r->skipped > 0)
         lw_cli_print("%lld damaged frames were passed over\n", (long long)r->skipped);
+    if (c->similarity > 0)
+        lw_cli_print("%lld of those computed were similar to the last one, and got its picture\n",
+                     (long long)r->similar);
     lw_cli_print("frames a second: %.4g in, %.4g network, %.4g out\n", r->fps_in, r->fps_network,
                  r->fps_out);
     lw_cli_print("%-16s %9s %9s %9s %9s   ms\n", "latency", "p50", "p95", "p99", "max");
@@ -169,6 +184,8 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
     }
     json_object_set_new(j, "input", json_string(c->input));
     json_object_set_new(j, "format", json_string(r->input));
+    json_object_set_new(j, "skipped", json_integer((json_int_t)r->skipped));
+    json_object_set_new(j, "similar", json_integer((json_int_t)r->similar));
     json_object_set_new(j, "model", json_string(c->network.model));
     json_object_set_new(j, "size", json_pack("[i, i]", r->network_w, r->network_h));
     json_object_set_new(j, "outputs", outputs);
@@ -177,7 +194,6 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
                             json_pack("{s:o, s:o, s:b}", "variance_ratio",
                                       lw_json_real(r->drift.ratio), "std",
                                       lw_json_real(r->drift.deviation), "stable", r->drift.stable));
-    json_object_set_new(j, "skipped", json_integer(r->skipped));
     json_object_set_new(j, "summary", json_true());
     lw_json_dump(j, 0, &text);
     lw_cli_print("%s\n", lw_str_c(&text));

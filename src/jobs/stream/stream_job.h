@@ -32,6 +32,7 @@ typedef struct lw_stream_report {
     int64_t dropped_in, dropped_out; /* before the network, behind it */
     int64_t repeated;                /* in files, for those dropped: time goes on */
     int64_t skipped;                 /* damaged ones of cameras and pipes; of the whole only */
+    int64_t similar; /* of those computed: like the last one, whose picture they got */
     double fps_in, fps_network, fps_out;
     lw_stream_latency latency[LW_STREAM_PARTS];
     lw_series_verdict drift;                     /* with drift_metrics */
@@ -44,6 +45,9 @@ typedef enum lw_stream_pace { LW_PACE_BY_SOURCE, LW_PACE_REALTIME, LW_PACE_FAST 
 typedef struct lw_stream_config {
     const char *input, *raw;
     lw_translator_opts network;
+    double similarity;     /* of a frame to the last one computed, above which it may be skipped
+                            (stream_similar.h); 0: none is */
+    int64_t reset_every;   /* frames after which the network forgets its former answers; 0: never */
     int32_t threads, conv; /* of the device; lw_conv_mode */
     const char *output[LW_STREAM_OUTPUTS];
     int32_t n_outputs;

@@ -9,10 +9,13 @@ int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c)
     if (!c->serve)
         return 0;
     snprintf(l->title, sizeof l->title, "%s, %s", c->input, c->network.model);
+    lw_stream_settings_init(&l->settings, c);
     const lw_serve_options o = {.address = c->serve,
                                 .cert = c->n_tls ? c->tls[0] : NULL,
                                 .key = c->n_tls ? c->tls[1] : NULL,
                                 .insecure = c->insecure,
+                                .knobs = l->settings.knob,
+                                .n_knobs = l->settings.n,
                                 .title = l->title};
     return lw_serve_new(&o, &l->serve);
 }
@@ -43,12 +46,15 @@ void lw_stream_live_close(lw_stream_live *l)
     lw_serve_close(&l->serve);
 }
 
-bool lw_stream_live_asked(lw_stream_live *l)
+void lw_stream_live_obey(lw_stream_live *l, lw_stream_network *n, const lw_observer *obs)
 {
     const int64_t before = l->asked.resets;
-    if (l->serve)
-        lw_serve_control(l->serve, &l->asked);
-    return l->asked.resets != before;
+    if (!l->serve)
+        return;
+    lw_serve_control(l->serve, &l->asked);
+    lw_stream_settings_apply(&l->settings, l->asked.value, n, obs);
+    if (l->asked.resets != before)
+        lw_stream_network_reset(n);
 }
 
 void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *out,

@@ -5,6 +5,7 @@
 
 #include "frames/frames.h"
 #include "jobs/stream/stream_job.h"
+#include "jobs/stream/stream_settings.h"
 #include "serve/serve.h"
 
 typedef struct lw_stream_live {
@@ -12,6 +13,7 @@ typedef struct lw_stream_live {
     const lw_kernels *kernels;
     const lw_pixels *pixels; /* of frames before the network */
     lw_serve_asked asked;
+    lw_stream_settings settings;
     int32_t w, h; /* of those behind it */
     char title[128];
 } lw_stream_live;
@@ -28,8 +30,8 @@ int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c);
 int lw_stream_live_start(lw_stream_live *l, const lw_kernels *k, const lw_frame_source *in,
                          int32_t w, int32_t h, const lw_observer *obs);
 void lw_stream_live_close(lw_stream_live *l);
-/* What the page asks for now. true: reset was pressed since. */
-bool lw_stream_live_asked(lw_stream_live *l);
+/* Does what the page asks for, but for a pause: l->asked. */
+void lw_stream_live_obey(lw_stream_live *l, lw_stream_network *n, const lw_observer *obs);
 void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *out,
                          const lw_stream_stamps *f);
 /* As lw_frame_options.camera. */

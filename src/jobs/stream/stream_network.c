@@ -7,11 +7,33 @@ int lw_stream_network_open(lw_stream_network *n, const lw_stream_config *c, cons
     LW_TRY(lw_session_device_with(c->threads, c->conv, &n->dev));
     LW_TRY(lw_translator_new(n->dev, &c->network, in, &n->translator));
     lw_translator_size(n->translator, &n->w, &n->h);
+    n->reset_every = c->reset_every;
+    lw_similar_open(&n->similar, c->network.seed, lw_pixels_bytes(in),
+                    (size_t)n->w * (size_t)n->h * 3);
+    return lw_similar_set(&n->similar, c->similarity);
+}
+
+void lw_stream_network_reset(lw_stream_network *n)
+{
+    lw_translator_reset(n->translator);
+    lw_similar_reset(&n->similar);
+}
+
+int lw_stream_network_run(lw_stream_network *n, const uint8_t *frame, uint8_t *rgb)
+{
+    if (n->reset_every > 0 && n->frames > 0 && n->frames % n->reset_every == 0)
+        lw_stream_network_reset(n);
+    n->frames++;
+    if (lw_similar_skip(&n->similar, frame, rgb))
+        return 0;
+    LW_TRY(lw_translator_run(n->translator, frame, rgb));
+    lw_similar_keep(&n->similar, frame, rgb);
     return 0;
 }
 
 void lw_stream_network_close(lw_stream_network *n)
 {
+    lw_similar_close(&n->similar);
     lw_translator_free(&n->translator);
     lw_backend_close(&n->dev);
 }

@@ -4,16 +4,23 @@
 #define LW_STREAM_NETWORK_H
 
 #include "jobs/stream/stream_job.h"
+#include "jobs/stream/stream_similar.h"
 #include "session/session.h"
 
 typedef struct lw_stream_network {
     lw_device *dev;
     lw_translator *translator;
-    int32_t w, h; /* of its RGB pictures */
+    lw_similar similar;
+    int64_t reset_every, frames; /* frames computed or skipped */
+    int32_t w, h;                /* of its RGB pictures */
 } lw_stream_network;
 
 /* in: the source's frames. As lw_translator_new. */
 int lw_stream_network_open(lw_stream_network *n, const lw_stream_config *c, const lw_pixels *in);
+/* One frame, or where it is skipped the last one's picture. */
+int lw_stream_network_run(lw_stream_network *n, const uint8_t *frame, uint8_t *rgb);
+/* The next frame is as the first one was. */
+void lw_stream_network_reset(lw_stream_network *n);
 void lw_stream_network_close(lw_stream_network *n); /* accepts a zeroed struct */
 
 #endif

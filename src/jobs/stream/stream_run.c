@@ -262,7 +262,7 @@ static int compute(pipe *p, const frame *from, frame *to)
     to->captured = from->captured;
     to->read = from->read;
     to->taken = lw_now();
-    LW_TRY(lw_translator_run(p->network.translator, from->bytes, to->bytes));
+    LW_TRY(lw_stream_network_run(&p->network, from->bytes, to->bytes));
     to->computed = lw_now();
     return 0;
 }
@@ -276,12 +276,14 @@ static void show(pipe *p, const frame *from, const frame *to)
 /* What the page asks for; waits while that is a pause. */
 static int obey(pipe *p)
 {
-    while (lw_stream_live_asked(&p->live), p->live.asked.paused) {
+    for (;;) {
+        lw_stream_live_obey(&p->live, &p->network, p->obs);
+        if (!p->live.asked.paused)
+            return 0;
         if (lw_observe_stop(p->obs))
             return lw_fail(LW_ESTOPPED, "interrupted");
         lw_sleep(WAIT);
     }
-    return 0;
 }
 
 /* Until there are no more frames, or one of the threads fails, or we are to stop. */
@@ -330,6 +332,7 @@ static int finish(pipe *p, int rc, lw_stream_report *out)
     int drift = finish_drift(p, out);
     end = end < 0 ? end : drift;
     out->seconds = lw_now() - p->start;
+    out->similar = p->network.similar.skipped;
     report_counts(p, out);
     report_rates(out, &(lw_stream_report){0}, out->seconds);
     for (int k = 0; k < LW_STREAM_PARTS; k++)
