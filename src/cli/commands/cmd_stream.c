@@ -238,7 +238,8 @@ static int run(const lw_cli *cli, const void *config)
     if (!o->doctor)
         LW_TRY(check(cli, o, pipe));
     LW_TRY(add_output(&c, o->record));
-    LW_TRY(parse_size(o->size, &c.network)); /* before the observer: it is closed on every way out */
+    LW_TRY(
+        parse_size(o->size, &c.network)); /* before the observer, which is closed on all ways out */
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     c.pace = o->realtime ? LW_PACE_REALTIME : o->as_fast ? LW_PACE_FAST : LW_PACE_BY_SOURCE;
     c.second = cli->global.json ? on_second : NULL;
