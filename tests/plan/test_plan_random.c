@@ -219,12 +219,15 @@ static void test_random(void **state)
         return;
     /* The net is only as good as its mesh: every op a graph can hold was there, and passes had
      * work. */
+    /* Frames are bytes: rounding to them is a step that small differences cross (test_translator holds
+     * their plans against separate parts). */
     for (int i = 0; i < LW_OP_COUNT; i++) {
         const char *name = lw_op_get((lw_op)i)->name;
         bool backward = lw_str_ends(name, "_grad") || lw_str_ends(name, "_dx") ||
                         lw_str_ends(name, "_dw");
         if (!backward && i != LW_OP_PACK && i != LW_OP_CAST && i != LW_OP_UPCONV_WEIGHT &&
-            i != LW_OP_CONV_CHAIN && total.ops[i] == 0)
+            i != LW_OP_CONV_CHAIN && i != LW_OP_FRAME_TO_RGB && i != LW_OP_RGB_TO_FRAME &&
+            total.ops[i] == 0)
             fail_msg("no graph held a '%s'", name);
     }
     assert_true(total.in_place > n_seeds && total.shared > n_seeds && total.prepared > n_seeds);
