@@ -302,7 +302,7 @@ static void test_wrong_inputs(void **state)
 {
     lw_unet_config c = tiny();
     (void)state;
-    expect_graph_error(&c, 16, 3, LW_ESHAPE, "made for 8x8 images, not 16x16");
+    expect_graph_error(&c, 9, 3, LW_ESHAPE, "made for 8x8 images, not 9x9");
     expect_graph_error(&c, 8, 4, LW_ESHAPE, "wants images [B,8,8,3]");
     c.classes = 4;
     expect_graph_error(&c, 8, 3, LW_EUSAGE, "class ids are needed");
