@@ -47,9 +47,9 @@ static void put(lw_translator *t, const char *input, const void *data, size_t by
 /* As many times as there are evaluations, or a multiple: then the last move ends without noise. */
 static int32_t times_left(const lw_translator *t)
 {
-    const int32_t n = t->o.steps, all = t->schedule->timesteps;
+    const int32_t n = t->o.steps, all = t->schedule->timesteps, most = all / n;
     const double share = fmin(fmax(t->o.strength, 0.0), 1.0) * all / n;
-    return n * (int32_t)fmin(fmax(rint(share), 1.0), all / n);
+    return n * (int32_t)fmin(fmax(rint(share), 1.0), most);
 }
 
 void lw_translator_set_moves(lw_translator *t)

@@ -58,7 +58,7 @@ typedef struct instance {
     const lw_rule *rule;
     int32_t r;
     const lw_atom *body;
-    const int8_t *order;
+    const uint8_t *order;
     int32_t n_order;
     uint8_t heads;                       /* patterns of the head that are asked for: bits */
     int32_t value[LW_PROOF_MOST_VARS];   /* 0: not known */

@@ -32,7 +32,7 @@ typedef struct lw_least_rules {
     /* Of rule r, body of n: at order_first[r], n + 1 rows of n: the atoms to be joined when atom i is given,
      * those with most known arguments first (row n: when the head is). At pattern_first[r], a row of n for
      * each pattern of the goal: those of its atoms. */
-    int8_t *order;
+    uint8_t *order;
     uint8_t *pattern;
     int32_t *order_first, *pattern_first; /* [n_rules] */
 } lw_least_rules;

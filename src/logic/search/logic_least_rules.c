@@ -83,7 +83,7 @@ static void fill_patterns(const lw_kb *kb, const lw_rule *r, int32_t patterns, u
 
 /* ---- order of joins -------------------------------------------------------------------------- */
 
-static void fill_order(const lw_kb *kb, const lw_rule *r, int32_t given, int8_t *out)
+static void fill_order(const lw_kb *kb, const lw_rule *r, int32_t given, uint8_t *out)
 {
     knowing k = {.kb = kb, .same = -1};
     bool done[LW_PROOF_MOST_BODY] = {false};
@@ -105,7 +105,7 @@ static void fill_order(const lw_kb *kb, const lw_rule *r, int32_t given, int8_t 
         done[best] = true;
         learn(&k, kb->body[r->first + best].arg[0]);
         learn(&k, kb->body[r->first + best].arg[1]);
-        out[m] = (int8_t)best;
+        out[m] = (uint8_t)best;
     }
 }
 
