@@ -93,7 +93,7 @@ static void fill_order(const lw_kb *kb, const lw_rule *r, int32_t given, uint8_t
     if (given < r->n_body)
         done[given] = true;
     for (int32_t n = given < r->n_body ? 1 : 0, m = 0; n < r->n_body; n++, m++) {
-        int32_t best = -1, most = -1;
+        int32_t best = 0, most = -1; /* one is always left */
         for (int32_t i = 0; i < r->n_body; i++) {
             const lw_atom a = kb->body[r->first + i];
             int32_t bound = knows(&k, a.arg[0]) + knows(&k, a.arg[1]);
