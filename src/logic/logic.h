@@ -12,6 +12,7 @@
  *     logic_unify     successors of a state: the first goal against facts and rules
  *     logic_env       one proof walked step by step, with every limit of the published environment
  *     logic_search    shortest proofs, breadth first, in bounded memory
+ *     logic_least_model   all that follows, bottom up, and how long its shortest proofs are
  *     logic_depths    many shortest proofs on all threads
  *     logic_survey    which parts of a knowledge base meet the limits of an env
  *     logic_trace     a proof as a tree, as text and as Prolog

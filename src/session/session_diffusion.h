@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The noise schedule of a DDPM (Ho et al. 2020) and its samplers' moves: DDIM (Song et al. 2021),
- * ancestral, and DPM-Solver++(2M) (Lu et al. 2022). Ours, or what a folder's scheduler_config.json says, as diffusers computes it.
+ * ancestral, and DPM-Solver++(2M) (Lu et al. 2022). Ours, or what a folder's scheduler_config.json
+ * says, as diffusers computes it.
  */
 #ifndef LW_SESSION_DIFFUSION_H
 #define LW_SESSION_DIFFUSION_H

@@ -48,7 +48,7 @@ typedef struct lw_chain {
     uint32_t newest, n; /* number + 1 */
 } lw_chain;
 
-/* An atom that is settled by its costs: a label may have one before. */
+/* The atoms, chained as joins look them up; of each, what its labels cost and the instance of a rule that gave it. */
 struct lw_least_model {
     const lw_kb *kb;
     lw_least_rules rules;
