@@ -30,6 +30,8 @@ bool lw_serve_known(void)
 static int open_module(void)
 {
     const void *calls;
+    if (lw_lws.set_log_level) /* threads of other servers read it */
+        return 0;
     LW_TRY(lw_module_open("lws", LW_LWS_VERSION, &calls));
     lw_lws = *(const lw_lws_calls *)calls;
     lw_lws.set_log_level(0, NULL);

@@ -67,7 +67,7 @@ typedef struct lw_serve_frame {
 typedef struct lw_serve lw_serve;
 
 bool lw_serve_known(void); /* this build has a server, and its library is there */
-/* LW_EUSAGE: no address, or one that others reach without --tls or --insecure. LW_EIO: in use, no
+/* From one thread. LW_EUSAGE: no address, or one that others reach without --tls or --insecure. LW_EIO: in use, no
  * certificate. LW_EUNSUPPORTED: this build has none. */
 int lw_serve_new(const lw_serve_options *o, lw_serve **out);
 /* "http://127.0.0.1:8080/", with the token that an address others reach asks for. */
