@@ -12,7 +12,7 @@ usage() {
 }
 [ $# -ge 2 ] || usage
 leeway=${LEEWAY:-$(dirname -- "$0")/../build/leeway}
-clip=$1 out=$2 minutes=40 degrade=blur:1.2,down:2 method=ddpm
+clip=$1 out=$2 minutes=40 degrade=noise:25 method=ddpm
 shift 2
 while [ $# -gt 1 ]; do
     case $1 in
@@ -31,14 +31,17 @@ case $clip in
     clip=$raw
     ;;
 esac
+# Two thirds of 4,000 times are noise alone, from which a stream's one step starts; a third of 1,000.
+times=
+[ "$method" != ddpm ] || times='--timesteps 4000'
 resume=
 [ ! -e "$out/run/checkpoints/last" ] || resume=--resume
 # shellcheck disable=SC2086
 [ -e "$out/run/summary.json" ] ||
     "$leeway" train "$method" --data "video:$clip" --image-size 128 --condition frame,previous \
         --degrade "$degrade" --base-channels 32 --channel-mult 1,2,2 --num-res-blocks 1 \
-        --attn-resolutions 32 --norm-groups 8 --dropout 0 --lr 1e-3 --scheduler cosine --batch-size 4 \
-        --ema-decay 0.995 --minutes "$minutes" --save-every 200 --keep-last-k-checkpoints 2 \
+        --attn-resolutions 32 --norm-groups 8 --dropout 0 --lr 2e-3 --scheduler cosine --batch-size 2 \
+        --precision bf16 --ema-decay 0.998 $times --minutes "$minutes" --save-every 200 --keep-last-k-checkpoints 2 \
         --eval-every 500 --sample-every 500 --output-dir "$out/run" $resume "$@"
 row=$(grep '"psnr":' "$out/run/metrics.jsonl" | tail -n 1)
 value() {

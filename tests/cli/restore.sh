@@ -35,6 +35,14 @@ out_has 'leeway_condition'
 expect 2 sample a --n 1 --output x.npy
 err_has 'makes pictures from frames'
 
+# before it has learnt anything a network does not see the noise, which would drown the frame
+# shellcheck disable=SC2086
+expect 0 train ddpm $ddpm --no-zero-init-output --lr 0 --steps 1 --output-dir blind
+for seed in 1 2; do
+    expect 0 stream --input clip.y4m --num-frames 2 --every-frame --model blind --seed $seed --output folder:blind$seed
+done
+cmp -s blind1/frame_000001.png blind2/frame_000001.png || fails 'the first answers depend on the noise'
+
 # a folder of frames is a clip too; one step of the student
 expect 0 stream --input clip.y4m --every-frame --output folder:frames
 # shellcheck disable=SC2086

@@ -3,6 +3,7 @@
 #include "train/pictures/train_generator.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "report/report.h"
 #include "train/train_curves.h"
@@ -16,6 +17,20 @@ int lw_generator_config_check(const lw_picture_config *p, const lw_heldout_confi
                        "--condition: --eval-every measures PSNR, no Frechet distance: leave "
                        "out --keep-best and --eval-encoder");
     return lw_heldout_check(h, eval_every);
+}
+
+/* A network that adds to its frame begins blind to the noise, which is far louder than the detail that
+ * it looks for in the frame: cancelling it first would take hundreds of steps. */
+static void quieten_noise(lw_generator *g)
+{
+    int32_t i = lw_store_find(g->p.store, "conv_in.weight");
+    LW_ASSERT(i >= 0, "a U-Net begins with conv_in");
+    const int32_t seen = g->net.in_channels, noise = g->net.out_channels;
+    float *w = lw_store_edit(g->p.store, i, LW_SLAB_PARAM); /* [channels][3][3][in] */
+    for (int64_t k = 0; k < (int64_t)g->net.channels[0] * 9; k++)
+        memset(w + k * seen, 0, (size_t)noise * sizeof *w);
+    lw_store_touch(g->p.store, LW_SLAB_PARAM);
+    lw_store_start_ema(g->p.store);
 }
 
 int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
@@ -34,6 +49,8 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
     LW_TRY(lw_net_unet(&net, &seen, &g->net));
     LW_TRY(lw_unet_declare(&g->net, p->store));
     lw_store_init(p->store, (uint64_t)p->c->seed);
+    if (g->net.residual)
+        quieten_noise(g);
     p->model = lw_net_json(&g->net, m, p->data);
     if (!lw_unet_is_diffusers(&g->net)) /* it would open this, and compute something else */
         p->weights = LW_WEIGHTS_HF;
