@@ -35,6 +35,9 @@ typedef struct lw_frame_format {
     int32_t rate, per; /* frames a second: rate / per */
 } lw_frame_format;
 
+/* RGB bytes, `fps` of them a second. */
+lw_frame_format lw_frame_format_rgb(int32_t w, int32_t h, int32_t fps);
+
 #define LW_FRAME_MAX_SIDE 16384
 #define LW_FRAME_MAX_PIXELS ((int64_t)1 << 26)
 /* LW_EFORMAT naming `what`: a side or rate that no frame has. */

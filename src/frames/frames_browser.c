@@ -17,12 +17,7 @@ static int browser_open(lw_frame_source *s, const char *spec, const lw_frame_opt
         return lw_fail(LW_EUSAGE, "--input %s: it is a page's camera: add --serve", spec);
     s->self = (void *)o;
     s->live = true;
-    s->format = (lw_frame_format){.form = LW_PIXELS_RGB,
-                                  .full_range = true,
-                                  .w = (int32_t)w,
-                                  .h = (int32_t)h,
-                                  .rate = (int32_t)fps,
-                                  .per = 1};
+    s->format = lw_frame_format_rgb((int32_t)w, (int32_t)h, (int32_t)fps);
     return 0;
 }
 

@@ -54,8 +54,7 @@ static int folder_open(lw_frame_source *s, const char *spec, const lw_frame_opti
     int32_t w, h;
     lw_path_join(&f->path, lw_str_c(&f->dir), f->names[0]);
     LW_TRY(lw_image_size(lw_str_c(&f->path), &w, &h));
-    s->format = (lw_frame_format){
-        .form = LW_PIXELS_RGB, .full_range = true, .w = w, .h = h, .rate = 25, .per = 1};
+    s->format = lw_frame_format_rgb(w, h, 25);
     return 0;
 }
 

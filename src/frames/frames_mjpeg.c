@@ -170,8 +170,7 @@ int lw_frame_mjpeg_begin(lw_frame_source *s, lw_frame_bytes *bytes)
     int rc = next_picture(s, &w, &h, NULL, &captured);
     if (rc != 0)
         return rc < 0 ? rc : lw_fail(LW_EFORMAT, "%s: empty: no frames", lw_str_c(&s->name));
-    s->format = (lw_frame_format){
-        .form = LW_PIXELS_RGB, .full_range = true, .w = w, .h = h, .rate = 25, .per = 1};
+    s->format = lw_frame_format_rgb(w, h, 25);
     return 0;
 }
 

@@ -22,6 +22,12 @@ bool lw_frame_named(const char *word, const char *spec)
     return strncmp(spec, word, n) == 0 && (spec[n] == '\0' || (n > 1 && spec[n] == ':'));
 }
 
+lw_frame_format lw_frame_format_rgb(int32_t w, int32_t h, int32_t fps)
+{
+    return (lw_frame_format){
+        .form = LW_PIXELS_RGB, .full_range = true, .w = w, .h = h, .rate = fps, .per = 1};
+}
+
 int lw_frame_format_check(const char *what, int64_t w, int64_t h, int64_t rate, int64_t per)
 {
     if (w < 1 || h < 1 || w > LW_FRAME_MAX_SIDE || h > LW_FRAME_MAX_SIDE ||

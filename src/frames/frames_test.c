@@ -113,12 +113,7 @@ static int test_open(lw_frame_source *s, const char *spec, const lw_frame_option
                        LW_FRAME_TEST_MIN_W, LW_FRAME_TEST_MIN_H);
     if (lw_frame_format_check(spec, w, h, fps, 1) < 0)
         return lw_fail(LW_EUSAGE, "%s", lw_errmsg());
-    s->format = (lw_frame_format){.form = LW_PIXELS_RGB,
-                                  .full_range = true,
-                                  .w = (int32_t)w,
-                                  .h = (int32_t)h,
-                                  .rate = (int32_t)fps,
-                                  .per = 1};
+    s->format = lw_frame_format_rgb((int32_t)w, (int32_t)h, (int32_t)fps);
     return 0;
 }
 

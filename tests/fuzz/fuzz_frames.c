@@ -1,25 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: bytes as YUV4MPEG2, as JPEGs one behind the other, and as raw frames. */
-#include "fuzz/fuzz.h"
-
-#include "frames/frames.h"
-
-static void read_all(const char *spec, const char *raw)
-{
-    const lw_frame_options options = {.raw = raw};
-    LW_CLEANUP(lw_frame_source_close) lw_frame_source *s = NULL;
-    if (lw_frame_source_open(spec, &options, &s) < 0 ||
-        (int64_t)s->format.w * s->format.h > 1 << 20)
-        return;
-    const size_t n = lw_pixels_bytes(&s->pixels);
-    uint8_t *bytes = malloc(n);
-    double captured;
-    if (!bytes)
-        abort();
-    for (int i = 0; i < 8 && lw_frame_source_next(s, bytes, &captured) == 0; i++)
-        fuzz_touch(bytes, n);
-    free(bytes);
-}
+#include "fuzz/fuzz_source.h"
 
 /* Sources are known by their endings: links of these names to the file in memory. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -36,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     fuzz_file("frames", data, size);
-    read_all(path[0], NULL);
-    read_all(path[1], NULL);
-    read_all(path[0], "5x3:yuv420p");
+    fuzz_source(path[0], NULL);
+    fuzz_source(path[1], NULL);
+    fuzz_source(path[0], "5x3:yuv420p");
     return 0;
 }

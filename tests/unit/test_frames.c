@@ -142,8 +142,7 @@ static void md5_of_frames(void **state)
                 {19, 1, "ab9d8ef2ffa9145d6c325cefa41d5d4e"},
                 {37, 3, "8e9d6c6d61e72b094ff58e3d75a99a83"}};
     for (size_t i = 0; i < LW_COUNT(rows); i++) {
-        const lw_frame_format like = {
-            .form = LW_PIXELS_RGB, .w = rows[i].w, .h = 1, .rate = 1, .per = 1};
+        const lw_frame_format like = lw_frame_format_rgb(rows[i].w, 1, 1);
         lw_frame_sink *s = NULL;
         static const uint8_t zeros[192];
         char text[64];
@@ -270,8 +269,7 @@ static void videos_are_ffmpegs(void **state)
     assert_true(s->format.w == 1280 && s->format.h == 720 && s->format.form == LW_PIXELS_420);
     assert_true(s->format.rate == 25 && s->format.per == 1 && !s->format.full_range);
     /* its bytes as if they were pixels */
-    const lw_frame_format bytes_as = {
-        .form = LW_PIXELS_RGB, .w = 1280, .h = 360, .rate = 1, .per = 1};
+    const lw_frame_format bytes_as = lw_frame_format_rgb(1280, 360, 1);
     assert_int_equal(lw_pixels_bytes(&s->pixels), 1280 * 360 * 3);
     assert_int_equal(lw_frame_sink_open("md5", &bytes_as, &kernels, &sum), 0);
     uint8_t *bytes = calloc(lw_pixels_bytes(&s->pixels), 1);
@@ -296,8 +294,7 @@ static void damaged_jpegs(void **state)
         char name[32];
         lw_frame_sink *s = NULL;
         static uint8_t rgb[64 * 32 * 3];
-        const lw_frame_format like = {
-            .form = LW_PIXELS_RGB, .w = 64, .h = 32, .rate = 25, .per = 1};
+        const lw_frame_format like = lw_frame_format_rgb(64, 32, 25);
         snprintf(name, sizeof name, "one%d.mjpeg", i);
         assert_int_equal(lw_frame_sink_open(at(name), &like, &kernels, &s), 0);
         lw_frame_test_draw(rgb, 64, 32, i);

@@ -339,8 +339,7 @@ static void refusals_are_named(void **state)
 static void virtual_cameras_get_frames(void **state)
 {
     (void)state;
-    const lw_frame_format like = {
-        .form = LW_PIXELS_RGB, .full_range = true, .w = W, .h = H, .rate = 25, .per = 1};
+    const lw_frame_format like = lw_frame_format_rgb(W, H, 25);
     static uint8_t rgb[W * H * 3], back[W * H * 3];
     lw_frame_test_draw(rgb, W, H, 77);
     for (unsigned yuyv = 0; yuyv < 2; yuyv++) {
