@@ -14,12 +14,6 @@ typedef struct folder {
     lw_str dir, path;
 } folder;
 
-static int load(folder *f, size_t i, lw_image *out)
-{
-    lw_path_join(&f->path, lw_str_c(&f->dir), f->names[i]);
-    return f->path.failed ? LW_ENOMEM : lw_image_load(lw_str_c(&f->path), out);
-}
-
 /* Names of pictures to the front, in their order. */
 static void keep_pictures(folder *f)
 {
@@ -62,14 +56,12 @@ static int folder_next(lw_frame_source *s, uint8_t *bytes, double *captured)
 {
     (void)captured;
     folder *f = s->self;
-    LW_CLEANUP(lw_image_clear) lw_image im = {0};
     if (f->next == f->n)
         return 1;
-    LW_TRY(load(f, f->next, &im));
-    if (im.width != s->format.w || im.height != s->format.h)
-        return lw_fail(LW_EFORMAT, "%s: %dx%d pixels, the frames before it have %dx%d",
-                       lw_str_c(&f->path), im.width, im.height, s->format.w, s->format.h);
-    memcpy(bytes, im.rgb, (size_t)im.width * (size_t)im.height * 3);
+    lw_path_join(&f->path, lw_str_c(&f->dir), f->names[f->next]);
+    if (f->path.failed)
+        return LW_ENOMEM;
+    LW_TRY(lw_image_read(lw_str_c(&f->path), s->format.w, s->format.h, bytes));
     f->next++;
     return 0;
 }

@@ -154,6 +154,11 @@ lw_plan_info lw_forward_info(const lw_forward *f)
     return lw_plan_get_info(f->plan);
 }
 
+void lw_forward_print(lw_str *s, const lw_forward *f)
+{
+    lw_plan_print(s, f->plan);
+}
+
 /* ---- one batch ------------------------------------------------------------------------------- */
 
 void *lw_forward_input(lw_forward *f, const char *name)

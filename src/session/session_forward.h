@@ -46,6 +46,7 @@ const lw_port *lw_forward_port(const lw_forward *f, int i); /* inputs first */
 /* LW_EUSAGE names the ports there are. */
 int lw_forward_find(const lw_forward *f, const char *name, const lw_port **out);
 lw_plan_info lw_forward_info(const lw_forward *f);
+void lw_forward_print(lw_str *s, const lw_forward *f); /* lw_plan_print */
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 

@@ -79,6 +79,14 @@ lw_plan_info lw_translator_info(const lw_translator *t)
     return lw_forward_info(t->plan);
 }
 
+void lw_translator_print(lw_str *s, const lw_translator *t)
+{
+    lw_framing_print(s, &t->framing);
+    lw_str_addf(s, "result: %dx%d rgb24%s\n", (int)t->out_w, (int)t->out_h,
+                t->out_w == t->framing.w && t->out_h == t->framing.h ? "" : ", resized bilinear");
+    lw_forward_print(s, t->plan);
+}
+
 void lw_translator_reset(lw_translator *t)
 {
     const lw_port *p;

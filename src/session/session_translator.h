@@ -67,6 +67,8 @@ void lw_translator_free(lw_translator **pp);
 void lw_translator_size(const lw_translator *t, int32_t *w, int32_t *h);
 void lw_translator_network_size(const lw_translator *t, int32_t *w, int32_t *h);
 lw_plan_info lw_translator_info(const lw_translator *t);
+/* What becomes of a frame's size, then the plan (lw_plan_print): lines for --verbose. */
+void lw_translator_print(lw_str *s, const lw_translator *t);
 /* A frame as the source has it -> rgb [h][w][3]. LW_ESTOPPED: the device was asked to stop. */
 int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb);
 /* Former answers are forgotten: the next frame is as the first one was. */

@@ -87,3 +87,16 @@ lw_val lw_framing_out(lw_graph *g, const lw_framing *f, lw_val y)
                ? lw_framing_resize(g, cut(g, y, &f->inner, f->w, f->h), f->window.w, f->window.h)
                : y;
 }
+
+void lw_framing_print(lw_str *s, const lw_framing *f)
+{
+    const lw_framing_box *w = &f->window, *i = &f->inner;
+    lw_str_addf(s, "size: %dx%d", (int)f->source_w, (int)f->source_h);
+    if (!is_whole(w, f->source_w, f->source_h))
+        lw_str_addf(s, ", cropped to %dx%d at %d,%d", (int)w->w, (int)w->h, (int)w->x, (int)w->y);
+    if (w->w != i->w || w->h != i->h)
+        lw_str_addf(s, ", resized to %dx%d (floats, bilinear, antialiased)", (int)i->w, (int)i->h);
+    if (!is_whole(i, f->w, f->h))
+        lw_str_addf(s, ", in a black border at %d,%d", (int)i->x, (int)i->y);
+    lw_str_addf(s, "; the network's pictures are %dx%d\n", (int)f->w, (int)f->h);
+}

@@ -26,6 +26,8 @@ bool lw_framing_same(const lw_framing *f);
 lw_val lw_framing_in(lw_graph *g, const lw_framing *f, lw_val x);
 /* [B,h,w,C] at another size; as it is where that is its own. */
 lw_val lw_framing_resize(lw_graph *g, lw_val x, int32_t w, int32_t h);
+/* A line: which part of the frame becomes which part of the picture, and how. */
+void lw_framing_print(lw_str *s, const lw_framing *f);
 lw_val lw_framing_out(lw_graph *g, const lw_framing *f, lw_val y);
 
 #endif

@@ -62,6 +62,10 @@ static void hashes_are_pillows(void **state)
                  (unsigned long long)lw_hash64(im.rgb, (size_t)w * (size_t)h * 3));
         if (strcmp(got, json_string_value(json_object_get(row, "hash"))) != 0)
             fail_msg("%s: pixels differ from Pillow's", path);
+        memset(im.rgb, 77, (size_t)w * (size_t)h * 3);
+        assert_ok(lw_image_read(path, w, h, im.rgb));
+        assert_true(lw_hash64(im.rgb, (size_t)w * (size_t)h * 3) == strtoull(got, NULL, 16));
+        assert_fails(LW_EFORMAT, "those before it have", lw_image_read(path, w + 1, h, im.rgb));
         lw_image_clear(&im);
         seen++;
     }

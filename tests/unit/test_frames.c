@@ -370,11 +370,12 @@ static void jpegs_that_promise_much(void **state)
 static void frames_allocate_nothing(void **state)
 {
     (void)state;
-    static const char *const from[] = {"test:64x32", "al.y4m", "al.mjpeg", "al.raw"};
+    static const char *const from[] = {"test:64x32", "al.y4m", "al.mjpeg", "al.raw", "folder:al"};
     static const char *const to[] = {"null", "md5", "to.y4m", "to.mjpeg"};
     char text[64];
     write_frames(at("al.y4m"), 64, 32, 40, LW_PIXELS_420, text);
     write_frames(at("al.mjpeg"), 64, 32, 40, LW_PIXELS_RGB, text);
+    write_frames(at("folder:al"), 64, 32, 40, LW_PIXELS_RGB, text);
     char *all = NULL;
     size_t n;
     assert_int_equal(lw_file_read(at("al.y4m"), 0, &all, &n), 0);
@@ -388,7 +389,7 @@ static void frames_allocate_nothing(void **state)
         lw_frame_sink *k = NULL;
         double captured;
         uint64_t before = 0;
-        assert_int_equal(lw_frame_source_open(strchr(in, ':') ? in : at(in), &o, &s), 0);
+        assert_int_equal(lw_frame_source_open(i < LW_COUNT(to) ? in : at(in), &o, &s), 0);
         assert_int_equal(
             lw_frame_sink_open(strchr(out, '.') ? at(out) : out, &s->format, &kernels, &k), 0);
         for (int frame = 0; frame < 35; frame++) {

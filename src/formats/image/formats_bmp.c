@@ -161,13 +161,7 @@ int lw_bmp_size(const char *what, const void *bytes, size_t n, int32_t *width, i
 int lw_bmp_parse(const char *what, const void *bytes, size_t n, lw_image *out)
 {
     bmp b = {.what = what, .bytes = bytes, .n = n};
-    LW_CLEANUP(lw_image_clear) lw_image im = {0};
     LW_TRY(read_header(&b)); /* all pixels are there before room is made for them */
-    int rc = lw_image_init(&im, b.width, b.height);
-    if (rc < 0)
-        return rc == LW_ESHAPE ? lw_fail_in(LW_EFORMAT, "%s: ", what) : rc;
-    LW_TRY(decode(&b, &im));
-    *out = im;
-    im = (lw_image){0};
-    return 0;
+    LW_TRY(lw_image_room(what, b.width, b.height, out));
+    return decode(&b, out);
 }

@@ -22,6 +22,18 @@ int lw_image_init(lw_image *out, int32_t width, int32_t height)
     return 0;
 }
 
+int lw_image_room(const char *what, int32_t width, int32_t height, lw_image *out)
+{
+    if (!out->rgb) {
+        const int rc = lw_image_init(out, width, height);
+        return rc == LW_ESHAPE ? lw_fail_in(LW_EFORMAT, "%s: ", what) : rc;
+    }
+    return width == out->width && height == out->height
+               ? 0
+               : lw_fail(LW_EFORMAT, "%s: %dx%d pixels, those before it have %dx%d", what,
+                         (int)width, (int)height, (int)out->width, (int)out->height);
+}
+
 void lw_image_clear(lw_image *im)
 {
     lw_free(&im->rgb);
@@ -79,8 +91,22 @@ bool lw_image_known(const char *name)
 int lw_image_parse(const char *what, const void *bytes, size_t n, lw_image *out)
 {
     const codec *c;
+    *out = (lw_image){0};
     LW_TRY(find_codec(what, bytes, n, &c));
-    return c->parse(what, bytes, n, out);
+    const int rc = c->parse(what, bytes, n, out);
+    if (rc < 0)
+        lw_image_clear(out);
+    return rc;
+}
+
+int lw_image_read(const char *path, int32_t width, int32_t height, uint8_t *rgb)
+{
+    LW_CLEANUP(lw_map_close) lw_map map = {0};
+    lw_image into = {.width = width, .height = height, .rgb = rgb};
+    const codec *c;
+    LW_TRY(lw_map_open(&map, path));
+    LW_TRY(find_codec(path, map.data, map.size, &c));
+    return c->parse(path, map.data, map.size, &into);
 }
 
 int lw_image_load(const char *path, lw_image *out)

@@ -44,6 +44,9 @@ const char *lw_image_kind(const void *bytes, size_t n);
  * none of these; LW_EUNSUPPORTED: a kind of them that is not read. */
 int lw_image_parse(const char *what, const void *bytes, size_t n, lw_image *out);
 int lw_image_load(const char *path, lw_image *out);
+/* One of this size into the caller's memory, without an allocation but those of libraries (and of CMYK).
+ * LW_EFORMAT: also of another size. */
+int lw_image_read(const char *path, int32_t width, int32_t height, uint8_t *rgb);
 /* Width and height as the file's header says, nothing decoded. */
 int lw_image_parse_size(const char *what, const void *bytes, size_t n, int32_t *width,
                         int32_t *height);

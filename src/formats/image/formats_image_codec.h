@@ -5,6 +5,11 @@
 
 #include "formats/image/formats_image.h"
 
+/* Room for a decoded picture: what *out brings, of its size alone, or where it is zeros new memory, which
+ * lw_image_parse frees when decoding fails. */
+int lw_image_room(const char *what, int32_t width, int32_t height, lw_image *out);
+
+/* Into lw_image_room. */
 int lw_png_parse(const char *what, const void *bytes, size_t n, lw_image *out);
 /* An object of strings; pixels are decoded too, because text may follow them. */
 int lw_png_parse_texts(const char *what, const void *bytes, size_t n, json_t **out);

@@ -72,14 +72,8 @@ static int parse(tjhandle h, const char *what, const void *bytes, size_t n, lw_i
 {
     int width, height, space;
     LW_TRY(read_header(h, what, bytes, n, &width, &height, &space));
-    LW_CLEANUP(lw_image_clear) lw_image im = {0};
-    int rc = lw_image_init(&im, width, height);
-    if (rc < 0)
-        return rc == LW_ESHAPE ? lw_fail_in(LW_EFORMAT, "%s: ", what) : rc;
-    LW_TRY(decode_into(h, what, bytes, n, space, (int64_t)width * height, im.rgb));
-    *out = im;
-    im = (lw_image){0};
-    return 0;
+    LW_TRY(lw_image_room(what, width, height, out));
+    return decode_into(h, what, bytes, n, space, (int64_t)width * height, out->rgb);
 }
 
 int lw_jpeg_parse(const char *what, const void *bytes, size_t n, lw_image *out)

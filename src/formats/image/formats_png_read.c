@@ -19,7 +19,7 @@ typedef struct decoder {
     png_structp png;
     png_infop info;
     lw_image image;
-    png_bytep *rows;
+    int passes; /* of an interlaced picture: each changes some of its pixels */
     json_t *texts;
     int rc;
 } decoder;
@@ -54,7 +54,7 @@ static void ask_for_rgb(decoder *d)
     png_set_expand(d->png); /* palette -> RGB, low-bit gray -> 8 bits, tRNS -> alpha */
     png_set_gray_to_rgb(d->png);
     png_set_strip_alpha(d->png);
-    png_set_interlace_handling(d->png);
+    d->passes = png_set_interlace_handling(d->png);
     png_read_update_info(d->png, d->info);
 }
 
@@ -115,17 +115,14 @@ static int decode(decoder *d)
     ask_for_rgb(d);
     png_uint_32 width = png_get_image_width(d->png, d->info);
     png_uint_32 height = png_get_image_height(d->png, d->info);
-    d->rc = lw_image_init(&d->image, (int32_t)width, (int32_t)height);
+    d->rc = lw_image_room(d->what, (int32_t)width, (int32_t)height, &d->image);
     if (d->rc < 0)
-        return d->rc == LW_ESHAPE ? lw_fail_in(LW_EFORMAT, "%s: ", d->what) : d->rc;
+        return d->rc;
     if (png_get_rowbytes(d->png, d->info) != (size_t)width * 3)
         return lw_fail(LW_EFORMAT, "%s: bad PNG: rows are not RGB", d->what);
-    d->rows = lw_calloc(height, sizeof *d->rows);
-    if (!d->rows)
-        return LW_ENOMEM;
-    for (png_uint_32 y = 0; y < height; y++)
-        d->rows[y] = d->image.rgb + (size_t)y * width * 3;
-    png_read_image(d->png, d->rows);
+    for (int pass = 0; pass < d->passes; pass++)
+        for (png_uint_32 y = 0; y < height; y++)
+            png_read_row(d->png, d->image.rgb + (size_t)y * width * 3, NULL);
     png_read_end(d->png, d->info);
     if (d->texts)
         take_texts(d);
@@ -166,18 +163,14 @@ static int decode_all(decoder *d)
     int rc = d->info ? decode_guarded(d)
                      : lw_fail(LW_ENOMEM, "%s: no memory for a PNG decoder", d->what);
     png_destroy_read_struct(&d->png, &d->info, NULL);
-    lw_free(&d->rows);
     return rc;
 }
 
 int lw_png_parse(const char *what, const void *bytes, size_t n, lw_image *out)
 {
-    decoder d = {.what = what, .bytes = bytes, .n = n};
-    int rc = decode_all(&d);
-    if (rc < 0)
-        lw_image_clear(&d.image);
-    else
-        *out = d.image;
+    decoder d = {.what = what, .bytes = bytes, .n = n, .image = *out};
+    const int rc = decode_all(&d);
+    *out = d.image;
     return rc;
 }
 

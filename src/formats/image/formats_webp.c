@@ -27,17 +27,12 @@ int lw_webp_size(const char *what, const void *bytes, size_t n, int32_t *width, 
 
 int lw_webp_parse(const char *what, const void *bytes, size_t n, lw_image *out)
 {
-    LW_CLEANUP(lw_image_clear) lw_image im = {0};
     int32_t width = 0, height = 0;
     LW_TRY(lw_webp_size(what, bytes, n, &width, &height));
-    int rc = lw_image_init(&im, width, height);
-    if (rc < 0)
-        return rc == LW_ESHAPE ? lw_fail_in(LW_EFORMAT, "%s: ", what) : rc;
+    LW_TRY(lw_image_room(what, width, height, out));
     size_t room = 3 * (size_t)width * (size_t)height;
-    if (!WebPDecodeRGBInto(bytes, n, im.rgb, room, 3 * width))
+    if (!WebPDecodeRGBInto(bytes, n, out->rgb, room, 3 * width))
         return lw_fail(LW_EFORMAT, "%s: bad WebP: damaged or truncated", what);
-    *out = im;
-    im = (lw_image){0};
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "jobs/stream/stream_live.h"
 #include "jobs/stream/stream_network.h"
 #include "jobs/stream/stream_times.h"
+#include "jobs/stream/stream_verbose.h"
 
 #define WAIT 0.05 /* seconds between two questions whether to stop */
 
@@ -249,6 +250,8 @@ static int pipe_open(pipe *p)
     LW_TRY(lw_frame_source_open(c->input, &p->options, &p->source));
     LW_TRY(lw_stream_network_open(&p->network, c, &p->source->pixels));
     LW_TRY(open_sinks(p));
+    lw_stream_log_frames(p->source, p->sink, c->n_outputs);
+    lw_stream_log_network(c->network.model, &p->network);
     p->last = -1;
     p->paced = c->pace == LW_PACE_REALTIME || (c->pace == LW_PACE_BY_SOURCE && !c->every_frame &&
                                                !lw_frame_source_paces(p->source));
