@@ -64,7 +64,7 @@ void lw_translator_free(lw_translator **pp)
 
 void lw_translator_size(const lw_translator *t, int32_t *w, int32_t *h)
 {
-    *w = t->out_w;
+    *w = t->out_w * (t->o.beside ? 2 : 1);
     *h = t->out_h;
 }
 
@@ -152,6 +152,8 @@ int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb)
     set_fed_back(t);
     LW_TRY(lw_forward_run(t->plan, &tick));
     t->frames++;
-    memcpy(rgb, lw_forward_output(t->plan, "rgb"), (size_t)t->out_w * (size_t)t->out_h * 3);
+    int32_t w, h;
+    lw_translator_size(t, &w, &h);
+    memcpy(rgb, lw_forward_output(t->plan, "rgb"), (size_t)w * (size_t)h * 3);
     return 0;
 }

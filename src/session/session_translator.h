@@ -44,6 +44,8 @@ typedef struct lw_translator_opts {
     int32_t at_input;  /* 1: the result has the source's scale: resized back, without the border;
                             what was cropped stays away. 0: it is as large as the network's picture */
     int32_t precision; /* lw_num of products; S8: of a U-Net's, from a quantised folder */
+    bool beside;       /* the result has the frame on its left, as the network is given it: twice as
+                          wide */
     bool feed_back; /* from the second frame on (also behind a reset) the network is given its own
                           last picture instead of the frame */
     /* of a U-Net */

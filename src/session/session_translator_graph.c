@@ -50,25 +50,36 @@ static void keep_picture(lw_graph *g, lw_val y, lw_val last)
     lw_graph_output_add(g, "picture", y, last);
 }
 
+/* A picture of the network's size as one of the result's. */
+static lw_val as_result(const lw_translator *t, lw_graph *g, lw_val y)
+{
+    if (t->o.at_input)
+        y = lw_framing_out(g, &t->framing, y);
+    return lw_framing_resize(g, y, t->out_w, t->out_h);
+}
+
 int lw_translator_build(lw_translator *t, lw_graph *g)
 {
     lw_val frame = lw_input(g, "frame", lw_type_of(LW_U8, 2, 1, (int32_t)lw_pixels_bytes(&t->in)));
-    if (!t->coder.encoder && !t->net && !t->o.feed_back && lw_framing_same(&t->framing)) {
+    if (!t->coder.encoder && !t->net && !t->o.feed_back && !t->o.beside &&
+        lw_framing_same(&t->framing)) {
         lw_graph_output_add(g, "rgb", lw_frame_to_rgb(g, frame, pixels_of(&t->in, LW_U8)),
                             LW_NOVAL);
         return lw_graph_error(g);
     }
     lw_val x = lw_frame_to_rgb(g, frame, pixels_of(&t->in, LW_F32)), last = LW_NOVAL;
     x = lw_framing_in(g, &t->framing, x);
+    const lw_val given = x;
     if (t->o.feed_back)
         x = feed_back(g, x, &last);
     lw_val y = translate(t, g, x);
     keep_picture(g, y, last);
-    if (t->o.at_input)
-        y = lw_framing_out(g, &t->framing, y);
-    y = lw_framing_resize(g, y, t->out_w, t->out_h);
-    y = lw_rgb_to_frame(g, y,
-                        (lw_attr_pixels){.form = LW_PIXELS_RGB, .w = t->out_w, .h = t->out_h});
+    y = as_result(t, g, y);
+    if (t->o.beside)
+        y = lw_concat(g, as_result(t, g, given), y, 2);
+    int32_t w, h;
+    lw_translator_size(t, &w, &h);
+    y = lw_rgb_to_frame(g, y, (lw_attr_pixels){.form = LW_PIXELS_RGB, .w = w, .h = h});
     lw_graph_output_add(g, "rgb", y, LW_NOVAL);
     return lw_graph_error(g);
 }

@@ -52,6 +52,21 @@ grep -q 'this run' drift2/variance.svg || fails 'nothing beside'
 expect 2 stream --input folder:a --drift-beside drift
 expect 4 stream --input folder:a --every-frame --drift-metrics drift3 --drift-beside none
 
+# made worse before the network, which then stands beside it
+expect 0 stream --input a.y4m --every-frame --degrade gray --split --output folder:gray,md5
+out_has '12 written'
+expect 0 stream --input folder:gray --every-frame --output gray.y4m
+head -n 1 gray.y4m | grep -q 'W192 H64' || fails 'the size of gray.y4m'
+for n in 1 3; do
+    expect 0 stream --input test:96x64 --num-frames 6 --every-frame --degrade blur:1.2,noise:9 --threads $n --output md5
+    sed -n 's/^md5 //p' "$out" >>worse
+done
+expect 0 stream --input test:96x64 --num-frames 6 --every-frame --degrade blur:1.2,noise:9 --seed 5 --output md5
+sed -n 's/^md5 //p' "$out" >>worse
+[ "$(sort -u worse | wc -l)" -eq 2 ] || fails 'threads change noise, or seeds do not'
+expect 2 stream --input a.y4m --degrade mud
+expect 2 stream --input a.y4m --split --drift-metrics drift9
+
 # raw frames, without a header
 head -c 144 /dev/zero >zeros
 expect 0 stream --input zeros --raw 8x4:yuv420p --every-frame
@@ -80,6 +95,13 @@ head -n 1 f.y4m | grep -q 'W32 H32' || fails 'the size of f.y4m'
 expect 0 stream --input a.y4m --every-frame --model kl --size 32x32 --fit border --output-size input --output g.y4m
 head -n 1 g.y4m | grep -q 'W96 H64' || fails 'the size of g.y4m'
 expect 0 stream --input a.y4m --every-frame --model kl --precision bf16
+expect 0 stream --input a.y4m --every-frame --model kl --size 32x32 --verbose --output null,v.y4m
+err_has 'input a.y4m: 96x64 yuv420p, BT.601, full range, 25 fps'
+err_has 'output v.y4m: 32x32 yuv420p'
+err_has 'size: 96x64, cropped to 64x64 at 16,0, resized to 32x32 (floats, bilinear, antialiased)'
+err_has 'frame_to_rgb'
+err_has 'conv2d .*decoder.conv_out'
+grep -q -- '-- memory' "$err" && fails 'the map of memory is no step'
 expect 2 stream --input a.y4m --model kl --size 33x32
 err_has 'multiples of 2: 34x32 is nearest to 33x32'
 expect 2 stream --input a.y4m --size 33

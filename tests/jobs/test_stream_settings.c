@@ -3,6 +3,7 @@
  * changes nothing. */
 #include "unit/test_formats_util.h"
 
+#include "jobs/stream/stream_intake.h"
 #include "jobs/stream/stream_settings.h"
 #include "unet_fixture.h"
 
@@ -100,9 +101,47 @@ static void test_similarity(void **state)
     lw_stream_network_close(&n);
 }
 
+/* A frame is what training makes of that row, and stands on the left of what the network makes of it. */
+static void test_worse_beside(void **state)
+{
+    enum { SIDE = 64, TALL = 32, ALL = SIDE * TALL * 3 };
+    static uint8_t rgb[ALL], both[2 * ALL];
+    lw_stream_intake in;
+    lw_stream_network n = {0};
+    lw_kernels k;
+    lw_degradation d;
+    double captured;
+    const lw_frame_options o = {0};
+    (void)state;
+    lw_kernels_init(&k, lw_isa_best());
+    const lw_stream_config c = {.input = "test:64x32",
+                                .degrade = "blur:2,noise:9",
+                                .threads = 1,
+                                .network = {.model = "identity", .seed = 3, .beside = true}};
+    assert_ok(lw_stream_intake_open(&in, &c, &o, &k));
+    assert_ok(lw_stream_network_open(&n, &c, &in.pixels));
+    assert_true(n.w == 2 * SIDE && n.h == TALL);
+    assert_ok(lw_degradation_parse(c.degrade, &d));
+    for (int64_t row = 0; row < 3; row++) {
+        LW_CLEANUP(lw_raster_clear) lw_raster im = {0};
+        assert_ok(lw_raster_init(&im, TALL, SIDE, 3));
+        lw_frame_test_draw(im.at, SIDE, TALL, row);
+        assert_ok(lw_degrade(&d, 3, row, &im));
+        assert_ok(lw_stream_intake_next(&in, row, rgb, &captured));
+        assert_memory_equal(rgb, im.at, ALL);
+        assert_ok(lw_stream_network_run(&n, rgb, both));
+        for (int y = 0; y < TALL; y++)
+            for (int half = 0; half < 2; half++)
+                assert_memory_equal(both + (2 * y + half) * SIDE * 3, rgb + y * SIDE * 3, SIDE * 3);
+    }
+    lw_stream_network_close(&n);
+    lw_stream_intake_close(&in);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings),
-                                       cmocka_unit_test(test_similarity)};
+                                       cmocka_unit_test(test_similarity),
+                                       cmocka_unit_test(test_worse_beside)};
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -30,6 +30,12 @@ static const lw_option options[] = {
          "on standard output), md5 (of all frames as RGB) or null; several with commas"},
     {LW_OPT(stream_cli, record), .name = "record", .path = LW_PATH_OUT, .unit = "file",
      .group = "Frames", .help = "one more output: FILE.mp4, FILE.y4m or FILE.mjpeg"},
+    {LW_OPT(stream_cli, c.network.beside), .name = "split", .fallback = "false", .group = "Frames",
+     .help = "frames that go out have the one that came in on their left, as the network is given "
+             "it"},
+    {LW_OPT(stream_cli, c.degrade), .name = "degrade", .unit = "list", .group = "Frames",
+     .help = "make frames worse before the network, as `train --degrade` does, so that it is seen "
+             "restoring them: " LW_DEGRADE_HELP},
     {LW_OPT(stream_cli, c.buffers), .name = "buffers", .fallback = "4", .min = 1, .max = 4,
      .unit = "frames", .group = "Frames",
      .help = "of a camera; with one it waits until a frame was read, which some do not like"},

@@ -44,6 +44,8 @@ typedef enum lw_stream_pace { LW_PACE_BY_SOURCE, LW_PACE_REALTIME, LW_PACE_FAST 
 
 typedef struct lw_stream_config {
     const char *input, *raw;
+    const char *degrade; /* what is done to frames before the network, as in training
+                            (lw_degradation_parse); NULL: nothing */
     lw_translator_opts network;
     double similarity;     /* of a frame to the last one computed, above which it may be skipped
                             (stream_similar.h); 0: none is */

@@ -20,21 +20,22 @@ int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c)
     return lw_serve_new(&o, &l->serve);
 }
 
-int lw_stream_live_start(lw_stream_live *l, const lw_kernels *k, const lw_frame_source *in,
-                         int32_t w, int32_t h, const lw_observer *obs)
+int lw_stream_live_start(lw_stream_live *l, const lw_stream_intake *in, bool beside, int32_t w,
+                         int32_t h, const lw_observer *obs)
 {
-    const lw_frame_format *f = &in->format;
+    const lw_frame_format *f = &in->source->format;
     const lw_serve_size size = {
         .in_w = f->w,
         .in_h = f->h,
-        .out_w = w,
+        .out_w = beside ? w / 2 : w,
         .out_h = h,
-        .camera_fps = lw_frame_source_of_page(in) ? LW_MAX(f->rate / f->per, 1) : 0};
+        .camera_fps = lw_frame_source_of_page(in->source) ? LW_MAX(f->rate / f->per, 1) : 0};
     if (!l->serve)
         return 0;
-    l->kernels = k;
+    l->kernels = in->kernels;
     l->pixels = &in->pixels;
-    l->w = w;
+    l->beside = beside;
+    l->w = size.out_w;
     l->h = h;
     LW_TRY(lw_serve_start(l->serve, &size));
     lw_observe_say(obs, "page: %s", lw_serve_url(l->serve));
@@ -64,7 +65,11 @@ void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *ou
     if (!to)
         return;
     l->kernels->pixels.to_u8(to->in, in, l->pixels, 0, l->pixels->bands);
-    memcpy(to->out, out, (size_t)l->w * (size_t)l->h * 3);
+    const size_t row = (size_t)l->w * 3;
+    for (int32_t y = 0; l->beside && y < l->h; y++)
+        memcpy(to->out + (size_t)y * row, out + (2 * (size_t)y + 1) * row, row);
+    if (!l->beside)
+        memcpy(to->out, out, row * (size_t)l->h);
     to->number = f->number;
     to->captured = f->captured;
     to->taken = f->taken;

@@ -3,7 +3,7 @@
 #ifndef LW_STREAM_LIVE_H
 #define LW_STREAM_LIVE_H
 
-#include "frames/frames.h"
+#include "jobs/stream/stream_intake.h"
 #include "jobs/stream/stream_job.h"
 #include "jobs/stream/stream_settings.h"
 #include "serve/serve.h"
@@ -14,7 +14,8 @@ typedef struct lw_stream_live {
     const lw_pixels *pixels; /* of frames before the network */
     lw_serve_asked asked;
     lw_stream_settings settings;
-    int32_t w, h; /* of those behind it */
+    int32_t w, h; /* of those behind it, as the page shows them */
+    bool beside;  /* they come with the input on their left, which the page shows by itself */
     char title[128];
 } lw_stream_live;
 
@@ -26,9 +27,9 @@ typedef struct lw_stream_stamps {
 } lw_stream_stamps;
 
 int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c);
-/* From here on the page answers; w, h: of the frames shown as output. */
-int lw_stream_live_start(lw_stream_live *l, const lw_kernels *k, const lw_frame_source *in,
-                         int32_t w, int32_t h, const lw_observer *obs);
+/* From here on the page answers; w, h: of the frames that go out. */
+int lw_stream_live_start(lw_stream_live *l, const lw_stream_intake *in, bool beside, int32_t w,
+                         int32_t h, const lw_observer *obs);
 void lw_stream_live_close(lw_stream_live *l);
 /* Does what the page asks for, but for a pause: l->asked. */
 void lw_stream_live_obey(lw_stream_live *l, lw_stream_network *n, const lw_observer *obs);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "frames/frames.h"
+#include "jobs/stream/stream_intake.h"
 #include "jobs/stream/stream_drift.h"
 #include "jobs/stream/stream_live.h"
 #include "jobs/stream/stream_network.h"
@@ -28,9 +29,10 @@ typedef struct frame {
 typedef struct pipe {
     const lw_stream_config *c;
     const lw_observer *obs;
+    lw_kernels kernels;
     lw_stream_network network;
     lw_frame_options options;
-    lw_frame_source *source;
+    lw_stream_intake intake;
     lw_frame_sink *sink[LW_STREAM_OUTPUTS];
     lw_stream_live live;
     lw_mailbox *in, *out;
@@ -53,7 +55,7 @@ typedef struct pipe {
 /* The frame is due: frames of a file come at its rate. */
 static int wait_until_due(pipe *p)
 {
-    const lw_frame_format *f = &p->source->format;
+    const lw_frame_format *f = &p->intake.source->format;
     const double due = p->start + (double)p->number * f->per / f->rate;
     for (double left; (left = due - lw_now()) > 0;) {
         if (lw_mailbox_stopped(p->in))
@@ -72,15 +74,15 @@ static int read_frame(void *arg, int buffer)
     int rc = p->paced ? wait_until_due(p) : 0;
     if (rc != 0)
         return rc;
-    rc = lw_frame_source_next(p->source, f->bytes, &f->captured);
+    rc = lw_stream_intake_next(&p->intake, p->number, f->bytes, &f->captured);
     if (rc == 1 && p->c->loop) {
-        LW_TRY(lw_frame_source_rewind(p->source));
-        rc = lw_frame_source_next(p->source, f->bytes, &f->captured);
+        LW_TRY(lw_frame_source_rewind(p->intake.source));
+        rc = lw_stream_intake_next(&p->intake, p->number, f->bytes, &f->captured);
     }
     if (rc != 0)
         return rc == 1 ? LW_MAILBOX_END : rc;
     f->read = lw_now();
-    memcpy(f->mark, p->source->mark, sizeof f->mark);
+    memcpy(f->mark, p->intake.source->mark, sizeof f->mark);
     f->number = p->number++;
     return 0;
 }
@@ -184,7 +186,7 @@ static void pipe_clear(pipe *p)
     lw_mailbox_free(&p->in); /* first the threads */
     lw_mailbox_free(&p->out);
     lw_stream_live_close(&p->live);
-    lw_frame_source_close(&p->source);
+    lw_stream_intake_close(&p->intake);
     for (int i = 0; i < LW_STREAM_OUTPUTS; i++)
         lw_frame_sink_close(&p->sink[i]);
     for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
@@ -213,18 +215,18 @@ static int camera(void *self, double seconds, lw_frame_picture *out)
 static int open_sinks(pipe *p)
 {
     const lw_stream_config *c = p->c;
-    lw_frame_format like = p->source->format;
+    lw_frame_format like = p->intake.source->format;
     like.w = p->network.w;
     like.h = p->network.h;
     for (int i = 0; i < c->n_outputs; i++)
-        LW_TRY(lw_frame_sink_open(c->output[i], &like, p->network.dev->kernels, &p->sink[i]));
+        LW_TRY(lw_frame_sink_open(c->output[i], &like, &p->kernels, &p->sink[i]));
     return 0;
 }
 
 static int open_slots(pipe *p)
 {
     for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
-        p->before[i].bytes = lw_calloc(lw_pixels_bytes(&p->source->pixels), 1);
+        p->before[i].bytes = lw_calloc(lw_pixels_bytes(&p->intake.pixels), 1);
         p->behind[i].bytes = lw_calloc(rgb_bytes(p), 1);
         if (!p->before[i].bytes || !p->behind[i].bytes)
             return LW_ENOMEM;
@@ -247,14 +249,17 @@ static int pipe_open(pipe *p)
                                     .camera = c->serve ? camera : NULL,
                                     .self = p};
     LW_TRY(lw_stream_live_open(&p->live, c));
-    LW_TRY(lw_frame_source_open(c->input, &p->options, &p->source));
-    LW_TRY(lw_stream_network_open(&p->network, c, &p->source->pixels));
+    lw_isa isa;
+    LW_TRY(lw_isa_chosen(&isa));
+    lw_kernels_init(&p->kernels, isa);
+    LW_TRY(lw_stream_intake_open(&p->intake, c, &p->options, &p->kernels));
+    LW_TRY(lw_stream_network_open(&p->network, c, &p->intake.pixels));
     LW_TRY(open_sinks(p));
-    lw_stream_log_frames(p->source, p->sink, c->n_outputs);
+    lw_stream_log_frames(p->intake.source, p->sink, c->n_outputs);
     lw_stream_log_network(c->network.model, &p->network);
     p->last = -1;
     p->paced = c->pace == LW_PACE_REALTIME || (c->pace == LW_PACE_BY_SOURCE && !c->every_frame &&
-                                               !lw_frame_source_paces(p->source));
+                                               !lw_frame_source_paces(p->intake.source));
     return open_slots(p);
 }
 
@@ -352,6 +357,9 @@ static int check(const lw_stream_config *c)
         pipes += strcmp(c->output[i], "-") == 0;
     if (c->drift_beside && !c->drift_metrics)
         return lw_fail(LW_EUSAGE, "--drift-beside is of the plots of --drift-metrics DIR");
+    if (c->drift_metrics && c->network.beside)
+        return lw_fail(LW_EUSAGE,
+                       "--drift-metrics is of the network's pictures: leave out --split");
     if (pipes > 1)
         return lw_fail(LW_EUSAGE, "--output - is there twice");
     if (!c->serve && (c->n_tls || c->insecure))
@@ -376,11 +384,11 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
     if (c->drift_metrics) /* of frames as they go out */
         LW_TRY(lw_stream_drift_new(c->drift_metrics, c->drift_beside, p->sink[0]->format.w,
                                    p->sink[0]->format.h, &p->drift));
-    lw_frame_format_text(out->input, &p->source->format);
+    lw_frame_format_text(out->input, &p->intake.source->format);
     lw_translator_network_size(p->network.translator, &out->network_w, &out->network_h);
     p->running = true;
-    LW_TRY(lw_stream_live_start(&p->live, p->network.dev->kernels, p->source, p->network.w,
-                                p->network.h, obs));
+    LW_TRY(lw_stream_live_start(&p->live, &p->intake, c->network.beside, p->network.w, p->network.h,
+                                obs));
     p->start = p->said = lw_now();
     LW_TRY(lw_mailbox_start_taker(p->out, write_frame, p));
     LW_TRY(lw_mailbox_start_giver(p->in, read_frame, p));
@@ -388,6 +396,6 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
     rc = finish(p, rc, out);
     lw_mailbox_free(
         &p->in); /* its thread may still wait for the source, whose error nobody asks for */
-    out->skipped = p->source->skipped;
+    out->skipped = p->intake.source->skipped;
     return rc;
 }
