@@ -254,6 +254,19 @@ static int report(void *self, json_t *row)
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
+/* Leaves of whole groups, of which a micro-batch has `groups`. */
+static int cut_groups(drift_run *r, int32_t groups)
+{
+    if (r->n < 2)
+        return lw_fail(LW_EUSAGE,
+                       "--negatives-per-group %d: at least 2, so that samples repel each other",
+                       r->n);
+    LW_TRY(lw_train_leaves(&r->c.train, (int64_t)groups * r->n, r->n,
+                           "--groups times --negatives-per-group", &r->g.p.leaves));
+    r->groups = (int32_t)(r->g.p.leaves.size / r->n);
+    return 0;
+}
+
 /* Groups are samples of the clip. */
 static int choose_clip_groups(drift_run *r)
 {
@@ -265,13 +278,7 @@ static int choose_clip_groups(drift_run *r)
         return lw_fail(LW_EUSAGE,
                        "--condition: a group has one positive, its clean frame: leave out "
                        "--positives-per-group and --unconditional-per-group");
-    if (r->n < 2)
-        return lw_fail(LW_EUSAGE,
-                       "--negatives-per-group %d: at least 2, so that samples repel each other",
-                       r->n);
-    LW_TRY(lw_train_leaves(&c->train, (int64_t)groups * r->n, r->n,
-                           "--groups times --negatives-per-group", &r->g.p.leaves));
-    r->groups = (int32_t)(r->g.p.leaves.size / r->n);
+    LW_TRY(cut_groups(r, groups));
     return lw_picture_run_clips(&r->g.p, r->n);
 }
 
@@ -289,13 +296,7 @@ static int choose_groups(drift_run *r)
     if (!labels && groups != 1)
         return lw_fail(LW_EUSAGE, "--groups %d needs labels: without them there is one group",
                        groups);
-    if (r->n < 2)
-        return lw_fail(LW_EUSAGE,
-                       "--negatives-per-group %d: at least 2, so that samples repel each other",
-                       r->n);
-    LW_TRY(lw_train_leaves(&c->train, (int64_t)groups * r->n, r->n,
-                           "--groups times --negatives-per-group", &r->g.p.leaves));
-    r->groups = (int32_t)(r->g.p.leaves.size / r->n);
+    LW_TRY(cut_groups(r, groups));
     r->drawn = -1;
     int64_t all = r->groups * r->g.p.leaves.n; /* of a step */
     const lw_class_opts o = {.seed = (uint64_t)c->train.seed,
