@@ -130,6 +130,27 @@ typedef enum lw_drift_products { LW_DRIFT_F32, LW_DRIFT_BF16 } lw_drift_products
 
 enum { LW_DRIFT_MAX_TAU = 8 };
 
+/* A key whose groups are met in parts: all parts come to the first door, then all to the next. */
+typedef enum lw_drift_door {
+    LW_DRIFT_WHOLE,   /* no doors: the key is met at once */
+    LW_DRIFT_SCALE,   /* adds to the sums behind S */
+    LW_DRIFT_MOMENTS, /* S is known: adds to the sums behind m and lambda */
+    LW_DRIFT_FIELD    /* both are known: F, dX and the statistics */
+} lw_drift_door;
+
+/* Sums over the groups met so far, as doubles, zeros at first: of w d, of w_u, of guesses of S and of
+ * their weights; the greatest w_u; products V_a . V_b, a <= b. A graph, which knows no double, holds
+ * them as i64, bit for bit. */
+enum {
+    LW_DRIFT_AT_D,
+    LW_DRIFT_AT_W,
+    LW_DRIFT_AT_GUESS,
+    LW_DRIFT_AT_GUESS_W,
+    LW_DRIFT_AT_MOST,
+    LW_DRIFT_AT_MOMENTS,
+    LW_DRIFT_STATE = LW_DRIFT_AT_MOMENTS + LW_DRIFT_MAX_TAU * (LW_DRIFT_MAX_TAU + 1) / 2
+};
+
 /* Numbers the field reports for K temperatures: S, sigma, loss, lambda[K], mean V^2 [K]. */
 #define LW_DRIFT_STATS(k) (3 + 2 * (k))
 

@@ -90,15 +90,26 @@ static inline double *drift_widen(check *t, const float *from, int64_t n)
 
 static inline void drift_oracle(check *t, drift_problem *p)
 {
-    lw_drift_io_f64 io = {p->f_d, p->dx_d, p->stats_d, p->x_d, p->pos_d, p->unc_d, p->w_d};
+    lw_drift_io_f64 io = {.f = p->f_d,
+                          .dx = p->dx_d,
+                          .stats = p->stats_d,
+                          .x = p->x_d,
+                          .pos = p->pos_d,
+                          .unc = p->unc_d,
+                          .w_u = p->w_d};
     lw_drift_run_f64(&io, &p->s, check_bytes(t, lw_drift_work_f64(&p->s), 0));
 }
 
 /* All phases at level t->isa; order 0: tasks forwards, 1: backwards. Memory starts full of NaN. */
 static inline void drift_run(check *t, drift_problem *p, int order)
 {
-    lw_drift_io io = {
-        p->f, p->dx, p->stats, p->x, p->pos, p->s.nu ? p->unc : NULL, p->s.nu ? p->w : NULL};
+    lw_drift_io io = {.f = p->f,
+                      .dx = p->dx,
+                      .stats = p->stats,
+                      .x = p->x,
+                      .pos = p->pos,
+                      .unc = p->s.nu ? p->unc : NULL,
+                      .w_u = p->s.nu ? p->w : NULL};
     lw_drift_run_fn *run = drift_kernel(t->isa, &p->s);
     void *work = check_out(t, (int64_t)(lw_drift_work(&p->s) + 3) / 4, 0);
     void *scratch = check_out(t, (int64_t)(lw_drift_scratch(&p->s) + 3) / 4, 0);

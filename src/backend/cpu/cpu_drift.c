@@ -75,7 +75,7 @@ int lw_cpu_lower_feature_stats_grad(cpu_lower *c)
 typedef struct drift_arg {
     const lw_kernels *k;
     lw_drift_shape s;
-    size_t stats_at; /* byte offset of the statistics in the workspace */
+    size_t stats_at, state_at; /* of the statistics and the sums in the workspace, bytes */
 } drift_arg;
 
 static void drift_task(const lw_task *t)
@@ -87,6 +87,10 @@ static void drift_task(const lw_task *t)
                       .pos = t->in[1],
                       .unc = t->in[2],
                       .w_u = t->in[3]};
+    if (a->s.door) {
+        io.before = t->in[4];
+        io.after = (double *)(void *)((char *)t->work + a->state_at);
+    }
     lw_drift_runner(&a->k->drift, &a->s)(&io, &a->s, t->phase, t->index, t->work, t->scratch);
 }
 
@@ -98,6 +102,8 @@ static void report_task(const lw_task *t)
         memcpy(t->out[0], stats + 2, sizeof(float));
     if (t->out[2])
         memcpy(t->out[2], stats, sizeof(float) * (size_t)LW_DRIFT_STATS(a->s.k));
+    if (a->s.door && t->out[3])
+        memcpy(t->out[3], (const char *)t->work + a->state_at, sizeof(double) * LW_DRIFT_STATE);
 }
 
 /* Where ranks join; the reference computes all in one task of its last phase. */
@@ -140,9 +146,14 @@ int lw_cpu_lower_drift_field(cpu_lower *c)
                             .bf16 = at->products == LW_DRIFT_BF16};
     for (int i = 0; i < at->n_tau; i++)
         a->s.tau[i] = (double)at->tau[i];
+    a->s.door = (lw_drift_door)at->door;
+    a->s.whole = at->whole;
     lw_drift_dense(&a->s);
     a->stats_at = LW_ROUND_UP(lw_drift_work(&a->s), 64);
     c->out->work_bytes = a->stats_at + sizeof(float) * (size_t)LW_DRIFT_STATS(at->n_tau);
+    a->state_at = LW_ROUND_UP(c->out->work_bytes, 64);
+    if (at->door)
+        c->out->work_bytes = a->state_at + sizeof(double) * LW_DRIFT_STATE;
     c->out->scratch_bytes = lw_drift_scratch(&a->s);
     for (int i = 0; i < lw_drift_phases(&a->s); i++)
         lw_cpu_phase(c, drift_task, lw_drift_tasks(&a->s, i));

@@ -90,9 +90,12 @@ static int infer_drift(const lw_graph *g, const lw_node *n, lw_infer *out)
     for (int i = 0; i < a->n_tau; i++)
         if (!(a->tau[i] > 0.0f))
             return lw_op_fail(g, n, "temperatures must be positive");
-    *out = (lw_infer){3,
+    lw_type state = lw_type_of(LW_I64, 1, LW_DRIFT_STATE);
+    if (a->door && (a->whole < a->groups || !has_in(n, 4) || !lw_type_eq(in_type(g, n, 4), state)))
+        return lw_op_fail(g, n, "some of all groups need the sums over those before them");
+    *out = (lw_infer){a->door ? 4 : 3,
                       {lw_type_of(LW_F32, 1, 1), in_type(g, n, 0),
-                       lw_type_of(LW_F32, 1, LW_DRIFT_STATS(a->n_tau))}};
+                       lw_type_of(LW_F32, 1, LW_DRIFT_STATS(a->n_tau)), state}};
     return 0;
 }
 
@@ -101,7 +104,8 @@ static int infer_drift(const lw_graph *g, const lw_node *n, lw_infer *out)
 static void grad_drift(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
                        lw_val *din)
 {
-    if (need[0] && lw_val_ok(dout[0]))
+    const lw_attr_drift *a = n->attr;
+    if (need[0] && lw_val_ok(dout[0]) && (!a->door || a->door == LW_DRIFT_FIELD))
         din[0] = lw_mul(g, n->out[1], dout[0]);
 }
 
@@ -110,13 +114,16 @@ static void cost_drift(const lw_graph *g, const lw_node *n, lw_cost *out)
     const lw_attr_drift *a = n->attr;
     double m = a->n + a->np + a->nu;
     lw_cost_bytes(g, n, out);
-    out->flops = 2.0 * a->groups * a->slots * a->n * m * a->c * (1 + a->n_tau);
+    out->flops = 2.0 * a->groups * a->slots * a->n * m * a->c *
+                 (a->door == LW_DRIFT_SCALE ? 1 : 1 + a->n_tau);
 }
 
 static void print_drift(lw_str *s, const lw_node *n)
 {
     static const char *const variant[] = {"official", "plain", "tau-times-dim"};
+    static const char *const door[] = {"", "S of ", "m of ", "F of "};
     const lw_attr_drift *a = n->attr;
+    lw_str_add(s, door[a->door]);
     lw_str_addf(s, "%s %d groups of %d gen %d pos %d uncond, tau", variant[a->variant], a->groups,
                 a->n, a->np, a->nu);
     for (int i = 0; i < a->n_tau; i++)
@@ -136,12 +143,20 @@ const lw_op_def lw_op_drift_field = {
     .flags = LW_OPF_ANY_OUT,
 };
 
+lw_drift_out lw_drift_through(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,
+                              lw_val state, const lw_attr_drift *attr)
+{
+    const lw_drift_out none = {LW_NOVAL, LW_NOVAL, LW_NOVAL, LW_NOVAL};
+    if (!lw_val_ok(gen) || !lw_val_ok(pos))
+        return none;
+    lw_val in[] = {gen, pos, uncond, weight, state};
+    lw_node *n = lw_graph_add(g, LW_OP_DRIFT_FIELD, in, attr->door ? 5 : 4, attr, sizeof *attr);
+    return n ? (lw_drift_out){n->out[0], n->out[1], n->out[2], attr->door ? n->out[3] : LW_NOVAL}
+             : none;
+}
+
 lw_drift_out lw_drift_field(lw_graph *g, lw_val gen, lw_val pos, lw_val uncond, lw_val weight,
                             const lw_attr_drift *attr)
 {
-    if (!lw_val_ok(gen) || !lw_val_ok(pos))
-        return (lw_drift_out){LW_NOVAL, LW_NOVAL, LW_NOVAL};
-    lw_node *n = lw_graph_add(g, LW_OP_DRIFT_FIELD, (lw_val[]){gen, pos, uncond, weight}, 4, attr,
-                              sizeof *attr);
-    return n ? (lw_drift_out){n->out[0], n->out[1], n->out[2]} : (lw_drift_out){{0}, {0}, {0}};
+    return lw_drift_through(g, gen, pos, uncond, weight, LW_NOVAL, attr);
 }

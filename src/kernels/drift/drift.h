@@ -30,6 +30,12 @@
  * others again, once (see drift_ahead.h): memory beyond the operands is O(G T (N + M) (C + K) + K
  * G T N C), never N x M.
  *
+ * Doors: groups need not be met at once. A call with a door works on some groups of a key of
+ * `whole` ones; sums are added up in `after`, going on from `before`, by group number. Where calls
+ * take the groups in order, all that comes out has the bits of one call for all of them: regime,
+ * kept distances and tasks are chosen by the whole's shape. Each door computes again what the doors
+ * before it had (distances, V): nothing but the sums stays between calls.
+ *
  * Cost: 2 N M C (K + 1) FLOP a group, of which large groups do less: most affinities lie at their
  * floor and share one vector. Of that floor at the peak of one thread, small groups take 1.25 to
  * 1.30 times the time, large ones 0.50 to 0.85, groups of 16 x 80 with 32 channels 4.0
@@ -61,11 +67,13 @@ typedef enum lw_drift_regime { LW_DRIFT_AUTO, LW_DRIFT_TILE, LW_DRIFT_SWEEP } lw
 
 typedef struct lw_drift_shape {
     ptrdiff_t g, n, np, nu, t, c; /* n, np >= 1; nu may be 0 */
-    ptrdiff_t x_row, x_slot;      /* elements between samples, slots of x; dense: t * c and c */
-    ptrdiff_t pos_row, pos_slot;  /* the same of the positives */
-    ptrdiff_t unc_row, unc_slot;  /* and of the unconditional negatives */
-    ptrdiff_t f_row, f_slot;      /* and of both outputs F and dX */
-    int k;                        /* temperatures, 1 .. LW_DRIFT_MAX_TAU */
+    ptrdiff_t whole;              /* with a door: g of the key, of which these are some; 0: g */
+    lw_drift_door door;
+    ptrdiff_t x_row, x_slot;     /* elements between samples, slots of x; dense: t * c and c */
+    ptrdiff_t pos_row, pos_slot; /* the same of the positives */
+    ptrdiff_t unc_row, unc_slot; /* and of the unconditional negatives */
+    ptrdiff_t f_row, f_slot;     /* and of both outputs F and dX */
+    int k;                       /* temperatures, 1 .. LW_DRIFT_MAX_TAU */
     double tau[LW_DRIFT_MAX_TAU];
     int rows_only; /* 1: A = softmax over j only, no floor (normalize_over_x off) */
     lw_drift_variant variant;
@@ -83,11 +91,14 @@ typedef struct lw_drift_shape {
  * results are NaN (but the reference's, which computes in double). Affinities below e^-87 count as
  * 0. V is kept in f32 at any size of features and weights, the statistics m and loss are written as
  * f32.
- * stats: S, sigma, loss, lambda[K], m[K] (LW_DRIFT_STATS(k) numbers). */
+ * stats: S, sigma, loss, lambda[K], m[K] (LW_DRIFT_STATS(k) numbers), written without a door and at
+ * the last one. before, after [LW_DRIFT_STATE]: with a door; may be the same. */
 #define LW_DRIFT_IO(real)                \
     {                                    \
         real *f, *dx, *stats;            \
         const real *x, *pos, *unc, *w_u; \
+        const double *before;            \
+        double *after;                   \
     }
 typedef struct lw_drift_io LW_DRIFT_IO(float) lw_drift_io;
 typedef struct lw_drift_io_f64 LW_DRIFT_IO(double) lw_drift_io_f64;
@@ -131,7 +142,7 @@ typedef struct lw_drift_part {
 } lw_drift_part;
 #define LW_DRIFT_PARTS 4
 int lw_drift_parts(const lw_drift_shape *s, lw_drift_part part[LW_DRIFT_PARTS]);
-/* Arithmetic of the whole field: 2 N M C (K + 1) per group. */
+/* Arithmetic of a call: 2 N M C (K + 1) per group, of the door to S 2 N M C. */
 double lw_drift_flops(const lw_drift_shape *s);
 
 /* Fills the pitches of dense [G,N,T,C] operands and the defaults gain 1, dX written. */

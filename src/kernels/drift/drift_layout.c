@@ -30,7 +30,7 @@ static ptrdiff_t groups_of_task(const lw_drift_shape *s, const lw_drift_dims *d)
     double flops = lw_drift_flops(s) / (double)d->groups;
     ptrdiff_t by_work = clamp(4e6 / flops, 1, LW_DRIFT_BATCH),
               by_size = clamp(131072.0 / (double)pack.floats, 1, LW_DRIFT_BATCH),
-              by_count = clamp((double)d->groups / 32.0, 1, LW_DRIFT_BATCH);
+              by_count = clamp((double)d->whole / 32.0, 1, LW_DRIFT_BATCH);
     ptrdiff_t least = by_work < by_size ? by_work : by_size;
     return least < by_count ? least : by_count;
 }
@@ -38,12 +38,12 @@ static ptrdiff_t groups_of_task(const lw_drift_shape *s, const lw_drift_dims *d)
 /* All distances are kept when they fit LW_DRIFT_PARK; else (SWEEP) as many as the operands take. */
 static ptrdiff_t strips_kept(const lw_drift_shape *s, const lw_drift_dims *d)
 {
-    double strip = (double)d->groups * (double)d->m * LW_DRIFT_LANES * sizeof(float),
-           operands = (double)d->groups * (double)(s->n + d->m) * (double)(s->c + s->k) *
+    double strip = (double)d->whole * (double)d->m * LW_DRIFT_LANES * sizeof(float),
+           operands = (double)d->whole * (double)(s->n + d->m) * (double)(s->c + s->k) *
                       sizeof(float);
     if (s->keep)
         return s->keep < 0 ? 0 : s->keep == 2 && !d->tile ? 1 : d->strips;
-    if ((double)d->groups * (double)d->m * (double)d->lp * sizeof(float) <= (double)LW_DRIFT_PARK)
+    if ((double)d->whole * (double)d->m * (double)d->lp * sizeof(float) <= (double)LW_DRIFT_PARK)
         return d->strips;
     if (d->tile)
         return 0;
@@ -55,6 +55,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
 {
     lw_drift_pack pack;
     d->groups = s->g * s->t;
+    d->whole = (s->whole ? s->whole : s->g) * s->t;
     d->neg = s->n + s->nu;
     d->m = d->neg + s->np;
     d->lp = round_up(s->n, 16);
@@ -69,7 +70,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     ptrdiff_t entries = d->lp * d->m;
     d->tile = s->regime == LW_DRIFT_TILE ||
               (s->regime == LW_DRIFT_AUTO &&
-               (entries <= 8192 || (entries <= 65536 && d->groups >= 8)));
+               (entries <= 8192 || (entries <= 65536 && d->whole >= 8)));
     d->kept = strips_kept(s, d);
     d->ahead = !d->tile && d->kept < d->strips;
     ptrdiff_t most = d->ahead ? LW_DRIFT_AHEAD_BLOCKS : LW_DRIFT_BLOCKS,
@@ -79,7 +80,7 @@ void lw_drift_dims_of(lw_drift_dims *d, const lw_drift_shape *s)
     d->batch = d->tile ? groups_of_task(s, d) : 1;
     lw_drift_pack_of(&pack, s, d);
     d->packs_kept = !d->tile ||
-                    (double)d->groups * (double)pack.floats * 4.0 <= (double)LW_DRIFT_PACKS;
+                    (double)d->whole * (double)pack.floats * 4.0 <= (double)LW_DRIFT_PACKS;
     d->late = !d->packs_kept && d->kept && d->batch == 1;
 }
 
@@ -167,6 +168,10 @@ int lw_drift_phases(const lw_drift_shape *s)
 {
     lw_drift_dims d;
     lw_drift_dims_of(&d, s);
+    if (s->door == LW_DRIFT_SCALE)
+        return (d.tile ? TILE_SCALE : SWEEP_SCALE) + 1;
+    if (s->door == LW_DRIFT_MOMENTS)
+        return (d.tile ? TILE_LAMBDA : SWEEP_LAMBDA) + 1;
     return d.tile ? TILE_PHASES : SWEEP_PHASES;
 }
 
@@ -210,6 +215,8 @@ int lw_drift_parts(const lw_drift_shape *s, lw_drift_part part[LW_DRIFT_PARTS])
     lw_drift_map map;
     lw_drift_dims_of(&d, s);
     lw_drift_map_of(&map, s, &d);
+    if (s->door) /* what ranks would join are the sums behind the doors */
+        return 0;
     int64_t tasks = d.groups * d.blocks, rows = d.groups * (d.blocks + 1) * d.m;
     int n = 0;
     part[n++] = (lw_drift_part){"scale",      d.tile ? TILE_DIST : SWEEP_DIST, map.s_part, tasks, 1,
@@ -227,7 +234,7 @@ int lw_drift_parts(const lw_drift_shape *s, lw_drift_part part[LW_DRIFT_PARTS])
 double lw_drift_flops(const lw_drift_shape *s)
 {
     return 2.0 * (double)s->g * (double)s->t * (double)s->n * (double)(s->n + s->nu + s->np) *
-           (double)s->c * (s->k + 1);
+           (double)s->c * (s->door == LW_DRIFT_SCALE ? 1 : s->k + 1);
 }
 
 void lw_drift_dense(lw_drift_shape *s)
@@ -268,7 +275,7 @@ void lw_drift_finish(double *stats, const lw_drift_shape *s, double scale, const
 {
     lw_drift_rule r;
     lw_drift_rule_of(&r, s, scale);
-    double count = (double)s->g * (double)s->t * (double)s->n * (double)s->c, loss = 0;
+    double count = lw_drift_rows(s) * (double)s->c, loss = 0;
     double *lambda = stats + 3, *mean = stats + 3 + s->k;
     const double *at = moments;
     for (int a = 0; a < s->k; a++) {
@@ -285,8 +292,20 @@ void lw_drift_finish(double *stats, const lw_drift_shape *s, double scale, const
     stats[2] = loss;
 }
 
-double lw_drift_weight(const lw_drift_shape *s, double sum_w_u)
+static ptrdiff_t whole_of(const lw_drift_shape *s)
 {
-    return (double)s->n * (double)s->t *
-           ((double)s->g * (double)(s->n + s->np) + (double)s->nu * sum_w_u);
+    return s->whole ? s->whole : s->g;
+}
+
+double lw_drift_rows(const lw_drift_shape *s)
+{
+    return (double)whole_of(s) * (double)s->t * (double)s->n;
+}
+
+double lw_drift_scale_of(const lw_drift_shape *s, const double *state)
+{
+    double weight =
+        (double)s->n * (double)s->t *
+        ((double)whole_of(s) * (double)(s->n + s->np) + (double)s->nu * state[LW_DRIFT_AT_W]);
+    return state[LW_DRIFT_AT_D] / weight;
 }

@@ -42,6 +42,7 @@ enum {
  */
 typedef struct lw_drift_dims {
     ptrdiff_t groups;       /* G T */
+    ptrdiff_t whole;        /* G T of the key of which these are some: what choices go by */
     ptrdiff_t m, neg;       /* targets N + Nu + Np; of these gen and unc come first */
     ptrdiff_t lp;           /* lanes: N rounded up to 16 */
     ptrdiff_t strips;       /* of a group */
@@ -139,7 +140,9 @@ void lw_drift_rule_of(lw_drift_rule *r, const lw_drift_shape *s, double scale);
 /* m, lambda and loss from S and the sums over all rows and channels of V_a V_b, a <= b, row by row;
  * fills stats[]. */
 void lw_drift_finish(double *stats, const lw_drift_shape *s, double scale, const double *moments);
-/* Weight sum of S's denominator: N T sum_g (N + Nu w_u[g] + Np). */
-double lw_drift_weight(const lw_drift_shape *s, double sum_w_u);
+/* S from the sums over all groups. */
+double lw_drift_scale_of(const lw_drift_shape *s, const double *state);
+/* Rows of all groups of the key, N G T. */
+double lw_drift_rows(const lw_drift_shape *s);
 
 #endif

@@ -2,6 +2,7 @@
 /* Reference drift field: the official formulas line by line, row by row, for float and for double
  * data. */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/drift/drift_layout.h"
 
