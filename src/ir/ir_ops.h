@@ -187,12 +187,13 @@ typedef struct lw_attr_pack {
 
 /* ---- normalisation, attention, softmax ----------------------------------------------------- */
 
-/* inputs: x, gamma[C], beta[C], scale[B,C]?, shift[B,C]?, quant[2]? (with store u8, as in cast) */
+/* inputs: x, gamma[C]?, beta[C]?, scale[B,C]?, shift[B,C]?, quant[2]? (with store u8, as in cast) */
 typedef struct lw_attr_norm {
     int32_t groups;
     int32_t act; /* lw_act */
     float eps;
     int32_t store; /* lw_dtype of y: 0 or f32, bf16, u8 */
+    int32_t rms;   /* 1: RMSNorm, nothing is taken off x and the mean is 0 */
     int32_t also;  /* LW_BF16: output 3 is y in bf16 beside the f32 (LayerNorms only); else 0 */
 } lw_attr_norm;
 /* Is a norm of x one of rows: samples of one pixel, one group, no scale, no activation? */
@@ -203,6 +204,9 @@ lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val
  * samples of one pixel and one group, whose shift is the residual. */
 lw_val lw_layer_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val residual,
                         float eps);
+/* Zhang and Sennrich 2019: each row of x [.., C] divided by the root of its mean square, times gamma
+ * [C] (absent: 1). */
+lw_val lw_rms_norm_op(lw_graph *g, lw_val x, lw_val gamma, float eps);
 
 /* inputs: q|k|v side by side [B,T,3C]; or q [B,Tq,C] and k|v [B,Tk,2C]; or q, k [B,Tk,C] and v.
  * -> [B,Tq,C]; head h is channels h C / heads and on. */
@@ -214,6 +218,16 @@ typedef struct lw_attr_attention {
 lw_val lw_attention(lw_graph *g, lw_val qkv, int heads);
 lw_val lw_cross_attention(lw_graph *g, lw_val q, lw_val kv, int heads);
 lw_val lw_attention_qkv(lw_graph *g, lw_val q, lw_val k, lw_val v, int heads);
+
+/*
+ * Rotary positions of x [B,T,C], table [T,P,D] (kernels/attention/attention.h): C is a multiple of P D, and
+ * heads repeat the P pieces of a token. One piece of a head's size turns it as a whole (tokens in a row);
+ * two of half that size, by rows and by columns, are the axes of a picture. The table gets no gradient.
+ */
+typedef struct lw_attr_rope {
+    int32_t back; /* 1: turned back, which is the gradient */
+} lw_attr_rope;
+lw_val lw_rope(lw_graph *g, lw_val x, lw_val table);
 
 lw_val lw_softmax(lw_graph *g, lw_val x);
 lw_val lw_cross_entropy(lw_graph *g, lw_val logits, lw_val labels); /* [M,K], i32[M] -> [M] */

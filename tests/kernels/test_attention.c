@@ -349,11 +349,49 @@ static void differences(check *t)
         }
 }
 
+/* Rotary positions, in ranges and in place; turned back they are x again. */
+static void rope(check *t)
+{
+    static lw_kernels k[LW_ISA_COUNT];
+    lw_kernels_init(&k[t->isa], t->isa);
+    for (ptrdiff_t half = 1; half < 40; half += 1 + half / 4)
+        for (ptrdiff_t pieces = 1; pieces <= 3; pieces++) {
+            enum { TOKENS = 5, ROWS = 13 };
+            lw_rope_shape s = {.c = 4 * half * pieces, .d = 2 * half, .tokens = TOKENS, pieces};
+            int64_t n = ROWS * s.c;
+            float *x = check_in(t, n, 1, -1, 1), *y = check_out(t, n, 1),
+                  *again = check_out(t, n, 0);
+            float *table = check_in(t, TOKENS * pieces * s.d, 0, -1, 1);
+            double *want = check_doubles(t, n);
+            for (int64_t i = 0; i < n; i++) {
+                int64_t r = i / s.c, at = i % s.d, angle = at % half;
+                const float *row = table + (r % TOKENS * pieces + i % s.c / s.d % pieces) * s.d;
+                double other = (double)(at < half ? -x[i + half] : x[i - half]);
+                want[i] = (double)x[i] * (double)row[angle] + other * (double)row[half + angle];
+            }
+            k[t->isa].attention.rope(y, x, table, 1, &s, 0, ROWS);
+            check_close(t, y, want, n, (check_tol){.abs = 3e-7}, "rope of %td", s.d);
+            memcpy(again, x, (size_t)n * sizeof *x);
+            k[t->isa].attention.rope(again, again, table, 1, &s, 4, ROWS);
+            k[t->isa].attention.rope(again, again, table, 1, &s, 0, 4);
+            check_same(t, again, y, (size_t)n * sizeof *y, "rope of %td in place", s.d);
+            for (ptrdiff_t i = 0; i < TOKENS * pieces * half; i++) {
+                float *cosine = table + i / half * s.d + i % half, angle = 7 * cosine[half];
+                cosine[0] = cosf(angle);
+                cosine[half] = sinf(angle);
+            }
+            k[t->isa].attention.rope(y, x, table, 1, &s, 0, ROWS);
+            k[t->isa].attention.rope(y, y, table, -1, &s, 0, ROWS);
+            check_close_f(t, y, x, n, (check_tol){.abs = 4e-7}, "rope of %td and back", s.d);
+            check_next(t);
+        }
+}
+
 int main(int argc, char **argv)
 {
     static const check_case cases[] = {
-        {"shapes", shapes},          {"cross", cross}, {"parts", parts},
-        {"long_rows", long_rows},    {"low", low},     {"low_error", low_error},
-        {"differences", differences}};
+        {"shapes", shapes},           {"cross", cross}, {"parts", parts},
+        {"long_rows", long_rows},     {"low", low},     {"low_error", low_error},
+        {"differences", differences}, {"rope", rope}};
     return check_main(argc, argv, "attention", cases, LW_COUNT(cases));
 }

@@ -46,7 +46,8 @@ static problem problem_new(check *t, ptrdiff_t hw, ptrdiff_t groups, ptrdiff_t p
                        .x_pitch = groups * per + gap,
                        .y_pitch = groups * per + 2 * gap,
                        .eps = 1e-5f,
-                       .act = act}};
+                       .act = act,
+                       .rms = (hw + per + mod) % 3 == 0}};
     ptrdiff_t c = p.s.c;
     int shift = (int)(hw & 1);
     p.nx = (hw - 1) * p.s.x_pitch + c;
@@ -197,7 +198,8 @@ static void one_layer(check *t, ptrdiff_t c, int mod, lw_num num)
                        .x_pitch = c + 3,
                        .y_pitch = c + mod,
                        .eps = 1e-5f,
-                       .act = (lw_act)(mod % 3)};
+                       .act = (lw_act)(mod % 3),
+                       .rms = c % 3 == 0};
     int64_t ny = (ROWS - 1) * s.y_pitch + c;
     float *x = check_in(t, ROWS * s.x_pitch, 1, -1, 3), *mean = check_out(t, 2 * ROWS, 1),
           *rstd = mean + ROWS, *want_mean = check_out(t, 2 * ROWS, 0),
@@ -332,10 +334,10 @@ static void rows_backward(check *t, problem *p, const double *want_dx, const dou
         steep = fmax(steep, p->rstd_d[r]);
     }
     check_tol tol = {.abs = 2e-5 * (1 + steep), .rel = 1e-5};
-    k->rows_backward(dx, dgamma, dbeta, p->dy, p->x, mean, rstd, p->gamma, c, ROWS);
+    k->rows_backward(dx, dgamma, dbeta, p->dy, p->x, mean, rstd, p->gamma, &p->s, ROWS);
     k->rows_backward(again + 4 * c, NULL, NULL, p->dy + 4 * c, p->x + 4 * c, mean + 4, rstd + 4,
-                     p->gamma, c, ROWS - 4);
-    k->rows_backward(again, NULL, NULL, p->dy, p->x, mean, rstd, p->gamma, c, 4);
+                     p->gamma, &p->s, ROWS - 4);
+    k->rows_backward(again, NULL, NULL, p->dy, p->x, mean, rstd, p->gamma, &p->s, 4);
     for (int r = 0; r < ROWS; r++) {
         ptrdiff_t at = r * c;
         check_close(t, dx + at, want_dx + at, c, tol, "dx of rows of %td", c);
@@ -348,9 +350,12 @@ static void rows_backward(check *t, problem *p, const double *want_dx, const dou
 static void rows(check *t)
 {
     static const ptrdiff_t widths[] = {2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 65, 100, 250, 256, 300};
-    for (size_t i = 0; i < LW_COUNT(widths); i++) {
+    for (size_t k = 0; k < 2 * LW_COUNT(widths); k++) {
+        size_t i = k / 2;
+        bool rms = k % 2;
         ptrdiff_t c = widths[i];
-        problem p = problem_new(t, ROWS, 1, c, 0, LW_ACT_NONE, 1);
+        problem p = problem_new(t, ROWS, 1, c, 0, LW_ACT_NONE, i % 4 != 3);
+        p.s.rms = rms;
         p.shift = i % 2 ? check_in(t, ROWS * c, 1, -1, 1) : NULL;
         p.shift_d = widen(t, p.shift, ROWS * c);
         p.mean_d = check_doubles(t, ROWS);

@@ -463,6 +463,19 @@ static lw_val b_layer_norm_rows(op_ctx *c)
     return lw_layer_norm_op(G, x, gamma, beta, LW_NOVAL, 1e-5f);
 }
 
+/* Tokens in a row, and the two axes of a picture. */
+static lw_val b_rope(op_ctx *c)
+{
+    lw_val x = lw_rope(G, X(-1, 1, 2, 5, 36), op_f32(c, false, -1, 1, DIMS(5, 1, 18)));
+    return lw_sqr(G, lw_rope(G, x, op_f32(c, false, -1, 1, DIMS(5, 2, 6))));
+}
+static lw_val b_rms_norm(op_ctx *c)
+{
+    lw_val x = lw_rms_norm_op(G, X(-1, 2, 2, 3, 7, 50), X(.5f, 1.5f, 50), 1e-6f);
+    return lw_sqr(G, lw_rms_norm_op(G, lw_reshape(G, x, lw_type_of(LW_F32, 4, 2, 21, 5, 10)),
+                                    LW_NOVAL, 1e-6f));
+}
+
 /* The rows of runs 0 .. 3; the harness' runs have step 3. */
 /* Two frames of 37 x 11 pixels: their RGB, and that of what is made of it again. */
 static lw_val b_frame(op_ctx *c, lw_pixels_form form)
@@ -654,6 +667,8 @@ static const op_case cases[] = {
     CASE("resize scale", b_resize_scale, 1e-5, 5e-3),
     CASE("layer_norm", b_layer_norm, 1e-5, 1e-2),
     CASE("layer_norm_rows", b_layer_norm_rows, 1e-5, 1e-2),
+    CASE("rope", b_rope, 1e-5, 3e-3),
+    CASE("rms_norm", b_rms_norm, 1e-5, 1e-2),
     CASE("frame 420", b_frame_420, 0, 0),
     CASE("frame 422", b_frame_422, 0, 0),
     CASE("frame 444", b_frame_444, 0, 0),

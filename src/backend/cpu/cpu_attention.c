@@ -158,6 +158,37 @@ int lw_cpu_lower_attention_grad(cpu_lower *c)
     return 0;
 }
 
+/* ---- rotary positions ------------------------------------------------------------------------ */
+
+typedef struct rope_arg {
+    const lw_kernels *k;
+    cpu_range r;
+    lw_rope_shape s;
+    float sign;
+} rope_arg;
+
+static void rope_task(const lw_task *t)
+{
+    const rope_arg *a = t->arg;
+    a->k->attention.rope(t->out[0], t->in[0], t->in[1], a->sign, &a->s, cpu_begin(a->r, t->index),
+                         cpu_end(a->r, t->index));
+}
+
+int lw_cpu_lower_rope(cpu_lower *c)
+{
+    lw_type x = cpu_in(c, 0), table = cpu_in(c, 1);
+    rope_arg *a = lw_cpu_arg(c, sizeof *a);
+    if (!a)
+        return LW_ENOMEM;
+    a->k = c->k;
+    a->s = (lw_rope_shape){
+        .c = x.dim[2], .d = table.dim[2], .tokens = table.dim[0], .pieces = table.dim[1]};
+    a->sign = ((const lw_attr_rope *)c->n->attr)->back ? -1.0f : 1.0f;
+    a->r = cpu_split((int64_t)x.dim[0] * x.dim[1], x.dim[2]);
+    lw_cpu_phase(c, rope_task, cpu_range_tasks(a->r));
+    return 0;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 typedef struct rows_arg {

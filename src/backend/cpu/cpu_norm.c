@@ -29,7 +29,8 @@ static norm_arg *norm_record(cpu_lower *c, lw_type x)
                            .x_pitch = ch,
                            .y_pitch = ch,
                            .eps = at->eps,
-                           .act = (lw_act)at->act};
+                           .act = (lw_act)at->act,
+                           .rms = at->rms != 0};
     a->per_sample = lw_norm_tasks(&a->s);
     c->out->scratch_bytes = sizeof(float) * lw_norm_scratch(&a->s);
     return a;
@@ -141,7 +142,7 @@ static void rows_backward_task(const lw_task *t)
     float *dbeta = t->out[2] ? (float *)t->work + (blocks + t->index) * ch : NULL;
     a->k->norm.rows_backward(row_mut(t->out[0], b, ch), dgamma, dbeta, row(t->in[0], b, ch),
                              row(t->in[1], b, ch), row(t->in[6], b, 1), row(t->in[7], b, 1),
-                             t->in[2], ch, n);
+                             t->in[2], &a->s, n);
     if (t->out[3]) /* of no scale: nobody can use it */
         memset(row_mut(t->out[3], b, ch), 0, sizeof(float) * (size_t)(n * ch));
     if (t->out[4])

@@ -126,6 +126,58 @@ lw_val lw_attention_qkv(lw_graph *g, lw_val q, lw_val k, lw_val v, int heads)
     return attention(g, (lw_val[]){q, k, v}, 3, heads);
 }
 
+/* ---- rotary positions ------------------------------------------------------------------------ */
+
+static int infer_rope(const lw_graph *g, const lw_node *n, lw_infer *out)
+{
+    lw_type x = in_type(g, n, 0), t = in_type(g, n, 1);
+    if (x.rank != 3 || x.dtype != LW_F32 || t.rank != 3 || t.dtype != LW_F32 ||
+        t.dim[0] != x.dim[1] || t.dim[2] % 2 || x.dim[2] % (t.dim[1] * t.dim[2]))
+        return lw_op_fail(g, n, "rope needs f32 [B,T,C] and [T,P,D], D even, C a multiple of P D");
+    return lw_op_like_first(g, n, out);
+}
+
+static lw_val rope(lw_graph *g, lw_val x, lw_val table, int32_t back)
+{
+    if (!lw_val_ok(x) || !lw_val_ok(table))
+        return LW_NOVAL;
+    return lw_graph_op(g, LW_OP_ROPE, (lw_val[]){x, table}, 2, &(lw_attr_rope){back},
+                       sizeof(lw_attr_rope));
+}
+
+static void grad_rope(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,
+                      lw_val *din)
+{
+    if (need[0])
+        din[0] = rope(g, dout[0], n->in[1], !((const lw_attr_rope *)n->attr)->back);
+}
+
+static void cost_rope(const lw_graph *g, const lw_node *n, lw_cost *out)
+{
+    lw_cost_bytes(g, n, out);
+    out->flops = 3.0 * (double)lw_type_count(in_type(g, n, 0));
+}
+
+static void print_rope(lw_str *s, const lw_node *n)
+{
+    if (((const lw_attr_rope *)n->attr)->back)
+        lw_str_addf(s, "back");
+}
+
+const lw_op_def lw_op_rope = {
+    .name = "rope",
+    .infer = infer_rope,
+    .grad = grad_rope,
+    .cost = cost_rope,
+    .print = print_rope,
+    .flags = LW_OPF_INPLACE | LW_OPF_CHEAP,
+};
+
+lw_val lw_rope(lw_graph *g, lw_val x, lw_val table)
+{
+    return rope(g, x, table, 0);
+}
+
 /* ---- softmax --------------------------------------------------------------------------------- */
 
 static void grad_softmax(lw_graph *g, const lw_node *n, const lw_val *dout, const bool *need,

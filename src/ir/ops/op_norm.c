@@ -11,8 +11,9 @@ static int check_operands(const lw_graph *g, const lw_node *n, int x_at, int fir
         return lw_op_fail(g, n, "input must be f32 [B,..,C]");
     if (a->groups < 1 || c % a->groups)
         return lw_op_fail(g, n, "channels must be a multiple of the number of groups");
-    if (lw_type_count(in_type(g, n, first)) != c || lw_type_count(in_type(g, n, first + 1)) != c)
-        return lw_op_fail(g, n, "gamma and beta must have one element per channel");
+    for (int i = first; i < first + 2; i++)
+        if (has_in(n, i) && lw_type_count(in_type(g, n, i)) != c)
+            return lw_op_fail(g, n, "gamma and beta must have one element per channel");
     for (int i = first + 2; i < first + 4; i++)
         if (has_in(n, i) && lw_type_count(in_type(g, n, i)) != (int64_t)x.dim[0] * c)
             return lw_op_fail(g, n, "scale and shift must be [B,C]");
@@ -83,7 +84,8 @@ static void cost_norm(const lw_graph *g, const lw_node *n, lw_cost *out)
 static void print_norm(lw_str *s, const lw_node *n)
 {
     const lw_attr_norm *a = n->attr;
-    lw_str_addf(s, "groups %d eps %g%s", a->groups, (double)a->eps, lw_op_act_text(a->act));
+    lw_str_addf(s, "groups %d eps %g%s%s", a->groups, (double)a->eps, a->rms ? " rms" : "",
+                lw_op_act_text(a->act));
     if (a->store)
         lw_str_addf(s, " %s", lw_dtype_name((lw_dtype)a->store));
     if (a->also)
@@ -107,14 +109,26 @@ const lw_op_def lw_op_group_norm_grad = {
     .flags = LW_OPF_ANY_OUT,
 };
 
+static lw_val norm_op(lw_graph *g, const lw_val in[5], const lw_attr_norm *a)
+{
+    return lw_val_ok(in[0]) ? lw_graph_op(g, LW_OP_GROUP_NORM, in, 5, a, sizeof *a) : in[0];
+}
+
 lw_val lw_group_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val scale,
                         lw_val shift, int groups, float eps, lw_act act)
 {
-    if (!lw_val_ok(x) || !lw_val_ok(gamma) || !lw_val_ok(beta))
-        return LW_NOVAL;
     lw_attr_norm a = {.groups = groups, .act = act, .eps = eps};
-    return lw_graph_op(g, LW_OP_GROUP_NORM, (lw_val[]){x, gamma, beta, scale, shift}, 5, &a,
-                       sizeof a);
+    if (!lw_val_ok(gamma) || !lw_val_ok(beta))
+        return LW_NOVAL;
+    return norm_op(g, (lw_val[]){x, gamma, beta, scale, shift}, &a);
+}
+
+/* The rows of x as samples of one pixel. */
+static lw_val as_rows(lw_graph *g, lw_val x)
+{
+    lw_type t = lw_val_type(g, x), rows = lw_type_of(LW_F32, 2, 0, lw_type_last(t));
+    rows.dim[0] = (int32_t)(lw_type_count(t) / rows.dim[1]);
+    return t.dim[0] == rows.dim[0] ? x : lw_reshape(g, x, rows);
 }
 
 lw_val lw_layer_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val residual,
@@ -122,9 +136,16 @@ lw_val lw_layer_norm_op(lw_graph *g, lw_val x, lw_val gamma, lw_val beta, lw_val
 {
     if (!lw_val_ok(x))
         return x;
-    lw_type t = lw_val_type(g, x), rows = lw_type_of(LW_F32, 2, 0, lw_type_last(t));
-    rows.dim[0] = (int32_t)(lw_type_count(t) / rows.dim[1]);
-    lw_val y = lw_group_norm_op(g, t.dim[0] == rows.dim[0] ? x : lw_reshape(g, x, rows), gamma,
-                                beta, LW_NOVAL, residual, 1, eps, LW_ACT_NONE);
-    return lw_reshape(g, y, t);
+    lw_val y = lw_group_norm_op(g, as_rows(g, x), gamma, beta, LW_NOVAL, residual, 1, eps,
+                                LW_ACT_NONE);
+    return lw_reshape(g, y, lw_val_type(g, x));
+}
+
+lw_val lw_rms_norm_op(lw_graph *g, lw_val x, lw_val gamma, float eps)
+{
+    const lw_attr_norm a = {.groups = 1, .eps = eps, .rms = 1};
+    if (!lw_val_ok(x))
+        return x;
+    lw_val y = norm_op(g, (lw_val[]){as_rows(g, x), gamma, LW_NOVAL, LW_NOVAL, LW_NOVAL}, &a);
+    return lw_reshape(g, y, lw_val_type(g, x));
 }

@@ -11,6 +11,11 @@
  * sum (2^-9, to nearest even); scores, their scaling, sums and the softmax are f32, the exponential to
  * 3e-6. It writes f32, or bf16 where the shape says so; lse may be NULL. scale > 0.
  *
+ * rope: rotary positions (Su et al., "RoFormer", 2021) of q or k before. A row is pieces of d channels, and
+ * channels i and i + d/2 of a piece are turned by an angle of their own ("rotate half"):
+ *
+ *   y[i] = x[i] cos - x[i + d/2] sin,   y[i + d/2] = x[i + d/2] cos + x[i] sin
+ *
  * Cost: 4 Tq Tk hd FLOP a head forward, 10 Tq Tk hd backward (scores are made again). One thread
  * reaches 24 % of the peak at 16 tokens, where the softmax of single vectors dominates, and 73 to
  * 83 % from 64 on (docs/performance.md).
@@ -48,6 +53,15 @@ typedef struct lw_attention_shape {
               const real *q, const real *k, const real *v, const lw_attention_shape *s,       \
               ptrdiff_t head, int add, float *scratch)
 
+typedef struct lw_rope_shape {
+    ptrdiff_t c, d;           /* channels of a row, of a piece (even) */
+    ptrdiff_t tokens, pieces; /* rows of the table; pieces of such a row: a row of x repeats it */
+} lw_rope_shape;
+/* Rows [r0, r1) of y and x [rows, c]; row r is token r % tokens. table [tokens, pieces, d]: of each piece
+ * d/2 cosines, then d/2 sines, these times sign (-1 turns back). y may be x. */
+typedef void lw_attention_rope_fn(float *y, const float *x, const float *table, float sign,
+                                  const lw_rope_shape *s, ptrdiff_t r0, ptrdiff_t r1);
+
 typedef LW_ATTENTION_FORWARD(lw_attention_forward_fn, float);
 typedef LW_ATTENTION_FORWARD_BF16(lw_attention_forward_bf16_fn);
 typedef LW_ATTENTION_BACKWARD(lw_attention_backward_fn, float);
@@ -56,6 +70,7 @@ typedef struct lw_attention_kernels {
     lw_attention_forward_fn *forward;
     lw_attention_forward_bf16_fn *forward_bf16;
     lw_attention_backward_fn *backward;
+    lw_attention_rope_fn *rope;
 } lw_attention_kernels;
 
 /* Forward tasks of one sample: heads x row blocks; backward tasks: heads. */

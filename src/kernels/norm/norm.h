@@ -4,7 +4,8 @@
  * Normalization", 2018).
  *
  *   xh = (x - mean_g) * rstd_g                          mean, population variance over the group's
- *                                                       channels and all pixels
+ *                                                       channels and all pixels; with rms the mean
+ *                                                       is 0 and the variance that around 0
  *   u  = (xh * gamma + beta) * (1 + scale) + shift      scale, shift: per sample and
  *                                                       channel, or NULL
  *   y  = act(u)
@@ -26,6 +27,7 @@ typedef struct lw_norm_shape {
     ptrdiff_t x_pitch, y_pitch; /* elements between pixels of x (and dx), of y (and dy); >= c */
     float eps;                  /* rstd = 1 / sqrt(var + eps) */
     lw_act act;
+    bool rms; /* RMSNorm: no mean is taken off, mean is 0 */
 } lw_norm_shape;
 
 /*
@@ -71,12 +73,13 @@ typedef void lw_norm_rows_fn(void *y, lw_bf16 *also, float *mean, float *rstd, c
                              const float *shift, lw_num num, const lw_norm_shape *s,
                              ptrdiff_t rows);
 /*
- * Its backward without scale and activation, rows c apart: dx (NULL; may be dy) and these rows'
- * sums dgamma [c] and dbeta [c] (overwritten; either may be NULL) from dy.
+ * Its backward without scale and activation, rows c apart (of the shape c and rms count): dx (NULL; may
+ * be dy) and these rows' sums dgamma [c] and dbeta [c] (overwritten; either may be NULL) from dy.
+ * gamma may be NULL: 1.
  */
 typedef void lw_norm_rows_backward_fn(float *dx, float *dgamma, float *dbeta, const float *dy,
                                       const float *x, const float *mean, const float *rstd,
-                                      const float *gamma, ptrdiff_t c, ptrdiff_t rows);
+                                      const float *gamma, const lw_norm_shape *s, ptrdiff_t rows);
 
 typedef LW_NORM_FORWARD(lw_norm_forward_fn, float);
 typedef LW_NORM_BACKWARD(lw_norm_backward_fn, float);

@@ -39,7 +39,7 @@ static void group_stats(double *mean, double *rstd, const float *x, const lw_nor
     for (ptrdiff_t p = 0; p < s->hw; p++)
         for (ptrdiff_t c = g * per; c < (g + 1) * per; c++)
             sum += (double)x[p * s->x_pitch + c];
-    *mean = sum / n;
+    *mean = s->rms ? 0 : sum / n;
     for (ptrdiff_t p = 0; p < s->hw; p++)
         for (ptrdiff_t c = g * per; c < (g + 1) * per; c++) {
             double d = (double)x[p * s->x_pitch + c] - *mean;

@@ -18,8 +18,9 @@ static void add_terms(float *dgamma, float *dbeta, const float *dy, const float 
 
 void lw_norm_rows_backward_ref(float *dx, float *dgamma, float *dbeta, const float *dy,
                                const float *x, const float *mean, const float *rstd,
-                               const float *gamma, ptrdiff_t c, ptrdiff_t rows)
+                               const float *gamma, const lw_norm_shape *s, ptrdiff_t rows)
 {
+    const ptrdiff_t c = s->c;
     if (dgamma)
         memset(dgamma, 0, (size_t)c * sizeof *dgamma);
     if (dbeta)
@@ -29,12 +30,12 @@ void lw_norm_rows_backward_ref(float *dx, float *dgamma, float *dbeta, const flo
         double m1 = 0, m2 = 0, m = (double)mean[r], q = (double)rstd[r];
         add_terms(dgamma, dbeta, dr, xr, mean[r], rstd[r], c);
         for (ptrdiff_t i = 0; i < c; i++) {
-            double g = (double)dr[i] * (double)gamma[i];
-            m1 += g / (double)c;
+            double g = (double)dr[i] * (gamma ? (double)gamma[i] : 1.0);
+            m1 += s->rms ? 0 : g / (double)c;
             m2 += g * ((double)xr[i] - m) * q / (double)c;
         }
         for (ptrdiff_t i = 0; dx && i < c; i++) {
-            double g = (double)dr[i] * (double)gamma[i];
+            double g = (double)dr[i] * (gamma ? (double)gamma[i] : 1.0);
             dx[r * c + i] = (float)(q * (g - m1 - ((double)xr[i] - m) * q * m2));
         }
     }
