@@ -68,11 +68,12 @@ json_t *lw_serve_stats_json(const lw_serve *s)
     for (int i = 0; i < LW_SERVE_CLIENTS; i++)
         watching += s->client[i] != NULL;
     return json_pack(
-        "{s:o, s:{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}}", "stream",
-        stream ? stream : json_null(), "serve", "watching", watching, "frames",
-        (json_int_t)n->frames, "encoded", (json_int_t)n->encoded, "sent", (json_int_t)n->sent,
-        "missed", (json_int_t)n->missed, "requests", (json_int_t)n->requests, "refused",
-        (json_int_t)n->refused, "camera_pictures", (json_int_t)n->pictures, "encode_ms",
+        "{s:o, s:s, s:{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}}", "stream",
+        stream ? stream : json_null(), "note", s->noted ? lw_str_c(s->noted) : "", "serve",
+        "watching", watching, "frames", (json_int_t)n->frames, "encoded", (json_int_t)n->encoded,
+        "sent", (json_int_t)n->sent, "missed", (json_int_t)n->missed, "requests",
+        (json_int_t)n->requests, "refused", (json_int_t)n->refused, "camera_pictures",
+        (json_int_t)n->pictures, "encode_ms",
         lw_json_real(n->encoded ? n->encode_seconds / (double)n->encoded * 1e3 : 0), "frame_age_ms",
         s->last ? lw_json_real((lw_now() - s->last->computed) * 1e3) : json_null());
 }
@@ -103,11 +104,18 @@ static int take_news(lw_serve *s)
         lw_serve_encode(s);
         lw_serve_wake(s);
     }
+    bool news = false;
     if (lw_mailbox_take(s->stats, 0, &buffer) == 0) {
         s->stats_now.len = 0;
         lw_str_add(&s->stats_now, lw_str_c(&s->text[buffer]));
-        lw_serve_tell(s, lw_serve_stats_json(s));
+        news = true;
     }
+    if (lw_mailbox_take(s->notes, 0, &buffer) == 0) {
+        s->noted = &s->note[buffer];
+        news = true;
+    }
+    if (news)
+        lw_serve_tell(s, lw_serve_stats_json(s));
     return 0;
 }
 
@@ -231,6 +239,7 @@ int lw_serve_new(const lw_serve_options *o, lw_serve **out)
     s->heard = s->asked;
     LW_TRY(lw_mailbox_new(false, &s->frames));
     LW_TRY(lw_mailbox_new(false, &s->stats));
+    LW_TRY(lw_mailbox_new(false, &s->notes));
     LW_TRY(lw_mailbox_new(false, &s->asking));
     LW_TRY(lw_mailbox_new(false, &s->camera));
     LW_TRY(listen_there(s));
@@ -276,11 +285,13 @@ void lw_serve_close(lw_serve **pp)
         lw_lws.context_destroy(s->context);
     lw_mailbox_free(&s->frames);
     lw_mailbox_free(&s->stats);
+    lw_mailbox_free(&s->notes);
     lw_mailbox_free(&s->asking);
     for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
         lw_free(&s->frame[i].in);
         lw_free(&s->frame[i].out);
         lw_str_clear(&s->text[i]);
+        lw_str_clear(&s->note[i]);
         lw_str_clear(&s->picture[i]);
     }
     for (int i = 0; i < 2; i++)
@@ -319,13 +330,25 @@ void lw_serve_frame_give(lw_serve *s)
     lw_lws.cancel_service(s->context);
 }
 
+static void tell_line(lw_serve *s, lw_mailbox *box, lw_str *of, const char *line)
+{
+    lw_str *text = &of[lw_mailbox_buffer(box)];
+    text->len = 0;
+    lw_str_add(text, line);
+    (void)lw_mailbox_put(box, 0);
+    lw_lws.cancel_service(s->context);
+}
+
+void lw_serve_note(lw_serve *s, const char *line)
+{
+    char clean[512];
+    lw_clean(clean, sizeof clean, line);
+    tell_line(s, s->notes, s->note, clean);
+}
+
 void lw_serve_stats(lw_serve *s, const char *json)
 {
-    lw_str *text = &s->text[lw_mailbox_buffer(s->stats)];
-    text->len = 0;
-    lw_str_add(text, json);
-    (void)lw_mailbox_put(s->stats, 0);
-    lw_lws.cancel_service(s->context);
+    tell_line(s, s->stats, s->text, json);
 }
 
 int lw_serve_camera(lw_serve *s, double seconds, lw_serve_picture *out)

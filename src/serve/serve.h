@@ -33,6 +33,7 @@ typedef struct lw_serve_knob {
     const char *name, *label;
     double least, most, step, value;
     lw_serve_cost cost;
+    const char *const *choices; /* what 0, 1, .. stand for; NULL: it is a number */
 } lw_serve_knob;
 
 typedef struct lw_serve_options {
@@ -76,11 +77,14 @@ int32_t lw_serve_port(const lw_serve *s);
 int lw_serve_start(lw_serve *s, const lw_serve_size *size);
 void lw_serve_close(lw_serve **pp);
 
-/* The next three of one thread. */
+/* The next four of one thread. */
 void lw_serve_control(lw_serve *s, lw_serve_asked *out);
 /* The frame to fill. NULL: nobody looks, and the last one is younger than a quarter second. */
 lw_serve_frame *lw_serve_frame_begin(lw_serve *s);
 void lw_serve_frame_give(lw_serve *s);
+
+/* A line for who looks, in place of the last one: what is being built, what was refused. "": none. */
+void lw_serve_note(lw_serve *s, const char *line);
 
 /* One line of JSON for /stats; of one thread. */
 void lw_serve_stats(lw_serve *s, const char *json);

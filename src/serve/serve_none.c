@@ -55,6 +55,12 @@ void lw_serve_frame_give(lw_serve *s)
     (void)s;
 }
 
+void lw_serve_note(lw_serve *s, const char *line)
+{
+    (void)s;
+    (void)line;
+}
+
 void lw_serve_stats(lw_serve *s, const char *json)
 {
     (void)s;

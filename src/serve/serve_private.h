@@ -63,9 +63,10 @@ struct lw_serve {
     struct lws_context *context;
     int32_t port;
     lw_serve_size size;
-    lw_mailbox *frames, *stats, *asking, *camera; /* camera's thread is the server's */
+    lw_mailbox *frames, *stats, *notes, *asking, *camera; /* camera's thread is the server's */
     lw_serve_frame frame[LW_MAILBOX_BUFFERS];
     lw_str text[LW_MAILBOX_BUFFERS]; /* of stats */
+    lw_str note[LW_MAILBOX_BUFFERS];
     lw_serve_asked asked_box[LW_MAILBOX_BUFFERS];
     lw_str picture[LW_MAILBOX_BUFFERS]; /* of the camera: mark, JPEG */
     double received[LW_MAILBOX_BUFFERS];
@@ -75,6 +76,7 @@ struct lw_serve {
     /* the server's thread's own */
     lw_serve_asked asked;
     const lw_serve_frame *last; /* NULL: none yet */
+    const lw_str *noted;        /* NULL: nothing yet */
     int64_t version;            /* of `last`: 1, 2, .. */
     lw_str part[2], message;    /* encoded for this version: multipart and WebSocket */
     lw_str stats_now, told;     /* told: what sockets are sent, behind LW_SERVE_ROOM bytes */

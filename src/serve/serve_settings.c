@@ -51,17 +51,30 @@ int lw_serve_settings_read(const char *text, size_t n, const lw_serve_knob *knob
     return 0;
 }
 
+static json_t *choices_json(const lw_serve_knob *k)
+{
+    json_t *all = json_array();
+    for (int32_t i = 0; i <= (int32_t)k->most; i++) {
+        char clean[256];
+        lw_clean(clean, sizeof clean, k->choices[i]);
+        json_array_append_new(all, json_string(clean));
+    }
+    return all;
+}
+
 json_t *lw_serve_settings_json(const lw_serve_options *o, const lw_serve_size *size,
                                const lw_serve_asked *asked)
 {
     json_t *knobs = json_array(), *all;
     for (int32_t i = 0; i < o->n_knobs; i++) {
         const lw_serve_knob *k = &o->knobs[i];
-        json_array_append_new(
-            knobs, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s}", "name", k->name, "label",
-                             k->label, "least", lw_json_real(k->least), "most",
-                             lw_json_real(k->most), "step", lw_json_real(k->step), "value",
-                             lw_json_real(asked->value[i]), "cost", costs[k->cost]));
+        json_t *knob = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s}", "name", k->name, "label",
+                                 k->label, "least", lw_json_real(k->least), "most",
+                                 lw_json_real(k->most), "step", lw_json_real(k->step), "value",
+                                 lw_json_real(asked->value[i]), "cost", costs[k->cost]);
+        if (k->choices)
+            json_object_set_new(knob, "choices", choices_json(k));
+        json_array_append_new(knobs, knob);
     }
     all = json_pack("{s:b, s:o}", "paused", asked->paused, "knobs", knobs);
     if (o->title)

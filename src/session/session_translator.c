@@ -116,33 +116,6 @@ static void set_fed_back(lw_translator *t)
     *given = 1.0f - *own;
 }
 
-static int change(lw_translator *t, int32_t steps, int32_t w, int32_t h)
-{
-    lw_forward *plan = NULL;
-    t->o.steps = steps;
-    t->o.w = w;
-    t->o.h = h;
-    LW_TRY(lw_translator_fits(t));
-    LW_TRY(make_plan(t, &plan));
-    lw_forward_free(&t->plan); /* now: the new one has taken over its prepared weights */
-    t->plan = plan;
-    t->frames = 0;
-    set_inputs(t);
-    return 0;
-}
-
-int lw_translator_change(lw_translator *t, int32_t steps, int32_t w, int32_t h)
-{
-    const lw_translator_opts o = t->o;
-    const lw_framing framing = t->framing;
-    const int rc = change(t, steps, w, h);
-    if (rc < 0) {
-        t->o = o;
-        t->framing = framing;
-    }
-    return rc;
-}
-
 int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb)
 {
     const lw_tick tick = {t->o.seed, t->o.fresh_noise ? (uint32_t)t->frames : 0};

@@ -38,13 +38,14 @@ typedef struct lw_translator_opts {
     const char *model; /* "identity", an autoencoder (lw_autoencoder_open), or a U-Net (a SOURCE) */
     const char *latents; /* the autoencoder of a U-Net in latents; NULL: it is in pixels. Both are
                             borrowed during the call */
-    int32_t w, h;      /* of the network's pictures; 0, 0: those it was made for, or as large as the
+    int32_t w, h;     /* of the network's pictures; 0, 0: those it was made for, or as large as the
                             source's, a little smaller where it wants multiples */
-    int32_t fit;       /* lw_frame_fit */
-    int32_t at_input;  /* 1: the result has the source's scale: resized back, without the border;
+    int32_t fit;      /* lw_frame_fit */
+    int32_t at_input; /* 1: the result has the source's scale: resized back, without the border;
                             what was cropped stays away. 0: it is as large as the network's picture */
-    int32_t precision; /* lw_num of products; S8: of a U-Net's, from a quantised folder */
-    bool beside;       /* the result has the frame on its left, as the network is given it: twice as
+    int32_t out_w, out_h; /* of the result; 0, 0: as at_input says */
+    int32_t precision;    /* lw_num of products; S8: of a U-Net's, from a quantised folder */
+    bool beside;    /* the result has the frame on its left, as the network is given it: twice as
                           wide */
     bool feed_back; /* from the second frame on (also behind a reset) the network is given its own
                           last picture instead of the frame */
@@ -78,9 +79,5 @@ void lw_translator_reset(lw_translator *t);
 /* From the next frame on; nothing is compiled. */
 void lw_translator_set_strength(lw_translator *t, double strength);
 void lw_translator_set_seed(lw_translator *t, uint64_t seed);
-/* Other evaluations a frame, another size of the network's pictures: the networks stay, a plan is
- * compiled, former answers are forgotten, and the result keeps its size. Where it fails (as
- * lw_translator_new) everything is as before. */
-int lw_translator_change(lw_translator *t, int32_t steps, int32_t w, int32_t h);
 
 #endif

@@ -115,14 +115,12 @@ static int choose_size(lw_translator *t)
     }
     LW_TRY(check_size(t, multiple, own));
     t->framing = lw_framing_of((lw_frame_fit)o->fit, w, h, o->w, o->h);
-    if (t->out_w == 0) {
-        t->out_w = o->at_input ? t->framing.window.w : o->w;
-        t->out_h = o->at_input ? t->framing.window.h : o->h;
-    }
+    t->out_w = o->out_w > 0 ? o->out_w : o->at_input ? t->framing.window.w : o->w;
+    t->out_h = o->out_h > 0 ? o->out_h : o->at_input ? t->framing.window.h : o->h;
     return 0;
 }
 
-int lw_translator_fits(lw_translator *t)
+static int fits(lw_translator *t)
 {
     const int32_t most = t->schedule ? LW_MIN(MOST_STEPS, t->schedule->timesteps) : 1;
     if (t->net && (t->o.steps < 1 || t->o.steps > most))
@@ -134,5 +132,5 @@ int lw_translator_fits(lw_translator *t)
 int lw_translator_open(lw_translator *t)
 {
     LW_TRY(open_networks(t));
-    return lw_translator_fits(t);
+    return fits(t);
 }

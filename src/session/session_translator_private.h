@@ -19,15 +19,13 @@ struct lw_translator {
     lw_diffusion *part;     /* of the schedule, what is undone and done again */
     int32_t previous;       /* answers that `net` is shown again */
     lw_framing framing;
-    int32_t out_w, out_h; /* chosen once: they stay when the picture's size changes */
+    int32_t out_w, out_h; /* of the result, of each half where o.beside */
     lw_forward *plan;
     int64_t frames; /* since the start or a reset */
 };
 
 /* session_translator_open.c: networks, method, sizes. */
 int lw_translator_open(lw_translator *t);
-/* Does it take t->o's steps and size? Sets framing. */
-int lw_translator_fits(lw_translator *t);
 /* session_translator_graph.c: inputs and outputs of the plan. */
 int lw_translator_build(lw_translator *t, lw_graph *g);
 /* session_translator_moves.c: z, a picture or latent f32[1,h,w,C], as `net` makes it anew. */

@@ -65,6 +65,7 @@ expect 0 stream --input test:96x64 --num-frames 6 --every-frame --degrade blur:1
 sed -n 's/^md5 //p' "$out" >>worse
 [ "$(sort -u worse | wc -l)" -eq 2 ] || fails 'threads change noise, or seeds do not'
 expect 2 stream --input a.y4m --degrade mud
+expect 2 stream --input a.y4m --models kl
 expect 2 stream --input a.y4m --split --drift-metrics drift9
 
 # raw frames, without a header

@@ -7,8 +7,9 @@
 
 static void read_settings(const char *text, size_t n)
 {
-    static const lw_serve_knob knobs[] = {{"strength", "strength", 0, 1, 0.01, 0.5, LW_SERVE_LIVE},
-                                          {"steps", "steps", 1, 8, 1, 1, LW_SERVE_RESET}};
+    static const lw_serve_knob knobs[] = {
+        {"strength", "strength", 0, 1, 0.01, 0.5, LW_SERVE_LIVE, NULL},
+        {"steps", "steps", 1, 8, 1, 1, LW_SERVE_RESET, NULL}};
     const lw_serve_options o = {.knobs = knobs, .n_knobs = 2};
     lw_serve_asked asked = {.value = {0.5, 1}};
     const lw_serve_asked before = asked;

@@ -7,7 +7,18 @@
 #include "jobs/stream/stream_settings.h"
 #include "unet_fixture.h"
 
-enum { W = 24, H = 16, BYTES = W * H * 3, SIMILARITY = 0, STRENGTH, SEED, STEPS, WIDTH, HEIGHT };
+enum {
+    W = 24,
+    H = 16,
+    BYTES = W * H * 3,
+    SIMILARITY = 0,
+    STRENGTH,
+    SEED,
+    STEPS,
+    WIDTH,
+    HEIGHT,
+    MODEL
+};
 
 static uint8_t frame[BYTES], want[BYTES], got[BYTES];
 
@@ -21,6 +32,16 @@ static void check_same(lw_stream_network *n, bool same)
     run(n, got);
     assert_int_equal(memcmp(got, want, BYTES) == 0, same);
     memcpy(want, got, BYTES);
+}
+
+/* Until nothing is being built or freed; frames go on meanwhile. */
+static void settle(lw_stream_settings *s, const double *value, lw_stream_network *n)
+{
+    lw_stream_settings_apply(s, value, n, NULL);
+    while (lw_stream_builder_busy(&s->builder)) {
+        run(n, got);
+        lw_stream_settings_apply(s, value, n, NULL);
+    }
 }
 
 static void test_settings(void **state)
@@ -40,7 +61,7 @@ static void test_settings(void **state)
     const lw_stream_config c = {.network = {.model = model, .w = W, .h = H}, .threads = 2};
     assert_ok(lw_stream_network_open(&n, &c, &p));
     lw_stream_settings_init(&s, &c);
-    assert_int_equal(s.n, LW_STREAM_KNOBS);
+    assert_int_equal(s.n, MODEL);
     for (int i = 0; i < s.n; i++)
         value[i] = s.knob[i].value;
     run(&n, want);
@@ -49,20 +70,89 @@ static void test_settings(void **state)
     const double turned[][2] = {{STRENGTH, 0.9}, {SEED, 7}, {STEPS, 3}, {WIDTH, 32}, {HEIGHT, 32}};
     for (size_t i = 0; i < LW_COUNT(turned); i++) {
         value[(int)turned[i][0]] = turned[i][1];
-        lw_stream_settings_apply(&s, value, &n, NULL);
+        settle(&s, value, &n);
         check_same(&n, false);
         check_same(&n, true);
     }
     value[WIDTH] = 33; /* it takes even ones */
-    lw_stream_settings_apply(&s, value, &n, NULL);
+    settle(&s, value, &n);
+    assert_non_null(strstr(s.note, "it stays as it was: "));
+    assert_non_null(strstr(s.note, "multiples of"));
     check_same(&n, true);
-    lw_translator_network_size(n.translator, &w, &h);
+    lw_translator_network_size(n.now.translator, &w, &h);
     assert_true(w == 32 && h == 32);
     value[WIDTH] = value[HEIGHT] = 0;
-    lw_stream_settings_apply(&s, value, &n, NULL);
-    lw_translator_network_size(n.translator, &w, &h);
+    settle(&s, value, &n);
+    lw_translator_network_size(n.now.translator, &w, &h);
     assert_true(w == W && h == H);
+    lw_stream_settings_close(&s);
     lw_stream_network_close(&n);
+}
+
+/* Frames are the old model's until the new one is there, and then those of a stream of the new one; what
+ * cannot be opened leaves the old one. A change in the middle of another is taken when that is there. */
+static void test_models(void **state)
+{
+    lw_pixels p;
+    char plain[160], other[160];
+    double value[LW_STREAM_KNOBS];
+    static uint8_t first[BYTES], second[BYTES];
+    lw_stream_settings s;
+    lw_stream_network n = {0}, m = {0};
+    (void)state;
+    snprintf(plain, sizeof plain, "%s", in_scratch("plain"));
+    snprintf(other, sizeof other, "%s", in_scratch("other"));
+    assert_ok(unet_make(plain, 3, -1, "ddpm"));
+    assert_ok(unet_make(other, 3, 1, "ddpm"));
+    lw_pixels_init(&p, LW_PIXELS_RGB, LW_MATRIX_601, false, W, H);
+    const lw_stream_config c = {.network = {.model = plain, .w = W, .h = H, .seed = 2},
+                                .models = {other, "none", "identity"},
+                                .n_models = 3,
+                                .threads = 2};
+    lw_stream_config d = c;
+    d.network.model = other;
+    d.network.strength = 0.75;
+    assert_ok(lw_stream_network_open(&n, &c, &p));
+    assert_ok(lw_stream_network_open(&m, &d, &p));
+    run(&n, first);
+    run(&m, second);
+    assert_true(memcmp(first, second, BYTES) != 0);
+    lw_stream_settings_init(&s, &c);
+    assert_int_equal(s.n, LW_STREAM_KNOBS);
+    for (int i = 0; i < s.n; i++)
+        value[i] = s.knob[i].value;
+    value[MODEL] = 2; /* "none": nothing there */
+    settle(&s, value, &n);
+    assert_non_null(strstr(s.note, "it stays as it was: "));
+    run(&n, got);
+    assert_memory_equal(got, first, BYTES);
+    value[MODEL] = 1;
+    value[WIDTH] = W;
+    value[HEIGHT] = H;
+    lw_stream_settings_apply(&s, value, &n, NULL);
+    assert_true(lw_stream_builder_busy(&s.builder));
+    run(&n, got);
+    assert_memory_equal(got, first, BYTES);
+    value[STRENGTH] = 0.75; /* while it is being built */
+    settle(&s, value, &n);
+    assert_string_equal(s.note, "");
+    lw_stream_network_reset(&n); /* it sees its former answers */
+    run(&n, got);
+    assert_memory_equal(got, second, BYTES);
+    value[MODEL] = 3;
+    lw_stream_settings_apply(&s, value, &n, NULL);
+    value[MODEL] = 1;
+    value[STEPS] = 2;
+    settle(&s, value, &n);
+    settle(&s, value, &n);
+    run(&n, got);
+    assert_true(memcmp(got, second, BYTES) != 0 && memcmp(got, frame, BYTES) != 0);
+    value[MODEL] = 3;
+    value[STEPS] = 1;
+    lw_stream_settings_apply(&s, value, &n, NULL); /* and ends in the middle of it */
+    lw_stream_settings_close(&s);
+    lw_stream_network_close(&n);
+    lw_stream_network_close(&m);
 }
 
 /* Frames that do not differ are computed once in eleven; those that do are computed. */
@@ -140,8 +230,8 @@ static void test_worse_beside(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settings),
-                                       cmocka_unit_test(test_similarity),
-                                       cmocka_unit_test(test_worse_beside)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_models),
+        cmocka_unit_test(test_similarity), cmocka_unit_test(test_worse_beside)};
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -21,15 +21,22 @@
 
 enum { W = 160, H = 96, MOST = 1 << 20 };
 
-static const lw_serve_knob knobs[] = {{"strength", "strength", 0, 1, 0.01, 0.5, LW_SERVE_LIVE},
-                                      {"steps", "steps", 1, 8, 1, 1, LW_SERVE_RESET}};
+static const char *const models[] = {"identity", "runs/sharp"};
+static const lw_serve_knob knobs[] = {
+    {"strength", "strength", 0, 1, 0.01, 0.5, LW_SERVE_LIVE, NULL},
+    {"steps", "steps", 1, 8, 1, 1, LW_SERVE_RESET, NULL},
+    {"model", "model", 0, 1, 1, 0, LW_SERVE_REBUILD, models}};
+enum { KNOBS = LW_COUNT(knobs) };
 
 /* ---- a server and clients -------------------------------------------------------------------- */
 
 static lw_serve *open_at(const char *address, bool insecure)
 {
-    const lw_serve_options o = {
-        .address = address, .insecure = insecure, .knobs = knobs, .n_knobs = 2, .title = "a test"};
+    const lw_serve_options o = {.address = address,
+                                .insecure = insecure,
+                                .knobs = knobs,
+                                .n_knobs = KNOBS,
+                                .title = "a test"};
     const lw_serve_size size = {W, H, W, H, 30};
     lw_serve *s = NULL;
     assert_int_equal(lw_serve_new(&o, &s), 0);
@@ -183,7 +190,7 @@ static void rules(void **state)
 
 static int settings(const char *text, lw_serve_asked *asked)
 {
-    return lw_serve_settings_read(text, strlen(text), knobs, 2, asked);
+    return lw_serve_settings_read(text, strlen(text), knobs, KNOBS, asked);
 }
 
 static void settings_are_all_or_nothing(void **state)
@@ -216,6 +223,11 @@ static void answers(void **state)
     lw_sleep(0.05);
     assert_has(ask(s, "GET /stats", "", NULL), "\"frames_in\":7");
     assert_has(ask(s, "GET /settings", "", NULL), "\"name\":\"strength\"");
+    assert_has(ask(s, "GET /settings", "", NULL), "\"choices\":[\"identity\",\"runs/sharp\"]");
+    lw_serve_note(s, "it stays \xff as it was");
+    for (int i = 0; i < 100 && !strstr(ask(s, "GET /stats", "", NULL), "it stays "); i++)
+        lw_sleep(0.01);
+    assert_has(ask(s, "GET /stats", "", NULL), " as it was");
     assert_has(ask(s, "GET /etc/passwd", "", NULL), "HTTP/1.1 404");
     assert_has(ask(s, "DELETE /settings", "", NULL), "HTTP/1.1 4");
     assert_has(ask(s, "POST /settings", "", "{\"strength\": 0.25, \"paused\": true}"), "200 OK");

@@ -8,7 +8,7 @@
 #include "formats/formats.h"
 #include "session/session.h"
 
-enum { LW_STREAM_OUTPUTS = 8 };
+enum { LW_STREAM_OUTPUTS = 8, LW_STREAM_MODELS = 8 };
 
 /* Between the stamps of a frame: captured (before it is decoded), read, taken by the network,
  * computed, handed out. */
@@ -47,6 +47,8 @@ typedef struct lw_stream_config {
     const char *degrade; /* what is done to frames before the network, as in training
                             (lw_degradation_parse); NULL: nothing */
     lw_translator_opts network;
+    const char *models[LW_STREAM_MODELS]; /* others that the page may choose */
+    int32_t n_models;
     double similarity;     /* of a frame to the last one computed, above which it may be skipped
                             (stream_similar.h); 0: none is */
     int64_t reset_every;   /* frames after which the network forgets its former answers; 0: never */

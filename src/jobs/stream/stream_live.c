@@ -45,6 +45,7 @@ int lw_stream_live_start(lw_stream_live *l, const lw_stream_intake *in, bool bes
 void lw_stream_live_close(lw_stream_live *l)
 {
     lw_serve_close(&l->serve);
+    lw_stream_settings_close(&l->settings);
 }
 
 void lw_stream_live_obey(lw_stream_live *l, lw_stream_network *n, const lw_observer *obs)
@@ -54,6 +55,9 @@ void lw_stream_live_obey(lw_stream_live *l, lw_stream_network *n, const lw_obser
         return;
     lw_serve_control(l->serve, &l->asked);
     lw_stream_settings_apply(&l->settings, l->asked.value, n, obs);
+    if (l->settings.noted)
+        lw_serve_note(l->serve, l->settings.note);
+    l->settings.noted = false;
     if (l->asked.resets != before)
         lw_stream_network_reset(n);
 }

@@ -2,11 +2,24 @@
 /* Opening what a stream computes with. */
 #include "jobs/stream/stream_network.h"
 
+int lw_stream_engine_open(lw_stream_engine *e, const lw_stream_config *c,
+                          const lw_translator_opts *o, const lw_pixels *in)
+{
+    LW_TRY(lw_session_device_with(c->threads, c->conv, &e->dev));
+    return lw_translator_new(e->dev, o, in, &e->translator);
+}
+
+void lw_stream_engine_close(lw_stream_engine *e)
+{
+    lw_translator_free(&e->translator);
+    lw_backend_close(&e->dev);
+}
+
 int lw_stream_network_open(lw_stream_network *n, const lw_stream_config *c, const lw_pixels *in)
 {
-    LW_TRY(lw_session_device_with(c->threads, c->conv, &n->dev));
-    LW_TRY(lw_translator_new(n->dev, &c->network, in, &n->translator));
-    lw_translator_size(n->translator, &n->w, &n->h);
+    n->in = *in;
+    LW_TRY(lw_stream_engine_open(&n->now, c, &c->network, in));
+    lw_translator_size(n->now.translator, &n->w, &n->h);
     n->reset_every = c->reset_every;
     lw_similar_open(&n->similar, c->network.seed, lw_pixels_bytes(in),
                     (size_t)n->w * (size_t)n->h * 3);
@@ -15,7 +28,7 @@ int lw_stream_network_open(lw_stream_network *n, const lw_stream_config *c, cons
 
 void lw_stream_network_reset(lw_stream_network *n)
 {
-    lw_translator_reset(n->translator);
+    lw_translator_reset(n->now.translator);
     lw_similar_reset(&n->similar);
 }
 
@@ -26,14 +39,21 @@ int lw_stream_network_run(lw_stream_network *n, const uint8_t *frame, uint8_t *r
     n->frames++;
     if (lw_similar_skip(&n->similar, frame, rgb))
         return 0;
-    LW_TRY(lw_translator_run(n->translator, frame, rgb));
+    LW_TRY(lw_translator_run(n->now.translator, frame, rgb));
     lw_similar_keep(&n->similar, frame, rgb);
     return 0;
+}
+
+void lw_stream_network_swap(lw_stream_network *n, lw_stream_engine *e)
+{
+    const lw_stream_engine before = n->now;
+    n->now = *e;
+    *e = before;
+    lw_similar_reset(&n->similar);
 }
 
 void lw_stream_network_close(lw_stream_network *n)
 {
     lw_similar_close(&n->similar);
-    lw_translator_free(&n->translator);
-    lw_backend_close(&n->dev);
+    lw_stream_engine_close(&n->now);
 }

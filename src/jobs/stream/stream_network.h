@@ -7,9 +7,20 @@
 #include "jobs/stream/stream_similar.h"
 #include "session/session.h"
 
-typedef struct lw_stream_network {
+/* What computes: replaced as a whole while frames go through (stream_builder.h). */
+typedef struct lw_stream_engine {
     lw_device *dev;
     lw_translator *translator;
+} lw_stream_engine;
+
+/* A device of its own, as c says, so that any thread may have one. As lw_translator_new. */
+int lw_stream_engine_open(lw_stream_engine *e, const lw_stream_config *c,
+                          const lw_translator_opts *o, const lw_pixels *in);
+void lw_stream_engine_close(lw_stream_engine *e); /* accepts a zeroed struct */
+
+typedef struct lw_stream_network {
+    lw_stream_engine now;
+    lw_pixels in;
     lw_similar similar;
     int64_t reset_every, frames; /* frames computed or skipped */
     int32_t w, h;                /* of its RGB pictures */
@@ -21,6 +32,8 @@ int lw_stream_network_open(lw_stream_network *n, const lw_stream_config *c, cons
 int lw_stream_network_run(lw_stream_network *n, const uint8_t *frame, uint8_t *rgb);
 /* The next frame is as the first one was. */
 void lw_stream_network_reset(lw_stream_network *n);
+/* Another engine, of results of the same size, from the next frame on: *e gets the one before it. */
+void lw_stream_network_swap(lw_stream_network *n, lw_stream_engine *e);
 void lw_stream_network_close(lw_stream_network *n); /* accepts a zeroed struct */
 
 #endif

@@ -364,6 +364,8 @@ static int check(const lw_stream_config *c)
         return lw_fail(LW_EUSAGE, "--output - is there twice");
     if (!c->serve && (c->n_tls || c->insecure))
         return lw_fail(LW_EUSAGE, "--%s is for --serve", c->n_tls ? "tls" : "insecure");
+    if (!c->serve && c->n_models)
+        return lw_fail(LW_EUSAGE, "--models are for the page: add --serve");
     if (c->n_tls == 1)
         return lw_fail(LW_EUSAGE, "--tls %s: name a certificate and its key", c->tls[0]);
     if (c->every_frame && c->loop && c->num_frames == 0)
@@ -385,7 +387,7 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
         LW_TRY(lw_stream_drift_new(c->drift_metrics, c->drift_beside, p->sink[0]->format.w,
                                    p->sink[0]->format.h, &p->drift));
     lw_frame_format_text(out->input, &p->intake.source->format);
-    lw_translator_network_size(p->network.translator, &out->network_w, &out->network_h);
+    lw_translator_network_size(p->network.now.translator, &out->network_w, &out->network_h);
     p->running = true;
     LW_TRY(lw_stream_live_start(&p->live, &p->intake, c->network.beside, p->network.w, p->network.h,
                                 obs));

@@ -26,9 +26,9 @@ void lw_stream_log_network(const char *model, const lw_stream_network *n)
     LW_CLEANUP(lw_str_clear) lw_str all = {0};
     if (!wanted())
         return;
-    lw_log(LW_LOG_INFO, "stream", "model %s: kernels for %s, %d threads", model, n->dev->isa,
-           lw_pool_size(n->dev->pool));
-    lw_translator_print(&all, n->translator);
+    lw_log(LW_LOG_INFO, "stream", "model %s: kernels for %s, %d threads", model, n->now.dev->isa,
+           lw_pool_size(n->now.dev->pool));
+    lw_translator_print(&all, n->now.translator);
     for (const char *line = lw_str_c(&all); *line && !lw_str_starts(line, "-- memory");) {
         const size_t len = strcspn(line, "\n");
         lw_log(LW_LOG_INFO, "stream", "%.*s", (int)len, line);

@@ -128,8 +128,6 @@ function showState() {
   const frozen = last === null || now() - last > 2;
   el.textContent = !open ? "not connected, trying again" : settings.paused ? "paused" : frozen ? still : "live";
   el.className = !open ? "broken" : frozen || settings.paused ? "waiting" : "live";
-  el.title = (stats.stream || {}).source_error || "";
-  if (open && frozen && !settings.paused && el.title) el.textContent = `source: ${el.title}`;
 }
 
 setInterval(() => { showState(); showOverlay(); showTable(); }, 500);
@@ -143,13 +141,21 @@ async function send(change) {
   if (answer.ok) showSettings(await answer.json());
 }
 
+function makeInput(knob) {
+  if (!knob.choices)
+    return Object.assign(document.createElement("input"), { type: "range", min: knob.least, max: knob.most, step: knob.step });
+  const select = document.createElement("select");
+  knob.choices.forEach((text, i) => select.append(new Option(text, i)));
+  return select;
+}
+
 function showKnob(knob) {
-  let input = document.querySelector(`input[data-knob="${CSS.escape(knob.name)}"]`);
+  let input = document.querySelector(`[data-knob="${CSS.escape(knob.name)}"]`);
   if (!input) {
     const label = document.createElement("label"), text = document.createElement("span");
     const value = document.createElement("output");
-    input = document.createElement("input");
-    Object.assign(input, { type: "range", min: knob.least, max: knob.most, step: knob.step });
+    input = makeInput(knob);
+    value.hidden = !!knob.choices;
     input.dataset.knob = knob.name;
     text.textContent = knob.label;
     const cost = document.createElement("small");
@@ -289,7 +295,9 @@ function onMessage(e) {
   }
   if (e.data[0] === "t") return onTime(e.data);
   const j = JSON.parse(e.data);
-  if (j.settings) showSettings(j.settings); else stats = j;
+  if (j.settings) return showSettings(j.settings);
+  stats = j;
+  $("note").textContent = j.note || "";
 }
 
 function connect() {
