@@ -56,6 +56,7 @@ struct lw_builder {
     bool training;             /* dropout live */
     lw_val rows;               /* i64[B] row ids for random ops; may be absent when nothing draws */
     const lw_layer_hook *hook; /* NULL: outputs stay as they are */
+    int32_t window;            /* of attention over pictures (lw_attention_places); 0: none */
 };
 /* y through the builder's hook, as the output of layer `name` of the current scope ("": of the scope
  * itself). Linear layers do that themselves; models call it behind blocks, and where libraries have a

@@ -214,7 +214,17 @@ typedef struct lw_attr_attention {
     int32_t heads;
     int32_t num;   /* lw_num of both products' operands: F32, or BF16, which q, k and v are then */
     int32_t store; /* lw_dtype of the result: 0 or f32; bf16 with num BF16 */
+    /* > 0: tokens are places of pictures `width` wide, row by row, and one at (y, x) attends those
+     * alone at (i, j) with i / window = y / window and j / window = x / window: squares side by side
+     * from the first place on, cut off at the picture's ends. Without a gradient. */
+    int32_t window, width;
 } lw_attr_attention;
+/* Pairs of a query and a key it attends, of one head and sample of so many queries and keys. */
+double lw_attention_pairs(const lw_attr_attention *a, int32_t queries, int32_t keys);
+/* Attention of n operands, as below; over pictures of 1,024 places or more and larger than a window
+ * with a->window, over others without. */
+enum { LW_ATTENTION_WINDOWED = 1024 };
+lw_val lw_attention_places(lw_graph *g, const lw_val *x, int n, const lw_attr_attention *a);
 lw_val lw_attention(lw_graph *g, lw_val qkv, int heads);
 lw_val lw_cross_attention(lw_graph *g, lw_val q, lw_val kv, int heads);
 lw_val lw_attention_qkv(lw_graph *g, lw_val q, lw_val k, lw_val v, int heads);

@@ -22,7 +22,8 @@ static void append(const lw_network *n, const lw_store *s, lw_graph *g, lw_netwo
                     .params = s ? lw_store_params(s) : NULL,
                     .training = n->training,
                     .rows = in.rows,
-                    .hook = n->hook};
+                    .hook = n->hook,
+                    .window = n->window};
     const char *up = lw_scope_top(g); /* the frozen store has names of its own */
     *out = (lw_taps){0};
     in.x = lw_network_see(n, g, in.x);

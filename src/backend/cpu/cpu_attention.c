@@ -117,6 +117,8 @@ static void forward_task(const lw_task *t)
 int lw_cpu_lower_attention(cpu_lower *c)
 {
     lw_type o = cpu_out(c, 0);
+    if (((const lw_attr_attention *)c->n->attr)->window > 0)
+        return lw_cpu_lower_window(c);
     attention_arg *a = attention_record(c, o, 0, c->n->n_in, 0);
     if (!a)
         return LW_ENOMEM;

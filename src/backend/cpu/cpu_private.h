@@ -35,6 +35,7 @@ bool lw_cpu_wants_pack(void *self, const lw_graph *g, const lw_node *n, int i, l
                        void *attr);
 bool lw_cpu_wants_pack_depthwise(const lw_attr_conv *at, lw_attr_pack *out);
 int lw_cpu_lower_pack_depthwise(cpu_lower *c);
+int lw_cpu_lower_window(cpu_lower *c); /* attention in windows */
 lw_conv_shape lw_cpu_conv_shape(const lw_attr_conv *a, int32_t batch);
 /* Side of the Winograd tiles that the device computes this pass with, 0: directly. */
 int lw_cpu_conv_tile(const lw_device *d, lw_num num, const lw_conv_shape *s, lw_conv_pass pass);

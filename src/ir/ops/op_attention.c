@@ -14,6 +14,8 @@ static int check_qkv(const lw_graph *g, const lw_node *n, int at, int n_x, lw_ty
     int32_t c = n_x == 1 ? q.dim[2] / 3 : q.dim[2];
     bool fit = a->heads > 0 && (a->num == LW_NUM_F32 || a->num == LW_NUM_BF16) && c > 0 &&
                c % a->heads == 0;
+    if (a->window > 0)
+        fit &= a->width > 0 && q.dim[1] % a->width == 0 && q.dim[1] == last.dim[1];
     for (int i = 0; i < n_x; i++) {
         lw_type t = in_type(g, n, at + i);
         int32_t parts = i < n_x - 1 ? 1 : 4 - n_x, tokens = i ? last.dim[1] : q.dim[1];
@@ -24,7 +26,8 @@ static int check_qkv(const lw_graph *g, const lw_node *n, int at, int n_x, lw_ty
         return lw_op_fail(
             g, n,
             "attention needs f32 (under bf16: bf16) [B,T,3C], or [B,Tq,C] and [B,Tk,2C], or "
-            "[B,Tq,C] and twice [B,Tk,C], with C a multiple of the heads");
+            "[B,Tq,C] and twice [B,Tk,C], with C a multiple of the heads; in windows of as many "
+            "keys, in whole rows");
     *o = lw_type_of(LW_F32, 3, q.dim[0], q.dim[1], c);
     return 0;
 }
@@ -63,11 +66,28 @@ static void grad_attention(lw_graph *g, const lw_node *n, const lw_val *dout, co
     lw_val in[6] = {dout[0]};
     if (!lw_val_ok(dout[0]))
         return;
+    if (((const lw_attr_attention *)n->attr)->window > 0) {
+        lw_graph_fail(g, LW_EUNSUPPORTED, "attention in windows has no gradient: train without");
+        return;
+    }
     memcpy(in + 1, n->in, sizeof *in * (size_t)n->n_in);
     memcpy(in + 1 + n->n_in, n->out, sizeof *in * 2);
     lw_node *d = lw_graph_add(g, LW_OP_ATTENTION_GRAD, in, n->n_in + 3, n->attr, n->attr_size);
     for (int i = 0; d && i < n->n_in; i++)
         din[i] = need[i] ? d->out[i] : LW_NOVAL;
+}
+
+/* Sum of the squares of the pieces that a side is cut into. */
+static double squares(int32_t side, int32_t window)
+{
+    double rest = side % window;
+    return (double)(side / window) * window * window + rest * rest;
+}
+
+double lw_attention_pairs(const lw_attr_attention *a, int32_t queries, int32_t keys)
+{
+    return a->window > 0 ? squares(queries / a->width, a->window) * squares(a->width, a->window)
+                         : (double)queries * keys;
 }
 
 static void cost_attention(const lw_graph *g, const lw_node *n, lw_cost *out)
@@ -76,7 +96,8 @@ static void cost_attention(const lw_graph *g, const lw_node *n, lw_cost *out)
     lw_type o = forward ? lw_val_type(g, n->out[0]) : in_type(g, n, 0);
     int32_t keys = in_type(g, n, n->n_in - (forward ? 1 : 3)).dim[1];
     lw_cost_bytes(g, n, out);
-    out->flops = (forward ? 2 : 5) * 2.0 * keys * (double)lw_type_count(o);
+    out->flops = (forward ? 2 : 5) * 2.0 * o.dim[0] * o.dim[2] *
+                 lw_attention_pairs(n->attr, o.dim[1], keys);
 }
 
 static void print_attention(lw_str *s, const lw_node *n)
@@ -84,6 +105,8 @@ static void print_attention(lw_str *s, const lw_node *n)
     const lw_attr_attention *a = n->attr;
     lw_str_addf(s, "heads %d%s%s", a->heads, a->num == LW_NUM_BF16 ? " bf16" : "",
                 a->store == LW_BF16 ? " to bf16" : "");
+    if (a->window > 0)
+        lw_str_addf(s, " windows %d of width %d", a->window, a->width);
 }
 
 const lw_op_def lw_op_attention = {
@@ -102,13 +125,22 @@ const lw_op_def lw_op_attention_grad = {
     .flags = LW_OPF_ANY_OUT,
 };
 
-static lw_val attention(lw_graph *g, const lw_val *x, int n, int heads)
+lw_val lw_attention_places(lw_graph *g, const lw_val *x, int n, const lw_attr_attention *a)
 {
+    lw_attr_attention own = *a;
     for (int i = 0; i < n; i++)
         if (!lw_val_ok(x[i]))
             return LW_NOVAL;
-    return lw_graph_op(g, LW_OP_ATTENTION, x, n, &(lw_attr_attention){.heads = heads},
-                       sizeof(lw_attr_attention));
+    const int32_t places = lw_val_type(g, x[0]).dim[1], rows = places / LW_MAX(a->width, 1);
+    if (a->window <= 0 || places < LW_ATTENTION_WINDOWED ||
+        (a->window >= a->width && a->window >= rows))
+        own.window = own.width = 0;
+    return lw_graph_op(g, LW_OP_ATTENTION, x, n, &own, sizeof own);
+}
+
+static lw_val attention(lw_graph *g, const lw_val *x, int n, int heads)
+{
+    return lw_attention_places(g, x, n, &(lw_attr_attention){.heads = heads});
 }
 
 lw_val lw_attention(lw_graph *g, lw_val qkv, int heads)

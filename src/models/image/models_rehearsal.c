@@ -61,7 +61,10 @@ static lw_val everywhere(lw_builder *b, lw_val x)
         return x;
     const char *up = lw_scope_push(b->g, "attention");
     lw_val h = lw_linear(b, "in_proj", lw_rehearsal_tokens(b->g, x), 3 * t.dim[3], true);
-    h = lw_linear(b, "out_proj", lw_attention(b->g, h, t.dim[3] / 64), t.dim[3], true);
+    h = lw_attention_places(
+        b->g, &h, 1,
+        &(lw_attr_attention){.heads = t.dim[3] / 64, .window = b->window, .width = t.dim[2]});
+    h = lw_linear(b, "out_proj", h, t.dim[3], true);
     lw_scope_set(b->g, up);
     return lw_reshape(b->g, h, t);
 }

@@ -46,7 +46,10 @@ static lw_val attend(lw_builder *b, lw_val x)
     const char *up = lw_scope_push(g, "attention");
     lw_val h = lw_rehearsal_tokens(g, grouped(b, "norm", x, LW_ACT_NONE));
     const char *in = lw_scope_push(g, "attention");
-    h = lw_attention(g, lw_linear(b, "qkv", h, 3 * t.dim[3], false), parts_of(t.dim[3]));
+    h = lw_linear(b, "qkv", h, 3 * t.dim[3], false);
+    h = lw_attention_places(
+        g, &h, 1,
+        &(lw_attr_attention){.heads = parts_of(t.dim[3]), .window = b->window, .width = t.dim[2]});
     h = lw_linear(b, "proj", h, t.dim[3], true);
     lw_scope_set(g, in);
     lw_scope_set(g, up);

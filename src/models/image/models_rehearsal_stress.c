@@ -40,7 +40,10 @@ static lw_val attend(lw_builder *b, const char *name, lw_val x)
     lw_val h = lw_layer_norm(b, "norm1", x, 1e-5f, LW_NOVAL),
            q = lw_linear(b, "q_proj", h, c, true), k = lw_linear(b, "k_proj", h, c, true),
            v = lw_linear(b, "v_proj", h, c, true);
-    x = lw_add(g, lw_linear(b, "out_proj", lw_attention_qkv(g, q, k, v, HEADS), c, true), x);
+    h = lw_attention_places(
+        g, (lw_val[]){q, k, v}, 3,
+        &(lw_attr_attention){.heads = HEADS, .window = b->window, .width = t.dim[2]});
+    x = lw_add(g, lw_linear(b, "out_proj", h, c, true), x);
     h = lw_linear(b, "ffn.0", lw_layer_norm(b, "norm2", x, 1e-5f, LW_NOVAL), 4 * c, true);
     x = lw_add(g, lw_linear(b, "ffn.2", lw_ew1(g, LW_EW_gelu, h), c, true), x);
     lw_scope_set(g, up);

@@ -90,7 +90,8 @@ static lw_val attention(lw_builder *b, const lw_block_style *s, lw_val x)
     lw_type tokens = lw_type_of(LW_F32, 3, t.dim[0], t.dim[1] * t.dim[2], c);
     lw_val h = lw_group_norm(b, "group_norm", x, norm_opts(s, LW_ACT_NONE));
     h = lw_linear(b, "to_qkv", lw_reshape(g, h, tokens), 3 * c, true);
-    h = linear_init(b, "to_out.0", lw_attention(g, h, heads), c, s->zero_init);
+    const lw_attr_attention a = {.heads = heads, .window = b->window, .width = t.dim[2]};
+    h = linear_init(b, "to_out.0", lw_attention_places(g, &h, 1, &a), c, s->zero_init);
     return lw_add(g, lw_reshape(g, h, t), x);
 }
 
