@@ -92,7 +92,7 @@ struct lw_network {
     bool training;             /* is built with dropout and the input rows */
     const lw_layer_hook *hook; /* over its layers' outputs, and the input rows (models_noise.h);
                                   borrowed, or NULL */
-    int32_t window;            /* > 0: a U-Net's attention over pictures of 1,024 places or more is in
+    int32_t window; /* > 0: a U-Net's attention over pictures of 1,024 places or more is in
                                   windows of such sides (lw_attr_attention); not in training */
     /* of the taps */
     int32_t features;           /* width of pooled; 0: none */
