@@ -9,7 +9,8 @@ typedef enum lw_init_kind {
     LW_INIT_ZEROS,
     LW_INIT_ONES,
     LW_INIT_NORMAL,
-    LW_INIT_UNIFORM
+    LW_INIT_UNIFORM,
+    LW_INIT_SINCOS /* [.., T, C]: places of a square of T, by sines and cosines (C a multiple of 4) */
 } lw_init_kind;
 typedef struct lw_init {
     lw_init_kind kind;

@@ -284,6 +284,8 @@ lw_val lw_subsample(lw_graph *g, lw_val x, int stride);
 /* [B,H,W,C] -> [B, H / k * W / k, k k C]: rows of a product that is a convolution whose stride is its
  * kernel. H and W are multiples of k. */
 lw_val lw_patches(lw_graph *g, lw_val x, int k);
+/* The way back, to [B,h,w,C]. */
+lw_val lw_patches_back(lw_graph *g, lw_val rows, int k, int h, int w);
 lw_val lw_upsample(lw_graph *g, lw_val x, int factor);
 
 /*

@@ -10,6 +10,7 @@
  *    models_taps     what a network offers by name
  *    models_noise    noise at named sites of a frozen network, for Monte-Carlo uncertainty
  *    models_unet     the shared U-Net (diffusers' UNet2DModel) and its config.json
+ *    models_dit      the transformer that drifting generates with, and its config.json
  *    models_autoencoder_kl, _tiny  diffusers' AutoencoderKL and AutoencoderTiny, a record for each half
  *    models_rehearsal  networks without published weights, for benches: random ones, by name
  *    models_autoencoder_pair  both halves of one, whatever files hold them
@@ -30,6 +31,7 @@
 #include "models/proof/models_kge.h"
 #include "models/image/models_rehearsal.h"
 #include "models/image/models_autoencoder_pair.h"
+#include "models/image/models_dit.h"
 #include "models/image/models_unet.h"
 #include "models/models_form.h"
 #include "models/models_network.h"

@@ -40,17 +40,34 @@ void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_ta
 static lw_network_in inputs(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w)
 {
     lw_network_in in = {.x = lw_input(g, "x", lw_type_of(LW_F32, 4, batch, h, w, n->channels))};
-    if (n->generator)
+    if (n->generator && !n->timeless)
         in.t = lw_input(g, "t", lw_type_of(LW_F32, 1, batch));
     if (n->generator && n->classes > 0)
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, batch));
     if (n->latent > 0)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, batch, n->latent));
+    if (n->styles > 0)
+        in.styles = lw_input(g, "styles", lw_type_of(LW_I32, 2, batch, n->styles));
     if (n->condition > 0)
         in.condition =
             lw_input(g, "condition",
                      lw_type_of(LW_F32, 4, batch, n->image_size, n->image_size, n->condition));
     return in;
+}
+
+void lw_network_draw(const lw_network *n, lw_graph *g, const char *who, lw_val rows,
+                     lw_network_in *in)
+{
+    char stream[32];
+    int32_t batch = lw_val_type(g, rows).dim[0];
+    snprintf(stream, sizeof stream, "%s.latent", who);
+    if (n->latent > 0)
+        in->latent = lw_random(g, stream, LW_RANDOM_NORMAL, 0,
+                               lw_type_of(LW_F32, 2, batch, n->latent), rows);
+    snprintf(stream, sizeof stream, "%s.style", who);
+    if (n->styles > 0)
+        in->styles = lw_random(g, stream, LW_RANDOM_BELOW, n->style_words,
+                               lw_type_of(LW_I32, 2, batch, n->styles), rows);
 }
 
 void lw_network_square(lw_network *n, int32_t side)

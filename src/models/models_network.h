@@ -8,7 +8,7 @@
  *
  *    SOURCE, encoder spec ──► record, by config.json's class name or by the tensors
  *                             ──► arch, frozen store ──► lw_network
- *    x [t class latent condition] ──lw_network_append──► taps
+ *    x [t class latent styles alpha condition] ──lw_network_append──► taps
  *
  * Families that are still to come were held against it (docs/howto/add-an-encoder.md): ConvNeXt,
  * Inception, DiT.
@@ -28,6 +28,8 @@ typedef struct lw_network_in {
     lw_val t;         /* f32[B]; absent: constant 0, so that its embedding is made when prepared */
     lw_val classes;   /* i32[B] */
     lw_val latent;    /* f32[B,latent] */
+    lw_val styles;    /* i32[B,styles], each below style_words */
+    lw_val alpha;     /* f32[B]: strength of guidance; absent: 1 */
     lw_val condition; /* f32[B,h,w,condition], in [-1,1]: frames that the answer depends on */
     lw_val rows;      /* i64[B]: row ids of what is drawn, in training and by a hook */
 } lw_network_in;
@@ -108,10 +110,13 @@ struct lw_network {
     int32_t multiple;   /* sides of its pictures are multiples of it; 0: any */
     int32_t channels;   /* of its pictures; 3 unless set, or as its stem says */
     int32_t latent;     /* width of the input latent; 0: none */
+    int32_t styles,
+        style_words;    /* ids of the input styles, and how many there are of each; 0: none */
     int32_t condition;  /* channels of the input condition, of frames as large as y; 0: none */
     int32_t noise_size; /* side of smaller noise that x may be as well; 0: none */
     int32_t judged;     /* real classes of a judge, the others are junk; 0: not a judge */
-    bool generator;     /* takes t (and class, latent) and offers y */
+    bool generator;     /* takes t (and class, latent, styles) and offers y */
+    bool timeless;      /* a generator that takes no t */
 };
 
 /* source: a run (its newest checkpoint), a checkpoint or model folder, or weights alone that are
@@ -182,7 +187,10 @@ void lw_network_square(lw_network *n, int32_t side);
 int32_t lw_network_side(const lw_network *n, int32_t asked);
 /* Builds the network on values of g; names of parameters and of g's scope do not mix. */
 void lw_network_append(const lw_network *n, lw_graph *g, lw_network_in in, lw_taps *out);
-/* Declares inputs x f32[batch,h,w,C] (a generator: and t, class, latent and condition where it has
+/* What a generator draws for itself beside noise, of the streams WHO.latent and WHO.style. */
+void lw_network_draw(const lw_network *n, lw_graph *g, const char *who, lw_val rows,
+                     lw_network_in *in);
+/* Declares inputs x f32[batch,h,w,C] (a generator: and t, class, latent, styles and condition where it has
  * them; in training rows) and outputs: the taps that `want` names (lw_taps_offer). LW_ESHAPE:
  * pictures it cannot take; LW_EUSAGE: no such tap, naming those there are. */
 int lw_network_build(const lw_network *n, lw_graph *g, int32_t batch, int32_t h, int32_t w,

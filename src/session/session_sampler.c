@@ -23,22 +23,23 @@ const char *lw_sampler_kind_name(lw_sampler_kind k)
     return names[k];
 }
 
-int lw_noise_new(lw_device *dev, lw_type image, int32_t latent, const char *who, lw_forward **out)
+int lw_noise_new(lw_device *dev, lw_type image, const lw_network *net, const char *who,
+                 lw_forward **out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     char stream[32];
-    int32_t batch = image.dim[0];
+    lw_network_in drawn = {0};
     LW_TRY(lw_graph_new(&g));
-    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, image.dim[0]));
     snprintf(stream, sizeof stream, "%s.noise", who);
     lw_graph_output_add(g, "noise", lw_random(g, stream, LW_RANDOM_NORMAL, 0, image, rows),
                         LW_NOVAL);
-    snprintf(stream, sizeof stream, "%s.latent", who);
-    if (latent)
-        lw_graph_output_add(
-            g, "latent",
-            lw_random(g, stream, LW_RANDOM_NORMAL, 0, lw_type_of(LW_F32, 2, batch, latent), rows),
-            LW_NOVAL);
+    if (net)
+        lw_network_draw(net, g, who, rows, &drawn);
+    if (lw_val_ok(drawn.latent))
+        lw_graph_output_add(g, "latent", drawn.latent, LW_NOVAL);
+    if (lw_val_ok(drawn.styles))
+        lw_graph_output_add(g, "styles", drawn.styles, LW_NOVAL);
     return lw_forward_of(dev, &g, NULL, LW_SLAB_PARAM, who, out);
 }
 
@@ -120,7 +121,7 @@ static lw_val add_step(const lw_sampler *s, lw_graph *g, const moves *m, lw_val 
     return lw_reverse_step_op(g, x, answer, m->numbers, added, m->prediction, s->o.keep_eps);
 }
 
-/* Inputs "x", "class", "latent", "rows" of samples; output "y". Of many steps x is a state, and y
+/* Inputs "x", "class", "latent", "styles", "rows" of samples; output "y". Of many steps x is a state, and y
  * what a step made of it. */
 static int build_net(lw_sampler *s, lw_device *dev)
 {
@@ -137,6 +138,8 @@ static int build_net(lw_sampler *s, lw_device *dev)
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, n));
     if (s->net.latent)
         in.latent = lw_input(g, "latent", lw_type_of(LW_F32, 2, n, s->net.latent));
+    if (s->net.styles)
+        in.styles = lw_input(g, "styles", lw_type_of(LW_I32, 2, n, s->net.styles));
     if (s->net.condition)
         in.condition = lw_input(
             g, "condition",
@@ -217,7 +220,7 @@ int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts 
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
     s->pixels = (int64_t)net->image_size * net->image_size * net->channels;
-    LW_TRY(lw_noise_new(dev, noise_type(s), net->latent, "sample", &s->noise));
+    LW_TRY(lw_noise_new(dev, noise_type(s), net, "sample", &s->noise));
     LW_TRY(build_net(s, dev));
     *out = lw_steal(&s);
     return 0;
@@ -294,6 +297,7 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
     LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, 0}));
     set_classes(s, first, n, classes);
     lw_forward_pass(s->noise, "latent", s->network, "latent");
+    lw_forward_pass(s->noise, "styles", s->network, "styles");
     lw_forward_pass(s->noise, "noise", s->network, "x");
     lw_forward_pass(s->noise, "rows", s->network, "rows");
     double t = lw_now();

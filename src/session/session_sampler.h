@@ -67,9 +67,10 @@ int32_t lw_sampler_batch(const lw_sampler *s);
 int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
                    const lw_observer *obs, float *out);
 
-/* What generators start from: normal numbers "noise" [B,side,side,C] and, where the network has
- * one, "latent" of the streams WHO.noise and WHO.latent. */
-int lw_noise_new(lw_device *dev, lw_type image, int32_t latent, const char *who, lw_forward **out);
+/* What generators start from: normal numbers "noise" [B,side,side,C] of the stream WHO.noise, and what the
+ * network draws beside (lw_network_draw; NULL: nothing), "latent" and "styles". */
+int lw_noise_new(lw_device *dev, lw_type image, const lw_network *net, const char *who,
+                 lw_forward **out);
 /* Those of samples first, first + 1, ... */
 int lw_noise_draw(lw_forward *noise, int64_t first, lw_tick tick);
 

@@ -153,9 +153,7 @@ lw_val lw_translator_generate(lw_translator *t, lw_graph *g, lw_val z)
     lw_network_in in = {.x = noise, .condition = condition(t, g, z, &history)};
     if (n->classes > 0)
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, 1));
-    if (n->latent > 0)
-        in.latent = lw_random(g, "sample.latent", LW_RANDOM_NORMAL, 0,
-                              lw_type_of(LW_F32, 2, 1, n->latent), rows);
+    lw_network_draw(n, g, "sample", rows, &in);
     lw_val y;
     if (t->schedule) {
         const lw_type one = lw_type_of(LW_F32, 1, 1);

@@ -38,12 +38,31 @@ static void block_values(lw_init init, const uint32_t w[4], double v[4])
         v[i] = ((double)(w[i] >> 8) + 0.5) * 0x1p-23 - 1.0;
 }
 
+/* Of each token a quarter of sines and one of cosines of its column, then of its row, at frequencies
+ * 1e4^(-k / (C / 4)). */
+static void places(const lw_store_entry *e, float *dst)
+{
+    int64_t c = lw_type_last(e->type), quarter = c / 4, tokens = e->count / c;
+    int64_t side = (int64_t)lround(sqrt((double)tokens));
+    for (int64_t i = 0; i < tokens * 2 * quarter; i++) {
+        int64_t token = i / (2 * quarter), axis = i / quarter % 2, k = i % quarter;
+        double at = (double)(axis ? token / side : token % side);
+        double a = at * pow(1e4, -(double)k / (double)quarter);
+        dst[token * c + axis * 2 * quarter + k] = (float)sin(a);
+        dst[token * c + axis * 2 * quarter + quarter + k] = (float)cos(a);
+    }
+}
+
 void lw_store_init_entry(const lw_store_entry *e, uint64_t seed, float *dst)
 {
     lw_rng_key key = lw_rng_key_of(seed, e->hash);
     if (e->init.kind == LW_INIT_ZEROS || e->init.kind == LW_INIT_ONES) {
         for (int64_t i = 0; i < e->count; i++)
             dst[i] = e->init.kind == LW_INIT_ONES ? 1.0f : 0.0f;
+        return;
+    }
+    if (e->init.kind == LW_INIT_SINCOS) {
+        places(e, dst);
         return;
     }
     for (int64_t i = 0; i < e->count; i += 4) {

@@ -96,7 +96,7 @@ static void evaluate(const lw_network *n, const char *tap, int h, int w, const f
 static void draw_noise(uint64_t seed, int h, int w, int c, float *x)
 {
     lw_forward *f = NULL;
-    assert_ok(lw_noise_new(dev, lw_type_of(LW_F32, 4, 1, h, w, c), 0, "sample", &f));
+    assert_ok(lw_noise_new(dev, lw_type_of(LW_F32, 4, 1, h, w, c), NULL, "sample", &f));
     assert_ok(lw_noise_draw(f, 0, (lw_tick){seed, 0}));
     memcpy(x, lw_forward_output(f, "noise"), sizeof *x * (size_t)(h * w * c));
     lw_forward_free(&f);

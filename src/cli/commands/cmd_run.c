@@ -23,6 +23,8 @@ static const lw_option options[] = {
      .unit = "npy", .group = "Input", .help = "class numbers [N], or one for all"},
     {LW_OPT(run_cli, c.latent), .name = "latent", .path = LW_PATH_IN, .unit = "npy",
      .group = "Input", .help = "latent vectors [N,K]"},
+    {LW_OPT(run_cli, c.styles), .name = "styles", .path = LW_PATH_IN, .unit = "npy",
+     .group = "Input", .help = "style ids [N,K]"},
     {LW_OPT(run_cli, c.condition), .name = "condition", .path = LW_PATH_IN, .unit = "npy",
      .group = "Input",
      .help = "frames of a network with a condition [N,K,H,W]: the current one, previous answers"},

@@ -127,6 +127,11 @@ lw_val lw_patches(lw_graph *g, lw_val x, int k)
     return factor_op(g, LW_OP_PATCHES, x, k, 0, 0);
 }
 
+lw_val lw_patches_back(lw_graph *g, lw_val rows, int k, int h, int w)
+{
+    return factor_op(g, LW_OP_PATCHES, rows, k, h, w);
+}
+
 /* ---- nearest upsample ------------------------------------------------------------------------ */
 
 static int infer_upsample(const lw_graph *g, const lw_node *n, lw_infer *out)

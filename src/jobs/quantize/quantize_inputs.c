@@ -88,7 +88,7 @@ int lw_quantize_inputs_open(lw_quantize_inputs *in, const lw_quantize_config *c,
     choose_size(in);
     lw_type image = lw_type_of(LW_F32, 4, c->batch, in->h, in->w, net->channels);
     if (net->generator)
-        LW_TRY(lw_noise_new(dev, image, net->latent, "quantize", &in->noise));
+        LW_TRY(lw_noise_new(dev, image, net, "quantize", &in->noise));
     in->row = (int64_t)in->h * in->w * net->channels;
     in->x = lw_calloc((size_t)(c->batch * in->row), sizeof *in->x);
     return in->x ? 0 : LW_ENOMEM;
@@ -117,6 +117,7 @@ static int draw(lw_quantize_inputs *in, int64_t first)
         classes[i] = (int32_t)((first + i) % in->net->classes);
     LW_TRY(lw_noise_draw(in->noise, first, (lw_tick){in->c->seed, 0}));
     lw_forward_pass(in->noise, "latent", in->f, "latent");
+    lw_forward_pass(in->noise, "styles", in->f, "styles");
     memcpy(in->x, lw_forward_output(in->noise, "noise"),
            sizeof *in->x * (size_t)(in->c->batch * in->row));
     return 0;

@@ -16,7 +16,7 @@ typedef struct run_state {
     lw_network *net;
     lw_forward *fwd;
     int64_t rows;
-    lw_array x, t, classes, latent, condition, y;
+    lw_array x, t, classes, latent, styles, condition, y;
     lw_feed feed[6];
     int n_feed;
 } run_state;
@@ -30,6 +30,7 @@ static void clear_state(run_state *s)
     lw_array_clear(&s->t);
     lw_array_clear(&s->classes);
     lw_array_clear(&s->latent);
+    lw_array_clear(&s->styles);
     lw_array_clear(&s->condition);
     lw_array_clear(&s->y);
 }
@@ -136,6 +137,7 @@ static int prepare(run_state *s, const lw_observer *obs)
     LW_TRY(feed_input(s, "t", s->c->t, "--t", &s->t));
     LW_TRY(feed_input(s, "class", s->c->classes, "--class", &s->classes));
     LW_TRY(feed_input(s, "latent", s->c->latent, "--latent", &s->latent));
+    LW_TRY(feed_input(s, "styles", s->c->styles, "--styles", &s->styles));
     LW_TRY(feed_input(s, "condition", s->c->condition, "--condition", &s->condition));
     int64_t shape[LW_MAX_RANK];
     memcpy(shape, y->shape, sizeof shape);

@@ -12,6 +12,7 @@ typedef struct lw_run_config {
     const char *input;     /* npy [N,C,H,W] */
     const char *t;         /* npy [N] or one number; NULL: 0 */
     const char *classes;   /* npy [N] or one integer; required by class-conditional models */
+    const char *styles;    /* npy [N,K]; required by models with styles */
     const char *latent;    /* npy [N,K]; required by models with a latent */
     const char *condition; /* npy [N,K,H,W]; required by models with a condition */
     const char *want;      /* output's name; NULL: the first */
