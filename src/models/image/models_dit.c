@@ -64,8 +64,7 @@ static lw_val rms_norm(dit *d, const char *name, lw_val x)
     if (!lw_val_ok(x))
         return x;
     const char *up = lw_scope_push(d->g, name);
-    lw_val w = lw_param(d->b, "weight",
-                        lw_type_of(LW_F32, 1, lw_type_last(lw_val_type(d->g, x))),
+    lw_val w = lw_param(d->b, "weight", lw_type_of(LW_F32, 1, lw_type_last(lw_val_type(d->g, x))),
                         (lw_init){LW_INIT_ONES, 0});
     lw_scope_set(d->g, up);
     return lw_rms_norm_op(d->g, x, w, eps);

@@ -60,28 +60,29 @@ static const char *const ropes[] = {"1d_flat", "2d_axial"}; /* of lw_dit_rope */
 
 json_t *lw_dit_to_json(const lw_dit_config *c)
 {
-    json_t *j = json_pack(
-        "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:i, s:i, s:i, s:i, s:b, s:b, s:b, s:b}",
-        "_class_name", "LeewayDiT", "input_size", c->image_size, "in_channels", c->channels,
-        "out_channels", c->channels, "patch_size", c->patch, "hidden_size", c->hidden, "cond_dim",
-        c->hidden, "depth", c->depth, "num_heads", c->heads, "mlp_ratio", lw_json_float(c->mlp_ratio),
-        "num_classes", c->classes, "noise_coords", c->styles, "noise_classes",
-        c->styles ? c->style_words : 0, "n_cls_tokens", c->tokens, "use_qknorm", !c->no_qk_norm,
-        "use_rope", c->rope != LW_DIT_ROPE_NONE, "use_rmsnorm", true, "use_swiglu", true);
+    json_t *j = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:i, s:i, s:i, s:i, "
+                          "s:b, s:b, s:b, s:b}",
+                          "_class_name", "LeewayDiT", "input_size", c->image_size, "in_channels",
+                          c->channels, "out_channels", c->channels, "patch_size", c->patch,
+                          "hidden_size", c->hidden, "cond_dim", c->hidden, "depth", c->depth,
+                          "num_heads", c->heads, "mlp_ratio", lw_json_float(c->mlp_ratio),
+                          "num_classes", c->classes, "noise_coords", c->styles, "noise_classes",
+                          c->styles ? c->style_words : 0, "n_cls_tokens", c->tokens, "use_qknorm",
+                          !c->no_qk_norm, "use_rope", c->rope != LW_DIT_ROPE_NONE, "use_rmsnorm",
+                          true, "use_swiglu", true);
     if (j && c->rope == LW_DIT_ROPE_2D)
         json_object_set_new(j, "leeway_rope", json_string(ropes[c->rope]));
     return j;
 }
 
 static const char *const honoured[] = {
-    "input_size",  "in_channels",  "out_channels", "patch_size",   "hidden_size",
-    "cond_dim",    "depth",        "num_heads",    "mlp_ratio",    "num_classes",
-    "use_qknorm",  "noise_coords", "noise_classes", "n_cls_tokens", "use_rope",
-    "leeway_rope", NULL};
+    "input_size",    "in_channels",  "out_channels", "patch_size",  "hidden_size", "cond_dim",
+    "depth",         "num_heads",    "mlp_ratio",    "num_classes", "use_qknorm",  "noise_coords",
+    "noise_classes", "n_cls_tokens", "use_rope",     "leeway_rope", NULL};
 /* How it was computed while it trained; what runs say of themselves. */
-static const char *const without_effect[] = {"use_bf16",        "attn_fp32",          "use_remat",
-                                             "leeway_method",   "leeway_class_names", "leeway_data",
-                                             "leeway_timesteps", NULL};
+static const char *const without_effect[] = {
+    "use_bf16",           "attn_fp32",   "use_remat",        "leeway_method",
+    "leeway_class_names", "leeway_data", "leeway_timesteps", NULL};
 static const char *const *const known[] = {honoured, without_effect, NULL};
 static const lw_json_only only[] = {{"use_rmsnorm", "true"}, {"use_swiglu", "true"}, {0}};
 
