@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2086,SC2154
 # leeway train toy: files, threads and resuming to the bit, what balance is worth, refusals.
 
-toy='train toy --data two_blobs --steps 60 --batch-size 64 --points 400 --hidden-dim 32 --seeds 1 --no-progress'
+toy='train toy --distribution two_blobs --steps 60 --batch-size 64 --points 400 --hidden-dim 32 --seeds 1 --no-progress'
 expect 0 $toy --ablation baseline,attraction_only --output-dir a --threads 1
 out_has 'two_blobs  baseline'
 out_has 'attraction_only'
@@ -33,8 +33,8 @@ out_has '"repulsion_2_0x"'
 
 expect 2 $toy --ablation balance --output-dir c
 err_has '--ablation balance: must be of all|baseline|'
-expect 2 train toy --data moons --output-dir c
-err_has '--data moons: must be of all|two_blobs|'
+expect 2 train toy --distribution moons --output-dir c
+err_has '--distribution moons: must be of all|two_blobs|'
 expect 0 $toy --dry-run --output-dir c
 out_has '6 trainings of 60 steps'
 [ ! -e c ] || fails 'c was made without a training'

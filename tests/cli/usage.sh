@@ -104,7 +104,7 @@ err_has 'theirs.yaml: train_batch_size: unknown key: that is --batch-size here'
 expect 2 train drfit
 err_has "unknown command 'train drfit': did you mean 'train drift'?"
 expect 2 train zzzzzz
-err_has "'train' needs one of ddpm, drift, encoder behind it"
+err_has "'train' needs one of ddpm, drift, encoder, toy behind it"
 
 # Completion says what the tables say.
 expect 2 completion tcsh

@@ -43,7 +43,8 @@ static bool is_word(const char *name)
                                         "templates",     "batch-size",
                                         "serve",         "size",
                                         "output-size",   "condition",
-                                        "degrade"};
+                                        "degrade",       "distribution",
+                                        "ablation"};
     for (size_t i = 0; i < LW_COUNT(words); i++)
         if (lw_str_eq(words[i], name))
             return true;

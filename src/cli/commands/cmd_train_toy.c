@@ -5,8 +5,8 @@
 #include "jobs/toy/toy_job.h"
 
 static const lw_option options[] = {
-    {LW_OPT_LIST(lw_toy_config, data, n_data), .name = "data", .unit = "list", .group = "Suite",
-     .help = "of all, " LW_TOY_DATA "; default all"},
+    {LW_OPT_LIST(lw_toy_config, data, n_data), .name = "distribution", .unit = "list",
+     .group = "Suite", .help = "of all, " LW_TOY_DATA "; default all"},
     {LW_OPT_LIST(lw_toy_config, ablation, n_ablation), .name = "ablation", .unit = "list",
      .group = "Suite", .help = "of all, " LW_TOY_ABLATIONS "; default all"},
     {LW_OPT(lw_toy_config, seeds), .name = "seeds", .min = 1, .max = 1000, .fallback = "5",
@@ -100,10 +100,10 @@ const lw_command lw_cmd_train_toy = {
     .usage = "--output-dir DIR [--ablation all] [options]",
     .notes = "The plain form of the field, without an encoder: its loss is the mean squared drift "
              "and may be compared between runs.",
-    .examples =
-        "leeway train toy --output-dir runs/toy\n"
-        "leeway train toy --data checkerboard --ablation baseline,attraction_only --seeds 1 "
-        "--output-dir runs/board",
+    .examples = "leeway train toy --output-dir runs/toy\n"
+                "leeway train toy --distribution checkerboard --ablation baseline,attraction_only "
+                "--seeds 1 "
+                "--output-dir runs/board",
     .options = {options},
     .config_size = sizeof(lw_toy_config),
     .run = run,

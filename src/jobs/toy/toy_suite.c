@@ -345,7 +345,8 @@ static int run(suite *s, lw_toy_result *out)
 {
     const lw_toy_config *c = s->c;
     lw_image picture[LW_TOY_DATAS] = {{0}};
-    LW_TRY(choose("data", c->data, c->n_data, LW_TOY_DATA, data_name, LW_TOY_DATAS, s->data));
+    LW_TRY(
+        choose("distribution", c->data, c->n_data, LW_TOY_DATA, data_name, LW_TOY_DATAS, s->data));
     LW_TRY(choose("ablation", c->ablation, c->n_ablation, LW_TOY_ABLATIONS, balance_name,
                   LW_TOY_BALANCES, s->balance));
     out->runs = c->seeds * count(s->data, LW_TOY_DATAS) * count(s->balance, LW_TOY_BALANCES);
