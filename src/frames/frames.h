@@ -58,12 +58,16 @@ typedef struct lw_frame_options {
     const char *raw; /* "WxH:FORMAT": the source has no headers; NULL: it has */
     double fps;      /* instead of the source's own; 0: that */
     int32_t buffers; /* of a camera, 1 to 4; 0: 4 */
-    int32_t matrix;  /* 0: BT.709 from 720 lines on, else BT.601; 1: BT.601; 2: BT.709 */
-    int32_t range;   /* 0: as the source says, else limited; 1: limited; 2: full */
+    double
+        reopen; /* a camera that fails is opened again, for at most so many seconds; 0: it is not */
+    int32_t matrix; /* 0: BT.709 from 720 lines on, else BT.601; 1: BT.601; 2: BT.709 */
+    int32_t range;  /* 0: as the source says, else limited; 1: limited; 2: full */
     bool (*stopped)(void *self); /* asked while waiting for a pipe; NULL: never */
     /* For `browser`: the newest picture, valid until the next call, waiting for at most `seconds`: 0,
      * LW_MAILBOX_NOT_YET, LW_MAILBOX_END. NULL: there is no page. */
     int (*camera)(void *self, double seconds, lw_frame_picture *out);
+    /* A camera failed, and why; "": it is back. From the thread that reads. NULL: nobody is told. */
+    void (*trouble)(void *self, const char *why);
     void *self;
 } lw_frame_options;
 
@@ -88,6 +92,9 @@ int lw_frame_source_next(lw_frame_source *s, uint8_t *bytes, double *captured);
 int lw_frame_source_rewind(lw_frame_source *s);
 /* Whether frames come at a pace of their own: those of pipes and cameras. */
 bool lw_frame_source_paces(const lw_frame_source *s);
+/* Names of video codecs that files are read with, and written with, as FFmpeg's libraries here have them.
+ * LW_EUNSUPPORTED: there are none. */
+int lw_frame_codecs(lw_str *reads, lw_str *writes);
 bool lw_frame_source_of_page(const lw_frame_source *s); /* `browser` */
 void lw_frame_source_close(lw_frame_source **pp);
 

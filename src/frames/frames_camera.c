@@ -13,7 +13,7 @@
 #include "frames/frames_source.h"
 #include "frames/frames_v4l2.h"
 
-enum { MOST_BUFFERS = 4, ASK_EVERY_MS = 50, SILENT_MS = 5000 };
+enum { MOST_BUFFERS = 4, ASK_EVERY_MS = 50, SILENT_MS = 5000, RETRY_MS = 200 };
 /* Up to so many pixels as they are, above as JPEGs: more would not fit an old cable. */
 #define PLAIN_PIXELS (640 * 480)
 
@@ -160,26 +160,51 @@ static int begin(lw_frame_source *s, int32_t wanted)
     return 0;
 }
 
-static int camera_open(lw_frame_source *s, const char *spec, const lw_frame_options *o)
+static int connect(lw_frame_source *s)
 {
-    camera *c = s->self = lw_calloc(1, sizeof *c);
+    camera *c = s->self;
     char path[256];
     unsigned w, h;
-    if (!c)
-        return LW_ENOMEM;
-    c->options = o;
-    s->live = true;
-    LW_TRY(read_spec(spec, path, &w, &h));
+    LW_TRY(read_spec(lw_str_c(&s->name), path, &w, &h));
     c->fd = lw_v4l2_device->open(path);
     if (c->fd < 0)
         return lw_v4l2_fail(lw_str_c(&s->name), "cannot open");
     c->open = true;
     LW_TRY(check_device(s));
     LW_TRY(agree(s, w, h));
-    agree_rate(s, o->fps);
-    if (c->jpeg)
+    agree_rate(s, c->options->fps);
+    if (c->jpeg && !c->decoder)
         LW_TRY(lw_jpeg_new(&c->decoder));
-    return begin(s, o->buffers);
+    return begin(s, c->options->buffers);
+}
+
+static void disconnect(camera *c)
+{
+    int type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
+    if (c->streaming)
+        lw_v4l2_control(c->fd, VIDIOC_STREAMOFF, &type);
+    for (unsigned i = 0; i < c->n_buffers; i++)
+        lw_v4l2_device->unmap(c->buffer[i].p, c->buffer[i].size);
+    if (c->open)
+        lw_v4l2_device->close(c->fd);
+    c->n_buffers = 0;
+    c->streaming = c->open = false;
+}
+
+static int camera_open(lw_frame_source *s, const char *spec, const lw_frame_options *o)
+{
+    camera *c = s->self = lw_calloc(1, sizeof *c);
+    (void)spec; /* it is the name */
+    if (!c)
+        return LW_ENOMEM;
+    c->options = o;
+    s->live = true;
+    return connect(s);
+}
+
+static bool stopped(const camera *c)
+{
+    return c->options->stopped && c->options->stopped(c->options->self);
 }
 
 static int wait_for(const lw_frame_source *s)
@@ -191,7 +216,7 @@ static int wait_for(const lw_frame_source *s)
             return 0; /* or it was unplugged: taking the frame says so */
         if (ready < 0 && errno != EINTR)
             return lw_v4l2_fail(lw_str_c(&s->name), "poll");
-        if (c->options->stopped && c->options->stopped(c->options->self))
+        if (stopped(c))
             return lw_fail(LW_ESTOPPED, "interrupted");
         if (waited >= SILENT_MS)
             return lw_fail(LW_EDEVICE, "%s: no frame for %d seconds", lw_str_c(&s->name),
@@ -241,7 +266,7 @@ static int read_buffer(const lw_frame_source *s, const struct v4l2_buffer *b, ui
     return 0;
 }
 
-static int camera_next(lw_frame_source *s, uint8_t *bytes, double *captured)
+static int next_frame(lw_frame_source *s, uint8_t *bytes, double *captured)
 {
     camera *c = s->self;
     for (;;) {
@@ -266,6 +291,59 @@ static int camera_next(lw_frame_source *s, uint8_t *bytes, double *captured)
     }
 }
 
+static void tell(const camera *c, const char *why)
+{
+    if (c->options->trouble)
+        c->options->trouble(c->options->self, why);
+}
+
+/* Frames have to be what the pipeline was made for. */
+static int check_same(const lw_frame_source *s, const lw_frame_format *was)
+{
+    const lw_frame_format *f = &s->format;
+    char now[96], before[96];
+    if (f->form == was->form && f->w == was->w && f->h == was->h && f->matrix == was->matrix &&
+        f->full_range == was->full_range)
+        return 0;
+    return lw_fail(LW_EDEVICE, "%s: came back as %s, was %s", lw_str_c(&s->name),
+                   lw_frame_format_text(now, f), lw_frame_format_text(before, was));
+}
+
+/* It failed: tries again and again, while the pipeline stands at its last frame. */
+static int reconnect(lw_frame_source *s)
+{
+    camera *c = s->self;
+    const lw_frame_format was = s->format;
+    const double until = lw_now() + c->options->reopen;
+    int rc;
+    tell(c, lw_errmsg());
+    do {
+        disconnect(c);
+        for (int waited = 0; waited < RETRY_MS; waited += ASK_EVERY_MS) {
+            if (stopped(c))
+                return lw_fail(LW_ESTOPPED, "interrupted");
+            lw_sleep(ASK_EVERY_MS * 1e-3);
+        }
+        rc = connect(s);
+    } while (rc < 0 && lw_now() < until);
+    if (rc < 0)
+        return lw_fail_in(LW_EDEVICE, "gone for %.3g s: ", c->options->reopen);
+    LW_TRY(check_same(s, &was));
+    tell(c, "");
+    return 0;
+}
+
+static int camera_next(lw_frame_source *s, uint8_t *bytes, double *captured)
+{
+    const camera *c = s->self;
+    for (;;) {
+        const int rc = next_frame(s, bytes, captured);
+        if ((rc != LW_EDEVICE && rc != LW_EIO) || c->options->reopen <= 0)
+            return rc;
+        LW_TRY(reconnect(s));
+    }
+}
+
 static int camera_rewind(lw_frame_source *s)
 {
     return lw_fail(LW_EUSAGE, "%s: a camera cannot begin again: leave out --loop",
@@ -277,13 +355,7 @@ static void camera_close(lw_frame_source *s)
     camera *c = s->self;
     if (!c)
         return;
-    int type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
-    if (c->streaming)
-        lw_v4l2_control(c->fd, VIDIOC_STREAMOFF, &type);
-    for (unsigned i = 0; i < c->n_buffers; i++)
-        lw_v4l2_device->unmap(c->buffer[i].p, c->buffer[i].size);
-    if (c->open)
-        lw_v4l2_device->close(c->fd);
+    disconnect(c);
     lw_jpeg_free(&c->decoder);
     lw_free(&s->self);
 }

@@ -21,6 +21,22 @@ static int load(const char *path, const char *instead, const lw_libav_calls **ou
     return 0;
 }
 
+static void list(const lw_libav_calls *calls, bool writes, lw_str *out)
+{
+    const char *name;
+    for (int k = 0; (name = calls->codec(writes, k)) != NULL; k++)
+        lw_str_addf(out, "%s%s", k ? " " : "", name);
+}
+
+int lw_frame_codecs(lw_str *reads, lw_str *writes)
+{
+    const void *calls;
+    LW_TRY(lw_module_open("libav", LW_LIBAV_VERSION, &calls));
+    list(calls, false, reads);
+    list(calls, true, writes);
+    return reads->failed || writes->failed ? LW_ENOMEM : 0;
+}
+
 typedef struct video {
     const lw_libav_calls *calls;
     void *reader;

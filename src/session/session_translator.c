@@ -10,8 +10,8 @@
 static void set_inputs(lw_translator *t)
 {
     int32_t *label = lw_forward_input(t->plan, "class");
-    if (label)
-        *label = t->o.label;
+    for (int32_t k = 0; label && k <= lw_translator_delay(t); k++)
+        label[k] = t->o.label;
     lw_translator_set_moves(t);
 }
 
@@ -87,6 +87,11 @@ void lw_translator_print(lw_str *s, const lw_translator *t)
     lw_forward_print(s, t->plan);
 }
 
+int32_t lw_translator_delay(const lw_translator *t)
+{
+    return LW_MAX(t->o.stream_batch, 1) - 1;
+}
+
 void lw_translator_reset(lw_translator *t)
 {
     const lw_port *p;
@@ -119,8 +124,9 @@ static void set_fed_back(lw_translator *t)
 int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb)
 {
     const lw_tick tick = {t->o.seed, t->o.fresh_noise ? (uint32_t)t->frames : 0};
-    if (t->frames > 0)
+    if (t->frames > 0 || (t->ran && lw_translator_delay(t) > 0))
         lw_forward_advance(t->plan);
+    t->ran = true;
     memcpy(lw_forward_input(t->plan, "frame"), frame, lw_pixels_bytes(&t->in));
     set_fed_back(t);
     LW_TRY(lw_forward_run(t->plan, &tick));

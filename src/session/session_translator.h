@@ -54,7 +54,11 @@ typedef struct lw_translator_opts {
                          0: a half, and all of a conditioned network's */
     int32_t steps;   /* evaluations a frame; 0: 1 */
     int32_t sampler; /* lw_sampler_kind: ddim or dpm-solver; auto: ddim, and one step for drift */
-    uint64_t seed;   /* of the noise */
+    int32_t
+        stream_batch; /* as many frames at as many steps in one evaluation: a run's picture is that of
+                             the frame stream_batch - 1 runs before. 0, 1: each frame by itself;
+                             else what steps is, where that is given */
+    uint64_t seed;    /* of the noise */
     int32_t fresh_noise; /* 1: other noise for each frame; 0: every frame has that of `leeway
                             sample`'s first picture */
     int32_t label;       /* class, of a network that has some */
@@ -74,7 +78,10 @@ lw_plan_info lw_translator_info(const lw_translator *t);
 void lw_translator_print(lw_str *s, const lw_translator *t);
 /* A frame as the source has it -> rgb [h][w][3]. LW_ESTOPPED: the device was asked to stop. */
 int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb);
-/* Former answers are forgotten: the next frame is as the first one was. */
+/* How many runs a frame's picture comes after the frame: the first so many give nobody's. */
+int32_t lw_translator_delay(const lw_translator *t);
+/* Former answers are forgotten: the next frame is as the first one was. Frames in flight stay: they
+ * see no former answers. */
 void lw_translator_reset(lw_translator *t);
 /* From the next frame on; nothing is compiled. */
 void lw_translator_set_strength(lw_translator *t, double strength);

@@ -132,6 +132,43 @@ static lw_val go(const lw_translator *t, lw_graph *g, lw_network_in in)
     return in.x;
 }
 
+/*
+ * Stream batch (Kodaira et al. 2023): row k is the frame of k runs ago, which has k moves behind it; one
+ * evaluation moves all rows on by one. Rows do not see each other: a frame's bits are those of `go`.
+ *
+ *   rows    frame + noise   moving[0]   ..  moving[n-2]          a state: zeros at first
+ *             │ move 0        │ move 1        │ move n-1
+ *   next    moving[0]       moving[1]   ..  the picture
+ */
+static lw_val go_together(const lw_translator *t, lw_graph *g, lw_network_in in)
+{
+    const int32_t n = t->o.steps;
+    const lw_type one = lw_type_of(LW_F32, 1, 1), numbers = lw_type_of(LW_I64, 1, 8);
+    lw_type type = lw_val_type(g, in.x), shown = lw_val_type(g, in.condition);
+    type.dim[0] = shown.dim[0] = n - 1;
+    const lw_val moving = lw_input(g, "moving", type);
+    in.x = lw_concat(g, in.x, moving, 0);
+    if (t->net->condition > 0) { /* each row its own frame */
+        const lw_val before = lw_input(g, "shown", shown);
+        in.condition = lw_concat(g, in.condition, before, 0);
+        lw_graph_output_add(g, "seen", lw_slice(g, in.condition, 0, 0, n - 1), before);
+    }
+    in.t = lw_input(g, words_of(0).time, one);
+    for (int32_t k = 1; k < n; k++)
+        in.t = lw_concat(g, in.t, lw_input(g, words_of(k).time, one), 0);
+    const lw_val y = evaluate(t, g, in);
+    lw_val next = LW_NOVAL, last = LW_NOVAL;
+    for (int32_t k = 0; k < n; k++) {
+        last = lw_reverse_step_op(g, lw_slice(g, in.x, 0, k, k + 1), lw_slice(g, y, 0, k, k + 1),
+                                  lw_input(g, words_of(k).move, numbers), LW_NOVAL,
+                                  t->schedule->prediction, false);
+        if (k < n - 1)
+            next = k == 0 ? last : lw_concat(g, next, last, 0);
+    }
+    lw_graph_output_add(g, "moved", next, moving);
+    return last;
+}
+
 static lw_val bounded(const lw_translator *t, lw_graph *g, lw_val y)
 {
     if (t->coder.encoder)
@@ -152,14 +189,14 @@ lw_val lw_translator_generate(lw_translator *t, lw_graph *g, lw_val z)
     lw_val noise = lw_random(g, "sample.noise", LW_RANDOM_NORMAL, 0, type, rows);
     lw_network_in in = {.x = noise, .condition = condition(t, g, z, &history)};
     if (n->classes > 0)
-        in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, 1));
+        in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, lw_translator_delay(t) + 1));
     lw_network_draw(n, g, "sample", rows, &in);
     lw_val y;
     if (t->schedule) {
         const lw_type one = lw_type_of(LW_F32, 1, 1);
         in.x = lw_add(g, lw_mul(g, z, lw_input(g, "signal", one)),
                       lw_mul(g, noise, lw_input(g, "noise", one)));
-        y = go(t, g, in);
+        y = lw_translator_delay(t) > 0 ? go_together(t, g, in) : go(t, g, in);
     } else {
         y = bounded(t, g, evaluate(t, g, in));
     }

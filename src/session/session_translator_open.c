@@ -42,6 +42,34 @@ static int read_condition(lw_translator *t)
     return 0;
 }
 
+/* Frames in flight may not need what comes of those before them. */
+static int check_batch(lw_translator *t)
+{
+    lw_translator_opts *o = &t->o;
+    if (o->stream_batch <= 1)
+        return 0;
+    if (!t->net)
+        return lw_fail(LW_EUSAGE, "--stream-batch is for U-Nets of several steps, not for %s",
+                       o->model);
+    if (o->steps > 1 && o->steps != o->stream_batch)
+        return lw_fail(LW_EUSAGE,
+                       "--stream-batch %d has a frame at each of %d steps: leave out "
+                       "--steps %d",
+                       (int)o->stream_batch, (int)o->stream_batch, (int)o->steps);
+    o->steps = o->stream_batch;
+    if (!t->schedule || t->net->latent > 0)
+        return lw_fail(LW_EUSAGE, "%s: --stream-batch is for diffusion models", o->model);
+    if (o->sampler == LW_SAMPLER_DPM_SOLVER)
+        return lw_fail(LW_EUSAGE, "--stream-batch goes with --sampler ddim, whose moves need "
+                                  "nothing of the one before");
+    if (t->previous > 0 || o->feed_back)
+        return lw_fail(LW_EUSAGE,
+                       "%s%s: with --stream-batch the answer before is not there yet "
+                       "when a frame needs it",
+                       o->model, o->feed_back ? " --feed-back" : " is shown its former answers");
+    return 0;
+}
+
 static int check_generator(lw_translator *t)
 {
     const lw_network *n = t->net;
@@ -56,6 +84,7 @@ static int check_generator(lw_translator *t)
                        (int)n->classes - 1);
     LW_TRY(lw_network_method(n, &t->method, &t->schedule));
     LW_TRY(read_condition(t));
+    LW_TRY(check_batch(t));
     return check_sampler(t);
 }
 
@@ -122,6 +151,8 @@ static int choose_size(lw_translator *t)
 
 static int fits(lw_translator *t)
 {
+    if (!t->net)
+        LW_TRY(check_batch(t));
     const int32_t most = t->schedule ? LW_MIN(MOST_STEPS, t->schedule->timesteps) : 1;
     if (t->net && (t->o.steps < 1 || t->o.steps > most))
         return lw_fail(LW_EUSAGE, "--steps %d: %s makes a frame in 1 to %d", (int)t->o.steps,

@@ -22,6 +22,7 @@ struct lw_translator {
     int32_t out_w, out_h; /* of the result, of each half where o.beside */
     lw_forward *plan;
     int64_t frames; /* since the start or a reset */
+    bool ran;       /* frames are in flight: their state moves on, whatever is reset */
 };
 
 /* session_translator_open.c: networks, method, sizes. */

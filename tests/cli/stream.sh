@@ -125,6 +125,20 @@ expect 0 stream --input a.y4m --every-frame --model plain --steps 2 --strength .
 grep -q "$sum" "$out" && fails 'fresh noise is the fixed one'
 expect 0 stream --input a.y4m --every-frame --model plain --size 24x16 --sampler dpm-solver --steps 4 --seed 3
 out_has 'plain, 24x16'
+expect 0 stream --input a.y4m --every-frame --model plain --steps 3 --output md5
+sum=$(sed -n 's/^md5 //p' "$out")
+for n in 1 3; do
+    expect 0 stream --input a.y4m --every-frame --model plain --stream-batch 3 --threads $n --output md5
+    out_has '12 frames read, 12 computed, 12 written'
+    out_has '3 frames are computed together: each comes 2 frames later'
+    out_has "md5 $sum"
+done
+expect 2 stream --input a.y4m --model plain --stream-batch 3 --steps 2
+expect 2 stream --input a.y4m --model plain --stream-batch 3 --sampler dpm-solver
+expect 2 stream --input a.y4m --model plain --stream-batch 3 --similarity .9
+expect 2 stream --input a.y4m --model frames --stream-batch 2
+err_has 'is shown its former answers'
+expect 2 stream --input a.y4m --model kl --stream-batch 2
 expect 2 stream --input a.y4m --model plain --precision int8
 err_has 'leeway quantize'
 expect 0 quantize plain --n 4 --batch-size 2 --output-dir plain-int8

@@ -24,7 +24,8 @@ static uint8_t frame[BYTES], want[BYTES], got[BYTES];
 
 static void run(lw_stream_network *n, uint8_t *rgb)
 {
-    assert_ok(lw_stream_network_run(n, frame, rgb));
+    lw_stream_tag tag = {0};
+    assert_ok(lw_stream_network_run(n, frame, &tag, rgb));
 }
 
 static void check_same(lw_stream_network *n, bool same)
@@ -219,7 +220,8 @@ static void test_worse_beside(void **state)
         assert_ok(lw_degrade(&d, 3, row, &im));
         assert_ok(lw_stream_intake_next(&in, row, rgb, &captured));
         assert_memory_equal(rgb, im.at, ALL);
-        assert_ok(lw_stream_network_run(&n, rgb, both));
+        lw_stream_tag tag = {.number = row};
+        assert_ok(lw_stream_network_run(&n, rgb, &tag, both));
         for (int y = 0; y < TALL; y++)
             for (int half = 0; half < 2; half++)
                 assert_memory_equal(both + (2 * y + half) * SIDE * 3, rgb + y * SIDE * 3, SIDE * 3);

@@ -319,6 +319,54 @@ static void test_feed_back(void **state)
     lw_translator_free(&u);
 }
 
+/* n frames at n steps in one batch: the pictures of frames by themselves, n - 1 runs later, bit for bit, for
+ * any number of threads; a reset loses none of those in flight. */
+static void check_together(const char *model, const char *latents, int threads)
+{
+    enum { N = 3, RUNS = 7 };
+    static uint8_t in[RUNS][BYTES], alone[RUNS][BYTES];
+    const lw_translator_opts o = {
+        .model = model, .latents = latents, .w = W, .h = H, .steps = N, .strength = 0.6, .seed = 5};
+    lw_translator_opts together = o;
+    together.steps = 0;
+    together.stream_batch = N;
+    lw_device *own = NULL;
+    lw_translator *t = NULL, *u = NULL;
+    assert_ok(cpu_device(threads, lw_isa_best(), &own));
+    assert_ok(lw_translator_new(own, &o, &rgb, &t));
+    assert_ok(lw_translator_new(own, &together, &rgb, &u));
+    assert_int_equal(lw_translator_delay(t), 0);
+    assert_int_equal(lw_translator_delay(u), N - 1);
+    for (int k = 0; k < RUNS; k++) {
+        for (int i = 0; i < BYTES; i++)
+            in[k][i] = (uint8_t)(frame[i] + 31 * k);
+        assert_ok(lw_translator_run(t, in[k], alone[k]));
+    }
+    for (int k = 0; k < RUNS + N - 1; k++) {
+        assert_ok(lw_translator_run(u, in[k % RUNS], got));
+        if (k >= N - 1)
+            assert_memory_equal(got, alone[k - N + 1], BYTES);
+        if (k == 4)
+            lw_translator_reset(u);
+    }
+    assert_true(memcmp(alone[0], alone[1], BYTES) != 0);
+    lw_translator_free(&t);
+    lw_translator_free(&u);
+    lw_backend_close(&own);
+}
+
+static void test_together(void **state)
+{
+    (void)state;
+    char framed[160];
+    make_unet(framed, "framed", 3, 0, "ddpm");
+    for (int threads = 1; threads <= 3; threads += 2) {
+        check_together(plain, NULL, threads);
+        check_together(latent, coder, threads);
+        check_together(framed, NULL, threads);
+    }
+}
+
 /* Pictures of another size, in the result's own. */
 static void test_result_size(void **state)
 {
@@ -376,7 +424,7 @@ int main(void)
         cmocka_unit_test(test_parts),       cmocka_unit_test(test_settings),
         cmocka_unit_test(test_fresh_noise), cmocka_unit_test(test_condition),
         cmocka_unit_test(test_feed_back),   cmocka_unit_test(test_result_size),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_together),    cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, make_all, free_all);
 }

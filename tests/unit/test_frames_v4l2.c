@@ -31,6 +31,7 @@ static struct {
     uint8_t memory[BUFFERS][ROOM];
     unsigned queue[BUFFERS], queued;
     int mapped, opened, streaming, at;
+    int absent, opens; /* how many times it is not there when it is opened again; so far */
     uint8_t written[W * H * 2];
     size_t n_written;
 } fake;
@@ -43,6 +44,13 @@ static int fake_open(const char *path)
         errno = ENOENT;
         return -1;
     }
+    if (fake.opens > 0 && fake.absent > 0) {
+        fake.absent--;
+        errno = ENOENT;
+        return -1;
+    }
+    if (fake.opens++ > 0 && fake.script[fake.at] == GONE)
+        fake.at++; /* plugged in again */
     fake.opened++;
     return 7;
 }
@@ -180,6 +188,7 @@ static int fake_control(int fd, unsigned long request, void *arg)
     case VIDIOC_REQBUFS: {
         struct v4l2_requestbuffers *r = arg;
         r->count = r->count > fake.grants ? fake.grants : r->count;
+        fake.queued = 0;
         return 0;
     }
     case VIDIOC_QUERYBUF: {
@@ -297,6 +306,47 @@ static void damaged_frames_are_counted(void **state)
     close_camera(&s);
 }
 
+static char told[4][256];
+static int n_told;
+
+static void on_trouble(void *self, const char *why)
+{
+    (void)self;
+    assert_true(n_told < 4);
+    snprintf(told[n_told++], sizeof told[0], "%s", why);
+}
+
+/* Pulled out, it is opened again until it is there; one that stays away, or comes back as another, ends. */
+static void cameras_come_back(void **state)
+{
+    (void)state;
+    static const int script[] = {0, NONE_YET, GONE, 1, NONE_YET, GONE, 2, GONE, GONE};
+    lw_frame_options o = {.reopen = 5, .trouble = on_trouble};
+    lw_frame_source *s = NULL;
+    double captured;
+    plug_in(1, 1, 4, script);
+    n_told = 0;
+    assert_int_equal(lw_frame_source_open("v4l2:/dev/video7", &o, &s), 0);
+    assert_int_equal(next_number(s, &captured), 0);
+    fake.absent = 1;
+    assert_int_equal(next_number(s, &captured), 1);
+    assert_int_equal(n_told, 2);
+    assert_non_null(strstr(told[0], "unplugged"));
+    assert_string_equal(told[1], "");
+    o.reopen = 0.1;
+    fake.absent = 1000;
+    assert_int_equal(next_number(s, &captured), LW_EDEVICE);
+    assert_non_null(strstr(lw_errmsg(), "gone for 0.1 s: v4l2:/dev/video7: cannot open"));
+    close_camera(&s);
+    plug_in(1, 1, 4, script);
+    assert_int_equal(lw_frame_source_open("v4l2:/dev/video7", &o, &s), 0);
+    assert_int_equal(next_number(s, &captured), 0);
+    fake.yuyv = 0;
+    assert_int_equal(next_number(s, &captured), LW_EDEVICE);
+    assert_non_null(strstr(lw_errmsg(), "came back as 64x32 rgb24"));
+    close_camera(&s);
+}
+
 static void refusals_are_named(void **state)
 {
     (void)state;
@@ -385,9 +435,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(newest_frame_wins),
-        cmocka_unit_test(damaged_frames_are_counted),
-        cmocka_unit_test(refusals_are_named),
+        cmocka_unit_test(newest_frame_wins),          cmocka_unit_test(damaged_frames_are_counted),
+        cmocka_unit_test(cameras_come_back),          cmocka_unit_test(refusals_are_named),
         cmocka_unit_test(virtual_cameras_get_frames),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

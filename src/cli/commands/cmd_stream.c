@@ -39,6 +39,9 @@ static const lw_option options[] = {
     {LW_OPT(stream_cli, c.buffers), .name = "buffers", .fallback = "4", .min = 1, .max = 4,
      .unit = "frames", .group = "Frames",
      .help = "of a camera; with one it waits until a frame was read, which some do not like"},
+    {LW_OPT(stream_cli, c.reopen), .name = "reopen", .fallback = "60", .max = 1e6,
+     .unit = "seconds", .group = "Frames",
+     .help = "a camera that fails is opened again for so long, while the last frame stays; 0: it ends"},
     {LW_OPT(stream_cli, c.drift_metrics), .name = "drift-metrics", .path = LW_PATH_OUT,
      .unit = "dir", .group = "Frames",
      .help = "do the frames decay? Six numbers of each as CSV, JSON and plots, frames 0, 100, 250 "
@@ -66,6 +69,10 @@ static const lw_option options[] = {
              "network conditioned on frames"},
     {LW_OPT(stream_cli, c.network.steps), .name = "steps", .fallback = "1", .min = 1, .max = 64,
      .group = "Model", .help = "evaluations of the U-Net for a frame"},
+    {LW_OPT(stream_cli, c.network.stream_batch), .name = "stream-batch", .fallback = "1", .min = 1,
+     .max = 16, .unit = "frames", .group = "Model",
+     .help = "as many frames at as many steps in one evaluation: more frames a second where small "
+             "products leave processors idle, each so many frames later"},
     {LW_OPT(stream_cli, c.network.sampler), .name = "sampler",
      .choices = "auto|one-step|ddim|ancestral|dpm-solver", .fallback = "auto", .group = "Model",
      .help = "ddim or dpm-solver; auto: ddim, one-step for a drifting generator"},
@@ -163,6 +170,9 @@ static void print_summary(const stream_cli *o, const lw_stream_config *c, const 
     if (c->similarity > 0)
         lw_cli_print("%lld of those computed were similar to the last one, and got its picture\n",
                      (long long)r->similar);
+    if (c->network.stream_batch > 1)
+        lw_cli_print("%d frames are computed together: each comes %d frames later\n",
+                     (int)c->network.stream_batch, (int)c->network.stream_batch - 1);
     lw_cli_print("frames a second: %.4g in, %.4g network, %.4g out\n", r->fps_in, r->fps_network,
                  r->fps_out);
     lw_cli_print("%-16s %9s %9s %9s %9s   ms\n", "latency", "p50", "p95", "p99", "max");

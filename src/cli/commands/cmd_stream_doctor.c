@@ -8,6 +8,7 @@
 
 #include "bench/bench.h"
 #include "formats/formats.h"
+#include "frames/frames.h"
 #include "serve/serve.h"
 #include "session/session.h"
 
@@ -44,6 +45,15 @@ static json_t *cameras(void)
     return all;
 }
 
+/* {"reads": "h264 ..", "writes": ".."}; empty without FFmpeg's libraries. */
+static json_t *codecs(void)
+{
+    LW_CLEANUP(lw_str_clear) lw_str reads = {0}, writes = {0};
+    if (lw_frame_codecs(&reads, &writes) < 0)
+        return json_pack("{s:s, s:s}", "reads", "", "writes", "");
+    return json_pack("{s:s, s:s}", "reads", lw_str_c(&reads), "writes", lw_str_c(&writes));
+}
+
 static json_t *findings(const lw_cli *cli, lw_isa isa, const lw_doctor_network *networks)
 {
     static const char *const browsers[] = {"chromium", "google-chrome", "firefox", NULL};
@@ -61,10 +71,10 @@ static json_t *findings(const lw_cli *cli, lw_isa isa, const lw_doctor_network *
                             lw_doctor_reaches(&networks[i], 25)));
     }
     const bool browser = find_program(browsers, &where);
-    return json_pack("{s:i, s:i, s:s, s:b, s:o, s:o, s:o}", "cpus", lw_core_count(), "threads",
+    return json_pack("{s:i, s:i, s:s, s:b, s:o, s:o, s:o, s:o}", "cpus", lw_core_count(), "threads",
                      (int)cli->global.threads, "isa", lw_isa_name(isa), "server", lw_serve_known(),
                      "browser", browser ? json_string(lw_str_c(&where)) : json_null(), "cameras",
-                     cameras(), "networks", list);
+                     cameras(), "codecs", codecs(), "networks", list);
 }
 
 static void print_text(const json_t *found, const lw_doctor_network *networks)
@@ -80,6 +90,12 @@ static void print_text(const json_t *found, const lw_doctor_network *networks)
                                        ? "yes (--serve)"
                                        : "no: libwebsockets is missing");
     lw_cli_print("browser   %s\n", browser ? browser : "none in PATH (another machine's will do)");
+    const json_t *video = json_object_get(found, "codecs");
+    const char *reads = json_string_value(json_object_get(video, "reads"));
+    lw_cli_print("video     %s%s\n", reads[0] ? "reads " : "no files: FFmpeg's libraries are missing",
+                 reads);
+    if (reads[0])
+        lw_cli_print("          writes %s\n", json_string_value(json_object_get(video, "writes")));
     lw_cli_print("cameras  ");
     for (size_t i = 0; i < json_array_size(list); i++)
         lw_cli_print(" %s", json_string_value(json_array_get(list, i)));

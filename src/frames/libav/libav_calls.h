@@ -12,7 +12,7 @@
 
 #include "frames/frames.h"
 
-enum { LW_LIBAV_VERSION = 1, LW_LIBAV_WHY = 200 };
+enum { LW_LIBAV_VERSION = 2, LW_LIBAV_WHY = 200 };
 
 typedef struct lw_libav_said {
     int32_t matrix; /* as of lw_frame_options: 0: nothing */
@@ -39,6 +39,8 @@ typedef struct lw_libav_calls {
     int (*put)(void *writer, const uint8_t *frame, char *why);
     int (*finish)(void *writer, char *why);
     void (*close_writer)(void **writer);
+    /* The k-th codec that a file may be read with (or is written with) and that is here; NULL: no more. */
+    const char *(*codec)(bool writes, int k);
 } lw_libav_calls;
 
 /* The writer's, in libav_write.c. */

@@ -314,6 +314,20 @@ static void read_close(void **self)
     av_freep(self);
 }
 
+/* What cameras, phones and editors write; x264 and MPEG-4 are all that libav_write.c makes. */
+static const char *codec(bool writes, int k)
+{
+    static const char *const reads[] = {"h264",  "hevc",     "vp8",   "vp9",
+                                        "av1",   "libdav1d", "mpeg4", "mpeg2video",
+                                        "mjpeg", "prores",   "ffv1",  NULL};
+    static const char *const makes[] = {"libx264", "mpeg4", NULL};
+    for (const char *const *name = writes ? makes : reads; *name; name++)
+        if ((writes ? avcodec_find_encoder_by_name(*name) : avcodec_find_decoder_by_name(*name)) &&
+            k-- == 0)
+            return *name;
+    return NULL;
+}
+
 extern const lw_libav_calls lw_module_libav;
 __attribute__((visibility("default"))) const lw_libav_calls lw_module_libav = {
     .version = LW_LIBAV_VERSION,
@@ -325,4 +339,5 @@ __attribute__((visibility("default"))) const lw_libav_calls lw_module_libav = {
     .put = lw_libav_put,
     .finish = lw_libav_finish,
     .close_writer = lw_libav_close_writer,
+    .codec = codec,
 };

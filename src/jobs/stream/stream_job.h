@@ -58,6 +58,7 @@ typedef struct lw_stream_config {
     const char *drift_metrics, *drift_beside; /* folders (stream_drift.h), or NULL */
     double fps;                               /* 0: the source's */
     int32_t buffers;                          /* of a camera */
+    double reopen;                            /* lw_frame_options */
     int32_t matrix, range;                    /* lw_frame_options */
     int32_t pace;     /* lw_stream_pace; by source: a pipe as it comes, what is kept whole fast,
                               the rest in real time */

@@ -82,6 +82,12 @@ void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *ou
     lw_serve_frame_give(l->serve);
 }
 
+void lw_stream_live_note(lw_stream_live *l, const char *line)
+{
+    if (l->serve)
+        lw_serve_note(l->serve, line);
+}
+
 void lw_stream_live_second(lw_stream_live *l, const lw_stream_report *r)
 {
     if (!l->serve)

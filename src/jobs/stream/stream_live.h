@@ -35,6 +35,8 @@ void lw_stream_live_close(lw_stream_live *l);
 void lw_stream_live_obey(lw_stream_live *l, lw_stream_network *n, const lw_observer *obs);
 void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *out,
                          const lw_stream_stamps *f);
+/* A line for who looks; of the same thread as the two above. */
+void lw_stream_live_note(lw_stream_live *l, const char *line);
 /* As lw_frame_options.camera. */
 int lw_stream_live_camera(lw_stream_live *l, double seconds, lw_frame_picture *out);
 void lw_stream_live_second(lw_stream_live *l, const lw_stream_report *r);

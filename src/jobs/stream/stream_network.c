@@ -32,7 +32,20 @@ void lw_stream_network_reset(lw_stream_network *n)
     lw_similar_reset(&n->similar);
 }
 
-int lw_stream_network_run(lw_stream_network *n, const uint8_t *frame, uint8_t *rgb)
+/* The tag of the picture that has just been made, for that of the frame. */
+static int exchange(lw_stream_network *n, lw_stream_tag *tag)
+{
+    const int32_t delay = lw_translator_delay(n->now.translator);
+    n->flight[n->runs++ % LW_STREAM_BATCH] = *tag;
+    if (++n->in_flight <= delay)
+        return LW_STREAM_NOT_YET;
+    n->in_flight--;
+    *tag = n->flight[(n->runs - 1 - delay) % LW_STREAM_BATCH];
+    return 0;
+}
+
+int lw_stream_network_run(lw_stream_network *n, const uint8_t *frame, lw_stream_tag *tag,
+                          uint8_t *rgb)
 {
     if (n->reset_every > 0 && n->frames > 0 && n->frames % n->reset_every == 0)
         lw_stream_network_reset(n);
@@ -41,7 +54,7 @@ int lw_stream_network_run(lw_stream_network *n, const uint8_t *frame, uint8_t *r
         return 0;
     LW_TRY(lw_translator_run(n->now.translator, frame, rgb));
     lw_similar_keep(&n->similar, frame, rgb);
-    return 0;
+    return exchange(n, tag);
 }
 
 void lw_stream_network_swap(lw_stream_network *n, lw_stream_engine *e)
@@ -49,6 +62,7 @@ void lw_stream_network_swap(lw_stream_network *n, lw_stream_engine *e)
     const lw_stream_engine before = n->now;
     n->now = *e;
     *e = before;
+    n->in_flight = 0;
     lw_similar_reset(&n->similar);
 }
 

@@ -21,9 +21,8 @@ const char *const lw_stream_part_names[LW_STREAM_PARTS] = {"read", "wait", "comp
 /* A frame on its way: before the network as its source has it, behind it as RGB. */
 typedef struct frame {
     uint8_t *bytes;
-    int64_t number;
-    double captured, read, taken, computed; /* lw_now() */
-    uint8_t mark[LW_FRAME_MARK];
+    lw_stream_tag tag;
+    double computed; /* lw_now() */
 } frame;
 
 typedef struct pipe {
@@ -35,7 +34,8 @@ typedef struct pipe {
     lw_stream_intake intake;
     lw_frame_sink *sink[LW_STREAM_OUTPUTS];
     lw_stream_live live;
-    lw_mailbox *in, *out;
+    lw_mailbox *in, *out, *troubles; /* troubles: of the source, for the caller's thread */
+    char trouble[LW_MAILBOX_BUFFERS][256];
     frame before[LW_MAILBOX_BUFFERS], behind[LW_MAILBOX_BUFFERS];
     bool running, paced;
     double start;
@@ -74,16 +74,16 @@ static int read_frame(void *arg, int buffer)
     int rc = p->paced ? wait_until_due(p) : 0;
     if (rc != 0)
         return rc;
-    rc = lw_stream_intake_next(&p->intake, p->number, f->bytes, &f->captured);
+    rc = lw_stream_intake_next(&p->intake, p->number, f->bytes, &f->tag.captured);
     if (rc == 1 && p->c->loop) {
         LW_TRY(lw_frame_source_rewind(p->intake.source));
-        rc = lw_stream_intake_next(&p->intake, p->number, f->bytes, &f->captured);
+        rc = lw_stream_intake_next(&p->intake, p->number, f->bytes, &f->tag.captured);
     }
     if (rc != 0)
         return rc == 1 ? LW_MAILBOX_END : rc;
-    f->read = lw_now();
-    memcpy(f->mark, p->intake.source->mark, sizeof f->mark);
-    f->number = p->number++;
+    f->tag.read = lw_now();
+    memcpy(f->tag.mark, p->intake.source->mark, sizeof f->tag.mark);
+    f->tag.number = p->number++;
     return 0;
 }
 
@@ -127,9 +127,9 @@ static void tell_second(pipe *p, double now)
 
 static void count_times(pipe *p, const frame *f, double handed)
 {
-    const double part[LW_STREAM_PARTS] = {f->read - f->captured, f->taken - f->read,
-                                          f->computed - f->taken, handed - f->computed,
-                                          handed - f->captured};
+    const double part[LW_STREAM_PARTS] = {f->tag.read - f->tag.captured, f->tag.taken - f->tag.read,
+                                          f->computed - f->tag.taken, handed - f->computed,
+                                          handed - f->tag.captured};
     for (int k = 0; k < LW_STREAM_PARTS; k++) {
         lw_times_add(&p->all[k], part[k]);
         lw_times_add(&p->second[k], part[k]);
@@ -141,7 +141,7 @@ static void count_times(pipe *p, const frame *f, double handed)
 static int repeat_last(pipe *p, const frame *f)
 {
     const uint8_t *rgb = p->last < 0 ? f->bytes : p->held;
-    for (int64_t gap = f->number - p->last - 1; gap > 0; gap--) {
+    for (int64_t gap = f->tag.number - p->last - 1; gap > 0; gap--) {
         for (int i = 0; i < p->c->n_outputs; i++)
             if (lw_frame_sink_timed(p->sink[i]))
                 LW_TRY(lw_frame_sink_put(p->sink[i], rgb));
@@ -168,7 +168,7 @@ static int write_frame(void *arg, int buffer)
         memcpy(p->held, f->bytes, rgb_bytes(p));
     if (p->drift)
         LW_TRY(lw_stream_drift_add(p->drift, f->bytes));
-    p->last = f->number;
+    p->last = f->tag.number;
     tell_second(p, handed);
     return 0;
 }
@@ -185,6 +185,7 @@ static void pipe_clear(pipe *p)
 {
     lw_mailbox_free(&p->in); /* first the threads */
     lw_mailbox_free(&p->out);
+    lw_mailbox_free(&p->troubles);
     lw_stream_live_close(&p->live);
     lw_stream_intake_close(&p->intake);
     for (int i = 0; i < LW_STREAM_OUTPUTS; i++)
@@ -203,6 +204,25 @@ static void pipe_free(pipe **pp)
     if (*pp)
         pipe_clear(*pp);
     lw_free(pp);
+}
+
+/* Of the source's thread. */
+static void on_trouble(void *self, const char *why)
+{
+    pipe *p = self;
+    snprintf(p->trouble[lw_mailbox_buffer(p->troubles)], sizeof p->trouble[0], "%s", why);
+    (void)lw_mailbox_put(p->troubles, 0);
+}
+
+/* What the source says of itself, to page and log. */
+static void pass_on_trouble(pipe *p)
+{
+    int buffer;
+    if (lw_mailbox_take(p->troubles, 0, &buffer) != 0)
+        return;
+    const char *why = p->trouble[buffer];
+    lw_stream_live_note(&p->live, why);
+    lw_observe_say(p->obs, "%s%s", why[0] ? "the last frame stays: " : "frames come again", why);
 }
 
 static int camera(void *self, double seconds, lw_frame_picture *out)
@@ -243,11 +263,14 @@ static int pipe_open(pipe *p)
     p->options = (lw_frame_options){.raw = c->raw,
                                     .fps = c->fps,
                                     .buffers = c->buffers,
+                                    .reopen = c->reopen,
+                                    .trouble = on_trouble,
                                     .matrix = c->matrix,
                                     .range = c->range,
                                     .stopped = stopped,
                                     .camera = c->serve ? camera : NULL,
                                     .self = p};
+    LW_TRY(lw_mailbox_new(false, &p->troubles));
     LW_TRY(lw_stream_live_open(&p->live, c));
     lw_isa isa;
     LW_TRY(lw_isa_chosen(&isa));
@@ -263,22 +286,42 @@ static int pipe_open(pipe *p)
     return open_slots(p);
 }
 
-/* One frame through the network. */
+/* One frame through the network. LW_STREAM_NOT_YET: its picture comes later. */
 static int compute(pipe *p, const frame *from, frame *to)
 {
-    to->number = from->number;
-    to->captured = from->captured;
-    to->read = from->read;
-    to->taken = lw_now();
-    LW_TRY(lw_stream_network_run(&p->network, from->bytes, to->bytes));
+    to->tag = from->tag;
+    to->tag.taken = lw_now();
+    const int rc = lw_stream_network_run(&p->network, from->bytes, &to->tag, to->bytes);
     to->computed = lw_now();
-    return 0;
+    return rc;
 }
 
 static void show(pipe *p, const frame *from, const frame *to)
 {
-    const lw_stream_stamps stamps = {to->number, to->captured, to->taken, to->computed, from->mark};
+    const lw_stream_tag *t = &to->tag;
+    const lw_stream_stamps stamps = {t->number, t->captured, t->taken, to->computed, t->mark};
     lw_stream_live_show(&p->live, from->bytes, to->bytes, &stamps);
+}
+
+static int hand_on(pipe *p, const frame *from)
+{
+    frame *to = &p->behind[lw_mailbox_buffer(p->out)];
+    int rc = compute(p, from, to);
+    if (rc != 0)
+        return rc == LW_STREAM_NOT_YET ? 0 : rc;
+    show(p, from, to);
+    while ((rc = lw_mailbox_put(p->out, WAIT)) == LW_MAILBOX_NOT_YET)
+        if (lw_observe_stop(p->obs))
+            return lw_fail(LW_ESTOPPED, "interrupted");
+    return rc;
+}
+
+/* The last frame once more for each that is still in flight. */
+static int land(pipe *p, const frame *from)
+{
+    for (int64_t left = from ? p->network.in_flight : 0; left > 0; left--)
+        LW_TRY(hand_on(p, from));
+    return 0;
 }
 
 /* What the page asks for; waits while that is a pause. */
@@ -297,6 +340,7 @@ static int obey(pipe *p)
 /* Until there are no more frames, or one of the threads fails, or we are to stop. */
 static int pump(pipe *p)
 {
+    const frame *from = NULL;
     for (;;) {
         int buffer, rc;
         LW_TRY(obey(p));
@@ -304,16 +348,13 @@ static int pump(pipe *p)
             if (lw_observe_stop(p->obs))
                 return lw_fail(LW_ESTOPPED, "interrupted");
             rc = lw_mailbox_take(p->in, WAIT, &buffer);
+            pass_on_trouble(p);
         } while (rc == LW_MAILBOX_NOT_YET);
-        if (rc != 0)
-            return rc == LW_MAILBOX_END ? 0 : rc;
-        frame *to = &p->behind[lw_mailbox_buffer(p->out)];
-        LW_TRY(compute(p, &p->before[buffer], to));
-        show(p, &p->before[buffer], to);
-        while ((rc = lw_mailbox_put(p->out, WAIT)) == LW_MAILBOX_NOT_YET)
-            if (lw_observe_stop(p->obs))
-                return lw_fail(LW_ESTOPPED, "interrupted");
+        if (rc == LW_MAILBOX_END)
+            return land(p, from);
         LW_TRY(rc);
+        from = &p->before[buffer];
+        LW_TRY(hand_on(p, from));
     }
 }
 
@@ -360,6 +401,9 @@ static int check(const lw_stream_config *c)
     if (c->drift_metrics && c->network.beside)
         return lw_fail(LW_EUSAGE,
                        "--drift-metrics is of the network's pictures: leave out --split");
+    if (c->network.stream_batch > 1 && c->similarity > 0)
+        return lw_fail(LW_EUSAGE, "--similarity skips frames, --stream-batch needs all of them: "
+                                  "leave out one");
     if (pipes > 1)
         return lw_fail(LW_EUSAGE, "--output - is there twice");
     if (!c->serve && (c->n_tls || c->insecure))

@@ -18,7 +18,8 @@ void lw_stream_settings_init(lw_stream_settings *s, const lw_stream_config *c)
                         NULL},
         [STRENGTH] = {"strength", "strength", 0, 1, 0.01, o->strength, LW_SERVE_LIVE, NULL},
         [SEED] = {"seed", "seed", 0, 1e9, 1, (double)o->seed, LW_SERVE_LIVE, NULL},
-        [STEPS] = {"steps", "steps", 1, 16, 1, LW_MAX(o->steps, 1), LW_SERVE_RESET, NULL},
+        [STEPS] = {"steps", "steps", 1, LW_STREAM_BATCH, 1,
+                   LW_MAX(LW_MAX(o->steps, o->stream_batch), 1), LW_SERVE_RESET, NULL},
         [WIDTH] = {"width", "width (0: as at first)", 0, 2048, 8, o->w, LW_SERVE_REBUILD, NULL},
         [HEIGHT] = {"height", "height (0: as at first)", 0, 2048, 8, o->h, LW_SERVE_REBUILD, NULL},
         [MODEL] = {"model", "model", 0, c->n_models, 1, 0, LW_SERVE_REBUILD, s->model}};
@@ -77,6 +78,8 @@ static lw_translator_opts engine_opts(const lw_stream_settings *s)
     o.steps = (int32_t)s->applied[STEPS];
     o.w = side(s->applied[WIDTH], model == 0 || sized ? s->w : 0);
     o.h = side(s->applied[HEIGHT], model == 0 || sized ? s->h : 0);
+    if (o.stream_batch > 1)
+        o.stream_batch = o.steps;
     o.out_w = s->out_w;
     o.out_h = s->out_h;
     if (lw_str_eq(o.model, "identity") || lw_autoencoder_named(o.model))
