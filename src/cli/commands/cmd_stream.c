@@ -41,7 +41,8 @@ static const lw_option options[] = {
      .help = "of a camera; with one it waits until a frame was read, which some do not like"},
     {LW_OPT(stream_cli, c.reopen), .name = "reopen", .fallback = "60", .max = 1e6,
      .unit = "seconds", .group = "Frames",
-     .help = "a camera that fails is opened again for so long, while the last frame stays; 0: it ends"},
+     .help =
+         "a camera that fails is opened again for so long, while the last frame stays; 0: it ends"},
     {LW_OPT(stream_cli, c.drift_metrics), .name = "drift-metrics", .path = LW_PATH_OUT,
      .unit = "dir", .group = "Frames",
      .help = "do the frames decay? Six numbers of each as CSV, JSON and plots, frames 0, 100, 250 "

@@ -92,8 +92,8 @@ static void print_text(const json_t *found, const lw_doctor_network *networks)
     lw_cli_print("browser   %s\n", browser ? browser : "none in PATH (another machine's will do)");
     const json_t *video = json_object_get(found, "codecs");
     const char *reads = json_string_value(json_object_get(video, "reads"));
-    lw_cli_print("video     %s%s\n", reads[0] ? "reads " : "no files: FFmpeg's libraries are missing",
-                 reads);
+    lw_cli_print("video     %s%s\n",
+                 reads[0] ? "reads " : "no files: FFmpeg's libraries are missing", reads);
     if (reads[0])
         lw_cli_print("          writes %s\n", json_string_value(json_object_get(video, "writes")));
     lw_cli_print("cameras  ");
