@@ -57,7 +57,7 @@ static int check_batch(lw_translator *t)
                        "--steps %d",
                        (int)o->stream_batch, (int)o->stream_batch, (int)o->steps);
     o->steps = o->stream_batch;
-    if (!t->schedule || t->net->latent > 0)
+    if (!t->schedule || t->net->latent > 0 || t->net->styles > 0)
         return lw_fail(LW_EUSAGE, "%s: --stream-batch is for diffusion models", o->model);
     if (o->sampler == LW_SAMPLER_DPM_SOLVER)
         return lw_fail(LW_EUSAGE, "--stream-batch goes with --sampler ddim, whose moves need "

@@ -32,4 +32,5 @@ lw_test(test_battery jobs/test_battery.c session eval models data store formats 
 lw_test(test_translator jobs/test_translator.c session models data store formats backend plan ir base)
 lw_test(test_translator_unet jobs/test_translator_unet.c session models data store formats backend plan ir base)
 lw_test(test_stream_settings jobs/test_stream_settings.c jobs/stream session models data store formats backend plan ir base)
+lw_test(test_stream_pause jobs/test_stream_pause.c jobs/stream serve session models data store formats backend plan ir base)
 lw_test(test_toy jobs/test_toy.c jobs/toy session models data store formats backend plan ir base)
