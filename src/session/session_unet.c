@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options to U-Net, U-Net to config.json. */
+/* Options to U-Net or transformer, these to config.json. */
 #include "session/session_unet.h"
 
 #include <stdio.h>
@@ -58,14 +58,51 @@ int lw_condition_parse(const char *text, bool *frame, int32_t *previous)
     return 0;
 }
 
-int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out)
+/* Classes of the generator, 0: unconditional. */
+static int choose_classes(const lw_net_config *c, const lw_dataset *d, int32_t *out)
 {
-    static const int32_t large_at[] = {16, 8};
-    lw_unet_config u = c->large ? lw_unet_large() : lw_unet_small();
     bool labels = c->class_conditional == LW_YES ||
                   (c->class_conditional == LW_AUTO && d->labelled);
     if (labels && !d->labelled)
         return lw_fail(LW_EUSAGE, "--class-conditional: %s has no labels", d->spec);
+    *out = labels ? d->classes : 0;
+    return 0;
+}
+
+int lw_net_dit(const lw_net_config *c, const lw_dataset *d, lw_dit_config *out)
+{
+    static const struct {
+        int32_t hidden, depth, heads, patch;
+    } sizes[] = {
+        [LW_GENERATOR_DIT] = {192, 6, 3, 2},         [LW_GENERATOR_DIT_B2] = {768, 12, 12, 2},
+        [LW_GENERATOR_DIT_L2] = {1024, 24, 16, 2},   [LW_GENERATOR_DIT_B16] = {768, 12, 12, 16},
+        [LW_GENERATOR_DIT_L16] = {1024, 24, 16, 16},
+    };
+    lw_dit_config n = lw_dit_base();
+    LW_TRY(choose_classes(c, d, &n.classes));
+    n.image_size = d->h;
+    n.channels = d->channels;
+    n.patch = c->patch_size ? c->patch_size : sizes[c->generator].patch;
+    n.hidden = c->hidden_dim ? c->hidden_dim : sizes[c->generator].hidden;
+    n.depth = c->depth ? c->depth : sizes[c->generator].depth;
+    n.heads = c->num_heads    ? c->num_heads
+              : c->hidden_dim ? LW_MAX(c->hidden_dim / 64, 1)
+                              : sizes[c->generator].heads;
+    n.tokens = c->register_tokens;
+    n.styles = c->style_count;
+    n.style_words = c->style_words;
+    n.rope = c->rope;
+    n.no_qk_norm = c->qk_norm_mode == 1;
+    LW_TRY(lw_dit_check(&n));
+    *out = n;
+    return 0;
+}
+
+int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out)
+{
+    static const int32_t large_at[] = {16, 8};
+    lw_unet_config u = c->large ? lw_unet_large() : lw_unet_small();
+    LW_TRY(choose_classes(c, d, &u.classes));
     LW_TRY(lw_unet_set_levels(&u, d->h, c->large ? 256 : c->base_channels, c->channel_mult,
                               c->n_channel_mult, c->large ? large_at : c->attn_resolutions,
                               c->large ? 2 : c->n_attn_resolutions));
@@ -84,7 +121,6 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
     u.in_channels = d->channels * (1 + (c->frame ? 1 : 0) + c->previous);
     u.norm_groups = c->norm_groups;
     u.dropout = (float)c->dropout;
-    u.classes = labels ? d->classes : 0;
     u.latent_dim = c->latent_dim;
     u.default_out_init = !c->zero_init_output;
     LW_TRY(parse_noise_shape(c->noise_shape, &u));
@@ -93,15 +129,15 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
     return 0;
 }
 
-json_t *lw_net_json(const lw_unet_config *u, lw_method m, const lw_dataset *d)
+json_t *lw_net_json(json_t *net, bool conditional, lw_method m, const lw_dataset *d)
 {
-    json_t *j = lw_unet_to_json(u), *names = json_array();
+    json_t *j = net, *names = json_array();
     if (!j || !names) {
         json_decref(j);
         json_decref(names);
         return NULL;
     }
-    for (int32_t i = 0; u->classes && i < d->classes; i++)
+    for (int32_t i = 0; conditional && i < d->classes; i++)
         json_array_append_new(names, json_string(d->class_names[i]));
     json_object_set_new(j, "leeway_method", json_string(lw_method_name(m)));
     json_object_set_new(j, "leeway_class_names", names);

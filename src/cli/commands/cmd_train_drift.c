@@ -10,6 +10,37 @@ static const lw_option options[] = {
     LW_NET_OPTIONS(lw_drift_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "false"),
     {.name = NULL}};
 
+static const lw_option dit_options[] = {
+    {LW_OPT(lw_drift_config, net.generator), .name = "generator", .choices = LW_GENERATORS,
+     .fallback = "unet", .group = "Transformer",
+     .help = "unet, as the options of the network say, or a transformer: dit is a small one (width "
+             "192, "
+             "6 blocks), the others have the published sizes (/2 and /16: sides of a patch)"},
+    {LW_OPT(lw_drift_config, net.patch_size), .name = "patch-size", .min = 0, .max = 4096,
+     .fallback = "0", .unit = "pixels", .group = "Transformer", .help = "0: that of --generator"},
+    {LW_OPT(lw_drift_config, net.hidden_dim), .name = "hidden-dim", .min = 0, .max = 32768,
+     .fallback = "0", .unit = "channels", .group = "Transformer", .help = "0: that of --generator"},
+    {LW_OPT(lw_drift_config, net.depth), .name = "depth", .min = 0, .max = 1024, .fallback = "0",
+     .unit = "blocks", .group = "Transformer", .help = "0: that of --generator"},
+    {LW_OPT(lw_drift_config, net.num_heads), .name = "num-heads", .min = 0, .max = 1024,
+     .fallback = "0", .group = "Transformer",
+     .help = "0: that of --generator, with --hidden-dim heads of 64 channels"},
+    {LW_OPT(lw_drift_config, net.register_tokens), .name = "register-tokens", .min = 0, .max = 4096,
+     .fallback = "16", .group = "Transformer",
+     .help = "tokens in context, made of the condition, in front of the patches"},
+    {LW_OPT(lw_drift_config, net.style_count), .name = "style-token-count", .min = 0, .max = 1024,
+     .fallback = "32", .group = "Transformer",
+     .help = "codebooks, of each of which every picture draws a style; 0: none"},
+    {LW_OPT(lw_drift_config, net.style_words), .name = "style-vocab-size", .min = 1, .max = 1 << 20,
+     .fallback = "64", .group = "Transformer", .help = "styles of a codebook"},
+    {LW_OPT(lw_drift_config, net.rope), .name = "rope-mode", .choices = LW_DIT_ROPES,
+     .fallback = "1d_flat", .group = "Transformer",
+     .help = "rotary positions: of tokens in a row, or of rows and columns of patches"},
+    {LW_OPT(lw_drift_config, net.qk_norm_mode), .name = "qk-norm-mode", .choices = "rmsnorm|none",
+     .fallback = "rmsnorm", .group = "Transformer",
+     .help = "norm of queries and keys, head by head"},
+    {.name = NULL}};
+
 static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, encoder), .name = "encoder", .path = LW_PATH_IN, .fallback = "none",
      .unit = "spec", .group = "Drift",
@@ -88,7 +119,7 @@ const lw_command lw_cmd_train_drift = {
         "leeway train drift --data synth:16 --encoder runs/encoder --base-channels 16 "
         "--channel-mult 1,2,4 "
         "--noise-shape 2x2 --latent-dim 16 --norm-groups 8 --steps 700 --output-dir runs/drift",
-    .options = {options, drift_options},
+    .options = {options, dit_options, drift_options},
     .config_size = sizeof(lw_drift_config),
     .run = run,
 };

@@ -41,7 +41,7 @@ static bool of_clips(const drift_run *r)
 
 static int32_t classes_of(const drift_run *r)
 {
-    return r->g.net.classes;
+    return r->g.network.classes;
 }
 
 /* ---- the step's graph ------------------------------------------------------------------------ */
@@ -142,28 +142,27 @@ static lw_val add_pixels(const drift_run *r, lw_graph *g, lw_val loss, lw_val im
 
 static int build_step(const drift_run *r, lw_graph *g)
 {
-    const lw_unet_config *u = &r->g.net;
-    int32_t batch = r->groups * r->n, side = u->noise_h ? u->noise_h : u->image_size;
+    lw_network u = r->g.network;
+    int32_t batch = r->groups * r->n, side = u.noise_size ? u.noise_size : u.image_size;
+    lw_taps taps;
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_scope_part(g, "generator");
     lw_network_in in = {.x = lw_random(g, "drift.noise", LW_RANDOM_NORMAL, 0,
-                                       lw_type_of(LW_F32, 4, batch, side, side, u->out_channels),
-                                       rows)};
-    if (u->latent_dim)
-        in.latent = lw_random(g, "drift.latent", LW_RANDOM_NORMAL, 0,
-                              lw_type_of(LW_F32, 2, batch, u->latent_dim), rows);
-    if (u->classes)
+                                       lw_type_of(LW_F32, 4, batch, side, side, u.channels), rows),
+                        .rows = rows};
+    lw_network_draw(&u, g, "drift", rows, &in);
+    if (u.classes)
         in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
-    lw_builder b = {
-        .g = g, .params = lw_store_params(r->g.p.store), .training = true, .rows = rows};
     lw_val real = LW_NOVAL;
     if (of_clips(r)) {
-        lw_type t = lw_type_of(LW_F32, 4, r->groups, u->image_size, u->image_size, u->out_channels);
+        lw_type t = lw_type_of(LW_F32, 4, r->groups, u.image_size, u.image_size, u.channels);
         real = lw_input(g, "images", t);
-        t.dim[3] = lw_unet_condition_channels(u);
+        t.dim[3] = u.condition;
         in.condition = for_each(r, g, lw_input(g, "condition", t));
     }
-    lw_val images = lw_unet(&b, u, in), loss = build_loss(r, g, images, real);
+    u.training = true;
+    lw_network_append(&u, g, in, &taps);
+    lw_val images = lw_tap_find(&taps, "y"), loss = build_loss(r, g, images, real);
     lw_scope_set(g, "");
     if (lw_val_ok(real))
         loss = add_pixels(r, g, loss, images, real);
@@ -320,10 +319,10 @@ static int open_features(drift_run *r)
     char fit[64];
     LW_TRY(lw_encoder_open(c->encoder ? c->encoder : "none", &r->encoder));
     LW_TRY(lw_encoder_fit(r->encoder, c->encoder_size, c->encoder_resize));
-    if (*lw_encoder_fit_text(r->encoder, r->g.net.image_size, r->g.net.image_size, fit))
+    if (*lw_encoder_fit_text(r->encoder, r->g.network.image_size, r->g.network.image_size, fit))
         lw_observe_say(r->g.p.obs, "for the encoder pictures are %s", fit);
     const char *keys = c->feature_keys ? c->feature_keys : r->encoder->dir ? "col" : "pixels";
-    return lw_features_parse(keys, r->encoder, r->g.net.image_size, r->g.net.out_channels,
+    return lw_features_parse(keys, r->encoder, r->g.network.image_size, r->g.network.channels,
                              &r->keys);
 }
 

@@ -33,6 +33,28 @@ static void quieten_noise(lw_generator *g)
     lw_store_start_ema(g->p.store);
 }
 
+/* Of pictures of `seen`. */
+static int choose_unet(lw_generator *g, const lw_net_config *n, const lw_dataset *seen)
+{
+    LW_TRY(lw_net_unet(n, seen, &g->net));
+    g->network = lw_network_of(&lw_network_def_unet, &g->net, g->p.store);
+    if (!lw_unet_is_diffusers(&g->net)) /* it would open this, and compute something else */
+        g->p.weights = LW_WEIGHTS_HF;
+    g->p.model = lw_net_json(lw_unet_to_json(&g->net), g->net.classes > 0, g->method, g->p.data);
+    return 0;
+}
+
+static int choose_dit(lw_generator *g, const lw_net_config *n, const lw_dataset *seen)
+{
+    if (g->p.pictures->clip.condition)
+        return lw_fail(LW_EUSAGE, "--condition: of the generators only unet takes frames");
+    LW_TRY(lw_net_dit(n, seen, &g->dit));
+    g->network = lw_network_of(&lw_network_def_dit, &g->dit, g->p.store);
+    g->p.weights = LW_WEIGHTS_HF;
+    g->p.model = lw_net_json(lw_dit_to_json(&g->dit), g->dit.classes > 0, g->method, g->p.data);
+    return 0;
+}
+
 int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
 {
     lw_picture_run *p = &g->p;
@@ -46,14 +68,11 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
         net.previous = p->clip.previous;
         net.residual = p->clip.frame && g->prediction == LW_PREDICT_SAMPLE;
     }
-    LW_TRY(lw_net_unet(&net, &seen, &g->net));
-    LW_TRY(lw_unet_declare(&g->net, p->store));
+    LW_TRY((n->generator == LW_GENERATOR_UNET ? choose_unet : choose_dit)(g, &net, &seen));
+    LW_TRY(lw_network_declare(&g->network, p->store));
     lw_store_init(p->store, (uint64_t)p->c->seed);
-    if (g->net.residual)
+    if (g->net.residual) /* of the U-Net alone */
         quieten_noise(g);
-    p->model = lw_net_json(&g->net, m, p->data);
-    if (!lw_unet_is_diffusers(&g->net)) /* it would open this, and compute something else */
-        p->weights = LW_WEIGHTS_HF;
     return p->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 
@@ -78,9 +97,8 @@ static int open_sampler(lw_generator *g, lw_sampler **out)
                          .seed = (uint64_t)g->p.c->seed,
                          .precision = g->p.c->precision,
                          .weights = LW_SLAB_EMA};
-    const lw_network n = lw_network_of(&lw_network_def_unet, &g->net, g->p.store);
     if (!g->grid)
-        LW_TRY(lw_sampler_new(g->p.dev, &n, &o, &g->grid));
+        LW_TRY(lw_sampler_new(g->p.dev, &g->network, &o, &g->grid));
     *out = g->grid;
     return 0;
 }
@@ -202,7 +220,8 @@ static int grid(void *self, int64_t step, const char *path)
 {
     enum { N = 64, COLUMNS = 8 };
     lw_generator *g = self;
-    int32_t side = g->net.image_size, classes[N];
+    const lw_network *n = &g->network;
+    int32_t side = n->image_size, classes[N];
     lw_sampler *s;
     if (g->restored)
         return grid_restored(g, step, path);
@@ -210,15 +229,13 @@ static int grid(void *self, int64_t step, const char *path)
     /* One class a column keeps the eye on one digit; with ten classes the columns hold the first
      * eight. */
     for (int i = 0; i < N; i++)
-        classes[i] = g->net.classes ? (i % COLUMNS + i / COLUMNS) % g->net.classes : 0;
-    float *x = lw_calloc((size_t)N * (size_t)(side * side * g->net.out_channels), sizeof *x);
+        classes[i] = n->classes ? (i % COLUMNS + i / COLUMNS) % n->classes : 0;
+    float *x = lw_calloc((size_t)N * (size_t)(side * side * n->channels), sizeof *x);
     if (!x)
         return LW_ENOMEM;
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
-    const lw_grid grid = {.columns = COLUMNS,
-                          .padding = 1,
-                          .channels = g->net.out_channels,
-                          .scale = side <= 16 ? 4 : 2};
+    const lw_grid grid = {
+        .columns = COLUMNS, .padding = 1, .channels = n->channels, .scale = side <= 16 ? 4 : 2};
     int rc = lw_sampler_run(s, 0, N, classes, NULL, x);
     if (rc == 0)
         rc = lw_grid_f32(&grid, x, N, side, side, &im);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the trainers of both generators share: data, U-Net, store, and the grid of the averaged
+/* What the trainers of both generators share: data, network, store, and the grid of the averaged
  * weights. */
 #ifndef LW_TRAIN_GENERATOR_H
 #define LW_TRAIN_GENERATOR_H
@@ -10,7 +10,9 @@
 
 typedef struct lw_generator {
     lw_picture_run p;
-    lw_unet_config net;
+    lw_unet_config net; /* of the U-Net; dit of the transformer */
+    lw_dit_config dit;
+    lw_network network; /* the one of both that is trained, on p.store; its arch is here */
     lw_method method;
     lw_sampler *grid;              /* made when first used */
     int32_t grid_steps, timesteps; /* evaluations per picture of grids; of the noise schedule */
@@ -23,7 +25,7 @@ typedef struct lw_generator {
 /* LW_EUSAGE: options of generators that do not go together. */
 int lw_generator_config_check(const lw_picture_config *p, const lw_heldout_config *h,
                               int64_t eval_every);
-/* Opens g->p, declares and initialises the U-Net. Cleared by lw_generator_clear in any case. */
+/* Opens g->p, declares and initialises the network. Cleared by lw_generator_clear in any case. */
 int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n);
 void lw_generator_clear(lw_generator *g);
 /* What --eval-every measures, with `encoder` that of the loss, or NULL, and what the job says of it. */
