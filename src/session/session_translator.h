@@ -44,6 +44,7 @@ typedef struct lw_translator_opts {
     int32_t at_input; /* 1: the result has the source's scale: resized back, without the border;
                             what was cropped stays away. 0: it is as large as the network's picture */
     int32_t out_w, out_h; /* of the result; 0, 0: as at_input says */
+    int32_t window;       /* of a U-Net's attention (lw_network.window); 0: none */
     int32_t precision;    /* lw_num of products; S8: of a U-Net's, from a quantised folder */
     bool beside;    /* the result has the frame on its left, as the network is given it: twice as
                           wide */

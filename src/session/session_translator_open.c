@@ -97,6 +97,8 @@ static int open_networks(lw_translator *t)
         return 0;
     if (!lw_autoencoder_named(o->model))
         LW_TRY(lw_network_open(o->model, true, &t->net));
+    if (t->net)
+        t->net->window = o->window;
     if (t->net && t->net->generator)
         return check_generator(t);
     lw_network_close(&t->net);

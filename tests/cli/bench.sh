@@ -89,6 +89,17 @@ grep -q '"vs_mirage_next_gen"' frames.json || fails 'frames.json lacks its targe
 expect 0 bench stream --model simple-optimized-unet:16 --precision bf16 $quick --json
 out_has '"simple-optimized-unet:16_bf16_1x"'
 out_has '"parameters": 237843'
+# shellcheck disable=SC2086
+expect 0 bench stream --model gpu-intensive-lsd:8 --window 8 --filter 1x $quick --json
+out_has '"against": "full attention"'
+! grep -q '"error": 0[,.]0*$' "$out" || fails 'windows gave what attention over all places gives'
+# shellcheck disable=SC2086
+expect 0 bench stream --model gpu-intensive-lsd:8 --window 64 --filter 1x $quick --json
+out_has '"error": 0'
+# shellcheck disable=SC2086
+expect 0 bench stream --model identity --image-size 32,48 $quick
+out_has 'live_pixels32'
+out_has 'needs TFLOP/s'
 expect 0 bench stream --scale 92,96 --list
 out_has 'gpu-intensive-lsd:92_1x'
 out_has 'gpu-stress:96_5x'

@@ -116,3 +116,17 @@ expect 0 inspect adm.npz
 out_has 'arr_0'
 out_has '[3,16,16,3]'
 out_has 'arr_1'
+
+# Attention over 1,024 places in windows: other pictures, but for a window as large as they are.
+expect 0 train ddpm --data synth:32 --limit 32 --batch-size 4 --steps 2 --base-channels 8 --channel-mult 1,2 \
+    --num-res-blocks 1 --attn-resolutions 32 --norm-groups 4 --timesteps 20 --output-dir runs/places
+few='--num-images 1 --steps 2 --weights model'
+# shellcheck disable=SC2086
+expect 0 sample runs/places $few --output full.npy
+# shellcheck disable=SC2086
+expect 0 sample runs/places $few --window 8 --output windows.npy
+# shellcheck disable=SC2086
+expect 0 sample runs/places $few --window 32 --output whole.npy
+! cmp -s full.npy windows.npy || fails '--window 8 changed nothing'
+cmp full.npy whole.npy || fails '--window 32 of 32x32 pictures'
+expect 0 stream --input test:32x32@10 --num-frames 2 --every-frame --model runs/places --window 8

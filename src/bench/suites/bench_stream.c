@@ -8,6 +8,7 @@
 
 #include "bench/bench_case.h"
 #include "bench/bench_workload.h"
+#include "bench/suites/bench_stream_live.h"
 
 enum { TIMES = 5 };
 
@@ -133,9 +134,31 @@ static void name_of(const char *spec, const lw_bench_method *m, int32_t batch, i
     snprintf(name, 64, "%s%s%s_%dx", spec, m->tag, rows, (int)evaluations);
 }
 
+/* How far y is from that of attention over all places, of the same inputs; NAN without windows. */
+static int window_error(lw_bench_run *r, frames *f, const lw_bench_method *m, double *error)
+{
+    LW_CLEANUP(close_frames) frames full = {0};
+    lw_network whole = *f->what.net;
+    const int32_t evaluations = f->evaluations;
+    *error = (double)NAN;
+    if (whole.window <= 0 || !r->config->reference)
+        return 0;
+    whole.window = 0;
+    LW_TRY(open_frames(r, &whole, f->what.batch, m, &full));
+    f->evaluations = full.evaluations = 1;
+    LW_TRY(call(&full));
+    LW_TRY(call(f));
+    f->evaluations = evaluations;
+    *error = lw_workload_error(&f->w, &full.w, NULL);
+    return 0;
+}
+
 static int measure(lw_bench_run *r, frames *f, const lw_bench_method *m, const char *name)
 {
     lw_bench_case *c;
+    double error;
+    f->calls = 0;
+    LW_TRY(window_error(r, f, m, &error));
     const lw_bench_work work = {.name = name,
                                 .method = m->name,
                                 .batch = f->what.batch,
@@ -145,7 +168,8 @@ static int measure(lw_bench_run *r, frames *f, const lw_bench_method *m, const c
                                 .bytes = f->w.info.bytes * f->evaluations,
                                 .num = m->num,
                                 .memory = f->w.bytes,
-                                .error = (double)NAN,
+                                .error = error,
+                                .against = isnan(error) ? NULL : "full attention",
                                 .exec = f->w.exec};
     f->calls = 0;
     f->outside = 0;
@@ -208,6 +232,7 @@ static int run_network(lw_bench_run *r, const char *spec, int32_t batch)
             continue;
         if (!net)
             LW_TRY(lw_rehearsal_open(spec, 0, &net));
+        net->window = r->config->window;
         LW_TRY(run_method(r, net, spec, batch, m, wanted, &filled));
     }
     return 0;
@@ -228,9 +253,12 @@ static int run_named(lw_bench_run *r, const char *model)
             return run_network(r, sizes[i].spec, sizes[i].batch);
     if (lw_rehearsal_is(model))
         return run_network(r, model, 1);
+    if (lw_str_eq(model, "identity") || lw_autoencoder_named(model) || lw_path_exists(model))
+        return lw_bench_stream_live(r);
     return lw_fail(LW_EUSAGE,
-                   "--model %s: of the suite stream it is lightweight, medium, heavy, or one of "
-                   "gpu-stress:B, gpu-intensive-lsd:B and simple-optimized-unet:B",
+                   "--model %s: of the suite stream it is lightweight, medium, heavy, one of "
+                   "gpu-stress:B, gpu-intensive-lsd:B and simple-optimized-unet:B, or what `leeway "
+                   "stream --model` takes",
                    model);
 }
 

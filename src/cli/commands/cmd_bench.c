@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/commands/cmd_sample.h"
 #include "formats/formats.h"
 #include "session/session.h"
 #include "bench/bench.h"
@@ -33,7 +34,7 @@ static const lw_option options[] = {
      .group = "Cases", .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64)"},
     {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .min = 8, .max = 4096,
      .unit = "pixels", .group = "Cases",
-     .help = "sizes of resolution (default: 32,64,96,128,192,256)"},
+     .help = "sizes of resolution (default: 32,64,96,128,192,256), and of a model of stream"},
     {LW_OPT(bench_cli, c.large), .name = "large", .group = "Cases",
      .help = "the U-Net of 210M parameters"},
     {LW_OPT(bench_cli, c.dropout), .name = "dropout", .fallback = "0.1", .max = 0.9,
@@ -41,7 +42,11 @@ static const lw_option options[] = {
     {LW_OPT(bench_cli, c.model), .name = "model", .path = LW_PATH_IN, .unit = "dir",
      .group = "Cases",
      .help = "model folder of startup (default: the shared U-Net with random weights); of stream "
-             "lightweight, medium, heavy, or NAME:WIDTH as in docs/live.md"},
+             "lightweight, medium, heavy, NAME:WIDTH as in docs/live.md, or what `leeway stream "
+             "--model` takes, at each --image-size"},
+    {LW_OPT(bench_cli, c.latents), .name = "latents", .path = LW_PATH_IN, .unit = "autoencoder",
+     .group = "Cases", .help = "of stream: the model is in latents of this one (taef2:DIR)"},
+    LW_WINDOW_OPTION(bench_cli, c.window, "Cases"),
     {LW_OPT_LIST(bench_cli, c.scale, c.n_scale), .name = "scale", .min = 4, .max = 512,
      .unit = "widths", .group = "Cases",
      .help = "of stream: gpu-stress and gpu-intensive-lsd at these widths, instead of --model"},

@@ -2,6 +2,7 @@
 /* leeway run: the forward of any model folder on arrays in files. */
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/commands/cmd_sample.h"
 #include "formats/formats.h"
 #include "session/session.h"
 #include "jobs/run/run_job.h"
@@ -36,6 +37,7 @@ static const lw_option options[] = {
     {LW_OPT(run_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
      .fallback = "f32", .group = "Model",
      .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
+    LW_WINDOW_OPTION(run_cli, c.window, "Model"),
     {LW_OPT(run_cli, c.batch), .name = "batch-size", .fallback = "8", .min = 1, .max = 65536,
      .group = "Model", .help = "rows at a time; results do not depend on it"},
     {LW_OPT(run_cli, c.output), .name = "output", .path = LW_PATH_OUT, .required = true,

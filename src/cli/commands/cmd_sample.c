@@ -38,6 +38,7 @@ static const lw_option options[] = {
     LW_CLIPPED_OPTION(sample_cli, c.use_clipped_model_output, "Samples"),
     {LW_OPT(sample_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
      .group = "Model", .help = "which weights of a checkpoint"},
+    LW_WINDOW_OPTION(sample_cli, c.window, "Model"),
     {LW_OPT(sample_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
      .fallback = "f32", .group = "Model",
      .help = "operands of products; int8 needs a folder made by `leeway quantize`"},

@@ -11,6 +11,11 @@
      .help = "compute the noise of ddim again where the picture it implies was clipped, as the "   \
              "original sampler does; diffusers' default does not, and pictures turn grey as "      \
              "evaluations grow"}
+#define LW_WINDOW_OPTION(T, field, heading)                                                        \
+    {LW_OPT(T, field), .name = "window", .fallback = "0", .max = 4096, .unit = "places",           \
+     .group = heading,                                                                             \
+     .help = "a U-Net's attention over 1,024 places or more is in squares of such sides, side by " \
+             "side: faster, another result; 0: over all places"}
 /* clang-format on */
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_observer.h"
+#include "cli/commands/cmd_sample.h"
 #include "cli/commands/cmd_stream_doctor.h"
 #include "formats/formats.h"
 #include "jobs/stream/stream_job.h"
@@ -105,6 +106,7 @@ static const lw_option options[] = {
     {LW_OPT(stream_cli, c.network.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
      .fallback = "f32", .group = "Model",
      .help = "operands of products; int8 needs a folder made by `leeway quantize`"},
+    LW_WINDOW_OPTION(stream_cli, c.network.window, "Model"),
     {LW_OPT(stream_cli, c.fps), .name = "fps", .fallback = "0", .max = 1000, .unit = "frames/s",
      .group = "Time", .help = "rate of the input; 0: as it says"},
     {LW_OPT(stream_cli, c.every_frame), .name = "every-frame", .fallback = "false", .group = "Time",

@@ -123,6 +123,7 @@ static int prepare(run_state *s, const lw_observer *obs)
     LW_TRY(lw_session_device_with(s->c->threads, s->c->conv, &s->dev));
     lw_pool_watch(s->dev->pool, obs);
     LW_TRY(lw_network_open(s->c->source, s->c->ema, &s->net));
+    s->net->window = s->c->window;
     LW_TRY(load_x(s));
     LW_TRY(
         lw_forward_new(s->dev, s->net,

@@ -19,6 +19,7 @@ typedef struct lw_run_config {
     const char *output;    /* npy */
     int32_t batch;         /* rows at a time; results do not depend on it */
     int32_t precision;     /* lw_num */
+    int32_t window;        /* lw_network.window */
     int threads;
     int32_t conv; /* lw_conv_mode */
 } lw_run_config;

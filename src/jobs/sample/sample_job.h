@@ -20,6 +20,7 @@ typedef struct lw_sample_config {
     int32_t batch;
     bool ema;
     int32_t precision; /* lw_num */
+    int32_t window;    /* lw_network.window */
     uint64_t seed;
     int32_t threads;
     int32_t conv; /* lw_conv_mode */

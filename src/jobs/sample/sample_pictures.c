@@ -175,6 +175,7 @@ static int open_all(sampling *s, const lw_observer *obs)
     opts.method = s->source->method;
     opts.diffusion = s->source->diffusion;
     opts.calibration = lw_quantization_ranges(s->source->quant);
+    s->source->net->window = c->window;
     s->side = s->source->net->image_size;
     s->channels = s->source->net->channels;
     s->classes = lw_calloc((size_t)c->n, sizeof *s->classes);
