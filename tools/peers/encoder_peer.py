@@ -10,6 +10,8 @@ import os
 import sys
 from dataclasses import dataclass
 
+import live_peer
+
 # resize, crop and numbers do not matter here, only that they are known
 PREPARATION = {"image_processor_type": "ViTImageProcessor", "resample": 3, "do_rescale": True,
                "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
@@ -87,6 +89,7 @@ NETS = {
                   vit(1152, 4304, 27, 384, 14) + 8 * 729 * 1152 ** 2 / 2),  # k, v of the head
     "mobilenet_v2": Net("MobileNetV2", 224, mobilenet, "pooler_output", 0.599e9),
     "inception_fid": Net("Inception-v3 (FID)", 299, inception, "", 10.93e9),  # border taps not counted
+    "taef2_256": Net("taef2 there and back", 256, live_peer.RoundTrip, "picture", 66.1e9),
     "resnet50": Net("ResNet-50", 224, resnet50, "pooler_output", 8.178e9),
 }
 
@@ -95,6 +98,9 @@ def write(name, folder):
     """The folder, seeded."""
     import torch
     torch.manual_seed(0)
+    if NETS[name].result == "picture":
+        live_peer.write(folder)
+        return
     side, net = NETS[name].side, NETS[name].make().eval()
     if not NETS[name].result:
         from safetensors.torch import save_file
@@ -107,8 +113,10 @@ def write(name, folder):
 
 
 def load(name, folder):
-    """Pictures [N,3,H,W] to vectors [N,C]."""
+    """Pictures [N,3,H,W] to vectors [N,C], or to pictures."""
     import torch
+    if NETS[name].result == "picture":
+        return live_peer.load(folder)
     if not NETS[name].result:
         from safetensors.torch import load_file
         net = NETS[name].make()

@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import time
 
+import live_peer
+from encoder_peer import NETS
 from peer_common import PeerError, clean_env, relative
 
 
@@ -135,7 +137,13 @@ class Leeway:
                           "ddim%d_b1" % row.steps, row)
 
     def measure_encoder(self, row):
-        """A median of its runs counts as one sample; profile times the network as a whole."""
+        """A median of its runs counts as one sample; profile times the network as a whole. Autoencoders: from the
+        bytes of a frame to those of its picture, as a stream does."""
+        if NETS[row.net].result == "picture":
+            side = str(NETS[row.net].side)
+            case = "live_pixels" + side + ("" if row.precision == "f32" else "_" + row.precision)
+            return self.bench("stream", case, row, ["--model", "taef2:" + self.files.encoder(row.net, "model"),
+                                                    "--image-size", side, "--precision", row.precision])
         args = ["profile", self.files.encoder(row.net, "model"), "--json", "--batch-size",
                 str(row.batch), "--precision", row.precision, "--runs", str(row.samples),
                 "--no-compare-precisions"]
@@ -144,6 +152,15 @@ class Leeway:
         whole = said["precisions"][0]
         return [whole["ms"]], (whole["value_bytes"] + whole["prepared_bytes"]
                                + said["weight_bytes"])
+
+    def round_trip(self, row, x, out):
+        """Both halves by `leeway run`."""
+        latent, (encoder, decoder) = x + ".latent.npy", live_peer.FILES
+        for source, given, made in ((encoder, x, latent), ("decoder:" + decoder, latent, out)):
+            word, name = source.split(":") if ":" in source else ("", source)
+            path = self.files.encoder(row.net, "model", name)
+            self.call(["run", word + ":" + path if word else path, "--input", given, "--output", made]
+                      + self.need(row, "run"))
 
     def mc(self, row, folder, out):
         """`leeway mc` of one trial in a fresh folder; what it said."""
@@ -197,6 +214,9 @@ class Leeway:
                 want = np.load(self.files.encoder(row.net, "y64.npy"))
                 x = os.path.join(d, "x.npy")
                 np.save(x, np.load(self.files.encoder(row.net, "x.npy"))[:len(want)])
+                if NETS[row.net].result == "picture":
+                    self.round_trip(row, x, out)
+                    return relative(np.load(out), want)
                 self.call(["run", self.files.encoder(row.net, "model"), "--input", x, "--layer",
                            "pooled", "--output", out] + self.need(row, "run"))
             elif row.kind == "mc":

@@ -90,6 +90,8 @@ ROWS = [
     encoder("mobilenet_v2", "f32", 8, 20, 1.0, 1.3),
     encoder("resnet50", "f32", 8, 5, 1.4, 1.8),
     encoder("inception_fid", "f32", 8, 3, 1.2, 1.6),
+    encoder("taef2_256", "f32", 1, 3, 1.5, 2.0),
+    encoder("taef2_256", "bf16", 1, 5, 1.5, 2.0),
     mc("clip_b32_bf16", "CLIP B/32 with dropout at every linear module", 8, 16, "hf", 1.3, 1.6),
     mc("last3", "the same in the last 3 of 12 blocks", 4, 64, "last:3", 4.4, 5.4),
     Row("mc_note_loop", "mc_note", "decoding each pass: 200 pictures x 16 passes of CLIP B/32",
