@@ -27,6 +27,7 @@
 #include "data/data_cache_list.h"
 #include "data/data_check.h"
 #include "data/data_classes.h"
+#include "data/data_queue.h"
 #include "data/data_clips.h"
 #include "data/data_degrade.h"
 #include "data/data_export.h"
