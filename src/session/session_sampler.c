@@ -133,7 +133,7 @@ static int build_net(lw_sampler *s, lw_device *dev)
     lw_network_in in = {.x = lw_input(g, "x", noise_type(s))};
     if (s->o.kind != LW_SAMPLER_ONE_STEP)
         LW_TRY(add_moves(s, g, &m));
-    in.t = m.t;
+    in.t = s->net.alpha > 0.0f ? lw_input(g, "alpha", lw_type_of(LW_F32, 1, n)) : m.t;
     if (s->net.classes)
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, n));
     if (s->net.latent)
@@ -163,6 +163,21 @@ static int check_condition(const lw_sampler *s)
         "%s makes pictures from frames ('leeway_condition' of its config.json), and there "
         "are none here: `leeway stream --model` gives it some",
         s->net.dir);
+}
+
+static int check_alpha(const lw_sampler *s)
+{
+    double alpha = s->o.alpha, most = (double)s->net.alpha;
+    if (alpha == 0.0 || (alpha >= 1.0 && alpha <= most))
+        return 0;
+    return most > 0.0
+               ? lw_fail(LW_EUSAGE, "--alpha %g: %s knows strengths of guidance from 1 to %g",
+                         alpha, s->net.dir ? s->net.dir : "this network", most)
+               : lw_fail(
+                     LW_EUSAGE,
+                     "--alpha %g: %s is told no strength of guidance; `train drift --alpha-dist` "
+                     "trains one that is",
+                     alpha, s->net.dir ? s->net.dir : "this network");
 }
 
 static int choose_kind(lw_sampler *s)
@@ -217,6 +232,7 @@ int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts 
     s->net = *net;
     s->o = *o;
     LW_TRY(check_condition(s));
+    LW_TRY(check_alpha(s));
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
     s->pixels = (int64_t)net->image_size * net->image_size * net->channels;
@@ -292,10 +308,18 @@ static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *
         dst[i] = classes && i < n ? classes[i] : (int32_t)((first + i) % s->net.classes);
 }
 
+static void set_alpha(lw_sampler *s)
+{
+    float *dst = s->net.alpha > 0.0f ? lw_forward_input(s->network, "alpha") : NULL;
+    for (int32_t i = 0; dst && i < s->o.batch; i++)
+        dst[i] = lw_unet_alpha_time(s->o.alpha > 0.0 ? s->o.alpha : 1.0);
+}
+
 static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, float *out)
 {
     LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, 0}));
     set_classes(s, first, n, classes);
+    set_alpha(s);
     lw_forward_pass(s->noise, "latent", s->network, "latent");
     lw_forward_pass(s->noise, "styles", s->network, "styles");
     lw_forward_pass(s->noise, "noise", s->network, "x");

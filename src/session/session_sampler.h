@@ -31,6 +31,7 @@ typedef struct lw_sampler_opts {
     int32_t timesteps;
     int32_t spacing;  /* of the times; 0: as the schedule says (DPM-Solver where it says nothing:
                          linspace), else 1 + lw_spacing */
+    double alpha;     /* strength of guidance, of networks that are told one; 0: 1, none */
     bool keep_eps;    /* DDIM: go on with the noise estimate as it is where the picture it implies
                         was clipped, as diffusers does by default; lw_diffusion_move */
     int32_t batch;    /* capacity of the plan */

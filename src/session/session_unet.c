@@ -117,6 +117,7 @@ int lw_net_unet(const lw_net_config *c, const lw_dataset *d, lw_unet_config *out
     u.frame = c->frame;
     u.previous = c->previous;
     u.residual = c->residual;
+    u.alpha = c->alpha;
     u.out_channels = d->channels;
     u.in_channels = d->channels * (1 + (c->frame ? 1 : 0) + c->previous);
     u.norm_groups = c->norm_groups;

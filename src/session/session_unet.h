@@ -40,6 +40,7 @@ typedef struct lw_net_config {
     /* Set by trainers: lw_unet_config's. */
     bool frame, residual;
     int32_t previous;
+    float alpha;
 } lw_net_config;
 
 /* How a trained generator makes pictures. Stands in config.json as "leeway_method". */

@@ -35,6 +35,9 @@ static const lw_option options[] = {
      .help = "times of the evaluations: every so many from 0, from the last, or evenly between "
              "both; auto: as the folder's scheduler_config.json says, else leading (dpm-solver: "
              "linspace)"},
+    {LW_OPT(sample_cli, c.alpha), .name = "alpha", .fallback = "0", .min = 0, .max = 1000,
+     .group = "Samples",
+     .help = "strength of guidance, of generators trained with --alpha-dist; 0: 1, which is none"},
     LW_CLIPPED_OPTION(sample_cli, c.use_clipped_model_output, "Samples"),
     {LW_OPT(sample_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
      .group = "Model", .help = "which weights of a checkpoint"},

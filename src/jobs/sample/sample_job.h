@@ -17,6 +17,7 @@ typedef struct lw_sample_config {
     int32_t steps, kind;           /* lw_sampler_kind */
     int32_t spacing;               /* lw_sampler_opts.spacing */
     bool use_clipped_model_output; /* else lw_sampler_opts.keep_eps */
+    double alpha;                  /* lw_sampler_opts.alpha */
     int32_t batch;
     bool ema;
     int32_t precision; /* lw_num */

@@ -160,6 +160,7 @@ static int open_all(sampling *s, const lw_observer *obs)
     const lw_sampler_opts o = {.kind = c->kind,
                                .steps = c->steps,
                                .spacing = c->spacing,
+                               .alpha = c->alpha,
                                .keep_eps = !c->use_clipped_model_output,
                                .seed = c->seed,
                                .weights = LW_SLAB_PARAM,

@@ -22,6 +22,7 @@ typedef struct lw_unet_config {
     int32_t classes;    /* rows of class_embedding; 0: unconditional */
     int32_t latent_dim; /* K of latent_embedding: Linear(K, 4 base), added to the time embedding; 0:
                            none */
+    float alpha; /* greatest strength of guidance that it is told, in place of a time; 0: none */
     int32_t noise_h,
         noise_w; /* structured noise (nearest-upsampled to the image); 0: full resolution */
     /* Frames behind x along the channels, as many channels each: the current one, then `previous`
@@ -63,6 +64,12 @@ static inline int32_t lw_unet_picture_channels(const lw_unet_config *c)
 static inline int32_t lw_unet_condition_channels(const lw_unet_config *c)
 {
     return c->in_channels - lw_unet_picture_channels(c);
+}
+
+/* The time that stands for a strength of guidance: 1, which is none, has the constant time 0. */
+static inline float lw_unet_alpha_time(double alpha)
+{
+    return (float)(100.0 * (alpha - 1.0));
 }
 
 /* f32[B,H,W,out_channels]; classes, latent and condition are required where the configuration has them, x may be

@@ -139,6 +139,10 @@ int lw_unet_check(const lw_unet_config *c)
     if (!(c->norm_eps > 0 && c->norm_eps < 1) || !(c->dropout >= 0 && c->dropout < 1))
         return lw_fail(LW_EUSAGE, "U-Net: norm epsilon %g and dropout %g must lie in [0, 1)",
                        (double)c->norm_eps, (double)c->dropout);
+    if (c->alpha != 0.0f && !(c->alpha >= 1.0f && c->alpha <= 1000.0f))
+        return lw_fail(LW_EUSAGE,
+                       "U-Net: strengths of guidance go from 1 to %g, must end at 1 to 1000",
+                       (double)c->alpha);
     if (!isfinite(c->mid_scale))
         return lw_fail(LW_EUSAGE, "U-Net: the middle is divided by %g", (double)c->mid_scale);
     if (c->image_size % (1 << (c->levels - 1)))

@@ -34,21 +34,6 @@ static json_t *block_types(const lw_unet_config *c, bool down)
     return a;
 }
 
-/* Keys that diffusers does not know; written only where they say something. */
-static void put_extras(json_t *j, const lw_unet_config *c)
-{
-    if (common_head_dim(c) == 0)
-        json_object_set_new(j, "leeway_attention_heads", json_integer(c->heads));
-    if (c->latent_dim > 0)
-        json_object_set_new(j, "leeway_latent_dim", json_integer(c->latent_dim));
-    if (c->noise_h > 0)
-        json_object_set_new(j, "leeway_noise_shape", json_pack("[i, i]", c->noise_h, c->noise_w));
-    if (lw_unet_condition_channels(c) > 0)
-        json_object_set_new(j, "leeway_condition",
-                            json_pack("{s:b, s:i, s:b}", "frame", (int)c->frame, "previous",
-                                      c->previous, "residual", (int)c->residual));
-}
-
 /* The double whose shortest text is the float's: 1e-5f is written as 1e-05. */
 static json_t *neat(float x)
 {
@@ -59,6 +44,23 @@ static json_t *neat(float x)
             break;
     }
     return lw_json_real(strtod(text, NULL));
+}
+
+/* Keys that diffusers does not know; written only where they say something. */
+static void put_extras(json_t *j, const lw_unet_config *c)
+{
+    if (common_head_dim(c) == 0)
+        json_object_set_new(j, "leeway_attention_heads", json_integer(c->heads));
+    if (c->latent_dim > 0)
+        json_object_set_new(j, "leeway_latent_dim", json_integer(c->latent_dim));
+    if (c->alpha > 0)
+        json_object_set_new(j, "leeway_alpha", neat(c->alpha));
+    if (c->noise_h > 0)
+        json_object_set_new(j, "leeway_noise_shape", json_pack("[i, i]", c->noise_h, c->noise_w));
+    if (lw_unet_condition_channels(c) > 0)
+        json_object_set_new(j, "leeway_condition",
+                            json_pack("{s:b, s:i, s:b}", "frame", (int)c->frame, "previous",
+                                      c->previous, "residual", (int)c->residual));
 }
 
 static void put_shape(json_t *j, const lw_unet_config *c)
@@ -106,7 +108,8 @@ static void put_semantics(json_t *j, const lw_unet_config *c)
 
 bool lw_unet_is_diffusers(const lw_unet_config *c)
 {
-    return c->latent_dim == 0 && common_head_dim(c) > 0 && lw_unet_condition_channels(c) == 0;
+    return c->latent_dim == 0 && c->alpha == 0.0f && common_head_dim(c) > 0 &&
+           lw_unet_condition_channels(c) == 0;
 }
 
 json_t *lw_unet_to_json(const lw_unet_config *c)

@@ -52,6 +52,7 @@ static const lw_json_rule rules[] = {
     {"num_train_timesteps", LW_JSON_INT | LW_JSON_NULL}, /* of learned time embeddings only */
     {"leeway_attention_heads", LW_JSON_INT},
     {"leeway_latent_dim", LW_JSON_INT},
+    {"leeway_alpha", LW_JSON_NUMBER},
     {"leeway_noise_shape", LW_JSON_ARRAY},
     {"leeway_condition", LW_JSON_OBJECT},
     {"leeway_method", LW_JSON_STRING},
@@ -244,6 +245,7 @@ static int read_rest(const reading *r, lw_unet_config *c)
         return unsupported(r, "center_input_sample", "true", "false");
     LW_TRY(opt_i32(r, "num_class_embeds", 1, 1 << 24, &c->classes));
     LW_TRY(opt_i32(r, "leeway_latent_dim", 1, 1 << 20, &c->latent_dim));
+    c->alpha = (float)json_number_value(json_object_get(r->j, "leeway_alpha"));
     if (json_object_get(r->j, "leeway_noise_shape")) {
         LW_TRY(lw_json_get_i32s(r->j, r->where, "leeway_noise_shape", 2, noise, &n));
         if (n != 2)
@@ -299,6 +301,7 @@ static void describe(lw_network *n)
     n->multiple = 1 << (c->levels - 1);
     n->classes = c->classes;
     n->latent = c->latent_dim;
+    n->alpha = c->alpha;
     n->noise_size = c->noise_h;
     n->generator = true;
 }
