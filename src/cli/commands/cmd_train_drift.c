@@ -83,6 +83,37 @@ static const lw_option drift_options[] = {
      .help = "real pictures of any class that push away"},
     {LW_OPT(lw_drift_config, uncond_weight), .name = "uncond-weight", .min = 0, .max = 1e6,
      .fallback = "1", .group = "Drift", .help = "weight of each of those"},
+    {LW_OPT(lw_drift_config, class_rule), .name = "class-rule", .choices = "distinct|frequency",
+     .fallback = "distinct", .group = "Drift",
+     .help = "classes of a step: each once before any again, or as frequent as in the data"},
+    {LW_OPT(lw_drift_config, class_chunk), .name = "class-chunk", .min = 0, .max = 65536,
+     .fallback = "0", .unit = "groups", .group = "Drift",
+     .help =
+         "S and lambda of all groups of a step, met so many at a time: the bits are the same for "
+         "any number, memory is not, and a step takes two forward passes more; a leaf is one "
+         "group; 0: S and lambda are those of a leaf, which is a micro-batch"},
+    {LW_OPT(lw_drift_config, memory_limit), .name = "memory-limit", .min = 0, .max = 1e6,
+     .fallback = "0", .unit = "GiB", .group = "Drift",
+     .help = "the largest --class-chunk that fits; 0: none is chosen"},
+    {LW_OPT(lw_drift_config, alpha.fixed), .name = "alpha-fixed", .min = 0, .max = 1000,
+     .fallback = "0", .group = "Guidance",
+     .help =
+         "strength of guidance of every group: unconditional pictures weigh (alpha - 1)(N - 1) / "
+         "U each, 1 is none; 0: as --uncond-weight says"},
+    {LW_OPT(lw_drift_config, alpha.dist), .name = "alpha-dist", .choices = LW_ALPHA_DISTS,
+     .fallback = "none", .group = "Guidance",
+     .help = "drawn for each group, and the generator is told it (`sample --alpha`): evenly, p ~ "
+             "alpha^-power, the point or the latter, or 1 half of the time and else power 3"},
+    {LW_OPT(lw_drift_config, alpha.min), .name = "alpha-min", .min = 1, .max = 1000,
+     .fallback = "1", .group = "Guidance", .help = "the least that is drawn"},
+    {LW_OPT(lw_drift_config, alpha.max), .name = "alpha-max", .min = 1, .max = 1000,
+     .fallback = "4", .group = "Guidance", .help = "the greatest"},
+    {LW_OPT(lw_drift_config, alpha.power), .name = "alpha-power", .min = -20, .max = 20,
+     .fallback = "3", .group = "Guidance", .help = "of the power law"},
+    {LW_OPT(lw_drift_config, alpha.point), .name = "alpha-point", .min = 1, .max = 1000,
+     .fallback = "1", .group = "Guidance", .help = "of mixture_point_powerlaw"},
+    {LW_OPT(lw_drift_config, alpha.point_prob), .name = "alpha-point-prob", .min = 0, .max = 1,
+     .fallback = "0.5", .group = "Guidance", .help = "and how often it is drawn"},
     LW_CLIP_OPTIONS(lw_drift_config),
     {LW_OPT(lw_drift_config, pixel_weight), .name = "pixel-weight", .min = 0, .max = 1e9,
      .fallback = "100", .group = "Frames",
@@ -93,6 +124,38 @@ static const lw_option drift_options[] = {
      .fallback = "f32", .group = "Drift",
      .help = "of real pictures' features: bf16 rounds them, and twice as many fit"},
     LW_HELDOUT_OPTIONS(lw_drift_config, "the encoder of the loss"),
+    {.name = NULL}};
+
+static const lw_option queue_options[] = {
+    {LW_OPT(lw_drift_config, use_queue), .name = "use-queue", .fallback = "false", .group = "Queue",
+     .help =
+         "real pictures come from rings of the newest ones, for each class and for all, not from "
+         "all of the data"},
+    {LW_OPT(lw_drift_config, queue.per_class), .name = "queue-per-class-capacity", .min = 1,
+     .max = 1e6, .fallback = "128", .unit = "pictures", .group = "Queue",
+     .help = "of a class' ring"},
+    {LW_OPT(lw_drift_config, queue.global), .name = "queue-global-capacity", .min = 1, .max = 1e9,
+     .fallback = "1000", .unit = "pictures", .group = "Queue",
+     .help = "of the ring that unconditional ones come from"},
+    {LW_OPT(lw_drift_config, queue.push), .name = "queue-push-batch", .min = 0, .max = 1e6,
+     .fallback = "64", .unit = "pictures", .group = "Queue",
+     .help = "that a refill brings, from a shuffled pass over the data"},
+    {LW_OPT(lw_drift_config, queue.prime), .name = "queue-prime-samples", .min = 0, .max = 1e8,
+     .fallback = "500", .unit = "pictures", .group = "Queue", .help = "before the first step"},
+    {LW_OPT(lw_drift_config, queue.warmup), .name = "queue-warmup-mode",
+     .choices = "random|class_balanced", .fallback = "random", .group = "Queue",
+     .help = "those: the next ones of the pass, or as many of each class"},
+    {LW_OPT(lw_drift_config, queue.min_per_class), .name = "queue-warmup-min-per-class", .min = 1,
+     .max = 1e6, .fallback = "1", .unit = "pictures", .group = "Queue",
+     .help = "of each class, with class_balanced"},
+    {LW_OPT(lw_drift_config, queue.strict), .name = "queue-strict-without-replacement",
+     .fallback = "false", .group = "Queue",
+     .help = "no entry of a ring twice in a group: rings are filled until they hold enough"},
+    {LW_OPT(lw_drift_config, queue.refill), .name = "queue-refill-policy",
+     .choices = "per_step|every_n_steps", .fallback = "per_step", .group = "Queue",
+     .help = "when the queue is refilled"},
+    {LW_OPT(lw_drift_config, queue.refill_every), .name = "queue-refill-every", .min = 1,
+     .max = 1e9, .fallback = "1", .unit = "steps", .group = "Queue", .help = "with every_n_steps"},
     {.name = NULL}};
 
 static int call(void *config, const lw_observer *obs, lw_train_result *out)
@@ -119,7 +182,7 @@ const lw_command lw_cmd_train_drift = {
         "leeway train drift --data synth:16 --encoder runs/encoder --base-channels 16 "
         "--channel-mult 1,2,4 "
         "--noise-shape 2x2 --latent-dim 16 --norm-groups 8 --steps 700 --output-dir runs/drift",
-    .options = {options, dit_options, drift_options},
+    .options = {options, dit_options, drift_options, queue_options},
     .config_size = sizeof(lw_drift_config),
     .run = run,
 };

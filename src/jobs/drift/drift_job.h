@@ -6,6 +6,7 @@
 #ifndef LW_DRIFT_JOB_H
 #define LW_DRIFT_JOB_H
 
+#include "jobs/drift/drift_alpha.h"
 #include "session/session.h"
 #include "train/train.h"
 
@@ -23,7 +24,15 @@ typedef struct lw_drift_config {
     int32_t variant;         /* lw_drift_variant */
     int32_t field_precision; /* lw_drift_products */
     int32_t groups, negatives_per_group, positives_per_group, unconditional_per_group;
-    double uncond_weight;     /* weight of each unconditional negative */
+    int32_t class_rule;   /* lw_class_rule */
+    double uncond_weight; /* weight of each unconditional negative, where no alpha says it */
+    lw_alpha_config alpha;
+    bool use_queue; /* positives and unconditional negatives come from it */
+    lw_queue_opts queue;
+    int32_t
+        class_chunk; /* groups met at a time, S and lambda being those of all of a step; 0: a leaf
+                            has its own */
+    double memory_limit;      /* GiB: the largest class_chunk that fits; 0: none is chosen */
     int32_t feature_cache_mb; /* real features are kept when they fit; 0: never */
     int32_t feature_disk_mb;  /* of those that runs keep on disk, together; 0: kept in memory */
     int32_t feature_type;     /* of real features: 0 f32, 1 bf16 */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph of some groups of a drift step: generator, encoder, fields. */
+#include <stdio.h>
+#include <string.h>
+
+#include "jobs/drift/drift_run.h"
+
+lw_dtype lw_drift_real_type(const drift_run *r)
+{
+    return r->c.feature_type ? LW_BF16 : LW_F32;
+}
+
+static lw_val input_real_features(const drift_run *r, lw_graph *g, const char *what,
+                                  const lw_feature_key *k, int32_t rows)
+{
+    char name[40];
+    snprintf(name, sizeof name, "%s/%s", what, k->name);
+    lw_val x = lw_input(g, name, lw_type_of(lw_drift_real_type(r), 3, rows, k->slots, k->c));
+    return lw_drift_real_type(r) == LW_F32 ? x : lw_cast(g, x, LW_F32, LW_NOVAL);
+}
+
+static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
+{
+    const lw_drift_config *c = &r->c;
+    lw_attr_drift a = {.groups = r->groups,
+                       .n = r->n,
+                       .np = r->np,
+                       .nu = r->nu,
+                       .slots = k->slots,
+                       .c = k->c,
+                       .n_tau = c->n_temperatures,
+                       .normalize_over_x = c->normalize_over_x,
+                       .variant = c->variant,
+                       .door = (int32_t)r->door,
+                       .whole = r->door ? r->draws.groups : 0,
+                       .products = c->field_precision};
+    memcpy(a.tau, c->temperatures, sizeof a.tau);
+    return a;
+}
+
+static void build_features(const drift_run *r, lw_graph *g, lw_val images,
+                           lw_val v[LW_MAX_FEATURE_KEYS])
+{
+    lw_taps taps;
+    lw_network_append(r->encoder, g, (lw_network_in){.x = images}, &taps);
+    lw_features_build(g, &r->keys, images, &taps, v);
+}
+
+/* Sum over keys of the field's loss; each key's statistics, or sums at a door before the last, become
+ * an output. real: the positives;
+ * without them their features are inputs. */
+static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images, lw_val real)
+{
+    lw_val v[LW_MAX_FEATURE_KEYS], p[LW_MAX_FEATURE_KEYS] = {{0}}, total = LW_NOVAL,
+                                   weight = LW_NOVAL;
+    const char *up = lw_scope_part(g, "encoder");
+    build_features(r, g, images, v);
+    if (lw_val_ok(real))
+        build_features(r, g, real, p);
+    lw_scope_part(g, "field");
+    if (r->nu)
+        weight = lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups));
+    for (int k = 0; k < r->keys.n; k++) {
+        const lw_feature_key *key = &r->keys.key[k];
+        lw_attr_drift a = field_of(r, key);
+        const char *field = lw_scope_push(g, key->name);
+        lw_val pos = lw_val_ok(real) ? p[k]
+                                     : input_real_features(r, g, "pos", key, r->groups * r->np);
+        lw_val unc = LW_NOVAL;
+        if (r->nu)
+            unc = input_real_features(r, g, "unc", key, r->groups * r->nu);
+        lw_val state = LW_NOVAL;
+        char name[40];
+        snprintf(name, sizeof name, "state/%s", key->name);
+        if (r->door)
+            state = lw_input(g, name, lw_type_of(LW_I64, 1, LW_DRIFT_STATE));
+        lw_drift_out o = lw_drift_through(g, v[k], pos, unc, weight, state, &a);
+        bool last = r->door == LW_DRIFT_WHOLE || r->door == LW_DRIFT_FIELD;
+        snprintf(name, sizeof name, "%s/%s", last ? "stats" : "sums", key->name);
+        lw_graph_output_add(g, name, last ? o.stats : o.state, LW_NOVAL);
+        if (last)
+            total = lw_val_ok(total) ? lw_add(g, total, o.loss) : o.loss;
+        lw_scope_set(g, field);
+    }
+    lw_scope_set(g, up);
+    return total;
+}
+
+/* Of each group the one picture, as often as it has negatives: [G,..] -> [G n,..]. */
+static lw_val for_each(const drift_run *r, lw_graph *g, lw_val x)
+{
+    lw_type t = lw_val_type(g, x);
+    lw_val one = lw_reshape(g, x, lw_type_of(LW_F32, 2, t.dim[0], t.dim[1] * t.dim[2] * t.dim[3]));
+    lw_val all = one;
+    for (int32_t i = 1; i < r->n; i++)
+        all = lw_concat(g, all, one, 1);
+    t.dim[0] *= r->n;
+    return lw_reshape(g, all, t);
+}
+
+/* Beside the field, which finds where the clean frames are, the way there by least squares. */
+static lw_val add_pixels(const drift_run *r, lw_graph *g, lw_val loss, lw_val images, lw_val real)
+{
+    if (r->c.pixel_weight <= 0)
+        return loss;
+    lw_val error = lw_mean(g, lw_sqr(g, lw_sub(g, images, for_each(r, g, real))), LW_OVER_ALL);
+    lw_graph_output_add(g, "stats/pixel_error", error, LW_NOVAL);
+    return lw_add(g, loss, lw_scale(g, error, (float)r->c.pixel_weight));
+}
+
+int lw_drift_build(const drift_run *r, lw_graph *g)
+{
+    lw_network u = r->g.network;
+    int32_t batch = r->groups * r->n, side = u.noise_size ? u.noise_size : u.image_size;
+    lw_taps taps;
+    lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
+    lw_scope_part(g, "generator");
+    lw_network_in in = {.x = lw_random(g, "drift.noise", LW_RANDOM_NORMAL, 0,
+                                       lw_type_of(LW_F32, 4, batch, side, side, u.channels), rows),
+                        .rows = rows};
+    lw_network_draw(&u, g, "drift", rows, &in);
+    if (u.alpha > 0.0f)
+        in.alpha = lw_input(g, "alpha", lw_type_of(LW_F32, 1, batch));
+    if (u.classes)
+        in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
+    lw_val real = LW_NOVAL;
+    if (lw_drift_of_clips(r)) {
+        lw_type t = lw_type_of(LW_F32, 4, r->groups, u.image_size, u.image_size, u.channels);
+        real = lw_input(g, "images", t);
+        t.dim[3] = u.condition;
+        in.condition = for_each(r, g, lw_input(g, "condition", t));
+    }
+    u.training = true;
+    lw_network_append(&u, g, in, &taps);
+    lw_val images = lw_tap_find(&taps, "y"), loss = build_loss(r, g, images, real);
+    lw_scope_set(g, "");
+    if (r->door == LW_DRIFT_SCALE || r->door == LW_DRIFT_MOMENTS)
+        return lw_graph_error(g);
+    if (lw_val_ok(real))
+        loss = add_pixels(r, g, loss, images, real);
+    lw_graph_output_add(g, "loss", loss, LW_NOVAL);
+    /* Of the loss of all groups each leaf has its share of the gradient; the loop takes a mean. */
+    lw_val seed = LW_NOVAL;
+    if (r->door)
+        seed = lw_broadcast(g, lw_const_f32(g, (float)r->g.p.leaves.n), lw_val_type(g, loss));
+    return lw_grad_params(g, loss, seed);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A drift step in parts: chunks of classes, the queue of real rows, strengths of guidance. Whatever the chunk, and
+ * whether stopped and resumed, the bits are the same.
+ */
+#include "jobs/train_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "data/data.h"
+#include "jobs/drift/drift_alpha.h"
+
+#define STEP                                                                                      \
+    "train drift --groups 4 --negatives-per-group 4 --positives-per-group 6 "                     \
+    "--unconditional-per-group 2 --noise-shape 4x4 --feature-keys pix,pix.mean,pix.p4 --dropout " \
+    "0.2" TINY_NET
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+/* 1, 2 and all groups at a time, and what --memory-limit chooses: the same bits, and to rounding those
+ * of a step that meets all at once, whose leaves would have other scales. */
+static void test_chunks(void **state)
+{
+    (void)state;
+    lab_expect(0, STEP " --class-chunk 1 --steps 3 --log-every 1 --threads 1 --output-dir chunk_1");
+    for (int chunk = 2; chunk <= 8; chunk *= 2) {
+        char run[32], how[64];
+        snprintf(run, sizeof run, "chunk_%d", chunk);
+        snprintf(how, sizeof how, chunk > 4 ? "--memory-limit 1" : "--class-chunk %d", chunk);
+        lab_expect(0, STEP " %s --steps 3 --log-every 1 --output-dir %s", how, run);
+        lab_same_checkpoint("chunk_1", run);
+        lab_same_logs("chunk_1", run);
+    }
+    lab_expect(0, STEP " --steps 1 --log-every 1 --output-dir at_once");
+    lab_expect(0, STEP " --leaf-size 4 --steps 1 --log-every 1 --output-dir own_scale");
+    static const char *const columns[] = {"loss", "S", "raw_drift_0.2", "grad_norm",
+                                          "scale/pix.p4"};
+    for (size_t i = 0; i < LW_COUNT(columns); i++) {
+        double got = lab_metric("chunk_1", columns[i], -1),
+               want = lab_metric("at_once", columns[i], -1),
+               own = lab_metric("own_scale", columns[i], -1);
+        if (!(fabs(got - want) <= 2e-5 * want))
+            fail_msg("%s is %.9g, of all groups at once %.9g", columns[i], got, want);
+        if (!(fabs(own - want) > 1e-4 * want)) /* negative control */
+            fail_msg("%s of a leaf's own scale is no other: %.9g", columns[i], own);
+    }
+}
+
+static void test_leaves_of_a_chunk(void **state)
+{
+    (void)state;
+    lab_expect(0, STEP " --leaf-size 8 --class-chunk 2 --steps 2 --log-every 1 --output-dir two_2");
+    lab_expect(0, STEP " --leaf-size 8 --class-chunk 4 --steps 2 --log-every 1 --output-dir two_4");
+    lab_same_checkpoint("two_2", "two_4");
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    lab_expect(2, STEP " --class-chunk 3 --steps 1 --output-dir no");
+    assert_non_null(strstr(lab_err, "--class-chunk 3: does not divide the 4 groups"));
+    lab_expect(2, STEP " --memory-limit 0.0001 --steps 1 --output-dir no");
+    assert_non_null(strstr(lab_err, "--negatives-per-group, --positives-per-group"));
+    lab_expect(0, STEP " --class-chunk 1 --steps 1 --dry-run --output-dir no");
+    assert_non_null(strstr(lab_err, "S of 4 groups, 1 at a time"));
+    assert_non_null(strstr(lab_err, "lambda of 4 groups, 1 at a time"));
+    assert_false(lw_path_exists("no"));
+}
+
+/* ---- guidance and the queue in a training ---------------------------------------------------- */
+
+#define QUEUED                                                                              \
+    STEP                                                                                    \
+        " --use-queue --queue-per-class-capacity 8 --queue-global-capacity 20 "             \
+        "--queue-push-batch 3 --queue-prime-samples 5 --alpha-dist mixture_point_powerlaw " \
+        "--class-rule frequency --class-chunk 2 --flip --log-every 1 --save-every 3 --output-dir "
+
+static void test_resume(void **state)
+{
+    (void)state;
+    lab_expect(0, QUEUED "queue_whole --steps 6");
+    lab_expect(0, QUEUED "queue_parts --steps 3");
+    lab_expect(0, QUEUED "queue_parts --steps 6 --resume --threads 3");
+    lab_same_checkpoint("queue_whole", "queue_parts");
+    lab_same_logs("queue_whole", "queue_parts");
+    assert_true(lab_metric("queue_whole", "missing_labels", 0) > 0);
+    assert_true(lab_metric("queue_whole", "missing_labels", 0) ==
+                lab_metric("queue_whole", "backfilled_samples", 0));
+    assert_true(lab_metric("queue_whole", "alpha_max", 0) <= 4.0);
+    lab_expect(0, "sample queue_whole --n 4 --alpha 1 --output one.npy");
+    lab_expect(0, "sample queue_whole --n 4 --output none.npy");
+    lab_expect(0, "sample queue_whole --n 4 --alpha 3 --output three.npy");
+    char *text[3];
+    size_t n[3];
+    static const char *const files[] = {"one.npy", "none.npy", "three.npy"};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(lw_file_read(files[i], 0, &text[i], &n[i]), 0);
+    assert_memory_equal(text[0], text[1], n[0]);
+    assert_memory_not_equal(text[0], text[2], n[0]);
+    for (int i = 0; i < 3; i++)
+        lw_free(&text[i]);
+    lab_expect(2, "sample queue_whole --n 4 --alpha 5 --output no.npy");
+    lab_expect(2, "sample chunk_1 --n 4 --alpha 2 --output no.npy");
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *args, *says;
+    } wrong[] = {
+        {"--alpha-fixed 0.5", "--alpha-fixed 0.5: at least 1"},
+        {"--alpha-dist uniform --alpha-min 3 --alpha-max 2", "--alpha-max 2 is below"},
+        {"--alpha-dist uniform --unconditional-per-group 0", "--unconditional-per-group"},
+        {"--alpha-dist uniform --alpha-fixed 2", "one of the two"},
+        {"--use-queue --queue-strict-without-replacement --queue-per-class-capacity 5",
+         "--queue-per-class-capacity"},
+    };
+    for (size_t i = 0; i < LW_COUNT(wrong); i++) {
+        lab_expect(2, STEP " %s --steps 1 --output-dir no", wrong[i].args);
+        if (!strstr(lab_err, wrong[i].says))
+            fail_msg("no \"%s\" in: %s", wrong[i].says, lab_err);
+    }
+}
+
+/* alpha 1 is none: weight 0, while the pictures stay in the softmax; and w = (alpha - 1)(N - 1) / U. */
+static void test_fixed(void **state)
+{
+    (void)state;
+    lab_expect(0, STEP " --alpha-fixed 1 --steps 2 --log-every 1 --output-dir fixed_1");
+    lab_expect(0, STEP " --uncond-weight 0 --steps 2 --log-every 1 --output-dir weight_0");
+    lab_same_checkpoint("fixed_1", "weight_0");
+    lab_expect(0, STEP " --alpha-fixed 2.5 --steps 2 --log-every 1 --output-dir fixed_2");
+    lab_expect(0, STEP " --uncond-weight 2.25 --steps 2 --log-every 1 --output-dir weight_2");
+    lab_same_checkpoint("fixed_2", "weight_2");
+}
+
+/* ---- what is drawn --------------------------------------------------------------------------- */
+
+static double share_below(const lw_alpha_config *c, double x, double *mean)
+{
+    enum { N = 20000 };
+    int n = 0;
+    *mean = 0;
+    for (int i = 0; i < N; i++) {
+        double a = lw_alpha_draw(c, 7, i / 8, i % 8);
+        assert_true(a >= 1.0 && a <= 4.0);
+        n += a <= x;
+        *mean += a / N;
+    }
+    return (double)n / N;
+}
+
+/* Of power 3 on [1, 4]: P(alpha <= x) = (1 - x^-2) / (1 - 1/16), mean 1.6. */
+static void test_alpha(void **state)
+{
+    (void)state;
+    lw_alpha_config c = {
+        .dist = LW_ALPHA_POWERLAW, .min = 1, .max = 4, .power = 3, .point = 1, .point_prob = 0.25};
+    double mean;
+    assert_true(fabs(share_below(&c, 2, &mean) - 0.8) < 0.01);
+    assert_true(fabs(mean - 1.6) < 0.02);
+    c.dist = LW_ALPHA_UNIFORM;
+    assert_true(fabs(share_below(&c, 2, &mean) - 1.0 / 3) < 0.01);
+    c.dist = LW_ALPHA_MIXTURE;
+    assert_true(fabs(share_below(&c, 1, &mean) - 0.25) < 0.01);
+    c.dist = LW_ALPHA_TABLE8;
+    assert_true(fabs(share_below(&c, 1, &mean) - 0.5) < 0.01);
+    assert_true(fabs(share_below(&c, 2, &mean) - 0.9) < 0.01);
+    assert_true(fabs(lw_alpha_power(1, 4, 1.0, 0.5) - 2.0) < 1e-12);
+    assert_true(lw_alpha_weight(1.0, 16, 8) == 0.0 && lw_alpha_weight(3.0, 17, 8) == 4.0);
+}
+
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+enum { GROUPS = 3, POS = 4, UNC = 5 };
+
+typedef struct drawn {
+    int32_t classes[GROUPS + 1]; /* no padding behind them */
+    int64_t pos[GROUPS * POS], unc[GROUPS * UNC];
+} drawn;
+
+static lw_class_opts class_opts(void)
+{
+    return (lw_class_opts){.seed = 3, .groups = GROUPS, .positives = POS, .unconditional = UNC};
+}
+
+/* Rows are of the group's class. Returns how many a group has more than once. */
+static int check_draw(const lw_dataset *d, const drawn *x)
+{
+    int twice = 0;
+    for (int g = 0; g < GROUPS; g++)
+        for (int p = 0; p < POS; p++) {
+            int64_t row = x->pos[g * POS + p];
+            assert_true(row >= 0 && row < 2 * d->n);
+            assert_int_equal(d->labels[row % d->n], x->classes[g]);
+            for (int q = 0; q < p; q++)
+                twice += row == x->pos[g * POS + q];
+        }
+    return twice;
+}
+
+static void test_queue(void **state)
+{
+    (void)state;
+    lw_dataset *d = NULL;
+    lw_queue *q = NULL, *other = NULL;
+    const lw_class_opts o = class_opts();
+    const lw_data_opts data = {.count = 300};
+    int twice[2] = {0, 0};
+    lw_queue_opts opts = {.per_class = 6, .global = 16, .push = 2, .refill_every = 1, .flip = true};
+    assert_int_equal(lw_data_open("synth:16", &data, &d), 0);
+    for (int strict = 0; strict < 2; strict++) {
+        drawn x = {0}, y = {0};
+        int64_t missing = 0, mirrored = 0;
+        opts.strict = strict;
+        assert_int_equal(lw_queue_new(d, &o, &opts, &q), 0);
+        assert_int_equal(lw_queue_new(d, &o, &opts, &other), 0);
+        for (int step = 0; step < 40; step++) {
+            assert_int_equal(lw_queue_draw(q, step, x.classes, x.pos, x.unc), 0);
+            twice[strict] += check_draw(d, &x);
+            lw_queue_counts now = lw_queue_step_counts(q), all = lw_queue_totals(q);
+            missing += now.missing_labels;
+            assert_int_equal(all.missing_labels, missing);
+            assert_int_equal(all.backfilled_samples, missing);
+            for (int i = 0; i < GROUPS * POS; i++)
+                mirrored += x.pos[i] >= d->n;
+        }
+        /* nothing was primed: the first classes were empty; later ones are not */
+        assert_true(missing >= GROUPS && missing < 40);
+        assert_true(mirrored > 40 && mirrored < 40 * GROUPS * POS - 40);
+        assert_int_equal(lw_queue_held(q), 16);
+        /* at step 39 at once, and from there back to 5 and on again */
+        assert_int_equal(lw_queue_draw(other, 39, y.classes, y.pos, y.unc), 0);
+        assert_memory_equal(&x, &y, sizeof x);
+        assert_int_equal(lw_queue_draw(other, 5, y.classes, y.pos, y.unc), 0);
+        assert_int_equal(lw_queue_draw(other, 39, y.classes, y.pos, y.unc), 0);
+        assert_memory_equal(&x, &y, sizeof x);
+        lw_queue_free(&q);
+        lw_queue_free(&other);
+    }
+    assert_true(twice[1] * 4 < twice[0]);
+    lw_data_close(&d);
+}
+
+/* Balanced: each class has its share before the first step. Too small a class is named. */
+static void test_warmup(void **state)
+{
+    (void)state;
+    lw_dataset *d = NULL;
+    lw_queue *q = NULL;
+    const lw_class_opts o = class_opts();
+    const lw_data_opts data = {.count = 300};
+    lw_queue_opts opts = {.per_class = 64,
+                          .global = 500,
+                          .prime = 200,
+                          .refill_every = 4,
+                          .refill = LW_QUEUE_EVERY_N,
+                          .push = 1,
+                          .warmup = LW_QUEUE_BALANCED,
+                          .min_per_class = 3};
+    drawn x;
+    assert_int_equal(lw_data_open("synth:16", &data, &d), 0);
+    assert_int_equal(lw_queue_new(d, &o, &opts, &q), 0);
+    assert_int_equal(lw_queue_covered(q), d->classes);
+    assert_int_equal(lw_queue_held(q), 200);
+    for (int step = 0; step < 8; step++)
+        assert_int_equal(lw_queue_draw(q, step, x.classes, x.pos, x.unc), 0);
+    assert_int_equal(lw_queue_held(q), 202);
+    assert_int_equal(lw_queue_totals(q).missing_labels, 0);
+    lw_queue_free(&q);
+    opts.min_per_class = 60;
+    assert_int_equal(lw_queue_new(d, &o, &opts, &q), LW_EUSAGE);
+    assert_non_null(strstr(lw_errmsg(), "--queue-warmup-min-per-class: class '"));
+    lw_errclear();
+    lw_data_close(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chunks), cmocka_unit_test(test_leaves_of_a_chunk),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_words),  cmocka_unit_test(test_fixed),
+        cmocka_unit_test(test_alpha),  cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_warmup)};
+    return cmocka_run_group_tests(tests, lab_enter, lab_leave);
+}
