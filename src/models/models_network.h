@@ -110,7 +110,9 @@ struct lw_network {
     int32_t multiple;   /* sides of its pictures are multiples of it; 0: any */
     int32_t channels;   /* of its pictures; 3 unless set, or as its stem says */
     int32_t latent;     /* width of the input latent; 0: none */
-  int32_t styles, style_words; /* ids of the input and how many there are each; 0: none */ float alpha; greatest strength guidance that t may stand for;
+    int32_t styles,
+        style_words;    /* ids of the input styles, and how many there are of each; 0: none */
+    float alpha;        /* greatest strength of guidance that it was told; 0: none */
     int32_t condition;  /* channels of the input condition, of frames as large as y; 0: none */
     int32_t noise_size; /* side of smaller noise that x may be as well; 0: none */
     int32_t judged;     /* real classes of a judge, the others are junk; 0: not a judge */

@@ -133,7 +133,9 @@ static int build_net(lw_sampler *s, lw_device *dev)
     lw_network_in in = {.x = lw_input(g, "x", noise_type(s))};
     if (s->o.kind != LW_SAMPLER_ONE_STEP)
         LW_TRY(add_moves(s, g, &m));
-    in.t = s->net.alpha > 0.0f ? lw_input(g, "alpha", lw_type_of(LW_F32, 1, n)) : m.t;
+    in.t = m.t;
+    if (s->net.alpha > 0.0f)
+        in.alpha = lw_input(g, "alpha", lw_type_of(LW_F32, 1, n));
     if (s->net.classes)
         in.classes = lw_input(g, "class", lw_type_of(LW_I32, 1, n));
     if (s->net.latent)
@@ -312,7 +314,7 @@ static void set_alpha(lw_sampler *s)
 {
     float *dst = s->net.alpha > 0.0f ? lw_forward_input(s->network, "alpha") : NULL;
     for (int32_t i = 0; dst && i < s->o.batch; i++)
-        dst[i] = lw_unet_alpha_time(s->o.alpha > 0.0 ? s->o.alpha : 1.0);
+        dst[i] = s->o.alpha > 0.0 ? (float)s->o.alpha : 1.0f;
 }
 
 static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, float *out)

@@ -46,7 +46,7 @@ int lw_drift_feed(drift_run *r, lw_exec *e, int64_t step, int64_t first, int32_t
         labels[i] = d->group_class[first + i / r->n];
     float *told = r->g.network.alpha > 0.0f ? lw_exec_write(e, "alpha") : NULL;
     for (int64_t i = 0; told && i < batch; i++)
-        told[i] = lw_unet_alpha_time(d->alpha[first + i / r->n]);
+        told[i] = (float)d->alpha[first + i / r->n];
     LW_TRY(fetch(r, e, "pos", d->positive + first * r->np, (int64_t)groups * r->np));
     if (!r->nu)
         return 0;
@@ -244,6 +244,9 @@ static int set_up(void *self, lw_train_job *job)
     r->g.prediction = LW_PREDICT_SAMPLE;
     r->c.net.alpha = (float)lw_alpha_most(&c->alpha);
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->net));
+    if (lw_alpha_most(&c->alpha) > 0.0 && r->g.network.alpha == 0.0f)
+        return lw_fail(LW_EUSAGE, "--alpha-dist: of the generators only unet is told a strength; "
+                                  "--alpha-fixed goes with any");
     LW_TRY(choose_groups(r));
     LW_TRY(open_features(r));
     LW_TRY(lw_graph_new(&g));

@@ -169,11 +169,21 @@ static int check_inputs(const lw_unet_config *c, const lw_network_in *in)
     return 0;
 }
 
+/* The time that stands for a strength of guidance: 100 (alpha - 1); 1, which is none, has the constant
+ * time 0. */
+static lw_val guidance_time(lw_graph *g, lw_val alpha)
+{
+    lw_val one = lw_broadcast(g, lw_const_f32(g, 1.0f), lw_val_type(g, alpha));
+    return lw_scale(g, lw_sub(g, alpha, one), 100.0f);
+}
+
 lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in)
 {
     unet u = {.b = b, .g = b->g, .c = c};
     if (lw_graph_error(b->g) < 0 || !lw_val_ok(in.x))
         return LW_NOVAL;
+    if (c->alpha > 0.0f && lw_val_ok(in.alpha))
+        in.t = guidance_time(b->g, in.alpha);
     int rc = check_inputs(c, &in);
     if (rc < 0)
         return lw_graph_fail(b->g, rc, "%s", lw_errmsg());

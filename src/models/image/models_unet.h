@@ -66,12 +66,6 @@ static inline int32_t lw_unet_condition_channels(const lw_unet_config *c)
     return c->in_channels - lw_unet_picture_channels(c);
 }
 
-/* The time that stands for a strength of guidance: 1, which is none, has the constant time 0. */
-static inline float lw_unet_alpha_time(double alpha)
-{
-    return (float)(100.0 * (alpha - 1.0));
-}
-
 /* f32[B,H,W,out_channels]; classes, latent and condition are required where the configuration has them, x may be
  * the small noise, which is upsampled inside. Dropout is live when b->training (and needs b->rows). */
 lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in);
