@@ -86,6 +86,16 @@ static void split_at_noise(lw_clips *c)
     memmove(c->behind.step, c->behind.step + at, (size_t)(d->n - at) * sizeof c->behind.step[0]);
 }
 
+static int make_all_worse(lw_clips *c)
+{
+    c->worse = lw_bulk_alloc((size_t)c->d->n * c->frame);
+    if (!c->worse)
+        return LW_ENOMEM;
+    LW_TRY(grow_tasks(c, c->d->n));
+    run(c, c->d->n, worse_task);
+    return worst(c, c->d->n);
+}
+
 int lw_clips_new(const lw_dataset *d, const lw_clip_opts *o, lw_clips **out)
 {
     LW_CLEANUP(lw_clips_free) lw_clips *c = lw_calloc(1, sizeof *c);
@@ -102,12 +112,8 @@ int lw_clips_new(const lw_dataset *d, const lw_clip_opts *o, lw_clips **out)
     c->frame = (size_t)lw_data_row_size(d);
     split_at_noise(c);
     lw_kernels_init(&c->kernels, lw_isa_best());
-    c->worse = lw_bulk_alloc((size_t)d->n * c->frame);
-    if (!c->worse)
-        return LW_ENOMEM;
-    LW_TRY(grow_tasks(c, d->n));
-    run(c, d->n, worse_task);
-    LW_TRY(worst(c, d->n));
+    if (o->frame || o->previous > 0)
+        LW_TRY(make_all_worse(c));
     *out = lw_steal(&c);
     return 0;
 }
@@ -201,7 +207,7 @@ static int fill(const lw_clips *c, int64_t i)
     const sample s = sample_of(c, c->first + i);
     const int32_t side = c->o.side, pitch = 3 * ((c->o.frame ? 1 : 0) + c->o.previous);
     const int64_t pixels = (int64_t)side * side;
-    float *condition = c->condition + i * pixels * pitch;
+    float *condition = pitch ? c->condition + i * pixels * pitch : NULL;
     LW_CLEANUP(lw_raster_clear) lw_raster worse = {0};
     LW_CLEANUP(lw_free) uint8_t *rgb = lw_calloc((size_t)pixels, 3);
     LW_CLEANUP(lw_free) float *noise = lw_calloc((size_t)pixels, 3 * sizeof *noise);

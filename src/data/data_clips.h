@@ -29,14 +29,15 @@ typedef struct lw_clip_opts {
 } lw_clip_opts;
 
 typedef struct lw_clips lw_clips;
-/* d: RGB frames in order, opened whole; borrowed. Keeps every frame made worse up to the first noise.
+/* d: RGB frames in order, opened whole; without frame and previous pictures of any kind. Borrowed. Keeps
+ * every frame made worse up to the first noise, where there is a condition.
  * LW_EUSAGE: frames smaller than a crop. */
 int lw_clips_new(const lw_dataset *d, const lw_clip_opts *o, lw_clips **out);
 void lw_clips_free(lw_clips **pp);
 /* Samples first .. first + n - 1: clean [n][side][side][3], condition
- * [n][side][side][3 (frame + previous)], in [-1, 1]. */
+ * [n][side][side][3 (frame + previous)], in [-1, 1]; NULL where that is of no channels. */
 int lw_clips_fill(lw_clips *c, int64_t first, int64_t n, float *clean, float *condition);
-/* Row i made worse, [h][w][3]; noise is that of the row's number. */
+/* Row i made worse, [h][w][3], where there is a condition; noise is that of the row's number. */
 int lw_clips_frame(const lw_clips *c, int64_t i, lw_raster *out);
 
 #endif

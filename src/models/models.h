@@ -30,6 +30,7 @@
 
 #include "models/proof/models_kge.h"
 #include "models/image/models_rehearsal.h"
+#include "models/image/models_autoencoder.h"
 #include "models/image/models_autoencoder_pair.h"
 #include "models/image/models_dit.h"
 #include "models/image/models_unet.h"

@@ -19,7 +19,7 @@
 
 #include "models/models.h"
 
-enum { MAX_LEVELS = 6, MAX_BLOCKS = 64, MAX_WIDTH = 65536 };
+enum { MAX_LEVELS = LW_TINY_LEVELS, MAX_BLOCKS = 64, MAX_WIDTH = 65536 };
 
 typedef struct sequence {
     int32_t first; /* place of the first convolution */
@@ -116,6 +116,115 @@ static void build_decoder(lw_builder *b, const void *arch, lw_network_in in, lw_
         at += 2;
     }
     lw_tap_add(out, "y", lw_add_f32(g, lw_scale(g, x, 2.0f), -1.0f));
+}
+
+/* ---- one to be trained ------------------------------------------------------------------------ */
+
+int lw_tiny_check(const lw_tiny_config *c)
+{
+    if (c->levels < 2)
+        return lw_fail(LW_EUSAGE, "--blocks: at least 2 levels, so that latents are smaller");
+    for (int32_t i = 0; i < c->levels; i++)
+        if (c->blocks[i] < 0 || c->blocks[i] >= MAX_BLOCKS)
+            return lw_fail(LW_EUSAGE, "--blocks: %d in a level, at most %d", (int)c->blocks[i],
+                           MAX_BLOCKS - 1);
+    return 0;
+}
+
+int32_t lw_tiny_shrink(const lw_tiny_config *c)
+{
+    return 1 << (c->levels - 1);
+}
+
+static tiny half_of(const lw_tiny_config *c, bool decoder)
+{
+    tiny a = {.scale = {.factor = 1.0}};
+    a.half = (sequence){.channels = decoder ? c->latent : 3,
+                        .width = c->width,
+                        .out = decoder ? 3 : c->latent,
+                        .levels = c->levels};
+    for (int32_t i = 0; i < c->levels; i++)
+        a.half.blocks[i] = c->blocks[decoder ? c->levels - 1 - i : i];
+    return a;
+}
+
+static lw_val build_half(lw_builder *b, const lw_tiny_config *c, bool decoder, lw_val x)
+{
+    const tiny a = half_of(c, decoder);
+    const lw_network_in in = {.x = x};
+    lw_taps taps = {0};
+    const char *up = lw_scope_push(b->g, decoder ? "decoder" : "encoder"),
+               *half = lw_scope_push(b->g, "layers");
+    if (decoder)
+        build_decoder(b, &a, in, &taps);
+    else
+        build_encoder(b, &a, in, &taps);
+    lw_scope_set(b->g, half);
+    lw_scope_set(b->g, up);
+    return lw_tap_find(&taps, decoder ? "y" : "latent");
+}
+
+lw_val lw_tiny_encode(lw_builder *b, const lw_tiny_config *c, lw_val x)
+{
+    return build_half(b, c, false, x);
+}
+
+lw_val lw_tiny_decode(lw_builder *b, const lw_tiny_config *c, lw_val latent)
+{
+    return build_half(b, c, true, latent);
+}
+
+int lw_tiny_declare(const lw_tiny_config *c, lw_store *s)
+{
+    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
+    const int32_t side = lw_tiny_shrink(c);
+    LW_TRY(lw_tiny_check(c));
+    LW_TRY(lw_graph_new(&g));
+    lw_builder b = {.g = g, .params = lw_store_params(s)};
+    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 4, 1, side, side, 3));
+    lw_tiny_decode(&b, c, lw_tiny_encode(&b, c, x));
+    LW_TRY(lw_graph_error(g));
+    return lw_store_fix(s);
+}
+
+/* The usual numbers let the signal fade in every convolution. Those outside blocks keep it as it is (He
+ * et al. 2015), and blocks begin by passing it on. */
+void lw_tiny_init(lw_store *s, uint64_t seed)
+{
+    lw_store_init(s, seed);
+    for (int32_t i = 0; i < lw_store_count(s); i++) {
+        const lw_store_entry *e = lw_store_at(s, i);
+        const bool in_block = strstr(e->name, ".conv.") != NULL;
+        if (!lw_str_ends(e->name, in_block ? ".conv.4.weight" : ".weight"))
+            continue;
+        float *w = lw_store_edit(s, i, LW_SLAB_PARAM);
+        for (int64_t k = 0; k < e->count; k++)
+            w[k] *= in_block ? 0.0f : 2.4494898f; /* sqrt(6) */
+    }
+    lw_store_touch(s, LW_SLAB_PARAM);
+    lw_store_start_ema(s);
+}
+
+static json_t *numbers(const lw_tiny_config *c, bool width, bool decoder)
+{
+    const tiny a = half_of(c, decoder);
+    json_t *all = json_array();
+    for (int32_t i = 0; all && i < c->levels; i++)
+        json_array_append_new(all, json_integer(width ? c->width : a.half.blocks[i]));
+    return all;
+}
+
+json_t *lw_tiny_json(const lw_tiny_config *c)
+{
+    return json_pack("{s:s, s:s, s:i, s:i, s:o, s:o, s:i, s:o, s:o, s:s, s:i, s:f, s:f, s:i, s:f, "
+                     "s:b}",
+                     "_class_name", "AutoencoderTiny", "act_fn", "relu", "in_channels", 3,
+                     "out_channels", 3, "encoder_block_out_channels", numbers(c, true, false),
+                     "decoder_block_out_channels", numbers(c, true, true), "latent_channels",
+                     (int)c->latent, "num_encoder_blocks", numbers(c, false, false),
+                     "num_decoder_blocks", numbers(c, false, true), "upsample_fn", "nearest",
+                     "upsampling_scaling_factor", 2, "scaling_factor", 1.0, "shift_factor", 0.0,
+                     "latent_magnitude", 3, "latent_shift", 0.5, "force_upcast", 0);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */

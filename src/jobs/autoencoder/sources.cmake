@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+set(SOURCES
+  autoencoder_train.c)
