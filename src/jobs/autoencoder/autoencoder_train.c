@@ -35,15 +35,14 @@ static lw_val build_loss(const autoencoder_run *r, lw_graph *g, lw_val error, lw
 {
     const lw_autoencoder_config *c = r->c;
     const bool l1 = c->loss == LW_AUTOENCODER_L1;
-    lw_val loss =
-        lw_mean(g, l1 ? lw_ew1(g, LW_EW_abs, error) : lw_sqr(g, error), LW_OVER_ALL);
+    lw_val loss = lw_mean(g, l1 ? lw_ew1(g, LW_EW_abs, error) : lw_sqr(g, error), LW_OVER_ALL);
     lw_val power = lw_mean(g, lw_sqr(g, latent), LW_OVER_ALL);
     lw_graph_output_add(g, "error", loss, LW_NOVAL);
     lw_graph_output_add(g, "latent_power", power, LW_NOVAL);
     if (c->gradient_weight > 0)
-        loss = lw_add(
-            g, loss,
-            lw_scale(g, lw_add(g, edges(g, error, 1), edges(g, error, 2)), (float)c->gradient_weight));
+        loss = lw_add(g, loss,
+                      lw_scale(g, lw_add(g, edges(g, error, 1), edges(g, error, 2)),
+                               (float)c->gradient_weight));
     if (c->latent_weight > 0)
         loss = lw_add(g, loss,
                       lw_scale(g, lw_sqr(g, lw_add_f32(g, power, -1.0f)), (float)c->latent_weight));
@@ -184,8 +183,8 @@ static int grid(void *self, int64_t step, const char *path)
     LW_TRY(lw_grid_u8(&how, x, (int32_t)(2 * n), r->held->h, r->held->w, &im));
     snprintf(text, sizeof text, "%lld", (long long)step);
     LW_CLEANUP(lw_json_drop)
-    json_t *notes =
-        json_pack("{s:s, s:s, s:s}", "Software", "leeway", "step", text, "method", "autoencoder");
+    json_t *notes = json_pack("{s:s, s:s, s:s}", "Software", "leeway", "step", text, "method",
+                              "autoencoder");
     return lw_png_save(path, &im, notes);
 }
 
