@@ -2,9 +2,11 @@
 /* The devices by name. */
 #include "backend/backend.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "backend/cpu/cpu.h"
+#include "backend/cuda/cuda.h"
 
 static const struct {
     const char *name;
@@ -16,13 +18,46 @@ int lw_backend_open(const char *name, const lw_backend_options *options, lw_devi
     for (size_t i = 0; i < LW_COUNT(devices); i++)
         if (lw_str_eq(name, devices[i].name))
             return devices[i].open(options, out);
-    return lw_fail(LW_EDEVICE, "there is no device '%s'; there are cpu and cpu-discrete", name);
+    if (lw_str_eq(name, "cuda") || lw_str_starts(name, "cuda:"))
+        return lw_cuda_open(name, options, out);
+    return lw_fail(LW_EDEVICE, "there is no device '%s'; there are cpu, cpu-discrete and cuda[:N]",
+                   name);
+}
+
+static char chosen[16]; /* by the program; else empty */
+
+void lw_backend_choose(const char *name)
+{
+    snprintf(chosen, sizeof chosen, "%s", name);
 }
 
 const char *lw_backend_chosen(void)
 {
     const char *name = getenv("LW_DEVICE");
-    return name && *name ? name : "cpu";
+    return *chosen ? chosen : name && *name ? name : "cpu";
+}
+
+static char failure[256]; /* the first of any device, else empty */
+
+void lw_backend_fail(const char *why)
+{
+    if (!*failure)
+        snprintf(failure, sizeof failure, "%s", why);
+}
+
+int lw_backend_failed(void)
+{
+    return *failure ? lw_fail(LW_EDEVICE, "the device failed: %s", failure) : 0;
+}
+
+int lw_backend_gpu(char *line, size_t size)
+{
+    return lw_cuda_describe(0, line, size);
+}
+
+bool lw_backend_has_gpu_kernels(void)
+{
+    return lw_cuda_built();
 }
 
 void lw_backend_close(lw_device **pp)

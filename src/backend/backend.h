@@ -4,7 +4,8 @@
  * declared by plan (plan/plan_device.h), and nothing outside knows which one it has.
  *
  * A folder for each: cpu/ lowers ops to tasks over the kernels of src/kernels, on a pool of
- * threads. Another device is another folder and a row in backend.c.
+ * threads; cuda/ to launches of its own kernels on an NVIDIA GPU. Another device is another folder
+ * and a row in backend.c.
  */
 #ifndef LW_BACKEND_H
 #define LW_BACKEND_H
@@ -18,11 +19,21 @@ typedef struct lw_backend_options {
     lw_conv_mode conv; /* where f32 convolutions use Winograd's tiles */
 } lw_backend_options;
 
-/* The device that LW_DEVICE names; without it "cpu". */
+/* The device that lw_session_device opens from now on. */
+void lw_backend_choose(const char *name);
+/* The one chosen; else the one that LW_DEVICE names; without it "cpu". */
 const char *lw_backend_chosen(void);
-/* LW_EDEVICE: there is no device of this name ("cpu"; "cpu-discrete", which behaves as one with
- * memory of its own, for tests). */
+/* LW_EDEVICE: there is no device of this name ("cpu"; "cuda", "cuda:1", an NVIDIA GPU;
+ * "cpu-discrete", which behaves as one with memory of its own, for tests). */
 int lw_backend_open(const char *name, const lw_backend_options *options, lw_device **out);
+/* A device failed where no error can be returned (reading a result): kept here, for whoever ends
+ * with what it has computed to ask. LW_EDEVICE with the first failure of this process. */
+void lw_backend_fail(const char *why);
+int lw_backend_failed(void);
+/* One line about the first GPU; LW_EDEVICE: why there is none. */
+int lw_backend_gpu(char *line, size_t size);
+/* Does this program hold kernels for GPUs (was nvcc there when it was built)? */
+bool lw_backend_has_gpu_kernels(void);
 /* After everything that was made on it. */
 void lw_backend_close(lw_device **pp);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "session/session.h"
 #include "cli/cli_signal.h"
 #include "formats/formats.h"
 
@@ -97,8 +98,10 @@ static int check_device(const char *device)
 {
     if (lw_str_eq(device, "cpu") || lw_str_eq(device, "auto"))
         return 0;
-    if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:"))
-        return lw_fail(LW_EDEVICE, "--device %s: this build computes on the CPU only", device);
+    if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:")) {
+        lw_backend_choose(device);
+        return 0;
+    }
     if (lw_str_eq(device, "mps"))
         return lw_fail(LW_EDEVICE, "--device mps: Apple's GPUs are not computed on, only the CPU");
     return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", device);
@@ -173,7 +176,8 @@ static int run_command(lw_cli *cli, lw_arena *arena, int words)
         lw_log_set(cli->global.quiet ? LW_LOG_ERROR : LW_LOG_INFO);
     if (cli->global.threads == 0)
         cli->global.threads = lw_core_count();
-    return cli->command->run(cli, cli->config);
+    LW_TRY(cli->command->run(cli, cli->config));
+    return lw_backend_failed();
 }
 
 /* leeway without a command: --version, --help, or a usage error. */

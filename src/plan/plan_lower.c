@@ -8,7 +8,7 @@ int lw_pass_lower(lw_plan *p)
         lw_plan_step *s = &p->step[k];
         int rc = p->dev->lower(p->dev->self, p->arena, p->graph, s->node, &s->low);
         if (rc < 0)
-            return lw_fail_in(rc, "%s (%s)", lw_op_get(s->node->op)->name, s->node->scope);
+            return lw_fail_in(rc, "%s (%s): ", lw_op_get(s->node->op)->name, s->node->scope);
         LW_ASSERT(s->low.n_phases >= 1 && s->low.n_phases <= LW_MAX_PHASES, "%s: %d phases",
                   lw_op_get(s->node->op)->name, s->low.n_phases);
         if (s->low.work_bytes) {

@@ -92,10 +92,17 @@ static float direction(int i, int64_t e)
 
 /* Outputs: "y", and "d<k>" for each differentiated input when with_grad. Cotangent: direction(99,
  * .). */
+static int start_on(runner *r, const op_case *k, int opt, bool with_grad);
+
 static int start(runner *r, const op_case *k, int opt, lw_isa isa, int threads, bool with_grad)
 {
     memset(r, 0, sizeof *r);
     LW_TRY(cpu_device(threads, isa, &r->dev));
+    return start_on(r, k, opt, with_grad);
+}
+
+static int start_on(runner *r, const op_case *k, int opt, bool with_grad)
+{
     LW_TRY(lw_graph_new(&r->g));
     r->c.g = r->g;
     lw_val y = k->build(&r->c);
@@ -240,6 +247,25 @@ int op_check(const op_case *k)
     for (int i = 0; grad && i < ref.c.n_in; i++)
         if (ref.c.in[i].grad)
             bad += check_gradient(k, &ref, i);
+    stop(&ref);
+    return bad;
+}
+
+int op_check_on(const op_case *k, const char *device)
+{
+    runner ref, other;
+    int bad = 0;
+    if (start(&ref, k, 0, LW_ISA_REF, 1, false) < 0)
+        bad = fail(k, "oracle");
+    for (int opt = 0; opt <= 1 && bad == 0; opt++) {
+        memset(&other, 0, sizeof other);
+        int rc = lw_backend_open(device, &(lw_backend_options){.threads = 1}, &other.dev);
+        if (rc == 0 && (rc = start_on(&other, k, opt, false)) == LW_EDEVICE && !other.exec)
+            bad = -1;
+        else
+            bad = rc < 0 ? fail(k, device) : compare(k, &ref, &other, "y", device);
+        stop(&other);
+    }
     stop(&ref);
     return bad;
 }

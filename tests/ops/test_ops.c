@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -697,6 +698,24 @@ static void test_all(void **state)
     assert_int_equal(bad, 0);
 }
 
+/* LW_OPS_DEVICE: the cases that this device computes, forward, at least LW_OPS_LEAST of them. */
+static void test_device(void **state)
+{
+    const char *device = getenv("LW_OPS_DEVICE"), *least = getenv("LW_OPS_LEAST");
+    int bad = 0, computed = 0;
+    (void)state;
+    for (size_t i = 0; i < LW_COUNT(cases); i++) {
+        int rc = op_check_on(&cases[i], device);
+        if (rc < 0)
+            printf("not on %s: %s: %s\n", device, cases[i].name, lw_errmsg());
+        bad += rc > 0;
+        computed += rc >= 0;
+    }
+    printf("%d of %zu cases on %s, %d wrong\n", computed, LW_COUNT(cases), device, bad);
+    assert_int_equal(bad, 0);
+    assert_true(computed >= (least ? (int)strtol(least, NULL, 10) : 1));
+}
+
 /* An op cannot stay without a case: every op that runs was in some graph above. Packing is the
  * device's own, chains are made by a pass (tests/plan/test_plan_chain.c). */
 static void test_coverage(void **state)
@@ -729,5 +748,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_records), cmocka_unit_test(test_all),
                                        cmocka_unit_test(test_coverage)};
+    const struct CMUnitTest on_device[] = {cmocka_unit_test(test_device)};
+    if (getenv("LW_OPS_DEVICE"))
+        return cmocka_run_group_tests_name("ops on a device", on_device, NULL, NULL);
     return cmocka_run_group_tests_name("ops", tests, NULL, NULL);
 }

@@ -21,6 +21,8 @@ static const struct {
 
 static bool is_present(size_t i)
 {
+    if (lw_str_eq(features[i].name, "cuda"))
+        return lw_backend_has_gpu_kernels();
     return features[i].present || (features[i].module && lw_module_there(features[i].module));
 }
 
@@ -28,7 +30,11 @@ static json_t *build_tree(const lw_cli *cli, lw_isa isa)
 {
     json_t *tree = lw_machine_json(cli->global.threads, isa), *on = json_object();
     json_object_set_new(tree, "isa_best", json_string(lw_isa_name(lw_isa_best())));
-    json_object_set_new(tree, "devices", json_pack("[s]", "cpu"));
+    char gpu[256];
+    bool found = lw_backend_gpu(gpu, sizeof gpu) == 0;
+    json_object_set_new(tree, "devices",
+                        found ? json_pack("[ss]", "cpu", "cuda") : json_pack("[s]", "cpu"));
+    json_object_set_new(tree, "gpu", json_string(found ? gpu : lw_errmsg()));
     for (size_t i = 0; i < LW_COUNT(features); i++)
         json_object_set_new(on, features[i].name, json_boolean(is_present(i)));
     json_object_set_new(tree, "features", on);
@@ -45,7 +51,7 @@ static void print_features(bool present)
 
 static void print_text(const lw_cli *cli, lw_isa isa)
 {
-    char memory[32];
+    char memory[32], gpu[256];
     lw_cli_print("leeway    %s (%s)\n", lw_build_version(), lw_build_commit());
     lw_cli_print("compiler  %s\n", lw_build_compiler());
     lw_cli_print("with     ");
@@ -57,6 +63,10 @@ static void print_text(const lw_cli *cli, lw_isa isa)
     lw_cli_print("threads   %d of %d CPUs\n", (int)cli->global.threads, lw_core_count());
     lw_cli_print("memory    %s\n", lw_fmt_bytes(memory, lw_memory_total()));
     lw_cli_print("devices   cpu\n");
+    bool found = lw_backend_gpu(gpu, sizeof gpu) == 0;
+    lw_cli_print(
+        "gpu       %s%s\n", found ? gpu : lw_errmsg(),
+        found && !lw_backend_has_gpu_kernels() ? "; but this program was built without nvcc" : "");
 }
 
 static void print_peak(const lw_machine_peak *m)

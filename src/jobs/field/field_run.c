@@ -330,6 +330,10 @@ static int run_f32_files(const field_files *in, const lw_field_config *c, lw_fie
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_TRY(lw_session_device(c->threads, &dev));
+    if (lw_str_starts(dev->name, "cuda"))
+        return lw_fail(LW_EDEVICE,
+                       "the drift field of files is computed on the CPU only, not on %s",
+                       dev->name);
     return lw_field_compute(dev, &c->opts,
                             &(lw_field_arrays){.g = in->g,
                                                .n = in->n,

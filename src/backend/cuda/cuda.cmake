@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Kernels for NVIDIA GPUs: nvcc makes a blob of each kernels/cuda_<family>.cu, which lies in the program
+# between two symbols. Without nvcc each blob is a few zeros. Nothing of CUDA is linked.
+set(LW_NVCC "")
+if(LW_CUDA AND NOT (LW_SANITIZE AND LW_CUDA STREQUAL AUTO)) # sanitizers look at the host alone
+  find_program(NVCC nvcc HINTS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES bin)
+  if(NVCC)
+    set(LW_NVCC ${NVCC})
+  elseif(NOT LW_CUDA STREQUAL AUTO)
+    message(FATAL_ERROR "LW_CUDA=${LW_CUDA} and no nvcc was found")
+  endif()
+endif()
+set(cuda_dir ${CMAKE_SOURCE_DIR}/src/backend/cuda)
+set(blob_dir ${CMAKE_BINARY_DIR}/generated)
+foreach(family product norm ew move random drift)
+  set(image ".zero 64")
+  set(blob ${blob_dir}/cuda_${family})
+  if(LW_NVCC)
+    set(image ".incbin \"${blob}.fatbin\"")
+    set(flags "")
+    if(family STREQUAL random) # the CPU's bits
+      set(flags -fmad=false)
+    endif()
+    add_custom_command(OUTPUT ${blob}.fatbin
+      COMMAND ${LW_NVCC} -std=c++17 -O3 -lineinfo ${flags} -I${CMAKE_SOURCE_DIR}/src -Xptxas -warn-spills
+        -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80
+        -fatbin -MD -MF ${blob}.d ${cuda_dir}/kernels/cuda_${family}.cu -o ${blob}.fatbin
+      DEPENDS ${cuda_dir}/kernels/cuda_${family}.cu DEPFILE ${blob}.d VERBATIM)
+  endif()
+  file(CONFIGURE OUTPUT ${blob}.S CONTENT ".section .rodata
+.balign 64
+.globl lw_cuda_blob_${family}
+.hidden lw_cuda_blob_${family}
+lw_cuda_blob_${family}:
+${image}
+.section .note.GNU-stack,\"\",%progbits
+")
+  if(LW_NVCC)
+    set_source_files_properties(${blob}.S PROPERTIES OBJECT_DEPENDS ${blob}.fatbin)
+  endif()
+  target_sources(lw_backend PRIVATE ${blob}.S)
+endforeach()
+find_path(LW_CUDA_H cuda.h HINTS ENV CUDA_HOME /usr/local/cuda PATH_SUFFIXES include)
+if(LW_CUDA AND LW_CUDA_H)
+  set_source_files_properties(${cuda_dir}/cuda_driver.c PROPERTIES COMPILE_DEFINITIONS LW_HAVE_CUDA_H
+    COMPILE_OPTIONS "-isystem;${LW_CUDA_H}")
+endif()

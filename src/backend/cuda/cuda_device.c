@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A GPU as a device: opening it, its memory, running phases. */
+#include "backend/cuda/cuda_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cpu/cpu.h"
+
+/* What nvcc made of kernels/cuda_<family>.cu; a word of zeros where there was none. */
+#define FAMILIES(F) F(product) F(norm) F(ew) F(move) F(random) F(drift)
+#define F(family) \
+    extern const unsigned char lw_cuda_blob_##family[];
+FAMILIES(F)
+#undef F
+#define F(family) FAMILY_##family,
+enum { FAMILIES(F) FAMILY_COUNT };
+#undef F
+_Static_assert((int)FAMILY_COUNT == (int)LW_CUDA_FAMILIES, "families");
+
+static const unsigned char *const blobs[] = {
+#define F(family) lw_cuda_blob_##family,
+    FAMILIES(F)
+#undef F
+};
+
+static const struct {
+    const char *name;
+    int family;
+    unsigned threads;
+} kernels[LW_CUDA_KERNELS] = {
+#define K(family, name, args, threads) {"lw_kernel_" #name, FAMILY_##family, threads},
+#include "backend/cuda/cuda_kernels.def"
+#undef K
+};
+
+bool lw_cuda_built(void)
+{
+    return blobs[0][0] != 0;
+}
+
+int lw_cuda_check(cuda *d, int rc, const char *what)
+{
+    char text[200];
+    if (rc == 0)
+        return 0;
+    if (!d->failed) {
+        snprintf(d->why, sizeof d->why, "%s: %s", what, lw_cuda_error(&d->cu, rc, text, sizeof text));
+        lw_backend_fail(d->why);
+    }
+    d->failed = true;
+    return lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void *address(lw_cu_ptr p)
+{
+    return (void *)(uintptr_t)p;
+}
+static lw_cu_ptr device_ptr(const void *p)
+{
+    return (lw_cu_ptr)(uintptr_t)p;
+}
+
+static void *alloc_block(void *self, size_t bytes)
+{
+    cuda *d = self;
+    size_t room = 0, all = 0;
+    lw_cu_ptr p = 0;
+    if (d->failed || lw_cuda_check(d, d->cu.MemGetInfo_v2(&room, &all), "asking for free memory") < 0)
+        return NULL;
+    int rc = bytes > room ? LW_CU_OUT_OF_MEMORY : d->cu.MemAlloc_v2(&p, LW_MAX(bytes, (size_t)1));
+    if (rc == LW_CU_OUT_OF_MEMORY) {
+        lw_alloc_failed(bytes);
+        lw_fail(LW_ENOMEM, "%s: no room for %zu bytes, %zu of %zu are free", d->dev.name, bytes, room,
+                all);
+        return NULL;
+    }
+    if (lw_cuda_check(d, rc, "allocating") < 0)
+        return NULL;
+    if (lw_cuda_check(d, d->cu.MemsetD8Async(p, 0, bytes, d->stream), "clearing memory") < 0) {
+        d->cu.MemFree_v2(p);
+        return NULL;
+    }
+    return address(p);
+}
+
+static void free_block(void *self, void *p, size_t bytes)
+{
+    cuda *d = self;
+    (void)bytes;
+    if (p)
+        lw_cuda_check(d, d->cu.MemFree_v2(device_ptr(p)), "freeing memory");
+}
+
+static void write_block(void *self, void *p, const void *data, size_t bytes)
+{
+    cuda *d = self;
+    if (!d->failed && bytes &&
+        lw_cuda_check(d, d->cu.MemcpyHtoDAsync_v2(device_ptr(p), data, bytes, d->stream),
+                      "copying to it") == 0)
+        lw_cuda_check(d, d->cu.StreamSynchronize(d->stream), "copying to it");
+}
+
+/* What cannot be read is no number. */
+static void read_block(void *self, void *data, const void *p, size_t bytes)
+{
+    cuda *d = self;
+    if (!d->failed && bytes &&
+        lw_cuda_check(d, d->cu.MemcpyDtoHAsync_v2(data, device_ptr(p), bytes, d->stream),
+                      "copying from it") == 0)
+        lw_cuda_check(d, d->cu.StreamSynchronize(d->stream), "copying from it");
+    if (d->failed)
+        memset(data, 0xff, bytes);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+int64_t lw_cuda_blocks(lw_cuda_kernel k, int64_t n)
+{
+    int64_t threads = kernels[k].threads;
+    return LW_MIN(LW_CEIL_DIV(LW_MAX(n, 1), threads), (int64_t)1 << 20);
+}
+
+void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args)
+{
+    void *copy[1] = {(void *)(uintptr_t)args};
+    if (d->failed || blocks < 1 || across < 1)
+        return;
+    lw_cuda_check(d,
+                  d->cu.LaunchKernel(d->kernel[k], (unsigned)blocks, (unsigned)across, 1,
+                                     kernels[k].threads, 1, 1, 0, d->stream, copy, NULL),
+                  kernels[k].name);
+}
+
+static int run(void *self, const lw_launch *l)
+{
+    cuda *d = self;
+    if (!d->failed && l->low->phase[l->task.phase].n_tasks)
+        l->low->phase[l->task.phase].fn(&l->task);
+    return d->failed ? lw_fail(LW_EDEVICE, "%s: %s", d->dev.name, d->why) : 0;
+}
+
+/* ---- lowering -------------------------------------------------------------------------------- */
+
+static cuda_lower_fn *const lowerings[LW_OP_COUNT] = {
+    [LW_OP_MATMUL] = lw_cuda_lower_matmul,
+    [LW_OP_CONV2D] = lw_cuda_lower_conv2d,
+    [LW_OP_CONV2D_DX] = lw_cuda_lower_conv2d_dx,
+    [LW_OP_UPCONV_WEIGHT] = lw_cuda_lower_upconv_weight,
+    [LW_OP_GROUP_NORM] = lw_cuda_lower_group_norm,
+    [LW_OP_ATTENTION] = lw_cuda_lower_attention,
+    [LW_OP_SOFTMAX] = lw_cuda_lower_softmax,
+    [LW_OP_EW] = lw_cuda_lower_ew,
+    [LW_OP_REDUCE] = lw_cuda_lower_reduce,
+    [LW_OP_CONCAT] = lw_cuda_lower_concat,
+    [LW_OP_SLICE] = lw_cuda_lower_slice,
+    [LW_OP_PAD] = lw_cuda_lower_pad,
+    [LW_OP_SUBSAMPLE] = lw_cuda_lower_subsample,
+    [LW_OP_UPSAMPLE] = lw_cuda_lower_upsample,
+    [LW_OP_PATCHES] = lw_cuda_lower_patches,
+    [LW_OP_POOL] = lw_cuda_lower_pool,
+    [LW_OP_EMBEDDING] = lw_cuda_lower_embedding,
+    [LW_OP_RANDOM] = lw_cuda_lower_random,
+    [LW_OP_DROPOUT] = lw_cuda_lower_dropout,
+    [LW_OP_AT_STEP] = lw_cuda_lower_at_step,
+    [LW_OP_REVERSE_STEP] = lw_cuda_lower_reverse_step,
+    [LW_OP_DRIFT_FIELD] = lw_cuda_lower_drift_field,
+};
+
+int lw_cuda_lacks(const cuda_lower *c, const char *what)
+{
+    return lw_fail(LW_EDEVICE, "'%s'%s is not computed on GPUs yet; use --device cpu",
+                   lw_op_get(c->n->op)->name, what);
+}
+
+int lw_cuda_f32(const cuda_lower *c, int ids)
+{
+    for (int i = 0; i < c->n->n_in; i++)
+        if (i != ids && cuda_has(c, i) && cuda_in(c, i).dtype != LW_F32)
+            return lw_cuda_lacks(c, " of other numbers than f32");
+    for (int i = 0; i < c->n->n_out; i++)
+        if (cuda_out(c, i).dtype != LW_F32)
+            return lw_cuda_lacks(c, " to other numbers than f32");
+    return 0;
+}
+
+void *lw_cuda_arg(cuda_lower *c, size_t bytes, lw_task_fn *fn)
+{
+    cuda_step *s = lw_arena_alloc(c->arena, bytes);
+    if (!s)
+        return NULL;
+    s->d = c->d;
+    c->out->arg = s;
+    c->out->n_phases = 1;
+    c->out->phase[0].fn = fn;
+    c->out->phase[0].n_tasks = 1;
+    return s;
+}
+
+static int lower(void *self, lw_arena *a, const lw_graph *g, const lw_node *n, lw_lowered *out)
+{
+    cuda_lower c = {.d = self, .arena = a, .g = g, .n = n, .out = out};
+    *out = (lw_lowered){0};
+    return lowerings[n->op] ? lowerings[n->op](&c) : lw_cuda_lacks(&c, "");
+}
+
+/* ---- training, which is not there yet -------------------------------------------------------- */
+
+static int update(void *self, const lw_update *u, double *grad_norm)
+{
+    (void)u;
+    (void)grad_norm;
+    return lw_fail(LW_EDEVICE, "%s: weights are not trained on GPUs", ((cuda *)self)->dev.name);
+}
+
+/* Sums of gradients: no plan with gradients is lowered, so nobody has any. */
+static void add(void *self, float *dst, const float *src, int64_t n)
+{
+    (void)dst;
+    (void)src;
+    (void)n;
+    lw_cuda_check(self, 1, "adding gradients");
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void close_cuda(lw_device *dev)
+{
+    cuda *d = dev->self;
+    if (d->stream)
+        d->cu.StreamDestroy_v2(d->stream);
+    for (int i = 0; i < LW_CUDA_FAMILIES; i++)
+        if (d->module[i])
+            d->cu.ModuleUnload(d->module[i]);
+    if (d->retained)
+        d->cu.DevicePrimaryCtxRelease_v2(d->number);
+    lw_cuda_driver_close(&d->cu);
+    if (d->host)
+        d->host->close(d->host);
+    lw_free(&d);
+}
+
+/* The kernels, on the device that is current. */
+static int load_kernels(cuda *d)
+{
+    char why[256];
+    for (int i = 0; i < LW_CUDA_FAMILIES; i++) {
+        int rc = d->cu.ModuleLoadData(&d->module[i], blobs[i]);
+        if (rc != 0 && !lw_cuda_built())
+            return lw_fail(LW_EDEVICE, "%s: this program was built without nvcc and has no kernels "
+                                       "for GPUs", d->name);
+        if (rc != 0)
+            return lw_fail(LW_EDEVICE, "%s: the driver does not take the kernels (too old?): %s",
+                           d->name, lw_cuda_error(&d->cu, rc, why, sizeof why));
+    }
+    for (int i = 0; i < LW_CUDA_KERNELS; i++)
+        LW_TRY(lw_cuda_check(d, d->cu.ModuleGetFunction(&d->kernel[i], d->module[kernels[i].family],
+                                                        kernels[i].name), kernels[i].name));
+    return 0;
+}
+
+/* The GPU's name and whether it is new enough. */
+static int look_at(const lw_cuda_driver *cu, int number, char *line, size_t size)
+{
+    char name[128] = "?";
+    int device = 0, major = 0, minor = 0, version = 0;
+    size_t bytes = 0;
+    if (cu->DeviceGet(&device, number) || cu->DeviceGetName(name, sizeof name, device) ||
+        cu->DeviceGetAttribute(&major, LW_CU_CC_MAJOR, device) ||
+        cu->DeviceGetAttribute(&minor, LW_CU_CC_MINOR, device) ||
+        cu->DeviceTotalMem_v2(&bytes, device) || cu->DriverGetVersion(&version))
+        return lw_fail(LW_EDEVICE, "cuda:%d does not answer", number);
+    snprintf(line, size, "cuda:%d  %s, compute capability %d.%d, %.0f GB, driver for CUDA %d.%d",
+             number, name, major, minor, (double)bytes * 1e-9, version / 1000, version % 1000 / 10);
+    return major >= 8 ? 0
+                      : lw_fail(LW_EDEVICE, "cuda:%d (%s) is too old: compute capability %d.%d, "
+                                            "needed is 8.0", number, name, major, minor);
+}
+
+int lw_cuda_describe(int i, char *line, size_t size)
+{
+    lw_cuda_driver cu;
+    int n = 0;
+    LW_TRY(lw_cuda_driver_open(&cu, &n));
+    int rc = i < n ? look_at(&cu, i, line, size) : lw_fail(LW_EDEVICE, "there is no cuda:%d", i);
+    lw_cuda_driver_close(&cu);
+    return rc;
+}
+
+static int open_device(cuda *d)
+{
+    char line[256];
+    int n = 0, device = 0;
+    LW_TRY(lw_cuda_driver_open(&d->cu, &n));
+    if (d->number >= n)
+        return lw_fail(LW_EDEVICE, "there is no cuda:%d: the driver sees %d GPU%s", d->number, n,
+                       n == 1 ? "" : "s");
+    LW_TRY(look_at(&d->cu, d->number, line, sizeof line));
+    LW_TRY(lw_cuda_check(d, d->cu.DeviceGet(&device, d->number), "opening it"));
+    LW_TRY(lw_cuda_check(d, d->cu.DevicePrimaryCtxRetain(&d->context, device), "opening it"));
+    d->retained = true;
+    d->number = device;
+    LW_TRY(lw_cuda_check(d, d->cu.CtxSetCurrent(d->context), "opening it"));
+    LW_TRY(load_kernels(d));
+    return lw_cuda_check(d, d->cu.StreamCreate(&d->stream, LW_CU_STREAM_NON_BLOCKING),
+                         "making a stream");
+}
+
+static int number_of(const char *name, int *number)
+{
+    char *end = NULL;
+    long n = name[4] ? strtol(name + 5, &end, 10) : 0;
+    if (name[4] && (name[4] != ':' || end == name + 5 || *end || n < 0 || n > 1023))
+        return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", name);
+    *number = (int)n;
+    return 0;
+}
+
+int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
+{
+    int number = 0;
+    LW_TRY(number_of(name, &number));
+    cuda *d = lw_calloc(1, sizeof *d);
+    if (!d)
+        return LW_ENOMEM;
+    d->number = number;
+    snprintf(d->name, sizeof d->name, "cuda:%d", number);
+    d->dev = (lw_device){.name = d->name, .self = d};
+    d->memory = (lw_memory){.self = d, .alloc = alloc_block, .free = free_block,
+                            .read = read_block, .write = write_block};
+    int rc = open_device(d);
+    if (rc == 0)
+        rc = lw_cpu_open(o, &d->host);
+    if (rc < 0) {
+        close_cuda(&d->dev);
+        return rc;
+    }
+    d->dev = (lw_device){.name = d->name,
+                         .isa = "cuda",
+                         .pool = d->host->pool,
+                         .kernels = d->host->kernels,
+                         .memory = &d->memory,
+                         .self = d,
+                         .lower = lower,
+                         .run = run,
+                         .update = update,
+                         .add = add,
+                         .copy = add,
+                         .close = close_cuda};
+    *out = &d->dev;
+    return 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NVIDIA's driver, opened while the program runs: nothing of CUDA is linked, and a machine without
+ * a driver starts the same program. The prototypes are the driver's, written down here; where cuda.h
+ * is there while building, cuda_driver.c checks what they assume.
+ */
+#ifndef LW_CUDA_DRIVER_H
+#define LW_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t lw_cu_ptr;
+typedef struct lw_cu_context lw_cu_context;
+typedef struct lw_cu_module lw_cu_module;
+typedef struct lw_cu_function lw_cu_function;
+typedef struct lw_cu_stream lw_cu_stream;
+
+enum {
+    LW_CU_OUT_OF_MEMORY = 2,
+    LW_CU_STUB = 34,
+    LW_CU_NO_DEVICE = 100,
+    LW_CU_STREAM_NON_BLOCKING = 1,
+    LW_CU_CC_MAJOR = 75,
+    LW_CU_CC_MINOR = 76,
+};
+
+/* X(name, arguments): cu<name>, which returns 0 or an error's number. */
+#define LW_CUDA_CALLS(X)                                                                       \
+    X(Init, (unsigned))                                                                        \
+    X(DriverGetVersion, (int *))                                                               \
+    X(DeviceGetCount, (int *))                                                                 \
+    X(DeviceGet, (int *, int))                                                                 \
+    X(DeviceGetName, (char *, int, int))                                                       \
+    X(DeviceGetAttribute, (int *, int, int))                                                   \
+    X(DeviceTotalMem_v2, (size_t *, int))                                                      \
+    X(DevicePrimaryCtxRetain, (lw_cu_context **, int))                                         \
+    X(DevicePrimaryCtxRelease_v2, (int))                                                       \
+    X(CtxSetCurrent, (lw_cu_context *))                                                        \
+    X(ModuleLoadData, (lw_cu_module **, const void *))                                         \
+    X(ModuleUnload, (lw_cu_module *))                                                          \
+    X(ModuleGetFunction, (lw_cu_function **, lw_cu_module *, const char *))                    \
+    X(MemGetInfo_v2, (size_t *, size_t *))                                                     \
+    X(MemAlloc_v2, (lw_cu_ptr *, size_t))                                                      \
+    X(MemFree_v2, (lw_cu_ptr))                                                                 \
+    X(MemsetD8Async, (lw_cu_ptr, unsigned char, size_t, lw_cu_stream *))                       \
+    X(MemcpyHtoDAsync_v2, (lw_cu_ptr, const void *, size_t, lw_cu_stream *))                   \
+    X(MemcpyDtoHAsync_v2, (void *, lw_cu_ptr, size_t, lw_cu_stream *))                         \
+    X(StreamCreate, (lw_cu_stream **, unsigned))                                               \
+    X(StreamSynchronize, (lw_cu_stream *))                                                     \
+    X(StreamDestroy_v2, (lw_cu_stream *))                                                      \
+    X(LaunchKernel, (lw_cu_function *, unsigned, unsigned, unsigned, unsigned, unsigned,       \
+                     unsigned, unsigned, lw_cu_stream *, void **, void **))                    \
+    X(GetErrorName, (int, const char **))                                                      \
+    X(GetErrorString, (int, const char **))
+
+typedef struct lw_cuda_driver {
+    void *library;
+#define LW_CUDA_CALL(name, arguments) int(*name) arguments;
+    LW_CUDA_CALLS(LW_CUDA_CALL)
+#undef LW_CUDA_CALL
+} lw_cuda_driver;
+
+/* Opens and starts the driver. LW_EDEVICE says why there is none: no library, NVIDIA's stub, too old
+ * a one, no device. */
+int lw_cuda_driver_open(lw_cuda_driver *d, int *devices);
+void lw_cuda_driver_close(lw_cuda_driver *d);
+/* "CUDA_ERROR_OUT_OF_MEMORY (out of memory)", in the driver's words. */
+const char *lw_cuda_error(const lw_cuda_driver *d, int code, char *room, size_t size);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Group normalisation, attention and softmax on GPUs. */
+#include "backend/cuda/cuda_private.h"
+
+#include <math.h>
+
+typedef struct norm_step {
+    cuda_step step;
+    lw_cuda_norm a;
+    int64_t batch;
+} norm_step;
+
+static void norm_task(const lw_task *t)
+{
+    const norm_step *s = t->arg;
+    lw_cuda_norm a = s->a;
+    a.y = t->out[0];
+    a.mean = t->out[1];
+    a.rstd = t->out[2];
+    a.x = t->in[0];
+    a.gamma = t->in[1];
+    a.beta = t->in[2];
+    a.scale = t->in[3];
+    a.shift = t->in[4];
+    /* the grid's second side ends at 65,535: layer norms have more rows */
+    for (int64_t b = 0; b < s->batch; b += 32768) {
+        lw_cuda_norm part = a;
+        int64_t rows = LW_MIN(s->batch - b, (int64_t)32768), ch = a.c;
+        part.x += b * a.hw * ch;
+        part.y += b * a.hw * ch;
+        part.mean = a.mean ? a.mean + b * a.groups : NULL;
+        part.rstd = a.rstd ? a.rstd + b * a.groups : NULL;
+        part.scale = a.scale ? a.scale + b * ch : NULL;
+        part.shift = a.shift ? a.shift + b * ch : NULL;
+        lw_cuda_launch(s->step.d, LW_CUDA_group_norm, a.groups, rows, &part);
+    }
+}
+
+int lw_cuda_lower_group_norm(cuda_lower *c)
+{
+    const lw_attr_norm *at = c->n->attr;
+    lw_type x = cuda_in(c, 0);
+    LW_TRY(lw_cuda_f32(c, -1));
+    norm_step *s = lw_cuda_arg(c, sizeof *s, norm_task);
+    if (!s)
+        return LW_ENOMEM;
+    s->batch = x.dim[0];
+    s->a = (lw_cuda_norm){.c = lw_type_last(x),
+                          .hw = lw_type_count(x) / ((int64_t)x.dim[0] * lw_type_last(x)),
+                          .groups = at->groups,
+                          .act = at->act,
+                          .eps = at->eps};
+    return 0;
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+typedef struct attention_step {
+    cuda_step step;
+    lw_cuda_attention a;
+    int64_t batch;
+    int n; /* operands: the last holds all that follows its own, side by side */
+    int32_t channels;
+} attention_step;
+
+static void attention_task(const lw_task *t)
+{
+    const attention_step *s = t->arg;
+    lw_cuda_attention a = s->a;
+    const float *part[3];
+    for (int i = 0; i < 3; i++) {
+        int at = LW_MIN(i, s->n - 1);
+        part[i] = (const float *)t->in[at] + (int64_t)(i - at) * s->channels;
+    }
+    a.q = part[0];
+    a.k = part[1];
+    a.v = part[2];
+    a.o = t->out[0];
+    a.lse = t->out[1];
+    lw_cuda_launch(s->step.d, LW_CUDA_attention, LW_CEIL_DIV(a.tq, LW_CUDA_QUERIES),
+                   s->batch * a.heads, &a);
+}
+
+int lw_cuda_lower_attention(cuda_lower *c)
+{
+    const lw_attr_attention *at = c->n->attr;
+    lw_type o = cuda_out(c, 0);
+    LW_TRY(lw_cuda_f32(c, -1));
+    if (o.dim[2] / at->heads > LW_CUDA_HEAD)
+        return lw_cuda_lacks(c, " with heads of more than 512 channels");
+    if ((int64_t)o.dim[0] * at->heads > 65535)
+        return lw_cuda_lacks(c, " of more than 65,535 heads");
+    attention_step *s = lw_cuda_arg(c, sizeof *s, attention_task);
+    if (!s)
+        return LW_ENOMEM;
+    lw_cuda_attention *a = &s->a;
+    int32_t *pitch[3] = {&a->q_pitch, &a->k_pitch, &a->v_pitch};
+    int64_t *sample[3] = {&a->q_sample, &a->k_sample, &a->v_sample};
+    s->batch = o.dim[0];
+    s->n = c->n->n_in;
+    s->channels = o.dim[2];
+    for (int i = 0; i < 3; i++) {
+        lw_type part = cuda_in(c, LW_MIN(i, s->n - 1));
+        *pitch[i] = part.dim[2];
+        *sample[i] = (int64_t)part.dim[1] * part.dim[2];
+    }
+    a->tq = o.dim[1];
+    a->tk = cuda_in(c, s->n - 1).dim[1];
+    a->heads = at->heads;
+    a->hd = o.dim[2] / at->heads;
+    a->scale = (float)(1.0 / sqrt((double)a->hd));
+    return 0;
+}
+
+/* ---- softmax --------------------------------------------------------------------------------- */
+
+typedef struct softmax_step {
+    cuda_step step;
+    lw_cuda_softmax a;
+    int64_t rows;
+} softmax_step;
+
+static void softmax_task(const lw_task *t)
+{
+    const softmax_step *s = t->arg;
+    lw_cuda_softmax a = s->a;
+    a.y = t->out[0];
+    a.x = t->in[0];
+    lw_cuda_launch(s->step.d, LW_CUDA_softmax, s->rows, 1, &a);
+}
+
+int lw_cuda_lower_softmax(cuda_lower *c)
+{
+    LW_TRY(lw_cuda_f32(c, -1));
+    softmax_step *s = lw_cuda_arg(c, sizeof *s, softmax_task);
+    if (!s)
+        return LW_ENOMEM;
+    s->a.n = lw_type_last(cuda_in(c, 0));
+    s->rows = lw_type_count(cuda_in(c, 0)) / s->a.n;
+    return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products on GPUs: matmul, conv2d, conv2d_dx, and the weights of a convolution behind upsampling. */
+#include "backend/cuda/cuda_private.h"
+
+#include <math.h>
+
+typedef struct product_step {
+    cuda_step step;
+    lw_cuda_product a;
+    lw_cuda_kernel kernel;
+    int residual, bias, image_bias; /* inputs */
+    uint64_t drop_stream;
+} product_step;
+
+static void product_task(const lw_task *t)
+{
+    const product_step *s = t->arg;
+    lw_cuda_product a = s->a;
+    a.y = t->out[0];
+    a.x = t->in[0];
+    a.w = t->in[1];
+    a.bias = t->in[s->bias];
+    a.residual = t->in[s->residual];
+    a.image_bias = s->image_bias ? t->in[s->image_bias] : NULL;
+    if (a.drop_rows) {
+        lw_rng_key key = lw_rng_key_of(t->tick->seed, s->drop_stream);
+        a.key[0] = key.k[0];
+        a.key[1] = key.k[1];
+        a.step = t->tick->step;
+        a.ids = t->in[5];
+    }
+    lw_cuda_launch(s->step.d, s->kernel, LW_CEIL_DIV(a.m, LW_CUDA_TILE),
+                   LW_CEIL_DIV(a.n, LW_CUDA_TILE), &a);
+}
+
+int lw_cuda_lower_matmul(cuda_lower *c)
+{
+    const lw_attr_matmul *at = c->n->attr;
+    LW_TRY(lw_cuda_f32(c, 5));
+    product_step *s = lw_cuda_arg(c, sizeof *s, product_task);
+    if (!s)
+        return LW_ENOMEM;
+    s->kernel = LW_CUDA_matmul;
+    s->bias = 2;
+    s->residual = 3;
+    lw_type x = cuda_in(c, 0);
+    lw_cuda_product *a = &s->a;
+    a->n = lw_type_last(cuda_out(c, 0));
+    a->k = at->trans_a ? (int32_t)(lw_type_count(x) / lw_type_last(x)) : lw_type_last(x);
+    a->m = lw_type_count(x) / a->k;
+    a->trans_x = at->trans_a;
+    a->trans_w = at->trans_b;
+    a->ldx = a->k;
+    a->ldy = a->ld_residual = a->n;
+    a->act = at->act;
+    if (cuda_has(c, 5)) {
+        a->drop_rows = (int32_t)(a->m / lw_type_count(cuda_in(c, 5)));
+        a->drop_scale = 1.0f / (1.0f - at->drop);
+        a->drop_limit = (uint32_t)ceil((double)at->drop * 0x1p24) << 8;
+        s->drop_stream = at->drop_stream;
+    }
+    return 0;
+}
+
+static product_step *conv_step(cuda_lower *c)
+{
+    const lw_attr_conv *at = c->n->attr;
+    product_step *s = lw_cuda_arg(c, sizeof *s, product_task);
+    if (!s)
+        return NULL;
+    lw_type x = cuda_in(c, 0), y = cuda_out(c, 0);
+    s->a = (lw_cuda_product){.m = lw_type_count(y) / y.dim[3],
+                             .n = y.dim[3],
+                             .k = at->kh * at->kw * x.dim[3],
+                             .ldx = x.dim[3],
+                             .ldy = y.dim[3],
+                             .ld_residual = y.dim[3],
+                             .act = at->act,
+                             .h = x.dim[1],
+                             .width = x.dim[2],
+                             .c = x.dim[3],
+                             .oh = y.dim[1],
+                             .ow = y.dim[2],
+                             .kh = at->kh,
+                             .kw = at->kw,
+                             .stride = at->stride,
+                             .pad_t = at->pad_t,
+                             .pad_l = at->pad_l};
+    return s;
+}
+
+int lw_cuda_lower_conv2d(cuda_lower *c)
+{
+    LW_TRY(lw_cuda_f32(c, -1));
+    product_step *s = conv_step(c);
+    if (!s)
+        return LW_ENOMEM;
+    s->kernel = LW_CUDA_conv2d;
+    s->bias = 2;
+    s->residual = 3;
+    s->image_bias = 5;
+    return 0;
+}
+
+int lw_cuda_lower_conv2d_dx(cuda_lower *c)
+{
+    LW_TRY(lw_cuda_f32(c, -1));
+    product_step *s = conv_step(c);
+    if (!s)
+        return LW_ENOMEM;
+    s->kernel = LW_CUDA_conv2d_dx;
+    s->bias = 3;
+    s->residual = 2;
+    return 0;
+}
+
+typedef struct upconv_step {
+    cuda_step step;
+    lw_cuda_upconv a;
+} upconv_step;
+
+static void upconv_task(const lw_task *t)
+{
+    const upconv_step *s = t->arg;
+    lw_cuda_upconv a = s->a;
+    a.y = t->out[0];
+    a.w = t->in[0];
+    lw_cuda_launch(s->step.d, LW_CUDA_upconv_weight,
+                   lw_cuda_blocks(LW_CUDA_upconv_weight, 16 * a.o * a.c), 1, &a);
+}
+
+int lw_cuda_lower_upconv_weight(cuda_lower *c)
+{
+    LW_TRY(lw_cuda_f32(c, -1));
+    upconv_step *s = lw_cuda_arg(c, sizeof *s, upconv_task);
+    if (!s)
+        return LW_ENOMEM;
+    s->a.o = cuda_in(c, 0).dim[0];
+    s->a.c = cuda_in(c, 0).dim[3];
+    return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to backend/cuda: the device, what a lowering receives, and launching. */
+#ifndef LW_CUDA_PRIVATE_H
+#define LW_CUDA_PRIVATE_H
+
+#include "backend/cuda/cuda.h"
+#include "backend/cuda/cuda_driver.h"
+#include "backend/cuda/kernels/cuda_args.h"
+
+/* LW_CUDA_matmul, ..: one per row of cuda_kernels.def. */
+typedef enum lw_cuda_kernel {
+#define K(family, name, args, threads) LW_CUDA_##name,
+#include "backend/cuda/cuda_kernels.def"
+#undef K
+    LW_CUDA_KERNELS
+} lw_cuda_kernel;
+
+enum { LW_CUDA_FAMILIES = 6 };
+
+typedef struct cuda {
+    lw_device dev; /* first: what lw_device.self points to is both */
+    lw_device *host; /* its pool and kernels are those beside the GPU */
+    lw_cuda_driver cu;
+    int number;
+    bool retained;
+    lw_cu_context *context;
+    lw_cu_stream *stream;
+    lw_cu_module *module[LW_CUDA_FAMILIES];
+    lw_cu_function *kernel[LW_CUDA_KERNELS];
+    lw_memory memory;
+    bool failed; /* a call failed: nothing runs any more */
+    char why[256];
+    char name[32];
+} cuda;
+
+typedef struct cuda_lower {
+    cuda *d;
+    lw_arena *arena;
+    const lw_graph *g;
+    const lw_node *n;
+    lw_lowered *out;
+} cuda_lower;
+typedef int cuda_lower_fn(cuda_lower *c);
+
+/* Each op that runs on GPUs; the table in cuda_device.c has holes for the others. */
+cuda_lower_fn lw_cuda_lower_matmul, lw_cuda_lower_conv2d, lw_cuda_lower_conv2d_dx,
+    lw_cuda_lower_upconv_weight, lw_cuda_lower_group_norm, lw_cuda_lower_attention,
+    lw_cuda_lower_softmax, lw_cuda_lower_ew, lw_cuda_lower_reduce, lw_cuda_lower_concat,
+    lw_cuda_lower_slice, lw_cuda_lower_pad, lw_cuda_lower_subsample, lw_cuda_lower_upsample,
+    lw_cuda_lower_patches, lw_cuda_lower_pool, lw_cuda_lower_embedding, lw_cuda_lower_random,
+    lw_cuda_lower_dropout, lw_cuda_lower_at_step, lw_cuda_lower_reverse_step,
+    lw_cuda_lower_drift_field;
+
+/* Starts a kernel; args: the struct that cuda_kernels.def names. Failures are kept and told by the
+ * device's next run. */
+void lw_cuda_launch(cuda *d, lw_cuda_kernel k, int64_t blocks, int64_t across, const void *args);
+/* Blocks for n elements, a thread each; larger n are looped over. */
+int64_t lw_cuda_blocks(lw_cuda_kernel k, int64_t n);
+/* 0, or keeps the first failure: what was asked of the driver, and its answer. */
+int lw_cuda_check(cuda *d, int rc, const char *what);
+
+/* What every step's record begins with. */
+typedef struct cuda_step {
+    cuda *d;
+} cuda_step;
+void *lw_cuda_arg(cuda_lower *c, size_t bytes, lw_task_fn *fn);
+/* LW_EDEVICE naming the op and what of it is not there. */
+int lw_cuda_lacks(const cuda_lower *c, const char *what);
+/* Refuses every operand and result that is not f32, but for input `ids` (-1: none). */
+int lw_cuda_f32(const cuda_lower *c, int ids);
+
+static inline lw_type cuda_in(const cuda_lower *c, int i)
+{
+    return lw_val_type(c->g, c->n->in[i]);
+}
+static inline lw_type cuda_out(const cuda_lower *c, int i)
+{
+    return lw_val_type(c->g, c->n->out[i]);
+}
+static inline bool cuda_has(const cuda_lower *c, int i)
+{
+    return i < c->n->n_in && lw_val_ok(c->n->in[i]);
+}
+
+#endif

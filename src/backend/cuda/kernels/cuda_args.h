@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each kernel for GPUs is given: one struct by value, the same for the host, for nvcc and for
+ * the emulating driver. */
+#ifndef LW_CUDA_ARGS_H
+#define LW_CUDA_ARGS_H
+
+#include <stdint.h>
+
+/* ---- products ------------------------------------------------------------------------------ */
+
+enum { LW_CUDA_TILE = 64, LW_CUDA_DEPTH = 16 };
+
+/* C [m][n] = A B: rows of A are pictures' pixels or plain rows. */
+typedef struct lw_cuda_product {
+    float *y;
+    const float *x, *w, *bias, *image_bias, *residual;
+    int64_t m;
+    int32_t n, k;
+    int32_t ldx, ldy, ld_residual;
+    int32_t trans_x, trans_w; /* matmul: x is [k][m]; w is [n][k] */
+    int32_t act;
+    /* convolutions: the picture that is read, the one that is written, the filter */
+    int32_t h, width, c, oh, ow;
+    int32_t kh, kw, stride, pad_t, pad_l;
+    /* dropout of the sums behind the bias: 0 in drop_rows: none */
+    int32_t drop_rows; /* rows of a row id */
+    float drop_scale;
+    uint32_t drop_limit, key[2], step;
+    const int64_t *ids;
+} lw_cuda_product;
+
+typedef struct lw_cuda_upconv {
+    float *y;
+    const float *w;
+    int64_t o, c;
+} lw_cuda_upconv;
+
+/* ---- normalisation, attention, softmax ------------------------------------------------------- */
+
+typedef struct lw_cuda_norm {
+    float *y, *mean, *rstd;
+    const float *x, *gamma, *beta, *scale, *shift;
+    int64_t hw;
+    int32_t c, groups, act;
+    float eps;
+} lw_cuda_norm;
+
+enum { LW_CUDA_HEAD = 512, LW_CUDA_QUERIES = 16, LW_CUDA_KEYS = 16 };
+typedef struct lw_cuda_attention {
+    float *o, *lse;
+    const float *q, *k, *v;
+    int64_t q_sample, k_sample, v_sample;
+    int32_t q_pitch, k_pitch, v_pitch;
+    int32_t tq, tk, heads, hd;
+    float scale;
+} lw_cuda_attention;
+
+typedef struct lw_cuda_softmax {
+    float *y;
+    const float *x;
+    int64_t n;
+} lw_cuda_softmax;
+
+/* ---- elementwise and reductions --------------------------------------------------------------- */
+
+enum { LW_CUDA_EW_IN = 10, LW_CUDA_EW_STEPS = 48, LW_CUDA_EW_THREADS = 128 };
+typedef struct lw_cuda_ew_step {
+    uint8_t op, a, b, c;
+    float imm;
+} lw_cuda_ew_step;
+typedef struct lw_cuda_ew {
+    float *y;
+    const float *in[LW_CUDA_EW_IN];
+    int64_t n, s, c;
+    int32_t n_in, n_step;
+    uint8_t mode[16];
+    lw_cuda_ew_step step[LW_CUDA_EW_STEPS];
+} lw_cuda_ew;
+
+/* y [a][c] = scale * sum over r of x [a][r][c] */
+typedef struct lw_cuda_reduce {
+    float *y;
+    const float *x;
+    int64_t a, r, c;
+    double scale;
+} lw_cuda_reduce;
+
+/* ---- moving ------------------------------------------------------------------------------------ */
+
+/* rows of `width` words, `y_pitch` and `x_pitch` apart */
+typedef struct lw_cuda_copy {
+    uint32_t *y;
+    const uint32_t *x;
+    int64_t rows, width, y_pitch, x_pitch;
+} lw_cuda_copy;
+
+/* y [b, i, j, k] = x [b, i * mul / div - lo[0], .., k - lo[2]], 0 outside */
+typedef struct lw_cuda_space {
+    float *y;
+    const float *x;
+    int64_t n; /* of y */
+    int32_t oh, ow, oc, h, w, c;
+    int32_t mul, div, lo[3];
+    int32_t hole;
+} lw_cuda_space;
+
+typedef struct lw_cuda_patches {
+    uint32_t *y;
+    const uint32_t *x;
+    int64_t n;
+    int32_t k, wide, run, back; /* patches of a row; words of a patch's row */
+} lw_cuda_patches;
+
+typedef struct lw_cuda_pool {
+    float *y;
+    const float *x;
+    int64_t n;
+    int32_t h, w, c, oh, ow, k, stride, pad, inside, max;
+} lw_cuda_pool;
+
+typedef struct lw_cuda_embedding {
+    float *y;
+    const float *table;
+    const int32_t *ids;
+    int64_t rows, c, v;
+} lw_cuda_embedding;
+
+/* ---- random and sampling ----------------------------------------------------------------------- */
+
+typedef struct lw_cuda_random {
+    void *y;
+    const float *x;
+    const int64_t *ids;
+    int64_t rows, n; /* elements of a row */
+    uint32_t key[2], step, below, limit;
+    int32_t kind; /* lw_random_kind; 3: dropout */
+    float scale;
+    int32_t hole;
+} lw_cuda_random;
+
+typedef struct lw_cuda_reverse {
+    float *y;
+    const float *x, *said, *noise;
+    const double *numbers; /* lw_reverse */
+    int64_t n;
+    int32_t prediction, keep_eps;
+} lw_cuda_reverse;
+
+/* ---- drift ------------------------------------------------------------------------------------- */
+
+enum { LW_CUDA_TAUS = 8 };
+/* One key: groups are (g, t) pairs, targets gen | uncond | pos. The workspace holds d [GT][N][M],
+ * rows [K][GT][N], columns [K][GT][M], V [K][GT][N][C], parts [GT N] doubles per sum, stats. */
+typedef struct lw_cuda_drift {
+    const float *x, *pos, *unc, *w_u;
+    float *dx, *loss, *report;
+    float *d, *row, *column, *v;
+    double *part, *total;
+    double tau[LW_CUDA_TAUS];
+    int64_t rows; /* g t n */
+    int32_t g, n, np, nu, t, c, k;
+    int32_t rows_only, variant, hole;
+} lw_cuda_drift;
+
+#endif

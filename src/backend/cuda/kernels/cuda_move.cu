@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving and pooling: a thread for each element of the result. */
+#include "backend/cuda/kernels/cuda_port.h"
+
+LW_KERNEL(copy_rows, lw_cuda_copy, 256)
+{
+    LW_EACH(e, a.rows * a.width)
+    {
+        a.y[e / a.width * a.y_pitch + e % a.width] = a.x[e / a.width * a.x_pitch + e % a.width];
+    }
+}
+
+LW_KERNEL(space, lw_cuda_space, 256)
+{
+    LW_EACH(e, a.n)
+    {
+        int32_t k = (int32_t)(e % a.oc) - a.lo[2];
+        int32_t j = (int32_t)(e / a.oc % a.ow) * a.mul / a.div - a.lo[1];
+        int32_t i = (int32_t)(e / a.oc / a.ow % a.oh) * a.mul / a.div - a.lo[0];
+        int64_t b = e / a.oc / a.ow / a.oh;
+        bool in = i >= 0 && i < a.h && j >= 0 && j < a.w && k >= 0 && k < a.c;
+        a.y[e] = in ? a.x[((b * a.h + i) * a.w + j) * a.c + k] : 0.0f;
+    }
+}
+
+LW_KERNEL(patches, lw_cuda_patches, 256)
+{
+    LW_EACH(e, a.n)
+    {
+        int64_t all = (int64_t)a.k * a.wide * a.run, row = e / all, at = e % all;
+        int64_t word = at % a.run, y = at / a.run / a.wide, x = at / a.run % a.wide;
+        int64_t patch = row * all + (x * a.k + y) * a.run + word;
+        a.y[a.back ? e : patch] = a.x[a.back ? patch : e];
+    }
+}
+
+LW_KERNEL(pool, lw_cuda_pool, 256)
+{
+    LW_EACH(e, a.n)
+    {
+        int32_t c = (int32_t)(e % a.c), x0 = (int32_t)(e / a.c % a.ow) * a.stride - a.pad;
+        int32_t y0 = (int32_t)(e / a.c / a.ow % a.oh) * a.stride - a.pad, inside = 0;
+        const float *x = a.x + e / a.c / a.ow / a.oh * a.h * a.w * a.c + c;
+        double sum = 0.0;
+        float top = -INFINITY;
+        for (int32_t i = y0 < 0 ? 0 : y0; i < y0 + a.k && i < a.h; i++)
+            for (int32_t j = x0 < 0 ? 0 : x0; j < x0 + a.k && j < a.w; j++) {
+                float v = x[((int64_t)i * a.w + j) * a.c];
+                sum += (double)v;
+                top = v > top || v != v ? v : top;
+                inside++;
+            }
+        a.y[e] = a.max ? top : (float)(sum / (double)(a.inside ? inside : a.k * a.k));
+    }
+}
+
+/* A row outside the table is of zeros. */
+LW_KERNEL(embedding, lw_cuda_embedding, 256)
+{
+    LW_EACH(e, a.rows * a.c)
+    {
+        int64_t id = a.ids[e / a.c];
+        a.y[e] = id >= 0 && id < a.v ? a.table[id * a.c + e % a.c] : 0.0f;
+    }
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The words that kernels for GPUs are written in: nvcc compiles them for the device, a C compiler
+ * for the emulating driver of the tests, from the same source. A kernel takes one struct by value,
+ * allocates nothing and calls nothing but what stands here and <math.h>.
+ */
+#ifndef LW_CUDA_PORT_H
+#define LW_CUDA_PORT_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/cuda/kernels/cuda_args.h"
+
+#ifdef __CUDACC__
+#define LW_KERNEL(name, args, threads)                     \
+    extern "C" __global__ void __launch_bounds__(threads) \
+        lw_kernel_##name(const __grid_constant__ args a)
+#define LW_ON_DEVICE static __device__ __forceinline__
+#define LW_SHARED __shared__
+#define LW_UNROLL _Pragma("unroll")
+#define LW_TID ((int)threadIdx.x)
+#define LW_BX ((int64_t)blockIdx.x)
+#define LW_BY ((int64_t)blockIdx.y)
+#define LW_THREADS ((int64_t)blockDim.x)
+#define LW_BLOCKS ((int64_t)gridDim.x)
+#define LW_SYNC() __syncthreads()
+LW_ON_DEVICE float lw_bits_to_float(uint32_t u) { return __uint_as_float(u); }
+LW_ON_DEVICE uint32_t lw_float_to_bits(float f) { return __float_as_uint(f); }
+#else
+#include <string.h>
+extern int lw_emu_tid, lw_emu_threads;
+extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
+void lw_emu_sync(void);
+#define LW_KERNEL(name, args, threads) \
+    void lw_kernel_##name(const args a); \
+    void lw_kernel_##name(const args a)
+#define LW_ON_DEVICE static inline
+#define LW_SHARED static
+#define LW_UNROLL
+#define LW_TID lw_emu_tid
+#define LW_BX lw_emu_bx
+#define LW_BY lw_emu_by
+#define LW_THREADS ((int64_t)lw_emu_threads)
+#define LW_BLOCKS lw_emu_blocks
+#define LW_SYNC() lw_emu_sync()
+LW_ON_DEVICE float lw_bits_to_float(uint32_t u)
+{
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+#endif
+
+/* Every element once, whatever the number of blocks. */
+#define LW_EACH(i, n) \
+    for (int64_t i = LW_BX * LW_THREADS + LW_TID; i < (n); i += LW_BLOCKS * LW_THREADS)
+
+/* The sum of v over the block, in an order that depends on the number of threads (a power of two)
+ * alone. room: a double per thread, free again when all are through. */
+LW_ON_DEVICE double lw_block_sum(double *room, double v)
+{
+    room[LW_TID] = v;
+    LW_SYNC();
+    for (int half = (int)LW_THREADS / 2; half > 0; half /= 2) {
+        if (LW_TID < half)
+            room[LW_TID] += room[LW_TID + half];
+        LW_SYNC();
+    }
+    v = room[0];
+    LW_SYNC();
+    return v;
+}
+
+LW_ON_DEVICE double lw_block_max(double *room, double v)
+{
+    room[LW_TID] = v;
+    LW_SYNC();
+    for (int half = (int)LW_THREADS / 2; half > 0; half /= 2) {
+        if (LW_TID < half)
+            room[LW_TID] = fmax(room[LW_TID], room[LW_TID + half]);
+        LW_SYNC();
+    }
+    v = room[0];
+    LW_SYNC();
+    return v;
+}
+
+/* base/kinds.h has the formulas and the order. */
+LW_ON_DEVICE float lw_activate(float x, int act)
+{
+    double v = (double)x;
+    switch (act) {
+    case 1:
+        return x < 0.0f ? 0.0f : x;
+    case 2:
+        return (float)(v / (1.0 + exp(-v)));
+    case 3:
+        return (float)(0.5 * v * (1.0 + erf(v * 0.70710678118654752440)));
+    case 4:
+        return (float)(0.5 * v * (1.0 + tanh(0.7978845608028654 * (v + 0.044715 * v * v * v))));
+    case 5:
+        return (float)(v / (1.0 + exp(-1.702 * v)));
+    case 6:
+        return x < 0.0f ? 0.0f : x > 6.0f ? 6.0f : x;
+    default:
+        return x;
+    }
+}
+
+#endif

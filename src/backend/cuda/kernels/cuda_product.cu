@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products in f32: tiles of 64 x 64 of the result, 256 threads of 4 x 4 each, 16 of the depth at a
+ * time through shared memory. A convolution is the product of its pixels' windows with its filters,
+ * which are gathered while a tile is loaded: nothing is unfolded in memory.
+ */
+#include "backend/cuda/kernels/cuda_port.h"
+#include "backend/cuda/kernels/cuda_philox.h"
+
+typedef enum product_kind { PRODUCT_MATMUL, PRODUCT_CONV, PRODUCT_CONV_DX } product_kind;
+
+/* Element (row, k) of what is multiplied from the left; a row is a pixel (b, i, j) of the result. */
+LW_ON_DEVICE float product_left(const lw_cuda_product *a, const product_kind kind, int64_t row,
+                                int32_t k)
+{
+    if (kind == PRODUCT_MATMUL)
+        return a->trans_x ? a->x[(int64_t)k * a->m + row] : a->x[row * a->ldx + k];
+    int32_t c = k % a->c, tap = k / a->c, kx = tap % a->kw, ky = tap / a->kw;
+    int64_t pixels = (int64_t)a->oh * a->ow, b = row / pixels;
+    int32_t i = (int32_t)(row % pixels) / a->ow, j = (int32_t)(row % pixels) % a->ow;
+    if (kind == PRODUCT_CONV) {
+        i = i * a->stride - a->pad_t + ky;
+        j = j * a->stride - a->pad_l + kx;
+    } else {
+        i += a->pad_t - ky;
+        j += a->pad_l - kx;
+        if (i < 0 || j < 0 || i % a->stride || j % a->stride)
+            return 0.0f;
+        i /= a->stride;
+        j /= a->stride;
+    }
+    if (i < 0 || j < 0 || i >= a->h || j >= a->width)
+        return 0.0f;
+    return a->x[((b * a->h + i) * a->width + j) * a->ldx + c];
+}
+
+/* Element (k, column) of the weights. */
+LW_ON_DEVICE float product_right(const lw_cuda_product *a, const product_kind kind, int32_t k,
+                                 int32_t column)
+{
+    if (kind == PRODUCT_CONV_DX) { /* [o][kh][kw][n]: k counts taps, then o */
+        int32_t o = k % a->c, tap = k / a->c;
+        return a->w[((int64_t)o * a->kh * a->kw + tap) * a->n + column];
+    }
+    return kind == PRODUCT_CONV || a->trans_w ? a->w[(int64_t)column * a->k + k]
+                                              : a->w[(int64_t)k * a->n + column];
+}
+
+LW_ON_DEVICE void product_finish(const lw_cuda_product *a, const product_kind kind, int64_t row,
+                                 int32_t column, float sum)
+{
+    if (a->bias)
+        sum += a->bias[column];
+    if (a->image_bias)
+        sum += a->image_bias[row / ((int64_t)a->oh * a->ow) * a->n + column];
+    if (kind == PRODUCT_MATMUL && a->drop_rows) {
+        int64_t e = row % a->drop_rows * a->n + column;
+        uint32_t word = lw_philox_word(a->key, a->step, (uint64_t)a->ids[row / a->drop_rows], e);
+        sum = word >= a->drop_limit ? sum * a->drop_scale : 0.0f;
+    }
+    if (a->residual)
+        sum += a->residual[row * a->ld_residual + column];
+    a->y[row * a->ldy + column] = lw_activate(sum, a->act);
+}
+
+/* left, right: [LW_CUDA_DEPTH][LW_CUDA_TILE + 4] in shared memory */
+LW_ON_DEVICE void product_tile(const lw_cuda_product *a, const product_kind kind, float *left,
+                               float *right)
+{
+    const int pitch = LW_CUDA_TILE + 4;
+    int64_t row0 = LW_BX * LW_CUDA_TILE;
+    int32_t column0 = (int32_t)LW_BY * LW_CUDA_TILE;
+    int ty = LW_TID / 16, tx = LW_TID % 16;
+    float sum[4][4] = {{0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f},
+                       {0.0f, 0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f, 0.0f}};
+    for (int32_t k0 = 0; k0 < a->k; k0 += LW_CUDA_DEPTH) {
+        for (int e = LW_TID; e < LW_CUDA_TILE * LW_CUDA_DEPTH; e += 256) {
+            int32_t k = k0 + e % LW_CUDA_DEPTH, at = e / LW_CUDA_DEPTH;
+            int64_t row = row0 + at;
+            int32_t column = column0 + at;
+            left[e % LW_CUDA_DEPTH * pitch + at] =
+                row < a->m && k < a->k ? product_left(a, kind, row, k) : 0.0f;
+            right[e % LW_CUDA_DEPTH * pitch + at] =
+                column < a->n && k < a->k ? product_right(a, kind, k, column) : 0.0f;
+        }
+        LW_SYNC();
+        LW_UNROLL
+        for (int k = 0; k < LW_CUDA_DEPTH; k++) {
+            float l[4], r[4];
+            LW_UNROLL
+            for (int i = 0; i < 4; i++) {
+                l[i] = left[k * pitch + ty * 4 + i];
+                r[i] = right[k * pitch + tx * 4 + i];
+            }
+            LW_UNROLL
+            for (int i = 0; i < 4; i++)
+                LW_UNROLL
+                for (int j = 0; j < 4; j++)
+                    sum[i][j] = fmaf(l[i], r[j], sum[i][j]);
+        }
+        LW_SYNC();
+    }
+    LW_UNROLL
+    for (int i = 0; i < 4; i++)
+        LW_UNROLL
+        for (int j = 0; j < 4; j++)
+            if (row0 + ty * 4 + i < a->m && column0 + tx * 4 + j < a->n)
+                product_finish(a, kind, row0 + ty * 4 + i, column0 + tx * 4 + j, sum[i][j]);
+}
+
+LW_KERNEL(matmul, lw_cuda_product, 256)
+{
+    LW_SHARED float left[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)], right[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
+    product_tile(&a, PRODUCT_MATMUL, left, right);
+}
+
+LW_KERNEL(conv2d, lw_cuda_product, 256)
+{
+    LW_SHARED float left[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)], right[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
+    product_tile(&a, PRODUCT_CONV, left, right);
+}
+
+LW_KERNEL(conv2d_dx, lw_cuda_product, 256)
+{
+    LW_SHARED float left[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)], right[LW_CUDA_DEPTH * (LW_CUDA_TILE + 4)];
+    product_tile(&a, PRODUCT_CONV_DX, left, right);
+}
+
+/* (w0, w1, w2) to (w2, w1 + w2, w0 + w1, w0): one of the four, of numbers `step` apart. */
+LW_ON_DEVICE float upconv_spread(const float *w, int64_t step, int which)
+{
+    return which == 0   ? w[2 * step]
+           : which == 1 ? w[step] + w[2 * step]
+           : which == 2 ? w[0] + w[step]
+                        : w[0];
+}
+
+/* [o][3][3][c] to [c][4][4][o]; kernels/pooling has the same. */
+LW_KERNEL(upconv_weight, lw_cuda_upconv, 256)
+{
+    LW_EACH(e, a.c * 16 * a.o)
+    {
+        int64_t i = e % a.o, q = e / a.o % 4, p = e / a.o / 4 % 4, k = e / a.o / 16;
+        float row[3];
+        for (int r = 0; r < 3; r++)
+            row[r] = upconv_spread(a.w + (i * 9 + 3 * r) * a.c + k, a.c, (int)q);
+        a.y[e] = upconv_spread(row, 1, (int)p);
+    }
+}

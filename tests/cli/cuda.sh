@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154
+# --device cuda on the emulating driver: what it makes is what the CPU makes, every call that fails is told in one line
+# and leaves nothing behind, and a machine without a GPU says why.
+
+LW_CACHE=$PWD/cache
+export LW_CACHE
+net='--base-channels 8 --channel-mult 1,2 --num-res-blocks 1 --attn-resolutions 8 --norm-groups 4 --dropout 0'
+# shellcheck disable=SC2086
+expect 0 train ddpm --data synth:16 --limit 64 $net --batch-size 4 --steps 1 --output-dir ddpm
+
+if [ ! -e /dev/nvidia0 ]; then
+    expect 6 sample ddpm --n 1 --device cuda --output x.npy
+    err_has 'no NVIDIA driver is installed'
+    [ -e x.npy ] && fails 'wrote pictures without a device'
+    expect 0 info
+    out_has 'no NVIDIA driver is installed'
+fi
+expect 2 sample ddpm --device cuda:x --output x.npy
+err_has 'cuda:x'
+
+LD_LIBRARY_PATH=$LW_EMULATED_GPU_DIR
+export LD_LIBRARY_PATH
+expect 0 info --json
+out_has 'emulated GPU'
+for gpu in 'old:too old' 'none:sees no GPU' 'stub:the toolkit'; do
+    LW_EMULATED_GPU=${gpu%%:*}
+    export LW_EMULATED_GPU
+    expect 6 sample ddpm --n 1 --device cuda --output x.npy
+    err_has "${gpu#*:}"
+done
+unset LW_EMULATED_GPU
+expect 6 sample ddpm --n 1 --device cuda:1 --output x.npy
+err_has 'the driver sees 1 GPU'
+
+# The differences of pictures in [-1, 1], as numbers: leeway fid of a file with itself is 0.
+LW_EMULATED_REPORT=$PWD/report
+export LW_EMULATED_REPORT
+for d in cpu cuda; do
+    expect 0 sample ddpm --n 1 --steps 2 --device $d --output $d.npy
+done
+grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules left' report || fails "left behind: $(cat report)"
+grep -q '^[0-9]* calls, [1-9]' report || fails 'no kernel ran'
+near() { # near A B: numbers of two .npy files of f32, at most 1e-4 apart
+    for f in "$1" "$2"; do
+        tail -c +129 "$f" | od -An -v -t f4 -w4 >"$f.txt"
+    done
+    paste "$1.txt" "$2.txt" | awk '{d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-4)) bad++; n++}
+        END {exit !(n > 0 && bad == 0)}'
+}
+near cpu.npy cuda.npy || fails 'pictures differ from the CPU by more than rounding'
+
+# What is computed beside the graphs is not taken to the CPU in silence.
+expect 6 field --gen cpu.npy --pos cpu.npy --output x.npy --device cuda
+err_has 'on the CPU only'
+
+expect 6 train ddpm --data synth:16 --limit 64 --steps 1 --batch-size 4 --output-dir no --device cuda
+err_has 'not computed on GPUs'
+
+# Out of memory is said with the size.
+LW_EMULATED_BYTES=4096
+export LW_EMULATED_BYTES
+expect 5 sample ddpm --n 1 --steps 1 --output x.npy --device cuda
+err_has 'no room for'
+unset LW_EMULATED_BYTES
+
+# Opening the device, the first steps, and from there on every 61st call; LW_CUDA_FULL=1: every one.
+k=1
+while :; do
+    LW_EMULATED_FAIL=$k "$program" sample ddpm --n 1 --steps 1 --output x.npy --device cuda >"$out" 2>"$err"
+    got=$?
+    last="call $k fails"
+    grep -q ' 0 blocks, 0 contexts, 0 streams, 0 modules left' report || fails "$last: left behind: $(cat report)"
+    [ "$(sed 's/ .*//' report)" -ge "$k" ] || break
+    case $got in 5 | 6) ;; *) fails "$last: exit code $got" ;; esac
+    [ "$(wc -l <"$err")" -eq 1 ] || fails "$last: not one line"
+    if [ "$k" -lt 16 ] || [ -n "${LW_CUDA_FULL:-}" ]; then k=$((k + 1)); else k=$((k + 61)); fi
+done
+[ "$got" -eq 0 ] || fails "no call fails: exit code $got"
+[ "$k" -gt 100 ] || fails "only $k calls"

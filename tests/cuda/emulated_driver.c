@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A libcuda.so.1 for machines without a GPU: memory is the host's, streams do everything at once,
+ * and kernels are those of src/backend/cuda/kernels compiled as C, thread by thread. Threads of a
+ * block that meet at barriers are fibers, in an order drawn anew for every block: what one thread
+ * leaves to another without a barrier between them comes out wrong.
+ *
+ * LW_EMULATED_FAIL=k lets the k-th call fail (0: none), LW_EMULATED_GPU=none|old|stub plays machines
+ * that cannot be used, LW_EMULATED_BYTES is the memory that a device has. At exit of the program
+ * LW_EMULATED_REPORT=FILE receives one line: calls made, kernels started, blocks of memory not freed.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "backend/cuda/cuda_driver.h"
+#include "backend/cuda/kernels/cuda_port.h"
+
+int lw_emu_tid, lw_emu_threads;
+int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
+
+/* ---- fibers ---------------------------------------------------------------------------------- */
+
+enum { THREADS = 256, STACK = 1 << 16 };
+typedef struct fiber {
+    ucontext_t context;
+    char *stack;
+    bool done;
+} fiber;
+static fiber fibers[THREADS];
+static ucontext_t scheduler;
+static void (*body)(const void *);
+static const void *body_args;
+static bool met; /* somebody waits at a barrier */
+static uint32_t random_state = 1;
+
+static void enter(void)
+{
+    body(body_args);
+    fibers[lw_emu_tid].done = true;
+    swapcontext(&fibers[lw_emu_tid].context, &scheduler);
+}
+
+void lw_emu_sync(void)
+{
+    met = true;
+    swapcontext(&fibers[lw_emu_tid].context, &scheduler);
+}
+
+static void shuffle(int *order, int n)
+{
+    for (int i = 0; i < n; i++)
+        order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        random_state = random_state * 1664525u + 1013904223u;
+        int j = (int)((random_state >> 8) % (uint32_t)(i + 1)), was = order[i];
+        order[i] = order[j];
+        order[j] = was;
+    }
+}
+
+static bool start_fibers(int n)
+{
+    for (int i = 0; i < n; i++) {
+        fiber *f = &fibers[i];
+        if (!f->stack)
+            f->stack = malloc(STACK);
+        if (!f->stack || getcontext(&f->context) != 0)
+            return false;
+        f->done = false;
+        f->context.uc_stack.ss_sp = f->stack;
+        f->context.uc_stack.ss_size = STACK;
+        f->context.uc_link = &scheduler;
+        makecontext(&f->context, enter, 0);
+    }
+    return true;
+}
+
+/* Every thread up to its next barrier, until all are done. False: some left while others waited. */
+static bool run_block(int n)
+{
+    int order[THREADS], left = n;
+    if (!start_fibers(n))
+        return false;
+    shuffle(order, n);
+    while (left > 0) {
+        int ended = 0, before = left;
+        met = false;
+        for (int i = 0; i < n; i++) {
+            if (fibers[order[i]].done)
+                continue;
+            lw_emu_tid = order[i];
+            swapcontext(&scheduler, &fibers[order[i]].context);
+            ended += fibers[order[i]].done;
+        }
+        left -= ended;
+        if (met && (ended != 0 || before != n))
+            return false; /* a barrier that not all threads reach */
+    }
+    return true;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+#define K(family, name, args, threads)                \
+    void lw_kernel_##name(const args a);              \
+    static void call_##name(const void *p)            \
+    {                                                 \
+        args a;                                       \
+        memcpy(&a, p, sizeof a);                      \
+        lw_kernel_##name(a);                          \
+    }
+#include "backend/cuda/cuda_kernels.def"
+#undef K
+
+struct lw_cu_function {
+    const char *name;
+    void (*call)(const void *);
+    size_t bytes;
+    unsigned threads;
+};
+static lw_cu_function kernels[] = {
+#define K(family, name, args, threads) {"lw_kernel_" #name, call_##name, sizeof(args), threads},
+#include "backend/cuda/cuda_kernels.def"
+#undef K
+};
+
+/* ---- the driver ------------------------------------------------------------------------------ */
+
+enum { INVALID = 1, BLOCKS = 1 << 16, LEFT_BARRIER = 719 };
+static long calls, launches;
+static struct {
+    void *p;
+    size_t bytes;
+} blocks[BLOCKS];
+static int contexts, streams, modules;
+static size_t used;
+
+static const char *setting(const char *name)
+{
+    const char *v = getenv(name);
+    return v ? v : "";
+}
+
+static bool fails(void)
+{
+    return ++calls == strtol(setting("LW_EMULATED_FAIL"), NULL, 10);
+}
+#define CALL(name, ...)          \
+    int cu##name(__VA_ARGS__);   \
+    int cu##name(__VA_ARGS__)
+#define FAIL_AT_WILL(code) \
+    if (fails())           \
+    return code
+
+__attribute__((destructor)) static void report(void)
+{
+    int left = 0;
+    const char *path = setting("LW_EMULATED_REPORT");
+    for (int i = 0; i < BLOCKS; i++)
+        left += blocks[i].p != NULL;
+    for (int i = 0; i < THREADS; i++)
+        free(fibers[i].stack);
+    FILE *f = *path ? fopen(path, "w") : NULL;
+    if (!f)
+        return;
+    fprintf(f, "%ld calls, %ld kernels, %d blocks, %d contexts, %d streams, %d modules left\n", calls,
+            launches, left, contexts, streams, modules);
+    fclose(f);
+}
+
+static size_t memory_bytes(void)
+{
+    const char *all = setting("LW_EMULATED_BYTES");
+    return *all ? (size_t)strtoull(all, NULL, 10) : (size_t)1 << 32;
+}
+
+CALL(Init, unsigned flags)
+{
+    FAIL_AT_WILL(999);
+    if (strcmp(setting("LW_EMULATED_GPU"), "stub") == 0)
+        return LW_CU_STUB;
+    return strcmp(setting("LW_EMULATED_GPU"), "none") == 0 ? LW_CU_NO_DEVICE : (int)flags;
+}
+CALL(DriverGetVersion, int *v)
+{
+    FAIL_AT_WILL(999);
+    *v = 13000;
+    return 0;
+}
+CALL(DeviceGetCount, int *n)
+{
+    FAIL_AT_WILL(999);
+    *n = 1;
+    return 0;
+}
+CALL(DeviceGet, int *d, int i)
+{
+    FAIL_AT_WILL(101);
+    *d = i;
+    return i == 0 ? 0 : 101;
+}
+CALL(DeviceGetName, char *s, int n, int d)
+{
+    FAIL_AT_WILL(999);
+    snprintf(s, (size_t)n, "emulated GPU");
+    return d;
+}
+CALL(DeviceGetAttribute, int *v, int a, int d)
+{
+    FAIL_AT_WILL(999);
+    *v = a != LW_CU_CC_MAJOR ? 0 : strcmp(setting("LW_EMULATED_GPU"), "old") == 0 ? 7 : 9;
+    return d;
+}
+CALL(DeviceTotalMem_v2, size_t *n, int d)
+{
+    FAIL_AT_WILL(999);
+    *n = memory_bytes();
+    return d;
+}
+CALL(DevicePrimaryCtxRetain, lw_cu_context **c, int d)
+{
+    FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    *c = (void *)&contexts;
+    contexts++;
+    return d;
+}
+CALL(DevicePrimaryCtxRelease_v2, int d)
+{
+    contexts--;
+    return d;
+}
+CALL(CtxSetCurrent, lw_cu_context *c)
+{
+    FAIL_AT_WILL(201);
+    return c ? 0 : 201;
+}
+CALL(ModuleLoadData, lw_cu_module **m, const void *image)
+{
+    FAIL_AT_WILL(209);
+    *m = (void *)&modules;
+    modules++;
+    return image ? 0 : 200;
+}
+CALL(ModuleUnload, lw_cu_module *m)
+{
+    modules--;
+    return m ? 0 : INVALID;
+}
+CALL(ModuleGetFunction, lw_cu_function **f, lw_cu_module *m, const char *name)
+{
+    FAIL_AT_WILL(500);
+    for (size_t i = 0; m && i < sizeof kernels / sizeof *kernels; i++)
+        if (strcmp(kernels[i].name, name) == 0) {
+            *f = &kernels[i];
+            return 0;
+        }
+    return 500;
+}
+CALL(MemGetInfo_v2, size_t *room, size_t *all)
+{
+    FAIL_AT_WILL(999);
+    *all = memory_bytes();
+    *room = *all > used ? *all - used : 0;
+    return 0;
+}
+/* With a canary behind it, and nothing that was written before. */
+enum { CANARY = 64 };
+CALL(MemAlloc_v2, lw_cu_ptr *p, size_t n)
+{
+    FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    if (n > memory_bytes() - used)
+        return LW_CU_OUT_OF_MEMORY;
+    for (int i = 0; i < BLOCKS; i++)
+        if (!blocks[i].p) {
+            char *q = aligned_alloc(256, (n + CANARY + 255) / 256 * 256);
+            if (!q)
+                return LW_CU_OUT_OF_MEMORY;
+            memset(q, 0xff, n);
+            memset(q + n, 0x5a, CANARY);
+            blocks[i].p = q;
+            blocks[i].bytes = n;
+            used += n;
+            *p = (lw_cu_ptr)(uintptr_t)q;
+            return 0;
+        }
+    return LW_CU_OUT_OF_MEMORY;
+}
+CALL(MemFree_v2, lw_cu_ptr p)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        char *q = blocks[i].p;
+        if (!q || (lw_cu_ptr)(uintptr_t)q != p)
+            continue;
+        for (int k = 0; k < CANARY; k++)
+            if (q[blocks[i].bytes + (size_t)k] != 0x5a) {
+                fprintf(stderr, "emulated driver: written behind a block of %zu bytes\n",
+                        blocks[i].bytes);
+                abort();
+            }
+        used -= blocks[i].bytes;
+        blocks[i].p = NULL;
+        free(q);
+        return 0;
+    }
+    return INVALID;
+}
+
+/* Does [p, p + n) lie in a block? */
+static bool inside(lw_cu_ptr p, size_t n)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        lw_cu_ptr q = (lw_cu_ptr)(uintptr_t)blocks[i].p;
+        if (q && p >= q && p + n <= q + blocks[i].bytes)
+            return true;
+    }
+    return false;
+}
+CALL(MemsetD8Async, lw_cu_ptr p, unsigned char v, size_t n, lw_cu_stream *s)
+{
+    FAIL_AT_WILL(700);
+    if (!s || !inside(p, n))
+        return INVALID;
+    memset((void *)(uintptr_t)p, v, n);
+    return 0;
+}
+CALL(MemcpyHtoDAsync_v2, lw_cu_ptr p, const void *h, size_t n, lw_cu_stream *s)
+{
+    FAIL_AT_WILL(700);
+    if (!s || !inside(p, n))
+        return INVALID;
+    memcpy((void *)(uintptr_t)p, h, n);
+    return 0;
+}
+CALL(MemcpyDtoHAsync_v2, void *h, lw_cu_ptr p, size_t n, lw_cu_stream *s)
+{
+    FAIL_AT_WILL(700);
+    if (!s || !inside(p, n))
+        return INVALID;
+    memcpy(h, (const void *)(uintptr_t)p, n);
+    return 0;
+}
+CALL(StreamCreate, lw_cu_stream **s, unsigned flags)
+{
+    FAIL_AT_WILL(LW_CU_OUT_OF_MEMORY);
+    *s = (void *)&streams;
+    streams++;
+    return flags == LW_CU_STREAM_NON_BLOCKING ? 0 : INVALID;
+}
+CALL(StreamSynchronize, lw_cu_stream *s)
+{
+    FAIL_AT_WILL(700);
+    return s ? 0 : INVALID;
+}
+CALL(StreamDestroy_v2, lw_cu_stream *s)
+{
+    streams--;
+    return s ? 0 : INVALID;
+}
+CALL(LaunchKernel, lw_cu_function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+     unsigned bz, unsigned shared, lw_cu_stream *s, void **args, void **extra)
+{
+    FAIL_AT_WILL(719);
+    if (!f || !s || extra || gz != 1 || by != 1 || bz != 1 || shared || bx != f->threads || !gx ||
+        gx > 0x7fffffffu || !gy || gy > 65535u)
+        return INVALID;
+    launches++;
+    body = f->call;
+    body_args = args[0];
+    lw_emu_threads = (int)bx;
+    lw_emu_blocks = gx;
+    for (lw_emu_by = 0; lw_emu_by < gy; lw_emu_by++)
+        for (lw_emu_bx = 0; lw_emu_bx < gx; lw_emu_bx++)
+            if (!run_block((int)bx)) {
+                fprintf(stderr, "emulated driver: a barrier that not all threads of %s reach\n",
+                        f->name);
+                return LEFT_BARRIER;
+            }
+    return 0;
+}
+CALL(GetErrorName, int e, const char **s)
+{
+    *s = e == LW_CU_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_EMULATED";
+    return 0;
+}
+CALL(GetErrorString, int e, const char **s)
+{
+    *s = e ? "the emulated driver was told to fail" : "no error";
+    return 0;
+}
