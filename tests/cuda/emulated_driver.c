@@ -105,13 +105,13 @@ static bool run_block(int n)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-#define K(family, name, args, threads)                \
-    void lw_kernel_##name(const args a);              \
-    static void call_##name(const void *p)            \
-    {                                                 \
-        args a;                                       \
-        memcpy(&a, p, sizeof a);                      \
-        lw_kernel_##name(a);                          \
+#define K(family, name, args, threads)     \
+    void lw_kernel_##name(const args a);   \
+    static void call_##name(const void *p) \
+    {                                      \
+        args a;                            \
+        memcpy(&a, p, sizeof a);           \
+        lw_kernel_##name(a);               \
     }
 #include "backend/cuda/cuda_kernels.def"
 #undef K
@@ -149,8 +149,8 @@ static bool fails(void)
 {
     return ++calls == strtol(setting("LW_EMULATED_FAIL"), NULL, 10);
 }
-#define CALL(name, ...)          \
-    int cu##name(__VA_ARGS__);   \
+#define CALL(name, ...)        \
+    int cu##name(__VA_ARGS__); \
     int cu##name(__VA_ARGS__)
 #define FAIL_AT_WILL(code) \
     if (fails())           \
@@ -167,8 +167,8 @@ __attribute__((destructor)) static void report(void)
     FILE *f = *path ? fopen(path, "w") : NULL;
     if (!f)
         return;
-    fprintf(f, "%ld calls, %ld kernels, %d blocks, %d contexts, %d streams, %d modules left\n", calls,
-            launches, left, contexts, streams, modules);
+    fprintf(f, "%ld calls, %ld kernels, %d blocks, %d contexts, %d streams, %d modules left\n",
+            calls, launches, left, contexts, streams, modules);
     fclose(f);
 }
 
@@ -360,8 +360,8 @@ CALL(StreamDestroy_v2, lw_cu_stream *s)
     streams--;
     return s ? 0 : INVALID;
 }
-CALL(LaunchKernel, lw_cu_function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-     unsigned bz, unsigned shared, lw_cu_stream *s, void **args, void **extra)
+CALL(LaunchKernel, lw_cu_function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+     unsigned by, unsigned bz, unsigned shared, lw_cu_stream *s, void **args, void **extra)
 {
     FAIL_AT_WILL(719);
     if (!f || !s || extra || gz != 1 || by != 1 || bz != 1 || shared || bx != f->threads || !gx ||

@@ -10,8 +10,7 @@
 
 /* What nvcc made of kernels/cuda_<family>.cu; a word of zeros where there was none. */
 #define FAMILIES(F) F(product) F(norm) F(ew) F(move) F(random) F(drift)
-#define F(family) \
-    extern const unsigned char lw_cuda_blob_##family[];
+#define F(family) extern const unsigned char lw_cuda_blob_##family[];
 FAMILIES(F)
 #undef F
 #define F(family) FAMILY_##family,
@@ -46,7 +45,8 @@ int lw_cuda_check(cuda *d, int rc, const char *what)
     if (rc == 0)
         return 0;
     if (!d->failed) {
-        snprintf(d->why, sizeof d->why, "%s: %s", what, lw_cuda_error(&d->cu, rc, text, sizeof text));
+        snprintf(d->why, sizeof d->why, "%s: %s", what,
+                 lw_cuda_error(&d->cu, rc, text, sizeof text));
         lw_backend_fail(d->why);
     }
     d->failed = true;
@@ -69,13 +69,14 @@ static void *alloc_block(void *self, size_t bytes)
     cuda *d = self;
     size_t room = 0, all = 0;
     lw_cu_ptr p = 0;
-    if (d->failed || lw_cuda_check(d, d->cu.MemGetInfo_v2(&room, &all), "asking for free memory") < 0)
+    if (d->failed ||
+        lw_cuda_check(d, d->cu.MemGetInfo_v2(&room, &all), "asking for free memory") < 0)
         return NULL;
     int rc = bytes > room ? LW_CU_OUT_OF_MEMORY : d->cu.MemAlloc_v2(&p, LW_MAX(bytes, (size_t)1));
     if (rc == LW_CU_OUT_OF_MEMORY) {
         lw_alloc_failed(bytes);
-        lw_fail(LW_ENOMEM, "%s: no room for %zu bytes, %zu of %zu are free", d->dev.name, bytes, room,
-                all);
+        lw_fail(LW_ENOMEM, "%s: no room for %zu bytes, %zu of %zu are free", d->dev.name, bytes,
+                room, all);
         return NULL;
     }
     if (lw_cuda_check(d, rc, "allocating") < 0)
@@ -250,15 +251,19 @@ static int load_kernels(cuda *d)
     for (int i = 0; i < LW_CUDA_FAMILIES; i++) {
         int rc = d->cu.ModuleLoadData(&d->module[i], blobs[i]);
         if (rc != 0 && !lw_cuda_built())
-            return lw_fail(LW_EDEVICE, "%s: this program was built without nvcc and has no kernels "
-                                       "for GPUs", d->name);
+            return lw_fail(LW_EDEVICE,
+                           "%s: this program was built without nvcc and has no kernels "
+                           "for GPUs",
+                           d->name);
         if (rc != 0)
             return lw_fail(LW_EDEVICE, "%s: the driver does not take the kernels (too old?): %s",
                            d->name, lw_cuda_error(&d->cu, rc, why, sizeof why));
     }
     for (int i = 0; i < LW_CUDA_KERNELS; i++)
-        LW_TRY(lw_cuda_check(d, d->cu.ModuleGetFunction(&d->kernel[i], d->module[kernels[i].family],
-                                                        kernels[i].name), kernels[i].name));
+        LW_TRY(lw_cuda_check(
+            d,
+            d->cu.ModuleGetFunction(&d->kernel[i], d->module[kernels[i].family], kernels[i].name),
+            kernels[i].name));
     return 0;
 }
 
@@ -276,8 +281,10 @@ static int look_at(const lw_cuda_driver *cu, int number, char *line, size_t size
     snprintf(line, size, "cuda:%d  %s, compute capability %d.%d, %.0f GB, driver for CUDA %d.%d",
              number, name, major, minor, (double)bytes * 1e-9, version / 1000, version % 1000 / 10);
     return major >= 8 ? 0
-                      : lw_fail(LW_EDEVICE, "cuda:%d (%s) is too old: compute capability %d.%d, "
-                                            "needed is 8.0", number, name, major, minor);
+                      : lw_fail(LW_EDEVICE,
+                                "cuda:%d (%s) is too old: compute capability %d.%d, "
+                                "needed is 8.0",
+                                number, name, major, minor);
 }
 
 int lw_cuda_describe(int i, char *line, size_t size)
@@ -329,8 +336,11 @@ int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
     d->number = number;
     snprintf(d->name, sizeof d->name, "cuda:%d", number);
     d->dev = (lw_device){.name = d->name, .self = d};
-    d->memory = (lw_memory){.self = d, .alloc = alloc_block, .free = free_block,
-                            .read = read_block, .write = write_block};
+    d->memory = (lw_memory){.self = d,
+                            .alloc = alloc_block,
+                            .free = free_block,
+                            .read = read_block,
+                            .write = write_block};
     int rc = open_device(d);
     if (rc == 0)
         rc = lw_cpu_open(o, &d->host);

@@ -34,12 +34,12 @@ const char *lw_cuda_error(const lw_cuda_driver *d, int code, char *room, size_t 
 
 static int find_calls(lw_cuda_driver *d)
 {
-#define LW_CUDA_CALL(name, arguments)                                                         \
-    {                                                                                         \
-        void *at = dlsym(d->library, "cu" #name);                                             \
-        if (!at)                                                                              \
-            return lw_fail(LW_EDEVICE, "NVIDIA's driver is too old: it lacks cu" #name);      \
-        memcpy(&d->name, &at, sizeof at);                                                     \
+#define LW_CUDA_CALL(name, arguments)                                                    \
+    {                                                                                    \
+        void *at = dlsym(d->library, "cu" #name);                                        \
+        if (!at)                                                                         \
+            return lw_fail(LW_EDEVICE, "NVIDIA's driver is too old: it lacks cu" #name); \
+        memcpy(&d->name, &at, sizeof at);                                                \
     }
     LW_CUDA_CALLS(LW_CUDA_CALL)
 #undef LW_CUDA_CALL

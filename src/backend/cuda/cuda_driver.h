@@ -26,32 +26,32 @@ enum {
 };
 
 /* X(name, arguments): cu<name>, which returns 0 or an error's number. */
-#define LW_CUDA_CALLS(X)                                                                       \
-    X(Init, (unsigned))                                                                        \
-    X(DriverGetVersion, (int *))                                                               \
-    X(DeviceGetCount, (int *))                                                                 \
-    X(DeviceGet, (int *, int))                                                                 \
-    X(DeviceGetName, (char *, int, int))                                                       \
-    X(DeviceGetAttribute, (int *, int, int))                                                   \
-    X(DeviceTotalMem_v2, (size_t *, int))                                                      \
-    X(DevicePrimaryCtxRetain, (lw_cu_context **, int))                                         \
-    X(DevicePrimaryCtxRelease_v2, (int))                                                       \
-    X(CtxSetCurrent, (lw_cu_context *))                                                        \
-    X(ModuleLoadData, (lw_cu_module **, const void *))                                         \
-    X(ModuleUnload, (lw_cu_module *))                                                          \
-    X(ModuleGetFunction, (lw_cu_function **, lw_cu_module *, const char *))                    \
-    X(MemGetInfo_v2, (size_t *, size_t *))                                                     \
-    X(MemAlloc_v2, (lw_cu_ptr *, size_t))                                                      \
-    X(MemFree_v2, (lw_cu_ptr))                                                                 \
-    X(MemsetD8Async, (lw_cu_ptr, unsigned char, size_t, lw_cu_stream *))                       \
-    X(MemcpyHtoDAsync_v2, (lw_cu_ptr, const void *, size_t, lw_cu_stream *))                   \
-    X(MemcpyDtoHAsync_v2, (void *, lw_cu_ptr, size_t, lw_cu_stream *))                         \
-    X(StreamCreate, (lw_cu_stream **, unsigned))                                               \
-    X(StreamSynchronize, (lw_cu_stream *))                                                     \
-    X(StreamDestroy_v2, (lw_cu_stream *))                                                      \
-    X(LaunchKernel, (lw_cu_function *, unsigned, unsigned, unsigned, unsigned, unsigned,       \
-                     unsigned, unsigned, lw_cu_stream *, void **, void **))                    \
-    X(GetErrorName, (int, const char **))                                                      \
+#define LW_CUDA_CALLS(X)                                                                           \
+    X(Init, (unsigned))                                                                            \
+    X(DriverGetVersion, (int *))                                                                   \
+    X(DeviceGetCount, (int *))                                                                     \
+    X(DeviceGet, (int *, int))                                                                     \
+    X(DeviceGetName, (char *, int, int))                                                           \
+    X(DeviceGetAttribute, (int *, int, int))                                                       \
+    X(DeviceTotalMem_v2, (size_t *, int))                                                          \
+    X(DevicePrimaryCtxRetain, (lw_cu_context **, int))                                             \
+    X(DevicePrimaryCtxRelease_v2, (int))                                                           \
+    X(CtxSetCurrent, (lw_cu_context *))                                                            \
+    X(ModuleLoadData, (lw_cu_module **, const void *))                                             \
+    X(ModuleUnload, (lw_cu_module *))                                                              \
+    X(ModuleGetFunction, (lw_cu_function **, lw_cu_module *, const char *))                        \
+    X(MemGetInfo_v2, (size_t *, size_t *))                                                         \
+    X(MemAlloc_v2, (lw_cu_ptr *, size_t))                                                          \
+    X(MemFree_v2, (lw_cu_ptr))                                                                     \
+    X(MemsetD8Async, (lw_cu_ptr, unsigned char, size_t, lw_cu_stream *))                           \
+    X(MemcpyHtoDAsync_v2, (lw_cu_ptr, const void *, size_t, lw_cu_stream *))                       \
+    X(MemcpyDtoHAsync_v2, (void *, lw_cu_ptr, size_t, lw_cu_stream *))                             \
+    X(StreamCreate, (lw_cu_stream **, unsigned))                                                   \
+    X(StreamSynchronize, (lw_cu_stream *))                                                         \
+    X(StreamDestroy_v2, (lw_cu_stream *))                                                          \
+    X(LaunchKernel, (lw_cu_function *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+                     unsigned, lw_cu_stream *, void **, void **))                                  \
+    X(GetErrorName, (int, const char **))                                                          \
     X(GetErrorString, (int, const char **))
 
 typedef struct lw_cuda_driver {

@@ -23,8 +23,8 @@ static void launch_all(cuda *d, const lw_cuda_drift *a)
     lw_cuda_launch(d, LW_CUDA_drift_moments, a->rows, k * k, a);
     lw_cuda_launch(d, LW_CUDA_drift_finish, 1, 1, a);
     if (a->dx)
-        lw_cuda_launch(d, LW_CUDA_drift_output, lw_cuda_blocks(LW_CUDA_drift_output, a->rows * a->c),
-                       1, a);
+        lw_cuda_launch(d, LW_CUDA_drift_output,
+                       lw_cuda_blocks(LW_CUDA_drift_output, a->rows * a->c), 1, a);
 }
 
 static void drift_task(const lw_task *t)
@@ -62,6 +62,8 @@ int lw_cuda_lower_drift_field(cuda_lower *c)
     int64_t groups = (int64_t)at->groups * at->slots, m = (int64_t)at->n + at->nu + at->np;
     if (groups * at->n_tau > 65535)
         return lw_cuda_lacks(c, " of more than 65,535 groups and temperatures");
+    if (at->door)
+        return lw_cuda_lacks(c, " of some of the groups");
     if (at->products == LW_DRIFT_BF16)
         return lw_cuda_lacks(c, " with products of bf16");
     drift_step *s = lw_cuda_arg(c, sizeof *s, drift_task);

@@ -69,9 +69,9 @@ int lw_cuda_lower_reduce(cuda_lower *c)
     int64_t n = lw_type_count(x), last = lw_type_last(x);
     bool columns = at->over == LW_OVER_ROWS || at->over == LW_OVER_MIDDLE;
     s->a.c = columns ? last : 1;
-    s->a.a = at->over == LW_OVER_LAST                                       ? n / last
+    s->a.a = at->over == LW_OVER_LAST                                  ? n / last
              : at->over == LW_OVER_MIDDLE || at->over == LW_OVER_BATCH ? x.dim[0]
-                                                                        : 1;
+                                                                       : 1;
     s->a.r = n / s->a.a / s->a.c;
     s->a.scale = at->mean ? 1.0 / (double)s->a.r : 1.0;
     return 0;

@@ -22,8 +22,8 @@ static int64_t inner(lw_type t, int axis)
 static void copy_rows(const copy_step *s, lw_cuda_copy a)
 {
     a.rows = s->rows;
-    lw_cuda_launch(s->step.d, LW_CUDA_copy_rows, lw_cuda_blocks(LW_CUDA_copy_rows, a.rows * a.width),
-                   1, &a);
+    lw_cuda_launch(s->step.d, LW_CUDA_copy_rows,
+                   lw_cuda_blocks(LW_CUDA_copy_rows, a.rows * a.width), 1, &a);
 }
 
 static void concat_task(const lw_task *t)
@@ -122,8 +122,15 @@ static int lower_space(cuda_lower *c, int32_t mul, int32_t div, const int32_t *l
     space_step *s = lw_cuda_arg(c, sizeof *s, space_task);
     if (!s)
         return LW_ENOMEM;
-    s->a = (lw_cuda_space){.n = lw_type_count(y), .oh = y.dim[1], .ow = y.dim[2], .oc = y.dim[3],
-                           .h = x.dim[1], .w = x.dim[2], .c = x.dim[3], .mul = mul, .div = div};
+    s->a = (lw_cuda_space){.n = lw_type_count(y),
+                           .oh = y.dim[1],
+                           .ow = y.dim[2],
+                           .oc = y.dim[3],
+                           .h = x.dim[1],
+                           .w = x.dim[2],
+                           .c = x.dim[3],
+                           .mul = mul,
+                           .div = div};
     for (int i = 0; lo && i < 3; i++)
         s->a.lo[i] = lo[i];
     return 0;
@@ -164,8 +171,11 @@ int lw_cuda_lower_patches(cuda_lower *c)
     patches_step *s = lw_cuda_arg(c, sizeof *s, patches_task);
     if (!s)
         return LW_ENOMEM;
-    s->a = (lw_cuda_patches){.n = lw_type_count(t), .k = at->k, .wide = t.dim[2] / at->k,
-                             .run = at->k * t.dim[3], .back = at->h != 0};
+    s->a = (lw_cuda_patches){.n = lw_type_count(t),
+                             .k = at->k,
+                             .wide = t.dim[2] / at->k,
+                             .run = at->k * t.dim[3],
+                             .back = at->h != 0};
     return 0;
 }
 
@@ -191,9 +201,17 @@ int lw_cuda_lower_pool(cuda_lower *c)
     pool_step *s = lw_cuda_arg(c, sizeof *s, pool_task);
     if (!s)
         return LW_ENOMEM;
-    s->a = (lw_cuda_pool){.n = lw_type_count(y), .h = x.dim[1], .w = x.dim[2], .c = x.dim[3],
-                          .oh = y.dim[1], .ow = y.dim[2], .k = at->k, .stride = at->stride,
-                          .pad = at->pad, .inside = at->inside, .max = at->max};
+    s->a = (lw_cuda_pool){.n = lw_type_count(y),
+                          .h = x.dim[1],
+                          .w = x.dim[2],
+                          .c = x.dim[3],
+                          .oh = y.dim[1],
+                          .ow = y.dim[2],
+                          .k = at->k,
+                          .stride = at->stride,
+                          .pad = at->pad,
+                          .inside = at->inside,
+                          .max = at->max};
     return 0;
 }
 

@@ -49,6 +49,7 @@ int lw_cuda_lower_group_norm(cuda_lower *c)
                           .hw = lw_type_count(x) / ((int64_t)x.dim[0] * lw_type_last(x)),
                           .groups = at->groups,
                           .act = at->act,
+                          .rms = at->rms,
                           .eps = at->eps};
     return 0;
 }
@@ -86,6 +87,8 @@ int lw_cuda_lower_attention(cuda_lower *c)
     const lw_attr_attention *at = c->n->attr;
     lw_type o = cuda_out(c, 0);
     LW_TRY(lw_cuda_f32(c, -1));
+    if (at->window)
+        return lw_cuda_lacks(c, " over windows");
     if (o.dim[2] / at->heads > LW_CUDA_HEAD)
         return lw_cuda_lacks(c, " with heads of more than 512 channels");
     if ((int64_t)o.dim[0] * at->heads > 65535)

@@ -18,7 +18,7 @@ typedef enum lw_cuda_kernel {
 enum { LW_CUDA_FAMILIES = 6 };
 
 typedef struct cuda {
-    lw_device dev; /* first: what lw_device.self points to is both */
+    lw_device dev;   /* first: what lw_device.self points to is both */
     lw_device *host; /* its pool and kernels are those beside the GPU */
     lw_cuda_driver cu;
     int number;

@@ -42,7 +42,9 @@ typedef struct lw_cuda_norm {
     const float *x, *gamma, *beta, *scale, *shift;
     int64_t hw;
     int32_t c, groups, act;
+    int32_t rms; /* nothing is taken off x */
     float eps;
+    int32_t hole;
 } lw_cuda_norm;
 
 enum { LW_CUDA_HEAD = 512, LW_CUDA_QUERIES = 16, LW_CUDA_KEYS = 16 };

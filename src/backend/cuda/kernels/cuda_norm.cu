@@ -15,6 +15,7 @@ LW_KERNEL(group_norm, lw_cuda_norm, 256)
     for (int64_t i = LW_TID; i < n; i += 256)
         sum += (double)x[i / width * a.c + i % width];
     double mean = lw_block_sum(room, sum) / (double)n;
+    mean = a.rms ? 0.0 : mean;
     sum = 0.0;
     for (int64_t i = LW_TID; i < n; i += 256) {
         double d = (double)x[i / width * a.c + i % width] - mean;

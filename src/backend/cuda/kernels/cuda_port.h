@@ -14,7 +14,7 @@
 #include "backend/cuda/kernels/cuda_args.h"
 
 #ifdef __CUDACC__
-#define LW_KERNEL(name, args, threads)                     \
+#define LW_KERNEL(name, args, threads)                    \
     extern "C" __global__ void __launch_bounds__(threads) \
         lw_kernel_##name(const __grid_constant__ args a)
 #define LW_ON_DEVICE static __device__ __forceinline__
@@ -26,14 +26,20 @@
 #define LW_THREADS ((int64_t)blockDim.x)
 #define LW_BLOCKS ((int64_t)gridDim.x)
 #define LW_SYNC() __syncthreads()
-LW_ON_DEVICE float lw_bits_to_float(uint32_t u) { return __uint_as_float(u); }
-LW_ON_DEVICE uint32_t lw_float_to_bits(float f) { return __float_as_uint(f); }
+LW_ON_DEVICE float lw_bits_to_float(uint32_t u)
+{
+    return __uint_as_float(u);
+}
+LW_ON_DEVICE uint32_t lw_float_to_bits(float f)
+{
+    return __float_as_uint(f);
+}
 #else
 #include <string.h>
 extern int lw_emu_tid, lw_emu_threads;
 extern int64_t lw_emu_bx, lw_emu_by, lw_emu_blocks;
 void lw_emu_sync(void);
-#define LW_KERNEL(name, args, threads) \
+#define LW_KERNEL(name, args, threads)   \
     void lw_kernel_##name(const args a); \
     void lw_kernel_##name(const args a)
 #define LW_ON_DEVICE static inline
