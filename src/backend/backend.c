@@ -13,12 +13,17 @@ static const struct {
     int (*open)(const lw_backend_options *options, lw_device **out);
 } devices[] = {{"cpu", lw_cpu_open}, {"cpu-discrete", lw_cpu_open_discrete}};
 
+static bool is_cuda(const char *name)
+{
+    return lw_str_eq(name, "cuda") || lw_str_starts(name, "cuda:");
+}
+
 int lw_backend_open(const char *name, const lw_backend_options *options, lw_device **out)
 {
     for (size_t i = 0; i < LW_COUNT(devices); i++)
         if (lw_str_eq(name, devices[i].name))
             return devices[i].open(options, out);
-    if (lw_str_eq(name, "cuda") || lw_str_starts(name, "cuda:"))
+    if (is_cuda(name))
         return lw_cuda_open(name, options, out);
     return lw_fail(LW_EDEVICE, "there is no device '%s'; there are cpu, cpu-discrete and cuda[:N]",
                    name);
@@ -26,9 +31,12 @@ int lw_backend_open(const char *name, const lw_backend_options *options, lw_devi
 
 static char chosen[16]; /* by the program; else empty */
 
-void lw_backend_choose(const char *name)
+int lw_backend_choose(const char *name)
 {
+    if (is_cuda(name))
+        LW_TRY(lw_cuda_there(name));
     snprintf(chosen, sizeof chosen, "%s", name);
+    return 0;
 }
 
 const char *lw_backend_chosen(void)

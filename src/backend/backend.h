@@ -19,8 +19,8 @@ typedef struct lw_backend_options {
     lw_conv_mode conv; /* where f32 convolutions use Winograd's tiles */
 } lw_backend_options;
 
-/* The device that lw_session_device opens from now on. */
-void lw_backend_choose(const char *name);
+/* The device that lw_session_device opens from now on. LW_EDEVICE: this machine has none such. */
+int lw_backend_choose(const char *name);
 /* The one chosen; else the one that LW_DEVICE names; without it "cpu". */
 const char *lw_backend_chosen(void);
 /* LW_EDEVICE: there is no device of this name ("cpu"; "cuda", "cuda:1", an NVIDIA GPU;

@@ -98,10 +98,8 @@ static int check_device(const char *device)
 {
     if (lw_str_eq(device, "cpu") || lw_str_eq(device, "auto"))
         return 0;
-    if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:")) {
-        lw_backend_choose(device);
-        return 0;
-    }
+    if (lw_str_eq(device, "cuda") || lw_str_starts(device, "cuda:"))
+        return lw_backend_choose(device);
     if (lw_str_eq(device, "mps"))
         return lw_fail(LW_EDEVICE, "--device mps: Apple's GPUs are not computed on, only the CPU");
     return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", device);

@@ -7,6 +7,8 @@
 
 /* "cuda" or "cuda:N". LW_EDEVICE says what is missing. */
 int lw_cuda_open(const char *name, const lw_backend_options *options, lw_device **out);
+/* 0: there is such a GPU and it is new enough. */
+int lw_cuda_there(const char *name);
 /* One line for a person about GPU number i: its name, or (LW_EDEVICE) why it cannot be used. */
 int lw_cuda_describe(int i, char *line, size_t size);
 /* Does this program hold kernels for GPUs? */

@@ -287,12 +287,18 @@ static int look_at(const lw_cuda_driver *cu, int number, char *line, size_t size
                                 number, name, major, minor);
 }
 
+static int no_such(int number, int n)
+{
+    return lw_fail(LW_EDEVICE, "there is no cuda:%d: the driver sees %d GPU%s", number, n,
+                   n == 1 ? "" : "s");
+}
+
 int lw_cuda_describe(int i, char *line, size_t size)
 {
     lw_cuda_driver cu;
     int n = 0;
     LW_TRY(lw_cuda_driver_open(&cu, &n));
-    int rc = i < n ? look_at(&cu, i, line, size) : lw_fail(LW_EDEVICE, "there is no cuda:%d", i);
+    int rc = i < n ? look_at(&cu, i, line, size) : no_such(i, n);
     lw_cuda_driver_close(&cu);
     return rc;
 }
@@ -303,8 +309,7 @@ static int open_device(cuda *d)
     int n = 0, device = 0;
     LW_TRY(lw_cuda_driver_open(&d->cu, &n));
     if (d->number >= n)
-        return lw_fail(LW_EDEVICE, "there is no cuda:%d: the driver sees %d GPU%s", d->number, n,
-                       n == 1 ? "" : "s");
+        return no_such(d->number, n);
     LW_TRY(look_at(&d->cu, d->number, line, sizeof line));
     LW_TRY(lw_cuda_check(d, d->cu.DeviceGet(&device, d->number), "opening it"));
     LW_TRY(lw_cuda_check(d, d->cu.DevicePrimaryCtxRetain(&d->context, device), "opening it"));
@@ -324,6 +329,14 @@ static int number_of(const char *name, int *number)
         return lw_fail(LW_EUSAGE, "--device %s: must be cpu, auto, cuda[:N] or mps", name);
     *number = (int)n;
     return 0;
+}
+
+int lw_cuda_there(const char *name)
+{
+    char line[256];
+    int number = 0;
+    LW_TRY(number_of(name, &number));
+    return lw_cuda_describe(number, line, sizeof line);
 }
 
 int lw_cuda_open(const char *name, const lw_backend_options *o, lw_device **out)
