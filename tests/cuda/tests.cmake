@@ -9,7 +9,7 @@ foreach(family product norm ew move random drift)
 endforeach()
 target_include_directories(emulated_gpu PRIVATE ${CMAKE_SOURCE_DIR}/src)
 # fibers: no sanitizer follows their stacks
-target_compile_options(emulated_gpu PRIVATE -O2 -fvisibility=default -fno-sanitize=all -Wno-missing-prototypes)
+target_compile_options(emulated_gpu PRIVATE -O2 -fvisibility=default -fno-sanitize=all -Wno-missing-prototypes -Wno-double-promotion)
 target_link_libraries(emulated_gpu PRIVATE m)
 set_target_properties(emulated_gpu PROPERTIES OUTPUT_NAME cuda SUFFIX ".so.1" LIBRARY_OUTPUT_DIRECTORY ${dir})
 add_test(NAME test_cuda_ops COMMAND test_ops WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
