@@ -11,6 +11,7 @@ const lw_bench_suite lw_bench_suites[] = {
     {"resolution", lw_bench_suite_resolution},
     {"train", lw_bench_suite_train},
     {"field", lw_bench_suite_field},
+    {"queue", lw_bench_suite_queue},
     {"attention", lw_bench_suite_attention},
     {"sampling", lw_bench_suite_sampling},
     {"startup", lw_bench_suite_startup},

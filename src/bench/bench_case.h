@@ -32,6 +32,7 @@ int lw_bench_suite_unet(lw_bench_run *r);
 int lw_bench_suite_resolution(lw_bench_run *r);
 int lw_bench_suite_train(lw_bench_run *r);
 int lw_bench_suite_field(lw_bench_run *r);
+int lw_bench_suite_queue(lw_bench_run *r);
 int lw_bench_suite_attention(lw_bench_run *r);
 int lw_bench_suite_sampling(lw_bench_run *r);
 int lw_bench_suite_startup(lw_bench_run *r);

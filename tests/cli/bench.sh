@@ -26,6 +26,9 @@ expect 0 bench field --filter field_shared_distances_xnorm $quick --no-reference
 out_has 'one call per temperature'
 out_has 'speed-up'
 # shellcheck disable=SC2086
+expect 0 bench queue $quick
+out_has 'copies of pictures'
+# shellcheck disable=SC2086
 expect 0 bench kernels --filter norm_silu_256@16_b1 $quick
 out_has 'memory'
 # shellcheck disable=SC2086

@@ -21,10 +21,12 @@ typedef struct bench_cli {
 
 static const lw_option options[] = {
     {LW_OPT(bench_cli, c.suite), .name = "suite", .positional = true,
-     .choices = "kernels|unet|resolution|train|field|attention|sampling|startup|prove|eval|mc|"
-                "stream",
+     .choices =
+         "kernels|unet|resolution|train|field|queue|attention|sampling|startup|prove|eval|mc|"
+         "stream",
      .help = "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
-             "32 to 256 pixels; train: training steps; field: the drift field; attention; "
+             "32 to 256 pixels; train: training steps; field: the drift field; queue: real rows of "
+             "a drift step; attention; "
              "sampling: one step and DDIM between prepared networks; startup: a fresh process to "
              "its first result; prove: walks of proofs by a policy; eval: distances of sets of "
              "features; mc: passes of an encoder with dropout, and without; stream: networks of "

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The queue of real rows (data_queue.h): ten steps of refill and draws at the settings that a published trainer is timed
+ * with. The plainer way keeps pictures in the rings, and so copies each one in and out again (32x32x4, f32).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "bench/bench_case.h"
+#include "data/data.h"
+
+enum {
+    STEPS = 10,
+    GROUPS = 4,
+    POSITIVES = 4,
+    UNCONDITIONAL = 2,
+    CLASSES = 128,
+    ROWS = 16384,
+    PUSH = 256,
+    PICTURE = 32 * 32 * 4
+};
+
+typedef struct queue_case {
+    lw_dataset set;
+    int32_t labels[ROWS], classes[GROUPS];
+    int64_t positive[GROUPS * POSITIVES], unconditional[GROUPS * UNCONDITIONAL];
+    lw_queue *queue;
+    int64_t step;
+    float *pictures, *rings, *drawn; /* of the plainer way: [ROWS], [PUSH], [draws of a step] */
+} queue_case;
+
+static int draw_steps(void *self)
+{
+    queue_case *c = self;
+    for (int i = 0; i < STEPS; i++)
+        LW_TRY(lw_queue_draw(c->queue, c->step++, c->classes, c->positive, c->unconditional));
+    return 0;
+}
+
+static void copy_rows(float *to, const float *from, const int64_t *rows, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + i * PICTURE, from + rows[i] % ROWS * PICTURE, PICTURE * sizeof *to);
+}
+
+/* The same, with a picture copied for each row that goes in (into both rings) and for each drawn. */
+static int draw_pictures(void *self)
+{
+    queue_case *c = self;
+    for (int i = 0; i < STEPS; i++) {
+        int64_t first = c->step * PUSH % ROWS;
+        LW_TRY(lw_queue_draw(c->queue, c->step++, c->classes, c->positive, c->unconditional));
+        for (int ring = 0; ring < 2; ring++)
+            memcpy(c->rings, c->pictures + first * PICTURE,
+                   (size_t)PUSH * PICTURE * sizeof *c->rings);
+        copy_rows(c->drawn, c->pictures, c->positive, GROUPS * POSITIVES);
+        copy_rows(c->drawn, c->pictures, c->unconditional, GROUPS * UNCONDITIONAL);
+    }
+    return 0;
+}
+
+static void close_case(queue_case *c)
+{
+    lw_queue_free(&c->queue);
+    lw_free(&c->pictures);
+    lw_free(&c->rings);
+    lw_free(&c->drawn);
+}
+
+static int open_case(queue_case *c)
+{
+    const lw_class_opts o = {
+        .seed = 1, .groups = GROUPS, .positives = POSITIVES, .unconditional = UNCONDITIONAL};
+    const lw_queue_opts q = {
+        .per_class = 64, .global = 4096, .push = PUSH, .prime = 2048, .refill_every = 1};
+    for (int i = 0; i < ROWS; i++)
+        c->labels[i] = i % CLASSES;
+    c->set = (lw_dataset){.n = ROWS, .classes = CLASSES, .labelled = true, .labels = c->labels};
+    c->set.spec = "bench";
+    c->pictures = lw_calloc((size_t)ROWS * PICTURE, sizeof *c->pictures);
+    c->rings = lw_calloc((size_t)PUSH * PICTURE, sizeof *c->rings);
+    c->drawn = lw_calloc((size_t)GROUPS * POSITIVES * PICTURE, sizeof *c->drawn);
+    if (!c->pictures || !c->rings || !c->drawn)
+        return LW_ENOMEM;
+    for (int64_t i = 0; i < (int64_t)ROWS * PICTURE; i++)
+        c->pictures[i] = (float)(i % 255); /* pages that are there */
+    return lw_queue_new(&c->set, &o, &q, &c->queue);
+}
+
+int lw_bench_suite_queue(lw_bench_run *r)
+{
+    static const char name[] = "queue_10_steps";
+    if (!lw_bench_wants(r, name))
+        return 0;
+    queue_case *c = lw_calloc(1, sizeof *c);
+    lw_bench_case *out;
+    if (!c)
+        return LW_ENOMEM;
+    int rc = open_case(c);
+    const lw_bench_work w = {
+        .name = name, .method = "rows", .call = draw_steps, .self = c, .error = (double)NAN};
+    if (rc == 0)
+        rc = lw_bench_measure(r, &w, &out);
+    if (rc == 0)
+        rc = lw_bench_measure_base(r, out, "copies of pictures", draw_pictures, c);
+    close_case(c);
+    lw_free(&c);
+    return rc;
+}
