@@ -99,7 +99,10 @@ static int base_table(const lw_bench *b, const char *suite, lw_str *out)
         lw_table_cell(&t, "%s", c->base);
         lw_table_number(&t, c->base_ms, 4);
         lw_table_cell(&t, "%.2fx", c->base_ms / ms);
-        lw_table_cell(&t, "%.2e", c->difference);
+        if (isnan(c->difference)) /* what it computes has no numbers */
+            lw_table_cell(&t, "-");
+        else
+            lw_table_cell(&t, "%.2e", c->difference);
     }
     lw_str_add(out, "\n");
     lw_table_text(&t, out);
