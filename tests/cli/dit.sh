@@ -19,6 +19,10 @@ expect 2 $drift --steps 2 --output-dir none --patch-size 3
 err_has 'whole patches of 3'
 expect 2 train drift --generator dit-b3 --data synth:16 --steps 1 --output-dir none
 err_has 'dit-b2'
+expect 2 $drift --steps 1 --output-dir none --base-channels 16
+err_has '--base-channels: only the U-Net has it'
+expect 2 train drift --data synth:16 --steps 1 --output-dir none --patch-size 4
+err_has '--patch-size: only transformers have it'
 [ ! -e none ] || fails 'none was made for a usage error'
 
 expect 0 $drift --steps 4 --output-dir whole --threads 1

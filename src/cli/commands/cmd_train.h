@@ -188,5 +188,7 @@ int lw_cmd_train_run(const lw_cli *cli, lw_train_config *t, void *config, lw_tra
 /* LW_EUSAGE when the run that *t goes on from was made with other options than may change;
  * `changes` gets those that --reschedule lets change. */
 int lw_cmd_train_check(const lw_cli *cli, const lw_train_config *t, lw_str *changes);
+/* LW_EUSAGE, with `why`, when an option of the group (all but `but`) is not as it is without being named. */
+int lw_cmd_train_unused(const lw_cli *cli, const char *group, const char *but, const char *why);
 
 #endif

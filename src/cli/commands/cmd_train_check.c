@@ -42,19 +42,42 @@ static void compare_row(const lw_opt_set *now, const lw_opt_set *then, const lw_
     lw_str_add(to, ")");
 }
 
-/* The options of a config file over the defaults of the command and the globals. */
-static int read_options(const lw_cli *cli, const char *path, lw_opts *o)
+/* The command's options and the globals as they are when nobody names them. */
+static int add_defaults(const lw_cli *cli, lw_opts *o)
 {
-    LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
     *o = (lw_opts){.arena = cli->opts.arena};
-    LW_TRY(lw_yaml_load(path, &tree));
     for (int s = 0; s + 1 < cli->opts.n; s++) { /* the last table is that of the globals */
         void *base = s ? o->set[0].base : lw_arena_alloc(o->arena, cli->command->config_size);
         LW_TRY(base ? lw_opts_add(o, cli->opts.set[s].rows, base) : LW_ENOMEM);
     }
     void *globals = lw_arena_alloc(o->arena, sizeof(lw_cli_globals));
-    LW_TRY(globals ? lw_opts_add(o, lw_global_options, globals) : LW_ENOMEM);
+    return globals ? lw_opts_add(o, lw_global_options, globals) : LW_ENOMEM;
+}
+
+/* The options of a config file over those. */
+static int read_options(const lw_cli *cli, const char *path, lw_opts *o)
+{
+    LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
+    LW_TRY(lw_yaml_load(path, &tree));
+    LW_TRY(add_defaults(cli, o));
     return lw_opts_set_tree(o, path, cli->command->name, tree);
+}
+
+int lw_cmd_train_unused(const lw_cli *cli, const char *group, const char *but, const char *why)
+{
+    lw_opts usual;
+    LW_TRY(add_defaults(cli, &usual));
+    for (int s = 0; s < usual.n; s++)
+        for (const lw_option *row = usual.set[s].rows; row->name; row++) {
+            if (!row->group || !lw_str_eq(row->group, group) || lw_str_eq(row->name, but))
+                continue;
+            LW_CLEANUP(lw_json_drop)
+            json_t *a = lw_opt_get_json((lw_opt_ref){&cli->opts.set[s], row});
+            LW_CLEANUP(lw_json_drop) json_t *b = lw_opt_get_json((lw_opt_ref){&usual.set[s], row});
+            if ((a || b) && !(a && b && json_equal(a, b)))
+                return lw_fail(LW_EUSAGE, "--%s: %s", row->name, why);
+        }
+    return 0;
 }
 
 int lw_cmd_train_check(const lw_cli *cli, const lw_train_config *t, lw_str *changes)

@@ -166,6 +166,11 @@ static int call(void *config, const lw_observer *obs, lw_train_result *out)
 static int run(const lw_cli *cli, const void *config)
 {
     lw_drift_config c = *(const lw_drift_config *)config;
+    bool unet = c.net.generator == LW_GENERATOR_UNET;
+    LW_TRY(lw_cmd_train_unused(cli, unet ? "Transformer" : "Network",
+                               unet ? "generator" : "class-conditional",
+                               unet ? "only transformers have it; choose one by --generator"
+                                    : "only the U-Net has it; leave it out, or --generator unet"));
     return lw_cmd_train_run(cli, &c.train, &c, call);
 }
 
