@@ -244,6 +244,19 @@ static lw_val add_norm(random_graph *r)
                             shift, groups, 1e-2f, random_chance(r, 60) ? LW_ACT_SILU : LW_ACT_NONE);
 }
 
+/* Queries or keys [B,T,16] of two heads as some networks have them: of unit size, at their positions. */
+static lw_val turned(random_graph *r, lw_val q)
+{
+    lw_type t = lw_val_type(r->g, q);
+    lw_val gamma = random_chance(r, 50) ? random_param(r, lw_type_of(LW_F32, 1, 16), 1.0f)
+                                        : LW_NOVAL;
+    if (random_chance(r, 50))
+        q = lw_rms_norm_op(r->g, q, gamma, 1e-2f);
+    if (random_chance(r, 60))
+        q = lw_rope(r->g, q, random_input(r, lw_type_of(LW_F32, 3, t.dim[1], 1, 8)));
+    return q;
+}
+
 static lw_val add_attention(random_graph *r)
 {
     lw_val x = random_pick(r, 4);
@@ -264,7 +277,7 @@ static lw_val add_attention(random_graph *r)
         a = lw_add(r->g, lw_slice(r->g, qkv, 2, 0, 16), lw_mean(r->g, a, LW_OVER_ALL));
         break;
     default:
-        a = lw_attention_qkv(r->g, q, lw_slice(r->g, qkv, 2, 16, 32),
+        a = lw_attention_qkv(r->g, turned(r, q), turned(r, lw_slice(r->g, qkv, 2, 16, 32)),
                              lw_slice(r->g, qkv, 2, 32, 48), 2);
         break;
     }

@@ -53,7 +53,9 @@ static void say_orders(lw_html *h, const json_t *results)
         LW_CLEANUP(lw_str_clear) lw_str s = {0};
         lw_str_addf(&s, "**%s**, best first: ", data);
         json_array_foreach(json_object_get(one, "best_first"), i, name)
+        {
             lw_str_addf(&s, "%s`%s`", i ? ", " : "", json_string_value(name));
+        }
         lw_str_add(&s, json_is_true(json_object_get(one, "as_published"))
                            ? ": the order published for ImageNet."
                        : json_is_true(json_object_get(one, "baseline_best"))
