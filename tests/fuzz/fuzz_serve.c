@@ -14,7 +14,8 @@ static void read_settings(const char *text, size_t n)
     lw_serve_asked asked = {.value = {0.5, 1}};
     const lw_serve_asked before = asked;
     if (lw_serve_settings_read(text, n, knobs, 2, &asked) < 0 &&
-        memcmp(&asked, &before, sizeof asked) != 0)
+        (asked.paused != before.paused || asked.resets != before.resets ||
+         memcmp(asked.value, before.value, sizeof asked.value) != 0))
         abort(); /* all or nothing */
     if (!(asked.value[0] >= 0 && asked.value[0] <= 1 && asked.value[1] >= 1 && asked.value[1] <= 8))
         abort();

@@ -263,7 +263,8 @@ static void test_init(void **state)
     const float *at = lw_store_data(s, lw_store_find(s, "LightningDiT_0.pos_embed"), LW_SLAB_PARAM);
     for (int token = 0; token < 16; token++)
         for (int k = 0; k < 4; k++) { /* column, then row; sines, then cosines */
-            double f = pow(1e4, -k / 4.0), x = token % 4 * f, y = token / 4 * f;
+            const int column = token % 4, row = token / 4;
+            double f = pow(1e4, -k / 4.0), x = column * f, y = row * f;
             const double want[4] = {sin(x), cos(x), sin(y), cos(y)};
             for (int i = 0; i < 4; i++)
                 assert_true(fabs((double)at[token * 16 + i * 4 + k] - want[i]) < 1e-6);

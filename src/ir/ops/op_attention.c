@@ -80,14 +80,17 @@ static void grad_attention(lw_graph *g, const lw_node *n, const lw_val *dout, co
 /* Sum of the squares of the pieces that a side is cut into. */
 static double squares(int32_t side, int32_t window)
 {
-    double rest = side % window;
-    return (double)(side / window) * window * window + rest * rest;
+    const int32_t whole = side / window;
+    const double rest = side % window;
+    return (double)whole * window * window + rest * rest;
 }
 
 double lw_attention_pairs(const lw_attr_attention *a, int32_t queries, int32_t keys)
 {
-    return a->window > 0 ? squares(queries / a->width, a->window) * squares(a->width, a->window)
-                         : (double)queries * keys;
+    if (a->window <= 0)
+        return (double)queries * keys;
+    const int32_t height = queries / a->width;
+    return squares(height, a->window) * squares(a->width, a->window);
 }
 
 static void cost_attention(const lw_graph *g, const lw_node *n, lw_cost *out)
