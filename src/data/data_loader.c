@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches as a function of the step, and a thread that is a few steps ahead. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -55,19 +56,49 @@ void lw_loader_place(const lw_dataset *d, const lw_loader_opts *o, int64_t g, in
                                    (uint64_t)(g % per_epoch));
 }
 
+/* Picture [h][w][c] becomes its own crop at (dy, dx) of a black border. */
+static void shift_picture(float *image, const lw_dataset *d, int32_t dy, int32_t dx)
+{
+    int64_t c = d->channels, line = d->w * c, kept = (d->w - abs(dx)) * c;
+    for (int32_t k = 0; k < d->h; k++) {
+        int32_t y = dy >= 0 ? k : d->h - 1 - k; /* before the line that is read is written */
+        float *to = image + y * line;
+        bool inside = y + dy >= 0 && y + dy < d->h;
+        if (inside)
+            memmove(to + LW_MAX(-dx, 0) * c, to + dy * line + LW_MAX(dx, 0) * c,
+                    sizeof *to * (size_t)kept);
+        for (int64_t i = 0; i < line; i++)
+            if (!inside || i < -dx * c || i >= line - dx * c)
+                to[i] = -1.0f;
+    }
+}
+
+/* In [-limit, limit] from a random word. */
+static int32_t shift_of(uint32_t word, int32_t limit)
+{
+    return (int32_t)(((uint64_t)word * (uint64_t)(2 * limit + 1)) >> 32) - limit;
+}
+
 void lw_loader_fill(const lw_dataset *d, const lw_loader_opts *o, int64_t step, lw_batch *dst)
 {
     LW_ASSERT(dst->size == o->batch_size && dst->h == d->h && dst->w == d->w &&
                   dst->channels == d->channels,
               "batch of %d x %dx%dx%d for data of %d x %dx%dx%d", dst->size, dst->h, dst->w,
               dst->channels, o->batch_size, d->h, d->w, d->channels);
-    lw_rng_key flips = lw_rng_key_of(o->seed, lw_hash_name("data.flip"));
+    lw_rng_key flips = lw_rng_key_of(o->seed, lw_hash_name("data.flip")),
+               shifts = lw_rng_key_of(o->seed, lw_hash_name("data.shift"));
     dst->step = step;
     for (int32_t i = 0; i < dst->size; i++) {
         int64_t g = step * dst->size + i, epoch, row;
         lw_loader_place(d, o, g, &epoch, &row);
         bool flip = o->flip && (lw_rng_word(flips, (uint32_t)epoch, (uint64_t)row, 0) & 1);
-        lw_data_get(d, row, flip, dst->images + i * lw_data_row_size(d));
+        float *image = dst->images + i * lw_data_row_size(d);
+        lw_data_get(d, row, flip, image);
+        if (o->shift > 0)
+            shift_picture(
+                image, d,
+                shift_of(lw_rng_word(shifts, (uint32_t)epoch, (uint64_t)row, 0), o->shift),
+                shift_of(lw_rng_word(shifts, (uint32_t)epoch, (uint64_t)row, 1), o->shift));
         dst->labels[i] = d->labels[row];
         dst->rows[i] = g;
         dst->index[i] = row;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Batches in the background. Batch `step` is a pure function of (dataset, batch size, seed, flip,
- * step): sample g = step * B + i stands in epoch g / E at place g mod E, E = rows rounded down to
+ * shift, step): sample g = step * B + i stands in epoch g / E at place g mod E, E = rows rounded down to
  * whole batches (so the rest of an epoch is dropped; all rows when there are fewer than B); the
  * order of an epoch is lw_rng_permute keyed by (seed, "data.order", epoch), a flip is one word of
- * (seed, "data.flip", epoch, row).
+ * (seed, "data.flip", epoch, row), a shift one of (seed, "data.shift", epoch, row).
  */
 #ifndef LW_DATA_LOADER_H
 #define LW_DATA_LOADER_H
@@ -35,7 +35,9 @@ void lw_batch_clear(lw_batch *b);
 typedef struct lw_loader_opts {
     int32_t batch_size;
     uint64_t seed;
-    bool flip;          /* mirror each picture with probability 1/2 */
+    bool flip;     /* mirror each picture with probability 1/2 */
+    int32_t shift; /* move each by up to so many pixels up or down and left or right, -1 (black)
+                           behind it: a crop of the picture with that border */
     int64_t start_step; /* first batch; resuming needs nothing else */
     int64_t end_step;   /* batches are start_step..end_step-1; 0: without end */
     int32_t slots;      /* batches in flight; 0: 3 */

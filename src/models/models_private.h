@@ -25,16 +25,23 @@ lw_val lw_network_gray(const lw_network *n, lw_graph *g, lw_val x);
 /* Sets n->fit to the size of its preparation. */
 void lw_network_fit_own(lw_network *n);
 
-/* A convolution (no bias, unless asked for) of scope `conv` and the BatchNorm of scope `norm` in inference form; norm
- * NULL: it is folded in, the convolution has a bias. */
+/*
+ * A convolution (no bias, unless asked for) of scope `conv` and the BatchNorm of scope `norm`; norm NULL: it is folded
+ * in, the convolution has a bias. In inference form running_mean and running_var are those of the files; in training
+ * (b->training) those of LW_BATCH_NORM pictures at a time (largest divisor of the batch), and the builder's hook sees
+ * what goes into the norm.
+ */
+enum { LW_BATCH_NORM = 32 };
 typedef struct lw_conv_bn_opts {
     int kernel, stride;
     int kernel_w;   /* where its width is another than `kernel` */
     bool same;      /* padded as TensorFlow's SAME; else by half the kernel on all sides */
     bool valid;     /* not padded */
     bool depthwise; /* a filter for every channel; o is their number */
-    bool bias; /* the convolution has one besides its BatchNorm; initial values are PyTorch's */
+    bool bias;    /* the convolution has one besides its BatchNorm; initial values are PyTorch's */
+    bool trained; /* not taken from a file only: initial values are PyTorch's */
     float eps;
+    lw_act act; /* behind both: none or ReLU */
 } lw_conv_bn_opts;
 lw_val lw_conv_bn_as(lw_builder *b, const char *conv, const char *norm, lw_val x, int32_t o,
                      lw_conv_bn_opts how);

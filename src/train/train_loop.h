@@ -112,6 +112,9 @@ struct lw_train_job {
     /* Optional: slow measures. LW_ESTOPPED when they were cut off: they are taken, of the same
      * weights, when the run goes on. */
     int (*evaluate)(void *self, int64_t step, json_t *row);
+    /* Optional: sets what follows from the averaged weights (statistics of BatchNorm), before they are
+     * measured or saved. */
+    int (*settle)(void *self);
     void (*tell)(const json_t *row, lw_str *out);             /* optional: measures in words */
     int (*plot)(const char *run, lw_str svg[LW_TRAIN_PLOTS]); /* optional: more curves, or empty */
 };

@@ -31,6 +31,8 @@ int lw_loop_log(lw_training *l, int64_t step, bool evaluate)
     if (!row)
         return lw_fail(LW_ENOMEM, "out of memory for a log row");
     int rc = j->report ? j->report(j->self, row) : 0;
+    if (rc == 0 && evaluate && j->settle)
+        rc = j->settle(j->self);
     if (rc == 0 && evaluate && j->evaluate)
         rc = j->evaluate(j->self, step, row);
     if (rc == 0)
@@ -76,6 +78,8 @@ int lw_loop_save(lw_training *l, int64_t step)
                        "%s: step %lld: '%s' is not finite after the update; the last checkpoint is "
                        "untouched. Lower --learning-rate",
                        l->job.name, (long long)step, bad);
+    if (l->job.settle)
+        LW_TRY(l->job.settle(l->job.self));
     json_t *extra = json_pack("{s:s, s:I, s:o*, s:s, s:o*, s:O*, s:O*, s:O*, s:O*}", "recipe",
                               l->job.name, "total_steps", (json_int_t)l->state.steps, "leaf_size",
                               l->job.feed ? json_integer(l->job.leaves.size) : NULL, "precision",

@@ -88,6 +88,46 @@ static void images_are_the_rows_mirrored_or_not(void **state)
     assert_true(b.images[0] == (float)set->pixels[b.index[0] * 768] / 127.5f - 1.0f);
 }
 
+/* Is a picture of the batch row px moved by (dy, dx), black behind it? */
+static bool moved(const float *im, const uint8_t *px, int dy, int dx)
+{
+    for (int y = 0; y < 16; y++)
+        for (int x = 0; x < 16; x++)
+            for (int c = 0; c < 3; c++) {
+                bool inside = y + dy >= 0 && y + dy < 16 && x + dx >= 0 && x + dx < 16;
+                float v = inside ? (float)px[((y + dy) * 16 + x + dx) * 3 + c] / 127.5f - 1.0f
+                                 : -1.0f;
+                if (im[(y * 16 + x) * 3 + c] != v)
+                    return false;
+            }
+    return true;
+}
+
+static void images_are_the_rows_moved(void **state)
+{
+    (void)state;
+    enum { LIMIT = 2, SIDE = 2 * LIMIT + 1 };
+    const lw_loader_opts o = {.batch_size = 50, .seed = 11, .shift = LIMIT};
+    LW_CLEANUP(lw_batch_clear) lw_batch b = {0};
+    int count[SIDE * SIDE] = {0};
+    ok(lw_batch_init(&b, 50, 16, 16, 3));
+    for (int64_t s = 0; s < 10; s++) {
+        lw_loader_fill(set, &o, s, &b);
+        for (int i = 0; i < 50; i++) {
+            const uint8_t *px = set->pixels + b.index[i] * 768;
+            int found = 0;
+            for (int k = 0; k < SIDE * SIDE; k++)
+                if (moved(b.images + i * 768, px, k / SIDE - LIMIT, k % SIDE - LIMIT)) {
+                    count[k]++;
+                    found++;
+                }
+            assert_int_equal(found, 1);
+        }
+    }
+    for (int k = 0; k < SIDE * SIDE; k++) /* 20 of 500 each, give or take 4 */
+        assert_in_range(count[k], 4, 40);
+}
+
 static void an_epoch_has_every_row_once(void **state)
 {
     (void)state;
@@ -282,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thread_gives_the_pure_function),
         cmocka_unit_test(images_are_the_rows_mirrored_or_not),
+        cmocka_unit_test(images_are_the_rows_moved),
         cmocka_unit_test(an_epoch_has_every_row_once),
         cmocka_unit_test(seeds_differ_and_repeat),
         cmocka_unit_test(a_loader_can_be_dropped_at_any_time),

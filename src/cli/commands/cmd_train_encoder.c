@@ -27,6 +27,15 @@ static const lw_option options[] = {
      .fallback = "1", .group = "Encoder", .help = "residual blocks per stage"},
     {LW_OPT(lw_train_encoder_config, norm_groups), .name = "norm-groups", .min = 1, .max = 256,
      .fallback = "8", .group = "Encoder", .help = "groups of GroupNorm"},
+    {LW_OPT(lw_train_encoder_config, norm_type), .name = "norm-type", .choices = "group|batch",
+     .fallback = "group", .group = "Encoder",
+     .help =
+         "classify, distill: what features are normalised with, those of the picture's group of "
+         "channels, or of "
+         "training pictures for each channel, folded into the convolutions when training is over"},
+    {LW_OPT(lw_train_encoder_config, pictures.crop_padding), .name = "crop-padding", .min = 0,
+     .max = 64, .fallback = "0", .unit = "pixels", .group = "Data",
+     .help = "classify, mae: move pictures by up to so much at random, black behind them"},
     {LW_OPT(lw_train_encoder_config, mask_ratio), .name = "mask-ratio", .min = 0.01, .max = 0.99,
      .fallback = "0.5", .group = "Encoder", .help = "share of 2x2 cells that mae hides"},
     {LW_OPT(lw_train_encoder_config, input_noise), .name = "input-noise", .min = 0, .max = 10,

@@ -17,11 +17,17 @@ typedef enum lw_objective {
     LW_OBJECTIVE_DISTILL
 } lw_objective;
 
+typedef enum lw_encoder_norm {
+    LW_ENCODER_GROUP_NORM,
+    LW_ENCODER_BATCH_NORM /* its statistics: encoder_settle.h */
+} lw_encoder_norm;
+
 typedef struct lw_train_encoder_config {
     lw_train_config train;
     lw_picture_config pictures;
     int32_t objective; /* lw_objective; judge: classify with an extra class of junk pictures */
     int32_t width, stages, blocks, norm_groups;
+    int32_t norm_type; /* lw_encoder_norm */
     double mask_ratio;
     int32_t mask_patch;
     double input_noise; /* classify, judge: standard deviation up to this, uniform per picture */

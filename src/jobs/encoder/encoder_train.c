@@ -11,6 +11,7 @@
 #include "jobs/encoder/encoder_job.h"
 #include "jobs/encoder/encoder_distill.h"
 #include "jobs/encoder/encoder_judge.h"
+#include "jobs/encoder/encoder_settle.h"
 #include "session/session_forward.h"
 
 typedef struct encoder_run {
@@ -19,8 +20,9 @@ typedef struct encoder_run {
     lw_encoder_config net;
     lw_junk *junk; /* of a judge */
     lw_distill *distill;
-    lw_dataset *held; /* of a classifier, as what follows */
-    int64_t *drawn;   /* its rows, lw_data_drawn */
+    lw_settle *settle; /* of BatchNorm */
+    lw_dataset *held;  /* of a classifier, as what follows */
+    int64_t *drawn;    /* its rows, lw_data_drawn */
     lw_forward *test;
 } encoder_run;
 
@@ -138,12 +140,35 @@ static int evaluate(void *self, int64_t step, json_t *row)
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
+enum { LEAST_BATCH = 8 }; /* of BatchNorm */
+
+static int check(const lw_train_encoder_config *c)
+{
+    bool mae = c->objective == LW_OBJECTIVE_MAE, judge = c->objective == LW_OBJECTIVE_JUDGE;
+    if (c->norm_type == LW_ENCODER_BATCH_NORM && (mae || judge))
+        return lw_fail(LW_EUSAGE,
+                       "--norm-type batch: --objective %s shows the network pictures that no data "
+                       "has, whose statistics "
+                       "would be of no use later; classify and distill have it",
+                       mae ? "mae" : "judge");
+    if (c->pictures.crop_padding && (judge || c->objective == LW_OBJECTIVE_DISTILL))
+        return lw_fail(LW_EUSAGE, "--crop-padding: --objective %s has none; mae and classify do",
+                       judge ? "judge" : "distill");
+    return 0;
+}
+
 static int init(encoder_run *r)
 {
     const lw_train_encoder_config *c = r->c;
     lw_picture_run *p = &r->p;
     bool judge = c->objective == LW_OBJECTIVE_JUDGE;
+    LW_TRY(check(c));
     LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &p->leaves));
+    if (c->norm_type == LW_ENCODER_BATCH_NORM && p->leaves.size < LEAST_BATCH)
+        return lw_fail(LW_EUSAGE,
+                       "--norm-type batch: statistics of %d pictures are noise; take --batch-size "
+                       "(and --leaf-size) of %d at least",
+                       (int)p->leaves.size, LEAST_BATCH);
     LW_TRY(lw_picture_run_open(p));
     bool labels = c->objective == LW_OBJECTIVE_CLASSIFY || judge;
     if (labels && !p->data->labelled)
@@ -157,6 +182,7 @@ static int init(encoder_run *r)
     r->net.stages = c->stages;
     r->net.blocks = c->blocks;
     r->net.norm_groups = c->norm_groups;
+    r->net.batch_norm = c->norm_type == LW_ENCODER_BATCH_NORM;
     r->net.decoder = c->objective == LW_OBJECTIVE_MAE;
     r->net.classes = labels ? p->data->classes + judge : 0;
     r->net.judged = judge ? p->data->classes : 0;
@@ -169,6 +195,14 @@ static int init(encoder_run *r)
     return p->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 
+static int settle(void *self)
+{
+    encoder_run *r = self;
+    if (!r->settle)
+        LW_TRY(lw_settle_new(&r->net, &r->p, &r->settle));
+    return lw_settle_run(r->settle);
+}
+
 static int set_up(void *self, lw_train_job *job)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
@@ -177,6 +211,8 @@ static int set_up(void *self, lw_train_job *job)
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));
     LW_TRY(lw_picture_run_job(&r->p, g, job));
+    if (r->net.batch_norm)
+        job->settle = settle;
     return r->distill ? lw_distill_job(r->distill, job) : 0;
 }
 
@@ -184,6 +220,7 @@ static void close_run(void *self)
 {
     encoder_run *r = self;
     lw_junk_free(&r->junk);
+    lw_settle_free(&r->settle);
     lw_distill_free(&r->distill);
     lw_forward_free(&r->test);
     lw_data_close(&r->held);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leeway's encoder: a small GroupNorm ResNet with a reconstruction decoder and a class head. */
-#include "models/models.h"
+/* Leeway's encoder: a small ResNet with a reconstruction decoder and a class head. */
+#include "models/models_private.h"
 
 #include <stdio.h>
 
@@ -25,10 +25,27 @@ static lw_val norm(lw_builder *b, const lw_encoder_config *c, const char *name, 
         b, name, x, (lw_norm_opts){.groups = groups_for(c, width), .eps = encoder_eps, .act = act});
 }
 
-static lw_val conv(lw_builder *b, const char *name, lw_val x, int32_t o, int k, int stride)
+/* A convolution of scope conv_name without a bias and the norm behind it. */
+typedef struct layer {
+    const char *conv, *norm;
+    int kernel, stride;
+    lw_act act;
+} layer;
+
+static lw_val conv_norm(lw_builder *b, const lw_encoder_config *c, lw_val x, int32_t o, layer l)
 {
-    return lw_conv2d(b, name, x, o,
-                     (lw_conv_opts){.kernel = k, .stride = stride, .pad = k / 2, .no_bias = true});
+    if (c->batch_norm)
+        return lw_conv_bn_as(b, l.conv, l.norm, x, o,
+                             (lw_conv_bn_opts){.kernel = l.kernel,
+                                               .stride = l.stride,
+                                               .trained = true,
+                                               .eps = 1e-5f,
+                                               .act = l.act});
+    x = lw_conv2d(
+        b, l.conv, x, o,
+        (lw_conv_opts){
+            .kernel = l.kernel, .stride = l.stride, .pad = l.kernel / 2, .no_bias = true});
+    return norm(b, c, l.norm, x, l.act);
 }
 
 static lw_val block(lw_builder *b, const lw_encoder_config *c, lw_val x, int32_t o, int stride)
@@ -36,10 +53,10 @@ static lw_val block(lw_builder *b, const lw_encoder_config *c, lw_val x, int32_t
     if (!lw_val_ok(x))
         return x;
     bool changes = stride != 1 || lw_type_last(lw_val_type(b->g, x)) != o;
-    lw_val h = norm(b, c, "norm1", conv(b, "conv1", x, o, 3, stride), LW_ACT_RELU);
-    h = norm(b, c, "norm2", conv(b, "conv2", h, o, 3, 1), LW_ACT_NONE);
+    lw_val h = conv_norm(b, c, x, o, (layer){"conv1", "norm1", 3, stride, LW_ACT_RELU});
+    h = conv_norm(b, c, h, o, (layer){"conv2", "norm2", 3, 1, LW_ACT_NONE});
     if (changes)
-        x = norm(b, c, "downsample.1", conv(b, "downsample.0", x, o, 1, stride), LW_ACT_NONE);
+        x = conv_norm(b, c, x, o, (layer){"downsample.0", "downsample.1", 1, stride, LW_ACT_NONE});
     return lw_relu(b->g, lw_add(b->g, h, x));
 }
 
@@ -61,7 +78,7 @@ void lw_encoder_net(lw_builder *b, const lw_encoder_config *c, lw_val x, lw_taps
                       (int)c->channels, 1 << (c->stages - 1));
         return;
     }
-    map[0] = norm(b, c, "norm1", conv(b, "conv1", x, c->width, 3, 1), LW_ACT_RELU);
+    map[0] = conv_norm(b, c, x, c->width, (layer){"conv1", "norm1", 3, 1, LW_ACT_RELU});
     for (int32_t s = 1; s <= c->stages; s++) {
         lw_val h = map[s - 1];
         for (int32_t i = 0; i < c->blocks; i++) {

@@ -7,8 +7,9 @@
 #include "models/models_taps.h"
 #include "store/store.h"
 
-/* conv3-GN-ReLU, then `stages` stages of `blocks` residual blocks at widths width * 2^s (stride 2
- * from the second stage on), GroupNorm with up to norm_groups groups. Head fc on the pooled last
+/* conv3-norm-ReLU, then `stages` stages of `blocks` residual blocks at widths width * 2^s (stride 2
+ * from the second stage on). The norm is GroupNorm with up to norm_groups groups, or BatchNorm, which
+ * a frozen encoder folds into its convolutions (models_conv_bn.c). Head fc on the pooled last
  * map; decoder for masked reconstruction: nearest x2, concat with the skip, conv3-ReLU down to full
  * resolution, 1x1 to the picture's channels. */
 enum { LW_MAX_STAGES = 8, LW_MAX_PREDICTED = 8 };
@@ -22,10 +23,11 @@ typedef struct lw_predicted {
 typedef struct lw_encoder_config {
     int32_t image_size, channels; /* of its pictures */
     int32_t width, stages, blocks;
-    int32_t norm_groups;
-    int32_t classes; /* outputs of fc; 0: no head */
-    int32_t judged;  /* real classes of a judge, the others are junk; 0: not a judge */
-    bool decoder;    /* has the decoder's parameters */
+    int32_t norm_groups; /* of GroupNorm */
+    bool batch_norm;     /* BatchNorm instead */
+    int32_t classes;     /* outputs of fc; 0: no head */
+    int32_t judged;      /* real classes of a judge, the others are junk; 0: not a judge */
+    bool decoder;        /* has the decoder's parameters */
     /* Layers predict.0, predict.1, ... of an encoder that was distilled. */
     int32_t n_predicted;
     lw_predicted predicted[LW_MAX_PREDICTED];

@@ -85,6 +85,8 @@ json_t *lw_encoder_to_json(const lw_encoder_config *c)
                           c->norm_groups, "num_classes", c->classes, "decoder", c->decoder);
     if (c->channels != 3 && json_object_set_new(j, "in_channels", json_integer(c->channels)) < 0)
         lw_json_drop(&j);
+    if (c->batch_norm && json_object_set_new(j, "norm_type", json_string("batch_norm")) < 0)
+        lw_json_drop(&j);
     if (c->judged && json_object_set_new(j, "leeway_judged_classes", json_integer(c->judged)) < 0)
         lw_json_drop(&j);
     if (c->n_predicted &&
@@ -96,12 +98,21 @@ json_t *lw_encoder_to_json(const lw_encoder_config *c)
 int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *out)
 {
     lw_encoder_config c = {.channels = 3};
-    static const char *const keys[] = {
-        "_class_name",           "image_size",      "width",       "stages",
-        "blocks_per_stage",      "norm_num_groups", "num_classes", "decoder",
-        "leeway_judged_classes", "leeway_predicts", "in_channels", NULL};
+    static const char *const keys[] = {"_class_name",
+                                       "image_size",
+                                       "width",
+                                       "stages",
+                                       "blocks_per_stage",
+                                       "norm_num_groups",
+                                       "num_classes",
+                                       "decoder",
+                                       "leeway_judged_classes",
+                                       "leeway_predicts",
+                                       "in_channels",
+                                       "norm_type",
+                                       NULL};
     const char *const *const known[] = {keys, NULL};
-    const char *class_name;
+    const char *class_name, *norm = "group_norm";
     LW_TRY(lw_json_get_str(j, where, "_class_name", &class_name));
     if (strcmp(class_name, "LeewayEncoder") != 0)
         return lw_fail(
@@ -118,6 +129,12 @@ int lw_encoder_from_json(const json_t *j, const char *where, lw_encoder_config *
     LW_TRY(lw_json_get_bool(j, where, "decoder", &c.decoder));
     if (json_object_get(j, "in_channels"))
         LW_TRY(lw_json_get_i32_in(j, where, "in_channels", 1, LW_MAX_CHANNELS, &c.channels));
+    if (json_object_get(j, "norm_type"))
+        LW_TRY(lw_json_get_str(j, where, "norm_type", &norm));
+    c.batch_norm = lw_str_eq(norm, "batch_norm");
+    if (!c.batch_norm && !lw_str_eq(norm, "group_norm"))
+        return lw_fail(LW_EFORMAT, "%s: 'norm_type' is '%s'; known are group_norm and batch_norm",
+                       where, norm);
     if (json_object_get(j, "leeway_judged_classes"))
         LW_TRY(lw_json_get_i32_in(j, where, "leeway_judged_classes", 0, c.classes, &c.judged));
     if (json_object_get(j, "leeway_predicts"))

@@ -109,6 +109,7 @@ int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_bat
         const lw_loader_opts o = {.batch_size = (int32_t)n,
                                   .seed = (uint64_t)r->c->seed,
                                   .flip = r->pictures->flip && r->data->flip,
+                                  .shift = r->pictures->crop_padding,
                                   .start_step = leaf};
         lw_loader_free(&r->loader);
         LW_TRY(lw_loader_new(r->data, &o, &r->loader));

@@ -14,11 +14,12 @@ typedef struct lw_clip_config {
 } lw_clip_config;
 
 typedef struct lw_picture_config {
-    int64_t limit;      /* rows of the training split used; 0: all */
-    int32_t image_size; /* 0: the data's own */
-    int32_t channels;   /* 0: 3 */
-    int32_t on_error;   /* lw_on_error */
-    bool flip;          /* mirrored copies, where the data allows them */
+    int64_t limit;        /* rows of the training split used; 0: all */
+    int32_t image_size;   /* 0: the data's own */
+    int32_t channels;     /* 0: 3 */
+    int32_t on_error;     /* lw_on_error */
+    bool flip;            /* mirrored copies, where the data allows them */
+    int32_t crop_padding; /* pictures are shifted by up to so many pixels */
     lw_clip_config clip;
 } lw_picture_config;
 
