@@ -13,6 +13,7 @@
  *     logic_env       one proof walked step by step, with every limit of the published environment
  *     logic_search    shortest proofs, breadth first, in bounded memory
  *     logic_least_model   all that follows, bottom up, and how long its shortest proofs are
+ *     logic_answers   all answers of an open query
  *     logic_depths    many shortest proofs on all threads
  *     logic_survey    which parts of a knowledge base meet the limits of an env
  *     logic_trace     a proof as a tree, as text and as Prolog
@@ -28,6 +29,7 @@
 #define LW_LOGIC_H
 
 #include "logic/kb/logic_corrupt.h"
+#include "logic/search/logic_answers.h"
 #include "logic/search/logic_depths.h"
 #include "logic/search/logic_env.h"
 #include "logic/kb/logic_kb.h"

@@ -73,6 +73,32 @@ expect 3 prove trace family 'grant(ann,bob)'
 err_has 'did you mean grand?'
 expect 3 prove trace family 'grand(ann'
 
+# open queries: every answer, known or not, and the shortest proof that does not stand on itself
+expect 0 prove answers family 'grand(ann,X)'
+out_has 'grand(ann,V1): 2 answers, 2 proved, 0 known facts'
+out_has '       2      -  grand(ann,cid)'
+expect 0 prove answers family 'parent(X,Y)'
+out_has 'parent(V1,V2): 4 answers, 0 proved, 4 known facts'
+out_has '      -1    yes  parent(ann,bob)'
+expect 0 prove answers family 'great(_,eve)' --json
+out_has '"atom": "great(ann,eve)"'
+out_has '"depth": 4'
+expect 0 prove answers family 'great(X,Y)' --max-depth 3
+out_has '0 answers'
+expect 0 prove answers family 'grand(X,X)'
+out_has 'grand(V1,V1): 0 answers'
+expect 0 prove trace family 'grand(bob,X)'
+out_has 'grand(bob,eve)  rule 1'
+expect 1 prove trace family 'grand(eve,X)'
+err_has 'grand(eve,X): no answer has a proof of at most 20 steps'
+for query in 'grand(ann' 'grand' '' '()' 'grand(,)' 'grand(X,Y,Z)' "grand('X',Y)" 'grand(x,Y)' 'X(ann,bob)' 'grand(ann,X) x'; do
+    expect 3 prove answers family "$query"
+    [ "$(wc -l <"$err")" = 1 ] || fails "more than one line about '$query'"
+done
+err_has 'there is something behind it'
+expect 2 prove answers family
+expect 2 prove trace family 'grand(ann,X)' --max-fact-pairs 1
+
 # bad data: file and line, exit code 3
 cp -r family bad
 printf 'parent(ann,bob).\nparent(ann bob).\nparent(cid,)\n' >bad/train.txt

@@ -155,6 +155,66 @@ static void the_least_model_is_what_search_proves(void **state)
         assert_true(of_facts[k] > 100 && of_others[k] > 100);
 }
 
+/* ---- answers ------------------------------------------------------------------------------- */
+
+static bool fits(const lw_kb *kb, lw_atom goal, lw_atom a)
+{
+    for (int i = 0; i < 2; i++)
+        if (!lw_kb_is_var(kb, goal.arg[i]) && goal.arg[i] != a.arg[i])
+            return false;
+    return goal.arg[0] != goal.arg[1] || a.arg[0] == a.arg[1];
+}
+
+/* All atoms of the goal's predicate, asked one by one, are what the goal has for answers. */
+static int expect_answers(const lw_kb *kb, const lw_least_model *m, lw_least_asker *ask,
+                          lw_atom goal, int32_t most)
+{
+    LW_CLEANUP(lw_answers_clear) lw_answers got = {0};
+    int64_t at = 0;
+    ok(lw_answers_find(m, goal, NULL, &got));
+    for (int32_t x = 1; x <= kb->n_constants; x++)
+        for (int32_t y = 1; y <= kb->n_constants; y++) {
+            const lw_atom a = {goal.p, {x, y}};
+            const bool fact = lw_facts_find(&kb->facts, a) >= 0;
+            int32_t depth;
+            ok(lw_least_ask(ask, a, &depth));
+            depth = most > 0 && depth > most ? -1 : depth;
+            if (!fits(kb, goal, a) || (depth < 0 && !fact))
+                continue;
+            assert_true(at < got.n && lw_atom_eq(got.of[at].atom, a));
+            assert_int_equal(got.of[at].depth, depth);
+            assert_int_equal(got.of[at++].fact, fact);
+        }
+    assert_int_equal(at, got.n);
+    return (int)got.proved;
+}
+
+static void answers_are_the_atoms_that_are_proved(void **state)
+{
+    (void)state;
+    int proved = 0, shallow = 0;
+    for (uint64_t seed = 0; seed < PROGRAMS / 4; seed++) {
+        random_program(&program, seed + 2718);
+        LW_CLEANUP(lw_kb_free) lw_kb *kb = program_kb(&program);
+        LW_CLEANUP(lw_least_model_free) lw_least_model *m = NULL, *bounded = NULL;
+        LW_CLEANUP(lw_least_asker_free) lw_least_asker *ask = NULL;
+        const int32_t v = kb->n_constants + 1;
+        ok(lw_least_model_new(kb, &(lw_least_options){.depths = true, .memory = 64 << 20}, &m));
+        ok(lw_least_model_new(
+            kb, &(lw_least_options){.depths = true, .max_depth = 2, .memory = 64 << 20}, &bounded));
+        ok(lw_least_asker_new(m, &ask));
+        for (int32_t p = 1; p <= kb->n_predicates; p++) {
+            const lw_atom goal[] = {
+                {p, {1, v}}, {p, {v, 2}}, {p, {v, v + 1}}, {p, {v, v}}, {p, {1, 2}}};
+            for (size_t i = 0; i < LW_COUNT(goal); i++) {
+                proved += expect_answers(kb, m, ask, goal[i], 0);
+                shallow += expect_answers(kb, bounded, ask, goal[i], 2);
+            }
+        }
+    }
+    assert_true(shallow > 500 && proved > shallow + 100);
+}
+
 static void a_model_that_does_not_fit_is_done_without(void **state)
 {
     (void)state;
@@ -344,6 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(depths_are_those_of_the_resolver),
                                        cmocka_unit_test(proofs_and_refusals_are_those_of_the_model),
                                        cmocka_unit_test(the_least_model_is_what_search_proves),
+                                       cmocka_unit_test(answers_are_the_atoms_that_are_proved),
                                        cmocka_unit_test(a_model_that_does_not_fit_is_done_without),
                                        cmocka_unit_test(moves_are_those_of_the_resolver)};
     return cmocka_run_group_tests_name("proof random", tests, NULL, NULL);

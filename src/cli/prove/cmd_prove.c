@@ -50,6 +50,14 @@ const lw_option lw_prove_search_options[] = {
              "query-memory for each"},
     {.name = NULL}};
 
+const lw_option lw_prove_least_options[] = {
+    {LW_OPT(lw_prove_cli, least_model_memory), .name = "least-model-memory", .fallback = "128",
+     .max = 1 << 24, .unit = "MiB", .group = "Search",
+     .help = "for everything that follows from facts and rules, which decides what has no proof; "
+             "when it does not hold that, or with 0 or --max-fact-pairs, queries are searched for "
+             "alone"},
+    {.name = NULL}};
+
 const lw_option lw_prove_env_options[] = {LW_PROVE_ENV_OPTIONS(lw_prove_cli), {.name = NULL}};
 
 static int want_queries(const lw_prove_cli *o, const lw_queries *q)
@@ -91,6 +99,45 @@ int lw_prove_open_queries(const lw_prove_cli *o, lw_problems *problems, lw_kb **
     LW_TRY(lw_queries_open(*kb, &q, problems, queries));
     lw_prove_warn(problems);
     return want_queries(o, queries);
+}
+
+int lw_prove_open_least(const lw_prove_cli *o, const lw_kb *kb, int32_t max_depth,
+                        const lw_observer *obs, lw_prove_least *out)
+{
+    const lw_least_options lo = {.depths = true,
+                                 .max_depth = max_depth,
+                                 .memory = (size_t)o->least_model_memory << 20,
+                                 .obs = obs};
+    *out = (lw_prove_least){.wanted = o->least_model_memory > 0 && o->max_fact_pairs == 0};
+    const double began = lw_now();
+    if (out->wanted)
+        LW_TRY(lw_least_model_new(kb, &lo, &out->model));
+    out->seconds = lw_now() - began;
+    return 0;
+}
+
+void lw_prove_least_clear(lw_prove_least *m)
+{
+    lw_least_model_free(&m->model);
+}
+
+int lw_prove_need_least(const lw_prove_cli *o, const lw_prove_least *m)
+{
+    if (m->model)
+        return 0;
+    return lw_fail(LW_ENOMEM,
+                   "%s: what follows from facts and rules does not fit in --least-model-memory "
+                   "%lld MiB; raise it, or ask for shorter proofs (--max-depth)",
+                   o->dataset, (long long)o->least_model_memory);
+}
+
+json_t *lw_prove_least_json(const lw_prove_least *m)
+{
+    if (!m->model)
+        return json_null();
+    return json_pack("{s:I, s:I, s:o}", "atoms", (json_int_t)lw_least_model_atoms(m->model),
+                     "bytes", (json_int_t)lw_least_model_bytes(m->model), "seconds",
+                     lw_json_real(m->seconds));
 }
 
 lw_search_options lw_prove_search(const lw_prove_cli *o)

@@ -56,6 +56,22 @@ extern const lw_option lw_prove_limit_options[];  /* how many of the queries, an
 extern const lw_option lw_prove_search_options[]; /* limits of the breadth-first search */
 extern const lw_option lw_prove_env_options[];    /* the environment that a policy walks */
 
+/* The least model, where it was asked for and fits. */
+typedef struct lw_prove_least {
+    lw_least_model *model;
+    bool wanted;
+    double seconds;
+} lw_prove_least;
+extern const lw_option lw_prove_least_options[];
+/* max_depth as lw_least_options has it. */
+int lw_prove_open_least(const lw_prove_cli *o, const lw_kb *kb, int32_t max_depth,
+                        const lw_observer *obs, lw_prove_least *out);
+void lw_prove_least_clear(lw_prove_least *m);
+/* LW_ENOMEM where it does not fit: for commands that cannot do without. */
+int lw_prove_need_least(const lw_prove_cli *o, const lw_prove_least *m);
+/* {"atoms", "seconds", "bytes"}, null where there is none. */
+json_t *lw_prove_least_json(const lw_prove_least *m);
+
 int lw_prove_open(const lw_prove_cli *o, lw_problems *problems, lw_kb **out);
 /* The dataset and the queries that options ask for, warnings logged. LW_EFORMAT when the split has
  * no query, or none is left. What was opened stays the caller's to free, failure or not. */

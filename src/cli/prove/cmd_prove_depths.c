@@ -12,11 +12,6 @@ static const lw_option depth_options[] = {
      .group = "Data",
      .help = "leave out, and count, queries whose predicate heads no rule (train: always, unless "
              "--no-filter-queries-by-rules)"},
-    {LW_OPT(lw_prove_cli, least_model_memory), .name = "least-model-memory", .fallback = "128",
-     .max = 1 << 24, .unit = "MiB", .group = "Search",
-     .help = "for everything that follows from facts and rules, which decides what has no proof; "
-             "when it does not hold that, or with 0 or --max-fact-pairs, queries are searched for "
-             "alone"},
     {.name = NULL}};
 
 /* The name of what is counted as a cut, and how often. */
@@ -26,18 +21,6 @@ typedef struct cut_row {
 } cut_row;
 
 enum { CUTS = 5 };
-
-/* The least model, where it was made. */
-typedef struct least {
-    lw_least_model *model;
-    bool wanted;
-    double seconds;
-} least;
-
-static void least_clear(least *m)
-{
-    lw_least_model_free(&m->model);
-}
 
 static void cuts_of(const lw_depths *d, cut_row row[CUTS])
 {
@@ -74,7 +57,7 @@ static json_t *depth_list(const lw_kb *kb, const lw_queries *q, const lw_depths 
 }
 
 static json_t *report_json(const lw_prove_cli *o, const lw_kb *kb, const lw_queries *q,
-                           const lw_depths *d, const least *m)
+                           const lw_depths *d, const lw_prove_least *m)
 {
     cut_row cut[CUTS];
     json_t *j = json_pack("{s:s, s:s, s:i}", "dataset", o->dataset, "split", o->split, "queries",
@@ -102,13 +85,10 @@ static json_t *report_json(const lw_prove_cli *o, const lw_kb *kb, const lw_quer
     json_object_set_new(j, "left_out",
                         json_pack("{s:I, s:I}", "no_rule", (json_int_t)q->no_rule, "unknown",
                                   (json_int_t)q->unknown));
-    json_object_set_new(
-        j, "least_model",
-        m->model
-            ? json_pack("{s:I, s:I, s:o, s:I}", "atoms", (json_int_t)lw_least_model_atoms(m->model),
-                        "bytes", (json_int_t)lw_least_model_bytes(m->model), "seconds",
-                        lw_json_real(m->seconds), "decided", (json_int_t)d->by_model)
-            : json_null());
+    json_t *model = lw_prove_least_json(m);
+    if (m->model)
+        json_object_set_new(model, "decided", json_integer((json_int_t)d->by_model));
+    json_object_set_new(j, "least_model", model);
     json_object_set_new(j, "max_depth", json_integer(o->max_depth));
     json_object_set_new(j, "threads", json_integer(d->threads));
     json_object_set_new(j, "query_memory", json_integer((json_int_t)d->query_memory));
@@ -122,7 +102,8 @@ static json_t *report_json(const lw_prove_cli *o, const lw_kb *kb, const lw_quer
     return j;
 }
 
-static void print_model(const lw_prove_cli *o, const lw_kb *kb, const lw_depths *d, const least *m)
+static void print_model(const lw_prove_cli *o, const lw_kb *kb, const lw_depths *d,
+                        const lw_prove_least *m)
 {
     if (m->model)
         lw_cli_print("least model: %lld atoms from %d facts and %d rules in %.3f s (%.3g MiB); it "
@@ -175,25 +156,12 @@ static bool tick(void *self, int64_t done, int64_t total)
     return !lw_observe_stop(obs);
 }
 
-/* Everything that follows, when it is wanted and fits. */
-static int open_model(const lw_prove_cli *o, const lw_kb *kb, const lw_observer *obs, least *out)
-{
-    const lw_least_options lo = {
-        .depths = true, .memory = (size_t)o->least_model_memory << 20, .obs = obs};
-    *out = (least){.wanted = o->least_model_memory > 0 && o->max_fact_pairs == 0};
-    const double began = lw_now();
-    if (out->wanted)
-        LW_TRY(lw_least_model_new(kb, &lo, &out->model));
-    out->seconds = lw_now() - began;
-    return 0;
-}
-
 static int find_depths(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb,
-                       const lw_queries *q, least *m, lw_depths *out)
+                       const lw_queries *q, lw_prove_least *m, lw_depths *out)
 {
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);
-    LW_TRY(open_model(o, kb, &obs.calls, m));
+    LW_TRY(lw_prove_open_least(o, kb, 0, &obs.calls, m));
     const lw_depths_options run = {.search = lw_prove_search(o),
                                    .memory_limit = (size_t)o->memory_limit << 20,
                                    .model = m->model,
@@ -206,7 +174,7 @@ static int find_depths(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb
 static int depths(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb, const lw_queries *q)
 {
     LW_CLEANUP(lw_depths_clear) lw_depths d = {0};
-    LW_CLEANUP(least_clear) least m = {0};
+    LW_CLEANUP(lw_prove_least_clear) lw_prove_least m = {0};
     LW_TRY(find_depths(cli, o, kb, q, &m, &d));
     if (!cli->global.json) {
         print_report(o, q, &d);
@@ -258,7 +226,7 @@ const lw_command lw_cmd_prove_depths = {
                 "leeway prove depths data/wn18rr --max-depth 3 --json\n"
                 "leeway prove depths data/family --rules rules_amie.txt --max-depth 2",
     .options = {lw_prove_data_options, lw_prove_limit_options, depth_options,
-                lw_prove_search_options},
+                lw_prove_search_options, lw_prove_least_options},
     .config_size = sizeof(lw_prove_cli),
     .run = run,
 };

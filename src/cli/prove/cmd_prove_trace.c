@@ -7,7 +7,7 @@ enum { TRACE_TEXT, TRACE_PROLOG };
 
 static const lw_option trace_options[] = {
     {LW_OPT(lw_prove_cli, query), .name = "query", .positional = true, .required = true,
-     .help = "pred(a,b)"},
+     .help = "pred(a,b), or an open one: pred(a,X)"},
     {LW_OPT(lw_prove_cli, format), .name = "format", .choices = "text|prolog", .fallback = "text",
      .group = "Output", .help = "a tree of atoms, or a Prolog program with the proof as a term"},
     {.name = NULL}};
@@ -45,13 +45,41 @@ static json_t *report_json(const lw_prove_cli *o, const lw_kb *kb, const lw_sear
     return j;
 }
 
-static int find(const lw_prove_cli *o, const lw_kb *kb, lw_search_result *r, lw_trace *t)
+/* The answer of an open query with the shortest proof, the first of equals. */
+static int shortest(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb, lw_atom goal,
+                    lw_atom *out)
+{
+    LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
+    lw_cli_observer_open(&obs, cli);
+    LW_CLEANUP(lw_prove_least_clear) lw_prove_least m = {0};
+    LW_CLEANUP(lw_answers_clear) lw_answers a = {0};
+    const lw_answer *best = NULL;
+    if (o->max_fact_pairs > 0)
+        return lw_fail(LW_EUSAGE, "an open query is answered from all facts: --max-fact-pairs 0");
+    LW_TRY(lw_prove_open_least(o, kb, o->max_depth, &obs.calls, &m));
+    LW_TRY(lw_prove_need_least(o, &m));
+    LW_TRY(lw_answers_find(m.model, goal, &obs.calls, &a));
+    for (int64_t i = 0; i < a.n; i++)
+        if (a.of[i].depth >= 0 && (!best || a.of[i].depth < best->depth))
+            best = &a.of[i];
+    if (!best)
+        return lw_fail(LW_EFAILED, "%s: no answer has a proof of at most %d steps", o->query,
+                       o->max_depth);
+    *out = best->atom;
+    return 0;
+}
+
+static int find(const lw_cli *cli, const lw_prove_cli *o, const lw_kb *kb, lw_search_result *r,
+                lw_trace *t)
 {
     LW_CLEANUP(lw_search_free) lw_search *s = NULL;
     LW_CLEANUP(lw_free) lw_proof_origin *origin = NULL;
     lw_search_options so = lw_prove_search(o);
     lw_atom query;
-    LW_TRY(lw_kb_atom(kb, o->query, &query));
+    bool open;
+    LW_TRY(lw_kb_goal(kb, o->query, &query, &open));
+    if (open)
+        LW_TRY(shortest(cli, o, kb, query, &query));
     so.memory = (size_t)LW_MIN(o->query_memory, o->memory_limit) << 20;
     LW_TRY(lw_search_new(kb, &so, &s));
     LW_TRY(lw_search_run(s, query, r));
@@ -98,7 +126,7 @@ static int trace(const lw_cli *cli, const lw_prove_cli *o, lw_problems *problems
     lw_search_result r = {0};
     LW_TRY(lw_prove_open(o, problems, &kb));
     lw_prove_warn(problems);
-    LW_TRY(find(o, kb, &r, t));
+    LW_TRY(find(cli, o, kb, &r, t));
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop) json_t *j = report_json(o, kb, &r, t);
         lw_cli_print_json(j);
@@ -122,10 +150,13 @@ const lw_command lw_cmd_prove_trace = {
     .name = "prove trace",
     .summary = "the shortest proof of one query, readable and as Prolog",
     .usage = "DATASET QUERY [options]",
-    .notes = "Exit code 1 when no proof is found within the limits.",
+    .notes =
+        "Exit code 1 when no proof is found within the limits. Of an open query, pred(a,X), the "
+        "answer with the shortest proof is traced; `prove answers` lists all.",
     .examples = "leeway prove trace data/countries_s3 'locatedInCR(bulgaria,europe)'\n"
                 "leeway prove trace data/family 'aunt(5,76)' --format prolog",
-    .options = {lw_prove_data_options, trace_options, lw_prove_search_options},
+    .options = {lw_prove_data_options, trace_options, lw_prove_search_options,
+                lw_prove_least_options},
     .config_size = sizeof(lw_prove_cli),
     .run = run,
 };

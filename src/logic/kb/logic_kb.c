@@ -43,7 +43,20 @@ static int unknown(const lw_symbols *s, const char *kind, lw_span name, const ch
                    *near ? "; did you mean " : "", near, *near ? "?" : "");
 }
 
-int lw_kb_atom(const lw_kb *kb, const char *text, lw_atom *out)
+/* The variable that argument i of a goal is, 0: it is none. */
+static int32_t variable(const lw_kb *kb, const lw_atom_text *t, const lw_atom *a, int i)
+{
+    const lw_span s = t->arg[i], before = t->arg[0];
+    if (t->quoted[i] || !(s.s[0] == '_' || (s.s[0] >= 'A' && s.s[0] <= 'Z')))
+        return 0;
+    if (i == 0 || !lw_kb_is_var(kb, a->arg[0]))
+        return kb->n_constants + 1;
+    const bool nameless = s.n == 1 && s.s[0] == '_',
+               same = s.n == before.n && strncmp(s.s, before.s, s.n) == 0;
+    return same && !nameless ? a->arg[0] : kb->n_constants + 2;
+}
+
+static int read_atom(const lw_kb *kb, const char *text, bool variables, lw_atom *out)
 {
     lw_atom_text t;
     lw_span rest;
@@ -57,10 +70,24 @@ int lw_kb_atom(const lw_kb *kb, const char *text, lw_atom *out)
         return unknown(&kb->predicates, "predicate", t.pred, text);
     for (int i = 0; i < 2; i++) {
         a.arg[i] = lw_symbols_find(&kb->constants, t.arg[i]);
+        if (a.arg[i] == 0 && variables)
+            a.arg[i] = variable(kb, &t, &a, i);
         if (a.arg[i] == 0)
             return unknown(&kb->constants, "constant", t.arg[i], text);
     }
     *out = a;
+    return 0;
+}
+
+int lw_kb_atom(const lw_kb *kb, const char *text, lw_atom *out)
+{
+    return read_atom(kb, text, false, out);
+}
+
+int lw_kb_goal(const lw_kb *kb, const char *text, lw_atom *out, bool *open)
+{
+    LW_TRY(read_atom(kb, text, true, out));
+    *open = lw_kb_is_var(kb, out->arg[0]) || lw_kb_is_var(kb, out->arg[1]);
     return 0;
 }
 

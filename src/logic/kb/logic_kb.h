@@ -99,6 +99,9 @@ static inline int32_t lw_kb_endf(const lw_kb *kb)
 /* Parses `pred(a,b)`, whose arguments are constants; LW_EFORMAT naming an unknown predicate or
  * constant and its nearest neighbour. */
 int lw_kb_atom(const lw_kb *kb, const char *text, lw_atom *out);
+/* The same of a goal, whose unquoted arguments that begin with a capital or _ are variables unless a constant has
+ * that name; each lone _ is a variable of its own. *open: it has one. */
+int lw_kb_goal(const lw_kb *kb, const char *text, lw_atom *out, bool *open);
 /* "pred(a,V1)" appended; variables by their distance from n_constants, terminals by name. */
 void lw_kb_print_atom(const lw_kb *kb, lw_atom a, lw_str *out);
 /* Atoms with ", " between them. */

@@ -12,6 +12,11 @@ struct lw_least_asker {
     size_t n_list, cap_list;
 };
 
+const lw_least_model *lw_least_asker_model(const lw_least_asker *q)
+{
+    return q->s.m;
+}
+
 static size_t labels_of(const lw_least_model *m)
 {
     return m->n * (size_t)m->rules.patterns;
@@ -23,6 +28,8 @@ static int reach(lw_settling *s, lw_atom head, lw_pattern pattern, int32_t cost,
     lw_least_asker *q = (lw_least_asker *)s;
     (void)rule;
     (void)body;
+    if (cost > s->m->most_cost)
+        return 0;
     const uint32_t label = lw_least_find(s->m, head) * (uint32_t)s->m->rules.patterns +
                            (uint32_t)pattern;
     if (!q->in[label] || cost >= s->cost[label])

@@ -176,6 +176,8 @@ static int reach(lw_settling *s, lw_atom head, lw_pattern pattern, int32_t cost,
 {
     making *k = (making *)s;
     uint32_t number;
+    if (cost > k->m->most_cost)
+        return 0;
     LW_TRY(add_atom(k, head, &number));
     const uint32_t label = number * (uint32_t)k->m->rules.patterns + (uint32_t)pattern;
     if (cost >= k->m->cost[label])
@@ -281,6 +283,7 @@ int lw_least_model_new(const lw_kb *kb, const lw_least_options *o, lw_least_mode
     making k = {.s = {.m = m, .reach = reach, .obs = o->obs}, .m = m};
     m->kb = kb;
     m->memory = o->memory;
+    m->most_cost = o->depths && o->max_depth > 0 ? o->max_depth : LW_MOST_COST;
     LW_TRY(lw_least_rules_make(kb, o->depths ? LW_GOAL_PATTERNS : 1, &m->rules));
     int rc = make(&k);
     if (k.full)

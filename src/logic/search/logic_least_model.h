@@ -33,6 +33,7 @@
 
 typedef struct lw_least_options {
     bool depths;            /* lengths too; else only what is true */
+    int32_t max_depth;      /* of lengths: only what has a proof of so many steps; 0: any */
     size_t memory;          /* bytes */
     const lw_observer *obs; /* asked whether to stop; may be NULL */
 } lw_least_options;

@@ -53,6 +53,7 @@ struct lw_least_model {
     const lw_kb *kb;
     lw_least_rules rules;
     size_t memory;
+    int32_t most_cost;
     lw_atom *atom;
     uint32_t *next
         [3]; /* [n] number + 1 of the next in the chain by first, by second argument, of the predicate */
@@ -71,6 +72,7 @@ struct lw_least_model {
     uint32_t *user, *user_first;
 };
 
+const lw_least_model *lw_least_asker_model(const lw_least_asker *q);
 uint32_t lw_least_find(const lw_least_model *m, lw_atom a); /* LW_NO_ATOM: none */
 const lw_chain *lw_least_chain(const lw_least_model *m, int side, int32_t p, int32_t arg);
 
