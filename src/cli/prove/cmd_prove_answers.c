@@ -96,7 +96,8 @@ const lw_command lw_cmd_prove_answers = {
     .summary = "all answers of an open query, each with the length of its shortest proof",
     .usage = "DATASET QUERY [options]",
     .notes =
-        "An argument that begins with a capital or _ is a variable unless a constant has that name; "
+        "An argument that begins with a capital or _ is a variable unless a constant has that "
+        "name; "
         "quote it to make it a constant. depth: steps of the shortest proof that does not use the "
         "answer itself as a fact, -1: there is none, it is only known.",
     .examples = "leeway prove answers data/family 'aunt(5,X)'\n"

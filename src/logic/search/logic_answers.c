@@ -22,8 +22,8 @@ static int add(lw_least_asker *q, lw_atom a, lw_answers *out)
 }
 
 /* All atoms of a chain that the goal's variables leave. */
-static int follow(lw_least_asker *q, const lw_chain *c, int which, bool same, const lw_observer *obs,
-                  lw_answers *out)
+static int follow(lw_least_asker *q, const lw_chain *c, int which, bool same,
+                  const lw_observer *obs, lw_answers *out)
 {
     const lw_least_model *m = lw_least_asker_model(q);
     for (uint32_t k = c ? c->newest : 0; k != 0; k = m->next[which][k - 1]) {
@@ -55,8 +55,8 @@ int lw_answers_find(const lw_least_model *m, lw_atom goal, const lw_observer *ob
     if (first && second)
         LW_TRY(follow(q, &m->of[goal.p], 2, goal.arg[0] == goal.arg[1], obs, out));
     else
-        LW_TRY(follow(q, lw_least_chain(m, first, goal.p, goal.arg[first]), first, false, obs,
-                      out));
+        LW_TRY(
+            follow(q, lw_least_chain(m, first, goal.p, goal.arg[first]), first, false, obs, out));
     if (out->n > 0)
         qsort(out->of, (size_t)out->n, sizeof *out->of, by_names);
     return 0;
