@@ -156,15 +156,33 @@ void lw_frame_series_add(lw_frame_series *s, const uint8_t *rgb, lw_frame_number
     s->frames++;
 }
 
-lw_series_verdict lw_series_judge(const lw_frame_numbers *frames, int64_t n)
+/* Mean variance of the first and last tenth; what rounding to bytes hides counts as that much. */
+static void ends(const lw_frame_numbers *frames, int64_t n, double *first, double *last)
 {
+    const double least = 1.0 / (12 * 127.5 * 127.5);
     const int64_t tenth = (n + 9) / 10;
-    double first = 0, last = 0;
+    *first = *last = 0;
     for (int64_t i = 0; i < tenth; i++) {
-        first += frames[i].v[LW_SERIES_VARIANCE] / (double)tenth;
-        last += frames[n - 1 - i].v[LW_SERIES_VARIANCE] / (double)tenth;
+        *first += frames[i].v[LW_SERIES_VARIANCE] / (double)tenth;
+        *last += frames[n - 1 - i].v[LW_SERIES_VARIANCE] / (double)tenth;
     }
-    lw_series_verdict v = {.ratio = first > 0 ? last / first : 0, .deviation = sqrt(last)};
-    v.stable = v.ratio > LW_SERIES_RATIO && v.deviation > LW_SERIES_DEVIATION;
+    *first = fmax(*first, least);
+    *last = fmax(*last, least);
+}
+
+lw_series_verdict lw_series_judge(const lw_frame_numbers *frames, int64_t n,
+                                  const lw_frame_numbers *in, int64_t n_in)
+{
+    double first, last, in_first, in_last;
+    ends(frames, n, &first, &last);
+    ends(in, n_in, &in_first, &in_last);
+    lw_series_verdict v = {.ratio = last / first,
+                           .input_ratio = in_last / in_first,
+                           .deviation = sqrt(last),
+                           .input_deviation = sqrt(in_last)};
+    v.change = v.ratio / v.input_ratio;
+    v.least = fmin(LW_SERIES_DEVIATION, sqrt(LW_SERIES_RATIO) * v.input_deviation);
+    v.stable = v.change > LW_SERIES_RATIO && v.change < 1 / LW_SERIES_RATIO &&
+               v.deviation > v.least;
     return v;
 }

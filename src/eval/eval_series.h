@@ -45,14 +45,24 @@ void lw_frame_series_free(lw_frame_series **pp);
 /* The next frame, [h][w][3]; allocates nothing. */
 void lw_frame_series_add(lw_frame_series *s, const uint8_t *rgb, lw_frame_numbers *out);
 
+/*
+ * What the input did is not the network's doing: a car that enters the picture raises the variance of
+ * both. So the ratio is taken over the input's, and must stay near 1 either way; the deviation may be as
+ * small as the input's makes it.
+ */
 typedef struct lw_series_verdict {
-    double ratio;     /* mean variance of the last tenth of the frames over that of the first */
-    double deviation; /* root of the mean variance of the last tenth */
-    bool stable;      /* ratio > 0.7 and deviation > 0.1 */
+    double ratio,
+        input_ratio; /* mean variance of the last tenth of the frames over that of the first */
+    double change;   /* ratio / input_ratio */
+    double deviation, input_deviation; /* root of the mean variance of the last tenth */
+    double least; /* of deviation: LW_SERIES_DEVIATION, or a share of the input's
+                                          where that is less */
+    bool stable;  /* 0.7 < change < 1 / 0.7 and deviation > least */
 } lw_series_verdict;
 #define LW_SERIES_RATIO 0.7
 #define LW_SERIES_DEVIATION 0.1
-/* Of n >= 1 frames; tenths are rounded up. */
-lw_series_verdict lw_series_judge(const lw_frame_numbers *frames, int64_t n);
+/* Of n >= 1 frames, and the n_in >= 1 of the input; tenths are rounded up. */
+lw_series_verdict lw_series_judge(const lw_frame_numbers *frames, int64_t n,
+                                  const lw_frame_numbers *in, int64_t n_in);
 
 #endif

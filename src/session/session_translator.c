@@ -87,6 +87,15 @@ void lw_translator_print(lw_str *s, const lw_translator *t)
     lw_forward_print(s, t->plan);
 }
 
+const uint8_t *lw_translator_given(const lw_translator *t)
+{
+    const bool own = t->o.feed_back && t->frames > 1; /* the last one's number is frames - 1 */
+    const uint8_t *apart = lw_forward_output(t->plan, "given.rgb");
+    if (!t->o.given || own)
+        return NULL;
+    return apart ? apart : lw_forward_output(t->plan, "rgb");
+}
+
 int32_t lw_translator_delay(const lw_translator *t)
 {
     return LW_MAX(t->o.stream_batch, 1) - 1;

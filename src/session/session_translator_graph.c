@@ -58,6 +58,11 @@ static lw_val as_result(const lw_translator *t, lw_graph *g, lw_val y)
     return lw_framing_resize(g, y, t->out_w, t->out_h);
 }
 
+static lw_val as_bytes(lw_graph *g, lw_val y, int32_t w, int32_t h)
+{
+    return lw_rgb_to_frame(g, y, (lw_attr_pixels){.form = LW_PIXELS_RGB, .w = w, .h = h});
+}
+
 int lw_translator_build(lw_translator *t, lw_graph *g)
 {
     lw_val frame = lw_input(g, "frame", lw_type_of(LW_U8, 2, 1, (int32_t)lw_pixels_bytes(&t->in)));
@@ -70,6 +75,9 @@ int lw_translator_build(lw_translator *t, lw_graph *g)
     lw_val x = lw_frame_to_rgb(g, frame, pixels_of(&t->in, LW_F32)), last = LW_NOVAL;
     x = lw_framing_in(g, &t->framing, x);
     const lw_val given = x;
+    if (t->o.given && (t->coder.encoder || t->net || t->o.feed_back)) /* else it is "rgb" */
+        lw_graph_output_add(g, "given.rgb", as_bytes(g, as_result(t, g, given), t->out_w, t->out_h),
+                            LW_NOVAL);
     if (t->o.feed_back)
         x = feed_back(g, x, &last);
     lw_val y = translate(t, g, x);
@@ -79,7 +87,6 @@ int lw_translator_build(lw_translator *t, lw_graph *g)
         y = lw_concat(g, as_result(t, g, given), y, 2);
     int32_t w, h;
     lw_translator_size(t, &w, &h);
-    y = lw_rgb_to_frame(g, y, (lw_attr_pixels){.form = LW_PIXELS_RGB, .w = w, .h = h});
-    lw_graph_output_add(g, "rgb", y, LW_NOVAL);
+    lw_graph_output_add(g, "rgb", as_bytes(g, y, w, h), LW_NOVAL);
     return lw_graph_error(g);
 }

@@ -48,7 +48,9 @@ done
 [ ! -e drift/frame_000250.png ] || fails 'a frame that was not there'
 expect 0 stream --input folder:a --every-frame --drift-metrics drift2 --drift-beside drift --json
 out_has '"stable":true'
-grep -q 'this run' drift2/variance.svg || fails 'nothing beside'
+grep -q 'beside' drift2/variance.svg || fails 'nothing beside'
+grep -q '"input_series"' drift2/metrics.json || fails 'the input is not in metrics.json'
+grep -q '"change":1.0,' "$out" || fails 'identity changes nothing'
 expect 2 stream --input folder:a --drift-beside drift
 expect 4 stream --input folder:a --every-frame --drift-metrics drift3 --drift-beside none
 
@@ -159,6 +161,10 @@ head -c 3840 /dev/zero >still # 30 frames
 expect 0 stream --input still --raw 16x8:gray --every-frame --model frames --reset-every 2 --output folder:still-out
 cmp -s still-out/frame_000000.png still-out/frame_000001.png && fails 'the second answer is the first'
 cmp -s still-out/frame_000000.png still-out/frame_000002.png || fails 'a reset leaves something'
+expect 0 stream --input still --raw 16x8:gray --every-frame --drift-metrics drift4 # as black as what came in
+out_has 'drift4/report.html: stable'
+expect 0 stream --input a.y4m --every-frame --model kl --feed-back --drift-metrics drift5 --json
+grep -q '"input_variance_ratio":1.0' "$out" || fails 'fed its own pictures, a network has the first frame only'
 expect 0 stream --input still --raw 16x8:gray --every-frame --similarity 0.98
 out_has '30 frames read, 30 computed, 30 written'
 out_has '27 of those computed were similar'

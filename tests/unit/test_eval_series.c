@@ -68,17 +68,19 @@ static void numbers_are_numpys(void **state)
                          numpy[t].v[k]);
     }
     assert_true(lw_alloc_count() == before);
-    const lw_series_verdict v = lw_series_judge(got, N);
+    const lw_series_verdict v = lw_series_judge(got, N, got, N);
+    assert_true(fabs(v.change - 1) < 1e-12 && v.stable);
     assert_true(fabs(v.ratio - 0.980268728131) < 1e-10 &&
                 fabs(v.deviation - 0.574220007965) < 1e-10);
     lw_frame_series_free(&s);
 }
 
+static lw_frame_numbers all[100], input[100];
+
 /* Frames whose contrast is multiplied by `keep` each time. */
 static lw_series_verdict fading(double keep, lw_frame_numbers *last)
 {
     lw_frame_series *s = NULL;
-    static lw_frame_numbers all[100];
     uint8_t rgb[W * H * 3];
     double contrast = 1;
     assert_int_equal(lw_frame_series_new(W, H, &s), 0);
@@ -89,7 +91,7 @@ static lw_series_verdict fading(double keep, lw_frame_numbers *last)
     }
     lw_frame_series_free(&s);
     *last = all[99];
-    return lw_series_judge(all, 100);
+    return lw_series_judge(all, 100, input, 100);
 }
 
 static void decay_is_seen(void **state)
@@ -97,6 +99,8 @@ static void decay_is_seen(void **state)
     (void)state;
     lw_frame_numbers last;
     lw_series_verdict v = fading(1, &last);
+    memcpy(input, all, sizeof input);
+    v = fading(1, &last);
     assert_true(v.stable && fabs(v.ratio - 1) < 1e-12);
     assert_true(last.v[LW_SERIES_TEMPORAL] < 1e-12 && last.v[LW_SERIES_REPETITION] > 1 - 1e-12);
     v = fading(0.95, &last);
@@ -105,8 +109,34 @@ static void decay_is_seen(void **state)
     v = fading(0.996, &last); /* less than it was, and enough left */
     assert_true(!v.stable && v.ratio < 0.7 && v.deviation > 0.1);
     const lw_frame_numbers one = {{0.25}};
-    v = lw_series_judge(&one, 1);
+    v = lw_series_judge(&one, 1, &one, 1);
     assert_true(v.stable && fabs(v.deviation - 0.5) < 1e-12);
+}
+
+/* What the input does as well is no decay, and what it does not is one, up or down. */
+static void input_is_allowed_for(void **state)
+{
+    (void)state;
+    lw_frame_numbers last;
+    (void)fading(0.98, &last);
+    memcpy(input, all, sizeof input);
+    lw_series_verdict v = fading(0.98, &last); /* 0.1 is not reached, as in the input */
+    assert_true(v.stable && v.ratio < 0.05 && v.deviation < 0.1 && fabs(v.change - 1) < 1e-12);
+    v = fading(1, &last); /* it gets louder than the input */
+    assert_true(!v.stable && fabs(v.ratio - 1) < 1e-12 && v.change > 20);
+    (void)fading(1.0, &last);
+    memcpy(input, all, sizeof input);
+    for (int i = 0; i < 100; i++) { /* a car enters both */
+        all[i].v[LW_SERIES_VARIANCE] = 0.02 + 0.2 * (i >= 90);
+        input[i].v[LW_SERIES_VARIANCE] = 0.03 + 0.3 * (i >= 90);
+    }
+    v = lw_series_judge(all, 100, input, 100);
+    assert_true(v.stable && v.ratio > 8 && fabs(v.change - 1) < 1e-9);
+    v = lw_series_judge(all, 100, input, 1); /* the network saw nothing but the first frame */
+    assert_true(!v.stable && v.change > 8);
+    memset(all, 0, sizeof all); /* black, beside black: nothing is lost */
+    v = lw_series_judge(all, 100, all, 100);
+    assert_true(v.stable);
 }
 
 int main(void)
@@ -114,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_numpys),
         cmocka_unit_test(decay_is_seen),
+        cmocka_unit_test(input_is_allowed_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

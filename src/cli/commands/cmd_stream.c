@@ -185,10 +185,11 @@ static void print_summary(const stream_cli *o, const lw_stream_config *c, const 
                      l->p99, l->max);
     }
     if (c->drift_metrics)
-        lw_cli_print("%s/report.html: %s: variance of the last tenth %.3g of the first's (> 0.7), "
-                     "standard deviation %.3g (> 0.1)\n",
+        lw_cli_print("%s/report.html: %s: variance of the last tenth %.3g of the first's, the "
+                     "input's %.3g: a change of %.3g (0.7 to 1 / 0.7); standard deviation %.3g "
+                     "(> %.3g)\n",
                      c->drift_metrics, r->drift.stable ? "stable" : "decays", r->drift.ratio,
-                     r->drift.deviation);
+                     r->drift.input_ratio, r->drift.change, r->drift.deviation, r->drift.least);
     for (int i = 0; i < c->n_outputs; i++)
         lw_cli_print("%s%s%s\n", c->output[i], r->sums[i][0] ? " " : "", r->sums[i]);
 }
@@ -212,10 +213,7 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
     json_object_set_new(j, "size", json_pack("[i, i]", r->network_w, r->network_h));
     json_object_set_new(j, "outputs", outputs);
     if (c->drift_metrics)
-        json_object_set_new(j, "drift",
-                            json_pack("{s:o, s:o, s:b}", "variance_ratio",
-                                      lw_json_real(r->drift.ratio), "std",
-                                      lw_json_real(r->drift.deviation), "stable", r->drift.stable));
+        json_object_set_new(j, "drift", lw_series_verdict_json(&r->drift));
     json_object_set_new(j, "summary", json_true());
     lw_json_dump(j, 0, &text);
     lw_cli_print("%s\n", lw_str_c(&text));

@@ -6,9 +6,17 @@
 #include <string.h>
 
 #include "formats/formats.h"
+#include "jobs/stream/stream_job.h"
 #include "report/report.h"
 
 static const int64_t shown[] = {0, 100, 250, 499};
+
+/* Frames of one kind, as they come. */
+typedef struct seen {
+    lw_frame_series *series;
+    lw_frame_numbers *frames;
+    size_t n, cap;
+} seen;
 
 /* Of another run, from its metrics.json. */
 typedef struct other {
@@ -19,10 +27,8 @@ typedef struct other {
 
 struct lw_stream_drift {
     lw_str dir;
-    lw_image im; /* a frame on its way into a picture */
-    lw_frame_series *series;
-    lw_frame_numbers *frames;
-    size_t n, cap;
+    lw_image im;  /* a frame on its way into a picture */
+    seen out, in; /* of the network: what it makes, and what it is given */
     other other;
 };
 
@@ -37,6 +43,20 @@ static const struct {
     {"Colour spread", "standard deviation within a channel; 0 when one colour is left"},
 };
 
+static void seen_clear(seen *s)
+{
+    lw_frame_series_free(&s->series);
+    lw_free(&s->frames);
+}
+
+static int seen_add(seen *s, const uint8_t *rgb)
+{
+    LW_TRY(lw_grow(&s->frames, &s->cap, s->n + 1, sizeof *s->frames));
+    lw_frame_series_add(s->series, rgb, &s->frames[s->n]);
+    s->n++;
+    return 0;
+}
+
 void lw_stream_drift_free(lw_stream_drift **pp)
 {
     lw_stream_drift *d = *pp;
@@ -45,10 +65,10 @@ void lw_stream_drift_free(lw_stream_drift **pp)
     for (int k = 0; k < LW_SERIES_NUMBERS; k++)
         lw_free(&d->other.v[k]);
     lw_json_drop(&d->other.file);
-    lw_frame_series_free(&d->series);
+    seen_clear(&d->out);
+    seen_clear(&d->in);
     lw_image_clear(&d->im);
     lw_str_clear(&d->dir);
-    lw_free(&d->frames);
     lw_free(pp);
 }
 
@@ -88,7 +108,8 @@ int lw_stream_drift_new(const char *dir, const char *beside, int32_t w, int32_t 
         LW_TRY(read_other(beside, &d->other));
     LW_TRY(lw_mkdirs(dir));
     LW_TRY(lw_image_init(&d->im, w, h));
-    LW_TRY(lw_frame_series_new(w, h, &d->series));
+    LW_TRY(lw_frame_series_new(w, h, &d->out.series));
+    LW_TRY(lw_frame_series_new(w, h, &d->in.series));
     *out = lw_steal(&d);
     return 0;
 }
@@ -105,11 +126,10 @@ static void picture_name(char buf[32], int64_t number)
     snprintf(buf, 32, "frame_%06lld.png", (long long)number);
 }
 
-int lw_stream_drift_add(lw_stream_drift *d, const uint8_t *rgb)
+int lw_stream_drift_add(lw_stream_drift *d, const uint8_t *rgb, const uint8_t *in)
 {
-    LW_TRY(lw_grow(&d->frames, &d->cap, d->n + 1, sizeof *d->frames));
     for (size_t i = 0; i < LW_COUNT(shown); i++)
-        if (shown[i] == (int64_t)d->n) {
+        if (shown[i] == (int64_t)d->out.n) {
             LW_CLEANUP(lw_str_clear) lw_str path = {0};
             char name[32];
             picture_name(name, shown[i]);
@@ -117,9 +137,9 @@ int lw_stream_drift_add(lw_stream_drift *d, const uint8_t *rgb)
             file_in(d, name, &path);
             LW_TRY(path.failed ? LW_ENOMEM : lw_png_save(lw_str_c(&path), &d->im, NULL));
         }
-    lw_frame_series_add(d->series, rgb, &d->frames[d->n]);
-    d->n++;
-    return 0;
+    if (in)
+        LW_TRY(seen_add(&d->in, in));
+    return seen_add(&d->out, rgb);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -131,10 +151,10 @@ static int save_csv(const lw_stream_drift *d)
     lw_table_column(&t, "frame", LW_RIGHT);
     for (int k = 0; k < LW_SERIES_NUMBERS; k++)
         lw_table_column(&t, lw_series_names[k], LW_RIGHT);
-    for (size_t i = 0; i < d->n; i++) {
+    for (size_t i = 0; i < d->out.n; i++) {
         lw_table_cell(&t, "%zu", i);
         for (int k = 0; k < LW_SERIES_NUMBERS; k++)
-            lw_table_plain(&t, d->frames[i].v[k], 9);
+            lw_table_plain(&t, d->out.frames[i].v[k], 9);
     }
     LW_TRY(lw_table_ok(&t));
     lw_table_csv(&t, &text);
@@ -143,34 +163,43 @@ static int save_csv(const lw_stream_drift *d)
                                       : lw_file_write(lw_str_c(&path), lw_str_c(&text), text.len);
 }
 
-static int save_json(const lw_stream_drift *d, const char *what, const lw_series_verdict *v)
+static json_t *series_json(const seen *s)
 {
-    LW_CLEANUP(lw_str_clear) lw_str path = {0};
     json_t *series = json_object();
     for (int k = 0; k < LW_SERIES_NUMBERS; k++) {
         json_t *row = json_array();
-        for (size_t i = 0; i < d->n; i++)
-            json_array_append_new(row, lw_json_real(d->frames[i].v[k]));
+        for (size_t i = 0; i < s->n; i++)
+            json_array_append_new(row, lw_json_real(s->frames[i].v[k]));
         json_object_set_new(series, lw_series_names[k], row);
     }
-    LW_CLEANUP(lw_json_drop)
-    json_t *all = json_pack("{s:s, s:I, s:o, s:o, s:b, s:o}", "what", what, "frames",
-                            (json_int_t)d->n, "variance_ratio", lw_json_real(v->ratio), "std",
-                            lw_json_real(v->deviation), "stable", v->stable, "series", series);
+    return series;
+}
+
+static int save_json(const lw_stream_drift *d, const char *what, const lw_series_verdict *v)
+{
+    LW_CLEANUP(lw_str_clear) lw_str path = {0};
+    LW_CLEANUP(lw_json_drop) json_t *all = lw_series_verdict_json(v);
+    json_object_set_new(all, "what", json_string(what));
+    json_object_set_new(all, "frames", json_integer((json_int_t)d->out.n));
+    json_object_set_new(all, "series", series_json(&d->out));
+    json_object_set_new(all, "input_series", series_json(&d->in));
     file_in(d, "metrics.json", &path);
     return path.failed ? LW_ENOMEM : lw_json_save(lw_str_c(&path), all);
 }
 
-/* The plot of one number, also as a file. */
+/* The plot of one number, also as a file. room: a number for each frame of both series. */
 static int plot(const lw_stream_drift *d, int k, double *room, lw_str *svg)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0}, name = {0};
-    for (size_t i = 0; i < d->n; i++)
-        room[i] = d->frames[i].v[k];
-    const lw_series s[] = {{.name = d->other.n ? "this run" : NULL, .y = room, .n = d->n},
+    for (size_t i = 0; i < d->out.n; i++)
+        room[i] = d->out.frames[i].v[k];
+    for (size_t i = 0; i < d->in.n; i++)
+        room[d->out.n + i] = d->in.frames[i].v[k];
+    const lw_series s[] = {{.name = "output", .y = room, .n = d->out.n},
+                           {.name = "input", .y = room + d->out.n, .n = d->in.n, .dashed = true},
                            {.name = "beside", .y = d->other.v[k], .n = d->other.n, .dashed = true}};
     lw_plot_lines(&(lw_plot){.title = words[k].title, .x_label = "frame", .from_zero = true}, s,
-                  d->other.n ? 2 : 1, svg);
+                  d->other.n ? 3 : 2, svg);
     lw_str_addf(&name, "%s.svg", lw_series_names[k]);
     file_in(d, lw_str_c(&name), &path);
     return svg->failed || name.failed || path.failed
@@ -178,29 +207,35 @@ static int plot(const lw_stream_drift *d, int k, double *room, lw_str *svg)
                : lw_file_write(lw_str_c(&path), lw_str_c(svg), svg->len);
 }
 
+/* A limit, and behind it the other run's number where that is known. */
+static const char *limit_text(const lw_stream_drift *d, const char *key, const char *limit,
+                              char buf[128])
+{
+    const json_t *there = d->other.file ? json_object_get(d->other.file, key) : NULL;
+    if (there)
+        snprintf(buf, 128, "%s; beside: %.3g", limit, json_number_value(there));
+    else
+        snprintf(buf, 128, "%s", limit);
+    return buf;
+}
+
 static void add_verdict(const lw_stream_drift *d, const lw_series_verdict *v, lw_html *h)
 {
-    char ratio[32], deviation[32], beside[2][48];
-    double there[2] = {0, 0};
-    const bool both = d->other.n > 0 && json_is_number(json_object_get(d->other.file, "std"));
-    if (both) {
-        there[0] = json_number_value(json_object_get(d->other.file, "variance_ratio"));
-        there[1] = json_number_value(json_object_get(d->other.file, "std"));
-    }
-    snprintf(ratio, sizeof ratio, "%.3g", v->ratio);
+    char change[32], ratios[80], deviation[32], least[80], beside[2][128];
+    snprintf(change, sizeof change, "%.3g", v->change);
+    snprintf(ratios, sizeof ratios, "%.3g over %.3g; more than 0.7, less than 1 / 0.7", v->ratio,
+             v->input_ratio);
     snprintf(deviation, sizeof deviation, "%.3g", v->deviation);
-    for (int i = 0; i < 2; i++) {
-        int n = snprintf(beside[i], sizeof beside[i], "more than %g",
-                         i ? LW_SERIES_DEVIATION : LW_SERIES_RATIO);
-        if (both)
-            snprintf(beside[i] + n, sizeof beside[i] - (size_t)n, "; beside: %.3g", there[i]);
-    }
-    const lw_card cards[] = {{"Verdict", v->stable ? "stable" : "decays", "both numbers below pass",
-                              v->stable ? LW_MARK_GOOD : LW_MARK_BAD},
-                             {"Variance, last tenth over first", ratio, beside[0],
-                              v->ratio > LW_SERIES_RATIO ? LW_MARK_GOOD : LW_MARK_BAD},
-                             {"Standard deviation at the end", deviation, beside[1],
-                              v->deviation > LW_SERIES_DEVIATION ? LW_MARK_GOOD : LW_MARK_BAD}};
+    snprintf(least, sizeof least, "more than %.3g (the input's: %.3g)", v->least,
+             v->input_deviation);
+    const bool changed = !(v->change > LW_SERIES_RATIO && v->change < 1 / LW_SERIES_RATIO);
+    const lw_card cards[] = {
+        {"Verdict", v->stable ? "stable" : "decays", "the numbers beside pass",
+         v->stable ? LW_MARK_GOOD : LW_MARK_BAD},
+        {"Variance, last tenth over first: output's over input's", change,
+         limit_text(d, "change", ratios, beside[0]), changed ? LW_MARK_BAD : LW_MARK_GOOD},
+        {"Standard deviation at the end", deviation, limit_text(d, "std", least, beside[1]),
+         v->deviation > v->least ? LW_MARK_GOOD : LW_MARK_BAD}};
     lw_html_cards(h, cards, LW_COUNT(cards));
 }
 
@@ -212,7 +247,7 @@ static int add_pictures(const lw_stream_drift *d, lw_html *h)
     char title[LW_COUNT(shown)][48];
     size_t n = 0;
     int rc = 0;
-    for (; n < LW_COUNT(shown) && shown[n] < (int64_t)d->n && rc == 0; n++) {
+    for (; n < LW_COUNT(shown) && shown[n] < (int64_t)d->out.n && rc == 0; n++) {
         LW_CLEANUP(lw_str_clear) lw_str path = {0};
         char name[32];
         picture_name(name, shown[n]);
@@ -242,9 +277,10 @@ static int save_page(const lw_stream_drift *d, const char *what, const lw_series
     add_verdict(d, v, h);
     lw_html_section(h, "Numbers of each frame");
     lw_html_text(
-        h, "Values count from -1 to 1; the same numbers are in `metrics.csv`. A clip of little "
-           "contrast has a standard deviation below 0.1 itself: look at `--model identity` "
-           "beside.");
+        h,
+        "Values count from -1 to 1; those of the output are in `metrics.csv`, those of the input "
+        "too in `metrics.json`. The input is what the network is given: its frames, cut and "
+        "resized; with `--feed-back` those alone that are not its own pictures.");
     lw_html_plots(h, svgs, meanings, LW_SERIES_NUMBERS);
     LW_TRY(add_pictures(d, h));
     file_in(d, "report.html", &path);
@@ -268,12 +304,12 @@ int lw_stream_drift_finish(lw_stream_drift *d, const char *what, lw_series_verdi
 {
     lw_str svg[LW_SERIES_NUMBERS] = {{0}};
     *out = (lw_series_verdict){0};
-    if (d->n == 0)
+    if (d->out.n == 0)
         return 0;
-    LW_CLEANUP(lw_free) double *room = lw_calloc(d->n, sizeof *room);
+    LW_CLEANUP(lw_free) double *room = lw_calloc(d->out.n + d->in.n, sizeof *room);
     if (!room)
         return LW_ENOMEM;
-    *out = lw_series_judge(d->frames, (int64_t)d->n);
+    *out = lw_series_judge(d->out.frames, (int64_t)d->out.n, d->in.frames, (int64_t)d->in.n);
     int rc = save_all(d, what, out, room, svg);
     for (int k = 0; k < LW_SERIES_NUMBERS; k++)
         lw_str_clear(&svg[k]);

@@ -83,5 +83,6 @@ typedef struct lw_stream_config {
 int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_report *out);
 
 json_t *lw_stream_report_json(const lw_stream_report *r);
+json_t *lw_series_verdict_json(const lw_series_verdict *v);
 
 #endif

@@ -25,3 +25,11 @@ json_t *lw_stream_report_json(const lw_stream_report *r)
                      "fps_network", lw_json_real(r->fps_network), "fps_out",
                      lw_json_real(r->fps_out), "latency_ms", latency_json(r));
 }
+
+json_t *lw_series_verdict_json(const lw_series_verdict *v)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "variance_ratio", lw_json_real(v->ratio),
+                     "input_variance_ratio", lw_json_real(v->input_ratio), "change",
+                     lw_json_real(v->change), "std", lw_json_real(v->deviation), "input_std",
+                     lw_json_real(v->input_deviation), "stable", v->stable);
+}

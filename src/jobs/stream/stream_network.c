@@ -5,8 +5,10 @@
 int lw_stream_engine_open(lw_stream_engine *e, const lw_stream_config *c,
                           const lw_translator_opts *o, const lw_pixels *in)
 {
+    lw_translator_opts own = *o;
+    own.given = c->drift_metrics != NULL;
     LW_TRY(lw_session_device_with(c->threads, c->conv, &e->dev));
-    return lw_translator_new(e->dev, o, in, &e->translator);
+    return lw_translator_new(e->dev, &own, in, &e->translator);
 }
 
 void lw_stream_engine_close(lw_stream_engine *e)

@@ -21,6 +21,9 @@ const char *const lw_stream_part_names[LW_STREAM_PARTS] = {"read", "wait", "comp
 /* A frame on its way: before the network as its source has it, behind it as RGB. */
 typedef struct frame {
     uint8_t *bytes;
+    uint8_t
+        *given; /* behind the network: what it was given, at its picture's size, for the verdict */
+    bool has_given;
     lw_stream_tag tag;
     double computed; /* lw_now() */
 } frame;
@@ -167,7 +170,7 @@ static int write_frame(void *arg, int buffer)
     if (!p->c->every_frame)
         memcpy(p->held, f->bytes, rgb_bytes(p));
     if (p->drift)
-        LW_TRY(lw_stream_drift_add(p->drift, f->bytes));
+        LW_TRY(lw_stream_drift_add(p->drift, f->bytes, f->has_given ? f->given : NULL));
     p->last = f->tag.number;
     tell_second(p, handed);
     return 0;
@@ -193,6 +196,7 @@ static void pipe_clear(pipe *p)
     for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
         lw_free(&p->before[i].bytes);
         lw_free(&p->behind[i].bytes);
+        lw_free(&p->behind[i].given);
     }
     lw_free(&p->held);
     lw_stream_drift_free(&p->drift);
@@ -248,7 +252,8 @@ static int open_slots(pipe *p)
     for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
         p->before[i].bytes = lw_calloc(lw_pixels_bytes(&p->intake.pixels), 1);
         p->behind[i].bytes = lw_calloc(rgb_bytes(p), 1);
-        if (!p->before[i].bytes || !p->behind[i].bytes)
+        p->behind[i].given = lw_calloc(p->c->drift_metrics ? rgb_bytes(p) : 1, 1);
+        if (!p->before[i].bytes || !p->behind[i].bytes || !p->behind[i].given)
             return LW_ENOMEM;
     }
     p->held = lw_calloc(rgb_bytes(p), 1);
@@ -293,6 +298,10 @@ static int compute(pipe *p, const frame *from, frame *to)
     to->tag.taken = lw_now();
     const int rc = lw_stream_network_run(&p->network, from->bytes, &to->tag, to->bytes);
     to->computed = lw_now();
+    const uint8_t *given = rc == 0 ? lw_translator_given(p->network.now.translator) : NULL;
+    to->has_given = given != NULL;
+    if (given)
+        memcpy(to->given, given, rgb_bytes(p));
     return rc;
 }
 
