@@ -129,6 +129,13 @@ typedef struct lw_step_time {
 int lw_exec_step_count(const lw_exec *e);
 int lw_exec_prepare_count(const lw_exec *e); /* of them, the first: run once for all */
 lw_step_time lw_exec_step_time(const lw_exec *e, int i);
+/* Its phases, with a barrier behind each. */
+typedef struct lw_phase_time {
+    double seconds;
+    int64_t tasks;
+} lw_phase_time;
+int lw_exec_phase_count(const lw_exec *e, int i);
+lw_phase_time lw_exec_phase_time(const lw_exec *e, int i, int k);
 /* Bytes of the frame in use while step i runs: values alive and its workspace. Prepare steps come
  * first in the count of steps. */
 size_t lw_plan_live_bytes(const lw_plan *p, int i);

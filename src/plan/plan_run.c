@@ -28,7 +28,7 @@ struct lw_exec {
     bool profile;
     bool alone;      /* this run stays on the calling thread */
     bool neighbour;  /* has one worker's scratch */
-    double *seconds; /* per step, summed */
+    double *seconds; /* per step and phase, summed */
     int64_t runs;
 };
 
@@ -128,7 +128,7 @@ static int new_exec(const lw_plan *p, lw_slab weights, bool neighbour, lw_exec *
     e->derived = lw_derived_take(p, weights);
     e->scratch = lw_memory_alloc(e->memory, e->scratch_total);
     e->addr = lw_calloc(p->n_slots + 1u, sizeof *e->addr);
-    e->seconds = lw_calloc((size_t)p->n_steps + 1u, sizeof *e->seconds);
+    e->seconds = lw_calloc((size_t)p->n_steps * LW_MAX_PHASES + 1u, sizeof *e->seconds);
     if (!e->frame || !e->derived || !e->scratch || !e->addr || !e->seconds)
         return LW_ENOMEM;
     if (e->memory->write)
@@ -294,19 +294,20 @@ static int run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick, bool
                        .work = s->work ? e->addr[s->work] : NULL,
                        .scratch = e->scratch,
                        .tick = tick};
-    for (l.task.phase = 0; l.task.phase < s->low.n_phases; l.task.phase++)
+    double *seconds = &e->seconds[(s - e->plan->step) * LW_MAX_PHASES];
+    for (l.task.phase = 0; l.task.phase < s->low.n_phases; l.task.phase++) {
+        double t = e->profile ? lw_now() : 0.0;
         LW_TRY(run_phase(e, &l));
+        if (e->profile)
+            seconds[l.task.phase] += lw_now() - t;
+    }
     return 0;
 }
 
 static int run_range(lw_exec *e, int begin, int end, const lw_tick *tick, bool may_stop)
 {
-    for (int k = begin; k < end; k++) {
-        double t = e->profile ? lw_now() : 0.0;
+    for (int k = begin; k < end; k++)
         LW_TRY(run_step(e, &e->plan->step[k], tick, may_stop));
-        if (e->profile)
-            e->seconds[k] += lw_now() - t;
-    }
     return 0;
 }
 
@@ -348,7 +349,7 @@ void lw_exec_profile(lw_exec *e, bool on)
 {
     e->profile = on;
     e->runs = 0;
-    memset(e->seconds, 0, sizeof *e->seconds * (size_t)e->plan->n_steps);
+    memset(e->seconds, 0, sizeof *e->seconds * (size_t)e->plan->n_steps * LW_MAX_PHASES);
 }
 
 int lw_exec_step_count(const lw_exec *e)
@@ -361,6 +362,18 @@ int lw_exec_prepare_count(const lw_exec *e)
     return e->plan->n_prepare;
 }
 
+int lw_exec_phase_count(const lw_exec *e, int i)
+{
+    return e->plan->step[i].low.n_phases;
+}
+
+lw_phase_time lw_exec_phase_time(const lw_exec *e, int i, int k)
+{
+    double sum = e->seconds[(ptrdiff_t)i * LW_MAX_PHASES + k];
+    return (lw_phase_time){.seconds = e->runs ? sum / (double)e->runs : 0.0,
+                           .tasks = e->plan->step[i].low.phase[k].n_tasks};
+}
+
 lw_step_time lw_exec_step_time(const lw_exec *e, int i)
 {
     const lw_plan_step *s = &e->plan->step[i];
@@ -370,8 +383,10 @@ lw_step_time lw_exec_step_time(const lw_exec *e, int i)
                       .type = lw_val_type(e->plan->graph, s->node->out[0]),
                       .flops = s->cost.flops,
                       .bytes = s->cost.bytes};
-    t.seconds = e->runs ? e->seconds[i] / (double)e->runs : 0.0;
-    for (int k = 0; k < s->low.n_phases; k++)
-        t.tasks += s->low.phase[k].n_tasks;
+    for (int k = 0; k < s->low.n_phases; k++) {
+        lw_phase_time phase = lw_exec_phase_time(e, i, k);
+        t.seconds += phase.seconds;
+        t.tasks += phase.tasks;
+    }
     return t;
 }

@@ -20,6 +20,15 @@ out_has '"gbytes_per_second"'
 expect 0 profile model --precision f32-unfused --runs 1 --top 0 --no-compare-precisions --no-progress
 out_has 'steps in order'
 
+expect 0 profile model --threads 1 --threads-model 1,2,64 --runs 2 --no-compare-precisions --no-progress
+out_has 'more threads, as a model'
+out_has 'at 64'
+grep -q '^ *1 .* 1.00x  *100 %' "$out" || fails 'one thread is not one thread'
+expect 0 profile model --threads 1 --threads-model 2,64 --runs 2 --no-compare-precisions --json --no-progress
+out_has '"threads_model"'
+out_has '"speed_up"'
+expect 2 profile model --threads-model 0
+
 expect 2 profile
 expect 2 profile model --precision f17
 err_has 'f17'

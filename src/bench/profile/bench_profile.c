@@ -58,6 +58,21 @@ static const lw_bench_method *find_method(const char *name)
 
 /* ---- the steps ------------------------------------------------------------------------------- */
 
+static int copy_phases(const lw_workload *l, lw_arena *arena, int i, lw_profile_step *s)
+{
+    int n = lw_exec_phase_count(l->exec, i);
+    lw_profile_phase *phase = lw_arena_alloc(arena, (size_t)LW_MAX(n, 1) * sizeof *phase);
+    if (!phase)
+        return LW_ENOMEM;
+    for (int k = 0; k < n; k++) {
+        lw_phase_time t = lw_exec_phase_time(l->exec, i, k);
+        phase[k] = (lw_profile_phase){.ms = 1e3 * t.seconds, .tasks = t.tasks};
+    }
+    s->phase = phase;
+    s->n_phase = n;
+    return 0;
+}
+
 static int copy_steps(const lw_workload *l, lw_profile *p)
 {
     int n = lw_exec_step_count(l->exec);
@@ -76,6 +91,7 @@ static int copy_steps(const lw_workload *l, lw_profile *p)
                                                .bytes = t.bytes,
                                                .live = lw_plan_live_bytes(l->plan, i),
                                                .tasks = t.tasks};
+        LW_TRY(copy_phases(l, p->arena, i, &p->step[p->n_step]));
         p->ms += p->step[p->n_step].ms;
         p->peak_live = LW_MAX(p->peak_live, p->step[p->n_step].live);
         p->n_step++;
@@ -177,6 +193,12 @@ static int describe(const subject *s, const lw_profile_config *c, const lw_bench
     int threads = lw_pool_size(dev->pool);
     LW_TRY(lw_isa_chosen(&isa));
     LW_TRY(lw_machine_measure(threads, isa, obs, &peak));
+    p->threads = threads;
+    p->n_model = c->n_model;
+    for (int32_t i = 0; i < c->n_model; i++)
+        p->model[i] = c->model[i];
+    if (c->n_model > 0)
+        LW_TRY(lw_profile_measure_barrier(p));
     p->machine = lw_machine_json(threads, isa);
     p->gflops = lw_machine_rate(&peak, m->num);
     p->gbytes = peak.read[LW_DRAM].all;

@@ -3,7 +3,8 @@
  * profile: where the time and the memory of one network go, step by step of its plan.
  *
  * Read: bench_profile.c (measuring), bench_profile_groups.c (steps put together by op or by
- * layer), bench_profile_text.c and bench_profile_page.c (what is shown).
+ * layer), bench_profile_threads.c (what more threads could give), bench_profile_text.c and
+ * bench_profile_page.c (what is shown).
  */
 #ifndef LW_BENCH_PROFILE_H
 #define LW_BENCH_PROFILE_H
@@ -12,22 +13,32 @@
 #include "session/session_machine.h"
 #include "base/observer.h"
 
+enum { LW_PROFILE_MODELS = 8 };
+
 typedef struct lw_profile_config {
     const char *source; /* "unet" or "unet-large" (random weights), or as for lw_network_open */
     const char *method; /* whose steps are shown: a name of lw_bench_methods; NULL: "f32" */
     bool train;         /* "unet" and "unet-large": a DDPM step, without the optimiser */
     bool compare;       /* time the other methods too */
     int threads;
-    int32_t conv;              /* lw_conv_mode */
-    int32_t batch, image_size; /* image_size 0: the network's own, or 32 */
-    int32_t runs;              /* profiled ones, after one for warm-up */
+    int32_t conv;                              /* lw_conv_mode */
+    int32_t batch, image_size;                 /* image_size 0: the network's own, or 32 */
+    int32_t runs;                              /* profiled ones, after one for warm-up */
+    int32_t model[LW_PROFILE_MODELS], n_model; /* numbers of threads to predict for */
 } lw_profile_config;
+
+typedef struct lw_profile_phase {
+    double ms;
+    int64_t tasks;
+} lw_profile_phase;
 
 typedef struct lw_profile_step {
     const char *op, *scope, *type; /* kind of op, its layer, its result: "f32[1,32,32,128]" */
     double ms, flops, bytes;
     size_t live; /* bytes of values alive while it runs */
     int64_t tasks;
+    const lw_profile_phase *phase;
+    int32_t n_phase;
 } lw_profile_step;
 
 /* One way to compute the network as a whole. */
@@ -45,15 +56,28 @@ typedef struct lw_profile {
     int32_t n_step;
     lw_profile_method *method; /* the one shown first */
     int32_t n_method;
-    size_t weights, peak_live; /* bytes of all slabs; the most alive at once */
-    double ms;                 /* sum over the steps */
-    double gflops, gbytes;     /* what this machine can do, 10^9 per second */
+    size_t weights, peak_live;  /* bytes of all slabs; the most alive at once */
+    double ms;                  /* sum over the steps */
+    int threads;                /* that it was measured with */
+    double barrier_us, task_us; /* what a run by all CPUs takes beside its tasks; and each task */
+    int32_t cpus;               /* these */
+    int32_t model[LW_PROFILE_MODELS], n_model; /* of the config */
+    double gflops, gbytes;                     /* what this machine can do, 10^9 per second */
     json_t *machine;
 } lw_profile;
 
 /* LW_EUSAGE: a method or preset that is not there; else as lw_network_open. */
 int lw_job_profile(const lw_profile_config *c, const lw_observer *obs, lw_profile *out);
 void lw_profile_clear(lw_profile *p); /* accepts a zeroed struct */
+
+/*
+ * What T threads could make of a step, as a model: its phases one after the other, each of n equal
+ * tasks in ceil(n / T) turns, with a barrier behind it. Nothing is said of what threads share: caches,
+ * memory, clock. 1 thread: the tasks one after another, no barrier.
+ */
+double lw_profile_model_ms(const lw_profile *p, const lw_profile_step *s, int threads);
+/* Measures the barrier with a pool of its own. */
+int lw_profile_measure_barrier(lw_profile *p);
 
 /* Steps put together. */
 typedef struct lw_profile_group {

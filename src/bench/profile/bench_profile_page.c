@@ -67,7 +67,7 @@ static int add_plots(const lw_profile *p, const lw_profile_view *v, lw_html *h)
 static int add_tables(const lw_profile *p, const lw_profile_view *v, lw_html *h)
 {
     LW_CLEANUP(lw_table_clear)
-    lw_table ops = {0}, layers = {0}, top = {0}, steps = {0}, methods = {0};
+    lw_table ops = {0}, layers = {0}, top = {0}, steps = {0}, methods = {0}, threads = {0};
     LW_TRY(lw_profile_method_table(p, &methods));
     LW_TRY(lw_profile_group_table(p, 0, &ops));
     LW_TRY(lw_profile_group_table(p, v->depth, &layers));
@@ -76,6 +76,11 @@ static int add_tables(const lw_profile *p, const lw_profile_view *v, lw_html *h)
     lw_html_section(h, "Precisions");
     lw_html_table(h, &methods, NULL,
                   "Error: largest difference to f32 without fusion over its largest value.");
+    if (p->n_model > 0) {
+        LW_TRY(lw_profile_threads_table(p, &threads));
+        lw_html_section(h, "More threads, as a model");
+        lw_html_table(h, &threads, NULL, LW_PROFILE_THREADS_NOTE);
+    }
     lw_html_section(h, "Slowest steps");
     lw_html_table(
         h, &top, NULL,

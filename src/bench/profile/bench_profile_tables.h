@@ -11,5 +11,10 @@ int lw_profile_group_table(const lw_profile *p, int depth, lw_table *t);
 /* The `top` slowest steps, or with 0 all of them in order. */
 int lw_profile_step_table(const lw_profile *p, int32_t top, lw_table *t);
 int lw_profile_method_table(const lw_profile *p, lw_table *t);
+/* Of the model of threads, p->n_model rows. */
+int lw_profile_threads_table(const lw_profile *p, lw_table *t);
+#define LW_PROFILE_THREADS_NOTE                                                                  \
+    "A bound, not a measurement: each phase of a step in ceil(tasks / threads) turns, with its " \
+    "barrier; caches, memory and clock are taken as unshared."
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profile as text tables and as JSON. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "bench/profile/bench_profile_tables.h"
@@ -41,10 +42,46 @@ static int slower_first(const void *a, const void *b)
     return x != y ? (x < y) - (x > y) : (i > k) - (i < k);
 }
 
+/* How much faster the model has s than one thread. */
+static double gain_of(const lw_profile *p, const lw_profile_step *s, int threads)
+{
+    double ms = lw_profile_model_ms(p, s, threads);
+    return ms > 0 ? lw_profile_model_ms(p, s, 1) / ms : 1.0;
+}
+
+static double model_sum(const lw_profile *p, int threads)
+{
+    double ms = 0.0;
+    for (int32_t i = 0; i < p->n_step; i++)
+        ms += lw_profile_model_ms(p, &p->step[i], threads);
+    return ms;
+}
+
+int lw_profile_threads_table(const lw_profile *p, lw_table *t)
+{
+    static const char *const names[] = {"threads", "ms", "speed-up", "of threads", NULL};
+    double alone = model_sum(p, 1);
+    lw_table_columns(t, names, 0);
+    for (int32_t i = 0; i < p->n_model; i++) {
+        double ms = model_sum(p, p->model[i]);
+        lw_table_cell(t, "%d", (int)p->model[i]);
+        lw_table_number(t, ms, 4);
+        lw_table_cell(t, "%.2fx", alone / ms);
+        lw_table_percent(t, alone / ms / (double)p->model[i], 0);
+    }
+    return lw_table_ok(t);
+}
+
 int lw_profile_step_table(const lw_profile *p, int32_t top, lw_table *t)
 {
-    static const char *const names[] = {"step",    "op",      "layer", "result", "ms",    "share",
-                                        "GFLOP/s", "of peak", "GB/s",  "MB",     "tasks", NULL};
+    const char *names[11 + LW_PROFILE_MODELS + 1] = {"step", "op",    "layer",   "result",
+                                                     "ms",   "share", "GFLOP/s", "of peak",
+                                                     "GB/s", "MB",    "tasks"};
+    char gain[LW_PROFILE_MODELS][16];
+    for (int32_t i = 0; i < p->n_model; i++) {
+        snprintf(gain[i], sizeof gain[i], "at %d", (int)p->model[i]);
+        names[11 + i] = gain[i];
+    }
     LW_CLEANUP(lw_free) int32_t *order = lw_calloc((size_t)p->n_step + 1, sizeof *order);
     if (!order)
         return LW_ENOMEM;
@@ -63,6 +100,8 @@ int lw_profile_step_table(const lw_profile *p, int32_t top, lw_table *t)
         cost_cells(t, p, s->ms, s->flops, s->bytes);
         lw_table_cell(t, "%.1f", 1e-6 * s->bytes);
         lw_table_cell(t, "%lld", (long long)s->tasks);
+        for (int32_t k = 0; k < p->n_model; k++)
+            lw_table_cell(t, "%.1fx", gain_of(p, s, p->model[k]));
     }
     return lw_table_ok(t);
 }
@@ -126,7 +165,8 @@ static int add_table(const lw_table *t, const char *title, lw_str *out)
 
 int lw_profile_text(const lw_profile *p, const lw_profile_view *v, lw_str *out)
 {
-    LW_CLEANUP(lw_table_clear) lw_table ops = {0}, layers = {0}, steps = {0}, methods = {0};
+    LW_CLEANUP(lw_table_clear)
+    lw_table ops = {0}, layers = {0}, steps = {0}, methods = {0}, threads = {0};
     lw_str_addf(out,
                 "%s\n%d steps, %.4g ms (profiled), %.4g ms as a whole; this machine: %.0f "
                 "GFLOP/s, %.0f GB/s\n",
@@ -139,6 +179,13 @@ int lw_profile_text(const lw_profile *p, const lw_profile_view *v, lw_str *out)
     }
     LW_TRY(lw_profile_step_table(p, v->top, &steps));
     LW_TRY(add_table(&steps, v->top > 0 ? "slowest steps" : "steps in order", out));
+    if (p->n_model > 0) {
+        LW_TRY(lw_profile_threads_table(p, &threads));
+        LW_TRY(add_table(&threads, "more threads, as a model", out));
+        lw_str_addf(out,
+                    "%s\nA barrier of %d threads takes %.2g us here, handing out a task %.2g us.\n",
+                    LW_PROFILE_THREADS_NOTE, (int)p->cpus, p->barrier_us, p->task_us);
+    }
     add_timeline(p, out);
     LW_TRY(lw_profile_method_table(p, &methods));
     LW_TRY(add_table(&methods, "precisions", out));
@@ -180,6 +227,19 @@ static json_t *steps_json(const lw_profile *p)
     return a;
 }
 
+static json_t *threads_json(const lw_profile *p)
+{
+    json_t *a = json_array();
+    double alone = model_sum(p, 1);
+    for (int32_t i = 0; i < p->n_model; i++) {
+        double ms = model_sum(p, p->model[i]);
+        json_array_append_new(a, json_pack("{s:i, s:f, s:f}", "threads", (int)p->model[i], "ms", ms,
+                                           "speed_up", alone / ms));
+    }
+    return json_pack("{s:i, s:f, s:f, s:o}", "cpus", (int)p->cpus, "barrier_us", p->barrier_us,
+                     "task_us", p->task_us, "bound", a);
+}
+
 json_t *lw_profile_to_json(const lw_profile *p, const lw_profile_view *v)
 {
     json_t *o = json_object(), *methods = json_array();
@@ -202,5 +262,7 @@ json_t *lw_profile_to_json(const lw_profile *p, const lw_profile_view *v)
     if (v->layers)
         json_object_set_new(o, "layers", groups_json(p, v->depth));
     json_object_set_new(o, "steps", steps_json(p));
+    if (p->n_model > 0)
+        json_object_set_new(o, "threads_model", threads_json(p));
     return o;
 }
