@@ -54,6 +54,8 @@ typedef struct lw_compile_opts {
 /* Appends the gradient of sum(loss * seed) for every unfrozen parameter reached, as outputs bound
  * to the gradient slab. seed absent: ones. LW_EUNSUPPORTED names the op that has no gradient. */
 int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed);
+/* The same of several values, whose cotangents are given: sum over i of sum(y[i] * dy[i]). */
+int lw_grad_params_of(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y);
 
 /* Adds an output "edge/<weight>" for every activation that a plan with LW_NUM_S8 could read as u8,
  * to measure its range. Call on a forward graph before compiling it in f32. */
@@ -69,6 +71,7 @@ typedef struct lw_plan_info {
     size_t frame_bytes;   /* values, workspaces, scratch of one exec */
     size_t derived_bytes; /* prepared data, which other execs may share */
     double flops, bytes;  /* of one run, by the ops' cost rules */
+    double forward_flops; /* of lw_exec_run_forward */
 } lw_plan_info;
 lw_plan_info lw_plan_get_info(const lw_plan *p);
 /* Steps with shapes, offsets, tasks, FLOP and bytes; the memory map. */
@@ -101,6 +104,9 @@ void lw_exec_ranks(lw_exec *e, const lw_ranks *ranks);
 lw_type lw_exec_type(const lw_exec *e, const char *name);
 /* LW_ESTOPPED: the device was asked to stop (plan_device.h); nothing else fails. */
 int lw_exec_run(lw_exec *e, const lw_tick *tick);
+/* Only what is not of the backward pass: outputs of the forward pass have the bits that they have in
+ * whole runs. (A graph without gradients may be fused otherwise, and have others.) */
+int lw_exec_run_forward(lw_exec *e, const lw_tick *tick);
 /* Between two runs: every state value (lw_graph_output) that the last one made is what the next one
  * reads as its input. Memory changes places, nothing is copied: the output is undefined then. */
 void lw_exec_advance(lw_exec *e);

@@ -104,6 +104,7 @@ lw_plan_info lw_plan_get_info(const lw_plan *p)
     i.frame_bytes = p->frame_bytes + p->scratch_bytes * (size_t)lw_pool_size(p->dev->pool);
     for (int k = p->n_prepare; k < p->n_steps; k++) {
         i.flops += p->step[k].cost.flops;
+        i.forward_flops += p->step[k].node->backward ? 0.0 : p->step[k].cost.flops;
         i.bytes += p->step[k].cost.bytes;
     }
     return i;

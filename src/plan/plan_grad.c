@@ -86,13 +86,9 @@ void lw_grad(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y, const lw_v
     lw_graph_backward(g, was);
 }
 
-int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed)
+int lw_grad_params_of(lw_graph *g, const lw_val *y, const lw_val *dy, int n_y)
 {
     LW_TRY(lw_graph_error(g));
-    if (!lw_val_ok(seed)) {
-        float one = 1.0f;
-        seed = lw_broadcast(g, lw_const_f32(g, one), lw_val_type(g, loss));
-    }
     uint32_t n_nodes = lw_graph_node_count(g);
     lw_val *wrt = lw_calloc(n_nodes + 1, sizeof *wrt), *din = lw_calloc(n_nodes + 1, sizeof *din);
     int n = 0;
@@ -104,7 +100,7 @@ int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed)
     }
     int rc = wrt && din ? 0 : LW_ENOMEM;
     if (rc == 0) {
-        lw_grad(g, &loss, &seed, 1, wrt, din, n);
+        lw_grad(g, y, dy, n_y, wrt, din, n);
         for (int i = 0; i < n; i++) {
             const lw_attr_param *a = lw_val_node(g, wrt[i])->attr;
             lw_val d = lw_val_ok(din[i]) ? din[i] : lw_zeros(g, a->type);
@@ -118,4 +114,12 @@ int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed)
     lw_free(&wrt);
     lw_free(&din);
     return rc;
+}
+
+int lw_grad_params(lw_graph *g, lw_val loss, lw_val seed)
+{
+    LW_TRY(lw_graph_error(g));
+    if (!lw_val_ok(seed))
+        seed = lw_broadcast(g, lw_const_f32(g, 1.0f), lw_val_type(g, loss));
+    return lw_grad_params_of(g, &loss, &seed, 1);
 }

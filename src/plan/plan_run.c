@@ -304,11 +304,18 @@ static int run_step(lw_exec *e, const lw_plan_step *s, const lw_tick *tick, bool
     return 0;
 }
 
-static int run_range(lw_exec *e, int begin, int end, const lw_tick *tick, bool may_stop)
+static int run_some(lw_exec *e, int begin, int end, const lw_tick *tick, bool may_stop,
+                    bool backward)
 {
     for (int k = begin; k < end; k++)
-        LW_TRY(run_step(e, &e->plan->step[k], tick, may_stop));
+        if (backward || !e->plan->step[k].node->backward)
+            LW_TRY(run_step(e, &e->plan->step[k], tick, may_stop));
     return 0;
+}
+
+static int run_range(lw_exec *e, int begin, int end, const lw_tick *tick, bool may_stop)
+{
+    return run_some(e, begin, end, tick, may_stop, true);
 }
 
 static const lw_tick no_tick;
@@ -319,7 +326,7 @@ void lw_exec_prepare(lw_exec *e)
         run_range(e, 0, e->plan->n_prepare, &no_tick, false);
 }
 
-int lw_exec_run(lw_exec *e, const lw_tick *tick)
+static int run_all(lw_exec *e, const lw_tick *tick, bool backward)
 {
     LW_ASSERT(!e->neighbour, "a neighbour has scratch for one worker");
     const lw_plan *p = e->plan;
@@ -329,9 +336,19 @@ int lw_exec_run(lw_exec *e, const lw_tick *tick)
         e->derived->made = run_range(e, 0, p->n_prepare, &no_tick, true) == 0;
     if (!e->derived->made)
         return LW_ESTOPPED;
-    LW_TRY(run_range(e, p->n_prepare, p->n_steps, tick, true));
-    e->runs += e->profile;
+    LW_TRY(run_some(e, p->n_prepare, p->n_steps, tick, true, backward));
+    e->runs += e->profile && backward;
     return 0;
+}
+
+int lw_exec_run(lw_exec *e, const lw_tick *tick)
+{
+    return run_all(e, tick, true);
+}
+
+int lw_exec_run_forward(lw_exec *e, const lw_tick *tick)
+{
+    return run_all(e, tick, false);
 }
 
 void lw_exec_run_alone(lw_exec *e, const lw_tick *tick)

@@ -41,6 +41,19 @@ typedef struct lw_train_part {
 } lw_train_part;
 enum { LW_TRAIN_PARTS = 64 }; /* what there is no room for is in the last */
 
+/* One after another in a step; [0] as it is cut now, [1] in its smallest parts. */
+typedef struct lw_train_phase {
+    const char *name;
+    size_t bytes[2];
+    double flops[2], seconds[2];
+} lw_train_phase;
+/* Something that a step's size is a product of. */
+typedef struct lw_train_factor {
+    const char *name;
+    double value, halved; /* halved: share of the step's arithmetic that goes with half of it */
+} lw_train_factor;
+enum { LW_TRAIN_PHASES = 8, LW_TRAIN_FACTORS = 8 };
+
 /* What a run needs and did. */
 typedef struct lw_train_result {
     const char *unit; /* what samples are: "pictures" */
@@ -54,7 +67,11 @@ typedef struct lw_train_result {
     size_t bytes_frozen;                            /* weights that are not trained: encoders */
     double predicted_step_seconds;
     lw_train_part part[LW_TRAIN_PARTS];
-    int32_t n_parts;                 /* 0: the step has one */
+    int32_t n_parts;                       /* 0: the step has one */
+    lw_train_phase phase[LW_TRAIN_PHASES]; /* of --dry-run */
+    lw_train_factor factor[LW_TRAIN_FACTORS];
+    int32_t n_phases, n_factors;
+    double distances;                /* that the factors make */
     double fed_seconds, run_seconds; /* of --profile: a leaf's feeding, and its plan */
     const char *best_metric;         /* NULL: no checkpoint was kept as the best */
     int64_t best_step;
@@ -123,7 +140,8 @@ struct lw_train_job {
  * steps were; "" when it starts at step 0, or from a checkpoint outside any run. */
 int lw_train_origin(const lw_train_config *c, lw_str *run);
 
-/* Compiles a training graph as the config says (--precision, --recompute) and makes its exec. */
+/* Compiles a training graph as the config says (--precision, --recompute) and makes its exec (NULL:
+ * none is wanted). */
 int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g, lw_plan **plan,
                      lw_exec **exec);
 

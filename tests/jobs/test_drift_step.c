@@ -6,6 +6,7 @@
 #include "jobs/train_fixture.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-/* 1, 2 and all groups at a time, and what --memory-limit chooses: the same bits, and to rounding those
- * of a step that meets all at once, whose leaves would have other scales. */
+/* 1, 2 and all groups at a time, and what --memory-limit chooses: the same bits; and with one leaf those
+ * of a step that is not cut. Leaves by themselves would have other scales. */
 static void test_chunks(void **state)
 {
     (void)state;
@@ -34,16 +35,17 @@ static void test_chunks(void **state)
         lab_same_checkpoint("chunk_1", run);
         lab_same_logs("chunk_1", run);
     }
-    lab_expect(0, STEP " --steps 1 --log-every 1 --output-dir at_once");
+    lab_expect(0, STEP " --steps 3 --log-every 1 --output-dir at_once");
+    lab_expect(0, STEP
+               " --class-chunk 2 --leaf-size 16 --steps 3 --log-every 1 --output-dir one_leaf");
+    lab_same_checkpoint("at_once", "one_leaf");
+    lab_same_logs("at_once", "one_leaf");
     lab_expect(0, STEP " --leaf-size 4 --steps 1 --log-every 1 --output-dir own_scale");
     static const char *const columns[] = {"loss", "S", "raw_drift_0.2", "grad_norm",
                                           "scale/pix.p4"};
     for (size_t i = 0; i < LW_COUNT(columns); i++) {
-        double got = lab_metric("chunk_1", columns[i], -1),
-               want = lab_metric("at_once", columns[i], -1),
+        double want = lab_metric("at_once", columns[i], -1),
                own = lab_metric("own_scale", columns[i], -1);
-        if (!(fabs(got - want) <= 2e-5 * want))
-            fail_msg("%s is %.9g, of all groups at once %.9g", columns[i], got, want);
         if (!(fabs(own - want) > 1e-4 * want)) /* negative control */
             fail_msg("%s of a leaf's own scale is no other: %.9g", columns[i], own);
     }
@@ -55,6 +57,50 @@ static void test_leaves_of_a_chunk(void **state)
     lab_expect(0, STEP " --leaf-size 8 --class-chunk 2 --steps 2 --log-every 1 --output-dir two_2");
     lab_expect(0, STEP " --leaf-size 8 --class-chunk 4 --steps 2 --log-every 1 --output-dir two_4");
     lab_same_checkpoint("two_2", "two_4");
+    lab_expect(0,
+               STEP " --leaf-size 2 --class-chunk 1 --steps 2 --log-every 1 --output-dir half_1");
+    lab_expect(0,
+               STEP " --leaf-size 2 --class-chunk 4 --steps 2 --log-every 1 --output-dir half_4");
+    lab_same_checkpoint("half_1", "half_4");
+}
+
+/* Real features that no cache has are made once for all passes; bf16 ones likewise. */
+static void test_features_made_in_the_step(void **state)
+{
+    (void)state;
+    lab_expect(0, STEP " --class-chunk 1 --feature-cache 0 --steps 2 --output-dir made");
+    lab_expect(0, STEP " --class-chunk 1 --steps 2 --output-dir found");
+    lab_same_checkpoint("found", "made");
+    lab_expect(0, STEP " --class-chunk 2 --feature-cache 0 --feature-type bf16 --steps 2 "
+                       "--output-dir made_low");
+    lab_expect(0, STEP " --class-chunk 4 --feature-type bf16 --steps 2 --output-dir found_low");
+    lab_same_checkpoint("found_low", "made_low");
+}
+
+#define LARGE                                                                                \
+    "train drift --class-conditional no --negatives-per-group 256 --positives-per-group 16 " \
+    "--noise-shape 4x4 --feature-keys pix,pix.mean,pix.p4 --steps 2 --log-every 1" TINY_NET
+
+/* A group that is larger than a leaf, with features in memory and in a file. */
+static void test_large_group(void **state)
+{
+    (void)state;
+    lab_expect(0, LARGE " --output-dir large");
+    lab_expect(0, LARGE " --class-chunk 1 --leaf-size 256 --output-dir large_cut");
+    lab_same_checkpoint("large", "large_cut");
+    lab_same_logs("large", "large_cut");
+    lab_expect(0, LARGE " --class-chunk 1 --dry-run --json --output-dir no");
+    LW_CLEANUP(lw_json_drop) json_t *said = json_loads(lab_out, 0, NULL);
+    double bytes = 0, features = 256 * 4 * (768 + 3 + 768);
+    static const char *const parts[] = {"bytes_parameters", "bytes_activations", "bytes_packed",
+                                        "bytes_features", "bytes_frozen"};
+    for (size_t i = 0; i < LW_COUNT(parts); i++)
+        bytes += json_number_value(json_object_get(said, parts[i]));
+    lab_expect(0, LARGE " --class-chunk 1 --output-dir large_32");
+    lab_expect(0, LARGE " --memory-limit %.9g --output-dir large_file",
+               (bytes - features / 2) / 1073741824.0);
+    assert_non_null(strstr(lab_err, "of it features in a file"));
+    lab_same_checkpoint("large_32", "large_file");
 }
 
 static void test_limits(void **state)
@@ -63,11 +109,29 @@ static void test_limits(void **state)
     lab_expect(2, STEP " --class-chunk 3 --steps 1 --output-dir no");
     assert_non_null(strstr(lab_err, "--class-chunk 3: does not divide the 4 groups"));
     lab_expect(2, STEP " --memory-limit 0.0001 --steps 1 --output-dir no");
-    assert_non_null(strstr(lab_err, "--negatives-per-group, --positives-per-group"));
+    assert_non_null(strstr(lab_err, "--groups, --negatives-per-group, --positives-per-group, "
+                                    "the number of --feature-keys, that of "
+                                    "--feature-temperatures"));
     lab_expect(0, STEP " --class-chunk 1 --steps 1 --dry-run --output-dir no");
-    assert_non_null(strstr(lab_err, "S of 4 groups, 1 at a time"));
-    assert_non_null(strstr(lab_err, "lambda of 4 groups, 1 at a time"));
+    assert_non_null(strstr(lab_err, "16 pictures in leaves of 4, the field of 1 of 4 groups"));
+    assert_non_null(strstr(lab_out, "phase of a step"));
+    assert_non_null(strstr(lab_out, "1.037e+04 affinities")); /* 4 x 4 (6 + 4 + 2) x 18 x 3 */
     assert_false(lw_path_exists("no"));
+}
+
+/* More than any memory, cut without being asked; and where leaves have scales of their own, refused. */
+static void test_cut_by_itself(void **state)
+{
+    (void)state;
+    if (lw_memory_total() > 90e9)
+        skip();
+    lab_expect(0, STEP " --groups 64 --negatives-per-group 4096 --feature-keys pix.mean --steps 1 "
+                       "--dry-run --output-dir no");
+    assert_non_null(strstr(lab_err, "it is made in parts"));
+    assert_non_null(strstr(lab_err, "262144 pictures in leaves of 32"));
+    lab_expect(2, STEP " --groups 32 --negatives-per-group 4096 --grad-accum-steps 2 "
+                       "--feature-keys pix.mean --steps 1 --dry-run --output-dir no");
+    assert_non_null(strstr(lab_err, "--class-chunk 1"));
 }
 
 /* ---- guidance and the queue in a training ---------------------------------------------------- */
@@ -104,6 +168,23 @@ static void test_resume(void **state)
         lw_free(&text[i]);
     lab_expect(2, "sample queue_whole --n 4 --alpha 5 --output no.npy");
     lab_expect(2, "sample chunk_1 --n 4 --alpha 2 --output no.npy");
+}
+
+/* Killed at any moment, as often as it takes: what is there at the end has the bits of one run. */
+static void test_killed(void **state)
+{
+    (void)state;
+    static const char args[] = QUEUED "killed --steps 10 --save-every 1 --resume";
+    int rc = 1000;
+    lab_expect(0, QUEUED "alive --steps 10 --save-every 1");
+    for (int i = 0; i < 40 && rc != 0; i++) {
+        rc = lab_run_until((0.05 + 0.5 * lab_uniform()) * (1 + i / 4), SIGKILL, args);
+        if (rc != 0 && rc != 1000 + SIGKILL)
+            fail_msg("exit code %d: %s", rc, lab_err);
+    }
+    assert_int_equal(rc, 0);
+    lab_same_checkpoint("alive", "killed");
+    lab_same_logs("alive", "killed");
 }
 
 static void test_words(void **state)
@@ -281,11 +362,18 @@ static void test_warmup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chunks), cmocka_unit_test(test_leaves_of_a_chunk),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_words),  cmocka_unit_test(test_fixed),
-        cmocka_unit_test(test_alpha),  cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_warmup)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chunks),
+                                       cmocka_unit_test(test_leaves_of_a_chunk),
+                                       cmocka_unit_test(test_features_made_in_the_step),
+                                       cmocka_unit_test(test_large_group),
+                                       cmocka_unit_test(test_limits),
+                                       cmocka_unit_test(test_cut_by_itself),
+                                       cmocka_unit_test(test_resume),
+                                       cmocka_unit_test(test_killed),
+                                       cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_fixed),
+                                       cmocka_unit_test(test_alpha),
+                                       cmocka_unit_test(test_queue),
+                                       cmocka_unit_test(test_warmup)};
     return cmocka_run_group_tests(tests, lab_enter, lab_leave);
 }

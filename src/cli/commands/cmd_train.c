@@ -44,6 +44,58 @@ static void print_parts(const lw_train_result *r)
                      1e3 * whole);
 }
 
+static json_t *phases_json(const lw_train_result *r)
+{
+    json_t *all = r->n_phases ? json_array() : NULL;
+    for (int32_t i = 0; i < r->n_phases; i++) {
+        const lw_train_phase *p = &r->phase[i];
+        json_array_append_new(all, json_pack("{s:s, s:I, s:f, s:f, s:I, s:f, s:f}", "name", p->name,
+                                             "bytes", (json_int_t)p->bytes[0], "flops", p->flops[0],
+                                             "seconds", p->seconds[0], "least_bytes",
+                                             (json_int_t)p->bytes[1], "least_flops", p->flops[1],
+                                             "least_seconds", p->seconds[1]));
+    }
+    return all;
+}
+
+static json_t *factors_json(const lw_train_result *r)
+{
+    json_t *all = r->n_factors ? json_array() : NULL;
+    for (int32_t i = 0; i < r->n_factors; i++)
+        json_array_append_new(all,
+                              json_pack("{s:s, s:f, s:f}", "name", r->factor[i].name, "value",
+                                        r->factor[i].value, "saved_by_half", r->factor[i].halved));
+    return all;
+}
+
+static void print_phases(const lw_train_result *r)
+{
+    char bytes[32], least[32];
+    bool parts = false;
+    for (int32_t i = 0; i < r->n_phases; i++)
+        parts = parts || r->phase[i].bytes[1] > 0;
+    lw_cli_print("\n%-24s %12s %12s %10s", "phase of a step", "memory", "GFLOP", "s");
+    lw_cli_print(parts ? " %14s %12s %10s\n" : "\n", "smallest parts", "GFLOP", "s");
+    for (int32_t i = 0; i < r->n_phases; i++) {
+        const lw_train_phase *p = &r->phase[i];
+        lw_cli_print("%-24s %12s %12.4g %10.3g", p->name, lw_fmt_bytes(bytes, p->bytes[0]),
+                     1e-9 * p->flops[0], p->seconds[0]);
+        if (parts)
+            lw_cli_print(" %14s %12.4g %10.3g", lw_fmt_bytes(least, p->bytes[1]),
+                         1e-9 * p->flops[1], p->seconds[1]);
+        lw_cli_print("\n");
+    }
+}
+
+static void print_factors(const lw_train_result *r)
+{
+    lw_cli_print("\n%.4g affinities a step, the product of\n%-24s %12s %s\n", r->distances,
+                 "factor", "value", "arithmetic that half of it saves");
+    for (int32_t i = 0; i < r->n_factors; i++)
+        lw_cli_print("%-24s %12.6g %.1f%%\n", r->factor[i].name, r->factor[i].value,
+                     100.0 * r->factor[i].halved);
+}
+
 static void print_prediction(const lw_cli *cli, const lw_train_result *r)
 {
     char slabs[32], frame[32], derived[32], total[32], time[32], kept[48] = "", frozen[48] = "",
@@ -53,13 +105,13 @@ static void print_prediction(const lw_cli *cli, const lw_train_result *r)
     if (cli->global.json) {
         LW_CLEANUP(lw_json_drop)
         json_t *j = json_pack(
-            "{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:o*}", "parameters",
+            "{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:o*, s:o*, s:o*}", "parameters",
             (json_int_t)r->parameters, "flops_per_step", r->flops_per_step, "bytes_parameters",
             (json_int_t)r->bytes_slabs, "bytes_activations", (json_int_t)r->bytes_frame,
             "bytes_packed", (json_int_t)r->bytes_derived, "bytes_features",
             (json_int_t)r->bytes_kept, "bytes_frozen", (json_int_t)r->bytes_frozen,
             "predicted_seconds_per_step", r->predicted_step_seconds, "steps", (json_int_t)r->steps,
-            "parts", parts_json(r));
+            "parts", parts_json(r), "phases", phases_json(r), "factors", factors_json(r));
         lw_cli_print_json(j);
         return;
     }
@@ -82,6 +134,10 @@ static void print_prediction(const lw_cli *cli, const lw_train_result *r)
         lw_cli_print("in all             %lld step%s, about %s\n", (long long)r->steps,
                      r->steps == 1 ? "" : "s",
                      lw_fmt_time(time, r->predicted_step_seconds * (double)r->steps));
+    if (r->n_phases)
+        print_phases(r);
+    if (r->n_factors)
+        print_factors(r);
     print_parts(r);
 }
 

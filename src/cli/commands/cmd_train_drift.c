@@ -89,12 +89,14 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, class_chunk), .name = "class-chunk", .min = 0, .max = 65536,
      .fallback = "0", .unit = "groups", .group = "Drift",
      .help =
-         "S and lambda of all groups of a step, met so many at a time: the bits are the same for "
-         "any number, memory is not, and a step takes two forward passes more; a leaf is one "
-         "group; 0: S and lambda are those of a leaf, which is a micro-batch"},
+         "make a step in parts: the field of so many groups at a time, the networks leaf by leaf "
+         "(one forward pass more); the bits are the same for any number; 0: in one part where it "
+         "fits, else as many as fit"},
     {LW_OPT(lw_drift_config, memory_limit), .name = "memory-limit", .min = 0, .max = 1e6,
      .fallback = "0", .unit = "GiB", .group = "Drift",
-     .help = "the largest --class-chunk that fits; 0: none is chosen"},
+     .help =
+         "make a step in parts, the largest that fit; 0: only where it would take more than this "
+         "process may use"},
     {LW_OPT(lw_drift_config, alpha.fixed), .name = "alpha-fixed", .min = 0, .max = 1000,
      .fallback = "0", .group = "Guidance",
      .help =

@@ -1,15 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Private to jobs/drift: a training under way. drift_train.c sets it up and feeds it; drift_draws.c says what a step is
- * of, drift_step.c is the graph of some groups, drift_chunks.c meets all groups of a step some at a time.
+ * of, drift_step.c is its graphs, drift_chunks.c meets the groups of a step part by part and drift_kept.c keeps their
+ * features meanwhile, drift_fit.c chooses how large parts are, drift_predict.c says what a step takes.
  */
 #ifndef LW_DRIFT_RUN_H
 #define LW_DRIFT_RUN_H
+
+#include <stdio.h>
 
 #include "train/pictures/train_generator.h"
 
 #include "jobs/drift/drift_draws.h"
 #include "jobs/drift/drift_job.h"
+
+typedef struct lw_drift_phase {
+    lw_plan *plan;
+    lw_exec *exec; /* NULL: only compiled */
+} lw_drift_phase;
+
+/* How a step is cut, beside its leaves. */
+typedef struct lw_drift_cut {
+    int32_t groups; /* whose field is taken at a time */
+    bool mapped;    /* features between the phases are in a file */
+} lw_drift_cut;
+
+/* Features of a step's pictures between its phases, [pictures][slots][c] of each key. */
+typedef struct lw_drift_kept {
+    float *gen[LW_MAX_FEATURE_KEYS];                           /* then dloss/dgen */
+    void *pos[LW_MAX_FEATURE_KEYS], *unc[LW_MAX_FEATURE_KEYS]; /* or NULL: fetched when wanted */
+    void *memory;
+    lw_map map; /* one of both */
+    size_t bytes;
+} lw_drift_kept;
+
+enum { LW_DRIFT_DOORS = 3 };
 
 typedef struct drift_run {
     lw_generator g; /* first: its callbacks take the run for it */
@@ -19,44 +44,90 @@ typedef struct drift_run {
     lw_real_features *real;
     char features_note[LW_REAL_FEATURES_NOTE + 64 + 512];
     lw_drift_draws draws;
-    int32_t groups, n, np, nu; /* groups: of a leaf */
-    /* With --class-chunk or --memory-limit: */
-    lw_drift_door door;    /* of the leaf's plan: LW_DRIFT_FIELD */
-    int32_t chunk;         /* groups of a pass' plan */
-    lw_plan *pass_plan[2]; /* to S, to lambda */
-    lw_exec *pass[2];
+    int32_t groups, n, np, nu; /* groups: of the graph that is built */
+    /* A step in parts: */
+    bool chunked;
+    lw_drift_cut cut;
+    lw_drift_phase field[LW_DRIFT_DOORS]; /* with all groups at a time only the first */
+    lw_drift_kept kept;
     int64_t state[LW_MAX_FEATURE_KEYS][LW_DRIFT_STATE]; /* doubles; of the step at hand */
+    float stats[LW_MAX_FEATURE_KEYS][LW_DRIFT_STATS(LW_DRIFT_MAX_TAU)];
+    float loss;
 } drift_run;
 
 static inline bool lw_drift_of_clips(const drift_run *r)
 {
     return r->c.pictures.clip.condition != NULL;
 }
+/* Pictures generated in a step. */
+static inline int64_t lw_drift_pictures(const drift_run *r)
+{
+    return r->g.p.leaves.size * r->g.p.leaves.n;
+}
+
+/* Inputs and outputs of a key: "gen/s2.loc". */
+enum { LW_DRIFT_NAME = 64 };
+static inline const char *lw_drift_name(char buf[LW_DRIFT_NAME], const char *what,
+                                        const lw_feature_key *k)
+{
+    snprintf(buf, LW_DRIFT_NAME, "%s/%s", what, k->name);
+    return buf;
+}
 
 /* ---- drift_step.c ---------------------------------------------------------------------------- */
 
 lw_dtype lw_drift_real_type(const drift_run *r);
-/* The graph of r->groups groups at r->door: gradients, or the sums of a door before the last. */
+/* All of a step of r->groups groups, forward and backward. */
 int lw_drift_build(const drift_run *r, lw_graph *g);
+/* Its parts. Some pictures: from noise to features "gen/KEY", and with "grad/KEY" back to the weights; */
+int lw_drift_build_leaf(const drift_run *r, lw_graph *g, int32_t pictures);
+/* and from the features of r->groups groups to the sums behind S or lambda, or to "grad/KEY" and "stats/KEY". */
+int lw_drift_build_field(const drift_run *r, lw_graph *g, lw_drift_door door);
 
 /* ---- drift_train.c --------------------------------------------------------------------------- */
 
-/* Gives an exec `groups` groups of a step from `first` on. */
-int lw_drift_feed(drift_run *r, lw_exec *e, int64_t step, int64_t first, int32_t groups);
+/* Gives an exec pictures of a step from `first` on: noise, classes, strengths; */
+void lw_drift_feed_pictures(drift_run *r, lw_exec *e, int64_t step, int64_t first, int64_t n);
+/* what the field of some groups wants beside generated pictures. */
+int lw_drift_feed_real(drift_run *r, lw_exec *e, int32_t first, int32_t groups);
+
+/* ---- drift_fit.c ----------------------------------------------------------------------------- */
+
+/* Whether the step is in parts, and in which; the plans. LW_EUSAGE: none fits. */
+int lw_drift_fit(drift_run *r, lw_train_job *job);
+/* Compiles the phases of a cut. */
+int lw_drift_compile(drift_run *r, const lw_drift_cut *cut);
+/* Bytes of a training: weights, leaf, phases, features. */
+size_t lw_drift_bytes(const drift_run *r, const lw_train_job *job);
+/* Of what the field's execs read in place, and so have no memory for. */
+size_t lw_drift_bound_bytes(const drift_run *r);
+void lw_drift_phases_clear(drift_run *r);
 
 /* ---- drift_chunks.c -------------------------------------------------------------------------- */
 
-static inline bool lw_drift_chunked(const lw_drift_config *c)
-{
-    return c->class_chunk > 0 || c->memory_limit > 0.0;
-}
-/* Compiles the passes of the chunk that is asked for, or that fits, once the leaf's plan is there. LW_EUSAGE: none
- * fits. */
-int lw_drift_chunks_open(drift_run *r, lw_train_job *job);
-void lw_drift_chunks_close(drift_run *r);
-/* Before the first leaf of a step: the sums behind S and lambda of all its groups. */
+/* Before the first leaf of a step: features of all its pictures, and the field of all groups. */
 int lw_drift_chunks_meet(drift_run *r, int64_t step);
-/* Before each leaf's run. */
-void lw_drift_chunks_give(const drift_run *r, lw_exec *e);
+/* Feeds a leaf. */
+int lw_drift_chunks_leaf(drift_run *r, int64_t step, int64_t leaf);
+
+/* ---- drift_kept.c ---------------------------------------------------------------------------- */
+
+/* Are features of real pictures among them? Not where a cache has them. */
+bool lw_drift_keeps_real(const drift_run *r);
+size_t lw_drift_kept_bytes(const drift_run *r);
+/* A cache directory's free bytes may be too few: LW_EUSAGE. */
+int lw_drift_kept_room(const drift_run *r);
+int lw_drift_kept_open(drift_run *r);
+void lw_drift_kept_close(drift_run *r);
+/* Floats before picture i of key k. */
+static inline size_t lw_drift_kept_at(const drift_run *r, int k, int64_t i)
+{
+    return (size_t)i * (size_t)r->keys.key[k].slots * (size_t)r->keys.key[k].c;
+}
+
+/* ---- drift_predict.c ------------------------------------------------------------------------- */
+
+/* Corrects --dry-run: a part of each phase is run and timed, where that takes no minutes. */
+int lw_drift_predict(void *self, lw_train_result *out);
 
 #endif

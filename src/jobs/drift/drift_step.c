@@ -19,7 +19,7 @@ static lw_val input_real_features(const drift_run *r, lw_graph *g, const char *w
     return lw_drift_real_type(r) == LW_F32 ? x : lw_cast(g, x, LW_F32, LW_NOVAL);
 }
 
-static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
+static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k, lw_drift_door door)
 {
     const lw_drift_config *c = &r->c;
     lw_attr_drift a = {.groups = r->groups,
@@ -31,8 +31,8 @@ static lw_attr_drift field_of(const drift_run *r, const lw_feature_key *k)
                        .n_tau = c->n_temperatures,
                        .normalize_over_x = c->normalize_over_x,
                        .variant = c->variant,
-                       .door = (int32_t)r->door,
-                       .whole = r->door ? r->draws.groups : 0,
+                       .door = (int32_t)door,
+                       .whole = door ? r->draws.groups : 0,
                        .products = c->field_precision};
     memcpy(a.tau, c->temperatures, sizeof a.tau);
     return a;
@@ -46,40 +46,48 @@ static void build_features(const drift_run *r, lw_graph *g, lw_val images,
     lw_features_build(g, &r->keys, images, &taps, v);
 }
 
-/* Sum over keys of the field's loss; each key's statistics, or sums at a door before the last, become
- * an output. real: the positives;
- * without them their features are inputs. */
+/* Field of a key at a door; what it says of it becomes an output. real: its positives, absent: an
+ * input. */
+static lw_drift_out build_field(const drift_run *r, lw_graph *g, int k, lw_val gen, lw_val real,
+                                lw_val weight, lw_drift_door door)
+{
+    const lw_feature_key *key = &r->keys.key[k];
+    lw_attr_drift a = field_of(r, key, door);
+    lw_val unc = LW_NOVAL, state = LW_NOVAL;
+    char name[LW_DRIFT_NAME];
+    if (!lw_val_ok(real))
+        real = input_real_features(r, g, "pos", key, r->groups * r->np);
+    if (r->nu)
+        unc = input_real_features(r, g, "unc", key, r->groups * r->nu);
+    if (door)
+        state = lw_input(g, lw_drift_name(name, "state", key),
+                         lw_type_of(LW_I64, 1, LW_DRIFT_STATE));
+    lw_drift_out o = lw_drift_through(g, gen, real, unc, weight, state, &a);
+    bool last = door == LW_DRIFT_WHOLE || door == LW_DRIFT_FIELD;
+    lw_graph_output_add(g, lw_drift_name(name, last ? "stats" : "sums", key),
+                        last ? o.stats : o.state, LW_NOVAL);
+    return o;
+}
+
+static lw_val input_weight(const drift_run *r, lw_graph *g)
+{
+    return r->nu ? lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups)) : LW_NOVAL;
+}
+
+/* Sum over keys of the field's loss. real: the positives; without them their features are inputs. */
 static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images, lw_val real)
 {
-    lw_val v[LW_MAX_FEATURE_KEYS], p[LW_MAX_FEATURE_KEYS] = {{0}}, total = LW_NOVAL,
-                                   weight = LW_NOVAL;
+    lw_val v[LW_MAX_FEATURE_KEYS], p[LW_MAX_FEATURE_KEYS] = {{0}}, total = LW_NOVAL;
     const char *up = lw_scope_part(g, "encoder");
     build_features(r, g, images, v);
     if (lw_val_ok(real))
         build_features(r, g, real, p);
     lw_scope_part(g, "field");
-    if (r->nu)
-        weight = lw_input(g, "weight", lw_type_of(LW_F32, 1, r->groups));
+    lw_val weight = input_weight(r, g);
     for (int k = 0; k < r->keys.n; k++) {
-        const lw_feature_key *key = &r->keys.key[k];
-        lw_attr_drift a = field_of(r, key);
-        const char *field = lw_scope_push(g, key->name);
-        lw_val pos = lw_val_ok(real) ? p[k]
-                                     : input_real_features(r, g, "pos", key, r->groups * r->np);
-        lw_val unc = LW_NOVAL;
-        if (r->nu)
-            unc = input_real_features(r, g, "unc", key, r->groups * r->nu);
-        lw_val state = LW_NOVAL;
-        char name[40];
-        snprintf(name, sizeof name, "state/%s", key->name);
-        if (r->door)
-            state = lw_input(g, name, lw_type_of(LW_I64, 1, LW_DRIFT_STATE));
-        lw_drift_out o = lw_drift_through(g, v[k], pos, unc, weight, state, &a);
-        bool last = r->door == LW_DRIFT_WHOLE || r->door == LW_DRIFT_FIELD;
-        snprintf(name, sizeof name, "%s/%s", last ? "stats" : "sums", key->name);
-        lw_graph_output_add(g, name, last ? o.stats : o.state, LW_NOVAL);
-        if (last)
-            total = lw_val_ok(total) ? lw_add(g, total, o.loss) : o.loss;
+        const char *field = lw_scope_push(g, r->keys.key[k].name);
+        lw_val one = build_field(r, g, k, v[k], p[k], weight, LW_DRIFT_WHOLE).loss;
+        total = lw_val_ok(total) ? lw_add(g, total, one) : one;
         lw_scope_set(g, field);
     }
     lw_scope_set(g, up);
@@ -108,10 +116,11 @@ static lw_val add_pixels(const drift_run *r, lw_graph *g, lw_val loss, lw_val im
     return lw_add(g, loss, lw_scale(g, error, (float)r->c.pixel_weight));
 }
 
-int lw_drift_build(const drift_run *r, lw_graph *g)
+/* Generated pictures; *real: with a condition the clean frames. */
+static lw_val build_pictures(const drift_run *r, lw_graph *g, int32_t batch, lw_val *real)
 {
     lw_network u = r->g.network;
-    int32_t batch = r->groups * r->n, side = u.noise_size ? u.noise_size : u.image_size;
+    int32_t side = u.noise_size ? u.noise_size : u.image_size;
     lw_taps taps;
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, batch));
     lw_scope_part(g, "generator");
@@ -123,25 +132,69 @@ int lw_drift_build(const drift_run *r, lw_graph *g)
         in.alpha = lw_input(g, "alpha", lw_type_of(LW_F32, 1, batch));
     if (u.classes)
         in.classes = lw_input(g, "labels", lw_type_of(LW_I32, 1, batch));
-    lw_val real = LW_NOVAL;
+    *real = LW_NOVAL;
     if (lw_drift_of_clips(r)) {
         lw_type t = lw_type_of(LW_F32, 4, r->groups, u.image_size, u.image_size, u.channels);
-        real = lw_input(g, "images", t);
+        *real = lw_input(g, "images", t);
         t.dim[3] = u.condition;
         in.condition = for_each(r, g, lw_input(g, "condition", t));
     }
     u.training = true;
     lw_network_append(&u, g, in, &taps);
-    lw_val images = lw_tap_find(&taps, "y"), loss = build_loss(r, g, images, real);
+    return lw_tap_find(&taps, "y");
+}
+
+int lw_drift_build(const drift_run *r, lw_graph *g)
+{
+    lw_val real, images = build_pictures(r, g, r->groups * r->n, &real),
+                 loss = build_loss(r, g, images, real);
     lw_scope_set(g, "");
-    if (r->door == LW_DRIFT_SCALE || r->door == LW_DRIFT_MOMENTS)
-        return lw_graph_error(g);
     if (lw_val_ok(real))
         loss = add_pixels(r, g, loss, images, real);
     lw_graph_output_add(g, "loss", loss, LW_NOVAL);
-    /* Of the loss of all groups each leaf has its share of the gradient; the loop takes a mean. */
-    lw_val seed = LW_NOVAL;
-    if (r->door)
-        seed = lw_broadcast(g, lw_const_f32(g, (float)r->g.p.leaves.n), lw_val_type(g, loss));
-    return lw_grad_params(g, loss, seed);
+    return lw_grad_params(g, loss, LW_NOVAL);
+}
+
+int lw_drift_build_field(const drift_run *r, lw_graph *g, lw_drift_door door)
+{
+    char name[LW_DRIFT_NAME];
+    lw_scope_part(g, "field");
+    lw_val weight = input_weight(r, g);
+    for (int k = 0; k < r->keys.n; k++) {
+        const lw_feature_key *key = &r->keys.key[k];
+        const char *field = lw_scope_push(g, key->name);
+        lw_val gen = lw_input(g, lw_drift_name(name, "gen", key),
+                              lw_type_of(LW_F32, 3, r->groups * r->n, key->slots, key->c));
+        lw_drift_out o = build_field(r, g, k, gen, LW_NOVAL, weight, door);
+        if (door == LW_DRIFT_WHOLE || door == LW_DRIFT_FIELD)
+            lw_graph_output_add(g, lw_drift_name(name, "grad", key), o.dx, LW_NOVAL);
+        lw_scope_set(g, field);
+    }
+    lw_scope_set(g, "");
+    return lw_graph_error(g);
+}
+
+int lw_drift_build_leaf(const drift_run *r, lw_graph *g, int32_t pictures)
+{
+    lw_val real, v[LW_MAX_FEATURE_KEYS], y[LW_MAX_FEATURE_KEYS], dy[LW_MAX_FEATURE_KEYS],
+        images = build_pictures(r, g, pictures, &real);
+    char name[LW_DRIFT_NAME];
+    lw_scope_part(g, "encoder");
+    build_features(r, g, images, v);
+    lw_scope_set(g, "");
+    for (int k = 0; k < r->keys.n; k++)
+        lw_graph_output_add(g, lw_drift_name(name, "gen", &r->keys.key[k]), v[k], LW_NOVAL);
+    lw_graph_output_add(g, "loss", lw_input(g, "loss", lw_type_of(LW_F32, 1, 1)), LW_NOVAL);
+    /* Of the loss of all groups each leaf has its share of the gradient; the loop takes a mean. The order is that in
+     * which a graph that ends in the fields meets them. */
+    bool was = lw_graph_backward(g, true);
+    for (int i = 0; i < r->keys.n; i++) {
+        int k = r->keys.n - 1 - i;
+        lw_type t = lw_val_type(g, v[k]);
+        y[i] = v[k];
+        dy[i] = lw_mul(g, lw_input(g, lw_drift_name(name, "grad", &r->keys.key[k]), t),
+                       lw_broadcast(g, lw_const_f32(g, (float)r->g.p.leaves.n), t));
+    }
+    lw_graph_backward(g, was);
+    return lw_grad_params_of(g, y, dy, r->keys.n);
 }

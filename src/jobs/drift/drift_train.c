@@ -23,31 +23,42 @@ static int32_t classes_of(const drift_run *r)
 
 /* ---- callbacks of the training loop ---------------------------------------------------------- */
 
-static int fetch(drift_run *r, lw_exec *e, const char *what, const int64_t *rows, int64_t n)
-{
-    void *dst[LW_MAX_FEATURE_KEYS];
-    for (int k = 0; k < r->keys.n; k++) {
-        char name[40];
-        snprintf(name, sizeof name, "%s/%s", what, r->keys.key[k].name);
-        dst[k] = lw_exec_write(e, name);
-    }
-    return lw_real_features_fetch(r->real, rows, n, dst);
-}
-
-int lw_drift_feed(drift_run *r, lw_exec *e, int64_t step, int64_t first, int32_t groups)
+void lw_drift_feed_pictures(drift_run *r, lw_exec *e, int64_t step, int64_t first, int64_t n)
 {
     const lw_drift_draws *d = &r->draws;
-    int64_t batch = (int64_t)groups * r->n, *rows = lw_exec_write(e, "rows");
-    LW_TRY(lw_drift_draws_of(&r->draws, step));
-    for (int64_t i = 0; i < batch; i++)
-        rows[i] = (step * d->groups + first) * r->n + i;
+    int64_t *rows = lw_exec_write(e, "rows");
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = step * d->groups * r->n + first + i;
     int32_t *labels = classes_of(r) ? lw_exec_write(e, "labels") : NULL;
-    for (int64_t i = 0; labels && i < batch; i++)
-        labels[i] = d->group_class[first + i / r->n];
+    for (int64_t i = 0; labels && i < n; i++)
+        labels[i] = d->group_class[(first + i) / r->n];
     float *told = r->g.network.alpha > 0.0f ? lw_exec_write(e, "alpha") : NULL;
-    for (int64_t i = 0; told && i < batch; i++)
-        told[i] = (float)d->alpha[first + i / r->n];
-    LW_TRY(fetch(r, e, "pos", d->positive + first * r->np, (int64_t)groups * r->np));
+    for (int64_t i = 0; told && i < n; i++)
+        told[i] = (float)d->alpha[(first + i) / r->n];
+}
+
+/* Features of some real rows of a step: kept ones are read in place, others fetched. */
+static int fetch(drift_run *r, lw_exec *e, const char *what, void *const *kept, int64_t first,
+                 const int64_t *rows, int64_t n)
+{
+    void *dst[LW_MAX_FEATURE_KEYS];
+    char name[LW_DRIFT_NAME];
+    size_t size = lw_dtype_size(lw_drift_real_type(r));
+    for (int k = 0; k < r->keys.n; k++) {
+        lw_drift_name(name, what, &r->keys.key[k]);
+        if (kept[k])
+            LW_TRY(lw_exec_bind(e, name, (char *)kept[k] + lw_drift_kept_at(r, k, first) * size));
+        else
+            dst[k] = lw_exec_write(e, name);
+    }
+    return kept[0] ? 0 : lw_real_features_fetch(r->real, rows + first, n, dst);
+}
+
+int lw_drift_feed_real(drift_run *r, lw_exec *e, int32_t first, int32_t groups)
+{
+    const lw_drift_draws *d = &r->draws;
+    LW_TRY(fetch(r, e, "pos", r->kept.pos, (int64_t)first * r->np, d->positive,
+                 (int64_t)groups * r->np));
     if (!r->nu)
         return 0;
     float *w = lw_exec_write(e, "weight");
@@ -55,20 +66,29 @@ int lw_drift_feed(drift_run *r, lw_exec *e, int64_t step, int64_t first, int32_t
         w[i] = (float)(lw_alpha_used(&r->c.alpha)
                            ? lw_alpha_weight(d->alpha[first + i], r->n, r->nu)
                            : r->c.uncond_weight);
-    return fetch(r, e, "unc", d->unconditional + first * r->nu, (int64_t)groups * r->nu);
+    return fetch(r, e, "unc", r->kept.unc, (int64_t)first * r->nu, d->unconditional,
+                 (int64_t)groups * r->nu);
 }
 
 static int feed(void *self, int64_t leaf)
 {
     drift_run *r = self;
     int64_t step = leaf / r->g.p.leaves.n, part = leaf % r->g.p.leaves.n;
+    int32_t groups = (int32_t)(r->g.p.leaves.size / r->n);
     if (lw_drift_of_clips(r))
         return lw_picture_run_feed(&r->g.p, leaf, false);
-    if (r->door && part == 0)
-        LW_TRY(lw_drift_chunks_meet(r, step));
-    if (r->door)
-        lw_drift_chunks_give(r, r->g.p.exec);
-    return lw_drift_feed(r, r->g.p.exec, step, part * r->groups, r->groups);
+    if (r->chunked)
+        return lw_drift_chunks_leaf(r, step, part);
+    LW_TRY(lw_drift_draws_of(&r->draws, step));
+    lw_drift_feed_pictures(r, r->g.p.exec, step, part * r->g.p.leaves.size, r->g.p.leaves.size);
+    return lw_drift_feed_real(r, r->g.p.exec, (int32_t)part * groups, groups);
+}
+
+static const float *stats_of(const drift_run *r, int k)
+{
+    char name[LW_DRIFT_NAME];
+    return r->chunked ? r->stats[k]
+                      : lw_exec_read(r->g.p.exec, lw_drift_name(name, "stats", &r->keys.key[k]));
 }
 
 /* S, and per temperature the raw drift sqrt(mean V^2), averaged over keys; S and raw drift of each
@@ -80,8 +100,7 @@ static int report(void *self, json_t *row)
     double scale = 0.0, raw[LW_DRIFT_MAX_TAU] = {0};
     char name[64];
     for (int k = 0; k < r->keys.n; k++) {
-        snprintf(name, sizeof name, "stats/%s", r->keys.key[k].name);
-        const float *s = lw_exec_read(r->g.p.exec, name);
+        const float *s = stats_of(r, k);
         scale += (double)s[0] / r->keys.n;
         snprintf(name, sizeof name, "scale/%s", r->keys.key[k].name);
         json_object_set_new(row, name, lw_json_real((double)s[0]));
@@ -106,20 +125,19 @@ static int report(void *self, json_t *row)
 
 /* ---- set-up ---------------------------------------------------------------------------------- */
 
-/* Leaves of whole groups, of which a micro-batch has `groups`: all of them, or one where S and lambda
- * are those of a whole step anyway. */
+/* Leaves of whole groups; a step in parts may cut them again. */
 static int cut_groups(drift_run *r, int32_t groups)
 {
-    lw_train_config c = r->c.train;
+    const lw_train_config *c = &r->c.train;
     if (r->n < 2)
         return lw_fail(LW_EUSAGE,
                        "--negatives-per-group %d: at least 2, so that samples repel each other",
                        r->n);
-    if (lw_drift_chunked(&r->c) && c.leaf_size == 0)
-        c.leaf_size = r->n;
-    LW_TRY(lw_train_leaves(&c, (int64_t)groups * r->n, r->n, "--groups times --negatives-per-group",
-                           &r->g.p.leaves));
+    bool parts = r->c.class_chunk > 0 || r->c.memory_limit > 0.0;
+    LW_TRY(lw_train_leaves(c, (int64_t)groups * r->n, parts ? 1 : r->n,
+                           "--groups times --negatives-per-group", &r->g.p.leaves));
     r->groups = (int32_t)(r->g.p.leaves.size / r->n);
+    r->draws.groups = (int32_t)(lw_drift_pictures(r) / r->n);
     return 0;
 }
 
@@ -130,7 +148,7 @@ static int choose_clip_groups(drift_run *r)
     int32_t groups = c->groups ? c->groups : 8;
     r->n = c->negatives_per_group ? c->negatives_per_group : 4;
     r->np = 1;
-    if (lw_drift_chunked(c) || c->use_queue || lw_alpha_used(&c->alpha))
+    if (c->class_chunk > 0 || c->memory_limit > 0.0 || c->use_queue || lw_alpha_used(&c->alpha))
         return lw_fail(LW_EUSAGE, "--condition: groups are crops: leave out --class-chunk, "
                                   "--memory-limit, --use-queue and --alpha-...");
     if (c->positives_per_group > 1 || c->unconditional_per_group > 0)
@@ -156,8 +174,6 @@ static int choose_groups(drift_run *r)
         return lw_fail(LW_EUSAGE, "--groups %d needs labels: without them there is one group",
                        groups);
     LW_TRY(cut_groups(r, groups));
-    r->door = lw_drift_chunked(c) ? LW_DRIFT_FIELD : LW_DRIFT_WHOLE;
-    r->draws.groups = (int32_t)(r->groups * r->g.p.leaves.n);
     r->draws.np = r->np;
     r->draws.nu = r->nu;
     r->draws.flip = c->pictures.flip && r->g.p.data->flip;
@@ -180,8 +196,10 @@ static int open_features(drift_run *r)
 /* Kept features are memory, others are time: both are part of the prediction. */
 static void note_real_features(drift_run *r, lw_train_job *job)
 {
-    const lw_real_features_cost c = lw_real_features_get_cost(r->real, (int64_t)r->groups * r->np),
-                                u = lw_real_features_get_cost(r->real, (int64_t)r->groups * r->nu);
+    const lw_real_features_cost c = lw_real_features_get_cost(r->real,
+                                                              (int64_t)r->draws.groups * r->np),
+                                u = lw_real_features_get_cost(r->real,
+                                                              (int64_t)r->draws.groups * r->nu);
     char note[LW_REAL_FEATURES_NOTE];
     lw_real_features_note(r->real, note);
     snprintf(r->features_note, sizeof r->features_note, "%s%s", note,
@@ -226,7 +244,8 @@ static void close_run(void *self)
     drift_run *r = self;
     lw_real_features_free(&r->real);
     lw_drift_draws_clear(&r->draws);
-    lw_drift_chunks_close(r);
+    lw_drift_kept_close(r);
+    lw_drift_phases_clear(r);
     lw_generator_clear(&r->g);
     lw_network_close(&r->encoder);
     lw_free(&r);
@@ -234,7 +253,6 @@ static void close_run(void *self)
 
 static int set_up(void *self, lw_train_job *job)
 {
-    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     drift_run *r = self;
     const lw_drift_config *c = &r->c;
     if (c->variant == LW_DRIFT_TAU_TIMES_DIM)
@@ -249,11 +267,8 @@ static int set_up(void *self, lw_train_job *job)
                                   "--alpha-fixed goes with any");
     LW_TRY(choose_groups(r));
     LW_TRY(open_features(r));
-    LW_TRY(lw_graph_new(&g));
-    LW_TRY(lw_drift_build(r, g));
-    LW_TRY(lw_picture_run_job(&r->g.p, g, job));
     LW_TRY(open_real_features(r, job));
-    return r->door ? lw_drift_chunks_open(r, job) : 0;
+    return lw_drift_fit(r, job);
 }
 
 static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job *job)
@@ -269,6 +284,7 @@ static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job 
     job->feed = feed;
     job->report = report;
     job->loss_note = loss_note;
+    job->predict = lw_drift_predict;
     return 0;
 }
 

@@ -88,7 +88,9 @@ void lw_picture_run_clear(lw_picture_run *r)
 
 int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job)
 {
-    LW_TRY(lw_train_compile(r->c, r->dev, g, &r->plan, &r->exec));
+    if (!r->plan)
+        LW_TRY(lw_train_compile(r->c, r->dev, g, &r->plan, NULL));
+    LW_TRY(lw_exec_new(r->plan, LW_SLAB_PARAM, &r->exec));
     job->dev = r->dev;
     job->store = r->store;
     job->step = r->exec;
@@ -99,7 +101,7 @@ int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job)
     if (r->weights)
         job->weights = r->weights;
     if (r->pictures->clip.condition) /* frames made worse */
-        job->kept_bytes = (size_t)(r->data->n * lw_data_row_size(r->data));
+        job->kept_bytes += (size_t)(r->data->n * lw_data_row_size(r->data));
     return 0;
 }
 

@@ -46,7 +46,8 @@ int lw_clip_check(const lw_picture_config *c);
 /* Opens device, data (obs may stop its decoding) and an empty store. Cleared in any case. */
 int lw_picture_run_open(lw_picture_run *r);
 void lw_picture_run_clear(lw_picture_run *r);
-/* With data, store, model and leaves there: compiles the step's graph and fills in what it is of the job. */
+/* With data, store, model and leaves there: compiles the step's graph, unless its plan is there, and fills in what it is
+ * of the job. */
 int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job);
 /* The first n samples of a leaf, which all leaves have; valid until the next call. */
 int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_batch **out);
