@@ -95,7 +95,13 @@ out_has '"verdict_seconds": '
 # two cheaters are planted where three networks judge; what became of them is said
 expect 0 train encoder $data --objective mae --width 8 --stages 2 --batch-size 16 --steps 2 --output-dir third
 expect 0 compare --drift drift --ddpm ddpm --encoder reader $few --score-steps 1 --ancestral-steps= --battery judge,reader,third \
-    --planted-network third --planted-steps 3 --output-dir planted
+    --planted-network third --planted-steps 3 --sampler dpm-solver --output-dir planted
+# by another sampler than the usual one, which is named wherever its pictures are
+grep -q '"sampler": "DPM-Solver"' planted/summary.json || fails 'summary.json: the sampler'
+grep -q '"sampler": "DDIM"' planted/summary.json && fails 'pictures of DDIM, which nobody asked for'
+grep -q '^ddpm,4,.*,DPM-Solver,' planted/latency.csv || fails 'latency.csv: the sampler'
+grep -q 'sampled by DPM-Solver' planted/report.html || fails 'the page: the sampler'
+cmp -s planted/ddpm_samples_dpm_solver4.png out/ddpm_samples_ddim4.png && fails "DPM-Solver makes DDIM's pictures"
 out_has 'against third'
 out_has 'lie on training pictures; its number does not count'
 grep -q '3 steps down the gradient of third' planted/report.html || fails 'the page does not say what was planted'

@@ -130,3 +130,4 @@ expect 0 sample runs/places $few --window 32 --output whole.npy
 ! cmp -s full.npy windows.npy || fails '--window 8 changed nothing'
 cmp full.npy whole.npy || fails '--window 32 of 32x32 pictures'
 expect 0 stream --input test:64x32@10 --num-frames 2 --every-frame --model runs/places --window 8
+

@@ -127,6 +127,13 @@ expect 0 stream --input a.y4m --every-frame --model plain --steps 2 --strength .
 grep -q "$sum" "$out" && fails 'fresh noise is the fixed one'
 expect 0 stream --input a.y4m --every-frame --model plain --size 24x16 --sampler dpm-solver --steps 4 --seed 3
 out_has 'plain, 24x16'
+for w in 4 32; do
+    expect 0 stream --input a.y4m --every-frame --num-frames 1 --model plain --size 64x64 --window $w --split --verbose
+    err_has "attention in windows of $w: the first picture is "
+    grep -q 'is 0 levels (rms), at most 0,' "$err" && same=yes || same=no
+    [ $w = 32 ] && want=yes || want=no # as wide as the maps: attention over all places
+    [ $same = $want ] || fails "windows of $w: the same picture: $same"
+done
 expect 0 stream --input a.y4m --every-frame --model plain --steps 3 --output md5
 sum=$(sed -n 's/^md5 //p' "$out")
 for n in 1 3; do

@@ -23,7 +23,8 @@ static void add(compare_kind kind, int evaluations, bool ancestral, int64_t n, i
                 double fd)
 {
     compare_entry *e = &w.entry[w.n_entries++];
-    *e = (compare_entry){.kind = kind, .how = {evaluations, ancestral}};
+    *e = (compare_entry){.kind = kind,
+                         .how = {evaluations, ancestral ? LW_SAMPLER_ANCESTRAL : LW_SAMPLER_AUTO}};
     e->score = (lw_score){.n = n, .judged = true, .fd = {fd, 0.9 * fd, 1.1 * fd}};
     e->score.strict.accepted_count = accepted;
     e->score.strict.accepted = (double)accepted / (double)n;
@@ -61,7 +62,8 @@ static void a_better_ddpm_is_said_first(void **state)
     const lw_headline *h = &out.headline;
     assert_int_equal(h->points, 6);
     assert_int_equal(h->equal.how.evaluations, 10);
-    assert_false(h->equal.how.ancestral); /* of two at the same price the plainer */
+    assert_int_equal(h->equal.how.sampler,
+                     LW_SAMPLER_AUTO); /* of two at the same price the plainer */
     assert_int_equal(h->best.how.evaluations, 50);
     assert_int_equal(h->best.accepted, 1);
     assert_int_equal(h->best.frechet, 1);
@@ -77,7 +79,7 @@ static void a_better_ddpm_is_said_first(void **state)
     /* what it names is timed besides what was asked for */
     assert_int_equal(w.n_timed, 2);
     assert_int_equal(w.timed[1].evaluations, 10);
-    assert_false(w.timed[1].ancestral);
+    assert_int_equal(w.timed[1].sampler, LW_SAMPLER_AUTO);
 }
 
 static void a_ddpm_that_never_reaches_is_told_so(void **state)
@@ -132,12 +134,13 @@ static void an_ancestral_point_is_timed_itself(void **state)
     add(COMPARE_DDPM, 50, false, 500, 200, 0.40);
     add(COMPARE_DDPM, 50, true, 500, 450, 0.09);
     decide();
-    assert_true(out.headline.best.how.ancestral);
+    assert_int_equal(out.headline.best.how.sampler, LW_SAMPLER_ANCESTRAL);
     assert_int_equal(w.n_timed, 2);
-    assert_true(w.timed[1].ancestral && w.timed[1].evaluations == 50);
+    assert_true(w.timed[1].sampler == LW_SAMPLER_ANCESTRAL && w.timed[1].evaluations == 50);
     w.latency[0] =
-        (lw_latency){.method = "ddpm", .how = {50, false}, .batch = 1, .times_drift = 47};
-    w.latency[1] = (lw_latency){.method = "ddpm", .how = {50, true}, .batch = 1, .times_drift = 58};
+        (lw_latency){.method = "ddpm", .how = {50, LW_SAMPLER_AUTO}, .batch = 1, .times_drift = 47};
+    w.latency[1] = (lw_latency){
+        .method = "ddpm", .how = {50, LW_SAMPLER_ANCESTRAL}, .batch = 1, .times_drift = 58};
     w.n_latencies = 2;
     lw_compare_headline_say(&w);
     assert_true(out.headline.best.ratio == 58);

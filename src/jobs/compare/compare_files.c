@@ -84,7 +84,7 @@ static int save_beside(const comparing *w)
 
 static const char *latency_sampler(const lw_latency *l)
 {
-    return lw_str_eq(l->method, "drift") ? "one-step" : lw_compare_sampler_name(l->how.ancestral);
+    return lw_str_eq(l->method, "drift") ? "one-step" : lw_compare_sampler_name(l->how);
 }
 
 static int save_latency(const comparing *w)
@@ -133,7 +133,7 @@ static json_t *score_json(const compare_entry *e)
     if (e->how.evaluations)
         set_int(o, "evaluations", e->how.evaluations);
     if (e->kind == COMPARE_DDPM)
-        json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(e->how.ancestral)));
+        json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(e->how)));
     set_real(o, "frechet", s->fd.value);
     set_real(o, "frechet_low", s->fd.low);
     set_real(o, "frechet_high", s->fd.high);
@@ -165,7 +165,7 @@ static json_t *point_json(const lw_operating_point *p)
         return json_null();
     json_t *o = json_object();
     set_int(o, "evaluations", p->how.evaluations);
-    json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(p->how.ancestral)));
+    json_object_set_new(o, "sampler", json_string(lw_compare_sampler_name(p->how)));
     set_int(o, "n", p->score.n);
     set_real(o, "frechet", p->score.fd.value);
     set_real(o, "frechet_drift", p->drift.fd.value);
@@ -316,7 +316,8 @@ int lw_compare_files(comparing *w)
 {
     char name[48];
     LW_TRY(save_grid(w, &w->drift_set, "drift_samples_1nfe.png", "drift", 1));
-    snprintf(name, sizeof name, "ddpm_samples_ddim%d.png", w->c->ddim_steps[0]);
+    snprintf(name, sizeof name, "ddpm_samples_%s%d.png", w->c->solver ? "dpm_solver" : "ddim",
+             w->c->ddim_steps[0]);
     LW_TRY(save_grid(w, &w->ddpm_set, name, "ddpm", w->c->ddim_steps[0]));
     LW_TRY(save_beside(w));
     LW_TRY(save_latency(w));

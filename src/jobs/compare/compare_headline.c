@@ -70,12 +70,13 @@ static bool is_reached(const lw_operating_point *p, bool by_acceptance)
 
 /* ---- choosing --------------------------------------------------------------------------- */
 
-/* Fewer evaluations; of as many, DDIM's, whose evaluations draw no noise. */
+/* Fewer evaluations; of as many, those that draw no noise. */
 static bool is_cheaper(const comparing *w, const lw_operating_point *a, const lw_operating_point *b)
 {
     (void)w;
     return a->how.evaluations < b->how.evaluations ||
-           (a->how.evaluations == b->how.evaluations && !a->how.ancestral && b->how.ancestral);
+           (a->how.evaluations == b->how.evaluations && a->how.sampler != LW_SAMPLER_ANCESTRAL &&
+            b->how.sampler == LW_SAMPLER_ANCESTRAL);
 }
 
 static bool is_accepted_more(const comparing *w, const lw_operating_point *a,
@@ -152,7 +153,7 @@ void lw_compare_headline(comparing *w)
         h->equal = *equal;
     w->n_timed = 0;
     for (int i = 0; i < w->c->n_ddim_steps; i++)
-        time_too(w, (lw_compare_setting){.evaluations = w->c->ddim_steps[i]});
+        time_too(w, lw_compare_usual(w, w->c->ddim_steps[i]));
     time_too(w, h->equal.how);
     time_too(w, h->best.how);
 }
@@ -171,15 +172,31 @@ static void add_ratio(lw_str *s, const char *before, double ratio, const char *a
         lw_str_addf(s, "%s%.*f times%s", before, ratio < 10 ? 1 : 0, ratio, after);
 }
 
-const char *lw_compare_sampler_name(bool ancestral)
+const char *lw_compare_sampler_name(lw_compare_setting how)
 {
-    return ancestral ? "ancestral" : "DDIM";
+    return how.sampler == LW_SAMPLER_ANCESTRAL    ? "ancestral"
+           : how.sampler == LW_SAMPLER_DPM_SOLVER ? "DPM-Solver"
+                                                  : "DDIM";
+}
+
+lw_compare_setting lw_compare_usual(const comparing *w, int32_t evaluations)
+{
+    return (lw_compare_setting){evaluations,
+                                w->c->solver ? LW_SAMPLER_DPM_SOLVER : LW_SAMPLER_AUTO};
+}
+
+/* ", ancestral"; of DDIM nothing. */
+const char *lw_compare_sampler_mark(lw_compare_setting how)
+{
+    return how.sampler == LW_SAMPLER_ANCESTRAL    ? ", ancestral"
+           : how.sampler == LW_SAMPLER_DPM_SOLVER ? ", DPM-Solver"
+                                                  : "";
 }
 
 const char *lw_compare_name(char buf[64], lw_compare_setting how)
 {
     snprintf(buf, 64, "DDPM, %d evaluation%s%s", how.evaluations, how.evaluations == 1 ? "" : "s",
-             how.ancestral ? ", ancestral" : "");
+             lw_compare_sampler_mark(how));
     return buf;
 }
 
@@ -223,7 +240,7 @@ static void add_best(lw_str *s, const lw_headline *h)
     const lw_operating_point *b = &h->best;
     int most = LW_MAX(b->accepted, b->frechet), least = LW_MIN(b->accepted, b->frechet);
     lw_str_addf(s, "At its best (%d evaluation%s, %s), DDPM is ", b->how.evaluations, plural(b),
-                lw_compare_sampler_name(b->how.ancestral));
+                lw_compare_sampler_name(b->how));
     if (most > 0 && least >= 0)
         lw_str_add(s, "better than drift: ");
     else if (most > 0)
@@ -247,7 +264,7 @@ static void add_equal(lw_str *s, const lw_headline *h)
         return;
     }
     lw_str_addf(s, "DDPM needs %d evaluation%s (%s) to reach drift's quality of one",
-                e->how.evaluations, plural(e), lw_compare_sampler_name(e->how.ancestral));
+                e->how.evaluations, plural(e), lw_compare_sampler_name(e->how));
     add_ratio(s, "; drift is ", e->ratio, " faster at equal quality");
     lw_str_add(s, ". ");
 }

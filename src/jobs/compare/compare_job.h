@@ -37,11 +37,12 @@ typedef struct lw_compare_config {
     int32_t on_error;            /* lw_on_error, of pictures that cannot be read */
     int64_t n_fid;               /* pictures of drift; also of DDPM unless n_ddpm */
     int64_t n_ddpm;              /* 0: n_fid */
+    int32_t solver;              /* 1: ddim_steps and score_steps are of DPM-Solver++(2M) */
     int32_t ddim_steps[LW_COMPARE_MAX_STEPS],
         n_ddim_steps; /* timed, beside what the headline names; the first is scored with n_ddpm
                          pictures */
     int32_t score_steps[LW_COMPARE_MAX_STEPS],
-        n_score_steps; /* evaluations of DDIM scored besides; of these DDPM's best is found */
+        n_score_steps; /* evaluations scored besides; of these DDPM's best is found */
     int32_t ancestral_steps[LW_COMPARE_MAX_STEPS], n_ancestral_steps; /* the same, ancestral */
     int64_t n_slow; /* pictures where DDPM needs more evaluations than ddim_steps[0]; 0: n_ddpm */
     double latency_seconds; /* budget of one timed cell; slower cells are extrapolated from fewer
@@ -86,7 +87,7 @@ void lw_compare_work_text(const lw_compare_work *w, lw_str *out);
 /* How a picture is made. */
 typedef struct lw_compare_setting {
     int32_t evaluations; /* of the network; drift: 1 */
-    bool ancestral;      /* DDPM: else DDIM */
+    int32_t sampler;     /* of a DDPM: lw_sampler_kind; auto: DDIM */
 } lw_compare_setting;
 
 /* One timed cell: a batch of pictures from noise to pixels. */

@@ -47,10 +47,10 @@ static int make_sampler(const comparing *w, const lw_source *from, lw_compare_se
 }
 
 /* Seconds of one evaluation, from two short runs. */
-static int probe(const timing *t, const lw_source *from, double *out)
+static int probe(const timing *t, const lw_source *from, int32_t sampler, double *out)
 {
     LW_CLEANUP(lw_sampler_free) lw_sampler *s = NULL;
-    LW_TRY(make_sampler(t->w, from, (lw_compare_setting){.evaluations = 2}, t->batch, &s));
+    LW_TRY(make_sampler(t->w, from, (lw_compare_setting){2, sampler}, t->batch, &s));
     LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));
     double began = lw_now();
     LW_TRY(lw_sampler_run(s, 0, t->batch, NULL, NULL, t->pictures));
@@ -67,7 +67,7 @@ static int open_cell(timing *t, const lw_source *from, lw_compare_setting how)
     *l = (lw_latency){.method = lw_method_name(from->method), .how = how, .batch = t->batch};
     if (how.evaluations > PROBE_STEPS) {
         double one;
-        LW_TRY(probe(t, from, &one));
+        LW_TRY(probe(t, from, how.sampler, &one));
         if (one * how.evaluations * (2 + TURNS_MIN) > 5.0 * t->w->c->latency_seconds)
             timed.evaluations = PROBE_STEPS;
     }

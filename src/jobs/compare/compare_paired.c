@@ -37,6 +37,6 @@ int lw_compare_paired(comparing *w)
     lw_compare_progress(w, 0, "the same pictures in f32");
     LW_TRY(pair(w, w->drift, (lw_compare_setting){.evaluations = 1}, &w->drift_set,
                 &w->out->paired_drift));
-    return pair(w, w->ddpm, (lw_compare_setting){.evaluations = w->c->ddim_steps[0]}, &w->ddpm_set,
+    return pair(w, w->ddpm, lw_compare_usual(w, w->c->ddim_steps[0]), &w->ddpm_set,
                 &w->out->paired_ddpm);
 }

@@ -124,7 +124,10 @@ void lw_compare_headline_say(comparing *w);
 const compare_entry *lw_compare_find(const comparing *w, compare_kind kind);
 const compare_entry *lw_compare_find_ddpm(const comparing *w, lw_compare_setting how);
 bool lw_compare_same(lw_compare_setting a, lw_compare_setting b);
-const char *lw_compare_sampler_name(bool ancestral);               /* "DDIM", "ancestral" */
+const char *lw_compare_sampler_name(lw_compare_setting how); /* "DDIM", "ancestral", .. */
+/* The usual sampler of a DDPM, with so many evaluations. */
+lw_compare_setting lw_compare_usual(const comparing *w, int32_t evaluations);
+const char *lw_compare_sampler_mark(lw_compare_setting how);       /* ", ancestral"; DDIM: "" */
 const char *lw_compare_name(char buf[64], lw_compare_setting how); /* "DDPM, 50 evaluations" */
 /* Drift's or real pictures' score with n pictures. */
 const lw_score *lw_compare_sized(const comparing *w, compare_kind whole, compare_kind few,

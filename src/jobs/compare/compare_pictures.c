@@ -56,8 +56,10 @@ static int fill_beside(const comparing *w, const char *ddpm, beside *b)
         const compare_entry *e = shown.entry[i];
         snprintf(b->title[b->n], sizeof b->title[0], "%.60s, %d evaluation%s", shown.as[i],
                  e->how.evaluations, e->how.evaluations == 1 ? "" : "s");
-        LW_TRY(add_grid(w, &e->first,
-                        e->how.ancestral ? "the same U-Net, ancestral sampling" : ddpm, b));
+        LW_TRY(add_grid(
+            w, &e->first,
+            e->how.sampler == LW_SAMPLER_ANCESTRAL ? "the same U-Net, ancestral sampling" : ddpm,
+            b));
     }
     return 0;
 }
@@ -66,7 +68,8 @@ int lw_compare_pictures_part(const comparing *w, lw_html *page)
 {
     beside b = {.n = 0};
     char ddpm[96];
-    snprintf(ddpm, sizeof ddpm, "the same U-Net, sampled by DDIM, %s",
+    snprintf(ddpm, sizeof ddpm, "the same U-Net, sampled by %s, %s",
+             lw_compare_sampler_name(lw_compare_usual(w, 1)),
              w->ddpm->averaged ? "averaged weights (EMA)" : "last weights");
     int rc = fill_beside(w, ddpm, &b);
     if (rc == 0) {

@@ -38,14 +38,15 @@ static void add_setting(const lw_compare_config *c, lw_compare_setting how, sett
 }
 
 /* The first of the timed ones, then all that are only scored. */
-static int settings_of(const lw_compare_config *c, setting out[SETTINGS_MAX])
+static int settings_of(const comparing *w, setting out[SETTINGS_MAX])
 {
+    const lw_compare_config *c = w->c;
     int n = 0;
-    add_setting(c, (lw_compare_setting){c->ddim_steps[0], false}, out, &n);
+    add_setting(c, lw_compare_usual(w, c->ddim_steps[0]), out, &n);
     for (int i = 0; i < c->n_score_steps; i++)
-        add_setting(c, (lw_compare_setting){c->score_steps[i], false}, out, &n);
+        add_setting(c, lw_compare_usual(w, c->score_steps[i]), out, &n);
     for (int i = 0; i < c->n_ancestral_steps; i++)
-        add_setting(c, (lw_compare_setting){c->ancestral_steps[i], true}, out, &n);
+        add_setting(c, (lw_compare_setting){c->ancestral_steps[i], LW_SAMPLER_ANCESTRAL}, out, &n);
     return n;
 }
 
@@ -53,7 +54,7 @@ static int settings_of(const lw_compare_config *c, setting out[SETTINGS_MAX])
 static int64_t total_units(const comparing *w)
 {
     setting s[SETTINGS_MAX];
-    int n = settings_of(w->c, s);
+    int n = settings_of(w, s);
     int64_t units = 0;
     for (int i = 0; i < n; i++) /* a size of its own is scored of drift and of real pictures, too */
         units += s[i].n * (s[i].how.evaluations + SCORE_UNITS) +
@@ -194,7 +195,7 @@ lw_sampler_opts lw_compare_sampler(const comparing *w, const lw_source *from,
 {
     return (lw_sampler_opts){.method = from->method,
                              .diffusion = from->diffusion,
-                             .kind = how.ancestral ? LW_SAMPLER_ANCESTRAL : LW_SAMPLER_AUTO,
+                             .kind = how.sampler,
                              .steps = from->method == LW_METHOD_DDPM ? how.evaluations : 0,
                              .keep_eps = !w->c->use_clipped_model_output,
                              .batch = (int32_t)batch,
@@ -303,7 +304,7 @@ static int score_ddpm(comparing *w)
 {
     setting how[SETTINGS_MAX];
     compare_set s = {0};
-    int n = settings_of(w->c, how), rc;
+    int n = settings_of(w, how), rc;
     LW_TRY(new_set(w, how[0].n, w->ddpm->net->classes, &w->ddpm_set));
     LW_TRY(score_setting(w, &how[0], &w->ddpm_set));
     w->out->ddpm = w->entry[w->n_entries - 1].score;
@@ -373,7 +374,7 @@ static void check_all(comparing *w)
 
 bool lw_compare_same(lw_compare_setting a, lw_compare_setting b)
 {
-    return a.evaluations == b.evaluations && a.ancestral == b.ancestral;
+    return a.evaluations == b.evaluations && a.sampler == b.sampler;
 }
 
 const compare_entry *lw_compare_find(const comparing *w, compare_kind kind)
@@ -408,7 +409,7 @@ static int forecast(comparing *w)
 {
     setting how[SETTINGS_MAX];
     lw_verdict_set rows[LW_VERDICT_ROWS] = {0};
-    int n = settings_of(w->c, how), r = 0;
+    int n = settings_of(w, how), r = 0;
     rows[r++].n = w->c->n_fid;
     for (int i = 0; i < n; i++)
         rows[r++].n = how[i].n;

@@ -278,12 +278,12 @@ typedef struct curve {
 
 /* DDPM's with one sampler, ascending. Distances of fewer pictures are moved by what that number
  * does to real ones. */
-static curve curve_of(const comparing *w, bool ancestral, pick_fn *pick)
+static curve curve_of(const comparing *w, int32_t sampler, pick_fn *pick)
 {
     curve c = {.n = 0};
     for (int i = 0; i < w->n_entries; i++) {
         const compare_entry *e = &w->entry[i];
-        if (e->kind != COMPARE_DDPM || e->how.ancestral != ancestral)
+        if (e->kind != COMPARE_DDPM || e->how.sampler != sampler)
             continue;
         double y = pick(&e->score);
         if (pick == pick_fd)
@@ -305,13 +305,20 @@ static curve curve_of(const comparing *w, bool ancestral, pick_fn *pick)
 static void steps_plot(const comparing *w, const char *title, const char *label, pick_fn *pick,
                        double floor, bool log_y, lw_str *svg)
 {
-    const curve ddim = curve_of(w, false, pick), ancestral = curve_of(w, true, pick);
-    double one = 1.0, drift = pick(&w->out->drift_few), edge[2] = {1.0, ddim.x[ddim.n - 1]},
+    const lw_compare_setting usual = lw_compare_usual(w, 1);
+    const curve main = curve_of(w, usual.sampler, pick),
+                ancestral = curve_of(w, LW_SAMPLER_ANCESTRAL, pick);
+    double one = 1.0, drift = pick(&w->out->drift_few), edge[2] = {1.0, main.x[main.n - 1]},
            level[2] = {floor, floor};
     if (ancestral.n)
         edge[1] = fmax(edge[1], ancestral.x[ancestral.n - 1]);
     const lw_series s[] = {
-        {.name = "DDPM, DDIM", .x = ddim.x, .y = ddim.y, .n = ddim.n, .dots = true, .color = 2},
+        {.name = w->c->solver ? "DDPM, DPM-Solver" : "DDPM, DDIM",
+         .x = main.x,
+         .y = main.y,
+         .n = main.n,
+         .dots = true,
+         .color = 2},
         {.name = "drift", .x = &one, .y = &drift, .n = 1, .dots = true, .color = 1},
         {.name = "real", .x = edge, .y = level, .n = 2, .dashed = true, .color = 7},
         {.name = "DDPM, ancestral",
@@ -330,24 +337,23 @@ static void steps_plot(const comparing *w, const char *title, const char *label,
 }
 
 /* A curve that is better at fewer evaluations than at its end asks for a word. */
-static void note_rise(const comparing *w, bool ancestral, lw_html *page)
+static void note_rise(const comparing *w, int32_t sampler, lw_html *page)
 {
-    const curve c = curve_of(w, ancestral, pick_fd);
+    const curve c = curve_of(w, sampler, pick_fd);
     size_t least = 0;
     char text[256];
     for (size_t i = 1; i < c.n; i++)
         least = c.y[i] < c.y[least] ? i : least;
     if (!c.n || least + 1 == c.n)
         return;
-    const lw_compare_setting how = {(int32_t)c.x[least], ancestral};
+    const lw_compare_setting how = {(int32_t)c.x[least], sampler};
     const lw_interval *at = &lw_compare_find_ddpm(w, how)->score.fd;
     if (c.y[c.n - 1] - c.y[least] <= at->high - at->value)
         return;
     snprintf(text, sizeof text,
              "With %s sampling the distance is least at %.0f evaluations (%.2f) and rises again to "
              "%.2f at %.0f: more evaluations are not always better.",
-             lw_compare_sampler_name(ancestral), c.x[least], c.y[least], c.y[c.n - 1],
-             c.x[c.n - 1]);
+             lw_compare_sampler_name(how), c.x[least], c.y[least], c.y[c.n - 1], c.x[c.n - 1]);
     lw_html_text(page, text);
 }
 
@@ -360,7 +366,8 @@ void lw_compare_steps_part(const comparing *w, lw_html *page)
     lw_html_text(page,
                  "A DDPM may be asked for its picture in fewer or more evaluations. This is the "
                  "same trained network, sampled with each number of them, and the drifting "
-                 "generator at its one. DDIM is the same for the same noise; ancestral sampling "
+                 "generator at its one. DDIM and DPM-Solver are the same for the same noise; "
+                 "ancestral sampling "
                  "draws new noise at every evaluation.");
     steps_plot(w, "Frechet distance, lower is better", "distance", pick_fd, w->out->floor_ddpm,
                true, &fd);
@@ -374,8 +381,8 @@ void lw_compare_steps_part(const comparing *w, lw_html *page)
         plots[n_plots++] = lw_str_c(&accepted);
     }
     lw_html_plots(page, plots, w->c->n_slow ? captions : NULL, n_plots);
-    note_rise(w, false, page);
-    note_rise(w, true, page);
+    note_rise(w, lw_compare_usual(w, 1).sampler, page);
+    note_rise(w, LW_SAMPLER_ANCESTRAL, page);
 }
 
 /* ---- latency ---------------------------------------------------------------------------- */
@@ -422,7 +429,7 @@ static void latency_bars(const comparing *w, lw_str *svg)
         snprintf(group[n], sizeof group[n], "%d picture%s at a time", l->batch,
                  l->batch == 1 ? "" : "s");
         snprintf(name[n], sizeof name[n], "%s, %d%s", drift ? "drift" : "DDPM", l->how.evaluations,
-                 l->how.ancestral ? ", ancestral" : "");
+                 lw_compare_sampler_mark(l->how));
         snprintf(text[n], sizeof text[n], "%s%s", l->extrapolated ? "~ " : "",
                  lw_fmt_time(time, l->median / l->batch));
         bars[n] = (lw_bar){.group = group[n],

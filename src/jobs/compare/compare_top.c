@@ -31,7 +31,7 @@ lw_compare_shown lw_compare_show(const comparing *w)
     if (h->equal.how.evaluations)
         show(w, h->equal.how, "at drift's quality", &s);
     show(w, h->best.how, "at its best", &s);
-    show(w, (lw_compare_setting){.evaluations = w->c->ddim_steps[0]}, "as usual", &s);
+    show(w, lw_compare_usual(w, w->c->ddim_steps[0]), "as usual", &s);
     return s;
 }
 
@@ -103,7 +103,7 @@ static void evaluations_row(const comparing *w, const lw_compare_shown *shown, l
     lw_table_cell(t, "1");
     for (int i = 0; i < shown->n; i++)
         lw_table_cell(t, "%d, %s", shown->entry[i]->how.evaluations,
-                      lw_compare_sampler_name(shown->entry[i]->how.ancestral));
+                      lw_compare_sampler_name(shown->entry[i]->how));
     lw_table_cell(t, "%s", "");
 }
 

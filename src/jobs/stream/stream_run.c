@@ -40,7 +40,7 @@ typedef struct pipe {
     lw_mailbox *in, *out, *troubles; /* troubles: of the source, for the caller's thread */
     char trouble[LW_MAILBOX_BUFFERS][256];
     frame before[LW_MAILBOX_BUFFERS], behind[LW_MAILBOX_BUFFERS];
-    bool running, paced;
+    bool running, paced, told_window;
     double start;
     /* the source's thread */
     int64_t number;
@@ -318,6 +318,9 @@ static int hand_on(pipe *p, const frame *from)
     int rc = compute(p, from, to);
     if (rc != 0)
         return rc == LW_STREAM_NOT_YET ? 0 : rc;
+    if (!p->told_window)
+        LW_TRY(lw_stream_log_window(p->c, &p->network, from->bytes, to->bytes));
+    p->told_window = true;
     show(p, from, to);
     while ((rc = lw_mailbox_put(p->out, WAIT)) == LW_MAILBOX_NOT_YET)
         if (lw_observe_stop(p->obs))
