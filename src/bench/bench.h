@@ -35,11 +35,12 @@ typedef struct lw_bench_config {
     double memory_limit;        /* bytes a case may take; 0: the machine's */
     const char *model;          /* startup: model folder; NULL: the U-Net, random weights.
                                      stream: the network; NULL: a small and a middle one */
-    const char *latents; /* of stream: the autoencoder of a model in latents; NULL: in pixels */
+    const char *latents; /* the autoencoder of a model of stream in latents, and of resolution's
+                            U-Net; NULL: in pixels */
     int32_t window;      /* of stream: lw_network.window */
     int32_t scale[16],
         n_scale;       /* of stream: widths, of each of its networks; none: as model says */
-    int32_t precision; /* of stream: lw_num of the products */
+    int32_t precision; /* of stream, and of latents: lw_num of the products */
 } lw_bench_config;
 
 /* What one kind of op took in a run. */

@@ -30,6 +30,7 @@ extern const size_t lw_bench_n_suites;
 int lw_bench_suite_kernels(lw_bench_run *r);
 int lw_bench_suite_unet(lw_bench_run *r);
 int lw_bench_suite_resolution(lw_bench_run *r);
+int lw_bench_latents(lw_bench_run *r); /* resolution, with --latents: networks in them */
 int lw_bench_suite_train(lw_bench_run *r);
 int lw_bench_suite_field(lw_bench_run *r);
 int lw_bench_suite_queue(lw_bench_run *r);
@@ -99,5 +100,7 @@ typedef struct lw_bench_method {
 } lw_bench_method;
 extern const lw_bench_method lw_bench_methods[];
 extern const size_t lw_bench_n_methods;
+/* Is it the one of --precision? Of suites that compute one type at a time. */
+bool lw_bench_asked_for(const lw_bench_run *r, const lw_bench_method *m);
 
 #endif

@@ -10,3 +10,8 @@ const lw_bench_method lw_bench_methods[] = {
     {"int8", "_int8", {.opt = 1, .precision = LW_NUM_S8}, LW_NUM_S8, false, false},
 };
 const size_t lw_bench_n_methods = LW_COUNT(lw_bench_methods);
+
+bool lw_bench_asked_for(const lw_bench_run *r, const lw_bench_method *m)
+{
+    return m->opts.opt && !m->train_only && (int32_t)m->num == r->config->precision;
+}

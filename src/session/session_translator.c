@@ -68,6 +68,15 @@ void lw_translator_size(const lw_translator *t, int32_t *w, int32_t *h)
     *h = t->out_h;
 }
 
+int64_t lw_translator_parameters(const lw_translator *t)
+{
+    const lw_network *all[] = {t->coder.encoder, t->net, t->coder.decoder};
+    int64_t n = 0;
+    for (size_t i = 0; i < LW_COUNT(all); i++)
+        n += all[i] ? all[i]->parameters : 0;
+    return n;
+}
+
 void lw_translator_network_size(const lw_translator *t, int32_t *w, int32_t *h)
 {
     *w = t->framing.w;

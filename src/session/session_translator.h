@@ -72,6 +72,8 @@ typedef struct lw_translator lw_translator;
 int lw_translator_new(lw_device *dev, const lw_translator_opts *o, const lw_pixels *in,
                       lw_translator **out);
 void lw_translator_free(lw_translator **pp);
+/* Trained numbers of all its networks. */
+int64_t lw_translator_parameters(const lw_translator *t);
 /* Of its result, and of the network's pictures. */
 void lw_translator_size(const lw_translator *t, int32_t *w, int32_t *h);
 void lw_translator_network_size(const lw_translator *t, int32_t *w, int32_t *h);

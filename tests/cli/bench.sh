@@ -103,6 +103,31 @@ out_has '"error": 0'
 expect 0 bench stream --model identity --image-size 32,48 $quick
 out_has 'live_pixels32'
 out_has 'needs TFLOP/s'
+# what `stream --model` takes: five evaluations a frame where the network makes its picture in several
+for kind in autoencoder four; do
+    "$make_model" $kind $kind || fails "make_model $kind"
+done
+# shellcheck disable=SC2086
+expect 0 bench stream --model four --latents autoencoder --image-size 32 $quick --json
+out_has '"live_pixels32"'
+out_has '"live_pixels32_5x"'
+gflop=$(sed -n 's/.*"gflop": \([0-9.]*\).*/\1/p' "$out" | tr '\n' ' ')
+echo "$gflop" | awk '{ exit !(NF == 2 && $2 > 1.5 * $1 && $2 < 5 * $1) }' || fails "five evaluations and one way there and back: $gflop"
+expect 0 bench stream --model autoencoder --image-size 32 --list
+out_is 'stream.live_pixels32'
+# pictures of noise through latents in one plan, beside its halves
+expect 0 bench resolution --latents autoencoder --image-size 64 --list
+for tag in '' _network _decoder _previous _flight2 _flight4; do
+    grep -qx "resolution.latents[0-9]*_pixels64$tag" "$out" || fails "no case of$tag"
+done
+# shellcheck disable=SC2086
+expect 0 bench resolution --latents autoencoder --image-size 64 --filter _previous $quick --samples 1 --json
+out_has '"batch_size": 1'
+# shellcheck disable=SC2086
+expect 0 bench resolution --latents autoencoder --image-size 64 --filter _decoder --precision bf16 $quick
+out_has '_pixels64_bf16_decoder'
+expect 2 bench resolution --latents autoencoder --image-size 30
+err_has 'it is a multiple of'
 expect 0 bench stream --scale 92,96 --list
 out_has 'gpu-intensive-lsd:92_1x'
 out_has 'gpu-stress:96_5x'

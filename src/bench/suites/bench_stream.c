@@ -207,13 +207,6 @@ static int run_method(lw_bench_run *r, lw_network *net, const char *spec, int32_
     return rc == LW_ENOMEM ? 0 : rc;
 }
 
-static bool asked_for(const lw_bench_run *r, const lw_bench_method *m)
-{
-    return lw_str_eq(m->tag, "") ? r->config->precision == LW_NUM_F32
-                                 : m->opts.opt && m->opts.precision != LW_NUM_F32 &&
-                                       (int32_t)m->opts.precision == r->config->precision;
-}
-
 static int run_network(lw_bench_run *r, const char *spec, int32_t batch)
 {
     LW_CLEANUP(lw_network_close) lw_network *net = NULL;
@@ -222,7 +215,7 @@ static int run_network(lw_bench_run *r, const char *spec, int32_t batch)
         const lw_bench_method *m = &lw_bench_methods[i];
         char name[64];
         bool wanted[2] = {false, false};
-        if (!asked_for(r, m))
+        if (!lw_bench_asked_for(r, m))
             continue;
         name_of(spec, m, batch, 1, name);
         wanted[0] = lw_bench_wants(r, name);

@@ -5,7 +5,8 @@
 
 #include "bench/bench_case.h"
 
-/* One case for each --image-size, of --model, in --latents. */
+/* For each --image-size, of --model, in --latents: a case of one evaluation, and one of five where it takes
+ * several. */
 int lw_bench_stream_live(lw_bench_run *r);
 
 #endif

@@ -124,6 +124,8 @@ int lw_bench_suite_resolution(lw_bench_run *r)
     const lw_bench_config *c = r->config;
     const int32_t *size = c->n_size > 0 ? c->size : usual;
     int32_t n = c->n_size > 0 ? c->n_size : (int32_t)LW_COUNT(usual);
+    if (c->latents && c->suite && lw_str_eq(c->suite, r->suite))
+        return lw_bench_latents(r);
     for (int32_t i = 0; i < n; i++)
         LW_TRY(measure_size(r, size[i]));
     return 0;

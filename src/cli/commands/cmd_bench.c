@@ -36,7 +36,9 @@ static const lw_option options[] = {
      .group = "Cases", .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64)"},
     {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .min = 8, .max = 4096,
      .unit = "pixels", .group = "Cases",
-     .help = "sizes of resolution (default: 32,64,96,128,192,256), and of a model of stream"},
+     .help =
+         "sizes of resolution (default: 32,64,96,128,192,256; with --latents 256,512), and of a "
+         "model of stream"},
     {LW_OPT(bench_cli, c.large), .name = "large", .group = "Cases",
      .help = "the U-Net of 210M parameters"},
     {LW_OPT(bench_cli, c.dropout), .name = "dropout", .fallback = "0.1", .max = 0.9,
@@ -47,13 +49,17 @@ static const lw_option options[] = {
              "lightweight, medium, heavy, NAME:WIDTH as in docs/live.md, or what `leeway stream "
              "--model` takes, at each --image-size"},
     {LW_OPT(bench_cli, c.latents), .name = "latents", .path = LW_PATH_IN, .unit = "autoencoder",
-     .group = "Cases", .help = "of stream: the model is in latents of this one (taef2:DIR)"},
+     .group = "Cases",
+     .help =
+         "of stream: the model is in latents of this one (taef2:DIR); of resolution: the U-Net is, "
+         "from noise to decoded bytes in one plan"},
     LW_WINDOW_OPTION(bench_cli, c.window, "Cases"),
     {LW_OPT_LIST(bench_cli, c.scale, c.n_scale), .name = "scale", .min = 4, .max = 512,
      .unit = "widths", .group = "Cases",
      .help = "of stream: gpu-stress and gpu-intensive-lsd at these widths, instead of --model"},
     {LW_OPT(bench_cli, c.precision), .name = "precision", .choices = LW_PRECISION_CHOICES,
-     .fallback = "f32", .group = "Cases", .help = "of stream: operands of products"},
+     .fallback = "f32", .group = "Cases",
+     .help = "of stream, and of resolution with --latents: operands of products"},
     {LW_OPT(bench_cli, ladder), .name = "ladder", .group = "Ladder of mc",
      .help =
          "instead of cases: a loop over noisy passes step by step, from decoding pictures in each "
