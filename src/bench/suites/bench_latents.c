@@ -51,8 +51,7 @@ static lw_val generate(const built *p, lw_graph *g, lw_type type, lw_val *before
     const lw_network *net = p->l->net[p->v->previous];
     lw_taps taps;
     lw_val rows = lw_input(g, "rows", lw_type_of(LW_I64, 1, p->v->batch));
-    lw_network_in in = {.x =
-                            lw_random(g, "bench.noise", LW_RANDOM_NORMAL, 0, type, rows)};
+    lw_network_in in = {.x = lw_random(g, "bench.noise", LW_RANDOM_NORMAL, 0, type, rows)};
     *before = in.condition = p->v->previous > 0 ? lw_input(g, "before", type) : LW_NOVAL;
     const char *up = lw_scope_part(g, "network");
     lw_network_append(net, g, in, &taps);
