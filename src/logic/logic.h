@@ -15,6 +15,7 @@
  *     logic_least_model   all that follows, bottom up, and how long its shortest proofs are
  *     logic_answers   all answers of an open query
  *     logic_depths    many shortest proofs on all threads
+ *     logic_rule_answers   what rules, applied once, give a goal, and their scores
  *     logic_survey    which parts of a knowledge base meet the limits of an env
  *     logic_trace     a proof as a tree, as text and as Prolog
  *
@@ -35,6 +36,7 @@
 #include "logic/kb/logic_kb.h"
 #include "logic/kb/logic_queries.h"
 #include "logic/search/logic_least_model.h"
+#include "logic/search/logic_rule_answers.h"
 #include "logic/search/logic_search.h"
 #include "logic/search/logic_survey.h"
 #include "logic/kb/logic_symbols.h"

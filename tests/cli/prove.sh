@@ -99,6 +99,36 @@ err_has 'there is something behind it'
 expect 2 prove answers family
 expect 2 prove trace family 'grand(ann,X)' --max-fact-pairs 1
 
+# ranks by rules, as miners write them too; confidences of their own
+expect 0 prove rank family --by rules --save-ranks ranks.csv
+out_has 'by 2 rules applied once to 4 facts, max-plus: 5 goals'
+grep -q '^"grand(ann,dan)",tail,0.9,0,' ranks.csv || fails 'no rank of grand(ann,dan)'
+grep -q '^"great(ann,eve)",tail,0,0,' ranks.csv || fails 'rules are not chained' # grand(bob,eve) is no fact
+printf '3\t2\t0.7\tgrand(X,Y) <= parent(X,A), parent(A,Y)\n' >mined
+printf '?x  parent  ?z  ?z  parent  ?y   => ?x  grand  ?y\t1\t0.5\t0.7\n' >amie
+expect 0 prove rank family --by rules --rules ./mined --skip-unknown --save-ranks mined.csv
+expect 0 prove rank family --by rules --rules ./amie --skip-unknown --save-ranks amie.csv
+cmp -s mined.csv amie.csv || fails 'AnyBURL and AMIE say the same'
+grep -q '^"grand(ann,dan)",tail,0.7,0,' mined.csv || fails 'no confidence of AnyBURL'
+expect 0 prove trace family 'grand(ann,dan)' --rules ./mined
+printf '0.25\n0.5\n' >confidence
+expect 0 prove rank family --by rules --confidence confidence --rule-score noisy-or --json
+out_has '"rule_score": "noisy-or"'
+printf '0.25\n2\n' >confidence
+expect 3 prove rank family --by rules --confidence confidence --rule-score noisy-or
+err_has 'rule 2 has a confidence of 2: noisy-or wants 0 to 1'
+printf '0.25\n' >confidence
+expect 3 prove rank family --by rules --confidence confidence
+err_has 'confidence: 1 confidences for 2 rules'
+expect 4 prove rank family --by rules --confidence nowhere
+expect 2 prove rank family
+err_has 'prove rank wants --kge RUN, or --by rules'
+expect 2 prove rank family --by rules --kge nowhere
+expect 2 prove rank family --kge nowhere --confidence confidence
+printf '3\t2\t0.7\tgrand(X,Y) <= parent(X,A\n' >mined
+expect 3 prove rank family --by rules --rules ./mined
+err_has 'mined:1:'
+
 # bad data: file and line, exit code 3
 cp -r family bad
 printf 'parent(ann,bob).\nparent(ann bob).\nparent(cid,)\n' >bad/train.txt

@@ -50,6 +50,36 @@ static void search(const lw_kb *kb, lw_atom query)
     lw_search_free(&s);
 }
 
+/* Rules applied to the query's goals, and the goals' answers. */
+static void answer(const lw_kb *kb, lw_atom query)
+{
+    lw_rule_plans *plans = NULL;
+    lw_rule_asker *q = NULL;
+    lw_least_model *m = NULL;
+    lw_answers a = {0};
+    const int32_t *constant;
+    const lw_least_options o = {.depths = true, .max_depth = 3, .memory = 1 << 20};
+    if (lw_rule_plans_new(kb, NULL, LW_RULE_MAX_PLUS, &plans) == 0) {
+        if (lw_rule_asker_new(plans, &q) != 0)
+            abort();
+        for (int side = 0; side < 2; side++)
+            if (lw_rule_ask(q, query, side, true) == 0) {
+                const int32_t n = lw_rule_answers(q, &constant);
+                for (int32_t k = 0; k < n; k++)
+                    if (constant[k] < 1 || constant[k] > kb->n_constants ||
+                        lw_rule_compare(q, constant[k], 0) != 1)
+                        abort();
+            }
+    }
+    query.arg[1] = kb->n_constants + 1;
+    if (lw_least_model_new(kb, &o, &m) != 0 || (m && lw_answers_find(m, query, NULL, &a) != 0))
+        abort();
+    lw_answers_clear(&a);
+    lw_least_model_free(&m);
+    lw_rule_asker_free(&q);
+    lw_rule_plans_free(&plans);
+}
+
 static void walk(const lw_kb *kb, lw_atom query, uint32_t choice)
 {
     lw_env_options o = lw_env_defaults();
@@ -85,6 +115,7 @@ static void use(const lw_kb *kb, lw_span queries, lw_span depths, lw_problems *p
     if (lw_queries_parse(kb, &qo, queries, depths, problems, &q) == 0)
         for (int32_t i = 0; i < q.n; i++) {
             search(kb, q.atom[i]);
+            answer(kb, q.atom[i]);
             walk(kb, q.atom[i], (uint32_t)i * 7919u + (uint32_t)queries.n);
         }
     lw_queries_clear(&q);

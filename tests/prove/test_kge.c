@@ -67,7 +67,7 @@ static double mrr_of(const char *run, const lw_kb *kb, const lw_atom *queries, i
     LW_CLEANUP(lw_kge_close) lw_kge *k = NULL;
     LW_CLEANUP(lw_corruptor_free) lw_corruptor *pool = NULL;
     const lw_corrupt_options o = {.filtered = true};
-    lw_kge_ranks ranks, drawn;
+    lw_rank_lists ranks, drawn;
     ok(cpu_device(2, lw_isa_best(), &dev));
     ok(lw_corruptor_new(kb, &o, NULL, 0, &pool));
     ok(lw_kge_open(run, true, kb, dev, &k));

@@ -11,4 +11,5 @@ lw_test(test_prove_reference prove/test_prove_reference.c jobs/prove/walk sessio
 target_sources(test_prove_reference PRIVATE ${CMAKE_SOURCE_DIR}/tests/prove/prove_reference.c)
 lw_test(test_kge prove/test_kge.c jobs/prove/kge eval logic models store formats backend base)
 lw_test(test_prove_eval prove/test_prove_eval.c jobs/prove/bench jobs/prove/rank jobs/prove/walk session report eval logic models store formats backend kernels base)
+lw_test(test_prove_rules prove/test_prove_rules.c jobs/prove/rank eval logic formats base)
 lw_test(test_ppo prove/test_ppo.c jobs/prove/ppo logic models store formats backend base)

@@ -240,7 +240,7 @@ static bool n_prove_each(nprogram *g, const natom *goal, int n, void *arg)
 }
 
 /* Steps of the shortest proof of the query, -1: none with at most `most` steps. */
-static int n_depth(nprogram *g, int most)
+static inline int n_depth(nprogram *g, int most)
 {
     for (int steps = 1; steps <= most; steps++) {
         g->n_vars = 0;
@@ -252,7 +252,7 @@ static int n_depth(nprogram *g, int most)
 
 /* ---- least model by forward chaining, without the query as a fact ------------------------- */
 
-static bool n_in_model(const nprogram *g)
+static inline bool n_in_model(const nprogram *g)
 {
     bool in[NP][NC][NC] = {{{false}}}, changed = true;
     for (int i = 0; i < g->n_facts; i++)

@@ -9,8 +9,8 @@ struct lw_corruptor {
     lw_corrupt_options o;
     bool domains;
     lw_rng_key key;
-    lw_atom *slot; /* open addressing, p 0 is empty: positives that are no facts */
-    size_t n_slots, n;
+    lw_facts others; /* positives that are no facts; none: n is 0 */
+    size_t bytes;    /* of these */
 };
 
 /* Where an argument's replacements come from. */
@@ -20,45 +20,33 @@ typedef struct pool {
     int64_t n;             /* without the original */
 } pool;
 
-static lw_atom *slot_of(const lw_corruptor *c, lw_atom a)
-{
-    size_t i = (size_t)lw_atom_hash(a) & (c->n_slots - 1);
-    while (c->slot[i].p != 0 && !lw_atom_eq(c->slot[i], a))
-        i = (i + 1) & (c->n_slots - 1);
-    return &c->slot[i];
-}
-
 /* A fact, or in one of the sets. */
 static bool is_known(const lw_corruptor *c, lw_atom a)
 {
-    return lw_facts_find(&c->kb->facts, a) >= 0 || (c->n_slots > 0 && slot_of(c, a)->p != 0);
+    return lw_facts_find(&c->kb->facts, a) >= 0 ||
+           (c->others.n > 0 && lw_facts_find(&c->others, a) >= 0);
 }
 
 static int remember(lw_corruptor *c, const lw_queries *const *sets, int32_t n_sets)
 {
-    size_t most = 0, bytes;
+    enum { INDEXED = 120 }; /* bytes of an atom in lw_facts, at most */
+    size_t most = 0, n = 0;
     for (int32_t s = 0; s < n_sets; s++)
         most += (size_t)sets[s]->n;
-    if (most == 0)
-        return 0;
-    c->n_slots = 16;
-    while (c->n_slots < 2 * most)
-        c->n_slots *= 2;
-    bytes = c->n_slots * sizeof *c->slot;
-    if (c->o.memory > 0 && bytes > c->o.memory)
+    if (c->o.memory > 0 && most * INDEXED > c->o.memory)
         return lw_fail(LW_EUSAGE, "a table of %zu positives to filter by takes %zu MiB", most,
-                       (bytes >> 20) + 1);
-    c->slot = lw_calloc(c->n_slots, sizeof *c->slot);
-    if (!c->slot)
+                       (most * INDEXED >> 20) + 1);
+    LW_CLEANUP(lw_free) lw_atom *atom = lw_calloc(most + 1, sizeof *atom);
+    if (!atom)
         return LW_ENOMEM;
     for (int32_t s = 0; s < n_sets; s++)
-        for (int32_t i = 0; i < sets[s]->n; i++) {
-            lw_atom a = sets[s]->atom[i], *to = slot_of(c, a);
-            if (to->p == 0 && lw_facts_find(&c->kb->facts, a) < 0) {
-                *to = a;
-                c->n++;
-            }
-        }
+        for (int32_t i = 0; i < sets[s]->n; i++)
+            if (lw_facts_find(&c->kb->facts, sets[s]->atom[i]) < 0)
+                atom[n++] = sets[s]->atom[i];
+    if (n == 0)
+        return 0;
+    LW_TRY(lw_facts_index(&c->others, lw_steal(&atom), (int32_t)n, c->kb->n_predicates));
+    c->bytes = (size_t)lw_facts_bytes(&c->others, c->kb->n_predicates);
     return 0;
 }
 
@@ -85,13 +73,13 @@ int lw_corruptor_new(const lw_kb *kb, const lw_corrupt_options *o,
 void lw_corruptor_free(lw_corruptor **pp)
 {
     if (*pp)
-        lw_free(&(*pp)->slot);
+        lw_facts_clear(&(*pp)->others);
     lw_free(pp);
 }
 
 size_t lw_corruptor_bytes(const lw_corruptor *c)
 {
-    return sizeof *c + c->n_slots * sizeof *c->slot;
+    return sizeof *c + c->bytes;
 }
 
 static int64_t place_of(const int32_t *member, int64_t n, int32_t constant)
@@ -126,6 +114,40 @@ static pool pool_of(const lw_corruptor *c, lw_atom a, int side)
 int64_t lw_corruptor_pool(const lw_corruptor *c, lw_atom a, int side)
 {
     return pool_of(c, a, side).n;
+}
+
+static bool in_pool(const pool *p, lw_atom a, int side, int32_t constant)
+{
+    return constant != a.arg[side] &&
+           (!p->member || place_of(p->member, p->n + (p->original >= 0), constant) >= 0);
+}
+
+/* Positives of one set that would be in the pool. */
+static int64_t known_of(const lw_facts *f, const pool *p, lw_atom a, int side)
+{
+    const lw_fact_range r = lw_facts_with(f, a.p, !side, a.arg[!side]);
+    int64_t n = 0;
+    for (int32_t i = r.first; i < r.first + r.n; i++)
+        n += in_pool(p, a, side, f->atom[side ? i : f->by_second[i]].arg[side]);
+    return n;
+}
+
+int64_t lw_corruptor_count(const lw_corruptor *c, lw_atom a, int side)
+{
+    const pool p = pool_of(c, a, side);
+    if (!c->o.filtered)
+        return p.n;
+    return p.n - known_of(&c->kb->facts, &p, a, side) -
+           (c->others.n > 0 ? known_of(&c->others, &p, a, side) : 0);
+}
+
+bool lw_corruptor_may(const lw_corruptor *c, lw_atom a, int side, int32_t constant)
+{
+    const pool p = pool_of(c, a, side);
+    if (!in_pool(&p, a, side, constant))
+        return false;
+    a.arg[side] = constant;
+    return !c->o.filtered || !is_known(c, a);
 }
 
 /* Replacement i of n: the original's place is stepped over. */

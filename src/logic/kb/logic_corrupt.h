@@ -53,6 +53,11 @@ size_t lw_corruptor_bytes(const lw_corruptor *c);
 /* Constants that may stand for argument `side` of `a`, the original not counted. */
 int64_t lw_corruptor_pool(const lw_corruptor *c, lw_atom a, int side);
 
+/* How many corruptions all of that side are, and whether `constant` makes one: what the stream of all would
+ * give, without going through it. */
+int64_t lw_corruptor_count(const lw_corruptor *c, lw_atom a, int side);
+bool lw_corruptor_may(const lw_corruptor *c, lw_atom a, int side, int32_t constant);
+
 /* A stream, a plain value. */
 typedef struct lw_corruptions {
     lw_atom query;

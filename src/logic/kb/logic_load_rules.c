@@ -18,15 +18,25 @@ static bool same(lw_span a, lw_span b)
 
 static bool is_variable(const lw_rule_text *r, lw_span s, bool quoted)
 {
+    const bool capital = s.s[0] >= 'A' && s.s[0] <= 'Z';
     if (quoted)
         return false;
-    return r->arrow || s.s[0] == '_' || (s.s[0] >= 'A' && s.s[0] <= 'Z');
+    switch (r->style) {
+    case LW_RULE_PROLOG:
+        return capital || s.s[0] == '_';
+    case LW_RULE_ANYBURL:
+        return capital && s.n == 1;
+    case LW_RULE_AMIE:
+        return s.s[0] == '?';
+    default:
+        return true;
+    }
 }
 
 /* Number of a variable, a new one if need be; Prolog's lone _ is always new. */
 static int32_t variable(rule_vars *v, const lw_rule_text *r, lw_span s)
 {
-    bool nameless = !r->arrow && s.n == 1 && s.s[0] == '_';
+    bool nameless = r->style == LW_RULE_PROLOG && s.n == 1 && s.s[0] == '_';
     for (int32_t k = 0; k < v->n && !nameless; k++)
         if (same(v->name[k], s))
             return k;
@@ -102,14 +112,15 @@ int lw_load_rules(lw_load *l, const char *path, lw_lines lines)
 {
     lw_span line;
     lw_rule_text r;
+    const lw_rule_style style = lw_parse_rule_style(lines);
     while (lw_lines_next(&lines, &line)) {
-        const char *why = lw_parse_rule(line, &r);
+        const char *why = style == LW_RULE_ARROW ? lw_parse_rule(line, &r)
+                                                 : lw_parse_mined(line, style, &r);
         if (why)
             lw_problem_add(&l->problems->errors, path, lines.line, "%s: %.*s", why,
                            (int)LW_MIN(line.n, (size_t)80), line.s);
         else if (r.skipped)
-            lw_problem_add(&l->problems->warnings, path, lines.line,
-                           "a template before learned rules, left out");
+            lw_problem_add(&l->problems->warnings, path, lines.line, "%s", r.skipped);
         else
             LW_TRY(add_rule(l, path, lines.line, &r));
     }

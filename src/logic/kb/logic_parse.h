@@ -7,6 +7,7 @@
  *   rules               r0:0.7:b(x,h), c(h,y) -> head(x,y)      every argument is a variable
  *                       head(X,Y) :- b(X,H), c(H,Y).            Prolog's: capitals and _ are
  *                       0.72<TAB>head(X,Y) :- b(X,Y).           variables, all else constants
+ *                       as AnyBURL and AMIE write them (logic_parse_mined.c)
  *   domains             people ann bob        livesIn:people:places
  *
  * Lines that are blank or begin with % say nothing. Names may be quoted: 'new york'.
@@ -34,12 +35,20 @@ typedef struct lw_atom_text {
     bool quoted[2]; /* a quoted argument is never a variable */
 } lw_atom_text;
 
+/* Who wrote a file of rules: what is a variable in it. */
+typedef enum lw_rule_style {
+    LW_RULE_ARROW, /* ours: -> (every argument) or, line by line, Prolog's :- (capitals and _) */
+    LW_RULE_PROLOG,
+    LW_RULE_ANYBURL, /* single capitals */
+    LW_RULE_AMIE     /* what begins with ? */
+} lw_rule_style;
+
 typedef struct lw_rule_text {
     lw_atom_text head, body[LW_PROOF_MOST_BODY];
     int32_t n_body;
-    bool arrow;    /* the -> form */
-    bool skipped;  /* a template line before learned rules: no rule */
-    double weight; /* 1 when none is given */
+    lw_rule_style style;
+    const char *skipped; /* no rule, and why that is none */
+    double weight;       /* 1 when none is given */
 } lw_rule_text;
 
 /* A fact, query or annotated query. *rest: what stands behind it ("", or the depth). NULL, or the
@@ -47,6 +56,9 @@ typedef struct lw_rule_text {
 const char *lw_parse_triple(lw_span line, lw_atom_text *out, lw_span *rest);
 const char *lw_parse_depth(lw_span rest, int32_t *out);
 const char *lw_parse_rule(lw_span line, lw_rule_text *out);
+/* By the first line that looks like a rule. */
+lw_rule_style lw_parse_rule_style(lw_lines lines);
+const char *lw_parse_mined(lw_span line, lw_rule_style style, lw_rule_text *out);
 /* Cuts the next word off *rest; n = 0: none left. */
 lw_span lw_parse_word(lw_span *rest);
 

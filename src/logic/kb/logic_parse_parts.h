@@ -14,4 +14,9 @@ lw_span lw_parse_unquote(lw_span s, bool *quoted);
  * reason. */
 const char *lw_parse_arg(const char **at, const char *end, char stop, lw_span *out, bool *quoted);
 
+bool lw_parse_number(lw_span s, double *out);
+/* `pred(x,y), ..` into out->body, `pred(x,y)` into out->head. */
+const char *lw_parse_body(const char *at, const char *end, lw_rule_text *out);
+const char *lw_parse_head(const char *at, const char *end, lw_rule_text *out);
+
 #endif

@@ -33,7 +33,7 @@ static const char *parse_atom(const char **at, const char *end, lw_atom_text *ou
     return why;
 }
 
-static const char *parse_body(const char *at, const char *end, lw_rule_text *out)
+const char *lw_parse_body(const char *at, const char *end, lw_rule_text *out)
 {
     if (lw_parse_trim(at, end).n == 0)
         return "the rule has no body";
@@ -53,7 +53,7 @@ static const char *parse_body(const char *at, const char *end, lw_rule_text *out
     }
 }
 
-static bool parse_number(lw_span s, double *out)
+bool lw_parse_number(lw_span s, double *out)
 {
     char text[64];
     if (s.n == 0 || s.n >= sizeof text)
@@ -71,18 +71,18 @@ static const char *skip_prefix(const char *at, const char *end, lw_rule_text *ou
 {
     const char *open = memchr(at, '(', (size_t)(end - at));
     const char *stop = open ? open : end;
-    if (out->arrow) {
+    if (out->style == LW_RULE_ARROW) {
         const char *a = memchr(at, ':', (size_t)(stop - at));
         const char *b = a ? memchr(a + 1, ':', (size_t)(stop - a - 1)) : NULL;
-        return b && parse_number(lw_parse_trim(a + 1, b), &out->weight) ? b + 1 : at;
+        return b && lw_parse_number(lw_parse_trim(a + 1, b), &out->weight) ? b + 1 : at;
     }
     lw_span rest = {at, (size_t)(stop - at)}, word = lw_parse_word(&rest);
-    if (word.s + word.n < stop && parse_number(word, &out->weight))
+    if (word.s + word.n < stop && lw_parse_number(word, &out->weight))
         return word.s + word.n;
     return at;
 }
 
-static const char *parse_head(const char *at, const char *end, lw_rule_text *out)
+const char *lw_parse_head(const char *at, const char *end, lw_rule_text *out)
 {
     const char *why = parse_atom(&at, end, &out->head);
     if (why)
@@ -98,7 +98,7 @@ const char *lw_parse_rule(lw_span line, lw_rule_text *out)
     if (why)
         return why;
     if (line.n >= 2 && at[0] == '(' && at[1] == '(') {
-        out->skipped = true;
+        out->skipped = "a template before learned rules, left out";
         return NULL;
     }
     const char *arrow = find(at, end, "->"), *neck = find(at, end, ":-");
@@ -108,12 +108,12 @@ const char *lw_parse_rule(lw_span line, lw_rule_text *out)
         return "it is a template of rules (<count>), not a rule";
     if (end > at && end[-1] == '.')
         end--;
-    out->arrow = arrow != NULL;
+    out->style = arrow ? LW_RULE_ARROW : LW_RULE_PROLOG;
     at = skip_prefix(at, end, out);
-    if (out->arrow) {
-        why = parse_body(at, LW_MAX(arrow, at), out);
-        return why ? why : parse_head(arrow + 2, LW_MAX(end, arrow + 2), out);
+    if (out->style == LW_RULE_ARROW) {
+        why = lw_parse_body(at, LW_MAX(arrow, at), out);
+        return why ? why : lw_parse_head(arrow + 2, LW_MAX(end, arrow + 2), out);
     }
-    why = parse_head(at, LW_MAX(neck, at), out);
-    return why ? why : parse_body(neck + 2, LW_MAX(end, neck + 2), out);
+    why = lw_parse_head(at, LW_MAX(neck, at), out);
+    return why ? why : lw_parse_body(neck + 2, LW_MAX(end, neck + 2), out);
 }

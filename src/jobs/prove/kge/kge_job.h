@@ -82,30 +82,24 @@ int lw_kge_plausibility(lw_kge *k, lw_prove_kge *out);
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-typedef struct lw_kge_ranks {
-    int64_t candidates; /* scored, true ones included */
-    lw_rank_sum sum[LW_CORRUPT_MODES][LW_RANK_RULES];
-    lw_rank_sum all[LW_RANK_RULES]; /* of all modes */
-    size_t bytes;                   /* of scores kept at once */
-    double seconds;
-} lw_kge_ranks;
-
 /*
  * Ranks of all n queries among the corruptions of `pool`, in the modes asked for. Heads or tails
  * that may be any entity (lw_corrupt_options.n = 0) are scored by direction, a block of queries
  * against the whole table; drawn ones and lists of both one by one, as lw_kge_score does. Memory
- * does not grow with n. obs may be NULL; LW_ESTOPPED when it asks to stop.
+ * does not grow with n, but for the lists where they are kept. obs may be NULL; LW_ESTOPPED when it asks to stop.
+ * Clear *out.
  */
 typedef struct lw_kge_rank_options {
     const lw_corruptor *pool;
     bool drawn; /* pool draws some */
+    bool keep;  /* every list */
     bool mode[LW_CORRUPT_MODES];
 } lw_kge_rank_options;
 int lw_kge_rank(lw_kge *k, const lw_kge_rank_options *o, const lw_atom *queries, int64_t n,
-                const lw_observer *obs, lw_kge_ranks *out);
+                const lw_observer *obs, lw_rank_lists *out);
 /* The same with a device of its own and the averaged weights of a run or model folder. */
 int lw_kge_rank_source(const char *source, const lw_kb *kb, const lw_kge_rank_options *o,
                        const lw_queries *queries, int threads, const lw_observer *obs,
-                       lw_kge_ranks *out);
+                       lw_rank_lists *out);
 
 #endif

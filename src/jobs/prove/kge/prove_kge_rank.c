@@ -18,7 +18,7 @@ typedef struct block {
     const lw_corruptor *pool;
     const lw_atom *query;
     const float *scores;
-    int64_t n;
+    int64_t n, first; /* first: number of its first query */
     int asked;
     lw_rank rank[256];
     int64_t candidates[256];
@@ -57,13 +57,15 @@ static void fill(lw_kge *k, const block *b)
     }
 }
 
-static void add_rank(lw_kge_ranks *out, lw_corrupt_mode mode, const lw_rank *rank)
+/* Query i has its rank. */
+static void put(lw_rank_lists *out, lw_corrupt_mode mode, int64_t i, const lw_rank *rank,
+                double score)
 {
-    for (int rule = 0; rule < LW_RANK_RULES; rule++) {
-        double value = lw_rank_value(rank, (lw_rank_rule)rule);
-        lw_rank_sum_add(&out->sum[mode][rule], value);
-        lw_rank_sum_add(&out->all[rule], value);
-    }
+    lw_rank_lists_add(out, mode, rank);
+    if (!out->list[mode])
+        return;
+    out->list[mode][i] = *rank;
+    out->score[mode][i] = score;
 }
 
 static int not_a_number(int rc)
@@ -71,7 +73,7 @@ static int not_a_number(int rc)
     return lw_fail(rc, "the embedding scores entities with what is not a number");
 }
 
-static int rank_block(lw_kge *k, block *b, lw_kge_ranks *out)
+static int rank_block(lw_kge *k, block *b, lw_rank_lists *out)
 {
     fill(k, b);
     LW_TRY(lw_forward_run(k->all, NULL));
@@ -81,7 +83,9 @@ static int rank_block(lw_kge *k, block *b, lw_kge_ranks *out)
         if (b->rc[i] < 0)
             return not_a_number(b->rc[i]);
         out->candidates += b->candidates[i];
-        add_rank(out, b->asked ? LW_CORRUPT_TAIL : LW_CORRUPT_HEAD, &b->rank[i]);
+        const float *row = b->scores + i * k->config.entities;
+        put(out, b->asked ? LW_CORRUPT_TAIL : LW_CORRUPT_HEAD, b->first + i, &b->rank[i],
+            (double)row[b->query[i].arg[b->asked] - 1]);
     }
     return 0;
 }
@@ -97,7 +101,7 @@ static int look_up(const lw_observer *obs, int64_t done, int64_t total)
 }
 
 static int rank_blocks(lw_kge *k, const lw_kge_rank_options *o, const lw_atom *queries, int64_t n,
-                       int asked, const lw_observer *obs, lw_kge_ranks *out)
+                       int asked, const lw_observer *obs, lw_rank_lists *out)
 {
     LW_TRY(lw_kge_open_all(k));
     LW_CLEANUP(lw_free) block *b = lw_calloc(1, sizeof *b);
@@ -108,6 +112,7 @@ static int rank_blocks(lw_kge *k, const lw_kge_rank_options *o, const lw_atom *q
         b->k = k;
         b->pool = o->pool;
         b->query = queries + at;
+        b->first = at;
         b->n = LW_MIN(n - at, k->block);
         b->asked = asked;
         LW_TRY(rank_block(k, b, out));
@@ -126,11 +131,11 @@ typedef struct lists {
     lw_atom atom[WAITING];
     bool begins[WAITING]; /* a list */
     int32_t n;
-    bool any;        /* a list is open */
+    int64_t lists;   /* begun; the last one is open */
     double positive; /* score of its query */
     lw_rank rank;
     lw_corrupt_mode mode;
-    lw_kge_ranks *out;
+    lw_rank_lists *out;
     const lw_observer *obs;
     int64_t done, total; /* lists */
 } lists;
@@ -141,11 +146,11 @@ static int flush(lists *l)
     LW_TRY(lw_kge_score(l->k, l->atom, l->n, score));
     for (int32_t i = 0; i < l->n; i++) {
         if (l->begins[i]) {
-            if (l->any)
-                add_rank(l->out, l->mode, &l->rank);
+            if (l->lists > 0)
+                put(l->out, l->mode, l->lists - 1, &l->rank, l->positive);
             l->rank = (lw_rank){0};
             l->positive = (double)score[i];
-            l->any = true;
+            l->lists++;
             continue;
         }
         int rc = lw_rank_add(&l->rank, l->positive, (double)score[i]);
@@ -168,7 +173,7 @@ static int push(lists *l, lw_atom a, bool begins)
 }
 
 static int rank_lists(lw_kge *k, const lw_kge_rank_options *o, const lw_atom *queries, int64_t n,
-                      lw_corrupt_mode mode, const lw_observer *obs, lw_kge_ranks *out)
+                      lw_corrupt_mode mode, const lw_observer *obs, lw_rank_lists *out)
 {
     lists l = {.k = k, .mode = mode, .out = out, .obs = obs, .total = n};
     for (int64_t i = 0; i < n; i++) {
@@ -182,20 +187,22 @@ static int rank_lists(lw_kge *k, const lw_kge_rank_options *o, const lw_atom *qu
     }
     LW_TRY(flush(&l));
     LW_TRY(look_up(obs, n, n));
-    if (l.any)
-        add_rank(out, mode, &l.rank);
+    if (l.lists > 0)
+        put(out, mode, l.lists - 1, &l.rank, l.positive);
     out->bytes = LW_MAX(out->bytes, sizeof l);
     return 0;
 }
 
 int lw_kge_rank(lw_kge *k, const lw_kge_rank_options *o, const lw_atom *queries, int64_t n,
-                const lw_observer *obs, lw_kge_ranks *out)
+                const lw_observer *obs, lw_rank_lists *out)
 {
-    lw_kge_ranks r = {0};
+    LW_CLEANUP(lw_rank_lists_clear) lw_rank_lists r = {0};
     double started = lw_now();
     for (int mode = 0; mode < LW_CORRUPT_MODES; mode++) {
         if (!o->mode[mode])
             continue;
+        if (o->keep)
+            LW_TRY(lw_rank_lists_keep(&r, mode, (int32_t)n));
         if (o->drawn || mode == LW_CORRUPT_BOTH)
             LW_TRY(rank_lists(k, o, queries, n, (lw_corrupt_mode)mode, obs, &r));
         else
@@ -203,12 +210,13 @@ int lw_kge_rank(lw_kge *k, const lw_kge_rank_options *o, const lw_atom *queries,
     }
     r.seconds = lw_now() - started;
     *out = r;
+    r = (lw_rank_lists){0};
     return 0;
 }
 
 int lw_kge_rank_source(const char *source, const lw_kb *kb, const lw_kge_rank_options *o,
                        const lw_queries *queries, int threads, const lw_observer *obs,
-                       lw_kge_ranks *out)
+                       lw_rank_lists *out)
 {
     LW_CLEANUP(lw_backend_close) lw_device *dev = NULL;
     LW_CLEANUP(lw_kge_close) lw_kge *k = NULL;

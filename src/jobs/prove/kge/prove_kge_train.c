@@ -47,7 +47,7 @@ static int prepare(void *self, lw_train_job *job)
 static int evaluate(void *self, int64_t step, json_t *row)
 {
     kge_run *r = self;
-    lw_kge_ranks ranks;
+    lw_rank_lists ranks;
     const lw_queries *valid = &r->c->known->split[LW_QUERIES_VALID];
     int64_t n = valid->n;
     (void)step;

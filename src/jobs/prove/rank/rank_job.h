@@ -125,6 +125,37 @@ int lw_prove_eval_run(const lw_kb *kb, const lw_queries *q, const lw_queries *co
                       const lw_prove_eval_options *o, const lw_observer *obs, lw_prove_eval *out);
 void lw_prove_eval_clear(lw_prove_eval *e);
 
+/* ---- ranks without walks ----------------------------------------------------------------------- */
+
+/* Ranks of queries by mode, of whatever scored them. */
+typedef struct lw_rank_lists {
+    int64_t candidates; /* scored, true ones included */
+    int64_t goals;      /* by rules: p(a,V) or p(V,b), each answered once */
+    lw_rank_sum sum[LW_CORRUPT_MODES][LW_RANK_RULES];
+    lw_rank_sum all[LW_RANK_RULES];  /* of all modes */
+    lw_rank *list[LW_CORRUPT_MODES]; /* of each query, where kept */
+    double *score[LW_CORRUPT_MODES]; /* of the query itself, where kept */
+    size_t bytes;                    /* of scores kept at once */
+    double seconds;
+} lw_rank_lists;
+/* Room for those of n queries. LW_ENOMEM. */
+int lw_rank_lists_keep(lw_rank_lists *r, int mode, int32_t n);
+void lw_rank_lists_add(lw_rank_lists *r, lw_corrupt_mode mode, const lw_rank *rank);
+void lw_rank_lists_clear(lw_rank_lists *r);
+
+/* By rules applied once to the facts (logic_rule_answers.h). */
+typedef struct lw_rules_rank_options {
+    const lw_kb *kb;
+    const lw_corruptor *pool;
+    bool drawn; /* pool draws some */
+    bool mode[LW_CORRUPT_MODES];
+    int32_t score;            /* lw_rule_score */
+    const double *confidence; /* [n_rules], NULL: the rules' own */
+} lw_rules_rank_options;
+/* All lists are kept. Any number of threads gives the same. LW_ESTOPPED when the observer asks for it. */
+int lw_rules_rank(const lw_rules_rank_options *o, const lw_queries *queries, int threads,
+                  const lw_observer *obs, lw_rank_lists *out);
+
 /* ---- what it says ---------------------------------------------------------------------------- */
 
 /* Means over whole lists. */
