@@ -83,9 +83,9 @@ int lw_sampler_describe(const lw_sampler *sampler, lw_sampler_info *info)
     const lw_network *n = lw_sampler_net(sampler);
     lw_sampler_info i = {.sampler = lw_sampler_kind_name(lw_sampler_get_kind(sampler)),
                          .evaluations = lw_sampler_evaluations(sampler),
-                         .channels = n->channels,
-                         .height = n->image_size,
-                         .width = n->image_size,
+                         .channels = lw_picture_channels(n),
+                         .height = lw_picture_side(n),
+                         .width = lw_picture_side(n),
                          .classes = n->classes};
     return API_WRITE(info, i);
 }
@@ -101,7 +101,8 @@ typedef struct watching {
 /* [n][H][W][C] -> [n,C,H,W] */
 static void to_planes(const lw_network *net, const float *x, int64_t n, float *y)
 {
-    int64_t plane = (int64_t)net->image_size * net->image_size, c = net->channels;
+    int64_t plane = (int64_t)lw_picture_side(net) * lw_picture_side(net),
+            c = lw_picture_channels(net);
     for (int64_t i = 0; i < n; i++)
         for (int64_t p = 0; p < plane; p++)
             for (int64_t k = 0; k < c; k++)
@@ -136,7 +137,7 @@ static int look(void *self, int64_t first, int64_t n, int32_t done, const float 
 
 static int check_request(const lw_network *n, int64_t first, int64_t count, const int32_t *classes)
 {
-    int64_t row = (int64_t)n->image_size * n->image_size * n->channels;
+    int64_t row = (int64_t)lw_picture_side(n) * lw_picture_side(n) * lw_picture_channels(n);
     if (first < 0 || count < 0 || first > INT64_MAX - count || count > INT64_MAX / 8 / row)
         return lw_fail(LW_EUSAGE, "%lld pictures from number %lld on: out of range",
                        (long long)count, (long long)first);
@@ -153,8 +154,9 @@ static int run(lw_sampler *s, watching *w, int64_t first, int64_t count, const i
                float *pixels)
 {
     const lw_network *n = lw_sampler_net(s);
-    size_t batch = (size_t)lw_sampler_batch(s),
-           row = (size_t)n->image_size * (size_t)n->image_size * (size_t)n->channels;
+    size_t batch = (size_t)lw_sampler_batch(s), row = (size_t)lw_picture_side(n) *
+                                                      (size_t)lw_picture_side(n) *
+                                                      (size_t)lw_picture_channels(n);
     LW_CLEANUP(lw_free) float *made = lw_calloc(batch * row, sizeof *made);
     LW_CLEANUP(lw_free)
     float *seen = w->calls.preview ? lw_calloc(batch * row, sizeof *seen) : NULL;

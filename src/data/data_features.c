@@ -13,10 +13,11 @@
 
 #define MAGIC "LWFEAT\n\0"
 #define VERSION 1u
-#define PREFIX "features-"
 #define SUFFIX ".data"
 #define PAGE 4096u
 #define BLOCK ((uint64_t)1 << 20)
+
+static const char *const prefixes[] = {"features-", "latents-"};
 
 typedef struct header {
     char magic[8];
@@ -126,14 +127,22 @@ int lw_features_look(const char *what, const void *image, size_t size, int64_t *
     return *title ? 0 : LW_ENOMEM;
 }
 
-bool lw_features_named(const char *name, const char **tail)
+static bool named_as(const char *prefix, const char *name, const char **tail)
 {
-    const char *p = name + strlen(PREFIX);
-    if (!lw_str_starts(name, PREFIX) || strspn(p, "0123456789abcdef") != 16 ||
+    const char *p = name + strlen(prefix);
+    if (!lw_str_starts(name, prefix) || strspn(p, "0123456789abcdef") != 16 ||
         !lw_str_starts(p + 16, SUFFIX))
         return false;
     *tail = p + 16 + strlen(SUFFIX);
     return true;
+}
+
+bool lw_features_named(const char *name, const char **tail)
+{
+    for (size_t i = 0; i < LW_COUNT(prefixes); i++)
+        if (named_as(prefixes[i], name, tail))
+            return true;
+    return false;
 }
 
 uint64_t lw_features_path(const lw_features_spec *s, lw_str *out)
@@ -142,7 +151,7 @@ uint64_t lw_features_path(const lw_features_spec *s, lw_str *out)
     const char *dir = s->dir ? s->dir : lw_data_cache_dir(buf, sizeof buf);
     out->len = 0;
     if (*dir)
-        lw_str_addf(out, "%s/" PREFIX "%016llx" SUFFIX, dir, (unsigned long long)s->key);
+        lw_str_addf(out, "%s/%s%016llx" SUFFIX, dir, prefixes[s->kind], (unsigned long long)s->key);
     return layout(s).total_bytes;
 }
 
@@ -151,6 +160,8 @@ uint64_t lw_features_path(const lw_features_spec *s, lw_str *out)
 void lw_features_close(lw_features_file *f)
 {
     lw_map_close(&f->map);
+    for (int32_t k = 0; k < LW_MAX_FEATURE_ARRAYS && f->memory[k]; k++)
+        lw_bulk_free(&f->memory[k], f->bytes[k]);
     *f = (lw_features_file){0};
 }
 
@@ -202,7 +213,7 @@ int lw_features_open(const lw_features_spec *s, lw_features_file *out)
 /* ---- making ---------------------------------------------------------------------------------- */
 
 /* What is in the directory of such files: bytes, and the one longest unused. */
-static int look_around(const char *dir, uint64_t *bytes, lw_str *oldest)
+static int look_around(const char *dir, lw_features_kind kind, uint64_t *bytes, lw_str *oldest)
 {
     char **names = NULL;
     size_t n = 0;
@@ -214,7 +225,7 @@ static int look_around(const char *dir, uint64_t *bytes, lw_str *oldest)
     for (size_t i = 0; i < n; i++) {
         const char *tail;
         struct stat st;
-        if (!lw_features_named(names[i], &tail) || *tail ||
+        if (!named_as(prefixes[kind], names[i], &tail) || *tail ||
             lstat(lw_path_join(&path, dir, names[i]), &st) != 0 || !S_ISREG(st.st_mode))
             continue;
         *bytes += (uint64_t)st.st_size;
@@ -259,7 +270,7 @@ static int make_room(const lw_features_spec *s, const char *dir, uint64_t bytes)
         return lw_fail(LW_EUSAGE, "%s of features, more than the %s that they may take on disk",
                        lw_fmt_bytes(need, bytes), lw_fmt_bytes(have, (uint64_t)s->together));
     for (bool more = true; more && rc == 0;) {
-        LW_TRY(look_around(dir, &there, &oldest));
+        LW_TRY(look_around(dir, s->kind, &there, &oldest));
         more = there + bytes > (uint64_t)s->together && oldest.len > 0;
         rc = more ? drop_file(oldest.s) : 0;
     }
@@ -354,4 +365,52 @@ int lw_features_keep(const lw_features_spec *s, lw_features_make *make, void *se
         return 1;
     }
     return keep_at(s, path.s, make, self, out);
+}
+
+static int make_in_memory(const lw_features_spec *s, lw_features_make *make, void *self,
+                          lw_features_file *out)
+{
+    LW_CLEANUP(lw_features_close) lw_features_file f = {0};
+    for (int32_t k = 0; k < s->arrays; k++) {
+        f.bytes[k] = LW_MAX((size_t)s->rows * s->row[k], (size_t)1);
+        f.memory[k] = lw_bulk_alloc(f.bytes[k]);
+        if (!f.memory[k])
+            return LW_ENOMEM;
+        f.array[k] = f.memory[k];
+    }
+    LW_TRY(make(self, f.memory));
+    *out = f;
+    f = (lw_features_file){0};
+    return 0;
+}
+
+int lw_features_have(const lw_features_spec *s, lw_features_make *make, void *self,
+                     lw_features_file *out)
+{
+    int rc = s->together > 0 ? lw_features_keep(s, make, self, out) : 1;
+    if (rc != 1)
+        return rc;
+    if (s->together > 0)
+        lw_log(LW_LOG_WARN, "data", "%.*s are kept in memory, not on disk: %s",
+               (int)strlen(prefixes[s->kind]) - 1, prefixes[s->kind], lw_errmsg());
+    lw_errclear();
+    return make_in_memory(s, make, self, out);
+}
+
+uint64_t lw_features_key(const lw_dataset *d, const lw_features_made *by)
+{
+    const uint64_t part[] = {d->content,
+                             (uint64_t)d->split,
+                             (uint64_t)d->first,
+                             (uint64_t)d->n,
+                             (uint64_t)by->flip,
+                             (uint64_t)d->h << 32 | (uint64_t)d->w,
+                             by->weights,
+                             by->graph,
+                             (uint64_t)by->precision,
+                             (uint64_t)by->conv,
+                             lw_hash_name(by->isa),
+                             lw_hash_name(lw_build_version()),
+                             lw_hash_name(lw_build_commit())};
+    return lw_hash64(part, sizeof part);
 }

@@ -3,7 +3,7 @@
  * Numbers that a network made of every row of a dataset, kept in the cache directory: a mapped file,
  * made once under a lock and written aside, for all later runs.
  *
- *   features-KEY.data   [ header page | array 0 [rows][row bytes] | array 1 | ... | hashes | texts ]
+ *   KIND-KEY.data   [ header page | array 0 [rows][row bytes] | array 1 | ... | hashes | texts ]
  *
  * What the numbers are of is the caller's affair: all that their bits follow from goes into the key.
  * Every byte is compared with its hash when the file is opened.
@@ -13,10 +13,15 @@
 
 #include "base/base.h"
 #include "base/thread/pool.h"
+#include "data/data_set.h"
 
 enum { LW_MAX_FEATURE_ARRAYS = 1024 };
 
+/* Latents are such numbers, too, but no other file goes for them, nor they for another. */
+typedef enum lw_features_kind { LW_KEEP_FEATURES, LW_KEEP_LATENTS } lw_features_kind;
+
 typedef struct lw_features_spec {
+    lw_features_kind kind;
     uint64_t key;      /* of all that the bits follow from */
     const char *title; /* what they are, for people */
     int64_t rows;
@@ -24,14 +29,28 @@ typedef struct lw_features_spec {
     int32_t arrays;
     const char *dir; /* NULL: lw_data_cache_dir */
     int64_t
-        together;  /* bytes that all such files may take: those longest unused go for a new one */
+        together;  /* bytes that all files of this kind may take: those longest unused go for a new
+                      one; 0: in memory */
     lw_pool *pool; /* NULL: this thread */
 } lw_features_spec;
 
 typedef struct lw_features_file {
     lw_map map;
     const void *array[LW_MAX_FEATURE_ARRAYS];
+    void *memory[LW_MAX_FEATURE_ARRAYS]; /* where they are not on disk; or all NULL */
+    size_t bytes[LW_MAX_FEATURE_ARRAYS]; /* of these */
 } lw_features_file;
+
+/* What made the numbers of a dataset's rows. */
+typedef struct lw_features_made {
+    bool flip;        /* mirrored rows too */
+    uint64_t weights; /* lw_store_hash; 0: none */
+    uint64_t graph;   /* lw_graph_hash */
+    int32_t precision, conv;
+    const char *isa;
+} lw_features_made;
+/* Of all that their bits follow from, but for the batch they are made in. */
+uint64_t lw_features_key(const lw_dataset *d, const lw_features_made *by);
 
 /* Fills every array. */
 typedef int lw_features_make(void *self, void *const *array);
@@ -44,6 +63,9 @@ int lw_features_open(const lw_features_spec *s, lw_features_file *out);
  * one makes it, the others wait. 1: it cannot be on disk, the message says why, nothing was made.
  * Else as `make` (LW_ESTOPPED: nothing is left behind). */
 int lw_features_keep(const lw_features_spec *s, lw_features_make *make, void *self,
+                     lw_features_file *out);
+/* The same; where they cannot be on disk in memory, with a warning that says why. */
+int lw_features_have(const lw_features_spec *s, lw_features_make *make, void *self,
                      lw_features_file *out);
 void lw_features_close(lw_features_file *f);
 

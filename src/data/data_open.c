@@ -313,8 +313,27 @@ void lw_data_close(lw_dataset **pp)
 {
     if (!*pp)
         return;
-    rows_free(&(*pp)->rows);
+    if (!(*pp)->borrowed)
+        rows_free(&(*pp)->rows);
     lw_free(pp);
+}
+
+int lw_data_values(const lw_dataset *d, int32_t h, int32_t w, int32_t channels, uint64_t key,
+                   lw_dataset **out)
+{
+    const uint64_t part[2] = {d->content, key};
+    lw_dataset *v = lw_calloc(1, sizeof *v);
+    if (!v)
+        return LW_ENOMEM;
+    *v = *d;
+    v->h = h;
+    v->w = w;
+    v->channels = channels;
+    v->content = lw_hash64(part, sizeof part);
+    v->pixels = NULL;
+    v->borrowed = true;
+    *out = v;
+    return 0;
 }
 
 void lw_data_from_u8(const uint8_t *src, int64_t n, float *dst)
@@ -334,6 +353,11 @@ void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst)
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst)
 {
     const int64_t c = d->channels, line = d->w * c;
+    if (!d->pixels) {
+        const int64_t n = lw_data_row_size(d);
+        memcpy(dst, d->values[flip] + i * n, (size_t)n * sizeof *dst);
+        return;
+    }
     const uint8_t *src = d->pixels + i * lw_data_row_size(d);
     if (!flip) {
         lw_data_from_u8(src, lw_data_row_size(d), dst);

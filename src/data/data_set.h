@@ -82,7 +82,9 @@ typedef struct lw_dataset {
     bool cached;     /* rows lie in a mapped cache file, not in memory of this process */
     const char *const *class_names; /* [classes] */
     const int32_t *labels;          /* [n], 0..classes-1 */
-    const uint8_t *pixels;          /* [n][h][w][channels] */
+    const uint8_t *pixels;          /* [n][h][w][channels]; NULL where rows are numbers */
+    const float *values[2];         /* of rows of numbers (lw_data_values): [n][h][w][channels], and
+                                       those of the mirrored pictures; else NULL */
     const char *spec;               /* as opened */
     const char *root;               /* of files: the folder that names of rows begin at; else "" */
     const char *note;               /* what was decided for the data and why; "" when nothing */
@@ -96,6 +98,7 @@ typedef struct lw_dataset {
                              preparation */
     uint64_t content; /* of all decoded rows and labels (both splits; of synth and of prepared rows
                          those asked for): equal data, equal number */
+    bool borrowed;    /* rows are those of another dataset */
     struct lw_data_rows *rows; /* private: owns what the pointers above point at */
 } lw_dataset;
 
@@ -118,6 +121,11 @@ typedef struct lw_dataset {
  * a file is damaged (its name, the place and the reason are in the message). */
 int lw_data_open(const char *spec, const lw_data_opts *opts, lw_dataset **out);
 void lw_data_close(lw_dataset **pp);
+/* The rows of d as numbers that something made of them (latents), h x w x channels each: labels, names
+ * and order are those of d, which outlives it; `key` says what made them. The caller fills in
+ * `values` before anything is read. */
+int lw_data_values(const lw_dataset *d, int32_t h, int32_t w, int32_t channels, uint64_t key,
+                   lw_dataset **out);
 
 /* Which picture of its split row i is; and its name: of files the path below the folder of the spec,
  * else "cifar10 train 17". */

@@ -19,6 +19,7 @@
 #include "session/session_forward.h"
 #include "session/session_generator.h"
 #include "session/session_last_layer.h"
+#include "session/session_latents.h"
 #include "session/session_machine.h"
 #include "session/session_passes.h"
 #include "session/session_planted.h"

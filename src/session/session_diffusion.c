@@ -23,7 +23,7 @@ int lw_diffusion_init(lw_diffusion *d, int32_t timesteps)
     d->spacing = LW_SPACING_LEADING;
     d->spaced = false;
     d->steps_offset = 0;
-    d->ddim_clip = 1.0;
+    d->ddim_clip = d->limit = 1.0;
     d->ancestral_clip = (double)INFINITY;
     d->ddim_end = 1.0;
     d->small_variance = false;
@@ -110,7 +110,7 @@ static lw_diffusion_move move_at(const lw_diffusion *d, int32_t n, int32_t k, in
                                .by = {.a = sqrt(here),
                                       .s = sqrt(1.0 - here),
                                       .clip = clip,
-                                      .limit = k + 1 == n ? 1.0 : (double)INFINITY}};
+                                      .limit = k + 1 == n ? d->limit : (double)INFINITY}};
 }
 
 lw_diffusion_move lw_ddim_move(const lw_diffusion *d, int32_t n, int32_t k)

@@ -7,6 +7,7 @@
 #ifndef LW_SESSION_DIFFUSION_H
 #define LW_SESSION_DIFFUSION_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ typedef struct lw_diffusion {
     bool spaced;          /* somebody said which; else DPM-Solver's are linspace, as in diffusers */
     int32_t steps_offset; /* added to leading times */
     double ddim_clip, ancestral_clip; /* largest |x0| that is believed */
+    double limit;                     /* of what the last move makes */
     double ddim_end;                  /* alpha_bar behind DDIM's last move */
     bool small_variance; /* ancestral: the lower of the two bounds of Ho et al., not the upper */
 } lw_diffusion;
@@ -41,11 +43,17 @@ static inline void lw_diffusion_condition(lw_diffusion *d)
 {
     d->spacing = LW_SPACING_TRAILING;
 }
+/* For latents, which have no bounds. */
+static inline void lw_diffusion_unbound(lw_diffusion *d)
+{
+    d->ddim_clip = d->ancestral_clip = d->limit = (double)INFINITY;
+}
 /* A diffusers scheduler's configuration. LW_EFORMAT, LW_EUNSUPPORTED: the key that is wrong or not
  * computed here; `where` names the file. */
 int lw_diffusion_from_json(const json_t *scheduler, const char *where, lw_diffusion *out);
 /* Of a model folder with config.json `config`: scheduler_config.json beside it or, where the folder
- * is part of a pipeline, in ../scheduler; else ours with "leeway_timesteps" of config. */
+ * is part of a pipeline, in ../scheduler; else ours with "leeway_timesteps" of config. Of a network in
+ * latents ("leeway_latents") without bounds. */
 int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out);
 /* Ours as a scheduler_config.json, whose one clip_sample holds for ancestral sampling too. New
  * reference; NULL: no memory. */

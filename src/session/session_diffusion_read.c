@@ -264,7 +264,7 @@ static int read_ours(const json_t *config, const char *where, lw_diffusion *out)
     return 0;
 }
 
-int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out)
+static int find(const char *dir, const json_t *config, lw_diffusion *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0}, own = {0};
     LW_CLEANUP(lw_json_drop) json_t *scheduler = NULL;
@@ -284,5 +284,13 @@ int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out)
         return lw_fail(LW_EFORMAT,
                        "%s: 'num_train_timesteps' is %d, but 'leeway_timesteps' of %s %d", file,
                        (int)out->timesteps, lw_str_c(&own), (int)n);
+    return 0;
+}
+
+int lw_diffusion_find(const char *dir, const json_t *config, lw_diffusion *out)
+{
+    LW_TRY(find(dir, config, out));
+    if (json_object_get(config, "leeway_latents"))
+        lw_diffusion_unbound(out);
     return 0;
 }

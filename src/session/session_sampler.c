@@ -3,6 +3,8 @@
  * what its answer makes of the picture. */
 #include "session/session_sampler.h"
 
+#include "session/session_latents.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +13,10 @@ struct lw_sampler {
     lw_sampler_opts o;
     lw_diffusion d;
     lw_forward *network, *noise;
-    int64_t pixels; /* floats per picture */
+    lw_decoding *decode; /* NULL: the network is in pixels */
+    float *decoded;      /* [batch] for who looks at a network in latents; made when first used */
+    int64_t pixels;      /* floats per picture, of what the network makes */
+    int64_t picture;     /* and of what comes out */
     double network_seconds;
     lw_sampler_look *look;
     void *look_self;
@@ -238,6 +243,8 @@ int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts 
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
     s->pixels = (int64_t)net->image_size * net->image_size * net->channels;
+    s->picture = (int64_t)lw_picture_side(net) * lw_picture_side(net) * lw_picture_channels(net);
+    LW_TRY(lw_decoding_new(dev, net, &s->decode));
     LW_TRY(lw_noise_new(dev, noise_type(s), net, "sample", &s->noise));
     LW_TRY(build_net(s, dev));
     *out = lw_steal(&s);
@@ -251,6 +258,8 @@ void lw_sampler_free(lw_sampler **pp)
         return;
     lw_forward_free(&s->network);
     lw_forward_free(&s->noise);
+    lw_decoding_free(&s->decode);
+    lw_free(&s->decoded);
     lw_free(pp);
 }
 
@@ -267,7 +276,8 @@ int32_t lw_sampler_evaluations(const lw_sampler *s)
 size_t lw_sampler_bytes(const lw_sampler *s)
 {
     lw_plan_info a = lw_forward_info(s->network), b = lw_forward_info(s->noise);
-    return a.frame_bytes + a.derived_bytes + b.frame_bytes + b.derived_bytes;
+    return a.frame_bytes + a.derived_bytes + b.frame_bytes + b.derived_bytes +
+           (s->decode ? lw_decoding_bytes(s->decode) : 0);
 }
 
 lw_plan_info lw_sampler_network(const lw_sampler *s)
@@ -317,6 +327,25 @@ static void set_alpha(lw_sampler *s)
         dst[i] = s->o.alpha > 0.0 ? (float)s->o.alpha : 1.0f;
 }
 
+/* What `done` evaluations made, as pictures, to who looks. */
+static int show(lw_sampler *s, int64_t first, int64_t n, int32_t done)
+{
+    const float *y = lw_forward_output(s->network, "y");
+    if (!s->look)
+        return 0;
+    if (s->decode && !s->decoded) {
+        s->decoded = lw_calloc((size_t)(s->o.batch * s->picture), sizeof *s->decoded);
+        if (!s->decoded)
+            return LW_ENOMEM;
+    }
+    if (s->decode)
+        LW_TRY(lw_decoding_run(s->decode, y, n, s->decoded));
+    if (s->look(s->look_self, first, n, done, s->decode ? s->decoded : y) == 0)
+        return 0;
+    return lw_fail(LW_ESTOPPED, "sampling stopped after %d of %d evaluations", (int)done,
+                   (int)s->o.steps);
+}
+
 static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes, float *out)
 {
     LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, 0}));
@@ -331,13 +360,13 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
         if (k > 0)
             lw_forward_advance(s->network);
         LW_TRY(lw_forward_run(s->network, &(lw_tick){s->o.seed, (uint32_t)k + 1}));
-        if (s->look &&
-            s->look(s->look_self, first, n, k + 1, lw_forward_output(s->network, "y")) != 0)
-            return lw_fail(LW_ESTOPPED, "sampling stopped after %d of %d evaluations", (int)k + 1,
-                           (int)s->o.steps);
+        LW_TRY(show(s, first, n, k + 1));
     }
     s->network_seconds += lw_now() - t;
-    memcpy(out, lw_forward_output(s->network, "y"), (size_t)(n * s->pixels) * sizeof *out);
+    const float *y = lw_forward_output(s->network, "y");
+    if (s->decode)
+        return lw_decoding_run(s->decode, y, n, out);
+    memcpy(out, y, (size_t)(n * s->pixels) * sizeof *out);
     return 0;
 }
 
@@ -346,7 +375,7 @@ int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *class
 {
     for (int64_t at = 0; at < n; at += s->o.batch) {
         int64_t m = LW_MIN(n - at, s->o.batch);
-        LW_TRY(run_batch(s, first + at, m, classes ? classes + at : NULL, out + at * s->pixels));
+        LW_TRY(run_batch(s, first + at, m, classes ? classes + at : NULL, out + at * s->picture));
         lw_observe_progress(obs, "sample", at + m, n, NULL);
         if (lw_observe_stop(obs) && at + m < n)
             return lw_fail(LW_ESTOPPED, "sampling stopped after %lld of %lld", (long long)(at + m),

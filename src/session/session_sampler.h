@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pictures from a generator: one evaluation (drift), or DDIM, ancestral sampling or DPM-Solver
- * (DDPM) with any number of evaluations.
+ * (DDPM) with any number of evaluations. Of a network in latents (session_latents.h) they are decoded.
  * Sample number i is a pure function of (weights, seed, i, its class): never of the batch it was
  * made in.
  */
@@ -57,13 +57,14 @@ double lw_sampler_network_seconds(const lw_sampler *s);
  * [-1, 1]. Then lw_sampler_run makes at most a batch. */
 float *lw_sampler_condition(lw_sampler *s);
 /* Called after every evaluation: `done` of them are made, y [n][H][W][C] is what they left of samples
- * first .. first + n - 1, until the next. Not 0: sampling stops there (LW_ESTOPPED). NULL: nobody
+ * (a picture, too) first .. first + n - 1, until the next. Not 0: sampling stops there (LW_ESTOPPED). NULL: nobody
  * looks. */
 typedef int lw_sampler_look(void *self, int64_t first, int64_t n, int32_t done, const float *y);
 void lw_sampler_watch(lw_sampler *s, lw_sampler_look *look, void *self);
 const lw_network *lw_sampler_net(const lw_sampler *s);
 int32_t lw_sampler_batch(const lw_sampler *s);
-/* Samples first .. first + n - 1 into out [n][H][W][C] in [-1, 1]. classes [n], or NULL: sample i
+/* Samples first .. first + n - 1 into out [n][H][W][C] in [-1, 1], lw_picture_side wide and of
+ * lw_picture_channels. classes [n], or NULL: sample i
  * gets class (first + i) mod classes. */
 int lw_sampler_run(lw_sampler *s, int64_t first, int64_t n, const int32_t *classes,
                    const lw_observer *obs, float *out);

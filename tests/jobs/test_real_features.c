@@ -170,7 +170,7 @@ static void test_parts(void **state)
     lab_expect(0, TINY_DRIFT " --encoder large --dry-run --output-dir profiled");
     assert_non_null(strstr(lab_out, "part of a step"));
     assert_non_null(strstr(lab_out, "\nfield s2.loc "));
-    assert_non_null(strstr(lab_out, " of the encoder"));
+    assert_non_null(strstr(lab_out, " of frozen networks"));
 }
 
 /* Listed and cleared with the decoded pictures. */

@@ -119,7 +119,7 @@ static void print_prediction(const lw_cli *cli, const lw_train_result *r)
     if (r->bytes_kept)
         snprintf(kept, sizeof kept, " + %s features", lw_fmt_bytes(bytes_text, r->bytes_kept));
     if (r->bytes_frozen)
-        snprintf(frozen, sizeof frozen, " + %s of the encoder",
+        snprintf(frozen, sizeof frozen, " + %s of frozen networks",
                  lw_fmt_bytes(bytes_text, r->bytes_frozen));
     lw_cli_print("memory             %s = %s parameters, gradients, moments, average + %s "
                  "activations + %s packed%s%s\n",

@@ -154,6 +154,13 @@
      .fallback = "0.1", .group = "Frames",                                                         \
      .help = "share of samples without any, as when a stream begins"}
 
+/* Rows over a struct T with `lw_picture_config pictures`, of trainers that learn latents as well. */
+#define LW_LATENT_OPTIONS(T)                                                                       \
+    {LW_OPT(T, pictures.latents), .name = "latents", .path = LW_PATH_IN, .unit = "autoencoder",    \
+     .group = "Data",                                                                              \
+     .help = "learn the latents of an autoencoder: taef2:DIR, sd-vae:DIR, a folder, a run of "     \
+             "`train autoencoder`. Pictures and their mirror images are encoded once and kept"}
+
 /* Rows over a struct T with `lw_heldout_config heldout`: what --eval-every measures. */
 #define LW_HELDOUT_OPTIONS(T, features)                                                            \
     {LW_OPT(T, heldout.samples), .name = "eval-samples", .resume = LW_RESUME_FREE, .min = 16,      \

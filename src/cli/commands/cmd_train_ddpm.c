@@ -7,6 +7,7 @@
 static const lw_option options[] = {
     LW_TRAIN_OPTIONS(lw_ddpm_config, "128", "2e-4", "0.999", "1", "0", "constant", "0", "0.9999",
                      "0"),
+    LW_LATENT_OPTIONS(lw_ddpm_config),
     LW_NET_OPTIONS(lw_ddpm_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "true"),
     {LW_OPT(lw_ddpm_config, timesteps), .name = "timesteps", .min = 1, .max = 4000,
      .fallback = "1000", .group = "Diffusion",

@@ -19,7 +19,7 @@ static int pair(comparing *w, const lw_source *from, lw_compare_setting how, con
     o.precision = LW_NUM_F32;
     LW_TRY(lw_sampler_new(w->dev, from->net, &o, &sampler));
     LW_TRY(lw_sampler_run(sampler, 0, n, s->classes, NULL, f32));
-    if (from->net->channels == 1)
+    if (lw_picture_channels(from->net) == 1)
         lw_gray_to_rgb(f32, n * w->side * w->side);
     for (int64_t i = 0; i < count; i++) {
         double d = (double)s->x[i] - (double)f32[i];

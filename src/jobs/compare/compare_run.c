@@ -106,15 +106,16 @@ static int check_pair(const comparing *w)
         return lw_fail(LW_EUSAGE, "--drift %s: is a DDPM", w->c->drift);
     if (w->ddpm->method != LW_METHOD_DDPM)
         return lw_fail(LW_EUSAGE, "--ddpm %s: is a drifting generator", w->c->ddpm);
-    LW_TRY(lw_channels_check(w->c->drift, a->channels, 3));
-    LW_TRY(lw_channels_check(w->c->ddpm, b->channels, 3));
-    if (a->channels == 1 || b->channels == 1)
+    LW_TRY(lw_channels_check(w->c->drift, lw_picture_channels(a), 3));
+    LW_TRY(lw_channels_check(w->c->ddpm, lw_picture_channels(b), 3));
+    if (lw_picture_channels(a) == 1 || lw_picture_channels(b) == 1)
         lw_observe_say(w->obs, "gray pictures are compared as RGB: networks see the channel three "
                                "times");
-    if (a->image_size != b->image_size)
+    const int32_t side[2] = {lw_picture_side(a), lw_picture_side(b)};
+    if (side[0] != side[1])
         return lw_fail(
             LW_ESHAPE, "%s makes pictures of %dx%d, %s of %dx%d: there is nothing to compare",
-            w->c->drift, a->image_size, a->image_size, w->c->ddpm, b->image_size, b->image_size);
+            w->c->drift, (int)side[0], (int)side[0], w->c->ddpm, (int)side[1], (int)side[1]);
     return 0;
 }
 
@@ -156,7 +157,7 @@ static int open_all(comparing *w)
     LW_TRY(choose_data(w));
     LW_TRY(lw_session_device_with(c->threads, c->conv, &w->dev));
     lw_pool_watch(w->dev->pool, w->obs);
-    w->side = w->drift->net->image_size;
+    w->side = lw_picture_side(w->drift->net);
     const lw_scorer_opts o = {.data = w->data,
                               .image_size = w->side,
                               .limit = w->limit,
@@ -217,7 +218,7 @@ static int sample(comparing *w, const lw_source *from, lw_store *store, lw_compa
     LW_TRY(lw_sampler_new(w->dev, &net, &o, &sampler));
     p.evaluations = lw_sampler_evaluations(sampler);
     LW_TRY(lw_sampler_run(sampler, 0, s->n, s->classes, &obs, s->x));
-    if (net.channels == 1)
+    if (lw_picture_channels(&net) == 1)
         lw_gray_to_rgb(s->x, s->n * w->side * w->side);
     w->done += s->n * p.evaluations;
     return 0;

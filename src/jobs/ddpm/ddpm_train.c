@@ -89,9 +89,10 @@ static int set_up(void *self, lw_train_job *job)
     r->g.timesteps = c->timesteps;
     if (json_object_set_new(r->g.p.model, "leeway_timesteps", json_integer(c->timesteps)) != 0)
         return lw_fail(LW_ENOMEM, "out of memory for config.json");
-    if (r->g.prediction == LW_PREDICT_EPSILON)
+    if (r->g.prediction == LW_PREDICT_EPSILON && !r->g.p.latents) /* its pipeline decodes nothing */
         LW_TRY(lw_net_pipeline(&r->g.net, c->timesteps, &r->g.p.files));
-    else if (json_object_set_new(r->g.p.model, "leeway_prediction", json_string("sample")) != 0)
+    else if (r->g.prediction != LW_PREDICT_EPSILON &&
+             json_object_set_new(r->g.p.model, "leeway_prediction", json_string("sample")) != 0)
         return lw_fail(LW_ENOMEM, "out of memory for config.json");
     LW_TRY(lw_graph_new(&g));
     LW_TRY(build_step(r, g));

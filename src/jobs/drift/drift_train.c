@@ -206,14 +206,14 @@ static void note_real_features(drift_run *r, lw_train_job *job)
              !c.kept && lw_drift_real_type(r) == LW_F32 ? ", half of it with --feature-type bf16"
                                                         : "");
     job->note = r->features_note;
-    job->kept_bytes = c.kept ? c.bytes : 0;
+    job->kept_bytes += c.kept ? c.bytes : 0;
     job->side_flops = c.kept ? 0.0 : c.flops + u.flops;
 }
 
 static int open_real_features(drift_run *r, lw_train_job *job)
 {
     const lw_drift_config *c = &r->c;
-    job->frozen_bytes = r->encoder->store ? lw_store_bytes(r->encoder->store) : 0;
+    job->frozen_bytes += r->encoder->store ? lw_store_bytes(r->encoder->store) : 0;
     if (lw_drift_of_clips(r)) /* are part of the step */
         return 0;
     const lw_real_features_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
@@ -232,6 +232,7 @@ static int prepare(void *self, lw_train_job *job)
 {
     drift_run *r = self;
     const lw_drift_config *c = &r->c;
+    LW_TRY(lw_picture_run_prepare(&r->g.p));
     if (r->real) {
         lw_observe_say(r->g.p.obs, "real features: %s", r->features_note);
         LW_TRY(lw_real_features_fill(r->real, r->g.p.obs));

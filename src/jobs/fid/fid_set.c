@@ -148,10 +148,10 @@ static int open_sampler(fid_set *s, lw_device *dev, const lw_source *source, lw_
         return lw_fail(LW_EUSAGE,
                        "%c: %s is a generator: --num-images N says how many pictures it makes",
                        s->letter, s->source);
-    LW_TRY(lw_channels_check(s->source, source->net->channels, 3));
-    s->gray = source->net->channels == 1;
+    LW_TRY(lw_channels_check(s->source, lw_picture_channels(source->net), 3));
+    s->gray = lw_picture_channels(source->net) == 1;
     s->n = c->num_images;
-    s->h = s->w = source->net->image_size;
+    s->h = s->w = lw_picture_side(source->net);
     return lw_sampler_new(dev, source->net,
                           &(lw_sampler_opts){.method = source->method,
                                              .kind = c->sampler,
@@ -172,16 +172,16 @@ int lw_fid_set_make(fid_set *s, lw_device *dev, const lw_observer *obs, double *
     LW_TRY(lw_source_open(s->source, s->c->ema, &source));
     LW_TRY(open_sampler(s, dev, source, &sampler));
     if (!s->c->dry_run)
-        return sample(s, sampler, source->net->channels, s->n, obs);
+        return sample(s, sampler, lw_picture_channels(source->net), s->n, obs);
     const int64_t few = LW_MIN((int64_t)s->c->batch, s->n), batches = LW_CEIL_DIV(s->n, few);
     double start = lw_now();
-    LW_TRY(sample(s, sampler, source->net->channels, few, obs));
+    LW_TRY(sample(s, sampler, lw_picture_channels(source->net), few, obs));
     *seconds += lw_now() - start; /* the first prepares the weights */
     if (batches == 1)
         return 0;
     lw_free(&s->rgb);
     start = lw_now();
-    LW_TRY(sample(s, sampler, source->net->channels, few, obs));
+    LW_TRY(sample(s, sampler, lw_picture_channels(source->net), few, obs));
     *seconds += (lw_now() - start) * (double)(batches - 1);
     return 0;
 }

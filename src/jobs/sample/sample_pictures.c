@@ -177,8 +177,8 @@ static int open_all(sampling *s, const lw_observer *obs)
     opts.diffusion = s->source->diffusion;
     opts.calibration = lw_quantization_ranges(s->source->quant);
     s->source->net->window = c->window;
-    s->side = s->source->net->image_size;
-    s->channels = s->source->net->channels;
+    s->side = lw_picture_side(s->source->net);
+    s->channels = lw_picture_channels(s->source->net);
     s->classes = lw_calloc((size_t)c->n, sizeof *s->classes);
     s->x = lw_calloc((size_t)(c->n * s->side * s->side * s->channels), sizeof *s->x);
     if (!s->classes || !s->x)

@@ -4,6 +4,7 @@
  *
  *   encode  picture [B,h,w,3] in [-1,1] ──encoder──► moments ──quant_conv──► mean | logvar
  *           latent = (mean - shift_factor) scaling_factor
+ *           sampled = the same of mean + exp(logvar / 2) noise, where row ids are given
  *   decode  latent / scaling_factor + shift_factor ──post_quant_conv──► decoder ──► y in [-1,1]
  *
  * The maps s0, s1, ... are the levels of the encoder before they are halved. Sides must be multiples
@@ -68,6 +69,16 @@ static lw_val moments(lw_builder *b, const autoencoder *a, lw_val x, lw_val *map
     return a->quant ? conv(b, "quant_conv", x, 2 * a->latent, 1) : x;
 }
 
+/* Noise by row id: the same row, the same latent. */
+static lw_val sample(lw_graph *g, lw_val mean, lw_val logvar, lw_val rows)
+{
+    if (!lw_val_ok(mean))
+        return mean;
+    lw_val noise = lw_random(g, "autoencoder.noise", LW_RANDOM_NORMAL, 0, lw_val_type(g, mean),
+                             rows);
+    return lw_add(g, mean, lw_mul(g, lw_ew1(g, LW_EW_exp, lw_scale(g, logvar, 0.5f)), noise));
+}
+
 static void build_encoder(lw_builder *b, const void *arch, lw_network_in in, lw_taps *out)
 {
     const autoencoder *a = arch;
@@ -80,6 +91,8 @@ static void build_encoder(lw_builder *b, const void *arch, lw_network_in in, lw_
     logvar = lw_ew2(g, LW_EW_max, logvar, lw_const_f32(g, -30.0f)); /* as diffusers bounds it */
     logvar = lw_ew2(g, LW_EW_min, logvar, lw_const_f32(g, 20.0f));
     lw_tap_add(out, "latent", lw_latent_of(g, &a->scale, mean));
+    if (lw_val_ok(in.rows))
+        lw_tap_add(out, "sampled", lw_latent_of(g, &a->scale, sample(g, mean, logvar, in.rows)));
     lw_tap_add(out, "mean", mean);
     lw_tap_add(out, "logvar", logvar);
     lw_tap_add_maps(out, map, a->levels);

@@ -80,9 +80,9 @@ static const char *const honoured[] = {
     "depth",         "num_heads",    "mlp_ratio",    "num_classes", "use_qknorm",  "noise_coords",
     "noise_classes", "n_cls_tokens", "use_rope",     "leeway_rope", NULL};
 /* How it was computed while it trained; what runs say of themselves. */
-static const char *const without_effect[] = {
-    "use_bf16",           "attn_fp32",   "use_remat",        "leeway_method",
-    "leeway_class_names", "leeway_data", "leeway_timesteps", NULL};
+static const char *const without_effect[] = {"use_bf16",       "attn_fp32",          "use_remat",
+                                             "leeway_method",  "leeway_class_names", "leeway_data",
+                                             "leeway_latents", "leeway_timesteps",   NULL};
 static const char *const *const known[] = {honoured, without_effect, NULL};
 static const lw_json_only only[] = {{"use_rmsnorm", "true"}, {"use_swiglu", "true"}, {0}};
 

@@ -60,6 +60,7 @@ static const lw_json_rule rules[] = {
     {"leeway_prediction", LW_JSON_STRING},
     {"leeway_class_names", LW_JSON_ARRAY},
     {"leeway_data", LW_JSON_STRING},
+    {"leeway_latents", LW_JSON_OBJECT},
     {NULL, 0},
 };
 

@@ -55,6 +55,17 @@ static int choose_dit(lw_generator *g, const lw_net_config *n, const lw_dataset 
     return 0;
 }
 
+/* Where it says so, samplers decode. */
+static int note_latents(lw_generator *g)
+{
+    lw_picture_run *p = &g->p;
+    if (p->latents &&
+        json_object_set_new(p->model, "leeway_latents", lw_latents_json(p->latents)) != 0)
+        return lw_fail(LW_ENOMEM, "out of memory for config.json");
+    g->network.config = p->model;
+    return 0;
+}
+
 int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
 {
     lw_picture_run *p = &g->p;
@@ -73,7 +84,7 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
     lw_store_init(p->store, (uint64_t)p->c->seed);
     if (g->net.residual) /* of the U-Net alone */
         quieten_noise(g);
-    return p->model ? 0 : lw_fail(LW_ENOMEM, "out of memory for config.json");
+    return p->model ? note_latents(g) : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 
 void lw_generator_clear(lw_generator *g)
@@ -106,7 +117,8 @@ static int open_sampler(lw_generator *g, lw_sampler **out)
 /* The schedule that a folder with this config.json would have (lw_diffusion_find). */
 static int choose_diffusion(lw_generator *g)
 {
-    bool usual = g->prediction == LW_PREDICT_EPSILON && !g->p.pictures->clip.condition;
+    bool usual = g->prediction == LW_PREDICT_EPSILON && !g->p.pictures->clip.condition &&
+                 !g->p.latents;
     if (g->method == LW_METHOD_DRIFT || usual)
         return 0;
     g->diffusion = lw_calloc(1, sizeof *g->diffusion);
@@ -116,6 +128,8 @@ static int choose_diffusion(lw_generator *g)
     g->diffusion->prediction = g->prediction;
     if (g->p.pictures->clip.condition)
         lw_diffusion_condition(g->diffusion);
+    if (g->p.latents)
+        lw_diffusion_unbound(g->diffusion);
     return 0;
 }
 
@@ -149,10 +163,12 @@ int lw_generator_measure(lw_generator *g, const char *encoder, const lw_heldout_
                          lw_train_job *job)
 {
     LW_TRY(choose_diffusion(g));
+    LW_TRY(lw_picture_run_prepare(&g->p));
     if (g->p.pictures->clip.condition)
         return measure_restored(g, job);
     if (g->p.c->eval_every > 0)
-        LW_TRY(lw_heldout_new(g->p.dev, g->p.data, encoder, c, g->p.obs, &g->heldout));
+        LW_TRY(lw_heldout_new(g->p.dev, lw_picture_run_pictures(&g->p), encoder, c, g->p.obs,
+                              &g->heldout));
     if (g->heldout)
         lw_observe_say(g->p.obs, "%s", lw_heldout_names(g->heldout));
     job->best = lw_heldout_metric(c);
@@ -221,7 +237,7 @@ static int grid(void *self, int64_t step, const char *path)
     enum { N = 64, COLUMNS = 8 };
     lw_generator *g = self;
     const lw_network *n = &g->network;
-    int32_t side = n->image_size, classes[N];
+    int32_t side = lw_picture_side(n), channels = lw_picture_channels(n), classes[N];
     lw_sampler *s;
     if (g->restored)
         return grid_restored(g, step, path);
@@ -230,12 +246,16 @@ static int grid(void *self, int64_t step, const char *path)
      * eight. */
     for (int i = 0; i < N; i++)
         classes[i] = n->classes ? (i % COLUMNS + i / COLUMNS) % n->classes : 0;
-    float *x = lw_calloc((size_t)N * (size_t)(side * side * n->channels), sizeof *x);
+    float *x = lw_calloc((size_t)N * (size_t)(side * side * channels), sizeof *x);
     if (!x)
         return LW_ENOMEM;
     LW_CLEANUP(lw_image_clear) lw_image im = {0};
-    const lw_grid grid = {
-        .columns = COLUMNS, .padding = 1, .channels = n->channels, .scale = side <= 16 ? 4 : 2};
+    const lw_grid grid = {.columns = COLUMNS,
+                          .padding = 1,
+                          .channels = channels,
+                          .scale = side <= 16   ? 4
+                                   : side < 128 ? 2
+                                                : 1};
     int rc = lw_sampler_run(s, 0, N, classes, NULL, x);
     if (rc == 0)
         rc = lw_grid_f32(&grid, x, N, side, side, &im);
@@ -243,6 +263,12 @@ static int grid(void *self, int64_t step, const char *path)
         rc = save_grid(g, step, &im, path);
     lw_free(&x);
     return rc;
+}
+
+static int restore(void *self, const json_t *extra)
+{
+    const lw_generator *g = self;
+    return lw_picture_run_restore(&g->p, extra);
 }
 
 lw_train_job lw_generator_job(const char *name, lw_generator *g, const lw_train_config *c,
@@ -253,6 +279,7 @@ lw_train_job lw_generator_job(const char *name, lw_generator *g, const lw_train_
     g->p.obs = obs;
     return (lw_train_job){.name = name,
                           .self = g,
+                          .restore = restore,
                           .grid = grid,
                           .evaluate = evaluate,
                           .tell = tell,

@@ -6,6 +6,9 @@
 
 int lw_clip_check(const lw_picture_config *c)
 {
+    if (c->clip.condition && c->latents)
+        return lw_fail(LW_EUSAGE, "--latents: pictures are encoded once, but --condition makes new "
+                                  "crops of frames in every step: one of the two");
     if (!c->clip.condition)
         return c->clip.degrade ? lw_fail(LW_EUSAGE, "--degrade makes pairs for --condition frame")
                                : 0;
@@ -55,6 +58,18 @@ static int open_clip(lw_picture_run *r)
     return lw_data_open(lw_str_c(&spec), &data, &r->data);
 }
 
+/* What was opened is pictures; what is learnt becomes their latents. */
+static int open_latents(lw_picture_run *r)
+{
+    if (r->pictures->crop_padding)
+        return lw_fail(LW_EUSAGE, "--crop-padding: pictures are encoded once, so crops of them are "
+                                  "not to be had with --latents");
+    r->decoded = r->data;
+    r->data = NULL;
+    return lw_latents_new(r->dev, r->pictures->latents, r->decoded, r->pictures->flip, r->c->conv,
+                          &r->latents, &r->data);
+}
+
 int lw_picture_run_open(lw_picture_run *r)
 {
     const lw_train_config *c = r->c;
@@ -70,6 +85,8 @@ int lw_picture_run_open(lw_picture_run *r)
                                .pool = r->dev->pool,
                                .obs = r->obs};
     LW_TRY(lw_data_open(c->data, &data, &r->data));
+    if (r->pictures->latents)
+        LW_TRY(open_latents(r));
     return lw_store_new(false, &r->store);
 }
 
@@ -81,9 +98,41 @@ void lw_picture_run_clear(lw_picture_run *r)
     lw_plan_free(&r->plan);
     lw_store_free(&r->store);
     lw_data_close(&r->data);
+    lw_latents_free(&r->latents);
+    lw_data_close(&r->decoded);
     lw_backend_close(&r->dev);
     lw_json_drop(&r->model);
     lw_json_drop(&r->files);
+    lw_json_drop(&r->extra);
+}
+
+/* The autoencoder is a part of what a run takes; encoding comes before, when nothing else is there. */
+static int count_latents(lw_picture_run *r, lw_train_job *job)
+{
+    LW_CLEANUP(lw_str_clear) lw_str note = {0};
+    const lw_latents_cost c = lw_latents_get_cost(r->latents, &note);
+    char frozen[32], frame[32];
+    job->kept_bytes += c.bytes;
+    job->frozen_bytes += c.frozen;
+    lw_observe_say(r->obs, "%s; autoencoder %s%s%s", lw_str_c(&note),
+                   lw_fmt_bytes(frozen, c.frozen), c.frame ? ", encoding " : "",
+                   c.frame ? lw_fmt_bytes(frame, c.frame) : "");
+    r->extra = json_pack("{s:o}", "latents", lw_latents_json(r->latents));
+    job->extra = r->extra;
+    return note.failed || !r->extra ? LW_ENOMEM : 0;
+}
+
+int lw_picture_run_restore(const lw_picture_run *r, const json_t *extra)
+{
+    LW_CLEANUP(lw_json_drop) json_t *now = r->latents ? lw_latents_json(r->latents) : NULL;
+    const char *began =
+        json_string_value(json_object_get(json_object_get(extra, "latents"), "hash"));
+    const char *hash = json_string_value(json_object_get(now, "hash"));
+    if (!began || !hash || lw_str_eq(began, hash))
+        return 0;
+    return lw_fail(LW_EUSAGE,
+                   "--latents %s: the autoencoder has other weights than when this run began",
+                   r->pictures->latents);
 }
 
 int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job)
@@ -102,7 +151,12 @@ int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job)
         job->weights = r->weights;
     if (r->pictures->clip.condition) /* frames made worse */
         job->kept_bytes += (size_t)(r->data->n * lw_data_row_size(r->data));
-    return 0;
+    return r->latents ? count_latents(r, job) : 0;
+}
+
+int lw_picture_run_prepare(lw_picture_run *r)
+{
+    return r->latents ? lw_latents_fill(r->latents, r->obs) : 0;
 }
 
 int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_batch **out)

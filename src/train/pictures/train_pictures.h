@@ -4,6 +4,7 @@
 #define LW_TRAIN_PICTURES_H
 
 #include "data/data.h"
+#include "session/session_latents.h"
 #include "train/train_loop.h"
 
 /* Pairs for networks conditioned on the frames of a clip. */
@@ -18,6 +19,7 @@ typedef struct lw_picture_config {
     int32_t image_size;   /* 0: the data's own */
     int32_t channels;     /* 0: 3 */
     int32_t on_error;     /* lw_on_error */
+    const char *latents;  /* an autoencoder (lw_autoencoder_open); NULL: pixels */
     bool flip;            /* mirrored copies, where the data allows them */
     int32_t crop_padding; /* pictures are shifted by up to so many pixels */
     lw_clip_config clip;
@@ -29,11 +31,14 @@ typedef struct lw_picture_run {
     const lw_observer *obs;
     lw_leaves leaves;
     lw_device *dev;
-    lw_dataset *data;
-    lw_clip_opts clip; /* of clips */
-    lw_clips *clips;   /* NULL: without a condition */
+    lw_dataset
+        *data; /* what is learnt: pictures, or their latents, read after lw_picture_run_prepare */
+    lw_dataset *decoded; /* of latents the pictures; else NULL */
+    lw_latents *latents; /* NULL: none */
+    lw_clip_opts clip;   /* of clips */
+    lw_clips *clips;     /* NULL: without a condition */
     lw_store *store;
-    json_t *model, *files; /* lw_train_job */
+    json_t *model, *files, *extra; /* lw_train_job */
     const char *weights;
     lw_plan *plan;
     lw_exec *exec;
@@ -43,12 +48,21 @@ typedef struct lw_picture_run {
 
 /* LW_EUSAGE: options that do not go together. */
 int lw_clip_check(const lw_picture_config *c);
+/* The pictures, whatever is learnt. */
+static inline const lw_dataset *lw_picture_run_pictures(const lw_picture_run *r)
+{
+    return r->decoded ? r->decoded : r->data;
+}
 /* Opens device, data (obs may stop its decoding) and an empty store. Cleared in any case. */
 int lw_picture_run_open(lw_picture_run *r);
 void lw_picture_run_clear(lw_picture_run *r);
 /* With data, store, model and leaves there: compiles the step's graph, unless its plan is there, and fills in what it is
  * of the job. */
 int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job);
+/* A job's `restore`: LW_EUSAGE where the autoencoder is not the one that the run began with. */
+int lw_picture_run_restore(const lw_picture_run *r, const json_t *extra);
+/* In a job's `prepare`: latents are found or encoded. */
+int lw_picture_run_prepare(lw_picture_run *r);
 /* The first n samples of a leaf, which all leaves have; valid until the next call. */
 int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_batch **out);
 /* The same of clips, once leaves are known: samples of `unit` go together, and only the first has frames. */

@@ -21,8 +21,7 @@ struct lw_real_features {
     uint64_t key;
     size_t row[LW_MAX_FEATURE_KEYS]; /* bytes of a picture's */
     lw_features_file file;
-    void *memory[LW_MAX_FEATURE_KEYS]; /* or all NULL */
-    const lw_observer *obs;            /* of filling */
+    const lw_observer *obs; /* of filling */
     /* the fetch or encoding going on */
     const int64_t *rows; /* NULL: all, in order */
     int64_t first;
@@ -30,24 +29,16 @@ struct lw_real_features {
     float *images; /* of rows from `first` on */
 };
 
-/* Of all that the bits of features follow from, but for the batch they are encoded in. */
 static uint64_t key_of(const lw_real_features *r, const lw_network *e, const lw_graph *g)
 {
-    const lw_dataset *d = r->data;
-    const uint64_t part[] = {d->content,
-                             (uint64_t)d->split,
-                             (uint64_t)d->first,
-                             (uint64_t)d->n,
-                             (uint64_t)r->o.flip,
-                             (uint64_t)d->h << 32 | (uint64_t)d->w,
-                             e->store ? lw_store_hash(e->store, LW_SLAB_PARAM) : 0,
-                             lw_graph_hash(g),
-                             (uint64_t)r->o.precision,
-                             (uint64_t)r->o.conv,
-                             lw_hash_name(r->dev->isa),
-                             lw_hash_name(lw_build_version()),
-                             lw_hash_name(lw_build_commit())};
-    return lw_hash64(part, sizeof part);
+    return lw_features_key(
+        r->data,
+        &(lw_features_made){.flip = r->o.flip,
+                            .weights = e->store ? lw_store_hash(e->store, LW_SLAB_PARAM) : 0,
+                            .graph = lw_graph_hash(g),
+                            .precision = r->o.precision,
+                            .conv = r->o.conv,
+                            .isa = r->dev->isa});
 }
 
 static int describe(lw_real_features *r, const lw_network *e)
@@ -134,31 +125,13 @@ static int make_all(void *self, void *const *array)
     return encode_all(r, NULL, r->n, array, r->obs);
 }
 
-static int fill_memory(lw_real_features *r)
-{
-    for (int k = 0; k < r->keys->n; k++) {
-        r->memory[k] = lw_bulk_alloc((size_t)r->n * r->row[k]);
-        if (!r->memory[k])
-            return LW_ENOMEM;
-    }
-    LW_TRY(make_all(r, r->memory));
-    memcpy(r->kept, r->memory, sizeof r->kept);
-    return 0;
-}
-
 int lw_real_features_fill(lw_real_features *r, const lw_observer *obs)
 {
     const lw_features_spec spec = spec_of(r);
     r->obs = obs;
     if (!r->keeps)
         return 0;
-    int rc = r->o.disk_bytes > 0 ? lw_features_keep(&spec, make_all, r, &r->file) : 1;
-    if (rc == 1 && r->o.disk_bytes > 0)
-        lw_log(LW_LOG_WARN, "data", "features are kept in memory, not on disk: %s", lw_errmsg());
-    if (rc == 1)
-        lw_errclear();
-    if (rc != 0)
-        return rc < 0 ? rc : fill_memory(r);
+    LW_TRY(lw_features_have(&spec, make_all, r, &r->file));
     memcpy(r->kept, r->file.array, (size_t)r->keys->n * sizeof r->kept[0]);
     return 0;
 }
@@ -192,9 +165,6 @@ void lw_real_features_free(lw_real_features **pp)
     lw_real_features *r = *pp;
     if (!r)
         return;
-    for (int k = 0; k < r->keys->n; k++)
-        if (r->memory[k])
-            lw_bulk_free(&r->memory[k], (size_t)r->n * r->row[k]);
     lw_features_close(&r->file);
     lw_str_clear(&r->title);
     lw_str_clear(&r->path);
