@@ -307,8 +307,7 @@ static int check_decoder(const lw_decoding *d, const lw_network *n, const json_t
     const char *where = n->dir ? n->dir : "this network", *spec = lw_latents_of(n->config);
     char now[24];
     snprintf(now, sizeof now, "%016llx", (unsigned long long)hash_of(&d->coder));
-    if (d->coder.channels != n->channels ||
-        n->image_size * d->coder.shrink != lw_picture_side(n))
+    if (d->coder.channels != n->channels || n->image_size * d->coder.shrink != lw_picture_side(n))
         return lw_fail(LW_EFORMAT,
                        "%s: is in latents of %d channels, an autoencoder's that shrinks pictures "
                        "%d times; %s makes others",
@@ -316,8 +315,8 @@ static int check_decoder(const lw_decoding *d, const lw_network *n, const json_t
                        (int)(n->image_size ? lw_picture_side(n) / n->image_size : 0), spec);
     if (hash && !lw_str_eq(hash, now))
         return lw_fail(LW_EFORMAT,
-                       "%s: the autoencoder %s has other weights than when this was trained",
-                       where, spec);
+                       "%s: the autoencoder %s has other weights than when this was trained", where,
+                       spec);
     return 0;
 }
 
@@ -328,8 +327,8 @@ static int build_decoder(lw_decoding *d, lw_device *dev, const lw_network *n)
     const int64_t picture = lw_picture_side(n);
     lw_taps taps;
     LW_TRY(lw_graph_new(&g));
-    lw_val z = lw_input(g, "latent", lw_type_of(LW_F32, 4, batch_of(picture * picture), side, side,
-                                                n->channels));
+    lw_val z = lw_input(
+        g, "latent", lw_type_of(LW_F32, 4, batch_of(picture * picture), side, side, n->channels));
     lw_network_append(d->coder.decoder, g, (lw_network_in){.x = z}, &taps);
     lw_graph_output_add(g, "y", lw_tap_find(&taps, "y"), LW_NOVAL);
     return lw_forward_of(dev, &g, NULL, LW_SLAB_PARAM, d->coder.decoder->name, &d->decode);
@@ -347,10 +346,11 @@ int lw_decoding_new(lw_device *dev, const lw_network *n, lw_decoding **out)
     if (lw_autoencoder_named(spec))
         at = strchr(spec, ':') + 1;
     if (!lw_path_exists(at))
-        return lw_fail(LW_EIO,
-                       "%s: it is in latents of the autoencoder %s, which is not there; where it is "
-                       "now goes into '%s' of config.json",
-                       n->dir ? n->dir : "this network", at, key_name);
+        return lw_fail(
+            LW_EIO,
+            "%s: it is in latents of the autoencoder %s, which is not there; where it is "
+            "now goes into '%s' of config.json",
+            n->dir ? n->dir : "this network", at, key_name);
     LW_CLEANUP(lw_decoding_free) lw_decoding *d = lw_calloc(1, sizeof *d);
     if (!d)
         return LW_ENOMEM;

@@ -36,10 +36,10 @@ int lw_latents_fill(lw_latents *l, const lw_observer *obs);
 json_t *lw_latents_json(const lw_latents *l);
 /* What they take, and whether they are there, for --dry-run and the start of training. */
 typedef struct lw_latents_cost {
-    size_t bytes; /* of all latents */
+    size_t bytes;  /* of all latents */
     size_t frozen; /* of the encoder's and the decoder's weights */
-    size_t frame; /* of the plan that encodes, which is gone when training begins */
-    double flops; /* of encoding all; 0: they are there */
+    size_t frame;  /* of the plan that encodes, which is gone when training begins */
+    double flops;  /* of encoding all; 0: they are there */
 } lw_latents_cost;
 lw_latents_cost lw_latents_get_cost(const lw_latents *l, lw_str *note);
 
