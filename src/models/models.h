@@ -18,6 +18,7 @@
  *    models_resnet_imagenet  ResNets of full size in names of torchvision, timm and transformers
  *    models_inception, models_convnext  Inception-v3 (FID's too), ConvNeXt and ConvNeXt-V2
  *    models_encoder  Leeway's own encoder (MAE or classifier)
+ *    models_mae      the masked autoencoder of the published drifting generators
  *    models_features images and taps -> the values [B,T,C] the drift field compares
  *    models_kge      embeddings of knowledge graphs: TransE, RotatE, ComplEx, DistMult
  *    models_policy   the policy over proof states: training and inference builders, model folders
@@ -40,6 +41,7 @@
 #include "models/models_taps.h"
 #include "models/encoders/models_encoder.h"
 #include "models/encoders/models_features.h"
+#include "models/encoders/models_mae.h"
 #include "models/proof/models_policy.h"
 
 #endif

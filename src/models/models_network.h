@@ -52,6 +52,7 @@ typedef struct lw_network_def {
     /* What configurations call it (lw_network_class): patterns (lw_naming_fits) with spaces between.
      * Of several records of one class the first is meant where no word says which. NULL: none. */
     const char *class_name;
+    const char *keys;  /* feature keys of a drift loss that names none; NULL: col */
     size_t arch_bytes; /* of its configuration, a plain struct */
     /* config.json or open_clip_config.json -> arch; `where` names the file in messages. Refuses keys
      * that it does not honour (lw_json_check_known). */

@@ -22,6 +22,10 @@ int lw_network_channels(lw_network *n, const char *where, const lw_st_file *f);
 /* x as it is; before a network of RGB each channel of gray pictures is the gray one, before one of
  * gray RGB becomes luma by the weights of data_pixels.h, which nothing rounds here. */
 lw_val lw_network_gray(const lw_network *n, lw_graph *g, lw_val x);
+/* Groups of a GroupNorm: the most up to `most` that divide the channels. */
+int32_t lw_norm_groups(int32_t most, int32_t channels);
+/* sqrt(mean x^2 + 1e-6) per channel, [B,H,W,C] -> [B,C]. */
+lw_val lw_root_mean_square(lw_graph *g, lw_val x);
 /* Sets n->fit to the size of its preparation. */
 void lw_network_fit_own(lw_network *n);
 

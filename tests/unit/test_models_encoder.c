@@ -106,7 +106,7 @@ static void test_mask(void **state)
     (void)state;
     rig_open(&r);
     lw_builder b = {.g = r.g, .rows = lw_input(r.g, "rows", lw_type_of(LW_I64, 1, B))};
-    lw_val mask = lw_mae_mask(&b, B, S, 0.25f),
+    lw_val mask = lw_mae_mask(&b, B, S, 2, lw_const_f32(r.g, 0.25f)),
            x = lw_input(r.g, "x", lw_type_of(LW_F32, 4, B, S, S, 3));
     lw_val kept = lw_mae_hide(r.g, x, mask);
     lw_graph_output_add(r.g, "mask", mask, LW_NOVAL);

@@ -188,7 +188,10 @@ static int open_features(drift_run *r)
     LW_TRY(lw_encoder_fit(r->encoder, c->encoder_size, c->encoder_resize));
     if (*lw_encoder_fit_text(r->encoder, r->g.network.image_size, r->g.network.image_size, fit))
         lw_observe_say(r->g.p.obs, "for the encoder pictures are %s", fit);
-    const char *keys = c->feature_keys ? c->feature_keys : r->encoder->dir ? "col" : "pixels";
+    const char *own = r->encoder->def->keys ? r->encoder->def->keys : "col",
+               *keys = c->feature_keys   ? c->feature_keys
+                       : r->encoder->dir ? own
+                                         : "pixels";
     return lw_features_parse(keys, r->encoder, r->g.network.image_size, r->g.network.channels,
                              &r->keys);
 }

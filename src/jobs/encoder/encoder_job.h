@@ -22,6 +22,14 @@ typedef enum lw_encoder_norm {
     LW_ENCODER_BATCH_NORM /* its statistics: encoder_settle.h */
 } lw_encoder_norm;
 
+typedef enum lw_encoder_arch {
+    LW_ENCODER_SMALL,        /* models_encoder.h */
+    LW_ENCODER_RESNET34_UNET /* models_mae.h */
+} lw_encoder_arch;
+
+/* How the share of hidden cells grows from 0 over mask_warmup_steps. */
+typedef enum lw_mask_schedule { LW_MASK_FIXED, LW_MASK_LINEAR, LW_MASK_COSINE } lw_mask_schedule;
+
 typedef struct lw_train_encoder_config {
     lw_train_config train;
     lw_picture_config pictures;
@@ -29,7 +37,16 @@ typedef struct lw_train_encoder_config {
     int32_t width, stages, blocks, norm_groups;
     int32_t norm_type; /* lw_encoder_norm */
     double mask_ratio;
-    int32_t mask_patch;
+    int32_t mask_patch;    /* side of a cell */
+    int32_t mask_schedule; /* lw_mask_schedule */
+    int64_t mask_warmup_steps;
+    int32_t
+        arch; /* lw_encoder_arch, of which the published one has no stages, blocks and norm_groups */
+    int32_t patchify; /* lw_mae_config */
+    int64_t
+        cls_ft_steps; /* the last ones, whose loss is (1 - lambda) rec + lambda CE, lambda from 0 to 0.1 within
+                             1,000 steps; 0: none */
+    const char *export_dir; /* the encoder without its decoder goes there, too; NULL: nowhere */
     double input_noise; /* classify, judge: standard deviation up to this, uniform per picture */
     /* distill */
     const char *teacher;      /* spec of a frozen encoder */

@@ -11,6 +11,7 @@
 #include "jobs/encoder/encoder_job.h"
 #include "jobs/encoder/encoder_distill.h"
 #include "jobs/encoder/encoder_judge.h"
+#include "jobs/encoder/encoder_mae.h"
 #include "jobs/encoder/encoder_settle.h"
 #include "session/session_forward.h"
 
@@ -18,6 +19,7 @@ typedef struct encoder_run {
     const lw_train_encoder_config *c;
     lw_picture_run p;
     lw_encoder_config net;
+    lw_encoder_mae mae;
     lw_junk *junk; /* of a judge */
     lw_distill *distill;
     lw_settle *settle; /* of BatchNorm */
@@ -58,9 +60,7 @@ static int build_step(const encoder_run *r, lw_graph *g)
     lw_taps taps = {0};
     lw_val loss;
     if (r->c->objective == LW_OBJECTIVE_MAE) {
-        lw_val mask = lw_mae_mask(&b, batch, r->p.data->h, (float)r->c->mask_ratio);
-        lw_encoder_net(&b, &r->net, lw_mae_hide(g, x, mask), &taps);
-        loss = lw_mae_loss(g, lw_encoder_decode(&b, &r->net, &taps), x, mask);
+        loss = lw_encoder_mae_loss(&r->mae, &b, x);
     } else if (r->distill) {
         lw_encoder_net(&b, &r->net, x, &taps);
         loss = lw_distill_loss(r->distill, &b, &taps);
@@ -79,8 +79,12 @@ static int feed(void *self, int64_t leaf)
     encoder_run *r = self;
     if (r->distill)
         return lw_distill_feed(r->distill, leaf);
-    return r->junk ? lw_judge_feed(&r->p, r->junk, leaf)
-                   : lw_picture_run_feed(&r->p, leaf, r->c->objective != LW_OBJECTIVE_MAE);
+    if (r->junk)
+        return lw_judge_feed(&r->p, r->junk, leaf);
+    if (r->c->objective != LW_OBJECTIVE_MAE)
+        return lw_picture_run_feed(&r->p, leaf, true);
+    lw_encoder_mae_feed(&r->mae, r->p.exec, leaf / r->p.leaves.n);
+    return lw_picture_run_feed(&r->p, leaf, lw_encoder_mae_labels(r->c));
 }
 
 /* ---- held-out accuracy of a classifier ------------------------------------------------------- */
@@ -163,6 +167,7 @@ static int init(encoder_run *r)
     lw_picture_run *p = &r->p;
     bool judge = c->objective == LW_OBJECTIVE_JUDGE;
     LW_TRY(check(c));
+    LW_TRY(lw_encoder_mae_check(c));
     LW_TRY(lw_train_leaves(&c->train, c->train.batch_size, 1, "--batch-size", &p->leaves));
     if (c->norm_type == LW_ENCODER_BATCH_NORM && p->leaves.size < LEAST_BATCH)
         return lw_fail(LW_EUSAGE,
@@ -176,6 +181,13 @@ static int init(encoder_run *r)
                        p->data->spec);
     if (judge)
         LW_TRY(lw_junk_new(p->data, (uint64_t)c->train.seed, &r->junk));
+    r->mae.c = c;
+    r->mae.net = &r->net;
+    if (c->arch == LW_ENCODER_RESNET34_UNET) {
+        LW_TRY(lw_encoder_mae_declare(&r->mae, p));
+        lw_store_init(p->store, (uint64_t)c->train.seed);
+        return 0;
+    }
     r->net = lw_encoder_default(p->data->h);
     r->net.channels = p->data->channels;
     r->net.width = c->width;
@@ -260,5 +272,8 @@ int lw_train_encoder(const lw_train_encoder_config *c, const lw_observer *obs, l
         .weights = LW_WEIGHTS_HF};
     if (!distills && (c->teacher || c->teacher_keys))
         return lw_fail(LW_EUSAGE, "--teacher: only --objective distill has one");
-    return lw_train_run(&job, &c->train, obs, out);
+    LW_TRY(lw_train_run(&job, &c->train, obs, out));
+    return c->export_dir && !c->train.dry_run && c->train.profile == 0
+               ? lw_encoder_export(c->train.output_dir, c->export_dir)
+               : 0;
 }

@@ -6,11 +6,10 @@
 
 static const float encoder_eps = 1e-6f;
 
-/* Up to norm_groups groups: the largest number that divides the width. */
-static int groups_for(const lw_encoder_config *c, int32_t width)
+int32_t lw_norm_groups(int32_t most, int32_t channels)
 {
-    int g = LW_MIN(c->norm_groups, width);
-    while (width % g)
+    int32_t g = LW_MIN(most, channels);
+    while (channels % g)
         g--;
     return g;
 }
@@ -21,8 +20,10 @@ static lw_val norm(lw_builder *b, const lw_encoder_config *c, const char *name, 
     if (!lw_val_ok(x))
         return x;
     int32_t width = lw_type_last(lw_val_type(b->g, x));
-    return lw_group_norm(
-        b, name, x, (lw_norm_opts){.groups = groups_for(c, width), .eps = encoder_eps, .act = act});
+    return lw_group_norm(b, name, x,
+                         (lw_norm_opts){.groups = lw_norm_groups(c->norm_groups, width),
+                                        .eps = encoder_eps,
+                                        .act = act});
 }
 
 /* A convolution of scope conv_name without a bias and the norm behind it. */
@@ -141,16 +142,16 @@ lw_val lw_encoder_predict(lw_builder *b, const lw_encoder_config *c, const lw_ta
 
 /* ---- masked reconstruction ------------------------------------------------------------------- */
 
-lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, float p)
+lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, int32_t cell, lw_val p)
 {
     lw_graph *g = b->g;
-    if (size % 2)
-        return lw_graph_fail(g, LW_ESHAPE, "masked cells are 2x2: the image size %d must be even",
-                             size);
-    lw_type cells = lw_type_of(LW_F32, 4, batch, size / 2, size / 2, 1);
+    if (size % cell)
+        return lw_graph_fail(g, LW_ESHAPE, "masked cells are %dx%d: a side of %d is no multiple",
+                             (int)cell, (int)cell, (int)size);
+    lw_type cells = lw_type_of(LW_F32, 4, batch, size / cell, size / cell, 1);
     lw_val u = lw_random(g, "mae.mask", LW_RANDOM_UNIFORM, 0, cells, b->rows);
-    lw_val hidden = lw_ew1(g, LW_EW_step, lw_add_f32(g, lw_ew1(g, LW_EW_neg, u), p)); /* u < p */
-    return lw_upsample(g, hidden, 2);
+    lw_val hidden = lw_ew1(g, LW_EW_step, lw_add(g, lw_ew1(g, LW_EW_neg, u), p)); /* u < p */
+    return lw_upsample(g, hidden, cell);
 }
 
 /* mask [B,H,W,1] over the channels of x. */

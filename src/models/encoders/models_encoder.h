@@ -46,8 +46,9 @@ lw_val lw_encoder_predict(lw_builder *b, const lw_encoder_config *c, const lw_ta
 /* Per image: sum((rec - x)^2 mask) / (sum(mask) + 1e-8), mask f32[B,H,W,1] counted once per pixel
  * -> f32[B]. */
 lw_val lw_mae_loss(lw_graph *g, lw_val rec, lw_val x, lw_val mask);
-/* 1 where a 2x2 cell is hidden (probability p), from row-keyed draws: f32[B,size,size,1]. */
-lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, float p);
+/* 1 where a cell of cell x cell is hidden (probability p, f32[1]), from row-keyed draws:
+ * f32[B,size,size,1]. */
+lw_val lw_mae_mask(lw_builder *b, int32_t batch, int32_t size, int32_t cell, lw_val p);
 /* x * (1 - mask) */
 lw_val lw_mae_hide(lw_graph *g, lw_val x, lw_val mask);
 

@@ -27,6 +27,8 @@ static const key_row picture_keys[] = {
     {"pix.std", LW_KEY_STAT, LW_STAT_STD, COL | ALL},
     {"pix.m4", LW_KEY_STAT, LW_STAT_MEAN4, COL | ALL},
     {"norm_x", LW_KEY_NORM_X, 0, MAPS | ALL},
+    {"global", LW_KEY_WHOLE, 0, MAPS | ALL}, /* beside maps with names of their own, where `maps`
+                                                and `all` have it in the place of pix */
 };
 static const key_row map_keys[] = {
     {".loc", LW_KEY_WHOLE, 0, COL | MAPS | ALL},
@@ -37,11 +39,13 @@ static const key_row map_keys[] = {
     {".mean4", LW_KEY_STAT, LW_STAT_MEAN4, MAPS | ALL},
     {".std4", LW_KEY_STAT, LW_STAT_STD4, MAPS | ALL},
 };
+static const char *const published_words[] = {"",       "_mean",   "_std",  "_mean_2",
+                                              "_std_2", "_mean_4", "_std_4"};
 static const key_row row_key = {"", LW_KEY_WHOLE, 0, ALL}; /* a vector, or rows */
 
 /* ---- the keys there are ---------------------------------------------------------------------- */
 
-_Static_assert(LW_COUNT(picture_keys) == 6 && LW_COUNT(map_keys) == 7, "LW_MAX_FEATURE_KEYS");
+_Static_assert(LW_COUNT(picture_keys) == 7 && LW_COUNT(map_keys) == 7, "LW_MAX_FEATURE_KEYS");
 
 typedef struct offer {
     lw_feature_key key; /* slots 0: no room for its patches */
@@ -72,13 +76,14 @@ static int32_t slots_of(const key_row *r, lw_type t)
     return 1;
 }
 
-static void add_offer(offers *o, const key_row *r, const char *map, int32_t tap, lw_type t)
+static void add_offer(offers *o, const key_row *r, const char *map, const char *word, int32_t tap,
+                      lw_type t)
 {
     offer *to = &o->at[o->n++];
     lw_feature_key *k = &to->key;
     *to = (offer){.of = t, .sets = r->sets};
     *k = (lw_feature_key){.kind = (uint8_t)r->kind, .stat = (uint8_t)r->stat, .tap = (int16_t)tap};
-    snprintf(k->name, sizeof k->name, "%s%s", map, r->word);
+    snprintf(k->name, sizeof k->name, "%s%s", map, word);
     k->slots = slots_of(r, t);
     k->c = lw_type_last(t);
     if (r->kind == LW_KEY_P4)
@@ -89,16 +94,40 @@ static void add_offer(offers *o, const key_row *r, const char *map, int32_t tap,
         k->slots = (int32_t)(lw_type_count(t) / t.dim[0] / k->c);
 }
 
-/* The sets leave the stem to `all`, and `col` the locations of the first stage. */
+/* s0, s1, ...; networks whose maps have other names take their keys' names, too, from the published
+ * drifting encoder. */
+static bool is_numbered(const char *tap)
+{
+    return tap[0] == 's' && tap[1] >= '0' && tap[1] <= '9';
+}
+
+/* The sets leave the stem to `all` (the published ones do not), and `col` the locations of the first
+ * stage. */
 static void add_map(offers *o, const lw_tap *tap, int32_t index, lw_type t, int32_t stage)
 {
     for (size_t i = 0; i < LW_COUNT(map_keys); i++) {
-        add_offer(o, &map_keys[i], tap->name, index, t);
+        bool numbered = is_numbered(tap->name);
+        add_offer(o, &map_keys[i], tap->name, numbered ? map_keys[i].word : published_words[i],
+                  index, t);
         int *s = &o->at[o->n - 1].sets;
         if (stage == 0)
-            *s &= ALL;
+            *s &= numbered ? ALL : MAPS | ALL;
         if (stage == 1 && map_keys[i].kind == LW_KEY_WHOLE)
             *s &= ~COL;
+    }
+}
+
+/* Of the picture x, where the network does not offer one of that name itself. */
+static void add_picture(offers *o, const lw_graph *g, lw_val x, const lw_taps *taps, bool named)
+{
+    for (size_t i = 0; i < LW_COUNT(picture_keys); i++) {
+        const char *word = picture_keys[i].word;
+        bool global = strcmp(word, "global") == 0;
+        if (lw_val_ok(lw_tap_find(taps, word)) || (global && !named))
+            continue;
+        add_offer(o, &picture_keys[i], "", word, -1, lw_val_type(g, x));
+        if (named && strcmp(word, "pix") == 0)
+            o->at[o->n - 1].sets &= PIXELS | COL;
     }
 }
 
@@ -106,14 +135,19 @@ static void add_map(offers *o, const lw_tap *tap, int32_t index, lw_type t, int3
 static void add_all(offers *o, const lw_graph *g, lw_val x, const lw_taps *taps)
 {
     int32_t stage = 0;
-    for (size_t i = 0; i < LW_COUNT(picture_keys); i++)
-        add_offer(o, &picture_keys[i], "", -1, lw_val_type(g, x));
+    bool named = false;
+    for (int32_t i = 0; i < taps->n; i++)
+        named |= lw_val_type(g, taps->tap[i].val).rank == 4 && !is_numbered(taps->tap[i].name);
+    add_picture(o, g, x, taps, named);
     for (int32_t i = 0; i < taps->n; i++) {
+        const char *name = taps->tap[i].name;
         lw_type t = lw_val_type(g, taps->tap[i].val);
         if (t.rank == 4)
             add_map(o, &taps->tap[i], i, t, stage++);
-        else if (strcmp(taps->tap[i].name, "logits") != 0) /* a verdict, no feature */
-            add_offer(o, &row_key, taps->tap[i].name, i, t);
+        else if (strcmp(name, "logits") != 0) /* a verdict, no feature */
+            add_offer(o, &row_key, name, "", i, t);
+        if (strcmp(name, "norm_x") == 0)
+            o->at[o->n - 1].sets |= MAPS;
     }
 }
 

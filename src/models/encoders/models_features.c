@@ -20,7 +20,7 @@ static lw_val patches(lw_graph *g, lw_val x)
     return lw_reshape(g, out, lw_type_of(LW_F32, 3, b, h * w, PATCH * PATCH * c));
 }
 
-static lw_val root_mean_square(lw_graph *g, lw_val x)
+lw_val lw_root_mean_square(lw_graph *g, lw_val x)
 {
     lw_val m = lw_mean(g, lw_sqr(g, x), LW_OVER_MIDDLE);
     return lw_ew1(g, LW_EW_sqrt, lw_add_f32(g, m, 1e-6f));
@@ -48,7 +48,7 @@ static lw_val build_key(lw_graph *g, const lw_feature_key *k, lw_val images, con
     case LW_KEY_P4:
         return patches(g, x);
     case LW_KEY_NORM_X:
-        return root_mean_square(g, x);
+        return lw_root_mean_square(g, x);
     case LW_KEY_STAT:
         return statistic(g, s, k->tap + 1, x, k->stat);
     }

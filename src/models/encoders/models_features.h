@@ -15,11 +15,22 @@
  *   pooled               the encoder's pooled feature; so for
  *                        any vector or rows it offers          T 1 or rows, C F
  *
+ * Maps with names of their own (those of the published masked autoencoder: conv1, layer1_blk2, layer1,
+ * ...) have the published keys:
+ *
+ *   NAME                 the map, per location                 as sK.loc
+ *   NAME_mean, NAME_std, NAME_mean_2, NAME_std_2,
+ *   NAME_mean_4, NAME_std_4                                    as sK.mean ..
+ *   global               all pixels                            as pix
+ *   norm_x               of the network's input, which may be
+ *                        patches of pixels                     T 1, C of it
+ *
  * std = sqrt(population variance + 1e-6). Named sets: `pixels` = pix; `all` = every key there
  * is room for, those of s0 and pooled too; `maps` = pix, norm_x and the seven keys of every stage
  * s1, s2, ... that has room for them; `col` = pix, pix.p4, pix.mean, pix.std, pix.m4, s1.mean,
  * s1.std and sK.loc, sK.mean, sK.std of the later stages (13 keys for three stages). s0 is the
- * stem.
+ * stem. Of the published autoencoder `maps` are the 86 published keys: global, norm_x and seven of
+ * each of twelve maps.
  */
 #ifndef LW_MODELS_FEATURES_H
 #define LW_MODELS_FEATURES_H
@@ -27,10 +38,10 @@
 #include "models/models_network.h"
 
 /* Every key of the picture, of all maps and of all vectors there may be. */
-enum { LW_MAX_FEATURE_KEYS = 6 + 7 * LW_MAX_MAPS + (LW_MAX_TAPS - LW_MAX_MAPS) };
+enum { LW_MAX_FEATURE_KEYS = 7 + 7 * LW_MAX_MAPS + (LW_MAX_TAPS - LW_MAX_MAPS) };
 
 typedef struct lw_feature_key {
-    char name[20];
+    char name[24];
     uint8_t kind, stat; /* private */
     int16_t tap;        /* number of the encoder's tap; -1: the picture */
     int32_t slots;      /* T */
