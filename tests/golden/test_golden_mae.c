@@ -292,9 +292,10 @@ static void test_keys(void **state)
     static const struct {
         const char *name;
         int32_t slots, wide; /* c = wide C0 */
-    } some[] = {{"conv1", 1024, 1},       {"layer1_std_2", 256, 1}, {"layer2_blk4_mean", 1, 2},
-                {"layer3_blk6", 64, 4},   {"layer3_blk6_mean_4", 4, 4},
-                {"layer4_blk2", 16, 8},   {"layer4_std_4", 1, 8},   {"layer4", 16, 8}};
+    } some[] = {{"conv1", 1024, 1},           {"layer1_std_2", 256, 1},
+                {"layer2_blk4_mean", 1, 2},   {"layer3_blk6", 64, 4},
+                {"layer3_blk6_mean_4", 4, 4}, {"layer4_blk2", 16, 8},
+                {"layer4_std_4", 1, 8},       {"layer4", 16, 8}};
     const int32_t c0 = 8;
     lw_feature_set s;
     int64_t slots = 0;

@@ -8,8 +8,8 @@
 
 #include "jobs/encoder/encoder_mae.h"
 
-#define PUBLISHED                                                                               \
-    "train encoder --arch resnet34-unet --data synth:16 --limit 64 --width 4 --batch-size 8 "   \
+#define PUBLISHED                                                                             \
+    "train encoder --arch resnet34-unet --data synth:16 --limit 64 --width 4 --batch-size 8 " \
     "--warmup-steps 2 --mask-schedule linear_warmup --mask-warmup-steps 4 --cls-ft-steps 3 "
 
 static void test_schedules(void **state)
@@ -43,7 +43,8 @@ static int64_t weights_size(const char *dir)
 static void test_runs(void **state)
 {
     (void)state;
-    lab_expect(0, PUBLISHED "--steps 8 --save-every 5 --export-encoder-path enc --output-dir whole");
+    lab_expect(0,
+               PUBLISHED "--steps 8 --save-every 5 --export-encoder-path enc --output-dir whole");
     lab_expect(0, PUBLISHED "--steps 8 --threads 1 --resume-from whole/checkpoints/step_0000005 "
                             "--output-dir resumed");
     lab_same_checkpoint("whole", "resumed");

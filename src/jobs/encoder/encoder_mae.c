@@ -24,11 +24,13 @@ int lw_encoder_mae_check(const lw_train_encoder_config *c)
         return lw_fail(LW_EUSAGE, "%s: only --arch resnet34-unet has it",
                        c->cls_ft_steps > 0 ? "--cls-ft-steps" : "--input-patchify-size");
     if (scheduled(c) && c->mask_warmup_steps < 1)
-        return lw_fail(LW_EUSAGE, "--mask-schedule: say over how many steps by --mask-warmup-steps");
-    if (c->cls_ft_steps > 0 && c->train.steps < c->cls_ft_steps)
         return lw_fail(LW_EUSAGE,
-                       "--cls-ft-steps %lld: are the last of --steps, of which there must be as many",
-                       (long long)c->cls_ft_steps);
+                       "--mask-schedule: say over how many steps by --mask-warmup-steps");
+    if (c->cls_ft_steps > 0 && c->train.steps < c->cls_ft_steps)
+        return lw_fail(
+            LW_EUSAGE,
+            "--cls-ft-steps %lld: are the last of --steps, of which there must be as many",
+            (long long)c->cls_ft_steps);
     return 0;
 }
 

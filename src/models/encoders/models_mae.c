@@ -122,8 +122,7 @@ lw_val lw_mae_decode(lw_builder *b, const lw_mae_config *c, const lw_taps *taps)
     if (!c->decoder)
         return lw_graph_fail(g, LW_EUSAGE, "this encoder has no decoder");
     const char *up = lw_scope_push(g, "decoder.0");
-    lw_val h =
-        conv_norm(b, 1, lw_tap_find(taps, "layer4"), c->width * HALVED, 1, LW_ACT_RELU);
+    lw_val h = conv_norm(b, 1, lw_tap_find(taps, "layer4"), c->width * HALVED, 1, LW_ACT_RELU);
     lw_scope_set(g, up);
     for (int i = 0; i < STAGES; i++) {
         int32_t o = c->width * (i + 1 < STAGES ? HALVED >> (i + 1) : 1);
@@ -155,8 +154,8 @@ int lw_mae_check(const lw_mae_config *c)
     LW_TRY(in_range("patchify size", c->patchify, 1, 64));
     LW_TRY(in_range("classes", c->classes, 0, 1 << 20));
     if (c->image_size % (HALVED * c->patchify))
-        return lw_fail(LW_EUSAGE, "encoder: image size %d is no multiple of %d",
-                       (int)c->image_size, (int)(HALVED * c->patchify));
+        return lw_fail(LW_EUSAGE, "encoder: image size %d is no multiple of %d", (int)c->image_size,
+                       (int)(HALVED * c->patchify));
     return 0;
 }
 
@@ -171,8 +170,8 @@ json_t *lw_mae_to_json(const lw_mae_config *c)
 int lw_mae_from_json(const json_t *j, const char *where, lw_mae_config *out)
 {
     static const char *const keys[] = {
-        "_class_name", "image_size", "in_channels", "base_channels", "input_patchify_size",
-        "num_classes", "decoder",    NULL};
+        "_class_name",         "image_size",  "in_channels", "base_channels",
+        "input_patchify_size", "num_classes", "decoder",     NULL};
     const char *const *const known[] = {keys, NULL};
     lw_mae_config c = {0};
     LW_TRY(lw_json_check_known(j, where, known, NULL));
@@ -195,8 +194,8 @@ int lw_mae_declare(const lw_mae_config *c, lw_store *s)
     LW_TRY(lw_mae_check(c));
     LW_TRY(lw_graph_new(&g));
     lw_builder b = {.g = g, .params = lw_store_params(s)};
-    lw_val x = lw_input(
-        g, "x", lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, c->channels));
+    lw_val x = lw_input(g, "x",
+                        lw_type_of(LW_F32, 4, 1, c->image_size, c->image_size, c->channels));
     lw_mae_net(&b, c, lw_mae_places(g, c, x), &taps);
     if (c->decoder)
         lw_mae_decode(&b, c, &taps);

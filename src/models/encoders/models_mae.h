@@ -25,9 +25,10 @@
 typedef struct lw_mae_config {
     int32_t image_size, channels; /* of its pictures, or latents */
     int32_t width;
-    int32_t patchify; /* squares of so many pixels become one place of as many channels first; 1: none */
-    int32_t classes;  /* outputs of fc; 0: no head */
-    bool decoder;     /* has the decoder's parameters */
+    int32_t
+        patchify; /* squares of so many pixels become one place of as many channels first; 1: none */
+    int32_t classes; /* outputs of fc; 0: no head */
+    bool decoder;    /* has the decoder's parameters */
 } lw_mae_config;
 
 /* LW_EUSAGE: what is wrong. */
