@@ -118,10 +118,13 @@ static void run(check *t, const problem *p, float *out, const float *packed, con
 {
     lw_kernels k = kernels_of(t);
     int64_t n = lw_winograd_scratch_floats(&p->s, p->pass, p->tile);
-    float *scratch = check_out(t, n, 0);
+    float *scratch = check_out(t, n, 0),
+          *shared = check_out(t, lw_winograd_input_floats(&p->s, p->pass, p->tile), 0);
+    for (int64_t i = lw_winograd_input_tasks(&p->s, p->pass, p->tile) - 1; i >= 0; i--)
+        k.winograd.inputs(shared, p->in, &p->s, p->pass, p->tile, i);
     for (int64_t i = lw_winograd_tasks(&p->s, p->pass, p->tile) - 1; i >= 0; i--) {
         memset(scratch, 0xff, (size_t)n * sizeof *scratch);
-        k.winograd.run(out, p->in, packed, &p->s, p->pass, p->tile, e, scratch, i);
+        k.winograd.run(out, p->in, packed, shared, &p->s, p->pass, p->tile, e, scratch, i);
     }
 }
 
@@ -232,7 +235,8 @@ static void epilogues(check *t)
 static void batch_invariance(check *t)
 {
     static const int images[][5] = {{19, 4, 4, 40, 33},  {7, 8, 8, 20, 48}, {3, 16, 16, 16, 16},
-                                    {14, 4, 4, 350, 32}, {11, 4, 4, 20, 3}, {6, 5, 1, 8, 8}};
+                                    {14, 4, 4, 350, 32}, {11, 4, 4, 20, 3}, {6, 5, 1, 8, 8},
+                                    {3100, 1, 1, 8, 3}}; /* the last: tasks enough of blocks */
     for (size_t i = 0; i < LW_COUNT(images) * 4; i++) {
         const int *z = images[i / 4];
         problem p = make(t, shape(z[0], z[1], z[2], z[3], z[4]), (lw_conv_pass)(i & 1),
@@ -269,7 +273,7 @@ static void pitch_invariance(check *t)
 typedef struct shared_run {
     lw_kernels k;
     const problem *p;
-    float *out, *scratch;
+    float *out, *inputs, *scratch;
     const float *packed;
     int64_t per_worker;
 } shared_run;
@@ -277,8 +281,15 @@ typedef struct shared_run {
 static void shared_task(void *arg, int64_t task, int worker)
 {
     const shared_run *r = arg;
-    r->k.winograd.run(r->out, r->p->in, r->packed, &r->p->s, r->p->pass, r->p->tile, NULL,
-                      r->scratch + worker * r->per_worker, task);
+    r->k.winograd.run(r->out, r->p->in, r->packed, r->inputs, &r->p->s, r->p->pass, r->p->tile,
+                      NULL, r->scratch + worker * r->per_worker, task);
+}
+
+static void inputs_task(void *arg, int64_t task, int worker)
+{
+    const shared_run *r = arg;
+    (void)worker;
+    r->k.winograd.inputs(r->inputs, r->p->in, &r->p->s, r->p->pass, r->p->tile, task);
 }
 
 static void thread_invariance(check *t)
@@ -296,6 +307,8 @@ static void thread_invariance(check *t)
             if (lw_pool_new(threads[k], &pool))
                 LW_ASSERT(false, "%s", lw_errmsg());
             r.out = check_out(t, p.n_out, 0);
+            r.inputs = check_out(t, lw_winograd_input_floats(&p.s, p.pass, p.tile), 0);
+            lw_pool_run(pool, lw_winograd_input_tasks(&p.s, p.pass, p.tile), inputs_task, &r);
             lw_pool_run(pool, lw_winograd_tasks(&p.s, p.pass, p.tile), shared_task, &r);
             check_same(t, r.out, first, (size_t)p.n_out * sizeof *first, "%d threads, %s",
                        threads[k], p.name);

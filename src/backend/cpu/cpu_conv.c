@@ -7,6 +7,7 @@ typedef struct conv_arg {
     lw_conv_shape s;
     lw_act act;
     bool packed;
+    size_t inputs_at; /* bytes of work before the transformed inputs that tasks share */
     ptrdiff_t ld_residual;
 } conv_arg;
 
@@ -88,11 +89,24 @@ static void data_grad_u8_task(const lw_task *t)
 
 /* ---- with Winograd's tiles ------------------------------------------------------------------- */
 
+static float *shared_inputs(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    return t->work ? (float *)(void *)((char *)t->work + a->inputs_at) : NULL;
+}
+
+static void inputs_task(const lw_task *t)
+{
+    const conv_arg *a = t->arg;
+    a->pack.k->winograd.inputs(shared_inputs(t), t->in[0], &a->s, a->pack.pass, a->pack.tile,
+                               t->index);
+}
+
 static void tiles_task(const lw_task *t, const lw_epilogue *e)
 {
     const conv_arg *a = t->arg;
-    a->pack.k->winograd.run(t->out[0], t->in[0], weights(t), &a->s, a->pack.pass, a->pack.tile, e,
-                            t->scratch, t->index);
+    a->pack.k->winograd.run(t->out[0], t->in[0], weights(t), shared_inputs(t), &a->s, a->pack.pass,
+                            a->pack.tile, e, t->scratch, t->index);
 }
 
 static void forward_tiles_task(const lw_task *t)
@@ -152,7 +166,7 @@ static void set_pitches(cpu_lower *c, conv_arg *a, ptrdiff_t x, ptrdiff_t y, int
 }
 
 /* The tasks that multiply: with Winograd's tiles, which need scratch, or directly. */
-static void add_tasks(cpu_lower *c, const conv_arg *a, lw_task_fn *const task[LW_NUM_COUNT])
+static void add_tasks(cpu_lower *c, conv_arg *a, lw_task_fn *const task[LW_NUM_COUNT])
 {
     const cpu_pack *p = &a->pack;
     if (!p->tile) {
@@ -161,6 +175,13 @@ static void add_tasks(cpu_lower *c, const conv_arg *a, lw_task_fn *const task[LW
     }
     c->out->scratch_bytes = sizeof(float) *
                             (size_t)lw_winograd_scratch_floats(&a->s, p->pass, p->tile);
+    int64_t inputs = lw_winograd_input_tasks(&a->s, p->pass, p->tile);
+    if (inputs > 0) {
+        a->inputs_at = LW_ROUND_UP(c->out->work_bytes, 64);
+        c->out->work_bytes = a->inputs_at + sizeof(float) * (size_t)lw_winograd_input_floats(
+                                                                &a->s, p->pass, p->tile);
+        lw_cpu_phase(c, inputs_task, inputs);
+    }
     lw_cpu_phase(c, p->pass == LW_CONV_FORWARD ? forward_tiles_task : data_grad_tiles_task,
                  lw_winograd_tasks(&a->s, p->pass, p->tile));
 }

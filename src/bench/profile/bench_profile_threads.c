@@ -14,7 +14,8 @@ static void wait_us(void *arg, int64_t task, int worker)
         ;
 }
 
-/* Median of a run of n tasks of `us` microseconds each beyond what all CPUs need for them. */
+/* What a run of n tasks of `us` microseconds each takes beyond what all CPUs need for them: the least of
+ * many, since other programs make it longer. */
 static double beyond_us(lw_pool *pool, int64_t n, double us)
 {
     enum { RUNS = 101 };
@@ -24,7 +25,7 @@ static double beyond_us(lw_pool *pool, int64_t n, double us)
         lw_pool_run(pool, n, wait_us, &us);
         took[i] = 1e6 * (lw_now() - t);
     }
-    double beyond = lw_summarize(took, RUNS).p50 - us * (double)n / (double)lw_pool_size(pool);
+    double beyond = lw_summarize(took, RUNS).min - us * (double)n / (double)lw_pool_size(pool);
     return LW_MAX(beyond, 0.0);
 }
 
@@ -36,7 +37,8 @@ int lw_profile_measure_barrier(lw_profile *p)
     LW_TRY(lw_pool_new(p->cpus, &pool));
     int64_t many = (int64_t)ROUNDS * p->cpus;
     p->barrier_us = beyond_us(pool, p->cpus, 20.0);
-    p->task_us = LW_MAX(0.0, beyond_us(pool, many, 2.0) - p->barrier_us) / (double)many;
+    double handing = beyond_us(pool, many, 2.0) - p->barrier_us;
+    p->task_us = LW_MAX(handing, 0.0) / (double)many;
     return 0;
 }
 

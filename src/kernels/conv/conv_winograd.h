@@ -28,24 +28,39 @@ bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass);
  * one image, the level and the mode: see conv_winograd_rule.c. */
 int lw_winograd_tile(const lw_conv_shape *s, lw_conv_pass pass, lw_isa isa, lw_conv_mode mode);
 
-/* Floats of the transformed weights, tasks to make them; tasks of the convolution and scratch
- * floats that each worker needs. `tile` is 4 or 2. */
+/*
+ * Floats of the transformed weights, tasks to make them; floats of transformed inputs that all tasks
+ * share and tasks to make these (0: each task makes its own, in scratch); tasks of the convolution and
+ * scratch floats that each worker needs. `tile` is 4 or 2.
+ *
+ * Few tiles are few tasks, and each would read all weights for a dozen rows. So where blocks of tiles
+ * alone do not keep 64 threads busy, inputs are transformed once for all, and tasks are cut by columns
+ * too, which costs no transform twice then; a block may be four times as tall, and weights are read
+ * less often.
+ */
 int64_t lw_winograd_packed_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile);
 int64_t lw_winograd_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_input_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+int64_t lw_winograd_input_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile);
 int64_t lw_winograd_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile);
 int64_t lw_winograd_scratch_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile);
 
 /* packed (64-byte aligned) <- w [O][3][3][C]. */
 typedef void lw_winograd_pack_fn(float *packed, const float *w, const lw_conv_shape *s,
                                  lw_conv_pass pass, int tile, int64_t task);
+/* shared (64-byte aligned) <- transformed inputs. */
+typedef void lw_winograd_inputs_fn(float *shared, const float *in, const lw_conv_shape *s,
+                                   lw_conv_pass pass, int tile, int64_t task);
 /* out = epilogue(the pass of in). Forward: in is x, out y. Data gradient: in is dy, out dx.
- * scratch: 64-byte aligned, of this worker alone. `e` may be NULL. */
+ * shared: what `inputs` made, where it makes anything. scratch: 64-byte aligned, of this worker alone.
+ * `e` may be NULL. */
 typedef void lw_winograd_run_fn(float *out, const float *in, const float *packed,
-                                const lw_conv_shape *s, lw_conv_pass pass, int tile,
-                                const lw_epilogue *e, float *scratch, int64_t task);
+                                const float *shared, const lw_conv_shape *s, lw_conv_pass pass,
+                                int tile, const lw_epilogue *e, float *scratch, int64_t task);
 
 struct lw_winograd_kernels {
     lw_winograd_pack_fn *pack;
+    lw_winograd_inputs_fn *inputs;
     lw_winograd_run_fn *run;
 };
 

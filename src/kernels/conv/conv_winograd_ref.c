@@ -121,15 +121,23 @@ static void output_tile(float *out, const double *m, const lw_wino *z, const lw_
     }
 }
 
-void lw_winograd_run_ref(float *out, const float *in, const float *packed, const lw_conv_shape *s,
-                         lw_conv_pass pass, int tile, const lw_epilogue *e, float *scratch,
-                         int64_t task)
+/* Nothing: `run` transforms tile by tile, in double. */
+void lw_winograd_inputs_ref(float *shared, const float *in, const lw_conv_shape *s,
+                            lw_conv_pass pass, int tile, int64_t task)
 {
+    (void)shared, (void)in, (void)s, (void)pass, (void)tile, (void)task;
+}
+
+void lw_winograd_run_ref(float *out, const float *in, const float *packed, const float *shared,
+                         const lw_conv_shape *s, lw_conv_pass pass, int tile, const lw_epilogue *e,
+                         float *scratch, int64_t task)
+{
+    (void)shared;
     lw_wino z = lw_wino_of(s, pass, tile);
     double *v = (double *)(void *)scratch;
     int64_t block = task / z.col_groups, group = task % z.col_groups;
     ptrdiff_t n1 = LW_MIN((group + 1) * z.cols, z.N), per_image = z.tiles_y * z.tiles_x;
-    for (int64_t t = z.tiles * block / z.blocks; t < z.tiles * (block + 1) / z.blocks; t++) {
+    for (int64_t t = lw_wino_first(&z, block); t < lw_wino_first(&z, block + 1); t++) {
         ptrdiff_t image = t / per_image, y0 = t % per_image / z.tiles_x * tile,
                   x0 = t % z.tiles_x * tile;
         input_tile(v, in + image * z.H * z.W * z.ld_in, &z, y0, x0);

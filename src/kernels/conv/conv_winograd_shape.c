@@ -6,8 +6,8 @@ enum {
     BLOCK_FLOATS = 147456, /* of V: 576 KiB of a core's L2, the rest is for M and the weights */
     BLOCK_ROWS = 12,       /* a block below the largest is a multiple: the tallest register tile */
     BLOCK_MAX = 48,
-    TASKS_WANTED = 8,
-    MIN_COLS = 2 * LW_GEMM_COLS /* fewer, and every task repeats too much of the input transform */
+    TASKS_WANTED = 40, /* little is lost at 8 and 16 threads, and not much at 64 */
+    PIECE = 4          /* tiles of a task that transforms */
 };
 
 static ptrdiff_t depth(const lw_conv_shape *s, lw_conv_pass pass)
@@ -31,6 +31,31 @@ bool lw_winograd_applies(const lw_conv_shape *s, lw_conv_pass pass)
            s->pad_bottom == 1 && s->pad_right == 1 && depth(s, pass) <= LW_WINOGRAD_MAX_DEPTH;
 }
 
+/* Blocks of at most so many tiles, groups of at most so many columns. */
+static void cut(lw_wino *w, ptrdiff_t tiles, ptrdiff_t cols)
+{
+    w->blocks = LW_MAX(LW_CEIL_DIV(w->tiles, tiles), 1);
+    w->block = (ptrdiff_t)LW_CEIL_DIV(w->tiles, w->blocks);
+    w->cols = cols;
+    w->col_groups = LW_CEIL_DIV(w->N, cols);
+}
+
+/*
+ * Until there are tasks enough. Smaller blocks read the weights more often, which comes for little:
+ * a panel is asked for long before it is used. Groups of columns would each transform the inputs again,
+ * so these are shared; reading them from beyond L2 costs a few percent of a large block.
+ */
+static void cut_finely(lw_wino *w)
+{
+    ptrdiff_t cols = LW_ROUND_UP(w->N, LW_GEMM_COLS);
+    cut(w, BLOCK_ROWS, cols);
+    w->shared = w->blocks < TASKS_WANTED && w->col_groups * cols > LW_GEMM_COLS;
+    while (w->shared && w->blocks * w->col_groups < TASKS_WANTED && cols > LW_GEMM_COLS) {
+        cols = LW_ROUND_UP(cols / 2, LW_GEMM_COLS);
+        cut(w, BLOCK_ROWS, cols);
+    }
+}
+
 lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     bool forward = pass == LW_CONV_FORWARD;
@@ -44,13 +69,10 @@ lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile)
     w.tiles = (int64_t)s->B * w.tiles_y * w.tiles_x;
     w.ldv = LW_ROUND_UP(w.K, 16);
     ptrdiff_t most = BLOCK_FLOATS / (w.points * w.ldv) / BLOCK_ROWS * BLOCK_ROWS;
-    most = LW_MIN(LW_MAX(most, BLOCK_ROWS), BLOCK_MAX);
-    w.blocks = LW_MAX(LW_CEIL_DIV(w.tiles, most), 1);
-    w.block = (ptrdiff_t)LW_CEIL_DIV(w.tiles, w.blocks);
-    w.cols = LW_ROUND_UP(w.N, LW_GEMM_COLS);
-    while (w.blocks * LW_CEIL_DIV(w.N, w.cols) < TASKS_WANTED && w.cols > MIN_COLS)
-        w.cols = LW_ROUND_UP(w.cols / 2, LW_GEMM_COLS);
-    w.col_groups = LW_CEIL_DIV(w.N, w.cols);
+    cut(&w, LW_MIN(LW_MAX(most, BLOCK_ROWS), BLOCK_MAX), LW_ROUND_UP(w.N, LW_GEMM_COLS));
+    if (w.blocks < TASKS_WANTED)
+        cut_finely(&w);
+    w.pieces = LW_CEIL_DIV(w.block, PIECE);
     w.v_step = w.block * w.ldv + 16;
     w.m_step = w.block * LW_GEMM_COLS + 16;
     return w;
@@ -66,6 +88,18 @@ int64_t lw_winograd_pack_tasks(const lw_conv_shape *s, lw_conv_pass pass, int ti
     return lw_gemm_pack_tasks(produced(s, pass), depth(s, pass) * points_of(tile));
 }
 
+int64_t lw_winograd_input_floats(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+{
+    lw_wino w = lw_wino_of(s, pass, tile);
+    return w.shared ? w.blocks * w.points * w.v_step : 0;
+}
+
+int64_t lw_winograd_input_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile)
+{
+    lw_wino w = lw_wino_of(s, pass, tile);
+    return w.shared ? w.blocks * w.pieces : 0;
+}
+
 int64_t lw_winograd_tasks(const lw_conv_shape *s, lw_conv_pass pass, int tile)
 {
     lw_wino w = lw_wino_of(s, pass, tile);
@@ -76,5 +110,6 @@ int64_t lw_winograd_scratch_floats(const lw_conv_shape *s, lw_conv_pass pass, in
 {
     lw_wino w = lw_wino_of(s, pass, tile);
     /* The reference keeps one tile in double precision. */
-    return LW_MAX(w.points * (w.v_step + w.m_step), 2 * w.points * w.ldv);
+    ptrdiff_t own = w.shared ? w.m_step : w.v_step + w.m_step;
+    return LW_MAX(w.points * own, 2 * w.points * w.ldv);
 }

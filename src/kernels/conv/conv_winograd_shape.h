@@ -10,9 +10,10 @@ enum { LW_WINO_MAX_SIDE = 6, LW_WINO_MAX_POINTS = 36 };
 
 /*
  * The tiles of all images in a row (image, then y, then x) are cut into blocks; a task is one block
- * and one group of output columns. Its scratch holds
- *   V [points][block][ldv]            the block's transformed inputs
- *   M [points][block][panel columns]  products of one panel, before they are transformed back
+ * and one group of output columns.
+ *   V [points][block][ldv]            the block's transformed inputs: in its scratch, or, where they
+ *                                     are shared, one such V for each block
+ *   M [points][block][panel columns]  products of one panel, before they are transformed back: scratch
  *
  * with a few floats between points, so that the points of a tile do not share cache sets.
  */
@@ -26,7 +27,15 @@ typedef struct lw_wino {
     ptrdiff_t block;       /* tiles of the largest block */
     ptrdiff_t cols, col_groups;
     ptrdiff_t ldv, v_step, m_step; /* floats */
+    bool shared;                   /* V */
+    ptrdiff_t pieces;              /* tasks that make a shared V */
 } lw_wino;
 lw_wino lw_wino_of(const lw_conv_shape *s, lw_conv_pass pass, int tile);
+
+/* Tiles [t0, t0 + tiles) of a block. */
+static inline int64_t lw_wino_first(const lw_wino *z, int64_t block)
+{
+    return z->tiles * block / z->blocks;
+}
 
 #endif
