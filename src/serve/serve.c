@@ -313,10 +313,10 @@ void lw_serve_control(lw_serve *s, lw_serve_asked *out)
     *out = s->heard;
 }
 
-lw_serve_frame *lw_serve_frame_begin(lw_serve *s)
+lw_serve_frame *lw_serve_frame_begin(lw_serve *s, bool watched)
 {
     const double now = lw_now();
-    if (!s->heard.watched && now - s->given < IDLE)
+    if (!watched && now - s->given < IDLE)
         return NULL;
     s->given = now;
     lw_serve_frame *f = &s->frame[lw_mailbox_buffer(s->frames)];

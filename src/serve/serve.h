@@ -5,7 +5,7 @@
  *   lw_serve_new(&o, &s);                    the address is bound: port in use is known at once
  *   lw_serve_start(s, &size);                a thread of its own answers from here on
  *   lw_serve_control(s, &control);           what the page asks for, as of now
- *   if ((f = lw_serve_frame_begin(s)))       NULL: nobody looks
+ *   if ((f = lw_serve_frame_begin(s, watched)))       NULL: nobody looks
  *       { ... fill f ...; lw_serve_frame_give(s); }
  *   lw_serve_close(&s);
  *
@@ -77,13 +77,15 @@ int32_t lw_serve_port(const lw_serve *s);
 int lw_serve_start(lw_serve *s, const lw_serve_size *size);
 void lw_serve_close(lw_serve **pp);
 
-/* The next four of one thread. */
+/* Of one thread. */
 void lw_serve_control(lw_serve *s, lw_serve_asked *out);
-/* The frame to fill. NULL: nobody looks, and the last one is younger than a quarter second. */
-lw_serve_frame *lw_serve_frame_begin(lw_serve *s);
+/* The next two of one thread, perhaps another one. The frame to fill. NULL: nobody looks (watched, as
+ * lw_serve_control said), and the last one is younger than a quarter second. */
+lw_serve_frame *lw_serve_frame_begin(lw_serve *s, bool watched);
 void lw_serve_frame_give(lw_serve *s);
 
-/* A line for who looks, in place of the last one: what is being built, what was refused. "": none. */
+/* A line for who looks, in place of the last one: what is being built, what was refused. "": none. Of the
+ * thread of lw_serve_control. */
 void lw_serve_note(lw_serve *s, const char *line);
 
 /* One line of JSON for /stats; of one thread. */

@@ -44,8 +44,9 @@ void lw_serve_control(lw_serve *s, lw_serve_asked *out)
     *out = (lw_serve_asked){0};
 }
 
-lw_serve_frame *lw_serve_frame_begin(lw_serve *s)
+lw_serve_frame *lw_serve_frame_begin(lw_serve *s, bool watched)
 {
+    (void)watched;
     (void)s;
     return NULL;
 }

@@ -15,7 +15,18 @@ static void set_inputs(lw_translator *t)
     lw_translator_set_moves(t);
 }
 
-static int make_plan(lw_translator *t, lw_forward **out)
+/* Of latents, where the decoder is apart. */
+static lw_type latent_type(const lw_translator *t)
+{
+    const lw_port *p;
+    lw_type type = lw_type_of(LW_F32, 4, 1, 1, 1, 1);
+    if (lw_forward_find(t->plan, "latent", &p) == 0)
+        for (int k = 0; k < 4; k++)
+            type.dim[k] = (int32_t)p->shape[k];
+    return type;
+}
+
+static int make_plan(lw_translator *t, lw_device *dev, bool back, lw_forward **out)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_CLEANUP(lw_quantization_free) lw_quantization *quant = NULL;
@@ -24,11 +35,11 @@ static int make_plan(lw_translator *t, lw_forward **out)
         LW_TRY(lw_quantization_find(name, &quant));
     LW_TRY(lw_precision_check(t->o.precision, quant, name));
     LW_TRY(lw_graph_new(&g));
-    LW_TRY(lw_translator_build(t, g));
+    LW_TRY(back ? lw_translator_build_back(t, g, latent_type(t)) : lw_translator_build(t, g));
     const lw_compile_opts o = {.opt = 1,
                                .precision = (lw_num)t->o.precision,
                                .calibration = lw_quantization_ranges(quant)};
-    return lw_forward_of(t->dev, &g, &o, LW_SLAB_PARAM, name, out);
+    return lw_forward_of(dev, &g, &o, LW_SLAB_PARAM, name, out);
 }
 
 int lw_translator_new(lw_device *dev, const lw_translator_opts *o, const lw_pixels *in,
@@ -41,7 +52,9 @@ int lw_translator_new(lw_device *dev, const lw_translator_opts *o, const lw_pixe
     t->o = *o;
     t->in = *in;
     LW_TRY(lw_translator_open(t));
-    LW_TRY(make_plan(t, &t->plan));
+    LW_TRY(make_plan(t, dev, false, &t->plan));
+    if (t->o.beside_dev)
+        LW_TRY(make_plan(t, t->o.beside_dev, true, &t->back));
     t->o.model = t->net || t->coder.encoder ? "the network" : "identity"; /* the caller's is gone */
     t->o.latents = NULL;
     set_inputs(t);
@@ -55,6 +68,7 @@ void lw_translator_free(lw_translator **pp)
     if (!t)
         return;
     lw_forward_free(&t->plan);
+    lw_forward_free(&t->back);
     lw_network_close(&t->net);
     lw_autoencoder_close(&t->coder);
     lw_free(&t->schedule);
@@ -85,7 +99,18 @@ void lw_translator_network_size(const lw_translator *t, int32_t *w, int32_t *h)
 
 lw_plan_info lw_translator_info(const lw_translator *t)
 {
-    return lw_forward_info(t->plan);
+    lw_plan_info all = lw_forward_info(t->plan);
+    if (t->back) {
+        const lw_plan_info back = lw_forward_info(t->back);
+        all.n_steps += back.n_steps;
+        all.n_prepare += back.n_prepare;
+        all.frame_bytes += back.frame_bytes;
+        all.derived_bytes += back.derived_bytes;
+        all.flops += back.flops;
+        all.bytes += back.bytes;
+        all.forward_flops += back.forward_flops;
+    }
+    return all;
 }
 
 void lw_translator_print(lw_str *s, const lw_translator *t)
@@ -94,6 +119,11 @@ void lw_translator_print(lw_str *s, const lw_translator *t)
     lw_str_addf(s, "result: %dx%d rgb24%s\n", (int)t->out_w, (int)t->out_h,
                 t->out_w == t->framing.w && t->out_h == t->framing.h ? "" : ", resized bilinear");
     lw_forward_print(s, t->plan);
+    if (t->back) {
+        lw_str_addf(s, "the decoder, beside the network of the next frame, with %d threads:\n",
+                    lw_pool_size(t->o.beside_dev->pool));
+        lw_forward_print(s, t->back);
+    }
 }
 
 const uint8_t *lw_translator_given(const lw_translator *t)
@@ -139,7 +169,7 @@ static void set_fed_back(lw_translator *t)
     *given = 1.0f - *own;
 }
 
-int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb)
+static int run_front(lw_translator *t, const uint8_t *frame)
 {
     const lw_tick tick = {t->o.seed, t->o.fresh_noise ? (uint32_t)t->frames : 0};
     if (t->frames > 0 || (t->ran && lw_translator_delay(t) > 0))
@@ -149,8 +179,43 @@ int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb)
     set_fed_back(t);
     LW_TRY(lw_forward_run(t->plan, &tick));
     t->frames++;
+    return 0;
+}
+
+static void copy_rgb(const lw_translator *t, const lw_forward *from, uint8_t *rgb)
+{
     int32_t w, h;
     lw_translator_size(t, &w, &h);
-    memcpy(rgb, lw_forward_output(t->plan, "rgb"), (size_t)w * (size_t)h * 3);
+    memcpy(rgb, lw_forward_output(from, "rgb"), (size_t)w * (size_t)h * 3);
+}
+
+int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb)
+{
+    LW_TRY(run_front(t, frame));
+    if (t->back) {
+        lw_forward_pass(t->plan, "latent", t->back, "latent");
+        LW_TRY(lw_forward_run(t->back, NULL));
+    }
+    copy_rgb(t, t->back ? t->back : t->plan, rgb);
+    return 0;
+}
+
+size_t lw_translator_latent(const lw_translator *t)
+{
+    return t->back ? (size_t)lw_type_count(latent_type(t)) : 0;
+}
+
+int lw_translator_encode(lw_translator *t, const uint8_t *frame, float *latent)
+{
+    LW_TRY(run_front(t, frame));
+    memcpy(latent, lw_forward_output(t->plan, "latent"), lw_translator_latent(t) * sizeof *latent);
+    return 0;
+}
+
+int lw_translator_decode(lw_translator *t, const float *latent, uint8_t *rgb)
+{
+    memcpy(lw_forward_input(t->back, "latent"), latent, lw_translator_latent(t) * sizeof *latent);
+    LW_TRY(lw_forward_run(t->back, NULL));
+    copy_rgb(t, t->back, rgb);
     return 0;
 }

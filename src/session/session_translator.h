@@ -46,7 +46,10 @@ typedef struct lw_translator_opts {
     int32_t out_w, out_h; /* of the result; 0, 0: as at_input says */
     int32_t window;       /* of a U-Net's attention (lw_network.window); 0: none */
     int32_t precision;    /* lw_num of products; S8: of a U-Net's, from a quantised folder */
-    bool given;           /* keeps the frame as the network is given it: lw_translator_given */
+    lw_device *
+        beside_dev; /* the decoder is a plan of its own on this device, so that it may run beside the
+                              network of the next frame (lw_translator_encode); borrowed. NULL: one plan */
+    bool given;     /* keeps the frame as the network is given it: lw_translator_given */
     bool beside;    /* the result has the frame on its left, as the network is given it: twice as
                           wide */
     bool feed_back; /* from the second frame on (also behind a reset) the network is given its own
@@ -82,6 +85,14 @@ lw_plan_info lw_translator_info(const lw_translator *t);
 void lw_translator_print(lw_str *s, const lw_translator *t);
 /* A frame as the source has it -> rgb [h][w][3]. LW_ESTOPPED: the device was asked to stop. */
 int lw_translator_run(lw_translator *t, const uint8_t *frame, uint8_t *rgb);
+/*
+ * Both halves of a run, with opts.beside_dev: what the network makes of a frame, then the picture. They may run
+ * at the same time, each in one thread. latent: lw_translator_latent numbers. Former answers and frames in
+ * flight are the first half's.
+ */
+size_t lw_translator_latent(const lw_translator *t); /* 0: one plan */
+int lw_translator_encode(lw_translator *t, const uint8_t *frame, float *latent);
+int lw_translator_decode(lw_translator *t, const float *latent, uint8_t *rgb);
 /* The last frame at the result's size, rgb [h][w][3], until the next run. NULL: without opts.given, or the
  * network was given its own picture instead. */
 const uint8_t *lw_translator_given(const lw_translator *t);

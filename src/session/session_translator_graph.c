@@ -21,13 +21,17 @@ static lw_val through(const lw_network *n, lw_graph *g, const char *part, const 
     return lw_tap_find(&taps, tap);
 }
 
+/* A picture, or with an autoencoder a latent. */
 static lw_val translate(lw_translator *t, lw_graph *g, lw_val x)
 {
     if (t->coder.encoder)
         x = through(t->coder.encoder, g, "encoder", "latent", x);
-    if (t->net)
-        x = lw_translator_generate(t, g, x);
-    return t->coder.decoder ? through(t->coder.decoder, g, "decoder", "y", x) : x;
+    return t->net ? lw_translator_generate(t, g, x) : x;
+}
+
+static lw_val decode(const lw_translator *t, lw_graph *g, lw_val z)
+{
+    return t->coder.decoder ? through(t->coder.decoder, g, "decoder", "y", z) : z;
 }
 
 /* The frame, or where "own" is 1 and "given" 0 the picture that came of the last one: a state. */
@@ -81,6 +85,11 @@ int lw_translator_build(lw_translator *t, lw_graph *g)
     if (t->o.feed_back)
         x = feed_back(g, x, &last);
     lw_val y = translate(t, g, x);
+    if (t->o.beside_dev) {
+        lw_graph_output_add(g, "latent", y, LW_NOVAL);
+        return lw_graph_error(g);
+    }
+    y = decode(t, g, y);
     keep_picture(g, y, last);
     y = as_result(t, g, y);
     if (t->o.beside)
@@ -88,5 +97,12 @@ int lw_translator_build(lw_translator *t, lw_graph *g)
     int32_t w, h;
     lw_translator_size(t, &w, &h);
     lw_graph_output_add(g, "rgb", as_bytes(g, y, w, h), LW_NOVAL);
+    return lw_graph_error(g);
+}
+
+int lw_translator_build_back(lw_translator *t, lw_graph *g, lw_type latent)
+{
+    const lw_val y = as_result(t, g, decode(t, g, lw_input(g, "latent", latent)));
+    lw_graph_output_add(g, "rgb", as_bytes(g, y, t->out_w, t->out_h), LW_NOVAL);
     return lw_graph_error(g);
 }

@@ -162,8 +162,23 @@ static int fits(lw_translator *t)
     return choose_size(t);
 }
 
+static int check_beside(const lw_translator *t)
+{
+    if (!t->o.beside_dev)
+        return 0;
+    if (!t->coder.decoder)
+        return lw_fail(LW_EUSAGE,
+                       "--pipeline runs the decoder of latents beside the network, and %s has none",
+                       t->o.model);
+    return t->o.feed_back || t->o.beside
+               ? lw_fail(LW_EUSAGE, "--pipeline: with --%s the network waits for the picture",
+                         t->o.feed_back ? "feed-back" : "split")
+               : 0;
+}
+
 int lw_translator_open(lw_translator *t)
 {
     LW_TRY(open_networks(t));
+    LW_TRY(check_beside(t));
     return fits(t);
 }

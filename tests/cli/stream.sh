@@ -181,6 +181,27 @@ expect 0 stream --input a.y4m --every-frame --model kl --feed-back --output md5
 sum=$(sed -n 's/^md5 //p' "$out")
 expect 0 stream --input a.y4m --every-frame --model kl --output md5
 grep -q "$sum" "$out" && fails 'feeding back changed nothing'
+# the decoder beside the network of the next frame: the same bits, with frames in flight and skipped ones too
+for more in '--steps 2' '--stream-batch 3' '--similarity .95 --steps 2 --reset-every 5'; do
+    # shellcheck disable=SC2086
+    expect 0 stream --input a.y4m --every-frame --model four --latents kl $more --output md5
+    sum=$(sed -n 's/^md5 //p' "$out")
+    for n in 1 2 3; do
+        # shellcheck disable=SC2086
+        expect 0 stream --input a.y4m --every-frame --model four --latents kl $more --pipeline --threads $n --output md5
+        out_has "md5 $sum"
+        out_has 'had their network beside the decoder of one before'
+    done
+done
+expect 0 stream --input test:96x64@25 --num-frames 50 --as-fast --model kl --pipeline --drift-metrics drift6 --json
+out_has '"beside":'
+grep -q '"input_series"' drift6/metrics.json || fails 'the input of a pipeline'
+expect 4 stream --input a.y4m --every-frame --model kl --pipeline --output no/such/dir.y4m
+expect 2 stream --input a.y4m --model plain --pipeline
+err_has '--pipeline runs the decoder of latents beside the network, and plain has none'
+expect 2 stream --input a.y4m --model kl --pipeline --split
+err_has 'with --split the network waits for the picture'
+expect 2 stream --input a.y4m --model kl --pipeline --feed-back
 expect 2 stream --input a.y4m --model four
 err_has 'name the autoencoder'
 expect 2 stream --input a.y4m --model plain --sampler ancestral
@@ -332,6 +353,8 @@ if grep -q "^with .* web" "$out"; then
     expect 4 stream --input test --num-frames 2 --serve 127.0.0.1:0 --tls none.pem,none.key
     err_has 'none.pem: No such file'
     expect 0 stream --input test --num-frames 5 --serve 127.0.0.1:0
+    err_has 'page: http://127.0.0.1:'
+    expect 0 stream --input test:96x64@100 --num-frames 50 --model kl --pipeline --serve 127.0.0.1:0
     err_has 'page: http://127.0.0.1:'
 else
     echo 'skipped: built without libwebsockets'

@@ -224,6 +224,44 @@ static void test_settings(void **state)
     lw_translator_free(&u);
 }
 
+/* The decoder in a plan of its own on another device: the same bits, whichever picture it is at, and no
+ * allocation for a frame. */
+static void test_decoder_apart(void **state)
+{
+    static const int32_t precisions[] = {LW_NUM_F32, LW_NUM_BF16};
+    static float latents[2][MOST];
+    static uint8_t pictures[2][BYTES];
+    lw_device *beside = NULL;
+    (void)state;
+    assert_ok(cpu_device(3, lw_isa_best(), &beside));
+    for (int i = 0; i < 4; i++) {
+        lw_translator_opts o = {.model = i < 2 ? latent : coder,
+                                .latents = i < 2 ? coder : NULL,
+                                .steps = i < 2 ? 2 : 0,
+                                .precision = precisions[i % 2]};
+        lw_translator *whole = translator(o);
+        o.beside_dev = beside;
+        lw_translator *t = translator(o);
+        assert_int_equal(lw_translator_latent(whole), 0);
+        assert_int_equal(lw_translator_latent(t), H / 2 * (W / 2) * 4);
+        assert_ok(lw_translator_run(whole, frame, pictures[0]));
+        assert_ok(lw_translator_run(whole, other, pictures[1]));
+        assert_ok(lw_translator_run(t, frame, got));
+        assert_memory_equal(got, pictures[0], BYTES);
+        const uint64_t before = lw_alloc_count();
+        assert_ok(lw_translator_encode(t, frame, latents[0])); /* one is ahead of the decoder */
+        assert_ok(lw_translator_encode(t, other, latents[1]));
+        for (int k = 0; k < 2; k++) {
+            assert_ok(lw_translator_decode(t, latents[k], got));
+            assert_memory_equal(got, pictures[k], BYTES);
+        }
+        assert_int_equal(lw_alloc_count(), before);
+        lw_translator_free(&whole);
+        lw_translator_free(&t);
+    }
+    lw_backend_close(&beside);
+}
+
 static void test_fresh_noise(void **state)
 {
     lw_translator *t =
@@ -421,10 +459,11 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),       cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_fresh_noise), cmocka_unit_test(test_condition),
-        cmocka_unit_test(test_feed_back),   cmocka_unit_test(test_result_size),
-        cmocka_unit_test(test_together),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_parts),         cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_decoder_apart), cmocka_unit_test(test_fresh_noise),
+        cmocka_unit_test(test_condition),     cmocka_unit_test(test_feed_back),
+        cmocka_unit_test(test_result_size),   cmocka_unit_test(test_together),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, make_all, free_all);
 }

@@ -71,7 +71,7 @@ static void give(lw_serve *s, int64_t number)
 {
     lw_serve_asked asked;
     lw_serve_control(s, &asked);
-    lw_serve_frame *f = lw_serve_frame_begin(s);
+    lw_serve_frame *f = lw_serve_frame_begin(s, asked.watched);
     if (!f)
         return;
     lw_frame_test_draw(f->in, W, H, number);

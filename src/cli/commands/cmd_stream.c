@@ -44,7 +44,7 @@ static const lw_option options[] = {
      .unit = "seconds", .group = "Frames",
      .help =
          "a camera that fails is opened again for so long, while the last frame stays; 0: it ends"},
-    {LW_OPT(stream_cli, c.drift_metrics), .name = "drift-metrics", .path = LW_PATH_OUT,
+    {LW_OPT(stream_cli, c.drift_metrics), .name = "drift-metrics", .path = LW_PATH_OUT_DIR,
      .unit = "dir", .group = "Frames",
      .help = "do the frames decay? Six numbers of each as CSV, JSON and plots, frames 0, 100, 250 "
              "and 499, a page and a verdict"},
@@ -96,6 +96,10 @@ static const lw_option options[] = {
      .group = "Model",
      .help =
          "the network is given its own last picture instead of the frame, but for the first one"},
+    {LW_OPT(stream_cli, c.pipeline), .name = "pipeline", .fallback = "false", .group = "Model",
+     .help = "the decoder of latents works on a frame while the network has the next one, each "
+             "with half of "
+             "the threads"},
     {LW_OPT(stream_cli, c.reset_every), .name = "reset-every", .fallback = "0", .max = 1e9,
      .unit = "frames", .group = "Model",
      .help = "forget former answers and pictures after so many; 0: never"},
@@ -176,6 +180,11 @@ static void print_summary(const stream_cli *o, const lw_stream_config *c, const 
     if (c->network.stream_batch > 1)
         lw_cli_print("%d frames are computed together: each comes %d frames later\n",
                      (int)c->network.stream_batch, (int)c->network.stream_batch - 1);
+    if (c->pipeline)
+        lw_cli_print(
+            "%lld had their network beside the decoder of one before, %.0f %% of the time that "
+            "decoding took\n",
+            (long long)r->beside, 100 * r->beside_share);
     lw_cli_print("frames a second: %.4g in, %.4g network, %.4g out\n", r->fps_in, r->fps_network,
                  r->fps_out);
     lw_cli_print("%-16s %9s %9s %9s %9s   ms\n", "latency", "p50", "p95", "p99", "max");
@@ -209,6 +218,10 @@ static void print_json(const lw_stream_config *c, const lw_stream_report *r)
     json_object_set_new(j, "format", json_string(r->input));
     json_object_set_new(j, "skipped", json_integer((json_int_t)r->skipped));
     json_object_set_new(j, "similar", json_integer((json_int_t)r->similar));
+    if (c->pipeline) {
+        json_object_set_new(j, "beside", json_integer((json_int_t)r->beside));
+        json_object_set_new(j, "beside_share", lw_json_real(r->beside_share));
+    }
     json_object_set_new(j, "model", json_string(c->network.model));
     json_object_set_new(j, "size", json_pack("[i, i]", r->network_w, r->network_h));
     json_object_set_new(j, "outputs", outputs);

@@ -32,6 +32,9 @@ typedef struct lw_stream_report {
     int64_t dropped_in, dropped_out; /* before the network, behind it */
     int64_t repeated;                /* in files, for those dropped: time goes on */
     int64_t skipped;                 /* damaged ones of cameras and pipes; of the whole only */
+    int64_t beside;                  /* frames whose network ran while one before was decoded, with
+                                        pipeline; of the whole */
+    double beside_share;             /* that time, of all that decoding took */
     int64_t similar; /* of those computed: like the last one, whose picture they got */
     double fps_in, fps_network, fps_out;
     lw_stream_latency latency[LW_STREAM_PARTS];
@@ -49,8 +52,10 @@ typedef struct lw_stream_config {
     lw_translator_opts network;
     const char *models[LW_STREAM_MODELS]; /* others that the page may choose */
     int32_t n_models;
-    double similarity;     /* of a frame to the last one computed, above which it may be skipped
+    double similarity; /* of a frame to the last one computed, above which it may be skipped
                             (stream_similar.h); 0: none is */
+    bool pipeline;     /* the decoder of latents has a thread, and half of `threads`, of its own: it
+                              works on a frame while the network has the next */
     int64_t reset_every;   /* frames after which the network forgets its former answers; 0: never */
     int32_t threads, conv; /* of the device; lw_conv_mode */
     const char *output[LW_STREAM_OUTPUTS];

@@ -65,7 +65,7 @@ void lw_stream_live_obey(lw_stream_live *l, lw_stream_network *n, const lw_obser
 void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *out,
                          const lw_stream_stamps *f)
 {
-    lw_serve_frame *to = l->serve ? lw_serve_frame_begin(l->serve) : NULL;
+    lw_serve_frame *to = l->serve ? lw_serve_frame_begin(l->serve, f->watched) : NULL;
     if (!to)
         return;
     l->kernels->pixels.to_u8(to->in, in, l->pixels, 0, l->pixels->bands);

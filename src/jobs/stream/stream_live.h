@@ -23,6 +23,7 @@ typedef struct lw_stream_live {
 typedef struct lw_stream_stamps {
     int64_t number;
     double captured, taken, computed;
+    bool watched;        /* somebody looks, as lw_stream_live_obey heard */
     const uint8_t *mark; /* LW_FRAME_MARK bytes: what its page wrote on it */
 } lw_stream_stamps;
 
@@ -33,9 +34,10 @@ int lw_stream_live_start(lw_stream_live *l, const lw_stream_intake *in, bool bes
 void lw_stream_live_close(lw_stream_live *l);
 /* Does what the page asks for, but for a pause: l->asked. */
 void lw_stream_live_obey(lw_stream_live *l, lw_stream_network *n, const lw_observer *obs);
+/* Of one thread, perhaps another one. */
 void lw_stream_live_show(lw_stream_live *l, const uint8_t *in, const uint8_t *out,
                          const lw_stream_stamps *f);
-/* A line for who looks; of the same thread as the two above. */
+/* A line for who looks; of lw_stream_live_obey's thread. */
 void lw_stream_live_note(lw_stream_live *l, const char *line);
 /* As lw_frame_options.camera. */
 int lw_stream_live_camera(lw_stream_live *l, double seconds, lw_frame_picture *out);

@@ -10,7 +10,7 @@
 
 /* What computes: replaced as a whole while frames go through (stream_builder.h). */
 typedef struct lw_stream_engine {
-    lw_device *dev;
+    lw_device *dev, *beside; /* beside: of the decoder, with --pipeline */
     lw_translator *translator;
 } lw_stream_engine;
 
@@ -36,6 +36,7 @@ typedef struct lw_stream_network {
     lw_similar similar;
     int64_t reset_every, frames; /* frames computed or skipped */
     int32_t w, h;                /* of its RGB pictures */
+    size_t result; /* bytes of what a run gives: a picture, or with --pipeline a latent */
 } lw_stream_network;
 
 /* in: the source's frames. As lw_translator_new. */
@@ -44,7 +45,9 @@ int lw_stream_network_open(lw_stream_network *n, const lw_stream_config *c, cons
  * picture, which is an earlier frame's with --stream-batch. LW_STREAM_NOT_YET: of none. */
 enum { LW_STREAM_NOT_YET = 1 };
 int lw_stream_network_run(lw_stream_network *n, const uint8_t *frame, lw_stream_tag *tag,
-                          uint8_t *rgb);
+                          uint8_t *out);
+/* With --pipeline, of another thread: the picture of what a run gave. */
+int lw_stream_network_decode(lw_stream_network *n, const uint8_t *latent, uint8_t *rgb);
 /* The next frame is as the first one was. */
 void lw_stream_network_reset(lw_stream_network *n);
 /* Another engine, of results of the same size, from the next frame on: *e gets the one before it. */

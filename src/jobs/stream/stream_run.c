@@ -8,70 +8,32 @@
 #include "frames/frames.h"
 #include "jobs/stream/stream_intake.h"
 #include "jobs/stream/stream_drift.h"
-#include "jobs/stream/stream_live.h"
-#include "jobs/stream/stream_network.h"
+#include "jobs/stream/stream_pipe.h"
 #include "jobs/stream/stream_times.h"
 #include "jobs/stream/stream_verbose.h"
-
-#define WAIT 0.05 /* seconds between two questions whether to stop */
 
 const char *const lw_stream_part_names[LW_STREAM_PARTS] = {"read", "wait", "compute", "out",
                                                            "glass_to_glass"};
 
-/* A frame on its way: before the network as its source has it, behind it as RGB. */
-typedef struct frame {
-    uint8_t *bytes;
-    uint8_t
-        *given; /* behind the network: what it was given, at its picture's size, for the verdict */
-    bool has_given;
-    lw_stream_tag tag;
-    double computed; /* lw_now() */
-} frame;
-
-typedef struct pipe {
-    const lw_stream_config *c;
-    const lw_observer *obs;
-    lw_kernels kernels;
-    lw_stream_network network;
-    lw_frame_options options;
-    lw_stream_intake intake;
-    lw_frame_sink *sink[LW_STREAM_OUTPUTS];
-    lw_stream_live live;
-    lw_mailbox *in, *out, *troubles; /* troubles: of the source, for the caller's thread */
-    char trouble[LW_MAILBOX_BUFFERS][256];
-    frame before[LW_MAILBOX_BUFFERS], behind[LW_MAILBOX_BUFFERS];
-    bool running, paced, told_window;
-    double start;
-    /* the source's thread */
-    int64_t number;
-    /* the sinks' thread, until it has ended */
-    uint8_t *held; /* the last frame written */
-    lw_stream_drift *drift;
-    int64_t last, repeated;
-    lw_times all[LW_STREAM_PARTS], second[LW_STREAM_PARTS];
-    double said;
-    lw_stream_report then; /* counts when a second was told last */
-} pipe;
-
 /* ---- the source's thread --------------------------------------------------------------------- */
 
 /* The frame is due: frames of a file come at its rate. */
-static int wait_until_due(pipe *p)
+static int wait_until_due(stream_pipe *p)
 {
     const lw_frame_format *f = &p->intake.source->format;
     const double due = p->start + (double)p->number * f->per / f->rate;
     for (double left; (left = due - lw_now()) > 0;) {
         if (lw_mailbox_stopped(p->in))
             return LW_MAILBOX_END;
-        lw_sleep(fmin(left, WAIT));
+        lw_sleep(fmin(left, LW_STREAM_WAIT));
     }
     return 0;
 }
 
 static int read_frame(void *arg, int buffer)
 {
-    pipe *p = arg;
-    frame *f = &p->before[buffer];
+    stream_pipe *p = arg;
+    stream_frame *f = &p->before[buffer];
     if (p->c->num_frames && p->number == p->c->num_frames)
         return LW_MAILBOX_END;
     int rc = p->paced ? wait_until_due(p) : 0;
@@ -92,7 +54,7 @@ static int read_frame(void *arg, int buffer)
 
 /* ---- the sinks' thread ----------------------------------------------------------------------- */
 
-static void report_counts(pipe *p, lw_stream_report *r)
+static void report_counts(stream_pipe *p, lw_stream_report *r)
 {
     lw_mailbox_counts in = lw_mailbox_counted(p->in), out = lw_mailbox_counted(p->out);
     r->read = in.put;
@@ -111,7 +73,7 @@ static void report_rates(lw_stream_report *r, const lw_stream_report *since, dou
     r->fps_out = (double)(r->written - since->written) * per;
 }
 
-static void tell_second(pipe *p, double now)
+static void tell_second(stream_pipe *p, double now)
 {
     if ((!p->c->second && !p->live.serve) || now - p->said < 1)
         return;
@@ -128,7 +90,7 @@ static void tell_second(pipe *p, double now)
         p->c->second(p->c->self, &r);
 }
 
-static void count_times(pipe *p, const frame *f, double handed)
+static void count_times(stream_pipe *p, const stream_frame *f, double handed)
 {
     const double part[LW_STREAM_PARTS] = {f->tag.read - f->tag.captured, f->tag.taken - f->tag.read,
                                           f->computed - f->tag.taken, handed - f->computed,
@@ -141,7 +103,7 @@ static void count_times(pipe *p, const frame *f, double handed)
 
 /* In files time passes with frames: the last one stands for those that were dropped, the first for
  * those before it. */
-static int repeat_last(pipe *p, const frame *f)
+static int repeat_last(stream_pipe *p, const stream_frame *f)
 {
     const uint8_t *rgb = p->last < 0 ? f->bytes : p->held;
     for (int64_t gap = f->tag.number - p->last - 1; gap > 0; gap--) {
@@ -153,22 +115,17 @@ static int repeat_last(pipe *p, const frame *f)
     return 0;
 }
 
-static size_t rgb_bytes(const pipe *p)
-{
-    return (size_t)p->network.w * (size_t)p->network.h * 3;
-}
-
 static int write_frame(void *arg, int buffer)
 {
-    pipe *p = arg;
-    const frame *f = &p->behind[buffer];
+    stream_pipe *p = arg;
+    const stream_frame *f = &p->behind[buffer];
     LW_TRY(repeat_last(p, f));
     for (int i = 0; i < p->c->n_outputs; i++)
         LW_TRY(lw_frame_sink_put(p->sink[i], f->bytes));
     const double handed = lw_now();
     count_times(p, f, handed);
     if (!p->c->every_frame)
-        memcpy(p->held, f->bytes, rgb_bytes(p));
+        memcpy(p->held, f->bytes, lw_stream_rgb_bytes(p));
     if (p->drift)
         LW_TRY(lw_stream_drift_add(p->drift, f->bytes, f->has_given ? f->given : NULL));
     p->last = f->tag.number;
@@ -180,13 +137,21 @@ static int write_frame(void *arg, int buffer)
 
 static bool stopped(void *self)
 {
-    pipe *p = self;
+    stream_pipe *p = self;
     return p->running ? lw_mailbox_stopped(p->in) : lw_observe_stop(p->obs);
 }
 
-static void pipe_clear(pipe *p)
+static void close_frame(stream_frame *f)
 {
-    lw_mailbox_free(&p->in); /* first the threads */
+    lw_free(&f->bytes);
+    lw_free(&f->given);
+    lw_free(&f->shown);
+}
+
+static void pipe_clear(stream_pipe *p)
+{
+    lw_mailbox_free(&p->in); /* first the threads, each before the one it gives to */
+    lw_mailbox_free(&p->mid);
     lw_mailbox_free(&p->out);
     lw_mailbox_free(&p->troubles);
     lw_stream_live_close(&p->live);
@@ -194,16 +159,16 @@ static void pipe_clear(pipe *p)
     for (int i = 0; i < LW_STREAM_OUTPUTS; i++)
         lw_frame_sink_close(&p->sink[i]);
     for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
-        lw_free(&p->before[i].bytes);
-        lw_free(&p->behind[i].bytes);
-        lw_free(&p->behind[i].given);
+        close_frame(&p->before[i]);
+        close_frame(&p->between[i]);
+        close_frame(&p->behind[i]);
     }
     lw_free(&p->held);
     lw_stream_drift_free(&p->drift);
     lw_stream_network_close(&p->network);
 }
 
-static void pipe_free(pipe **pp)
+static void pipe_free(stream_pipe **pp)
 {
     if (*pp)
         pipe_clear(*pp);
@@ -213,13 +178,13 @@ static void pipe_free(pipe **pp)
 /* Of the source's thread. */
 static void on_trouble(void *self, const char *why)
 {
-    pipe *p = self;
+    stream_pipe *p = self;
     snprintf(p->trouble[lw_mailbox_buffer(p->troubles)], sizeof p->trouble[0], "%s", why);
     (void)lw_mailbox_put(p->troubles, 0);
 }
 
 /* What the source says of itself, to page and log. */
-static void pass_on_trouble(pipe *p)
+static void pass_on_trouble(stream_pipe *p)
 {
     int buffer;
     if (lw_mailbox_take(p->troubles, 0, &buffer) != 0)
@@ -231,12 +196,12 @@ static void pass_on_trouble(pipe *p)
 
 static int camera(void *self, double seconds, lw_frame_picture *out)
 {
-    pipe *p = self;
+    stream_pipe *p = self;
     return lw_stream_live_camera(&p->live, seconds, out);
 }
 
 /* Frames of the network's size and the source's rate and colours. */
-static int open_sinks(pipe *p)
+static int open_sinks(stream_pipe *p)
 {
     const lw_stream_config *c = p->c;
     lw_frame_format like = p->intake.source->format;
@@ -247,22 +212,35 @@ static int open_sinks(pipe *p)
     return 0;
 }
 
-static int open_slots(pipe *p)
+/* A frame of so many bytes; of others none where they are not wanted. */
+static int open_frame(stream_frame *f, size_t bytes, size_t given, size_t shown)
 {
-    for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
-        p->before[i].bytes = lw_calloc(lw_pixels_bytes(&p->intake.pixels), 1);
-        p->behind[i].bytes = lw_calloc(rgb_bytes(p), 1);
-        p->behind[i].given = lw_calloc(p->c->drift_metrics ? rgb_bytes(p) : 1, 1);
-        if (!p->before[i].bytes || !p->behind[i].bytes || !p->behind[i].given)
-            return LW_ENOMEM;
-    }
-    p->held = lw_calloc(rgb_bytes(p), 1);
-    LW_TRY(p->held ? 0 : LW_ENOMEM);
-    LW_TRY(lw_mailbox_new(p->c->every_frame, &p->in));
-    return lw_mailbox_new(p->c->every_frame, &p->out);
+    f->bytes = lw_calloc(bytes, 1);
+    f->given = lw_calloc(LW_MAX(given, 1), 1);
+    f->shown = lw_calloc(LW_MAX(shown, 1), 1);
+    return f->bytes && f->given && f->shown ? 0 : LW_ENOMEM;
 }
 
-static int pipe_open(pipe *p)
+static int open_slots(stream_pipe *p)
+{
+    const lw_stream_config *c = p->c;
+    const size_t in = lw_pixels_bytes(&p->intake.pixels), rgb = lw_stream_rgb_bytes(p),
+                 given = c->drift_metrics ? rgb : 0;
+    for (int i = 0; i < LW_MAILBOX_BUFFERS; i++) {
+        LW_TRY(open_frame(&p->before[i], in, 0, 0));
+        LW_TRY(open_frame(&p->behind[i], rgb, given, 0));
+        if (c->pipeline)
+            LW_TRY(open_frame(&p->between[i], p->network.result, given, c->serve ? in : 0));
+    }
+    p->held = lw_calloc(rgb, 1);
+    LW_TRY(p->held ? 0 : LW_ENOMEM);
+    LW_TRY(lw_mailbox_new(c->every_frame, &p->in));
+    if (c->pipeline) /* what the network has made is never thrown away */
+        LW_TRY(lw_mailbox_new(true, &p->mid));
+    return lw_mailbox_new(c->every_frame, &p->out);
+}
+
+static int pipe_open(stream_pipe *p)
 {
     const lw_stream_config *c = p->c;
     p->options = (lw_frame_options){.raw = c->raw,
@@ -291,53 +269,8 @@ static int pipe_open(pipe *p)
     return open_slots(p);
 }
 
-/* One frame through the network. LW_STREAM_NOT_YET: its picture comes later. */
-static int compute(pipe *p, const frame *from, frame *to)
-{
-    to->tag = from->tag;
-    to->tag.taken = lw_now();
-    const int rc = lw_stream_network_run(&p->network, from->bytes, &to->tag, to->bytes);
-    to->computed = lw_now();
-    const uint8_t *given = rc == 0 ? lw_translator_given(p->network.now.translator) : NULL;
-    to->has_given = given != NULL;
-    if (given)
-        memcpy(to->given, given, rgb_bytes(p));
-    return rc;
-}
-
-static void show(pipe *p, const frame *from, const frame *to)
-{
-    const lw_stream_tag *t = &to->tag;
-    const lw_stream_stamps stamps = {t->number, t->captured, t->taken, to->computed, t->mark};
-    lw_stream_live_show(&p->live, from->bytes, to->bytes, &stamps);
-}
-
-static int hand_on(pipe *p, const frame *from)
-{
-    frame *to = &p->behind[lw_mailbox_buffer(p->out)];
-    int rc = compute(p, from, to);
-    if (rc != 0)
-        return rc == LW_STREAM_NOT_YET ? 0 : rc;
-    if (!p->told_window)
-        LW_TRY(lw_stream_log_window(p->c, &p->network, from->bytes, to->bytes));
-    p->told_window = true;
-    show(p, from, to);
-    while ((rc = lw_mailbox_put(p->out, WAIT)) == LW_MAILBOX_NOT_YET)
-        if (lw_observe_stop(p->obs))
-            return lw_fail(LW_ESTOPPED, "interrupted");
-    return rc;
-}
-
-/* The last frame once more for each that is still in flight. */
-static int land(pipe *p, const frame *from)
-{
-    for (int64_t left = from ? p->network.in_flight : 0; left > 0; left--)
-        LW_TRY(hand_on(p, from));
-    return 0;
-}
-
 /* What the page asks for; waits while that is a pause. */
-static int obey(pipe *p)
+static int obey(stream_pipe *p)
 {
     for (;;) {
         lw_stream_live_obey(&p->live, &p->network, p->obs);
@@ -345,33 +278,33 @@ static int obey(pipe *p)
             return 0;
         if (lw_observe_stop(p->obs))
             return lw_fail(LW_ESTOPPED, "interrupted");
-        lw_sleep(WAIT);
+        lw_sleep(LW_STREAM_WAIT);
     }
 }
 
 /* Until there are no more frames, or one of the threads fails, or we are to stop. */
-static int pump(pipe *p)
+static int pump(stream_pipe *p)
 {
-    const frame *from = NULL;
+    const stream_frame *from = NULL;
     for (;;) {
         int buffer, rc;
         LW_TRY(obey(p));
         do {
             if (lw_observe_stop(p->obs))
                 return lw_fail(LW_ESTOPPED, "interrupted");
-            rc = lw_mailbox_take(p->in, WAIT, &buffer);
+            rc = lw_mailbox_take(p->in, LW_STREAM_WAIT, &buffer);
             pass_on_trouble(p);
         } while (rc == LW_MAILBOX_NOT_YET);
         if (rc == LW_MAILBOX_END)
-            return land(p, from);
+            return lw_stream_land(p, from);
         LW_TRY(rc);
         from = &p->before[buffer];
-        LW_TRY(hand_on(p, from));
+        LW_TRY(lw_stream_hand_on(p, from));
     }
 }
 
 /* Numbers of the frames that went out, into their folder. */
-static int finish_drift(pipe *p, lw_stream_report *out)
+static int finish_drift(stream_pipe *p, lw_stream_report *out)
 {
     LW_CLEANUP(lw_str_clear) lw_str what = {0};
     if (!p->drift)
@@ -381,11 +314,13 @@ static int finish_drift(pipe *p, lw_stream_report *out)
 }
 
 /* Has both threads end, closes what was written; the first error stays. */
-static int finish(pipe *p, int rc, lw_stream_report *out)
+static int finish(stream_pipe *p, int rc, lw_stream_report *out)
 {
     char why[1024];
     snprintf(why, sizeof why, "%s", rc < 0 ? lw_errmsg() : "");
-    int end = lw_mailbox_end(p->out);
+    int end = p->mid ? lw_mailbox_end(p->mid) : 0;
+    int out_end = lw_mailbox_end(p->out);
+    end = end < 0 ? end : out_end;
     for (int i = 0; i < p->c->n_outputs; i++) {
         int closed = lw_frame_sink_finish(p->sink[i], out->sums[i]);
         end = end < 0 ? end : closed;
@@ -394,6 +329,8 @@ static int finish(pipe *p, int rc, lw_stream_report *out)
     end = end < 0 ? end : drift;
     out->seconds = lw_now() - p->start;
     out->similar = p->network.similar.skipped;
+    out->beside = p->decoding.frames;
+    out->beside_share = p->decoding.spent > 0 ? p->decoding.beside / p->decoding.spent : 0;
     report_counts(p, out);
     report_rates(out, &(lw_stream_report){0}, out->seconds);
     for (int k = 0; k < LW_STREAM_PARTS; k++)
@@ -433,7 +370,7 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
 {
     *out = (lw_stream_report){0};
     LW_TRY(check(c));
-    LW_CLEANUP(pipe_free) pipe *p = lw_calloc(1, sizeof *p);
+    LW_CLEANUP(pipe_free) stream_pipe *p = lw_calloc(1, sizeof *p);
     if (!p)
         return LW_ENOMEM;
     p->c = c;
@@ -449,6 +386,8 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
                                 obs));
     p->start = p->said = lw_now();
     LW_TRY(lw_mailbox_start_taker(p->out, write_frame, p));
+    if (p->mid)
+        LW_TRY(lw_mailbox_start_taker(p->mid, lw_stream_decode, p));
     LW_TRY(lw_mailbox_start_giver(p->in, read_frame, p));
     int rc = pump(p);
     rc = finish(p, rc, out);

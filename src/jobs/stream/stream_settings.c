@@ -25,6 +25,8 @@ void lw_stream_settings_init(lw_stream_settings *s, const lw_stream_config *c)
         [MODEL] = {"model", "model", 0, c->n_models, 1, 0, LW_SERVE_REBUILD, s->model}};
     *s = (lw_stream_settings){.c = c, .model = {o->model}};
     s->n = c->n_models > 0 ? LW_STREAM_KNOBS : strcmp(o->model, "identity") == 0 ? 1 : MODEL;
+    if (c->pipeline) /* another engine would have to wait for the latents of this one */
+        s->n = LW_MIN(s->n, STEPS);
     for (int32_t i = 0; i < c->n_models; i++)
         s->model[1 + i] = c->models[i];
     memcpy(s->knob, knobs, sizeof knobs);
