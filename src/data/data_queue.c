@@ -241,6 +241,24 @@ int64_t lw_queue_held(const lw_queue *q)
     return q->all.count;
 }
 
+int64_t lw_queue_pushed(const lw_queue *q)
+{
+    int64_t n = q->pushed;
+    for (int32_t c = 0; c < q->classes; c++)
+        n += q->filled[c];
+    return n;
+}
+
+int32_t lw_queue_rings(const lw_queue *q)
+{
+    return q->classes;
+}
+
+int32_t lw_queue_held_of(const lw_queue *q, int32_t c)
+{
+    return q->of[c].count;
+}
+
 int32_t lw_queue_covered(const lw_queue *q)
 {
     int32_t n = 0;

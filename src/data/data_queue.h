@@ -49,6 +49,9 @@ lw_queue_counts lw_queue_step_counts(const lw_queue *q); /* of the step drawn la
 lw_queue_counts lw_queue_totals(const lw_queue *q);      /* of all steps up to it */
 int64_t lw_queue_held(const lw_queue *q);                /* rows in the ring of all */
 int32_t lw_queue_covered(const lw_queue *q);             /* classes with rows */
+int64_t lw_queue_pushed(const lw_queue *q);              /* rows that went in so far */
+int32_t lw_queue_rings(const lw_queue *q);              /* of classes; 1 where labels are ignored */
+int32_t lw_queue_held_of(const lw_queue *q, int32_t c); /* rows in one of them */
 size_t lw_queue_bytes(const lw_queue *q);
 
 #endif

@@ -18,7 +18,7 @@ void lw_train_predict(const lw_train_job *job, const lw_train_config *c, lw_trai
     out->bytes_kept = job->kept_bytes;
     snprintf(out->note, sizeof out->note, "%s", job->note ? job->note : "");
     out->bytes_frozen = job->frozen_bytes;
-    out->n_parts = job->step ? lw_train_parts(job->step, out->part) : 0;
+    out->n_parts = job->step ? lw_train_parts(job, out->part) : 0;
     out->bytes_frame = info.frame_bytes;
     out->bytes_derived = info.derived_bytes;
     out->bytes_slabs = lw_store_bytes(job->store);

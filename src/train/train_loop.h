@@ -71,9 +71,10 @@ typedef struct lw_train_result {
     lw_train_phase phase[LW_TRAIN_PHASES]; /* of --dry-run */
     lw_train_factor factor[LW_TRAIN_FACTORS];
     int32_t n_phases, n_factors;
-    double distances;                /* that the factors make */
-    double fed_seconds, run_seconds; /* of --profile: a leaf's feeding, and its plan */
-    const char *best_metric;         /* NULL: no checkpoint was kept as the best */
+    double distances; /* that the factors make */
+    /* of --profile, a step's: feeding, plans, update of the weights */
+    double fed_seconds, run_seconds, update_seconds;
+    const char *best_metric; /* NULL: no checkpoint was kept as the best */
     int64_t best_step;
     double best_reporting;
     int64_t minutes_steps; /* steps that --minutes resolved to; 0: not asked */
@@ -82,6 +83,7 @@ typedef struct lw_train_result {
 enum { LW_TRAIN_PLOTS = 3 };
 
 /* What a job gives to the loop. Callbacks get `self`; those marked optional may be NULL. */
+enum { LW_TRAIN_SIDES = 3 };
 typedef struct lw_train_job lw_train_job;
 struct lw_train_job {
     const char *name; /* "train drift" */
@@ -92,7 +94,10 @@ struct lw_train_job {
     bool follows_goal;         /* more than the learning rate follows the steps asked for */
     lw_device *dev;
     lw_store *store;
-    lw_exec *step; /* forward and backward: fills the gradient slab; output "loss" */
+    lw_exec *step;      /* forward and backward: fills the gradient slab; output "loss" */
+    bool encoded_first; /* the forward half of a leaf runs twice a step: also before the others */
+    lw_exec *side[LW_TRAIN_SIDES]; /* further plans of a step, or NULL */
+    int64_t side_runs[LW_TRAIN_SIDES];
     const lw_plan *plan;
     lw_leaves leaves;             /* the step's plan is of one */
     uint64_t names;               /* of the dataset's names: its lw_kb_names, else 0 */
@@ -124,6 +129,8 @@ struct lw_train_job {
      * store as it was. */
     int (*measure)(void *self, double budget, lw_train_pace *out);
     int (*report)(void *self, json_t *row); /* optional: more columns */
+    /* Optional: files of its own beside summary.json, when a run is over. */
+    int (*conclude)(void *self, const lw_train_result *r);
     int (*grid)(void *self, int64_t step,
                 const char *png_path); /* optional: pictures of the average */
     /* Optional: slow measures. LW_ESTOPPED when they were cut off: they are taken, of the same

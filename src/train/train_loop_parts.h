@@ -61,8 +61,8 @@ int lw_train_nothing_left(const lw_train_config *c, int64_t goal, const lw_obser
 
 /* ---- train_parts.c --------------------------------------------------------------------------- */
 
-/* Steps of an exec put together by part; times where it was profiled. 0: none has a part. */
-int32_t lw_train_parts(const lw_exec *e, lw_train_part part[LW_TRAIN_PARTS]);
+/* Of all plans of a step by part; times where they were profiled. 0: none has a part. */
+int32_t lw_train_parts(const lw_train_job *j, lw_train_part part[LW_TRAIN_PARTS]);
 /* Prepares the job and times forward and backward of c->profile steps, behind one for warm-up. */
 int lw_loop_profile(lw_training *l);
 
@@ -70,6 +70,7 @@ int lw_loop_profile(lw_training *l);
 
 /* Feeds and replays all leaves of a step: gradients and loss, nothing is updated. */
 int lw_loop_forward_backward(lw_training *l, int64_t step);
+int lw_loop_update(lw_training *l, int64_t step);
 /* That and the update, or the job's `advance`; counted in state.work. */
 int lw_loop_step(lw_training *l, int64_t step);
 

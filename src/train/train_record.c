@@ -123,5 +123,7 @@ int lw_loop_summary(const lw_training *l, const lw_train_result *r)
                : lw_fail(LW_ENOMEM, "out of memory for summary.json");
     lw_str_clear(&path);
     json_decref(j);
+    if (rc == 0 && l->job.conclude)
+        rc = l->job.conclude(l->job.self, r);
     return rc;
 }

@@ -43,7 +43,7 @@ int lw_train_not_finite(const char *name, const lw_store *store, int64_t step, c
         name, (long long)step, what, bad ? bad : "none");
 }
 
-static int update(lw_training *l, int64_t step)
+int lw_loop_update(lw_training *l, int64_t step)
 {
     const lw_train_config *c = l->c;
     lw_store *s = l->job.store;
@@ -78,7 +78,7 @@ static int make_step(lw_training *l, int64_t step)
     LW_TRY(lw_loop_forward_backward(l, step));
     if (!isfinite(l->last.loss))
         return not_finite(l, step, "the loss is");
-    return update(l, step);
+    return lw_loop_update(l, step);
 }
 
 int lw_loop_step(lw_training *l, int64_t step)

@@ -187,6 +187,102 @@ static void test_killed(void **state)
     lab_same_logs("alive", "killed");
 }
 
+/* Every field that published trainers have is there, and those that mean something here are not null. */
+static void test_summary(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {"device",
+                                         "seed",
+                                         "config_hash",
+                                         "resolved_config_hash",
+                                         "resume_step",
+                                         "env_fingerprint",
+                                         "model_config",
+                                         "train_config",
+                                         "compile",
+                                         "logs",
+                                         "alpha_stats",
+                                         "real_batch_provider",
+                                         "queue_warmup_report",
+                                         "queue_underflow_totals",
+                                         "queue_report_level",
+                                         "real_provider_sanity_report",
+                                         "perf",
+                                         "generated_images_per_sec",
+                                         "max_peak_rss_mb"};
+    static const char *const steps[] = {"loss",
+                                        "mean_drift_norm",
+                                        "groups",
+                                        "negatives_per_group",
+                                        "alpha_mean",
+                                        "alpha_min",
+                                        "alpha_max",
+                                        "grad_norm",
+                                        "mean_unconditional_weight",
+                                        "mean_unconditional_negative_fraction",
+                                        "loss_term_count",
+                                        "feature_keys",
+                                        "vector_count",
+                                        "mean_feature_scale",
+                                        "mean_drift_scale",
+                                        "temp_0.02_drift_norm",
+                                        "temp_0.2_drift_scale",
+                                        "feature_loss",
+                                        "lr",
+                                        "step_time_s",
+                                        "generated_images_per_sec",
+                                        "queue_underflow_backfilled",
+                                        "queue_underflow_missing_labels",
+                                        "queue_global_count",
+                                        "queue_covered_classes"};
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    lab_expect(0, QUEUED "summed --steps 3 --queue-report-level full");
+    assert_int_equal(lw_json_load("summed/pixel_summary.json", &j), 0);
+    for (size_t i = 0; i < LW_COUNT(fields); i++)
+        if (!json_object_get(j, fields[i]) || json_is_null(json_object_get(j, fields[i])))
+            fail_msg("no %s", fields[i]);
+    assert_true(json_is_null(json_object_get(j, "loss_scale")));
+    assert_true(json_is_null(json_object_get(json_object_get(j, "perf"), "max_peak_cuda_mem_mb")));
+    const json_t *logs = json_object_get(j, "logs"), *row = json_array_get(logs, 2);
+    assert_int_equal(json_array_size(logs), 3);
+    for (size_t i = 0; i < LW_COUNT(steps); i++)
+        if (!json_is_number(json_object_get(row, steps[i])))
+            fail_msg("no %s in a step", steps[i]);
+    /* 4 groups x (5 primed rows at most) hold what was pushed */
+    const json_t *warm = json_object_get(j, "queue_warmup_report");
+    assert_int_equal(json_integer_value(json_object_get(warm, "samples_pushed")), 5);
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(json_object_get(warm, "counts")); i++)
+        sum += json_number_value(json_array_get(json_object_get(warm, "counts"), i));
+    assert_true(sum == 5);
+    assert_true(json_integer_value(json_object_get(json_object_get(j, "queue_underflow_totals"),
+                                                   "missing_labels")) ==
+                (json_int_t)lab_metric("summed", "missing_labels", 0));
+    double weight = json_number_value(json_object_get(row, "mean_unconditional_weight")),
+           mean = json_number_value(json_object_get(row, "alpha_mean"));
+    assert_true(fabs(weight - (mean - 1.0) * 3.0 / 2.0) < 1e-6); /* (alpha - 1)(N - 1) / U */
+    static const char *const files[] = {"RUN.md", "env_snapshot.json", "env_fingerprint.json",
+                                        "codebase_fingerprint.json"};
+    for (size_t i = 0; i < LW_COUNT(files); i++) {
+        char path[64];
+        snprintf(path, sizeof path, "summed/%s", files[i]);
+        assert_true(lw_path_exists(path));
+    }
+}
+
+/* By phase: generator, the field of each key, the optimiser; in parts, too. */
+static void test_profile(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"generator", "field pix.p4", "optimiser"};
+    for (int cut = 0; cut < 2; cut++) {
+        lab_expect(0, STEP " %s --profile 1 --output-dir no", cut ? "--class-chunk 1" : "");
+        for (size_t i = 0; i < LW_COUNT(parts); i++)
+            if (!strstr(lab_out, parts[i]))
+                fail_msg("no %s in: %s", parts[i], lab_out);
+    }
+}
+
 static void test_words(void **state)
 {
     (void)state;
@@ -370,6 +466,8 @@ int main(void)
                                        cmocka_unit_test(test_cut_by_itself),
                                        cmocka_unit_test(test_resume),
                                        cmocka_unit_test(test_killed),
+                                       cmocka_unit_test(test_summary),
+                                       cmocka_unit_test(test_profile),
                                        cmocka_unit_test(test_words),
                                        cmocka_unit_test(test_fixed),
                                        cmocka_unit_test(test_alpha),

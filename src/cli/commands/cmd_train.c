@@ -19,11 +19,11 @@ static json_t *parts_json(const lw_train_result *r)
     return all;
 }
 
-/* Forward and backward of a leaf, with times where they were measured. */
+/* Forward and backward of a step, with times where they were measured. */
 static void print_parts(const lw_train_result *r)
 {
     bool timed = r->run_seconds > 0.0;
-    double whole = r->run_seconds + r->fed_seconds;
+    double whole = r->run_seconds + r->fed_seconds + r->update_seconds;
     if (!r->n_parts)
         return;
     lw_cli_print("\n%-24s %12s %12s", "part of a step", "GFLOP", "backward");
@@ -38,10 +38,12 @@ static void print_parts(const lw_train_result *r)
         lw_cli_print("\n");
     }
     if (timed)
-        lw_cli_print("%-24s %12s %12s %10.4g %10s %7.1f%%\n%.4g ms, without the update of the "
-                     "weights\n",
-                     "feeding", "", "", 1e3 * r->fed_seconds, "", 100.0 * r->fed_seconds / whole,
-                     1e3 * whole);
+        lw_cli_print(
+            "%-24s %12s %12s %10.4g %10s %7.1f%%\n%-24s %12s %12s %10.4g %10s %7.1f%%\n%.4g "
+            "ms\n",
+            "feeding, packing", "", "", 1e3 * r->fed_seconds, "", 100.0 * r->fed_seconds / whole,
+            "optimiser", "", "", 1e3 * r->update_seconds, "", 100.0 * r->update_seconds / whole,
+            1e3 * whole);
 }
 
 static json_t *phases_json(const lw_train_result *r)

@@ -159,6 +159,9 @@ static const lw_option queue_options[] = {
      .help = "when the queue is refilled"},
     {LW_OPT(lw_drift_config, queue.refill_every), .name = "queue-refill-every", .min = 1,
      .max = 1e9, .fallback = "1", .unit = "steps", .group = "Queue", .help = "with every_n_steps"},
+    {LW_OPT(lw_drift_config, queue_report), .name = "queue-report-level", .choices = "basic|full",
+     .resume = LW_RESUME_FREE, .fallback = "basic", .group = "Queue",
+     .help = "of the summary: full adds what the warm-up left in the ring of every class"},
     {.name = NULL}};
 
 static int call(void *config, const lw_observer *obs, lw_train_result *out)

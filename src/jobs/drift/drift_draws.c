@@ -2,7 +2,44 @@
 /* Classes, real rows and strengths of guidance of a step. */
 #include "jobs/drift/drift_draws.h"
 
+#include <stdlib.h>
+
 #include "formats/formats.h"
+
+static int by_size(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Rings as the warm-up left them: a queue begins again from there. */
+static int look_at_queue(lw_drift_draws *d)
+{
+    int32_t rings = lw_queue_rings(d->queue), n = 0;
+    double sum = 0;
+    LW_CLEANUP(lw_free) int32_t *held = lw_calloc((size_t)rings + 1, sizeof *held);
+    json_t *counts = d->c->queue_report ? json_array() : NULL;
+    for (int32_t c = 0; held && c < rings; c++) {
+        int32_t rows = lw_queue_held_of(d->queue, c);
+        sum += rows;
+        if (rows)
+            held[n++] = rows;
+        if (counts)
+            json_array_append_new(counts, json_integer(rows));
+    }
+    if (!held)
+        return LW_ENOMEM;
+    qsort(held, (size_t)n, sizeof *held, by_size);
+    d->warmup = json_pack(
+        "{s:s, s:I, s:I, s:i, s:i, s:i, s:f, s:o*, s:[i,i,i,i,i]}", "warmup_mode",
+        d->c->queue.warmup == LW_QUEUE_BALANCED ? "class_balanced" : "random", "samples_pushed",
+        (json_int_t)lw_queue_pushed(d->queue), "global_count", (json_int_t)lw_queue_held(d->queue),
+        "covered_classes", (int)n, "min_class_count_nonzero", n ? (int)held[0] : 0,
+        "max_class_count", n ? (int)held[n - 1] : 0, "mean_class_count", sum / rings, "counts",
+        counts, "count_quantiles_nonzero", n ? (int)held[0] : 0, n ? (int)held[n / 4] : 0,
+        n ? (int)held[n / 2] : 0, n ? (int)held[(3 * n) / 4] : 0, n ? (int)held[n - 1] : 0);
+    return d->warmup ? 0 : lw_fail(LW_ENOMEM, "out of memory for the queue's report");
+}
 
 int lw_drift_draws_open(lw_drift_draws *d, const lw_drift_config *c, const lw_dataset *data,
                         bool labels)
@@ -28,7 +65,8 @@ int lw_drift_draws_open(lw_drift_draws *d, const lw_drift_config *c, const lw_da
         return lw_class_sampler_new(data, &o, &d->classes);
     lw_queue_opts queue = c->queue;
     queue.flip = d->flip;
-    return lw_queue_new(data, &o, &queue, &d->queue);
+    LW_TRY(lw_queue_new(data, &o, &queue, &d->queue));
+    return look_at_queue(d);
 }
 
 void lw_drift_draws_clear(lw_drift_draws *d)
@@ -39,6 +77,7 @@ void lw_drift_draws_clear(lw_drift_draws *d)
     lw_free(&d->positive);
     lw_free(&d->unconditional);
     lw_free(&d->alpha);
+    lw_json_drop(&d->warmup);
 }
 
 /* Mirrors rows by one word of (seed, "drift.flip", step, number). */
@@ -63,6 +102,12 @@ int lw_drift_draws_of(lw_drift_draws *d, int64_t step)
     mirror(d, d->positive, (int64_t)d->groups * d->np);
     mirror(d, d->unconditional, (int64_t)d->groups * d->nu);
     return 0;
+}
+
+double lw_drift_draws_weight(const lw_drift_draws *d, int32_t g, int32_t n)
+{
+    return lw_alpha_used(&d->c->alpha) ? lw_alpha_weight(d->alpha[g], n, d->nu)
+                                       : d->c->uncond_weight;
 }
 
 static void put(json_t *row, const char *name, int64_t n)

@@ -17,6 +17,7 @@ typedef struct lw_drift_draws {
     int32_t *group_class;
     int64_t *positive, *unconditional; /* rows */
     double *alpha;
+    json_t *warmup; /* what the queue held before the first step; NULL without one */
 } lw_drift_draws;
 
 /* groups, np, nu and flip are set; labels: whether rows have classes. Cleared in any case. */
@@ -24,6 +25,8 @@ int lw_drift_draws_open(lw_drift_draws *d, const lw_drift_config *c, const lw_da
                         bool labels);
 void lw_drift_draws_clear(lw_drift_draws *d);
 int lw_drift_draws_of(lw_drift_draws *d, int64_t step);
+/* Weight of an unconditional negative of group g of the step drawn last. */
+double lw_drift_draws_weight(const lw_drift_draws *d, int32_t g, int32_t n);
 /* Adds what there is to say of the step drawn last. */
 void lw_drift_draws_report(const lw_drift_draws *d, json_t *row);
 

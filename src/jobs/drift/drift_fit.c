@@ -204,9 +204,15 @@ static int take_parts(drift_run *r, lw_train_job *job, size_t whole)
         flops += lw_plan_get_info(r->field[d].plan).flops *
                  (double)(r->draws.groups / r->cut.groups);
     say_parts(r, job, whole);
+    job->encoded_first = true;
     job->side_flops = (job->side_flops + flops) / (double)r->g.p.leaves.n;
     job->kept_bytes += phase_bytes(r);
-    return open_execs(r);
+    LW_TRY(open_execs(r));
+    for (int d = 0; d < LW_DRIFT_DOORS && r->field[d].plan; d++) {
+        job->side[d] = r->field[d].exec;
+        job->side_runs[d] = r->draws.groups / r->cut.groups;
+    }
+    return 0;
 }
 
 /* The whole step, compiled, in *need bytes; does it fit? */

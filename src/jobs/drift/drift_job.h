@@ -29,8 +29,9 @@ typedef struct lw_drift_config {
     lw_alpha_config alpha;
     bool use_queue; /* positives and unconditional negatives come from it */
     lw_queue_opts queue;
-    int32_t class_chunk; /* > 0: a step in parts, the field of so many groups at a time */
-    double memory_limit; /* GiB; > 0: in the largest parts that fit; 0: what the process may use */
+    int32_t queue_report; /* 1: counts of every class in the summary */
+    int32_t class_chunk;  /* > 0: a step in parts, the field of so many groups at a time */
+    double memory_limit;  /* GiB; > 0: in the largest parts that fit; 0: what the process may use */
     int32_t feature_cache_mb; /* real features are kept when they fit; 0: never */
     int32_t feature_disk_mb;  /* of those that runs keep on disk, together; 0: kept in memory */
     int32_t feature_type;     /* of real features: 0 f32, 1 bf16 */

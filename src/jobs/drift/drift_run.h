@@ -125,6 +125,11 @@ static inline size_t lw_drift_kept_at(const drift_run *r, int k, int64_t i)
     return (size_t)i * (size_t)r->keys.key[k].slots * (size_t)r->keys.key[k].c;
 }
 
+/* ---- drift_summary.c ------------------------------------------------------------------------- */
+
+/* pixel_summary.json or latent_summary.json, RUN.md, env_snapshot.json and both fingerprints. */
+int lw_drift_conclude(void *self, const lw_train_result *out);
+
 /* ---- drift_predict.c ------------------------------------------------------------------------- */
 
 /* Corrects --dry-run: a part of each phase is run and timed, where that takes no minutes. */

@@ -63,9 +63,7 @@ int lw_drift_feed_real(drift_run *r, lw_exec *e, int32_t first, int32_t groups)
         return 0;
     float *w = lw_exec_write(e, "weight");
     for (int32_t i = 0; i < groups; i++)
-        w[i] = (float)(lw_alpha_used(&r->c.alpha)
-                           ? lw_alpha_weight(d->alpha[first + i], r->n, r->nu)
-                           : r->c.uncond_weight);
+        w[i] = (float)lw_drift_draws_weight(d, first + i, r->n);
     return fetch(r, e, "unc", r->kept.unc, (int64_t)first * r->nu, d->unconditional,
                  (int64_t)groups * r->nu);
 }
@@ -91,35 +89,63 @@ static const float *stats_of(const drift_run *r, int k)
                       : lw_exec_read(r->g.p.exec, lw_drift_name(name, "stats", &r->keys.key[k]));
 }
 
-/* S, and per temperature the raw drift sqrt(mean V^2), averaged over keys; S and raw drift of each
- * key. */
+static void put(json_t *row, const char *name, double x)
+{
+    json_object_set_new(row, name, lw_json_real(x));
+}
+
+/* How much unconditional pictures weigh, and of all that pushes. */
+static void report_unconditional(const drift_run *r, json_t *row)
+{
+    double weight = 0, share = 0, groups = r->draws.groups;
+    for (int32_t g = 0; r->nu && g < r->draws.groups; g++) {
+        double w = lw_drift_draws_weight(&r->draws, g, r->n);
+        weight += w / groups;
+        share += r->nu * w / (r->nu * w + r->n - 1) / groups;
+    }
+    put(row, "mean_unconditional_weight", weight);
+    put(row, "mean_unconditional_negative_fraction", share);
+}
+
+/* S and the last lambda of each key; averaged over keys S, the drift that the loss is of, and per
+ * temperature lambda and the raw drift sqrt(mean V^2). */
 static int report(void *self, json_t *row)
 {
     drift_run *r = self;
-    int32_t k_tau = r->c.n_temperatures;
-    double scale = 0.0, raw[LW_DRIFT_MAX_TAU] = {0};
+    int32_t k_tau = r->c.n_temperatures, keys = r->keys.n;
+    double scale = 0.0, drift = 0.0, all = 0.0, raw[LW_DRIFT_MAX_TAU] = {0},
+           lambda[LW_DRIFT_MAX_TAU] = {0};
     char name[64];
-    for (int k = 0; k < r->keys.n; k++) {
+    for (int k = 0; k < keys; k++) {
         const float *s = stats_of(r, k);
-        scale += (double)s[0] / r->keys.n;
+        scale += (double)s[0] / keys;
+        drift += sqrt(fmax((double)s[2], 0.0)) / keys;
         snprintf(name, sizeof name, "scale/%s", r->keys.key[k].name);
-        json_object_set_new(row, name, lw_json_real((double)s[0]));
-        for (int32_t t = 0; t < k_tau; t++)
-            raw[t] += sqrt((double)s[3 + k_tau + t]) / r->keys.n;
+        put(row, name, (double)s[0]);
+        for (int32_t t = 0; t < k_tau; t++) {
+            lambda[t] += (double)s[3 + t] / keys;
+            raw[t] += sqrt((double)s[3 + k_tau + t]) / keys;
+        }
         snprintf(name, sizeof name, "lambda/%s", r->keys.key[k].name);
-        json_object_set_new(row, name, lw_json_real((double)s[3 + k_tau - 1]));
+        put(row, name, (double)s[3 + k_tau - 1]);
     }
-    json_object_set_new(row, "S", lw_json_real(scale));
-    if (!lw_drift_of_clips(r))
+    put(row, "S", scale);
+    put(row, "mean_drift_norm", drift);
+    if (!lw_drift_of_clips(r)) {
         lw_drift_draws_report(&r->draws, row);
-    if (lw_drift_of_clips(r) && r->c.pixel_weight > 0)
-        json_object_set_new(
-            row, "pixel_error",
-            lw_json_real((double)*(const float *)lw_exec_read(r->g.p.exec, "stats/pixel_error")));
+        report_unconditional(r, row);
+    } else if (r->c.pixel_weight > 0) {
+        put(row, "pixel_error",
+            (double)*(const float *)lw_exec_read(r->g.p.exec, "stats/pixel_error"));
+    }
     for (int32_t t = 0; t < k_tau; t++) {
         snprintf(name, sizeof name, "raw_drift_%g", (double)r->c.temperatures[t]);
-        json_object_set_new(row, name, lw_json_real(raw[t]));
+        put(row, name, raw[t]);
+        snprintf(name, sizeof name, "lambda_%g", (double)r->c.temperatures[t]);
+        put(row, name, lambda[t]);
+        all += lambda[t] / k_tau;
     }
+    put(row, "mean_drift_scale", all);
     return 0;
 }
 
@@ -289,6 +315,7 @@ static int begin(const lw_drift_config *c, const lw_observer *obs, lw_train_job 
     job->report = report;
     job->loss_note = loss_note;
     job->predict = lw_drift_predict;
+    job->conclude = lw_drift_conclude;
     return 0;
 }
 
