@@ -36,7 +36,9 @@ struct lw_degradation;
  *   manifest:FILE[,root=DIR] the pictures that {"num_images": N, "root": DIR, "paths": [...]} lists,
  *                           in its order, all of them training rows; relative paths begin at DIR of
  *                           the spec, else at "root", else at the file's folder; class = parent folder
- *   tensor:FILE             bytes [N][H][W][C] in .npy or .npz (data_tensor.c)
+ *   tensor:FILE             bytes [N][H][W][C] in .npy, .npz or .safetensors (data_tensor.c)
+ *   shards:FILE             several of them, listed in JSON (data_shards.c)
+ *   webdataset:GLOB         pictures and classes in tar files (data_webdataset.c)
  *   video:FILE              frames of a clip in order, or of video:folder:DIR, pictures in the order
  *                           of their names; the last tenth is held out (data_video.c)
  *
@@ -103,9 +105,9 @@ typedef struct lw_dataset {
 } lw_dataset;
 
 /* For help texts. */
-#define LW_DATA_SPEC_HELP                                                                 \
-    "synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR, manifest:FILE, tensor:FILE or " \
-    "video:FILE"
+#define LW_DATA_SPEC_HELP                                                               \
+    "synth[:16|32], cifar10:PATH, mnist:PATH, folder:DIR, manifest:FILE, tensor:FILE, " \
+    "shards:MANIFEST, webdataset:GLOB or video:FILE"
 #define LW_DATA_DRAW_HELP \
     "so many, drawn with --seed without replacement, in the order of the data; 0: all"
 #define LW_DATA_ON_ERROR "fail|skip"

@@ -11,8 +11,11 @@
 
 /* Every source there is. A new one is a file with its record, and a row here. */
 static const lw_data_source *const sources[] = {
-    &lw_data_source_synth,    &lw_data_source_cifar,  &lw_data_source_mnist, &lw_data_source_folder,
-    &lw_data_source_manifest, &lw_data_source_tensor, &lw_data_source_video, NULL,
+    &lw_data_source_synth,    &lw_data_source_cifar,
+    &lw_data_source_mnist,    &lw_data_source_folder,
+    &lw_data_source_manifest, &lw_data_source_tensor,
+    &lw_data_source_shards,   &lw_data_source_webdataset,
+    &lw_data_source_video,    NULL,
 };
 
 const lw_data_info *lw_data_sources(void)

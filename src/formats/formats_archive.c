@@ -5,7 +5,9 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 
@@ -15,6 +17,7 @@
 struct lw_archive {
     char *path;
     struct archive *in;
+    int fd; /* -1: libarchive opened it by name */
     bool raw;
     int64_t size; /* of the current member, -1 when not said */
 };
@@ -25,6 +28,8 @@ void lw_archive_close(lw_archive **pp)
     if (!a)
         return;
     archive_read_free(a->in);
+    if (a->fd >= 0)
+        close(a->fd);
     lw_free(&a->path);
     lw_free(pp);
 }
@@ -49,14 +54,14 @@ static int (*const support[])(struct archive *) = {
     archive_read_support_format_raw,   archive_read_support_format_empty,
 };
 
-int lw_archive_open(const char *path, lw_archive **out)
+/* With what it reads, not yet open. */
+static int new_archive(const char *path, lw_archive **out)
 {
-    uint64_t size;
-    LW_TRY(lw_file_size(path, &size)); /* says plainly that a file is missing */
-    if (lw_path_is_dir(path))
-        return lw_fail(LW_EIO, "%s: is a directory, not a file", path);
     LW_CLEANUP(lw_archive_close) lw_archive *a = lw_calloc(1, sizeof *a);
-    if (!a || !(a->path = lw_strdup(path)))
+    if (!a)
+        return LW_ENOMEM;
+    a->fd = -1;
+    if (!(a->path = lw_strdup(path)))
         return LW_ENOMEM;
     errno = 0;
     a->in = archive_read_new();
@@ -65,10 +70,42 @@ int lw_archive_open(const char *path, lw_archive **out)
     for (size_t i = 0; i < LW_COUNT(support); i++)
         if (support[i](a->in) == ARCHIVE_FATAL)
             return bad_archive(a);
+    *out = lw_steal(&a);
+    return 0;
+}
+
+int lw_archive_open(const char *path, lw_archive **out)
+{
+    uint64_t size;
+    LW_TRY(lw_file_size(path, &size)); /* says plainly that a file is missing */
+    if (lw_path_is_dir(path))
+        return lw_fail(LW_EIO, "%s: is a directory, not a file", path);
+    LW_CLEANUP(lw_archive_close) lw_archive *a = NULL;
+    LW_TRY(new_archive(path, &a));
     if (archive_read_open_filename(a->in, path, BLOCK) != ARCHIVE_OK)
         return bad_archive(a);
     *out = lw_steal(&a);
     return 0;
+}
+
+int lw_archive_open_at(const char *path, int64_t at, lw_archive **out)
+{
+    LW_CLEANUP(lw_archive_close) lw_archive *a = NULL;
+    LW_TRY(new_archive(path, &a));
+    a->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (a->fd < 0 || lseek(a->fd, (off_t)at, SEEK_SET) < 0)
+        return lw_fail(lw_errno_code(errno), "%s: %s", path, strerror(errno));
+    if (archive_read_open_fd(a->in, a->fd, BLOCK) != ARCHIVE_OK)
+        return bad_archive(a);
+    *out = lw_steal(&a);
+    return 0;
+}
+
+/* Whether a member is found again by its place. */
+static bool is_plain_tar(const lw_archive *a)
+{
+    return (archive_format(a->in) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR &&
+           archive_filter_code(a->in, 0) == ARCHIVE_FILTER_NONE;
 }
 
 static const char *member_name(lw_archive *a, struct archive_entry *e)
@@ -98,8 +135,11 @@ int lw_archive_next(lw_archive *a, lw_archive_member *out)
         if (archive_entry_filetype(e) != AE_IFREG && !link)
             continue;
         a->size = !a->raw && archive_entry_size_is_set(e) ? archive_entry_size(e) : -1;
-        *out = (lw_archive_member){
-            .name = member_name(a, e), .size = a->size, .raw = a->raw, .link = link};
+        *out = (lw_archive_member){.name = member_name(a, e),
+                                   .size = a->size,
+                                   .at = is_plain_tar(a) ? archive_read_header_position(a->in) : -1,
+                                   .raw = a->raw,
+                                   .link = link};
         return 0;
     }
 }

@@ -17,10 +17,13 @@ typedef struct lw_archive_member {
     const char *name; /* path inside the archive; valid until the next call */
     int64_t size;     /* bytes, or -1 when the archive does not say (raw) */
     bool link;        /* a symbolic or hard link: its bytes are elsewhere, reading gives none */
+    int64_t at;       /* where lw_archive_open_at finds it again; -1: not in a plain tar file */
     bool raw;         /* not a member of an archive: the file itself, decompressed */
 } lw_archive_member;
 
 int lw_archive_open(const char *path, lw_archive **out);
+/* A plain tar file from a member on that was met before. */
+int lw_archive_open_at(const char *path, int64_t at, lw_archive **out);
 void lw_archive_close(lw_archive **pp);
 /* Next regular file or link (directories and devices are passed over). 0 ok, 1 at the end. */
 int lw_archive_next(lw_archive *a, lw_archive_member *out);

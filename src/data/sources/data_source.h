@@ -68,7 +68,8 @@ struct lw_data_source {
 };
 
 extern const lw_data_source lw_data_source_synth, lw_data_source_cifar, lw_data_source_mnist,
-    lw_data_source_folder, lw_data_source_manifest, lw_data_source_tensor, lw_data_source_video;
+    lw_data_source_folder, lw_data_source_manifest, lw_data_source_tensor, lw_data_source_shards,
+    lw_data_source_webdataset, lw_data_source_video;
 
 /* ---- data_spec.c ---- */
 /* Finds the source and plans. Clear in any case. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `tensor`: pictures in an array of bytes [N][H][W][C], .npy or .npz. [N][H][W] and [N][1][H][W]
- * are gray.
+ * `tensor`: pictures in an array of bytes [N][H][W][C], .npy, .npz or .safetensors. [N][H][W] and
+ * [N][1][H][W] are gray.
  *
  *   .npy                        pictures
- *   .npz  arr_0 [, arr_1]       ADM's: pictures [, labels]
+ *   .npz and .safetensors:
+ *         arr_0 [, arr_1]       ADM's: pictures [, labels]
  *         images [, labels]     the same by name
  *         x_train, y_train, x_test, y_test   as Keras has MNIST and CIFAR: their own split
  *
@@ -14,32 +15,17 @@
 #include <string.h>
 
 #include "data/sources/data_source.h"
-#include "formats/formats.h"
+#include "data/sources/data_tensor.h"
 
 enum { TENTH = 10 };
 
-typedef struct tensor_part {
-    lw_array pixels, labels; /* labels: rank 0 when there are none */
-} tensor_part;
-
-typedef struct tensor_file {
-    char *path;
-    tensor_part train, held; /* held: rank 0 when every tenth is */
-    int32_t h, w, c, classes;
-    int64_t n; /* of pictures of train */
-} tensor_file;
-
-static void tensor_clear(lw_data_job *job)
+void lw_tensor_clear(tensor_file *f)
 {
-    tensor_file *f = job->priv;
-    if (f) {
-        lw_array_clear(&f->train.pixels);
-        lw_array_clear(&f->train.labels);
-        lw_array_clear(&f->held.pixels);
-        lw_array_clear(&f->held.labels);
-        lw_free(&f->path);
-    }
-    lw_free(&job->priv);
+    lw_array_clear(&f->train.pixels);
+    lw_array_clear(&f->train.labels);
+    lw_array_clear(&f->held.pixels);
+    lw_array_clear(&f->held.labels);
+    *f = (tensor_file){0};
 }
 
 /* ---- what is there --------------------------------------------------------------------------- */
@@ -84,23 +70,44 @@ static int take(void *arg, const char *name, lw_array *array)
     return 0;
 }
 
-static int load_npz(tensor_file *f)
+static int load_npz(const char *path, tensor_file *f)
 {
     seen s = {.f = f};
-    LW_TRY(lw_npz_each(f->path, false, look, &s));
+    LW_TRY(lw_npz_each(path, false, look, &s));
     while (s.set < LW_COUNT(names) && !s.there[s.set])
         s.set++;
     if (s.set == LW_COUNT(names))
-        return lw_fail(LW_EFORMAT, "%s: no array arr_0, images or x_train", f->path);
+        return lw_fail(LW_EFORMAT, "%s: no array arr_0, images or x_train", path);
     size_t n = 0;
     while (n < 4 && names[s.set][n])
         n++;
-    return lw_npz_pick(f->path, names[s.set], n, true, take, &s);
+    return lw_npz_pick(path, names[s.set], n, true, take, &s);
+}
+
+static int load_safetensors(const char *path, tensor_file *f)
+{
+    LW_CLEANUP(lw_st_close) lw_st_file *st = NULL;
+    size_t set = 0;
+    LW_TRY(lw_st_open(path, &st));
+    while (set < LW_COUNT(names) && !lw_st_find(st, names[set][0]))
+        set++;
+    if (set == LW_COUNT(names))
+        return lw_fail(LW_EFORMAT, "%s: no tensor arr_0, images or x_train", path);
+    for (size_t k = 0; k < 4 && names[set][k]; k++) {
+        const lw_st_tensor *t = lw_st_find(st, names[set][k]);
+        lw_array *to = slot_of(f, set, names[set][k]);
+        if (!t)
+            continue;
+        LW_TRY(lw_array_init(to, t->type, t->rank, t->shape));
+        if (t->bytes > 0)
+            memcpy(to->data, t->data, t->bytes);
+    }
+    return 0;
 }
 
 /* ---- is it pictures -------------------------------------------------------------------------- */
 
-static int check_pixels(const tensor_file *f, const lw_array *a, int32_t *h, int32_t *w, int32_t *c)
+static int check_pixels(const char *path, const lw_array *a, int32_t *h, int32_t *w, int32_t *c)
 {
     char text[192];
     /* [N,1,H,W]: nobody's pictures are one line of pixels */
@@ -109,15 +116,15 @@ static int check_pixels(const tensor_file *f, const lw_array *a, int32_t *h, int
     const int64_t *side = a->shape + 1 + plane;
     if (a->type != LW_ELEM_U8 || a->rank < 3 || a->rank > 4 || a->count == 0)
         return lw_fail(LW_EFORMAT, "%s: an array %s of %s, pictures are U8 [N,H,W,C] or [N,H,W]",
-                       f->path, lw_shape_text(text, a->rank, a->shape), lw_elem_name(a->type));
+                       path, lw_shape_text(text, a->rank, a->shape), lw_elem_name(a->type));
     if (channels > LW_MAX_CHANNELS)
         return lw_fail(LW_EUNSUPPORTED,
                        "%s: an array %s: pictures of %lld channels, which come last; up to %d are "
                        "read",
-                       f->path, lw_shape_text(text, a->rank, a->shape), (long long)channels,
+                       path, lw_shape_text(text, a->rank, a->shape), (long long)channels,
                        LW_MAX_CHANNELS);
     if (side[0] > LW_DATA_MAX_SIDE || side[1] > LW_DATA_MAX_SIDE)
-        return lw_fail(LW_EFORMAT, "%s: pictures of %lldx%lld, sides are 1 to %d", f->path,
+        return lw_fail(LW_EFORMAT, "%s: pictures of %lldx%lld, sides are 1 to %d", path,
                        (long long)side[1], (long long)side[0], LW_DATA_MAX_SIDE);
     *h = (int32_t)side[0];
     *w = (int32_t)side[1];
@@ -142,52 +149,83 @@ static int64_t label_at(const lw_array *a, int64_t i)
 }
 
 /* As many as pictures; [N,1] is taken too. */
-static int check_labels(tensor_file *f, const tensor_part *p)
+static int check_labels(const char *path, tensor_file *f, const tensor_part *p)
 {
     const lw_array *a = &p->labels;
     if (!a->data)
         return 0;
     if (a->count != p->pixels.shape[0])
-        return lw_fail(LW_EFORMAT, "%s: %lld labels of %lld pictures", f->path, (long long)a->count,
+        return lw_fail(LW_EFORMAT, "%s: %lld labels of %lld pictures", path, (long long)a->count,
                        (long long)p->pixels.shape[0]);
     for (int64_t i = 0; i < a->count; i++) {
         int64_t l = label_at(a, i);
         if (l < 0 || l >= LW_DATA_MAX_CLASSES)
             return lw_fail(LW_EFORMAT, "%s: label %lld is %lld, not a whole number of 0 to %d",
-                           f->path, (long long)i, (long long)l, LW_DATA_MAX_CLASSES - 1);
+                           path, (long long)i, (long long)l, LW_DATA_MAX_CLASSES - 1);
         f->classes = LW_MAX(f->classes, (int32_t)l + 1);
     }
     return 0;
 }
 
-static int check(tensor_file *f)
+static int check(const char *path, tensor_file *f)
 {
     int32_t h = 0, w = 0, c = 0;
     bool held = f->held.pixels.data != NULL;
-    LW_TRY(check_pixels(f, &f->train.pixels, &f->h, &f->w, &f->c));
+    LW_TRY(check_pixels(path, &f->train.pixels, &f->h, &f->w, &f->c));
     if (held)
-        LW_TRY(check_pixels(f, &f->held.pixels, &h, &w, &c));
+        LW_TRY(check_pixels(path, &f->held.pixels, &h, &w, &c));
     if (held && (h != f->h || w != f->w || c != f->c))
         return lw_fail(LW_EFORMAT, "%s: held-out pictures of %dx%d of %d, others of %dx%d of %d",
-                       f->path, (int)w, (int)h, (int)c, (int)f->w, (int)f->h, (int)f->c);
+                       path, (int)w, (int)h, (int)c, (int)f->w, (int)f->h, (int)f->c);
     if (held && (f->train.labels.data != NULL) != (f->held.labels.data != NULL))
-        return lw_fail(LW_EFORMAT, "%s: only one of its two splits has labels", f->path);
-    LW_TRY(check_labels(f, &f->train));
-    return check_labels(f, &f->held);
+        return lw_fail(LW_EFORMAT, "%s: only one of its two splits has labels", path);
+    LW_TRY(check_labels(path, f, &f->train));
+    return check_labels(path, f, &f->held);
+}
+
+/* ---- for shards, too ------------------------------------------------------------------------- */
+
+int lw_tensor_load(const char *path, const char *labels, tensor_file *out)
+{
+    LW_TRY(lw_str_ends(path, ".npz")           ? load_npz(path, out)
+           : lw_str_ends(path, ".safetensors") ? load_safetensors(path, out)
+                                               : lw_npy_load(path, &out->train.pixels));
+    if (labels && out->train.labels.data)
+        return lw_fail(LW_EFORMAT, "%s: has labels of its own, beside those of %s", path, labels);
+    if (labels)
+        LW_TRY(lw_npy_load(labels, &out->train.labels));
+    LW_TRY(check(path, out));
+    out->n = out->train.pixels.shape[0];
+    return 0;
+}
+
+int64_t lw_tensor_tenth(bool held, int64_t i)
+{
+    return held ? i * TENTH + TENTH - 1 : i + i / (TENTH - 1);
+}
+
+int32_t lw_tensor_label(const tensor_part *part, int64_t i)
+{
+    return (int32_t)label_at(&part->labels, i);
+}
+
+int lw_tensor_get(const tensor_file *f, const tensor_part *part, int64_t i, lw_raster *im,
+                  int32_t *label)
+{
+    const int64_t bytes = (int64_t)f->h * f->w * f->c;
+    *label = part->labels.data ? lw_tensor_label(part, i) : 0;
+    LW_TRY(lw_raster_init(im, f->h, f->w, f->c));
+    memcpy(im->at, (const uint8_t *)part->pixels.data + i * bytes, (size_t)bytes);
+    return 0;
 }
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-static int load(lw_data_job *job)
+static void tensor_clear(lw_data_job *job)
 {
-    tensor_file *f = job->priv;
-    int rc = lw_str_ends(f->path, ".npz") ? load_npz(f) : lw_npy_load(f->path, &f->train.pixels);
-    if (rc == 0)
-        rc = check(f);
-    if (rc < 0)
-        return lw_fail_in(rc, "data '%s': ", job->spec);
-    f->n = f->train.pixels.shape[0];
-    return 0;
+    if (job->priv)
+        lw_tensor_clear(job->priv);
+    lw_free(&job->priv);
 }
 
 /* Headers do not say how many classes there are: the file is read when it is planned, too. */
@@ -201,10 +239,9 @@ static int tensor_plan(lw_data_job *job)
     LW_TRY(lw_data_job_path(job, &path));
     LW_TRY(lw_data_job_place(job, path));
     LW_TRY(lw_data_job_file(job, path));
-    f->path = lw_strdup(path);
-    if (!f->path)
-        return LW_ENOMEM;
-    LW_TRY(load(job));
+    int rc = lw_tensor_load(path, NULL, f);
+    if (rc < 0)
+        return lw_fail_in(rc, "data '%s': ", job->spec);
     lw_data_job_size(job, LW_MIN(f->h, f->w));
     job->own = f->c;
     job->labelled = f->classes > 0;
@@ -223,22 +260,10 @@ typedef struct pick {
     bool tenths, held;
 } pick;
 
-static int64_t index_of(const pick *p, int64_t i)
-{
-    if (!p->tenths)
-        return i;
-    return p->held ? i * TENTH + TENTH - 1 : i + i / (TENTH - 1);
-}
-
 static int get(const void *from, int64_t i, lw_raster *im, int32_t *label)
 {
     const pick *p = from;
-    const tensor_file *f = p->f;
-    int64_t at = index_of(p, i), bytes = (int64_t)f->h * f->w * f->c;
-    *label = p->part->labels.data ? (int32_t)label_at(&p->part->labels, at) : 0;
-    LW_TRY(lw_raster_init(im, f->h, f->w, f->c));
-    memcpy(im->at, (const uint8_t *)p->part->pixels.data + at * bytes, (size_t)bytes);
-    return 0;
+    return lw_tensor_get(p->f, p->part, p->tenths ? lw_tensor_tenth(p->held, i) : i, im, label);
 }
 
 static int tensor_build(lw_data_job *job, lw_data_sink *sink)
@@ -258,10 +283,10 @@ static int tensor_build(lw_data_job *job, lw_data_sink *sink)
 }
 
 const lw_data_source lw_data_source_tensor = {
-    .info =
-        {"tensor", "tensor:FILE",
-         "bytes [N,H,W,C] in .npy or .npz (arr_0, images, x_train), [N,H,W] or [N,1,H,W]; labels "
-         "arr_1, labels, y_train; every tenth held out, or x_test"},
+    .info = {"tensor", "tensor:FILE",
+             "bytes [N,H,W,C] in .npy, .npz or .safetensors (arr_0, images, x_train), [N,H,W] or "
+             "[N,1,H,W]; labels "
+             "arr_1, labels, y_train; every tenth held out, or x_test"},
     .plan = tensor_plan,
     .build = tensor_build,
     .clear = tensor_clear,
