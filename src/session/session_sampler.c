@@ -172,9 +172,9 @@ static int check_condition(const lw_sampler *s)
         s->net.dir);
 }
 
-static int check_alpha(const lw_sampler *s)
+static int check_alpha(const lw_sampler *s, double alpha)
 {
-    double alpha = s->o.alpha, most = (double)s->net.alpha;
+    double most = (double)s->net.alpha;
     if (alpha == 0.0 || (alpha >= 1.0 && alpha <= most))
         return 0;
     return most > 0.0
@@ -239,7 +239,9 @@ int lw_sampler_new(lw_device *dev, const lw_network *net, const lw_sampler_opts 
     s->net = *net;
     s->o = *o;
     LW_TRY(check_condition(s));
-    LW_TRY(check_alpha(s));
+    LW_TRY(check_alpha(s, s->o.alpha));
+    for (int64_t i = 0; i < s->o.n_alphas; i++)
+        LW_TRY(check_alpha(s, s->o.alphas[i]));
     LW_TRY(choose_kind(s));
     LW_TRY(choose_steps(s));
     s->pixels = (int64_t)net->image_size * net->image_size * net->channels;
@@ -320,11 +322,13 @@ static void set_classes(lw_sampler *s, int64_t first, int64_t n, const int32_t *
         dst[i] = classes && i < n ? classes[i] : (int32_t)((first + i) % s->net.classes);
 }
 
-static void set_alpha(lw_sampler *s)
+static void set_alpha(lw_sampler *s, int64_t first)
 {
     float *dst = s->net.alpha > 0.0f ? lw_forward_input(s->network, "alpha") : NULL;
-    for (int32_t i = 0; dst && i < s->o.batch; i++)
-        dst[i] = s->o.alpha > 0.0 ? (float)s->o.alpha : 1.0f;
+    for (int32_t i = 0; dst && i < s->o.batch; i++) {
+        double alpha = s->o.alphas ? s->o.alphas[(first + i) % s->o.n_alphas] : s->o.alpha;
+        dst[i] = alpha > 0.0 ? (float)alpha : 1.0f;
+    }
 }
 
 /* What `done` evaluations made, as pictures, to who looks. */
@@ -350,7 +354,7 @@ static int run_batch(lw_sampler *s, int64_t first, int64_t n, const int32_t *cla
 {
     LW_TRY(lw_noise_draw(s->noise, first, (lw_tick){s->o.seed, 0}));
     set_classes(s, first, n, classes);
-    set_alpha(s);
+    set_alpha(s, first);
     lw_forward_pass(s->noise, "latent", s->network, "latent");
     lw_forward_pass(s->noise, "styles", s->network, "styles");
     lw_forward_pass(s->noise, "noise", s->network, "x");

@@ -29,9 +29,11 @@ typedef struct lw_sampler_opts {
     const lw_diffusion *diffusion; /* noise schedule of a DDPM, borrowed by lw_sampler_new; NULL:
                                       ours with `timesteps`, where 0 is 1000 */
     int32_t timesteps;
-    int32_t spacing;  /* of the times; 0: as the schedule says (DPM-Solver where it says nothing:
+    int32_t spacing; /* of the times; 0: as the schedule says (DPM-Solver where it says nothing:
                          linspace), else 1 + lw_spacing */
-    double alpha;     /* strength of guidance, of networks that are told one; 0: 1, none */
+    double alpha;    /* strength of guidance, of networks that are told one; 0: 1, none */
+    const double *alphas; /* instead: of picture i number i modulo n_alphas; NULL. Borrowed */
+    int64_t n_alphas;
     bool keep_eps;    /* DDIM: go on with the noise estimate as it is where the picture it implies
                         was clipped, as diffusers does by default; lw_diffusion_move */
     int32_t batch;    /* capacity of the plan */

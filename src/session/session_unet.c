@@ -92,6 +92,7 @@ int lw_net_dit(const lw_net_config *c, const lw_dataset *d, lw_dit_config *out)
     n.styles = c->style_count;
     n.style_words = c->style_words;
     n.rope = c->rope;
+    n.alpha = c->alpha;
     n.no_qk_norm = c->qk_norm_mode == 1;
     LW_TRY(lw_dit_check(&n));
     *out = n;

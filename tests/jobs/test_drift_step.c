@@ -283,6 +283,42 @@ static void test_profile(void **state)
     }
 }
 
+/* A transformer is told its strength, too; strengths of pictures may differ. */
+static void test_transformer_told(void **state)
+{
+    (void)state;
+    lab_expect(0, "train drift --generator dit --hidden-dim 32 --depth 1 --num-heads 2 "
+                  "--register-tokens 2 --style-token-count 2 --style-vocab-size 4 --groups 2 "
+                  "--negatives-per-group 4 --positives-per-group 4 --unconditional-per-group 2 "
+                  "--alpha-dist uniform --feature-keys pix --data synth:16 --limit 256 --steps 3 "
+                  "--learning-rate 1e-2 --class-chunk 1 --output-dir told");
+    lab_expect(0, "sample told --weights model --n 4 --alpha 3 --output told_3.npy");
+    lab_expect(0, "sample told --weights model --n 4 --output told_1.npy");
+    lab_expect(0, "sample told --weights model --n 4 --batch-size 3 --alpha-schedule linear "
+                  "--alpha-end 3 --output told_line.npy");
+    lab_expect(0, "sample told --weights model --n 4 --alpha-schedule list --alpha-values 1,3 "
+                  "--output told_list.npy");
+    static const char *const files[] = {"told_1.npy", "told_3.npy", "told_line.npy",
+                                        "told_list.npy"};
+    char *text[4];
+    size_t n[4], row = 16 * 16 * 3 * sizeof(float);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(lw_file_read(files[i], 0, &text[i], &n[i]), 0);
+    const char *one = text[0] + n[0] - 4 * row, *three = text[1] + n[1] - 4 * row,
+               *line = text[2] + n[2] - 4 * row, *list = text[3] + n[3] - 4 * row;
+    assert_memory_not_equal(one, three, row);
+    assert_memory_equal(line, one, row);
+    assert_memory_not_equal(line + row, one + row, row);
+    assert_memory_equal(line + 3 * row, three + 3 * row, row);
+    assert_memory_equal(list, one, row);
+    assert_memory_equal(list + row, three + row, row);
+    assert_memory_equal(list + 2 * row, one + 2 * row, row);
+    for (int i = 0; i < 4; i++)
+        lw_free(&text[i]);
+    lab_expect(2, "sample told --n 4 --alpha-schedule list --output no.npy");
+    lab_expect(2, "sample told --n 4 --alpha-schedule linear --alpha-end 9 --output no.npy");
+}
+
 static void test_words(void **state)
 {
     (void)state;
@@ -466,6 +502,7 @@ int main(void)
                                        cmocka_unit_test(test_cut_by_itself),
                                        cmocka_unit_test(test_resume),
                                        cmocka_unit_test(test_killed),
+                                       cmocka_unit_test(test_transformer_told),
                                        cmocka_unit_test(test_summary),
                                        cmocka_unit_test(test_profile),
                                        cmocka_unit_test(test_words),

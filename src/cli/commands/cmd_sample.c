@@ -38,6 +38,17 @@ static const lw_option options[] = {
     {LW_OPT(sample_cli, c.alpha), .name = "alpha", .fallback = "0", .min = 0, .max = 1000,
      .group = "Samples",
      .help = "strength of guidance, of generators trained with --alpha-dist; 0: 1, which is none"},
+    {LW_OPT(sample_cli, c.alpha_schedule), .name = "alpha-schedule", .choices = LW_ALPHA_SCHEDULES,
+     .fallback = "constant", .group = "Samples",
+     .help =
+         "strengths of the pictures: --alpha for all, from --alpha-start of the first evenly to "
+         "--alpha-end of the last, or --alpha-values in turn"},
+    {LW_OPT(sample_cli, c.alpha_start), .name = "alpha-start", .fallback = "1", .min = 1,
+     .max = 1000, .group = "Samples", .help = "with linear"},
+    {LW_OPT(sample_cli, c.alpha_end), .name = "alpha-end", .fallback = "1", .min = 1, .max = 1000,
+     .group = "Samples", .help = "with linear"},
+    {LW_OPT_LIST(sample_cli, c.alpha_values, c.n_alpha_values), .name = "alpha-values", .min = 1,
+     .max = 1000, .group = "Samples", .help = "with list"},
     LW_CLIPPED_OPTION(sample_cli, c.use_clipped_model_output, "Samples"),
     {LW_OPT(sample_cli, weights), .name = "weights", .fallback = "ema", .choices = "model|ema",
      .group = "Model", .help = "which weights of a checkpoint"},

@@ -250,7 +250,7 @@ int lw_drift_conclude(void *self, const lw_train_result *out)
     drift_run *r = self;
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
     LW_CLEANUP(lw_json_drop) json_t *rows = NULL, *env = env_json(r);
-    const char *name = "pixel_summary.json";
+    const char *name = r->g.p.latents ? "latent_summary.json" : "pixel_summary.json";
     if (!env)
         return lw_fail(LW_ENOMEM, "out of memory for %s", name);
     if (lw_drift_of_clips(r))

@@ -292,9 +292,6 @@ static int set_up(void *self, lw_train_job *job)
     r->g.prediction = LW_PREDICT_SAMPLE;
     r->c.net.alpha = (float)lw_alpha_most(&c->alpha);
     LW_TRY(lw_generator_init(&r->g, LW_METHOD_DRIFT, &c->net));
-    if (lw_alpha_most(&c->alpha) > 0.0 && r->g.network.alpha == 0.0f)
-        return lw_fail(LW_EUSAGE, "--alpha-dist: of the generators only unet is told a strength; "
-                                  "--alpha-fixed goes with any");
     LW_TRY(choose_groups(r));
     LW_TRY(open_features(r));
     LW_TRY(open_real_features(r, job));

@@ -7,6 +7,14 @@
 
 #include "session/session.h"
 
+/* As users type them. */
+#define LW_ALPHA_SCHEDULES "constant|linear|list"
+typedef enum lw_alpha_schedule {
+    LW_ALPHA_CONSTANT,
+    LW_ALPHA_LINEAR,
+    LW_ALPHA_LIST
+} lw_alpha_schedule;
+
 typedef struct lw_sample_config {
     const char *source;
     const char *classes; /* "all": in turn; or a list that is gone through in turn */
@@ -18,6 +26,10 @@ typedef struct lw_sample_config {
     int32_t spacing;               /* lw_sampler_opts.spacing */
     bool use_clipped_model_output; /* else lw_sampler_opts.keep_eps */
     double alpha;                  /* lw_sampler_opts.alpha */
+    int32_t alpha_schedule;        /* lw_alpha_schedule */
+    double alpha_start, alpha_end; /* of the first and the last picture; linear */
+    float alpha_values[64];        /* gone through in turn; list */
+    int32_t n_alpha_values;
     int32_t batch;
     bool ema;
     int32_t precision; /* lw_num */

@@ -17,6 +17,7 @@ typedef struct sampling {
     lw_sampler *sampler;
     int32_t *list, n_list; /* classes gone through in turn */
     int32_t *classes;      /* [n] */
+    double *alphas;        /* or NULL */
     float *x;              /* [n][side][side][channels] */
     int32_t side, channels;
 } sampling;
@@ -154,6 +155,27 @@ static int check_output(const char *path)
     return 0;
 }
 
+/* Strengths of guidance of the pictures; NULL in *out: one for all. */
+static int choose_alphas(const lw_sample_config *c, double **out, int64_t *n)
+{
+    bool list = c->alpha_schedule == LW_ALPHA_LIST;
+    if (list != (c->n_alpha_values > 0))
+        return lw_fail(LW_EUSAGE, "--alpha-values and --alpha-schedule list: give both or none");
+    if (c->alpha_schedule != LW_ALPHA_CONSTANT && c->alpha > 0.0)
+        return lw_fail(LW_EUSAGE, "--alpha is of --alpha-schedule constant");
+    if (c->alpha_schedule == LW_ALPHA_CONSTANT)
+        return 0;
+    *n = list ? c->n_alpha_values : c->n;
+    *out = lw_calloc((size_t)*n, sizeof **out);
+    if (!*out)
+        return LW_ENOMEM;
+    for (int64_t i = 0; i < *n; i++)
+        (*out)[i] = list ? (double)c->alpha_values[i]
+                         : c->alpha_start + (c->alpha_end - c->alpha_start) * (double)i /
+                                                (double)LW_MAX(*n - 1, 1);
+    return 0;
+}
+
 static int open_all(sampling *s, const lw_observer *obs)
 {
     const lw_sample_config *c = s->c;
@@ -173,6 +195,8 @@ static int open_all(sampling *s, const lw_observer *obs)
     LW_TRY(lw_session_device_with(c->threads, c->conv, &s->dev));
     lw_pool_watch(s->dev->pool, obs);
     lw_sampler_opts opts = o;
+    LW_TRY(choose_alphas(c, &s->alphas, &opts.n_alphas));
+    opts.alphas = s->alphas;
     opts.method = s->source->method;
     opts.diffusion = s->source->diffusion;
     opts.calibration = lw_quantization_ranges(s->source->quant);
@@ -220,6 +244,7 @@ int lw_job_sample(const lw_sample_config *c, const lw_observer *obs, lw_sample_r
     lw_sampler_free(&s.sampler);
     lw_free(&s.x);
     lw_free(&s.classes);
+    lw_free(&s.alphas);
     lw_free(&s.list);
     lw_source_close(&s.source);
     lw_backend_close(&s.dev);

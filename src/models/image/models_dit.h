@@ -32,6 +32,7 @@ typedef struct lw_dit_config {
     int32_t tokens;              /* in context, in front of the patches; 0: none */
     bool no_qk_norm;
     int32_t rope; /* lw_dit_rope */
+    float alpha;  /* greatest strength of guidance that it is told; 0: none, which is 1 */
 } lw_dit_config;
 
 /* hidden, depth, heads of DiT-B, and the rest as published; pictures and classes are the caller's. */

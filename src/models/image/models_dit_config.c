@@ -42,6 +42,9 @@ int lw_dit_check(const lw_dit_config *c)
     if (!(c->mlp_ratio > 0 && c->mlp_ratio <= 64))
         return lw_fail(LW_EUSAGE, "DiT: the inner width's ratio is %g, must be over 0, at most 64",
                        (double)c->mlp_ratio);
+    if (c->alpha != 0.0f && !(c->alpha >= 1.0f && c->alpha <= 1000.0f))
+        return lw_fail(LW_EUSAGE, "DiT: the greatest strength of guidance is %g, must be 1 to 1000",
+                       (double)c->alpha);
     if (c->image_size % c->patch)
         return lw_fail(LW_EUSAGE, "DiT: pictures of %d are no whole patches of %d",
                        (int)c->image_size, (int)c->patch);
@@ -72,13 +75,15 @@ json_t *lw_dit_to_json(const lw_dit_config *c)
                           true, "use_swiglu", true);
     if (j && c->rope == LW_DIT_ROPE_2D)
         json_object_set_new(j, "leeway_rope", json_string(ropes[c->rope]));
+    if (j && c->alpha > 0.0f)
+        json_object_set_new(j, "leeway_alpha", lw_json_float(c->alpha));
     return j;
 }
 
 static const char *const honoured[] = {
-    "input_size",    "in_channels",  "out_channels", "patch_size",  "hidden_size", "cond_dim",
-    "depth",         "num_heads",    "mlp_ratio",    "num_classes", "use_qknorm",  "noise_coords",
-    "noise_classes", "n_cls_tokens", "use_rope",     "leeway_rope", NULL};
+    "input_size",    "in_channels",  "out_channels", "patch_size",  "hidden_size",  "cond_dim",
+    "depth",         "num_heads",    "mlp_ratio",    "num_classes", "use_qknorm",   "noise_coords",
+    "noise_classes", "n_cls_tokens", "use_rope",     "leeway_rope", "leeway_alpha", NULL};
 /* How it was computed while it trained; what runs say of themselves. */
 static const char *const without_effect[] = {"use_bf16",       "attn_fp32",          "use_remat",
                                              "leeway_method",  "leeway_class_names", "leeway_data",
@@ -130,9 +135,10 @@ static int read_shape(const json_t *j, const char *where, lw_dit_config *c)
 
 static int read_parts(const json_t *j, const char *where, lw_dit_config *c)
 {
-    double ratio = 4.0;
+    double ratio = 4.0, alpha = 0.0;
     bool qk_norm = false, swiglu = false, rms = false;
     LW_TRY(lw_json_opt_f64(j, where, "mlp_ratio", &ratio));
+    LW_TRY(lw_json_opt_f64(j, where, "leeway_alpha", &alpha));
     LW_TRY(lw_json_opt_bool(j, where, "use_qknorm", &qk_norm));
     LW_TRY(lw_json_opt_bool(j, where, "use_swiglu", &swiglu));
     LW_TRY(lw_json_opt_bool(j, where, "use_rmsnorm", &rms));
@@ -144,6 +150,7 @@ static int read_parts(const json_t *j, const char *where, lw_dit_config *c)
                        swiglu ? "use_rmsnorm" : "use_swiglu");
     c->styles = c->style_words ? LW_MAX(c->styles, 1) : 0;
     c->mlp_ratio = (float)ratio;
+    c->alpha = (float)alpha;
     c->no_qk_norm = !qk_norm;
     return 0;
 }
@@ -176,6 +183,7 @@ static void describe(lw_network *n)
     n->classes = c->classes;
     n->styles = c->styles;
     n->style_words = c->style_words;
+    n->alpha = c->alpha;
     n->generator = true;
     n->timeless = true;
 }
