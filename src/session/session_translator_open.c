@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a translator computes with: its networks, and the sizes they take. */
 #include "session/session_generator.h"
+#include "session/session_latents.h"
 #include "session/session_sampler.h"
 #include "session/session_translator_private.h"
 
@@ -91,12 +92,14 @@ static int check_generator(lw_translator *t)
 static int open_networks(lw_translator *t)
 {
     const lw_translator_opts *o = &t->o;
-    if (o->latents)
-        LW_TRY(lw_autoencoder_open(o->latents, &t->coder));
-    if (lw_str_eq(o->model, "identity"))
-        return 0;
-    if (!lw_autoencoder_named(o->model))
+    const bool identity = lw_str_eq(o->model, "identity");
+    if (!identity && !lw_autoencoder_named(o->model))
         LW_TRY(lw_network_open(o->model, true, &t->net));
+    const char *own = t->net ? lw_latents_of(t->net->config) : NULL; /* what it was trained in */
+    if (o->latents || own)
+        LW_TRY(lw_autoencoder_open(o->latents ? o->latents : own, &t->coder));
+    if (identity)
+        return 0;
     if (t->net)
         t->net->window = o->window;
     if (t->net && t->net->generator)

@@ -36,6 +36,13 @@ stamp | cmp -s - first || fails 'latents were encoded again'
 expect 0 train ddpm --config whole/config.yaml --output-dir again
 same whole again
 
+# frames go through the latents that it was trained in, named or not
+for more in '' '--latents sd-vae:vae' --pipeline; do
+    expect 0 stream --input test:64x32@10 --num-frames 3 --every-frame --model whole --steps 2 --output md5 $more
+    sed -n 's/^md5 //p' "$out" >>streamed
+done
+[ "$(sort -u streamed | wc -l)" -eq 1 ] || fails 'stream: other latents than those of the training'
+
 # samples are pictures, the same in any batch
 expect 0 sample whole --n 5 --steps 3 --output a.npy
 expect 0 sample whole --n 5 --steps 3 --batch-size 2 --threads 3 --output b.npy

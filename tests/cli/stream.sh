@@ -247,6 +247,9 @@ out_has '24 written'
 cat hole.mjpeg | "$program" stream --input - --every-frame >"$out" 2>"$err" || fails 'a hole in a pipe'
 out_has '1 damaged frames were passed over'
 out_has '24 written'
+{ head -c 900 a.mjpeg; head -c 900 a.mjpeg; printf '\377\331'; } | "$program" stream --input - >"$out" 2>"$err" # none whole
+[ $? -eq 3 ] || fails 'damaged frames alone are exit code 3'
+err_has 'no frame that is whole: all 2 were damaged'
 expect 3 stream --input hole.mjpeg --every-frame
 out_has '12 written'
 

@@ -22,8 +22,9 @@ class Net:
     title: str
     side: int
     make: object         # -> a network of transformers with random weights
-    result: str          # name of the vector in its output; "": the network makes it
+    result: str          # name of the vector in its output; "": the network makes it; "picture": live_peer
     flops: float         # multiplications and additions of a picture
+    files: bool = True   # weights, references and exports are prepared; else random weights on both sides, no error
 
 
 def vit(width, hidden, depth, side, patch, more=0):
@@ -90,6 +91,8 @@ NETS = {
     "mobilenet_v2": Net("MobileNetV2", 224, mobilenet, "pooler_output", 0.599e9),
     "inception_fid": Net("Inception-v3 (FID)", 299, inception, "", 10.93e9),  # border taps not counted
     "taef2_256": Net("taef2 there and back", 256, live_peer.RoundTrip, "picture", 66.1e9),
+    "live_128": Net("live U-Net in taef2's latents, frame to frame", 128, live_peer.Live, "picture", 16.8e9),
+    "gpu_stress192": Net("gpu-stress:192, one evaluation", 64, live_peer.Stress, "picture", 142.6e9, False),
     "resnet50": Net("ResNet-50", 224, resnet50, "pooler_output", 8.178e9),
 }
 
@@ -99,7 +102,7 @@ def write(name, folder):
     import torch
     torch.manual_seed(0)
     if NETS[name].result == "picture":
-        live_peer.write(folder)
+        live_peer.write(name, folder)
         return
     side, net = NETS[name].side, NETS[name].make().eval()
     if not NETS[name].result:
@@ -116,7 +119,7 @@ def load(name, folder):
     """Pictures [N,3,H,W] to vectors [N,C], or to pictures."""
     import torch
     if NETS[name].result == "picture":
-        return live_peer.load(folder)
+        return live_peer.load(name, folder)
     if not NETS[name].result:
         from safetensors.torch import load_file
         net = NETS[name].make()

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The autoencoder of live video in PyTorch, with random weights: taef2's round trip of a picture in [-1, 1], the work of
-the rows taef2_256. Files are those of its authors: names by place in the sequence."""
+"""Networks of live video in PyTorch, with random weights. taef2's round trip of a picture in [-1, 1]: the rows taef2_256,
+in files as those of its authors (names by place in the sequence). The same around a U-Net in its latents, one DDIM step
+from half of the noise, as `leeway stream --latents` goes from frame to frame: the rows live_128. gpu-stress:192 of
+docs/live.md: gpu_stress192, without files."""
 import os
+import sys
 
 import torch
 from torch import nn
@@ -53,7 +56,7 @@ class RoundTrip(nn.Module):
         return self.decoder(self.encoder((x + 1) / 2)) * 2 - 1
 
 
-def write(folder):
+def write_halves(folder):
     from safetensors.torch import save_file
     os.makedirs(folder)
     net = RoundTrip()
@@ -61,9 +64,78 @@ def write(folder):
         save_file({k: v.contiguous() for k, v in half.state_dict().items()}, os.path.join(folder, name))
 
 
-def load(folder):
+def load_halves(folder):
     from safetensors.torch import load_file
     net = RoundTrip()
     for name, half in zip(FILES, (net.encoder, net.decoder)):
         half.load_state_dict(load_file(os.path.join(folder, name)))
     return net.eval()
+
+
+# ---- a U-Net in its latents ----------------------------------------------------------------------
+
+SIDE, TIMES, STRENGTH = 16, 1000, 0.5
+UNET = dict(sample_size=SIDE, in_channels=LATENT, out_channels=LATENT, block_out_channels=(32, 64, 64),
+            layers_per_block=2, down_block_types=("DownBlock2D", "AttnDownBlock2D", "DownBlock2D"),
+            up_block_types=("UpBlock2D", "AttnUpBlock2D", "UpBlock2D"), attention_head_dim=16, norm_num_groups=8,
+            resnet_time_scale_shift="scale_shift")  # 1,760,640 parameters
+
+
+class Live(nn.Module):
+    """A picture to that of one evaluation at the last time of the half of the schedule that is undone."""
+
+    def __init__(self, folder):
+        super().__init__()
+        import numpy as np
+        from diffusers import UNet2DModel
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        import prove_draws
+        trip = load_halves(folder)
+        self.encoder, self.decoder = trip.encoder, trip.decoder
+        self.unet = UNet2DModel.from_pretrained(os.path.join(folder, "unet"), low_cpu_mem_usage=False)
+        noise = prove_draws.normals("sample.noise", 0, 0, SIDE * SIDE * LATENT, 0).reshape(SIDE, SIDE, LATENT)
+        bar = np.cumprod(1 - np.linspace(1e-4, 0.02, TIMES))[int(STRENGTH * TIMES) - 1]
+        self.register_buffer("noise", torch.from_numpy(noise).permute(2, 0, 1)[None].float().contiguous())
+        self.register_buffer("time", torch.tensor([int(STRENGTH * TIMES) - 1]))
+        self.signal, self.loud = float(bar ** 0.5), float((1 - bar) ** 0.5)
+
+    def forward(self, x):
+        z = self.signal * self.encoder((x + 1) / 2) + self.loud * self.noise
+        z = (z - self.loud * self.unet(z, self.time, return_dict=False)[0]) / self.signal
+        return self.decoder(z) * 2 - 1
+
+
+# ---- gpu-stress ----------------------------------------------------------------------------------
+
+class Stress(nn.Module):
+    """The network of tools/golden, at time 40 and with the frame itself as the one before."""
+
+    def __init__(self):
+        super().__init__()
+        sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        from golden import rehearsal
+        self.net = rehearsal.Stress(192)
+        self.register_buffer("time", torch.tensor([40.0]))
+
+    def forward(self, x):
+        return self.net(x, self.time, x)
+
+
+# ---- folders -------------------------------------------------------------------------------------
+
+def write(name, folder):
+    if name == "gpu_stress192":
+        return os.makedirs(folder)
+    write_halves(folder)
+    if name == "live_128":
+        from diffusers import UNet2DModel
+        net = UNet2DModel(**UNET)
+        net.save_pretrained(os.path.join(folder, "unet"))
+    return None
+
+
+def load(name, folder):
+    if name == "gpu_stress192":
+        torch.manual_seed(0)
+        return Stress().eval().requires_grad_(False)
+    return (Live(folder) if name == "live_128" else load_halves(folder)).eval().requires_grad_(False)

@@ -140,10 +140,7 @@ class Leeway:
         """A median of its runs counts as one sample; profile times the network as a whole. Autoencoders: from the
         bytes of a frame to those of its picture, as a stream does."""
         if NETS[row.net].result == "picture":
-            side = str(NETS[row.net].side)
-            case = "live_pixels" + side + ("" if row.precision == "f32" else "_" + row.precision)
-            return self.bench("stream", case, row, ["--model", "taef2:" + self.files.encoder(row.net, "model"),
-                                                    "--image-size", side, "--precision", row.precision])
+            return self.measure_live(row)
         args = ["profile", self.files.encoder(row.net, "model"), "--json", "--batch-size",
                 str(row.batch), "--precision", row.precision, "--runs", str(row.samples),
                 "--no-compare-precisions"]
@@ -152,6 +149,32 @@ class Leeway:
         whole = said["precisions"][0]
         return [whole["ms"]], (whole["value_bytes"] + whole["prepared_bytes"]
                                + said["weight_bytes"])
+
+    def measure_live(self, row):
+        """`leeway bench stream`: from the bytes of a frame to those of its picture."""
+        side, precision = str(NETS[row.net].side), "" if row.precision == "f32" else "_" + row.precision
+        more = ["--precision", row.precision]
+        if not NETS[row.net].files:
+            return self.bench("stream", "gpu-stress:192%s_1x" % precision, row, ["--model", "gpu-stress:192"] + more)
+        coder = "taef2:" + self.files.encoder(row.net, "model")
+        model = ["--model", coder]
+        if row.net == "live_128":
+            model = ["--model", self.files.encoder(row.net, "model", "unet"), "--latents", coder]
+        return self.bench("stream", "live_pixels" + side + precision, row, model + ["--image-size", side] + more)
+
+    def frame(self, row, x, out):
+        """`leeway stream` of the picture x as a frame; what comes back, in floats."""
+        import numpy as np
+        side, folder = NETS[row.net].side, self.files.encoder(row.net, "model")
+        x = np.load(x)[0].transpose(1, 2, 0)
+        raw = out + ".rgb"
+        np.rint((x + 1) * 127.5).astype(np.uint8).tofile(raw)
+        self.call(["stream", "--input", raw, "--raw", "%dx%d:rgb24" % (side, side), "--every-frame", "--model",
+                   os.path.join(folder, "unet"), "--latents", "taef2:" + folder, "--size", "%dx%d" % (side, side),
+                   "--output", "folder:" + out + ".frames"] + self.need(row, "stream"))
+        from PIL import Image
+        y = np.asarray(Image.open(os.path.join(out + ".frames", "frame_000000.png")))
+        return (y / 127.5 - 1).transpose(2, 0, 1)[None]
 
     def round_trip(self, row, x, out):
         """Both halves by `leeway run`."""
@@ -210,10 +233,14 @@ class Leeway:
                 more = self.need(row, "run")
                 model = self.int8_model if row.precision == "int8" else self.model
                 self.call(["run", model, "--input", x, "--t", t, "--output", out] + more)
+            elif row.kind == "encoder" and not NETS[row.net].files:
+                return None
             elif row.kind == "encoder":
                 want = np.load(self.files.encoder(row.net, "y64.npy"))
                 x = os.path.join(d, "x.npy")
                 np.save(x, np.load(self.files.encoder(row.net, "x.npy"))[:len(want)])
+                if row.net == "live_128":
+                    return relative(self.frame(row, x, out), want.clip(-1, 1))
                 if NETS[row.net].result == "picture":
                     self.round_trip(row, x, out)
                     return relative(np.load(out), want)

@@ -137,7 +137,7 @@ static int open_file(reader *r, const char *path, char *why)
     }
     if (rc >= 0)
         rc = avformat_find_stream_info(r->file, NULL);
-    return rc < 0 ? bad(why, "no video file", rc) : 0;
+    return rc < 0 ? bad(why, "no video file, or cut off before its index", rc) : 0;
 }
 
 static int open_codec(reader *r, char *why)

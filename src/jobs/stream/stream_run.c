@@ -394,5 +394,8 @@ int lw_job_stream(const lw_stream_config *c, const lw_observer *obs, lw_stream_r
     lw_mailbox_free(
         &p->in); /* its thread may still wait for the source, whose error nobody asks for */
     out->skipped = p->intake.source->skipped;
+    if (rc == 0 && out->read == 0 && out->skipped > 0)
+        return lw_fail(LW_EFORMAT, "%s: no frame that is whole: all %lld were damaged",
+                       lw_str_c(&p->intake.source->name), (long long)out->skipped);
     return rc;
 }
