@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-foreach(name train_bits train_rules train_resume real_features heldout turns precision drift_step)
+foreach(name train_bits train_rules train_resume real_features heldout turns precision drift_step drift_loss)
   lw_test(test_${name} jobs/test_${name}.c jobs/compare jobs/quantize jobs/drift jobs/ddpm train session models data store formats backend plan ir base)
   target_sources(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/jobs/train_fixture.c)
   target_compile_definitions(test_${name} PRIVATE "LEEWAY=\"$<TARGET_FILE:leeway>\"")

@@ -129,6 +129,39 @@ static const lw_option drift_options[] = {
     LW_HELDOUT_OPTIONS(lw_drift_config, "the encoder of the loss"),
     {.name = NULL}};
 
+static const lw_option loss_options[] = {
+    {LW_OPT(lw_drift_config, loss.use_feature_loss), .name = "use-feature-loss",
+     .fallback = "false", .group = "Loss",
+     .help = "as any --encoder does; by itself it asks for one"},
+    {LW_OPT(lw_drift_config, loss.stages), .name = "feature-selected-stages", .unit = "list",
+     .group = "Loss",
+     .help = "of the maps only these, by name (layer3_blk6, s2) or by number of their stage (0: "
+             "the stem)"},
+    {LW_OPT(lw_drift_config, loss.per_location), .name = "per-location", .fallback = "true",
+     .group = "Loss", .help = "maps by location"},
+    {LW_OPT(lw_drift_config, loss.global_stats), .name = "global-stats", .fallback = "true",
+     .group = "Loss", .help = "mean and deviation of whole maps"},
+    {LW_OPT(lw_drift_config, loss.patch2_stats), .name = "patch2-stats", .fallback = "true",
+     .group = "Loss", .help = "of their 2x2 patches"},
+    {LW_OPT(lw_drift_config, loss.patch4_stats), .name = "include-patch4-stats",
+     .aliases = "patch4-stats", .fallback = "true", .group = "Loss",
+     .help = "of their 4x4 patches"},
+    {LW_OPT(lw_drift_config, loss.input_x2_mean), .name = "include-input-x2-mean",
+     .aliases = "input-x2-mean", .fallback = "true", .group = "Loss",
+     .help = "norm_x, where the keys have it"},
+    {LW_OPT(lw_drift_config, loss.include_raw), .name = "feature-include-raw-drift-loss",
+     .fallback = "false", .group = "Loss", .help = "all pixels as one more key"},
+    {LW_OPT(lw_drift_config, loss.raw_weight), .name = "feature-raw-drift-loss-weight", .min = 0,
+     .max = 1e6, .fallback = "1", .group = "Loss", .help = "which counts so many times"},
+    {LW_OPT(lw_drift_config, loss.aggregation), .name = "feature-temperature-aggregation",
+     .choices = "sum_drifts_then_mse|per_temperature_mse", .fallback = "sum_drifts_then_mse",
+     .group = "Loss",
+     .help = "loss of a key: mean square of the temperatures' sum, or the sum of their mean "
+             "squares; the gradient is the same"},
+    {LW_OPT(lw_drift_config, loss.term_reduction), .name = "feature-loss-term-reduction",
+     .choices = "sum|mean", .fallback = "sum", .group = "Loss", .help = "of the keys' losses"},
+    {.name = NULL}};
+
 static const lw_option queue_options[] = {
     {LW_OPT(lw_drift_config, use_queue), .name = "use-queue", .fallback = "false", .group = "Queue",
      .help =
@@ -193,7 +226,7 @@ const lw_command lw_cmd_train_drift = {
         "leeway train drift --data synth:16 --encoder runs/encoder --base-channels 16 "
         "--channel-mult 1,2,4 "
         "--noise-shape 2x2 --latent-dim 16 --norm-groups 8 --steps 700 --output-dir runs/drift",
-    .options = {options, dit_options, drift_options, queue_options},
+    .options = {options, dit_options, drift_options, loss_options, queue_options},
     .config_size = sizeof(lw_drift_config),
     .run = run,
 };

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "jobs/drift/drift_loss.h"
 #include "jobs/drift/drift_run.h"
 
 static int encode(drift_run *r, int64_t step)
@@ -86,9 +87,9 @@ static int take_field(drift_run *r, int64_t step)
             LW_TRY(lw_exec_run(r->field[d].exec, &tick));
             take(r, r->field[d].exec, d + 1 == doors, first);
         }
-    r->loss = r->stats[0][2];
+    r->loss = lw_drift_key_loss(&r->c, &r->keys, 0, r->stats[0]);
     for (int k = 1; k < r->keys.n; k++)
-        r->loss += r->stats[k][2];
+        r->loss += lw_drift_key_loss(&r->c, &r->keys, k, r->stats[k]);
     return 0;
 }
 

@@ -10,6 +10,26 @@
 #include "session/session.h"
 #include "train/train.h"
 
+typedef enum lw_drift_aggregation { LW_SUM_THEN_MSE, LW_MSE_EACH } lw_drift_aggregation;
+typedef enum lw_drift_terms { LW_TERMS_SUM, LW_TERMS_MEAN } lw_drift_terms;
+
+/* What the loss is of, and how it is put together. */
+typedef struct lw_drift_loss_config {
+    bool use_feature_loss; /* refuses to go without an encoder */
+    bool per_location, global_stats, patch2_stats, patch4_stats,
+        input_x2_mean;      /* lw_feature_filter */
+    const char *stages;     /* lw_feature_filter; NULL: all */
+    int32_t aggregation;    /* lw_drift_aggregation, of a key's temperatures */
+    int32_t term_reduction; /* lw_drift_terms, of keys */
+    bool include_raw;       /* all pixels are a key, which counts raw_weight times */
+    double raw_weight;
+} lw_drift_loss_config;
+#define LW_DRIFT_LOSS_ALL                                                                       \
+    {                                                                                           \
+        .per_location = true, .global_stats = true, .patch2_stats = true, .patch4_stats = true, \
+        .input_x2_mean = true                                                                   \
+    }
+
 typedef struct lw_drift_config {
     lw_train_config train;
     lw_picture_config pictures;
@@ -18,6 +38,7 @@ typedef struct lw_drift_config {
     int32_t encoder_size; /* side of the pictures it sees; 0: its own */
     int32_t encoder_resize;   /* of LW_ENCODER_RESIZES */
     const char *feature_keys; /* names or a set's name, comma separated */
+    lw_drift_loss_config loss;
     float temperatures[8];
     int32_t n_temperatures;
     bool normalize_over_x;

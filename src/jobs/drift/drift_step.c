@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "jobs/drift/drift_loss.h"
 #include "jobs/drift/drift_run.h"
 
 lw_dtype lw_drift_real_type(const drift_run *r)
@@ -86,7 +87,8 @@ static lw_val build_loss(const drift_run *r, lw_graph *g, lw_val images, lw_val 
     lw_val weight = input_weight(r, g);
     for (int k = 0; k < r->keys.n; k++) {
         const char *field = lw_scope_push(g, r->keys.key[k].name);
-        lw_val one = build_field(r, g, k, v[k], p[k], weight, LW_DRIFT_WHOLE).loss;
+        lw_drift_out o = build_field(r, g, k, v[k], p[k], weight, LW_DRIFT_WHOLE);
+        lw_val one = lw_drift_key_term(&r->c, &r->keys, k, g, o);
         total = lw_val_ok(total) ? lw_add(g, total, one) : one;
         lw_scope_set(g, field);
     }
@@ -167,7 +169,8 @@ int lw_drift_build_field(const drift_run *r, lw_graph *g, lw_drift_door door)
                               lw_type_of(LW_F32, 3, r->groups * r->n, key->slots, key->c));
         lw_drift_out o = build_field(r, g, k, gen, LW_NOVAL, weight, door);
         if (door == LW_DRIFT_WHOLE || door == LW_DRIFT_FIELD)
-            lw_graph_output_add(g, lw_drift_name(name, "grad", key), o.dx, LW_NOVAL);
+            lw_graph_output_add(g, lw_drift_name(name, "grad", key),
+                                lw_drift_shared(&r->c, &r->keys, k, g, o.dx), LW_NOVAL);
         lw_scope_set(g, field);
     }
     lw_scope_set(g, "");

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "jobs/drift/drift_loss.h"
 #include "jobs/drift/drift_run.h"
 
 static const char loss_note[] = "the drift loss is flat by construction (every temperature is "
@@ -214,12 +215,7 @@ static int open_features(drift_run *r)
     LW_TRY(lw_encoder_fit(r->encoder, c->encoder_size, c->encoder_resize));
     if (*lw_encoder_fit_text(r->encoder, r->g.network.image_size, r->g.network.image_size, fit))
         lw_observe_say(r->g.p.obs, "for the encoder pictures are %s", fit);
-    const char *own = r->encoder->def->keys ? r->encoder->def->keys : "col",
-               *keys = c->feature_keys   ? c->feature_keys
-                       : r->encoder->dir ? own
-                                         : "pixels";
-    return lw_features_parse(keys, r->encoder, r->g.network.image_size, r->g.network.channels,
-                             &r->keys);
+    return lw_drift_keys(c, r->encoder, r->g.network.image_size, r->g.network.channels, &r->keys);
 }
 
 /* Kept features are memory, others are time: both are part of the prediction. */

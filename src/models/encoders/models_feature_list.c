@@ -76,6 +76,27 @@ static int32_t slots_of(const key_row *r, lw_type t)
     return 1;
 }
 
+static lw_key_part part_of(const key_row *r, int32_t tap)
+{
+    bool locations = r == &map_keys[0];
+    if (tap < 0)
+        return r->kind == LW_KEY_WHOLE    ? LW_PART_PIXELS
+               : r->kind == LW_KEY_NORM_X ? LW_PART_X2_MEAN
+                                          : LW_PART_OTHER;
+    if (r->kind != LW_KEY_STAT)
+        return locations ? LW_PART_LOCATIONS : LW_PART_OTHER;
+    switch (r->stat) {
+    case LW_STAT_MEAN2:
+    case LW_STAT_STD2:
+        return LW_PART_PATCH2;
+    case LW_STAT_MEAN4:
+    case LW_STAT_STD4:
+        return LW_PART_PATCH4;
+    default:
+        return LW_PART_GLOBAL;
+    }
+}
+
 static void add_offer(offers *o, const key_row *r, const char *map, const char *word, int32_t tap,
                       lw_type t)
 {
@@ -84,6 +105,7 @@ static void add_offer(offers *o, const key_row *r, const char *map, const char *
     *to = (offer){.of = t, .sets = r->sets};
     *k = (lw_feature_key){.kind = (uint8_t)r->kind, .stat = (uint8_t)r->stat, .tap = (int16_t)tap};
     snprintf(k->name, sizeof k->name, "%s%s", map, word);
+    k->part = (uint8_t)part_of(r, tap);
     k->slots = slots_of(r, t);
     k->c = lw_type_last(t);
     if (r->kind == LW_KEY_P4)
@@ -110,6 +132,7 @@ static void add_map(offers *o, const lw_tap *tap, int32_t index, lw_type t, int3
         add_offer(o, &map_keys[i], tap->name, numbered ? map_keys[i].word : published_words[i],
                   index, t);
         int *s = &o->at[o->n - 1].sets;
+        snprintf(o->at[o->n - 1].key.map, sizeof o->at[0].key.map, "%s", tap->name);
         if (stage == 0)
             *s &= numbered ? ALL : MAPS | ALL;
         if (stage == 1 && map_keys[i].kind == LW_KEY_WHOLE)
@@ -146,8 +169,10 @@ static void add_all(offers *o, const lw_graph *g, lw_val x, const lw_taps *taps)
             add_map(o, &taps->tap[i], i, t, stage++);
         else if (strcmp(name, "logits") != 0) /* a verdict, no feature */
             add_offer(o, &row_key, name, "", i, t);
-        if (strcmp(name, "norm_x") == 0)
+        if (strcmp(name, "norm_x") == 0) {
             o->at[o->n - 1].sets |= MAPS;
+            o->at[o->n - 1].key.part = LW_PART_X2_MEAN;
+        }
     }
 }
 

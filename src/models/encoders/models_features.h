@@ -40,8 +40,21 @@
 /* Every key of the picture, of all maps and of all vectors there may be. */
 enum { LW_MAX_FEATURE_KEYS = 7 + 7 * LW_MAX_MAPS + (LW_MAX_TAPS - LW_MAX_MAPS) };
 
+/* What a key is of, for lw_features_filter. */
+typedef enum lw_key_part {
+    LW_PART_OTHER,     /* the picture's statistics and patches, vectors, rows */
+    LW_PART_PIXELS,    /* the picture itself */
+    LW_PART_X2_MEAN,   /* norm_x */
+    LW_PART_LOCATIONS, /* of a map, as all that follow: per location */
+    LW_PART_GLOBAL,    /* mean and std of all of it */
+    LW_PART_PATCH2,
+    LW_PART_PATCH4
+} lw_key_part;
+
 typedef struct lw_feature_key {
     char name[24];
+    char map[12];       /* the map it is of; "": none */
+    uint8_t part;       /* lw_key_part */
     uint8_t kind, stat; /* private */
     int16_t tap;        /* number of the encoder's tap; -1: the picture */
     int32_t slots;      /* T */
@@ -59,6 +72,14 @@ typedef struct lw_feature_set {
  * what has no room; an empty result is an error. */
 int lw_features_parse(const char *list, const lw_network *e, int32_t image_size, int32_t channels,
                       lw_feature_set *out);
+/* Which keys are kept: false drops all of that part. stages: only those maps, by name or by the number of their stage,
+ * comma separated (keys of no map stay); NULL: all. */
+typedef struct lw_feature_filter {
+    bool locations, global, patch2, patch4, x2_mean;
+    const char *stages;
+} lw_feature_filter;
+/* LW_EUSAGE: a stage of which there is no key (naming the maps), or no key is left. */
+int lw_features_filter(lw_feature_set *s, const lw_feature_filter *f);
 /* Floats per image over all keys. */
 int64_t lw_features_floats(const lw_feature_set *s);
 /* out[i]: f32[B, key[i].slots, key[i].c] for every key, from images and the taps built on them. */
