@@ -173,3 +173,19 @@ if [ -d "${LW_TEST_DATA:-/nowhere}/kg/dprl/wn18rr" ]; then
 else
     echo 'skipped: interrupt (LW_TEST_DATA names a directory of data)'
 fi
+
+# many provers on the same candidates: what any of them has alone, it has here
+expect 0 prove compare land --no-end-proof-action --corruption-modes tail --n-corruptions all --seeds 2 \
+    --policy uniform --output-dir table
+out_has 'land, test: 2 queries, 2 seeds'
+out_has 'ceiling     1.0000 +- 0.0000'
+out_has 'a prover that finds every proof and calls all equal would come to 1.000'
+grep -q '"name": "uniform"' table/summary.json || fails 'no row of uniform walks'
+grep -q '^rules,all,all,2,MRR,1,0$' table/compare.csv || fails 'the rule proves both'
+grep -q '^ceiling,half links,neither seen,2,MRR,1,0$' table/compare.csv || fails 'no fact is of() anything'
+grep -q '^half links,all,all,2,MRR,0.5,0$' table/compare.csv || fails 'half links tie: rank 2 of 3'
+[ -s table/report.html ] || fails 'no page'
+expect 2 prove compare land --corruption-modes both
+expect 2 prove compare land --seeds 0
+expect 4 prove compare land --kge nowhere
+expect 4 prove compare land --policy nowhere+nothing
