@@ -189,3 +189,15 @@ expect 2 prove compare land --corruption-modes both
 expect 2 prove compare land --seeds 0
 expect 4 prove compare land --kge nowhere
 expect 4 prove compare land --policy nowhere+nothing
+
+# a dry run does nothing but read
+for verb in 'depths land' 'eval land --output-dir dry' 'bench land --output-dir dry' 'rank land --by rules --save-ranks dry' \
+    'compare land --output-dir dry'; do
+    # shellcheck disable=SC2086
+    expect 0 prove $verb --dry-run
+    out_has '2 queries'
+    out_has 'nothing was done (--dry-run)'
+    [ ! -e dry ] || fails "prove $verb --dry-run wrote"
+done
+expect 0 prove eval land --dry-run --json
+out_has '"lists": 4'

@@ -69,6 +69,8 @@ static void check_declared(const lw_command *c, const lw_option *row)
 {
     if (row->unit && lw_str_eq(row->unit, "sinks"))
         return; /* several, each a word or a path, opened before the first frame is read */
+    if (row->unit && lw_str_eq(row->unit, "policies"))
+        return; /* several, each a word or paths with + between them */
     bool output = lw_str_starts(row->name, "output") || lw_str_starts(row->name, "save") ||
                   (row->group && lw_str_eq(row->group, "Output") && row->type == LW_OPT_TEXT);
     if (!is_word(row->name) && row->path == LW_PATH_NONE)

@@ -166,6 +166,29 @@ void lw_prove_modes(const char *const *word, int32_t n, bool *mode)
     }
 }
 
+bool lw_prove_dry_run(const lw_cli *cli, const char *what, const lw_queries *q, int64_t lists,
+                      int64_t n_corruptions)
+{
+    if (!cli->global.dry_run)
+        return false;
+    if (cli->global.json) {
+        LW_CLEANUP(lw_json_drop)
+        json_t *j = json_pack("{s:b, s:s, s:I, s:I, s:I}", "dry_run", 1, "would", what, "queries",
+                              (json_int_t)q->n, "lists", (json_int_t)lists, "n_corruptions",
+                              (json_int_t)n_corruptions);
+        lw_cli_print_json(j);
+        return true;
+    }
+    lw_cli_print("would %s %d queries", what, q->n);
+    if (lists > 0 && n_corruptions > 0)
+        lw_cli_print(" in %lld lists with %lld corruptions each", (long long)lists,
+                     (long long)n_corruptions);
+    else if (lists > 0)
+        lw_cli_print(" in %lld lists with all corruptions", (long long)lists);
+    lw_cli_print("; nothing was done (--dry-run)\n");
+    return true;
+}
+
 void lw_prove_warn(const lw_problems *p)
 {
     const char *line = lw_str_c(&p->warnings.text);

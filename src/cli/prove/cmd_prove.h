@@ -83,6 +83,10 @@ lw_env_options lw_prove_env(const lw_prove_cli *o);
 int lw_prove_count(const char *text, int64_t *n);
 /* --corruption-modes as flags, mode[LW_CORRUPT_MODES]. */
 void lw_prove_modes(const char *const *word, int32_t n, bool *mode);
+/* --dry-run: what would be done to so many queries, printed; true: there it ends. lists: rankings among
+ * n_corruptions (0: all) in each, 0: none. */
+bool lw_prove_dry_run(const lw_cli *cli, const char *what, const lw_queries *q, int64_t lists,
+                      int64_t n_corruptions);
 /* Warnings of the dataset as log lines. */
 void lw_prove_warn(const lw_problems *p);
 

@@ -128,6 +128,8 @@ static int measure(const lw_cli *cli, const bench_cli *o, lw_problems *problems,
     LW_TRY(lw_prove_policy_open(o->policy, true, d->kb, &c.walks.env, &d->policy));
     if (o->temperature > 0)
         d->policy.config.temperature = (float)o->temperature;
+    if (lw_prove_dry_run(cli, "walk, sample after sample,", &d->queries, 0, 0))
+        return 0;
     LW_TRY(lw_session_device(cli->global.threads, &d->dev));
     {
         LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;

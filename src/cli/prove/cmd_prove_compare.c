@@ -132,6 +132,9 @@ static int compare(const lw_cli *cli, const compare_cli *o, lw_problems *problem
     lw_provers_options po;
     LW_TRY(options_of(cli, o, &po));
     LW_TRY(lw_prove_open_queries(&o->prove, problems, &d->kb, &d->queries));
+    if (lw_prove_dry_run(cli, "compare provers on", &d->queries,
+                         (int64_t)d->queries.n * o->n_modes * o->seeds, po.eval.corrupt.n))
+        return 0;
     if (o->filtered)
         LW_TRY(lw_positives_open(d->kb, &d->known));
     {

@@ -201,6 +201,8 @@ static int open_and_run(const lw_cli *cli, const lw_prove_cli *o, lw_problems *p
     LW_TRY(lw_prove_open(o, problems, &kb));
     LW_TRY(lw_queries_open(kb, &qo, problems, &q));
     lw_prove_warn(problems);
+    if (lw_prove_dry_run(cli, "search proofs of", &q, 0, 0))
+        return 0;
     return depths(cli, o, kb, &q);
 }
 

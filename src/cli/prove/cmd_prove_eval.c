@@ -188,6 +188,9 @@ static int evaluate(const lw_cli *cli, const eval_cli *o, lw_problems *problems,
     lw_prove_eval_options eo;
     LW_TRY(options_of(cli, o, &eo));
     LW_TRY(open_all(cli, o, &eo, problems, d));
+    if (lw_prove_dry_run(cli, "rank", &d->queries, (int64_t)d->queries.n * o->n_modes,
+                         eo.corrupt.n))
+        return 0;
     {
         LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
         lw_cli_observer_open(&obs, cli);

@@ -123,6 +123,8 @@ static int work(const lw_cli *cli, const rank_cli *o, lw_problems *problems, ran
     LW_TRY(lw_prove_count(o->n_corruptions, &r->drawn));
     LW_TRY(lw_prove_open_queries(&o->data, problems, &r->kb, &r->queries));
     LW_TRY(open_pool(o, cli->global.seed, r));
+    if (lw_prove_dry_run(cli, "rank", &r->queries, (int64_t)r->queries.n * o->n_modes, r->drawn))
+        return 0;
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);
     if (o->by == BY_RULES)
@@ -232,18 +234,26 @@ static void print_report(const rank_cli *o, const ranking *r)
         print_row(lw_rank_rule_name((lw_rank_rule)i), &r->ranks.all[i]);
 }
 
+static void report(const lw_cli *cli, const rank_cli *o, const ranking *r)
+{
+    if (!cli->global.json) {
+        print_report(o, r);
+        return;
+    }
+    LW_CLEANUP(lw_json_drop) json_t *j = report_json(o, r);
+    lw_cli_print_json(j);
+}
+
 static int run(const lw_cli *cli, const void *config)
 {
     const rank_cli *o = config;
     lw_problems problems = {0};
     ranking r = {0};
     int rc = work(cli, o, &problems, &r);
-    rc = rc == 0 ? save_ranks(o, &r) : rc;
-    if (rc == 0 && cli->global.json) {
-        LW_CLEANUP(lw_json_drop) json_t *j = report_json(o, &r);
-        lw_cli_print_json(j);
-    } else if (rc == 0) {
-        print_report(o, &r);
+    if (!cli->global.dry_run) {
+        rc = rc == 0 ? save_ranks(o, &r) : rc;
+        if (rc == 0)
+            report(cli, o, &r);
     }
     ranking_clear(&r);
     lw_problems_clear(&problems);
