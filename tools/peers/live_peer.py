@@ -78,7 +78,7 @@ SIDE, TIMES, STRENGTH = 16, 1000, 0.5
 UNET = dict(sample_size=SIDE, in_channels=LATENT, out_channels=LATENT, block_out_channels=(32, 64, 64),
             layers_per_block=2, down_block_types=("DownBlock2D", "AttnDownBlock2D", "DownBlock2D"),
             up_block_types=("UpBlock2D", "AttnUpBlock2D", "UpBlock2D"), attention_head_dim=16, norm_num_groups=8,
-            resnet_time_scale_shift="scale_shift")  # 1,760,640 parameters
+            attn_norm_num_groups=8, resnet_time_scale_shift="scale_shift")  # 1,760,768 parameters
 
 
 class Live(nn.Module):
