@@ -8,7 +8,10 @@ int lw_stream_live_open(lw_stream_live *l, const lw_stream_config *c)
 {
     if (!c->serve)
         return 0;
-    snprintf(l->title, sizeof l->title, "%s, %s", c->input, c->network.model);
+    if (c->n_models > 0) /* the page's choice says which it is */
+        snprintf(l->title, sizeof l->title, "%s", c->input);
+    else
+        snprintf(l->title, sizeof l->title, "%s, %s", c->input, c->network.model);
     lw_stream_settings_init(&l->settings, c);
     const lw_serve_options o = {.address = c->serve,
                                 .cert = c->n_tls ? c->tls[0] : NULL,
