@@ -179,6 +179,7 @@ expect 0 prove compare land --no-end-proof-action --corruption-modes tail --n-co
     --policy uniform --output-dir table
 out_has 'land, test: 2 queries, 2 seeds'
 out_has 'ceiling     1.0000 +- 0.0000'
+out_has 'The best row is uniform with an MRR of 1.000 (not told apart from untrained, uniform, rules); a prover'
 out_has 'a prover that finds every proof and calls all equal would come to 1.000'
 grep -q '"name": "uniform"' table/summary.json || fails 'no row of uniform walks'
 grep -q '^rules,all,all,2,MRR,1,0$' table/compare.csv || fails 'the rule proves both'

@@ -78,11 +78,26 @@ static int32_t best_row(const lw_provers_context *c)
     return best;
 }
 
+/* Rows whose MRR is within two deviations of the best one's. */
+static void say_level(const lw_provers_context *c, int32_t best, lw_str *out)
+{
+    const lw_provers_cell top = all_of(c, best);
+    int32_t n = 0;
+    for (int32_t r = 0; r < c->p->n && c->p->seeds > 1; r++) {
+        const lw_provers_cell x = all_of(c, r);
+        if (r != best && r != row_named(c->p, "ceiling") &&
+            top.mean[0] - x.mean[0] <= 2 * fmax(top.deviation[0], x.deviation[0]))
+            lw_str_addf(out, "%s%s", n++ ? ", " : " (not told apart from ", c->p->row[r].name);
+    }
+    lw_str_add(out, n ? ")" : "");
+}
+
 static void say_best(const lw_provers_context *c, lw_str *out)
 {
     const int32_t best = best_row(c), ceiling = row_named(c->p, "ceiling");
     const double mrr = all_of(c, best).mean[0];
     lw_str_addf(out, "The best row is %s with an MRR of %.3f", c->p->row[best].name, mrr);
+    say_level(c, best, out);
     if (ceiling < 0) {
         lw_str_add(out, "; what any prover could reach is not known, as the least model does not "
                         "fit its memory.");
