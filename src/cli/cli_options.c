@@ -123,11 +123,17 @@ bool lw_opts_given(const lw_opts *o, const char *name)
     return ref.set->given[ref.row - ref.set->rows];
 }
 
+static bool given_instead(const lw_opts *o, const lw_option *row)
+{
+    return row->unless && lw_opts_find(o, row->unless, strlen(row->unless)).row &&
+           lw_opts_given(o, row->unless);
+}
+
 int lw_opts_check_required(const lw_opts *o)
 {
     for (int s = 0; s < o->n; s++) {
         for (const lw_option *row = o->set[s].rows; row->name; row++) {
-            if (!row->required || o->set[s].given[row - o->set[s].rows])
+            if (!row->required || o->set[s].given[row - o->set[s].rows] || given_instead(o, row))
                 continue;
             return lw_fail(LW_EUSAGE, "missing %s%s: see --help",
                            row->positional ? "argument " : "option --", row->name);

@@ -52,11 +52,12 @@ typedef struct lw_option {
     const char *choices;             /* "official|plain": the values a text or enum may take */
     const char *unit, *group, *help; /* help: an imperative where the default is true */
     lw_opt_path path;
-    bool positional; /* filled by words that are no options, in row order */
-    bool required;   /* missing after config and argv: LW_EUSAGE */
-    bool transient;  /* not written to config.yaml */
-    bool hidden;     /* for processes of our own: not in help */
-    uint8_t resume;  /* lw_opt_resume */
+    bool positional;    /* filled by words that are no options, in row order */
+    bool required;      /* missing after config and argv: LW_EUSAGE */
+    const char *unless; /* required only where this option is not given */
+    bool transient;     /* not written to config.yaml */
+    bool hidden;        /* for processes of our own: not in help */
+    uint8_t resume;     /* lw_opt_resume */
 } lw_option;
 
 #define LW_OPT_FIELD(T, field) (((T *)0)->field)

@@ -52,6 +52,9 @@ void lw_loader_place(const lw_dataset *d, const lw_loader_opts *o, int64_t g, in
     int64_t per_epoch = epoch_samples(d, o);
     lw_rng_key key = lw_rng_key_of(o->seed, lw_hash_name("data.order"));
     *epoch = g / per_epoch;
+    *row = g % per_epoch;
+    if (o->ordered)
+        return;
     *row = (int64_t)lw_rng_permute(key, (uint32_t)*epoch, (uint64_t)d->n,
                                    (uint64_t)(g % per_epoch));
 }

@@ -49,16 +49,21 @@ static void push_row(lw_queue *q, int64_t row, int64_t number, const char *flips
     put(&q->all, q->q.global, entry);
 }
 
+static int64_t next_row(const lw_queue *q, uint64_t all)
+{
+    const uint64_t at = (uint64_t)q->pushed % all;
+    if (q->q.ordered)
+        return (int64_t)at;
+    return (int64_t)lw_rng_permute(stream(q, "queue.rows", 0),
+                                   (uint32_t)((uint64_t)q->pushed / all), all, at);
+}
+
 /* The next rows of the shuffled pass over the data. */
 static void push_next(lw_queue *q, int64_t n)
 {
     uint64_t all = (uint64_t)q->set->n;
     for (int64_t i = 0; i < n; i++, q->pushed++)
-        push_row(q,
-                 (int64_t)lw_rng_permute(stream(q, "queue.rows", 0),
-                                         (uint32_t)((uint64_t)q->pushed / all), all,
-                                         (uint64_t)q->pushed % all),
-                 q->pushed, "queue.flip");
+        push_row(q, next_row(q, all), q->pushed, "queue.flip");
 }
 
 /* Rows of one class, in a shuffled order of their own. */

@@ -26,8 +26,9 @@ typedef struct lw_queue_opts {
     int32_t min_per_class;     /* that the latter sees to */
     int32_t refill;            /* lw_queue_refill */
     int32_t refill_every;      /* steps */
-    bool strict; /* no entry of a ring twice in a group: rings hold what a group needs */
-    bool flip;   /* half of the rows are mirrored: rows + n */
+    bool strict;  /* no entry of a ring twice in a group: rings hold what a group needs */
+    bool ordered; /* the pass is in the order of the data, not shuffled */
+    bool flip;    /* half of the rows are mirrored: rows + n */
 } lw_queue_opts;
 
 typedef struct lw_queue_counts {

@@ -114,3 +114,16 @@ for value in '3' '{}' '{"autoencoder": 3}' '{"autoencoder": "moved", "shrink": 1
         whole/checkpoints/last/config.json >hostile/config.json
     expect 3 sample hostile --n 1 --steps 2 --output d.npy
 done
+mv vae broken
+mv moved vae
+
+# features of decoded pictures, gradients through the decoder: other bits, the same however it is cut and resumed
+pixel="$drift --feature-space pixel --encoder encoder --feature-keys pix,s0.mean"
+expect 0 $pixel --steps 3 --output-dir p1 --threads 1
+expect 0 $pixel --steps 1 --output-dir p2
+expect 0 $pixel --steps 3 --output-dir p2 --resume --threads 3
+same p1 p2
+expect 0 $pixel --steps 3 --output-dir p3 --dry-run
+out_has 'of frozen networks'
+expect 2 train drift --data synth:16 --feature-space pixel --steps 1 --output-dir none
+err_has 'only with --latents'

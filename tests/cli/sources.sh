@@ -106,3 +106,36 @@ done
 echo '{"shards": ["none.npy"]}' >bad.json
 refused 4 shards:bad.json
 refused 4 shards:nowhere.json
+
+# the same by other names; workers decode to the same rows
+net='--base-channels 8 --channel-mult 1 --attn-resolutions= --norm-groups 4 --batch-size 4 --steps 2 --image-size 16'
+# shellcheck disable=SC2086
+{
+    expect 0 train ddpm --data 'webdataset:part-*.tar' $net --output-dir ours
+    expect 0 train ddpm --real-batch-source webdataset --real-webdataset-urls 'part-*.tar' $net --output-dir theirs \
+        --real-num-workers 3 --real-prefetch-factor 2 --real-persistent-workers --real-pin-memory
+    err_has 'no effect'
+    cmp -s ours/checkpoints/last/optimizer.safetensors theirs/checkpoints/last/optimizer.safetensors ||
+        fails 'other names, other bits'
+    expect 0 train ddpm --config theirs/config.yaml --output-dir again
+    expect 0 train ddpm --data folder:folder --disable-real-shuffle $net --output-dir ordered
+    expect 0 train ddpm --data folder:folder $net --output-dir shuffled
+    cmp -s ordered/checkpoints/last/optimizer.safetensors shuffled/checkpoints/last/optimizer.safetensors &&
+        fails 'rows are shuffled all the same'
+    expect 0 train ddpm --real-batch-source imagefolder --real-imagefolder-root folder $net --output-dir x1 --dry-run
+    expect 0 train ddpm --real-batch-source tensor_shards --real-tensor-shards-manifest-path list.json $net --image-size 8 --output-dir x2 --dry-run
+    expect 2 train ddpm $net --output-dir none
+    err_has '--data'
+    expect 2 train ddpm --real-batch-source webdataset $net --output-dir none
+    err_has 'needs --real-webdataset-urls'
+    expect 2 train ddpm --data synth:16 --real-batch-source synthetic_dataset $net --output-dir none
+    err_has 'one of the two'
+    expect 2 train ddpm --data synth:16 --real-tensor-file-path a.npy $net --output-dir none
+    err_has 'belongs to another'
+    expect 2 train ddpm --data synth:16 --real-prefetch-factor 2 $net --output-dir none
+    err_has '--real-prefetch-factor: needs --real-num-workers above 0'
+    expect 2 train ddpm --data synth:16 --real-persistent-workers $net --output-dir none
+    err_has '--real-persistent-workers: needs --real-num-workers above 0'
+    expect 2 train drift --data synth:16 --disable-real-shuffle --steps 1 --output-dir none
+    err_has 'the queue'
+}

@@ -28,7 +28,7 @@
 /* Rows over a struct T with `lw_train_config train` and `lw_picture_config pictures`. */
 #define LW_TRAIN_OPTIONS(T, d_batch, d_lr, d_beta2, d_clip, d_warmup, d_schedule, d_floor,         \
                         d_ema, d_wd)                                                               \
-    {LW_OPT(T, train.data), .name = "data", .path = LW_PATH_IN, .required = true, .unit = "spec", .group = "Data",     \
+    {LW_OPT(T, train.data), .name = "data", .path = LW_PATH_IN, .required = true, .unless = "real-batch-source", .unit = "spec", .group = "Data",     \
      .help = LW_DATA_SPEC_HELP},                                                                      \
     {LW_OPT(T, pictures.image_size), .name = "image-size", .min = 0, .max = 1024, .fallback = "0",    \
      .unit = "pixels", .group = "Data", .help = LW_DATA_SIZE_HELP},                                \
@@ -160,6 +160,35 @@
      .group = "Data",                                                                              \
      .help = "learn the latents of an autoencoder: taef2:DIR, sd-vae:DIR, a folder, a run of "     \
              "`train autoencoder`. Pictures and their mirror images are encoded once and kept"}
+
+/* Names that published grouped trainers have for the same things. */
+#define LW_REAL_OPTIONS(T)                                                                         \
+    {LW_OPT(T, pictures.real.source), .name = "real-batch-source", .choices = LW_REAL_SOURCES,     \
+     .fallback = "none", .group = "Real pictures",                                                 \
+     .help = "instead of --data: synth:32, folder:, webdataset:, tensor: or shards: of the path "  \
+             "that goes with it"},                                                                 \
+    {LW_OPT(T, pictures.real.imagefolder), .name = "real-imagefolder-root", .path = LW_PATH_IN,    \
+     .unit = "dir", .group = "Real pictures", .help = "of imagefolder"},                           \
+    {LW_OPT(T, pictures.real.webdataset), .name = "real-webdataset-urls", .path = LW_PATH_IN,      \
+     .unit = "glob", .group = "Real pictures", .help = "of webdataset: files on this machine"},    \
+    {LW_OPT(T, pictures.real.tensor), .name = "real-tensor-file-path", .path = LW_PATH_IN,         \
+     .unit = "file", .group = "Real pictures", .help = "of tensor_file"},                          \
+    {LW_OPT(T, pictures.real.shards), .name = "real-tensor-shards-manifest-path",                  \
+     .path = LW_PATH_IN, .unit = "file", .group = "Real pictures", .help = "of tensor_shards"},    \
+    {LW_OPT(T, pictures.real.workers), .name = "real-num-workers", .resume = LW_RESUME_FREE,       \
+     .min = 0, .max = 256, .fallback = "0", .unit = "threads", .group = "Real pictures",           \
+     .help = "that decode pictures, once, into the cache; 0: all threads"},                        \
+    {LW_OPT(T, pictures.real.ordered), .name = "disable-real-shuffle", .fallback = "false",        \
+     .group = "Real pictures",                                                                     \
+     .help = "rows in the order of the data (of drift: those that go into the queue)"},            \
+    {LW_OPT(T, pictures.real.pin), .name = "real-pin-memory", .resume = LW_RESUME_FREE,            \
+     .fallback = "false", .group = "Real pictures", .help = "no effect on CPUs"},                  \
+    {LW_OPT(T, pictures.real.persistent), .name = "real-persistent-workers",                       \
+     .resume = LW_RESUME_FREE, .fallback = "false", .group = "Real pictures",                      \
+     .help = "they are, as long as a run; needs workers, as where the name comes from"},           \
+    {LW_OPT(T, pictures.real.prefetch), .name = "real-prefetch-factor", .resume = LW_RESUME_FREE,  \
+     .min = 0, .max = 64, .fallback = "0", .unit = "batches", .group = "Real pictures",            \
+     .help = "read ahead for each worker; 0: 2 in all"}
 
 /* Rows over a struct T with `lw_heldout_config heldout`: what --eval-every measures. */
 #define LW_HELDOUT_OPTIONS(T, features)                                                            \

@@ -8,6 +8,7 @@ static const lw_option options[] = {
     LW_TRAIN_OPTIONS(lw_ddpm_config, "128", "2e-4", "0.999", "1", "0", "constant", "0", "0.9999",
                      "0"),
     LW_LATENT_OPTIONS(lw_ddpm_config),
+    LW_REAL_OPTIONS(lw_ddpm_config),
     LW_NET_OPTIONS(lw_ddpm_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "true"),
     {LW_OPT(lw_ddpm_config, timesteps), .name = "timesteps", .min = 1, .max = 4000,
      .fallback = "1000", .group = "Diffusion",
@@ -31,6 +32,9 @@ static int call(void *config, const lw_observer *obs, lw_train_result *out)
 static int run(const lw_cli *cli, const void *config)
 {
     lw_ddpm_config c = *(const lw_ddpm_config *)config;
+    LW_CLEANUP(lw_str_clear) lw_str spec = {0};
+    LW_TRY(lw_real_spec(&c.pictures.real, c.train.data, &spec));
+    c.train.data = lw_str_c(&spec);
     return lw_cmd_train_run(cli, &c.train, &c, call);
 }
 

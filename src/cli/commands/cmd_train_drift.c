@@ -8,6 +8,7 @@ static const lw_option options[] = {
     LW_TRAIN_OPTIONS(lw_drift_config, "128", "2e-4", "0.95", "2", "0", "constant", "0", "0.9999",
                      "0"),
     LW_LATENT_OPTIONS(lw_drift_config),
+    LW_REAL_OPTIONS(lw_drift_config),
     LW_NET_OPTIONS(lw_drift_config, "128", "1,2,2,2", "2", "16", "32", "0.1", "false"),
     {.name = NULL}};
 
@@ -53,6 +54,10 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, encoder_resize), .name = "encoder-resize",
      .choices = LW_ENCODER_RESIZES, .fallback = "bilinear", .group = "Drift",
      .help = "how, in the graph, generated and real pictures alike"},
+    {LW_OPT(lw_drift_config, feature_space), .name = "feature-space",
+     .choices = LW_FEATURE_SPACES, .fallback = "latent", .group = "Drift",
+     .help = "with --latents, features are those of latents, or of the pictures decoded of them: "
+             "gradients go through the decoder"},
     {LW_OPT(lw_drift_config, feature_keys), .name = "feature-keys", .unit = "list",
      .group = "Drift",
      .help = "keys or sets (col, maps, all, pixels); default col, pixels without an encoder"},
@@ -205,6 +210,9 @@ static int call(void *config, const lw_observer *obs, lw_train_result *out)
 static int run(const lw_cli *cli, const void *config)
 {
     lw_drift_config c = *(const lw_drift_config *)config;
+    LW_CLEANUP(lw_str_clear) lw_str spec = {0};
+    LW_TRY(lw_real_spec(&c.pictures.real, c.train.data, &spec));
+    c.train.data = lw_str_c(&spec);
     bool unet = c.net.generator == LW_GENERATOR_UNET;
     LW_TRY(lw_cmd_train_unused(cli, unet ? "Transformer" : "Network",
                                unet ? "generator" : "class-conditional",

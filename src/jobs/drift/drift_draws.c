@@ -55,6 +55,9 @@ int lw_drift_draws_open(lw_drift_draws *d, const lw_drift_config *c, const lw_da
     d->data = data;
     d->step = -1;
     LW_TRY(lw_alpha_check(&c->alpha, d->nu));
+    if (c->pictures.real.ordered && !c->use_queue)
+        return lw_fail(LW_EUSAGE, "--disable-real-shuffle: rows of a class are drawn at random; "
+                                  "the queue (--use-queue) can be filled in order");
     d->group_class = lw_calloc(groups, sizeof *d->group_class);
     d->positive = lw_calloc(groups * (size_t)d->np, sizeof *d->positive);
     d->unconditional = lw_calloc(groups * (size_t)d->nu + 1u, sizeof *d->unconditional);
@@ -65,6 +68,7 @@ int lw_drift_draws_open(lw_drift_draws *d, const lw_drift_config *c, const lw_da
         return lw_class_sampler_new(data, &o, &d->classes);
     lw_queue_opts queue = c->queue;
     queue.flip = d->flip;
+    queue.ordered = c->pictures.real.ordered;
     LW_TRY(lw_queue_new(data, &o, &queue, &d->queue));
     return look_at_queue(d);
 }

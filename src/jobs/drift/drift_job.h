@@ -30,6 +30,10 @@ typedef struct lw_drift_loss_config {
         .input_x2_mean = true                                                                   \
     }
 
+/* What features are of, where a generator makes latents: these, or the pictures decoded of them. */
+#define LW_FEATURE_SPACES "latent|pixel"
+enum { LW_SPACE_LATENT, LW_SPACE_PIXEL };
+
 typedef struct lw_drift_config {
     lw_train_config train;
     lw_picture_config pictures;
@@ -37,6 +41,7 @@ typedef struct lw_drift_config {
     const char *encoder;  /* spec of models_encoder.h: none, resnet18:FILE, a run, folder or file */
     int32_t encoder_size; /* side of the pictures it sees; 0: its own */
     int32_t encoder_resize;   /* of LW_ENCODER_RESIZES */
+    int32_t feature_space;    /* of --latents: LW_SPACE_... */
     const char *feature_keys; /* names or a set's name, comma separated */
     lw_drift_loss_config loss;
     float temperatures[8];

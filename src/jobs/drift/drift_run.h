@@ -40,6 +40,7 @@ typedef struct drift_run {
     lw_generator g; /* first: its callbacks take the run for it */
     lw_drift_config c;
     lw_network *encoder;
+    lw_network *decoder; /* of latents, whose pictures features are of; NULL: of what is made */
     lw_feature_set keys;
     lw_real_features *real;
     char features_note[LW_REAL_FEATURES_NOTE + 64 + 512];

@@ -43,6 +43,10 @@ static void build_features(const drift_run *r, lw_graph *g, lw_val images,
                            lw_val v[LW_MAX_FEATURE_KEYS])
 {
     lw_taps taps;
+    if (r->decoder) {
+        lw_network_append(r->decoder, g, (lw_network_in){.x = images}, &taps);
+        images = lw_tap_find(&taps, "y");
+    }
     lw_network_append(r->encoder, g, (lw_network_in){.x = images}, &taps);
     lw_features_build(g, &r->keys, images, &taps, v);
 }

@@ -207,15 +207,33 @@ static int choose_groups(drift_run *r)
     return lw_drift_draws_open(&r->draws, c, r->g.p.data, labels);
 }
 
+/* The half of the autoencoder that gradients go through. */
+static int open_decoder(drift_run *r)
+{
+    const lw_drift_config *c = &r->c;
+    LW_CLEANUP(lw_autoencoder_close) lw_autoencoder coder = {0};
+    if (c->feature_space == LW_SPACE_LATENT)
+        return 0;
+    if (!c->pictures.latents)
+        return lw_fail(LW_EUSAGE, "--feature-space pixel: only with --latents is there another");
+    LW_TRY(lw_autoencoder_open(c->pictures.latents, &coder));
+    r->decoder = lw_steal(&coder.decoder);
+    return 0;
+}
+
 static int open_features(drift_run *r)
 {
     const lw_drift_config *c = &r->c;
+    const lw_network *made = &r->g.network;
     char fit[64];
+    LW_TRY(open_decoder(r));
+    const int32_t side = r->decoder ? lw_picture_side(made) : made->image_size,
+                  channels = r->decoder ? lw_picture_channels(made) : made->channels;
     LW_TRY(lw_encoder_open(c->encoder ? c->encoder : "none", &r->encoder));
     LW_TRY(lw_encoder_fit(r->encoder, c->encoder_size, c->encoder_resize));
-    if (*lw_encoder_fit_text(r->encoder, r->g.network.image_size, r->g.network.image_size, fit))
+    if (*lw_encoder_fit_text(r->encoder, side, side, fit))
         lw_observe_say(r->g.p.obs, "for the encoder pictures are %s", fit);
-    return lw_drift_keys(c, r->encoder, r->g.network.image_size, r->g.network.channels, &r->keys);
+    return lw_drift_keys(c, r->encoder, side, channels, &r->keys);
 }
 
 /* Kept features are memory, others are time: both are part of the prediction. */
@@ -239,10 +257,12 @@ static int open_real_features(drift_run *r, lw_train_job *job)
 {
     const lw_drift_config *c = &r->c;
     job->frozen_bytes += r->encoder->store ? lw_store_bytes(r->encoder->store) : 0;
+    job->frozen_bytes += r->decoder ? lw_store_bytes(r->decoder->store) : 0;
     if (lw_drift_of_clips(r)) /* are part of the step */
         return 0;
     const lw_real_features_opts o = {.cache_bytes = (int64_t)c->feature_cache_mb << 20,
                                      .disk_bytes = (int64_t)c->feature_disk_mb << 20,
+                                     .decoder = r->decoder,
                                      .conv = c->train.conv,
                                      .precision = c->train.precision,
                                      .type = lw_drift_real_type(r),
@@ -262,7 +282,9 @@ static int prepare(void *self, lw_train_job *job)
         lw_observe_say(r->g.p.obs, "real features: %s", r->features_note);
         LW_TRY(lw_real_features_fill(r->real, r->g.p.obs));
     }
-    return lw_generator_measure(&r->g, c->encoder, &c->heldout, job);
+    /* held-out measures are of pictures, which an encoder of latents cannot see */
+    const bool latents = c->pictures.latents && !r->decoder;
+    return lw_generator_measure(&r->g, latents ? NULL : c->encoder, &c->heldout, job);
 }
 
 static void close_run(void *self)
@@ -274,6 +296,7 @@ static void close_run(void *self)
     lw_drift_phases_clear(r);
     lw_generator_clear(&r->g);
     lw_network_close(&r->encoder);
+    lw_network_close(&r->decoder);
     lw_free(&r);
 }
 

@@ -19,6 +19,44 @@ int lw_clip_check(const lw_picture_config *c)
                : lw_fail(LW_EUSAGE, "--condition wants --channels 3, not %d", c->channels);
 }
 
+static int check_workers(const lw_real_config *c)
+{
+    static bool told;
+    if (c->workers == 0 && (c->persistent || c->prefetch > 0))
+        return lw_fail(LW_EUSAGE, "%s: needs --real-num-workers above 0",
+                       c->persistent ? "--real-persistent-workers" : "--real-prefetch-factor");
+    if (c->pin && !told)
+        lw_log(LW_LOG_WARN, "data", "--real-pin-memory has no effect: on CPUs nothing is copied");
+    told = told || c->pin;
+    return 0;
+}
+
+int lw_real_spec(const lw_real_config *c, const char *data, lw_str *out)
+{
+    const struct {
+        const char *option, *path, *word;
+    } of[] = {{"", "", ""},
+              {"", "", "synth:"},
+              {"--real-imagefolder-root", c->imagefolder, "folder:"},
+              {"--real-webdataset-urls", c->webdataset, "webdataset:"},
+              {"--real-tensor-file-path", c->tensor, "tensor:"},
+              {"--real-tensor-shards-manifest-path", c->shards, "shards:"}};
+    LW_TRY(check_workers(c));
+    for (int32_t i = 2; i < (int32_t)LW_COUNT(of); i++)
+        if (of[i].path && i != c->source)
+            return lw_fail(LW_EUSAGE, "%s: belongs to another --real-batch-source", of[i].option);
+    if (c->source == 0) {
+        lw_str_add(out, data);
+        return out->failed ? LW_ENOMEM : 0;
+    }
+    if (data)
+        return lw_fail(LW_EUSAGE, "--data and --real-batch-source: one of the two");
+    if (!of[c->source].path)
+        return lw_fail(LW_EUSAGE, "--real-batch-source: needs %s", of[c->source].option);
+    lw_str_addf(out, "%s%s", of[c->source].word, c->source == 1 ? "32" : of[c->source].path);
+    return out->failed ? LW_ENOMEM : 0;
+}
+
 static int read_clip(lw_picture_run *r)
 {
     const lw_clip_config *c = &r->pictures->clip;
@@ -78,11 +116,14 @@ int lw_picture_run_open(lw_picture_run *r)
         LW_TRY(open_clip(r));
         return lw_store_new(false, &r->store);
     }
+    const int32_t workers = r->pictures->real.workers;
+    if (workers > 0)
+        LW_TRY(lw_pool_new(workers, &r->decoders));
     const lw_data_opts data = {.image_size = r->pictures->image_size,
                                .channels = r->pictures->channels,
                                .count = r->pictures->limit,
                                .on_error = (lw_on_error)r->pictures->on_error,
-                               .pool = r->dev->pool,
+                               .pool = workers > 0 ? r->decoders : r->dev->pool,
                                .obs = r->obs};
     LW_TRY(lw_data_open(c->data, &data, &r->data));
     if (r->pictures->latents)
@@ -100,6 +141,7 @@ void lw_picture_run_clear(lw_picture_run *r)
     lw_data_close(&r->data);
     lw_latents_free(&r->latents);
     lw_data_close(&r->decoded);
+    lw_pool_free(&r->decoders);
     lw_backend_close(&r->dev);
     lw_json_drop(&r->model);
     lw_json_drop(&r->files);
@@ -159,6 +201,13 @@ int lw_picture_run_prepare(lw_picture_run *r)
     return r->latents ? lw_latents_fill(r->latents, r->obs) : 0;
 }
 
+/* Batches in flight. */
+static int32_t slots_of(const lw_real_config *c)
+{
+    enum { MOST = 64 };
+    return c->prefetch > 0 ? (int32_t)LW_MIN((int64_t)c->prefetch * c->workers + 1, MOST) : 0;
+}
+
 int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_batch **out)
 {
     if (!r->loader || r->next != leaf) {
@@ -166,6 +215,8 @@ int lw_picture_run_next(lw_picture_run *r, int64_t leaf, int64_t n, const lw_bat
                                   .seed = (uint64_t)r->c->seed,
                                   .flip = r->pictures->flip && r->data->flip,
                                   .shift = r->pictures->crop_padding,
+                                  .ordered = r->pictures->real.ordered,
+                                  .slots = slots_of(&r->pictures->real),
                                   .start_step = leaf};
         lw_loader_free(&r->loader);
         LW_TRY(lw_loader_new(r->data, &o, &r->loader));

@@ -14,6 +14,17 @@ typedef struct lw_clip_config {
     double history_noise, history_blur, history_drop; /* lw_clip_opts: noise, blur, drop */
 } lw_clip_config;
 
+/* Real pictures as published grouped trainers are told of them: another way to say --data. */
+#define LW_REAL_SOURCES "none|synthetic_dataset|imagefolder|webdataset|tensor_file|tensor_shards"
+typedef struct lw_real_config {
+    int32_t source;                                         /* of these */
+    const char *imagefolder, *webdataset, *tensor, *shards; /* its path */
+    int32_t workers;      /* threads that decode; 0: all that compute */
+    int32_t prefetch;     /* batches ahead for each of them; 0: as usual */
+    bool ordered;         /* rows in the order of the data */
+    bool persistent, pin; /* without effect here */
+} lw_real_config;
+
 typedef struct lw_picture_config {
     int64_t limit;        /* rows of the training split used; 0: all */
     int32_t image_size;   /* 0: the data's own */
@@ -23,6 +34,7 @@ typedef struct lw_picture_config {
     bool flip;            /* mirrored copies, where the data allows them */
     int32_t crop_padding; /* pictures are shifted by up to so many pixels */
     lw_clip_config clip;
+    lw_real_config real;
 } lw_picture_config;
 
 typedef struct lw_picture_run {
@@ -31,6 +43,7 @@ typedef struct lw_picture_run {
     const lw_observer *obs;
     lw_leaves leaves;
     lw_device *dev;
+    lw_pool *decoders; /* of --real-num-workers; NULL: those of the device */
     lw_dataset
         *data; /* what is learnt: pictures, or their latents, read after lw_picture_run_prepare */
     lw_dataset *decoded; /* of latents the pictures; else NULL */
@@ -46,6 +59,9 @@ typedef struct lw_picture_run {
     int64_t next; /* leaf that the loader gives next */
 } lw_picture_run;
 
+/* The data spec that `data` or the source says, NULL only where neither does. LW_EUSAGE: options that do not go
+ * together. */
+int lw_real_spec(const lw_real_config *c, const char *data, lw_str *out);
 /* LW_EUSAGE: options that do not go together. */
 int lw_clip_check(const lw_picture_config *c);
 /* The pictures, whatever is learnt. */

@@ -76,6 +76,10 @@ static int build(lw_real_features *r, const lw_network *e)
                         lw_type_of(LW_F32, 4, r->batch, r->data->h, r->data->w, r->data->channels));
     lw_taps taps;
     lw_val v[LW_MAX_FEATURE_KEYS];
+    if (r->o.decoder) {
+        lw_network_append(r->o.decoder, g, (lw_network_in){.x = x}, &taps);
+        x = lw_tap_find(&taps, "y");
+    }
     lw_network_append(e, g, (lw_network_in){.x = x}, &taps);
     lw_features_build(g, r->keys, x, &taps, v);
     for (int k = 0; k < r->keys->n; k++)
@@ -148,7 +152,7 @@ int lw_real_features_new(lw_device *dev, const lw_dataset *d, const lw_network *
     r->keys = keys;
     r->o = *o;
     int32_t h = e->fit.h > 0 ? e->fit.h : d->h, w = e->fit.w > 0 ? e->fit.w : d->w;
-    r->batch = h * w < 128 * 128 ? 64 : 16;
+    r->batch = o->decoder ? 4 : h * w < 128 * 128 ? 64 : 16;
     LW_TRY(describe(r, e));
     LW_TRY(build(r, e));
     r->n = o->flip ? 2 * d->n : d->n;

@@ -14,12 +14,14 @@
 typedef struct lw_real_features lw_real_features;
 
 typedef struct lw_real_features_opts {
-    int64_t cache_bytes; /* keep all features when they take no more */
-    int64_t disk_bytes;  /* those of all runs together, on disk; 0: in memory */
-    bool flip;           /* mirrored pictures are wanted: rows n .. 2 n - 1 of data of n */
-    int32_t precision;   /* lw_num: that of the generated pictures' features */
-    int32_t conv;        /* lw_conv_mode of the device */
-    lw_dtype type;       /* features are LW_F32, or rounded to LW_BF16, kept or not */
+    int64_t cache_bytes;       /* keep all features when they take no more */
+    int64_t disk_bytes;        /* those of all runs together, on disk; 0: in memory */
+    const lw_network *decoder; /* rows are latents, and features those of pictures decoded of them;
+                                  NULL: of the rows */
+    bool flip;                 /* mirrored pictures are wanted: rows n .. 2 n - 1 of data of n */
+    int32_t precision;         /* lw_num: that of the generated pictures' features */
+    int32_t conv;              /* lw_conv_mode of the device */
+    lw_dtype type;             /* features are LW_F32, or rounded to LW_BF16, kept or not */
 } lw_real_features_opts;
 
 /* What features of all rows take, whether they are kept, and the arithmetic of encoding `rows`
