@@ -54,8 +54,8 @@ static const lw_option drift_options[] = {
     {LW_OPT(lw_drift_config, encoder_resize), .name = "encoder-resize",
      .choices = LW_ENCODER_RESIZES, .fallback = "bilinear", .group = "Drift",
      .help = "how, in the graph, generated and real pictures alike"},
-    {LW_OPT(lw_drift_config, feature_space), .name = "feature-space",
-     .choices = LW_FEATURE_SPACES, .fallback = "latent", .group = "Drift",
+    {LW_OPT(lw_drift_config, feature_space), .name = "feature-space", .choices = LW_FEATURE_SPACES,
+     .fallback = "latent", .group = "Drift",
      .help = "with --latents, features are those of latents, or of the pictures decoded of them: "
              "gradients go through the decoder"},
     {LW_OPT(lw_drift_config, feature_keys), .name = "feature-keys", .unit = "list",
