@@ -91,6 +91,7 @@ NETS = {
     "mobilenet_v2": Net("MobileNetV2", 224, mobilenet, "pooler_output", 0.599e9),
     "inception_fid": Net("Inception-v3 (FID)", 299, inception, "", 10.93e9),  # border taps not counted
     "taef2_256": Net("taef2 there and back", 256, live_peer.RoundTrip, "picture", 66.1e9),
+    "sd_vae_256": Net("SD-VAE there and back", 256, live_peer.KlTrip, "picture", 891.5e9),
     "live_128": Net("live U-Net in taef2's latents, frame to frame", 128, live_peer.Live, "picture", 16.8e9),
     "gpu_stress192": Net("gpu-stress:192, one evaluation", 64, live_peer.Stress, "picture", 142.6e9, False),
     "resnet50": Net("ResNet-50", 224, resnet50, "pooler_output", 8.178e9),

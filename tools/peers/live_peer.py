@@ -123,7 +123,29 @@ class Stress(nn.Module):
 
 # ---- folders -------------------------------------------------------------------------------------
 
+# ---- the autoencoder of Stable Diffusion ---------------------------------------------------------
+
+KL = dict(down_block_types=["DownEncoderBlock2D"] * 4, up_block_types=["UpDecoderBlock2D"] * 4,
+          block_out_channels=[128, 256, 512, 512], layers_per_block=2, latent_channels=4, norm_num_groups=32,
+          scaling_factor=0.18215)
+
+
+class KlTrip(nn.Module):
+    """A picture to its mean latent and back."""
+
+    def __init__(self, folder):
+        super().__init__()
+        from diffusers import AutoencoderKL
+        self.net = AutoencoderKL.from_pretrained(folder)
+
+    def forward(self, x):
+        return self.net.decode(self.net.encode(x).latent_dist.mode()).sample
+
+
 def write(name, folder):
+    if name == "sd_vae_256":
+        from diffusers import AutoencoderKL
+        return AutoencoderKL(**KL).save_pretrained(folder)
     if name == "gpu_stress192":
         return os.makedirs(folder)
     write_halves(folder)
@@ -138,4 +160,6 @@ def load(name, folder):
     if name == "gpu_stress192":
         torch.manual_seed(0)
         return Stress().eval().requires_grad_(False)
+    if name == "sd_vae_256":
+        return KlTrip(folder).eval().requires_grad_(False)
     return (Live(folder) if name == "live_128" else load_halves(folder)).eval().requires_grad_(False)

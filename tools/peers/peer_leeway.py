@@ -156,7 +156,7 @@ class Leeway:
         more = ["--precision", row.precision]
         if not NETS[row.net].files:
             return self.bench("stream", "gpu-stress:192%s_1x" % precision, row, ["--model", "gpu-stress:192"] + more)
-        coder = "taef2:" + self.files.encoder(row.net, "model")
+        coder = ("sd-vae:" if row.net == "sd_vae_256" else "taef2:") + self.files.encoder(row.net, "model")
         model = ["--model", coder]
         if row.net == "live_128":
             model = ["--model", self.files.encoder(row.net, "model", "unet"), "--latents", coder]
@@ -179,9 +179,11 @@ class Leeway:
     def round_trip(self, row, x, out):
         """Both halves by `leeway run`."""
         latent, (encoder, decoder) = x + ".latent.npy", live_peer.FILES
+        if row.net == "sd_vae_256":
+            encoder = decoder = ""
         for source, given, made in ((encoder, x, latent), ("decoder:" + decoder, latent, out)):
             word, name = source.split(":") if ":" in source else ("", source)
-            path = self.files.encoder(row.net, "model", name)
+            path = self.files.encoder(row.net, "model", *([name] if name else []))
             self.call(["run", word + ":" + path if word else path, "--input", given, "--output", made]
                       + self.need(row, "run"))
 

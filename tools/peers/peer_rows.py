@@ -92,6 +92,8 @@ ROWS = [
     encoder("inception_fid", "f32", 8, 3, 1.2, 1.6),
     encoder("taef2_256", "f32", 1, 3, 1.5, 2.0),
     encoder("taef2_256", "bf16", 1, 5, 1.5, 2.0),
+    encoder("sd_vae_256", "f32", 1, 1, 1.3, 1.6),
+    encoder("sd_vae_256", "bf16", 1, 1, 1.3, 1.6),
     encoder("live_128", "f32", 1, 10, 1.4, 1.8),
     encoder("live_128", "bf16", 1, 15, 1.4, 1.8),
     encoder("gpu_stress192", "bf16", 1, 3, 1.2, 1.5, share=0.6),
