@@ -12,6 +12,8 @@ const lw_bench_suite lw_bench_suites[] = {
     {"train", lw_bench_suite_train},
     {"field", lw_bench_suite_field},
     {"queue", lw_bench_suite_queue},
+    {"table8", lw_bench_suite_table8},
+    {"parity", lw_bench_suite_parity},
     {"attention", lw_bench_suite_attention},
     {"sampling", lw_bench_suite_sampling},
     {"startup", lw_bench_suite_startup},
@@ -141,6 +143,7 @@ void lw_bench_clear(lw_bench *b)
     for (int32_t i = 0; i < b->n; i++) {
         lw_free(&b->cases[i].ms);
         lw_free(&b->cases[i].part);
+        lw_json_drop(&b->cases[i].published);
     }
     lw_free(&b->cases);
     lw_json_drop(&b->machine);

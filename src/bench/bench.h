@@ -74,6 +74,7 @@ typedef struct lw_bench_case {
     char skipped[120];   /* why there are no samples; "" */
     lw_bench_part *part;
     int32_t n_part;
+    json_t *published; /* the same in the keys of published benches; NULL: there are none */
 } lw_bench_case;
 
 typedef struct lw_bench {

@@ -34,6 +34,8 @@ int lw_bench_latents(lw_bench_run *r); /* resolution, with --latents: networks i
 int lw_bench_suite_train(lw_bench_run *r);
 int lw_bench_suite_field(lw_bench_run *r);
 int lw_bench_suite_queue(lw_bench_run *r);
+int lw_bench_suite_table8(lw_bench_run *r);
+int lw_bench_suite_parity(lw_bench_run *r);
 int lw_bench_suite_attention(lw_bench_run *r);
 int lw_bench_suite_sampling(lw_bench_run *r);
 int lw_bench_suite_startup(lw_bench_run *r);

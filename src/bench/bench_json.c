@@ -87,6 +87,8 @@ static json_t *case_json(const lw_bench_case *c)
         lw_bench_targets_json(c, o);
     }
     json_object_set_new(o, "memory_bytes", json_integer((json_int_t)c->memory));
+    if (c->published)
+        json_object_update_missing(o, c->published);
     if (c->n_part > 0)
         json_object_set_new(o, "profile", profile_json(c));
     for (int32_t i = 0; i < c->n; i++)

@@ -40,6 +40,7 @@ typedef struct lw_train_config {
     int64_t save_every, log_every, sample_every, eval_every; /* 0: never (save: at the end only) */
     int32_t keep_last_k_checkpoints;                         /* 0: all */
     int32_t precision;                                       /* 0: f32 */
+    bool unoptimised; /* plans of graphs as they were built, to be compared with */
     bool recompute; /* make cheap activations again in the backward pass: less memory, same bits */
     int64_t seed;
     int32_t threads; /* 0: all */

@@ -72,7 +72,7 @@ int lw_train_compile(const lw_train_config *c, lw_device *dev, const lw_graph *g
                      lw_exec **exec)
 {
     const lw_compile_opts o = {
-        .opt = 1, .recompute = c->recompute, .precision = (lw_num)c->precision};
+        .opt = !c->unoptimised, .recompute = c->recompute, .precision = (lw_num)c->precision};
     LW_TRY(lw_compile(g, dev, &o, plan));
     return exec ? lw_exec_new(*plan, LW_SLAB_PARAM, exec) : 0;
 }

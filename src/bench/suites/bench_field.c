@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The drift field with its gradient. First the shapes that training meets; then three tables about
+ * The drift field with its gradient. First the shapes that training meets; then four tables about
  * one of them (16 slots of 64 generated, 128 positive and 96 unconditional samples, 192 channels):
  * against the plain loops, all slots at once against one call per slot, and all temperatures at
- * once against one call per temperature; each with and without normalisation over the generated
- * samples.
+ * once against one call per temperature, the plan against the graph as built; each with and without
+ * normalisation over the generated samples.
  */
 #include <math.h>
 
@@ -140,13 +140,20 @@ static double difference_of_slots(const field_parts *p)
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-typedef enum field_table { PLAIN_LOOP, BY_SLOT, BY_TEMPERATURE, FIELD_TABLES } field_table;
+typedef enum field_table {
+    PLAIN_LOOP,
+    BY_SLOT,
+    BY_TEMPERATURE,
+    AS_BUILT,
+    FIELD_TABLES
+} field_table;
 static const struct {
     const char *name, *base;
 } tables[FIELD_TABLES] = {
     {"vectorised", "plain loops"},
     {"slots_at_once", "one call per slot"},
     {"shared_distances", "one call per temperature"},
+    {"planned", "opt 0"},
 };
 
 static int open_part(lw_bench_run *r, field_table table, const field_way *whole, int i,
@@ -155,6 +162,8 @@ static int open_part(lw_bench_run *r, field_table table, const field_way *whole,
     field_way w = *whole;
     if (table == PLAIN_LOOP)
         return open_way(r->ref, &w, out);
+    if (table == AS_BUILT)
+        return lw_workload_open(r->dev, &(lw_workload_spec){.build = build, .what = whole}, out);
     if (table == BY_SLOT) {
         w.slots = 1;
     } else {
@@ -166,7 +175,7 @@ static int open_part(lw_bench_run *r, field_table table, const field_way *whole,
 
 static int open_parts(lw_bench_run *r, field_table table, const field_way *whole, field_parts *p)
 {
-    static const int parts[FIELD_TABLES] = {1, T, K};
+    static const int parts[FIELD_TABLES] = {1, T, K, 1};
     for (int i = 0; i < parts[table]; i++) {
         LW_TRY(open_part(r, table, whole, i, &p->part[i]));
         p->n = i + 1;
@@ -176,8 +185,36 @@ static int open_parts(lw_bench_run *r, field_table table, const field_way *whole
     return 0;
 }
 
+/* The same in the keys of the published benches. */
+static json_t *published(const lw_bench_run *r, field_table table, bool over_x,
+                         const lw_bench_case *c, double first_ms)
+{
+    double ms = lw_summarize(c->ms, c->n).p50, base = c->base_ms;
+    json_t *j = json_pack("{s:s, s:i, s:{s:[i,i,i], s:[i,i,i], s:[i,i,i]}, s:b, s:i, s:i, s:f}",
+                          "device", r->dev->name, "seed", 0, "shape", "generated", N, T, C,
+                          "positive", NP, T, C, "negative", NU, T, C, "normalize_over_x",
+                          (int)over_x, "iterations", (int)c->n, "warmup", (int)r->config->warm_up,
+                          "max_abs_diff", c->difference);
+    json_t *more = NULL;
+    if (table == BY_SLOT)
+        more = json_pack("{s:f, s:f, s:f}", "legacy_ms", base, "vectorized_ms", ms, "speedup_x",
+                         base / ms);
+    else if (table == BY_TEMPERATURE)
+        more = json_pack("{s:[f,f,f], s:b, s:f, s:f, s:f}", "temperatures", 0.02, 0.05, 0.2,
+                         "scale_temperature_by_sqrt_channels", 1, "legacy_loop_ms", base,
+                         "distance_reuse_ms", ms, "speedup_x", base / ms);
+    else if (table == AS_BUILT)
+        more = json_pack("{s:s, s:s, s:b, s:b, s:f, s:f, s:f, s:f}", "compile_backend", "plan",
+                         "compile_mode", "opt 1", "compile_dynamic", 0, "compile_fullgraph", 1,
+                         "eager_ms", base, "compiled_first_call_ms", first_ms, "compiled_steady_ms",
+                         ms, "speedup", base / ms);
+    json_object_update(j, more);
+    json_decref(more);
+    return j;
+}
+
 static int compare_ways(lw_bench_run *r, field_table table, lw_workload *whole, field_parts *p,
-                        const char *name)
+                        const char *name, bool over_x, double first_ms)
 {
     lw_bench_case *c;
     lw_bench_work w = lw_bench_lab_work(whole, NULL);
@@ -190,6 +227,8 @@ static int compare_ways(lw_bench_run *r, field_table table, lw_workload *whole, 
     } else {
         c->difference = table == BY_SLOT ? difference_of_slots(p) : difference_of_sum(p);
     }
+    if (table != PLAIN_LOOP)
+        c->published = published(r, table, over_x, c, first_ms);
     return 0;
 }
 
@@ -201,13 +240,17 @@ static int measure_table(lw_bench_run *r, field_table table, bool over_x)
     snprintf(name, sizeof name, "field_%s_%s", tables[table].name, over_x ? "xnorm" : "no_xnorm");
     if (!lw_bench_wants(r, name))
         return 0;
+    double first = lw_now();
     LW_TRY(open_way(r->dev, &w, &whole));
+    if (table == AS_BUILT) /* the first call: compiled, and run once */
+        LW_TRY(lw_workload_run(&whole));
+    first = 1e3 * (lw_now() - first);
     if (table == BY_SLOT)
         scale_inputs(&whole, 1 / sqrtf(2 * C));
     field_parts p = {.whole = &whole};
     int rc = open_parts(r, table, &w, &p);
     if (rc == 0)
-        rc = compare_ways(r, table, &whole, &p, name);
+        rc = compare_ways(r, table, &whole, &p, name, over_x, first);
     close_parts(&p);
     lw_workload_close(&whole);
     return rc;

@@ -21,17 +21,19 @@ typedef struct bench_cli {
 
 static const lw_option options[] = {
     {LW_OPT(bench_cli, c.suite), .name = "suite", .positional = true,
-     .choices =
-         "kernels|unet|resolution|train|field|queue|attention|sampling|startup|prove|eval|mc|"
-         "stream",
-     .help = "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
-             "32 to 256 pixels; train: training steps; field: the drift field; queue: real rows of "
-             "a drift step; attention; "
-             "sampling: one step and DDIM between prepared networks; startup: a fresh process to "
-             "its first result; prove: walks of proofs by a policy; eval: distances of sets of "
-             "features; mc: passes of an encoder with dropout, and without; stream: networks of "
-             "live video, frame "
-             "by frame (default: all)"},
+     .choices = "kernels|unet|resolution|train|field|queue|table8|parity|attention|sampling|"
+                "startup|prove|eval|mc|"
+                "stream",
+     .help =
+         "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
+         "32 to 256 pixels; train: training steps; field: the drift field; queue: real rows of "
+         "a drift step; table8: drift steps of one batch in few and many groups; parity: a drift "
+         "step planned and as built; attention; "
+         "sampling: one step and DDIM between prepared networks; startup: a fresh process to "
+         "its first result; prove: walks of proofs by a policy; eval: distances of sets of "
+         "features; mc: passes of an encoder with dropout, and without; stream: networks of "
+         "live video, frame "
+         "by frame (default: all)"},
     {LW_OPT_LIST(bench_cli, c.batch, c.n_batch), .name = "batch-size", .min = 1, .max = 4096,
      .group = "Cases", .help = "batch sizes (default: unet 1,2,4,8,16,32,64,128; train 1,16,64)"},
     {LW_OPT_LIST(bench_cli, c.size, c.n_size), .name = "image-size", .min = 8, .max = 4096,
@@ -83,10 +85,11 @@ static const lw_option options[] = {
      .group = "Cases",
      .help = "cases that would take more are reported, not run (default: what "
              "this process may use)"},
-    {LW_OPT(bench_cli, c.warm_up), .name = "warm-up", .fallback = "20", .max = 100000,
-     .group = "Timing", .help = "runs that are not timed"},
-    {LW_OPT(bench_cli, c.samples), .name = "samples", .fallback = "100", .min = 1, .max = 100000,
-     .group = "Timing", .help = "timed runs (startup: at most 20)"},
+    {LW_OPT(bench_cli, c.warm_up), .name = "warm-up", .aliases = "warmup", .fallback = "20",
+     .max = 100000, .group = "Timing", .help = "runs that are not timed"},
+    {LW_OPT(bench_cli, c.samples), .name = "samples", .aliases = "iterations|steps",
+     .fallback = "100", .min = 1, .max = 100000, .group = "Timing",
+     .help = "timed runs (startup: at most 20)"},
     {LW_OPT(bench_cli, c.seconds), .name = "seconds", .aliases = "duration", .fallback = "60",
      .max = 86400, .unit = "s", .group = "Timing",
      .help = "no further samples of a case after this long (and at least 3); 0: no limit"},
