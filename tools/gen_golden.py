@@ -16,7 +16,7 @@ import torch
 from diffusers import DDIMScheduler, DDPMScheduler, UNet2DModel
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from golden import (dit, drift, encoder, laplace, layers, mae, policy, rehearsal, resample, sampler,  # noqa: E402
+from golden import (dit, drift, encoder, laplace, layers, mae, policy, rehearsal, resample, sampler, step,  # noqa: E402
                     schedulers, store, transformer, unet)
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -77,6 +77,7 @@ def parts(data):
         "rehearsal": lambda: put("rehearsal", rehearsal.make(), 0),
         "dit": lambda: [put("dit_" + c, dit.golden(c), 0) for c in dit.CONFIGS],
         "mae_unet": lambda: [put("mae_unet_" + c, mae.golden(c)) for c in mae.CONFIGS],
+        "step": lambda: put("step", step.golden(data)),
         "laplace": lambda: put("laplace", laplace.make()),
         "policy": lambda: (put("policy", policy.make(), 0),
                            put("policy_published", policy.published())),

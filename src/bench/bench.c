@@ -11,6 +11,7 @@ const lw_bench_suite lw_bench_suites[] = {
     {"resolution", lw_bench_suite_resolution},
     {"train", lw_bench_suite_train},
     {"field", lw_bench_suite_field},
+    {"mae", lw_bench_suite_mae},
     {"queue", lw_bench_suite_queue},
     {"table8", lw_bench_suite_table8},
     {"parity", lw_bench_suite_parity},

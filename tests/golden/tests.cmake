@@ -2,6 +2,7 @@
 lw_test(test_golden_field golden/test_golden_field.c jobs/field formats backend base)
 lw_test(test_golden_dit golden/test_golden_dit.c models store backend formats base)
 lw_test(test_golden_mae golden/test_golden_mae.c models store backend formats base)
+lw_test(test_golden_step golden/test_golden_step.c jobs/drift data models store backend formats base plan ir)
 lw_test(test_golden_unet golden/test_golden_unet.c models store backend formats base)
 lw_test(test_golden_train golden/test_golden_train.c models store backend formats base)
 lw_test(test_golden_encoders golden/test_golden_encoders.c models store backend formats base)
@@ -12,7 +13,7 @@ lw_test(test_golden_layers golden/test_golden_layers.c models store backend form
 lw_test(test_golden_policy golden/test_golden_policy.c models store backend formats base)
 lw_test(test_golden_transformer golden/test_golden_transformer.c models store backend formats base)
 lw_test(test_golden_resample golden/test_golden_resample.c models store backend formats base kernels)
-foreach(name dit mae networks rehearsal channels policy resample transformer unet train encoders layers)
+foreach(name dit mae step networks rehearsal channels policy resample transformer unet train encoders layers)
   target_sources(test_golden_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 endforeach()
 add_executable(encoder_gradient ${CMAKE_SOURCE_DIR}/tests/golden/encoder_gradient.c) # of tools/encoder_check.py

@@ -21,12 +21,13 @@ typedef struct bench_cli {
 
 static const lw_option options[] = {
     {LW_OPT(bench_cli, c.suite), .name = "suite", .positional = true,
-     .choices = "kernels|unet|resolution|train|field|queue|table8|parity|attention|sampling|"
+     .choices = "kernels|unet|resolution|train|field|mae|queue|table8|parity|attention|sampling|"
                 "startup|prove|eval|mc|"
                 "stream",
      .help =
          "kernels: single ops; unet: forward by method and batch; resolution: one picture of "
-         "32 to 256 pixels; train: training steps; field: the drift field; queue: real rows of "
+         "32 to 256 pixels; train: training steps; field: the drift field; mae: 86 keys of the "
+         "published autoencoder and their fields; queue: real rows of "
          "a drift step; table8: drift steps of one batch in few and many groups; parity: a drift "
          "step planned and as built; attention; "
          "sampling: one step and DDIM between prepared networks; startup: a fresh process to "
