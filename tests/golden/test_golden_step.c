@@ -40,8 +40,7 @@ static void draw(draws *d)
     lw_dataset *data = NULL;
     lw_queue *q = NULL;
     const lw_data_opts rows = {.count = 300};
-    const lw_class_opts classes = {
-        .seed = SEED, .groups = G, .positives = NP, .unconditional = NU};
+    const lw_class_opts classes = {.seed = SEED, .groups = G, .positives = NP, .unconditional = NU};
     const lw_queue_opts opts = {
         .per_class = 6, .global = 16, .push = 4, .prime = 40, .refill_every = 1, .flip = true};
     int32_t drawn[G];
