@@ -12,6 +12,7 @@
  *   formats_json         JSON through jansson (whose json_t is the tree every caller uses)
  *   formats_yaml         YAML 1.2 core scalars <-> json_t
  *   formats_events       TensorBoard event files
+ *   formats_protobuf     fields of protocol buffers, written: event files and ONNX
  *   formats_lines        CSV and JSON-lines logs: append, cut back, read
  *
  * Every reader treats its input as hostile: sizes are checked before use and a bad file is
@@ -28,6 +29,7 @@
 #include "formats/text/formats_json.h"
 #include "formats/text/formats_lines.h"
 #include "formats/formats_npy.h"
+#include "formats/formats_protobuf.h"
 #include "formats/formats_safetensors.h"
 #include "formats/text/formats_yaml.h"
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "formats/formats_protobuf.h"
 
 struct lw_events {
     lw_str path;
@@ -34,59 +35,13 @@ static uint32_t masked(uint32_t crc)
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-/* Protocol buffer fields: wire types 0 varint, 1 64-bit, 2 bytes, 5 32-bit. */
-static void put_varint(lw_str *s, uint64_t v)
-{
-    char b[10];
-    size_t n = 0;
-    for (; v >= 0x80; v >>= 7)
-        b[n++] = (char)(v | 0x80);
-    b[n++] = (char)v;
-    lw_str_add_n(s, b, n);
-}
-
-static void put_int(lw_str *s, unsigned field, int64_t v)
-{
-    put_varint(s, field << 3 | 0);
-    put_varint(s, (uint64_t)v);
-}
-
-static void put_double(lw_str *s, unsigned field, double v)
-{
-    put_varint(s, field << 3 | 1);
-    lw_str_add_n(s, (const char *)&v, sizeof v);
-}
-
-static void put_float(lw_str *s, unsigned field, float v)
-{
-    put_varint(s, field << 3 | 5);
-    lw_str_add_n(s, (const char *)&v, sizeof v);
-}
-
-static void put_bytes(lw_str *s, unsigned field, const void *bytes, size_t n)
-{
-    put_varint(s, field << 3 | 2);
-    put_varint(s, n);
-    lw_str_add_n(s, bytes, n);
-}
-
-static void put_text(lw_str *s, unsigned field, const char *text)
-{
-    put_bytes(s, field, text, strlen(text));
-}
-
-static void put_message(lw_str *s, unsigned field, const lw_str *m)
-{
-    put_bytes(s, field, lw_str_c(m), m->len);
-}
-
 /* One frame with an Event: wall_time 1, step 2, and `body`, the encoded rest. */
 static int write_event(lw_events *e, int64_t step, const lw_str *body)
 {
     LW_CLEANUP(lw_str_clear) lw_str event = {0}, frame = {0};
-    put_double(&event, 1, lw_wall_time());
+    lw_pb_double(&event, 1, lw_wall_time());
     if (step)
-        put_int(&event, 2, step);
+        lw_pb_int(&event, 2, step);
     lw_str_add_n(&event, lw_str_c(body), body->len);
     uint64_t n = event.len;
     uint32_t crc = masked(lw_crc32c(&n, sizeof n));
@@ -111,8 +66,8 @@ static int write_event(lw_events *e, int64_t step, const lw_str *body)
 static int write_value(lw_events *e, int64_t step, const lw_str *value)
 {
     LW_CLEANUP(lw_str_clear) lw_str summary = {0}, body = {0};
-    put_message(&summary, 1, value);
-    put_message(&body, 5, &summary);
+    lw_pb_message(&summary, 1, value);
+    lw_pb_message(&body, 5, &summary);
     body.failed = body.failed || summary.failed || value->failed;
     return write_event(e, step, &body);
 }
@@ -144,13 +99,13 @@ int lw_events_open(const char *dir, int64_t start_step, lw_events **out)
         return LW_ENOMEM;
     e->fd = -1;
     LW_TRY(open_file(e, dir));
-    put_text(&body, 3, "brain.Event:2"); /* file_version */
+    lw_pb_text(&body, 3, "brain.Event:2"); /* file_version */
     LW_TRY(write_event(e, 0, &body));
     if (start_step >
         0) { /* session_log (7) { status (1): START } makes viewers purge from here on */
         const lw_str start = {.s = (char[]){1 << 3, 1, 0}, .len = 2};
         body.len = 0;
-        put_message(&body, 7, &start);
+        lw_pb_message(&body, 7, &start);
         LW_TRY(write_event(e, start_step, &body));
     }
     *out = lw_steal(&e);
@@ -176,8 +131,8 @@ const char *lw_events_path(const lw_events *e)
 int lw_events_scalar(lw_events *e, const char *tag, int64_t step, double value)
 {
     LW_CLEANUP(lw_str_clear) lw_str v = {0};
-    put_text(&v, 1, tag);
-    put_float(&v, 2, (float)value); /* simple_value */
+    lw_pb_text(&v, 1, tag);
+    lw_pb_float(&v, 2, (float)value); /* simple_value */
     return write_value(e, step, &v);
 }
 
@@ -185,12 +140,12 @@ int lw_events_image(lw_events *e, const char *tag, int64_t step, const void *png
                     int32_t width, int32_t height)
 {
     LW_CLEANUP(lw_str_clear) lw_str v = {0}, image = {0};
-    put_int(&image, 1, height);
-    put_int(&image, 2, width);
-    put_int(&image, 3, 3); /* colorspace: RGB */
-    put_bytes(&image, 4, png, n);
-    put_text(&v, 1, tag);
-    put_message(&v, 4, &image);
+    lw_pb_int(&image, 1, height);
+    lw_pb_int(&image, 2, width);
+    lw_pb_int(&image, 3, 3); /* colorspace: RGB */
+    lw_pb_bytes(&image, 4, png, n);
+    lw_pb_text(&v, 1, tag);
+    lw_pb_message(&v, 4, &image);
     v.failed = v.failed || image.failed;
     return write_value(e, step, &v);
 }
@@ -199,14 +154,14 @@ int lw_events_image(lw_events *e, const char *tag, int64_t step, const void *png
 static void put_option(lw_str *out, const json_t *v)
 {
     if (json_is_boolean(v)) {
-        put_int(out, 4, json_is_true(v));
+        lw_pb_int(out, 4, json_is_true(v));
     } else if (json_is_number(v)) {
-        put_double(out, 2, json_number_value(v));
+        lw_pb_double(out, 2, json_number_value(v));
     } else if (json_is_string(v)) {
-        put_text(out, 3, json_string_value(v));
+        lw_pb_text(out, 3, json_string_value(v));
     } else {
         char *dump = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
-        put_text(out, 3, dump ? dump : "");
+        lw_pb_text(out, 3, dump ? dump : "");
         free(dump);
     }
 }
@@ -222,17 +177,17 @@ int lw_events_hparams(lw_events *e, const json_t *options)
     {
         LW_CLEANUP(lw_str_clear) lw_str pair = {0}, one = {0};
         put_option(&one, value);
-        put_text(&pair, 1, key);
-        put_message(&pair, 2, &one);
-        put_message(&info, 1, &pair);
+        lw_pb_text(&pair, 1, key);
+        lw_pb_message(&pair, 2, &one);
+        lw_pb_message(&info, 1, &pair);
         info.failed = info.failed || pair.failed || one.failed;
     }
-    put_message(&data, 3, &info);
-    put_text(&plugin, 1, "hparams");
-    put_message(&plugin, 2, &data);
-    put_message(&meta, 1, &plugin);
-    put_text(&v, 1, "_hparams_/session_start_info");
-    put_message(&v, 9, &meta);
+    lw_pb_message(&data, 3, &info);
+    lw_pb_text(&plugin, 1, "hparams");
+    lw_pb_message(&plugin, 2, &data);
+    lw_pb_message(&meta, 1, &plugin);
+    lw_pb_text(&v, 1, "_hparams_/session_start_info");
+    lw_pb_message(&v, 9, &meta);
     v.failed = v.failed || info.failed || data.failed || plugin.failed || meta.failed;
     return write_value(e, 0, &v);
 }
@@ -240,13 +195,13 @@ int lw_events_hparams(lw_events *e, const json_t *options)
 int lw_events_text(lw_events *e, const char *tag, int64_t step, const char *markdown)
 {
     LW_CLEANUP(lw_str_clear) lw_str v = {0}, plugin = {0}, meta = {0}, tensor = {0};
-    put_text(&plugin, 1, "text");
-    put_message(&meta, 1, &plugin);
-    put_int(&tensor, 1, 7); /* DT_STRING; no shape: a scalar */
-    put_text(&tensor, 8, markdown);
-    put_text(&v, 1, tag);
-    put_message(&v, 8, &tensor);
-    put_message(&v, 9, &meta);
+    lw_pb_text(&plugin, 1, "text");
+    lw_pb_message(&meta, 1, &plugin);
+    lw_pb_int(&tensor, 1, 7); /* DT_STRING; no shape: a scalar */
+    lw_pb_text(&tensor, 8, markdown);
+    lw_pb_text(&v, 1, tag);
+    lw_pb_message(&v, 8, &tensor);
+    lw_pb_message(&v, 9, &meta);
     v.failed = v.failed || plugin.failed || meta.failed || tensor.failed;
     return write_value(e, step, &v);
 }

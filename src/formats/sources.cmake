@@ -25,4 +25,5 @@ set(SOURCES
   image/formats_jpeg.c image/formats_bmp.c image/formats_webp.c
   formats_archive.c
   formats_events.c
+  formats_protobuf.c
   text/formats_lines.c)

@@ -14,6 +14,10 @@ if(NOT LW_SANITIZE) # a program that is not built with the sanitizer cannot load
     add_test(NAME api_python COMMAND ${LW_PYTHON} ${CMAKE_SOURCE_DIR}/tests/api/test_python.py)
     set_tests_properties(api_python PROPERTIES LABELS api FIXTURES_REQUIRED api_models SKIP_RETURN_CODE 77
       ENVIRONMENT "LEEWAY=$<TARGET_FILE:leeway>;MODELS=${models};PYTHONPATH=${CMAKE_SOURCE_DIR}/python;LEEWAY_LIBRARY=$<TARGET_FILE:leeway_shared>;PYTHONDONTWRITEBYTECODE=1")
+    # Exit code 77, a skip with its reason: neither ONNX Runtime nor OpenVINO is there.
+    add_test(NAME onnx_check COMMAND ${LW_PYTHON} ${CMAKE_SOURCE_DIR}/tools/onnx_check.py $<TARGET_FILE:leeway>
+      ${models}/unet ${models}/encoder ${models}/clip)
+    set_tests_properties(onnx_check PROPERTIES LABELS api FIXTURES_REQUIRED api_models SKIP_RETURN_CODE 77)
   else()
     message(STATUS "api_python is not tested: there is no python3")
   endif()

@@ -53,3 +53,13 @@ done
 err_has 'hostile'
 [ ! -e pwned ] || fails 'something ran'
 [ ! -e k ] || fails 'a refused conversion wrote'
+
+# ONNX: one file; types and options that it has no place for are refused (values: tools/onnx_check.py)
+"$make_model" unet unet || fails 'make_model unet'
+expect 0 convert unet --to onnx --output-dir unet-onnx --batch-size 2
+out_has 'model.onnx'
+[ -s unet-onnx/model.onnx ] || fails 'no model.onnx'
+expect 0 convert net --to onnx --output-dir net-onnx --layer pooled --json --dry-run
+[ ! -e net-onnx ] || fails 'a dry run wrote'
+expect 2 convert net --to onnx --output-dir half-onnx --dtype f16
+[ ! -e half-onnx ] || fails 'a refused conversion wrote'

@@ -30,6 +30,8 @@ lw_test(test_last_layer jobs/test_last_layer.c session models store formats back
 target_sources(test_last_layer PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 lw_test(test_convert jobs/test_convert.c jobs/convert models data store formats backend plan ir base)
 target_sources(test_convert PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
+lw_test(test_onnx jobs/test_onnx.c jobs/convert models data store formats backend plan ir base)
+target_sources(test_onnx PRIVATE ${CMAKE_SOURCE_DIR}/tests/golden/golden.c)
 lw_test(test_battery jobs/test_battery.c session eval models data store formats backend plan ir base)
 lw_test(test_translator jobs/test_translator.c session models data store formats backend plan ir base)
 lw_test(test_translator_unet jobs/test_translator_unet.c session models data store formats backend plan ir base)

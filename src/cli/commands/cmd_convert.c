@@ -9,8 +9,10 @@ static const lw_option options[] = {
      .required = true,
      .help = "folder or file of weights (safetensors, .pth, .bin) of an encoder; before a file the "
              "word of a family may stand, as in resnet:FILE"},
-    {LW_OPT(lw_convert_config, to), .name = "to", .choices = LW_LIBRARIES, .required = true,
-     .group = "Output", .help = "the library that opens the folder; hf is transformers"},
+    {LW_OPT(lw_convert_config, to), .name = "to", .choices = LW_CONVERT_FORMS, .required = true,
+     .group = "Output",
+     .help = "the library that opens the folder; hf is transformers; onnx: model.onnx, of "
+             "generators too, for ONNX Runtime and OpenVINO"},
     {LW_OPT(lw_convert_config, output_dir), .name = "output-dir", .path = LW_PATH_OUT_DIR,
      .required = true, .unit = "dir", .group = "Output",
      .help = "the folder written, whole or not at all; it must not hold anything yet"},
@@ -18,6 +20,12 @@ static const lw_option options[] = {
      .fallback = "keep", .group = "Output",
      .help = "of the tensors; keep: the narrowest that holds all of the source's (f32 for bytes "
              "with scales)"},
+    {LW_OPT(lw_convert_config, batch), .name = "batch-size", .fallback = "1", .min = 1, .max = 4096,
+     .group = "ONNX", .help = "rows at once: an ONNX file has fixed shapes"},
+    {LW_OPT(lw_convert_config, image_size), .name = "image-size", .unit = "pixels", .fallback = "0",
+     .min = 0, .max = 32768, .group = "ONNX", .help = "side of the pictures; 0: the network's own"},
+    {LW_OPT(lw_convert_config, layer), .name = "layer", .unit = "name", .group = "ONNX",
+     .help = "what comes out, as in leeway run; without: the network's answer"},
     {.name = NULL}};
 
 static void print_json(const lw_cli *cli, const lw_convert_config *c, const lw_convert_result *r)
@@ -66,14 +74,15 @@ static int run(const lw_cli *cli, const void *config)
 
 const lw_command lw_cmd_convert = {
     .name = "convert",
-    .summary = "an encoder's files as the folder that another library opens",
-    .usage = "SOURCE --to hf|timm|open_clip --output-dir DIR [options]",
+    .summary = "a network's files as the folder that another library opens, or as ONNX",
+    .usage = "SOURCE --to hf|timm|open_clip|onnx --output-dir DIR [options]",
     .notes = "Values are kept to the bit, there and back. Nothing in a .pth runs. Tensors that the "
              "library's network has no place for are listed, and so is whatever it computes in "
              "another way. Families and their files: docs/encoders.md.",
     .examples = "leeway convert clip-vit-base-patch32 --to timm --output-dir clip-timm\n"
                 "leeway convert dinov2_vitb14_pretrain.pth --to hf --output-dir dinov2-base\n"
-                "leeway convert resnet50.pth --to hf --output-dir resnet50-hf --dry-run --json",
+                "leeway convert resnet50.pth --to hf --output-dir resnet50-hf --dry-run --json\n"
+                "leeway convert runs/ddpm/model --to onnx --output-dir ddpm-onnx",
     .options = {options},
     .config_size = sizeof(lw_convert_config),
     .run = run,

@@ -12,12 +12,20 @@ typedef enum lw_convert_type {
     LW_CONVERT_F16
 } lw_convert_type;
 
+/* Of `to`, behind those of lw_library. */
+#define LW_CONVERT_FORMS LW_LIBRARIES "|onnx"
+enum { LW_CONVERT_ONNX = LW_LIBRARY_OPEN_CLIP + 1 };
+
 typedef struct lw_convert_config {
     const char *source;     /* what lw_network_open takes */
     const char *output_dir; /* must not hold anything yet */
-    int32_t to;             /* lw_library */
+    int32_t to;             /* lw_library or LW_CONVERT_ONNX */
     int32_t type;           /* lw_convert_type */
     bool dry_run;           /* all but the files */
+    int32_t batch;          /* onnx: rows, which its shapes hold */
+    int32_t image_size;     /* onnx: 0: the network's own */
+    const char
+        *layer; /* onnx: what comes out, as lw_network_build has it; NULL: the network's answer */
 } lw_convert_config;
 
 typedef struct lw_convert_result {
