@@ -103,7 +103,8 @@ static int read_nodes(message graph, const char *op)
         message node = f.m;
         while (next(&node, &g)) {
             if (g.number == 1 && !is_made(g.m))
-                fail_msg("read before it is made: %.*s", (int)(g.m.end - g.m.at), (const char *)g.m.at);
+                fail_msg("read before it is made: %.*s", (int)(g.m.end - g.m.at),
+                         (const char *)g.m.at);
             if (g.number == 2)
                 make(g.m);
             n += g.number == 4 && (size_t)(g.m.end - g.m.at) == strlen(op) &&
@@ -115,7 +116,8 @@ static int read_nodes(message graph, const char *op)
 
 static message graph_of(const lw_str *model)
 {
-    message m = {(const unsigned char *)lw_str_c(model), (const unsigned char *)lw_str_c(model) + model->len};
+    message m = {(const unsigned char *)lw_str_c(model),
+                 (const unsigned char *)lw_str_c(model) + model->len};
     message found = {NULL, NULL};
     field f;
     while (next(&m, &f)) {
@@ -164,8 +166,8 @@ static void test_structure(void **state)
     y = lw_group_norm_op(g, y, four, four, LW_NOVAL, LW_NOVAL, 2, 1e-5f, LW_ACT_RELU);
     y = lw_silu(g, y);
     y = lw_upsample(g, lw_pool2d(g, y, 2, 2, 0, true), 2);
-    lw_val p = lw_linear_op(g, lw_mean(g, y, LW_OVER_MIDDLE), lw_const(g, lw_type_of(LW_F32, 2, 2, 4), l),
-                            LW_NOVAL);
+    lw_val p = lw_linear_op(g, lw_mean(g, y, LW_OVER_MIDDLE),
+                            lw_const(g, lw_type_of(LW_F32, 2, 2, 4), l), LW_NOVAL);
     lw_graph_output_add(g, "map", y, LW_NOVAL);
     lw_graph_output_add(g, "logits", p, LW_NOVAL);
     assert_string_equal(lw_graph_error(g) ? lw_errmsg() : "", "");
@@ -182,7 +184,8 @@ static void test_refused(void **state)
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     LW_CLEANUP(lw_str_clear) lw_str model = {0};
     assert_int_equal(lw_graph_new(&g), 0);
-    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 2, 4, 8)), y = lw_input(g, "y", lw_type_of(LW_F32, 2, 4, 8));
+    lw_val x = lw_input(g, "x", lw_type_of(LW_F32, 2, 4, 8)),
+           y = lw_input(g, "y", lw_type_of(LW_F32, 2, 4, 8));
     lw_graph_output_add(g, "d", lw_pair_distance(g, x, y, LW_DISTANCE_L2), LW_NOVAL);
     assert_int_equal(lw_onnx_of_graph(g, "pairs", &model), LW_EUNSUPPORTED);
     assert_non_null(strstr(lw_errmsg(), "pair_distance"));
@@ -191,6 +194,7 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_structure), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_structure),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

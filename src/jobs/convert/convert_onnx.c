@@ -12,7 +12,10 @@ enum { TYPE_NONE = 0, TYPE_FLOAT = 1, TYPE_INT32 = 6, TYPE_INT64 = 7 };
 
 static int type_of(lw_dtype t)
 {
-    return t == LW_F32 ? TYPE_FLOAT : t == LW_I32 ? TYPE_INT32 : t == LW_I64 ? TYPE_INT64 : TYPE_NONE;
+    return t == LW_F32   ? TYPE_FLOAT
+           : t == LW_I32 ? TYPE_INT32
+           : t == LW_I64 ? TYPE_INT64
+                         : TYPE_NONE;
 }
 
 /* Parameters keep their names, all else is numbered. */
@@ -243,9 +246,10 @@ static int add_op(lw_onnx *m, const lw_node *n)
                            lw_op_get(n->op)->name, n->scope);
     lw_onnx_val made = n->op == LW_OP_EW ? lw_onnx_ew(m, n) : lw_onnx_op(m, n);
     if (!made)
-        return lw_fail(LW_EUNSUPPORTED,
-                       "op %s (%s) has no form in ONNX here: this network cannot be converted to it",
-                       lw_op_get(n->op)->name, *n->scope ? n->scope : "top");
+        return lw_fail(
+            LW_EUNSUPPORTED,
+            "op %s (%s) has no form in ONNX here: this network cannot be converted to it",
+            lw_op_get(n->op)->name, *n->scope ? n->scope : "top");
     lw_onnx_node(m, "Identity", &made, 1, n->out[0].id);
     return 0;
 }
@@ -291,8 +295,8 @@ static int add_graph(lw_onnx *m)
         const lw_graph_output *o = lw_graph_output_at(m->g, i);
         lw_type t = lw_val_type(m->g, o->val);
         if (lw_val_slot(m->g, o->val) != 0)
-            return lw_fail(LW_EUNSUPPORTED, "output %s is a side result, which has no form in ONNX here",
-                           o->name);
+            return lw_fail(LW_EUNSUPPORTED,
+                           "output %s is a side result, which has no form in ONNX here", o->name);
         pass(m, name_of(m, o->val.id, buf), o->name, to_planar, t);
         add_port(&m->outputs, 12, o->name, t);
     }

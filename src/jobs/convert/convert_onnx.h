@@ -43,9 +43,9 @@ lw_onnx_val lw_onnx_1(lw_onnx *m, const char *op, lw_onnx_val a);
 lw_onnx_val lw_onnx_2(lw_onnx *m, const char *op, lw_onnx_val a, lw_onnx_val b);
 lw_onnx_val lw_onnx_3(lw_onnx *m, const char *op, lw_onnx_val a, lw_onnx_val b, lw_onnx_val c);
 
-lw_onnx_val lw_onnx_i64(lw_onnx *m, const int64_t *v, int n);  /* a constant [n] */
-lw_onnx_val lw_onnx_f32s(lw_onnx *m, const float *v, int n);   /* a constant [n] */
-lw_onnx_val lw_onnx_f32(lw_onnx *m, float v);                  /* a constant [1] */
+lw_onnx_val lw_onnx_i64(lw_onnx *m, const int64_t *v, int n); /* a constant [n] */
+lw_onnx_val lw_onnx_f32s(lw_onnx *m, const float *v, int n);  /* a constant [n] */
+lw_onnx_val lw_onnx_f32(lw_onnx *m, float v);                 /* a constant [1] */
 lw_onnx_val lw_onnx_shape(lw_onnx *m, lw_onnx_val x, const int64_t *dim, int rank);
 lw_onnx_val lw_onnx_turn(lw_onnx *m, lw_onnx_val x, const int64_t *perm, int rank);
 /* [B,H,W,C] -> [B,C,H,W] and back. */

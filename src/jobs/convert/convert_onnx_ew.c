@@ -66,11 +66,13 @@ lw_onnx_val lw_onnx_act(lw_onnx *m, lw_onnx_val x, int32_t act)
 
 /* Those that ONNX has under a name; the others are put together below. */
 static const char *const word[LW_EW_COUNT] = {
-    [LW_EW_copy] = "Identity", [LW_EW_add] = "Add",   [LW_EW_sub] = "Sub",         [LW_EW_mul] = "Mul",
-    [LW_EW_div] = "Div",       [LW_EW_max] = "Max",   [LW_EW_min] = "Min",         [LW_EW_neg] = "Neg",
-    [LW_EW_abs] = "Abs",       [LW_EW_sqrt] = "Sqrt", [LW_EW_recip] = "Reciprocal", [LW_EW_exp] = "Exp",
-    [LW_EW_log] = "Log",       [LW_EW_sin] = "Sin",   [LW_EW_cos] = "Cos",         [LW_EW_tanh] = "Tanh",
-    [LW_EW_erf] = "Erf",       [LW_EW_relu] = "Relu", [LW_EW_sigmoid] = "Sigmoid", [LW_EW_softplus] = "Softplus",
+    [LW_EW_copy] = "Identity",   [LW_EW_add] = "Add",           [LW_EW_sub] = "Sub",
+    [LW_EW_mul] = "Mul",         [LW_EW_div] = "Div",           [LW_EW_max] = "Max",
+    [LW_EW_min] = "Min",         [LW_EW_neg] = "Neg",           [LW_EW_abs] = "Abs",
+    [LW_EW_sqrt] = "Sqrt",       [LW_EW_recip] = "Reciprocal",  [LW_EW_exp] = "Exp",
+    [LW_EW_log] = "Log",         [LW_EW_sin] = "Sin",           [LW_EW_cos] = "Cos",
+    [LW_EW_tanh] = "Tanh",       [LW_EW_erf] = "Erf",           [LW_EW_relu] = "Relu",
+    [LW_EW_sigmoid] = "Sigmoid", [LW_EW_softplus] = "Softplus",
 };
 
 static lw_onnx_val positive(lw_onnx *m, lw_onnx_val a, lw_onnx_val b, lw_onnx_val c)

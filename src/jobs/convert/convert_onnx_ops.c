@@ -90,7 +90,8 @@ static lw_onnx_val norm(lw_onnx *m, const lw_node *n)
     int64_t b = t.dim[0], c = lw_type_last(t), s = lw_type_count(t) / (b * c);
     if (a->store || a->also || lw_onnx_in(n, 5))
         return 0;
-    lw_onnx_val x = lw_onnx_shape(m, lw_onnx_in(n, 0), (int64_t[]){b, s, a->groups, c / a->groups}, 4);
+    lw_onnx_val x = lw_onnx_shape(m, lw_onnx_in(n, 0), (int64_t[]){b, s, a->groups, c / a->groups},
+                                  4);
     if (!a->rms)
         x = lw_onnx_2(m, "Sub", x, mean(m, x));
     lw_onnx_val var = mean(m, lw_onnx_2(m, "Mul", x, x));
@@ -212,7 +213,8 @@ static lw_onnx_val patches(lw_onnx *m, const lw_node *n)
     lw_type t = lw_onnx_type(m, n, 0), y = lw_val_type(m->g, n->out[0]);
     int64_t k = a->k, h = a->h ? a->h : t.dim[1], w = a->h ? a->w : t.dim[2];
     int64_t c = a->h ? y.dim[3] : t.dim[3];
-    const int64_t cut[6] = {t.dim[0], h / k, k, w / k, k, c}, rows[6] = {t.dim[0], h / k, w / k, k, k, c};
+    const int64_t cut[6] = {t.dim[0], h / k, k, w / k, k, c},
+                  rows[6] = {t.dim[0], h / k, w / k, k, k, c};
     lw_onnx_val x = lw_onnx_shape(m, lw_onnx_in(n, 0), a->h ? rows : cut, 6);
     return shaped(m, lw_onnx_turn(m, x, (int64_t[]){0, 1, 3, 2, 4, 5}, 6), y);
 }
