@@ -187,82 +187,62 @@ static void test_killed(void **state)
     lab_same_logs("alive", "killed");
 }
 
-/* Every field that published trainers have is there, and those that mean something here are not null. */
-static void test_summary(void **state)
+/* Fields that published trainers have, in the summary and in each row of its logs; those that mean something here are not
+ * null. */
+static const char summary_fields[] =
+    "device seed config_hash resolved_config_hash resume_step env_fingerprint model_config "
+    "train_config compile logs alpha_stats real_batch_provider queue_warmup_report "
+    "queue_underflow_totals queue_report_level real_provider_sanity_report perf "
+    "generated_images_per_sec max_peak_rss_mb ";
+static const char step_fields[] =
+    "loss mean_drift_norm groups negatives_per_group alpha_mean alpha_min alpha_max grad_norm "
+    "mean_unconditional_weight mean_unconditional_negative_fraction loss_term_count "
+    "feature_keys vector_count mean_feature_scale mean_drift_scale temp_0.02_drift_norm "
+    "temp_0.2_drift_scale feature_loss lr step_time_s generated_images_per_sec "
+    "queue_underflow_backfilled queue_underflow_missing_labels queue_global_count "
+    "queue_covered_classes ";
+
+/* Each word of names is a field that is there. */
+static void has_fields(const json_t *j, const char *names)
 {
-    (void)state;
-    static const char *const fields[] = {"device",
-                                         "seed",
-                                         "config_hash",
-                                         "resolved_config_hash",
-                                         "resume_step",
-                                         "env_fingerprint",
-                                         "model_config",
-                                         "train_config",
-                                         "compile",
-                                         "logs",
-                                         "alpha_stats",
-                                         "real_batch_provider",
-                                         "queue_warmup_report",
-                                         "queue_underflow_totals",
-                                         "queue_report_level",
-                                         "real_provider_sanity_report",
-                                         "perf",
-                                         "generated_images_per_sec",
-                                         "max_peak_rss_mb"};
-    static const char *const steps[] = {"loss",
-                                        "mean_drift_norm",
-                                        "groups",
-                                        "negatives_per_group",
-                                        "alpha_mean",
-                                        "alpha_min",
-                                        "alpha_max",
-                                        "grad_norm",
-                                        "mean_unconditional_weight",
-                                        "mean_unconditional_negative_fraction",
-                                        "loss_term_count",
-                                        "feature_keys",
-                                        "vector_count",
-                                        "mean_feature_scale",
-                                        "mean_drift_scale",
-                                        "temp_0.02_drift_norm",
-                                        "temp_0.2_drift_scale",
-                                        "feature_loss",
-                                        "lr",
-                                        "step_time_s",
-                                        "generated_images_per_sec",
-                                        "queue_underflow_backfilled",
-                                        "queue_underflow_missing_labels",
-                                        "queue_global_count",
-                                        "queue_covered_classes"};
-    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
-    lab_expect(0, QUEUED "summed --steps 3 --queue-report-level full");
-    assert_int_equal(lw_json_load("summed/pixel_summary.json", &j), 0);
-    for (size_t i = 0; i < LW_COUNT(fields); i++)
-        if (!json_object_get(j, fields[i]) || json_is_null(json_object_get(j, fields[i])))
-            fail_msg("no %s", fields[i]);
-    assert_true(json_is_null(json_object_get(j, "loss_scale")));
-    assert_true(json_is_null(json_object_get(json_object_get(j, "perf"), "max_peak_cuda_mem_mb")));
-    const json_t *logs = json_object_get(j, "logs"), *row = json_array_get(logs, 2);
-    assert_int_equal(json_array_size(logs), 3);
-    for (size_t i = 0; i < LW_COUNT(steps); i++)
-        if (!json_is_number(json_object_get(row, steps[i])))
-            fail_msg("no %s in a step", steps[i]);
+    char name[64];
+    for (int n; sscanf(names, "%63s%n", name, &n) == 1; names += n)
+        if (!json_object_get(j, name) || json_is_null(json_object_get(j, name)))
+            fail_msg("no %s", name);
+}
+
+static void has_queue(const json_t *j, const json_t *row)
+{
     /* 4 groups x (5 primed rows at most) hold what was pushed */
-    const json_t *warm = json_object_get(j, "queue_warmup_report");
+    const json_t *warm = json_object_get(j, "queue_warmup_report"),
+                 *totals = json_object_get(j, "queue_underflow_totals");
     assert_int_equal(json_integer_value(json_object_get(warm, "samples_pushed")), 5);
     double sum = 0;
     for (size_t i = 0; i < json_array_size(json_object_get(warm, "counts")); i++)
         sum += json_number_value(json_array_get(json_object_get(warm, "counts"), i));
     assert_true(sum == 5);
-    assert_true(json_integer_value(json_object_get(json_object_get(j, "queue_underflow_totals"),
-                                                   "missing_labels")) ==
+    assert_true(json_integer_value(json_object_get(totals, "missing_labels")) ==
                 (json_int_t)lab_metric("summed", "missing_labels", 0));
     double weight = json_number_value(json_object_get(row, "mean_unconditional_weight")),
            mean = json_number_value(json_object_get(row, "alpha_mean"));
     assert_true(fabs(weight - (mean - 1.0) * 3.0 / 2.0) < 1e-6); /* (alpha - 1)(N - 1) / U */
+}
+
+static void test_summary(void **state)
+{
     static const char *const files[] = {"RUN.md", "env_snapshot.json", "env_fingerprint.json",
                                         "codebase_fingerprint.json"};
+    LW_CLEANUP(lw_json_drop) json_t *j = NULL;
+    (void)state;
+    lab_expect(0, QUEUED "summed --steps 3 --queue-report-level full");
+    assert_int_equal(lw_json_load("summed/pixel_summary.json", &j), 0);
+    const json_t *logs = json_object_get(j, "logs"), *row = json_array_get(logs, 2);
+    has_fields(j, summary_fields);
+    has_fields(row, step_fields);
+    assert_int_equal(json_array_size(logs), 3);
+    assert_true(json_is_null(json_object_get(j, "loss_scale")));
+    assert_true(json_is_null(json_object_get(json_object_get(j, "perf"), "max_peak_cuda_mem_mb")));
+    has_queue(j, row);
     for (size_t i = 0; i < LW_COUNT(files); i++) {
         char path[64];
         snprintf(path, sizeof path, "summed/%s", files[i]);
