@@ -128,6 +128,25 @@ static void write_is_atomic(void **state)
     lw_list_free(&names, n);
 }
 
+static void what_a_killed_process_left_goes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool stays;
+    } files[] = {{"swept", true},
+                 {".tmp_swept.0123456789abcdef", false},
+                 {".tmp_swept2.0123456789abcdef", true}};
+    for (size_t i = 0; i < LW_COUNT(files); i++)
+        put(in_dir(files[i].name), "x");
+    lw_new_file_sweep(in_dir("swept"));
+    for (size_t i = 0; i < LW_COUNT(files); i++) {
+        assert_int_equal(lw_path_exists(in_dir(files[i].name)), files[i].stays);
+        if (files[i].stays)
+            assert_int_equal(unlink(in_dir(files[i].name)), 0);
+    }
+}
+
 /* Names that somebody else can guess, in a directory where somebody else can make links. */
 static void links_are_not_written_through(void **state)
 {
@@ -484,6 +503,7 @@ int main(void)
         cmocka_unit_test(files_round_trip),
         cmocka_unit_test(endless_files_have_a_limit),
         cmocka_unit_test(write_is_atomic),
+        cmocka_unit_test(what_a_killed_process_left_goes),
         cmocka_unit_test(links_are_not_written_through),
         cmocka_unit_test(own_descriptors_are_written_to),
         cmocka_unit_test(directories_are_made_whole),

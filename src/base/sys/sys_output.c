@@ -22,17 +22,38 @@ static int fail_errno(const char *what, const char *path)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+enum { KEPT = 200 }; /* of the name, which with the rest must fit 255 bytes */
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 int lw_tmp_name(const char *dir, const char *path, lw_str *out)
 {
-    enum { KEPT = 200 }; /* of the name, which with the rest must fit 255 bytes */
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     uint64_t random;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         return fail_errno("make a temporary name", path);
     out->len = 0;
-    lw_str_addf(out, "%s/" LW_TMP_PREFIX "%.*s.%016llx", dir, KEPT, base,
+    lw_str_addf(out, "%s/" LW_TMP_PREFIX "%.*s.%016llx", dir, KEPT, base_of(path),
                 (unsigned long long)random);
     return out->failed ? LW_ENOMEM : 0;
+}
+
+void lw_new_file_sweep(const char *path)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0}, prefix = {0}, file = {0};
+    char **names = NULL;
+    size_t n = 0;
+    lw_path_parent(path, &dir);
+    lw_str_addf(&prefix, LW_TMP_PREFIX "%.*s.", KEPT, base_of(path));
+    if (dir.failed || prefix.failed || lw_list_dir(lw_str_c(&dir), &names, &n) < 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (lw_str_starts(names[i], lw_str_c(&prefix)))
+            unlink(lw_path_join(&file, lw_str_c(&dir), names[i]));
+    lw_list_free(&names, n);
 }
 
 int lw_sync_parent(const char *path)

@@ -34,6 +34,9 @@ int lw_new_file_put(lw_new_file *f, const void *bytes, size_t n);
 int lw_new_file_finish(lw_new_file *f); /* closes in any case; on failure nothing is left */
 void lw_new_file_drop(lw_new_file *f);  /* also after finish, also of {0} */
 
+/* Removes what killed processes left of it: for whoever alone writes there. */
+void lw_new_file_sweep(const char *path);
+
 /* Writes a whole file as above. */
 int lw_file_write(const char *path, const void *bytes, size_t n);
 /* A file without a name, open for reading and writing, on the file system of `path`. */

@@ -88,8 +88,10 @@ int lw_mc_state_write(const mc_model *m)
 void lw_mc_state_remove(const mc_model *m)
 {
     LW_CLEANUP(lw_str_clear) lw_str path = {0};
-    for (int32_t p = 0; p < m->c->n_passes; p++)
+    for (int32_t p = 0; p < m->c->n_passes; p++) {
         remove(partial_path(m, p, &path));
+        lw_new_file_sweep(lw_str_c(&path));
+    }
     remove(lw_mc_path(m, m->experiment, true, "", &path)); /* the folder, where it is empty now */
 }
 
