@@ -271,7 +271,8 @@ lw_latents_cost lw_latents_get_cost(const lw_latents *l, lw_str *note)
         const lw_plan_info i = lw_forward_info(l->encode);
         const int64_t batch = lw_forward_port(l->encode, 0)->shape[0];
         c.frame = i.frame_bytes + i.derived_bytes;
-        c.flops = i.flops * (double)(LW_CEIL_DIV(l->keep.rows, batch) * l->keep.arrays);
+        const int64_t runs = LW_CEIL_DIV(l->keep.rows, batch) * l->keep.arrays;
+        c.flops = i.flops * (double)runs;
     }
     lw_str_addf(note, "latents of %dx%dx%d: %s, of %lld pictures%s, %s%s%s", (int)l->rows->w,
                 (int)l->rows->h, (int)l->rows->channels, lw_fmt_bytes(size, c.bytes),

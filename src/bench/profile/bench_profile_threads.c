@@ -53,8 +53,9 @@ double lw_profile_model_ms(const lw_profile *p, const lw_profile_step *s, int th
     double ms = 0.0;
     for (int32_t k = 0; k < s->n_phase; k++) {
         int64_t n = LW_MAX(s->phase[k].tasks, 1);
-        double turn = s->phase[k].ms / (double)LW_CEIL_DIV(n, (int64_t)p->threads);
-        double busy = turn * (double)LW_CEIL_DIV(n, (int64_t)threads);
+        int64_t measured = LW_CEIL_DIV(n, (int64_t)p->threads),
+                turns = LW_CEIL_DIV(n, (int64_t)threads);
+        double busy = s->phase[k].ms / (double)measured * (double)turns;
         double claims = 1e-3 * p->task_us * (double)n; /* one after another, on one word */
         if (n == 1 || threads == 1)
             ms += busy;

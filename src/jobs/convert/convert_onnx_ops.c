@@ -139,7 +139,8 @@ static lw_onnx_val attention(lw_onnx *m, const lw_node *n)
     lw_onnx_val q = heads(m, n, 0, 0, c, false);
     lw_onnx_val k = heads(m, n, n->n_in > 1 ? 1 : 0, n->n_in == 1, c, true);
     lw_onnx_val v = heads(m, n, last, 2 - last, c, false);
-    q = lw_onnx_2(m, "Mul", q, lw_onnx_f32(m, 1.0f / sqrtf((float)(c / a->heads))));
+    const int64_t per_head = c / a->heads;
+    q = lw_onnx_2(m, "Mul", q, lw_onnx_f32(m, 1.0f / sqrtf((float)per_head)));
     lw_onnx_val p = lw_onnx_2(m, "MatMul", q, k);
     lw_onnx_int(m, "axis", -1);
     p = lw_onnx_1(m, "Softmax", p);

@@ -200,9 +200,9 @@ static void say_parts(const drift_run *r, const lw_train_job *job, size_t whole)
 static int take_parts(drift_run *r, lw_train_job *job, size_t whole)
 {
     double flops = lw_plan_get_info(r->g.p.plan).forward_flops * (double)r->g.p.leaves.n;
+    const int64_t parts = r->draws.groups / r->cut.groups;
     for (int d = 0; d < LW_DRIFT_DOORS && r->field[d].plan; d++)
-        flops += lw_plan_get_info(r->field[d].plan).flops *
-                 (double)(r->draws.groups / r->cut.groups);
+        flops += lw_plan_get_info(r->field[d].plan).flops * (double)parts;
     say_parts(r, job, whole);
     job->encoded_first = true;
     job->side_flops = (job->side_flops + flops) / (double)r->g.p.leaves.n;

@@ -93,7 +93,8 @@ static void add_plan(lw_train_phase *p, int which, const lw_plan *plan, double t
 static void put_phases(drift_run *r, lw_train_result *out, int which)
 {
     lw_plan_info leaf = lw_plan_get_info(r->g.p.plan);
-    double groups = (double)(r->draws.groups / r->cut.groups);
+    const int64_t parts = r->draws.groups / r->cut.groups;
+    const double groups = (double)parts;
     phase(out, "encode")->flops[which] = leaf.forward_flops * (double)r->g.p.leaves.n;
     lw_train_phase *field = phase(out, "field");
     for (int d = 0; d < LW_DRIFT_DOORS && r->field[d].plan; d++)
@@ -115,7 +116,8 @@ static double all_flops(const lw_train_result *out, int which)
 static int time_chunked(drift_run *r, lw_train_result *out)
 {
     run_time t;
-    double leaves = (double)r->g.p.leaves.n, groups = (double)(r->draws.groups / r->cut.groups);
+    const int64_t parts = r->draws.groups / r->cut.groups;
+    const double leaves = (double)r->g.p.leaves.n, groups = (double)parts;
     LW_TRY(time_exec(r, r->g.p.exec, true, &t));
     phase(out, "encode")->seconds[CHOSEN] = t.first + (leaves - 1.0) * t.again;
     phase(out, "gradients")->seconds[CHOSEN] -= t.first - t.again; /* weights are packed once */
