@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leeway prove compare: whatever ranks triples, on the same candidates, in one table. */
 #include "base/base.h"
-#include "cli/prove/cmd_prove.h"
+#include "cli/prove/cmd_prove_candidates.h"
 #include "jobs/prove/provers/provers_job.h"
 
 enum { MOST_POLICIES = 16 };
 
 typedef struct compare_cli {
     lw_prove_cli prove; /* first: the shared tables lie over it */
-    const char *policy[MOST_POLICIES], *kge, *n_corruptions, *modes[LW_CORRUPT_MODES], *output_dir;
-    int32_t n_policies, n_modes, domains, rank_rule, precision, seeds, rule_score, protocol;
-    bool filtered, ema, ranks_only;
+    lw_prove_candidates candidates;
+    const char *policy[MOST_POLICIES], *kge, *output_dir;
+    int32_t n_policies, seeds, rule_score, protocol;
+    bool ema;
 } compare_cli;
 
 enum { PROTOCOL_NONE, PROTOCOL_DPRL };
@@ -28,8 +29,8 @@ static const lw_option compare_options[] = {
      .help = "use averaged weights where there are any"},
     {LW_OPT(compare_cli, rule_score), .name = "rule-score", .choices = LW_RULE_SCORE_CHOICES,
      .fallback = "max-plus", .group = "Provers", .help = "of rules, as `prove rank` has it"},
-    {LW_OPT(compare_cli, precision), .name = "precision", .choices = "f32|bf16", .fallback = "f32",
-     .group = "Provers", .help = "operands of the networks' products"},
+    {LW_OPT(compare_cli, candidates.precision), .name = "precision", .choices = "f32|bf16",
+     .fallback = "f32", .group = "Provers", .help = "operands of the networks' products"},
     {LW_OPT(compare_cli, seeds), .name = "seeds", .fallback = "5", .min = 1, .max = 1000,
      .group = "Candidates",
      .help = "each draws other candidates and walks anew, counted up from --seed"},
@@ -37,19 +38,16 @@ static const lw_option compare_options[] = {
      .fallback = "none", .group = "Candidates",
      .help = "dprl-2026: the published table's first 500 queries, 100 corruptions drawn, heads and "
              "tails"},
-    {LW_OPT(compare_cli, n_corruptions), .name = "n-corruptions", .fallback = "100",
-     .unit = "number", .group = "Candidates",
-     .help = "of each query in each mode, drawn without replacement; all or 0: every one there is"},
-    {LW_OPT_LIST(compare_cli, modes, n_modes), .name = "corruption-modes", .fallback = "head,tail",
-     .choices = "head|tail", .group = "Candidates", .help = "what is replaced"},
-    {LW_OPT(compare_cli, filtered), .name = "filtered", .fallback = "true", .group = "Candidates",
-     .help = "pass over known positives of train, valid and test"},
-    {LW_OPT(compare_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
-     .group = "Candidates", .help = "replace by constants of the same domain"},
-    {LW_OPT(compare_cli, rank_rule), .name = "rank-rule",
-     .choices = "realistic|optimistic|pessimistic", .fallback = "realistic", .group = "Candidates",
-     .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties"},
-    {LW_OPT(compare_cli, ranks_only), .name = "ranks-only", .group = "Work",
+    LW_PROVE_CANDIDATES_N(compare_cli, candidates),
+    {LW_OPT_LIST(compare_cli, candidates.modes, candidates.n_modes), .name = "corruption-modes",
+     .fallback = "head,tail", .choices = "head|tail", .group = "Candidates",
+     .help = "what is replaced"},
+    {LW_OPT(compare_cli, candidates.filtered), .name = "filtered", .fallback = "true",
+     .group = "Candidates", .help = "pass over known positives of train, valid and test"},
+    {LW_OPT(compare_cli, candidates.domains), .name = "domains", .choices = "auto|yes|no",
+     .fallback = "auto", .group = "Candidates", .help = "replace by constants of the same domain"},
+    LW_PROVE_CANDIDATES_RULE(compare_cli, candidates, "Candidates"),
+    {LW_OPT(compare_cli, candidates.ranks_only), .name = "ranks-only", .group = "Work",
      .help = "walk a corruption no further than its rank needs: no share of corruptions proved"},
     {LW_OPT(compare_cli, prove.least_model_memory), .name = "least-model-memory", .fallback = "128",
      .max = 1 << 24, .unit = "MiB", .group = "Work",
@@ -60,17 +58,8 @@ static const lw_option compare_options[] = {
 
 static int options_of(const lw_cli *cli, const compare_cli *o, lw_provers_options *out)
 {
-    lw_prove_eval_options e = lw_prove_eval_defaults();
-    e.walks.env = lw_prove_env(&o->prove);
-    e.walks.seed = (uint64_t)cli->global.seed;
-    e.walks.precision = o->precision ? LW_NUM_BF16 : LW_NUM_F32;
-    e.corrupt = (lw_corrupt_options){
-        .filtered = o->filtered, .domains = o->domains, .seed = (uint64_t)cli->global.seed};
-    LW_TRY(lw_prove_count(o->n_corruptions, &e.corrupt.n));
-    lw_prove_modes(o->modes, o->n_modes, e.mode);
-    e.rank_rule = o->rank_rule;
-    e.ranks_only = o->ranks_only;
-    e.least_model_memory = (size_t)o->prove.least_model_memory << 20;
+    lw_prove_eval_options e;
+    LW_TRY(lw_prove_ranking(cli, &o->prove, &o->candidates, &e));
     *out = (lw_provers_options){.eval = e,
                                 .policy = o->policy,
                                 .n_policies = o->n_policies,
@@ -133,9 +122,10 @@ static int compare(const lw_cli *cli, const compare_cli *o, lw_problems *problem
     LW_TRY(options_of(cli, o, &po));
     LW_TRY(lw_prove_open_queries(&o->prove, problems, &d->kb, &d->queries));
     if (lw_prove_dry_run(cli, "compare provers on", &d->queries,
-                         (int64_t)d->queries.n * o->n_modes * o->seeds, po.eval.corrupt.n))
+                         (int64_t)d->queries.n * o->candidates.n_modes * o->seeds,
+                         po.eval.corrupt.n))
         return 0;
-    if (o->filtered)
+    if (o->candidates.filtered)
         LW_TRY(lw_positives_open(d->kb, &d->known));
     {
         LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;

@@ -3,18 +3,17 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/prove/cmd_prove.h"
+#include "cli/prove/cmd_prove_candidates.h"
 #include "plan/plan.h"
 #include "session/session.h"
 #include "jobs/prove/walk/walk_job.h"
-#include "jobs/prove/rank/rank_job.h"
 #include "jobs/prove/kge/kge_job.h"
 
 typedef struct eval_cli {
     lw_prove_cli prove; /* first: the shared tables lie over it */
-    const char *n_corruptions, *modes[LW_CORRUPT_MODES];
-    int32_t n_modes, domains, rank_rule, precision, fixed_batch_size, rows;
-    bool filtered, deterministic, ema, ranks_only;
+    lw_prove_candidates candidates;
+    int32_t fixed_batch_size, rows;
+    bool deterministic, ema;
     const char *policy, *output_dir, *save_scores;
     int64_t cache_memory, memory_limit; /* MiB */
     double penalty, temperature;
@@ -27,17 +26,16 @@ static const lw_option eval_options[] = {
      .unit = "name", .help = "queries: test, valid or train"},
     {LW_OPT(eval_cli, prove.filter_queries_by_rules), .name = "filter-queries-by-rules",
      .group = "Data", .help = "leave out, and count, queries whose predicate heads no rule"},
-    {LW_OPT(eval_cli, n_corruptions), .name = "n-corruptions", .fallback = "100", .unit = "number",
-     .group = "Candidates",
-     .help = "of each query in each mode, drawn without replacement; all or 0: every one there is"},
-    {LW_OPT_LIST(eval_cli, modes, n_modes), .name = "corruption-modes", .fallback = "head,tail",
-     .choices = "head|tail|both", .group = "Candidates",
+    LW_PROVE_CANDIDATES_N(eval_cli, candidates),
+    {LW_OPT_LIST(eval_cli, candidates.modes, candidates.n_modes), .name = "corruption-modes",
+     .fallback = "head,tail", .choices = "head|tail|both", .group = "Candidates",
      .help = "what is replaced; metrics are means over modes; both: heads and tails in one list, "
              "half of each"},
-    {LW_OPT(eval_cli, filtered), .name = "filtered", .fallback = "true", .group = "Candidates",
-     .help = "pass over known positives of train, valid and test, but rank against them too"},
-    {LW_OPT(eval_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
+    {LW_OPT(eval_cli, candidates.filtered), .name = "filtered", .fallback = "true",
      .group = "Candidates",
+     .help = "pass over known positives of train, valid and test, but rank against them too"},
+    {LW_OPT(eval_cli, candidates.domains), .name = "domains", .choices = "auto|yes|no",
+     .fallback = "auto", .group = "Candidates",
      .help =
          "replace by constants of the same domain: when the dataset has domains, always, never"},
     {LW_OPT(eval_cli, policy), .name = "policy", .path = LW_PATH_IN, .fallback = "uniform",
@@ -51,11 +49,9 @@ static const lw_option eval_options[] = {
      .help = "take the most probable successor, but draw one; uniform always draws"},
     {LW_OPT(eval_cli, temperature), .name = "temperature", .fallback = "0", .max = 1e6,
      .group = "Policy", .help = "logits are divided by it, 0: as the policy says"},
-    {LW_OPT(eval_cli, precision), .name = "precision", .choices = "f32|bf16", .fallback = "f32",
-     .group = "Policy", .help = "operands of the network's products"},
-    {LW_OPT(eval_cli, rank_rule), .name = "rank-rule",
-     .choices = "realistic|optimistic|pessimistic", .fallback = "realistic", .group = "Scores",
-     .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties"},
+    {LW_OPT(eval_cli, candidates.precision), .name = "precision", .choices = "f32|bf16",
+     .fallback = "f32", .group = "Policy", .help = "operands of the network's products"},
+    LW_PROVE_CANDIDATES_RULE(eval_cli, candidates, "Scores"),
     {LW_OPT(eval_cli, penalty), .name = "penalty", .fallback = "100", .max = 1e9, .group = "Scores",
      .help = "taken off the score of a candidate without a proof"},
     {LW_OPT(eval_cli, kge), .name = "kge", .path = LW_PATH_IN, .unit = "source", .group = "Scores",
@@ -67,7 +63,7 @@ static const lw_option eval_options[] = {
      .group = "Scores", .help = "with --kge"},
     {LW_OPT(eval_cli, fail_penalty), .name = "fail-penalty", .fallback = "0.5", .max = 1e9,
      .group = "Scores", .help = "with --kge; bonus 0 and penalty 0 rank by the embedding alone"},
-    {LW_OPT(eval_cli, ranks_only), .name = "ranks-only", .group = "Work",
+    {LW_OPT(eval_cli, candidates.ranks_only), .name = "ranks-only", .group = "Work",
      .help = "walk a corruption no further once it is sure to stand above or below its query: the "
              "same ranks, sooner; no AUC-PR, no share of corruptions proved"},
     {LW_OPT(eval_cli, fixed_batch_size), .name = "fixed-batch-size", .fallback = "512", .min = 1,
@@ -93,23 +89,14 @@ static const lw_option eval_options[] = {
 
 static int options_of(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options *out)
 {
-    lw_prove_eval_options e = lw_prove_eval_defaults();
-    e.walks.env = lw_prove_env(&o->prove);
+    lw_prove_eval_options e;
+    LW_TRY(lw_prove_ranking(cli, &o->prove, &o->candidates, &e));
     e.walks.fixed_batch_size = o->fixed_batch_size;
     e.walks.rows = o->rows;
     e.walks.cache_bytes = (size_t)o->cache_memory << 20;
     e.walks.sample = !o->deterministic;
-    e.walks.seed = (uint64_t)cli->global.seed;
-    e.walks.precision = o->precision ? LW_NUM_BF16 : LW_NUM_F32;
-    e.corrupt = (lw_corrupt_options){
-        .filtered = o->filtered, .domains = o->domains, .seed = (uint64_t)cli->global.seed};
-    LW_TRY(lw_prove_count(o->n_corruptions, &e.corrupt.n));
-    lw_prove_modes(o->modes, o->n_modes, e.mode);
-    e.rank_rule = o->rank_rule;
     e.penalty = o->penalty;
     e.memory_limit = (size_t)o->memory_limit << 20;
-    e.ranks_only = o->ranks_only;
-    e.least_model_memory = (size_t)o->prove.least_model_memory << 20;
     e.save_scores = o->save_scores;
     e.kge.weight = o->kge_weight;
     e.kge.bonus = o->kge_bonus;
@@ -144,7 +131,7 @@ static int open_all(const lw_cli *cli, const eval_cli *o, lw_prove_eval_options 
                     lw_problems *problems, opened *d)
 {
     LW_TRY(lw_prove_open_queries(&o->prove, problems, &d->kb, &d->queries));
-    if (o->filtered)
+    if (o->candidates.filtered)
         LW_TRY(lw_positives_open(d->kb, &d->known));
     LW_TRY(lw_prove_policy_open(o->policy, o->ema, d->kb, &e->walks.env, &d->policy));
     if (o->temperature > 0)
@@ -188,15 +175,15 @@ static int evaluate(const lw_cli *cli, const eval_cli *o, lw_problems *problems,
     lw_prove_eval_options eo;
     LW_TRY(options_of(cli, o, &eo));
     LW_TRY(open_all(cli, o, &eo, problems, d));
-    if (lw_prove_dry_run(cli, "rank", &d->queries, (int64_t)d->queries.n * o->n_modes,
+    if (lw_prove_dry_run(cli, "rank", &d->queries, (int64_t)d->queries.n * o->candidates.n_modes,
                          eo.corrupt.n))
         return 0;
     {
         LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
         lw_cli_observer_open(&obs, cli);
         LW_TRY(lw_prove_eval_run(d->kb, &d->queries, d->known.set,
-                                 o->filtered ? LW_QUERIES_SPLITS : 0, d->dev, &d->policy.source,
-                                 &eo, &obs.calls, &e));
+                                 o->candidates.filtered ? LW_QUERIES_SPLITS : 0, d->dev,
+                                 &d->policy.source, &eo, &obs.calls, &e));
     }
     lw_cli_command_line(cli, &command);
     LW_TRY(lw_cli_config_yaml(cli, &config));

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `prove eval` and `prove compare` are told of candidates and ranks, whatever else each adds. */
+#ifndef LW_CMD_PROVE_CANDIDATES_H
+#define LW_CMD_PROVE_CANDIDATES_H
+
+#include "cli/prove/cmd_prove.h"
+#include "jobs/prove/rank/rank_job.h"
+
+typedef struct lw_prove_candidates {
+    const char *n, *modes[LW_CORRUPT_MODES]; /* --n-corruptions, --corruption-modes */
+    int32_t n_modes, domains, rank_rule;
+    int32_t precision; /* of the walks: 0 f32, 1 bf16 */
+    bool filtered, ranks_only;
+} lw_prove_candidates;
+
+/* Rows over a struct T that has these as `field`; groups are the commands' own. */
+#define LW_PROVE_CANDIDATES_N(T, field)                                                              \
+    {LW_OPT(T, field.n), .name = "n-corruptions", .fallback = "100", .unit = "number",               \
+     .group = "Candidates",                                                                          \
+     .help = "of each query in each mode, drawn without replacement; all or 0: every one there is"}
+#define LW_PROVE_CANDIDATES_RULE(T, field, in)                                                       \
+    {LW_OPT(T, field.rank_rule), .name = "rank-rule",                                                \
+     .choices = "realistic|optimistic|pessimistic", .fallback = "realistic", .group = in,            \
+     .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties"}
+
+/* The defaults with all of these, the limits of o and the seed of the command. LW_EUSAGE: no number. */
+int lw_prove_ranking(const lw_cli *cli, const lw_prove_cli *o, const lw_prove_candidates *c,
+                     lw_prove_eval_options *out);
+
+#endif
