@@ -289,6 +289,15 @@ static void write_tensors(lw_st_writer *w, const char *names, bool values)
     }
 }
 
+json_t *golden_config(const lw_st_file *f, const char *name)
+{
+    json_t *j = NULL;
+    const char *config = lw_st_meta(f, "config");
+    assert_non_null(config);
+    assert_ok(lw_json_parse(name, config, strlen(config), &j));
+    return j;
+}
+
 void golden_write_model(const lw_st_file *f, const char *dir)
 {
     char path[128];

@@ -49,6 +49,7 @@ void golden_fill_store(lw_store *s);
 /* ---- files ---- */
 lw_st_file *golden_open(const char *name); /* GOLDEN name .safetensors; fails the test */
 double *golden_get(const lw_st_file *f, const char *name, int64_t *n); /* malloc'ed doubles */
+json_t *golden_config(const lw_st_file *f, const char *name); /* its "config"; new reference */
 float *golden_get_f32(const lw_st_file *f, const char *name, int64_t *n);
 bool golden_has(const lw_st_file *f, const char *name);
 

@@ -27,13 +27,10 @@ typedef struct net {
 static void net_open(net *n, const char *name)
 {
     char file[64];
-    json_t *j = NULL;
     *n = (net){.name = name};
     snprintf(file, sizeof file, "dit_%s", name);
     n->file = golden_open(file);
-    const char *config = lw_st_meta(n->file, "config");
-    assert_non_null(config);
-    assert_ok(lw_json_parse(name, config, strlen(config), &j));
+    json_t *j = golden_config(n->file, name);
     assert_ok(lw_dit_from_json(j, name, &n->c));
     json_t *again = lw_dit_to_json(&n->c); /* says the same as the release's keys */
     if (lw_json_difference(j, again))

@@ -29,13 +29,10 @@ typedef struct net {
 static void net_open(net *n, const char *name)
 {
     char file[64];
-    json_t *j = NULL;
     *n = (net){.name = name};
     snprintf(file, sizeof file, "mae_unet_%s", name);
     n->file = golden_open(file);
-    const char *config = lw_st_meta(n->file, "config");
-    assert_non_null(config);
-    assert_ok(lw_json_parse(name, config, strlen(config), &j));
+    json_t *j = golden_config(n->file, name);
     assert_ok(lw_mae_from_json(j, name, &n->c));
     json_t *again = lw_mae_to_json(&n->c);
     assert_null(lw_json_difference(j, again));
