@@ -14,14 +14,20 @@ typedef struct lw_prove_candidates {
 } lw_prove_candidates;
 
 /* Rows over a struct T that has these as `field`; groups are the commands' own. */
-#define LW_PROVE_CANDIDATES_N(T, field)                                                              \
-    {LW_OPT(T, field.n), .name = "n-corruptions", .fallback = "100", .unit = "number",               \
-     .group = "Candidates",                                                                          \
-     .help = "of each query in each mode, drawn without replacement; all or 0: every one there is"}
-#define LW_PROVE_CANDIDATES_RULE(T, field, in)                                                       \
-    {LW_OPT(T, field.rank_rule), .name = "rank-rule",                                                \
-     .choices = "realistic|optimistic|pessimistic", .fallback = "realistic", .group = in,            \
-     .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties"}
+#define LW_PROVE_CANDIDATES_N(T, field)                                                           \
+    {                                                                                             \
+        LW_OPT(T, field.n), .name = "n-corruptions", .fallback = "100", .unit = "number",         \
+                            .group = "Candidates",                                                \
+                            .help = "of each query in each mode, drawn without replacement; all " \
+                                    "or 0: every one there is"                                    \
+    }
+#define LW_PROVE_CANDIDATES_RULE(T, field, in)                                  \
+    {                                                                           \
+        LW_OPT(T, field.rank_rule),                                             \
+            .name = "rank-rule", .choices = "realistic|optimistic|pessimistic", \
+            .fallback = "realistic", .group = in,                               \
+            .help = "rank = 1 + higher + ties/2, 1 + higher, 1 + higher + ties" \
+    }
 
 /* The defaults with all of these, the limits of o and the seed of the command. LW_EUSAGE: no number. */
 int lw_prove_ranking(const lw_cli *cli, const lw_prove_cli *o, const lw_prove_candidates *c,
