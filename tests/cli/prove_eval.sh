@@ -65,6 +65,13 @@ cut -d, -f1-13 early/per_query.csv >early.csv
 cut -d, -f1-13 whole/per_query.csv | cmp -s - early.csv || fails 'ranks only: other ranks'
 grep -q '"AUC-PR": null' early/summary.json || fails 'ranks only: an area of walks that were left'
 expect 2 prove eval land --ranks-only --save-scores s.csv
+expect 0 prove eval land --policy formula:4 --n-corruptions all --two-stage --output-dir stages
+cut -d, -f1-13 stages/per_query.csv | cmp -s - early.csv || fails 'two stages: other ranks'
+grep -q '"certified": false' stages/summary.json || fails 'two stages: what was measured passes for proven'
+expect 0 prove eval land --policy formula:4 --n-corruptions all --two-stage
+out_has 'two stages, '
+expect 2 prove eval land --policy formula:4 --two-stage --precision bf16
+err_has 'two-stage'
 
 # a pipe is opened once, a device stays one
 mkfifo pipe

@@ -153,6 +153,22 @@ static const lw_prove_eval_options *variant(lw_prove_eval_options *o, int k)
     return o;
 }
 
+/* And in two stages. The tests' networks are small, so that some fall back. */
+static void ranks_in_two_stages(bench *b, const lw_prove_eval_options *ranks_only,
+                                const lw_prove_eval *e)
+{
+    LW_CLEANUP(lw_prove_eval_clear) lw_prove_eval f = {0};
+    lw_prove_eval_options p = *ranks_only;
+    p.two_stage = true;
+    ok(evaluate(b, &p, 3, NULL, &f));
+    assert_int_equal(f.candidates, e->candidates);
+    assert_true(f.two_stage.on == (b->store != NULL));
+    for (int32_t i = 0; i < e->n_lists; i++) {
+        assert_true(f.list[i].whole && f.list[i].score == e->list[i].score);
+        assert_memory_equal(&f.list[i].rank, &e->list[i].rank, sizeof(lw_rank));
+    }
+}
+
 /* The same ranks from fewer steps. Returns the walks that were saved, in part or whole. */
 static int64_t ranks_alone(bench *b, const lw_prove_eval_options *o, const lw_prove_eval *e)
 {
@@ -169,6 +185,7 @@ static int64_t ranks_alone(bench *b, const lw_prove_eval_options *o, const lw_pr
     assert_true(isnan(f.auc_pr[0]));
     assert_true(isnan(lw_prove_eval_means(&f, 0, -1, NULL, NULL).false_proved));
     assert_true(f.walks.query_steps <= e->walks.query_steps);
+    ranks_in_two_stages(b, &p, e);
     return f.unwalked + f.negatives.end[LW_PROOF_ABANDONED];
 }
 
@@ -414,6 +431,9 @@ static void errors_say_what_is_wrong(void **state)
     o.ranks_only = true;
     o.save_scores = "scores.csv";
     fails(evaluate(&b, &o, 1, NULL, &e), LW_EUSAGE, "ranks-only");
+    variant(&o, 1);
+    o.two_stage = true;
+    fails(evaluate(&b, &o, 1, NULL, &e), LW_EUSAGE, "two-stage");
     variant(&o, 1);
     o.penalty = -1;
     fails(evaluate(&b, &o, 1, NULL, &e), LW_EUSAGE, "must not be negative");

@@ -13,3 +13,4 @@ lw_test(test_kge prove/test_kge.c jobs/prove/kge eval logic models store formats
 lw_test(test_prove_eval prove/test_prove_eval.c jobs/prove/bench jobs/prove/rank jobs/prove/walk session report eval logic models store formats backend kernels base)
 lw_test(test_prove_rules prove/test_prove_rules.c jobs/prove/rank eval logic formats base)
 lw_test(test_ppo prove/test_ppo.c jobs/prove/ppo logic models store formats backend base)
+lw_test(test_prove_stages prove/test_prove_stages.c jobs/prove/rank jobs/prove/walk session eval logic models store formats backend plan base)

@@ -86,6 +86,7 @@ static int fit_walks(lw_prove_run *w, lw_device *dev, const lw_policy_source *po
 {
     enum { SLACK = 4 << 20 }; /* heap, stacks, tables of the report */
     lw_walks_options o = w->o->walks;
+    o.two_stage = w->two_stage;
     size_t limit = w->o->memory_limit, held = lw_peak_rss() + own_bytes(w) + SLACK;
     size_t room = limit == 0 ? SIZE_MAX : limit > held ? limit - held : 0;
     o.cache_bytes = LW_MIN(o.cache_bytes, room);
@@ -169,10 +170,33 @@ static int evaluate(lw_prove_run *w, const lw_queries *const *known, int32_t n_k
     w->waiting = lw_calloc((size_t)w->most_waiting, sizeof *w->waiting);
     if (!w->waiting)
         return LW_ENOMEM;
+    w->most_again = w->o->walks.fixed_batch_size + LW_PROVE_PENDING + 1;
+    w->again = lw_calloc((size_t)w->most_again, sizeof *w->again);
+    if (!w->again)
+        return LW_ENOMEM;
     LW_TRY(fit_walks(w, dev, policy));
     LW_TRY(open_scores(w));
     LW_TRY(lw_prove_run_all(w));
     return w->o->save_scores ? lw_prove_save_scores(w, w->o->save_scores) : 0;
+}
+
+/* All of it in f32. */
+static int fall_back(const lw_kb *kb, const lw_queries *q, const lw_queries *const *known,
+                     int32_t n_known, lw_device *dev, const lw_policy_source *policy,
+                     const lw_prove_eval_options *o, const lw_observer *obs,
+                     const lw_prove_two_stage *tried, lw_prove_eval *out)
+{
+    lw_prove_eval_options plain = *o;
+    plain.two_stage = false;
+    lw_log(LW_LOG_WARN, "prove",
+           "two stages: bf16 differed from f32 by more than on the queries (logits by up to %.3g, "
+           "trusted up "
+           "to %.3g): all is walked again in f32",
+           tried->most.logit, tried->margin.logit);
+    LW_TRY(lw_prove_eval_run(kb, q, known, n_known, dev, policy, &plain, obs, out));
+    out->two_stage = *tried;
+    out->two_stage.fell_back = true;
+    return 0;
 }
 
 int lw_prove_eval_run(const lw_kb *kb, const lw_queries *q, const lw_queries *const *known,
@@ -180,16 +204,24 @@ int lw_prove_eval_run(const lw_kb *kb, const lw_queries *q, const lw_queries *co
                       const lw_prove_eval_options *o, const lw_observer *obs, lw_prove_eval *out)
 {
     LW_CLEANUP(lw_prove_eval_clear) lw_prove_eval e = {0};
-    lw_prove_run w = {.kb = kb, .q = q, .o = o, .obs = obs, .e = &e};
+    lw_prove_run w = {.kb = kb,
+                      .q = q,
+                      .o = o,
+                      .obs = obs,
+                      .e = &e,
+                      .two_stage = o->two_stage && policy && policy->config};
     double began = lw_now();
     if (o->rank_rule < 0 || o->rank_rule >= LW_RANK_RULES)
         return lw_fail(LW_EUSAGE, "there is no rank rule %d", o->rank_rule);
+    if (o->two_stage && !o->ranks_only)
+        return lw_fail(LW_EUSAGE, "two-stage finds ranks: it wants ranks-only");
     if (o->ranks_only && o->save_scores)
         return lw_fail(LW_EUSAGE, "save-scores wants whole walks, ranks-only ends them early");
     if (!(o->penalty >= 0 && o->kge.penalty >= 0 && o->kge.bonus >= 0))
         return lw_fail(LW_EUSAGE, "penalties and the bonus of a proof must not be negative");
     e.ranks_only = o->ranks_only;
     int rc = evaluate(&w, known, n_known, dev, policy);
+    const bool fails = rc == 0 && lw_prove_margin_fails(&w);
     e.seconds = lw_now() - began;
     e.threads = lw_pool_size(dev->pool);
     lw_map_close(&w.saved);
@@ -198,9 +230,12 @@ int lw_prove_eval_run(const lw_kb *kb, const lw_queries *q, const lw_queries *co
     lw_least_asker_free(&w.asker);
     lw_least_model_free(&w.least);
     lw_free(&w.waiting);
+    lw_free(&w.again);
     for (int m = 0; m < LW_CORRUPT_MODES; m++)
         lw_auc_pr_free(&w.auc[m]);
     LW_TRY(rc);
+    if (fails && !e.interrupted)
+        return fall_back(kb, q, known, n_known, dev, policy, o, obs, &e.two_stage, out);
     *out = e;
     e = (lw_prove_eval){0};
     return 0;

@@ -99,6 +99,7 @@ static bool draw(lw_prove_run *w, lw_walk *out)
             const bool provable = count_ceiling(w, l, out->query);
             out->id = id_of(l, ++w->ordinal);
             out->give_up = give_up_below(w, l, provable);
+            out->how = lw_prove_how(w, l, false);
             w->first++;
             if (!sure_below(w, l, provable))
                 return true;
@@ -179,11 +180,16 @@ static bool next(void *self, lw_walk *out)
     if (!w->queries_given) {
         if (w->at < w->e->n_lists) {
             const lw_prove_list *l = list_given(w, w->at++);
-            *out = (lw_walk){.id = id_of(l, 0), .query = w->q->atom[l->query]};
+            *out = (lw_walk){
+                .id = id_of(l, 0), .query = w->q->atom[l->query], .how = lw_prove_how(w, l, true)};
             return true;
         }
         w->queries_given = true;
         w->at = 0;
+    }
+    if (w->n_again > 0) {
+        *out = w->again[--w->n_again];
+        return true;
     }
     /* Room for the results of all that may be under way; else the queries' walks come first. */
     int64_t under_way = (int64_t)w->e->used.fixed_batch_size + LW_PROVE_PENDING + 1;
@@ -249,6 +255,8 @@ static int take(lw_prove_run *w, const lw_prove_scored *s)
 {
     if (isnan(s->score))
         return bad_score(w, &s->r);
+    if (w->queries_left == 0 && lw_prove_again(w, list_of(w, s->r.walk.id), s))
+        return 0;
     w->e->candidates++;
     if ((s->r.walk.id & 0xffffffff) == 0) {
         lw_prove_list *l = list_of(w, s->r.walk.id);
@@ -329,7 +337,9 @@ int lw_prove_run_all(lw_prove_run *w)
         }
         LW_TRY(rc);
         LW_TRY(flush(w));
-    } while (w->paused && !w->stop);
+        if (w->queries_left == 0)
+            lw_prove_set_margin(w);
+    } while ((w->paused || w->n_again > 0) && !w->stop);
     conclude(w);
     if (!w->e->interrupted) /* fewer than expected when some were known */
         lw_observe_progress(w->obs, "candidates", w->e->candidates, w->e->candidates, NULL);

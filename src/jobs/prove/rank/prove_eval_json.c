@@ -166,6 +166,29 @@ static void set_what(json_t *o, const lw_prove_context *c, const lw_prove_eval *
     json_object_set_new(o, "ranked_against", json_string(lw_str_c(&against)));
 }
 
+/* null: not asked for. */
+static json_t *two_stage_json(const lw_prove_eval *e)
+{
+    const lw_prove_two_stage *t = &e->two_stage;
+    const int64_t first = e->walks.first_scored, all = e->walks.states_scored;
+    json_t *o = t->on ? json_object() : json_null();
+    if (!t->on)
+        return o;
+    json_object_set_new(o, "certified", json_false()); /* the margin is measured, not proven */
+    json_object_set_new(o, "fell_back", json_boolean(t->fell_back));
+    set_real(o, "logit_margin", t->margin.logit);
+    set_real(o, "score_margin", t->margin.score);
+    set_int(o, "measured_choices", t->measured.choices);
+    set_int(o, "measured_logits", t->measured.logits);
+    set_real(o, "most_logit_difference", t->most.logit);
+    set_real(o, "most_score_difference", t->most.score);
+    set_int(o, "contested_choices", e->walks.contested);
+    set_int(o, "walked_again", t->again);
+    set_int(o, "rows_bf16", first);
+    set_int(o, "rows_f32", all - first);
+    return o;
+}
+
 json_t *lw_prove_eval_json(const lw_prove_context *c, const lw_prove_eval *e)
 {
     json_t *o = json_object();
@@ -183,6 +206,7 @@ json_t *lw_prove_eval_json(const lw_prove_context *c, const lw_prove_eval *e)
     set_real(o, "AUC-PR", m.auc_pr);
     set_int(o, "known", m.known);
     set_int(o, "missing", m.missing);
+    json_object_set_new(o, "two_stage", two_stage_json(e));
     json_object_set_new(o, "ceiling", ceiling_json(e, &m));
     json_object_set_new(o, "per_mode", modes_json(c, e));
     if (set_groups(c, e, LW_PROVE_BY_PREDICATE, "by_predicate", "predicate", o) < 0 ||
@@ -198,6 +222,27 @@ json_t *lw_prove_eval_json(const lw_prove_context *c, const lw_prove_eval *e)
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
+
+static void add_two_stage(const lw_prove_eval *e, lw_str *out)
+{
+    const lw_prove_two_stage *t = &e->two_stage;
+    const int64_t first = e->walks.first_scored, all = e->walks.states_scored;
+    if (!t->on)
+        return;
+    if (t->fell_back)
+        lw_str_add(out,
+                   "two stages, given up: bf16 differed by more than it was trusted; all in f32\n");
+    else
+        lw_str_addf(out,
+                    "two stages, margin measured and not proven: logits %.3g (differed by %.3g at "
+                    "most), scores "
+                    "%.3g (%.3g) for each sqrt(choice); %lld choices made and %lld corruptions "
+                    "walked again in "
+                    "f32; %lld rows in bf16, %lld (%.1f %%) in f32\n",
+                    t->margin.logit, t->most.logit, t->margin.score, t->most.score,
+                    (long long)e->walks.contested, (long long)t->again, (long long)first,
+                    (long long)(all - first), 100 * (double)(all - first) / (double)LW_MAX(all, 1));
+}
 
 static void add_times(const lw_prove_eval *e, lw_str *out)
 {
@@ -255,6 +300,7 @@ int lw_prove_eval_text(const lw_prove_context *c, const lw_prove_eval *e, lw_str
         lw_str_add(out, "limits met:\n");
         lw_table_text(&cuts, out);
     }
+    add_two_stage(e, out);
     add_times(e, out);
     return out->failed ? LW_ENOMEM : 0;
 }

@@ -21,6 +21,12 @@
  * the policy: it pays the penalty in any case, which mostly decides before the first step, too. Ranks are
  * the same; what needs whole walks (the area under the curve, how many corruptions are proved) is left out.
  *
+ * With `two_stage` corruptions are walked in bf16, and a choice that lies within a margin is made in f32
+ * (prove_walks.h), so that they go the way of f32; one whose score lies within a margin of its query's is walked
+ * again in f32. Queries are walked in f32, some in both: the margin is LW_PROVE_TRUST times what these differed
+ * by. That is no bound but an experience, so it is watched: where f32 later shows more than half of it, all is
+ * walked again in f32 alone.
+ *
  * Memory. All queries are walked first; from then on a score is compared and forgotten. What is
  * kept is a few words a list, so that a whole filtered evaluation (hundreds of millions of
  * candidates) takes no more than a short one. With a memory limit, batch and cache are made as
@@ -54,6 +60,7 @@ typedef struct lw_prove_eval_options {
     double penalty;      /* 100 */
     size_t memory_limit; /* bytes of the whole process, 0: any */
     bool ranks_only;
+    bool two_stage;          /* with ranks_only: bf16 first (walks.two_stage is set by this) */
     const char *save_scores; /* CSV of every candidate, NULL: none. Takes 16 bytes of disk for each
                                 on the way */
     int64_t most_waiting; /* results kept while their query is still walked, 0: 32768; no more are
@@ -63,6 +70,17 @@ typedef struct lw_prove_eval_options {
      * asked. */
     size_t least_model_memory;
 } lw_prove_eval_options;
+
+enum { LW_PROVE_TRUST = 4 };
+
+/* What became of `two_stage`. */
+typedef struct lw_prove_two_stage {
+    bool on, fell_back;
+    lw_walks_margin margin;
+    lw_walks_seen measured; /* on queries, before the first corruption */
+    lw_walks_margin most;   /* seen at all */
+    int64_t again;          /* corruptions walked again in f32 */
+} lw_prove_two_stage;
 
 #define LW_PROVE_ENDS 6 /* of lw_proof_end */
 
@@ -99,6 +117,7 @@ typedef struct lw_prove_eval {
     int64_t candidates; /* ranked */
     int64_t unwalked;   /* of these, decided by their plausibility alone (ranks_only) */
     bool ranks_only;
+    lw_prove_two_stage two_stage;
     int64_t least_atoms; /* of the least model; 0: there was none */
     double least_seconds;
     lw_walks_counts walks;

@@ -93,11 +93,18 @@ void lw_state_rows_prepare(lw_state_rows *r);
  * states, for choices until this worker's next call. */
 void lw_state_rows_query(lw_state_rows *r, int worker, const int32_t *slot, int32_t n);
 /*
- * Behind it: the choice among n successors (their slots) of the i-th of these states. Logits are
- * products of query and features, up to a term equal for all. u in [0, 1) draws by their softmax;
- * below 0: the most probable one, the first of equals. *log_prob: of the choice; NaN when a logit is
- * not finite.
+ * Behind it: the logits of n successors (their slots) of the i-th of these states, products of query
+ * and features, up to a term equal for all. Each is a function of the two states alone. This
+ * worker's until its next call.
  */
+const float *lw_state_rows_logits(lw_state_rows *r, int worker, int32_t i, const int32_t *slot,
+                                  int32_t n);
+/* A choice by logits: u in [0, 1) draws by their softmax; below 0: the most probable one, the first
+ * of equals. *log_prob: of the choice; NaN when a logit is not finite. */
+int32_t lw_logits_choose(const float *logit, int32_t n, double u, double *log_prob);
+/* Natural log of the softmax at k. */
+double lw_logits_log_prob(const float *logit, int32_t n, int32_t k);
+/* Both: the choice among these successors. */
 int32_t lw_state_rows_choose(lw_state_rows *r, int worker, int32_t i, const int32_t *slot,
                              int32_t n, double u, double *log_prob);
 

@@ -236,12 +236,14 @@ static int32_t first_of_most(const float *logit, int32_t n)
     return best;
 }
 
-int32_t lw_state_rows_choose(lw_state_rows *r, int worker, int32_t i, const int32_t *slot,
-                             int32_t n, double u, double *log_prob)
+double lw_logits_log_prob(const float *logit, int32_t n, int32_t k)
 {
-    const lw_state_worker *w = &r->worker[worker];
-    float *logit = w->logit;
-    r->dots(logit, w->queries + (ptrdiff_t)i * r->width, r->table.features, slot, n, r->width);
+    const float most = logit[first_of_most(logit, n)];
+    return (double)logit[k] - (double)most - log(sum_exp(logit, n, most));
+}
+
+int32_t lw_logits_choose(const float *logit, int32_t n, double u, double *log_prob)
+{
     int32_t k = first_of_most(logit, n);
     float most = logit[k];
     double sum = sum_exp(logit, n, most), left = sum * u;
@@ -253,4 +255,18 @@ int32_t lw_state_rows_choose(lw_state_rows *r, int worker, int32_t i, const int3
     }
     *log_prob = (double)logit[k] - (double)most - log(sum);
     return k;
+}
+
+const float *lw_state_rows_logits(lw_state_rows *r, int worker, int32_t i, const int32_t *slot,
+                                  int32_t n)
+{
+    const lw_state_worker *w = &r->worker[worker];
+    r->dots(w->logit, w->queries + (ptrdiff_t)i * r->width, r->table.features, slot, n, r->width);
+    return w->logit;
+}
+
+int32_t lw_state_rows_choose(lw_state_rows *r, int worker, int32_t i, const int32_t *slot,
+                             int32_t n, double u, double *log_prob)
+{
+    return lw_logits_choose(lw_state_rows_logits(r, worker, i, slot, n), n, u, log_prob);
 }

@@ -22,6 +22,8 @@ static int check_options(const lw_walks_options *o)
         return lw_fail(LW_EUSAGE, "rows is %d, it must be 1 to %d", o->rows, 1 << 20);
     if (o->precision != LW_NUM_F32 && o->precision != LW_NUM_BF16)
         return lw_fail(LW_EUSAGE, "precision of a policy is f32 or bf16");
+    if (o->two_stage && o->precision != LW_NUM_F32)
+        return lw_fail(LW_EUSAGE, "two-stage finds what f32 does: precision must be f32");
     return 0;
 }
 
@@ -50,25 +52,40 @@ static int new_queue(lw_walk_queue *q, int32_t cap)
     return q->of ? 0 : LW_ENOMEM;
 }
 
+static int new_contests(lw_walks *w)
+{
+    size_t n = (size_t)w->o.fixed_batch_size, width = (size_t)w->o.env.padding_states;
+    w->contest_words = lw_calloc(2 * n * width, sizeof *w->contest_words);
+    w->contest_logits = lw_calloc(n * width, sizeof *w->contest_logits);
+    if (!w->contest_words || !w->contest_logits)
+        return LW_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        w->walker[i].contest = (lw_contest){.current = -1,
+                                            .of = w->contest_words + 2 * i * width,
+                                            .slot = w->contest_words + (2 * i + 1) * width,
+                                            .logit = w->contest_logits + i * width};
+    w->bytes += n * width * (2 * sizeof *w->contest_words + sizeof *w->contest_logits);
+    return 0;
+}
+
 static int new_walkers(lw_walks *w)
 {
     size_t n = (size_t)w->o.fixed_batch_size, width = (size_t)w->o.env.padding_states;
     LW_TRY(lw_paths_new(&w->o.env, w->o.fixed_batch_size, &w->paths));
     LW_TRY(new_queue(&w->idle, w->o.fixed_batch_size));
     LW_TRY(new_queue(&w->to_expand, w->o.fixed_batch_size));
-    LW_TRY(new_queue(&w->waiting, w->o.fixed_batch_size));
+    LW_TRY(new_queue(&w->contested, w->o.fixed_batch_size));
     w->walker = lw_calloc(n, sizeof *w->walker);
-    w->slots = lw_calloc(w->rows ? n * width : 1, sizeof *w->slots);
-    w->ready = lw_calloc(n, sizeof *w->ready);
-    if (!w->walker || !w->slots || !w->ready)
+    w->slots = lw_calloc(w->stages > 0 ? n * width : 1, sizeof *w->slots);
+    if (!w->walker || !w->slots)
         return LW_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         w->walker[i].path = &w->paths[i];
-        w->walker[i].slot = w->rows ? w->slots + i * width : NULL;
+        w->walker[i].slot = w->stages > 0 ? w->slots + i * width : NULL;
     }
-    w->bytes += n * (lw_path_bytes(&w->o.env) + sizeof *w->walker + 4 * sizeof *w->ready) +
-                (w->rows ? n * width * sizeof *w->slots : 0);
-    return 0;
+    w->bytes += n * (lw_path_bytes(&w->o.env) + sizeof *w->walker + 3 * sizeof *w->idle.of) +
+                (w->stages > 0 ? n * width * sizeof *w->slots : 0);
+    return w->stages > 1 ? new_contests(w) : 0;
 }
 
 /* As many lanes as a second cache holds; one a live proof at most. With a network one half of them
@@ -76,17 +93,17 @@ static int new_walkers(lw_walks *w)
 static int new_lanes(lw_walks *w)
 {
     enum { FEWEST = 16 };
-    size_t each = w->rows ? lw_moves_bytes(&w->o.env) : 0, halves = w->rows ? 2 : 1,
+    size_t each = w->stages > 0 ? lw_moves_bytes(&w->o.env) : 0, halves = w->stages > 0 ? 2 : 1,
            n = (size_t)w->o.fixed_batch_size;
-    if (w->rows)
+    if (w->stages > 0)
         n = LW_MIN(n, LW_MAX(((size_t)1 << 20) / each, (size_t)FEWEST));
     w->most_lanes = (int32_t)n;
     w->lane = lw_calloc(halves * n, sizeof *w->lane);
     if (!w->lane)
         return LW_ENOMEM;
-    if (w->rows)
+    if (w->stages > 0)
         LW_TRY(lw_moves_new(&w->o.env, (int64_t)(halves * n), &w->moves));
-    for (size_t i = 0; w->rows && i < halves * n; i++)
+    for (size_t i = 0; w->stages > 0 && i < halves * n; i++)
         w->lane[i].moves = &w->moves[i];
     w->bytes += halves * n * (each + sizeof *w->lane);
     return 0;
@@ -109,22 +126,42 @@ static int new_workers(lw_walks *w)
     return 0;
 }
 
-/* Slots that guarantee progress: the current state of every proof and one whole step; and those
- * that keep the network's runs full. */
-static int new_rows(lw_walks *w, const lw_policy_source *policy)
+/* Slots that guarantee progress: the current state of every proof and one whole step, of a lane and of a
+ * contest; and those that keep the network's runs full. */
+static int new_stage(lw_walks *w, const lw_policy_source *policy, int32_t precision)
 {
     const lw_walks_options *o = &w->o;
-    int64_t step = o->env.padding_states + 2,
-            in_use = o->fixed_batch_size + LW_MAX(step, 3 * (int64_t)o->rows);
+    const int32_t stages = o->two_stage ? 2 : 1;
+    lw_walk_stage *s = &w->stage[w->stages];
+    int64_t steps = (int64_t)stages * (o->env.padding_states + 2),
+            in_use = o->fixed_batch_size + LW_MAX(steps, 3 * (int64_t)o->rows);
     const lw_state_rows_options ro = {.rows = o->rows,
                                       .in_use = (int32_t)in_use,
-                                      .cache_bytes = o->cache_bytes,
+                                      .cache_bytes = o->cache_bytes / (size_t)stages,
                                       .successors = o->env.padding_states,
-                                      .precision = o->precision};
-    LW_TRY(check_policy(w->kb, policy->config, &o->env));
-    LW_TRY(lw_state_rows_new(w->dev, policy->config, policy->store, &ro, &w->rows));
+                                      .precision = precision};
+    w->stages++;
+    s->full = o->rows;
+    LW_TRY(new_queue(&s->waiting, o->fixed_batch_size));
+    s->ready = lw_calloc((size_t)o->fixed_batch_size, sizeof *s->ready);
+    if (!s->ready)
+        return LW_ENOMEM;
+    LW_TRY(lw_state_rows_new(w->dev, policy->config, policy->store, &ro, &s->rows));
+    w->bytes += lw_state_rows_bytes(s->rows) + 2 * (size_t)o->fixed_batch_size * sizeof *s->ready;
+    return 0;
+}
+
+/* Few rows are computed again: they do not wait until there are as many as fill a run. */
+static int new_stages(lw_walks *w, const lw_policy_source *policy)
+{
+    LW_TRY(check_policy(w->kb, policy->config, &w->o.env));
     w->store = policy->store;
-    w->bytes += lw_state_rows_bytes(w->rows);
+    if (!w->o.two_stage)
+        return new_stage(w, policy, w->o.precision);
+    w->margin = (lw_walks_margin){(double)INFINITY, (double)INFINITY};
+    LW_TRY(new_stage(w, policy, LW_NUM_BF16));
+    LW_TRY(new_stage(w, policy, LW_NUM_F32));
+    w->stage[1].full = LW_CEIL_DIV(w->o.rows, 8);
     return 0;
 }
 
@@ -142,7 +179,7 @@ int lw_walks_new(const lw_kb *kb, lw_device *dev, const lw_policy_source *policy
     w->bytes = sizeof *w;
     LW_TRY(new_workers(w));
     if (policy && policy->config)
-        LW_TRY(new_rows(w, policy));
+        LW_TRY(new_stages(w, policy));
     LW_TRY(new_walkers(w));
     LW_TRY(new_lanes(w));
     *out = lw_steal(&w);
@@ -156,14 +193,19 @@ void lw_walks_free(lw_walks **pp)
         return;
     for (int i = 0; i < w->workers; i++)
         lw_env_free(&w->env[i]);
-    lw_state_rows_free(&w->rows);
+    for (int s = 0; s < w->stages; s++) {
+        lw_state_rows_free(&w->stage[s].rows);
+        lw_free(&w->stage[s].waiting.of);
+        lw_free(&w->stage[s].ready);
+    }
     lw_paths_free(&w->paths);
     lw_free(&w->idle.of);
     lw_free(&w->to_expand.of);
-    lw_free(&w->waiting.of);
+    lw_free(&w->contested.of);
+    lw_free(&w->contest_words);
+    lw_free(&w->contest_logits);
     lw_free(&w->walker);
     lw_free(&w->slots);
-    lw_free(&w->ready);
     lw_free(&w->lane);
     lw_moves_free(&w->moves);
     lw_free(pp);
@@ -220,6 +262,9 @@ static int fill(lw_walks *w, stream *s)
         me->walk = walk;
         me->log_prob = 0;
         me->current = -1;
+        me->stage = walk.how == LW_WALK_EXACT ? LW_MAX(w->stages - 1, 0) : 0;
+        me->inexact = me->measured = 0;
+        me->difference = 0;
         lw_env_begin(w->env[0], me->path, walk.query);
         lw_walk_push(&w->to_expand, i);
     }
@@ -233,13 +278,13 @@ static int ended(void *self, int32_t i)
     lw_walks *w = s->w;
     lw_walker *me = &w->walker[i];
     if (me->current >= 0)
-        lw_state_rows_drop(w->rows, me->current);
+        lw_state_rows_drop(w->stage[me->stage].rows, me->current);
     me->current = -1;
     w->counts.walks++;
     lw_walk_push(&w->idle, i);
     double began = lw_now();
-    int rc = s->done(s->self,
-                     &(lw_walk_result){me->walk, me->path->end, me->path->depth, me->log_prob});
+    int rc = s->done(s->self, &(lw_walk_result){me->walk, me->path->end, me->path->depth,
+                                                me->log_prob, lw_walks_slack(w, me)});
     s->outside += lw_now() - began;
     return rc;
 }
@@ -263,15 +308,22 @@ static int run(lw_walks *w, stream *s)
 static void start_afresh(lw_walks *w)
 {
     uint64_t version = w->store ? lw_store_version(w->store, LW_SLAB_PARAM) : 0;
-    w->idle.n = w->to_expand.n = w->waiting.n = 0;
+    w->idle.n = w->to_expand.n = w->contested.n = 0;
     w->derived = (lw_lanes){.lane = w->lane};
-    w->looked_up = (lw_lanes){.lane = w->rows ? w->lane + w->most_lanes : NULL};
+    w->looked_up = (lw_lanes){.lane = w->stages > 0 ? w->lane + w->most_lanes : NULL};
     w->no_slots = false;
     for (int32_t i = 0; i < w->o.fixed_batch_size; i++)
         lw_walk_push(&w->idle, i);
-    if (w->rows && (!w->clean || version != w->version)) {
-        lw_state_rows_forget(w->rows);
-        w->endf = -1;
+    for (int s = 0; s < w->stages; s++) {
+        w->stage[s].waiting.n = 0;
+        if (w->clean && version == w->version)
+            continue;
+        lw_state_rows_forget(w->stage[s].rows);
+        w->stage[s].endf = -1;
+    }
+    for (int32_t i = 0; i < w->o.fixed_batch_size; i++) {
+        w->walker[i].contest.open = false;
+        w->walker[i].contest.current = -1;
     }
     w->version = version;
     w->clean = false;
@@ -291,15 +343,19 @@ static void sum_counts(lw_walks *w)
         *part = (lw_walks_counts){0};
         lw_env_counts_add(&w->counts.env, lw_env_counted(w->env[i]));
     }
-    if (!w->rows)
-        return;
-    const lw_state_rows_counts *r = lw_state_rows_counted(w->rows);
-    w->counts.states_wanted = r->wanted;
-    w->counts.cache_hits = r->hits;
-    w->counts.states_scored = r->scored;
-    w->counts.plan_runs = r->runs;
-    w->counts.evicted = r->evicted;
-    w->counts.network_seconds = r->network_seconds;
+    w->counts.states_wanted = w->counts.cache_hits = w->counts.states_scored = 0;
+    w->counts.plan_runs = w->counts.evicted = w->counts.first_scored = 0;
+    w->counts.network_seconds = 0;
+    for (int k = 0; k < w->stages; k++) {
+        const lw_state_rows_counts *r = lw_state_rows_counted(w->stage[k].rows);
+        w->counts.states_wanted += r->wanted;
+        w->counts.cache_hits += r->hits;
+        w->counts.states_scored += r->scored;
+        w->counts.plan_runs += r->runs;
+        w->counts.evicted += r->evicted;
+        w->counts.network_seconds += r->network_seconds;
+        w->counts.first_scored += k < w->stages - 1 ? r->scored : 0;
+    }
 }
 
 int lw_walks_run(lw_walks *w, bool (*next)(void *self, lw_walk *out),

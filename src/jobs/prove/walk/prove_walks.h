@@ -36,10 +36,20 @@ typedef struct lw_policy_source {
     struct lw_store *store;
 } lw_policy_source;
 
+/* With `two_stage`, how a walk's features are computed. The way is that of f32 in any case, as long as
+ * the margin holds. */
+typedef enum lw_walk_how {
+    LW_WALK_FIRST, /* in bf16; what of a choice lies within the margin in f32, too */
+    LW_WALK_EXACT, /* in f32 */
+    LW_WALK_BOTH   /* in both, f32 decides: bf16 is measured by it */
+} lw_walk_how;
+
 typedef struct lw_walk {
     int64_t id; /* the caller's; keys the random choices */
     lw_atom query;
     double give_up; /* below 0: the walk ends as abandoned once its log-probability is below this */
+    lw_walk_how how;
+    double before, within; /* the caller's: what a first walk came to, and how exactly */
 } lw_walk;
 
 typedef struct lw_walk_result {
@@ -47,7 +57,21 @@ typedef struct lw_walk_result {
     lw_proof_end end;
     int32_t depth;   /* choices */
     double log_prob; /* sum of the choices' log-probabilities */
+    double slack;    /* that of f32 differs by at most this; 0: it is that of f32 */
 } lw_walk_result;
+
+/* How far bf16 is trusted. */
+typedef struct lw_walks_margin {
+    double
+        logit; /* two logits of a choice differ from f32 by amounts that differ by at most this */
+    double score; /* the log-probability of n choices differs by at most sqrt(n) times this */
+} lw_walks_margin;
+
+/* What was seen where both were computed. */
+typedef struct lw_walks_seen {
+    int64_t choices, logits; /* of LW_WALK_BOTH */
+    lw_walks_margin most;    /* the least margin that would have held */
+} lw_walks_seen;
 
 typedef struct lw_walks_options {
     lw_env_options env;
@@ -58,6 +82,7 @@ typedef struct lw_walks_options {
                                  uniform policy always draws */
     uint64_t seed;
     int32_t precision; /* lw_num of the network's products: f32 or bf16 */
+    bool two_stage;    /* with f32: bf16 first, f32 where that leaves a choice open */
 } lw_walks_options;
 
 /* C(field, what it counts) */
@@ -73,7 +98,9 @@ typedef struct lw_walks_options {
     C(plan_runs, "runs of the network, of `rows` rows each") \
     C(query_rows, "current states multiplied by the head")   \
     C(query_runs, "runs of that product")                    \
-    C(evicted, "kept features that made room for others")
+    C(evicted, "kept features that made room for others")    \
+    C(contested, "choices that bf16 left open, made in f32") \
+    C(first_scored, "rows computed in bf16 before f32")
 
 typedef struct lw_walks_counts {
 #define C(field, what) int64_t field;
@@ -104,6 +131,10 @@ void lw_walks_free(lw_walks **pp);
  */
 int lw_walks_run(lw_walks *w, bool (*next)(void *self, lw_walk *out),
                  int (*done)(void *self, const lw_walk_result *r), void *self);
+/* With `two_stage`: how far bf16 is trusted from now on (at first: nowhere), and what was seen so far. Both
+ * are for the caller between runs. A margin that is no proven bound is one that has to be watched. */
+void lw_walks_trust(lw_walks *w, lw_walks_margin margin);
+lw_walks_seen lw_walks_see(const lw_walks *w);
 /* Asked between turns; when it says true,
  * lw_walks_run ends with LW_ESTOPPED and without the proofs under way. Borrowed; NULL: nobody. */
 void lw_walks_observe(lw_walks *w, const lw_observer *obs);

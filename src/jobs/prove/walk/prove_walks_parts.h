@@ -3,6 +3,8 @@
 #ifndef LW_PROVE_WALKS_PARTS_H
 #define LW_PROVE_WALKS_PARTS_H
 
+#include <math.h>
+
 #include "jobs/prove/walk/prove_state_rows.h"
 #include "jobs/prove/walk/prove_walks.h"
 
@@ -11,7 +13,35 @@ enum {
     LW_WALKS_STEPS = 64 /* without a choice of the network, before other proofs get their turn */
 };
 
-/* One place for a live proof. Slots are those of w->rows. */
+enum { LW_WALKS_STAGES = 2 };
+
+/* Places of walkers, first in, first out. */
+typedef struct lw_walk_queue {
+    int32_t *of; /* [cap] */
+    int32_t cap, head, n;
+} lw_walk_queue;
+
+/* A table of features, and the walkers that wait for it. */
+typedef struct lw_walk_stage {
+    lw_state_rows *rows;
+    lw_walk_queue waiting;
+    int32_t *ready, n_ready; /* [fixed_batch_size] */
+    int32_t endf;            /* slot of the state Endf, -1: not yet */
+    int64_t full;            /* queued states that make a run worth while */
+} lw_walk_stage;
+
+/* A choice that bf16 leaves open: what f32 is to decide among. Slots are those of the last stage. */
+typedef struct lw_contest {
+    bool open;
+    int32_t n,
+        at; /* successors among which; those before `at` are looked up, -1: not even the state */
+    int32_t current; /* slot of the state */
+    int32_t *of;     /* [padding_states] numbers of the successors */
+    int32_t *slot;   /* [padding_states] theirs */
+    float *logit;    /* [padding_states] of all successors, by bf16 */
+} lw_contest;
+
+/* One place for a live proof. Slots are those of its stage. */
 typedef struct lw_walker {
     lw_walk walk;
     lw_path *path;
@@ -22,8 +52,13 @@ typedef struct lw_walker {
     int32_t *slot;       /* [padding_states] theirs, held */
     int32_t next_var;
     int32_t chosen;
-    int64_t needs; /* the last ticket among them and the current state */
+    int64_t needs; /* the last ticket among them and the current state, or of its contest */
     bool bad;      /* a logit was not finite */
+    int32_t stage;
+    lw_contest contest;
+    int32_t inexact;   /* choices whose log-probability is that of bf16 */
+    int32_t measured;  /* choices in both */
+    double difference; /* of these: bf16 less f32 */
 } lw_walker;
 
 /* Successors on their way from an env to the table. */
@@ -45,17 +80,11 @@ typedef struct lw_lanes {
  * next, computed in a later one, chosen for in the one behind.
  */
 typedef struct lw_turn {
-    int64_t look_up; /* 1: lanes that were derived before */
-    int64_t parts;   /* of a run of the network */
-    int64_t lanes;   /* to derive */
-    int64_t groups;  /* of ready walkers */
+    int64_t look_up;                 /* 1: lanes that were derived before */
+    int64_t parts[LW_WALKS_STAGES];  /* of runs of the network */
+    int64_t groups[LW_WALKS_STAGES]; /* of ready walkers */
+    int64_t lanes;                   /* to derive */
 } lw_turn;
-
-/* Places of walkers, first in, first out. */
-typedef struct lw_walk_queue {
-    int32_t *of; /* [cap] */
-    int32_t cap, head, n;
-} lw_walk_queue;
 
 struct lw_walks {
     const lw_kb *kb;
@@ -67,22 +96,26 @@ struct lw_walks {
     lw_env *env[LW_WALKS_MOST_WORKERS];
     lw_walks_counts part[LW_WALKS_MOST_WORKERS]; /* counted by workers, without locks */
     lw_path *paths;
-    lw_walker *walker;                      /* [fixed_batch_size] */
-    int32_t *slots;                         /* [fixed_batch_size, padding_states] */
-    lw_walk_queue idle, to_expand, waiting; /* no proof; wants successors; waits for features */
+    lw_walker *walker;      /* [fixed_batch_size] */
+    int32_t *slots;         /* [fixed_batch_size, padding_states] */
+    int32_t *contest_words; /* [fixed_batch_size, 2, padding_states]: of, slot */
+    float *contest_logits;  /* [fixed_batch_size, padding_states] */
+    lw_walk_queue idle, to_expand,
+        contested; /* no proof; wants successors; wants rows of a contest */
     lw_lane *lane;
     lw_moves *moves;
     lw_lanes derived, looked_up; /* swapped when the latter are through */
     int32_t most_lanes;
     bool no_slots; /* the look-up waits until slots are let go of */
     lw_turn turn;
-    /* the network; NULL: uniform */
-    lw_state_rows *rows;
+    /* the network: one table, or bf16 and f32; none: uniform */
+    int stages;
+    lw_walk_stage stage[LW_WALKS_STAGES];
+    lw_walks_margin margin;
+    lw_walks_seen seen[LW_WALKS_MOST_WORKERS];
     const lw_store *store;
-    uint64_t version;        /* of the weights that kept features belong to */
-    int32_t endf;            /* slot of the state Endf, -1: not yet */
-    int32_t *ready, n_ready; /* [fixed_batch_size] */
-    bool clean;              /* nothing is held but endf */
+    uint64_t version; /* of the weights that kept features belong to */
+    bool clean;       /* nothing is held but endf */
     size_t bytes;
     lw_walks_counts counts;
 };
@@ -90,6 +123,12 @@ struct lw_walks {
 static inline void lw_walk_push(lw_walk_queue *q, int32_t i)
 {
     q->of[(q->head + q->n++) % q->cap] = i;
+}
+
+/* How far its log-probability may be from that of f32. */
+static inline double lw_walks_slack(const lw_walks *w, const lw_walker *me)
+{
+    return me->inexact > 0 ? w->margin.score * sqrt((double)me->inexact) : 0;
 }
 
 static inline int32_t lw_walk_pop(lw_walk_queue *q)
@@ -103,10 +142,18 @@ static inline int32_t lw_walk_pop(lw_walk_queue *q)
 /* A lane's walker up to its next real choice, or to its end (n = 0), or for LW_WALKS_STEPS steps (n
  * = 0): forced and uniform choices are taken at once. */
 void lw_walks_derive(lw_walks *w, lw_lane *lane, int worker);
-/* Looks up what the lanes hold; false when slots run out, to go on when some are let go of. */
+/* Looks up what contests want and what the lanes hold; false when slots run out, to go on when some are let go of. */
 bool lw_walks_look_up(lw_walks *w);
-/* Takes the choices of up to LW_STATE_QUERIES ready walkers. */
-void lw_walks_choose(lw_walks *w, int64_t group, int worker);
+/* Takes the choices of up to LW_STATE_QUERIES ready walkers of a stage, or opens a contest. */
+void lw_walks_choose(lw_walks *w, int stage, int64_t group, int worker);
+/* By its features of the first stage: whether a choice is left open, and then among what (prove_walks_contest.c). */
+bool lw_contest_open(const lw_walks *w, lw_walker *me, const float *logit, double u);
+/* Looks up its rows; false when slots run out. */
+bool lw_contest_look_up(lw_walks *w, int32_t walker);
+/* By its features of the last stage: the successor, and the log-probability. */
+int32_t lw_contest_decide(lw_walks *w, lw_walker *me, const float *logit, double u, int worker,
+                          double *log_prob);
+void lw_contest_let_go(lw_walks *w, lw_walker *me);
 /* Lets go of the features of a step that was chosen for, but for those of the state gone to. */
 void lw_walks_let_go(lw_walks *w, lw_walker *me);
 

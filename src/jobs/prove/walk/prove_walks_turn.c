@@ -26,7 +26,9 @@ static void move_lanes(lw_walks *w)
 /* States that the network has to compute, but for those that turn out to be kept. */
 static int64_t ahead(const lw_walks *w)
 {
-    int64_t n = lw_state_rows_queued(w->rows);
+    int64_t n = 0;
+    for (int s = 0; s < w->stages; s++)
+        n += lw_state_rows_queued(w->stage[s].rows);
     for (int32_t i = w->looked_up.at; i < w->looked_up.n; i++)
         n += w->looked_up.lane[i].n;
     return n;
@@ -38,40 +40,42 @@ static int64_t take_lanes(lw_walks *w)
 {
     enum { RUNS_AHEAD = 3 };
     lw_lanes *l = &w->derived;
-    if (l->n > 0 || (w->rows && ahead(w) >= RUNS_AHEAD * (int64_t)w->o.rows))
+    if (l->n > 0 || (w->stages > 0 && ahead(w) >= RUNS_AHEAD * (int64_t)w->o.rows))
         return 0;
     for (; l->n < w->most_lanes && w->to_expand.n > 0; l->n++)
         l->lane[l->n].walker = lw_walk_pop(&w->to_expand);
     return l->n;
 }
 
-static int64_t take_ready(lw_walks *w)
+static int64_t take_ready(const lw_walks *w, lw_walk_stage *s)
 {
-    int64_t done = lw_state_rows_done(w->rows);
-    for (w->n_ready = 0;
-         w->waiting.n > 0 && w->walker[w->waiting.of[w->waiting.head]].needs < done;)
-        w->ready[w->n_ready++] = lw_walk_pop(&w->waiting);
-    return LW_CEIL_DIV(w->n_ready, (int32_t)LW_STATE_QUERIES);
+    int64_t done = lw_state_rows_done(s->rows);
+    for (s->n_ready = 0;
+         s->waiting.n > 0 && w->walker[s->waiting.of[s->waiting.head]].needs < done;)
+        s->ready[s->n_ready++] = lw_walk_pop(&s->waiting);
+    if (s->n_ready > 0)
+        lw_state_rows_prepare(s->rows);
+    return LW_CEIL_DIV(s->n_ready, (int32_t)LW_STATE_QUERIES);
 }
 
 static lw_turn plan_turn(lw_walks *w)
 {
     lw_turn t = {0};
-    if (!w->rows) {
+    if (w->stages == 0) {
         w->derived.n = 0;
         t.lanes = take_lanes(w);
         return t;
     }
     move_lanes(w);
     t.lanes = take_lanes(w);
-    t.groups = take_ready(w);
-    t.look_up = !looked_up_all(w) && !w->no_slots;
+    for (int s = 0; s < w->stages; s++)
+        t.groups[s] = take_ready(w, &w->stage[s]);
+    t.look_up = (w->contested.n > 0 || !looked_up_all(w)) && !w->no_slots;
     /* The network's runs are full, unless nothing else can be done. */
-    bool full = lw_state_rows_queued(w->rows) >= w->o.rows;
-    if (full || t.lanes + t.groups + t.look_up == 0)
-        t.parts = lw_state_rows_begin(w->rows);
-    if (t.groups > 0)
-        lw_state_rows_prepare(w->rows);
+    const bool idle = t.lanes + t.groups[0] + t.groups[1] + t.look_up == 0;
+    for (int s = 0; s < w->stages; s++)
+        if (idle || lw_state_rows_queued(w->stage[s].rows) >= w->stage[s].full)
+            t.parts[s] = lw_state_rows_begin(w->stage[s].rows);
     return t;
 }
 
@@ -91,17 +95,18 @@ static void task(void *arg, int64_t i, int worker)
         return;
     }
     i -= t->look_up;
-    if (i < t->parts) {
-        lw_state_rows_part(w->rows, i, worker);
-        return;
-    }
-    i -= t->parts;
-    if (i < t->groups) {
-        lw_walks_choose(w, i, worker);
-        c->choice_seconds += lw_now() - began;
-        return;
-    }
-    lw_walks_derive(w, &w->derived.lane[i - t->groups], worker);
+    for (int s = 0; s < w->stages; i -= t->parts[s++])
+        if (i < t->parts[s]) {
+            lw_state_rows_part(w->stage[s].rows, i, worker);
+            return;
+        }
+    for (int s = 0; s < w->stages; i -= t->groups[s++])
+        if (i < t->groups[s]) {
+            lw_walks_choose(w, s, i, worker);
+            c->choice_seconds += lw_now() - began;
+            return;
+        }
+    lw_walks_derive(w, &w->derived.lane[i], worker);
     c->engine_seconds += lw_now() - began;
 }
 
@@ -122,20 +127,40 @@ static int settle(lw_walks *w, int32_t i, const lw_walks_stream *s)
     return go_on(w, i, s);
 }
 
+static void let_go(lw_walks *w, const lw_walk_stage *of)
+{
+    for (int32_t i = 0; i < of->n_ready; i++)
+        if (!w->walker[of->ready[i]].contest.open)
+            lw_walks_let_go(w, &w->walker[of->ready[i]]);
+}
+
+static int settle_all(lw_walks *w, const lw_walk_stage *of, const lw_walks_stream *s)
+{
+    for (int32_t i = 0; i < of->n_ready; i++) {
+        if (w->walker[of->ready[i]].contest.open)
+            lw_walk_push(&w->contested, of->ready[i]);
+        else
+            LW_TRY(settle(w, of->ready[i], s));
+    }
+    return 0;
+}
+
 int lw_walks_take_turn(lw_walks *w, const lw_walks_stream *s)
 {
     w->turn = plan_turn(w);
     const lw_turn t = w->turn;
-    int64_t tasks = t.look_up + t.parts + t.lanes + t.groups;
+    int64_t groups = t.groups[0] + t.groups[1],
+            tasks = t.look_up + t.parts[0] + t.parts[1] + t.lanes + groups;
     LW_ASSERT(tasks > 0, "%d walks and nothing to do", w->o.fixed_batch_size - w->idle.n);
     lw_pool_run(w->dev->pool, tasks, task, w);
-    if (t.parts > 0)
-        lw_state_rows_end(w->rows);
-    for (int32_t i = 0; i < (t.groups > 0 ? w->n_ready : 0); i++)
-        lw_walks_let_go(w, &w->walker[w->ready[i]]);
-    w->no_slots = w->no_slots && t.groups == 0;
-    for (int32_t i = 0; i < (t.groups > 0 ? w->n_ready : 0); i++)
-        LW_TRY(settle(w, w->ready[i], s));
+    for (int k = 0; k < w->stages; k++)
+        if (t.parts[k] > 0)
+            lw_state_rows_end(w->stage[k].rows);
+    for (int k = 0; k < w->stages; k++)
+        let_go(w, &w->stage[k]);
+    w->no_slots = w->no_slots && groups == 0;
+    for (int k = 0; k < w->stages; k++)
+        LW_TRY(settle_all(w, &w->stage[k], s));
     for (int32_t i = 0; i < t.lanes; i++)
         if (w->derived.lane[i].n == 0)
             LW_TRY(go_on(w, w->derived.lane[i].walker, s));
