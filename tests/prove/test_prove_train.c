@@ -75,10 +75,15 @@ static void test_learns(void **state)
     assert_non_null(strstr(lab_out, "MRR"));
 }
 
-static const char *const variants[] = {"", "--use-l2-norm=false --sqrt-scale --reward-type 5 "
-                                           "--dropout-prob 0.1 --normalize-advantage "
-                                           "--train-neg-ratio 3 --skip-unary-actions "
-                                           "--clip-range-vf 0 --corruption-modes tail "};
+static const char *const variants[] = {"",
+                                       "--use-l2-norm=false --sqrt-scale --reward-type 5 "
+                                       "--dropout-prob 0.1 --normalize-advantage "
+                                       "--train-neg-ratio 3 --skip-unary-actions "
+                                       "--clip-range-vf 0 --corruption-modes tail ",
+                                       "--constants roles --curriculum 0.7 --hard-negatives 0.5 ",
+                                       "--constants shared ",
+                                       "--constants frozen ",
+                                       "--constants none --atom-embedder rotate "};
 
 static void test_threads(void **state)
 {
@@ -95,6 +100,37 @@ static void test_threads(void **state)
             lab_same_checkpoint(one, many);
             lab_same_logs(one, many);
         }
+    }
+}
+
+static void same_text(const char *a, const char *b)
+{
+    LW_CLEANUP(lw_free) char *x = NULL;
+    LW_CLEANUP(lw_free) char *y = NULL;
+    size_t n, m;
+    assert_int_equal(lw_file_read(a, 0, &x, &n), 0);
+    assert_int_equal(lw_file_read(b, 0, &y, &m), 0);
+    assert_true(n > 100);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+}
+
+/* A network that sees the query keeps states by query: scores are the same whatever is kept. */
+static void test_scores_of_what_is_kept(void **state)
+{
+    (void)state;
+    static const char *const constants[] = {"shared", "roles"};
+    for (size_t k = 0; k < LW_COUNT(constants); k++) {
+        lab_expect(0, TRAIN "--constants %s --steps 2 --eval-every 0 --output-dir seen_%d",
+                   constants[k], (int)k);
+        for (int i = 0; i < 2; i++)
+            lab_expect(
+                0,
+                "prove eval kb --split valid --policy seen_%d --padding-states 24 "
+                "--n-corruptions 0 --threads %d --fixed-batch-size %d --rows %d --cache-memory %d "
+                "--save-scores scores_%d.csv",
+                (int)k, i ? 3 : 1, i ? 7 : 512, i ? 16 : 1024, i ? 0 : 64, i);
+        same_text("scores_0.csv", "scores_1.csv");
     }
 }
 
@@ -152,6 +188,8 @@ static void test_bad_options(void **state)
 {
     (void)state;
     expect_said(2, "--steps 2 --reward-type 6", "reward-type");
+    expect_said(2, "--steps 2 --constants frozen --weight-decay 0.1", "--weight-decay");
+    expect_said(2, "--steps 2 --constants many", "--constants");
     expect_said(2, "--steps 2 --corruption-modes tails", "corruption-modes");
     expect_said(2, "--steps 2 --max-total-vars 5000", "max-total-vars");
     expect_said(2, "--steps 2 --train-depth 1,2", "train_depths.txt");
@@ -183,9 +221,13 @@ static void test_not_finite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_positives),  cmocka_unit_test(test_learns),
-        cmocka_unit_test(test_threads),    cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_how_long),   cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_scores_of_what_is_kept),
+        cmocka_unit_test(test_positives),
+        cmocka_unit_test(test_learns),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_how_long),
+        cmocka_unit_test(test_bad_options),
         cmocka_unit_test(test_not_finite),
     };
     return cmocka_run_group_tests_name("prove_train", tests, make_family, lab_leave);

@@ -25,6 +25,14 @@ static const lw_option data_options[] = {
              "predicate heads a rule"},
     {OPT(train_neg_ratio), .name = "train-neg-ratio", .fallback = "1", .max = 1000, .group = "Data",
      .help = "corrupted queries for each true one"},
+    {OPT(hard_negatives), .name = "hard-negatives", .max = 1, .fallback = "0", .group = "Data",
+     .help = "share of the corrupted queries that follow from facts and rules, as far as there are any: "
+             "what a policy must tell from true ones by more than finding a proof"},
+    {OPT(curriculum), .name = "curriculum", .resume = LW_RESUME_SCHEDULE, .max = 1, .fallback = "0", .group = "Data",
+     .help = "share of the run in which training queries are opened, those with the shortest proofs "
+             "first; 0: all from the start"},
+    {OPT(least_model_memory), .name = "least-model-memory", .min = 1, .max = 1 << 20, .fallback = "128",
+     .unit = "MiB", .group = "Data", .help = "for what follows from facts and rules, which these two need"},
     {LW_OPT_LIST(lw_ppo_config, corruption_modes, n_corruption_modes), .name = "corruption-modes",
      .aliases = "corruption-scheme", .fallback = "head,tail", .unit = "modes", .group = "Data",
      .help = "head, tail, both: arguments corrupted in training, in turns, and lists that "
@@ -142,6 +150,11 @@ static const lw_option net_options[] = {
     {OPT(net.state), .name = "state-embedder",
      .choices = "mean|atom_mean|sum|concat|transformer|rnn",
      .fallback = "mean", .group = "Network", .help = "how the goals of a state become one"},
+    {OPT(net.constants_as), .name = "constants", .choices = LW_POLICY_CONSTANTS_CHOICES, .fallback = "own",
+     .group = "Network",
+     .help = "rows of the table: each constant its own; the same, never trained; the query's two "
+             "their own and all others one; one for the query's first, one for its second, one for all "
+             "others; no constants at all"},
     {OPT(constant_scale), .name = "constant-scale", .max = 100, .fallback = "1",
      .group = "Network",
      .help = "of the first embeddings of constants; below 1 predicates count for more, and what is "

@@ -49,12 +49,25 @@ typedef enum lw_policy_state {
 
 enum { LW_POLICY_HEADS = 4 }; /* of the attention composition; must divide E */
 
+/* Which rows of the table constants have. A row of its own is learned by heart; who shares one cannot be
+ * told from others, and what is learned of it holds for constants that training never saw. */
+typedef enum lw_policy_constants {
+    LW_POLICY_CONSTANTS_OWN,    /* each its own, as published */
+    LW_POLICY_CONSTANTS_FROZEN, /* each its own, never trained */
+    LW_POLICY_CONSTANTS_SHARED, /* the query's two their own, all others one */
+    LW_POLICY_CONSTANTS_ROLES, /* one for the query's first, one for its second, one for all others */
+    LW_POLICY_CONSTANTS_NONE, /* none: an argument is nothing (the pad row) or a variable */
+    LW_POLICY_CONSTANTS
+} lw_policy_constants;
+#define LW_POLICY_CONSTANTS_CHOICES "own|frozen|shared|roles|none"
+
 typedef struct lw_policy_config {
     int32_t constants, predicates, variables; /* rows behind the pad row; predicates with the three
                                                  terminals */
     int32_t embed, hidden, blocks;            /* E, H, residual blocks */
     int32_t max_atoms;                        /* A the network was made for: see MEAN and CONCAT */
     int32_t atom, state;                      /* lw_policy_atom, lw_policy_state */
+    int32_t constants_as;                     /* lw_policy_constants */
     bool l2_norm;      /* heads' results are divided by their length (at least 1e-12) */
     bool sqrt_scale;   /* logits are divided by sqrt(E) */
     float temperature; /* logits are divided by it; 0: not */
@@ -73,6 +86,12 @@ typedef struct lw_policy_in {
     lw_val arguments;  /* i32[R,2A]: h0 t0 h1 t1 .., 0 = pad */
     lw_val scale;      /* f32[R]: lw_policy_scale of the number of real atoms */
 } lw_policy_in;
+/* Rows of the table of constants behind the pad row and before the variables. */
+int32_t lw_policy_constant_rows(const lw_policy_config *c);
+/* Must the network know the query to see a state? (shared, roles) */
+bool lw_policy_sees_query(const lw_policy_config *c);
+/* The row of an argument (0: pad; constants; variables) in a proof of a query with these arguments. */
+int32_t lw_policy_argument(const lw_policy_config *c, int32_t arg, const int32_t query[2]);
 /* What `scale` holds for a state of n real atoms (1 for compositions that do not scale). */
 float lw_policy_scale(const lw_policy_config *c, int32_t n);
 

@@ -11,6 +11,9 @@ static const char *const atom_words[LW_POLICY_ATOMS] = {
 static const char *const state_words[LW_POLICY_STATES] = {"mean",   "atom_mean",   "sum",
                                                           "concat", "transformer", "rnn"};
 
+static const char *const constant_words[LW_POLICY_CONSTANTS] = {"own", "frozen", "shared", "roles",
+                                                                "none"};
+
 lw_policy_config lw_policy_default(int32_t constants, int32_t predicates)
 {
     return (lw_policy_config){.constants = constants,
@@ -41,6 +44,7 @@ int lw_policy_check(const lw_policy_config *c)
     LW_TRY(in_range("atoms", c->max_atoms, 1, 64));
     LW_TRY(in_range("atom composition", c->atom, 0, LW_POLICY_ATOMS - 1));
     LW_TRY(in_range("state composition", c->state, 0, LW_POLICY_STATES - 1));
+    LW_TRY(in_range("rows of constants", c->constants_as, 0, LW_POLICY_CONSTANTS - 1));
     if (c->atom == LW_POLICY_ATOM_ATTENTION && c->embed % LW_POLICY_HEADS)
         return lw_fail(LW_EUSAGE,
                        "policy: attention needs an embedding size divisible by %d, not %d",
@@ -51,6 +55,45 @@ int lw_policy_check(const lw_policy_config *c)
         return lw_fail(LW_EUSAGE, "policy: temperature is %g, must be 0 (none) or positive",
                        (double)c->temperature);
     return 0;
+}
+
+int32_t lw_policy_constant_rows(const lw_policy_config *c)
+{
+    switch (c->constants_as) {
+    case LW_POLICY_CONSTANTS_SHARED:
+        return c->constants + 1;
+    case LW_POLICY_CONSTANTS_ROLES:
+        return 3;
+    case LW_POLICY_CONSTANTS_NONE:
+        return 0;
+    default:
+        return c->constants;
+    }
+}
+
+bool lw_policy_sees_query(const lw_policy_config *c)
+{
+    return c->constants_as == LW_POLICY_CONSTANTS_SHARED ||
+           c->constants_as == LW_POLICY_CONSTANTS_ROLES;
+}
+
+int32_t lw_policy_argument(const lw_policy_config *c, int32_t arg, const int32_t query[2])
+{
+    if (arg == 0)
+        return 0;
+    if (arg > c->constants)
+        return arg - c->constants + lw_policy_constant_rows(c);
+    bool first = arg == query[0], second = arg == query[1];
+    switch (c->constants_as) {
+    case LW_POLICY_CONSTANTS_SHARED:
+        return first || second ? arg : c->constants + 1;
+    case LW_POLICY_CONSTANTS_ROLES:
+        return first ? 1 : second ? 2 : 3;
+    case LW_POLICY_CONSTANTS_NONE:
+        return 0;
+    default:
+        return arg;
+    }
 }
 
 float lw_policy_scale(const lw_policy_config *c, int32_t n)
@@ -64,12 +107,13 @@ json_t *lw_policy_to_json(const lw_policy_config *c)
 {
     char names[24];
     json_t *j = json_pack(
-        "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:b, s:b, s:f, s:f}", "_class_name",
-        "LeewayPolicy", "constants", c->constants, "predicates", c->predicates, "variables",
-        c->variables, "embedding_size", c->embed, "hidden_size", c->hidden, "num_blocks", c->blocks,
-        "max_atoms", c->max_atoms, "atom_embedder", atom_words[c->atom], "state_embedder",
-        state_words[c->state], "use_l2_norm", c->l2_norm, "sqrt_scale", c->sqrt_scale,
-        "temperature", (double)c->temperature, "dropout", (double)c->dropout);
+        "{s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:s, s:s, s:s, s:b, s:b, s:f, s:f}",
+        "_class_name", "LeewayPolicy", "constants", c->constants, "predicates", c->predicates,
+        "variables", c->variables, "embedding_size", c->embed, "hidden_size", c->hidden,
+        "num_blocks", c->blocks, "max_atoms", c->max_atoms, "atom_embedder", atom_words[c->atom],
+        "state_embedder", state_words[c->state], "constant_rows", constant_words[c->constants_as],
+        "use_l2_norm", c->l2_norm, "sqrt_scale", c->sqrt_scale, "temperature",
+        (double)c->temperature, "dropout", (double)c->dropout);
     snprintf(names, sizeof names, "%016" PRIx64, c->names);
     if (j && c->names && json_object_set_new(j, "names", json_string(names)) < 0)
         lw_json_drop(&j);
@@ -120,6 +164,9 @@ int lw_policy_from_json(const json_t *j, const char *where, lw_policy_config *ou
     LW_TRY(lw_json_get_i32_in(j, where, "max_atoms", 1, 64, &c.max_atoms));
     LW_TRY(read_word(j, where, "atom_embedder", atom_words, LW_POLICY_ATOMS, &c.atom));
     LW_TRY(read_word(j, where, "state_embedder", state_words, LW_POLICY_STATES, &c.state));
+    if (json_object_get(j, "constant_rows")) /* folders of before have none: own */
+        LW_TRY(read_word(j, where, "constant_rows", constant_words, LW_POLICY_CONSTANTS,
+                         &c.constants_as));
     LW_TRY(lw_json_opt_bool(j, where, "use_l2_norm", &c.l2_norm));
     LW_TRY(lw_json_opt_bool(j, where, "sqrt_scale", &c.sqrt_scale));
     LW_TRY(lw_json_opt_f64(j, where, "temperature", &temperature));

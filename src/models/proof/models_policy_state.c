@@ -32,7 +32,7 @@ static lw_val predicate_table(const states *m)
 
 static lw_val constant_table(const states *m)
 {
-    return table(m, "constant_embedding", 1 + m->c->constants + m->c->variables,
+    return table(m, "constant_embedding", 1 + lw_policy_constant_rows(m->c) + m->c->variables,
                  lw_policy_constant_width(m->c));
 }
 

@@ -41,6 +41,11 @@ typedef struct lw_ppo_config {
     int32_t reward_type;       /* lw_ppo_reward_type */
     int32_t part_states;       /* most states of one run of the update's plans, 0: 4096 */
     int32_t train_neg_ratio;   /* corrupted queries for each true one; 0: none */
+    double
+        hard_negatives; /* share of corrupted queries that the rules prove, where there are any */
+    double curriculum;  /* share of the run in which queries are opened, those with the shortest
+                                  proofs first; 0: all are from the start */
+    int64_t least_model_memory;      /* MiB, of what both need */
     const char *corruption_modes[3]; /* head, tail, both: arguments that are corrupted in training,
                                         alternately, and lists of the validation */
     int32_t n_corruption_modes;

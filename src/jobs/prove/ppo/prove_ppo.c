@@ -11,11 +11,12 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* Rates of iteration `step` of `goal`: warm-up and cosine for Adam, a cosine for the entropy's weight. */
+/* What depends on how far iteration `step` of `goal` is: the queries drawn from, warm-up and cosine for Adam, a cosine for the entropy's weight. */
 static void set_rates(lw_ppo_run *r, int64_t step, int64_t goal)
 {
     const lw_ppo_config *c = r->c;
     lw_train_config t = c->train;
+    lw_ppo_source_open(&r->rollout.source, c->curriculum, step, goal);
     double end = LW_MAX(c->ent_coef_end * (double)goal, 1.0), at = LW_MIN((double)step / end, 1.0);
     if (t.warmup_steps == 0)
         t.warmup_steps = (int64_t)ceil(c->lr_warmup * (double)goal);
@@ -153,7 +154,8 @@ static int report(void *self, json_t *row)
     const lw_ppo_counts *c = &r->rollout.counts;
     int64_t proofs = c->episodes[0] + c->episodes[1];
     json_t *more = json_pack(
-        "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:i, s:i, s:I, s:I}",
+        "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:i, s:i, s:I, s:I, "
+        "s:i}",
         "policy_loss", u->policy_loss, "value_loss", u->value_loss, "entropy", u->entropy,
         "approx_kl", u->divergence, "clip_fraction", u->clipped, "explained_variance", r->explained,
         "entropy_coef", r->rates.entropy_coef, "reward", proofs ? c->reward / (double)proofs : 0.0,
@@ -161,7 +163,8 @@ static int report(void *self, json_t *row)
         share(c->proved[0], c->episodes[0]), "proof_length", share(c->length, proofs), "proofs",
         (json_int_t)proofs, "states", (json_int_t)r->rollout.n_states, "epochs", (int)u->epochs,
         "updates", (int)u->updates, "parts", (json_int_t)u->parts, "choices",
-        (json_int_t)((int64_t)r->c->n_envs * r->c->n_steps));
+        (json_int_t)((int64_t)r->c->n_envs * r->c->n_steps), "queries",
+        (int)r->rollout.source.open);
     int rc = more ? json_object_update(row, more) : -1;
     json_decref(more);
     return rc == 0 ? 0 : lw_fail(LW_ENOMEM, "out of memory for a log row");
@@ -247,7 +250,7 @@ int lw_train_ppo(lw_ppo_config c, const lw_observer *obs, lw_train_result *out)
                               .self = &r,
                               .set_up = set_up,
                               .close = close_run,
-                              .follows_goal = c.lr_warmup > 0.0 ||
+                              .follows_goal = c.lr_warmup > 0.0 || c.curriculum > 0.0 ||
                                               c.ent_coef_init != c.ent_coef_final,
                               .unit = "choices",
                               .weights = LW_WEIGHTS_HF,

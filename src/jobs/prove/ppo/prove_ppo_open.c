@@ -25,6 +25,7 @@ void lw_ppo_defaults(lw_ppo_config *c)
                          .lr_warmup = 0.1,
                          .reward_type = LW_PPO_REWARD_BALANCED,
                          .train_neg_ratio = 1,
+                         .least_model_memory = 128,
                          .corruption_modes = {"head", "tail"},
                          .n_corruption_modes = 2,
                          .n_eval_queries = 200,
@@ -74,6 +75,8 @@ static int check(const lw_ppo_config *c)
     if (c->env.max_total_vars > c->net.variables)
         return lw_fail(LW_EUSAGE, "--max-total-vars %d: the network has %d variables",
                        c->env.max_total_vars, c->net.variables);
+    if (c->net.constants_as == LW_POLICY_CONSTANTS_FROZEN && c->train.weight_decay > 0.0)
+        return lw_fail(LW_EUSAGE, "--constants frozen: --weight-decay would change them; leave it");
     if (c->reward_type < 0 || c->reward_type >= LW_PPO_REWARDS)
         return lw_fail(LW_EUSAGE, "--reward-type %d: 0 to %d", c->reward_type, LW_PPO_REWARDS - 1);
     return 0;
@@ -132,6 +135,24 @@ static int open_data(lw_ppo_run *r)
     return lw_corruptor_new(r->kb, &o, r->known.set, LW_QUERIES_SPLITS, &r->corruptor);
 }
 
+/* What follows from facts and rules, where options ask for it. */
+static int open_least_model(lw_ppo_run *r)
+{
+    const lw_ppo_config *c = r->c;
+    const lw_least_options o = {.depths = c->curriculum > 0.0,
+                                .memory = (size_t)c->least_model_memory << 20,
+                                .obs = r->obs};
+    if (c->curriculum <= 0.0 && c->hard_negatives <= 0.0)
+        return 0;
+    LW_TRY(lw_least_model_new(r->kb, &o, &r->least));
+    if (!r->least)
+        return lw_fail(LW_EUSAGE,
+                       "%s: what follows from facts and rules, which --curriculum and "
+                       "--hard-negatives need, does not fit in --least-model-memory %lld MiB",
+                       c->train.data, (long long)c->least_model_memory);
+    return c->curriculum > 0.0 ? lw_ppo_source_sort(r->least, &r->train, &r->shortest) : 0;
+}
+
 /* ---- network --------------------------------------------------------------------------------- */
 
 /* Multiplies rows [from, to) of a parameter, in weights and average. */
@@ -157,7 +178,7 @@ static void scale_rows(lw_store *s, const char *name, int64_t from, int64_t to, 
 static void start_weights(const lw_ppo_config *c, lw_store *s)
 {
     scale_rows(s, "value_head.output_layer.2.weight", 0, 1, 0.0f);
-    scale_rows(s, "constant_embedding.weight", 1, 1 + (int64_t)c->net.constants,
+    scale_rows(s, "constant_embedding.weight", 1, 1 + (int64_t)lw_policy_constant_rows(&c->net),
                (float)c->constant_scale);
 }
 
@@ -185,10 +206,19 @@ int lw_ppo_run_open(lw_ppo_run *r)
     LW_TRY(find_modes(r));
     c->env.numbering = c->parity ? LW_NUMBER_PARITY : LW_NUMBER_CANONICAL;
     LW_TRY(open_data(r));
+    LW_TRY(open_least_model(r));
     LW_TRY(lw_session_device_with(c->train.threads, c->train.conv, &r->dev));
     LW_TRY(open_network(r));
     LW_TRY(lw_ppo_update_open(c, r->store, r->dev, &r->update));
-    lw_ppo_source s = {r->kb, r->train.atom, r->train.n, r->corruptor, false, false};
+    lw_ppo_source s = {.kb = r->kb,
+                       .query = r->train.atom,
+                       .n = r->train.n,
+                       .open = r->train.n,
+                       .shortest = r->shortest,
+                       .corruptor = r->corruptor,
+                       .neg_ratio = c->train_neg_ratio,
+                       .hard = c->hard_negatives,
+                       .least = r->least};
     for (int i = 0; i < LW_CORRUPT_MODES; i++) {
         s.heads |= r->mode[i] && i != LW_CORRUPT_TAIL;
         s.tails |= r->mode[i] && i != LW_CORRUPT_HEAD;
@@ -207,6 +237,7 @@ void lw_ppo_run_close(lw_ppo_run *r)
         lw_memory_free(r->dev->memory, &r->kept, r->kept_bytes);
     lw_store_free(&r->store);
     lw_corruptor_free(&r->corruptor);
+    lw_least_model_free(&r->least);
     lw_queries_clear(&r->train);
     lw_queries_clear(&r->valid);
     lw_positives_clear(&r->known);

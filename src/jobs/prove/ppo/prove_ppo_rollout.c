@@ -22,7 +22,7 @@ struct lw_ppo_player {
 typedef struct round_job {
     lw_ppo_rollout *r;
     int32_t step;
-    lw_rng_key draw, choose;
+    lw_rng_key choose;
 } round_job;
 
 double lw_ppo_reward(lw_ppo_reward_type type, bool positive, lw_proof_end end, int32_t neg_ratio)
@@ -114,23 +114,14 @@ void lw_ppo_rollout_close(lw_ppo_rollout *r)
 
 /* ---- one round ------------------------------------------------------------------------------- */
 
-/* True and corrupted queries take turns, heads and tails among the corrupted; every second player
- * begins with a corrupted one. */
+/* Every second player begins with a corrupted query. */
 static void begin(const round_job *j, int32_t e, const lw_env *env)
 {
     const lw_ppo_rollout *r = j->r;
-    const lw_ppo_source *s = &r->source;
     lw_ppo_player *p = &r->player[e];
-    int32_t turn = p->episode + e, period = 1 + r->c->train_neg_ratio, side = 1;
     uint64_t row = (uint64_t)e << 32 | (uint32_t)p->episode;
-    uint32_t step = (uint32_t)r->iteration;
-    lw_atom q = s->query[lw_rng_below(j->draw, step, row, 0, (uint32_t)s->n)];
-    p->positive = turn % period == 0;
-    if (s->heads)
-        side = s->tails ? (turn - turn / period - 1) & 1 : 0;
-    /* nothing to corrupt it with: the true one stands */
-    if (!p->positive && !lw_corrupt_one(s->corruptor, q, side, j->draw, step, row, &q))
-        p->positive = true;
+    lw_atom q = lw_ppo_source_draw(&r->source, (uint64_t)r->c->train.seed, (uint32_t)r->iteration,
+                                   row, p->episode + e, &p->positive);
     lw_env_begin(env, &r->paths[e], q);
     p->live = true;
     p->begun = j->step;
@@ -151,12 +142,13 @@ static void expand_task(void *arg, int64_t task, int worker)
 }
 
 /* All states of an iteration stay. */
-static int hold(lw_ppo_rollout *r, const lw_atom *atoms, int32_t n, uint64_t hash, int32_t *slot)
+static int hold(lw_ppo_rollout *r, const lw_atom *atoms, int32_t n, uint64_t hash, lw_atom query,
+                int32_t *slot)
 {
-    int32_t i = lw_state_rows_hold(r->rows, atoms, n, hash);
+    int32_t i = lw_state_rows_hold(r->rows, atoms, n, hash, query);
     if (i < 0) {
         LW_TRY(lw_state_rows_grow(r->rows));
-        i = lw_state_rows_hold(r->rows, atoms, n, hash);
+        i = lw_state_rows_hold(r->rows, atoms, n, hash, query);
     }
     r->n_states = LW_MAX(r->n_states, i + 1);
     *slot = i;
@@ -172,10 +164,10 @@ static int look_up(lw_ppo_rollout *r, bool successors)
         const lw_moves *m = p->moves;
         int32_t n;
         const lw_atom *atoms = lw_path_state(path, &r->c->env, &n);
-        LW_TRY(hold(r, atoms, n, path->hash[path->n_states - 1], &p->state));
+        LW_TRY(hold(r, atoms, n, path->hash[path->n_states - 1], path->query, &p->state));
         for (int32_t k = 0; successors && m->n > 1 && k < m->n; k++)
             LW_TRY(hold(r, m->atoms + m->first[k], m->first[k + 1] - m->first[k], m->hash[k],
-                        &p->slot[k]));
+                        path->query, &p->slot[k]));
     }
     const lw_tick tick = {(uint64_t)r->c->train.seed, (uint32_t)r->iteration};
     lw_state_rows_run(r->rows, &tick);
@@ -269,9 +261,7 @@ int lw_ppo_rollout_run(lw_ppo_rollout *r, int64_t iteration)
 {
     const lw_ppo_config *c = r->c;
     uint64_t seed = (uint64_t)c->train.seed;
-    round_job j = {.r = r,
-                   .draw = lw_rng_key_of(seed, lw_hash_name("ppo.query")),
-                   .choose = lw_rng_key_of(seed, lw_hash_name("ppo.choice"))};
+    round_job j = {.r = r, .choose = lw_rng_key_of(seed, lw_hash_name("ppo.choice"))};
     r->iteration = iteration;
     r->n_moves = r->n_states = 0;
     lw_state_rows_forget(r->rows);

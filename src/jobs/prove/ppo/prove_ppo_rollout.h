@@ -3,17 +3,8 @@
 #ifndef LW_PROVE_PPO_ROLLOUT_H
 #define LW_PROVE_PPO_ROLLOUT_H
 
-#include "jobs/prove/ppo/ppo_job.h"
+#include "jobs/prove/ppo/prove_ppo_source.h"
 #include "jobs/prove/walk/walk_job.h"
-
-/* Where training queries come from. */
-typedef struct lw_ppo_source {
-    const lw_kb *kb;
-    const lw_atom *query; /* true ones */
-    int32_t n;
-    const lw_corruptor *corruptor;
-    bool heads, tails; /* which of them to corrupt */
-} lw_ppo_source;
 
 /* One choice. States are slots of the roll-out's. Its successors are moves[first .. first + n), none
  * are kept when n is 1. */

@@ -14,6 +14,8 @@ typedef struct lw_ppo_run {
     lw_queries train, valid; /* true ones */
     lw_positives known;
     lw_corruptor *corruptor;
+    lw_least_model *least;       /* NULL: no option needs it */
+    int32_t shortest;            /* training queries with the shortest proofs, of a curriculum */
     bool mode[LW_CORRUPT_MODES]; /* of corruptions */
     lw_store *store;
     lw_ppo_rollout rollout;

@@ -20,6 +20,8 @@ struct lw_ppo_update {
     lw_exec *exec[LW_PPO_PLANS];
     lw_ppo_part part;
     float *sum;
+    float *still; /* zeros in place of the gradient of rows that stay as they are; NULL: none do */
+    int64_t still_from, still_n;
     double *work;
     int64_t floats;
 };
@@ -63,6 +65,20 @@ static void choose_sizes(lw_ppo_update *u)
     }
 }
 
+/* Rows of constants that are not trained. */
+static int open_still(lw_ppo_update *u)
+{
+    int32_t k = lw_store_find(u->store, "constant_embedding.weight");
+    if (u->c->net.constants_as != LW_POLICY_CONSTANTS_FROZEN || u->c->net.constants == 0)
+        return 0;
+    const lw_store_entry *e = lw_store_at(u->store, k);
+    int64_t width = e->count / e->type.dim[0];
+    u->still_from = e->offset + width; /* behind the pad row */
+    u->still_n = width * u->c->net.constants;
+    u->still = lw_memory_alloc(u->dev->memory, (size_t)u->still_n * sizeof *u->still);
+    return u->still ? 0 : LW_ENOMEM;
+}
+
 static int init(lw_ppo_update *u)
 {
     choose_sizes(u);
@@ -71,7 +87,7 @@ static int init(lw_ppo_update *u)
         LW_TRY(open_plan(u, i));
     lw_store_slab(u->store, LW_SLAB_PARAM, &u->floats);
     u->sum = lw_memory_alloc(u->dev->memory, (size_t)u->floats * sizeof *u->sum);
-    return u->sum ? 0 : LW_ENOMEM;
+    return u->sum ? open_still(u) : LW_ENOMEM;
 }
 
 int lw_ppo_update_open(const lw_ppo_config *c, lw_store *store, lw_device *dev, lw_ppo_update **out)
@@ -98,6 +114,8 @@ void lw_ppo_update_free(lw_ppo_update **pp)
     }
     lw_ppo_part_clear(&u->part);
     lw_memory_free(u->dev->memory, &u->sum, (size_t)u->floats * sizeof *u->sum);
+    if (u->still)
+        lw_memory_free(u->dev->memory, &u->still, (size_t)u->still_n * sizeof *u->still);
     lw_free(pp);
 }
 
@@ -221,6 +239,8 @@ static int adam(batch *b, double *norm)
     up.n = lw_store_slabs(u->store, up.slab);
     if (b->parts > 1)
         up.slab[LW_SLAB_GRAD] = u->sum;
+    if (u->still)
+        u->dev->copy(u->dev->self, up.slab[LW_SLAB_GRAD] + u->still_from, u->still, u->still_n);
     int rc = u->dev->update(u->dev->self, &up, norm);
     if (rc == LW_ENUMERIC) {
         if (b->parts > 1) /* the sum, not the last part alone */

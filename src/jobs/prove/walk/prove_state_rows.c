@@ -80,6 +80,7 @@ int lw_state_rows_new(lw_device *dev, const lw_policy_config *config, lw_store *
     r->width = lw_policy_key_width(config);
     r->bytes = sizeof *r;
     r->training = o->training;
+    r->sees_query = lw_policy_sees_query(config);
     r->dots = dev->kernels->reduce.dots;
     LW_TRY(new_table(r, count_slots(r, o), &r->table));
     LW_TRY(lw_state_rows_compile(r, store, o));
@@ -125,12 +126,39 @@ static lw_atom *atoms_of(const lw_state_rows *r, int32_t slot)
     return r->table.atoms + (ptrdiff_t)slot * r->most_atoms;
 }
 
-static int32_t find(const lw_state_rows *r, const lw_atom *atoms, int32_t n, uint64_t hash)
+/* What is looked up: goals, and of the query what the network sees in them. */
+typedef struct lw_state_key {
+    const lw_atom *atoms;
+    int32_t n, query[2];
+    uint64_t hash;
+} lw_state_key;
+
+/* Only arguments that occur: all other queries share the row. */
+static lw_state_key key_of(const lw_state_rows *r, const lw_atom *atoms, int32_t n, uint64_t hash,
+                           lw_atom query)
+{
+    lw_state_key k = {.atoms = atoms, .n = n, .hash = hash};
+    for (int32_t i = 0; r->sees_query && i < n; i++)
+        for (int side = 0; side < 2; side++)
+            if (atoms[i].arg[0] == query.arg[side] || atoms[i].arg[1] == query.arg[side])
+                k.query[side] = query.arg[side];
+    return k;
+}
+
+static int32_t *bucket_of(const lw_state_table *t, uint64_t hash, const int32_t query[2])
+{
+    uint64_t seen = (uint64_t)(uint32_t)query[0] << 32 | (uint32_t)query[1];
+    return &t->bucket[(hash ^ (seen * 0x9e3779b97f4a7c15u >> 20)) & t->mask];
+}
+
+static int32_t find(const lw_state_rows *r, const lw_state_key *k)
 {
     const lw_state_table *t = &r->table;
-    int32_t i = t->bucket[hash & t->mask];
+    const lw_atom *atoms = k->atoms;
+    int32_t i = *bucket_of(t, k->hash, k->query), n = k->n;
     for (; i >= 0; i = t->slot[i].next)
-        if (t->slot[i].hash == hash && t->slot[i].n == n &&
+        if (t->slot[i].hash == k->hash && t->slot[i].n == n && t->slot[i].query[0] == k->query[0] &&
+            t->slot[i].query[1] == k->query[1] &&
             memcmp(atoms_of(r, i), atoms, (size_t)n * sizeof *atoms) == 0)
             break;
     return i;
@@ -138,14 +166,14 @@ static int32_t find(const lw_state_rows *r, const lw_atom *atoms, int32_t n, uin
 
 static void link_slot(lw_state_table *t, int32_t i)
 {
-    int32_t *bucket = &t->bucket[t->slot[i].hash & t->mask];
+    int32_t *bucket = bucket_of(t, t->slot[i].hash, t->slot[i].query);
     t->slot[i].next = *bucket;
     *bucket = i;
 }
 
 static void unlink_slot(lw_state_table *t, int32_t i)
 {
-    int32_t *at = &t->bucket[t->slot[i].hash & t->mask];
+    int32_t *at = bucket_of(t, t->slot[i].hash, t->slot[i].query);
     while (*at != i)
         at = &t->slot[*at].next;
     *at = t->slot[i].next;
@@ -174,26 +202,30 @@ static int32_t make_room(lw_state_rows *r)
     return -1;
 }
 
-static int32_t insert(lw_state_rows *r, const lw_atom *atoms, int32_t n, uint64_t hash)
+static int32_t insert(lw_state_rows *r, const lw_state_key *k)
 {
+    int32_t n = k->n;
     LW_ASSERT(n > 0 && n <= r->most_atoms, "a state of %d goals, %d at most", n, r->most_atoms);
     lw_state_table *t = &r->table;
     int32_t i = make_room(r);
     if (i < 0)
         return -1;
-    t->slot[i] = (lw_state_slot){.hash = hash, .ticket = r->queued, .n = n};
+    t->slot[i] = (lw_state_slot){
+        .hash = k->hash, .ticket = r->queued, .n = n, .query = {k->query[0], k->query[1]}};
     link_slot(t, i);
-    memcpy(atoms_of(r, i), atoms, (size_t)n * sizeof *atoms);
+    memcpy(atoms_of(r, i), k->atoms, (size_t)n * sizeof *k->atoms);
     t->queue[r->queued++ % t->n_slots] = i;
     return i;
 }
 
-int32_t lw_state_rows_hold(lw_state_rows *r, const lw_atom *atoms, int32_t n, uint64_t hash)
+int32_t lw_state_rows_hold(lw_state_rows *r, const lw_atom *atoms, int32_t n, uint64_t hash,
+                           lw_atom query)
 {
-    int32_t i = find(r, atoms, n, hash);
+    const lw_state_key key = key_of(r, atoms, n, hash, query);
+    int32_t i = find(r, &key);
     bool hit = i >= 0;
     if (!hit)
-        i = insert(r, atoms, n, hash);
+        i = insert(r, &key);
     if (i < 0)
         return -1;
     r->counts.wanted++;

@@ -2,7 +2,7 @@
 /*
  * Features of proof states by a policy network, each state computed once as long as it is kept.
  *
- *   slot = lw_state_rows_hold(r, atoms, n, lw_state_hash(atoms, n))    found, or queued
+ *   slot = lw_state_rows_hold(r, atoms, n, lw_state_hash(atoms, n), query)    found, or queued
  *   n = lw_state_rows_begin(r)       a run of up to `rows` queued states begins, in n parts;
  *   lw_state_rows_part(r, i, ..)     inside tasks, each i < n once, states being looked up
  *                                    meanwhile;
@@ -54,8 +54,10 @@ void lw_state_rows_free(lw_state_rows **pp);
 void lw_state_rows_forget(lw_state_rows *r);
 
 /* The state's slot, held once more; -1: every slot is held. New ones are queued; from an empty table
- * they get slots 0, 1, 2 .. as long as none is dropped. hash: lw_state_hash of the goals. */
-int32_t lw_state_rows_hold(lw_state_rows *r, const lw_atom *atoms, int32_t n, uint64_t hash);
+ * they get slots 0, 1, 2 .. as long as none is dropped. hash: lw_state_hash of the goals. query: of the proof;
+ * a network that sees the query (lw_policy_sees_query) has rows for each of them, where its constants occur. */
+int32_t lw_state_rows_hold(lw_state_rows *r, const lw_atom *atoms, int32_t n, uint64_t hash,
+                           lw_atom query);
 /* Twice as many slots; states keep theirs. LW_ENOMEM: nothing has changed. */
 int lw_state_rows_grow(lw_state_rows *r);
 /* Asks memory for what lw_state_rows_hold will read. */

@@ -8,9 +8,10 @@
 
 typedef struct lw_state_slot {
     uint64_t hash;
-    int64_t ticket; /* place in the queue of all times: computed when below `done` */
-    int32_t next;   /* in its bucket, -1: the last */
-    int32_t n;      /* goals, 0: an empty slot */
+    int64_t ticket;   /* place in the queue of all times: computed when below `done` */
+    int32_t next;     /* in its bucket, -1: the last */
+    int32_t n;        /* goals, 0: an empty slot */
+    int32_t query[2]; /* that the network sees it with, 0: for any */
     int32_t held;
     bool again; /* found since the hand came by */
 } lw_state_slot;
@@ -47,7 +48,7 @@ struct lw_state_rows {
     lw_device *dev;
     lw_policy_config config;
     int32_t rows, most_atoms, width;
-    bool training;
+    bool training, sees_query;
     lw_state_table table;
     int32_t hand;
     int64_t queued, done; /* tickets given, tickets computed */

@@ -111,9 +111,15 @@ static const lw_atom *in_order(const lw_state_rows *r, const lw_atom *a, int32_t
 void lw_state_rows_fill(const lw_state_rows *r, int32_t slot, int32_t *predicates,
                         int32_t *arguments, float *scale)
 {
-    lw_atom sorted[LW_PROOF_MOST_ATOMS];
-    int32_t n = r->table.slot[slot].n;
-    const lw_atom *a = in_order(r, r->table.atoms + (ptrdiff_t)slot * r->most_atoms, n, sorted);
+    lw_atom seen[LW_PROOF_MOST_ATOMS], sorted[LW_PROOF_MOST_ATOMS];
+    const lw_state_slot *s = &r->table.slot[slot];
+    const lw_atom *goal = r->table.atoms + (ptrdiff_t)slot * r->most_atoms;
+    int32_t n = s->n;
+    for (int32_t k = 0; k < n; k++)
+        seen[k] = (lw_atom){goal[k].p,
+                            {lw_policy_argument(&r->config, goal[k].arg[0], s->query),
+                             lw_policy_argument(&r->config, goal[k].arg[1], s->query)}};
+    const lw_atom *a = in_order(r, seen, n, sorted);
     for (int32_t k = 0; k < r->most_atoms; k++) {
         bool real = k < n;
         predicates[k] = real ? a[k].p : 0;

@@ -83,7 +83,7 @@ static int32_t hold_too(lw_walks *w, lw_walker *me, int32_t slot)
     int32_t n;
     uint64_t hash;
     const lw_atom *atoms = lw_state_rows_atoms(w->stage[me->stage].rows, slot, &n, &hash);
-    int32_t to = lw_state_rows_hold(exact, atoms, n, hash);
+    int32_t to = lw_state_rows_hold(exact, atoms, n, hash, me->path->query);
     if (to >= 0)
         me->needs = LW_MAX(me->needs, lw_state_rows_ticket(exact, to));
     return to;

@@ -57,7 +57,7 @@ static bool hold_endf(const lw_walks *w, lw_walk_stage *s)
 {
     const lw_atom endf = {lw_kb_endf(w->kb), {0, 0}};
     if (s->endf < 0)
-        s->endf = lw_state_rows_hold(s->rows, &endf, 1, lw_state_hash(&endf, 1));
+        s->endf = lw_state_rows_hold(s->rows, &endf, 1, lw_state_hash(&endf, 1), endf);
     return s->endf >= 0;
 }
 
@@ -77,7 +77,7 @@ static bool hold_current(lw_walks *w, lw_walker *me)
         int32_t n;
         const lw_atom *state = lw_path_state(me->path, &w->o.env, &n);
         me->current = lw_state_rows_hold(rows_of(w, me), state, n,
-                                         me->path->hash[me->path->n_states - 1]);
+                                         me->path->hash[me->path->n_states - 1], me->path->query);
         me->current_for = me->path->n_states;
     }
     if (me->current < 0)
@@ -98,7 +98,8 @@ static int32_t hold_successor(lw_walks *w, const lw_lane *lane, int32_t k)
         lw_state_rows_hold_again(s->rows, s->endf);
         return s->endf;
     }
-    return lw_state_rows_hold(s->rows, state, m->first[k + 1] - m->first[k], m->hash[k]);
+    return lw_state_rows_hold(s->rows, state, m->first[k + 1] - m->first[k], m->hash[k],
+                              w->walker[lane->walker].path->query);
 }
 
 static bool look_up_lane(lw_walks *w, lw_lane *lane)
