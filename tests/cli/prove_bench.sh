@@ -27,8 +27,9 @@ for file in summary.json cases.csv steps.csv report.html; do
     [ -s out/$file ] || fails "no $file"
 done
 cmp -s cases.csv out/cases.csv || fails '--csv and cases.csv differ'
-[ "$(wc -l <cases.csv)" -eq 7 ] || fails 'uniform, f32 with 512, 1 and 3 and nothing kept, bf16'
+[ "$(wc -l <cases.csv)" -eq 8 ] || fails 'uniform, f32 with 512, 1 and 3, nothing kept and one query, bf16'
 grep -q '^uniform,512,2,' cases.csv || fails 'no uniform case'
+grep -q '^repeated,512,2,.*,6,' cases.csv || fails 'the first query six times is six choices'
 grep -q '^f32,3,2,.*,10,' cases.csv || fails 'the case of batch 3 has another number of choices'
 [ "$(wc -l <out/steps.csv)" -eq 3 ] || fails 'two steps'
 for text in 'Time of each step' 'Where the time' 'bit for bit' 'Padding avoided'; do

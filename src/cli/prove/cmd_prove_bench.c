@@ -158,7 +158,8 @@ const lw_command lw_cmd_prove_bench = {
     .summary = "how long an evaluation takes, and where the time goes",
     .usage = "DATASET [options]",
     .notes = "The first queries and their corruptions are walked without a network, in f32 with "
-             "each batch size, without keeping features, and in bf16; then the steps of one batch "
+             "each batch size, without keeping features, as many times the first query, and in "
+             "bf16; then the steps of one batch "
              "are timed one by one. Every sample has a set-up of its own, so nothing is known from "
              "the one before. Fails when results depend on batch or cache.",
     .examples = "leeway prove bench data/family --rules rules48.txt --output-dir bench\n"

@@ -26,6 +26,7 @@ typedef struct bench_run {
     int64_t n, at, most; /* most: walks of this run, the first ones */
     outcome *now, *f32;  /* [n] */
     bool known;          /* f32 holds results */
+    bool repeated;       /* every candidate is the first query */
     int64_t sample, samples;
 } bench_run;
 
@@ -73,7 +74,7 @@ static bool next_walk(void *self, lw_walk *out)
     bench_run *r = self;
     if (r->at == r->most)
         return false;
-    *out = (lw_walk){.id = r->at, .query = r->candidate[r->at]};
+    *out = (lw_walk){.id = r->at, .query = r->candidate[r->repeated ? 0 : r->at]};
     r->at++;
     return true;
 }
@@ -182,21 +183,23 @@ static double share_of(double flops, double seconds, double gflops)
     return seconds > 0 && gflops > 0 ? 1e-9 * flops / seconds / gflops : (double)NAN;
 }
 
-/* Equal results of all f32 cases, whatever batch and cache. */
+/* Equal results of all f32 cases, whatever batch and cache; the first query's each time it is walked again, unless
+ * choices are drawn anew. */
 static int expect_same(bench_run *r, const lw_prove_bench_case *k)
 {
-    if (!lw_str_eq(k->method, "f32"))
+    if (lw_str_eq(k->method, "uniform") || lw_str_eq(k->method, "bf16"))
         return 0;
     if (!r->known) {
         r->known = true;
         memcpy(r->f32, r->now, (size_t)r->n * sizeof *r->now);
         return 0;
     }
-    for (int64_t i = 0; i < r->n; i++)
-        if (r->now[i].log_prob != r->f32[i].log_prob || r->now[i].end != r->f32[i].end ||
-            r->now[i].depth != r->f32[i].depth)
+    for (int64_t i = 0; i < (r->repeated && r->c->walks.sample ? 1 : r->n); i++) {
+        const outcome *is = &r->now[i], *was = &r->f32[r->repeated ? 0 : i];
+        if (is->log_prob != was->log_prob || is->end != was->end || is->depth != was->depth)
             return lw_fail(LW_EFAILED, "candidate %lld: %s gives another result than %s",
                            (long long)i, k->name, r->b->cases[1].name);
+    }
     return 0;
 }
 
@@ -206,12 +209,16 @@ static int add_case(bench_run *r, const char *method, int32_t batch, size_t cach
     bool uniform = lw_str_eq(method, "uniform"), bf16 = lw_str_eq(method, "bf16");
     lw_walks_options o = r->c->walks;
     sample s;
+    r->repeated = lw_str_eq(method, "repeated");
     o.fixed_batch_size = batch;
     o.cache_bytes = cache;
     o.precision = bf16 ? LW_NUM_BF16 : LW_NUM_F32;
     *k = (lw_prove_bench_case){.method = method, .batch = batch};
-    snprintf(k->name, sizeof k->name, "%s%s, batch %d%s", uniform ? "" : "network ", method, batch,
-             cache == 0 && !uniform ? ", nothing kept" : "");
+    snprintf(k->name, sizeof k->name, "%s%s, batch %d%s", uniform ? "" : "network ",
+             r->repeated ? "f32" : method, batch,
+             r->repeated              ? ", one query"
+             : cache == 0 && !uniform ? ", nothing kept"
+                                      : "");
     LW_TRY(take_samples(r, uniform ? NULL : r->policy, &o, r->n, k->name, &k->set_up, &k->run, &s));
     k->counts = s.counts;
     k->counts_ms = s.run;
@@ -232,7 +239,7 @@ static int run_cases(bench_run *r)
 {
     const lw_prove_bench_config *c = r->c;
     int32_t usual = c->walks.fixed_batch_size;
-    r->b->cases = lw_calloc((size_t)c->n_batch + 4, sizeof *r->b->cases);
+    r->b->cases = lw_calloc((size_t)c->n_batch + 5, sizeof *r->b->cases);
     if (!r->b->cases)
         return LW_ENOMEM;
     LW_TRY(add_case(r, "uniform", usual, c->walks.cache_bytes));
@@ -242,6 +249,7 @@ static int run_cases(bench_run *r)
             LW_TRY(add_case(r, "f32", c->batch[i], c->walks.cache_bytes));
     if (c->walks.cache_bytes > 0)
         LW_TRY(add_case(r, "f32", usual, 0));
+    LW_TRY(add_case(r, "repeated", usual, c->walks.cache_bytes));
     return add_case(r, "bf16", usual, c->walks.cache_bytes);
 }
 
@@ -321,7 +329,7 @@ static int bench(bench_run *r, const lw_queries *q)
     if (!b->machine)
         return lw_fail(LW_ENOMEM, "no memory for the machine's description");
     r->samples = r->c->samples *
-                 (int64_t)(r->c->n_batch + 3 + (r->c->steps ? r->c->walks.env.max_depth : 0));
+                 (int64_t)(r->c->n_batch + 4 + (r->c->steps ? r->c->walks.env.max_depth : 0));
     lw_observe_progress(r->obs, "bench", 0, r->samples, "what this machine can do");
     LW_TRY(lw_machine_measure(b->threads, isa, r->obs, &b->peak));
     LW_TRY(run_cases(r));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long the evaluation of a policy takes and where the time goes: the same candidates walked
- * with each number of proofs alive together, by no network, in f32 and in bf16, and the cost of
- * every single step of one batch.
+ * with each number of proofs alive together, by no network, in f32 and in bf16, as many times one
+ * query, and the cost of every single step of one batch.
  *
  * A sample is a run on a set-up of its own, so that nothing is known from the one before. Setting
  * up (plans, memory, tables projected, one candidate walked) is timed apart.
@@ -33,8 +33,9 @@ typedef struct lw_prove_bench_config {
 
 /* One way to evaluate all candidates. */
 typedef struct lw_prove_bench_case {
-    char name[48];      /* "network f32, batch 512" */
-    const char *method; /* "uniform", "f32", "bf16" */
+    char name[48]; /* "network f32, batch 512" */
+    const char
+        *method; /* "uniform", "f32", "repeated" (f32, the first query again and again), "bf16" */
     int32_t batch;
     lw_summary set_up, run; /* milliseconds */
     lw_walks_counts counts; /* of the sample nearest to the median time */
