@@ -26,18 +26,10 @@ static const lw_option eval_options[] = {
      .unit = "name", .help = "queries: test, valid or train"},
     {LW_OPT(eval_cli, prove.filter_queries_by_rules), .name = "filter-queries-by-rules",
      .group = "Data", .help = "leave out, and count, queries whose predicate heads no rule"},
-    LW_PROVE_CANDIDATES_N(eval_cli, candidates),
-    {LW_OPT_LIST(eval_cli, candidates.modes, candidates.n_modes), .name = "corruption-modes",
-     .fallback = "head,tail", .choices = "head|tail|both", .group = "Candidates",
-     .help = "what is replaced; metrics are means over modes; both: heads and tails in one list, "
-             "half of each"},
-    {LW_OPT(eval_cli, candidates.filtered), .name = "filtered", .fallback = "true",
-     .group = "Candidates",
-     .help = "pass over known positives of train, valid and test, but rank against them too"},
-    {LW_OPT(eval_cli, candidates.domains), .name = "domains", .choices = "auto|yes|no",
-     .fallback = "auto", .group = "Candidates",
-     .help =
-         "replace by constants of the same domain: when the dataset has domains, always, never"},
+    LW_PROVE_CANDIDATES_N(eval_cli, candidates, "100", "Candidates"),
+    LW_PROVE_CANDIDATES_MODES(eval_cli, candidates, "Candidates"),
+    LW_PROVE_CANDIDATES_FILTERED(eval_cli, candidates, "Candidates"),
+    LW_PROVE_CANDIDATES_DOMAINS(eval_cli, candidates, "Candidates"),
     {LW_OPT(eval_cli, policy), .name = "policy", .path = LW_PATH_IN, .fallback = "uniform",
      .unit = "policy", .group = "Policy",
      .help = "run, checkpoint or model folder; .safetensors file of weights (ours or published); "

@@ -5,15 +5,15 @@
 #include "eval/eval.h"
 #include "jobs/prove/kge/kge_job.h"
 
-#include "cli/prove/cmd_prove.h"
+#include "cli/prove/cmd_prove_candidates.h"
 
 enum { BY_KGE, BY_RULES };
 
 typedef struct rank_cli {
     lw_prove_cli data;
-    const char *kge, *confidence, *save_ranks, *n_corruptions, *modes[LW_CORRUPT_MODES];
-    int32_t n_modes, domains, rule, by, score;
-    bool filtered;
+    lw_prove_candidates candidates;
+    const char *kge, *confidence, *save_ranks;
+    int32_t by, score;
 } rank_cli;
 
 static const lw_option options[] = {
@@ -32,19 +32,11 @@ static const lw_option options[] = {
          "1 - product(1 - confidence)"},
     {LW_OPT(rank_cli, data.split), .name = "split", .fallback = "test", .unit = "name",
      .group = "Queries", .help = "test, valid or train"},
-    {LW_OPT(rank_cli, n_corruptions), .name = "n-corruptions", .fallback = "all", .unit = "number",
-     .group = "Queries",
-     .help = "false answers of each query in each mode: all, or so many drawn without replacement"},
-    {LW_OPT_LIST(rank_cli, modes, n_modes), .name = "corruption-modes", .fallback = "head,tail",
-     .choices = "head|tail|both", .group = "Queries",
-     .help = "what is asked for; both: heads and tails in one list, half of each"},
-    {LW_OPT(rank_cli, filtered), .name = "filtered", .fallback = "true", .group = "Queries",
-     .help = "pass over other true triples of all splits, but rank against them too"},
-    {LW_OPT(rank_cli, domains), .name = "domains", .choices = "auto|yes|no", .fallback = "auto",
-     .group = "Queries",
-     .help = "answers of the argument's domain only; auto: if there are domains"},
-    {LW_OPT(rank_cli, rule), .name = "rank-rule", .choices = "realistic|optimistic|pessimistic",
-     .fallback = "realistic", .group = "Queries", .help = "how ties count"},
+    LW_PROVE_CANDIDATES_N(rank_cli, candidates, "all", "Candidates"),
+    LW_PROVE_CANDIDATES_MODES(rank_cli, candidates, "Candidates"),
+    LW_PROVE_CANDIDATES_FILTERED(rank_cli, candidates, "Candidates"),
+    LW_PROVE_CANDIDATES_DOMAINS(rank_cli, candidates, "Candidates"),
+    LW_PROVE_CANDIDATES_RULE(rank_cli, candidates, "Candidates"),
     {LW_OPT(rank_cli, save_ranks), .name = "save-ranks", .path = LW_PATH_OUT, .unit = "csv",
      .group = "Output",
      .help = "of every query in every mode: its score, and candidates above, "
@@ -72,19 +64,18 @@ static void ranking_clear(ranking *r)
     lw_kb_free(&r->kb);
 }
 
-static int open_pool(const rank_cli *o, int64_t seed, ranking *r)
+static int open_pool(const lw_corrupt_options *c, ranking *r)
 {
-    const lw_corrupt_options c = {
-        .n = r->drawn, .filtered = o->filtered, .domains = o->domains, .seed = (uint64_t)seed};
-    if (o->filtered)
+    r->drawn = c->n;
+    if (c->filtered)
         LW_TRY(lw_positives_open(r->kb, &r->known));
-    return lw_corruptor_new(r->kb, &c, r->known.set, o->filtered ? LW_QUERIES_SPLITS : 0, &r->pool);
+    return lw_corruptor_new(r->kb, c, r->known.set, c->filtered ? LW_QUERIES_SPLITS : 0, &r->pool);
 }
 
 static lw_kge_rank_options kge_options(const rank_cli *o, const ranking *r)
 {
     lw_kge_rank_options k = {.pool = r->pool, .drawn = r->drawn > 0, .keep = o->save_ranks != NULL};
-    lw_prove_modes(o->modes, o->n_modes, k.mode);
+    lw_prove_modes(o->candidates.modes, o->candidates.n_modes, k.mode);
     return k;
 }
 
@@ -103,7 +94,7 @@ static int rank_by_rules(const rank_cli *o, int threads, const lw_observer *obs,
 {
     lw_rules_rank_options ro = {
         .kb = r->kb, .pool = r->pool, .drawn = r->drawn > 0, .score = o->score};
-    lw_prove_modes(o->modes, o->n_modes, ro.mode);
+    lw_prove_modes(o->candidates.modes, o->candidates.n_modes, ro.mode);
     if (o->confidence) {
         LW_CLEANUP(lw_free) char *text = NULL;
         size_t n;
@@ -120,10 +111,12 @@ static int rank_by_rules(const rank_cli *o, int threads, const lw_observer *obs,
 static int work(const lw_cli *cli, const rank_cli *o, lw_problems *problems, ranking *r)
 {
     LW_TRY(check_options(o));
-    LW_TRY(lw_prove_count(o->n_corruptions, &r->drawn));
+    lw_corrupt_options corrupt;
+    LW_TRY(lw_prove_corruption(cli, &o->candidates, &corrupt));
     LW_TRY(lw_prove_open_queries(&o->data, problems, &r->kb, &r->queries));
-    LW_TRY(open_pool(o, cli->global.seed, r));
-    if (lw_prove_dry_run(cli, "rank", &r->queries, (int64_t)r->queries.n * o->n_modes, r->drawn))
+    LW_TRY(open_pool(&corrupt, r));
+    if (lw_prove_dry_run(cli, "rank", &r->queries, (int64_t)r->queries.n * o->candidates.n_modes,
+                         r->drawn))
         return 0;
     LW_CLEANUP(lw_cli_observer_close) lw_cli_observer obs;
     lw_cli_observer_open(&obs, cli);
@@ -171,18 +164,19 @@ static const char *const score_name[] = {"max-plus", "max", "noisy-or"};
 
 static json_t *report_json(const rank_cli *o, const ranking *r)
 {
-    json_t *j = metrics_json(&r->ranks.all[o->rule]), *modes = json_object(),
+    json_t *j = metrics_json(&r->ranks.all[o->candidates.rank_rule]), *modes = json_object(),
            *rules = json_object();
     for (int m = 0; m < LW_CORRUPT_MODES; m++)
         if (r->ranks.sum[m][0].n > 0)
             json_object_set_new(modes, lw_corrupt_mode_name((lw_corrupt_mode)m),
-                                metrics_json(&r->ranks.sum[m][o->rule]));
+                                metrics_json(&r->ranks.sum[m][o->candidates.rank_rule]));
     for (int i = 0; i < LW_RANK_RULES; i++)
         json_object_set_new(rules, lw_rank_rule_name((lw_rank_rule)i),
                             metrics_json(&r->ranks.all[i]));
     json_object_set_new(j, "per_mode", modes);
     json_object_set_new(j, "per_rule", rules);
-    json_object_set_new(j, "rank_rule", json_string(lw_rank_rule_text((lw_rank_rule)o->rule)));
+    json_object_set_new(j, "rank_rule",
+                        json_string(lw_rank_rule_text((lw_rank_rule)o->candidates.rank_rule)));
     json_object_set_new(j, "queries", json_integer(r->queries.n));
     json_object_set_new(j, "n_corruptions", json_integer((json_int_t)r->drawn));
     json_object_set_new(j, "candidates", json_integer((json_int_t)r->ranks.candidates));
@@ -192,7 +186,7 @@ static json_t *report_json(const rank_cli *o, const ranking *r)
         json_object_set_new(j, "rules", json_integer(r->kb->n_rules));
         json_object_set_new(j, "goals", json_integer((json_int_t)r->ranks.goals));
     }
-    json_object_set_new(j, "filtered", json_boolean(o->filtered));
+    json_object_set_new(j, "filtered", json_boolean(o->candidates.filtered));
     json_object_set_new(j, "memory", json_integer((json_int_t)r->ranks.bytes));
     json_object_set_new(j, "seconds", json_real(r->ranks.seconds));
     return j;
@@ -218,16 +212,17 @@ static void print_report(const rank_cli *o, const ranking *r)
     if (o->by == BY_RULES)
         lw_cli_print("by %d rules applied once to %d facts, %s: %lld goals\n", r->kb->n_rules,
                      r->kb->facts.n, score_name[o->score], (long long)r->ranks.goals);
-    lw_cli_print("rank %s; ", lw_rank_rule_text((lw_rank_rule)o->rule));
+    lw_cli_print("rank %s; ", lw_rank_rule_text((lw_rank_rule)o->candidates.rank_rule));
     if (r->drawn)
         lw_cli_print("%lld corruptions drawn for each list", (long long)r->drawn);
     else
         lw_cli_print("all corruptions");
-    lw_cli_print("%s\n", o->filtered ? ", filtered" : "");
+    lw_cli_print("%s\n", o->candidates.filtered ? ", filtered" : "");
     print_heads("corrupted");
     for (int m = 0; m < LW_CORRUPT_MODES; m++)
         if (r->ranks.sum[m][0].n > 0)
-            print_row(lw_corrupt_mode_name((lw_corrupt_mode)m), &r->ranks.sum[m][o->rule]);
+            print_row(lw_corrupt_mode_name((lw_corrupt_mode)m),
+                      &r->ranks.sum[m][o->candidates.rank_rule]);
     lw_cli_print("\n");
     print_heads("rank rule");
     for (int i = 0; i < LW_RANK_RULES; i++)
