@@ -1,33 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-# libleeway.a and libleeway.so from the objects of all folders below the command line, and `cmake --install`:
-# program, its modules, libraries, header, pkg-config file, CMake package (leeway::leeway shared, leeway::static).
+# libleeway.a and libleeway.so: the objects of src/api and, of the folders below it, those that these reach, so that a
+# program that links them needs no reader of pictures, archives or videos (docs/adr/0022-a-small-library.md); and
+# `cmake --install`: program, its modules, libraries, header, pkg-config file, CMake package (leeway::leeway shared,
+# leeway::static).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(objects "")
-foreach(folder ${LW_FOLDERS})
-  if(NOT folder STREQUAL lw_cli)
-    list(APPEND objects $<TARGET_OBJECTS:${folder}>)
-    list(APPEND LW_OBJECT_FOLDERS ${folder})
-  endif()
-endforeach()
-set(outside PkgConfig::JANSSON PkgConfig::YAML PkgConfig::PNG PkgConfig::TURBOJPEG PkgConfig::ARCHIVE
-  ${LW_WEBP_TARGET}   m Threads::Threads)
+# Folders that src/api stands on.
+set(below lw_api)
+set(open lw_api)
+while(open)
+  list(POP_FRONT open folder)
+  get_target_property(deps ${folder} LINK_LIBRARIES)
+  list(FILTER deps INCLUDE REGEX "^lw_")
+  list(REMOVE_ITEM deps ${below})
+  list(APPEND below ${deps})
+  list(APPEND open ${deps})
+endwhile()
+list(REMOVE_DUPLICATES below)
+list(REMOVE_ITEM below lw_api)
+list(TRANSFORM below REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE archives)
 
 # One object with everything, its hidden (private) symbols made local: nothing but leeway.h's names in libleeway.a.
 set(whole ${CMAKE_BINARY_DIR}/generated/leeway_whole.o)
-add_custom_command(OUTPUT ${whole} DEPENDS ${LW_OBJECT_FOLDERS} ${objects} COMMAND_EXPAND_LISTS VERBATIM
-  COMMAND ${CMAKE_LINKER} -r -o ${whole} ${objects}
+add_custom_command(OUTPUT ${whole} DEPENDS lw_api ${below} $<TARGET_OBJECTS:lw_api> ${archives} COMMAND_EXPAND_LISTS VERBATIM
+  COMMAND ${CMAKE_LINKER} -r -o ${whole} $<TARGET_OBJECTS:lw_api> --start-group ${archives} --end-group
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${whole})
 add_library(leeway_static STATIC ${whole})
 set_source_files_properties(${whole} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
 set_target_properties(leeway_static PROPERTIES OUTPUT_NAME leeway)
 
-add_library(leeway_shared SHARED ${objects})
+add_library(leeway_shared SHARED $<TARGET_OBJECTS:lw_api>)
 set_target_properties(leeway_shared PROPERTIES OUTPUT_NAME leeway VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME leeway LINK_DEPENDS ${CMAKE_SOURCE_DIR}/tools/leeway.map)
-target_link_libraries(leeway_shared PRIVATE ${outside})
-target_link_options(leeway_shared PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/tools/leeway.map)
+target_link_libraries(leeway_shared PRIVATE lw_api)
+# --as-needed: libraries that only unreached objects use are not named.
+target_link_options(leeway_shared PRIVATE -Wl,--as-needed -Wl,--version-script=${CMAKE_SOURCE_DIR}/tools/leeway.map)
 if(NOT LW_SANITIZE)
   target_link_options(leeway_shared PRIVATE -Wl,--no-undefined)
 endif()
@@ -36,10 +44,6 @@ target_include_directories(leeway_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_I
 # Objects alone carry no language for the linker.
 set_target_properties(leeway_static leeway_shared PROPERTIES LINKER_LANGUAGE C)
 
-if(LW_WEBP_LIB)
-  set(LW_WEBP_FLAG "-l${LW_WEBP_LIB} ")
-  set(LW_WEBP_LINK "${LW_WEBP_LIB};")
-endif()
 # From the folder of leeway.pc to the prefix, so that an installed tree may be moved.
 file(RELATIVE_PATH LW_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leeway)

@@ -336,20 +336,6 @@ int lw_data_values(const lw_dataset *d, int32_t h, int32_t w, int32_t channels, 
     return 0;
 }
 
-void lw_data_from_u8(const uint8_t *src, int64_t n, float *dst)
-{
-    for (int64_t i = 0; i < n; i++)
-        dst[i] = (float)src[i] / 127.5f - 1.0f;
-}
-
-void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float v = (src[i] + 1.0f) * 127.5f;
-        dst[i] = v >= 255.0f ? 255 : v > 0.0f ? (uint8_t)(v + 0.5f) : 0; /* NaN: 0 */
-    }
-}
-
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst)
 {
     const int64_t c = d->channels, line = d->w * c;

@@ -45,3 +45,17 @@ void lw_gray_to_rgb(float *x, int64_t n)
     for (int64_t i = n - 1; i >= 0; i--)
         x[3 * i] = x[3 * i + 1] = x[3 * i + 2] = x[i];
 }
+
+void lw_data_from_u8(const uint8_t *src, int64_t n, float *dst)
+{
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = (float)src[i] / 127.5f - 1.0f;
+}
+
+void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float v = (src[i] + 1.0f) * 127.5f;
+        dst[i] = v >= 255.0f ? 255 : v > 0.0f ? (uint8_t)(v + 0.5f) : 0; /* NaN: 0 */
+    }
+}

@@ -150,9 +150,6 @@ static inline int64_t lw_data_row_size(const lw_dataset *d)
 void lw_data_get(const lw_dataset *d, int64_t i, bool flip, float *dst);
 /* Rows first .. first + n - 1, as they are, by all threads: dst [n][h][w][channels]. */
 void lw_data_get_rows(const lw_dataset *d, lw_pool *pool, int64_t first, int64_t n, float *dst);
-/* Bytes back from floats: round((x + 1) * 127.5), clamped. n numbers. */
-void lw_data_to_u8(const float *src, int64_t n, uint8_t *dst);
-void lw_data_from_u8(const uint8_t *src, int64_t n, float *dst);
 
 /* $LW_CACHE, else $XDG_CACHE_HOME/leeway, else ~/.cache/leeway, into buf (returned); "" when there
  * is no home either. */

@@ -13,6 +13,7 @@
 #include "session/session_adversarial.h"
 #include "session/session_battery.h"
 #include "session/session_contract.h"
+#include "session/session_decoding.h"
 #include "session/session_device.h"
 #include "session/session_diffusion.h"
 #include "session/session_features.h"

@@ -1,47 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Latents of pictures, encoded once and kept, and pictures of latents. */
+/* Latents of pictures, encoded once and kept. */
 #include "session/session_latents.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char key_name[] = "leeway_latents";
-
-/* ---- of a network ---------------------------------------------------------------------------- */
-
-const char *lw_latents_of(const json_t *config)
-{
-    return json_string_value(json_object_get(json_object_get(config, key_name), "autoencoder"));
-}
-
-int32_t lw_picture_side(const lw_network *n)
-{
-    enum { MOST = 256 }; /* of shrink: an autoencoder of eight levels */
-    const json_t *shrink = json_object_get(json_object_get(n->config, key_name), "shrink");
-    json_int_t k = shrink ? json_integer_value(shrink) : 1;
-    return n->image_size * (int32_t)LW_MAX(LW_MIN(k, MOST), 1);
-}
-
-int32_t lw_picture_channels(const lw_network *n)
-{
-    return lw_latents_of(n->config) ? 3 : n->channels;
-}
-
-/* Pictures of so many pixels at a time: what a plan of several takes is bounded. */
-static int32_t batch_of(int64_t pixels)
-{
-    const int64_t together = 128 * 128;
-    return (int32_t)LW_MAX(LW_MIN(together / pixels, 16), 1);
-}
-
-/* ---- there ----------------------------------------------------------------------------------- */
-
 struct lw_latents {
     lw_device *dev;
     lw_autoencoder coder; /* its decoder is closed again; the encoder, once all are there */
     char *spec;           /* with the path made absolute */
-    uint64_t weights;     /* hash_of */
+    uint64_t weights;     /* lw_autoencoder_hash */
     const lw_dataset *pictures;
     lw_dataset *rows; /* borrowed */
     bool flip;
@@ -52,14 +21,6 @@ struct lw_latents {
     size_t row, frozen;
     bool mirrored; /* those that are being encoded */
 };
-
-/* Of the weights of both halves. */
-static uint64_t hash_of(const lw_autoencoder *a)
-{
-    const uint64_t part[2] = {lw_store_hash(a->encoder->store, LW_SLAB_PARAM),
-                              lw_store_hash(a->decoder->store, LW_SLAB_PARAM)};
-    return lw_hash64(part, sizeof part);
-}
 
 /* Of a folder that holds both halves the folder that was found (of a run the newest checkpoint), else
  * what was typed. */
@@ -82,7 +43,7 @@ static int build_encoder(lw_latents *l, int32_t conv)
 {
     LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
     const lw_dataset *d = l->pictures;
-    const int32_t batch = batch_of((int64_t)d->h * d->w);
+    const int32_t batch = lw_autoencoder_batch((int64_t)d->h * d->w);
     lw_taps taps;
     LW_TRY(lw_graph_new(&g));
     lw_network_in in = {.x = lw_input(g, "images", lw_type_of(LW_F32, 4, batch, d->h, d->w, 3)),
@@ -143,7 +104,7 @@ static int open_latents(lw_latents *l, const char *spec, int32_t conv)
     LW_TRY(lw_autoencoder_open(spec, &l->coder));
     LW_TRY(check_pictures(l, spec));
     LW_TRY(resolve(l, spec));
-    l->weights = hash_of(&l->coder);
+    l->weights = lw_autoencoder_hash(&l->coder);
     l->frozen = lw_store_bytes(l->coder.encoder->store) + lw_store_bytes(l->coder.decoder->store);
     lw_network_close(&l->coder.decoder);
     LW_TRY(describe(l));
@@ -282,95 +243,4 @@ lw_latents_cost lw_latents_get_cost(const lw_latents *l, lw_str *note)
     if (c.flops > 0)
         lw_str_addf(note, " (%.4g GFLOP once)", c.flops * 1e-9);
     return c;
-}
-
-/* ---- and back -------------------------------------------------------------------------------- */
-
-struct lw_decoding {
-    lw_autoencoder coder; /* without its encoder */
-    lw_forward *decode;
-};
-
-void lw_decoding_free(lw_decoding **pp)
-{
-    lw_decoding *d = *pp;
-    if (!d)
-        return;
-    lw_forward_free(&d->decode);
-    lw_autoencoder_close(&d->coder);
-    lw_free(pp);
-}
-
-/* Is it the autoencoder that the network was trained with? */
-static int check_decoder(const lw_decoding *d, const lw_network *n, const json_t *said)
-{
-    const char *hash = json_string_value(json_object_get(said, "hash"));
-    const char *where = n->dir ? n->dir : "this network", *spec = lw_latents_of(n->config);
-    char now[24];
-    snprintf(now, sizeof now, "%016llx", (unsigned long long)hash_of(&d->coder));
-    if (d->coder.channels != n->channels || n->image_size * d->coder.shrink != lw_picture_side(n))
-        return lw_fail(LW_EFORMAT,
-                       "%s: is in latents of %d channels, an autoencoder's that shrinks pictures "
-                       "%d times; %s makes others",
-                       where, (int)n->channels,
-                       (int)(n->image_size ? lw_picture_side(n) / n->image_size : 0), spec);
-    if (hash && !lw_str_eq(hash, now))
-        return lw_fail(LW_EFORMAT,
-                       "%s: the autoencoder %s has other weights than when this was trained", where,
-                       spec);
-    return 0;
-}
-
-static int build_decoder(lw_decoding *d, lw_device *dev, const lw_network *n)
-{
-    LW_CLEANUP(lw_graph_free) lw_graph *g = NULL;
-    const int32_t side = n->image_size;
-    const int64_t picture = lw_picture_side(n);
-    lw_taps taps;
-    LW_TRY(lw_graph_new(&g));
-    lw_val z = lw_input(
-        g, "latent", lw_type_of(LW_F32, 4, batch_of(picture * picture), side, side, n->channels));
-    lw_network_append(d->coder.decoder, g, (lw_network_in){.x = z}, &taps);
-    lw_graph_output_add(g, "y", lw_tap_find(&taps, "y"), LW_NOVAL);
-    return lw_forward_of(dev, &g, NULL, LW_SLAB_PARAM, d->coder.decoder->name, &d->decode);
-}
-
-int lw_decoding_new(lw_device *dev, const lw_network *n, lw_decoding **out)
-{
-    const json_t *said = json_object_get(n->config, key_name);
-    const char *spec = lw_latents_of(n->config), *at = spec;
-    if (!said)
-        return 0;
-    if (!spec)
-        return lw_fail(LW_EFORMAT, "%s: '%s' names no autoencoder", n->dir ? n->dir : "config.json",
-                       key_name);
-    if (lw_autoencoder_named(spec))
-        at = strchr(spec, ':') + 1;
-    if (!lw_path_exists(at))
-        return lw_fail(
-            LW_EIO,
-            "%s: it is in latents of the autoencoder %s, which is not there; where it is "
-            "now goes into '%s' of config.json",
-            n->dir ? n->dir : "this network", at, key_name);
-    LW_CLEANUP(lw_decoding_free) lw_decoding *d = lw_calloc(1, sizeof *d);
-    if (!d)
-        return LW_ENOMEM;
-    LW_TRY(lw_autoencoder_open(spec, &d->coder));
-    LW_TRY(check_decoder(d, n, said));
-    lw_network_close(&d->coder.encoder);
-    LW_TRY(build_decoder(d, dev, n));
-    *out = lw_steal(&d);
-    return 0;
-}
-
-size_t lw_decoding_bytes(const lw_decoding *d)
-{
-    const lw_plan_info i = lw_forward_info(d->decode);
-    return lw_store_bytes(d->coder.decoder->store) + i.frame_bytes + i.derived_bytes;
-}
-
-int lw_decoding_run(lw_decoding *d, const float *latents, int64_t n, float *pictures)
-{
-    const lw_feed feed[] = {{.name = "latent", .in = latents}, {.name = "y", .out = pictures}};
-    return lw_forward_rows(d->decode, "decode", n, feed, LW_COUNT(feed), NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Networks in the latents of an autoencoder: what is there of pictures before training, and the way back.
+ * Networks in the latents of an autoencoder: what is there of pictures before training; the way back is
+ * session_decoding.h.
  *
  *   pictures ──encoder, once──► latents-KEY.data of the cache ──► lw_dataset of floats ──► training
  *   "leeway_latents" of config.json ──► decoder ──► lw_sampler_run's pictures
@@ -9,18 +10,7 @@
 #define LW_SESSION_LATENTS_H
 
 #include "data/data.h"
-#include "models/models.h"
-#include "session/session_forward.h"
-
-/* ---- of a network ---------------------------------------------------------------------------- */
-
-/* "leeway_latents" of a config.json: the autoencoder's spec (borrowed), or NULL: it is in pixels. */
-const char *lw_latents_of(const json_t *config);
-/* Of the pictures that a generator makes, decoded where it is in latents. */
-int32_t lw_picture_side(const lw_network *n);
-int32_t lw_picture_channels(const lw_network *n);
-
-/* ---- there ----------------------------------------------------------------------------------- */
+#include "session/session_decoding.h"
 
 typedef struct lw_latents lw_latents;
 
@@ -42,16 +32,5 @@ typedef struct lw_latents_cost {
     double flops;  /* of encoding all; 0: they are there */
 } lw_latents_cost;
 lw_latents_cost lw_latents_get_cost(const lw_latents *l, lw_str *note);
-
-/* ---- and back -------------------------------------------------------------------------------- */
-
-typedef struct lw_decoding lw_decoding;
-/* *out stays NULL where n is in pixels. LW_EIO, LW_EFORMAT: the autoencoder is not there, or is another
- * one. Borrows the device. */
-int lw_decoding_new(lw_device *dev, const lw_network *n, lw_decoding **out);
-void lw_decoding_free(lw_decoding **pp);
-size_t lw_decoding_bytes(const lw_decoding *d); /* weights and plan */
-/* n latents to n pictures in [-1, 1], a bounded number at a time. */
-int lw_decoding_run(lw_decoding *d, const float *latents, int64_t n, float *pictures);
 
 #endif

@@ -3,7 +3,7 @@
  * what its answer makes of the picture. */
 #include "session/session_sampler.h"
 
-#include "session/session_latents.h"
+#include "session/session_decoding.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pictures from a generator: one evaluation (drift), or DDIM, ancestral sampling or DPM-Solver
- * (DDPM) with any number of evaluations. Of a network in latents (session_latents.h) they are decoded.
+ * (DDPM) with any number of evaluations. Of a network in latents (session_decoding.h) they are decoded.
  * Sample number i is a pure function of (weights, seed, i, its class): never of the batch it was
  * made in.
  */

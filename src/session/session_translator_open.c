@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a translator computes with: its networks, and the sizes they take. */
+#include "session/session_decoding.h"
 #include "session/session_generator.h"
-#include "session/session_latents.h"
 #include "session/session_sampler.h"
 #include "session/session_translator_private.h"
 

@@ -27,6 +27,12 @@ nm -D --defined-only "$lib/libleeway.so" | awk '$2 == "T" || $2 == "D" || $2 == 
 cmp "$dir/declared" "$dir/exported" || fails 'libleeway.so exports other names than leeway.h declares'
 nm -g --defined-only "$lib/libleeway.a" | awk 'NF == 3 {print $3}' | sort >"$dir/archived"
 cmp "$dir/declared" "$dir/archived" || fails 'libleeway.a gives away other names than leeway.h declares'
+# What a program that links the library loads with it (docs/adr/0022-a-small-library.md).
+needed=$(readelf -d "$lib/libleeway.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\.so.*/\1/p' | sort | tr '\n' ' ')
+case $needed in
+'libc libjansson libm ' | 'ld-linux-x86-64 libc libjansson libm ') ;;
+*) fails "libleeway.so needs $needed: not libc libjansson libm alone" ;;
+esac
 if grep -rIl -e "$dir/first" -e "$build" "$lib/pkgconfig" "$lib/cmake" "$prefix/include"; then
     fails 'an installed file names the build or the first prefix'
 fi
