@@ -14,6 +14,9 @@
 
 typedef enum lw_schedule { LW_SCHEDULE_CONSTANT, LW_SCHEDULE_COSINE } lw_schedule;
 
+/* Of a checkpoint that a run begins from: the average, or the weights of its last step. */
+typedef enum lw_start_weights { LW_START_MODEL, LW_START_EMA } lw_start_weights;
+
 /* Everything trainers share. Zero means "the job's default" where that makes sense. */
 typedef struct lw_train_config {
     const char *data;        /* data spec */
@@ -21,8 +24,11 @@ typedef struct lw_train_config {
     const char *part_of;     /* address of a page that the run's own links to, or NULL */
     const char *resume_from; /* run or checkpoint directory; NULL: start (or go on with output_dir
                                 when resume) */
-    bool resume;             /* go on from output_dir's last checkpoint */
-    bool reschedule;         /* resuming may change the learning rate's schedule */
+    const char
+        *init_from; /* weights to begin with: any model that may be named; NULL: random ones */
+    int32_t init_weights; /* lw_start_weights: which of a checkpoint's */
+    bool resume;          /* go on from output_dir's last checkpoint */
+    bool reschedule;      /* resuming may change the learning rate's schedule */
     const char
         *rescheduled;   /* which of its options are others now, but for the steps; NULL: none */
     int64_t steps;      /* 0: those of the run that goes on, or what minutes come to */

@@ -226,6 +226,8 @@ static int open_loop(lw_training *l)
     if (c->dry_run)
         return j->predict ? j->predict(j->self, &l->result) : 0;
     LW_TRY(lw_train_resume(c, j, &l->state));
+    if (l->state.first == 0)
+        LW_TRY(lw_train_init(c, j, l->obs, &l->state.init));
     if (j->restore && l->state.first > 0)
         LW_TRY(j->restore(j->self, l->state.recipe));
     if (j->prepare)

@@ -99,13 +99,14 @@ struct lw_train_job {
     lw_exec *side[LW_TRAIN_SIDES]; /* further plans of a step, or NULL */
     int64_t side_runs[LW_TRAIN_SIDES];
     const lw_plan *plan;
-    lw_leaves leaves;             /* the step's plan is of one */
-    uint64_t names;               /* of the dataset's names: its lw_kb_names, else 0 */
-    const char *unit;             /* what samples are, in the plural; NULL: samples */
-    json_t *model;                /* config.json of the checkpoint's model folder */
-    const char *weights;          /* its weights file; NULL: diffusers' name */
-    json_t *files;                /* {name: content} beside config.json, or NULL */
-    json_t *extra;                /* kept in state.json under "recipe_state"; may be NULL */
+    lw_leaves leaves;         /* the step's plan is of one */
+    uint64_t names;           /* of the dataset's names: its lw_kb_names, else 0 */
+    const char *unit;         /* what samples are, in the plural; NULL: samples */
+    json_t *model;            /* config.json of the checkpoint's model folder */
+    const char *weights;      /* its weights file; NULL: diffusers' name */
+    const lw_naming *namings; /* of files it may begin from (--init-from); NULL: its own names */
+    json_t *files;            /* {name: content} beside config.json, or NULL */
+    json_t *extra;            /* kept in state.json under "recipe_state"; may be NULL */
     const lw_train_curve *curves; /* ended by a NULL column; NULL: the loss */
     size_t kept_bytes;            /* that the job keeps beside the loop */
     size_t frozen_bytes;          /* of weights that it does not train */
@@ -146,6 +147,10 @@ struct lw_train_job {
 /* The run directory of the checkpoint that a config resumes from, whose config.yaml says what its
  * steps were; "" when it starts at step 0, or from a checkpoint outside any run. */
 int lw_train_origin(const lw_train_config *c, lw_str *run);
+
+/* The model whose weights the first step of this process begins with: the checkpoint that it goes on
+ * from, else that of --init-from. path stays empty where there is none. */
+int lw_train_begins_with(const lw_train_config *c, lw_model_place *out);
 
 /* Compiles a training graph as the config says (--precision, --recompute) and makes its exec (NULL:
  * none is wanted). */

@@ -21,6 +21,7 @@ typedef struct lw_train_state {
     json_t *
         pending; /* in place: log row of step `first` whose measures an interrupt cut off, or NULL */
     json_t *best;        /* in place: which checkpoint is the best one, or NULL */
+    json_t *init;        /* the weights it began with and their hash, or NULL */
     json_t *rescheduled; /* where the learning rate's schedule was changed: array, or NULL */
     json_t *recipe;      /* what the checkpoint keeps of the job's `extra`, or NULL */
 } lw_train_state;
@@ -58,6 +59,16 @@ void lw_train_state_clear(lw_train_state *s);
 /* Says that `goal` steps are done, and fills in what summary.json says that the run came to. */
 int lw_train_nothing_left(const lw_train_config *c, int64_t goal, const lw_observer *obs,
                           lw_train_result *out);
+
+/* ---- train_init.c --------------------------------------------------------------------------- */
+
+/* The model of --init-from, which must be named. */
+int lw_train_init_find(const lw_train_config *c, lw_model_place *out);
+/* Step 0 of a run with --init-from: fills the job's store, average included, and says from where; *origin: that and the
+ * hash of the weights, for checkpoints. LW_EFORMAT names the tensors that do not fit; LW_EUSAGE a key of config.json by
+ * which the same tensors would mean something else. */
+int lw_train_init(const lw_train_config *c, const lw_train_job *job, const lw_observer *obs,
+                  json_t **origin);
 
 /* ---- train_parts.c --------------------------------------------------------------------------- */
 

@@ -80,12 +80,12 @@ int lw_loop_save(lw_training *l, int64_t step)
                        l->job.name, (long long)step, bad);
     if (l->job.settle)
         LW_TRY(l->job.settle(l->job.self));
-    json_t *extra = json_pack("{s:s, s:I, s:o*, s:s, s:o*, s:O*, s:O*, s:O*, s:O*}", "recipe",
+    json_t *extra = json_pack("{s:s, s:I, s:o*, s:s, s:o*, s:O*, s:O*, s:O*, s:O*, s:O*}", "recipe",
                               l->job.name, "total_steps", (json_int_t)l->state.steps, "leaf_size",
                               l->job.feed ? json_integer(l->job.leaves.size) : NULL, "precision",
                               lw_precision_name(c->precision), "work", work_json(l), "recipe_state",
                               l->job.extra, "pending_row", l->state.pending, "rescheduled",
-                              l->state.rescheduled, "best", l->state.best);
+                              l->state.rescheduled, "best", l->state.best, "init", l->state.init);
     if (!extra)
         return lw_fail(LW_ENOMEM, "out of memory for a checkpoint");
     lw_checkpoint s = {.step = step,

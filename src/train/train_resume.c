@@ -187,6 +187,7 @@ int lw_train_check(const lw_train_config *c, const lw_train_job *job, const lw_o
     memset(out, 0, sizeof *out);
     out->unit = job->unit;
     bool resumes = c->resume || c->resume_from;
+    LW_CLEANUP(lw_model_place_clear) lw_model_place start = {0};
     if (c->reschedule && !resumes)
         return lw_fail(LW_EUSAGE, "--reschedule: only with --resume or --resume-from");
     if (resumes && (c->resume_from || !no_checkpoint_yet(c->output_dir)))
@@ -195,6 +196,8 @@ int lw_train_check(const lw_train_config *c, const lw_train_job *job, const lw_o
         LW_TRY(lw_run_dir_refuse(c->output_dir));
     if (*over)
         return lw_train_nothing_left(c, state.steps, obs, out);
+    if (state.first == 0 && c->init_from)
+        LW_TRY(lw_train_init_find(c, &start));
     if (state.steps < 1 && c->minutes <= 0.0)
         return lw_fail(LW_EUSAGE, "%s: say how long: --steps N or --minutes M", job->name);
     return 0;
@@ -223,6 +226,16 @@ int lw_train_origin(const lw_train_config *c, lw_str *run)
     return run->failed ? LW_ENOMEM : 0;
 }
 
+int lw_train_begins_with(const lw_train_config *c, lw_model_place *out)
+{
+    LW_CLEANUP(lw_str_clear) lw_str dir = {0};
+    if (c->resume_from || (c->resume && !no_checkpoint_yet(c->output_dir))) {
+        LW_TRY(find_checkpoint(c, &dir));
+        return lw_model_find(lw_str_c(&dir), false, out);
+    }
+    return c->init_from ? lw_train_init_find(c, out) : 0;
+}
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* A new reference, NULL when there is none of that type. */
@@ -244,6 +257,7 @@ static void read_state(const char *output_dir, const char *dir, const lw_checkpo
         s->work.wall = -1e30;
     s->pending = s->in_place ? kept(ck, "pending_row", JSON_OBJECT) : NULL;
     s->best = s->in_place ? kept(ck, "best", JSON_OBJECT) : NULL;
+    s->init = kept(ck, "init", JSON_OBJECT);
     s->rescheduled = kept(ck, "rescheduled", JSON_ARRAY);
     s->recipe = json_incref(json_object_get(ck->extra, "recipe_state"));
 }
@@ -273,6 +287,7 @@ void lw_train_state_clear(lw_train_state *s)
 {
     lw_json_drop(&s->pending);
     lw_json_drop(&s->best);
+    lw_json_drop(&s->init);
     lw_json_drop(&s->rescheduled);
     lw_json_drop(&s->recipe);
 }

@@ -85,7 +85,8 @@ err_has 'LW_ISA=mmx is unknown'
 for name in train_batch_size max_train_steps mixed_precision resolution max_grad_norm train_data_dir checkpointing_steps \
     resume_from_checkpoint checkpoints_total_limit use_ema logger epochs num_epochs gradient_accumulation_steps \
     lr_scheduler lr_warmup_steps adam_weight_decay adam_epsilon ddpm_num_steps dataset_name random_flip workers amp \
-    clip-grad model-ema-decay log-interval checkpoint-hist img-size report_to push_to_hub num_processes; do
+    clip-grad model-ema-decay log-interval checkpoint-hist img-size report_to push_to_hub num_processes \
+    pretrained_model_name_or_path initial-checkpoint; do
     expect 2 train ddpm "--$name" 1
     err_has "unknown option --$name: "
     grep -q 'see --help\|did you mean\|elsewhere' "$err" && fails "--$name gets no answer"

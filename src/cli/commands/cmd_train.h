@@ -53,6 +53,13 @@
      .transient = true, .help = "go on from the last checkpoint of --output-dir"},                 \
     {LW_OPT(T, train.resume_from), .name = "resume-from", .path = LW_PATH_IN, .unit = "dir", .group = "Run",           \
      .transient = true, .help = "go on from this run or checkpoint"},                              \
+    {LW_OPT(T, train.init_from), .name = "init-from", .path = LW_PATH_IN, .unit = "source", .group = "Run",           \
+     .help = "begin with the weights of this run, checkpoint, model folder (diffusers' too) or "   \
+             "file of the same network, and its average as a copy of them; optimiser and schedule "\
+             "begin anew"},                                                                        \
+    {LW_OPT(T, train.init_weights), .name = "init-weights", .choices = "model|ema",                \
+     .fallback = "ema", .group = "Run",                                                            \
+     .help = "of a checkpoint of --init-from: those of its last step, or averaged ones"},          \
     LW_RESCHEDULE_OPTION(T, train),                                                                \
     {LW_OPT(T, train.save_every), .name = "save-every", .resume = LW_RESUME_FREE, .min = 0, .max = 1e12, .fallback = "0",    \
      .unit = "steps", .group = "Run", .help = "checkpoint interval; 0: at the end only"},          \

@@ -66,6 +66,12 @@ static inline int32_t lw_unet_condition_channels(const lw_unet_config *c)
     return c->in_channels - lw_unet_picture_channels(c);
 }
 
+/* Of attention at its least resolution. */
+static inline int32_t lw_unet_heads(const lw_unet_config *c)
+{
+    return c->heads ? c->heads : LW_MAX(c->channels[c->levels - 1] / c->head_dim, 1);
+}
+
 /* f32[B,H,W,out_channels]; classes, latent and condition are required where the configuration has them, x may be
  * the small noise, which is upsampled inside. Dropout is live when b->training (and needs b->rows). */
 lw_val lw_unet(lw_builder *b, const lw_unet_config *c, lw_network_in in);

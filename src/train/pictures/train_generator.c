@@ -33,10 +33,38 @@ static void quieten_noise(lw_generator *g)
     lw_store_start_ema(g->p.store);
 }
 
+/* What published U-Nets have in other ways and no option says is that of the weights it begins with. */
+static int take_variants(lw_generator *g)
+{
+    LW_CLEANUP(lw_model_place_clear) lw_model_place p = {0};
+    lw_unet_config from, *u = &g->net;
+    if (!g->p.c->init_from)
+        return 0;
+    LW_TRY(lw_train_begins_with(g->p.c, &p));
+    if (!p.config)
+        return 0;
+    LW_TRY(lw_unet_from_json(p.config, lw_str_c(&p.config_path), &from));
+    if (lw_unet_heads(&from) != lw_unet_heads(u))
+        return lw_fail(LW_EUSAGE,
+                       "--init-from %s: its attention has %d heads over %d channels, here %d: say "
+                       "--heads or --attention-head-dim",
+                       g->p.c->init_from, (int)lw_unet_heads(&from),
+                       (int)from.channels[from.levels - 1], (int)lw_unet_heads(u));
+    u->norm_eps = from.norm_eps;
+    u->mid_attn = from.mid_attn;
+    u->shift_only = from.shift_only;
+    u->sin_first = from.sin_first;
+    u->freq_shift = from.freq_shift;
+    u->pad_end = from.pad_end;
+    u->mid_scale = from.mid_scale;
+    return 0;
+}
+
 /* Of pictures of `seen`. */
 static int choose_unet(lw_generator *g, const lw_net_config *n, const lw_dataset *seen)
 {
     LW_TRY(lw_net_unet(n, seen, &g->net));
+    LW_TRY(take_variants(g));
     g->network = lw_network_of(&lw_network_def_unet, &g->net, g->p.store);
     if (!lw_unet_is_diffusers(&g->net)) /* it would open this, and compute something else */
         g->p.weights = LW_WEIGHTS_HF;
@@ -84,6 +112,7 @@ int lw_generator_init(lw_generator *g, lw_method m, const lw_net_config *n)
     lw_store_init(p->store, (uint64_t)p->c->seed);
     if (g->net.residual) /* of the U-Net alone */
         quieten_noise(g);
+    p->namings = g->network.def->namings;
     return p->model ? note_latents(g) : lw_fail(LW_ENOMEM, "out of memory for config.json");
 }
 

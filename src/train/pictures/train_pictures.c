@@ -189,6 +189,7 @@ int lw_picture_run_job(lw_picture_run *r, const lw_graph *g, lw_train_job *job)
     job->leaves = r->leaves;
     job->model = r->model;
     job->files = r->files;
+    job->namings = r->namings;
     if (r->weights)
         job->weights = r->weights;
     if (r->pictures->clip.condition) /* frames made worse */

@@ -53,6 +53,7 @@ typedef struct lw_picture_run {
     lw_store *store;
     json_t *model, *files, *extra; /* lw_train_job */
     const char *weights;
+    const lw_naming *namings;
     lw_plan *plan;
     lw_exec *exec;
     lw_loader *loader;
