@@ -54,6 +54,14 @@ configure_package_config_file(${CMAKE_SOURCE_DIR}/tools/leeway-config.cmake.in
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/leeway-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 
+# Manual pages and completions, written by the program itself.
+set(pages ${CMAKE_BINARY_DIR}/generated/share)
+add_custom_command(OUTPUT ${pages}/man/man1/leeway.1 DEPENDS leeway VERBATIM
+  COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:leeway> -DDIR=${pages} -P ${CMAKE_SOURCE_DIR}/tools/pages.cmake)
+add_custom_target(leeway_pages ALL DEPENDS ${pages}/man/man1/leeway.1)
+add_dependencies(programs leeway_pages)
+install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_DATADIR})
+
 # Where the program looks for its modules, seen from its own folder.
 file(RELATIVE_PATH LW_MODULE_FOLDER /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR}/leeway)
 set_source_files_properties(src/base/sys/sys_module.c PROPERTIES

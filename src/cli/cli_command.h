@@ -63,5 +63,7 @@ void lw_help_program(lw_str *out);
 void lw_help_prefix(lw_str *out, const char *prefix); /* all commands that begin with these words */
 void lw_help_command(lw_str *out, const lw_command *command);
 void lw_help_markdown(lw_str *out); /* of the program and every command: docs/cli.md */
+/* Manual pages into a folder, which is made: leeway.1 and leeway-COMMAND.1 of every command. */
+int lw_help_man(const char *dir);
 
 #endif

@@ -3,7 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli_command.h"
+#include "cli/cli_help.h"
+
+const lw_help_line lw_help_environment[] = {
+    {"LW_ISA=ref|avx2|avx512|avx512bf16", "chooses kernels"},
+    {"LW_LOG=info,profile=debug", "what is logged"},
+    {"LW_CACHE=DIR", "the folder of decoded data"},
+    {NULL, NULL}};
+const lw_help_line lw_help_exit_codes[] = {
+    {"0", "ok"},        {"1", "a check failed"},    {"2", "usage"},
+    {"3", "bad input"}, {"4", "input/output"},      {"5", "memory"},
+    {"6", "device"},    {"7", "numerical failure"}, {"130", "interrupted after saving"},
+    {NULL, NULL}};
 
 enum { NAME_COLUMN = 2, HELP_COLUMN = 34, WIDTH = 100 };
 
@@ -76,26 +87,40 @@ static void add_facts(lw_str *help, const lw_option *row)
         lw_str_addf(help, " (%s)", lw_str_c(&facts) + 2);
 }
 
-static void add_row(lw_str *out, const lw_option *row)
+static void text_row(lw_str *out, const char *name, const char *value, const char *help)
 {
-    LW_CLEANUP(lw_str_clear) lw_str name = {0}, help = {0};
-    bool on = row->type == LW_OPT_BOOL && row->fallback && lw_str_eq(row->fallback, "true");
-    const char *value = row->positional ? "" : value_word(row);
-    lw_str_addf(&name, "%s%s%s%s",
-                row->positional ? ""
-                : on            ? "--no-"
-                                : "--",
-                row->name, *value ? " " : "", strlen(value) > 24 ? "NAME" : value);
-    lw_str_add(&help, on ? "do not " : "");
-    lw_str_add(&help, row->help);
-    add_facts(&help, row);
-    lw_str_addf(out, "%*s%s", NAME_COLUMN, "", lw_str_c(&name));
-    int at = NAME_COLUMN + (int)name.len;
+    int at = NAME_COLUMN + (int)(strlen(name) + (*value ? 1 + strlen(value) : 0));
+    lw_str_addf(out, "%*s%s%s%s", NAME_COLUMN, "", name, *value ? " " : "", value);
     if (at + 2 > HELP_COLUMN)
         lw_str_addf(out, "\n%*s", HELP_COLUMN, "");
     else
         lw_str_addf(out, "%*s", HELP_COLUMN - at, "");
-    add_wrapped(out, lw_str_c(&help), HELP_COLUMN);
+    add_wrapped(out, help, HELP_COLUMN);
+}
+
+static void text_group(lw_str *out, const char *title)
+{
+    lw_str_addf(out, "\n%s:\n", title);
+}
+
+static void text_paragraph(lw_str *out, const char *text)
+{
+    add_wrapped(out, text, 0);
+}
+
+static const lw_help_form text_form = {
+    .group = text_group, .row = text_row, .paragraph = text_paragraph};
+
+static void add_row(lw_str *out, const lw_option *row, const lw_help_form *form)
+{
+    LW_CLEANUP(lw_str_clear) lw_str name = {0}, help = {0};
+    bool on = row->type == LW_OPT_BOOL && row->fallback && lw_str_eq(row->fallback, "true");
+    const char *value = row->positional ? "" : value_word(row);
+    lw_str_addf(&name, "%s%s", row->positional ? "" : on ? "--no-" : "--", row->name);
+    lw_str_add(&help, on ? "do not " : "");
+    lw_str_add(&help, row->help);
+    add_facts(&help, row);
+    form->row(out, lw_str_c(&name), strlen(value) > 24 ? "NAME" : value, lw_str_c(&help));
 }
 
 static const char *group_of(const lw_option *row)
@@ -103,13 +128,14 @@ static const char *group_of(const lw_option *row)
     return row->positional ? "Arguments" : row->group ? row->group : "Options";
 }
 
-static void add_group(lw_str *out, const lw_option *const *tables, const char *group)
+static void add_group(lw_str *out, const lw_option *const *tables, const char *group,
+                      const lw_help_form *form)
 {
-    lw_str_addf(out, "\n%s:\n", group);
+    form->group(out, group);
     for (; *tables; tables++)
         for (const lw_option *row = *tables; row->name; row++)
             if (!row->hidden && lw_str_eq(group_of(row), group))
-                add_row(out, row);
+                add_row(out, row, form);
 }
 
 /* True when no row before this one has its group. */
@@ -126,14 +152,13 @@ static bool opens_group(const lw_option *const *tables, const lw_option *row)
     return true;
 }
 
-/* Groups in the order of their first rows; arguments first. */
-static void add_tables(lw_str *out, const lw_option *const *tables)
+void lw_help_tables(lw_str *out, const lw_option *const *tables, const lw_help_form *form)
 {
     for (int pass = 0; pass < 2; pass++)
         for (const lw_option *const *t = tables; *t; t++)
             for (const lw_option *row = *t; row->name; row++)
                 if (row->positional == (pass == 0) && opens_group(tables, row))
-                    add_group(out, tables, group_of(row));
+                    add_group(out, tables, group_of(row), form);
 }
 
 static void add_indented(lw_str *out, const char *lines)
@@ -147,7 +172,7 @@ static void add_indented(lw_str *out, const char *lines)
 
 /* Names of the options that a training may change when it goes on, wrapped. */
 static void add_resume_names(lw_str *out, const lw_option *const *tables, uint8_t resume,
-                             const char *before)
+                             const char *before, const lw_help_form *form)
 {
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     for (; *tables; tables++)
@@ -155,11 +180,10 @@ static void add_resume_names(lw_str *out, const lw_option *const *tables, uint8_
             if (!row->transient && !row->hidden && row->resume == resume)
                 lw_str_addf(&text, "%s--%s", text.len ? ", " : before, row->name);
     if (text.len)
-        add_wrapped(out, lw_str_c(&text), 0);
+        form->paragraph(out, lw_str_c(&text));
 }
 
-/* What --resume takes, for commands that have it. */
-static void add_resume(lw_str *out, const lw_option *const *tables)
+void lw_help_resume(lw_str *out, const lw_option *const *tables, const lw_help_form *form)
 {
     bool trains = false;
     for (const lw_option *const *t = tables; *t; t++)
@@ -167,13 +191,15 @@ static void add_resume(lw_str *out, const lw_option *const *tables)
             trains |= row->resume == LW_RESUME_GOAL;
     if (!trains)
         return;
-    lw_str_add(out,
-               "\nA run that goes on (--resume, --resume-from) keeps its options but these.\n");
-    add_resume_names(out, tables, LW_RESUME_FREE, "Free: ");
+    form->group(out, "Going on");
+    form->paragraph(out,
+                    "A run that goes on (--resume, --resume-from) keeps its options but these.");
+    add_resume_names(out, tables, LW_RESUME_FREE, "Free: ", form);
     add_resume_names(out, tables, LW_RESUME_GOAL,
                      "Never below the steps done, and only with --reschedule where the learning "
-                     "rate follows them: ");
-    add_resume_names(out, tables, LW_RESUME_SCHEDULE, "Only with --reschedule: ");
+                     "rate follows them: ",
+                     form);
+    add_resume_names(out, tables, LW_RESUME_SCHEDULE, "Only with --reschedule: ", form);
 }
 
 static void add_command(lw_str *out, const lw_command *c, bool with_globals)
@@ -193,12 +219,12 @@ static void add_command(lw_str *out, const lw_command *c, bool with_globals)
         lw_str_add(out, "\nExamples:\n");
         add_indented(out, c->examples);
     }
-    add_tables(out, tables);
+    lw_help_tables(out, tables, &text_form);
     if (c->notes) {
         lw_str_add(out, "\n");
         add_wrapped(out, c->notes, 0);
     }
-    add_resume(out, all);
+    lw_help_resume(out, all, &text_form);
 }
 
 void lw_help_command(lw_str *out, const lw_command *c)
@@ -225,18 +251,24 @@ void lw_help_prefix(lw_str *out, const char *prefix)
             lw_str_addf(out, "  %-18s %s\n", (*c)->name, (*c)->summary);
 }
 
+static void add_lines(lw_str *out, const char *title, const lw_help_line *l)
+{
+    LW_CLEANUP(lw_str_clear) lw_str text = {0};
+    for (const char *before = title; l->name; l++, before = ", ")
+        lw_str_addf(&text, "%s%s %s", before, l->name, l->text);
+    lw_str_add(&text, ".");
+    add_wrapped(out, lw_str_c(&text), 0);
+}
+
 void lw_help_program(lw_str *out)
 {
     const lw_option *tables[] = {lw_global_options, NULL};
-    lw_str_add(
-        out,
-        "leeway: trains and runs image generators, and policies that prove, on the CPU\n\n"
-        "Usage: leeway COMMAND [options]; leeway COMMAND --help for its options\n\nCommands:\n");
-    lw_help_prefix(out, "");
-    add_tables(out, tables);
     lw_str_add(out,
-               "\nEnvironment: LW_ISA=ref|avx2|avx512|avx512bf16 chooses kernels, "
-               "LW_LOG=info,profile=debug what is "
-               "logged.\nExit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 input/output, "
-               "5 memory, 6 device,\n7 numerical failure, 130 interrupted after saving.\n");
+               "leeway: " LW_HELP_SUMMARY "\n\nUsage: leeway COMMAND [options]; leeway COMMAND "
+               "--help for its options\n\nCommands:\n");
+    lw_help_prefix(out, "");
+    lw_help_tables(out, tables, &text_form);
+    lw_str_add(out, "\n");
+    add_lines(out, "Environment: ", lw_help_environment);
+    add_lines(out, "Exit codes: ", lw_help_exit_codes);
 }

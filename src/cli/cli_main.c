@@ -196,6 +196,9 @@ static int run_help(int argc, char **argv, int from)
     LW_CLEANUP(lw_str_clear) lw_str text = {0};
     int words = 0;
     const lw_command *command = find_command(argc, argv, from, &words);
+    if (from < argc && lw_str_eq(argv[from], "--man"))
+        return from + 2 == argc ? lw_help_man(argv[from + 1])
+                                : lw_fail(LW_EUSAGE, "help --man: say the folder for the pages");
     if (command)
         lw_help_command(&text, command);
     else if (from < argc && lw_str_eq(argv[from], "--markdown"))
