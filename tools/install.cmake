@@ -60,21 +60,24 @@ add_custom_command(OUTPUT ${pages}/man/man1/leeway.1 DEPENDS leeway VERBATIM
   COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:leeway> -DDIR=${pages} -P ${CMAKE_SOURCE_DIR}/tools/pages.cmake)
 add_custom_target(leeway_pages ALL DEPENDS ${pages}/man/man1/leeway.1)
 add_dependencies(programs leeway_pages)
-install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_DATADIR})
+install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT tools)
 
 # Where the program looks for its modules, seen from its own folder.
 file(RELATIVE_PATH LW_MODULE_FOLDER /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR}/leeway)
 set_source_files_properties(src/base/sys/sys_module.c PROPERTIES
   COMPILE_DEFINITIONS "LW_MODULE_FOLDER=\"${LW_MODULE_FOLDER}\"")
 
-install(TARGETS leeway RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS leeway RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 if(LW_MODULES)
-  install(TARGETS ${LW_MODULES} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/leeway)
+  install(TARGETS ${LW_MODULES} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/leeway COMPONENT tools)
 endif()
-install(TARGETS leeway_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS leeway_shared EXPORT leeway-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT leeway-targets NAMESPACE leeway:: DESTINATION ${package_dir})
-install(FILES ${CMAKE_SOURCE_DIR}/include/leeway.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${CMAKE_BINARY_DIR}/generated/leeway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(TARGETS leeway_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+install(TARGETS leeway_shared EXPORT leeway-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT dev)
+install(EXPORT leeway-targets NAMESPACE leeway:: DESTINATION ${package_dir} COMPONENT dev)
+install(FILES ${CMAKE_SOURCE_DIR}/include/leeway.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(FILES ${CMAKE_BINARY_DIR}/generated/leeway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 install(FILES ${CMAKE_BINARY_DIR}/generated/leeway-config.cmake
-  ${CMAKE_BINARY_DIR}/generated/leeway-config-version.cmake DESTINATION ${package_dir})
+  ${CMAKE_BINARY_DIR}/generated/leeway-config-version.cmake DESTINATION ${package_dir} COMPONENT dev)
+
+include(${CMAKE_SOURCE_DIR}/tools/package.cmake)
