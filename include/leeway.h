@@ -13,7 +13,8 @@
  *
  * Ownership: whoever opens an object closes it. *_close and *_free take the address of the pointer,
  * accept a null pointer inside, and set it to NULL. A session and a sampler borrow their device and
- * their model: free them first.
+ * their model: free them first. In a callback devices, models and what is running stay open:
+ * lw_error_message() says so, and the pointer keeps its value.
  *
  * Threads: any object may be used by one thread at a time; different devices are independent.
  *
@@ -31,8 +32,8 @@
  *
  * Fields that are left zero mean "the default".
  *
- * Environment: LW_ISA=ref|avx2|avx512|avx512bf16 lowers the instruction set level; LW_LOG=info
- * makes the library write log lines to standard error (warnings are written by default).
+ * Environment, read when the first device or model is opened: LW_ISA=ref|avx2|avx512|avx512bf16
+ * lowers the instruction set level; LW_LOG=info has the library write more log lines than warnings.
  */
 #ifndef LEEWAY_H
 #define LEEWAY_H
@@ -46,7 +47,7 @@ extern "C" {
 
 /* Grows whenever functions or fields are added; the shared library's soname changes when old
  * programs break. */
-#define LW_API_VERSION 2
+#define LW_API_VERSION 3
 
 #define LW_API __attribute__((visibility("default")))
 
@@ -73,6 +74,21 @@ LW_API const char *lw_api_release(void);
 LW_API const char *lw_error_message(void);
 /* A sentence for a code: "out of memory". Static memory. */
 LW_API const char *lw_error_name(int code);
+
+/* ---- log (since 3) --------------------------------------------------------------------------- */
+
+enum { LW_LEVEL_ERROR, LW_LEVEL_WARNING, LW_LEVEL_INFO, LW_LEVEL_DEBUG };
+
+/* area is a word, "config"; text one line without its end. Both until the call returns. */
+typedef void (*lw_log_function)(void *self, int level, const char *area, const char *text);
+/*
+ * What the library has to say beside errors goes to `call` from now on, with `self`: lines of
+ * `level` and graver. NULL: to standard error, as "warn config: text"; at first that, and warnings.
+ * Of the whole process, at any time, from any thread. Lines come one at a time, on the thread that
+ * has something to say; the function before is not called any more when this returns. Lines that
+ * `call` itself causes go to standard error. LW_ERROR_USAGE: no such level.
+ */
+LW_API int lw_set_log(int level, lw_log_function call, void *self);
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
@@ -179,6 +195,14 @@ LW_API int lw_session_tensor(const lw_session *session, int index, lw_tensor_inf
  * LW_ERROR_USAGE; classes outside their range LW_ERROR_FORMAT. The copy stays until it is set
  * again. */
 LW_API int lw_session_set(lw_session *session, const char *name, const void *data, size_t bytes);
+/*
+ * Since 3. The input is the caller's memory, read by every run and copied by none, until it is set, is
+ * borrowed anew, or the session is freed; data NULL: the session's own again, which is to
+ * be set before the next run. It must not change during a run. Layout is the network's own: [N,H,W,C] for pictures
+ * (PyTorch's channels_last), else as lw_session_set. A multiple of 4 bytes to begin at, of 64 to
+ * be fastest. LW_ERROR_UNSUPPORTED: classes, which are looked at as they are set.
+ */
+LW_API int lw_session_borrow(lw_session *session, const char *name, const void *data, size_t bytes);
 LW_API int lw_session_run(lw_session *session);
 /* Copies a whole tensor out. */
 LW_API int lw_session_get(const lw_session *session, const char *name, void *data, size_t bytes);

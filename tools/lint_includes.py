@@ -16,7 +16,7 @@ for row in re.findall(r"^lw_folder\(([^)]*)\)", (SRC.parent / "CMakeLists.txt").
 
 # header -> the only files that may include it
 ONLY = {
-    "pthread.h": ["base/thread/pool.c", "base/thread/ring.c", "base/thread/mailbox.c"],
+    "pthread.h": ["base/thread/pool.c", "base/thread/ring.c", "base/thread/mailbox.c", "base/log.c"],
     "threads.h": [],
     "stdatomic.h": ["base/thread/pool.c", "base/thread/ring.c", "base/memory.c"],
     "immintrin.h": ["kernels/"],

@@ -40,6 +40,24 @@ const char *lw_error_name(int code)
     return lw_errname(code);
 }
 
+/* ---- log ------------------------------------------------------------------------------------- */
+
+SAME((int)LW_LEVEL_ERROR, (int)LW_LOG_ERROR);
+SAME((int)LW_LEVEL_WARNING, (int)LW_LOG_WARN);
+SAME((int)LW_LEVEL_INFO, (int)LW_LOG_INFO);
+SAME((int)LW_LEVEL_DEBUG, (int)LW_LOG_DEBUG);
+
+int lw_set_log(int level, lw_log_function call, void *self)
+{
+    if (level < LW_LEVEL_ERROR || level > LW_LEVEL_DEBUG)
+        return lw_fail(LW_EUSAGE, "lw_set_log: level is %d: must be %d to %d", level,
+                       LW_LEVEL_ERROR, LW_LEVEL_DEBUG);
+    LW_TRY(lw_log_config_once()); /* so that it does not undo this later */
+    lw_log_set((lw_log_level)level);
+    lw_log_to(call, self);
+    return 0;
+}
+
 /* ---- structs that begin with their size ------------------------------------------------------ */
 
 static int size_of(const void *theirs, const char *what, size_t *size)
@@ -71,6 +89,40 @@ int lw_api_write(void *theirs, void *own, size_t own_size, const char *what)
     return 0;
 }
 
+/* ---- calls that have callbacks --------------------------------------------------------------- */
+
+static _Thread_local lw_api_use *running;
+
+static bool is_running(const void *object)
+{
+    for (const lw_api_use *u = running; u; u = u->outer)
+        if (!object || u->object == object)
+            return true;
+    return false;
+}
+
+int lw_api_enter(lw_api_use *use, const void *object, const char *what)
+{
+    if (is_running(object))
+        return lw_fail(LW_EUSAGE, "%s: called in a callback of its own", what);
+    *use = (lw_api_use){object, running};
+    running = use;
+    return 0;
+}
+
+void lw_api_leave(const lw_api_use *use)
+{
+    running = use->outer;
+}
+
+bool lw_api_running(const void *object, const char *what)
+{
+    if (!is_running(object))
+        return false;
+    lw_fail(LW_EUSAGE, "%s: nothing is closed in a callback of a call that may use it", what);
+    return true;
+}
+
 /* ---- devices --------------------------------------------------------------------------------- */
 
 static int choose_isa(const char *name, lw_isa *out)
@@ -95,6 +147,7 @@ int lw_device_open(const lw_device_options *options, lw_device **device)
     lw_device_options o = {0};
     lw_backend_options own = {0};
     API_NEED(device);
+    LW_TRY(lw_log_config_once());
     if (options)
         LW_TRY(API_READ(o, options));
     if (o.threads < 0 || o.threads > 4096)
@@ -106,7 +159,7 @@ int lw_device_open(const lw_device_options *options, lw_device **device)
 
 void lw_device_close(lw_device **device)
 {
-    if (device)
+    if (device && *device && !lw_api_running(NULL, "lw_device_close"))
         lw_backend_close(device);
 }
 

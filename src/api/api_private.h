@@ -27,4 +27,19 @@ int lw_api_write(void *theirs, void *own, size_t own_size, const char *what);
             return lw_fail(LW_EUSAGE, "%s: %s is NULL", __func__, #pointer); \
     } while (0)
 
+/*
+ * A call that has callbacks, while it runs: what they may not close under it, or call again. Callbacks
+ * come on the caller's thread, so the running calls are a list of that thread, innermost first.
+ */
+typedef struct lw_api_use {
+    const void *object;
+    struct lw_api_use *outer;
+} lw_api_use;
+/* LW_EUSAGE: a call with this object is running. lw_api_leave undoes it. */
+int lw_api_enter(lw_api_use *use, const void *object, const char *what);
+void lw_api_leave(const lw_api_use *use);
+/* Is a call with this object running, or, NULL, any? Then lw_error_message() says that `what` stays
+ * open. */
+bool lw_api_running(const void *object, const char *what);
+
 #endif

@@ -73,7 +73,7 @@ int lw_sampler_open(lw_device *device, const lw_model *model, const lw_sampler_o
 
 void lw_sampler_close(lw_sampler **sampler)
 {
-    if (sampler)
+    if (sampler && *sampler && !lw_api_running(*sampler, "lw_sampler_close"))
         lw_sampler_free(sampler);
 }
 
@@ -179,13 +179,16 @@ int lw_sampler_pictures(lw_sampler *sampler, int64_t first, int64_t count, const
                         const lw_callbacks *callbacks, float *pixels)
 {
     watching w = {.sampler = sampler};
+    lw_api_use use;
     API_NEED(sampler);
     API_NEED(pixels);
     if (callbacks)
         LW_TRY(API_READ(w.calls, callbacks));
     LW_TRY(check_request(lw_sampler_net(sampler), first, count, classes));
+    LW_TRY(lw_api_enter(&use, sampler, "lw_sampler_pictures"));
     lw_sampler_watch(sampler, look, &w);
     int rc = run(sampler, &w, first, count, classes, pixels);
     lw_sampler_watch(sampler, NULL, NULL);
+    lw_api_leave(&use);
     return rc;
 }

@@ -15,6 +15,7 @@ int lw_model_open(const char *path, lw_model **model)
 {
     API_NEED(path);
     API_NEED(model);
+    LW_TRY(lw_log_config_once());
     lw_model *m = lw_calloc(1, sizeof *m);
     int rc = m ? lw_network_open(path, true, &m->net) : LW_ENOMEM;
     if (rc < 0)
@@ -26,7 +27,7 @@ int lw_model_open(const char *path, lw_model **model)
 
 void lw_model_close(lw_model **model)
 {
-    if (!model || !*model)
+    if (!model || !*model || lw_api_running(NULL, "lw_model_close"))
         return;
     lw_network_close(&(*model)->net);
     lw_free(model);
@@ -87,7 +88,7 @@ int lw_session_new(lw_device *device, const lw_model *model, const lw_session_op
 
 void lw_session_free(lw_session **session)
 {
-    if (!session || !*session)
+    if (!session || !*session || lw_api_running(*session, "lw_session_free"))
         return;
     lw_forward_free(&(*session)->forward);
     lw_free(session);
@@ -144,10 +145,31 @@ int lw_session_set(lw_session *session, const char *name, const void *data, size
     return lw_forward_set(session->forward, p, p->shape[0], data);
 }
 
+int lw_session_borrow(lw_session *session, const char *name, const void *data, size_t bytes)
+{
+    const lw_port *p = NULL;
+    API_NEED(session);
+    API_NEED(name);
+    if (!data)
+        LW_TRY(lw_forward_find(session->forward, name, &p));
+    else
+        LW_TRY(find(session, name, bytes, &p));
+    if (p->output)
+        return lw_fail(LW_EUSAGE, "tensor '%s' is an output", name);
+    if ((uintptr_t)data % sizeof(float) != 0)
+        return lw_fail(LW_EUSAGE, "tensor '%s': its memory begins at no multiple of %zu bytes",
+                       name, sizeof(float));
+    return lw_forward_bind(session->forward, p, data);
+}
+
 int lw_session_run(lw_session *session)
 {
+    lw_api_use use;
     API_NEED(session);
-    return lw_forward_run(session->forward, NULL);
+    LW_TRY(lw_api_enter(&use, session, "lw_session_run"));
+    int rc = lw_forward_run(session->forward, NULL);
+    lw_api_leave(&use);
+    return rc;
 }
 
 int lw_session_get(const lw_session *session, const char *name, void *data, size_t bytes)
@@ -211,5 +233,9 @@ int lw_session_run_rows(lw_session *session, int64_t rows, const lw_session_rows
         feed[i] = (lw_feed){.name = p->name, .in = tensors[i].in, .out = tensors[i].out};
     }
     lw_observer o = {.self = &c, .progress = report, .should_stop = should_stop};
-    return lw_forward_rows(session->forward, "run", rows, feed, count, &o);
+    lw_api_use use;
+    LW_TRY(lw_api_enter(&use, session, "lw_session_run_rows"));
+    int rc = lw_forward_rows(session->forward, "run", rows, feed, count, &o);
+    lw_api_leave(&use);
+    return rc;
 }

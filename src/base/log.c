@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log lines on stderr with a level per area. Configured once at start, read by any thread. */
+/* Log lines with a level per area. Areas are configured once at start; level and sink, by any thread. */
 #include "base/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,18 @@ enum { MAX_AREAS = 16, MAX_AREA_NAME = 24, MAX_LINE = 8192 };
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-static lw_log_level default_level = LW_LOG_WARN;
+static _Atomic int default_level = LW_LOG_WARN;
 static struct {
     char name[MAX_AREA_NAME];
     lw_log_level level;
 } areas[MAX_AREAS];
 static int n_areas;
+
+/* Held while a line is written or handed to the sink, so that lines of two threads do not mix. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool in_sink; /* this thread holds it, and is the sink */
+static lw_log_sink *sink;
+static void *sink_self;
 
 static int parse_level(const char *word, size_t n, lw_log_level *out)
 {
@@ -89,9 +96,35 @@ int lw_log_config(const char *spec)
     return 0;
 }
 
+int lw_log_config_once(void)
+{
+    static bool done;
+    bool own = !in_sink;
+    int rc = 0;
+    if (own)
+        pthread_mutex_lock(&lock);
+    if (!done)
+        rc = lw_log_config(NULL);
+    done = rc == 0;
+    if (own)
+        pthread_mutex_unlock(&lock);
+    return rc;
+}
+
 void lw_log_set(lw_log_level level)
 {
-    default_level = level;
+    default_level = (int)level;
+}
+
+void lw_log_to(lw_log_sink *to, void *self)
+{
+    bool own = !in_sink;
+    if (own)
+        pthread_mutex_lock(&lock);
+    sink = to;
+    sink_self = self;
+    if (own)
+        pthread_mutex_unlock(&lock);
 }
 
 bool lw_log_on(lw_log_level level, const char *area)
@@ -100,7 +133,7 @@ bool lw_log_on(lw_log_level level, const char *area)
     for (int i = 0; i < n_areas; i++)
         if (strcmp(areas[i].name, area) == 0)
             return level <= areas[i].level;
-    return level <= default_level;
+    return (int)level <= default_level;
 }
 
 void lw_log(lw_log_level level, const char *area, const char *fmt, ...)
@@ -113,6 +146,16 @@ void lw_log(lw_log_level level, const char *area, const char *fmt, ...)
     vsnprintf(raw, sizeof raw, fmt, args);
     va_end(args);
     lw_clean(line, sizeof line, raw);
-    /* One call, so that lines of two threads do not mix. */
-    fprintf(stderr, "%s %s: %s\n", level_names[level], area, line);
+    bool own = !in_sink;
+    if (own)
+        pthread_mutex_lock(&lock);
+    if (own && sink) {
+        in_sink = true;
+        sink(sink_self, (int)level, area, line);
+        in_sink = false;
+    } else {
+        fprintf(stderr, "%s %s: %s\n", level_names[level], area, line);
+    }
+    if (own)
+        pthread_mutex_unlock(&lock);
 }

@@ -181,13 +181,21 @@ int lw_exec_bind(lw_exec *e, const char *name, void *data)
     int i = find_port(e->plan, name, e->plan->n_input);
     if (i < 0)
         return lw_fail(LW_EUSAGE, "the plan has no input named '%s'", name);
+    const lw_plan_port *port = &e->plan->input[i];
+    size_t bytes = lw_type_bytes(port->type);
     if (!e->copy) {
-        e->addr[e->plan->input[i].slot] = data;
+        e->addr[port->slot] = data ? data : e->frame + e->plan->slot[port->slot].offset;
         return 0;
     }
-    if (!e->copy[i].bound)
-        lw_bulk_free(&e->copy[i].data, lw_type_bytes(e->plan->input[i].type));
-    e->copy[i] = (host_copy){.data = data, .bound = true, .written = true};
+    host_copy *c = &e->copy[i];
+    if (!data && !c->bound)
+        return 0;
+    void *own = data ? NULL : lw_bulk_alloc(bytes);
+    if (!data && !own)
+        return LW_ENOMEM;
+    if (!c->bound)
+        lw_bulk_free(&c->data, bytes);
+    *c = (host_copy){.data = data ? data : own, .bound = data != NULL, .written = true};
     return 0;
 }
 

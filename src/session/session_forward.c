@@ -11,6 +11,7 @@ struct lw_forward {
     lw_plan *plan;
     lw_exec *exec;
     lw_port *port;
+    bool *bound; /* [n_port]: the caller's memory */
     int n_port;
 };
 
@@ -34,7 +35,9 @@ static int add_ports(lw_forward *f)
 {
     const lw_graph *g = f->graph;
     f->port = lw_calloc(lw_graph_node_count(g) + (size_t)lw_graph_output_count(g), sizeof *f->port);
-    if (!f->port)
+    f->bound = lw_calloc(lw_graph_node_count(g) + (size_t)lw_graph_output_count(g),
+                         sizeof *f->bound);
+    if (!f->port || !f->bound)
         return LW_ENOMEM;
     for (uint32_t i = 0; i < lw_graph_node_count(g); i++) {
         const lw_node *n = lw_graph_node(g, i);
@@ -118,6 +121,7 @@ void lw_forward_free(lw_forward **pp)
     lw_plan_free(&f->plan);
     lw_graph_free(&f->graph);
     lw_free(&f->port);
+    lw_free(&f->bound);
     lw_free(pp);
 }
 
@@ -198,13 +202,27 @@ static void transpose(float *dst, const float *src, int64_t rows, int64_t r, int
                 dst[j * r + i] = src[i * c + j];
 }
 
+int lw_forward_bind(lw_forward *f, const lw_port *p, const void *data)
+{
+    if (data && p->integer)
+        return lw_fail(LW_EUNSUPPORTED,
+                       "tensor '%s' holds integers, which are checked as they are set: set it",
+                       p->name);
+    if (!data && !f->bound[p - f->port])
+        return 0;
+    LW_TRY(lw_exec_bind(f->exec, p->name, (void *)(uintptr_t)data)); /* inputs are only read */
+    f->bound[p - f->port] = data != NULL;
+    return 0;
+}
+
 int lw_forward_set(lw_forward *f, const lw_port *p, int64_t rows, const void *data)
 {
-    void *dst = lw_forward_input(f, p->name);
     for (int64_t i = 0; p->below > 0 && i < rows * p->row; i++)
         if (((const int32_t *)data)[i] < 0 || ((const int32_t *)data)[i] >= p->below)
             return lw_fail(LW_EFORMAT, "%s: %s %d is not in 0 .. %d", f->name, p->name,
                            (int)((const int32_t *)data)[i], (int)p->below - 1);
+    LW_TRY(lw_forward_bind(f, p, NULL));
+    void *dst = lw_forward_input(f, p->name);
     if (f->planar && p->rank == 4)
         transpose(dst, data, rows, p->shape[1], p->shape[2] * p->shape[3]);
     else

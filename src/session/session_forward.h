@@ -69,6 +69,9 @@ int lw_forward_rows(lw_forward *f, const char *what, int64_t rows, const lw_feed
 /* Copies the first rows of a port, at most a batch. LW_EFORMAT as above. */
 int lw_forward_set(lw_forward *f, const lw_port *p, int64_t rows, const void *data);
 void lw_forward_get(const lw_forward *f, const lw_port *p, int64_t rows, void *data);
+/* An input of floats becomes the caller's memory, a whole batch in the plan's own layout, read by every
+ * run until it is set, or bound to NULL (and then to be set). LW_EUNSUPPORTED: classes, which are looked at as they are set. */
+int lw_forward_bind(lw_forward *f, const lw_port *p, const void *data);
 /* The batch where the plan has it, in its own layout, until the next run: ask again for every one.
  * NULL: no such name. */
 void *lw_forward_input(lw_forward *f, const char *name);

@@ -2,6 +2,7 @@
 # install.sh BUILD SOURCE DIR CC: installs, moves the tree, builds the example by pkg-config and by CMake, shared
 # and static, runs them, and checks that the libraries give away leeway.h's names and no others.
 set -eu
+export LC_ALL=C # one order of names everywhere
 build=$1
 source=$2
 dir=$3
@@ -25,6 +26,14 @@ sed -n 's/^LW_API.*[ *]\(lw_[a-z_]*\)(.*/\1/p' "$source/include/leeway.h" | sort
 nm -D --defined-only "$lib/libleeway.so" | awk '$2 == "T" || $2 == "D" || $2 == "B" || $2 == "R" {sub(/@.*/, "", $3); print $3}' |
     sort >"$dir/exported"
 cmp "$dir/declared" "$dir/exported" || fails 'libleeway.so exports other names than leeway.h declares'
+# The list of names and versions may grow at its end, with leeway.map; a name that goes away or gets another version needs
+# another soname (README, From C).
+nm -D --defined-only --with-symbol-versions "$lib/libleeway.so" | awk '$2 == "T" {sub(/@@/, " ", $3); print $3}' |
+    sort -k 2,2 -k 1,1 >"$dir/symbols"
+diff "$source/tests/api/symbols.txt" "$dir/symbols" || fails 'the symbols of libleeway.so are not tests/api/symbols.txt'
+while read -r name; do
+    grep -q "^- .*\`$name\`" "$source/CHANGELOG.md" || fails "CHANGELOG.md has no line for $name"
+done <"$dir/declared"
 nm -g --defined-only "$lib/libleeway.a" | awk 'NF == 3 {print $3}' | sort >"$dir/archived"
 cmp "$dir/declared" "$dir/archived" || fails 'libleeway.a gives away other names than leeway.h declares'
 # What a program that links the library loads with it (docs/adr/0022-a-small-library.md).

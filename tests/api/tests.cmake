@@ -8,6 +8,14 @@ add_test(NAME api_models COMMAND sh -c "rm -rf '${models}' && mkdir -p '${models
 set_tests_properties(api_models PROPERTIES LABELS api FIXTURES_SETUP api_models)
 add_test(NAME test_api COMMAND test_api ${models}/unet ${models}/encoder ${models}/clip)
 set_tests_properties(test_api PROPERTIES LABELS api FIXTURES_REQUIRED api_models)
+# Whole API misused; again where inputs and outputs are copies (docs/adr/0016-device-contract.md).
+add_executable(test_misuse ${CMAKE_SOURCE_DIR}/tests/api/test_misuse.c)
+target_link_libraries(test_misuse PRIVATE lw_api ${CMOCKA_LIBRARY})
+foreach(where cpu cpu-discrete)
+  add_test(NAME api_misuse_${where} COMMAND test_misuse ${models}/unet)
+  set_tests_properties(api_misuse_${where} PROPERTIES LABELS api FIXTURES_REQUIRED api_models
+    ENVIRONMENT "LW_DEVICE=${where};UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1")
+endforeach()
 if(NOT LW_SANITIZE) # a program that is not built with the sanitizer cannot load a library that is
   find_program(LW_PYTHON python3)
   if(LW_PYTHON)
