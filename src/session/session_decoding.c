@@ -42,6 +42,52 @@ uint64_t lw_autoencoder_hash(const lw_autoencoder *a)
     return lw_hash64(part, sizeof part);
 }
 
+/* Is it the autoencoder that the network was trained with? */
+static int check_coder(const lw_network *n, const char *spec, const lw_autoencoder *a)
+{
+    const json_t *said = json_object_get(n->config, key_name);
+    const char *hash = json_string_value(json_object_get(said, "hash"));
+    const char *where = n->dir ? n->dir : "this network";
+    char now[24];
+    snprintf(now, sizeof now, "%016llx", (unsigned long long)lw_autoencoder_hash(a));
+    if (said && (a->channels != n->channels || n->image_size * a->shrink != lw_picture_side(n)))
+        return lw_fail(LW_EFORMAT,
+                       "%s: is in latents of %d channels, an autoencoder's that shrinks pictures "
+                       "%d times; %s makes others",
+                       where, (int)n->channels,
+                       (int)(n->image_size ? lw_picture_side(n) / n->image_size : 0), spec);
+    if (hash && !lw_str_eq(hash, now))
+        return lw_fail(LW_EFORMAT,
+                       "%s: the autoencoder %s has other weights than when this was trained", where,
+                       spec);
+    return 0;
+}
+
+/* Of config.json: is the autoencoder still where it was? */
+static int check_place(const lw_network *n, const char *spec)
+{
+    const char *at = spec && lw_autoencoder_named(spec) ? strchr(spec, ':') + 1 : spec;
+    const char *where = n->dir ? n->dir : "config.json";
+    if (!spec)
+        return lw_fail(LW_EFORMAT, "%s: '%s' names no autoencoder", where, key_name);
+    if (!lw_path_exists(at))
+        return lw_fail(
+            LW_EIO,
+            "%s: it is in latents of the autoencoder %s, which is not there; where it is "
+            "now goes into '%s' of config.json",
+            where, at, key_name);
+    return 0;
+}
+
+int lw_latents_coder(const lw_network *n, const char *named, lw_autoencoder *out)
+{
+    const char *spec = named ? named : lw_latents_of(n->config);
+    if (!named)
+        LW_TRY(check_place(n, spec));
+    LW_TRY(lw_autoencoder_open(spec, out));
+    return check_coder(n, spec, out);
+}
+
 /* ---- pictures of latents ---------------------------------------------------------------------- */
 
 struct lw_decoding {
@@ -57,26 +103,6 @@ void lw_decoding_free(lw_decoding **pp)
     lw_forward_free(&d->decode);
     lw_autoencoder_close(&d->coder);
     lw_free(pp);
-}
-
-/* Is it the autoencoder that the network was trained with? */
-static int check_decoder(const lw_decoding *d, const lw_network *n, const json_t *said)
-{
-    const char *hash = json_string_value(json_object_get(said, "hash"));
-    const char *where = n->dir ? n->dir : "this network", *spec = lw_latents_of(n->config);
-    char now[24];
-    snprintf(now, sizeof now, "%016llx", (unsigned long long)lw_autoencoder_hash(&d->coder));
-    if (d->coder.channels != n->channels || n->image_size * d->coder.shrink != lw_picture_side(n))
-        return lw_fail(LW_EFORMAT,
-                       "%s: is in latents of %d channels, an autoencoder's that shrinks pictures "
-                       "%d times; %s makes others",
-                       where, (int)n->channels,
-                       (int)(n->image_size ? lw_picture_side(n) / n->image_size : 0), spec);
-    if (hash && !lw_str_eq(hash, now))
-        return lw_fail(LW_EFORMAT,
-                       "%s: the autoencoder %s has other weights than when this was trained", where,
-                       spec);
-    return 0;
 }
 
 static int build_decoder(lw_decoding *d, lw_device *dev, const lw_network *n)
@@ -96,26 +122,12 @@ static int build_decoder(lw_decoding *d, lw_device *dev, const lw_network *n)
 
 int lw_decoding_new(lw_device *dev, const lw_network *n, lw_decoding **out)
 {
-    const json_t *said = json_object_get(n->config, key_name);
-    const char *spec = lw_latents_of(n->config), *at = spec;
-    if (!said)
+    if (!json_object_get(n->config, key_name))
         return 0;
-    if (!spec)
-        return lw_fail(LW_EFORMAT, "%s: '%s' names no autoencoder", n->dir ? n->dir : "config.json",
-                       key_name);
-    if (lw_autoencoder_named(spec))
-        at = strchr(spec, ':') + 1;
-    if (!lw_path_exists(at))
-        return lw_fail(
-            LW_EIO,
-            "%s: it is in latents of the autoencoder %s, which is not there; where it is "
-            "now goes into '%s' of config.json",
-            n->dir ? n->dir : "this network", at, key_name);
     LW_CLEANUP(lw_decoding_free) lw_decoding *d = lw_calloc(1, sizeof *d);
     if (!d)
         return LW_ENOMEM;
-    LW_TRY(lw_autoencoder_open(spec, &d->coder));
-    LW_TRY(check_decoder(d, n, said));
+    LW_TRY(lw_latents_coder(n, NULL, &d->coder));
     lw_network_close(&d->coder.encoder);
     LW_TRY(build_decoder(d, dev, n));
     *out = lw_steal(&d);

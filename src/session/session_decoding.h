@@ -16,6 +16,10 @@ const char *lw_latents_of(const json_t *config);
 /* Of the pictures that a generator makes, decoded where it is in latents. */
 int32_t lw_picture_side(const lw_network *n);
 int32_t lw_picture_channels(const lw_network *n);
+/* Opens the autoencoder that n's latents are of: `named`, or, for NULL, the one of its config.json. Closed by
+ * the caller, also after an error. LW_EIO, LW_EFORMAT: it is not there, its latents have other channels, or
+ * its weights are not those of n's training (networks trained elsewhere do not say). */
+int lw_latents_coder(const lw_network *n, const char *named, lw_autoencoder *out);
 
 /* ---- of an autoencoder ------------------------------------------------------------------------- */
 

@@ -95,15 +95,15 @@ static int open_networks(lw_translator *t)
     const bool identity = lw_str_eq(o->model, "identity");
     if (!identity && !lw_autoencoder_named(o->model))
         LW_TRY(lw_network_open(o->model, true, &t->net));
-    const char *own = t->net ? lw_latents_of(t->net->config) : NULL; /* what it was trained in */
-    if (o->latents || own)
-        LW_TRY(lw_autoencoder_open(o->latents ? o->latents : own, &t->coder));
-    if (identity)
-        return 0;
+    const bool generator = t->net && t->net->generator;
+    if (generator && (o->latents || lw_latents_of(t->net->config)))
+        LW_TRY(lw_latents_coder(t->net, o->latents, &t->coder));
     if (t->net)
         t->net->window = o->window;
-    if (t->net && t->net->generator)
+    if (generator)
         return check_generator(t);
+    if (identity && !o->latents)
+        return 0;
     lw_network_close(&t->net);
     return o->latents
                ? lw_fail(LW_EUSAGE, "%s: latents are for generators, and this is none", o->model)

@@ -106,6 +106,13 @@ size=$(wc -c <vae/diffusion_pytorch_model.safetensors)
 printf 'x' | dd of=vae/diffusion_pytorch_model.safetensors bs=1 seek=$((size - 3)) conv=notrunc 2>/dev/null
 expect 3 sample whole --n 1 --steps 2 --output d.npy
 err_has 'other weights than when this was trained'
+for named in '' '--latents vae'; do
+    expect 3 stream --input test:64x32 --num-frames 1 --model whole $named
+    err_has 'other weights than when this was trained'
+done
+expect 0 stream --input test:64x32 --num-frames 1 --model whole --latents moved
+expect 2 stream --input test:64x32 --num-frames 1 --model identity --latents moved
+err_has 'latents are for generators'
 expect 2 $ddpm --steps 6 --output-dir parts --resume
 err_has 'other weights than when this run began'
 cp -rL whole/checkpoints/last/ema hostile

@@ -253,10 +253,12 @@ def compile_row(o, files, row, path):
         x, t = (torch.from_numpy(np.load(files.path(n + ".npy"))[:row.batch]) for n in "xt")
         module, inputs = unet_peer.Plain(net), (
             x.to(dtype).contiguous(memory_format=unet_peer.LAST), t)
+    # Folding the constants of live_128 gives .22 of error (torch 2.15.0), without folding 1e-6: a peer has to be right.
+    freezing = row.net != "live_128"
     with torch.no_grad():
         program = torch.export.export(module.eval(), inputs)
         torch._inductor.aoti_compile_and_package(
-            program, package_path=path, inductor_configs={"freezing": True})
+            program, package_path=path, inductor_configs={"freezing": freezing})
 
 
 def main():
