@@ -93,7 +93,8 @@ static int finish_row(lw_training *l)
     l->last.loss = json_number_value(json_object_get(l->state.pending, "loss"));
     if (j->evaluate)
         LW_TRY(j->evaluate(j->self, l->state.first, l->state.pending));
-    LW_TRY(lw_run_dir_log(&l->dir, l->state.first, l->state.pending));
+    LW_TRY(
+        lw_run_dir_log(&l->dir, l->state.first, lw_train_rate_name(l->job.unit), l->state.pending));
     LW_TRY(lw_loop_measures(l, l->state.first, l->state.pending));
     lw_json_drop(&l->state.pending);
     return l->better ? lw_loop_save(l, l->state.first) : 0;

@@ -99,11 +99,12 @@ struct lw_train_job {
     lw_exec *side[LW_TRAIN_SIDES]; /* further plans of a step, or NULL */
     int64_t side_runs[LW_TRAIN_SIDES];
     const lw_plan *plan;
-    lw_leaves leaves;         /* the step's plan is of one */
-    uint64_t names;           /* of the dataset's names: its lw_kb_names, else 0 */
-    const char *unit;         /* what samples are, in the plural; NULL: samples */
-    json_t *model;            /* config.json of the checkpoint's model folder */
-    const char *weights;      /* its weights file; NULL: diffusers' name */
+    lw_leaves leaves;    /* the step's plan is of one */
+    uint64_t names;      /* of the dataset's names: its lw_kb_names, else 0 */
+    const char *unit;    /* what samples are, in the plural; NULL: samples. Logs name the rate by
+                                 it: lw_train_rate_name */
+    json_t *model;       /* config.json of the checkpoint's model folder */
+    const char *weights; /* its weights file; NULL: diffusers' name */
     const lw_naming *namings; /* of files it may begin from (--init-from); NULL: its own names */
     json_t *files;            /* {name: content} beside config.json, or NULL */
     json_t *extra;            /* kept in state.json under "recipe_state"; may be NULL */
@@ -191,5 +192,8 @@ int lw_training_run(lw_training **t, lw_train_result *out);
 /* LW_ENUMERIC: says what (a noun and a verb, "the loss is") at which step (counted from 1), the
  * first bad gradient, and what to do. */
 int lw_train_not_finite(const char *name, const lw_store *store, int64_t step, const char *what);
+
+/* What logs call the rate of samples that are `unit`: "images_per_sec" of pictures, "choices_per_sec" of choices. */
+const char *lw_train_rate_name(const char *unit);
 
 #endif

@@ -88,7 +88,7 @@ static int fill_curves(const char *dir, const lw_train_job *job, const char *uni
     at += LW_TRAIN_PLOTS;
     LW_TRY(lw_curves_column(dir, "grad_norm", &norm, &svg[at]));
     LW_TRY(lw_curves_column(dir, "lr", &lr, &svg[at + 1]));
-    return lw_curves_column(dir, "images_per_sec", &rate, &svg[at + 2]);
+    return lw_curves_column(dir, lw_train_rate_name(unit), &rate, &svg[at + 2]);
 }
 
 static int add_curves(const char *dir, const lw_train_job *job, const char *unit, lw_html *page)

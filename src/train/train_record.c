@@ -19,15 +19,30 @@ int lw_loop_measures(lw_training *l, int64_t step, const json_t *row)
     return 0;
 }
 
+const char *lw_train_rate_name(const char *unit)
+{
+    static const struct {
+        const char *unit, *rate;
+    } known[] = {{"pictures", "images_per_sec"},
+                 {"choices", "choices_per_sec"},
+                 {"queries", "queries_per_sec"},
+                 {"points", "points_per_sec"}};
+    for (size_t i = 0; i < LW_COUNT(known); i++)
+        if (lw_str_eq(known[i].unit, unit))
+            return known[i].rate;
+    return "samples_per_sec";
+}
+
 int lw_loop_log(lw_training *l, int64_t step, bool evaluate)
 {
     const lw_train_job *j = &l->job;
+    const char *name = lw_train_rate_name(j->unit);
     double now = lw_now();
     double samples = (double)(step - l->logged_step) * (double)(j->leaves.size * j->leaves.n);
     double rate = now > l->logged_at ? samples / (now - l->logged_at) : 0.0;
     json_t *row = json_pack("{s:I, s:f, s:f, s:f, s:f, s:f}", "step", (json_int_t)step, "loss",
                             l->last.loss, "lr", l->last.lr, "grad_norm", l->last.grad_norm,
-                            "time_s", l->state.seconds + now - l->started, "images_per_sec", rate);
+                            "time_s", l->state.seconds + now - l->started, name, rate);
     if (!row)
         return lw_fail(LW_ENOMEM, "out of memory for a log row");
     int rc = j->report ? j->report(j->self, row) : 0;
@@ -36,7 +51,7 @@ int lw_loop_log(lw_training *l, int64_t step, bool evaluate)
     if (rc == 0 && evaluate && j->evaluate)
         rc = j->evaluate(j->self, step, row);
     if (rc == 0)
-        rc = lw_run_dir_log(&l->dir, step, row);
+        rc = lw_run_dir_log(&l->dir, step, name, row);
     if (rc == 0 && evaluate)
         rc = lw_loop_measures(l, step, row);
     if (rc == LW_ESTOPPED) /* kept in the checkpoint: the measures are taken when the run goes on */
@@ -117,7 +132,7 @@ int lw_loop_summary(const lw_training *l, const lw_train_result *r)
         "{s:s, s:I, s:I, s:f, s:f, s:o*, s:O*, s:{s:f, s:f, s:f}}", "recipe", l->job.name,
         "parameters", (json_int_t)r->parameters, "steps", (json_int_t)r->steps, "final_loss",
         r->loss, "seconds", r->seconds, "work", work_json(l), "best", l->state.best, "perf",
-        "images_per_sec", r->samples_per_second, "mean_step_time_s",
+        lw_train_rate_name(l->job.unit), r->samples_per_second, "mean_step_time_s",
         r->seconds / (double)LW_MAX(r->steps, 1), "peak_rss_mb", (double)lw_peak_rss() / 1048576.0);
     int rc = j ? lw_json_save(lw_run_dir_file(&l->dir, &path, "summary.json"), j)
                : lw_fail(LW_ENOMEM, "out of memory for summary.json");

@@ -136,9 +136,9 @@ void lw_run_dir_close(lw_run_dir *d)
     lw_free(&d->path);
 }
 
-static int log_csv(const lw_run_dir *d, int64_t step, const json_t *row)
+static int log_csv(const lw_run_dir *d, int64_t step, const char *rate, const json_t *row)
 {
-    static const char *const header[] = {"step", "loss", "time_s", "images_per_sec"};
+    const char *const header[] = {"step", "loss", "time_s", rate};
     const json_t *loss = json_object_get(row, "loss");
     if (!loss)
         return 0;
@@ -197,7 +197,7 @@ static int log_scalar(lw_run_dir *d, int64_t step, const char *column, double va
     return tag.failed ? LW_ENOMEM : lw_events_scalar(d->events, lw_str_c(&tag), step, value);
 }
 
-int lw_run_dir_log(lw_run_dir *d, int64_t step, const json_t *row)
+int lw_run_dir_log(lw_run_dir *d, int64_t step, const char *rate, const json_t *row)
 {
     const char *key;
     json_t *value;
@@ -205,7 +205,7 @@ int lw_run_dir_log(lw_run_dir *d, int64_t step, const json_t *row)
     int rc = lw_jsonl_append(lw_run_dir_file(d, &path, "metrics.jsonl"), row);
     lw_str_clear(&path);
     LW_TRY(rc);
-    LW_TRY(log_csv(d, step, row));
+    LW_TRY(log_csv(d, step, rate, row));
     json_object_foreach((json_t *)(uintptr_t)row, key, value)
     {
         if (json_is_number(value) && strcmp(key, "step") != 0)

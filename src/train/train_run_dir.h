@@ -31,8 +31,9 @@ int lw_run_dir_describe(lw_run_dir *d, const json_t *options, const char *yaml);
 int lw_run_dir_picture(lw_run_dir *d, int64_t step, const char *name);
 /* One row: {"step": .., "loss": .., ...} into metrics.jsonl and TensorBoard (numbers only, grouped as
  * train/, eval/ and drift/); the
- * note's columns step,loss,time_s,images_per_sec into loss_log.csv when row has a "loss". */
-int lw_run_dir_log(lw_run_dir *d, int64_t step, const json_t *row);
+ * note's columns step,loss,time_s and the rate (its column of row) into loss_log.csv when row has a
+ * "loss". */
+int lw_run_dir_log(lw_run_dir *d, int64_t step, const char *rate, const json_t *row);
 /* path/name into s. */
 const char *lw_run_dir_file(const lw_run_dir *d, lw_str *s, const char *name);
 

@@ -55,7 +55,7 @@ static void go_on(const char *run, int64_t step)
     if (lw_run_dir_open(&c, "train ddpm", 1, "ref", step, &d) < 0)
         return;
     json_t *row = json_pack("{s:I, s:f}", "step", (json_int_t)(step + 1), "loss", 0.5);
-    if (!row || lw_run_dir_log(&d, step + 1, row) < 0)
+    if (!row || lw_run_dir_log(&d, step + 1, "images_per_sec", row) < 0)
         abort();
     json_decref(row);
     lw_run_dir_close(&d);

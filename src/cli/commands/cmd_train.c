@@ -151,7 +151,7 @@ static void print_outcome(const lw_cli *cli, const lw_train_config *t, const lw_
         json_t *j = json_pack("{s:s, s:I, s:I, s:f, s:f, s:f}", "output_dir", t->output_dir,
                               "parameters", (json_int_t)r->parameters, "steps",
                               (json_int_t)r->steps, "final_loss", r->loss, "seconds", r->seconds,
-                              "images_per_sec", r->samples_per_second);
+                              lw_train_rate_name(r->unit), r->samples_per_second);
         lw_cli_print_json(j);
         return;
     }
