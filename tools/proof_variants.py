@@ -81,7 +81,7 @@ class Table:
             if options[i] in args:
                 at = args.index(options[i])
                 del args[at:at + 2]
-        resume = ["--resume"] if os.path.exists(os.path.join(run, "checkpoints", "last")) else []
+        resume = ["--resume"] if os.path.exists(run) else []
         call(*args, *options, *more, *resume)
         return run
 
