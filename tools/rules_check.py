@@ -4,7 +4,7 @@
 
     tools/rules_check.py PROGRAM DATASET [--rules FILE] [--queries 300] [--only model|ranks] [--without 5]
 
-model: everything that follows from facts and rules by SQLite (each rule one INSERT .. SELECT with joins, until
+model: everything that follows from facts and rules by SQLite (semi-naive: joins begin with the newest facts, until
        nothing is new) against `prove answers 'p(X,Y)'` of every predicate; for some facts again without each
        (--without), since no fact proves itself.
 ranks: queries spread over test.txt, both sides, every candidate one by one: the confidences of the rules that
@@ -57,35 +57,52 @@ def run(program, *words):
 # ---- what follows ------------------------------------------------------------------------------------------------
 
 
-def sql_of(rule):
-    """INSERT of a rule's head from a join of its body, all on one table t(p, a, b)."""
+def sql_of(rule, first):
+    """INSERT of a rule's head from a join of its body with atom `first` among the newest facts (d), all others in t: a
+    body joined from there on along shared variables, in an order that CROSS JOIN keeps."""
     _, head, body = rule
+    order, left = [first], [i for i in range(len(body)) if i != first]
+    seen = set(body[first][1:])
+    while left:
+        i = max(left, key=lambda i: sum(v in seen for v in body[i][1:]))
+        left.remove(i)
+        order.append(i)
+        seen |= set(body[i][1:])
     place, where = {}, []
-    for i, (p, x, y) in enumerate(body):
+    for i in order:
+        p, x, y = body[i]
         where.append((f"t{i}.p = ?", p))
         for column, v in (("a", x), ("b", y)):
             if v in place:
                 where.append((f"t{i}.{column} = {place[v]}", None))
             else:
                 place[v] = f"t{i}.{column}"
-    tables = ", ".join(f"t t{i}" for i in range(len(body)))
-    text = (f"INSERT OR IGNORE INTO t SELECT DISTINCT ?, {place[head[1]]}, {place[head[2]]} FROM {tables} WHERE "
-            + " AND ".join(w for w, _ in where))
-    return text, [head[0]] + [p for _, p in where if p is not None]
+    tables = " CROSS JOIN ".join(f"{'d' if i == first else 't'} t{i}" for i in order)
+    a, b = place[head[1]], place[head[2]]
+    text = (f"INSERT OR IGNORE INTO n SELECT DISTINCT ?, {a}, {b} FROM {tables} WHERE "
+            + " AND ".join(w for w, _ in where) + f" AND NOT EXISTS (SELECT 1 FROM t WHERE t.p = ? AND t.a = {a} AND t.b = {b})")
+    return text, [head[0]] + [p for _, p in where if p is not None] + [head[0]]
 
 
 def closure(facts, rules):
+    """Semi-naive: each round joins what the round before found with all there is."""
+    names = sorted({v for f in facts for v in f} | {a[0] for r in rules for a in [r[1]] + r[2]})
+    number = {v: i for i, v in enumerate(names)}
     db = sqlite3.connect(":memory:")
-    db.execute("CREATE TABLE t (p TEXT, a TEXT, b TEXT, PRIMARY KEY (p, a, b)) WITHOUT ROWID")
+    for table in "tdn":
+        db.execute(f"CREATE TABLE {table} (p INT, a INT, b INT, PRIMARY KEY (p, a, b)) WITHOUT ROWID")
     db.execute("CREATE INDEX by_b ON t (p, b, a)")
-    db.executemany("INSERT OR IGNORE INTO t VALUES (?, ?, ?)", facts)
-    statements, n, before = [sql_of(r) for r in rules], 0, -1
-    while n != before:
-        before = n
+    db.executemany("INSERT OR IGNORE INTO d VALUES (?, ?, ?)", [tuple(number[v] for v in f) for f in facts])
+    numbered = [(w, (number[h[0]], *h[1:]), [(number[p], x, y) for p, x, y in body]) for w, h, body in rules]
+    statements = [sql_of(r, i) for r in numbered for i in range(len(r[2]))]
+    while db.execute("SELECT count(*) FROM d").fetchone()[0]:
+        db.execute("INSERT OR IGNORE INTO t SELECT * FROM d")
         for text, values in statements:
             db.execute(text, values)
-        n = db.execute("SELECT count(*) FROM t").fetchone()[0]
-    return set(db.execute("SELECT p, a, b FROM t"))
+        db.execute("DELETE FROM d")
+        db.execute("INSERT INTO d SELECT * FROM n")
+        db.execute("DELETE FROM n")
+    return {(names[p], names[a], names[b]) for p, a, b in db.execute("SELECT p, a, b FROM t")}
 
 
 def check_model(args, facts, rules):
