@@ -66,22 +66,20 @@ static void join(lw_prove_means *all, const lw_prove_means *one, int32_t modes)
     all->missing += one->missing;
 }
 
+/* The mean over modes that have lists; one mode is the mean over itself. */
 lw_prove_means lw_prove_eval_means(const lw_prove_eval *e, int32_t rule, int32_t mode,
                                    list_filter *of, const void *self)
 {
     lw_prove_means one[LW_CORRUPT_MODES], all = {0};
-    int32_t with = 0;
-    for (int32_t s = 0; s < e->n_modes; s++) {
-        one[s] = of_mode(e, rule, s, of, self);
-        if (e->modes[s] == mode)
-            return one[s];
-        with += one[s].lists > 0;
-    }
-    if (with <= 1 && e->n_modes == 1)
-        return one[0];
-    if (with == 0)
-        return one[0]; /* NaN */
+    int32_t n = 0, with = 0;
     for (int32_t s = 0; s < e->n_modes; s++)
+        if (mode < 0 || e->modes[s] == mode) {
+            one[n] = of_mode(e, rule, s, of, self);
+            with += one[n++].lists > 0;
+        }
+    if (with == 0)
+        return n > 0 ? one[0] : all; /* NaN */
+    for (int32_t s = 0; s < n; s++)
         if (one[s].lists > 0)
             join(&all, &one[s], with);
     all.false_proved = share_proved(e, &all);
