@@ -76,6 +76,7 @@ install(TARGETS leeway_shared EXPORT leeway-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT dev)
 install(EXPORT leeway-targets NAMESPACE leeway:: DESTINATION ${package_dir} COMPONENT dev)
 install(FILES ${CMAKE_SOURCE_DIR}/include/leeway.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT dev)
 install(FILES ${CMAKE_BINARY_DIR}/generated/leeway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 install(FILES ${CMAKE_BINARY_DIR}/generated/leeway-config.cmake
   ${CMAKE_BINARY_DIR}/generated/leeway-config-version.cmake DESTINATION ${package_dir} COMPONENT dev)

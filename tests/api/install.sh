@@ -69,6 +69,13 @@ if ldd "$dir/by_pkg_config_static" | grep -q libleeway; then
     fails 'the static example needs the shared library'
 fi
 
+# As the README says it: the installed example, with the library's folder in the program.
+# shellcheck disable=SC2046
+"$cc" -std=c17 -Wall -Wextra -Wpedantic -Werror "$prefix/share/doc/leeway/examples/sample_preview.c" \
+    $(pkg-config --cflags --libs leeway) -Wl,-rpath,"$(pkg-config --variable=libdir leeway)" -o "$dir/by_rpath"
+"$dir/by_rpath" "$dir/model" 3 >"$dir/out" || fails "sample_preview by rpath: status $?"
+grep -q 'evaluation 3 of 3' "$dir/out" || fails 'sample_preview by rpath: no last preview'
+
 cmake -G Ninja -S "$source/examples" -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" >"$dir/cmake.log"
 cmake --build "$dir/cmake" >>"$dir/cmake.log"
 check "$dir/cmake/drift_points"
