@@ -52,6 +52,8 @@ typedef struct lw_option {
     const char *choices;             /* "official|plain": the values a text or enum may take */
     const char *unit, *group, *help; /* help: an imperative where the default is true */
     lw_opt_path path;
+    bool
+        opposite; /* of a bool: the field says the opposite, so that a zeroed struct has the default true */
     bool positional;    /* filled by words that are no options, in row order */
     bool required;      /* missing after config and argv: LW_EUSAGE */
     const char *unless; /* required only where this option is not given */

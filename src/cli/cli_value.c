@@ -172,7 +172,9 @@ static int set_scalar(const lw_opts *o, lw_opt_ref ref, const char *what, const 
     double real = 0.0;
     switch (row->type) {
     case LW_OPT_BOOL:
-        return parse_bool(what, text, field);
+        LW_TRY(parse_bool(what, text, field));
+        *(bool *)field ^= row->opposite;
+        return 0;
     case LW_OPT_I32:
         if (row->choices)
             LW_TRY(parse_choice(row, what, text, &whole));
@@ -243,7 +245,7 @@ json_t *lw_opt_get_json(lw_opt_ref ref)
     const void *field = field_of(ref);
     switch (ref.row->type) {
     case LW_OPT_BOOL:
-        return json_boolean(*(const bool *)field);
+        return json_boolean(*(const bool *)field != ref.row->opposite);
     case LW_OPT_I32:
         if (ref.row->choices)
             return json_of_choice(ref.row, *(const int32_t *)field);

@@ -61,7 +61,6 @@ static lw_drift_config drift_of(const char *dir, int64_t steps)
                              .temperatures = {0.2f},
                              .n_temperatures = 1,
                              .normalize_over_x = true,
-                             .loss = LW_DRIFT_LOSS_ALL,
                              .groups = 2,
                              .negatives_per_group = 4,
                              .positives_per_group = 8,

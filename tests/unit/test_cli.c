@@ -22,7 +22,7 @@ typedef struct config {
     int64_t images;
     float decay;
     double rate;
-    bool normalize, large;
+    bool normalize, large, apart; /* apart: --together says the opposite */
     sampler how;
     int32_t labels; /* auto, yes, no */
     int32_t mult[4], n_mult;
@@ -46,6 +46,8 @@ static const lw_option rows[] = {
     {LW_OPT(config, rate), .name = "learning-rate", .aliases = "lr|rate", .fallback = "2e-4",
      .group = "Training", .help = "step size"},
     {LW_OPT(config, normalize), .name = "normalize-over-x", .fallback = "true", .help = "divide"},
+    {LW_OPT(config, apart), .opposite = true, .name = "together", .fallback = "true",
+     .help = "keep together"},
     {LW_OPT(config, large), .name = "large", .help = "the large network"},
     {LW_OPT(config, how), .name = "sampler", .fallback = "auto", .choices = "auto|ddim|one-step",
      .help = "how to sample"},
@@ -108,7 +110,7 @@ static void defaults_come_from_the_table(void **state)
     assert_int_equal(f->c.steps, 1000);
     assert_true(f->c.decay == 0.9999f);
     assert_true(f->c.rate == 2e-4);
-    assert_true(f->c.normalize && !f->c.large);
+    assert_true(f->c.normalize && !f->c.large && !f->c.apart);
     assert_int_equal(f->c.n_mult, 3);
     assert_int_equal(f->c.mult[2], 2);
     assert_int_equal(f->c.n_keys, 0);
@@ -140,6 +142,10 @@ static void every_spelling_of_argv_is_read(void **state)
     assert_int_equal(parse(f, "--disable-normalize-over-x --large=true -- --odd"), 0);
     assert_true(!f->c.normalize && f->c.large);
     assert_string_equal(f->c.source, "--odd");
+    assert_int_equal(parse(f, "--no-together"), 0);
+    assert_true(f->c.apart);
+    assert_int_equal(parse(f, "--together=yes"), 0);
+    assert_false(f->c.apart);
 }
 
 static void three_way_options(void **state)
@@ -276,9 +282,10 @@ static void resolved_config_replays(void **state)
     LW_CLEANUP(close_fixture) fixture *a = open_fixture(), *b = open_fixture();
     LW_CLEANUP(lw_json_drop) json_t *tree = NULL;
     LW_CLEANUP(lw_str_clear) lw_str yaml = {0}, again = {0};
-    assert_int_equal(parse(a, "runs/x --steps 77 --no-normalize-over-x --sampler ddim --temps 0.1 "
-                              "--ema-decay 0.1 --feature-keys a,b"),
-                     0);
+    assert_int_equal(
+        parse(a, "runs/x --steps 77 --no-normalize-over-x --no-together --sampler ddim --temps 0.1 "
+                 "--ema-decay 0.1 --feature-keys a,b"),
+        0);
     assert_int_equal(lw_opts_get_tree(&a->opts, "train drift", &tree), 0);
     assert_int_equal(lw_yaml_dump(tree, &yaml), 0);
     assert_null(strstr(lw_str_c(&yaml), "images")); /* no default and not given: left out */
@@ -286,7 +293,8 @@ static void resolved_config_replays(void **state)
     assert_int_equal(load(b, lw_str_c(&yaml)), 0);
     assert_string_equal(a->c.source, b->c.source);
     assert_int_equal(b->c.steps, 77);
-    assert_false(b->c.normalize);
+    assert_non_null(strstr(lw_str_c(&yaml), "together: false\n"));
+    assert_true(!b->c.normalize && b->c.apart);
     assert_int_equal(b->c.how, SAMPLER_DDIM);
     assert_int_equal(b->c.n_temps, 1);
     assert_true(b->c.temps[0] == 0.1 && b->c.decay == 0.1f);

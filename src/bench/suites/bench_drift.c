@@ -47,7 +47,6 @@ static void fill(const lw_bench_run *r, step_case *s, int32_t groups, int32_t ea
                                      .style_count = 4,
                                      .style_words = 16},
                              .feature_keys = "pix,pix.p4,pix.mean",
-                             .loss = LW_DRIFT_LOSS_ALL,
                              .temperatures = {0.02f, 0.05f, 0.2f},
                              .n_temperatures = 3,
                              .normalize_over_x = true,

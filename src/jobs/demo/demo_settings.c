@@ -108,7 +108,6 @@ void lw_demo_settings_fill(lw_demo_settings *s, const lw_demo_config *c, const c
     s->drift.net.noise_shape = small ? "2x2" : "4x4";
     s->drift.net.latent_dim = small ? 16 : 32;
     s->drift.feature_keys = "col";
-    s->drift.loss = (lw_drift_loss_config)LW_DRIFT_LOSS_ALL;
     s->drift.temperatures[0] = 0.02f;
     s->drift.temperatures[1] = 0.05f;
     s->drift.temperatures[2] = 0.2f;

@@ -13,22 +13,15 @@
 typedef enum lw_drift_aggregation { LW_SUM_THEN_MSE, LW_MSE_EACH } lw_drift_aggregation;
 typedef enum lw_drift_terms { LW_TERMS_SUM, LW_TERMS_MEAN } lw_drift_terms;
 
-/* What the loss is of, and how it is put together. */
+/* What the loss is of, and how it is put together. Zeroed it is the published one: of all keys, summed. */
 typedef struct lw_drift_loss_config {
-    bool use_feature_loss; /* refuses to go without an encoder */
-    bool per_location, global_stats, patch2_stats, patch4_stats,
-        input_x2_mean;      /* lw_feature_filter */
-    const char *stages;     /* lw_feature_filter; NULL: all */
-    int32_t aggregation;    /* lw_drift_aggregation, of a key's temperatures */
-    int32_t term_reduction; /* lw_drift_terms, of keys */
-    bool include_raw;       /* all pixels are a key, which counts raw_weight times */
+    bool use_feature_loss;    /* refuses to go without an encoder */
+    lw_feature_filter filter; /* of the keys */
+    int32_t aggregation;      /* lw_drift_aggregation, of a key's temperatures */
+    int32_t term_reduction;   /* lw_drift_terms, of keys */
+    bool include_raw;         /* all pixels are a key, which counts raw_weight times */
     double raw_weight;
 } lw_drift_loss_config;
-#define LW_DRIFT_LOSS_ALL                                                                       \
-    {                                                                                           \
-        .per_location = true, .global_stats = true, .patch2_stats = true, .patch4_stats = true, \
-        .input_x2_mean = true                                                                   \
-    }
 
 /* What features are of, where a generator makes latents: these, or the pictures decoded of them. */
 #define LW_FEATURE_SPACES "latent|pixel"

@@ -27,18 +27,12 @@ int lw_drift_keys(const lw_drift_config *c, const lw_network *encoder, int32_t s
                *list = c->feature_keys ? c->feature_keys
                        : encoder->dir  ? own
                                        : "pixels";
-    const lw_feature_filter f = {.stages = l->stages,
-                                 .locations = l->per_location,
-                                 .global = l->global_stats,
-                                 .patch2 = l->patch2_stats,
-                                 .patch4 = l->patch4_stats,
-                                 .x2_mean = l->input_x2_mean};
     if (l->use_feature_loss && !encoder->dir)
         return lw_fail(LW_EUSAGE, "--use-feature-loss: whose features? Name one by --encoder");
     LW_TRY(lw_features_parse(list, encoder, size, channels, out));
     if (l->include_raw)
         LW_TRY(add_raw(list, encoder, size, channels, out));
-    return lw_features_filter(out, &f);
+    return lw_features_filter(out, &l->filter);
 }
 
 float lw_drift_share(const lw_drift_config *c, const lw_feature_set *keys, int k)

@@ -44,15 +44,15 @@ static bool is_kept(const lw_feature_filter *f, const lw_feature_key *k)
 {
     switch ((lw_key_part)k->part) {
     case LW_PART_LOCATIONS:
-        return f->locations;
+        return !f->no_locations;
     case LW_PART_GLOBAL:
-        return f->global;
+        return !f->no_global;
     case LW_PART_PATCH2:
-        return f->patch2;
+        return !f->no_patch2;
     case LW_PART_PATCH4:
-        return f->patch4;
+        return !f->no_patch4;
     case LW_PART_X2_MEAN:
-        return f->x2_mean;
+        return !f->no_x2_mean;
     case LW_PART_PIXELS:
     case LW_PART_OTHER:
         break;

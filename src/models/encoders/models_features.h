@@ -72,10 +72,10 @@ typedef struct lw_feature_set {
  * what has no room; an empty result is an error. */
 int lw_features_parse(const char *list, const lw_network *e, int32_t image_size, int32_t channels,
                       lw_feature_set *out);
-/* Which keys are kept: false drops all of that part. stages: only those maps, by name or by the number of their stage,
- * comma separated (keys of no map stay); NULL: all. */
+/* Which keys are dropped: all of a part whose field is true. stages: only those maps stay, by name or by the number of
+ * their stage, comma separated (keys of no map stay); NULL: all. Zeroed it drops nothing. */
 typedef struct lw_feature_filter {
-    bool locations, global, patch2, patch4, x2_mean;
+    bool no_locations, no_global, no_patch2, no_patch4, no_x2_mean;
     const char *stages;
 } lw_feature_filter;
 /* LW_EUSAGE: a stage of which there is no key (naming the maps), or no key is left. */
