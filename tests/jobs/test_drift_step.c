@@ -26,18 +26,18 @@
 static void test_chunks(void **state)
 {
     (void)state;
-    lab_expect(0, STEP " --class-chunk 1 --steps 3 --log-every 1 --threads 1 --output-dir chunk_1");
+    lab_expect(0, STEP " --class-chunk 1 --steps 2 --log-every 1 --threads 1 --output-dir chunk_1");
     for (int chunk = 2; chunk <= 8; chunk *= 2) {
         char run[32], how[64];
         snprintf(run, sizeof run, "chunk_%d", chunk);
         snprintf(how, sizeof how, chunk > 4 ? "--memory-limit 1" : "--class-chunk %d", chunk);
-        lab_expect(0, STEP " %s --steps 3 --log-every 1 --output-dir %s", how, run);
+        lab_expect(0, STEP " %s --steps 2 --log-every 1 --output-dir %s", how, run);
         lab_same_checkpoint("chunk_1", run);
         lab_same_logs("chunk_1", run);
     }
-    lab_expect(0, STEP " --steps 3 --log-every 1 --output-dir at_once");
+    lab_expect(0, STEP " --steps 2 --log-every 1 --output-dir at_once");
     lab_expect(0, STEP
-               " --class-chunk 2 --leaf-size 16 --steps 3 --log-every 1 --output-dir one_leaf");
+               " --class-chunk 2 --leaf-size 16 --steps 2 --log-every 1 --output-dir one_leaf");
     lab_same_checkpoint("at_once", "one_leaf");
     lab_same_logs("at_once", "one_leaf");
     lab_expect(0, STEP " --leaf-size 4 --steps 1 --log-every 1 --output-dir own_scale");
@@ -77,8 +77,8 @@ static void test_features_made_in_the_step(void **state)
     lab_same_checkpoint("found_low", "made_low");
 }
 
-#define LARGE                                                                                \
-    "train drift --class-conditional no --negatives-per-group 256 --positives-per-group 16 " \
+#define LARGE                                                                              \
+    "train drift --class-conditional no --negatives-per-group 64 --positives-per-group 8 " \
     "--noise-shape 4x4 --feature-keys pix,pix.mean,pix.p4 --steps 2 --log-every 1" TINY_NET
 
 /* A group that is larger than a leaf, with features in memory and in a file. */
@@ -86,12 +86,12 @@ static void test_large_group(void **state)
 {
     (void)state;
     lab_expect(0, LARGE " --output-dir large");
-    lab_expect(0, LARGE " --class-chunk 1 --leaf-size 256 --output-dir large_cut");
+    lab_expect(0, LARGE " --class-chunk 1 --leaf-size 64 --output-dir large_cut");
     lab_same_checkpoint("large", "large_cut");
     lab_same_logs("large", "large_cut");
     lab_expect(0, LARGE " --class-chunk 1 --dry-run --json --output-dir no");
     LW_CLEANUP(lw_json_drop) json_t *said = json_loads(lab_out, 0, NULL);
-    double bytes = 0, features = 256 * 4 * (768 + 3 + 768);
+    double bytes = 0, features = 64 * 4 * (768 + 3 + 768);
     static const char *const parts[] = {"bytes_parameters", "bytes_activations", "bytes_packed",
                                         "bytes_features", "bytes_frozen"};
     for (size_t i = 0; i < LW_COUNT(parts); i++)
@@ -140,14 +140,14 @@ static void test_cut_by_itself(void **state)
     STEP                                                                                    \
         " --use-queue --queue-per-class-capacity 8 --queue-global-capacity 20 "             \
         "--queue-push-batch 3 --queue-prime-samples 5 --alpha-dist mixture_point_powerlaw " \
-        "--class-rule frequency --class-chunk 2 --flip --log-every 1 --save-every 3 --output-dir "
+        "--class-rule frequency --class-chunk 2 --flip --log-every 1 --save-every 2 --output-dir "
 
 static void test_resume(void **state)
 {
     (void)state;
-    lab_expect(0, QUEUED "queue_whole --steps 6");
-    lab_expect(0, QUEUED "queue_parts --steps 3");
-    lab_expect(0, QUEUED "queue_parts --steps 6 --resume --threads 3");
+    lab_expect(0, QUEUED "queue_whole --steps 4");
+    lab_expect(0, QUEUED "queue_parts --steps 2");
+    lab_expect(0, QUEUED "queue_parts --steps 4 --resume --threads 3");
     lab_same_checkpoint("queue_whole", "queue_parts");
     lab_same_logs("queue_whole", "queue_parts");
     assert_true(lab_metric("queue_whole", "missing_labels", 0) > 0);
@@ -174,9 +174,9 @@ static void test_resume(void **state)
 static void test_killed(void **state)
 {
     (void)state;
-    static const char args[] = QUEUED "killed --steps 10 --save-every 1 --resume";
+    static const char args[] = QUEUED "killed --steps 5 --save-every 1 --resume";
     int rc = 1000;
-    lab_expect(0, QUEUED "alive --steps 10 --save-every 1");
+    lab_expect(0, QUEUED "alive --steps 5 --save-every 1");
     for (int i = 0; i < 40 && rc != 0; i++) {
         rc = lab_run_until((0.05 + 0.5 * lab_uniform()) * (1 + i / 4), SIGKILL, args);
         if (rc != 0 && rc != 1000 + SIGKILL)
