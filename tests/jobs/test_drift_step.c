@@ -125,11 +125,11 @@ static void test_cut_by_itself(void **state)
     (void)state;
     if (lw_memory_total() > 90e9)
         skip();
-    lab_expect(0, STEP " --groups 64 --negatives-per-group 4096 --feature-keys pix.mean --steps 1 "
+    lab_expect(0, STEP " --groups 4096 --negatives-per-group 64 --feature-keys pix.mean --steps 1 "
                        "--dry-run --output-dir no");
     assert_non_null(strstr(lab_err, "it is made in parts"));
     assert_non_null(strstr(lab_err, "262144 pictures in leaves of 32"));
-    lab_expect(2, STEP " --groups 32 --negatives-per-group 4096 --grad-accum-steps 2 "
+    lab_expect(2, STEP " --groups 2048 --negatives-per-group 64 --grad-accum-steps 2 "
                        "--feature-keys pix.mean --steps 1 --dry-run --output-dir no");
     assert_non_null(strstr(lab_err, "--class-chunk 1"));
 }
@@ -175,14 +175,18 @@ static void test_killed(void **state)
 {
     (void)state;
     static const char args[] = QUEUED "killed --steps 5 --save-every 1 --resume";
-    int rc = 1000;
+    int rc = 1000, killed = 0;
+    const double began = lw_now();
     lab_expect(0, QUEUED "alive --steps 5 --save-every 1");
+    const double whole = lw_now() - began;
     for (int i = 0; i < 40 && rc != 0; i++) {
-        rc = lab_run_until((0.05 + 0.5 * lab_uniform()) * (1 + i / 4), SIGKILL, args);
+        rc = lab_run_until(whole * (0.1 + 0.8 * lab_uniform()) * (1 + i / 4), SIGKILL, args);
+        killed += rc == 1000 + SIGKILL;
         if (rc != 0 && rc != 1000 + SIGKILL)
             fail_msg("exit code %d: %s", rc, lab_err);
     }
     assert_int_equal(rc, 0);
+    assert_true(killed > 0);
     lab_same_checkpoint("alive", "killed");
     lab_same_logs("alive", "killed");
 }
