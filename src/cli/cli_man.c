@@ -29,11 +29,18 @@ static void add_text(lw_str *out, const char *text)
     lw_str_add(out, code ? "\\fR" : "");
 }
 
+static void add_upper(lw_str *out, const char *text)
+{
+    for (; *text; text++) {
+        const char c = (char)toupper((unsigned char)*text);
+        lw_str_add_n(out, &c, 1);
+    }
+}
+
 static void section(lw_str *out, const char *title)
 {
     lw_str_add(out, ".SH ");
-    for (; *title; title++)
-        lw_str_addf(out, "%c", toupper((unsigned char)*title));
+    add_upper(out, title);
     lw_str_add(out, "\n");
 }
 
@@ -42,11 +49,6 @@ static void paragraph(lw_str *out, const char *text)
     lw_str_add(out, ".PP\n");
     add_text(out, text);
     lw_str_add(out, "\n");
-}
-
-static void group(lw_str *out, const char *title)
-{
-    section(out, title);
 }
 
 static void row(lw_str *out, const char *name, const char *value, const char *help)
@@ -64,24 +66,21 @@ static void row(lw_str *out, const char *name, const char *value, const char *he
     lw_str_add(out, "\n");
 }
 
-static const lw_help_form form = {.group = group, .row = row, .paragraph = paragraph};
+static const lw_help_form form = {.group = section, .row = row, .paragraph = paragraph};
 
 /* "leeway train ddpm" -> "leeway-train-ddpm". */
 static void add_page_name(lw_str *out, const char *command)
 {
-    lw_str_add(out, "leeway");
-    for (const char *p = *command ? command - 1 : command; *command; command++) {
-        lw_str_add(out, command == p + 1 ? "-" : "");
-        lw_str_addf(out, "%c", *command == ' ' ? '-' : *command);
-    }
+    lw_str_add(out, *command ? "leeway-" : "leeway");
+    for (; *command; command++)
+        lw_str_add_n(out, *command == ' ' ? "-" : command, 1);
 }
 
 static void begin(lw_str *out, const char *command, const char *summary)
 {
     LW_CLEANUP(lw_str_clear) lw_str name = {0}, upper = {0};
     add_page_name(&name, command);
-    for (const char *p = lw_str_c(&name); *p; p++)
-        lw_str_addf(&upper, "%c", toupper((unsigned char)*p));
+    add_upper(&upper, lw_str_c(&name));
     lw_str_add(out, ".\\\" Written by `leeway help --man`; do not edit.\n.TH ");
     add_text(out, lw_str_c(&upper));
     /* ragged and not hyphenated: names of options stay whole */
