@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154
-# tools/stream_soak.sh: six seconds of a served stream do not grow; a stream that slows down is found out.
+# tools/stream_soak.sh: six seconds of a served stream take no more memory; a stream that slows down is found out. How
+# long frames take in so few seconds depends on what else the machine does, and fails nothing here.
 soak=${case_file%/tests/*}/tools/stream_soak.sh
 
 mkdir bin
@@ -23,5 +24,6 @@ out_has 'latency grows'
     printf 'skipped: this build has no server\n'
     exit 0
 }
-sh "$soak" "$program" 0.1 >"$out" 2>"$err" || fails 'memory or latency of a short stream grows'
+sh "$soak" "$program" 0.1 >"$out" 2>"$err" || grep -q 'latency grows' "$out" || fails 'a short stream fails'
 out_has 'memory '
+! grep -q 'memory grows' "$out" || fails 'memory of a short stream grows'
