@@ -2,7 +2,7 @@
 # Builds the packages and installs them in a fresh system, which runs the demonstration:
 #
 #   docker build -t leeway .
-#   docker run --rm -v "$PWD/demo:/work" leeway demo --output-dir /work/demo
+#   docker run --rm -v "$PWD/demo:/data" leeway demo --output-dir /data/demo
 #
 # Any other command likewise: docker run --rm leeway help
 FROM debian:12 AS build
@@ -16,7 +16,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends /tmp/leeway_*.deb \
     && rm -rf /tmp/leeway_*.deb /var/lib/apt/lists/*
 RUN leeway check --filter gemm
-ENV LW_CACHE=/work/cache
-WORKDIR /work
+ENV LW_CACHE=/data/cache
+WORKDIR /data
 ENTRYPOINT ["leeway"]
-CMD ["demo", "--output-dir", "/work/demo"]
+CMD ["demo", "--output-dir", "/data/demo"]
