@@ -123,12 +123,12 @@ static void test_limits(void **state)
 static void test_cut_by_itself(void **state)
 {
     (void)state;
-    if (lw_memory_total() > 90e9)
+    if (lw_memory_total() > 45e9)
         skip();
-    lab_expect(0, STEP " --groups 4096 --negatives-per-group 64 --feature-keys pix.mean --steps 1 "
+    lab_expect(0, STEP " --groups 2048 --negatives-per-group 64 --feature-keys pix.mean --steps 1 "
                        "--dry-run --output-dir no");
     assert_non_null(strstr(lab_err, "it is made in parts"));
-    assert_non_null(strstr(lab_err, "262144 pictures in leaves of 32"));
+    assert_non_null(strstr(lab_err, "131072 pictures in leaves of 32"));
     lab_expect(2, STEP " --groups 2048 --negatives-per-group 64 --grad-accum-steps 2 "
                        "--feature-keys pix.mean --steps 1 --dry-run --output-dir no");
     assert_non_null(strstr(lab_err, "--class-chunk 1"));

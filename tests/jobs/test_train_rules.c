@@ -43,7 +43,7 @@ static void test_drift_gets_closer(void **state)
 {
     (void)state;
     lab_expect(0, TINY_DRIFT
-               " --encoder learn_mae --steps 60 --log-every 60 --eval-every 10 --eval-samples 256 "
+               " --encoder learn_mae --steps 50 --log-every 50 --eval-every 10 --eval-samples 128 "
                "--ema-decay 0 --no-flip --negatives-per-group 16 --positives-per-group 32 "
                "--output-dir learn_drift");
     double first = lab_metric("learn_drift", "fd", -1), last = lab_metric("learn_drift", "fd", 0);

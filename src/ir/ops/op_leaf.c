@@ -77,7 +77,8 @@ const lw_op_def lw_op_constant = {
     .flags = LW_OPF_LEAF,
 };
 
-lw_val lw_const(lw_graph *g, lw_type type, const void *data)
+/* A constant of these bytes (NULL: zeros), whose hash is *hash, or made of them (NULL). */
+static lw_val add_const(lw_graph *g, lw_type type, const void *data, const uint64_t *hash)
 {
     size_t bytes = lw_type_bytes(type);
     void *copy = lw_arena_alloc(lw_graph_arena(g), bytes);
@@ -86,8 +87,13 @@ lw_val lw_const(lw_graph *g, lw_type type, const void *data)
     if (data)
         memcpy(copy, data, bytes);
     lw_attr_const a = {.type = type, .data = copy};
-    a.hash = lw_hash64(copy, bytes) ^ lw_hash64(&type, sizeof type);
+    a.hash = hash ? *hash : lw_hash64(copy, bytes) ^ lw_hash64(&type, sizeof type);
     return lw_graph_op(g, LW_OP_CONST, NULL, 0, &a, sizeof a);
+}
+
+lw_val lw_const(lw_graph *g, lw_type type, const void *data)
+{
+    return add_const(g, type, data, NULL);
 }
 
 const lw_attr_param *lw_node_param(const lw_node *n)
@@ -104,7 +110,7 @@ lw_val lw_graph_copy_leaf(lw_graph *to, const lw_node *n)
 {
     const lw_attr_const *c = lw_node_const(n);
     if (c)
-        return lw_const(to, c->type, c->data);
+        return add_const(to, c->type, c->data, &c->hash);
     if (n->op == LW_OP_INPUT)
         return lw_input(to, ((const lw_attr_input *)n->attr)->name,
                         ((const lw_attr_input *)n->attr)->type);
